@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SOFTHCA_SOFTHCA_H
+#define SOFTHCA_SOFTHCA_H
+
+/*
+ * softhca: the public interface of a host channel adapter in software.
+ *
+ * Objects and calls are those of the InfiniBand verbs, one to one, and every enumeration has the
+ * numbers verbs gives it, so that a libibverbs front is a thin layer. Everything is in host byte
+ * order unless a comment says "network order". Sizes are bytes.
+ *
+ * Errors. Calls that return int give 0 or a negative errno; calls that return a pointer give NULL
+ * and set errno (positive, as libc does). softhca_last_error() holds a sentence that says why.
+ *   -EINVAL  an argument, attribute, state or handle is wrong
+ *   -ENOMEM  a queue, a table or memory is full
+ *   -EBUSY   the object is still used by another one
+ *   -EPERM   the object or the memory belongs to somebody else
+ *   -EAGAIN  nothing there (non-blocking event calls)
+ *   -EIO     the device does not answer any more
+ *   -EOPNOTSUPP  not offered by this device
+ *
+ * Threads. All calls are thread safe. Objects created with SOFTHCA_SINGLE_THREADED take no lock in
+ * post_send, post_recv, poll_cq and req_notify_cq: then the caller makes sure that one thread at a
+ * time uses the object *and*, for a QP, both of its CQs. Destroying an object that another thread
+ * still uses is the caller's error, as in verbs.
+ *
+ * Progress. A context whose engine runs in threads of its own, or in a daemon, needs nothing. In
+ * manual progress (embedded mode) the engine runs inside post_send, post_recv, poll_cq,
+ * req_notify_cq, get_cq_event and softhca_progress().
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SOFTHCA_API __attribute__((visibility("default")))
+
+/* --- objects ----------------------------------------------------------------------------- */
+
+/* The visible part of each object is read-only for the program. */
+struct softhca_context {
+	const char *name;		/* "softhca0" */
+	int async_fd;			/* readable when get_async_event would not block */
+	uint32_t num_comp_vectors;
+};
+
+struct softhca_pd {
+	struct softhca_context *context;
+	uint32_t handle;
+};
+
+struct softhca_mr {
+	struct softhca_context *context;
+	struct softhca_pd *pd;
+	uint64_t addr;			/* first address, as work requests and the peer name it */
+	uint64_t length;
+	uint32_t lkey;
+	uint32_t rkey;
+};
+
+struct softhca_comp_channel {
+	struct softhca_context *context;
+	int fd;				/* readable when get_cq_event would not block */
+};
+
+struct softhca_cq {
+	struct softhca_context *context;
+	struct softhca_comp_channel *channel;
+	void *cq_context;		/* the program's own pointer */
+	uint32_t handle;
+	int cqe;			/* entries the queue holds */
+};
+
+struct softhca_qp {
+	struct softhca_context *context;
+	struct softhca_pd *pd;
+	struct softhca_cq *send_cq;
+	struct softhca_cq *recv_cq;
+	void *qp_context;		/* the program's own pointer */
+	uint32_t qp_num;
+	uint32_t state;			/* enum softhca_qp_state, as of the last modify or query */
+	uint32_t qp_type;		/* enum softhca_qp_type */
+};
+
+/* --- device, port, addresses -------------------------------------------------------------- */
+
+enum softhca_mtu {
+	SOFTHCA_MTU_256 = 1,
+	SOFTHCA_MTU_512,
+	SOFTHCA_MTU_1024,
+	SOFTHCA_MTU_2048,
+	SOFTHCA_MTU_4096,
+};
+
+enum softhca_port_state {
+	SOFTHCA_PORT_NOP,
+	SOFTHCA_PORT_DOWN,
+	SOFTHCA_PORT_INIT,
+	SOFTHCA_PORT_ARMED,
+	SOFTHCA_PORT_ACTIVE,
+};
+
+struct softhca_device_attr {
+	char fw_ver[64];
+	uint64_t node_guid;
+	uint64_t max_mr_size;
+	uint64_t page_size_cap;		/* bit n set: pages of 2^n bytes */
+	uint32_t vendor_id;
+	uint32_t vendor_part_id;
+	uint32_t hw_ver;
+	uint32_t max_qp;
+	uint32_t max_qp_wr;
+	uint32_t max_sge;
+	uint32_t max_cq;
+	uint32_t max_cqe;
+	uint32_t max_mr;
+	uint32_t max_pd;
+	uint32_t max_qp_rd_atom;	/* READ and ATOMIC served at a time, per QP */
+	uint32_t max_qp_init_rd_atom;	/* READ and ATOMIC requested at a time, per QP */
+	uint32_t max_inline_data;
+	uint32_t max_pkeys;
+	uint32_t phys_port_cnt;
+	uint32_t local_ca_ack_delay;
+};
+
+struct softhca_port_attr {
+	uint32_t state;			/* enum softhca_port_state */
+	uint32_t max_mtu;		/* enum softhca_mtu */
+	uint32_t active_mtu;
+	uint32_t gid_tbl_len;
+	uint32_t pkey_tbl_len;
+	uint32_t max_msg_sz;
+	uint64_t active_speed;		/* Mb/s, 0 = unknown */
+	uint8_t mac[6];
+};
+
+/* 16 bytes in network order; an IPv4 address is ::ffff:a.b.c.d */
+union softhca_gid {
+	uint8_t raw[16];
+	struct {
+		uint64_t subnet_prefix;
+		uint64_t interface_id;
+	} global;
+};
+
+/* --- memory ------------------------------------------------------------------------------- */
+
+enum softhca_access_flags {
+	SOFTHCA_ACCESS_LOCAL_WRITE = 1 << 0,
+	SOFTHCA_ACCESS_REMOTE_WRITE = 1 << 1,
+	SOFTHCA_ACCESS_REMOTE_READ = 1 << 2,
+	SOFTHCA_ACCESS_REMOTE_ATOMIC = 1 << 3,
+	SOFTHCA_ACCESS_MW_BIND = 1 << 4,
+	SOFTHCA_ACCESS_ZERO_BASED = 1 << 5,
+};
+
+/* --- completion queues -------------------------------------------------------------------- */
+
+enum softhca_create_flags {
+	SOFTHCA_SINGLE_THREADED = 1 << 0,	/* see "Threads" above */
+};
+
+enum softhca_wc_status {
+	SOFTHCA_WC_SUCCESS,
+	SOFTHCA_WC_LOC_LEN_ERR,
+	SOFTHCA_WC_LOC_QP_OP_ERR,
+	SOFTHCA_WC_LOC_EEC_OP_ERR,
+	SOFTHCA_WC_LOC_PROT_ERR,
+	SOFTHCA_WC_WR_FLUSH_ERR,
+	SOFTHCA_WC_MW_BIND_ERR,
+	SOFTHCA_WC_BAD_RESP_ERR,
+	SOFTHCA_WC_LOC_ACCESS_ERR,
+	SOFTHCA_WC_REM_INV_REQ_ERR,
+	SOFTHCA_WC_REM_ACCESS_ERR,
+	SOFTHCA_WC_REM_OP_ERR,
+	SOFTHCA_WC_RETRY_EXC_ERR,
+	SOFTHCA_WC_RNR_RETRY_EXC_ERR,
+	SOFTHCA_WC_LOC_RDD_VIOL_ERR,
+	SOFTHCA_WC_REM_INV_RD_REQ_ERR,
+	SOFTHCA_WC_REM_ABORT_ERR,
+	SOFTHCA_WC_INV_EECN_ERR,
+	SOFTHCA_WC_INV_EEC_STATE_ERR,
+	SOFTHCA_WC_FATAL_ERR,
+	SOFTHCA_WC_RESP_TIMEOUT_ERR,
+	SOFTHCA_WC_GENERAL_ERR,
+};
+
+enum softhca_wc_opcode {
+	SOFTHCA_WC_SEND,
+	SOFTHCA_WC_RDMA_WRITE,
+	SOFTHCA_WC_RDMA_READ,
+	SOFTHCA_WC_COMP_SWAP,
+	SOFTHCA_WC_FETCH_ADD,
+	SOFTHCA_WC_BIND_MW,
+	SOFTHCA_WC_LOCAL_INV,
+	SOFTHCA_WC_RECV = 1 << 7,
+	SOFTHCA_WC_RECV_RDMA_WITH_IMM,
+};
+
+enum softhca_wc_flags {
+	SOFTHCA_WC_GRH = 1 << 0,
+	SOFTHCA_WC_WITH_IMM = 1 << 1,
+	SOFTHCA_WC_WITH_INV = 1 << 3,
+};
+
+/* After an error status only wr_id, status, vendor_err, qp_num and opcode are valid. */
+struct softhca_wc {
+	uint64_t wr_id;
+	uint32_t status;		/* enum softhca_wc_status */
+	uint32_t opcode;		/* enum softhca_wc_opcode */
+	uint32_t vendor_err;		/* syndrome[7:0] and vendor error[15:8] of the device */
+	uint32_t byte_len;		/* receives, READ and atomics */
+	union {
+		uint32_t imm_data;	/* network order, as the peer posted it */
+		uint32_t invalidated_rkey;
+	};
+	uint32_t qp_num;
+	uint32_t src_qp;
+	uint32_t wc_flags;		/* enum softhca_wc_flags */
+	uint16_t pkey_index;
+	uint16_t slid;
+	uint8_t sl;
+	uint8_t dlid_path_bits;
+};
+
+struct softhca_cq_init_attr {
+	uint32_t cqe;			/* wanted; rounded up to a power of two */
+	uint32_t comp_vector;
+	struct softhca_comp_channel *channel;	/* or NULL */
+	void *cq_context;
+	uint32_t flags;			/* enum softhca_create_flags */
+};
+
+/* --- queue pairs --------------------------------------------------------------------------- */
+
+enum softhca_qp_type {
+	SOFTHCA_QPT_RC = 2,
+	SOFTHCA_QPT_UC,
+	SOFTHCA_QPT_UD,
+};
+
+enum softhca_qp_state {
+	SOFTHCA_QPS_RESET,
+	SOFTHCA_QPS_INIT,
+	SOFTHCA_QPS_RTR,
+	SOFTHCA_QPS_RTS,
+	SOFTHCA_QPS_SQD,
+	SOFTHCA_QPS_SQE,
+	SOFTHCA_QPS_ERR,
+};
+
+enum softhca_mig_state {
+	SOFTHCA_MIG_MIGRATED,
+	SOFTHCA_MIG_REARM,
+	SOFTHCA_MIG_ARMED,
+};
+
+/* Numbers of ibv_qp_attr_mask */
+enum softhca_qp_attr_mask {
+	SOFTHCA_QP_STATE = 1 << 0,
+	SOFTHCA_QP_CUR_STATE = 1 << 1,
+	SOFTHCA_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	SOFTHCA_QP_ACCESS_FLAGS = 1 << 3,
+	SOFTHCA_QP_PKEY_INDEX = 1 << 4,
+	SOFTHCA_QP_PORT = 1 << 5,
+	SOFTHCA_QP_QKEY = 1 << 6,
+	SOFTHCA_QP_AV = 1 << 7,
+	SOFTHCA_QP_PATH_MTU = 1 << 8,
+	SOFTHCA_QP_TIMEOUT = 1 << 9,
+	SOFTHCA_QP_RETRY_CNT = 1 << 10,
+	SOFTHCA_QP_RNR_RETRY = 1 << 11,
+	SOFTHCA_QP_RQ_PSN = 1 << 12,
+	SOFTHCA_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	SOFTHCA_QP_ALT_PATH = 1 << 14,
+	SOFTHCA_QP_MIN_RNR_TIMER = 1 << 15,
+	SOFTHCA_QP_SQ_PSN = 1 << 16,
+	SOFTHCA_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	SOFTHCA_QP_PATH_MIG_STATE = 1 << 18,
+	SOFTHCA_QP_CAP = 1 << 19,
+	SOFTHCA_QP_DEST_QPN = 1 << 20,
+};
+
+struct softhca_qp_cap {
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline_data;
+};
+
+struct softhca_qp_init_attr {
+	void *qp_context;
+	struct softhca_cq *send_cq;
+	struct softhca_cq *recv_cq;
+	struct softhca_qp_cap cap;	/* in: wanted; out: granted (at least what was wanted) */
+	uint32_t qp_type;		/* enum softhca_qp_type */
+	int sq_sig_all;			/* non-zero: every send request is signalled */
+	uint32_t flags;			/* enum softhca_create_flags */
+};
+
+struct softhca_ah_attr {
+	union softhca_gid dgid;
+	uint32_t flow_label;		/* 20 bits */
+	uint8_t sgid_index;
+	uint8_t hop_limit;		/* 0 = 64 */
+	uint8_t traffic_class;
+	uint8_t sl;
+	uint8_t static_rate;
+	uint8_t port_num;		/* from 1 */
+	uint8_t is_global;		/* always taken as 1: RoCE */
+};
+
+struct softhca_qp_attr {
+	uint32_t qp_state;		/* enum softhca_qp_state */
+	uint32_t cur_qp_state;
+	uint32_t path_mtu;		/* enum softhca_mtu */
+	uint32_t path_mig_state;
+	uint32_t qkey;
+	uint32_t rq_psn;		/* 24 bits */
+	uint32_t sq_psn;
+	uint32_t dest_qp_num;
+	uint32_t qp_access_flags;	/* the remote ones of enum softhca_access_flags */
+	struct softhca_qp_cap cap;
+	struct softhca_ah_attr ah_attr;
+	struct softhca_ah_attr alt_ah_attr;
+	uint16_t pkey_index;
+	uint16_t alt_pkey_index;
+	uint8_t en_sqd_async_notify;
+	uint8_t sq_draining;
+	uint8_t max_rd_atomic;		/* as requester */
+	uint8_t max_dest_rd_atomic;	/* as responder */
+	uint8_t min_rnr_timer;		/* InfiniBand's 5-bit code; 0 = 655.36 ms, 1 = 10 us */
+	uint8_t port_num;
+	uint8_t timeout;		/* 4.096 us * 2^timeout, 0 = wait for ever */
+	uint8_t retry_cnt;		/* 0..7 */
+	uint8_t rnr_retry;		/* 0..6, 7 = for ever */
+	uint8_t alt_port_num;
+	uint8_t alt_timeout;
+};
+
+/* --- work requests -------------------------------------------------------------------------- */
+
+enum softhca_wr_opcode {
+	SOFTHCA_WR_RDMA_WRITE,
+	SOFTHCA_WR_RDMA_WRITE_WITH_IMM,
+	SOFTHCA_WR_SEND,
+	SOFTHCA_WR_SEND_WITH_IMM,
+	SOFTHCA_WR_RDMA_READ,
+	SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
+	SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
+	SOFTHCA_WR_OPCODE_COUNT,
+};
+
+enum softhca_send_flags {
+	SOFTHCA_SEND_FENCE = 1 << 0,
+	SOFTHCA_SEND_SIGNALED = 1 << 1,
+	SOFTHCA_SEND_SOLICITED = 1 << 2,
+	SOFTHCA_SEND_INLINE = 1 << 3,
+};
+
+struct softhca_sge {
+	uint64_t addr;
+	uint32_t length;		/* at most 2^31 - 1; a message at most 2^31 in all */
+	uint32_t lkey;			/* ignored with SOFTHCA_SEND_INLINE */
+};
+
+struct softhca_send_wr {
+	uint64_t wr_id;
+	struct softhca_send_wr *next;
+	struct softhca_sge *sg_list;
+	int num_sge;
+	uint32_t opcode;		/* enum softhca_wr_opcode */
+	uint32_t send_flags;		/* enum softhca_send_flags */
+	uint32_t imm_data;		/* network order */
+	union {
+		struct {
+			uint64_t remote_addr;
+			uint32_t rkey;
+		} rdma;
+		struct {
+			uint64_t remote_addr;
+			uint64_t compare_add;
+			uint64_t swap;
+			uint32_t rkey;
+		} atomic;		/* result: 8 bytes in host order at the SGE */
+	} wr;
+};
+
+struct softhca_recv_wr {
+	uint64_t wr_id;
+	struct softhca_recv_wr *next;
+	struct softhca_sge *sg_list;
+	int num_sge;
+};
+
+/* --- asynchronous events ---------------------------------------------------------------------- */
+
+enum softhca_event_type {
+	SOFTHCA_EVENT_CQ_ERR,
+	SOFTHCA_EVENT_QP_FATAL,
+	SOFTHCA_EVENT_QP_REQ_ERR,
+	SOFTHCA_EVENT_QP_ACCESS_ERR,
+	SOFTHCA_EVENT_COMM_EST,
+	SOFTHCA_EVENT_SQ_DRAINED,
+	SOFTHCA_EVENT_PATH_MIG,
+	SOFTHCA_EVENT_PATH_MIG_ERR,
+	SOFTHCA_EVENT_DEVICE_FATAL,
+	SOFTHCA_EVENT_PORT_ACTIVE,
+	SOFTHCA_EVENT_PORT_ERR,
+	SOFTHCA_EVENT_LID_CHANGE,
+	SOFTHCA_EVENT_PKEY_CHANGE,
+	SOFTHCA_EVENT_SM_CHANGE,
+	SOFTHCA_EVENT_SRQ_ERR,
+	SOFTHCA_EVENT_SRQ_LIMIT_REACHED,
+	SOFTHCA_EVENT_QP_LAST_WQE_REACHED,
+	SOFTHCA_EVENT_CLIENT_REREGISTER,
+	SOFTHCA_EVENT_GID_CHANGE,
+};
+
+struct softhca_async_event {
+	uint32_t event_type;		/* enum softhca_event_type */
+	union {
+		struct softhca_cq *cq;
+		struct softhca_qp *qp;
+		int port_num;
+	} element;
+};
+
+/* --- calls: device ---------------------------------------------------------------------------- */
+
+/*
+ * Open a device by name. "embed" starts two HCAs back to back inside the process and opens the
+ * first ("embed:1" the second); it loads libsofthca-embed. Programs that want to choose more use
+ * <softhca/embed.h>.
+ */
+SOFTHCA_API int softhca_open(const char *name, struct softhca_context **ctx);
+
+/* Destroys what the program left. -EBUSY is never returned. */
+SOFTHCA_API int softhca_close(struct softhca_context *ctx);
+
+/* Why the last failed call of this thread failed; never NULL. ctx may be NULL. */
+SOFTHCA_API const char *softhca_last_error(const struct softhca_context *ctx);
+
+SOFTHCA_API int softhca_query_device(struct softhca_context *ctx, struct softhca_device_attr *attr);
+SOFTHCA_API int softhca_query_port(struct softhca_context *ctx, unsigned int port,
+				   struct softhca_port_attr *attr);
+SOFTHCA_API int softhca_query_gid(struct softhca_context *ctx, unsigned int port,
+				  unsigned int index, union softhca_gid *gid);
+SOFTHCA_API int softhca_query_pkey(struct softhca_context *ctx, unsigned int port,
+				   unsigned int index, uint16_t *pkey /* host order */);
+
+/* Run the engine once where progress is manual; otherwise nothing. Returns the work done. */
+SOFTHCA_API unsigned int softhca_progress(struct softhca_context *ctx);
+
+/* --- calls: memory ----------------------------------------------------------------------------- */
+
+SOFTHCA_API struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx);
+SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd);	/* -EBUSY while it is used */
+
+/*
+ * Register [addr, addr + length) of the process. Remote write or atomic need local write.
+ * length 0 is refused. The memory must stay mapped until softhca_dereg_mr() has returned.
+ */
+SOFTHCA_API struct softhca_mr *softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length,
+					      uint32_t access);
+
+/*
+ * Register a list of pages: region byte i lies at pages[(va % page_size + i) / page_size] +
+ * (va + i) % page_size. page_size is a power of two from 4 KiB to 1 GiB, every page is aligned to
+ * it, and npages covers the range exactly. The same page may appear any number of times: a 2 GiB
+ * region can lie on one small buffer. va is what work requests and the peer use; it need not be
+ * mapped in the process.
+ */
+SOFTHCA_API struct softhca_mr *softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va,
+						    uint64_t length, uint64_t page_size,
+						    void *const pages[], uint64_t npages,
+						    uint32_t access);
+
+/* When this has returned the device touches the memory no more. -EBUSY: a queue lives in it. */
+SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
+
+/* --- calls: completion queues ------------------------------------------------------------------ */
+
+SOFTHCA_API struct softhca_comp_channel *softhca_create_comp_channel(struct softhca_context *ctx);
+SOFTHCA_API int softhca_destroy_comp_channel(struct softhca_comp_channel *channel);
+
+SOFTHCA_API struct softhca_cq *softhca_create_cq(struct softhca_context *ctx,
+						 const struct softhca_cq_init_attr *attr);
+
+/* -EBUSY while a QP uses it. Waits until every event got from it has been acknowledged. */
+SOFTHCA_API int softhca_destroy_cq(struct softhca_cq *cq);
+
+/* One event at the next completion (or the next solicited or failed one). Poll once more after. */
+SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only);
+
+/* Blocks, unless the channel's fd was set to O_NONBLOCK (then -EAGAIN). */
+SOFTHCA_API int softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **cq,
+				     void **cq_context);
+SOFTHCA_API void softhca_ack_cq_events(struct softhca_cq *cq, unsigned int nevents);
+
+/* Number of entries written to wc, 0..num_entries, or a negative errno. */
+SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int num_entries, struct softhca_wc *wc);
+
+/* --- calls: queue pairs ------------------------------------------------------------------------- */
+
+/* Granted capacities are written back to attr->cap. The QP is in RESET. */
+SOFTHCA_API struct softhca_qp *softhca_create_qp(struct softhca_pd *pd,
+						 struct softhca_qp_init_attr *attr);
+
+/* The transitions and attributes of InfiniBand; last_error names what is missing or not allowed. */
+SOFTHCA_API int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
+				  uint32_t attr_mask);
+
+/* Fills all of attr, whatever the mask; init_attr may be NULL. */
+SOFTHCA_API int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr,
+				 uint32_t attr_mask, struct softhca_qp_init_attr *init_attr);
+
+/* When this has returned the device touches neither its queues nor any memory for it. */
+SOFTHCA_API int softhca_destroy_qp(struct softhca_qp *qp);
+
+/*
+ * Post a list. On error *bad_wr is the first request that was not posted; all before it are. One
+ * doorbell per call. -ENOMEM: the queue (or the doorbell page) is full. -EINVAL: wrong state,
+ * opcode, too many SGEs, too much inline data, an SGE longer than 2^31 - 1.
+ */
+SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
+				  struct softhca_send_wr **bad_wr);
+SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
+				  struct softhca_recv_wr **bad_wr);
+
+/* --- calls: asynchronous events ------------------------------------------------------------------ */
+
+/* Blocks, unless ctx->async_fd was set to O_NONBLOCK (then -EAGAIN). */
+SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx,
+					struct softhca_async_event *event);
+SOFTHCA_API void softhca_ack_async_event(struct softhca_async_event *event);
+
+/* --- names ----------------------------------------------------------------------------------------- */
+
+/* Never NULL: what has no name is "unknown". */
+SOFTHCA_API const char *softhca_wc_status_str(uint32_t status);
+SOFTHCA_API const char *softhca_wc_opcode_str(uint32_t opcode);
+SOFTHCA_API const char *softhca_qp_state_str(uint32_t state);
+SOFTHCA_API const char *softhca_event_type_str(uint32_t type);
+SOFTHCA_API const char *softhca_port_state_str(uint32_t state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
