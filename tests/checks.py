@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks of the source tree that no compiler makes.
+
+checks.py ROOT RESULTS [FILTER]   runs them; prints a line per check, adds one per check to RESULTS
+checks.py --format ROOT           formats all C files of the tree in place
+
+Each check yields its complaints; none means passed.
+"""
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+# room -> what its files may include. Rooms are folders and sets of <...> headers.
+WALLS = {
+    'include': {'include', 'libc'},
+    'src/abi': {'src/abi', 'libc'},
+    'src/device': {'src/device', 'src/abi', 'dpdk', 'isal', 'libc'},
+    'src/driver': {'src/driver', 'src/abi', 'libc'},
+    'src/lib': {'src/lib', 'src/abi', 'include', 'libc'},
+    'src/embed': {'src/embed', 'src/device', 'src/driver', 'src/lib', 'src/abi', 'include',
+                  'dpdk', 'isal', 'libc'},
+    'src/ipc': {'src/ipc', 'src/abi', 'libc'},
+    'src/verbs': {'src/verbs', 'include', 'verbs', 'libc'},
+    'apps': {'apps', 'include', 'src/embed', 'src/ipc', 'dpdk', 'jansson', 'libc'},
+}
+
+# <...> headers that are not the C library's, by name
+PACKAGES = [
+    ('dpdk', r'(rte_|ethdev_|bus_|eal_|dev_driver|cmdline)'),
+    ('isal', r'(isa-l|crc\.h|crc64\.h|igzip_lib|erasure_code|raid\.h)'),
+    ('verbs', r'(infiniband|rdma)/'),
+    ('jansson', r'jansson'),
+    ('cmocka', r'cmocka'),
+    ('pcap', r'pcap'),
+]
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.M)
+COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+
+# The device knows time as an argument and randomness as hca->rng; only executors read clocks.
+FORBIDDEN = re.compile(r'\b(rte_rdtsc\w*|rte_get_(?:tsc|timer|hpet)_cycles|rte_rand\w*|rte_srand|'
+                       r'rte_timer_\w+|clock_gettime|gettimeofday|__rdtscp?|'
+                       r's?random|s?rand|time|drand48)\s*\(')
+EXECUTOR = re.compile(r'(^|/)[^/]*executor')
+
+UNFINISHED = re.compile(r'\b(TODO|FIXME|XXX)\b')
+
+
+class Tree:
+    def __init__(self, root):
+        self.root = root
+        self.files = sorted(self.walk())
+        self.c_files = [path for path in self.files if path.endswith(('.c', '.h'))]
+
+    def walk(self):
+        for top in ('include', 'src', 'apps', 'tests', 'benchmarks', 'config'):
+            for folder, folders, names in os.walk(os.path.join(self.root, top)):
+                folders[:] = [name for name in folders if name != '__pycache__']
+                for name in names:
+                    yield os.path.relpath(os.path.join(folder, name), self.root)
+
+    def text(self, path):
+        with open(os.path.join(self.root, path), encoding='utf-8', errors='replace') as file:
+            return file.read()
+
+    def exists(self, path):
+        return os.path.isfile(os.path.join(self.root, path))
+
+
+def line_of(text, position):
+    return text.count('\n', 0, position) + 1
+
+
+def without_comments(text):
+    """Comments and strings become blanks; positions and lines stay."""
+    return COMMENT_OR_STRING.sub(lambda m: re.sub(r'[^\n]', ' ', m.group()), text)
+
+
+def room_of(path):
+    for room in WALLS:
+        if path.startswith(room + '/'):
+            return room
+    return None
+
+
+def resolve(tree, path, name):
+    """The room of a file of ours that an include means, or None."""
+    for folder in [os.path.dirname(path)] + list(WALLS):
+        candidate = os.path.normpath(os.path.join(folder, name))
+        if tree.exists(candidate):
+            return room_of(candidate) or 'tests'
+    return None
+
+
+def package_of(name):
+    for package, pattern in PACKAGES:
+        if re.match(pattern, name):
+            return package
+    return None
+
+
+def included_room(tree, path, quote, name):
+    if quote == '<' and name.startswith('softhca/'):
+        return 'include'
+    ours = resolve(tree, path, name) if quote == '"' else None
+    return ours or package_of(name) or ('libc' if quote == '<' else 'unknown')
+
+
+def check_wall(tree, room):
+    for path in tree.c_files:
+        if room_of(path) != room:
+            continue
+        text = tree.text(path)
+        for match in INCLUDE.finditer(text):
+            target = included_room(tree, path, match.group(1), match.group(2))
+            if target not in WALLS[room]:
+                yield '%s:%d: %s may not include %s (%s)' % (
+                    path, line_of(text, match.start()), room, match.group(2), target)
+
+
+def check_abi_has_no_logic(tree):
+    for path in tree.c_files:
+        if path.startswith('src/abi/') and path.endswith('.c'):
+            yield '%s: src/abi holds layouts only, no sources' % path
+
+
+def check_time_and_random(tree):
+    for path in tree.c_files:
+        if not path.startswith('src/device/') or EXECUTOR.search(path):
+            continue
+        text = without_comments(tree.text(path))
+        for match in FORBIDDEN.finditer(text):
+            yield '%s:%d: %s is for executors only' % (
+                path, line_of(text, match.start()), match.group(1))
+
+
+def check_spdx(tree):
+    for path in tree.c_files + [path for path in tree.files if path.endswith('meson.build')]:
+        first = tree.text(path).split('\n', 1)[0]
+        if 'SPDX-License-Identifier: BSD-3-Clause' not in first:
+            yield '%s:1: no SPDX line' % path
+
+
+def check_unfinished(tree):
+    for path in tree.c_files:
+        text = tree.text(path)
+        for match in UNFINISHED.finditer(text):
+            yield '%s:%d: %s' % (path, line_of(text, match.start()), match.group())
+
+
+def clang_format(tree, *options):
+    return subprocess.run(['clang-format', '--style=file'] + list(options) + tree.c_files,
+                          cwd=tree.root, stderr=subprocess.PIPE, encoding='utf-8')
+
+
+def check_format(tree):
+    if not tree.c_files:
+        return
+    run = clang_format(tree, '--dry-run')
+    complaints = {}
+    for line in run.stderr.splitlines():
+        match = re.match(r'([^:]+):(\d+):\d+: warning:', line)
+        if match:
+            complaints.setdefault(match.group(1), []).append(match.group(2))
+    for path, lines in complaints.items():
+        yield '%s:%s: %d places; python3 tests/checks.py --format . mends them' % (
+            path, lines[0], len(lines))
+    if run.returncode and not complaints:
+        yield run.stderr
+
+
+def checks():
+    for room in WALLS:
+        yield ('check-wall-' + os.path.basename(room),
+               lambda tree, room=room: check_wall(tree, room))
+    yield 'check-abi-no-logic', check_abi_has_no_logic
+    yield 'check-device-time-random', check_time_and_random
+    yield 'check-spdx', check_spdx
+    yield 'check-unfinished', check_unfinished
+    if shutil.which('clang-format'):
+        yield 'check-clang-format', check_format
+
+
+def main():
+    if sys.argv[1] == '--format':
+        sys.exit(clang_format(Tree(sys.argv[2]), '-i').returncode)
+    tree = Tree(sys.argv[1])
+    pattern = '*%s*' % (sys.argv[3] if len(sys.argv) > 3 else '')
+    with open(sys.argv[2], 'a', encoding='utf-8') as results:
+        for name, check in checks():
+            if not fnmatch.fnmatchcase(name, pattern):
+                continue
+            complaints = list(check(tree))
+            for complaint in complaints:
+                print(complaint)
+            print(name, 'FAIL' if complaints else 'OK', flush=True)
+            results.write('%s\t%s\n' % ('fail' if complaints else 'pass', name))
+
+
+main()

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The parts of tests/run. Sourced after config/lib.sh; uses $root, $quick and $filter of tests/run.
+#
+# Every test case adds one line "pass|fail|skip <tab> name" to the file $results; the stages may run
+# in subshells, the count is made from the file.
+
+results_open() {
+	results=$1
+	: >"$results" || die "cannot write $results"
+}
+
+record() { printf '%s\t%s\n' "$1" "$2" >>"$results"; }
+
+count() { awk -F '\t' -v what="$1" '$1 == what { n++ } END { print n + 0 }' "$results"; }
+
+names() { awk -F '\t' -v what="$1" '$1 == what { print "  " $2 }' "$results"; }
+
+# Prints the summary and leaves the script.
+results_close() {
+	local passed failed skipped
+	passed=$(count pass)
+	failed=$(count fail)
+	skipped=$(count skip)
+	if [ "$skipped" -gt 0 ]; then
+		say "$skipped skipped:"
+		names skip
+	fi
+	if [ $((passed + failed)) -eq 0 ]; then
+		warn "no test was run${filter:+; no name contains \"$filter\"}"
+		record fail nothing-was-run
+		failed=1
+	fi
+	if [ "$failed" -gt 0 ]; then
+		say "failed:"
+		names fail
+	fi
+	say "$SECONDS s altogether"
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ]
+	exit
+}
+
+# shell pattern, anywhere in the name
+matches_filter() {
+	# shellcheck disable=SC2053
+	[ -z "$filter" ] || [[ $1 == *$filter* ]]
+}
+
+# run_meson_tests BUILD-DIR TAG TIMEOUT-MULTIPLIER: meson prints a line per test and the log of each
+# that fails.
+run_meson_tests() {
+	local dir=$1 tag=$2 multiplier=$3 start=$SECONDS log=$1/meson-logs/testlog.json selected
+	selected=$(python3 "$root/tests/meson_results.py" select "$dir" "$filter" $quick) ||
+		{ record fail "$tag-list"; return; }
+	if [ -z "$selected" ]; then
+		say "tests, $tag: none selected"
+		return
+	fi
+	mapfile -t selected <<<"$selected"
+	say "tests, $tag: ${#selected[@]} to run"
+	rm -f "$log"
+	# the lock on descriptor 9 must not survive in a test that does not end
+	meson test -C "$dir" --no-rebuild --print-errorlogs --num-processes "$(nproc)" \
+		--timeout-multiplier "$multiplier" "${selected[@]}" </dev/null 9>&-
+	python3 "$root/tests/meson_results.py" record "$log" "$tag" "$results" "${selected[@]}" ||
+		record fail "$tag-results"
+	say "tests, $tag: $((SECONDS - start)) s"
+}
+
+# The executables defined below tests/fuzz, as ninja targets.
+fuzz_targets() {
+	meson introspect --targets "$1" | python3 -c '
+import json, os, sys
+for target in json.load(sys.stdin):
+    if target["type"] == "executable" and "/tests/fuzz/" in target["defined_in"]:
+        print(os.path.relpath(target["filename"][0], sys.argv[1]))
+' "$1"
+}
+
+# fuzz_one BUILD-DIR SECONDS TARGET: libFuzzer on a copy of tests/fuzz/corpus/<target name>, so that
+# the checkout stays as it is; what makes it crash stays in BUILD-DIR/artifacts.
+fuzz_one() {
+	local dir=$1 seconds=$2 program=$1/$3 name=${3##*/} corpus rc=0 log
+	local options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1)
+	corpus=$dir/corpus/$name
+	log=$dir/$name.log
+	rm -rf "$corpus"
+	mkdir -p "$corpus" "$dir/artifacts"
+	if [ -d "$root/tests/fuzz/corpus/$name" ]; then
+		cp -R "$root/tests/fuzz/corpus/$name/." "$corpus"
+	fi
+	if [ -f "$root/tests/fuzz/$name.dict" ]; then
+		options+=(-dict="$root/tests/fuzz/$name.dict")
+	fi
+	timeout -k 10 $((seconds * 3 + 60)) "$program" "${options[@]}" \
+		-artifact_prefix="$dir/artifacts/$name-" "$corpus" >"$log" 2>&1 </dev/null 9>&- || rc=$?
+	if [ $rc -ne 0 ]; then
+		tail -n 100 "$log"
+		echo "fuzz-$name FAIL (exit status $rc); again with: $program <file in $dir/artifacts>"
+		record fail "fuzz-$name"
+		return
+	fi
+	echo "fuzz-$name OK ($(awk '/number_of_executed_units/ { print $2 }' "$log") inputs)"
+	record pass "fuzz-$name"
+}
+
+fuzz_all() {
+	local dir=$1 seconds=$2 target
+	shift 2
+	export ASAN_OPTIONS=detect_leaks=1
+	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+	export LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0
+	say "fuzz: $# targets, $seconds s each"
+	for target in "$@"; do
+		! matches_filter "fuzz-${target##*/}" || fuzz_one "$dir" "$seconds" "$target"
+	done
+}

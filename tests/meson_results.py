@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Between tests/run and meson: which tests to run, and what became of them.
+
+meson_results.py select BUILD-DIR FILTER QUICK          prints the names of the tests to run
+meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to RESULTS
+"""
+import fnmatch
+import json
+import subprocess
+import sys
+
+# meson's words; a test that should fail and does is a test that passed
+OUTCOMES = {'OK': 'pass', 'EXPECTEDFAIL': 'pass', 'SKIP': 'skip'}
+
+
+def select(build, pattern, quick):
+    listing = subprocess.run(['meson', 'introspect', '--tests', build], check=True,
+                             stdout=subprocess.PIPE, encoding='utf-8').stdout
+    for test in json.loads(listing):
+        suites = [suite.split(':')[-1] for suite in test['suite']]
+        if quick and 'long' in suites:
+            continue
+        if fnmatch.fnmatchcase(test['name'], '*' + pattern + '*'):
+            print(test['name'])
+
+
+def record(log, tag, results, names):
+    outcomes = {}
+    try:
+        with open(log, encoding='utf-8', errors='replace') as lines:
+            for line in lines:
+                test = json.loads(line)
+                name = test['name'].split(' / ')[-1].split(':')[-1]
+                outcomes[name] = OUTCOMES.get(test['result'], 'fail')
+    except (OSError, ValueError) as error:
+        print('meson left no readable log:', error, file=sys.stderr)
+    with open(results, 'a', encoding='utf-8') as out:
+        for name in names:
+            # a test meson says nothing about did not pass
+            out.write('%s\t%s [%s]\n' % (outcomes.get(name, 'fail'), name, tag))
+
+
+def main():
+    if sys.argv[1] == 'select':
+        select(sys.argv[2], sys.argv[3], sys.argv[4] == '1')
+    else:
+        record(sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])
+
+
+main()
