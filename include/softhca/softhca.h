@@ -38,7 +38,7 @@ extern "C" {
 
 #define SOFTHCA_API __attribute__((visibility("default")))
 
-/* --- objects ----------------------------------------------------------------------------- */
+/* --- objects -------------------- */
 
 /* The visible part of each object is read-only for the program. */
 struct softhca_context {
@@ -85,7 +85,7 @@ struct softhca_qp {
 	uint32_t qp_type;		/* enum softhca_qp_type */
 };
 
-/* --- device, port, addresses -------------------------------------------------------------- */
+/* --- device, port, addresses -------------------- */
 
 enum softhca_mtu {
 	SOFTHCA_MTU_256 = 1,
@@ -146,7 +146,7 @@ union softhca_gid {
 	} global;
 };
 
-/* --- memory ------------------------------------------------------------------------------- */
+/* --- memory -------------------- */
 
 enum softhca_access_flags {
 	SOFTHCA_ACCESS_LOCAL_WRITE = 1 << 0,
@@ -157,7 +157,7 @@ enum softhca_access_flags {
 	SOFTHCA_ACCESS_ZERO_BASED = 1 << 5,
 };
 
-/* --- completion queues -------------------------------------------------------------------- */
+/* --- completion queues -------------------- */
 
 enum softhca_create_flags {
 	SOFTHCA_SINGLE_THREADED = 1 << 0,	/* see "Threads" above */
@@ -234,7 +234,7 @@ struct softhca_cq_init_attr {
 	uint32_t flags;			/* enum softhca_create_flags */
 };
 
-/* --- queue pairs --------------------------------------------------------------------------- */
+/* --- queue pairs -------------------- */
 
 enum softhca_qp_type {
 	SOFTHCA_QPT_RC = 2,
@@ -341,7 +341,7 @@ struct softhca_qp_attr {
 	uint8_t alt_timeout;
 };
 
-/* --- work requests -------------------------------------------------------------------------- */
+/* --- work requests -------------------- */
 
 enum softhca_wr_opcode {
 	SOFTHCA_WR_RDMA_WRITE,
@@ -396,7 +396,7 @@ struct softhca_recv_wr {
 	int num_sge;
 };
 
-/* --- asynchronous events ---------------------------------------------------------------------- */
+/* --- asynchronous events -------------------- */
 
 enum softhca_event_type {
 	SOFTHCA_EVENT_CQ_ERR,
@@ -429,7 +429,7 @@ struct softhca_async_event {
 	} element;
 };
 
-/* --- calls: device ---------------------------------------------------------------------------- */
+/* --- calls: device -------------------- */
 
 /*
  * Open a device by name. "embed" starts two HCAs back to back inside the process and opens the
@@ -455,7 +455,7 @@ SOFTHCA_API int softhca_query_pkey(struct softhca_context *ctx, unsigned int por
 /* Run the engine once where progress is manual; otherwise nothing. Returns the work done. */
 SOFTHCA_API unsigned int softhca_progress(struct softhca_context *ctx);
 
-/* --- calls: memory ----------------------------------------------------------------------------- */
+/* --- calls: memory -------------------- */
 
 SOFTHCA_API struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx);
 SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd);	/* -EBUSY while it is used */
@@ -482,7 +482,7 @@ SOFTHCA_API struct softhca_mr *softhca_reg_mr_pages(struct softhca_pd *pd, uint6
 /* When this has returned the device touches the memory no more. -EBUSY: a queue lives in it. */
 SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
 
-/* --- calls: completion queues ------------------------------------------------------------------ */
+/* --- calls: completion queues -------------------- */
 
 SOFTHCA_API struct softhca_comp_channel *softhca_create_comp_channel(struct softhca_context *ctx);
 SOFTHCA_API int softhca_destroy_comp_channel(struct softhca_comp_channel *channel);
@@ -504,7 +504,7 @@ SOFTHCA_API void softhca_ack_cq_events(struct softhca_cq *cq, unsigned int neven
 /* Number of entries written to wc, 0..num_entries, or a negative errno. */
 SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int num_entries, struct softhca_wc *wc);
 
-/* --- calls: queue pairs ------------------------------------------------------------------------- */
+/* --- calls: queue pairs -------------------- */
 
 /* Granted capacities are written back to attr->cap. The QP is in RESET. */
 SOFTHCA_API struct softhca_qp *softhca_create_qp(struct softhca_pd *pd,
@@ -531,14 +531,14 @@ SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr 
 SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 				  struct softhca_recv_wr **bad_wr);
 
-/* --- calls: asynchronous events ------------------------------------------------------------------ */
+/* --- calls: asynchronous events -------------------- */
 
 /* Blocks, unless ctx->async_fd was set to O_NONBLOCK (then -EAGAIN). */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx,
 					struct softhca_async_event *event);
 SOFTHCA_API void softhca_ack_async_event(struct softhca_async_event *event);
 
-/* --- names ----------------------------------------------------------------------------------------- */
+/* --- names -------------------- */
 
 /* Never NULL: what has no name is "unknown". */
 SOFTHCA_API const char *softhca_wc_status_str(uint32_t status);

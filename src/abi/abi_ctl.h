@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ABI_CTL_H
+#define ABI_CTL_H
+
+/*
+ * What crosses the control channel between a client (src/lib) and the driver (src/driver): calls
+ * inside one process now, messages of a unix socket later. Flat structures without pointers, host
+ * byte order (both ends are on one machine). The driver believes none of it.
+ *
+ * QP contexts cross as the mailbox of the MODIFY_QP family (T3-2-40); the driver replaces every
+ * field a client may not choose.
+ */
+
+#include <stdint.h>
+
+#define ABI_CTL_NO_CHANNEL 0xffffffffu
+
+/* Limits and identity of the device as one client may use it */
+struct abi_ctl_info {
+	uint64_t board_id;		/* node GUID */
+	uint32_t uar_page;		/* page number in BAR2, = DMA domain of the client */
+	uint32_t log_num_qps;		/* index bits of a QPN; a random tag is above them */
+	uint32_t log_num_cqs;
+	uint32_t log_max_wqes;		/* per SQ or RQ */
+	uint32_t log_max_cqes;		/* per CQ */
+	uint32_t max_wqe_stride;	/* bytes */
+	uint32_t max_sge;
+	uint32_t max_inline;		/* bytes */
+	uint32_t max_rd_atomic;		/* requester */
+	uint32_t max_dest_rd_atomic;	/* responder */
+	uint32_t max_mtu;		/* 1..5 */
+	uint32_t num_ports;
+	uint32_t gid_entries;
+	uint32_t pkey_entries;
+	uint32_t max_qps;		/* quota of this client; so the next three */
+	uint32_t max_cqs;
+	uint32_t max_mrs;
+	uint32_t max_pds;
+	uint32_t ack_delay;
+	uint32_t flags;			/* capability bits of QUERY_DEV_LIM */
+};
+
+/* Port; state as verbs numbers it */
+struct abi_ctl_port {
+	uint64_t speed;			/* Mb/s, 0 = unknown */
+	uint32_t state;
+	uint32_t max_mtu;
+	uint32_t active_mtu;
+	uint8_t mac[6];
+	uint8_t reserved[2];
+};
+
+/*
+ * Register memory. npages 0: [va, va + length) of the client's own address space, pages chosen by
+ * the driver. Otherwise a list of npages page addresses of page_size bytes accompanies this.
+ */
+struct abi_ctl_mr {
+	uint64_t va;
+	uint64_t length;
+	uint64_t page_size;
+	uint64_t npages;
+	uint32_t pdn;
+	uint32_t access;		/* T3-2-19, low byte */
+};
+
+/* Keys of a region */
+struct abi_ctl_keys {
+	uint32_t lkey;
+	uint32_t rkey;
+};
+
+/* CQ: 2^log_size CQEs at addr (4 KiB aligned), 128 bytes of CQ record behind the last */
+struct abi_ctl_cq {
+	uint64_t addr;
+	uint32_t log_size;
+	uint32_t channel;		/* ABI_CTL_NO_CHANNEL = none */
+};
+
+/*
+ * QP: SQ of 2^log_sq WQEs of 2^log_sq_stride bytes at sq_addr, RQ alike with 128 bytes of producer
+ * record behind it; both 4 KiB aligned.
+ */
+struct abi_ctl_qp {
+	uint64_t sq_addr;
+	uint64_t rq_addr;
+	uint32_t pdn;
+	uint32_t service;		/* RC 0, UC 1, UD 3 */
+	uint32_t send_cqn;
+	uint32_t recv_cqn;
+	uint8_t log_sq;
+	uint8_t log_sq_stride;
+	uint8_t log_rq;
+	uint8_t log_rq_stride;
+	uint32_t reserved;
+};
+
+/* What is read from a completion channel (type COMP 0) and from the asynchronous one (T3-2-25) */
+struct abi_ctl_event {
+	uint32_t type;
+	uint32_t object;		/* CQN, QPN or port */
+	uint32_t subtype;
+	uint32_t reserved;
+};
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DRIVER_DRIVER_H
+#define DRIVER_DRIVER_H
+
+/*
+ * The privileged side of an HCA: owns every resource number, talks to the device through HCR
+ * commands, checks that a client touches only what is its own, forwards events.
+ *
+ * Callers: the composition (create, destroy, poll, addresses) and, on behalf of one client each,
+ * the control channel (hca_client_*). Every call is thread safe. Commands are polled (E = 0) and
+ * wait by calling hca_hw.progress(); none sleeps on anything else. Errors: 0 or negative errno,
+ * and a sentence in hca_driver_reason() for the calling thread.
+ *   -EIO command timed out or the device is dead; -EINVAL, -ENOMEM, -EBUSY, -EPERM, -ENOENT
+ * Nothing here includes the device: it is known by BAR memory only.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi_ctl.h"
+#include "driver_hw.h"
+
+struct hca_driver;
+struct hca_client;
+
+/* Per client; 0 = whatever the device has */
+struct hca_quota {
+	uint32_t qps;
+	uint32_t cqs;
+	uint32_t mrs;
+	uint32_t pds;
+	uint32_t channels;
+	uint64_t mtts;
+};
+
+/* dgid in network order -> destination MAC; 0 or negative errno (-EHOSTUNREACH) */
+typedef int (*hca_resolve_fn)(void *arg, uint32_t sgid_index, const uint8_t dgid[16],
+			      uint8_t dmac[6]);
+
+struct hca_driver_config {
+	uint32_t log_num_qps;		/* 0 = the device's limit; so the next four */
+	uint32_t log_num_cqs;
+	uint32_t log_num_mpts;
+	uint32_t log_num_mtts;		/* 0 = 20 */
+	uint32_t log_eq_size;		/* entries per EQ; 0 = fitted to the number of CQs and QPs */
+	uint32_t timeout_ms;		/* per command; 0 = 10 s */
+	uint64_t seed;			/* 0 = getrandom; else key and QPN tags follow it (tests) */
+	struct hca_quota quota;
+	hca_resolve_fn resolve;		/* asked when the neighbour table has no answer; or NULL */
+	void *resolve_arg;
+};
+
+int hca_driver_create(const struct hca_hw *hw, const struct hca_driver_config *config,
+		      struct hca_driver **drv);
+
+/* Clients that are left are closed. */
+void hca_driver_destroy(struct hca_driver *drv);
+
+/* Why the last failed call of this thread failed; never NULL. */
+const char *hca_driver_reason(void);
+
+/*
+ * Empty the event queues and forward: completion events to channels, asynchronous ones to their
+ * client. Returns the number of events. Callable at any time from any thread, also from
+ * hca_hw.progress(); a second caller at the same time returns 0 at once.
+ */
+unsigned int hca_driver_poll(struct hca_driver *drv);
+
+/* True once a command has timed out or the device has reported a catastrophe. */
+bool hca_driver_dead(const struct hca_driver *drv);
+
+/* Objects in use, for leak tests */
+struct hca_driver_usage {
+	uint32_t clients;
+	uint32_t pds;
+	uint32_t mrs;
+	uint32_t cqs;
+	uint32_t qps;
+	uint32_t channels;
+	uint64_t mtts;
+};
+
+void hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage);
+
+/* --- addresses ---------------------------------------------------------------------------- */
+
+/* gid in network order; mac of the port; vlan_id 0xffff = none */
+int hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16],
+		       const uint8_t mac[6], uint16_t vlan_id);
+int hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey);
+int hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6]);
+int hca_driver_set_port(struct hca_driver *drv, const struct abi_ctl_port *port);
+
+/* --- clients -------------------------------------------------------------------------------- */
+
+/* One client = one UAR page = one DMA domain. */
+int hca_client_open(struct hca_driver *drv, struct hca_client **client);
+
+/* Destroys everything the client owns, in the right order, under traffic. */
+void hca_client_close(struct hca_client *client);
+
+/*
+ * Memory the client may let the device touch; every page it registers must lie inside. In
+ * embedded use one segment covers the user half of the address space.
+ */
+int hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len);
+int hca_client_detach(struct hca_client *client, uint64_t bus, uint64_t len);
+
+/* Its doorbell page, 4 KiB inside BAR2 */
+volatile void *hca_client_uar(struct hca_client *client);
+
+int hca_client_info(struct hca_client *client, struct abi_ctl_info *info);
+int hca_client_query_port(struct hca_client *client, uint32_t port, struct abi_ctl_port *out);
+int hca_client_query_gid(struct hca_client *client, uint32_t index, uint8_t gid[16]);
+int hca_client_query_pkey(struct hca_client *client, uint32_t index, uint16_t *pkey);
+
+int hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn);
+int hca_client_dealloc_pd(struct hca_client *client, uint32_t pdn);
+
+int hca_client_reg_mr(struct hca_client *client, const struct abi_ctl_mr *mr,
+		      const uint64_t *pages, struct abi_ctl_keys *keys);
+int hca_client_dereg_mr(struct hca_client *client, uint32_t lkey);
+
+/*
+ * Event channels are pipes: the client reads struct abi_ctl_event from *fd, which it owns and
+ * closes; the write end stays here and never blocks. Channel 0 is the asynchronous one and exists
+ * from the start.
+ */
+int hca_client_async_fd(struct hca_client *client, int *fd);
+int hca_client_create_channel(struct hca_client *client, uint32_t *channel, int *fd);
+int hca_client_destroy_channel(struct hca_client *client, uint32_t channel);
+
+int hca_client_create_cq(struct hca_client *client, const struct abi_ctl_cq *cq, uint32_t *cqn);
+int hca_client_destroy_cq(struct hca_client *client, uint32_t cqn);
+
+int hca_client_create_qp(struct hca_client *client, const struct abi_ctl_qp *qp, uint32_t *qpn);
+
+/*
+ * opcode: one of the MODIFY_QP family. mailbox: T3-2-40 image, NULL for 2RST and 2ERR. Fields a
+ * client may not choose are taken from the driver's tables; addresses are resolved here.
+ */
+int hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcode,
+			 const void *mailbox);
+int hca_client_query_qp(struct hca_client *client, uint32_t qpn, void *mailbox);
+int hca_client_destroy_qp(struct hca_client *client, uint32_t qpn);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DRIVER_HW_H
+#define DRIVER_HW_H
+
+/*
+ * What the driver needs of a device: its two BARs, a way to let it run, and the DMA windows (an
+ * IOMMU in silicon). Filled in by the composition (src/embed, the daemon) or by a fake device in a
+ * test; copied by hca_driver_create().
+ */
+
+#include <stdint.h>
+#include <stddef.h>
+
+struct hca_hw {
+	volatile void *bar0;		/* 1 MiB, T3-1-2 */
+	volatile void *bar2;		/* 8 MiB, 2048 UAR pages */
+
+	/*
+	 * Called again and again while a command is executed. Manual progress: runs the engine.
+	 * Engine in threads: may yield or sleep. Never calls back into the driver's commands; it may
+	 * call hca_driver_poll(). NULL: the driver yields.
+	 */
+	void (*progress)(void *arg);
+	void *progress_arg;
+
+	/*
+	 * Open and close a window: the device touches [bus, bus + len) only on behalf of `domain`
+	 * (0 = driver, otherwise a UAR page number). 0 or negative errno. Page aligned.
+	 */
+	int (*dma_attach)(void *arg, uint32_t domain, uint64_t bus, uint64_t len);
+	int (*dma_detach)(void *arg, uint32_t domain, uint64_t bus, uint64_t len);
+	void *dma_arg;
+
+	/*
+	 * Memory for ICM, EQs and mailboxes, zeroed, aligned to 4 KiB, and its bus address. Both NULL:
+	 * anonymous memory of the process, bus address = virtual address.
+	 */
+	void *(*alloc_mem)(void *arg, size_t len, uint64_t *bus);
+	void (*free_mem)(void *arg, void *mem, size_t len);
+	void *mem_arg;
+};
+
+#endif
