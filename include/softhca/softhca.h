@@ -206,7 +206,10 @@ enum softhca_wc_flags {
 	SOFTHCA_WC_WITH_INV = 1 << 3,
 };
 
-/* After an error status only wr_id, status, vendor_err, qp_num and opcode are valid. */
+/*
+ * After an error status only wr_id, status, vendor_err and qp_num are valid; opcode then says no
+ * more than the queue (SEND or RECV).
+ */
 struct softhca_wc {
 	uint64_t wr_id;
 	uint32_t status;		/* enum softhca_wc_status */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ABI_CTL_H
-#define ABI_CTL_H
+#ifndef HCA_ABI_CTL_H
+#define HCA_ABI_CTL_H
 
 /*
  * What crosses the control channel between a client (src/lib) and the driver (src/driver): calls
@@ -13,10 +13,10 @@
 
 #include <stdint.h>
 
-#define ABI_CTL_NO_CHANNEL 0xffffffffu
+#define HCA_CTL_NO_CHANNEL 0xffffffffu
 
 /* Limits and identity of the device as one client may use it */
-struct abi_ctl_info {
+struct hca_ctl_info {
 	uint64_t board_id;		/* node GUID */
 	uint32_t uar_page;		/* page number in BAR2, = DMA domain of the client */
 	uint32_t log_num_qps;		/* index bits of a QPN; a random tag is above them */
@@ -41,7 +41,7 @@ struct abi_ctl_info {
 };
 
 /* Port; state as verbs numbers it */
-struct abi_ctl_port {
+struct hca_ctl_port {
 	uint64_t speed;			/* Mb/s, 0 = unknown */
 	uint32_t state;
 	uint32_t max_mtu;
@@ -54,7 +54,7 @@ struct abi_ctl_port {
  * Register memory. npages 0: [va, va + length) of the client's own address space, pages chosen by
  * the driver. Otherwise a list of npages page addresses of page_size bytes accompanies this.
  */
-struct abi_ctl_mr {
+struct hca_ctl_mr {
 	uint64_t va;
 	uint64_t length;
 	uint64_t page_size;
@@ -64,23 +64,23 @@ struct abi_ctl_mr {
 };
 
 /* Keys of a region */
-struct abi_ctl_keys {
+struct hca_ctl_keys {
 	uint32_t lkey;
 	uint32_t rkey;
 };
 
 /* CQ: 2^log_size CQEs at addr (4 KiB aligned), 128 bytes of CQ record behind the last */
-struct abi_ctl_cq {
+struct hca_ctl_cq {
 	uint64_t addr;
 	uint32_t log_size;
-	uint32_t channel;		/* ABI_CTL_NO_CHANNEL = none */
+	uint32_t channel;		/* HCA_CTL_NO_CHANNEL = none */
 };
 
 /*
  * QP: SQ of 2^log_sq WQEs of 2^log_sq_stride bytes at sq_addr, RQ alike with 128 bytes of producer
  * record behind it; both 4 KiB aligned.
  */
-struct abi_ctl_qp {
+struct hca_ctl_qp {
 	uint64_t sq_addr;
 	uint64_t rq_addr;
 	uint32_t pdn;
@@ -95,7 +95,7 @@ struct abi_ctl_qp {
 };
 
 /* What is read from a completion channel (type COMP 0) and from the asynchronous one (T3-2-25) */
-struct abi_ctl_event {
+struct hca_ctl_event {
 	uint32_t type;
 	uint32_t object;		/* CQN, QPN or port */
 	uint32_t subtype;

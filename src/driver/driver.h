@@ -89,7 +89,7 @@ int hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid
 		       const uint8_t mac[6], uint16_t vlan_id);
 int hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey);
 int hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6]);
-int hca_driver_set_port(struct hca_driver *drv, const struct abi_ctl_port *port);
+int hca_driver_set_port(struct hca_driver *drv, const struct hca_ctl_port *port);
 
 /* --- clients -------------------------------------------------------------------------------- */
 
@@ -109,20 +109,20 @@ int hca_client_detach(struct hca_client *client, uint64_t bus, uint64_t len);
 /* Its doorbell page, 4 KiB inside BAR2 */
 volatile void *hca_client_uar(struct hca_client *client);
 
-int hca_client_info(struct hca_client *client, struct abi_ctl_info *info);
-int hca_client_query_port(struct hca_client *client, uint32_t port, struct abi_ctl_port *out);
+int hca_client_info(struct hca_client *client, struct hca_ctl_info *info);
+int hca_client_query_port(struct hca_client *client, uint32_t port, struct hca_ctl_port *out);
 int hca_client_query_gid(struct hca_client *client, uint32_t index, uint8_t gid[16]);
 int hca_client_query_pkey(struct hca_client *client, uint32_t index, uint16_t *pkey);
 
 int hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn);
 int hca_client_dealloc_pd(struct hca_client *client, uint32_t pdn);
 
-int hca_client_reg_mr(struct hca_client *client, const struct abi_ctl_mr *mr,
-		      const uint64_t *pages, struct abi_ctl_keys *keys);
+int hca_client_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr,
+		      const uint64_t *pages, struct hca_ctl_keys *keys);
 int hca_client_dereg_mr(struct hca_client *client, uint32_t lkey);
 
 /*
- * Event channels are pipes: the client reads struct abi_ctl_event from *fd, which it owns and
+ * Event channels are pipes: the client reads struct hca_ctl_event from *fd, which it owns and
  * closes; the write end stays here and never blocks. Channel 0 is the asynchronous one and exists
  * from the start.
  */
@@ -130,10 +130,10 @@ int hca_client_async_fd(struct hca_client *client, int *fd);
 int hca_client_create_channel(struct hca_client *client, uint32_t *channel, int *fd);
 int hca_client_destroy_channel(struct hca_client *client, uint32_t channel);
 
-int hca_client_create_cq(struct hca_client *client, const struct abi_ctl_cq *cq, uint32_t *cqn);
+int hca_client_create_cq(struct hca_client *client, const struct hca_ctl_cq *cq, uint32_t *cqn);
 int hca_client_destroy_cq(struct hca_client *client, uint32_t cqn);
 
-int hca_client_create_qp(struct hca_client *client, const struct abi_ctl_qp *qp, uint32_t *qpn);
+int hca_client_create_qp(struct hca_client *client, const struct hca_ctl_qp *qp, uint32_t *qpn);
 
 /*
  * opcode: one of the MODIFY_QP family. mailbox: T3-2-40 image, NULL for 2RST and 2ERR. Fields a
