@@ -96,12 +96,12 @@ fuzz_one() {
 		-artifact_prefix="$dir/artifacts/$name-" "$corpus" >"$log" 2>&1 </dev/null 9>&- || rc=$?
 	if [ $rc -ne 0 ]; then
 		tail -n 100 "$log"
-		echo "fuzz-$name FAIL (exit status $rc); again with: $program <file in $dir/artifacts>"
-		record fail "fuzz-$name"
+		echo "$name FAIL (exit status $rc); again with: $program <file in $dir/artifacts>"
+		record fail "$name"
 		return
 	fi
-	echo "fuzz-$name OK ($(awk '/number_of_executed_units/ { print $2 }' "$log") inputs)"
-	record pass "fuzz-$name"
+	echo "$name OK ($(awk '/number_of_executed_units/ { print $2 }' "$log") inputs)"
+	record pass "$name"
 }
 
 fuzz_all() {
@@ -109,9 +109,9 @@ fuzz_all() {
 	shift 2
 	export ASAN_OPTIONS=detect_leaks=1
 	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-	export LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0
+	export LSAN_OPTIONS="suppressions='$root/tests/lsan.supp':print_suppressions=0"
 	say "fuzz: $# targets, $seconds s each"
 	for target in "$@"; do
-		! matches_filter "fuzz-${target##*/}" || fuzz_one "$dir" "$seconds" "$target"
+		! matches_filter "${target##*/}" || fuzz_one "$dir" "$seconds" "$target"
 	done
 }
