@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CTXMGT_QP_H
+#define CTXMGT_QP_H
+
+/*
+ * The key-QPC store: what the data path needs of a QP, an array in hugepages indexed by the index
+ * bits of the QPN. Cut into cache lines by who writes them. Configuration a stage needs per message
+ * is repeated in that stage's own line: the CEU fills it at RST2INIT..RTR2RTS while the stage does
+ * not run for this QP, so each line still has one writer at any time.
+ *
+ * Words marked [pub] are read by other lcores: stored with release, loaded with acquire, never
+ * torn. Everything else is private to the line's stage. Host byte order unless said otherwise;
+ * PSNs are 24-bit values in uint32_t.
+ *
+ * The memory behind sq_chain, window, replay, jobs and recv_sge is one block per QP (qp_work),
+ * allocated by the CEU at RST2INIT and freed at 2RST after the round.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_common.h>
+
+#include "queues/qbuf.h"
+
+/* One pending responder job or stored result, see engine/ee. */
+struct hca_resp_job {
+	uint64_t va; /* READ: next byte; ATOMIC: result */
+	uint32_t rkey;
+	uint32_t left; /* READ: bytes still to send */
+	uint32_t psn; /* next response PSN */
+	uint32_t msn;
+	uint8_t kind; /* enum in ee.h */
+	uint8_t flags;
+	uint16_t reserved;
+	uint32_t pad;
+};
+
+struct hca_atomic_replay {
+	uint64_t result;
+	uint32_t psn;
+	uint32_t valid;
+};
+
+/* Data segment as kept in records and receive contexts; host byte order. */
+struct hca_sge {
+	uint64_t va;
+	uint32_t lkey;
+	uint32_t len;
+};
+
+/* Line 0. Writer: CEU; state also by RRC and EE through hca_qp_state_cas(). */
+struct hca_qp_cfg {
+	uint32_t state; /* [pub] enum hca_qp_state */
+	uint32_t local_qpn; /* [pub] all 24 bits, 0 = dead */
+	uint32_t remote_qpn;
+	uint32_t pd;
+	uint32_t peer_ip4; /* network order, as it stands in the packet */
+	uint32_t scqn, rcqn; /* CQ indexes */
+	uint16_t usr_page;
+	uint16_t pkey;
+	uint8_t service; /* enum hca_service */
+	uint8_t mtu_log; /* 8..12 */
+	uint8_t access; /* remote rights, HCA_ACCESS_* */
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t retry_cnt, rnr_retry;
+	uint8_t ack_timeout; /* 4.096 us << n, 0 = never */
+	uint8_t min_rnr_timer; /* code 0..31 */
+	uint8_t draining; /* SQD entered, SQ_DRAINED owed */
+	uint8_t sqd_notify;
+	uint8_t peer_is_ip6;
+	uint32_t generation; /* counts lives of this index */
+	void *work; /* qp_work block */
+} __rte_cache_aligned;
+
+/* Line 1. Writer: parser. */
+struct hca_qp_parser {
+	struct hca_qbuf sq; /* CEU */
+	uint32_t *chain; /* CEU: announced chains, ring of sq_size doorbell words (low 32 bits of the
+			  * doorbell | size0 in [31:24]), private */
+	uint32_t *window; /* CEU: ring of record references, written before head */
+	uint32_t window_mask; /* CEU */
+	uint8_t sq_stride_log, sq_size_log; /* CEU */
+	uint8_t flags; /* on ready list, parked for window/record */
+	uint8_t in_chain; /* walking a chain; next_* valid */
+	uint32_t head; /* [pub] records ever put into the window (free running) */
+	uint32_t chain_head, chain_tail; /* free running */
+	uint16_t sq_index; /* next WQE index, reduced */
+	uint8_t next_op, next_size, next_fence; /* of the next WQE of the chain, size in 16 B */
+	uint8_t reserved;
+	uint32_t rd_count; /* READ/ATOMIC records parsed, gives record.rd_ord */
+	uint32_t list_next; /* ready list link, QP index */
+} __rte_cache_aligned;
+
+/* Line 2. Writer: requester_trans. */
+struct hca_qp_rtc {
+	uint32_t next; /* [pub] window cursor: record being sent */
+	uint32_t freed; /* [pub] window cursor: records returned to their pool */
+	uint32_t next_psn; /* [pub] */
+	uint32_t max_psn; /* [pub] highest PSN sent + 1 */
+	uint32_t bad; /* [pub] window cursor of an error record that stops the QP, valid with BAD flag */
+	uint32_t pkt; /* packets of record `next` already sent */
+	uint32_t desc_seq; /* descriptors ever given to encap */
+	uint32_t rewind_epoch; /* last one obeyed */
+	uint32_t list_next;
+	int32_t deficit; /* bytes */
+	uint16_t since_ackreq;
+	uint8_t flags; /* see rtc.h: ready, parked reasons, hold, bad */
+	uint8_t mtu_log; /* CEU */
+	uint32_t window_mask; /* CEU */
+	uint32_t *window; /* CEU */
+} __rte_cache_aligned;
+
+/* Line 3. Writer: requester_recv. */
+struct hca_qp_rrc {
+	uint64_t una; /* [pub] window tail << 32 | unacked_psn: one word, never torn */
+	uint64_t rewind; /* [pub] epoch << 32 | PSN to go back to */
+	uint32_t rd_done; /* [pub] READ/ATOMIC records completed */
+	uint32_t timer_armed; /* [pub] an entry is in the wheel */
+	uint64_t timer_deadline; /* [pub] ns, read by timer on ARM */
+	uint64_t deadline; /* real deadline, moved lazily */
+	uint32_t read_off; /* bytes of the READ at the tail already scattered */
+	uint32_t rnr_psn; /* PSN to resume at after the hold */
+	uint8_t retries_left, rnr_left;
+	uint8_t flags; /* see rrc.h */
+	uint8_t reserved;
+	uint32_t *window; /* CEU */
+	uint32_t window_mask; /* CEU */
+} __rte_cache_aligned;
+
+/* Lines 4-5. Writer: execution_engine. */
+struct hca_qp_ee {
+	uint32_t epsn; /* [pub] expected PSN */
+	uint32_t msn; /* [pub] */
+	uint64_t write_va; /* next byte of the WRITE in progress */
+	uint32_t write_rkey;
+	uint32_t msg_left; /* bytes of the message still expected (WRITE) or room left (SEND) */
+	uint32_t msg_done; /* bytes of the message received */
+	uint8_t msg_kind; /* none, SEND, WRITE in progress */
+	uint8_t flags; /* see ee.h: nak sent, ack owed, on list, ... */
+	uint8_t owed_syndrome; /* AETH syndrome of the owed ACK/NAK */
+	uint8_t mtu_log; /* CEU */
+	uint32_t owed_psn;
+	uint32_t job_head, job_tail; /* free running; ring of job_mask + 1 */
+	uint32_t list_next;
+	uint16_t job_mask; /* CEU */
+	uint16_t new_jobs; /* new (not repeated) READ/ATOMIC jobs unfinished */
+	/* second line */
+	struct hca_qbuf rq; /* CEU */
+	uint32_t rq_consumed; /* free running */
+	uint32_t rq_producer; /* private copy of the producer count */
+	struct hca_resp_job *jobs; /* CEU */
+	struct hca_sge *recv_sge; /* CEU: private copy of the receive WQE in progress, 16 entries */
+	struct hca_atomic_replay *replay; /* CEU: job_mask + 1 entries, by atomic ordinal */
+	uint32_t replay_head;
+	uint8_t recv_nsge; /* entries in recv_sge */
+	uint8_t recv_sge_at; /* SGE the next byte goes to */
+	uint8_t rq_stride_log, rq_size_log; /* CEU */
+	uint32_t recv_sge_off;
+	uint32_t recv_imm;
+} __rte_cache_aligned;
+
+/*
+ * Lines 6-8. Writer: frame_encap; the template by the CEU while the QP cannot send (or by a round).
+ * The template is Ethernet, IPv4, UDP, BTH ready-made, with the variant fields already 0xff as the
+ * ICRC wants them; the real values stand in ttl/tos.
+ */
+#define HCA_TEMPLATE_MAX 96
+struct hca_qp_encap {
+	uint32_t req_done_seq; /* [pub] requester descriptors finished (copied, dropped or failed) */
+	uint32_t req_failed_psn; /* [pub] with FAILED to RTC */
+	uint32_t req_failed_syndrome; /* [pub] enum hca_syndrome */
+	uint32_t resp_failed_psn; /* [pub] with FAILED to EE */
+	uint16_t ip_id; /* real value, IPv4 */
+	uint8_t ttl, tos;
+	uint8_t l4_off, hdr_len; /* offset of UDP; length up to and including BTH */
+	uint8_t migreq; /* BTH byte 4 after the ICRC */
+	uint8_t reserved;
+	uint32_t ip_sum; /* IPv4 header checksum without length: folded ones-complement sum */
+	uint8_t frame[HCA_TEMPLATE_MAX];
+} __rte_cache_aligned;
+
+struct hca_qp {
+	struct hca_qp_cfg cfg;
+	struct hca_qp_parser parser;
+	struct hca_qp_rtc rtc;
+	struct hca_qp_rrc rrc;
+	struct hca_qp_ee ee;
+	struct hca_qp_encap encap;
+} __rte_cache_aligned;
+
+_Static_assert(sizeof(struct hca_qp_cfg) == 64, "one line");
+_Static_assert(sizeof(struct hca_qp_parser) <= 128, "at most two lines");
+_Static_assert(sizeof(struct hca_qp_rtc) == 64, "one line");
+_Static_assert(sizeof(struct hca_qp_rrc) <= 128, "at most two lines");
+_Static_assert(sizeof(struct hca_qp_ee) <= 192, "at most three lines");
+_Static_assert(sizeof(struct hca_qp_encap) == 128, "two lines");
+
+static inline uint32_t
+hca_qp_state(const struct hca_qp *qp)
+{
+	return __atomic_load_n(&qp->cfg.state, __ATOMIC_ACQUIRE);
+}
+
+/* Legal transition from -> to as one atomic step; false when the state was no longer `from`. */
+static inline bool
+hca_qp_state_cas(struct hca_qp *qp, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&qp->cfg.state, &from, to, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+static inline uint32_t
+hca_una_psn(uint64_t una)
+{
+	return (uint32_t)una;
+}
+
+static inline uint32_t
+hca_una_tail(uint64_t una)
+{
+	return (uint32_t)(una >> 32);
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_EDGE_H
+#define ENGINE_EDGE_H
+
+/*
+ * Edges: how descriptors go forward. Same worker: a direct call on the burst. Otherwise an
+ * rte_ring (single producer, single consumer). Decided once, when the graph is built.
+ *
+ * The producer asks hca_edge_room() before it changes any state and pushes no more than that, so a
+ * push cannot fail. Only the forward edges below exist; they form a DAG (graph.c asserts it), so a
+ * full edge cannot deadlock. Everything backward is a message (msg.h), which cannot be full.
+ *
+ * enq and deq count objects for ever, each on its writer's cache line: a round is complete for an
+ * edge when deq has passed the enq value seen at its start.
+ */
+
+#include <rte_ring.h>
+
+#include "engine/stage.h"
+
+/* X(ENUM, from, to, process): objects are doorbell words or mbufs. */
+#define HCA_EDGE_LIST(X) \
+	X(DB_PARSER, DOORBELL, PARSER, parser_process, parser_room) \
+	X(RTC_ENCAP, RTC, ENCAP, encap_process_req, encap_room) \
+	X(EE_ENCAP, EE, ENCAP, encap_process_resp, encap_room) \
+	X(DECAP_EE, DECAP, EE, ee_process, ee_room) \
+	X(DECAP_RRC, DECAP, RRC, rrc_process, rrc_room)
+
+enum hca_edge_id {
+#define X(e, f, t, p, r) HCA_EDGE_##e,
+	HCA_EDGE_LIST(X)
+#undef X
+	HCA_EDGE_N
+};
+
+struct hca_edge {
+	struct rte_ring *ring; /* NULL: direct */
+	hca_stage_process_fn process;
+	hca_stage_room_fn room;
+	uint8_t from, to;
+	uint64_t enq __rte_cache_aligned; /* producer */
+	uint64_t deq __rte_cache_aligned; /* consumer */
+} __rte_cache_aligned;
+
+static inline unsigned int
+hca_edge_room(struct hca *h, const struct hca_edge *e)
+{
+	return e->ring ? rte_ring_free_count(e->ring) : e->room(h);
+}
+
+/* n <= the room just asked for. */
+static inline void
+hca_edge_push(struct hca *h, struct hca_edge *e, void *const *objs, unsigned int n, uint64_t now)
+{
+	if (e->ring == NULL) {
+		e->process(h, objs, n, now);
+		return;
+	}
+	rte_ring_sp_enqueue_bulk(e->ring, objs, n, NULL);
+	__atomic_store_n(&e->enq, e->enq + n, __ATOMIC_RELEASE);
+}
+
+/* Consumer side, called from the consumer's poll; 0 for a direct edge. */
+static inline unsigned int
+hca_edge_drain(struct hca *h, struct hca_edge *e, unsigned int budget, uint64_t now)
+{
+	void *objs[HCA_BURST];
+	unsigned int n;
+
+	if (e->ring == NULL)
+		return 0;
+	n = rte_ring_sc_dequeue_burst(e->ring, objs, RTE_MIN(budget, HCA_BURST), NULL);
+	if (n == 0)
+		return 0;
+	e->process(h, objs, n, now);
+	__atomic_store_n(&e->deq, e->deq + n, __ATOMIC_RELEASE);
+	return n;
+}
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_IMPL_H
+#define ENGINE_IMPL_H
+
+/*
+ * struct hca: everything of one device hangs here; included by device sources only. Members are
+ * grouped by who writes them. Stage-private state lives in each stage's own struct behind
+ * stage_ctx[], allocated cache aligned in its init.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+#include <rte_rcu_qsbr.h>
+
+#include "ctxmgt/qp.h"
+#include "engine/counters.h"
+#include "engine/edge.h"
+#include "engine/msg.h"
+#include "engine/record.h"
+#include "engine/stage.h"
+#include "hca.h"
+#include "port/port.h"
+#include "queues/cq.h"
+#include "vtp/vtp.h"
+#include "wire/icrc.h"
+
+struct hca_ceu; /* ceu/ceu.h */
+struct hca_ctxmgt; /* ctxmgt/ctxmgt.h */
+struct hca_eqs; /* queues/eq.c */
+
+/* Per-stage cache lines written by that stage only. */
+struct hca_stage_line {
+	uint64_t counters[HCA_CTR_N];
+	uint64_t busy_cycles;
+	uint32_t purge_ack; /* [pub] last purge_seq obeyed */
+} __rte_cache_aligned;
+
+struct hca {
+	/* read-mostly, set by hca_create() */
+	struct hca_config cfg;
+	struct hca_qp *qp; /* 1 << log_num_qps */
+	uint32_t qp_mask;
+	uint32_t cq_mask;
+	struct hca_cq *cq;
+	struct hca_vtp vtp;
+	struct hca_port *port;
+	const struct hca_icrc_ops *icrc;
+	uint8_t *bar0, *bar2;
+	void *stage_ctx[HCA_STAGE_N];
+	uint8_t stage_worker[HCA_STAGE_N];
+	unsigned int num_workers;
+	struct hca_edge edge[HCA_EDGE_N];
+	struct hca_msg_channel *msg[HCA_STAGE_N][HCA_STAGE_N]; /* [from][to], NULL: none */
+	struct hca_record_pool rec, rec_full;
+	struct rte_mempool *tx_pool, *resp_pool;
+	struct rte_rcu_qsbr *rcu; /* one thread id per worker */
+	struct hca_ceu *ceu;
+	struct hca_ctxmgt *ctxmgt;
+	struct hca_eqs *eqs;
+	bool times_on;
+	bool loopback_single; /* all stages on one worker */
+	uint8_t cur_worker; /* unused by stages */
+
+	/* CEU */
+	uint32_t purge_seq __rte_cache_aligned; /* [pub] */
+	uint32_t purge_qpi;
+	uint32_t backlog; /* [pub] encap: frames waiting for the port */
+
+	struct hca_stage_line line[HCA_STAGE_N];
+	uint64_t rng[4] __rte_cache_aligned; /* CEU */
+};
+
+static inline void
+hca_count_n(struct hca *h, enum hca_stage_id s, enum hca_counter c, uint64_t n)
+{
+	h->line[s].counters[c] += n;
+}
+
+static inline void
+hca_count(struct hca *h, enum hca_stage_id s, enum hca_counter c)
+{
+	h->line[s].counters[c]++;
+}
+
+#define HCA_COUNT(h, STAGE, name) hca_count((h), HCA_STAGE_##STAGE, HCA_CTR_##name)
+#define HCA_COUNT_N(h, STAGE, name, n) hca_count_n((h), HCA_STAGE_##STAGE, HCA_CTR_##name, (n))
+
+/* Send flags about QP index qpi over the channel FROM -> TO; the channel must be in HCA_MSG_LIST. */
+static inline void
+hca_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32_t qpi,
+	     uint8_t flags)
+{
+	hca_msg_post(h->msg[from][to], qpi, flags);
+}
+
+/* Deliver at most budget messages of channel from -> to; returns how many. */
+typedef void (*hca_msg_fn)(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags,
+			   uint64_t now);
+
+static inline unsigned int
+hca_msg_drain(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, hca_msg_fn fn,
+	      uint64_t now, unsigned int budget)
+{
+	struct hca_msg_channel *c = h->msg[from][to];
+	unsigned int n = 0;
+	uint32_t qpi;
+	uint8_t flags;
+
+	while (n < budget && (flags = hca_msg_take(c, &qpi)) != 0) {
+		fn(h, &h->qp[qpi], qpi, flags, now);
+		n++;
+	}
+	return n;
+}
+
+/*
+ * QP to ERR from a stage: CAS along the legal transitions; on success tells every other stage with
+ * STATE (the caller handles its own part). false: already ERR or RST.
+ */
+bool hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi);
+
+/* A stage has forgotten the QP of the current purge (after a PURGE message). */
+static inline void
+hca_purge_ack(struct hca *h, enum hca_stage_id s)
+{
+	__atomic_store_n(&h->line[s].purge_ack, __atomic_load_n(&h->purge_seq, __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELEASE);
+}
+
+/* Record by reference. */
+static inline struct hca_record *
+hca_record(struct hca *h, uint32_t ref)
+{
+	if (ref & HCA_RECREF_FULL)
+		return (struct hca_record *)((uint8_t *)h->rec_full.mem +
+					     (size_t)(ref & ~HCA_RECREF_FULL) *
+						     sizeof(struct hca_record_full));
+	return (struct hca_record *)((uint8_t *)h->rec.mem +
+				     (size_t)ref * sizeof(struct hca_record));
+}
+
+/* Everything random in the device comes from here (xoshiro256**, seeded by cfg or the CSPRNG). */
+uint64_t hca_random(struct hca *h);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_MSG_H
+#define ENGINE_MSG_H
+
+/*
+ * Messages between stages about one QP: a set of flags per (producer, consumer, QP) plus the QP's
+ * index on a SPSC ring that is large enough for every QP, so a message can never be refused. The
+ * flags say that something happened; what happened is read from the producer's own line of the
+ * key-QPC store. Sending a flag that is already pending costs one atomic OR and no ring entry.
+ *
+ * Messages are delivered at the target's next poll, never from inside the sender.
+ */
+
+#include <rte_ring.h>
+#include <rte_ring_elem.h>
+
+#include "engine/stage.h"
+
+/* X(from, to): the only channels there are. */
+#define HCA_MSG_LIST(X) \
+	X(PARSER, RTC) /* NEW: records entered the window */ \
+	X(RTC, PARSER) /* FREED: window slots and records came back */ \
+	X(RTC, RRC) /* ARM: unacknowledged packets, BAD: error or flush records wait */ \
+	X(RRC, RTC) /* RELEASE, REWIND, HOLD, STATE */ \
+	X(RRC, PARSER) /* STATE */ \
+	X(RRC, EE) /* STATE */ \
+	X(RRC, TIMER) /* ARM: (re)arm at rrc.timer_deadline */ \
+	X(TIMER, RRC) /* EXPIRED */ \
+	X(ENCAP, RTC) /* FAILED: gather failed at encap.req_failed_*; COPIED */ \
+	X(ENCAP, EE) /* FAILED: gather of a READ response failed */ \
+	X(EE, PARSER) /* STATE */ \
+	X(EE, RTC) /* STATE */ \
+	X(EE, RRC) /* STATE */ \
+	X(PARSER, RRC) /* STATE */ \
+	X(PARSER, EE) /* STATE */ \
+	X(DOORBELL, EE) /* KICK: flush receives posted after the error */ \
+	X(CEU, PARSER) /* STATE, PURGE */ \
+	X(CEU, RTC) /* STATE, PURGE */ \
+	X(CEU, RRC) /* STATE, PURGE */ \
+	X(CEU, EE) /* STATE, PURGE */ \
+	X(CEU, TIMER) /* PURGE */
+
+enum hca_msg_flag {
+	HCA_MSG_NEW = 1u << 0,
+	HCA_MSG_FREED = 1u << 0,
+	HCA_MSG_ARM = 1u << 0,
+	HCA_MSG_EXPIRED = 1u << 0,
+	HCA_MSG_KICK = 1u << 0,
+	HCA_MSG_RELEASE = 1u << 0,
+	HCA_MSG_BAD = 1u << 1,
+	HCA_MSG_REWIND = 1u << 1,
+	HCA_MSG_FAILED = 1u << 1,
+	HCA_MSG_HOLD = 1u << 2,
+	HCA_MSG_COPIED = 1u << 2,
+	HCA_MSG_STATE = 1u << 3, /* cfg.state changed: wake, flush */
+	HCA_MSG_PURGE = 1u << 4, /* forget the QP, then acknowledge to the CEU */
+};
+
+struct hca_msg_channel {
+	struct rte_ring *ring; /* uint32_t QP indexes */
+	uint8_t *pending; /* flags per QP index */
+	bool local; /* same worker: no atomic needed */
+};
+
+static inline void
+hca_msg_post(struct hca_msg_channel *c, uint32_t qpi, uint8_t flags)
+{
+	uint8_t old;
+
+	if (c->local) {
+		old = c->pending[qpi];
+		c->pending[qpi] = old | flags;
+	} else {
+		old = __atomic_fetch_or(&c->pending[qpi], flags, __ATOMIC_ACQ_REL);
+	}
+	if (old == 0)
+		rte_ring_sp_enqueue_elem(c->ring, &qpi, sizeof(qpi));
+}
+
+/* One message: returns the flags and the QP index, or 0 when there is none. */
+static inline uint8_t
+hca_msg_take(struct hca_msg_channel *c, uint32_t *qpi)
+{
+	if (rte_ring_sc_dequeue_elem(c->ring, qpi, sizeof(*qpi)) != 0)
+		return 0;
+	if (c->local) {
+		uint8_t f = c->pending[*qpi];
+
+		c->pending[*qpi] = 0;
+		return f;
+	}
+	return __atomic_exchange_n(&c->pending[*qpi], 0, __ATOMIC_ACQ_REL);
+}
+
+/* See impl.h for hca_msg_send(h, FROM, TO, qpi, flags) and hca_msg_drain(). */
+
+#endif

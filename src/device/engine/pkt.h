@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_PKT_H
+#define ENGINE_PKT_H
+
+/*
+ * Packet descriptors: the private area of the mbuf itself. On the way out filled by RTC or EE and
+ * read by encap; on the way in filled by decap and read by EE or RRC. Every pool of an HCA reserves
+ * HCA_MBUF_PRIV bytes; a received mbuf whose pool has less is copied by the port.
+ */
+
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "ctxmgt/qp.h"
+
+enum hca_txd_flag {
+	HCA_TXD_ACKREQ = 1u << 0,
+	HCA_TXD_SOLICITED = 1u << 1,
+	HCA_TXD_LAST_OF_RECORD = 1u << 2,
+	HCA_TXD_INLINE = 1u << 3, /* payload in the record's inline data at off */
+};
+
+/* Outgoing packet. 64 bytes; self-contained when nsge <= 1. */
+struct hca_txd {
+	uint32_t qpi;
+	uint32_t psn;
+	uint8_t opcode; /* BTH */
+	uint8_t flags;
+	uint8_t nsge; /* 0: no payload; 1: va/key; more: SGL of the record, from byte off */
+	uint8_t syndrome; /* AETH */
+	uint16_t len; /* payload bytes in this packet */
+	uint16_t reserved;
+	uint32_t seq; /* requests: encap stores it into encap.req_done_seq when finished */
+	uint32_t key; /* lkey, or rkey for READ responses */
+	uint64_t va; /* of the payload (nsge == 1) */
+	uint32_t rec; /* record reference (nsge > 1, inline, atomics); READ resp: start of job */
+	uint32_t off; /* byte offset of the payload in the message */
+	union {
+		struct {
+			uint64_t raddr; /* RETH, AtomicETH */
+			uint32_t rkey;
+			uint32_t dma_len;
+		} reth;
+		struct {
+			uint64_t result; /* AtomicAckETH */
+			uint32_t msn; /* AETH */
+		} resp;
+	};
+	uint32_t imm; /* as on the wire */
+	uint32_t generation; /* qp.cfg.generation: another life of the index is dropped */
+};
+
+/* Incoming packet, validated: lengths, ICRC, QP, source, P_Key, class. */
+struct hca_rxd {
+	uint32_t qpi;
+	uint32_t psn;
+	uint8_t opcode;
+	uint8_t flags; /* HCA_RXD_* */
+	uint8_t pad;
+	uint8_t ecn; /* IP ECN bits as received */
+	uint16_t ext_off; /* offset of the first header behind BTH from the mbuf's data */
+	uint16_t payload_off; /* offset of the payload */
+	uint32_t payload_len; /* without pad and ICRC */
+	uint32_t generation;
+	const void *info; /* const struct hca_roce_opcode * */
+	uint16_t l3_off; /* for GRH of UD receives */
+	uint16_t vlan;
+};
+
+enum hca_rxd_flag {
+	HCA_RXD_ACKREQ = 1u << 0,
+	HCA_RXD_SOLICITED = 1u << 1,
+	HCA_RXD_MIGREQ = 1u << 2,
+};
+
+_Static_assert(sizeof(struct hca_txd) <= 80, "fits the private area");
+_Static_assert(sizeof(struct hca_rxd) <= 64, "fits the private area");
+
+#define HCA_MBUF_PRIV 128u
+#define HCA_MBUF_DATA 4608u /* headroom, largest headers, 4096 payload, pad, ICRC */
+
+static inline struct hca_txd *
+hca_txd(struct rte_mbuf *m)
+{
+	return rte_mbuf_to_priv(m);
+}
+
+static inline struct hca_rxd *
+hca_rxd(struct rte_mbuf *m)
+{
+	return rte_mbuf_to_priv(m);
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_RECORD_H
+#define ENGINE_RECORD_H
+
+/*
+ * Request records. The record the parser fills is the window entry; the per-QP window is a ring of
+ * record references with three cursors: head (parser), next (RTC), tail (RRC, in una). A record is
+ * written by the parser before head is published, its psn/npsn/desc_seq by RTC before max_psn is
+ * published; afterwards everybody only reads.
+ *
+ * Life: parser takes it from the pool -> window -> RTC sends it, perhaps several times -> RRC moves
+ * the tail past it (and writes its CQE) -> RTC returns it to the pool, once encap has finished its
+ * last descriptor (encap.req_done_seq has passed desc_seq). RTC is the only one that returns
+ * records, so nobody can be sending from a record that is being refilled.
+ */
+
+#include <stdint.h>
+
+#include "ctxmgt/qp.h"
+
+enum hca_record_flag {
+	HCA_REC_SIGNALED = 1u << 0,
+	HCA_REC_SOLICITED = 1u << 1,
+	HCA_REC_FENCE = 1u << 2,
+	HCA_REC_INLINE = 1u << 3, /* body.inline_data holds len bytes */
+	HCA_REC_FULL = 1u << 4, /* struct hca_record_full */
+	HCA_REC_SENT = 1u << 5, /* RTC assigned psn and npsn */
+	HCA_REC_RD = 1u << 6, /* READ or ATOMIC: counts against max_rd_atomic */
+};
+
+struct hca_record {
+	uint8_t op; /* HCA_OP_* */
+	uint8_t flags;
+	uint8_t syndrome; /* 0, or the error this request completes with when its turn comes */
+	uint8_t nsge; /* 0, 1 (sge below) or up to 16 (body.sge) */
+	uint16_t wqe_index;
+	uint16_t reserved;
+	uint32_t len; /* message bytes */
+	uint32_t imm; /* as on the wire */
+	uint64_t raddr;
+	uint32_t rkey;
+	uint32_t rd_ord; /* READ/ATOMIC records of this QP before this one */
+	uint32_t psn, npsn; /* first PSN and count of PSNs */
+	uint32_t desc_seq; /* rtc.desc_seq after its last descriptor so far */
+	uint32_t pad;
+	struct hca_sge sge; /* nsge == 1 */
+};
+
+#define HCA_INLINE_MAX 480u /* largest inline data: stride 512 less next and inline headers */
+#define HCA_SGE_MAX 16u
+
+/* Several SGEs, inline data or an atomic. */
+struct hca_record_full {
+	struct hca_record r;
+	uint64_t swap_add, compare;
+	union {
+		struct hca_sge sge[HCA_SGE_MAX]; /* also when nsge == 1 and FULL (atomics) */
+		uint8_t inline_data[496];
+	} body;
+} __rte_cache_aligned;
+
+_Static_assert(sizeof(struct hca_record) == 64, "one line");
+_Static_assert(sizeof(struct hca_record_full) == 576, "nine lines");
+
+#define HCA_RECREF_FULL 0x80000000u
+#define HCA_RECREF_NONE 0xffffffffu
+
+/* Pools: arrays in hugepages and a free list. Taken by the parser, returned by RTC. */
+struct hca_record_pool {
+	struct rte_ring *free; /* uint32_t references, SPSC RTC -> parser */
+	void *mem;
+	uint32_t count;
+	uint32_t reserved_in_use; /* parser: see parser.h for the two-per-QP reservation */
+};
+
+/* The data segments of a record wherever they stand. */
+static inline const struct hca_sge *
+hca_record_sges(const struct hca_record *r)
+{
+	return r->flags & HCA_REC_FULL ? ((const struct hca_record_full *)r)->body.sge : &r->sge;
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DEVICE_HCA_H
+#define DEVICE_HCA_H
+
+/*
+ * The device as its composer sees it (src/embed, the daemon, tests): create an HCA on a port,
+ * hand its BARs to a driver, attach DMA windows, drive it, destroy it.
+ *
+ * Nothing here may be called from a stage. One thread composes; hca_poll() is called by whichever
+ * thread owns the worker (executor.h). Errors: 0 or negative errno.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hca;
+struct hca_port;
+
+/* Which stages share an lcore; same stages, same tests in all of them. */
+enum hca_layout {
+	HCA_LAYOUT_RTC = 0, /* all stages on one worker, edges are direct calls */
+	HCA_LAYOUT_TXRX, /* transmit side and receive side apart */
+	HCA_LAYOUT_FULL, /* every stage its own worker, every edge a ring */
+};
+
+/* All sizes are counts unless a unit is named; 0 selects the default in brackets. */
+struct hca_config {
+	const char *name; /* unique in the process; names DPDK objects ["hca<n>"] */
+	struct hca_port *port; /* the wire; owned by the caller, outlives the HCA */
+	enum hca_layout layout;
+	int socket_id; /* NUMA socket of the memory, -1 = any */
+	uint64_t seed; /* 0 = CSPRNG, otherwise everything random comes from it */
+
+	uint32_t log_num_qps; /* log2 of QPs [14], at most 14 */
+	uint32_t log_num_cqs; /* [14], at most 14 */
+	uint32_t log_num_eqs; /* [5], at most 5 */
+	uint32_t log_num_mpts; /* [17], at most 17 */
+	uint32_t log_num_mtts; /* log2 of 8-byte MTT entries [20] */
+
+	uint32_t edge_size; /* objects per ring edge [256] */
+	uint32_t records; /* request records of one cache line [16384] */
+	uint32_t full_records; /* request records with SGL or inline data [4096] */
+	uint32_t records_per_qp; /* window per QP, at most 256 [256] */
+	uint32_t tx_mbufs; /* requester frames [4096] */
+	uint32_t resp_mbufs; /* responder frames [4096] */
+	uint32_t ack_every; /* AckReq at least every so many packets [32] */
+	uint64_t port_stall_ns; /* encap discards after so long without progress [10 ms] */
+	uint32_t max_mtu; /* bytes, 256..4096 [4096] */
+	uint8_t mac[6]; /* port address, reported by QUERY/MAD_IFC */
+};
+
+int hca_create(const struct hca_config *cfg, struct hca **out);
+
+/* The caller has stopped every worker before. */
+void hca_destroy(struct hca *h);
+
+/* Register memory of software: HCR/UAR accesses go straight to these pages. */
+volatile void *hca_bar0(struct hca *h);
+volatile void *hca_bar2(struct hca *h);
+
+/*
+ * DMA windows (interface.md): the device touches [bus, bus + len) only on behalf of domain.
+ * Domain 0 = driver (mailboxes, ICM, EQs), otherwise a UAR page number. In this process a bus
+ * address is the CPU address. Called while no command of that domain is in flight.
+ */
+int hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
+int hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
+
+/* Workers of the layout: 1 (rtc), 2 (txrx), HCA_STAGE_N (full). */
+unsigned int hca_workers(const struct hca *h);
+
+/*
+ * One loop of one worker at time now (ns, monotonic): polls its stages once each with bursts of at
+ * most 32, then reports a quiescent state. Returns the work done (0 = idle).
+ */
+unsigned int hca_poll(struct hca *h, unsigned int worker, uint64_t now);
+
+/* One stage, one burst of at most budget: the stepped executor's unit. */
+unsigned int hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, unsigned int budget);
+
+/* A worker that stops polling goes offline first, so that rounds do not wait for it. */
+void hca_worker_online(struct hca *h, unsigned int worker);
+void hca_worker_offline(struct hca *h, unsigned int worker);
+
+/* Counters by name (engine/counters.h), summed over stages. Any thread, values may lag. */
+unsigned int hca_counter_count(void);
+const char *hca_counter_name(unsigned int i);
+uint64_t hca_counter_value(const struct hca *h, unsigned int i);
+
+/*
+ * What a quiet HCA must hold: used by leak tests. in_use = objects taken from the pool now.
+ */
+struct hca_usage {
+	uint32_t records, full_records; /* in use */
+	uint32_t tx_mbufs, resp_mbufs; /* in use */
+	uint32_t qps, cqs, eqs, mpts; /* live contexts */
+	uint32_t edge_objects; /* objects waiting in ring edges */
+	uint32_t backlog; /* frames encap could not hand to the port yet */
+	uint32_t messages; /* per-QP messages not yet consumed */
+};
+void hca_usage(const struct hca *h, struct hca_usage *u);
+
+/* Cycles per stage, only counted after hca_stage_times_enable(h, true); ns since then. */
+void hca_stage_times_enable(struct hca *h, bool on);
+const char *hca_stage_name(unsigned int stage);
+unsigned int hca_stage_count(void);
+uint64_t hca_stage_time_ns(const struct hca *h, unsigned int stage);
+
+#endif

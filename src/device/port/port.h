@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PORT_PORT_H
+#define PORT_PORT_H
+
+/*
+ * The wire as encap (tx) and decap (rx) see it. Implementations: port_ethdev.c (any DPDK ethdev),
+ * the in-memory link (port_link.c: ring pair with optional impairment) and the simulated link of
+ * the tests. rx and tx may be called from different lcores, each from one lcore only.
+ *
+ * rx: up to n single-segment mbufs whose private area has HCA_MBUF_PRIV bytes; ownership passes to
+ * the caller. tx: takes the first k of n frames (ownership passes for those) and returns k; a short
+ * count with the link up means "stalled": the caller keeps the rest. link_up: may be called at any
+ * time from tx's lcore.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+struct hca_port;
+
+struct hca_port_ops {
+	uint16_t (*rx)(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now);
+	uint16_t (*tx)(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now);
+	bool (*link_up)(struct hca_port *p);
+	void (*close)(struct hca_port *p);
+};
+
+/* Embedded first in every implementation. */
+struct hca_port {
+	const struct hca_port_ops *ops;
+	uint32_t max_frame; /* bytes incl. Ethernet header, without FCS */
+	uint32_t queue_size; /* frames the port may hold on to, for sizing pools */
+};
+
+#endif

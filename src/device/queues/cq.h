@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef QUEUES_CQ_H
+#define QUEUES_CQ_H
+
+/*
+ * Completion queues as their writers (RRC, EE, RTC for UC/UD) see them.
+ *
+ * One CQE: hca_cq_reserve() -> fill 28 bytes -> hca_cq_publish() stores the last word with release
+ * (owner byte last). At the end of a poll the stage calls hca_cq_batch_end(): one full fence, then
+ * the arm word of each CQ touched is read and at most one EQE written (interface.md).
+ *
+ * Overrun: reserve returns NULL; the CQ goes into error once (CQ_ERROR event, the CEU moves its QPs
+ * to ERR); the CQE is counted and dropped.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_common.h>
+
+#include "abi_cqe.h"
+#include "engine/stage.h"
+#include "queues/qbuf.h"
+
+struct hca_cq {
+	/* line 0: CEU */
+	uint32_t state; /* [pub] enum hca_cq_state */
+	uint32_t cqn;
+	uint32_t comp_eqn;
+	uint32_t lkey, pd, usr_page;
+	uint32_t single_writer; /* one lcore alone writes it: no CAS */
+	uint32_t users; /* CEU: QPs on this CQ */
+	/* two generations of the buffer: resize switches by the generation in `reserve` */
+	struct hca_cq_buf {
+		struct hca_qbuf q;
+		uint32_t mask; /* entries - 1 */
+		uint32_t record_off; /* of the CQ record behind the last CQE */
+	} buf[2] __rte_cache_aligned;
+	/* writers: CAS on {generation:32, producer index:32}; consumer copy is a hint */
+	uint64_t reserve __rte_cache_aligned;
+	uint32_t consumer; /* last consumer index read from the record */
+	uint32_t fired_seq; /* arm sequence already fired, CAS */
+	uint32_t overrun; /* CQ_ERROR raised */
+	uint64_t event_pending; /* solicited/error seen in this batch per stage bit */
+} __rte_cache_aligned;
+
+enum hca_cq_state {
+	HCA_CQ_FREE = 0,
+	HCA_CQ_LIVE = 1,
+	HCA_CQ_ERROR = 2, /* overrun */
+	HCA_CQ_DYING = 3,
+};
+
+/* CQs a stage touched in this poll; a stage owns one and ends it before its poll returns. */
+#define HCA_CQ_BATCH 16
+struct hca_cq_batch {
+	uint32_t n;
+	struct {
+		uint32_t cqi;
+		bool solicited; /* a solicited or error completion was written */
+	} e[HCA_CQ_BATCH];
+};
+
+struct hca;
+
+/* Slot for one CQE of CQ index cqi, or NULL (overrun, dead CQ). Adds cqi to the batch. */
+struct hca_cqe *hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,
+			       enum hca_stage_id stage);
+/* Everything but the owner is in the slot: hand it to software. last_word: host order value of the
+ * word at 1Ch with owner = software (0). */
+void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word);
+void hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id stage);
+
+#endif
