@@ -324,12 +324,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqc, moderation, 0x38);
 
 static inline uint64_t hca_cqc_start(const struct hca_cqc *c)
 {
-	return hca_get_be64(&c->start_hi);
+	return (uint64_t)hca_be32_to_cpu(c->start_hi) << 32 | hca_be32_to_cpu(c->start_lo);
 }
 
 static inline void hca_cqc_set_start(struct hca_cqc *c, uint64_t start)
 {
-	hca_put_be64(&c->start_hi, start);
+	c->start_hi = hca_cpu_to_be32((uint32_t)(start >> 32));
+	c->start_lo = hca_cpu_to_be32((uint32_t)start);
 }
 
 /* ---- event queue, tables 3-2-27 .. 3-2-29 ---- */
@@ -373,12 +374,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_eqc, producer_index, 0x2c);
 
 static inline uint64_t hca_eqc_start(const struct hca_eqc *c)
 {
-	return hca_get_be64(&c->start_hi);
+	return (uint64_t)hca_be32_to_cpu(c->start_hi) << 32 | hca_be32_to_cpu(c->start_lo);
 }
 
 static inline void hca_eqc_set_start(struct hca_eqc *c, uint64_t start)
 {
-	hca_put_be64(&c->start_hi, start);
+	c->start_hi = hca_cpu_to_be32((uint32_t)(start >> 32));
+	c->start_lo = hca_cpu_to_be32((uint32_t)start);
 }
 
 /* ---- shared receive queue: no table ---- */
@@ -427,12 +429,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, consumer, 0x30);
 
 static inline uint64_t hca_srqc_start(const struct hca_srqc *c)
 {
-	return hca_get_be64(&c->start_hi);
+	return (uint64_t)hca_be32_to_cpu(c->start_hi) << 32 | hca_be32_to_cpu(c->start_lo);
 }
 
 static inline void hca_srqc_set_start(struct hca_srqc *c, uint64_t start)
 {
-	hca_put_be64(&c->start_hi, start);
+	c->start_hi = hca_cpu_to_be32((uint32_t)(start >> 32));
+	c->start_lo = hca_cpu_to_be32((uint32_t)start);
 }
 
 /* ---- memory protection and translation, tables 3-2-17 .. 3-2-19 ---- */
@@ -491,12 +494,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 
 static inline uint64_t hca_mpt_mtt_seg(const struct hca_mpt *m)
 {
-	return hca_get_be64(&m->mtt_seg_hi);
+	return (uint64_t)hca_be32_to_cpu(m->mtt_seg_hi) << 32 | hca_be32_to_cpu(m->mtt_seg_lo);
 }
 
 static inline void hca_mpt_set_mtt_seg(struct hca_mpt *m, uint64_t mtt_seg)
 {
-	hca_put_be64(&m->mtt_seg_hi, mtt_seg);
+	m->mtt_seg_hi = hca_cpu_to_be32((uint32_t)(mtt_seg >> 32));
+	m->mtt_seg_lo = hca_cpu_to_be32((uint32_t)mtt_seg);
 }
 
 /*
