@@ -20,6 +20,10 @@
 
 #define LANES_DIRECT	16	/* entries of hca_icrc_lane */
 
+/* Bodies test dst and ones for NULL; a caller that has them says so, and the tests vanish. */
+#define PRESENT(p)	do { if ((p) == NULL) __builtin_unreachable(); } while (0)
+#define AT(p, off)	((p) ? (p) + (off) : NULL)
+
 /* S mod P; see icrc_kernels.h. */
 INLINE SSE uint32_t
 reduce(__m128i s)
@@ -90,8 +94,6 @@ right_align(__m128i x, unsigned int r)
 
 	return _mm_shuffle_epi8(x, _mm_loadu_si128((const __m128i *)(slide + r)));
 }
-
-#define AT(p, off)	((p) ? (p) + (off) : NULL)
 
 /* S of r + 16 * (lanes - 1) bytes, at least 16; 1 <= r <= 16, 1 <= lanes <= 16. */
 INLINE SSE __m128i
@@ -191,6 +193,7 @@ copy_crc_sse(uint32_t seed, void *dst, const void *src, size_t n)
 {
 	if (n == 0)
 		return seed;
+	PRESENT(dst);
 	return body_sse(seed, dst, src, NULL, n);
 }
 
@@ -202,6 +205,7 @@ crc_burst_sse(const struct hca_icrc_span *spans, uint32_t *out, unsigned int n)
 
 	for (i = 0; i < n; i++) {
 		s = &spans[i];
+		PRESENT(s->ones);
 		out[i] = body_sse(s->seed, NULL, s->data, s->ones, s->len);
 	}
 }
@@ -243,98 +247,170 @@ muladd(__m512i x, __m512i k, __m512i add)
 					 _mm512_clmulepi64_epi128(x, k, 0x11), add, XOR3);
 }
 
-/* Vector v (3 = last) of the final 256 bytes times its lane constants, added to s. */
+/* Vector v (3 = last) of the final 256 bytes times its lane constants. */
 INLINE Z512 __m512i
-add_product(__m512i x, int v, __m512i s)
+product_z(__m512i x, int v)
+{
+	const __m512i k = _mm512_load_si512(hca_icrc_lane[4 * v]);
+
+	return _mm512_xor_si512(_mm512_clmulepi64_epi128(x, k, 0x00),
+				_mm512_clmulepi64_epi128(x, k, 0x11));
+}
+
+INLINE Z512 __m512i
+add_product_z(__m512i x, int v, __m512i s)
 {
 	return muladd(x, _mm512_load_si512(hca_icrc_lane[4 * v]), s);
 }
 
 /*
- * S of n bytes, spread over the four lanes of the result. n is a multiple of 4 and not 0. The
- * first vector is loaded from in front of src with those bytes masked off, which cannot fault.
+ * The first vector: 64 - pad bytes behind pad zeros, with the register in the first four bytes.
+ * It is loaded from pad bytes in front of the data with those masked off, which cannot fault.
  */
 INLINE Z512 __m512i
-sum_words_z(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, size_t n)
+load_first(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, unsigned int pad)
 {
-	const __m512i zero = _mm512_setzero_si512();
-	unsigned int head = ((n - 1) & 255) + 1;
-	unsigned int pad = -head & 63;
-	unsigned int vectors = (head + 63) / 64;
 	__mmask16 m = 0xffffU << (pad / 4);
-	__m512i x0 = zero, x1 = zero, x2 = zero, x3, k, late = zero;
-	const uint8_t *end = src + n;
+	__m512i x = _mm512_maskz_loadu_epi32(m, src - pad);
 
-	src -= pad;
 	if (dst)
-		dst -= pad;
-	x3 = _mm512_maskz_loadu_epi32(m, src);
-	if (dst)
-		_mm512_mask_storeu_epi32(dst, m, x3);
-	if (ones) {
-		x3 = _mm512_or_si512(x3, _mm512_loadu_si512(ones - pad));
-		late = _mm512_loadu_si512(ones - pad + 64);
+		_mm512_mask_storeu_epi32(dst - pad, m, x);
+	if (ones)
+		x = _mm512_or_si512(x, _mm512_maskz_loadu_epi32(m, ones - pad));
+	return _mm512_xor_si512(x, _mm512_maskz_set1_epi32(1U << (pad / 4), reg));
+}
+
+/* What the pattern masks in the second vector; the third is past it. */
+INLINE Z512 __m512i
+load_late(const uint8_t *ones, unsigned int pad)
+{
+	return ones ? _mm512_loadu_si512(ones + 64 - pad) : _mm512_setzero_si512();
+}
+
+INLINE Z512 __m512i
+load_second(uint8_t *dst, const uint8_t *src, const uint8_t *ones, unsigned int pad)
+{
+	__m512i x = load64(AT(dst, 64 - pad), src + 64 - pad);
+
+	return ones ? _mm512_or_si512(x, load_late(ones, pad)) : x;
+}
+
+/* S of n bytes, spread over four lanes; n a multiple of 4, 4 <= n <= 256. */
+INLINE Z512 __m512i
+sum_direct_z(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, size_t n)
+{
+	unsigned int pad = -n & 63;
+	__m512i x = load_first(reg, dst, src, ones, pad), s;
+
+	if (n <= 64)
+		return product_z(x, 3);
+	if (n <= 128) {
+		s = product_z(x, 2);
+		return add_product_z(load_second(dst, src, ones, pad), 3, s);
 	}
-	x3 = _mm512_xor_si512(x3, _mm512_maskz_set1_epi32(m & -m, reg));
-	if (vectors > 1) {
+	if (n <= 192) {
+		s = product_z(x, 1);
+		s = add_product_z(load_second(dst, src, ones, pad), 2, s);
+		return add_product_z(load64(AT(dst, 128 - pad), src + 128 - pad), 3, s);
+	}
+	s = product_z(x, 0);
+	s = add_product_z(load_second(dst, src, ones, pad), 1, s);
+	s = add_product_z(load64(AT(dst, 128 - pad), src + 128 - pad), 2, s);
+	return add_product_z(load64(AT(dst, 192 - pad), src + 192 - pad), 3, s);
+}
+
+/*
+ * S of more than 256 bytes, a multiple of 4: the head fills the last of four vectors as above,
+ * then all four move over 256 bytes at a time.
+ */
+INLINE Z512 __m512i
+sum_folded_z(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, size_t n)
+{
+	const __m512i k = _mm512_broadcast_i32x4(
+		_mm_load_si128((const __m128i *)hca_icrc_fold256));
+	const uint8_t *end = src + n;
+	unsigned int head = ((n - 1) & 255) + 1, pad = -head & 63;
+	__m512i x0 = _mm512_setzero_si512(), x1 = x0, x2 = x0, x3, late = x0;
+
+	x3 = load_first(reg, dst, src, ones, pad);
+	if (head <= 64) {
+		late = load_late(ones, pad);
+	} else {
 		x2 = x3;
-		x3 = _mm512_or_si512(load64(AT(dst, 64), src + 64), late);
-		late = zero;
+		x3 = load_second(dst, src, ones, pad);
 	}
-	if (vectors > 2) {
+	if (head > 128) {
 		x1 = x2;
 		x2 = x3;
-		x3 = load64(AT(dst, 128), src + 128);
+		x3 = load64(AT(dst, 128 - pad), src + 128 - pad);
 	}
-	if (vectors > 3) {
+	if (head > 192) {
 		x0 = x1;
 		x1 = x2;
 		x2 = x3;
-		x3 = load64(AT(dst, 192), src + 192);
+		x3 = load64(AT(dst, 192 - pad), src + 192 - pad);
 	}
-	src += 64 * vectors;
-	dst = AT(dst, 64 * vectors);
-	if (src == end) {
-		x3 = add_product(x3, 3, zero);
-		if (vectors > 1)
-			x3 = add_product(x2, 2, x3);
-		if (vectors > 2)
-			x3 = add_product(x1, 1, x3);
-		if (vectors > 3)
-			x3 = add_product(x0, 0, x3);
-		return x3;
-	}
-	k = _mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)hca_icrc_fold256));
+	src += head;
+	dst = AT(dst, head);
 	do {
 		x0 = muladd(x0, k, _mm512_or_si512(load64(dst, src), late));
 		x1 = muladd(x1, k, load64(AT(dst, 64), src + 64));
 		x2 = muladd(x2, k, load64(AT(dst, 128), src + 128));
 		x3 = muladd(x3, k, load64(AT(dst, 192), src + 192));
-		late = zero;
+		late = _mm512_setzero_si512();
 		src += 256;
 		dst = AT(dst, 256);
 	} while (src != end);
-	x0 = add_product(x0, 0, add_product(x1, 1, zero));
-	x2 = add_product(x2, 2, add_product(x3, 3, zero));
-	return _mm512_xor_si512(x0, x2);
+	x0 = add_product_z(x0, 0, product_z(x1, 1));
+	return add_product_z(x2, 2, add_product_z(x3, 3, x0));
 }
 
-/* The same for any n: frames are whole words, only odd payloads take the extra step. */
+/* Any length but whole words up to 256 bytes: out of the way of short frames. */
 INLINE Z512 __m512i
-sum_z(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, size_t n)
+sum_any_z(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, size_t n)
 {
 	unsigned int odd = n & 3;
 
-	if (__builtin_expect(odd != 0, 0)) {
+	if (odd != 0) {
 		reg = few_bytes(reg, dst, src, ones, odd);
 		src += odd;
 		dst = AT(dst, odd);
 		ones = AT(ones, odd);
 		n -= odd;
 	}
-	if (__builtin_expect(n == 0, 0))
+	if (n == 0)
 		return _mm512_zextsi128_si512(sum_of_reg(reg));
-	return sum_words_z(reg, dst, src, ones, n);
+	if (n <= 256)
+		return sum_direct_z(reg, dst, src, ones, n);
+	return sum_folded_z(reg, dst, src, ones, n);
+}
+
+static __attribute__((noinline)) Z512 __m512i
+crc_any_z(uint32_t reg, const uint8_t *src, size_t n)
+{
+	return sum_any_z(reg, NULL, src, NULL, n);
+}
+
+static __attribute__((noinline)) Z512 __m512i
+copy_crc_any_z(uint32_t reg, uint8_t *dst, const uint8_t *src, size_t n)
+{
+	if (n == 0)
+		return _mm512_zextsi128_si512(sum_of_reg(reg));
+	PRESENT(dst);
+	return sum_any_z(reg, dst, src, NULL, n);
+}
+
+static __attribute__((noinline)) Z512 __m512i
+span_any_z(const struct hca_icrc_span *s)
+{
+	PRESENT(s->ones);
+	return sum_any_z(~s->seed, NULL, s->data, s->ones, s->len);
+}
+
+INLINE int
+is_direct(size_t n)
+{
+	return __builtin_expect((n & 3) == 0 && n - 1 < 256, 1);
 }
 
 INLINE Z512 uint32_t
@@ -348,21 +424,28 @@ reduce_z(__m512i s)
 static Z512 uint32_t
 crc_z(uint32_t seed, const void *p, size_t n)
 {
-	return ~reduce_z(sum_z(~seed, NULL, p, NULL, n));
+	if (is_direct(n))
+		return ~reduce_z(sum_direct_z(~seed, NULL, p, NULL, n));
+	return ~reduce_z(crc_any_z(~seed, p, n));
 }
 
 static Z512 uint32_t
 copy_crc_z(uint32_t seed, void *dst, const void *src, size_t n)
 {
-	if (n == 0)
-		return seed;
-	return ~reduce_z(sum_z(~seed, dst, src, NULL, n));
+	if (is_direct(n)) {
+		PRESENT(dst);
+		return ~reduce_z(sum_direct_z(~seed, dst, src, NULL, n));
+	}
+	return ~reduce_z(copy_crc_any_z(~seed, dst, src, n));
 }
 
 INLINE Z512 __m512i
 sum_span_z(const struct hca_icrc_span *s)
 {
-	return sum_z(~s->seed, NULL, s->data, s->ones, s->len);
+	PRESENT(s->ones);
+	if (is_direct(s->len))
+		return sum_direct_z(~s->seed, NULL, s->data, s->ones, s->len);
+	return span_any_z(s);
 }
 
 /* Four sums become the four lanes of one vector, so four frames share one reduction. */
@@ -387,13 +470,15 @@ reduce4_z(__m512i a, __m512i b, __m512i c, __m512i d)
 static Z512 void
 crc_burst_z(const struct hca_icrc_span *spans, uint32_t *out, unsigned int n)
 {
-	__m512i s[4];
-	unsigned int i, j;
+	__m512i a, b, c, d;
+	unsigned int i;
 
 	for (i = 0; i + 4 <= n; i += 4) {
-		for (j = 0; j < 4; j++)
-			s[j] = sum_span_z(&spans[i + j]);
-		_mm_storeu_si128((__m128i *)(out + i), reduce4_z(s[0], s[1], s[2], s[3]));
+		a = sum_span_z(&spans[i]);
+		b = sum_span_z(&spans[i + 1]);
+		c = sum_span_z(&spans[i + 2]);
+		d = sum_span_z(&spans[i + 3]);
+		_mm_storeu_si128((__m128i *)(out + i), reduce4_z(a, b, c, d));
 	}
 	for (; i < n; i++)
 		out[i] = ~reduce_z(sum_span_z(&spans[i]));
