@@ -106,7 +106,7 @@ def included_room(tree, path, quote, name):
     if quote == '<' and name.startswith('softhca/'):
         return 'include'
     ours = resolve(tree, path, name) if quote == '"' else None
-    return ours or package_of(name) or ('libc' if quote == '<' else 'unknown')
+    return ours or package_of(name) or ('libc' if quote == '<' else 'no such file')
 
 
 def check_wall(tree, room):
