@@ -492,6 +492,14 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_ACCESS_ON_DEMAND	HCA_BIT(6)
 #define HCA_ACCESS_MASK		HCA_MASK(6, 0)
 
+/*
+ * Protection domain numbers: a PD has one DMA domain and carries it. domain[10:0] = UAR page of
+ * the owner, 0 = the driver; [31:11] is the owner's own numbering. SW2HW_MPT checks every MTT
+ * entry against the windows of HCA_PD_DOMAIN(pd); a QP's or CQ's usr_page must equal it.
+ */
+#define HCA_PD_DOMAIN(pd)	HCA_BITS(pd, 10, 0)
+#define HCA_PD_MAKE(number, domain) (HCA_FIELD(31, 11, number) | HCA_FIELD(10, 0, domain))
+
 static inline uint64_t hca_mpt_mtt_seg(const struct hca_mpt *m)
 {
 	return (uint64_t)hca_be32_to_cpu(m->mtt_seg_hi) << 32 | hca_be32_to_cpu(m->mtt_seg_lo);
