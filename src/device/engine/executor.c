@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_lcore.h>
+#include <rte_pause.h>
+
+#include "engine/executor.h"
+#include "engine/impl.h"
+
+#define IDLE_PAUSE 64u /* empty loops before a pause */
+#define IDLE_SLEEP 20000u /* empty loops before a short sleep */
+#define IDLE_SLEEP_NS 50000
+
+static const hca_stage_poll_fn stage_poll[HCA_STAGE_N] = {
+#define X(e, n) [HCA_STAGE_##e] = hca_##n##_poll,
+	HCA_STAGE_LIST(X)
+#undef X
+};
+
+static const char *const stage_names[HCA_STAGE_N] = {
+#define X(e, n) [HCA_STAGE_##e] = #n,
+	HCA_STAGE_LIST(X)
+#undef X
+};
+
+uint64_t
+hca_clock_ns(void)
+{
+	static __thread uint64_t mult;
+
+	/* 2^32 ns per cycle, so that one multiplication converts. */
+	if (unlikely(mult == 0))
+		mult = (uint64_t)((double)(1ull << 32) * 1e9 / (double)rte_get_tsc_hz());
+	return (uint64_t)(((unsigned __int128)rte_rdtsc() * mult) >> 32);
+}
+
+/*
+ * Stage times. While enabled, a worker charges cycles to the stage that is running; direct edges
+ * go through a trampoline that charges the consumer and then switches back.
+ */
+struct stage_clock {
+	uint64_t last;
+	unsigned int stage;
+	bool on;
+};
+
+static __thread struct stage_clock stage_clock;
+
+static unsigned int
+charge(struct hca *h, unsigned int next)
+{
+	struct stage_clock *c = &stage_clock;
+	unsigned int was = c->stage;
+	uint64_t t = rte_rdtsc();
+
+	h->line[was].busy_cycles += t - c->last;
+	c->last = t;
+	c->stage = next;
+	return was;
+}
+
+#define X(e, f, t, p, r) \
+	static void timed_##e(struct hca *h, void *const *objs, unsigned int n, uint64_t now) \
+	{ \
+		unsigned int was; \
+		if (!stage_clock.on) { \
+			hca_##p(h, objs, n, now); \
+			return; \
+		} \
+		was = charge(h, HCA_STAGE_##t); \
+		hca_##p(h, objs, n, now); \
+		charge(h, was); \
+	}
+HCA_EDGE_LIST(X)
+#undef X
+
+static const struct {
+	hca_stage_process_fn plain, timed;
+} edge_fns[HCA_EDGE_N] = {
+#define X(e, f, t, p, r) [HCA_EDGE_##e] = {hca_##p, timed_##e},
+	HCA_EDGE_LIST(X)
+#undef X
+};
+
+void
+hca_stage_times_enable(struct hca *h, bool on)
+{
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
+		h->line[s].busy_cycles = 0;
+	for (unsigned int e = 0; e < HCA_EDGE_N; e++)
+		h->edge[e].process = on ? edge_fns[e].timed : edge_fns[e].plain;
+	h->times_on = on;
+}
+
+const char *
+hca_stage_name(unsigned int stage)
+{
+	return stage < HCA_STAGE_N ? stage_names[stage] : NULL;
+}
+
+unsigned int
+hca_stage_count(void)
+{
+	return HCA_STAGE_N;
+}
+
+uint64_t
+hca_stage_time_ns(const struct hca *h, unsigned int stage)
+{
+	double hz = (double)rte_get_tsc_hz();
+
+	return (uint64_t)((double)h->line[stage].busy_cycles * 1e9 / hz);
+}
+
+static unsigned int
+poll_timed(struct hca *h, unsigned int worker, uint64_t now)
+{
+	unsigned int work = 0;
+
+	stage_clock.on = true;
+	stage_clock.last = rte_rdtsc();
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
+		unsigned int n;
+
+		if (h->stage_worker[s] != worker)
+			continue;
+		stage_clock.stage = s;
+		n = stage_poll[s](h, now, HCA_BURST);
+		/* A poll that found nothing says nothing about the cost of the work. */
+		if (n != 0)
+			charge(h, s);
+		else
+			stage_clock.last = rte_rdtsc();
+		work += n;
+	}
+	stage_clock.on = false;
+	return work;
+}
+
+/* Layout rtc: no table look-ups, the compiler sees every callee. */
+static inline unsigned int
+poll_all(struct hca *h, uint64_t now)
+{
+	unsigned int work = 0;
+
+#define X(e, n) work += hca_##n##_poll(h, now, HCA_BURST);
+	HCA_STAGE_LIST(X)
+#undef X
+	return work;
+}
+
+unsigned int
+hca_poll(struct hca *h, unsigned int worker, uint64_t now)
+{
+	unsigned int work = 0;
+
+	if (unlikely(h->times_on)) {
+		work = poll_timed(h, worker, now);
+	} else if (h->num_workers == 1) {
+		work = poll_all(h, now);
+	} else {
+		for (unsigned int s = 0; s < HCA_STAGE_N; s++)
+			if (h->stage_worker[s] == worker)
+				work += stage_poll[s](h, now, HCA_BURST);
+	}
+	rte_rcu_qsbr_quiescent(h->rcu, worker);
+	return work;
+}
+
+unsigned int
+hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, unsigned int budget)
+{
+	unsigned int work = stage_poll[stage](h, now, budget);
+
+	rte_rcu_qsbr_quiescent(h->rcu, h->stage_worker[stage]);
+	return work;
+}
+
+void
+hca_worker_online(struct hca *h, unsigned int worker)
+{
+	rte_rcu_qsbr_thread_online(h->rcu, worker);
+}
+
+void
+hca_worker_offline(struct hca *h, unsigned int worker)
+{
+	rte_rcu_qsbr_thread_offline(h->rcu, worker);
+}
+
+unsigned int
+hca_direct_poll(struct hca *h)
+{
+	uint64_t now = hca_clock_ns();
+	unsigned int work = 0;
+
+	for (unsigned int w = 0; w < h->num_workers; w++)
+		work += hca_poll(h, w, now);
+	return work;
+}
+
+struct worker {
+	struct hca_threads *owner;
+	struct hca *hca;
+	unsigned int id;
+	int cpu; /* -1: anywhere */
+	pthread_t thread;
+};
+
+struct hca_threads {
+	unsigned int n;
+	bool yield; /* more workers than CPUs */
+	bool spin;
+	int stop;
+	struct worker w[];
+};
+
+static void
+pin_worker(const struct worker *w)
+{
+	cpu_set_t set;
+
+	if (w->cpu < 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET(w->cpu, &set);
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+/* A sleeping worker is offline: rounds need not wait for it. */
+static void
+idle_sleep(struct worker *w)
+{
+	struct timespec ts = {.tv_nsec = IDLE_SLEEP_NS};
+
+	hca_worker_offline(w->hca, w->id);
+	nanosleep(&ts, NULL);
+	hca_worker_online(w->hca, w->id);
+}
+
+static void
+idle(struct worker *w, unsigned int empty)
+{
+	const struct hca_threads *t = w->owner;
+
+	if (t->yield)
+		sched_yield();
+	else if (empty > IDLE_PAUSE)
+		rte_pause();
+	if (!t->spin && empty > IDLE_SLEEP)
+		idle_sleep(w);
+}
+
+static void *
+worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct hca_threads *t = w->owner;
+	unsigned int empty = 0;
+	bool registered = rte_thread_register() == 0;
+
+	pin_worker(w);
+	hca_worker_online(w->hca, w->id);
+	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) {
+		unsigned int n = hca_poll(w->hca, w->id, hca_clock_ns());
+
+		if (n == 0)
+			idle(w, ++empty);
+		else
+			empty = 0;
+		if (t->yield && n >= HCA_BURST)
+			sched_yield();
+	}
+	hca_worker_offline(w->hca, w->id);
+	if (registered)
+		rte_thread_unregister();
+	return NULL;
+}
+
+int
+hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out)
+{
+	struct hca_threads *t;
+	unsigned int n = 0, i = 0;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int rc;
+
+	for (unsigned int k = 0; k < cfg->num_hca; k++)
+		n += hca_workers(cfg->hca[k]);
+	t = calloc(1, sizeof(*t) + n * sizeof(t->w[0]));
+	if (t == NULL)
+		return -ENOMEM;
+	/* One CPU is the application's. */
+	t->yield = (long)n + 1 > cpus;
+	t->spin = cfg->spin;
+	for (unsigned int k = 0; k < cfg->num_hca; k++) {
+		for (unsigned int id = 0; id < hca_workers(cfg->hca[k]); id++, i++) {
+			struct worker *w = &t->w[i];
+
+			*w = (struct worker){.owner = t, .hca = cfg->hca[k], .id = id, .cpu = -1};
+			if (cfg->num_cpus != 0)
+				w->cpu = cfg->cpus[i % cfg->num_cpus];
+			rc = pthread_create(&w->thread, NULL, worker_main, w);
+			if (rc != 0) {
+				hca_threads_stop(t);
+				return -rc;
+			}
+			t->n++;
+		}
+	}
+	*out = t;
+	return 0;
+}
+
+void
+hca_threads_stop(struct hca_threads *t)
+{
+	if (t == NULL)
+		return;
+	__atomic_store_n(&t->stop, 1, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < t->n; i++) {
+		pthread_join(t->w[i].thread, NULL);
+		/* Whoever polls this HCA next in his own thread finds it online. */
+		hca_worker_online(t->w[i].hca, t->w[i].id);
+	}
+	free(t);
+}
+
+unsigned int
+hca_threads_count(const struct hca_threads *t)
+{
+	return t->n;
+}
+
+uint64_t
+hca_stepper_random(struct hca_stepper *s)
+{
+	uint64_t a = s->rng[0], b = s->rng[1], r = a + b;
+
+	/* xoroshiro128+ */
+	b ^= a;
+	s->rng[0] = ((a << 24) | (a >> 40)) ^ b ^ (b << 16);
+	s->rng[1] = (b << 37) | (b >> 27);
+	return r;
+}
+
+void
+hca_stepper_init(struct hca_stepper *s, struct hca **hca, unsigned int n, uint64_t seed,
+		 uint64_t tick_ns)
+{
+	*s = (struct hca_stepper){.num_hca = n, .tick_ns = tick_ns ? tick_ns : 1};
+	for (unsigned int i = 0; i < n && i < RTE_DIM(s->hca); i++)
+		s->hca[i] = hca[i];
+	s->rng[0] = seed * 0x9e3779b97f4a7c15ull + 1;
+	s->rng[1] = seed ^ 0xd1b54a32d192ed03ull;
+	for (unsigned int i = 0; i < 16; i++)
+		hca_stepper_random(s);
+}
+
+unsigned int
+hca_stepper_step(struct hca_stepper *s)
+{
+	uint64_t r = hca_stepper_random(s) >> 8;
+	struct hca *h = s->hca[r % s->num_hca];
+	unsigned int stage = (r >> 8) % HCA_STAGE_N;
+	unsigned int budget = 1 + (r >> 24) % HCA_BURST;
+
+	s->now += s->tick_ns;
+	s->steps++;
+	return hca_poll_stage(h, stage, s->now, budget);
+}

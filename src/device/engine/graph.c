@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Building an HCA: tables, pools, stages, and the graph that joins them. Everything is decided
+ * here once from the configuration; afterwards the engine only polls.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+
+#include "bar/bar.h"
+#include "ctxmgt/ctxmgt.h"
+#include "engine/graph.h"
+#include "engine/impl.h"
+#include "engine/record_pool.h"
+#include "queues/eq.h"
+
+#define MBUF_CACHE_MAX 256u
+#define MBUF_CACHE_MIN_POOL 2048u
+
+struct layout_row {
+	unsigned int workers;
+	uint8_t worker[HCA_STAGE_N];
+};
+
+/* Which worker polls which stage. */
+static const struct layout_row layouts[] = {
+	[HCA_LAYOUT_RTC] = {.workers = 1},
+	[HCA_LAYOUT_TXRX] = {.workers = 2,
+			     .worker = {[HCA_STAGE_DECAP] = 1,
+					[HCA_STAGE_EE] = 1,
+					[HCA_STAGE_RRC] = 1,
+					[HCA_STAGE_TIMER] = 1}},
+	[HCA_LAYOUT_FULL] = {.workers = HCA_STAGE_N,
+			     .worker = {[HCA_STAGE_DOORBELL] = 0,
+					[HCA_STAGE_PARSER] = 1,
+					[HCA_STAGE_RTC] = 2,
+					[HCA_STAGE_DECAP] = 3,
+					[HCA_STAGE_EE] = 4,
+					[HCA_STAGE_RRC] = 5,
+					[HCA_STAGE_TIMER] = 6,
+					[HCA_STAGE_ENCAP] = 7,
+					[HCA_STAGE_CEU] = 8}},
+};
+
+struct edge_row {
+	uint8_t from, to;
+	hca_stage_process_fn process;
+	hca_stage_room_fn room;
+};
+
+static const struct edge_row edge_rows[HCA_EDGE_N] = {
+#define X(e, f, t, p, r) \
+	[HCA_EDGE_##e] = {HCA_STAGE_##f, HCA_STAGE_##t, hca_##p, hca_##r},
+	HCA_EDGE_LIST(X)
+#undef X
+};
+
+static const uint8_t msg_rows[][2] = {
+#define X(f, t) {HCA_STAGE_##f, HCA_STAGE_##t},
+	HCA_MSG_LIST(X)
+#undef X
+};
+
+struct stage_row {
+	int (*init)(struct hca *h);
+	void (*fini)(struct hca *h);
+};
+
+static const struct stage_row stage_rows[HCA_STAGE_N] = {
+#define X(e, n) [HCA_STAGE_##e] = {hca_##n##_init, hca_##n##_fini},
+	HCA_STAGE_LIST(X)
+#undef X
+};
+
+/* A full edge can only push back along a DAG: forward edges must not close a circle. */
+static bool
+edges_form_dag(void)
+{
+	bool reach[HCA_STAGE_N][HCA_STAGE_N] = {{false}};
+
+	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
+		reach[edge_rows[i].from][edge_rows[i].to] = true;
+	for (unsigned int k = 0; k < HCA_STAGE_N; k++)
+		for (unsigned int i = 0; i < HCA_STAGE_N; i++)
+			for (unsigned int j = 0; j < HCA_STAGE_N; j++)
+				reach[i][j] |= reach[i][k] && reach[k][j];
+	for (unsigned int i = 0; i < HCA_STAGE_N; i++)
+		if (reach[i][i])
+			return false;
+	return true;
+}
+
+static void
+apply_defaults(struct hca_config *c)
+{
+	static const struct {
+		size_t off;
+		uint32_t value;
+	} defaults[] = {
+		{offsetof(struct hca_config, log_num_qps), 14},
+		{offsetof(struct hca_config, log_num_cqs), 14},
+		{offsetof(struct hca_config, log_num_eqs), 5},
+		{offsetof(struct hca_config, log_num_mpts), 17},
+		{offsetof(struct hca_config, log_num_mtts), 20},
+		{offsetof(struct hca_config, edge_size), 256},
+		{offsetof(struct hca_config, records), 32768},
+		{offsetof(struct hca_config, full_records), 32768},
+		{offsetof(struct hca_config, records_per_qp), 256},
+		{offsetof(struct hca_config, tx_mbufs), 4096},
+		{offsetof(struct hca_config, resp_mbufs), 4096},
+		{offsetof(struct hca_config, ack_every), 32},
+		{offsetof(struct hca_config, max_mtu), 4096},
+	};
+
+	for (unsigned int i = 0; i < RTE_DIM(defaults); i++) {
+		uint32_t *v = (uint32_t *)((uint8_t *)c + defaults[i].off);
+
+		if (*v == 0)
+			*v = defaults[i].value;
+	}
+	if (c->port_stall_ns == 0)
+		c->port_stall_ns = 10 * 1000 * 1000;
+}
+
+static int
+check_config(const struct hca_config *c)
+{
+	if (c->port == NULL || c->name == NULL || strlen(c->name) > 16 ||
+	    (unsigned int)c->layout >= RTE_DIM(layouts))
+		return -EINVAL;
+	if (c->log_num_qps > 14 || c->log_num_cqs > 14 || c->log_num_eqs > 5 ||
+	    c->log_num_mpts > 17 || c->log_num_mtts > 26)
+		return -EINVAL;
+	if (c->records_per_qp > 256 || c->records < 2 || c->full_records < 2 || c->edge_size < 2)
+		return -EINVAL;
+	if (c->max_mtu < 256 || c->max_mtu > 4096)
+		return -EINVAL;
+	return 0;
+}
+
+static struct rte_ring *
+ring_new(struct hca *h, const char *kind, unsigned int id, unsigned int count, unsigned int esize)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "%s.%s%u", h->cfg.name, kind, id);
+	return rte_ring_create_elem(name, esize, count, h->cfg.socket_id,
+				    RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+}
+
+static int
+edges_init(struct hca *h)
+{
+	for (unsigned int i = 0; i < HCA_EDGE_N; i++) {
+		const struct edge_row *r = &edge_rows[i];
+		struct hca_edge *e = &h->edge[i];
+
+		e->from = r->from;
+		e->to = r->to;
+		e->process = r->process;
+		e->room = r->room;
+		if (h->stage_worker[r->from] == h->stage_worker[r->to])
+			continue;
+		e->ring = ring_new(h, "e", i, h->cfg.edge_size, sizeof(void *));
+		if (e->ring == NULL)
+			return -rte_errno;
+	}
+	return 0;
+}
+
+static void
+edges_fini(struct hca *h)
+{
+	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
+		rte_ring_free(h->edge[i].ring);
+}
+
+static int
+msgs_init(struct hca *h)
+{
+	for (unsigned int i = 0; i < RTE_DIM(msg_rows); i++) {
+		unsigned int from = msg_rows[i][0], to = msg_rows[i][1];
+		struct hca_msg_channel *c;
+
+		c = rte_zmalloc_socket(NULL, sizeof(*c), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+		if (c == NULL)
+			return -ENOMEM;
+		h->msg[from][to] = c;
+		c->local = h->stage_worker[from] == h->stage_worker[to];
+		c->ring = ring_new(h, "m", i, h->qp_mask + 1, sizeof(uint32_t));
+		c->pending = rte_zmalloc_socket(NULL, h->qp_mask + 1, RTE_CACHE_LINE_SIZE,
+						h->cfg.socket_id);
+		if (c->ring == NULL || c->pending == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void
+msgs_fini(struct hca *h)
+{
+	for (unsigned int i = 0; i < RTE_DIM(msg_rows); i++) {
+		struct hca_msg_channel *c = h->msg[msg_rows[i][0]][msg_rows[i][1]];
+
+		if (c == NULL)
+			continue;
+		rte_ring_free(c->ring);
+		rte_free(c->pending);
+		rte_free(c);
+	}
+}
+
+static struct rte_mempool *
+mbuf_pool(struct hca *h, const char *kind, uint32_t n)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+	unsigned int cache = n >= MBUF_CACHE_MIN_POOL ? MBUF_CACHE_MAX : 0;
+
+	snprintf(name, sizeof(name), "%s.%s", h->cfg.name, kind);
+	return rte_pktmbuf_pool_create(name, n, cache, HCA_MBUF_PRIV, HCA_MBUF_DATA,
+				       h->cfg.socket_id);
+}
+
+static int
+pools_init(struct hca *h)
+{
+	int rc;
+
+	h->tx_pool = mbuf_pool(h, "tx", h->cfg.tx_mbufs);
+	h->resp_pool = mbuf_pool(h, "resp", h->cfg.resp_mbufs);
+	if (h->tx_pool == NULL || h->resp_pool == NULL)
+		return -ENOMEM;
+	rc = hca_record_pool_init(h, &h->rec, "rec", h->cfg.records, false);
+	if (rc != 0)
+		return rc;
+	return hca_record_pool_init(h, &h->rec_full, "recf", h->cfg.full_records, true);
+}
+
+static void
+pools_fini(struct hca *h)
+{
+	hca_record_pool_fini(&h->rec_full);
+	hca_record_pool_fini(&h->rec);
+	rte_mempool_free(h->resp_pool);
+	rte_mempool_free(h->tx_pool);
+}
+
+static int
+rcu_init(struct hca *h)
+{
+	size_t size = rte_rcu_qsbr_get_memsize(HCA_STAGE_N);
+
+	h->rcu = rte_zmalloc_socket(NULL, size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	if (h->rcu == NULL)
+		return -ENOMEM;
+	if (rte_rcu_qsbr_init(h->rcu, HCA_STAGE_N) != 0)
+		return -EINVAL;
+	for (unsigned int i = 0; i < h->num_workers; i++)
+		rte_rcu_qsbr_thread_register(h->rcu, i);
+	return 0;
+}
+
+static void
+rcu_fini(struct hca *h)
+{
+	rte_free(h->rcu);
+}
+
+static int
+stages_init(struct hca *h)
+{
+	for (unsigned int i = 0; i < HCA_STAGE_N; i++) {
+		int rc = stage_rows[i].init(h);
+
+		if (rc != 0) {
+			while (i-- > 0)
+				stage_rows[i].fini(h);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static void
+stages_fini(struct hca *h)
+{
+	for (unsigned int i = HCA_STAGE_N; i-- > 0;)
+		stage_rows[i].fini(h);
+}
+
+/* Acquisition order; hca_destroy() goes backwards. Every fini accepts what a failed init left. */
+static const struct {
+	int (*init)(struct hca *h);
+	void (*fini)(struct hca *h);
+} parts[] = {
+	{hca_bar_init, hca_bar_fini},
+	{hca_ctxmgt_init, hca_ctxmgt_fini},
+	{hca_vtp_init, hca_vtp_fini},
+	{edges_init, edges_fini},
+	{msgs_init, msgs_fini},
+	{pools_init, pools_fini},
+	{rcu_init, rcu_fini},
+	{hca_eqs_init, hca_eqs_fini},
+	{stages_init, stages_fini},
+};
+
+static void
+place_stages(struct hca *h)
+{
+	const struct layout_row *l = &layouts[h->cfg.layout];
+
+	h->num_workers = l->workers;
+	memcpy(h->stage_worker, l->worker, sizeof(h->stage_worker));
+	h->loopback_single = l->workers == 1;
+}
+
+int
+hca_create(const struct hca_config *cfg, struct hca **out)
+{
+	struct hca *h;
+	unsigned int i;
+	int rc;
+
+	if (!edges_form_dag())
+		return -EDEADLK;
+	h = rte_zmalloc_socket("hca", sizeof(*h), RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	if (h == NULL)
+		return -ENOMEM;
+	h->cfg = *cfg;
+	apply_defaults(&h->cfg);
+	rc = check_config(&h->cfg);
+	if (rc != 0) {
+		rte_free(h);
+		return rc;
+	}
+	h->port = h->cfg.port;
+	h->icrc = hca_icrc_select();
+	h->qp_mask = (1u << h->cfg.log_num_qps) - 1;
+	h->cq_mask = (1u << h->cfg.log_num_cqs) - 1;
+	place_stages(h);
+	rc = hca_random_seed(h);
+	if (rc != 0) {
+		rte_free(h);
+		return rc;
+	}
+	for (i = 0; i < RTE_DIM(parts); i++) {
+		rc = parts[i].init(h);
+		if (rc != 0)
+			goto err_parts;
+	}
+	for (i = 0; i < h->num_workers; i++)
+		hca_worker_online(h, i);
+	*out = h;
+	return 0;
+
+err_parts:
+	/* stages_init() cleans up after itself; the others free what they have. */
+	if (i + 1 < RTE_DIM(parts))
+		parts[i].fini(h);
+	while (i-- > 0)
+		parts[i].fini(h);
+	rte_free(h);
+	return rc;
+}
+
+void
+hca_destroy(struct hca *h)
+{
+	if (h == NULL)
+		return;
+	for (unsigned int i = RTE_DIM(parts); i-- > 0;)
+		parts[i].fini(h);
+	rte_free(h);
+}
+
+volatile void *
+hca_bar0(struct hca *h)
+{
+	return h->bar0;
+}
+
+volatile void *
+hca_bar2(struct hca *h)
+{
+	return h->bar2;
+}
+
+unsigned int
+hca_workers(const struct hca *h)
+{
+	return h->num_workers;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* QP state changes made by stages, randomness, counters and usage: small things shared by all. */
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "abi_ctx.h"
+#include "engine/graph.h"
+#include "engine/impl.h"
+#include "engine/record_pool.h"
+
+bool
+hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+{
+	static const uint8_t told[] = {HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC,
+				       HCA_STAGE_EE};
+	struct hca_qp *qp = &h->qp[qpi];
+	uint32_t state;
+
+	do {
+		state = hca_qp_state(qp);
+		if (state == HCA_QPS_ERR || state == HCA_QPS_RST)
+			return false;
+	} while (!hca_qp_state_cas(qp, state, HCA_QPS_ERR));
+
+	for (unsigned int i = 0; i < RTE_DIM(told); i++)
+		if (told[i] != from && h->msg[from][told[i]] != NULL)
+			hca_msg_send(h, from, told[i], qpi, HCA_MSG_STATE);
+	return true;
+}
+
+/* splitmix64: spreads a small seed over the generator's state. */
+static uint64_t
+splitmix64(uint64_t *s)
+{
+	uint64_t z = (*s += 0x9e3779b97f4a7c15ull);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+int
+hca_random_seed(struct hca *h)
+{
+	uint64_t s = h->cfg.seed;
+
+	if (s == 0) {
+		ssize_t n = getrandom(h->rng, sizeof(h->rng), 0);
+
+		return n == (ssize_t)sizeof(h->rng) ? 0 : -EIO;
+	}
+	for (unsigned int i = 0; i < RTE_DIM(h->rng); i++)
+		h->rng[i] = splitmix64(&s);
+	return 0;
+}
+
+static inline uint64_t
+rotl64(uint64_t x, int k)
+{
+	return (x << k) | (x >> (64 - k));
+}
+
+uint64_t
+hca_random(struct hca *h)
+{
+	uint64_t *s = h->rng, r, t;
+
+	/* A device without a seed draws every value from the CSPRNG: keys must not be predictable. */
+	if (h->cfg.seed == 0 && getrandom(&r, sizeof(r), 0) == (ssize_t)sizeof(r))
+		return r;
+	r = rotl64(s[1] * 5, 7) * 9;
+	t = s[1] << 17;
+	s[2] ^= s[0];
+	s[3] ^= s[1];
+	s[1] ^= s[2];
+	s[0] ^= s[3];
+	s[2] ^= t;
+	s[3] = rotl64(s[3], 45);
+	return r;
+}
+
+static const char *const counter_names[HCA_CTR_N] = {
+#define X(n) [HCA_CTR_##n] = #n,
+	HCA_COUNTER_LIST(X)
+#undef X
+};
+
+unsigned int
+hca_counter_count(void)
+{
+	return HCA_CTR_N;
+}
+
+const char *
+hca_counter_name(unsigned int i)
+{
+	return i < HCA_CTR_N ? counter_names[i] : NULL;
+}
+
+uint64_t
+hca_counter_value(const struct hca *h, unsigned int i)
+{
+	uint64_t sum = 0;
+
+	if (i >= HCA_CTR_N)
+		return 0;
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
+		sum += __atomic_load_n(&h->line[s].counters[i], __ATOMIC_RELAXED);
+	return sum;
+}
+
+static uint32_t
+live_contexts(const struct hca *h, struct hca_usage *u)
+{
+	for (uint32_t i = 0; i <= h->qp_mask; i++)
+		u->qps += h->qp[i].cfg.local_qpn != 0;
+	for (uint32_t i = 0; i <= h->cq_mask; i++)
+		u->cqs += h->cq[i].state != HCA_CQ_FREE;
+	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++)
+		u->mpts += h->vtp.mpt[i].state != HCA_MPT_FREE;
+	return u->qps;
+}
+
+void
+hca_usage(const struct hca *h, struct hca_usage *u)
+{
+	memset(u, 0, sizeof(*u));
+	u->records = hca_record_pool_in_use(&h->rec);
+	u->full_records = hca_record_pool_in_use(&h->rec_full);
+	u->tx_mbufs = rte_mempool_in_use_count(h->tx_pool);
+	u->resp_mbufs = rte_mempool_in_use_count(h->resp_pool);
+	u->backlog = __atomic_load_n(&h->backlog, __ATOMIC_RELAXED);
+	live_contexts(h, u);
+	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
+		if (h->edge[i].ring != NULL)
+			u->edge_objects += rte_ring_count(h->edge[i].ring);
+	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
+		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
+			if (h->msg[f][t] != NULL)
+				u->messages += rte_ring_count(h->msg[f][t]->ring);
+}

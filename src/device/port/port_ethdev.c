@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "engine/pkt.h"
+#include "port/port_ethdev.h"
+
+#define DEFAULT_DESC 1024u
+#define MEMORY_RX_MBUFS 64u /* memory ports receive the sender's mbufs, their own pool idles */
+
+struct port_ethdev {
+	struct hca_port port;
+	uint16_t id;
+	bool up;
+	struct rte_mempool *rx_pool;
+	struct rte_ring *owned; /* memory pair: the ring this side transmits into */
+	uint64_t rx_copied; /* frames copied because their pool has no room for descriptors */
+	uint64_t rx_lost; /* of those, lost for want of an mbuf */
+};
+
+static struct rte_mbuf *
+copy_to_own(struct port_ethdev *p, struct rte_mbuf *m)
+{
+	struct rte_mbuf *c = rte_pktmbuf_copy(m, p->rx_pool, 0, UINT32_MAX);
+
+	if (c == NULL)
+		p->rx_lost++;
+	else
+		p->rx_copied++;
+	rte_pktmbuf_free(m);
+	return c;
+}
+
+static uint16_t
+ethdev_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_ethdev *p = (struct port_ethdev *)port;
+	uint16_t got = rte_eth_rx_burst(p->id, 0, m, n), kept = 0;
+
+	(void)now;
+	for (uint16_t i = 0; i < got; i++) {
+		struct rte_mbuf *f = m[i];
+
+		if (unlikely(f->priv_size < HCA_MBUF_PRIV || f->nb_segs != 1))
+			f = copy_to_own(p, f);
+		if (likely(f != NULL))
+			m[kept++] = f;
+	}
+	return kept;
+}
+
+static uint16_t
+ethdev_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_ethdev *p = (struct port_ethdev *)port;
+
+	(void)now;
+	return rte_eth_tx_burst(p->id, 0, m, n);
+}
+
+static bool
+ethdev_link_up(struct hca_port *port)
+{
+	struct port_ethdev *p = (struct port_ethdev *)port;
+	struct rte_eth_link link;
+
+	if (rte_eth_link_get_nowait(p->id, &link) == 0)
+		p->up = link.link_status == RTE_ETH_LINK_UP;
+	return p->up;
+}
+
+static void
+ethdev_close(struct hca_port *port)
+{
+	struct port_ethdev *p = (struct port_ethdev *)port;
+	struct rte_mbuf *m[32];
+	uint16_t n;
+
+	while ((n = rte_eth_rx_burst(p->id, 0, m, RTE_DIM(m))) != 0)
+		rte_pktmbuf_free_bulk(m, n);
+	rte_eth_dev_stop(p->id);
+	rte_eth_dev_close(p->id);
+	rte_ring_free(p->owned);
+	rte_mempool_free(p->rx_pool);
+	rte_free(p);
+}
+
+static const struct hca_port_ops ethdev_ops = {
+	.rx = ethdev_rx,
+	.tx = ethdev_tx,
+	.link_up = ethdev_link_up,
+	.close = ethdev_close,
+};
+
+static int
+make_rx_pool(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, uint16_t rx_desc)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+	uint32_t n = cfg->rx_mbufs ? cfg->rx_mbufs : rx_desc + 4 * 32 + 512;
+
+	snprintf(name, sizeof(name), "%.20s.rx", cfg->name);
+	p->rx_pool = rte_pktmbuf_pool_create(name, n, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,
+					     cfg->socket_id);
+	return p->rx_pool == NULL ? -rte_errno : 0;
+}
+
+/* Drivers that cannot change the MTU may still pass jumbo frames: not an error here. */
+static void
+ask_mtu(struct port_ethdev *p, uint32_t mtu)
+{
+	uint16_t have = 1500;
+
+	if (mtu != 0)
+		(void)rte_eth_dev_set_mtu(p->id, (uint16_t)mtu);
+	(void)rte_eth_dev_get_mtu(p->id, &have);
+	p->port.max_frame = (mtu > have ? mtu : have) + RTE_ETHER_HDR_LEN;
+}
+
+static int
+start_queues(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, uint16_t rx_desc,
+	     uint16_t tx_desc)
+{
+	struct rte_eth_conf conf = {0};
+	int rc;
+
+	rc = rte_eth_dev_configure(p->id, 1, 1, &conf);
+	if (rc == 0)
+		rc = rte_eth_dev_adjust_nb_rx_tx_desc(p->id, &rx_desc, &tx_desc);
+	if (rc == 0)
+		rc = rte_eth_rx_queue_setup(p->id, 0, rx_desc, cfg->socket_id, NULL, p->rx_pool);
+	if (rc == 0)
+		rc = rte_eth_tx_queue_setup(p->id, 0, tx_desc, cfg->socket_id, NULL);
+	if (rc != 0)
+		return rc;
+	ask_mtu(p, cfg->mtu);
+	p->port.queue_size = rx_desc > tx_desc ? rx_desc : tx_desc;
+	return rte_eth_dev_start(p->id);
+}
+
+int
+hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port **out)
+{
+	uint16_t rx_desc = cfg->rx_desc ? cfg->rx_desc : DEFAULT_DESC;
+	uint16_t tx_desc = cfg->tx_desc ? cfg->tx_desc : DEFAULT_DESC;
+	struct port_ethdev *p;
+	int rc;
+
+	if (!rte_eth_dev_is_valid_port(cfg->port_id))
+		return -ENODEV;
+	p = rte_zmalloc_socket("hca_port", sizeof(*p), RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	if (p == NULL)
+		return -ENOMEM;
+	p->port.ops = &ethdev_ops;
+	p->id = cfg->port_id;
+	p->up = true;
+	rc = make_rx_pool(p, cfg, rx_desc);
+	if (rc != 0)
+		goto err_port;
+	rc = start_queues(p, cfg, rx_desc, tx_desc);
+	if (rc != 0)
+		goto err_pool;
+	*out = &p->port;
+	return 0;
+
+err_pool:
+	rte_mempool_free(p->rx_pool);
+err_port:
+	rte_free(p);
+	return rc;
+}
+
+static int
+memory_side(const char *name, unsigned int side, struct rte_ring *rx, struct rte_ring *tx,
+	    int socket_id, struct hca_port **out)
+{
+	struct hca_port_ethdev_config cfg = {.rx_mbufs = MEMORY_RX_MBUFS, .socket_id = socket_id};
+	char dev[RTE_ETH_NAME_MAX_LEN];
+	int id, rc;
+
+	snprintf(dev, sizeof(dev), "%.16s%u", name, side);
+	id = rte_eth_from_rings(dev, &rx, 1, &tx, 1, socket_id < 0 ? 0 : (unsigned int)socket_id);
+	if (id < 0)
+		return -rte_errno;
+	cfg.port_id = (uint16_t)id;
+	cfg.name = dev;
+	rc = hca_port_ethdev_open(&cfg, out);
+	if (rc != 0)
+		return rc;
+	((struct port_ethdev *)*out)->owned = tx;
+	(*out)->queue_size = rte_ring_get_capacity(tx);
+	(*out)->max_frame = HCA_MBUF_DATA - RTE_PKTMBUF_HEADROOM;
+	return 0;
+}
+
+int
+hca_port_memory_pair(const char *name, uint32_t depth, int socket_id, struct hca_port *out[2])
+{
+	struct rte_ring *ring[2];
+	char rn[RTE_RING_NAMESIZE];
+	int rc;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		snprintf(rn, sizeof(rn), "%.16s.w%u", name, i);
+		ring[i] = rte_ring_create(rn, depth, socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
+		if (ring[i] == NULL) {
+			rc = -rte_errno;
+			if (i == 1)
+				rte_ring_free(ring[0]);
+			return rc;
+		}
+	}
+	rc = memory_side(name, 0, ring[1], ring[0], socket_id, &out[0]);
+	if (rc != 0)
+		goto err_rings;
+	rc = memory_side(name, 1, ring[0], ring[1], socket_id, &out[1]);
+	if (rc != 0)
+		goto err_side;
+	return 0;
+
+err_side:
+	((struct port_ethdev *)out[0])->owned = NULL;
+	ethdev_close(out[0]);
+err_rings:
+	rte_ring_free(ring[0]);
+	rte_ring_free(ring[1]);
+	return rc;
+}
