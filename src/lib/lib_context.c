@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Contexts: opening, queries, loading the embedded mode. */
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib_doorbell.h"
+
+#define EMBED_LIBRARY "libsofthca-embed.so.0"
+#define EMBED_OPEN "softhca_embed_open_default"
+
+typedef int (*embed_open_fn)(unsigned int index, struct softhca_context **ctx);
+
+static int
+alloc_tables(struct lib_context *ctx)
+{
+	size_t qps, cqs;
+
+	if (ctx->info.log_num_qps > 23 || ctx->info.log_num_cqs > 23)
+		return lib_fail(-EIO, "the driver reports 2^%u QPs and 2^%u CQs",
+				ctx->info.log_num_qps, ctx->info.log_num_cqs);
+	qps = (size_t)1 << ctx->info.log_num_qps;
+	cqs = (size_t)1 << ctx->info.log_num_cqs;
+	ctx->qp_mask = (uint32_t)qps - 1;
+	ctx->cq_mask = (uint32_t)cqs - 1;
+	ctx->qps = calloc(qps, sizeof(struct lib_qp *));
+	ctx->cqs = calloc(cqs, sizeof(struct lib_cq *));
+	if (ctx->qps == NULL || ctx->cqs == NULL)
+		return lib_fail(-ENOMEM, "no memory for the tables of a context");
+	return 0;
+}
+
+int
+softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char *name,
+		       struct softhca_context **out)
+{
+	struct lib_context *ctx = aligned_alloc(HCA_CACHE_LINE, sizeof(*ctx));
+	volatile void *page;
+	int err;
+
+	if (ctx == NULL)
+		return lib_fail(-ENOMEM, "no memory for a context");
+	memset(ctx, 0, sizeof(*ctx));
+	ctx->ops = ops;
+	ctx->ctl = arg;
+	ctx->progress = ops->progress;
+	snprintf(ctx->name, sizeof(ctx->name), "%s", name);
+	ctx->pub.name = ctx->name;
+	ctx->pub.num_comp_vectors = 1;
+	ctx->pub.async_fd = -1;
+	err = ops->info(arg, &ctx->info);
+	if (err != 0) {
+		lib_ctl_fail(ctx, err);
+		goto err_free;
+	}
+	err = alloc_tables(ctx);
+	if (err != 0)
+		goto err_tables;
+	page = ops->uar(arg);
+	if (page == NULL) {
+		err = lib_fail(-EIO, "no doorbell page");
+		goto err_tables;
+	}
+	lib_uar_init(&ctx->uar, page, ctx->info.uar_page);
+	err = ops->async_fd(arg, &ctx->pub.async_fd);
+	if (err != 0) {
+		lib_ctl_fail(ctx, err);
+		goto err_tables;
+	}
+	pthread_mutex_init(&ctx->lock, NULL);
+	pthread_cond_init(&ctx->acked, NULL);
+	*out = &ctx->pub;
+	return 0;
+
+err_tables:
+	free(ctx->cqs);
+	free(ctx->qps);
+err_free:
+	free(ctx);
+	return err;
+}
+
+int
+softhca_close(struct softhca_context *pub)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+
+	ctx->ops->close(ctx->ctl);
+	if (pub->async_fd >= 0)
+		close(pub->async_fd);
+	for (uint32_t i = 0; i <= ctx->qp_mask; i++)
+		if (ctx->qps[i] != NULL)
+			lib_qp_free(ctx->qps[i]);
+	for (uint32_t i = 0; i <= ctx->cq_mask; i++) {
+		if (ctx->cqs[i] != NULL) {
+			lib_unmap(ctx->cqs[i]->ring, ctx->cqs[i]->bytes);
+			free(ctx->cqs[i]);
+		}
+	}
+	pthread_cond_destroy(&ctx->acked);
+	pthread_mutex_destroy(&ctx->lock);
+	free(ctx->cqs);
+	free(ctx->qps);
+	free(ctx);
+	return 0;
+}
+
+/* The library stays loaded: DPDK cannot be unloaded. */
+static int
+open_embedded(unsigned int index, struct softhca_context **ctx)
+{
+	void *library = dlopen(EMBED_LIBRARY, RTLD_NOW | RTLD_GLOBAL);
+	embed_open_fn open_fn;
+
+	if (library == NULL)
+		return lib_fail(-ENOENT, "the embedded mode is not installed: %s", dlerror());
+	*(void **)&open_fn = dlsym(library, EMBED_OPEN);
+	if (open_fn == NULL)
+		return lib_fail(-ENOENT, "%s is of another version", EMBED_LIBRARY);
+	return open_fn(index, ctx);
+}
+
+int
+softhca_open(const char *name, struct softhca_context **ctx)
+{
+	unsigned int index = 0;
+	char rest;
+
+	if (name == NULL || ctx == NULL)
+		return lib_fail(-EINVAL, "no device name");
+	if (strcmp(name, "embed") == 0 || sscanf(name, "embed:%u%c", &index, &rest) == 1)
+		return open_embedded(index, ctx);
+	return lib_fail(-ENODEV, "there is no device \"%s\"", name);
+}
+
+unsigned int
+softhca_progress(struct softhca_context *pub)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+
+	return ctx->progress != NULL ? ctx->progress(ctx->ctl) : 0;
+}
+
+int
+softhca_query_device(struct softhca_context *pub, struct softhca_device_attr *attr)
+{
+	const struct hca_ctl_info *info = &lib_ctx(pub)->info;
+
+	memset(attr, 0, sizeof(*attr));
+	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "softhca 0.1");
+	attr->node_guid = info->board_id;
+	attr->max_mr_size = UINT64_MAX;
+	attr->page_size_cap = UINT64_C(0x7ffff000);	/* 4 KiB .. 1 GiB */
+	attr->max_qp = info->max_qps;
+	attr->max_qp_wr = 1u << info->log_max_wqes;
+	attr->max_sge = info->max_sge;
+	attr->max_cq = info->max_cqs;
+	attr->max_cqe = 1u << info->log_max_cqes;
+	attr->max_mr = info->max_mrs;
+	attr->max_pd = info->max_pds;
+	attr->max_qp_rd_atom = info->max_dest_rd_atomic;
+	attr->max_qp_init_rd_atom = info->max_rd_atomic;
+	attr->max_inline_data = info->max_inline;
+	attr->max_pkeys = info->pkey_entries;
+	attr->phys_port_cnt = info->num_ports;
+	attr->local_ca_ack_delay = info->ack_delay;
+	return 0;
+}
+
+static int
+check_port(const struct lib_context *ctx, unsigned int port)
+{
+	if (port >= 1 && port <= ctx->info.num_ports)
+		return 0;
+	return lib_fail(-EINVAL, "port %u, the device has 1..%u", port, ctx->info.num_ports);
+}
+
+int
+softhca_query_port(struct softhca_context *pub, unsigned int port, struct softhca_port_attr *attr)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+	struct hca_ctl_port state;
+	int err = check_port(ctx, port);
+
+	if (err != 0)
+		return err;
+	err = ctx->ops->query_port(ctx->ctl, port, &state);
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
+	memset(attr, 0, sizeof(*attr));
+	attr->state = state.state;
+	attr->max_mtu = state.max_mtu;
+	attr->active_mtu = state.active_mtu;
+	attr->active_speed = state.speed;
+	attr->gid_tbl_len = ctx->info.gid_entries;
+	attr->pkey_tbl_len = ctx->info.pkey_entries;
+	attr->max_msg_sz = HCA_MAX_MSG_SIZE;
+	memcpy(attr->mac, state.mac, sizeof(attr->mac));
+	return 0;
+}
+
+int
+softhca_query_gid(struct softhca_context *pub, unsigned int port, unsigned int index,
+		  union softhca_gid *gid)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+	int err = check_port(ctx, port);
+
+	if (err != 0)
+		return err;
+	err = ctx->ops->query_gid(ctx->ctl, index, gid->raw);
+	return err == 0 ? 0 : lib_ctl_fail(ctx, err);
+}
+
+int
+softhca_query_pkey(struct softhca_context *pub, unsigned int port, unsigned int index,
+		   uint16_t *pkey)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+	int err = check_port(ctx, port);
+
+	if (err != 0)
+		return err;
+	err = ctx->ops->query_pkey(ctx->ctl, index, pkey);
+	return err == 0 ? 0 : lib_ctl_fail(ctx, err);
+}

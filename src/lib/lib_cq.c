@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Completion queues: creation, arming, removal of what a dead QP left. Polling: lib_poll.c. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib_types.h"
+
+#define PAGE 4096u
+
+static uint32_t
+log2_up(uint32_t n)
+{
+	uint32_t log = 0;
+
+	while ((UINT64_C(1) << log) < n)
+		log++;
+	return log;
+}
+
+static int
+alloc_ring(struct lib_cq *cq, uint32_t log_size)
+{
+	size_t entries = (size_t)1 << log_size;
+	size_t bytes = entries * sizeof(struct hca_cqe) + sizeof(struct hca_cq_record);
+
+	cq->bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	cq->ring = lib_map(cq->bytes);
+	if (cq->ring == NULL)
+		return lib_fail(-ENOMEM, "no memory for a CQ of %zu entries", entries);
+	cq->record = (struct hca_cq_record *)(cq->ring + entries);
+	cq->mask = (uint32_t)entries - 1;
+	for (size_t i = 0; i < entries; i++)
+		cq->ring[i].owner = HCA_OWNER_HW;
+	return 0;
+}
+
+static int
+enter_cq(struct lib_context *ctx, struct lib_cq *cq)
+{
+	struct lib_cq **place = &ctx->cqs[cq->pub.handle & ctx->cq_mask];
+	struct lib_channel *channel = (struct lib_channel *)cq->pub.channel;
+	int err = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (*place != NULL)
+		err = lib_fail(-EIO, "the driver gave CQN %#x twice", cq->pub.handle);
+	else
+		*place = cq;
+	if (err == 0 && channel != NULL)
+		channel->users++;
+	pthread_mutex_unlock(&ctx->lock);
+	return err;
+}
+
+struct softhca_cq *
+softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr *attr)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+	struct lib_channel *channel = (struct lib_channel *)attr->channel;
+	uint32_t log_size = log2_up(attr->cqe);
+	struct hca_ctl_cq request;
+	struct lib_cq *cq;
+	int err;
+
+	if (attr->cqe == 0 || log_size > ctx->info.log_max_cqes) {
+		lib_fail(-EINVAL, "a CQ of %u entries, the device has 1..2^%u", attr->cqe,
+			 ctx->info.log_max_cqes);
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (cq == NULL) {
+		lib_fail(-ENOMEM, "no memory for a CQ");
+		return NULL;
+	}
+	err = alloc_ring(cq, log_size);
+	if (err != 0)
+		goto err_free;
+	cq->ctx = ctx;
+	cq->locked = (attr->flags & SOFTHCA_SINGLE_THREADED) == 0;
+	cq->pub.context = pub;
+	cq->pub.channel = attr->channel;
+	cq->pub.cq_context = attr->cq_context;
+	cq->pub.cqe = (int)(1u << log_size);
+	request = (struct hca_ctl_cq){
+		.addr = (uintptr_t)cq->ring,
+		.log_size = log_size,
+		.channel = channel != NULL ? channel->handle : HCA_CTL_NO_CHANNEL,
+	};
+	err = ctx->ops->create_cq(ctx->ctl, &request, &cq->pub.handle);
+	if (err != 0) {
+		lib_ctl_fail(ctx, err);
+		goto err_unmap;
+	}
+	err = enter_cq(ctx, cq);
+	if (err != 0)
+		goto err_destroy;
+	return &cq->pub;
+
+err_destroy:
+	ctx->ops->destroy_cq(ctx->ctl, cq->pub.handle);
+err_unmap:
+	lib_unmap(cq->ring, cq->bytes);
+err_free:
+	free(cq);
+	errno = -err;
+	return NULL;
+}
+
+int
+softhca_destroy_cq(struct softhca_cq *pub)
+{
+	struct lib_cq *cq = (struct lib_cq *)pub;
+	struct lib_context *ctx = cq->ctx;
+	struct lib_channel *channel = (struct lib_channel *)pub->channel;
+	int err = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (cq->users != 0)
+		err = lib_fail(-EBUSY, "%u QPs use the CQ", cq->users);
+	pthread_mutex_unlock(&ctx->lock);
+	if (err != 0)
+		return err;
+	err = ctx->ops->destroy_cq(ctx->ctl, pub->handle);
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
+
+	pthread_mutex_lock(&ctx->lock);
+	ctx->cqs[pub->handle & ctx->cq_mask] = NULL;
+	while (cq->events_got != cq->events_acked)
+		pthread_cond_wait(&ctx->acked, &ctx->lock);
+	if (channel != NULL)
+		channel->users--;
+	pthread_mutex_unlock(&ctx->lock);
+	lib_unmap(cq->ring, cq->bytes);
+	free(cq);
+	return 0;
+}
+
+/*
+ * Each arm has a sequence number of its own; the device fires once per number. Asking for solicited
+ * completions never weakens an earlier request for any completion. The fence orders the arm word
+ * before the poll that follows, against the device's publish-then-read.
+ */
+int
+softhca_req_notify_cq(struct softhca_cq *pub, int solicited_only)
+{
+	struct lib_cq *cq = (struct lib_cq *)pub;
+	uint32_t mode = solicited_only ? HCA_CQ_ARM_SOLICITED : HCA_CQ_ARM_NEXT;
+
+	if (pub->channel == NULL)
+		return lib_fail(-EINVAL, "the CQ has no completion channel");
+	if (cq->locked)
+		lib_lock_take(&cq->lock);
+	if (mode < __atomic_load_n(&cq->arm_mode, __ATOMIC_RELAXED))
+		mode = HCA_CQ_ARM_NEXT;
+	__atomic_store_n(&cq->arm_mode, mode, __ATOMIC_RELAXED);
+	cq->arm_seq++;
+	__atomic_store_n(&cq->record->arm, hca_cpu_to_le32(HCA_CQ_ARM_MAKE(cq->arm_seq, mode)),
+			 __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (cq->locked)
+		lib_lock_drop(&cq->lock);
+	if (cq->ctx->progress != NULL)
+		cq->ctx->progress(cq->ctx->ctl);
+	return 0;
+}
+
+/* QPN 0 exists nowhere, so poll skips the entries. */
+void
+lib_cq_forget(struct lib_cq *cq, uint32_t qpn)
+{
+	for (uint32_t i = 0; i <= cq->mask; i++) {
+		struct hca_cqe *cqe = &cq->ring[(cq->consumer + i) & cq->mask];
+
+		if (__atomic_load_n(&cqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW)
+			break;
+		if (hca_le32_to_cpu(cqe->my_qpn) == qpn)
+			cqe->my_qpn = 0;
+	}
+}
+
+void
+lib_cq_lock_pair(struct lib_cq *a, struct lib_cq *b)
+{
+	struct lib_cq *first = (uintptr_t)a <= (uintptr_t)b ? a : b;
+	struct lib_cq *second = first == a ? b : a;
+
+	if (first->locked)
+		lib_lock_take(&first->lock);
+	if (second != first && second->locked)
+		lib_lock_take(&second->lock);
+}
+
+void
+lib_cq_unlock_pair(struct lib_cq *a, struct lib_cq *b)
+{
+	if (a->locked)
+		lib_lock_drop(&a->lock);
+	if (b != a && b->locked)
+		lib_lock_drop(&b->lock);
+}

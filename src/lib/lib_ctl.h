@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_CTL_H
+#define LIB_CTL_H
+
+/*
+ * The control channel of a context: how the user side reaches the driver. In embedded use the
+ * functions call into the driver of this process (src/embed), for a client of the daemon they
+ * send messages (src/ipc). Everything that is not here goes through shared memory.
+ *
+ * Every function gets the `arg` of softhca_context_create(), is thread safe and returns 0 or a
+ * negative errno; reason() then has the sentence for the calling thread.
+ */
+
+#include <stdbool.h>
+
+#include <softhca/softhca.h>
+
+#include "abi_ctl.h"
+
+struct softhca_ctl_ops {
+	int (*info)(void *arg, struct hca_ctl_info *info);
+	volatile void *(*uar)(void *arg);	/* the context's doorbell page, mapped */
+
+	int (*query_port)(void *arg, uint32_t port, struct hca_ctl_port *out);
+	int (*query_gid)(void *arg, uint32_t index, uint8_t gid[16]);
+	int (*query_pkey)(void *arg, uint32_t index, uint16_t *pkey);
+
+	int (*alloc_pd)(void *arg, uint32_t *pdn);
+	int (*dealloc_pd)(void *arg, uint32_t pdn);
+	int (*reg_mr)(void *arg, const struct hca_ctl_mr *mr, const uint64_t *pages,
+		      struct hca_ctl_keys *keys);
+	int (*dereg_mr)(void *arg, uint32_t lkey);
+
+	/* The descriptor belongs to the caller; struct hca_ctl_event is read from it. */
+	int (*async_fd)(void *arg, int *fd);
+	int (*create_channel)(void *arg, uint32_t *channel, int *fd);
+	int (*destroy_channel)(void *arg, uint32_t channel);
+
+	int (*create_cq)(void *arg, const struct hca_ctl_cq *cq, uint32_t *cqn);
+	int (*destroy_cq)(void *arg, uint32_t cqn);
+	int (*create_qp)(void *arg, const struct hca_ctl_qp *qp, uint32_t *qpn);
+	int (*modify_qp)(void *arg, uint32_t qpn, uint32_t opcode, const void *mailbox);
+	int (*query_qp)(void *arg, uint32_t qpn, void *mailbox);
+	int (*destroy_qp)(void *arg, uint32_t qpn);
+
+	const char *(*reason)(void *arg);
+	bool (*alive)(void *arg);	/* asked when the doorbell page does not drain */
+
+	/* Manual progress: run the engine once, return the work done. NULL: it runs by itself. */
+	unsigned int (*progress)(void *arg);
+
+	void (*close)(void *arg);	/* everything left is destroyed; arg is gone after it */
+};
+
+/*
+ * Make a context over a control channel. ops must outlive it. On failure the channel is not
+ * closed. softhca_close() closes it.
+ */
+SOFTHCA_API int softhca_context_create(const struct softhca_ctl_ops *ops, void *arg,
+				       const char *name, struct softhca_context **ctx);
+
+#endif

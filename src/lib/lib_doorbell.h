@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DOORBELL_H
+#define LIB_DOORBELL_H
+
+/*
+ * The lossless doorbell FIFO of a UAR page, producer side (interface.md "Doorbells"). Take a slot
+ * first, then touch the queue, then fill it: a doorbell is never lost and a full page posts
+ * nothing. A slot once taken must be filled.
+ */
+
+#include <errno.h>
+
+#include "lib_types.h"
+
+void lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number);
+
+/*
+ * Spin for a free slot, letting the engine run. -ENOMEM: none became free, -EIO: the device is
+ * dead.
+ */
+int lib_doorbell_take_slow(struct lib_context *ctx, uint32_t *number);
+
+/* One attempt: number of the slot taken, or false. */
+static inline bool
+lib_doorbell_try(struct lib_uar *uar, uint32_t *number)
+{
+	uint32_t n = __atomic_load_n(&uar->next, __ATOMIC_RELAXED);
+
+	for (;;) {
+		uint32_t slot = n % HCA_UAR_FIFO_SLOTS;
+
+		if (__atomic_load_n(&uar->turn[slot], __ATOMIC_ACQUIRE) != n ||
+		    __atomic_load_n(&uar->page->fifo[slot], __ATOMIC_RELAXED) != HCA_DB_EMPTY) {
+			uint32_t now = __atomic_load_n(&uar->next, __ATOMIC_RELAXED);
+
+			if (now == n)
+				return false;
+			n = now;	/* somebody was faster: look at the next one */
+			continue;
+		}
+		if (__atomic_compare_exchange_n(&uar->next, &n, n + 1, true, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED)) {
+			*number = n;
+			return true;
+		}
+	}
+}
+
+static inline int
+lib_doorbell_take(struct lib_context *ctx, uint32_t *number)
+{
+	if (__builtin_expect(ctx->dead, 0))
+		return -EIO;
+	if (__builtin_expect(lib_doorbell_try(&ctx->uar, number), 1))
+		return 0;
+	return lib_doorbell_take_slow(ctx, number);
+}
+
+/* Everything written to the queue before is visible to a device that sees the word. */
+static inline void
+lib_doorbell_fill(struct lib_uar *uar, uint32_t number, uint64_t word)
+{
+	uint32_t slot = number % HCA_UAR_FIFO_SLOTS;
+
+	__atomic_store_n(&uar->page->fifo[slot], hca_cpu_to_le64(word), __ATOMIC_RELEASE);
+	__atomic_store_n(&uar->turn[slot], number + HCA_UAR_FIFO_SLOTS, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Completion channels and asynchronous events: records of struct hca_ctl_event read from pipes.
+ * Where progress is manual, waiting means running the engine.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib_types.h"
+
+struct softhca_comp_channel *
+softhca_create_comp_channel(struct softhca_context *pub)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+	struct lib_channel *channel = calloc(1, sizeof(*channel));
+	int err;
+
+	if (channel == NULL) {
+		lib_fail(-ENOMEM, "no memory for a completion channel");
+		return NULL;
+	}
+	channel->pub.context = pub;
+	err = ctx->ops->create_channel(ctx->ctl, &channel->handle, &channel->pub.fd);
+	if (err != 0) {
+		free(channel);
+		lib_ctl_fail(ctx, err);
+		return NULL;
+	}
+	return &channel->pub;
+}
+
+int
+softhca_destroy_comp_channel(struct softhca_comp_channel *pub)
+{
+	struct lib_channel *channel = (struct lib_channel *)pub;
+	struct lib_context *ctx = lib_ctx(pub->context);
+	uint32_t users;
+	int err;
+
+	pthread_mutex_lock(&ctx->lock);
+	users = channel->users;
+	pthread_mutex_unlock(&ctx->lock);
+	if (users != 0)
+		return lib_fail(-EBUSY, "%u CQs use the channel", users);
+	err = ctx->ops->destroy_channel(ctx->ctl, channel->handle);
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
+	close(pub->fd);
+	free(channel);
+	return 0;
+}
+
+/* Run the engine until fd is readable; idle rounds leave the CPU to others. */
+static void
+progress_until_readable(struct lib_context *ctx, int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+	for (;;) {
+		unsigned int work = ctx->progress(ctx->ctl);
+
+		if (poll(&ready, 1, 0) != 0)
+			return;
+		if (work == 0)
+			sched_yield();
+	}
+}
+
+/* One whole record: writes of that size to a pipe are not torn. */
+static int
+read_event(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
+{
+	if (ctx->progress != NULL) {
+		int flags = fcntl(fd, F_GETFL);
+
+		if (flags >= 0 && (flags & O_NONBLOCK) == 0)
+			progress_until_readable(ctx, fd);
+		else
+			ctx->progress(ctx->ctl);
+	}
+	for (;;) {
+		ssize_t n = read(fd, event, sizeof(*event));
+
+		if (n == (ssize_t)sizeof(*event))
+			return 0;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return lib_fail(-EAGAIN, "no event");
+		return lib_fail(-EIO, "the event channel has ended");
+	}
+}
+
+int
+softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **out,
+		     void **cq_context)
+{
+	struct lib_context *ctx = lib_ctx(channel->context);
+	struct hca_ctl_event event;
+	struct lib_cq *cq;
+	int err;
+
+	for (;;) {
+		err = read_event(ctx, channel->fd, &event);
+		if (err != 0)
+			return err;
+		pthread_mutex_lock(&ctx->lock);
+		cq = ctx->cqs[event.object & ctx->cq_mask];
+		if (cq != NULL && cq->pub.handle == event.object) {
+			cq->events_got++;
+			break;
+		}
+		pthread_mutex_unlock(&ctx->lock);	/* of a CQ that is gone */
+	}
+	__atomic_store_n(&cq->arm_mode, HCA_CQ_ARM_NONE, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&ctx->lock);
+	*out = &cq->pub;
+	if (cq_context != NULL)
+		*cq_context = cq->pub.cq_context;
+	return 0;
+}
+
+void
+softhca_ack_cq_events(struct softhca_cq *pub, unsigned int nevents)
+{
+	struct lib_cq *cq = (struct lib_cq *)pub;
+	struct lib_context *ctx = cq->ctx;
+
+	pthread_mutex_lock(&ctx->lock);
+	cq->events_acked += nevents;
+	pthread_cond_broadcast(&ctx->acked);
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+enum event_element {
+	ELEMENT_PORT,
+	ELEMENT_CQ,
+	ELEMENT_QP,
+};
+
+struct event_kind {
+	uint8_t type;			/* enum hca_event */
+	uint8_t public_type;
+	uint8_t element;
+};
+
+static const struct event_kind event_kinds[] = {
+	{ HCA_EVENT_PATH_MIG, SOFTHCA_EVENT_PATH_MIG, ELEMENT_QP },
+	{ HCA_EVENT_COMM_EST, SOFTHCA_EVENT_COMM_EST, ELEMENT_QP },
+	{ HCA_EVENT_SQ_DRAINED, SOFTHCA_EVENT_SQ_DRAINED, ELEMENT_QP },
+	{ HCA_EVENT_CQ_ERROR, SOFTHCA_EVENT_CQ_ERR, ELEMENT_CQ },
+	{ HCA_EVENT_WQ_CATAS, SOFTHCA_EVENT_QP_FATAL, ELEMENT_QP },
+	{ HCA_EVENT_PATH_MIG_FAILED, SOFTHCA_EVENT_PATH_MIG_ERR, ELEMENT_QP },
+	{ HCA_EVENT_LOCAL_CATAS, SOFTHCA_EVENT_DEVICE_FATAL, ELEMENT_PORT },
+	{ HCA_EVENT_PORT_CHANGE, SOFTHCA_EVENT_PORT_ERR, ELEMENT_PORT },
+	{ HCA_EVENT_WQ_INVAL_REQ, SOFTHCA_EVENT_QP_REQ_ERR, ELEMENT_QP },
+	{ HCA_EVENT_WQ_ACCESS, SOFTHCA_EVENT_QP_ACCESS_ERR, ELEMENT_QP },
+	{ HCA_EVENT_LAST_WQE, SOFTHCA_EVENT_QP_LAST_WQE_REACHED, ELEMENT_QP },
+};
+
+/* Fill in the object and count it; false: it is gone. Under the context's lock. */
+static bool
+find_element(struct lib_context *ctx, const struct event_kind *kind,
+	     const struct hca_ctl_event *event, struct softhca_async_event *out)
+{
+	struct lib_cq *cq;
+	struct lib_qp *qp;
+
+	switch (kind->element) {
+	case ELEMENT_CQ:
+		cq = ctx->cqs[event->object & ctx->cq_mask];
+		if (cq == NULL || cq->pub.handle != event->object)
+			return false;
+		cq->events_got++;
+		out->element.cq = &cq->pub;
+		return true;
+	case ELEMENT_QP:
+		qp = lib_find_qp(ctx, event->object);
+		if (qp == NULL)
+			return false;
+		qp->events_got++;
+		out->element.qp = &qp->pub;
+		return true;
+	default:
+		out->element.port_num = (int)event->object;
+		return true;
+	}
+}
+
+static bool
+translate_event(struct lib_context *ctx, const struct hca_ctl_event *event,
+		struct softhca_async_event *out)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < sizeof(event_kinds) / sizeof(event_kinds[0]); i++) {
+		const struct event_kind *kind = &event_kinds[i];
+
+		if (kind->type != event->type)
+			continue;
+		pthread_mutex_lock(&ctx->lock);
+		known = find_element(ctx, kind, event, out);
+		pthread_mutex_unlock(&ctx->lock);
+		out->event_type = kind->public_type;
+		break;
+	}
+	if (event->type == HCA_EVENT_PORT_CHANGE && event->subtype == HCA_PORT_ACTIVE)
+		out->event_type = SOFTHCA_EVENT_PORT_ACTIVE;
+	if (event->type == HCA_EVENT_LOCAL_CATAS)
+		__atomic_store_n(&ctx->dead, true, __ATOMIC_RELAXED);
+	return known;
+}
+
+int
+softhca_get_async_event(struct softhca_context *pub, struct softhca_async_event *out)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+	struct hca_ctl_event event;
+	int err;
+
+	do {
+		err = read_event(ctx, pub->async_fd, &event);
+		if (err != 0)
+			return err;
+	} while (!translate_event(ctx, &event, out));
+	return 0;
+}
+
+void
+softhca_ack_async_event(struct softhca_async_event *event)
+{
+	struct lib_context *ctx;
+	uint32_t *acked;
+
+	switch (event->event_type) {
+	case SOFTHCA_EVENT_CQ_ERR:
+		ctx = ((struct lib_cq *)event->element.cq)->ctx;
+		acked = &((struct lib_cq *)event->element.cq)->events_acked;
+		break;
+	case SOFTHCA_EVENT_QP_FATAL:
+	case SOFTHCA_EVENT_QP_REQ_ERR:
+	case SOFTHCA_EVENT_QP_ACCESS_ERR:
+	case SOFTHCA_EVENT_COMM_EST:
+	case SOFTHCA_EVENT_SQ_DRAINED:
+	case SOFTHCA_EVENT_PATH_MIG:
+	case SOFTHCA_EVENT_PATH_MIG_ERR:
+	case SOFTHCA_EVENT_QP_LAST_WQE_REACHED:
+		ctx = ((struct lib_qp *)event->element.qp)->ctx;
+		acked = &((struct lib_qp *)event->element.qp)->events_acked;
+		break;
+	default:
+		return;
+	}
+	pthread_mutex_lock(&ctx->lock);
+	++*acked;
+	pthread_cond_broadcast(&ctx->acked);
+	pthread_mutex_unlock(&ctx->lock);
+}

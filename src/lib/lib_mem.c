@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Protection domains, memory regions, and the memory of queues. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "abi_ctx.h"
+#include "lib_types.h"
+
+void *
+lib_map(size_t bytes)
+{
+	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return mem != MAP_FAILED ? mem : NULL;
+}
+
+void
+lib_unmap(void *mem, size_t bytes)
+{
+	if (mem != NULL)
+		munmap(mem, bytes);
+}
+
+struct softhca_pd *
+softhca_alloc_pd(struct softhca_context *pub)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+	struct lib_pd *pd = calloc(1, sizeof(*pd));
+	int err;
+
+	if (pd == NULL) {
+		lib_fail(-ENOMEM, "no memory for a PD");
+		return NULL;
+	}
+	pd->pub.context = pub;
+	err = ctx->ops->alloc_pd(ctx->ctl, &pd->pub.handle);
+	if (err != 0) {
+		free(pd);
+		lib_ctl_fail(ctx, err);
+		return NULL;
+	}
+	return &pd->pub;
+}
+
+int
+softhca_dealloc_pd(struct softhca_pd *pub)
+{
+	struct lib_context *ctx = lib_ctx(pub->context);
+	int err = ctx->ops->dealloc_pd(ctx->ctl, pub->handle);
+
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
+	free(pub);
+	return 0;
+}
+
+static int
+check_access(uint32_t access)
+{
+	uint32_t writes = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_ATOMIC;
+	uint32_t known = writes | SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
+			 SOFTHCA_ACCESS_MW_BIND;
+
+	if ((access & ~known) != 0)
+		return lib_fail(-EINVAL, "access flags %#x are not known", access & ~known);
+	if ((access & writes) != 0 && (access & SOFTHCA_ACCESS_LOCAL_WRITE) == 0)
+		return lib_fail(-EINVAL, "remote write and atomic access need local write");
+	return 0;
+}
+
+static struct softhca_mr *
+register_region(struct softhca_pd *pd, const struct hca_ctl_mr *request, const uint64_t *pages)
+{
+	struct lib_context *ctx = lib_ctx(pd->context);
+	struct hca_ctl_keys keys;
+	struct lib_mr *mr;
+	int err;
+
+	if (check_access(request->access) != 0)
+		return NULL;
+	if (request->length == 0 || request->va + request->length - 1 < request->va) {
+		lib_fail(-EINVAL, "a region of %llu bytes at %#llx",
+			 (unsigned long long)request->length, (unsigned long long)request->va);
+		return NULL;
+	}
+	mr = calloc(1, sizeof(*mr));
+	if (mr == NULL) {
+		lib_fail(-ENOMEM, "no memory for an MR");
+		return NULL;
+	}
+	err = ctx->ops->reg_mr(ctx->ctl, request, pages, &keys);
+	if (err != 0) {
+		free(mr);
+		lib_ctl_fail(ctx, err);
+		return NULL;
+	}
+	mr->pub = (struct softhca_mr){
+		.context = pd->context,
+		.pd = pd,
+		.addr = request->va,
+		.length = request->length,
+		.lkey = keys.lkey,
+		.rkey = keys.rkey,
+	};
+	return &mr->pub;
+}
+
+struct softhca_mr *
+softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length, uint32_t access)
+{
+	struct hca_ctl_mr request = {
+		.va = (uintptr_t)addr,
+		.length = length,
+		.pdn = pd->handle,
+		.access = access,
+	};
+
+	return register_region(pd, &request, NULL);
+}
+
+struct softhca_mr *
+softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va, uint64_t length, uint64_t page_size,
+		     void *const pages[], uint64_t npages, uint32_t access)
+{
+	struct hca_ctl_mr request = {
+		.va = va,
+		.length = length,
+		.page_size = page_size,
+		.npages = npages,
+		.pdn = pd->handle,
+		.access = access,
+	};
+	struct softhca_mr *mr;
+	uint64_t *list;
+
+	if (npages == 0 || npages > SIZE_MAX / sizeof(*list) || pages == NULL) {
+		lib_fail(-EINVAL, "a region without pages");
+		return NULL;
+	}
+	list = malloc(npages * sizeof(*list));
+	if (list == NULL) {
+		lib_fail(-ENOMEM, "no memory for %llu pages", (unsigned long long)npages);
+		return NULL;
+	}
+	for (uint64_t i = 0; i < npages; i++)
+		list[i] = (uintptr_t)pages[i];
+	mr = register_region(pd, &request, list);
+	free(list);
+	return mr;
+}
+
+int
+softhca_dereg_mr(struct softhca_mr *mr)
+{
+	struct lib_context *ctx = lib_ctx(mr->context);
+	int err = ctx->ops->dereg_mr(ctx->ctl, mr->lkey);
+
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
+	free(mr);
+	return 0;
+}

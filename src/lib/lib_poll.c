@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * poll_cq: CQEs (tables 3-3-1 .. 3-3-4) to work completions. A CQE belongs to software once its
+ * owner byte says so; it is read after that byte, given back by writing the byte, and counted in
+ * the consumer index after that.
+ */
+
+#include <errno.h>
+
+#include "lib_types.h"
+
+/* CQEs ahead that are fetched while one is read: two cache lines */
+#define POLL_PREFETCH 4
+
+/* What a completion of each send opcode is called */
+static const uint8_t send_wc[32] = {
+	[HCA_OP_RDMA_WRITE] = SOFTHCA_WC_RDMA_WRITE,
+	[HCA_OP_RDMA_WRITE_IMM] = SOFTHCA_WC_RDMA_WRITE,
+	[HCA_OP_SEND] = SOFTHCA_WC_SEND,
+	[HCA_OP_SEND_IMM] = SOFTHCA_WC_SEND,
+	[HCA_OP_SEND_INV] = SOFTHCA_WC_SEND,
+	[HCA_OP_RDMA_READ] = SOFTHCA_WC_RDMA_READ,
+	[HCA_OP_ATOMIC_CS] = SOFTHCA_WC_COMP_SWAP,
+	[HCA_OP_ATOMIC_FA] = SOFTHCA_WC_FETCH_ADD,
+	[HCA_OP_BIND_MW] = SOFTHCA_WC_BIND_MW,
+	[HCA_OP_LOCAL_INV] = SOFTHCA_WC_LOCAL_INV,
+};
+
+/* Receives: by the low five bits of the BTH opcode of the last packet */
+struct recv_kind {
+	uint8_t opcode;
+	uint8_t flags;
+};
+
+static const struct recv_kind recv_wc[32] = {
+	[0x02] = { SOFTHCA_WC_RECV, 0 },			/* SEND last */
+	[0x03] = { SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_IMM },
+	[0x04] = { SOFTHCA_WC_RECV, 0 },			/* SEND only */
+	[0x05] = { SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_IMM },
+	[0x09] = { SOFTHCA_WC_RECV_RDMA_WITH_IMM, SOFTHCA_WC_WITH_IMM },
+	[0x0b] = { SOFTHCA_WC_RECV_RDMA_WITH_IMM, SOFTHCA_WC_WITH_IMM },
+	[0x16] = { SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_INV },
+	[0x17] = { SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_INV },
+};
+
+static const uint8_t status_of[] = {
+	[HCA_SYND_LOCAL_LENGTH] = SOFTHCA_WC_LOC_LEN_ERR,
+	[HCA_SYND_LOCAL_QP_OP] = SOFTHCA_WC_LOC_QP_OP_ERR,
+	[HCA_SYND_LOCAL_EEC_OP] = SOFTHCA_WC_LOC_EEC_OP_ERR,
+	[HCA_SYND_LOCAL_PROT] = SOFTHCA_WC_LOC_PROT_ERR,
+	[HCA_SYND_WR_FLUSH] = SOFTHCA_WC_WR_FLUSH_ERR,
+	[HCA_SYND_MW_BIND] = SOFTHCA_WC_MW_BIND_ERR,
+	[HCA_SYND_BAD_RESP] = SOFTHCA_WC_BAD_RESP_ERR,
+	[HCA_SYND_LOCAL_ACCESS] = SOFTHCA_WC_LOC_ACCESS_ERR,
+	[HCA_SYND_REMOTE_INVAL_REQ] = SOFTHCA_WC_REM_INV_REQ_ERR,
+	[HCA_SYND_REMOTE_ACCESS] = SOFTHCA_WC_REM_ACCESS_ERR,
+	[HCA_SYND_REMOTE_OP] = SOFTHCA_WC_REM_OP_ERR,
+	[HCA_SYND_RETRY_EXC] = SOFTHCA_WC_RETRY_EXC_ERR,
+	[HCA_SYND_RNR_RETRY_EXC] = SOFTHCA_WC_RNR_RETRY_EXC_ERR,
+	[HCA_SYND_LOCAL_RDD_VIOL] = SOFTHCA_WC_LOC_RDD_VIOL_ERR,
+	[HCA_SYND_REMOTE_INVAL_RD_REQ] = SOFTHCA_WC_REM_INV_RD_REQ_ERR,
+	[HCA_SYND_REMOTE_ABORTED] = SOFTHCA_WC_REM_ABORT_ERR,
+	[HCA_SYND_INVAL_EECN] = SOFTHCA_WC_INV_EECN_ERR,
+	[HCA_SYND_INVAL_EEC_STATE] = SOFTHCA_WC_INV_EEC_STATE_ERR,
+};
+
+static void
+take_error(const struct hca_cqe *cqe, bool is_send, struct softhca_wc *wc)
+{
+	const struct hca_cqe_err *err = (const struct hca_cqe_err *)cqe;
+	uint8_t status = 0;
+
+	if (err->syndrome < sizeof(status_of))
+		status = status_of[err->syndrome];
+	wc->status = status != SOFTHCA_WC_SUCCESS ? status : SOFTHCA_WC_GENERAL_ERR;
+	wc->vendor_err = (uint32_t)err->vendor_err << 8 | err->syndrome;
+	wc->opcode = is_send ? SOFTHCA_WC_SEND : SOFTHCA_WC_RECV;
+	wc->byte_len = 0;
+	wc->imm_data = 0;
+	wc->wc_flags = 0;
+}
+
+static inline void
+take_send(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
+{
+	struct lib_wq *sq = &qp->sq;
+	uint32_t index = hca_le32_to_cpu(cqe->wqe) >> sq->log_stride & sq->mask;
+	uint32_t tail = sq->tail;
+
+	wc->wr_id = sq->wr_id[index];
+	/* This WQE and the unsignalled ones before it are done. */
+	__atomic_store_n(&sq->tail, tail + ((index - tail) & sq->mask) + 1, __ATOMIC_RELEASE);
+	wc->opcode = send_wc[cqe->opcode & 31];
+	wc->imm_data = 0;
+	wc->wc_flags = 0;
+}
+
+static inline void
+take_recv(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
+{
+	const struct recv_kind *kind = &recv_wc[cqe->opcode & 31];
+	struct lib_wq *rq = &qp->rq;
+	uint32_t index = hca_le32_to_cpu(cqe->wqe) >> rq->log_stride & rq->mask;
+	uint32_t tail = rq->tail;
+
+	wc->wr_id = rq->wr_id[index];
+	__atomic_store_n(&rq->tail, tail + ((index - tail) & rq->mask) + 1, __ATOMIC_RELEASE);
+	wc->opcode = kind->opcode;
+	wc->wc_flags = kind->flags |
+		       ((hca_le32_to_cpu(cqe->flags) & HCA_CQE_GRH) != 0 ? SOFTHCA_WC_GRH : 0);
+	/* an immediate in network order, as it came; a key as a number */
+	wc->imm_data = kind->flags & SOFTHCA_WC_WITH_INV ? hca_le32_to_cpu(cqe->imm) : cqe->imm;
+}
+
+/* False: nobody here knows the QP (any more), the CQE is skipped. */
+static inline bool
+take_cqe(struct lib_cq *cq, const struct hca_cqe *cqe, struct softhca_wc *wc)
+{
+	uint32_t qpn = hca_le32_to_cpu(cqe->my_qpn);
+	struct lib_qp *qp = lib_find_qp(cq->ctx, qpn);
+	uint32_t flags = hca_le32_to_cpu(cqe->flags);
+	bool is_send = (cqe->is_send & 1) != 0;
+
+	if (__builtin_expect(qp == NULL, 0))
+		return false;
+	if (is_send)
+		take_send(qp, cqe, wc);
+	else
+		take_recv(qp, cqe, wc);
+	wc->status = SOFTHCA_WC_SUCCESS;
+	wc->vendor_err = 0;
+	wc->byte_len = hca_le32_to_cpu(cqe->byte_cnt);
+	if (__builtin_expect(cqe->opcode >= HCA_CQE_OP_ERR_RECV, 0))
+		take_error(cqe, is_send, wc);
+	wc->qp_num = qpn;
+	wc->src_qp = hca_le32_to_cpu(cqe->rqpn);
+	wc->pkey_index = (uint16_t)HCA_CQE_PKEY_INDEX(flags);
+	wc->slid = 0;
+	wc->sl = (uint8_t)HCA_CQE_SL(flags);
+	wc->dlid_path_bits = 0;
+	return true;
+}
+
+static inline int
+poll_locked(struct lib_cq *cq, int num, struct softhca_wc *wc)
+{
+	uint32_t consumer = cq->consumer;
+	int got = 0;
+
+	while (got < num) {
+		struct hca_cqe *cqe = &cq->ring[consumer & cq->mask];
+
+		if (__atomic_load_n(&cqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW)
+			break;
+		__builtin_prefetch(&cq->ring[(consumer + POLL_PREFETCH) & cq->mask], 1);
+		got += take_cqe(cq, cqe, &wc[got]);
+		__atomic_store_n(&cqe->owner, HCA_OWNER_HW, __ATOMIC_RELEASE);
+		consumer++;
+	}
+	if (consumer != cq->consumer) {
+		cq->consumer = consumer;
+		__atomic_store_n(&cq->record->consumer, hca_cpu_to_le32(consumer),
+				 __ATOMIC_RELEASE);
+	}
+	return got;
+}
+
+static inline int
+poll_once(struct lib_cq *cq, int num, struct softhca_wc *wc)
+{
+	int got;
+
+	if (!cq->locked)
+		return poll_locked(cq, num, wc);
+	lib_lock_take(&cq->lock);
+	got = poll_locked(cq, num, wc);
+	lib_lock_drop(&cq->lock);
+	return got;
+}
+
+int
+softhca_poll_cq(struct softhca_cq *pub, int num_entries, struct softhca_wc *wc)
+{
+	struct lib_cq *cq = (struct lib_cq *)pub;
+	int got;
+
+	if (__builtin_expect(num_entries < 0, 0))
+		return lib_fail(-EINVAL, "poll_cq for %d entries", num_entries);
+	got = poll_once(cq, num_entries, wc);
+	if (got != 0 || cq->ctx->progress == NULL)
+		return got;
+	cq->ctx->progress(cq->ctx->ctl);
+	return poll_once(cq, num_entries, wc);
+}

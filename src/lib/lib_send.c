@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * post_send: builds a chain of WQEs (tables 3-4-1 .. 3-4-13) and rings one doorbell for it. The
+ * next unit of each WQE describes the one behind it, the doorbell the first.
+ */
+
+#include <string.h>
+
+#include "lib_doorbell.h"
+
+/* What a WQE of a verbs opcode looks like */
+struct send_op {
+	uint8_t op;			/* HCA_OP_* */
+	uint8_t header_units;		/* next, raddr, atomic; 16 bytes each */
+	bool raddr;
+	bool atomic;
+	bool imm;
+	bool inline_ok;
+};
+
+static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
+	[SOFTHCA_WR_RDMA_WRITE] = { HCA_OP_RDMA_WRITE, 2, true, false, false, true },
+	[SOFTHCA_WR_RDMA_WRITE_WITH_IMM] = { HCA_OP_RDMA_WRITE_IMM, 2, true, false, true, true },
+	[SOFTHCA_WR_SEND] = { HCA_OP_SEND, 1, false, false, false, true },
+	[SOFTHCA_WR_SEND_WITH_IMM] = { HCA_OP_SEND_IMM, 1, false, false, true, true },
+	[SOFTHCA_WR_RDMA_READ] = { HCA_OP_RDMA_READ, 2, true, false, false, false },
+	[SOFTHCA_WR_ATOMIC_CMP_AND_SWP] = { HCA_OP_ATOMIC_CS, 3, true, true, false, false },
+	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = { HCA_OP_ATOMIC_FA, 3, true, true, false, false },
+};
+
+/* States a send request may be posted in: RTS, SQD, SQE, ERR (it is flushed in the last two) */
+#define SENDABLE_STATES \
+	(1u << SOFTHCA_QPS_RTS | 1u << SOFTHCA_QPS_SQD | 1u << SOFTHCA_QPS_SQE | \
+	 1u << SOFTHCA_QPS_ERR)
+
+/* A request that has been judged: its opcode and its size in units of 16 bytes */
+struct judged_wr {
+	const struct send_op *op;
+	uint32_t units;
+};
+
+static int
+judge_inline(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
+{
+	uint64_t total = 0;
+
+	if (!out->op->inline_ok)
+		return lib_fail(-EINVAL, "inline data with a READ or an atomic");
+	for (int i = 0; i < wr->num_sge; i++)
+		total += wr->sg_list[i].length;
+	if (total > qp->max_inline)
+		return lib_fail(-EINVAL, "%llu bytes of inline data, the QP takes %u",
+				(unsigned long long)total, qp->max_inline);
+	out->units = out->op->header_units +
+		     (sizeof(struct hca_inline_unit) + (uint32_t)total + HCA_WQE_UNIT - 1) /
+		     HCA_WQE_UNIT;
+	return 0;
+}
+
+static int
+judge_sges(const struct softhca_send_wr *wr)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		if (wr->sg_list[i].length > HCA_WQE_MAX_BYTE_CNT)
+			return lib_fail(-EINVAL, "SGE %d is longer than 2^31 - 1 bytes", i);
+		total += wr->sg_list[i].length;
+	}
+	if (total > HCA_MAX_MSG_SIZE)
+		return lib_fail(-EINVAL, "a message of more than 2^31 bytes");
+	return 0;
+}
+
+static inline int
+judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
+{
+	if (__builtin_expect(wr->opcode >= SOFTHCA_WR_OPCODE_COUNT, 0))
+		return lib_fail(-EINVAL, "unknown opcode %u", wr->opcode);
+	out->op = &send_ops[wr->opcode];
+	if (__builtin_expect(wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge, 0))
+		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->sq.max_sge);
+	if (wr->send_flags & SOFTHCA_SEND_INLINE)
+		return judge_inline(qp, wr, out);
+	out->units = out->op->header_units + (uint32_t)wr->num_sge;
+	if (__builtin_expect(wr->num_sge == 1, 1)) {
+		if (__builtin_expect(wr->sg_list->length > HCA_WQE_MAX_BYTE_CNT, 0))
+			return lib_fail(-EINVAL, "SGE 0 is longer than 2^31 - 1 bytes");
+		return 0;
+	}
+	return judge_sges(wr);
+}
+
+static void
+build_inline(uint8_t *at, const struct softhca_send_wr *wr)
+{
+	uint8_t *data = at + sizeof(struct hca_inline_unit);
+	uint32_t total = 0;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct softhca_sge *sge = &wr->sg_list[i];
+
+		if (sge->length != 0)
+			memcpy(data + total, (const void *)(uintptr_t)sge->addr, sge->length);
+		total += sge->length;
+	}
+	hca_put_le32(at, HCA_INLINE_FLAG | total);
+}
+
+static inline void
+build_sges(struct hca_data_unit *unit, const struct softhca_sge *sge, int n)
+{
+	for (int i = 0; i < n; i++) {
+		unit[i].byte_cnt = hca_cpu_to_le32(sge[i].length);
+		unit[i].lkey = hca_cpu_to_le32(sge[i].lkey);
+		unit[i].addr = hca_cpu_to_le64(sge[i].addr);
+	}
+}
+
+static inline void
+build_remote(uint8_t *at, const struct softhca_send_wr *wr, bool atomic)
+{
+	struct hca_raddr_unit *remote = (struct hca_raddr_unit *)at;
+	struct hca_atomic_unit *operands = (struct hca_atomic_unit *)(remote + 1);
+
+	remote->reserved = 0;
+	if (!atomic) {
+		remote->raddr = hca_cpu_to_le64(wr->wr.rdma.remote_addr);
+		remote->rkey = hca_cpu_to_le32(wr->wr.rdma.rkey);
+		return;
+	}
+	remote->raddr = hca_cpu_to_le64(wr->wr.atomic.remote_addr);
+	remote->rkey = hca_cpu_to_le32(wr->wr.atomic.rkey);
+	if (wr->opcode == SOFTHCA_WR_ATOMIC_CMP_AND_SWP) {
+		operands->swap_add = hca_cpu_to_le64(wr->wr.atomic.swap);
+		operands->cmp = hca_cpu_to_le64(wr->wr.atomic.compare_add);
+	} else {
+		operands->swap_add = hca_cpu_to_le64(wr->wr.atomic.compare_add);
+		operands->cmp = 0;
+	}
+}
+
+_Static_assert(SOFTHCA_SEND_SOLICITED >> 1 == HCA_WQE_FLAG_SOLICITED, "one shift moves S and C");
+_Static_assert(SOFTHCA_SEND_SIGNALED << 2 == HCA_WQE_FLAG_SIGNALED, "one shift moves S and C");
+
+static inline void
+build_wqe(const struct lib_qp *qp, uint8_t *wqe, const struct softhca_send_wr *wr,
+	  const struct send_op *op)
+{
+	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
+	uint32_t flags = qp->signal_all | (wr->send_flags & SOFTHCA_SEND_SIGNALED) << 2 |
+			 (wr->send_flags & SOFTHCA_SEND_SOLICITED) >> 1;
+	uint8_t *tail = wqe + op->header_units * HCA_WQE_UNIT;
+
+	next->nda_nop = 0;
+	next->nee_nds = 0;
+	next->flags = hca_cpu_to_le32(flags);
+	next->imm_data = op->imm ? wr->imm_data : 0;
+	if (op->raddr)
+		build_remote(wqe + sizeof(*next), wr, op->atomic);
+	if (wr->send_flags & SOFTHCA_SEND_INLINE)
+		build_inline(tail, wr);
+	else
+		build_sges((struct hca_data_unit *)tail, wr->sg_list, wr->num_sge);
+}
+
+static inline void
+link_wqe(uint8_t *previous, uint32_t offset, const struct judged_wr *judged, bool fence)
+{
+	struct hca_next_unit *next = (struct hca_next_unit *)previous;
+
+	next->nda_nop = hca_cpu_to_le32(HCA_NEXT_MAKE_NDA_NOP(offset, judged->op->op));
+	next->nee_nds = hca_cpu_to_le32(HCA_NEXT_MAKE_NEE_NDS(fence, judged->units));
+}
+
+/* Build WQEs from *wr on; the first has been judged and there is room for it. */
+static int
+build_chain(struct lib_qp *qp, struct softhca_send_wr **wr, struct judged_wr judged,
+	    uint32_t room)
+{
+	struct lib_wq *sq = &qp->sq;
+	uint32_t head = sq->head;
+	uint8_t *previous = NULL;
+	int err = 0;
+
+	for (;;) {
+		struct softhca_send_wr *w = *wr;
+		uint32_t index = head & sq->mask;
+		uint32_t offset = index << sq->log_stride;
+		uint8_t *wqe = sq->buf + offset;
+
+		build_wqe(qp, wqe, w, judged.op);
+		if (previous != NULL)
+			link_wqe(previous, offset, &judged,
+				 (w->send_flags & SOFTHCA_SEND_FENCE) != 0);
+		sq->wr_id[index] = w->wr_id;
+		previous = wqe;
+		head++;
+		*wr = w = w->next;
+		if (w == NULL)
+			break;
+		if (--room == 0) {
+			err = lib_fail(-ENOMEM, "the send queue is full (%u)", sq->mask + 1);
+			break;
+		}
+		err = judge_wr(qp, w, &judged);
+		if (err != 0)
+			break;
+	}
+	sq->head = head;
+	return err;
+}
+
+static inline int
+post_locked(struct lib_qp *qp, struct softhca_send_wr **wr)
+{
+	struct lib_wq *sq = &qp->sq;
+	struct softhca_send_wr *first = *wr;
+	uint32_t index = sq->head & sq->mask;
+	uint32_t room = sq->mask + 1 - (sq->head - __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
+	struct judged_wr judged;
+	uint32_t number;
+	uint64_t word;
+	int err;
+
+	if (__builtin_expect(room == 0, 0))
+		return lib_fail(-ENOMEM, "the send queue is full (%u)", sq->mask + 1);
+	err = judge_wr(qp, first, &judged);
+	if (err != 0)
+		return err;
+	err = lib_doorbell_take(qp->ctx, &number);
+	if (err != 0)
+		return err;
+	word = HCA_DB_MAKE(index, (first->send_flags & SOFTHCA_SEND_FENCE) != 0, judged.op->op,
+			   qp->pub.qp_num, judged.units);
+	err = build_chain(qp, wr, judged, room);
+	lib_doorbell_fill(&qp->ctx->uar, number, word);
+	return err;
+}
+
+int
+softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
+		  struct softhca_send_wr **bad_wr)
+{
+	struct lib_qp *qp = (struct lib_qp *)pub;
+	int err;
+
+	if (__builtin_expect(wr == NULL, 0))
+		return 0;
+	if (qp->locked)
+		lib_lock_take(&qp->sq_lock);
+	if (__builtin_expect((1u << qp->pub.state & SENDABLE_STATES) == 0, 0))
+		err = lib_fail(-EINVAL, "post_send in state %s",
+			       softhca_qp_state_str(qp->pub.state));
+	else
+		err = post_locked(qp, &wr);
+	if (qp->locked)
+		lib_lock_drop(&qp->sq_lock);
+	if (__builtin_expect(err != 0, 0) && bad_wr != NULL)
+		*bad_wr = wr;
+	if (qp->ctx->progress != NULL)
+		qp->ctx->progress(qp->ctx->ctl);
+	return err;
+}

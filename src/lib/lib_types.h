@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_TYPES_H
+#define LIB_TYPES_H
+
+/*
+ * What stands behind the public objects. Each begins with its public part, so that a cast joins
+ * the two. Owner: the library process; the device sees only queue buffers, records and the UAR
+ * page.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <softhca/softhca.h>
+
+#include "abi_bar.h"
+#include "abi_cqe.h"
+#include "abi_ctl.h"
+#include "abi_wqe.h"
+#include "lib_ctl.h"
+#include "lib_lock.h"
+
+#define LIB_CACHE_ALIGNED _Alignas(HCA_CACHE_LINE)
+
+/*
+ * The doorbell page of a context. `next` numbers the doorbells; doorbell number d lies in slot
+ * d % 256. turn[slot] is the number whose turn it is there: a producer that has filled its slot
+ * sets it 256 further. A slot may be taken when it is its turn *and* the device has emptied it:
+ * either alone could be true for a slot that someone took and has not filled yet.
+ */
+struct lib_uar {
+	struct hca_uar_page *page;
+	LIB_CACHE_ALIGNED uint32_t next;
+	LIB_CACHE_ALIGNED uint32_t turn[HCA_UAR_FIFO_SLOTS];
+};
+
+struct lib_context {
+	struct softhca_context pub;
+	const struct softhca_ctl_ops *ops;
+	void *ctl;
+	unsigned int (*progress)(void *arg);	/* NULL unless progress is manual */
+	struct hca_ctl_info info;
+	uint32_t qp_mask;		/* index bits of a QPN */
+	uint32_t cq_mask;
+	bool dead;			/* a device fatal event was read: posts give -EIO */
+	struct lib_qp **qps;		/* by QPN & qp_mask */
+	struct lib_cq **cqs;		/* by CQN & cq_mask */
+	pthread_mutex_t lock;		/* the two tables, event counts */
+	pthread_cond_t acked;		/* an event was acknowledged */
+	char name[32];
+	struct lib_uar uar;
+};
+
+struct lib_channel {
+	struct softhca_comp_channel pub;
+	uint32_t handle;
+	uint32_t users;			/* CQs; under the context's lock */
+};
+
+struct lib_cq {
+	struct softhca_cq pub;
+	struct lib_context *ctx;
+	struct hca_cqe *ring;
+	struct hca_cq_record *record;
+	uint32_t mask;
+	uint32_t consumer;		/* free running */
+	bool locked;			/* false: single threaded */
+	struct lib_lock lock;
+	uint32_t arm_seq;
+	uint32_t arm_mode;		/* what is asked for and not yet delivered */
+	uint32_t users;			/* QPs; under the context's lock, as the rest */
+	uint32_t events_got;
+	uint32_t events_acked;
+	size_t bytes;			/* of the mapping that starts at ring */
+};
+
+/* One work queue. head and tail run free; head - tail WQEs are posted. */
+struct lib_wq {
+	uint8_t *buf;
+	uint64_t *wr_id;
+	uint32_t mask;			/* size - 1 */
+	uint32_t log_stride;
+	uint32_t max_sge;
+	uint32_t head;			/* under the QP's lock */
+	LIB_CACHE_ALIGNED uint32_t tail; /* written by poll, under the CQ's lock */
+	size_t bytes;
+};
+
+struct lib_qp {
+	struct softhca_qp pub;
+	struct lib_context *ctx;
+	uint32_t max_inline;
+	uint32_t signal_all;		/* the C flag where every request is signalled, else 0 */
+	bool locked;
+	struct lib_lock sq_lock;
+	struct lib_lock rq_lock;
+	struct lib_wq sq;
+	struct lib_wq rq;
+	struct hca_rq_record *rq_record;
+	struct softhca_qp_cap cap;
+	uint32_t events_got;		/* asynchronous; under the context's lock */
+	uint32_t events_acked;
+};
+
+struct lib_pd {
+	struct softhca_pd pub;
+};
+
+struct lib_mr {
+	struct softhca_mr pub;
+};
+
+static inline struct lib_context *
+lib_ctx(const struct softhca_context *ctx)
+{
+	return (struct lib_context *)(uintptr_t)ctx;
+}
+
+/* QP of a QPN this context owns, or NULL: all 24 bits are compared. */
+static inline struct lib_qp *
+lib_find_qp(const struct lib_context *ctx, uint32_t qpn)
+{
+	struct lib_qp *qp = __atomic_load_n(&ctx->qps[qpn & ctx->qp_mask], __ATOMIC_ACQUIRE);
+
+	return qp != NULL && qp->pub.qp_num == qpn ? qp : NULL;
+}
+
+/* lib_error.c: note the reason for this thread and return err (negative errno). */
+int lib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int lib_ctl_fail(struct lib_context *ctx, int err);
+
+/* lib_mem.c: page-aligned zeroed memory for queues */
+void *lib_map(size_t bytes);
+void lib_unmap(void *mem, size_t bytes);
+
+/* lib_qp.c: free what is host memory; the queues to their first state (both CQs locked) */
+void lib_qp_free(struct lib_qp *qp);
+void lib_qp_rewind(struct lib_qp *qp);
+
+/* lib_cq.c: make the CQEs of a QP that is reset or destroyed unknown; lock of the CQ held. */
+void lib_cq_forget(struct lib_cq *cq, uint32_t qpn);
+void lib_cq_lock_pair(struct lib_cq *a, struct lib_cq *b);
+void lib_cq_unlock_pair(struct lib_cq *a, struct lib_cq *b);
+
+#endif
