@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RoCEv2 frames: Ethernet II, at most one VLAN tag, IPv4 without options or IPv6 without extension
+ * headers, UDP port 4791, BTH. Reading for frame_decap, writing for frame_encap and the tests.
+ *
+ * Every function takes frames as they are on the wire (big-endian, any alignment), reads nothing
+ * past the length it is given, and keeps no state. Numbers in structs are in the CPU's order.
+ * The IP header checksum is written and not verified; the UDP checksum is sent as 0 and any is
+ * accepted: the ICRC covers what it covers.
+ */
+#ifndef DEVICE_WIRE_ROCE_FRAME_H
+#define DEVICE_WIRE_ROCE_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi_bits.h"
+#include "wire/icrc.h"
+#include "wire/roce_opcode.h"
+
+#define HCA_ROCE_UDP_PORT	4791
+#define HCA_ETH_LEN		14
+#define HCA_VLAN_LEN		4
+#define HCA_IPV4_LEN		20
+#define HCA_IPV6_LEN		40
+#define HCA_UDP_LEN		8
+#define HCA_ETHERTYPE_IPV4	0x0800
+#define HCA_ETHERTYPE_IPV6	0x86dd
+#define HCA_ETHERTYPE_VLAN	0x8100
+#define HCA_IP_PROTO_UDP	17
+#define HCA_IPV4_DF		0x4000
+#define HCA_IPV4_FRAGMENT	0x3fff	/* more fragments, or an offset */
+
+/* Longest headers in front of the payload. */
+#define HCA_ROCE_MAX_HEADERS \
+	(HCA_ETH_LEN + HCA_VLAN_LEN + HCA_IPV6_LEN + HCA_UDP_LEN + HCA_ROCE_BTH_LEN + 32)
+
+/*
+ * Why a frame is not taken: X(NAME, name of the counter, foreign, meaning). Foreign frames are
+ * somebody else's (the exception path); the others claim to be RoCE and are malformed.
+ */
+#define HCA_ROCE_DROP_LIST(X) \
+	X(SHORT, short, 0, "ends inside the Ethernet, IP or UDP header") \
+	X(NOT_IP, not_ip, 1, "neither IPv4 nor IPv6") \
+	X(BAD_IP_VERSION, bad_ip_version, 0, "version differs from the ethertype") \
+	X(IP_OPTIONS, ip_options, 0, "IPv4 header length is not 20") \
+	X(IP_LEN, ip_len, 0, "IP length longer than the frame or too short for UDP") \
+	X(FRAGMENT, fragment, 0, "IP fragment") \
+	X(NOT_UDP, not_udp, 1, "IP protocol is not UDP") \
+	X(NOT_ROCE, not_roce, 1, "UDP port is not RoCE") \
+	X(UDP_LEN, udp_len, 0, "UDP length differs from the IP length") \
+	X(HEADER_SHORT, header_short, 0, "ends inside BTH, extension headers or ICRC") \
+	X(TVER, tver, 0, "transport version is not 0") \
+	X(OPCODE, opcode, 0, "opcode is not defined or not supported") \
+	X(PAD, pad, 0, "pad count exceeds the payload, or not whole words") \
+	X(PAYLOAD, payload, 0, "payload behind an opcode that has none") \
+	X(ICRC, icrc, 0, "ICRC is wrong")
+
+/* Returned negated. */
+enum hca_roce_drop {
+	HCA_ROCE_DROP_NONE = 0,
+#define X(NAME, name, foreign, text) HCA_ROCE_DROP_##NAME,
+	HCA_ROCE_DROP_LIST(X)
+#undef X
+	HCA_ROCE_DROP_COUNT
+};
+
+/* reason as returned, negative or not. Names of counters; "none" and "unknown" exist. */
+const char *hca_roce_drop_name(int reason);
+const char *hca_roce_drop_text(int reason);
+bool hca_roce_drop_is_foreign(int reason);
+
+/* A parsed frame: offsets are from the first byte of the frame. */
+struct hca_roce_view {
+	const struct hca_roce_opcode_info *op;
+	uint32_t payload_len;	/* bytes, without pad and ICRC */
+	uint32_t icrc;		/* offset; payload + payload_len + pad == icrc */
+	uint32_t qpn;		/* destination */
+	uint32_t psn;
+	uint16_t pkey;
+	uint16_t l3;
+	uint16_t bth;
+	uint16_t payload;	/* offset: where the headers end */
+	uint8_t ip_version;	/* 4 or 6 */
+	uint8_t opcode;
+	uint8_t pad;
+	bool ackreq;
+	bool se;
+	bool migreq;
+};
+
+/*
+ * Judges everything but the ICRC. Returns 0 or -enum hca_roce_drop; *v is meaningful only on 0.
+ * Bytes behind the IP length (Ethernet padding) are ignored. The payload length is bounded by the
+ * frame only: the MTU is the QP's business.
+ */
+int hca_roce_parse(const uint8_t *frame, uint32_t len, struct hca_roce_view *v);
+
+/* The transport part, from the BTH to the ICRC: n bytes at frame + v->bth, already known present. */
+static inline int
+hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
+{
+	const uint8_t *bth = frame + v->bth;
+	uint32_t rest, flags;
+
+	if (__builtin_expect(n < HCA_ROCE_BTH_LEN + HCA_ICRC_LEN, 0))
+		return -HCA_ROCE_DROP_HEADER_SHORT;
+	flags = bth[1];
+	if (__builtin_expect((flags & 0x0f) != 0, 0))
+		return -HCA_ROCE_DROP_TVER;
+	v->opcode = bth[0];
+	v->op = &hca_roce_opcodes[v->opcode];
+	if (__builtin_expect(!v->op->valid, 0))
+		return -HCA_ROCE_DROP_OPCODE;
+	if (__builtin_expect(n < (uint32_t)v->op->header_len + HCA_ICRC_LEN, 0))
+		return -HCA_ROCE_DROP_HEADER_SHORT;
+	rest = n - v->op->header_len - HCA_ICRC_LEN;
+	v->pad = flags >> 4 & 3;
+	if (__builtin_expect(rest < v->pad || (rest & 3) != 0, 0))
+		return -HCA_ROCE_DROP_PAD;
+	if (__builtin_expect(!v->op->has_payload && rest != 0, 0))
+		return -HCA_ROCE_DROP_PAYLOAD;
+	v->payload = v->bth + v->op->header_len;
+	v->payload_len = rest - v->pad;
+	v->icrc = v->payload + rest;
+	v->se = flags >> 7;
+	v->migreq = flags >> 6 & 1;
+	v->pkey = hca_get_be16(bth + 2);
+	v->qpn = hca_get_be32(bth + 4) & 0xffffff;
+	v->psn = hca_get_be32(bth + 8) & 0xffffff;
+	v->ackreq = bth[8] >> 7;
+	return 0;
+}
+
+/*
+ * hca_roce_parse() for the receive path: IPv4 without VLAN is judged by a few comparisons, and
+ * everything else, good or bad, goes the long way and gets the same answer.
+ */
+static inline int
+hca_roce_parse_fast(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
+{
+	const uint8_t *ip = frame + HCA_ETH_LEN;
+	const uint8_t *udp = ip + HCA_IPV4_LEN;
+	uint32_t total;
+
+	if (__builtin_expect(len < HCA_ETH_LEN + HCA_IPV4_LEN + HCA_UDP_LEN, 0))
+		return hca_roce_parse(frame, len, v);
+	/* ethertype, version and header length in one word, without the TOS byte */
+	if (__builtin_expect((hca_get_be32(frame + 12) & 0xffffff00) !=
+			     (HCA_ETHERTYPE_IPV4 << 16 | 0x4500), 0))
+		return hca_roce_parse(frame, len, v);
+	total = hca_get_be16(ip + 2);
+	if (__builtin_expect(total > len - HCA_ETH_LEN || total < HCA_IPV4_LEN + HCA_UDP_LEN ||
+			     (hca_get_be16(ip + 6) & HCA_IPV4_FRAGMENT) != 0 ||
+			     ip[9] != HCA_IP_PROTO_UDP ||
+			     hca_get_be32(udp + 2) !=
+				     (HCA_ROCE_UDP_PORT << 16 | (total - HCA_IPV4_LEN)), 0))
+		return hca_roce_parse(frame, len, v);
+	v->l3 = HCA_ETH_LEN;
+	v->bth = HCA_ETH_LEN + HCA_IPV4_LEN + HCA_UDP_LEN;
+	v->ip_version = 4;
+	return hca_roce_parse_bth(frame, total - HCA_IPV4_LEN - HCA_UDP_LEN, v);
+}
+
+static inline const uint8_t *
+hca_roce_ones(uint8_t ip_version)
+{
+	return ip_version == 4 ? hca_icrc_ones_ipv4 : hca_icrc_ones_ipv6;
+}
+
+/* What the ICRC of a parsed frame covers, for crc_burst: the frame itself is not touched. */
+static inline void
+hca_roce_icrc_span(const uint8_t *frame, const struct hca_roce_view *v,
+		   struct hca_icrc_span *span)
+{
+	span->data = frame + v->l3;
+	span->ones = hca_roce_ones(v->ip_version);
+	span->len = v->icrc - v->l3;
+	span->seed = HCA_ICRC_SEED;
+}
+
+/* 0 or -HCA_ROCE_DROP_ICRC. The burst path uses spans and compares for itself. */
+int hca_roce_check_icrc(const struct hca_icrc_ops *ops, const uint8_t *frame,
+			const struct hca_roce_view *v);
+
+/* Extension headers in the CPU's order; imm is the four wire bytes, unchanged. */
+struct hca_roce_headers {
+	struct {
+		uint32_t qkey;
+		uint32_t src_qpn;
+	} deth;
+	uint32_t xrceth;	/* remote SRQN */
+	struct {
+		uint64_t va;
+		uint32_t rkey;
+		uint32_t len;
+	} reth;
+	struct {
+		uint64_t va;
+		uint32_t rkey;
+		uint64_t swap_add;
+		uint64_t compare;
+	} atomic;
+	struct {
+		uint8_t syndrome;
+		uint32_t msn;
+	} aeth;
+	uint64_t original;	/* AtomicAckETH */
+	uint8_t imm[4];
+	uint32_t ieth;		/* rkey to invalidate */
+};
+
+/* The headers that info names, at bth; the others are left as they are. */
+void hca_roce_get_headers(const uint8_t *bth, const struct hca_roce_opcode_info *info,
+			  struct hca_roce_headers *h);
+void hca_roce_put_headers(uint8_t *bth, const struct hca_roce_opcode_info *info,
+			  const struct hca_roce_headers *h);
+
+/* Where a connection's frames go and what their L2 to L4 headers say. */
+struct hca_roce_path {
+	uint8_t dmac[6];
+	uint8_t smac[6];
+	bool vlan;
+	uint16_t vlan_tci;	/* priority, DEI, VLAN id */
+	uint8_t ip_version;	/* 4 or 6 */
+	uint8_t tclass;		/* TOS or traffic class, ECN included */
+	uint8_t hop_limit;	/* or TTL */
+	uint16_t ip_id;		/* IPv4 identification; 0 with DF */
+	uint32_t flow_label;	/* IPv6 */
+	uint8_t sip[16];	/* IPv4: ::ffff:a.b.c.d, or just the last four bytes */
+	uint8_t dip[16];
+	uint16_t udp_sport;
+	uint16_t pkey;
+	uint32_t qpn;		/* destination; UD frames set it each time */
+	bool migreq;
+};
+
+#define HCA_ROCE_TEMPLATE_LEN \
+	(HCA_ETH_LEN + HCA_VLAN_LEN + HCA_IPV6_LEN + HCA_UDP_LEN + HCA_ROCE_BTH_LEN)
+
+/*
+ * Ready-made headers up to the end of the BTH. Real values, not ones, stand in the variant fields:
+ * the ICRC kernels mask while they read. hca_roce_finish() fills in what differs per packet.
+ */
+struct hca_roce_template {
+	uint8_t bytes[HCA_ROCE_TEMPLATE_LEN];
+	uint8_t len;		/* to the end of the BTH */
+	uint8_t l3;
+	uint8_t bth;
+	uint8_t ip_version;
+	uint32_t ip_sum;	/* IPv4 words without total length and checksum, not yet folded */
+};
+
+/* Returns 0, or -EINVAL for an IP version other than 4 and 6 or a number that does not fit. */
+int hca_roce_template_fill(const struct hca_roce_path *path, struct hca_roce_template *t);
+
+/* Source port of a QP pair: 0xC000 and 14 bits of a hash, so that paths spread over ECMP. */
+uint16_t hca_roce_udp_sport(uint32_t local_qpn, uint32_t remote_qpn);
+
+static inline uint16_t
+hca_ip_fold(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* What differs per packet. */
+struct hca_roce_packet {
+	uint8_t opcode;
+	bool se;
+	bool ackreq;
+	uint32_t psn;		/* 24 bits */
+	uint32_t payload_len;
+};
+
+/* Length of the frame without ICRC and Ethernet padding, pad bytes included. */
+static inline uint32_t
+hca_roce_frame_len(const struct hca_roce_template *t, uint8_t opcode, uint32_t payload_len)
+{
+	return t->bth + hca_roce_opcodes[opcode].header_len + ((payload_len + 3) & ~3U);
+}
+
+/*
+ * Completes the lengths, the IP checksum and the BTH in a frame that begins with a copy of
+ * t->bytes. payload_len is bounded by the caller (one MTU). Extension headers, payload, pad bytes
+ * (zero) and ICRC are the caller's.
+ */
+static inline void
+hca_roce_finish(uint8_t *frame, const struct hca_roce_template *t,
+		const struct hca_roce_packet *p)
+{
+	uint8_t *ip = frame + t->l3, *bth = frame + t->bth, *udp = bth - HCA_UDP_LEN;
+	uint32_t end = hca_roce_frame_len(t, p->opcode, p->payload_len) + HCA_ICRC_LEN;
+	uint32_t udp_len = end - t->bth + HCA_UDP_LEN;
+
+	if (t->ip_version == 4) {
+		hca_put_be16(ip + 2, udp_len + HCA_IPV4_LEN);
+		hca_put_be16(ip + 10, ~hca_ip_fold(t->ip_sum + udp_len + HCA_IPV4_LEN));
+	} else {
+		hca_put_be16(ip + 4, udp_len);
+	}
+	hca_put_be16(udp + 4, udp_len);
+	bth[0] = p->opcode;
+	bth[1] |= p->se << 7 | (-p->payload_len & 3) << 4;
+	hca_put_be32(bth + 8, (uint32_t)p->ackreq << 31 | (p->psn & 0xffffff));
+}
+
+/*
+ * A whole frame, ICRC included, for tests and for packets that are not worth a fast path.
+ * Returns its length, -EINVAL for an unknown opcode or a payload where none may be, or -ENOSPC.
+ */
+int hca_roce_build(const struct hca_icrc_ops *ops, const struct hca_roce_template *t,
+		   const struct hca_roce_packet *p, const struct hca_roce_headers *h,
+		   const void *payload, uint8_t *out, uint32_t room);
+
+/* Recomputes the ICRC of a frame whose headers were changed. v as hca_roce_parse() left it. */
+void hca_roce_seal(const struct hca_icrc_ops *ops, uint8_t *frame, const struct hca_roce_view *v);
+
+#endif
