@@ -73,15 +73,15 @@ struct hca_qp_cfg {
 	void *work; /* qp_work block */
 } __rte_cache_aligned;
 
-/* Line 1. Writer: parser. */
+/* Lines 1-2. Writer: parser; the CEU zeroes all of it at RST2INIT before it sets its members. */
 struct hca_qp_parser {
 	struct hca_qbuf sq; /* CEU */
-	uint32_t *chain; /* CEU: announced chains, ring of sq_size doorbell words (low 32 bits of the
+	uint32_t *chain; /* CEU: announced chains, ring of sq_size doorbell words (low 24 bits of the
 			  * doorbell | size0 in [31:24]), private */
 	uint32_t *window; /* CEU: ring of record references, written before head */
 	uint32_t window_mask; /* CEU */
 	uint8_t sq_stride_log, sq_size_log; /* CEU */
-	uint8_t flags; /* on ready list, parked for window/record */
+	uint8_t flags; /* see parser.h: on a list, parked and why */
 	uint8_t in_chain; /* walking a chain; next_* valid */
 	uint32_t head; /* [pub] records ever put into the window (free running) */
 	uint32_t chain_head, chain_tail; /* free running */
@@ -89,7 +89,13 @@ struct hca_qp_parser {
 	uint8_t next_op, next_size, next_fence; /* of the next WQE of the chain, size in 16 B */
 	uint8_t reserved;
 	uint32_t rd_count; /* READ/ATOMIC records parsed, gives record.rd_ord */
-	uint32_t list_next; /* ready list link, QP index */
+	uint32_t list_next; /* ready list or record wait list link, QP index */
+	uint32_t freed_seen; /* rtc.freed up to which `held` has been settled */
+	uint32_t tail_seen; /* window tail (rrc.una) last read */
+	uint16_t held[2]; /* records in use: one line, full */
+	uint16_t chain_len; /* WQEs of this chain walked so far */
+	uint16_t full_polls; /* visits since the queue was found over-full */
+	uint64_t full_since; /* ns */
 } __rte_cache_aligned;
 
 /* Line 2. Writer: requester_trans. */
@@ -136,13 +142,16 @@ struct hca_qp_ee {
 	uint32_t write_rkey;
 	uint32_t msg_left; /* bytes of the message still expected (WRITE) or room left (SEND) */
 	uint32_t msg_done; /* bytes of the message received */
-	uint8_t msg_kind; /* none, SEND, WRITE in progress */
-	uint8_t flags; /* see ee.h: nak sent, ack owed, on list, ... */
-	uint8_t owed_syndrome; /* AETH syndrome of the owed ACK/NAK */
+	uint8_t msg_kind; /* enum ee_msg_kind in ee.h */
 	uint8_t mtu_log; /* CEU */
-	uint32_t owed_psn;
+	uint8_t owed_syndrome; /* AETH syndrome of the owed NAK */
+	uint8_t reserved;
+	uint16_t flags; /* enum ee_flag in ee.h: nak sent, ack owed, on list, ... */
+	uint16_t unacked; /* packets accepted since the last acknowledgement */
+	uint32_t owed_psn; /* PSN of the owed NAK */
 	uint32_t job_head, job_tail; /* free running; ring of job_mask + 1 */
-	uint32_t list_next;
+	uint32_t list_next; /* QPs that owe something */
+	uint32_t lazy_next; /* QPs to acknowledge when the stage goes idle */
 	uint16_t job_mask; /* CEU */
 	uint16_t new_jobs; /* new (not repeated) READ/ATOMIC jobs unfinished */
 	/* second line */
