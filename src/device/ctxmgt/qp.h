@@ -111,13 +111,13 @@ struct hca_qp_rtc {
 	uint32_t list_next;
 	int32_t deficit; /* bytes */
 	uint16_t since_ackreq;
-	uint8_t flags; /* see rtc.h: ready, parked reasons, hold, bad */
+	uint8_t flags; /* see rtc.h */
 	uint8_t mtu_log; /* CEU */
 	uint32_t window_mask; /* CEU */
 	uint32_t *window; /* CEU */
 } __rte_cache_aligned;
 
-/* Line 3. Writer: requester_recv. */
+/* Line 3. Writer: requester_recv. The CEU zeroes it at RST2INIT and sets una at RTR2RTS. */
 struct hca_qp_rrc {
 	uint64_t una; /* [pub] window tail << 32 | unacked_psn: one word, never torn */
 	uint64_t rewind; /* [pub] epoch << 32 | PSN to go back to */
@@ -125,13 +125,11 @@ struct hca_qp_rrc {
 	uint32_t timer_armed; /* [pub] an entry is in the wheel */
 	uint64_t timer_deadline; /* [pub] ns, read by timer on ARM */
 	uint64_t deadline; /* real deadline, moved lazily */
-	uint32_t read_off; /* bytes of the READ at the tail already scattered */
-	uint32_t rnr_psn; /* PSN to resume at after the hold */
-	uint8_t retries_left, rnr_left;
-	uint8_t flags; /* see rrc.h */
-	uint8_t reserved;
 	uint32_t *window; /* CEU */
 	uint32_t window_mask; /* CEU */
+	uint8_t retries, rnr_retries; /* used since the last progress, against cfg.retry_cnt */
+	uint8_t flags; /* [pub] see rrc.h */
+	uint8_t sq_stride_log; /* CEU: for the wqe field of CQEs */
 } __rte_cache_aligned;
 
 /* Lines 4-5. Writer: execution_engine. */
@@ -170,9 +168,9 @@ struct hca_qp_ee {
 } __rte_cache_aligned;
 
 /*
- * Lines 6-8. Writer: frame_encap; the template by the CEU while the QP cannot send (or by a round).
- * The template is Ethernet, IPv4, UDP, BTH ready-made, with the variant fields already 0xff as the
- * ICRC wants them; the real values stand in ttl/tos.
+ * Two lines. Writer: frame_encap; the template by the CEU (encap_template.h) while the QP cannot
+ * send. The template is Ethernet, IP, UDP and BTH as they go out, with every length 0 and the IPv4
+ * checksum left out.
  */
 #define HCA_TEMPLATE_MAX 96
 struct hca_qp_encap {
@@ -180,12 +178,12 @@ struct hca_qp_encap {
 	uint32_t req_failed_psn; /* [pub] with FAILED to RTC */
 	uint32_t req_failed_syndrome; /* [pub] enum hca_syndrome */
 	uint32_t resp_failed_psn; /* [pub] with FAILED to EE */
-	uint16_t ip_id; /* real value, IPv4 */
-	uint8_t ttl, tos;
-	uint8_t l4_off, hdr_len; /* offset of UDP; length up to and including BTH */
-	uint8_t migreq; /* BTH byte 4 after the ICRC */
-	uint8_t reserved;
-	uint32_t ip_sum; /* IPv4 header checksum without length: folded ones-complement sum */
+	uint8_t l3_off; /* 14, or 18 behind a VLAN tag */
+	uint8_t l4_off; /* of UDP */
+	uint8_t hdr_len; /* up to and including BTH */
+	uint8_t is_v6;
+	uint32_t ip_sum; /* IPv4: ones-complement sum of the header without length and checksum */
+	uint32_t reserved[2];
 	uint8_t frame[HCA_TEMPLATE_MAX];
 } __rte_cache_aligned;
 
@@ -201,7 +199,7 @@ struct hca_qp {
 _Static_assert(sizeof(struct hca_qp_cfg) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_parser) <= 128, "at most two lines");
 _Static_assert(sizeof(struct hca_qp_rtc) == 64, "one line");
-_Static_assert(sizeof(struct hca_qp_rrc) <= 128, "at most two lines");
+_Static_assert(sizeof(struct hca_qp_rrc) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_ee) <= 192, "at most three lines");
 _Static_assert(sizeof(struct hca_qp_encap) == 128, "two lines");
 

@@ -21,8 +21,9 @@
 	X(db_bad_state) X(db_kicks) \
 	/* send queue */ \
 	X(sq_wqes) X(sq_bad_wqe) X(sq_catas) X(sq_parked_window) X(sq_parked_record) \
-	/* requester */ \
-	X(req_packets) X(req_retransmitted_pkts) X(retransmissions) X(local_ack_timeout_err) \
+	/* requester: req_packets counts repeated ones too; retransmissions: packets sent again; \
+	 * req_rewinds: times RTC went back */ \
+	X(req_packets) X(retransmissions) X(req_rewinds) X(local_ack_timeout_err) \
 	X(packet_seq_err) X(implied_nak_seq_err) X(rnr_nak_received) X(rnr_nak_retry_err) \
 	X(req_remote_invalid_request) X(req_remote_access_errors) X(req_remote_operation_errors) \
 	X(req_transport_retries_exceeded) X(req_rnr_retries_exceeded) X(req_gather_error) \
