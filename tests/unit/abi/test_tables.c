@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "abi_test.h"
+
+#include "abi_cmd.h"
+#include "abi_ctxmgt.h"
+#include "abi_qp_transition.h"
+
+#define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
+
+static const struct hca_qp_transition rows[] = { HCA_QP_TRANSITION_LIST(HCA_QP_TRANSITION_ROW) };
+static const struct hca_ctx_access document[] = { HCA_CTX_ACCESS_LIST(HCA_CTX_ACCESS_ROW) };
+static const struct hca_ctx_access accesses[] = {
+	HCA_CTX_ACCESS_LIST(HCA_CTX_ACCESS_ROW)
+	HCA_CTX_ACCESS_MORE_LIST(HCA_CTX_ACCESS_ROW)
+};
+
+static const struct {
+	uint16_t op;
+	uint16_t in_len;
+	uint16_t out_len;
+	uint32_t flags;
+	uint32_t caps;
+} cmds[] = {
+#define ROW(name, opcode, in_len, out_len, flags, caps) { opcode, in_len, out_len, flags, caps },
+	HCA_CMD_LIST(ROW)
+#undef ROW
+};
+
+static const struct {
+	uint8_t type;
+	uint8_t code;
+	uint8_t module;
+} requests[] = {
+#define ROW(name, type, code, module) { HCA_CTX_##type, code, HCA_CTX_##module },
+	HCA_CTX_REQUEST_LIST(ROW)
+#undef ROW
+};
+
+static const struct hca_qp_transition *find(int cmd, int from, int service)
+{
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (rows[i].cmd == cmd && rows[i].from == from && rows[i].service == service)
+			return &rows[i];
+	return NULL;
+}
+
+static void test_commands(void **state)
+{
+	assert_int_equal(HCA_CMD_QUERY_DEV_LIM, 0x3);
+	assert_int_equal(HCA_CMD_MAP_ICM, 0xffa);
+	assert_int_equal(HCA_CMD_SQD2SQD_QPEE, 0x38);
+	assert_int_equal(HCA_CMD_NOP, 0x31);
+	assert_int_equal(HCA_CMD_QUERY_COUNTERS, 0xf07);
+	for (size_t i = 0; i < COUNT(cmds); i++) {
+		assert_true(cmds[i].op <= 0xfff);
+		assert_true(cmds[i].in_len <= HCA_MBOX_SIZE && cmds[i].out_len <= HCA_MBOX_SIZE);
+		/* whatever table 3-2-1 does not have is announced */
+		assert_int_equal(cmds[i].caps != 0, (cmds[i].op & 0xff8) == 0xf00 ||
+				 (cmds[i].op >= 0x35 && cmds[i].op <= 0x37) || cmds[i].op == 0x40);
+		for (size_t j = 0; j < i; j++)
+			assert_int_not_equal(cmds[i].op, cmds[j].op);
+	}
+}
+
+/* The mailbox lengths of the list are those of the structures. */
+static void test_mailbox_lengths(void **state)
+{
+#define LEN_IN(op_, type)	if (cmds[i].op == (op_)) \
+		assert_int_equal(cmds[i].in_len, sizeof(struct type))
+#define LEN_OUT(op_, type)	if (cmds[i].op == (op_)) \
+		assert_int_equal(cmds[i].out_len, sizeof(struct type))
+	for (size_t i = 0; i < COUNT(cmds); i++) {
+		LEN_OUT(HCA_CMD_QUERY_DEV_LIM, hca_mbox_dev_lim);
+		LEN_OUT(HCA_CMD_QUERY_ADAPTER, hca_mbox_adapter);
+		LEN_IN(HCA_CMD_INIT_HCA, hca_mbox_init_hca);
+		LEN_IN(HCA_CMD_MAP_ICM, hca_mbox_map_icm);
+		LEN_IN(HCA_CMD_SW2HW_MPT, hca_mpt);
+		LEN_IN(HCA_CMD_WRITE_MTT, hca_mbox_write_mtt);
+		LEN_IN(HCA_CMD_SW2HW_EQ, hca_eqc);
+		LEN_IN(HCA_CMD_SW2HW_CQ, hca_cqc);
+		LEN_IN(HCA_CMD_RESIZE_CQ, hca_mbox_resize_cq);
+		LEN_OUT(HCA_CMD_QUERY_QP, hca_qpc);
+		LEN_IN(HCA_CMD_MAD_IFC, hca_mad_smp);
+		LEN_OUT(HCA_CMD_MAD_IFC, hca_mad_smp);
+		LEN_IN(HCA_CMD_SW2HW_SRQ, hca_srqc);
+		LEN_OUT(HCA_CMD_QUERY_SRQ, hca_srqc);
+		LEN_IN(HCA_CMD_SET_GID, hca_mbox_set_gid);
+		LEN_IN(HCA_CMD_SET_PKEY, hca_mbox_set_pkey);
+		LEN_IN(HCA_CMD_SET_NEIGH, hca_mbox_set_neigh);
+		LEN_IN(HCA_CMD_MCAST_ATTACH, hca_mbox_mcast);
+		LEN_IN(HCA_CMD_MODIFY_CQ, hca_mbox_modify_cq);
+		LEN_OUT(HCA_CMD_QUERY_CQ, hca_cqc);
+		LEN_OUT(HCA_CMD_QUERY_COUNTERS, hca_mbox_counters);
+		if (cmds[i].flags & HCA_CMDF_MODIFY_QP)
+			assert_int_equal(cmds[i].in_len, sizeof(struct hca_qpc));
+	}
+#undef LEN_IN
+#undef LEN_OUT
+}
+
+static void test_transition_rows(void **state)
+{
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_int_equal(rows[i].required & rows[i].optional, 0);
+		assert_true(rows[i].optional & HCA_QP_ATTR_STATE);
+		assert_true(rows[i].from < HCA_QPS_COUNT && rows[i].to < HCA_QPS_COUNT);
+		assert_int_equal((rows[i].required | rows[i].optional) >> 21, 0);
+		for (size_t j = 0; j < i; j++)
+			assert_false(rows[i].cmd == rows[j].cmd && rows[i].from == rows[j].from &&
+				     rows[i].service == rows[j].service);
+	}
+}
+
+/* Every command of the family leads somewhere, always to the same state. */
+static void test_transition_commands(void **state)
+{
+	for (size_t c = 0; c < COUNT(cmds); c++) {
+		int to = -1;
+
+		for (size_t i = 0; i < COUNT(rows); i++) {
+			if (rows[i].cmd != cmds[c].op)
+				continue;
+			assert_true(to < 0 || to == rows[i].to);
+			to = rows[i].to;
+		}
+		assert_int_equal(to >= 0, !!(cmds[c].flags & HCA_CMDF_MODIFY_QP));
+	}
+}
+
+/* Golden masks, written out from table A1-2 and the amendments. */
+static void test_transition_masks(void **state)
+{
+	const struct hca_qp_transition *t;
+
+	t = find(HCA_CMD_RST2INIT_QPEE, HCA_QPS_RST, HCA_ST_RC);
+	assert_int_equal(t->required, 0x000038);
+	assert_int_equal(t->optional, 0x000001);
+	t = find(HCA_CMD_RST2INIT_QPEE, HCA_QPS_RST, HCA_ST_UD);
+	assert_int_equal(t->required, 0x000070);
+	t = find(HCA_CMD_INIT2RTR_QPEE, HCA_QPS_INIT, HCA_ST_RC);
+	assert_int_equal(t->required, 0x129180 | 0x020000);
+	assert_int_equal(t->optional, 0x004019);
+	t = find(HCA_CMD_INIT2RTR_QPEE, HCA_QPS_INIT, HCA_ST_UC);
+	assert_int_equal(t->required, 0x101180);
+	t = find(HCA_CMD_RTR2RTS_QPEE, HCA_QPS_RTR, HCA_ST_RC);
+	assert_int_equal(t->required, 0x012e00);
+	assert_int_equal(t->optional, 0x04c00b);
+	t = find(HCA_CMD_RTR2RTS_QPEE, HCA_QPS_RTR, HCA_ST_XRC_TGT);
+	assert_int_equal(t->required, 0x010200);
+	t = find(HCA_CMD_SQD2SQD_QPEE, HCA_QPS_SQD, HCA_ST_RC);
+	assert_int_equal(t->optional, 0x06eeb9);
+	t = find(HCA_CMD_SQERR2RTS_QPEE, HCA_QPS_SQE, HCA_ST_UC);
+	assert_int_equal(t->optional, 0x00000b);
+	assert_null(find(HCA_CMD_SQERR2RTS_QPEE, HCA_QPS_SQE, HCA_ST_RC));
+	assert_null(find(HCA_CMD_2ERR_QPEE, HCA_QPS_RST, HCA_ST_RC));
+	assert_null(find(HCA_CMD_RTS2SQD_QPEE, HCA_QPS_RTR, HCA_ST_RC));
+	assert_null(find(HCA_CMD_RST2INIT_QPEE, HCA_QPS_RST, HCA_ST_RD));
+}
+
+static void test_statuses(void **state)
+{
+	assert_int_equal(HCA_STAT_OK, 0);
+	assert_int_equal(HCA_STAT_BAD_NVMEM, 5);
+	assert_int_equal(HCA_STAT_BAD_INDEX, 0x0a);
+	assert_int_equal(HCA_STAT_BAD_QP_STATE, 0x10);
+}
+
+/* Requests belong to the module that uses them and have the direction of their type. */
+static void test_ctx_accesses(void **state)
+{
+	assert_int_equal(COUNT(document), 67);
+	for (size_t i = 0; i < COUNT(accesses); i++) {
+		const struct hca_ctx_access *a = &accesses[i];
+		int type = requests[a->request].type;
+
+		assert_int_equal(a->module, requests[a->request].module);
+		assert_int_equal(a->access == HCA_CTX_W, type == HCA_CTX_WR_QP_CXT);
+		for (size_t j = 0; j < i; j++)
+			assert_false(a->request == accesses[j].request &&
+				     a->field == accesses[j].field);
+	}
+	for (size_t i = 0; i < COUNT(requests); i++)
+		for (size_t j = 0; j < i; j++)
+			assert_false(requests[i].type == requests[j].type &&
+				     requests[i].code == requests[j].code);
+}
+
+/* One engine module writes a field; the QP state alone has several and is atomic. */
+static void test_ctx_single_writer(void **state)
+{
+	for (size_t i = 0; i < COUNT(accesses); i++)
+		for (size_t j = 0; j < i; j++)
+			assert_false(accesses[i].access == HCA_CTX_W &&
+				     accesses[j].access == HCA_CTX_W &&
+				     accesses[i].field == accesses[j].field &&
+				     accesses[i].field != HCA_CTX_F_STATE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_mailbox_lengths),
+		cmocka_unit_test(test_transition_rows),
+		cmocka_unit_test(test_transition_commands),
+		cmocka_unit_test(test_transition_masks),
+		cmocka_unit_test(test_statuses),
+		cmocka_unit_test(test_ctx_accesses),
+		cmocka_unit_test(test_ctx_single_writer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
