@@ -22,6 +22,7 @@
 #include <rte_common.h>
 
 #include "queues/qbuf.h"
+#include "wire/roce_frame.h"
 
 /* One pending responder job or stored result, see engine/ee. */
 struct hca_resp_job {
@@ -89,7 +90,7 @@ struct hca_qp_parser {
 	uint8_t next_op, next_size, next_fence; /* of the next WQE of the chain, size in 16 B */
 	uint8_t reserved;
 	uint32_t rd_count; /* READ/ATOMIC records parsed, gives record.rd_ord */
-	uint32_t list_next; /* ready list or record wait list link, QP index */
+	uint32_t list_next, list_prev; /* ready list or record wait list links, QP indexes */
 	uint32_t freed_seen; /* rtc.freed up to which `held` has been settled */
 	uint32_t tail_seen; /* window tail (rrc.una) last read */
 	uint16_t held[2]; /* records in use: one line, full */
@@ -168,23 +169,15 @@ struct hca_qp_ee {
 } __rte_cache_aligned;
 
 /*
- * Two lines. Writer: frame_encap; the template by the CEU (encap_template.h) while the QP cannot
- * send. The template is Ethernet, IP, UDP and BTH as they go out, with every length 0 and the IPv4
- * checksum left out.
+ * Two lines. Writer: frame_encap; the template by the CEU (hca_roce_template_fill()) while the QP
+ * cannot send.
  */
-#define HCA_TEMPLATE_MAX 96
 struct hca_qp_encap {
 	uint32_t req_done_seq; /* [pub] requester descriptors finished (copied, dropped or failed) */
 	uint32_t req_failed_psn; /* [pub] with FAILED to RTC */
 	uint32_t req_failed_syndrome; /* [pub] enum hca_syndrome */
 	uint32_t resp_failed_psn; /* [pub] with FAILED to EE */
-	uint8_t l3_off; /* 14, or 18 behind a VLAN tag */
-	uint8_t l4_off; /* of UDP */
-	uint8_t hdr_len; /* up to and including BTH */
-	uint8_t is_v6;
-	uint32_t ip_sum; /* IPv4: ones-complement sum of the header without length and checksum */
-	uint32_t reserved[2];
-	uint8_t frame[HCA_TEMPLATE_MAX];
+	struct hca_roce_template tmpl; /* CEU: headers up to the BTH */
 } __rte_cache_aligned;
 
 struct hca_qp {

@@ -17,6 +17,7 @@
 #include "ctxmgt/ctxmgt.h"
 #include "engine/graph.h"
 #include "engine/impl.h"
+#include "engine/pkt.h"
 #include "engine/record_pool.h"
 #include "queues/eq.h"
 

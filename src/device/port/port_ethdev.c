@@ -105,7 +105,7 @@ static int
 make_rx_pool(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, uint16_t rx_desc)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
-	uint32_t n = cfg->rx_mbufs ? cfg->rx_mbufs : rx_desc + 4 * 32 + 512;
+	uint32_t n = cfg->rx_mbufs ? cfg->rx_mbufs : rx_desc + 4u * 32 + 512;
 
 	snprintf(name, sizeof(name), "%.20s.rx", cfg->name);
 	p->rx_pool = rte_pktmbuf_pool_create(name, n, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * frame_decap: bursts from the port are judged (lengths, opcode, ICRC, QP, source, P_Key) and go to
+ * EE (requests) or RRC (responses). It asks the port only for what both can take; what does not
+ * fit stays in the port's queue. A frame that fails is counted under its reason and changes nothing.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+#include <rte_prefetch.h>
+
+#include "abi_ctx.h"
+#include "engine/impl.h"
+#include "engine/pkt.h"
+#include "wire/roce_frame.h"
+
+struct frame {
+	struct rte_mbuf *m;
+	struct hca_roce_view view;
+};
+
+struct decap {
+	struct frame frame[HCA_BURST];
+	struct hca_icrc_span span[HCA_BURST];
+	uint32_t icrc[HCA_BURST];
+	void *to_ee[HCA_BURST], *to_rrc[HCA_BURST];
+	struct rte_mbuf *dead[HCA_BURST];
+	unsigned int n_ee, n_rrc, n_dead;
+};
+
+int
+hca_decap_init(struct hca *h)
+{
+	struct decap *d = rte_zmalloc_socket("decap", sizeof(*d), RTE_CACHE_LINE_SIZE,
+					     h->cfg.socket_id);
+
+	h->stage_ctx[HCA_STAGE_DECAP] = d;
+	return d == NULL ? -ENOMEM : 0;
+}
+
+void
+hca_decap_fini(struct hca *h)
+{
+	rte_free(h->stage_ctx[HCA_STAGE_DECAP]);
+}
+
+/* Which counter explains a frame that hca_roce_parse() refused. */
+static const uint8_t parse_counter[HCA_ROCE_DROP_COUNT] = {
+	[HCA_ROCE_DROP_SHORT] = HCA_CTR_rx_short,
+	[HCA_ROCE_DROP_NOT_IP] = HCA_CTR_rx_not_ip,
+	[HCA_ROCE_DROP_BAD_IP_VERSION] = HCA_CTR_rx_bad_ip,
+	[HCA_ROCE_DROP_IP_OPTIONS] = HCA_CTR_rx_bad_ip,
+	[HCA_ROCE_DROP_IP_LEN] = HCA_CTR_rx_bad_length,
+	[HCA_ROCE_DROP_FRAGMENT] = HCA_CTR_rx_fragment,
+	[HCA_ROCE_DROP_NOT_UDP] = HCA_CTR_rx_not_udp,
+	[HCA_ROCE_DROP_NOT_ROCE] = HCA_CTR_rx_not_roce,
+	[HCA_ROCE_DROP_UDP_LEN] = HCA_CTR_rx_bad_length,
+	[HCA_ROCE_DROP_HEADER_SHORT] = HCA_CTR_rx_bad_length,
+	[HCA_ROCE_DROP_TVER] = HCA_CTR_rx_bad_bth,
+	[HCA_ROCE_DROP_OPCODE] = HCA_CTR_rx_bad_opcode,
+	[HCA_ROCE_DROP_PAD] = HCA_CTR_rx_bad_pad,
+	[HCA_ROCE_DROP_PAYLOAD] = HCA_CTR_rx_bad_length,
+	[HCA_ROCE_DROP_ICRC] = HCA_CTR_rx_icrc_encapsulated,
+};
+
+_Static_assert(HCA_CTR_N < 256, "counter ids fit the table");
+
+static inline void
+drop(struct hca *h, struct decap *d, struct rte_mbuf *m, enum hca_counter why)
+{
+	hca_count(h, HCA_STAGE_DECAP, why);
+	d->dead[d->n_dead++] = m;
+}
+
+/* Headers: returns the number of frames whose ICRC is worth computing. */
+static unsigned int
+parse_burst(struct hca *h, struct decap *d, struct rte_mbuf **m, unsigned int n)
+{
+	unsigned int good = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct frame *f = &d->frame[good];
+		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
+		int rc;
+
+		if (unlikely(m[i]->nb_segs != 1)) {
+			drop(h, d, m[i], HCA_CTR_rx_multi_segment);
+			continue;
+		}
+		rc = hca_roce_parse_fast(p, m[i]->data_len, &f->view);
+		if (unlikely(rc != 0)) {
+			drop(h, d, m[i], parse_counter[-rc]);
+			continue;
+		}
+		rte_prefetch0(&h->qp[f->view.qpn & h->qp_mask].cfg);
+		hca_roce_icrc_span(p, &f->view, &d->span[good]);
+		f->m = m[i];
+		good++;
+	}
+	return good;
+}
+
+static inline bool
+pkey_matches(uint16_t ours, uint16_t theirs)
+{
+	return ((ours ^ theirs) & 0x7fff) == 0 && ((ours | theirs) & 0x8000) != 0;
+}
+
+/* The sender is the QP's peer. IPv4: source address behind the 12 bytes before it. */
+static inline bool
+source_matches(const struct hca_qp *qp, const struct frame *f)
+{
+	const uint8_t *l3 = rte_pktmbuf_mtod_offset(f->m, const uint8_t *, f->view.l3);
+	uint32_t saddr;
+
+	if (unlikely(f->view.ip_version != 4 || qp->cfg.peer_is_ip6))
+		return false;
+	memcpy(&saddr, l3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(saddr));
+	return saddr == qp->cfg.peer_ip4;
+}
+
+/* States in which a QP takes requests and responses (A1-1). */
+#define TAKES_REQUESTS \
+	(1u << HCA_QPS_RTR | 1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE)
+#define TAKES_RESPONSES (1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE)
+
+/* Opcode class of each service; none: no packet suits it. */
+static const uint8_t service_transport[HCA_ST_COUNT] = {
+	[HCA_ST_RC] = HCA_TRANSPORT_RC,
+	[HCA_ST_UC] = HCA_TRANSPORT_UC,
+	[HCA_ST_RD] = HCA_TRANSPORT_RD,
+	[HCA_ST_UD] = HCA_TRANSPORT_UD,
+	[4] = UINT8_MAX,
+	[5] = UINT8_MAX,
+	[HCA_ST_XRC_INI] = HCA_TRANSPORT_XRC,
+	[HCA_ST_XRC_TGT] = HCA_TRANSPORT_XRC,
+};
+
+/* The rungs in order; HCA_CTR_N: the packet is the QP's. */
+static inline enum hca_counter
+judge(const struct hca *h, const struct hca_qp *qp, const struct frame *f)
+{
+	const struct hca_roce_view *v = &f->view;
+	uint32_t states;
+
+	(void)h;
+	if (unlikely(__atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != v->qpn ||
+		     v->qpn == 0))
+		return HCA_CTR_rx_unknown_qpn;
+	states = v->op->is_request ? TAKES_REQUESTS : TAKES_RESPONSES;
+	if (unlikely((states & 1u << hca_qp_state(qp)) == 0))
+		return HCA_CTR_rx_qp_state;
+	if (unlikely(v->op->transport != service_transport[qp->cfg.service]))
+		return HCA_CTR_rx_bad_service;
+	if (unlikely(!source_matches(qp, f)))
+		return HCA_CTR_rx_bad_source;
+	if (unlikely(!pkey_matches(qp->cfg.pkey, v->pkey)))
+		return HCA_CTR_rx_bad_pkey;
+	return HCA_CTR_N;
+}
+
+static inline void
+describe(const struct hca *h, const struct hca_qp *qp, const struct frame *f)
+{
+	const struct hca_roce_view *v = &f->view;
+	struct hca_rxd *r = hca_rxd(f->m);
+
+	r->qpi = v->qpn & h->qp_mask;
+	r->psn = v->psn;
+	r->opcode = v->opcode;
+	r->flags = (v->ackreq ? HCA_RXD_ACKREQ : 0) | (v->se ? HCA_RXD_SOLICITED : 0) |
+		   (v->migreq ? HCA_RXD_MIGREQ : 0);
+	r->pad = v->pad;
+	r->ecn = rte_pktmbuf_mtod(f->m, const uint8_t *)[v->l3 + 1] & 3;
+	r->ext_off = v->bth + HCA_ROCE_BTH_LEN;
+	r->payload_off = v->payload;
+	r->payload_len = v->payload_len;
+	r->generation = qp->cfg.generation;
+	r->info = v->op;
+	r->l3_off = v->l3;
+	r->vlan = 0;
+}
+
+static void
+sort_burst(struct hca *h, struct decap *d, unsigned int n)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct frame *f = &d->frame[i];
+		const struct hca_qp *qp = &h->qp[f->view.qpn & h->qp_mask];
+		const uint8_t *p = rte_pktmbuf_mtod(f->m, const uint8_t *);
+		enum hca_counter why;
+
+		if (unlikely(d->icrc[i] != hca_icrc_load(p + f->view.icrc))) {
+			drop(h, d, f->m, HCA_CTR_rx_icrc_encapsulated);
+			continue;
+		}
+		why = judge(h, qp, f);
+		if (unlikely(why != HCA_CTR_N)) {
+			drop(h, d, f->m, why);
+			continue;
+		}
+		bytes += f->m->data_len;
+		describe(h, qp, f);
+		if (f->view.op->is_request)
+			d->to_ee[d->n_ee++] = f->m;
+		else if (likely(f->view.op->is_response))
+			d->to_rrc[d->n_rrc++] = f->m;
+		else
+			drop(h, d, f->m, HCA_CTR_rx_bad_service);
+	}
+	HCA_COUNT_N(h, DECAP, port_rcv_data, bytes);
+}
+
+unsigned int
+hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	struct decap *d = h->stage_ctx[HCA_STAGE_DECAP];
+	struct hca_edge *ee = &h->edge[HCA_EDGE_DECAP_EE], *rrc = &h->edge[HCA_EDGE_DECAP_RRC];
+	struct rte_mbuf *m[HCA_BURST];
+	unsigned int room, n, good;
+
+	room = RTE_MIN(RTE_MIN(hca_edge_room(h, ee), hca_edge_room(h, rrc)),
+		       RTE_MIN(budget, HCA_BURST));
+	if (room == 0)
+		return 0;
+	n = h->port->ops->rx(h->port, m, (uint16_t)room, now);
+	if (n == 0)
+		return 0;
+	HCA_COUNT_N(h, DECAP, rcvd_pkts, n);
+	for (unsigned int i = 0; i < n; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(m[i], void *));
+	d->n_ee = d->n_rrc = d->n_dead = 0;
+	good = parse_burst(h, d, m, n);
+	h->icrc->crc_burst(d->span, d->icrc, good);
+	sort_burst(h, d, good);
+	if (d->n_rrc != 0)
+		hca_edge_push(h, rrc, d->to_rrc, d->n_rrc, now);
+	if (d->n_ee != 0)
+		hca_edge_push(h, ee, d->to_ee, d->n_ee, now);
+	if (unlikely(d->n_dead != 0))
+		rte_pktmbuf_free_bulk(d->dead, d->n_dead);
+	return n;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * frame_encap: packet descriptors of RTC and EE become frames. Per burst: find every payload and
+ * prefetch it; headers and payload into the mbuf; ICRC of the short frames together; hand over to
+ * the port. Key, PD, rights and range are checked here, once, at the copy.
+ *
+ * The port may take fewer frames than offered: the rest waits in `backlog` and credit (room) is
+ * withheld. A port that takes nothing for cfg.port_stall_ns, or has no link, makes encap discard
+ * and count until it takes frames again: retransmission repairs that, waiting would spread it.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+#include <rte_prefetch.h>
+
+#include "abi_cqe.h"
+#include "engine/encap_header.h"
+#include "engine/impl.h"
+#include "engine/pkt.h"
+
+#define BACKLOG 128u /* frames, a power of two, at least 2 bursts */
+#define FUSED_MIN 257u /* payload bytes from which copy and CRC in one pass wins */
+
+struct encap {
+	struct rte_mbuf *backlog[BACKLOG];
+	uint32_t head, tail; /* free running */
+	uint64_t stalled_since; /* 0: the port took something last time */
+	bool discarding;
+};
+
+/* One burst while it is being built. */
+struct burst {
+	struct rte_mbuf *frame[HCA_BURST];
+	struct hca_icrc_span span[HCA_BURST];
+	uint8_t *icrc_at[HCA_BURST];
+	unsigned int frames, spans;
+	uint64_t bytes;
+};
+
+int
+hca_encap_init(struct hca *h)
+{
+	struct encap *e = rte_zmalloc_socket("encap", sizeof(*e), RTE_CACHE_LINE_SIZE,
+					     h->cfg.socket_id);
+
+	h->stage_ctx[HCA_STAGE_ENCAP] = e;
+	return e == NULL ? -ENOMEM : 0;
+}
+
+void
+hca_encap_fini(struct hca *h)
+{
+	struct encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
+
+	if (e == NULL)
+		return;
+	for (; e->tail != e->head; e->tail++)
+		rte_pktmbuf_free(e->backlog[e->tail & (BACKLOG - 1)]);
+	rte_free(e);
+}
+
+static inline uint32_t
+backlog_count(const struct encap *e)
+{
+	return e->head - e->tail;
+}
+
+/* Both incoming edges may bring their room's worth in one loop: each gets half. */
+unsigned int
+hca_encap_room(struct hca *h)
+{
+	const struct encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
+	uint32_t room = (BACKLOG - backlog_count(e)) / 2;
+
+	return room;
+}
+
+static void
+discard(struct hca *h, struct encap *e, enum hca_counter why)
+{
+	hca_count_n(h, HCA_STAGE_ENCAP, why, backlog_count(e));
+	for (; e->tail != e->head; e->tail++)
+		rte_pktmbuf_free(e->backlog[e->tail & (BACKLOG - 1)]);
+}
+
+/* The port did not take everything: how long already, and is there a link at all? */
+static void
+port_stalled(struct hca *h, struct encap *e, bool progress, uint64_t now)
+{
+	if (progress || e->stalled_since == 0) {
+		e->stalled_since = now ? now : 1;
+		if (progress)
+			e->discarding = false;
+	}
+	if (!h->port->ops->link_up(h->port))
+		discard(h, e, HCA_CTR_tx_discard_link_down);
+	else if (e->discarding || now - e->stalled_since >= h->cfg.port_stall_ns) {
+		e->discarding = true;
+		discard(h, e, HCA_CTR_tx_discard_stalled);
+	}
+}
+
+static unsigned int
+flush_backlog(struct hca *h, struct encap *e, uint64_t now)
+{
+	unsigned int done = 0;
+
+	while (backlog_count(e) != 0) {
+		uint32_t at = e->tail & (BACKLOG - 1);
+		uint16_t n = RTE_MIN(backlog_count(e), BACKLOG - at), took;
+
+		took = h->port->ops->tx(h->port, &e->backlog[at], n, now);
+		e->tail += took;
+		done += took;
+		if (took < n) {
+			port_stalled(h, e, took != 0, now);
+			break;
+		}
+	}
+	if (backlog_count(e) == 0 && done != 0) {
+		e->stalled_since = 0;
+		e->discarding = false;
+	}
+	__atomic_store_n(&h->backlog, backlog_count(e), __ATOMIC_RELAXED);
+	return done;
+}
+
+static void
+keep(struct encap *e, struct rte_mbuf *const *m, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		e->backlog[e->head++ & (BACKLOG - 1)] = m[i];
+}
+
+static void
+transmit(struct hca *h, struct burst *b, uint64_t now)
+{
+	struct encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
+	uint16_t took = 0;
+
+	if (b->frames == 0)
+		return;
+	HCA_COUNT_N(h, ENCAP, sent_pkts, b->frames);
+	HCA_COUNT_N(h, ENCAP, port_xmit_data, b->bytes);
+	if (likely(backlog_count(e) == 0)) {
+		took = h->port->ops->tx(h->port, b->frame, (uint16_t)b->frames, now);
+		if (likely(took == b->frames)) {
+			e->stalled_since = 0;
+			e->discarding = false;
+			return;
+		}
+		HCA_COUNT(h, ENCAP, tx_backlog_events);
+	}
+	keep(e, b->frame + took, b->frames - took);
+	if (took == 0 && backlog_count(e) != b->frames)
+		flush_backlog(h, e, now);
+	else
+		port_stalled(h, e, took != 0, now);
+	__atomic_store_n(&h->backlog, backlog_count(e), __ATOMIC_RELAXED);
+}
+
+/* ICRC of the short frames of the burst, all at once. */
+static void
+finish_icrc(struct hca *h, struct burst *b)
+{
+	uint32_t crc[HCA_BURST];
+
+	if (b->spans == 0)
+		return;
+	h->icrc->crc_burst(b->span, crc, b->spans);
+	for (unsigned int i = 0; i < b->spans; i++)
+		hca_icrc_store(b->icrc_at[i], crc[i]);
+}
+
+/* Copy n bytes from src; crc NULL: only copy. */
+static inline void
+put(struct hca *h, uint8_t *dst, const uint8_t *src, uint32_t n, uint32_t *crc)
+{
+	if (crc == NULL)
+		h->icrc->copy(dst, src, n);
+	else
+		*crc = h->icrc->copy_crc(*crc, dst, src, n);
+}
+
+/* One run of [va, va + n) of a memory key; false: not allowed. */
+static bool
+gather_run(struct hca *h, const struct hca_qp *qp, uint32_t key, uint32_t access, uint64_t va,
+	   uint32_t n, uint8_t *dst, uint32_t *crc)
+{
+	const struct hca_mpt_entry *e = hca_vtp_check(&h->vtp, key, qp->cfg.pd, access, va, n);
+
+	if (e == NULL)
+		return false;
+	while (n != 0) {
+		uint32_t run;
+		const uint8_t *src = hca_vtp_ptr(&h->vtp, e, va, n, &run);
+
+		put(h, dst, src, run, crc);
+		dst += run;
+		va += run;
+		n -= run;
+	}
+	return true;
+}
+
+/* The record's gather list from byte d->off on. */
+static bool
+gather_list(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint8_t *dst,
+	    uint32_t *crc)
+{
+	const struct hca_record *r = hca_record(h, d->rec);
+	const struct hca_sge *sge = hca_record_sges(r);
+	uint32_t skip = d->off, left = d->len;
+
+	for (unsigned int i = 0; i < r->nsge && left != 0; i++) {
+		uint32_t n;
+
+		if (skip >= sge[i].len) {
+			skip -= sge[i].len;
+			continue;
+		}
+		n = RTE_MIN(sge[i].len - skip, left);
+		if (!gather_run(h, qp, sge[i].lkey, 0, sge[i].va + skip, n, dst, crc))
+			return false;
+		dst += n;
+		left -= n;
+		skip = 0;
+	}
+	return left == 0;
+}
+
+static bool
+gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, const uint8_t *src,
+       uint8_t *dst, uint32_t *crc)
+{
+	if (d->len == 0)
+		return true;
+	if (likely(src != NULL)) {
+		put(h, dst, src, d->len, crc);
+		return true;
+	}
+	if (d->flags & HCA_TXD_INLINE) {
+		const struct hca_record_full *r = (void *)hca_record(h, d->rec);
+
+		put(h, dst, r->body.inline_data + d->off, d->len, crc);
+		return true;
+	}
+	if (d->nsge > 1)
+		return gather_list(h, qp, d, dst, crc);
+	return gather_run(h, qp, d->key, hca_txd_access(d), d->va, d->len, dst, crc);
+}
+
+/* Where the payload lies when it is one run; also starts fetching it. */
+static inline const uint8_t *
+find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
+{
+	const struct hca_mpt_entry *e;
+	const uint8_t *src;
+	uint32_t run;
+
+	if (d->nsge != 1 || d->len == 0)
+		return NULL;
+	e = hca_vtp_check(&h->vtp, d->key, qp->cfg.pd, hca_txd_access(d), d->va, d->len);
+	if (unlikely(e == NULL))
+		return NULL;
+	src = hca_vtp_ptr(&h->vtp, e, d->va, d->len, &run);
+	if (unlikely(run != d->len))
+		return NULL;
+	rte_prefetch0(src);
+	return src;
+}
+
+/* Headers, payload, pad and (long frames) ICRC; false: the payload could not be gathered. */
+static inline bool
+build(struct hca *h, struct burst *b, const struct hca_qp *qp, struct rte_mbuf *m,
+      const uint8_t *src)
+{
+	const struct hca_txd *d = hca_txd(m);
+	const struct hca_roce_template *t = &qp->encap.tmpl;
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	uint8_t *l3 = frame + t->l3, *payload, *end;
+	const uint8_t *ones = hca_roce_ones(t->ip_version);
+	uint32_t pad = -(uint32_t)d->len & 3, crc = 0;
+	bool fused = d->len >= FUSED_MIN;
+
+	payload = hca_encap_headers(h, t, d, frame);
+	end = payload + d->len;
+	if (fused) {
+		struct hca_icrc_span s = {l3, ones, (uint32_t)(payload - l3), HCA_ICRC_SEED};
+
+		h->icrc->crc_burst(&s, &crc, 1);
+	}
+	if (unlikely(!gather(h, qp, d, src, payload, fused ? &crc : NULL)))
+		return false;
+	memset(end, 0, 4);
+	if (fused) {
+		if (pad != 0)
+			crc = h->icrc->crc(crc, end, pad);
+		hca_icrc_store(end + pad, crc);
+	} else {
+		b->span[b->spans] = (struct hca_icrc_span){
+			l3, ones, (uint32_t)(end + pad - l3), HCA_ICRC_SEED};
+		b->icrc_at[b->spans++] = end + pad;
+	}
+	end += pad + HCA_ICRC_LEN;
+	m->data_len = (uint16_t)(end - frame);
+	m->pkt_len = m->data_len;
+	b->bytes += m->data_len;
+	b->frame[b->frames++] = m;
+	return true;
+}
+
+/* The index has begun another life, or the QP no longer sends. */
+static inline bool
+is_stale(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
+{
+	if (likely(d->generation == qp->cfg.generation && hca_qp_state(qp) != HCA_QPS_RST))
+		return false;
+	HCA_COUNT(h, ENCAP, stale_descriptors);
+	return true;
+}
+
+static void
+request_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
+{
+	HCA_COUNT(h, ENCAP, req_gather_error);
+	__atomic_store_n(&qp->encap.req_failed_syndrome, HCA_SYND_LOCAL_PROT,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->encap.req_failed_psn, d->psn, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, d->qpi, HCA_MSG_FAILED);
+}
+
+/* Already acknowledged, or flushed: the owner may be using the buffer again. */
+static inline bool
+is_released(const struct hca_qp *qp, const struct hca_txd *d)
+{
+	uint64_t una = __atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE);
+
+	return hca_psn_diff(d->psn, hca_una_psn(una)) < 0 || hca_qp_state(qp) == HCA_QPS_ERR;
+}
+
+/* Tell RTC how far the QP's descriptors are finished; once per run of one QP. */
+static void
+finish_run(struct hca *h, uint32_t qpi, uint32_t seq)
+{
+	__atomic_store_n(&h->qp[qpi].encap.req_done_seq, seq, __ATOMIC_RELEASE);
+	if (h->edge[HCA_EDGE_RTC_ENCAP].ring != NULL)
+		hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, qpi, HCA_MSG_COPIED);
+}
+
+static void
+find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		const struct hca_txd *d = hca_txd(objs[i]);
+
+		src[i] = find_payload(h, &h->qp[d->qpi], d);
+	}
+}
+
+static void
+request_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	struct burst b = {.frames = 0, .spans = 0, .bytes = 0};
+	const uint8_t *src[HCA_BURST];
+	uint32_t run_qpi = 0, run_seq = 0;
+	bool in_run = false;
+
+	find_payloads(h, objs, src, n);
+	for (unsigned int i = 0; i < n; i++) {
+		struct rte_mbuf *m = objs[i];
+		struct hca_txd *d = hca_txd(m);
+		struct hca_qp *qp = &h->qp[d->qpi];
+		bool sent = false;
+
+		if (unlikely(is_stale(h, qp, d))) {
+			rte_pktmbuf_free(m);
+			continue;
+		}
+		if (in_run && run_qpi != d->qpi)
+			finish_run(h, run_qpi, run_seq);
+		in_run = true;
+		run_qpi = d->qpi;
+		run_seq = d->seq;
+		if (unlikely(is_released(qp, d)))
+			HCA_COUNT(h, ENCAP, req_dropped_released);
+		else if (likely(build(h, &b, qp, m, src[i])))
+			sent = true;
+		else
+			request_failed(h, qp, d);
+		if (unlikely(!sent))
+			rte_pktmbuf_free(m);
+	}
+	if (in_run)
+		finish_run(h, run_qpi, run_seq);
+	finish_icrc(h, &b);
+	transmit(h, &b, now);
+}
+
+void
+hca_encap_process_req(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	for (unsigned int i = 0; i < n; i += HCA_BURST)
+		request_burst(h, objs + i, RTE_MIN(n - i, HCA_BURST), now);
+}
+
+static void
+response_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
+{
+	__atomic_store_n(&qp->encap.resp_failed_psn, d->psn, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, d->qpi, HCA_MSG_FAILED);
+}
+
+static void
+response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	struct burst b = {.frames = 0, .spans = 0, .bytes = 0};
+	const uint8_t *src[HCA_BURST];
+
+	find_payloads(h, objs, src, n);
+	for (unsigned int i = 0; i < n; i++) {
+		struct rte_mbuf *m = objs[i];
+		struct hca_txd *d = hca_txd(m);
+		struct hca_qp *qp = &h->qp[d->qpi];
+
+		if (unlikely(is_stale(h, qp, d))) {
+			rte_pktmbuf_free(m);
+		} else if (unlikely(!build(h, &b, qp, m, src[i]))) {
+			response_failed(h, qp, d);
+			rte_pktmbuf_free(m);
+		}
+	}
+	finish_icrc(h, &b);
+	transmit(h, &b, now);
+}
+
+void
+hca_encap_process_resp(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	for (unsigned int i = 0; i < n; i += HCA_BURST)
+		response_burst(h, objs + i, RTE_MIN(n - i, HCA_BURST), now);
+}
+
+unsigned int
+hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	struct encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
+	unsigned int done = 0, room;
+
+	if (unlikely(backlog_count(e) != 0))
+		done += flush_backlog(h, e, now);
+	/* Responses first: they free the peer's window. */
+	room = RTE_MIN(hca_encap_room(h), budget);
+	done += hca_edge_drain(h, &h->edge[HCA_EDGE_EE_ENCAP], room, now);
+	room = RTE_MIN(hca_encap_room(h), budget);
+	done += hca_edge_drain(h, &h->edge[HCA_EDGE_RTC_ENCAP], room, now);
+	return done;
+}
