@@ -65,12 +65,21 @@ _Static_assert(sizeof(struct hca_record_full) == 576, "nine lines");
 #define HCA_RECREF_FULL 0x80000000u
 #define HCA_RECREF_NONE 0xffffffffu
 
-/* Pools: arrays in hugepages and a free list. Taken by the parser, returned by RTC. */
+/*
+ * Pools: an array in hugepages and its free references. RTC returns references through `free`; the
+ * parser keeps those it has at hand on a stack, so that the few records of a quiet device stay in
+ * the cache. Functions and the rules of reservation: record_pool.h.
+ */
 struct hca_record_pool {
 	struct rte_ring *free; /* uint32_t references, SPSC RTC -> parser */
 	void *mem;
+	uint32_t *stack; /* parser: free references, stack_n of them */
 	uint32_t count;
-	uint32_t reserved_in_use; /* parser: see parser.h for the two-per-QP reservation */
+	uint32_t full; /* HCA_RECREF_FULL or 0 */
+	uint32_t reserved_qps __rte_cache_aligned; /* [pub] CEU: QPs with two records each */
+	uint32_t stack_n __rte_cache_aligned; /* [pub] parser */
+	uint32_t shared_used; /* parser: records QPs hold beyond their two */
+	uint32_t wait_head, wait_tail; /* parser: QPs waiting for a record, by parser.list_next */
 };
 
 /* The data segments of a record wherever they stand. */

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * doorbell: takes words from the UAR pages (tables 3-1-6, 3-1-7), judges them and hands them to
+ * the parser. Pages are client memory: a word is read once, every field of it is checked.
+ *
+ * Pages that rang lately are on the rota and looked at in every poll; all open pages are looked at
+ * every SCAN_NS. While only a few pages are on the rota none leaves it.
+ */
+
+#include <errno.h>
+
+#include <rte_malloc.h>
+#include <rte_prefetch.h>
+
+#include "abi_ctx.h"
+#include "engine/doorbell.h"
+#include "engine/impl.h"
+#include "engine/wqe_unit.h"
+
+#define SCAN_NS      25000u
+#define ROTA_KEEP    16u /* pages that stay on the rota however idle */
+#define ROTA_IDLE_NS 1000000u
+#define PAGE_WORDS   (HCA_UAR_PAGES / 64u)
+
+struct hca_doorbell_ctx {
+	/* control plane; odd = open, counts openings and closings of the page */
+	uint32_t page_gen[HCA_UAR_PAGES];
+	uint32_t epoch __rte_cache_aligned; /* [pub] counts changes of page_gen */
+
+	/* doorbell stage */
+	uint32_t epoch_seen __rte_cache_aligned;
+	uint32_t hot_n, hot_at;
+	uint64_t next_scan; /* ns */
+	uint64_t open[PAGE_WORDS];
+	uint64_t on_rota[PAGE_WORDS];
+	uint64_t last_ring[HCA_UAR_PAGES]; /* ns */
+	uint32_t gen_seen[HCA_UAR_PAGES];
+	uint16_t hot[HCA_UAR_PAGES];
+	uint8_t head[HCA_UAR_PAGES]; /* next FIFO slot */
+};
+
+_Static_assert(HCA_UAR_FIFO_SLOTS == 256, "head counts in 8 bits");
+
+static inline struct hca_doorbell_ctx *doorbell_ctx(struct hca *h)
+{
+	return h->stage_ctx[HCA_STAGE_DOORBELL];
+}
+
+static inline struct hca_uar_page *uar_page(struct hca *h, uint32_t page)
+{
+	return (struct hca_uar_page *)(h->bar2 + (size_t)page * HCA_UAR_PAGE_SIZE);
+}
+
+static inline bool bit_get(const uint64_t *map, uint32_t i)
+{
+	return map[i / 64] >> (i % 64) & 1;
+}
+
+static inline void bit_set(uint64_t *map, uint32_t i, bool on)
+{
+	uint64_t bit = 1ull << (i % 64);
+
+	map[i / 64] = on ? map[i / 64] | bit : map[i / 64] & ~bit;
+}
+
+int hca_doorbell_init(struct hca *h)
+{
+	struct hca_doorbell_ctx *c;
+
+	c = rte_zmalloc_socket(NULL, sizeof(*c), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	if (c == NULL)
+		return -ENOMEM;
+	h->stage_ctx[HCA_STAGE_DOORBELL] = c;
+	return 0;
+}
+
+void hca_doorbell_fini(struct hca *h)
+{
+	rte_free(h->stage_ctx[HCA_STAGE_DOORBELL]);
+	h->stage_ctx[HCA_STAGE_DOORBELL] = NULL;
+}
+
+void hca_doorbell_page_open(struct hca *h, uint32_t page, bool open)
+{
+	struct hca_doorbell_ctx *c = doorbell_ctx(h);
+	uint32_t gen;
+
+	if (page >= HCA_UAR_PAGES)
+		return;
+	gen = c->page_gen[page];
+	if ((gen & 1) == open)
+		return;
+	__atomic_store_n(&c->page_gen[page], gen + 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&c->epoch, 1, __ATOMIC_RELEASE);
+}
+
+static void rota_add(struct hca_doorbell_ctx *c, uint32_t page, uint64_t now)
+{
+	c->last_ring[page] = now;
+	if (bit_get(c->on_rota, page))
+		return;
+	bit_set(c->on_rota, page, true);
+	c->hot[c->hot_n++] = (uint16_t)page;
+}
+
+static void rota_remove_at(struct hca_doorbell_ctx *c, uint32_t i)
+{
+	bit_set(c->on_rota, c->hot[i], false);
+	c->hot[i] = c->hot[--c->hot_n];
+}
+
+/* The control plane opened or closed pages. */
+static void pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
+{
+	c->epoch_seen = epoch;
+	for (uint32_t page = 0; page < HCA_UAR_PAGES; page++) {
+		uint32_t gen = __atomic_load_n(&c->page_gen[page], __ATOMIC_RELAXED);
+
+		if (gen == c->gen_seen[page])
+			continue;
+		c->gen_seen[page] = gen;
+		c->head[page] = (uint8_t)HCA_UAR_FIFO_FIRST(page);
+		bit_set(c->open, page, gen & 1);
+		if (gen & 1)
+			rota_add(c, page, now);
+	}
+	for (uint32_t i = 0; i < c->hot_n;) {
+		if (bit_get(c->open, c->hot[i]))
+			i++;
+		else
+			rota_remove_at(c, i);
+	}
+}
+
+/*
+ * The register at 00h counts as written when its second half is: QPN 0 never exists, so that half
+ * cannot be zero.
+ */
+static inline bool register_rang(const struct hca_uar_page *u)
+{
+	return hca_le64_to_cpu(__atomic_load_n(&u->sq_doorbell, __ATOMIC_RELAXED)) >> 32 != 0;
+}
+
+static inline bool page_rang(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u,
+		uint32_t page)
+{
+	return __atomic_load_n(&u->fifo[c->head[page]], __ATOMIC_RELAXED) != HCA_DB_EMPTY ||
+			register_rang(u);
+}
+
+/* Every open page off the rota once; idle ones leave the rota when it has grown long. */
+static void scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
+{
+	c->next_scan = now + SCAN_NS;
+	for (uint32_t i = c->hot_n; i-- > 0 && c->hot_n > ROTA_KEEP;)
+		if (now - c->last_ring[c->hot[i]] > ROTA_IDLE_NS)
+			rota_remove_at(c, i);
+	for (uint32_t w = 0; w < PAGE_WORDS; w++) {
+		uint64_t cold = c->open[w] & ~c->on_rota[w];
+
+		for (; cold != 0; cold &= cold - 1) {
+			uint32_t page = w * 64 + (uint32_t)__builtin_ctzll(cold);
+
+			if (page_rang(c, uar_page(h, page), page))
+				rota_add(c, page, now);
+		}
+	}
+}
+
+/* At most max words of the page, cleared behind us. */
+static inline unsigned int take_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page,
+		uint64_t *words, unsigned int max)
+{
+	struct hca_uar_page *u = uar_page(h, page);
+	uint8_t head = c->head[page];
+	unsigned int n = 0;
+
+	while (n < max) {
+		hca_le64 *slot = &u->fifo[head];
+		uint64_t w = hca_le64_to_cpu(__atomic_load_n(slot, __ATOMIC_ACQUIRE));
+
+		if (w == HCA_DB_EMPTY)
+			break;
+		__atomic_store_n(slot, HCA_DB_EMPTY, __ATOMIC_RELEASE);
+		head++;
+		rte_prefetch0(&h->qp[HCA_DB_QPN(w) & h->qp_mask]);
+		words[n++] = w;
+	}
+	c->head[page] = head;
+	if (unlikely(n < max && register_rang(u)))
+		words[n++] = hca_le64_to_cpu(
+				__atomic_exchange_n(&u->sq_doorbell, 0, __ATOMIC_ACQ_REL));
+	return n;
+}
+
+static inline bool state_takes_wqes(uint32_t state)
+{
+	return 1u << state &
+			(1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE |
+					1u << HCA_QPS_ERR);
+}
+
+/* Word for the parser, or NULL: counted and dropped, or not for the parser. */
+static inline void *judge(struct hca *h, uint32_t page, uint64_t w)
+{
+	uint32_t qpn = HCA_DB_QPN(w), qpi = qpn & h->qp_mask;
+	uint8_t op = (uint8_t)HCA_DB_OPCODE(w);
+	struct hca_qp *qp = &h->qp[qpi];
+
+	if (unlikely(!hca_wqe_op_known(op) && op != HCA_DB_OPCODE_KICK)) {
+		HCA_COUNT(h, DOORBELL, db_bad_opcode);
+		return NULL;
+	}
+	if (unlikely(qpn == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != qpn)) {
+		HCA_COUNT(h, DOORBELL, db_dead_qpn);
+		return NULL;
+	}
+	if (unlikely(qp->cfg.usr_page != page)) {
+		HCA_COUNT(h, DOORBELL, db_foreign_qpn);
+		return NULL;
+	}
+	if (unlikely(op == HCA_DB_OPCODE_KICK)) {
+		HCA_COUNT(h, DOORBELL, db_kicks);
+		hca_msg_send(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, qpi, HCA_MSG_KICK);
+		return NULL;
+	}
+	if (unlikely(!state_takes_wqes(hca_qp_state(qp)))) {
+		HCA_COUNT(h, DOORBELL, db_bad_state);
+		return NULL;
+	}
+	if (unlikely(HCA_DB_SQ_HEAD(w) >> qp->parser.sq_size_log != 0)) {
+		HCA_COUNT(h, DOORBELL, db_bad_index);
+		return NULL;
+	}
+	return hca_dbw_make(w, qpi, qp->cfg.generation);
+}
+
+static unsigned int visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page,
+		unsigned int max, uint64_t now)
+{
+	uint64_t words[HCA_BURST];
+	void *objs[HCA_BURST];
+	unsigned int n, good = 0;
+
+	n = take_words(h, c, page, words, max);
+	c->last_ring[page] = now;
+	for (unsigned int i = 0; i < n; i++) {
+		void *obj = judge(h, page, words[i]);
+
+		if (likely(obj != NULL))
+			objs[good++] = obj;
+	}
+	HCA_COUNT_N(h, DOORBELL, doorbells, n);
+	if (good != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DB_PARSER], objs, good, now);
+	return n;
+}
+
+/* Room first: what the parser's edge cannot take stays in its FIFO. */
+static inline unsigned int burst_room(struct hca *h, unsigned int budget)
+{
+	unsigned int room = hca_edge_room(h, &h->edge[HCA_EDGE_DB_PARSER]);
+
+	room = RTE_MIN(room, budget);
+	return RTE_MIN(room, HCA_BURST);
+}
+
+unsigned int hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	struct hca_doorbell_ctx *c = doorbell_ctx(h);
+	uint32_t epoch = __atomic_load_n(&c->epoch, __ATOMIC_ACQUIRE);
+	unsigned int done = 0;
+	uint32_t at;
+
+	if (unlikely(epoch != c->epoch_seen))
+		pages_changed(c, epoch, now);
+	if (unlikely(now >= c->next_scan))
+		scan_pages(h, c, now);
+	at = c->hot_at < c->hot_n ? c->hot_at : 0;
+	for (uint32_t i = 0; i < c->hot_n; i++) {
+		uint32_t page = c->hot[at];
+
+		if (unlikely(page_rang(c, uar_page(h, page), page))) {
+			unsigned int max = burst_room(h, budget - done);
+
+			if (max == 0)
+				break;
+			done += visit_page(h, c, page, max, now);
+		}
+		at = at + 1 < c->hot_n ? at + 1 : 0;
+	}
+	/* Where the burst ended the next one begins: no page holds up another. */
+	c->hot_at = at;
+	return done;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_RECORD_POOL_H
+#define ENGINE_RECORD_POOL_H
+
+/*
+ * Pools of request records and who may take one (interface.md "Work queues").
+ *
+ * Every live QP owns two records of each kind; the rest is shared. A QP that holds fewer than two
+ * of a kind may always take one, others only while shared ones are left, so that a QP which waits
+ * (RNR, a dead peer) cannot keep those from working that would free it. The parser counts what each
+ * QP holds (parser.held) from the window: references enter at head and leave at rtc.freed.
+ *
+ * Take and settle: parser only. Return: RTC enqueues references on pool->free before it publishes
+ * rtc.freed. hca_record_reserve_qp(): CEU only. in_use: anybody, may lag.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_branch_prediction.h>
+#include <rte_ring.h>
+#include <rte_ring_elem.h>
+
+#include "ctxmgt/qp.h"
+#include "engine/record.h"
+
+struct hca;
+
+#define HCA_RECORDS_PER_QP_RESERVED 2u
+
+/* -ENOMEM; a pool that was never set up (all zero) may be passed to fini. */
+int hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,
+		bool full);
+void hca_record_pool_fini(struct hca_record_pool *p);
+
+/* Records neither on the parser's stack nor on their way back to it. */
+uint32_t hca_record_pool_in_use(const struct hca_record_pool *p);
+
+/*
+ * One live QP more (delta 1) or less (-1, after every stage has forgotten it). -ENOMEM: the pools
+ * cannot give two records of each kind to one more QP; nothing has changed.
+ */
+int hca_record_reserve_qp(struct hca *h, int delta);
+
+/* Move returned references to the stack. */
+void hca_record_pool_refill(struct hca_record_pool *p);
+
+/* What a QP that holds `held` records of this kind may hold more of, at the expense of shared. */
+static inline bool hca_record_may_share(const struct hca_record_pool *p)
+{
+	uint32_t qps = __atomic_load_n(&p->reserved_qps, __ATOMIC_RELAXED);
+
+	return p->shared_used + qps * HCA_RECORDS_PER_QP_RESERVED < p->count;
+}
+
+/* HCA_RECREF_NONE: none for this QP now. */
+static inline uint32_t hca_record_take(struct hca_record_pool *p, struct hca_qp_parser *q)
+{
+	uint16_t *held = &q->held[p->full != 0];
+
+	if (unlikely(p->stack_n == 0)) {
+		hca_record_pool_refill(p);
+		if (p->stack_n == 0)
+			return HCA_RECREF_NONE;
+	}
+	if (*held >= HCA_RECORDS_PER_QP_RESERVED) {
+		if (unlikely(!hca_record_may_share(p)))
+			return HCA_RECREF_NONE;
+		p->shared_used++;
+	}
+	(*held)++;
+	return p->stack[--p->stack_n];
+}
+
+/* The QP has got rid of n records of this kind. */
+static inline void hca_record_settle(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
+{
+	uint16_t *held = &q->held[p->full != 0];
+	uint32_t before = RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);
+
+	*held -= n;
+	p->shared_used -= before - RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);
+}
+
+#endif

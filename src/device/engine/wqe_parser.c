@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * wqe_scheduler and wqe_parser: chains announced by doorbells wait per QP; QPs with work are served
+ * round robin; each WQE becomes one request record, which is its window entry.
+ *
+ * The queue is client memory. A WQE is copied once and only the copy is looked at. A WQE that is
+ * wrong in itself becomes a record with a syndrome and completes in its turn; a chain that is
+ * wrong (does not begin where the last one ended, leaves the order of the queue, is longer than
+ * the queue) leaves nothing to trust: WQ_CATAS and ERR.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+#include <rte_prefetch.h>
+
+#include "abi_cqe.h"
+#include "abi_ctx.h"
+#include "abi_wqe.h"
+#include "engine/doorbell.h"
+#include "engine/impl.h"
+#include "engine/parser.h"
+#include "engine/record_pool.h"
+#include "engine/wqe_unit.h"
+#include "queues/eq.h"
+
+#define NOBODY     UINT32_MAX
+#define VISIT_WQES 32u
+#define COPY_BLOCK 64u
+
+/*
+ * A queue that seems to hold more WQEs than it has places is given so long before WQ_CATAS: the
+ * owner may have seen a completion and reused its place before the tail that covers it reached us,
+ * and the lcore that publishes the tail may be off its CPU.
+ */
+#define OVERFULL_NS     20000000u
+#define OVERFULL_VISITS 64u
+
+#define ON_LIST         (HCA_PF_READY | HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL)
+#define PARKED          (HCA_PF_PARK_WINDOW | HCA_PF_PARK_STATE)
+
+_Static_assert(HCA_WQE_MAX_STRIDE - sizeof(struct hca_next_unit) - sizeof(struct hca_inline_unit) <=
+				sizeof(((struct hca_record_full *)0)->body),
+		"all inline data a WQE can carry fits a record");
+
+struct hca_parser_ctx {
+	uint32_t ready_head, ready_tail; /* QP indexes, linked by parser.list_next */
+	uint32_t ready_n;
+	bool freed; /* records came back in this poll */
+} __rte_cache_aligned;
+
+/* What a visit of one QP found and must finish with. */
+enum visit_end {
+	VISIT_MORE, /* quota used up, or must be looked at again */
+	VISIT_IDLE, /* nothing announced */
+	VISIT_PARKED,
+	VISIT_NO_RECORD,
+	VISIT_CATAS,
+};
+
+struct visit {
+	struct hca_qp *qp;
+	struct hca_qp_parser *p;
+	uint32_t head;
+	uint32_t stop; /* window cursor head must not pass */
+	uint32_t bad;  /* WQEs with a syndrome other than flush */
+	bool flush;
+	struct hca_record_pool *wanted; /* VISIT_NO_RECORD */
+};
+
+static inline struct hca_parser_ctx *parser_ctx(struct hca *h)
+{
+	return h->stage_ctx[HCA_STAGE_PARSER];
+}
+
+int hca_parser_init(struct hca *h)
+{
+	struct hca_parser_ctx *c;
+
+	c = rte_zmalloc_socket(NULL, sizeof(*c), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	if (c == NULL)
+		return -ENOMEM;
+	c->ready_head = c->ready_tail = NOBODY;
+	h->stage_ctx[HCA_STAGE_PARSER] = c;
+	return 0;
+}
+
+void hca_parser_fini(struct hca *h)
+{
+	rte_free(h->stage_ctx[HCA_STAGE_PARSER]);
+	h->stage_ctx[HCA_STAGE_PARSER] = NULL;
+}
+
+/* ---- lists of QPs ---- */
+
+static inline void list_append(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
+{
+	struct hca_qp_parser *p = &h->qp[qpi].parser;
+
+	p->list_next = NOBODY;
+	p->list_prev = *tail;
+	if (*head == NOBODY)
+		*head = qpi;
+	else
+		h->qp[*tail].parser.list_next = qpi;
+	*tail = qpi;
+}
+
+static void list_prepend(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
+{
+	h->qp[qpi].parser.list_next = *head;
+	if (*head == NOBODY)
+		*tail = qpi;
+	else
+		h->qp[*head].parser.list_prev = qpi;
+	*head = qpi;
+}
+
+static inline void list_remove(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
+{
+	struct hca_qp_parser *p = &h->qp[qpi].parser;
+
+	if (*tail == qpi)
+		*tail = p->list_prev;
+	else
+		h->qp[p->list_next].parser.list_prev = p->list_prev;
+	if (*head == qpi)
+		*head = p->list_next;
+	else
+		h->qp[p->list_prev].parser.list_next = p->list_next;
+}
+
+static inline uint32_t list_pop(struct hca *h, uint32_t *head, uint32_t *tail)
+{
+	uint32_t qpi = *head;
+
+	list_remove(h, head, tail, qpi);
+	return qpi;
+}
+
+static inline bool has_work(const struct hca_qp_parser *p)
+{
+	return p->in_chain || p->chain_head != p->chain_tail;
+}
+
+static inline void make_ready(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
+{
+	struct hca_qp_parser *p = &h->qp[qpi].parser;
+
+	if (p->flags & (ON_LIST | PARKED) || !has_work(p))
+		return;
+	p->flags |= HCA_PF_READY;
+	list_append(h, &c->ready_head, &c->ready_tail, qpi);
+	c->ready_n++;
+}
+
+static inline uint8_t wait_flag(const struct hca_record_pool *pool)
+{
+	return pool->full ? HCA_PF_WAIT_FULL : HCA_PF_WAIT_REC;
+}
+
+/*
+ * Wait for a record. In front: those whose own two records are due, and those who were woken in
+ * their turn and found nothing.
+ */
+static void wait_for_record(struct hca *h, struct hca_record_pool *pool, uint32_t qpi,
+		bool in_front)
+{
+	h->qp[qpi].parser.flags |= wait_flag(pool);
+	if (in_front)
+		list_prepend(h, &pool->wait_head, &pool->wait_tail, qpi);
+	else
+		list_append(h, &pool->wait_head, &pool->wait_tail, qpi);
+	HCA_COUNT(h, PARSER, sq_parked_record);
+}
+
+static void wake(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool,
+		uint32_t qpi)
+{
+	struct hca_qp_parser *p = &h->qp[qpi].parser;
+
+	list_remove(h, &pool->wait_head, &pool->wait_tail, qpi);
+	p->flags = (p->flags & ~wait_flag(pool)) | HCA_PF_GRANTED;
+	make_ready(h, c, qpi);
+}
+
+static inline bool reserve_due(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
+{
+	return p->held[pool->full != 0] < HCA_RECORDS_PER_QP_RESERVED;
+}
+
+static void wake_waiting(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
+{
+	hca_record_pool_refill(pool);
+	for (uint32_t left = pool->stack_n; left != 0 && pool->wait_head != NOBODY; left--) {
+		uint32_t qpi = pool->wait_head;
+
+		if (!reserve_due(pool, &h->qp[qpi].parser) && !hca_record_may_share(pool))
+			return;
+		wake(h, c, pool, qpi);
+	}
+}
+
+/* A waiting QP whose own two records have become due waits for nobody. */
+static void wake_if_due(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool,
+		uint32_t qpi)
+{
+	struct hca_qp_parser *p = &h->qp[qpi].parser;
+
+	if (p->flags & wait_flag(pool) && reserve_due(pool, p))
+		wake(h, c, pool, qpi);
+}
+
+/* ---- a QP's window and records ---- */
+
+/* RTC has returned records: the QP holds fewer, the window has room. */
+static void settle_freed(struct hca *h, struct hca_qp *qp)
+{
+	struct hca_qp_parser *p = &qp->parser;
+	uint32_t freed = __atomic_load_n(&qp->rtc.freed, __ATOMIC_ACQUIRE);
+	uint32_t n = freed - p->freed_seen, full = 0;
+
+	if (n == 0)
+		return;
+	for (uint32_t i = p->freed_seen; i != freed; i++)
+		full += p->window[i & p->window_mask] >> 31;
+	p->freed_seen = freed;
+	if (full != 0)
+		hca_record_settle(&h->rec_full, p, full);
+	if (n != full)
+		hca_record_settle(&h->rec, p, n - full);
+}
+
+static inline uint32_t window_stop(const struct hca_qp_parser *p)
+{
+	uint32_t window = p->freed_seen + p->window_mask + 1;
+	uint32_t queue = p->tail_seen + (1u << p->sq_size_log);
+
+	return (int32_t)(window - queue) < 0 ? window : queue;
+}
+
+static inline bool window_full(const struct hca_qp_parser *p, uint32_t head)
+{
+	return head - p->freed_seen > p->window_mask;
+}
+
+/* ---- chains ---- */
+
+static void drop_chains(struct hca_qp_parser *p)
+{
+	p->chain_head = p->chain_tail;
+	p->in_chain = 0;
+}
+
+static void catas(struct hca *h, uint32_t qpi)
+{
+	struct hca_qp_parser *p = &h->qp[qpi].parser;
+
+	if (p->flags & HCA_PF_CATAS)
+		return;
+	p->flags |= HCA_PF_CATAS;
+	drop_chains(p);
+	HCA_COUNT(h, PARSER, sq_catas);
+	hca_eq_raise_qp(h, HCA_STAGE_PARSER, HCA_EVENT_WQ_CATAS, qpi);
+	hca_qp_to_error(h, HCA_STAGE_PARSER, qpi);
+}
+
+static inline bool accepts_chains(uint32_t state)
+{
+	return state == HCA_QPS_RTS || state >= HCA_QPS_SQE;
+}
+
+void hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	struct hca_parser_ctx *c = parser_ctx(h);
+
+	for (unsigned int i = 0; i < n; i++) {
+		uint64_t w = hca_dbw_from(objs[i]);
+		uint32_t qpi = hca_dbw_qpi(w);
+		struct hca_qp *qp = &h->qp[qpi];
+		struct hca_qp_parser *p = &qp->parser;
+		uint32_t size = 1u << p->sq_size_log;
+
+		if (unlikely(!accepts_chains(hca_qp_state(qp)) ||
+				    !hca_dbw_current(w, qp->cfg.generation))) {
+			HCA_COUNT(h, PARSER, stale_descriptors);
+			continue;
+		}
+		if (unlikely(p->flags & HCA_PF_CATAS))
+			continue;
+		if (unlikely(p->chain_tail - p->chain_head >= size)) {
+			catas(h, qpi);
+			continue;
+		}
+		p->chain[p->chain_tail++ & (size - 1)] = (uint32_t)w;
+		make_ready(h, c, qpi);
+	}
+}
+
+/* process() never refuses: chains beyond a queue's worth are the client's error. */
+unsigned int hca_parser_room(struct hca *h)
+{
+	return UINT32_MAX;
+}
+
+/* The next chain begins; false: not where the queue stands. */
+static inline bool chain_begin(struct hca_qp_parser *p)
+{
+	uint32_t w = p->chain[p->chain_head & ((1u << p->sq_size_log) - 1)];
+
+	p->chain_head++;
+	if (unlikely(HCA_CHAIN_SQ_HEAD(w) != p->sq_index))
+		return false;
+	p->next_op = (uint8_t)HCA_CHAIN_OPCODE(w);
+	p->next_size = (uint8_t)HCA_CHAIN_SIZE0(w);
+	p->next_fence = (uint8_t)HCA_CHAIN_F(w);
+	p->chain_len = 0;
+	p->in_chain = 1;
+	return true;
+}
+
+/* Behind the WQE just parsed, as its copy says; false: the chain leaves the order of the queue. */
+static inline bool chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
+{
+	uint32_t nda_nop = hca_le32_to_cpu(next->nda_nop);
+	uint32_t nee_nds = hca_le32_to_cpu(next->nee_nds);
+	uint32_t size = 1u << p->sq_size_log;
+
+	p->sq_index = (uint16_t)((p->sq_index + 1u) & (size - 1));
+	p->next_size = (uint8_t)HCA_NEXT_NDS(nee_nds);
+	p->next_op = (uint8_t)HCA_NEXT_NOP(nda_nop);
+	p->next_fence = (nee_nds & HCA_NEXT_F) != 0;
+	p->in_chain = p->next_size != 0;
+	if (!p->in_chain)
+		return true;
+	return HCA_NEXT_NDA(nda_nop) == (uint32_t)p->sq_index << p->sq_stride_log &&
+			++p->chain_len < size;
+}
+
+/* ---- one WQE ---- */
+
+/* The one copy. The asm makes the compiler forget that buf and the queue held the same bytes. */
+static inline void copy_wqe(const struct hca_qp_parser *p, uint8_t *buf)
+{
+	uint32_t stride = 1u << p->sq_stride_log;
+	const uint8_t *src = hca_qbuf_at(&p->sq, (uint32_t)p->sq_index << p->sq_stride_log);
+	uint32_t size = RTE_MIN((uint32_t)p->next_size * HCA_WQE_UNIT, stride), done = 0;
+
+	do {
+		memcpy(buf + done, src + done, COPY_BLOCK);
+		done += COPY_BLOCK;
+	} while (done < size);
+	__asm__ volatile("" : : "r"(buf) : "memory");
+	rte_prefetch0(src + stride);
+}
+
+static inline void fill_common(struct hca_record *r, const struct hca_qp_parser *p,
+		const struct hca_next_unit *next, const struct hca_wqe *w, uint8_t flags)
+{
+	uint32_t wf = hca_le32_to_cpu(next->flags);
+
+	flags |= wf & HCA_WQE_FLAG_SIGNALED ? HCA_REC_SIGNALED : 0;
+	flags |= wf & HCA_WQE_FLAG_SOLICITED ? HCA_REC_SOLICITED : 0;
+	flags |= p->next_fence ? HCA_REC_FENCE : 0;
+	r->op = p->next_op;
+	r->flags = flags;
+	r->syndrome = w->syndrome;
+	r->nsge = w->nsge;
+	r->wqe_index = p->sq_index;
+	r->reserved = 0;
+	r->len = w->len;
+	r->imm = next->imm_data;
+	r->raddr = w->raddr;
+	r->rkey = w->rkey;
+	r->rd_ord = p->rd_count;
+	r->psn = 0;
+	r->npsn = 0;
+	r->desc_seq = 0;
+	r->pad = 0;
+	r->sge = w->first;
+}
+
+static void fill_full(struct hca_record_full *f, const struct hca_wqe *w)
+{
+	f->swap_add = w->swap_add;
+	f->compare = w->compare;
+	if (w->is_inline)
+		memcpy(f->body.inline_data, w->data, w->len);
+	else
+		hca_wqe_sges(w, f->body.sge);
+}
+
+/* Completes with this syndrome in its turn; nothing else of the WQE counts. */
+static inline void wqe_failed(struct hca_wqe *w, uint8_t syndrome)
+{
+	memset(w, 0, sizeof(*w));
+	w->syndrome = syndrome;
+}
+
+static inline void judge_wqe(struct visit *v, const uint8_t *copy, struct hca_wqe *w)
+{
+	struct hca_qp_parser *p = v->p;
+
+	if (unlikely(v->flush)) {
+		wqe_failed(w, HCA_SYND_WR_FLUSH);
+		return;
+	}
+	hca_wqe_decode(copy, (uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log,
+			p->next_op, v->qp->cfg.service, w);
+	if (unlikely(w->syndrome != 0))
+		wqe_failed(w, w->syndrome);
+}
+
+/* Those who wait longer come first, unless the QP's own two records are due. */
+static inline uint32_t take_record(struct hca_record_pool *pool, struct hca_qp_parser *p)
+{
+	if (unlikely(pool->wait_head != NOBODY && !(p->flags & HCA_PF_GRANTED) &&
+			    !reserve_due(pool, p)))
+		return HCA_RECREF_NONE;
+	return hca_record_take(pool, p);
+}
+
+static inline enum visit_end parse_wqe(struct hca *h, struct visit *v)
+{
+	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
+	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
+	struct hca_qp_parser *p = v->p;
+	struct hca_record_pool *pool;
+	struct hca_record *r;
+	struct hca_wqe w;
+	uint8_t flags;
+	uint32_t ref;
+
+	copy_wqe(p, copy);
+	judge_wqe(v, copy, &w);
+	flags = w.is_rd ? HCA_REC_RD : 0;
+	pool = &h->rec;
+	if (w.is_inline || w.is_atomic || w.nsge > 1) {
+		pool = &h->rec_full;
+		flags |= HCA_REC_FULL | (w.is_inline ? HCA_REC_INLINE : 0);
+	}
+	ref = take_record(pool, p);
+	if (unlikely(ref == HCA_RECREF_NONE)) {
+		v->wanted = pool;
+		return VISIT_NO_RECORD;
+	}
+	r = hca_record(h, ref);
+	fill_common(r, p, next, &w, flags);
+	if (flags & HCA_REC_FULL)
+		fill_full((struct hca_record_full *)r, &w);
+	p->rd_count += w.is_rd;
+	v->bad += w.syndrome != 0 && !v->flush;
+	p->window[v->head++ & p->window_mask] = ref;
+	return chain_advance(p, next) ? VISIT_MORE : VISIT_CATAS;
+}
+
+/* ---- one visit of one QP ---- */
+
+/* The owner seems to have announced more WQEs than the queue holds. */
+static enum visit_end overfull(struct hca_qp_parser *p, uint64_t now)
+{
+	if (!(p->flags & HCA_PF_OVERFULL)) {
+		p->flags |= HCA_PF_OVERFULL;
+		p->full_since = now;
+		p->full_polls = 0;
+		return VISIT_MORE;
+	}
+	if (p->full_polls < OVERFULL_VISITS) {
+		p->full_polls++;
+		return VISIT_MORE;
+	}
+	return now - p->full_since < OVERFULL_NS ? VISIT_MORE : VISIT_CATAS;
+}
+
+/* head has reached what was known of the other cursors: look again. VISIT_IDLE: go on. */
+static enum visit_end look_for_room(struct hca *h, struct visit *v, uint64_t now)
+{
+	struct hca_qp_parser *p = v->p;
+	uint64_t una = __atomic_load_n(&v->qp->rrc.una, __ATOMIC_ACQUIRE);
+
+	p->tail_seen = hca_una_tail(una);
+	settle_freed(h, v->qp);
+	v->stop = window_stop(p);
+	if (likely(v->head != v->stop)) {
+		p->flags &= ~HCA_PF_OVERFULL;
+		return VISIT_IDLE;
+	}
+	if (v->head - p->tail_seen >= 1u << p->sq_size_log)
+		return overfull(p, now);
+	p->flags |= HCA_PF_PARK_WINDOW;
+	HCA_COUNT(h, PARSER, sq_parked_window);
+	return VISIT_PARKED;
+}
+
+static enum visit_end walk(struct hca *h, struct visit *v, unsigned int quota, uint64_t now)
+{
+	struct hca_qp_parser *p = v->p;
+	enum visit_end end;
+
+	while (quota-- > 0) {
+		if (!p->in_chain) {
+			if (p->chain_head == p->chain_tail)
+				return VISIT_IDLE;
+			if (unlikely(!chain_begin(p)))
+				return VISIT_CATAS;
+		}
+		if (unlikely(v->head == v->stop)) {
+			end = look_for_room(h, v, now);
+			if (end != VISIT_IDLE)
+				return end;
+		}
+		end = parse_wqe(h, v);
+		if (unlikely(end != VISIT_MORE))
+			return end;
+	}
+	return VISIT_MORE;
+}
+
+static void publish(struct hca *h, struct visit *v, uint32_t qpi, unsigned int n)
+{
+	__atomic_store_n(&v->p->head, v->head, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_PARSER, HCA_STAGE_RTC, qpi, HCA_MSG_NEW);
+	HCA_COUNT_N(h, PARSER, sq_wqes, n);
+	if (unlikely(v->bad != 0))
+		HCA_COUNT_N(h, PARSER, sq_bad_wqe, v->bad);
+}
+
+static void finish(struct hca *h, struct hca_parser_ctx *c, struct visit *v, uint32_t qpi,
+		unsigned int n, enum visit_end end)
+{
+	struct hca_qp_parser *p = v->p;
+	bool granted = p->flags & HCA_PF_GRANTED;
+
+	p->flags &= ~HCA_PF_GRANTED;
+	switch (end) {
+	case VISIT_MORE:
+		make_ready(h, c, qpi);
+		break;
+	case VISIT_NO_RECORD:
+		wait_for_record(h, v->wanted, qpi,
+				(granted && n == 0) || reserve_due(v->wanted, p));
+		break;
+	case VISIT_CATAS:
+		catas(h, qpi);
+		break;
+	case VISIT_IDLE:
+	case VISIT_PARKED:
+		break;
+	}
+}
+
+/* Returns the WQEs parsed. */
+static unsigned int visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi,
+		unsigned int quota, uint64_t now)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	struct hca_qp_parser *p = &qp->parser;
+	struct visit v = { .qp = qp, .p = p, .head = p->head };
+	uint32_t state = hca_qp_state(qp);
+	enum visit_end end;
+	unsigned int n;
+
+	if (unlikely(state == HCA_QPS_SQD)) {
+		p->flags = (p->flags & ~HCA_PF_GRANTED) | HCA_PF_PARK_STATE;
+		return 0;
+	}
+	if (unlikely(!accepts_chains(state))) {
+		drop_chains(p);
+		return 0;
+	}
+	v.flush = state != HCA_QPS_RTS;
+	v.stop = window_stop(p);
+	end = walk(h, &v, quota, now);
+	n = v.head - p->head;
+	if (n != 0)
+		publish(h, &v, qpi, n);
+	finish(h, c, &v, qpi, n, end);
+	return n;
+}
+
+/* ---- messages ---- */
+
+static void on_freed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	struct hca_parser_ctx *c = parser_ctx(h);
+
+	if (unlikely(!accepts_chains(hca_qp_state(qp))))
+		return;
+	c->freed = true;
+	settle_freed(h, qp);
+	if (qp->parser.flags & HCA_PF_PARK_WINDOW) {
+		qp->parser.flags &= ~HCA_PF_PARK_WINDOW;
+		make_ready(h, c, qpi);
+	}
+	if (unlikely(qp->parser.flags & (HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL))) {
+		wake_if_due(h, c, &h->rec, qpi);
+		wake_if_due(h, c, &h->rec_full, qpi);
+	}
+}
+
+/* Everything about this life of the QP; RTC returns the records themselves. */
+static void purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
+{
+	struct hca_qp_parser *p = &h->qp[qpi].parser;
+
+	drop_chains(p);
+	if (p->flags & HCA_PF_READY) {
+		list_remove(h, &c->ready_head, &c->ready_tail, qpi);
+		c->ready_n--;
+	}
+	if (p->flags & HCA_PF_WAIT_REC)
+		list_remove(h, &h->rec.wait_head, &h->rec.wait_tail, qpi);
+	if (p->flags & HCA_PF_WAIT_FULL)
+		list_remove(h, &h->rec_full.wait_head, &h->rec_full.wait_tail, qpi);
+	p->flags = 0;
+	hca_record_settle(&h->rec, p, p->held[0]);
+	hca_record_settle(&h->rec_full, p, p->held[1]);
+	hca_purge_ack(h, HCA_STAGE_PARSER);
+}
+
+static void on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	struct hca_parser_ctx *c = parser_ctx(h);
+
+	if (flags & HCA_MSG_PURGE) {
+		purge(h, c, qpi);
+		return;
+	}
+	qp->parser.flags &= ~HCA_PF_PARK_STATE;
+	make_ready(h, c, qpi);
+}
+
+static unsigned int drain_messages(struct hca *h, uint64_t now, unsigned int budget)
+{
+	unsigned int n;
+
+	n = hca_msg_drain(h, HCA_STAGE_RTC, HCA_STAGE_PARSER, on_freed, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_PARSER, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_PARSER, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_PARSER, on_state, now, budget);
+	return n;
+}
+
+/*
+ * Records come back with FREED, but those of a purged QP without: while somebody waits the rings
+ * are looked at every time.
+ */
+static inline void take_back_records(struct hca *h, struct hca_parser_ctx *c)
+{
+	struct hca_record_pool *pools[] = { &h->rec, &h->rec_full };
+
+	for (unsigned int i = 0; i < RTE_DIM(pools); i++) {
+		if (unlikely(pools[i]->wait_head != NOBODY))
+			wake_waiting(h, c, pools[i]);
+		else if (c->freed)
+			hca_record_pool_refill(pools[i]);
+	}
+	c->freed = false;
+}
+
+unsigned int hca_parser_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	struct hca_parser_ctx *c = parser_ctx(h);
+	unsigned int done, wqes = 0;
+
+	done = drain_messages(h, now, budget);
+	done += hca_edge_drain(h, &h->edge[HCA_EDGE_DB_PARSER], budget, now);
+	take_back_records(h, c);
+	for (uint32_t i = c->ready_n; i > 0 && wqes < budget; i--) {
+		uint32_t qpi = list_pop(h, &c->ready_head, &c->ready_tail);
+
+		c->ready_n--;
+		h->qp[qpi].parser.flags &= ~HCA_PF_READY;
+		wqes += visit_qp(h, c, qpi, RTE_MIN(budget - wqes, VISIT_WQES), now);
+	}
+	return done + wqes;
+}

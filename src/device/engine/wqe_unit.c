@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <rte_branch_prediction.h>
+
+#include "abi_cqe.h"
+#include "abi_ctx.h"
+#include "engine/wqe_unit.h"
+
+enum op_flag {
+	OP_KNOWN = 1u << 0, /* a doorbell may name it */
+	OP_RADDR = 1u << 1,
+	OP_ATOMIC = 1u << 2,
+	OP_READ = 1u << 3,
+	OP_RC = 1u << 4, /* built for this service */
+	OP_UC = 1u << 5,
+};
+
+/* Reserved operations are known but built for no service: they complete with an error. */
+static const uint8_t op_flags[32] = {
+	[HCA_OP_SEND_INV] = OP_KNOWN,
+	[HCA_OP_RDMA_WRITE] = OP_KNOWN | OP_RADDR | OP_RC | OP_UC,
+	[HCA_OP_RDMA_WRITE_IMM] = OP_KNOWN | OP_RADDR | OP_RC | OP_UC,
+	[HCA_OP_SEND] = OP_KNOWN | OP_RC | OP_UC,
+	[HCA_OP_SEND_IMM] = OP_KNOWN | OP_RC | OP_UC,
+	[HCA_OP_RDMA_READ] = OP_KNOWN | OP_RADDR | OP_READ | OP_RC,
+	[HCA_OP_ATOMIC_CS] = OP_KNOWN | OP_RADDR | OP_ATOMIC | OP_RC,
+	[HCA_OP_ATOMIC_FA] = OP_KNOWN | OP_RADDR | OP_ATOMIC | OP_RC,
+	[HCA_OP_BIND_MW] = OP_KNOWN,
+	[HCA_OP_LOCAL_INV] = OP_KNOWN,
+};
+
+static const uint8_t service_flag[HCA_ST_COUNT] = {
+	[HCA_ST_RC] = OP_RC,
+	[HCA_ST_UC] = OP_UC,
+};
+
+#define ATOMIC_LEN 8u
+
+bool hca_wqe_op_known(uint8_t op)
+{
+	return op < sizeof(op_flags) && op_flags[op] & OP_KNOWN;
+}
+
+/* rest: bytes from the inline unit to the announced end. */
+static uint8_t decode_inline(const uint8_t *unit, uint32_t rest, uint8_t flags, struct hca_wqe *out)
+{
+	uint32_t len = HCA_INLINE_LENGTH(hca_get_le32(unit));
+
+	if (flags & (OP_READ | OP_ATOMIC))
+		return HCA_SYND_LOCAL_QP_OP;
+	if (len > rest - sizeof(struct hca_inline_unit))
+		return HCA_SYND_LOCAL_QP_OP;
+	out->is_inline = len != 0;
+	out->len = len;
+	out->data = unit + offsetof(struct hca_inline_unit, data);
+	return 0;
+}
+
+static uint8_t decode_sges(const uint8_t *unit, uint32_t n, struct hca_wqe *out)
+{
+	const struct hca_data_unit *d = (const struct hca_data_unit *)unit;
+	uint64_t total = 0;
+
+	if (n > HCA_SGE_MAX)
+		return HCA_SYND_LOCAL_QP_OP;
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t cnt = hca_le32_to_cpu(d[i].byte_cnt);
+
+		if (unlikely(cnt & HCA_INLINE_FLAG))
+			return HCA_SYND_LOCAL_QP_OP;
+		if (cnt == 0)
+			continue;
+		total += cnt;
+		out->nsge++;
+		out->first.va = hca_le64_to_cpu(d[i].addr);
+		out->first.lkey = hca_le32_to_cpu(d[i].lkey);
+		out->first.len = cnt;
+	}
+	out->data = unit;
+	out->nunits = n;
+	out->len = (uint32_t)total;
+	return total > HCA_MAX_MSG_SIZE ? HCA_SYND_LOCAL_LENGTH : 0;
+}
+
+static uint8_t decode(const uint8_t *wqe, uint32_t size, uint8_t flags, struct hca_wqe *out)
+{
+	uint32_t off = sizeof(struct hca_next_unit);
+	uint8_t syndrome;
+
+	if (flags & OP_RADDR) {
+		const struct hca_raddr_unit *r = (const struct hca_raddr_unit *)(wqe + off);
+
+		off += sizeof(*r);
+		out->raddr = hca_le64_to_cpu(r->raddr);
+		out->rkey = hca_le32_to_cpu(r->rkey);
+	}
+	if (flags & OP_ATOMIC) {
+		const struct hca_atomic_unit *a = (const struct hca_atomic_unit *)(wqe + off);
+
+		off += sizeof(*a);
+		out->swap_add = hca_le64_to_cpu(a->swap_add);
+		out->compare = hca_le64_to_cpu(a->cmp);
+	}
+	if (unlikely(size < off))
+		return HCA_SYND_LOCAL_QP_OP;
+	if (size > off && hca_get_le32(wqe + off) & HCA_INLINE_FLAG)
+		return decode_inline(wqe + off, size - off, flags, out);
+	syndrome = decode_sges(wqe + off, (size - off) / sizeof(struct hca_data_unit), out);
+	if (flags & OP_ATOMIC && syndrome == 0 && out->len != ATOMIC_LEN)
+		return HCA_SYND_LOCAL_LENGTH;
+	return syndrome;
+}
+
+void hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
+		struct hca_wqe *out)
+{
+	uint8_t flags = op < sizeof(op_flags) ? op_flags[op] : 0;
+	uint8_t built = service < HCA_ST_COUNT ? service_flag[service] : 0;
+
+	out->is_inline = false;
+	out->is_rd = flags & (OP_READ | OP_ATOMIC);
+	out->is_atomic = flags & OP_ATOMIC;
+	out->nsge = 0;
+	out->nunits = 0;
+	out->len = 0;
+	out->rkey = 0;
+	out->raddr = 0;
+	out->swap_add = out->compare = 0;
+	if (unlikely(!(flags & built) || size < sizeof(struct hca_next_unit) || size > stride))
+		out->syndrome = HCA_SYND_LOCAL_QP_OP;
+	else
+		out->syndrome = decode(wqe, size, flags, out);
+}
+
+void hca_wqe_sges(const struct hca_wqe *w, struct hca_sge *sge)
+{
+	const struct hca_data_unit *d = (const struct hca_data_unit *)w->data;
+
+	for (uint32_t i = 0; i < w->nunits; i++) {
+		uint32_t cnt = hca_le32_to_cpu(d[i].byte_cnt);
+
+		if (cnt == 0)
+			continue;
+		sge->va = hca_le64_to_cpu(d[i].addr);
+		sge->lkey = hca_le32_to_cpu(d[i].lkey);
+		sge->len = cnt;
+		sge++;
+	}
+}
