@@ -20,9 +20,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "abi_roce.h"
+
 /* CRC state after the eight bytes of ones: where the CRC of every frame starts. */
 #define HCA_ICRC_SEED	0x2144df1cU
-#define HCA_ICRC_LEN	4
 
 /* Bytes from the IP header to BTH byte 4, inclusive: no pattern of variant fields is longer. */
 #define HCA_ICRC_PATTERN_LEN	64

@@ -3,21 +3,6 @@
 
 #include "wire/roce_frame.h"
 
-/* Offsets inside the IP headers. */
-#define V4_TOTAL	2
-#define V4_ID		4
-#define V4_FRAGMENT	6
-#define V4_TTL		8
-#define V4_PROTO	9
-#define V4_CSUM		10
-#define V4_SRC		12
-#define V4_DST		16
-#define V6_PAYLOAD	4
-#define V6_NEXT		6
-#define V6_HOP		7
-#define V6_SRC		8
-#define V6_DST		24
-
 static const struct {
 	const char *name;
 	const char *text;
@@ -65,42 +50,44 @@ hca_roce_drop_is_foreign(int reason)
  * of the UDP datagram or a drop reason.
  */
 static int
-parse_ipv4(const uint8_t *ip, uint32_t avail)
+parse_ipv4(const uint8_t *l3, uint32_t avail)
 {
+	const struct hca_ipv4_hdr *ip = (const void *)l3;
 	uint32_t total;
 
 	if (avail < 1)
 		return -HCA_ROCE_DROP_SHORT;
-	if (ip[0] >> 4 != 4)
+	if (ip->ver_ihl >> 4 != 4)
 		return -HCA_ROCE_DROP_BAD_IP_VERSION;
 	if (avail < HCA_IPV4_LEN)
 		return -HCA_ROCE_DROP_SHORT;
-	if (ip[V4_PROTO] != HCA_IP_PROTO_UDP)
+	if (ip->proto != HCA_IPPROTO_UDP)
 		return -HCA_ROCE_DROP_NOT_UDP;
-	if ((ip[0] & 0x0f) != HCA_IPV4_LEN / 4)
+	if (ip->ver_ihl != HCA_IPV4_VER_IHL)
 		return -HCA_ROCE_DROP_IP_OPTIONS;
-	total = hca_get_be16(ip + V4_TOTAL);
+	total = hca_be16_to_cpu(ip->total_len);
 	if (total > avail || total < HCA_IPV4_LEN + HCA_UDP_LEN)
 		return -HCA_ROCE_DROP_IP_LEN;
-	if ((hca_get_be16(ip + V4_FRAGMENT) & HCA_IPV4_FRAGMENT) != 0)
+	if ((hca_be16_to_cpu(ip->frag) & HCA_IPV4_FRAG_MASK) != 0)
 		return -HCA_ROCE_DROP_FRAGMENT;
 	return total - HCA_IPV4_LEN;
 }
 
 static int
-parse_ipv6(const uint8_t *ip, uint32_t avail)
+parse_ipv6(const uint8_t *l3, uint32_t avail)
 {
+	const struct hca_ipv6_hdr *ip = (const void *)l3;
 	uint32_t payload;
 
 	if (avail < 1)
 		return -HCA_ROCE_DROP_SHORT;
-	if (ip[0] >> 4 != 6)
+	if (l3[0] >> 4 != 6)
 		return -HCA_ROCE_DROP_BAD_IP_VERSION;
 	if (avail < HCA_IPV6_LEN)
 		return -HCA_ROCE_DROP_SHORT;
-	if (ip[V6_NEXT] != HCA_IP_PROTO_UDP)
+	if (ip->next_hdr != HCA_IPPROTO_UDP)
 		return -HCA_ROCE_DROP_NOT_UDP;
-	payload = hca_get_be16(ip + V6_PAYLOAD);
+	payload = hca_be16_to_cpu(ip->payload_len);
 	if (payload > avail - HCA_IPV6_LEN || payload < HCA_UDP_LEN)
 		return -HCA_ROCE_DROP_IP_LEN;
 	return payload;
@@ -132,7 +119,7 @@ parse_ethernet(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
 int
 hca_roce_parse(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
 {
-	const uint8_t *udp;
+	const struct hca_udp_hdr *udp;
 	uint32_t ip_len;
 	int rc;
 
@@ -148,10 +135,10 @@ hca_roce_parse(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
 	}
 	if (rc < 0)
 		return rc;
-	udp = frame + v->l3 + ip_len;
-	if (hca_get_be16(udp + 2) != HCA_ROCE_UDP_PORT)
+	udp = (const void *)(frame + v->l3 + ip_len);
+	if (hca_be16_to_cpu(udp->dport) != HCA_ROCE_UDP_PORT)
 		return -HCA_ROCE_DROP_NOT_ROCE;
-	if (hca_get_be16(udp + 4) != rc)
+	if (hca_be16_to_cpu(udp->len) != rc)
 		return -HCA_ROCE_DROP_UDP_LEN;
 	v->bth = v->l3 + ip_len + HCA_UDP_LEN;
 	return hca_roce_parse_bth(frame, rc - HCA_UDP_LEN, v);
@@ -187,31 +174,37 @@ void
 hca_roce_get_headers(const uint8_t *bth, const struct hca_roce_opcode_info *info,
 		     struct hca_roce_headers *h)
 {
+	const struct hca_deth *deth = (const void *)(bth + info->at.deth);
+	const struct hca_reth *reth = (const void *)(bth + info->at.reth);
+	const struct hca_atomiceth *atomic = (const void *)(bth + info->at.atomiceth);
+	uint32_t aeth;
+
 	if (info->at.deth) {
-		h->deth.qkey = hca_get_be32(bth + info->at.deth);
-		h->deth.src_qpn = hca_get_be32(bth + info->at.deth + 4) & 0xffffff;
+		h->deth.qkey = hca_be32_to_cpu(deth->qkey);
+		h->deth.src_qpn = hca_be32_to_cpu(deth->sqpn) & 0xffffff;
 	}
 	if (info->at.xrceth)
 		h->xrceth = hca_get_be32(bth + info->at.xrceth) & 0xffffff;
 	if (info->at.reth) {
-		h->reth.va = hca_get_be64(bth + info->at.reth);
-		h->reth.rkey = hca_get_be32(bth + info->at.reth + 8);
-		h->reth.len = hca_get_be32(bth + info->at.reth + 12);
+		h->reth.va = hca_be64_to_cpu(reth->va);
+		h->reth.rkey = hca_be32_to_cpu(reth->rkey);
+		h->reth.len = hca_be32_to_cpu(reth->dma_len);
 	}
 	if (info->at.atomiceth) {
-		h->atomic.va = hca_get_be64(bth + info->at.atomiceth);
-		h->atomic.rkey = hca_get_be32(bth + info->at.atomiceth + 8);
-		h->atomic.swap_add = hca_get_be64(bth + info->at.atomiceth + 12);
-		h->atomic.compare = hca_get_be64(bth + info->at.atomiceth + 20);
+		h->atomic.va = hca_be64_to_cpu(atomic->va);
+		h->atomic.rkey = hca_be32_to_cpu(atomic->rkey);
+		h->atomic.swap_add = hca_be64_to_cpu(atomic->swap_add);
+		h->atomic.compare = hca_be64_to_cpu(atomic->cmp);
 	}
 	if (info->at.aeth) {
-		h->aeth.syndrome = bth[info->at.aeth];
-		h->aeth.msn = hca_get_be32(bth + info->at.aeth) & 0xffffff;
+		aeth = hca_get_be32(bth + info->at.aeth);
+		h->aeth.syndrome = HCA_AETH_SYNDROME(aeth);
+		h->aeth.msn = HCA_AETH_MSN(aeth);
 	}
 	if (info->at.atomicacketh)
 		h->original = hca_get_be64(bth + info->at.atomicacketh);
-	if (info->at.imm)
-		memcpy(h->imm, bth + info->at.imm, sizeof(h->imm));
+	if (info->at.immdt)
+		memcpy(h->imm, bth + info->at.immdt, sizeof(h->imm));
 	if (info->at.ieth)
 		h->ieth = hca_get_be32(bth + info->at.ieth);
 }
@@ -220,34 +213,35 @@ void
 hca_roce_put_headers(uint8_t *bth, const struct hca_roce_opcode_info *info,
 		     const struct hca_roce_headers *h)
 {
+	struct hca_deth *deth = (void *)(bth + info->at.deth);
+	struct hca_reth *reth = (void *)(bth + info->at.reth);
+	struct hca_atomiceth *atomic = (void *)(bth + info->at.atomiceth);
+
 	if (info->at.deth) {
-		hca_put_be32(bth + info->at.deth, h->deth.qkey);
-		hca_put_be32(bth + info->at.deth + 4, h->deth.src_qpn & 0xffffff);
+		deth->qkey = hca_cpu_to_be32(h->deth.qkey);
+		deth->sqpn = hca_cpu_to_be32(h->deth.src_qpn & 0xffffff);
 	}
 	if (info->at.xrceth)
 		hca_put_be32(bth + info->at.xrceth, h->xrceth & 0xffffff);
 	if (info->at.reth) {
-		hca_put_be64(bth + info->at.reth, h->reth.va);
-		hca_put_be32(bth + info->at.reth + 8, h->reth.rkey);
-		hca_put_be32(bth + info->at.reth + 12, h->reth.len);
+		reth->va = hca_cpu_to_be64(h->reth.va);
+		reth->rkey = hca_cpu_to_be32(h->reth.rkey);
+		reth->dma_len = hca_cpu_to_be32(h->reth.len);
 	}
 	if (info->at.atomiceth) {
-		hca_put_be64(bth + info->at.atomiceth, h->atomic.va);
-		hca_put_be32(bth + info->at.atomiceth + 8, h->atomic.rkey);
-		hca_put_be64(bth + info->at.atomiceth + 12, h->atomic.swap_add);
-		hca_put_be64(bth + info->at.atomiceth + 20, h->atomic.compare);
+		atomic->va = hca_cpu_to_be64(h->atomic.va);
+		atomic->rkey = hca_cpu_to_be32(h->atomic.rkey);
+		atomic->swap_add = hca_cpu_to_be64(h->atomic.swap_add);
+		atomic->cmp = hca_cpu_to_be64(h->atomic.compare);
 	}
 	if (info->at.aeth)
-		hca_put_be32(bth + info->at.aeth,
-			     (uint32_t)h->aeth.syndrome << 24 | (h->aeth.msn & 0xffffff));
+		hca_put_be32(bth + info->at.aeth, HCA_AETH_MAKE(h->aeth.syndrome, h->aeth.msn));
 	if (info->at.atomicacketh)
 		hca_put_be64(bth + info->at.atomicacketh, h->original);
-	if (info->at.imm)
-		memcpy(bth + info->at.imm, h->imm, sizeof(h->imm));
+	if (info->at.immdt)
+		memcpy(bth + info->at.immdt, h->imm, sizeof(h->imm));
 	if (info->at.ieth)
 		hca_put_be32(bth + info->at.ieth, h->ieth);
-	if (info->at.cnp)
-		memset(bth + info->at.cnp, 0, 16);
 }
 
 static uint8_t *
@@ -269,16 +263,17 @@ fill_ethernet(uint8_t *b, const struct hca_roce_path *path)
 static uint8_t *
 fill_ipv4(uint8_t *b, const struct hca_roce_path *path, uint32_t *sum)
 {
+	struct hca_ipv4_hdr *ip = (void *)b;
 	unsigned int i;
 
-	b[0] = 0x45;
-	b[1] = path->tclass;
-	hca_put_be16(b + V4_ID, path->ip_id);
-	hca_put_be16(b + V4_FRAGMENT, HCA_IPV4_DF);
-	b[V4_TTL] = path->hop_limit;
-	b[V4_PROTO] = HCA_IP_PROTO_UDP;
-	memcpy(b + V4_SRC, path->sip + 12, 4);
-	memcpy(b + V4_DST, path->dip + 12, 4);
+	ip->ver_ihl = HCA_IPV4_VER_IHL;
+	ip->tos = path->tclass;
+	ip->id = hca_cpu_to_be16(path->ip_id);
+	ip->frag = hca_cpu_to_be16(HCA_IPV4_DF);
+	ip->ttl = path->hop_limit;
+	ip->proto = HCA_IPPROTO_UDP;
+	memcpy(&ip->saddr, path->sip + 12, 4);
+	memcpy(&ip->daddr, path->dip + 12, 4);
 	*sum = 0;
 	for (i = 0; i < HCA_IPV4_LEN; i += 2)
 		*sum += hca_get_be16(b + i);
@@ -288,12 +283,29 @@ fill_ipv4(uint8_t *b, const struct hca_roce_path *path, uint32_t *sum)
 static uint8_t *
 fill_ipv6(uint8_t *b, const struct hca_roce_path *path)
 {
-	hca_put_be32(b, 6U << 28 | (uint32_t)path->tclass << 20 | path->flow_label);
-	b[V6_NEXT] = HCA_IP_PROTO_UDP;
-	b[V6_HOP] = path->hop_limit;
-	memcpy(b + V6_SRC, path->sip, 16);
-	memcpy(b + V6_DST, path->dip, 16);
+	struct hca_ipv6_hdr *ip = (void *)b;
+
+	ip->ver_tc_flow = hca_cpu_to_be32(HCA_IPV6_MAKE_VER(path->tclass, path->flow_label));
+	ip->next_hdr = HCA_IPPROTO_UDP;
+	ip->hop_limit = path->hop_limit;
+	memcpy(ip->saddr, path->sip, 16);
+	memcpy(ip->daddr, path->dip, 16);
 	return b + HCA_IPV6_LEN;
+}
+
+/* BTH flags other than MigReq, and the PSN, come with hca_roce_finish(). */
+static uint8_t *
+fill_udp_bth(uint8_t *b, const struct hca_roce_path *path)
+{
+	struct hca_udp_hdr *udp = (void *)b;
+	struct hca_bth *bth = (void *)(b + HCA_UDP_LEN);
+
+	udp->sport = hca_cpu_to_be16(path->udp_sport);
+	udp->dport = hca_cpu_to_be16(HCA_ROCE_UDP_PORT);
+	bth->flags = HCA_BTH_MAKE_FLAGS(0, path->migreq, 0);
+	bth->pkey = hca_cpu_to_be16(path->pkey);
+	bth->dqpn = hca_cpu_to_be32(path->qpn);
+	return b + HCA_UDP_LEN + HCA_ROCE_BTH_LEN;
 }
 
 int
@@ -309,14 +321,9 @@ hca_roce_template_fill(const struct hca_roce_path *path, struct hca_roce_templat
 	t->l3 = b - t->bytes;
 	t->ip_version = path->ip_version;
 	b = path->ip_version == 4 ? fill_ipv4(b, path, &t->ip_sum) : fill_ipv6(b, path);
-	hca_put_be16(b, path->udp_sport);
-	hca_put_be16(b + 2, HCA_ROCE_UDP_PORT);
-	b += HCA_UDP_LEN;
-	t->bth = b - t->bytes;
-	b[1] = path->migreq << 6;
-	hca_put_be16(b + 2, path->pkey);
-	hca_put_be32(b + 4, path->qpn);
-	t->len = t->bth + HCA_ROCE_BTH_LEN;
+	t->bth = b - t->bytes + HCA_UDP_LEN;
+	t->len = fill_udp_bth(b, path) - t->bytes;
+	t->migreq = path->migreq;
 	return 0;
 }
 
@@ -326,7 +333,7 @@ hca_roce_udp_sport(uint32_t local_qpn, uint32_t remote_qpn)
 {
 	uint64_t v = (uint64_t)(local_qpn & 0xffffff) << 24 | (remote_qpn & 0xffffff);
 
-	return 0xc000 | (v * 0x9e3779b97f4a7c15ULL) >> 50;
+	return HCA_ROCE_SPORT_BASE | (v * 0x9e3779b97f4a7c15ULL) >> 50;
 }
 
 int

@@ -14,22 +14,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "abi_bits.h"
+#include "abi_roce.h"
 #include "wire/icrc.h"
 #include "wire/roce_opcode.h"
 
-#define HCA_ROCE_UDP_PORT	4791
-#define HCA_ETH_LEN		14
-#define HCA_VLAN_LEN		4
-#define HCA_IPV4_LEN		20
-#define HCA_IPV6_LEN		40
-#define HCA_UDP_LEN		8
-#define HCA_ETHERTYPE_IPV4	0x0800
-#define HCA_ETHERTYPE_IPV6	0x86dd
-#define HCA_ETHERTYPE_VLAN	0x8100
-#define HCA_IP_PROTO_UDP	17
-#define HCA_IPV4_DF		0x4000
-#define HCA_IPV4_FRAGMENT	0x3fff	/* more fragments, or an offset */
+#define HCA_ETH_LEN	14
+#define HCA_VLAN_LEN	4
+#define HCA_IPV4_LEN	20
+#define HCA_IPV6_LEN	40
+#define HCA_UDP_LEN	8
 
 /* Longest headers in front of the payload. */
 #define HCA_ROCE_MAX_HEADERS \
@@ -100,22 +93,21 @@ int hca_roce_parse(const uint8_t *frame, uint32_t len, struct hca_roce_view *v);
 static inline int
 hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
 {
-	const uint8_t *bth = frame + v->bth;
-	uint32_t rest, flags;
+	const struct hca_bth *bth = (const void *)(frame + v->bth);
+	uint32_t rest, psn;
 
 	if (__builtin_expect(n < HCA_ROCE_BTH_LEN + HCA_ICRC_LEN, 0))
 		return -HCA_ROCE_DROP_HEADER_SHORT;
-	flags = bth[1];
-	if (__builtin_expect((flags & 0x0f) != 0, 0))
+	if (__builtin_expect(HCA_BTH_TVER(bth->flags) != 0, 0))
 		return -HCA_ROCE_DROP_TVER;
-	v->opcode = bth[0];
+	v->opcode = bth->opcode;
 	v->op = &hca_roce_opcodes[v->opcode];
 	if (__builtin_expect(!v->op->valid, 0))
 		return -HCA_ROCE_DROP_OPCODE;
-	if (__builtin_expect(n < (uint32_t)v->op->header_len + HCA_ICRC_LEN, 0))
+	if (__builtin_expect(n < v->op->header_len + HCA_ICRC_LEN, 0))
 		return -HCA_ROCE_DROP_HEADER_SHORT;
 	rest = n - v->op->header_len - HCA_ICRC_LEN;
-	v->pad = flags >> 4 & 3;
+	v->pad = HCA_BTH_PAD(bth->flags);
 	if (__builtin_expect(rest < v->pad || (rest & 3) != 0, 0))
 		return -HCA_ROCE_DROP_PAD;
 	if (__builtin_expect(!v->op->has_payload && rest != 0, 0))
@@ -123,12 +115,13 @@ hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
 	v->payload = v->bth + v->op->header_len;
 	v->payload_len = rest - v->pad;
 	v->icrc = v->payload + rest;
-	v->se = flags >> 7;
-	v->migreq = flags >> 6 & 1;
-	v->pkey = hca_get_be16(bth + 2);
-	v->qpn = hca_get_be32(bth + 4) & 0xffffff;
-	v->psn = hca_get_be32(bth + 8) & 0xffffff;
-	v->ackreq = bth[8] >> 7;
+	v->se = (bth->flags & HCA_BTH_SE) != 0;
+	v->migreq = (bth->flags & HCA_BTH_MIGREQ) != 0;
+	v->pkey = hca_be16_to_cpu(bth->pkey);
+	v->qpn = HCA_BTH_DQPN(hca_be32_to_cpu(bth->dqpn));
+	psn = hca_be32_to_cpu(bth->psn);
+	v->psn = HCA_BTH_PSN(psn);
+	v->ackreq = (psn & HCA_BTH_ACKREQ) != 0;
 	return 0;
 }
 
@@ -139,21 +132,22 @@ hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
 static inline int
 hca_roce_parse_fast(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
 {
-	const uint8_t *ip = frame + HCA_ETH_LEN;
-	const uint8_t *udp = ip + HCA_IPV4_LEN;
+	const struct hca_ipv4_hdr *ip = (const void *)(frame + HCA_ETH_LEN);
 	uint32_t total;
 
 	if (__builtin_expect(len < HCA_ETH_LEN + HCA_IPV4_LEN + HCA_UDP_LEN, 0))
 		return hca_roce_parse(frame, len, v);
-	/* ethertype, version and header length in one word, without the TOS byte */
+	total = hca_be16_to_cpu(ip->total_len);
+	/*
+	 * Ethertype, version and header length stand in one word (with TOS, cut off), destination
+	 * port and UDP length in another.
+	 */
 	if (__builtin_expect((hca_get_be32(frame + 12) & 0xffffff00) !=
-			     (HCA_ETHERTYPE_IPV4 << 16 | 0x4500), 0))
-		return hca_roce_parse(frame, len, v);
-	total = hca_get_be16(ip + 2);
-	if (__builtin_expect(total > len - HCA_ETH_LEN || total < HCA_IPV4_LEN + HCA_UDP_LEN ||
-			     (hca_get_be16(ip + 6) & HCA_IPV4_FRAGMENT) != 0 ||
-			     ip[9] != HCA_IP_PROTO_UDP ||
-			     hca_get_be32(udp + 2) !=
+				     (HCA_ETHERTYPE_IPV4 << 16 | HCA_IPV4_VER_IHL << 8) ||
+			     total > len - HCA_ETH_LEN || total < HCA_IPV4_LEN + HCA_UDP_LEN ||
+			     (ip->frag & hca_cpu_to_be16(HCA_IPV4_FRAG_MASK)) != 0 ||
+			     ip->proto != HCA_IPPROTO_UDP ||
+			     hca_get_be32(frame + HCA_ETH_LEN + HCA_IPV4_LEN + 2) !=
 				     (HCA_ROCE_UDP_PORT << 16 | (total - HCA_IPV4_LEN)), 0))
 		return hca_roce_parse(frame, len, v);
 	v->l3 = HCA_ETH_LEN;
@@ -248,6 +242,7 @@ struct hca_roce_template {
 	uint8_t l3;
 	uint8_t bth;
 	uint8_t ip_version;
+	bool migreq;
 	uint32_t ip_sum;	/* IPv4 words without total length and checksum, not yet folded */
 };
 
@@ -290,20 +285,26 @@ static inline void
 hca_roce_finish(uint8_t *frame, const struct hca_roce_template *t,
 		const struct hca_roce_packet *p)
 {
-	uint8_t *ip = frame + t->l3, *bth = frame + t->bth, *udp = bth - HCA_UDP_LEN;
-	uint32_t end = hca_roce_frame_len(t, p->opcode, p->payload_len) + HCA_ICRC_LEN;
-	uint32_t udp_len = end - t->bth + HCA_UDP_LEN;
+	struct hca_bth *bth = (void *)(frame + t->bth);
+	struct hca_udp_hdr *udp = (void *)(frame + t->bth - HCA_UDP_LEN);
+	uint32_t udp_len = hca_roce_frame_len(t, p->opcode, p->payload_len) + HCA_ICRC_LEN -
+			   t->bth + HCA_UDP_LEN;
 
 	if (t->ip_version == 4) {
-		hca_put_be16(ip + 2, udp_len + HCA_IPV4_LEN);
-		hca_put_be16(ip + 10, ~hca_ip_fold(t->ip_sum + udp_len + HCA_IPV4_LEN));
+		struct hca_ipv4_hdr *ip = (void *)(frame + t->l3);
+		uint32_t total = udp_len + HCA_IPV4_LEN;
+
+		ip->total_len = hca_cpu_to_be16(total);
+		ip->csum = hca_cpu_to_be16(~hca_ip_fold(t->ip_sum + total));
 	} else {
-		hca_put_be16(ip + 4, udp_len);
+		struct hca_ipv6_hdr *ip = (void *)(frame + t->l3);
+
+		ip->payload_len = hca_cpu_to_be16(udp_len);
 	}
-	hca_put_be16(udp + 4, udp_len);
-	bth[0] = p->opcode;
-	bth[1] |= p->se << 7 | (-p->payload_len & 3) << 4;
-	hca_put_be32(bth + 8, (uint32_t)p->ackreq << 31 | (p->psn & 0xffffff));
+	udp->len = hca_cpu_to_be16(udp_len);
+	bth->opcode = p->opcode;
+	bth->flags = HCA_BTH_MAKE_FLAGS(p->se, t->migreq, -p->payload_len & 3);
+	bth->psn = hca_cpu_to_be32(HCA_BTH_MAKE_PSN(p->ackreq, p->psn));
 }
 
 /*

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Frames built and parsed, and frames that must be refused: every opcode with every short length
+ * and every pad count, at the edge of an inaccessible page.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "wire/roce_frame.h"
+
+#include "crc_ref.h"
+#include "guard.h"
+
+#define ROOM	(HCA_ROCE_MAX_HEADERS + 4096 + 8)
+
+static uint64_t rng_state;
+
+static uint64_t
+rng(void)
+{
+	rng_state ^= rng_state << 13;
+	rng_state ^= rng_state >> 7;
+	rng_state ^= rng_state << 17;
+	return rng_state;
+}
+
+static struct hca_roce_path
+make_path(uint8_t ip_version, bool vlan)
+{
+	struct hca_roce_path p = {
+		.dmac = { 2, 0, 0, 0, 0, 1 },
+		.smac = { 2, 0, 0, 0, 0, 2 },
+		.vlan = vlan,
+		.vlan_tci = 0x6064,
+		.ip_version = ip_version,
+		.tclass = 0x6a,
+		.hop_limit = 64,
+		.flow_label = 0x12345,
+		.sip = { 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1 },
+		.dip = { 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2 },
+		.udp_sport = 0xc123,
+		.pkey = 0xffff,
+		.qpn = 0xabcdef,
+	};
+
+	return p;
+}
+
+static struct hca_roce_template
+make_template(uint8_t ip_version, bool vlan)
+{
+	struct hca_roce_path path = make_path(ip_version, vlan);
+	struct hca_roce_template t;
+
+	assert_int_equal(hca_roce_template_fill(&path, &t), 0);
+	return t;
+}
+
+static void
+random_headers(struct hca_roce_headers *h)
+{
+	uint8_t *b = (uint8_t *)h;
+	size_t i;
+
+	for (i = 0; i < sizeof(*h); i++)
+		b[i] = rng();
+	h->deth.src_qpn &= 0xffffff;
+	h->xrceth &= 0xffffff;
+	h->aeth.msn &= 0xffffff;
+}
+
+/* Compares the headers that the opcode has. */
+static void
+assert_headers_equal(const struct hca_roce_opcode_info *op, const struct hca_roce_headers *a,
+		     const struct hca_roce_headers *b)
+{
+	uint8_t x[64] = { 0 }, y[64] = { 0 };
+
+	hca_roce_put_headers(x, op, a);
+	hca_roce_put_headers(y, op, b);
+	assert_memory_equal(x, y, sizeof(x));
+}
+
+static void
+check_ipv4_checksum(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+	int i;
+
+	for (i = 0; i < 20; i += 2)
+		sum += ip[i] << 8 | ip[i + 1];
+	assert_int_equal(hca_ip_fold(sum), 0xffff);
+}
+
+/* The definition of the ICRC, byte by byte. */
+static uint32_t
+icrc_ref(const uint8_t *frame, const struct hca_roce_view *v)
+{
+	static uint8_t copy[ROOM];
+	uint32_t n = v->icrc - v->l3;
+	struct hca_icrc_saved saved;
+
+	memcpy(copy, frame + v->l3, n);
+	hca_icrc_mask(copy, v->ip_version == 6, &saved);
+	return crc_ref(HCA_ICRC_SEED, copy, n);
+}
+
+static void
+round_trip(const struct hca_roce_template *t, uint8_t opcode, uint32_t payload_len)
+{
+	const struct hca_icrc_ops *ops = hca_icrc_select();
+	struct hca_roce_packet p = { opcode, rng() & 1, rng() & 1, rng() & 0xffffff, payload_len };
+	struct hca_roce_headers h, got = { 0 };
+	static uint8_t frame[ROOM], payload[4096];
+	struct hca_roce_view v, fast;
+	uint32_t i;
+	int len;
+
+	for (i = 0; i < payload_len; i++)
+		payload[i] = rng();
+	random_headers(&h);
+	len = hca_roce_build(ops, t, &p, &h, payload, frame, sizeof(frame));
+	assert_int_equal(len, hca_roce_frame_len(t, opcode, payload_len) + HCA_ICRC_LEN);
+	memset(&v, 0, sizeof(v));
+	memset(&fast, 0, sizeof(fast));
+	assert_int_equal(hca_roce_parse(frame, len, &v), 0);
+	assert_int_equal(hca_roce_parse_fast(frame, len, &fast), 0);
+	assert_memory_equal(&v, &fast, sizeof(v));
+	assert_int_equal(hca_roce_check_icrc(ops, frame, &v), 0);
+	assert_int_equal(icrc_ref(frame, &v), hca_icrc_load(frame + v.icrc));
+
+	assert_int_equal(v.opcode, opcode);
+	assert_int_equal(v.psn, p.psn);
+	assert_int_equal(v.se, p.se);
+	assert_int_equal(v.ackreq, p.ackreq);
+	assert_int_equal(v.qpn, 0xabcdef);
+	assert_int_equal(v.pkey, 0xffff);
+	assert_int_equal(v.payload_len, payload_len);
+	assert_int_equal(v.icrc + HCA_ICRC_LEN, len);
+	assert_memory_equal(frame + v.payload, payload, payload_len);
+	hca_roce_get_headers(frame + v.bth, v.op, &got);
+	assert_headers_equal(v.op, &h, &got);
+	if (v.ip_version == 4)
+		check_ipv4_checksum(frame + v.l3);
+
+	frame[v.l3 + 4] ^= 0x10;
+	assert_int_equal(hca_roce_check_icrc(ops, frame, &v), -HCA_ROCE_DROP_ICRC);
+	hca_roce_seal(ops, frame, &v);
+	assert_int_equal(hca_roce_check_icrc(ops, frame, &v), 0);
+}
+
+static void
+test_round_trip(void **state)
+{
+	static const uint32_t sizes[] = { 0, 1, 2, 3, 4, 8, 63, 64, 65, 255, 256, 1024, 4095, 4096 };
+	struct hca_roce_template t;
+	unsigned int op, i, form;
+
+	for (form = 0; form < 4; form++) {
+		t = make_template(form & 1 ? 6 : 4, form >> 1);
+		for (op = 0; op < 256; op++) {
+			if (!hca_roce_opcodes[op].valid)
+				continue;
+			for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+				if (sizes[i] == 0 || hca_roce_opcodes[op].has_payload)
+					round_trip(&t, op, sizes[i]);
+		}
+	}
+}
+
+static void
+test_template_fields(void **state)
+{
+	struct hca_roce_template t = make_template(4, true);
+	const uint8_t *ip = t.bytes + t.l3;
+
+	assert_int_equal(t.l3, 18);
+	assert_int_equal(hca_get_be16(t.bytes + 12), HCA_ETHERTYPE_VLAN);
+	assert_int_equal(hca_get_be16(t.bytes + 14), 0x6064);
+	assert_int_equal(hca_get_be16(ip + 6), HCA_IPV4_DF);
+	assert_int_equal(ip[1], 0x6a);
+	assert_int_equal(ip[8], 64);
+	assert_int_equal(hca_get_be16(ip + 20), 0xc123);
+	assert_int_equal(hca_get_be16(ip + 22), HCA_ROCE_UDP_PORT);
+	assert_int_equal(hca_get_be16(ip + 26), 0);
+	assert_int_equal(t.len, t.bth + 12);
+}
+
+static void
+test_template_refuses(void **state)
+{
+	struct hca_roce_path path = make_path(5, false);
+	struct hca_roce_template t;
+
+	assert_int_equal(hca_roce_template_fill(&path, &t), -EINVAL);
+	path = make_path(6, false);
+	path.flow_label = 0x100000;
+	assert_int_equal(hca_roce_template_fill(&path, &t), -EINVAL);
+	path = make_path(6, false);
+	path.qpn = 0x1000000;
+	assert_int_equal(hca_roce_template_fill(&path, &t), -EINVAL);
+}
+
+static void
+test_build_refuses(void **state)
+{
+	const struct hca_icrc_ops *ops = hca_icrc_select();
+	struct hca_roce_template t = make_template(4, false);
+	struct hca_roce_packet p = { .opcode = HCA_BTH_RC_ACK, .payload_len = 4 };
+	struct hca_roce_headers h = { 0 };
+	uint8_t out[64], payload[4] = { 0 };
+
+	assert_int_equal(hca_roce_build(ops, &t, &p, &h, payload, out, sizeof(out)), -EINVAL);
+	p.payload_len = 0;
+	assert_int_equal(hca_roce_build(ops, &t, &p, &h, payload, out, 61), -ENOSPC);
+	assert_int_equal(hca_roce_build(ops, &t, &p, &h, payload, out, 62), 62);
+	p.opcode = 0x1f;
+	assert_int_equal(hca_roce_build(ops, &t, &p, &h, payload, out, sizeof(out)), -EINVAL);
+}
+
+/* A good WRITE ONLY of 5 bytes, for the tests that break one thing each. */
+static uint32_t
+good_frame(uint8_t *frame, uint8_t ip_version, bool vlan)
+{
+	struct hca_roce_template t = make_template(ip_version, vlan);
+	struct hca_roce_packet p = { .opcode = HCA_BTH_RC_WRITE_ONLY, .payload_len = 5 };
+	struct hca_roce_headers h = { .reth = { 0x1000, 0x2200, 5 } };
+	int len = hca_roce_build(hca_icrc_select(), &t, &p, &h, "hello", frame, 256);
+
+	assert_true(len > 0);
+	return len;
+}
+
+static void
+expect(const uint8_t *frame, uint32_t len, int want)
+{
+	struct hca_roce_view v;
+	int rc = hca_roce_parse(frame, len, &v);
+
+	if (rc != -want)
+		fail_msg("%s, expected %s", hca_roce_drop_name(rc), hca_roce_drop_name(want));
+	assert_int_equal(hca_roce_parse_fast(frame, len, &v), rc);
+}
+
+/* One byte of a good frame changed: X(ip version, offset, value, drop reason). */
+#define BROKEN_LIST(X) \
+	X(4, 12, 0x86, NOT_IP) \
+	X(4, 13, 0x06, NOT_IP) \
+	X(4, 14, 0x65, BAD_IP_VERSION) \
+	X(4, 14, 0x46, IP_OPTIONS) \
+	X(4, 14, 0x44, IP_OPTIONS) \
+	X(4, 16, 0x01, IP_LEN) \
+	X(4, 17, 27, IP_LEN) \
+	X(4, 20, 0x60, FRAGMENT) \
+	X(4, 21, 0x01, FRAGMENT) \
+	X(4, 23, 6, NOT_UDP) \
+	X(4, 36, 0x11, NOT_ROCE) \
+	X(4, 39, 7, UDP_LEN) \
+	X(4, 39, 0xff, UDP_LEN) \
+	X(4, 43, 0x01, TVER) \
+	X(4, 42, 0x1f, OPCODE) \
+	X(4, 42, HCA_BTH_RC_CMP_SWAP, HEADER_SHORT) \
+	X(4, 42, HCA_BTH_RC_ACK, PAYLOAD) \
+	X(6, 14, 0x40, BAD_IP_VERSION) \
+	X(6, 18, 0x01, IP_LEN) \
+	X(6, 19, 7, IP_LEN) \
+	X(6, 20, 0, NOT_UDP) \
+	X(6, 59, 8, UDP_LEN)
+
+static void
+test_one_broken_byte(void **state)
+{
+	uint8_t frame[256];
+	uint32_t len;
+
+	len = good_frame(frame, 4, false);
+	expect(frame, len, HCA_ROCE_DROP_NONE);
+#define X(version, offset, value, reason) \
+	len = good_frame(frame, version, false); \
+	frame[offset] = value; \
+	expect(frame, len, HCA_ROCE_DROP_##reason);
+	BROKEN_LIST(X)
+#undef X
+}
+
+static void
+set_udp_payload(uint8_t *frame, uint32_t n)
+{
+	hca_put_be16(frame + 16, n + 28);
+	hca_put_be16(frame + 38, n + 8);
+}
+
+static void
+test_pad(void **state)
+{
+	uint8_t frame[256];
+	uint32_t pad, n;
+
+	/* payload and pad are 0 .. 8 bytes behind BTH, RETH and ICRC (32 bytes) */
+	for (pad = 0; pad < 4; pad++)
+		for (n = 32; n <= 40; n++) {
+			good_frame(frame, 4, false);
+			frame[43] = pad << 4;
+			set_udp_payload(frame, n);
+			expect(frame, 42 + n,
+			       n % 4 == 0 && n - 32 >= pad ? HCA_ROCE_DROP_NONE :
+							     HCA_ROCE_DROP_PAD);
+		}
+}
+
+static void
+test_ethernet_padding_is_ignored(void **state)
+{
+	struct hca_roce_template t = make_template(4, false);
+	struct hca_roce_packet p = { .opcode = HCA_BTH_RC_SEND_ONLY };
+	struct hca_roce_headers h = { 0 };
+	uint8_t frame[64];
+	struct hca_roce_view v;
+	int len;
+
+	memset(frame, 0xee, sizeof(frame));
+	len = hca_roce_build(hca_icrc_select(), &t, &p, &h, NULL, frame, sizeof(frame));
+	assert_int_equal(len, 58);
+	memset(frame + len, 0xee, sizeof(frame) - len);
+	assert_int_equal(hca_roce_parse(frame, 60, &v), 0);
+	assert_int_equal(v.payload_len, 0);
+	assert_int_equal(v.icrc, 54);
+	assert_int_equal(hca_roce_check_icrc(hca_icrc_select(), frame, &v), 0);
+}
+
+/* Every place where the frame can be cut, in front of an inaccessible page. */
+static void
+test_truncated_at_every_byte(void **state)
+{
+	struct guard g = guard_alloc(1);
+	uint8_t frame[256];
+	uint32_t len, cut, form;
+
+	for (form = 0; form < 4; form++) {
+		len = good_frame(frame, form & 1 ? 6 : 4, form >> 1);
+		for (cut = 0; cut < len; cut++) {
+			struct hca_roce_view v;
+			uint8_t *p = g.end - cut;
+
+			memcpy(p, frame, cut);
+			assert_true(hca_roce_parse(p, cut, &v) < 0);
+			assert_true(hca_roce_parse_fast(p, cut, &v) < 0);
+		}
+	}
+	guard_free(&g);
+}
+
+/* Views that were accepted must lie inside the frame; reading all of it must be safe. */
+static void
+check_view(const uint8_t *p, uint32_t len, const struct hca_roce_view *v)
+{
+	struct hca_roce_headers h;
+
+	assert_true(v->payload + v->payload_len + v->pad == v->icrc);
+	assert_true(v->icrc + HCA_ICRC_LEN <= len);
+	assert_true(v->bth + v->op->header_len == v->payload);
+	hca_roce_get_headers(p + v->bth, v->op, &h);
+	hca_roce_check_icrc(hca_icrc_select(), p, v);
+}
+
+/* p ends at the guard page; lengths in its headers are consistent with the room. */
+static void
+short_frame(const struct guard *g, const struct hca_roce_template *t, uint8_t opcode, uint32_t n,
+	    uint8_t pad)
+{
+	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[opcode];
+	uint32_t len = t->bth + n;
+	uint8_t *p = g->end - len, *bth = p + t->bth;
+	struct hca_roce_view v, fast;
+	int rc;
+
+	memcpy(p, t->bytes, len < t->len ? len : t->len);
+	if (t->ip_version == 4)
+		hca_put_be16(p + t->l3 + 2, n + HCA_UDP_LEN + HCA_IPV4_LEN);
+	else
+		hca_put_be16(p + t->l3 + 4, n + HCA_UDP_LEN);
+	hca_put_be16(bth - 4, n + HCA_UDP_LEN);
+	if (n > 0)
+		bth[0] = opcode;
+	if (n > 1)
+		bth[1] = pad << 4;
+	rc = hca_roce_parse(p, len, &v);
+	assert_int_equal(hca_roce_parse_fast(p, len, &fast), rc);
+	if (rc == 0)
+		check_view(p, len, &v);
+	/* only headers and ICRC, and at most a word of payload, can be right */
+	if (n < 16 || !op->valid || n < op->header_len + 4u)
+		assert_true(rc < 0);
+	else
+		assert_int_equal(rc == 0, (n - op->header_len) % 4 == 0 &&
+						  n - op->header_len - 4u >= pad &&
+						  (op->has_payload || n == op->header_len + 4u));
+}
+
+static void
+test_all_opcodes_all_short_lengths_all_pads(void **state)
+{
+	struct guard g = guard_alloc(1);
+	struct hca_roce_template t;
+	unsigned int form, op, n, pad;
+
+	for (form = 0; form < 4; form++) {
+		t = make_template(form & 1 ? 6 : 4, form >> 1);
+		for (op = 0; op < 256; op++)
+			for (n = 0; n <= 44 + 4 + 8; n++)
+				for (pad = 0; pad < 4; pad++)
+					short_frame(&g, &t, op, n, pad);
+	}
+	guard_free(&g);
+}
+
+/* Good frames with random bytes changed, and plain noise behind an Ethernet header. */
+static void
+test_random_damage(void **state)
+{
+	struct guard g = guard_alloc(1);
+	uint8_t frame[256];
+	struct hca_roce_view v, fast;
+	unsigned int round, i;
+
+	for (round = 0; round < 200000; round++) {
+		uint32_t len = good_frame(frame, rng() & 1 ? 6 : 4, rng() & 1), n = rng() % 8;
+		uint8_t *p;
+		int rc;
+
+		for (i = 0; i < n; i++)
+			frame[rng() % len] = rng();
+		len -= rng() % 4 == 0 ? rng() % len : 0;
+		p = g.end - len;
+		memcpy(p, frame, len);
+		memset(&v, 0, sizeof(v));
+		memset(&fast, 0, sizeof(fast));
+		rc = hca_roce_parse(p, len, &v);
+		assert_int_equal(hca_roce_parse_fast(p, len, &fast), rc);
+		if (rc == 0) {
+			assert_memory_equal(&v, &fast, sizeof(v));
+			check_view(p, len, &v);
+		}
+	}
+	guard_free(&g);
+}
+
+static void
+test_drop_names(void **state)
+{
+	int i;
+
+	for (i = 0; i < HCA_ROCE_DROP_COUNT; i++)
+		assert_string_not_equal(hca_roce_drop_name(-i), "unknown");
+	assert_string_equal(hca_roce_drop_name(-HCA_ROCE_DROP_UDP_LEN), "udp_len");
+	assert_string_equal(hca_roce_drop_name(-1000), "unknown");
+	assert_string_equal(hca_roce_drop_text(INT32_MIN), "unknown");
+	assert_true(hca_roce_drop_is_foreign(-HCA_ROCE_DROP_NOT_ROCE));
+	assert_false(hca_roce_drop_is_foreign(-HCA_ROCE_DROP_PAD));
+	assert_false(hca_roce_drop_is_foreign(-1000));
+}
+
+static void
+test_source_port(void **state)
+{
+	uint32_t seen[16] = { 0 };
+	unsigned int i, used = 0;
+
+	for (i = 0; i < 256; i++) {
+		uint16_t port = hca_roce_udp_sport(0x100 + i, 0x200);
+
+		assert_true(port >= 0xc000);
+		seen[(port >> 10) & 15]++;
+	}
+	for (i = 0; i < 16; i++)
+		used += seen[i] > 0;
+	assert_int_equal(used, 16);
+	assert_int_equal(hca_roce_udp_sport(1, 2), hca_roce_udp_sport(1, 2));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_template_fields),
+		cmocka_unit_test(test_template_refuses),
+		cmocka_unit_test(test_build_refuses),
+		cmocka_unit_test(test_one_broken_byte),
+		cmocka_unit_test(test_pad),
+		cmocka_unit_test(test_ethernet_padding_is_ignored),
+		cmocka_unit_test(test_truncated_at_every_byte),
+		cmocka_unit_test(test_all_opcodes_all_short_lengths_all_pads),
+		cmocka_unit_test(test_random_damage),
+		cmocka_unit_test(test_drop_names),
+		cmocka_unit_test(test_source_port),
+	};
+	const char *env = getenv("SOFTHCA_TEST_SEED");
+
+	rng_state = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL) << 20 | getpid();
+	if (rng_state == 0)
+		rng_state = 1;
+	fprintf(stderr, "SOFTHCA_TEST_SEED=%#llx\n", (unsigned long long)rng_state);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
