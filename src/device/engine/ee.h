@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_EE_H
+#define ENGINE_EE_H
+
+/*
+ * The rooms of the execution engine (the responder). Included by its own files only.
+ *
+ * A request climbs a ladder of rungs (ee_check.c); each looks at the packet and the QP and says
+ * whether to climb on. Nothing of the QP changes before the last check has passed. What the
+ * responder owes the requester (READ and ATOMIC responses, one ACK or NAK) is remembered in the QP
+ * and leaves in PSN order from poll() (ee_response.c) when encap has room and mbufs are there.
+ *
+ * Everything here runs on the one lcore of the stage.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi_cqe.h"
+#include "abi_ctx.h"
+#include "abi_roce.h"
+#include "abi_wqe.h"
+#include "engine/impl.h"
+#include "engine/pkt.h"
+#include "queues/eq.h"
+#include "wire/roce_opcode.h"
+
+#define EE_NO_QP 0xffffffffu
+
+/* Responses one QP may emit, and receives it may flush, before the next one has its turn. */
+#define EE_CHUNK       16u
+#define EE_FLUSH_CHUNK 64u
+/* A busy stage acknowledges what nobody asked for at the latest after so many polls. */
+#define EE_LAZY_POLLS 16u
+
+/* hca_qp_ee.flags */
+enum ee_flag {
+	EE_ON_READY = 1u << 0,    /* linked through list_next */
+	EE_ON_LAZY = 1u << 1,     /* linked through lazy_next */
+	EE_ACK_OWED = 1u << 2,    /* acknowledge up to epsn - 1 */
+	EE_NAK_OWED = 1u << 3,    /* owed_syndrome at owed_psn, acknowledges what lies before */
+	EE_FATAL = 1u << 4,       /* a fatal NAK is owed or was sent: nothing more is accepted */
+	EE_GAP = 1u << 5,         /* sequence NAK given, the expected PSN has not come since */
+	EE_RNR = 1u << 6,         /* RNR NAK given, the expected PSN has not come since */
+	EE_ESTABLISHED = 1u << 7, /* COMM_EST was raised */
+	EE_FLUSHING = 1u << 8,    /* receives up to rq_producer are to be flushed */
+};
+
+/* hca_qp_ee.msg_kind: the message whose LAST has not come yet. */
+enum ee_msg_kind {
+	EE_MSG_NONE = 0,
+	EE_MSG_SEND,
+	EE_MSG_WRITE,
+};
+
+/* hca_resp_job.kind and .flags */
+enum ee_job_kind {
+	EE_JOB_READ = 1,
+	EE_JOB_ATOMIC,
+};
+
+enum ee_job_flag {
+	EE_JOB_STARTED = 1u << 0, /* FIRST has left */
+	EE_JOB_REPEAT = 1u << 1,  /* answers a duplicate */
+};
+
+/* What a rung says; everything from EE_SEQ on is answered with a NAK. */
+enum ee_verdict {
+	EE_NEXT = 0, /* climb on */
+	EE_DROP,     /* ignore; already counted */
+	EE_DUPLICATE,
+	EE_SEQ,         /* PSN sequence error */
+	EE_NOT_READY,   /* no receive WQE */
+	EE_INVALID,     /* invalid request; fatal from here on */
+	EE_ACCESS,      /* remote access error */
+	EE_OPERATIONAL, /* remote operational error: the fault is on this side */
+};
+
+/* One destination of a packet's payload. */
+struct ee_piece {
+	const struct hca_mpt_entry *mpt;
+	uint64_t va;
+	uint32_t len;
+};
+
+/* A request while it climbs the ladder; lives on the stack of process(). */
+struct ee_request {
+	struct hca *h;
+	struct ee_ctx *ctx;
+	struct hca_qp *qp;
+	const struct hca_rxd *rxd;
+	const uint8_t *ext; /* first header behind BTH */
+	const uint8_t *payload;
+	const struct hca_roce_opcode_info *op;
+	uint32_t qpi;
+	uint32_t len;  /* payload */
+	uint32_t npsn; /* PSNs this request takes */
+	/* RETH, AtomicETH, or the WRITE in progress */
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t dma_len;
+	/* receive WQE */
+	uint32_t room;         /* bytes it still takes */
+	uint8_t nsge, sge_at;  /* SGE the next byte goes to */
+	uint8_t recv_syndrome; /* error the receive completes with, 0: none */
+	uint32_t sge_off;
+	/* destination, filled by the key rung */
+	unsigned int npieces;
+	struct ee_piece piece[HCA_WQE_MAX_SGE];
+};
+
+/* Private memory of the stage. */
+struct ee_ctx {
+	uint32_t ready_head, ready_tail, ready_count;
+	uint32_t lazy_head, lazy_tail;
+	uint32_t busy_polls;
+	uint16_t ack_every;
+	bool seen; /* packets came since the last poll */
+	/* counted per burst by the fast path */
+	uint32_t writes, sends;
+	struct hca_cq_batch batch;
+	struct rte_mbuf *out[HCA_BURST];
+	unsigned int nout;
+} __rte_cache_aligned;
+
+static inline struct ee_ctx *ee_ctx(struct hca *h)
+{
+	return h->stage_ctx[HCA_STAGE_EE];
+}
+
+/* States in which requests are executed: RTR, RTS, SQE, SQD. */
+static inline bool ee_state_receives(uint32_t state)
+{
+	return state >= HCA_QPS_RTR && state <= HCA_QPS_SQD;
+}
+
+static inline uint32_t ee_jobs(const struct hca_qp_ee *ee)
+{
+	return ee->job_head - ee->job_tail;
+}
+
+static inline void ee_set_epsn(struct hca_qp_ee *ee, uint32_t psn)
+{
+	__atomic_store_n(&ee->epsn, psn & HCA_PSN_MASK, __ATOMIC_RELEASE);
+}
+
+static inline void ee_count_message(struct hca_qp_ee *ee)
+{
+	__atomic_store_n(&ee->msn, (ee->msn + 1) & HCA_PSN_MASK, __ATOMIC_RELEASE);
+}
+
+static inline void ee_list_ready(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee,
+		uint32_t qpi)
+{
+	if (ee->flags & EE_ON_READY)
+		return;
+	ee->flags |= EE_ON_READY;
+	ee->list_next = EE_NO_QP;
+	if (ctx->ready_head == EE_NO_QP)
+		ctx->ready_head = qpi;
+	else
+		h->qp[ctx->ready_tail].ee.list_next = qpi;
+	ctx->ready_tail = qpi;
+	ctx->ready_count++;
+}
+
+static inline void ee_list_lazy(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee,
+		uint32_t qpi)
+{
+	if (ee->flags & EE_ON_LAZY)
+		return;
+	ee->flags |= EE_ON_LAZY;
+	ee->lazy_next = EE_NO_QP;
+	if (ctx->lazy_head == EE_NO_QP)
+		ctx->lazy_head = qpi;
+	else
+		h->qp[ctx->lazy_tail].ee.lazy_next = qpi;
+	ctx->lazy_tail = qpi;
+}
+
+/* A packet was accepted: acknowledge at the end of the burst, or when the stage goes idle. */
+static inline void ee_accepted(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee,
+		uint32_t qpi, bool asked)
+{
+	if (asked || ++ee->unacked >= ctx->ack_every) {
+		ee->flags |= EE_ACK_OWED;
+		ee_list_ready(h, ctx, ee, qpi);
+	} else {
+		ee_list_lazy(h, ctx, ee, qpi);
+	}
+}
+
+/* ---- ee_check.c ---- */
+
+/* Climbs all checks; EE_NEXT: q is complete and may be executed. */
+enum ee_verdict ee_check(struct ee_request *q);
+/* The checks that a repeated READ or ATOMIC passes again. */
+enum ee_verdict ee_check_repeat(struct ee_request *q);
+
+/* ---- ee_recv.c ---- */
+
+/* Is a receive WQE there? 1, 0, or -1 when the producer count is a lie. */
+int ee_recv_available(struct hca_qp_ee *ee);
+/* Copies the next receive WQE into ee.recv_sge; false: malformed. */
+bool ee_recv_fetch(struct ee_request *q);
+/* Where q's payload goes; false: an SGE fails its key, range or right. */
+bool ee_recv_place(struct ee_request *q);
+/* Successful completion of the receive WQE at rq_consumed. imm: wire bytes. */
+void ee_recv_complete(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode,
+		uint32_t imm, uint32_t bytes, bool solicited);
+/* The same with an error. */
+void ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome);
+
+static inline uint32_t ee_recv_offset(const struct hca_qp_ee *ee)
+{
+	return (ee->rq_consumed & ((1u << ee->rq_size_log) - 1)) << ee->rq_stride_log;
+}
+
+/* ---- ee_response.c ---- */
+
+/* Remembers a NAK; it replaces an owed ACK. */
+void ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn);
+/* A response to q; the caller has checked that there is room. va is the result of an ATOMIC. */
+void ee_add_job(struct ee_request *q, uint8_t kind, uint8_t flags, uint64_t va);
+/* Room for one more answer to a duplicate, without taking it from new requests. */
+bool ee_room_for_repeat(const struct hca_qp *qp);
+/* Emits what the ready QPs owe, at most budget descriptors; returns how many. */
+unsigned int ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget);
+
+/* ---- ee_atomic.c ---- */
+
+/* Executes and remembers the result; returns the value before. */
+uint64_t ee_atomic_execute(struct ee_request *q);
+/* Result of the ATOMIC that was executed at psn; false: no longer known. */
+bool ee_atomic_replay(const struct hca_qp_ee *ee, uint32_t psn, uint64_t *result);
+
+/* ---- ee_flush.c ---- */
+
+/* Nothing is owed any more, nothing is in progress. */
+void ee_forget(struct hca_qp_ee *ee);
+/* The QP is in ERR: all receives posted so far complete as flushed, a chunk per visit. */
+void ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
+/* One chunk. */
+unsigned int ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp);
+/* Takes the QP off both lists. */
+void ee_unlink(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
+/* All messages of other stages. */
+unsigned int ee_messages(struct hca *h, uint64_t now, unsigned int budget);
+
+/* ---- execution_engine.c ---- */
+
+/* Fatal: QP to ERR, NAK owed, events, receives flushed. */
+void ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, uint32_t psn,
+		uint8_t recv_syndrome);
+
+#endif

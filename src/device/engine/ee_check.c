@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The ladder of the responder: checks in InfiniBand's order. A rung reads the request and the QP
+ * and may fill in the request; of the QP it changes only what says that the expected PSN came.
+ */
+
+#include "engine/ee.h"
+
+typedef enum ee_verdict (*ee_rung)(struct ee_request *q);
+
+static enum ee_verdict drop(struct ee_request *q, enum hca_counter why)
+{
+	hca_count(q->h, HCA_STAGE_EE, why);
+	return EE_DROP;
+}
+
+static inline bool is_atomic(const struct ee_request *q)
+{
+	return q->op->kind == HCA_PKT_CMP_SWAP || q->op->kind == HCA_PKT_FETCH_ADD;
+}
+
+static void established(struct ee_request *q)
+{
+	if (q->qp->ee.flags & EE_ESTABLISHED)
+		return;
+	q->qp->ee.flags |= EE_ESTABLISHED;
+	hca_eq_raise_qp(q->h, HCA_STAGE_EE, HCA_EVENT_COMM_EST, q->qpi);
+}
+
+static enum ee_verdict check_state(struct ee_request *q)
+{
+	uint32_t state = hca_qp_state(q->qp);
+
+	if (q->rxd->generation != q->qp->cfg.generation)
+		return drop(q, HCA_CTR_stale_descriptors);
+	if (!ee_state_receives(state) || q->qp->ee.flags & EE_FATAL)
+		return drop(q, HCA_CTR_rx_qp_state);
+	if (q->qp->cfg.service != HCA_ST_RC || q->op->is_response)
+		return drop(q, HCA_CTR_rx_bad_service);
+	if (state == HCA_QPS_RTR)
+		established(q);
+	return EE_NEXT;
+}
+
+static enum ee_verdict check_psn(struct ee_request *q)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+	int32_t ahead = hca_psn_diff(q->rxd->psn, ee->epsn);
+
+	if (likely(ahead == 0)) {
+		if (ee->flags & (EE_GAP | EE_RNR))
+			ee->flags &= ~(EE_GAP | EE_RNR | EE_NAK_OWED);
+		return EE_NEXT;
+	}
+	if (ahead < 0)
+		return EE_DUPLICATE;
+	HCA_COUNT(q->h, EE, out_of_seq_request);
+	return ee->flags & (EE_GAP | EE_RNR) ? EE_DROP : EE_SEQ;
+}
+
+/* FIRST and ONLY begin a message where none is open; MIDDLE and LAST go on with their own. */
+static enum ee_verdict check_opcode(struct ee_request *q)
+{
+	static const uint8_t open_kind[] = {
+		[HCA_PKT_SEND] = EE_MSG_SEND,
+		[HCA_PKT_WRITE] = EE_MSG_WRITE,
+		[HCA_PKT_CNP] = EE_MSG_NONE,
+	};
+	uint8_t needs = q->op->starts ? EE_MSG_NONE : open_kind[q->op->kind];
+
+	if (!q->op->is_request || q->op->transport != HCA_TRANSPORT_RC || q->op->ext & HCA_EXT_IETH)
+		return EE_INVALID;
+	return q->qp->ee.msg_kind == needs ? EE_NEXT : EE_INVALID;
+}
+
+static enum ee_verdict check_enabled(struct ee_request *q)
+{
+	static const uint8_t right[] = {
+		[HCA_PKT_WRITE] = HCA_ACCESS_REMOTE_WRITE,
+		[HCA_PKT_READ_REQ] = HCA_ACCESS_REMOTE_READ,
+		[HCA_PKT_CMP_SWAP] = HCA_ACCESS_REMOTE_ATOMIC,
+		[HCA_PKT_FETCH_ADD] = HCA_ACCESS_REMOTE_ATOMIC,
+		[HCA_PKT_CNP] = 0,
+	};
+	uint8_t needed = right[q->op->kind];
+
+	return (q->qp->cfg.access & needed) == needed ? EE_NEXT : EE_INVALID;
+}
+
+/* A SEND takes a receive at its start, a WRITE with immediate at its end. */
+static enum ee_verdict check_receive(struct ee_request *q)
+{
+	int available = ee_recv_available(&q->qp->ee);
+
+	if (available == 0) {
+		HCA_COUNT(q->h, EE, out_of_buffer);
+		return EE_NOT_READY;
+	}
+	if (available < 0) {
+		HCA_COUNT(q->h, EE, rq_catas);
+		hca_eq_raise_qp(q->h, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, q->qpi);
+		return EE_OPERATIONAL;
+	}
+	if (q->op->kind == HCA_PKT_SEND && !ee_recv_fetch(q)) {
+		q->recv_syndrome = HCA_SYND_LOCAL_QP_OP;
+		return EE_OPERATIONAL;
+	}
+	return EE_NEXT;
+}
+
+static enum ee_verdict check_resources(struct ee_request *q)
+{
+	const struct hca_qp_ee *ee = &q->qp->ee;
+
+	switch (q->op->kind) {
+	case HCA_PKT_SEND:
+		if (q->op->starts)
+			return check_receive(q);
+		q->nsge = ee->recv_nsge;
+		q->sge_at = ee->recv_sge_at;
+		q->sge_off = ee->recv_sge_off;
+		q->room = ee->msg_left;
+		return EE_NEXT;
+	case HCA_PKT_WRITE:
+		return q->op->ext & HCA_EXT_IMMDT ? check_receive(q) : EE_NEXT;
+	default:
+		return ee->new_jobs < q->qp->cfg.max_dest_rd_atomic ? EE_NEXT : EE_INVALID;
+	}
+}
+
+/* The headers of a request that has some, or where its message stands. */
+static void read_headers(struct ee_request *q)
+{
+	const struct hca_qp_ee *ee = &q->qp->ee;
+
+	if (q->op->ext & HCA_EXT_RETH) {
+		const struct hca_reth *reth = (const void *)q->ext;
+
+		q->va = hca_be64_to_cpu(reth->va);
+		q->rkey = hca_be32_to_cpu(reth->rkey);
+		q->dma_len = hca_be32_to_cpu(reth->dma_len);
+	} else if (q->op->ext & HCA_EXT_ATOMICETH) {
+		const struct hca_atomiceth *a = (const void *)q->ext;
+
+		q->va = hca_be64_to_cpu(a->va);
+		q->rkey = hca_be32_to_cpu(a->rkey);
+		q->dma_len = 8;
+	} else if (q->op->kind == HCA_PKT_WRITE) {
+		q->va = ee->write_va;
+		q->rkey = ee->write_rkey;
+		q->dma_len = ee->msg_left;
+	}
+}
+
+static bool packet_length_fits(const struct ee_request *q, uint32_t mtu)
+{
+	switch (q->op->pos) {
+	case HCA_PKT_FIRST:
+	case HCA_PKT_MIDDLE:
+		return q->len == mtu;
+	case HCA_PKT_LAST:
+		return q->len >= 1 && q->len <= mtu;
+	default:
+		return q->len <= mtu;
+	}
+}
+
+/* dma_len is what the message still owes: all of it now, or more than this packet. */
+static bool write_length_fits(const struct ee_request *q)
+{
+	if (q->dma_len > HCA_MAX_MSG_SIZE)
+		return false;
+	return q->op->ends ? q->len == q->dma_len : q->len < q->dma_len;
+}
+
+static enum ee_verdict check_length(struct ee_request *q)
+{
+	uint8_t mtu_log = q->qp->ee.mtu_log;
+	uint32_t mtu = 1u << mtu_log;
+
+	read_headers(q);
+	q->npsn = 1;
+	if (!packet_length_fits(q, mtu))
+		return EE_INVALID;
+	switch (q->op->kind) {
+	case HCA_PKT_SEND:
+		if (q->len > q->room) {
+			q->recv_syndrome = HCA_SYND_LOCAL_LENGTH;
+			return EE_INVALID;
+		}
+		return EE_NEXT;
+	case HCA_PKT_WRITE:
+		return write_length_fits(q) ? EE_NEXT : EE_INVALID;
+	case HCA_PKT_READ_REQ:
+		if (q->len != 0 || q->dma_len > HCA_MAX_MSG_SIZE)
+			return EE_INVALID;
+		if (q->dma_len > mtu)
+			q->npsn = (q->dma_len + mtu - 1) >> mtu_log;
+		return EE_NEXT;
+	default:
+		return q->len == 0 && (q->va & 7) == 0 ? EE_NEXT : EE_INVALID;
+	}
+}
+
+static bool may_access(struct ee_request *q, uint32_t right, uint32_t len)
+{
+	const struct hca_mpt_entry *e =
+			hca_vtp_check(&q->h->vtp, q->rkey, q->qp->cfg.pd, right, q->va, len);
+
+	q->piece[0] = (struct ee_piece){ e, q->va, q->len };
+	q->npieces = 1;
+	return e != NULL;
+}
+
+/* The page of an ATOMIC must keep its alignment, or the CPU would not execute it as one. */
+static bool atomic_is_aligned(const struct ee_request *q)
+{
+	uint32_t run;
+	const uint8_t *p = hca_vtp_ptr(&q->h->vtp, q->piece[0].mpt, q->va, 8, &run);
+
+	return run == 8 && ((uintptr_t)p & 7) == 0;
+}
+
+/* Whole range where a message begins, this packet's share later; zero length checks nothing. */
+static enum ee_verdict check_key(struct ee_request *q)
+{
+	uint32_t range = q->op->starts ? q->dma_len : q->len;
+
+	switch (q->op->kind) {
+	case HCA_PKT_SEND:
+		if (ee_recv_place(q))
+			return EE_NEXT;
+		q->recv_syndrome = HCA_SYND_LOCAL_PROT;
+		return EE_OPERATIONAL;
+	case HCA_PKT_WRITE:
+		if (q->len == 0)
+			return EE_NEXT;
+		return may_access(q, HCA_ACCESS_REMOTE_WRITE, range) ? EE_NEXT : EE_ACCESS;
+	case HCA_PKT_READ_REQ:
+		if (q->dma_len == 0)
+			return EE_NEXT;
+		return may_access(q, HCA_ACCESS_REMOTE_READ, range) ? EE_NEXT : EE_ACCESS;
+	default:
+		if (!may_access(q, HCA_ACCESS_REMOTE_ATOMIC, range) || !atomic_is_aligned(q))
+			return EE_ACCESS;
+		return EE_NEXT;
+	}
+}
+
+enum ee_verdict ee_check(struct ee_request *q)
+{
+	static const ee_rung ladder[] = {
+		check_state,
+		check_psn,
+		check_opcode,
+		check_enabled,
+		check_resources,
+		check_length,
+		check_key,
+	};
+
+	for (unsigned int i = 0; i < RTE_DIM(ladder); i++) {
+		enum ee_verdict v = ladder[i](q);
+
+		if (unlikely(v != EE_NEXT))
+			return v;
+	}
+	return EE_NEXT;
+}
+
+/*
+ * A repeated READ names its own range, perhaps the rest of the first one: it must lie in PSNs
+ * already executed and be allowed now. A repeated ATOMIC only has to be one.
+ */
+enum ee_verdict ee_check_repeat(struct ee_request *q)
+{
+	enum ee_verdict v = check_enabled(q);
+
+	if (v == EE_NEXT)
+		v = check_length(q);
+	if (v != EE_NEXT || is_atomic(q))
+		return v;
+	if (hca_psn_diff(q->rxd->psn + q->npsn, q->qp->ee.epsn) > 0)
+		return EE_INVALID;
+	return check_key(q);
+}

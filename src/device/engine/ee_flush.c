@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The end of a QP as the responder sees it: messages of other stages, flushing the receive queue in
+ * ERR, forgetting everything for a purge.
+ */
+
+#include "engine/ee.h"
+
+void ee_forget(struct hca_qp_ee *ee)
+{
+	ee->job_tail = ee->job_head;
+	ee->new_jobs = 0;
+	ee->unacked = 0;
+	ee->msg_kind = EE_MSG_NONE;
+	ee->flags &= ~(EE_ACK_OWED | EE_NAK_OWED | EE_GAP | EE_RNR);
+}
+
+/*
+ * notify first, then the count: whoever posts later sees notify and rings. A count that cannot be
+ * true flushes nothing.
+ */
+void ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+	struct hca_rq_record *record;
+	uint32_t producer;
+
+	ee->msg_kind = EE_MSG_NONE;
+	if (ee->rq.bytes == 0)
+		return;
+	record = hca_qbuf_at(&ee->rq, 1u << (ee->rq_size_log + ee->rq_stride_log));
+	__atomic_store_n(&record->notify, hca_cpu_to_le32(1), __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	producer = hca_le32_to_cpu(__atomic_load_n(&record->producer, __ATOMIC_ACQUIRE));
+	if (producer - ee->rq_consumed > 1u << ee->rq_size_log) {
+		HCA_COUNT(h, EE, rq_catas);
+		hca_eq_raise_qp(h, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, qpi);
+		producer = ee->rq_consumed;
+	}
+	ee->rq_producer = producer;
+	if (producer == ee->rq_consumed)
+		return;
+	ee->flags |= EE_FLUSHING;
+	ee_list_ready(h, ctx, ee, qpi);
+}
+
+unsigned int ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp)
+{
+	struct hca_qp_ee *ee = &qp->ee;
+	unsigned int n = 0;
+
+	if (hca_qp_state(qp) == HCA_QPS_ERR)
+		for (; n < EE_FLUSH_CHUNK && ee->rq_consumed != ee->rq_producer; n++)
+			ee_recv_fail(h, ctx, qp, HCA_SYND_WR_FLUSH);
+	else
+		ee->rq_producer = ee->rq_consumed;
+	if (ee->rq_consumed == ee->rq_producer)
+		ee->flags &= ~EE_FLUSHING;
+	return n;
+}
+
+static void unlink_ready(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+{
+	uint32_t *link = &ctx->ready_head, before = EE_NO_QP;
+
+	while (*link != qpi) {
+		before = *link;
+		link = &h->qp[before].ee.list_next;
+	}
+	*link = h->qp[qpi].ee.list_next;
+	if (ctx->ready_tail == qpi)
+		ctx->ready_tail = before;
+	ctx->ready_count--;
+}
+
+static void unlink_lazy(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+{
+	uint32_t *link = &ctx->lazy_head, before = EE_NO_QP;
+
+	while (*link != qpi) {
+		before = *link;
+		link = &h->qp[before].ee.lazy_next;
+	}
+	*link = h->qp[qpi].ee.lazy_next;
+	if (ctx->lazy_tail == qpi)
+		ctx->lazy_tail = before;
+}
+
+void ee_unlink(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+
+	if (ee->flags & EE_ON_READY)
+		unlink_ready(h, ctx, qpi);
+	if (ee->flags & EE_ON_LAZY)
+		unlink_lazy(h, ctx, qpi);
+	ee->flags &= ~(EE_ON_READY | EE_ON_LAZY);
+}
+
+static void state_changed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint32_t state = hca_qp_state(qp);
+
+	if (state == HCA_QPS_ERR) {
+		if (!(qp->ee.flags & EE_FATAL))
+			ee_forget(&qp->ee);
+		ee_flush_start(h, ee_ctx(h), qpi);
+	} else if (state == HCA_QPS_RST) {
+		ee_forget(&qp->ee);
+	}
+}
+
+static void on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (flags & HCA_MSG_PURGE) {
+		ee_unlink(h, ee_ctx(h), qpi);
+		ee_forget(&qp->ee);
+		qp->ee.flags = 0;
+		hca_purge_ack(h, HCA_STAGE_EE);
+	} else if (flags & HCA_MSG_STATE) {
+		state_changed(h, qp, qpi);
+	}
+}
+
+static void on_kick(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (hca_qp_state(qp) == HCA_QPS_ERR)
+		ee_flush_start(h, ee_ctx(h), qpi);
+}
+
+/*
+ * The memory of a READ went away while it was answered. Its later responses are not generated; a
+ * fatal NAK that waited behind them gives way to this earlier one.
+ */
+static void on_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	uint32_t state = hca_qp_state(qp);
+	uint32_t psn = __atomic_load_n(&qp->encap.resp_failed_psn, __ATOMIC_ACQUIRE);
+
+	if (!ee_state_receives(state) && !(state == HCA_QPS_ERR && qp->ee.flags & EE_FATAL))
+		return;
+	ee_forget(&qp->ee);
+	ee_fatal(h, ee_ctx(h), qpi, EE_ACCESS, psn, 0);
+}
+
+unsigned int ee_messages(struct hca *h, uint64_t now, unsigned int budget)
+{
+	unsigned int n = 0;
+
+	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, on_failed, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_EE, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_EE, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, on_kick, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_EE, on_state, now, budget);
+	return n;
+}

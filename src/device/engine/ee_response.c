@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What the responder owes: a ring of jobs per QP (READ and ATOMIC responses, new and repeated) and
+ * at most one ACK or NAK behind them, so that everything leaves in PSN order. QPs that owe
+ * something stand in one list and have their turns; who finds no room or no mbuf stays in it.
+ */
+
+#include <rte_mempool.h>
+
+#include "engine/ee.h"
+
+/* Turns in one poll: a blocked edge must not make every poll walk all QPs. */
+#define VISITS 64u
+
+static const uint8_t ack_syndrome = HCA_AETH_ACK | HCA_AETH_CREDITS_NONE;
+
+void ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+
+	ee->owed_syndrome = syndrome;
+	ee->owed_psn = psn;
+	ee->flags = (ee->flags & ~EE_ACK_OWED) | EE_NAK_OWED;
+	ee_list_ready(h, ctx, ee, qpi);
+}
+
+/*
+ * Repeated jobs have what new ones can never claim: new_jobs never exceeds max_dest_rd_atomic, so
+ * repeated ones may take the ring's size less that.
+ */
+bool ee_room_for_repeat(const struct hca_qp *qp)
+{
+	uint32_t size = (uint32_t)qp->ee.job_mask + 1;
+	uint32_t repeated = ee_jobs(&qp->ee) - qp->ee.new_jobs;
+
+	return repeated + qp->cfg.max_dest_rd_atomic < size;
+}
+
+void ee_add_job(struct ee_request *q, uint8_t kind, uint8_t flags, uint64_t va)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+	struct hca_resp_job *job = &ee->jobs[ee->job_head++ & ee->job_mask];
+
+	*job = (struct hca_resp_job){
+		.va = va,
+		.rkey = q->rkey,
+		.left = q->dma_len,
+		.psn = q->rxd->psn,
+		.msn = ee->msn,
+		.kind = kind,
+		.flags = flags,
+	};
+	if (!(flags & EE_JOB_REPEAT)) {
+		/* the response acknowledges everything before it */
+		ee->new_jobs++;
+		ee->flags &= ~EE_ACK_OWED;
+		ee->unacked = 0;
+	}
+	ee_list_ready(q->h, q->ctx, ee, q->qpi);
+}
+
+static inline void describe(struct hca_txd *d, const struct hca_qp *qp, uint32_t qpi,
+		uint8_t opcode, uint8_t syndrome, uint32_t psn, uint32_t msn)
+{
+	*d = (struct hca_txd){
+		.qpi = qpi,
+		.psn = psn & HCA_PSN_MASK,
+		.opcode = opcode,
+		.syndrome = syndrome,
+		.resp.msn = msn,
+		.generation = qp->cfg.generation,
+	};
+}
+
+static inline void finish_job(struct hca_qp_ee *ee, const struct hca_resp_job *job)
+{
+	if (!(job->flags & EE_JOB_REPEAT))
+		ee->new_jobs--;
+	ee->job_tail++;
+}
+
+static void read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi,
+		struct hca_resp_job *job)
+{
+	static const uint8_t opcode[2][2] = {
+		/* [first][last] */
+		{ HCA_BTH_RC_READ_RESP_MIDDLE, HCA_BTH_RC_READ_RESP_LAST },
+		{ HCA_BTH_RC_READ_RESP_FIRST, HCA_BTH_RC_READ_RESP_ONLY },
+	};
+	uint32_t mtu = 1u << qp->ee.mtu_log;
+	bool first = !(job->flags & EE_JOB_STARTED), last = job->left <= mtu;
+	uint32_t len = last ? job->left : mtu;
+
+	describe(d, qp, qpi, opcode[first][last], ack_syndrome, job->psn, job->msn);
+	d->flags = job->flags & EE_JOB_REPEAT ? HCA_TXD_REPEAT : 0;
+	d->nsge = len != 0;
+	d->len = (uint16_t)len;
+	d->key = job->rkey;
+	d->va = job->va;
+	job->flags |= EE_JOB_STARTED;
+	job->va += len;
+	job->left -= len;
+	job->psn++;
+	if (last)
+		finish_job(&qp->ee, job);
+}
+
+static void next_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &qp->ee;
+	struct hca_resp_job *job = &ee->jobs[ee->job_tail & ee->job_mask];
+
+	if (job->kind == EE_JOB_READ) {
+		read_response(d, qp, qpi, job);
+		return;
+	}
+	describe(d, qp, qpi, HCA_BTH_RC_ATOMIC_ACK, ack_syndrome, job->psn, job->msn);
+	d->resp.result = job->va;
+	finish_job(ee, job);
+}
+
+/* No job is left: everything before epsn has been executed and answered. */
+static void acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &qp->ee;
+	bool nak = (ee->flags & EE_NAK_OWED) != 0;
+
+	describe(d, qp, qpi, HCA_BTH_RC_ACK, nak ? ee->owed_syndrome : ack_syndrome,
+			nak ? ee->owed_psn : ee->epsn - 1, ee->msn);
+	ee->flags &= ~(EE_ACK_OWED | EE_NAK_OWED);
+	ee->unacked = 0;
+	if (!nak)
+		HCA_COUNT(h, EE, acks_sent);
+}
+
+/* Descriptors the QP would emit in this turn. */
+static unsigned int wanted(const struct hca_qp_ee *ee)
+{
+	unsigned int n = (ee->flags & (EE_ACK_OWED | EE_NAK_OWED)) != 0;
+
+	for (uint32_t i = ee->job_tail; i != ee->job_head && n < EE_CHUNK; i++) {
+		uint32_t left = ee->jobs[i & ee->job_mask].left;
+
+		n += left == 0 ? 1 : RTE_MIN(EE_CHUNK, (left - 1) / (1u << ee->mtu_log) + 1);
+	}
+	return RTE_MIN(n, EE_CHUNK);
+}
+
+static inline bool owes(const struct hca_qp_ee *ee)
+{
+	return ee_jobs(ee) != 0 || ee->flags & (EE_ACK_OWED | EE_NAK_OWED | EE_FLUSHING);
+}
+
+static void push(struct hca *h, struct ee_ctx *ctx, uint64_t now)
+{
+	if (ctx->nout == 0)
+		return;
+	hca_edge_push(h, &h->edge[HCA_EDGE_EE_ENCAP], (void *const *)ctx->out, ctx->nout, now);
+	ctx->nout = 0;
+}
+
+/* Up to n raw mbufs behind ctx->out; fewer rather than none. */
+static unsigned int take_mbufs(struct hca *h, struct ee_ctx *ctx, unsigned int n)
+{
+	void **out = (void **)&ctx->out[ctx->nout];
+
+	if (likely(rte_mempool_get_bulk(h->resp_pool, out, n) == 0))
+		return n;
+	return n > 1 && rte_mempool_get(h->resp_pool, out) == 0 ? 1 : 0;
+}
+
+static unsigned int emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room,
+		uint64_t now)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	struct hca_qp_ee *ee = &qp->ee;
+	unsigned int n = RTE_MIN(wanted(ee), room);
+
+	if (n == 0)
+		return 0;
+	if (ctx->nout + n > RTE_DIM(ctx->out))
+		push(h, ctx, now);
+	n = take_mbufs(h, ctx, n);
+	for (unsigned int i = 0; i < n; i++) {
+		struct rte_mbuf *m = ctx->out[ctx->nout++];
+
+		rte_pktmbuf_reset(m);
+		if (ee_jobs(ee) != 0) {
+			next_response(hca_txd(m), qp, qpi);
+			HCA_COUNT(h, EE, resp_packets);
+		} else {
+			acknowledge(h, hca_txd(m), qp, qpi);
+		}
+	}
+	return n;
+}
+
+static uint32_t pop_ready(struct hca *h, struct ee_ctx *ctx)
+{
+	uint32_t qpi = ctx->ready_head;
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+
+	ctx->ready_head = ee->list_next;
+	ctx->ready_count--;
+	ee->flags &= ~EE_ON_READY;
+	return qpi;
+}
+
+/* A QP that left its life or went to ERR for a reason of its own answers no more. */
+static unsigned int visit(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room,
+		uint64_t now, unsigned int *work)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	uint32_t state = hca_qp_state(qp);
+	unsigned int n;
+
+	if (!ee_state_receives(state) && !(state == HCA_QPS_ERR && qp->ee.flags & EE_FATAL))
+		ee_forget(&qp->ee);
+	if (qp->ee.flags & EE_FLUSHING)
+		*work += ee_flush_some(h, ctx, qp);
+	n = emit_qp(h, ctx, qpi, room, now);
+	*work += n;
+	if (owes(&qp->ee))
+		ee_list_ready(h, ctx, &qp->ee, qpi);
+	return n;
+}
+
+unsigned int ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget)
+{
+	unsigned int visits = RTE_MIN(ctx->ready_count, VISITS), room, work = 0;
+
+	if (visits == 0)
+		return 0;
+	room = RTE_MIN(hca_edge_room(h, &h->edge[HCA_EDGE_EE_ENCAP]), budget);
+	while (visits-- != 0)
+		room -= visit(h, ctx, pop_ready(h, ctx), room, now, &work);
+	push(h, ctx, now);
+	return work;
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * execution_engine (EE): the responder. Requests that decap has validated are judged in
+ * InfiniBand's order (ee_check.c), executed and completed; responses leave from poll().
+ *
+ * EE is a sink: it takes every packet at once and never waits for an edge, an mbuf or a queue.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+#include <rte_prefetch.h>
+
+#include "engine/ee.h"
+
+int hca_ee_init(struct hca *h)
+{
+	struct ee_ctx *ctx = rte_zmalloc_socket("ee", sizeof(*ctx), RTE_CACHE_LINE_SIZE,
+			h->cfg.socket_id);
+
+	h->stage_ctx[HCA_STAGE_EE] = ctx;
+	if (ctx == NULL)
+		return -ENOMEM;
+	ctx->ready_head = EE_NO_QP;
+	ctx->lazy_head = EE_NO_QP;
+	ctx->ack_every = h->cfg.ack_every ? RTE_MIN(h->cfg.ack_every, 0xffffu) : HCA_BURST;
+	return 0;
+}
+
+void hca_ee_fini(struct hca *h)
+{
+	rte_free(h->stage_ctx[HCA_STAGE_EE]);
+	h->stage_ctx[HCA_STAGE_EE] = NULL;
+}
+
+unsigned int hca_ee_room(struct hca *h)
+{
+	return HCA_BURST;
+}
+
+/* ---- refusing ---- */
+
+void ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, uint32_t psn,
+		uint8_t recv_syndrome)
+{
+	static const struct {
+		uint8_t nak, event;
+		uint16_t counter;
+	} row[] = {
+		[EE_INVALID] = { HCA_NAK_INVALID_REQ, HCA_EVENT_WQ_INVAL_REQ,
+				HCA_CTR_resp_invalid_request },
+		[EE_ACCESS] = { HCA_NAK_REMOTE_ACCESS, HCA_EVENT_WQ_ACCESS,
+				HCA_CTR_resp_remote_access_errors },
+		[EE_OPERATIONAL] = { HCA_NAK_REMOTE_OP, 0, HCA_CTR_resp_remote_operation_errors },
+	};
+	struct hca_qp *qp = &h->qp[qpi];
+
+	hca_count(h, HCA_STAGE_EE, row[why].counter);
+	qp->ee.flags |= EE_FATAL;
+	ee_owe_nak(h, ctx, qpi, HCA_NAK_SYNDROME(row[why].nak), psn);
+	hca_qp_to_error(h, HCA_STAGE_EE, qpi);
+	if (hca_qp_state(qp) != HCA_QPS_ERR)
+		return; /* the CEU reset it meanwhile */
+	if (recv_syndrome != 0)
+		ee_recv_fail(h, ctx, qp, recv_syndrome);
+	else if (row[why].event != 0)
+		hca_eq_raise_qp(h, HCA_STAGE_EE, row[why].event, qpi);
+	ee_flush_start(h, ctx, qpi);
+}
+
+static void count_receive_error(struct hca *h, uint8_t syndrome)
+{
+	if (syndrome == HCA_SYND_LOCAL_LENGTH)
+		HCA_COUNT(h, EE, resp_local_length_error);
+	else if (syndrome == HCA_SYND_LOCAL_PROT)
+		HCA_COUNT(h, EE, resp_local_protection_error);
+}
+
+static void repeat(struct ee_request *q)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+	uint64_t result;
+
+	HCA_COUNT(q->h, EE, duplicate_request);
+	switch (q->op->kind) {
+	case HCA_PKT_SEND:
+	case HCA_PKT_WRITE:
+		ee->flags |= EE_ACK_OWED;
+		ee_list_ready(q->h, q->ctx, ee, q->qpi);
+		return;
+	case HCA_PKT_READ_REQ:
+		if (!ee_room_for_repeat(q->qp) || ee_check_repeat(q) != EE_NEXT)
+			break;
+		ee_add_job(q, EE_JOB_READ, EE_JOB_REPEAT, q->va);
+		return;
+	case HCA_PKT_CMP_SWAP:
+	case HCA_PKT_FETCH_ADD:
+		if (!ee_room_for_repeat(q->qp) || ee_check_repeat(q) != EE_NEXT ||
+				!ee_atomic_replay(ee, q->rxd->psn, &result))
+			break;
+		ee_add_job(q, EE_JOB_ATOMIC, EE_JOB_REPEAT, result);
+		return;
+	}
+	HCA_COUNT(q->h, EE, resp_duplicate_dropped);
+}
+
+static void refuse(struct ee_request *q, enum ee_verdict v)
+{
+	struct hca_qp *qp = q->qp;
+
+	switch (v) {
+	case EE_DUPLICATE:
+		repeat(q);
+		break;
+	case EE_SEQ:
+		qp->ee.flags |= EE_GAP;
+		HCA_COUNT(q->h, EE, seq_nak_sent);
+		ee_owe_nak(q->h, q->ctx, q->qpi, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), qp->ee.epsn);
+		break;
+	case EE_NOT_READY:
+		qp->ee.flags |= EE_RNR;
+		HCA_COUNT(q->h, EE, rnr_nak_sent);
+		ee_owe_nak(q->h, q->ctx, q->qpi, HCA_RNR_SYNDROME(qp->cfg.min_rnr_timer),
+				qp->ee.epsn);
+		break;
+	case EE_INVALID:
+	case EE_ACCESS:
+	case EE_OPERATIONAL:
+		count_receive_error(q->h, q->recv_syndrome);
+		ee_fatal(q->h, q->ctx, q->qpi, v, qp->ee.epsn, q->recv_syndrome);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- executing ---- */
+
+static void scatter(struct ee_request *q)
+{
+	const uint8_t *src = q->payload;
+
+	if (q->len == 0)
+		return;
+	for (unsigned int i = 0; i < q->npieces; i++) {
+		const struct ee_piece *p = &q->piece[i];
+
+		hca_vtp_scatter(&q->h->vtp, p->mpt, p->va, src, p->len, q->h->icrc);
+		src += p->len;
+	}
+}
+
+/* SEND and WRITE: the data, and where the message stands behind it. */
+static void execute_data(struct ee_request *q)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+	bool send = q->op->kind == HCA_PKT_SEND;
+
+	scatter(q);
+	ee->msg_done = q->op->starts ? q->len : ee->msg_done + q->len;
+	ee->msg_kind = q->op->ends ? EE_MSG_NONE : send ? EE_MSG_SEND : EE_MSG_WRITE;
+	if (send) {
+		ee->recv_nsge = q->nsge;
+		ee->recv_sge_at = q->sge_at;
+		ee->recv_sge_off = q->sge_off;
+		ee->msg_left = q->room - q->len;
+	} else {
+		ee->write_va = q->va + q->len;
+		ee->write_rkey = q->rkey;
+		ee->msg_left = q->dma_len - q->len;
+	}
+}
+
+static uint32_t immediate(const struct ee_request *q)
+{
+	uint32_t imm = 0;
+
+	if (q->op->ext & HCA_EXT_IMMDT)
+		memcpy(&imm, q->ext + q->op->at.immdt - HCA_ROCE_BTH_LEN, sizeof(imm));
+	return imm;
+}
+
+static void complete_data(struct ee_request *q)
+{
+	bool send = q->op->kind == HCA_PKT_SEND;
+
+	ee_count_message(&q->qp->ee);
+	if (send)
+		HCA_COUNT(q->h, EE, rx_send_requests);
+	else
+		HCA_COUNT(q->h, EE, rx_write_requests);
+	if (!send && !(q->op->ext & HCA_EXT_IMMDT))
+		return;
+	ee_recv_complete(q->h, q->ctx, q->qp, q->rxd->opcode, immediate(q), q->qp->ee.msg_done,
+			(q->rxd->flags & HCA_RXD_SOLICITED) != 0);
+	HCA_COUNT(q->h, EE, resp_completions);
+}
+
+static void execute(struct ee_request *q)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+
+	switch (q->op->kind) {
+	case HCA_PKT_READ_REQ:
+		ee_count_message(ee);
+		HCA_COUNT(q->h, EE, rx_read_requests);
+		ee_add_job(q, EE_JOB_READ, 0, q->va);
+		break;
+	case HCA_PKT_CMP_SWAP:
+	case HCA_PKT_FETCH_ADD:
+		ee_count_message(ee);
+		HCA_COUNT(q->h, EE, rx_atomic_requests);
+		ee_add_job(q, EE_JOB_ATOMIC, 0, ee_atomic_execute(q));
+		break;
+	default:
+		execute_data(q);
+		if (q->op->ends)
+			complete_data(q);
+		ee_accepted(q->h, q->ctx, ee, q->qpi, q->rxd->flags & HCA_RXD_ACKREQ);
+		break;
+	}
+	ee_set_epsn(ee, q->rxd->psn + q->npsn);
+}
+
+static void climb(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
+{
+	const struct hca_rxd *rxd = hca_rxd(m);
+	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct ee_request q;
+	enum ee_verdict v;
+
+	q.h = h;
+	q.ctx = ctx;
+	q.qp = &h->qp[rxd->qpi];
+	q.qpi = rxd->qpi;
+	q.rxd = rxd;
+	q.op = &hca_roce_opcodes[rxd->opcode];
+	q.ext = data + rxd->ext_off;
+	q.payload = data + rxd->payload_off;
+	q.len = rxd->payload_len;
+	q.va = 0;
+	q.rkey = 0;
+	q.dma_len = 0;
+	q.npieces = 0;
+	q.recv_syndrome = 0;
+	v = ee_check(&q);
+	if (likely(v == EE_NEXT))
+		execute(&q);
+	else
+		refuse(&q, v);
+}
+
+/* ---- the short way: single-packet WRITEs and SENDs in order ---- */
+
+/*
+ * Everything the ladder would find in order. false is no verdict: the ladder then gives it, so the
+ * short way refuses nothing itself.
+ */
+static inline bool in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
+{
+	const struct hca_qp_ee *ee = &qp->ee;
+	uint32_t state = hca_qp_state(qp);
+
+	return (state == HCA_QPS_RTS || (state == HCA_QPS_RTR && ee->flags & EE_ESTABLISHED)) &&
+			rxd->generation == qp->cfg.generation && qp->cfg.service == HCA_ST_RC &&
+			rxd->psn == ee->epsn && ee->msg_kind == EE_MSG_NONE &&
+			!(ee->flags & (EE_FATAL | EE_GAP | EE_RNR | EE_NAK_OWED)) &&
+			rxd->payload_len - 1 < 1u << ee->mtu_log;
+}
+
+static inline void short_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp,
+		const struct hca_rxd *rxd)
+{
+	ee_count_message(&qp->ee);
+	ee_set_epsn(&qp->ee, rxd->psn + 1);
+	ee_accepted(h, ctx, &qp->ee, rxd->qpi, rxd->flags & HCA_RXD_ACKREQ);
+}
+
+static inline bool short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m,
+		const struct hca_rxd *rxd)
+{
+	struct hca_qp *qp = &h->qp[rxd->qpi];
+	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+	const struct hca_reth *reth = (const void *)(data + rxd->ext_off);
+	const struct hca_mpt_entry *e;
+	uint64_t va;
+
+	if (unlikely(!in_order(qp, rxd) || !(qp->cfg.access & HCA_ACCESS_REMOTE_WRITE) ||
+			    hca_be32_to_cpu(reth->dma_len) != rxd->payload_len))
+		return false;
+	va = hca_be64_to_cpu(reth->va);
+	e = hca_vtp_check(&h->vtp, hca_be32_to_cpu(reth->rkey), qp->cfg.pd, HCA_ACCESS_REMOTE_WRITE,
+			va, rxd->payload_len);
+	if (unlikely(e == NULL))
+		return false;
+	hca_vtp_scatter(&h->vtp, e, va, data + rxd->payload_off, rxd->payload_len, h->icrc);
+	short_done(h, ctx, qp, rxd);
+	ctx->writes++;
+	return true;
+}
+
+/* The payload fits the first SGE of the next receive WQE: no copy of the WQE is needed. */
+static inline bool short_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m,
+		const struct hca_rxd *rxd)
+{
+	struct hca_qp *qp = &h->qp[rxd->qpi];
+	const struct hca_mpt_entry *e;
+	const hca_le64 *unit;
+	uint64_t w0, va;
+
+	if (unlikely(!in_order(qp, rxd) || ee_recv_available(&qp->ee) != 1))
+		return false;
+	unit = (const void *)((const uint8_t *)hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)) +
+			HCA_WQE_UNIT);
+	w0 = hca_le64_to_cpu(__atomic_load_n(&unit[0], __ATOMIC_RELAXED));
+	va = hca_le64_to_cpu(__atomic_load_n(&unit[1], __ATOMIC_RELAXED));
+	if (unlikely(w0 & HCA_INLINE_FLAG || (uint32_t)w0 < rxd->payload_len))
+		return false;
+	e = hca_vtp_check(&h->vtp, (uint32_t)(w0 >> 32), qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE, va,
+			rxd->payload_len);
+	if (unlikely(e == NULL))
+		return false;
+	hca_vtp_scatter(&h->vtp, e, va,
+			rte_pktmbuf_mtod_offset(m, const uint8_t *, rxd->payload_off),
+			rxd->payload_len, h->icrc);
+	ee_recv_complete(h, ctx, qp, rxd->opcode, 0, rxd->payload_len,
+			(rxd->flags & HCA_RXD_SOLICITED) != 0);
+	short_done(h, ctx, qp, rxd);
+	ctx->sends++;
+	return true;
+}
+
+static inline void request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
+{
+	const struct hca_rxd *rxd = hca_rxd(m);
+
+	if (rxd->opcode == HCA_BTH_RC_WRITE_ONLY && short_write(h, ctx, m, rxd))
+		return;
+	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && short_send(h, ctx, m, rxd))
+		return;
+	climb(h, ctx, m);
+}
+
+static void count_burst(struct hca *h, struct ee_ctx *ctx)
+{
+	if (ctx->writes != 0)
+		HCA_COUNT_N(h, EE, rx_write_requests, ctx->writes);
+	if (ctx->sends != 0) {
+		HCA_COUNT_N(h, EE, rx_send_requests, ctx->sends);
+		HCA_COUNT_N(h, EE, resp_completions, ctx->sends);
+	}
+	ctx->writes = 0;
+	ctx->sends = 0;
+}
+
+void hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	struct ee_ctx *ctx = ee_ctx(h);
+	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (i + 2 < n)
+			rte_prefetch0(hca_rxd(m[i + 2]));
+		if (i + 1 < n)
+			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const uint8_t *) + 64);
+		request(h, ctx, m[i]);
+	}
+	ctx->seen = true;
+	count_burst(h, ctx);
+	rte_pktmbuf_free_bulk((struct rte_mbuf **)(uintptr_t)m, n);
+}
+
+/* Acknowledgements nobody asked for: when the stage goes idle, or has been busy for long. */
+static void acknowledge_lazily(struct hca *h, struct ee_ctx *ctx)
+{
+	if (ctx->lazy_head == EE_NO_QP)
+		return;
+	if (ctx->seen && ++ctx->busy_polls < EE_LAZY_POLLS)
+		return;
+	ctx->busy_polls = 0;
+	while (ctx->lazy_head != EE_NO_QP) {
+		uint32_t qpi = ctx->lazy_head;
+		struct hca_qp_ee *ee = &h->qp[qpi].ee;
+
+		ctx->lazy_head = ee->lazy_next;
+		ee->flags &= ~EE_ON_LAZY;
+		if (ee->unacked == 0)
+			continue;
+		ee->flags |= EE_ACK_OWED;
+		ee_list_ready(h, ctx, ee, qpi);
+	}
+}
+
+unsigned int hca_ee_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	struct ee_ctx *ctx = ee_ctx(h);
+	unsigned int work;
+
+	work = ee_messages(h, now, budget);
+	work += hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_EE], budget, now);
+	acknowledge_lazily(h, ctx);
+	ctx->seen = false;
+	work += ee_emit(h, ctx, now, budget);
+	if (ctx->batch.n != 0)
+		hca_cq_batch_end(h, &ctx->batch, HCA_STAGE_EE);
+	/* what waits for encap is work, or the worker might go to sleep over it */
+	return work != 0 ? work : ctx->ready_count != 0;
+}
