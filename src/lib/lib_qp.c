@@ -144,16 +144,17 @@ lib_qp_rewind(struct lib_qp *qp)
 	memset(qp->rq_record, 0, sizeof(*qp->rq_record));
 }
 
-static int
-alloc_qp(struct lib_context *ctx, struct softhca_pd *pd, const struct softhca_qp_init_attr *attr,
-	 struct lib_qp **out)
+static struct lib_qp *
+alloc_qp(struct lib_context *ctx, struct softhca_pd *pd, const struct softhca_qp_init_attr *attr)
 {
 	uint32_t recv_bytes = sizeof(struct hca_next_unit) + attr->cap.max_recv_sge * HCA_WQE_UNIT;
 	struct lib_qp *qp = aligned_alloc(HCA_CACHE_LINE, sizeof(*qp));
 	int err;
 
-	if (qp == NULL)
-		return lib_fail(-ENOMEM, "no memory for a QP");
+	if (qp == NULL) {
+		lib_fail(-ENOMEM, "no memory for a QP");
+		return NULL;
+	}
 	memset(qp, 0, sizeof(*qp));
 	qp->ctx = ctx;
 	qp->pub.context = pd->context;
@@ -170,13 +171,12 @@ alloc_qp(struct lib_context *ctx, struct softhca_pd *pd, const struct softhca_qp
 			       sizeof(struct hca_rq_record));
 	if (err != 0) {
 		lib_qp_free(qp);
-		return err;
+		return NULL;
 	}
 	qp->rq_record = (struct hca_rq_record *)
 		(qp->rq.buf + (((size_t)qp->rq.mask + 1) << qp->rq.log_stride));
 	set_caps(qp, ctx);
-	*out = qp;
-	return 0;
+	return qp;
 }
 
 static uint32_t
@@ -212,11 +212,10 @@ softhca_create_qp(struct softhca_pd *pd, struct softhca_qp_init_attr *attr)
 	struct lib_qp *qp;
 	int err;
 
-	err = check_caps(ctx, attr);
-	if (err != 0)
+	if (check_caps(ctx, attr) != 0)
 		return NULL;
-	err = alloc_qp(ctx, pd, attr, &qp);
-	if (err != 0)
+	qp = alloc_qp(ctx, pd, attr);
+	if (qp == NULL)
 		return NULL;
 	request = (struct hca_ctl_qp){
 		.sq_addr = (uintptr_t)qp->sq.buf,

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Addresses: GID and P_Key tables, neighbours, the MAC and IPv4 words of a path. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "driver_types.h"
+
+static const uint8_t v4_prefix[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+static bool
+is_v4(const uint8_t gid[16])
+{
+	return memcmp(gid, v4_prefix, sizeof(v4_prefix)) == 0;
+}
+
+static uint64_t
+mac_number(const uint8_t mac[6])
+{
+	uint64_t number = 0;
+
+	for (int i = 0; i < 6; i++)
+		number = number << 8 | mac[i];
+	return number;
+}
+
+static uint32_t
+table_len(hca_be32 device, uint32_t own)
+{
+	uint32_t len = hca_be32_to_cpu(device);
+
+	return len < own ? len : own;
+}
+
+/* The default P_Key is there from the start. */
+int
+driver_addr_init(struct hca_driver *drv)
+{
+	struct hca_mbox_set_pkey *mailbox = driver_mailbox(drv);
+
+	drv->pkeys[0] = HCA_PKEY_DEFAULT;
+	drv->port = (struct hca_ctl_port){
+		.state = HCA_PORT_ACTIVE,
+		.max_mtu = HCA_LIM_MAX_MTU(hca_be32_to_cpu(drv->lim.port)),
+		.active_mtu = HCA_LIM_MAX_MTU(hca_be32_to_cpu(drv->lim.port)),
+	};
+	mailbox->pkey = hca_cpu_to_be32(HCA_PKEY_DEFAULT);
+	return driver_command_in(drv, HCA_CMD_SET_PKEY, 0);
+}
+
+int
+hca_driver_set_port(struct hca_driver *drv, const struct hca_ctl_port *port)
+{
+	pthread_mutex_lock(&drv->event_lock);
+	drv->port = *port;
+	pthread_mutex_unlock(&drv->event_lock);
+	return 0;
+}
+
+int
+hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16],
+		   const uint8_t mac[6], uint16_t vlan_id)
+{
+	bool vlan = vlan_id != 0xffff;
+	uint32_t type = is_v4(gid) ? HCA_GID_ROCE_V2_IPV4 : HCA_GID_ROCE_V2_IPV6;
+	struct hca_mbox_set_gid *mailbox;
+	int err;
+
+	if (index >= table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS))
+		return driver_fail(-EINVAL, "GID index %u", index);
+	pthread_mutex_lock(&drv->lock);
+	mailbox = driver_mailbox(drv);
+	mailbox->index = hca_cpu_to_be32(index);
+	mailbox->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, type, vlan, vlan ? vlan_id : 0));
+	memcpy(mailbox->gid, gid, sizeof(mailbox->gid));
+	memcpy(mailbox->mac, mac, sizeof(mailbox->mac));
+	err = driver_command_in(drv, HCA_CMD_SET_GID, 0);
+	if (err == 0) {
+		memcpy(drv->gids[index].gid, gid, sizeof(drv->gids[index].gid));
+		memcpy(drv->gids[index].mac, mac, sizeof(drv->gids[index].mac));
+		drv->gids[index].valid = true;
+		memcpy(drv->port.mac, mac, sizeof(drv->port.mac));
+	}
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+int
+hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey)
+{
+	struct hca_mbox_set_pkey *mailbox;
+	int err;
+
+	if (index >= table_len(drv->lim.pkey_table_len, DRIVER_MAX_PKEYS))
+		return driver_fail(-EINVAL, "P_Key index %u", index);
+	pthread_mutex_lock(&drv->lock);
+	mailbox = driver_mailbox(drv);
+	mailbox->index = hca_cpu_to_be32(index);
+	mailbox->pkey = hca_cpu_to_be32(pkey);
+	err = driver_command_in(drv, HCA_CMD_SET_PKEY, 0);
+	if (err == 0)
+		drv->pkeys[index] = pkey;
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+static struct driver_neigh *
+find_neigh(struct hca_driver *drv, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < drv->num_neighs; i++)
+		if (memcmp(drv->neighs[i].gid, gid, sizeof(drv->neighs[i].gid)) == 0)
+			return &drv->neighs[i];
+	return NULL;
+}
+
+static int
+set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6])
+{
+	struct driver_neigh *neigh = find_neigh(drv, gid);
+	struct hca_mbox_set_neigh *mailbox;
+	int err;
+
+	if (neigh == NULL && drv->num_neighs == DRIVER_MAX_NEIGH)
+		return driver_fail(-ENOMEM, "the neighbour table is full");
+	mailbox = driver_mailbox(drv);
+	memcpy(mailbox->dgid, gid, sizeof(mailbox->dgid));
+	memcpy(mailbox->dmac, mac, sizeof(mailbox->dmac));
+	mailbox->flags = hca_cpu_to_be32(HCA_NEIGH_VALID);
+	err = driver_command_in(drv, HCA_CMD_SET_NEIGH, 0);
+	if (err != 0)
+		return err;
+	if (neigh == NULL)
+		neigh = &drv->neighs[drv->num_neighs++];
+	memcpy(neigh->gid, gid, sizeof(neigh->gid));
+	memcpy(neigh->mac, mac, sizeof(neigh->mac));
+	return 0;
+}
+
+int
+hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6])
+{
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	err = set_neigh(drv, gid, mac);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+static int
+resolve_mac(struct hca_driver *drv, uint32_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
+{
+	const struct driver_neigh *neigh = find_neigh(drv, dgid);
+
+	if (neigh != NULL) {
+		memcpy(mac, neigh->mac, sizeof(neigh->mac));
+		return 0;
+	}
+	if (drv->config.resolve != NULL &&
+	    drv->config.resolve(drv->config.resolve_arg, sgid_index, dgid, mac) == 0)
+		return 0;
+	if (is_v4(dgid))
+		return driver_fail(-EHOSTUNREACH, "no MAC address is known for %u.%u.%u.%u",
+				   dgid[12], dgid[13], dgid[14], dgid[15]);
+	return driver_fail(-EHOSTUNREACH, "no MAC address is known for the destination GID");
+}
+
+int
+driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path)
+{
+	uint32_t index = HCA_QPC_GID_INDEX(hca_be32_to_cpu(path->ackto));
+	const struct driver_gid *gid = index < DRIVER_MAX_GIDS ? &drv->gids[index] : NULL;
+	uint8_t dmac[6];
+	uint64_t dst, src;
+	int err;
+
+	if (gid == NULL || !gid->valid)
+		return driver_fail(-EINVAL, "GID index %u is empty", index);
+	if (is_v4(gid->gid) != is_v4(path->rgid))
+		return driver_fail(-EINVAL, "GID index %u and the destination are of different IP "
+				   "versions", index);
+	err = resolve_mac(drv, index, path->rgid, dmac);
+	if (err != 0)
+		return err;
+	dst = mac_number(dmac);
+	src = mac_number(gid->mac);
+	path->mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(dst, src));
+	path->smac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(src));
+	path->dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(dst));
+	path->sip = 0;
+	path->dip = 0;
+	if (is_v4(gid->gid)) {
+		path->sip = hca_cpu_to_be32(hca_get_be32(gid->gid + 12));
+		path->dip = hca_cpu_to_be32(hca_get_be32(path->rgid + 12));
+	}
+	return 0;
+}
+
+int
+hca_client_query_gid(struct hca_client *client, uint32_t index, uint8_t gid[16])
+{
+	struct hca_driver *drv = client->drv;
+
+	if (index >= table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS))
+		return driver_fail(-EINVAL, "GID index %u", index);
+	pthread_mutex_lock(&drv->lock);
+	memcpy(gid, drv->gids[index].gid, 16);
+	pthread_mutex_unlock(&drv->lock);
+	return 0;
+}
+
+int
+hca_client_query_pkey(struct hca_client *client, uint32_t index, uint16_t *pkey)
+{
+	struct hca_driver *drv = client->drv;
+
+	if (index >= table_len(drv->lim.pkey_table_len, DRIVER_MAX_PKEYS))
+		return driver_fail(-EINVAL, "P_Key index %u", index);
+	pthread_mutex_lock(&drv->lock);
+	*pkey = drv->pkeys[index];
+	pthread_mutex_unlock(&drv->lock);
+	return 0;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "driver_alloc.h"
+
+#define WORD_BITS 64u
+
+static bool
+bit_test(const uint64_t *map, uint32_t bit)
+{
+	return (map[bit / WORD_BITS] >> (bit % WORD_BITS) & 1) != 0;
+}
+
+static void
+bit_set(uint64_t *map, uint32_t bit)
+{
+	map[bit / WORD_BITS] |= UINT64_C(1) << (bit % WORD_BITS);
+}
+
+static void
+bit_clear(uint64_t *map, uint32_t bit)
+{
+	map[bit / WORD_BITS] &= ~(UINT64_C(1) << (bit % WORD_BITS));
+}
+
+static uint64_t *
+bitmap(uint64_t bits)
+{
+	return calloc((bits + WORD_BITS - 1) / WORD_BITS, sizeof(uint64_t));
+}
+
+void
+driver_random_init(struct driver_random *random, uint64_t seed)
+{
+	random->seed = seed;
+	random->state = seed;
+}
+
+uint64_t
+driver_random_next(struct driver_random *random)
+{
+	uint64_t z;
+
+	/* requests of up to 256 bytes are neither interrupted nor cut short */
+	if (random->seed == 0 && getrandom(&z, sizeof(z), 0) == (ssize_t)sizeof(z))
+		return z;
+	random->state += UINT64_C(0x9e3779b97f4a7c15);	/* splitmix64 */
+	z = random->state;
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+int
+driver_ids_init(struct driver_ids *ids, uint32_t first, uint32_t count)
+{
+	memset(ids, 0, sizeof(*ids));
+	ids->first = first;
+	ids->count = count;
+	ids->next = first;
+	ids->taken = bitmap(count);
+	ids->tag = calloc(count, sizeof(*ids->tag));
+	if (ids->taken != NULL && ids->tag != NULL)
+		return 0;
+	driver_ids_free(ids);
+	return -ENOMEM;
+}
+
+void
+driver_ids_free(struct driver_ids *ids)
+{
+	free(ids->taken);
+	free(ids->tag);
+	memset(ids, 0, sizeof(*ids));
+}
+
+int
+driver_ids_take(struct driver_ids *ids, uint32_t *index)
+{
+	uint32_t i = ids->next;
+
+	if (ids->used >= ids->count - ids->first)
+		return -ENOMEM;
+	while (bit_test(ids->taken, i))
+		i = i + 1 < ids->count ? i + 1 : ids->first;
+	bit_set(ids->taken, i);
+	ids->used++;
+	ids->next = i + 1 < ids->count ? i + 1 : ids->first;
+	*index = i;
+	return 0;
+}
+
+void
+driver_ids_give(struct driver_ids *ids, uint32_t index)
+{
+	bit_clear(ids->taken, index);
+	ids->used--;
+}
+
+uint32_t
+driver_ids_new_tag(struct driver_ids *ids, uint32_t index, uint32_t bits,
+		   struct driver_random *random)
+{
+	uint32_t mask = (uint32_t)((UINT64_C(1) << bits) - 1);
+	uint32_t tag;
+
+	do {
+		tag = (uint32_t)driver_random_next(random) & mask;
+	} while (tag == ids->tag[index] && mask != 0);
+	ids->tag[index] = tag;
+	return tag;
+}
+
+int
+driver_ranges_init(struct driver_ranges *ranges, uint32_t max_log)
+{
+	memset(ranges, 0, sizeof(*ranges));
+	ranges->max_log = max_log;
+	ranges->free = calloc(max_log + 1, sizeof(*ranges->free));
+	ranges->free_count = calloc(max_log + 1, sizeof(*ranges->free_count));
+	if (ranges->free == NULL || ranges->free_count == NULL)
+		goto err_free;
+	for (uint32_t log = 0; log <= max_log; log++) {
+		ranges->free[log] = bitmap(UINT64_C(1) << (max_log - log));
+		if (ranges->free[log] == NULL)
+			goto err_free;
+	}
+	bit_set(ranges->free[max_log], 0);
+	ranges->free_count[max_log] = 1;
+	return 0;
+
+err_free:
+	driver_ranges_free(ranges);
+	return -ENOMEM;
+}
+
+void
+driver_ranges_free(struct driver_ranges *ranges)
+{
+	for (uint32_t log = 0; ranges->free != NULL && log <= ranges->max_log; log++)
+		free(ranges->free[log]);
+	free(ranges->free);
+	free(ranges->free_count);
+	memset(ranges, 0, sizeof(*ranges));
+}
+
+/* First free range of that size; there is one. */
+static uint32_t
+find_free(const struct driver_ranges *ranges, uint32_t log)
+{
+	const uint64_t *map = ranges->free[log];
+	uint32_t word = 0;
+
+	while (map[word] == 0)
+		word++;
+	return word * WORD_BITS + (uint32_t)__builtin_ctzll(map[word]);
+}
+
+int
+driver_ranges_take(struct driver_ranges *ranges, uint32_t log, uint32_t *first)
+{
+	uint32_t have = log;
+	uint32_t n;
+
+	while (have <= ranges->max_log && ranges->free_count[have] == 0)
+		have++;
+	if (have > ranges->max_log)
+		return -ENOMEM;
+	n = find_free(ranges, have);
+	bit_clear(ranges->free[have], n);
+	ranges->free_count[have]--;
+	while (have > log) {	/* keep the lower half, free the upper */
+		have--;
+		n *= 2;
+		bit_set(ranges->free[have], n + 1);
+		ranges->free_count[have]++;
+	}
+	ranges->used += UINT64_C(1) << log;
+	*first = n << log;
+	return 0;
+}
+
+void
+driver_ranges_give(struct driver_ranges *ranges, uint32_t first, uint32_t log)
+{
+	uint32_t n = first >> log;
+
+	ranges->used -= UINT64_C(1) << log;
+	while (log < ranges->max_log && bit_test(ranges->free[log], n ^ 1)) {
+		bit_clear(ranges->free[log], n ^ 1);
+		ranges->free_count[log]--;
+		n /= 2;
+		log++;
+	}
+	bit_set(ranges->free[log], n);
+	ranges->free_count[log]++;
+}

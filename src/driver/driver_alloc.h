@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DRIVER_ALLOC_H
+#define DRIVER_ALLOC_H
+
+/*
+ * Numbers: indexes of contexts with random tags, ranges of MTT entries, random bits. Not thread
+ * safe; the driver's lock is held.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Tags of keys and QPNs must not be guessable: getrandom, or a seeded sequence for tests. */
+struct driver_random {
+	uint64_t seed;			/* 0 = getrandom */
+	uint64_t state;
+};
+
+void driver_random_init(struct driver_random *random, uint64_t seed);
+uint64_t driver_random_next(struct driver_random *random);
+
+/*
+ * Indexes [first, count): taken round robin, so that one is reused as late as possible. Each has
+ * the tag of its last life, so that the next life gets another one.
+ */
+struct driver_ids {
+	uint32_t first;
+	uint32_t count;
+	uint32_t used;
+	uint32_t next;			/* where the search begins */
+	uint64_t *taken;		/* bitmap */
+	uint32_t *tag;
+};
+
+int driver_ids_init(struct driver_ids *ids, uint32_t first, uint32_t count);
+void driver_ids_free(struct driver_ids *ids);
+/* 0, or -ENOMEM when all are in use */
+int driver_ids_take(struct driver_ids *ids, uint32_t *index);
+void driver_ids_give(struct driver_ids *ids, uint32_t index);
+/* A tag of `bits` bits that differs from the index's last one */
+uint32_t driver_ids_new_tag(struct driver_ids *ids, uint32_t index, uint32_t bits,
+			    struct driver_random *random);
+
+/* Buddy allocator: ranges of 2^log entries, aligned to their size */
+struct driver_ranges {
+	uint32_t max_log;
+	uint64_t used;			/* entries */
+	uint64_t **free;		/* [log]: bitmap of free ranges of that size */
+	uint32_t *free_count;		/* [log] */
+};
+
+int driver_ranges_init(struct driver_ranges *ranges, uint32_t max_log);
+void driver_ranges_free(struct driver_ranges *ranges);
+int driver_ranges_take(struct driver_ranges *ranges, uint32_t log, uint32_t *first);
+void driver_ranges_give(struct driver_ranges *ranges, uint32_t first, uint32_t log);
+
+#endif

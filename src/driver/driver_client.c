@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Clients: a UAR page, a DMA domain, protection domains, memory segments, event channels. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver_types.h"
+
+#define PIPE_BYTES (1 << 20)
+#define PD_INDEX_MAX ((1u << 21) - 1)	/* HCA_PD_MAKE has 21 bits for it */
+
+static void
+close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* A free slot of the channel table; under event_lock, as all that touches the table. */
+static int
+find_slot(struct hca_client *client, uint32_t *slot)
+{
+	struct driver_channel *grown;
+	uint32_t n = client->num_channels;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (client->channels[i].write_fd < 0) {
+			*slot = i;
+			return 0;
+		}
+	}
+	if (n >= DRIVER_MAX_CHANNELS)
+		return driver_fail(-ENOMEM, "the client has %u channels", n);
+	grown = realloc(client->channels, (n + 8) * sizeof(*grown));
+	if (grown == NULL)
+		return driver_fail(-ENOMEM, "no memory for a channel");
+	for (uint32_t i = n; i < n + 8; i++)
+		grown[i] = (struct driver_channel){ .write_fd = -1 };
+	client->channels = grown;
+	client->num_channels = n + 8;
+	*slot = n;
+	return 0;
+}
+
+static int
+open_channel(struct hca_client *client, uint32_t *channel, int *read_fd)
+{
+	struct hca_driver *drv = client->drv;
+	int fds[2];
+	int err;
+
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return driver_fail(-errno, "pipe: %s", strerror(errno));
+	fcntl(fds[1], F_SETFL, O_NONBLOCK);
+	/* As many events as there is room for without asking; what does not fit waits. */
+	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES);
+	pthread_mutex_lock(&drv->event_lock);
+	err = find_slot(client, channel);
+	if (err == 0)
+		client->channels[*channel] = (struct driver_channel){ .write_fd = fds[1] };
+	pthread_mutex_unlock(&drv->event_lock);
+	if (err != 0) {
+		close(fds[0]);
+		close(fds[1]);
+		return err;
+	}
+	client->count_channels++;
+	*read_fd = fds[0];
+	return 0;
+}
+
+int
+hca_client_open(struct hca_driver *drv, struct hca_client **out)
+{
+	struct hca_client *client = calloc(1, sizeof(*client));
+	uint32_t channel;
+	int err;
+
+	if (client == NULL)
+		return driver_fail(-ENOMEM, "no memory for a client");
+	client->drv = drv;
+	client->async_read_fd = -1;
+	pthread_mutex_lock(&drv->lock);
+	err = driver_ids_take(&drv->uar_ids, &client->uar);
+	if (err != 0) {
+		driver_fail(err, "all doorbell pages are in use");
+		goto err_unlock;
+	}
+	err = open_channel(client, &channel, &client->async_read_fd);
+	if (err != 0)
+		goto err_uar;
+	pthread_mutex_lock(&drv->event_lock);
+	client->next = drv->clients;
+	drv->clients = client;
+	pthread_mutex_unlock(&drv->event_lock);
+	pthread_mutex_unlock(&drv->lock);
+	*out = client;
+	return 0;
+
+err_uar:
+	driver_ids_give(&drv->uar_ids, client->uar);
+err_unlock:
+	pthread_mutex_unlock(&drv->lock);
+	free(client->channels);
+	free(client);
+	return err;
+}
+
+/* The lists shrink from their heads; each release unlinks. */
+static void
+release_objects(struct hca_driver *drv, struct hca_client *client)
+{
+	while (client->qps != NULL)
+		driver_qp_release(drv, client->qps, true);
+	while (client->cqs != NULL)
+		driver_cq_release(drv, client->cqs, true);
+	while (client->mrs != NULL)
+		driver_mr_destroy(drv, client->mrs, true);
+	while (client->pds != NULL) {
+		struct driver_pd *pd = client->pds;
+
+		client->pds = pd->next;
+		free(pd);
+	}
+}
+
+static void
+unlink_client(struct hca_driver *drv, struct hca_client *client)
+{
+	struct hca_client **link = &drv->clients;
+
+	pthread_mutex_lock(&drv->event_lock);
+	while (*link != client)
+		link = &(*link)->next;
+	*link = client->next;
+	if (client->owed_port != 0)
+		drv->owed--;
+	for (uint32_t i = 0; i < client->num_channels; i++)
+		close_fd(&client->channels[i].write_fd);
+	pthread_mutex_unlock(&drv->event_lock);
+}
+
+void
+hca_client_close(struct hca_client *client)
+{
+	struct hca_driver *drv = client->drv;
+
+	pthread_mutex_lock(&drv->lock);
+	release_objects(drv, client);
+	unlink_client(drv, client);
+	while (client->segments != NULL) {
+		struct driver_segment *segment = client->segments;
+
+		client->segments = segment->next;
+		if (drv->hw.dma_detach != NULL)
+			drv->hw.dma_detach(drv->hw.dma_arg, client->uar, segment->bus,
+					   segment->len);
+		free(segment);
+	}
+	driver_ids_give(&drv->uar_ids, client->uar);
+	pthread_mutex_unlock(&drv->lock);
+	close_fd(&client->async_read_fd);
+	free(client->channels);
+	free(client);
+}
+
+/* --- memory segments --- */
+
+bool
+driver_client_covers(const struct hca_client *client, uint64_t bus, uint64_t len)
+{
+	for (const struct driver_segment *s = client->segments; s != NULL; s = s->next)
+		if (bus >= s->bus && len <= s->len && bus - s->bus <= s->len - len)
+			return true;
+	return false;
+}
+
+int
+hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_segment *segment;
+	int err = 0;
+
+	if (((bus | len) & (DRIVER_PAGE - 1)) != 0 || len == 0 || bus + len - 1 < bus)
+		return driver_fail(-EINVAL, "a segment of %llu bytes at %#llx",
+				   (unsigned long long)len, (unsigned long long)bus);
+	segment = calloc(1, sizeof(*segment));
+	if (segment == NULL)
+		return driver_fail(-ENOMEM, "no memory for a segment");
+	segment->bus = bus;
+	segment->len = len;
+	pthread_mutex_lock(&drv->lock);
+	if (drv->hw.dma_attach != NULL)
+		err = drv->hw.dma_attach(drv->hw.dma_arg, client->uar, bus, len);
+	if (err == 0) {
+		segment->next = client->segments;
+		client->segments = segment;
+	}
+	pthread_mutex_unlock(&drv->lock);
+	if (err != 0) {
+		free(segment);
+		return driver_fail(err, "the device takes no window of %llu bytes at %#llx",
+				   (unsigned long long)len, (unsigned long long)bus);
+	}
+	return 0;
+}
+
+int
+hca_client_detach(struct hca_client *client, uint64_t bus, uint64_t len)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_segment **link;
+	struct driver_segment *segment;
+	int err = 0;
+
+	pthread_mutex_lock(&drv->lock);
+	for (link = &client->segments; *link != NULL; link = &(*link)->next)
+		if ((*link)->bus == bus && (*link)->len == len)
+			break;
+	segment = *link;
+	if (segment == NULL)
+		err = driver_fail(-ENOENT, "no such segment");
+	else if (client->mrs != NULL)	/* which region lies where is the device's knowledge */
+		err = driver_fail(-EBUSY, "the client still has memory regions");
+	else if (drv->hw.dma_detach != NULL)
+		err = drv->hw.dma_detach(drv->hw.dma_arg, client->uar, bus, len);
+	if (err == 0) {
+		*link = segment->next;
+		free(segment);
+	}
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+volatile void *
+hca_client_uar(struct hca_client *client)
+{
+	return (volatile uint8_t *)client->drv->hw.bar2 +
+	       (size_t)client->uar * HCA_UAR_PAGE_SIZE;
+}
+
+/* --- queries --- */
+
+static uint32_t
+quota_or(uint32_t quota, uint32_t limit)
+{
+	return quota != 0 && quota < limit ? quota : limit;
+}
+
+int
+hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
+{
+	struct hca_driver *drv = client->drv;
+	const struct hca_mbox_dev_lim *lim = &drv->lim;
+	const struct hca_quota *quota = &drv->config.quota;
+	uint32_t sz = hca_be32_to_cpu(lim->max_sz);
+	uint32_t port = hca_be32_to_cpu(lim->port);
+	uint32_t sq = hca_be32_to_cpu(lim->sq_sg);
+	uint32_t rd = hca_be32_to_cpu(lim->rd_atomic);
+
+	*info = (struct hca_ctl_info){
+		.board_id = drv->board_id,
+		.uar_page = client->uar,
+		.log_num_qps = drv->config.log_num_qps,
+		.log_num_cqs = drv->config.log_num_cqs,
+		.log_max_wqes = HCA_LIM_QP_SZ_LOG(sz),
+		.log_max_cqes = HCA_LIM_CQ_SZ_LOG(sz),
+		.max_wqe_stride = HCA_LIM_MAX_DESC_SZ(sq),
+		.max_sge = HCA_LIM_MAX_SGE(sq),
+		.max_inline = HCA_LIM_MAX_INLINE(hca_be32_to_cpu(lim->inline_mw)),
+		.max_rd_atomic = HCA_LIM_MAX_RD_ATOMIC(rd),
+		.max_dest_rd_atomic = HCA_LIM_MAX_DEST_RD_ATOMIC(rd),
+		.max_mtu = HCA_LIM_MAX_MTU(port),
+		.num_ports = HCA_LIM_NUM_PORTS(port),
+		.gid_entries = quota_or(hca_be32_to_cpu(lim->gid_table_len), DRIVER_MAX_GIDS),
+		.pkey_entries = quota_or(hca_be32_to_cpu(lim->pkey_table_len),
+					 DRIVER_MAX_PKEYS),
+		.max_qps = quota_or(quota->qps, drv->qp_ids.count - drv->qp_ids.first),
+		.max_cqs = quota_or(quota->cqs, drv->cq_ids.count - drv->cq_ids.first),
+		.max_mrs = quota_or(quota->mrs, drv->mpt_ids.count - drv->mpt_ids.first),
+		.max_pds = quota_or(quota->pds, PD_INDEX_MAX),
+		.ack_delay = HCA_LIM_ACK_DELAY(port),
+		.flags = hca_be32_to_cpu(lim->caps),
+	};
+	return 0;
+}
+
+int
+hca_client_query_port(struct hca_client *client, uint32_t port, struct hca_ctl_port *out)
+{
+	struct hca_driver *drv = client->drv;
+
+	if (port != 1)
+		return driver_fail(-EINVAL, "port %u does not exist", port);
+	pthread_mutex_lock(&drv->event_lock);
+	*out = drv->port;
+	pthread_mutex_unlock(&drv->event_lock);
+	return 0;
+}
+
+/* --- protection domains --- */
+
+struct driver_pd *
+driver_pd_of(struct hca_client *client, uint32_t pdn)
+{
+	struct driver_pd *pd = client->pds;
+
+	while (pd != NULL && pd->pdn != pdn)
+		pd = pd->next;
+	return pd;
+}
+
+int
+hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn)
+{
+	struct hca_driver *drv = client->drv;
+	uint32_t quota = drv->config.quota.pds;
+	struct driver_pd *pd = calloc(1, sizeof(*pd));
+	int err = 0;
+
+	if (pd == NULL)
+		return driver_fail(-ENOMEM, "no memory for a PD");
+	pthread_mutex_lock(&drv->lock);
+	if (client->count_pds >= quota_or(quota, PD_INDEX_MAX)) {
+		err = driver_fail(-ENOMEM, "the client has its %u PDs", client->count_pds);
+		goto out;
+	}
+	do {	/* number 0 is the PD of the client's CQs */
+		client->next_pd = client->next_pd < PD_INDEX_MAX ? client->next_pd + 1 : 1;
+		pd->pdn = HCA_PD_MAKE(client->next_pd, client->uar);
+	} while (driver_pd_of(client, pd->pdn) != NULL);
+	pd->next = client->pds;
+	client->pds = pd;
+	client->count_pds++;
+	*pdn = pd->pdn;
+out:
+	pthread_mutex_unlock(&drv->lock);
+	if (err != 0)
+		free(pd);
+	return err;
+}
+
+int
+hca_client_dealloc_pd(struct hca_client *client, uint32_t pdn)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_pd **link;
+	struct driver_pd *pd;
+	int err = 0;
+
+	pthread_mutex_lock(&drv->lock);
+	for (link = &client->pds; *link != NULL && (*link)->pdn != pdn;)
+		link = &(*link)->next;
+	pd = *link;
+	if (pd == NULL) {
+		err = driver_fail(-EINVAL, "PD %#x does not exist", pdn);
+	} else if (pd->users != 0) {
+		err = driver_fail(-EBUSY, "%u objects use the PD", pd->users);
+	} else {
+		*link = pd->next;
+		client->count_pds--;
+		free(pd);
+	}
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+/* --- channels --- */
+
+int
+hca_client_async_fd(struct hca_client *client, int *fd)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&client->drv->lock);
+	if (client->async_read_fd < 0)
+		err = driver_fail(-EINVAL, "the asynchronous channel was handed out before");
+	else
+		*fd = client->async_read_fd;
+	client->async_read_fd = -1;
+	pthread_mutex_unlock(&client->drv->lock);
+	return err;
+}
+
+int
+hca_client_create_channel(struct hca_client *client, uint32_t *channel, int *fd)
+{
+	struct hca_driver *drv = client->drv;
+	uint32_t quota = drv->config.quota.channels;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	if (quota != 0 && client->count_channels > quota)	/* the asynchronous one is free */
+		err = driver_fail(-ENOMEM, "the client has its %u channels", quota);
+	else
+		err = open_channel(client, channel, fd);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+int
+hca_client_destroy_channel(struct hca_client *client, uint32_t channel)
+{
+	struct hca_driver *drv = client->drv;
+	int err = 0;
+
+	pthread_mutex_lock(&drv->lock);
+	pthread_mutex_lock(&drv->event_lock);
+	if (channel == 0 || channel >= client->num_channels ||
+	    client->channels[channel].write_fd < 0) {
+		err = driver_fail(-EINVAL, "channel %u does not exist", channel);
+	} else if (client->channels[channel].users != 0) {
+		err = driver_fail(-EBUSY, "%u CQs use the channel",
+				  client->channels[channel].users);
+	} else {
+		close_fd(&client->channels[channel].write_fd);
+		client->count_channels--;
+	}
+	pthread_mutex_unlock(&drv->event_lock);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Bringing a device up and down: reset, limits, INIT_HCA, tables, event queues. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "driver_types.h"
+
+#define DEFAULT_LOG_MTTS 20u
+#define ASYNC_EQ_MAX_LOG 12u
+
+static uint32_t
+limit_log(uint32_t wanted, uint32_t device)
+{
+	return wanted != 0 && wanted < device ? wanted : device;
+}
+
+/* The arena is one piece, so that the device needs one window for all the driver's memory. */
+static int
+alloc_arena(struct hca_driver *drv, size_t bytes)
+{
+	drv->arena_bytes = bytes;
+	if (drv->hw.alloc_mem != NULL) {
+		drv->arena = drv->hw.alloc_mem(drv->hw.mem_arg, bytes, &drv->arena_bus);
+	} else {
+		void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		drv->arena = mem != MAP_FAILED ? mem : NULL;
+		drv->arena_bus = (uintptr_t)mem;
+	}
+	if (drv->arena == NULL)
+		return driver_fail(-ENOMEM, "no memory for the driver's %zu bytes", bytes);
+	if (drv->hw.dma_attach == NULL)
+		return 0;
+	return drv->hw.dma_attach(drv->hw.dma_arg, DRIVER_DOMAIN, drv->arena_bus, bytes);
+}
+
+static void
+free_arena(struct hca_driver *drv)
+{
+	if (drv->arena == NULL)
+		return;
+	if (drv->hw.dma_detach != NULL)
+		drv->hw.dma_detach(drv->hw.dma_arg, DRIVER_DOMAIN, drv->arena_bus,
+				   drv->arena_bytes);
+	if (drv->hw.free_mem != NULL)
+		drv->hw.free_mem(drv->hw.mem_arg, drv->arena, drv->arena_bytes);
+	else
+		munmap(drv->arena, drv->arena_bytes);
+	drv->arena = NULL;
+}
+
+/* Mailboxes first: the limits that size the rest come through them. */
+static void
+place_mailboxes(struct hca_driver *drv)
+{
+	drv->mailbox_in = drv->arena;
+	drv->mailbox_in_bus = drv->arena_bus;
+	drv->mailbox_out = drv->arena + HCA_MBOX_SIZE;
+	drv->mailbox_out_bus = drv->arena_bus + HCA_MBOX_SIZE;
+}
+
+static int
+query_limits(struct hca_driver *drv)
+{
+	struct hca_mbox_adapter adapter;
+	int err = driver_command_out(drv, HCA_CMD_QUERY_DEV_LIM, 0);
+
+	if (err != 0)
+		return err;
+	memcpy(&drv->lim, drv->mailbox_out, sizeof(drv->lim));
+	err = driver_command_out(drv, HCA_CMD_QUERY_ADAPTER, 0);
+	if (err != 0)
+		return err;
+	memcpy(&adapter, drv->mailbox_out, sizeof(adapter));
+	drv->board_id = hca_be64_to_cpu(adapter.board_id);
+	return 0;
+}
+
+static int
+choose_sizes(struct hca_driver *drv)
+{
+	struct hca_driver_config *config = &drv->config;
+	uint32_t max = hca_be32_to_cpu(drv->lim.max_log);
+	uint32_t mtts = HCA_LIM_MTTS_LOG(hca_be32_to_cpu(drv->lim.mr));
+	uint32_t async_log;
+
+	config->log_num_qps = limit_log(config->log_num_qps, HCA_LIM_QPS_LOG(max));
+	config->log_num_cqs = limit_log(config->log_num_cqs, HCA_LIM_CQS_LOG(max));
+	config->log_num_mpts = limit_log(config->log_num_mpts, HCA_LIM_MPTS_LOG(max));
+	if (config->log_num_mtts == 0)
+		config->log_num_mtts = DEFAULT_LOG_MTTS;
+	if (mtts != 0)
+		config->log_num_mtts = limit_log(config->log_num_mtts, mtts);
+	if (config->log_num_qps < 2 || config->log_num_qps > 23 || config->log_num_cqs < 1 ||
+	    config->log_num_cqs > 23 || config->log_num_mpts < 3 ||
+	    config->log_num_mpts > HCA_KEY_INDEX_BITS || config->log_num_mtts > 31 ||
+	    HCA_LIM_EQS_LOG(max) < 1)
+		return driver_fail(-EIO, "the device's limits make no sense");
+
+	async_log = config->log_num_qps < ASYNC_EQ_MAX_LOG ? config->log_num_qps :
+		    ASYNC_EQ_MAX_LOG;
+	drv->eq[EQ_COMP].log_size = config->log_eq_size ? config->log_eq_size :
+				    config->log_num_cqs;
+	drv->eq[EQ_ASYNC].log_size = config->log_eq_size ? config->log_eq_size : async_log;
+	drv->icm[ICM_QPC] = (struct driver_icm){ .entry_bytes = HCA_QPC_SIZE,
+						 .log_entries = config->log_num_qps };
+	drv->icm[ICM_CQC] = (struct driver_icm){ .entry_bytes = HCA_CQC_SIZE,
+						 .log_entries = config->log_num_cqs };
+	drv->icm[ICM_EQC] = (struct driver_icm){ .entry_bytes = HCA_EQC_SIZE,
+						 .log_entries = HCA_LIM_EQS_LOG(max) };
+	drv->icm[ICM_MPT] = (struct driver_icm){ .entry_bytes = HCA_MPT_SIZE,
+						 .log_entries = config->log_num_mpts };
+	drv->icm[ICM_MTT] = (struct driver_icm){ .entry_bytes = HCA_MTT_SIZE,
+						 .log_entries = config->log_num_mtts };
+	return 0;
+}
+
+/* Mailboxes, EQs, ICM behind each other */
+static int
+place_tables(struct hca_driver *drv)
+{
+	uint64_t offset = 2 * HCA_MBOX_SIZE;
+	uint64_t eq_offset[EQ_COUNT];
+
+	for (uint32_t eqn = 0; eqn < EQ_COUNT; eqn++) {
+		uint64_t bytes = (uint64_t)HCA_EQE_SIZE << drv->eq[eqn].log_size;
+
+		eq_offset[eqn] = offset;
+		offset += (bytes + DRIVER_PAGE - 1) / DRIVER_PAGE * DRIVER_PAGE;
+	}
+	offset = driver_icm_layout(drv, offset);
+	free_arena(drv);
+	if (alloc_arena(drv, offset) != 0)
+		return -ENOMEM;
+	place_mailboxes(drv);
+	for (uint32_t eqn = 0; eqn < EQ_COUNT; eqn++) {
+		drv->eq[eqn].ring = (struct hca_eqe *)(drv->arena + eq_offset[eqn]);
+		drv->eq[eqn].bus = drv->arena_bus + eq_offset[eqn];
+	}
+	return driver_icm_alloc(drv);
+}
+
+static int
+init_numbers(struct hca_driver *drv)
+{
+	const struct hca_driver_config *config = &drv->config;
+	uint32_t uars = hca_be32_to_cpu(drv->lim.num_uars);
+	int err;
+
+	if (uars < 2 || uars > HCA_UAR_PAGES)
+		uars = HCA_UAR_PAGES;
+	driver_random_init(&drv->random, config->seed);
+	err = driver_ids_init(&drv->qp_ids, 0, 1u << config->log_num_qps);
+	if (err == 0)
+		err = driver_ids_init(&drv->cq_ids, 1, 1u << config->log_num_cqs);
+	if (err == 0)
+		err = driver_ids_init(&drv->mpt_ids, 1, 1u << config->log_num_mpts);
+	if (err == 0)
+		err = driver_ids_init(&drv->uar_ids, 1, uars);
+	if (err == 0)
+		err = driver_ranges_init(&drv->mtt_ranges, config->log_num_mtts);
+	drv->qps = calloc(drv->qp_ids.count, sizeof(*drv->qps));
+	drv->cqs = calloc(drv->cq_ids.count, sizeof(*drv->cqs));
+	drv->mrs = calloc(drv->mpt_ids.count, sizeof(*drv->mrs));
+	if (err != 0 || drv->qps == NULL || drv->cqs == NULL || drv->mrs == NULL)
+		return driver_fail(-ENOMEM, "no memory for the driver's tables");
+	return 0;
+}
+
+static int
+init_hca(struct hca_driver *drv)
+{
+	const struct driver_icm *icm = drv->icm;
+	struct hca_mbox_init_hca *mailbox = driver_mailbox(drv);
+	int err;
+
+	mailbox->qpc_base = hca_cpu_to_be64(
+		HCA_INIT_MAKE(icm[ICM_QPC].virt, icm[ICM_QPC].log_entries));
+	mailbox->cqc_base = hca_cpu_to_be64(
+		HCA_INIT_MAKE(icm[ICM_CQC].virt, icm[ICM_CQC].log_entries));
+	mailbox->eqc_base = hca_cpu_to_be64(
+		HCA_INIT_MAKE(icm[ICM_EQC].virt, icm[ICM_EQC].log_entries));
+	mailbox->mpt_base = hca_cpu_to_be64(
+		HCA_INIT_MAKE(icm[ICM_MPT].virt, icm[ICM_MPT].log_entries));
+	mailbox->mtt_base = hca_cpu_to_be64(icm[ICM_MTT].virt);
+	err = driver_command_in(drv, HCA_CMD_INIT_HCA, 0);
+	drv->initialized = err == 0;
+	return err;
+}
+
+static int
+bring_up(struct hca_driver *drv)
+{
+	int err = alloc_arena(drv, 2 * HCA_MBOX_SIZE);
+
+	if (err != 0)
+		return err;
+	place_mailboxes(drv);
+	err = driver_reset(drv);
+	if (err == 0)
+		err = query_limits(drv);
+	if (err == 0)
+		err = choose_sizes(drv);
+	if (err == 0)
+		err = place_tables(drv);
+	if (err == 0)
+		err = init_numbers(drv);
+	if (err == 0)
+		err = init_hca(drv);
+	if (err == 0)
+		err = driver_eq_create_all(drv);
+	if (err == 0)
+		err = driver_addr_init(drv);
+	return err;
+}
+
+static void
+tear_down(struct hca_driver *drv)
+{
+	driver_eq_destroy_all(drv);
+	if (drv->initialized)
+		driver_command_bare(drv, HCA_CMD_CLOSE_HCA, 0, 0, 0);
+	driver_icm_free(drv);
+	free_arena(drv);
+	driver_ids_free(&drv->qp_ids);
+	driver_ids_free(&drv->cq_ids);
+	driver_ids_free(&drv->mpt_ids);
+	driver_ids_free(&drv->uar_ids);
+	driver_ranges_free(&drv->mtt_ranges);
+	free(drv->qps);
+	free(drv->cqs);
+	free(drv->mrs);
+	pthread_mutex_destroy(&drv->event_lock);
+	pthread_mutex_destroy(&drv->lock);
+	free(drv);
+}
+
+int
+hca_driver_create(const struct hca_hw *hw, const struct hca_driver_config *config,
+		  struct hca_driver **out)
+{
+	struct hca_driver *drv = calloc(1, sizeof(*drv));
+	int err;
+
+	if (drv == NULL)
+		return driver_fail(-ENOMEM, "no memory for a driver");
+	drv->hw = *hw;
+	if (config != NULL)
+		drv->config = *config;
+	pthread_mutex_init(&drv->lock, NULL);
+	pthread_mutex_init(&drv->event_lock, NULL);
+	pthread_mutex_lock(&drv->lock);
+	err = bring_up(drv);
+	pthread_mutex_unlock(&drv->lock);
+	if (err != 0) {
+		tear_down(drv);
+		return err;
+	}
+	*out = drv;
+	return 0;
+}
+
+void
+hca_driver_destroy(struct hca_driver *drv)
+{
+	while (drv->clients != NULL)
+		hca_client_close(drv->clients);
+	tear_down(drv);
+}
+
+bool
+hca_driver_dead(const struct hca_driver *drv)
+{
+	return __atomic_load_n(&drv->dead, __ATOMIC_RELAXED);
+}
+
+void
+hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
+{
+	memset(usage, 0, sizeof(*usage));
+	pthread_mutex_lock(&drv->lock);
+	usage->mrs = drv->mpt_ids.used;
+	usage->cqs = drv->cq_ids.used;
+	usage->qps = drv->qp_ids.used;
+	usage->mtts = drv->mtt_ranges.used;
+	for (uint32_t eqn = 0; eqn < EQ_COUNT; eqn++) {
+		if (drv->eq[eqn].mr == NULL)
+			continue;
+		usage->mrs--;
+		usage->mtts -= UINT64_C(1) << drv->eq[eqn].mr->mtt_log;
+	}
+	for (const struct hca_client *c = drv->clients; c != NULL; c = c->next) {
+		usage->clients++;
+		usage->pds += c->count_pds;
+		usage->channels += c->count_channels - 1;	/* without the asynchronous one */
+	}
+	pthread_mutex_unlock(&drv->lock);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Completion queues, tables 3-2-31 .. 3-2-35. */
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "driver_types.h"
+
+struct driver_cq *
+driver_cq_of(struct hca_client *client, uint32_t cqn)
+{
+	struct driver_cq *cq = cqn < client->drv->cq_ids.count ? client->drv->cqs[cqn] : NULL;
+
+	return cq != NULL && cq->owner == client ? cq : NULL;
+}
+
+static int
+check_cq(const struct hca_client *client, const struct hca_ctl_cq *request)
+{
+	const struct hca_driver *drv = client->drv;
+	uint32_t max_log = HCA_LIM_CQ_SZ_LOG(hca_be32_to_cpu(drv->lim.max_sz));
+	uint32_t quota = drv->config.quota.cqs;
+	uint32_t channel = request->channel;
+
+	if (request->log_size > max_log)
+		return driver_fail(-EINVAL, "a CQ of 2^%u entries", request->log_size);
+	if (quota != 0 && client->count_cqs >= quota)
+		return driver_fail(-ENOMEM, "the client has its %u CQs", quota);
+	if (channel != HCA_CTL_NO_CHANNEL &&
+	    (channel == 0 || channel >= client->num_channels ||
+	     client->channels[channel].write_fd < 0))
+		return driver_fail(-EINVAL, "channel %u does not exist", channel);
+	return 0;
+}
+
+static int
+enable_cq(struct hca_driver *drv, const struct driver_cq *cq, const struct hca_ctl_cq *request)
+{
+	uint32_t record = HCA_CQE_SIZE << request->log_size;
+	struct hca_cqc *cqc = driver_mailbox(drv);
+	uint32_t uar = cq->owner->uar;
+
+	cqc->flags = hca_cpu_to_be32(HCA_CQ_FLAG_TR);
+	hca_cqc_set_start(cqc, request->addr);
+	cqc->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(request->log_size, uar));
+	cqc->comp_eqn = hca_cpu_to_be32(EQ_COMP);
+	cqc->pd = hca_cpu_to_be32(cq->mr->pdn);
+	cqc->lkey = hca_cpu_to_be32(cq->mr->key);
+	cqc->cqn = hca_cpu_to_be32(cq->cqn);
+	cqc->ci_db = hca_cpu_to_be32(record + offsetof(struct hca_cq_record, consumer));
+	cqc->state_db = hca_cpu_to_be32(record + offsetof(struct hca_cq_record, arm));
+	return driver_command_in(drv, HCA_CMD_SW2HW_CQ, cq->cqn);
+}
+
+static void
+link_cq(struct hca_driver *drv, struct driver_cq *cq)
+{
+	struct hca_client *client = cq->owner;
+
+	pthread_mutex_lock(&drv->event_lock);
+	cq->next = client->cqs;
+	client->cqs = cq;
+	client->count_cqs++;
+	drv->cqs[cq->cqn] = cq;
+	if (cq->channel != HCA_CTL_NO_CHANNEL)
+		client->channels[cq->channel].users++;
+	pthread_mutex_unlock(&drv->event_lock);
+}
+
+static void
+unlink_cq(struct hca_driver *drv, struct driver_cq *cq)
+{
+	struct hca_client *client = cq->owner;
+	struct driver_cq **link = &client->cqs;
+
+	pthread_mutex_lock(&drv->event_lock);
+	while (*link != cq)
+		link = &(*link)->next;
+	*link = cq->next;
+	client->count_cqs--;
+	drv->cqs[cq->cqn] = NULL;
+	if (cq->owed != 0)
+		drv->owed--;
+	if (cq->channel != HCA_CTL_NO_CHANNEL)
+		client->channels[cq->channel].users--;
+	pthread_mutex_unlock(&drv->event_lock);
+}
+
+static int
+create_cq(struct hca_client *client, const struct hca_ctl_cq *request, uint32_t *cqn)
+{
+	struct hca_driver *drv = client->drv;
+	uint64_t bytes;
+	struct driver_cq *cq;
+	int err = check_cq(client, request);
+
+	if (err != 0)
+		return err;
+	cq = calloc(1, sizeof(*cq));
+	if (cq == NULL)
+		return driver_fail(-ENOMEM, "no memory for a CQ");
+	cq->owner = client;
+	cq->channel = request->channel;
+	err = driver_ids_take(&drv->cq_ids, &cq->cqn);
+	if (err != 0) {
+		driver_fail(err, "all CQs are in use");
+		goto err_free;
+	}
+	bytes = ((uint64_t)HCA_CQE_SIZE << request->log_size) + sizeof(struct hca_cq_record);
+	err = driver_icm_need(drv, ICM_CQC, cq->cqn, 1);
+	if (err == 0)
+		err = driver_mr_queue(drv, client, HCA_PD_MAKE(0, client->uar), request->addr,
+				      bytes, HCA_ACCESS_LOCAL_WRITE, &cq->mr);
+	if (err != 0)
+		goto err_id;
+	/* Linked first: the device may raise an event as soon as the command is done. */
+	link_cq(drv, cq);
+	err = enable_cq(drv, cq, request);
+	if (err != 0)
+		goto err_unlink;
+	*cqn = cq->cqn;
+	return 0;
+
+err_unlink:
+	unlink_cq(drv, cq);
+	driver_mr_destroy(drv, cq->mr, true);
+err_id:
+	driver_ids_give(&drv->cq_ids, cq->cqn);
+err_free:
+	free(cq);
+	return err;
+}
+
+int
+driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force)
+{
+	int err = driver_command_bare(drv, HCA_CMD_HW2SW_CQ, 0, cq->cqn, 0);
+
+	if (err != 0 && !force)
+		return err;
+	unlink_cq(drv, cq);
+	driver_mr_destroy(drv, cq->mr, true);
+	driver_ids_give(&drv->cq_ids, cq->cqn);
+	free(cq);
+	return 0;
+}
+
+int
+hca_client_create_cq(struct hca_client *client, const struct hca_ctl_cq *request, uint32_t *cqn)
+{
+	int err;
+
+	pthread_mutex_lock(&client->drv->lock);
+	err = create_cq(client, request, cqn);
+	pthread_mutex_unlock(&client->drv->lock);
+	return err;
+}
+
+int
+hca_client_destroy_cq(struct hca_client *client, uint32_t cqn)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_cq *cq;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	cq = driver_cq_of(client, cqn);
+	if (cq == NULL)
+		err = driver_fail(-EINVAL, "CQ %#x does not exist", cqn);
+	else if (cq->users != 0)
+		err = driver_fail(-EBUSY, "%u queues complete to the CQ", cq->users);
+	else
+		err = driver_cq_release(drv, cq, false);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Event queues and forwarding. EQ 0 takes completion events, EQ 1 the asynchronous ones. Events
+ * become records in pipes; what finds a pipe full is remembered at its object and written later,
+ * so that one client that does not read delays nobody and loses nothing.
+ */
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "driver_types.h"
+
+static int
+create_eq(struct hca_driver *drv, uint32_t eqn)
+{
+	struct driver_eq *eq = &drv->eq[eqn];
+	uint64_t bytes = (uint64_t)HCA_EQE_SIZE << eq->log_size;
+	struct hca_eqc *eqc;
+	int err;
+
+	for (uint32_t i = 0; i < 1u << eq->log_size; i++)
+		eq->ring[i].owner = HCA_OWNER_HW;
+	err = driver_icm_need(drv, ICM_EQC, eqn, 1);
+	if (err == 0)
+		err = driver_mr_queue(drv, NULL, HCA_PD_MAKE(0, DRIVER_DOMAIN), eq->bus, bytes,
+				      HCA_ACCESS_LOCAL_WRITE, &eq->mr);
+	if (err != 0)
+		return err;
+	eqc = driver_mailbox(drv);
+	eqc->flags = hca_cpu_to_be32(HCA_EQ_OWNER_HW | HCA_EQ_FLAG_TR | HCA_EQ_STATE_ARMED);
+	hca_eqc_set_start(eqc, eq->bus);
+	eqc->logsize = hca_cpu_to_be32(HCA_EQC_MAKE_LOGSIZE(eq->log_size));
+	eqc->intr = hca_cpu_to_be32(eqn);
+	eqc->pd = hca_cpu_to_be32(HCA_PD_MAKE(0, DRIVER_DOMAIN));
+	eqc->lkey = hca_cpu_to_be32(eq->mr->key);
+	err = driver_command_in(drv, HCA_CMD_SW2HW_EQ, eqn);
+	eq->live = err == 0;
+	return err;
+}
+
+int
+driver_eq_create_all(struct hca_driver *drv)
+{
+	int err = 0;
+
+	for (uint32_t eqn = 0; eqn < EQ_COUNT && err == 0; eqn++)
+		err = create_eq(drv, eqn);
+	if (err != 0)
+		return err;
+	return driver_command_bare(drv, HCA_CMD_MAP_EQ, 0, EQ_ASYNC,
+				   HCA_EVENT_MASK_ALL & ~HCA_EVENT_MASK(HCA_EVENT_COMP));
+}
+
+void
+driver_eq_destroy_all(struct hca_driver *drv)
+{
+	for (uint32_t eqn = EQ_COUNT; eqn-- > 0;) {
+		struct driver_eq *eq = &drv->eq[eqn];
+
+		if (eq->live)
+			driver_command_bare(drv, HCA_CMD_HW2SW_EQ, 0, eqn, 0);
+		eq->live = false;
+		driver_mr_destroy(drv, eq->mr, true);
+		eq->mr = NULL;
+	}
+}
+
+/* --- forwarding; event_lock held --- */
+
+/* False: the pipe is full. A pipe nobody reads swallows events. */
+static bool
+send_event(const struct hca_client *client, uint32_t channel, uint32_t type, uint32_t object,
+	   uint32_t subtype)
+{
+	struct hca_ctl_event event = { .type = type, .object = object, .subtype = subtype };
+	int fd = channel < client->num_channels ? client->channels[channel].write_fd : -1;
+	ssize_t n;
+
+	if (fd < 0)
+		return true;
+	do {
+		n = write(fd, &event, sizeof(event));
+	} while (n < 0 && errno == EINTR);
+	return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+static void
+owe(struct hca_driver *drv, uint32_t *owed, uint32_t type)
+{
+	if (*owed == 0)
+		drv->owed++;
+	*owed |= 1u << type;
+}
+
+static void
+send_cq_event(struct hca_driver *drv, struct driver_cq *cq, uint32_t type)
+{
+	uint32_t channel = type == HCA_EVENT_COMP ? cq->channel : 0;
+
+	if (!send_event(cq->owner, channel, type, cq->cqn, 0))
+		owe(drv, &cq->owed, type);
+}
+
+static void
+send_qp_event(struct hca_driver *drv, struct driver_qp *qp, uint32_t type)
+{
+	if (!send_event(qp->owner, 0, type, qp->qpn, 0))
+		owe(drv, &qp->owed, type);
+}
+
+/* What concerns everybody: the port, the device */
+static void
+send_to_all(struct hca_driver *drv, const struct hca_eqe *eqe)
+{
+	uint32_t object = hca_le32_to_cpu(eqe->object);
+
+	if (eqe->type == HCA_EVENT_LOCAL_CATAS)
+		__atomic_store_n(&drv->dead, true, __ATOMIC_RELAXED);
+	if (eqe->type == HCA_EVENT_PORT_CHANGE)
+		drv->port.state = eqe->subtype;
+	for (struct hca_client *client = drv->clients; client != NULL; client = client->next)
+		if (!send_event(client, 0, eqe->type, object, eqe->subtype))
+			owe(drv, &client->owed_port, eqe->type);
+}
+
+static void
+forward(struct hca_driver *drv, const struct hca_eqe *eqe)
+{
+	uint32_t object = hca_le32_to_cpu(eqe->object);
+	struct driver_cq *cq;
+	struct driver_qp *qp;
+
+	switch (eqe->type) {
+	case HCA_EVENT_COMP:
+	case HCA_EVENT_CQ_ERROR:
+		cq = object < drv->cq_ids.count ? drv->cqs[object] : NULL;
+		if (cq != NULL)
+			send_cq_event(drv, cq, eqe->type);
+		break;
+	case HCA_EVENT_LOCAL_CATAS:
+	case HCA_EVENT_PORT_CHANGE:
+		send_to_all(drv, eqe);
+		break;
+	case HCA_EVENT_CMD:		/* commands are polled */
+	case HCA_EVENT_EQ_OVERFLOW:	/* the device parks what does not fit */
+		break;
+	default:
+		qp = drv->qps[object & (drv->qp_ids.count - 1)];
+		if (qp != NULL && qp->qpn == object)
+			send_qp_event(drv, qp, eqe->type);
+		break;
+	}
+}
+
+static unsigned int
+poll_eq(struct hca_driver *drv, uint32_t eqn)
+{
+	struct driver_eq *eq = &drv->eq[eqn];
+	volatile uint8_t *bar0 = drv->hw.bar0;
+	uint32_t mask = (1u << eq->log_size) - 1;
+	unsigned int done = 0;
+
+	for (; eq->live && done <= mask; done++) {
+		struct hca_eqe *eqe = &eq->ring[eq->consumer & mask];
+
+		if (__atomic_load_n(&eqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW)
+			break;
+		forward(drv, eqe);
+		__atomic_store_n(&eqe->owner, HCA_OWNER_HW, __ATOMIC_RELEASE);
+		eq->consumer++;
+	}
+	if (done != 0)
+		__atomic_store_n((volatile uint32_t *)(bar0 + HCA_BAR0_EQ_CI(eqn)),
+				 hca_cpu_to_le32(eq->consumer), __ATOMIC_RELEASE);
+	return done;
+}
+
+/* Send again what an object is owed; true: nothing is left. */
+static bool
+pay(const struct hca_client *client, uint32_t *owed, uint32_t comp_channel, uint32_t object,
+    uint32_t subtype)
+{
+	for (uint32_t type = 0; type < 32; type++) {
+		if ((*owed & 1u << type) == 0)
+			continue;
+		if (!send_event(client, type == HCA_EVENT_COMP ? comp_channel : 0, type, object,
+				subtype))
+			return false;
+		*owed &= ~(1u << type);
+	}
+	return true;
+}
+
+static void
+pay_all(struct hca_driver *drv)
+{
+	for (struct hca_client *client = drv->clients; client != NULL; client = client->next) {
+		if (client->owed_port != 0 &&
+		    pay(client, &client->owed_port, 0, 1, drv->port.state))
+			drv->owed--;
+		for (struct driver_cq *cq = client->cqs; cq != NULL; cq = cq->next)
+			if (cq->owed != 0 && pay(client, &cq->owed, cq->channel, cq->cqn, 0))
+				drv->owed--;
+		for (struct driver_qp *qp = client->qps; qp != NULL; qp = qp->next)
+			if (qp->owed != 0 && pay(client, &qp->owed, 0, qp->qpn, 0))
+				drv->owed--;
+	}
+}
+
+unsigned int
+hca_driver_poll(struct hca_driver *drv)
+{
+	unsigned int done = 0;
+
+	if (pthread_mutex_trylock(&drv->event_lock) != 0)
+		return 0;
+	for (uint32_t eqn = 0; eqn < EQ_COUNT; eqn++)
+		done += poll_eq(drv, eqn);
+	if (drv->owed != 0)
+		pay_all(drv);
+	pthread_mutex_unlock(&drv->event_lock);
+	return done;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Memory regions: MTT ranges, MPT entries, keys. Tables 3-2-17 .. 3-2-23. */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "driver_types.h"
+
+#define MIN_PAGE_LOG HCA_MIN_PAGE_LOG
+#define HUGE_PAGE_LOG 21u
+#define MAX_PAGE_LOG HCA_MAX_PAGE_LOG
+#define MANY_PAGES 4096u	/* a region of more pages is given larger ones */
+#define KEY_RANDOM_BITS 7u
+#define KEY_TAG_BITS 8u
+
+/* The pages of a region: a list, or as many as it needs from its own address on */
+struct page_source {
+	const uint64_t *list;		/* NULL: consecutive */
+	uint64_t first;
+	uint64_t count;
+	uint32_t log;
+};
+
+static uint64_t
+page_at(const struct page_source *pages, uint64_t i)
+{
+	return pages->list != NULL ? pages->list[i] : pages->first + (i << pages->log);
+}
+
+static uint64_t
+pages_of(uint64_t va, uint64_t length, uint32_t log)
+{
+	uint64_t in_page = va & ((UINT64_C(1) << log) - 1);
+
+	/* in two steps: in_page + length may not fit */
+	return ((length - 1) >> log) + 1 +
+	       ((in_page + ((length - 1) & ((UINT64_C(1) << log) - 1))) >> log);
+}
+
+static uint32_t
+log2_up(uint64_t n)
+{
+	uint32_t log = 0;
+
+	while ((UINT64_C(1) << log) < n)
+		log++;
+	return log;
+}
+
+static int
+check_request(const struct hca_ctl_mr *mr)
+{
+	if (mr->length == 0 || mr->va + mr->length - 1 < mr->va)
+		return driver_fail(-EINVAL, "a region of %llu bytes at %#llx",
+				   (unsigned long long)mr->length, (unsigned long long)mr->va);
+	if ((mr->access & ~(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE |
+			    HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC |
+			    HCA_ACCESS_MW_BIND)) != 0)
+		return driver_fail(-EINVAL, "access flags %#x", mr->access);
+	return 0;
+}
+
+/* A consecutive region: pages as small as fit the MTT well and stay inside the owner's memory. */
+static void
+choose_pages(const struct hca_client *owner, const struct hca_ctl_mr *mr,
+	     struct page_source *pages)
+{
+	static const uint32_t logs[] = { MIN_PAGE_LOG, HUGE_PAGE_LOG, MAX_PAGE_LOG };
+
+	for (size_t i = 0; i < sizeof(logs) / sizeof(logs[0]); i++) {
+		uint64_t first = mr->va >> logs[i] << logs[i];
+		uint64_t count = pages_of(mr->va, mr->length, logs[i]);
+
+		if (i > 0 && owner != NULL &&
+		    !driver_client_covers(owner, first, count << logs[i]))
+			return;
+		pages->log = logs[i];
+		pages->first = first;
+		pages->count = count;
+		if (count <= MANY_PAGES)
+			return;
+	}
+}
+
+static int
+check_list(const struct hca_ctl_mr *mr, const uint64_t *list, struct page_source *pages)
+{
+	uint64_t size = mr->page_size;
+
+	if (size < 1u << MIN_PAGE_LOG || size > 1u << MAX_PAGE_LOG || (size & (size - 1)) != 0)
+		return driver_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
+	pages->list = list;
+	pages->log = log2_up(size);
+	pages->count = pages_of(mr->va, mr->length, pages->log);
+	if (list == NULL || pages->count != mr->npages)
+		return driver_fail(-EINVAL, "%llu pages given, the region has %llu",
+				   (unsigned long long)mr->npages,
+				   (unsigned long long)pages->count);
+	return 0;
+}
+
+static int
+check_pages(const struct hca_client *owner, const struct page_source *pages)
+{
+	uint64_t size = UINT64_C(1) << pages->log;
+
+	if (pages->list == NULL) {
+		if (owner == NULL ||
+		    driver_client_covers(owner, pages->first, pages->count << pages->log))
+			return 0;
+		return driver_fail(-EPERM, "memory at %#llx is not the client's",
+				   (unsigned long long)pages->first);
+	}
+	for (uint64_t i = 0; i < pages->count; i++) {
+		if ((pages->list[i] & (size - 1)) != 0)
+			return driver_fail(-EINVAL, "page %llu at %#llx is not aligned",
+					   (unsigned long long)i,
+					   (unsigned long long)pages->list[i]);
+		if (owner != NULL && !driver_client_covers(owner, pages->list[i], size))
+			return driver_fail(-EPERM, "page %llu at %#llx is not the client's",
+					   (unsigned long long)i,
+					   (unsigned long long)pages->list[i]);
+	}
+	return 0;
+}
+
+static int
+write_mtts(struct hca_driver *drv, uint32_t first, const struct page_source *pages)
+{
+	for (uint64_t done = 0; done < pages->count;) {
+		struct hca_mbox_write_mtt *mailbox = driver_mailbox(drv);
+		uint64_t left = pages->count - done;
+		uint32_t n = left < HCA_WRITE_MTT_MAX ? (uint32_t)left : HCA_WRITE_MTT_MAX;
+		int err;
+
+		mailbox->start_index = hca_cpu_to_be64(first + done);
+		for (uint32_t i = 0; i < n; i++)
+			*hca_write_mtt_entry(mailbox, i) =
+				hca_cpu_to_be64(page_at(pages, done + i));
+		err = driver_command_in(drv, HCA_CMD_WRITE_MTT, n);
+		if (err != 0)
+			return err;
+		done += n;
+	}
+	return 0;
+}
+
+static int
+write_mpt(struct hca_driver *drv, const struct hca_ctl_mr *mr, const struct page_source *pages,
+	  const struct driver_mr *region)
+{
+	struct hca_mpt *mpt = driver_mailbox(drv);
+	uint64_t offset = mr->va & ((UINT64_C(1) << pages->log) - 1);
+	uint32_t flags = HCA_MPT_FLAG_REGION | mr->access;
+
+	if ((mr->access & HCA_ACCESS_MW_BIND) != 0)
+		flags |= HCA_MPT_FLAG_BIND_ENABLE;
+	mpt->flags = hca_cpu_to_be32(flags);
+	mpt->page_size = hca_cpu_to_be32(1u << pages->log);
+	mpt->key = hca_cpu_to_be32(region->key);
+	mpt->pd = hca_cpu_to_be32(region->pdn);
+	mpt->start = hca_cpu_to_be64(mr->va);
+	mpt->length = hca_cpu_to_be64(mr->length);
+	hca_mpt_set_mtt_seg(mpt, region->mtt);
+	mpt->mtt_sz = hca_cpu_to_be32((uint32_t)pages->count);
+	mpt->first_byte_offset = hca_cpu_to_be32((uint32_t)offset);
+	return driver_command_in(drv, HCA_CMD_SW2HW_MPT, HCA_KEY_INDEX(region->key));
+}
+
+/* Numbers of a region: MPT index with a fresh key, MTT range, both mapped in ICM. */
+static int
+take_numbers(struct hca_driver *drv, struct driver_mr *region)
+{
+	uint32_t index, bits;
+	int err = driver_ids_take(&drv->mpt_ids, &index);
+
+	if (err != 0)
+		return driver_fail(err, "all memory protection entries are in use");
+	err = driver_ranges_take(&drv->mtt_ranges, region->mtt_log, &region->mtt);
+	if (err != 0) {
+		driver_fail(err, "no %u translation entries in one piece", 1u << region->mtt_log);
+		goto err_index;
+	}
+	err = driver_icm_need(drv, ICM_MPT, index, 1);
+	if (err == 0)
+		err = driver_icm_need(drv, ICM_MTT, region->mtt, UINT64_C(1) << region->mtt_log);
+	if (err != 0)
+		goto err_range;
+	bits = driver_ids_new_tag(&drv->mpt_ids, index, KEY_RANDOM_BITS + KEY_TAG_BITS,
+				  &drv->random);
+	region->key = HCA_KEY_MAKE(bits >> KEY_TAG_BITS, index, bits);
+	return 0;
+
+err_range:
+	driver_ranges_give(&drv->mtt_ranges, region->mtt, region->mtt_log);
+err_index:
+	driver_ids_give(&drv->mpt_ids, index);
+	return err;
+}
+
+static void
+give_numbers(struct hca_driver *drv, const struct driver_mr *region)
+{
+	driver_ranges_give(&drv->mtt_ranges, region->mtt, region->mtt_log);
+	driver_ids_give(&drv->mpt_ids, HCA_KEY_INDEX(region->key));
+}
+
+static int
+check_quota(const struct hca_driver *drv, const struct hca_client *owner, uint32_t mtt_log)
+{
+	const struct hca_quota *quota = &drv->config.quota;
+
+	if (owner == NULL)
+		return 0;
+	if (quota->mrs != 0 && owner->count_mrs >= quota->mrs)
+		return driver_fail(-ENOMEM, "the client has its %u regions", quota->mrs);
+	if (quota->mtts != 0 && owner->count_mtts + (UINT64_C(1) << mtt_log) > quota->mtts)
+		return driver_fail(-ENOMEM, "the client has its %llu translation entries",
+				   (unsigned long long)quota->mtts);
+	return 0;
+}
+
+static void
+link_region(struct hca_driver *drv, struct driver_mr *region)
+{
+	struct hca_client *owner = region->owner;
+
+	drv->mrs[HCA_KEY_INDEX(region->key)] = region;
+	if (owner == NULL)
+		return;
+	region->next = owner->mrs;
+	owner->mrs = region;
+	owner->count_mrs++;
+	owner->count_mtts += UINT64_C(1) << region->mtt_log;
+}
+
+static void
+unlink_region(struct hca_driver *drv, struct driver_mr *region)
+{
+	struct hca_client *owner = region->owner;
+	struct driver_mr **link;
+
+	drv->mrs[HCA_KEY_INDEX(region->key)] = NULL;
+	if (owner == NULL)
+		return;
+	for (link = &owner->mrs; *link != region;)
+		link = &(*link)->next;
+	*link = region->next;
+	owner->count_mrs--;
+	owner->count_mtts -= UINT64_C(1) << region->mtt_log;
+}
+
+int
+driver_mr_create(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl_mr *mr,
+		 const uint64_t *list, struct driver_mr **out)
+{
+	struct page_source pages = { 0 };
+	struct driver_mr *region;
+	int err = check_request(mr);
+
+	if (err != 0)
+		return err;
+	if (mr->npages == 0)
+		choose_pages(owner, mr, &pages);
+	else
+		err = check_list(mr, list, &pages);
+	if (err == 0 && pages.count > UINT64_C(1) << drv->mtt_ranges.max_log)
+		err = driver_fail(-ENOMEM, "a region of %llu pages",
+				  (unsigned long long)pages.count);
+	if (err == 0)
+		err = check_pages(owner, &pages);
+	if (err == 0)
+		err = check_quota(drv, owner, log2_up(pages.count));
+	if (err != 0)
+		return err;
+	region = calloc(1, sizeof(*region));
+	if (region == NULL)
+		return driver_fail(-ENOMEM, "no memory for a region");
+	region->owner = owner;
+	region->pdn = mr->pdn;
+	region->mtt_log = log2_up(pages.count);
+	err = take_numbers(drv, region);
+	if (err != 0)
+		goto err_free;
+	err = write_mtts(drv, region->mtt, &pages);
+	if (err == 0)
+		err = write_mpt(drv, mr, &pages, region);
+	if (err != 0)
+		goto err_numbers;
+	link_region(drv, region);
+	*out = region;
+	return 0;
+
+err_numbers:
+	give_numbers(drv, region);
+err_free:
+	free(region);
+	return err;
+}
+
+int
+driver_mr_queue(struct hca_driver *drv, struct hca_client *owner, uint32_t pdn, uint64_t addr,
+		uint64_t bytes, uint32_t access, struct driver_mr **out)
+{
+	struct hca_ctl_mr mr = { .va = addr, .length = bytes, .pdn = pdn, .access = access };
+	int err;
+
+	if ((addr & (DRIVER_PAGE - 1)) != 0)
+		return driver_fail(-EINVAL, "the queue at %#llx is not aligned to a page",
+				   (unsigned long long)addr);
+	err = driver_mr_create(drv, owner, &mr, NULL, out);
+	if (err == 0)
+		(*out)->internal = true;
+	return err;
+}
+
+int
+driver_mr_destroy(struct hca_driver *drv, struct driver_mr *mr, bool force)
+{
+	int err;
+
+	if (mr == NULL)
+		return 0;
+	err = driver_command_bare(drv, HCA_CMD_HW2SW_MPT, 0, HCA_KEY_INDEX(mr->key), 0);
+	if (err != 0 && !force)
+		return err;
+	unlink_region(drv, mr);
+	give_numbers(drv, mr);
+	free(mr);
+	return 0;
+}
+
+int
+hca_client_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, const uint64_t *pages,
+		  struct hca_ctl_keys *keys)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_pd *pd;
+	struct driver_mr *region;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	pd = driver_pd_of(client, mr->pdn);
+	err = pd != NULL ? driver_mr_create(drv, client, mr, pages, &region) :
+	      driver_fail(-EINVAL, "PD %#x does not exist", mr->pdn);
+	if (err == 0) {
+		pd->users++;
+		keys->lkey = region->key;
+		keys->rkey = region->key;
+	}
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+int
+hca_client_dereg_mr(struct hca_client *client, uint32_t lkey)
+{
+	struct hca_driver *drv = client->drv;
+	uint32_t index = HCA_KEY_INDEX(lkey);
+	struct driver_mr *region;
+	struct driver_pd *pd;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	region = index < drv->mpt_ids.count ? drv->mrs[index] : NULL;
+	if (region == NULL || region->key != lkey || region->owner != client || region->internal) {
+		err = driver_fail(-EINVAL, "key %#x names no region of the client", lkey);
+		goto out;
+	}
+	pd = driver_pd_of(client, region->pdn);
+	err = driver_mr_destroy(drv, region, false);
+	if (err == 0 && pd != NULL)
+		pd->users--;
+out:
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Queue pairs. A QP here is a number and two registered queues; the device learns of it at
+ * RST2INIT and forgets it at 2RST. Of the mailbox a client sends, everything that names a resource
+ * is replaced by what the driver's tables say.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver_types.h"
+
+#define QPN_BITS 24u
+
+static struct driver_qp *
+qp_of(struct hca_client *client, uint32_t qpn)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_qp *qp = drv->qps[qpn & (drv->qp_ids.count - 1)];
+
+	return qp != NULL && qp->qpn == qpn && qp->owner == client ? qp : NULL;
+}
+
+static bool
+queue_fits(const struct hca_driver *drv, uint32_t log_size, uint32_t log_stride)
+{
+	return log_size <= HCA_LIM_QP_SZ_LOG(hca_be32_to_cpu(drv->lim.max_sz)) &&
+	       log_stride >= HCA_WQE_MIN_STRIDE_LOG && log_stride <= HCA_WQE_MAX_STRIDE_LOG;
+}
+
+static int
+check_qp(struct hca_client *client, const struct hca_ctl_qp *request)
+{
+	struct hca_driver *drv = client->drv;
+	uint32_t quota = drv->config.quota.qps;
+
+	if (request->service != HCA_ST_RC && request->service != HCA_ST_UC &&
+	    request->service != HCA_ST_UD)
+		return driver_fail(-EINVAL, "service %u", request->service);
+	if (!queue_fits(drv, request->log_sq, request->log_sq_stride) ||
+	    !queue_fits(drv, request->log_rq, request->log_rq_stride))
+		return driver_fail(-EINVAL, "queues of 2^%u x 2^%u and 2^%u x 2^%u bytes",
+				   request->log_sq, request->log_sq_stride, request->log_rq,
+				   request->log_rq_stride);
+	if (driver_pd_of(client, request->pdn) == NULL)
+		return driver_fail(-EINVAL, "PD %#x does not exist", request->pdn);
+	if (driver_cq_of(client, request->send_cqn) == NULL ||
+	    driver_cq_of(client, request->recv_cqn) == NULL)
+		return driver_fail(-EINVAL, "CQ %#x or %#x does not exist", request->send_cqn,
+				   request->recv_cqn);
+	if (quota != 0 && client->count_qps >= quota)
+		return driver_fail(-ENOMEM, "the client has its %u QPs", quota);
+	return 0;
+}
+
+/* A QPN nobody can guess; the reserved ones are not given out. */
+static int
+take_qpn(struct hca_driver *drv, uint32_t *qpn)
+{
+	uint32_t log = drv->config.log_num_qps;
+	uint32_t index;
+	int err = driver_ids_take(&drv->qp_ids, &index);
+
+	if (err != 0)
+		return driver_fail(err, "all QPs are in use");
+	err = driver_icm_need(drv, ICM_QPC, index, 1);
+	if (err != 0) {
+		driver_ids_give(&drv->qp_ids, index);
+		return err;
+	}
+	do {
+		*qpn = HCA_QPN_MAKE(driver_ids_new_tag(&drv->qp_ids, index, QPN_BITS - log,
+						       &drv->random), index, log);
+	} while (*qpn <= HCA_QPN_GSI || *qpn == HCA_QPN_MULTICAST);
+	return 0;
+}
+
+static void
+link_qp(struct hca_driver *drv, struct driver_qp *qp)
+{
+	struct hca_client *client = qp->owner;
+
+	pthread_mutex_lock(&drv->event_lock);
+	qp->next = client->qps;
+	client->qps = qp;
+	client->count_qps++;
+	drv->qps[HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps)] = qp;
+	pthread_mutex_unlock(&drv->event_lock);
+	qp->pd->users++;
+	qp->send_cq->users++;
+	qp->recv_cq->users++;
+}
+
+static void
+unlink_qp(struct hca_driver *drv, struct driver_qp *qp)
+{
+	struct hca_client *client = qp->owner;
+	struct driver_qp **link = &client->qps;
+
+	pthread_mutex_lock(&drv->event_lock);
+	while (*link != qp)
+		link = &(*link)->next;
+	*link = qp->next;
+	client->count_qps--;
+	drv->qps[HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps)] = NULL;
+	if (qp->owed != 0)
+		drv->owed--;
+	pthread_mutex_unlock(&drv->event_lock);
+	qp->pd->users--;
+	qp->send_cq->users--;
+	qp->recv_cq->users--;
+}
+
+static int
+create_qp(struct hca_client *client, const struct hca_ctl_qp *request, uint32_t *qpn)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_qp *qp;
+	int err = check_qp(client, request);
+
+	if (err != 0)
+		return err;
+	qp = calloc(1, sizeof(*qp));
+	if (qp == NULL)
+		return driver_fail(-ENOMEM, "no memory for a QP");
+	qp->owner = client;
+	qp->pd = driver_pd_of(client, request->pdn);
+	qp->send_cq = driver_cq_of(client, request->send_cqn);
+	qp->recv_cq = driver_cq_of(client, request->recv_cqn);
+	qp->service = request->service;
+	qp->sizes = HCA_QPC_MAKE_SIZES(0, 0, request->log_rq_stride, request->log_sq_stride);
+	qp->sq_bytes = 1u << (request->log_sq + request->log_sq_stride);
+	qp->rq_bytes = 1u << (request->log_rq + request->log_rq_stride);
+	err = take_qpn(drv, &qp->qpn);
+	if (err != 0)
+		goto err_free;
+	err = driver_mr_queue(drv, client, request->pdn, request->sq_addr, qp->sq_bytes, 0,
+			      &qp->sq_mr);
+	if (err != 0)
+		goto err_qpn;
+	err = driver_mr_queue(drv, client, request->pdn, request->rq_addr,
+			      (uint64_t)qp->rq_bytes + sizeof(struct hca_rq_record),
+			      HCA_ACCESS_LOCAL_WRITE, &qp->rq_mr);
+	if (err != 0)
+		goto err_sq;
+	link_qp(drv, qp);
+	*qpn = qp->qpn;
+	return 0;
+
+err_sq:
+	driver_mr_destroy(drv, qp->sq_mr, true);
+err_qpn:
+	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps));
+err_free:
+	free(qp);
+	return err;
+}
+
+int
+driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force)
+{
+	int err = 0;
+
+	if (qp->live)
+		err = driver_command_bare(drv, HCA_CMD_ERR2RST_QPEE, HCA_MODIFY_QP_NO_INBOX,
+					  qp->qpn, 0);
+	if (err != 0 && !force)
+		return err;
+	unlink_qp(drv, qp);
+	driver_mr_destroy(drv, qp->rq_mr, true);
+	driver_mr_destroy(drv, qp->sq_mr, true);
+	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps));
+	free(qp);
+	return 0;
+}
+
+/* The words of the context a client has no say in */
+static void
+fill_owned_fields(const struct driver_qp *qp, struct hca_qpc *qpc)
+{
+	uint32_t flags = hca_be32_to_cpu(qpc->flags);
+	uint32_t sizes = hca_be32_to_cpu(qpc->sizes) & (HCA_MASK(31, 29) | HCA_MASK(28, 24));
+
+	qpc->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(HCA_QPC_STATE(flags), qp->service,
+							HCA_QPC_MIG(flags), 0));
+	qpc->sizes = hca_cpu_to_be32(sizes | qp->sizes);
+	qpc->usr_page = hca_cpu_to_be32(qp->owner->uar);
+	qpc->local_qpn = hca_cpu_to_be32(qp->qpn);
+	qpc->srqn = 0;
+	qpc->pd = hca_cpu_to_be32(qp->pd->pdn);
+	qpc->wqe_base = 0;
+	qpc->wqe_lkey = 0;
+	qpc->xrcd = 0;
+	qpc->cqn_snd = hca_cpu_to_be32(qp->send_cq->cqn);
+	qpc->snd_wqe_base_l = hca_cpu_to_be32(qp->sq_mr->key);
+	qpc->snd_wqe_len = hca_cpu_to_be32(qp->sq_bytes);
+	qpc->cqn_rcv = hca_cpu_to_be32(qp->recv_cq->cqn);
+	qpc->rcv_wqe_base_l = hca_cpu_to_be32(qp->rq_mr->key);
+	qpc->rcv_wqe_len = hca_cpu_to_be32(qp->rq_bytes);
+}
+
+static bool
+is_modify(uint32_t opcode)
+{
+	switch (opcode) {
+#define MODIFY_CASE(name, op, in_len, out_len, cmd_flags, caps) \
+	case op: \
+		return ((cmd_flags) & HCA_CMDF_MODIFY_QP) != 0;
+	HCA_CMD_LIST(MODIFY_CASE)
+#undef MODIFY_CASE
+	default:
+		return false;
+	}
+}
+
+static int
+modify_bare(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode)
+{
+	int err;
+
+	if (opcode != HCA_CMD_ERR2RST_QPEE && opcode != HCA_CMD_2ERR_QPEE)
+		return driver_fail(-EINVAL, "the transition needs attributes");
+	if (!qp->live && opcode == HCA_CMD_ERR2RST_QPEE)
+		return 0;	/* is in RESET */
+	err = driver_command_bare(drv, opcode, HCA_MODIFY_QP_NO_INBOX, qp->qpn, 0);
+	if (err == 0 && opcode == HCA_CMD_ERR2RST_QPEE)
+		qp->live = false;
+	return err;
+}
+
+static int
+modify_with(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode, const void *mailbox)
+{
+	struct hca_qpc qpc;
+	uint32_t mask;
+	int err = 0;
+
+	memcpy(&qpc, mailbox, sizeof(qpc));	/* judged and sent from one copy */
+	mask = hca_be32_to_cpu(qpc.opt_param_mask);
+	fill_owned_fields(qp, &qpc);
+	if ((mask & HCA_QP_ATTR_AV) != 0 && qp->service != HCA_ST_UD)
+		err = driver_resolve_path(drv, &qpc.path);
+	if (err == 0 && (mask & HCA_QP_ATTR_ALT_PATH) != 0)
+		err = driver_resolve_path(drv, &qpc.alt_path);
+	if (err != 0)
+		return err;
+	memcpy(driver_mailbox(drv), &qpc, sizeof(qpc));
+	err = driver_command_in(drv, opcode, qp->qpn);
+	if (err == 0 && opcode == HCA_CMD_RST2INIT_QPEE)
+		qp->live = true;
+	if (err == 0 && opcode == HCA_CMD_ERR2RST_QPEE)
+		qp->live = false;
+	return err;
+}
+
+int
+hca_client_create_qp(struct hca_client *client, const struct hca_ctl_qp *request, uint32_t *qpn)
+{
+	int err;
+
+	pthread_mutex_lock(&client->drv->lock);
+	err = create_qp(client, request, qpn);
+	pthread_mutex_unlock(&client->drv->lock);
+	return err;
+}
+
+int
+hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcode,
+		     const void *mailbox)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_qp *qp;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	qp = qp_of(client, qpn);
+	if (qp == NULL)
+		err = driver_fail(-EINVAL, "QP %#x does not exist", qpn);
+	else if (!is_modify(opcode))
+		err = driver_fail(-EINVAL, "command %#x modifies no QP", opcode);
+	else if (mailbox == NULL)
+		err = modify_bare(drv, qp, opcode);
+	else
+		err = modify_with(drv, qp, opcode, mailbox);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+int
+hca_client_query_qp(struct hca_client *client, uint32_t qpn, void *mailbox)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_qp *qp;
+	int err = 0;
+
+	pthread_mutex_lock(&drv->lock);
+	qp = qp_of(client, qpn);
+	if (qp == NULL) {
+		err = driver_fail(-EINVAL, "QP %#x does not exist", qpn);
+	} else if (qp->live) {
+		err = driver_command_out(drv, HCA_CMD_QUERY_QP, qpn);
+		if (err == 0)
+			memcpy(mailbox, drv->mailbox_out, sizeof(struct hca_qpc));
+	} else {
+		struct hca_qpc qpc = { 0 };	/* RESET: state 0 */
+
+		fill_owned_fields(qp, &qpc);
+		memcpy(mailbox, &qpc, sizeof(qpc));
+	}
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+int
+hca_client_destroy_qp(struct hca_client *client, uint32_t qpn)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_qp *qp;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	qp = qp_of(client, qpn);
+	err = qp != NULL ? driver_qp_release(drv, qp, false) :
+	      driver_fail(-EINVAL, "QP %#x does not exist", qpn);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DRIVER_TYPES_H
+#define DRIVER_TYPES_H
+
+/*
+ * The driver's own objects.
+ *
+ * Two locks. `lock` is held by every control call from beginning to end, commands included.
+ * `event_lock` guards what hca_driver_poll() reads (channels, who owns which CQ and QP); poll runs
+ * from the progress hook while `lock` is held, so it takes `event_lock` only, and a holder of
+ * `event_lock` never issues a command.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi_bar.h"
+#include "abi_cmd.h"
+#include "abi_cqe.h"
+#include "abi_ctx.h"
+#include "abi_wqe.h"
+#include "driver.h"
+#include "driver_alloc.h"
+
+#define DRIVER_DOMAIN 0u		/* DMA domain of mailboxes, ICM and EQs */
+#define DRIVER_MAX_GIDS 256u
+#define DRIVER_MAX_PKEYS 128u
+#define DRIVER_MAX_NEIGH 1024u
+#define DRIVER_MAX_CHANNELS 4096u	/* per client */
+#define DRIVER_PAGE 4096u
+
+enum driver_icm_area {
+	ICM_QPC,
+	ICM_CQC,
+	ICM_EQC,
+	ICM_MPT,
+	ICM_MTT,
+	ICM_AREAS,
+};
+
+/* One table in ICM: entries in chunks, each mapped at its first use and kept */
+struct driver_icm {
+	uint64_t virt;			/* ICM address of entry 0 */
+	uint64_t offset;		/* of its memory in the arena */
+	uint32_t entry_bytes;
+	uint32_t log_entries;
+	uint32_t chunk_bytes;
+	uint32_t chunks;
+	uint8_t op_modifier;		/* HCA_ICM_CTX or HCA_ICM_TPT */
+	uint8_t *mapped;		/* per chunk */
+};
+
+enum driver_eq_number {
+	EQ_COMP,
+	EQ_ASYNC,
+	EQ_COUNT,
+};
+
+struct driver_mr {
+	struct driver_mr *next;		/* of the same owner */
+	struct hca_client *owner;	/* NULL: the driver */
+	uint32_t key;
+	uint32_t pdn;
+	uint32_t mtt;
+	uint32_t mtt_log;
+	bool internal;			/* memory of a queue: no client may deregister it */
+};
+
+struct driver_eq {
+	struct hca_eqe *ring;
+	uint64_t bus;
+	uint32_t log_size;
+	uint32_t consumer;
+	struct driver_mr *mr;
+	bool live;
+};
+
+struct driver_pd {
+	struct driver_pd *next;
+	uint32_t pdn;
+	uint32_t users;			/* MRs and QPs */
+};
+
+struct driver_channel {
+	int write_fd;			/* -1: the slot is free */
+	uint32_t users;			/* CQs */
+};
+
+struct driver_cq {
+	struct driver_cq *next;
+	struct hca_client *owner;
+	struct driver_mr *mr;
+	uint32_t cqn;
+	uint32_t channel;
+	uint32_t users;			/* QP queues */
+	uint32_t owed;			/* bits of event types that did not fit into a pipe */
+};
+
+struct driver_qp {
+	struct driver_qp *next;
+	struct hca_client *owner;
+	struct driver_pd *pd;
+	struct driver_cq *send_cq;
+	struct driver_cq *recv_cq;
+	struct driver_mr *sq_mr;
+	struct driver_mr *rq_mr;
+	uint32_t qpn;
+	uint32_t service;
+	uint32_t sizes;			/* QPC word 0Ch, strides only */
+	uint32_t sq_bytes;
+	uint32_t rq_bytes;
+	uint32_t owed;
+	bool live;			/* has a context: left RESET */
+};
+
+struct driver_segment {
+	struct driver_segment *next;
+	uint64_t bus;
+	uint64_t len;
+};
+
+struct hca_client {
+	struct hca_client *next;
+	struct hca_driver *drv;
+	uint32_t uar;			/* page number = DMA domain */
+	uint32_t next_pd;
+	struct driver_pd *pds;
+	struct driver_mr *mrs;
+	struct driver_cq *cqs;
+	struct driver_qp *qps;
+	struct driver_segment *segments;
+	struct driver_channel *channels; /* [0] = asynchronous events */
+	uint32_t num_channels;		/* slots */
+	int async_read_fd;		/* until the client has fetched it */
+	uint32_t owed_port;		/* LOCAL_CATAS, PORT_CHANGE not yet delivered */
+	uint32_t count_pds;
+	uint32_t count_mrs;
+	uint32_t count_cqs;
+	uint32_t count_qps;
+	uint32_t count_channels;
+	uint64_t count_mtts;
+};
+
+struct driver_gid {
+	uint8_t gid[16];
+	uint8_t mac[6];
+	bool valid;
+};
+
+struct driver_neigh {
+	uint8_t gid[16];
+	uint8_t mac[6];
+};
+
+struct hca_driver {
+	struct hca_hw hw;
+	struct hca_driver_config config;
+	pthread_mutex_t lock;
+	pthread_mutex_t event_lock;
+	bool dead;
+	bool initialized;		/* INIT_HCA done */
+
+	uint8_t *arena;			/* mailboxes, EQs, ICM: one DMA window */
+	uint64_t arena_bus;
+	size_t arena_bytes;
+	void *mailbox_in;
+	void *mailbox_out;
+	uint64_t mailbox_in_bus;
+	uint64_t mailbox_out_bus;
+
+	struct hca_mbox_dev_lim lim;
+	uint64_t board_id;
+	struct driver_icm icm[ICM_AREAS];
+	struct driver_eq eq[EQ_COUNT];
+	uint32_t owed;			/* objects with events that wait for room in a pipe */
+
+	struct driver_random random;
+	struct driver_ids qp_ids;
+	struct driver_ids cq_ids;
+	struct driver_ids mpt_ids;
+	struct driver_ids uar_ids;
+	struct driver_ranges mtt_ranges;
+	struct driver_qp **qps;		/* by index; written under both locks */
+	struct driver_cq **cqs;
+	struct driver_mr **mrs;		/* by MPT index; under `lock` */
+	struct hca_client *clients;
+
+	struct driver_gid gids[DRIVER_MAX_GIDS];
+	uint16_t pkeys[DRIVER_MAX_PKEYS];
+	struct driver_neigh neighs[DRIVER_MAX_NEIGH];
+	uint32_t num_neighs;
+	struct hca_ctl_port port;
+};
+
+/* driver_error.c: note the reason for this thread and return err. */
+int driver_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* driver_cmd.c: one HCR command; lock held. */
+struct driver_cmd {
+	uint32_t op;
+	uint32_t op_modifier;
+	uint32_t in_modifier;
+	uint64_t in_param;
+	uint64_t out_param;
+};
+
+int driver_command(struct hca_driver *drv, struct driver_cmd *cmd);
+int driver_reset(struct hca_driver *drv);
+/* The input mailbox, zeroed; a command that uses it follows under the same lock. */
+void *driver_mailbox(struct hca_driver *drv);
+int driver_command_in(struct hca_driver *drv, uint32_t op, uint32_t in_modifier);
+int driver_command_out(struct hca_driver *drv, uint32_t op, uint32_t in_modifier);
+int driver_command_bare(struct hca_driver *drv, uint32_t op, uint32_t op_modifier,
+			uint32_t in_modifier, uint64_t in_param);
+
+/* driver_icm.c */
+uint64_t driver_icm_layout(struct hca_driver *drv, uint64_t arena_offset);
+int driver_icm_alloc(struct hca_driver *drv);
+void driver_icm_free(struct hca_driver *drv);
+int driver_icm_need(struct hca_driver *drv, enum driver_icm_area area, uint64_t first,
+		    uint64_t count);
+
+/* driver_mr.c; lock held. A queue's memory: pages of 4 KiB from va on. */
+int driver_mr_create(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl_mr *mr,
+		     const uint64_t *pages, struct driver_mr **out);
+int driver_mr_queue(struct hca_driver *drv, struct hca_client *owner, uint32_t pdn, uint64_t addr,
+		    uint64_t bytes, uint32_t access, struct driver_mr **out);
+int driver_mr_destroy(struct hca_driver *drv, struct driver_mr *mr, bool force);
+
+/* driver_eq.c */
+int driver_eq_create_all(struct hca_driver *drv);
+void driver_eq_destroy_all(struct hca_driver *drv);
+
+/* driver_cq.c, driver_qp.c; lock held; force: release even where the device refuses. */
+int driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force);
+int driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force);
+struct driver_cq *driver_cq_of(struct hca_client *client, uint32_t cqn);
+
+/* driver_client.c; lock held. */
+struct driver_pd *driver_pd_of(struct hca_client *client, uint32_t pdn);
+bool driver_client_covers(const struct hca_client *client, uint64_t bus, uint64_t len);
+
+/* driver_addr.c; lock held. Fill in the MAC and IPv4 addresses of a path. */
+int driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path);
+int driver_addr_init(struct hca_driver *drv);
+
+#endif
