@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decode [-q] FILE.pcap... prints a line per frame and fails when a file cannot be read, or a
+ * frame is not RoCEv2, is malformed, is cut short, or carries a wrong ICRC. -q: only what fails.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pcap_read.h"
+#include "wire/roce_frame.h"
+
+struct totals {
+	unsigned long frames;
+	unsigned long bad;
+};
+
+static void
+print_headers(const struct hca_roce_opcode_info *op, const struct hca_roce_headers *h)
+{
+	if (op->at.deth)
+		printf(" qkey %08x src_qpn %06x", h->deth.qkey, h->deth.src_qpn);
+	if (op->at.xrceth)
+		printf(" srqn %06x", h->xrceth);
+	if (op->at.reth)
+		printf(" va %016" PRIx64 " rkey %08x len %u", h->reth.va, h->reth.rkey, h->reth.len);
+	if (op->at.atomiceth)
+		printf(" va %016" PRIx64 " rkey %08x swap_add %016" PRIx64 " compare %016" PRIx64,
+		       h->atomic.va, h->atomic.rkey, h->atomic.swap_add, h->atomic.compare);
+	if (op->at.aeth)
+		printf(" syndrome %02x msn %06x", h->aeth.syndrome, h->aeth.msn);
+	if (op->at.atomicacketh)
+		printf(" original %016" PRIx64, h->original);
+	if (op->at.immdt)
+		printf(" imm %02x%02x%02x%02x", h->imm[0], h->imm[1], h->imm[2], h->imm[3]);
+	if (op->at.ieth)
+		printf(" inv_rkey %08x", h->ieth);
+}
+
+static void
+print_frame(const uint8_t *frame, const struct hca_roce_view *v, const char *verdict)
+{
+	struct hca_roce_headers h;
+
+	printf("IPv%u %-22s qpn %06x psn %06x pkey %04x%s%s%s payload %u pad %u", v->ip_version,
+	       v->op->name, v->qpn, v->psn, v->pkey, v->ackreq ? " ackreq" : "", v->se ? " se" : "",
+	       v->migreq ? " migreq" : "", v->payload_len, v->pad);
+	hca_roce_get_headers(frame + v->bth, v->op, &h);
+	print_headers(v->op, &h);
+	printf(" icrc %08x %s\n", hca_icrc_load(frame + v->icrc), verdict);
+}
+
+/* False when the frame is to be complained about. */
+static bool
+decode_frame(const struct hca_icrc_ops *ops, const struct pcap_frame *f, const char *where,
+	     unsigned long number, bool quiet)
+{
+	struct hca_roce_view v;
+	int rc;
+
+	rc = hca_roce_parse(f->data, f->len, &v);
+	if (rc < 0) {
+		printf("%s:%lu: %s: %s%s\n", where, number, hca_roce_drop_name(rc),
+		       hca_roce_drop_text(rc), f->len < f->wire_len ? " (cut by capture)" : "");
+		return false;
+	}
+	rc = hca_roce_check_icrc(ops, f->data, &v);
+	if (rc < 0 || !quiet) {
+		printf("%s:%lu: ", where, number);
+		print_frame(f->data, &v, rc < 0 ? "WRONG" : "ok");
+	}
+	return rc == 0;
+}
+
+static bool
+decode_file(const struct hca_icrc_ops *ops, const char *path, bool quiet, struct totals *sum)
+{
+	const char *slash = strrchr(path, '/');
+	struct pcap_frame frame;
+	struct pcap_file file;
+	unsigned long number = 0;
+	int rc;
+
+	rc = pcap_open_file(&file, path);
+	if (rc < 0) {
+		fprintf(stderr, "decode: %s: %s\n", path, strerror(-rc));
+		return false;
+	}
+	while ((rc = pcap_next_frame(&file, &frame)) > 0) {
+		sum->frames++;
+		if (!decode_frame(ops, &frame, slash ? slash + 1 : path, ++number, quiet))
+			sum->bad++;
+	}
+	pcap_close_file(&file);
+	if (rc < 0)
+		fprintf(stderr, "decode: %s: ends inside record %lu\n", path, number + 1);
+	return rc == 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct hca_icrc_ops *ops = hca_icrc_select();
+	bool quiet = argc > 1 && strcmp(argv[1], "-q") == 0, readable = true;
+	struct totals sum = { 0, 0 };
+	int i = quiet ? 2 : 1;
+
+	if (i >= argc) {
+		fprintf(stderr, "usage: decode [-q] FILE.pcap...\n");
+		return 2;
+	}
+	for (; i < argc; i++)
+		readable &= decode_file(ops, argv[i], quiet, &sum);
+	printf("%lu frames, %lu bad\n", sum.frames, sum.bad);
+	return readable && sum.bad == 0 ? 0 : 1;
+}
