@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_UNIT_ENGINE_EE_RIG_H
+#define TESTS_UNIT_ENGINE_EE_RIG_H
+
+/*
+ * One execution engine with one QP (index RIG_QPI), memory regions, a receive queue of 8 WQEs and a
+ * CQ that is an array. Requests go in as struct rig_packet, responses come out as struct hca_txd.
+ */
+
+#include "fixture.h"
+
+#include "engine/ee.h"
+
+#define RIG_QPI 1u
+#define RIG_MTU 256u
+#define RIG_PD 3u
+#define RIG_MAX_RD 4u
+#define RIG_VA 0x100000u /* of every region, length RIG_LEN */
+#define RIG_LEN 16384u
+#define RIG_RQ_LOG 3u
+#define RIG_STRIDE_LOG 9u
+
+/* Memory keys; every one but ODD names rig.mem. */
+#define RIG_KEY_ALL 0x15au
+#define RIG_KEY_NONE 0x25au /* no rights */
+#define RIG_KEY_FOREIGN 0x35au /* another protection domain */
+#define RIG_KEY_DEAD 0x45au /* being invalidated */
+#define RIG_KEY_ODD 0x55au /* CPU address = va + 4 modulo 8 */
+#define RIG_KEY_STALE 0x15bu /* right index, wrong tag */
+
+struct rig_packet {
+	uint8_t opcode;
+	uint32_t psn;
+	uint32_t len; /* payload; its bytes are seed, seed + 1, ... */
+	uint8_t seed;
+	uint8_t flags; /* HCA_RXD_* */
+	uint64_t va; /* RETH or AtomicETH */
+	uint32_t rkey, dma_len;
+	uint32_t imm; /* wire bytes */
+	uint64_t swap_add, compare;
+	uint32_t generation; /* added to the QP's */
+};
+
+struct rig {
+	struct fx *fx;
+	struct hca *h;
+	struct hca_qp *qp;
+	uint8_t *mem; /* RIG_LEN bytes and 8 more */
+	struct hca_rq_record *record;
+	struct rte_mempool *rx_pool;
+	struct hca_cqe cqe[128];
+	unsigned int cqes, published;
+	bool cq_full;
+	bool solicited;
+	uint64_t now;
+	uint8_t guard[8]; /* what stands behind the payload in the mbuf */
+};
+
+int rig_setup(void **state);
+int rig_teardown(void **state);
+
+/* One burst into process(). */
+void rig_burst(struct rig *r, const struct rig_packet *p, unsigned int n);
+/* One packet and one poll. */
+void rig_feed(struct rig *r, struct rig_packet p);
+void rig_poll(struct rig *r);
+
+/* Responses not yet looked at. */
+unsigned int rig_responses(struct rig *r);
+struct hca_txd *rig_response(struct rig *r, unsigned int i);
+void rig_forget_responses(struct rig *r);
+
+/* Exactly one response is there: ACK, NAK with this syndrome at psn. Forgets it. */
+void rig_expect_ack(struct rig *r, uint8_t syndrome, uint32_t psn);
+/* The same with a fatal NAK: QP in ERR. event: HCA_EVENT_*, 0 none. */
+void rig_expect_fatal(struct rig *r, uint8_t nak, uint32_t psn, uint8_t event);
+void rig_expect_silence(struct rig *r);
+bool rig_event(const struct rig *r, uint8_t type);
+
+/* Posts a receive of n SGEs. */
+void rig_post(struct rig *r, const struct hca_sge *sge, unsigned int n);
+void rig_post_one(struct rig *r, uint32_t off, uint32_t len);
+/* Memory at off holds the payload of seed, len bytes. */
+bool rig_holds(const struct rig *r, uint32_t off, uint32_t len, uint8_t seed);
+
+#define RIG_ACK (HCA_AETH_ACK | HCA_AETH_CREDITS_NONE)
+#define RIG_COUNTER(r, name) FX_COUNTER((r)->fx, EE, name)
+
+static inline struct rig_packet
+rig_write(uint32_t psn, uint32_t off, uint32_t len, uint8_t seed)
+{
+	return (struct rig_packet){
+		.opcode = HCA_BTH_RC_WRITE_ONLY,
+		.psn = psn,
+		.len = len,
+		.seed = seed,
+		.flags = HCA_RXD_ACKREQ,
+		.va = RIG_VA + off,
+		.rkey = RIG_KEY_ALL,
+		.dma_len = len,
+	};
+}
+
+static inline struct rig_packet
+rig_send(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t seed)
+{
+	return (struct rig_packet){
+		.opcode = opcode, .psn = psn, .len = len, .seed = seed, .flags = HCA_RXD_ACKREQ};
+}
+
+static inline struct rig_packet
+rig_read(uint32_t psn, uint32_t off, uint32_t len)
+{
+	return (struct rig_packet){
+		.opcode = HCA_BTH_RC_READ_REQ,
+		.psn = psn,
+		.va = RIG_VA + off,
+		.rkey = RIG_KEY_ALL,
+		.dma_len = len,
+	};
+}
+
+static inline struct rig_packet
+rig_add(uint32_t psn, uint32_t off, uint64_t add)
+{
+	return (struct rig_packet){
+		.opcode = HCA_BTH_RC_FETCH_ADD,
+		.psn = psn,
+		.va = RIG_VA + off,
+		.rkey = RIG_KEY_ALL,
+		.swap_add = add,
+	};
+}
+
+#endif

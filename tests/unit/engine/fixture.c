@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "fixture.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+
+#include "abi_bar.h"
+#include "abi_ctx.h"
+#include "engine/record_pool.h"
+#include "queues/eq.h"
+
+/* One HCA at a time: recorders are plain functions. */
+static struct fx *current;
+
+static void eal_start(void)
+{
+	static bool started;
+	char prefix[32];
+	char *argv[] = { "test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
+		"--no-shconf", "-c1", "--log-level=4", prefix };
+	cpu_set_t cpus;
+
+	if (started)
+		return;
+	snprintf(prefix, sizeof(prefix), "--file-prefix=fx%d", (int)getpid());
+	/* Tests run side by side: EAL must not tie us to one CPU. */
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	if (rte_eal_init(RTE_DIM(argv), argv) < 0)
+		abort();
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	started = true;
+}
+
+#define X(e, f, t, p, r) \
+	static void record_##e(struct hca *h, void *const *objs, unsigned int n, uint64_t now) \
+	{ \
+		struct fx_edge *fe = &current->edge[HCA_EDGE_##e]; \
+		assert_true(fe->n + n <= FX_OBJECTS); \
+		memcpy(&fe->obj[fe->n], objs, n * sizeof(*objs)); \
+		fe->n += n; \
+	} \
+	static unsigned int room_##e(struct hca *h) \
+	{ \
+		return current->edge[HCA_EDGE_##e].room; \
+	}
+HCA_EDGE_LIST(X)
+#undef X
+
+static void make_edges(struct fx *fx)
+{
+#define X(e, f, t, p, r) \
+	fx->edge[HCA_EDGE_##e].room = FX_OBJECTS; \
+	fx->h->edge[HCA_EDGE_##e].process = record_##e; \
+	fx->h->edge[HCA_EDGE_##e].room = room_##e; \
+	fx->h->edge[HCA_EDGE_##e].from = HCA_STAGE_##f; \
+	fx->h->edge[HCA_EDGE_##e].to = HCA_STAGE_##t;
+	HCA_EDGE_LIST(X)
+#undef X
+}
+
+static void make_channel(struct hca *h, enum hca_stage_id from, enum hca_stage_id to)
+{
+	struct hca_msg_channel *c = calloc(1, sizeof(*c));
+	char name[RTE_RING_NAMESIZE];
+
+	assert_non_null(c);
+	snprintf(name, sizeof(name), "fx.m%u.%u", from, to);
+	c->ring = rte_ring_create_elem(name, sizeof(uint32_t), h->qp_mask + 1, SOCKET_ID_ANY,
+			RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+	c->pending = calloc(h->qp_mask + 1, 1);
+	c->local = true;
+	assert_non_null(c->ring);
+	assert_non_null(c->pending);
+	h->msg[from][to] = c;
+}
+
+struct fx *fx_create(const struct fx_config *cfg)
+{
+	static const struct fx_config none;
+	const struct fx_config *c = cfg != NULL ? cfg : &none;
+	struct fx *fx;
+	struct hca *h;
+
+	eal_start();
+	fx = calloc(1, sizeof(*fx));
+	assert_non_null(fx);
+	current = fx;
+	h = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*h));
+	assert_non_null(h);
+	memset(h, 0, sizeof(*h));
+	fx->h = h;
+	h->cfg.name = "fx";
+	h->cfg.socket_id = SOCKET_ID_ANY;
+	h->cfg.log_num_qps = c->log_num_qps ? c->log_num_qps : 4;
+	h->qp_mask = (1u << h->cfg.log_num_qps) - 1;
+	h->qp = aligned_alloc(RTE_CACHE_LINE_SIZE, (h->qp_mask + 1) * sizeof(*h->qp));
+	assert_non_null(h->qp);
+	memset(h->qp, 0, (h->qp_mask + 1) * sizeof(*h->qp));
+	h->bar2 = aligned_alloc(HCA_UAR_PAGE_SIZE, HCA_BAR2_SIZE);
+	assert_non_null(h->bar2);
+	memset(h->bar2, 0, HCA_BAR2_SIZE);
+	make_edges(fx);
+#define X(f, t) make_channel(h, HCA_STAGE_##f, HCA_STAGE_##t);
+	HCA_MSG_LIST(X)
+#undef X
+	assert_int_equal(hca_record_pool_init(h, &h->rec, "rec", c->records ? c->records : 64,
+					 false),
+			0);
+	assert_int_equal(hca_record_pool_init(h, &h->rec_full, "recf",
+					 c->full_records ? c->full_records : 32, true),
+			0);
+	return fx;
+}
+
+void fx_destroy(struct fx *fx)
+{
+	struct hca *h = fx->h;
+
+	for (uint32_t i = 0; i <= h->qp_mask; i++) {
+		free(h->qp[i].parser.sq.base);
+		free(h->qp[i].parser.chain);
+		free(h->qp[i].parser.window);
+	}
+	for (unsigned int f = 0; f < HCA_STAGE_N; f++) {
+		for (unsigned int t = 0; t < HCA_STAGE_N; t++) {
+			if (h->msg[f][t] == NULL)
+				continue;
+			rte_ring_free(h->msg[f][t]->ring);
+			free(h->msg[f][t]->pending);
+			free(h->msg[f][t]);
+		}
+	}
+	hca_record_pool_fini(&h->rec);
+	hca_record_pool_fini(&h->rec_full);
+	free(h->bar2);
+	free(h->qp);
+	free(h);
+	free(fx);
+	current = NULL;
+}
+
+uint32_t fx_qpn(uint32_t qpi)
+{
+	return 0xabc000u | qpi;
+}
+
+struct hca_qp *fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq,
+		uint32_t log_stride, uint32_t window)
+{
+	struct hca_qp *qp = &fx->h->qp[qpi];
+	uint32_t bytes = 1u << (log_sq + log_stride);
+
+	qp->cfg.local_qpn = fx_qpn(qpi);
+	qp->cfg.usr_page = (uint16_t)page;
+	qp->cfg.service = HCA_ST_RC;
+	qp->cfg.mtu_log = qp->rtc.mtu_log = qp->ee.mtu_log = 10;
+	qp->cfg.max_rd_atomic = qp->cfg.max_dest_rd_atomic = 16;
+	qp->cfg.generation = 7;
+	qp->parser.sq.base = aligned_alloc(4096, RTE_ALIGN_CEIL(bytes, 4096u));
+	qp->parser.sq.bytes = bytes;
+	qp->parser.chain = calloc(1u << log_sq, sizeof(uint32_t));
+	qp->parser.window = calloc(window, sizeof(uint32_t));
+	assert_non_null(qp->parser.sq.base);
+	assert_non_null(qp->parser.chain);
+	assert_non_null(qp->parser.window);
+	memset(qp->parser.sq.base, 0, bytes);
+	qp->parser.sq_size_log = (uint8_t)log_sq;
+	qp->parser.sq_stride_log = (uint8_t)log_stride;
+	qp->rtc.window = qp->rrc.window = qp->parser.window;
+	qp->parser.window_mask = qp->rtc.window_mask = qp->rrc.window_mask = window - 1;
+	qp->cfg.state = HCA_QPS_RTS;
+	assert_int_equal(hca_record_reserve_qp(fx->h, 1), 0);
+	return qp;
+}
+
+unsigned int fx_take_msgs(struct fx *fx, enum hca_stage_id from, enum hca_stage_id to, uint32_t qpi)
+{
+	struct hca_msg_channel *c = fx->h->msg[from][to];
+	unsigned int left = rte_ring_count(c->ring), found = 0;
+
+	while (left-- > 0) {
+		uint32_t i = 0;
+		uint8_t flags = hca_msg_take(c, &i);
+
+		if (i == qpi)
+			found |= flags;
+		else
+			hca_msg_post(c, i, flags);
+	}
+	return found;
+}
+
+uint64_t fx_counter(const struct fx *fx, enum hca_stage_id s, enum hca_counter c)
+{
+	return fx->h->line[s].counters[c];
+}
+
+/*
+ * What stages call besides edges and messages. Weak: a test that links the real one gets the real
+ * one.
+ */
+__attribute__((weak)) void hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type,
+		uint32_t qpi)
+{
+	assert_true(current->events < RTE_DIM(current->event));
+	current->event[current->events++] = (struct fx_event){ type, qpi };
+}
+
+__attribute__((weak)) void hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type,
+		uint32_t cqi)
+{
+	assert_true(current->events < RTE_DIM(current->event));
+	current->event[current->events++] = (struct fx_event){ type, cqi };
+}
+
+__attribute__((weak)) bool hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+{
+	static const uint8_t told[] = { HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC,
+		HCA_STAGE_EE };
+	struct hca_qp *qp = &h->qp[qpi];
+	uint32_t state = hca_qp_state(qp);
+
+	if (state == HCA_QPS_ERR || state == HCA_QPS_RST)
+		return false;
+	qp->cfg.state = HCA_QPS_ERR;
+	for (unsigned int i = 0; i < RTE_DIM(told); i++)
+		if (told[i] != from && h->msg[from][told[i]] != NULL)
+			hca_msg_send(h, from, told[i], qpi, HCA_MSG_STATE);
+	return true;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_UNIT_ENGINE_FIXTURE_H
+#define TESTS_UNIT_ENGINE_FIXTURE_H
+
+/*
+ * A struct hca with tiny tables and nothing behind it, to run one stage alone: every edge is a
+ * direct call into a recorder, every message channel exists, events and errors raised are kept.
+ * The test inits the stages it wants (hca_parser_init(fx->h), ...).
+ */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "engine/impl.h"
+
+#define FX_OBJECTS 1024u
+
+struct fx_edge {
+	void *obj[FX_OBJECTS]; /* what was pushed */
+	unsigned int n;
+	unsigned int room; /* what the consumer claims to have */
+};
+
+struct fx_event {
+	uint8_t type;   /* HCA_EVENT_* */
+	uint32_t index; /* QP or CQ */
+};
+
+struct fx {
+	struct hca *h;
+	struct fx_edge edge[HCA_EDGE_N];
+	struct fx_event event[64];
+	unsigned int events;
+};
+
+/* 0 selects the default in brackets. */
+struct fx_config {
+	uint32_t log_num_qps;  /* [4] */
+	uint32_t records;      /* [64] */
+	uint32_t full_records; /* [32] */
+};
+
+struct fx *fx_create(const struct fx_config *cfg);
+void fx_destroy(struct fx *fx);
+
+/*
+ * QP index qpi in RTS on UAR page `page`, RC, with a send queue of 1 << log_sq WQEs of
+ * 1 << log_stride bytes and a window of `window` records (power of two). QPN: fx_qpn(qpi).
+ */
+struct hca_qp *fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq,
+		uint32_t log_stride, uint32_t window);
+uint32_t fx_qpn(uint32_t qpi);
+
+/* All flags waiting on the channel for this QP, taken; messages to other QPs stay in order. */
+unsigned int fx_take_msgs(struct fx *fx, enum hca_stage_id from, enum hca_stage_id to,
+		uint32_t qpi);
+
+uint64_t fx_counter(const struct fx *fx, enum hca_stage_id s, enum hca_counter c);
+#define FX_COUNTER(fx, STAGE, name) fx_counter((fx), HCA_STAGE_##STAGE, HCA_CTR_##name)
+
+#endif
