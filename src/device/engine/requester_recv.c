@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * requester_recv (RRC): ACKs, NAKs and responses, judged against una and max_psn; retries and their
+ * counters; the QP's timer. A packet outside the window changes nothing. RRC waits for nothing: it
+ * takes every packet offered, CQEs that find no slot are counted and dropped by the CQ.
+ *
+ * Losses (timeout, sequence NAK, missing response) count against retry_cnt, RNR NAKs against
+ * rnr_retry; progress resets both. All of them make RTC go back to una.
+ */
+
+#include <errno.h>
+
+#include <rte_atomic.h>
+#include <rte_prefetch.h>
+
+#include "abi_ctx.h"
+#include "engine/rrc.h"
+
+#define X(code, us) [code] = (us) * 1000u,
+static const uint32_t rnr_ns[32] = {HCA_RNR_TIMER_LIST(X)};
+#undef X
+
+int
+hca_rrc_init(struct hca *h)
+{
+	h->stage_ctx[HCA_STAGE_RRC] = NULL;
+	return 0;
+}
+
+void
+hca_rrc_fini(struct hca *h)
+{
+}
+
+unsigned int
+hca_rrc_room(struct hca *h)
+{
+	return HCA_BURST;
+}
+
+/* ---- timer ---- */
+
+static inline uint64_t
+ack_timeout_ns(const struct hca_qp *qp)
+{
+	return HCA_ACK_TIMEOUT_NS(qp->cfg.ack_timeout & 31);
+}
+
+static void
+start_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	__atomic_store_n(&qp->rrc.timer_deadline, qp->rrc.deadline, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->rrc.timer_armed, 1, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_RRC, HCA_STAGE_TIMER, qpi, HCA_MSG_ARM);
+}
+
+static bool
+all_acknowledged(const struct hca_qp *qp)
+{
+	return hca_una_psn(qp->rrc.una) == __atomic_load_n(&qp->rtc.max_psn, __ATOMIC_ACQUIRE);
+}
+
+/* RTC asked for a timer, or it may have sent while we disarmed. */
+static void
+arm_if_needed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
+{
+	if (qp->rrc.timer_armed || qp->cfg.ack_timeout == 0 || all_acknowledged(qp))
+		return;
+	qp->rrc.deadline = now + ack_timeout_ns(qp);
+	start_timer(h, qp, qpi);
+}
+
+/* Pairs with RTC: it publishes max_psn, fence, reads timer_armed. */
+static void
+disarm(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
+{
+	__atomic_store_n(&qp->rrc.timer_armed, 0, __ATOMIC_RELAXED);
+	rte_smp_mb();
+	arm_if_needed(h, qp, qpi, now);
+}
+
+static void
+set_hold(struct hca_qp *qp, bool on)
+{
+	uint8_t f = qp->rrc.flags;
+
+	f = on ? f | HCA_RRC_HOLD | HCA_RRC_RESUMED : f & ~HCA_RRC_HOLD;
+	__atomic_store_n(&qp->rrc.flags, f, __ATOMIC_RELEASE);
+}
+
+/* ---- retries ---- */
+
+/* Back to una, unless the attempts are used up. */
+static void
+retry(struct hca_rrc_run *run)
+{
+	struct hca_qp_rrc *q = &run->qp->rrc;
+
+	hca_rrc_note_progress(run);
+	if (q->retries >= run->qp->cfg.retry_cnt) {
+		hca_rrc_fail(run, HCA_SYND_RETRY_EXC);
+		return;
+	}
+	q->retries++;
+	q->flags |= HCA_RRC_RESUMED;
+	q->deadline = run->now + ack_timeout_ns(run->qp);
+	run->msg |= HCA_MSG_REWIND;
+}
+
+void
+hca_rrc_implied_nak(struct hca_rrc_run *run)
+{
+	struct hca_qp_rrc *q = &run->qp->rrc;
+
+	hca_rrc_note_progress(run);
+	/* The end of the RNR wait goes back to una anyway. */
+	if (q->flags & (HCA_RRC_IMPLIED | HCA_RRC_HOLD))
+		return;
+	q->flags |= HCA_RRC_IMPLIED;
+	HCA_COUNT(run->h, RRC, implied_nak_seq_err);
+	retry(run);
+}
+
+static void
+sequence_nak(struct hca_rrc_run *run)
+{
+	HCA_COUNT(run->h, RRC, packet_seq_err);
+	if (!(run->qp->rrc.flags & HCA_RRC_HOLD))
+		retry(run);
+}
+
+static void
+rnr_nak(struct hca_rrc_run *run, uint32_t code)
+{
+	struct hca_qp_rrc *q = &run->qp->rrc;
+	const struct hca_qp_cfg *cfg = &run->qp->cfg;
+
+	HCA_COUNT(run->h, RRC, rnr_nak_received);
+	hca_rrc_note_progress(run);
+	if (q->flags & HCA_RRC_HOLD)
+		return;
+	if (cfg->rnr_retry != HCA_RNR_RETRY_FOREVER) {
+		if (q->rnr_retries >= cfg->rnr_retry) {
+			hca_rrc_fail(run, HCA_SYND_RNR_RETRY_EXC);
+			return;
+		}
+		q->rnr_retries++;
+	}
+	HCA_COUNT(run->h, RRC, rnr_nak_retry_err);
+	set_hold(run->qp, true);
+	q->deadline = run->now + rnr_ns[code];
+	start_timer(run->h, run->qp, run->qpi);
+	run->msg |= HCA_MSG_HOLD;
+}
+
+/* ---- packets ---- */
+
+/* What stands in the way of a release: a record that fails speaks for itself at commit. */
+static void
+blocked(struct hca_rrc_run *run)
+{
+	if (hca_rrc_record(run, run->tail)->syndrome == 0)
+		hca_rrc_implied_nak(run);
+}
+
+static void
+handle_nak(struct hca_rrc_run *run, uint8_t syndrome, uint32_t d)
+{
+	static const uint8_t fatal[] = {
+		[HCA_NAK_INVALID_REQ] = HCA_SYND_REMOTE_INVAL_REQ,
+		[HCA_NAK_REMOTE_ACCESS] = HCA_SYND_REMOTE_ACCESS,
+		[HCA_NAK_REMOTE_OP] = HCA_SYND_REMOTE_OP,
+	};
+	uint32_t value = HCA_AETH_VALUE(syndrome);
+
+	/* It acknowledges everything before its PSN. */
+	if (!hca_rrc_release(run, d)) {
+		blocked(run);
+		return;
+	}
+	if (HCA_AETH_KIND(syndrome) == HCA_AETH_RNR_NAK)
+		rnr_nak(run, value);
+	else if (value == HCA_NAK_PSN_SEQ)
+		sequence_nak(run);
+	else
+		hca_rrc_fail(run, fatal[value]);
+}
+
+static bool
+aeth_known(uint8_t syndrome)
+{
+	switch (HCA_AETH_KIND(syndrome)) {
+	case HCA_AETH_ACK:
+	case HCA_AETH_RNR_NAK:
+		return true;
+	case HCA_AETH_NAK:
+		return HCA_AETH_VALUE(syndrome) <= HCA_NAK_REMOTE_OP;
+	default:
+		return false;
+	}
+}
+
+static void
+handle_ack(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
+{
+	uint8_t syndrome = *rte_pktmbuf_mtod_offset(m, uint8_t *, hca_rxd(m)->ext_off);
+
+	if (unlikely(!aeth_known(syndrome))) {
+		HCA_COUNT(run->h, RRC, req_bad_response);
+		return;
+	}
+	if (unlikely(HCA_AETH_KIND(syndrome) != HCA_AETH_ACK))
+		handle_nak(run, syndrome, d);
+	else if (unlikely(!hca_rrc_release(run, d + 1)))
+		blocked(run);
+}
+
+static void
+handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
+{
+	const struct hca_rxd *rxd = hca_rxd(m);
+	uint32_t d = hca_rrc_ahead(run, rxd->psn);
+
+	if (unlikely(d >= hca_rrc_outstanding(run))) {
+		if (d == HCA_PSN_MASK && rxd->opcode == HCA_BTH_RC_ACK)
+			HCA_COUNT(run->h, RRC, req_duplicate_ack);
+		else
+			HCA_COUNT(run->h, RRC, req_stale_response);
+		return;
+	}
+	switch (rxd->opcode) {
+	case HCA_BTH_RC_ACK:
+		handle_ack(run, m, d);
+		break;
+	case HCA_BTH_RC_READ_RESP_FIRST:
+	case HCA_BTH_RC_READ_RESP_MIDDLE:
+	case HCA_BTH_RC_READ_RESP_LAST:
+	case HCA_BTH_RC_READ_RESP_ONLY:
+		hca_rrc_read_response(run, m, d);
+		break;
+	case HCA_BTH_RC_ATOMIC_ACK:
+		hca_rrc_atomic_response(run, m, d);
+		break;
+	default:
+		HCA_COUNT(run->h, RRC, req_bad_response);
+	}
+}
+
+static bool
+is_sending(const struct hca_qp *qp)
+{
+	uint32_t state = hca_qp_state(qp);
+
+	return state == HCA_QPS_RTS || state == HCA_QPS_SQD;
+}
+
+/* Of this life of the index, and in a state that takes responses? */
+static bool
+accepts(struct hca *h, const struct hca_rxd *d)
+{
+	const struct hca_qp *qp = &h->qp[d->qpi & h->qp_mask];
+
+	if (unlikely(d->generation != qp->cfg.generation))
+		HCA_COUNT(h, RRC, rx_stale_generation);
+	else if (unlikely(!is_sending(qp)))
+		HCA_COUNT(h, RRC, rx_qp_state);
+	else
+		return true;
+	return false;
+}
+
+void
+hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	struct hca_cq_batch batch = {.n = 0};
+	struct hca_rrc_run run;
+	bool open = false;
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct rte_mbuf *m = objs[i];
+		const struct hca_rxd *d = hca_rxd(m);
+
+		if (i + 1 < n)
+			rte_prefetch0(hca_rxd(objs[i + 1]));
+		if (open && (run.qpi != d->qpi || run.dead)) {
+			hca_rrc_commit(&run);
+			open = false;
+		}
+		if (unlikely(!accepts(h, d)))
+			continue;
+		if (!open)
+			hca_rrc_begin(&run, h, d->qpi & h->qp_mask, now, &batch);
+		open = true;
+		handle_packet(&run, m);
+	}
+	if (open)
+		hca_rrc_commit(&run);
+	hca_cq_batch_end(h, &batch, HCA_STAGE_RRC);
+	rte_pktmbuf_free_bulk((struct rte_mbuf **)(uintptr_t)objs, n);
+}
+
+/* ---- messages ---- */
+
+/* Error or flush records wait, or the state has changed. */
+static void
+attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	struct hca_cq_batch batch = {.n = 0};
+	uint32_t state = hca_qp_state(qp);
+	struct hca_rrc_run run;
+
+	if (state == HCA_QPS_RST)
+		return;
+	hca_rrc_begin(&run, h, qpi, now, &batch);
+	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)
+		hca_rrc_flush(&run);
+	else if (flags & HCA_MSG_BAD)
+		qp->rrc.flags |= HCA_RRC_BAD;
+	hca_rrc_commit(&run);
+	hca_cq_batch_end(h, &batch, HCA_STAGE_RRC);
+}
+
+static void
+on_rtc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (flags & HCA_MSG_ARM && is_sending(qp))
+		arm_if_needed(h, qp, qpi, now);
+	if (unlikely(flags & HCA_MSG_BAD))
+		attend(h, qp, qpi, flags, now);
+}
+
+static void
+on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	attend(h, qp, qpi, 0, now);
+}
+
+static void
+on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	/* RRC keeps nothing about a QP outside its line. */
+	if (flags & HCA_MSG_PURGE)
+		hca_purge_ack(h, HCA_STAGE_RRC);
+	else
+		attend(h, qp, qpi, 0, now);
+}
+
+static void
+end_hold(struct hca_rrc_run *run)
+{
+	set_hold(run->qp, false);
+	run->qp->rrc.deadline = run->now + ack_timeout_ns(run->qp);
+	run->msg |= HCA_MSG_REWIND;
+}
+
+static void
+timed_out(struct hca_rrc_run *run)
+{
+	HCA_COUNT(run->h, RRC, local_ack_timeout_err);
+	run->qp->rrc.flags &= ~HCA_RRC_IMPLIED;
+	retry(run);
+}
+
+/* The entry has left the wheel. Deadlines move without telling it, so look at the real one. */
+static void
+on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	struct hca_cq_batch batch = {.n = 0};
+	struct hca_qp_rrc *q = &qp->rrc;
+	bool hold = q->flags & HCA_RRC_HOLD;
+	struct hca_rrc_run run;
+
+	if (!q->timer_armed)
+		return;
+	if (!is_sending(qp)) {
+		__atomic_store_n(&q->timer_armed, 0, __ATOMIC_RELAXED);
+		return;
+	}
+	if (!hold && (qp->cfg.ack_timeout == 0 || all_acknowledged(qp))) {
+		disarm(h, qp, qpi, now);
+		return;
+	}
+	if (q->deadline == HCA_RRC_IDLE)
+		q->deadline = now + ack_timeout_ns(qp);
+	if (now >= q->deadline) {
+		hca_rrc_begin(&run, h, qpi, now, &batch);
+		if (hold)
+			end_hold(&run);
+		else
+			timed_out(&run);
+		hca_rrc_commit(&run);
+		hca_cq_batch_end(h, &batch, HCA_STAGE_RRC);
+	}
+	if (hold && qp->cfg.ack_timeout == 0 && !(q->flags & HCA_RRC_HOLD))
+		disarm(h, qp, qpi, now);
+	else
+		start_timer(h, qp, qpi);
+}
+
+unsigned int
+hca_rrc_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	unsigned int n;
+
+	n = hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_RRC, on_ceu, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_RTC, HCA_STAGE_RRC, on_rtc, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_RRC, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_RRC, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_TIMER, HCA_STAGE_RRC, on_timer, now, budget);
+	return n + hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_RRC], budget, now);
+}

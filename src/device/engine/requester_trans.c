@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * requester_trans (RTC): who may send, how much, in which order; where each QP stands in its window
+ * and PSN space; return of records. Contract: design of the requester; descriptors: rtc_segment.c.
+ */
+
+#include <errno.h>
+
+#include <rte_atomic.h>
+#include <rte_malloc.h>
+
+#include "abi_ctx.h"
+#include "engine/rrc.h"
+#include "engine/rtc.h"
+#include "queues/eq.h"
+
+int
+hca_rtc_init(struct hca *h)
+{
+	struct hca_rtc_ctx *ctx = rte_zmalloc_socket("rtc", sizeof(*ctx), RTE_CACHE_LINE_SIZE,
+						     h->cfg.socket_id);
+
+	h->stage_ctx[HCA_STAGE_RTC] = ctx;
+	if (ctx == NULL)
+		return -ENOMEM;
+	ctx->head = ctx->tail = HCA_RTC_NONE;
+	return 0;
+}
+
+void
+hca_rtc_fini(struct hca *h)
+{
+	rte_free(h->stage_ctx[HCA_STAGE_RTC]);
+	h->stage_ctx[HCA_STAGE_RTC] = NULL;
+}
+
+/* ---- ready list ---- */
+
+static void
+wake(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+{
+	if (qp->rtc.flags & HCA_RTC_READY)
+		return;
+	qp->rtc.flags |= HCA_RTC_READY;
+	qp->rtc.list_next = HCA_RTC_NONE;
+	if (ctx->tail == HCA_RTC_NONE)
+		ctx->head = qpi;
+	else
+		h->qp[ctx->tail].rtc.list_next = qpi;
+	ctx->tail = qpi;
+	ctx->count++;
+}
+
+static void
+pop(struct hca *h, struct hca_rtc_ctx *ctx)
+{
+	struct hca_qp_rtc *q = &h->qp[ctx->head].rtc;
+
+	q->flags &= ~HCA_RTC_READY;
+	ctx->head = q->list_next;
+	if (ctx->head == HCA_RTC_NONE)
+		ctx->tail = HCA_RTC_NONE;
+	ctx->count--;
+}
+
+/* Only for a purge: walks the list. */
+static void
+unlink_qp(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
+{
+	uint32_t *link = &ctx->head, prev = HCA_RTC_NONE;
+
+	if (!(h->qp[qpi].rtc.flags & HCA_RTC_READY))
+		return;
+	while (*link != qpi) {
+		prev = *link;
+		link = &h->qp[prev].rtc.list_next;
+	}
+	*link = h->qp[qpi].rtc.list_next;
+	if (ctx->tail == qpi)
+		ctx->tail = prev;
+	h->qp[qpi].rtc.flags &= ~HCA_RTC_READY;
+	ctx->count--;
+}
+
+/* ---- cursors ---- */
+
+/*
+ * Release may overtake next_psn after a rewind: continue at the later of both. The window cursors
+ * decide, because PSNs 2^23 apart could be either way round.
+ */
+static void
+catch_up(struct hca_rtc_visit *v)
+{
+	const struct hca_record *r;
+	uint32_t done;
+
+	if (likely((int32_t)(v->tail - v->next) < 0))
+		return;
+	if (v->tail != v->next) {
+		v->next = v->tail;
+		v->pkt = 0;
+		v->next_psn = v->upsn;
+	}
+	if (v->tail == v->head)
+		return;
+	r = hca_record(v->h, hca_rtc_ref(v, v->tail));
+	if (!(r->flags & HCA_REC_SENT))
+		return;
+	done = (v->upsn - r->psn) & HCA_PSN_MASK;
+	if (done > v->pkt) {
+		v->pkt = done;
+		v->next_psn = v->upsn;
+	}
+}
+
+/* una is read before the state: whoever moves una past an error has set the state before. */
+static void
+load(struct hca_rtc_visit *v, struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	uint64_t una = __atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE);
+	uint32_t half = (qp->rtc.window_mask + 1) / 2;
+
+	v->h = h;
+	v->ctx = ctx;
+	v->qp = qp;
+	v->last = NULL;
+	v->qpi = qpi;
+	v->generation = qp->cfg.generation;
+	v->next = qp->rtc.next;
+	v->pkt = qp->rtc.pkt;
+	v->head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
+	v->tail = hca_una_tail(una);
+	v->upsn = hca_una_psn(una);
+	v->next_psn = qp->rtc.next_psn;
+	v->max_psn = qp->rtc.max_psn;
+	v->desc_seq = qp->rtc.desc_seq;
+	v->wqes = 0;
+	v->ack_every = h->cfg.ack_every;
+	v->half = half ? half - 1 : 0;
+	v->deficit = qp->rtc.deficit;
+	v->since_ackreq = qp->rtc.since_ackreq;
+	catch_up(v);
+}
+
+/* Before the descriptors leave: an answer must find max_psn. */
+static void
+store(struct hca_rtc_visit *v)
+{
+	struct hca_qp_rtc *q = &v->qp->rtc;
+
+	q->pkt = v->pkt;
+	q->desc_seq = v->desc_seq;
+	q->deficit = v->deficit;
+	q->since_ackreq = v->since_ackreq;
+	__atomic_store_n(&q->next_psn, v->next_psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->max_psn, v->max_psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->next, v->next, __ATOMIC_RELEASE);
+}
+
+/* Window cursor of the sent record that holds psn; head: none. */
+static uint32_t
+find_psn(struct hca_rtc_visit *v, uint32_t psn)
+{
+	for (uint32_t c = v->tail; c != v->head; c++) {
+		const struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, c));
+
+		if (!(r->flags & HCA_REC_SENT))
+			break;
+		if (((psn - r->psn) & HCA_PSN_MASK) < r->npsn)
+			return c;
+	}
+	return v->head;
+}
+
+/* ---- records back to their pools ---- */
+
+static void
+return_flush(struct hca_record_pool *p, struct hca_rtc_returns *ret)
+{
+	if (ret->n != 0)
+		rte_ring_sp_enqueue_bulk_elem(p->free, ret->ref, sizeof(ret->ref[0]), ret->n, NULL);
+	ret->n = 0;
+}
+
+static inline void
+return_record(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t ref)
+{
+	bool full = ref & HCA_RECREF_FULL;
+	struct hca_rtc_returns *ret = &ctx->ret[full];
+
+	ret->ref[ret->n++] = ref;
+	if (unlikely(ret->n == RTE_DIM(ret->ref)))
+		return_flush(full ? &h->rec_full : &h->rec, ret);
+}
+
+static void
+return_all(struct hca *h, struct hca_rtc_ctx *ctx)
+{
+	return_flush(&h->rec, &ctx->ret[0]);
+	return_flush(&h->rec_full, &ctx->ret[1]);
+}
+
+/* What RRC has released and encap no longer reads. */
+static void
+free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+{
+	uint32_t tail = hca_una_tail(__atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE));
+	uint32_t done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
+	uint32_t freed = qp->rtc.freed, mask = qp->rtc.window_mask;
+
+	for (; freed != tail; freed++) {
+		uint32_t ref = qp->rtc.window[freed & mask];
+
+		if ((int32_t)(done - hca_record(h, ref)->desc_seq) < 0)
+			break;
+		return_record(h, ctx, ref);
+	}
+	if (freed == qp->rtc.freed)
+		return;
+	return_all(h, ctx);
+	__atomic_store_n(&qp->rtc.freed, freed, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_RTC, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
+}
+
+/* ---- errors ---- */
+
+/* The record at cursor fails when everything before it is done; nothing behind it is sent. */
+static void
+report_bad(struct hca_rtc_visit *v, uint32_t cursor)
+{
+	struct hca_qp_rtc *q = &v->qp->rtc;
+	struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, cursor));
+
+	/* The first one counts; one that the peer turned out to have does not. */
+	if (q->flags & HCA_RTC_BAD && (int32_t)(cursor - q->bad) >= 0 &&
+	    (int32_t)(q->bad - v->tail) >= 0)
+		return;
+	if (!(r->flags & HCA_REC_SENT))
+		r->desc_seq = v->desc_seq;
+	q->flags |= HCA_RTC_BAD;
+	__atomic_store_n(&q->bad, cursor, __ATOMIC_RELEASE);
+	hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
+}
+
+/* ERR, SQE: whatever the window holds goes to RRC unsent. */
+static void
+flush(struct hca_rtc_visit *v)
+{
+	for (; v->next != v->head; v->next++) {
+		struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, v->next));
+
+		if (!(r->flags & HCA_REC_SENT))
+			r->desc_seq = v->desc_seq;
+	}
+	v->pkt = 0;
+	store(v);
+	/* Also when nothing is new: RRC may have flushed before it saw our last `next`. */
+	if (v->tail != v->head)
+		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
+}
+
+static inline bool
+is_flushing(uint32_t state)
+{
+	return state == HCA_QPS_ERR || state == HCA_QPS_SQE;
+}
+
+/* ---- one QP's turn ---- */
+
+static void
+check_drained(struct hca_rtc_visit *v)
+{
+	const struct hca_qp_cfg *cfg = &v->qp->cfg;
+	const struct hca_record *r;
+
+	if (!cfg->draining || v->qp->rtc.flags & HCA_RTC_DRAINED || v->upsn != v->max_psn)
+		return;
+	if (v->tail != v->head) {
+		r = hca_record(v->h, hca_rtc_ref(v, v->tail));
+		if (r->flags & HCA_REC_SENT)
+			return;
+	}
+	v->qp->rtc.flags |= HCA_RTC_DRAINED;
+	if (cfg->sqd_notify)
+		hca_eq_raise_qp(v->h, HCA_STAGE_RTC, HCA_EVENT_SQ_DRAINED, v->qpi);
+}
+
+/* Unacknowledged packets and no timer: RRC starts it. Pairs with RRC's disarm. */
+static void
+arm_timer(struct hca_rtc_visit *v)
+{
+	if (v->qp->cfg.ack_timeout == 0)
+		return;
+	if (!v->h->loopback_single)
+		rte_smp_mb();
+	if (__atomic_load_n(&v->qp->rrc.timer_armed, __ATOMIC_RELAXED) == 0)
+		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_ARM);
+}
+
+static bool
+on_hold(const struct hca_qp *qp)
+{
+	return __atomic_load_n(&qp->rrc.flags, __ATOMIC_ACQUIRE) & HCA_RRC_HOLD;
+}
+
+/* The QP at the head of the list; false: no credit left, it stays there. */
+static bool
+visit(struct hca *h, struct hca_rtc_ctx *ctx)
+{
+	uint32_t qpi = ctx->head, state, seq;
+	struct hca_rtc_visit v;
+	enum hca_rtc_stop why;
+
+	load(&v, h, ctx, qpi);
+	state = hca_qp_state(v.qp);
+	if (unlikely(state != HCA_QPS_RTS && state != HCA_QPS_SQD) || on_hold(v.qp)) {
+		pop(h, ctx);
+		if (is_flushing(state))
+			flush(&v);
+		return true;
+	}
+	if (v.deficit <= 0)
+		v.deficit += HCA_RTC_QUANTUM;
+	seq = v.desc_seq;
+	why = hca_rtc_send(&v, state);
+	if (why == HCA_RTC_STOP_PARK || why == HCA_RTC_STOP_BAD)
+		v.deficit = 0;
+	store(&v);
+	if (seq != v.desc_seq)
+		arm_timer(&v);
+	if (why == HCA_RTC_STOP_CREDIT)
+		return false;
+	pop(h, ctx);
+	if (why == HCA_RTC_STOP_TURN)
+		wake(h, ctx, v.qp, qpi);
+	else if (why == HCA_RTC_STOP_BAD)
+		report_bad(&v, v.next);
+	if (unlikely(state == HCA_QPS_SQD))
+		check_drained(&v);
+	return true;
+}
+
+static unsigned int
+send_burst(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int budget)
+{
+	struct hca_edge *e = &h->edge[HCA_EDGE_RTC_ENCAP];
+	uint32_t turns;
+
+	if (ctx->count == 0)
+		return 0;
+	ctx->room = RTE_MIN(RTE_MIN(budget, HCA_BURST), hca_edge_room(h, e));
+	ctx->n_out = ctx->n_spare = ctx->retransmitted = 0;
+	/* A lone QP gets several turns; the bound is for QPs that come round without sending. */
+	for (turns = HCA_BURST; turns > 0 && ctx->count != 0 && ctx->n_out < ctx->room; turns--)
+		if (!visit(h, ctx))
+			break;
+	if (ctx->n_spare != 0)
+		rte_pktmbuf_free_bulk(ctx->spare, ctx->n_spare);
+	if (ctx->n_out == 0)
+		return 0;
+	HCA_COUNT_N(h, RTC, req_packets, ctx->n_out);
+	HCA_COUNT_N(h, RTC, retransmissions, ctx->retransmitted);
+	hca_edge_push(h, e, (void *const *)ctx->out, ctx->n_out, now);
+	return ctx->n_out;
+}
+
+/* ---- messages ---- */
+
+/* Something changed for the QP: what does not need room is done now, the rest in its turn. */
+static void
+attend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
+	struct hca_rtc_visit v;
+	uint32_t state;
+
+	load(&v, h, ctx, qpi);
+	state = hca_qp_state(qp);
+	if (unlikely(state == HCA_QPS_RST))
+		return;
+	if (unlikely(is_flushing(state))) {
+		flush(&v);
+	} else {
+		store(&v);
+		if (state == HCA_QPS_SQD)
+			check_drained(&v);
+		else
+			qp->rtc.flags &= ~HCA_RTC_DRAINED;
+		if (v.next != v.head)
+			wake(h, ctx, qp, qpi);
+	}
+	free_released(h, ctx, qp, qpi);
+}
+
+static void
+on_new(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (likely(hca_qp_state(qp) == HCA_QPS_RTS))
+		wake(h, hca_rtc_ctx(h), qp, qpi);
+	else
+		attend(h, qp, qpi);
+}
+
+/* Back to the PSN RRC asks for, or to una when that has passed it; never forward. */
+static void
+rewind_to(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint64_t word = __atomic_load_n(&qp->rrc.rewind, __ATOMIC_ACQUIRE);
+	uint32_t psn = (uint32_t)word & HCA_PSN_MASK, at, pkt;
+	struct hca_rtc_visit v;
+
+	if ((uint32_t)(word >> 32) == qp->rtc.rewind_epoch)
+		return;
+	qp->rtc.rewind_epoch = (uint32_t)(word >> 32);
+	load(&v, h, hca_rtc_ctx(h), qpi);
+	if (((psn - v.upsn) & HCA_PSN_MASK) >= ((v.max_psn - v.upsn) & HCA_PSN_MASK))
+		psn = v.upsn;
+	at = find_psn(&v, psn);
+	if (at != v.head) {
+		pkt = (psn - hca_record(h, hca_rtc_ref(&v, at))->psn) & HCA_PSN_MASK;
+		if ((int32_t)(at - v.next) < 0 || (at == v.next && pkt < v.pkt)) {
+			v.next = at;
+			v.pkt = pkt;
+			v.next_psn = psn;
+			HCA_COUNT(h, RTC, req_rewinds);
+		}
+	}
+	store(&v);
+}
+
+static void
+on_rrc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	uint32_t state = hca_qp_state(qp);
+
+	/* HOLD needs nothing: the flag is read before each turn. */
+	if (unlikely(flags & HCA_MSG_REWIND) && (state == HCA_QPS_RTS || state == HCA_QPS_SQD))
+		rewind_to(h, qp, qpi);
+	attend(h, qp, qpi);
+}
+
+/* The payload of req_failed_psn could not be read: its record is the bad request now. */
+static void
+gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint32_t psn = __atomic_load_n(&qp->encap.req_failed_psn, __ATOMIC_ACQUIRE), at;
+	struct hca_rtc_visit v;
+	struct hca_record *r;
+
+	load(&v, h, hca_rtc_ctx(h), qpi);
+	at = find_psn(&v, psn & HCA_PSN_MASK);
+	if (at == v.head)
+		return;
+	r = hca_record(h, hca_rtc_ref(&v, at));
+	if (r->syndrome == 0)
+		__atomic_store_n(&r->syndrome, (uint8_t)qp->encap.req_failed_syndrome,
+				 __ATOMIC_RELEASE);
+	if ((int32_t)(v.next - at) > 0 || (v.next == at && v.pkt != 0)) {
+		v.next = at;
+		v.pkt = 0;
+		v.next_psn = r->psn;
+		catch_up(&v);
+	}
+	store(&v);
+	report_bad(&v, at);
+}
+
+static void
+on_encap(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	uint32_t state = hca_qp_state(qp);
+
+	if (unlikely(state == HCA_QPS_RST))
+		return;
+	if (unlikely(flags & HCA_MSG_FAILED) && !is_flushing(state))
+		gather_failed(h, qp, qpi);
+	free_released(h, hca_rtc_ctx(h), qp, qpi);
+}
+
+static void
+on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	attend(h, qp, qpi);
+}
+
+/* The QP is in RST and nothing new comes: give everything back. */
+static void
+purge(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
+	uint32_t head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
+
+	unlink_qp(h, ctx, qpi);
+	for (; qp->rtc.freed != head; qp->rtc.freed++)
+		return_record(h, ctx, qp->rtc.window[qp->rtc.freed & qp->rtc.window_mask]);
+	return_all(h, ctx);
+}
+
+static void
+on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (flags & HCA_MSG_PURGE) {
+		purge(h, qp, qpi);
+		hca_purge_ack(h, HCA_STAGE_RTC);
+	} else {
+		attend(h, qp, qpi);
+	}
+}
+
+unsigned int
+hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	unsigned int n;
+
+	n = hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_RTC, on_ceu, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_RTC, on_rrc, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, on_encap, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_RTC, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_RTC, on_new, now, budget);
+	return n + send_burst(h, hca_rtc_ctx(h), now, budget);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Completion of requests: the walk over the window from the tail, CQEs in window order, errors and
+ * flushing. It is the walk of RespRecvCore_Thread_2 (WQE, judge, data, CQE, event) with the
+ * branches that machine leaves out: atomics carry data, unsignalled success makes no CQE.
+ */
+
+#include <rte_prefetch.h>
+
+#include "abi_ctx.h"
+#include "abi_wqe.h"
+#include "engine/rrc.h"
+
+void
+hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now,
+	      struct hca_cq_batch *batch)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	uint64_t una = qp->rrc.una;
+
+	/* A run touches one CQ; its CQEs must be published before the batch that names it ends. */
+	if (unlikely(batch->n == HCA_CQ_BATCH))
+		hca_cq_batch_end(h, batch, HCA_STAGE_RRC);
+	run->h = h;
+	run->qp = qp;
+	run->batch = batch;
+	run->now = now;
+	run->qpi = qpi;
+	run->tail = run->old_tail = run->noted_tail = hca_una_tail(una);
+	run->upsn = run->old_upsn = run->noted_upsn = hca_una_psn(una);
+	run->max_psn = __atomic_load_n(&qp->rtc.max_psn, __ATOMIC_ACQUIRE);
+	run->rd_done = qp->rrc.rd_done;
+	run->completed = 0;
+	run->msg = 0;
+	run->dead = false;
+	run->pending = 0;
+}
+
+/* una first: whoever sees a CQE must find the window moved. */
+static void
+publish(struct hca_rrc_run *run)
+{
+	struct hca_qp_rrc *q = &run->qp->rrc;
+
+	if (run->tail != run->old_tail || run->upsn != run->old_upsn) {
+		if (run->tail != run->old_tail)
+			run->msg |= HCA_MSG_RELEASE;
+		__atomic_store_n(&q->rd_done, run->rd_done, __ATOMIC_RELEASE);
+		__atomic_store_n(&q->una, (uint64_t)run->tail << 32 | run->upsn, __ATOMIC_RELEASE);
+		run->old_tail = run->tail;
+		run->old_upsn = run->upsn;
+	}
+	for (uint32_t i = 0; i < run->pending; i++)
+		hca_cq_publish(run->cqe[i].cqe, run->cqe[i].last_word);
+	run->pending = 0;
+}
+
+void
+hca_rrc_note_progress(struct hca_rrc_run *run)
+{
+	struct hca_qp_rrc *q = &run->qp->rrc;
+
+	if (run->tail == run->noted_tail && run->upsn == run->noted_upsn)
+		return;
+	q->retries = 0;
+	q->rnr_retries = 0;
+	q->flags &= ~HCA_RRC_IMPLIED;
+	if (run->tail != run->noted_tail)
+		q->flags &= ~HCA_RRC_RESUMED;
+	run->noted_tail = run->tail;
+	run->noted_upsn = run->upsn;
+	if (q->flags & HCA_RRC_HOLD)
+		return;
+	q->deadline = run->upsn == run->max_psn ? HCA_RRC_IDLE
+						: run->now + HCA_ACK_TIMEOUT_NS(
+								     run->qp->cfg.ack_timeout & 31);
+}
+
+/* The bad record's turn has come when everything before it is released. */
+static void
+check_bad(struct hca_rrc_run *run)
+{
+	uint32_t bad = __atomic_load_n(&run->qp->rtc.bad, __ATOMIC_ACQUIRE);
+	int32_t passed = (int32_t)(run->tail - bad);
+
+	if (passed == 0)
+		hca_rrc_fail(run, hca_rrc_record(run, run->tail)->syndrome);
+	else if (passed > 0) /* the peer had it already when it could not be read again */
+		run->qp->rrc.flags &= ~HCA_RRC_BAD;
+}
+
+static void
+publish_rewind(struct hca_rrc_run *run)
+{
+	uint64_t epoch = (uint32_t)(run->qp->rrc.rewind >> 32) + 1;
+
+	__atomic_store_n(&run->qp->rrc.rewind, epoch << 32 | run->upsn, __ATOMIC_RELEASE);
+}
+
+void
+hca_rrc_commit(struct hca_rrc_run *run)
+{
+	/* Within a message only a nearly full PSN window can hold RTC up. */
+	if (unlikely(run->upsn != run->old_upsn &&
+		     ((run->max_psn - run->old_upsn) & HCA_PSN_MASK) > HCA_PSN_HALF / 2))
+		run->msg |= HCA_MSG_RELEASE;
+	if (!run->dead)
+		hca_rrc_note_progress(run);
+	publish(run);
+	if (unlikely(run->qp->rrc.flags & HCA_RRC_BAD) && !run->dead)
+		check_bad(run);
+	if (unlikely(run->msg & HCA_MSG_REWIND))
+		publish_rewind(run);
+	if (run->msg != 0)
+		hca_msg_send(run->h, HCA_STAGE_RRC, HCA_STAGE_RTC, run->qpi, run->msg);
+	run->msg = 0;
+	if (run->completed != 0)
+		HCA_COUNT_N(run->h, RRC, req_completions, run->completed);
+	run->completed = 0;
+}
+
+static inline void
+add_pending(struct hca_rrc_run *run, struct hca_cqe *cqe, uint32_t last_word)
+{
+	run->cqe[run->pending].cqe = cqe;
+	run->cqe[run->pending].last_word = last_word;
+	run->pending++;
+}
+
+/* CQ full: counted where the slot is refused. */
+static inline struct hca_cqe *
+reserve(struct hca_rrc_run *run, bool solicited)
+{
+	return hca_cq_reserve(run->h, run->qp->cfg.scqn, run->batch, solicited, HCA_STAGE_RRC);
+}
+
+static inline bool
+is_atomic(uint8_t op)
+{
+	return op == HCA_OP_ATOMIC_CS || op == HCA_OP_ATOMIC_FA;
+}
+
+static inline void
+put_cqe(struct hca_rrc_run *run, const struct hca_record *r)
+{
+	struct hca_cqe *cqe = reserve(run, false);
+
+	if (unlikely(cqe == NULL))
+		return;
+	cqe->my_qpn = hca_cpu_to_le32(run->qp->cfg.local_qpn);
+	cqe->srqn = 0;
+	cqe->rqpn = 0;
+	cqe->flags = 0;
+	cqe->imm = 0;
+	cqe->byte_cnt = hca_cpu_to_le32(is_atomic(r->op) ? 8 : r->len);
+	cqe->wqe = hca_cpu_to_le32((uint32_t)r->wqe_index << run->qp->rrc.sq_stride_log);
+	add_pending(run, cqe, r->op | 1u << 8);
+}
+
+static void
+put_error_cqe(struct hca_rrc_run *run, const struct hca_record *r, uint8_t syndrome)
+{
+	struct hca_cqe_err *cqe = (struct hca_cqe_err *)reserve(run, true);
+
+	if (cqe == NULL)
+		return;
+	cqe->my_qpn = hca_cpu_to_le32(run->qp->cfg.local_qpn);
+	cqe->srqn = 0;
+	cqe->reserved08 = 0;
+	cqe->reserved0c = 0;
+	cqe->syndrome = syndrome;
+	cqe->vendor_err = 0;
+	cqe->db_cnt = 0;
+	cqe->reserved14 = 0;
+	cqe->wqe = hca_cpu_to_le32((uint32_t)r->wqe_index << run->qp->rrc.sq_stride_log);
+	add_pending(run, (struct hca_cqe *)cqe, HCA_CQE_OP_ERR_SEND | 1u << 8);
+}
+
+static inline void
+make_room(struct hca_rrc_run *run)
+{
+	if (unlikely(run->pending == HCA_RRC_PENDING))
+		publish(run);
+}
+
+/* una behind record r. One that was never sent has no PSNs. */
+static inline void
+pass(struct hca_rrc_run *run, const struct hca_record *r)
+{
+	if (likely(r->flags & HCA_REC_SENT))
+		run->upsn = (r->psn + r->npsn) & HCA_PSN_MASK;
+	run->tail++;
+}
+
+void
+hca_rrc_complete_tail(struct hca_rrc_run *run)
+{
+	const struct hca_record *r = hca_rrc_record(run, run->tail);
+
+	make_room(run);
+	if (likely(r->flags & HCA_REC_SIGNALED))
+		put_cqe(run, r);
+	if (r->flags & HCA_REC_RD)
+		run->rd_done++;
+	run->completed++;
+	pass(run, r);
+}
+
+bool
+hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
+{
+	while (n != 0) {
+		const struct hca_record *r = hca_rrc_record(run, run->tail);
+		uint32_t left;
+
+		/* Slots behind the head hold old references: valid addresses, perhaps idle records. */
+		rte_prefetch0(hca_rrc_record(run, run->tail + 3));
+		if (unlikely(r->flags & HCA_REC_RD || r->syndrome != 0))
+			return false;
+		left = (r->psn + r->npsn - run->upsn) & HCA_PSN_MASK;
+		if (n < left) {
+			run->upsn = (run->upsn + n) & HCA_PSN_MASK;
+			return true;
+		}
+		n -= left;
+		hca_rrc_complete_tail(run);
+	}
+	return true;
+}
+
+static void
+count_error(struct hca *h, uint8_t syndrome)
+{
+	static const uint16_t counter[] = {
+		[HCA_SYND_REMOTE_INVAL_REQ] = HCA_CTR_req_remote_invalid_request,
+		[HCA_SYND_REMOTE_ACCESS] = HCA_CTR_req_remote_access_errors,
+		[HCA_SYND_REMOTE_OP] = HCA_CTR_req_remote_operation_errors,
+		[HCA_SYND_RETRY_EXC] = HCA_CTR_req_transport_retries_exceeded,
+		[HCA_SYND_RNR_RETRY_EXC] = HCA_CTR_req_rnr_retries_exceeded,
+		[HCA_SYND_BAD_RESP] = HCA_CTR_req_bad_response,
+	};
+
+	HCA_COUNT(h, RRC, req_cqe_error);
+	if (syndrome < RTE_DIM(counter) && counter[syndrome] != 0)
+		hca_count(h, HCA_STAGE_RRC, counter[syndrome]);
+}
+
+void
+hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome)
+{
+	const struct hca_record *r = hca_rrc_record(run, run->tail);
+	uint32_t head = __atomic_load_n(&run->qp->parser.head, __ATOMIC_ACQUIRE);
+
+	/* ERR before una passes the record, or RTC would go on behind it. */
+	run->dead = true;
+	publish(run);
+	if (hca_qp_to_error(run->h, HCA_STAGE_RRC, run->qpi) && run->tail != head) {
+		if (syndrome == 0)
+			syndrome = HCA_SYND_LOCAL_QP_OP;
+		count_error(run->h, syndrome);
+		put_error_cqe(run, r, syndrome);
+		pass(run, r);
+	}
+	run->msg = (run->msg & ~HCA_MSG_REWIND) | HCA_MSG_RELEASE;
+	hca_rrc_flush(run);
+}
+
+void
+hca_rrc_flush(struct hca_rrc_run *run)
+{
+	uint32_t next = __atomic_load_n(&run->qp->rtc.next, __ATOMIC_ACQUIRE), n = 0;
+
+	run->dead = true;
+	for (; (int32_t)(next - run->tail) > 0; n++) {
+		const struct hca_record *r = hca_rrc_record(run, run->tail);
+
+		make_room(run);
+		put_error_cqe(run, r, HCA_SYND_WR_FLUSH);
+		pass(run, r);
+	}
+	HCA_COUNT_N(run->h, RRC, req_cqe_flush_error, n);
+	publish(run);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * READ and ATOMIC responses. Each response packet has one place, given by its PSN: it must be at
+ * una, after what it acknowledges implicitly has been released; its opcode and length must be those
+ * of its place. The payload goes straight to the data segments of the record, which are checked at
+ * every copy; nothing of a packet is used before it has been judged.
+ */
+
+#include "abi_ctx.h"
+#include "abi_wqe.h"
+#include "engine/rrc.h"
+
+/* Message bytes [off, off + len) of the record's gather list. */
+static bool
+scatter(struct hca_rrc_run *run, const struct hca_record *r, uint32_t off, const uint8_t *src,
+	uint32_t len)
+{
+	const struct hca_sge *sge = hca_record_sges(r);
+	struct hca *h = run->h;
+
+	for (uint32_t i = 0; i < r->nsge && len != 0; i++) {
+		const struct hca_mpt_entry *e;
+		uint32_t n;
+
+		if (off >= sge[i].len) {
+			off -= sge[i].len;
+			continue;
+		}
+		n = RTE_MIN(sge[i].len - off, len);
+		e = hca_vtp_check(&h->vtp, sge[i].lkey, run->qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE,
+				  sge[i].va + off, n);
+		if (unlikely(e == NULL))
+			return false;
+		hca_vtp_scatter(&h->vtp, e, sge[i].va + off, src, n, h->icrc);
+		src += n;
+		len -= n;
+		off = 0;
+	}
+	return len == 0;
+}
+
+/* Window cursor of the record that holds the PSN d ahead of una; rd: a READ or ATOMIC before it. */
+static uint32_t
+find_record(const struct hca_rrc_run *run, uint32_t d, bool *rd)
+{
+	uint32_t psn = run->upsn, c = run->tail;
+
+	*rd = false;
+	for (;; c++) {
+		const struct hca_record *r = hca_rrc_record(run, c);
+		uint32_t left = (r->psn + r->npsn - psn) & HCA_PSN_MASK;
+
+		if (d < left)
+			return c;
+		if (r->flags & HCA_REC_RD || r->syndrome != 0)
+			*rd = true;
+		d -= left;
+		psn = (psn + left) & HCA_PSN_MASK;
+	}
+}
+
+static bool
+opcode_fits(const struct hca_rrc_run *run, uint8_t opcode, uint32_t pos, bool last)
+{
+	bool begins = opcode == HCA_BTH_RC_READ_RESP_FIRST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
+	bool ends = opcode == HCA_BTH_RC_READ_RESP_LAST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
+
+	if (ends != last)
+		return false;
+	/* A READ that was resumed begins again in the middle; the old answer may still arrive. */
+	return pos == 0 ? begins : !begins || run->qp->rrc.flags & HCA_RRC_RESUMED;
+}
+
+/* A response's AETH says ACK; MIDDLE has none. */
+static bool
+aeth_fits(struct rte_mbuf *m)
+{
+	const struct hca_rxd *d = hca_rxd(m);
+
+	if (d->opcode == HCA_BTH_RC_READ_RESP_MIDDLE)
+		return true;
+	return HCA_AETH_KIND(*rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off)) == HCA_AETH_ACK;
+}
+
+/* The packet at una of the READ at the tail. */
+static void
+take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
+{
+	const struct hca_rxd *d = hca_rxd(m);
+	const struct hca_record *r = hca_rrc_record(run, run->tail);
+	uint32_t mtu_log = run->qp->cfg.mtu_log, pos = (run->upsn - r->psn) & HCA_PSN_MASK;
+	uint32_t off = pos << mtu_log;
+	bool last = pos + 1 == r->npsn;
+	uint32_t len = last ? r->len - off : 1u << mtu_log;
+
+	if (!opcode_fits(run, d->opcode, pos, last) || d->payload_len != len || !aeth_fits(m)) {
+		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
+		return;
+	}
+	if (!scatter(run, r, off, rte_pktmbuf_mtod_offset(m, uint8_t *, d->payload_off), len)) {
+		HCA_COUNT(run->h, RRC, req_scatter_error);
+		hca_rrc_fail(run, HCA_SYND_LOCAL_PROT);
+		return;
+	}
+	if (last)
+		hca_rrc_complete_tail(run);
+	else
+		run->upsn = (run->upsn + 1) & HCA_PSN_MASK;
+}
+
+/* The result, in the order of this host, goes where the request said. */
+static void
+take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
+{
+	const struct hca_rxd *d = hca_rxd(m);
+	const struct hca_record *r = hca_rrc_record(run, run->tail);
+	uint64_t value;
+
+	if (d->payload_len != 0 || !aeth_fits(m)) {
+		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
+		return;
+	}
+	value = hca_get_be64(rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off) +
+			     sizeof(struct hca_aeth));
+	if (!scatter(run, r, 0, (const uint8_t *)&value, sizeof(value))) {
+		HCA_COUNT(run->h, RRC, req_scatter_error);
+		hca_rrc_fail(run, HCA_SYND_LOCAL_PROT);
+		return;
+	}
+	hca_rrc_complete_tail(run);
+}
+
+/*
+ * Brings the record whose response this is to the tail: SENDs and WRITEs before it are acknowledged
+ * by it. false: nothing to take, because something before it is missing or it answers nothing.
+ */
+static bool
+bring_to_tail(struct hca_rrc_run *run, uint32_t d, bool begins, bool read)
+{
+	bool rd;
+	uint32_t at = find_record(run, d, &rd);
+	const struct hca_record *r = hca_rrc_record(run, at);
+
+	if (rd) {
+		hca_rrc_implied_nak(run);
+		return false;
+	}
+	if (!(r->flags & HCA_REC_RD) || (r->op == HCA_OP_RDMA_READ) != read) {
+		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
+		return false;
+	}
+	/* Its own beginning is missing. */
+	if (d != 0 && (at == run->tail || !begins ||
+		       r->psn != ((run->upsn + d) & HCA_PSN_MASK))) {
+		hca_rrc_implied_nak(run);
+		return false;
+	}
+	while (run->tail != at)
+		hca_rrc_complete_tail(run);
+	return true;
+}
+
+void
+hca_rrc_read_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
+{
+	uint8_t opcode = hca_rxd(m)->opcode;
+	bool begins = opcode == HCA_BTH_RC_READ_RESP_FIRST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
+
+	if (bring_to_tail(run, d, begins, true))
+		take_data(run, m);
+}
+
+void
+hca_rrc_atomic_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
+{
+	if (bring_to_tail(run, d, true, false))
+		take_result(run, m);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_RTC_H
+#define ENGINE_RTC_H
+
+/*
+ * requester_trans: turns records of the window into packet descriptors. Private to
+ * requester_trans.c (who may send, in which order) and rtc_segment.c (what a packet looks like).
+ *
+ * A QP is either on the ready list or parked; parked ones wait for the message that lets them
+ * continue and are looked at again only then:
+ *	nothing to send: NEW		PSN window, fence, rd_atomic: RELEASE
+ *	RNR wait: REWIND		bad record: never		SQD: STATE
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "abi_roce.h"
+#include "engine/impl.h"
+#include "engine/pkt.h"
+
+/* Bits of hca_qp.rtc.flags. */
+enum hca_rtc_flag {
+	HCA_RTC_READY = 1u << 0, /* on the ready list */
+	HCA_RTC_BAD = 1u << 1, /* rtc.bad is valid and has been reported */
+	HCA_RTC_DRAINED = 1u << 2, /* SQ_DRAINED raised since the QP entered SQD */
+};
+
+#define HCA_RTC_NONE		UINT32_MAX
+/* Deficit round robin: a packet and a message each cost so much more than their bytes. */
+#define HCA_RTC_OVERHEAD	512
+#define HCA_RTC_FRAME_OVERHEAD	82 /* Ethernet to ICRC around the payload */
+/* Added per visit: 32 small messages, or 7 packets of 4 KiB. Any packet costs less. */
+#define HCA_RTC_QUANTUM		40960
+#define HCA_RTC_WQES_PER_VISIT	32u
+/* Unacknowledged PSNs of a QP at most; equal values are told apart by the window cursors. */
+#define HCA_RTC_PSN_WINDOW	HCA_PSN_HALF
+
+/* Record references on their way back to a pool. */
+struct hca_rtc_returns {
+	uint32_t n;
+	uint32_t ref[64];
+};
+
+struct hca_rtc_ctx {
+	/* ready list through rtc.list_next */
+	uint32_t head, tail, count;
+	/* the burst of the current poll */
+	uint32_t room; /* descriptors encap still accepts */
+	uint32_t n_out, n_spare;
+	uint32_t retransmitted;
+	struct rte_mbuf *out[HCA_BURST];
+	struct rte_mbuf *spare[HCA_BURST];
+	struct hca_rtc_returns ret[2]; /* one line, full */
+} __rte_cache_aligned;
+
+/* Cursors of one QP during one visit; stored back by hca_rtc_store(). */
+struct hca_rtc_visit {
+	struct hca *h;
+	struct hca_rtc_ctx *ctx;
+	struct hca_qp *qp;
+	struct hca_txd *last; /* last descriptor of this visit, unless a READ or ATOMIC */
+	uint32_t qpi, generation;
+	uint32_t next, pkt, head, tail; /* window cursors */
+	uint32_t next_psn, max_psn, upsn;
+	uint32_t desc_seq;
+	uint32_t wqes; /* records begun in this visit */
+	uint32_t ack_every, half; /* AckReq at least so often; half a window less one, a mask */
+	int32_t deficit;
+	uint16_t since_ackreq;
+};
+
+/* Why sending stopped. */
+enum hca_rtc_stop {
+	HCA_RTC_STOP_TURN, /* deficit or WQEs used up: next in the round */
+	HCA_RTC_STOP_CREDIT, /* no room, no mbuf: same QP at the next poll */
+	HCA_RTC_STOP_PARK, /* until a message comes */
+	HCA_RTC_STOP_BAD, /* record at `next` has a syndrome */
+};
+
+static inline struct hca_rtc_ctx *
+hca_rtc_ctx(const struct hca *h)
+{
+	return h->stage_ctx[HCA_STAGE_RTC];
+}
+
+static inline uint32_t
+hca_rtc_ref(const struct hca_rtc_visit *v, uint32_t cursor)
+{
+	return v->qp->rtc.window[cursor & v->qp->rtc.window_mask];
+}
+
+/* Operations RTC can put on the wire. */
+bool hca_rtc_op_valid(const struct hca_record *r);
+
+/* Sends from v->next on until something stops it. */
+enum hca_rtc_stop hca_rtc_send(struct hca_rtc_visit *v, uint32_t state);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Segmentation: from the record at `next` to packet descriptors, as long as the QP may send. A
+ * packet is described in the private area of the mbuf it will be built in and is complete for
+ * encap, the gather list of several SGEs, inline data and atomic operands aside: those are read
+ * from the record, which stays until encap has finished its last descriptor.
+ */
+
+#include <rte_prefetch.h>
+
+#include "abi_cqe.h"
+#include "abi_ctx.h"
+#include "abi_wqe.h"
+#include "engine/rtc.h"
+
+enum rtc_op_kind {
+	RTC_OP_NONE = 0,
+	RTC_OP_PAYLOAD, /* SEND, WRITE: a packet per MTU */
+	RTC_OP_READ, /* one request, a PSN per response */
+	RTC_OP_ATOMIC,
+};
+
+/* Per WQ opcode: BTH opcodes by position [middle, first, last, only]. */
+struct rtc_op {
+	uint8_t bth[4];
+	uint8_t kind;
+	uint8_t txd_flags; /* on the last packet, if the record asks for it */
+};
+
+#define BTH(m, f, l, o) {HCA_BTH_RC_##m, HCA_BTH_RC_##f, HCA_BTH_RC_##l, HCA_BTH_RC_##o}
+#define BTH1(o) BTH(o, o, o, o)
+
+static const struct rtc_op rtc_ops[32] = {
+	[HCA_OP_RDMA_WRITE] = {BTH(WRITE_MIDDLE, WRITE_FIRST, WRITE_LAST, WRITE_ONLY),
+			       RTC_OP_PAYLOAD, 0},
+	[HCA_OP_RDMA_WRITE_IMM] = {BTH(WRITE_MIDDLE, WRITE_FIRST, WRITE_LAST_IMM, WRITE_ONLY_IMM),
+				   RTC_OP_PAYLOAD, HCA_TXD_SOLICITED},
+	[HCA_OP_SEND] = {BTH(SEND_MIDDLE, SEND_FIRST, SEND_LAST, SEND_ONLY), RTC_OP_PAYLOAD,
+			 HCA_TXD_SOLICITED},
+	[HCA_OP_SEND_IMM] = {BTH(SEND_MIDDLE, SEND_FIRST, SEND_LAST_IMM, SEND_ONLY_IMM),
+			     RTC_OP_PAYLOAD, HCA_TXD_SOLICITED},
+	[HCA_OP_RDMA_READ] = {BTH1(READ_REQ), RTC_OP_READ, 0},
+	[HCA_OP_ATOMIC_CS] = {BTH1(CMP_SWAP), RTC_OP_ATOMIC, 0},
+	[HCA_OP_ATOMIC_FA] = {BTH1(FETCH_ADD), RTC_OP_ATOMIC, 0},
+};
+
+static inline const struct rtc_op *
+op_of(const struct hca_record *r)
+{
+	return &rtc_ops[r->op & 31];
+}
+
+bool
+hca_rtc_op_valid(const struct hca_record *r)
+{
+	const struct rtc_op *op = op_of(r);
+	bool full = r->flags & HCA_REC_FULL;
+
+	if (r->op >= RTE_DIM(rtc_ops) || op->kind == RTC_OP_NONE)
+		return false;
+	/* What is read from the long form needs the long form; RD says whose responses count. */
+	if ((op->kind == RTC_OP_ATOMIC || r->flags & HCA_REC_INLINE || r->nsge > 1) && !full)
+		return false;
+	return !!(r->flags & HCA_REC_RD) == (op->kind != RTC_OP_PAYLOAD);
+}
+
+/* PSNs of a message: one per packet, for a READ one per response packet. */
+static inline uint32_t
+psn_count(const struct hca_record *r, uint32_t mtu_log)
+{
+	if (r->len <= 1u << mtu_log || op_of(r)->kind == RTC_OP_ATOMIC)
+		return 1;
+	return ((r->len - 1) >> mtu_log) + 1;
+}
+
+/* A message not begun yet: may it begin? SENT ones have passed all of this. */
+static enum hca_rtc_stop
+may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
+{
+	uint32_t done;
+
+	if (unlikely(state == HCA_QPS_SQD))
+		return HCA_RTC_STOP_PARK;
+	if (unlikely(r->syndrome == 0 && !hca_rtc_op_valid(r)))
+		r->syndrome = HCA_SYND_LOCAL_QP_OP;
+	if (unlikely(r->flags & HCA_REC_RD && v->qp->cfg.max_rd_atomic == 0))
+		r->syndrome = HCA_SYND_LOCAL_QP_OP;
+	if (unlikely(r->syndrome != 0))
+		return HCA_RTC_STOP_BAD;
+	if (likely(!(r->flags & (HCA_REC_RD | HCA_REC_FENCE))))
+		return HCA_RTC_STOP_TURN;
+	done = __atomic_load_n(&v->qp->rrc.rd_done, __ATOMIC_ACQUIRE);
+	if (r->flags & HCA_REC_FENCE && r->rd_ord != done)
+		return HCA_RTC_STOP_PARK;
+	if (r->flags & HCA_REC_RD && r->rd_ord - done >= v->qp->cfg.max_rd_atomic)
+		return HCA_RTC_STOP_PARK;
+	return HCA_RTC_STOP_TURN;
+}
+
+/* An mbuf for the next descriptor; want: how many more the QP could use. */
+static inline struct rte_mbuf *
+take_mbuf(struct hca_rtc_visit *v, uint32_t want)
+{
+	struct hca_rtc_ctx *ctx = v->ctx;
+
+	if (unlikely(ctx->n_out == ctx->room))
+		return NULL;
+	if (ctx->n_spare == 0) {
+		want = RTE_MIN(RTE_MAX(want, 1u), ctx->room - ctx->n_out);
+		while (rte_pktmbuf_alloc_bulk(v->h->tx_pool, ctx->spare, want) != 0)
+			if ((want /= 2) == 0)
+				return NULL;
+		ctx->n_spare = want;
+	}
+	return ctx->spare[--ctx->n_spare];
+}
+
+static inline struct hca_txd *
+put_txd(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint8_t opcode)
+{
+	struct hca_txd *d = hca_txd(m);
+
+	v->ctx->out[v->ctx->n_out++] = m;
+	d->qpi = v->qpi;
+	d->psn = v->next_psn;
+	d->opcode = opcode;
+	d->flags = 0;
+	d->nsge = 0;
+	d->syndrome = 0;
+	d->len = 0;
+	d->reserved = 0;
+	d->seq = ++v->desc_seq;
+	d->key = 0;
+	d->va = 0;
+	d->rec = hca_rtc_ref(v, v->next);
+	d->off = 0;
+	d->reth.raddr = r->raddr;
+	d->reth.rkey = r->rkey;
+	d->reth.dma_len = r->len;
+	d->imm = r->imm;
+	d->generation = v->generation;
+	r->desc_seq = v->desc_seq;
+	return d;
+}
+
+static inline void
+put_payload(struct hca_txd *d, const struct hca_record *r, uint32_t off, uint32_t len)
+{
+	d->len = (uint16_t)len;
+	d->off = off;
+	if (len == 0)
+		return;
+	if (unlikely(r->flags & HCA_REC_INLINE)) {
+		d->flags |= HCA_TXD_INLINE;
+		return;
+	}
+	d->nsge = r->nsge;
+	if (likely(r->nsge == 1)) {
+		const struct hca_sge *s = hca_record_sges(r);
+
+		d->key = s->lkey;
+		d->va = s->va + off;
+	}
+}
+
+/* npsn PSNs have been used; true: it was sent before. */
+static inline bool
+advance_psn(struct hca_rtc_visit *v, uint32_t npsn)
+{
+	bool again = v->next_psn != v->max_psn;
+
+	v->next_psn = (v->next_psn + npsn) & HCA_PSN_MASK;
+	if (unlikely(again))
+		v->ctx->retransmitted++;
+	else
+		v->max_psn = v->next_psn;
+	return again;
+}
+
+static inline void
+ask_for_ack(struct hca_rtc_visit *v, struct hca_txd *d)
+{
+	d->flags |= HCA_TXD_ACKREQ;
+	v->since_ackreq = 0;
+}
+
+static inline void
+next_record(struct hca_rtc_visit *v)
+{
+	v->next++;
+	v->pkt = 0;
+	v->wqes++;
+}
+
+/* One packet of a SEND or WRITE. */
+static inline void
+emit_payload(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
+{
+	const struct rtc_op *op = op_of(r);
+	uint32_t off = v->pkt << mtu_log, left = r->len - off;
+	uint32_t len = RTE_MIN(left, 1u << mtu_log);
+	bool last = v->pkt + 1 == r->npsn;
+	struct hca_txd *d = put_txd(v, m, r, op->bth[last * 2 + (v->pkt == 0)]);
+
+	put_payload(d, r, off, len);
+	v->deficit -= (int32_t)len + HCA_RTC_FRAME_OVERHEAD + HCA_RTC_OVERHEAD;
+	if (last) {
+		d->flags |= HCA_TXD_LAST_OF_RECORD;
+		if (unlikely(r->flags & HCA_REC_SOLICITED))
+			d->flags |= op->txd_flags;
+	}
+	v->since_ackreq++;
+	v->last = d;
+	if (unlikely(advance_psn(v, 1) && v->next_psn == v->max_psn))
+		ask_for_ack(v, d);
+	if (v->since_ackreq >= v->ack_every || (last && (v->next & v->half) == v->half))
+		ask_for_ack(v, d);
+	if (last)
+		next_record(v);
+	else
+		v->pkt++;
+}
+
+/* A READ from packet v->pkt on, or an atomic. Their response is their acknowledgement. */
+static void
+emit_request(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
+{
+	const struct rtc_op *op = op_of(r);
+	struct hca_txd *d = put_txd(v, m, r, op->bth[3]);
+	uint32_t off = v->pkt << mtu_log;
+
+	d->flags |= HCA_TXD_LAST_OF_RECORD;
+	if (op->kind == RTC_OP_READ) {
+		d->reth.raddr += off;
+		d->reth.dma_len -= off;
+	}
+	v->deficit -= HCA_RTC_FRAME_OVERHEAD + HCA_RTC_OVERHEAD;
+	v->since_ackreq = 0;
+	v->last = NULL;
+	advance_psn(v, r->npsn - v->pkt);
+	next_record(v);
+}
+
+/* Would the PSNs this packet needs exceed what may be unacknowledged? */
+static inline bool
+window_full(const struct hca_rtc_visit *v, const struct hca_record *r)
+{
+	uint32_t need = r->flags & HCA_REC_RD ? r->npsn - v->pkt : 1;
+
+	return ((v->next_psn - v->upsn) & HCA_PSN_MASK) + need > HCA_RTC_PSN_WINDOW;
+}
+
+/*
+ * The last packet before a pause asks for an acknowledgement: nothing behind it will. A turn that
+ * merely ends needs none, unless what comes next may have to wait.
+ */
+static void
+end_visit(struct hca_rtc_visit *v, enum hca_rtc_stop why)
+{
+	const struct hca_record *r;
+
+	if (v->last == NULL)
+		return;
+	if (v->next != v->head && v->pkt == 0 &&
+	    (why == HCA_RTC_STOP_TURN || why == HCA_RTC_STOP_CREDIT)) {
+		r = hca_record(v->h, hca_rtc_ref(v, v->next));
+		if (r->syndrome == 0 && !(r->flags & (HCA_REC_FENCE | HCA_REC_RD)))
+			return;
+	} else if (v->pkt != 0 && why != HCA_RTC_STOP_PARK) {
+		return;
+	}
+	ask_for_ack(v, v->last);
+}
+
+static enum hca_rtc_stop
+send_records(struct hca_rtc_visit *v, uint32_t state)
+{
+	uint32_t mtu_log = v->qp->rtc.mtu_log;
+
+	for (;;) {
+		struct hca_record *r;
+		struct rte_mbuf *m;
+		enum hca_rtc_stop stop;
+
+		if (v->next == v->head)
+			return HCA_RTC_STOP_PARK;
+		if (v->deficit <= 0 || v->wqes >= HCA_RTC_WQES_PER_VISIT)
+			return HCA_RTC_STOP_TURN;
+		r = hca_record(v->h, hca_rtc_ref(v, v->next));
+		/* Behind the head: an old reference, prefetched for nothing. */
+		rte_prefetch0(hca_record(v->h, hca_rtc_ref(v, v->next + 2)));
+		if (likely(!(r->flags & HCA_REC_SENT))) {
+			stop = may_begin(v, r, state);
+			if (unlikely(stop != HCA_RTC_STOP_TURN))
+				return stop;
+			r->psn = v->next_psn;
+			r->npsn = psn_count(r, mtu_log);
+		} else if (unlikely(r->syndrome != 0)) {
+			return HCA_RTC_STOP_BAD;
+		}
+		if (unlikely(window_full(v, r)))
+			return HCA_RTC_STOP_PARK;
+		m = take_mbuf(v, v->head - v->next + r->npsn - v->pkt - 1);
+		if (unlikely(m == NULL))
+			return HCA_RTC_STOP_CREDIT;
+		r->flags |= HCA_REC_SENT;
+		if (v->pkt == 0)
+			v->deficit -= HCA_RTC_OVERHEAD;
+		if (likely(!(r->flags & HCA_REC_RD)))
+			emit_payload(v, m, r, mtu_log);
+		else
+			emit_request(v, m, r, mtu_log);
+	}
+}
+
+enum hca_rtc_stop
+hca_rtc_send(struct hca_rtc_visit *v, uint32_t state)
+{
+	enum hca_rtc_stop why = send_records(v, state);
+
+	end_visit(v, why);
+	return why;
+}
