@@ -14,14 +14,14 @@
 struct pcap_file {
 	uint8_t *data;
 	size_t len;
-	size_t pos;		/* of the next record */
+	size_t pos; /* of the next record */
 	bool swapped;
 };
 
 struct pcap_frame {
 	const uint8_t *data;
-	uint32_t len;		/* bytes captured */
-	uint32_t wire_len;	/* bytes there were */
+	uint32_t len;      /* bytes captured */
+	uint32_t wire_len; /* bytes there were */
 };
 
 /* 0, -errno of the system, -EINVAL when it is no pcap file, -ENOTSUP when not Ethernet. */

@@ -18,11 +18,11 @@
 #include "wire/icrc.h"
 #include "wire/roce_opcode.h"
 
-#define HCA_ETH_LEN	14
-#define HCA_VLAN_LEN	4
-#define HCA_IPV4_LEN	20
-#define HCA_IPV6_LEN	40
-#define HCA_UDP_LEN	8
+#define HCA_ETH_LEN  14
+#define HCA_VLAN_LEN 4
+#define HCA_IPV4_LEN 20
+#define HCA_IPV6_LEN 40
+#define HCA_UDP_LEN  8
 
 /* Longest headers in front of the payload. */
 #define HCA_ROCE_MAX_HEADERS \
@@ -66,15 +66,15 @@ bool hca_roce_drop_is_foreign(int reason);
 /* A parsed frame: offsets are from the first byte of the frame. */
 struct hca_roce_view {
 	const struct hca_roce_opcode_info *op;
-	uint32_t payload_len;	/* bytes, without pad and ICRC */
-	uint32_t icrc;		/* offset; payload + payload_len + pad == icrc */
-	uint32_t qpn;		/* destination */
+	uint32_t payload_len; /* bytes, without pad and ICRC */
+	uint32_t icrc;        /* offset; payload + payload_len + pad == icrc */
+	uint32_t qpn;         /* destination */
 	uint32_t psn;
 	uint16_t pkey;
 	uint16_t l3;
 	uint16_t bth;
-	uint16_t payload;	/* offset: where the headers end */
-	uint8_t ip_version;	/* 4 or 6 */
+	uint16_t payload;   /* offset: where the headers end */
+	uint8_t ip_version; /* 4 or 6 */
 	uint8_t opcode;
 	uint8_t pad;
 	bool ackreq;
@@ -83,38 +83,24 @@ struct hca_roce_view {
 };
 
 /*
- * Judges everything but the ICRC. Returns 0 or -enum hca_roce_drop; *v is meaningful only on 0.
+ * Judges everything but the ICRC. Returns 0 or -enum hca_roce_drop. *v is meaningful on 0, and but
+ * for payload and payload_len on -HCA_ROCE_DROP_OPCODE and later reasons of the list: a responder
+ * that answers an opcode it does not know can check the ICRC, the QP and the PSN first.
  * Bytes behind the IP length (Ethernet padding) are ignored. The payload length is bounded by the
  * frame only: the MTU is the QP's business.
  */
 int hca_roce_parse(const uint8_t *frame, uint32_t len, struct hca_roce_view *v);
 
-/* The transport part, from the BTH to the ICRC: n bytes at frame + v->bth, already known present. */
-static inline int
-hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
+/* The transport part, from the BTH to the ICRC: n bytes that are there, at frame + v->bth. */
+static inline int hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
 {
 	const struct hca_bth *bth = (const void *)(frame + v->bth);
 	uint32_t rest, psn;
 
 	if (__builtin_expect(n < HCA_ROCE_BTH_LEN + HCA_ICRC_LEN, 0))
 		return -HCA_ROCE_DROP_HEADER_SHORT;
-	if (__builtin_expect(HCA_BTH_TVER(bth->flags) != 0, 0))
-		return -HCA_ROCE_DROP_TVER;
 	v->opcode = bth->opcode;
 	v->op = &hca_roce_opcodes[v->opcode];
-	if (__builtin_expect(!v->op->valid, 0))
-		return -HCA_ROCE_DROP_OPCODE;
-	if (__builtin_expect(n < v->op->header_len + HCA_ICRC_LEN, 0))
-		return -HCA_ROCE_DROP_HEADER_SHORT;
-	rest = n - v->op->header_len - HCA_ICRC_LEN;
-	v->pad = HCA_BTH_PAD(bth->flags);
-	if (__builtin_expect(rest < v->pad || (rest & 3) != 0, 0))
-		return -HCA_ROCE_DROP_PAD;
-	if (__builtin_expect(!v->op->has_payload && rest != 0, 0))
-		return -HCA_ROCE_DROP_PAYLOAD;
-	v->payload = v->bth + v->op->header_len;
-	v->payload_len = rest - v->pad;
-	v->icrc = v->payload + rest;
 	v->se = (bth->flags & HCA_BTH_SE) != 0;
 	v->migreq = (bth->flags & HCA_BTH_MIGREQ) != 0;
 	v->pkey = hca_be16_to_cpu(bth->pkey);
@@ -122,33 +108,52 @@ hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
 	psn = hca_be32_to_cpu(bth->psn);
 	v->psn = HCA_BTH_PSN(psn);
 	v->ackreq = (psn & HCA_BTH_ACKREQ) != 0;
+	v->icrc = v->bth + n - HCA_ICRC_LEN;
+	v->pad = HCA_BTH_PAD(bth->flags);
+	if (__builtin_expect(HCA_BTH_TVER(bth->flags) != 0, 0))
+		return -HCA_ROCE_DROP_TVER;
+	if (__builtin_expect(!v->op->valid, 0))
+		return -HCA_ROCE_DROP_OPCODE;
+	if (__builtin_expect(n < v->op->header_len + HCA_ICRC_LEN, 0))
+		return -HCA_ROCE_DROP_HEADER_SHORT;
+	rest = n - v->op->header_len - HCA_ICRC_LEN;
+	if (__builtin_expect(rest < v->pad || (rest & 3) != 0, 0))
+		return -HCA_ROCE_DROP_PAD;
+	if (__builtin_expect(!v->op->has_payload && rest != 0, 0))
+		return -HCA_ROCE_DROP_PAYLOAD;
+	v->payload = v->bth + v->op->header_len;
+	v->payload_len = rest - v->pad;
 	return 0;
+}
+
+/* The headers up to UDP are all there, IPv4 without VLAN, and of the usual form. */
+static inline bool hca_roce_is_plain_ipv4(const uint8_t *frame, uint32_t len, uint32_t total)
+{
+	const struct hca_ipv4_hdr *ip = (const void *)(frame + HCA_ETH_LEN);
+	/* ethertype, version and header length stand in one word, with TOS behind */
+	const uint32_t ip_want = HCA_ETHERTYPE_IPV4 << 16 | HCA_IPV4_VER_IHL << 8;
+	/* destination port and UDP length in another */
+	const uint32_t udp_want = HCA_ROCE_UDP_PORT << 16 | (total - HCA_IPV4_LEN);
+
+	return (hca_get_be32(frame + 12) & 0xffffff00) == ip_want && total <= len - HCA_ETH_LEN &&
+			total >= HCA_IPV4_LEN + HCA_UDP_LEN &&
+			(ip->frag & hca_cpu_to_be16(HCA_IPV4_FRAG_MASK)) == 0 &&
+			ip->proto == HCA_IPPROTO_UDP &&
+			hca_get_be32(frame + HCA_ETH_LEN + HCA_IPV4_LEN + 2) == udp_want;
 }
 
 /*
  * hca_roce_parse() for the receive path: IPv4 without VLAN is judged by a few comparisons, and
  * everything else, good or bad, goes the long way and gets the same answer.
  */
-static inline int
-hca_roce_parse_fast(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
+static inline int hca_roce_parse_fast(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
 {
-	const struct hca_ipv4_hdr *ip = (const void *)(frame + HCA_ETH_LEN);
 	uint32_t total;
 
 	if (__builtin_expect(len < HCA_ETH_LEN + HCA_IPV4_LEN + HCA_UDP_LEN, 0))
 		return hca_roce_parse(frame, len, v);
-	total = hca_be16_to_cpu(ip->total_len);
-	/*
-	 * Ethertype, version and header length stand in one word (with TOS, cut off), destination
-	 * port and UDP length in another.
-	 */
-	if (__builtin_expect((hca_get_be32(frame + 12) & 0xffffff00) !=
-				     (HCA_ETHERTYPE_IPV4 << 16 | HCA_IPV4_VER_IHL << 8) ||
-			     total > len - HCA_ETH_LEN || total < HCA_IPV4_LEN + HCA_UDP_LEN ||
-			     (ip->frag & hca_cpu_to_be16(HCA_IPV4_FRAG_MASK)) != 0 ||
-			     ip->proto != HCA_IPPROTO_UDP ||
-			     hca_get_be32(frame + HCA_ETH_LEN + HCA_IPV4_LEN + 2) !=
-				     (HCA_ROCE_UDP_PORT << 16 | (total - HCA_IPV4_LEN)), 0))
+	total = hca_get_be16(frame + HCA_ETH_LEN + 2);
+	if (__builtin_expect(!hca_roce_is_plain_ipv4(frame, len, total), 0))
 		return hca_roce_parse(frame, len, v);
 	v->l3 = HCA_ETH_LEN;
 	v->bth = HCA_ETH_LEN + HCA_IPV4_LEN + HCA_UDP_LEN;
@@ -156,16 +161,14 @@ hca_roce_parse_fast(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
 	return hca_roce_parse_bth(frame, total - HCA_IPV4_LEN - HCA_UDP_LEN, v);
 }
 
-static inline const uint8_t *
-hca_roce_ones(uint8_t ip_version)
+static inline const uint8_t *hca_roce_ones(uint8_t ip_version)
 {
 	return ip_version == 4 ? hca_icrc_ones_ipv4 : hca_icrc_ones_ipv6;
 }
 
 /* What the ICRC of a parsed frame covers, for crc_burst: the frame itself is not touched. */
-static inline void
-hca_roce_icrc_span(const uint8_t *frame, const struct hca_roce_view *v,
-		   struct hca_icrc_span *span)
+static inline void hca_roce_icrc_span(const uint8_t *frame, const struct hca_roce_view *v,
+		struct hca_icrc_span *span)
 {
 	span->data = frame + v->l3;
 	span->ones = hca_roce_ones(v->ip_version);
@@ -175,7 +178,7 @@ hca_roce_icrc_span(const uint8_t *frame, const struct hca_roce_view *v,
 
 /* 0 or -HCA_ROCE_DROP_ICRC. The burst path uses spans and compares for itself. */
 int hca_roce_check_icrc(const struct hca_icrc_ops *ops, const uint8_t *frame,
-			const struct hca_roce_view *v);
+		const struct hca_roce_view *v);
 
 /* Extension headers in the CPU's order; imm is the four wire bytes, unchanged. */
 struct hca_roce_headers {
@@ -183,7 +186,7 @@ struct hca_roce_headers {
 		uint32_t qkey;
 		uint32_t src_qpn;
 	} deth;
-	uint32_t xrceth;	/* remote SRQN */
+	uint32_t xrceth; /* remote SRQN */
 	struct {
 		uint64_t va;
 		uint32_t rkey;
@@ -199,33 +202,33 @@ struct hca_roce_headers {
 		uint8_t syndrome;
 		uint32_t msn;
 	} aeth;
-	uint64_t original;	/* AtomicAckETH */
+	uint64_t original; /* AtomicAckETH */
 	uint8_t imm[4];
-	uint32_t ieth;		/* rkey to invalidate */
+	uint32_t ieth; /* rkey to invalidate */
 };
 
 /* The headers that info names, at bth; the others are left as they are. */
 void hca_roce_get_headers(const uint8_t *bth, const struct hca_roce_opcode_info *info,
-			  struct hca_roce_headers *h);
+		struct hca_roce_headers *h);
 void hca_roce_put_headers(uint8_t *bth, const struct hca_roce_opcode_info *info,
-			  const struct hca_roce_headers *h);
+		const struct hca_roce_headers *h);
 
 /* Where a connection's frames go and what their L2 to L4 headers say. */
 struct hca_roce_path {
 	uint8_t dmac[6];
 	uint8_t smac[6];
 	bool vlan;
-	uint16_t vlan_tci;	/* priority, DEI, VLAN id */
-	uint8_t ip_version;	/* 4 or 6 */
-	uint8_t tclass;		/* TOS or traffic class, ECN included */
-	uint8_t hop_limit;	/* or TTL */
-	uint16_t ip_id;		/* IPv4 identification; 0 with DF */
-	uint32_t flow_label;	/* IPv6 */
-	uint8_t sip[16];	/* IPv4: ::ffff:a.b.c.d, or just the last four bytes */
+	uint16_t vlan_tci;   /* priority, DEI, VLAN id */
+	uint8_t ip_version;  /* 4 or 6 */
+	uint8_t tclass;      /* TOS or traffic class, ECN included */
+	uint8_t hop_limit;   /* or TTL */
+	uint16_t ip_id;      /* IPv4 identification; 0 with DF */
+	uint32_t flow_label; /* IPv6 */
+	uint8_t sip[16];     /* IPv4: ::ffff:a.b.c.d, or just the last four bytes */
 	uint8_t dip[16];
 	uint16_t udp_sport;
 	uint16_t pkey;
-	uint32_t qpn;		/* destination; UD frames set it each time */
+	uint32_t qpn; /* destination; UD frames set it each time */
 	bool migreq;
 };
 
@@ -238,12 +241,12 @@ struct hca_roce_path {
  */
 struct hca_roce_template {
 	uint8_t bytes[HCA_ROCE_TEMPLATE_LEN];
-	uint8_t len;		/* to the end of the BTH */
+	uint8_t len; /* to the end of the BTH */
 	uint8_t l3;
 	uint8_t bth;
 	uint8_t ip_version;
 	bool migreq;
-	uint32_t ip_sum;	/* IPv4 words without total length and checksum, not yet folded */
+	uint32_t ip_sum; /* IPv4 words without total length and checksum, not yet folded */
 };
 
 /* Returns 0, or -EINVAL for an IP version other than 4 and 6 or a number that does not fit. */
@@ -252,8 +255,7 @@ int hca_roce_template_fill(const struct hca_roce_path *path, struct hca_roce_tem
 /* Source port of a QP pair: 0xC000 and 14 bits of a hash, so that paths spread over ECMP. */
 uint16_t hca_roce_udp_sport(uint32_t local_qpn, uint32_t remote_qpn);
 
-static inline uint16_t
-hca_ip_fold(uint32_t sum)
+static inline uint16_t hca_ip_fold(uint32_t sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -265,13 +267,13 @@ struct hca_roce_packet {
 	uint8_t opcode;
 	bool se;
 	bool ackreq;
-	uint32_t psn;		/* 24 bits */
+	uint32_t psn; /* 24 bits */
 	uint32_t payload_len;
 };
 
 /* Length of the frame without ICRC and Ethernet padding, pad bytes included. */
-static inline uint32_t
-hca_roce_frame_len(const struct hca_roce_template *t, uint8_t opcode, uint32_t payload_len)
+static inline uint32_t hca_roce_frame_len(const struct hca_roce_template *t, uint8_t opcode,
+		uint32_t payload_len)
 {
 	return t->bth + hca_roce_opcodes[opcode].header_len + ((payload_len + 3) & ~3U);
 }
@@ -281,14 +283,13 @@ hca_roce_frame_len(const struct hca_roce_template *t, uint8_t opcode, uint32_t p
  * t->bytes. payload_len is bounded by the caller (one MTU). Extension headers, payload, pad bytes
  * (zero) and ICRC are the caller's.
  */
-static inline void
-hca_roce_finish(uint8_t *frame, const struct hca_roce_template *t,
+static inline void hca_roce_finish(uint8_t *frame, const struct hca_roce_template *t,
 		const struct hca_roce_packet *p)
 {
 	struct hca_bth *bth = (void *)(frame + t->bth);
 	struct hca_udp_hdr *udp = (void *)(frame + t->bth - HCA_UDP_LEN);
 	uint32_t udp_len = hca_roce_frame_len(t, p->opcode, p->payload_len) + HCA_ICRC_LEN -
-			   t->bth + HCA_UDP_LEN;
+			t->bth + HCA_UDP_LEN;
 
 	if (t->ip_version == 4) {
 		struct hca_ipv4_hdr *ip = (void *)(frame + t->l3);
@@ -312,8 +313,8 @@ hca_roce_finish(uint8_t *frame, const struct hca_roce_template *t,
  * Returns its length, -EINVAL for an unknown opcode or a payload where none may be, or -ENOSPC.
  */
 int hca_roce_build(const struct hca_icrc_ops *ops, const struct hca_roce_template *t,
-		   const struct hca_roce_packet *p, const struct hca_roce_headers *h,
-		   const void *payload, uint8_t *out, uint32_t room);
+		const struct hca_roce_packet *p, const struct hca_roce_headers *h,
+		const void *payload, uint8_t *out, uint32_t room);
 
 /* Recomputes the ICRC of a frame whose headers were changed. v as hca_roce_parse() left it. */
 void hca_roce_seal(const struct hca_icrc_ops *ops, uint8_t *frame, const struct hca_roce_view *v);

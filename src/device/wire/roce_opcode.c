@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire/roce_opcode.h"
 
-#define KIND(name)	(1U << HCA_PKT_##name)
-#define REQUESTS \
-	(KIND(SEND) | KIND(WRITE) | KIND(READ_REQ) | KIND(CMP_SWAP) | KIND(FETCH_ADD))
-#define RESPONSES \
-	(KIND(READ_RESP) | KIND(ACK) | KIND(ATOMIC_ACK))
+#define KIND(name) (1U << HCA_PKT_##name)
+#define REQUESTS   (KIND(SEND) | KIND(WRITE) | KIND(READ_REQ) | KIND(CMP_SWAP) | KIND(FETCH_ADD))
+#define RESPONSES  (KIND(READ_RESP) | KIND(ACK) | KIND(ATOMIC_ACK))
 
 /* Header bits count upwards in the order of the wire, so what lies below one lies in front. */
 #define AT(NAME, ext) \
-	(((ext) & HCA_EXT_##NAME) ? HCA_ROCE_BTH_LEN + HCA_EXT_LEN((ext) & (HCA_EXT_##NAME - 1)) : 0)
+	(((ext)&HCA_EXT_##NAME) ? HCA_ROCE_BTH_LEN + HCA_EXT_LEN((ext) & (HCA_EXT_##NAME - 1)) : 0)
 
 const struct hca_roce_opcode_info hca_roce_opcodes[256] = {
 #define ROW(row, opcode, what, where, headers) \
@@ -41,8 +39,7 @@ const struct hca_roce_opcode_info hca_roce_opcodes[256] = {
 #undef ROW
 };
 
-const char *
-hca_roce_opcode_name(uint8_t opcode)
+const char *hca_roce_opcode_name(uint8_t opcode)
 {
 	const char *name = hca_roce_opcodes[opcode].name;
 

@@ -12,7 +12,7 @@
 
 #include "abi_roce.h"
 
-#define HCA_ROCE_BTH_LEN	12
+#define HCA_ROCE_BTH_LEN 12
 
 /* Extension headers in their order on the wire: X(NAME of HCA_EXT_NAME, field). */
 #define HCA_ROCE_EXT_LIST(X) \
@@ -26,18 +26,18 @@
 	X(IETH, ieth)
 
 struct hca_roce_opcode_info {
-	const char *name;	/* "RC_SEND_FIRST"; NULL when no opcode */
-	bool valid;		/* known and supported: all of the list but reliable datagram */
-	uint8_t transport;	/* HCA_TRANSPORT_* */
-	uint8_t kind;		/* enum hca_pkt_kind */
-	uint8_t pos;		/* enum hca_pkt_pos */
-	bool starts;		/* first or only packet of its message */
-	bool ends;		/* last or only */
-	uint16_t ext;		/* HCA_EXT_* */
-	uint8_t header_len;	/* BTH and extension headers */
+	const char *name;   /* "RC_SEND_FIRST"; NULL when no opcode */
+	bool valid;         /* known and supported: all of the list but reliable datagram */
+	uint8_t transport;  /* HCA_TRANSPORT_* */
+	uint8_t kind;       /* enum hca_pkt_kind */
+	uint8_t pos;        /* enum hca_pkt_pos */
+	bool starts;        /* first or only packet of its message */
+	bool ends;          /* last or only */
+	uint16_t ext;       /* HCA_EXT_* */
+	uint8_t header_len; /* BTH and extension headers */
 	bool is_request;
 	bool is_response;
-	bool has_payload;	/* may carry any */
+	bool has_payload; /* may carry any */
 	/* Offset of each extension header from the BTH; 0 = absent. */
 	struct {
 #define X(NAME, field) uint8_t field;

@@ -8,16 +8,15 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define GUARD_PAGE	4096
+#define GUARD_PAGE 4096
 
 struct guard {
 	uint8_t *map;
-	uint8_t *start;		/* first accessible byte */
-	uint8_t *end;		/* one past the last */
+	uint8_t *start; /* first accessible byte */
+	uint8_t *end;   /* one past the last */
 };
 
-static inline struct guard
-guard_alloc(size_t pages)
+static inline struct guard guard_alloc(size_t pages)
 {
 	size_t len = (pages + 2) * GUARD_PAGE;
 	struct guard g;
@@ -32,8 +31,7 @@ guard_alloc(size_t pages)
 	return g;
 }
 
-static inline void
-guard_free(struct guard *g)
+static inline void guard_free(struct guard *g)
 {
 	munmap(g->map, g->end - g->start + 2 * GUARD_PAGE);
 }

@@ -10,17 +10,16 @@
 
 #include "wire/icrc.h"
 
-#define ROUNDS	31
-#define KERNELS	4
-#define BURST	32
-#define STRIDE	4224	/* one frame of the largest MTU, and not a power of two */
+#define ROUNDS  31
+#define KERNELS 4
+#define BURST   32
+#define STRIDE  4224 /* one frame of the largest MTU, and not a power of two */
 
 static uint8_t src[BURST * STRIDE] __attribute__((aligned(64)));
 static uint8_t dst[BURST * STRIDE] __attribute__((aligned(64)));
 static volatile uint32_t sink;
 
-static double
-now_ns(void)
+static double now_ns(void)
 {
 	struct timespec t;
 
@@ -30,8 +29,7 @@ now_ns(void)
 
 typedef void (*body)(const struct hca_icrc_ops *ops, size_t n);
 
-static void
-crc_indep(const struct hca_icrc_ops *ops, size_t n)
+static void crc_indep(const struct hca_icrc_ops *ops, size_t n)
 {
 	uint32_t x = 0;
 	int i;
@@ -41,8 +39,7 @@ crc_indep(const struct hca_icrc_ops *ops, size_t n)
 	sink = x;
 }
 
-static void
-crc_chain(const struct hca_icrc_ops *ops, size_t n)
+static void crc_chain(const struct hca_icrc_ops *ops, size_t n)
 {
 	uint32_t x = HCA_ICRC_SEED;
 	int i;
@@ -52,8 +49,7 @@ crc_chain(const struct hca_icrc_ops *ops, size_t n)
 	sink = x;
 }
 
-static void
-crc_burst_with(const struct hca_icrc_ops *ops, size_t n, const uint8_t *ones)
+static void crc_burst_with(const struct hca_icrc_ops *ops, size_t n, const uint8_t *ones)
 {
 	struct hca_icrc_span spans[BURST];
 	uint32_t out[BURST];
@@ -65,20 +61,17 @@ crc_burst_with(const struct hca_icrc_ops *ops, size_t n, const uint8_t *ones)
 	sink = out[BURST - 1];
 }
 
-static void
-crc_burst(const struct hca_icrc_ops *ops, size_t n)
+static void crc_burst(const struct hca_icrc_ops *ops, size_t n)
 {
 	crc_burst_with(ops, n, hca_icrc_ones_none);
 }
 
-static void
-crc_burst_masked(const struct hca_icrc_ops *ops, size_t n)
+static void crc_burst_masked(const struct hca_icrc_ops *ops, size_t n)
 {
 	crc_burst_with(ops, n, hca_icrc_ones_ipv4);
 }
 
-static void
-copy_crc(const struct hca_icrc_ops *ops, size_t n)
+static void copy_crc(const struct hca_icrc_ops *ops, size_t n)
 {
 	uint32_t x = 0;
 	int i;
@@ -88,8 +81,7 @@ copy_crc(const struct hca_icrc_ops *ops, size_t n)
 	sink = x;
 }
 
-static void
-copy(const struct hca_icrc_ops *ops, size_t n)
+static void copy(const struct hca_icrc_ops *ops, size_t n)
 {
 	int i;
 
@@ -98,8 +90,7 @@ copy(const struct hca_icrc_ops *ops, size_t n)
 }
 
 /* Best of several rounds, all kernels within each round. */
-static void
-run(const char *what, body fn, size_t n)
+static void run(const char *what, body fn, size_t n)
 {
 	const struct hca_icrc_ops *ops;
 	double best[KERNELS], t;
@@ -118,12 +109,11 @@ run(const char *what, body fn, size_t n)
 	printf("%-18s %5zu B", what, n);
 	for (k = 0; k < kernels; k++)
 		printf("  %8s %7.2f ns %5.2fx", hca_icrc_nth(k)->name, best[k],
-		       best[kernels - 1] / best[k]);
+				best[kernels - 1] / best[k]);
 	printf("\n");
 }
 
-int
-main(void)
+int main(void)
 {
 	static const size_t sizes[] = { 64, 124, 256, 1024, 4096 };
 	static const struct {
