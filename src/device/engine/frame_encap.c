@@ -450,6 +450,8 @@ hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	struct encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 	unsigned int done = 0, room;
 
+	if (unlikely(h->port->ops->poll != NULL))
+		h->port->ops->poll(h->port, now);
 	if (unlikely(backlog_count(e) != 0))
 		done += flush_backlog(h, e, now);
 	/* Responses first: they free the peer's window. */

@@ -10,7 +10,8 @@
  * rx: up to n single-segment mbufs whose private area has HCA_MBUF_PRIV bytes; ownership passes to
  * the caller. tx: takes the first k of n frames (ownership passes for those) and returns k; a short
  * count with the link up means "stalled": the caller keeps the rest. link_up: may be called at any
- * time from tx's lcore.
+ * time from tx's lcore. poll: NULL, or called by encap in every poll, from tx's lcore: for ports
+ * that hold frames back and let them go later.
  */
 
 #include <stdbool.h>
@@ -24,6 +25,7 @@ struct hca_port_ops {
 	uint16_t (*rx)(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now);
 	uint16_t (*tx)(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now);
 	bool (*link_up)(struct hca_port *p);
+	void (*poll)(struct hca_port *p, uint64_t now);
 	void (*close)(struct hca_port *p);
 };
 

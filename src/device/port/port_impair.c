@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Each frame is given one fate. Frames that go on at once are offered to the inner port one by one,
+ * because their fate must not be decided again when the inner port refuses: then the next frame
+ * offered passes as it is.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_errno.h>
+#include <rte_malloc.h>
+
+#include "engine/pkt.h"
+#include "port/port_impair.h"
+#include "port/port_wrap.h"
+#include "wire/roce_frame.h"
+
+#define HOLD_DEFAULT 1024u
+#define REORDER_NS 10000u
+#define FATE_PASS HCA_FAULT_KINDS
+
+/* What fate_of() decided. */
+struct fate {
+	unsigned int fault; /* enum hca_fault or FATE_PASS */
+	uint64_t arg;
+	bool ecn;
+	bool by_rule;
+};
+
+/* Held frames: a binary heap by due time, then age. */
+struct held {
+	struct rte_mbuf *m;
+	uint64_t due;
+	uint64_t seq;
+	uint64_t after; /* also due when so many frames have been offered, UINT64_MAX: no */
+};
+
+/* Probabilities as 32-bit thresholds. */
+struct odds {
+	uint64_t drop, dup, reorder, corrupt, truncate, ecn;
+	uint64_t delay_ns, jitter_ns, reorder_ns;
+	uint32_t kinds;
+	bool any;
+};
+
+struct rule {
+	struct hca_fault_rule r;
+	uint64_t seen, hits;
+};
+
+struct port_impair {
+	struct hca_port port;
+	struct hca_port *inner;
+	struct hca_port_rng rng;
+	struct odds odds;
+	struct odds pending;
+	uint32_t odds_new; /* [pub] pending is to be taken over */
+	struct rule rules[HCA_FAULT_RULES];
+	unsigned int num_rules;
+	bool pass_next; /* the next frame's fate has been decided: it passes */
+	struct hca_port_impair_stats stats;
+	struct rte_mempool *pool;
+	uint64_t seq;
+	uint32_t hold, num_held;
+	struct held heap[];
+};
+
+static struct port_impair *
+impair(struct hca_port *p)
+{
+	return (struct port_impair *)p;
+}
+
+static bool
+earlier(const struct held *a, const struct held *b)
+{
+	return a->due != b->due ? a->due < b->due : a->seq < b->seq;
+}
+
+static void
+heap_push(struct port_impair *p, struct held h)
+{
+	uint32_t i = p->num_held++;
+
+	while (i != 0 && earlier(&h, &p->heap[(i - 1) / 2])) {
+		p->heap[i] = p->heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	p->heap[i] = h;
+}
+
+static void
+heap_remove(struct port_impair *p, uint32_t i)
+{
+	struct held last = p->heap[--p->num_held];
+
+	/* Up, where the last is earlier than the parent of the hole; else down. */
+	while (i != 0 && earlier(&last, &p->heap[(i - 1) / 2])) {
+		p->heap[i] = p->heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	for (;;) {
+		uint32_t c = 2 * i + 1;
+
+		if (c + 1 < p->num_held && earlier(&p->heap[c + 1], &p->heap[c]))
+			c++;
+		if (c >= p->num_held || !earlier(&p->heap[c], &last))
+			break;
+		p->heap[i] = p->heap[c];
+		i = c;
+	}
+	p->heap[i] = last;
+}
+
+static bool
+offer(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
+{
+	return p->inner->ops->tx(p->inner, &m, 1, now) == 1;
+}
+
+/* Frames that wait for others to pass are few: rules make them. */
+static void
+let_go_after(struct port_impair *p, uint64_t now)
+{
+	for (uint32_t i = 0; i < p->num_held;) {
+		if (p->heap[i].after > p->stats.frames || !offer(p, p->heap[i].m, now))
+			i++;
+		else
+			heap_remove(p, i);
+	}
+}
+
+static void
+let_go(struct port_impair *p, uint64_t now)
+{
+	while (p->num_held != 0 && p->heap[0].due <= now && offer(p, p->heap[0].m, now))
+		heap_remove(p, 0);
+}
+
+/* A copy that leaves at `due`; false: no room. */
+static bool
+hold_copy(struct port_impair *p, struct rte_mbuf *m, uint64_t due, uint64_t after)
+{
+	struct rte_mbuf *c;
+
+	if (p->num_held >= p->hold) {
+		p->stats.hold_full++;
+		return false;
+	}
+	c = rte_pktmbuf_copy(m, p->pool, 0, UINT32_MAX);
+	if (c == NULL) {
+		p->stats.no_mbuf++;
+		return false;
+	}
+	heap_push(p, (struct held){.m = c, .due = due, .seq = p->seq++, .after = after});
+	return true;
+}
+
+static bool
+chance(struct port_impair *p, uint64_t odds)
+{
+	return odds != 0 && (hca_port_random(&p->rng) >> 32) < odds;
+}
+
+static unsigned int
+random_corruption(struct port_impair *p)
+{
+	static const uint8_t faults[] = {HCA_FAULT_CORRUPT_PAYLOAD, HCA_FAULT_CORRUPT_HEADER,
+					 HCA_FAULT_CORRUPT_ICRC, HCA_FAULT_CORRUPT_RANDOM};
+	unsigned int i;
+
+	do {
+		i = hca_port_random_below(&p->rng, RTE_DIM(faults));
+	} while ((p->odds.kinds & 1u << i) == 0);
+	return faults[i];
+}
+
+static bool
+fate_by_rule(struct port_impair *p, struct rte_mbuf *m, struct fate *f)
+{
+	struct hca_roce_view v;
+	bool parsed = hca_roce_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &v) == 0;
+
+	for (unsigned int i = 0; i < p->num_rules; i++) {
+		struct rule *r = &p->rules[i];
+
+		if (r->r.opcode != HCA_FAULT_ANY && (!parsed || r->r.opcode != v.opcode))
+			continue;
+		if (r->r.psn != HCA_FAULT_ANY && (!parsed || r->r.psn != v.psn))
+			continue;
+		if (++r->seen < r->r.nth || (r->r.count != 0 && r->hits >= r->r.count))
+			continue;
+		r->hits++;
+		*f = (struct fate){.fault = r->r.fault, .arg = r->r.arg, .by_rule = true};
+		return true;
+	}
+	return false;
+}
+
+static struct fate
+fate_of(struct port_impair *p, struct rte_mbuf *m)
+{
+	const struct odds *o = &p->odds;
+	struct fate f = {.fault = FATE_PASS};
+
+	if (p->num_rules != 0 && fate_by_rule(p, m, &f))
+		return f;
+	if (!o->any)
+		return f;
+	f.ecn = chance(p, o->ecn);
+	if (chance(p, o->drop))
+		f.fault = HCA_FAULT_DROP;
+	else if (chance(p, o->corrupt))
+		f.fault = random_corruption(p);
+	else if (chance(p, o->truncate))
+		f.fault = HCA_FAULT_TRUNCATE;
+	else if (chance(p, o->dup))
+		f.fault = HCA_FAULT_DUP;
+	else if (chance(p, o->reorder))
+		f.fault = HCA_FAULT_REORDER;
+	return f;
+}
+
+/* First byte and number of bytes where a corruption of that kind may strike. */
+static uint32_t
+corruptible(const struct rte_mbuf *m, unsigned int fault, uint32_t *from)
+{
+	struct hca_roce_view v;
+	uint32_t len = m->data_len;
+
+	*from = 2 * 6;
+	if (hca_roce_parse(rte_pktmbuf_mtod(m, const uint8_t *), len, &v) != 0 ||
+	    fault == HCA_FAULT_CORRUPT_RANDOM)
+		return len > *from ? len - *from : 0;
+	if (fault == HCA_FAULT_CORRUPT_ICRC) {
+		*from = v.icrc;
+		return HCA_ICRC_LEN;
+	}
+	if (fault == HCA_FAULT_CORRUPT_PAYLOAD && v.icrc > v.payload) {
+		*from = v.payload;
+		return v.icrc - v.payload;
+	}
+	*from = v.bth;
+	return v.payload - v.bth;
+}
+
+static void
+corrupt(struct port_impair *p, struct rte_mbuf *m, unsigned int fault)
+{
+	uint32_t from, n = corruptible(m, fault, &from);
+	uint8_t *byte;
+
+	if (n == 0)
+		return;
+	byte = rte_pktmbuf_mtod_offset(m, uint8_t *, from + hca_port_random_below(&p->rng, n));
+	*byte ^= (uint8_t)(1 + hca_port_random_below(&p->rng, 255));
+	p->stats.corrupted++;
+}
+
+static void
+cut(struct port_impair *p, struct rte_mbuf *m, uint64_t to)
+{
+	if (m->data_len < 2)
+		return;
+	if (to == 0 || to >= m->data_len)
+		to = 1 + hca_port_random_below(&p->rng, m->data_len - 1u);
+	rte_pktmbuf_trim(m, (uint16_t)(m->data_len - to));
+	p->stats.truncated++;
+}
+
+static void
+mark_ecn(struct port_impair *p, struct rte_mbuf *m)
+{
+	uint8_t *l3 = rte_pktmbuf_mtod_offset(m, uint8_t *, HCA_ETH_LEN);
+
+	if (m->data_len < HCA_ETH_LEN + HCA_IPV4_LEN)
+		return;
+	if (l3[0] >> 4 == 4)
+		l3[1] |= 3;
+	else if (l3[0] >> 4 == 6)
+		l3[1] |= 0x30;
+	p->stats.ecn_marked++;
+}
+
+/* What is done to the frame itself. */
+static void
+damage(struct port_impair *p, struct rte_mbuf *m, const struct fate *f)
+{
+	if (f->ecn || f->fault == HCA_FAULT_ECN)
+		mark_ecn(p, m);
+	if (f->fault >= HCA_FAULT_CORRUPT_PAYLOAD && f->fault <= HCA_FAULT_CORRUPT_RANDOM)
+		corrupt(p, m, f->fault);
+	else if (f->fault == HCA_FAULT_TRUNCATE)
+		cut(p, m, f->arg);
+}
+
+/* When a frame leaves: 0 = now. after: see struct held. */
+static uint64_t
+due_time(struct port_impair *p, const struct fate *f, uint64_t now, uint64_t *after)
+{
+	const struct odds *o = &p->odds;
+	uint64_t reorder = o->reorder_ns ? o->reorder_ns : REORDER_NS;
+	uint64_t wait = o->delay_ns;
+
+	*after = UINT64_MAX;
+	if (o->jitter_ns != 0)
+		wait += hca_port_random_below(&p->rng, (uint32_t)RTE_MIN(o->jitter_ns + 1,
+									 UINT32_MAX));
+	if (f->fault == HCA_FAULT_DELAY)
+		wait += f->arg;
+	if (f->fault == HCA_FAULT_REORDER && f->by_rule) {
+		wait += reorder;
+		*after = p->stats.frames + 2;
+	} else if (f->fault == HCA_FAULT_REORDER) {
+		wait += 1 + hca_port_random_below(&p->rng, (uint32_t)RTE_MIN(reorder, UINT32_MAX));
+	}
+	return wait != 0 ? now + wait : 0;
+}
+
+static void
+count_held(struct port_impair *p, const struct fate *f)
+{
+	p->stats.reordered += f->fault == HCA_FAULT_REORDER;
+	p->stats.delayed += f->fault != HCA_FAULT_REORDER;
+}
+
+/* False: not taken, the frame stays with the caller. */
+static bool
+send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
+{
+	struct fate f = {.fault = FATE_PASS};
+	uint64_t due, after;
+
+	if (!p->pass_next)
+		f = fate_of(p, m);
+	p->pass_next = false;
+	if (f.fault == HCA_FAULT_DROP) {
+		p->stats.dropped++;
+		rte_pktmbuf_free(m);
+		return true;
+	}
+	damage(p, m, &f);
+	due = due_time(p, &f, now, &after);
+	if (due != 0 && hold_copy(p, m, due, after)) {
+		count_held(p, &f);
+		if (f.fault == HCA_FAULT_DUP && hold_copy(p, m, due, UINT64_MAX))
+			p->stats.duplicated++;
+		rte_pktmbuf_free(m);
+		return true;
+	}
+	if (due != 0 && f.fault != HCA_FAULT_REORDER) {
+		p->stats.stalled++;
+		p->pass_next = f.fault != FATE_PASS;
+		return false;
+	}
+	if (f.fault == HCA_FAULT_DUP && hold_copy(p, m, now, UINT64_MAX))
+		p->stats.duplicated++;
+	if (offer(p, m, now))
+		return true;
+	p->pass_next = true;
+	return false;
+}
+
+static void
+take_over(struct port_impair *p)
+{
+	if (__atomic_load_n(&p->odds_new, __ATOMIC_ACQUIRE) != 0) {
+		p->odds = p->pending;
+		__atomic_store_n(&p->odds_new, 0, __ATOMIC_RELEASE);
+	}
+}
+
+static bool
+is_clean(const struct port_impair *p)
+{
+	return !p->odds.any && p->num_rules == 0 && p->num_held == 0;
+}
+
+static uint16_t
+impair_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_impair *p = impair(port);
+	uint16_t done = 0;
+
+	take_over(p);
+	if (is_clean(p)) {
+		done = p->inner->ops->tx(p->inner, m, n, now);
+		p->stats.frames += done;
+		return done;
+	}
+	let_go(p, now);
+	while (done < n && send_one(p, m[done], now)) {
+		p->stats.frames++;
+		done++;
+		if (p->num_rules != 0)
+			let_go_after(p, now);
+	}
+	let_go(p, now);
+	return done;
+}
+
+static uint16_t
+impair_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_impair *p = impair(port);
+
+	return p->inner->ops->rx(p->inner, m, n, now);
+}
+
+static bool
+impair_link_up(struct hca_port *port)
+{
+	struct port_impair *p = impair(port);
+
+	return p->inner->ops->link_up(p->inner);
+}
+
+static void
+impair_poll(struct hca_port *port, uint64_t now)
+{
+	struct port_impair *p = impair(port);
+
+	take_over(p);
+	if (p->num_held != 0)
+		let_go(p, now);
+	hca_port_poll(p->inner, now);
+}
+
+static void
+impair_close(struct hca_port *port)
+{
+	struct port_impair *p = impair(port);
+
+	while (p->num_held != 0)
+		rte_pktmbuf_free(p->heap[--p->num_held].m);
+	p->inner->ops->close(p->inner);
+	rte_mempool_free(p->pool);
+	rte_free(p);
+}
+
+static const struct hca_port_ops impair_ops = {
+	.rx = impair_rx,
+	.tx = impair_tx,
+	.link_up = impair_link_up,
+	.poll = impair_poll,
+	.close = impair_close,
+};
+
+int
+hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *inner,
+		     struct hca_port **out)
+{
+	uint32_t hold = cfg->hold ? cfg->hold : HOLD_DEFAULT;
+	char name[RTE_MEMPOOL_NAMESIZE];
+	struct port_impair *p;
+
+	p = rte_zmalloc_socket("hca_impair", sizeof(*p) + hold * sizeof(p->heap[0]),
+			       RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	if (p == NULL)
+		return -ENOMEM;
+	p->port = *inner;
+	p->port.ops = &impair_ops;
+	p->port.queue_size = inner->queue_size + hold;
+	p->inner = inner;
+	p->rng.s = cfg->seed;
+	p->hold = hold;
+	/* Copies that have left are with the receiver until he frees them. */
+	snprintf(name, sizeof(name), "%.20s.hold", cfg->name);
+	p->pool = rte_pktmbuf_pool_create(name, 2 * hold, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,
+					  cfg->socket_id);
+	if (p->pool == NULL) {
+		rte_free(p);
+		return -ENOMEM;
+	}
+	*out = &p->port;
+	return 0;
+}
+
+static uint64_t
+threshold(double probability)
+{
+	const double whole = 4294967296.0;
+	uint64_t t;
+
+	if (!(probability > 0))
+		return 0;
+	t = probability >= 1 ? (uint64_t)whole : (uint64_t)(probability * whole);
+	return t != 0 ? t : 1;
+}
+
+void
+hca_port_impair_set(struct hca_port *port, const struct hca_impair *in)
+{
+	static const struct hca_impair none;
+	struct port_impair *p = impair(port);
+	struct odds o;
+
+	if (in == NULL)
+		in = &none;
+	o = (struct odds){
+		.drop = threshold(in->drop),
+		.dup = threshold(in->dup),
+		.reorder = threshold(in->reorder),
+		.corrupt = threshold(in->corrupt),
+		.truncate = threshold(in->truncate),
+		.ecn = threshold(in->ecn),
+		.delay_ns = in->delay_ns,
+		.jitter_ns = in->jitter_ns,
+		.reorder_ns = in->reorder_ns,
+		.kinds = in->corrupt_kinds & HCA_CORRUPT_ANY,
+	};
+	if (o.kinds == 0)
+		o.kinds = HCA_CORRUPT_ANY;
+	o.any = (o.drop | o.dup | o.reorder | o.corrupt | o.truncate | o.ecn | o.delay_ns |
+		 o.jitter_ns) != 0;
+	/* The transmitter reads pending only while odds_new is set: withdraw it before writing. */
+	__atomic_store_n(&p->odds_new, 0, __ATOMIC_SEQ_CST);
+	p->pending = o;
+	__atomic_store_n(&p->odds_new, 1, __ATOMIC_RELEASE);
+}
+
+int
+hca_port_impair_rule(struct hca_port *port, const struct hca_fault_rule *rule)
+{
+	struct port_impair *p = impair(port);
+
+	if (p->num_rules == HCA_FAULT_RULES)
+		return -ENOSPC;
+	p->rules[p->num_rules++] = (struct rule){.r = *rule};
+	return 0;
+}
+
+void
+hca_port_impair_clear_rules(struct hca_port *port)
+{
+	impair(port)->num_rules = 0;
+}
+
+uint64_t
+hca_port_impair_hits(const struct hca_port *port, unsigned int rule)
+{
+	const struct port_impair *p = (const struct port_impair *)port;
+
+	return rule < p->num_rules ? p->rules[rule].hits : 0;
+}
+
+void
+hca_port_impair_stats(const struct hca_port *port, struct hca_port_impair_stats *out)
+{
+	*out = ((const struct port_impair *)port)->stats;
+}
+
+uint32_t
+hca_port_impair_held(const struct hca_port *port)
+{
+	return ((const struct port_impair *)port)->num_held;
+}
+
+uint32_t
+hca_port_impair_mbufs(const struct hca_port *port)
+{
+	return rte_mempool_in_use_count(((const struct port_impair *)port)->pool);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "port/port_pcap.h"
+#include "port/port_wrap.h"
+
+#define PCAP_MAGIC_NS 0xa1b23c4du
+#define PCAP_SNAPLEN 65535u
+#define PCAP_ETHERNET 1u
+#define COPY_FRAMES 32u
+#define COPY_BYTES 9216u /* per frame; longer ones are cut, as snaplen would */
+
+struct pcap_head {
+	uint32_t magic;
+	uint16_t major, minor;
+	uint32_t zone, accuracy, snaplen, link;
+};
+
+struct pcap_frame {
+	uint32_t sec, nsec, caplen, len;
+};
+
+struct hca_pcap {
+	FILE *f;
+	pthread_mutex_t lock;
+	uint64_t frames, max;
+	bool failed;
+};
+
+struct copied {
+	uint32_t len, caplen;
+	uint8_t data[COPY_BYTES];
+};
+
+struct port_pcap {
+	struct hca_port port;
+	struct hca_port *inner;
+	pthread_mutex_t lock; /* file */
+	struct hca_pcap *file;
+	struct copied copy[COPY_FRAMES];
+};
+
+int
+hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out)
+{
+	const struct pcap_head head = {.magic = PCAP_MAGIC_NS, .major = 2, .minor = 4,
+				       .snaplen = PCAP_SNAPLEN, .link = PCAP_ETHERNET};
+	struct hca_pcap *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (c == NULL)
+		return -ENOMEM;
+	c->f = fopen(path, "wb");
+	if (c->f == NULL) {
+		rc = -errno;
+		goto err_free;
+	}
+	if (fwrite(&head, sizeof(head), 1, c->f) != 1) {
+		rc = -EIO;
+		goto err_file;
+	}
+	c->max = max_frames ? max_frames : UINT64_MAX;
+	pthread_mutex_init(&c->lock, NULL);
+	*out = c;
+	return 0;
+
+err_file:
+	fclose(c->f);
+err_free:
+	free(c);
+	return rc;
+}
+
+int
+hca_pcap_close(struct hca_pcap *file)
+{
+	bool failed;
+
+	if (file == NULL)
+		return 0;
+	failed = file->failed;
+	if (fclose(file->f) != 0)
+		failed = true;
+	pthread_mutex_destroy(&file->lock);
+	free(file);
+	return failed ? -EIO : 0;
+}
+
+uint64_t
+hca_pcap_frames(const struct hca_pcap *file)
+{
+	return file->frames;
+}
+
+static void
+write_frame(struct hca_pcap *c, const struct copied *f, uint64_t now)
+{
+	const struct pcap_frame head = {.sec = (uint32_t)(now / 1000000000u),
+					.nsec = (uint32_t)(now % 1000000000u),
+					.caplen = f->caplen, .len = f->len};
+
+	pthread_mutex_lock(&c->lock);
+	if (c->frames < c->max) {
+		c->frames++;
+		if (fwrite(&head, sizeof(head), 1, c->f) != 1 ||
+		    fwrite(f->data, f->caplen, 1, c->f) != 1)
+			c->failed = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* A frame that the inner port has taken may be changed by its receiver: copy first. */
+static uint16_t
+write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	uint16_t took;
+
+	for (uint16_t i = 0; i < n; i++) {
+		p->copy[i].len = m[i]->data_len;
+		p->copy[i].caplen = RTE_MIN(m[i]->data_len, COPY_BYTES);
+		memcpy(p->copy[i].data, rte_pktmbuf_mtod(m[i], void *), p->copy[i].caplen);
+	}
+	took = p->inner->ops->tx(p->inner, m, n, now);
+	for (uint16_t i = 0; i < took; i++)
+		write_frame(p->file, &p->copy[i], now);
+	return took;
+}
+
+static uint16_t
+pcap_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_pcap *p = (struct port_pcap *)port;
+	uint16_t done = 0;
+
+	if (__atomic_load_n(&p->file, __ATOMIC_RELAXED) == NULL)
+		return p->inner->ops->tx(p->inner, m, n, now);
+	pthread_mutex_lock(&p->lock);
+	if (p->file == NULL)
+		done = p->inner->ops->tx(p->inner, m, n, now);
+	while (p->file != NULL && done < n) {
+		uint16_t want = (uint16_t)RTE_MIN((unsigned int)n - done, COPY_FRAMES);
+		uint16_t took = write_and_pass(p, m + done, want, now);
+
+		done += took;
+		if (took < want)
+			break;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return done;
+}
+
+static uint16_t
+pcap_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_pcap *p = (struct port_pcap *)port;
+
+	return p->inner->ops->rx(p->inner, m, n, now);
+}
+
+static bool
+pcap_link_up(struct hca_port *port)
+{
+	struct port_pcap *p = (struct port_pcap *)port;
+
+	return p->inner->ops->link_up(p->inner);
+}
+
+static void
+pcap_poll(struct hca_port *port, uint64_t now)
+{
+	hca_port_poll(((struct port_pcap *)port)->inner, now);
+}
+
+static void
+pcap_close(struct hca_port *port)
+{
+	struct port_pcap *p = (struct port_pcap *)port;
+
+	p->inner->ops->close(p->inner);
+	pthread_mutex_destroy(&p->lock);
+	rte_free(p);
+}
+
+static const struct hca_port_ops pcap_ops = {
+	.rx = pcap_rx,
+	.tx = pcap_tx,
+	.link_up = pcap_link_up,
+	.poll = pcap_poll,
+	.close = pcap_close,
+};
+
+int
+hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket_id,
+		   struct hca_port **out)
+{
+	struct port_pcap *p;
+
+	p = rte_zmalloc_socket("hca_pcap", sizeof(*p), RTE_CACHE_LINE_SIZE, socket_id);
+	if (p == NULL)
+		return -ENOMEM;
+	p->port = *inner;
+	p->port.ops = &pcap_ops;
+	p->inner = inner;
+	p->file = file;
+	pthread_mutex_init(&p->lock, NULL);
+	*out = &p->port;
+	return 0;
+}
+
+void
+hca_port_pcap_attach(struct hca_port *port, struct hca_pcap *file)
+{
+	struct port_pcap *p = (struct port_pcap *)port;
+
+	pthread_mutex_lock(&p->lock);
+	__atomic_store_n(&p->file, file, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PORT_PORT_PCAP_H
+#define PORT_PORT_PCAP_H
+
+/*
+ * A port that writes every frame it transmits to a classic pcap file (nanosecond times, Ethernet)
+ * and passes it on. For debugging and for the decoders of the tests: it makes system calls on the
+ * lcore of encap. Several ports may share one file.
+ *
+ * hca_port.close() closes what it wraps, not the file.
+ */
+
+#include <stdint.h>
+
+#include "port/port.h"
+
+struct hca_pcap;
+
+/* At most max_frames frames are written, 0: no bound. 0 or negative errno. */
+int hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out);
+/* 0, or -EIO when something could not be written. Ports may outlive it only detached. */
+int hca_pcap_close(struct hca_pcap *file);
+uint64_t hca_pcap_frames(const struct hca_pcap *file);
+
+/* 0, -ENOMEM. file may be NULL: nothing is written until hca_port_pcap_attach(). */
+int hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket_id,
+		       struct hca_port **out);
+
+/* Another file, or NULL. The file that was attached is in use no more when this has returned. */
+void hca_port_pcap_attach(struct hca_port *p, struct hca_pcap *file);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+
+#include <rte_malloc.h>
+
+#include "port/port_stall.h"
+#include "port/port_wrap.h"
+
+struct port_stall {
+	struct hca_port port;
+	struct hca_port *inner;
+	struct hca_port_rng rng;
+	struct hca_port_stall_rules rules;
+	struct hca_port_stall_stats stats;
+	uint32_t rules_new; /* [pub] pending is to be taken over */
+	uint32_t unplugged; /* [pub] */
+	struct hca_port_stall_rules pending;
+	uint64_t now; /* as last seen by tx or poll */
+	uint64_t first; /* time of the first frame, 0: none yet */
+	bool was_up;
+};
+
+static struct port_stall *
+stall(struct hca_port *p)
+{
+	return (struct port_stall *)p;
+}
+
+static void
+set_time(struct port_stall *s, uint64_t now)
+{
+	s->now = now;
+	if (__atomic_load_n(&s->rules_new, __ATOMIC_ACQUIRE) != 0) {
+		s->rules = s->pending;
+		s->first = 0;
+		__atomic_store_n(&s->rules_new, 0, __ATOMIC_RELEASE);
+	}
+}
+
+static bool
+link_is_up(struct port_stall *s)
+{
+	uint64_t t = s->now - s->first;
+	bool up = __atomic_load_n(&s->unplugged, __ATOMIC_RELAXED) == 0;
+
+	if (s->rules.down_for != 0 && s->first != 0 && t >= s->rules.down_after &&
+	    t - s->rules.down_after < s->rules.down_for)
+		up = false;
+	s->stats.link_downs += s->was_up && !up;
+	s->was_up = up;
+	return up;
+}
+
+static bool
+in_stall(const struct port_stall *s)
+{
+	const struct hca_port_stall_rules *r = &s->rules;
+
+	if (r->stall_every == 0 || r->stall_for == 0 || s->first == 0)
+		return false;
+	return (s->now - s->first) % r->stall_every >= r->stall_every - r->stall_for;
+}
+
+static uint16_t
+stall_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_stall *s = stall(p);
+	uint16_t take = n, took = 0;
+
+	set_time(s, now);
+	if (s->first == 0 && n != 0)
+		s->first = now ? now : 1;
+	if (!link_is_up(s) || in_stall(s))
+		take = 0;
+	if (take != 0 && s->rules.tx_burst_max != 0)
+		take = RTE_MIN(take, hca_port_random_below(&s->rng, s->rules.tx_burst_max + 1));
+	if (take != 0)
+		took = s->inner->ops->tx(s->inner, m, take, now);
+	s->stats.offered += n;
+	s->stats.taken += took;
+	s->stats.short_bursts += took < n;
+	s->stats.empty_bursts += took == 0 && n != 0;
+	return took;
+}
+
+static uint16_t
+stall_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_stall *s = stall(p);
+
+	return s->inner->ops->rx(s->inner, m, n, now);
+}
+
+static bool
+stall_link_up(struct hca_port *p)
+{
+	struct port_stall *s = stall(p);
+
+	return link_is_up(s) && s->inner->ops->link_up(s->inner);
+}
+
+static void
+stall_poll(struct hca_port *p, uint64_t now)
+{
+	struct port_stall *s = stall(p);
+
+	set_time(s, now);
+	hca_port_poll(s->inner, now);
+}
+
+static void
+stall_close(struct hca_port *p)
+{
+	struct port_stall *s = stall(p);
+
+	s->inner->ops->close(s->inner);
+	rte_free(s);
+}
+
+static const struct hca_port_ops stall_ops = {
+	.rx = stall_rx,
+	.tx = stall_tx,
+	.link_up = stall_link_up,
+	.poll = stall_poll,
+	.close = stall_close,
+};
+
+int
+hca_port_stall_open(const struct hca_port_stall_config *cfg, struct hca_port *inner,
+		    struct hca_port **out)
+{
+	struct port_stall *s;
+
+	s = rte_zmalloc_socket("hca_stall", sizeof(*s), RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	if (s == NULL)
+		return -ENOMEM;
+	s->port = *inner;
+	s->port.ops = &stall_ops;
+	s->inner = inner;
+	s->rng.s = cfg->seed;
+	s->was_up = true;
+	*out = &s->port;
+	return 0;
+}
+
+void
+hca_port_stall_set(struct hca_port *p, const struct hca_port_stall_rules *rules)
+{
+	struct port_stall *s = stall(p);
+
+	/* The transmitter takes pending while rules_new is set: withdraw it before writing. */
+	__atomic_store_n(&s->rules_new, 0, __ATOMIC_SEQ_CST);
+	s->pending = *rules;
+	__atomic_store_n(&s->rules_new, 1, __ATOMIC_RELEASE);
+}
+
+void
+hca_port_stall_link(struct hca_port *p, bool up)
+{
+	__atomic_store_n(&stall(p)->unplugged, !up, __ATOMIC_RELAXED);
+}
+
+void
+hca_port_stall_stats(const struct hca_port *p, struct hca_port_stall_stats *out)
+{
+	*out = ((const struct port_stall *)p)->stats;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PORT_PORT_WRAP_H
+#define PORT_PORT_WRAP_H
+
+/*
+ * What ports that stand in front of another port share: forwarding, and a generator of their own,
+ * so that a seed repeats a run whatever else happens in the process.
+ */
+
+#include <stdint.h>
+
+#include "port/port.h"
+
+struct hca_port_rng {
+	uint64_t s;
+};
+
+static inline uint64_t
+hca_port_random(struct hca_port_rng *r)
+{
+	/* splitmix64 */
+	uint64_t z = (r->s += 0x9e3779b97f4a7c15ull);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+/* 0 .. n - 1; n >= 1 */
+static inline uint32_t
+hca_port_random_below(struct hca_port_rng *r, uint32_t n)
+{
+	return (uint32_t)(((hca_port_random(r) >> 32) * n) >> 32);
+}
+
+static inline void
+hca_port_poll(struct hca_port *p, uint64_t now)
+{
+	if (p->ops->poll != NULL)
+		p->ops->poll(p, now);
+}
+
+#endif
