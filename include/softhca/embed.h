@@ -81,7 +81,7 @@ struct softhca_embed_config {
 	uint32_t log_cqs;		/* 14 */
 	uint32_t log_mpts;		/* 17 */
 	uint32_t log_mtts;		/* 20 */
-	uint32_t hugepages;		/* 0 = use them when there are enough, 1 = must, 2 = never */
+	uint32_t hugepages;		/* 0 = when there are enough, 1 = must, 2 = never */
 	uint32_t memory_mb;		/* EAL memory, where this library starts the EAL */
 	uint32_t port_queue;		/* frames the link holds per direction: 1024 */
 	uint32_t no_icrc;		/* debug: 1 = neither made nor checked */

@@ -42,7 +42,7 @@ struct hca_driver_config {
 	uint32_t log_num_cqs;
 	uint32_t log_num_mpts;
 	uint32_t log_num_mtts;		/* 0 = 20 */
-	uint32_t log_eq_size;		/* entries per EQ; 0 = fitted to the number of CQs and QPs */
+	uint32_t log_eq_size;		/* entries per EQ; 0 = by the number of CQs and QPs */
 	uint32_t timeout_ms;		/* per command; 0 = 10 s */
 	uint64_t seed;			/* 0 = getrandom; else key and QPN tags follow it (tests) */
 	struct hca_quota quota;

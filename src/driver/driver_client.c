@@ -74,6 +74,16 @@ open_channel(struct hca_client *client, uint32_t *channel, int *read_fd)
 	return 0;
 }
 
+/* Doorbells of the page's last owner must not ring for the next one. */
+static void
+clear_uar(struct hca_client *client)
+{
+	volatile uint64_t *word = hca_client_uar(client);
+
+	for (size_t i = 0; i < HCA_UAR_PAGE_SIZE / sizeof(*word); i++)
+		word[i] = 0;
+}
+
 int
 hca_client_open(struct hca_driver *drv, struct hca_client **out)
 {
@@ -94,6 +104,7 @@ hca_client_open(struct hca_driver *drv, struct hca_client **out)
 	err = open_channel(client, &channel, &client->async_read_fd);
 	if (err != 0)
 		goto err_uar;
+	clear_uar(client);
 	pthread_mutex_lock(&drv->event_lock);
 	client->next = drv->clients;
 	drv->clients = client;

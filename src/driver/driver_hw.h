@@ -17,8 +17,8 @@ struct hca_hw {
 
 	/*
 	 * Called again and again while a command is executed. Manual progress: runs the engine.
-	 * Engine in threads: may yield or sleep. Never calls back into the driver's commands; it may
-	 * call hca_driver_poll(). NULL: the driver yields.
+	 * Engine in threads: may yield or sleep. Never calls back into the driver's commands, but
+	 * may call hca_driver_poll(). NULL: the driver yields.
 	 */
 	void (*progress)(void *arg);
 	void *progress_arg;
@@ -32,8 +32,8 @@ struct hca_hw {
 	void *dma_arg;
 
 	/*
-	 * Memory for ICM, EQs and mailboxes, zeroed, aligned to 4 KiB, and its bus address. Both NULL:
-	 * anonymous memory of the process, bus address = virtual address.
+	 * Memory for ICM, EQs and mailboxes, zeroed, aligned to 4 KiB, and its bus address. Both
+	 * NULL: anonymous memory of the process, bus address = virtual address.
 	 */
 	void *(*alloc_mem)(void *arg, size_t len, uint64_t *bus);
 	void (*free_mem)(void *arg, void *mem, size_t len);

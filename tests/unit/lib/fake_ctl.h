@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_UNIT_LIB_FAKE_CTL_H
+#define TESTS_UNIT_LIB_FAKE_CTL_H
+
+/*
+ * A driver and a device made of arrays: answers every control call, remembers the last request of
+ * each kind, and lets a test play the device on queues, records and the doorbell page.
+ */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "abi_cmd.h"
+#include "abi_ctx.h"
+#include "lib_types.h"
+
+#define FAKE_UAR_PAGE 5u
+#define FAKE_LOG_QPS 6u
+
+struct fake_ctl {
+	struct hca_uar_page page __attribute__((aligned(4096)));
+	uint32_t fifo_head;		/* the device's */
+	struct hca_ctl_mr mr;
+	uint64_t mr_pages[64];
+	struct hca_ctl_cq cq;
+	struct hca_ctl_qp qp;
+	struct hca_qpc mailbox;		/* last modify_qp */
+	uint32_t opcode;
+	struct hca_qpc stored;		/* what query_qp answers */
+	uint32_t next_qpn;
+	uint32_t next_cqn;
+	uint32_t objects;		/* PDs, MRs, CQs, QPs, channels alive */
+	int fail_modify;		/* next modify_qp answers this */
+	bool dead;
+	int async_write;
+	int channel_write;
+	unsigned int progressed;
+	void (*on_progress)(struct fake_ctl *fake);
+};
+
+/* Context over a fresh fake; manual: with a progress hook. */
+struct fake_ctl *fake_open(struct softhca_context **ctx, bool manual);
+void fake_close(struct fake_ctl *fake, struct softhca_context *ctx);
+
+/* The device's side of the doorbell FIFO: next word, or 0. */
+uint64_t fake_take_doorbell(struct fake_ctl *fake);
+
+/* The device's side of a CQ: write CQE number n (free running) and publish it. */
+void fake_complete(struct softhca_cq *cq, uint32_t n, const struct hca_cqe *cqe);
+
+/* A QP on one CQ, moved to `state` without attributes. */
+struct fake_qp {
+	struct softhca_pd *pd;
+	struct softhca_cq *cq;
+	struct softhca_qp *qp;
+};
+
+struct fake_qp fake_make_qp(struct softhca_context *ctx, const struct softhca_qp_cap *cap,
+			    uint32_t state, uint32_t cqe);
+void fake_drop_qp(struct fake_qp *q);
+
+#endif

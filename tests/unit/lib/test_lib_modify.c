@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* modify_qp and query_qp: transitions, attributes, mailbox bytes; creation limits; regions. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "fake_ctl.h"
+
+static const struct softhca_qp_cap cap = {
+	.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1,
+};
+
+#define INIT_MASK (SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | \
+		   SOFTHCA_QP_ACCESS_FLAGS)
+#define RTR_MASK (SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN | \
+		  SOFTHCA_QP_RQ_PSN | SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER)
+#define RTS_MASK (SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | \
+		  SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC)
+
+static struct softhca_context *ctx;
+static struct fake_ctl *fake;
+static struct fake_qp q;
+
+static const struct softhca_qp_attr full = {
+	.path_mtu = SOFTHCA_MTU_4096,
+	.rq_psn = 0x123456,
+	.sq_psn = 0x654321,
+	.dest_qp_num = 0xabcdef,
+	.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_LOCAL_WRITE,
+	.ah_attr = { .dgid.raw = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 77, 0, 2 },
+		     .sgid_index = 1, .traffic_class = 0x20, .flow_label = 0x12345 },
+	.max_rd_atomic = 4,
+	.max_dest_rd_atomic = 8,
+	.min_rnr_timer = 12,
+	.port_num = 1,
+	.timeout = 14,
+	.retry_cnt = 7,
+	.rnr_retry = 6,
+};
+
+static int
+setup(void **state)
+{
+	fake = fake_open(&ctx, false);
+	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RESET, 4);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	fake_drop_qp(&q);
+	fake_close(fake, ctx);
+	return 0;
+}
+
+static int
+move(uint32_t to, uint32_t mask)
+{
+	struct softhca_qp_attr attr = full;
+
+	attr.qp_state = to;
+	return softhca_modify_qp(q.qp, &attr, mask);
+}
+
+static void
+to_rts(void)
+{
+	assert_int_equal(move(SOFTHCA_QPS_INIT, INIT_MASK), 0);
+	assert_int_equal(move(SOFTHCA_QPS_RTR, RTR_MASK), 0);
+	assert_int_equal(move(SOFTHCA_QPS_RTS, RTS_MASK), 0);
+}
+
+static void
+test_connect(void **state)
+{
+	const struct hca_qpc *m = &fake->mailbox;
+
+	assert_int_equal(move(SOFTHCA_QPS_INIT, INIT_MASK), 0);
+	assert_int_equal(fake->opcode, HCA_CMD_RST2INIT_QPEE);
+	assert_int_equal(hca_be32_to_cpu(m->opt_param_mask), INIT_MASK);
+	assert_int_equal(hca_be32_to_cpu(m->access_flags), SOFTHCA_ACCESS_REMOTE_WRITE);
+	assert_int_equal(hca_be32_to_cpu(m->path.port_pkey), 1u << 24);
+
+	assert_int_equal(move(SOFTHCA_QPS_RTR, RTR_MASK), 0);
+	assert_int_equal(fake->opcode, HCA_CMD_INIT2RTR_QPEE);
+	assert_int_equal(HCA_QPC_MTU(hca_be32_to_cpu(m->sizes)), SOFTHCA_MTU_4096);
+	assert_int_equal(hca_be32_to_cpu(m->remote_qpn), 0xabcdef);
+	assert_int_equal(hca_be32_to_cpu(m->rnr_nextrecvpsn), 12u << 24 | 0x123456);
+	assert_int_equal(HCA_QPC_GID_INDEX(hca_be32_to_cpu(m->path.ackto)), 1);
+	assert_int_equal(HCA_QPC_HOP_LIMIT(hca_be32_to_cpu(m->path.ackto)), 64);
+	assert_int_equal(HCA_QPC_TCLASS(hca_be32_to_cpu(m->path.sl_tclass_flow)), 0x20);
+	assert_memory_equal(m->path.rgid, full.ah_attr.dgid.raw, 16);
+
+	assert_int_equal(move(SOFTHCA_QPS_RTS, RTS_MASK), 0);
+	assert_int_equal(fake->opcode, HCA_CMD_RTR2RTS_QPEE);
+	assert_int_equal(hca_be32_to_cpu(m->next_send_psn), 0x654321);
+	assert_int_equal(HCA_QPC_ACKTO(hca_be32_to_cpu(m->path.ackto)), 14);
+	assert_int_equal(HCA_QPC_RNR_RETRY(hca_be32_to_cpu(m->path.rnr_retry)), 6);
+	assert_int_equal(hca_be32_to_cpu(m->rd_atomic), 4u << 24 | 8u << 16 | 7u << 8);
+	assert_int_equal(q.qp->state, SOFTHCA_QPS_RTS);
+}
+
+static void
+test_refusals_name_the_attribute(void **state)
+{
+	assert_int_equal(move(SOFTHCA_QPS_INIT, INIT_MASK & ~SOFTHCA_QP_PORT), -EINVAL);
+	assert_non_null(strstr(softhca_last_error(ctx), "needs PORT"));
+	assert_int_equal(move(SOFTHCA_QPS_INIT, INIT_MASK | SOFTHCA_QP_QKEY), -EINVAL);
+	assert_non_null(strstr(softhca_last_error(ctx), "does not take QKEY"));
+	assert_int_equal(move(SOFTHCA_QPS_RTS, RTS_MASK), -EINVAL);
+	assert_non_null(strstr(softhca_last_error(ctx), "RESET to RTS"));
+	assert_int_equal(move(SOFTHCA_QPS_ERR, SOFTHCA_QP_STATE), -EINVAL);
+	assert_int_equal(move(SOFTHCA_QPS_INIT, INIT_MASK), 0);
+	assert_int_equal(move(SOFTHCA_QPS_RTR, RTR_MASK & ~SOFTHCA_QP_MAX_DEST_RD_ATOMIC),
+			 -EINVAL);
+	assert_non_null(strstr(softhca_last_error(ctx), "MAX_DEST_RD_ATOMIC"));
+	assert_int_equal(q.qp->state, SOFTHCA_QPS_INIT);
+	assert_int_equal(move(7, SOFTHCA_QP_STATE), -EINVAL);
+	assert_int_equal(move(SOFTHCA_QPS_INIT, INIT_MASK | 1u << 30), -EINVAL);
+}
+
+static void
+test_refused_values(void **state)
+{
+	struct softhca_qp_attr attr = full;
+
+	attr.qp_state = SOFTHCA_QPS_INIT;
+	attr.port_num = 2;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, INIT_MASK), -EINVAL);
+	attr.port_num = 0;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, INIT_MASK), -EINVAL);
+	assert_int_equal(move(SOFTHCA_QPS_INIT, INIT_MASK), 0);
+	attr = full;
+	attr.qp_state = SOFTHCA_QPS_RTR;
+	attr.path_mtu = 0;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
+	attr.path_mtu = 6;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
+	attr.path_mtu = 3;
+	attr.rq_psn = 1 << 24;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
+	assert_non_null(strstr(softhca_last_error(ctx), "rq_psn"));
+	attr.rq_psn = 0;
+	attr.max_dest_rd_atomic = 17;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
+}
+
+/* The driver's refusal leaves the state and tells why. */
+static void
+test_device_refuses(void **state)
+{
+	fake->fail_modify = -EHOSTUNREACH;
+	assert_int_equal(move(SOFTHCA_QPS_INIT, INIT_MASK), -EHOSTUNREACH);
+	assert_string_equal(softhca_last_error(ctx), "the fake says no");
+	assert_int_equal(q.qp->state, SOFTHCA_QPS_RESET);
+}
+
+/* Back to RESET: queues begin anew and old completions do not appear. */
+static void
+test_reset_rewinds(void **state)
+{
+	struct lib_qp *qp = (struct lib_qp *)q.qp;
+	struct hca_cqe cqe = { .my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND };
+	struct softhca_send_wr wr = { .opcode = SOFTHCA_WR_SEND };
+	struct softhca_recv_wr rr = { 0 };
+	struct softhca_wc wc;
+
+	to_rts();
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+	assert_int_equal(softhca_post_recv(q.qp, &rr, NULL), 0);
+	qp->rq_record->notify = 1;
+	fake_complete(q.cq, 0, &cqe);
+	assert_int_equal(move(SOFTHCA_QPS_RESET, SOFTHCA_QP_STATE), 0);
+	assert_int_equal(fake->opcode, HCA_CMD_ERR2RST_QPEE);
+	assert_int_equal(qp->sq.head, 0);
+	assert_int_equal(qp->rq.head, 0);
+	assert_int_equal(qp->rq_record->producer, 0);
+	assert_int_equal(qp->rq_record->notify, 0);
+	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 0);
+}
+
+/* A QP the device moved to ERR by itself can go to RESET, but not back to RTS. */
+static void
+test_state_is_refreshed(void **state)
+{
+	to_rts();
+	fake->stored.flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(HCA_QPS_ERR, HCA_ST_RC, 0, 0));
+	assert_int_equal(move(SOFTHCA_QPS_RTS, SOFTHCA_QP_STATE), -EINVAL);
+	assert_int_equal(q.qp->state, SOFTHCA_QPS_ERR);
+	assert_int_equal(move(SOFTHCA_QPS_RESET, SOFTHCA_QP_STATE), 0);
+}
+
+static void
+test_query(void **state)
+{
+	struct softhca_qp_init_attr init;
+	struct softhca_qp_attr attr;
+
+	to_rts();
+	fake->stored = fake->mailbox;
+	fake->stored.flags = hca_cpu_to_be32(
+		HCA_QPC_MAKE_FLAGS(HCA_QPS_SQD, HCA_ST_RC, HCA_MIG_REARM, 1));
+	assert_int_equal(softhca_query_qp(q.qp, &attr, 0, &init), 0);
+	assert_int_equal(attr.qp_state, SOFTHCA_QPS_SQD);
+	assert_int_equal(attr.sq_draining, 1);
+	assert_int_equal(attr.path_mig_state, SOFTHCA_MIG_REARM);
+	assert_int_equal(attr.sq_psn, 0x654321);
+	assert_int_equal(attr.timeout, 14);
+	assert_int_equal(attr.retry_cnt, 7);
+	assert_int_equal(attr.rnr_retry, 6);
+	assert_int_equal(attr.max_rd_atomic, 4);
+	assert_int_equal(attr.cap.max_send_wr, 4);
+	assert_ptr_equal(init.send_cq, q.cq);
+}
+
+static void
+test_create_limits(void **state)
+{
+	struct softhca_cq_init_attr cq_attr = { .cqe = 0 };
+	struct softhca_qp_init_attr attr = {
+		.qp_type = SOFTHCA_QPT_RC, .send_cq = q.cq, .recv_cq = q.cq,
+	};
+
+	assert_null(softhca_create_cq(ctx, &cq_attr));
+	cq_attr.cqe = (1u << 17) + 1;
+	assert_null(softhca_create_cq(ctx, &cq_attr));
+	attr.cap.max_send_wr = (1u << 15) + 1;
+	assert_null(softhca_create_qp(q.pd, &attr));
+	attr.cap.max_send_wr = 1;
+	attr.cap.max_send_sge = 17;
+	assert_null(softhca_create_qp(q.pd, &attr));
+	attr.cap.max_send_sge = 1;
+	attr.cap.max_inline_data = 401;
+	assert_null(softhca_create_qp(q.pd, &attr));
+	attr.cap.max_inline_data = 0;
+	attr.qp_type = 77;
+	assert_null(softhca_create_qp(q.pd, &attr));
+	attr.qp_type = SOFTHCA_QPT_RC;
+	attr.recv_cq = NULL;
+	assert_null(softhca_create_qp(q.pd, &attr));
+}
+
+static void
+test_regions(void **state)
+{
+	static char page[4096] __attribute__((aligned(4096)));
+	void *pages[3] = { page, page, page };
+	struct softhca_mr *mr = softhca_reg_mr(q.pd, page, 100, SOFTHCA_ACCESS_LOCAL_WRITE);
+
+	assert_non_null(mr);
+	assert_int_equal(mr->lkey, 0xabcd01);
+	assert_int_equal(fake->mr.npages, 0);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	mr = softhca_reg_mr_pages(q.pd, 0x10000, 3 * 4096, 4096, pages, 3, 0);
+	assert_non_null(mr);
+	assert_int_equal(fake->mr.npages, 3);
+	assert_int_equal(fake->mr_pages[2], (uintptr_t)page);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_null(softhca_reg_mr(q.pd, page, 0, 0));
+	assert_null(softhca_reg_mr(q.pd, page, 8, SOFTHCA_ACCESS_REMOTE_WRITE));
+	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 20));
+	assert_null(softhca_reg_mr_pages(q.pd, UINT64_MAX - 10, 100, 4096, pages, 1, 0));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_connect, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refusals_name_the_attribute, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_device_refuses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset_rewinds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_state_is_refreshed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_query, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_create_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_regions, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* poll_cq, arming, events, clean-up of completions. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake_ctl.h"
+
+static const struct softhca_qp_cap cap = {
+	.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1,
+};
+
+static struct softhca_context *ctx;
+static struct fake_ctl *fake;
+static struct fake_qp q;
+
+static int
+setup(void **state)
+{
+	fake = fake_open(&ctx, false);
+	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	fake_drop_qp(&q);
+	fake_close(fake, ctx);
+	return 0;
+}
+
+static struct lib_cq *
+cq(void)
+{
+	return (struct lib_cq *)q.cq;
+}
+
+static void
+test_owner_protocol(void **state)
+{
+	struct softhca_wc wc[8];
+
+	assert_int_equal(softhca_poll_cq(q.cq, 8, wc), 0);
+	for (uint32_t n = 0; n < 10; n++) {	/* wraps the ring of 4 */
+		struct softhca_send_wr wr = { .wr_id = 100 + n, .opcode = SOFTHCA_WR_SEND };
+		struct hca_cqe cqe = {
+			.my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND,
+			.wqe = (n % 4) * 64,
+		};
+
+		assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+		fake_complete(q.cq, n, &cqe);
+		assert_int_equal(softhca_poll_cq(q.cq, 8, wc), 1);
+		assert_int_equal(wc[0].wr_id, 100 + n);
+		assert_int_equal(wc[0].status, SOFTHCA_WC_SUCCESS);
+		assert_int_equal(wc[0].qp_num, q.qp->qp_num);
+		assert_int_equal(cq()->ring[n % 4].owner, HCA_OWNER_HW);
+		assert_int_equal(cq()->record->consumer, n + 1);
+		assert_int_equal(softhca_poll_cq(q.cq, 8, wc), 0);
+	}
+}
+
+static void
+test_no_more_than_asked(void **state)
+{
+	struct hca_cqe cqe = { .my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND };
+	struct softhca_wc wc[4];
+
+	for (uint32_t n = 0; n < 4; n++)
+		fake_complete(q.cq, n, &cqe);
+	assert_int_equal(softhca_poll_cq(q.cq, 3, wc), 3);
+	assert_int_equal(softhca_poll_cq(q.cq, 3, wc), 1);
+	assert_int_equal(softhca_poll_cq(q.cq, -1, wc), -EINVAL);
+}
+
+static void
+test_send_opcodes(void **state)
+{
+	static const struct {
+		uint8_t op;
+		uint32_t wc;
+	} kinds[] = {
+		{ HCA_OP_RDMA_WRITE, SOFTHCA_WC_RDMA_WRITE },
+		{ HCA_OP_RDMA_WRITE_IMM, SOFTHCA_WC_RDMA_WRITE },
+		{ HCA_OP_SEND_IMM, SOFTHCA_WC_SEND },
+		{ HCA_OP_RDMA_READ, SOFTHCA_WC_RDMA_READ },
+		{ HCA_OP_ATOMIC_CS, SOFTHCA_WC_COMP_SWAP },
+		{ HCA_OP_ATOMIC_FA, SOFTHCA_WC_FETCH_ADD },
+	};
+
+	for (uint32_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
+		struct hca_cqe cqe = {
+			.my_qpn = q.qp->qp_num, .is_send = 1, .opcode = kinds[n].op,
+			.byte_cnt = 8,
+		};
+		struct softhca_wc wc;
+
+		fake_complete(q.cq, n, &cqe);
+		assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
+		assert_int_equal(wc.opcode, kinds[n].wc);
+		assert_int_equal(wc.byte_len, 8);
+	}
+}
+
+static void
+test_receives(void **state)
+{
+	struct softhca_recv_wr wr[2] = { { .wr_id = 11, .next = &wr[1] }, { .wr_id = 12 } };
+	struct hca_cqe cqe = {
+		.my_qpn = q.qp->qp_num, .rqpn = 0x123456, .opcode = 0x05, .byte_cnt = 300,
+		.flags = HCA_CQE_MAKE_FLAGS(3, 1, 2),
+	};
+	struct softhca_wc wc;
+
+	assert_int_equal(softhca_post_recv(q.qp, wr, NULL), 0);
+	memcpy(&cqe.imm, "\1\2\3\4", 4);
+	fake_complete(q.cq, 0, &cqe);
+	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, 11);
+	assert_int_equal(wc.opcode, SOFTHCA_WC_RECV);
+	assert_int_equal(wc.wc_flags, SOFTHCA_WC_WITH_IMM | SOFTHCA_WC_GRH);
+	assert_memory_equal(&wc.imm_data, "\1\2\3\4", 4);
+	assert_int_equal(wc.byte_len, 300);
+	assert_int_equal(wc.src_qp, 0x123456);
+	assert_int_equal(wc.pkey_index, 3);
+	assert_int_equal(wc.sl, 2);
+
+	cqe.opcode = 0x0b;	/* WRITE only with immediate */
+	cqe.wqe = 64;
+	fake_complete(q.cq, 1, &cqe);
+	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, 12);
+	assert_int_equal(wc.opcode, SOFTHCA_WC_RECV_RDMA_WITH_IMM);
+}
+
+static void
+test_errors(void **state)
+{
+	static const struct {
+		uint8_t syndrome;
+		uint32_t status;
+	} kinds[] = {
+		{ HCA_SYND_WR_FLUSH, SOFTHCA_WC_WR_FLUSH_ERR },
+		{ HCA_SYND_RETRY_EXC, SOFTHCA_WC_RETRY_EXC_ERR },
+		{ HCA_SYND_RNR_RETRY_EXC, SOFTHCA_WC_RNR_RETRY_EXC_ERR },
+		{ HCA_SYND_REMOTE_ACCESS, SOFTHCA_WC_REM_ACCESS_ERR },
+		{ 0x7f, SOFTHCA_WC_GENERAL_ERR },
+		{ 0, SOFTHCA_WC_GENERAL_ERR },
+	};
+
+	for (uint32_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
+		struct hca_cqe_err err = {
+			.my_qpn = q.qp->qp_num, .is_send = n & 1, .syndrome = kinds[n].syndrome,
+			.opcode = n & 1 ? HCA_CQE_OP_ERR_SEND : HCA_CQE_OP_ERR_RECV,
+		};
+		struct softhca_wc wc;
+
+		fake_complete(q.cq, n, (struct hca_cqe *)&err);
+		assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
+		assert_int_equal(wc.status, kinds[n].status);
+		assert_int_equal(wc.vendor_err, kinds[n].syndrome);
+		assert_int_equal(wc.opcode, n & 1 ? SOFTHCA_WC_SEND : SOFTHCA_WC_RECV);
+	}
+}
+
+/* A QPN nobody knows, also one that shares the index of a live one, is skipped and given back. */
+static void
+test_unknown_qpn(void **state)
+{
+	struct hca_cqe cqe = { .is_send = 1, .opcode = HCA_OP_SEND };
+	struct softhca_wc wc[4];
+
+	cqe.my_qpn = q.qp->qp_num ^ 1u << 20;
+	fake_complete(q.cq, 0, &cqe);
+	cqe.my_qpn = q.qp->qp_num;
+	fake_complete(q.cq, 1, &cqe);
+	cqe.my_qpn = 0;
+	fake_complete(q.cq, 2, &cqe);
+	assert_int_equal(softhca_poll_cq(q.cq, 4, wc), 1);
+	assert_int_equal(cq()->record->consumer, 3);
+	assert_int_equal(cq()->ring[2].owner, HCA_OWNER_HW);
+}
+
+/* Whatever offset a CQE carries, nothing outside the queue is read. */
+static void
+test_wild_offset(void **state)
+{
+	struct hca_cqe cqe = { .my_qpn = q.qp->qp_num, .is_send = 1, .opcode = 0x77 };
+	struct softhca_wc wc;
+
+	cqe.wqe = 0xffffffff;
+	fake_complete(q.cq, 0, &cqe);
+	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
+}
+
+static void
+test_arm(void **state)
+{
+	struct softhca_comp_channel *channel = softhca_create_comp_channel(ctx);
+	struct softhca_cq_init_attr attr = { .cqe = 4, .channel = channel, .cq_context = &attr };
+	struct softhca_cq *armed = softhca_create_cq(ctx, &attr);
+	const uint32_t *arm = &((struct lib_cq *)armed)->record->arm;
+	struct hca_ctl_event event = { .type = HCA_EVENT_COMP };
+	struct softhca_cq *got;
+	void *got_context;
+
+	assert_int_equal(softhca_req_notify_cq(q.cq, 0), -EINVAL);
+	assert_int_equal(softhca_req_notify_cq(armed, 1), 0);
+	assert_int_equal(*arm, HCA_CQ_ARM_MAKE(1, HCA_CQ_ARM_SOLICITED));
+	assert_int_equal(softhca_req_notify_cq(armed, 0), 0);
+	assert_int_equal(*arm, HCA_CQ_ARM_MAKE(2, HCA_CQ_ARM_NEXT));
+	assert_int_equal(softhca_req_notify_cq(armed, 1), 0);	/* does not weaken */
+	assert_int_equal(*arm, HCA_CQ_ARM_MAKE(3, HCA_CQ_ARM_NEXT));
+
+	event.object = 33;	/* of a CQ that is gone: skipped */
+	assert_int_equal(write(fake->channel_write, &event, sizeof(event)), sizeof(event));
+	event.object = armed->handle;
+	assert_int_equal(write(fake->channel_write, &event, sizeof(event)), sizeof(event));
+	assert_int_equal(softhca_get_cq_event(channel, &got, &got_context), 0);
+	assert_ptr_equal(got, armed);
+	assert_ptr_equal(got_context, &attr);
+	softhca_ack_cq_events(armed, 1);
+	assert_int_equal(softhca_req_notify_cq(armed, 1), 0);
+	assert_int_equal(*arm, HCA_CQ_ARM_MAKE(4, HCA_CQ_ARM_SOLICITED));
+
+	fcntl(channel->fd, F_SETFL, O_NONBLOCK);
+	assert_int_equal(softhca_get_cq_event(channel, &got, NULL), -EAGAIN);
+	assert_int_equal(softhca_destroy_comp_channel(channel), -EBUSY);
+	assert_int_equal(softhca_destroy_cq(armed), 0);
+	assert_int_equal(softhca_destroy_comp_channel(channel), 0);
+}
+
+static void
+test_async(void **state)
+{
+	struct hca_ctl_event event = { .type = HCA_EVENT_WQ_ACCESS, .object = 0x5 };
+	struct softhca_async_event got;
+
+	assert_int_equal(write(fake->async_write, &event, sizeof(event)), sizeof(event));
+	event.object = q.qp->qp_num;
+	assert_int_equal(write(fake->async_write, &event, sizeof(event)), sizeof(event));
+	assert_int_equal(softhca_get_async_event(ctx, &got), 0);
+	assert_int_equal(got.event_type, SOFTHCA_EVENT_QP_ACCESS_ERR);
+	assert_ptr_equal(got.element.qp, q.qp);
+	softhca_ack_async_event(&got);
+}
+
+/* Completions of a destroyed QP vanish, those of others stay. */
+static void
+test_destroy_cleans(void **state)
+{
+	struct softhca_qp_init_attr attr = {
+		.qp_type = SOFTHCA_QPT_RC, .cap = cap, .send_cq = q.cq, .recv_cq = q.cq,
+	};
+	struct softhca_qp *other = softhca_create_qp(q.pd, &attr);
+	struct hca_cqe cqe = { .is_send = 1, .opcode = HCA_OP_SEND };
+	struct softhca_wc wc[4];
+
+	for (uint32_t n = 0; n < 4; n++) {
+		cqe.my_qpn = n & 1 ? other->qp_num : q.qp->qp_num;
+		fake_complete(q.cq, n, &cqe);
+	}
+	assert_int_equal(softhca_destroy_cq(q.cq), -EBUSY);
+	assert_int_equal(softhca_destroy_qp(other), 0);
+	assert_int_equal(softhca_poll_cq(q.cq, 4, wc), 2);
+	assert_int_equal(wc[1].qp_num, q.qp->qp_num);
+}
+
+static void
+complete_once(struct fake_ctl *f)
+{
+	struct hca_cqe cqe = { .my_qpn = 0x7f0003, .is_send = 1, .opcode = HCA_OP_SEND };
+
+	f->on_progress = NULL;
+	fake_complete(q.cq, 0, &cqe);
+}
+
+/* Where progress is manual, an empty CQ runs the engine and looks again. */
+static void
+test_manual_progress(void **state)
+{
+	struct softhca_context *manual;
+	struct fake_ctl *f = fake_open(&manual, true);
+	struct fake_qp saved = q;
+	struct softhca_wc wc;
+
+	q = fake_make_qp(manual, &cap, SOFTHCA_QPS_RTS, 4);
+	f->on_progress = complete_once;
+	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
+	assert_int_equal(f->progressed, 1);
+	assert_int_equal(softhca_progress(manual), 1);
+	fake_drop_qp(&q);
+	fake_close(f, manual);
+	q = saved;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_owner_protocol, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_more_than_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_send_opcodes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_receives, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_qpn, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wild_offset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_arm, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_async, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_destroy_cleans, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_manual_progress, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

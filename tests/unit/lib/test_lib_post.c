@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* post_send and post_recv: WQE bytes, doorbells, limits, bad_wr. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "fake_ctl.h"
+
+static const struct softhca_qp_cap cap = {
+	.max_send_wr = 8, .max_recv_wr = 4, .max_send_sge = 4, .max_recv_sge = 3,
+	.max_inline_data = 32,
+};
+
+static struct softhca_context *ctx;
+static struct fake_ctl *fake;
+static struct fake_qp q;
+
+static int
+setup(void **state)
+{
+	fake = fake_open(&ctx, false);
+	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 32);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	fake_drop_qp(&q);
+	fake_close(fake, ctx);
+	return 0;
+}
+
+static struct lib_qp *
+qp(void)
+{
+	return (struct lib_qp *)q.qp;
+}
+
+static uint8_t *
+wqe(uint32_t index)
+{
+	return qp()->sq.buf + ((size_t)index << qp()->sq.log_stride);
+}
+
+static void
+test_write_golden(void **state)
+{
+	static const uint8_t expect[48] = {
+		0, 0, 0, 0, 0, 0, 0, 0, 0x08, 0, 0, 0, 0, 0, 0, 0,
+		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xef, 0xbe, 0xad, 0xde, 0, 0, 0, 0,
+		0x40, 0, 0, 0, 0x04, 0x03, 0x02, 0x01, 0x00, 0x10, 0x00, 0x00, 0x80, 0x7f, 0, 0,
+	};
+	struct softhca_sge sge = { .addr = 0x7f8000001000, .length = 64, .lkey = 0x01020304 };
+	struct softhca_send_wr wr = {
+		.wr_id = 7, .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_WRITE,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.wr.rdma = { 0x1122334455667788, 0xdeadbeef },
+	};
+
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+	assert_memory_equal(wqe(0), expect, sizeof(expect));
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(0, 0, HCA_OP_RDMA_WRITE, q.qp->qp_num, 3));
+	assert_int_equal(fake_take_doorbell(fake), 0);
+}
+
+static void
+test_chain(void **state)
+{
+	struct softhca_sge sge = { .addr = 0x1000, .length = 8, .lkey = 1 };
+	struct softhca_send_wr wr[3] = {
+		{ .next = &wr[1], .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_SEND,
+		  .send_flags = SOFTHCA_SEND_FENCE },
+		{ .next = &wr[2], .sg_list = &sge, .num_sge = 1,
+		  .opcode = SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, .send_flags = SOFTHCA_SEND_FENCE,
+		  .wr.atomic = { .remote_addr = 0x2000, .compare_add = 5, .rkey = 9 } },
+		{ .opcode = SOFTHCA_WR_SEND_WITH_IMM, .imm_data = 0x04030201,
+		  .send_flags = SOFTHCA_SEND_SOLICITED | SOFTHCA_SEND_SIGNALED },
+	};
+	const struct hca_next_unit *next[3] = { (void *)wqe(0), (void *)wqe(1), (void *)wqe(2) };
+	const struct hca_atomic_unit *atomic = (void *)(wqe(1) + 32);
+	uint32_t stride = 1u << qp()->sq.log_stride;
+
+	assert_int_equal(softhca_post_send(q.qp, wr, NULL), 0);
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(0, 1, HCA_OP_SEND, q.qp->qp_num, 2));
+	assert_int_equal(fake_take_doorbell(fake), 0);
+	assert_int_equal(next[0]->nda_nop, HCA_NEXT_MAKE_NDA_NOP(stride, HCA_OP_ATOMIC_FA));
+	assert_int_equal(next[0]->nee_nds, HCA_NEXT_MAKE_NEE_NDS(1, 4));
+	assert_int_equal(next[1]->nda_nop, HCA_NEXT_MAKE_NDA_NOP(2 * stride, HCA_OP_SEND_IMM));
+	assert_int_equal(next[1]->nee_nds, HCA_NEXT_MAKE_NEE_NDS(0, 1));
+	assert_int_equal(atomic->swap_add, 5);
+	assert_int_equal(atomic->cmp, 0);
+	assert_int_equal(next[2]->nda_nop, 0);
+	assert_int_equal(next[2]->nee_nds, 0);
+	assert_int_equal(next[2]->flags, HCA_WQE_FLAG_SIGNALED | HCA_WQE_FLAG_SOLICITED);
+	assert_memory_equal(&next[2]->imm_data, "\1\2\3\4", 4);
+}
+
+static void
+test_compare_and_swap(void **state)
+{
+	struct softhca_sge sge = { .addr = 0x1000, .length = 8, .lkey = 1 };
+	struct softhca_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
+		.wr.atomic = { .remote_addr = 0x2000, .compare_add = 5, .swap = 6, .rkey = 9 },
+	};
+	const struct hca_atomic_unit *atomic = (void *)(wqe(0) + 32);
+
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+	assert_int_equal(atomic->swap_add, 6);
+	assert_int_equal(atomic->cmp, 5);
+}
+
+static void
+test_inline(void **state)
+{
+	char data[2][8] = { "abcdef", "ghij" };
+	struct softhca_sge sge[2] = {
+		{ .addr = (uintptr_t)data[0], .length = 6 },
+		{ .addr = (uintptr_t)data[1], .length = 4 },
+	};
+	struct softhca_send_wr wr = {
+		.sg_list = sge, .num_sge = 2, .opcode = SOFTHCA_WR_SEND,
+		.send_flags = SOFTHCA_SEND_INLINE,
+	};
+	struct softhca_send_wr *bad = NULL;
+
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+	assert_int_equal(hca_get_le32(wqe(0) + 16), HCA_INLINE_FLAG | 10);
+	assert_memory_equal(wqe(0) + 20, "abcdefghij", 10);
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 2));
+
+	sge[0].length = qp()->max_inline + 1;
+	wr.num_sge = 1;
+	assert_int_equal(softhca_post_send(q.qp, &wr, &bad), -EINVAL);
+	assert_ptr_equal(bad, &wr);
+	sge[0].length = 4;
+	wr.opcode = SOFTHCA_WR_RDMA_READ;
+	assert_int_equal(softhca_post_send(q.qp, &wr, &bad), -EINVAL);
+	assert_int_equal(fake_take_doorbell(fake), 0);
+}
+
+/* Good requests before a bad one are posted and announced; the bad one and the rest are not. */
+static void
+test_bad_in_the_middle(void **state)
+{
+	struct softhca_sge sge = { .addr = 0x1000, .length = 8, .lkey = 1 };
+	struct softhca_send_wr wr[3] = {
+		{ .next = &wr[1], .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_SEND },
+		{ .next = &wr[2], .opcode = 99 },
+		{ .opcode = SOFTHCA_WR_SEND },
+	};
+	struct softhca_send_wr *bad = NULL;
+
+	assert_int_equal(softhca_post_send(q.qp, wr, &bad), -EINVAL);
+	assert_ptr_equal(bad, &wr[1]);
+	assert_non_null(strstr(softhca_last_error(ctx), "opcode 99"));
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 2));
+	assert_int_equal(qp()->sq.head, 1);
+	assert_int_equal(((struct hca_next_unit *)wqe(0))->nee_nds, 0);
+
+	wr[0].num_sge = 999;
+	assert_int_equal(softhca_post_send(q.qp, wr, &bad), -EINVAL);
+	assert_ptr_equal(bad, &wr[0]);
+	wr[0].num_sge = 1;
+	sge.length = 0x80000000u;
+	assert_int_equal(softhca_post_send(q.qp, wr, &bad), -EINVAL);
+	assert_int_equal(fake_take_doorbell(fake), 0);
+	assert_int_equal(qp()->sq.head, 1);
+}
+
+static void
+test_send_overflow(void **state)
+{
+	struct softhca_send_wr wr[10];
+	struct softhca_send_wr *bad = NULL;
+	struct hca_cqe cqe = { .my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND };
+	struct softhca_wc wc;
+
+	memset(wr, 0, sizeof(wr));
+	for (int i = 0; i < 10; i++) {
+		wr[i].opcode = SOFTHCA_WR_SEND;
+		wr[i].wr_id = (uint64_t)i;
+		wr[i].next = i < 9 ? &wr[i + 1] : NULL;
+	}
+	assert_int_equal(softhca_post_send(q.qp, wr, &bad), -ENOMEM);
+	assert_ptr_equal(bad, &wr[8]);
+	assert_int_equal(softhca_post_send(q.qp, &wr[8], &bad), -ENOMEM);
+	assert_ptr_equal(bad, &wr[8]);
+
+	/* One completion, of the sixth: five unsignalled ones before it are done with it. */
+	cqe.wqe = 5u << qp()->sq.log_stride;
+	fake_complete(q.cq, 0, &cqe);
+	assert_int_equal(softhca_poll_cq(q.cq, 4, &wc), 1);
+	assert_int_equal(wc.wr_id, 5);
+	assert_int_equal(qp()->sq.tail, 6);
+	assert_int_equal(softhca_post_send(q.qp, &wr[8], &bad), 0);
+	assert_int_equal(qp()->sq.head, 10);
+	fake_take_doorbell(fake);
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 1));
+}
+
+static void
+test_states(void **state)
+{
+	static const int send_err[] = { -EINVAL, -EINVAL, -EINVAL, 0, 0, 0, 0 };
+	static const int recv_err[] = { -EINVAL, 0, 0, 0, 0, 0, 0 };
+
+	for (uint32_t s = SOFTHCA_QPS_RESET; s <= SOFTHCA_QPS_ERR; s++) {
+		struct softhca_send_wr wr = { .opcode = SOFTHCA_WR_SEND };
+		struct softhca_recv_wr rr = { 0 };
+
+		q.qp->state = s;
+		assert_int_equal(softhca_post_send(q.qp, &wr, NULL), send_err[s]);
+		assert_int_equal(softhca_post_recv(q.qp, &rr, NULL), recv_err[s]);
+		qp()->rq.tail = qp()->rq.head;
+	}
+}
+
+static void
+test_recv(void **state)
+{
+	struct softhca_sge sge[3] = {
+		{ .addr = 0x1000, .length = 0, .lkey = 1 },
+		{ .addr = 0x2000, .length = 100, .lkey = 2 },
+		{ .addr = 0x3000, .length = 0, .lkey = 3 },
+	};
+	struct softhca_recv_wr wr = { .wr_id = 1, .sg_list = sge, .num_sge = 3 };
+	struct hca_data_unit *unit = (void *)(qp()->rq.buf + 16);
+	struct softhca_recv_wr *bad = NULL;
+
+	memset(qp()->rq.buf, 0xee, 64);
+	assert_int_equal(softhca_post_recv(q.qp, &wr, NULL), 0);
+	assert_int_equal(unit[0].byte_cnt, 100);
+	assert_int_equal(unit[0].lkey, 2);
+	assert_int_equal(unit[0].addr, 0x2000);
+	assert_int_equal(unit[1].byte_cnt, 0);
+	assert_int_equal(unit[1].lkey, 0);
+	assert_int_equal(qp()->rq_record->producer, 1);
+	assert_int_equal(fake_take_doorbell(fake), 0);
+
+	/* The device asked to be told: a kick. */
+	qp()->rq_record->notify = 1;
+	assert_int_equal(softhca_post_recv(q.qp, &wr, NULL), 0);
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(0, 0, HCA_DB_OPCODE_KICK, q.qp->qp_num, 0));
+	qp()->rq_record->notify = 0;
+	assert_int_equal(softhca_post_recv(q.qp, &wr, NULL), 0);
+	assert_int_equal(softhca_post_recv(q.qp, &wr, NULL), 0);
+	assert_int_equal(softhca_post_recv(q.qp, &wr, &bad), -ENOMEM);
+	assert_ptr_equal(bad, &wr);
+	assert_int_equal(qp()->rq_record->producer, 4);
+	wr.num_sge = 99;
+	qp()->rq.tail = qp()->rq.head;
+	assert_int_equal(softhca_post_recv(q.qp, &wr, &bad), -EINVAL);
+}
+
+static void
+test_queue_layout(void **state)
+{
+	assert_int_equal(fake->qp.sq_addr % 4096, 0);
+	assert_int_equal(fake->qp.rq_addr % 4096, 0);
+	assert_int_equal(1u << fake->qp.log_sq, 8);
+	assert_int_equal(1u << fake->qp.log_rq, 4);
+	assert_int_equal(fake->qp.log_sq_stride, 7);	/* 2 + 4 units */
+	assert_int_equal(fake->qp.log_rq_stride, 6);
+	assert_ptr_equal(qp()->rq_record, qp()->rq.buf + 4 * 64);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_write_golden, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_chain, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_compare_and_swap, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_in_the_middle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_send_overflow, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_recv, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_queue_layout, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
