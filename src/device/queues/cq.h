@@ -29,7 +29,9 @@ struct hca_cq {
 	uint32_t comp_eqn;
 	uint32_t lkey, pd, usr_page;
 	uint32_t single_writer; /* one lcore alone writes it: no CAS */
-	uint32_t users; /* CEU: QPs on this CQ */
+	uint32_t users; /* CEU: QPs on this CQ, as SQ and RQ each */
+	uint32_t log_size; /* CEU */
+	uint64_t start; /* CEU: virtual address of the first CQE */
 	/* two generations of the buffer: resize switches by the generation in `reserve` */
 	struct hca_cq_buf {
 		struct hca_qbuf q;

@@ -10,8 +10,10 @@
  * ring towards the CEU, which is the only writer of EQs.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "abi_ctx.h"
 #include "engine/stage.h"
 
 struct hca;
@@ -24,5 +26,42 @@ void hca_eq_raise_comp(struct hca *h, enum hca_stage_id from, uint32_t cqi);
 void hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi);
 void hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi);
 
-/* Called by the embedder's notifier when EQEs were written: sets bits of EQNs, never a syscall. */
+/* PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. */
+void hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype);
+
+/*
+ * Called by the CEU's poll after it has written EQEs, with a bit per EQN. It must not make a system
+ * call: it hands the bits to a notifier thread. Set before workers run.
+ */
+typedef void (*hca_eq_notify_fn)(void *arg, uint32_t eqn_bits);
+void hca_eq_set_notify(struct hca *h, hca_eq_notify_fn fn, void *arg);
+
+/* ---- CEU and hca_create() only ---- */
+
+int hca_eqs_init(struct hca *h);
+void hca_eqs_fini(struct hca *h);
+
+/* Anything to do for hca_eqs_poll()? Two loads. */
+bool hca_eqs_due(const struct hca *h);
+/* Move raised events into EQs as far as there is room; returns how many EQEs were written. */
+unsigned int hca_eqs_poll(struct hca *h);
+/* Tell the embedder what was written since the last call. */
+void hca_eqs_notify(struct hca *h);
+
+/* Completion of a command; false: the EQ is full, try again. Not asked for: true. */
+bool hca_eq_write_cmd(struct hca *h, uint16_t token, uint8_t status, uint64_t out_param);
+
+/* Next CQ that overran since the last call (for the CEU to fail its QPs); false: none. */
+bool hca_eq_take_failed_cq(struct hca *h, uint32_t *cqi);
+
+bool hca_eq_is_live(const struct hca *h, uint32_t eqn);
+/* Commands; all return enum hca_stat. */
+int hca_eq_create(struct hca *h, uint32_t eqn, const struct hca_eqc *c);
+int hca_eq_destroy(struct hca *h, uint32_t eqn);
+int hca_eq_map(struct hca *h, uint32_t eqn, uint64_t mask, bool unmap);
+void hca_eq_destroy_all(struct hca *h);
+/* The object is gone: what it still owes software is dropped. */
+void hca_eq_forget_cq(struct hca *h, uint32_t cqi);
+void hca_eq_forget_qp(struct hca *h, uint32_t qpi);
+
 #endif

@@ -15,7 +15,7 @@ struct hca_qbuf {
 	uint8_t *base; /* contiguous, or NULL */
 	uint8_t **pages;
 	uint32_t bytes; /* queue and its record */
-	uint32_t page_shift;
+	uint32_t page_shift; /* 12: of pages[] */
 };
 
 static inline void *
@@ -25,5 +25,20 @@ hca_qbuf_at(const struct hca_qbuf *q, uint32_t off)
 		return q->base + off;
 	return q->pages[off >> q->page_shift] + (off & ((1u << q->page_shift) - 1));
 }
+
+struct hca;
+struct hca_mpt_entry;
+
+/*
+ * CEU: resolve [va, va + bytes) of the region behind key into q; the region gains a user, so that
+ * it cannot be invalidated before hca_qbuf_release(). NULL key entry, rights, PD, alignment to
+ * 4 KiB or range wrong: HCA_STAT_BAD_PARAM; no memory: HCA_STAT_EXCEED_LIM.
+ */
+int hca_qbuf_resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
+		     uint32_t bytes);
+/* The same from the first byte of the region: SQ and RQ, whose context names no address. */
+int hca_qbuf_resolve_whole(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
+			   uint32_t bytes);
+void hca_qbuf_release(struct hca *h, struct hca_qbuf *q, uint32_t key);
 
 #endif

@@ -13,6 +13,7 @@
  * Entries whose pages follow each other on the bus carry the address of their first byte in base.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_common.h>
@@ -48,9 +49,13 @@ struct hca_vtp {
 	uint64_t *mtt; /* bus addresses = CPU addresses, host order */
 	uint32_t mpt_mask; /* entries - 1 */
 	uint32_t mtt_count;
+	uint16_t *mtt_ref; /* CEU: live MPTs over each MTT entry */
 };
 
-#define HCA_KEY_INDEX(key) (((key) >> 8) & 0x1ffffu)
+struct hca;
+
+int hca_vtp_init(struct hca *h);
+void hca_vtp_fini(struct hca *h);
 
 /* NULL: the access is not allowed. len 0 checks the key all the same. */
 static inline const struct hca_mpt_entry *
@@ -92,5 +97,29 @@ hca_vtp_ptr(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
 struct hca_icrc_ops;
 void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
 		     const uint8_t *src, uint32_t len, const struct hca_icrc_ops *ops);
+
+/*
+ * SW2HW_MPT in slices, so that a huge region does not hold up the CEU: hca_mpt_begin() judges the
+ * mailbox, then hca_mpt_slice() as often as it answers HCA_MPT_AGAIN judges MTT entries, then
+ * hca_mpt_commit(). Nothing changes before commit. All return enum hca_stat otherwise. CEU only.
+ */
+#define HCA_MPT_AGAIN (-1)
+
+struct hca_mpt_build {
+	struct hca_mpt_entry e;
+	uint64_t psize;
+	uint64_t run_bus, run_len; /* bytes that follow each other and are not checked yet */
+	uint64_t left; /* bytes of the region behind those */
+	uint32_t at; /* entries seen */
+	bool contiguous;
+};
+
+int hca_mpt_begin(struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca_mpt_build *b);
+int hca_mpt_slice(struct hca *h, struct hca_mpt_build *b);
+int hca_mpt_commit(struct hca *h, uint32_t index, const struct hca_mpt_build *b);
+/* The entry is DYING and the round is over: drop it. */
+void hca_mpt_release(struct hca *h, uint32_t index);
+/* WRITE_MTT: n entries from start on. */
+int hca_mtt_write(struct hca *h, uint64_t start, const uint64_t *bus, uint32_t n);
 
 #endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The HCR state machine and the one table of commands. */
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "abi_bar.h"
+#include "bar/bar.h"
+#include "ceu/ceu.h"
+#include "ctxmgt/ctxmgt.h"
+
+#define HCR(field) (HCA_BAR0_HCR + offsetof(struct hca_hcr, field))
+
+/* QPs looked at per poll while those of an overrun CQ are moved to ERR. */
+#define FAIL_SLICE 256u
+
+struct hca_cmd_row {
+	uint16_t opcode;
+	uint16_t in_len, out_len;
+	uint16_t flags; /* HCA_CMDF_* */
+	uint32_t caps;
+	bool anytime; /* also before INIT_HCA */
+	hca_cmd_fn run; /* NULL: refused */
+};
+
+/* What the rows of HCA_CMD_LIST run, and whether they work before INIT_HCA. */
+#define RUN_QUERY_DEV_LIM true, hca_cmd_query_dev_lim
+#define RUN_QUERY_ADAPTER true, hca_cmd_query_adapter
+#define RUN_INIT_HCA true, hca_cmd_init_hca
+#define RUN_CLOSE_HCA false, hca_cmd_close_hca
+#define RUN_MAP_ICM true, hca_cmd_map_icm
+#define RUN_UNMAP_ICM true, hca_cmd_unmap_icm
+#define RUN_SW2HW_MPT false, hca_cmd_sw2hw_mpt
+#define RUN_HW2SW_MPT false, hca_cmd_hw2sw_mpt
+#define RUN_WRITE_MTT false, hca_cmd_write_mtt
+#define RUN_MAP_EQ false, hca_cmd_map_eq
+#define RUN_SW2HW_EQ false, hca_cmd_sw2hw_eq
+#define RUN_HW2SW_EQ false, hca_cmd_hw2sw_eq
+#define RUN_SW2HW_CQ false, hca_cmd_sw2hw_cq
+#define RUN_HW2SW_CQ false, hca_cmd_hw2sw_cq
+#define RUN_RESIZE_CQ false, hca_cmd_resize_cq
+#define RUN_RST2INIT_QPEE false, hca_cmd_modify_qp
+#define RUN_INIT2RTR_QPEE false, hca_cmd_modify_qp
+#define RUN_RTR2RTS_QPEE false, hca_cmd_modify_qp
+#define RUN_RTS2RTS_QPEE false, hca_cmd_modify_qp
+#define RUN_SQERR2RTS_QPEE false, hca_cmd_modify_qp
+#define RUN_2ERR_QPEE false, hca_cmd_qp_to_err
+#define RUN_RTS2SQD_QPEE false, hca_cmd_modify_qp
+#define RUN_SQD2SQD_QPEE false, hca_cmd_modify_qp
+#define RUN_SQD2RTS_QPEE false, hca_cmd_modify_qp
+#define RUN_ERR2RST_QPEE false, hca_cmd_qp_to_rst
+#define RUN_INIT2INIT_QPEE false, hca_cmd_modify_qp
+#define RUN_QUERY_QP false, hca_cmd_query_qp
+#define RUN_CONF_SPECIAL_QP false, hca_cmd_conf_special_qp
+#define RUN_MAD_IFC true, hca_cmd_mad_ifc
+#define RUN_NOP true, hca_cmd_nop
+#define RUN_SW2HW_SRQ false, NULL
+#define RUN_HW2SW_SRQ false, NULL
+#define RUN_QUERY_SRQ false, NULL
+#define RUN_ARM_SRQ false, NULL
+#define RUN_SET_GID true, hca_cmd_set_gid
+#define RUN_SET_PKEY true, hca_cmd_set_pkey
+#define RUN_SET_NEIGH true, hca_cmd_set_neigh
+#define RUN_MCAST_ATTACH false, NULL
+#define RUN_MCAST_DETACH false, NULL
+#define RUN_MODIFY_CQ false, NULL
+#define RUN_QUERY_CQ false, hca_cmd_query_cq
+#define RUN_QUERY_COUNTERS true, hca_cmd_query_counters
+
+enum cmd_row_index {
+	ROW_UNKNOWN,
+#define X(name, opcode, in_len, out_len, flags, caps) ROW_##name,
+	HCA_CMD_LIST(X)
+#undef X
+	ROW_N
+};
+
+static const struct hca_cmd_row rows[ROW_N] = {
+#define X(name, opcode, in_len, out_len, flags, caps) \
+	[ROW_##name] = {opcode, in_len, out_len, flags, caps, RUN_##name},
+	HCA_CMD_LIST(X)
+#undef X
+};
+
+static const uint8_t row_of[HCA_HCR_OP_MAX + 1] = {
+#define X(name, opcode, in_len, out_len, flags, caps) [opcode] = ROW_##name,
+	HCA_CMD_LIST(X)
+#undef X
+};
+
+static const struct hca_cmd_row *
+find_row(uint32_t op)
+{
+	const struct hca_cmd_row *r = &rows[row_of[op]];
+
+	return r->run != NULL && (r->caps & ~HCA_CEU_CAPS) == 0 ? r : NULL;
+}
+
+/* Bytes of the input mailbox that count; false: more than there can be. */
+static bool
+in_length(const struct hca_cmd_row *r, struct hca_cmd *c)
+{
+	c->in_len = r->in_len;
+	if ((r->flags & HCA_CMDF_IN_OPT) && c->op_modifier == HCA_MODIFY_QP_NO_INBOX)
+		c->in_len = 0;
+	if (c->op == HCA_CMD_MAP_ICM) {
+		c->in_len = HCA_MAP_ICM_LEN(c->in_modifier);
+		return c->in_modifier != 0 && c->in_modifier <= HCA_MAP_ICM_MAX;
+	}
+	if (c->op == HCA_CMD_WRITE_MTT) {
+		c->in_len = HCA_WRITE_MTT_LEN(c->in_modifier);
+		return c->in_modifier != 0 && c->in_modifier <= HCA_WRITE_MTT_MAX;
+	}
+	return true;
+}
+
+/* Mailboxes belong to the driver's domain; the copy is what the command judges and uses. */
+static int
+fetch_mailbox(struct hca *h, const struct hca_cmd_row *r, struct hca_cmd *c)
+{
+	if (!in_length(r, c))
+		return HCA_STAT_BAD_PARAM;
+	if (c->in_len != 0) {
+		if (!hca_dma_allowed(h, 0, c->in_param, c->in_len))
+			return HCA_STAT_BAD_PARAM;
+		memcpy(c->in, (const void *)(uintptr_t)c->in_param, c->in_len);
+	}
+	c->out_len = r->out_len;
+	if (c->out_len != 0) {
+		if (!hca_dma_allowed(h, 0, c->out_param, c->out_len))
+			return HCA_STAT_BAD_PARAM;
+		memset(c->out, 0, c->out_len);
+	}
+	return HCA_STAT_OK;
+}
+
+static int
+judge(struct hca *h, struct hca_ceu *u)
+{
+	struct hca_cmd *c = &u->cmd;
+
+	u->row = find_row(c->op);
+	if (u->row == NULL)
+		return HCA_STAT_BAD_OP;
+	if (!u->row->anytime && !h->ctxmgt->ready)
+		return HCA_STAT_BAD_SYS_STATE;
+	return fetch_mailbox(h, u->row, c);
+}
+
+static void
+read_hcr(struct hca *h, struct hca_cmd *c, uint32_t ctrl)
+{
+	uint8_t *b = h->bar0;
+
+	c->op = (uint16_t)HCA_HCR_OP(ctrl);
+	c->op_modifier = (uint8_t)HCA_HCR_OP_MODIFIER(ctrl);
+	c->event = (ctrl & HCA_HCR_E) != 0;
+	c->in_param = (uint64_t)hca_bar_load(b, HCR(in_param_hi)) << 32 |
+		      hca_bar_load(b, HCR(in_param_lo));
+	c->out_param = (uint64_t)hca_bar_load(b, HCR(out_param_hi)) << 32 |
+		       hca_bar_load(b, HCR(out_param_lo));
+	c->in_modifier = hca_bar_load(b, HCR(in_modifier));
+	c->token = (uint16_t)HCA_HCR_TOKEN(hca_bar_load(b, HCR(token)));
+	c->out_is_value = false;
+	c->out_len = 0;
+	c->step = 0;
+	c->index = 0;
+}
+
+static void
+release_hcr(struct hca *h, const struct hca_ceu *u, uint8_t status)
+{
+	hca_bar_store(h->bar0, HCR(ctrl), HCA_HCR_MAKE_DONE(u->ctrl, status));
+}
+
+static void
+put_event(struct hca *h, struct hca_ceu *u)
+{
+	const struct hca_cmd *c = &u->cmd;
+
+	u->state = HCA_CEU_EVENT;
+	if (hca_eq_write_cmd(h, c->token, u->status, c->out_is_value ? c->out_param : 0))
+		u->state = HCA_CEU_IDLE;
+}
+
+static void
+finish(struct hca *h, struct hca_ceu *u, int status)
+{
+	struct hca_cmd *c = &u->cmd;
+
+	u->status = (uint8_t)status;
+	if (status != HCA_STAT_OK) {
+		HCA_COUNT(h, CEU, hcr_errors);
+		c->out_is_value = false;
+	} else if (c->out_len != 0) {
+		memcpy((void *)(uintptr_t)c->out_param, c->out, c->out_len);
+	}
+	if (c->event) {
+		put_event(h, u);
+		return;
+	}
+	if (c->out_is_value) {
+		hca_bar_store(h->bar0, HCR(out_param_hi), (uint32_t)(c->out_param >> 32));
+		hca_bar_store(h->bar0, HCR(out_param_lo), (uint32_t)c->out_param);
+	}
+	release_hcr(h, u, u->status);
+	u->state = HCA_CEU_IDLE;
+}
+
+static void
+run(struct hca *h, struct hca_ceu *u)
+{
+	int status = u->row->run(h, &u->cmd);
+
+	if (status == HCA_CMD_AGAIN)
+		u->state = HCA_CEU_RUN;
+	else
+		finish(h, u, status);
+}
+
+static void
+accept_command(struct hca *h, struct hca_ceu *u, uint32_t ctrl)
+{
+	int status;
+
+	HCA_COUNT(h, CEU, hcr_commands);
+	u->ctrl = ctrl;
+	read_hcr(h, &u->cmd, ctrl);
+	status = judge(h, u);
+	/* With E the register is free for the next command as soon as this one has been copied. */
+	if (u->cmd.event)
+		release_hcr(h, u, HCA_STAT_OK);
+	if (status != HCA_STAT_OK)
+		finish(h, u, status);
+	else
+		run(h, u);
+}
+
+/* The reset register: whatever was going on ends, a waiting command sees BAD_SYS_STATE. */
+static void
+reset_start(struct hca *h, struct hca_ceu *u)
+{
+	if ((u->state == HCA_CEU_RUN || u->state == HCA_CEU_EVENT) && !u->cmd.event)
+		release_hcr(h, u, HCA_STAT_BAD_SYS_STATE);
+	u->failing = false;
+	u->state = HCA_CEU_RESET;
+	hca_close_start(h, &u->cmd);
+}
+
+static void
+reset_step(struct hca *h, struct hca_ceu *u)
+{
+	if (!hca_close_step(h, &u->cmd))
+		return;
+	u->state = HCA_CEU_IDLE;
+	hca_bar_store(h->bar0, HCA_BAR0_RESET, 0);
+}
+
+/* A CQ overran: every QP that completes to it goes to ERR. */
+static unsigned int
+fail_qps(struct hca *h, struct hca_ceu *u)
+{
+	uint32_t end;
+
+	if (!u->failing) {
+		if (!hca_eq_take_failed_cq(h, &u->failing_cqi))
+			return 0;
+		u->failing = true;
+		u->failing_at = 0;
+	}
+	end = RTE_MIN(u->failing_at + FAIL_SLICE, h->qp_mask + 1);
+	for (; u->failing_at < end; u->failing_at++) {
+		const struct hca_qp_cfg *q = &h->qp[u->failing_at].cfg;
+
+		if (q->local_qpn != 0 &&
+		    (q->scqn == u->failing_cqi || q->rcqn == u->failing_cqi))
+			hca_qp_to_error(h, HCA_STAGE_CEU, u->failing_at);
+	}
+	u->failing = u->failing_at <= h->qp_mask;
+	return 1;
+}
+
+unsigned int
+hca_ceu_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	struct hca_ceu *u = h->ceu;
+	unsigned int work = 0;
+	uint32_t ctrl;
+
+	if (hca_eqs_due(h)) {
+		work += hca_eqs_poll(h);
+		work += fail_qps(h, u);
+	} else if (unlikely(u->failing)) {
+		work += fail_qps(h, u);
+	}
+	if (unlikely(u->state != HCA_CEU_RESET &&
+		     hca_bar_load(h->bar0, HCA_BAR0_RESET) == HCA_RESET_START))
+		reset_start(h, u);
+	switch (u->state) {
+	case HCA_CEU_IDLE:
+		ctrl = hca_bar_load(h->bar0, HCR(ctrl));
+		if (likely(!(ctrl & HCA_HCR_GO)))
+			break;
+		accept_command(h, u, ctrl);
+		work++;
+		break;
+	case HCA_CEU_RUN:
+		run(h, u);
+		work++;
+		break;
+	case HCA_CEU_EVENT:
+		put_event(h, u);
+		break;
+	case HCA_CEU_RESET:
+		reset_step(h, u);
+		work++;
+		break;
+	}
+	hca_eqs_notify(h);
+	return work;
+}
+
+int
+hca_ceu_init(struct hca *h)
+{
+	h->ceu = rte_zmalloc_socket("hca_ceu", sizeof(*h->ceu), RTE_CACHE_LINE_SIZE,
+				    h->cfg.socket_id);
+	return h->ceu == NULL ? -ENOMEM : 0;
+}
+
+void
+hca_ceu_fini(struct hca *h)
+{
+	if (h->ceu == NULL)
+		return;
+	/* Nobody polls any more: what is left goes without rounds. */
+	for (uint32_t i = 0; i <= h->qp_mask; i++)
+		if (h->qp[i].cfg.local_qpn != 0)
+			hca_qp_free(h, i);
+	for (uint32_t i = 0; i <= h->cq_mask; i++)
+		if (h->cq[i].state != HCA_CQ_FREE)
+			hca_cq_free(h, i);
+	rte_free(h->ceu);
+	h->ceu = NULL;
+}

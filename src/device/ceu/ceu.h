@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CEU_CEU_H
+#define CEU_CEU_H
+
+/*
+ * The HCR command processor: a state machine that hca_ceu_poll() advances and that never waits.
+ *
+ * IDLE: go set -> copy the HCR words, look the opcode up, copy the mailbox to private memory (only
+ * out of the driver's window), check, run. RUN: a command that needs rounds, or much work, answers
+ * HCA_CMD_AGAIN and is called again at the next poll with its own step count. EVENT: a command
+ * with E=1 waits for room in its EQ. RESET: the reset register was written.
+ *
+ * Commands see only struct hca_cmd; all state of contexts is changed on the CEU's lcore.
+ * Included by ceu sources and tests only.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi_cmd.h"
+#include "engine/impl.h"
+#include "queues/eq.h"
+
+/* A command is not finished: call again at the next poll. Everything else is enum hca_stat. */
+#define HCA_CMD_AGAIN (-1)
+
+/* Taking QPs out of the engine: one index, or all that live. */
+struct hca_teardown {
+	uint32_t first, last; /* QP indexes */
+	uint32_t cursor;
+	uint32_t step;
+	uint64_t token; /* RCU */
+	uint64_t mark[HCA_EDGE_N]; /* objects ever enqueued when the edges' round began */
+};
+
+struct hca_cmd {
+	uint16_t op, token;
+	uint8_t op_modifier;
+	bool event; /* E */
+	bool out_is_value; /* out_param is returned */
+	uint32_t in_modifier;
+	uint64_t in_param, out_param;
+	uint32_t in_len, out_len; /* bytes of the mailboxes */
+	uint32_t step; /* 0 when run() is called for the first time */
+	uint32_t index; /* object, as check() found it */
+	uint64_t rcu;
+	union {
+		struct hca_teardown teardown;
+		struct hca_mpt_build mpt;
+	};
+	_Alignas(64) uint8_t in[HCA_MBOX_SIZE];
+	_Alignas(64) uint8_t out[HCA_MBOX_SIZE];
+};
+
+typedef int (*hca_cmd_fn)(struct hca *h, struct hca_cmd *c);
+
+enum hca_ceu_state {
+	HCA_CEU_IDLE,
+	HCA_CEU_RUN,
+	HCA_CEU_EVENT,
+	HCA_CEU_RESET,
+};
+
+struct hca_cmd_row;
+
+struct hca_ceu {
+	enum hca_ceu_state state;
+	uint8_t status; /* EVENT: of the finished command */
+	uint32_t ctrl; /* HCR word 18h of the current command */
+	const struct hca_cmd_row *row;
+	bool failing; /* QPs of an overrun CQ are being moved to ERR */
+	uint32_t failing_cqi, failing_at;
+	struct hca_cmd cmd;
+};
+
+/* What the device can do: HCA_CAP_*. */
+#define HCA_CEU_CAPS \
+	((uint32_t)(HCA_CAP_GID | HCA_CAP_PKEY | HCA_CAP_NEIGH | HCA_CAP_QUERY_CQ | \
+		    HCA_CAP_COUNTERS | HCA_CAP_RC | HCA_CAP_ATOMIC))
+
+/* ---- rounds (round.c) ---- */
+
+/* A new RCU round; hca_round_done() is asked at each poll and counts it. */
+uint64_t hca_round_start(struct hca *h);
+bool hca_round_done(struct hca *h, uint64_t token);
+
+void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last);
+/* true: every QP of the range is reset, its memory free. */
+bool hca_teardown_step(struct hca *h, struct hca_teardown *t);
+
+/* Everything: QPs, CQs, EQs, MPTs, ICM, as CLOSE_HCA and the reset register want it. */
+void hca_close_start(struct hca *h, struct hca_cmd *c);
+bool hca_close_step(struct hca *h, struct hca_cmd *c);
+
+/* ---- QPs (qp.c, qp_modify.c) ---- */
+
+/* The QP is in no stage any more: free what it has. */
+void hca_qp_free(struct hca *h, uint32_t qpi);
+/* Live PSNs and counters into the image; out is a mailbox of HCA_QPC_SIZE. */
+void hca_qp_image(struct hca *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out);
+void hca_cq_free(struct hca *h, uint32_t cqi);
+
+/* ---- commands: X(check or run function) ---- */
+#define HCA_CMD_FN_LIST(X) \
+	X(query_dev_lim) X(query_adapter) X(init_hca) X(close_hca) X(nop) X(query_counters) \
+	X(map_icm) X(unmap_icm) \
+	X(sw2hw_mpt) X(hw2sw_mpt) X(write_mtt) \
+	X(map_eq) X(sw2hw_eq) X(hw2sw_eq) \
+	X(sw2hw_cq) X(hw2sw_cq) X(resize_cq) X(query_cq) \
+	X(modify_qp) X(qp_to_err) X(qp_to_rst) X(query_qp) X(conf_special_qp) X(mad_ifc) \
+	X(set_gid) X(set_pkey) X(set_neigh)
+#define X(n) int hca_cmd_##n(struct hca *h, struct hca_cmd *c);
+HCA_CMD_FN_LIST(X)
+#undef X
+
+#endif

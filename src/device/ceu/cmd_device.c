@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Commands about the device, its ICM and its addresses (3.2.1, 3.2.2, extensions). */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "abi_bar.h"
+#include "abi_wqe.h"
+#include "ceu/ceu.h"
+#include "ctxmgt/ctxmgt.h"
+
+/* Largest CQ: its buffer and record have a 32-bit length. */
+#define CQ_LOG_MAX 22u
+#define PDS_LOG 20u
+#define ICM_MAX (UINT64_C(1) << 40)
+/* In a WRITE: stride less next, raddr and the head of the inline unit. */
+#define INLINE_MAX (HCA_WQE_MAX_STRIDE - 16u - 16u - 4u)
+
+static uint32_t
+mtu_code(uint32_t bytes)
+{
+	uint32_t code = HCA_MTU_256;
+
+	while (code < HCA_MTU_4096 && HCA_MTU_BYTES(code + 1) <= bytes)
+		code++;
+	return code;
+}
+
+static void
+fill_extended(const struct hca *h, struct hca_mbox_dev_lim *m)
+{
+	m->caps = hca_cpu_to_be32(HCA_CEU_CAPS);
+	m->rd_atomic = hca_cpu_to_be32(
+		HCA_LIM_MAKE_RD_ATOMIC(HCA_RD_ATOMIC_MAX, HCA_RD_ATOMIC_MAX, 0, 0));
+	m->inline_mw = hca_cpu_to_be32(HCA_LIM_MAKE_INLINE_MW(INLINE_MAX, 0, 0));
+	m->gid_table_len = hca_cpu_to_be32(HCA_GID_ENTRIES);
+	m->pkey_table_len = hca_cpu_to_be32(HCA_PKEY_ENTRIES);
+	m->max_records = hca_cpu_to_be32(h->cfg.records_per_qp);
+	m->mr = hca_cpu_to_be32(HCA_LIM_MAKE_MR(HCA_MAX_PAGE_LOG, h->cfg.log_num_mtts));
+	m->max_mr_size = hca_cpu_to_be64(UINT64_C(1) << (HCA_MAX_PAGE_LOG + h->cfg.log_num_mtts));
+	m->num_uars = hca_cpu_to_be32(HCA_UAR_PAGES);
+	m->num_counters = hca_cpu_to_be32(HCA_CTR_N);
+	m->neigh_table_len = hca_cpu_to_be32(HCA_NEIGH_ENTRIES);
+	m->msg = hca_cpu_to_be32(HCA_LIM_MAKE_MSG(31, 0));
+}
+
+int
+hca_cmd_query_dev_lim(struct hca *h, struct hca_cmd *c)
+{
+	struct hca_mbox_dev_lim *m = (void *)c->out;
+	const struct hca_config *g = &h->cfg;
+
+	/* QPNs 0 and 1 and key index 0 are never allocated. */
+	m->reserved_log = hca_cpu_to_be32(HCA_LIM_MAKE_RESERVED(1, 0, 0, 0));
+	m->reserved_pd_lkey = hca_cpu_to_be32(HCA_LIM_MAKE_RESERVED_PD_LKEY(0, 0));
+	m->max_sz = hca_cpu_to_be32(HCA_LIM_MAKE_SZ(HCA_WQ_MAX_LOG_SIZE, CQ_LOG_MAX));
+	m->max_log = hca_cpu_to_be32(HCA_LIM_MAKE_MAX(g->log_num_qps, g->log_num_cqs,
+						      g->log_num_eqs, g->log_num_mpts));
+	m->max_pd_gid_pkey = hca_cpu_to_be32(
+		HCA_LIM_MAKE_PD_GID_PKEY(PDS_LOG, HCA_GID_ENTRIES_LOG, HCA_PKEY_ENTRIES_LOG));
+	m->mtt_seg_sz = hca_cpu_to_be32(HCA_LIM_MAKE_MTT_SEG_SZ(HCA_MTT_SIZE));
+	m->qpc_cqc_sz = hca_cpu_to_be32(HCA_LIM_MAKE_ENTRY_SZ(HCA_QPC_SIZE, HCA_CQC_SIZE));
+	m->eqc_mpt_sz = hca_cpu_to_be32(HCA_LIM_MAKE_ENTRY_SZ(HCA_EQC_SIZE, HCA_MPT_SIZE));
+	m->port = hca_cpu_to_be32(HCA_LIM_MAKE_PORT(0, mtu_code(g->max_mtu), 1, 1, 1));
+	m->min_page = hca_cpu_to_be32(HCA_LIM_MAKE_MIN_PAGE(HCA_MIN_PAGE_LOG));
+	m->sq_sg = hca_cpu_to_be32(HCA_LIM_MAKE_SG(HCA_WQE_MAX_SGE, HCA_WQE_MAX_STRIDE));
+	m->rq_sg = m->sq_sg;
+	m->max_icm_sz = hca_cpu_to_be64(ICM_MAX);
+	fill_extended(h, m);
+	return HCA_STAT_OK;
+}
+
+int
+hca_cmd_query_adapter(struct hca *h, struct hca_cmd *c)
+{
+	struct hca_mbox_adapter *m = (void *)c->out;
+	const uint8_t *mac = h->cfg.mac;
+	/* EUI-64 of the port's MAC, as node GUIDs are made. */
+	const uint8_t guid[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+
+	memcpy(&m->board_id, guid, sizeof(guid));
+	return HCA_STAT_OK;
+}
+
+int
+hca_cmd_init_hca(struct hca *h, struct hca_cmd *c)
+{
+	const struct hca_mbox_init_hca *m = (const void *)c->in;
+	struct hca_ctxmgt *x = h->ctxmgt;
+	const struct {
+		hca_be64 base;
+		uint32_t max_log;
+	} t[] = {
+		[HCA_ICM_QPC] = {m->qpc_base, h->cfg.log_num_qps},
+		[HCA_ICM_CQC] = {m->cqc_base, h->cfg.log_num_cqs},
+		[HCA_ICM_EQC] = {m->eqc_base, h->cfg.log_num_eqs},
+		[HCA_ICM_MPT] = {m->mpt_base, h->cfg.log_num_mpts},
+	};
+
+	if (x->ready)
+		return HCA_STAT_BAD_SYS_STATE;
+	if (c->op_modifier != 0 || (hca_be64_to_cpu(m->mtt_base) & (HCA_MTT_SIZE - 1)))
+		return HCA_STAT_BAD_PARAM;
+	for (unsigned int i = 0; i < RTE_DIM(t); i++)
+		if (HCA_INIT_LOG(hca_be64_to_cpu(t[i].base)) > t[i].max_log)
+			return HCA_STAT_EXCEED_LIM;
+	for (unsigned int i = 0; i < RTE_DIM(t); i++) {
+		x->base[i] = HCA_INIT_BASE(hca_be64_to_cpu(t[i].base));
+		x->count[i] = 1u << HCA_INIT_LOG(hca_be64_to_cpu(t[i].base));
+	}
+	x->base[HCA_ICM_MTT] = hca_be64_to_cpu(m->mtt_base);
+	x->count[HCA_ICM_MTT] = h->vtp.mtt_count;
+	x->ready = true;
+	return HCA_STAT_OK;
+}
+
+int
+hca_cmd_close_hca(struct hca *h, struct hca_cmd *c)
+{
+	if (c->index == 0) {
+		hca_close_start(h, c);
+		c->index = 1;
+	}
+	if (!hca_close_step(h, c))
+		return HCA_CMD_AGAIN;
+	return HCA_STAT_OK;
+}
+
+int
+hca_cmd_nop(struct hca *h, struct hca_cmd *c)
+{
+	return c->in_modifier == HCA_NOP_IN_MODIFIER ? HCA_STAT_OK : HCA_STAT_BAD_PARAM;
+}
+
+int
+hca_cmd_query_counters(struct hca *h, struct hca_cmd *c)
+{
+	struct hca_mbox_counters *m = (void *)c->out;
+	bool names = c->op_modifier == HCA_COUNTERS_NAMES;
+	uint32_t first = c->in_modifier, n;
+
+	if (c->op_modifier > HCA_COUNTERS_NAMES)
+		return HCA_STAT_BAD_PARAM;
+	if (first >= HCA_CTR_N)
+		return HCA_STAT_BAD_INDEX;
+	n = RTE_MIN(HCA_CTR_N - first, names ? HCA_COUNTER_NAMES_MAX : HCA_COUNTERS_MAX);
+	m->count = hca_cpu_to_be32(n);
+	m->total = hca_cpu_to_be32(HCA_CTR_N);
+	for (uint32_t i = 0; i < n; i++) {
+		if (names)
+			snprintf(m->name[i], sizeof(m->name[i]), "%s",
+				 hca_counter_name(first + i));
+		else
+			m->value[i] = hca_cpu_to_be64(hca_counter_value(h, first + i));
+	}
+	return HCA_STAT_OK;
+}
+
+static bool
+icm_type_ok(const struct hca_cmd *c)
+{
+	return c->op_modifier == HCA_ICM_CTX || c->op_modifier == HCA_ICM_TPT;
+}
+
+int
+hca_cmd_map_icm(struct hca *h, struct hca_cmd *c)
+{
+	struct hca_mbox_map_icm *m = (void *)c->in;
+	struct hca_icm_chunk chunk[HCA_MAP_ICM_MAX];
+
+	if (!icm_type_ok(c))
+		return HCA_STAT_BAD_PARAM;
+	for (uint32_t i = 0; i < c->in_modifier; i++) {
+		const struct hca_icm_entry *e = hca_map_icm_entry(m, i);
+		uint64_t page = hca_be64_to_cpu(e->page);
+
+		chunk[i].virt = hca_be64_to_cpu(e->virt);
+		chunk[i].bus = HCA_ICM_PAGE_ADDR(page);
+		chunk[i].pages = HCA_ICM_PAGE_NUM(page);
+	}
+	return hca_icm_map_chunks(h, c->op_modifier, chunk, c->in_modifier);
+}
+
+int
+hca_cmd_unmap_icm(struct hca *h, struct hca_cmd *c)
+{
+	if (!icm_type_ok(c))
+		return HCA_STAT_BAD_PARAM;
+	return hca_icm_unmap(h, c->op_modifier, c->in_param, c->in_modifier);
+}
+
+int
+hca_cmd_set_gid(struct hca *h, struct hca_cmd *c)
+{
+	return hca_gid_set(h->ctxmgt, (const void *)c->in);
+}
+
+int
+hca_cmd_set_pkey(struct hca *h, struct hca_cmd *c)
+{
+	return hca_pkey_set(h->ctxmgt, (const void *)c->in);
+}
+
+int
+hca_cmd_set_neigh(struct hca *h, struct hca_cmd *c)
+{
+	return hca_neigh_set(h->ctxmgt, (const void *)c->in);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Commands about event and completion queues (3.2.4, 3.2.5, QUERY_CQ). */
+
+#include <string.h>
+
+#include "abi_cqe.h"
+#include "ceu/ceu.h"
+#include "ctxmgt/ctxmgt.h"
+
+#define CQ_LOG_MAX 22u
+
+int
+hca_cmd_map_eq(struct hca *h, struct hca_cmd *c)
+{
+	return hca_eq_map(h, HCA_MAP_EQ_EQN(c->in_modifier), c->in_param,
+			  (c->in_modifier & HCA_MAP_EQ_UNMAP) != 0);
+}
+
+int
+hca_cmd_sw2hw_eq(struct hca *h, struct hca_cmd *c)
+{
+	return hca_eq_create(h, c->in_modifier, (const void *)c->in);
+}
+
+/* Only the CEU writes EQs, so no stage has to be waited for. */
+int
+hca_cmd_hw2sw_eq(struct hca *h, struct hca_cmd *c)
+{
+	return hca_eq_destroy(h, c->in_modifier);
+}
+
+static int
+cq_find(struct hca *h, struct hca_cmd *c, bool live)
+{
+	uint32_t state;
+
+	if (c->in_modifier >= h->ctxmgt->count[HCA_ICM_CQC])
+		return HCA_STAT_BAD_INDEX;
+	state = h->cq[c->in_modifier].state;
+	if (live != (state == HCA_CQ_LIVE || state == HCA_CQ_ERROR))
+		return HCA_STAT_BAD_RES_STATE;
+	return HCA_STAT_OK;
+}
+
+/* The buffer of 2^log CQEs with its record behind, as the mailbox places it. */
+static int
+cq_buffer(struct hca *h, struct hca_cq_buf *b, uint32_t log, uint32_t key, uint32_t pd,
+	  uint64_t start, uint32_t ci_db, uint32_t state_db)
+{
+	uint32_t bytes;
+
+	if (log > CQ_LOG_MAX)
+		return HCA_STAT_BAD_PARAM;
+	bytes = HCA_CQE_SIZE << log;
+	if (ci_db != bytes || state_db != bytes + offsetof(struct hca_cq_record, arm))
+		return HCA_STAT_BAD_PARAM;
+	b->mask = (1u << log) - 1;
+	b->record_off = bytes;
+	return hca_qbuf_resolve(h, &b->q, key, pd, start, bytes + sizeof(struct hca_cq_record));
+}
+
+static void
+cq_image(const struct hca_cq *cq, struct hca_cqc *out)
+{
+	static const uint32_t status[] = {[HCA_CQ_ERROR] = HCA_CQ_STATUS_OVERRUN,
+					  [HCA_CQ_DYING] = 0};
+	uint64_t word = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
+	const struct hca_cq_buf *b = &cq->buf[(word >> 32) & 1];
+
+	memset(out, 0, sizeof(*out));
+	if (cq->state == HCA_CQ_FREE)
+		return;
+	out->flags = hca_cpu_to_be32(HCA_FIELD(31, 28, status[cq->state]) | HCA_CQ_FLAG_TR);
+	hca_cqc_set_start(out, cq->start);
+	out->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(cq->log_size, cq->usr_page));
+	out->comp_eqn = hca_cpu_to_be32(cq->comp_eqn);
+	out->pd = hca_cpu_to_be32(cq->pd);
+	out->lkey = hca_cpu_to_be32(cq->lkey);
+	out->last_notified_seq = hca_cpu_to_be32(cq->fired_seq);
+	out->consumer_index = hca_cpu_to_be32(cq->consumer);
+	out->producer_index = hca_cpu_to_be32((uint32_t)word);
+	out->cqn = hca_cpu_to_be32(cq->cqn);
+	out->ci_db = hca_cpu_to_be32(b->record_off);
+	out->state_db = hca_cpu_to_be32(b->record_off + offsetof(struct hca_cq_record, arm));
+}
+
+static void
+cq_mirror(struct hca *h, uint32_t cqn)
+{
+	struct hca_cqc c;
+
+	cq_image(&h->cq[cqn], &c);
+	hca_icm_write(h, HCA_ICM_CQC, cqn, &c);
+}
+
+int
+hca_cmd_sw2hw_cq(struct hca *h, struct hca_cmd *c)
+{
+	const struct hca_cqc *m = (const void *)c->in;
+	uint32_t size = hca_be32_to_cpu(m->logsize_usrpage);
+	struct hca_cq n = {
+		.cqn = c->in_modifier,
+		.comp_eqn = hca_be32_to_cpu(m->comp_eqn),
+		.lkey = hca_be32_to_cpu(m->lkey),
+		.pd = hca_be32_to_cpu(m->pd),
+		.usr_page = HCA_CQC_USRPAGE(size),
+		.log_size = HCA_CQC_LOGSIZE(size),
+		.start = hca_cqc_start(m),
+		/* One lcore alone writes it when all stages share one. */
+		.single_writer = h->loopback_single,
+	};
+	int rc = cq_find(h, c, false);
+
+	if (rc != HCA_STAT_OK)
+		return rc;
+	if (!hca_icm_mapped(h, HCA_ICM_CQC, n.cqn))
+		return HCA_STAT_BAD_RES_STATE;
+	if (hca_be32_to_cpu(m->cqn) != n.cqn || n.usr_page != HCA_PD_DOMAIN(n.pd) ||
+	    !hca_eq_is_live(h, n.comp_eqn))
+		return HCA_STAT_BAD_PARAM;
+	rc = cq_buffer(h, &n.buf[0], n.log_size, n.lkey, n.pd, n.start,
+		       hca_be32_to_cpu(m->ci_db), hca_be32_to_cpu(m->state_db));
+	if (rc != HCA_STAT_OK)
+		return rc;
+	hca_eq_forget_cq(h, n.cqn);
+	n.state = HCA_CQ_FREE;
+	h->cq[n.cqn] = n;
+	__atomic_store_n(&h->cq[n.cqn].state, HCA_CQ_LIVE, __ATOMIC_RELEASE);
+	cq_mirror(h, n.cqn);
+	return HCA_STAT_OK;
+}
+
+void
+hca_cq_free(struct hca *h, uint32_t cqi)
+{
+	struct hca_cq *cq = &h->cq[cqi];
+
+	hca_eq_forget_cq(h, cqi);
+	for (unsigned int i = 0; i < RTE_DIM(cq->buf); i++)
+		hca_qbuf_release(h, &cq->buf[i].q, cq->lkey);
+	memset(cq, 0, sizeof(*cq));
+	cq_mirror(h, cqi);
+}
+
+int
+hca_cmd_hw2sw_cq(struct hca *h, struct hca_cmd *c)
+{
+	struct hca_cq *cq;
+
+	if (c->step == 0) {
+		int rc = cq_find(h, c, true);
+
+		if (rc != HCA_STAT_OK)
+			return rc;
+		cq = &h->cq[c->in_modifier];
+		if (cq->users != 0)
+			return HCA_STAT_RESOURCE_BUSY;
+		__atomic_store_n(&cq->state, HCA_CQ_DYING, __ATOMIC_SEQ_CST);
+		c->rcu = hca_round_start(h);
+		c->step = 1;
+		return HCA_CMD_AGAIN;
+	}
+	if (!hca_round_done(h, c->rcu))
+		return HCA_CMD_AGAIN;
+	hca_cq_free(h, c->in_modifier);
+	return HCA_STAT_OK;
+}
+
+/* CQEs neither consumed nor impossible, as the record of the buffer says now. */
+static uint32_t
+cq_unconsumed(const struct hca_cq *cq)
+{
+	uint64_t word = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
+	const struct hca_cq_buf *b = &cq->buf[(word >> 32) & 1];
+	const struct hca_cq_record *r = hca_qbuf_at(&b->q, b->record_off);
+	uint32_t prod = (uint32_t)word, seen = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED);
+	uint32_t ci = hca_le32_to_cpu(__atomic_load_n(&r->consumer, __ATOMIC_ACQUIRE));
+
+	return prod - ci <= prod - seen ? prod - ci : prod - seen;
+}
+
+/*
+ * The reservation word changes buffer and index in one step: whoever reserved before writes to the
+ * old buffer, whoever reserves later to the new one. The round waits for the former. Slots of the
+ * new buffer go on counting from the switch index. The consumer count is unaffected: the library
+ * stores it into the new record before it issues the command.
+ */
+static void
+cq_switch(struct hca_cq *cq, uint64_t *index)
+{
+	uint64_t w = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE), n;
+
+	do {
+		n = ((w >> 32) + 1) << 32 | (uint32_t)w;
+	} while (!__atomic_compare_exchange_n(&cq->reserve, &w, n, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+	*index = (uint32_t)w;
+}
+
+static int
+resize_begin(struct hca *h, struct hca_cmd *c, struct hca_cq *cq)
+{
+	const struct hca_mbox_resize_cq *m = (const void *)c->in;
+	uint32_t log = HCA_RESIZE_CQ_LOGSIZE(hca_be32_to_cpu(m->logsize));
+	uint32_t next = ((uint32_t)(cq->reserve >> 32) + 1) & 1, key = hca_be32_to_cpu(m->lkey);
+	struct hca_cq_buf b = {0};
+	int rc;
+
+	if (cq->state != HCA_CQ_LIVE)
+		return HCA_STAT_BAD_RES_STATE;
+	rc = cq_buffer(h, &b, log, key, cq->pd, hca_be64_to_cpu(m->start),
+		       hca_be32_to_cpu(m->ci_db), hca_be32_to_cpu(m->state_db));
+	if (rc != HCA_STAT_OK)
+		return rc;
+	if (cq_unconsumed(cq) > (1u << log)) {
+		hca_qbuf_release(h, &b.q, key);
+		return HCA_STAT_BAD_PARAM;
+	}
+	cq->buf[next] = b;
+	return HCA_STAT_OK;
+}
+
+/*
+ * Every writer looks at the switched word from the round on; the old buffer is let go then. A CQ
+ * written without CAS (all stages on the CEU's own lcore) cannot be in the middle of a reservation.
+ */
+int
+hca_cmd_resize_cq(struct hca *h, struct hca_cmd *c)
+{
+	const struct hca_mbox_resize_cq *m = (const void *)c->in;
+	struct hca_cq *cq;
+
+	if (c->step == 0) {
+		int rc = cq_find(h, c, true);
+
+		if (rc != HCA_STAT_OK)
+			return rc;
+		cq = &h->cq[c->in_modifier];
+		rc = resize_begin(h, c, cq);
+		if (rc != HCA_STAT_OK)
+			return rc;
+		cq_switch(cq, &c->out_param);
+		c->rcu = hca_round_start(h);
+		c->step = 1;
+		return HCA_CMD_AGAIN;
+	}
+	if (!hca_round_done(h, c->rcu))
+		return HCA_CMD_AGAIN;
+	cq = &h->cq[c->in_modifier];
+	hca_qbuf_release(h, &cq->buf[((cq->reserve >> 32) + 1) & 1].q, cq->lkey);
+	cq->lkey = hca_be32_to_cpu(m->lkey);
+	cq->start = hca_be64_to_cpu(m->start);
+	cq->log_size = HCA_RESIZE_CQ_LOGSIZE(hca_be32_to_cpu(m->logsize));
+	cq_mirror(h, c->in_modifier);
+	c->out_is_value = true;
+	return HCA_STAT_OK;
+}
+
+int
+hca_cmd_query_cq(struct hca *h, struct hca_cmd *c)
+{
+	int rc = cq_find(h, c, true);
+
+	if (rc != HCA_STAT_OK)
+		return rc;
+	cq_image(&h->cq[c->in_modifier], (void *)c->out);
+	cq_mirror(h, c->in_modifier);
+	return HCA_STAT_OK;
+}

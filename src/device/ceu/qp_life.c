@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* What a QP owns: queues, records, rings; and its lines of the key-QPC store. */
+
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "abi_wqe.h"
+#include "ceu/qp.h"
+#include "ctxmgt/ctxmgt.h"
+#include "engine/record_pool.h"
+
+#define WORD(f) hca_be32_to_cpu(q->f)
+#define JOBS (2u * HCA_RD_ATOMIC_MAX) /* new ones and repeated ones */
+_Static_assert((JOBS & (JOBS - 1)) == 0, "ring");
+
+/* Sizes and places RST2INIT latches. */
+struct qp_shape {
+	uint32_t pd, usr_page;
+	uint32_t scqn, rcqn;
+	uint32_t sq_key, rq_key;
+	uint32_t sq_stride_log, rq_stride_log;
+	uint32_t sq_size_log, rq_size_log;
+	uint32_t window;
+	struct hca_qbuf sq, rq;
+};
+
+/* 2^size_log entries of 2^stride_log bytes are exactly len bytes. */
+static bool
+queue_size(uint32_t len, uint32_t stride_log, uint32_t *size_log)
+{
+	if (stride_log < HCA_WQE_MIN_STRIDE_LOG || stride_log > HCA_WQE_MAX_STRIDE_LOG)
+		return false;
+	if (len == 0 || (len & (len - 1)) != 0 || (len >> stride_log) == 0)
+		return false;
+	*size_log = rte_bsf32(len) - stride_log;
+	return *size_log <= HCA_WQ_MAX_LOG_SIZE;
+}
+
+static bool
+cq_usable(const struct hca *h, uint32_t cqn, uint32_t usr_page)
+{
+	return cqn < h->ctxmgt->count[HCA_ICM_CQC] && h->cq[cqn].state == HCA_CQ_LIVE &&
+	       h->cq[cqn].usr_page == usr_page;
+}
+
+static int
+read_shape(const struct hca *h, const struct hca_qp_change *ch, struct qp_shape *s)
+{
+	const struct hca_qpc *q = &ch->image;
+	uint32_t sq_size, records;
+
+	s->pd = WORD(pd);
+	s->usr_page = WORD(usr_page);
+	s->scqn = WORD(cqn_snd);
+	s->rcqn = WORD(cqn_rcv);
+	s->sq_key = WORD(snd_wqe_base_l);
+	s->rq_key = WORD(rcv_wqe_base_l);
+	s->sq_stride_log = HCA_QPC_SQ_STRIDE_LOG(WORD(sizes));
+	s->rq_stride_log = HCA_QPC_RQ_STRIDE_LOG(WORD(sizes));
+	if (s->usr_page >= HCA_DMA_DOMAINS || HCA_PD_DOMAIN(s->pd) != s->usr_page)
+		return HCA_STAT_BAD_PARAM;
+	if ((WORD(srqn) & HCA_QPC_SRQ_VALID) || WORD(xrcd) != 0)
+		return HCA_STAT_BAD_PARAM;
+	if (!queue_size(WORD(snd_wqe_len), s->sq_stride_log, &s->sq_size_log) ||
+	    !queue_size(WORD(rcv_wqe_len), s->rq_stride_log, &s->rq_size_log))
+		return HCA_STAT_BAD_PARAM;
+	if (!cq_usable(h, s->scqn, s->usr_page) || !cq_usable(h, s->rcqn, s->usr_page))
+		return HCA_STAT_BAD_PARAM;
+	sq_size = 1u << s->sq_size_log;
+	records = rte_align32prevpow2(RTE_MAX(h->cfg.records_per_qp, 1u));
+	s->window = RTE_MIN(sq_size, records);
+	return HCA_STAT_OK;
+}
+
+static int
+take_queues(struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
+{
+	int rc = hca_qbuf_resolve_whole(h, &s->sq, s->sq_key, s->pd, WORD(snd_wqe_len));
+
+	if (rc != HCA_STAT_OK)
+		return rc;
+	rc = hca_qbuf_resolve_whole(h, &s->rq, s->rq_key, s->pd,
+				    WORD(rcv_wqe_len) + sizeof(struct hca_rq_record));
+	if (rc != HCA_STAT_OK)
+		hca_qbuf_release(h, &s->sq, s->sq_key);
+	return rc;
+}
+
+static size_t
+carve(size_t *at, size_t bytes)
+{
+	size_t off = *at;
+
+	*at += RTE_ALIGN_CEIL(bytes, RTE_CACHE_LINE_SIZE);
+	return off;
+}
+
+/* One block: image, then the rings; the lines are zeroed and point into it. */
+static struct hca_qp_work *
+new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
+{
+	size_t at = 0, chain, window, jobs, replay, sge;
+	uint8_t *w;
+
+	carve(&at, sizeof(struct hca_qp_work));
+	chain = carve(&at, sizeof(uint32_t) << s->sq_size_log);
+	window = carve(&at, sizeof(uint32_t) * s->window);
+	jobs = carve(&at, sizeof(struct hca_resp_job) * JOBS);
+	replay = carve(&at, sizeof(struct hca_atomic_replay) * JOBS);
+	sge = carve(&at, sizeof(struct hca_sge) * HCA_WQE_MAX_SGE);
+	w = rte_zmalloc_socket("hca_qp_work", at, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	if (w == NULL)
+		return NULL;
+	n->parser.chain = (uint32_t *)(void *)(w + chain);
+	n->parser.window = (uint32_t *)(void *)(w + window);
+	n->rtc.window = n->parser.window;
+	n->rrc.window = n->parser.window;
+	n->parser.window_mask = s->window - 1;
+	n->rtc.window_mask = s->window - 1;
+	n->rrc.window_mask = s->window - 1;
+	n->ee.jobs = (struct hca_resp_job *)(void *)(w + jobs);
+	n->ee.replay = (struct hca_atomic_replay *)(void *)(w + replay);
+	n->ee.recv_sge = (struct hca_sge *)(void *)(w + sge);
+	n->ee.job_mask = JOBS - 1;
+	return (struct hca_qp_work *)(void *)w;
+}
+
+static void
+fill_shape(struct hca_qp *n, const struct qp_shape *s)
+{
+	n->cfg.pd = s->pd;
+	n->cfg.usr_page = (uint16_t)s->usr_page;
+	n->cfg.scqn = s->scqn;
+	n->cfg.rcqn = s->rcqn;
+	n->parser.sq = s->sq;
+	n->parser.sq_stride_log = (uint8_t)s->sq_stride_log;
+	n->parser.sq_size_log = (uint8_t)s->sq_size_log;
+	n->rrc.sq_stride_log = (uint8_t)s->sq_stride_log;
+	n->ee.rq = s->rq;
+	n->ee.rq_stride_log = (uint8_t)s->rq_stride_log;
+	n->ee.rq_size_log = (uint8_t)s->rq_size_log;
+}
+
+/* The new life becomes visible: everything else first, then the number, then the state. */
+static void
+publish(struct hca *h, const struct hca_qp_change *ch, const struct hca_qp *n)
+{
+	struct hca_qp *qp = &h->qp[ch->qpi];
+	uint32_t generation = qp->cfg.generation + 1;
+
+	*qp = *n;
+	qp->cfg.generation = generation;
+	hca_qp_apply(h, ch);
+	__atomic_store_n(&qp->cfg.local_qpn, ch->qpn, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->cfg.state, HCA_QPS_INIT, __ATOMIC_RELEASE);
+}
+
+int
+hca_qp_create(struct hca *h, struct hca_qp_change *ch)
+{
+	struct hca_qp n = {.cfg.state = HCA_QPS_RST};
+	struct qp_shape s = {0};
+	struct hca_qp_work *w;
+	int rc = read_shape(h, ch, &s);
+
+	if (rc != HCA_STAT_OK)
+		return rc;
+	if (!hca_icm_mapped(h, HCA_ICM_QPC, ch->qpi))
+		return HCA_STAT_BAD_RES_STATE;
+	rc = take_queues(h, &ch->image, &s);
+	if (rc != HCA_STAT_OK)
+		return rc;
+	rc = HCA_STAT_EXCEED_LIM;
+	if (hca_record_reserve_qp(h, 1) != 0)
+		goto err_queues;
+	w = new_work(h, &s, &n);
+	if (w == NULL)
+		goto err_records;
+	w->image = ch->image;
+	w->image.opt_param_mask = 0;
+	w->sq_key = s.sq_key;
+	w->rq_key = s.rq_key;
+	n.cfg.work = w;
+	n.cfg.service = HCA_ST_RC;
+	fill_shape(&n, &s);
+	h->cq[s.scqn].users++;
+	h->cq[s.rcqn].users++;
+	publish(h, ch, &n);
+	return HCA_STAT_OK;
+
+err_records:
+	hca_record_reserve_qp(h, -1);
+err_queues:
+	hca_qbuf_release(h, &s.rq, s.rq_key);
+	hca_qbuf_release(h, &s.sq, s.sq_key);
+	return rc;
+}
+
+void
+hca_qp_free(struct hca *h, uint32_t qpi)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	uint32_t generation = qp->cfg.generation;
+	struct hca_qp_work *w = hca_qp_work(qp);
+
+	__atomic_store_n(&qp->cfg.local_qpn, 0, __ATOMIC_RELEASE);
+	hca_eq_forget_qp(h, qpi);
+	hca_qbuf_release(h, &qp->parser.sq, w->sq_key);
+	hca_qbuf_release(h, &qp->ee.rq, w->rq_key);
+	h->cq[qp->cfg.scqn].users--;
+	h->cq[qp->cfg.rcqn].users--;
+	hca_record_reserve_qp(h, -1);
+	memset(qp, 0, sizeof(*qp));
+	qp->cfg.generation = generation;
+	rte_free(w);
+}
+
+#define REMOTE_RIGHTS (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)
+
+static void
+apply_path(struct hca_qp *qp, const struct hca_roce_path *p)
+{
+	if (p->ip_version == 0)
+		return;
+	memcpy(&qp->cfg.peer_ip4, p->dip + 12, sizeof(qp->cfg.peer_ip4));
+	hca_roce_template_fill(p, &qp->encap.tmpl);
+}
+
+static void
+apply_mtu(struct hca_qp *qp, uint32_t code)
+{
+	uint8_t log = (uint8_t)(7 + code);
+
+	qp->cfg.mtu_log = log;
+	qp->rtc.mtu_log = log;
+	qp->ee.mtu_log = log;
+}
+
+static void
+apply_sq_psn(struct hca_qp *qp, uint32_t psn)
+{
+	qp->rtc.next_psn = psn;
+	qp->rtc.max_psn = psn;
+	__atomic_store_n(&qp->rrc.una, psn, __ATOMIC_RELEASE);
+}
+
+static void
+apply_requester(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
+{
+	if (mask & HCA_QP_ATTR_TIMEOUT)
+		cfg->ack_timeout = (uint8_t)HCA_QPC_ACKTO(WORD(path.ackto));
+	if (mask & HCA_QP_ATTR_RETRY_CNT)
+		cfg->retry_cnt = (uint8_t)HCA_QPC_RETRY_CNT(WORD(rd_atomic));
+	if (mask & HCA_QP_ATTR_RNR_RETRY)
+		cfg->rnr_retry = (uint8_t)HCA_QPC_RNR_RETRY(WORD(path.rnr_retry));
+	if (mask & HCA_QP_ATTR_MAX_QP_RD_ATOMIC)
+		cfg->max_rd_atomic = (uint8_t)HCA_QPC_MAX_RD_ATOMIC(WORD(rd_atomic));
+}
+
+static void
+apply_responder(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
+{
+	if (mask & HCA_QP_ATTR_ACCESS_FLAGS)
+		cfg->access = (uint8_t)(WORD(access_flags) & REMOTE_RIGHTS);
+	if (mask & HCA_QP_ATTR_MIN_RNR_TIMER)
+		cfg->min_rnr_timer = (uint8_t)HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn));
+	if (mask & HCA_QP_ATTR_MAX_DEST_RD_ATOMIC)
+		cfg->max_dest_rd_atomic = (uint8_t)HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic));
+}
+
+void
+hca_qp_apply(struct hca *h, const struct hca_qp_change *ch)
+{
+	struct hca_qp *qp = &h->qp[ch->qpi];
+	const struct hca_qpc *q = &ch->image;
+	uint32_t mask = ch->mask;
+
+	apply_requester(&qp->cfg, q, mask);
+	apply_responder(&qp->cfg, q, mask);
+	if (mask & HCA_QP_ATTR_PKEY_INDEX)
+		qp->cfg.pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(path.port_pkey))];
+	if (mask & HCA_QP_ATTR_DEST_QPN)
+		qp->cfg.remote_qpn = WORD(remote_qpn);
+	if (mask & HCA_QP_ATTR_PATH_MTU)
+		apply_mtu(qp, HCA_QPC_MTU(WORD(sizes)));
+	if (mask & HCA_QP_ATTR_RQ_PSN)
+		qp->ee.epsn = HCA_QPC_EPSN(WORD(rnr_nextrecvpsn));
+	if (mask & HCA_QP_ATTR_SQ_PSN)
+		apply_sq_psn(qp, WORD(next_send_psn));
+	/*
+	 * In SQD the responder may be building a frame from the old template meanwhile: that frame may
+	 * leave with a mixed address and is lost, which RC recovers.
+	 */
+	apply_path(qp, &ch->path);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The MODIFY_QP family and QUERY_QP (3.2.6). */
+
+#include <string.h>
+
+#include "abi_qp_transition.h"
+#include "ceu/qp.h"
+#include "ctxmgt/ctxmgt.h"
+
+static const struct hca_qp_transition transitions[] = {
+#define X HCA_QP_TRANSITION_ROW
+	HCA_QP_TRANSITION_LIST(X)
+#undef X
+};
+
+static const struct hca_qp_transition *
+find_transition(uint32_t cmd, uint32_t from, uint32_t service)
+{
+	for (unsigned int i = 0; i < RTE_DIM(transitions); i++) {
+		const struct hca_qp_transition *t = &transitions[i];
+
+		if (t->cmd == cmd && t->from == from && t->service == service)
+			return t;
+	}
+	return NULL;
+}
+
+/* Which fields of the context an attribute carries: X(attribute, field, hi, lo). */
+#define QP_FIELD_LIST(X) \
+	X(ACCESS_FLAGS, access_flags, 31, 0) \
+	X(PKEY_INDEX, path.port_pkey, 6, 0) \
+	X(PORT, path.port_pkey, 26, 24) \
+	X(QKEY, qkey, 31, 0) \
+	X(AV, path.rnr_retry, 23, 16) \
+	X(AV, path.ackto, 23, 0) \
+	X(AV, path.sl_tclass_flow, 31, 0) \
+	X(AV, path.mac_lo, 31, 0) \
+	X(AV, path.smac_hi, 31, 0) \
+	X(AV, path.dmac_hi, 31, 0) \
+	X(AV, path.sip, 31, 0) \
+	X(AV, path.dip, 31, 0) \
+	X(PATH_MTU, sizes, 31, 24) \
+	X(TIMEOUT, path.ackto, 31, 24) \
+	X(RETRY_CNT, rd_atomic, 15, 8) \
+	X(RNR_RETRY, path.rnr_retry, 31, 24) \
+	X(RQ_PSN, rnr_nextrecvpsn, 23, 0) \
+	X(MAX_QP_RD_ATOMIC, rd_atomic, 31, 24) \
+	X(MIN_RNR_TIMER, rnr_nextrecvpsn, 31, 24) \
+	X(SQ_PSN, next_send_psn, 31, 0) \
+	X(MAX_DEST_RD_ATOMIC, rd_atomic, 23, 16) \
+	X(PATH_MIG_STATE, flags, 12, 11) \
+	X(DEST_QPN, remote_qpn, 31, 0)
+
+static const struct {
+	uint32_t attr, bits;
+	uint16_t off;
+} fields[] = {
+#define X(attr, field, hi, lo) \
+	{HCA_QP_ATTR_##attr, HCA_MASK(hi, lo), offsetof(struct hca_qpc, field)},
+	QP_FIELD_LIST(X)
+#undef X
+};
+
+static void
+merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)
+{
+	for (unsigned int i = 0; i < RTE_DIM(fields); i++) {
+		uint8_t *to = (uint8_t *)image + fields[i].off;
+		const uint8_t *from = (const uint8_t *)in + fields[i].off;
+
+		if (!(mask & fields[i].attr))
+			continue;
+		hca_put_be32(to, (hca_get_be32(to) & ~fields[i].bits) |
+					 (hca_get_be32(from) & fields[i].bits));
+	}
+	if (mask & HCA_QP_ATTR_AV)
+		memcpy(image->path.rgid, in->path.rgid, sizeof(image->path.rgid));
+}
+
+/* What RST2INIT latches besides its attributes. */
+static void
+latch(struct hca_qpc *image, const struct hca_qpc *in)
+{
+	image->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(
+		HCA_QPS_INIT, HCA_QPC_SERVICE(hca_be32_to_cpu(in->flags)), HCA_MIG_MIGRATED, 0));
+	image->sizes = in->sizes;
+	image->usr_page = in->usr_page;
+	image->local_qpn = in->local_qpn;
+	image->srqn = in->srqn;
+	image->pd = in->pd;
+	image->xrcd = in->xrcd;
+	image->cqn_snd = in->cqn_snd;
+	image->snd_wqe_base_l = in->snd_wqe_base_l;
+	image->snd_wqe_len = in->snd_wqe_len;
+	image->cqn_rcv = in->cqn_rcv;
+	image->rcv_wqe_base_l = in->rcv_wqe_base_l;
+	image->rcv_wqe_len = in->rcv_wqe_len;
+}
+
+/* in_modifier names a QPN: its index, and the state of what lives there. */
+static int
+find_qp(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
+{
+	uint32_t qpn = c->in_modifier, live;
+
+	if (qpn <= HCA_QPN_GSI || qpn >= HCA_QPN_MULTICAST)
+		return HCA_STAT_BAD_INDEX;
+	ch->qpn = qpn;
+	ch->qpi = qpn & h->qp_mask;
+	live = h->qp[ch->qpi].cfg.local_qpn;
+	if (live != 0 && live != qpn)
+		return HCA_STAT_BAD_INDEX;
+	ch->from = live != 0 ? hca_qp_state(&h->qp[ch->qpi]) : (uint32_t)HCA_QPS_RST;
+	return HCA_STAT_OK;
+}
+
+static int
+check_transition(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
+{
+	const struct hca_qpc *in = (const void *)c->in;
+	uint32_t service = h->qp[ch->qpi].cfg.service, state;
+	const struct hca_qp_transition *t;
+
+	if (c->op == HCA_CMD_RST2INIT_QPEE && ch->from == HCA_QPS_RST)
+		service = HCA_QPC_SERVICE(hca_be32_to_cpu(in->flags));
+	/* Only RC is announced. */
+	if (service != HCA_ST_RC)
+		return HCA_STAT_BAD_PARAM;
+	t = find_transition(c->op, ch->from, service);
+	if (t == NULL)
+		return HCA_STAT_BAD_QP_STATE;
+	ch->to = t->to;
+	if (c->in_len == 0)
+		return HCA_STAT_OK;
+	ch->mask = hca_be32_to_cpu(in->opt_param_mask);
+	state = HCA_QPC_STATE(hca_be32_to_cpu(in->flags));
+	if ((ch->mask & t->required) != t->required ||
+	    (ch->mask & ~(t->required | t->optional)) != 0 ||
+	    ((ch->mask & HCA_QP_ATTR_STATE) && state != t->to))
+		return HCA_STAT_BAD_PARAM;
+	return HCA_STAT_OK;
+}
+
+static int
+prepare(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
+{
+	const uint8_t inbox = HCA_MODIFY_QP_INBOX, none = HCA_MODIFY_QP_NO_INBOX;
+	bool may_omit = c->op == HCA_CMD_2ERR_QPEE || c->op == HCA_CMD_ERR2RST_QPEE;
+	int rc;
+
+	memset(ch, 0, sizeof(*ch));
+	if (c->op_modifier != inbox && !(may_omit && c->op_modifier == none))
+		return HCA_STAT_BAD_PARAM;
+	rc = find_qp(h, c, ch);
+	return rc != HCA_STAT_OK ? rc : check_transition(h, c, ch);
+}
+
+/* Who has to know that the state of the QP changed. */
+static void
+tell_state(struct hca *h, uint32_t qpi)
+{
+	static const uint8_t told[] = {HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC,
+				       HCA_STAGE_EE};
+
+	for (unsigned int i = 0; i < RTE_DIM(told); i++)
+		hca_msg_send(h, HCA_STAGE_CEU, told[i], qpi, HCA_MSG_STATE);
+}
+
+static void
+mirror(struct hca *h, uint32_t qpi, uint32_t qpn)
+{
+	struct hca_qpc image;
+
+	hca_qp_image(h, qpi, qpn, &image);
+	hca_icm_write(h, HCA_ICM_QPC, qpi, &image);
+}
+
+/* From INIT on: attributes first, then the state, unless a stage moved the QP to ERR meanwhile. */
+static int
+commit(struct hca *h, const struct hca_qp_change *ch)
+{
+	struct hca_qp *qp = &h->qp[ch->qpi];
+
+	if (hca_qp_state(qp) != ch->from)
+		return HCA_STAT_BAD_QP_STATE;
+	hca_qp_apply(h, ch);
+	if (ch->to == HCA_QPS_SQD) {
+		qp->cfg.draining = ch->from != HCA_QPS_SQD || qp->cfg.draining;
+		qp->cfg.sqd_notify = (ch->mask & HCA_QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
+	}
+	if (!hca_qp_state_cas(qp, ch->from, ch->to))
+		return HCA_STAT_BAD_QP_STATE;
+	hca_qp_work(qp)->image = ch->image;
+	if (ch->from != ch->to)
+		tell_state(h, ch->qpi);
+	return HCA_STAT_OK;
+}
+
+int
+hca_cmd_modify_qp(struct hca *h, struct hca_cmd *c)
+{
+	const struct hca_qpc *in = (const void *)c->in;
+	uint32_t named = hca_be32_to_cpu(in->local_qpn) & HCA_QPN_MASK;
+	struct hca_qp_change ch;
+	int rc = prepare(h, c, &ch);
+
+	if (rc != HCA_STAT_OK)
+		return rc;
+	if (named != ch.qpn && (named != 0 || ch.from == HCA_QPS_RST))
+		return HCA_STAT_BAD_PARAM;
+	if (ch.from == HCA_QPS_RST)
+		latch(&ch.image, in);
+	else
+		ch.image = hca_qp_work(&h->qp[ch.qpi])->image;
+	merge(&ch.image, in, ch.mask);
+	rc = hca_qp_check_attrs(h, &ch);
+	if (rc != HCA_STAT_OK)
+		return rc;
+	rc = ch.from == HCA_QPS_RST ? hca_qp_create(h, &ch) : commit(h, &ch);
+	if (rc == HCA_STAT_OK)
+		mirror(h, ch.qpi, ch.qpn);
+	return rc;
+}
+
+int
+hca_cmd_qp_to_err(struct hca *h, struct hca_cmd *c)
+{
+	struct hca_qp_change ch;
+	int rc = prepare(h, c, &ch);
+
+	if (rc != HCA_STAT_OK)
+		return rc;
+	hca_qp_to_error(h, HCA_STAGE_CEU, ch.qpi);
+	mirror(h, ch.qpi, ch.qpn);
+	return HCA_STAT_OK;
+}
+
+int
+hca_cmd_qp_to_rst(struct hca *h, struct hca_cmd *c)
+{
+	struct hca_qp_change ch;
+
+	if (c->step == 0) {
+		int rc = prepare(h, c, &ch);
+
+		if (rc != HCA_STAT_OK)
+			return rc;
+		if (h->qp[ch.qpi].cfg.local_qpn == 0)
+			return HCA_STAT_OK;
+		hca_teardown_start(&c->teardown, ch.qpi, ch.qpi);
+		c->step = 1;
+	}
+	if (!hca_teardown_step(h, &c->teardown))
+		return HCA_CMD_AGAIN;
+	mirror(h, c->in_modifier & h->qp_mask, c->in_modifier);
+	return HCA_STAT_OK;
+}
+
+/* SQD is draining until everything that was started has been released. */
+static bool
+draining(const struct hca_qp *qp, uint32_t state)
+{
+	return state == HCA_QPS_SQD &&
+	       hca_una_tail(__atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE)) !=
+		       __atomic_load_n(&qp->rtc.next, __ATOMIC_ACQUIRE);
+}
+
+static void
+live_fields(const struct hca_qp *qp, uint32_t state, struct hca_qpc *out)
+{
+	uint32_t flags = hca_be32_to_cpu(out->flags), timer;
+
+	flags = HCA_QPC_SET_STATE(flags, state) & ~HCA_QPC_DRAINING;
+	if (draining(qp, state))
+		flags |= HCA_QPC_DRAINING;
+	out->flags = hca_cpu_to_be32(flags);
+	timer = HCA_QPC_MIN_RNR_TIMER(hca_be32_to_cpu(out->rnr_nextrecvpsn));
+	out->next_send_psn =
+		hca_cpu_to_be32(__atomic_load_n(&qp->rtc.next_psn, __ATOMIC_ACQUIRE));
+	out->last_acked_psn = hca_cpu_to_be32(
+		hca_una_psn(__atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE)));
+	out->rnr_nextrecvpsn = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(
+		timer, __atomic_load_n(&qp->ee.epsn, __ATOMIC_ACQUIRE)));
+	out->rmsn = hca_cpu_to_be32(__atomic_load_n(&qp->ee.msn, __ATOMIC_ACQUIRE) &
+				    HCA_MASK(23, 0));
+	out->wqe_counters = hca_cpu_to_be32(HCA_QPC_MAKE_COUNTERS(
+		__atomic_load_n(&qp->ee.rq_consumed, __ATOMIC_RELAXED),
+		__atomic_load_n(&qp->parser.head, __ATOMIC_RELAXED)));
+}
+
+void
+hca_qp_image(struct hca *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out)
+{
+	const struct hca_qp *qp = &h->qp[qpi];
+
+	if (qp->cfg.local_qpn == 0) {
+		memset(out, 0, sizeof(*out));
+		out->local_qpn = hca_cpu_to_be32(qpn);
+		return;
+	}
+	*out = hca_qp_work(qp)->image;
+	live_fields(qp, hca_qp_state(qp), out);
+}
+
+int
+hca_cmd_query_qp(struct hca *h, struct hca_cmd *c)
+{
+	struct hca_qp_change ch = {0};
+	int rc = find_qp(h, c, &ch);
+
+	if (rc != HCA_STAT_OK)
+		return rc;
+	hca_qp_image(h, ch.qpi, ch.qpn, (void *)c->out);
+	hca_icm_write(h, HCA_ICM_QPC, ch.qpi, c->out);
+	return HCA_STAT_OK;
+}
+
+/* The GSI is a UD QP; UD is not announced, so only switching it off can succeed. */
+int
+hca_cmd_conf_special_qp(struct hca *h, struct hca_cmd *c)
+{
+	struct hca_qp_change ch = {0};
+
+	if (c->op_modifier != HCA_CONF_SPECIAL_GSI)
+		return HCA_STAT_BAD_PARAM;
+	if (c->in_modifier == 0) {
+		h->ctxmgt->gsi_qpn = 0;
+		return HCA_STAT_OK;
+	}
+	if (find_qp(h, c, &ch) != HCA_STAT_OK)
+		return HCA_STAT_BAD_INDEX;
+	return ch.from == HCA_QPS_RST ? HCA_STAT_BAD_RES_STATE : HCA_STAT_BAD_PARAM;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CTXMGT_CTXMGT_H
+#define CTXMGT_CTXMGT_H
+
+/*
+ * Context management: the key-QPC store and the CQ table in hugepages, the map of ICM (owner
+ * memory that mirrors the contexts), DMA windows, and the port's address tables.
+ *
+ * Owner: the CEU. Everything here runs on the CEU's lcore, except hca_ctxmgt_init/fini
+ * (hca_create) and hca_dma_attach/detach (hca.h, any thread; they share a lock with the CEU's
+ * checks, which are never on the data path).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_spinlock.h>
+
+#include "abi_cmd.h"
+#include "abi_ctx.h"
+
+struct hca;
+
+#define HCA_DMA_WINDOWS 4096u
+#define HCA_DMA_DOMAINS 2048u /* domain 0: driver; p: UAR page p */
+#define HCA_GID_ENTRIES_LOG 4u
+#define HCA_GID_ENTRIES (1u << HCA_GID_ENTRIES_LOG)
+#define HCA_PKEY_ENTRIES_LOG 4u
+#define HCA_PKEY_ENTRIES (1u << HCA_PKEY_ENTRIES_LOG)
+#define HCA_NEIGH_ENTRIES 1024u
+#define HCA_ICM_CHUNKS 65536u
+#define HCA_RD_ATOMIC_MAX 32u /* requester and responder limit of a QP */
+
+struct hca_dma_window {
+	uint64_t bus, len;
+	uint32_t domain;
+};
+
+struct hca_dma {
+	rte_spinlock_t lock;
+	uint32_t count;
+	struct hca_dma_window window[HCA_DMA_WINDOWS];
+};
+
+/* One mapped chunk of ICM; each table is sorted by virt and free of overlaps. */
+struct hca_icm_chunk {
+	uint64_t virt, bus;
+	uint32_t pages;
+};
+
+struct hca_icm_map {
+	struct hca_icm_chunk *chunk;
+	uint32_t count, room;
+};
+
+/* Context tables in ICM, tables 3-2-9 and 3-2-10. X(ENUM, map, entry size) */
+#define HCA_ICM_TABLE_LIST(X) \
+	X(QPC, CTX, HCA_QPC_SIZE) \
+	X(CQC, CTX, HCA_CQC_SIZE) \
+	X(EQC, CTX, HCA_EQC_SIZE) \
+	X(MPT, TPT, HCA_MPT_SIZE) \
+	X(MTT, TPT, HCA_MTT_SIZE)
+
+enum hca_icm_table {
+#define X(e, map, size) HCA_ICM_##e,
+	HCA_ICM_TABLE_LIST(X)
+#undef X
+	HCA_ICM_TABLE_N
+};
+
+struct hca_gid_entry {
+	uint8_t gid[16];
+	uint8_t mac[6];
+	uint8_t valid;
+};
+
+struct hca_neigh_entry {
+	uint8_t gid[16];
+	uint8_t mac[6];
+	uint8_t sgid_index;
+	uint8_t valid;
+};
+
+struct hca_ctxmgt {
+	bool ready; /* between INIT_HCA and CLOSE_HCA */
+	uint64_t base[HCA_ICM_TABLE_N];
+	uint32_t count[HCA_ICM_TABLE_N]; /* entries in use of each table; 0 before INIT_HCA */
+	struct hca_icm_map map[3]; /* by op_modifier: HCA_ICM_CTX, HCA_ICM_TPT */
+	struct hca_gid_entry gid[HCA_GID_ENTRIES];
+	uint16_t pkey[HCA_PKEY_ENTRIES];
+	struct hca_neigh_entry neigh[HCA_NEIGH_ENTRIES];
+	uint32_t gsi_qpn; /* CONF_SPECIAL_QP, 0 = off */
+	struct hca_dma dma;
+};
+
+int hca_ctxmgt_init(struct hca *h);
+void hca_ctxmgt_fini(struct hca *h);
+
+/* May the device touch [bus, bus + len) for domain? Adjacent windows of a domain join. */
+bool hca_dma_allowed(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
+
+/* ---- ICM (icm.c) ---- */
+
+/* n checked entries; all or none. enum hca_stat. */
+int hca_icm_map_chunks(struct hca *h, uint32_t type, const struct hca_icm_chunk *c, uint32_t n);
+int hca_icm_unmap(struct hca *h, uint32_t type, uint64_t virt, uint32_t pages);
+void hca_icm_unmap_all(struct hca *h);
+/* Is entry index of the table backed by memory? */
+bool hca_icm_mapped(const struct hca *h, enum hca_icm_table t, uint64_t index);
+/* Mirror an entry into owner memory; false when it is not mapped. */
+bool hca_icm_write(struct hca *h, enum hca_icm_table t, uint64_t index, const void *entry);
+
+/* ---- addresses (addr.c) ---- */
+
+int hca_gid_set(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m); /* enum hca_stat */
+int hca_pkey_set(struct hca_ctxmgt *c, const struct hca_mbox_set_pkey *m);
+int hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m);
+const struct hca_gid_entry *hca_gid_get(const struct hca_ctxmgt *c, uint32_t index);
+/* NULL: nobody told the device this neighbour's MAC. */
+const uint8_t *hca_neigh_find(const struct hca_ctxmgt *c, const uint8_t gid[16]);
+void hca_gid_from_ip4(uint8_t gid[16], const uint8_t ip[4]);
+bool hca_gid_is_ip4(const uint8_t gid[16]);
+
+#endif

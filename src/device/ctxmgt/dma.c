@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * DMA windows: which bus addresses the device may touch on whose behalf. An IOMMU does this in
+ * silicon. Attach and detach come from the composer's thread while the CEU may be checking for
+ * another domain, hence the lock; no stage of the data path ever comes here.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "abi_bar.h"
+#include "ctxmgt/ctxmgt.h"
+#include "engine/impl.h"
+#include "engine/doorbell.h"
+
+static bool
+window_ok(uint32_t domain, uint64_t bus, uint64_t len)
+{
+	return domain < HCA_DMA_DOMAINS && len != 0 && bus + len - 1 >= bus;
+}
+
+/* Windows of the domain; the lock is held. */
+static uint32_t
+window_count(const struct hca_dma *d, uint32_t domain)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < d->count; i++)
+		n += d->window[i].domain == domain;
+	return n;
+}
+
+/*
+ * A domain other than the driver's is a user context: its doorbell page is live from its first
+ * window to its last.
+ */
+int
+hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	struct hca_dma *d = &h->ctxmgt->dma;
+	bool first = false;
+	int rc = -ENOSPC;
+
+	if (!window_ok(domain, bus, len))
+		return -EINVAL;
+	rte_spinlock_lock(&d->lock);
+	if (d->count < HCA_DMA_WINDOWS) {
+		first = window_count(d, domain) == 0;
+		d->window[d->count++] = (struct hca_dma_window){bus, len, domain};
+		rc = 0;
+	}
+	rte_spinlock_unlock(&d->lock);
+	if (first && domain != 0)
+		hca_doorbell_page_open(h, domain, true);
+	return rc;
+}
+
+int
+hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	struct hca_dma *d = &h->ctxmgt->dma;
+	bool last = false;
+	int rc = -ENOENT;
+
+	rte_spinlock_lock(&d->lock);
+	for (uint32_t i = 0; i < d->count; i++) {
+		struct hca_dma_window *w = &d->window[i];
+
+		if (w->domain == domain && w->bus == bus && w->len == len) {
+			*w = d->window[--d->count];
+			last = window_count(d, domain) == 0;
+			rc = 0;
+			break;
+		}
+	}
+	rte_spinlock_unlock(&d->lock);
+	if (last && domain != 0)
+		hca_doorbell_page_open(h, domain, false);
+	return rc;
+}
+
+/* Bytes of the domain's windows from bus on, at most len; 0: none. */
+static uint64_t
+window_reach(const struct hca_dma *d, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	uint64_t best = 0;
+
+	for (uint32_t i = 0; i < d->count && best < len; i++) {
+		const struct hca_dma_window *w = &d->window[i];
+
+		if (w->domain != domain || bus < w->bus || bus - w->bus >= w->len)
+			continue;
+		best = RTE_MAX(best, RTE_MIN(len, w->len - (bus - w->bus)));
+	}
+	return best;
+}
+
+bool
+hca_dma_allowed(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	struct hca_dma *d = &h->ctxmgt->dma;
+	uint64_t n = 1;
+
+	if (!window_ok(domain, bus, len))
+		return false;
+	rte_spinlock_lock(&d->lock);
+	while (len > 0 && n > 0) {
+		n = window_reach(d, domain, bus, len);
+		bus += n;
+		len -= n;
+	}
+	rte_spinlock_unlock(&d->lock);
+	return len == 0;
+}

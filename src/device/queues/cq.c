@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Writing completions (interface.md "Completion and event queues"). The consumer index and the arm
+ * word live in client memory and are hints; what the device relies on is its own.
+ */
+
+#include "abi_cqe.h"
+#include "engine/impl.h"
+#include "queues/cq.h"
+#include "queues/eq.h"
+
+#define GENERATION(word) ((uint32_t)((word) >> 32))
+
+static inline struct hca_cq_record *
+cq_record(const struct hca_cq_buf *b)
+{
+	return hca_qbuf_at(&b->q, b->record_off);
+}
+
+/* Is there no slot for index prod? Rereads the consumer index only when it seems so. */
+static inline bool
+cq_full(struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod)
+{
+	uint32_t seen = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED), ci;
+
+	if (likely(prod - seen <= b->mask))
+		return false;
+	ci = hca_le32_to_cpu(__atomic_load_n(&cq_record(b)->consumer, __ATOMIC_ACQUIRE));
+	/* Only an index between the last one and the producer can be true. */
+	if (prod - ci > prod - seen)
+		return true;
+	__atomic_store_n(&cq->consumer, ci, __ATOMIC_RELAXED);
+	return prod - ci > b->mask;
+}
+
+static void
+cq_overrun(struct hca *h, struct hca_cq *cq, uint32_t cqi, enum hca_stage_id stage)
+{
+	uint32_t live = HCA_CQ_LIVE;
+
+	hca_count(h, stage, HCA_CTR_cqe_overrun);
+	if (__atomic_compare_exchange_n(&cq->state, &live, HCA_CQ_ERROR, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&cq->overrun, 1, __ATOMIC_RELEASE);
+		hca_eq_raise_cq(h, stage, HCA_EVENT_CQ_ERROR, cqi);
+	}
+}
+
+static inline bool
+cq_take(struct hca_cq *cq, uint64_t *word)
+{
+	uint64_t w = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
+
+	if (cq->single_writer) {
+		if (unlikely(cq_full(cq, &cq->buf[GENERATION(w) & 1], (uint32_t)w)))
+			return false;
+		*word = w;
+		/* The index wraps within its half of the word. */
+		w = (w & HCA_MASK64(63, 32)) | (uint32_t)(w + 1);
+		__atomic_store_n(&cq->reserve, w, __ATOMIC_RELEASE);
+		return true;
+	}
+	do {
+		*word = w;
+		if (unlikely(cq_full(cq, &cq->buf[GENERATION(w) & 1], (uint32_t)w)))
+			return false;
+	} while (!__atomic_compare_exchange_n(&cq->reserve, &w,
+					      (w & HCA_MASK64(63, 32)) | (uint32_t)(w + 1), true,
+					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	return true;
+}
+
+static inline void
+batch_add(struct hca *h, struct hca_cq_batch *b, uint32_t cqi, bool solicited,
+	  enum hca_stage_id stage)
+{
+	for (uint32_t i = b->n; i-- > 0;) {
+		if (likely(b->e[i].cqi == cqi)) {
+			b->e[i].solicited |= solicited;
+			return;
+		}
+	}
+	if (b->n == HCA_CQ_BATCH)
+		hca_cq_batch_end(h, b, stage);
+	b->e[b->n].cqi = cqi;
+	b->e[b->n].solicited = solicited;
+	b->n++;
+}
+
+struct hca_cqe *
+hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,
+	       enum hca_stage_id stage)
+{
+	struct hca_cq *cq = &h->cq[cqi];
+	const struct hca_cq_buf *buf;
+	uint64_t word;
+
+	if (unlikely(__atomic_load_n(&cq->state, __ATOMIC_ACQUIRE) != HCA_CQ_LIVE)) {
+		hca_count(h, stage, HCA_CTR_cqe_dead_cq);
+		return NULL;
+	}
+	if (unlikely(!cq_take(cq, &word))) {
+		cq_overrun(h, cq, cqi, stage);
+		return NULL;
+	}
+	batch_add(h, b, cqi, solicited, stage);
+	buf = &cq->buf[GENERATION(word) & 1];
+	return hca_qbuf_at(&buf->q, ((uint32_t)word & buf->mask) * HCA_CQE_SIZE);
+}
+
+void
+hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
+{
+	hca_le32 *last = (hca_le32 *)(void *)((uint8_t *)cqe + offsetof(struct hca_cqe, opcode));
+
+	__atomic_store_n(last, hca_cpu_to_le32(last_word), __ATOMIC_RELEASE);
+}
+
+static void
+cq_check_arm(struct hca *h, uint32_t cqi, bool solicited, enum hca_stage_id stage)
+{
+	struct hca_cq *cq = &h->cq[cqi];
+	uint64_t word = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
+	const struct hca_cq_buf *b = &cq->buf[GENERATION(word) & 1];
+	uint32_t arm, seq, fired;
+
+	arm = hca_le32_to_cpu(__atomic_load_n(&cq_record(b)->arm, __ATOMIC_RELAXED));
+	if (HCA_CQ_ARM_MODE(arm) != HCA_CQ_ARM_NEXT &&
+	    !(HCA_CQ_ARM_MODE(arm) == HCA_CQ_ARM_SOLICITED && solicited))
+		return;
+	seq = HCA_CQ_ARM_SEQ(arm);
+	fired = __atomic_load_n(&cq->fired_seq, __ATOMIC_ACQUIRE);
+	if (fired == seq ||
+	    !__atomic_compare_exchange_n(&cq->fired_seq, &fired, seq, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return;
+	hca_eq_raise_comp(h, stage, cqi);
+}
+
+void
+hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id stage)
+{
+	if (b->n == 0)
+		return;
+	/* The library stores arm, fences, then looks for CQEs: one of both sees the other. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < b->n; i++)
+		cq_check_arm(h, b->e[i].cqi, b->e[i].solicited, stage);
+	b->n = 0;
+}

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Event queues. Raising: any stage ORs the type into the object's pending word and, when that was
+ * empty, puts the object on its own ring, which holds every object and so is never full. Writing:
+ * the CEU alone collects the words into its own `owed` words and writes EQEs; what an EQ has no
+ * room for stays owed. An object that owes something is on the parked ring exactly once.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+#include <rte_ring.h>
+#include <rte_ring_elem.h>
+
+#include "abi_bar.h"
+#include "abi_cmd.h"
+#include "abi_cqe.h"
+#include "bar/bar.h"
+#include "ctxmgt/ctxmgt.h"
+#include "engine/impl.h"
+#include "queues/eq.h"
+
+#define EQ_MAX HCA_BAR0_EQ_CI_MAX
+#define EQ_MAX_LOG 22u
+#define EQN_NONE 0xffu
+#define EVENT_TYPES 31u /* bit 31 of owed is PARKED */
+#define PARKED HCA_BIT(31)
+#define SCAN_BUDGET 256u
+
+enum object_kind {
+	OBJ_CQ,
+	OBJ_QP,
+	OBJ_PORT,
+	OBJ_KINDS
+};
+
+#define TOKEN(kind, index) ((uint32_t)(kind) << 30 | (index))
+#define TOKEN_KIND(t) ((t) >> 30)
+#define TOKEN_INDEX(t) ((t) & 0x3fffffffu)
+
+struct hca_eq {
+	bool live;
+	struct hca_qbuf q;
+	uint32_t log_size, key, pd, intr;
+	uint32_t prod, ci; /* free running; ci as last believed */
+	uint64_t mask; /* types mapped here */
+	uint64_t start;
+};
+
+/* The COMP event of a CQ that software has not consumed yet. */
+struct comp_mark {
+	uint32_t index; /* of its EQE */
+	uint32_t valid;
+};
+
+struct hca_eqs {
+	uint32_t kick __rte_cache_aligned; /* [pub] some stage's ring has something */
+	uint32_t parked_count __rte_cache_aligned; /* CEU from here on */
+	uint32_t scan_left; /* parked objects still to be looked at */
+	uint32_t written; /* EQNs since the last notify */
+	uint8_t port_subtype;
+	struct hca_eq eq[EQ_MAX];
+	uint8_t type_eqn[EVENT_TYPES];
+	uint32_t count[OBJ_KINDS];
+	uint32_t *pending[OBJ_KINDS]; /* [pub] any stage */
+	uint32_t *owed[OBJ_KINDS];
+	struct comp_mark *comp;
+	struct rte_ring *ring[HCA_STAGE_N];
+	struct rte_ring *parked, *failed_cq;
+	hca_eq_notify_fn notify;
+	void *notify_arg;
+};
+
+/* ---- raising: any stage ---- */
+
+static void
+raise_event(struct hca *h, enum hca_stage_id from, enum object_kind kind, uint32_t index,
+	    uint8_t type)
+{
+	struct hca_eqs *q = h->eqs;
+	uint32_t token = TOKEN(kind, index);
+
+	if (__atomic_fetch_or(&q->pending[kind][index], HCA_BIT(type), __ATOMIC_ACQ_REL) != 0)
+		return;
+	rte_ring_sp_enqueue_elem(q->ring[from], &token, sizeof(token));
+	__atomic_store_n(&q->kick, 1, __ATOMIC_RELEASE);
+}
+
+void
+hca_eq_raise_comp(struct hca *h, enum hca_stage_id from, uint32_t cqi)
+{
+	raise_event(h, from, OBJ_CQ, cqi, HCA_EVENT_COMP);
+}
+
+void
+hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi)
+{
+	raise_event(h, from, OBJ_CQ, cqi, type);
+}
+
+void
+hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
+{
+	raise_event(h, from, OBJ_QP, qpi, type);
+}
+
+void
+hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype)
+{
+	__atomic_store_n(&h->eqs->port_subtype, subtype, __ATOMIC_RELEASE);
+	raise_event(h, from, OBJ_PORT, 0, HCA_EVENT_PORT_CHANGE);
+}
+
+/* ---- writing: CEU ---- */
+
+/* The consumer index in BAR0, believed only between the last one and the producer. */
+static bool
+eq_refresh(struct hca *h, uint32_t eqn)
+{
+	struct hca_eq *e = &h->eqs->eq[eqn];
+	uint32_t ci = hca_bar_load(h->bar0, HCA_BAR0_EQ_CI(eqn));
+
+	if (ci == e->ci || e->prod - ci > e->prod - e->ci)
+		return false;
+	e->ci = ci;
+	return true;
+}
+
+static bool
+eq_write(struct hca *h, uint32_t eqn, const struct hca_eqe *ev)
+{
+	struct hca_eq *e = &h->eqs->eq[eqn];
+	uint32_t size = 1u << e->log_size;
+	struct hca_eqe *slot;
+
+	if (e->prod - e->ci >= size)
+		eq_refresh(h, eqn);
+	if (e->prod - e->ci >= size)
+		return false;
+	slot = hca_qbuf_at(&e->q, (e->prod & (size - 1)) * HCA_EQE_SIZE);
+	memcpy(slot, ev, offsetof(struct hca_eqe, owner));
+	__atomic_store_n(&slot->owner, HCA_OWNER_SW, __ATOMIC_RELEASE);
+	e->prod++;
+	h->eqs->written |= HCA_BIT(eqn);
+	return true;
+}
+
+static uint32_t
+object_number(const struct hca *h, enum object_kind kind, uint32_t index)
+{
+	switch (kind) {
+	case OBJ_CQ:
+		return h->cq[index].cqn;
+	case OBJ_QP:
+		return h->qp[index].cfg.local_qpn;
+	default:
+		return 1;
+	}
+}
+
+/* true: written, or nobody asked for this type. */
+static bool
+write_async(struct hca *h, enum object_kind kind, uint32_t index, uint8_t type)
+{
+	struct hca_eqs *q = h->eqs;
+	uint32_t eqn = q->type_eqn[type];
+	struct hca_eqe ev = {.type = type};
+
+	if (eqn == EQN_NONE)
+		return true;
+	ev.object = hca_cpu_to_le32(object_number(h, kind, index));
+	if (kind == OBJ_CQ)
+		ev.subtype = HCA_CQ_ERR_OVERRUN;
+	if (kind == OBJ_PORT)
+		ev.subtype = __atomic_load_n(&q->port_subtype, __ATOMIC_ACQUIRE);
+	if (!eq_write(h, eqn, &ev))
+		return false;
+	HCA_COUNT(h, CEU, async_events);
+	return true;
+}
+
+static bool
+write_comp(struct hca *h, uint32_t cqi)
+{
+	struct hca_eqs *q = h->eqs;
+	struct comp_mark *m = &q->comp[cqi];
+	uint32_t eqn = h->cq[cqi].comp_eqn;
+	struct hca_eqe ev = {.type = HCA_EVENT_COMP};
+
+	if (h->cq[cqi].state == HCA_CQ_FREE || eqn >= EQ_MAX || !q->eq[eqn].live)
+		return true;
+	if (m->valid) {
+		eq_refresh(h, eqn);
+		if ((int32_t)(q->eq[eqn].ci - m->index) <= 0)
+			return false;
+	}
+	ev.object = hca_cpu_to_le32(h->cq[cqi].cqn);
+	m->index = q->eq[eqn].prod;
+	m->valid = eq_write(h, eqn, &ev);
+	if (m->valid)
+		HCA_COUNT(h, CEU, comp_events);
+	return m->valid;
+}
+
+/* Write what the object owes; returns EQEs written. */
+static unsigned int
+deliver(struct hca *h, uint32_t token)
+{
+	enum object_kind kind = TOKEN_KIND(token);
+	uint32_t index = TOKEN_INDEX(token), *owed = &h->eqs->owed[kind][index];
+	unsigned int n = 0;
+
+	for (uint32_t types = *owed & ~PARKED; types != 0; types &= types - 1) {
+		uint8_t type = (uint8_t)rte_bsf32(types);
+		bool done = kind == OBJ_CQ && type == HCA_EVENT_COMP ?
+				    write_comp(h, index) :
+				    write_async(h, kind, index, type);
+
+		if (!done)
+			continue;
+		*owed &= ~HCA_BIT(type);
+		n++;
+	}
+	return n;
+}
+
+static void
+park(struct hca_eqs *q, uint32_t token)
+{
+	q->owed[TOKEN_KIND(token)][TOKEN_INDEX(token)] |= PARKED;
+	rte_ring_sp_enqueue_elem(q->parked, &token, sizeof(token));
+	q->parked_count++;
+}
+
+/* From the stages' rings into the owed words. */
+static void
+collect(struct hca *h)
+{
+	struct hca_eqs *q = h->eqs;
+	uint32_t token;
+
+	if (__atomic_exchange_n(&q->kick, 0, __ATOMIC_ACQ_REL) == 0)
+		return;
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
+		while (rte_ring_sc_dequeue_elem(q->ring[s], &token, sizeof(token)) == 0) {
+			enum object_kind kind = TOKEN_KIND(token);
+			uint32_t i = TOKEN_INDEX(token);
+			uint32_t types = __atomic_exchange_n(&q->pending[kind][i], 0,
+							     __ATOMIC_ACQ_REL);
+
+			if (kind == OBJ_CQ && (types & HCA_BIT(HCA_EVENT_CQ_ERROR)))
+				rte_ring_sp_enqueue_elem(q->failed_cq, &i, sizeof(i));
+			q->owed[kind][i] |= types;
+			if (!(q->owed[kind][i] & PARKED))
+				park(q, token);
+		}
+	}
+	q->scan_left = q->parked_count;
+}
+
+static bool
+any_consumed(struct hca *h)
+{
+	bool moved = false;
+
+	for (uint32_t eqn = 0; eqn < EQ_MAX; eqn++)
+		if (h->eqs->eq[eqn].live)
+			moved |= eq_refresh(h, eqn);
+	return moved;
+}
+
+bool
+hca_eqs_due(const struct hca *h)
+{
+	const struct hca_eqs *q = h->eqs;
+
+	return q->parked_count != 0 || __atomic_load_n(&q->kick, __ATOMIC_RELAXED) != 0;
+}
+
+unsigned int
+hca_eqs_poll(struct hca *h)
+{
+	struct hca_eqs *q = h->eqs;
+	unsigned int n = 0;
+	uint32_t token;
+
+	collect(h);
+	if (q->scan_left == 0 && q->parked_count != 0 && any_consumed(h))
+		q->scan_left = q->parked_count;
+	for (unsigned int i = 0; i < SCAN_BUDGET && q->scan_left != 0; i++) {
+		uint32_t *owed;
+
+		q->scan_left--;
+		if (rte_ring_sc_dequeue_elem(q->parked, &token, sizeof(token)) != 0)
+			break;
+		q->parked_count--;
+		owed = &q->owed[TOKEN_KIND(token)][TOKEN_INDEX(token)];
+		*owed &= ~PARKED;
+		n += deliver(h, token);
+		if (*owed != 0) {
+			HCA_COUNT(h, CEU, eq_parked);
+			park(q, token);
+		}
+	}
+	return n;
+}
+
+void
+hca_eqs_notify(struct hca *h)
+{
+	struct hca_eqs *q = h->eqs;
+	uint32_t written = q->written;
+
+	if (written == 0)
+		return;
+	q->written = 0;
+	if (q->notify != NULL)
+		q->notify(q->notify_arg, written);
+}
+
+void
+hca_eq_set_notify(struct hca *h, hca_eq_notify_fn fn, void *arg)
+{
+	h->eqs->notify_arg = arg;
+	h->eqs->notify = fn;
+}
+
+bool
+hca_eq_write_cmd(struct hca *h, uint16_t token, uint8_t status, uint64_t out_param)
+{
+	uint32_t eqn = h->eqs->type_eqn[HCA_EVENT_CMD];
+	struct hca_eqe ev = {.type = HCA_EVENT_CMD, .status = status};
+
+	if (eqn == EQN_NONE)
+		return true;
+	ev.cmd.token = hca_cpu_to_le16(token);
+	ev.out_param = hca_cpu_to_le64(out_param);
+	return eq_write(h, eqn, &ev);
+}
+
+bool
+hca_eq_take_failed_cq(struct hca *h, uint32_t *cqi)
+{
+	return rte_ring_sc_dequeue_elem(h->eqs->failed_cq, cqi, sizeof(*cqi)) == 0;
+}
+
+static void
+forget(struct hca *h, enum object_kind kind, uint32_t index)
+{
+	collect(h);
+	h->eqs->owed[kind][index] &= PARKED;
+}
+
+void
+hca_eq_forget_cq(struct hca *h, uint32_t cqi)
+{
+	forget(h, OBJ_CQ, cqi);
+	h->eqs->comp[cqi].valid = 0;
+}
+
+void
+hca_eq_forget_qp(struct hca *h, uint32_t qpi)
+{
+	forget(h, OBJ_QP, qpi);
+}
+
+/* ---- commands ---- */
+
+bool
+hca_eq_is_live(const struct hca *h, uint32_t eqn)
+{
+	return eqn < EQ_MAX && h->eqs->eq[eqn].live;
+}
+
+static void
+eq_mirror(struct hca *h, uint32_t eqn)
+{
+	const struct hca_eq *e = &h->eqs->eq[eqn];
+	struct hca_eqc c = {0};
+
+	if (e->live) {
+		c.flags = hca_cpu_to_be32(HCA_EQ_OWNER_HW | HCA_EQ_FLAG_TR);
+		hca_eqc_set_start(&c, e->start);
+		c.logsize = hca_cpu_to_be32(HCA_EQC_MAKE_LOGSIZE(e->log_size));
+		c.intr = hca_cpu_to_be32(e->intr);
+		c.pd = hca_cpu_to_be32(e->pd);
+		c.lkey = hca_cpu_to_be32(e->key);
+	}
+	hca_icm_write(h, HCA_ICM_EQC, eqn, &c);
+}
+
+int
+hca_eq_create(struct hca *h, uint32_t eqn, const struct hca_eqc *c)
+{
+	struct hca_eq e = {
+		.live = true,
+		.log_size = HCA_EQC_LOGSIZE(hca_be32_to_cpu(c->logsize)),
+		.key = hca_be32_to_cpu(c->lkey),
+		.pd = hca_be32_to_cpu(c->pd),
+		.intr = HCA_EQC_INTR(hca_be32_to_cpu(c->intr)),
+		.start = hca_eqc_start(c),
+	};
+	int rc;
+
+	if (eqn >= h->ctxmgt->count[HCA_ICM_EQC])
+		return HCA_STAT_BAD_INDEX;
+	if (h->eqs->eq[eqn].live || !hca_icm_mapped(h, HCA_ICM_EQC, eqn))
+		return HCA_STAT_BAD_RES_STATE;
+	/* EQs belong to the driver. */
+	if (e.log_size > EQ_MAX_LOG || HCA_PD_DOMAIN(e.pd) != 0)
+		return HCA_STAT_BAD_PARAM;
+	rc = hca_qbuf_resolve(h, &e.q, e.key, e.pd, e.start, HCA_EQE_SIZE << e.log_size);
+	if (rc != HCA_STAT_OK)
+		return rc;
+	hca_bar_store(h->bar0, HCA_BAR0_EQ_CI(eqn), 0);
+	h->eqs->eq[eqn] = e;
+	eq_mirror(h, eqn);
+	return HCA_STAT_OK;
+}
+
+static void
+eq_drop(struct hca *h, uint32_t eqn)
+{
+	struct hca_eq *e = &h->eqs->eq[eqn];
+
+	hca_eq_map(h, eqn, ~UINT64_C(0), true);
+	hca_qbuf_release(h, &e->q, e->key);
+	memset(e, 0, sizeof(*e));
+	eq_mirror(h, eqn);
+}
+
+int
+hca_eq_destroy(struct hca *h, uint32_t eqn)
+{
+	if (eqn >= h->ctxmgt->count[HCA_ICM_EQC])
+		return HCA_STAT_BAD_INDEX;
+	if (!h->eqs->eq[eqn].live)
+		return HCA_STAT_BAD_RES_STATE;
+	for (uint32_t i = 0; i <= h->cq_mask; i++)
+		if (h->cq[i].state != HCA_CQ_FREE && h->cq[i].comp_eqn == eqn)
+			return HCA_STAT_RESOURCE_BUSY;
+	eq_drop(h, eqn);
+	return HCA_STAT_OK;
+}
+
+int
+hca_eq_map(struct hca *h, uint32_t eqn, uint64_t mask, bool unmap)
+{
+	struct hca_eqs *q = h->eqs;
+
+	if (eqn >= EQ_MAX || eqn >= h->ctxmgt->count[HCA_ICM_EQC])
+		return HCA_STAT_BAD_INDEX;
+	if (!q->eq[eqn].live)
+		return HCA_STAT_BAD_RES_STATE;
+	for (unsigned int t = 0; t < EVENT_TYPES; t++) {
+		if (!(mask & HCA_EVENT_MASK(t) & HCA_EVENT_MASK_ALL))
+			continue;
+		if (!unmap)
+			q->type_eqn[t] = (uint8_t)eqn;
+		else if (q->type_eqn[t] == eqn)
+			q->type_eqn[t] = EQN_NONE;
+	}
+	return HCA_STAT_OK;
+}
+
+void
+hca_eq_destroy_all(struct hca *h)
+{
+	struct hca_eqs *q = h->eqs;
+
+	collect(h);
+	for (uint32_t eqn = 0; eqn < EQ_MAX; eqn++)
+		if (q->eq[eqn].live)
+			eq_drop(h, eqn);
+	for (unsigned int k = 0; k < OBJ_KINDS; k++)
+		for (uint32_t i = 0; i < q->count[k]; i++)
+			q->owed[k][i] &= PARKED;
+	memset(q->comp, 0, q->count[OBJ_CQ] * sizeof(*q->comp));
+	q->written = 0;
+}
+
+/* ---- life ---- */
+
+static struct rte_ring *
+ring_new(struct hca *h, uint32_t objects)
+{
+	uint32_t n = rte_align32pow2(objects + 1);
+	ssize_t size = rte_ring_get_memsize_elem(sizeof(uint32_t), n);
+	struct rte_ring *r;
+
+	if (size < 0)
+		return NULL;
+	r = rte_zmalloc_socket("hca_eq_ring", size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	if (r != NULL)
+		rte_ring_init(r, "hca_eq", n, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	return r;
+}
+
+static void *
+words_new(struct hca *h, size_t n, size_t size)
+{
+	return rte_zmalloc_socket("hca_eq", n * size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+}
+
+static bool
+tables_new(struct hca *h, struct hca_eqs *q)
+{
+	uint32_t objects = 0;
+	bool ok = true;
+
+	q->count[OBJ_CQ] = h->cq_mask + 1;
+	q->count[OBJ_QP] = h->qp_mask + 1;
+	q->count[OBJ_PORT] = 1;
+	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
+		q->pending[k] = words_new(h, q->count[k], sizeof(uint32_t));
+		q->owed[k] = words_new(h, q->count[k], sizeof(uint32_t));
+		ok &= q->pending[k] != NULL && q->owed[k] != NULL;
+		objects += q->count[k];
+	}
+	q->comp = words_new(h, q->count[OBJ_CQ], sizeof(*q->comp));
+	q->parked = ring_new(h, objects);
+	q->failed_cq = ring_new(h, q->count[OBJ_CQ]);
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
+		q->ring[s] = ring_new(h, objects);
+		ok &= q->ring[s] != NULL;
+	}
+	return ok && q->comp != NULL && q->parked != NULL && q->failed_cq != NULL;
+}
+
+int
+hca_eqs_init(struct hca *h)
+{
+	h->eqs = words_new(h, 1, sizeof(*h->eqs));
+	if (h->eqs == NULL)
+		return -ENOMEM;
+	memset(h->eqs->type_eqn, EQN_NONE, sizeof(h->eqs->type_eqn));
+	if (!tables_new(h, h->eqs)) {
+		hca_eqs_fini(h);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void
+hca_eqs_fini(struct hca *h)
+{
+	struct hca_eqs *q = h->eqs;
+
+	if (q == NULL)
+		return;
+	for (uint32_t eqn = 0; eqn < EQ_MAX; eqn++)
+		if (q->eq[eqn].live)
+			rte_free(q->eq[eqn].q.pages);
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
+		rte_free(q->ring[s]);
+	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
+		rte_free(q->pending[k]);
+		rte_free(q->owed[k]);
+	}
+	rte_free(q->failed_cq);
+	rte_free(q->parked);
+	rte_free(q->comp);
+	rte_free(q);
+	h->eqs = NULL;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "abi_cmd.h"
+#include "engine/impl.h"
+#include "queues/qbuf.h"
+
+#define QBUF_PAGE_SHIFT 12u
+#define QBUF_PAGE (1u << QBUF_PAGE_SHIFT)
+
+static struct hca_mpt_entry *
+entry_of(struct hca *h, uint32_t key)
+{
+	return &h->vtp.mpt[HCA_KEY_INDEX(key) & h->vtp.mpt_mask];
+}
+
+static int
+resolve_pages(struct hca *h, struct hca_qbuf *q, const struct hca_mpt_entry *e, uint64_t va)
+{
+	uint32_t n = (q->bytes + QBUF_PAGE - 1) >> QBUF_PAGE_SHIFT, contig;
+
+	q->pages = rte_malloc_socket("hca_qbuf", n * sizeof(*q->pages), 0, h->cfg.socket_id);
+	if (q->pages == NULL)
+		return HCA_STAT_EXCEED_LIM;
+	for (uint32_t i = 0; i < n; i++)
+		q->pages[i] = hca_vtp_ptr(&h->vtp, e, va + ((uint64_t)i << QBUF_PAGE_SHIFT), 1,
+					  &contig);
+	return HCA_STAT_OK;
+}
+
+int
+hca_qbuf_resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
+		 uint32_t bytes)
+{
+	const struct hca_mpt_entry *e =
+		hca_vtp_check(&h->vtp, key, pd, HCA_ACCESS_LOCAL_WRITE, va, bytes);
+	int rc = HCA_STAT_OK;
+
+	memset(q, 0, sizeof(*q));
+	if (e == NULL || ((e->first + (va - e->start)) & (QBUF_PAGE - 1)) != 0)
+		return HCA_STAT_BAD_PARAM;
+	q->bytes = bytes;
+	q->page_shift = QBUF_PAGE_SHIFT;
+	if (e->base != NULL)
+		q->base = e->base + (va - e->start);
+	else
+		rc = resolve_pages(h, q, e, va);
+	if (rc == HCA_STAT_OK)
+		entry_of(h, key)->users++;
+	return rc;
+}
+
+int
+hca_qbuf_resolve_whole(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
+		       uint32_t bytes)
+{
+	/* The start of a key that is not valid is refused by the check behind it. */
+	return hca_qbuf_resolve(h, q, key, pd, entry_of(h, key)->start, bytes);
+}
+
+void
+hca_qbuf_release(struct hca *h, struct hca_qbuf *q, uint32_t key)
+{
+	if (q->bytes == 0)
+		return;
+	entry_of(h, key)->users--;
+	rte_free(q->pages);
+	memset(q, 0, sizeof(*q));
+}

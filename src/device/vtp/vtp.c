@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* MPT and MTT tables, their commands (tables 3-2-16 .. 3-2-23), and scatter. */
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "abi_cmd.h"
+#include "ctxmgt/ctxmgt.h"
+#include "engine/impl.h"
+#include "vtp/vtp.h"
+
+/* MTT entries judged per poll of the CEU. */
+#define SLICE 1024u
+
+#define FLAGS_REFUSED \
+	(HCA_MPT_FLAG_PHYSICAL | HCA_MPT_FLAG_BIND_ENABLE | HCA_ACCESS_MW_BIND | \
+	 HCA_ACCESS_ON_DEMAND)
+#define FLAGS_KNOWN \
+	(HCA_MPT_FLAG_SW_OWNS | HCA_MPT_FLAG_MIO | HCA_MPT_FLAG_REGION | HCA_ACCESS_MASK)
+
+int
+hca_vtp_init(struct hca *h)
+{
+	struct hca_vtp *v = &h->vtp;
+	size_t mpts = (size_t)1 << h->cfg.log_num_mpts, mtts = (size_t)1 << h->cfg.log_num_mtts;
+	int socket = h->cfg.socket_id;
+
+	v->mpt = rte_zmalloc_socket("hca_mpt", mpts * sizeof(*v->mpt), RTE_CACHE_LINE_SIZE, socket);
+	v->mtt = rte_zmalloc_socket("hca_mtt", mtts * sizeof(*v->mtt), RTE_CACHE_LINE_SIZE, socket);
+	v->mtt_ref = rte_zmalloc_socket("hca_mtt_ref", mtts * sizeof(*v->mtt_ref),
+					RTE_CACHE_LINE_SIZE, socket);
+	if (v->mpt == NULL || v->mtt == NULL || v->mtt_ref == NULL) {
+		hca_vtp_fini(h);
+		return -ENOMEM;
+	}
+	v->mpt_mask = (uint32_t)mpts - 1;
+	v->mtt_count = (uint32_t)mtts;
+	return 0;
+}
+
+void
+hca_vtp_fini(struct hca *h)
+{
+	rte_free(h->vtp.mtt_ref);
+	rte_free(h->vtp.mtt);
+	rte_free(h->vtp.mpt);
+	memset(&h->vtp, 0, sizeof(h->vtp));
+}
+
+static bool
+flags_ok(uint32_t flags, uint64_t start)
+{
+	uint32_t writes = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC;
+
+	if ((flags & FLAGS_REFUSED) || (flags & ~FLAGS_KNOWN) || !(flags & HCA_MPT_FLAG_REGION))
+		return false;
+	/* InfiniBand: remote write and atomic need local write. */
+	if ((flags & writes) && !(flags & HCA_ACCESS_LOCAL_WRITE))
+		return false;
+	return !(flags & HCA_ACCESS_ZERO_BASED) || start == 0;
+}
+
+static bool
+page_size_ok(uint32_t psize)
+{
+	return psize != 0 && (psize & (psize - 1)) == 0 && psize >= (1u << HCA_MIN_PAGE_LOG) &&
+	       psize <= (1u << HCA_MAX_PAGE_LOG);
+}
+
+int
+hca_mpt_begin(struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca_mpt_build *b)
+{
+	struct hca_mpt_entry *e = &b->e;
+	uint32_t psize = hca_be32_to_cpu(m->page_size), sz = hca_be32_to_cpu(m->mtt_sz);
+	uint64_t seg = hca_mpt_mtt_seg(m), n;
+
+	memset(b, 0, sizeof(*b));
+	e->start = hca_be64_to_cpu(m->start);
+	e->length = hca_be64_to_cpu(m->length);
+	e->key = hca_be32_to_cpu(m->key);
+	e->pd = hca_be32_to_cpu(m->pd);
+	e->flags = hca_be32_to_cpu(m->flags) & ~HCA_MPT_FLAG_SW_OWNS;
+	e->first = hca_be32_to_cpu(m->first_byte_offset);
+
+	if (index == 0 || index >= h->ctxmgt->count[HCA_ICM_MPT])
+		return HCA_STAT_BAD_INDEX;
+	if (HCA_KEY_INDEX(e->key) != index || !page_size_ok(psize) || e->first >= psize ||
+	    !flags_ok(hca_be32_to_cpu(m->flags), e->start))
+		return HCA_STAT_BAD_PARAM;
+	if (e->length == 0 || e->length > (UINT64_C(1) << 62) ||
+	    e->start + e->length - 1 < e->start)
+		return HCA_STAT_BAD_PARAM;
+	n = (e->first + e->length + psize - 1) / psize;
+	if (seg >= h->vtp.mtt_count || n > h->vtp.mtt_count - seg || (sz != 0 && sz < n))
+		return HCA_STAT_BAD_PARAM;
+	if (h->vtp.mpt[index].state != HCA_MPT_FREE || !hca_icm_mapped(h, HCA_ICM_MPT, index))
+		return HCA_STAT_BAD_RES_STATE;
+	e->mtt = (uint32_t)seg;
+	e->mtt_count = (uint32_t)n;
+	e->page_shift = (uint8_t)rte_bsf32(psize);
+	b->psize = psize;
+	b->left = e->length;
+	b->contiguous = true;
+	return HCA_STAT_OK;
+}
+
+/* The bytes gathered so far lie in the windows of the PD's domain. */
+static bool
+run_allowed(struct hca *h, const struct hca_mpt_build *b)
+{
+	return b->run_len == 0 ||
+	       hca_dma_allowed(h, HCA_PD_DOMAIN(b->e.pd), b->run_bus, b->run_len);
+}
+
+int
+hca_mpt_slice(struct hca *h, struct hca_mpt_build *b)
+{
+	const struct hca_mpt_entry *e = &b->e;
+	uint32_t end = RTE_MIN(e->mtt_count, b->at + SLICE);
+
+	for (; b->at < end; b->at++) {
+		uint64_t bus = h->vtp.mtt[e->mtt + b->at], off = b->at == 0 ? e->first : 0;
+		uint64_t n = RTE_MIN(b->psize - off, b->left);
+
+		if ((bus & (b->psize - 1)) != 0 || h->vtp.mtt_ref[e->mtt + b->at] == UINT16_MAX ||
+		    !hca_icm_mapped(h, HCA_ICM_MTT, e->mtt + b->at))
+			return HCA_STAT_BAD_PARAM;
+		if (b->at != 0 && bus == b->run_bus + b->run_len) {
+			b->run_len += n;
+		} else {
+			if (!run_allowed(h, b))
+				return HCA_STAT_BAD_PARAM;
+			b->contiguous = b->at == 0;
+			b->run_bus = bus + off;
+			b->run_len = n;
+		}
+		b->left -= n;
+	}
+	if (b->at < e->mtt_count)
+		return HCA_MPT_AGAIN;
+	if (!run_allowed(h, b))
+		return HCA_STAT_BAD_PARAM;
+	return HCA_STAT_OK;
+}
+
+int
+hca_mpt_commit(struct hca *h, uint32_t index, const struct hca_mpt_build *b)
+{
+	struct hca_mpt_entry *e = &h->vtp.mpt[index];
+
+	for (uint32_t i = 0; i < b->e.mtt_count; i++)
+		h->vtp.mtt_ref[b->e.mtt + i]++;
+	*e = b->e;
+	e->state = HCA_MPT_FREE;
+	if (b->contiguous)
+		e->base = (uint8_t *)(uintptr_t)(h->vtp.mtt[e->mtt] + e->first);
+	__atomic_store_n(&e->state, HCA_MPT_VALID, __ATOMIC_RELEASE);
+	return HCA_STAT_OK;
+}
+
+void
+hca_mpt_release(struct hca *h, uint32_t index)
+{
+	struct hca_mpt_entry *e = &h->vtp.mpt[index];
+
+	for (uint32_t i = 0; i < e->mtt_count; i++)
+		h->vtp.mtt_ref[e->mtt + i]--;
+	memset(e, 0, sizeof(*e));
+}
+
+int
+hca_mtt_write(struct hca *h, uint64_t start, const uint64_t *bus, uint32_t n)
+{
+	struct hca_vtp *v = &h->vtp;
+
+	if (start >= v->mtt_count || n > v->mtt_count - start)
+		return HCA_STAT_BAD_INDEX;
+	for (uint32_t i = 0; i < n; i++) {
+		if (v->mtt_ref[start + i] != 0)
+			return HCA_STAT_RESOURCE_BUSY;
+		if (bus[i] & ((1u << HCA_MIN_PAGE_LOG) - 1))
+			return HCA_STAT_BAD_PARAM;
+		if (!hca_icm_mapped(h, HCA_ICM_MTT, start + i))
+			return HCA_STAT_BAD_RES_STATE;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		hca_be64 entry = hca_cpu_to_be64(bus[i]);
+
+		v->mtt[start + i] = bus[i];
+		hca_icm_write(h, HCA_ICM_MTT, start + i, &entry);
+	}
+	return HCA_STAT_OK;
+}
+
+void
+hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
+		const uint8_t *src, uint32_t len, const struct hca_icrc_ops *ops)
+{
+	uint32_t contig;
+
+	while (len > 0) {
+		uint8_t *dst = hca_vtp_ptr(v, e, va, len, &contig);
+
+		if (contig == len) {
+			hca_copy_last_byte_last(ops, dst, src, len);
+			return;
+		}
+		ops->copy(dst, src, contig);
+		va += contig;
+		src += contig;
+		len -= contig;
+	}
+}
