@@ -75,6 +75,30 @@ drop(struct hca *h, struct decap *d, struct rte_mbuf *m, enum hca_counter why)
 	d->dead[d->n_dead++] = m;
 }
 
+/*
+ * An RC opcode that does not exist is the responder's to refuse with a NAK, once ICRC and source
+ * have been found good; the view then has no operation and no payload.
+ */
+static bool
+is_unknown_rc_request(int rc, struct hca_roce_view *v)
+{
+	if (rc != -HCA_ROCE_DROP_OPCODE || HCA_BTH_TRANSPORT(v->opcode) != HCA_TRANSPORT_RC)
+		return false;
+	v->op = &hca_roce_opcodes[v->opcode];
+	v->payload = v->bth + HCA_ROCE_BTH_LEN;
+	v->payload_len = 0;
+	v->pad = 0;
+	v->se = false;
+	v->migreq = false;
+	return true;
+}
+
+static inline bool
+is_request(const struct hca_roce_view *v)
+{
+	return v->op->is_request || v->op->kind == HCA_PKT_NONE;
+}
+
 /* Headers: returns the number of frames whose ICRC is worth computing. */
 static unsigned int
 parse_burst(struct hca *h, struct decap *d, struct rte_mbuf **m, unsigned int n)
@@ -91,7 +115,7 @@ parse_burst(struct hca *h, struct decap *d, struct rte_mbuf **m, unsigned int n)
 			continue;
 		}
 		rc = hca_roce_parse_fast(p, m[i]->data_len, &f->view);
-		if (unlikely(rc != 0)) {
+		if (unlikely(rc != 0) && !is_unknown_rc_request(rc, &f->view)) {
 			drop(h, d, m[i], parse_counter[-rc]);
 			continue;
 		}
@@ -150,10 +174,10 @@ judge(const struct hca *h, const struct hca_qp *qp, const struct frame *f)
 	if (unlikely(__atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != v->qpn ||
 		     v->qpn == 0))
 		return HCA_CTR_rx_unknown_qpn;
-	states = v->op->is_request ? TAKES_REQUESTS : TAKES_RESPONSES;
+	states = is_request(v) ? TAKES_REQUESTS : TAKES_RESPONSES;
 	if (unlikely((states & 1u << hca_qp_state(qp)) == 0))
 		return HCA_CTR_rx_qp_state;
-	if (unlikely(v->op->transport != service_transport[qp->cfg.service]))
+	if (unlikely(HCA_BTH_TRANSPORT(v->opcode) != service_transport[qp->cfg.service]))
 		return HCA_CTR_rx_bad_service;
 	if (unlikely(!source_matches(qp, f)))
 		return HCA_CTR_rx_bad_source;
@@ -206,7 +230,7 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 		}
 		bytes += f->m->data_len;
 		describe(h, qp, f);
-		if (f->view.op->is_request)
+		if (is_request(&f->view))
 			d->to_ee[d->n_ee++] = f->m;
 		else if (likely(f->view.op->is_response))
 			d->to_rrc[d->n_rrc++] = f->m;
