@@ -72,6 +72,31 @@ static inline uint32_t hca_record_take(struct hca_record_pool *p, struct hca_qp_
 	return p->stack[--p->stack_n];
 }
 
+/* Records the QP could take in one go; shared: it may take from the shared ones. */
+static inline uint32_t hca_record_allowance(const struct hca_record_pool *p,
+		const struct hca_qp_parser *q, bool shared)
+{
+	uint32_t held = RTE_MIN((uint32_t)q->held[p->full != 0], HCA_RECORDS_PER_QP_RESERVED);
+	uint32_t n = HCA_RECORDS_PER_QP_RESERVED - held;
+
+	if (shared && hca_record_may_share(p))
+		n += p->count - p->shared_used -
+				__atomic_load_n(&p->reserved_qps, __ATOMIC_RELAXED) *
+						HCA_RECORDS_PER_QP_RESERVED;
+	return RTE_MIN(n, p->stack_n);
+}
+
+/* The QP has used the n topmost of the stack, within its allowance. */
+static inline void hca_record_taken(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
+{
+	uint16_t *held = &q->held[p->full != 0];
+	uint32_t before = RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);
+
+	*held += n;
+	p->shared_used += RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED) - before;
+	p->stack_n -= n;
+}
+
 /* The QP has got rid of n records of this kind. */
 static inline void hca_record_settle(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 {

@@ -68,6 +68,7 @@ struct visit {
 	uint32_t bad;  /* WQEs with a syndrome other than flush */
 	bool flush;
 	struct hca_record_pool *wanted; /* VISIT_NO_RECORD */
+	enum visit_end end;             /* parse_run(): VISIT_MORE or VISIT_CATAS */
 };
 
 static inline struct hca_parser_ctx *parser_ctx(struct hca *h)
@@ -342,17 +343,17 @@ static inline bool chain_advance(struct hca_qp_parser *p, const struct hca_next_
 /* ---- one WQE ---- */
 
 /* The one copy. The asm makes the compiler forget that buf and the queue held the same bytes. */
-static inline void copy_wqe(const struct hca_qp_parser *p, uint8_t *buf)
+static inline void copy_wqe(uint8_t *buf, const uint8_t *src, uint32_t size, uint32_t stride)
 {
-	uint32_t stride = 1u << p->sq_stride_log;
-	const uint8_t *src = hca_qbuf_at(&p->sq, (uint32_t)p->sq_index << p->sq_stride_log);
-	uint32_t size = RTE_MIN((uint32_t)p->next_size * HCA_WQE_UNIT, stride), done = 0;
+	uint32_t done = 0;
+
+	size = RTE_MIN(size, stride);
 
 	do {
 		memcpy(buf + done, src + done, COPY_BLOCK);
 		done += COPY_BLOCK;
 	} while (done < size);
-	__asm__ volatile("" : : "r"(buf) : "memory");
+	__asm__ volatile("" : "+m"(*(uint8_t(*)[HCA_WQE_MAX_STRIDE])buf));
 	rte_prefetch0(src + stride);
 }
 
@@ -379,7 +380,10 @@ static inline void fill_common(struct hca_record *r, const struct hca_qp_parser 
 	r->npsn = 0;
 	r->desc_seq = 0;
 	r->pad = 0;
-	r->sge = w->first;
+	/* Word by word: see hca_wqe_decode_simple(). */
+	r->sge.va = w->first.va;
+	r->sge.lkey = w->first.lkey;
+	r->sge.len = w->first.len;
 }
 
 static void fill_full(struct hca_record_full *f, const struct hca_wqe *w)
@@ -422,38 +426,112 @@ static inline uint32_t take_record(struct hca_record_pool *pool, struct hca_qp_p
 	return hca_record_take(pool, p);
 }
 
-static inline enum visit_end parse_wqe(struct hca *h, struct visit *v)
+/* The record is filled: it enters the window, the chain goes on. */
+static inline enum visit_end window_push(struct visit *v, const struct hca_next_unit *next,
+		uint32_t ref)
 {
-	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
-	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
 	struct hca_qp_parser *p = v->p;
-	struct hca_record_pool *pool;
+
+	p->window[v->head++ & p->window_mask] = ref;
+	return chain_advance(p, next) ? VISIT_MORE : VISIT_CATAS;
+}
+
+static enum visit_end no_record(struct visit *v, struct hca_record_pool *pool)
+{
+	v->wanted = pool;
+	return VISIT_NO_RECORD;
+}
+
+/* Everything but the common shape. */
+static __rte_noinline enum visit_end parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
+{
+	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
+	struct hca_record_pool *pool = &h->rec;
+	struct hca_qp_parser *p = v->p;
 	struct hca_record *r;
 	struct hca_wqe w;
 	uint8_t flags;
 	uint32_t ref;
 
-	copy_wqe(p, copy);
 	judge_wqe(v, copy, &w);
 	flags = w.is_rd ? HCA_REC_RD : 0;
-	pool = &h->rec;
 	if (w.is_inline || w.is_atomic || w.nsge > 1) {
 		pool = &h->rec_full;
 		flags |= HCA_REC_FULL | (w.is_inline ? HCA_REC_INLINE : 0);
 	}
 	ref = take_record(pool, p);
-	if (unlikely(ref == HCA_RECREF_NONE)) {
-		v->wanted = pool;
-		return VISIT_NO_RECORD;
-	}
+	if (unlikely(ref == HCA_RECREF_NONE))
+		return no_record(v, pool);
 	r = hca_record(h, ref);
 	fill_common(r, p, next, &w, flags);
 	if (flags & HCA_REC_FULL)
 		fill_full((struct hca_record_full *)r, &w);
 	p->rd_count += w.is_rd;
 	v->bad += w.syndrome != 0 && !v->flush;
-	p->window[v->head++ & p->window_mask] = ref;
-	return chain_advance(p, next) ? VISIT_MORE : VISIT_CATAS;
+	return window_push(v, next, ref);
+}
+
+static enum visit_end parse_wqe(struct hca *h, struct visit *v)
+{
+	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
+	struct hca_qp_parser *p = v->p;
+
+	copy_wqe(copy, hca_qbuf_at(&p->sq, (uint32_t)p->sq_index << p->sq_stride_log),
+			(uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log);
+	return parse_any(h, v, copy);
+}
+
+/*
+ * A run of WQEs of the common shape within the chain, at most quota, everything taken in bulk and
+ * kept in locals (9.5 ns a WQE; 14 one by one). Stops in front of the first WQE
+ * that is anything else and of the end of room; what follows is parse_wqe()'s to judge.
+ */
+static unsigned int parse_run(struct hca *h, struct visit *v, unsigned int quota)
+{
+	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
+	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
+	struct hca_qp_parser *p = v->p;
+	struct hca_record_pool *pool = &h->rec;
+	bool shared = pool->wait_head == NOBODY || p->flags & HCA_PF_GRANTED;
+	const uint32_t *refs = pool->stack + pool->stack_n;
+	struct hca_qp_parser at = *p; /* the walk, in registers */
+	uint32_t window_mask = at.window_mask, *window = at.window, stride_log = at.sq_stride_log;
+	uint32_t stride = 1u << stride_log, head = v->head, n = 0;
+	uint8_t service = v->qp->cfg.service;
+
+	quota = RTE_MIN(quota, v->stop - head);
+	quota = RTE_MIN(quota, hca_record_allowance(pool, p, shared));
+	while (n < quota) {
+		uint32_t size = (uint32_t)at.next_size * HCA_WQE_UNIT, ref;
+		struct hca_wqe w;
+		bool in_order;
+
+		copy_wqe(copy, hca_qbuf_at(&at.sq, (uint32_t)at.sq_index << stride_log), size,
+				stride);
+		if (unlikely(!hca_wqe_decode_simple(copy, size, stride, at.next_op, service, &w)))
+			break;
+		ref = refs[-1 - (int)n];
+		fill_common((struct hca_record *)pool->mem + ref, &at, next, &w,
+				w.is_rd ? HCA_REC_RD : 0);
+		at.rd_count += w.is_rd;
+		window[head++ & window_mask] = ref;
+		n++;
+		in_order = chain_advance(&at, next);
+		if (unlikely(!in_order))
+			v->end = VISIT_CATAS;
+		if (!in_order || !at.in_chain)
+			break;
+	}
+	p->sq_index = at.sq_index;
+	p->next_op = at.next_op;
+	p->next_size = at.next_size;
+	p->next_fence = at.next_fence;
+	p->in_chain = at.in_chain;
+	p->chain_len = at.chain_len;
+	p->rd_count = at.rd_count;
+	hca_record_taken(pool, p, n);
+	v->head = head;
+	return n;
 }
 
 /* ---- one visit of one QP ---- */
@@ -499,7 +577,9 @@ static enum visit_end walk(struct hca *h, struct visit *v, unsigned int quota, u
 	struct hca_qp_parser *p = v->p;
 	enum visit_end end;
 
-	while (quota-- > 0) {
+	while (quota > 0) {
+		unsigned int n = 0;
+
 		if (!p->in_chain) {
 			if (p->chain_head == p->chain_tail)
 				return VISIT_IDLE;
@@ -511,9 +591,17 @@ static enum visit_end walk(struct hca *h, struct visit *v, unsigned int quota, u
 			if (end != VISIT_IDLE)
 				return end;
 		}
+		if (likely(!v->flush))
+			n = parse_run(h, v, quota);
+		quota -= n;
+		if (unlikely(v->end != VISIT_MORE))
+			return v->end;
+		if (n != 0)
+			continue;
 		end = parse_wqe(h, v);
 		if (unlikely(end != VISIT_MORE))
 			return end;
+		quota--;
 	}
 	return VISIT_MORE;
 }

@@ -1,52 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <string.h>
+
 #include <rte_branch_prediction.h>
 
 #include "abi_cqe.h"
 #include "abi_ctx.h"
 #include "engine/wqe_unit.h"
 
-enum op_flag {
-	OP_KNOWN = 1u << 0, /* a doorbell may name it */
-	OP_RADDR = 1u << 1,
-	OP_ATOMIC = 1u << 2,
-	OP_READ = 1u << 3,
-	OP_RC = 1u << 4, /* built for this service */
-	OP_UC = 1u << 5,
-};
-
 /* Reserved operations are known but built for no service: they complete with an error. */
-static const uint8_t op_flags[32] = {
-	[HCA_OP_SEND_INV] = OP_KNOWN,
-	[HCA_OP_RDMA_WRITE] = OP_KNOWN | OP_RADDR | OP_RC | OP_UC,
-	[HCA_OP_RDMA_WRITE_IMM] = OP_KNOWN | OP_RADDR | OP_RC | OP_UC,
-	[HCA_OP_SEND] = OP_KNOWN | OP_RC | OP_UC,
-	[HCA_OP_SEND_IMM] = OP_KNOWN | OP_RC | OP_UC,
-	[HCA_OP_RDMA_READ] = OP_KNOWN | OP_RADDR | OP_READ | OP_RC,
-	[HCA_OP_ATOMIC_CS] = OP_KNOWN | OP_RADDR | OP_ATOMIC | OP_RC,
-	[HCA_OP_ATOMIC_FA] = OP_KNOWN | OP_RADDR | OP_ATOMIC | OP_RC,
-	[HCA_OP_BIND_MW] = OP_KNOWN,
-	[HCA_OP_LOCAL_INV] = OP_KNOWN,
+const uint8_t hca_wqe_op_flags[32] = {
+	[HCA_OP_SEND_INV] = HCA_WQE_OP_KNOWN,
+	[HCA_OP_RDMA_WRITE] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
+	[HCA_OP_RDMA_WRITE_IMM] =
+			HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
+	[HCA_OP_SEND] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
+	[HCA_OP_SEND_IMM] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
+	[HCA_OP_RDMA_READ] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_READ | HCA_WQE_OP_RC,
+	[HCA_OP_ATOMIC_CS] =
+			HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
+	[HCA_OP_ATOMIC_FA] =
+			HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
+	[HCA_OP_BIND_MW] = HCA_WQE_OP_KNOWN,
+	[HCA_OP_LOCAL_INV] = HCA_WQE_OP_KNOWN,
 };
 
 static const uint8_t service_flag[HCA_ST_COUNT] = {
-	[HCA_ST_RC] = OP_RC,
-	[HCA_ST_UC] = OP_UC,
+	[HCA_ST_RC] = HCA_WQE_OP_RC,
+	[HCA_ST_UC] = HCA_WQE_OP_UC,
 };
 
 #define ATOMIC_LEN 8u
-
-bool hca_wqe_op_known(uint8_t op)
-{
-	return op < sizeof(op_flags) && op_flags[op] & OP_KNOWN;
-}
 
 /* rest: bytes from the inline unit to the announced end. */
 static uint8_t decode_inline(const uint8_t *unit, uint32_t rest, uint8_t flags, struct hca_wqe *out)
 {
 	uint32_t len = HCA_INLINE_LENGTH(hca_get_le32(unit));
 
-	if (flags & (OP_READ | OP_ATOMIC))
+	if (flags & (HCA_WQE_OP_READ | HCA_WQE_OP_ATOMIC))
 		return HCA_SYND_LOCAL_QP_OP;
 	if (len > rest - sizeof(struct hca_inline_unit))
 		return HCA_SYND_LOCAL_QP_OP;
@@ -87,14 +78,14 @@ static uint8_t decode(const uint8_t *wqe, uint32_t size, uint8_t flags, struct h
 	uint32_t off = sizeof(struct hca_next_unit);
 	uint8_t syndrome;
 
-	if (flags & OP_RADDR) {
+	if (flags & HCA_WQE_OP_RADDR) {
 		const struct hca_raddr_unit *r = (const struct hca_raddr_unit *)(wqe + off);
 
 		off += sizeof(*r);
 		out->raddr = hca_le64_to_cpu(r->raddr);
 		out->rkey = hca_le32_to_cpu(r->rkey);
 	}
-	if (flags & OP_ATOMIC) {
+	if (flags & HCA_WQE_OP_ATOMIC) {
 		const struct hca_atomic_unit *a = (const struct hca_atomic_unit *)(wqe + off);
 
 		off += sizeof(*a);
@@ -106,7 +97,7 @@ static uint8_t decode(const uint8_t *wqe, uint32_t size, uint8_t flags, struct h
 	if (size > off && hca_get_le32(wqe + off) & HCA_INLINE_FLAG)
 		return decode_inline(wqe + off, size - off, flags, out);
 	syndrome = decode_sges(wqe + off, (size - off) / sizeof(struct hca_data_unit), out);
-	if (flags & OP_ATOMIC && syndrome == 0 && out->len != ATOMIC_LEN)
+	if (flags & HCA_WQE_OP_ATOMIC && syndrome == 0 && out->len != ATOMIC_LEN)
 		return HCA_SYND_LOCAL_LENGTH;
 	return syndrome;
 }
@@ -114,18 +105,19 @@ static uint8_t decode(const uint8_t *wqe, uint32_t size, uint8_t flags, struct h
 void hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
 		struct hca_wqe *out)
 {
-	uint8_t flags = op < sizeof(op_flags) ? op_flags[op] : 0;
+	uint8_t flags = op < sizeof(hca_wqe_op_flags) ? hca_wqe_op_flags[op] : 0;
 	uint8_t built = service < HCA_ST_COUNT ? service_flag[service] : 0;
 
 	out->is_inline = false;
-	out->is_rd = flags & (OP_READ | OP_ATOMIC);
-	out->is_atomic = flags & OP_ATOMIC;
+	out->is_rd = flags & (HCA_WQE_OP_READ | HCA_WQE_OP_ATOMIC);
+	out->is_atomic = flags & HCA_WQE_OP_ATOMIC;
 	out->nsge = 0;
 	out->nunits = 0;
 	out->len = 0;
 	out->rkey = 0;
 	out->raddr = 0;
 	out->swap_add = out->compare = 0;
+	memset(&out->first, 0, sizeof(out->first));
 	if (unlikely(!(flags & built) || size < sizeof(struct hca_next_unit) || size > stride))
 		out->syndrome = HCA_SYND_LOCAL_QP_OP;
 	else

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi_ctx.h"
 #include "abi_wqe.h"
 #include "engine/record.h"
 
@@ -30,8 +31,23 @@ struct hca_wqe {
 	struct hca_sge first; /* first SGE of non-zero length, when nsge != 0 */
 };
 
+enum hca_wqe_op_flag {
+	HCA_WQE_OP_KNOWN = 1u << 0, /* a doorbell may name it */
+	HCA_WQE_OP_RADDR = 1u << 1,
+	HCA_WQE_OP_ATOMIC = 1u << 2,
+	HCA_WQE_OP_READ = 1u << 3,
+	HCA_WQE_OP_RC = 1u << 4, /* built for this service */
+	HCA_WQE_OP_UC = 1u << 5,
+};
+
+/* By opcode (5 bits). Reserved operations are known but built for no service. */
+extern const uint8_t hca_wqe_op_flags[32];
+
 /* A send opcode the doorbell and the parser let pass: built ones and reserved ones. */
-bool hca_wqe_op_known(uint8_t op);
+static inline bool hca_wqe_op_known(uint8_t op)
+{
+	return hca_wqe_op_flags[op & 31] & HCA_WQE_OP_KNOWN;
+}
 
 /*
  * wqe: the copy, 8-byte aligned, size bytes announced for it (any value), of which no more than
@@ -39,6 +55,46 @@ bool hca_wqe_op_known(uint8_t op);
  */
 void hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
 		struct hca_wqe *out);
+
+/*
+ * The common shape only: RC; WRITE, SEND or READ of one data unit that is not empty. false: any
+ * other, ask hca_wqe_decode(); nothing of *out counts. Inline so that *out stays in registers: a
+ * structure written in words and read in vectors waits for the store queue (18 ns a WQE, 14 without).
+ */
+static inline bool hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride,
+		uint8_t op, uint8_t service, struct hca_wqe *out)
+{
+	uint8_t flags = hca_wqe_op_flags[op & 31];
+	uint32_t off = sizeof(struct hca_next_unit);
+	const struct hca_data_unit *d;
+	uint32_t cnt;
+
+	out->raddr = 0;
+	out->rkey = 0;
+	if (flags & HCA_WQE_OP_RADDR) {
+		const struct hca_raddr_unit *r = (const struct hca_raddr_unit *)(wqe + off);
+
+		out->raddr = hca_le64_to_cpu(r->raddr);
+		out->rkey = hca_le32_to_cpu(r->rkey);
+		off += sizeof(*r);
+	}
+	d = (const struct hca_data_unit *)(wqe + off);
+	cnt = hca_le32_to_cpu(d->byte_cnt);
+	if ((flags & (HCA_WQE_OP_RC | HCA_WQE_OP_ATOMIC)) != HCA_WQE_OP_RC ||
+			service != HCA_ST_RC || size != off + sizeof(*d) || size > stride ||
+			cnt == 0 || cnt & HCA_INLINE_FLAG)
+		return false;
+	out->syndrome = 0;
+	out->is_inline = false;
+	out->is_rd = flags & HCA_WQE_OP_READ;
+	out->is_atomic = false;
+	out->nsge = 1;
+	out->len = cnt;
+	out->first.va = hca_le64_to_cpu(d->addr);
+	out->first.lkey = hca_le32_to_cpu(d->lkey);
+	out->first.len = cnt;
+	return true;
+}
 
 /* The SGEs of non-zero length of a decoded WQE, out->nsge of them. */
 void hca_wqe_sges(const struct hca_wqe *w, struct hca_sge *sge);
