@@ -59,7 +59,8 @@ void hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t 
 /*
  * The common shape only: RC; WRITE, SEND or READ of one data unit that is not empty. false: any
  * other, ask hca_wqe_decode(); nothing of *out counts. Inline so that *out stays in registers: a
- * structure written in words and read in vectors waits for the store queue (18 ns a WQE, 14 without).
+ * structure written in words and read in vectors waits for the store queue (18 ns a WQE, 14
+ * without).
  */
 static inline bool hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride,
 		uint8_t op, uint8_t service, struct hca_wqe *out)
