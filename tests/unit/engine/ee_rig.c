@@ -39,8 +39,8 @@ void hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id s
 	b->n = 0;
 }
 
-void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
-		const uint8_t *src, uint32_t len, const struct hca_icrc_ops *ops)
+__attribute__((weak)) void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e,
+		uint64_t va, const uint8_t *src, uint32_t len, const struct hca_icrc_ops *ops)
 {
 	uint32_t run;
 
