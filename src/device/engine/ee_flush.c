@@ -140,6 +140,9 @@ static void on_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t fl
 
 	if (!ee_state_receives(state) && !(state == HCA_QPS_ERR && qp->ee.flags & EE_FATAL))
 		return;
+	if (qp->ee.flags & EE_FATAL &&
+			(!(qp->ee.flags & EE_NAK_OWED) || hca_psn_diff(psn, qp->ee.owed_psn) >= 0))
+		return; /* later responses fail as well */
 	ee_forget(&qp->ee);
 	ee_fatal(h, ee_ctx(h), qpi, EE_ACCESS, psn, 0);
 }

@@ -295,6 +295,9 @@ static void failed_gather_is_a_nak_at_its_psn(void **state)
 	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_EE, RIG_QPI, HCA_MSG_FAILED);
 	rig_poll(r);
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, 103, HCA_EVENT_WQ_ACCESS);
+	r->qp->encap.resp_failed_psn = 110;
+	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_EE, RIG_QPI, HCA_MSG_FAILED);
+	rig_expect_silence(r);
 }
 
 static void error_from_elsewhere_drops_what_is_owed(void **state)
