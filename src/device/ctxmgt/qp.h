@@ -177,6 +177,7 @@ struct hca_qp_encap {
 	uint32_t req_failed_psn; /* [pub] with FAILED to RTC */
 	uint32_t req_failed_syndrome; /* [pub] enum hca_syndrome */
 	uint32_t resp_failed_psn; /* [pub] with FAILED to EE */
+	uint32_t resp_failed; /* resp_failed_psn has been told */
 	struct hca_roce_template tmpl; /* CEU: headers up to the BTH */
 } __rte_cache_aligned;
 

@@ -36,7 +36,7 @@
 	X(rnr_nak_sent) X(seq_nak_sent) X(resp_invalid_request) X(resp_remote_access_errors) \
 	X(resp_remote_operation_errors) X(resp_local_length_error) X(resp_local_protection_error) \
 	X(resp_duplicate_dropped) X(resp_cqe_error) X(resp_cqe_flush_error) X(resp_completions) \
-	X(resp_packets) X(acks_sent) X(rq_catas) X(rdma_recvs) \
+	X(resp_gather_error) X(resp_packets) X(acks_sent) X(rq_catas) X(rdma_recvs) \
 	/* queues */ \
 	X(cqe_overrun) X(cqe_dead_cq) X(comp_events) X(async_events) X(eq_parked) \
 	/* dead descriptors */ \

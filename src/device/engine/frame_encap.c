@@ -407,9 +407,17 @@ hca_encap_process_req(struct hca *h, void *const *objs, unsigned int n, uint64_t
 		request_burst(h, objs + i, RTE_MIN(n - i, HCA_BURST), now);
 }
 
+/*
+ * A failed READ response ends the connection, so only the first PSN of a QP's life is told. One of
+ * a repeated READ is only dropped: the memory may have gone since the first time.
+ */
 static void
 response_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 {
+	HCA_COUNT(h, ENCAP, resp_gather_error);
+	if (d->flags & HCA_TXD_REPEAT || qp->encap.resp_failed)
+		return;
+	qp->encap.resp_failed = 1;
 	__atomic_store_n(&qp->encap.resp_failed_psn, d->psn, __ATOMIC_RELEASE);
 	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, d->qpi, HCA_MSG_FAILED);
 }
