@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_UNIT_DEVICE_RIG_H
+#define TESTS_UNIT_DEVICE_RIG_H
+
+/*
+ * A whole HCA on a port that goes nowhere, and the smallest driver that can talk to it: commands
+ * through the HCR, ICM mapped in one piece, queues and regions in one block of memory per domain.
+ */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "abi_bar.h"
+#include "abi_cmd.h"
+#include "abi_cqe.h"
+#include "abi_wqe.h"
+#include "bar/bar.h"
+#include "ctxmgt/ctxmgt.h"
+#include "engine/impl.h"
+#include "queues/eq.h"
+
+#define RIG_LOG_QPS 5u
+#define RIG_LOG_CQS 4u
+#define RIG_LOG_EQS 3u
+#define RIG_LOG_MPTS 7u
+#define RIG_LOG_MTTS 10u
+#define RIG_BLOCK (1u << 20)
+#define RIG_PAGE 1u /* UAR page and domain of the user */
+#define RIG_PD HCA_PD_MAKE(5, RIG_PAGE)
+#define RIG_KPD HCA_PD_MAKE(1, 0) /* the driver's */
+#define RIG_QPN(i) HCA_QPN_MAKE(0x155, i, RIG_LOG_QPS)
+
+struct rig {
+	struct hca *h;
+	struct hca_port port;
+	uint64_t now;
+	uint8_t *driver; /* RIG_BLOCK bytes, domain 0: ICM, mailboxes, EQ */
+	uint8_t *user; /* RIG_BLOCK bytes, domain RIG_PAGE */
+	uint8_t *in, *out; /* mailboxes */
+	uint64_t out_param; /* of the last command */
+	uint32_t next_mtt; /* first MTT entry not used yet */
+	uint8_t snapshot[1 << 16];
+};
+
+/* init: INIT_HCA done and ICM mapped. */
+struct rig *rig_new(bool init);
+void rig_free(struct rig *r);
+int rig_eal(void);
+void rig_poll(struct rig *r);
+
+/* Returns the status; in_param and out_param as given. */
+int rig_cmd(struct rig *r, uint16_t op, uint8_t mod, uint32_t in_mod, uint64_t in, uint64_t out);
+/* The same with the rig's mailboxes. */
+int rig_mbox(struct rig *r, uint16_t op, uint32_t in_mod);
+/* Writes HCR with go, polls nothing. */
+void rig_post(struct rig *r, uint32_t ctrl, uint32_t in_mod, uint64_t in, uint64_t out,
+	      uint16_t token);
+uint32_t rig_ctrl(struct rig *r);
+
+void rig_init_hca(struct rig *r);
+/* Pages of 4 KiB at p, one MTT entry each; returns the first index. */
+uint32_t rig_mtt(struct rig *r, const uint8_t *p, uint32_t pages);
+/* MPT index over len bytes at p; returns the key. */
+uint32_t rig_mr(struct rig *r, uint32_t index, uint32_t pd, const uint8_t *p, uint64_t len);
+void rig_fill_mpt(struct rig *r, uint32_t index, uint32_t pd, const uint8_t *p, uint64_t len,
+		  uint32_t mtt);
+void rig_eq(struct rig *r, uint32_t eqn, uint32_t log);
+struct hca_eqe *rig_eqe(struct rig *r, uint32_t i);
+void rig_cq(struct rig *r, uint32_t cqn, uint32_t log);
+void rig_gid(struct rig *r);
+
+/* SQ of 16 x 64 B and RQ of 8 x 64 B in keys 20, 21; CQs 2 and 3. */
+void rig_qp_world(struct rig *r);
+struct hca_qpc *rig_qpc(struct rig *r, uint32_t qpi, uint32_t mask);
+int rig_to_init(struct rig *r, uint32_t qpi);
+int rig_to_rtr(struct rig *r, uint32_t qpi);
+int rig_to_rts(struct rig *r, uint32_t qpi);
+
+/* Nothing of the HCA's contexts may change between the two. */
+void rig_remember(struct rig *r, uint32_t qpi);
+void rig_unchanged(struct rig *r, uint32_t qpi);
+
+uint8_t *rig_eq_mem(struct rig *r);
+uint8_t *rig_cq_mem(struct rig *r, uint32_t cqn);
+
+#endif

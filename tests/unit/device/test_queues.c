@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* CQ and EQ commands and writers: overrun, arming, lying clients, resize, full EQs. */
+
+#include <string.h>
+
+#include "rig.h"
+
+#define CQN 2u
+#define LOG 3u
+#define SIZE (1u << LOG)
+
+static int
+setup(void **state)
+{
+	struct rig *r = rig_new(true);
+
+	rig_eq(r, 0, 2);
+	rig_cq(r, CQN, LOG);
+	*state = r;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	rig_free(*state);
+	return 0;
+}
+
+static struct hca_cqe *
+cqe(struct rig *r, uint32_t i)
+{
+	return (struct hca_cqe *)(void *)(rig_cq_mem(r, CQN) + (i % SIZE) * HCA_CQE_SIZE);
+}
+
+static struct hca_cq_record *
+record(struct rig *r, uint32_t cqn)
+{
+	return (struct hca_cq_record *)(void *)(rig_cq_mem(r, cqn) + SIZE * HCA_CQE_SIZE);
+}
+
+/* One CQE of value v; false: refused. */
+static bool
+put(struct rig *r, uint32_t cqn, uint32_t v, bool solicited)
+{
+	struct hca_cq_batch b = {0};
+	struct hca_cqe *c = hca_cq_reserve(r->h, cqn, &b, solicited, HCA_STAGE_RRC);
+
+	if (c != NULL) {
+		c->my_qpn = hca_cpu_to_le32(v);
+		hca_cq_publish(c, HCA_OP_SEND | 1u << 8);
+	}
+	hca_cq_batch_end(r->h, &b, HCA_STAGE_RRC);
+	return c != NULL;
+}
+
+static void
+wraps_without_loss(void **state, uint32_t single)
+{
+	struct rig *r = *state;
+
+	r->h->cq[CQN].single_writer = single;
+	for (uint32_t i = 0; i < 5 * SIZE; i++) {
+		cqe(r, i)->owner = HCA_OWNER_HW;
+		assert_true(put(r, CQN, i, false));
+		assert_int_equal(hca_le32_to_cpu(cqe(r, i)->my_qpn), i);
+		assert_int_equal(cqe(r, i)->owner, HCA_OWNER_SW);
+		assert_int_equal(cqe(r, i)->opcode, HCA_OP_SEND);
+		assert_int_equal(cqe(r, i)->is_send, 1);
+		if (i % 3 == 0)
+			record(r, CQN)->consumer = hca_cpu_to_le32(i + 1);
+	}
+}
+
+static void
+single_writer(void **state)
+{
+	wraps_without_loss(state, 1);
+}
+
+static void
+many_writers(void **state)
+{
+	wraps_without_loss(state, 0);
+}
+
+static void
+index_wraps_within_its_half(void **state)
+{
+	struct rig *r = *state;
+
+	for (uint32_t single = 0; single < 2; single++) {
+		r->h->cq[CQN].single_writer = single;
+		r->h->cq[CQN].reserve = 0xffffffff;
+		r->h->cq[CQN].consumer = 0xffffffff;
+		assert_true(put(r, CQN, 1, false));
+		assert_int_equal(r->h->cq[CQN].reserve, 0);
+	}
+}
+
+static void
+poll_events(struct rig *r)
+{
+	for (unsigned int i = 0; i < 4; i++)
+		rig_poll(r);
+}
+
+/* Overrun: one CQ_ERROR, no further CQE, QPs to ERR; a CI that lies does not help. */
+static void
+overrun(void **state)
+{
+	struct rig *r = *state;
+	uint32_t lies[] = {0x80000000, SIZE + 1, 0xffffffff};
+
+	for (uint32_t i = 0; i < SIZE; i++)
+		assert_true(put(r, CQN, i, false));
+	r->h->qp[9].cfg.local_qpn = 0x99;
+	r->h->qp[9].cfg.state = HCA_QPS_RTS;
+	r->h->qp[9].cfg.scqn = CQN;
+	record(r, CQN)->consumer = hca_cpu_to_le32(lies[0]);
+	assert_false(put(r, CQN, 100, false));
+	for (uint32_t i = 0; i < 3; i++) {
+		record(r, CQN)->consumer = hca_cpu_to_le32(lies[i]);
+		assert_false(put(r, CQN, 100, false));
+	}
+	poll_events(r);
+	assert_int_equal(rig_eqe(r, 0)->type, HCA_EVENT_CQ_ERROR);
+	assert_int_equal(rig_eqe(r, 0)->subtype, HCA_CQ_ERR_OVERRUN);
+	assert_int_equal(hca_le32_to_cpu(rig_eqe(r, 0)->object), CQN);
+	assert_int_equal(rig_eqe(r, 1)->owner, HCA_OWNER_HW);
+	assert_int_equal(r->h->qp[9].cfg.state, HCA_QPS_ERR);
+	assert_int_equal(hca_counter_value(r->h, HCA_CTR_cqe_overrun), 1);
+	assert_int_equal(hca_counter_value(r->h, HCA_CTR_cqe_dead_cq), 3);
+	for (uint32_t i = 0; i < SIZE; i++)
+		assert_int_equal(hca_le32_to_cpu(cqe(r, i)->my_qpn), i);
+	memset(&r->h->qp[9], 0, sizeof(r->h->qp[9]));
+	poll_events(r);
+}
+
+static void
+arm(struct rig *r, uint32_t cqn, uint32_t seq, uint32_t mode)
+{
+	record(r, cqn)->arm = hca_cpu_to_le32(HCA_CQ_ARM_MAKE(seq, mode));
+}
+
+static void
+consume_eq(struct rig *r, uint32_t n)
+{
+	hca_bar_store(r->h->bar0, HCA_BAR0_EQ_CI(0), n);
+	poll_events(r);
+}
+
+static void
+arming(void **state)
+{
+	struct rig *r = *state;
+	uint64_t before = hca_counter_value(r->h, HCA_CTR_comp_events);
+
+#define EVENTS (hca_counter_value(r->h, HCA_CTR_comp_events) - before)
+	assert_true(put(r, CQN, 0, true)); /* not armed */
+	poll_events(r);
+	assert_int_equal(EVENTS, 0);
+	arm(r, CQN, 1, HCA_CQ_ARM_SOLICITED);
+	assert_true(put(r, CQN, 1, false));
+	poll_events(r);
+	assert_int_equal(EVENTS, 0);
+	assert_true(put(r, CQN, 2, true));
+	assert_true(put(r, CQN, 3, true)); /* fired already */
+	poll_events(r);
+	assert_int_equal(EVENTS, 1);
+	assert_int_equal(rig_eqe(r, 0)->type, HCA_EVENT_COMP);
+	assert_int_equal(hca_le32_to_cpu(rig_eqe(r, 0)->object), CQN);
+	/* armed again before software consumed the EQE: not lost, but not before either */
+	arm(r, CQN, 2, HCA_CQ_ARM_NEXT);
+	assert_true(put(r, CQN, 4, false));
+	poll_events(r);
+	assert_int_equal(EVENTS, 1);
+	consume_eq(r, 1);
+	assert_int_equal(EVENTS, 2);
+	assert_int_equal(rig_eqe(r, 1)->owner, HCA_OWNER_SW);
+#undef EVENTS
+}
+
+/* A full EQ parks events of many objects and delivers all of them later, each once. */
+static void
+full_eq_parks(void **state)
+{
+	struct rig *r = *state;
+	uint32_t seen = 0, ci = 0;
+
+	for (uint32_t i = 8; i < 20; i++) {
+		r->h->qp[i].cfg.local_qpn = 0x1000 + i;
+		hca_eq_raise_qp(r->h, HCA_STAGE_EE, HCA_EVENT_COMM_EST, i);
+		hca_eq_raise_qp(r->h, HCA_STAGE_RTC, HCA_EVENT_COMM_EST, i);
+	}
+	poll_events(r);
+	for (unsigned int i = 0; i < 40; i++) {
+		struct hca_eqe *e = rig_eqe(r, ci % 4);
+
+		if (e->owner == HCA_OWNER_HW)
+			break;
+		assert_int_equal(e->type, HCA_EVENT_COMM_EST);
+		seen ^= 1u << (hca_le32_to_cpu(e->object) - 0x1000);
+		e->owner = HCA_OWNER_HW;
+		consume_eq(r, ++ci);
+	}
+	assert_int_equal(ci, 12);
+	assert_int_equal(seen, 0xfff00);
+	for (uint32_t i = 8; i < 20; i++)
+		r->h->qp[i].cfg.local_qpn = 0;
+}
+
+static void
+mask_gates_events(void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, HCA_MAP_EQ_UNMAP | 0,
+				 HCA_EVENT_MASK(HCA_EVENT_COMM_EST), 0),
+			 HCA_STAT_OK);
+	hca_eq_raise_qp(r->h, HCA_STAGE_EE, HCA_EVENT_COMM_EST, 5);
+	hca_eq_raise_port(r->h, HCA_STAGE_DECAP, HCA_PORT_ACTIVE);
+	poll_events(r);
+	assert_int_equal(rig_eqe(r, 0)->type, HCA_EVENT_PORT_CHANGE);
+	assert_int_equal(rig_eqe(r, 0)->subtype, HCA_PORT_ACTIVE);
+	assert_int_equal(rig_eqe(r, 1)->owner, HCA_OWNER_HW);
+	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, 3, 1, 0), HCA_STAT_BAD_RES_STATE);
+	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, 8, 1, 0), HCA_STAT_BAD_INDEX);
+}
+
+static void
+note(void *arg, uint32_t bits)
+{
+	*(uint32_t *)arg |= bits;
+}
+
+static void
+notifier_hears_of_eqes(void **state)
+{
+	struct rig *r = *state;
+	uint32_t bits = 0;
+
+	hca_eq_set_notify(r->h, note, &bits);
+	poll_events(r);
+	assert_int_equal(bits, 0);
+	hca_eq_raise_port(r->h, HCA_STAGE_DECAP, HCA_PORT_DOWN);
+	poll_events(r);
+	assert_int_equal(bits, 1);
+	hca_eq_set_notify(r->h, NULL, NULL);
+}
+
+static struct hca_cqc *
+cqc(struct rig *r, uint32_t cqn)
+{
+	struct hca_cqc *c = (void *)r->in;
+
+	memset(c, 0, sizeof(*c));
+	hca_cqc_set_start(c, (uintptr_t)rig_cq_mem(r, cqn));
+	c->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(LOG, RIG_PAGE));
+	c->pd = hca_cpu_to_be32(RIG_PD);
+	c->lkey = hca_cpu_to_be32(HCA_KEY_MAKE(0x2a, 30, 0x33));
+	c->cqn = hca_cpu_to_be32(cqn);
+	c->ci_db = hca_cpu_to_be32(SIZE * HCA_CQE_SIZE);
+	c->state_db = hca_cpu_to_be32(SIZE * HCA_CQE_SIZE + 64);
+	return c;
+}
+
+#define BREAK_CQ(X) \
+	X(c->cqn = hca_cpu_to_be32(5)) \
+	X(c->comp_eqn = hca_cpu_to_be32(1)) \
+	X(c->comp_eqn = hca_cpu_to_be32(77)) \
+	X(c->pd = hca_cpu_to_be32(RIG_KPD)) \
+	X(c->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(LOG, 2))) \
+	X(c->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(23, RIG_PAGE))) \
+	X(c->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(255, RIG_PAGE))) \
+	X(c->lkey = hca_cpu_to_be32(HCA_KEY_MAKE(0x2a, 31, 0x33))) \
+	X(c->start_lo = hca_cpu_to_be32((uint32_t)(uintptr_t)rig_cq_mem(r, 4) + 64)) \
+	X(c->start_lo = hca_cpu_to_be32((uint32_t)(uintptr_t)rig_cq_mem(r, 4) + 8192)) \
+	X(c->ci_db = hca_cpu_to_be32(0)) \
+	X(c->state_db = hca_cpu_to_be32(0))
+
+static void
+bad_cq_changes_nothing(void **state)
+{
+	struct rig *r = *state;
+	struct hca_cqc *c;
+
+	rig_mr(r, 30, RIG_PD, rig_cq_mem(r, 4), 8192);
+	rig_remember(r, 0);
+#define X(change) \
+	c = cqc(r, 4); \
+	change; \
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 4), HCA_STAT_BAD_PARAM); \
+	rig_unchanged(r, 0);
+	BREAK_CQ(X)
+#undef X
+	cqc(r, 4);
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 16), HCA_STAT_BAD_INDEX);
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, CQN), HCA_STAT_BAD_RES_STATE);
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 4), HCA_STAT_OK);
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_EQ, 0, 0, 0, 0), HCA_STAT_RESOURCE_BUSY);
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, 4, 0, 0), HCA_STAT_OK);
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, 4, 0, 0), HCA_STAT_BAD_RES_STATE);
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, CQN, 0, 0), HCA_STAT_OK);
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_EQ, 0, 0, 0, 0), HCA_STAT_OK);
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_EQ, 0, 0, 0, 0), HCA_STAT_BAD_RES_STATE);
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 30, 0, 0), HCA_STAT_OK);
+}
+
+static void
+query_cq(void **state)
+{
+	struct rig *r = *state;
+	const struct hca_cqc *c = (const void *)r->out;
+
+	assert_true(put(r, CQN, 1, false));
+	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_CQ, CQN), HCA_STAT_OK);
+	assert_int_equal(hca_be32_to_cpu(c->producer_index), 1);
+	assert_int_equal(hca_be32_to_cpu(c->cqn), CQN);
+	assert_int_equal(HCA_CQC_LOGSIZE(hca_be32_to_cpu(c->logsize_usrpage)), LOG);
+	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_CQ, 5), HCA_STAT_BAD_RES_STATE);
+}
+
+/* Fill the RESIZE_CQ mailbox: 2^log CQEs in the memory of CQ 6, key 26. */
+static void
+resize_mbox(struct rig *r, uint32_t log)
+{
+	struct hca_mbox_resize_cq *m = (void *)r->in;
+
+	memset(m, 0, sizeof(*m));
+	m->logsize = hca_cpu_to_be32(HCA_RESIZE_CQ_MAKE_LOGSIZE(log));
+	m->lkey = hca_cpu_to_be32(HCA_KEY_MAKE(0x2a, 26, 0x33));
+	m->start = hca_cpu_to_be64((uintptr_t)rig_cq_mem(r, 6));
+	m->ci_db = hca_cpu_to_be32(HCA_CQE_SIZE << log);
+	m->state_db = hca_cpu_to_be32((HCA_CQE_SIZE << log) + 64);
+}
+
+static void
+resize(void **state)
+{
+	struct rig *r = *state;
+	struct hca_cqe *n = (void *)rig_cq_mem(r, 6);
+
+	rig_mr(r, 26, RIG_PD, rig_cq_mem(r, 6), 8192);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_true(put(r, CQN, i, false));
+	resize_mbox(r, 2);
+	rig_remember(r, 0);
+	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_BAD_PARAM);
+	rig_unchanged(r, 0);
+	resize_mbox(r, 4);
+	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_OK);
+	assert_int_equal(r->out_param, 5);
+	assert_int_equal(r->h->vtp.mpt[26].users, 1);
+	assert_int_equal(r->h->vtp.mpt[10 + CQN].users, 0);
+	for (uint32_t i = 5; i < 16; i++)
+		assert_true(put(r, CQN, i, false));
+	assert_int_equal(hca_le32_to_cpu(n[5].my_qpn), 5);
+	assert_int_equal(hca_le32_to_cpu(n[15].my_qpn), 15);
+	assert_int_equal(hca_le32_to_cpu(cqe(r, 5)->my_qpn), 0);
+	assert_false(put(r, CQN, 16, false));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+		T(single_writer), T(many_writers), T(index_wraps_within_its_half), T(overrun),
+		T(arming), T(full_eq_parks), T(mask_gates_events), T(notifier_hears_of_eqes),
+		T(bad_cq_changes_nothing), T(query_cq), T(resize),
+	};
+
+	if (rig_eal() != 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
