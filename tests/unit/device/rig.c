@@ -60,7 +60,7 @@ rig_eal(void)
 static void *
 block_new(void)
 {
-	void *p = aligned_alloc(1 << 21, RIG_BLOCK);
+	void *p = aligned_alloc(RIG_BLOCK, RIG_BLOCK);
 
 	assert_non_null(p);
 	memset(p, 0, RIG_BLOCK);
