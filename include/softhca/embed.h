@@ -34,14 +34,11 @@ enum softhca_layout {
 enum softhca_executor {
 	SOFTHCA_EXECUTOR_MANUAL,	/* the caller, in post, poll and softhca_progress() */
 	SOFTHCA_EXECUTOR_THREADS,	/* worker threads, made and ended by this library */
-	SOFTHCA_EXECUTOR_STEPPED,	/* the caller, one seeded step at a time, simulated clock */
 };
 
 enum softhca_idle {
 	SOFTHCA_IDLE_AUTO,		/* yield when workers outnumber CPUs, else back off */
 	SOFTHCA_IDLE_SPIN,
-	SOFTHCA_IDLE_YIELD,
-	SOFTHCA_IDLE_SLEEP,
 };
 
 /* What the link does to frames, each direction alike; probabilities 0..1 */
@@ -73,9 +70,9 @@ struct softhca_embed_config {
 	uint64_t seed;			/* 0 = from the system; everything random follows it */
 	struct softhca_impairment impair;
 	struct softhca_port_stall stall;
-	uint32_t edge_size;		/* entries per edge, 2^k: 1024 */
+	uint32_t edge_size;		/* entries per edge: 256 */
 	uint32_t mbufs;			/* per pool (receive, transmit, response): 4096 */
-	uint32_t records;		/* request records per HCA: 16384 */
+	uint32_t records;		/* request records of each kind per HCA: 32768 */
 	uint32_t records_per_qp;	/* 256 */
 	uint32_t log_qps;		/* 14 */
 	uint32_t log_cqs;		/* 14 */
@@ -84,7 +81,6 @@ struct softhca_embed_config {
 	uint32_t hugepages;		/* 0 = when there are enough, 1 = must, 2 = never */
 	uint32_t memory_mb;		/* EAL memory, where this library starts the EAL */
 	uint32_t port_queue;		/* frames the link holds per direction: 1024 */
-	uint32_t no_icrc;		/* debug: 1 = neither made nor checked */
 	const char *const *eal_args;	/* NULL-terminated, replaces the built-in EAL arguments */
 };
 
@@ -105,15 +101,8 @@ SOFTHCA_API int softhca_embed_destroy(struct softhca_embed *embed);
 SOFTHCA_API int softhca_embed_open(struct softhca_embed *embed, unsigned int index,
 				   struct softhca_context **ctx);
 
-/* Run all HCAs once (manual, stepped). Returns the work done, 0 = idle. */
+/* Run all HCAs once (manual). Returns the work done, 0 = idle. */
 SOFTHCA_API unsigned int softhca_embed_progress(struct softhca_embed *embed);
-
-/* Stepped: run n seeded steps, or fewer when everything is idle and no timer is armed. */
-SOFTHCA_API uint64_t softhca_embed_step(struct softhca_embed *embed, uint64_t n);
-
-/* Stepped: the simulated clock in ns, and the hash over frames, completions and counters. */
-SOFTHCA_API uint64_t softhca_embed_now(const struct softhca_embed *embed);
-SOFTHCA_API uint64_t softhca_embed_hash(const struct softhca_embed *embed);
 
 /* Change the link while it runs. NULL = clean. */
 SOFTHCA_API int softhca_embed_set_impairment(struct softhca_embed *embed,
@@ -128,10 +117,15 @@ SOFTHCA_API int softhca_embed_set_stall(struct softhca_embed *embed,
 SOFTHCA_API int softhca_embed_counters(struct softhca_embed *embed, unsigned int index,
 				       struct softhca_value *values, unsigned int max);
 
-/* Busy time of each stage in ns since the last reset; -EOPNOTSUPP where it is not taken. */
+/*
+ * Busy time of each stage in ns since the last reset. Taking it costs about 20 ns per stage and
+ * burst, so it is off until the first softhca_embed_reset_times(); call that and
+ * softhca_embed_stop_times() while nothing is under way.
+ */
 SOFTHCA_API int softhca_embed_stage_times(struct softhca_embed *embed, unsigned int index,
 					  struct softhca_value *values, unsigned int max);
 SOFTHCA_API void softhca_embed_reset_times(struct softhca_embed *embed);
+SOFTHCA_API void softhca_embed_stop_times(struct softhca_embed *embed);
 
 /* Objects in use (QPs, records, mbufs, ...): what is not 0 after the last destroy has leaked. */
 SOFTHCA_API int softhca_embed_resources(struct softhca_embed *embed, unsigned int index,
@@ -140,7 +134,7 @@ SOFTHCA_API int softhca_embed_resources(struct softhca_embed *embed, unsigned in
 /* Write every frame on the link to a pcap file; NULL ends it. */
 SOFTHCA_API int softhca_embed_capture(struct softhca_embed *embed, const char *path);
 
-/* Number of lcores that run stages: 0 in manual and stepped mode. */
+/* Number of lcores that run stages: 0 in manual mode. */
 SOFTHCA_API unsigned int softhca_embed_lcores(const struct softhca_embed *embed);
 
 /* Why the last embed call of this thread failed; never NULL. */

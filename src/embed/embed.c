@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * HCAs inside the calling process: device, driver and link of each, and who runs them. With the
+ * executor "manual" whoever posts, polls or waits runs one loop of every HCA; with "threads" the
+ * workers of the device do, and a notifier thread forwards events.
+ */
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_lcore.h>
+
+#include "embed_ctl.h"
+#include "embed_impl.h"
+#include "embed_ports.h"
+#include "queues/eq.h"
+
+#define NOTIFIER_NS 20000 /* the notifier looks for events so often while nothing happens */
+#define EVENTS_EVERY 1024u /* manual: look at the event queues at least every so many loops */
+
+static __thread char reason[256] = "no error";
+
+const char *
+softhca_embed_last_error(void)
+{
+	return reason;
+}
+
+int
+embed_fail(int err, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(reason, sizeof(reason), format, ap);
+	va_end(ap);
+	return err;
+}
+
+void
+softhca_embed_config_init(struct softhca_embed_config *c)
+{
+	*c = (struct softhca_embed_config){
+		.size = sizeof(*c),
+		.num_hcas = 2,
+		.max_mtu = SOFTHCA_MTU_4096,
+		.edge_size = 256,
+		.mbufs = 4096,
+		.records = 32768,
+		.records_per_qp = 256,
+		.log_qps = 14,
+		.log_cqs = 14,
+		.log_mpts = 17,
+		.log_mtts = 20,
+		.memory_mb = 512,
+		.port_queue = 1024,
+	};
+}
+
+/* Fields left 0 get their default. */
+static int
+take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
+{
+	struct softhca_embed_config *c = &e->cfg;
+	struct softhca_embed_config d;
+
+	if (in->size != sizeof(*in))
+		return embed_fail(-EINVAL, "configuration of %u bytes, %zu are expected", in->size,
+				  sizeof(*in));
+	softhca_embed_config_init(&d);
+	*c = *in;
+#define DEFAULT(f) \
+	if (c->f == 0) \
+		c->f = d.f
+	DEFAULT(num_hcas);
+	DEFAULT(max_mtu);
+	DEFAULT(edge_size);
+	DEFAULT(mbufs);
+	DEFAULT(records);
+	DEFAULT(records_per_qp);
+	DEFAULT(log_qps);
+	DEFAULT(log_cqs);
+	DEFAULT(log_mpts);
+	DEFAULT(log_mtts);
+	DEFAULT(memory_mb);
+	DEFAULT(port_queue);
+#undef DEFAULT
+	if (c->num_hcas % 2 != 0 || c->num_hcas > EMBED_HCAS_MAX)
+		return embed_fail(-EINVAL, "%u HCAs: an even number up to %u", c->num_hcas,
+				  EMBED_HCAS_MAX);
+	if (c->layout > SOFTHCA_LAYOUT_FULL || c->executor > SOFTHCA_EXECUTOR_THREADS ||
+	    c->idle > SOFTHCA_IDLE_SPIN || c->max_mtu > SOFTHCA_MTU_4096)
+		return embed_fail(-EINVAL, "unknown layout, executor, idle policy or MTU");
+	return 0;
+}
+
+/* ---- running ---- */
+
+static void
+on_events(void *arg, uint32_t eqn_bits)
+{
+	struct softhca_embed *e = arg;
+
+	__atomic_fetch_or(&e->events, eqn_bits, __ATOMIC_RELEASE);
+}
+
+static unsigned int
+forward_events(struct softhca_embed *e)
+{
+	unsigned int n = 0;
+
+	__atomic_exchange_n(&e->events, 0, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
+		if (e->side[i].drv != NULL)
+			n += hca_driver_poll(e->side[i].drv);
+	return n;
+}
+
+/* The mbuf pools keep a cache per registered thread. */
+static inline void
+register_thread(void)
+{
+	if (__builtin_expect(rte_lcore_id() == LCORE_ID_ANY, 0))
+		(void)rte_thread_register();
+}
+
+static unsigned int
+run_once(struct softhca_embed *e)
+{
+	unsigned int work = 0;
+
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
+		if (e->side[i].hca != NULL)
+			work += hca_direct_poll(e->side[i].hca);
+	if (__atomic_load_n(&e->events, __ATOMIC_RELAXED) != 0 ||
+	    (++e->polls & (EVENTS_EVERY - 1)) == 0)
+		forward_events(e);
+	return work;
+}
+
+/* Manual: one thread at a time runs the engine, the others go on with what they have. */
+static unsigned int
+run_manual(void *arg)
+{
+	struct softhca_embed *e = arg;
+	unsigned int work;
+
+	if (__atomic_exchange_n(&e->running, 1, __ATOMIC_ACQUIRE) != 0) {
+		sched_yield();
+		return 0;
+	}
+	register_thread();
+	work = run_once(e);
+	__atomic_store_n(&e->running, 0, __ATOMIC_RELEASE);
+	return work;
+}
+
+/* What the driver does while a command is being executed. */
+static void
+wait_for_command(void *arg)
+{
+	struct softhca_embed *e = ((struct embed_hca *)arg)->owner;
+
+	if (e->threads == NULL)
+		run_manual(e);
+	else
+		sched_yield();
+}
+
+unsigned int
+softhca_embed_progress(struct softhca_embed *e)
+{
+	return e->threads == NULL ? run_manual(e) : 0;
+}
+
+unsigned int
+softhca_embed_lcores(const struct softhca_embed *e)
+{
+	return e->threads == NULL ? 0 : hca_threads_count(e->threads);
+}
+
+static void *
+notifier_main(void *arg)
+{
+	struct softhca_embed *e = arg;
+	struct timespec ts = {.tv_nsec = NOTIFIER_NS};
+
+	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
+		if (__atomic_load_n(&e->events, __ATOMIC_RELAXED) != 0)
+			forward_events(e);
+		else
+			nanosleep(&ts, NULL);
+	}
+	return NULL;
+}
+
+static int
+start_threads(struct softhca_embed *e)
+{
+	struct hca *hca[EMBED_HCAS_MAX];
+	struct hca_threads_config tc = {
+		.hca = hca,
+		.num_hca = e->cfg.num_hcas,
+		.spin = e->cfg.idle == SOFTHCA_IDLE_SPIN,
+	};
+	int err;
+
+	if (e->cfg.executor != SOFTHCA_EXECUTOR_THREADS)
+		return 0;
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
+		hca[i] = e->side[i].hca;
+	err = hca_threads_start(&tc, &e->threads);
+	if (err != 0)
+		return embed_fail(err, "worker threads could not be started");
+	err = pthread_create(&e->notifier, NULL, notifier_main, e);
+	if (err != 0)
+		return embed_fail(-err, "the notifier thread could not be started");
+	e->notifier_runs = true;
+	return 0;
+}
+
+static void
+stop_threads(struct softhca_embed *e)
+{
+	__atomic_store_n(&e->stop, 1, __ATOMIC_RELAXED);
+	if (e->notifier_runs)
+		pthread_join(e->notifier, NULL);
+	e->notifier_runs = false;
+}
+
+/* ---- building ---- */
+
+static void
+address_of(uint32_t i, uint8_t gid[16], uint8_t mac[6])
+{
+	const uint8_t g[16] = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(i + 1)};
+	const uint8_t m[6] = {0x02, 0x00, 0x00, 0x77, 0x00, (uint8_t)(i + 1)};
+
+	memcpy(gid, g, sizeof(g));
+	memcpy(mac, m, sizeof(m));
+}
+
+static int
+create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
+{
+	const struct softhca_embed_config *c = &e->cfg;
+	char name[16];
+	uint8_t gid[16];
+	struct hca_config hc = {
+		.name = name,
+		.port = e->side[i].port,
+		.layout = (enum hca_layout)c->layout,
+		.socket_id = -1,
+		.seed = c->seed == 0 ? 0 : c->seed * EMBED_HCAS_MAX + i,
+		.log_num_qps = c->log_qps,
+		.log_num_cqs = c->log_cqs,
+		.log_num_mpts = c->log_mpts,
+		.log_num_mtts = c->log_mtts,
+		.edge_size = c->edge_size,
+		.records = c->records,
+		.full_records = c->records,
+		.records_per_qp = c->records_per_qp,
+		.tx_mbufs = c->mbufs,
+		.resp_mbufs = c->mbufs,
+		.port_stall_ns = (uint64_t)c->stall.discard_after_us * 1000,
+		.max_mtu = 128u << c->max_mtu,
+	};
+	int err;
+
+	snprintf(name, sizeof(name), "sh%u_%u", serial, i);
+	address_of(i, gid, hc.mac);
+	err = hca_create(&hc, &e->side[i].hca);
+	if (err != 0)
+		return embed_fail(err, "HCA %u could not be created: %s (memory: %u MB)", i,
+				  strerror(-err), c->memory_mb);
+	hca_eq_set_notify(e->side[i].hca, on_events, e);
+	return 0;
+}
+
+static int
+dma_attach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	return hca_dma_attach(arg, domain, bus, len);
+}
+
+static int
+dma_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	return hca_dma_detach(arg, domain, bus, len);
+}
+
+static int
+set_addresses(struct softhca_embed *e, uint32_t i)
+{
+	struct hca_ctl_port port = {
+		.speed = 100000,
+		.state = SOFTHCA_PORT_ACTIVE,
+		.max_mtu = e->cfg.max_mtu,
+		.active_mtu = e->cfg.max_mtu,
+	};
+	struct hca_driver *drv = e->side[i].drv;
+	uint8_t gid[16], mac[6];
+	int err;
+
+	address_of(i ^ 1, gid, mac);
+	err = hca_driver_set_neigh(drv, gid, mac);
+	address_of(i, gid, mac);
+	memcpy(port.mac, mac, sizeof(mac));
+	if (err == 0)
+		err = hca_driver_set_gid(drv, 0, gid, mac, 0xffff);
+	if (err == 0)
+		err = hca_driver_set_port(drv, &port);
+	return err == 0 ? 0 : embed_fail(err, "addresses of HCA %u: %s", i, hca_driver_reason());
+}
+
+static int
+create_driver(struct softhca_embed *e, uint32_t i)
+{
+	struct embed_hca *s = &e->side[i];
+	struct hca_hw hw = {
+		.bar0 = hca_bar0(s->hca),
+		.bar2 = hca_bar2(s->hca),
+		.progress = wait_for_command,
+		.progress_arg = s,
+		.dma_attach = dma_attach,
+		.dma_detach = dma_detach,
+		.dma_arg = s->hca,
+	};
+	struct hca_driver_config dc = {
+		.log_num_mtts = e->cfg.log_mtts,
+		.seed = e->cfg.seed == 0 ? 0 : e->cfg.seed * EMBED_HCAS_MAX + i,
+	};
+	int err = hca_driver_create(&hw, &dc, &s->drv);
+
+	if (err != 0)
+		return embed_fail(err, "driver of HCA %u: %s", i, hca_driver_reason());
+	err = set_addresses(e, i);
+	hca_usage(s->hca, &s->base);
+	return err;
+}
+
+static int
+build(struct softhca_embed *e)
+{
+	static uint32_t serials;
+	uint32_t serial = __atomic_fetch_add(&serials, 1, __ATOMIC_RELAXED);
+	int err = embed_ports_open(e, serial);
+
+	for (uint32_t i = 0; i < e->cfg.num_hcas && err == 0; i++) {
+		e->side[i].owner = e;
+		err = create_hca(e, i, serial);
+	}
+	if (err == 0)
+		err = start_threads(e);
+	for (uint32_t i = 0; i < e->cfg.num_hcas && err == 0; i++)
+		err = create_driver(e, i);
+	return err;
+}
+
+static void
+tear_down(struct softhca_embed *e)
+{
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
+		if (e->side[i].drv != NULL)
+			hca_driver_destroy(e->side[i].drv);
+	stop_threads(e);
+	hca_threads_stop(e->threads);
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
+		hca_destroy(e->side[i].hca);
+	if (e->capture != NULL)
+		softhca_embed_capture(e, NULL);
+	embed_ports_close(e);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+int
+softhca_embed_create(const struct softhca_embed_config *config, struct softhca_embed **out)
+{
+	struct softhca_embed *e = aligned_alloc(64, sizeof(*e) + (-sizeof(*e) & 63));
+	int err;
+
+	if (e == NULL)
+		return embed_fail(-ENOMEM, "no memory");
+	memset(e, 0, sizeof(*e));
+	err = take_config(e, config);
+	if (err == 0)
+		err = embed_eal_start(&e->cfg);
+	if (err != 0) {
+		free(e);
+		return err;
+	}
+	pthread_mutex_init(&e->lock, NULL);
+	err = build(e);
+	if (err != 0) {
+		tear_down(e);
+		return err;
+	}
+	*out = e;
+	return 0;
+}
+
+/* ---- contexts ---- */
+
+struct embed_context {
+	struct softhca_embed *embed;
+	uint32_t slot;
+};
+
+static unsigned int
+context_progress(void *arg)
+{
+	return run_manual(((struct embed_context *)arg)->embed);
+}
+
+static void
+context_closed(void *arg)
+{
+	struct embed_context *c = arg;
+
+	pthread_mutex_lock(&c->embed->lock);
+	c->embed->ctx[c->slot] = NULL;
+	pthread_mutex_unlock(&c->embed->lock);
+	free(c);
+}
+
+static int
+open_context(struct softhca_embed *e, unsigned int index, uint32_t slot,
+	     struct softhca_context **ctx)
+{
+	struct embed_context *c = malloc(sizeof(*c));
+	char name[24];
+	struct embed_ctl_config cc = {
+		.name = name,
+		.progress = e->threads == NULL ? context_progress : NULL,
+		.closed = context_closed,
+		.arg = c,
+	};
+	int err;
+
+	if (c == NULL)
+		return embed_fail(-ENOMEM, "no memory");
+	*c = (struct embed_context){e, slot};
+	snprintf(name, sizeof(name), "softhca%u", index);
+	err = embed_ctl_open(e->side[index].drv, &cc, ctx);
+	if (err != 0) {
+		free(c);
+		return embed_fail(err, "HCA %u: %s", index, hca_driver_reason());
+	}
+	return 0;
+}
+
+int
+softhca_embed_open(struct softhca_embed *e, unsigned int index, struct softhca_context **ctx)
+{
+	uint32_t slot = 0;
+	int err;
+
+	if (index >= e->cfg.num_hcas)
+		return embed_fail(-EINVAL, "HCA %u of %u", index, e->cfg.num_hcas);
+	pthread_mutex_lock(&e->lock);
+	while (slot < EMBED_CONTEXTS_MAX && e->ctx[slot] != NULL)
+		slot++;
+	if (slot == EMBED_CONTEXTS_MAX)
+		err = embed_fail(-EMFILE, "%u contexts are open", EMBED_CONTEXTS_MAX);
+	else
+		err = open_context(e, index, slot, &e->ctx[slot]);
+	if (err == 0)
+		*ctx = e->ctx[slot];
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
+int
+softhca_embed_destroy(struct softhca_embed *e)
+{
+	if (e == NULL)
+		return 0;
+	for (uint32_t i = 0; i < EMBED_CONTEXTS_MAX; i++) {
+		struct softhca_context *ctx = e->ctx[i];
+
+		if (ctx != NULL)
+			softhca_close(ctx);
+	}
+	tear_down(e);
+	return 0;
+}
+
+/*
+ * "embed:N" of softhca_open(): HCA N of a pair that this process shares, made at the first open with
+ * worker threads and default sizes. It lives as long as the process.
+ */
+SOFTHCA_API int softhca_embed_open_default(unsigned int index, struct softhca_context **ctx);
+
+int
+softhca_embed_open_default(unsigned int index, struct softhca_context **ctx)
+{
+	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+	static struct softhca_embed *shared;
+	struct softhca_embed_config c;
+	int err = 0;
+
+	pthread_mutex_lock(&once);
+	if (shared == NULL) {
+		softhca_embed_config_init(&c);
+		c.executor = SOFTHCA_EXECUTOR_THREADS;
+		err = softhca_embed_create(&c, &shared);
+	}
+	pthread_mutex_unlock(&once);
+	return err == 0 ? softhca_embed_open(shared, index, ctx) : err;
+}

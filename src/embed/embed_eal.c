@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The EAL of an embedded process: private to it (in memory, no files, no PCI), on hugepages when
+ * there are enough of them.
+ */
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "embed_impl.h"
+
+#define FREE_HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
+#define ARGS_MAX 32
+#define HUGEPAGE_MB 2u
+
+static uint32_t
+free_hugepages(void)
+{
+	FILE *f = fopen(FREE_HUGEPAGES, "r");
+	uint32_t n = 0;
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%u", &n) != 1)
+		n = 0;
+	fclose(f);
+	return n;
+}
+
+static int
+first_cpu(const cpu_set_t *set)
+{
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, set))
+			return i;
+	return 0;
+}
+
+/* true: hugepages; false: ordinary memory, if that is allowed. */
+static int
+choose_memory(const struct softhca_embed_config *cfg, bool *huge)
+{
+	uint32_t need = cfg->memory_mb / HUGEPAGE_MB, have = free_hugepages();
+
+	*huge = cfg->hugepages != 2 && have >= need;
+	if (cfg->hugepages != 1 || *huge)
+		return 0;
+	return embed_fail(-ENOMEM, "%u free hugepages of 2 MiB, %u are needed: run "
+			  "'echo %u > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages'",
+			  have, need, need);
+}
+
+static int
+init(const struct softhca_embed_config *cfg, const cpu_set_t *set)
+{
+	char cpu[16], memory[16];
+	char *argv[ARGS_MAX + 1] = {(char *)(uintptr_t)"softhca"};
+	bool huge;
+	int argc = 1, err;
+
+	if (cfg->eal_args != NULL) {
+		for (; argc < ARGS_MAX && cfg->eal_args[argc - 1] != NULL; argc++)
+			argv[argc] = (char *)(uintptr_t)cfg->eal_args[argc - 1];
+	} else {
+		static const char *const common[] = {"--no-pci", "--no-telemetry", "--no-shconf",
+						     "--iova-mode=va", "--log-level=error"};
+
+		err = choose_memory(cfg, &huge);
+		if (err != 0)
+			return err;
+		snprintf(cpu, sizeof(cpu), "%d", first_cpu(set));
+		snprintf(memory, sizeof(memory), "%u", cfg->memory_mb);
+		for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+			argv[argc++] = (char *)(uintptr_t)common[i];
+		argv[argc++] = (char *)(uintptr_t)(huge ? "--in-memory" : "--no-huge");
+		argv[argc++] = (char *)(uintptr_t)"-m";
+		argv[argc++] = memory;
+		argv[argc++] = (char *)(uintptr_t)"-l";
+		argv[argc++] = cpu;
+	}
+	if (rte_eal_init(argc, argv) < 0)
+		return embed_fail(-rte_errno, "DPDK did not start: %s", rte_strerror(rte_errno));
+	return 0;
+}
+
+int
+embed_eal_start(const struct softhca_embed_config *cfg)
+{
+	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+	static bool started;
+	cpu_set_t set;
+	int err = 0;
+
+	pthread_mutex_lock(&once);
+	if (!started) {
+		CPU_ZERO(&set);
+		pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
+		err = init(cfg, &set);
+		started = err == 0;
+		pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	}
+	pthread_mutex_unlock(&once);
+	return err;
+}

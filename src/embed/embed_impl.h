@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef EMBED_IMPL_H
+#define EMBED_IMPL_H
+
+/* What the files of the embedded composition share. */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <softhca/embed.h>
+
+#include "driver.h"
+#include "engine/executor.h"
+#include "hca.h"
+#include "port/port_impair.h"
+#include "port/port_pcap.h"
+#include "port/port_stall.h"
+
+#define EMBED_HCAS_MAX 16u
+#define EMBED_CONTEXTS_MAX 64u
+
+/* One HCA, its driver, and its stack of ports: stall -> impair -> pcap -> wire. */
+struct embed_hca {
+	struct softhca_embed *owner;
+	struct hca *hca;
+	struct hca_driver *drv;
+	struct hca_port *wire, *pcap, *impair, *port;
+	struct hca_usage base; /* in use before any client came */
+};
+
+struct softhca_embed {
+	struct softhca_embed_config cfg;
+	struct embed_hca side[EMBED_HCAS_MAX];
+	struct hca_threads *threads;
+	struct softhca_context *ctx[EMBED_CONTEXTS_MAX];
+	struct hca_pcap *capture;
+	pthread_mutex_t lock; /* contexts, capture */
+	pthread_t notifier;
+	bool notifier_runs;
+	int stop;
+	uint32_t polls; /* manual: counts loops, for the event queues */
+	int running __attribute__((aligned(64))); /* manual: a thread is inside the engine */
+	uint32_t events __attribute__((aligned(64))); /* EQEs were written since the last look */
+};
+
+/* Records the reason for softhca_embed_last_error() and returns err. */
+int embed_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* embed_eal.c: start the EAL once per process; the caller's affinity is left as it was. */
+int embed_eal_start(const struct softhca_embed_config *cfg);
+
+#endif
