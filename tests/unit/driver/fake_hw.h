@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_UNIT_DRIVER_FAKE_HW_H
+#define TESTS_UNIT_DRIVER_FAKE_HW_H
+
+/*
+ * A device made of arrays: BARs, HCR commands answered in the progress hook, windows counted. Every
+ * command is remembered with its mailbox; a test can have one refused or never answered.
+ */
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "abi_bar.h"
+#include "abi_cmd.h"
+#include "abi_cqe.h"
+#include "driver.h"
+
+#define FAKE_LOG 512u
+
+struct fake_command {
+	uint32_t op;
+	uint32_t op_modifier;
+	uint32_t in_modifier;
+	uint64_t in_param;
+	bool event;
+	_Alignas(8) uint8_t mailbox[HCA_MBOX_SIZE];
+};
+
+struct fake_hw {
+	struct hca_hw hw;
+	uint8_t *bar0;
+	uint8_t *bar2;
+	struct fake_command log[FAKE_LOG];
+	uint32_t count;			/* commands ever executed */
+	uint32_t fail_op;		/* the next command of this opcode ... */
+	uint32_t fail_status;		/* ... answers this */
+	bool mute;			/* answers nothing */
+	int windows;			/* attached - detached */
+	uint64_t eq_start[2];		/* as SW2HW_EQ said */
+	uint32_t eq_log[2];
+	uint32_t eq_producer[2];
+	uint32_t live[5];		/* MPT, EQ, CQ, QP contexts the device holds */
+	struct hca_driver *drv;
+};
+
+enum { LIVE_MPT, LIVE_EQ, LIVE_CQ, LIVE_QP };
+
+struct fake_hw *fake_hw_create(void);
+void fake_hw_destroy(struct fake_hw *fake);
+
+/* Last command of that opcode, or NULL */
+const struct fake_command *fake_last(const struct fake_hw *fake, uint32_t op);
+
+/* Publish an event as the device would. */
+void fake_event(struct fake_hw *fake, uint32_t eqn, uint8_t type, uint32_t object);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Index, tag and range allocators. */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "driver_alloc.h"
+
+#define RANGE_LOG 10u
+#define ROUNDS 20000u
+
+static void
+test_ids(void **state)
+{
+	struct driver_ids ids;
+	uint32_t index, first;
+
+	assert_int_equal(driver_ids_init(&ids, 1, 70), 0);
+	assert_int_equal(driver_ids_take(&ids, &first), 0);
+	assert_int_equal(first, 1);
+	for (uint32_t i = 2; i < 70; i++) {
+		assert_int_equal(driver_ids_take(&ids, &index), 0);
+		assert_int_equal(index, i);
+	}
+	assert_int_equal(driver_ids_take(&ids, &index), -ENOMEM);
+	driver_ids_give(&ids, 40);
+	driver_ids_give(&ids, 20);
+	assert_int_equal(driver_ids_take(&ids, &index), 0);
+	assert_int_equal(index, 20);	/* round robin from the start */
+	driver_ids_give(&ids, 20);
+	assert_int_equal(driver_ids_take(&ids, &index), 0);
+	assert_int_equal(index, 40);	/* the one just given back comes last */
+	assert_int_equal(ids.used, 68);
+	driver_ids_free(&ids);
+}
+
+static void
+test_tags_change(void **state)
+{
+	struct driver_random random;
+	struct driver_ids ids;
+	uint32_t last = 0;
+
+	driver_random_init(&random, 0);
+	assert_int_equal(driver_ids_init(&ids, 0, 4), 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		uint32_t tag = driver_ids_new_tag(&ids, 2, 3, &random);
+
+		assert_in_range(tag, 0, 7);
+		assert_int_not_equal(tag, last);
+		last = tag;
+	}
+	driver_ids_free(&ids);
+}
+
+static void
+test_seeded_sequence(void **state)
+{
+	struct driver_random a, b;
+
+	driver_random_init(&a, 99);
+	driver_random_init(&b, 99);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(driver_random_next(&a), driver_random_next(&b));
+	driver_random_init(&b, 100);
+	assert_int_not_equal(driver_random_next(&a), driver_random_next(&b));
+}
+
+/* Random takes and gives against a plain map of owners: no overlap, everything comes together. */
+static void
+test_ranges(void **state)
+{
+	static uint8_t owned[1u << RANGE_LOG];
+	static struct {
+		uint32_t first, log;
+	} held[1u << RANGE_LOG];
+	struct driver_ranges ranges;
+	struct driver_random random;
+	uint32_t count = 0, first;
+
+	driver_random_init(&random, 7);
+	assert_int_equal(driver_ranges_init(&ranges, RANGE_LOG), 0);
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		uint64_t r = driver_random_next(&random);
+		uint32_t log = r >> 8 & 7;
+
+		if ((r & 1) != 0 && driver_ranges_take(&ranges, log, &first) == 0) {
+			assert_int_equal(first & ((1u << log) - 1), 0);
+			for (uint32_t i = 0; i < 1u << log; i++)
+				assert_int_equal(owned[first + i]++, 0);
+			held[count].first = first;
+			held[count++].log = log;
+		} else if (count != 0) {
+			uint32_t n = (uint32_t)(r >> 32) % count;
+
+			memset(&owned[held[n].first], 0, 1u << held[n].log);
+			driver_ranges_give(&ranges, held[n].first, held[n].log);
+			held[n] = held[--count];
+		}
+	}
+	while (count-- > 0)
+		driver_ranges_give(&ranges, held[count].first, held[count].log);
+	assert_int_equal(ranges.used, 0);
+	assert_int_equal(driver_ranges_take(&ranges, RANGE_LOG, &first), 0);
+	assert_int_equal(driver_ranges_take(&ranges, 0, &first), -ENOMEM);
+	assert_int_equal(driver_ranges_take(&ranges, RANGE_LOG + 1, &first), -ENOMEM);
+	driver_ranges_free(&ranges);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_tags_change),
+		cmocka_unit_test(test_seeded_sequence),
+		cmocka_unit_test(test_ranges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
