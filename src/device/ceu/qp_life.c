@@ -77,12 +77,13 @@ read_shape(const struct hca *h, const struct hca_qp_change *ch, struct qp_shape 
 static int
 take_queues(struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
 {
-	int rc = hca_qbuf_resolve_whole(h, &s->sq, s->sq_key, s->pd, WORD(snd_wqe_len));
+	int rc = hca_qbuf_resolve_whole(h, &s->sq, s->sq_key, s->pd, WORD(snd_wqe_len), 0);
 
 	if (rc != HCA_STAT_OK)
 		return rc;
 	rc = hca_qbuf_resolve_whole(h, &s->rq, s->rq_key, s->pd,
-				    WORD(rcv_wqe_len) + sizeof(struct hca_rq_record));
+				    WORD(rcv_wqe_len) + sizeof(struct hca_rq_record),
+				    HCA_ACCESS_LOCAL_WRITE);
 	if (rc != HCA_STAT_OK)
 		hca_qbuf_release(h, &s->sq, s->sq_key);
 	return rc;

@@ -31,12 +31,11 @@ resolve_pages(struct hca *h, struct hca_qbuf *q, const struct hca_mpt_entry *e, 
 	return HCA_STAT_OK;
 }
 
-int
-hca_qbuf_resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
-		 uint32_t bytes)
+static int
+resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va, uint32_t bytes,
+	uint32_t access)
 {
-	const struct hca_mpt_entry *e =
-		hca_vtp_check(&h->vtp, key, pd, HCA_ACCESS_LOCAL_WRITE, va, bytes);
+	const struct hca_mpt_entry *e = hca_vtp_check(&h->vtp, key, pd, access, va, bytes);
 	int rc = HCA_STAT_OK;
 
 	memset(q, 0, sizeof(*q));
@@ -54,11 +53,18 @@ hca_qbuf_resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, u
 }
 
 int
+hca_qbuf_resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
+		 uint32_t bytes)
+{
+	return resolve(h, q, key, pd, va, bytes, HCA_ACCESS_LOCAL_WRITE);
+}
+
+int
 hca_qbuf_resolve_whole(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
-		       uint32_t bytes)
+		       uint32_t bytes, uint32_t access)
 {
 	/* The start of a key that is not valid is refused by the check behind it. */
-	return hca_qbuf_resolve(h, q, key, pd, entry_of(h, key)->start, bytes);
+	return resolve(h, q, key, pd, entry_of(h, key)->start, bytes, access);
 }
 
 void

@@ -30,15 +30,18 @@ struct hca;
 struct hca_mpt_entry;
 
 /*
- * CEU: resolve [va, va + bytes) of the region behind key into q; the region gains a user, so that
+ * CEU: resolve [va, va + bytes) of the writable region behind key into q; the region gains a user, so that
  * it cannot be invalidated before hca_qbuf_release(). NULL key entry, rights, PD, alignment to
  * 4 KiB or range wrong: HCA_STAT_BAD_PARAM; no memory: HCA_STAT_EXCEED_LIM.
  */
 int hca_qbuf_resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
 		     uint32_t bytes);
-/* The same from the first byte of the region: SQ and RQ, whose context names no address. */
+/*
+ * The same from the first byte of the region, with these rights: RQ (LOCAL_WRITE) and SQ (none,
+ * the device only reads it), whose context names no address.
+ */
 int hca_qbuf_resolve_whole(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
-			   uint32_t bytes);
+			   uint32_t bytes, uint32_t access);
 void hca_qbuf_release(struct hca *h, struct hca_qbuf *q, uint32_t key);
 
 #endif

@@ -103,6 +103,26 @@ query_returns_what_was_set(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_QP, 0xffffff), HCA_STAT_BAD_INDEX);
 }
 
+/* The device writes into the RQ's record but only reads the SQ. */
+static void
+rights_of_queue_regions(void **state)
+{
+	const uint32_t mask =
+		HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT | HCA_QP_ATTR_ACCESS_FLAGS;
+	struct rig *r = *state;
+	uint8_t *p = r->user + (600 << 10);
+	uint32_t mtt = rig_mtt(r, p, 1), key = HCA_KEY_MAKE(0x2a, 30, 0x33);
+	struct hca_mpt *m = (void *)r->in;
+
+	rig_fill_mpt(r, 30, RIG_PD, p, 1024, mtt);
+	m->flags = hca_cpu_to_be32(HCA_MPT_FLAG_REGION);
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 30), HCA_STAT_OK);
+	rig_qpc(r, QPI, mask)->rcv_wqe_base_l = hca_cpu_to_be32(key);
+	assert_int_equal(rig_mbox(r, HCA_CMD_RST2INIT_QPEE, QPN), HCA_STAT_BAD_PARAM);
+	rig_qpc(r, QPI, mask)->snd_wqe_base_l = hca_cpu_to_be32(key);
+	assert_int_equal(rig_mbox(r, HCA_CMD_RST2INIT_QPEE, QPN), HCA_STAT_OK);
+}
+
 /* One field wrong at a time at RST2INIT: refused, and nothing of the device has changed. */
 #define BREAK_INIT(X) \
 	X(q->pd = hca_cpu_to_be32(HCA_PD_MAKE(5, 2))) \
@@ -368,7 +388,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(ladder_fills_the_store), T(query_returns_what_was_set),
-		T(bad_init_changes_nothing), T(bad_rtr_changes_nothing),
+		T(rights_of_queue_regions), T(bad_init_changes_nothing), T(bad_rtr_changes_nothing),
 		T(neighbour_table_gives_the_mac), T(bad_rts_changes_nothing),
 		T(illegal_transitions), T(drain_and_resume), T(reset_gives_everything_back),
 		T(another_number_on_a_live_index),
