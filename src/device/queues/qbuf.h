@@ -30,9 +30,9 @@ struct hca;
 struct hca_mpt_entry;
 
 /*
- * CEU: resolve [va, va + bytes) of the writable region behind key into q; the region gains a user, so that
- * it cannot be invalidated before hca_qbuf_release(). NULL key entry, rights, PD, alignment to
- * 4 KiB or range wrong: HCA_STAT_BAD_PARAM; no memory: HCA_STAT_EXCEED_LIM.
+ * CEU: resolve [va, va + bytes) of the writable region behind key into q; the region gains a user,
+ * so that it cannot be invalidated before hca_qbuf_release(). Key, rights, PD, alignment to 4 KiB
+ * or range wrong: HCA_STAT_BAD_PARAM; no memory: HCA_STAT_EXCEED_LIM.
  */
 int hca_qbuf_resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
 		     uint32_t bytes);
