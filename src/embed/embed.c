@@ -133,11 +133,12 @@ register_thread(void)
 static unsigned int
 run_once(struct softhca_embed *e)
 {
+	uint64_t now = hca_clock_ns();
 	unsigned int work = 0;
 
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
 		if (e->side[i].hca != NULL)
-			work += hca_direct_poll(e->side[i].hca);
+			work += hca_direct_poll(e->side[i].hca, now);
 	if (__atomic_load_n(&e->events, __ATOMIC_RELAXED) != 0 ||
 	    (++e->polls & (EVENTS_EVERY - 1)) == 0)
 		forward_events(e);

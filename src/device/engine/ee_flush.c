@@ -151,6 +151,8 @@ unsigned int ee_messages(struct hca *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n = 0;
 
+	if (!hca_msg_due(h, HCA_STAGE_EE))
+		return 0;
 	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, on_failed, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_EE, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_EE, on_state, now, budget);

@@ -196,9 +196,8 @@ hca_worker_offline(struct hca *h, unsigned int worker)
 }
 
 unsigned int
-hca_direct_poll(struct hca *h)
+hca_direct_poll(struct hca *h, uint64_t now)
 {
-	uint64_t now = hca_clock_ns();
 	unsigned int work = 0;
 
 	for (unsigned int w = 0; w < h->num_workers; w++)

@@ -21,8 +21,8 @@
 /* Monotonic ns of this process, from the TSC. */
 uint64_t hca_clock_ns(void);
 
-/* direct: one loop over all workers; returns the work done. */
-unsigned int hca_direct_poll(struct hca *h);
+/* direct: one loop over all workers at time now; returns the work done. */
+unsigned int hca_direct_poll(struct hca *h, uint64_t now);
 
 struct hca_threads;
 

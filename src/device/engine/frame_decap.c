@@ -17,13 +17,9 @@
 #include "engine/pkt.h"
 #include "wire/roce_frame.h"
 
-struct frame {
-	struct rte_mbuf *m;
-	struct hca_roce_view view;
-};
-
+/* A burst: between the two passes a frame's destination QPN waits in rxd.qpi. */
 struct decap {
-	struct frame frame[HCA_BURST];
+	struct rte_mbuf *frame[HCA_BURST];
 	struct hca_icrc_span span[HCA_BURST];
 	uint32_t icrc[HCA_BURST];
 	void *to_ee[HCA_BURST], *to_rrc[HCA_BURST];
@@ -94,35 +90,115 @@ is_unknown_rc_request(int rc, struct hca_roce_view *v)
 }
 
 static inline bool
-is_request(const struct hca_roce_view *v)
+is_request(const struct hca_roce_opcode_info *op)
 {
-	return v->op->is_request || v->op->kind == HCA_PKT_NONE;
+	return op->is_request || op->kind == HCA_PKT_NONE;
+}
+
+/* The slow way to a descriptor: everything the general parser takes. 0 or a negative drop. */
+static int
+describe(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc_span *span)
+{
+	struct hca_roce_view v;
+	int rc = hca_roce_parse(p, len, &v);
+
+	if (rc != 0 && !is_unknown_rc_request(rc, &v))
+		return rc;
+	hca_roce_icrc_span(p, &v, span);
+	*r = (struct hca_rxd){
+		.qpi = v.qpn,
+		.psn = v.psn,
+		.opcode = v.opcode,
+		.flags = (v.ackreq ? HCA_RXD_ACKREQ : 0) | (v.se ? HCA_RXD_SOLICITED : 0) |
+			 (v.migreq ? HCA_RXD_MIGREQ : 0),
+		.pad = v.pad,
+		.ecn = v.ip_version == 4 ? p[v.l3 + 1] & 3 : p[v.l3 + 1] >> 4 & 3,
+		.ext_off = v.bth + HCA_ROCE_BTH_LEN,
+		.payload_off = v.payload,
+		.payload_len = v.payload_len,
+		.info = v.op,
+		.l3_off = v.l3,
+	};
+	return 0;
+}
+
+#define V4_L3 HCA_ETH_LEN
+#define V4_UDP (V4_L3 + HCA_IPV4_LEN)
+#define V4_BTH (V4_UDP + HCA_UDP_LEN)
+
+/*
+ * The same for a good IPv4 frame without VLAN tag, in few comparisons; false: no verdict, the
+ * general parser gives it.
+ */
+static inline bool
+describe_fast(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc_span *span)
+{
+	const struct hca_roce_opcode_info *op;
+	uint32_t total, rest, bth0, psn;
+
+	if (unlikely(len < V4_BTH + HCA_ROCE_BTH_LEN + HCA_ICRC_LEN))
+		return false;
+	total = hca_get_be16(p + V4_L3 + 2);
+	/* Ethertype, version and header length; no fragment; UDP; port and length of RoCE. */
+	if (unlikely((hca_get_be32(p + 12) & 0xffffff00) != (HCA_ETHERTYPE_IPV4 << 16 | 0x4500) ||
+		     total > len - V4_L3 ||
+		     total < HCA_IPV4_LEN + HCA_UDP_LEN + HCA_ROCE_BTH_LEN + HCA_ICRC_LEN ||
+		     (hca_get_be32(p + V4_L3 + 6) & (HCA_IPV4_FRAG_MASK << 16 | 0xff)) !=
+			     HCA_IPPROTO_UDP ||
+		     hca_get_be32(p + V4_UDP + 2) !=
+			     (HCA_ROCE_UDP_PORT << 16 | (total - HCA_IPV4_LEN))))
+		return false;
+	bth0 = hca_get_be32(p + V4_BTH);
+	op = &hca_roce_opcodes[bth0 >> 24];
+	rest = total - HCA_IPV4_LEN - HCA_UDP_LEN - HCA_ICRC_LEN - op->header_len;
+	/* Valid opcodes have header_len; of what is shorter, rest wraps and is no whole packet. */
+	if (unlikely(!op->valid || (bth0 & 0x0f0000) != 0 || (rest & 3) != 0 || rest > len ||
+		     rest < (bth0 >> 20 & 3) || (!op->has_payload && rest != 0)))
+		return false;
+	psn = hca_get_be32(p + V4_BTH + 8);
+	r->qpi = hca_get_be32(p + V4_BTH + 4) & 0xffffff;
+	r->psn = psn & HCA_PSN_MASK;
+	r->opcode = (uint8_t)(bth0 >> 24);
+	r->flags = (uint8_t)((psn >> 31) * HCA_RXD_ACKREQ | (bth0 >> 23 & 1) * HCA_RXD_SOLICITED |
+			     (bth0 >> 22 & 1) * HCA_RXD_MIGREQ);
+	r->pad = (uint8_t)(bth0 >> 20 & 3);
+	r->ecn = p[V4_L3 + 1] & 3;
+	r->ext_off = V4_BTH + HCA_ROCE_BTH_LEN;
+	r->payload_off = V4_BTH + op->header_len;
+	r->payload_len = rest - r->pad;
+	r->info = op;
+	r->l3_off = V4_L3;
+	r->vlan = 0;
+	span->data = p + V4_L3;
+	span->ones = hca_icrc_ones_ipv4;
+	span->len = total - HCA_ICRC_LEN;
+	span->seed = HCA_ICRC_SEED;
+	return true;
 }
 
 /* Headers: returns the number of frames whose ICRC is worth computing. */
-static unsigned int
+static inline unsigned int
 parse_burst(struct hca *h, struct decap *d, struct rte_mbuf **m, unsigned int n)
 {
 	unsigned int good = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		struct frame *f = &d->frame[good];
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
+		struct hca_rxd *r = hca_rxd(m[i]);
 		int rc;
 
 		if (unlikely(m[i]->nb_segs != 1)) {
 			drop(h, d, m[i], HCA_CTR_rx_multi_segment);
 			continue;
 		}
-		rc = hca_roce_parse_fast(p, m[i]->data_len, &f->view);
-		if (unlikely(rc != 0) && !is_unknown_rc_request(rc, &f->view)) {
-			drop(h, d, m[i], parse_counter[-rc]);
-			continue;
+		if (unlikely(!describe_fast(p, m[i]->data_len, r, &d->span[good]))) {
+			rc = describe(p, m[i]->data_len, r, &d->span[good]);
+			if (rc != 0) {
+				drop(h, d, m[i], parse_counter[-rc]);
+				continue;
+			}
 		}
-		rte_prefetch0(&h->qp[f->view.qpn & h->qp_mask].cfg);
-		hca_roce_icrc_span(p, &f->view, &d->span[good]);
-		f->m = m[i];
-		good++;
+		d->frame[good++] = m[i];
 	}
 	return good;
 }
@@ -133,14 +209,13 @@ pkey_matches(uint16_t ours, uint16_t theirs)
 	return ((ours ^ theirs) & 0x7fff) == 0 && ((ours | theirs) & 0x8000) != 0;
 }
 
-/* The sender is the QP's peer. IPv4: source address behind the 12 bytes before it. */
+/* The sender is the QP's peer. */
 static inline bool
-source_matches(const struct hca_qp *qp, const struct frame *f)
+source_matches(const struct hca_qp *qp, const uint8_t *l3)
 {
-	const uint8_t *l3 = rte_pktmbuf_mtod_offset(f->m, const uint8_t *, f->view.l3);
 	uint32_t saddr;
 
-	if (unlikely(f->view.ip_version != 4 || qp->cfg.peer_is_ip6))
+	if (unlikely(l3[0] >> 4 != 4 || qp->cfg.peer_is_ip6))
 		return false;
 	memcpy(&saddr, l3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(saddr));
 	return saddr == qp->cfg.peer_ip4;
@@ -165,77 +240,58 @@ static const uint8_t service_transport[HCA_ST_COUNT] = {
 
 /* The rungs in order; HCA_CTR_N: the packet is the QP's. */
 static inline enum hca_counter
-judge(const struct hca *h, const struct hca_qp *qp, const struct frame *f)
+judge(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *p)
 {
-	const struct hca_roce_view *v = &f->view;
-	uint32_t states;
+	const struct hca_roce_opcode_info *op = r->info;
+	uint32_t states = is_request(op) ? TAKES_REQUESTS : TAKES_RESPONSES;
 
-	(void)h;
-	if (unlikely(__atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != v->qpn ||
-		     v->qpn == 0))
+	if (unlikely(__atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != r->qpi ||
+		     r->qpi == 0))
 		return HCA_CTR_rx_unknown_qpn;
-	states = is_request(v) ? TAKES_REQUESTS : TAKES_RESPONSES;
 	if (unlikely((states & 1u << hca_qp_state(qp)) == 0))
 		return HCA_CTR_rx_qp_state;
-	if (unlikely(HCA_BTH_TRANSPORT(v->opcode) != service_transport[qp->cfg.service]))
+	if (unlikely(HCA_BTH_TRANSPORT(r->opcode) != service_transport[qp->cfg.service]))
 		return HCA_CTR_rx_bad_service;
-	if (unlikely(!source_matches(qp, f)))
+	if (unlikely(!source_matches(qp, p + r->l3_off)))
 		return HCA_CTR_rx_bad_source;
-	if (unlikely(!pkey_matches(qp->cfg.pkey, v->pkey)))
+	if (unlikely(!pkey_matches(qp->cfg.pkey,
+				   hca_get_be16(p + r->ext_off - HCA_ROCE_BTH_LEN + 2))))
 		return HCA_CTR_rx_bad_pkey;
+	if (unlikely(!is_request(op) && !op->is_response))
+		return HCA_CTR_rx_bad_service;
 	return HCA_CTR_N;
 }
 
 static inline void
-describe(const struct hca *h, const struct hca_qp *qp, const struct frame *f)
-{
-	const struct hca_roce_view *v = &f->view;
-	struct hca_rxd *r = hca_rxd(f->m);
-
-	r->qpi = v->qpn & h->qp_mask;
-	r->psn = v->psn;
-	r->opcode = v->opcode;
-	r->flags = (v->ackreq ? HCA_RXD_ACKREQ : 0) | (v->se ? HCA_RXD_SOLICITED : 0) |
-		   (v->migreq ? HCA_RXD_MIGREQ : 0);
-	r->pad = v->pad;
-	r->ecn = rte_pktmbuf_mtod(f->m, const uint8_t *)[v->l3 + 1] & 3;
-	r->ext_off = v->bth + HCA_ROCE_BTH_LEN;
-	r->payload_off = v->payload;
-	r->payload_len = v->payload_len;
-	r->generation = qp->cfg.generation;
-	r->info = v->op;
-	r->l3_off = v->l3;
-	r->vlan = 0;
-}
-
-static void
 sort_burst(struct hca *h, struct decap *d, unsigned int n)
 {
 	uint64_t bytes = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		struct frame *f = &d->frame[i];
-		const struct hca_qp *qp = &h->qp[f->view.qpn & h->qp_mask];
-		const uint8_t *p = rte_pktmbuf_mtod(f->m, const uint8_t *);
+		struct rte_mbuf *m = d->frame[i];
+		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+		struct hca_rxd *r = hca_rxd(m);
+		const struct hca_qp *qp = &h->qp[r->qpi & h->qp_mask];
+		const struct hca_icrc_span *span = &d->span[i];
 		enum hca_counter why;
 
-		if (unlikely(d->icrc[i] != hca_icrc_load(p + f->view.icrc))) {
-			drop(h, d, f->m, HCA_CTR_rx_icrc_encapsulated);
+		if (unlikely(d->icrc[i] !=
+			     hca_icrc_load((const uint8_t *)span->data + span->len))) {
+			drop(h, d, m, HCA_CTR_rx_icrc_encapsulated);
 			continue;
 		}
-		why = judge(h, qp, f);
+		why = judge(qp, r, p);
 		if (unlikely(why != HCA_CTR_N)) {
-			drop(h, d, f->m, why);
+			drop(h, d, m, why);
 			continue;
 		}
-		bytes += f->m->data_len;
-		describe(h, qp, f);
-		if (is_request(&f->view))
-			d->to_ee[d->n_ee++] = f->m;
-		else if (likely(f->view.op->is_response))
-			d->to_rrc[d->n_rrc++] = f->m;
+		bytes += m->data_len;
+		r->qpi &= h->qp_mask;
+		r->generation = qp->cfg.generation;
+		if (is_request(r->info))
+			d->to_ee[d->n_ee++] = m;
 		else
-			drop(h, d, f->m, HCA_CTR_rx_bad_service);
+			d->to_rrc[d->n_rrc++] = m;
 	}
 	HCA_COUNT_N(h, DECAP, port_rcv_data, bytes);
 }

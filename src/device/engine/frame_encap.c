@@ -280,12 +280,13 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, struct rte_mbuf *
 {
 	const struct hca_txd *d = hca_txd(m);
 	const struct hca_roce_template *t = &qp->encap.tmpl;
-	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	uint8_t *frame = (uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM;
 	uint8_t *l3 = frame + t->l3, *payload, *end;
 	const uint8_t *ones = hca_roce_ones(t->ip_version);
 	uint32_t pad = -(uint32_t)d->len & 3, crc = 0;
 	bool fused = d->len >= FUSED_MIN;
 
+	m->data_off = RTE_PKTMBUF_HEADROOM;
 	payload = hca_encap_headers(h, t, d, frame);
 	end = payload + d->len;
 	if (fused) {
@@ -306,6 +307,7 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, struct rte_mbuf *
 		b->icrc_at[b->spans++] = end + pad;
 	}
 	end += pad + HCA_ICRC_LEN;
+	m->ol_flags = 0;
 	m->data_len = (uint16_t)(end - frame);
 	m->pkt_len = m->data_len;
 	b->bytes += m->data_len;

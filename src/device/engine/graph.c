@@ -194,6 +194,8 @@ msgs_init(struct hca *h)
 			return -ENOMEM;
 		h->msg[from][to] = c;
 		c->local = h->stage_worker[from] == h->stage_worker[to];
+		c->inbox = &h->inbox[to];
+		h->inbox[to].remote |= !c->local;
 		c->ring = ring_new(h, "m", i, h->qp_mask + 1, sizeof(uint32_t));
 		c->pending = rte_zmalloc_socket(NULL, h->qp_mask + 1, RTE_CACHE_LINE_SIZE,
 						h->cfg.socket_id);

@@ -54,6 +54,7 @@ struct hca {
 	unsigned int num_workers;
 	struct hca_edge edge[HCA_EDGE_N];
 	struct hca_msg_channel *msg[HCA_STAGE_N][HCA_STAGE_N]; /* [from][to], NULL: none */
+	struct hca_msg_inbox inbox[HCA_STAGE_N];
 	struct hca_record_pool rec, rec_full;
 	struct rte_mempool *tx_pool, *resp_pool;
 	struct rte_rcu_qsbr *rcu; /* one thread id per worker */
@@ -94,6 +95,13 @@ hca_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32
 	     uint8_t flags)
 {
 	hca_msg_post(h->msg[from][to], qpi, flags);
+}
+
+/* Is a walk over the channels of this stage worth while? */
+static inline bool
+hca_msg_due(const struct hca *h, enum hca_stage_id to)
+{
+	return (h->inbox[to].waiting | h->inbox[to].remote) != 0;
 }
 
 /* Deliver at most budget messages of channel from -> to; returns how many. */

@@ -56,9 +56,19 @@ enum hca_msg_flag {
 	HCA_MSG_PURGE = 1u << 4, /* forget the QP, then acknowledge to the CEU */
 };
 
+/*
+ * What a stage looks at before it walks its channels: messages waiting on channels from the same
+ * worker, and whether any channel comes from another one (those are always looked at).
+ */
+struct hca_msg_inbox {
+	uint32_t waiting;
+	uint32_t remote;
+};
+
 struct hca_msg_channel {
 	struct rte_ring *ring; /* uint32_t QP indexes */
 	uint8_t *pending; /* flags per QP index */
+	struct hca_msg_inbox *inbox; /* of the consumer, when local */
 	bool local; /* same worker: no atomic needed */
 };
 
@@ -73,8 +83,11 @@ hca_msg_post(struct hca_msg_channel *c, uint32_t qpi, uint8_t flags)
 	} else {
 		old = __atomic_fetch_or(&c->pending[qpi], flags, __ATOMIC_ACQ_REL);
 	}
-	if (old == 0)
-		rte_ring_sp_enqueue_elem(c->ring, &qpi, sizeof(qpi));
+	if (old != 0)
+		return;
+	rte_ring_sp_enqueue_elem(c->ring, &qpi, sizeof(qpi));
+	if (c->local)
+		c->inbox->waiting++;
 }
 
 /* One message: returns the flags and the QP index, or 0 when there is none. */
@@ -87,6 +100,7 @@ hca_msg_take(struct hca_msg_channel *c, uint32_t *qpi)
 		uint8_t f = c->pending[*qpi];
 
 		c->pending[*qpi] = 0;
+		c->inbox->waiting--;
 		return f;
 	}
 	return __atomic_exchange_n(&c->pending[*qpi], 0, __ATOMIC_ACQ_REL);

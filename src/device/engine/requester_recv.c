@@ -398,8 +398,8 @@ on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 		start_timer(h, qp, qpi);
 }
 
-unsigned int
-hca_rrc_poll(struct hca *h, uint64_t now, unsigned int budget)
+static unsigned int
+messages(struct hca *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
@@ -408,5 +408,15 @@ hca_rrc_poll(struct hca *h, uint64_t now, unsigned int budget)
 	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_RRC, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_RRC, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_TIMER, HCA_STAGE_RRC, on_timer, now, budget);
+	return n;
+}
+
+unsigned int
+hca_rrc_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	unsigned int n = 0;
+
+	if (hca_msg_due(h, HCA_STAGE_RRC))
+		n = messages(h, now, budget);
 	return n + hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_RRC], budget, now);
 }

@@ -509,8 +509,8 @@ on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 	}
 }
 
-unsigned int
-hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
+static unsigned int
+messages(struct hca *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
@@ -519,5 +519,15 @@ hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
 	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, on_encap, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_RTC, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_RTC, on_new, now, budget);
+	return n;
+}
+
+unsigned int
+hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	unsigned int n = 0;
+
+	if (hca_msg_due(h, HCA_STAGE_RTC))
+		n = messages(h, now, budget);
 	return n + send_burst(h, hca_rtc_ctx(h), now, budget);
 }

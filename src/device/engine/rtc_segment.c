@@ -98,7 +98,7 @@ may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
 	return HCA_RTC_STOP_TURN;
 }
 
-/* An mbuf for the next descriptor; want: how many more the QP could use. */
+/* A raw mbuf (encap resets it) for the next descriptor; want: how many more the QP could use. */
 static inline struct rte_mbuf *
 take_mbuf(struct hca_rtc_visit *v, uint32_t want)
 {
@@ -108,7 +108,7 @@ take_mbuf(struct hca_rtc_visit *v, uint32_t want)
 		return NULL;
 	if (ctx->n_spare == 0) {
 		want = RTE_MIN(RTE_MAX(want, 1u), ctx->room - ctx->n_out);
-		while (rte_pktmbuf_alloc_bulk(v->h->tx_pool, ctx->spare, want) != 0)
+		while (rte_mempool_get_bulk(v->h->tx_pool, (void **)ctx->spare, want) != 0)
 			if ((want /= 2) == 0)
 				return NULL;
 		ctx->n_spare = want;
@@ -273,6 +273,101 @@ end_visit(struct hca_rtc_visit *v, enum hca_rtc_stop why)
 	ask_for_ack(v, v->last);
 }
 
+/*
+ * First word of a record: op, flags, syndrome, nsge. Plain ones are new single-packet SENDs and
+ * WRITEs with one SGE, signalled or not; of what the general way looks at only the length is left.
+ */
+#define PLAIN_MASK 0xffffff00u
+#define PLAIN_WORD 0x01000000u
+#define PLAIN_FREE ((uint32_t)HCA_REC_SIGNALED << 8)
+
+_Static_assert(offsetof(struct hca_record, flags) == 1 && offsetof(struct hca_record, nsge) == 3,
+	       "first word");
+
+static inline bool
+is_plain(const struct hca_record *r, uint32_t mtu_log)
+{
+	uint32_t w;
+
+	memcpy(&w, r, sizeof(w));
+	w = rte_le_to_cpu_32(w);
+	return (w & PLAIN_MASK & ~PLAIN_FREE) == PLAIN_WORD && (w & 0xff) < RTE_DIM(rtc_ops) &&
+	       rtc_ops[w & 31].kind == RTC_OP_PAYLOAD && r->len - 1 < 1u << mtu_log;
+}
+
+static inline void
+put_plain(struct hca_txd *d, const struct hca_txd *common, const struct hca_record *r,
+	  uint32_t ref, uint32_t psn, uint32_t seq)
+{
+	memcpy(d, common, sizeof(*d));
+	d->psn = psn;
+	d->opcode = rtc_ops[r->op & 31].bth[3];
+	d->len = (uint16_t)r->len;
+	d->seq = seq;
+	d->key = r->sge.lkey;
+	d->va = r->sge.va;
+	d->rec = ref;
+	d->reth.raddr = r->raddr;
+	d->reth.rkey = r->rkey;
+	d->reth.dma_len = r->len;
+	d->imm = r->imm;
+}
+
+/* How many plain records may leave at once, counting everything but their own bytes. */
+static inline uint32_t
+plain_limit(const struct hca_rtc_visit *v)
+{
+	uint32_t n = RTE_MIN(v->head - v->next, HCA_RTC_WQES_PER_VISIT - v->wqes);
+	uint32_t psns = HCA_RTC_PSN_WINDOW - ((v->next_psn - v->upsn) & HCA_PSN_MASK);
+
+	return RTE_MIN(RTE_MIN(n, psns), v->ctx->room - v->ctx->n_out);
+}
+
+/*
+ * The short way for a run of plain records that have not been sent before: the same result as
+ * send_records() one by one. Stops before the first record that is not plain.
+ */
+static inline void
+send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
+{
+	const struct hca_txd common = {
+		.qpi = v->qpi,
+		.flags = HCA_TXD_LAST_OF_RECORD,
+		.nsge = 1,
+		.generation = v->generation,
+	};
+	const uint32_t *window = v->qp->rtc.window, mask = v->qp->rtc.window_mask;
+	uint32_t n = plain_limit(v), psn = v->next_psn, i;
+	struct hca_txd *d = v->last;
+
+	for (i = 0; i < n && v->deficit > 0; i++) {
+		uint32_t ref = window[(v->next + i) & mask];
+		struct hca_record *r = hca_record(v->h, ref);
+		struct rte_mbuf *m;
+
+		if (unlikely(!is_plain(r, mtu_log)))
+			break;
+		m = take_mbuf(v, n - i);
+		if (unlikely(m == NULL))
+			break;
+		d = hca_txd(m);
+		r->psn = psn;
+		r->npsn = 1;
+		r->desc_seq = ++v->desc_seq;
+		r->flags |= HCA_REC_SENT;
+		put_plain(d, &common, r, ref, psn, v->desc_seq);
+		v->ctx->out[v->ctx->n_out++] = m;
+		v->deficit -= (int32_t)r->len + HCA_RTC_FRAME_OVERHEAD + 2 * HCA_RTC_OVERHEAD;
+		if (++v->since_ackreq >= v->ack_every || ((v->next + i) & v->half) == v->half)
+			ask_for_ack(v, d);
+		psn = (psn + 1) & HCA_PSN_MASK;
+	}
+	v->next += i;
+	v->wqes += i;
+	v->next_psn = v->max_psn = psn;
+	v->last = d;
+}
+
 static enum hca_rtc_stop
 send_records(struct hca_rtc_visit *v, uint32_t state)
 {
@@ -283,6 +378,8 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 		struct rte_mbuf *m;
 		enum hca_rtc_stop stop;
 
+		if (likely(v->pkt == 0 && v->next_psn == v->max_psn && state == HCA_QPS_RTS))
+			send_plain(v, mtu_log);
 		if (v->next == v->head)
 			return HCA_RTC_STOP_PARK;
 		if (v->deficit <= 0 || v->wqes >= HCA_RTC_WQES_PER_VISIT)

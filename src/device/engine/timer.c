@@ -176,6 +176,8 @@ hca_timer_poll(struct hca *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n = advance(h, timer_ctx(h), now, budget);
 
+	if (!hca_msg_due(h, HCA_STAGE_TIMER))
+		return n;
 	n += hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_TIMER, on_ceu, now, budget);
 	return n + hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_TIMER, on_arm, now, budget);
 }

@@ -724,6 +724,8 @@ static unsigned int drain_messages(struct hca *h, uint64_t now, unsigned int bud
 {
 	unsigned int n;
 
+	if (!hca_msg_due(h, HCA_STAGE_PARSER))
+		return 0;
 	n = hca_msg_drain(h, HCA_STAGE_RTC, HCA_STAGE_PARSER, on_freed, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_PARSER, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_PARSER, on_state, now, budget);

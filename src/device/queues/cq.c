@@ -76,7 +76,7 @@ batch_add(struct hca *h, struct hca_cq_batch *b, uint32_t cqi, bool solicited,
 	  enum hca_stage_id stage)
 {
 	for (uint32_t i = b->n; i-- > 0;) {
-		if (likely(b->e[i].cqi == cqi)) {
+		if (b->e[i].cqi == cqi) {
 			b->e[i].solicited |= solicited;
 			return;
 		}

@@ -52,9 +52,9 @@ int
 rig_eal(void)
 {
 	char *argv[] = {"test", "--no-huge", "-m",  "256", "--no-pci", "--no-telemetry",
-			"-l",	"0",	     "--log-level", "error", NULL};
+			"-l",	"0",	     "--log-level", "error", "--no-shconf", NULL};
 
-	return rte_eal_init(10, argv) < 0 ? -1 : 0;
+	return rte_eal_init(11, argv) < 0 ? -1 : 0;
 }
 
 static void *

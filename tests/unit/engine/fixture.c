@@ -75,6 +75,7 @@ static void make_channel(struct hca *h, enum hca_stage_id from, enum hca_stage_i
 			RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	c->pending = calloc(h->qp_mask + 1, 1);
 	c->local = true;
+	c->inbox = &h->inbox[to];
 	assert_non_null(c->ring);
 	assert_non_null(c->pending);
 	h->msg[from][to] = c;
