@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_eal.h>
+
+#include "embed_ctl.h"
+#include "sim.h"
+#include "sim_link.h"
+
+#define IDLE_LOOPS 4u /* direct: loops without work until time jumps */
+#define IDLE_STEPS 8u /* stepped: sim_poll() calls of STEPS each */
+#define STEPS 32u
+#define JUMP_NS 20000u
+#define SETTLE_NS 2000000u
+#define SETTLE_MAX_NS 60000000000ull
+#define DRIVER_EVERY 16u
+
+void (*sim_on_fail)(void);
+static char repeat[256];
+
+const char *const sim_layout_names[] = {"rtc", "txrx", "full", NULL};
+
+int
+sim_layout_of(const char *name)
+{
+	for (int i = 0; sim_layout_names[i] != NULL; i++)
+		if (strcmp(name, sim_layout_names[i]) == 0)
+			return i;
+	return -1;
+}
+
+uint64_t
+sim_env(const char *name, uint64_t otherwise)
+{
+	const char *v = getenv(name);
+
+	return v != NULL && *v != '\0' ? strtoull(v, NULL, 0) : otherwise;
+}
+
+uint64_t
+sim_random(struct sim_rng *r)
+{
+	uint64_t z = (r->s += 0x9e3779b97f4a7c15ull);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+uint32_t
+sim_below(struct sim_rng *r, uint32_t n)
+{
+	return (uint32_t)(((sim_random(r) >> 32) * n) >> 32);
+}
+
+void
+sim_set_repeat(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(repeat, sizeof(repeat), format, ap);
+	va_end(ap);
+}
+
+static void
+dump_side(const struct sim *s, unsigned int i)
+{
+	struct hca_port_impair_stats st;
+	struct hca_usage u;
+
+	if (s->side[i].hca == NULL)
+		return;
+	hca_usage(s->side[i].hca, &u);
+	fprintf(stderr, "side %u: records %u+%u mbufs %u+%u edges %u backlog %u messages %u qps %u\n",
+		i, u.records, u.full_records, u.tx_mbufs, u.resp_mbufs, u.edge_objects, u.backlog,
+		u.messages, u.qps);
+	for (unsigned int c = 0; c < hca_counter_count(); c++)
+		if (hca_counter_value(s->side[i].hca, c) != 0)
+			fprintf(stderr, "  %s=%" PRIu64, hca_counter_name(c),
+				hca_counter_value(s->side[i].hca, c));
+	hca_port_impair_stats(s->side[i].impair, &st);
+	fprintf(stderr, "\n  port:");
+#define X(n) if (st.n != 0) fprintf(stderr, " " #n "=%" PRIu64, st.n);
+	HCA_PORT_IMPAIR_STATS(X)
+#undef X
+	fprintf(stderr, " held=%u queued=%u\n", hca_port_impair_held(s->side[i].impair),
+		sim_link_queued(s->side[i].wire));
+}
+
+void
+sim_fail(struct sim *s, const char *format, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "FAILED: ");
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fprintf(stderr, "\n");
+	if (s != NULL) {
+		fprintf(stderr, "seed %" PRIu64 ", layout %s, executor %s, now %" PRIu64 " ns\n",
+			s->cfg.seed, sim_layout_names[s->cfg.layout],
+			s->cfg.executor == SIM_DIRECT ? "direct" :
+			s->cfg.executor == SIM_STEPPED ? "stepped" : "threads", s->now);
+		dump_side(s, 0);
+		dump_side(s, 1);
+	}
+	if (repeat[0] != '\0')
+		fprintf(stderr, "repeat: %s\n", repeat);
+	fflush(stderr);
+	if (sim_on_fail != NULL)
+		sim_on_fail();
+	exit(1);
+}
+
+static void
+start_eal(void)
+{
+	static bool started;
+	static char a[][24] = {"sim", "--no-huge", "-m", "1024", "--no-pci", "--no-telemetry",
+			       "--no-shconf", "-l", "0", "--log-level", "error"};
+	char *argv[RTE_DIM(a) + 1] = {NULL};
+
+	if (started)
+		return;
+	for (unsigned int i = 0; i < RTE_DIM(a); i++)
+		argv[i] = a[i];
+	sim_check(NULL, rte_eal_init(RTE_DIM(a), argv) >= 0, "rte_eal_init");
+	started = true;
+}
+
+static int
+hw_attach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	return hca_dma_attach(arg, domain, bus, len);
+}
+
+static int
+hw_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	return hca_dma_detach(arg, domain, bus, len);
+}
+
+static void
+hw_progress(void *arg)
+{
+	sim_poll(arg);
+}
+
+static void
+open_ports(struct sim *s, const char *name)
+{
+	struct hca_port *wire[2];
+	uint32_t depth = s->cfg.link_depth ? s->cfg.link_depth : 256;
+
+	sim_check(s, sim_link_open(name, depth, wire) == 0, "no wire");
+	for (unsigned int i = 0; i < 2; i++) {
+		struct sim_side *side = &s->side[i];
+		char pool[24];
+		struct hca_port_impair_config ic = {.name = pool, .seed = s->cfg.seed * 4 + i,
+						    .hold = 512, .socket_id = -1};
+		struct hca_port_stall_config sc = {.seed = s->cfg.seed * 4 + 2 + i,
+						   .socket_id = -1};
+
+		snprintf(pool, sizeof(pool), "%s%u", name, i);
+		side->wire = wire[i];
+		sim_check(s, hca_port_impair_open(&ic, wire[i], &side->impair) == 0, "no impair");
+		sim_check(s, hca_port_stall_open(&sc, side->impair, &side->stall) == 0, "no stall");
+	}
+}
+
+static void
+open_hca(struct sim *s, unsigned int i, const char *name)
+{
+	const struct sim_config *c = &s->cfg;
+	uint32_t log_qps = c->log_num_qps ? c->log_num_qps : 8;
+	char hname[16];
+	struct hca_config cfg = {
+		.name = hname,
+		.port = s->side[i].stall,
+		.layout = c->layout,
+		.socket_id = -1,
+		.seed = c->seed * 2 + i + 1,
+		.log_num_qps = log_qps,
+		.log_num_cqs = log_qps + 1,
+		.log_num_eqs = 3,
+		.log_num_mpts = log_qps + 3,
+		.log_num_mtts = 20,
+		.edge_size = c->edge_size,
+		.records = c->records ? c->records : 1024,
+		.full_records = c->full_records ? c->full_records : 1024,
+		.records_per_qp = c->records_per_qp,
+		.tx_mbufs = c->mbufs ? c->mbufs : 1024,
+		.resp_mbufs = c->mbufs ? c->mbufs : 1024,
+		.port_stall_ns = c->port_stall_ns,
+		.max_mtu = c->max_mtu,
+		.mac = {2, 0, 0, 0, 0, (uint8_t)(i + 1)},
+	};
+	int rc;
+
+	snprintf(hname, sizeof(hname), "%s.h%u", name, i);
+	rc = hca_create(&cfg, &s->side[i].hca);
+	sim_check(s, rc == 0, "hca_create: %d", rc);
+}
+
+static void
+gid_of(unsigned int i, uint8_t gid[16])
+{
+	const uint8_t g[16] = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(i + 1)};
+
+	memcpy(gid, g, 16);
+}
+
+static void
+open_driver(struct sim *s, unsigned int i)
+{
+	struct sim_side *side = &s->side[i];
+	struct hca_hw hw = {
+		.bar0 = hca_bar0(side->hca),
+		.bar2 = hca_bar2(side->hca),
+		.progress = hw_progress,
+		.progress_arg = s,
+		.dma_attach = hw_attach,
+		.dma_detach = hw_detach,
+		.dma_arg = side->hca,
+	};
+	struct hca_driver_config dc = {.seed = s->cfg.seed * 2 + 1 + i, .timeout_ms = 60000};
+	struct hca_ctl_port port = {.speed = 100000, .state = SOFTHCA_PORT_ACTIVE,
+				    .max_mtu = SOFTHCA_MTU_4096, .active_mtu = SOFTHCA_MTU_4096};
+	uint8_t gid[2][16];
+	uint8_t mac[2][6];
+	int rc;
+
+	rc = hca_driver_create(&hw, &dc, &side->drv);
+	sim_check(s, rc == 0, "hca_driver_create: %d: %s", rc, hca_driver_reason());
+	for (unsigned int k = 0; k < 2; k++) {
+		const uint8_t m[6] = {2, 0, 0, 0, 0, (uint8_t)(k + 1)};
+
+		gid_of(k, gid[k]);
+		memcpy(mac[k], m, 6);
+	}
+	memcpy(port.mac, mac[i], 6);
+	rc = hca_driver_set_gid(side->drv, 0, gid[i], mac[i], 0xffff);
+	sim_check(s, rc == 0, "set_gid: %d: %s", rc, hca_driver_reason());
+	rc = hca_driver_set_neigh(side->drv, gid[1 - i], mac[1 - i]);
+	sim_check(s, rc == 0, "set_neigh: %d: %s", rc, hca_driver_reason());
+	rc = hca_driver_set_port(side->drv, &port);
+	sim_check(s, rc == 0, "set_port: %d: %s", rc, hca_driver_reason());
+}
+
+struct softhca_context *
+sim_client(struct sim *s, unsigned int side)
+{
+	/* No progress hook: when the engine runs is the simulation's business alone. */
+	const struct embed_ctl_config cc = {.name = "sim"};
+	struct softhca_context *ctx;
+	int rc = embed_ctl_open(s->side[side].drv, &cc, &ctx);
+
+	sim_check(s, rc == 0, "client: %d: %s", rc, hca_driver_reason());
+	return ctx;
+}
+
+static void
+start_threads(struct sim *s)
+{
+	struct hca *h[2] = {s->side[0].hca, s->side[1].hca};
+	struct hca_threads_config tc = {.hca = h, .num_hca = 2};
+	int rc = hca_threads_start(&tc, &s->threads);
+
+	sim_check(s, rc == 0, "threads: %d", rc);
+}
+
+struct sim *
+sim_open(const struct sim_config *cfg)
+{
+	static unsigned int serial;
+	struct sim *s = calloc(1, sizeof(*s));
+	struct hca *h[2];
+	char name[12];
+
+	start_eal();
+	sim_check(NULL, s != NULL, "no memory");
+	s->cfg = *cfg;
+	s->now = 1000000;
+	if (s->cfg.tick_ns == 0)
+		s->cfg.tick_ns = cfg->executor == SIM_STEPPED ? 50 : 500;
+	snprintf(name, sizeof(name), "s%u", serial++);
+	open_ports(s, name);
+	for (unsigned int i = 0; i < 2; i++) {
+		open_hca(s, i, name);
+		h[i] = s->side[i].hca;
+		if (cfg->executor == SIM_STEPPED) {
+			sim_link_hash_on(s->side[i].wire);
+		}
+	}
+	hca_stepper_init(&s->stepper, h, 2, cfg->seed, s->cfg.tick_ns);
+	s->stepper.now = s->now;
+	if (cfg->executor == SIM_THREADS)
+		start_threads(s);
+	for (unsigned int i = 0; i < 2; i++)
+		open_driver(s, i);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct sim_side *side = &s->side[i];
+
+		side->ctx = sim_client(s, i);
+		side->pd = softhca_alloc_pd(side->ctx);
+		sim_check(s, side->pd != NULL, "alloc_pd: %s", softhca_last_error(side->ctx));
+		hca_usage(side->hca, &side->base);
+		hca_driver_usage(side->drv, &side->drv_base);
+	}
+	return s;
+}
+
+static unsigned int
+poll_direct(struct sim *s)
+{
+	unsigned int work = 0;
+
+	s->now += s->cfg.tick_ns;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct hca *h = s->side[i].hca;
+
+		for (unsigned int w = 0; h != NULL && w < hca_workers(h); w++)
+			work += hca_poll(h, w, s->now);
+	}
+	s->idle = work != 0 ? 0 : s->idle + 1;
+	if (s->idle > IDLE_LOOPS)
+		s->now += JUMP_NS;
+	return work;
+}
+
+static unsigned int
+poll_stepped(struct sim *s)
+{
+	unsigned int work = 0;
+
+	for (unsigned int i = 0; i < STEPS; i++)
+		work += hca_stepper_step(&s->stepper);
+	s->idle = work != 0 ? 0 : s->idle + 1;
+	if (s->idle > IDLE_STEPS)
+		s->stepper.now += JUMP_NS;
+	s->now = s->stepper.now;
+	return work;
+}
+
+unsigned int
+sim_poll(struct sim *s)
+{
+	unsigned int work = 0;
+
+	if (s->threads != NULL) {
+		s->now = hca_clock_ns();
+		sched_yield();
+	} else if (s->cfg.executor == SIM_STEPPED) {
+		work = poll_stepped(s);
+	} else {
+		work = poll_direct(s);
+	}
+	if (++s->loops % DRIVER_EVERY == 0)
+		for (unsigned int i = 0; i < 2; i++)
+			if (s->side[i].drv != NULL)
+				hca_driver_poll(s->side[i].drv);
+	return work;
+}
+
+void
+sim_run_for(struct sim *s, uint64_t ns)
+{
+	uint64_t end = s->now + ns;
+
+	while (s->now < end)
+		sim_poll(s);
+}
+
+bool
+sim_run_until(struct sim *s, bool (*done)(struct sim *s, void *arg), void *arg, uint64_t max_ns)
+{
+	uint64_t end;
+
+	sim_poll(s);
+	end = s->now + max_ns;
+	while (!done(s, arg)) {
+		if (s->now >= end)
+			return false;
+		sim_poll(s);
+	}
+	return true;
+}
+
+static bool
+in_flight(const struct sim *s)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct hca_usage u;
+
+		hca_usage(s->side[i].hca, &u);
+		if (u.records + u.full_records + u.tx_mbufs + u.resp_mbufs + u.edge_objects +
+		    u.backlog + u.messages != 0)
+			return true;
+		if (hca_port_impair_held(s->side[i].impair) != 0 ||
+		    sim_link_queued(s->side[i].wire) != 0)
+			return true;
+	}
+	return false;
+}
+
+void
+sim_settle(struct sim *s)
+{
+	uint64_t end, quiet;
+
+	sim_poll(s);
+	quiet = s->now;
+	for (end = s->now + SETTLE_MAX_NS; s->now < end && s->now - quiet < SETTLE_NS;)
+		if (sim_poll(s) != 0 || ((s->loops & 15) == 0 && in_flight(s)))
+			quiet = s->now;
+}
+
+static void
+check_zero(struct sim *s, unsigned int side, const char *what, uint64_t value)
+{
+	sim_check(s, value == 0, "side %u: %" PRIu64 " %s left in use", side, value, what);
+}
+
+void
+sim_check_usage(struct sim *s, bool objects_too)
+{
+	sim_settle(s);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct sim_side *side = &s->side[i];
+		struct hca_driver_usage d;
+		struct hca_usage u;
+
+		hca_usage(side->hca, &u);
+		check_zero(s, i, "records", u.records);
+		check_zero(s, i, "full records", u.full_records);
+		check_zero(s, i, "requester mbufs", u.tx_mbufs);
+		check_zero(s, i, "response mbufs", u.resp_mbufs);
+		check_zero(s, i, "edge objects", u.edge_objects);
+		check_zero(s, i, "frames in the backlog", u.backlog);
+		check_zero(s, i, "messages", u.messages);
+		check_zero(s, i, "frames held", hca_port_impair_held(side->impair));
+		check_zero(s, i, "frames on the wire", sim_link_queued(side->wire));
+		check_zero(s, i, "copies", hca_port_impair_mbufs(side->impair));
+		if (!objects_too)
+			continue;
+		hca_driver_usage(side->drv, &d);
+		check_zero(s, i, "QPs", u.qps - side->base.qps);
+		check_zero(s, i, "CQs", u.cqs - side->base.cqs);
+		check_zero(s, i, "MPTs", u.mpts - side->base.mpts);
+		check_zero(s, i, "QPs of the driver", d.qps - side->drv_base.qps);
+		check_zero(s, i, "CQs of the driver", d.cqs - side->drv_base.cqs);
+		check_zero(s, i, "MRs of the driver", d.mrs - side->drv_base.mrs);
+		check_zero(s, i, "MTTs of the driver", d.mtts - side->drv_base.mtts);
+	}
+}
+
+void
+sim_close(struct sim *s)
+{
+	sim_check_usage(s, true);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct sim_side *side = &s->side[i];
+
+		sim_check(s, softhca_dealloc_pd(side->pd) == 0, "dealloc_pd");
+		sim_check(s, softhca_close(side->ctx) == 0, "close");
+		hca_driver_destroy(side->drv);
+		side->drv = NULL;
+	}
+	hca_threads_stop(s->threads);
+	for (unsigned int i = 0; i < 2; i++)
+		hca_destroy(s->side[i].hca);
+	for (unsigned int i = 0; i < 2; i++)
+		s->side[i].stall->ops->close(s->side[i].stall);
+	free(s);
+}
+
+uint64_t
+sim_counter(const struct sim *s, unsigned int side, const char *name)
+{
+	for (unsigned int i = 0; i < hca_counter_count(); i++)
+		if (strcmp(hca_counter_name(i), name) == 0)
+			return hca_counter_value(s->side[side].hca, i);
+	sim_fail((struct sim *)(uintptr_t)s, "no counter %s", name);
+}
+
+uint64_t
+sim_hash_all(struct sim *s)
+{
+	uint64_t h = 0;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		uint64_t v[2] = {sim_link_hash(s->side[i].wire), s->side[i].cqe_hash};
+
+		h = sim_hash(h, v, sizeof(v));
+		for (unsigned int c = 0; c < hca_counter_count(); c++) {
+			v[0] = hca_counter_value(s->side[i].hca, c);
+			h = sim_hash(h, v, sizeof(v[0]));
+		}
+	}
+	return sim_hash(h, &s->now, sizeof(s->now));
+}
+
+void
+sim_impair(struct sim *s, unsigned int side, const struct hca_impair *impair)
+{
+	hca_port_impair_set(s->side[side].impair, impair);
+}
+
+void
+sim_rule(struct sim *s, unsigned int side, struct hca_fault_rule rule)
+{
+	sim_check(s, hca_port_impair_rule(s->side[side].impair, &rule) == 0, "too many rules");
+}
+
+void
+sim_clear_rules(struct sim *s)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		hca_port_impair_clear_rules(s->side[i].impair);
+}
+
+/* Faults that make a requester send again. */
+uint64_t
+sim_faults(const struct sim *s)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct hca_port_impair_stats st;
+
+		hca_port_impair_stats(s->side[i].impair, &st);
+		n += st.dropped + st.duplicated + st.reordered + st.delayed + st.corrupted +
+		     st.truncated;
+	}
+	return n;
+}
