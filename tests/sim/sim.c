@@ -95,6 +95,17 @@ dump_side(const struct sim *s, unsigned int i)
 }
 
 void
+sim_summary(const struct sim *s)
+{
+	static const char *const executors[] = {"direct", "stepped", "threads"};
+
+	fprintf(stderr, "seed %" PRIu64 ", layout %s, executor %s, now %" PRIu64 " ns\n",
+		s->cfg.seed, sim_layout_names[s->cfg.layout], executors[s->cfg.executor], s->now);
+	dump_side(s, 0);
+	dump_side(s, 1);
+}
+
+void
 sim_fail(struct sim *s, const char *format, ...)
 {
 	va_list ap;
@@ -104,14 +115,8 @@ sim_fail(struct sim *s, const char *format, ...)
 	vfprintf(stderr, format, ap);
 	va_end(ap);
 	fprintf(stderr, "\n");
-	if (s != NULL) {
-		fprintf(stderr, "seed %" PRIu64 ", layout %s, executor %s, now %" PRIu64 " ns\n",
-			s->cfg.seed, sim_layout_names[s->cfg.layout],
-			s->cfg.executor == SIM_DIRECT ? "direct" :
-			s->cfg.executor == SIM_STEPPED ? "stepped" : "threads", s->now);
-		dump_side(s, 0);
-		dump_side(s, 1);
-	}
+	if (s != NULL)
+		sim_summary(s);
 	if (repeat[0] != '\0')
 		fprintf(stderr, "repeat: %s\n", repeat);
 	fflush(stderr);

@@ -87,6 +87,8 @@ bool sim_run_until(struct sim *s, bool (*done)(struct sim *s, void *arg), void *
 uint64_t sim_counter(const struct sim *s, unsigned int side, const char *name);
 /* Fails unless nothing but the baseline is in use. */
 void sim_check_usage(struct sim *s, bool objects_too);
+/* Time, counters and port statistics of both sides, on stderr. */
+void sim_summary(const struct sim *s);
 uint64_t sim_hash_all(struct sim *s);
 
 void sim_impair(struct sim *s, unsigned int side, const struct hca_impair *impair);

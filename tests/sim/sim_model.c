@@ -385,6 +385,18 @@ sim_post_recv(struct sim_pair *p, unsigned int side, uint32_t len, unsigned int 
 	return 0;
 }
 
+int
+sim_post_missing(struct sim_pair *p, unsigned int side)
+{
+	const struct sim_op *send;
+	int rc = 0;
+
+	/* Messages without a receive on purpose wait for this call. */
+	while (rc == 0 && !p->hold_recvs && (send = p->unmatched_send[1 - side].head) != NULL)
+		rc = sim_post_recv(p, side, send->len, 1);
+	return rc;
+}
+
 static struct sim_op *
 make_op(struct sim_pair *p, unsigned int side, const struct sim_req *req)
 {
@@ -458,7 +470,8 @@ sim_post(struct sim_pair *p, unsigned int side, const struct sim_req *req, unsig
 	struct softhca_send_wr *bad = NULL;
 	int rc;
 
-	if (n == 0 || n > MAX_CHAIN || !fits(p, side, req, n))
+	if (n == 0 || n > MAX_CHAIN || sim_post_missing(p, 1 - side) != 0 ||
+	    !fits(p, side, req, n))
 		return -ENOMEM;
 	for (unsigned int i = 0; i < n; i++) {
 		struct sim_op *op;

@@ -82,7 +82,7 @@ struct sim_pair {
 	struct sim_fifo unmatched_send[2]; /* messages sent by side i that no receive was there for */
 	unsigned int posted[2]; /* requests the SQ holds, unsignalled included */
 	bool unsignalled_last[2];
-	bool shared_cq;
+	bool hold_recvs; /* sim_post_missing() does nothing: the test posts them itself */
 	uint64_t next_id;
 	uint64_t completions;
 	uint64_t retired; /* bytes */
@@ -117,6 +117,8 @@ void sim_pair_close(struct sim_pair *p);
 int sim_post(struct sim_pair *p, unsigned int side, const struct sim_req *req, unsigned int n);
 /* A receive of len bytes in nsge pieces. */
 int sim_post_recv(struct sim_pair *p, unsigned int side, uint32_t len, unsigned int nsge);
+/* Receives on this side for messages that found none, in their order; -ENOMEM: not all. */
+int sim_post_missing(struct sim_pair *p, unsigned int side);
 struct sim_req sim_random_req(struct sim_pair *p, uint32_t max_len);
 
 /* Poll the CQs of all pairs once and judge what comes. Returns the number of completions. */

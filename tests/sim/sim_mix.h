@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_SIM_SIM_MIX_H
+#define TESTS_SIM_SIM_MIX_H
+
+/*
+ * A random run: several pairs of random shape, thousands of mixed operations from both sides over
+ * a bad link, everything judged by the model.
+ */
+
+#include "sim_model.h"
+
+struct sim_mix {
+	struct sim_config cfg;
+	unsigned int ops; /* requests in all */
+	unsigned int max_pairs;
+	uint32_t max_len;
+	struct hca_impair impair; /* both directions */
+	struct hca_port_stall_rules stall;
+};
+
+/* Fails the run where anything is wrong. Returns the hash over everything. */
+uint64_t sim_mix_run(const struct sim_mix *mix);
+
+/* What the issue asks for: 1e-2 each of loss, duplicates, reordering, corruption. */
+extern const struct hca_impair sim_bad_link;
+
+#endif
