@@ -54,19 +54,17 @@ hca_encap_atomic(struct hca *h, uint8_t *p, const struct hca_txd *d)
 	return p + sizeof(*a);
 }
 
-/* Extended headers as the opcode has them; returns where the payload begins. */
+/* The extended headers that are not RETH alone. */
 static inline uint8_t *
-hca_encap_ext(struct hca *h, uint8_t *p, const struct hca_txd *d)
+hca_encap_ext(struct hca *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
 {
-	uint16_t ext = hca_roce_opcodes[d->opcode].ext;
-
 	if (ext & HCA_EXT_RETH)
 		p = hca_encap_reth(p, d);
-	if (unlikely(ext & HCA_EXT_ATOMICETH))
+	if (ext & HCA_EXT_ATOMICETH)
 		p = hca_encap_atomic(h, p, d);
 	if (ext & HCA_EXT_AETH)
 		p = hca_encap_aeth(p, d);
-	if (unlikely(ext & HCA_EXT_ATOMICACKETH)) {
+	if (ext & HCA_EXT_ATOMICACKETH) {
 		hca_put_be64(p, d->resp.result);
 		p += sizeof(struct hca_atomicacketh);
 	}
@@ -77,22 +75,38 @@ hca_encap_ext(struct hca *h, uint8_t *p, const struct hca_txd *d)
 	return p;
 }
 
-/* All headers of the packet into frame; returns where the payload begins. */
+/*
+ * All headers of the packet into frame; returns where the payload begins. The lengths, the IPv4
+ * checksum and the BTH are what differs from the template.
+ */
 static inline uint8_t *
 hca_encap_headers(struct hca *h, const struct hca_roce_template *t, const struct hca_txd *d,
 		  uint8_t *frame)
 {
-	const struct hca_roce_packet p = {
-		.opcode = d->opcode,
-		.se = !!(d->flags & HCA_TXD_SOLICITED),
-		.ackreq = !!(d->flags & HCA_TXD_ACKREQ),
-		.psn = d->psn,
-		.payload_len = d->len,
-	};
+	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[d->opcode];
+	uint8_t *l3 = frame + t->l3, *bth = frame + t->bth, *p = bth + HCA_ROCE_BTH_LEN;
+	uint32_t udp_len = HCA_UDP_LEN + op->header_len + ((d->len + 3u) & ~3u) + HCA_ICRC_LEN;
+	uint32_t flags = d->flags;
 
 	memcpy(frame, t->bytes, sizeof(t->bytes));
-	hca_roce_finish(frame, t, &p);
-	return hca_encap_ext(h, frame + t->len, d);
+	if (likely(t->ip_version == 4)) {
+		uint32_t total = udp_len + HCA_IPV4_LEN;
+
+		hca_put_be16(l3 + 2, (uint16_t)total);
+		hca_put_be16(l3 + 10, (uint16_t)~hca_ip_fold(t->ip_sum + total));
+	} else {
+		hca_put_be16(l3 + 4, (uint16_t)udp_len);
+	}
+	hca_put_be16(bth - 4, (uint16_t)udp_len);
+	bth[0] = d->opcode;
+	bth[1] = (uint8_t)(t->bytes[t->bth + 1] | !!(flags & HCA_TXD_SOLICITED) << 7 |
+			   (-(uint32_t)d->len & 3) << 4);
+	hca_put_be32(bth + 8, (flags & HCA_TXD_ACKREQ) << 31 | d->psn);
+	if (likely((op->ext & ~HCA_EXT_PAYLOAD) == HCA_EXT_RETH))
+		return hca_encap_reth(p, d);
+	return hca_encap_ext(h, p, d, op->ext);
 }
+
+_Static_assert(HCA_TXD_ACKREQ == 1, "shifted into the AckReq bit");
 
 #endif

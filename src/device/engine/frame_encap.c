@@ -335,14 +335,22 @@ request_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, d->qpi, HCA_MSG_FAILED);
 }
 
-/* Already acknowledged, or flushed: the owner may be using the buffer again. */
+/* Already acknowledged: the owner may be using the buffer again. */
 static inline bool
 is_released(const struct hca_qp *qp, const struct hca_txd *d)
 {
 	uint64_t una = __atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE);
 
-	return hca_psn_diff(d->psn, hca_una_psn(una)) < 0 || hca_qp_state(qp) == HCA_QPS_ERR;
+	return hca_psn_diff(d->psn, hca_una_psn(una)) < 0;
 }
+
+/* Consecutive descriptors of one QP: what is looked up once for all of them. */
+struct run {
+	struct hca_qp *qp;
+	uint32_t qpi, generation, seq;
+	bool sends; /* state lets requests out */
+	bool any; /* seq is valid */
+};
 
 /* Tell RTC how far the QP's descriptors are finished; once per run of one QP. */
 static void
@@ -353,7 +361,7 @@ finish_run(struct hca *h, uint32_t qpi, uint32_t seq)
 		hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, qpi, HCA_MSG_COPIED);
 }
 
-static void
+static inline void
 find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
@@ -364,40 +372,65 @@ find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned in
 }
 
 static void
+end_run(struct hca *h, struct run *r)
+{
+	if (r->any)
+		finish_run(h, r->qpi, r->seq);
+}
+
+static void
+begin_run(struct hca *h, struct run *r, const struct hca_txd *d)
+{
+	uint32_t state;
+
+	end_run(h, r);
+	r->qp = &h->qp[d->qpi];
+	r->qpi = d->qpi;
+	r->generation = d->generation;
+	state = hca_qp_state(r->qp);
+	r->sends = state != HCA_QPS_RST && state != HCA_QPS_ERR;
+	r->any = !is_stale(h, r->qp, d);
+}
+
+/* One request that belongs to the run; false: nothing of it leaves. */
+static inline bool
+request(struct hca *h, struct burst *b, struct run *r, struct rte_mbuf *m, const uint8_t *src)
+{
+	struct hca_txd *d = hca_txd(m);
+
+	if (unlikely(!r->any))
+		return false;
+	r->seq = d->seq;
+	if (unlikely(!r->sends || is_released(r->qp, d))) {
+		HCA_COUNT(h, ENCAP, req_dropped_released);
+		return false;
+	}
+	if (likely(build(h, b, r->qp, m, src)))
+		return true;
+	request_failed(h, r->qp, d);
+	return false;
+}
+
+static void
 request_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
-	struct burst b = {.frames = 0, .spans = 0, .bytes = 0};
+	struct burst b;
 	const uint8_t *src[HCA_BURST];
-	uint32_t run_qpi = 0, run_seq = 0;
-	bool in_run = false;
+	struct run run = {.any = false};
 
+	b.frames = b.spans = 0;
+	b.bytes = 0;
 	find_payloads(h, objs, src, n);
+	begin_run(h, &run, hca_txd(objs[0]));
 	for (unsigned int i = 0; i < n; i++) {
-		struct rte_mbuf *m = objs[i];
-		struct hca_txd *d = hca_txd(m);
-		struct hca_qp *qp = &h->qp[d->qpi];
-		bool sent = false;
+		const struct hca_txd *d = hca_txd(objs[i]);
 
-		if (unlikely(is_stale(h, qp, d))) {
-			rte_pktmbuf_free(m);
-			continue;
-		}
-		if (in_run && run_qpi != d->qpi)
-			finish_run(h, run_qpi, run_seq);
-		in_run = true;
-		run_qpi = d->qpi;
-		run_seq = d->seq;
-		if (unlikely(is_released(qp, d)))
-			HCA_COUNT(h, ENCAP, req_dropped_released);
-		else if (likely(build(h, &b, qp, m, src[i])))
-			sent = true;
-		else
-			request_failed(h, qp, d);
-		if (unlikely(!sent))
-			rte_pktmbuf_free(m);
+		if (unlikely(d->qpi != run.qpi || d->generation != run.generation))
+			begin_run(h, &run, d);
+		if (unlikely(!request(h, &b, &run, objs[i], src[i])))
+			rte_pktmbuf_free(objs[i]);
 	}
-	if (in_run)
-		finish_run(h, run_qpi, run_seq);
+	end_run(h, &run);
 	finish_icrc(h, &b);
 	transmit(h, &b, now);
 }
@@ -427,9 +460,11 @@ response_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 static void
 response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
-	struct burst b = {.frames = 0, .spans = 0, .bytes = 0};
+	struct burst b;
 	const uint8_t *src[HCA_BURST];
 
+	b.frames = b.spans = 0;
+	b.bytes = 0;
 	find_payloads(h, objs, src, n);
 	for (unsigned int i = 0; i < n; i++) {
 		struct rte_mbuf *m = objs[i];

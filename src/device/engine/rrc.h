@@ -46,7 +46,8 @@ struct hca_rrc_run {
 	uint32_t completed;
 	uint8_t msg; /* flags owed to RTC */
 	bool dead; /* QP is in ERR: the rest of the run is dropped */
-	uint32_t pending; /* CQEs filled, not yet handed over */
+	struct hca_cq_cursor cq; /* short way to the CQ, see put_plain_cqe() */
+	uint32_t pending; /* CQEs filled the long way, not yet handed over */
 	struct {
 		struct hca_cqe *cqe;
 		uint32_t last_word;

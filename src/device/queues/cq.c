@@ -109,6 +109,40 @@ hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicit
 	return hca_qbuf_at(&buf->q, ((uint32_t)word & buf->mask) * HCA_CQE_SIZE);
 }
 
+bool
+hca_cq_cursor_open(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, enum hca_stage_id stage,
+		   struct hca_cq_cursor *c)
+{
+	struct hca_cq *cq = &h->cq[cqi];
+	uint64_t word = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
+	const struct hca_cq_buf *buf = &cq->buf[GENERATION(word) & 1];
+
+	c->cq = NULL;
+	if (!cq->single_writer || buf->q.base == NULL ||
+	    __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE) != HCA_CQ_LIVE)
+		return false;
+	batch_add(h, b, cqi, false, stage);
+	c->cq = cq;
+	c->base = buf->q.base;
+	c->mask = buf->mask;
+	c->prod = c->first = (uint32_t)word;
+	c->consumer = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED);
+	return true;
+}
+
+void
+hca_cq_cursor_close(struct hca_cq_cursor *c)
+{
+	uint64_t word;
+
+	if (c->cq == NULL)
+		return;
+	hca_cq_cursor_publish(c);
+	word = (c->cq->reserve & HCA_MASK64(63, 32)) | c->prod;
+	__atomic_store_n(&c->cq->reserve, word, __ATOMIC_RELEASE);
+	c->cq = NULL;
+}
+
 void
 hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 {
