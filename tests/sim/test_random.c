@@ -46,7 +46,7 @@ run(uint64_t seed, unsigned int way, unsigned int ops, bool clean)
 int
 main(int argc, char **argv)
 {
-	uint64_t seed = sim_env("SIM_SEED", 1), seeds = sim_env("SIM_SEEDS", 12);
+	uint64_t seed = sim_env("SIM_SEED", 1), seeds = sim_env("SIM_SEEDS", 30);
 	const char *layout = getenv("SIM_LAYOUT");
 	unsigned int ops = 2000;
 	bool clean = false;

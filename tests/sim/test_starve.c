@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Everything is short: edges of 4 entries, pools of 64 mbufs, 8 records, a port that takes 0 or 1
+ * frame per burst, and a link that goes away for a second.
+ */
+
+#include "sim_mix.h"
+#include "sim_test.h"
+
+#define PROGRAM "test_starve"
+#define MS 1000000ull
+
+static const uint32_t five_ops[] = {
+	SOFTHCA_WR_SEND, SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ,
+	SOFTHCA_WR_ATOMIC_CMP_AND_SWP, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
+};
+
+static struct sim_config
+starved(const struct sim_config *cfg)
+{
+	struct sim_config c = *cfg;
+
+	c.edge_size = 4;
+	c.mbufs = 64;
+	c.records = 8;
+	c.full_records = 8;
+	c.link_depth = 16;
+	return c;
+}
+
+static void
+set_stall(struct sim *s, const struct hca_port_stall_rules *rules)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		hca_port_stall_set(s->side[i].stall, rules);
+}
+
+/* n operations of one kind from both sides of every pair. */
+static void
+post_all(struct sim *s, uint32_t opcode, unsigned int n, uint32_t len)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		for (struct sim_pair *p = s->model->pairs; p != NULL; p = p->next) {
+			for (unsigned int side = 0; side < 2; side++) {
+				const struct sim_req r = {.opcode = opcode, .len = len, .nsge = 2,
+							  .flags = SOFTHCA_SEND_SIGNALED};
+
+				for (unsigned int k = 0; sim_post(p, side, &r, 1) != 0; k++) {
+					sim_check(s, k < 1000000, "the queue stays full");
+					sim_poll(s);
+					sim_reap(s);
+				}
+			}
+		}
+	}
+}
+
+static void
+close_pairs(struct sim *s)
+{
+	while (s->model->pairs != NULL)
+		sim_pair_close(s->model->pairs);
+	sim_close(s);
+}
+
+static uint64_t
+sum(const struct sim *s, const char *counter)
+{
+	return sim_counter(s, 0, counter) + sim_counter(s, 1, counter);
+}
+
+static void
+tiny_in(const struct sim_config *cfg)
+{
+	const struct hca_port_stall_rules slow = {.tx_burst_max = 1};
+	const struct sim_pair_attr attr = {.timeout = 14, .region = 4 << 20};
+	struct sim_config c = starved(cfg);
+	struct sim *s = sim_open(&c);
+
+	for (unsigned int i = 0; i < 3; i++)
+		sim_pair_open(s, &attr);
+	set_stall(s, &slow);
+	for (unsigned int i = 0; i < 5; i++) {
+		post_all(s, five_ops[i], 40, 2500);
+		sim_finish(s, 100 * SIM_S);
+	}
+	sim_check(s, sum(s, "retransmissions") == 0, "%llu retransmissions",
+		  (unsigned long long)sum(s, "retransmissions"));
+	sim_check(s, sum(s, "tx_discard_stalled") == 0, "frames were discarded");
+	close_pairs(s);
+}
+SIM_TEST(tiny)
+
+/* Stalls that end before the discard limit cost time, no frames. */
+static void
+short_stalls_in(const struct sim_config *cfg)
+{
+	const struct hca_port_stall_rules stalls = {.stall_every = 12 * MS, .stall_for = 8 * MS};
+	const struct sim_pair_attr attr = {.timeout = 16, .region = 4 << 20};
+	struct sim_config c = starved(cfg);
+	struct sim *s = sim_open(&c);
+
+	for (unsigned int i = 0; i < 3; i++)
+		sim_pair_open(s, &attr);
+	set_stall(s, &stalls);
+	for (unsigned int i = 0; i < 5; i++) {
+		post_all(s, five_ops[i], 60, 9000);
+		sim_finish(s, 100 * SIM_S);
+	}
+	sim_check(s, sum(s, "retransmissions") == 0, "%llu retransmissions",
+		  (unsigned long long)sum(s, "retransmissions"));
+	sim_check(s, sum(s, "tx_backlog_events") != 0, "the port never stalled");
+	close_pairs(s);
+}
+SIM_TEST(short_stalls)
+
+/* Stalls beyond the limit are losses: counted, and repaired. */
+static void
+long_stalls_in(const struct sim_config *cfg)
+{
+	const struct hca_port_stall_rules stalls = {.stall_every = 40 * MS, .stall_for = 30 * MS};
+	const struct sim_pair_attr attr = {.timeout = 12, .region = 4 << 20};
+	struct sim_config c = starved(cfg);
+	struct sim *s = sim_open(&c);
+
+	sim_pair_open(s, &attr);
+	sim_pair_open(s, &attr);
+	set_stall(s, &stalls);
+	for (unsigned int i = 0; i < 5; i++) {
+		post_all(s, five_ops[i], 100, 9000);
+		/* Something under way when the next stall begins. */
+		sim_run_for(s, 50 * MS);
+		sim_finish(s, 100 * SIM_S);
+	}
+	sim_check(s, sum(s, "tx_discard_stalled") != 0, "nothing was discarded");
+	sim_check(s, sum(s, "retransmissions") != 0, "nothing was sent again");
+	close_pairs(s);
+}
+SIM_TEST(long_stalls)
+
+/* The cable is pulled for a second in the middle, with 0 or 1 frame per burst around it. */
+static void
+link_down_in(const struct sim_config *cfg)
+{
+	const struct hca_port_stall_rules slow = {.tx_burst_max = 1};
+	/* 4.096 us << 16 = 268 ms, seven times */
+	const struct sim_pair_attr attr = {.timeout = 16, .region = 8 << 20};
+	struct sim_config c = starved(cfg);
+
+	for (unsigned int i = 0; i < 5; i++) {
+		struct sim *s = sim_open(&c);
+
+		for (unsigned int k = 0; k < 3; k++)
+			sim_pair_open(s, &attr);
+		set_stall(s, &slow);
+		post_all(s, five_ops[i], 30, 6000);
+		for (unsigned int k = 0; k < 2; k++)
+			hca_port_stall_link(s->side[k].stall, false);
+		sim_run_for(s, SIM_S);
+		for (unsigned int k = 0; k < 2; k++)
+			hca_port_stall_link(s->side[k].stall, true);
+		post_all(s, five_ops[i], 30, 6000);
+		sim_finish(s, 100 * SIM_S);
+		sim_check(s, sum(s, "tx_discard_link_down") != 0, "nothing was discarded");
+		sim_check(s, sum(s, "retransmissions") != 0, "nothing was sent again");
+		close_pairs(s);
+	}
+}
+SIM_TEST(link_down)
+
+/* Random mixtures over a bad link, with all that. */
+static void
+everything_in(const struct sim_config *cfg)
+{
+	for (uint64_t k = 0; k < 4; k++) {
+		struct sim_mix mix = {
+			.cfg = starved(cfg),
+			.ops = 400,
+			.max_pairs = 4,
+			.max_len = 20000,
+			.impair = sim_bad_link,
+			.stall = {.tx_burst_max = 1 + (uint32_t)k},
+		};
+
+		mix.cfg.seed += k;
+		sim_mix_run(&mix);
+	}
+}
+SIM_TEST(everything)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tiny),
+		cmocka_unit_test(short_stalls),
+		cmocka_unit_test(long_stalls),
+		cmocka_unit_test(link_down),
+		cmocka_unit_test(everything),
+	};
+
+	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));
+}
