@@ -48,6 +48,7 @@ struct rig {
 	unsigned int n;
 	struct hca_cqe *cqe; /* the CQ's memory, RIG_CQES of them */
 	uint32_t posted;
+	uint32_t age; /* packets of so many lives ago */
 };
 
 /* PSN n packets after the first of the QP. */
@@ -56,6 +57,9 @@ rig_psn(uint32_t n)
 {
 	return (RIG_PSN + n) & HCA_PSN_MASK;
 }
+
+/* The CQ may have several writers (the long way), or RRC alone writes it. */
+extern bool rig_shared_cq;
 
 int rig_setup(void **state);
 int rig_teardown(void **state);
@@ -68,7 +72,7 @@ struct hca_record_full *rig_post_full(struct rig *r, uint8_t op, uint32_t len, u
 
 /* RTC until it sends no more (at most `polls` polls); descriptors in r->txd, finished by encap. */
 unsigned int rig_send(struct rig *r, unsigned int polls);
-/* One poll of RRC, timer, RTC messages; time goes on by ns. */
+/* RRC and timer are polled, time goes on by ns, they are polled again. */
 void rig_pass(struct rig *r, uint64_t ns);
 
 void rig_ack(struct rig *r, uint32_t psn, uint8_t syndrome);
