@@ -74,7 +74,8 @@ static void make_cq(struct rig *r)
 
 	r->h->cq_mask = 7;
 	r->h->cq = aligned_alloc(64, 8 * sizeof(*r->h->cq));
-	r->cqe = aligned_alloc(4096, bytes + sizeof(struct hca_cq_record));
+	r->cqe = aligned_alloc(4096,
+			RTE_ALIGN_CEIL(bytes + sizeof(struct hca_cq_record), 4096));
 	assert_true(r->h->cq != NULL && r->cqe != NULL);
 	memset(r->h->cq, 0, 8 * sizeof(*r->h->cq));
 	memset(r->cqe, 0, bytes + sizeof(struct hca_cq_record));
