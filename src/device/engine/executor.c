@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "engine/executor.h"
 #include "engine/impl.h"
 
+#define YIELDS_PER_SLEEP 256u
 #define IDLE_PAUSE 64u /* empty loops before a pause */
 #define IDLE_SLEEP 20000u /* empty loops before a short sleep */
 #define IDLE_SLEEP_NS 50000
@@ -210,6 +212,7 @@ struct worker {
 	struct hca *hca;
 	unsigned int id;
 	int cpu; /* -1: anywhere */
+	unsigned int yields;
 	pthread_t thread;
 };
 
@@ -244,13 +247,29 @@ idle_sleep(struct worker *w)
 	hca_worker_online(w->hca, w->id);
 }
 
+/*
+ * Give way to whoever else wants this CPU. Every yield moves the thread's deadline further away
+ * (EEVDF), also when nobody else is there, until it starves for seconds behind those that work: a
+ * very short sleep now and then starts it afresh.
+ */
+static void
+give_way(struct worker *w)
+{
+	struct timespec ts = {.tv_nsec = 1};
+
+	if (++w->yields % YIELDS_PER_SLEEP != 0)
+		sched_yield();
+	else
+		nanosleep(&ts, NULL);
+}
+
 static void
 idle(struct worker *w, unsigned int empty)
 {
 	const struct hca_threads *t = w->owner;
 
 	if (t->yield)
-		sched_yield();
+		give_way(w);
 	else if (empty > IDLE_PAUSE)
 		rte_pause();
 	if (!t->spin && empty > IDLE_SLEEP)
@@ -266,6 +285,7 @@ worker_main(void *arg)
 	bool registered = rte_thread_register() == 0;
 
 	pin_worker(w);
+	prctl(PR_SET_TIMERSLACK, 1ul);
 	hca_worker_online(w->hca, w->id);
 	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) {
 		unsigned int n = hca_poll(w->hca, w->id, hca_clock_ns());
@@ -275,7 +295,7 @@ worker_main(void *arg)
 		else
 			empty = 0;
 		if (t->yield && n >= HCA_BURST)
-			sched_yield();
+			give_way(w);
 	}
 	hca_worker_offline(w->hca, w->id);
 	if (registered)
@@ -336,6 +356,12 @@ unsigned int
 hca_threads_count(const struct hca_threads *t)
 {
 	return t->n;
+}
+
+bool
+hca_threads_oversubscribed(const struct hca_threads *t)
+{
+	return t->yield;
 }
 
 uint64_t

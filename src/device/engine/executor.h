@@ -38,6 +38,8 @@ struct hca_threads_config {
 int hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out);
 void hca_threads_stop(struct hca_threads *t);
 unsigned int hca_threads_count(const struct hca_threads *t);
+/* Workers and one application thread outnumber the CPUs: who polls in vain should yield. */
+bool hca_threads_oversubscribed(const struct hca_threads *t);
 
 /* The stepped executor; HCAs should have layout full. */
 struct hca_stepper {
