@@ -25,7 +25,7 @@
 enum hca_rrc_flag {
 	HCA_RRC_HOLD = 1u << 0, /* [pub] RNR wait: RTC sends nothing */
 	HCA_RRC_IMPLIED = 1u << 1, /* went back for a missing response; once per loss */
-	HCA_RRC_RESUMED = 1u << 2, /* the READ at the tail may have been asked for again */
+	HCA_RRC_RESUMED = 1u << 2, /* has gone back: when RTC obeys, and within which READ, is unknown */
 	HCA_RRC_BAD = 1u << 3, /* rtc.bad holds a record that fails when its turn comes */
 };
 

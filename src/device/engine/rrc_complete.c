@@ -68,8 +68,6 @@ hca_rrc_note_progress(struct hca_rrc_run *run)
 	q->retries = 0;
 	q->rnr_retries = 0;
 	q->flags &= ~HCA_RRC_IMPLIED;
-	if (run->tail != run->noted_tail)
-		q->flags &= ~HCA_RRC_RESUMED;
 	run->noted_tail = run->tail;
 	run->noted_upsn = run->upsn;
 	if (q->flags & HCA_RRC_HOLD)
