@@ -20,6 +20,7 @@
 #define SETTLE_NS 2000000u
 #define SETTLE_MAX_NS 60000000000ull
 #define DRIVER_EVERY 16u
+#define PCAP_FRAMES 1000000u
 
 void (*sim_on_fail)(void);
 static char repeat[256];
@@ -117,6 +118,8 @@ sim_fail(struct sim *s, const char *format, ...)
 	fprintf(stderr, "\n");
 	if (s != NULL)
 		sim_summary(s);
+	if (s != NULL)
+		hca_pcap_close(s->pcap);
 	if (repeat[0] != '\0')
 		fprintf(stderr, "repeat: %s\n", repeat);
 	fflush(stderr);
@@ -166,17 +169,24 @@ open_ports(struct sim *s, const char *name)
 	uint32_t depth = s->cfg.link_depth ? s->cfg.link_depth : 256;
 
 	sim_check(s, sim_link_open(name, depth, wire) == 0, "no wire");
+	if (getenv("SIM_PCAP") != NULL)
+		sim_check(s, hca_pcap_open(getenv("SIM_PCAP"), PCAP_FRAMES, &s->pcap) == 0,
+			  "SIM_PCAP cannot be written");
 	for (unsigned int i = 0; i < 2; i++) {
 		struct sim_side *side = &s->side[i];
 		char pool[24];
 		struct hca_port_impair_config ic = {.name = pool, .seed = s->cfg.seed * 4 + i,
 						    .hold = 512, .socket_id = -1};
+		struct hca_port *below = wire[i];
 		struct hca_port_stall_config sc = {.seed = s->cfg.seed * 4 + 2 + i,
 						   .socket_id = -1};
 
 		snprintf(pool, sizeof(pool), "%s%u", name, i);
 		side->wire = wire[i];
-		sim_check(s, hca_port_impair_open(&ic, wire[i], &side->impair) == 0, "no impair");
+		if (s->pcap != NULL)
+			sim_check(s, hca_port_pcap_open(s->pcap, wire[i], -1, &below) == 0,
+				  "no capture");
+		sim_check(s, hca_port_impair_open(&ic, below, &side->impair) == 0, "no impair");
 		sim_check(s, hca_port_stall_open(&sc, side->impair, &side->stall) == 0, "no stall");
 	}
 }
@@ -484,6 +494,7 @@ sim_close(struct sim *s)
 		hca_destroy(s->side[i].hca);
 	for (unsigned int i = 0; i < 2; i++)
 		s->side[i].stall->ops->close(s->side[i].stall);
+	hca_pcap_close(s->pcap);
 	free(s);
 }
 

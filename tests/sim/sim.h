@@ -8,6 +8,7 @@
  * while everything is idle, so a timeout of a second costs milliseconds.
  *
  * Stack of ports per side: stall -> impair -> wire. Impairment of side i is what i transmits.
+ * SIM_PCAP=FILE in the environment captures the wire, SIM_VERBOSE=1 shows the counters of each run.
  */
 
 #include <setjmp.h>
@@ -22,6 +23,7 @@
 #include "engine/executor.h"
 #include "hca.h"
 #include "port/port_impair.h"
+#include "port/port_pcap.h"
 #include "port/port_stall.h"
 
 enum sim_executor {
@@ -62,6 +64,7 @@ struct sim {
 	unsigned int idle; /* loops without work so far */
 	struct hca_stepper stepper;
 	struct hca_threads *threads;
+	struct hca_pcap *pcap;
 	struct sim_model *model; /* sim_model.h */
 };
 

@@ -496,6 +496,43 @@ sim_post(struct sim_pair *p, unsigned int side, const struct sim_req *req, unsig
 	return 0;
 }
 
+uint64_t
+sim_post_wr(struct sim_pair *p, unsigned int side, struct softhca_send_wr *wr, uint32_t status)
+{
+	struct softhca_send_wr *bad;
+	struct sim_op *op = calloc(1, sizeof(*op));
+	int rc;
+
+	sim_check(p->s, op != NULL, "no memory");
+	*op = (struct sim_op){.wr_id = p->next_id++, .side = side, .opcode = wr->opcode,
+			      .status = status, .signalled = true};
+	wr->wr_id = op->wr_id;
+	fifo_put(&p->sq[side], op);
+	p->posted[side]++;
+	rc = softhca_post_send(p->qp[side], wr, &bad);
+	sim_check(p->s, rc == 0, "post_send: %d: %s", rc,
+		  softhca_last_error(p->s->side[side].ctx));
+	return op->wr_id;
+}
+
+void
+sim_post_recv_wr(struct sim_pair *p, unsigned int side, struct softhca_recv_wr *wr,
+		 uint32_t status)
+{
+	struct softhca_recv_wr *bad;
+	struct sim_op *op = calloc(1, sizeof(*op));
+	int rc;
+
+	sim_check(p->s, op != NULL, "no memory");
+	*op = (struct sim_op){.wr_id = p->next_id++, .side = side, .is_recv = true,
+			      .status = status, .signalled = true};
+	wr->wr_id = op->wr_id;
+	fifo_put(&p->rq[side], op);
+	rc = softhca_post_recv(p->qp[side], wr, &bad);
+	sim_check(p->s, rc == 0, "post_recv: %d: %s", rc,
+		  softhca_last_error(p->s->side[side].ctx));
+}
+
 struct sim_req
 sim_random_req(struct sim_pair *p, uint32_t max_len)
 {
@@ -617,6 +654,22 @@ check_fields(struct sim_pair *p, const struct sim_op *op, const struct softhca_w
 		  "request %" PRIu64 ": an immediate that was not sent", op->wr_id);
 }
 
+/* Where an operation failed, its targets hold anything. */
+static void
+adopt(struct sim_region *r, struct sim_area a)
+{
+	if (a.off < r->len && a.len <= r->len - a.off)
+		memcpy(r->shadow + a.off, r->view + a.off, a.len);
+}
+
+static void
+forget_targets(struct sim_pair *p, const struct sim_op *op)
+{
+	for (unsigned int i = 0; i < op->nsge; i++)
+		adopt(&p->region[op->side], op->local[i]);
+	adopt(&p->region[1 - op->side], op->remote);
+}
+
 static void
 judge(struct sim_pair *p, unsigned int side, const struct softhca_wc *wc)
 {
@@ -654,6 +707,7 @@ judge(struct sim_pair *p, unsigned int side, const struct softhca_wc *wc)
 		p->retired += op->len;
 	} else {
 		p->s->model->last_error = *wc;
+		forget_targets(p, op);
 	}
 	if (!recv)
 		p->posted[side]--;
@@ -783,24 +837,9 @@ sim_finish(struct sim *s, uint64_t max_ns)
 	}
 }
 
-/* Where an operation failed, its targets hold anything. */
-static void
-forget_targets(struct sim_pair *p, const struct sim_op *op)
-{
-	for (unsigned int i = 0; i < op->nsge; i++) {
-		struct sim_region *r = &p->region[op->side];
-
-		memcpy(r->shadow + op->local[i].off, r->view + op->local[i].off, op->local[i].len);
-	}
-	if (!is_atomic(op->opcode) && op->remote.len != 0) {
-		struct sim_region *r = &p->region[1 - op->side];
-
-		memcpy(r->shadow + op->remote.off, r->view + op->remote.off, op->remote.len);
-	}
-}
-
 void
-sim_expect_sq_error(struct sim_pair *p, unsigned int side, uint64_t wr_id, uint32_t status)
+sim_expect_sq_error(struct sim_pair *p, unsigned int side, uint64_t wr_id, uint32_t status,
+		    bool arrived)
 {
 	struct sim_op *op = p->sq[side].head;
 
@@ -812,6 +851,11 @@ sim_expect_sq_error(struct sim_pair *p, unsigned int side, uint64_t wr_id, uint3
 		op->signalled = true;
 		op->checks = 0;
 		status = SOFTHCA_WC_WR_FLUSH_ERR;
+		if (op->peer != NULL && !arrived) {
+			op->peer->matched = false;
+			op->peer->checks = 0;
+			forget_targets(p, op->peer);
+		}
 	}
 	p->unsignalled_last[side] = false;
 	fifo_free(&p->unmatched_send[side]);

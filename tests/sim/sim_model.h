@@ -119,6 +119,14 @@ int sim_post(struct sim_pair *p, unsigned int side, const struct sim_req *req, u
 int sim_post_recv(struct sim_pair *p, unsigned int side, uint32_t len, unsigned int nsge);
 /* Receives on this side for messages that found none, in their order; -ENOMEM: not all. */
 int sim_post_missing(struct sim_pair *p, unsigned int side);
+/*
+ * Requests made by hand, always signalled by the caller, of which only the completion is judged.
+ * wr_id is set and returned.
+ */
+uint64_t sim_post_wr(struct sim_pair *p, unsigned int side, struct softhca_send_wr *wr,
+		     uint32_t status);
+void sim_post_recv_wr(struct sim_pair *p, unsigned int side, struct softhca_recv_wr *wr,
+		      uint32_t status);
 struct sim_req sim_random_req(struct sim_pair *p, uint32_t max_len);
 
 /* Poll the CQs of all pairs once and judge what comes. Returns the number of completions. */
@@ -131,10 +139,11 @@ void sim_finish(struct sim *s, uint64_t max_ns);
 bool sim_outstanding(struct sim_pair *p);
 
 /*
- * From the first request of the SQ that has not completed on, expect this: that one status, those
- * behind it (also unsignalled) flushed. For RQs all flushed, the first with status.
+ * Request wr_id completes with that status, those behind it (also unsignalled) are flushed.
+ * arrived: the peer may have executed them. For RQs: all flushed, the first with first_status.
  */
-void sim_expect_sq_error(struct sim_pair *p, unsigned int side, uint64_t wr_id, uint32_t status);
+void sim_expect_sq_error(struct sim_pair *p, unsigned int side, uint64_t wr_id, uint32_t status,
+			 bool arrived);
 void sim_expect_rq_flush(struct sim_pair *p, unsigned int side, uint32_t first_status);
 /* QP back through RESET to RTS on both sides; everything outstanding is forgotten. */
 void sim_pair_reset(struct sim_pair *p);
