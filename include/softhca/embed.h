@@ -137,6 +137,9 @@ SOFTHCA_API int softhca_embed_capture(struct softhca_embed *embed, const char *p
 /* Number of lcores that run stages: 0 in manual mode. */
 SOFTHCA_API unsigned int softhca_embed_lcores(const struct softhca_embed *embed);
 
+/* Of the DPDK this library runs on. */
+SOFTHCA_API const char *softhca_embed_dpdk_version(void);
+
 /* Why the last embed call of this thread failed; never NULL. */
 SOFTHCA_API const char *softhca_embed_last_error(void);
 

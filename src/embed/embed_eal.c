@@ -12,12 +12,19 @@
 
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_version.h>
 
 #include "embed_impl.h"
 
 #define FREE_HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
 #define ARGS_MAX 32
 #define HUGEPAGE_MB 2u
+
+const char *
+softhca_embed_dpdk_version(void)
+{
+	return rte_version();
+}
 
 static uint32_t
 free_hugepages(void)

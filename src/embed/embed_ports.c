@@ -31,7 +31,7 @@ embed_ports_open(struct softhca_embed *e, uint32_t serial)
 {
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i += 2) {
 		struct hca_port *pair[2];
-		char name[16];
+		char name[32];
 		int err;
 
 		snprintf(name, sizeof(name), "shl%u_%u_", serial, i);

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef APPS_PERF_PERF_H
+#define APPS_PERF_PERF_H
+
+/*
+ * softhca-perf: bandwidth, message rate and latency of two HCAs back to back, with the data checked.
+ *
+ * A run is one embedded pair of HCAs (struct perf_session) and a row per message size (struct
+ * perf_row). Each row makes its QPs and memory (perf_setup.c), runs the timed pass (perf_bw.c or
+ * perf_lat.c), the checking pass (perf_verify.c) and a short pass with the stage clocks on, and is
+ * printed (perf_report.c, perf_json.c). One thread does all of it and drives both ends: side 0
+ * requests, side 1 responds (and answers, in the ping-pong of the latency test).
+ *
+ * Errors: 0 or negative errno; what went wrong has been printed to stderr by the function that
+ * found it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <softhca/embed.h>
+#include <softhca/softhca.h>
+
+/* X(name, enum name, opcode of the request, opcode of its completion) */
+#define PERF_OP_LIST(X) \
+	X("write", WRITE, SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WC_RDMA_WRITE) \
+	X("read", READ, SOFTHCA_WR_RDMA_READ, SOFTHCA_WC_RDMA_READ) \
+	X("send", SEND, SOFTHCA_WR_SEND, SOFTHCA_WC_SEND) \
+	X("atomic-fa", FETCH_ADD, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, SOFTHCA_WC_FETCH_ADD) \
+	X("atomic-cas", CMP_SWAP, SOFTHCA_WR_ATOMIC_CMP_AND_SWP, SOFTHCA_WC_COMP_SWAP)
+
+enum perf_op {
+#define X(name, id, wr, wc) PERF_OP_##id,
+	PERF_OP_LIST(X)
+#undef X
+	PERF_OP_COUNT
+};
+
+enum perf_test {
+	PERF_TEST_BW,
+	PERF_TEST_LAT,
+};
+
+#define PERF_ATOMIC_SIZE 8u
+#define PERF_POLL_MAX 32	/* completions fetched per poll */
+
+struct perf_options {
+	enum perf_op op;
+	enum perf_test test;
+	uint64_t size;			/* bytes; 0 together with all_sizes */
+	bool all_sizes;
+	uint32_t qps;
+	uint32_t depth;			/* messages outstanding per QP */
+	uint32_t mtu;			/* bytes */
+	uint32_t post_list;		/* requests per doorbell */
+	uint32_t signal_every;
+	double duration;		/* s per size; 0: iters counts */
+	uint64_t iters;			/* messages per size; 0: duration counts */
+	uint64_t stride;		/* bytes; 0 = automatic */
+	uint32_t slots;			/* per QP; 0 = automatic */
+	uint32_t ack_timeout;		/* InfiniBand's code; 0 = automatic */
+	uint64_t seed;			/* of the data, and of the engine where it was given */
+	bool verify;
+	bool list_counters;
+	const char *json;		/* file names, or NULL */
+	const char *pcap;
+	struct softhca_embed_config embed;
+};
+
+enum perf_area_kind {
+	PERF_SOURCE,			/* data is taken from here */
+	PERF_SINK,			/* data arrives here; the counters of atomics */
+	PERF_AREA_KINDS
+};
+
+/* A region of slots: those of QP 0, then those of QP 1, ... Guard bytes in front and behind. */
+struct perf_area {
+	uint8_t *base;
+	uint64_t length;
+	void *map;
+	uint64_t map_length;
+	struct softhca_mr *mr;
+};
+
+/* Requests made ready once and posted again and again, as lists of `group` with one doorbell each. */
+struct perf_ring {
+	uint32_t count;			/* requests; a multiple of group, except in perf_verify.c */
+	uint32_t group;
+	struct softhca_send_wr *wr;
+	struct softhca_recv_wr *recv;	/* SEND only: those of the peer */
+	struct softhca_sge *sge;	/* count for wr, count for recv */
+};
+
+/* Two connected QPs, one at each side */
+struct perf_flow {
+	struct softhca_qp *qp[2];
+	struct perf_ring ring;
+	uint32_t next;			/* request the next list begins with */
+	uint32_t room;			/* messages that may still be posted */
+	uint32_t recv_next;		/* the same for receives */
+	uint32_t recv_room;		/* receives posted and not claimed by a send */
+	uint32_t recv_done;		/* receives completed and not posted again */
+	uint32_t expected;		/* index of the request that completes next */
+};
+
+struct perf_session {
+	const struct perf_options *opt;
+	struct softhca_embed *embed;
+	struct softhca_context *ctx[2];
+	struct softhca_pd *pd[2];
+	struct softhca_device_attr device;
+	bool yield;			/* more lcores than CPUs: give way when there is nothing */
+
+	/* of the row being measured */
+	uint64_t size;
+	uint64_t stride;
+	uint32_t slots;
+	struct perf_area area[2][PERF_AREA_KINDS];
+	struct softhca_cq *send_cq[2];
+	struct softhca_cq *recv_cq[2];
+	struct perf_flow *flows;
+	uint32_t num_flows;
+};
+
+struct perf_latency {
+	double min, p50, p99, p999, max, avg, stdev;	/* us */
+};
+
+enum perf_verdict {
+	PERF_NOT_VERIFIED,
+	PERF_VERIFIED,
+	PERF_WRONG,
+};
+
+#define PERF_VALUES_MAX 256
+
+/* Named numbers: counters of a row, stage times. Names belong to the embed library. */
+struct perf_values {
+	unsigned int count;
+	struct softhca_value value[PERF_VALUES_MAX];
+};
+
+struct perf_row {
+	uint64_t size;
+	uint64_t stride;
+	uint32_t slots;
+	uint64_t msgs;
+	double seconds;
+	double peak_mmsg;		/* best 10 ms */
+	bool has_latency;
+	struct perf_latency lat;
+	enum perf_verdict verified;
+	uint64_t verified_msgs;
+	uint64_t retransmissions;
+	struct perf_values counters[2];	/* what the row added */
+	struct perf_values stages[2];	/* ns in the stage pass */
+	uint64_t stage_msgs;		/* messages in it, 0: there was none */
+};
+
+/* --- perf_options.c: 0, 1 = done (help), -EINVAL = said what is wrong -------------------- */
+int perf_options_parse(int argc, char **argv, struct perf_options *opt);
+extern const char *const perf_op_names[PERF_OP_COUNT];
+extern const char *const perf_layout_names[3];
+extern const char *const perf_executor_names[2];
+const char *perf_test_name(enum perf_test test);
+static inline bool perf_is_atomic(enum perf_op op)
+{
+	return op == PERF_OP_FETCH_ADD || op == PERF_OP_CMP_SWAP;
+}
+
+/* --- perf_setup.c -------------------- */
+int perf_session_open(struct perf_session *s, const struct perf_options *opt);
+/* Number of kinds of objects that were still in use after everything was destroyed. */
+unsigned int perf_session_close(struct perf_session *s);
+int perf_row_open(struct perf_session *s, uint64_t size);
+void perf_row_close(struct perf_session *s);
+uint8_t *perf_slot(const struct perf_session *s, unsigned int side, enum perf_area_kind kind,
+		   uint32_t flow, uint32_t slot);
+/* Requests of flow f from side `side`; slots are used in turn. wr_id: flow << 32 | index. */
+int perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side, uint32_t count,
+		    uint32_t group, uint32_t signal_every, struct perf_ring *ring);
+void perf_ring_free(struct perf_ring *ring);
+int perf_post(struct perf_flow *f, unsigned int side, struct softhca_send_wr *wr);
+int perf_post_recv(struct perf_flow *f, unsigned int side, struct softhca_recv_wr *wr);
+
+/* --- perf_bw.c, perf_lat.c, perf_verify.c -------------------- */
+int perf_bw_run(struct perf_session *s, struct perf_row *row);
+/* The same with the clocks of the stages on; short. */
+int perf_bw_stages(struct perf_session *s, struct perf_row *row);
+/* What the loops of the tests have in common: begin afresh, post what fits, take completions. */
+int perf_flows_start(struct perf_session *s, uint32_t group, uint32_t signal_every);
+int perf_lat_run(struct perf_session *s, struct perf_row *row);
+/* -EILSEQ after a wrong byte or completion: row->verified says so, and the first one is printed. */
+int perf_verify_run(struct perf_session *s, struct perf_row *row);
+
+/* --- perf_report.c -------------------- */
+void perf_report_header(const struct perf_options *opt);
+void perf_report_row(const struct perf_options *opt, const struct perf_row *row);
+void perf_report_counters(const struct perf_row *row);
+int perf_counters_read(struct perf_session *s, struct perf_values values[2]);
+/* Leaves in row->counters what was added since `before`, and adds up the retransmissions. */
+int perf_counters_diff(struct perf_session *s, const struct perf_values before[2],
+		       struct perf_row *row);
+/* Progress on a terminal; draws at most twice a second. done: 0..1; negative takes the line away. */
+void perf_progress(const struct perf_session *s, const char *what, double done);
+/* A completion that is no success: say which, return -EIO. */
+int perf_bad_completion(const struct perf_session *s, const struct softhca_wc *wc);
+/* Nothing completes any more: say so with the counters that may explain it, return -ETIMEDOUT. */
+int perf_stuck(struct perf_session *s);
+
+/* --- perf_json.c, perf_host.c -------------------- */
+struct perf_json;
+struct perf_json *perf_json_open(const struct perf_options *opt);
+int perf_json_row(struct perf_json *j, const struct perf_session *s, const struct perf_row *row);
+int perf_json_close(struct perf_json *j);	/* writes the file; frees j */
+
+struct perf_host {
+	char cpu[128];
+	char kernel[128];
+	unsigned int cores;
+	/* One way between two CPUs, ns: nearest and farthest pair; 0 = not measured */
+	double core_to_core_min;
+	double core_to_core_max;
+};
+/* core_to_core: measure that too (about 30 ms per pair of CPUs, at most six pairs). */
+void perf_host_query(struct perf_host *host, bool core_to_core);
+
+/* --- interruption and time -------------------- */
+
+/* Set by SIGINT and SIGTERM: passes end early, what is there is reported. */
+bool perf_interrupted(void);
+
+/* No completion for so long: give up. */
+#define PERF_STUCK_NS 20000000000ull
+
+/* Monotonic. Not for the inside of loops: perf_clock.h has what is cheap. */
+uint64_t perf_now_ns(void);
+
+#endif

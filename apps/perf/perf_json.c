@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* {"host": {...}, "options": {...}, "rows": [{...}, ...]} */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "perf.h"
+#include "perf_version.h"
+
+struct perf_json {
+	const struct perf_options *opt;
+	json_t *root, *rows;
+};
+
+static json_t *
+host_object(const struct perf_options *opt)
+{
+	struct perf_host h;
+
+	perf_host_query(&h, opt->embed.executor == SOFTHCA_EXECUTOR_THREADS);
+	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:f}", "cpu", h.cpu, "cores",
+			 (int)h.cores, "kernel", h.kernel, "dpdk", softhca_embed_dpdk_version(),
+			 "build_type", PERF_BUILD_TYPE, "commit", PERF_COMMIT,
+			 "core_to_core_ns_min", h.core_to_core_min, "core_to_core_ns_max",
+			 h.core_to_core_max);
+}
+
+struct perf_json *
+perf_json_open(const struct perf_options *opt)
+{
+	struct perf_json *j = calloc(1, sizeof(*j));
+
+	if (j == NULL)
+		return NULL;
+	j->opt = opt;
+	j->rows = json_array();
+	j->root = json_pack("{s:o, s:o}", "host", host_object(opt), "rows", j->rows);
+	if (j->root != NULL)
+		return j;
+	free(j);
+	return NULL;
+}
+
+static json_t *
+values_object(const struct perf_values *v, double divisor)
+{
+	json_t *o = json_object();
+
+	for (unsigned int k = 0; k < v->count; k++) {
+		if (v->value[k].value == 0)
+			continue;
+		if (divisor == 1)
+			json_object_set_new(o, v->value[k].name,
+					    json_integer((json_int_t)v->value[k].value));
+		else
+			json_object_set_new(o, v->value[k].name,
+					    json_real((double)v->value[k].value / divisor));
+	}
+	return o;
+}
+
+static void
+add_latency(json_t *o, const struct perf_row *row)
+{
+	const struct perf_latency *l = &row->lat;
+
+	if (!row->has_latency) {
+		json_object_set_new(o, "lat_us", json_null());
+		return;
+	}
+	json_object_set_new(o, "lat_us",
+			    json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "min", l->min, "p50",
+				      l->p50, "p99", l->p99, "p999", l->p999, "max", l->max, "avg",
+				      l->avg, "stdev", l->stdev));
+}
+
+int
+perf_json_row(struct perf_json *j, const struct perf_session *s, const struct perf_row *row)
+{
+	const struct perf_options *opt = j->opt;
+	double rate = row->seconds > 0 ? (double)row->msgs / row->seconds : 0;
+	json_t *o = json_pack(
+		"{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:I, s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:f, "
+		"s:f, s:I, s:I}",
+		"op", perf_op_names[opt->op], "test", perf_test_name(opt->test), "size",
+		(json_int_t)row->size, "qps", (int)opt->qps, "depth", (int)opt->depth, "mtu",
+		(int)opt->mtu, "post_list", (int)opt->post_list, "stride", (json_int_t)row->stride,
+		"layout", perf_layout_names[opt->embed.layout], "executor",
+		perf_executor_names[opt->embed.executor], "lcores",
+		(int)softhca_embed_lcores(s->embed), "msgs", (json_int_t)row->msgs, "seconds",
+		row->seconds, "ns_per_msg", rate > 0 ? 1e9 / rate : 0, "mmsg_per_s", rate / 1e6,
+		"gbit_per_s", rate * (double)row->size * 8 / 1e9, "peak_gbit_per_s",
+		row->peak_mmsg * (double)row->size * 8 / 1e3, "retransmissions",
+		(json_int_t)row->retransmissions, "verified_msgs", (json_int_t)row->verified_msgs);
+
+	if (o == NULL)
+		return -ENOMEM;
+	add_latency(o, row);
+	json_object_set_new(o, "verified",
+			    row->verified == PERF_NOT_VERIFIED ?
+				    json_null() : json_boolean(row->verified == PERF_VERIFIED));
+	json_object_set_new(o, "counters",
+			    json_pack("[o, o]", values_object(&row->counters[0], 1),
+				      values_object(&row->counters[1], 1)));
+	if (row->stage_msgs != 0)
+		json_object_set_new(
+			o, "stage_ns",
+			json_pack("[o, o]",
+				  values_object(&row->stages[0], (double)row->stage_msgs),
+				  values_object(&row->stages[1], (double)row->stage_msgs)));
+	return json_array_append_new(j->rows, o) == 0 ? 0 : -ENOMEM;
+}
+
+int
+perf_json_close(struct perf_json *j)
+{
+	int err = json_dump_file(j->root, j->opt->json, JSON_INDENT(1));
+
+	if (err != 0)
+		fprintf(stderr, "softhca-perf: cannot write %s\n", j->opt->json);
+	json_decref(j->root);
+	free(j);
+	return err == 0 ? 0 : -EIO;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The command line. Every value is checked here; what depends on the device is in perf_setup.c. */
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "perf.h"
+
+#define MAX_SIZE (1ull << 31)
+#define DEFAULT_SIZE 65536
+#define DEFAULT_DURATION 1.0
+
+const char *const perf_op_names[PERF_OP_COUNT] = {
+#define X(name, id, wr, wc) [PERF_OP_##id] = name,
+	PERF_OP_LIST(X)
+#undef X
+};
+const char *const perf_layout_names[3] = {
+	[SOFTHCA_LAYOUT_RTC] = "rtc",
+	[SOFTHCA_LAYOUT_TXRX] = "txrx",
+	[SOFTHCA_LAYOUT_FULL] = "full",
+};
+const char *const perf_executor_names[2] = {
+	[SOFTHCA_EXECUTOR_MANUAL] = "manual",
+	[SOFTHCA_EXECUTOR_THREADS] = "threads",
+};
+static const char *const test_names[] = { [PERF_TEST_BW] = "bw", [PERF_TEST_LAT] = "lat" };
+static const char *const idle_names[] = {
+	[SOFTHCA_IDLE_AUTO] = "auto",
+	[SOFTHCA_IDLE_SPIN] = "spin",
+};
+
+const char *
+perf_test_name(enum perf_test test)
+{
+	return test_names[test];
+}
+
+/* X(long name, short identifier, argument or NULL, help) */
+#define OPTION_LIST(X) \
+	X("op", OP, "OP", "write, read, send, atomic-fa or atomic-cas [write]") \
+	X("test", TEST, "TEST", "bw: many outstanding; lat: one at a time, ping-pong [bw]") \
+	X("size", SIZE, "BYTES", "message size, suffix K or M allowed [64K; atomics always 8]") \
+	X("all-sizes", ALL_SIZES, NULL, "a row for every power of two from 2 B to 8 MiB") \
+	X("qps", QPS, "N", "connected pairs of QPs [1]") \
+	X("depth", DEPTH, "N", "messages outstanding per QP [128; lat: 1]") \
+	X("mtu", MTU, "BYTES", "256, 512, 1024, 2048 or 4096 [4096]") \
+	X("post-list", POST_LIST, "N", "requests per doorbell [32]") \
+	X("signal-every", SIGNAL_EVERY, "N", "a completion every N requests [1]") \
+	X("duration", DURATION, "S", "seconds per size, 0.5 is fine [1]") \
+	X("iters", ITERS, "N", "messages per size instead (bw: whole post lists)") \
+	X("stride", STRIDE, "BYTES", "distance of slots in memory [4096 or the size, 2^k]") \
+	X("slots", SLOTS, "N", "slots per QP [depth, at most 32 MiB in all]") \
+	X("layout", LAYOUT, "L", "rtc, txrx or full: stages per lcore [rtc]") \
+	X("executor", EXECUTOR, "E", "manual (this thread) or threads [rtc: manual]") \
+	X("idle", IDLE, "I", "auto or spin: threads without work [auto]") \
+	X("verify", VERIFY, NULL, "check every byte and completion in a pass of its own") \
+	X("seed", SEED, "N", "of data, link and engine [of the system]") \
+	X("json", JSON, "FILE", "write all results and the host to FILE") \
+	X("pcap", PCAP, "FILE", "write every frame on the link to FILE") \
+	X("list-counters", COUNTERS, NULL, "print the counters each row has moved") \
+	X("impair", IMPAIR, "LIST", "drop=P,dup=P,reorder=P,corrupt=P,delay=US,jitter=US") \
+	X("ack-timeout", ACK_TIMEOUT, "T", "4.096 us * 2^T [14; impaired 11; more for link-down]") \
+	X("edges", EDGES, "N", "entries per edge between stages") \
+	X("mbufs", MBUFS, "N", "mbufs per pool") \
+	X("records", RECORDS, "N", "request records per HCA") \
+	X("port-burst", PORT_BURST, "N", "the port takes 0..N frames per burst, at random") \
+	X("link-down", LINK_DOWN, "AFTER:FOR", "ms: link down after the first frame, for so long") \
+	X("stall-discard", STALL_DISCARD, "US", "discard when the port takes nothing for so long") \
+	X("huge", HUGE, NULL, "fail without hugepages [use them if there are enough]") \
+	X("no-huge", NO_HUGE, NULL, "no hugepages, runs as any user") \
+	X("help", HELP, NULL, "this text")
+
+enum option_id {
+	OPT_BASE = 256,
+#define X(name, id, arg, help) OPT_##id,
+	OPTION_LIST(X)
+#undef X
+};
+
+static const struct option options[] = {
+#define X(name, id, arg, help) \
+	{ name, (arg) != NULL ? required_argument : no_argument, NULL, OPT_##id },
+	OPTION_LIST(X)
+#undef X
+	{ NULL, 0, NULL, 0 },
+};
+
+static void
+usage(void)
+{
+	printf("usage: softhca-perf [OPTION]...\n"
+	       "RC bandwidth, message rate and latency of two HCAs back to back in this process.\n\n");
+#define X(name, id, arg, help) \
+	printf("  --%s%s%-*s %s\n", name, (arg) != NULL ? " " : "", \
+	       24 - (int)strlen(name) - ((arg) != NULL), (arg) != NULL ? (arg) : "", help);
+	OPTION_LIST(X)
+#undef X
+	printf("\nbw:  Gb/s and messages per second; peak is the best 10 ms.\n"
+	       "lat: us; write and send: half a round trip; read and atomics: post to completion.\n"
+	       "Exit status: 0 all well, 1 a run failed or data was wrong, 2 a bad option.\n");
+}
+
+static int __attribute__((format(printf, 1, 2)))
+bad(const char *format, ...)
+{
+	va_list args;
+
+	fputs("softhca-perf: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs("; see --help\n", stderr);
+	return -EINVAL;
+}
+
+static int
+parse_name(const char *option, const char *text, const char *const names[], unsigned int n,
+	   unsigned int *out)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*out = i;
+			return 0;
+		}
+	}
+	return bad("--%s: no such choice: %s", option, text);
+}
+
+/* A number with K, M or G behind it, within [min, max]. */
+static int
+parse_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+	static const char suffixes[] = "KMG";
+	const char *suffix;
+	char *end;
+	uint64_t value;
+
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (end == text || text[0] == '-' || errno != 0)
+		return bad("--%s: not a number: %s", option, text);
+	suffix = *end != '\0' ? strchr(suffixes, *end) : NULL;
+	if (suffix != NULL && value <= UINT64_MAX >> 30) {
+		value <<= 10 * (suffix - suffixes + 1);
+		end++;
+	}
+	if (*end != '\0')
+		return bad("--%s: not a number: %s", option, text);
+	if (value < min || value > max)
+		return bad("--%s: %s is not in %" PRIu64 "..%" PRIu64, option, text, min, max);
+	*out = value;
+	return 0;
+}
+
+static int
+parse_u32(const char *option, const char *text, uint64_t min, uint64_t max, uint32_t *out)
+{
+	uint64_t value;
+	int rc = parse_number(option, text, min, max, &value);
+
+	if (rc == 0)
+		*out = (uint32_t)value;
+	return rc;
+}
+
+static int
+parse_real(const char *option, const char *text, double min, double max, double *out)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end != '\0')
+		return bad("--%s: not a number: %s", option, text);
+	if (!(value >= min && value <= max))
+		return bad("--%s: %s is not in %g..%g", option, text, min, max);
+	*out = value;
+	return 0;
+}
+
+static int
+parse_impairment(char *text, struct softhca_impairment *impair)
+{
+	static char *const keys[] = { "drop", "dup", "reorder", "corrupt", "delay", "jitter",
+				      NULL };
+	double *const rates[] = { &impair->drop, &impair->dup, &impair->reorder,
+				  &impair->corrupt };
+	char *value, *here;
+	int key, rc;
+
+	while (*text != '\0') {
+		here = text;
+		key = getsubopt(&text, keys, &value);
+		if (key < 0)
+			return bad("--impair: no such fault: %s", here);
+		if (value == NULL)
+			return bad("--impair: %s needs a value", keys[key]);
+		if (key < 4)
+			rc = parse_real("impair", value, 0, 1, rates[key]);
+		else
+			rc = parse_u32("impair", value, 0, 10000000,
+				       key == 4 ? &impair->delay_us : &impair->jitter_us);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int
+parse_link_down(char *text, struct softhca_port_stall *stall)
+{
+	char *colon = strchr(text, ':');
+	int rc;
+
+	if (colon == NULL)
+		return bad("--link-down: AFTER_MS:FOR_MS expected, not %s", text);
+	*colon = '\0';
+	rc = parse_u32("link-down", text, 0, 3600000, &stall->down_after_ms);
+	if (rc != 0)
+		return rc;
+	return parse_u32("link-down", colon + 1, 1, 3600000, &stall->down_for_ms);
+}
+
+/* Options that say what is measured */
+static int
+parse_measure_option(int id, char *arg, struct perf_options *opt)
+{
+	unsigned int choice = 0;
+	int rc;
+
+	switch (id) {
+	case OPT_OP:
+		rc = parse_name("op", arg, perf_op_names, PERF_OP_COUNT, &choice);
+		opt->op = choice;
+		return rc;
+	case OPT_TEST:
+		rc = parse_name("test", arg, test_names, 2, &choice);
+		opt->test = choice;
+		return rc;
+	case OPT_SIZE:
+		return parse_number("size", arg, 1, MAX_SIZE, &opt->size);
+	case OPT_ALL_SIZES:
+		opt->all_sizes = true;
+		return 0;
+	case OPT_QPS:
+		return parse_u32("qps", arg, 1, 16380, &opt->qps);
+	case OPT_DEPTH:
+		return parse_u32("depth", arg, 1, 32768, &opt->depth);
+	case OPT_MTU:
+		return parse_u32("mtu", arg, 256, 4096, &opt->mtu);
+	case OPT_POST_LIST:
+		return parse_u32("post-list", arg, 1, 32768, &opt->post_list);
+	case OPT_SIGNAL_EVERY:
+		return parse_u32("signal-every", arg, 1, 32768, &opt->signal_every);
+	case OPT_DURATION:
+		return parse_real("duration", arg, 0.001, 86400, &opt->duration);
+	case OPT_ITERS:
+		return parse_number("iters", arg, 1, 1ull << 48, &opt->iters);
+	case OPT_STRIDE:
+		return parse_number("stride", arg, 1, MAX_SIZE, &opt->stride);
+	case OPT_SLOTS:
+		return parse_u32("slots", arg, 1, 1u << 20, &opt->slots);
+	default:
+		return 1;
+	}
+}
+
+/* Options of the engine and its link */
+static int
+parse_engine_option(int id, char *arg, struct softhca_embed_config *embed)
+{
+	switch (id) {
+	case OPT_LAYOUT:
+		return parse_name("layout", arg, perf_layout_names, 3, &embed->layout);
+	case OPT_EXECUTOR:
+		return parse_name("executor", arg, perf_executor_names, 2, &embed->executor);
+	case OPT_IDLE:
+		return parse_name("idle", arg, idle_names, 2, &embed->idle);
+	case OPT_IMPAIR:
+		return parse_impairment(arg, &embed->impair);
+	case OPT_EDGES:
+		return parse_u32("edges", arg, 2, 1u << 20, &embed->edge_size);
+	case OPT_MBUFS:
+		return parse_u32("mbufs", arg, 1, 1u << 24, &embed->mbufs);
+	case OPT_RECORDS:
+		return parse_u32("records", arg, 1, 1u << 24, &embed->records);
+	case OPT_PORT_BURST:
+		return parse_u32("port-burst", arg, 1, 1u << 20, &embed->stall.tx_burst_max);
+	case OPT_LINK_DOWN:
+		return parse_link_down(arg, &embed->stall);
+	case OPT_STALL_DISCARD:
+		return parse_u32("stall-discard", arg, 1, 100000000,
+				 &embed->stall.discard_after_us);
+	case OPT_HUGE:
+		embed->hugepages = 1;
+		return 0;
+	case OPT_NO_HUGE:
+		embed->hugepages = 2;
+		return 0;
+	default:
+		return 1;
+	}
+}
+
+static int
+parse_other_option(int id, char *arg, struct perf_options *opt)
+{
+	switch (id) {
+	case OPT_VERIFY:
+		opt->verify = true;
+		return 0;
+	case OPT_SEED:
+		if (parse_number("seed", arg, 0, UINT64_MAX, &opt->seed) != 0)
+			return -EINVAL;
+		opt->embed.seed = opt->seed;
+		return 0;
+	case OPT_JSON:
+		opt->json = arg;
+		return 0;
+	case OPT_PCAP:
+		opt->pcap = arg;
+		return 0;
+	case OPT_COUNTERS:
+		opt->list_counters = true;
+		return 0;
+	case OPT_ACK_TIMEOUT:
+		return parse_u32("ack-timeout", arg, 1, 31, &opt->ack_timeout);
+	case OPT_HELP:
+		usage();
+		return 1;
+	default:
+		fputs("softhca-perf: see --help\n", stderr);	/* getopt has said what */
+		return -EINVAL;
+	}
+}
+
+static uint32_t
+mtu_code(uint32_t bytes)
+{
+	for (uint32_t code = SOFTHCA_MTU_256; code <= SOFTHCA_MTU_4096; code++) {
+		if (bytes == 128u << code)
+			return code;
+	}
+	return 0;
+}
+
+static bool
+is_impaired(const struct softhca_impairment *impair)
+{
+	return impair->drop + impair->dup + impair->reorder + impair->corrupt > 0;
+}
+
+/*
+ * Long enough that a busy machine does not repeat anything on a clean link; short on a link that
+ * loses; and long enough that seven retries outlast a link that is down.
+ */
+static uint32_t
+choose_ack_timeout(const struct perf_options *opt)
+{
+	const struct softhca_embed_config *embed = &opt->embed;
+	uint32_t code = is_impaired(&embed->impair) ? 11 : 14;
+
+	while (code < 31 && 4096ull << code < 4000ull * embed->impair.delay_us)
+		code++;
+	while (code < 31 && 7 * (4096ull << code) < 2000000ull * embed->stall.down_for_ms)
+		code++;
+	return code;
+}
+
+static int
+check_sizes(struct perf_options *opt)
+{
+	if (perf_is_atomic(opt->op)) {
+		if (opt->size != 0 && opt->size != PERF_ATOMIC_SIZE)
+			return bad("--size: atomics have 8 bytes");
+		opt->size = PERF_ATOMIC_SIZE;
+		opt->all_sizes = false;
+	}
+	if (opt->all_sizes && opt->size != 0)
+		return bad("--size and --all-sizes exclude each other");
+	if (opt->size == 0 && !opt->all_sizes)
+		opt->size = DEFAULT_SIZE;
+	if (opt->stride != 0 && (opt->all_sizes || opt->stride < opt->size))
+		return bad("--stride: smaller than a message");
+	if (perf_is_atomic(opt->op) && opt->stride % PERF_ATOMIC_SIZE != 0)
+		return bad("--stride: atomics need a multiple of 8");
+	return 0;
+}
+
+static int
+check_queues(struct perf_options *opt)
+{
+	if (opt->depth == 0)
+		opt->depth = opt->test == PERF_TEST_LAT ? 1 : 128;
+	if (opt->test == PERF_TEST_LAT && opt->depth != 1)
+		return bad("--depth: the latency test has one message under way");
+	if (opt->test == PERF_TEST_LAT && opt->qps != 1)
+		return bad("--qps: the latency test has one connection");
+	if (opt->post_list > opt->depth)
+		opt->post_list = opt->depth;
+	if (opt->signal_every > opt->depth / opt->post_list * opt->post_list)
+		return bad("--signal-every: %u is more than the %u messages outstanding",
+			   opt->signal_every, opt->depth / opt->post_list * opt->post_list);
+	return 0;
+}
+
+static int
+check(struct perf_options *opt, bool executor_given)
+{
+	int rc = check_sizes(opt);
+
+	if (rc == 0)
+		rc = check_queues(opt);
+	if (rc != 0)
+		return rc;
+	if (mtu_code(opt->mtu) == 0)
+		return bad("--mtu: %u is none of 256, 512, 1024, 2048, 4096", opt->mtu);
+	if (opt->duration != 0 && opt->iters != 0)
+		return bad("--duration and --iters exclude each other");
+	if (opt->duration == 0 && opt->iters == 0)
+		opt->duration = DEFAULT_DURATION;
+	if (!executor_given)
+		opt->embed.executor = opt->embed.layout == SOFTHCA_LAYOUT_RTC ?
+				      SOFTHCA_EXECUTOR_MANUAL : SOFTHCA_EXECUTOR_THREADS;
+	if (opt->ack_timeout == 0)
+		opt->ack_timeout = choose_ack_timeout(opt);
+	return 0;
+}
+
+int
+perf_options_parse(int argc, char **argv, struct perf_options *opt)
+{
+	bool executor_given = false;
+	int id, rc;
+
+	*opt = (struct perf_options){
+		.qps = 1,
+		.mtu = 4096,
+		.post_list = 32,
+		.signal_every = 1,
+	};
+	softhca_embed_config_init(&opt->embed);
+	while ((id = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (id == 'h')
+			id = OPT_HELP;
+		executor_given |= id == OPT_EXECUTOR;
+		rc = parse_measure_option(id, optarg, opt);
+		if (rc > 0)
+			rc = parse_engine_option(id, optarg, &opt->embed);
+		if (rc > 0)
+			rc = parse_other_option(id, optarg, opt);
+		if (rc != 0)
+			return rc;
+	}
+	if (optind < argc)
+		return bad("what is this: %s", argv[optind]);
+	return check(opt, executor_given);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Tables in perftest's columns, counters, progress, and what is said when something goes wrong. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "perf.h"
+
+#define PROGRESS_NS 500000000ull
+#define PROGRESS_FIRST_NS 2000000000ull
+
+static const char *
+verdict(const struct perf_row *row)
+{
+	static const char *const names[] = {
+		[PERF_NOT_VERIFIED] = "", [PERF_VERIFIED] = " verified", [PERF_WRONG] = " WRONG"};
+
+	return names[row->verified];
+}
+
+void
+perf_report_header(const struct perf_options *opt)
+{
+	printf("# %s %s, layout %s (%s), %u QP, depth %u, MTU %u, post list %u\n",
+	       perf_op_names[opt->op], perf_test_name(opt->test),
+	       perf_layout_names[opt->embed.layout], perf_executor_names[opt->embed.executor],
+	       opt->qps, opt->depth, opt->mtu, opt->post_list);
+	if (opt->test == PERF_TEST_BW)
+		printf("#bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   "
+		       "MsgRate[Mpps]   ns/msg   retrans\n");
+	else
+		printf("#bytes     #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    "
+		       "t_avg[usec]    t_stdev[usec]   99%%[usec]   99.9%%[usec]   retrans\n");
+	fflush(stdout);
+}
+
+void
+perf_report_row(const struct perf_options *opt, const struct perf_row *row)
+{
+	double rate = row->seconds > 0 ? (double)row->msgs / row->seconds : 0;
+	double gbit = rate * (double)row->size * 8 / 1e9;
+	const struct perf_latency *l = &row->lat;
+
+	if (opt->test == PERF_TEST_BW)
+		printf(" %-10" PRIu64 " %-14" PRIu64 " %-18.3f %-20.3f %-15.6f %-8.1f %" PRIu64 "%s\n",
+		       row->size, row->msgs, row->peak_mmsg * (double)row->size * 8 / 1e3, gbit,
+		       rate / 1e6, rate > 0 ? 1e9 / rate : 0, row->retransmissions, verdict(row));
+	else
+		printf(" %-10" PRIu64 " %-14" PRIu64
+		       " %-14.2f %-12.2f %-18.2f %-14.2f %-15.2f %-11.2f %-13.2f %" PRIu64 "%s\n",
+		       row->size, row->msgs, l->min, l->max, l->p50, l->avg, l->stdev, l->p99,
+		       l->p999, row->retransmissions, verdict(row));
+	fflush(stdout);
+}
+
+void
+perf_report_counters(const struct perf_row *row)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		for (unsigned int k = 0; k < row->counters[i].count; k++)
+			if (row->counters[i].value[k].value != 0)
+				printf("#   HCA %u %-28s %" PRIu64 "\n", i,
+				       row->counters[i].value[k].name,
+				       row->counters[i].value[k].value);
+}
+
+int
+perf_counters_read(struct perf_session *s, struct perf_values values[2])
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		int n = softhca_embed_counters(s->embed, i, values[i].value, PERF_VALUES_MAX);
+
+		if (n < 0 || n > PERF_VALUES_MAX)
+			return -EIO;
+		values[i].count = (unsigned int)n;
+	}
+	return 0;
+}
+
+int
+perf_counters_diff(struct perf_session *s, const struct perf_values before[2], struct perf_row *row)
+{
+	int err = perf_counters_read(s, row->counters);
+
+	if (err != 0)
+		return err;
+	row->retransmissions = 0;
+	for (unsigned int i = 0; i < 2; i++) {
+		for (unsigned int k = 0; k < row->counters[i].count; k++) {
+			struct softhca_value *v = &row->counters[i].value[k];
+
+			v->value -= before[i].value[k].value;
+			if (strcmp(v->name, "retransmissions") == 0)
+				row->retransmissions += v->value;
+		}
+	}
+	return 0;
+}
+
+/* The line appears for passes that last, on a terminal, and is taken away at their end. */
+void
+perf_progress(const struct perf_session *s, const char *what, double done)
+{
+	static uint64_t first, last;
+	static int terminal = -1;
+	uint64_t now;
+
+	if (terminal < 0)
+		terminal = isatty(STDERR_FILENO);
+	if (!terminal)
+		return;
+	now = perf_now_ns();
+	if (done < 0) {
+		if (last != 0)
+			fprintf(stderr, "\r%60s\r", "");
+		first = last = 0;
+		return;
+	}
+	if (first == 0)
+		first = now;
+	if (now - first < PROGRESS_FIRST_NS || now - last < PROGRESS_NS)
+		return;
+	last = now;
+	fprintf(stderr, "\r%s %" PRIu64 " B: %3.0f %% ", what, s->size,
+		done > 1 ? 100.0 : done * 100);
+}
+
+int
+perf_bad_completion(const struct perf_session *s, const struct softhca_wc *wc)
+{
+	fprintf(stderr,
+		"softhca-perf: QP %#x, request %u of size %" PRIu64 ": %s (vendor error %#x)\n",
+		wc->qp_num, (uint32_t)wc->wr_id, s->size, softhca_wc_status_str(wc->status),
+		wc->vendor_err);
+	return -EIO;
+}
+
+int
+perf_stuck(struct perf_session *s)
+{
+	struct perf_values v[2];
+
+	fprintf(stderr, "softhca-perf: nothing completes any more at size %" PRIu64 "\n", s->size);
+	if (perf_counters_read(s, v) != 0)
+		return -ETIMEDOUT;
+	for (unsigned int i = 0; i < 2; i++)
+		for (unsigned int k = 0; k < v[i].count; k++)
+			if (v[i].value[k].value != 0)
+				fprintf(stderr, "  HCA %u %s %" PRIu64 "\n", i,
+					v[i].value[k].name, v[i].value[k].value);
+	return -ETIMEDOUT;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Work requests made ready once and posted again and again. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "perf.h"
+
+static const uint32_t wr_opcode[PERF_OP_COUNT] = {
+#define X(name, id, wr, wc) [PERF_OP_##id] = wr,
+	PERF_OP_LIST(X)
+#undef X
+};
+
+/* Where the data of a request lies at its own side, and at the other one. */
+static enum perf_area_kind
+local_kind(enum perf_op op)
+{
+	return op == PERF_OP_WRITE || op == PERF_OP_SEND ? PERF_SOURCE : PERF_SINK;
+}
+
+static enum perf_area_kind
+remote_kind(enum perf_op op)
+{
+	return op == PERF_OP_READ ? PERF_SOURCE : PERF_SINK;
+}
+
+static void
+fill_request(const struct perf_session *s, uint32_t f, unsigned int side, uint32_t i,
+	     struct perf_ring *ring)
+{
+	enum perf_op op = s->opt->op;
+	uint32_t slot = i % s->slots;
+	uint64_t remote = (uintptr_t)perf_slot(s, !side, remote_kind(op), f, slot);
+	uint32_t rkey = s->area[!side][remote_kind(op)].mr->rkey;
+	struct softhca_send_wr *wr = &ring->wr[i];
+
+	ring->sge[i] = (struct softhca_sge){
+		.addr = (uintptr_t)perf_slot(s, side, local_kind(op), f, slot),
+		.length = (uint32_t)s->size,
+		.lkey = s->area[side][local_kind(op)].mr->lkey,
+	};
+	wr->wr_id = (uint64_t)f << 32 | i;
+	wr->sg_list = &ring->sge[i];
+	wr->num_sge = 1;
+	wr->opcode = wr_opcode[op];
+	if (perf_is_atomic(op)) {
+		wr->wr.atomic.remote_addr = remote;
+		wr->wr.atomic.rkey = rkey;
+		wr->wr.atomic.compare_add = 1;
+	} else if (op != PERF_OP_SEND) {
+		wr->wr.rdma.remote_addr = remote;
+		wr->wr.rdma.rkey = rkey;
+	}
+}
+
+static void
+fill_receive(const struct perf_session *s, uint32_t f, unsigned int side, uint32_t i,
+	     struct perf_ring *ring)
+{
+	struct softhca_sge *sge = &ring->sge[ring->count + i];
+
+	*sge = (struct softhca_sge){
+		.addr = (uintptr_t)perf_slot(s, !side, PERF_SINK, f, i % s->slots),
+		.length = (uint32_t)s->size,
+		.lkey = s->area[!side][PERF_SINK].mr->lkey,
+	};
+	ring->recv[i].wr_id = (uint64_t)f << 32 | i;
+	ring->recv[i].sg_list = sge;
+	ring->recv[i].num_sge = 1;
+}
+
+static void
+link_lists(struct perf_ring *ring, uint32_t signal_every)
+{
+	for (uint32_t i = 0; i < ring->count; i++) {
+		bool last = i % ring->group == ring->group - 1 || i + 1 == ring->count;
+		bool signalled = i % signal_every == signal_every - 1 || i + 1 == ring->count;
+
+		ring->wr[i].next = last ? NULL : &ring->wr[i + 1];
+		ring->wr[i].send_flags = signalled ? SOFTHCA_SEND_SIGNALED : 0;
+		ring->recv[i].next = last ? NULL : &ring->recv[i + 1];
+	}
+}
+
+int
+perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side, uint32_t count,
+		uint32_t group, uint32_t signal_every, struct perf_ring *ring)
+{
+	perf_ring_free(ring);
+	ring->count = count;
+	ring->group = group;
+	ring->wr = calloc(count, sizeof(*ring->wr));
+	ring->recv = calloc(count, sizeof(*ring->recv));
+	ring->sge = calloc(2 * (size_t)count, sizeof(*ring->sge));
+	if (ring->wr == NULL || ring->recv == NULL || ring->sge == NULL) {
+		fprintf(stderr, "softhca-perf: no memory for %u requests\n", count);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		fill_request(s, f, side, i, ring);
+		fill_receive(s, f, side, i, ring);
+	}
+	link_lists(ring, signal_every);
+	return 0;
+}
+
+void
+perf_ring_free(struct perf_ring *ring)
+{
+	free(ring->wr);
+	free(ring->recv);
+	free(ring->sge);
+	*ring = (struct perf_ring){0};
+}
+
+int
+perf_post(struct perf_flow *f, unsigned int side, struct softhca_send_wr *wr)
+{
+	struct softhca_send_wr *bad;
+	int err = softhca_post_send(f->qp[side], wr, &bad);
+
+	if (err != 0)
+		fprintf(stderr, "softhca-perf: post_send: %s\n", softhca_last_error(NULL));
+	return err;
+}
+
+int
+perf_post_recv(struct perf_flow *f, unsigned int side, struct softhca_recv_wr *wr)
+{
+	struct softhca_recv_wr *bad;
+	int err = softhca_post_recv(f->qp[side], wr, &bad);
+
+	if (err != 0)
+		fprintf(stderr, "softhca-perf: post_recv: %s\n", softhca_last_error(NULL));
+	return err;
+}

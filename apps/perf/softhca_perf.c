@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* softhca-perf: rows of measurements of two HCAs back to back; see perf.h. */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "perf.h"
+
+#define MIN_SIZE 2u
+#define MAX_SIZE (8u << 20)
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+bool
+perf_interrupted(void)
+{
+	return interrupted != 0;
+}
+
+uint64_t
+perf_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int
+timed_passes(struct perf_session *s, struct perf_row *row)
+{
+	int err = perf_row_open(s, row->size);
+
+	row->stride = s->stride;
+	row->slots = s->slots;
+	if (err == 0 && s->opt->test == PERF_TEST_LAT)
+		err = perf_lat_run(s, row);
+	else if (err == 0)
+		err = perf_bw_run(s, row);
+	/* The clocks of the stages would disturb the figures: a pass of their own. */
+	if (err == 0 && s->opt->test == PERF_TEST_BW && s->opt->json != NULL &&
+	    s->opt->embed.executor == SOFTHCA_EXECUTOR_MANUAL)
+		err = perf_bw_stages(s, row);
+	perf_row_close(s);
+	return err;
+}
+
+static int
+verify_pass(struct perf_session *s, struct perf_row *row)
+{
+	int err;
+
+	if (!s->opt->verify)
+		return 0;
+	err = perf_row_open(s, row->size);
+	if (err == 0)
+		err = perf_verify_run(s, row);
+	if (err != 0)
+		row->verified = PERF_WRONG;
+	perf_row_close(s);
+	return err;
+}
+
+static int
+run_row(struct perf_session *s, uint64_t size, struct perf_json *json)
+{
+	static struct perf_values before[2]; /* large */
+	static struct perf_row row;
+	int err, rc;
+
+	memset(&row, 0, sizeof(row));
+	row.size = size;
+	err = perf_counters_read(s, before);
+	if (err == 0)
+		err = timed_passes(s, &row);
+	if (err == 0)
+		err = verify_pass(s, &row);
+	rc = perf_counters_diff(s, before, &row);
+	perf_report_row(s->opt, &row);
+	if (s->opt->list_counters)
+		perf_report_counters(&row);
+	if (json != NULL && rc == 0)
+		rc = perf_json_row(json, s, &row);
+	return err != 0 ? err : rc;
+}
+
+static int
+run_rows(struct perf_session *s, struct perf_json *json)
+{
+	const struct perf_options *opt = s->opt;
+	uint64_t size = opt->all_sizes ? MIN_SIZE : opt->size;
+	uint64_t last = opt->all_sizes ? MAX_SIZE : opt->size;
+	int err = 0;
+
+	perf_report_header(opt);
+	for (; size <= last && err == 0 && !perf_interrupted(); size *= 2)
+		err = run_row(s, size, json);
+	return err;
+}
+
+static int
+run(const struct perf_options *opt)
+{
+	struct perf_json *json = opt->json != NULL ? perf_json_open(opt) : NULL;
+	static struct perf_session s;
+	int err;
+
+	if (opt->json != NULL && json == NULL)
+		return -ENOMEM;
+	err = perf_session_open(&s, opt);
+	if (err == 0)
+		err = run_rows(&s, json);
+	if (perf_session_close(&s) != 0 && err == 0)
+		err = -EBUSY;
+	if (json != NULL && perf_json_close(json) != 0 && err == 0)
+		err = -EIO;
+	return err;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct perf_options opt;
+	struct sigaction action = {.sa_handler = on_signal};
+	int rc = perf_options_parse(argc, argv, &opt);
+
+	if (rc != 0)
+		return rc > 0 ? 0 : 2;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	return run(&opt) == 0 ? 0 : 1;
+}
