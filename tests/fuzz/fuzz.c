@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "fuzz.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <rte_common.h>
+#include <rte_eal.h>
+
+void
+fuzz_fail(const char *format, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "FUZZ: ");
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fprintf(stderr, "\n");
+	abort();
+}
+
+/*
+ * libFuzzer calls this first. A run of a whole HCA touches thousands of edges, and the bookkeeping
+ * of the entropic schedule then takes five times as long as the run.
+ */
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+int
+LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	static char *args[64], option[] = "-entropic=0";
+	int n = *argc;
+
+	if (n + 2 > (int)RTE_DIM(args))
+		return 0;
+	args[0] = (*argv)[0];
+	args[1] = option;
+	for (int i = 1; i < n; i++)
+		args[i + 1] = (*argv)[i];
+	*argc = n + 1;
+	*argv = args;
+	return 0;
+}
+
+void
+fuzz_eal_start(void)
+{
+	static bool started;
+	char prefix[32];
+	char *argv[] = {"fuzz",
+			"--no-huge",
+			"-m",
+			"256",
+			"--no-pci",
+			"--no-telemetry",
+			"--no-shconf",
+			"-l",
+			"0",
+			"--log-level",
+			"error",
+			prefix,
+			NULL};
+	cpu_set_t cpus;
+
+	if (started)
+		return;
+	snprintf(prefix, sizeof(prefix), "--file-prefix=fuzz%d", (int)getpid());
+	/* Tests run side by side: EAL must not tie us to one CPU. */
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	fuzz_check(rte_eal_init(RTE_DIM(argv) - 1, argv) >= 0, "rte_eal_init");
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	started = true;
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the seeds of the fuzz targets into tests/fuzz/corpus; run by hand after a change of their
+input formats (which the head of each fuzz_*.c describes). The result is committed."""
+import glob
+import os
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CAPTURES = os.path.join(HERE, '..', 'wire', 'captures', '*.pcap')
+FRESH, READER, WRITER, RECEIVER, WRITTEN, SENT = range(6)
+ACKREQ, SE, BAD_PAD, FROM_UNA, REGION = 1, 2, 4, 8, 16
+RW, RO, SOURCE, TARGET = 0, 32, 64, 96
+
+
+def put(target, name, data):
+    folder = os.path.join(HERE, 'corpus', target)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), 'wb') as f:
+        f.write(data)
+
+
+def frames(path):
+    with open(path, 'rb') as f:
+        data = f.read()
+    order = '<' if data[:1] in (b'\xd4', b'\x4d') else '>'
+    at = 24
+    while at + 16 <= len(data):
+        n = struct.unpack(order + 'I', data[at + 8:at + 12])[0]
+        yield data[at + 16:at + 16 + n]
+        at += 16 + n
+
+
+def opcode(frame):
+    bth = 14 + (20 if frame[12:14] == b'\x08\x00' else 40) + 8
+    return frame[bth] if len(frame) > bth else 0
+
+
+def roce_parse():
+    seen = set()
+    for path in sorted(glob.glob(CAPTURES)):
+        for f in frames(path):
+            key = (f[12], opcode(f))
+            if key not in seen:
+                seen.add(key)
+                put('fuzz_roce_parse', 'op%02x-%02x' % key[::-1], f[:600])
+    tagged = next(frames(sorted(glob.glob(CAPTURES))[1]))
+    put('fuzz_roce_parse', 'vlan', tagged[:12] + b'\x81\x00\x00\x05' + tagged[12:])
+
+
+def packet(qp, op, ctl=0, delta=0, payload=0, ext=b''):
+    return struct.pack('<BBBBbH', 2, qp, op, ctl, delta, payload) + ext
+
+
+def reth(off, length, key=0):
+    return struct.pack('>QII', off + 16, key, length)
+
+
+def atomic(off, swap=7, compare=0):
+    return struct.pack('>QIQQ', off + 16, 0, swap, compare)
+
+
+def aeth(syndrome, msn=1):
+    return struct.pack('>I', syndrome << 24 | msn)
+
+
+RUN = b'\x07'
+
+
+def time(n):
+    return bytes((5, n))
+
+
+def post(kind, qp, quarter):
+    return bytes((6, kind | qp * 8, quarter))
+
+
+SCENARIOS = {
+    'fresh-write-only': packet(FRESH, 0x0a, REGION | RW | ACKREQ, 0, 64, reth(0x40, 64)) + RUN,
+    'fresh-write-imm': packet(RECEIVER, 0x0b, REGION | RW | ACKREQ, 0, 9, reth(1, 9) + b'abcd'),
+    'fresh-write-three': packet(FRESH, 0x06, REGION | RW, 0, 256, reth(8, 600)) +
+    packet(FRESH, 0x07, 0, 1, 256) + packet(FRESH, 0x08, ACKREQ, 2, 88),
+    'fresh-write-ro': packet(FRESH, 0x0a, REGION | RO | ACKREQ, 0, 64, reth(0x40, 64)),
+    'fresh-write-beyond': packet(FRESH, 0x0a, REGION | RW, 0, 64, reth(0x1240, 64)),
+    'fresh-write-zero': packet(FRESH, 0x0a, ACKREQ, 0, 0, reth(0, 0)),
+    'fresh-write-length': packet(FRESH, 0x0a, REGION | RW, 0, 60, reth(0x40, 64)),
+    'fresh-read': packet(FRESH, 0x0c, REGION | RO, 0, 0, reth(5, 1000)) + RUN * 4,
+    'fresh-read-twice': (packet(FRESH, 0x0c, REGION | RO, 0, 0, reth(5, 700)) + RUN * 3 +
+                         packet(FRESH, 0x0c, REGION | RO, -2, 0, reth(5 + 256, 444))),
+    'fresh-read-source': packet(FRESH, 0x0c, REGION | SOURCE, 0, 0, reth(5, 100)),
+    'fresh-read-many': b''.join(packet(FRESH, 0x0c, REGION | RO, i * 3, 0, reth(5, 700))
+                                for i in range(6)),
+    'fresh-atomics': packet(FRESH, 0x13, REGION | RW, 0, 0, atomic(0)) +
+    packet(FRESH, 0x14, REGION | RW, 1, 0, atomic(8)) + RUN +
+    packet(FRESH, 0x14, REGION | RW, -1, 0, atomic(8)),
+    'fresh-atomic-unaligned': packet(FRESH, 0x14, REGION | RW, 0, 0, atomic(3)),
+    'fresh-send-rnr': packet(FRESH, 0x04, ACKREQ, 0, 32) + RUN + packet(FRESH, 0x04, ACKREQ, 0, 32),
+    'fresh-gap': packet(FRESH, 0x0a, REGION | RW, 2, 8, reth(0, 8)) +
+    packet(FRESH, 0x0a, REGION | RW, 3, 8, reth(0, 8)) + RUN,
+    'fresh-unknown': packet(FRESH, 0x1f, ACKREQ) + RUN + packet(FRESH, 0x15),
+    'fresh-other-service': packet(FRESH, 0x24, 0, 0, 8) + packet(FRESH, 0x64, 0, 0, 8, b'\0' * 8) +
+    packet(FRESH, 0x81, 0, 0, 16) + packet(FRESH, 0xa4, 0, 0, 8, b'\0' * 4),
+    'fresh-bad-pad': packet(FRESH, 0x0a, REGION | RW | BAD_PAD, 0, 61, reth(0x40, 61)),
+    'receiver-sends': packet(RECEIVER, 0x04, SE, 0, 100) + packet(RECEIVER, 0x05, 0, 1, 200, b'imm!') +
+    packet(RECEIVER, 0x00, 0, 2, 256) + packet(RECEIVER, 0x02, ACKREQ, 3, 100) + RUN,
+    'receiver-too-long': packet(RECEIVER, 0x00, 0, 0, 256) + packet(RECEIVER, 0x02, 0, 1, 256),
+    'receiver-inv': packet(RECEIVER, 0x17, 0, 0, 30, b'\0\0\1\2'),
+    'written-rest': packet(WRITTEN, 0x07, 0, 0, 256) + packet(WRITTEN, 0x07, 0, 1, 256) +
+    packet(WRITTEN, 0x08, ACKREQ, 2, 5) + RUN,
+    'written-imm': packet(WRITTEN, 0x07, 0, 0, 256) + packet(WRITTEN, 0x07, 0, 1, 256) +
+    packet(WRITTEN, 0x09, ACKREQ, 2, 5, b'imm?') + RUN,
+    'written-send': packet(WRITTEN, 0x04, ACKREQ, 0, 5),
+    'written-short': packet(WRITTEN, 0x08, ACKREQ, 0, 5),
+    'sent-rest': packet(SENT, 0x01, 0, 0, 256) + packet(SENT, 0x03, ACKREQ, 1, 5, b'immm') + RUN,
+    'sent-first-again': packet(SENT, 0x00, 0, 0, 256) + packet(SENT, 0x01, 0, -1, 256),
+    'writer-acked': packet(WRITER, 0x11, FROM_UNA, 3, 0, aeth(0x1f)) + RUN +
+    packet(WRITER, 0x11, FROM_UNA, 1, 0, aeth(0x1f)) + RUN +
+    packet(WRITER, 0x12, FROM_UNA, 0, 0, aeth(0x1f) + b'12345678') + RUN +
+    packet(WRITER, 0x11, FROM_UNA, 0, 0, aeth(0x1f)) + RUN,
+    'writer-seq-nak': packet(WRITER, 0x11, FROM_UNA, 1, 0, aeth(0x60)) + RUN * 3 +
+    packet(WRITER, 0x11, FROM_UNA, 6, 0, aeth(0x1f)) + RUN,
+    'writer-rnr-nak': packet(WRITER, 0x11, FROM_UNA, 4, 0, aeth(0x21)) + time(2) + RUN * 3 +
+    packet(WRITER, 0x11, FROM_UNA, 4, 0, aeth(0x20)) + time(255),
+    'writer-access-nak': packet(WRITER, 0x11, FROM_UNA, 2, 0, aeth(0x62)) + RUN,
+    'writer-invalid-nak': packet(WRITER, 0x11, FROM_UNA, 0, 0, aeth(0x61)),
+    'writer-timeouts': time(30) + time(60) + time(90) + time(120) + time(200),
+    'writer-beyond': packet(WRITER, 0x11, FROM_UNA, 100, 0, aeth(0x1f)),
+    'reader-answered': packet(READER, 0x0d, FROM_UNA, 0, 256, aeth(0x1f)) +
+    packet(READER, 0x0e, FROM_UNA, 1, 256) + packet(READER, 0x0e, FROM_UNA, 2, 256) +
+    packet(READER, 0x0f, FROM_UNA, 3, 232, aeth(0x1f)) +
+    packet(READER, 0x12, FROM_UNA, 4, 0, aeth(0x1f) + b'abcdefgh') +
+    packet(READER, 0x10, FROM_UNA, 5, 99, aeth(0x1f)) + RUN,
+    'reader-lost-middle': packet(READER, 0x0d, FROM_UNA, 0, 256, aeth(0x1f)) + RUN +
+    packet(READER, 0x0e, FROM_UNA, 1, 256) + RUN * 3,
+    'reader-atomic-early': packet(READER, 0x12, FROM_UNA, 4, 0, aeth(0x1f) + b'abcdefgh') + RUN * 3,
+    'reader-ack': packet(READER, 0x11, FROM_UNA, 5, 0, aeth(0x1f)) + RUN,
+    'reader-too-long': packet(READER, 0x10, FROM_UNA, 0, 260, aeth(0x1f)),
+    'reader-wrong-length': packet(READER, 0x10, FROM_UNA, 0, 99, aeth(0x1f)),
+    'reader-resume': packet(READER, 0x0d, FROM_UNA, 0, 256, aeth(0x1f)) + time(200) +
+    packet(READER, 0x0d, FROM_UNA, 0, 256, aeth(0x1f)) + RUN,
+    'posts': post(0, FRESH, 100) + post(4, FRESH, 40) + post(2, WRITER, 20) + post(7, FRESH, 20) +
+    RUN * 2 + packet(FRESH, 0x04, ACKREQ, 0, 50) +
+    packet(FRESH, 0x11, FROM_UNA, 1, 0, aeth(0x1f)) + RUN,
+}
+
+
+def receive():
+    for name, steps in SCENARIOS.items():
+        put('fuzz_receive', name, steps)
+    for path in sorted(glob.glob(CAPTURES)):
+        steps = b''
+        for f in list(frames(path))[:12]:
+            if len(f) < 1200:
+                steps += struct.pack('<BH', 1, len(f)) + f + RUN
+        put('fuzz_receive', 'capture-' + os.path.basename(path)[:-5], steps[:4000])
+    raw = next(frames(sorted(glob.glob(CAPTURES))[1]))
+    put('fuzz_receive', 'raw', struct.pack('<BH', 0, len(raw)) + raw)
+
+
+if __name__ == '__main__':
+    roce_parse()
+    receive()
+    sys.exit(0)

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "embed_ctl.h"
+#include "engine/pkt.h"
+#include "wire/roce_frame.h"
+
+#define TICK_NS 1000u
+#define SETTLE_IDLE 8u
+#define SETTLE_MAX 20000u
+#define FRAME_MAX 4096u
+#define QUEUE 16u /* WQEs of each queue */
+#define SQ_PSN 0xfffff0u /* wraps soon */
+#define RQ_PSN 0xfffff8u
+
+/* Regions begin and end inside pages: what lies around them in the same page is guarded too. */
+static const struct {
+	uint32_t at, len, access;
+	bool changes;
+} regions[WORLD_REGIONS] = {
+	[WORLD_RW] = {0x1100, 0x1245,
+		      SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
+			      SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC,
+		      true},
+	[WORLD_RO] = {0x4103, 0x1000, SOFTHCA_ACCESS_REMOTE_READ, false},
+	[WORLD_SOURCE] = {0x6080, 0x1400, 0, false},
+	[WORLD_TARGET] = {0x8011, 0x1000, SOFTHCA_ACCESS_LOCAL_WRITE, true},
+	[WORLD_RECV] = {0xa0f1, 0x1000, SOFTHCA_ACCESS_LOCAL_WRITE, true},
+};
+
+/* What the memory holds at the beginning of every input. */
+static uint8_t pattern[WORLD_MEM];
+
+/* LeakSanitizer does not see pointers that lie in memory of the EAL. */
+__attribute__((weak)) void __lsan_disable(void);
+__attribute__((weak)) void __lsan_enable(void);
+
+uint8_t *
+world_region(struct world *w, enum world_region r, uint32_t *len)
+{
+	*len = regions[r].len;
+	return w->mem + regions[r].at;
+}
+
+struct hca_qp *
+world_store(struct world *w, enum world_qp qp)
+{
+	return &w->h->qp[w->qp[qp]->qp_num & w->h->qp_mask];
+}
+
+/* ---- the port ---- */
+
+static uint16_t
+port_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct world_port *p = (struct world_port *)port;
+	uint16_t i;
+
+	(void)now;
+	for (i = 0; i < n && p->tail != p->head; i++)
+		m[i] = p->rx[p->tail++ % WORLD_RX];
+	return i;
+}
+
+/* What the device sends must be good whatever it got. */
+static void
+judge_sent(const struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct hca_roce_view v;
+	int rc = hca_roce_parse(frame, m->data_len, &v);
+
+	fuzz_check(rc == 0, "sent a malformed frame: %s", hca_roce_drop_name(rc));
+	fuzz_check(hca_roce_check_icrc(hca_icrc_select(), frame, &v) == 0,
+		   "sent a frame with a wrong ICRC");
+	fuzz_check(v.qpn == WORLD_PEER_QPN, "sent a frame to QPN %#x", v.qpn);
+	fuzz_check(v.payload_len <= WORLD_MTU, "sent %u bytes in one packet", v.payload_len);
+}
+
+static uint16_t
+port_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct world_port *p = (struct world_port *)port;
+
+	(void)now;
+	for (uint16_t i = 0; i < n; i++)
+		judge_sent(m[i]);
+	rte_pktmbuf_free_bulk(m, n);
+	p->sent += n;
+	return n;
+}
+
+static bool
+port_up(struct hca_port *port)
+{
+	(void)port;
+	return true;
+}
+
+static const struct hca_port_ops port_ops = {.rx = port_rx, .tx = port_tx, .link_up = port_up};
+
+void
+world_frame(struct world *w, const uint8_t *frame, uint32_t len)
+{
+	struct world_port *p = &w->port;
+	struct rte_mbuf *m;
+
+	if (p->head - p->tail == WORLD_RX || len > FRAME_MAX)
+		return;
+	m = rte_pktmbuf_alloc(p->pool);
+	fuzz_check(m != NULL, "the device keeps received frames");
+	memcpy(rte_pktmbuf_append(m, (uint16_t)len), frame, len);
+	p->rx[p->head++ % WORLD_RX] = m;
+}
+
+/* ---- frames ---- */
+
+static void
+seal(uint8_t *frame, uint32_t len)
+{
+	struct hca_icrc_span span = {frame + HCA_ETH_LEN, hca_icrc_ones_ipv4,
+				     len - HCA_ETH_LEN - HCA_ICRC_LEN, HCA_ICRC_SEED};
+	uint32_t icrc;
+
+	hca_icrc_select()->crc_burst(&span, &icrc, 1);
+	hca_icrc_store(frame + len - HCA_ICRC_LEN, icrc);
+}
+
+void
+world_fix(struct world *w, uint8_t *frame, uint32_t len)
+{
+	struct hca_ipv4_hdr *ip = (void *)(frame + HCA_ETH_LEN);
+	struct hca_udp_hdr *udp = (void *)(ip + 1);
+	struct hca_bth *bth = (void *)(udp + 1);
+	uint32_t total = len - HCA_ETH_LEN;
+
+	if (len < HCA_ETH_LEN + sizeof(*ip) + sizeof(*udp) + sizeof(*bth) + HCA_ICRC_LEN)
+		return;
+	frame[12] = HCA_ETHERTYPE_IPV4 >> 8;
+	frame[13] = HCA_ETHERTYPE_IPV4 & 0xff;
+	ip->ver_ihl = HCA_IPV4_VER_IHL;
+	ip->total_len = hca_cpu_to_be16(total);
+	ip->frag = hca_cpu_to_be16(HCA_IPV4_DF);
+	ip->proto = HCA_IPPROTO_UDP;
+	ip->saddr = hca_cpu_to_be32(WORLD_PEER_IP);
+	ip->daddr = hca_cpu_to_be32(WORLD_LOCAL_IP);
+	udp->dport = hca_cpu_to_be16(HCA_ROCE_UDP_PORT);
+	udp->len = hca_cpu_to_be16(total - sizeof(*ip));
+	bth->dqpn = hca_cpu_to_be32(
+		w->qp[hca_be32_to_cpu(bth->dqpn) % WORLD_QPS]->qp_num);
+	seal(frame, len);
+}
+
+void
+world_packet(struct world *w, const struct world_packet *p)
+{
+	uint8_t frame[FRAME_MAX] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0};
+	struct hca_ipv4_hdr *ip = (void *)(frame + HCA_ETH_LEN);
+	struct hca_udp_hdr *udp = (void *)(ip + 1);
+	struct hca_bth *bth = (void *)(udp + 1);
+	uint32_t pad = -(p->payload_len + p->ext_len) & 3, len;
+	uint8_t *at = (uint8_t *)(bth + 1);
+
+	ip->ttl = 64;
+	udp->sport = hca_cpu_to_be16(HCA_ROCE_SPORT_BASE);
+	bth->opcode = p->opcode;
+	bth->flags = (uint8_t)((p->flags & (HCA_BTH_SE | HCA_BTH_MIGREQ)) |
+			       ((pad ^ (uint32_t)p->pad) & 3) << 4);
+	bth->pkey = hca_cpu_to_be16(0xffff);
+	bth->dqpn = hca_cpu_to_be32(p->to);
+	bth->psn = hca_cpu_to_be32(HCA_BTH_MAKE_PSN(p->ackreq, p->psn));
+	memcpy(at, p->ext, p->ext_len);
+	memset(at + p->ext_len, p->fill, p->payload_len);
+	len = (uint32_t)(at - frame) + p->ext_len + p->payload_len + pad + HCA_ICRC_LEN;
+	world_fix(w, frame, len);
+	world_frame(w, frame, len);
+}
+
+/* ---- time and completions ---- */
+
+static unsigned int
+poll_once(struct world *w)
+{
+	unsigned int work = 0;
+
+	w->now += TICK_NS;
+	for (unsigned int i = 0; i < hca_workers(w->h); i++)
+		work += hca_poll(w->h, i, w->now);
+	return work;
+}
+
+static void
+progress(void *arg)
+{
+	poll_once(arg);
+}
+
+void
+world_poll(struct world *w, unsigned int n)
+{
+	while (n-- > 0)
+		poll_once(w);
+}
+
+void
+world_settle(struct world *w)
+{
+	unsigned int idle = 0;
+
+	for (unsigned int i = 0; i < SETTLE_MAX && idle < SETTLE_IDLE; i++)
+		idle = poll_once(w) != 0 ? 0 : idle + 1;
+	fuzz_check(idle == SETTLE_IDLE, "never quiet");
+}
+
+void
+world_reap(struct world *w)
+{
+	struct softhca_wc wc[16];
+	int n;
+
+	while ((n = softhca_poll_cq(w->cq, 16, wc)) > 0) {
+		for (int i = 0; i < n && !w->lying; i++) {
+			fuzz_check(wc[i].wr_id < w->posted, "completion of request %llu",
+				   (unsigned long long)wc[i].wr_id);
+			fuzz_check(!w->done[wc[i].wr_id], "request %llu completed twice",
+				   (unsigned long long)wc[i].wr_id);
+			w->done[wc[i].wr_id] = 1;
+			w->completed++;
+		}
+	}
+	fuzz_check(n == 0, "poll_cq: %d", n);
+}
+
+/* ---- posting ---- */
+
+void
+world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len)
+{
+	bool atomic = kind == SOFTHCA_WR_ATOMIC_CMP_AND_SWP ||
+		      kind == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD;
+	bool reads = kind == SOFTHCA_WR_RDMA_READ || atomic;
+	enum world_region r = reads ? WORLD_TARGET : WORLD_SOURCE;
+	struct softhca_sge sge[2];
+	struct softhca_send_wr *bad, wr = {
+		.wr_id = w->posted,
+		.sg_list = sge,
+		.num_sge = 2,
+		.opcode = kind,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.imm_data = 0x01020304,
+	};
+	uint32_t first;
+
+	if (w->posted == WORLD_WRS)
+		return;
+	if (atomic)
+		len = 8;
+	first = len / 3;
+	sge[0] = (struct softhca_sge){(uintptr_t)w->mem + regions[r].at + 1, first,
+				      w->mr[r]->lkey};
+	sge[1] = (struct softhca_sge){(uintptr_t)w->mem + regions[r].at + 0x800, len - first,
+				      w->mr[r]->lkey};
+	wr.wr.rdma.remote_addr = 0x10000;
+	wr.wr.rdma.rkey = 0x1234;
+	if (atomic) {
+		wr.wr.atomic.remote_addr = 0x10000;
+		wr.wr.atomic.compare_add = 1;
+		wr.wr.atomic.swap = 2;
+		wr.wr.atomic.rkey = 0x1234;
+	}
+	if (softhca_post_send(w->qp[qp], &wr, &bad) == 0)
+		w->posted++;
+}
+
+void
+world_recv(struct world *w, enum world_qp qp, unsigned int nsge, uint32_t sge_len)
+{
+	struct softhca_sge sge[4];
+	struct softhca_recv_wr *bad, wr = {
+		.wr_id = w->posted,
+		.sg_list = sge,
+		.num_sge = (int)nsge,
+	};
+
+	if (w->posted == WORLD_WRS)
+		return;
+	for (unsigned int i = 0; i < nsge; i++)
+		sge[i] = (struct softhca_sge){(uintptr_t)w->mem + regions[WORLD_RECV].at +
+						      i * 0x300 + w->posted,
+					      sge_len, w->mr[WORLD_RECV]->lkey};
+	if (softhca_post_recv(w->qp[qp], &wr, &bad) == 0)
+		w->posted++;
+}
+
+/* ---- making ---- */
+
+static int
+hw_attach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	return hca_dma_attach(arg, domain, bus, len);
+}
+
+static int
+hw_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	return hca_dma_detach(arg, domain, bus, len);
+}
+
+static void
+make_hca(struct world *w)
+{
+	struct hca_config cfg = {
+		.name = "fuzz",
+		.port = &w->port.port,
+		.layout = getenv("FUZZ_FULL") != NULL ? HCA_LAYOUT_FULL : HCA_LAYOUT_RTC,
+		.socket_id = -1,
+		.seed = 1,
+		.log_num_qps = 4,
+		.log_num_cqs = 4,
+		.log_num_eqs = 3,
+		.log_num_mpts = 7,
+		.log_num_mtts = 12,
+		.edge_size = 64,
+		.records = 64,
+		.full_records = 64,
+		.records_per_qp = 16,
+		.tx_mbufs = 256,
+		.resp_mbufs = 256,
+		.max_mtu = 4096,
+		.mac = {2, 0, 0, 0, 0, 1},
+	};
+
+	w->port.port = (struct hca_port){.ops = &port_ops, .max_frame = 9000,
+					 .queue_size = WORLD_RX};
+	w->port.pool = rte_pktmbuf_pool_create("fuzz.rx", 2 * WORLD_RX, 0, HCA_MBUF_PRIV,
+					       HCA_MBUF_DATA, SOCKET_ID_ANY);
+	fuzz_check(w->port.pool != NULL, "no mbufs");
+	fuzz_check(hca_create(&cfg, &w->h) == 0, "hca_create");
+}
+
+static void
+make_driver(struct world *w)
+{
+	const uint8_t ours[16] = {[10] = 0xff, 0xff, 10, 77, 0, 1};
+	const uint8_t peer[16] = {[10] = 0xff, 0xff, 10, 77, 0, 2};
+	const uint8_t mac[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
+	struct hca_hw hw = {
+		.bar0 = hca_bar0(w->h),
+		.bar2 = hca_bar2(w->h),
+		.progress = progress,
+		.progress_arg = w,
+		.dma_attach = hw_attach,
+		.dma_detach = hw_detach,
+		.dma_arg = w->h,
+	};
+	struct hca_driver_config dc = {.seed = 1, .timeout_ms = 60000};
+	struct hca_ctl_port port = {.speed = 100000, .state = SOFTHCA_PORT_ACTIVE,
+				    .max_mtu = SOFTHCA_MTU_4096, .active_mtu = SOFTHCA_MTU_4096};
+
+	fuzz_check(hca_driver_create(&hw, &dc, &w->drv) == 0, "driver: %s", hca_driver_reason());
+	memcpy(port.mac, mac[0], 6);
+	fuzz_check(hca_driver_set_gid(w->drv, 0, ours, mac[0], 0xffff) == 0 &&
+			   hca_driver_set_neigh(w->drv, peer, mac[1]) == 0 &&
+			   hca_driver_set_port(w->drv, &port) == 0,
+		   "addresses: %s", hca_driver_reason());
+}
+
+static void
+make_objects(struct world *w)
+{
+	const struct embed_ctl_config cc = {.name = "fuzz"};
+	const struct softhca_cq_init_attr ca = {.cqe = 256};
+
+	fuzz_check(embed_ctl_open(w->drv, &cc, &w->ctx) == 0, "client: %s", hca_driver_reason());
+	w->pd = softhca_alloc_pd(w->ctx);
+	w->cq = softhca_create_cq(w->ctx, &ca);
+	fuzz_check(w->pd != NULL && w->cq != NULL, "pd, cq: %s", softhca_last_error(w->ctx));
+	w->mem = aligned_alloc(4096, WORLD_MEM);
+	fuzz_check(w->mem != NULL, "no memory");
+	for (unsigned int i = 0; i < WORLD_REGIONS; i++) {
+		w->mr[i] = softhca_reg_mr(w->pd, w->mem + regions[i].at, regions[i].len,
+					  regions[i].access);
+		fuzz_check(w->mr[i] != NULL, "mr: %s", softhca_last_error(w->ctx));
+	}
+	for (unsigned int i = 0; i < WORLD_QPS; i++) {
+		struct softhca_qp_init_attr qa = {
+			.send_cq = w->cq,
+			.recv_cq = w->cq,
+			.cap = {QUEUE, QUEUE, 4, 4, 64},
+			.qp_type = SOFTHCA_QPT_RC,
+		};
+
+		w->qp[i] = softhca_create_qp(w->pd, &qa);
+		fuzz_check(w->qp[i] != NULL, "qp: %s", softhca_last_error(w->ctx));
+	}
+}
+
+static struct world *
+make(void)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	fuzz_check(w != NULL, "no memory");
+	fuzz_eal_start();
+	for (uint32_t i = 0; i < WORLD_MEM; i++)
+		pattern[i] = (uint8_t)(i * 167 + (i >> 8) * 13 + 5);
+	make_hca(w);
+	make_driver(w);
+	make_objects(w);
+	world_settle(w);
+	hca_usage(w->h, &w->base);
+	return w;
+}
+
+/* ---- an input's beginning and end ---- */
+
+static void
+to_state(struct world *w, enum world_qp qp, const struct softhca_qp_attr *attr, uint32_t mask)
+{
+	int rc = softhca_modify_qp(w->qp[qp], attr, mask);
+
+	fuzz_check(rc == 0, "QP %u to %s: %d: %s", qp, softhca_qp_state_str(attr->qp_state), rc,
+		   softhca_last_error(w->ctx));
+}
+
+static void
+connect_qp(struct world *w, enum world_qp qp)
+{
+	struct softhca_qp_attr q = {
+		.qp_state = SOFTHCA_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
+				   SOFTHCA_ACCESS_REMOTE_ATOMIC,
+		.path_mtu = SOFTHCA_MTU_256,
+		.dest_qp_num = WORLD_PEER_QPN,
+		.rq_psn = RQ_PSN,
+		.sq_psn = SQ_PSN,
+		.max_dest_rd_atomic = 4,
+		.max_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.timeout = 10,
+		.retry_cnt = 3,
+		.rnr_retry = 3,
+		.ah_attr = {.port_num = 1, .is_global = 1, .hop_limit = 64,
+			    .dgid.raw = {[10] = 0xff, 0xff, 10, 77, 0, 2}},
+	};
+
+	to_state(w, qp, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
+			    SOFTHCA_QP_ACCESS_FLAGS);
+	q.qp_state = SOFTHCA_QPS_RTR;
+	to_state(w, qp, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU |
+			    SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN |
+			    SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER);
+	q.qp_state = SOFTHCA_QPS_RTS;
+	to_state(w, qp, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
+			    SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN |
+			    SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+}
+
+static void
+first_packets(struct world *w)
+{
+	struct hca_reth reth;
+	struct world_packet p = {.to = WORLD_WRITTEN, .opcode = HCA_BTH_RC_WRITE_FIRST,
+				 .psn = RQ_PSN, .payload_len = WORLD_MTU, .fill = 0x77,
+				 .ext = (void *)&reth, .ext_len = sizeof(reth)};
+
+	hca_put_be64(&reth.va, (uintptr_t)w->mem + regions[WORLD_RW].at + 0x100);
+	hca_put_be32(&reth.rkey, w->mr[WORLD_RW]->rkey);
+	hca_put_be32(&reth.dma_len, 3 * WORLD_MTU + 5);
+	world_packet(w, &p);
+	p.to = WORLD_SENT;
+	p.opcode = HCA_BTH_RC_SEND_FIRST;
+	p.ext_len = 0;
+	world_packet(w, &p);
+}
+
+struct world *
+world_begin(void)
+{
+	static struct world *w;
+
+	if (w == NULL) {
+		if (__lsan_disable != NULL)
+			__lsan_disable();
+		w = make();
+		if (__lsan_enable != NULL)
+			__lsan_enable();
+	}
+	memcpy(w->mem, pattern, WORLD_MEM);
+	w->posted = w->completed = 0;
+	w->lying = false;
+	memset(w->done, 0, sizeof(w->done));
+	for (unsigned int i = 0; i < WORLD_QPS; i++)
+		connect_qp(w, i);
+	world_send(w, WORLD_READER, SOFTHCA_WR_RDMA_READ, 1000);
+	world_send(w, WORLD_READER, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, 8);
+	world_send(w, WORLD_READER, SOFTHCA_WR_RDMA_READ, 99);
+	world_send(w, WORLD_WRITER, SOFTHCA_WR_RDMA_WRITE, 1000);
+	world_send(w, WORLD_WRITER, SOFTHCA_WR_SEND_WITH_IMM, 300);
+	world_send(w, WORLD_WRITER, SOFTHCA_WR_ATOMIC_CMP_AND_SWP, 8);
+	world_send(w, WORLD_WRITER, SOFTHCA_WR_SEND, 0);
+	for (unsigned int i = 1; i <= 4; i++)
+		world_recv(w, WORLD_RECEIVER, i, 157);
+	world_recv(w, WORLD_WRITTEN, 1, 64);
+	for (unsigned int i = 0; i < 3; i++)
+		world_recv(w, WORLD_SENT, 3, 200);
+	first_packets(w);
+	world_poll(w, 4);
+	return w;
+}
+
+static void
+check_run(const struct world *w, uint32_t from, uint32_t to)
+{
+	if (memcmp(w->mem + from, pattern + from, to - from) == 0)
+		return;
+	while (w->mem[from] == pattern[from])
+		from++;
+	fuzz_fail("byte %#x was overwritten", from);
+}
+
+/* Everything but the regions that may change; the table is in order of addresses. */
+static void
+check_memory(const struct world *w)
+{
+	uint32_t from = 0;
+
+	for (unsigned int r = 0; r < WORLD_REGIONS; r++) {
+		if (!regions[r].changes)
+			continue;
+		check_run(w, from, regions[r].at);
+		from = regions[r].at + regions[r].len;
+	}
+	check_run(w, from, WORLD_MEM);
+}
+
+/* Cursors and PSNs of one QP that must hold at any time between two loops. */
+static void
+check_qp(const struct world *w, unsigned int i)
+{
+	const struct hca_qp *q = &w->h->qp[w->qp[i]->qp_num & w->h->qp_mask];
+	uint32_t una = hca_una_psn(q->rrc.una), tail = hca_una_tail(q->rrc.una);
+	int32_t flight = hca_psn_diff(q->rtc.max_psn, una);
+
+	fuzz_check(flight >= 0, "QP %u: UPSN %#x beyond %#x", i, una, q->rtc.max_psn);
+	fuzz_check((una | q->rtc.max_psn | q->rtc.next_psn | q->ee.epsn) <= HCA_PSN_MASK,
+		   "QP %u: PSN of more than 24 bits", i);
+	fuzz_check((int32_t)(q->parser.head - tail) >= 0 &&
+			   (int32_t)(tail - q->rtc.freed) >= 0 &&
+			   q->parser.head - q->rtc.freed <= q->parser.window_mask + 1,
+		   "QP %u: window head %u tail %u freed %u", i, q->parser.head, tail,
+		   q->rtc.freed);
+	fuzz_check((int32_t)(q->parser.head - q->rtc.next) >= 0, "QP %u: next %u beyond head %u",
+		   i, q->rtc.next, q->parser.head);
+	fuzz_check(q->ee.job_head - q->ee.job_tail <= (uint32_t)q->ee.job_mask + 1,
+		   "QP %u: %u jobs", i, q->ee.job_head - q->ee.job_tail);
+	fuzz_check(q->ee.recv_nsge <= 16 && q->ee.recv_sge_at <= q->ee.recv_nsge,
+		   "QP %u: receive SGE %u of %u", i, q->ee.recv_sge_at, q->ee.recv_nsge);
+	fuzz_check(q->cfg.state <= HCA_QPS_ERR, "QP %u: state %u", i, q->cfg.state);
+}
+
+static void
+check_usage(const struct world *w)
+{
+	struct hca_usage u;
+
+	hca_usage(w->h, &u);
+	fuzz_check(u.records == 0 && u.full_records == 0, "records leaked: %u, %u", u.records,
+		   u.full_records);
+	fuzz_check(u.tx_mbufs == 0 && u.resp_mbufs == 0, "mbufs leaked: %u, %u", u.tx_mbufs,
+		   u.resp_mbufs);
+	fuzz_check(rte_mempool_in_use_count(w->port.pool) == 0, "received frames leaked: %u",
+		   rte_mempool_in_use_count(w->port.pool));
+	fuzz_check(u.edge_objects == 0 && u.backlog == 0 && u.messages == 0,
+		   "left: %u on edges, %u in the backlog, %u messages", u.edge_objects, u.backlog,
+		   u.messages);
+	fuzz_check(u.qps == w->base.qps && u.cqs == w->base.cqs && u.mpts == w->base.mpts,
+		   "contexts changed");
+}
+
+static void
+all_to(struct world *w, uint32_t state)
+{
+	const struct softhca_qp_attr a = {.qp_state = state};
+
+	for (unsigned int i = 0; i < WORLD_QPS; i++)
+		to_state(w, i, &a, SOFTHCA_QP_STATE);
+}
+
+void
+world_end(struct world *w)
+{
+	world_settle(w);
+	world_reap(w);
+	for (unsigned int i = 0; i < WORLD_QPS; i++)
+		check_qp(w, i);
+	all_to(w, SOFTHCA_QPS_ERR);
+	world_settle(w);
+	world_reap(w);
+	fuzz_check(w->lying || w->completed == w->posted, "%u of %u requests completed",
+		   w->completed, w->posted);
+	all_to(w, SOFTHCA_QPS_RESET);
+	world_settle(w);
+	world_reap(w);
+	hca_driver_poll(w->drv);
+	check_memory(w);
+	check_usage(w);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_FUZZ_WORLD_H
+#define TESTS_FUZZ_WORLD_H
+
+/*
+ * One HCA with the real driver and user library on top, and the fuzzer in the place of its peer:
+ * the port hands out frames made from the input. Time is simulated. The HCA lives as long as the
+ * process; its QPs begin a new life with every input, so inputs do not influence each other beyond
+ * the generation of a QP.
+ *
+ * The QPs differ in where they are: see the table in world.c.
+ */
+
+#include <softhca/softhca.h>
+
+#include "driver.h"
+#include "engine/impl.h"
+#include "fuzz.h"
+#include "hca.h"
+
+#define WORLD_MEM	0xc000u
+#define WORLD_RX	64u	/* frames waiting for the device */
+#define WORLD_WRS	64u	/* requests and receives an input may post */
+#define WORLD_MTU	256u
+#define WORLD_LOCAL_IP	0x0a4d0001u
+#define WORLD_PEER_IP	0x0a4d0002u
+#define WORLD_PEER_QPN	0x00beefu
+
+enum world_qp {
+	WORLD_FRESH,	/* nothing posted */
+	WORLD_READER,	/* READs and an ATOMIC unanswered */
+	WORLD_WRITER,	/* WRITE of several packets, SEND, ATOMIC unacknowledged */
+	WORLD_RECEIVER, /* receives of several SGEs posted */
+	WORLD_WRITTEN,	/* WRITE FIRST came in */
+	WORLD_SENT,	/* SEND FIRST came in */
+	WORLD_QPS,
+};
+
+enum world_region {
+	WORLD_RW,	/* remote write, read, atomic */
+	WORLD_RO,	/* remote read only */
+	WORLD_SOURCE,	/* what is sent: no right at all */
+	WORLD_TARGET,	/* of READs and ATOMICs */
+	WORLD_RECV,	/* of receives */
+	WORLD_REGIONS,
+};
+
+struct world_port {
+	struct hca_port port;
+	struct rte_mempool *pool;
+	struct rte_mbuf *rx[WORLD_RX];
+	unsigned int head, tail; /* free running */
+	uint64_t sent;
+};
+
+struct world {
+	struct world_port port;
+	struct hca *h;
+	struct hca_driver *drv;
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	struct softhca_cq *cq;
+	struct softhca_mr *mr[WORLD_REGIONS];
+	struct softhca_qp *qp[WORLD_QPS];
+	uint8_t *mem;
+	uint64_t now;
+	struct hca_usage base;
+	/* of this input */
+	unsigned int posted, completed;
+	uint8_t done[WORLD_WRS];
+	bool lying; /* the input wrote into the queues: completions prove nothing */
+};
+
+/* The world at the beginning of an input. */
+struct world *world_begin(void);
+/* Everything to ERR, then to RESET; checks what must be true then. */
+void world_end(struct world *w);
+
+void world_poll(struct world *w, unsigned int n);
+/* Polls until nothing happens, at most a fixed number of loops. */
+void world_settle(struct world *w);
+/* Takes completions and judges them. */
+void world_reap(struct world *w);
+
+/* A frame for the device; dropped when the port's queue is full. len is at most 4 KiB. */
+void world_frame(struct world *w, const uint8_t *frame, uint32_t len);
+
+/*
+ * A frame of one of our QPs' peer: Ethernet to BTH from the arguments, ext bytes behind it as they
+ * are, pad and ICRC right. Returns its length.
+ */
+struct world_packet {
+	enum world_qp to;
+	uint8_t opcode, flags; /* BTH: SE, MigReq; pad count is made */
+	bool ackreq;
+	uint32_t psn;
+	const uint8_t *ext;
+	uint32_t ext_len;
+	uint32_t payload_len;
+	uint8_t fill; /* payload: this byte */
+	int32_t pad; /* bits [1:0] XORed into the pad count */
+};
+void world_packet(struct world *w, const struct world_packet *p);
+
+/* Makes lengths, addresses, QPN and ICRC of an IPv4 frame right, as far as it is long enough. */
+void world_fix(struct world *w, uint8_t *frame, uint32_t len);
+
+/* Request `kind` (enum softhca_wr_opcode) of len bytes; nothing when the queue is full. */
+void world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len);
+void world_recv(struct world *w, enum world_qp qp, unsigned int nsge, uint32_t sge_len);
+
+uint8_t *world_region(struct world *w, enum world_region r, uint32_t *len);
+struct hca_qp *world_store(struct world *w, enum world_qp qp);
+
+#endif
