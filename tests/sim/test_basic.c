@@ -222,6 +222,50 @@ full_queue_in(const struct sim_config *cfg)
 }
 SIM_TEST(full_queue)
 
+/*
+ * What is written was read just before, over a link that delays: only the fence makes that right.
+ * In one chain, and in two doorbells.
+ */
+static void
+fence_in(const struct sim_config *cfg)
+{
+	const struct hca_impair slow = {.delay_ns = 20000};
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *p = sim_pair_open(s, NULL);
+	struct sim_region *l = &p->region[0], *r = &p->region[1];
+
+	sim_impair(s, 0, &slow);
+	sim_impair(s, 1, &slow);
+	for (unsigned int way = 0; way < 2; way++) {
+		uint32_t from = 8192 * way, to = from + 65536, via = from + 131072;
+		struct softhca_sge sge = {.addr = l->va + via, .length = 5000,
+					  .lkey = l->mr->lkey};
+		struct softhca_send_wr wr[2] = {
+			{.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_READ,
+			 .send_flags = S, .next = way == 0 ? &wr[1] : NULL,
+			 .wr.rdma = {.remote_addr = r->va + from, .rkey = r->mr->rkey}},
+			{.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_WRITE,
+			 .send_flags = S | SOFTHCA_SEND_FENCE,
+			 .wr.rdma = {.remote_addr = r->va + to, .rkey = r->mr->rkey}},
+		}, *bad;
+		struct softhca_wc wc[2];
+		int n = 0;
+
+		sim_check(s, softhca_post_send(p->qp[0], &wr[0], &bad) == 0, "post");
+		sim_check(s, way == 0 || softhca_post_send(p->qp[0], &wr[1], &bad) == 0, "post");
+		for (unsigned int k = 0; n < 2 && k < 100000; k++) {
+			sim_poll(s);
+			n += softhca_poll_cq(p->cq[0], 2 - n, wc + n);
+		}
+		sim_check(s, n == 2 && wc[1].status == SOFTHCA_WC_SUCCESS, "not finished");
+		sim_check(s, memcmp(r->view + from, r->view + to, 5000) == 0,
+			  "the WRITE did not wait for the READ");
+	}
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(fence)
+
 static void
 many_pairs_in(const struct sim_config *cfg)
 {
@@ -259,6 +303,7 @@ main(void)
 		cmocka_unit_test(inline_data),
 		cmocka_unit_test(chains),
 		cmocka_unit_test(full_queue),
+		cmocka_unit_test(fence),
 		cmocka_unit_test(many_pairs),
 	};
 
