@@ -52,19 +52,9 @@ fuzz_eal_start(void)
 {
 	static bool started;
 	char prefix[32];
-	char *argv[] = {"fuzz",
-			"--no-huge",
-			"-m",
-			"256",
-			"--no-pci",
-			"--no-telemetry",
-			"--no-shconf",
-			"-l",
-			"0",
-			"--log-level",
-			"error",
-			prefix,
-			NULL};
+	char *argv[] = {"fuzz",		  "--no-huge",	 "-m", "256", "--no-pci",
+			"--no-telemetry", "--no-shconf", "-l", "0",   "--log-level",
+			"error",	  prefix,	 NULL};
 	cpu_set_t cpus;
 
 	if (started)

@@ -150,8 +150,7 @@ world_fix(struct world *w, uint8_t *frame, uint32_t len)
 	ip->daddr = hca_cpu_to_be32(WORLD_LOCAL_IP);
 	udp->dport = hca_cpu_to_be16(HCA_ROCE_UDP_PORT);
 	udp->len = hca_cpu_to_be16(total - sizeof(*ip));
-	bth->dqpn = hca_cpu_to_be32(
-		w->qp[hca_be32_to_cpu(bth->dqpn) % WORLD_QPS]->qp_num);
+	bth->dqpn = hca_cpu_to_be32(w->qp[hca_be32_to_cpu(bth->dqpn) % WORLD_QPS]->qp_num);
 	seal(frame, len);
 }
 
@@ -240,19 +239,19 @@ world_reap(struct world *w)
 void
 world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len)
 {
-	bool atomic = kind == SOFTHCA_WR_ATOMIC_CMP_AND_SWP ||
-		      kind == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD;
+	bool atomic =
+		kind == SOFTHCA_WR_ATOMIC_CMP_AND_SWP || kind == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD;
 	bool reads = kind == SOFTHCA_WR_RDMA_READ || atomic;
 	enum world_region r = reads ? WORLD_TARGET : WORLD_SOURCE;
 	struct softhca_sge sge[2];
 	struct softhca_send_wr *bad, wr = {
-		.wr_id = w->posted,
-		.sg_list = sge,
-		.num_sge = 2,
-		.opcode = kind,
-		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.imm_data = 0x01020304,
-	};
+					     .wr_id = w->posted,
+					     .sg_list = sge,
+					     .num_sge = 2,
+					     .opcode = kind,
+					     .send_flags = SOFTHCA_SEND_SIGNALED,
+					     .imm_data = 0x01020304,
+				     };
 	uint32_t first;
 
 	if (w->posted == WORLD_WRS)
@@ -260,8 +259,7 @@ world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len)
 	if (atomic)
 		len = 8;
 	first = len / 3;
-	sge[0] = (struct softhca_sge){(uintptr_t)w->mem + regions[r].at + 1, first,
-				      w->mr[r]->lkey};
+	sge[0] = (struct softhca_sge){(uintptr_t)w->mem + regions[r].at + 1, first, w->mr[r]->lkey};
 	sge[1] = (struct softhca_sge){(uintptr_t)w->mem + regions[r].at + 0x800, len - first,
 				      w->mr[r]->lkey};
 	wr.wr.rdma.remote_addr = 0x10000;
@@ -281,10 +279,10 @@ world_recv(struct world *w, enum world_qp qp, unsigned int nsge, uint32_t sge_le
 {
 	struct softhca_sge sge[4];
 	struct softhca_recv_wr *bad, wr = {
-		.wr_id = w->posted,
-		.sg_list = sge,
-		.num_sge = (int)nsge,
-	};
+					     .wr_id = w->posted,
+					     .sg_list = sge,
+					     .num_sge = (int)nsge,
+				     };
 
 	if (w->posted == WORLD_WRS)
 		return;
@@ -334,8 +332,8 @@ make_hca(struct world *w)
 		.mac = {2, 0, 0, 0, 0, 1},
 	};
 
-	w->port.port = (struct hca_port){.ops = &port_ops, .max_frame = 9000,
-					 .queue_size = WORLD_RX};
+	w->port.port =
+		(struct hca_port){.ops = &port_ops, .max_frame = 9000, .queue_size = WORLD_RX};
 	w->port.pool = rte_pktmbuf_pool_create("fuzz.rx", 2 * WORLD_RX, 0, HCA_MBUF_PRIV,
 					       HCA_MBUF_DATA, SOCKET_ID_ANY);
 	fuzz_check(w->port.pool != NULL, "no mbufs");
@@ -358,8 +356,10 @@ make_driver(struct world *w)
 		.dma_arg = w->h,
 	};
 	struct hca_driver_config dc = {.seed = 1, .timeout_ms = 60000};
-	struct hca_ctl_port port = {.speed = 100000, .state = SOFTHCA_PORT_ACTIVE,
-				    .max_mtu = SOFTHCA_MTU_4096, .active_mtu = SOFTHCA_MTU_4096};
+	struct hca_ctl_port port = {.speed = 100000,
+				    .state = SOFTHCA_PORT_ACTIVE,
+				    .max_mtu = SOFTHCA_MTU_4096,
+				    .active_mtu = SOFTHCA_MTU_4096};
 
 	fuzz_check(hca_driver_create(&hw, &dc, &w->drv) == 0, "driver: %s", hca_driver_reason());
 	memcpy(port.mac, mac[0], 6);
@@ -445,29 +445,37 @@ connect_qp(struct world *w, enum world_qp qp)
 		.timeout = 10,
 		.retry_cnt = 3,
 		.rnr_retry = 3,
-		.ah_attr = {.port_num = 1, .is_global = 1, .hop_limit = 64,
+		.ah_attr = {.port_num = 1,
+			    .is_global = 1,
+			    .hop_limit = 64,
 			    .dgid.raw = {[10] = 0xff, 0xff, 10, 77, 0, 2}},
 	};
 
-	to_state(w, qp, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
-			    SOFTHCA_QP_ACCESS_FLAGS);
+	to_state(w, qp, &q,
+		 SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
+			 SOFTHCA_QP_ACCESS_FLAGS);
 	q.qp_state = SOFTHCA_QPS_RTR;
-	to_state(w, qp, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU |
-			    SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN |
-			    SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER);
+	to_state(w, qp, &q,
+		 SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN |
+			 SOFTHCA_QP_RQ_PSN | SOFTHCA_QP_MAX_DEST_RD_ATOMIC |
+			 SOFTHCA_QP_MIN_RNR_TIMER);
 	q.qp_state = SOFTHCA_QPS_RTS;
-	to_state(w, qp, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
-			    SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN |
-			    SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+	to_state(w, qp, &q,
+		 SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
+			 SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC);
 }
 
 static void
 first_packets(struct world *w)
 {
 	struct hca_reth reth;
-	struct world_packet p = {.to = WORLD_WRITTEN, .opcode = HCA_BTH_RC_WRITE_FIRST,
-				 .psn = RQ_PSN, .payload_len = WORLD_MTU, .fill = 0x77,
-				 .ext = (void *)&reth, .ext_len = sizeof(reth)};
+	struct world_packet p = {.to = WORLD_WRITTEN,
+				 .opcode = HCA_BTH_RC_WRITE_FIRST,
+				 .psn = RQ_PSN,
+				 .payload_len = WORLD_MTU,
+				 .fill = 0x77,
+				 .ext = (void *)&reth,
+				 .ext_len = sizeof(reth)};
 
 	hca_put_be64(&reth.va, (uintptr_t)w->mem + regions[WORLD_RW].at + 0x100);
 	hca_put_be32(&reth.rkey, w->mr[WORLD_RW]->rkey);
@@ -550,13 +558,11 @@ check_qp(const struct world *w, unsigned int i)
 	fuzz_check(flight >= 0, "QP %u: UPSN %#x beyond %#x", i, una, q->rtc.max_psn);
 	fuzz_check((una | q->rtc.max_psn | q->rtc.next_psn | q->ee.epsn) <= HCA_PSN_MASK,
 		   "QP %u: PSN of more than 24 bits", i);
-	fuzz_check((int32_t)(q->parser.head - tail) >= 0 &&
-			   (int32_t)(tail - q->rtc.freed) >= 0 &&
+	fuzz_check((int32_t)(q->parser.head - tail) >= 0 && (int32_t)(tail - q->rtc.freed) >= 0 &&
 			   q->parser.head - q->rtc.freed <= q->parser.window_mask + 1,
-		   "QP %u: window head %u tail %u freed %u", i, q->parser.head, tail,
-		   q->rtc.freed);
-	fuzz_check((int32_t)(q->parser.head - q->rtc.next) >= 0, "QP %u: next %u beyond head %u",
-		   i, q->rtc.next, q->parser.head);
+		   "QP %u: window head %u tail %u freed %u", i, q->parser.head, tail, q->rtc.freed);
+	fuzz_check((int32_t)(q->parser.head - q->rtc.next) >= 0, "QP %u: next %u beyond head %u", i,
+		   q->rtc.next, q->parser.head);
 	fuzz_check(q->ee.job_head - q->ee.job_tail <= (uint32_t)q->ee.job_mask + 1,
 		   "QP %u: %u jobs", i, q->ee.job_head - q->ee.job_tail);
 	fuzz_check(q->ee.recv_nsge <= 16 && q->ee.recv_sge_at <= q->ee.recv_nsge,

@@ -18,30 +18,30 @@
 #include "fuzz.h"
 #include "hca.h"
 
-#define WORLD_MEM	0xc000u
-#define WORLD_RX	64u	/* frames waiting for the device */
-#define WORLD_WRS	64u	/* requests and receives an input may post */
-#define WORLD_MTU	256u
-#define WORLD_LOCAL_IP	0x0a4d0001u
-#define WORLD_PEER_IP	0x0a4d0002u
-#define WORLD_PEER_QPN	0x00beefu
+#define WORLD_MEM 0xc000u
+#define WORLD_RX 64u /* frames waiting for the device */
+#define WORLD_WRS 64u /* requests and receives an input may post */
+#define WORLD_MTU 256u
+#define WORLD_LOCAL_IP 0x0a4d0001u
+#define WORLD_PEER_IP 0x0a4d0002u
+#define WORLD_PEER_QPN 0x00beefu
 
 enum world_qp {
-	WORLD_FRESH,	/* nothing posted */
-	WORLD_READER,	/* READs and an ATOMIC unanswered */
-	WORLD_WRITER,	/* WRITE of several packets, SEND, ATOMIC unacknowledged */
+	WORLD_FRESH, /* nothing posted */
+	WORLD_READER, /* READs and an ATOMIC unanswered */
+	WORLD_WRITER, /* WRITE of several packets, SEND, ATOMIC unacknowledged */
 	WORLD_RECEIVER, /* receives of several SGEs posted */
-	WORLD_WRITTEN,	/* WRITE FIRST came in */
-	WORLD_SENT,	/* SEND FIRST came in */
+	WORLD_WRITTEN, /* WRITE FIRST came in */
+	WORLD_SENT, /* SEND FIRST came in */
 	WORLD_QPS,
 };
 
 enum world_region {
-	WORLD_RW,	/* remote write, read, atomic */
-	WORLD_RO,	/* remote read only */
-	WORLD_SOURCE,	/* what is sent: no right at all */
-	WORLD_TARGET,	/* of READs and ATOMICs */
-	WORLD_RECV,	/* of receives */
+	WORLD_RW, /* remote write, read, atomic */
+	WORLD_RO, /* remote read only */
+	WORLD_SOURCE, /* what is sent: no right at all */
+	WORLD_TARGET, /* of READs and ATOMICs */
+	WORLD_RECV, /* of receives */
 	WORLD_REGIONS,
 };
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_UNIT_ENGINE_FRAME_RIG_H
+#define TESTS_UNIT_ENGINE_FRAME_RIG_H
+
+/*
+ * frame_encap and frame_decap alone: the fixture, a port that keeps the frames it is given and
+ * hands out those the test makes, one QP, and memory behind two keys.
+ */
+
+#include "fixture.h"
+
+#include "abi_cqe.h"
+#include "abi_ctx.h"
+#include "engine/pkt.h"
+#include "wire/roce_frame.h"
+
+#define FR_QPI 1u
+#define FR_PD 5u
+#define FR_PSN 0x000100u /* oldest unacknowledged */
+#define FR_PEER_QPN 0x123456u
+#define FR_MEM 32768u
+#define FR_KEY 0x00000155u /* all of mem, contiguous */
+#define FR_PAGED_KEY 0x00000255u /* the same pages of 4 KiB, last one first */
+#define FR_LOCAL_KEY 0x00000355u /* as FR_KEY, without remote rights */
+#define FR_VA 0x7000000u /* of the first byte, in each of them */
+#define FR_FRAMES 512u
+#define FR_FRAME_MAX 4400u
+#define FR_MBUFS 512u
+
+struct frame_rig {
+	struct hca_port port; /* first */
+	struct fx *fx;
+	struct hca *h;
+	struct hca_qp *qp;
+	struct rte_mempool *pool;
+	uint8_t *mem;
+	uint64_t now;
+	/* tx */
+	uint8_t frame[FR_FRAMES][FR_FRAME_MAX];
+	uint32_t len[FR_FRAMES];
+	unsigned int frames; /* taken */
+	unsigned int accept; /* frames the port takes before it stalls */
+	unsigned int tx_calls;
+	bool up;
+	/* rx */
+	struct rte_mbuf *rx[FR_FRAMES];
+	unsigned int rx_head, rx_tail;
+	unsigned int asked; /* by the last rx */
+};
+
+struct frame_rig *frame_rig_new(void);
+/* Fails when an mbuf has leaked. */
+void frame_rig_free(struct frame_rig *r);
+/* Byte `off` behind FR_PAGED_KEY. */
+uint8_t *frame_rig_paged(struct frame_rig *r, uint32_t off);
+
+/* A descriptor of our QP with every field the opcode needs; the test changes what it wants. */
+struct rte_mbuf *frame_rig_txd(struct frame_rig *r, uint8_t opcode, uint32_t psn, uint32_t len);
+void frame_rig_request(struct frame_rig *r, struct rte_mbuf *m);
+void frame_rig_response(struct frame_rig *r, struct rte_mbuf *m);
+/* What hca_roce_build() makes of the descriptor and this payload; returns the length. */
+uint32_t frame_rig_expect(struct frame_rig *r, const struct hca_txd *d, const void *payload,
+			  uint8_t *out);
+
+/* A good frame of the peer for our QP; returns its length. */
+uint32_t frame_rig_inbound(struct frame_rig *r, uint8_t opcode, uint32_t payload_len, uint8_t *out);
+/* ICRC again after a change. */
+void frame_rig_seal(struct frame_rig *r, uint8_t *frame, uint32_t len);
+void frame_rig_give(struct frame_rig *r, const uint8_t *frame, uint32_t len);
+
+unsigned int frame_rig_in_use(const struct frame_rig *r);
+
+#endif
