@@ -207,7 +207,7 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 		.log_num_cqs = log_qps + 1,
 		.log_num_eqs = 3,
 		.log_num_mpts = log_qps + 3,
-		.log_num_mtts = 20,
+		.log_num_mtts = 17,
 		.edge_size = c->edge_size,
 		.records = c->records ? c->records : 1024,
 		.full_records = c->full_records ? c->full_records : 1024,

@@ -36,6 +36,7 @@ struct sim_region {
 	uint8_t *pages; /* the same memory with its pages in another order */
 	uint8_t *shadow; /* what must be there when everything has completed */
 	uint64_t va; /* what work requests and the peer name */
+	size_t mapped; /* bytes of view and pages */
 	uint32_t len;
 	uint32_t used; /* given to operations of this epoch */
 	struct softhca_mr *mr;

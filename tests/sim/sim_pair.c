@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Pairs of connected QPs and their memory. */
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sim_model_impl.h"
+
+#define PAGE 4096u
+#define VA_BASE 0x100000000000ull
+
+static void
+fill(struct sim_model *m, uint8_t *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i += 8) {
+		uint64_t r = sim_random(&m->rng);
+
+		memcpy(p + i, &r, n - i < 8 ? n - i : 8);
+	}
+}
+
+/*
+ * The view is mapped onto a permutation of the file's pages: page by page, in large regions in
+ * runs of several, or the kernel's mappings would cost more than the test.
+ */
+static void
+map_scattered(struct sim *s, struct sim_region *r, void **list)
+{
+	uint32_t run = r->len / PAGE > 64 ? r->len / PAGE / 64 : 1;
+	uint32_t n = (r->len / PAGE + run - 1) / run, *perm = malloc(n * sizeof(*perm));
+	int fd = memfd_create("sim", 0), rw = PROT_READ | PROT_WRITE;
+	size_t step = (size_t)run * PAGE;
+
+	sim_check(s, perm != NULL && fd >= 0 && ftruncate(fd, (off_t)(n * step)) == 0, "no memory");
+	r->mapped = n * step;
+	r->pages = mmap(NULL, r->mapped, rw, MAP_SHARED | MAP_POPULATE, fd, 0);
+	r->view = mmap(NULL, r->mapped, rw, MAP_SHARED, fd, 0);
+	sim_check(s, r->pages != MAP_FAILED && r->view != MAP_FAILED, "no memory");
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = sim_below(&s->model->rng, i + 1);
+
+		perm[i] = perm[k];
+		perm[k] = i;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		void *at = r->view + i * step;
+
+		sim_check(s, mmap(at, step, rw, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
+				  (off_t)(perm[i] * step)) == at, "mmap");
+	}
+	for (uint32_t i = 0; i < r->len / PAGE; i++)
+		list[i] = r->pages + perm[i / run] * step + (size_t)(i % run) * PAGE;
+	close(fd);
+	free(perm);
+}
+
+static void
+region_open(struct sim_pair *p, unsigned int side)
+{
+	struct sim *s = p->s;
+	struct sim_region *r = &p->region[side];
+	void **list;
+
+	r->len = ((p->attr.region ? p->attr.region : 1u << 20) + PAGE - 1) & ~(PAGE - 1);
+	list = malloc(r->len / PAGE * sizeof(*list));
+	r->shadow = malloc(r->len);
+	sim_check(s, list != NULL && r->shadow != NULL, "no memory");
+	map_scattered(s, r, list);
+	/* A first byte that is not the first of its page. */
+	r->va = VA_BASE * (1 + side) + (uint64_t)p->index * 0x100000000ull;
+	r->mr = softhca_reg_mr_pages(s->side[side].pd, r->va, r->len, PAGE, list, r->len / PAGE,
+				     SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
+				     SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC);
+	sim_check(s, r->mr != NULL, "reg_mr_pages: %s", softhca_last_error(s->side[side].ctx));
+	free(list);
+	fill(s->model, r->view, r->len);
+	memcpy(r->shadow, r->view, r->len);
+	r->used = SIM_COUNTER_BYTES;
+}
+
+static void
+region_close(struct sim_pair *p, unsigned int side)
+{
+	struct sim_region *r = &p->region[side];
+	int rc = softhca_dereg_mr(r->mr);
+
+	sim_check(p->s, rc == 0, "dereg_mr: %d: %s", rc, softhca_last_error(p->s->side[side].ctx));
+	munmap(r->view, r->mapped);
+	munmap(r->pages, r->mapped);
+	free(r->shadow);
+}
+
+static void
+to_state(struct sim_pair *p, unsigned int side, const struct softhca_qp_attr *attr, uint32_t mask)
+{
+	int rc = softhca_modify_qp(p->qp[side], attr, mask);
+
+	sim_check(p->s, rc == 0, "modify_qp to %s: %d: %s", softhca_qp_state_str(attr->qp_state),
+		  rc, softhca_last_error(p->s->side[side].ctx));
+}
+
+void
+sim_connect(struct sim_pair *p, unsigned int side)
+{
+	const struct sim_pair_attr *a = &p->attr;
+	struct softhca_qp_attr q = {
+		.qp_state = SOFTHCA_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
+				   SOFTHCA_ACCESS_REMOTE_ATOMIC,
+		.path_mtu = a->mtu,
+		.dest_qp_num = p->qp[1 - side]->qp_num,
+		.rq_psn = a->psn[1 - side],
+		.sq_psn = a->psn[side],
+		.max_dest_rd_atomic = (uint8_t)a->max_rd_atomic,
+		.max_rd_atomic = (uint8_t)a->max_rd_atomic,
+		.min_rnr_timer = (uint8_t)a->min_rnr_timer,
+		.timeout = (uint8_t)a->timeout,
+		.retry_cnt = (uint8_t)a->retry_cnt,
+		.rnr_retry = (uint8_t)a->rnr_retry,
+		.ah_attr = {.port_num = 1, .is_global = 1, .hop_limit = 64,
+			    .dgid.raw = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(2 - side)}},
+	};
+
+	to_state(p, side, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
+			      SOFTHCA_QP_ACCESS_FLAGS);
+	q.qp_state = SOFTHCA_QPS_RTR;
+	to_state(p, side, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU |
+			      SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN |
+			      SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER);
+	q.qp_state = SOFTHCA_QPS_RTS;
+	to_state(p, side, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
+			      SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN |
+			      SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+}
+
+static void
+set_default(uint32_t *v, uint32_t d)
+{
+	if (*v == 0)
+		*v = d;
+}
+
+static void
+default_attr(struct sim_pair_attr *a)
+{
+	set_default(&a->mtu, SOFTHCA_MTU_1024);
+	set_default(&a->sq_depth, 64);
+	set_default(&a->rq_depth, 64);
+	set_default(&a->max_sge, 4);
+	set_default(&a->max_rd_atomic, 4);
+	set_default(&a->min_rnr_timer, 1);
+	set_default(&a->timeout, a->no_timeout ? 0 : 8);
+	set_default(&a->retry_cnt, a->no_retry ? 0 : 7);
+	set_default(&a->rnr_retry, a->no_rnr_retry ? 0 : 7);
+}
+
+static void
+open_qp(struct sim_pair *p, unsigned int side)
+{
+	struct softhca_cq_init_attr ca = {.cqe = p->attr.sq_depth + p->attr.rq_depth};
+	struct softhca_qp_init_attr qa = {
+		.cap = {.max_send_wr = p->attr.sq_depth, .max_recv_wr = p->attr.rq_depth,
+			.max_send_sge = p->attr.max_sge, .max_recv_sge = p->attr.max_sge,
+			.max_inline_data = p->attr.max_inline},
+		.qp_type = SOFTHCA_QPT_RC,
+	};
+	struct sim_side *ss = &p->s->side[side];
+
+	p->cq[side] = softhca_create_cq(ss->ctx, &ca);
+	sim_check(p->s, p->cq[side] != NULL, "create_cq: %s", softhca_last_error(ss->ctx));
+	qa.send_cq = qa.recv_cq = p->cq[side];
+	p->qp[side] = softhca_create_qp(ss->pd, &qa);
+	sim_check(p->s, p->qp[side] != NULL, "create_qp: %s", softhca_last_error(ss->ctx));
+	sim_fifo_init(&p->sq[side]);
+	sim_fifo_init(&p->rq[side]);
+	sim_fifo_init(&p->unmatched_send[side]);
+}
+
+struct sim_pair *
+sim_pair_open(struct sim *s, const struct sim_pair_attr *attr)
+{
+	struct sim_model *m = sim_model(s);
+	struct sim_pair *p = calloc(1, sizeof(*p));
+
+	sim_check(s, p != NULL, "no memory");
+	p->s = s;
+	p->index = m->serial++;
+	if (attr != NULL)
+		p->attr = *attr;
+	default_attr(&p->attr);
+	for (unsigned int i = 0; i < 2; i++) {
+		region_open(p, i);
+		open_qp(p, i);
+	}
+	sim_connect(p, 0);
+	sim_connect(p, 1);
+	p->next = m->pairs;
+	m->pairs = p;
+	m->num_pairs++;
+	return p;
+}
+
+static void
+forget_all(struct sim_pair *p)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		for (struct sim_op *op = p->sq[i].head; op != NULL; op = op->next)
+			sim_forget_targets(p, op);
+		for (struct sim_op *op = p->rq[i].head; op != NULL; op = op->next)
+			sim_forget_targets(p, op);
+		sim_fifo_free(&p->sq[i]);
+		sim_fifo_free(&p->rq[i]);
+		sim_fifo_free(&p->unmatched_send[i]);
+		p->posted[i] = 0;
+		p->unsignalled_last[i] = false;
+	}
+}
+
+void
+sim_pair_close(struct sim_pair *p)
+{
+	struct sim_model *m = p->s->model;
+	struct sim_pair **at = &m->pairs;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		int rc = softhca_destroy_qp(p->qp[i]);
+
+		sim_check(p->s, rc == 0, "destroy_qp: %d: %s", rc,
+			  softhca_last_error(p->s->side[i].ctx));
+		rc = softhca_destroy_cq(p->cq[i]);
+		sim_check(p->s, rc == 0, "destroy_cq: %d: %s", rc,
+			  softhca_last_error(p->s->side[i].ctx));
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		region_close(p, i);
+	for (unsigned int i = 0; i < 2; i++) {
+		sim_fifo_free(&p->sq[i]);
+		sim_fifo_free(&p->rq[i]);
+		sim_fifo_free(&p->unmatched_send[i]);
+	}
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	m->num_pairs--;
+	free(p);
+}
+
+void
+sim_pair_reset(struct sim_pair *p)
+{
+	const struct softhca_qp_attr q = {.qp_state = SOFTHCA_QPS_RESET};
+
+	for (unsigned int i = 0; i < 2; i++)
+		to_state(p, i, &q, SOFTHCA_QP_STATE);
+	forget_all(p);
+	sim_connect(p, 0);
+	sim_connect(p, 1);
+	/* Whatever a failed atomic did to a counter, it is known now. */
+	for (unsigned int i = 0; i < 2; i++) {
+		memcpy(p->region[i].shadow, p->region[i].view, p->region[i].len);
+		p->region[i].used = SIM_COUNTER_BYTES;
+	}
+}
