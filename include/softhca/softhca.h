@@ -25,8 +25,9 @@
  * still uses is the caller's error, as in verbs.
  *
  * Progress. A context whose engine runs in threads of its own, or in a daemon, needs nothing. In
- * manual progress (embedded mode) the engine runs inside post_send, post_recv, poll_cq,
- * req_notify_cq, get_cq_event and softhca_progress().
+ * manual progress (embedded mode) the engine runs inside poll_cq when there is no
+ * completion, inside post_send once 32 requests have been posted without that, and inside
+ * req_notify_cq, get_cq_event and softhca_progress(). Who posts must come back and poll.
  */
 
 #include <stddef.h>

@@ -190,6 +190,6 @@ softhca_poll_cq(struct softhca_cq *pub, int num_entries, struct softhca_wc *wc)
 	got = poll_once(cq, num_entries, wc);
 	if (got != 0 || cq->ctx->progress == NULL)
 		return got;
-	cq->ctx->progress(cq->ctx->ctl);
+	lib_run(cq->ctx);
 	return poll_once(cq, num_entries, wc);
 }

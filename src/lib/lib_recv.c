@@ -111,7 +111,5 @@ softhca_post_recv(struct softhca_qp *pub, struct softhca_recv_wr *wr,
 		lib_lock_drop(&qp->rq_lock);
 	if (err != 0 && bad_wr != NULL)
 		*bad_wr = wr;
-	if (qp->ctx->progress != NULL)
-		qp->ctx->progress(qp->ctx->ctl);
 	return err;
 }

@@ -244,22 +244,24 @@ softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
 		  struct softhca_send_wr **bad_wr)
 {
 	struct lib_qp *qp = (struct lib_qp *)pub;
+	uint32_t wqes;
 	int err;
 
 	if (__builtin_expect(wr == NULL, 0))
 		return 0;
 	if (qp->locked)
 		lib_lock_take(&qp->sq_lock);
+	wqes = qp->sq.head;
 	if (__builtin_expect((1u << qp->pub.state & SENDABLE_STATES) == 0, 0))
 		err = lib_fail(-EINVAL, "post_send in state %s",
 			       softhca_qp_state_str(qp->pub.state));
 	else
 		err = post_locked(qp, &wr);
+	wqes = qp->sq.head - wqes;
 	if (qp->locked)
 		lib_lock_drop(&qp->sq_lock);
 	if (__builtin_expect(err != 0, 0) && bad_wr != NULL)
 		*bad_wr = wr;
-	if (qp->ctx->progress != NULL)
-		qp->ctx->progress(qp->ctx->ctl);
+	lib_posted(qp->ctx, wqes);
 	return err;
 }

@@ -40,6 +40,7 @@ struct lib_context {
 	const struct softhca_ctl_ops *ops;
 	void *ctl;
 	unsigned int (*progress)(void *arg);	/* NULL unless progress is manual */
+	uint32_t posted;		/* manual: requests posted since the engine was run here */
 	struct hca_ctl_info info;
 	uint32_t qp_mask;		/* index bits of a QPN */
 	uint32_t cq_mask;
@@ -115,6 +116,31 @@ static inline struct lib_context *
 lib_ctx(const struct softhca_context *ctx)
 {
 	return (struct lib_context *)(uintptr_t)ctx;
+}
+
+/* Manual progress: run the engine in post_send once so many requests wait for it. */
+#define LIB_POSTED_MAX 32u
+
+static inline void
+lib_run(struct lib_context *ctx)
+{
+	__atomic_store_n(&ctx->posted, 0, __ATOMIC_RELAXED);
+	ctx->progress(ctx->ctl);
+}
+
+/* n requests have been posted. Approximate where several threads post: it only paces. */
+static inline void
+lib_posted(struct lib_context *ctx, uint32_t n)
+{
+	uint32_t posted;
+
+	if (ctx->progress == NULL)
+		return;
+	posted = __atomic_load_n(&ctx->posted, __ATOMIC_RELAXED) + n;
+	if (posted >= LIB_POSTED_MAX)
+		lib_run(ctx);
+	else
+		__atomic_store_n(&ctx->posted, posted, __ATOMIC_RELAXED);
 }
 
 /* QP of a QPN this context owns, or NULL: all 24 bits are compared. */
