@@ -67,7 +67,9 @@ class Tree:
             return file.read()
 
     def exists(self, path):
-        return os.path.isfile(os.path.join(self.root, path))
+        """As a file, or as the template a file of the build is made from."""
+        full = os.path.join(self.root, path)
+        return os.path.isfile(full) or os.path.isfile(full + '.in')
 
 
 def line_of(text, position):
