@@ -12,6 +12,7 @@
 #include "embed_ctl.h"
 #include "sim.h"
 #include "sim_link.h"
+#include "sim_model.h"
 
 #define IDLE_LOOPS 4u /* direct: loops without work until time jumps */
 #define IDLE_STEPS 8u /* stepped: sim_poll() calls of STEPS each */
@@ -495,6 +496,7 @@ sim_close(struct sim *s)
 	for (unsigned int i = 0; i < 2; i++)
 		s->side[i].stall->ops->close(s->side[i].stall);
 	hca_pcap_close(s->pcap);
+	free(s->model);
 	free(s);
 }
 

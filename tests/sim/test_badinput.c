@@ -254,6 +254,7 @@ doorbells_in(const struct sim_config *cfg)
 						  .max_send_sge = 1, .max_recv_sge = 1},
 					  .qp_type = SOFTHCA_QPT_RC};
 	struct softhca_qp *foreign, *fresh;
+	struct softhca_pd *pd;
 	struct softhca_cq *own;
 	struct rig r;
 	uint32_t qpn;
@@ -261,7 +262,9 @@ doorbells_in(const struct sim_config *cfg)
 	rig_open(&r, cfg);
 	other = sim_client(r.s, 0);
 	qa.send_cq = qa.recv_cq = softhca_create_cq(other, &ca);
-	foreign = softhca_create_qp(softhca_alloc_pd(other), &qa);
+	pd = softhca_alloc_pd(other);
+	sim_check(r.s, pd != NULL, "alloc_pd");
+	foreign = softhca_create_qp(pd, &qa);
 	own = softhca_create_cq(r.s->side[0].ctx, &ca);
 	qa.send_cq = qa.recv_cq = own;
 	fresh = softhca_create_qp(r.s->side[0].pd, &qa);
@@ -298,6 +301,7 @@ doorbells_in(const struct sim_config *cfg)
 		sim_finish(r.s, SIM_S);
 	}
 	sim_check(r.s, softhca_destroy_qp(fresh) == 0 && softhca_destroy_cq(own) == 0, "destroy");
+	sim_check(r.s, softhca_destroy_qp(foreign) == 0 && softhca_dealloc_pd(pd) == 0, "destroy");
 	softhca_close(other);
 	rig_close(&r);
 }
