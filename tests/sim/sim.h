@@ -111,7 +111,8 @@ uint32_t sim_below(struct sim_rng *r, uint32_t n);
  * What went wrong, with the state of everything, the seed and the command line that repeats it.
  * Ends the test: fail() of cmocka, or exit(1).
  */
-void sim_fail(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+void sim_fail(struct sim *s, const char *format, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
 
 #define sim_check(s, condition, ...) \
 	do { \

@@ -244,7 +244,7 @@ SIM_TEST(rnr_exceeded)
 
 /* --- timeouts -------------------- */
 
-/* Nothing (or no acknowledgement) arrives: so many retries, the error, the rest flushed in order. */
+/* Nothing (or no acknowledgement) arrives: so many retries, the error, the rest flushed. */
 static void
 exhausted(const struct sim_config *cfg, unsigned int deaf, uint32_t retries)
 {
