@@ -158,7 +158,63 @@ def receive():
     put('fuzz_receive', 'raw', struct.pack('<BH', 0, len(raw)) + raw)
 
 
+WRITE, WRITE_IMM, SEND_OP, SEND_IMM, READ, CAS, FADD = 2, 3, 4, 5, 6, 7, 8  # places in ops[]
+
+
+def unit(region, off, length):
+    return struct.pack('<BHH', region, off + 16, length)
+
+
+def wqe(qp, slot, units, what=0, nop=0, nds=0):
+    return struct.pack('<BBBBBBB', 2, qp, slot, len(units), what, nop, nds) + b''.join(units)
+
+
+def doorbell(qp, op, size, how=0):
+    return bytes((3, qp, op, size, how))
+
+
+def answer(qp, how, length=0):
+    return bytes((5, qp, how, length))
+
+
+QUEUES = {
+    'write': wqe(0, 0, [unit(2, 0, 600)], 1) + doorbell(0, WRITE, 3) + RUN * 2 + answer(0, 0) + RUN,
+    'write-list': wqe(0, 0, [unit(2, 5, 100), unit(0, 1, 7), unit(1, 9, 0)], 1) +
+    doorbell(0, WRITE_IMM, 5) + RUN * 2 + answer(0, 0),
+    'chain': wqe(0, 0, [unit(2, 0, 60)], 0, 0x0a, 2) + wqe(0, 1, [unit(2, 0, 60)], 0, 0x0a, 2) +
+    wqe(0, 2, [unit(2, 64, 60)]) + doorbell(0, SEND_OP, 2) + RUN * 2 + answer(0, 0) + RUN,
+    'chain-endless': b''.join(wqe(0, i, [unit(2, 0, 60)], 0, 0x0a, 2) for i in range(4)) +
+    doorbell(0, SEND_OP, 2) + RUN * 4,
+    'read': wqe(0, 0, [unit(3, 0, 100)], 1) + doorbell(0, READ, 3) + RUN * 2 + answer(0, 1, 100),
+    'read-into-source': wqe(0, 0, [unit(2, 0, 100)], 1) + doorbell(0, READ, 3) + RUN * 2 +
+    answer(0, 1, 100),
+    'atomic': wqe(0, 0, [unit(3, 0, 8)], 2) + doorbell(0, FADD, 4) + RUN * 2 + answer(0, 2),
+    'atomic-wrong-size': wqe(0, 0, [unit(3, 0, 9)], 2) + doorbell(0, CAS, 4) + RUN * 2,
+    'bad-key': wqe(0, 0, [unit(0x82, 0, 9)], 0) + doorbell(0, SEND_OP, 2) + RUN * 2,
+    'bad-range': wqe(0, 0, [unit(2, 0x1390, 0x300)], 0) + doorbell(0, SEND_OP, 2) + RUN * 2,
+    'inline': wqe(0, 0, [], 4) + struct.pack('<H', 40) + doorbell(0, SEND_OP, 4) + RUN * 2,
+    'inline-too-long': wqe(0, 0, [], 4) + struct.pack('<H', 2000) + doorbell(0, SEND_OP, 4) + RUN,
+    'sizes': b''.join(doorbell(0, op, size) + RUN for op in range(12) for size in (0, 1, 33, 63)),
+    'unbuilt': doorbell(0, 1, 2) + doorbell(1, 9, 4) + doorbell(2, 10, 2) + RUN * 2,
+    'wrong-index': doorbell(0, SEND_OP, 2, 0xf3) + doorbell(2, SEND_OP, 2, 0xff) + RUN * 2,
+    'kick': doorbell(0, 11, 0) + doorbell(3, 11, 0) + RUN * 2,
+    'any-doorbell': b''.join(bytes((4,)) + bytes(range(i, i + 8)) for i in range(0, 200, 9)) + RUN,
+    'producer-lies': bytes((1, 3)) + struct.pack('<HB', 1, 4) + b'\xff\xff\xff\x7f' + RUN +
+    answer(3, 3, 50) + RUN,
+    'receive-wqe': bytes((1, 3)) + struct.pack('<HB', 0, 64) + bytes(range(1, 65)) + RUN +
+    answer(3, 3, 50) + RUN,
+    'send-wqe': bytes((0, 2)) + struct.pack('<HB', 0, 64) + b'\xff' * 64 + answer(2, 4) + RUN * 2 +
+    bytes((6, 100)),
+}
+
+
+def wqes():
+    for name, steps in QUEUES.items():
+        put('fuzz_wqe', name, steps)
+
+
 if __name__ == '__main__':
     roce_parse()
     receive()
+    wqes()
     sys.exit(0)
