@@ -110,7 +110,6 @@ struct perf_session {
 	struct softhca_context *ctx[2];
 	struct softhca_pd *pd[2];
 	struct softhca_device_attr device;
-	bool yield;			/* more lcores than CPUs: give way when there is nothing */
 
 	/* of the row being measured */
 	uint64_t size;

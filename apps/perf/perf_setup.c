@@ -44,7 +44,6 @@ perf_session_open(struct perf_session *s, const struct perf_options *opt)
 	}
 	if (softhca_query_device(s->ctx[0], &s->device) != 0)
 		return failed("query_device", softhca_last_error(s->ctx[0]));
-	s->yield = (long)softhca_embed_lcores(s->embed) + 1 > sysconf(_SC_NPROCESSORS_ONLN);
 	return 0;
 }
 

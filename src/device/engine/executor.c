@@ -15,7 +15,7 @@
 #include "engine/executor.h"
 #include "engine/impl.h"
 
-#define YIELDS_PER_SLEEP 256u
+#define YIELDS_PER_SLEEP 2048u
 #define IDLE_PAUSE 64u /* empty loops before a pause */
 #define IDLE_SLEEP 20000u /* empty loops before a short sleep */
 #define IDLE_SLEEP_NS 50000
@@ -303,12 +303,23 @@ worker_main(void *arg)
 	return NULL;
 }
 
+/* CPUs this process may run on: fewer than there are where it is confined. */
+static unsigned int
+usable_cpus(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
+		return (unsigned int)CPU_COUNT(&set);
+	return (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 int
 hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out)
 {
 	struct hca_threads *t;
 	unsigned int n = 0, i = 0;
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned int cpus = usable_cpus();
 	int rc;
 
 	for (unsigned int k = 0; k < cfg->num_hca; k++)
@@ -317,7 +328,7 @@ hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out
 	if (t == NULL)
 		return -ENOMEM;
 	/* One CPU is the application's. */
-	t->yield = (long)n + 1 > cpus;
+	t->yield = n + 1 > cpus;
 	t->spin = cfg->spin;
 	for (unsigned int k = 0; k < cfg->num_hca; k++) {
 		for (unsigned int id = 0; id < hca_workers(cfg->hca[k]); id++, i++) {
