@@ -129,6 +129,9 @@ sim_mix_run(const struct sim_mix *mix)
 	for (unsigned int i = 0; i < pairs; i++) {
 		struct sim_pair_attr attr = random_attr(&r);
 
+		/* In real time a thread may have to wait for a CPU. */
+		if (mix->cfg.executor == SIM_THREADS)
+			attr.timeout = 14;
 		p[i] = sim_pair_open(s, &attr);
 	}
 	for (unsigned int i = 0; i < 2; i++) {

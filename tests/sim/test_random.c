@@ -3,7 +3,9 @@
 /*
  * Seeded random runs over a bad link, in every layout.
  *
- *   test_random [--seed FIRST] [--seeds COUNT] [--layout rtc|txrx|full|stepped] [--ops N] [--clean]
+ *   test_random [--seed FIRST] [--seeds COUNT] [--layout NAME] [--ops N] [--clean]
+ *
+ * NAME: rtc, txrx, full, stepped, threads-rtc, threads-txrx, threads-full.
  */
 
 #include <inttypes.h>
@@ -22,9 +24,14 @@ static const struct {
 	{"txrx", HCA_LAYOUT_TXRX, SIM_DIRECT},
 	{"full", HCA_LAYOUT_FULL, SIM_DIRECT},
 	{"stepped", HCA_LAYOUT_FULL, SIM_STEPPED},
+	/* Real time and real races: not repeatable, so only few seeds by default. */
+	{"threads-rtc", HCA_LAYOUT_RTC, SIM_THREADS},
+	{"threads-txrx", HCA_LAYOUT_TXRX, SIM_THREADS},
+	{"threads-full", HCA_LAYOUT_FULL, SIM_THREADS},
 };
 
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
+#define THREADS_EVERY 15u
 
 static void
 run(uint64_t seed, unsigned int way, unsigned int ops, bool clean)
@@ -67,7 +74,8 @@ main(int argc, char **argv)
 	}
 	for (uint64_t k = seed; k < seed + seeds; k++)
 		for (unsigned int w = 0; w < WAYS; w++)
-			if (layout == NULL || strcmp(layout, ways[w].name) == 0)
+			if (layout != NULL ? strcmp(layout, ways[w].name) == 0 :
+			    ways[w].executor != SIM_THREADS || (k - seed) % THREADS_EVERY == 0)
 				run(k, w, ops, clean);
 	printf("%" PRIu64 " seeds from %" PRIu64 ": all well\n", seeds, seed);
 	return 0;
