@@ -179,6 +179,7 @@ close_free(struct hca *h)
 	for (unsigned int t = 0; t < HCA_ICM_TABLE_N; t++)
 		c->count[t] = 0;
 	hca_icm_unmap_all(h);
+	hca_addr_reset(c);
 	c->gsi_qpn = 0;
 	c->ready = false;
 }

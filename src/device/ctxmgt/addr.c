@@ -11,6 +11,15 @@
 static const uint8_t ip4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 
 void
+hca_addr_reset(struct hca_ctxmgt *c)
+{
+	memset(c->gid, 0, sizeof(c->gid));
+	memset(c->neigh, 0, sizeof(c->neigh));
+	memset(c->pkey, 0, sizeof(c->pkey));
+	c->pkey[0] = HCA_PKEY_DEFAULT;
+}
+
+void
 hca_gid_from_ip4(uint8_t gid[16], const uint8_t ip[4])
 {
 	memcpy(gid, ip4_prefix, sizeof(ip4_prefix));

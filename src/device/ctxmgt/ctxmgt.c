@@ -26,7 +26,7 @@ hca_ctxmgt_init(struct hca *h)
 		return -ENOMEM;
 	}
 	rte_spinlock_init(&h->ctxmgt->dma.lock);
-	h->ctxmgt->pkey[0] = HCA_PKEY_DEFAULT;
+	hca_addr_reset(h->ctxmgt);
 	return 0;
 }
 

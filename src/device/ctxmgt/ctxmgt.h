@@ -112,6 +112,8 @@ bool hca_icm_write(struct hca *h, enum hca_icm_table t, uint64_t index, const vo
 
 /* ---- addresses (addr.c) ---- */
 
+/* As after power on: no GID, no neighbour, the default P_Key at index 0. */
+void hca_addr_reset(struct hca_ctxmgt *c);
 int hca_gid_set(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m); /* enum hca_stat */
 int hca_pkey_set(struct hca_ctxmgt *c, const struct hca_mbox_set_pkey *m);
 int hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m);

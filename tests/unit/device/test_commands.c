@@ -308,6 +308,26 @@ reset_register(void **state)
 	}
 }
 
+/* The next driver finds no address and no P_Key of the last one. */
+static void
+reset_forgets_addresses(void **state)
+{
+	struct rig *r = *state;
+	struct hca_mbox_set_pkey *m = (void *)r->in;
+
+	rig_gid(r);
+	memset(m, 0, sizeof(*m));
+	m->pkey = hca_cpu_to_be32(0x8001);
+	assert_int_equal(rig_mbox(r, HCA_CMD_SET_PKEY, 0), HCA_STAT_OK);
+	assert_int_equal(r->h->ctxmgt->pkey[0], 0x8001);
+	assert_non_null(hca_gid_get(r->h->ctxmgt, 0));
+	hca_bar_store(r->h->bar0, HCA_BAR0_RESET, HCA_RESET_START);
+	for (unsigned int i = 0; i < 1000 && hca_bar_load(r->h->bar0, HCA_BAR0_RESET); i++)
+		rig_poll(r);
+	assert_int_equal(r->h->ctxmgt->pkey[0], 0xffff);
+	assert_null(hca_gid_get(r->h->ctxmgt, 0));
+}
+
 static void
 close_frees_everything(void **state)
 {
@@ -330,7 +350,7 @@ main(void)
 		RAW(init_hca_limits), T(unknown_opcodes), T(mailbox_domain),
 		T(windows_join_and_go), T(icm_map_and_unmap), T(address_tables),
 		T(mad_and_counters), T(completion_by_event), T(reset_register),
-		T(close_frees_everything),
+		T(reset_forgets_addresses), T(close_frees_everything),
 	};
 
 	if (rig_eal() != 0)
