@@ -127,8 +127,9 @@ judge(struct sim_pair *p, unsigned int side, const struct softhca_wc *wc)
 		  "pair %u side %u: %s completion of %" PRIu64 " (status %s, vendor %#x) where "
 		  "%" PRIu64 " was due", p->index, side, recv ? "receive" : "send", wc->wr_id,
 		  softhca_wc_status_str(wc->status), wc->vendor_err, op->wr_id);
-	sim_check(p->s, op->signalled, "pair %u side %u: request %" PRIu64 " was not signalled",
-		  p->index, side, op->wr_id);
+	sim_check(p->s, op->signalled,
+		  "pair %u side %u: request %" PRIu64 " was not signalled (status %s)", p->index,
+		  side, op->wr_id, softhca_wc_status_str(wc->status));
 	sim_check(p->s, wc->status == op->status,
 		  "pair %u side %u: %s %" PRIu64 " (op %u, %u bytes): status %s (vendor %#x), not "
 		  "%s", p->index, side, recv ? "receive" : "request", op->wr_id, op->opcode,
