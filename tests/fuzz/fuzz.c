@@ -24,6 +24,23 @@ fuzz_fail(const char *format, ...)
 	abort();
 }
 
+__attribute__((weak)) void __lsan_disable(void);
+__attribute__((weak)) void __lsan_enable(void);
+
+void
+fuzz_lsan_disable(void)
+{
+	if (__lsan_disable != NULL)
+		__lsan_disable();
+}
+
+void
+fuzz_lsan_enable(void)
+{
+	if (__lsan_enable != NULL)
+		__lsan_enable();
+}
+
 /*
  * libFuzzer calls this first. A run of a whole HCA touches thousands of edges, and the bookkeeping
  * of the entropic schedule then takes five times as long as the run.

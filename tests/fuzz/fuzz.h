@@ -25,6 +25,13 @@ void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2), nor
 /* Starts the EAL at the first call; memory of ordinary pages, no devices. */
 void fuzz_eal_start(void);
 
+/*
+ * LeakSanitizer does not see pointers that lie in memory of the EAL: what is allocated between the
+ * two lives as long as the process.
+ */
+void fuzz_lsan_disable(void);
+void fuzz_lsan_enable(void);
+
 /* Bytes of an input, read in order; past its end everything is 0. */
 struct fuzz_input {
 	const uint8_t *p, *end;

@@ -213,8 +213,38 @@ def wqes():
         put('fuzz_wqe', name, steps)
 
 
+COMMANDS = 45  # at least as many as HCA_CMD_LIST has
+
+
+def command(which, mod=0, in_mod=0, how=0):
+    return bytes((0, which, mod, in_mod, how))
+
+
+def hcr():
+    for which in range(COMMANDS):
+        steps = b''.join(command(which, mod, in_mod, how) for mod in (0, 1, 2, 3)
+                         for in_mod, how in ((0, 0), (1, 0), (1, 2), (2, 0), (255, 0), (1, 12)))
+        put('fuzz_hcr', 'command-%02d' % which, b'\1' + steps)
+    images = b''.join(bytes((1, kind + 8 * i)) + command(which, mod, in_mod, how)
+                      for kind, i, which, mod, in_mod, how in (
+                          (2, 12, 6, 0, 12, 0), (3, 12, 8, 0, 2, 0), (5, 4, 12, 0, 4, 0),
+                          (6, 5, 16, 0, 1, 2), (6, 6, 17, 0, 1, 2), (6, 7, 18, 0, 1, 2)))
+    put('fuzz_hcr', 'images', b'\1' + images + b'\7' * 3 + command(20, 3, 1, 2))
+    put('fuzz_hcr', 'not-initialized', b'\0' + images + command(0) + command(2))
+    put('fuzz_hcr', 'events', b'\1' + b''.join(command(31, 0, 31, 1) + b'\7' for _ in range(12)))
+    put('fuzz_hcr', 'register', b'\1' + b''.join(
+        b'\4' + bytes((i * 7 + j * 13) & 255 for j in range(24)) + bytes((i, 0, 0x80, 0))
+        for i in range(16)))
+    put('fuzz_hcr', 'resets', b'\1' + b''.join(bytes((5, 40, 1, 0)) + b'\7' + command(31, 0, 31)
+                                              for _ in range(4)))
+    put('fuzz_hcr', 'ones', b'\1' + b''.join(
+        bytes((1, 6 + 8 * 5)) + bytes((3, at, 0, 4)) + command(16, 0, 1, 2)
+        for at in range(0, 0x60, 8)))
+
+
 if __name__ == '__main__':
     roce_parse()
     receive()
     wqes()
+    hcr()
     sys.exit(0)

@@ -36,10 +36,6 @@ static const struct {
 /* What the memory holds at the beginning of every input. */
 static uint8_t pattern[WORLD_MEM];
 
-/* LeakSanitizer does not see pointers that lie in memory of the EAL. */
-__attribute__((weak)) void __lsan_disable(void);
-__attribute__((weak)) void __lsan_enable(void);
-
 uint8_t *
 world_region(struct world *w, enum world_region r, uint32_t *len)
 {
@@ -508,13 +504,11 @@ world_begin(void)
 	struct world *w = w_of_process;
 
 	if (w == NULL) {
-		if (__lsan_disable != NULL)
-			__lsan_disable();
+		fuzz_lsan_disable();
 		w = w_of_process = make();
 		if (getenv("FUZZ_COUNTERS") != NULL)
 			atexit(show_counters);
-		if (__lsan_enable != NULL)
-			__lsan_enable();
+		fuzz_lsan_enable();
 	}
 	memcpy(w->mem, pattern, WORLD_MEM);
 	w->posted = w->completed = 0;
