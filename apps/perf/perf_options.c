@@ -66,7 +66,7 @@ perf_test_name(enum perf_test test)
 	X("pcap", PCAP, "FILE", "write every frame on the link to FILE") \
 	X("list-counters", COUNTERS, NULL, "print the counters each row has moved") \
 	X("impair", IMPAIR, "LIST", "drop=P,dup=P,reorder=P,corrupt=P,delay=US,jitter=US") \
-	X("ack-timeout", ACK_TIMEOUT, "T", "4.096 us * 2^T [14; manual and impaired 11; more for link-down]") \
+	X("ack-timeout", ACK_TIMEOUT, "T", "4.096 us * 2^T [14; manual, impaired 11; link-down: more]") \
 	X("edges", EDGES, "N", "entries per edge between stages") \
 	X("mbufs", MBUFS, "N", "mbufs per pool") \
 	X("records", RECORDS, "N", "request records per HCA") \
