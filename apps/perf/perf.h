@@ -43,34 +43,34 @@ enum perf_test {
 };
 
 #define PERF_ATOMIC_SIZE 8u
-#define PERF_POLL_MAX 32	/* completions fetched per poll */
+#define PERF_POLL_MAX 32 /* completions fetched per poll */
 
 struct perf_options {
 	enum perf_op op;
 	enum perf_test test;
-	uint64_t size;			/* bytes; 0 together with all_sizes */
+	uint64_t size; /* bytes; 0 together with all_sizes */
 	bool all_sizes;
 	uint32_t qps;
-	uint32_t depth;			/* messages outstanding per QP */
-	uint32_t mtu;			/* bytes */
-	uint32_t post_list;		/* requests per doorbell */
+	uint32_t depth;	    /* messages outstanding per QP */
+	uint32_t mtu;	    /* bytes */
+	uint32_t post_list; /* requests per doorbell */
 	uint32_t signal_every;
-	double duration;		/* s per size; 0: iters counts */
-	uint64_t iters;			/* messages per size; 0: duration counts */
-	uint64_t stride;		/* bytes; 0 = automatic */
-	uint32_t slots;			/* per QP; 0 = automatic */
-	uint32_t ack_timeout;		/* InfiniBand's code; 0 = automatic */
-	uint64_t seed;			/* of the data, and of the engine where it was given */
+	double duration;      /* s per size; 0: iters counts */
+	uint64_t iters;	      /* messages per size; 0: duration counts */
+	uint64_t stride;      /* bytes; 0 = automatic */
+	uint32_t slots;	      /* per QP; 0 = automatic */
+	uint32_t ack_timeout; /* InfiniBand's code; 0 = automatic */
+	uint64_t seed;	      /* of the data, and of the engine where it was given */
 	bool verify;
 	bool list_counters;
-	const char *json;		/* file names, or NULL */
+	const char *json; /* file names, or NULL */
 	const char *pcap;
 	struct softhca_embed_config embed;
 };
 
 enum perf_area_kind {
-	PERF_SOURCE,			/* data is taken from here */
-	PERF_SINK,			/* data arrives here; the counters of atomics */
+	PERF_SOURCE, /* data is taken from here */
+	PERF_SINK,   /* data arrives here; the counters of atomics */
 	PERF_AREA_KINDS
 };
 
@@ -85,23 +85,23 @@ struct perf_area {
 
 /* Requests made ready once and posted again and again, as lists of `group` with one doorbell each. */
 struct perf_ring {
-	uint32_t count;			/* requests; a multiple of group, except in perf_verify.c */
+	uint32_t count; /* requests; a multiple of group, except in perf_verify.c */
 	uint32_t group;
 	struct softhca_send_wr *wr;
-	struct softhca_recv_wr *recv;	/* SEND only: those of the peer */
-	struct softhca_sge *sge;	/* count for wr, count for recv */
+	struct softhca_recv_wr *recv; /* SEND only: those of the peer */
+	struct softhca_sge *sge;      /* count for wr, count for recv */
 };
 
 /* Two connected QPs, one at each side */
 struct perf_flow {
 	struct softhca_qp *qp[2];
 	struct perf_ring ring;
-	uint32_t next;			/* request the next list begins with */
-	uint32_t room;			/* messages that may still be posted */
-	uint32_t recv_next;		/* the same for receives */
-	uint32_t recv_room;		/* receives posted and not claimed by a send */
-	uint32_t recv_done;		/* receives completed and not posted again */
-	uint32_t expected;		/* index of the request that completes next */
+	uint32_t next;	    /* request the next list begins with */
+	uint32_t room;	    /* messages that may still be posted */
+	uint32_t recv_next; /* the same for receives */
+	uint32_t recv_room; /* receives posted and not claimed by a send */
+	uint32_t recv_done; /* receives completed and not posted again */
+	uint32_t expected;  /* index of the request that completes next */
 };
 
 struct perf_session {
@@ -123,7 +123,7 @@ struct perf_session {
 };
 
 struct perf_latency {
-	double min, p50, p99, p999, max, avg, stdev;	/* us */
+	double min, p50, p99, p999, max, avg, stdev; /* us */
 };
 
 enum perf_verdict {
@@ -146,13 +146,13 @@ struct perf_row {
 	uint32_t slots;
 	uint64_t msgs;
 	double seconds;
-	double peak_mmsg;		/* best 10 ms */
+	double peak_mmsg; /* best 10 ms */
 	bool has_latency;
 	struct perf_latency lat;
 	enum perf_verdict verified;
 	uint64_t verified_msgs;
 	uint64_t retransmissions;
-	struct perf_values counters[2];	/* what the row added */
+	struct perf_values counters[2]; /* what the row added */
 	struct perf_values stages[2];	/* ns in the stage pass */
 	uint64_t stage_msgs;		/* messages in it, 0: there was none */
 };
@@ -163,7 +163,8 @@ extern const char *const perf_op_names[PERF_OP_COUNT];
 extern const char *const perf_layout_names[3];
 extern const char *const perf_executor_names[2];
 const char *perf_test_name(enum perf_test test);
-static inline bool perf_is_atomic(enum perf_op op)
+static inline bool
+perf_is_atomic(enum perf_op op)
 {
 	return op == PERF_OP_FETCH_ADD || op == PERF_OP_CMP_SWAP;
 }
@@ -212,7 +213,7 @@ int perf_stuck(struct perf_session *s);
 struct perf_json;
 struct perf_json *perf_json_open(const struct perf_options *opt);
 int perf_json_row(struct perf_json *j, const struct perf_session *s, const struct perf_row *row);
-int perf_json_close(struct perf_json *j);	/* writes the file; frees j */
+int perf_json_close(struct perf_json *j); /* writes the file; frees j */
 
 struct perf_host {
 	char cpu[128];

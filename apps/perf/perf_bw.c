@@ -19,7 +19,7 @@
 struct pass {
 	struct perf_session *s;
 	struct perf_clock clock;
-	uint64_t limit_msgs; /* post no more than so many */
+	uint64_t limit_msgs;  /* post no more than so many */
 	uint64_t limit_ticks; /* post nothing after this */
 	uint64_t posted, done;
 	uint64_t begin, last_progress;
@@ -222,9 +222,8 @@ perf_bw_run(struct perf_session *s, struct perf_row *row)
 	p.limit_msgs = s->opt->iters != 0 ? s->opt->iters : UINT64_MAX;
 	p.limit_ticks = UINT64_MAX;
 	if (s->opt->iters == 0)
-		p.limit_ticks = perf_ticks() +
-				(uint64_t)(s->opt->duration * 1e9 * 4294967296.0 /
-					   (double)p.clock.ns_per_tick_q32);
+		p.limit_ticks = perf_ticks() + (uint64_t)(s->opt->duration * 1e9 * 4294967296.0 /
+							  (double)p.clock.ns_per_tick_q32);
 	err = run_pass(&p);
 	end = perf_ticks();
 	perf_progress(s, "bw", -1);

@@ -12,7 +12,7 @@
 #include "perf.h"
 
 struct perf_clock {
-	uint64_t ns_per_tick_q32;	/* 32 fraction bits */
+	uint64_t ns_per_tick_q32; /* 32 fraction bits */
 };
 
 static inline uint64_t
@@ -34,8 +34,8 @@ perf_clock_init(struct perf_clock *clock)
 	do {
 		passed = perf_now_ns() - ns;
 	} while (passed < 20000000);
-	clock->ns_per_tick_q32 = (uint64_t)((double)passed * 4294967296.0 /
-					    (double)(perf_ticks() - ticks));
+	clock->ns_per_tick_q32 =
+		(uint64_t)((double)passed * 4294967296.0 / (double)(perf_ticks() - ticks));
 }
 
 static inline uint64_t

@@ -101,16 +101,16 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 		return -ENOMEM;
 	add_latency(o, row);
 	json_object_set_new(o, "verified",
-			    row->verified == PERF_NOT_VERIFIED ?
-				    json_null() : json_boolean(row->verified == PERF_VERIFIED));
+			    row->verified == PERF_NOT_VERIFIED
+				    ? json_null()
+				    : json_boolean(row->verified == PERF_VERIFIED));
 	json_object_set_new(o, "counters",
 			    json_pack("[o, o]", values_object(&row->counters[0], 1),
 				      values_object(&row->counters[1], 1)));
 	if (row->stage_msgs != 0)
 		json_object_set_new(
 			o, "stage_ns",
-			json_pack("[o, o]",
-				  values_object(&row->stages[0], (double)row->stage_msgs),
+			json_pack("[o, o]", values_object(&row->stages[0], (double)row->stage_msgs),
 				  values_object(&row->stages[1], (double)row->stage_msgs)));
 	return json_array_append_new(j->rows, o) == 0 ? 0 : -ENOMEM;
 }

@@ -22,7 +22,7 @@ struct lat {
 	struct perf_session *s;
 	struct perf_clock clock;
 	struct perf_ring back; /* requests of side 1 */
-	uint32_t *sample; /* ns */
+	uint32_t *sample;      /* ns */
 	uint32_t n;
 	uint32_t unpolled[2];
 	uint64_t begin, end_ticks, limit, rounds;

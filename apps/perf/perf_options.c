@@ -30,7 +30,7 @@ const char *const perf_executor_names[2] = {
 	[SOFTHCA_EXECUTOR_MANUAL] = "manual",
 	[SOFTHCA_EXECUTOR_THREADS] = "threads",
 };
-static const char *const test_names[] = { [PERF_TEST_BW] = "bw", [PERF_TEST_LAT] = "lat" };
+static const char *const test_names[] = {[PERF_TEST_BW] = "bw", [PERF_TEST_LAT] = "lat"};
 static const char *const idle_names[] = {
 	[SOFTHCA_IDLE_AUTO] = "auto",
 	[SOFTHCA_IDLE_SPIN] = "spin",
@@ -66,7 +66,8 @@ perf_test_name(enum perf_test test)
 	X("pcap", PCAP, "FILE", "write every frame on the link to FILE") \
 	X("list-counters", COUNTERS, NULL, "print the counters each row has moved") \
 	X("impair", IMPAIR, "LIST", "drop=P,dup=P,reorder=P,corrupt=P,delay=US,jitter=US") \
-	X("ack-timeout", ACK_TIMEOUT, "T", "4.096 us * 2^T [14; manual, impaired 11; link-down: more]") \
+	X("ack-timeout", ACK_TIMEOUT, "T", \
+	  "4.096 us * 2^T [14; manual, impaired 11; link-down: more]") \
 	X("edges", EDGES, "N", "entries per edge between stages") \
 	X("mbufs", MBUFS, "N", "mbufs per pool") \
 	X("records", RECORDS, "N", "request records per HCA") \
@@ -86,10 +87,10 @@ enum option_id {
 
 static const struct option options[] = {
 #define X(name, id, arg, help) \
-	{ name, (arg) != NULL ? required_argument : no_argument, NULL, OPT_##id },
+	{name, (arg) != NULL ? required_argument : no_argument, NULL, OPT_##id},
 	OPTION_LIST(X)
 #undef X
-	{ NULL, 0, NULL, 0 },
+		{NULL, 0, NULL, 0},
 };
 
 static void
@@ -107,8 +108,7 @@ usage(void)
 	       "Exit status: 0 all well, 1 a run failed or data was wrong, 2 a bad option.\n");
 }
 
-static int __attribute__((format(printf, 1, 2)))
-bad(const char *format, ...)
+static int __attribute__((format(printf, 1, 2))) bad(const char *format, ...)
 {
 	va_list args;
 
@@ -187,10 +187,8 @@ parse_real(const char *option, const char *text, double min, double max, double 
 static int
 parse_impairment(char *text, struct softhca_impairment *impair)
 {
-	static char *const keys[] = { "drop", "dup", "reorder", "corrupt", "delay", "jitter",
-				      NULL };
-	double *const rates[] = { &impair->drop, &impair->dup, &impair->reorder,
-				  &impair->corrupt };
+	static char *const keys[] = {"drop", "dup", "reorder", "corrupt", "delay", "jitter", NULL};
+	double *const rates[] = {&impair->drop, &impair->dup, &impair->reorder, &impair->corrupt};
 	char *value, *here;
 	int key, rc;
 
@@ -335,7 +333,7 @@ parse_other_option(int id, char *arg, struct perf_options *opt)
 		usage();
 		return 1;
 	default:
-		fputs("softhca-perf: see --help\n", stderr);	/* getopt has said what */
+		fputs("softhca-perf: see --help\n", stderr); /* getopt has said what */
 		return -EINVAL;
 	}
 }
@@ -427,8 +425,9 @@ check(struct perf_options *opt, bool executor_given)
 	if (opt->duration == 0 && opt->iters == 0)
 		opt->duration = DEFAULT_DURATION;
 	if (!executor_given)
-		opt->embed.executor = opt->embed.layout == SOFTHCA_LAYOUT_RTC ?
-				      SOFTHCA_EXECUTOR_MANUAL : SOFTHCA_EXECUTOR_THREADS;
+		opt->embed.executor = opt->embed.layout == SOFTHCA_LAYOUT_RTC
+					      ? SOFTHCA_EXECUTOR_MANUAL
+					      : SOFTHCA_EXECUTOR_THREADS;
 	if (opt->ack_timeout == 0)
 		opt->ack_timeout = choose_ack_timeout(opt);
 	return 0;

@@ -16,8 +16,8 @@
 static const char *
 verdict(const struct perf_row *row)
 {
-	static const char *const names[] = {
-		[PERF_NOT_VERIFIED] = "", [PERF_VERIFIED] = " verified", [PERF_WRONG] = " WRONG"};
+	static const char *const names[] =
+		{[PERF_NOT_VERIFIED] = "", [PERF_VERIFIED] = " verified", [PERF_WRONG] = " WRONG"};
 
 	return names[row->verified];
 }
@@ -46,7 +46,8 @@ perf_report_row(const struct perf_options *opt, const struct perf_row *row)
 	const struct perf_latency *l = &row->lat;
 
 	if (opt->test == PERF_TEST_BW)
-		printf(" %-10" PRIu64 " %-14" PRIu64 " %-18.3f %-20.3f %-15.6f %-8.1f %" PRIu64 "%s\n",
+		printf(" %-10" PRIu64 " %-14" PRIu64 " %-18.3f %-20.3f %-15.6f %-8.1f %" PRIu64
+		       "%s\n",
 		       row->size, row->msgs, row->peak_mmsg * (double)row->size * 8 / 1e3, gbit,
 		       rate / 1e6, rate > 0 ? 1e9 / rate : 0, row->retransmissions, verdict(row));
 	else
@@ -150,7 +151,7 @@ perf_stuck(struct perf_session *s)
 	for (unsigned int i = 0; i < 2; i++)
 		for (unsigned int k = 0; k < v[i].count; k++)
 			if (v[i].value[k].value != 0)
-				fprintf(stderr, "  HCA %u %s %" PRIu64 "\n", i,
-					v[i].value[k].name, v[i].value[k].value);
+				fprintf(stderr, "  HCA %u %s %" PRIu64 "\n", i, v[i].value[k].name,
+					v[i].value[k].value);
 	return -ETIMEDOUT;
 }

@@ -146,12 +146,13 @@ create_qp(struct perf_session *s, unsigned int side, struct softhca_qp **qp)
 		.recv_cq = s->recv_cq[side],
 		.qp_type = SOFTHCA_QPT_RC,
 		.flags = SOFTHCA_SINGLE_THREADED,
-		.cap = {
-			.max_send_wr = s->opt->depth < 64 ? 64 : s->opt->depth,
-			.max_recv_wr = s->opt->depth < 32 ? 64 : 2 * s->opt->depth,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-		},
+		.cap =
+			{
+				.max_send_wr = s->opt->depth < 64 ? 64 : s->opt->depth,
+				.max_recv_wr = s->opt->depth < 32 ? 64 : 2 * s->opt->depth,
+				.max_send_sge = 1,
+				.max_recv_sge = 1,
+			},
 	};
 
 	*qp = softhca_create_qp(s->pd[side], &attr);

@@ -22,7 +22,7 @@
 struct verify {
 	struct perf_session *s;
 	uint64_t *counter; /* atomics: what the peer's counters must hold, by flow and slot */
-	uint64_t *old; /* what each must have held when the batch came */
+	uint64_t *old;	   /* what each must have held when the batch came */
 	uint64_t round;
 	uint32_t recv_left; /* receives of the batch still to complete */
 	uint32_t sends_left;
@@ -267,8 +267,9 @@ run_batch(struct verify *v)
 		return err;
 	while (v->sends_left != 0 || v->recv_left != 0) {
 		int n = take(v, v->s->send_cq[0], &v->sends_left, false);
-		int m = v->s->opt->op != PERF_OP_SEND ?
-				0 : take(v, v->s->recv_cq[1], &v->recv_left, true);
+		int m = v->s->opt->op != PERF_OP_SEND
+				? 0
+				: take(v, v->s->recv_cq[1], &v->recv_left, true);
 
 		if (n < 0 || m < 0)
 			return n < 0 ? n : m;
@@ -292,8 +293,8 @@ run_rounds(struct verify *v, struct perf_row *row)
 	int err = 0;
 
 	for (v->round = 0; err == 0 && !perf_interrupted(); v->round++) {
-		if (v->round >= ROUNDS_MIN && (v->round * batch * s->stride > BYTES_MAX ||
-					       perf_now_ns() - begin > TIME_NS))
+		if (v->round >= ROUNDS_MIN &&
+		    (v->round * batch * s->stride > BYTES_MAX || perf_now_ns() - begin > TIME_NS))
 			break;
 		for_all(v, prepare_one);
 		err = run_batch(v);

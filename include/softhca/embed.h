@@ -25,19 +25,19 @@ struct softhca_embed;
 
 /* How stages are laid over lcores */
 enum softhca_layout {
-	SOFTHCA_LAYOUT_RTC,		/* all stages run to completion in one loop */
-	SOFTHCA_LAYOUT_TXRX,		/* transmit and receive side apart */
-	SOFTHCA_LAYOUT_FULL,		/* every stage on its own */
+	SOFTHCA_LAYOUT_RTC,  /* all stages run to completion in one loop */
+	SOFTHCA_LAYOUT_TXRX, /* transmit and receive side apart */
+	SOFTHCA_LAYOUT_FULL, /* every stage on its own */
 };
 
 /* Who runs the stages */
 enum softhca_executor {
-	SOFTHCA_EXECUTOR_MANUAL,	/* the caller, in post, poll and softhca_progress() */
-	SOFTHCA_EXECUTOR_THREADS,	/* worker threads, made and ended by this library */
+	SOFTHCA_EXECUTOR_MANUAL,  /* the caller, in post, poll and softhca_progress() */
+	SOFTHCA_EXECUTOR_THREADS, /* worker threads, made and ended by this library */
 };
 
 enum softhca_idle {
-	SOFTHCA_IDLE_AUTO,		/* yield when workers outnumber CPUs, else back off */
+	SOFTHCA_IDLE_AUTO, /* yield when workers outnumber CPUs, else back off */
 	SOFTHCA_IDLE_SPIN,
 };
 
@@ -53,35 +53,35 @@ struct softhca_impairment {
 
 /* A port that does not take what it is given: starvation tests */
 struct softhca_port_stall {
-	uint32_t tx_burst_max;		/* accept 0..n frames per burst, at random; 0 = no limit */
-	uint32_t down_after_ms;		/* link down this long after the first frame ... */
-	uint32_t down_for_ms;		/* ... for this long; 0 = never */
-	uint32_t discard_after_us;	/* nothing taken so long: discard and count; 0 = 10000 */
+	uint32_t tx_burst_max;	   /* accept 0..n frames per burst, at random; 0 = no limit */
+	uint32_t down_after_ms;	   /* link down this long after the first frame ... */
+	uint32_t down_for_ms;	   /* ... for this long; 0 = never */
+	uint32_t discard_after_us; /* nothing taken so long: discard and count; 0 = 10000 */
 };
 
 /* 0 stands for the default in every field; softhca_embed_config_init() fills the defaults in. */
 struct softhca_embed_config {
-	uint32_t size;			/* sizeof(struct softhca_embed_config) */
-	uint32_t num_hcas;		/* 2; even */
-	uint32_t layout;		/* enum softhca_layout */
-	uint32_t executor;		/* enum softhca_executor */
-	uint32_t idle;			/* enum softhca_idle */
-	uint32_t max_mtu;		/* enum softhca_mtu, 4096 */
-	uint64_t seed;			/* 0 = from the system; everything random follows it */
+	uint32_t size;	   /* sizeof(struct softhca_embed_config) */
+	uint32_t num_hcas; /* 2; even */
+	uint32_t layout;   /* enum softhca_layout */
+	uint32_t executor; /* enum softhca_executor */
+	uint32_t idle;	   /* enum softhca_idle */
+	uint32_t max_mtu;  /* enum softhca_mtu, 4096 */
+	uint64_t seed;	   /* 0 = from the system; everything random follows it */
 	struct softhca_impairment impair;
 	struct softhca_port_stall stall;
-	uint32_t edge_size;		/* entries per edge: 256 */
-	uint32_t mbufs;			/* per pool (receive, transmit, response): 4096 */
-	uint32_t records;		/* request records of each kind per HCA: 32768 */
-	uint32_t records_per_qp;	/* 256 */
-	uint32_t log_qps;		/* 14 */
-	uint32_t log_cqs;		/* 14 */
-	uint32_t log_mpts;		/* 17 */
-	uint32_t log_mtts;		/* 20 */
-	uint32_t hugepages;		/* 0 = when there are enough, 1 = must, 2 = never */
-	uint32_t memory_mb;		/* EAL memory, where this library starts the EAL */
-	uint32_t port_queue;		/* frames the link holds per direction: 1024 */
-	const char *const *eal_args;	/* NULL-terminated, replaces the built-in EAL arguments */
+	uint32_t edge_size;	     /* entries per edge: 256 */
+	uint32_t mbufs;		     /* per pool (receive, transmit, response): 4096 */
+	uint32_t records;	     /* request records of each kind per HCA: 32768 */
+	uint32_t records_per_qp;     /* 256 */
+	uint32_t log_qps;	     /* 14 */
+	uint32_t log_cqs;	     /* 14 */
+	uint32_t log_mpts;	     /* 17 */
+	uint32_t log_mtts;	     /* 20 */
+	uint32_t hugepages;	     /* 0 = when there are enough, 1 = must, 2 = never */
+	uint32_t memory_mb;	     /* EAL memory, where this library starts the EAL */
+	uint32_t port_queue;	     /* frames the link holds per direction: 1024 */
+	const char *const *eal_args; /* NULL-terminated, replaces the built-in EAL arguments */
 };
 
 /* One number with a name: a counter, or a stage's time in ns. name stays valid until destroy. */

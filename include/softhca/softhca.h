@@ -43,8 +43,8 @@ extern "C" {
 
 /* The visible part of each object is read-only for the program. */
 struct softhca_context {
-	const char *name;		/* "softhca0" */
-	int async_fd;			/* readable when get_async_event would not block */
+	const char *name; /* "softhca0" */
+	int async_fd;	  /* readable when get_async_event would not block */
 	uint32_t num_comp_vectors;
 };
 
@@ -56,7 +56,7 @@ struct softhca_pd {
 struct softhca_mr {
 	struct softhca_context *context;
 	struct softhca_pd *pd;
-	uint64_t addr;			/* first address, as work requests and the peer name it */
+	uint64_t addr; /* first address, as work requests and the peer name it */
 	uint64_t length;
 	uint32_t lkey;
 	uint32_t rkey;
@@ -64,15 +64,15 @@ struct softhca_mr {
 
 struct softhca_comp_channel {
 	struct softhca_context *context;
-	int fd;				/* readable when get_cq_event would not block */
+	int fd; /* readable when get_cq_event would not block */
 };
 
 struct softhca_cq {
 	struct softhca_context *context;
 	struct softhca_comp_channel *channel;
-	void *cq_context;		/* the program's own pointer */
+	void *cq_context; /* the program's own pointer */
 	uint32_t handle;
-	int cqe;			/* entries the queue holds */
+	int cqe; /* entries the queue holds */
 };
 
 struct softhca_qp {
@@ -80,10 +80,10 @@ struct softhca_qp {
 	struct softhca_pd *pd;
 	struct softhca_cq *send_cq;
 	struct softhca_cq *recv_cq;
-	void *qp_context;		/* the program's own pointer */
+	void *qp_context; /* the program's own pointer */
 	uint32_t qp_num;
-	uint32_t state;			/* enum softhca_qp_state, as of the last modify or query */
-	uint32_t qp_type;		/* enum softhca_qp_type */
+	uint32_t state;	  /* enum softhca_qp_state, as of the last modify or query */
+	uint32_t qp_type; /* enum softhca_qp_type */
 };
 
 /* --- device, port, addresses -------------------- */
@@ -108,7 +108,7 @@ struct softhca_device_attr {
 	char fw_ver[64];
 	uint64_t node_guid;
 	uint64_t max_mr_size;
-	uint64_t page_size_cap;		/* bit n set: pages of 2^n bytes */
+	uint64_t page_size_cap; /* bit n set: pages of 2^n bytes */
 	uint32_t vendor_id;
 	uint32_t vendor_part_id;
 	uint32_t hw_ver;
@@ -119,8 +119,8 @@ struct softhca_device_attr {
 	uint32_t max_cqe;
 	uint32_t max_mr;
 	uint32_t max_pd;
-	uint32_t max_qp_rd_atom;	/* READ and ATOMIC served at a time, per QP */
-	uint32_t max_qp_init_rd_atom;	/* READ and ATOMIC requested at a time, per QP */
+	uint32_t max_qp_rd_atom;      /* READ and ATOMIC served at a time, per QP */
+	uint32_t max_qp_init_rd_atom; /* READ and ATOMIC requested at a time, per QP */
 	uint32_t max_inline_data;
 	uint32_t max_pkeys;
 	uint32_t phys_port_cnt;
@@ -128,13 +128,13 @@ struct softhca_device_attr {
 };
 
 struct softhca_port_attr {
-	uint32_t state;			/* enum softhca_port_state */
-	uint32_t max_mtu;		/* enum softhca_mtu */
+	uint32_t state;	  /* enum softhca_port_state */
+	uint32_t max_mtu; /* enum softhca_mtu */
 	uint32_t active_mtu;
 	uint32_t gid_tbl_len;
 	uint32_t pkey_tbl_len;
 	uint32_t max_msg_sz;
-	uint64_t active_speed;		/* Mb/s, 0 = unknown */
+	uint64_t active_speed; /* Mb/s, 0 = unknown */
 	uint8_t mac[6];
 };
 
@@ -161,7 +161,7 @@ enum softhca_access_flags {
 /* --- completion queues -------------------- */
 
 enum softhca_create_flags {
-	SOFTHCA_SINGLE_THREADED = 1 << 0,	/* see "Threads" above */
+	SOFTHCA_SINGLE_THREADED = 1 << 0, /* see "Threads" above */
 };
 
 enum softhca_wc_status {
@@ -213,17 +213,17 @@ enum softhca_wc_flags {
  */
 struct softhca_wc {
 	uint64_t wr_id;
-	uint32_t status;		/* enum softhca_wc_status */
-	uint32_t opcode;		/* enum softhca_wc_opcode */
-	uint32_t vendor_err;		/* syndrome[7:0] and vendor error[15:8] of the device */
-	uint32_t byte_len;		/* receives, READ and atomics */
+	uint32_t status;     /* enum softhca_wc_status */
+	uint32_t opcode;     /* enum softhca_wc_opcode */
+	uint32_t vendor_err; /* syndrome[7:0] and vendor error[15:8] of the device */
+	uint32_t byte_len;   /* receives, READ and atomics */
 	union {
-		uint32_t imm_data;	/* network order, as the peer posted it */
+		uint32_t imm_data; /* network order, as the peer posted it */
 		uint32_t invalidated_rkey;
 	};
 	uint32_t qp_num;
 	uint32_t src_qp;
-	uint32_t wc_flags;		/* enum softhca_wc_flags */
+	uint32_t wc_flags; /* enum softhca_wc_flags */
 	uint16_t pkey_index;
 	uint16_t slid;
 	uint8_t sl;
@@ -231,11 +231,11 @@ struct softhca_wc {
 };
 
 struct softhca_cq_init_attr {
-	uint32_t cqe;			/* wanted; rounded up to a power of two */
+	uint32_t cqe; /* wanted; rounded up to a power of two */
 	uint32_t comp_vector;
-	struct softhca_comp_channel *channel;	/* or NULL */
+	struct softhca_comp_channel *channel; /* or NULL */
 	void *cq_context;
-	uint32_t flags;			/* enum softhca_create_flags */
+	uint32_t flags; /* enum softhca_create_flags */
 };
 
 /* --- queue pairs -------------------- */
@@ -299,34 +299,34 @@ struct softhca_qp_init_attr {
 	void *qp_context;
 	struct softhca_cq *send_cq;
 	struct softhca_cq *recv_cq;
-	struct softhca_qp_cap cap;	/* in: wanted; out: granted (at least what was wanted) */
-	uint32_t qp_type;		/* enum softhca_qp_type */
-	int sq_sig_all;			/* non-zero: every send request is signalled */
-	uint32_t flags;			/* enum softhca_create_flags */
+	struct softhca_qp_cap cap; /* in: wanted; out: granted (at least what was wanted) */
+	uint32_t qp_type;	   /* enum softhca_qp_type */
+	int sq_sig_all;		   /* non-zero: every send request is signalled */
+	uint32_t flags;		   /* enum softhca_create_flags */
 };
 
 struct softhca_ah_attr {
 	union softhca_gid dgid;
-	uint32_t flow_label;		/* 20 bits */
+	uint32_t flow_label; /* 20 bits */
 	uint8_t sgid_index;
-	uint8_t hop_limit;		/* 0 = 64 */
+	uint8_t hop_limit; /* 0 = 64 */
 	uint8_t traffic_class;
 	uint8_t sl;
 	uint8_t static_rate;
-	uint8_t port_num;		/* from 1 */
-	uint8_t is_global;		/* always taken as 1: RoCE */
+	uint8_t port_num;  /* from 1 */
+	uint8_t is_global; /* always taken as 1: RoCE */
 };
 
 struct softhca_qp_attr {
-	uint32_t qp_state;		/* enum softhca_qp_state */
+	uint32_t qp_state; /* enum softhca_qp_state */
 	uint32_t cur_qp_state;
-	uint32_t path_mtu;		/* enum softhca_mtu */
+	uint32_t path_mtu; /* enum softhca_mtu */
 	uint32_t path_mig_state;
 	uint32_t qkey;
-	uint32_t rq_psn;		/* 24 bits */
+	uint32_t rq_psn; /* 24 bits */
 	uint32_t sq_psn;
 	uint32_t dest_qp_num;
-	uint32_t qp_access_flags;	/* the remote ones of enum softhca_access_flags */
+	uint32_t qp_access_flags; /* the remote ones of enum softhca_access_flags */
 	struct softhca_qp_cap cap;
 	struct softhca_ah_attr ah_attr;
 	struct softhca_ah_attr alt_ah_attr;
@@ -334,13 +334,13 @@ struct softhca_qp_attr {
 	uint16_t alt_pkey_index;
 	uint8_t en_sqd_async_notify;
 	uint8_t sq_draining;
-	uint8_t max_rd_atomic;		/* as requester */
-	uint8_t max_dest_rd_atomic;	/* as responder */
-	uint8_t min_rnr_timer;		/* InfiniBand's 5-bit code; 0 = 655.36 ms, 1 = 10 us */
+	uint8_t max_rd_atomic;	    /* as requester */
+	uint8_t max_dest_rd_atomic; /* as responder */
+	uint8_t min_rnr_timer;	    /* InfiniBand's 5-bit code; 0 = 655.36 ms, 1 = 10 us */
 	uint8_t port_num;
-	uint8_t timeout;		/* 4.096 us * 2^timeout, 0 = wait for ever */
-	uint8_t retry_cnt;		/* 0..7 */
-	uint8_t rnr_retry;		/* 0..6, 7 = for ever */
+	uint8_t timeout;   /* 4.096 us * 2^timeout, 0 = wait for ever */
+	uint8_t retry_cnt; /* 0..7 */
+	uint8_t rnr_retry; /* 0..6, 7 = for ever */
 	uint8_t alt_port_num;
 	uint8_t alt_timeout;
 };
@@ -367,8 +367,8 @@ enum softhca_send_flags {
 
 struct softhca_sge {
 	uint64_t addr;
-	uint32_t length;		/* at most 2^31 - 1; a message at most 2^31 in all */
-	uint32_t lkey;			/* ignored with SOFTHCA_SEND_INLINE */
+	uint32_t length; /* at most 2^31 - 1; a message at most 2^31 in all */
+	uint32_t lkey;	 /* ignored with SOFTHCA_SEND_INLINE */
 };
 
 struct softhca_send_wr {
@@ -376,9 +376,9 @@ struct softhca_send_wr {
 	struct softhca_send_wr *next;
 	struct softhca_sge *sg_list;
 	int num_sge;
-	uint32_t opcode;		/* enum softhca_wr_opcode */
-	uint32_t send_flags;		/* enum softhca_send_flags */
-	uint32_t imm_data;		/* network order */
+	uint32_t opcode;     /* enum softhca_wr_opcode */
+	uint32_t send_flags; /* enum softhca_send_flags */
+	uint32_t imm_data;   /* network order */
 	union {
 		struct {
 			uint64_t remote_addr;
@@ -389,7 +389,7 @@ struct softhca_send_wr {
 			uint64_t compare_add;
 			uint64_t swap;
 			uint32_t rkey;
-		} atomic;		/* result: 8 bytes in host order at the SGE */
+		} atomic; /* result: 8 bytes in host order at the SGE */
 	} wr;
 };
 
@@ -425,7 +425,7 @@ enum softhca_event_type {
 };
 
 struct softhca_async_event {
-	uint32_t event_type;		/* enum softhca_event_type */
+	uint32_t event_type; /* enum softhca_event_type */
 	union {
 		struct softhca_cq *cq;
 		struct softhca_qp *qp;
@@ -462,7 +462,7 @@ SOFTHCA_API unsigned int softhca_progress(struct softhca_context *ctx);
 /* --- calls: memory -------------------- */
 
 SOFTHCA_API struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx);
-SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd);	/* -EBUSY while it is used */
+SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd); /* -EBUSY while it is used */
 
 /*
  * Register [addr, addr + length) of the process. Remote write or atomic need local write.

@@ -11,14 +11,14 @@
 
 /* ---- BAR0, table 3-1-2 ---- */
 
-#define HCA_BAR0_SIZE		0x100000u
-#define HCA_BAR0_HCR		0x80000u
-#define HCA_BAR0_RESET		0xf0010u	/* le32: 1 starts a reset, reads 0 when it is done */
+#define HCA_BAR0_SIZE 0x100000u
+#define HCA_BAR0_HCR 0x80000u
+#define HCA_BAR0_RESET 0xf0010u /* le32: 1 starts a reset, reads 0 when it is done */
 /* le32 consumer index of EQ eqn, free running, written by the driver. */
-#define HCA_BAR0_EQ_CI(eqn)	(0xf0100u + 4u * (uint32_t)(eqn))
-#define HCA_BAR0_EQ_CI_MAX	32u
+#define HCA_BAR0_EQ_CI(eqn) (0xf0100u + 4u * (uint32_t)(eqn))
+#define HCA_BAR0_EQ_CI_MAX 32u
 
-#define HCA_RESET_START		1u
+#define HCA_RESET_START 1u
 
 /*
  * HCR, tables 3-1-3 and 3-1-4: 28 bytes of little-endian words. A 64-bit parameter has its high
@@ -26,13 +26,13 @@
  * device clears go.
  */
 struct hca_hcr {
-	hca_le32 in_param_hi;	/* 00h in_param[63:32] */
-	hca_le32 in_param_lo;	/* 04h in_param[31:0] */
-	hca_le32 in_modifier;	/* 08h */
-	hca_le32 out_param_hi;	/* 0Ch out_param[63:32] */
-	hca_le32 out_param_lo;	/* 10h out_param[31:0] */
-	hca_le32 token;		/* 14h token in [31:16] */
-	hca_le32 ctrl;		/* 18h status, go, E, op_modifier, op */
+	hca_le32 in_param_hi;  /* 00h in_param[63:32] */
+	hca_le32 in_param_lo;  /* 04h in_param[31:0] */
+	hca_le32 in_modifier;  /* 08h */
+	hca_le32 out_param_hi; /* 0Ch out_param[63:32] */
+	hca_le32 out_param_lo; /* 10h out_param[31:0] */
+	hca_le32 token;	       /* 14h token in [31:16] */
+	hca_le32 ctrl;	       /* 18h status, go, E, op_modifier, op */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_hcr, 28);
 HCA_STATIC_ASSERT_OFFSET(struct hca_hcr, in_param_hi, 0x00);
@@ -44,41 +44,40 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_hcr, token, 0x14);
 HCA_STATIC_ASSERT_OFFSET(struct hca_hcr, ctrl, 0x18);
 
 /* Fields of hca_hcr.token and hca_hcr.ctrl, after conversion from little-endian. */
-#define HCA_HCR_TOKEN(w)	HCA_BITS(w, 31, 16)
-#define HCA_HCR_MAKE_TOKEN(t)	HCA_FIELD(31, 16, t)
-#define HCA_HCR_GO		HCA_BIT(23)
-#define HCA_HCR_E		HCA_BIT(22)
-#define HCA_HCR_STATUS(w)	HCA_BITS(w, 31, 24)
-#define HCA_HCR_OP_MODIFIER(w)	HCA_BITS(w, 19, 12)
-#define HCA_HCR_OP(w)		HCA_BITS(w, 11, 0)
-#define HCA_HCR_OP_MAX		0xfffu
+#define HCA_HCR_TOKEN(w) HCA_BITS(w, 31, 16)
+#define HCA_HCR_MAKE_TOKEN(t) HCA_FIELD(31, 16, t)
+#define HCA_HCR_GO HCA_BIT(23)
+#define HCA_HCR_E HCA_BIT(22)
+#define HCA_HCR_STATUS(w) HCA_BITS(w, 31, 24)
+#define HCA_HCR_OP_MODIFIER(w) HCA_BITS(w, 19, 12)
+#define HCA_HCR_OP(w) HCA_BITS(w, 11, 0)
+#define HCA_HCR_OP_MAX 0xfffu
 
 /* ctrl word that starts a command; event = 1 asks for completion by EQE. */
 #define HCA_HCR_MAKE_CTRL(event, op_modifier, op) \
 	(HCA_HCR_GO | HCA_FIELD(22, 22, event) | HCA_FIELD(19, 12, op_modifier) | \
 	 HCA_FIELD(11, 0, op))
 /* ctrl word w after acceptance or completion: go clear, status set. */
-#define HCA_HCR_MAKE_DONE(w, status) \
-	(HCA_SET_BITS(w, 31, 24, status) & ~HCA_HCR_GO)
+#define HCA_HCR_MAKE_DONE(w, status) (HCA_SET_BITS(w, 31, 24, status) & ~HCA_HCR_GO)
 
 /* Token of commands that are polled rather than completed by an event. */
-#define HCA_CMD_POLL_TOKEN	0xffffu
+#define HCA_CMD_POLL_TOKEN 0xffffu
 
 /* ---- BAR2, tables 3-1-1, 3-1-6, 3-1-7 ---- */
 
-#define HCA_BAR2_SIZE		0x800000u
-#define HCA_UAR_PAGE_SIZE	4096u
-#define HCA_UAR_PAGES		2048u
-_Static_assert(HCA_UAR_PAGE_SIZE * HCA_UAR_PAGES == HCA_BAR2_SIZE, "BAR2 is full of UAR pages");
+#define HCA_BAR2_SIZE 0x800000u
+#define HCA_UAR_PAGE_SIZE 4096u
+#define HCA_UAR_PAGES 2048u
+_Static_assert(HCA_UAR_PAGE_SIZE *HCA_UAR_PAGES == HCA_BAR2_SIZE, "BAR2 is full of UAR pages");
 
-#define HCA_UAR_SQ_DOORBELL	0x000u		/* the register's place, le64 */
-#define HCA_UAR_FIFO		0x800u
-#define HCA_UAR_FIFO_SLOTS	256u
+#define HCA_UAR_SQ_DOORBELL 0x000u /* the register's place, le64 */
+#define HCA_UAR_FIFO 0x800u
+#define HCA_UAR_FIFO_SLOTS 256u
 /*
  * First slot used on page p. 2048 pages that all start at the same offset would share one set of
  * the level 1 cache, which makes a scan over open pages nine times slower.
  */
-#define HCA_UAR_FIFO_FIRST(page)	((8u * (uint32_t)(page)) % HCA_UAR_FIFO_SLOTS)
+#define HCA_UAR_FIFO_FIRST(page) ((8u * (uint32_t)(page)) % HCA_UAR_FIFO_SLOTS)
 
 /*
  * One UAR page. The lossless doorbell FIFO has many producers (threads of the owner) and one
@@ -86,9 +85,9 @@ _Static_assert(HCA_UAR_PAGE_SIZE * HCA_UAR_PAGES == HCA_BAR2_SIZE, "BAR2 is full
  * store, the device clears it. Ticket counter and head are private to either side.
  */
 struct hca_uar_page {
-	hca_le64 sq_doorbell;			/* 000h table 3-1-6 */
+	hca_le64 sq_doorbell; /* 000h table 3-1-6 */
 	uint8_t reserved[HCA_UAR_FIFO - 8];
-	hca_le64 fifo[HCA_UAR_FIFO_SLOTS];	/* 800h doorbell words, 0 = empty */
+	hca_le64 fifo[HCA_UAR_FIFO_SLOTS]; /* 800h doorbell words, 0 = empty */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_uar_page, HCA_UAR_PAGE_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_uar_page, sq_doorbell, HCA_UAR_SQ_DOORBELL);
@@ -103,17 +102,17 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_uar_page, fifo, HCA_UAR_FIFO);
 #define HCA_DB_MAKE(sq_head, f, opcode, qpn, size0) \
 	(HCA_FIELD64(23, 8, sq_head) | HCA_FIELD64(5, 5, f) | HCA_FIELD64(4, 0, opcode) | \
 	 HCA_FIELD64(63, 40, qpn) | HCA_FIELD64(39, 32, size0))
-#define HCA_DB_SQ_HEAD(w)	HCA_BITS(w, 23, 8)
-#define HCA_DB_F(w)		HCA_BITS(w, 5, 5)
-#define HCA_DB_OPCODE(w)	HCA_BITS(w, 4, 0)
-#define HCA_DB_QPN(w)		HCA_BITS(w, 63, 40)
-#define HCA_DB_SIZE0(w)		HCA_BITS(w, 39, 32)
-#define HCA_DB_EMPTY		UINT64_C(0)
+#define HCA_DB_SQ_HEAD(w) HCA_BITS(w, 23, 8)
+#define HCA_DB_F(w) HCA_BITS(w, 5, 5)
+#define HCA_DB_OPCODE(w) HCA_BITS(w, 4, 0)
+#define HCA_DB_QPN(w) HCA_BITS(w, 63, 40)
+#define HCA_DB_SIZE0(w) HCA_BITS(w, 39, 32)
+#define HCA_DB_EMPTY UINT64_C(0)
 
 /*
  * Opcode of a doorbell that announces no WQE: receives were posted after the producer record's
  * notify word was seen set (QP in ERR) and are to be flushed. The other opcodes: abi_wqe.h.
  */
-#define HCA_DB_OPCODE_KICK	0x1fu
+#define HCA_DB_OPCODE_KICK 0x1fu
 
 #endif

@@ -25,21 +25,20 @@ typedef uint32_t hca_le32;
 typedef uint64_t hca_le64;
 
 /* Mask of the bits hi..lo of a 32-bit and of a 64-bit word. */
-#define HCA_MASK64(hi, lo)	((~UINT64_C(0) >> (63 - (hi))) & (~UINT64_C(0) << (lo)))
-#define HCA_MASK(hi, lo)	((uint32_t)HCA_MASK64(hi, lo))
+#define HCA_MASK64(hi, lo) ((~UINT64_C(0) >> (63 - (hi))) & (~UINT64_C(0) << (lo)))
+#define HCA_MASK(hi, lo) ((uint32_t)HCA_MASK64(hi, lo))
 
 /* Value of the bits hi..lo of v (v of 32 or 64 bits, the field of at most 32). */
-#define HCA_BITS(v, hi, lo)	((uint32_t)(((uint64_t)(v) & HCA_MASK64(hi, lo)) >> (lo)))
+#define HCA_BITS(v, hi, lo) ((uint32_t)(((uint64_t)(v)&HCA_MASK64(hi, lo)) >> (lo)))
 /* val placed in the bits hi..lo of a 32-bit word; what does not fit is cut off. */
-#define HCA_FIELD(hi, lo, val)	((uint32_t)(((uint64_t)(val) << (lo)) & HCA_MASK64(hi, lo)))
+#define HCA_FIELD(hi, lo, val) ((uint32_t)(((uint64_t)(val) << (lo)) & HCA_MASK64(hi, lo)))
 /* The same for words and fields of up to 64 bits. */
-#define HCA_BITS64(v, hi, lo)	(((uint64_t)(v) & HCA_MASK64(hi, lo)) >> (lo))
+#define HCA_BITS64(v, hi, lo) (((uint64_t)(v)&HCA_MASK64(hi, lo)) >> (lo))
 #define HCA_FIELD64(hi, lo, val) (((uint64_t)(val) << (lo)) & HCA_MASK64(hi, lo))
-#define HCA_BIT(n)		(UINT32_C(1) << (n))
-#define HCA_BIT64(n)		(UINT64_C(1) << (n))
+#define HCA_BIT(n) (UINT32_C(1) << (n))
+#define HCA_BIT64(n) (UINT64_C(1) << (n))
 /* Word v with its bits hi..lo replaced by val. */
-#define HCA_SET_BITS(v, hi, lo, val) \
-	(((uint32_t)(v) & ~HCA_MASK(hi, lo)) | HCA_FIELD(hi, lo, val))
+#define HCA_SET_BITS(v, hi, lo, val) (((uint32_t)(v) & ~HCA_MASK(hi, lo)) | HCA_FIELD(hi, lo, val))
 
 #define HCA_STATIC_ASSERT_OFFSET(type, field, offset) \
 	_Static_assert(offsetof(type, field) == (offset), #type "." #field " not at " #offset)
@@ -47,11 +46,11 @@ typedef uint64_t hca_le64;
 	_Static_assert(sizeof(type) == (size), #type " is not " #size " bytes")
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define HCA_SWAP_BE(bits, v)	__builtin_bswap##bits(v)
-#define HCA_SWAP_LE(bits, v)	(v)
+#define HCA_SWAP_BE(bits, v) __builtin_bswap##bits(v)
+#define HCA_SWAP_LE(bits, v) (v)
 #else
-#define HCA_SWAP_BE(bits, v)	(v)
-#define HCA_SWAP_LE(bits, v)	__builtin_bswap##bits(v)
+#define HCA_SWAP_BE(bits, v) (v)
+#define HCA_SWAP_LE(bits, v) __builtin_bswap##bits(v)
 #endif
 
 /*

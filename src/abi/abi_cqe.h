@@ -11,29 +11,29 @@
 #include "abi_bits.h"
 
 /* Owner byte of CQEs and EQEs, table 3-3-2. Software writes HW to slots it gives away. */
-#define HCA_OWNER_SW		0x00u
-#define HCA_OWNER_HW		0x80u
+#define HCA_OWNER_SW 0x00u
+#define HCA_OWNER_HW 0x80u
 
-#define HCA_CQE_SIZE		32u
-#define HCA_EQE_SIZE		32u
+#define HCA_CQE_SIZE 32u
+#define HCA_EQE_SIZE 32u
 
 /* Opcode byte of error completions; tells the queue where is_send alone would do. */
-#define HCA_CQE_OP_ERR_SEND	0xffu
-#define HCA_CQE_OP_ERR_RECV	0xfeu
+#define HCA_CQE_OP_ERR_SEND 0xffu
+#define HCA_CQE_OP_ERR_RECV 0xfeu
 
 /* Normal completion, tables 3-3-1 and 3-3-2. */
 struct hca_cqe {
-	hca_le32 my_qpn;	/* 00h local QP */
-	hca_le32 srqn;		/* 04h SRQ the receive WQE came from, 0 = the QP's own RQ */
-	hca_le32 rqpn;		/* 08h source QP */
-	hca_le32 flags;		/* 0Ch P_Key index[31:16] GRH[15] sl[3:0] */
-	hca_be32 imm;		/* 10h immediate as wire bytes; invalidated rkey: le32 */
-	hca_le32 byte_cnt;	/* 14h */
-	hca_le32 wqe;		/* 18h byte offset of the WQE in its SQ, RQ or SRQ */
-	uint8_t opcode;		/* 1Ch send: HCA_OP_*; receive: BTH opcode of the last packet */
-	uint8_t is_send;	/* 1Dh 1 = send queue */
-	uint8_t reserved1e;	/* 1Eh */
-	uint8_t owner;		/* 1Fh HCA_OWNER_* */
+	hca_le32 my_qpn;    /* 00h local QP */
+	hca_le32 srqn;	    /* 04h SRQ the receive WQE came from, 0 = the QP's own RQ */
+	hca_le32 rqpn;	    /* 08h source QP */
+	hca_le32 flags;	    /* 0Ch P_Key index[31:16] GRH[15] sl[3:0] */
+	hca_be32 imm;	    /* 10h immediate as wire bytes; invalidated rkey: le32 */
+	hca_le32 byte_cnt;  /* 14h */
+	hca_le32 wqe;	    /* 18h byte offset of the WQE in its SQ, RQ or SRQ */
+	uint8_t opcode;	    /* 1Ch send: HCA_OP_*; receive: BTH opcode of the last packet */
+	uint8_t is_send;    /* 1Dh 1 = send queue */
+	uint8_t reserved1e; /* 1Eh */
+	uint8_t owner;	    /* 1Fh HCA_OWNER_* */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_cqe, 32);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe, my_qpn, 0x00);
@@ -47,27 +47,27 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqe, opcode, 0x1c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe, is_send, 0x1d);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe, owner, 0x1f);
 
-#define HCA_CQE_PKEY_INDEX(w)	HCA_BITS(w, 31, 16)
-#define HCA_CQE_GRH		HCA_BIT(15)
-#define HCA_CQE_SL(w)		HCA_BITS(w, 3, 0)
+#define HCA_CQE_PKEY_INDEX(w) HCA_BITS(w, 31, 16)
+#define HCA_CQE_GRH HCA_BIT(15)
+#define HCA_CQE_SL(w) HCA_BITS(w, 3, 0)
 #define HCA_CQE_MAKE_FLAGS(pkey_index, grh, sl) \
 	(HCA_FIELD(31, 16, pkey_index) | HCA_FIELD(15, 15, grh) | HCA_FIELD(3, 0, sl))
 
 /* Error completion, table 3-3-4: opcode FFh or FEh, is_send and srqn as in the normal form. */
 struct hca_cqe_err {
-	hca_le32 my_qpn;	/* 00h */
-	hca_le32 srqn;		/* 04h */
-	hca_le32 reserved08;	/* 08h */
-	hca_le32 reserved0c;	/* 0Ch */
-	uint8_t syndrome;	/* 10h HCA_SYND_* */
-	uint8_t vendor_err;	/* 11h */
-	hca_le16 db_cnt;	/* 12h unused */
-	hca_le32 reserved14;	/* 14h */
-	hca_le32 wqe;		/* 18h */
-	uint8_t opcode;		/* 1Ch HCA_CQE_OP_ERR_* */
-	uint8_t is_send;	/* 1Dh */
-	uint8_t reserved1e;	/* 1Eh */
-	uint8_t owner;		/* 1Fh */
+	hca_le32 my_qpn;     /* 00h */
+	hca_le32 srqn;	     /* 04h */
+	hca_le32 reserved08; /* 08h */
+	hca_le32 reserved0c; /* 0Ch */
+	uint8_t syndrome;    /* 10h HCA_SYND_* */
+	uint8_t vendor_err;  /* 11h */
+	hca_le16 db_cnt;     /* 12h unused */
+	hca_le32 reserved14; /* 14h */
+	hca_le32 wqe;	     /* 18h */
+	uint8_t opcode;	     /* 1Ch HCA_CQE_OP_ERR_* */
+	uint8_t is_send;     /* 1Dh */
+	uint8_t reserved1e;  /* 1Eh */
+	uint8_t owner;	     /* 1Fh */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_cqe_err, 32);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, my_qpn, 0x00);
@@ -82,24 +82,24 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, owner, 0x1f);
 
 /* Syndromes, table 3-3-3 (second of that name). X(name, code, text) */
 #define HCA_SYND_LIST(X) \
-	X(LOCAL_LENGTH,      0x01, "local length error") \
-	X(LOCAL_QP_OP,       0x02, "local QP operation error") \
-	X(LOCAL_EEC_OP,      0x03, "local EE context operation error") \
-	X(LOCAL_PROT,        0x04, "local protection error") \
-	X(WR_FLUSH,          0x05, "work request flushed") \
-	X(MW_BIND,           0x06, "memory window bind error") \
-	X(BAD_RESP,          0x10, "bad response") \
-	X(LOCAL_ACCESS,      0x11, "local access error") \
-	X(REMOTE_INVAL_REQ,  0x12, "remote invalid request") \
-	X(REMOTE_ACCESS,     0x13, "remote access error") \
-	X(REMOTE_OP,         0x14, "remote operation error") \
-	X(RETRY_EXC,         0x15, "transport retry counter exceeded") \
-	X(RNR_RETRY_EXC,     0x16, "RNR retry counter exceeded") \
-	X(LOCAL_RDD_VIOL,    0x20, "local RDD violation") \
+	X(LOCAL_LENGTH, 0x01, "local length error") \
+	X(LOCAL_QP_OP, 0x02, "local QP operation error") \
+	X(LOCAL_EEC_OP, 0x03, "local EE context operation error") \
+	X(LOCAL_PROT, 0x04, "local protection error") \
+	X(WR_FLUSH, 0x05, "work request flushed") \
+	X(MW_BIND, 0x06, "memory window bind error") \
+	X(BAD_RESP, 0x10, "bad response") \
+	X(LOCAL_ACCESS, 0x11, "local access error") \
+	X(REMOTE_INVAL_REQ, 0x12, "remote invalid request") \
+	X(REMOTE_ACCESS, 0x13, "remote access error") \
+	X(REMOTE_OP, 0x14, "remote operation error") \
+	X(RETRY_EXC, 0x15, "transport retry counter exceeded") \
+	X(RNR_RETRY_EXC, 0x16, "RNR retry counter exceeded") \
+	X(LOCAL_RDD_VIOL, 0x20, "local RDD violation") \
 	X(REMOTE_INVAL_RD_REQ, 0x21, "remote invalid RD request") \
-	X(REMOTE_ABORTED,    0x22, "remote aborted") \
-	X(INVAL_EECN,        0x23, "invalid EE context number") \
-	X(INVAL_EEC_STATE,   0x24, "invalid EE context state")
+	X(REMOTE_ABORTED, 0x22, "remote aborted") \
+	X(INVAL_EECN, 0x23, "invalid EE context number") \
+	X(INVAL_EEC_STATE, 0x24, "invalid EE context state")
 
 enum hca_synd {
 #define HCA_SYND_ENUM(name, code, text) HCA_SYND_##name = code,
@@ -112,40 +112,40 @@ enum hca_synd {
  * the CQC names in ci_db and state_db. One cache line per purpose, both written by the owner.
  */
 struct hca_cq_record {
-	hca_le32 consumer;		/* 00h CQEs consumed, free running, release store */
+	hca_le32 consumer; /* 00h CQEs consumed, free running, release store */
 	uint8_t reserved04[60];
-	hca_le32 arm;			/* 40h seq[31:2] mode[1:0] */
+	hca_le32 arm; /* 40h seq[31:2] mode[1:0] */
 	uint8_t reserved44[60];
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_cq_record, 128);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cq_record, consumer, 0x00);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cq_record, arm, 0x40);
 
-#define HCA_CQ_ARM_NONE		0u
-#define HCA_CQ_ARM_SOLICITED	1u
-#define HCA_CQ_ARM_NEXT		2u
-#define HCA_CQ_ARM_MODE(w)	HCA_BITS(w, 1, 0)
-#define HCA_CQ_ARM_SEQ(w)	HCA_BITS(w, 31, 2)
+#define HCA_CQ_ARM_NONE 0u
+#define HCA_CQ_ARM_SOLICITED 1u
+#define HCA_CQ_ARM_NEXT 2u
+#define HCA_CQ_ARM_MODE(w) HCA_BITS(w, 1, 0)
+#define HCA_CQ_ARM_SEQ(w) HCA_BITS(w, 31, 2)
 #define HCA_CQ_ARM_MAKE(seq, mode) (HCA_FIELD(31, 2, seq) | HCA_FIELD(1, 0, mode))
 
 /* Event types: table 3-2-25 and those verbs need besides. X(name, type, text) */
 #define HCA_EVENT_LIST(X) \
-	X(COMP,              0x00, "completion") \
-	X(PATH_MIG,          0x01, "path migrated") \
-	X(COMM_EST,          0x02, "communication established") \
-	X(SQ_DRAINED,        0x03, "send queue drained") \
-	X(CQ_ERROR,          0x04, "CQ error") \
-	X(WQ_CATAS,          0x05, "work queue catastrophic error") \
-	X(PATH_MIG_FAILED,   0x07, "path migration failed") \
-	X(LOCAL_CATAS,       0x08, "local catastrophic error") \
-	X(PORT_CHANGE,       0x09, "port change") \
-	X(CMD,               0x0a, "command completed") \
-	X(EQ_OVERFLOW,       0x0f, "EQ overflow") \
-	X(WQ_INVAL_REQ,      0x10, "work queue invalid request") \
-	X(WQ_ACCESS,         0x11, "work queue access error") \
-	X(SRQ_CATAS,         0x12, "SRQ catastrophic error") \
-	X(LAST_WQE,          0x13, "last WQE reached") \
-	X(SRQ_LIMIT,         0x14, "SRQ limit reached")
+	X(COMP, 0x00, "completion") \
+	X(PATH_MIG, 0x01, "path migrated") \
+	X(COMM_EST, 0x02, "communication established") \
+	X(SQ_DRAINED, 0x03, "send queue drained") \
+	X(CQ_ERROR, 0x04, "CQ error") \
+	X(WQ_CATAS, 0x05, "work queue catastrophic error") \
+	X(PATH_MIG_FAILED, 0x07, "path migration failed") \
+	X(LOCAL_CATAS, 0x08, "local catastrophic error") \
+	X(PORT_CHANGE, 0x09, "port change") \
+	X(CMD, 0x0a, "command completed") \
+	X(EQ_OVERFLOW, 0x0f, "EQ overflow") \
+	X(WQ_INVAL_REQ, 0x10, "work queue invalid request") \
+	X(WQ_ACCESS, 0x11, "work queue access error") \
+	X(SRQ_CATAS, 0x12, "SRQ catastrophic error") \
+	X(LAST_WQE, 0x13, "last WQE reached") \
+	X(SRQ_LIMIT, 0x14, "SRQ limit reached")
 
 enum hca_event {
 #define HCA_EVENT_ENUM(name, type, text) HCA_EVENT_##name = type,
@@ -154,37 +154,37 @@ enum hca_event {
 };
 
 /* Bit of an event type in MAP_EQ's event_mask, table 3-2-25. */
-#define HCA_EVENT_MASK(type)	HCA_BIT64(type)
+#define HCA_EVENT_MASK(type) HCA_BIT64(type)
 
 #define HCA_EVENT_MASK_OF(name, type, text) | HCA_EVENT_MASK(type)
 /* Every event that exists. */
-#define HCA_EVENT_MASK_ALL	(UINT64_C(0) HCA_EVENT_LIST(HCA_EVENT_MASK_OF))
+#define HCA_EVENT_MASK_ALL (UINT64_C(0) HCA_EVENT_LIST(HCA_EVENT_MASK_OF))
 
 /* PORT_CHANGE subtypes. */
-#define HCA_PORT_DOWN		1u
-#define HCA_PORT_ACTIVE		4u
+#define HCA_PORT_DOWN 1u
+#define HCA_PORT_ACTIVE 4u
 /* CQ_ERROR subtypes. */
-#define HCA_CQ_ERR_OVERRUN	1u
-#define HCA_CQ_ERR_ACCESS	2u
+#define HCA_CQ_ERR_OVERRUN 1u
+#define HCA_CQ_ERR_ACCESS 2u
 
 /* Event queue entry. No table; the bytes are named in the interface decisions. */
 struct hca_eqe {
-	uint8_t reserved00;	/* 00h */
-	uint8_t type;		/* 01h enum hca_event */
-	uint8_t reserved02;	/* 02h */
-	uint8_t subtype;	/* 03h */
+	uint8_t reserved00; /* 00h */
+	uint8_t type;	    /* 01h enum hca_event */
+	uint8_t reserved02; /* 02h */
+	uint8_t subtype;    /* 03h */
 	union {
-		hca_le32 object;	/* 04h QPN, CQN, SRQN, EQN or port number */
+		hca_le32 object; /* 04h QPN, CQN, SRQN, EQN or port number */
 		struct {
 			hca_le16 reserved04;
-			hca_le16 token;		/* 06h CMD: token of the HCR */
+			hca_le16 token; /* 06h CMD: token of the HCR */
 		} cmd;
 	};
-	uint8_t reserved08[7];	/* 08h */
-	uint8_t status;		/* 0Fh CMD: HCA_STAT_* */
-	hca_le64 out_param;	/* 10h CMD: output parameter */
-	uint8_t reserved18[7];	/* 18h */
-	uint8_t owner;		/* 1Fh HCA_OWNER_* */
+	uint8_t reserved08[7]; /* 08h */
+	uint8_t status;	       /* 0Fh CMD: HCA_STAT_* */
+	hca_le64 out_param;    /* 10h CMD: output parameter */
+	uint8_t reserved18[7]; /* 18h */
+	uint8_t owner;	       /* 1Fh HCA_OWNER_* */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_eqe, 32);
 HCA_STATIC_ASSERT_OFFSET(struct hca_eqe, type, 0x01);

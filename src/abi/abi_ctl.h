@@ -17,32 +17,32 @@
 
 /* Limits and identity of the device as one client may use it */
 struct hca_ctl_info {
-	uint64_t board_id;		/* node GUID */
-	uint32_t uar_page;		/* page number in BAR2, = DMA domain of the client */
-	uint32_t log_num_qps;		/* index bits of a QPN; a random tag is above them */
+	uint64_t board_id;    /* node GUID */
+	uint32_t uar_page;    /* page number in BAR2, = DMA domain of the client */
+	uint32_t log_num_qps; /* index bits of a QPN; a random tag is above them */
 	uint32_t log_num_cqs;
-	uint32_t log_max_wqes;		/* per SQ or RQ */
-	uint32_t log_max_cqes;		/* per CQ */
-	uint32_t max_wqe_stride;	/* bytes */
+	uint32_t log_max_wqes;	 /* per SQ or RQ */
+	uint32_t log_max_cqes;	 /* per CQ */
+	uint32_t max_wqe_stride; /* bytes */
 	uint32_t max_sge;
-	uint32_t max_inline;		/* bytes */
-	uint32_t max_rd_atomic;		/* requester */
-	uint32_t max_dest_rd_atomic;	/* responder */
-	uint32_t max_mtu;		/* 1..5 */
+	uint32_t max_inline;	     /* bytes */
+	uint32_t max_rd_atomic;	     /* requester */
+	uint32_t max_dest_rd_atomic; /* responder */
+	uint32_t max_mtu;	     /* 1..5 */
 	uint32_t num_ports;
 	uint32_t gid_entries;
 	uint32_t pkey_entries;
-	uint32_t max_qps;		/* quota of this client; so the next three */
+	uint32_t max_qps; /* quota of this client; so the next three */
 	uint32_t max_cqs;
 	uint32_t max_mrs;
 	uint32_t max_pds;
 	uint32_t ack_delay;
-	uint32_t flags;			/* capability bits of QUERY_DEV_LIM */
+	uint32_t flags; /* capability bits of QUERY_DEV_LIM */
 };
 
 /* Port; state as verbs numbers it */
 struct hca_ctl_port {
-	uint64_t speed;			/* Mb/s, 0 = unknown */
+	uint64_t speed; /* Mb/s, 0 = unknown */
 	uint32_t state;
 	uint32_t max_mtu;
 	uint32_t active_mtu;
@@ -60,7 +60,7 @@ struct hca_ctl_mr {
 	uint64_t page_size;
 	uint64_t npages;
 	uint32_t pdn;
-	uint32_t access;		/* T3-2-19, low byte */
+	uint32_t access; /* T3-2-19, low byte */
 };
 
 /* Keys of a region */
@@ -73,7 +73,7 @@ struct hca_ctl_keys {
 struct hca_ctl_cq {
 	uint64_t addr;
 	uint32_t log_size;
-	uint32_t channel;		/* HCA_CTL_NO_CHANNEL = none */
+	uint32_t channel; /* HCA_CTL_NO_CHANNEL = none */
 };
 
 /*
@@ -84,7 +84,7 @@ struct hca_ctl_qp {
 	uint64_t sq_addr;
 	uint64_t rq_addr;
 	uint32_t pdn;
-	uint32_t service;		/* RC 0, UC 1, UD 3 */
+	uint32_t service; /* RC 0, UC 1, UD 3 */
 	uint32_t send_cqn;
 	uint32_t recv_cqn;
 	uint8_t log_sq;
@@ -97,7 +97,7 @@ struct hca_ctl_qp {
 /* What is read from a completion channel (type COMP 0) and from the asynchronous one (T3-2-25) */
 struct hca_ctl_event {
 	uint32_t type;
-	uint32_t object;		/* CQN, QPN or port */
+	uint32_t object; /* CQN, QPN or port */
 	uint32_t subtype;
 	uint32_t reserved;
 };

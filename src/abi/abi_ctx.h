@@ -20,8 +20,8 @@ enum hca_mtu {
 	HCA_MTU_4096 = 5,
 };
 /* Bytes of a valid code (1..5). */
-#define HCA_MTU_BYTES(mtu)	(128u << (mtu))
-#define HCA_MTU_VALID(mtu)	((mtu) >= HCA_MTU_256 && (mtu) <= HCA_MTU_4096)
+#define HCA_MTU_BYTES(mtu) (128u << (mtu))
+#define HCA_MTU_VALID(mtu) ((mtu) >= HCA_MTU_256 && (mtu) <= HCA_MTU_4096)
 
 /* ---- queue pair, tables 3-2-40 .. 3-2-42 ---- */
 
@@ -87,16 +87,16 @@ enum hca_qp_attr_mask {
  * relative; those of the primary path stand in brackets.
  */
 struct hca_qpc_path {
-	hca_be32 port_pkey;	/* 00h [1Ch] port[26:24] P_Key index[6:0] */
-	hca_be32 rnr_retry;	/* 04h [20h] rnr_retry[31:24] has_grh[23] mylmc[22:16] */
-	hca_be32 ackto;		/* 08h [24h] ack timeout[31:24] GID index[23:16] rate[15:8] hop[7:0] */
+	hca_be32 port_pkey; /* 00h [1Ch] port[26:24] P_Key index[6:0] */
+	hca_be32 rnr_retry; /* 04h [20h] rnr_retry[31:24] has_grh[23] mylmc[22:16] */
+	hca_be32 ackto;	    /* 08h [24h] ack timeout[31:24] GID index[23:16] rate[15:8] hop[7:0] */
 	hca_be32 sl_tclass_flow; /* 0Ch [28h] sl[31:28] traffic class[27:20] flow label[19:0] */
-	uint8_t rgid[16];	/* 10h [2Ch] destination GID, network order */
-	hca_be32 mac_lo;	/* 20h [3Ch] dmac[15:0] in [31:16], smac[15:0] in [15:0] */
-	hca_be32 smac_hi;	/* 24h [40h] smac[47:16] */
-	hca_be32 dmac_hi;	/* 28h [44h] dmac[47:16] */
-	hca_be32 sip;		/* 2Ch [48h] IPv4 source */
-	hca_be32 dip;		/* 30h [4Ch] IPv4 destination */
+	uint8_t rgid[16];	 /* 10h [2Ch] destination GID, network order */
+	hca_be32 mac_lo;	 /* 20h [3Ch] dmac[15:0] in [31:16], smac[15:0] in [15:0] */
+	hca_be32 smac_hi;	 /* 24h [40h] smac[47:16] */
+	hca_be32 dmac_hi;	 /* 28h [44h] dmac[47:16] */
+	hca_be32 sip;		 /* 2Ch [48h] IPv4 source */
+	hca_be32 dip;		 /* 30h [4Ch] IPv4 destination */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_qpc_path, 0x34);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, port_pkey, 0x00);
@@ -110,45 +110,45 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, dmac_hi, 0x28);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, sip, 0x2c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, dip, 0x30);
 
-#define HCA_QPC_SIZE		256u
+#define HCA_QPC_SIZE 256u
 
 /*
  * QP context, table 3-2-40. Words the table marks unused carry what verbs need: 50h, 54h, 58h,
  * 68h, 08h[12:11], 08h[0], C0h..F3h.
  */
 struct hca_qpc {
-	hca_be32 opt_param_mask;	/* 00h HCA_QP_ATTR_* being modified */
-	hca_be32 reserved04;		/* 04h */
-	hca_be32 flags;			/* 08h state[31:28] service[23:16] mig[12:11] draining[0] */
-	hca_be32 sizes;			/* 0Ch mtu[31:29] msgmax[28:24] rq stride[23:16] sq[15:8] */
-	hca_be32 usr_page;		/* 10h UAR page of the owner */
-	hca_be32 local_qpn;		/* 14h [23:0] */
-	hca_be32 remote_qpn;		/* 18h [23:0] */
-	struct hca_qpc_path path;	/* 1Ch primary path */
-	hca_be32 access_flags;		/* 50h HCA_ACCESS_* */
-	hca_be32 rd_atomic;		/* 54h max_rd_atomic[31:24] max_dest[23:16] retry_cnt[15:8] */
-	hca_be32 srqn;			/* 58h valid[31] SRQN[23:0] */
-	hca_be32 pd;			/* 5Ch */
-	hca_be32 wqe_base;		/* 60h unused */
-	hca_be32 wqe_lkey;		/* 64h unused: each queue has its own key */
-	hca_be32 xrcd;			/* 68h XRC domain */
-	hca_be32 next_send_psn;		/* 6Ch [23:0] */
-	hca_be32 cqn_snd;		/* 70h CQ of the SQ */
-	hca_be32 snd_wqe_base_l;	/* 74h lkey of the SQ */
-	hca_be32 snd_wqe_len;		/* 78h bytes of the SQ */
-	hca_be32 last_acked_psn;	/* 7Ch [23:0] oldest unacknowledged PSN */
-	hca_be32 ssn;			/* 80h unused */
-	hca_be32 rnr_nextrecvpsn;	/* 84h min RNR timer[31:24] expected PSN[23:0] */
-	hca_be32 ra_buff_indx;		/* 88h unused */
-	hca_be32 cqn_rcv;		/* 8Ch CQ of the RQ */
-	hca_be32 rcv_wqe_base_l;	/* 90h lkey of the RQ */
-	hca_be32 rcv_wqe_len;		/* 94h bytes of the RQ, without its producer record */
-	hca_be32 qkey;			/* 98h */
-	hca_be32 rmsn;			/* 9Ch [23:0] messages the responder completed */
-	hca_be32 reserveda0[7];		/* A0h */
-	hca_be32 wqe_counters;		/* BCh rq_wqe_counter[31:16] sq_wqe_counter[15:0] */
-	struct hca_qpc_path alt_path;	/* C0h alternate path */
-	hca_be32 reservedf4[3];		/* F4h */
+	hca_be32 opt_param_mask;      /* 00h HCA_QP_ATTR_* being modified */
+	hca_be32 reserved04;	      /* 04h */
+	hca_be32 flags;		      /* 08h state[31:28] service[23:16] mig[12:11] draining[0] */
+	hca_be32 sizes;		      /* 0Ch mtu[31:29] msgmax[28:24] rq stride[23:16] sq[15:8] */
+	hca_be32 usr_page;	      /* 10h UAR page of the owner */
+	hca_be32 local_qpn;	      /* 14h [23:0] */
+	hca_be32 remote_qpn;	      /* 18h [23:0] */
+	struct hca_qpc_path path;     /* 1Ch primary path */
+	hca_be32 access_flags;	      /* 50h HCA_ACCESS_* */
+	hca_be32 rd_atomic;	      /* 54h max_rd_atomic[31:24] max_dest[23:16] retry_cnt[15:8] */
+	hca_be32 srqn;		      /* 58h valid[31] SRQN[23:0] */
+	hca_be32 pd;		      /* 5Ch */
+	hca_be32 wqe_base;	      /* 60h unused */
+	hca_be32 wqe_lkey;	      /* 64h unused: each queue has its own key */
+	hca_be32 xrcd;		      /* 68h XRC domain */
+	hca_be32 next_send_psn;	      /* 6Ch [23:0] */
+	hca_be32 cqn_snd;	      /* 70h CQ of the SQ */
+	hca_be32 snd_wqe_base_l;      /* 74h lkey of the SQ */
+	hca_be32 snd_wqe_len;	      /* 78h bytes of the SQ */
+	hca_be32 last_acked_psn;      /* 7Ch [23:0] oldest unacknowledged PSN */
+	hca_be32 ssn;		      /* 80h unused */
+	hca_be32 rnr_nextrecvpsn;     /* 84h min RNR timer[31:24] expected PSN[23:0] */
+	hca_be32 ra_buff_indx;	      /* 88h unused */
+	hca_be32 cqn_rcv;	      /* 8Ch CQ of the RQ */
+	hca_be32 rcv_wqe_base_l;      /* 90h lkey of the RQ */
+	hca_be32 rcv_wqe_len;	      /* 94h bytes of the RQ, without its producer record */
+	hca_be32 qkey;		      /* 98h */
+	hca_be32 rmsn;		      /* 9Ch [23:0] messages the responder completed */
+	hca_be32 reserveda0[7];	      /* A0h */
+	hca_be32 wqe_counters;	      /* BCh rq_wqe_counter[31:16] sq_wqe_counter[15:0] */
+	struct hca_qpc_path alt_path; /* C0h alternate path */
+	hca_be32 reservedf4[3];	      /* F4h */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_qpc, HCA_QPC_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, opt_param_mask, 0x00);
@@ -186,107 +186,105 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, alt_path, 0xc0);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 
 /* 08h flags, table 3-2-42 */
-#define HCA_QPC_STATE(flags)	HCA_BITS(flags, 31, 28)
-#define HCA_QPC_SERVICE(flags)	HCA_BITS(flags, 23, 16)
-#define HCA_QPC_MIG(flags)	HCA_BITS(flags, 12, 11)
-#define HCA_QPC_DRAINING	HCA_BIT(0)
+#define HCA_QPC_STATE(flags) HCA_BITS(flags, 31, 28)
+#define HCA_QPC_SERVICE(flags) HCA_BITS(flags, 23, 16)
+#define HCA_QPC_MIG(flags) HCA_BITS(flags, 12, 11)
+#define HCA_QPC_DRAINING HCA_BIT(0)
 #define HCA_QPC_MAKE_FLAGS(state, service, mig, draining) \
 	(HCA_FIELD(31, 28, state) | HCA_FIELD(23, 16, service) | HCA_FIELD(12, 11, mig) | \
 	 HCA_FIELD(0, 0, draining))
 #define HCA_QPC_SET_STATE(flags, state) HCA_SET_BITS(flags, 31, 28, state)
 
 /* 0Ch sizes; strides are base-2 logarithms of bytes */
-#define HCA_QPC_MTU(w)		HCA_BITS(w, 31, 29)
-#define HCA_QPC_MSGMAX(w)	HCA_BITS(w, 28, 24)
+#define HCA_QPC_MTU(w) HCA_BITS(w, 31, 29)
+#define HCA_QPC_MSGMAX(w) HCA_BITS(w, 28, 24)
 #define HCA_QPC_RQ_STRIDE_LOG(w) HCA_BITS(w, 23, 16)
 #define HCA_QPC_SQ_STRIDE_LOG(w) HCA_BITS(w, 15, 8)
 #define HCA_QPC_MAKE_SIZES(mtu, msgmax, rq_stride_log, sq_stride_log) \
-	(HCA_FIELD(31, 29, mtu) | HCA_FIELD(28, 24, msgmax) | \
-	 HCA_FIELD(23, 16, rq_stride_log) | HCA_FIELD(15, 8, sq_stride_log))
+	(HCA_FIELD(31, 29, mtu) | HCA_FIELD(28, 24, msgmax) | HCA_FIELD(23, 16, rq_stride_log) | \
+	 HCA_FIELD(15, 8, sq_stride_log))
 
 /* 1Ch port_pkey */
-#define HCA_QPC_PORT(w)		HCA_BITS(w, 26, 24)
-#define HCA_QPC_PKEY_INDEX(w)	HCA_BITS(w, 6, 0)
+#define HCA_QPC_PORT(w) HCA_BITS(w, 26, 24)
+#define HCA_QPC_PKEY_INDEX(w) HCA_BITS(w, 6, 0)
 #define HCA_QPC_MAKE_PORT_PKEY(port, pkey_index) \
 	(HCA_FIELD(26, 24, port) | HCA_FIELD(6, 0, pkey_index))
 
 /* 20h */
-#define HCA_QPC_RNR_RETRY(w)	HCA_BITS(w, 31, 24)
-#define HCA_QPC_HAS_GRH		HCA_BIT(23)
-#define HCA_QPC_MYLMC(w)	HCA_BITS(w, 22, 16)
+#define HCA_QPC_RNR_RETRY(w) HCA_BITS(w, 31, 24)
+#define HCA_QPC_HAS_GRH HCA_BIT(23)
+#define HCA_QPC_MYLMC(w) HCA_BITS(w, 22, 16)
 #define HCA_QPC_MAKE_RNR_RETRY(rnr_retry, has_grh) \
 	(HCA_FIELD(31, 24, rnr_retry) | HCA_FIELD(23, 23, has_grh))
 
 /* 24h */
-#define HCA_QPC_ACKTO(w)	HCA_BITS(w, 31, 24)
-#define HCA_QPC_GID_INDEX(w)	HCA_BITS(w, 23, 16)
-#define HCA_QPC_STATIC_RATE(w)	HCA_BITS(w, 15, 8)
-#define HCA_QPC_HOP_LIMIT(w)	HCA_BITS(w, 7, 0)
+#define HCA_QPC_ACKTO(w) HCA_BITS(w, 31, 24)
+#define HCA_QPC_GID_INDEX(w) HCA_BITS(w, 23, 16)
+#define HCA_QPC_STATIC_RATE(w) HCA_BITS(w, 15, 8)
+#define HCA_QPC_HOP_LIMIT(w) HCA_BITS(w, 7, 0)
 #define HCA_QPC_MAKE_ACKTO(ackto, gid_index, static_rate, hop_limit) \
-	(HCA_FIELD(31, 24, ackto) | HCA_FIELD(23, 16, gid_index) | \
-	 HCA_FIELD(15, 8, static_rate) | HCA_FIELD(7, 0, hop_limit))
+	(HCA_FIELD(31, 24, ackto) | HCA_FIELD(23, 16, gid_index) | HCA_FIELD(15, 8, static_rate) | \
+	 HCA_FIELD(7, 0, hop_limit))
 
 /* 28h */
-#define HCA_QPC_SL(w)		HCA_BITS(w, 31, 28)
-#define HCA_QPC_TCLASS(w)	HCA_BITS(w, 27, 20)
-#define HCA_QPC_FLOW_LABEL(w)	HCA_BITS(w, 19, 0)
+#define HCA_QPC_SL(w) HCA_BITS(w, 31, 28)
+#define HCA_QPC_TCLASS(w) HCA_BITS(w, 27, 20)
+#define HCA_QPC_FLOW_LABEL(w) HCA_BITS(w, 19, 0)
 #define HCA_QPC_MAKE_SL_TCLASS_FLOW(sl, tclass, flow_label) \
 	(HCA_FIELD(31, 28, sl) | HCA_FIELD(27, 20, tclass) | HCA_FIELD(19, 0, flow_label))
 
 /* 3Ch..47h: MAC addresses as 48-bit numbers, first byte on the wire in [47:40] */
-#define HCA_QPC_DMAC(mac_lo, dmac_hi) \
-	(((uint64_t)(dmac_hi) << 16) | HCA_BITS(mac_lo, 31, 16))
-#define HCA_QPC_SMAC(mac_lo, smac_hi) \
-	(((uint64_t)(smac_hi) << 16) | HCA_BITS(mac_lo, 15, 0))
+#define HCA_QPC_DMAC(mac_lo, dmac_hi) (((uint64_t)(dmac_hi) << 16) | HCA_BITS(mac_lo, 31, 16))
+#define HCA_QPC_SMAC(mac_lo, smac_hi) (((uint64_t)(smac_hi) << 16) | HCA_BITS(mac_lo, 15, 0))
 #define HCA_QPC_MAKE_MAC_LO(dmac, smac) \
-	(HCA_FIELD(31, 16, (dmac) & 0xffffu) | HCA_FIELD(15, 0, (smac) & 0xffffu))
-#define HCA_QPC_MAC_HI(mac)	HCA_BITS(mac, 47, 16)
+	(HCA_FIELD(31, 16, (dmac)&0xffffu) | HCA_FIELD(15, 0, (smac)&0xffffu))
+#define HCA_QPC_MAC_HI(mac) HCA_BITS(mac, 47, 16)
 
 /* 54h */
 #define HCA_QPC_MAX_RD_ATOMIC(w) HCA_BITS(w, 31, 24)
 #define HCA_QPC_MAX_DEST_RD_ATOMIC(w) HCA_BITS(w, 23, 16)
-#define HCA_QPC_RETRY_CNT(w)	HCA_BITS(w, 15, 8)
+#define HCA_QPC_RETRY_CNT(w) HCA_BITS(w, 15, 8)
 #define HCA_QPC_MAKE_RD_ATOMIC(max_rd_atomic, max_dest_rd_atomic, retry_cnt) \
 	(HCA_FIELD(31, 24, max_rd_atomic) | HCA_FIELD(23, 16, max_dest_rd_atomic) | \
 	 HCA_FIELD(15, 8, retry_cnt))
 
 /* 58h */
-#define HCA_QPC_SRQ_VALID	HCA_BIT(31)
-#define HCA_QPC_SRQN(w)		HCA_BITS(w, 23, 0)
+#define HCA_QPC_SRQ_VALID HCA_BIT(31)
+#define HCA_QPC_SRQN(w) HCA_BITS(w, 23, 0)
 
 /* 84h */
 #define HCA_QPC_MIN_RNR_TIMER(w) HCA_BITS(w, 31, 24)
-#define HCA_QPC_EPSN(w)		HCA_BITS(w, 23, 0)
+#define HCA_QPC_EPSN(w) HCA_BITS(w, 23, 0)
 #define HCA_QPC_MAKE_RNR_EPSN(min_rnr_timer, epsn) \
 	(HCA_FIELD(31, 24, min_rnr_timer) | HCA_FIELD(23, 0, epsn))
 
 /* BCh */
-#define HCA_QPC_RQ_COUNTER(w)	HCA_BITS(w, 31, 16)
-#define HCA_QPC_SQ_COUNTER(w)	HCA_BITS(w, 15, 0)
+#define HCA_QPC_RQ_COUNTER(w) HCA_BITS(w, 31, 16)
+#define HCA_QPC_SQ_COUNTER(w) HCA_BITS(w, 15, 0)
 #define HCA_QPC_MAKE_COUNTERS(rq, sq) (HCA_FIELD(31, 16, rq) | HCA_FIELD(15, 0, sq))
 
 /* ---- completion queue, tables 3-2-32 .. 3-2-34 ---- */
 
-#define HCA_CQC_SIZE		64u
+#define HCA_CQC_SIZE 64u
 
 /* CQ context. 1Ch..28h and 38h are written by QUERY_CQ and ignored by SW2HW_CQ. */
 struct hca_cqc {
-	hca_be32 flags;			/* 00h HCA_CQ_* */
-	hca_be32 start_hi;		/* 04h start[63:32] virtual address of the first CQE */
-	hca_be32 start_lo;		/* 08h start[31:0] */
-	hca_be32 logsize_usrpage;	/* 0Ch logsize[31:24] usrpage[23:0] */
-	hca_be32 comp_eqn;		/* 10h */
-	hca_be32 pd;			/* 14h */
-	hca_be32 lkey;			/* 18h */
-	hca_be32 last_notified_seq;	/* 1Ch sequence of the arm word that fired last */
-	hca_be32 reserved20;		/* 20h */
-	hca_be32 consumer_index;	/* 24h free running */
-	hca_be32 producer_index;	/* 28h free running */
-	hca_be32 cqn;			/* 2Ch */
-	hca_be32 ci_db;			/* 30h offset of the consumer index from start, bytes */
-	hca_be32 state_db;		/* 34h offset of the arm word from start, bytes */
-	hca_be32 moderation;		/* 38h count[31:16] period[15:0], microseconds */
-	hca_be32 reserved3c;		/* 3Ch */
+	hca_be32 flags;		    /* 00h HCA_CQ_* */
+	hca_be32 start_hi;	    /* 04h start[63:32] virtual address of the first CQE */
+	hca_be32 start_lo;	    /* 08h start[31:0] */
+	hca_be32 logsize_usrpage;   /* 0Ch logsize[31:24] usrpage[23:0] */
+	hca_be32 comp_eqn;	    /* 10h */
+	hca_be32 pd;		    /* 14h */
+	hca_be32 lkey;		    /* 18h */
+	hca_be32 last_notified_seq; /* 1Ch sequence of the arm word that fired last */
+	hca_be32 reserved20;	    /* 20h */
+	hca_be32 consumer_index;    /* 24h free running */
+	hca_be32 producer_index;    /* 28h free running */
+	hca_be32 cqn;		    /* 2Ch */
+	hca_be32 ci_db;		    /* 30h offset of the consumer index from start, bytes */
+	hca_be32 state_db;	    /* 34h offset of the arm word from start, bytes */
+	hca_be32 moderation;	    /* 38h count[31:16] period[15:0], microseconds */
+	hca_be32 reserved3c;	    /* 3Ch */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_cqc, HCA_CQC_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqc, flags, 0x00);
@@ -305,29 +303,31 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqc, state_db, 0x34);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqc, moderation, 0x38);
 
 /* 00h flags, table 3-2-34; [31:28] status: 0 good, 9 overrun, 10 write failure (QUERY_CQ only) */
-#define HCA_CQ_STATUS(flags)	HCA_BITS(flags, 31, 28)
-#define HCA_CQ_STATUS_OK	0u
-#define HCA_CQ_STATUS_OVERRUN	9u
+#define HCA_CQ_STATUS(flags) HCA_BITS(flags, 31, 28)
+#define HCA_CQ_STATUS_OK 0u
+#define HCA_CQ_STATUS_OVERRUN 9u
 #define HCA_CQ_STATUS_WRITE_FAIL 10u
-#define HCA_CQ_FLAG_TR		HCA_BIT(18)	/* start is a virtual address, translated by lkey */
-#define HCA_CQ_STATE_DISARMED	0u
-#define HCA_CQ_STATE_ARMED	HCA_BIT(8)
+#define HCA_CQ_FLAG_TR HCA_BIT(18) /* start is a virtual address, translated by lkey */
+#define HCA_CQ_STATE_DISARMED 0u
+#define HCA_CQ_STATE_ARMED HCA_BIT(8)
 /* 0Ch */
-#define HCA_CQC_LOGSIZE(w)	HCA_BITS(w, 31, 24)
-#define HCA_CQC_USRPAGE(w)	HCA_BITS(w, 23, 0)
+#define HCA_CQC_LOGSIZE(w) HCA_BITS(w, 31, 24)
+#define HCA_CQC_USRPAGE(w) HCA_BITS(w, 23, 0)
 #define HCA_CQC_MAKE_LOGSIZE(logsize, usrpage) \
 	(HCA_FIELD(31, 24, logsize) | HCA_FIELD(23, 0, usrpage))
 /* 38h */
-#define HCA_CQ_MOD_COUNT(w)	HCA_BITS(w, 31, 16)
-#define HCA_CQ_MOD_PERIOD(w)	HCA_BITS(w, 15, 0)
+#define HCA_CQ_MOD_COUNT(w) HCA_BITS(w, 31, 16)
+#define HCA_CQ_MOD_PERIOD(w) HCA_BITS(w, 15, 0)
 #define HCA_CQ_MOD_MAKE(count, period) (HCA_FIELD(31, 16, count) | HCA_FIELD(15, 0, period))
 
-static inline uint64_t hca_cqc_start(const struct hca_cqc *c)
+static inline uint64_t
+hca_cqc_start(const struct hca_cqc *c)
 {
 	return (uint64_t)hca_be32_to_cpu(c->start_hi) << 32 | hca_be32_to_cpu(c->start_lo);
 }
 
-static inline void hca_cqc_set_start(struct hca_cqc *c, uint64_t start)
+static inline void
+hca_cqc_set_start(struct hca_cqc *c, uint64_t start)
 {
 	c->start_hi = hca_cpu_to_be32((uint32_t)(start >> 32));
 	c->start_lo = hca_cpu_to_be32((uint32_t)start);
@@ -335,21 +335,21 @@ static inline void hca_cqc_set_start(struct hca_cqc *c, uint64_t start)
 
 /* ---- event queue, tables 3-2-27 .. 3-2-29 ---- */
 
-#define HCA_EQC_SIZE		64u
+#define HCA_EQC_SIZE 64u
 
 struct hca_eqc {
-	hca_be32 flags;			/* 00h HCA_EQ_* */
-	hca_be32 start_hi;		/* 04h start[63:32] virtual address of the first EQE */
-	hca_be32 start_lo;		/* 08h start[31:0] */
-	hca_be32 logsize;		/* 0Ch logsize[31:24] */
-	hca_be32 reserved10;		/* 10h */
-	hca_be32 intr;			/* 14h vector[7:0] */
-	hca_be32 pd;			/* 18h */
-	hca_be32 lkey;			/* 1Ch */
-	hca_be32 reserved20[2];		/* 20h */
-	hca_be32 consumer_index;	/* 28h free running */
-	hca_be32 producer_index;	/* 2Ch free running */
-	hca_be32 reserved30[4];		/* 30h */
+	hca_be32 flags;		 /* 00h HCA_EQ_* */
+	hca_be32 start_hi;	 /* 04h start[63:32] virtual address of the first EQE */
+	hca_be32 start_lo;	 /* 08h start[31:0] */
+	hca_be32 logsize;	 /* 0Ch logsize[31:24] */
+	hca_be32 reserved10;	 /* 10h */
+	hca_be32 intr;		 /* 14h vector[7:0] */
+	hca_be32 pd;		 /* 18h */
+	hca_be32 lkey;		 /* 1Ch */
+	hca_be32 reserved20[2];	 /* 20h */
+	hca_be32 consumer_index; /* 28h free running */
+	hca_be32 producer_index; /* 2Ch free running */
+	hca_be32 reserved30[4];	 /* 30h */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_eqc, HCA_EQC_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_eqc, flags, 0x00);
@@ -363,21 +363,23 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_eqc, consumer_index, 0x28);
 HCA_STATIC_ASSERT_OFFSET(struct hca_eqc, producer_index, 0x2c);
 
 /* 00h flags, table 3-2-29; status in [31:28], 0 = good */
-#define HCA_EQ_STATUS(flags)	HCA_BITS(flags, 31, 28)
-#define HCA_EQ_STATUS_OK	0u
-#define HCA_EQ_OWNER_HW		HCA_BIT(24)
-#define HCA_EQ_FLAG_TR		HCA_BIT(18)
-#define HCA_EQ_STATE_ARMED	HCA_BIT(8)
-#define HCA_EQC_LOGSIZE(w)	HCA_BITS(w, 31, 24)
+#define HCA_EQ_STATUS(flags) HCA_BITS(flags, 31, 28)
+#define HCA_EQ_STATUS_OK 0u
+#define HCA_EQ_OWNER_HW HCA_BIT(24)
+#define HCA_EQ_FLAG_TR HCA_BIT(18)
+#define HCA_EQ_STATE_ARMED HCA_BIT(8)
+#define HCA_EQC_LOGSIZE(w) HCA_BITS(w, 31, 24)
 #define HCA_EQC_MAKE_LOGSIZE(logsize) HCA_FIELD(31, 24, logsize)
-#define HCA_EQC_INTR(w)		HCA_BITS(w, 7, 0)
+#define HCA_EQC_INTR(w) HCA_BITS(w, 7, 0)
 
-static inline uint64_t hca_eqc_start(const struct hca_eqc *c)
+static inline uint64_t
+hca_eqc_start(const struct hca_eqc *c)
 {
 	return (uint64_t)hca_be32_to_cpu(c->start_hi) << 32 | hca_be32_to_cpu(c->start_lo);
 }
 
-static inline void hca_eqc_set_start(struct hca_eqc *c, uint64_t start)
+static inline void
+hca_eqc_set_start(struct hca_eqc *c, uint64_t start)
 {
 	c->start_hi = hca_cpu_to_be32((uint32_t)(start >> 32));
 	c->start_lo = hca_cpu_to_be32((uint32_t)start);
@@ -385,24 +387,24 @@ static inline void hca_eqc_set_start(struct hca_eqc *c, uint64_t start)
 
 /* ---- shared receive queue: no table ---- */
 
-#define HCA_SRQC_SIZE		64u
+#define HCA_SRQC_SIZE 64u
 
 /* SRQ context: SW2HW_SRQ in, QUERY_SRQ out. */
 struct hca_srqc {
-	hca_be32 flags;			/* 00h state[31:28]: 0 good, 15 error; limit armed[8] */
-	hca_be32 start_hi;		/* 04h start[63:32] virtual address of the first WQE */
-	hca_be32 start_lo;		/* 08h start[31:0] */
-	hca_be32 logsize_usrpage;	/* 0Ch logsize[31:24] usrpage[23:0] */
-	hca_be32 stride;		/* 10h log2 of the WQE stride in [31:24], max SGE [7:0] */
-	hca_be32 pd;			/* 14h */
-	hca_be32 lkey;			/* 18h */
-	hca_be32 limit;			/* 1Ch [15:0] */
-	hca_be32 srqn;			/* 20h */
-	hca_be32 xrcd;			/* 24h valid[31] XRC domain[23:0] */
-	hca_be32 xrc_cqn;		/* 28h CQ of an XRC SRQ */
-	hca_be32 producer;		/* 2Ch free running, QUERY_SRQ */
-	hca_be32 consumer;		/* 30h free running, QUERY_SRQ */
-	hca_be32 reserved34[3];		/* 34h */
+	hca_be32 flags;		  /* 00h state[31:28]: 0 good, 15 error; limit armed[8] */
+	hca_be32 start_hi;	  /* 04h start[63:32] virtual address of the first WQE */
+	hca_be32 start_lo;	  /* 08h start[31:0] */
+	hca_be32 logsize_usrpage; /* 0Ch logsize[31:24] usrpage[23:0] */
+	hca_be32 stride;	  /* 10h log2 of the WQE stride in [31:24], max SGE [7:0] */
+	hca_be32 pd;		  /* 14h */
+	hca_be32 lkey;		  /* 18h */
+	hca_be32 limit;		  /* 1Ch [15:0] */
+	hca_be32 srqn;		  /* 20h */
+	hca_be32 xrcd;		  /* 24h valid[31] XRC domain[23:0] */
+	hca_be32 xrc_cqn;	  /* 28h CQ of an XRC SRQ */
+	hca_be32 producer;	  /* 2Ch free running, QUERY_SRQ */
+	hca_be32 consumer;	  /* 30h free running, QUERY_SRQ */
+	hca_be32 reserved34[3];	  /* 34h */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_srqc, HCA_SRQC_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, start_hi, 0x04);
@@ -417,22 +419,24 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, xrc_cqn, 0x28);
 HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, producer, 0x2c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, consumer, 0x30);
 
-#define HCA_SRQC_STATE(flags)	HCA_BITS(flags, 31, 28)
-#define HCA_SRQC_STATE_OK	0u
-#define HCA_SRQC_STATE_ERR	15u
-#define HCA_SRQC_LIMIT_ARMED	HCA_BIT(8)
-#define HCA_SRQC_LOGSIZE(w)	HCA_BITS(w, 31, 24)
-#define HCA_SRQC_USRPAGE(w)	HCA_BITS(w, 23, 0)
-#define HCA_SRQC_STRIDE_LOG(w)	HCA_BITS(w, 31, 24)
-#define HCA_SRQC_MAX_SGE(w)	HCA_BITS(w, 7, 0)
-#define HCA_SRQC_XRCD_VALID	HCA_BIT(31)
+#define HCA_SRQC_STATE(flags) HCA_BITS(flags, 31, 28)
+#define HCA_SRQC_STATE_OK 0u
+#define HCA_SRQC_STATE_ERR 15u
+#define HCA_SRQC_LIMIT_ARMED HCA_BIT(8)
+#define HCA_SRQC_LOGSIZE(w) HCA_BITS(w, 31, 24)
+#define HCA_SRQC_USRPAGE(w) HCA_BITS(w, 23, 0)
+#define HCA_SRQC_STRIDE_LOG(w) HCA_BITS(w, 31, 24)
+#define HCA_SRQC_MAX_SGE(w) HCA_BITS(w, 7, 0)
+#define HCA_SRQC_XRCD_VALID HCA_BIT(31)
 
-static inline uint64_t hca_srqc_start(const struct hca_srqc *c)
+static inline uint64_t
+hca_srqc_start(const struct hca_srqc *c)
 {
 	return (uint64_t)hca_be32_to_cpu(c->start_hi) << 32 | hca_be32_to_cpu(c->start_lo);
 }
 
-static inline void hca_srqc_set_start(struct hca_srqc *c, uint64_t start)
+static inline void
+hca_srqc_set_start(struct hca_srqc *c, uint64_t start)
 {
 	c->start_hi = hca_cpu_to_be32((uint32_t)(start >> 32));
 	c->start_lo = hca_cpu_to_be32((uint32_t)start);
@@ -440,26 +444,26 @@ static inline void hca_srqc_set_start(struct hca_srqc *c, uint64_t start)
 
 /* ---- memory protection and translation, tables 3-2-17 .. 3-2-19 ---- */
 
-#define HCA_MPT_SIZE		64u
-#define HCA_MTT_SIZE		8u	/* hca_be64 bus address of a page */
-#define HCA_MIN_PAGE_LOG	12u
-#define HCA_MAX_PAGE_LOG	30u
+#define HCA_MPT_SIZE 64u
+#define HCA_MTT_SIZE 8u /* hca_be64 bus address of a page */
+#define HCA_MIN_PAGE_LOG 12u
+#define HCA_MAX_PAGE_LOG 30u
 
 struct hca_mpt {
-	hca_be32 flags;			/* 00h HCA_MPT_FLAG_* and HCA_ACCESS_* */
-	hca_be32 page_size;		/* 04h bytes, 2^n, 4 KiB .. 1 GiB */
-	hca_be32 key;			/* 08h see HCA_KEY_* */
-	hca_be32 pd;			/* 0Ch */
-	hca_be64 start;			/* 10h first virtual address */
-	hca_be64 length;		/* 18h bytes */
-	hca_be32 lkey;			/* 20h window: key of the region it is bound to */
-	hca_be32 window_count;		/* 24h windows bound to the region */
-	hca_be32 window_count_limit;	/* 28h unused */
-	hca_be32 mtt_seg_hi;		/* 2Ch mtt_seg[63:32] index of the first MTT entry */
-	hca_be32 mtt_seg_lo;		/* 30h mtt_seg[31:0] */
-	hca_be32 mtt_sz;		/* 34h number of MTT entries, 0 = as many as length needs */
-	hca_be32 first_byte_offset;	/* 38h of start in the first page */
-	hca_be32 qpn;			/* 3Ch QP of a type 2 window */
+	hca_be32 flags;		     /* 00h HCA_MPT_FLAG_* and HCA_ACCESS_* */
+	hca_be32 page_size;	     /* 04h bytes, 2^n, 4 KiB .. 1 GiB */
+	hca_be32 key;		     /* 08h see HCA_KEY_* */
+	hca_be32 pd;		     /* 0Ch */
+	hca_be64 start;		     /* 10h first virtual address */
+	hca_be64 length;	     /* 18h bytes */
+	hca_be32 lkey;		     /* 20h window: key of the region it is bound to */
+	hca_be32 window_count;	     /* 24h windows bound to the region */
+	hca_be32 window_count_limit; /* 28h unused */
+	hca_be32 mtt_seg_hi;	     /* 2Ch mtt_seg[63:32] index of the first MTT entry */
+	hca_be32 mtt_seg_lo;	     /* 30h mtt_seg[31:0] */
+	hca_be32 mtt_sz;	     /* 34h number of MTT entries, 0 = as many as length needs */
+	hca_be32 first_byte_offset;  /* 38h of start in the first page */
+	hca_be32 qpn;		     /* 3Ch QP of a type 2 window */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_mpt, HCA_MPT_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, flags, 0x00);
@@ -478,34 +482,36 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, first_byte_offset, 0x38);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 
 /* 00h flags, table 3-2-19 */
-#define HCA_MPT_FLAG_SW_OWNS	HCA_MASK(31, 28)
-#define HCA_MPT_FLAG_MIO	HCA_BIT(17)
+#define HCA_MPT_FLAG_SW_OWNS HCA_MASK(31, 28)
+#define HCA_MPT_FLAG_MIO HCA_BIT(17)
 #define HCA_MPT_FLAG_BIND_ENABLE HCA_BIT(15)
-#define HCA_MPT_FLAG_PHYSICAL	HCA_BIT(9)	/* refused */
-#define HCA_MPT_FLAG_REGION	HCA_BIT(8)
-#define HCA_ACCESS_LOCAL_WRITE	HCA_BIT(0)
-#define HCA_ACCESS_REMOTE_WRITE	HCA_BIT(1)
-#define HCA_ACCESS_REMOTE_READ	HCA_BIT(2)
+#define HCA_MPT_FLAG_PHYSICAL HCA_BIT(9) /* refused */
+#define HCA_MPT_FLAG_REGION HCA_BIT(8)
+#define HCA_ACCESS_LOCAL_WRITE HCA_BIT(0)
+#define HCA_ACCESS_REMOTE_WRITE HCA_BIT(1)
+#define HCA_ACCESS_REMOTE_READ HCA_BIT(2)
 #define HCA_ACCESS_REMOTE_ATOMIC HCA_BIT(3)
-#define HCA_ACCESS_MW_BIND	HCA_BIT(4)
-#define HCA_ACCESS_ZERO_BASED	HCA_BIT(5)
-#define HCA_ACCESS_ON_DEMAND	HCA_BIT(6)
-#define HCA_ACCESS_MASK		HCA_MASK(6, 0)
+#define HCA_ACCESS_MW_BIND HCA_BIT(4)
+#define HCA_ACCESS_ZERO_BASED HCA_BIT(5)
+#define HCA_ACCESS_ON_DEMAND HCA_BIT(6)
+#define HCA_ACCESS_MASK HCA_MASK(6, 0)
 
 /*
  * Protection domain numbers: a PD has one DMA domain and carries it. domain[10:0] = UAR page of
  * the owner, 0 = the driver; [31:11] is the owner's own numbering. SW2HW_MPT checks every MTT
  * entry against the windows of HCA_PD_DOMAIN(pd); a QP's or CQ's usr_page must equal it.
  */
-#define HCA_PD_DOMAIN(pd)	HCA_BITS(pd, 10, 0)
+#define HCA_PD_DOMAIN(pd) HCA_BITS(pd, 10, 0)
 #define HCA_PD_MAKE(number, domain) (HCA_FIELD(31, 11, number) | HCA_FIELD(10, 0, domain))
 
-static inline uint64_t hca_mpt_mtt_seg(const struct hca_mpt *m)
+static inline uint64_t
+hca_mpt_mtt_seg(const struct hca_mpt *m)
 {
 	return (uint64_t)hca_be32_to_cpu(m->mtt_seg_hi) << 32 | hca_be32_to_cpu(m->mtt_seg_lo);
 }
 
-static inline void hca_mpt_set_mtt_seg(struct hca_mpt *m, uint64_t mtt_seg)
+static inline void
+hca_mpt_set_mtt_seg(struct hca_mpt *m, uint64_t mtt_seg)
 {
 	m->mtt_seg_hi = hca_cpu_to_be32((uint32_t)(mtt_seg >> 32));
 	m->mtt_seg_lo = hca_cpu_to_be32((uint32_t)mtt_seg);
@@ -515,21 +521,21 @@ static inline void hca_mpt_set_mtt_seg(struct hca_mpt *m, uint64_t mtt_seg)
  * Memory keys: tag[7:0] belongs to the consumer, index[24:8] names the MPT (0 is reserved),
  * random[31:25] changes at each reuse. All 32 bits are compared.
  */
-#define HCA_KEY_INDEX_BITS	17u
-#define HCA_KEY_TAG(key)	HCA_BITS(key, 7, 0)
-#define HCA_KEY_INDEX(key)	HCA_BITS(key, 24, 8)
-#define HCA_KEY_RANDOM(key)	HCA_BITS(key, 31, 25)
+#define HCA_KEY_INDEX_BITS 17u
+#define HCA_KEY_TAG(key) HCA_BITS(key, 7, 0)
+#define HCA_KEY_INDEX(key) HCA_BITS(key, 24, 8)
+#define HCA_KEY_RANDOM(key) HCA_BITS(key, 31, 25)
 #define HCA_KEY_MAKE(random, index, tag) \
 	(HCA_FIELD(31, 25, random) | HCA_FIELD(24, 8, index) | HCA_FIELD(7, 0, tag))
-#define HCA_KEY_INVALID		0u
+#define HCA_KEY_INVALID 0u
 
 /*
  * QP numbers: 24 bits, a random tag above log_num_qps bits of index. 0, 1 and FFFFFFh are never
  * allocated.
  */
-#define HCA_QPN_MASK		0xffffffu
-#define HCA_QPN_MULTICAST	0xffffffu
-#define HCA_QPN_GSI		1u
+#define HCA_QPN_MASK 0xffffffu
+#define HCA_QPN_MULTICAST 0xffffffu
+#define HCA_QPN_GSI 1u
 #define HCA_QPN_INDEX(qpn, log_num_qps) ((uint32_t)(qpn) & ((1u << (log_num_qps)) - 1u))
 #define HCA_QPN_MAKE(tag, index, log_num_qps) \
 	((((uint32_t)(tag) << (log_num_qps)) | (uint32_t)(index)) & HCA_QPN_MASK)

@@ -18,7 +18,7 @@
 #include "abi_cmd.h"
 #include "abi_ctx.h"
 
-#define HCA_QPA(name)		((uint32_t)HCA_QP_ATTR_##name)
+#define HCA_QPA(name) ((uint32_t)HCA_QP_ATTR_##name)
 
 /* The row a service has in every transition to RST and ERR. */
 #define HCA_QP_T_ALL(X, cmd, from, to) \
@@ -28,28 +28,30 @@
 	X(cmd, from, to, XRC_INI, 0, HCA_QPA(STATE)) \
 	X(cmd, from, to, XRC_TGT, 0, HCA_QPA(STATE))
 
-#define HCA_QPA_INIT_CONN	(HCA_QPA(PKEY_INDEX) | HCA_QPA(PORT) | HCA_QPA(ACCESS_FLAGS))
-#define HCA_QPA_INIT_UD		(HCA_QPA(PKEY_INDEX) | HCA_QPA(PORT) | HCA_QPA(QKEY))
-#define HCA_QPA_CONNECT		(HCA_QPA(AV) | HCA_QPA(PATH_MTU) | HCA_QPA(DEST_QPN))
-#define HCA_QPA_RESPOND		(HCA_QPA(RQ_PSN) | HCA_QPA(MAX_DEST_RD_ATOMIC) | \
-				 HCA_QPA(MIN_RNR_TIMER))
-#define HCA_QPA_RTR_OPT		(HCA_QPA(STATE) | HCA_QPA(ALT_PATH) | HCA_QPA(ACCESS_FLAGS) | \
-				 HCA_QPA(PKEY_INDEX))
-#define HCA_QPA_REQUEST		(HCA_QPA(TIMEOUT) | HCA_QPA(RETRY_CNT) | HCA_QPA(RNR_RETRY) | \
-				 HCA_QPA(SQ_PSN) | HCA_QPA(MAX_QP_RD_ATOMIC))
-#define HCA_QPA_UD_OPT		(HCA_QPA(STATE) | HCA_QPA(CUR_STATE) | HCA_QPA(QKEY))
-#define HCA_QPA_RTS_OPT		(HCA_QPA(STATE) | HCA_QPA(CUR_STATE) | HCA_QPA(ALT_PATH) | \
-				 HCA_QPA(ACCESS_FLAGS) | HCA_QPA(PATH_MIG_STATE))
-#define HCA_QPA_RTS_OPT_RESP	(HCA_QPA_RTS_OPT | HCA_QPA(MIN_RNR_TIMER))
-#define HCA_QPA_SQD_OPT		(HCA_QPA(STATE) | HCA_QPA(EN_SQD_ASYNC_NOTIFY))
-#define HCA_QPA_PATH_OPT	(HCA_QPA(STATE) | HCA_QPA(AV) | HCA_QPA(ALT_PATH) | \
-				 HCA_QPA(ACCESS_FLAGS) | HCA_QPA(PKEY_INDEX) | \
-				 HCA_QPA(PATH_MIG_STATE))
-#define HCA_QPA_SQD_REQ_OPT	(HCA_QPA_PATH_OPT | HCA_QPA(PORT) | HCA_QPA(TIMEOUT) | \
-				 HCA_QPA(RETRY_CNT) | HCA_QPA(RNR_RETRY) | \
-				 HCA_QPA(MAX_QP_RD_ATOMIC))
-#define HCA_QPA_SQD_RESP_OPT	(HCA_QPA_PATH_OPT | HCA_QPA(PORT) | HCA_QPA(TIMEOUT) | \
-				 HCA_QPA(MIN_RNR_TIMER) | HCA_QPA(MAX_DEST_RD_ATOMIC))
+#define HCA_QPA_INIT_CONN (HCA_QPA(PKEY_INDEX) | HCA_QPA(PORT) | HCA_QPA(ACCESS_FLAGS))
+#define HCA_QPA_INIT_UD (HCA_QPA(PKEY_INDEX) | HCA_QPA(PORT) | HCA_QPA(QKEY))
+#define HCA_QPA_CONNECT (HCA_QPA(AV) | HCA_QPA(PATH_MTU) | HCA_QPA(DEST_QPN))
+#define HCA_QPA_RESPOND (HCA_QPA(RQ_PSN) | HCA_QPA(MAX_DEST_RD_ATOMIC) | HCA_QPA(MIN_RNR_TIMER))
+#define HCA_QPA_RTR_OPT \
+	(HCA_QPA(STATE) | HCA_QPA(ALT_PATH) | HCA_QPA(ACCESS_FLAGS) | HCA_QPA(PKEY_INDEX))
+#define HCA_QPA_REQUEST \
+	(HCA_QPA(TIMEOUT) | HCA_QPA(RETRY_CNT) | HCA_QPA(RNR_RETRY) | HCA_QPA(SQ_PSN) | \
+	 HCA_QPA(MAX_QP_RD_ATOMIC))
+#define HCA_QPA_UD_OPT (HCA_QPA(STATE) | HCA_QPA(CUR_STATE) | HCA_QPA(QKEY))
+#define HCA_QPA_RTS_OPT \
+	(HCA_QPA(STATE) | HCA_QPA(CUR_STATE) | HCA_QPA(ALT_PATH) | HCA_QPA(ACCESS_FLAGS) | \
+	 HCA_QPA(PATH_MIG_STATE))
+#define HCA_QPA_RTS_OPT_RESP (HCA_QPA_RTS_OPT | HCA_QPA(MIN_RNR_TIMER))
+#define HCA_QPA_SQD_OPT (HCA_QPA(STATE) | HCA_QPA(EN_SQD_ASYNC_NOTIFY))
+#define HCA_QPA_PATH_OPT \
+	(HCA_QPA(STATE) | HCA_QPA(AV) | HCA_QPA(ALT_PATH) | HCA_QPA(ACCESS_FLAGS) | \
+	 HCA_QPA(PKEY_INDEX) | HCA_QPA(PATH_MIG_STATE))
+#define HCA_QPA_SQD_REQ_OPT \
+	(HCA_QPA_PATH_OPT | HCA_QPA(PORT) | HCA_QPA(TIMEOUT) | HCA_QPA(RETRY_CNT) | \
+	 HCA_QPA(RNR_RETRY) | HCA_QPA(MAX_QP_RD_ATOMIC))
+#define HCA_QPA_SQD_RESP_OPT \
+	(HCA_QPA_PATH_OPT | HCA_QPA(PORT) | HCA_QPA(TIMEOUT) | HCA_QPA(MIN_RNR_TIMER) | \
+	 HCA_QPA(MAX_DEST_RD_ATOMIC))
 
 #define HCA_QP_TRANSITION_LIST(X) \
 	/* RST */ \
@@ -69,8 +71,7 @@
 	X(INIT2INIT_QPEE, INIT, INIT, XRC_TGT, HCA_QPA_INIT_CONN, HCA_QPA(STATE)) \
 	X(INIT2RTR_QPEE, INIT, RTR, RC, HCA_QPA_CONNECT | HCA_QPA_RESPOND, HCA_QPA_RTR_OPT) \
 	X(INIT2RTR_QPEE, INIT, RTR, UC, HCA_QPA_CONNECT | HCA_QPA(RQ_PSN), HCA_QPA_RTR_OPT) \
-	X(INIT2RTR_QPEE, INIT, RTR, UD, 0, \
-	  HCA_QPA(STATE) | HCA_QPA(PKEY_INDEX) | HCA_QPA(QKEY)) \
+	X(INIT2RTR_QPEE, INIT, RTR, UD, 0, HCA_QPA(STATE) | HCA_QPA(PKEY_INDEX) | HCA_QPA(QKEY)) \
 	/* verbs programs give an XRC initiator a receive PSN it never uses */ \
 	X(INIT2RTR_QPEE, INIT, RTR, XRC_INI, HCA_QPA_CONNECT, HCA_QPA_RTR_OPT | HCA_QPA(RQ_PSN)) \
 	X(INIT2RTR_QPEE, INIT, RTR, XRC_TGT, HCA_QPA_CONNECT | HCA_QPA_RESPOND, HCA_QPA_RTR_OPT) \
@@ -106,8 +107,7 @@
 	X(SQD2RTS_QPEE, SQD, RTS, XRC_TGT, 0, HCA_QPA_RTS_OPT_RESP) \
 	X(SQD2SQD_QPEE, SQD, SQD, RC, 0, HCA_QPA_SQD_REQ_OPT | HCA_QPA_SQD_RESP_OPT) \
 	X(SQD2SQD_QPEE, SQD, SQD, UC, 0, HCA_QPA_PATH_OPT) \
-	X(SQD2SQD_QPEE, SQD, SQD, UD, 0, \
-	  HCA_QPA(STATE) | HCA_QPA(PKEY_INDEX) | HCA_QPA(QKEY)) \
+	X(SQD2SQD_QPEE, SQD, SQD, UD, 0, HCA_QPA(STATE) | HCA_QPA(PKEY_INDEX) | HCA_QPA(QKEY)) \
 	X(SQD2SQD_QPEE, SQD, SQD, XRC_INI, 0, HCA_QPA_SQD_REQ_OPT) \
 	X(SQD2SQD_QPEE, SQD, SQD, XRC_TGT, 0, HCA_QPA_SQD_RESP_OPT) \
 	/* SQE: only services whose send errors do not end the connection */ \
@@ -122,14 +122,14 @@
 
 /* One row, for const tables built from the list. */
 struct hca_qp_transition {
-	uint16_t cmd;		/* enum hca_cmd_op */
-	uint8_t from;		/* enum hca_qp_state */
-	uint8_t to;		/* enum hca_qp_state */
-	uint8_t service;	/* enum hca_service */
-	uint32_t required;	/* HCA_QP_ATTR_* */
-	uint32_t optional;	/* HCA_QP_ATTR_* */
+	uint16_t cmd;	   /* enum hca_cmd_op */
+	uint8_t from;	   /* enum hca_qp_state */
+	uint8_t to;	   /* enum hca_qp_state */
+	uint8_t service;   /* enum hca_service */
+	uint32_t required; /* HCA_QP_ATTR_* */
+	uint32_t optional; /* HCA_QP_ATTR_* */
 };
 #define HCA_QP_TRANSITION_ROW(cmd, from, to, service, required, optional) \
-	{ HCA_CMD_##cmd, HCA_QPS_##from, HCA_QPS_##to, HCA_ST_##service, required, optional },
+	{HCA_CMD_##cmd, HCA_QPS_##from, HCA_QPS_##to, HCA_ST_##service, required, optional},
 
 #endif

@@ -13,33 +13,33 @@
 
 #include "abi_bits.h"
 
-#define HCA_WQE_UNIT		16u	/* sizes in doorbells and next units count 16 bytes */
-#define HCA_WQE_MIN_STRIDE	64u
-#define HCA_WQE_MAX_STRIDE	512u
-#define HCA_WQE_MIN_STRIDE_LOG	6u
-#define HCA_WQE_MAX_STRIDE_LOG	9u
-#define HCA_WQE_MAX_SGE		16u
-#define HCA_WQ_MAX_LOG_SIZE	15u	/* a queue holds 2^k WQEs, k at most this */
-#define HCA_WQE_ALIGN		64u	/* granularity of nda */
-#define HCA_WQE_MAX_BYTE_CNT	0x7fffffffu
-#define HCA_MAX_MSG_SIZE	0x80000000u	/* 2 GiB */
+#define HCA_WQE_UNIT 16u /* sizes in doorbells and next units count 16 bytes */
+#define HCA_WQE_MIN_STRIDE 64u
+#define HCA_WQE_MAX_STRIDE 512u
+#define HCA_WQE_MIN_STRIDE_LOG 6u
+#define HCA_WQE_MAX_STRIDE_LOG 9u
+#define HCA_WQE_MAX_SGE 16u
+#define HCA_WQ_MAX_LOG_SIZE 15u /* a queue holds 2^k WQEs, k at most this */
+#define HCA_WQE_ALIGN 64u	/* granularity of nda */
+#define HCA_WQE_MAX_BYTE_CNT 0x7fffffffu
+#define HCA_MAX_MSG_SIZE 0x80000000u /* 2 GiB */
 
 /*
  * Operation codes, table 3-3-3 (first of that name), in doorbells (5 bits), in next units and in
  * send CQEs. X(name, code, text)
  */
 #define HCA_OP_LIST(X) \
-	X(NOP,            0x00, "nop") \
-	X(SEND_INV,       0x01, "send with invalidate") \
-	X(RDMA_WRITE,     0x08, "rdma write") \
+	X(NOP, 0x00, "nop") \
+	X(SEND_INV, 0x01, "send with invalidate") \
+	X(RDMA_WRITE, 0x08, "rdma write") \
 	X(RDMA_WRITE_IMM, 0x09, "rdma write with immediate") \
-	X(SEND,           0x0a, "send") \
-	X(SEND_IMM,       0x0b, "send with immediate") \
-	X(RDMA_READ,      0x10, "rdma read") \
-	X(ATOMIC_CS,      0x11, "compare and swap") \
-	X(ATOMIC_FA,      0x12, "fetch and add") \
-	X(BIND_MW,        0x18, "bind memory window") \
-	X(LOCAL_INV,      0x1b, "local invalidate")
+	X(SEND, 0x0a, "send") \
+	X(SEND_IMM, 0x0b, "send with immediate") \
+	X(RDMA_READ, 0x10, "rdma read") \
+	X(ATOMIC_CS, 0x11, "compare and swap") \
+	X(ATOMIC_FA, 0x12, "fetch and add") \
+	X(BIND_MW, 0x18, "bind memory window") \
+	X(LOCAL_INV, 0x1b, "local invalidate")
 
 enum hca_op {
 #define HCA_OP_ENUM(name, code, text) HCA_OP_##name = code,
@@ -52,10 +52,10 @@ enum hca_op {
  * 08h and 0Ch THIS one. nds = 0 ends the chain.
  */
 struct hca_next_unit {
-	hca_le32 nda_nop;	/* 00h nda[31:6] byte offset of the next WQE, nop[4:0] its opcode */
-	hca_le32 nee_nds;	/* 04h F[6] its fence, nds[5:0] its size in 16-byte units */
-	hca_le32 flags;		/* 08h C[3] S[1] of this WQE; E[2] is ignored */
-	hca_le32 imm_data;	/* 0Ch immediate as wire bytes; SEND_INV, LOCAL_INV: rkey, le32 */
+	hca_le32 nda_nop;  /* 00h nda[31:6] byte offset of the next WQE, nop[4:0] its opcode */
+	hca_le32 nee_nds;  /* 04h F[6] its fence, nds[5:0] its size in 16-byte units */
+	hca_le32 flags;	   /* 08h C[3] S[1] of this WQE; E[2] is ignored */
+	hca_le32 imm_data; /* 0Ch immediate as wire bytes; SEND_INV, LOCAL_INV: rkey, le32 */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_next_unit, 16);
 HCA_STATIC_ASSERT_OFFSET(struct hca_next_unit, nda_nop, 0x00);
@@ -63,26 +63,25 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_next_unit, nee_nds, 0x04);
 HCA_STATIC_ASSERT_OFFSET(struct hca_next_unit, flags, 0x08);
 HCA_STATIC_ASSERT_OFFSET(struct hca_next_unit, imm_data, 0x0c);
 
-#define HCA_NEXT_NDA(w)		((uint32_t)(w) & HCA_MASK(31, 6))	/* bytes */
-#define HCA_NEXT_NOP(w)		HCA_BITS(w, 4, 0)
-#define HCA_NEXT_NDS(w)		HCA_BITS(w, 5, 0)
-#define HCA_NEXT_F		HCA_BIT(6)
-#define HCA_NEXT_D		HCA_BIT(7)	/* unused */
-#define HCA_NEXT_NEE(w)		HCA_BITS(w, 31, 8)	/* unused */
+#define HCA_NEXT_NDA(w) ((uint32_t)(w)&HCA_MASK(31, 6)) /* bytes */
+#define HCA_NEXT_NOP(w) HCA_BITS(w, 4, 0)
+#define HCA_NEXT_NDS(w) HCA_BITS(w, 5, 0)
+#define HCA_NEXT_F HCA_BIT(6)
+#define HCA_NEXT_D HCA_BIT(7)		   /* unused */
+#define HCA_NEXT_NEE(w) HCA_BITS(w, 31, 8) /* unused */
 #define HCA_NEXT_MAKE_NDA_NOP(byte_offset, op) \
-	(((uint32_t)(byte_offset) & HCA_MASK(31, 6)) | HCA_FIELD(4, 0, op))
-#define HCA_NEXT_MAKE_NEE_NDS(fence, size) \
-	(HCA_FIELD(6, 6, fence) | HCA_FIELD(5, 0, size))
+	(((uint32_t)(byte_offset)&HCA_MASK(31, 6)) | HCA_FIELD(4, 0, op))
+#define HCA_NEXT_MAKE_NEE_NDS(fence, size) (HCA_FIELD(6, 6, fence) | HCA_FIELD(5, 0, size))
 
-#define HCA_WQE_FLAG_SOLICITED	HCA_BIT(1)	/* S */
-#define HCA_WQE_FLAG_EVENT	HCA_BIT(2)	/* E, ignored */
-#define HCA_WQE_FLAG_SIGNALED	HCA_BIT(3)	/* C */
+#define HCA_WQE_FLAG_SOLICITED HCA_BIT(1) /* S */
+#define HCA_WQE_FLAG_EVENT HCA_BIT(2)	  /* E, ignored */
+#define HCA_WQE_FLAG_SIGNALED HCA_BIT(3)  /* C */
 
 /* Remote address unit, tables 3-4-4 and 3-4-5: WRITE, READ, atomics. */
 struct hca_raddr_unit {
-	hca_le64 raddr;		/* 00h remote virtual address */
-	hca_le32 rkey;		/* 08h */
-	hca_le32 reserved;	/* 0Ch */
+	hca_le64 raddr;	   /* 00h remote virtual address */
+	hca_le32 rkey;	   /* 08h */
+	hca_le32 reserved; /* 0Ch */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_raddr_unit, 16);
 HCA_STATIC_ASSERT_OFFSET(struct hca_raddr_unit, raddr, 0x00);
@@ -90,8 +89,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_raddr_unit, rkey, 0x08);
 
 /* Atomic unit, tables 3-4-6 and 3-4-7. */
 struct hca_atomic_unit {
-	hca_le64 swap_add;	/* 00h swap value, or the addend of FETCH_ADD */
-	hca_le64 cmp;		/* 08h compare value of CMP_SWAP */
+	hca_le64 swap_add; /* 00h swap value, or the addend of FETCH_ADD */
+	hca_le64 cmp;	   /* 08h compare value of CMP_SWAP */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_atomic_unit, 16);
 HCA_STATIC_ASSERT_OFFSET(struct hca_atomic_unit, swap_add, 0x00);
@@ -102,23 +101,23 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_atomic_unit, cmp, 0x08);
  * Addresses of the source that are not zero must equal those of the GID entry.
  */
 struct hca_ud_unit {
-	hca_le32 port;		/* 00h port[31:24] sgid_index[23:16] hop_limit[15:8] tclass[7:0] */
-	hca_le32 mac_lo;	/* 04h dmac[15:0] in [31:16], smac[15:0] in [15:0] */
-	hca_le32 smac_hi;	/* 08h smac[47:16] */
-	hca_le32 dmac_hi;	/* 0Ch dmac[47:16] */
+	hca_le32 port;	  /* 00h port[31:24] sgid_index[23:16] hop_limit[15:8] tclass[7:0] */
+	hca_le32 mac_lo;  /* 04h dmac[15:0] in [31:16], smac[15:0] in [15:0] */
+	hca_le32 smac_hi; /* 08h smac[47:16] */
+	hca_le32 dmac_hi; /* 0Ch dmac[47:16] */
 	union {
-		uint8_t dgid[16];	/* 10h GID form: network order */
+		uint8_t dgid[16]; /* 10h GID form: network order */
 		struct {
-			hca_le32 sip;		/* 10h IPv4 source */
-			hca_le32 dip;		/* 14h IPv4 destination */
-			hca_le32 reserved18;	/* 18h */
-			hca_le32 reserved1c;	/* 1Ch */
+			hca_le32 sip;	     /* 10h IPv4 source */
+			hca_le32 dip;	     /* 14h IPv4 destination */
+			hca_le32 reserved18; /* 18h */
+			hca_le32 reserved1c; /* 1Ch */
 		};
 	};
-	hca_le32 dqpn;		/* 20h */
-	hca_le32 qkey;		/* 24h bit 31 set: the Q_Key of the QPC is used */
-	hca_le32 flow;		/* 28h GID form[31] priority[30:28] flow label[19:0] */
-	hca_le32 reserved2c;	/* 2Ch */
+	hca_le32 dqpn;	     /* 20h */
+	hca_le32 qkey;	     /* 24h bit 31 set: the Q_Key of the QPC is used */
+	hca_le32 flow;	     /* 28h GID form[31] priority[30:28] flow label[19:0] */
+	hca_le32 reserved2c; /* 2Ch */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_ud_unit, 48);
 HCA_STATIC_ASSERT_OFFSET(struct hca_ud_unit, port, 0x00);
@@ -132,41 +131,41 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_ud_unit, dqpn, 0x20);
 HCA_STATIC_ASSERT_OFFSET(struct hca_ud_unit, qkey, 0x24);
 HCA_STATIC_ASSERT_OFFSET(struct hca_ud_unit, flow, 0x28);
 
-#define HCA_UD_PORT(w)		HCA_BITS(w, 31, 24)
-#define HCA_UD_SGID_INDEX(w)	HCA_BITS(w, 23, 16)
-#define HCA_UD_HOP_LIMIT(w)	HCA_BITS(w, 15, 8)
-#define HCA_UD_TCLASS(w)	HCA_BITS(w, 7, 0)
+#define HCA_UD_PORT(w) HCA_BITS(w, 31, 24)
+#define HCA_UD_SGID_INDEX(w) HCA_BITS(w, 23, 16)
+#define HCA_UD_HOP_LIMIT(w) HCA_BITS(w, 15, 8)
+#define HCA_UD_TCLASS(w) HCA_BITS(w, 7, 0)
 #define HCA_UD_MAKE_PORT(port, sgid_index, hop_limit, tclass) \
-	(HCA_FIELD(31, 24, port) | HCA_FIELD(23, 16, sgid_index) | \
-	 HCA_FIELD(15, 8, hop_limit) | HCA_FIELD(7, 0, tclass))
+	(HCA_FIELD(31, 24, port) | HCA_FIELD(23, 16, sgid_index) | HCA_FIELD(15, 8, hop_limit) | \
+	 HCA_FIELD(7, 0, tclass))
 #define HCA_UD_DMAC(mac_lo, dmac_hi) (((uint64_t)(dmac_hi) << 16) | HCA_BITS(mac_lo, 31, 16))
 #define HCA_UD_SMAC(mac_lo, smac_hi) (((uint64_t)(smac_hi) << 16) | HCA_BITS(mac_lo, 15, 0))
 #define HCA_UD_MAKE_MAC_LO(dmac, smac) \
-	(HCA_FIELD(31, 16, (dmac) & 0xffffu) | HCA_FIELD(15, 0, (smac) & 0xffffu))
-#define HCA_UD_MAC_HI(mac)	HCA_BITS(mac, 47, 16)
-#define HCA_UD_GID_FORM		HCA_BIT(31)
-#define HCA_UD_PRIORITY(w)	HCA_BITS(w, 30, 28)
-#define HCA_UD_FLOW_LABEL(w)	HCA_BITS(w, 19, 0)
+	(HCA_FIELD(31, 16, (dmac)&0xffffu) | HCA_FIELD(15, 0, (smac)&0xffffu))
+#define HCA_UD_MAC_HI(mac) HCA_BITS(mac, 47, 16)
+#define HCA_UD_GID_FORM HCA_BIT(31)
+#define HCA_UD_PRIORITY(w) HCA_BITS(w, 30, 28)
+#define HCA_UD_FLOW_LABEL(w) HCA_BITS(w, 19, 0)
 #define HCA_UD_MAKE_FLOW(gid_form, priority, flow_label) \
 	(HCA_FIELD(31, 31, gid_form) | HCA_FIELD(30, 28, priority) | HCA_FIELD(19, 0, flow_label))
-#define HCA_UD_QKEY_FROM_QPC	HCA_BIT(31)
+#define HCA_UD_QKEY_FROM_QPC HCA_BIT(31)
 
 /* Inline unit, tables 3-4-10 and 3-4-11: bit 31 of the first word set, then length bytes. */
 struct hca_inline_unit {
-	hca_le32 length;	/* 00h bit 31 = 1, length[30:0] in bytes */
-	uint8_t data[];		/* 04h */
+	hca_le32 length; /* 00h bit 31 = 1, length[30:0] in bytes */
+	uint8_t data[];	 /* 04h */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_inline_unit, 4);
 HCA_STATIC_ASSERT_OFFSET(struct hca_inline_unit, data, 0x04);
 
-#define HCA_INLINE_FLAG		HCA_BIT(31)
-#define HCA_INLINE_LENGTH(w)	HCA_BITS(w, 30, 0)
+#define HCA_INLINE_FLAG HCA_BIT(31)
+#define HCA_INLINE_LENGTH(w) HCA_BITS(w, 30, 0)
 
 /* Data unit, tables 3-4-12 and 3-4-13: one scatter/gather element. lkey 0 is never valid. */
 struct hca_data_unit {
-	hca_le32 byte_cnt;	/* 00h bit 31 = 0, byte_cnt[30:0] */
-	hca_le32 lkey;		/* 04h */
-	hca_le64 addr;		/* 08h virtual address */
+	hca_le32 byte_cnt; /* 00h bit 31 = 0, byte_cnt[30:0] */
+	hca_le32 lkey;	   /* 04h */
+	hca_le64 addr;	   /* 08h virtual address */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_data_unit, 16);
 HCA_STATIC_ASSERT_OFFSET(struct hca_data_unit, byte_cnt, 0x00);
@@ -175,12 +174,12 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_data_unit, addr, 0x08);
 
 /* Bind unit, no table: the place is reserved for memory windows. */
 struct hca_bind_unit {
-	hca_le32 access;	/* 00h HCA_ACCESS_* */
-	hca_le32 old_key;	/* 04h rkey of the window before the bind */
-	hca_le32 new_key;	/* 08h rkey of the window after the bind */
-	hca_le32 lkey;		/* 0Ch region the window is bound to */
-	hca_le64 addr;		/* 10h */
-	hca_le64 length;	/* 18h 0 unbinds */
+	hca_le32 access;  /* 00h HCA_ACCESS_* */
+	hca_le32 old_key; /* 04h rkey of the window before the bind */
+	hca_le32 new_key; /* 08h rkey of the window after the bind */
+	hca_le32 lkey;	  /* 0Ch region the window is bound to */
+	hca_le64 addr;	  /* 10h */
+	hca_le64 length;  /* 18h 0 unbinds */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_bind_unit, 32);
 HCA_STATIC_ASSERT_OFFSET(struct hca_bind_unit, access, 0x00);
@@ -192,13 +191,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_bind_unit, length, 0x18);
 
 /* XRC unit, no table: directly behind the next unit of an XRC_INI QP's WQE. */
 struct hca_xrc_unit {
-	hca_le32 remote_srqn;	/* 00h [23:0] */
+	hca_le32 remote_srqn; /* 00h [23:0] */
 	hca_le32 reserved[3];
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_xrc_unit, 16);
 HCA_STATIC_ASSERT_OFFSET(struct hca_xrc_unit, remote_srqn, 0x00);
 
-#define HCA_CACHE_LINE		64u
+#define HCA_CACHE_LINE 64u
 
 /*
  * Producer record: 128 bytes right behind the last WQE of an RQ or SRQ, in that queue's own
@@ -206,10 +205,10 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_xrc_unit, remote_srqn, 0x00);
  */
 struct hca_rq_record {
 	/* First line, written by the owner. */
-	hca_le32 producer;		/* 00h WQEs posted, free running, release store */
+	hca_le32 producer; /* 00h WQEs posted, free running, release store */
 	uint8_t reserved04[60];
 	/* Second line, written by the device. */
-	hca_le32 notify;		/* 40h set in ERR: ring HCA_DB_OPCODE_KICK after a post */
+	hca_le32 notify; /* 40h set in ERR: ring HCA_DB_OPCODE_KICK after a post */
 	uint8_t reserved44[60];
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_rq_record, 128);

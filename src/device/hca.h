@@ -20,34 +20,34 @@ struct hca_port;
 /* Which stages share an lcore; same stages, same tests in all of them. */
 enum hca_layout {
 	HCA_LAYOUT_RTC = 0, /* all stages on one worker, edges are direct calls */
-	HCA_LAYOUT_TXRX, /* transmit side and receive side apart */
-	HCA_LAYOUT_FULL, /* every stage its own worker, every edge a ring */
+	HCA_LAYOUT_TXRX,    /* transmit side and receive side apart */
+	HCA_LAYOUT_FULL,    /* every stage its own worker, every edge a ring */
 };
 
 /* All sizes are counts unless a unit is named; 0 selects the default in brackets. */
 struct hca_config {
-	const char *name; /* unique in the process; names DPDK objects ["hca<n>"] */
+	const char *name;      /* unique in the process; names DPDK objects ["hca<n>"] */
 	struct hca_port *port; /* the wire; owned by the caller, outlives the HCA */
 	enum hca_layout layout;
 	int socket_id; /* NUMA socket of the memory, -1 = any */
 	uint64_t seed; /* 0 = CSPRNG, otherwise everything random comes from it */
 
-	uint32_t log_num_qps; /* log2 of QPs [14], at most 14 */
-	uint32_t log_num_cqs; /* [14], at most 14 */
-	uint32_t log_num_eqs; /* [5], at most 5 */
+	uint32_t log_num_qps;  /* log2 of QPs [14], at most 14 */
+	uint32_t log_num_cqs;  /* [14], at most 14 */
+	uint32_t log_num_eqs;  /* [5], at most 5 */
 	uint32_t log_num_mpts; /* [17], at most 17 */
 	uint32_t log_num_mtts; /* log2 of 8-byte MTT entries [20] */
 
-	uint32_t edge_size; /* objects per ring edge [256] */
-	uint32_t records; /* request records of one cache line [16384] */
-	uint32_t full_records; /* request records with SGL or inline data [4096] */
+	uint32_t edge_size;	 /* objects per ring edge [256] */
+	uint32_t records;	 /* request records of one cache line [16384] */
+	uint32_t full_records;	 /* request records with SGL or inline data [4096] */
 	uint32_t records_per_qp; /* window per QP, at most 256 [256] */
-	uint32_t tx_mbufs; /* requester frames [4096] */
-	uint32_t resp_mbufs; /* responder frames [4096] */
-	uint32_t ack_every; /* AckReq at least every so many packets [32] */
-	uint64_t port_stall_ns; /* encap discards after so long without progress [10 ms] */
-	uint32_t max_mtu; /* bytes, 256..4096 [4096] */
-	uint8_t mac[6]; /* port address, reported by QUERY/MAD_IFC */
+	uint32_t tx_mbufs;	 /* requester frames [4096] */
+	uint32_t resp_mbufs;	 /* responder frames [4096] */
+	uint32_t ack_every;	 /* AckReq at least every so many packets [32] */
+	uint64_t port_stall_ns;	 /* encap discards after so long without progress [10 ms] */
+	uint32_t max_mtu;	 /* bytes, 256..4096 [4096] */
+	uint8_t mac[6];		 /* port address, reported by QUERY/MAD_IFC */
 };
 
 int hca_create(const struct hca_config *cfg, struct hca **out);
@@ -93,11 +93,11 @@ uint64_t hca_counter_value(const struct hca *h, unsigned int i);
  */
 struct hca_usage {
 	uint32_t records, full_records; /* in use */
-	uint32_t tx_mbufs, resp_mbufs; /* in use */
-	uint32_t qps, cqs, eqs, mpts; /* live contexts */
-	uint32_t edge_objects; /* objects waiting in ring edges */
-	uint32_t backlog; /* frames encap could not hand to the port yet */
-	uint32_t messages; /* per-QP messages not yet consumed */
+	uint32_t tx_mbufs, resp_mbufs;	/* in use */
+	uint32_t qps, cqs, eqs, mpts;	/* live contexts */
+	uint32_t edge_objects;		/* objects waiting in ring edges */
+	uint32_t backlog;		/* frames encap could not hand to the port yet */
+	uint32_t messages;		/* per-QP messages not yet consumed */
 };
 void hca_usage(const struct hca *h, struct hca_usage *u);
 

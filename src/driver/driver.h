@@ -38,15 +38,15 @@ typedef int (*hca_resolve_fn)(void *arg, uint32_t sgid_index, const uint8_t dgid
 			      uint8_t dmac[6]);
 
 struct hca_driver_config {
-	uint32_t log_num_qps;		/* 0 = the device's limit; so the next four */
+	uint32_t log_num_qps; /* 0 = the device's limit; so the next four */
 	uint32_t log_num_cqs;
 	uint32_t log_num_mpts;
-	uint32_t log_num_mtts;		/* 0 = 20 */
-	uint32_t log_eq_size;		/* entries per EQ; 0 = by the number of CQs and QPs */
-	uint32_t timeout_ms;		/* per command; 0 = 10 s */
-	uint64_t seed;			/* 0 = getrandom; else key and QPN tags follow it (tests) */
+	uint32_t log_num_mtts; /* 0 = 20 */
+	uint32_t log_eq_size;  /* entries per EQ; 0 = by the number of CQs and QPs */
+	uint32_t timeout_ms;   /* per command; 0 = 10 s */
+	uint64_t seed;	       /* 0 = getrandom; else key and QPN tags follow it (tests) */
 	struct hca_quota quota;
-	hca_resolve_fn resolve;		/* asked when the neighbour table has no answer; or NULL */
+	hca_resolve_fn resolve; /* asked when the neighbour table has no answer; or NULL */
 	void *resolve_arg;
 };
 
@@ -117,8 +117,8 @@ int hca_client_query_pkey(struct hca_client *client, uint32_t index, uint16_t *p
 int hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn);
 int hca_client_dealloc_pd(struct hca_client *client, uint32_t pdn);
 
-int hca_client_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr,
-		      const uint64_t *pages, struct hca_ctl_keys *keys);
+int hca_client_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, const uint64_t *pages,
+		      struct hca_ctl_keys *keys);
 int hca_client_dereg_mr(struct hca_client *client, uint32_t lkey);
 
 /*

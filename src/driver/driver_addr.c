@@ -7,7 +7,7 @@
 
 #include "driver_types.h"
 
-static const uint8_t v4_prefix[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+static const uint8_t v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 static bool
 is_v4(const uint8_t gid[16])
@@ -178,8 +178,10 @@ driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path)
 	if (gid == NULL || !gid->valid)
 		return driver_fail(-EINVAL, "GID index %u is empty", index);
 	if (is_v4(gid->gid) != is_v4(path->rgid))
-		return driver_fail(-EINVAL, "GID index %u and the destination are of different IP "
-				   "versions", index);
+		return driver_fail(-EINVAL,
+				   "GID index %u and the destination are of different IP "
+				   "versions",
+				   index);
 	err = resolve_mac(drv, index, path->rgid, dmac);
 	if (err != 0)
 		return err;

@@ -48,7 +48,7 @@ driver_random_next(struct driver_random *random)
 	/* requests of up to 256 bytes are neither interrupted nor cut short */
 	if (random->seed == 0 && getrandom(&z, sizeof(z), 0) == (ssize_t)sizeof(z))
 		return z;
-	random->state += UINT64_C(0x9e3779b97f4a7c15);	/* splitmix64 */
+	random->state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
 	z = random->state;
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -173,7 +173,7 @@ driver_ranges_take(struct driver_ranges *ranges, uint32_t log, uint32_t *first)
 	n = find_free(ranges, have);
 	bit_clear(ranges->free[have], n);
 	ranges->free_count[have]--;
-	while (have > log) {	/* keep the lower half, free the upper */
+	while (have > log) { /* keep the lower half, free the upper */
 		have--;
 		n *= 2;
 		bit_set(ranges->free[have], n + 1);

@@ -12,7 +12,7 @@
 
 /* Tags of keys and QPNs must not be guessable: getrandom, or a seeded sequence for tests. */
 struct driver_random {
-	uint64_t seed;			/* 0 = getrandom */
+	uint64_t seed; /* 0 = getrandom */
 	uint64_t state;
 };
 
@@ -27,8 +27,8 @@ struct driver_ids {
 	uint32_t first;
 	uint32_t count;
 	uint32_t used;
-	uint32_t next;			/* where the search begins */
-	uint64_t *taken;		/* bitmap */
+	uint32_t next;	 /* where the search begins */
+	uint64_t *taken; /* bitmap */
 	uint32_t *tag;
 };
 
@@ -44,9 +44,9 @@ uint32_t driver_ids_new_tag(struct driver_ids *ids, uint32_t index, uint32_t bit
 /* Buddy allocator: ranges of 2^log entries, aligned to their size */
 struct driver_ranges {
 	uint32_t max_log;
-	uint64_t used;			/* entries */
-	uint64_t **free;		/* [log]: bitmap of free ranges of that size */
-	uint32_t *free_count;		/* [log] */
+	uint64_t used;	      /* entries */
+	uint64_t **free;      /* [log]: bitmap of free ranges of that size */
+	uint32_t *free_count; /* [log] */
 };
 
 int driver_ranges_init(struct driver_ranges *ranges, uint32_t max_log);

@@ -11,7 +11,7 @@
 #include "driver_types.h"
 
 #define PIPE_BYTES (1 << 20)
-#define PD_INDEX_MAX ((1u << 21) - 1)	/* HCA_PD_MAKE has 21 bits for it */
+#define PD_INDEX_MAX ((1u << 21) - 1) /* HCA_PD_MAKE has 21 bits for it */
 
 static void
 close_fd(int *fd)
@@ -40,7 +40,7 @@ find_slot(struct hca_client *client, uint32_t *slot)
 	if (grown == NULL)
 		return driver_fail(-ENOMEM, "no memory for a channel");
 	for (uint32_t i = n; i < n + 8; i++)
-		grown[i] = (struct driver_channel){ .write_fd = -1 };
+		grown[i] = (struct driver_channel){.write_fd = -1};
 	client->channels = grown;
 	client->num_channels = n + 8;
 	*slot = n;
@@ -62,7 +62,7 @@ open_channel(struct hca_client *client, uint32_t *channel, int *read_fd)
 	pthread_mutex_lock(&drv->event_lock);
 	err = find_slot(client, channel);
 	if (err == 0)
-		client->channels[*channel] = (struct driver_channel){ .write_fd = fds[1] };
+		client->channels[*channel] = (struct driver_channel){.write_fd = fds[1]};
 	pthread_mutex_unlock(&drv->event_lock);
 	if (err != 0) {
 		close(fds[0]);
@@ -237,7 +237,7 @@ hca_client_detach(struct hca_client *client, uint64_t bus, uint64_t len)
 	segment = *link;
 	if (segment == NULL)
 		err = driver_fail(-ENOENT, "no such segment");
-	else if (client->mrs != NULL)	/* which region lies where is the device's knowledge */
+	else if (client->mrs != NULL) /* which region lies where is the device's knowledge */
 		err = driver_fail(-EBUSY, "the client still has memory regions");
 	else if (drv->hw.dma_detach != NULL)
 		err = drv->hw.dma_detach(drv->hw.dma_arg, client->uar, bus, len);
@@ -252,8 +252,7 @@ hca_client_detach(struct hca_client *client, uint64_t bus, uint64_t len)
 volatile void *
 hca_client_uar(struct hca_client *client)
 {
-	return (volatile uint8_t *)client->drv->hw.bar2 +
-	       (size_t)client->uar * HCA_UAR_PAGE_SIZE;
+	return (volatile uint8_t *)client->drv->hw.bar2 + (size_t)client->uar * HCA_UAR_PAGE_SIZE;
 }
 
 /* --- queries --- */
@@ -290,8 +289,7 @@ hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
 		.max_mtu = HCA_LIM_MAX_MTU(port),
 		.num_ports = HCA_LIM_NUM_PORTS(port),
 		.gid_entries = quota_or(hca_be32_to_cpu(lim->gid_table_len), DRIVER_MAX_GIDS),
-		.pkey_entries = quota_or(hca_be32_to_cpu(lim->pkey_table_len),
-					 DRIVER_MAX_PKEYS),
+		.pkey_entries = quota_or(hca_be32_to_cpu(lim->pkey_table_len), DRIVER_MAX_PKEYS),
 		.max_qps = quota_or(quota->qps, drv->qp_ids.count - drv->qp_ids.first),
 		.max_cqs = quota_or(quota->cqs, drv->cq_ids.count - drv->cq_ids.first),
 		.max_mrs = quota_or(quota->mrs, drv->mpt_ids.count - drv->mpt_ids.first),
@@ -342,7 +340,7 @@ hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn)
 		err = driver_fail(-ENOMEM, "the client has its %u PDs", client->count_pds);
 		goto out;
 	}
-	do {	/* number 0 is the PD of the client's CQs */
+	do { /* number 0 is the PD of the client's CQs */
 		client->next_pd = client->next_pd < PD_INDEX_MAX ? client->next_pd + 1 : 1;
 		pd->pdn = HCA_PD_MAKE(client->next_pd, client->uar);
 	} while (driver_pd_of(client, pd->pdn) != NULL);
@@ -407,7 +405,7 @@ hca_client_create_channel(struct hca_client *client, uint32_t *channel, int *fd)
 	int err;
 
 	pthread_mutex_lock(&drv->lock);
-	if (quota != 0 && client->count_channels > quota)	/* the asynchronous one is free */
+	if (quota != 0 && client->count_channels > quota) /* the asynchronous one is free */
 		err = driver_fail(-ENOMEM, "the client has its %u channels", quota);
 	else
 		err = open_channel(client, channel, fd);

@@ -40,7 +40,7 @@ status_text(uint32_t status)
 #define STATUS_CASE(name, code, text) \
 	case code: \
 		return text;
-	HCA_STAT_LIST(STATUS_CASE)
+		HCA_STAT_LIST(STATUS_CASE)
 #undef STATUS_CASE
 	default:
 		return "unknown status";
@@ -54,7 +54,7 @@ command_name(uint32_t op)
 #define COMMAND_CASE(name, opcode, in_len, out_len, flags, caps) \
 	case opcode: \
 		return #name;
-	HCA_CMD_LIST(COMMAND_CASE)
+		HCA_CMD_LIST(COMMAND_CASE)
 #undef COMMAND_CASE
 	default:
 		return "unknown command";
@@ -113,8 +113,11 @@ driver_command(struct hca_driver *drv, struct driver_cmd *cmd)
 	volatile uint32_t *hcr = bar0_word(drv, HCA_BAR0_HCR);
 	volatile uint32_t *ctrl = hcr + offsetof(struct hca_hcr, ctrl) / sizeof(*hcr);
 	const uint32_t words[] = {
-		(uint32_t)(cmd->in_param >> 32), (uint32_t)cmd->in_param, cmd->in_modifier,
-		(uint32_t)(cmd->out_param >> 32), (uint32_t)cmd->out_param,
+		(uint32_t)(cmd->in_param >> 32),
+		(uint32_t)cmd->in_param,
+		cmd->in_modifier,
+		(uint32_t)(cmd->out_param >> 32),
+		(uint32_t)cmd->out_param,
 		HCA_HCR_MAKE_TOKEN(HCA_CMD_POLL_TOKEN),
 	};
 	uint32_t status;
@@ -170,8 +173,8 @@ driver_command_out(struct hca_driver *drv, uint32_t op, uint32_t in_modifier)
 }
 
 int
-driver_command_bare(struct hca_driver *drv, uint32_t op, uint32_t op_modifier,
-		    uint32_t in_modifier, uint64_t in_param)
+driver_command_bare(struct hca_driver *drv, uint32_t op, uint32_t op_modifier, uint32_t in_modifier,
+		    uint64_t in_param)
 {
 	struct driver_cmd cmd = {
 		.op = op,

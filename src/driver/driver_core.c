@@ -102,21 +102,19 @@ choose_sizes(struct hca_driver *drv)
 	    HCA_LIM_EQS_LOG(max) < 1)
 		return driver_fail(-EIO, "the device's limits make no sense");
 
-	async_log = config->log_num_qps < ASYNC_EQ_MAX_LOG ? config->log_num_qps :
-		    ASYNC_EQ_MAX_LOG;
-	drv->eq[EQ_COMP].log_size = config->log_eq_size ? config->log_eq_size :
-				    config->log_num_cqs;
+	async_log = config->log_num_qps < ASYNC_EQ_MAX_LOG ? config->log_num_qps : ASYNC_EQ_MAX_LOG;
+	drv->eq[EQ_COMP].log_size = config->log_eq_size ? config->log_eq_size : config->log_num_cqs;
 	drv->eq[EQ_ASYNC].log_size = config->log_eq_size ? config->log_eq_size : async_log;
-	drv->icm[ICM_QPC] = (struct driver_icm){ .entry_bytes = HCA_QPC_SIZE,
-						 .log_entries = config->log_num_qps };
-	drv->icm[ICM_CQC] = (struct driver_icm){ .entry_bytes = HCA_CQC_SIZE,
-						 .log_entries = config->log_num_cqs };
-	drv->icm[ICM_EQC] = (struct driver_icm){ .entry_bytes = HCA_EQC_SIZE,
-						 .log_entries = HCA_LIM_EQS_LOG(max) };
-	drv->icm[ICM_MPT] = (struct driver_icm){ .entry_bytes = HCA_MPT_SIZE,
-						 .log_entries = config->log_num_mpts };
-	drv->icm[ICM_MTT] = (struct driver_icm){ .entry_bytes = HCA_MTT_SIZE,
-						 .log_entries = config->log_num_mtts };
+	drv->icm[ICM_QPC] = (struct driver_icm){.entry_bytes = HCA_QPC_SIZE,
+						.log_entries = config->log_num_qps};
+	drv->icm[ICM_CQC] = (struct driver_icm){.entry_bytes = HCA_CQC_SIZE,
+						.log_entries = config->log_num_cqs};
+	drv->icm[ICM_EQC] = (struct driver_icm){.entry_bytes = HCA_EQC_SIZE,
+						.log_entries = HCA_LIM_EQS_LOG(max)};
+	drv->icm[ICM_MPT] = (struct driver_icm){.entry_bytes = HCA_MPT_SIZE,
+						.log_entries = config->log_num_mpts};
+	drv->icm[ICM_MTT] = (struct driver_icm){.entry_bytes = HCA_MTT_SIZE,
+						.log_entries = config->log_num_mtts};
 	return 0;
 }
 
@@ -179,14 +177,14 @@ init_hca(struct hca_driver *drv)
 	struct hca_mbox_init_hca *mailbox = driver_mailbox(drv);
 	int err;
 
-	mailbox->qpc_base = hca_cpu_to_be64(
-		HCA_INIT_MAKE(icm[ICM_QPC].virt, icm[ICM_QPC].log_entries));
-	mailbox->cqc_base = hca_cpu_to_be64(
-		HCA_INIT_MAKE(icm[ICM_CQC].virt, icm[ICM_CQC].log_entries));
-	mailbox->eqc_base = hca_cpu_to_be64(
-		HCA_INIT_MAKE(icm[ICM_EQC].virt, icm[ICM_EQC].log_entries));
-	mailbox->mpt_base = hca_cpu_to_be64(
-		HCA_INIT_MAKE(icm[ICM_MPT].virt, icm[ICM_MPT].log_entries));
+	mailbox->qpc_base =
+		hca_cpu_to_be64(HCA_INIT_MAKE(icm[ICM_QPC].virt, icm[ICM_QPC].log_entries));
+	mailbox->cqc_base =
+		hca_cpu_to_be64(HCA_INIT_MAKE(icm[ICM_CQC].virt, icm[ICM_CQC].log_entries));
+	mailbox->eqc_base =
+		hca_cpu_to_be64(HCA_INIT_MAKE(icm[ICM_EQC].virt, icm[ICM_EQC].log_entries));
+	mailbox->mpt_base =
+		hca_cpu_to_be64(HCA_INIT_MAKE(icm[ICM_MPT].virt, icm[ICM_MPT].log_entries));
 	mailbox->mtt_base = hca_cpu_to_be64(icm[ICM_MTT].virt);
 	err = driver_command_in(drv, HCA_CMD_INIT_HCA, 0);
 	drv->initialized = err == 0;
@@ -297,7 +295,7 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 	for (const struct hca_client *c = drv->clients; c != NULL; c = c->next) {
 		usage->clients++;
 		usage->pds += c->count_pds;
-		usage->channels += c->count_channels - 1;	/* without the asynchronous one */
+		usage->channels += c->count_channels - 1; /* without the asynchronous one */
 	}
 	pthread_mutex_unlock(&drv->lock);
 }

@@ -28,9 +28,8 @@ check_cq(const struct hca_client *client, const struct hca_ctl_cq *request)
 		return driver_fail(-EINVAL, "a CQ of 2^%u entries", request->log_size);
 	if (quota != 0 && client->count_cqs >= quota)
 		return driver_fail(-ENOMEM, "the client has its %u CQs", quota);
-	if (channel != HCA_CTL_NO_CHANNEL &&
-	    (channel == 0 || channel >= client->num_channels ||
-	     client->channels[channel].write_fd < 0))
+	if (channel != HCA_CTL_NO_CHANNEL && (channel == 0 || channel >= client->num_channels ||
+					      client->channels[channel].write_fd < 0))
 		return driver_fail(-EINVAL, "channel %u does not exist", channel);
 	return 0;
 }

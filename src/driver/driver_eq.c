@@ -73,7 +73,7 @@ static bool
 send_event(const struct hca_client *client, uint32_t channel, uint32_t type, uint32_t object,
 	   uint32_t subtype)
 {
-	struct hca_ctl_event event = { .type = type, .object = object, .subtype = subtype };
+	struct hca_ctl_event event = {.type = type, .object = object, .subtype = subtype};
 	int fd = channel < client->num_channels ? client->channels[channel].write_fd : -1;
 	ssize_t n;
 
@@ -142,8 +142,8 @@ forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 	case HCA_EVENT_PORT_CHANGE:
 		send_to_all(drv, eqe);
 		break;
-	case HCA_EVENT_CMD:		/* commands are polled */
-	case HCA_EVENT_EQ_OVERFLOW:	/* the device parks what does not fit */
+	case HCA_EVENT_CMD:	    /* commands are polled */
+	case HCA_EVENT_EQ_OVERFLOW: /* the device parks what does not fit */
 		break;
 	default:
 		qp = drv->qps[object & (drv->qp_ids.count - 1)];

@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 struct hca_hw {
-	volatile void *bar0;		/* 1 MiB, T3-1-2 */
-	volatile void *bar2;		/* 8 MiB, 2048 UAR pages */
+	volatile void *bar0; /* 1 MiB, T3-1-2 */
+	volatile void *bar2; /* 8 MiB, 2048 UAR pages */
 
 	/*
 	 * Called again and again while a command is executed. Manual progress: runs the engine.

@@ -10,13 +10,13 @@
 #define MIN_PAGE_LOG HCA_MIN_PAGE_LOG
 #define HUGE_PAGE_LOG 21u
 #define MAX_PAGE_LOG HCA_MAX_PAGE_LOG
-#define MANY_PAGES 4096u	/* a region of more pages is given larger ones */
+#define MANY_PAGES 4096u /* a region of more pages is given larger ones */
 #define KEY_RANDOM_BITS 7u
 #define KEY_TAG_BITS 8u
 
 /* The pages of a region: a list, or as many as it needs from its own address on */
 struct page_source {
-	const uint64_t *list;		/* NULL: consecutive */
+	const uint64_t *list; /* NULL: consecutive */
 	uint64_t first;
 	uint64_t count;
 	uint32_t log;
@@ -54,26 +54,24 @@ check_request(const struct hca_ctl_mr *mr)
 	if (mr->length == 0 || mr->va + mr->length - 1 < mr->va)
 		return driver_fail(-EINVAL, "a region of %llu bytes at %#llx",
 				   (unsigned long long)mr->length, (unsigned long long)mr->va);
-	if ((mr->access & ~(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE |
-			    HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC |
-			    HCA_ACCESS_MW_BIND)) != 0)
+	if ((mr->access &
+	     ~(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |
+	       HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_MW_BIND)) != 0)
 		return driver_fail(-EINVAL, "access flags %#x", mr->access);
 	return 0;
 }
 
 /* A consecutive region: pages as small as fit the MTT well and stay inside the owner's memory. */
 static void
-choose_pages(const struct hca_client *owner, const struct hca_ctl_mr *mr,
-	     struct page_source *pages)
+choose_pages(const struct hca_client *owner, const struct hca_ctl_mr *mr, struct page_source *pages)
 {
-	static const uint32_t logs[] = { MIN_PAGE_LOG, HUGE_PAGE_LOG, MAX_PAGE_LOG };
+	static const uint32_t logs[] = {MIN_PAGE_LOG, HUGE_PAGE_LOG, MAX_PAGE_LOG};
 
 	for (size_t i = 0; i < sizeof(logs) / sizeof(logs[0]); i++) {
 		uint64_t first = mr->va >> logs[i] << logs[i];
 		uint64_t count = pages_of(mr->va, mr->length, logs[i]);
 
-		if (i > 0 && owner != NULL &&
-		    !driver_client_covers(owner, first, count << logs[i]))
+		if (i > 0 && owner != NULL && !driver_client_covers(owner, first, count << logs[i]))
 			return;
 		pages->log = logs[i];
 		pages->first = first;
@@ -255,7 +253,7 @@ int
 driver_mr_create(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl_mr *mr,
 		 const uint64_t *list, struct driver_mr **out)
 {
-	struct page_source pages = { 0 };
+	struct page_source pages = {0};
 	struct driver_mr *region;
 	int err = check_request(mr);
 
@@ -303,7 +301,7 @@ int
 driver_mr_queue(struct hca_driver *drv, struct hca_client *owner, uint32_t pdn, uint64_t addr,
 		uint64_t bytes, uint32_t access, struct driver_mr **out)
 {
-	struct hca_ctl_mr mr = { .va = addr, .length = bytes, .pdn = pdn, .access = access };
+	struct hca_ctl_mr mr = {.va = addr, .length = bytes, .pdn = pdn, .access = access};
 	int err;
 
 	if ((addr & (DRIVER_PAGE - 1)) != 0)
@@ -342,8 +340,8 @@ hca_client_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, const 
 
 	pthread_mutex_lock(&drv->lock);
 	pd = driver_pd_of(client, mr->pdn);
-	err = pd != NULL ? driver_mr_create(drv, client, mr, pages, &region) :
-	      driver_fail(-EINVAL, "PD %#x does not exist", mr->pdn);
+	err = pd != NULL ? driver_mr_create(drv, client, mr, pages, &region)
+			 : driver_fail(-EINVAL, "PD %#x does not exist", mr->pdn);
 	if (err == 0) {
 		pd->users++;
 		keys->lkey = region->key;

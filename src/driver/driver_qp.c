@@ -72,7 +72,8 @@ take_qpn(struct hca_driver *drv, uint32_t *qpn)
 	}
 	do {
 		*qpn = HCA_QPN_MAKE(driver_ids_new_tag(&drv->qp_ids, index, QPN_BITS - log,
-						       &drv->random), index, log);
+						       &drv->random),
+				    index, log);
 	} while (*qpn <= HCA_QPN_GSI || *qpn == HCA_QPN_MULTICAST);
 	return 0;
 }
@@ -183,8 +184,8 @@ fill_owned_fields(const struct driver_qp *qp, struct hca_qpc *qpc)
 	uint32_t flags = hca_be32_to_cpu(qpc->flags);
 	uint32_t sizes = hca_be32_to_cpu(qpc->sizes) & (HCA_MASK(31, 29) | HCA_MASK(28, 24));
 
-	qpc->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(HCA_QPC_STATE(flags), qp->service,
-							HCA_QPC_MIG(flags), 0));
+	qpc->flags = hca_cpu_to_be32(
+		HCA_QPC_MAKE_FLAGS(HCA_QPC_STATE(flags), qp->service, HCA_QPC_MIG(flags), 0));
 	qpc->sizes = hca_cpu_to_be32(sizes | qp->sizes);
 	qpc->usr_page = hca_cpu_to_be32(qp->owner->uar);
 	qpc->local_qpn = hca_cpu_to_be32(qp->qpn);
@@ -207,8 +208,8 @@ is_modify(uint32_t opcode)
 	switch (opcode) {
 #define MODIFY_CASE(name, op, in_len, out_len, cmd_flags, caps) \
 	case op: \
-		return ((cmd_flags) & HCA_CMDF_MODIFY_QP) != 0;
-	HCA_CMD_LIST(MODIFY_CASE)
+		return ((cmd_flags)&HCA_CMDF_MODIFY_QP) != 0;
+		HCA_CMD_LIST(MODIFY_CASE)
 #undef MODIFY_CASE
 	default:
 		return false;
@@ -223,7 +224,7 @@ modify_bare(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode)
 	if (opcode != HCA_CMD_ERR2RST_QPEE && opcode != HCA_CMD_2ERR_QPEE)
 		return driver_fail(-EINVAL, "the transition needs attributes");
 	if (!qp->live && opcode == HCA_CMD_ERR2RST_QPEE)
-		return 0;	/* is in RESET */
+		return 0; /* is in RESET */
 	err = driver_command_bare(drv, opcode, HCA_MODIFY_QP_NO_INBOX, qp->qpn, 0);
 	if (err == 0 && opcode == HCA_CMD_ERR2RST_QPEE)
 		qp->live = false;
@@ -237,7 +238,7 @@ modify_with(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode, const
 	uint32_t mask;
 	int err = 0;
 
-	memcpy(&qpc, mailbox, sizeof(qpc));	/* judged and sent from one copy */
+	memcpy(&qpc, mailbox, sizeof(qpc)); /* judged and sent from one copy */
 	mask = hca_be32_to_cpu(qpc.opt_param_mask);
 	fill_owned_fields(qp, &qpc);
 	if ((mask & HCA_QP_ATTR_AV) != 0 && qp->service != HCA_ST_UD)
@@ -267,8 +268,7 @@ hca_client_create_qp(struct hca_client *client, const struct hca_ctl_qp *request
 }
 
 int
-hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcode,
-		     const void *mailbox)
+hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcode, const void *mailbox)
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_qp *qp;
@@ -304,7 +304,7 @@ hca_client_query_qp(struct hca_client *client, uint32_t qpn, void *mailbox)
 		if (err == 0)
 			memcpy(mailbox, drv->mailbox_out, sizeof(struct hca_qpc));
 	} else {
-		struct hca_qpc qpc = { 0 };	/* RESET: state 0 */
+		struct hca_qpc qpc = {0}; /* RESET: state 0 */
 
 		fill_owned_fields(qp, &qpc);
 		memcpy(mailbox, &qpc, sizeof(qpc));
@@ -322,8 +322,8 @@ hca_client_destroy_qp(struct hca_client *client, uint32_t qpn)
 
 	pthread_mutex_lock(&drv->lock);
 	qp = qp_of(client, qpn);
-	err = qp != NULL ? driver_qp_release(drv, qp, false) :
-	      driver_fail(-EINVAL, "QP %#x does not exist", qpn);
+	err = qp != NULL ? driver_qp_release(drv, qp, false)
+			 : driver_fail(-EINVAL, "QP %#x does not exist", qpn);
 	pthread_mutex_unlock(&drv->lock);
 	return err;
 }

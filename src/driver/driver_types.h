@@ -23,11 +23,11 @@
 #include "driver.h"
 #include "driver_alloc.h"
 
-#define DRIVER_DOMAIN 0u		/* DMA domain of mailboxes, ICM and EQs */
+#define DRIVER_DOMAIN 0u /* DMA domain of mailboxes, ICM and EQs */
 #define DRIVER_MAX_GIDS 256u
 #define DRIVER_MAX_PKEYS 128u
 #define DRIVER_MAX_NEIGH 1024u
-#define DRIVER_MAX_CHANNELS 4096u	/* per client */
+#define DRIVER_MAX_CHANNELS 4096u /* per client */
 #define DRIVER_PAGE 4096u
 
 enum driver_icm_area {
@@ -41,14 +41,14 @@ enum driver_icm_area {
 
 /* One table in ICM: entries in chunks, each mapped at its first use and kept */
 struct driver_icm {
-	uint64_t virt;			/* ICM address of entry 0 */
-	uint64_t offset;		/* of its memory in the arena */
+	uint64_t virt;	 /* ICM address of entry 0 */
+	uint64_t offset; /* of its memory in the arena */
 	uint32_t entry_bytes;
 	uint32_t log_entries;
 	uint32_t chunk_bytes;
 	uint32_t chunks;
-	uint8_t op_modifier;		/* HCA_ICM_CTX or HCA_ICM_TPT */
-	uint8_t *mapped;		/* per chunk */
+	uint8_t op_modifier; /* HCA_ICM_CTX or HCA_ICM_TPT */
+	uint8_t *mapped;     /* per chunk */
 };
 
 enum driver_eq_number {
@@ -58,13 +58,13 @@ enum driver_eq_number {
 };
 
 struct driver_mr {
-	struct driver_mr *next;		/* of the same owner */
-	struct hca_client *owner;	/* NULL: the driver */
+	struct driver_mr *next;	  /* of the same owner */
+	struct hca_client *owner; /* NULL: the driver */
 	uint32_t key;
 	uint32_t pdn;
 	uint32_t mtt;
 	uint32_t mtt_log;
-	bool internal;			/* memory of a queue: no client may deregister it */
+	bool internal; /* memory of a queue: no client may deregister it */
 };
 
 struct driver_eq {
@@ -79,12 +79,12 @@ struct driver_eq {
 struct driver_pd {
 	struct driver_pd *next;
 	uint32_t pdn;
-	uint32_t users;			/* MRs and QPs */
+	uint32_t users; /* MRs and QPs */
 };
 
 struct driver_channel {
-	int write_fd;			/* -1: the slot is free */
-	uint32_t users;			/* CQs */
+	int write_fd;	/* -1: the slot is free */
+	uint32_t users; /* CQs */
 };
 
 struct driver_cq {
@@ -93,8 +93,8 @@ struct driver_cq {
 	struct driver_mr *mr;
 	uint32_t cqn;
 	uint32_t channel;
-	uint32_t users;			/* QP queues */
-	uint32_t owed;			/* bits of event types that did not fit into a pipe */
+	uint32_t users; /* QP queues */
+	uint32_t owed;	/* bits of event types that did not fit into a pipe */
 };
 
 struct driver_qp {
@@ -107,11 +107,11 @@ struct driver_qp {
 	struct driver_mr *rq_mr;
 	uint32_t qpn;
 	uint32_t service;
-	uint32_t sizes;			/* QPC word 0Ch, strides only */
+	uint32_t sizes; /* QPC word 0Ch, strides only */
 	uint32_t sq_bytes;
 	uint32_t rq_bytes;
 	uint32_t owed;
-	bool live;			/* has a context: left RESET */
+	bool live; /* has a context: left RESET */
 };
 
 struct driver_segment {
@@ -123,7 +123,7 @@ struct driver_segment {
 struct hca_client {
 	struct hca_client *next;
 	struct hca_driver *drv;
-	uint32_t uar;			/* page number = DMA domain */
+	uint32_t uar; /* page number = DMA domain */
 	uint32_t next_pd;
 	struct driver_pd *pds;
 	struct driver_mr *mrs;
@@ -131,9 +131,9 @@ struct hca_client {
 	struct driver_qp *qps;
 	struct driver_segment *segments;
 	struct driver_channel *channels; /* [0] = asynchronous events */
-	uint32_t num_channels;		/* slots */
-	int async_read_fd;		/* until the client has fetched it */
-	uint32_t owed_port;		/* LOCAL_CATAS, PORT_CHANGE not yet delivered */
+	uint32_t num_channels;		 /* slots */
+	int async_read_fd;		 /* until the client has fetched it */
+	uint32_t owed_port;		 /* LOCAL_CATAS, PORT_CHANGE not yet delivered */
 	uint32_t count_pds;
 	uint32_t count_mrs;
 	uint32_t count_cqs;
@@ -159,9 +159,9 @@ struct hca_driver {
 	pthread_mutex_t lock;
 	pthread_mutex_t event_lock;
 	bool dead;
-	bool initialized;		/* INIT_HCA done */
+	bool initialized; /* INIT_HCA done */
 
-	uint8_t *arena;			/* mailboxes, EQs, ICM: one DMA window */
+	uint8_t *arena; /* mailboxes, EQs, ICM: one DMA window */
 	uint64_t arena_bus;
 	size_t arena_bytes;
 	void *mailbox_in;
@@ -173,7 +173,7 @@ struct hca_driver {
 	uint64_t board_id;
 	struct driver_icm icm[ICM_AREAS];
 	struct driver_eq eq[EQ_COUNT];
-	uint32_t owed;			/* objects with events that wait for room in a pipe */
+	uint32_t owed; /* objects with events that wait for room in a pipe */
 
 	struct driver_random random;
 	struct driver_ids qp_ids;
@@ -181,9 +181,9 @@ struct hca_driver {
 	struct driver_ids mpt_ids;
 	struct driver_ids uar_ids;
 	struct driver_ranges mtt_ranges;
-	struct driver_qp **qps;		/* by index; written under both locks */
+	struct driver_qp **qps; /* by index; written under both locks */
 	struct driver_cq **cqs;
-	struct driver_mr **mrs;		/* by MPT index; under `lock` */
+	struct driver_mr **mrs; /* by MPT index; under `lock` */
 	struct hca_client *clients;
 
 	struct driver_gid gids[DRIVER_MAX_GIDS];

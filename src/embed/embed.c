@@ -21,7 +21,7 @@
 #include "embed_ports.h"
 #include "queues/eq.h"
 
-#define NOTIFIER_NS 20000 /* the notifier looks for events so often while nothing happens */
+#define NOTIFIER_NS 20000  /* the notifier looks for events so often while nothing happens */
 #define EVENTS_EVERY 1024u /* manual: look at the event queues at least every so many loops */
 
 static __thread char reason[256] = "no error";
@@ -77,7 +77,7 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	*c = *in;
 #define DEFAULT(f) \
 	if (c->f == 0) \
-		c->f = d.f
+	c->f = d.f
 	DEFAULT(num_hcas);
 	DEFAULT(max_mtu);
 	DEFAULT(edge_size);

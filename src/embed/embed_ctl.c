@@ -64,8 +64,7 @@ ctl_dealloc_pd(void *arg, uint32_t pdn)
 }
 
 static int
-ctl_reg_mr(void *arg, const struct hca_ctl_mr *mr, const uint64_t *pages,
-	   struct hca_ctl_keys *keys)
+ctl_reg_mr(void *arg, const struct hca_ctl_mr *mr, const uint64_t *pages, struct hca_ctl_keys *keys)
 {
 	return hca_client_reg_mr(client_of(arg), mr, pages, keys);
 }
@@ -161,30 +160,18 @@ ctl_close(void *arg)
 	free(ctl);
 }
 
-#define CTL_OPS(progress_fn) { \
-	.info = ctl_info, \
-	.uar = ctl_uar, \
-	.query_port = ctl_query_port, \
-	.query_gid = ctl_query_gid, \
-	.query_pkey = ctl_query_pkey, \
-	.alloc_pd = ctl_alloc_pd, \
-	.dealloc_pd = ctl_dealloc_pd, \
-	.reg_mr = ctl_reg_mr, \
-	.dereg_mr = ctl_dereg_mr, \
-	.async_fd = ctl_async_fd, \
-	.create_channel = ctl_create_channel, \
-	.destroy_channel = ctl_destroy_channel, \
-	.create_cq = ctl_create_cq, \
-	.destroy_cq = ctl_destroy_cq, \
-	.create_qp = ctl_create_qp, \
-	.modify_qp = ctl_modify_qp, \
-	.query_qp = ctl_query_qp, \
-	.destroy_qp = ctl_destroy_qp, \
-	.reason = ctl_reason, \
-	.alive = ctl_alive, \
-	.progress = progress_fn, \
-	.close = ctl_close, \
-}
+#define CTL_OPS(progress_fn) \
+	{ \
+		.info = ctl_info, .uar = ctl_uar, .query_port = ctl_query_port, \
+		.query_gid = ctl_query_gid, .query_pkey = ctl_query_pkey, \
+		.alloc_pd = ctl_alloc_pd, .dealloc_pd = ctl_dealloc_pd, .reg_mr = ctl_reg_mr, \
+		.dereg_mr = ctl_dereg_mr, .async_fd = ctl_async_fd, \
+		.create_channel = ctl_create_channel, .destroy_channel = ctl_destroy_channel, \
+		.create_cq = ctl_create_cq, .destroy_cq = ctl_destroy_cq, \
+		.create_qp = ctl_create_qp, .modify_qp = ctl_modify_qp, .query_qp = ctl_query_qp, \
+		.destroy_qp = ctl_destroy_qp, .reason = ctl_reason, .alive = ctl_alive, \
+		.progress = progress_fn, .close = ctl_close, \
+	}
 
 static const struct softhca_ctl_ops manual_ops = CTL_OPS(ctl_progress);
 static const struct softhca_ctl_ops background_ops = CTL_OPS(NULL);

@@ -13,10 +13,10 @@
 
 /* What a context is opened with; copied. */
 struct embed_ctl_config {
-	const char *name;		/* of the context */
+	const char *name; /* of the context */
 	/* Manual progress: runs the engine, returns the work done. NULL: it runs by itself. */
 	unsigned int (*progress)(void *arg);
-	void (*closed)(void *arg);	/* after the client is gone; may be NULL */
+	void (*closed)(void *arg); /* after the client is gone; may be NULL */
 	void *arg;
 };
 

@@ -58,7 +58,8 @@ choose_memory(const struct softhca_embed_config *cfg, bool *huge)
 	*huge = cfg->hugepages != 2 && have >= need;
 	if (cfg->hugepages != 1 || *huge)
 		return 0;
-	return embed_fail(-ENOMEM, "%u free hugepages of 2 MiB, %u are needed: run "
+	return embed_fail(-ENOMEM,
+			  "%u free hugepages of 2 MiB, %u are needed: run "
 			  "'echo %u > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages'",
 			  have, need, need);
 }
@@ -67,7 +68,7 @@ static int
 init(const struct softhca_embed_config *cfg, const cpu_set_t *set)
 {
 	char cpu[16], memory[16];
-	char *argv[ARGS_MAX + 1] = {(char *)(uintptr_t)"softhca"};
+	char *argv[ARGS_MAX + 1] = {(char *)(uintptr_t) "softhca"};
 	bool huge;
 	int argc = 1, err;
 
@@ -86,9 +87,9 @@ init(const struct softhca_embed_config *cfg, const cpu_set_t *set)
 		for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
 			argv[argc++] = (char *)(uintptr_t)common[i];
 		argv[argc++] = (char *)(uintptr_t)(huge ? "--in-memory" : "--no-huge");
-		argv[argc++] = (char *)(uintptr_t)"-m";
+		argv[argc++] = (char *)(uintptr_t) "-m";
 		argv[argc++] = memory;
-		argv[argc++] = (char *)(uintptr_t)"-l";
+		argv[argc++] = (char *)(uintptr_t) "-l";
 		argv[argc++] = cpu;
 	}
 	if (rte_eal_init(argc, argv) < 0)

@@ -39,7 +39,7 @@ struct softhca_embed {
 	pthread_t notifier;
 	bool notifier_runs;
 	int stop;
-	uint32_t polls; /* manual: counts loops, for the event queues */
+	uint32_t polls;				  /* manual: counts loops, for the event queues */
 	int running __attribute__((aligned(64))); /* manual: a thread is inside the engine */
 	uint32_t events __attribute__((aligned(64))); /* EQEs were written since the last look */
 };

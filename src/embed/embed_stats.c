@@ -51,8 +51,8 @@ softhca_embed_counters(struct softhca_embed *e, unsigned int index, struct softh
 }
 
 int
-softhca_embed_stage_times(struct softhca_embed *e, unsigned int index,
-			  struct softhca_value *values, unsigned int max)
+softhca_embed_stage_times(struct softhca_embed *e, unsigned int index, struct softhca_value *values,
+			  unsigned int max)
 {
 	struct out o = {values, max, 0};
 

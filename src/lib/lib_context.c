@@ -155,7 +155,7 @@ softhca_query_device(struct softhca_context *pub, struct softhca_device_attr *at
 	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "softhca 0.1");
 	attr->node_guid = info->board_id;
 	attr->max_mr_size = UINT64_MAX;
-	attr->page_size_cap = UINT64_C(0x7ffff000);	/* 4 KiB .. 1 GiB */
+	attr->page_size_cap = UINT64_C(0x7ffff000); /* 4 KiB .. 1 GiB */
 	attr->max_qp = info->max_qps;
 	attr->max_qp_wr = 1u << info->log_max_wqes;
 	attr->max_sge = info->max_sge;

@@ -19,7 +19,7 @@
 
 struct softhca_ctl_ops {
 	int (*info)(void *arg, struct hca_ctl_info *info);
-	volatile void *(*uar)(void *arg);	/* the context's doorbell page, mapped */
+	volatile void *(*uar)(void *arg); /* the context's doorbell page, mapped */
 
 	int (*query_port)(void *arg, uint32_t port, struct hca_ctl_port *out);
 	int (*query_gid)(void *arg, uint32_t index, uint8_t gid[16]);
@@ -44,12 +44,12 @@ struct softhca_ctl_ops {
 	int (*destroy_qp)(void *arg, uint32_t qpn);
 
 	const char *(*reason)(void *arg);
-	bool (*alive)(void *arg);	/* asked when the doorbell page does not drain */
+	bool (*alive)(void *arg); /* asked when the doorbell page does not drain */
 
 	/* Manual progress: run the engine once, return the work done. NULL: it runs by itself. */
 	unsigned int (*progress)(void *arg);
 
-	void (*close)(void *arg);	/* everything left is destroyed; arg is gone after it */
+	void (*close)(void *arg); /* everything left is destroyed; arg is gone after it */
 };
 
 /*

@@ -35,7 +35,7 @@ lib_doorbell_try(struct lib_uar *uar, uint32_t *number)
 
 			if (now == n)
 				return false;
-			n = now;	/* somebody was faster: look at the next one */
+			n = now; /* somebody was faster: look at the next one */
 			continue;
 		}
 		if (__atomic_compare_exchange_n(&uar->next, &n, n + 1, true, __ATOMIC_RELAXED,

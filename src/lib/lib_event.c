@@ -60,7 +60,7 @@ softhca_destroy_comp_channel(struct softhca_comp_channel *pub)
 static void
 progress_until_readable(struct lib_context *ctx, int fd)
 {
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
 
 	for (;;) {
 		unsigned int work = ctx->progress(ctx->ctl);
@@ -116,7 +116,7 @@ softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **o
 			cq->events_got++;
 			break;
 		}
-		pthread_mutex_unlock(&ctx->lock);	/* of a CQ that is gone */
+		pthread_mutex_unlock(&ctx->lock); /* of a CQ that is gone */
 	}
 	__atomic_store_n(&cq->arm_mode, HCA_CQ_ARM_NONE, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&ctx->lock);
@@ -145,23 +145,23 @@ enum event_element {
 };
 
 struct event_kind {
-	uint8_t type;			/* enum hca_event */
+	uint8_t type; /* enum hca_event */
 	uint8_t public_type;
 	uint8_t element;
 };
 
 static const struct event_kind event_kinds[] = {
-	{ HCA_EVENT_PATH_MIG, SOFTHCA_EVENT_PATH_MIG, ELEMENT_QP },
-	{ HCA_EVENT_COMM_EST, SOFTHCA_EVENT_COMM_EST, ELEMENT_QP },
-	{ HCA_EVENT_SQ_DRAINED, SOFTHCA_EVENT_SQ_DRAINED, ELEMENT_QP },
-	{ HCA_EVENT_CQ_ERROR, SOFTHCA_EVENT_CQ_ERR, ELEMENT_CQ },
-	{ HCA_EVENT_WQ_CATAS, SOFTHCA_EVENT_QP_FATAL, ELEMENT_QP },
-	{ HCA_EVENT_PATH_MIG_FAILED, SOFTHCA_EVENT_PATH_MIG_ERR, ELEMENT_QP },
-	{ HCA_EVENT_LOCAL_CATAS, SOFTHCA_EVENT_DEVICE_FATAL, ELEMENT_PORT },
-	{ HCA_EVENT_PORT_CHANGE, SOFTHCA_EVENT_PORT_ERR, ELEMENT_PORT },
-	{ HCA_EVENT_WQ_INVAL_REQ, SOFTHCA_EVENT_QP_REQ_ERR, ELEMENT_QP },
-	{ HCA_EVENT_WQ_ACCESS, SOFTHCA_EVENT_QP_ACCESS_ERR, ELEMENT_QP },
-	{ HCA_EVENT_LAST_WQE, SOFTHCA_EVENT_QP_LAST_WQE_REACHED, ELEMENT_QP },
+	{HCA_EVENT_PATH_MIG, SOFTHCA_EVENT_PATH_MIG, ELEMENT_QP},
+	{HCA_EVENT_COMM_EST, SOFTHCA_EVENT_COMM_EST, ELEMENT_QP},
+	{HCA_EVENT_SQ_DRAINED, SOFTHCA_EVENT_SQ_DRAINED, ELEMENT_QP},
+	{HCA_EVENT_CQ_ERROR, SOFTHCA_EVENT_CQ_ERR, ELEMENT_CQ},
+	{HCA_EVENT_WQ_CATAS, SOFTHCA_EVENT_QP_FATAL, ELEMENT_QP},
+	{HCA_EVENT_PATH_MIG_FAILED, SOFTHCA_EVENT_PATH_MIG_ERR, ELEMENT_QP},
+	{HCA_EVENT_LOCAL_CATAS, SOFTHCA_EVENT_DEVICE_FATAL, ELEMENT_PORT},
+	{HCA_EVENT_PORT_CHANGE, SOFTHCA_EVENT_PORT_ERR, ELEMENT_PORT},
+	{HCA_EVENT_WQ_INVAL_REQ, SOFTHCA_EVENT_QP_REQ_ERR, ELEMENT_QP},
+	{HCA_EVENT_WQ_ACCESS, SOFTHCA_EVENT_QP_ACCESS_ERR, ELEMENT_QP},
+	{HCA_EVENT_LAST_WQE, SOFTHCA_EVENT_QP_LAST_WQE_REACHED, ELEMENT_QP},
 };
 
 /* Fill in the object and count it; false: it is gone. Under the context's lock. */

@@ -18,26 +18,19 @@
 #define MSG_MAX_LOG 31u
 
 static const struct hca_qp_transition transitions[] = {
-	HCA_QP_TRANSITION_LIST(HCA_QP_TRANSITION_ROW)
-};
+	HCA_QP_TRANSITION_LIST(HCA_QP_TRANSITION_ROW)};
 
 static const uint8_t hw_state[] = {
-	[SOFTHCA_QPS_RESET] = HCA_QPS_RST,
-	[SOFTHCA_QPS_INIT] = HCA_QPS_INIT,
-	[SOFTHCA_QPS_RTR] = HCA_QPS_RTR,
-	[SOFTHCA_QPS_RTS] = HCA_QPS_RTS,
-	[SOFTHCA_QPS_SQD] = HCA_QPS_SQD,
-	[SOFTHCA_QPS_SQE] = HCA_QPS_SQE,
+	[SOFTHCA_QPS_RESET] = HCA_QPS_RST, [SOFTHCA_QPS_INIT] = HCA_QPS_INIT,
+	[SOFTHCA_QPS_RTR] = HCA_QPS_RTR,   [SOFTHCA_QPS_RTS] = HCA_QPS_RTS,
+	[SOFTHCA_QPS_SQD] = HCA_QPS_SQD,   [SOFTHCA_QPS_SQE] = HCA_QPS_SQE,
 	[SOFTHCA_QPS_ERR] = HCA_QPS_ERR,
 };
 
 static const uint8_t sw_state[HCA_QPS_COUNT] = {
-	[HCA_QPS_RST] = SOFTHCA_QPS_RESET,
-	[HCA_QPS_INIT] = SOFTHCA_QPS_INIT,
-	[HCA_QPS_RTR] = SOFTHCA_QPS_RTR,
-	[HCA_QPS_RTS] = SOFTHCA_QPS_RTS,
-	[HCA_QPS_SQD] = SOFTHCA_QPS_SQD,
-	[HCA_QPS_SQE] = SOFTHCA_QPS_SQE,
+	[HCA_QPS_RST] = SOFTHCA_QPS_RESET, [HCA_QPS_INIT] = SOFTHCA_QPS_INIT,
+	[HCA_QPS_RTR] = SOFTHCA_QPS_RTR,   [HCA_QPS_RTS] = SOFTHCA_QPS_RTS,
+	[HCA_QPS_SQD] = SOFTHCA_QPS_SQD,   [HCA_QPS_SQE] = SOFTHCA_QPS_SQE,
 	[HCA_QPS_ERR] = SOFTHCA_QPS_ERR,
 };
 
@@ -54,14 +47,15 @@ static const char *const attr_names[] = {
 };
 
 _Static_assert((uint32_t)SOFTHCA_QP_DEST_QPN == (uint32_t)HCA_QP_ATTR_DEST_QPN &&
-	       (uint32_t)SOFTHCA_QP_MIN_RNR_TIMER == (uint32_t)HCA_QP_ATTR_MIN_RNR_TIMER,
+		       (uint32_t)SOFTHCA_QP_MIN_RNR_TIMER == (uint32_t)HCA_QP_ATTR_MIN_RNR_TIMER,
 	       "the attribute bits of verbs are those of table A1-3");
 
 static uint32_t
 service_of(uint32_t qp_type)
 {
-	return qp_type == SOFTHCA_QPT_RC ? HCA_ST_RC :
-	       qp_type == SOFTHCA_QPT_UC ? HCA_ST_UC : HCA_ST_UD;
+	return qp_type == SOFTHCA_QPT_RC   ? HCA_ST_RC
+	       : qp_type == SOFTHCA_QPT_UC ? HCA_ST_UC
+					   : HCA_ST_UD;
 }
 
 static const struct hca_qp_transition *
@@ -84,8 +78,9 @@ list_attrs(uint32_t mask, char *text, size_t size)
 
 	text[0] = '\0';
 	for (uint32_t bit = 0; bit < 32; bit++) {
-		const char *name = bit < sizeof(attr_names) / sizeof(attr_names[0]) ?
-				   attr_names[bit] : "unknown";
+		const char *name = bit < sizeof(attr_names) / sizeof(attr_names[0])
+					   ? attr_names[bit]
+					   : "unknown";
 		int n;
 
 		if ((mask & 1u << bit) == 0 || used >= size)
@@ -125,8 +120,8 @@ check_mask(const struct hca_qp_transition *t, uint32_t mask, const char *from, c
 	X(SOFTHCA_QP_MIN_RNR_TIMER, attr->min_rnr_timer, 31u, "min_rnr_timer") \
 	X(SOFTHCA_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic, ctx->info.max_rd_atomic, \
 	  "max_rd_atomic") \
-	X(SOFTHCA_QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic, \
-	  ctx->info.max_dest_rd_atomic, "max_dest_rd_atomic") \
+	X(SOFTHCA_QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic, ctx->info.max_dest_rd_atomic, \
+	  "max_dest_rd_atomic") \
 	X(SOFTHCA_QP_PORT, attr->port_num, ctx->info.num_ports, "port_num") \
 	X(SOFTHCA_QP_PKEY_INDEX, attr->pkey_index, ctx->info.pkey_entries - 1, "pkey_index") \
 	X(SOFTHCA_QP_AV, attr->ah_attr.sgid_index, ctx->info.gid_entries - 1, "sgid_index") \
@@ -156,8 +151,8 @@ fill_path(struct hca_qpc_path *path, const struct softhca_ah_attr *ah)
 	uint32_t acks = hca_be32_to_cpu(path->ackto);
 	uint32_t hops = ah->hop_limit != 0 ? ah->hop_limit : DEFAULT_HOP_LIMIT;
 
-	path->ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(HCA_QPC_ACKTO(acks), ah->sgid_index,
-							 ah->static_rate, hops));
+	path->ackto = hca_cpu_to_be32(
+		HCA_QPC_MAKE_ACKTO(HCA_QPC_ACKTO(acks), ah->sgid_index, ah->static_rate, hops));
 	path->sl_tclass_flow = hca_cpu_to_be32(
 		HCA_QPC_MAKE_SL_TCLASS_FLOW(ah->sl, ah->traffic_class, ah->flow_label));
 	memcpy(path->rgid, ah->dgid.raw, sizeof(path->rgid));
@@ -166,8 +161,8 @@ fill_path(struct hca_qpc_path *path, const struct softhca_ah_attr *ah)
 static uint32_t
 hw_access(uint32_t access)
 {
-	return access & (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |
-			 HCA_ACCESS_REMOTE_ATOMIC);
+	return access &
+	       (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC);
 }
 
 /* Only the fields named by the mask count; the others stay 0. */
@@ -175,20 +170,19 @@ static void
 fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask,
 	     uint32_t to, struct hca_qpc *qpc)
 {
-	uint32_t mig = (mask & SOFTHCA_QP_PATH_MIG_STATE) != 0 ? hw_mig[attr->path_mig_state] :
-		       HCA_MIG_MIGRATED;
+	uint32_t mig = (mask & SOFTHCA_QP_PATH_MIG_STATE) != 0 ? hw_mig[attr->path_mig_state]
+							       : HCA_MIG_MIGRATED;
 	uint32_t mtu = (mask & SOFTHCA_QP_PATH_MTU) != 0 ? attr->path_mtu : 0;
 
 	memset(qpc, 0, sizeof(*qpc));
 	qpc->opt_param_mask = hca_cpu_to_be32(mask | HCA_QP_ATTR_STATE);
-	qpc->flags = hca_cpu_to_be32(
-		HCA_QPC_MAKE_FLAGS(to, service_of(qp->pub.qp_type), mig, 0));
-	qpc->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(mtu, MSG_MAX_LOG, qp->rq.log_stride,
-							qp->sq.log_stride));
+	qpc->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, service_of(qp->pub.qp_type), mig, 0));
+	qpc->sizes = hca_cpu_to_be32(
+		HCA_QPC_MAKE_SIZES(mtu, MSG_MAX_LOG, qp->rq.log_stride, qp->sq.log_stride));
 	qpc->local_qpn = hca_cpu_to_be32(qp->pub.qp_num);
 	qpc->remote_qpn = hca_cpu_to_be32(attr->dest_qp_num);
-	qpc->path.port_pkey = hca_cpu_to_be32(
-		HCA_QPC_MAKE_PORT_PKEY(attr->port_num, attr->pkey_index));
+	qpc->path.port_pkey =
+		hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(attr->port_num, attr->pkey_index));
 	qpc->path.rnr_retry = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_RETRY(attr->rnr_retry, 1));
 	qpc->path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(attr->timeout, 0, 0, 0));
 	if ((mask & SOFTHCA_QP_AV) != 0)
@@ -196,16 +190,17 @@ fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32
 	if ((mask & SOFTHCA_QP_ALT_PATH) != 0) {
 		qpc->alt_path.port_pkey = hca_cpu_to_be32(
 			HCA_QPC_MAKE_PORT_PKEY(attr->alt_port_num, attr->alt_pkey_index));
-		qpc->alt_path.ackto = hca_cpu_to_be32(
-			HCA_QPC_MAKE_ACKTO(attr->alt_timeout, 0, 0, 0));
+		qpc->alt_path.ackto =
+			hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(attr->alt_timeout, 0, 0, 0));
 		fill_path(&qpc->alt_path, &attr->alt_ah_attr);
 	}
 	qpc->access_flags = hca_cpu_to_be32(hw_access(attr->qp_access_flags));
-	qpc->rd_atomic = hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(
-		attr->max_rd_atomic, attr->max_dest_rd_atomic, attr->retry_cnt));
+	qpc->rd_atomic =
+		hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(attr->max_rd_atomic,
+						       attr->max_dest_rd_atomic, attr->retry_cnt));
 	qpc->next_send_psn = hca_cpu_to_be32(attr->sq_psn);
-	qpc->rnr_nextrecvpsn = hca_cpu_to_be32(
-		HCA_QPC_MAKE_RNR_EPSN(attr->min_rnr_timer, attr->rq_psn));
+	qpc->rnr_nextrecvpsn =
+		hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(attr->min_rnr_timer, attr->rq_psn));
 	qpc->qkey = hca_cpu_to_be32(attr->qkey);
 }
 
@@ -330,9 +325,9 @@ read_mailbox(const struct hca_qpc *qpc, struct softhca_qp_attr *attr)
 	attr->qp_state = state < HCA_QPS_COUNT ? sw_state[state] : SOFTHCA_QPS_ERR;
 	attr->cur_qp_state = attr->qp_state;
 	attr->path_mtu = HCA_QPC_MTU(hca_be32_to_cpu(qpc->sizes));
-	attr->path_mig_state = HCA_QPC_MIG(flags) == HCA_MIG_ARMED ? SOFTHCA_MIG_ARMED :
-			       HCA_QPC_MIG(flags) == HCA_MIG_REARM ? SOFTHCA_MIG_REARM :
-			       SOFTHCA_MIG_MIGRATED;
+	attr->path_mig_state = HCA_QPC_MIG(flags) == HCA_MIG_ARMED   ? SOFTHCA_MIG_ARMED
+			       : HCA_QPC_MIG(flags) == HCA_MIG_REARM ? SOFTHCA_MIG_REARM
+								     : SOFTHCA_MIG_MIGRATED;
 	attr->sq_draining = (flags & HCA_QPC_DRAINING) != 0;
 	attr->qkey = hca_be32_to_cpu(qpc->qkey);
 	attr->rq_psn = HCA_QPC_EPSN(rnr_epsn);

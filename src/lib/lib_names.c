@@ -52,12 +52,8 @@ static const char *const opcode_names[] = {
 };
 
 static const char *const state_names[] = {
-	[SOFTHCA_QPS_RESET] = "RESET",
-	[SOFTHCA_QPS_INIT] = "INIT",
-	[SOFTHCA_QPS_RTR] = "RTR",
-	[SOFTHCA_QPS_RTS] = "RTS",
-	[SOFTHCA_QPS_SQD] = "SQD",
-	[SOFTHCA_QPS_SQE] = "SQE",
+	[SOFTHCA_QPS_RESET] = "RESET", [SOFTHCA_QPS_INIT] = "INIT", [SOFTHCA_QPS_RTR] = "RTR",
+	[SOFTHCA_QPS_RTS] = "RTS",     [SOFTHCA_QPS_SQD] = "SQD",   [SOFTHCA_QPS_SQE] = "SQE",
 	[SOFTHCA_QPS_ERR] = "ERR",
 };
 
@@ -84,10 +80,8 @@ static const char *const event_names[] = {
 };
 
 static const char *const port_names[] = {
-	[SOFTHCA_PORT_NOP] = "NOP",
-	[SOFTHCA_PORT_DOWN] = "DOWN",
-	[SOFTHCA_PORT_INIT] = "INIT",
-	[SOFTHCA_PORT_ARMED] = "ARMED",
+	[SOFTHCA_PORT_NOP] = "NOP",	  [SOFTHCA_PORT_DOWN] = "DOWN",
+	[SOFTHCA_PORT_INIT] = "INIT",	  [SOFTHCA_PORT_ARMED] = "ARMED",
 	[SOFTHCA_PORT_ACTIVE] = "ACTIVE",
 };
 

@@ -12,9 +12,9 @@
 #define PAGE 4096u
 
 /* Units of 16 bytes in front of the data of the largest send WQE, by service */
-#define RC_HEADER_UNITS 2u	/* next, raddr; an atomic has a third and one SGE */
+#define RC_HEADER_UNITS 2u /* next, raddr; an atomic has a third and one SGE */
 #define RC_ATOMIC_UNITS 4u
-#define UD_HEADER_UNITS 4u	/* next, ud */
+#define UD_HEADER_UNITS 4u /* next, ud */
 
 static uint32_t
 log2_up(uint32_t n)
@@ -73,8 +73,8 @@ check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr *att
 		return lib_fail(-EINVAL, "%u and %u SGEs, the device has %u", cap->max_send_sge,
 				cap->max_recv_sge, ctx->info.max_sge);
 	if (cap->max_inline_data > ctx->info.max_inline)
-		return lib_fail(-EINVAL, "%u bytes inline, the device has %u",
-				cap->max_inline_data, ctx->info.max_inline);
+		return lib_fail(-EINVAL, "%u bytes inline, the device has %u", cap->max_inline_data,
+				ctx->info.max_inline);
 	if (1u << send_stride_log(attr) > ctx->info.max_wqe_stride)
 		return lib_fail(-EINVAL, "WQEs of %u bytes, the device has %u",
 				1u << send_stride_log(attr), ctx->info.max_wqe_stride);
@@ -173,8 +173,8 @@ alloc_qp(struct lib_context *ctx, struct softhca_pd *pd, const struct softhca_qp
 		lib_qp_free(qp);
 		return NULL;
 	}
-	qp->rq_record = (struct hca_rq_record *)
-		(qp->rq.buf + (((size_t)qp->rq.mask + 1) << qp->rq.log_stride));
+	qp->rq_record = (struct hca_rq_record *)(qp->rq.buf +
+						 (((size_t)qp->rq.mask + 1) << qp->rq.log_stride));
 	set_caps(qp, ctx);
 	return qp;
 }
@@ -182,8 +182,9 @@ alloc_qp(struct lib_context *ctx, struct softhca_pd *pd, const struct softhca_qp
 static uint32_t
 service_of(uint32_t qp_type)
 {
-	return qp_type == SOFTHCA_QPT_RC ? HCA_ST_RC :
-	       qp_type == SOFTHCA_QPT_UC ? HCA_ST_UC : HCA_ST_UD;
+	return qp_type == SOFTHCA_QPT_RC   ? HCA_ST_RC
+	       : qp_type == SOFTHCA_QPT_UC ? HCA_ST_UC
+					   : HCA_ST_UD;
 }
 
 static int

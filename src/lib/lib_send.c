@@ -11,8 +11,8 @@
 
 /* What a WQE of a verbs opcode looks like */
 struct send_op {
-	uint8_t op;			/* HCA_OP_* */
-	uint8_t header_units;		/* next, raddr, atomic; 16 bytes each */
+	uint8_t op;	      /* HCA_OP_* */
+	uint8_t header_units; /* next, raddr, atomic; 16 bytes each */
 	bool raddr;
 	bool atomic;
 	bool imm;
@@ -20,13 +20,13 @@ struct send_op {
 };
 
 static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
-	[SOFTHCA_WR_RDMA_WRITE] = { HCA_OP_RDMA_WRITE, 2, true, false, false, true },
-	[SOFTHCA_WR_RDMA_WRITE_WITH_IMM] = { HCA_OP_RDMA_WRITE_IMM, 2, true, false, true, true },
-	[SOFTHCA_WR_SEND] = { HCA_OP_SEND, 1, false, false, false, true },
-	[SOFTHCA_WR_SEND_WITH_IMM] = { HCA_OP_SEND_IMM, 1, false, false, true, true },
-	[SOFTHCA_WR_RDMA_READ] = { HCA_OP_RDMA_READ, 2, true, false, false, false },
-	[SOFTHCA_WR_ATOMIC_CMP_AND_SWP] = { HCA_OP_ATOMIC_CS, 3, true, true, false, false },
-	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = { HCA_OP_ATOMIC_FA, 3, true, true, false, false },
+	[SOFTHCA_WR_RDMA_WRITE] = {HCA_OP_RDMA_WRITE, 2, true, false, false, true},
+	[SOFTHCA_WR_RDMA_WRITE_WITH_IMM] = {HCA_OP_RDMA_WRITE_IMM, 2, true, false, true, true},
+	[SOFTHCA_WR_SEND] = {HCA_OP_SEND, 1, false, false, false, true},
+	[SOFTHCA_WR_SEND_WITH_IMM] = {HCA_OP_SEND_IMM, 1, false, false, true, true},
+	[SOFTHCA_WR_RDMA_READ] = {HCA_OP_RDMA_READ, 2, true, false, false, false},
+	[SOFTHCA_WR_ATOMIC_CMP_AND_SWP] = {HCA_OP_ATOMIC_CS, 3, true, true, false, false},
+	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = {HCA_OP_ATOMIC_FA, 3, true, true, false, false},
 };
 
 /* States a send request may be posted in: RTS, SQD, SQE, ERR (it is flushed in the last two) */
@@ -54,7 +54,7 @@ judge_inline(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct j
 				(unsigned long long)total, qp->max_inline);
 	out->units = out->op->header_units +
 		     (sizeof(struct hca_inline_unit) + (uint32_t)total + HCA_WQE_UNIT - 1) /
-		     HCA_WQE_UNIT;
+			     HCA_WQE_UNIT;
 	return 0;
 }
 
@@ -176,8 +176,7 @@ link_wqe(uint8_t *previous, uint32_t offset, const struct judged_wr *judged, boo
 
 /* Build WQEs from *wr on; the first has been judged and there is room for it. */
 static int
-build_chain(struct lib_qp *qp, struct softhca_send_wr **wr, struct judged_wr judged,
-	    uint32_t room)
+build_chain(struct lib_qp *qp, struct softhca_send_wr **wr, struct judged_wr judged, uint32_t room)
 {
 	struct lib_wq *sq = &qp->sq;
 	uint32_t head = sq->head;

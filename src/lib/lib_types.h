@@ -39,16 +39,16 @@ struct lib_context {
 	struct softhca_context pub;
 	const struct softhca_ctl_ops *ops;
 	void *ctl;
-	unsigned int (*progress)(void *arg);	/* NULL unless progress is manual */
-	uint32_t posted;		/* manual: requests posted since the engine was run here */
+	unsigned int (*progress)(void *arg); /* NULL unless progress is manual */
+	uint32_t posted; /* manual: requests posted since the engine was run here */
 	struct hca_ctl_info info;
-	uint32_t qp_mask;		/* index bits of a QPN */
+	uint32_t qp_mask; /* index bits of a QPN */
 	uint32_t cq_mask;
-	bool dead;			/* a device fatal event was read: posts give -EIO */
-	struct lib_qp **qps;		/* by QPN & qp_mask */
-	struct lib_cq **cqs;		/* by CQN & cq_mask */
-	pthread_mutex_t lock;		/* the two tables, event counts */
-	pthread_cond_t acked;		/* an event was acknowledged */
+	bool dead;	      /* a device fatal event was read: posts give -EIO */
+	struct lib_qp **qps;  /* by QPN & qp_mask */
+	struct lib_cq **cqs;  /* by CQN & cq_mask */
+	pthread_mutex_t lock; /* the two tables, event counts */
+	pthread_cond_t acked; /* an event was acknowledged */
 	char name[32];
 	struct lib_uar uar;
 };
@@ -56,7 +56,7 @@ struct lib_context {
 struct lib_channel {
 	struct softhca_comp_channel pub;
 	uint32_t handle;
-	uint32_t users;			/* CQs; under the context's lock */
+	uint32_t users; /* CQs; under the context's lock */
 };
 
 struct lib_cq {
@@ -65,25 +65,25 @@ struct lib_cq {
 	struct hca_cqe *ring;
 	struct hca_cq_record *record;
 	uint32_t mask;
-	uint32_t consumer;		/* free running */
-	bool locked;			/* false: single threaded */
+	uint32_t consumer; /* free running */
+	bool locked;	   /* false: single threaded */
 	struct lib_lock lock;
 	uint32_t arm_seq;
-	uint32_t arm_mode;		/* what is asked for and not yet delivered */
-	uint32_t users;			/* QPs; under the context's lock, as the rest */
+	uint32_t arm_mode; /* what is asked for and not yet delivered */
+	uint32_t users;	   /* QPs; under the context's lock, as the rest */
 	uint32_t events_got;
 	uint32_t events_acked;
-	size_t bytes;			/* of the mapping that starts at ring */
+	size_t bytes; /* of the mapping that starts at ring */
 };
 
 /* One work queue. head and tail run free; head - tail WQEs are posted. */
 struct lib_wq {
 	uint8_t *buf;
 	uint64_t *wr_id;
-	uint32_t mask;			/* size - 1 */
+	uint32_t mask; /* size - 1 */
 	uint32_t log_stride;
 	uint32_t max_sge;
-	uint32_t head;			/* under the QP's lock */
+	uint32_t head;			 /* under the QP's lock */
 	LIB_CACHE_ALIGNED uint32_t tail; /* written by poll, under the CQ's lock */
 	size_t bytes;
 };
@@ -92,7 +92,7 @@ struct lib_qp {
 	struct softhca_qp pub;
 	struct lib_context *ctx;
 	uint32_t max_inline;
-	uint32_t signal_all;		/* the C flag where every request is signalled, else 0 */
+	uint32_t signal_all; /* the C flag where every request is signalled, else 0 */
 	bool locked;
 	struct lib_lock sq_lock;
 	struct lib_lock rq_lock;
@@ -100,7 +100,7 @@ struct lib_qp {
 	struct lib_wq rq;
 	struct hca_rq_record *rq_record;
 	struct softhca_qp_cap cap;
-	uint32_t events_got;		/* asynchronous; under the context's lock */
+	uint32_t events_got; /* asynchronous; under the context's lock */
 	uint32_t events_acked;
 };
 

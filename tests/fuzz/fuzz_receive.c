@@ -27,7 +27,7 @@
 #define CTL_SE 0x02u
 #define CTL_BAD_PAD 0x04u
 #define CTL_FROM_UNA 0x08u /* PSN counts from the oldest unacknowledged one, not the expected */
-#define CTL_REGION 0x10u /* RETH and AtomicETH: put a region's key and address in */
+#define CTL_REGION 0x10u   /* RETH and AtomicETH: put a region's key and address in */
 #define CTL_WHICH(c) ((c) >> 5 & 3) /* which: enum world_region */
 #define CTL_MIGREQ 0x80u
 

@@ -14,7 +14,7 @@
 #define SETTLE_IDLE 8u
 #define SETTLE_MAX 20000u
 #define FRAME_MAX 4096u
-#define QUEUE 16u /* WQEs of each queue */
+#define QUEUE 16u	 /* WQEs of each queue */
 #define SQ_PSN 0xfffff0u /* wraps soon */
 #define RQ_PSN 0xfffff8u
 

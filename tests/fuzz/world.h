@@ -19,7 +19,7 @@
 #include "hca.h"
 
 #define WORLD_MEM 0xc000u
-#define WORLD_RX 64u /* frames waiting for the device */
+#define WORLD_RX 64u  /* frames waiting for the device */
 #define WORLD_WRS 64u /* requests and receives an input may post */
 #define WORLD_MTU 256u
 #define WORLD_LOCAL_IP 0x0a4d0001u
@@ -27,21 +27,21 @@
 #define WORLD_PEER_QPN 0x00beefu
 
 enum world_qp {
-	WORLD_FRESH, /* nothing posted */
-	WORLD_READER, /* READs and an ATOMIC unanswered */
-	WORLD_WRITER, /* WRITE of several packets, SEND, ATOMIC unacknowledged */
+	WORLD_FRESH,	/* nothing posted */
+	WORLD_READER,	/* READs and an ATOMIC unanswered */
+	WORLD_WRITER,	/* WRITE of several packets, SEND, ATOMIC unacknowledged */
 	WORLD_RECEIVER, /* receives of several SGEs posted */
-	WORLD_WRITTEN, /* WRITE FIRST came in */
-	WORLD_SENT, /* SEND FIRST came in */
+	WORLD_WRITTEN,	/* WRITE FIRST came in */
+	WORLD_SENT,	/* SEND FIRST came in */
 	WORLD_QPS,
 };
 
 enum world_region {
-	WORLD_RW, /* remote write, read, atomic */
-	WORLD_RO, /* remote read only */
+	WORLD_RW,     /* remote write, read, atomic */
+	WORLD_RO,     /* remote read only */
 	WORLD_SOURCE, /* what is sent: no right at all */
 	WORLD_TARGET, /* of READs and ATOMICs */
-	WORLD_RECV, /* of receives */
+	WORLD_RECV,   /* of receives */
 	WORLD_REGIONS,
 };
 
@@ -98,7 +98,7 @@ struct world_packet {
 	uint32_t ext_len;
 	uint32_t payload_len;
 	uint8_t fill; /* payload: this byte */
-	int32_t pad; /* bits [1:0] XORed into the pad count */
+	int32_t pad;  /* bits [1:0] XORed into the pad count */
 };
 void world_packet(struct world *w, const struct world_packet *p);
 

@@ -80,8 +80,9 @@ dump_side(const struct sim *s, unsigned int i)
 	if (s->side[i].hca == NULL)
 		return;
 	hca_usage(s->side[i].hca, &u);
-	fprintf(stderr, "side %u: records %u+%u mbufs %u+%u edges %u backlog %u messages %u qps %u\n",
-		i, u.records, u.full_records, u.tx_mbufs, u.resp_mbufs, u.edge_objects, u.backlog,
+	fprintf(stderr,
+		"side %u: records %u+%u mbufs %u+%u edges %u backlog %u messages %u qps %u\n", i,
+		u.records, u.full_records, u.tx_mbufs, u.resp_mbufs, u.edge_objects, u.backlog,
 		u.messages, u.qps);
 	for (unsigned int c = 0; c < hca_counter_count(); c++)
 		if (hca_counter_value(s->side[i].hca, c) != 0)
@@ -89,7 +90,9 @@ dump_side(const struct sim *s, unsigned int i)
 				hca_counter_value(s->side[i].hca, c));
 	hca_port_impair_stats(s->side[i].impair, &st);
 	fprintf(stderr, "\n  port:");
-#define X(n) if (st.n != 0) fprintf(stderr, " " #n "=%" PRIu64, st.n);
+#define X(n) \
+	if (st.n != 0) \
+		fprintf(stderr, " " #n "=%" PRIu64, st.n);
 	HCA_PORT_IMPAIR_STATS(X)
 #undef X
 	fprintf(stderr, " held=%u queued=%u\n", hca_port_impair_held(s->side[i].impair),
@@ -133,8 +136,9 @@ static void
 start_eal(void)
 {
 	static bool started;
-	static char a[][24] = {"sim", "--no-huge", "-m", "1024", "--no-pci", "--no-telemetry",
-			       "--no-shconf", "-l", "0", "--log-level", "error"};
+	static char a[][24] = {"sim",	   "--no-huge",	     "-m",	    "1024",
+			       "--no-pci", "--no-telemetry", "--no-shconf", "-l",
+			       "0",	   "--log-level",    "error"};
 	char *argv[RTE_DIM(a) + 1] = {NULL};
 
 	if (started)
@@ -176,8 +180,10 @@ open_ports(struct sim *s, const char *name)
 	for (unsigned int i = 0; i < 2; i++) {
 		struct sim_side *side = &s->side[i];
 		char pool[24];
-		struct hca_port_impair_config ic = {.name = pool, .seed = s->cfg.seed * 4 + i,
-						    .hold = 512, .socket_id = -1};
+		struct hca_port_impair_config ic = {.name = pool,
+						    .seed = s->cfg.seed * 4 + i,
+						    .hold = 512,
+						    .socket_id = -1};
 		struct hca_port *below = wire[i];
 		struct hca_port_stall_config sc = {.seed = s->cfg.seed * 4 + 2 + i,
 						   .socket_id = -1};
@@ -248,8 +254,10 @@ open_driver(struct sim *s, unsigned int i)
 		.dma_arg = side->hca,
 	};
 	struct hca_driver_config dc = {.seed = s->cfg.seed * 2 + 1 + i, .timeout_ms = 60000};
-	struct hca_ctl_port port = {.speed = 100000, .state = SOFTHCA_PORT_ACTIVE,
-				    .max_mtu = SOFTHCA_MTU_4096, .active_mtu = SOFTHCA_MTU_4096};
+	struct hca_ctl_port port = {.speed = 100000,
+				    .state = SOFTHCA_PORT_ACTIVE,
+				    .max_mtu = SOFTHCA_MTU_4096,
+				    .active_mtu = SOFTHCA_MTU_4096};
 	uint8_t gid[2][16];
 	uint8_t mac[2][6];
 	int rc;
@@ -418,7 +426,8 @@ in_flight(const struct sim *s)
 
 		hca_usage(s->side[i].hca, &u);
 		if (u.records + u.full_records + u.tx_mbufs + u.resp_mbufs + u.edge_objects +
-		    u.backlog + u.messages != 0)
+			    u.backlog + u.messages !=
+		    0)
 			return true;
 		if (hca_port_impair_held(s->side[i].impair) != 0 ||
 		    sim_link_queued(s->side[i].wire) != 0)

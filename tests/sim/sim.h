@@ -39,7 +39,7 @@ struct sim_config {
 	uint64_t seed;
 	uint32_t edge_size, mbufs, records, full_records, records_per_qp;
 	uint32_t log_num_qps; /* [8]; as many CQs, four times as many MPTs */
-	uint32_t link_depth; /* [256] */
+	uint32_t link_depth;  /* [256] */
 	uint32_t max_mtu;
 	uint64_t port_stall_ns;
 	uint64_t tick_ns; /* time per loop or step [500, stepped 50] */
@@ -49,7 +49,7 @@ struct sim_side {
 	struct hca *hca;
 	struct hca_driver *drv;
 	struct hca_port *wire, *impair, *stall; /* stall is the port of the HCA */
-	struct softhca_context *ctx; /* the client everything is done with */
+	struct softhca_context *ctx;		/* the client everything is done with */
 	struct softhca_pd *pd;
 	struct hca_usage base; /* what is in use with the context open and nothing made */
 	struct hca_driver_usage drv_base;

@@ -22,9 +22,9 @@ check_area(struct sim_pair *p, const struct sim_op *op, unsigned int side, struc
 	for (uint32_t i = 0; i < a.len; i++)
 		sim_check(p->s, r->view[a.off + i] == r->shadow[a.off + i],
 			  "pair %u, request %" PRIu64 " (side %u, op %u, %u bytes): %s byte %u of "
-			  "%u on side %u is %02x instead of %02x", p->index, op->wr_id, op->side,
-			  op->opcode, op->len, what, i, a.len, side, r->view[a.off + i],
-			  r->shadow[a.off + i]);
+			  "%u on side %u is %02x instead of %02x",
+			  p->index, op->wr_id, op->side, op->opcode, op->len, what, i, a.len, side,
+			  r->view[a.off + i], r->shadow[a.off + i]);
 }
 
 static void
@@ -61,8 +61,8 @@ wc_opcode_of(const struct sim_op *op)
 
 	if (!op->is_recv)
 		return send[op->opcode];
-	return op->opcode == SOFTHCA_WR_RDMA_WRITE_WITH_IMM ? SOFTHCA_WC_RECV_RDMA_WITH_IMM :
-	       SOFTHCA_WC_RECV;
+	return op->opcode == SOFTHCA_WR_RDMA_WRITE_WITH_IMM ? SOFTHCA_WC_RECV_RDMA_WITH_IMM
+							    : SOFTHCA_WC_RECV;
 }
 
 static bool
@@ -125,15 +125,17 @@ judge(struct sim_pair *p, unsigned int side, const struct softhca_wc *wc)
 		  side, recv ? "receive" : "send", wc->wr_id, wc->status);
 	sim_check(p->s, op->wr_id == wc->wr_id,
 		  "pair %u side %u: %s completion of %" PRIu64 " (status %s, vendor %#x) where "
-		  "%" PRIu64 " was due", p->index, side, recv ? "receive" : "send", wc->wr_id,
+		  "%" PRIu64 " was due",
+		  p->index, side, recv ? "receive" : "send", wc->wr_id,
 		  softhca_wc_status_str(wc->status), wc->vendor_err, op->wr_id);
 	sim_check(p->s, op->signalled,
 		  "pair %u side %u: request %" PRIu64 " was not signalled (status %s)", p->index,
 		  side, op->wr_id, softhca_wc_status_str(wc->status));
 	sim_check(p->s, wc->status == op->status,
 		  "pair %u side %u: %s %" PRIu64 " (op %u, %u bytes): status %s (vendor %#x), not "
-		  "%s", p->index, side, recv ? "receive" : "request", op->wr_id, op->opcode,
-		  op->len, softhca_wc_status_str(wc->status), wc->vendor_err,
+		  "%s",
+		  p->index, side, recv ? "receive" : "request", op->wr_id, op->opcode, op->len,
+		  softhca_wc_status_str(wc->status), wc->vendor_err,
 		  softhca_wc_status_str(op->status));
 	if (op->status == SOFTHCA_WC_SUCCESS) {
 		sim_check(p->s, !recv || op->matched, "receive %" PRIu64 " completed for nothing",
@@ -159,7 +161,7 @@ reap_side(struct sim_pair *p, unsigned int side)
 
 	sim_check(p->s, n >= 0, "poll_cq: %d", n);
 	for (int i = 0; i < n; i++) {
-		const uint64_t v[] = {wc[i].wr_id, wc[i].status, wc[i].opcode, wc[i].byte_len,
+		const uint64_t v[] = {wc[i].wr_id,    wc[i].status, wc[i].opcode,    wc[i].byte_len,
 				      wc[i].imm_data, wc[i].qp_num, wc[i].vendor_err};
 		uint64_t *h = &p->s->side[side].cqe_hash;
 

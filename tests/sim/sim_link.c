@@ -102,8 +102,8 @@ sim_link_open(const char *name, uint32_t depth, struct hca_port *out[2])
 		return -ENOMEM;
 	}
 	for (unsigned int i = 0; i < 2; i++) {
-		p[i]->port = (struct hca_port){.ops = &link_ops, .max_frame = 4400,
-					       .queue_size = depth};
+		p[i]->port =
+			(struct hca_port){.ops = &link_ops, .max_frame = 4400, .queue_size = depth};
 		p[i]->tx = r[i];
 		p[i]->rx = r[1 - i];
 		out[i] = &p[i]->port;

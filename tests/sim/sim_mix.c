@@ -7,7 +7,12 @@
 #define CHAIN 16u
 
 const struct hca_impair sim_bad_link = {
-	.drop = 0.01, .dup = 0.01, .reorder = 0.01, .corrupt = 0.01, .truncate = 0.002, .ecn = 0.01,
+	.drop = 0.01,
+	.dup = 0.01,
+	.reorder = 0.01,
+	.corrupt = 0.01,
+	.truncate = 0.002,
+	.ecn = 0.01,
 };
 
 static struct sim_pair_attr
@@ -96,7 +101,8 @@ epoch(struct sim *s, struct sim_pair **p, unsigned int pairs, const struct sim_m
 static void
 check_counters(struct sim *s, const struct sim_mix *mix)
 {
-	uint64_t again = sim_counter(s, 0, "retransmissions") + sim_counter(s, 1, "retransmissions");
+	uint64_t again =
+		sim_counter(s, 0, "retransmissions") + sim_counter(s, 1, "retransmissions");
 	uint64_t rnr = sim_counter(s, 0, "rnr_nak_sent") + sim_counter(s, 1, "rnr_nak_sent");
 	uint64_t lost = 0;
 
@@ -105,14 +111,19 @@ check_counters(struct sim *s, const struct sim_mix *mix)
 
 		hca_port_impair_stats(s->side[i].impair, &st);
 		lost += st.dropped + st.corrupted + st.truncated;
-		sim_check(s, sim_counter(s, 1 - i, "rcvd_pkts") +
-			  sim_counter(s, 1 - i, "rx_icrc_encapsulated") != 0 ||
-			  sim_counter(s, i, "sent_pkts") == 0, "sent but nothing received");
-		sim_check(s, sim_counter(s, i, "req_transport_retries_exceeded") == 0 &&
-			  sim_counter(s, i, "req_rnr_retries_exceeded") == 0, "retries exceeded");
+		sim_check(s,
+			  sim_counter(s, 1 - i, "rcvd_pkts") +
+						  sim_counter(s, 1 - i, "rx_icrc_encapsulated") !=
+					  0 ||
+				  sim_counter(s, i, "sent_pkts") == 0,
+			  "sent but nothing received");
+		sim_check(s,
+			  sim_counter(s, i, "req_transport_retries_exceeded") == 0 &&
+				  sim_counter(s, i, "req_rnr_retries_exceeded") == 0,
+			  "retries exceeded");
 	}
-	sim_check(s, again == 0 || sim_faults(s) + rnr != 0,
-		  "%llu retransmissions on a clean link", (unsigned long long)again);
+	sim_check(s, again == 0 || sim_faults(s) + rnr != 0, "%llu retransmissions on a clean link",
+		  (unsigned long long)again);
 	sim_check(s, again != 0 || lost < 50 || mix->ops < 1000,
 		  "no retransmission although %llu packets were lost", (unsigned long long)lost);
 }
@@ -123,7 +134,8 @@ sim_mix_run(const struct sim_mix *mix)
 	struct sim *s = sim_open(&mix->cfg);
 	struct sim_rng r = {.s = mix->cfg.seed * 77 + 5};
 	struct sim_pair *p[MAX_PAIRS];
-	unsigned int pairs = 1 + sim_below(&r, mix->max_pairs < MAX_PAIRS ? mix->max_pairs : MAX_PAIRS);
+	unsigned int pairs =
+		1 + sim_below(&r, mix->max_pairs < MAX_PAIRS ? mix->max_pairs : MAX_PAIRS);
 	uint64_t hash;
 
 	for (unsigned int i = 0; i < pairs; i++) {

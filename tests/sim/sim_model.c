@@ -205,8 +205,7 @@ split(struct sim_pair *p, struct sim_op *op, const struct sim_req *req)
 }
 
 static void
-build_sges(const struct sim_pair *p, const struct sim_op *op, struct softhca_sge *sge,
-	   bool in_line)
+build_sges(const struct sim_pair *p, const struct sim_op *op, struct softhca_sge *sge, bool in_line)
 {
 	const struct sim_region *r = &p->region[op->side];
 
@@ -231,15 +230,18 @@ sim_post_recv(struct sim_pair *p, unsigned int side, uint32_t len, unsigned int 
 		return -ENOMEM;
 	op = calloc(1, sizeof(*op));
 	sim_check(p->s, op != NULL, "no memory");
-	*op = (struct sim_op){.wr_id = p->next_id++, .side = side, .is_recv = true, .len = len,
-			      .nsge = nsge, .signalled = true};
+	*op = (struct sim_op){.wr_id = p->next_id++,
+			      .side = side,
+			      .is_recv = true,
+			      .len = len,
+			      .nsge = nsge,
+			      .signalled = true};
 	split(p, op, &req);
 	build_sges(p, op, sge, false);
 	wr.wr_id = op->wr_id;
 	wr.num_sge = (int)nsge;
 	rc = softhca_post_recv(p->qp[side], &wr, &bad);
-	sim_check(p->s, rc == 0, "post_recv: %d: %s", rc,
-		  softhca_last_error(p->s->side[side].ctx));
+	sim_check(p->s, rc == 0, "post_recv: %d: %s", rc, softhca_last_error(p->s->side[side].ctx));
 	sim_fifo_put(&p->rq[side], op);
 	send = sim_fifo_take(&p->unmatched_send[1 - side]);
 	if (send != NULL) {
@@ -278,8 +280,7 @@ make_op(struct sim_pair *p, unsigned int side, const struct sim_req *req)
 		op->remote = (struct sim_area){.off = 0, .len = 8};
 	else if (op->opcode != SOFTHCA_WR_SEND && op->opcode != SOFTHCA_WR_SEND_WITH_IMM)
 		op->remote = sim_area(p, 1 - side, op->len);
-	if (op->opcode == SOFTHCA_WR_SEND_WITH_IMM ||
-	    op->opcode == SOFTHCA_WR_RDMA_WRITE_WITH_IMM)
+	if (op->opcode == SOFTHCA_WR_SEND_WITH_IMM || op->opcode == SOFTHCA_WR_RDMA_WRITE_WITH_IMM)
 		op->imm = (uint32_t)sim_random(&p->s->model->rng);
 	return op;
 }
@@ -291,9 +292,12 @@ build_wr(struct sim_pair *p, struct sim_op *op, const struct sim_req *req,
 	const struct sim_region *r = &p->region[1 - op->side];
 	uint64_t raddr = r->va + op->remote.off;
 
-	*wr = (struct softhca_send_wr){.wr_id = op->wr_id, .sg_list = sge,
-				       .num_sge = (int)op->nsge, .opcode = op->opcode,
-				       .send_flags = req->flags, .imm_data = op->imm};
+	*wr = (struct softhca_send_wr){.wr_id = op->wr_id,
+				       .sg_list = sge,
+				       .num_sge = (int)op->nsge,
+				       .opcode = op->opcode,
+				       .send_flags = req->flags,
+				       .imm_data = op->imm};
 	build_sges(p, op, sge, (req->flags & SOFTHCA_SEND_INLINE) != 0);
 	if (sim_is_atomic(op->opcode)) {
 		wr->wr.atomic.remote_addr = raddr;
@@ -334,8 +338,7 @@ sim_post(struct sim_pair *p, unsigned int side, const struct sim_req *req, unsig
 	struct softhca_send_wr *bad = NULL;
 	int rc;
 
-	if (n == 0 || n > MAX_CHAIN || sim_post_missing(p, 1 - side) != 0 ||
-	    !fits(p, side, req, n))
+	if (n == 0 || n > MAX_CHAIN || sim_post_missing(p, 1 - side) != 0 || !fits(p, side, req, n))
 		return -ENOMEM;
 	for (unsigned int i = 0; i < n; i++) {
 		struct sim_op *op;
@@ -368,33 +371,36 @@ sim_post_wr(struct sim_pair *p, unsigned int side, struct softhca_send_wr *wr, u
 	int rc;
 
 	sim_check(p->s, op != NULL, "no memory");
-	*op = (struct sim_op){.wr_id = p->next_id++, .side = side, .opcode = wr->opcode,
-			      .status = status, .signalled = true};
+	*op = (struct sim_op){.wr_id = p->next_id++,
+			      .side = side,
+			      .opcode = wr->opcode,
+			      .status = status,
+			      .signalled = true};
 	wr->wr_id = op->wr_id;
 	sim_fifo_put(&p->sq[side], op);
 	p->posted[side]++;
 	rc = softhca_post_send(p->qp[side], wr, &bad);
-	sim_check(p->s, rc == 0, "post_send: %d: %s", rc,
-		  softhca_last_error(p->s->side[side].ctx));
+	sim_check(p->s, rc == 0, "post_send: %d: %s", rc, softhca_last_error(p->s->side[side].ctx));
 	return op->wr_id;
 }
 
 void
-sim_post_recv_wr(struct sim_pair *p, unsigned int side, struct softhca_recv_wr *wr,
-		 uint32_t status)
+sim_post_recv_wr(struct sim_pair *p, unsigned int side, struct softhca_recv_wr *wr, uint32_t status)
 {
 	struct softhca_recv_wr *bad;
 	struct sim_op *op = calloc(1, sizeof(*op));
 	int rc;
 
 	sim_check(p->s, op != NULL, "no memory");
-	*op = (struct sim_op){.wr_id = p->next_id++, .side = side, .is_recv = true,
-			      .status = status, .signalled = true};
+	*op = (struct sim_op){.wr_id = p->next_id++,
+			      .side = side,
+			      .is_recv = true,
+			      .status = status,
+			      .signalled = true};
 	wr->wr_id = op->wr_id;
 	sim_fifo_put(&p->rq[side], op);
 	rc = softhca_post_recv(p->qp[side], wr, &bad);
-	sim_check(p->s, rc == 0, "post_recv: %d: %s", rc,
-		  softhca_last_error(p->s->side[side].ctx));
+	sim_check(p->s, rc == 0, "post_recv: %d: %s", rc, softhca_last_error(p->s->side[side].ctx));
 }
 
 struct sim_req

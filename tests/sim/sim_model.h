@@ -17,26 +17,26 @@
 
 /* 0 selects the default in brackets. */
 struct sim_pair_attr {
-	uint32_t mtu; /* enum softhca_mtu [1024] */
-	uint32_t sq_depth, rq_depth; /* [64] */
-	uint32_t max_sge; /* [4] */
-	uint32_t max_inline; /* [0] */
-	uint32_t region; /* bytes on each side [1 MiB] */
-	uint32_t timeout; /* 4.096 us << n [8] */
-	uint32_t retry_cnt; /* [7] */
-	uint32_t rnr_retry; /* [7] */
-	uint32_t min_rnr_timer; /* [1: 10 us] */
-	uint32_t max_rd_atomic; /* [4] */
-	uint32_t psn[2]; /* first PSN each side sends */
+	uint32_t mtu;				 /* enum softhca_mtu [1024] */
+	uint32_t sq_depth, rq_depth;		 /* [64] */
+	uint32_t max_sge;			 /* [4] */
+	uint32_t max_inline;			 /* [0] */
+	uint32_t region;			 /* bytes on each side [1 MiB] */
+	uint32_t timeout;			 /* 4.096 us << n [8] */
+	uint32_t retry_cnt;			 /* [7] */
+	uint32_t rnr_retry;			 /* [7] */
+	uint32_t min_rnr_timer;			 /* [1: 10 us] */
+	uint32_t max_rd_atomic;			 /* [4] */
+	uint32_t psn[2];			 /* first PSN each side sends */
 	bool no_retry, no_rnr_retry, no_timeout; /* really 0 */
 };
 
 struct sim_region {
-	uint8_t *view; /* as the application sees it: in order */
-	uint8_t *pages; /* the same memory with its pages in another order */
+	uint8_t *view;	 /* as the application sees it: in order */
+	uint8_t *pages;	 /* the same memory with its pages in another order */
 	uint8_t *shadow; /* what must be there when everything has completed */
-	uint64_t va; /* what work requests and the peer name */
-	size_t mapped; /* bytes of view and pages */
+	uint64_t va;	 /* what work requests and the peer name */
+	size_t mapped;	 /* bytes of view and pages */
 	uint32_t len;
 	uint32_t used; /* given to operations of this epoch */
 	struct softhca_mr *mr;
@@ -53,17 +53,17 @@ struct sim_op {
 	struct sim_op *next;
 	uint64_t wr_id;
 	unsigned int side; /* that posted it */
-	uint32_t opcode; /* enum softhca_wr_opcode; receives: of what it is to receive */
+	uint32_t opcode;   /* enum softhca_wr_opcode; receives: of what it is to receive */
 	bool is_recv, signalled, matched;
-	uint32_t status; /* expected, enum softhca_wc_status */
-	uint32_t len; /* message */
+	uint32_t status;   /* expected, enum softhca_wc_status */
+	uint32_t len;	   /* message */
 	uint32_t byte_len; /* expected, where wc has one */
 	uint32_t imm;
 	unsigned int nsge;
 	struct sim_area local[SIM_MAX_SGE];
 	struct sim_area remote; /* of RDMA */
-	unsigned int checks; /* bits: 1 local, 2 remote must be as in the shadow at completion */
-	struct sim_op *peer; /* the receive a SEND goes to */
+	unsigned int checks;	/* bits: 1 local, 2 remote must be as in the shadow at completion */
+	struct sim_op *peer;	/* the receive a SEND goes to */
 };
 
 struct sim_fifo {
@@ -80,8 +80,9 @@ struct sim_pair {
 	struct softhca_cq *cq[2];
 	struct sim_region region[2];
 	struct sim_fifo sq[2], rq[2]; /* expected completions, in order */
-	struct sim_fifo unmatched_send[2]; /* messages sent by side i that no receive was there for */
-	unsigned int posted[2]; /* requests the SQ holds, unsignalled included */
+	struct sim_fifo
+		unmatched_send[2]; /* messages sent by side i that no receive was there for */
+	unsigned int posted[2];	   /* requests the SQ holds, unsignalled included */
 	bool unsignalled_last[2];
 	bool hold_recvs; /* sim_post_missing() does nothing: the test posts them itself */
 	uint64_t next_id;
@@ -101,10 +102,10 @@ struct sim_model {
 struct sim_req {
 	uint32_t opcode; /* enum softhca_wr_opcode */
 	uint32_t len;
-	unsigned int nsge; /* 0: as many as len needs (0 or 1) */
-	uint32_t flags; /* enum softhca_send_flags */
+	unsigned int nsge;	 /* 0: as many as len needs (0 or 1) */
+	uint32_t flags;		 /* enum softhca_send_flags */
 	const uint32_t *sge_len; /* nsge lengths whose sum is len; NULL: at random */
-	bool no_recv; /* do not post the receive it needs */
+	bool no_recv;		 /* do not post the receive it needs */
 };
 
 struct sim_pair *sim_pair_open(struct sim *s, const struct sim_pair_attr *attr);

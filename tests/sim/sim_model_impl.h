@@ -8,7 +8,7 @@
 
 #include "sim_model.h"
 
-#define SIM_GUARD 64u /* bytes between areas, at most */
+#define SIM_GUARD 64u	      /* bytes between areas, at most */
 #define SIM_COUNTER_BYTES 64u /* the atomics' counter is the first word of a region */
 
 /* Made at the first call. */
@@ -20,8 +20,7 @@ void sim_forget_targets(struct sim_pair *p, const struct sim_op *op);
 static inline bool
 sim_is_atomic(uint32_t opcode)
 {
-	return opcode == SOFTHCA_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD;
+	return opcode == SOFTHCA_WR_ATOMIC_CMP_AND_SWP || opcode == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 static inline void

@@ -47,8 +47,10 @@ map_scattered(struct sim *s, struct sim_region *r, void **list)
 	for (uint32_t i = 0; i < n; i++) {
 		void *at = r->view + i * step;
 
-		sim_check(s, mmap(at, step, rw, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
-				  (off_t)(perm[i] * step)) == at, "mmap");
+		sim_check(s,
+			  mmap(at, step, rw, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
+			       (off_t)(perm[i] * step)) == at,
+			  "mmap");
 	}
 	for (uint32_t i = 0; i < r->len / PAGE; i++)
 		list[i] = r->pages + perm[i / run] * step + (size_t)(i % run) * PAGE;
@@ -72,7 +74,8 @@ region_open(struct sim_pair *p, unsigned int side)
 	r->va = VA_BASE * (1 + side) + (uint64_t)p->index * 0x100000000ull;
 	r->mr = softhca_reg_mr_pages(s->side[side].pd, r->va, r->len, PAGE, list, r->len / PAGE,
 				     SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
-				     SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC);
+					     SOFTHCA_ACCESS_REMOTE_READ |
+					     SOFTHCA_ACCESS_REMOTE_ATOMIC);
 	sim_check(s, r->mr != NULL, "reg_mr_pages: %s", softhca_last_error(s->side[side].ctx));
 	free(list);
 	fill(s->model, r->view, r->len);
@@ -120,20 +123,24 @@ sim_connect(struct sim_pair *p, unsigned int side)
 		.timeout = (uint8_t)a->timeout,
 		.retry_cnt = (uint8_t)a->retry_cnt,
 		.rnr_retry = (uint8_t)a->rnr_retry,
-		.ah_attr = {.port_num = 1, .is_global = 1, .hop_limit = 64,
+		.ah_attr = {.port_num = 1,
+			    .is_global = 1,
+			    .hop_limit = 64,
 			    .dgid.raw = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(2 - side)}},
 	};
 
-	to_state(p, side, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
-			      SOFTHCA_QP_ACCESS_FLAGS);
+	to_state(p, side, &q,
+		 SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
+			 SOFTHCA_QP_ACCESS_FLAGS);
 	q.qp_state = SOFTHCA_QPS_RTR;
-	to_state(p, side, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU |
-			      SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN |
-			      SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER);
+	to_state(p, side, &q,
+		 SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN |
+			 SOFTHCA_QP_RQ_PSN | SOFTHCA_QP_MAX_DEST_RD_ATOMIC |
+			 SOFTHCA_QP_MIN_RNR_TIMER);
 	q.qp_state = SOFTHCA_QPS_RTS;
-	to_state(p, side, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
-			      SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN |
-			      SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+	to_state(p, side, &q,
+		 SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
+			 SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC);
 }
 
 static void
@@ -162,8 +169,10 @@ open_qp(struct sim_pair *p, unsigned int side)
 {
 	struct softhca_cq_init_attr ca = {.cqe = p->attr.sq_depth + p->attr.rq_depth};
 	struct softhca_qp_init_attr qa = {
-		.cap = {.max_send_wr = p->attr.sq_depth, .max_recv_wr = p->attr.rq_depth,
-			.max_send_sge = p->attr.max_sge, .max_recv_sge = p->attr.max_sge,
+		.cap = {.max_send_wr = p->attr.sq_depth,
+			.max_recv_wr = p->attr.rq_depth,
+			.max_send_sge = p->attr.max_sge,
+			.max_recv_sge = p->attr.max_sge,
 			.max_inline_data = p->attr.max_inline},
 		.qp_type = SOFTHCA_QPT_RC,
 	};

@@ -51,7 +51,8 @@ sim_each_way(const char *program, const char *test, void (*fn)(const struct sim_
 
 	for (unsigned int i = 0; i < SIM_WAYS; i++) {
 		const struct sim_config cfg = {.layout = sim_ways[i].layout,
-					       .executor = sim_ways[i].executor, .seed = seed};
+					       .executor = sim_ways[i].executor,
+					       .seed = seed};
 
 		if (!sim_way_wanted(&sim_ways[i]))
 			continue;

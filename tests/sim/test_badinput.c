@@ -34,10 +34,16 @@ static void
 make_template(struct rig *r)
 {
 	struct hca_roce_path path = {
-		.dmac = {2, 0, 0, 0, 0, 2}, .smac = {2, 0, 0, 0, 0, 1}, .ip_version = 4,
-		.hop_limit = 64, .sip = {[10] = 0xff, 0xff, 10, 77, 0, 1},
-		.dip = {[10] = 0xff, 0xff, 10, 77, 0, 2}, .udp_sport = 0xc001, .pkey = 0xffff,
-		.qpn = r->victim->qp[1]->qp_num, .migreq = true,
+		.dmac = {2, 0, 0, 0, 0, 2},
+		.smac = {2, 0, 0, 0, 0, 1},
+		.ip_version = 4,
+		.hop_limit = 64,
+		.sip = {[10] = 0xff, 0xff, 10, 77, 0, 1},
+		.dip = {[10] = 0xff, 0xff, 10, 77, 0, 2},
+		.udp_sport = 0xc001,
+		.pkey = 0xffff,
+		.qpn = r->victim->qp[1]->qp_num,
+		.migreq = true,
 	};
 
 	sim_check(r->s, hca_roce_template_fill(&path, &r->tmpl) == 0, "template");
@@ -102,7 +108,8 @@ build(struct rig *r, uint8_t *frame, uint8_t opcode, uint32_t psn, uint32_t payl
 {
 	struct hca_roce_packet p = {.opcode = opcode, .psn = psn & 0xffffff, .ackreq = true};
 	struct hca_roce_headers h = {
-		.reth = {.va = r->victim->region[1].va + 4096, .rkey = r->victim->region[1].mr->rkey,
+		.reth = {.va = r->victim->region[1].va + 4096,
+			 .rkey = r->victim->region[1].mr->rkey,
 			 .len = payload},
 		.atomic = {.va = r->victim->region[1].va, .rkey = r->victim->region[1].mr->rkey},
 	};
@@ -152,8 +159,10 @@ damaged_in(const struct sim_config *cfg)
 		}
 	}
 	sim_settle(r.s);
-	sim_check(r.s, sim_counter(r.s, 1, "rx_icrc_encapsulated") > 100 &&
-		  sim_counter(r.s, 1, "rx_bad_length") + sim_counter(r.s, 1, "rx_short") > 100,
+	sim_check(r.s,
+		  sim_counter(r.s, 1, "rx_icrc_encapsulated") > 100 &&
+			  sim_counter(r.s, 1, "rx_bad_length") + sim_counter(r.s, 1, "rx_short") >
+				  100,
 		  "the drops are not counted");
 	sim_check(r.s, sim_reap(r.s) == 0 || true, "reap");
 	/* The victim has noticed nothing. */
@@ -204,7 +213,10 @@ strangers_in(const struct sim_config *cfg)
 		uint64_t before = sim_counter(r.s, 1, counters[kind]);
 		struct hca_roce_template keep = r.tmpl;
 		struct hca_roce_path path = {
-			.ip_version = 4, .hop_limit = 64, .udp_sport = 0xc001, .migreq = true,
+			.ip_version = 4,
+			.hop_limit = 64,
+			.udp_sport = 0xc001,
+			.migreq = true,
 			.sip = {[10] = 0xff, 0xff, 10, 77, 0, kind == 0 ? 9 : 1},
 			.dip = {[10] = 0xff, 0xff, 10, 77, 0, 2},
 			.pkey = kind == 3 ? 0x1234 : 0xffff,
@@ -250,9 +262,9 @@ doorbells_in(const struct sim_config *cfg)
 {
 	struct softhca_context *other;
 	struct softhca_cq_init_attr ca = {.cqe = 16};
-	struct softhca_qp_init_attr qa = {.cap = {.max_send_wr = 8, .max_recv_wr = 8,
-						  .max_send_sge = 1, .max_recv_sge = 1},
-					  .qp_type = SOFTHCA_QPT_RC};
+	struct softhca_qp_init_attr qa = {
+		.cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = SOFTHCA_QPT_RC};
 	struct softhca_qp *foreign, *fresh;
 	struct softhca_pd *pd;
 	struct softhca_cq *own;
@@ -272,9 +284,10 @@ doorbells_in(const struct sim_config *cfg)
 	for (unsigned int i = 0; i < 2; i++) {
 		struct softhca_qp_attr a = {.qp_state = SOFTHCA_QPS_INIT, .port_num = 1};
 
-		sim_check(r.s, softhca_modify_qp(i ? fresh : foreign, &a,
-						 SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX |
-						 SOFTHCA_QP_PORT | SOFTHCA_QP_ACCESS_FLAGS) == 0,
+		sim_check(r.s,
+			  softhca_modify_qp(i ? fresh : foreign, &a,
+					    SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX |
+						    SOFTHCA_QP_PORT | SOFTHCA_QP_ACCESS_FLAGS) == 0,
 			  "to INIT");
 	}
 	qpn = r.victim->qp[0]->qp_num;
@@ -322,21 +335,31 @@ bad_wqes_in(const struct sim_config *cfg)
 		uint64_t addr;
 		uint32_t length;
 	} sges[] = {
-		{m->va - 1, 1}, {m->va - 1, 2}, {m->va + m->len, 1}, {m->va + m->len - 1, 2},
-		{UINT64_MAX, 1}, {UINT64_MAX - 99, 200}, {0, 1}, {m->va, 0x7fffffff},
-		{m->va + m->len - 100, 5000}, {1ull << 63, 0x7fffffff},
+		{m->va - 1, 1},
+		{m->va - 1, 2},
+		{m->va + m->len, 1},
+		{m->va + m->len - 1, 2},
+		{UINT64_MAX, 1},
+		{UINT64_MAX - 99, 200},
+		{0, 1},
+		{m->va, 0x7fffffff},
+		{m->va + m->len - 100, 5000},
+		{1ull << 63, 0x7fffffff},
 	};
 
 	for (unsigned int i = 0; i < COUNT(sges); i++) {
-		struct softhca_sge sge = {.addr = sges[i].addr, .length = sges[i].length,
+		struct softhca_sge sge = {.addr = sges[i].addr,
+					  .length = sges[i].length,
 					  .lkey = m->mr->lkey};
 		struct softhca_send_wr wr = {
-			.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_WRITE,
-			.send_flags = S, .wr.rdma = {.remote_addr = r.victim->region[1].va,
-						     .rkey = r.victim->region[1].mr->rkey},
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = SOFTHCA_WR_RDMA_WRITE,
+			.send_flags = S,
+			.wr.rdma = {.remote_addr = r.victim->region[1].va,
+				    .rkey = r.victim->region[1].mr->rkey},
 		};
-		const struct sim_req good = {.opcode = SOFTHCA_WR_RDMA_READ, .len = 50,
-					     .flags = S};
+		const struct sim_req good = {.opcode = SOFTHCA_WR_RDMA_READ, .len = 50, .flags = S};
 		uint64_t id;
 
 		sim_check(r.s, sim_post(r.victim, 0, &good, 1) == 0, "post");
@@ -394,17 +417,17 @@ SIM_TEST(scrambled)
 static void
 mailboxes_in(const struct sim_config *cfg)
 {
-	static const uint16_t ops[] = {HCA_CMD_SW2HW_MPT, HCA_CMD_SW2HW_CQ, HCA_CMD_WRITE_MTT,
+	static const uint16_t ops[] = {HCA_CMD_SW2HW_MPT,     HCA_CMD_SW2HW_CQ, HCA_CMD_WRITE_MTT,
 				       HCA_CMD_RST2INIT_QPEE, HCA_CMD_QUERY_QP, HCA_CMD_MAP_ICM};
-	static const uint64_t where[] = {0, 8, 0x1000, 0x7ffffffff000ull, UINT64_MAX - 4095,
+	static const uint64_t where[] = {0,	    8, 0x1000, 0x7ffffffff000ull, UINT64_MAX - 4095,
 					 1ull << 63};
 	static uint8_t local[8192] __attribute__((aligned(4096)));
 	struct rig r;
 
 	rig_open(&r, cfg);
 	for (unsigned int i = 0; i < COUNT(ops) * (COUNT(where) + 1); i++) {
-		uint64_t at = i / COUNT(ops) < COUNT(where) ? where[i / COUNT(ops)] :
-			      (uintptr_t)local;
+		uint64_t at =
+			i / COUNT(ops) < COUNT(where) ? where[i / COUNT(ops)] : (uintptr_t)local;
 		volatile struct hca_hcr *hcr =
 			(void *)((uint8_t *)(uintptr_t)hca_bar0(r.s->side[0].hca) + HCA_BAR0_HCR);
 		uint32_t ctrl = HCA_HCR_MAKE_CTRL(0, 0, ops[i % COUNT(ops)]);
@@ -440,8 +463,8 @@ transitions_in(const struct sim_config *cfg)
 	} bad[] = {
 		{SOFTHCA_QPS_RESET, SOFTHCA_QPS_RTR}, {SOFTHCA_QPS_RESET, SOFTHCA_QPS_RTS},
 		{SOFTHCA_QPS_RESET, SOFTHCA_QPS_SQD}, {SOFTHCA_QPS_RTS, SOFTHCA_QPS_INIT},
-		{SOFTHCA_QPS_RTS, SOFTHCA_QPS_RTR}, {SOFTHCA_QPS_RTS, SOFTHCA_QPS_SQE},
-		{SOFTHCA_QPS_ERR, SOFTHCA_QPS_INIT}, {SOFTHCA_QPS_ERR, SOFTHCA_QPS_RTS},
+		{SOFTHCA_QPS_RTS, SOFTHCA_QPS_RTR},   {SOFTHCA_QPS_RTS, SOFTHCA_QPS_SQE},
+		{SOFTHCA_QPS_ERR, SOFTHCA_QPS_INIT},  {SOFTHCA_QPS_ERR, SOFTHCA_QPS_RTS},
 	};
 	struct rig r;
 
@@ -457,9 +480,11 @@ transitions_in(const struct sim_config *cfg)
 			  "%s to %s is not refused", softhca_qp_state_str(bad[i].from),
 			  softhca_qp_state_str(bad[i].to));
 		work(&r, r.bystander);
-		sim_check(r.s, softhca_query_qp(qp, &q, SOFTHCA_QP_STATE, NULL) == 0 &&
-			  q.qp_state == bad[i].from, "%s became %s",
-			  softhca_qp_state_str(bad[i].from), softhca_qp_state_str(q.qp_state));
+		sim_check(r.s,
+			  softhca_query_qp(qp, &q, SOFTHCA_QP_STATE, NULL) == 0 &&
+				  q.qp_state == bad[i].from,
+			  "%s became %s", softhca_qp_state_str(bad[i].from),
+			  softhca_qp_state_str(q.qp_state));
 		if (bad[i].from != SOFTHCA_QPS_RTS)
 			sim_pair_reset(r.victim);
 		else
@@ -474,14 +499,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(damaged),
-		cmocka_unit_test(noise),
-		cmocka_unit_test(strangers),
-		cmocka_unit_test(doorbells),
-		cmocka_unit_test(bad_wqes),
-		cmocka_unit_test(scrambled),
-		cmocka_unit_test(mailboxes),
-		cmocka_unit_test(transitions),
+		cmocka_unit_test(damaged),   cmocka_unit_test(noise),
+		cmocka_unit_test(strangers), cmocka_unit_test(doorbells),
+		cmocka_unit_test(bad_wqes),  cmocka_unit_test(scrambled),
+		cmocka_unit_test(mailboxes), cmocka_unit_test(transitions),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

@@ -8,9 +8,13 @@
 #define S SOFTHCA_SEND_SIGNALED
 
 static const uint32_t all_ops[] = {
-	SOFTHCA_WR_SEND, SOFTHCA_WR_SEND_WITH_IMM, SOFTHCA_WR_RDMA_WRITE,
-	SOFTHCA_WR_RDMA_WRITE_WITH_IMM, SOFTHCA_WR_RDMA_READ,
-	SOFTHCA_WR_ATOMIC_CMP_AND_SWP, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
+	SOFTHCA_WR_SEND,
+	SOFTHCA_WR_SEND_WITH_IMM,
+	SOFTHCA_WR_RDMA_WRITE,
+	SOFTHCA_WR_RDMA_WRITE_WITH_IMM,
+	SOFTHCA_WR_RDMA_READ,
+	SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
+	SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
 };
 
 #define OPS (sizeof(all_ops) / sizeof(all_ops[0]))
@@ -71,16 +75,19 @@ sizes_in(const struct sim_config *cfg)
 {
 	for (uint32_t mtu = SOFTHCA_MTU_256; mtu <= SOFTHCA_MTU_4096; mtu++) {
 		uint32_t m = 128u << mtu;
-		const uint32_t sizes[] = {0, 1, 2, 3, 4, 5, 63, 64, 65, m - 1, m, m + 1,
+		const uint32_t sizes[] = {0,	     1,	    2,	       3,      4,	   5,
+					  63,	     64,    65,	       m - 1,  m,	   m + 1,
 					  2 * m - 1, 2 * m, 2 * m + 1, 33 * m, 100 * m + 7};
-		const struct sim_pair_attr attr = {.mtu = mtu, .region = 4 << 20,
+		const struct sim_pair_attr attr = {.mtu = mtu,
+						   .region = 4 << 20,
 						   .psn = {0xfffff0, 0x123456}};
 		struct sim *s = sim_open(cfg);
 		struct sim_pair *p = sim_pair_open(s, &attr);
 
 		for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 			for (unsigned int k = 0; k < OPS; k++) {
-				const struct sim_req r = {.opcode = all_ops[k], .len = sizes[i],
+				const struct sim_req r = {.opcode = all_ops[k],
+							  .len = sizes[i],
 							  .flags = S};
 
 				post(p, (i + k) & 1, &r, 1);
@@ -102,7 +109,9 @@ big_messages_in(const struct sim_config *cfg)
 	struct sim_pair *p = sim_pair_open(s, &attr);
 
 	for (unsigned int i = 0; i < OPS; i++) {
-		const struct sim_req r = {.opcode = all_ops[i], .len = (5 << 20) + 13, .nsge = 3,
+		const struct sim_req r = {.opcode = all_ops[i],
+					  .len = (5 << 20) + 13,
+					  .nsge = 3,
 					  .flags = S};
 
 		post(p, i & 1, &r, 1);
@@ -129,7 +138,9 @@ scatter_in(const struct sim_config *cfg)
 
 			r.nsge = round % 17;
 			for (unsigned int i = 0; i < r.nsge; i++) {
-				len[i] = round % 3 == 0 && i % 2 == 0 ? 0 : 1 + (round * 7 + i * 13) % 97;
+				len[i] = round % 3 == 0 && i % 2 == 0
+						 ? 0
+						 : 1 + (round * 7 + i * 13) % 97;
 				sum += len[i];
 			}
 			r.len = sum;
@@ -155,7 +166,8 @@ inline_data_in(const struct sim_config *cfg)
 
 	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		for (unsigned int k = 0; k < 4; k++) {
-			const struct sim_req r = {.opcode = all_ops[k], .len = sizes[i],
+			const struct sim_req r = {.opcode = all_ops[k],
+						  .len = sizes[i],
 						  .nsge = sizes[i] > 3 ? 3 : 0,
 						  .flags = S | SOFTHCA_SEND_INLINE};
 
@@ -173,7 +185,8 @@ SIM_TEST(inline_data)
 static void
 chains_in(const struct sim_config *cfg)
 {
-	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_1024, .max_inline = 100,
+	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_1024,
+					   .max_inline = 100,
 					   .region = 4 << 20};
 	struct sim *s = sim_open(cfg);
 	struct sim_pair *p = sim_pair_open(s, &attr);
@@ -238,16 +251,22 @@ fence_in(const struct sim_config *cfg)
 	sim_impair(s, 1, &slow);
 	for (unsigned int way = 0; way < 2; way++) {
 		uint32_t from = 8192 * way, to = from + 65536, via = from + 131072;
-		struct softhca_sge sge = {.addr = l->va + via, .length = 5000,
-					  .lkey = l->mr->lkey};
-		struct softhca_send_wr wr[2] = {
-			{.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_READ,
-			 .send_flags = S, .next = way == 0 ? &wr[1] : NULL,
-			 .wr.rdma = {.remote_addr = r->va + from, .rkey = r->mr->rkey}},
-			{.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_WRITE,
-			 .send_flags = S | SOFTHCA_SEND_FENCE,
-			 .wr.rdma = {.remote_addr = r->va + to, .rkey = r->mr->rkey}},
-		}, *bad;
+		struct softhca_sge sge = {.addr = l->va + via, .length = 5000, .lkey = l->mr->lkey};
+		struct softhca_send_wr wr[2] =
+			{
+				{.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = SOFTHCA_WR_RDMA_READ,
+				 .send_flags = S,
+				 .next = way == 0 ? &wr[1] : NULL,
+				 .wr.rdma = {.remote_addr = r->va + from, .rkey = r->mr->rkey}},
+				{.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = SOFTHCA_WR_RDMA_WRITE,
+				 .send_flags = S | SOFTHCA_SEND_FENCE,
+				 .wr.rdma = {.remote_addr = r->va + to, .rkey = r->mr->rkey}},
+			},
+				       *bad;
 		struct softhca_wc wc[2];
 		int n = 0;
 
@@ -295,16 +314,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(open_close),
-		cmocka_unit_test(each_op),
-		cmocka_unit_test(sizes),
-		cmocka_unit_test(big_messages),
-		cmocka_unit_test(scatter),
-		cmocka_unit_test(inline_data),
-		cmocka_unit_test(chains),
-		cmocka_unit_test(full_queue),
-		cmocka_unit_test(fence),
-		cmocka_unit_test(many_pairs),
+		cmocka_unit_test(open_close), cmocka_unit_test(each_op),
+		cmocka_unit_test(sizes),      cmocka_unit_test(big_messages),
+		cmocka_unit_test(scatter),    cmocka_unit_test(inline_data),
+		cmocka_unit_test(chains),     cmocka_unit_test(full_queue),
+		cmocka_unit_test(fence),      cmocka_unit_test(many_pairs),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

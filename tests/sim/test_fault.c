@@ -14,15 +14,26 @@
 #define MTU 256u
 
 static const uint32_t all_ops[] = {
-	SOFTHCA_WR_SEND, SOFTHCA_WR_SEND_WITH_IMM, SOFTHCA_WR_RDMA_WRITE,
-	SOFTHCA_WR_RDMA_WRITE_WITH_IMM, SOFTHCA_WR_RDMA_READ,
-	SOFTHCA_WR_ATOMIC_CMP_AND_SWP, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
+	SOFTHCA_WR_SEND,
+	SOFTHCA_WR_SEND_WITH_IMM,
+	SOFTHCA_WR_RDMA_WRITE,
+	SOFTHCA_WR_RDMA_WRITE_WITH_IMM,
+	SOFTHCA_WR_RDMA_READ,
+	SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
+	SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
 };
 
 static const enum hca_fault faults[] = {
-	HCA_FAULT_DROP, HCA_FAULT_DUP, HCA_FAULT_REORDER, HCA_FAULT_DELAY,
-	HCA_FAULT_CORRUPT_PAYLOAD, HCA_FAULT_CORRUPT_HEADER, HCA_FAULT_CORRUPT_ICRC,
-	HCA_FAULT_CORRUPT_RANDOM, HCA_FAULT_TRUNCATE, HCA_FAULT_ECN,
+	HCA_FAULT_DROP,
+	HCA_FAULT_DUP,
+	HCA_FAULT_REORDER,
+	HCA_FAULT_DELAY,
+	HCA_FAULT_CORRUPT_PAYLOAD,
+	HCA_FAULT_CORRUPT_HEADER,
+	HCA_FAULT_CORRUPT_ICRC,
+	HCA_FAULT_CORRUPT_RANDOM,
+	HCA_FAULT_TRUNCATE,
+	HCA_FAULT_ECN,
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -45,8 +56,11 @@ static void
 one_fault(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, enum hca_fault fault,
 	  struct target t, uint32_t count)
 {
-	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_256, .region = 32768,
-					   .psn = {PSN0, PSN0}, .sq_depth = 8, .rq_depth = 8};
+	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_256,
+					   .region = 32768,
+					   .psn = {PSN0, PSN0},
+					   .sq_depth = 8,
+					   .rq_depth = 8};
 	const struct sim_req r[] = {
 		{.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 10, .flags = S},
 		{.opcode = opcode, .len = len, .nsge = 2, .flags = S},
@@ -56,8 +70,12 @@ one_fault(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, enum 
 	struct sim_pair *p = sim_pair_open(s, &attr);
 	unsigned int at = t.response ? 1 - side : side;
 	struct hca_fault_rule rule = {
-		.opcode = HCA_FAULT_ANY, .psn = HCA_FAULT_ANY, .nth = 1, .count = count,
-		.fault = fault, .arg = fault == HCA_FAULT_DELAY ? 50000 : 0,
+		.opcode = HCA_FAULT_ANY,
+		.psn = HCA_FAULT_ANY,
+		.nth = 1,
+		.count = count,
+		.fault = fault,
+		.arg = fault == HCA_FAULT_DELAY ? 50000 : 0,
 	};
 
 	if (t.by_psn)
@@ -81,8 +99,8 @@ one_op(struct sim *s, unsigned int side, uint32_t opcode, enum hca_fault fault, 
 	const uint32_t lens[] = {100, 4 * MTU + 3};
 
 	for (unsigned int l = 0; l < COUNT(lens); l++) {
-		uint32_t packets = opcode >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP ? 1 :
-				   (lens[l] + MTU - 1) / MTU;
+		uint32_t packets =
+			opcode >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP ? 1 : (lens[l] + MTU - 1) / MTU;
 		/* A READ request is one packet; its PSNs are those of its responses. */
 		uint32_t sent = opcode == SOFTHCA_WR_RDMA_READ ? 1 : packets;
 		const uint32_t places[] = {0, packets / 2, packets - 1};
@@ -136,17 +154,24 @@ SIM_TEST(repeated)
 static void
 responses_in(const struct sim_config *cfg)
 {
-	static const uint8_t opcodes[] = {HCA_BTH_RC_READ_RESP_FIRST, HCA_BTH_RC_READ_RESP_MIDDLE,
-					  HCA_BTH_RC_READ_RESP_LAST, HCA_BTH_RC_READ_RESP_ONLY,
-					  HCA_BTH_RC_ACK, HCA_BTH_RC_ATOMIC_ACK};
+	static const uint8_t opcodes[] = {HCA_BTH_RC_READ_RESP_FIRST,
+					  HCA_BTH_RC_READ_RESP_MIDDLE,
+					  HCA_BTH_RC_READ_RESP_LAST,
+					  HCA_BTH_RC_READ_RESP_ONLY,
+					  HCA_BTH_RC_ACK,
+					  HCA_BTH_RC_ATOMIC_ACK};
 	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_256, .region = 65536};
 	struct sim *s = sim_open(cfg);
 
 	for (unsigned int o = 0; o < COUNT(opcodes); o++) {
 		for (unsigned int f = 0; f < COUNT(faults); f++) {
 			const struct hca_fault_rule rule = {
-				.opcode = opcodes[o], .psn = HCA_FAULT_ANY, .nth = 1, .count = 2,
-				.fault = faults[f], .arg = faults[f] == HCA_FAULT_DELAY ? 50000 : 0,
+				.opcode = opcodes[o],
+				.psn = HCA_FAULT_ANY,
+				.nth = 1,
+				.count = 2,
+				.fault = faults[f],
+				.arg = faults[f] == HCA_FAULT_DELAY ? 50000 : 0,
 			};
 			struct sim_pair *p = sim_pair_open(s, &attr);
 			uint64_t before = sim_faults(s);
@@ -216,7 +241,8 @@ rnr_exceeded_in(const struct sim_config *cfg)
 	struct sim *s = sim_open(cfg);
 
 	for (uint32_t n = 0; n < 7; n += 2) {
-		const struct sim_pair_attr attr = {.min_rnr_timer = 10, .rnr_retry = n,
+		const struct sim_pair_attr attr = {.min_rnr_timer = 10,
+						   .rnr_retry = n,
 						   .no_rnr_retry = n == 0};
 		const struct sim_req r[] = {
 			{.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 50, .flags = S},
@@ -249,7 +275,8 @@ static void
 exhausted(const struct sim_config *cfg, unsigned int deaf, uint32_t retries)
 {
 	const struct hca_impair all = {.drop = 1};
-	const struct sim_pair_attr attr = {.retry_cnt = retries, .no_retry = retries == 0,
+	const struct sim_pair_attr attr = {.retry_cnt = retries,
+					   .no_retry = retries == 0,
 					   .timeout = 8};
 	struct sim_req r[12];
 	struct sim *s = sim_open(cfg);
@@ -257,7 +284,8 @@ exhausted(const struct sim_config *cfg, unsigned int deaf, uint32_t retries)
 	uint64_t start, timeouts;
 
 	for (unsigned int i = 0; i < COUNT(r); i++)
-		r[i] = (struct sim_req){.opcode = all_ops[i % 5], .len = 100 * i,
+		r[i] = (struct sim_req){.opcode = all_ops[i % 5],
+					.len = 100 * i,
 					.flags = i % 3 != 0 ? S : 0};
 	sim_impair(s, deaf, &all);
 	start = s->now;
@@ -296,8 +324,11 @@ static void
 no_timeout_in(const struct sim_config *cfg)
 {
 	const struct sim_pair_attr attr = {.no_timeout = true};
-	const struct hca_fault_rule rule = {.opcode = HCA_FAULT_ANY, .psn = HCA_FAULT_ANY,
-					    .nth = 1, .count = 1, .fault = HCA_FAULT_DROP};
+	const struct hca_fault_rule rule = {.opcode = HCA_FAULT_ANY,
+					    .psn = HCA_FAULT_ANY,
+					    .nth = 1,
+					    .count = 1,
+					    .fault = HCA_FAULT_DROP};
 	const struct sim_req r = {.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 50, .flags = S};
 	struct sim *s = sim_open(cfg);
 	struct sim_pair *p = sim_pair_open(s, &attr);
@@ -320,14 +351,14 @@ struct refused {
 	const char *what;
 	uint32_t opcode;
 	uint32_t status; /* of the requester */
-	int64_t va; /* added to the remote address; far: past the end of the region */
-	uint32_t rkey; /* flipped */
+	int64_t va;	 /* added to the remote address; far: past the end of the region */
+	uint32_t rkey;	 /* flipped */
 	uint32_t len;
-	uint32_t lkey; /* flipped */
+	uint32_t lkey;	   /* flipped */
 	uint32_t recv_len; /* SENDs: of the receive */
 	uint32_t recv_status;
 	uint32_t recv_lkey; /* flipped */
-	bool local; /* the peer notices nothing */
+	bool local;	    /* the peer notices nothing */
 };
 
 #define FAR (1 << 20)
@@ -369,12 +400,16 @@ static void
 post_bad(struct sim_pair *p, const struct refused *c)
 {
 	struct sim_region *l = &p->region[0], *r = &p->region[1];
-	struct softhca_sge sge = {.addr = l->va + l->len / 2, .length = c->len,
+	struct softhca_sge sge = {.addr = l->va + l->len / 2,
+				  .length = c->len,
 				  .lkey = l->mr->lkey ^ c->lkey};
-	struct softhca_sge rsge = {.addr = r->va + r->len / 2, .length = c->recv_len,
+	struct softhca_sge rsge = {.addr = r->va + r->len / 2,
+				   .length = c->recv_len,
 				   .lkey = r->mr->lkey ^ c->recv_lkey};
 	struct softhca_recv_wr rwr = {.sg_list = &rsge, .num_sge = 1};
-	struct softhca_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = c->opcode,
+	struct softhca_send_wr wr = {.sg_list = &sge,
+				     .num_sge = 1,
+				     .opcode = c->opcode,
 				     .send_flags = S};
 
 	if (c->recv_len != 0)
@@ -472,7 +507,8 @@ flush_in(const struct sim_config *cfg)
 
 		for (unsigned int i = 0; i < COUNT(r); i++)
 			r[i] = (struct sim_req){.opcode = all_ops[i % COUNT(all_ops)],
-						.len = 700 * i, .flags = i % 4 != 0 ? S : 0};
+						.len = 700 * i,
+						.flags = i % 4 != 0 ? S : 0};
 		sim_impair(s, 0, &deaf);
 		sim_check(s, sim_post(p, 0, r, COUNT(r)) == 0, "post");
 		sim_run_for(s, wait * 3000);
@@ -504,14 +540,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packets),
-		cmocka_unit_test(repeated),
-		cmocka_unit_test(responses),
-		cmocka_unit_test(rnr),
-		cmocka_unit_test(rnr_exceeded),
-		cmocka_unit_test(timeouts),
-		cmocka_unit_test(no_timeout),
-		cmocka_unit_test(refused_requests),
+		cmocka_unit_test(packets),	cmocka_unit_test(repeated),
+		cmocka_unit_test(responses),	cmocka_unit_test(rnr),
+		cmocka_unit_test(rnr_exceeded), cmocka_unit_test(timeouts),
+		cmocka_unit_test(no_timeout),	cmocka_unit_test(refused_requests),
 		cmocka_unit_test(flush),
 	};
 

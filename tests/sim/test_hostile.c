@@ -33,7 +33,7 @@ struct hostile {
 	uint64_t bell[2][DEPTH]; /* and ring */
 	struct sim_rng rng;
 	uint32_t rung[2]; /* bells rung in order after those of learn() */
-	uint64_t age; /* rounds of this life */
+	uint64_t age;	  /* rounds of this life */
 	int stop;
 	uint64_t rounds;
 };
@@ -51,28 +51,38 @@ static void
 connect_hostile(struct hostile *x, unsigned int side)
 {
 	struct softhca_qp_attr q = {
-		.qp_state = SOFTHCA_QPS_RESET, .port_num = 1, .path_mtu = SOFTHCA_MTU_1024,
+		.qp_state = SOFTHCA_QPS_RESET,
+		.port_num = 1,
+		.path_mtu = SOFTHCA_MTU_1024,
 		.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
 				   SOFTHCA_ACCESS_REMOTE_ATOMIC,
-		.dest_qp_num = x->qp[1 - side]->qp_num, .max_dest_rd_atomic = 4,
-		.max_rd_atomic = 4, .min_rnr_timer = 1, .timeout = 6, .retry_cnt = 2,
+		.dest_qp_num = x->qp[1 - side]->qp_num,
+		.max_dest_rd_atomic = 4,
+		.max_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.timeout = 6,
+		.retry_cnt = 2,
 		.rnr_retry = 2,
-		.ah_attr = {.port_num = 1, .is_global = 1, .hop_limit = 64,
+		.ah_attr = {.port_num = 1,
+			    .is_global = 1,
+			    .hop_limit = 64,
 			    .dgid.raw = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(2 - side)}},
 	};
 
 	modify(x, side, &q, SOFTHCA_QP_STATE);
 	q.qp_state = SOFTHCA_QPS_INIT;
-	modify(x, side, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
-			    SOFTHCA_QP_ACCESS_FLAGS);
+	modify(x, side, &q,
+	       SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
+		       SOFTHCA_QP_ACCESS_FLAGS);
 	q.qp_state = SOFTHCA_QPS_RTR;
-	modify(x, side, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU |
-			    SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN |
-			    SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER);
+	modify(x, side, &q,
+	       SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN |
+		       SOFTHCA_QP_RQ_PSN | SOFTHCA_QP_MAX_DEST_RD_ATOMIC |
+		       SOFTHCA_QP_MIN_RNR_TIMER);
 	q.qp_state = SOFTHCA_QPS_RTS;
-	modify(x, side, &q, SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
-			    SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN |
-			    SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+	modify(x, side, &q,
+	       SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY |
+		       SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC);
 }
 
 static struct lib_qp *
@@ -90,16 +100,23 @@ learn(struct hostile *x, unsigned int side)
 
 	for (unsigned int i = 0; i < DEPTH; i++) {
 		struct softhca_sge sge = {.addr = (uintptr_t)x->buf[side] + 100 * i,
-					  .length = 64 * i, .lkey = x->mr[side]->lkey};
+					  .length = 64 * i,
+					  .lkey = x->mr[side]->lkey};
 		struct softhca_sge room = {.addr = (uintptr_t)x->buf[side] + BUF / 2 + 100 * i,
-					   .length = 64 * DEPTH, .lkey = x->mr[side]->lkey};
+					   .length = 64 * DEPTH,
+					   .lkey = x->mr[side]->lkey};
 		struct softhca_recv_wr rwr = {.sg_list = &room, .num_sge = 1}, *rbad;
-		struct softhca_send_wr wr = {
-			.sg_list = &sge, .num_sge = 1, .opcode = i % SOFTHCA_WR_OPCODE_COUNT,
-			.send_flags = S,
-			.wr.rdma = {.remote_addr = (uintptr_t)x->buf[1 - side],
-				    .rkey = x->mr[1 - side]->rkey},
-		}, *bad;
+		struct softhca_send_wr
+			wr =
+				{
+					.sg_list = &sge,
+					.num_sge = 1,
+					.opcode = i % SOFTHCA_WR_OPCODE_COUNT,
+					.send_flags = S,
+					.wr.rdma = {.remote_addr = (uintptr_t)x->buf[1 - side],
+						    .rkey = x->mr[1 - side]->rkey},
+				},
+			*bad;
 		uint32_t slot = lib_ctx(x->ctx[side])->uar.next % HCA_UAR_FIFO_SLOTS;
 
 		if (wr.opcode >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP) {
@@ -120,8 +137,11 @@ open_side(struct hostile *x, unsigned int side)
 {
 	struct softhca_cq_init_attr ca = {.cqe = 16 * DEPTH};
 	struct softhca_qp_init_attr qa = {
-		.cap = {.max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 4,
-			.max_recv_sge = 4, .max_inline_data = 64},
+		.cap = {.max_send_wr = DEPTH,
+			.max_recv_wr = DEPTH,
+			.max_send_sge = 4,
+			.max_recv_sge = 4,
+			.max_inline_data = 64},
 		.qp_type = SOFTHCA_QPT_RC,
 	};
 	struct sim *s = x->s;
@@ -135,9 +155,10 @@ open_side(struct hostile *x, unsigned int side)
 	x->buf[side] = aligned_alloc(4096, BUF);
 	sim_check(s, x->qp[side] != NULL && x->buf[side] != NULL, "hostile client");
 	memset(x->buf[side], 0, BUF);
-	x->mr[side] = softhca_reg_mr(x->pd[side], x->buf[side], BUF,
-				     SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
-				     SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC);
+	x->mr[side] =
+		softhca_reg_mr(x->pd[side], x->buf[side], BUF,
+			       SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
+				       SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC);
 	sim_check(s, x->mr[side] != NULL, "hostile client");
 	x->wqes[side] = malloc(lib_of(x, side)->sq.bytes);
 	x->recvs[side] = malloc(lib_of(x, side)->rq.bytes);

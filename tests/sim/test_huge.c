@@ -33,8 +33,9 @@ open_end(struct sim *s, unsigned int side, struct end *e)
 	for (unsigned int i = 0; i < PAGES; i++)
 		list[i] = e->page;
 	e->mr = softhca_reg_mr_pages(s->side[side].pd, VA, (uint64_t)PAGE * PAGES, PAGE, list,
-				     PAGES, SOFTHCA_ACCESS_LOCAL_WRITE |
-				     SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ);
+				     PAGES,
+				     SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
+					     SOFTHCA_ACCESS_REMOTE_READ);
 	sim_check(s, e->mr != NULL, "reg_mr_pages: %s", softhca_last_error(s->side[side].ctx));
 }
 
@@ -50,7 +51,9 @@ one(struct sim *s, struct sim_pair *p, struct end *e, uint32_t opcode)
 		{.addr = VA, .length = 0x7fffffff, .lkey = e[1].mr->lkey},
 		{.addr = VA + 0x7fffffff, .length = 1, .lkey = e[1].mr->lkey},
 	};
-	struct softhca_send_wr wr = {.sg_list = sge, .num_sge = 2, .opcode = opcode,
+	struct softhca_send_wr wr = {.sg_list = sge,
+				     .num_sge = 2,
+				     .opcode = opcode,
 				     .send_flags = SOFTHCA_SEND_SIGNALED,
 				     .wr.rdma = {.remote_addr = VA, .rkey = e[1].mr->rkey}};
 	struct softhca_recv_wr rwr = {.sg_list = rsge, .num_sge = 2, .wr_id = 7}, *rbad;
@@ -72,8 +75,8 @@ one(struct sim *s, struct sim_pair *p, struct end *e, uint32_t opcode)
 		if (m == 0 && send)
 			m = softhca_poll_cq(p->cq[1], 1, &wc);
 	}
-	sim_check(s, n == 1 && wc.status == SOFTHCA_WC_SUCCESS, "op %u: %d completions, %s",
-		  opcode, n, softhca_wc_status_str(wc.status));
+	sim_check(s, n == 1 && wc.status == SOFTHCA_WC_SUCCESS, "op %u: %d completions, %s", opcode,
+		  n, softhca_wc_status_str(wc.status));
 	/* byte_cnt has 31 bits: 2^31 is one more than it can say. */
 	sim_check(s, !send || m == 1, "no receive completion");
 	sim_check(s, memcmp(e[0].page, e[1].page, PAGE) == 0, "op %u: other data", opcode);
@@ -84,8 +87,7 @@ huge_in(const struct sim_config *cfg)
 {
 	static const uint32_t ops[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ,
 				       SOFTHCA_WR_SEND};
-	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_4096, .timeout = 18,
-					   .region = 8192};
+	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_4096, .timeout = 18, .region = 8192};
 	struct sim *s = sim_open(cfg);
 	struct sim_pair *p = sim_pair_open(s, &attr);
 	struct end e[2];

@@ -74,8 +74,9 @@ main(int argc, char **argv)
 	}
 	for (uint64_t k = seed; k < seed + seeds; k++)
 		for (unsigned int w = 0; w < WAYS; w++)
-			if (layout != NULL ? strcmp(layout, ways[w].name) == 0 :
-			    ways[w].executor != SIM_THREADS || (k - seed) % THREADS_EVERY == 0)
+			if (layout != NULL ? strcmp(layout, ways[w].name) == 0
+					   : ways[w].executor != SIM_THREADS ||
+						     (k - seed) % THREADS_EVERY == 0)
 				run(k, w, ops, clean);
 	printf("%" PRIu64 " seeds from %" PRIu64 ": all well\n", seeds, seed);
 	return 0;

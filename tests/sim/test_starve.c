@@ -12,8 +12,11 @@
 #define MS 1000000ull
 
 static const uint32_t five_ops[] = {
-	SOFTHCA_WR_SEND, SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ,
-	SOFTHCA_WR_ATOMIC_CMP_AND_SWP, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
+	SOFTHCA_WR_SEND,
+	SOFTHCA_WR_RDMA_WRITE,
+	SOFTHCA_WR_RDMA_READ,
+	SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
+	SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
 };
 
 static struct sim_config
@@ -43,7 +46,9 @@ post_all(struct sim *s, uint32_t opcode, unsigned int n, uint32_t len)
 	for (unsigned int i = 0; i < n; i++) {
 		for (struct sim_pair *p = s->model->pairs; p != NULL; p = p->next) {
 			for (unsigned int side = 0; side < 2; side++) {
-				const struct sim_req r = {.opcode = opcode, .len = len, .nsge = 2,
+				const struct sim_req r = {.opcode = opcode,
+							  .len = len,
+							  .nsge = 2,
 							  .flags = SOFTHCA_SEND_SIGNALED};
 
 				for (unsigned int k = 0; sim_post(p, side, &r, 1) != 0; k++) {
@@ -193,10 +198,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tiny),
-		cmocka_unit_test(short_stalls),
-		cmocka_unit_test(long_stalls),
-		cmocka_unit_test(link_down),
+		cmocka_unit_test(tiny),	       cmocka_unit_test(short_stalls),
+		cmocka_unit_test(long_stalls), cmocka_unit_test(link_down),
 		cmocka_unit_test(everything),
 	};
 

@@ -41,9 +41,10 @@ main(int argc, char **argv)
 				return 1;
 			}
 		if (hash[0] != hash[1])
-			fprintf(stderr, "seed %" PRIu64 ": %016" PRIx64 " and %016" PRIx64
-				"; repeat: stepped_hash %" PRIu64 " twice\n", seed[0], hash[0],
-				hash[1], seed[0]);
+			fprintf(stderr,
+				"seed %" PRIu64 ": %016" PRIx64 " and %016" PRIx64
+				"; repeat: stepped_hash %" PRIu64 " twice\n",
+				seed[0], hash[0], hash[1], seed[0]);
 		equal += hash[0] == hash[1];
 		repeated += i != 0 && hash[0] == last;
 		last = hash[0];

@@ -46,7 +46,9 @@ traffic(struct sim *s, struct sim_pair *lasting)
 static void
 batch(struct sim *s, struct sim_pair *lasting, unsigned int round)
 {
-	const struct sim_pair_attr attr = {.sq_depth = 8, .rq_depth = 8, .region = 32768,
+	const struct sim_pair_attr attr = {.sq_depth = 8,
+					   .rq_depth = 8,
+					   .region = 32768,
 					   .mtu = SOFTHCA_MTU_512};
 	struct sim_pair *p[BATCH];
 

@@ -15,7 +15,8 @@ struct totals {
 	unsigned long bad;
 };
 
-static void print_headers(const struct hca_roce_opcode_info *op, const struct hca_roce_headers *h)
+static void
+print_headers(const struct hca_roce_opcode_info *op, const struct hca_roce_headers *h)
 {
 	if (op->at.deth)
 		printf(" qkey %08x src_qpn %06x", h->deth.qkey, h->deth.src_qpn);
@@ -23,11 +24,10 @@ static void print_headers(const struct hca_roce_opcode_info *op, const struct hc
 		printf(" srqn %06x", h->xrceth);
 	if (op->at.reth)
 		printf(" va %016" PRIx64 " rkey %08x len %u", h->reth.va, h->reth.rkey,
-				h->reth.len);
+		       h->reth.len);
 	if (op->at.atomiceth)
 		printf(" va %016" PRIx64 " rkey %08x swap_add %016" PRIx64 " compare %016" PRIx64,
-				h->atomic.va, h->atomic.rkey, h->atomic.swap_add,
-				h->atomic.compare);
+		       h->atomic.va, h->atomic.rkey, h->atomic.swap_add, h->atomic.compare);
 	if (op->at.aeth)
 		printf(" syndrome %02x msn %06x", h->aeth.syndrome, h->aeth.msn);
 	if (op->at.atomicacketh)
@@ -38,21 +38,23 @@ static void print_headers(const struct hca_roce_opcode_info *op, const struct hc
 		printf(" inv_rkey %08x", h->ieth);
 }
 
-static void print_frame(const uint8_t *frame, const struct hca_roce_view *v, const char *verdict)
+static void
+print_frame(const uint8_t *frame, const struct hca_roce_view *v, const char *verdict)
 {
 	struct hca_roce_headers h;
 
 	printf("IPv%u %-22s qpn %06x psn %06x pkey %04x%s%s%s payload %u pad %u", v->ip_version,
-			v->op->name, v->qpn, v->psn, v->pkey, v->ackreq ? " ackreq" : "",
-			v->se ? " se" : "", v->migreq ? " migreq" : "", v->payload_len, v->pad);
+	       v->op->name, v->qpn, v->psn, v->pkey, v->ackreq ? " ackreq" : "", v->se ? " se" : "",
+	       v->migreq ? " migreq" : "", v->payload_len, v->pad);
 	hca_roce_get_headers(frame + v->bth, v->op, &h);
 	print_headers(v->op, &h);
 	printf(" icrc %08x %s\n", hca_icrc_load(frame + v->icrc), verdict);
 }
 
 /* False when the frame is to be complained about. */
-static bool decode_frame(const struct hca_icrc_ops *ops, const struct pcap_frame *f,
-		const char *where, unsigned long number, bool quiet)
+static bool
+decode_frame(const struct hca_icrc_ops *ops, const struct pcap_frame *f, const char *where,
+	     unsigned long number, bool quiet)
 {
 	struct hca_roce_view v;
 	int rc;
@@ -60,8 +62,7 @@ static bool decode_frame(const struct hca_icrc_ops *ops, const struct pcap_frame
 	rc = hca_roce_parse(f->data, f->len, &v);
 	if (rc < 0) {
 		printf("%s:%lu: %s: %s%s\n", where, number, hca_roce_drop_name(rc),
-				hca_roce_drop_text(rc),
-				f->len < f->wire_len ? " (cut by capture)" : "");
+		       hca_roce_drop_text(rc), f->len < f->wire_len ? " (cut by capture)" : "");
 		return false;
 	}
 	rc = hca_roce_check_icrc(ops, f->data, &v);
@@ -72,8 +73,8 @@ static bool decode_frame(const struct hca_icrc_ops *ops, const struct pcap_frame
 	return rc == 0;
 }
 
-static bool decode_file(const struct hca_icrc_ops *ops, const char *path, bool quiet,
-		struct totals *sum)
+static bool
+decode_file(const struct hca_icrc_ops *ops, const char *path, bool quiet, struct totals *sum)
 {
 	const char *slash = strrchr(path, '/');
 	struct pcap_frame frame;
@@ -97,11 +98,12 @@ static bool decode_file(const struct hca_icrc_ops *ops, const char *path, bool q
 	return rc == 0;
 }
 
-int main(int argc, char **argv)
+int
+main(int argc, char **argv)
 {
 	const struct hca_icrc_ops *ops = hca_icrc_select();
 	bool quiet = argc > 1 && strcmp(argv[1], "-q") == 0, readable = true;
-	struct totals sum = { 0, 0 };
+	struct totals sum = {0, 0};
 	int i = quiet ? 2 : 1;
 
 	if (i >= argc) {

@@ -6,13 +6,14 @@
 
 #include "pcap_read.h"
 
-#define MAGIC_US       0xa1b2c3d4U
-#define MAGIC_NS       0xa1b23c4dU
-#define FILE_HEADER    24
-#define RECORD_HEADER  16
+#define MAGIC_US 0xa1b2c3d4U
+#define MAGIC_NS 0xa1b23c4dU
+#define FILE_HEADER 24
+#define RECORD_HEADER 16
 #define LINKTYPE_ETHER 1
 
-static uint32_t word(const struct pcap_file *f, size_t at)
+static uint32_t
+word(const struct pcap_file *f, size_t at)
 {
 	uint32_t v;
 
@@ -20,7 +21,8 @@ static uint32_t word(const struct pcap_file *f, size_t at)
 	return f->swapped ? __builtin_bswap32(v) : v;
 }
 
-static int read_all(struct pcap_file *f, const char *path)
+static int
+read_all(struct pcap_file *f, const char *path)
 {
 	FILE *in = fopen(path, "rb");
 	int rc = -EINVAL;
@@ -49,12 +51,14 @@ err_close:
 	return rc;
 }
 
-static bool is_magic(uint32_t v)
+static bool
+is_magic(uint32_t v)
 {
 	return v == MAGIC_US || v == MAGIC_NS;
 }
 
-int pcap_open_file(struct pcap_file *f, const char *path)
+int
+pcap_open_file(struct pcap_file *f, const char *path)
 {
 	int rc;
 
@@ -73,7 +77,8 @@ int pcap_open_file(struct pcap_file *f, const char *path)
 	return rc;
 }
 
-int pcap_next_frame(struct pcap_file *f, struct pcap_frame *out)
+int
+pcap_next_frame(struct pcap_file *f, struct pcap_frame *out)
 {
 	if (f->pos == f->len)
 		return 0;
@@ -88,7 +93,8 @@ int pcap_next_frame(struct pcap_file *f, struct pcap_frame *out)
 	return 1;
 }
 
-void pcap_close_file(struct pcap_file *f)
+void
+pcap_close_file(struct pcap_file *f)
 {
 	free(f->data);
 	memset(f, 0, sizeof(*f));

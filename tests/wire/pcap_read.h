@@ -20,7 +20,7 @@ struct pcap_file {
 
 struct pcap_frame {
 	const uint8_t *data;
-	uint32_t len;      /* bytes captured */
+	uint32_t len;	   /* bytes captured */
 	uint32_t wire_len; /* bytes there were */
 };
 

@@ -22,7 +22,8 @@ static char **capture_paths;
 
 typedef void (*frame_check)(const struct pcap_frame *f);
 
-static unsigned int for_each_frame(frame_check check)
+static unsigned int
+for_each_frame(frame_check check)
 {
 	struct pcap_frame frame;
 	struct pcap_file file;
@@ -41,7 +42,8 @@ static unsigned int for_each_frame(frame_check check)
 	return n;
 }
 
-static void parse(const struct pcap_frame *f, struct hca_roce_view *v)
+static void
+parse(const struct pcap_frame *f, struct hca_roce_view *v)
 {
 	struct hca_roce_view fast;
 
@@ -52,7 +54,8 @@ static void parse(const struct pcap_frame *f, struct hca_roce_view *v)
 	assert_memory_equal(v, &fast, sizeof(fast));
 }
 
-static void check_icrc(const struct pcap_frame *f)
+static void
+check_icrc(const struct pcap_frame *f)
 {
 	const struct hca_icrc_ops *ops;
 	struct hca_roce_view v;
@@ -70,7 +73,8 @@ static void check_icrc(const struct pcap_frame *f)
 }
 
 /* A router's changes must not matter: the variant fields are set to other values. */
-static void check_variant_fields(const struct pcap_frame *f)
+static void
+check_variant_fields(const struct pcap_frame *f)
 {
 	uint8_t routed[9000], *l3, *bth;
 	struct hca_roce_view v;
@@ -93,7 +97,8 @@ static void check_variant_fields(const struct pcap_frame *f)
 	assert_int_equal(hca_roce_check_icrc(hca_icrc_select(), routed, &v), 0);
 }
 
-static void read_path(const uint8_t *frame, const struct hca_roce_view *v, struct hca_roce_path *p)
+static void
+read_path(const uint8_t *frame, const struct hca_roce_view *v, struct hca_roce_path *p)
 {
 	const struct hca_ipv4_hdr *v4 = (const void *)(frame + v->l3);
 	const struct hca_ipv6_hdr *v6 = (const void *)(frame + v->l3);
@@ -123,9 +128,10 @@ static void read_path(const uint8_t *frame, const struct hca_roce_view *v, struc
 	p->migreq = v->migreq;
 }
 
-static void check_rebuilt(const struct pcap_frame *f)
+static void
+check_rebuilt(const struct pcap_frame *f)
 {
-	struct hca_roce_headers h = { 0 };
+	struct hca_roce_headers h = {0};
 	struct hca_roce_template t;
 	struct hca_roce_packet p;
 	struct hca_roce_path path;
@@ -136,14 +142,15 @@ static void check_rebuilt(const struct pcap_frame *f)
 	parse(f, &v);
 	read_path(f->data, &v, &path);
 	hca_roce_get_headers(f->data + v.bth, v.op, &h);
-	p = (struct hca_roce_packet){ v.opcode, v.se, v.ackreq, v.psn, v.payload_len };
+	p = (struct hca_roce_packet){v.opcode, v.se, v.ackreq, v.psn, v.payload_len};
 	assert_int_equal(hca_roce_template_fill(&path, &t), 0);
 	len = hca_roce_build(hca_icrc_select(), &t, &p, &h, f->data + v.payload, out, sizeof(out));
 	assert_int_equal(len, v.icrc + HCA_ICRC_LEN);
 	assert_memory_equal(out, f->data, len);
 }
 
-static void test_every_icrc(void **state)
+static void
+test_every_icrc(void **state)
 {
 	unsigned int n = for_each_frame(check_icrc);
 
@@ -151,19 +158,22 @@ static void test_every_icrc(void **state)
 	assert_true(n > 100);
 }
 
-static void test_variant_fields_are_not_covered(void **state)
+static void
+test_variant_fields_are_not_covered(void **state)
 {
 	for_each_frame(check_variant_fields);
 }
 
-static void test_rebuilt_byte_for_byte(void **state)
+static void
+test_rebuilt_byte_for_byte(void **state)
 {
 	for_each_frame(check_rebuilt);
 }
 
 static bool seen[256];
 
-static void note_opcode(const struct pcap_frame *f)
+static void
+note_opcode(const struct pcap_frame *f)
 {
 	struct hca_roce_view v;
 
@@ -172,33 +182,18 @@ static void note_opcode(const struct pcap_frame *f)
 }
 
 /* The captures are worth their place only while they hold these. */
-static void test_captures_cover_the_opcodes(void **state)
+static void
+test_captures_cover_the_opcodes(void **state)
 {
 	static const uint8_t want[] = {
-		HCA_BTH_RC_SEND_FIRST,
-		HCA_BTH_RC_SEND_MIDDLE,
-		HCA_BTH_RC_SEND_LAST,
-		HCA_BTH_RC_SEND_LAST_IMM,
-		HCA_BTH_RC_SEND_ONLY,
-		HCA_BTH_RC_SEND_ONLY_IMM,
-		HCA_BTH_RC_WRITE_FIRST,
-		HCA_BTH_RC_WRITE_MIDDLE,
-		HCA_BTH_RC_WRITE_LAST,
-		HCA_BTH_RC_WRITE_LAST_IMM,
-		HCA_BTH_RC_WRITE_ONLY,
-		HCA_BTH_RC_WRITE_ONLY_IMM,
-		HCA_BTH_RC_READ_REQ,
-		HCA_BTH_RC_READ_RESP_FIRST,
-		HCA_BTH_RC_READ_RESP_MIDDLE,
-		HCA_BTH_RC_READ_RESP_LAST,
-		HCA_BTH_RC_READ_RESP_ONLY,
-		HCA_BTH_RC_ACK,
-		HCA_BTH_RC_ATOMIC_ACK,
-		HCA_BTH_RC_CMP_SWAP,
-		HCA_BTH_RC_FETCH_ADD,
-		HCA_BTH_UC_SEND_ONLY,
-		HCA_BTH_UC_WRITE_ONLY,
-		HCA_BTH_UD_SEND_ONLY,
+		HCA_BTH_RC_SEND_FIRST,	   HCA_BTH_RC_SEND_MIDDLE,     HCA_BTH_RC_SEND_LAST,
+		HCA_BTH_RC_SEND_LAST_IMM,  HCA_BTH_RC_SEND_ONLY,       HCA_BTH_RC_SEND_ONLY_IMM,
+		HCA_BTH_RC_WRITE_FIRST,	   HCA_BTH_RC_WRITE_MIDDLE,    HCA_BTH_RC_WRITE_LAST,
+		HCA_BTH_RC_WRITE_LAST_IMM, HCA_BTH_RC_WRITE_ONLY,      HCA_BTH_RC_WRITE_ONLY_IMM,
+		HCA_BTH_RC_READ_REQ,	   HCA_BTH_RC_READ_RESP_FIRST, HCA_BTH_RC_READ_RESP_MIDDLE,
+		HCA_BTH_RC_READ_RESP_LAST, HCA_BTH_RC_READ_RESP_ONLY,  HCA_BTH_RC_ACK,
+		HCA_BTH_RC_ATOMIC_ACK,	   HCA_BTH_RC_CMP_SWAP,	       HCA_BTH_RC_FETCH_ADD,
+		HCA_BTH_UC_SEND_ONLY,	   HCA_BTH_UC_WRITE_ONLY,      HCA_BTH_UD_SEND_ONLY,
 		HCA_BTH_UD_SEND_ONLY_IMM,
 	};
 	size_t i;
@@ -209,7 +204,8 @@ static void test_captures_cover_the_opcodes(void **state)
 			fail_msg("no %s", hca_roce_opcode_name(want[i]));
 }
 
-int main(int argc, char **argv)
+int
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_icrc),

@@ -22,7 +22,7 @@ struct hca_cmd_row {
 	uint16_t in_len, out_len;
 	uint16_t flags; /* HCA_CMDF_* */
 	uint32_t caps;
-	bool anytime; /* also before INIT_HCA */
+	bool anytime;	/* also before INIT_HCA */
 	hca_cmd_fn run; /* NULL: refused */
 };
 
@@ -275,8 +275,7 @@ fail_qps(struct hca *h, struct hca_ceu *u)
 	for (; u->failing_at < end; u->failing_at++) {
 		const struct hca_qp_cfg *q = &h->qp[u->failing_at].cfg;
 
-		if (q->local_qpn != 0 &&
-		    (q->scqn == u->failing_cqi || q->rcqn == u->failing_cqi))
+		if (q->local_qpn != 0 && (q->scqn == u->failing_cqi || q->rcqn == u->failing_cqi))
 			hca_qp_to_error(h, HCA_STAGE_CEU, u->failing_at);
 	}
 	u->failing = u->failing_at <= h->qp_mask;

@@ -29,20 +29,20 @@ struct hca_teardown {
 	uint32_t first, last; /* QP indexes */
 	uint32_t cursor;
 	uint32_t step;
-	uint64_t token; /* RCU */
+	uint64_t token;		   /* RCU */
 	uint64_t mark[HCA_EDGE_N]; /* objects ever enqueued when the edges' round began */
 };
 
 struct hca_cmd {
 	uint16_t op, token;
 	uint8_t op_modifier;
-	bool event; /* E */
+	bool event;	   /* E */
 	bool out_is_value; /* out_param is returned */
 	uint32_t in_modifier;
 	uint64_t in_param, out_param;
 	uint32_t in_len, out_len; /* bytes of the mailboxes */
-	uint32_t step; /* 0 when run() is called for the first time */
-	uint32_t index; /* object, as check() found it */
+	uint32_t step;		  /* 0 when run() is called for the first time */
+	uint32_t index;		  /* object, as check() found it */
 	uint64_t rcu;
 	union {
 		struct hca_teardown teardown;
@@ -66,7 +66,7 @@ struct hca_cmd_row;
 struct hca_ceu {
 	enum hca_ceu_state state;
 	uint8_t status; /* EVENT: of the finished command */
-	uint32_t ctrl; /* HCR word 18h of the current command */
+	uint32_t ctrl;	/* HCR word 18h of the current command */
 	const struct hca_cmd_row *row;
 	bool failing; /* QPs of an overrun CQ are being moved to ERR */
 	uint32_t failing_cqi, failing_at;
@@ -102,13 +102,33 @@ void hca_cq_free(struct hca *h, uint32_t cqi);
 
 /* ---- commands: X(check or run function) ---- */
 #define HCA_CMD_FN_LIST(X) \
-	X(query_dev_lim) X(query_adapter) X(init_hca) X(close_hca) X(nop) X(query_counters) \
-	X(map_icm) X(unmap_icm) \
-	X(sw2hw_mpt) X(hw2sw_mpt) X(write_mtt) \
-	X(map_eq) X(sw2hw_eq) X(hw2sw_eq) \
-	X(sw2hw_cq) X(hw2sw_cq) X(resize_cq) X(query_cq) \
-	X(modify_qp) X(qp_to_err) X(qp_to_rst) X(query_qp) X(conf_special_qp) X(mad_ifc) \
-	X(set_gid) X(set_pkey) X(set_neigh)
+	X(query_dev_lim) \
+	X(query_adapter) \
+	X(init_hca) \
+	X(close_hca) \
+	X(nop) \
+	X(query_counters) \
+	X(map_icm) \
+	X(unmap_icm) \
+	X(sw2hw_mpt) \
+	X(hw2sw_mpt) \
+	X(write_mtt) \
+	X(map_eq) \
+	X(sw2hw_eq) \
+	X(hw2sw_eq) \
+	X(sw2hw_cq) \
+	X(hw2sw_cq) \
+	X(resize_cq) \
+	X(query_cq) \
+	X(modify_qp) \
+	X(qp_to_err) \
+	X(qp_to_rst) \
+	X(query_qp) \
+	X(conf_special_qp) \
+	X(mad_ifc) \
+	X(set_gid) \
+	X(set_pkey) \
+	X(set_neigh)
 #define X(n) int hca_cmd_##n(struct hca *h, struct hca_cmd *c);
 HCA_CMD_FN_LIST(X)
 #undef X

@@ -31,8 +31,8 @@ static void
 fill_extended(const struct hca *h, struct hca_mbox_dev_lim *m)
 {
 	m->caps = hca_cpu_to_be32(HCA_CEU_CAPS);
-	m->rd_atomic = hca_cpu_to_be32(
-		HCA_LIM_MAKE_RD_ATOMIC(HCA_RD_ATOMIC_MAX, HCA_RD_ATOMIC_MAX, 0, 0));
+	m->rd_atomic =
+		hca_cpu_to_be32(HCA_LIM_MAKE_RD_ATOMIC(HCA_RD_ATOMIC_MAX, HCA_RD_ATOMIC_MAX, 0, 0));
 	m->inline_mw = hca_cpu_to_be32(HCA_LIM_MAKE_INLINE_MW(INLINE_MAX, 0, 0));
 	m->gid_table_len = hca_cpu_to_be32(HCA_GID_ENTRIES);
 	m->pkey_table_len = hca_cpu_to_be32(HCA_PKEY_ENTRIES);
@@ -55,8 +55,8 @@ hca_cmd_query_dev_lim(struct hca *h, struct hca_cmd *c)
 	m->reserved_log = hca_cpu_to_be32(HCA_LIM_MAKE_RESERVED(1, 0, 0, 0));
 	m->reserved_pd_lkey = hca_cpu_to_be32(HCA_LIM_MAKE_RESERVED_PD_LKEY(0, 0));
 	m->max_sz = hca_cpu_to_be32(HCA_LIM_MAKE_SZ(HCA_WQ_MAX_LOG_SIZE, CQ_LOG_MAX));
-	m->max_log = hca_cpu_to_be32(HCA_LIM_MAKE_MAX(g->log_num_qps, g->log_num_cqs,
-						      g->log_num_eqs, g->log_num_mpts));
+	m->max_log = hca_cpu_to_be32(
+		HCA_LIM_MAKE_MAX(g->log_num_qps, g->log_num_cqs, g->log_num_eqs, g->log_num_mpts));
 	m->max_pd_gid_pkey = hca_cpu_to_be32(
 		HCA_LIM_MAKE_PD_GID_PKEY(PDS_LOG, HCA_GID_ENTRIES_LOG, HCA_PKEY_ENTRIES_LOG));
 	m->mtt_seg_sz = hca_cpu_to_be32(HCA_LIM_MAKE_MTT_SEG_SZ(HCA_MTT_SIZE));
@@ -151,8 +151,7 @@ hca_cmd_query_counters(struct hca *h, struct hca_cmd *c)
 	m->total = hca_cpu_to_be32(HCA_CTR_N);
 	for (uint32_t i = 0; i < n; i++) {
 		if (names)
-			snprintf(m->name[i], sizeof(m->name[i]), "%s",
-				 hca_counter_name(first + i));
+			snprintf(m->name[i], sizeof(m->name[i]), "%s", hca_counter_name(first + i));
 		else
 			m->value[i] = hca_cpu_to_be64(hca_counter_value(h, first + i));
 	}

@@ -64,8 +64,8 @@ get_port_info(struct hca *h, uint32_t mod, uint8_t *data)
 {
 	struct hca_mad_port_info *p = (void *)data;
 	uint8_t mtu = mtu_code(h->cfg.max_mtu);
-	bool up = h->port == NULL || h->port->ops->link_up == NULL ||
-		  h->port->ops->link_up(h->port);
+	bool up =
+		h->port == NULL || h->port->ops->link_up == NULL || h->port->ops->link_up(h->port);
 
 	if (mod > 1)
 		return false;
@@ -112,10 +112,8 @@ static const struct {
 	uint16_t attr;
 	bool (*get)(struct hca *h, uint32_t mod, uint8_t *data);
 } attrs[] = {
-	{HCA_MAD_ATTR_NODE_DESC, get_node_desc},
-	{HCA_MAD_ATTR_NODE_INFO, get_node_info},
-	{HCA_MAD_ATTR_GUID_INFO, get_guid_info},
-	{HCA_MAD_ATTR_PORT_INFO, get_port_info},
+	{HCA_MAD_ATTR_NODE_DESC, get_node_desc},   {HCA_MAD_ATTR_NODE_INFO, get_node_info},
+	{HCA_MAD_ATTR_GUID_INFO, get_guid_info},   {HCA_MAD_ATTR_PORT_INFO, get_port_info},
 	{HCA_MAD_ATTR_PKEY_TABLE, get_pkey_table},
 };
 
@@ -131,9 +129,9 @@ answer(struct hca *h, const struct hca_mad_smp *in, struct hca_mad_smp *out)
 		if (attrs[i].attr != hca_be16_to_cpu(in->attr_id))
 			continue;
 		memset(out->data, 0, sizeof(out->data));
-		return attrs[i].get(h, hca_be32_to_cpu(in->attr_mod), out->data) ?
-			       HCA_MAD_STATUS_OK :
-			       HCA_MAD_STATUS_BAD_VALUE;
+		return attrs[i].get(h, hca_be32_to_cpu(in->attr_mod), out->data)
+			       ? HCA_MAD_STATUS_OK
+			       : HCA_MAD_STATUS_BAD_VALUE;
 	}
 	return HCA_MAD_STATUS_BAD_ATTR;
 }

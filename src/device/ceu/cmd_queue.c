@@ -63,8 +63,8 @@ cq_buffer(struct hca *h, struct hca_cq_buf *b, uint32_t log, uint32_t key, uint3
 static void
 cq_image(const struct hca_cq *cq, struct hca_cqc *out)
 {
-	static const uint32_t status[] = {[HCA_CQ_ERROR] = HCA_CQ_STATUS_OVERRUN,
-					  [HCA_CQ_DYING] = 0};
+	static const uint32_t status[] =
+		{[HCA_CQ_ERROR] = HCA_CQ_STATUS_OVERRUN, [HCA_CQ_DYING] = 0};
 	uint64_t word = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
 	const struct hca_cq_buf *b = &cq->buf[(word >> 32) & 1];
 
@@ -119,8 +119,8 @@ hca_cmd_sw2hw_cq(struct hca *h, struct hca_cmd *c)
 	if (hca_be32_to_cpu(m->cqn) != n.cqn || n.usr_page != HCA_PD_DOMAIN(n.pd) ||
 	    !hca_eq_is_live(h, n.comp_eqn))
 		return HCA_STAT_BAD_PARAM;
-	rc = cq_buffer(h, &n.buf[0], n.log_size, n.lkey, n.pd, n.start,
-		       hca_be32_to_cpu(m->ci_db), hca_be32_to_cpu(m->state_db));
+	rc = cq_buffer(h, &n.buf[0], n.log_size, n.lkey, n.pd, n.start, hca_be32_to_cpu(m->ci_db),
+		       hca_be32_to_cpu(m->state_db));
 	if (rc != HCA_STAT_OK)
 		return rc;
 	hca_eq_forget_cq(h, n.cqn);

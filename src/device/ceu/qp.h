@@ -20,9 +20,9 @@ struct hca_qp_work {
 /* One MODIFY_QP in progress; nothing outside has changed before it is applied. */
 struct hca_qp_change {
 	uint32_t qpi, qpn;
-	uint32_t from, to; /* states */
-	uint32_t mask; /* attributes in the mailbox */
-	struct hca_qpc image; /* merged */
+	uint32_t from, to;	   /* states */
+	uint32_t mask;		   /* attributes in the mailbox */
+	struct hca_qpc image;	   /* merged */
 	struct hca_roce_path path; /* resolved when the mask asks for it */
 };
 

@@ -41,9 +41,8 @@ attr_mtu(const struct hca *h, const struct hca_qpc *q)
 	if (!HCA_MTU_VALID(code))
 		return false;
 	bytes = HCA_MTU_BYTES(code);
-	return bytes <= h->cfg.max_mtu &&
-	       (h->port == NULL || h->port->max_frame == 0 ||
-		bytes + FRAME_OVERHEAD <= h->port->max_frame);
+	return bytes <= h->cfg.max_mtu && (h->port == NULL || h->port->max_frame == 0 ||
+					   bytes + FRAME_OVERHEAD <= h->port->max_frame);
 }
 
 static bool
@@ -156,8 +155,7 @@ path_dip(const struct hca_qpc *q, uint8_t dip[16])
 static bool
 path_source(const struct hca *h, const struct hca_qpc *q, struct hca_roce_path *p)
 {
-	const struct hca_gid_entry *g =
-		hca_gid_get(h->ctxmgt, HCA_QPC_GID_INDEX(WORD(path.ackto)));
+	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, HCA_QPC_GID_INDEX(WORD(path.ackto)));
 	uint64_t smac = HCA_QPC_SMAC(WORD(path.mac_lo), WORD(path.smac_hi));
 	uint8_t mac[6];
 

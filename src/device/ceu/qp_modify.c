@@ -276,17 +276,16 @@ live_fields(const struct hca_qp *qp, uint32_t state, struct hca_qpc *out)
 		flags |= HCA_QPC_DRAINING;
 	out->flags = hca_cpu_to_be32(flags);
 	timer = HCA_QPC_MIN_RNR_TIMER(hca_be32_to_cpu(out->rnr_nextrecvpsn));
-	out->next_send_psn =
-		hca_cpu_to_be32(__atomic_load_n(&qp->rtc.next_psn, __ATOMIC_ACQUIRE));
-	out->last_acked_psn = hca_cpu_to_be32(
-		hca_una_psn(__atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE)));
-	out->rnr_nextrecvpsn = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(
-		timer, __atomic_load_n(&qp->ee.epsn, __ATOMIC_ACQUIRE)));
-	out->rmsn = hca_cpu_to_be32(__atomic_load_n(&qp->ee.msn, __ATOMIC_ACQUIRE) &
-				    HCA_MASK(23, 0));
-	out->wqe_counters = hca_cpu_to_be32(HCA_QPC_MAKE_COUNTERS(
-		__atomic_load_n(&qp->ee.rq_consumed, __ATOMIC_RELAXED),
-		__atomic_load_n(&qp->parser.head, __ATOMIC_RELAXED)));
+	out->next_send_psn = hca_cpu_to_be32(__atomic_load_n(&qp->rtc.next_psn, __ATOMIC_ACQUIRE));
+	out->last_acked_psn =
+		hca_cpu_to_be32(hca_una_psn(__atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE)));
+	out->rnr_nextrecvpsn = hca_cpu_to_be32(
+		HCA_QPC_MAKE_RNR_EPSN(timer, __atomic_load_n(&qp->ee.epsn, __ATOMIC_ACQUIRE)));
+	out->rmsn =
+		hca_cpu_to_be32(__atomic_load_n(&qp->ee.msn, __ATOMIC_ACQUIRE) & HCA_MASK(23, 0));
+	out->wqe_counters = hca_cpu_to_be32(
+		HCA_QPC_MAKE_COUNTERS(__atomic_load_n(&qp->ee.rq_consumed, __ATOMIC_RELAXED),
+				      __atomic_load_n(&qp->parser.head, __ATOMIC_RELAXED)));
 }
 
 void

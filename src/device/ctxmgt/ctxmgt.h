@@ -85,7 +85,7 @@ struct hca_ctxmgt {
 	bool ready; /* between INIT_HCA and CLOSE_HCA */
 	uint64_t base[HCA_ICM_TABLE_N];
 	uint32_t count[HCA_ICM_TABLE_N]; /* entries in use of each table; 0 before INIT_HCA */
-	struct hca_icm_map map[3]; /* by op_modifier: HCA_ICM_CTX, HCA_ICM_TPT */
+	struct hca_icm_map map[3];	 /* by op_modifier: HCA_ICM_CTX, HCA_ICM_TPT */
 	struct hca_gid_entry gid[HCA_GID_ENTRIES];
 	uint16_t pkey[HCA_PKEY_ENTRIES];
 	struct hca_neigh_entry neigh[HCA_NEIGH_ENTRIES];

@@ -29,7 +29,7 @@ struct hca_resp_job {
 	uint64_t va; /* READ: next byte; ATOMIC: result */
 	uint32_t rkey;
 	uint32_t left; /* READ: bytes still to send */
-	uint32_t psn; /* next response PSN */
+	uint32_t psn;  /* next response PSN */
 	uint32_t msn;
 	uint8_t kind; /* enum in ee.h */
 	uint8_t flags;
@@ -52,117 +52,119 @@ struct hca_sge {
 
 /* Line 0. Writer: CEU; state also by RRC and EE through hca_qp_state_cas(). */
 struct hca_qp_cfg {
-	uint32_t state; /* [pub] enum hca_qp_state */
+	uint32_t state;	    /* [pub] enum hca_qp_state */
 	uint32_t local_qpn; /* [pub] all 24 bits, 0 = dead */
 	uint32_t remote_qpn;
 	uint32_t pd;
-	uint32_t peer_ip4; /* network order, as it stands in the packet */
+	uint32_t peer_ip4;   /* network order, as it stands in the packet */
 	uint32_t scqn, rcqn; /* CQ indexes */
 	uint16_t usr_page;
 	uint16_t pkey;
 	uint8_t service; /* enum hca_service */
 	uint8_t mtu_log; /* 8..12 */
-	uint8_t access; /* remote rights, HCA_ACCESS_* */
+	uint8_t access;	 /* remote rights, HCA_ACCESS_* */
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t retry_cnt, rnr_retry;
-	uint8_t ack_timeout; /* 4.096 us << n, 0 = never */
+	uint8_t ack_timeout;   /* 4.096 us << n, 0 = never */
 	uint8_t min_rnr_timer; /* code 0..31 */
-	uint8_t draining; /* SQD entered, SQ_DRAINED owed */
+	uint8_t draining;      /* SQD entered, SQ_DRAINED owed */
 	uint8_t sqd_notify;
 	uint8_t peer_is_ip6;
 	uint32_t generation; /* counts lives of this index */
-	void *work; /* qp_work block */
+	void *work;	     /* qp_work block */
 } __rte_cache_aligned;
 
 /* Lines 1-2. Writer: parser; the CEU zeroes all of it at RST2INIT before it sets its members. */
 struct hca_qp_parser {
 	struct hca_qbuf sq; /* CEU */
-	uint32_t *chain; /* CEU: announced chains, ring of sq_size doorbell words (low 24 bits of the
+	uint32_t
+		*chain; /* CEU: announced chains, ring of sq_size doorbell words (low 24 bits of the
 			  * doorbell | size0 in [31:24]), private */
-	uint32_t *window; /* CEU: ring of record references, written before head */
+	uint32_t *window;     /* CEU: ring of record references, written before head */
 	uint32_t window_mask; /* CEU */
 	uint8_t sq_stride_log, sq_size_log; /* CEU */
-	uint8_t flags; /* see parser.h: on a list, parked and why */
-	uint8_t in_chain; /* walking a chain; next_* valid */
-	uint32_t head; /* [pub] records ever put into the window (free running) */
+	uint8_t flags;			    /* see parser.h: on a list, parked and why */
+	uint8_t in_chain;		    /* walking a chain; next_* valid */
+	uint32_t head;			 /* [pub] records ever put into the window (free running) */
 	uint32_t chain_head, chain_tail; /* free running */
-	uint16_t sq_index; /* next WQE index, reduced */
+	uint16_t sq_index;		 /* next WQE index, reduced */
 	uint8_t next_op, next_size, next_fence; /* of the next WQE of the chain, size in 16 B */
 	uint8_t reserved;
-	uint32_t rd_count; /* READ/ATOMIC records parsed, gives record.rd_ord */
+	uint32_t rd_count;	       /* READ/ATOMIC records parsed, gives record.rd_ord */
 	uint32_t list_next, list_prev; /* ready list or record wait list links, QP indexes */
-	uint32_t freed_seen; /* rtc.freed up to which `held` has been settled */
-	uint32_t tail_seen; /* window tail (rrc.una) last read */
-	uint16_t held[2]; /* records in use: one line, full */
-	uint16_t chain_len; /* WQEs of this chain walked so far */
-	uint16_t full_polls; /* visits since the queue was found over-full */
-	uint64_t full_since; /* ns */
+	uint32_t freed_seen;	       /* rtc.freed up to which `held` has been settled */
+	uint32_t tail_seen;	       /* window tail (rrc.una) last read */
+	uint16_t held[2];	       /* records in use: one line, full */
+	uint16_t chain_len;	       /* WQEs of this chain walked so far */
+	uint16_t full_polls;	       /* visits since the queue was found over-full */
+	uint64_t full_since;	       /* ns */
 } __rte_cache_aligned;
 
 /* Line 2. Writer: requester_trans. */
 struct hca_qp_rtc {
-	uint32_t next; /* [pub] window cursor: record being sent */
-	uint32_t freed; /* [pub] window cursor: records returned to their pool */
+	uint32_t next;	   /* [pub] window cursor: record being sent */
+	uint32_t freed;	   /* [pub] window cursor: records returned to their pool */
 	uint32_t next_psn; /* [pub] */
-	uint32_t max_psn; /* [pub] highest PSN sent + 1 */
-	uint32_t bad; /* [pub] window cursor of an error record that stops the QP, valid with BAD flag */
-	uint32_t pkt; /* packets of record `next` already sent */
-	uint32_t desc_seq; /* descriptors ever given to encap */
+	uint32_t max_psn;  /* [pub] highest PSN sent + 1 */
+	uint32_t
+		bad; /* [pub] window cursor of an error record that stops the QP, valid with BAD flag */
+	uint32_t pkt;	       /* packets of record `next` already sent */
+	uint32_t desc_seq;     /* descriptors ever given to encap */
 	uint32_t rewind_epoch; /* last one obeyed */
 	uint32_t list_next;
 	int32_t deficit; /* bytes */
 	uint16_t since_ackreq;
-	uint8_t flags; /* see rtc.h */
-	uint8_t mtu_log; /* CEU */
+	uint8_t flags;	      /* see rtc.h */
+	uint8_t mtu_log;      /* CEU */
 	uint32_t window_mask; /* CEU */
-	uint32_t *window; /* CEU */
+	uint32_t *window;     /* CEU */
 } __rte_cache_aligned;
 
 /* Line 3. Writer: requester_recv. The CEU zeroes it at RST2INIT and sets una at RTR2RTS. */
 struct hca_qp_rrc {
-	uint64_t una; /* [pub] window tail << 32 | unacked_psn: one word, never torn */
-	uint64_t rewind; /* [pub] epoch << 32 | PSN to go back to */
-	uint32_t rd_done; /* [pub] READ/ATOMIC records completed */
-	uint32_t timer_armed; /* [pub] an entry is in the wheel */
+	uint64_t una;		 /* [pub] window tail << 32 | unacked_psn: one word, never torn */
+	uint64_t rewind;	 /* [pub] epoch << 32 | PSN to go back to */
+	uint32_t rd_done;	 /* [pub] READ/ATOMIC records completed */
+	uint32_t timer_armed;	 /* [pub] an entry is in the wheel */
 	uint64_t timer_deadline; /* [pub] ns, read by timer on ARM */
-	uint64_t deadline; /* real deadline, moved lazily */
-	uint32_t *window; /* CEU */
-	uint32_t window_mask; /* CEU */
+	uint64_t deadline;	 /* real deadline, moved lazily */
+	uint32_t *window;	 /* CEU */
+	uint32_t window_mask;	 /* CEU */
 	uint8_t retries, rnr_retries; /* used since the last progress, against cfg.retry_cnt */
-	uint8_t flags; /* [pub] see rrc.h */
-	uint8_t sq_stride_log; /* CEU: for the wqe field of CQEs */
+	uint8_t flags;		      /* [pub] see rrc.h */
+	uint8_t sq_stride_log;	      /* CEU: for the wqe field of CQEs */
 } __rte_cache_aligned;
 
 /* Lines 4-5. Writer: execution_engine. */
 struct hca_qp_ee {
-	uint32_t epsn; /* [pub] expected PSN */
-	uint32_t msn; /* [pub] */
+	uint32_t epsn;	   /* [pub] expected PSN */
+	uint32_t msn;	   /* [pub] */
 	uint64_t write_va; /* next byte of the WRITE in progress */
 	uint32_t write_rkey;
-	uint32_t msg_left; /* bytes of the message still expected (WRITE) or room left (SEND) */
-	uint32_t msg_done; /* bytes of the message received */
-	uint8_t msg_kind; /* enum ee_msg_kind in ee.h */
-	uint8_t mtu_log; /* CEU */
+	uint32_t msg_left;     /* bytes of the message still expected (WRITE) or room left (SEND) */
+	uint32_t msg_done;     /* bytes of the message received */
+	uint8_t msg_kind;      /* enum ee_msg_kind in ee.h */
+	uint8_t mtu_log;       /* CEU */
 	uint8_t owed_syndrome; /* AETH syndrome of the owed NAK */
 	uint8_t reserved;
-	uint16_t flags; /* enum ee_flag in ee.h: nak sent, ack owed, on list, ... */
-	uint16_t unacked; /* packets accepted since the last acknowledgement */
-	uint32_t owed_psn; /* PSN of the owed NAK */
+	uint16_t flags;		     /* enum ee_flag in ee.h: nak sent, ack owed, on list, ... */
+	uint16_t unacked;	     /* packets accepted since the last acknowledgement */
+	uint32_t owed_psn;	     /* PSN of the owed NAK */
 	uint32_t job_head, job_tail; /* free running; ring of job_mask + 1 */
-	uint32_t list_next; /* QPs that owe something */
-	uint32_t lazy_next; /* QPs to acknowledge when the stage goes idle */
-	uint16_t job_mask; /* CEU */
-	uint16_t new_jobs; /* new (not repeated) READ/ATOMIC jobs unfinished */
+	uint32_t list_next;	     /* QPs that owe something */
+	uint32_t lazy_next;	     /* QPs to acknowledge when the stage goes idle */
+	uint16_t job_mask;	     /* CEU */
+	uint16_t new_jobs;	     /* new (not repeated) READ/ATOMIC jobs unfinished */
 	/* second line */
-	struct hca_qbuf rq; /* CEU */
-	uint32_t rq_consumed; /* free running */
-	uint32_t rq_producer; /* private copy of the producer count */
+	struct hca_qbuf rq;	   /* CEU */
+	uint32_t rq_consumed;	   /* free running */
+	uint32_t rq_producer;	   /* private copy of the producer count */
 	struct hca_resp_job *jobs; /* CEU */
 	struct hca_sge *recv_sge; /* CEU: private copy of the receive WQE in progress, 16 entries */
 	struct hca_atomic_replay *replay; /* CEU: job_mask + 1 entries, by atomic ordinal */
 	uint32_t replay_head;
-	uint8_t recv_nsge; /* entries in recv_sge */
-	uint8_t recv_sge_at; /* SGE the next byte goes to */
+	uint8_t recv_nsge;		    /* entries in recv_sge */
+	uint8_t recv_sge_at;		    /* SGE the next byte goes to */
 	uint8_t rq_stride_log, rq_size_log; /* CEU */
 	uint32_t recv_sge_off;
 	uint32_t recv_imm;
@@ -173,11 +175,12 @@ struct hca_qp_ee {
  * cannot send.
  */
 struct hca_qp_encap {
-	uint32_t req_done_seq; /* [pub] requester descriptors finished (copied, dropped or failed) */
-	uint32_t req_failed_psn; /* [pub] with FAILED to RTC */
-	uint32_t req_failed_syndrome; /* [pub] enum hca_syndrome */
-	uint32_t resp_failed_psn; /* [pub] with FAILED to EE */
-	uint32_t resp_failed; /* resp_failed_psn has been told */
+	uint32_t
+		req_done_seq; /* [pub] requester descriptors finished (copied, dropped or failed) */
+	uint32_t req_failed_psn;       /* [pub] with FAILED to RTC */
+	uint32_t req_failed_syndrome;  /* [pub] enum hca_syndrome */
+	uint32_t resp_failed_psn;      /* [pub] with FAILED to EE */
+	uint32_t resp_failed;	       /* resp_failed_psn has been told */
 	struct hca_roce_template tmpl; /* CEU: headers up to the BTH */
 } __rte_cache_aligned;
 

@@ -9,40 +9,108 @@
 
 #define HCA_COUNTER_LIST(X) \
 	/* port */ \
-	X(sent_pkts) X(rcvd_pkts) X(port_xmit_data) X(port_rcv_data) \
-	X(tx_discard_link_down) X(tx_discard_stalled) X(tx_backlog_events) \
+	X(sent_pkts) \
+	X(rcvd_pkts) \
+	X(port_xmit_data) \
+	X(port_rcv_data) \
+	X(tx_discard_link_down) \
+	X(tx_discard_stalled) \
+	X(tx_backlog_events) \
 	/* decap drops */ \
-	X(rx_short) X(rx_not_ip) X(rx_bad_ip) X(rx_fragment) X(rx_not_udp) X(rx_not_roce) \
-	X(rx_bad_length) X(rx_bad_bth) X(rx_bad_opcode) X(rx_bad_pad) X(rx_icrc_encapsulated) \
-	X(rx_multi_segment) X(rx_unknown_qpn) X(rx_qp_state) X(rx_bad_source) X(rx_bad_pkey) \
-	X(rx_bad_service) X(rx_stale_generation) \
+	X(rx_short) \
+	X(rx_not_ip) \
+	X(rx_bad_ip) \
+	X(rx_fragment) \
+	X(rx_not_udp) \
+	X(rx_not_roce) \
+	X(rx_bad_length) \
+	X(rx_bad_bth) \
+	X(rx_bad_opcode) \
+	X(rx_bad_pad) \
+	X(rx_icrc_encapsulated) \
+	X(rx_multi_segment) \
+	X(rx_unknown_qpn) \
+	X(rx_qp_state) \
+	X(rx_bad_source) \
+	X(rx_bad_pkey) \
+	X(rx_bad_service) \
+	X(rx_stale_generation) \
 	/* doorbells */ \
-	X(doorbells) X(db_bad_opcode) X(db_dead_qpn) X(db_foreign_qpn) X(db_bad_index) \
-	X(db_bad_state) X(db_kicks) \
+	X(doorbells) \
+	X(db_bad_opcode) \
+	X(db_dead_qpn) \
+	X(db_foreign_qpn) \
+	X(db_bad_index) \
+	X(db_bad_state) \
+	X(db_kicks) \
 	/* send queue */ \
-	X(sq_wqes) X(sq_bad_wqe) X(sq_catas) X(sq_parked_window) X(sq_parked_record) \
+	X(sq_wqes) \
+	X(sq_bad_wqe) \
+	X(sq_catas) \
+	X(sq_parked_window) \
+	X(sq_parked_record) \
 	/* requester: req_packets counts repeated ones too; retransmissions: packets sent again; \
 	 * req_rewinds: times RTC went back */ \
-	X(req_packets) X(retransmissions) X(req_rewinds) X(local_ack_timeout_err) \
-	X(packet_seq_err) X(implied_nak_seq_err) X(rnr_nak_received) X(rnr_nak_retry_err) \
-	X(req_remote_invalid_request) X(req_remote_access_errors) X(req_remote_operation_errors) \
-	X(req_transport_retries_exceeded) X(req_rnr_retries_exceeded) X(req_gather_error) \
-	X(req_cqe_error) X(req_cqe_flush_error) X(req_stale_response) X(req_duplicate_ack) \
-	X(req_bad_response) X(req_dropped_released) X(req_scatter_error) X(rdma_sends) \
+	X(req_packets) \
+	X(retransmissions) \
+	X(req_rewinds) \
+	X(local_ack_timeout_err) \
+	X(packet_seq_err) \
+	X(implied_nak_seq_err) \
+	X(rnr_nak_received) \
+	X(rnr_nak_retry_err) \
+	X(req_remote_invalid_request) \
+	X(req_remote_access_errors) \
+	X(req_remote_operation_errors) \
+	X(req_transport_retries_exceeded) \
+	X(req_rnr_retries_exceeded) \
+	X(req_gather_error) \
+	X(req_cqe_error) \
+	X(req_cqe_flush_error) \
+	X(req_stale_response) \
+	X(req_duplicate_ack) \
+	X(req_bad_response) \
+	X(req_dropped_released) \
+	X(req_scatter_error) \
+	X(rdma_sends) \
 	X(req_completions) \
 	/* responder */ \
-	X(rx_send_requests) X(rx_write_requests) X(rx_read_requests) X(rx_atomic_requests) \
-	X(duplicate_request) X(out_of_seq_request) X(out_of_sequence) X(out_of_buffer) \
-	X(rnr_nak_sent) X(seq_nak_sent) X(resp_invalid_request) X(resp_remote_access_errors) \
-	X(resp_remote_operation_errors) X(resp_local_length_error) X(resp_local_protection_error) \
-	X(resp_duplicate_dropped) X(resp_cqe_error) X(resp_cqe_flush_error) X(resp_completions) \
-	X(resp_gather_error) X(resp_packets) X(acks_sent) X(rq_catas) X(rdma_recvs) \
+	X(rx_send_requests) \
+	X(rx_write_requests) \
+	X(rx_read_requests) \
+	X(rx_atomic_requests) \
+	X(duplicate_request) \
+	X(out_of_seq_request) \
+	X(out_of_sequence) \
+	X(out_of_buffer) \
+	X(rnr_nak_sent) \
+	X(seq_nak_sent) \
+	X(resp_invalid_request) \
+	X(resp_remote_access_errors) \
+	X(resp_remote_operation_errors) \
+	X(resp_local_length_error) \
+	X(resp_local_protection_error) \
+	X(resp_duplicate_dropped) \
+	X(resp_cqe_error) \
+	X(resp_cqe_flush_error) \
+	X(resp_completions) \
+	X(resp_gather_error) \
+	X(resp_packets) \
+	X(acks_sent) \
+	X(rq_catas) \
+	X(rdma_recvs) \
 	/* queues */ \
-	X(cqe_overrun) X(cqe_dead_cq) X(comp_events) X(async_events) X(eq_parked) \
+	X(cqe_overrun) \
+	X(cqe_dead_cq) \
+	X(comp_events) \
+	X(async_events) \
+	X(eq_parked) \
 	/* dead descriptors */ \
 	X(stale_descriptors) \
 	/* control */ \
-	X(hcr_commands) X(hcr_errors) X(rounds)
+	X(hcr_commands) \
+	X(hcr_errors) \
+	X(rounds)
 
 enum hca_counter {
 #define X(n) HCA_CTR_##n,

@@ -18,10 +18,10 @@
 #include "engine/impl.h"
 #include "engine/wqe_unit.h"
 
-#define SCAN_NS      25000u
-#define ROTA_KEEP    16u /* pages that stay on the rota however idle */
+#define SCAN_NS 25000u
+#define ROTA_KEEP 16u /* pages that stay on the rota however idle */
 #define ROTA_IDLE_NS 1000000u
-#define PAGE_WORDS   (HCA_UAR_PAGES / 64u)
+#define PAGE_WORDS (HCA_UAR_PAGES / 64u)
 
 struct hca_doorbell_ctx {
 	/* control plane; odd = open, counts openings and closings of the page */
@@ -42,29 +42,34 @@ struct hca_doorbell_ctx {
 
 _Static_assert(HCA_UAR_FIFO_SLOTS == 256, "head counts in 8 bits");
 
-static inline struct hca_doorbell_ctx *doorbell_ctx(struct hca *h)
+static inline struct hca_doorbell_ctx *
+doorbell_ctx(struct hca *h)
 {
 	return h->stage_ctx[HCA_STAGE_DOORBELL];
 }
 
-static inline struct hca_uar_page *uar_page(struct hca *h, uint32_t page)
+static inline struct hca_uar_page *
+uar_page(struct hca *h, uint32_t page)
 {
 	return (struct hca_uar_page *)(h->bar2 + (size_t)page * HCA_UAR_PAGE_SIZE);
 }
 
-static inline bool bit_get(const uint64_t *map, uint32_t i)
+static inline bool
+bit_get(const uint64_t *map, uint32_t i)
 {
 	return map[i / 64] >> (i % 64) & 1;
 }
 
-static inline void bit_set(uint64_t *map, uint32_t i, bool on)
+static inline void
+bit_set(uint64_t *map, uint32_t i, bool on)
 {
 	uint64_t bit = 1ull << (i % 64);
 
 	map[i / 64] = on ? map[i / 64] | bit : map[i / 64] & ~bit;
 }
 
-int hca_doorbell_init(struct hca *h)
+int
+hca_doorbell_init(struct hca *h)
 {
 	struct hca_doorbell_ctx *c;
 
@@ -75,13 +80,15 @@ int hca_doorbell_init(struct hca *h)
 	return 0;
 }
 
-void hca_doorbell_fini(struct hca *h)
+void
+hca_doorbell_fini(struct hca *h)
 {
 	rte_free(h->stage_ctx[HCA_STAGE_DOORBELL]);
 	h->stage_ctx[HCA_STAGE_DOORBELL] = NULL;
 }
 
-void hca_doorbell_page_open(struct hca *h, uint32_t page, bool open)
+void
+hca_doorbell_page_open(struct hca *h, uint32_t page, bool open)
 {
 	struct hca_doorbell_ctx *c = doorbell_ctx(h);
 	uint32_t gen;
@@ -95,7 +102,8 @@ void hca_doorbell_page_open(struct hca *h, uint32_t page, bool open)
 	__atomic_fetch_add(&c->epoch, 1, __ATOMIC_RELEASE);
 }
 
-static void rota_add(struct hca_doorbell_ctx *c, uint32_t page, uint64_t now)
+static void
+rota_add(struct hca_doorbell_ctx *c, uint32_t page, uint64_t now)
 {
 	c->last_ring[page] = now;
 	if (bit_get(c->on_rota, page))
@@ -104,14 +112,16 @@ static void rota_add(struct hca_doorbell_ctx *c, uint32_t page, uint64_t now)
 	c->hot[c->hot_n++] = (uint16_t)page;
 }
 
-static void rota_remove_at(struct hca_doorbell_ctx *c, uint32_t i)
+static void
+rota_remove_at(struct hca_doorbell_ctx *c, uint32_t i)
 {
 	bit_set(c->on_rota, c->hot[i], false);
 	c->hot[i] = c->hot[--c->hot_n];
 }
 
 /* The control plane opened or closed pages. */
-static void pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
+static void
+pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
 {
 	c->epoch_seen = epoch;
 	for (uint32_t page = 0; page < HCA_UAR_PAGES; page++) {
@@ -137,20 +147,22 @@ static void pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t n
  * The register at 00h counts as written when its second half is: QPN 0 never exists, so that half
  * cannot be zero.
  */
-static inline bool register_rang(const struct hca_uar_page *u)
+static inline bool
+register_rang(const struct hca_uar_page *u)
 {
 	return hca_le64_to_cpu(__atomic_load_n(&u->sq_doorbell, __ATOMIC_RELAXED)) >> 32 != 0;
 }
 
-static inline bool page_rang(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u,
-		uint32_t page)
+static inline bool
+page_rang(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u, uint32_t page)
 {
 	return __atomic_load_n(&u->fifo[c->head[page]], __ATOMIC_RELAXED) != HCA_DB_EMPTY ||
-			register_rang(u);
+	       register_rang(u);
 }
 
 /* Every open page off the rota once; idle ones leave the rota when it has grown long. */
-static void scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
+static void
+scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 {
 	c->next_scan = now + SCAN_NS;
 	for (uint32_t i = c->hot_n; i-- > 0 && c->hot_n > ROTA_KEEP;)
@@ -169,8 +181,9 @@ static void scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 }
 
 /* At most max words of the page, cleared behind us. */
-static inline unsigned int take_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page,
-		uint64_t *words, unsigned int max)
+static inline unsigned int
+take_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, uint64_t *words,
+	   unsigned int max)
 {
 	struct hca_uar_page *u = uar_page(h, page);
 	uint8_t head = c->head[page];
@@ -189,20 +202,21 @@ static inline unsigned int take_words(struct hca *h, struct hca_doorbell_ctx *c,
 	}
 	c->head[page] = head;
 	if (unlikely(n < max && register_rang(u)))
-		words[n++] = hca_le64_to_cpu(
-				__atomic_exchange_n(&u->sq_doorbell, 0, __ATOMIC_ACQ_REL));
+		words[n++] =
+			hca_le64_to_cpu(__atomic_exchange_n(&u->sq_doorbell, 0, __ATOMIC_ACQ_REL));
 	return n;
 }
 
-static inline bool state_takes_wqes(uint32_t state)
+static inline bool
+state_takes_wqes(uint32_t state)
 {
 	return 1u << state &
-			(1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE |
-					1u << HCA_QPS_ERR);
+	       (1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE | 1u << HCA_QPS_ERR);
 }
 
 /* Word for the parser, or NULL: counted and dropped, or not for the parser. */
-static inline void *judge(struct hca *h, uint32_t page, uint64_t w)
+static inline void *
+judge(struct hca *h, uint32_t page, uint64_t w)
 {
 	uint32_t qpn = HCA_DB_QPN(w), qpi = qpn & h->qp_mask;
 	uint8_t op = (uint8_t)HCA_DB_OPCODE(w);
@@ -236,8 +250,8 @@ static inline void *judge(struct hca *h, uint32_t page, uint64_t w)
 	return hca_dbw_make(w, qpi, qp->cfg.generation);
 }
 
-static unsigned int visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page,
-		unsigned int max, uint64_t now)
+static unsigned int
+visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max, uint64_t now)
 {
 	uint64_t words[HCA_BURST];
 	void *objs[HCA_BURST];
@@ -258,7 +272,8 @@ static unsigned int visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32
 }
 
 /* Room first: what the parser's edge cannot take stays in its FIFO. */
-static inline unsigned int burst_room(struct hca *h, unsigned int budget)
+static inline unsigned int
+burst_room(struct hca *h, unsigned int budget)
 {
 	unsigned int room = hca_edge_room(h, &h->edge[HCA_EDGE_DB_PARSER]);
 
@@ -266,7 +281,8 @@ static inline unsigned int burst_room(struct hca *h, unsigned int budget)
 	return RTE_MIN(room, HCA_BURST);
 }
 
-unsigned int hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
+unsigned int
+hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
 {
 	struct hca_doorbell_ctx *c = doorbell_ctx(h);
 	uint32_t epoch = __atomic_load_n(&c->epoch, __ATOMIC_ACQUIRE);

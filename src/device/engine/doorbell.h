@@ -28,38 +28,41 @@ void hca_doorbell_page_open(struct hca *h, uint32_t page, bool open);
  * that waited in a ring while its QP was reset is recognised.
  */
 #define HCA_DBW_QPI_SHIFT 32
-#define HCA_DBW_QPI_BITS  14
+#define HCA_DBW_QPI_BITS 14
 #define HCA_DBW_GEN_SHIFT (HCA_DBW_QPI_SHIFT + HCA_DBW_QPI_BITS)
 
-static inline void *hca_dbw_make(uint64_t db, uint32_t qpi, uint32_t generation)
+static inline void *
+hca_dbw_make(uint64_t db, uint32_t qpi, uint32_t generation)
 {
 	uint64_t w = HCA_BITS64(db, 23, 0) | (uint64_t)HCA_DB_SIZE0(db) << 24 |
-			(uint64_t)qpi << HCA_DBW_QPI_SHIFT |
-			(uint64_t)generation << HCA_DBW_GEN_SHIFT;
+		     (uint64_t)qpi << HCA_DBW_QPI_SHIFT | (uint64_t)generation << HCA_DBW_GEN_SHIFT;
 
 	return (void *)(uintptr_t)w;
 }
 
-static inline uint64_t hca_dbw_from(void *obj)
+static inline uint64_t
+hca_dbw_from(void *obj)
 {
 	return (uint64_t)(uintptr_t)obj;
 }
 
-static inline uint32_t hca_dbw_qpi(uint64_t w)
+static inline uint32_t
+hca_dbw_qpi(uint64_t w)
 {
 	return (uint32_t)(w >> HCA_DBW_QPI_SHIFT) & ((1u << HCA_DBW_QPI_BITS) - 1);
 }
 
-static inline bool hca_dbw_current(uint64_t w, uint32_t generation)
+static inline bool
+hca_dbw_current(uint64_t w, uint32_t generation)
 {
 	return w >> HCA_DBW_GEN_SHIFT ==
-			((uint64_t)generation << HCA_DBW_GEN_SHIFT) >> HCA_DBW_GEN_SHIFT;
+	       ((uint64_t)generation << HCA_DBW_GEN_SHIFT) >> HCA_DBW_GEN_SHIFT;
 }
 
 /* Chain words: the low half, as kept in parser.chain. */
 #define HCA_CHAIN_SQ_HEAD(w) HCA_DB_SQ_HEAD(w)
-#define HCA_CHAIN_F(w)       HCA_DB_F(w)
-#define HCA_CHAIN_OPCODE(w)  HCA_DB_OPCODE(w)
-#define HCA_CHAIN_SIZE0(w)   HCA_BITS(w, 31, 24)
+#define HCA_CHAIN_F(w) HCA_DB_F(w)
+#define HCA_CHAIN_OPCODE(w) HCA_DB_OPCODE(w)
+#define HCA_CHAIN_SIZE0(w) HCA_BITS(w, 31, 24)
 
 #endif

@@ -28,22 +28,22 @@
 #define EE_NO_QP 0xffffffffu
 
 /* Responses one QP may emit, and receives it may flush, before the next one has its turn. */
-#define EE_CHUNK       16u
+#define EE_CHUNK 16u
 #define EE_FLUSH_CHUNK 64u
 /* A busy stage acknowledges what nobody asked for at the latest after so many polls. */
 #define EE_LAZY_POLLS 16u
 
 /* hca_qp_ee.flags */
 enum ee_flag {
-	EE_ON_READY = 1u << 0,    /* linked through list_next */
-	EE_ON_LAZY = 1u << 1,     /* linked through lazy_next */
-	EE_ACK_OWED = 1u << 2,    /* acknowledge up to epsn - 1 */
-	EE_NAK_OWED = 1u << 3,    /* owed_syndrome at owed_psn, acknowledges what lies before */
-	EE_FATAL = 1u << 4,       /* a fatal NAK is owed or was sent: nothing more is accepted */
-	EE_GAP = 1u << 5,         /* sequence NAK given, the expected PSN has not come since */
-	EE_RNR = 1u << 6,         /* RNR NAK given, the expected PSN has not come since */
+	EE_ON_READY = 1u << 0,	  /* linked through list_next */
+	EE_ON_LAZY = 1u << 1,	  /* linked through lazy_next */
+	EE_ACK_OWED = 1u << 2,	  /* acknowledge up to epsn - 1 */
+	EE_NAK_OWED = 1u << 3,	  /* owed_syndrome at owed_psn, acknowledges what lies before */
+	EE_FATAL = 1u << 4,	  /* a fatal NAK is owed or was sent: nothing more is accepted */
+	EE_GAP = 1u << 5,	  /* sequence NAK given, the expected PSN has not come since */
+	EE_RNR = 1u << 6,	  /* RNR NAK given, the expected PSN has not come since */
 	EE_ESTABLISHED = 1u << 7, /* COMM_EST was raised */
-	EE_FLUSHING = 1u << 8,    /* receives up to rq_producer are to be flushed */
+	EE_FLUSHING = 1u << 8,	  /* receives up to rq_producer are to be flushed */
 };
 
 /* hca_qp_ee.msg_kind: the message whose LAST has not come yet. */
@@ -69,10 +69,10 @@ enum ee_verdict {
 	EE_NEXT = 0, /* climb on */
 	EE_DROP,     /* ignore; already counted */
 	EE_DUPLICATE,
-	EE_SEQ,         /* PSN sequence error */
-	EE_NOT_READY,   /* no receive WQE */
-	EE_INVALID,     /* invalid request; fatal from here on */
-	EE_ACCESS,      /* remote access error */
+	EE_SEQ,		/* PSN sequence error */
+	EE_NOT_READY,	/* no receive WQE */
+	EE_INVALID,	/* invalid request; fatal from here on */
+	EE_ACCESS,	/* remote access error */
 	EE_OPERATIONAL, /* remote operational error: the fault is on this side */
 };
 
@@ -100,7 +100,7 @@ struct ee_request {
 	uint32_t rkey;
 	uint32_t dma_len;
 	/* receive WQE */
-	uint32_t room;         /* bytes it still takes */
+	uint32_t room;	       /* bytes it still takes */
 	uint8_t nsge, sge_at;  /* SGE the next byte goes to */
 	uint8_t recv_syndrome; /* error the receive completes with, 0: none */
 	uint32_t sge_off;
@@ -123,34 +123,39 @@ struct ee_ctx {
 	unsigned int nout;
 } __rte_cache_aligned;
 
-static inline struct ee_ctx *ee_ctx(struct hca *h)
+static inline struct ee_ctx *
+ee_ctx(struct hca *h)
 {
 	return h->stage_ctx[HCA_STAGE_EE];
 }
 
 /* States in which requests are executed: RTR, RTS, SQE, SQD. */
-static inline bool ee_state_receives(uint32_t state)
+static inline bool
+ee_state_receives(uint32_t state)
 {
 	return state >= HCA_QPS_RTR && state <= HCA_QPS_SQD;
 }
 
-static inline uint32_t ee_jobs(const struct hca_qp_ee *ee)
+static inline uint32_t
+ee_jobs(const struct hca_qp_ee *ee)
 {
 	return ee->job_head - ee->job_tail;
 }
 
-static inline void ee_set_epsn(struct hca_qp_ee *ee, uint32_t psn)
+static inline void
+ee_set_epsn(struct hca_qp_ee *ee, uint32_t psn)
 {
 	__atomic_store_n(&ee->epsn, psn & HCA_PSN_MASK, __ATOMIC_RELEASE);
 }
 
-static inline void ee_count_message(struct hca_qp_ee *ee)
+static inline void
+ee_count_message(struct hca_qp_ee *ee)
 {
 	__atomic_store_n(&ee->msn, (ee->msn + 1) & HCA_PSN_MASK, __ATOMIC_RELEASE);
 }
 
-static inline void ee_list_ready(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee,
-		uint32_t qpi)
+static inline void
+ee_list_ready(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
 {
 	if (ee->flags & EE_ON_READY)
 		return;
@@ -164,8 +169,8 @@ static inline void ee_list_ready(struct hca *h, struct ee_ctx *ctx, struct hca_q
 	ctx->ready_count++;
 }
 
-static inline void ee_list_lazy(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee,
-		uint32_t qpi)
+static inline void
+ee_list_lazy(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
 {
 	if (ee->flags & EE_ON_LAZY)
 		return;
@@ -179,8 +184,8 @@ static inline void ee_list_lazy(struct hca *h, struct ee_ctx *ctx, struct hca_qp
 }
 
 /* A packet was accepted: acknowledge at the end of the burst, or when the stage goes idle. */
-static inline void ee_accepted(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee,
-		uint32_t qpi, bool asked)
+static inline void
+ee_accepted(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi, bool asked)
 {
 	if (asked || ++ee->unacked >= ctx->ack_every) {
 		ee->flags |= EE_ACK_OWED;
@@ -207,11 +212,12 @@ bool ee_recv_fetch(struct ee_request *q);
 bool ee_recv_place(struct ee_request *q);
 /* Successful completion of the receive WQE at rq_consumed. imm: wire bytes. */
 void ee_recv_complete(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode,
-		uint32_t imm, uint32_t bytes, bool solicited);
+		      uint32_t imm, uint32_t bytes, bool solicited);
 /* The same with an error. */
 void ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome);
 
-static inline uint32_t ee_recv_offset(const struct hca_qp_ee *ee)
+static inline uint32_t
+ee_recv_offset(const struct hca_qp_ee *ee)
 {
 	return (ee->rq_consumed & ((1u << ee->rq_size_log) - 1)) << ee->rq_stride_log;
 }
@@ -251,6 +257,6 @@ unsigned int ee_messages(struct hca *h, uint64_t now, unsigned int budget);
 
 /* Fatal: QP to ERR, NAK owed, events, receives flushed. */
 void ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, uint32_t psn,
-		uint8_t recv_syndrome);
+	      uint8_t recv_syndrome);
 
 #endif

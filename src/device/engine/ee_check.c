@@ -9,18 +9,21 @@
 
 typedef enum ee_verdict (*ee_rung)(struct ee_request *q);
 
-static enum ee_verdict drop(struct ee_request *q, enum hca_counter why)
+static enum ee_verdict
+drop(struct ee_request *q, enum hca_counter why)
 {
 	hca_count(q->h, HCA_STAGE_EE, why);
 	return EE_DROP;
 }
 
-static inline bool is_atomic(const struct ee_request *q)
+static inline bool
+is_atomic(const struct ee_request *q)
 {
 	return q->op->kind == HCA_PKT_CMP_SWAP || q->op->kind == HCA_PKT_FETCH_ADD;
 }
 
-static void established(struct ee_request *q)
+static void
+established(struct ee_request *q)
 {
 	if (q->qp->ee.flags & EE_ESTABLISHED)
 		return;
@@ -28,7 +31,8 @@ static void established(struct ee_request *q)
 	hca_eq_raise_qp(q->h, HCA_STAGE_EE, HCA_EVENT_COMM_EST, q->qpi);
 }
 
-static enum ee_verdict check_state(struct ee_request *q)
+static enum ee_verdict
+check_state(struct ee_request *q)
 {
 	uint32_t state = hca_qp_state(q->qp);
 
@@ -43,7 +47,8 @@ static enum ee_verdict check_state(struct ee_request *q)
 	return EE_NEXT;
 }
 
-static enum ee_verdict check_psn(struct ee_request *q)
+static enum ee_verdict
+check_psn(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 	int32_t ahead = hca_psn_diff(q->rxd->psn, ee->epsn);
@@ -60,7 +65,8 @@ static enum ee_verdict check_psn(struct ee_request *q)
 }
 
 /* FIRST and ONLY begin a message where none is open; MIDDLE and LAST go on with their own. */
-static enum ee_verdict check_opcode(struct ee_request *q)
+static enum ee_verdict
+check_opcode(struct ee_request *q)
 {
 	static const uint8_t open_kind[] = {
 		[HCA_PKT_SEND] = EE_MSG_SEND,
@@ -74,7 +80,8 @@ static enum ee_verdict check_opcode(struct ee_request *q)
 	return q->qp->ee.msg_kind == needs ? EE_NEXT : EE_INVALID;
 }
 
-static enum ee_verdict check_enabled(struct ee_request *q)
+static enum ee_verdict
+check_enabled(struct ee_request *q)
 {
 	static const uint8_t right[] = {
 		[HCA_PKT_WRITE] = HCA_ACCESS_REMOTE_WRITE,
@@ -89,7 +96,8 @@ static enum ee_verdict check_enabled(struct ee_request *q)
 }
 
 /* A SEND takes a receive at its start, a WRITE with immediate at its end. */
-static enum ee_verdict check_receive(struct ee_request *q)
+static enum ee_verdict
+check_receive(struct ee_request *q)
 {
 	int available = ee_recv_available(&q->qp->ee);
 
@@ -109,7 +117,8 @@ static enum ee_verdict check_receive(struct ee_request *q)
 	return EE_NEXT;
 }
 
-static enum ee_verdict check_resources(struct ee_request *q)
+static enum ee_verdict
+check_resources(struct ee_request *q)
 {
 	const struct hca_qp_ee *ee = &q->qp->ee;
 
@@ -130,7 +139,8 @@ static enum ee_verdict check_resources(struct ee_request *q)
 }
 
 /* The headers of a request that has some, or where its message stands. */
-static void read_headers(struct ee_request *q)
+static void
+read_headers(struct ee_request *q)
 {
 	const struct hca_qp_ee *ee = &q->qp->ee;
 
@@ -153,7 +163,8 @@ static void read_headers(struct ee_request *q)
 	}
 }
 
-static bool packet_length_fits(const struct ee_request *q, uint32_t mtu)
+static bool
+packet_length_fits(const struct ee_request *q, uint32_t mtu)
 {
 	switch (q->op->pos) {
 	case HCA_PKT_FIRST:
@@ -167,14 +178,16 @@ static bool packet_length_fits(const struct ee_request *q, uint32_t mtu)
 }
 
 /* dma_len is what the message still owes: all of it now, or more than this packet. */
-static bool write_length_fits(const struct ee_request *q)
+static bool
+write_length_fits(const struct ee_request *q)
 {
 	if (q->dma_len > HCA_MAX_MSG_SIZE)
 		return false;
 	return q->op->ends ? q->len == q->dma_len : q->len < q->dma_len;
 }
 
-static enum ee_verdict check_length(struct ee_request *q)
+static enum ee_verdict
+check_length(struct ee_request *q)
 {
 	uint8_t mtu_log = q->qp->ee.mtu_log;
 	uint32_t mtu = 1u << mtu_log;
@@ -203,18 +216,20 @@ static enum ee_verdict check_length(struct ee_request *q)
 	}
 }
 
-static bool may_access(struct ee_request *q, uint32_t right, uint32_t len)
+static bool
+may_access(struct ee_request *q, uint32_t right, uint32_t len)
 {
 	const struct hca_mpt_entry *e =
-			hca_vtp_check(&q->h->vtp, q->rkey, q->qp->cfg.pd, right, q->va, len);
+		hca_vtp_check(&q->h->vtp, q->rkey, q->qp->cfg.pd, right, q->va, len);
 
-	q->piece[0] = (struct ee_piece){ e, q->va, q->len };
+	q->piece[0] = (struct ee_piece){e, q->va, q->len};
 	q->npieces = 1;
 	return e != NULL;
 }
 
 /* The page of an ATOMIC must keep its alignment, or the CPU would not execute it as one. */
-static bool atomic_is_aligned(const struct ee_request *q)
+static bool
+atomic_is_aligned(const struct ee_request *q)
 {
 	uint32_t run;
 	const uint8_t *p = hca_vtp_ptr(&q->h->vtp, q->piece[0].mpt, q->va, 8, &run);
@@ -223,7 +238,8 @@ static bool atomic_is_aligned(const struct ee_request *q)
 }
 
 /* Whole range where a message begins, this packet's share later; zero length checks nothing. */
-static enum ee_verdict check_key(struct ee_request *q)
+static enum ee_verdict
+check_key(struct ee_request *q)
 {
 	uint32_t range = q->op->starts ? q->dma_len : q->len;
 
@@ -248,16 +264,12 @@ static enum ee_verdict check_key(struct ee_request *q)
 	}
 }
 
-enum ee_verdict ee_check(struct ee_request *q)
+enum ee_verdict
+ee_check(struct ee_request *q)
 {
 	static const ee_rung ladder[] = {
-		check_state,
-		check_psn,
-		check_opcode,
-		check_enabled,
-		check_resources,
-		check_length,
-		check_key,
+		check_state,	 check_psn,    check_opcode, check_enabled,
+		check_resources, check_length, check_key,
 	};
 
 	for (unsigned int i = 0; i < RTE_DIM(ladder); i++) {
@@ -273,7 +285,8 @@ enum ee_verdict ee_check(struct ee_request *q)
  * A repeated READ names its own range, perhaps the rest of the first one: it must lie in PSNs
  * already executed and be allowed now. A repeated ATOMIC only has to be one.
  */
-enum ee_verdict ee_check_repeat(struct ee_request *q)
+enum ee_verdict
+ee_check_repeat(struct ee_request *q)
 {
 	enum ee_verdict v = check_enabled(q);
 

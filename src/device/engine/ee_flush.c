@@ -7,7 +7,8 @@
 
 #include "engine/ee.h"
 
-void ee_forget(struct hca_qp_ee *ee)
+void
+ee_forget(struct hca_qp_ee *ee)
 {
 	ee->job_tail = ee->job_head;
 	ee->new_jobs = 0;
@@ -20,7 +21,8 @@ void ee_forget(struct hca_qp_ee *ee)
  * notify first, then the count: whoever posts later sees notify and rings. A count that cannot be
  * true flushes nothing.
  */
-void ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+void
+ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 	struct hca_rq_record *record;
@@ -45,7 +47,8 @@ void ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 	ee_list_ready(h, ctx, ee, qpi);
 }
 
-unsigned int ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp)
+unsigned int
+ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	unsigned int n = 0;
@@ -60,7 +63,8 @@ unsigned int ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp)
 	return n;
 }
 
-static void unlink_ready(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+static void
+unlink_ready(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	uint32_t *link = &ctx->ready_head, before = EE_NO_QP;
 
@@ -74,7 +78,8 @@ static void unlink_ready(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 	ctx->ready_count--;
 }
 
-static void unlink_lazy(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+static void
+unlink_lazy(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	uint32_t *link = &ctx->lazy_head, before = EE_NO_QP;
 
@@ -87,7 +92,8 @@ static void unlink_lazy(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 		ctx->lazy_tail = before;
 }
 
-void ee_unlink(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+void
+ee_unlink(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 
@@ -98,7 +104,8 @@ void ee_unlink(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 	ee->flags &= ~(EE_ON_READY | EE_ON_LAZY);
 }
 
-static void state_changed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+static void
+state_changed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t state = hca_qp_state(qp);
 
@@ -111,7 +118,8 @@ static void state_changed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	}
 }
 
-static void on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+static void
+on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_PURGE) {
 		ee_unlink(h, ee_ctx(h), qpi);
@@ -123,7 +131,8 @@ static void on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t fla
 	}
 }
 
-static void on_kick(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+static void
+on_kick(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (hca_qp_state(qp) == HCA_QPS_ERR)
 		ee_flush_start(h, ee_ctx(h), qpi);
@@ -133,7 +142,8 @@ static void on_kick(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flag
  * The memory of a READ went away while it was answered. Its later responses are not generated; a
  * fatal NAK that waited behind them gives way to this earlier one.
  */
-static void on_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+static void
+on_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	uint32_t state = hca_qp_state(qp);
 	uint32_t psn = __atomic_load_n(&qp->encap.resp_failed_psn, __ATOMIC_ACQUIRE);
@@ -141,13 +151,14 @@ static void on_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t fl
 	if (!ee_state_receives(state) && !(state == HCA_QPS_ERR && qp->ee.flags & EE_FATAL))
 		return;
 	if (qp->ee.flags & EE_FATAL &&
-			(!(qp->ee.flags & EE_NAK_OWED) || hca_psn_diff(psn, qp->ee.owed_psn) >= 0))
+	    (!(qp->ee.flags & EE_NAK_OWED) || hca_psn_diff(psn, qp->ee.owed_psn) >= 0))
 		return; /* later responses fail as well */
 	ee_forget(&qp->ee);
 	ee_fatal(h, ee_ctx(h), qpi, EE_ACCESS, psn, 0);
 }
 
-unsigned int ee_messages(struct hca *h, uint64_t now, unsigned int budget)
+unsigned int
+ee_messages(struct hca *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n = 0;
 

@@ -10,7 +10,8 @@
 
 #include "engine/ee.h"
 
-int ee_recv_available(struct hca_qp_ee *ee)
+int
+ee_recv_available(struct hca_qp_ee *ee)
 {
 	const struct hca_rq_record *record;
 	uint32_t producer;
@@ -28,7 +29,8 @@ int ee_recv_available(struct hca_qp_ee *ee)
 }
 
 /* One data unit in one read of each of its words; false: the list ends here. */
-static inline bool read_unit(const uint8_t *unit, uint32_t *count, struct hca_sge *sge)
+static inline bool
+read_unit(const uint8_t *unit, uint32_t *count, struct hca_sge *sge)
 {
 	const hca_le64 *word = (const void *)unit;
 	uint64_t w0 = hca_le64_to_cpu(__atomic_load_n(&word[0], __ATOMIC_RELAXED));
@@ -41,7 +43,8 @@ static inline bool read_unit(const uint8_t *unit, uint32_t *count, struct hca_sg
 	return (w0 | w1) != 0;
 }
 
-bool ee_recv_fetch(struct ee_request *q)
+bool
+ee_recv_fetch(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 	const uint8_t *wqe = hca_qbuf_at(&ee->rq, ee_recv_offset(ee));
@@ -50,7 +53,7 @@ bool ee_recv_fetch(struct ee_request *q)
 	unsigned int n = 0;
 
 	for (uint32_t at = HCA_WQE_UNIT; at < stride && n < HCA_WQE_MAX_SGE;
-			at += HCA_WQE_UNIT, n++) {
+	     at += HCA_WQE_UNIT, n++) {
 		if (!read_unit(wqe + at, &count, &ee->recv_sge[n]))
 			break;
 		if (count & HCA_INLINE_FLAG)
@@ -64,7 +67,8 @@ bool ee_recv_fetch(struct ee_request *q)
 	return true;
 }
 
-bool ee_recv_place(struct ee_request *q)
+bool
+ee_recv_place(struct ee_request *q)
 {
 	const struct hca_sge *sge = q->qp->ee.recv_sge;
 	uint32_t left = q->len;
@@ -79,7 +83,7 @@ bool ee_recv_place(struct ee_request *q)
 			p->va = s->va + q->sge_off;
 			p->len = n;
 			p->mpt = hca_vtp_check(&q->h->vtp, s->lkey, q->qp->cfg.pd,
-					HCA_ACCESS_LOCAL_WRITE, p->va, n);
+					       HCA_ACCESS_LOCAL_WRITE, p->va, n);
 			if (p->mpt == NULL)
 				return false;
 			q->npieces++;
@@ -94,7 +98,8 @@ bool ee_recv_place(struct ee_request *q)
 	return left == 0;
 }
 
-static struct hca_cqe *reserve(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, bool solicited)
+static struct hca_cqe *
+reserve(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, bool solicited)
 {
 	struct hca_cqe *cqe = hca_cq_reserve(h, qp->cfg.rcqn, &ctx->batch, solicited, HCA_STAGE_EE);
 
@@ -107,8 +112,9 @@ static struct hca_cqe *reserve(struct hca *h, struct ee_ctx *ctx, struct hca_qp 
 	return cqe;
 }
 
-void ee_recv_complete(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode,
-		uint32_t imm, uint32_t bytes, bool solicited)
+void
+ee_recv_complete(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode, uint32_t imm,
+		 uint32_t bytes, bool solicited)
 {
 	struct hca_cqe *cqe = reserve(h, ctx, qp, solicited);
 
@@ -123,14 +129,15 @@ void ee_recv_complete(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint
 	hca_cq_publish(cqe, opcode);
 }
 
-void ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome)
+void
+ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome)
 {
 	struct hca_cqe *cqe = reserve(h, ctx, qp, true);
 	struct hca_cqe_err *err = (struct hca_cqe_err *)cqe;
 
 	hca_count(h, HCA_STAGE_EE,
-			syndrome == HCA_SYND_WR_FLUSH ? HCA_CTR_resp_cqe_flush_error :
-							HCA_CTR_resp_cqe_error);
+		  syndrome == HCA_SYND_WR_FLUSH ? HCA_CTR_resp_cqe_flush_error
+						: HCA_CTR_resp_cqe_error);
 	if (cqe == NULL)
 		return;
 	err->reserved08 = 0;

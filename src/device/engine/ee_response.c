@@ -15,7 +15,8 @@
 
 static const uint8_t ack_syndrome = HCA_AETH_ACK | HCA_AETH_CREDITS_NONE;
 
-void ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn)
+void
+ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 
@@ -29,7 +30,8 @@ void ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrom
  * Repeated jobs have what new ones can never claim: new_jobs never exceeds max_dest_rd_atomic, so
  * repeated ones may take the ring's size less that.
  */
-bool ee_room_for_repeat(const struct hca_qp *qp)
+bool
+ee_room_for_repeat(const struct hca_qp *qp)
 {
 	uint32_t size = (uint32_t)qp->ee.job_mask + 1;
 	uint32_t repeated = ee_jobs(&qp->ee) - qp->ee.new_jobs;
@@ -37,7 +39,8 @@ bool ee_room_for_repeat(const struct hca_qp *qp)
 	return repeated + qp->cfg.max_dest_rd_atomic < size;
 }
 
-void ee_add_job(struct ee_request *q, uint8_t kind, uint8_t flags, uint64_t va)
+void
+ee_add_job(struct ee_request *q, uint8_t kind, uint8_t flags, uint64_t va)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 	struct hca_resp_job *job = &ee->jobs[ee->job_head++ & ee->job_mask];
@@ -60,8 +63,9 @@ void ee_add_job(struct ee_request *q, uint8_t kind, uint8_t flags, uint64_t va)
 	ee_list_ready(q->h, q->ctx, ee, q->qpi);
 }
 
-static inline void describe(struct hca_txd *d, const struct hca_qp *qp, uint32_t qpi,
-		uint8_t opcode, uint8_t syndrome, uint32_t psn, uint32_t msn)
+static inline void
+describe(struct hca_txd *d, const struct hca_qp *qp, uint32_t qpi, uint8_t opcode, uint8_t syndrome,
+	 uint32_t psn, uint32_t msn)
 {
 	*d = (struct hca_txd){
 		.qpi = qpi,
@@ -73,20 +77,21 @@ static inline void describe(struct hca_txd *d, const struct hca_qp *qp, uint32_t
 	};
 }
 
-static inline void finish_job(struct hca_qp_ee *ee, const struct hca_resp_job *job)
+static inline void
+finish_job(struct hca_qp_ee *ee, const struct hca_resp_job *job)
 {
 	if (!(job->flags & EE_JOB_REPEAT))
 		ee->new_jobs--;
 	ee->job_tail++;
 }
 
-static void read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi,
-		struct hca_resp_job *job)
+static void
+read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi, struct hca_resp_job *job)
 {
 	static const uint8_t opcode[2][2] = {
 		/* [first][last] */
-		{ HCA_BTH_RC_READ_RESP_MIDDLE, HCA_BTH_RC_READ_RESP_LAST },
-		{ HCA_BTH_RC_READ_RESP_FIRST, HCA_BTH_RC_READ_RESP_ONLY },
+		{HCA_BTH_RC_READ_RESP_MIDDLE, HCA_BTH_RC_READ_RESP_LAST},
+		{HCA_BTH_RC_READ_RESP_FIRST, HCA_BTH_RC_READ_RESP_ONLY},
 	};
 	uint32_t mtu = 1u << qp->ee.mtu_log;
 	bool first = !(job->flags & EE_JOB_STARTED), last = job->left <= mtu;
@@ -106,7 +111,8 @@ static void read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi,
 		finish_job(&qp->ee, job);
 }
 
-static void next_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+static void
+next_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	struct hca_resp_job *job = &ee->jobs[ee->job_tail & ee->job_mask];
@@ -121,13 +127,14 @@ static void next_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 }
 
 /* No job is left: everything before epsn has been executed and answered. */
-static void acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+static void
+acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	bool nak = (ee->flags & EE_NAK_OWED) != 0;
 
 	describe(d, qp, qpi, HCA_BTH_RC_ACK, nak ? ee->owed_syndrome : ack_syndrome,
-			nak ? ee->owed_psn : ee->epsn - 1, ee->msn);
+		 nak ? ee->owed_psn : ee->epsn - 1, ee->msn);
 	ee->flags &= ~(EE_ACK_OWED | EE_NAK_OWED);
 	ee->unacked = 0;
 	if (!nak)
@@ -135,7 +142,8 @@ static void acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uin
 }
 
 /* Descriptors the QP would emit in this turn. */
-static unsigned int wanted(const struct hca_qp_ee *ee)
+static unsigned int
+wanted(const struct hca_qp_ee *ee)
 {
 	unsigned int n = (ee->flags & (EE_ACK_OWED | EE_NAK_OWED)) != 0;
 
@@ -147,12 +155,14 @@ static unsigned int wanted(const struct hca_qp_ee *ee)
 	return RTE_MIN(n, EE_CHUNK);
 }
 
-static inline bool owes(const struct hca_qp_ee *ee)
+static inline bool
+owes(const struct hca_qp_ee *ee)
 {
 	return ee_jobs(ee) != 0 || ee->flags & (EE_ACK_OWED | EE_NAK_OWED | EE_FLUSHING);
 }
 
-static void push(struct hca *h, struct ee_ctx *ctx, uint64_t now)
+static void
+push(struct hca *h, struct ee_ctx *ctx, uint64_t now)
 {
 	if (ctx->nout == 0)
 		return;
@@ -161,7 +171,8 @@ static void push(struct hca *h, struct ee_ctx *ctx, uint64_t now)
 }
 
 /* Up to n raw mbufs behind ctx->out; fewer rather than none. */
-static unsigned int take_mbufs(struct hca *h, struct ee_ctx *ctx, unsigned int n)
+static unsigned int
+take_mbufs(struct hca *h, struct ee_ctx *ctx, unsigned int n)
 {
 	void **out = (void **)&ctx->out[ctx->nout];
 
@@ -170,8 +181,8 @@ static unsigned int take_mbufs(struct hca *h, struct ee_ctx *ctx, unsigned int n
 	return n > 1 && rte_mempool_get(h->resp_pool, out) == 0 ? 1 : 0;
 }
 
-static unsigned int emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room,
-		uint64_t now)
+static unsigned int
+emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	struct hca_qp_ee *ee = &qp->ee;
@@ -196,7 +207,8 @@ static unsigned int emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uns
 	return n;
 }
 
-static uint32_t pop_ready(struct hca *h, struct ee_ctx *ctx)
+static uint32_t
+pop_ready(struct hca *h, struct ee_ctx *ctx)
 {
 	uint32_t qpi = ctx->ready_head;
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
@@ -208,8 +220,9 @@ static uint32_t pop_ready(struct hca *h, struct ee_ctx *ctx)
 }
 
 /* A QP that left its life or went to ERR for a reason of its own answers no more. */
-static unsigned int visit(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room,
-		uint64_t now, unsigned int *work)
+static unsigned int
+visit(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now,
+      unsigned int *work)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t state = hca_qp_state(qp);
@@ -226,7 +239,8 @@ static unsigned int visit(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsig
 	return n;
 }
 
-unsigned int ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget)
+unsigned int
+ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget)
 {
 	unsigned int visits = RTE_MIN(ctx->ready_count, VISITS), room, work = 0;
 

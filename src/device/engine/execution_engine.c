@@ -15,10 +15,11 @@
 
 #include "engine/ee.h"
 
-int hca_ee_init(struct hca *h)
+int
+hca_ee_init(struct hca *h)
 {
-	struct ee_ctx *ctx = rte_zmalloc_socket("ee", sizeof(*ctx), RTE_CACHE_LINE_SIZE,
-			h->cfg.socket_id);
+	struct ee_ctx *ctx =
+		rte_zmalloc_socket("ee", sizeof(*ctx), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 
 	h->stage_ctx[HCA_STAGE_EE] = ctx;
 	if (ctx == NULL)
@@ -29,31 +30,34 @@ int hca_ee_init(struct hca *h)
 	return 0;
 }
 
-void hca_ee_fini(struct hca *h)
+void
+hca_ee_fini(struct hca *h)
 {
 	rte_free(h->stage_ctx[HCA_STAGE_EE]);
 	h->stage_ctx[HCA_STAGE_EE] = NULL;
 }
 
-unsigned int hca_ee_room(struct hca *h)
+unsigned int
+hca_ee_room(struct hca *h)
 {
 	return HCA_BURST;
 }
 
 /* ---- refusing ---- */
 
-void ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, uint32_t psn,
-		uint8_t recv_syndrome)
+void
+ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, uint32_t psn,
+	 uint8_t recv_syndrome)
 {
 	static const struct {
 		uint8_t nak, event;
 		uint16_t counter;
 	} row[] = {
-		[EE_INVALID] = { HCA_NAK_INVALID_REQ, HCA_EVENT_WQ_INVAL_REQ,
-				HCA_CTR_resp_invalid_request },
-		[EE_ACCESS] = { HCA_NAK_REMOTE_ACCESS, HCA_EVENT_WQ_ACCESS,
-				HCA_CTR_resp_remote_access_errors },
-		[EE_OPERATIONAL] = { HCA_NAK_REMOTE_OP, 0, HCA_CTR_resp_remote_operation_errors },
+		[EE_INVALID] = {HCA_NAK_INVALID_REQ, HCA_EVENT_WQ_INVAL_REQ,
+				HCA_CTR_resp_invalid_request},
+		[EE_ACCESS] = {HCA_NAK_REMOTE_ACCESS, HCA_EVENT_WQ_ACCESS,
+			       HCA_CTR_resp_remote_access_errors},
+		[EE_OPERATIONAL] = {HCA_NAK_REMOTE_OP, 0, HCA_CTR_resp_remote_operation_errors},
 	};
 	struct hca_qp *qp = &h->qp[qpi];
 
@@ -70,7 +74,8 @@ void ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict w
 	ee_flush_start(h, ctx, qpi);
 }
 
-static void count_receive_error(struct hca *h, uint8_t syndrome)
+static void
+count_receive_error(struct hca *h, uint8_t syndrome)
 {
 	if (syndrome == HCA_SYND_LOCAL_LENGTH)
 		HCA_COUNT(h, EE, resp_local_length_error);
@@ -78,7 +83,8 @@ static void count_receive_error(struct hca *h, uint8_t syndrome)
 		HCA_COUNT(h, EE, resp_local_protection_error);
 }
 
-static void repeat(struct ee_request *q)
+static void
+repeat(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 	uint64_t result;
@@ -98,7 +104,7 @@ static void repeat(struct ee_request *q)
 	case HCA_PKT_CMP_SWAP:
 	case HCA_PKT_FETCH_ADD:
 		if (!ee_room_for_repeat(q->qp) || ee_check_repeat(q) != EE_NEXT ||
-				!ee_atomic_replay(ee, q->rxd->psn, &result))
+		    !ee_atomic_replay(ee, q->rxd->psn, &result))
 			break;
 		ee_add_job(q, EE_JOB_ATOMIC, EE_JOB_REPEAT, result);
 		return;
@@ -106,7 +112,8 @@ static void repeat(struct ee_request *q)
 	HCA_COUNT(q->h, EE, resp_duplicate_dropped);
 }
 
-static void refuse(struct ee_request *q, enum ee_verdict v)
+static void
+refuse(struct ee_request *q, enum ee_verdict v)
 {
 	struct hca_qp *qp = q->qp;
 
@@ -123,7 +130,7 @@ static void refuse(struct ee_request *q, enum ee_verdict v)
 		qp->ee.flags |= EE_RNR;
 		HCA_COUNT(q->h, EE, rnr_nak_sent);
 		ee_owe_nak(q->h, q->ctx, q->qpi, HCA_RNR_SYNDROME(qp->cfg.min_rnr_timer),
-				qp->ee.epsn);
+			   qp->ee.epsn);
 		break;
 	case EE_INVALID:
 	case EE_ACCESS:
@@ -138,7 +145,8 @@ static void refuse(struct ee_request *q, enum ee_verdict v)
 
 /* ---- executing ---- */
 
-static void scatter(struct ee_request *q)
+static void
+scatter(struct ee_request *q)
 {
 	const uint8_t *src = q->payload;
 
@@ -153,7 +161,8 @@ static void scatter(struct ee_request *q)
 }
 
 /* SEND and WRITE: the data, and where the message stands behind it. */
-static void execute_data(struct ee_request *q)
+static void
+execute_data(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 	bool send = q->op->kind == HCA_PKT_SEND;
@@ -173,7 +182,8 @@ static void execute_data(struct ee_request *q)
 	}
 }
 
-static uint32_t immediate(const struct ee_request *q)
+static uint32_t
+immediate(const struct ee_request *q)
 {
 	uint32_t imm = 0;
 
@@ -182,7 +192,8 @@ static uint32_t immediate(const struct ee_request *q)
 	return imm;
 }
 
-static void complete_data(struct ee_request *q)
+static void
+complete_data(struct ee_request *q)
 {
 	bool send = q->op->kind == HCA_PKT_SEND;
 
@@ -194,11 +205,12 @@ static void complete_data(struct ee_request *q)
 	if (!send && !(q->op->ext & HCA_EXT_IMMDT))
 		return;
 	ee_recv_complete(q->h, q->ctx, q->qp, q->rxd->opcode, immediate(q), q->qp->ee.msg_done,
-			(q->rxd->flags & HCA_RXD_SOLICITED) != 0);
+			 (q->rxd->flags & HCA_RXD_SOLICITED) != 0);
 	HCA_COUNT(q->h, EE, resp_completions);
 }
 
-static void execute(struct ee_request *q)
+static void
+execute(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 
@@ -224,7 +236,8 @@ static void execute(struct ee_request *q)
 	ee_set_epsn(ee, q->rxd->psn + q->npsn);
 }
 
-static void climb(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
+static void
+climb(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 {
 	const struct hca_rxd *rxd = hca_rxd(m);
 	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -258,28 +271,29 @@ static void climb(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
  * Everything the ladder would find in order. false is no verdict: the ladder then gives it, so the
  * short way refuses nothing itself.
  */
-static inline bool in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
+static inline bool
+in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
 {
 	const struct hca_qp_ee *ee = &qp->ee;
 	uint32_t state = hca_qp_state(qp);
 
 	return (state == HCA_QPS_RTS || (state == HCA_QPS_RTR && ee->flags & EE_ESTABLISHED)) &&
-			rxd->generation == qp->cfg.generation && qp->cfg.service == HCA_ST_RC &&
-			rxd->psn == ee->epsn && ee->msg_kind == EE_MSG_NONE &&
-			!(ee->flags & (EE_FATAL | EE_GAP | EE_RNR | EE_NAK_OWED)) &&
-			rxd->payload_len - 1 < 1u << ee->mtu_log;
+	       rxd->generation == qp->cfg.generation && qp->cfg.service == HCA_ST_RC &&
+	       rxd->psn == ee->epsn && ee->msg_kind == EE_MSG_NONE &&
+	       !(ee->flags & (EE_FATAL | EE_GAP | EE_RNR | EE_NAK_OWED)) &&
+	       rxd->payload_len - 1 < 1u << ee->mtu_log;
 }
 
-static inline void short_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp,
-		const struct hca_rxd *rxd)
+static inline void
+short_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
 {
 	ee_count_message(&qp->ee);
 	ee_set_epsn(&qp->ee, rxd->psn + 1);
 	ee_accepted(h, ctx, &qp->ee, rxd->qpi, rxd->flags & HCA_RXD_ACKREQ);
 }
 
-static inline bool short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m,
-		const struct hca_rxd *rxd)
+static inline bool
+short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -288,11 +302,11 @@ static inline bool short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbu
 	uint64_t va;
 
 	if (unlikely(!in_order(qp, rxd) || !(qp->cfg.access & HCA_ACCESS_REMOTE_WRITE) ||
-			    hca_be32_to_cpu(reth->dma_len) != rxd->payload_len))
+		     hca_be32_to_cpu(reth->dma_len) != rxd->payload_len))
 		return false;
 	va = hca_be64_to_cpu(reth->va);
 	e = hca_vtp_check(&h->vtp, hca_be32_to_cpu(reth->rkey), qp->cfg.pd, HCA_ACCESS_REMOTE_WRITE,
-			va, rxd->payload_len);
+			  va, rxd->payload_len);
 	if (unlikely(e == NULL))
 		return false;
 	hca_vtp_scatter(&h->vtp, e, va, data + rxd->payload_off, rxd->payload_len, h->icrc);
@@ -302,8 +316,8 @@ static inline bool short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbu
 }
 
 /* The payload fits the first SGE of the next receive WQE: no copy of the WQE is needed. */
-static inline bool short_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m,
-		const struct hca_rxd *rxd)
+static inline bool
+short_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 	const struct hca_mpt_entry *e;
@@ -313,26 +327,27 @@ static inline bool short_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf
 	if (unlikely(!in_order(qp, rxd) || ee_recv_available(&qp->ee) != 1))
 		return false;
 	unit = (const void *)((const uint8_t *)hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)) +
-			HCA_WQE_UNIT);
+			      HCA_WQE_UNIT);
 	w0 = hca_le64_to_cpu(__atomic_load_n(&unit[0], __ATOMIC_RELAXED));
 	va = hca_le64_to_cpu(__atomic_load_n(&unit[1], __ATOMIC_RELAXED));
 	if (unlikely(w0 & HCA_INLINE_FLAG || (uint32_t)w0 < rxd->payload_len))
 		return false;
 	e = hca_vtp_check(&h->vtp, (uint32_t)(w0 >> 32), qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE, va,
-			rxd->payload_len);
+			  rxd->payload_len);
 	if (unlikely(e == NULL))
 		return false;
 	hca_vtp_scatter(&h->vtp, e, va,
 			rte_pktmbuf_mtod_offset(m, const uint8_t *, rxd->payload_off),
 			rxd->payload_len, h->icrc);
 	ee_recv_complete(h, ctx, qp, rxd->opcode, 0, rxd->payload_len,
-			(rxd->flags & HCA_RXD_SOLICITED) != 0);
+			 (rxd->flags & HCA_RXD_SOLICITED) != 0);
 	short_done(h, ctx, qp, rxd);
 	ctx->sends++;
 	return true;
 }
 
-static inline void request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
+static inline void
+request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 {
 	const struct hca_rxd *rxd = hca_rxd(m);
 
@@ -343,7 +358,8 @@ static inline void request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m
 	climb(h, ctx, m);
 }
 
-static void count_burst(struct hca *h, struct ee_ctx *ctx)
+static void
+count_burst(struct hca *h, struct ee_ctx *ctx)
 {
 	if (ctx->writes != 0)
 		HCA_COUNT_N(h, EE, rx_write_requests, ctx->writes);
@@ -355,7 +371,8 @@ static void count_burst(struct hca *h, struct ee_ctx *ctx)
 	ctx->sends = 0;
 }
 
-void hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+void
+hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct ee_ctx *ctx = ee_ctx(h);
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
@@ -373,7 +390,8 @@ void hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t n
 }
 
 /* Acknowledgements nobody asked for: when the stage goes idle, or has been busy for long. */
-static void acknowledge_lazily(struct hca *h, struct ee_ctx *ctx)
+static void
+acknowledge_lazily(struct hca *h, struct ee_ctx *ctx)
 {
 	if (ctx->lazy_head == EE_NO_QP)
 		return;
@@ -393,7 +411,8 @@ static void acknowledge_lazily(struct hca *h, struct ee_ctx *ctx)
 	}
 }
 
-unsigned int hca_ee_poll(struct hca *h, uint64_t now, unsigned int budget)
+unsigned int
+hca_ee_poll(struct hca *h, uint64_t now, unsigned int budget)
 {
 	struct ee_ctx *ctx = ee_ctx(h);
 	unsigned int work;

@@ -16,7 +16,7 @@
 #include "engine/impl.h"
 
 #define YIELDS_PER_SLEEP 2048u
-#define IDLE_PAUSE 64u /* empty loops before a pause */
+#define IDLE_PAUSE 64u	  /* empty loops before a pause */
 #define IDLE_SLEEP 20000u /* empty loops before a short sleep */
 #define IDLE_SLEEP_NS 50000
 

@@ -45,7 +45,7 @@ bool hca_threads_oversubscribed(const struct hca_threads *t);
 struct hca_stepper {
 	struct hca *hca[4];
 	unsigned int num_hca;
-	uint64_t now; /* simulated ns */
+	uint64_t now;	  /* simulated ns */
 	uint64_t tick_ns; /* time per step, at least 1 */
 	uint64_t rng[2];
 	uint64_t steps;

@@ -30,8 +30,8 @@ struct decap {
 int
 hca_decap_init(struct hca *h)
 {
-	struct decap *d = rte_zmalloc_socket("decap", sizeof(*d), RTE_CACHE_LINE_SIZE,
-					     h->cfg.socket_id);
+	struct decap *d =
+		rte_zmalloc_socket("decap", sizeof(*d), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 
 	h->stage_ctx[HCA_STAGE_DECAP] = d;
 	return d == NULL ? -ENOMEM : 0;

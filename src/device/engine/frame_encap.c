@@ -21,12 +21,12 @@
 #include "engine/impl.h"
 #include "engine/pkt.h"
 
-#define BACKLOG 128u /* frames, a power of two, at least 2 bursts */
+#define BACKLOG 128u   /* frames, a power of two, at least 2 bursts */
 #define FUSED_MIN 257u /* payload bytes from which copy and CRC in one pass wins */
 
 struct encap {
 	struct rte_mbuf *backlog[BACKLOG];
-	uint32_t head, tail; /* free running */
+	uint32_t head, tail;	/* free running */
 	uint64_t stalled_since; /* 0: the port took something last time */
 	bool discarding;
 };
@@ -43,8 +43,8 @@ struct burst {
 int
 hca_encap_init(struct hca *h)
 {
-	struct encap *e = rte_zmalloc_socket("encap", sizeof(*e), RTE_CACHE_LINE_SIZE,
-					     h->cfg.socket_id);
+	struct encap *e =
+		rte_zmalloc_socket("encap", sizeof(*e), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 
 	h->stage_ctx[HCA_STAGE_ENCAP] = e;
 	return e == NULL ? -ENOMEM : 0;
@@ -305,8 +305,8 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, struct rte_mbuf *
 			crc = h->icrc->crc(crc, end, pad);
 		hca_icrc_store(end + pad, crc);
 	} else {
-		b->span[b->spans] = (struct hca_icrc_span){
-			l3, ones, (uint32_t)(end + pad - l3), HCA_ICRC_SEED};
+		b->span[b->spans] =
+			(struct hca_icrc_span){l3, ones, (uint32_t)(end + pad - l3), HCA_ICRC_SEED};
 		b->icrc_at[b->spans++] = end + pad;
 	}
 	end += pad + HCA_ICRC_LEN;
@@ -332,8 +332,7 @@ static void
 request_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 {
 	HCA_COUNT(h, ENCAP, req_gather_error);
-	__atomic_store_n(&qp->encap.req_failed_syndrome, HCA_SYND_LOCAL_PROT,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->encap.req_failed_syndrome, HCA_SYND_LOCAL_PROT, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->encap.req_failed_psn, d->psn, __ATOMIC_RELEASE);
 	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, d->qpi, HCA_MSG_FAILED);
 }
@@ -352,7 +351,7 @@ struct run {
 	struct hca_qp *qp;
 	uint32_t qpi, generation, seq;
 	bool sends; /* state lets requests out */
-	bool any; /* seq is valid */
+	bool any;   /* seq is valid */
 };
 
 /* Tell RTC how far the QP's descriptors are finished; once per run of one QP. */

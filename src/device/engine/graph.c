@@ -56,8 +56,7 @@ struct edge_row {
 };
 
 static const struct edge_row edge_rows[HCA_EDGE_N] = {
-#define X(e, f, t, p, r) \
-	[HCA_EDGE_##e] = {HCA_STAGE_##f, HCA_STAGE_##t, hca_##p, hca_##r},
+#define X(e, f, t, p, r) [HCA_EDGE_##e] = {HCA_STAGE_##f, HCA_STAGE_##t, hca_##p, hca_##r},
 	HCA_EDGE_LIST(X)
 #undef X
 };
@@ -302,14 +301,10 @@ static const struct {
 	int (*init)(struct hca *h);
 	void (*fini)(struct hca *h);
 } parts[] = {
-	{hca_bar_init, hca_bar_fini},
-	{hca_ctxmgt_init, hca_ctxmgt_fini},
-	{hca_vtp_init, hca_vtp_fini},
-	{edges_init, edges_fini},
-	{msgs_init, msgs_fini},
-	{pools_init, pools_fini},
-	{rcu_init, rcu_fini},
-	{hca_eqs_init, hca_eqs_fini},
+	{hca_bar_init, hca_bar_fini}, {hca_ctxmgt_init, hca_ctxmgt_fini},
+	{hca_vtp_init, hca_vtp_fini}, {edges_init, edges_fini},
+	{msgs_init, msgs_fini},	      {pools_init, pools_fini},
+	{rcu_init, rcu_fini},	      {hca_eqs_init, hca_eqs_fini},
 	{stages_init, stages_fini},
 };
 

@@ -27,9 +27,9 @@
 #include "vtp/vtp.h"
 #include "wire/icrc.h"
 
-struct hca_ceu; /* ceu/ceu.h */
+struct hca_ceu;	   /* ceu/ceu.h */
 struct hca_ctxmgt; /* ctxmgt/ctxmgt.h */
-struct hca_eqs; /* queues/eq.c */
+struct hca_eqs;	   /* queues/eq.c */
 
 /* Per-stage cache lines written by that stage only. */
 struct hca_stage_line {
@@ -63,7 +63,7 @@ struct hca {
 	struct hca_eqs *eqs;
 	bool times_on;
 	bool loopback_single; /* all stages on one worker */
-	uint8_t cur_worker; /* unused by stages */
+	uint8_t cur_worker;   /* unused by stages */
 
 	/* CEU */
 	uint32_t purge_seq __rte_cache_aligned; /* [pub] */

@@ -18,27 +18,27 @@
 
 /* X(from, to): the only channels there are. */
 #define HCA_MSG_LIST(X) \
-	X(PARSER, RTC) /* NEW: records entered the window */ \
-	X(RTC, PARSER) /* FREED: window slots and records came back */ \
-	X(RTC, RRC) /* ARM: unacknowledged packets, BAD: error or flush records wait */ \
-	X(RRC, RTC) /* RELEASE, REWIND, HOLD, STATE */ \
-	X(RRC, PARSER) /* STATE */ \
-	X(RRC, EE) /* STATE */ \
-	X(RRC, TIMER) /* ARM: (re)arm at rrc.timer_deadline */ \
-	X(TIMER, RRC) /* EXPIRED */ \
-	X(ENCAP, RTC) /* FAILED: gather failed at encap.req_failed_*; COPIED */ \
-	X(ENCAP, EE) /* FAILED: gather of a READ response failed */ \
-	X(EE, PARSER) /* STATE */ \
-	X(EE, RTC) /* STATE */ \
-	X(EE, RRC) /* STATE */ \
-	X(PARSER, RRC) /* STATE */ \
-	X(PARSER, EE) /* STATE */ \
+	X(PARSER, RTC)	/* NEW: records entered the window */ \
+	X(RTC, PARSER)	/* FREED: window slots and records came back */ \
+	X(RTC, RRC)	/* ARM: unacknowledged packets, BAD: error or flush records wait */ \
+	X(RRC, RTC)	/* RELEASE, REWIND, HOLD, STATE */ \
+	X(RRC, PARSER)	/* STATE */ \
+	X(RRC, EE)	/* STATE */ \
+	X(RRC, TIMER)	/* ARM: (re)arm at rrc.timer_deadline */ \
+	X(TIMER, RRC)	/* EXPIRED */ \
+	X(ENCAP, RTC)	/* FAILED: gather failed at encap.req_failed_*; COPIED */ \
+	X(ENCAP, EE)	/* FAILED: gather of a READ response failed */ \
+	X(EE, PARSER)	/* STATE */ \
+	X(EE, RTC)	/* STATE */ \
+	X(EE, RRC)	/* STATE */ \
+	X(PARSER, RRC)	/* STATE */ \
+	X(PARSER, EE)	/* STATE */ \
 	X(DOORBELL, EE) /* KICK: flush receives posted after the error */ \
-	X(CEU, PARSER) /* STATE, PURGE */ \
-	X(CEU, RTC) /* STATE, PURGE */ \
-	X(CEU, RRC) /* STATE, PURGE */ \
-	X(CEU, EE) /* STATE, PURGE */ \
-	X(CEU, TIMER) /* PURGE */
+	X(CEU, PARSER)	/* STATE, PURGE */ \
+	X(CEU, RTC)	/* STATE, PURGE */ \
+	X(CEU, RRC)	/* STATE, PURGE */ \
+	X(CEU, EE)	/* STATE, PURGE */ \
+	X(CEU, TIMER)	/* PURGE */
 
 enum hca_msg_flag {
 	HCA_MSG_NEW = 1u << 0,
@@ -66,10 +66,10 @@ struct hca_msg_inbox {
 };
 
 struct hca_msg_channel {
-	struct rte_ring *ring; /* uint32_t QP indexes */
-	uint8_t *pending; /* flags per QP index */
+	struct rte_ring *ring;	     /* uint32_t QP indexes */
+	uint8_t *pending;	     /* flags per QP index */
 	struct hca_msg_inbox *inbox; /* of the consumer, when local */
-	bool local; /* same worker: no atomic needed */
+	bool local;		     /* same worker: no atomic needed */
 };
 
 static inline void

@@ -7,13 +7,13 @@
  * one of the two record wait lists. Parked otherwise, until the message named here.
  */
 enum hca_parser_flag {
-	HCA_PF_READY = 1u << 0,       /* on the ready list */
+	HCA_PF_READY = 1u << 0,	      /* on the ready list */
 	HCA_PF_WAIT_REC = 1u << 1,    /* on the wait list of one-line records */
 	HCA_PF_WAIT_FULL = 1u << 2,   /* on the wait list of full records */
 	HCA_PF_PARK_WINDOW = 1u << 3, /* window full, until FREED */
 	HCA_PF_PARK_STATE = 1u << 4,  /* SQD, until STATE */
 	HCA_PF_GRANTED = 1u << 5,     /* woken from a wait list: may pass those who still wait */
-	HCA_PF_CATAS = 1u << 6,       /* queue is beyond repair until the QP is reset */
+	HCA_PF_CATAS = 1u << 6,	      /* queue is beyond repair until the QP is reset */
 	HCA_PF_OVERFULL = 1u << 7,    /* more than the queue announced, see OVERFULL_NS */
 };
 

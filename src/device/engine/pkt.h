@@ -28,13 +28,13 @@ struct hca_txd {
 	uint32_t psn;
 	uint8_t opcode; /* BTH */
 	uint8_t flags;
-	uint8_t nsge; /* 0: no payload; 1: va/key; more: SGL of the record, from byte off */
+	uint8_t nsge;	  /* 0: no payload; 1: va/key; more: SGL of the record, from byte off */
 	uint8_t syndrome; /* AETH */
-	uint16_t len; /* payload bytes in this packet */
+	uint16_t len;	  /* payload bytes in this packet */
 	uint16_t reserved;
 	uint32_t seq; /* requests: encap stores it into encap.req_done_seq when finished */
 	uint32_t key; /* lkey, or rkey for READ responses */
-	uint64_t va; /* of the payload (nsge == 1) */
+	uint64_t va;  /* of the payload (nsge == 1) */
 	uint32_t rec; /* record reference (nsge > 1, inline, atomics); READ resp: start of job */
 	uint32_t off; /* byte offset of the payload in the message */
 	union {
@@ -45,10 +45,10 @@ struct hca_txd {
 		} reth;
 		struct {
 			uint64_t result; /* AtomicAckETH */
-			uint32_t msn; /* AETH */
+			uint32_t msn;	 /* AETH */
 		} resp;
 	};
-	uint32_t imm; /* as on the wire */
+	uint32_t imm;	     /* as on the wire */
 	uint32_t generation; /* qp.cfg.generation: another life of the index is dropped */
 };
 
@@ -59,13 +59,13 @@ struct hca_rxd {
 	uint8_t opcode;
 	uint8_t flags; /* HCA_RXD_* */
 	uint8_t pad;
-	uint8_t ecn; /* IP ECN bits as received */
-	uint16_t ext_off; /* offset of the first header behind BTH from the mbuf's data */
+	uint8_t ecn;	      /* IP ECN bits as received */
+	uint16_t ext_off;     /* offset of the first header behind BTH from the mbuf's data */
 	uint16_t payload_off; /* offset of the payload */
 	uint32_t payload_len; /* without pad and ICRC */
 	uint32_t generation;
 	const void *info; /* const struct hca_roce_opcode * */
-	uint16_t l3_off; /* for GRH of UD receives */
+	uint16_t l3_off;  /* for GRH of UD receives */
 	uint16_t vlan;
 };
 

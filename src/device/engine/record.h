@@ -23,25 +23,25 @@ enum hca_record_flag {
 	HCA_REC_SOLICITED = 1u << 1,
 	HCA_REC_FENCE = 1u << 2,
 	HCA_REC_INLINE = 1u << 3, /* body.inline_data holds len bytes */
-	HCA_REC_FULL = 1u << 4, /* struct hca_record_full */
-	HCA_REC_SENT = 1u << 5, /* RTC assigned psn and npsn */
-	HCA_REC_RD = 1u << 6, /* READ or ATOMIC: counts against max_rd_atomic */
+	HCA_REC_FULL = 1u << 4,	  /* struct hca_record_full */
+	HCA_REC_SENT = 1u << 5,	  /* RTC assigned psn and npsn */
+	HCA_REC_RD = 1u << 6,	  /* READ or ATOMIC: counts against max_rd_atomic */
 };
 
 struct hca_record {
 	uint8_t op; /* HCA_OP_* */
 	uint8_t flags;
 	uint8_t syndrome; /* 0, or the error this request completes with when its turn comes */
-	uint8_t nsge; /* 0, 1 (sge below) or up to 16 (body.sge) */
+	uint8_t nsge;	  /* 0, 1 (sge below) or up to 16 (body.sge) */
 	uint16_t wqe_index;
 	uint16_t reserved;
 	uint32_t len; /* message bytes */
 	uint32_t imm; /* as on the wire */
 	uint64_t raddr;
 	uint32_t rkey;
-	uint32_t rd_ord; /* READ/ATOMIC records of this QP before this one */
+	uint32_t rd_ord;    /* READ/ATOMIC records of this QP before this one */
 	uint32_t psn, npsn; /* first PSN and count of PSNs */
-	uint32_t desc_seq; /* rtc.desc_seq after its last descriptor so far */
+	uint32_t desc_seq;  /* rtc.desc_seq after its last descriptor so far */
 	uint32_t pad;
 	struct hca_sge sge; /* nsge == 1 */
 };
@@ -75,10 +75,10 @@ struct hca_record_pool {
 	void *mem;
 	uint32_t *stack; /* parser: free references, stack_n of them */
 	uint32_t count;
-	uint32_t full; /* HCA_RECREF_FULL or 0 */
+	uint32_t full;				   /* HCA_RECREF_FULL or 0 */
 	uint32_t reserved_qps __rte_cache_aligned; /* [pub] CEU: QPs with two records each */
-	uint32_t stack_n __rte_cache_aligned; /* [pub] parser */
-	uint32_t shared_used; /* parser: records QPs hold beyond their two */
+	uint32_t stack_n __rte_cache_aligned;	   /* [pub] parser */
+	uint32_t shared_used;			   /* parser: records QPs hold beyond their two */
 	uint32_t wait_head, wait_tail; /* parser: QPs waiting for a record, by parser.list_next */
 };
 

@@ -9,8 +9,9 @@
 #include "engine/impl.h"
 #include "engine/record_pool.h"
 
-int hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,
-		bool full)
+int
+hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,
+		     bool full)
 {
 	size_t size = full ? sizeof(struct hca_record_full) : sizeof(struct hca_record);
 	char name[RTE_RING_NAMESIZE];
@@ -21,10 +22,10 @@ int hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *k
 	p->wait_head = p->wait_tail = UINT32_MAX;
 	snprintf(name, sizeof(name), "%s.%s", h->cfg.name, kind);
 	p->free = rte_ring_create_elem(name, sizeof(uint32_t), count, h->cfg.socket_id,
-			RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	p->mem = rte_zmalloc_socket(NULL, count * size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	p->stack = rte_malloc_socket(NULL, count * sizeof(uint32_t), RTE_CACHE_LINE_SIZE,
-			h->cfg.socket_id);
+				     h->cfg.socket_id);
 	if (p->free == NULL || p->mem == NULL || p->stack == NULL) {
 		hca_record_pool_fini(p);
 		return -ENOMEM;
@@ -36,7 +37,8 @@ int hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *k
 	return 0;
 }
 
-void hca_record_pool_fini(struct hca_record_pool *p)
+void
+hca_record_pool_fini(struct hca_record_pool *p)
 {
 	rte_ring_free(p->free);
 	rte_free(p->mem);
@@ -46,7 +48,8 @@ void hca_record_pool_fini(struct hca_record_pool *p)
 	p->stack = NULL;
 }
 
-uint32_t hca_record_pool_in_use(const struct hca_record_pool *p)
+uint32_t
+hca_record_pool_in_use(const struct hca_record_pool *p)
 {
 	uint32_t idle = rte_ring_count(p->free) + __atomic_load_n(&p->stack_n, __ATOMIC_RELAXED);
 
@@ -54,21 +57,23 @@ uint32_t hca_record_pool_in_use(const struct hca_record_pool *p)
 	return idle < p->count ? p->count - idle : 0;
 }
 
-int hca_record_reserve_qp(struct hca *h, int delta)
+int
+hca_record_reserve_qp(struct hca *h, int delta)
 {
-	struct hca_record_pool *pools[] = { &h->rec, &h->rec_full };
+	struct hca_record_pool *pools[] = {&h->rec, &h->rec_full};
 
 	for (unsigned int i = 0; delta > 0 && i < RTE_DIM(pools); i++)
 		if ((pools[i]->reserved_qps + 1) * HCA_RECORDS_PER_QP_RESERVED > pools[i]->count)
 			return -ENOMEM;
 	for (unsigned int i = 0; i < RTE_DIM(pools); i++)
 		__atomic_store_n(&pools[i]->reserved_qps, pools[i]->reserved_qps + delta,
-				__ATOMIC_RELAXED);
+				 __ATOMIC_RELAXED);
 	return 0;
 }
 
-void hca_record_pool_refill(struct hca_record_pool *p)
+void
+hca_record_pool_refill(struct hca_record_pool *p)
 {
 	p->stack_n += rte_ring_sc_dequeue_burst_elem(p->free, &p->stack[p->stack_n],
-			sizeof(uint32_t), p->count - p->stack_n, NULL);
+						     sizeof(uint32_t), p->count - p->stack_n, NULL);
 }

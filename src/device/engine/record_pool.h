@@ -30,7 +30,7 @@ struct hca;
 
 /* -ENOMEM; a pool that was never set up (all zero) may be passed to fini. */
 int hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,
-		bool full);
+			 bool full);
 void hca_record_pool_fini(struct hca_record_pool *p);
 
 /* Records neither on the parser's stack nor on their way back to it. */
@@ -46,7 +46,8 @@ int hca_record_reserve_qp(struct hca *h, int delta);
 void hca_record_pool_refill(struct hca_record_pool *p);
 
 /* What a QP that holds `held` records of this kind may hold more of, at the expense of shared. */
-static inline bool hca_record_may_share(const struct hca_record_pool *p)
+static inline bool
+hca_record_may_share(const struct hca_record_pool *p)
 {
 	uint32_t qps = __atomic_load_n(&p->reserved_qps, __ATOMIC_RELAXED);
 
@@ -54,7 +55,8 @@ static inline bool hca_record_may_share(const struct hca_record_pool *p)
 }
 
 /* HCA_RECREF_NONE: none for this QP now. */
-static inline uint32_t hca_record_take(struct hca_record_pool *p, struct hca_qp_parser *q)
+static inline uint32_t
+hca_record_take(struct hca_record_pool *p, struct hca_qp_parser *q)
 {
 	uint16_t *held = &q->held[p->full != 0];
 
@@ -73,21 +75,22 @@ static inline uint32_t hca_record_take(struct hca_record_pool *p, struct hca_qp_
 }
 
 /* Records the QP could take in one go; shared: it may take from the shared ones. */
-static inline uint32_t hca_record_allowance(const struct hca_record_pool *p,
-		const struct hca_qp_parser *q, bool shared)
+static inline uint32_t
+hca_record_allowance(const struct hca_record_pool *p, const struct hca_qp_parser *q, bool shared)
 {
 	uint32_t held = RTE_MIN((uint32_t)q->held[p->full != 0], HCA_RECORDS_PER_QP_RESERVED);
 	uint32_t n = HCA_RECORDS_PER_QP_RESERVED - held;
 
 	if (shared && hca_record_may_share(p))
 		n += p->count - p->shared_used -
-				__atomic_load_n(&p->reserved_qps, __ATOMIC_RELAXED) *
-						HCA_RECORDS_PER_QP_RESERVED;
+		     __atomic_load_n(&p->reserved_qps, __ATOMIC_RELAXED) *
+			     HCA_RECORDS_PER_QP_RESERVED;
 	return RTE_MIN(n, p->stack_n);
 }
 
 /* The QP has used the n topmost of the stack, within its allowance. */
-static inline void hca_record_taken(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
+static inline void
+hca_record_taken(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 {
 	uint16_t *held = &q->held[p->full != 0];
 	uint32_t before = RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);
@@ -98,7 +101,8 @@ static inline void hca_record_taken(struct hca_record_pool *p, struct hca_qp_par
 }
 
 /* The QP has got rid of n records of this kind. */
-static inline void hca_record_settle(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
+static inline void
+hca_record_settle(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 {
 	uint16_t *held = &q->held[p->full != 0];
 	uint32_t before = RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);

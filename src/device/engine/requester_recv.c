@@ -17,7 +17,7 @@
 #include "abi_ctx.h"
 #include "engine/rrc.h"
 
-#define X(code, us) [code] = (us) * 1000u,
+#define X(code, us) [code] = (us)*1000u,
 static const uint32_t rnr_ns[32] = {HCA_RNR_TIMER_LIST(X)};
 #undef X
 

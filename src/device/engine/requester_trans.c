@@ -18,8 +18,8 @@
 int
 hca_rtc_init(struct hca *h)
 {
-	struct hca_rtc_ctx *ctx = rte_zmalloc_socket("rtc", sizeof(*ctx), RTE_CACHE_LINE_SIZE,
-						     h->cfg.socket_id);
+	struct hca_rtc_ctx *ctx =
+		rte_zmalloc_socket("rtc", sizeof(*ctx), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 
 	h->stage_ctx[HCA_STAGE_RTC] = ctx;
 	if (ctx == NULL)

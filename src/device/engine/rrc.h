@@ -23,9 +23,10 @@
 
 /* Bits of hca_qp.rrc.flags. */
 enum hca_rrc_flag {
-	HCA_RRC_HOLD = 1u << 0, /* [pub] RNR wait: RTC sends nothing */
+	HCA_RRC_HOLD = 1u << 0,	   /* [pub] RNR wait: RTC sends nothing */
 	HCA_RRC_IMPLIED = 1u << 1, /* went back for a missing response; once per loss */
-	HCA_RRC_RESUMED = 1u << 2, /* has gone back: when RTC obeys, and within which READ, is unknown */
+	HCA_RRC_RESUMED =
+		1u << 2, /* has gone back: when RTC obeys, and within which READ, is unknown */
 	HCA_RRC_BAD = 1u << 3, /* rtc.bad holds a record that fails when its turn comes */
 };
 
@@ -39,15 +40,15 @@ struct hca_rrc_run {
 	struct hca_cq_batch *batch;
 	uint64_t now;
 	uint32_t qpi;
-	uint32_t tail, upsn, max_psn; /* tail and upsn ahead of what is published */
-	uint32_t old_tail, old_upsn; /* as published */
+	uint32_t tail, upsn, max_psn;	 /* tail and upsn ahead of what is published */
+	uint32_t old_tail, old_upsn;	 /* as published */
 	uint32_t noted_tail, noted_upsn; /* up to where progress has been noted */
 	uint32_t rd_done;
 	uint32_t completed;
-	uint8_t msg; /* flags owed to RTC */
-	bool dead; /* QP is in ERR: the rest of the run is dropped */
+	uint8_t msg;		 /* flags owed to RTC */
+	bool dead;		 /* QP is in ERR: the rest of the run is dropped */
 	struct hca_cq_cursor cq; /* short way to the CQ, see put_plain_cqe() */
-	uint32_t pending; /* CQEs filled the long way, not yet handed over */
+	uint32_t pending;	 /* CQEs filled the long way, not yet handed over */
 	struct {
 		struct hca_cqe *cqe;
 		uint32_t last_word;

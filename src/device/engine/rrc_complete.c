@@ -72,9 +72,9 @@ hca_rrc_note_progress(struct hca_rrc_run *run)
 	run->noted_upsn = run->upsn;
 	if (q->flags & HCA_RRC_HOLD)
 		return;
-	q->deadline = run->upsn == run->max_psn ? HCA_RRC_IDLE
-						: run->now + HCA_ACK_TIMEOUT_NS(
-								     run->qp->cfg.ack_timeout & 31);
+	q->deadline = run->upsn == run->max_psn
+			      ? HCA_RRC_IDLE
+			      : run->now + HCA_ACK_TIMEOUT_NS(run->qp->cfg.ack_timeout & 31);
 }
 
 /* The bad record's turn has come when everything before it is released. */

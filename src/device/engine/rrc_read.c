@@ -151,8 +151,7 @@ bring_to_tail(struct hca_rrc_run *run, uint32_t d, bool begins, bool read)
 		return false;
 	}
 	/* Its own beginning is missing. */
-	if (d != 0 && (at == run->tail || !begins ||
-		       r->psn != ((run->upsn + d) & HCA_PSN_MASK))) {
+	if (d != 0 && (at == run->tail || !begins || r->psn != ((run->upsn + d) & HCA_PSN_MASK))) {
 		hca_rrc_implied_nak(run);
 		return false;
 	}

@@ -23,20 +23,20 @@
 
 /* Bits of hca_qp.rtc.flags. */
 enum hca_rtc_flag {
-	HCA_RTC_READY = 1u << 0, /* on the ready list */
-	HCA_RTC_BAD = 1u << 1, /* rtc.bad is valid and has been reported */
+	HCA_RTC_READY = 1u << 0,   /* on the ready list */
+	HCA_RTC_BAD = 1u << 1,	   /* rtc.bad is valid and has been reported */
 	HCA_RTC_DRAINED = 1u << 2, /* SQ_DRAINED raised since the QP entered SQD */
 };
 
-#define HCA_RTC_NONE		UINT32_MAX
+#define HCA_RTC_NONE UINT32_MAX
 /* Deficit round robin: a packet and a message each cost so much more than their bytes. */
-#define HCA_RTC_OVERHEAD	512
-#define HCA_RTC_FRAME_OVERHEAD	82 /* Ethernet to ICRC around the payload */
+#define HCA_RTC_OVERHEAD 512
+#define HCA_RTC_FRAME_OVERHEAD 82 /* Ethernet to ICRC around the payload */
 /* Added per visit: 32 small messages, or 7 packets of 4 KiB. Any packet costs less. */
-#define HCA_RTC_QUANTUM		40960
-#define HCA_RTC_WQES_PER_VISIT	32u
+#define HCA_RTC_QUANTUM 40960
+#define HCA_RTC_WQES_PER_VISIT 32u
 /* Unacknowledged PSNs of a QP at most; equal values are told apart by the window cursors. */
-#define HCA_RTC_PSN_WINDOW	HCA_PSN_HALF
+#define HCA_RTC_PSN_WINDOW HCA_PSN_HALF
 
 /* Record references on their way back to a pool. */
 struct hca_rtc_returns {
@@ -66,7 +66,7 @@ struct hca_rtc_visit {
 	uint32_t next, pkt, head, tail; /* window cursors */
 	uint32_t next_psn, max_psn, upsn;
 	uint32_t desc_seq;
-	uint32_t wqes; /* records begun in this visit */
+	uint32_t wqes;		  /* records begun in this visit */
 	uint32_t ack_every, half; /* AckReq at least so often; half a window less one, a mask */
 	int32_t deficit;
 	uint16_t since_ackreq;
@@ -74,10 +74,10 @@ struct hca_rtc_visit {
 
 /* Why sending stopped. */
 enum hca_rtc_stop {
-	HCA_RTC_STOP_TURN, /* deficit or WQEs used up: next in the round */
+	HCA_RTC_STOP_TURN,   /* deficit or WQEs used up: next in the round */
 	HCA_RTC_STOP_CREDIT, /* no room, no mbuf: same QP at the next poll */
-	HCA_RTC_STOP_PARK, /* until a message comes */
-	HCA_RTC_STOP_BAD, /* record at `next` has a syndrome */
+	HCA_RTC_STOP_PARK,   /* until a message comes */
+	HCA_RTC_STOP_BAD,    /* record at `next` has a syndrome */
 };
 
 static inline struct hca_rtc_ctx *

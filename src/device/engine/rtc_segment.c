@@ -17,7 +17,7 @@
 enum rtc_op_kind {
 	RTC_OP_NONE = 0,
 	RTC_OP_PAYLOAD, /* SEND, WRITE: a packet per MTU */
-	RTC_OP_READ, /* one request, a PSN per response */
+	RTC_OP_READ,	/* one request, a PSN per response */
 	RTC_OP_ATOMIC,
 };
 
@@ -28,7 +28,10 @@ struct rtc_op {
 	uint8_t txd_flags; /* on the last packet, if the record asks for it */
 };
 
-#define BTH(m, f, l, o) {HCA_BTH_RC_##m, HCA_BTH_RC_##f, HCA_BTH_RC_##l, HCA_BTH_RC_##o}
+#define BTH(m, f, l, o) \
+	{ \
+		HCA_BTH_RC_##m, HCA_BTH_RC_##f, HCA_BTH_RC_##l, HCA_BTH_RC_##o \
+	}
 #define BTH1(o) BTH(o, o, o, o)
 
 static const struct rtc_op rtc_ops[32] = {
@@ -296,8 +299,8 @@ is_plain(const struct hca_record *r, uint32_t mtu_log)
 }
 
 static inline void
-put_plain(struct hca_txd *d, const struct hca_txd *common, const struct hca_record *r,
-	  uint32_t ref, uint32_t psn, uint32_t seq)
+put_plain(struct hca_txd *d, const struct hca_txd *common, const struct hca_record *r, uint32_t ref,
+	  uint32_t psn, uint32_t seq)
 {
 	memcpy(d, common, sizeof(*d));
 	d->psn = psn;

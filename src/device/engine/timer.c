@@ -12,8 +12,8 @@
 int
 hca_timer_init(struct hca *h)
 {
-	struct hca_timer_ctx *t = rte_zmalloc_socket("timer", sizeof(*t), RTE_CACHE_LINE_SIZE,
-						     h->cfg.socket_id);
+	struct hca_timer_ctx *t =
+		rte_zmalloc_socket("timer", sizeof(*t), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 
 	h->stage_ctx[HCA_STAGE_TIMER] = t;
 	if (t == NULL)

@@ -22,18 +22,18 @@
 
 /* Per QP: doubly linked into its slot. */
 struct hca_timer_entry {
-	uint64_t deadline; /* ns */
+	uint64_t deadline;   /* ns */
 	uint32_t prev, next; /* QP index, HCA_TIMER_NONE ends */
-	uint32_t slot; /* HCA_TIMER_NONE: not in the wheel */
+	uint32_t slot;	     /* HCA_TIMER_NONE: not in the wheel */
 	uint32_t reserved;
 };
 
 struct hca_timer_ctx {
-	uint64_t tick; /* first one not processed */
-	uint32_t count; /* entries in the wheel */
-	struct hca_timer_entry *entry; /* one per QP */
+	uint64_t tick;			     /* first one not processed */
+	uint32_t count;			     /* entries in the wheel */
+	struct hca_timer_entry *entry;	     /* one per QP */
 	uint64_t used[HCA_TIMER_SLOTS / 64]; /* slots that hold something */
-	uint32_t slot[HCA_TIMER_SLOTS]; /* first entry */
+	uint32_t slot[HCA_TIMER_SLOTS];	     /* first entry */
 } __rte_cache_aligned;
 
 #endif

@@ -26,7 +26,7 @@
 #include "engine/wqe_unit.h"
 #include "queues/eq.h"
 
-#define NOBODY     UINT32_MAX
+#define NOBODY UINT32_MAX
 #define VISIT_WQES 32u
 #define COPY_BLOCK 64u
 
@@ -35,15 +35,15 @@
  * owner may have seen a completion and reused its place before the tail that covers it reached us,
  * and the lcore that publishes the tail may be off its CPU.
  */
-#define OVERFULL_NS     20000000u
+#define OVERFULL_NS 20000000u
 #define OVERFULL_VISITS 64u
 
-#define ON_LIST         (HCA_PF_READY | HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL)
-#define PARKED          (HCA_PF_PARK_WINDOW | HCA_PF_PARK_STATE)
+#define ON_LIST (HCA_PF_READY | HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL)
+#define PARKED (HCA_PF_PARK_WINDOW | HCA_PF_PARK_STATE)
 
 _Static_assert(HCA_WQE_MAX_STRIDE - sizeof(struct hca_next_unit) - sizeof(struct hca_inline_unit) <=
-				sizeof(((struct hca_record_full *)0)->body),
-		"all inline data a WQE can carry fits a record");
+		       sizeof(((struct hca_record_full *)0)->body),
+	       "all inline data a WQE can carry fits a record");
 
 struct hca_parser_ctx {
 	uint32_t ready_head, ready_tail; /* QP indexes, linked by parser.list_next */
@@ -68,15 +68,17 @@ struct visit {
 	uint32_t bad;  /* WQEs with a syndrome other than flush */
 	bool flush;
 	struct hca_record_pool *wanted; /* VISIT_NO_RECORD */
-	enum visit_end end;             /* parse_run(): VISIT_MORE or VISIT_CATAS */
+	enum visit_end end;		/* parse_run(): VISIT_MORE or VISIT_CATAS */
 };
 
-static inline struct hca_parser_ctx *parser_ctx(struct hca *h)
+static inline struct hca_parser_ctx *
+parser_ctx(struct hca *h)
 {
 	return h->stage_ctx[HCA_STAGE_PARSER];
 }
 
-int hca_parser_init(struct hca *h)
+int
+hca_parser_init(struct hca *h)
 {
 	struct hca_parser_ctx *c;
 
@@ -88,7 +90,8 @@ int hca_parser_init(struct hca *h)
 	return 0;
 }
 
-void hca_parser_fini(struct hca *h)
+void
+hca_parser_fini(struct hca *h)
 {
 	rte_free(h->stage_ctx[HCA_STAGE_PARSER]);
 	h->stage_ctx[HCA_STAGE_PARSER] = NULL;
@@ -96,7 +99,8 @@ void hca_parser_fini(struct hca *h)
 
 /* ---- lists of QPs ---- */
 
-static inline void list_append(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
+static inline void
+list_append(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -109,7 +113,8 @@ static inline void list_append(struct hca *h, uint32_t *head, uint32_t *tail, ui
 	*tail = qpi;
 }
 
-static void list_prepend(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
+static void
+list_prepend(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
 {
 	h->qp[qpi].parser.list_next = *head;
 	if (*head == NOBODY)
@@ -119,7 +124,8 @@ static void list_prepend(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t
 	*head = qpi;
 }
 
-static inline void list_remove(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
+static inline void
+list_remove(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -133,7 +139,8 @@ static inline void list_remove(struct hca *h, uint32_t *head, uint32_t *tail, ui
 		h->qp[p->list_prev].parser.list_next = p->list_next;
 }
 
-static inline uint32_t list_pop(struct hca *h, uint32_t *head, uint32_t *tail)
+static inline uint32_t
+list_pop(struct hca *h, uint32_t *head, uint32_t *tail)
 {
 	uint32_t qpi = *head;
 
@@ -141,12 +148,14 @@ static inline uint32_t list_pop(struct hca *h, uint32_t *head, uint32_t *tail)
 	return qpi;
 }
 
-static inline bool has_work(const struct hca_qp_parser *p)
+static inline bool
+has_work(const struct hca_qp_parser *p)
 {
 	return p->in_chain || p->chain_head != p->chain_tail;
 }
 
-static inline void make_ready(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
+static inline void
+make_ready(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -157,7 +166,8 @@ static inline void make_ready(struct hca *h, struct hca_parser_ctx *c, uint32_t 
 	c->ready_n++;
 }
 
-static inline uint8_t wait_flag(const struct hca_record_pool *pool)
+static inline uint8_t
+wait_flag(const struct hca_record_pool *pool)
 {
 	return pool->full ? HCA_PF_WAIT_FULL : HCA_PF_WAIT_REC;
 }
@@ -166,8 +176,8 @@ static inline uint8_t wait_flag(const struct hca_record_pool *pool)
  * Wait for a record. In front: those whose own two records are due, and those who were woken in
  * their turn and found nothing.
  */
-static void wait_for_record(struct hca *h, struct hca_record_pool *pool, uint32_t qpi,
-		bool in_front)
+static void
+wait_for_record(struct hca *h, struct hca_record_pool *pool, uint32_t qpi, bool in_front)
 {
 	h->qp[qpi].parser.flags |= wait_flag(pool);
 	if (in_front)
@@ -177,8 +187,8 @@ static void wait_for_record(struct hca *h, struct hca_record_pool *pool, uint32_
 	HCA_COUNT(h, PARSER, sq_parked_record);
 }
 
-static void wake(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool,
-		uint32_t qpi)
+static void
+wake(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -187,12 +197,14 @@ static void wake(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool
 	make_ready(h, c, qpi);
 }
 
-static inline bool reserve_due(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
+static inline bool
+reserve_due(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
 {
 	return p->held[pool->full != 0] < HCA_RECORDS_PER_QP_RESERVED;
 }
 
-static void wake_waiting(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
+static void
+wake_waiting(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
 {
 	hca_record_pool_refill(pool);
 	for (uint32_t left = pool->stack_n; left != 0 && pool->wait_head != NOBODY; left--) {
@@ -205,8 +217,8 @@ static void wake_waiting(struct hca *h, struct hca_parser_ctx *c, struct hca_rec
 }
 
 /* A waiting QP whose own two records have become due waits for nobody. */
-static void wake_if_due(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool,
-		uint32_t qpi)
+static void
+wake_if_due(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -217,7 +229,8 @@ static void wake_if_due(struct hca *h, struct hca_parser_ctx *c, struct hca_reco
 /* ---- a QP's window and records ---- */
 
 /* RTC has returned records: the QP holds fewer, the window has room. */
-static void settle_freed(struct hca *h, struct hca_qp *qp)
+static void
+settle_freed(struct hca *h, struct hca_qp *qp)
 {
 	struct hca_qp_parser *p = &qp->parser;
 	uint32_t freed = __atomic_load_n(&qp->rtc.freed, __ATOMIC_ACQUIRE);
@@ -234,7 +247,8 @@ static void settle_freed(struct hca *h, struct hca_qp *qp)
 		hca_record_settle(&h->rec, p, n - full);
 }
 
-static inline uint32_t window_stop(const struct hca_qp_parser *p)
+static inline uint32_t
+window_stop(const struct hca_qp_parser *p)
 {
 	uint32_t window = p->freed_seen + p->window_mask + 1;
 	uint32_t queue = p->tail_seen + (1u << p->sq_size_log);
@@ -242,20 +256,23 @@ static inline uint32_t window_stop(const struct hca_qp_parser *p)
 	return (int32_t)(window - queue) < 0 ? window : queue;
 }
 
-static inline bool window_full(const struct hca_qp_parser *p, uint32_t head)
+static inline bool
+window_full(const struct hca_qp_parser *p, uint32_t head)
 {
 	return head - p->freed_seen > p->window_mask;
 }
 
 /* ---- chains ---- */
 
-static void drop_chains(struct hca_qp_parser *p)
+static void
+drop_chains(struct hca_qp_parser *p)
 {
 	p->chain_head = p->chain_tail;
 	p->in_chain = 0;
 }
 
-static void catas(struct hca *h, uint32_t qpi)
+static void
+catas(struct hca *h, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -268,12 +285,14 @@ static void catas(struct hca *h, uint32_t qpi)
 	hca_qp_to_error(h, HCA_STAGE_PARSER, qpi);
 }
 
-static inline bool accepts_chains(uint32_t state)
+static inline bool
+accepts_chains(uint32_t state)
 {
 	return state == HCA_QPS_RTS || state >= HCA_QPS_SQE;
 }
 
-void hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+void
+hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_parser_ctx *c = parser_ctx(h);
 
@@ -285,7 +304,7 @@ void hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64
 		uint32_t size = 1u << p->sq_size_log;
 
 		if (unlikely(!accepts_chains(hca_qp_state(qp)) ||
-				    !hca_dbw_current(w, qp->cfg.generation))) {
+			     !hca_dbw_current(w, qp->cfg.generation))) {
 			HCA_COUNT(h, PARSER, stale_descriptors);
 			continue;
 		}
@@ -301,13 +320,15 @@ void hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64
 }
 
 /* process() never refuses: chains beyond a queue's worth are the client's error. */
-unsigned int hca_parser_room(struct hca *h)
+unsigned int
+hca_parser_room(struct hca *h)
 {
 	return UINT32_MAX;
 }
 
 /* The next chain begins; false: not where the queue stands. */
-static inline bool chain_begin(struct hca_qp_parser *p)
+static inline bool
+chain_begin(struct hca_qp_parser *p)
 {
 	uint32_t w = p->chain[p->chain_head & ((1u << p->sq_size_log) - 1)];
 
@@ -323,7 +344,8 @@ static inline bool chain_begin(struct hca_qp_parser *p)
 }
 
 /* Behind the WQE just parsed, as its copy says; false: the chain leaves the order of the queue. */
-static inline bool chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
+static inline bool
+chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
 {
 	uint32_t nda_nop = hca_le32_to_cpu(next->nda_nop);
 	uint32_t nee_nds = hca_le32_to_cpu(next->nee_nds);
@@ -337,13 +359,14 @@ static inline bool chain_advance(struct hca_qp_parser *p, const struct hca_next_
 	if (!p->in_chain)
 		return true;
 	return HCA_NEXT_NDA(nda_nop) == (uint32_t)p->sq_index << p->sq_stride_log &&
-			++p->chain_len < size;
+	       ++p->chain_len < size;
 }
 
 /* ---- one WQE ---- */
 
 /* The one copy. The asm makes the compiler forget that buf and the queue held the same bytes. */
-static inline void copy_wqe(uint8_t *buf, const uint8_t *src, uint32_t size, uint32_t stride)
+static inline void
+copy_wqe(uint8_t *buf, const uint8_t *src, uint32_t size, uint32_t stride)
 {
 	uint32_t done = 0;
 
@@ -357,8 +380,9 @@ static inline void copy_wqe(uint8_t *buf, const uint8_t *src, uint32_t size, uin
 	rte_prefetch0(src + stride);
 }
 
-static inline void fill_common(struct hca_record *r, const struct hca_qp_parser *p,
-		const struct hca_next_unit *next, const struct hca_wqe *w, uint8_t flags)
+static inline void
+fill_common(struct hca_record *r, const struct hca_qp_parser *p, const struct hca_next_unit *next,
+	    const struct hca_wqe *w, uint8_t flags)
 {
 	uint32_t wf = hca_le32_to_cpu(next->flags);
 
@@ -386,7 +410,8 @@ static inline void fill_common(struct hca_record *r, const struct hca_qp_parser 
 	r->sge.len = w->first.len;
 }
 
-static void fill_full(struct hca_record_full *f, const struct hca_wqe *w)
+static void
+fill_full(struct hca_record_full *f, const struct hca_wqe *w)
 {
 	f->swap_add = w->swap_add;
 	f->compare = w->compare;
@@ -397,13 +422,15 @@ static void fill_full(struct hca_record_full *f, const struct hca_wqe *w)
 }
 
 /* Completes with this syndrome in its turn; nothing else of the WQE counts. */
-static inline void wqe_failed(struct hca_wqe *w, uint8_t syndrome)
+static inline void
+wqe_failed(struct hca_wqe *w, uint8_t syndrome)
 {
 	memset(w, 0, sizeof(*w));
 	w->syndrome = syndrome;
 }
 
-static inline void judge_wqe(struct visit *v, const uint8_t *copy, struct hca_wqe *w)
+static inline void
+judge_wqe(struct visit *v, const uint8_t *copy, struct hca_wqe *w)
 {
 	struct hca_qp_parser *p = v->p;
 
@@ -412,23 +439,24 @@ static inline void judge_wqe(struct visit *v, const uint8_t *copy, struct hca_wq
 		return;
 	}
 	hca_wqe_decode(copy, (uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log,
-			p->next_op, v->qp->cfg.service, w);
+		       p->next_op, v->qp->cfg.service, w);
 	if (unlikely(w->syndrome != 0))
 		wqe_failed(w, w->syndrome);
 }
 
 /* Those who wait longer come first, unless the QP's own two records are due. */
-static inline uint32_t take_record(struct hca_record_pool *pool, struct hca_qp_parser *p)
+static inline uint32_t
+take_record(struct hca_record_pool *pool, struct hca_qp_parser *p)
 {
 	if (unlikely(pool->wait_head != NOBODY && !(p->flags & HCA_PF_GRANTED) &&
-			    !reserve_due(pool, p)))
+		     !reserve_due(pool, p)))
 		return HCA_RECREF_NONE;
 	return hca_record_take(pool, p);
 }
 
 /* The record is filled: it enters the window, the chain goes on. */
-static inline enum visit_end window_push(struct visit *v, const struct hca_next_unit *next,
-		uint32_t ref)
+static inline enum visit_end
+window_push(struct visit *v, const struct hca_next_unit *next, uint32_t ref)
 {
 	struct hca_qp_parser *p = v->p;
 
@@ -436,14 +464,16 @@ static inline enum visit_end window_push(struct visit *v, const struct hca_next_
 	return chain_advance(p, next) ? VISIT_MORE : VISIT_CATAS;
 }
 
-static enum visit_end no_record(struct visit *v, struct hca_record_pool *pool)
+static enum visit_end
+no_record(struct visit *v, struct hca_record_pool *pool)
 {
 	v->wanted = pool;
 	return VISIT_NO_RECORD;
 }
 
 /* Everything but the common shape. */
-static __rte_noinline enum visit_end parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
+static __rte_noinline enum visit_end
+parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
 {
 	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
 	struct hca_record_pool *pool = &h->rec;
@@ -471,13 +501,14 @@ static __rte_noinline enum visit_end parse_any(struct hca *h, struct visit *v, c
 	return window_push(v, next, ref);
 }
 
-static enum visit_end parse_wqe(struct hca *h, struct visit *v)
+static enum visit_end
+parse_wqe(struct hca *h, struct visit *v)
 {
 	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
 	struct hca_qp_parser *p = v->p;
 
 	copy_wqe(copy, hca_qbuf_at(&p->sq, (uint32_t)p->sq_index << p->sq_stride_log),
-			(uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log);
+		 (uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log);
 	return parse_any(h, v, copy);
 }
 
@@ -486,7 +517,8 @@ static enum visit_end parse_wqe(struct hca *h, struct visit *v)
  * kept in locals (9.5 ns a WQE; 14 one by one). Stops in front of the first WQE
  * that is anything else and of the end of room; what follows is parse_wqe()'s to judge.
  */
-static unsigned int parse_run(struct hca *h, struct visit *v, unsigned int quota)
+static unsigned int
+parse_run(struct hca *h, struct visit *v, unsigned int quota)
 {
 	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
 	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
@@ -507,12 +539,12 @@ static unsigned int parse_run(struct hca *h, struct visit *v, unsigned int quota
 		bool in_order;
 
 		copy_wqe(copy, hca_qbuf_at(&at.sq, (uint32_t)at.sq_index << stride_log), size,
-				stride);
+			 stride);
 		if (unlikely(!hca_wqe_decode_simple(copy, size, stride, at.next_op, service, &w)))
 			break;
 		ref = refs[-1 - (int)n];
 		fill_common((struct hca_record *)pool->mem + ref, &at, next, &w,
-				w.is_rd ? HCA_REC_RD : 0);
+			    w.is_rd ? HCA_REC_RD : 0);
 		at.rd_count += w.is_rd;
 		window[head++ & window_mask] = ref;
 		n++;
@@ -537,7 +569,8 @@ static unsigned int parse_run(struct hca *h, struct visit *v, unsigned int quota
 /* ---- one visit of one QP ---- */
 
 /* The owner seems to have announced more WQEs than the queue holds. */
-static enum visit_end overfull(struct hca_qp_parser *p, uint64_t now)
+static enum visit_end
+overfull(struct hca_qp_parser *p, uint64_t now)
 {
 	if (!(p->flags & HCA_PF_OVERFULL)) {
 		p->flags |= HCA_PF_OVERFULL;
@@ -553,7 +586,8 @@ static enum visit_end overfull(struct hca_qp_parser *p, uint64_t now)
 }
 
 /* head has reached what was known of the other cursors: look again. VISIT_IDLE: go on. */
-static enum visit_end look_for_room(struct hca *h, struct visit *v, uint64_t now)
+static enum visit_end
+look_for_room(struct hca *h, struct visit *v, uint64_t now)
 {
 	struct hca_qp_parser *p = v->p;
 	uint64_t una = __atomic_load_n(&v->qp->rrc.una, __ATOMIC_ACQUIRE);
@@ -572,7 +606,8 @@ static enum visit_end look_for_room(struct hca *h, struct visit *v, uint64_t now
 	return VISIT_PARKED;
 }
 
-static enum visit_end walk(struct hca *h, struct visit *v, unsigned int quota, uint64_t now)
+static enum visit_end
+walk(struct hca *h, struct visit *v, unsigned int quota, uint64_t now)
 {
 	struct hca_qp_parser *p = v->p;
 	enum visit_end end;
@@ -606,7 +641,8 @@ static enum visit_end walk(struct hca *h, struct visit *v, unsigned int quota, u
 	return VISIT_MORE;
 }
 
-static void publish(struct hca *h, struct visit *v, uint32_t qpi, unsigned int n)
+static void
+publish(struct hca *h, struct visit *v, uint32_t qpi, unsigned int n)
 {
 	__atomic_store_n(&v->p->head, v->head, __ATOMIC_RELEASE);
 	hca_msg_send(h, HCA_STAGE_PARSER, HCA_STAGE_RTC, qpi, HCA_MSG_NEW);
@@ -615,8 +651,9 @@ static void publish(struct hca *h, struct visit *v, uint32_t qpi, unsigned int n
 		HCA_COUNT_N(h, PARSER, sq_bad_wqe, v->bad);
 }
 
-static void finish(struct hca *h, struct hca_parser_ctx *c, struct visit *v, uint32_t qpi,
-		unsigned int n, enum visit_end end)
+static void
+finish(struct hca *h, struct hca_parser_ctx *c, struct visit *v, uint32_t qpi, unsigned int n,
+       enum visit_end end)
 {
 	struct hca_qp_parser *p = v->p;
 	bool granted = p->flags & HCA_PF_GRANTED;
@@ -640,12 +677,12 @@ static void finish(struct hca *h, struct hca_parser_ctx *c, struct visit *v, uin
 }
 
 /* Returns the WQEs parsed. */
-static unsigned int visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi,
-		unsigned int quota, uint64_t now)
+static unsigned int
+visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned int quota, uint64_t now)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	struct hca_qp_parser *p = &qp->parser;
-	struct visit v = { .qp = qp, .p = p, .head = p->head };
+	struct visit v = {.qp = qp, .p = p, .head = p->head};
 	uint32_t state = hca_qp_state(qp);
 	enum visit_end end;
 	unsigned int n;
@@ -670,7 +707,8 @@ static unsigned int visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t q
 
 /* ---- messages ---- */
 
-static void on_freed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+static void
+on_freed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	struct hca_parser_ctx *c = parser_ctx(h);
 
@@ -689,7 +727,8 @@ static void on_freed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t fla
 }
 
 /* Everything about this life of the QP; RTC returns the records themselves. */
-static void purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
+static void
+purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -708,7 +747,8 @@ static void purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 	hca_purge_ack(h, HCA_STAGE_PARSER);
 }
 
-static void on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+static void
+on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	struct hca_parser_ctx *c = parser_ctx(h);
 
@@ -720,7 +760,8 @@ static void on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t fla
 	make_ready(h, c, qpi);
 }
 
-static unsigned int drain_messages(struct hca *h, uint64_t now, unsigned int budget)
+static unsigned int
+drain_messages(struct hca *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
@@ -737,9 +778,10 @@ static unsigned int drain_messages(struct hca *h, uint64_t now, unsigned int bud
  * Records come back with FREED, but those of a purged QP without: while somebody waits the rings
  * are looked at every time.
  */
-static inline void take_back_records(struct hca *h, struct hca_parser_ctx *c)
+static inline void
+take_back_records(struct hca *h, struct hca_parser_ctx *c)
 {
-	struct hca_record_pool *pools[] = { &h->rec, &h->rec_full };
+	struct hca_record_pool *pools[] = {&h->rec, &h->rec_full};
 
 	for (unsigned int i = 0; i < RTE_DIM(pools); i++) {
 		if (unlikely(pools[i]->wait_head != NOBODY))
@@ -750,7 +792,8 @@ static inline void take_back_records(struct hca *h, struct hca_parser_ctx *c)
 	c->freed = false;
 }
 
-unsigned int hca_parser_poll(struct hca *h, uint64_t now, unsigned int budget)
+unsigned int
+hca_parser_poll(struct hca *h, uint64_t now, unsigned int budget)
 {
 	struct hca_parser_ctx *c = parser_ctx(h);
 	unsigned int done, wqes = 0;

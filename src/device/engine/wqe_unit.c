@@ -13,14 +13,14 @@ const uint8_t hca_wqe_op_flags[32] = {
 	[HCA_OP_SEND_INV] = HCA_WQE_OP_KNOWN,
 	[HCA_OP_RDMA_WRITE] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
 	[HCA_OP_RDMA_WRITE_IMM] =
-			HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
+		HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
 	[HCA_OP_SEND] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
 	[HCA_OP_SEND_IMM] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
 	[HCA_OP_RDMA_READ] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_READ | HCA_WQE_OP_RC,
 	[HCA_OP_ATOMIC_CS] =
-			HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
+		HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
 	[HCA_OP_ATOMIC_FA] =
-			HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
+		HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
 	[HCA_OP_BIND_MW] = HCA_WQE_OP_KNOWN,
 	[HCA_OP_LOCAL_INV] = HCA_WQE_OP_KNOWN,
 };
@@ -33,7 +33,8 @@ static const uint8_t service_flag[HCA_ST_COUNT] = {
 #define ATOMIC_LEN 8u
 
 /* rest: bytes from the inline unit to the announced end. */
-static uint8_t decode_inline(const uint8_t *unit, uint32_t rest, uint8_t flags, struct hca_wqe *out)
+static uint8_t
+decode_inline(const uint8_t *unit, uint32_t rest, uint8_t flags, struct hca_wqe *out)
 {
 	uint32_t len = HCA_INLINE_LENGTH(hca_get_le32(unit));
 
@@ -47,7 +48,8 @@ static uint8_t decode_inline(const uint8_t *unit, uint32_t rest, uint8_t flags, 
 	return 0;
 }
 
-static uint8_t decode_sges(const uint8_t *unit, uint32_t n, struct hca_wqe *out)
+static uint8_t
+decode_sges(const uint8_t *unit, uint32_t n, struct hca_wqe *out)
 {
 	const struct hca_data_unit *d = (const struct hca_data_unit *)unit;
 	uint64_t total = 0;
@@ -73,7 +75,8 @@ static uint8_t decode_sges(const uint8_t *unit, uint32_t n, struct hca_wqe *out)
 	return total > HCA_MAX_MSG_SIZE ? HCA_SYND_LOCAL_LENGTH : 0;
 }
 
-static uint8_t decode(const uint8_t *wqe, uint32_t size, uint8_t flags, struct hca_wqe *out)
+static uint8_t
+decode(const uint8_t *wqe, uint32_t size, uint8_t flags, struct hca_wqe *out)
 {
 	uint32_t off = sizeof(struct hca_next_unit);
 	uint8_t syndrome;
@@ -102,8 +105,9 @@ static uint8_t decode(const uint8_t *wqe, uint32_t size, uint8_t flags, struct h
 	return syndrome;
 }
 
-void hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
-		struct hca_wqe *out)
+void
+hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
+	       struct hca_wqe *out)
 {
 	uint8_t flags = op < sizeof(hca_wqe_op_flags) ? hca_wqe_op_flags[op] : 0;
 	uint8_t built = service < HCA_ST_COUNT ? service_flag[service] : 0;
@@ -124,7 +128,8 @@ void hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t 
 		out->syndrome = decode(wqe, size, flags, out);
 }
 
-void hca_wqe_sges(const struct hca_wqe *w, struct hca_sge *sge)
+void
+hca_wqe_sges(const struct hca_wqe *w, struct hca_sge *sge)
 {
 	const struct hca_data_unit *d = (const struct hca_data_unit *)w->data;
 

@@ -18,12 +18,12 @@
 /* Numbers in host order. Valid without a syndrome: everything; with one: nothing else. */
 struct hca_wqe {
 	uint8_t syndrome; /* 0 or HCA_SYND_* */
-	bool is_inline;   /* data: len bytes of inline data */
-	bool is_rd;       /* READ or ATOMIC */
+	bool is_inline;	  /* data: len bytes of inline data */
+	bool is_rd;	  /* READ or ATOMIC */
 	bool is_atomic;
-	uint8_t nsge;   /* SGEs of non-zero length */
+	uint8_t nsge;	/* SGEs of non-zero length */
 	uint8_t nunits; /* data units, zero-length ones among them */
-	uint32_t len;   /* message bytes */
+	uint32_t len;	/* message bytes */
 	uint32_t rkey;
 	uint64_t raddr;
 	uint64_t swap_add, compare;
@@ -44,7 +44,8 @@ enum hca_wqe_op_flag {
 extern const uint8_t hca_wqe_op_flags[32];
 
 /* A send opcode the doorbell and the parser let pass: built ones and reserved ones. */
-static inline bool hca_wqe_op_known(uint8_t op)
+static inline bool
+hca_wqe_op_known(uint8_t op)
 {
 	return hca_wqe_op_flags[op & 31] & HCA_WQE_OP_KNOWN;
 }
@@ -54,7 +55,7 @@ static inline bool hca_wqe_op_known(uint8_t op)
  * stride exist. op, service: HCA_OP_*, HCA_ST_*.
  */
 void hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
-		struct hca_wqe *out);
+		    struct hca_wqe *out);
 
 /*
  * The common shape only: RC; WRITE, SEND or READ of one data unit that is not empty. false: any
@@ -62,8 +63,9 @@ void hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t 
  * structure written in words and read in vectors waits for the store queue (18 ns a WQE, 14
  * without).
  */
-static inline bool hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride,
-		uint8_t op, uint8_t service, struct hca_wqe *out)
+static inline bool
+hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op,
+		      uint8_t service, struct hca_wqe *out)
 {
 	uint8_t flags = hca_wqe_op_flags[op & 31];
 	uint32_t off = sizeof(struct hca_next_unit);
@@ -82,8 +84,8 @@ static inline bool hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint
 	d = (const struct hca_data_unit *)(wqe + off);
 	cnt = hca_le32_to_cpu(d->byte_cnt);
 	if ((flags & (HCA_WQE_OP_RC | HCA_WQE_OP_ATOMIC)) != HCA_WQE_OP_RC ||
-			service != HCA_ST_RC || size != off + sizeof(*d) || size > stride ||
-			cnt == 0 || cnt & HCA_INLINE_FLAG)
+	    service != HCA_ST_RC || size != off + sizeof(*d) || size > stride || cnt == 0 ||
+	    cnt & HCA_INLINE_FLAG)
 		return false;
 	out->syndrome = 0;
 	out->is_inline = false;

@@ -32,7 +32,7 @@ struct hca_port_ops {
 /* Embedded first in every implementation. */
 struct hca_port {
 	const struct hca_port_ops *ops;
-	uint32_t max_frame; /* bytes incl. Ethernet header, without FCS */
+	uint32_t max_frame;  /* bytes incl. Ethernet header, without FCS */
 	uint32_t queue_size; /* frames the port may hold on to, for sizing pools */
 };
 

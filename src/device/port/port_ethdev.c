@@ -23,8 +23,8 @@ struct port_ethdev {
 	bool up;
 	struct rte_mempool *rx_pool;
 	struct rte_ring *owned; /* memory pair: the ring this side transmits into */
-	uint64_t rx_copied; /* frames copied because their pool has no room for descriptors */
-	uint64_t rx_lost; /* of those, lost for want of an mbuf */
+	uint64_t rx_copied;	/* frames copied because their pool has no room for descriptors */
+	uint64_t rx_lost;	/* of those, lost for want of an mbuf */
 };
 
 static struct rte_mbuf *
@@ -108,8 +108,8 @@ make_rx_pool(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, ui
 	uint32_t n = cfg->rx_mbufs ? cfg->rx_mbufs : rx_desc + 4u * 32 + 512;
 
 	snprintf(name, sizeof(name), "%.20s.rx", cfg->name);
-	p->rx_pool = rte_pktmbuf_pool_create(name, n, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,
-					     cfg->socket_id);
+	p->rx_pool =
+		rte_pktmbuf_pool_create(name, n, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA, cfg->socket_id);
 	return p->rx_pool == NULL ? -rte_errno : 0;
 }
 

@@ -14,11 +14,11 @@
 #include "port/port.h"
 
 struct hca_port_ethdev_config {
-	uint16_t port_id; /* probed, not started */
+	uint16_t port_id;	   /* probed, not started */
 	uint16_t rx_desc, tx_desc; /* 0: 1024 */
-	uint32_t rx_mbufs; /* 0: rx_desc + 4 bursts + caches */
-	uint32_t mtu; /* IP MTU to ask for; 0: leave */
-	const char *name; /* names the pool */
+	uint32_t rx_mbufs;	   /* 0: rx_desc + 4 bursts + caches */
+	uint32_t mtu;		   /* IP MTU to ask for; 0: leave */
+	const char *name;	   /* names the pool */
 	int socket_id;
 };
 

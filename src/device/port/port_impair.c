@@ -307,8 +307,8 @@ due_time(struct port_impair *p, const struct fate *f, uint64_t now, uint64_t *af
 
 	*after = UINT64_MAX;
 	if (o->jitter_ns != 0)
-		wait += hca_port_random_below(&p->rng, (uint32_t)RTE_MIN(o->jitter_ns + 1,
-									 UINT32_MAX));
+		wait += hca_port_random_below(&p->rng,
+					      (uint32_t)RTE_MIN(o->jitter_ns + 1, UINT32_MAX));
 	if (f->fault == HCA_FAULT_DELAY)
 		wait += f->arg;
 	if (f->fault == HCA_FAULT_REORDER && f->by_rule) {

@@ -23,7 +23,7 @@
 /* Where a frame is corrupted: one byte there is changed. */
 enum hca_corrupt_kind {
 	HCA_CORRUPT_PAYLOAD = 1 << 0, /* payload or pad; header where there is none */
-	HCA_CORRUPT_HEADER = 1 << 1, /* BTH and extension headers */
+	HCA_CORRUPT_HEADER = 1 << 1,  /* BTH and extension headers */
 	HCA_CORRUPT_ICRC = 1 << 2,
 	HCA_CORRUPT_RANDOM = 1 << 3, /* anywhere behind the MAC addresses */
 	HCA_CORRUPT_ANY = 15,
@@ -32,18 +32,18 @@ enum hca_corrupt_kind {
 /* Probabilities 0..1 per frame, each judged on its own; at most one of the faults happens. */
 struct hca_impair {
 	double drop, dup, reorder, corrupt, truncate;
-	double ecn; /* CE mark, besides any other fault */
+	double ecn;		/* CE mark, besides any other fault */
 	uint32_t corrupt_kinds; /* enum hca_corrupt_kind, 0: any */
-	uint64_t delay_ns; /* every frame */
-	uint64_t jitter_ns; /* 0..jitter more, at random: reorders too */
-	uint64_t reorder_ns; /* a reordered frame comes 1..reorder_ns later, 0: 10 us */
+	uint64_t delay_ns;	/* every frame */
+	uint64_t jitter_ns;	/* 0..jitter more, at random: reorders too */
+	uint64_t reorder_ns;	/* a reordered frame comes 1..reorder_ns later, 0: 10 us */
 };
 
 enum hca_fault {
 	HCA_FAULT_DROP,
 	HCA_FAULT_DUP,
 	HCA_FAULT_REORDER, /* behind the next frame (or reorder_ns later when none comes) */
-	HCA_FAULT_DELAY, /* by arg ns */
+	HCA_FAULT_DELAY,   /* by arg ns */
 	HCA_FAULT_CORRUPT_PAYLOAD,
 	HCA_FAULT_CORRUPT_HEADER,
 	HCA_FAULT_CORRUPT_ICRC,
@@ -58,9 +58,9 @@ enum hca_fault {
 /* One rule; the first that matches a frame decides, and no random fault happens to it then. */
 struct hca_fault_rule {
 	uint32_t opcode; /* of the BTH, or HCA_FAULT_ANY */
-	uint32_t psn; /* or HCA_FAULT_ANY */
-	uint32_t nth; /* from the nth matching frame on, counted from 1; 0 as 1 */
-	uint32_t count; /* so many matching frames, 0: all that come */
+	uint32_t psn;	 /* or HCA_FAULT_ANY */
+	uint32_t nth;	 /* from the nth matching frame on, counted from 1; 0 as 1 */
+	uint32_t count;	 /* so many matching frames, 0: all that come */
 	enum hca_fault fault;
 	uint64_t arg;
 };
@@ -68,8 +68,17 @@ struct hca_fault_rule {
 #define HCA_FAULT_RULES 32u
 
 #define HCA_PORT_IMPAIR_STATS(X) \
-	X(frames) X(dropped) X(duplicated) X(reordered) X(delayed) X(corrupted) X(truncated) \
-	X(ecn_marked) X(hold_full) X(no_mbuf) X(stalled)
+	X(frames) \
+	X(dropped) \
+	X(duplicated) \
+	X(reordered) \
+	X(delayed) \
+	X(corrupted) \
+	X(truncated) \
+	X(ecn_marked) \
+	X(hold_full) \
+	X(no_mbuf) \
+	X(stalled)
 
 struct hca_port_impair_stats {
 #define X(n) uint64_t n;

@@ -51,8 +51,11 @@ struct port_pcap {
 int
 hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out)
 {
-	const struct pcap_head head = {.magic = PCAP_MAGIC_NS, .major = 2, .minor = 4,
-				       .snaplen = PCAP_SNAPLEN, .link = PCAP_ETHERNET};
+	const struct pcap_head head = {.magic = PCAP_MAGIC_NS,
+				       .major = 2,
+				       .minor = 4,
+				       .snaplen = PCAP_SNAPLEN,
+				       .link = PCAP_ETHERNET};
 	struct hca_pcap *c = calloc(1, sizeof(*c));
 	int rc;
 
@@ -105,7 +108,8 @@ write_frame(struct hca_pcap *c, const struct copied *f, uint64_t now)
 {
 	const struct pcap_frame head = {.sec = (uint32_t)(now / 1000000000u),
 					.nsec = (uint32_t)(now % 1000000000u),
-					.caplen = f->caplen, .len = f->len};
+					.caplen = f->caplen,
+					.len = f->len};
 
 	pthread_mutex_lock(&c->lock);
 	if (c->frames < c->max) {

@@ -16,7 +16,7 @@ struct port_stall {
 	uint32_t rules_new; /* [pub] pending is to be taken over */
 	uint32_t unplugged; /* [pub] */
 	struct hca_port_stall_rules pending;
-	uint64_t now; /* as last seen by tx or poll */
+	uint64_t now;	/* as last seen by tx or poll */
 	uint64_t first; /* time of the first frame, 0: none yet */
 	bool was_up;
 };

@@ -24,13 +24,18 @@ struct hca_port_stall_config {
 /* All 0: the port takes everything. Times in ns. */
 struct hca_port_stall_rules {
 	uint32_t tx_burst_max; /* take 0..n frames per burst; 0: no limit */
-	uint64_t down_after; /* link goes down so long after the first frame ... */
-	uint64_t down_for; /* ... for this long; 0: never */
-	uint64_t stall_every; /* in every such period ... */
-	uint64_t stall_for; /* ... nothing is taken for so long at its end; 0: never */
+	uint64_t down_after;   /* link goes down so long after the first frame ... */
+	uint64_t down_for;     /* ... for this long; 0: never */
+	uint64_t stall_every;  /* in every such period ... */
+	uint64_t stall_for;    /* ... nothing is taken for so long at its end; 0: never */
 };
 
-#define HCA_PORT_STALL_STATS(X) X(offered) X(taken) X(short_bursts) X(empty_bursts) X(link_downs)
+#define HCA_PORT_STALL_STATS(X) \
+	X(offered) \
+	X(taken) \
+	X(short_bursts) \
+	X(empty_bursts) \
+	X(link_downs)
 
 struct hca_port_stall_stats {
 #define X(n) uint64_t n;

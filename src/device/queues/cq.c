@@ -165,9 +165,8 @@ cq_check_arm(struct hca *h, uint32_t cqi, bool solicited, enum hca_stage_id stag
 		return;
 	seq = HCA_CQ_ARM_SEQ(arm);
 	fired = __atomic_load_n(&cq->fired_seq, __ATOMIC_ACQUIRE);
-	if (fired == seq ||
-	    !__atomic_compare_exchange_n(&cq->fired_seq, &fired, seq, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
+	if (fired == seq || !__atomic_compare_exchange_n(&cq->fired_seq, &fired, seq, false,
+							 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;
 	hca_eq_raise_comp(h, stage, cqi);
 }

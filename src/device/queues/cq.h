@@ -29,20 +29,20 @@ struct hca_cq {
 	uint32_t comp_eqn;
 	uint32_t lkey, pd, usr_page;
 	uint32_t single_writer; /* one lcore alone writes it: no CAS */
-	uint32_t users; /* CEU: QPs on this CQ, as SQ and RQ each */
-	uint32_t log_size; /* CEU */
-	uint64_t start; /* CEU: virtual address of the first CQE */
+	uint32_t users;		/* CEU: QPs on this CQ, as SQ and RQ each */
+	uint32_t log_size;	/* CEU */
+	uint64_t start;		/* CEU: virtual address of the first CQE */
 	/* two generations of the buffer: resize switches by the generation in `reserve` */
 	struct hca_cq_buf {
 		struct hca_qbuf q;
-		uint32_t mask; /* entries - 1 */
+		uint32_t mask;	     /* entries - 1 */
 		uint32_t record_off; /* of the CQ record behind the last CQE */
 	} buf[2] __rte_cache_aligned;
 	/* writers: CAS on {generation:32, producer index:32}; consumer copy is a hint */
 	uint64_t reserve __rte_cache_aligned;
-	uint32_t consumer; /* last consumer index read from the record */
-	uint32_t fired_seq; /* arm sequence already fired, CAS */
-	uint32_t overrun; /* CQ_ERROR raised */
+	uint32_t consumer;	/* last consumer index read from the record */
+	uint32_t fired_seq;	/* arm sequence already fired, CAS */
+	uint32_t overrun;	/* CQ_ERROR raised */
 	uint64_t event_pending; /* solicited/error seen in this batch per stage bit */
 } __rte_cache_aligned;
 
@@ -80,10 +80,10 @@ void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word);
  */
 struct hca_cq_cursor {
 	struct hca_cq *cq; /* NULL: closed */
-	uint8_t *base; /* of the buffer */
+	uint8_t *base;	   /* of the buffer */
 	uint32_t mask;
 	uint32_t prod, first; /* next slot, first one not handed over yet; free running */
-	uint32_t consumer; /* as known */
+	uint32_t consumer;    /* as known */
 };
 
 /* false: this CQ has to be written slot by slot with hca_cq_reserve(). Adds cqi to the batch. */

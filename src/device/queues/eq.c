@@ -38,14 +38,14 @@ enum object_kind {
 
 #define TOKEN(kind, index) ((uint32_t)(kind) << 30 | (index))
 #define TOKEN_KIND(t) ((t) >> 30)
-#define TOKEN_INDEX(t) ((t) & 0x3fffffffu)
+#define TOKEN_INDEX(t) ((t)&0x3fffffffu)
 
 struct hca_eq {
 	bool live;
 	struct hca_qbuf q;
 	uint32_t log_size, key, pd, intr;
 	uint32_t prod, ci; /* free running; ci as last believed */
-	uint64_t mask; /* types mapped here */
+	uint64_t mask;	   /* types mapped here */
 	uint64_t start;
 };
 
@@ -56,10 +56,10 @@ struct comp_mark {
 };
 
 struct hca_eqs {
-	uint32_t kick __rte_cache_aligned; /* [pub] some stage's ring has something */
+	uint32_t kick __rte_cache_aligned;	   /* [pub] some stage's ring has something */
 	uint32_t parked_count __rte_cache_aligned; /* CEU from here on */
-	uint32_t scan_left; /* parked objects still to be looked at */
-	uint32_t written; /* EQNs since the last notify */
+	uint32_t scan_left;			   /* parked objects still to be looked at */
+	uint32_t written;			   /* EQNs since the last notify */
 	uint8_t port_subtype;
 	struct hca_eq eq[EQ_MAX];
 	uint8_t type_eqn[EVENT_TYPES];
@@ -214,9 +214,9 @@ deliver(struct hca *h, uint32_t token)
 
 	for (uint32_t types = *owed & ~PARKED; types != 0; types &= types - 1) {
 		uint8_t type = (uint8_t)rte_bsf32(types);
-		bool done = kind == OBJ_CQ && type == HCA_EVENT_COMP ?
-				    write_comp(h, index) :
-				    write_async(h, kind, index, type);
+		bool done = kind == OBJ_CQ && type == HCA_EVENT_COMP
+				    ? write_comp(h, index)
+				    : write_async(h, kind, index, type);
 
 		if (!done)
 			continue;
@@ -247,8 +247,8 @@ collect(struct hca *h)
 		while (rte_ring_sc_dequeue_elem(q->ring[s], &token, sizeof(token)) == 0) {
 			enum object_kind kind = TOKEN_KIND(token);
 			uint32_t i = TOKEN_INDEX(token);
-			uint32_t types = __atomic_exchange_n(&q->pending[kind][i], 0,
-							     __ATOMIC_ACQ_REL);
+			uint32_t types =
+				__atomic_exchange_n(&q->pending[kind][i], 0, __ATOMIC_ACQ_REL);
 
 			if (kind == OBJ_CQ && (types & HCA_BIT(HCA_EVENT_CQ_ERROR)))
 				rte_ring_sp_enqueue_elem(q->failed_cq, &i, sizeof(i));

@@ -26,8 +26,8 @@ resolve_pages(struct hca *h, struct hca_qbuf *q, const struct hca_mpt_entry *e, 
 	if (q->pages == NULL)
 		return HCA_STAT_EXCEED_LIM;
 	for (uint32_t i = 0; i < n; i++)
-		q->pages[i] = hca_vtp_ptr(&h->vtp, e, va + ((uint64_t)i << QBUF_PAGE_SHIFT), 1,
-					  &contig);
+		q->pages[i] =
+			hca_vtp_ptr(&h->vtp, e, va + ((uint64_t)i << QBUF_PAGE_SHIFT), 1, &contig);
 	return HCA_STAT_OK;
 }
 
@@ -60,8 +60,8 @@ hca_qbuf_resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, u
 }
 
 int
-hca_qbuf_resolve_whole(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
-		       uint32_t bytes, uint32_t access)
+hca_qbuf_resolve_whole(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint32_t bytes,
+		       uint32_t access)
 {
 	/* The start of a key that is not valid is refused by the check behind it. */
 	return resolve(h, q, key, pd, entry_of(h, key)->start, bytes, access);

@@ -14,7 +14,7 @@
 struct hca_qbuf {
 	uint8_t *base; /* contiguous, or NULL */
 	uint8_t **pages;
-	uint32_t bytes; /* queue and its record */
+	uint32_t bytes;	     /* queue and its record */
 	uint32_t page_shift; /* 12: of pages[] */
 };
 

@@ -24,12 +24,12 @@ struct hca_mpt_entry {
 	uint64_t start; /* va */
 	uint64_t length;
 	uint8_t *base; /* address of byte `start` when contiguous, else NULL */
-	uint32_t key; /* all 32 bits */
+	uint32_t key;  /* all 32 bits */
 	uint32_t pd;
 	uint32_t state; /* [pub] enum hca_mpt_state, one atomic word */
 	uint32_t flags; /* HCA_ACCESS_* and HCA_MPT_FLAG_* */
 	uint64_t first; /* offset of byte `start` in its first page */
-	uint32_t mtt; /* index of the first MTT entry */
+	uint32_t mtt;	/* index of the first MTT entry */
 	uint32_t mtt_count;
 	uint8_t page_shift;
 	uint8_t reserved[3];
@@ -46,7 +46,7 @@ enum hca_mpt_state {
 
 struct hca_vtp {
 	struct hca_mpt_entry *mpt;
-	uint64_t *mtt; /* bus addresses = CPU addresses, host order */
+	uint64_t *mtt;	   /* bus addresses = CPU addresses, host order */
 	uint32_t mpt_mask; /* entries - 1 */
 	uint32_t mtt_count;
 	uint16_t *mtt_ref; /* CEU: live MPTs over each MTT entry */
@@ -109,8 +109,8 @@ struct hca_mpt_build {
 	struct hca_mpt_entry e;
 	uint64_t psize;
 	uint64_t run_bus, run_len; /* bytes that follow each other and are not checked yet */
-	uint64_t left; /* bytes of the region behind those */
-	uint32_t at; /* entries seen */
+	uint64_t left;		   /* bytes of the region behind those */
+	uint32_t at;		   /* entries seen */
 	bool contiguous;
 };
 

@@ -11,17 +11,19 @@
 #include "wire/icrc.h"
 #include "wire/icrc_kernels.h"
 
-#define Z512   __attribute__((target("avx512f,avx512bw,avx512vl,bmi2")))
-#define AVX2   __attribute__((target("avx2")))
+#define Z512 __attribute__((target("avx512f,avx512bw,avx512vl,bmi2")))
+#define AVX2 __attribute__((target("avx2")))
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE Z512 void move64(uint8_t *dst, const uint8_t *src)
+INLINE Z512 void
+move64(uint8_t *dst, const uint8_t *src)
 {
 	_mm512_storeu_si512(dst, _mm512_loadu_si512(src));
 }
 
 /* n > 256. The head and the last 256 bytes overlap the loop. */
-INLINE Z512 void copy_long_z(uint8_t *dst, const uint8_t *src, size_t n)
+INLINE Z512 void
+copy_long_z(uint8_t *dst, const uint8_t *src, size_t n)
 {
 	__m512i t0 = _mm512_loadu_si512(src + n - 256), t1 = _mm512_loadu_si512(src + n - 192);
 	__m512i t2 = _mm512_loadu_si512(src + n - 128), t3 = _mm512_loadu_si512(src + n - 64);
@@ -44,7 +46,8 @@ INLINE Z512 void copy_long_z(uint8_t *dst, const uint8_t *src, size_t n)
 	_mm512_storeu_si512(dst + n - 64, t3);
 }
 
-Z512 void hca_copy_avx512(void *dst, const void *src, size_t n)
+Z512 void
+hca_copy_avx512(void *dst, const void *src, size_t n)
 {
 	uint8_t *d = dst;
 	const uint8_t *s = src;
@@ -71,18 +74,21 @@ Z512 void hca_copy_avx512(void *dst, const void *src, size_t n)
 	}
 }
 
-INLINE AVX2 __m256i get32(const uint8_t *p)
+INLINE AVX2 __m256i
+get32(const uint8_t *p)
 {
 	return _mm256_loadu_si256((const __m256i *)p);
 }
 
-INLINE AVX2 void put32(uint8_t *p, __m256i v)
+INLINE AVX2 void
+put32(uint8_t *p, __m256i v)
 {
 	_mm256_storeu_si256((__m256i *)p, v);
 }
 
 /* n > 128. */
-INLINE AVX2 void copy_long_y(uint8_t *dst, const uint8_t *src, size_t n)
+INLINE AVX2 void
+copy_long_y(uint8_t *dst, const uint8_t *src, size_t n)
 {
 	__m256i t0 = get32(src + n - 128), t1 = get32(src + n - 96);
 	__m256i t2 = get32(src + n - 64), t3 = get32(src + n - 32);
@@ -104,7 +110,8 @@ INLINE AVX2 void copy_long_y(uint8_t *dst, const uint8_t *src, size_t n)
 	put32(dst + n - 32, t3);
 }
 
-AVX2 void hca_copy_avx2(void *dst, const void *src, size_t n)
+AVX2 void
+hca_copy_avx2(void *dst, const void *src, size_t n)
 {
 	uint8_t *d = dst;
 	const uint8_t *s = src;

@@ -8,25 +8,27 @@
 #define GUARD HCA_ICRC_PATTERN_GUARD
 
 const uint8_t hca_icrc_ones_table[3][HCA_ICRC_PATTERN_LEN + 3 * GUARD] = {
-	[1] = {
-		[GUARD + HCA_ICRC_V4_TOS] = 0xff,
-		[GUARD + HCA_ICRC_V4_TTL] = 0xff,
-		[GUARD + HCA_ICRC_V4_CSUM] = 0xff,
-		[GUARD + HCA_ICRC_V4_CSUM + 1] = 0xff,
-		[GUARD + HCA_ICRC_V4_UDP_CSUM] = 0xff,
-		[GUARD + HCA_ICRC_V4_UDP_CSUM + 1] = 0xff,
-		[GUARD + HCA_ICRC_V4_BTH4] = 0xff,
-	},
-	[2] = {
-		[GUARD] = 0x0f,
-		[GUARD + 1] = 0xff,
-		[GUARD + 2] = 0xff,
-		[GUARD + 3] = 0xff,
-		[GUARD + HCA_ICRC_V6_HOP] = 0xff,
-		[GUARD + HCA_ICRC_V6_UDP_CSUM] = 0xff,
-		[GUARD + HCA_ICRC_V6_UDP_CSUM + 1] = 0xff,
-		[GUARD + HCA_ICRC_V6_BTH4] = 0xff,
-	},
+	[1] =
+		{
+			[GUARD + HCA_ICRC_V4_TOS] = 0xff,
+			[GUARD + HCA_ICRC_V4_TTL] = 0xff,
+			[GUARD + HCA_ICRC_V4_CSUM] = 0xff,
+			[GUARD + HCA_ICRC_V4_CSUM + 1] = 0xff,
+			[GUARD + HCA_ICRC_V4_UDP_CSUM] = 0xff,
+			[GUARD + HCA_ICRC_V4_UDP_CSUM + 1] = 0xff,
+			[GUARD + HCA_ICRC_V4_BTH4] = 0xff,
+		},
+	[2] =
+		{
+			[GUARD] = 0x0f,
+			[GUARD + 1] = 0xff,
+			[GUARD + 2] = 0xff,
+			[GUARD + 3] = 0xff,
+			[GUARD + HCA_ICRC_V6_HOP] = 0xff,
+			[GUARD + HCA_ICRC_V6_UDP_CSUM] = 0xff,
+			[GUARD + HCA_ICRC_V6_UDP_CSUM + 1] = 0xff,
+			[GUARD + HCA_ICRC_V6_BTH4] = 0xff,
+		},
 };
 
 const uint64_t hca_icrc_mu_p[2] __attribute__((aligned(16))) = {
@@ -45,30 +47,24 @@ const uint64_t hca_icrc_fold256[2] __attribute__((aligned(16))) = {
 };
 
 const uint64_t hca_icrc_lane[16][2] __attribute__((aligned(64))) = {
-	{ 0x1322d1430ULL, 0x1db06f64cULL },
-	{ 0x1c47d2a9cULL, 0x19159bb02ULL },
-	{ 0x125f17dfcULL, 0x1b35adb0eULL },
-	{ 0x1e7146aacULL, 0x1821d8bc0ULL },
-	{ 0x12e958ac4ULL, 0x1816ab61cULL },
-	{ 0x10aae2566ULL, 0x0e3543be0ULL },
-	{ 0x14b57d3f0ULL, 0x1fdc60a7cULL },
-	{ 0x03f41287aULL, 0x1e88ef372ULL },
-	{ 0x14a7fe880ULL, 0x1ea89367eULL },
-	{ 0x1d7cfc6acULL, 0x0df068dc2ULL },
-	{ 0x18cb44e58ULL, 0x1c7569e54ULL },
-	{ 0x0ae0b5394ULL, 0x154442bd4ULL },
-	{ 0x1c6e41596ULL, 0x03db1ecdcULL },
-	{ 0x174359406ULL, 0x0f1da05aaULL },
-	{ 0x15a546366ULL, 0x1751997d0ULL },
-	{ 0x0ccaa009eULL, 0x1db710640ULL },
+	{0x1322d1430ULL, 0x1db06f64cULL}, {0x1c47d2a9cULL, 0x19159bb02ULL},
+	{0x125f17dfcULL, 0x1b35adb0eULL}, {0x1e7146aacULL, 0x1821d8bc0ULL},
+	{0x12e958ac4ULL, 0x1816ab61cULL}, {0x10aae2566ULL, 0x0e3543be0ULL},
+	{0x14b57d3f0ULL, 0x1fdc60a7cULL}, {0x03f41287aULL, 0x1e88ef372ULL},
+	{0x14a7fe880ULL, 0x1ea89367eULL}, {0x1d7cfc6acULL, 0x0df068dc2ULL},
+	{0x18cb44e58ULL, 0x1c7569e54ULL}, {0x0ae0b5394ULL, 0x154442bd4ULL},
+	{0x1c6e41596ULL, 0x03db1ecdcULL}, {0x174359406ULL, 0x0f1da05aaULL},
+	{0x15a546366ULL, 0x1751997d0ULL}, {0x0ccaa009eULL, 0x1db710640ULL},
 };
 
-static uint32_t crc_isal(uint32_t seed, const void *p, size_t n)
+static uint32_t
+crc_isal(uint32_t seed, const void *p, size_t n)
 {
 	return crc32_gzip_refl(seed, p, n);
 }
 
-static uint32_t copy_crc_isal(uint32_t seed, void *dst, const void *src, size_t n)
+static uint32_t
+copy_crc_isal(uint32_t seed, void *dst, const void *src, size_t n)
 {
 	if (n == 0)
 		return seed;
@@ -77,7 +73,8 @@ static uint32_t copy_crc_isal(uint32_t seed, void *dst, const void *src, size_t 
 }
 
 /* The masked head goes through a scratch copy, the rest is read in place. */
-static uint32_t crc_span_isal(const struct hca_icrc_span *s)
+static uint32_t
+crc_span_isal(const struct hca_icrc_span *s)
 {
 	uint8_t head[HCA_ICRC_PATTERN_LEN];
 	uint32_t n = s->len < sizeof(head) ? s->len : sizeof(head);
@@ -91,7 +88,8 @@ static uint32_t crc_span_isal(const struct hca_icrc_span *s)
 	return crc32_gzip_refl(crc, (const uint8_t *)s->data + n, s->len - n);
 }
 
-static void crc_burst_isal(const struct hca_icrc_span *spans, uint32_t *out, unsigned int n)
+static void
+crc_burst_isal(const struct hca_icrc_span *spans, uint32_t *out, unsigned int n)
 {
 	unsigned int i;
 
@@ -99,7 +97,8 @@ static void crc_burst_isal(const struct hca_icrc_span *spans, uint32_t *out, uns
 		out[i] = crc_span_isal(&spans[i]);
 }
 
-void hca_copy_libc(void *dst, const void *src, size_t n)
+void
+hca_copy_libc(void *dst, const void *src, size_t n)
 {
 	if (n > 0)
 		memcpy(dst, src, n);
@@ -116,19 +115,22 @@ static const struct hca_icrc_ops ops_portable = {
 #if defined(__x86_64__)
 
 /* __builtin_cpu_supports also asks the operating system whether it saves the registers. */
-static int have_avx512(void)
+static int
+have_avx512(void)
 {
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-			__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-			__builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("bmi2");
+	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+	       __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("bmi2");
 }
 
-static int have_sse(void)
+static int
+have_sse(void)
 {
 	return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
 }
 
-static int have_avx2(void)
+static int
+have_avx2(void)
 {
 	return have_sse() && __builtin_cpu_supports("avx2");
 }
@@ -137,12 +139,13 @@ static const struct {
 	int (*usable)(void);
 	const struct hca_icrc_ops *ops;
 } candidates[] = {
-	{ have_avx512, &hca_icrc_ops_avx512 },
-	{ have_avx2, &hca_icrc_ops_avx2 },
-	{ have_sse, &hca_icrc_ops_sse },
+	{have_avx512, &hca_icrc_ops_avx512},
+	{have_avx2, &hca_icrc_ops_avx2},
+	{have_sse, &hca_icrc_ops_sse},
 };
 
-const struct hca_icrc_ops *hca_icrc_nth(unsigned int i)
+const struct hca_icrc_ops *
+hca_icrc_nth(unsigned int i)
 {
 	size_t c;
 
@@ -155,14 +158,16 @@ const struct hca_icrc_ops *hca_icrc_nth(unsigned int i)
 
 #else
 
-const struct hca_icrc_ops *hca_icrc_nth(unsigned int i)
+const struct hca_icrc_ops *
+hca_icrc_nth(unsigned int i)
 {
 	return i == 0 ? &ops_portable : NULL;
 }
 
 #endif
 
-const struct hca_icrc_ops *hca_icrc_select(void)
+const struct hca_icrc_ops *
+hca_icrc_select(void)
 {
 	return hca_icrc_nth(0);
 }

@@ -75,8 +75,8 @@ const struct hca_icrc_ops *hca_icrc_nth(unsigned int i);
  * Copies so that the last byte becomes visible after all others, which programs that poll the
  * last byte of a message rely on.
  */
-static inline void hca_copy_last_byte_last(const struct hca_icrc_ops *ops, void *dst,
-		const void *src, size_t n)
+static inline void
+hca_copy_last_byte_last(const struct hca_icrc_ops *ops, void *dst, const void *src, size_t n)
 {
 	uint8_t *last;
 
@@ -88,14 +88,16 @@ static inline void hca_copy_last_byte_last(const struct hca_icrc_ops *ops, void 
 }
 
 /* The ICRC as it stands on the wire. */
-static inline void hca_icrc_store(void *p, uint32_t icrc)
+static inline void
+hca_icrc_store(void *p, uint32_t icrc)
 {
-	uint8_t b[HCA_ICRC_LEN] = { icrc, icrc >> 8, icrc >> 16, icrc >> 24 };
+	uint8_t b[HCA_ICRC_LEN] = {icrc, icrc >> 8, icrc >> 16, icrc >> 24};
 
 	memcpy(p, b, sizeof(b));
 }
 
-static inline uint32_t hca_icrc_load(const void *p)
+static inline uint32_t
+hca_icrc_load(const void *p)
 {
 	const uint8_t *b = p;
 
@@ -103,26 +105,27 @@ static inline uint32_t hca_icrc_load(const void *p)
 }
 
 /* Offsets from the IP header of the fields that are masked. */
-#define HCA_ICRC_V4_TOS      1
-#define HCA_ICRC_V4_TTL      8
-#define HCA_ICRC_V4_CSUM     10
+#define HCA_ICRC_V4_TOS 1
+#define HCA_ICRC_V4_TTL 8
+#define HCA_ICRC_V4_CSUM 10
 #define HCA_ICRC_V4_UDP_CSUM 26
-#define HCA_ICRC_V4_BTH4     32
-#define HCA_ICRC_V6_HOP      7
+#define HCA_ICRC_V4_BTH4 32
+#define HCA_ICRC_V6_HOP 7
 #define HCA_ICRC_V6_UDP_CSUM 46
-#define HCA_ICRC_V6_BTH4     52
+#define HCA_ICRC_V6_BTH4 52
 
 /* What hca_icrc_mask() took out of a frame, for hca_icrc_unmask(). */
 struct hca_icrc_saved {
 	uint8_t word0[4]; /* version, class, flow label; of IPv4 only TOS counts */
-	uint8_t hop;      /* TTL or hop limit */
+	uint8_t hop;	  /* TTL or hop limit */
 	uint8_t csum[2];  /* IPv4 only */
 	uint8_t udp_csum[2];
 	uint8_t bth4;
 };
 
 /* Sets the variant fields of an IPv4 frame to ones; l3 points at its IP header, IHL = 5. */
-static inline void hca_icrc_mask_ipv4(uint8_t *l3, struct hca_icrc_saved *saved)
+static inline void
+hca_icrc_mask_ipv4(uint8_t *l3, struct hca_icrc_saved *saved)
 {
 	memcpy(saved->word0, l3, 4);
 	saved->hop = l3[HCA_ICRC_V4_TTL];
@@ -136,7 +139,8 @@ static inline void hca_icrc_mask_ipv4(uint8_t *l3, struct hca_icrc_saved *saved)
 	l3[HCA_ICRC_V4_BTH4] = 0xff;
 }
 
-static inline void hca_icrc_unmask_ipv4(uint8_t *l3, const struct hca_icrc_saved *saved)
+static inline void
+hca_icrc_unmask_ipv4(uint8_t *l3, const struct hca_icrc_saved *saved)
 {
 	l3[HCA_ICRC_V4_TOS] = saved->word0[HCA_ICRC_V4_TOS];
 	l3[HCA_ICRC_V4_TTL] = saved->hop;
@@ -146,7 +150,8 @@ static inline void hca_icrc_unmask_ipv4(uint8_t *l3, const struct hca_icrc_saved
 }
 
 /* The same for IPv6: the version nibble is the only part of its first word that is covered. */
-static inline void hca_icrc_mask_ipv6(uint8_t *l3, struct hca_icrc_saved *saved)
+static inline void
+hca_icrc_mask_ipv6(uint8_t *l3, struct hca_icrc_saved *saved)
 {
 	memcpy(saved->word0, l3, 4);
 	saved->hop = l3[HCA_ICRC_V6_HOP];
@@ -160,7 +165,8 @@ static inline void hca_icrc_mask_ipv6(uint8_t *l3, struct hca_icrc_saved *saved)
 	l3[HCA_ICRC_V6_BTH4] = 0xff;
 }
 
-static inline void hca_icrc_unmask_ipv6(uint8_t *l3, const struct hca_icrc_saved *saved)
+static inline void
+hca_icrc_unmask_ipv6(uint8_t *l3, const struct hca_icrc_saved *saved)
 {
 	memcpy(l3, saved->word0, 4);
 	l3[HCA_ICRC_V6_HOP] = saved->hop;
@@ -169,7 +175,8 @@ static inline void hca_icrc_unmask_ipv6(uint8_t *l3, const struct hca_icrc_saved
 }
 
 /* By address family: is_v6 as hca_roce_view has it. */
-static inline void hca_icrc_mask(uint8_t *l3, int is_v6, struct hca_icrc_saved *saved)
+static inline void
+hca_icrc_mask(uint8_t *l3, int is_v6, struct hca_icrc_saved *saved)
 {
 	if (is_v6)
 		hca_icrc_mask_ipv6(l3, saved);
@@ -177,7 +184,8 @@ static inline void hca_icrc_mask(uint8_t *l3, int is_v6, struct hca_icrc_saved *
 		hca_icrc_mask_ipv4(l3, saved);
 }
 
-static inline void hca_icrc_unmask(uint8_t *l3, int is_v6, const struct hca_icrc_saved *saved)
+static inline void
+hca_icrc_unmask(uint8_t *l3, int is_v6, const struct hca_icrc_saved *saved)
 {
 	if (is_v6)
 		hca_icrc_unmask_ipv6(l3, saved);

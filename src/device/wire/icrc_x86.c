@@ -14,12 +14,12 @@
 #include "wire/icrc.h"
 #include "wire/icrc_kernels.h"
 
-#define SSE           __attribute__((target("sse4.1,pclmul")))
+#define SSE __attribute__((target("sse4.1,pclmul")))
 #define Z512_FEATURES "avx512f,avx512bw,avx512vl,avx512dq,vpclmulqdq,pclmul,bmi2"
-#define Z512          __attribute__((target(Z512_FEATURES)))
-#define INLINE        static inline __attribute__((always_inline))
+#define Z512 __attribute__((target(Z512_FEATURES)))
+#define INLINE static inline __attribute__((always_inline))
 
-#define LANES_DIRECT  16 /* entries of hca_icrc_lane */
+#define LANES_DIRECT 16 /* entries of hca_icrc_lane */
 
 /* Bodies test dst and ones for NULL; a caller that has them says so, and the tests vanish. */
 #define PRESENT(p) \
@@ -30,7 +30,8 @@
 #define AT(p, off) ((p) ? (p) + (off) : NULL)
 
 /* S mod P; see icrc_kernels.h. */
-INLINE SSE uint32_t reduce(__m128i s)
+INLINE SSE uint32_t
+reduce(__m128i s)
 {
 	const __m128i mu_p = _mm_load_si128((const __m128i *)hca_icrc_mu_p);
 	__m128i q = _mm_clmulepi64_si128(s, mu_p, 0x00);
@@ -40,14 +41,15 @@ INLINE SSE uint32_t reduce(__m128i s)
 }
 
 /* The register is its own S: nothing left to multiply. */
-INLINE SSE __m128i sum_of_reg(uint32_t reg)
+INLINE SSE __m128i
+sum_of_reg(uint32_t reg)
 {
 	return _mm_set_epi64x(reg, 0);
 }
 
 /* Advances the register by 1 to 4 bytes. */
-INLINE SSE uint32_t few_bytes(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones,
-		unsigned int n)
+INLINE SSE uint32_t
+few_bytes(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, unsigned int n)
 {
 	uint64_t v = 0;
 	unsigned int i;
@@ -64,7 +66,8 @@ INLINE SSE uint32_t few_bytes(uint32_t reg, uint8_t *dst, const uint8_t *src, co
 	return reduce(_mm_set_epi64x((uint64_t)reg >> (8 * n), (v ^ reg) << (64 - 8 * n)));
 }
 
-INLINE SSE __m128i load16(uint8_t *dst, const uint8_t *src, const uint8_t *ones)
+INLINE SSE __m128i
+load16(uint8_t *dst, const uint8_t *src, const uint8_t *ones)
 {
 	__m128i v = _mm_loadu_si128((const __m128i *)src);
 
@@ -76,7 +79,8 @@ INLINE SSE __m128i load16(uint8_t *dst, const uint8_t *src, const uint8_t *ones)
 }
 
 /* Both halves of a lane times their constants. */
-INLINE SSE __m128i product(__m128i x, const uint64_t *k)
+INLINE SSE __m128i
+product(__m128i x, const uint64_t *k)
 {
 	__m128i kk = _mm_load_si128((const __m128i *)k);
 
@@ -84,7 +88,8 @@ INLINE SSE __m128i product(__m128i x, const uint64_t *k)
 }
 
 /* The first r (1 to 16) bytes of x, moved to the end of the lane. */
-INLINE SSE __m128i right_align(__m128i x, unsigned int r)
+INLINE SSE __m128i
+right_align(__m128i x, unsigned int r)
 {
 	/* clang-format off */
 	static const uint8_t slide[32] __attribute__((aligned(16))) = {
@@ -98,8 +103,9 @@ INLINE SSE __m128i right_align(__m128i x, unsigned int r)
 }
 
 /* S of r + 16 * (lanes - 1) bytes, at least 16; 1 <= r <= 16, 1 <= lanes <= 16. */
-INLINE SSE __m128i sum_direct(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones,
-		unsigned int r, unsigned int lanes)
+INLINE SSE __m128i
+sum_direct(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, unsigned int r,
+	   unsigned int lanes)
 {
 	const uint64_t(*k)[2] = &hca_icrc_lane[LANES_DIRECT - lanes];
 	unsigned int masked = HCA_ICRC_PATTERN_LEN / 16 + 1;
@@ -129,7 +135,8 @@ INLINE SSE __m128i sum_direct(uint32_t reg, uint8_t *dst, const uint8_t *src, co
 }
 
 /* S of n bytes, n a multiple of 128 and not 0: eight lanes fold over 128 bytes at a time. */
-INLINE SSE __m128i sum_folded(uint32_t reg, uint8_t *dst, const uint8_t *src, size_t n)
+INLINE SSE __m128i
+sum_folded(uint32_t reg, uint8_t *dst, const uint8_t *src, size_t n)
 {
 	__m128i x[8], s;
 	size_t off;
@@ -141,15 +148,16 @@ INLINE SSE __m128i sum_folded(uint32_t reg, uint8_t *dst, const uint8_t *src, si
 	for (off = 128; off < n; off += 128)
 		for (i = 0; i < 8; i++)
 			x[i] = _mm_xor_si128(product(x[i], hca_icrc_fold128),
-					load16(AT(dst, off + 16 * i), src + off + 16 * i, NULL));
+					     load16(AT(dst, off + 16 * i), src + off + 16 * i,
+						    NULL));
 	s = product(x[0], hca_icrc_lane[LANES_DIRECT - 8]);
 	for (i = 1; i < 8; i++)
 		s = _mm_xor_si128(s, product(x[i], hca_icrc_lane[LANES_DIRECT - 8 + i]));
 	return s;
 }
 
-INLINE SSE uint32_t short_sse(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones,
-		size_t n)
+INLINE SSE uint32_t
+short_sse(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, size_t n)
 {
 	unsigned int m;
 	size_t off;
@@ -162,8 +170,8 @@ INLINE SSE uint32_t short_sse(uint32_t reg, uint8_t *dst, const uint8_t *src, co
 }
 
 /* The head takes 9 to 16 lanes when a folded part follows, so it holds all that is masked. */
-INLINE SSE uint32_t body_sse(uint32_t seed, uint8_t *dst, const uint8_t *src, const uint8_t *ones,
-		size_t n)
+INLINE SSE uint32_t
+body_sse(uint32_t seed, uint8_t *dst, const uint8_t *src, const uint8_t *ones, size_t n)
 {
 	uint32_t reg = ~seed;
 	unsigned int r;
@@ -181,12 +189,14 @@ INLINE SSE uint32_t body_sse(uint32_t seed, uint8_t *dst, const uint8_t *src, co
 	return ~reduce(sum_folded(reg, AT(dst, len), src + len, n - len));
 }
 
-static SSE uint32_t crc_sse(uint32_t seed, const void *p, size_t n)
+static SSE uint32_t
+crc_sse(uint32_t seed, const void *p, size_t n)
 {
 	return body_sse(seed, NULL, p, NULL, n);
 }
 
-static SSE uint32_t copy_crc_sse(uint32_t seed, void *dst, const void *src, size_t n)
+static SSE uint32_t
+copy_crc_sse(uint32_t seed, void *dst, const void *src, size_t n)
 {
 	if (n == 0)
 		return seed;
@@ -194,7 +204,8 @@ static SSE uint32_t copy_crc_sse(uint32_t seed, void *dst, const void *src, size
 	return body_sse(seed, dst, src, NULL, n);
 }
 
-static SSE void crc_burst_sse(const struct hca_icrc_span *spans, uint32_t *out, unsigned int n)
+static SSE void
+crc_burst_sse(const struct hca_icrc_span *spans, uint32_t *out, unsigned int n)
 {
 	const struct hca_icrc_span *s;
 	unsigned int i;
@@ -226,7 +237,8 @@ const struct hca_icrc_ops hca_icrc_ops_avx2 = {
 
 #define XOR3 0x96 /* ternary logic: a ^ b ^ c */
 
-INLINE Z512 __m512i load64(uint8_t *dst, const uint8_t *src)
+INLINE Z512 __m512i
+load64(uint8_t *dst, const uint8_t *src)
 {
 	__m512i v = _mm512_loadu_si512(src);
 
@@ -235,22 +247,25 @@ INLINE Z512 __m512i load64(uint8_t *dst, const uint8_t *src)
 	return v;
 }
 
-INLINE Z512 __m512i muladd(__m512i x, __m512i k, __m512i add)
+INLINE Z512 __m512i
+muladd(__m512i x, __m512i k, __m512i add)
 {
 	return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, k, 0x00),
-			_mm512_clmulepi64_epi128(x, k, 0x11), add, XOR3);
+					 _mm512_clmulepi64_epi128(x, k, 0x11), add, XOR3);
 }
 
 /* Vector v (3 = last) of the final 256 bytes times its lane constants. */
-INLINE Z512 __m512i product_z(__m512i x, int v)
+INLINE Z512 __m512i
+product_z(__m512i x, int v)
 {
 	const __m512i k = _mm512_load_si512(hca_icrc_lane[4 * v]);
 
 	return _mm512_xor_si512(_mm512_clmulepi64_epi128(x, k, 0x00),
-			_mm512_clmulepi64_epi128(x, k, 0x11));
+				_mm512_clmulepi64_epi128(x, k, 0x11));
 }
 
-INLINE Z512 __m512i add_product_z(__m512i x, int v, __m512i s)
+INLINE Z512 __m512i
+add_product_z(__m512i x, int v, __m512i s)
 {
 	return muladd(x, _mm512_load_si512(hca_icrc_lane[4 * v]), s);
 }
@@ -259,8 +274,8 @@ INLINE Z512 __m512i add_product_z(__m512i x, int v, __m512i s)
  * The first vector: 64 - pad bytes behind pad zeros, with the register in the first four bytes.
  * It is loaded from pad bytes in front of the data with those masked off, which cannot fault.
  */
-INLINE Z512 __m512i load_first(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones,
-		unsigned int pad)
+INLINE Z512 __m512i
+load_first(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, unsigned int pad)
 {
 	__mmask16 m = 0xffffU << (pad / 4);
 	__m512i x = _mm512_maskz_loadu_epi32(m, src - pad);
@@ -273,13 +288,14 @@ INLINE Z512 __m512i load_first(uint32_t reg, uint8_t *dst, const uint8_t *src, c
 }
 
 /* What the pattern masks in the second vector; the third is past it. */
-INLINE Z512 __m512i load_late(const uint8_t *ones, unsigned int pad)
+INLINE Z512 __m512i
+load_late(const uint8_t *ones, unsigned int pad)
 {
 	return ones ? _mm512_loadu_si512(ones + 64 - pad) : _mm512_setzero_si512();
 }
 
-INLINE Z512 __m512i load_second(uint8_t *dst, const uint8_t *src, const uint8_t *ones,
-		unsigned int pad)
+INLINE Z512 __m512i
+load_second(uint8_t *dst, const uint8_t *src, const uint8_t *ones, unsigned int pad)
 {
 	__m512i x = load64(AT(dst, 64 - pad), src + 64 - pad);
 
@@ -287,8 +303,8 @@ INLINE Z512 __m512i load_second(uint8_t *dst, const uint8_t *src, const uint8_t 
 }
 
 /* S of n bytes, spread over four lanes; n a multiple of 4, 4 <= n <= 256. */
-INLINE Z512 __m512i sum_direct_z(uint32_t reg, uint8_t *dst, const uint8_t *src,
-		const uint8_t *ones, size_t n)
+INLINE Z512 __m512i
+sum_direct_z(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, size_t n)
 {
 	unsigned int pad = -n & 63;
 	__m512i x = load_first(reg, dst, src, ones, pad), s;
@@ -314,8 +330,8 @@ INLINE Z512 __m512i sum_direct_z(uint32_t reg, uint8_t *dst, const uint8_t *src,
  * S of more than 256 bytes, a multiple of 4: the head fills the last of four vectors as above,
  * then all four move over 256 bytes at a time.
  */
-INLINE Z512 __m512i sum_folded_z(uint32_t reg, uint8_t *dst, const uint8_t *src,
-		const uint8_t *ones, size_t n)
+INLINE Z512 __m512i
+sum_folded_z(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, size_t n)
 {
 	const __m512i k = _mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)hca_icrc_fold256));
 	const uint8_t *end = src + n;
@@ -356,8 +372,8 @@ INLINE Z512 __m512i sum_folded_z(uint32_t reg, uint8_t *dst, const uint8_t *src,
 }
 
 /* Any length but whole words up to 256 bytes: out of the way of short frames. */
-INLINE Z512 __m512i sum_any_z(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones,
-		size_t n)
+INLINE Z512 __m512i
+sum_any_z(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, size_t n)
 {
 	unsigned int odd = n & 3;
 
@@ -375,13 +391,14 @@ INLINE Z512 __m512i sum_any_z(uint32_t reg, uint8_t *dst, const uint8_t *src, co
 	return sum_folded_z(reg, dst, src, ones, n);
 }
 
-static __attribute__((noinline)) Z512 __m512i crc_any_z(uint32_t reg, const uint8_t *src, size_t n)
+static __attribute__((noinline)) Z512 __m512i
+crc_any_z(uint32_t reg, const uint8_t *src, size_t n)
 {
 	return sum_any_z(reg, NULL, src, NULL, n);
 }
 
-static __attribute__((noinline)) Z512 __m512i copy_crc_any_z(uint32_t reg, uint8_t *dst,
-		const uint8_t *src, size_t n)
+static __attribute__((noinline)) Z512 __m512i
+copy_crc_any_z(uint32_t reg, uint8_t *dst, const uint8_t *src, size_t n)
 {
 	if (n == 0)
 		return _mm512_zextsi128_si512(sum_of_reg(reg));
@@ -389,32 +406,37 @@ static __attribute__((noinline)) Z512 __m512i copy_crc_any_z(uint32_t reg, uint8
 	return sum_any_z(reg, dst, src, NULL, n);
 }
 
-static __attribute__((noinline)) Z512 __m512i span_any_z(const struct hca_icrc_span *s)
+static __attribute__((noinline)) Z512 __m512i
+span_any_z(const struct hca_icrc_span *s)
 {
 	PRESENT(s->ones);
 	return sum_any_z(~s->seed, NULL, s->data, s->ones, s->len);
 }
 
-INLINE int is_direct(size_t n)
+INLINE int
+is_direct(size_t n)
 {
 	return __builtin_expect((n & 3) == 0 && n - 1 < 256, 1);
 }
 
-INLINE Z512 uint32_t reduce_z(__m512i s)
+INLINE Z512 uint32_t
+reduce_z(__m512i s)
 {
 	__m256i y = _mm256_xor_si256(_mm512_castsi512_si256(s), _mm512_extracti64x4_epi64(s, 1));
 
 	return reduce(_mm_xor_si128(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1)));
 }
 
-static Z512 uint32_t crc_z(uint32_t seed, const void *p, size_t n)
+static Z512 uint32_t
+crc_z(uint32_t seed, const void *p, size_t n)
 {
 	if (is_direct(n))
 		return ~reduce_z(sum_direct_z(~seed, NULL, p, NULL, n));
 	return ~reduce_z(crc_any_z(~seed, p, n));
 }
 
-static Z512 uint32_t copy_crc_z(uint32_t seed, void *dst, const void *src, size_t n)
+static Z512 uint32_t
+copy_crc_z(uint32_t seed, void *dst, const void *src, size_t n)
 {
 	if (is_direct(n)) {
 		PRESENT(dst);
@@ -423,7 +445,8 @@ static Z512 uint32_t copy_crc_z(uint32_t seed, void *dst, const void *src, size_
 	return ~reduce_z(copy_crc_any_z(~seed, dst, src, n));
 }
 
-INLINE Z512 __m512i sum_span_z(const struct hca_icrc_span *s)
+INLINE Z512 __m512i
+sum_span_z(const struct hca_icrc_span *s)
 {
 	PRESENT(s->ones);
 	if (is_direct(s->len))
@@ -432,16 +455,17 @@ INLINE Z512 __m512i sum_span_z(const struct hca_icrc_span *s)
 }
 
 /* Four sums become the four lanes of one vector, so four frames share one reduction. */
-INLINE Z512 __m128i reduce4_z(__m512i a, __m512i b, __m512i c, __m512i d)
+INLINE Z512 __m128i
+reduce4_z(__m512i a, __m512i b, __m512i c, __m512i d)
 {
 	const __m512i mu_p = _mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)hca_icrc_mu_p));
 	const __m512i dword2 = _mm512_castsi128_si512(_mm_set_epi32(14, 10, 6, 2));
 	__m512i ab = _mm512_xor_si512(_mm512_shuffle_i64x2(a, b, 0x44),
-			_mm512_shuffle_i64x2(a, b, 0xee));
+				      _mm512_shuffle_i64x2(a, b, 0xee));
 	__m512i cd = _mm512_xor_si512(_mm512_shuffle_i64x2(c, d, 0x44),
-			_mm512_shuffle_i64x2(c, d, 0xee));
+				      _mm512_shuffle_i64x2(c, d, 0xee));
 	__m512i s = _mm512_xor_si512(_mm512_shuffle_i64x2(ab, cd, 0x88),
-			_mm512_shuffle_i64x2(ab, cd, 0xdd));
+				     _mm512_shuffle_i64x2(ab, cd, 0xdd));
 	__m512i q = _mm512_clmulepi64_epi128(s, mu_p, 0x00);
 	__m512i r = _mm512_clmulepi64_epi128(q, mu_p, 0x10);
 
@@ -449,7 +473,8 @@ INLINE Z512 __m128i reduce4_z(__m512i a, __m512i b, __m512i c, __m512i d)
 	return _mm_xor_si128(_mm512_castsi512_si128(r), _mm_set1_epi32(-1));
 }
 
-static Z512 void crc_burst_z(const struct hca_icrc_span *spans, uint32_t *out, unsigned int n)
+static Z512 void
+crc_burst_z(const struct hca_icrc_span *spans, uint32_t *out, unsigned int n)
 {
 	__m512i a, b, c, d;
 	unsigned int i;

@@ -7,33 +7,37 @@ static const struct {
 	const char *name;
 	const char *text;
 	bool foreign;
-} drops[HCA_ROCE_DROP_COUNT] = { [HCA_ROCE_DROP_NONE] = { "none", "taken", false },
+} drops[HCA_ROCE_DROP_COUNT] = {[HCA_ROCE_DROP_NONE] = {"none", "taken", false},
 #define X(NAME, counter, is_foreign, meaning) \
-	[HCA_ROCE_DROP_##NAME] = { #counter, meaning, is_foreign },
-	HCA_ROCE_DROP_LIST(X)
+	[HCA_ROCE_DROP_##NAME] = {#counter, meaning, is_foreign},
+				HCA_ROCE_DROP_LIST(X)
 #undef X
 };
 
-static unsigned int drop_index(int reason)
+static unsigned int
+drop_index(int reason)
 {
 	return reason < 0 ? -(unsigned int)reason : (unsigned int)reason;
 }
 
-const char *hca_roce_drop_name(int reason)
+const char *
+hca_roce_drop_name(int reason)
 {
 	unsigned int i = drop_index(reason);
 
 	return i < HCA_ROCE_DROP_COUNT ? drops[i].name : "unknown";
 }
 
-const char *hca_roce_drop_text(int reason)
+const char *
+hca_roce_drop_text(int reason)
 {
 	unsigned int i = drop_index(reason);
 
 	return i < HCA_ROCE_DROP_COUNT ? drops[i].text : "unknown";
 }
 
-bool hca_roce_drop_is_foreign(int reason)
+bool
+hca_roce_drop_is_foreign(int reason)
 {
 	unsigned int i = drop_index(reason);
 
@@ -44,7 +48,8 @@ bool hca_roce_drop_is_foreign(int reason)
  * Each layer is given where it starts and how many bytes are there, and answers with the length
  * of the UDP datagram or a drop reason.
  */
-static int parse_ipv4(const uint8_t *l3, uint32_t avail)
+static int
+parse_ipv4(const uint8_t *l3, uint32_t avail)
 {
 	const struct hca_ipv4_hdr *ip = (const void *)l3;
 	uint32_t total;
@@ -67,7 +72,8 @@ static int parse_ipv4(const uint8_t *l3, uint32_t avail)
 	return total - HCA_IPV4_LEN;
 }
 
-static int parse_ipv6(const uint8_t *l3, uint32_t avail)
+static int
+parse_ipv6(const uint8_t *l3, uint32_t avail)
 {
 	const struct hca_ipv6_hdr *ip = (const void *)l3;
 	uint32_t payload;
@@ -87,7 +93,8 @@ static int parse_ipv6(const uint8_t *l3, uint32_t avail)
 }
 
 /* Sets l3 and the IP version; returns 0 or a drop reason. */
-static int parse_ethernet(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
+static int
+parse_ethernet(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
 {
 	uint32_t l3 = HCA_ETH_LEN;
 	uint16_t type;
@@ -108,7 +115,8 @@ static int parse_ethernet(const uint8_t *frame, uint32_t len, struct hca_roce_vi
 	return 0;
 }
 
-int hca_roce_parse(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
+int
+hca_roce_parse(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
 {
 	const struct hca_udp_hdr *udp;
 	uint32_t ip_len;
@@ -135,8 +143,8 @@ int hca_roce_parse(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
 	return hca_roce_parse_bth(frame, rc - HCA_UDP_LEN, v);
 }
 
-static uint32_t frame_icrc(const struct hca_icrc_ops *ops, const uint8_t *frame,
-		const struct hca_roce_view *v)
+static uint32_t
+frame_icrc(const struct hca_icrc_ops *ops, const uint8_t *frame, const struct hca_roce_view *v)
 {
 	struct hca_icrc_span span;
 	uint32_t crc;
@@ -146,21 +154,24 @@ static uint32_t frame_icrc(const struct hca_icrc_ops *ops, const uint8_t *frame,
 	return crc;
 }
 
-int hca_roce_check_icrc(const struct hca_icrc_ops *ops, const uint8_t *frame,
-		const struct hca_roce_view *v)
+int
+hca_roce_check_icrc(const struct hca_icrc_ops *ops, const uint8_t *frame,
+		    const struct hca_roce_view *v)
 {
 	if (frame_icrc(ops, frame, v) != hca_icrc_load(frame + v->icrc))
 		return -HCA_ROCE_DROP_ICRC;
 	return 0;
 }
 
-void hca_roce_seal(const struct hca_icrc_ops *ops, uint8_t *frame, const struct hca_roce_view *v)
+void
+hca_roce_seal(const struct hca_icrc_ops *ops, uint8_t *frame, const struct hca_roce_view *v)
 {
 	hca_icrc_store(frame + v->icrc, frame_icrc(ops, frame, v));
 }
 
-void hca_roce_get_headers(const uint8_t *bth, const struct hca_roce_opcode_info *info,
-		struct hca_roce_headers *h)
+void
+hca_roce_get_headers(const uint8_t *bth, const struct hca_roce_opcode_info *info,
+		     struct hca_roce_headers *h)
 {
 	const struct hca_deth *deth = (const void *)(bth + info->at.deth);
 	const struct hca_reth *reth = (const void *)(bth + info->at.reth);
@@ -197,8 +208,9 @@ void hca_roce_get_headers(const uint8_t *bth, const struct hca_roce_opcode_info 
 		h->ieth = hca_get_be32(bth + info->at.ieth);
 }
 
-void hca_roce_put_headers(uint8_t *bth, const struct hca_roce_opcode_info *info,
-		const struct hca_roce_headers *h)
+void
+hca_roce_put_headers(uint8_t *bth, const struct hca_roce_opcode_info *info,
+		     const struct hca_roce_headers *h)
 {
 	struct hca_deth *deth = (void *)(bth + info->at.deth);
 	struct hca_reth *reth = (void *)(bth + info->at.reth);
@@ -231,7 +243,8 @@ void hca_roce_put_headers(uint8_t *bth, const struct hca_roce_opcode_info *info,
 		hca_put_be32(bth + info->at.ieth, h->ieth);
 }
 
-static uint8_t *fill_ethernet(uint8_t *b, const struct hca_roce_path *path)
+static uint8_t *
+fill_ethernet(uint8_t *b, const struct hca_roce_path *path)
 {
 	memcpy(b, path->dmac, 6);
 	memcpy(b + 6, path->smac, 6);
@@ -246,7 +259,8 @@ static uint8_t *fill_ethernet(uint8_t *b, const struct hca_roce_path *path)
 }
 
 /* Total length and checksum stay 0; the sum of the other words is kept for hca_roce_finish(). */
-static uint8_t *fill_ipv4(uint8_t *b, const struct hca_roce_path *path, uint32_t *sum)
+static uint8_t *
+fill_ipv4(uint8_t *b, const struct hca_roce_path *path, uint32_t *sum)
 {
 	struct hca_ipv4_hdr *ip = (void *)b;
 	unsigned int i;
@@ -265,7 +279,8 @@ static uint8_t *fill_ipv4(uint8_t *b, const struct hca_roce_path *path, uint32_t
 	return b + HCA_IPV4_LEN;
 }
 
-static uint8_t *fill_ipv6(uint8_t *b, const struct hca_roce_path *path)
+static uint8_t *
+fill_ipv6(uint8_t *b, const struct hca_roce_path *path)
 {
 	struct hca_ipv6_hdr *ip = (void *)b;
 
@@ -278,7 +293,8 @@ static uint8_t *fill_ipv6(uint8_t *b, const struct hca_roce_path *path)
 }
 
 /* BTH flags other than MigReq, and the PSN, come with hca_roce_finish(). */
-static uint8_t *fill_udp_bth(uint8_t *b, const struct hca_roce_path *path)
+static uint8_t *
+fill_udp_bth(uint8_t *b, const struct hca_roce_path *path)
 {
 	struct hca_udp_hdr *udp = (void *)b;
 	struct hca_bth *bth = (void *)(b + HCA_UDP_LEN);
@@ -291,12 +307,13 @@ static uint8_t *fill_udp_bth(uint8_t *b, const struct hca_roce_path *path)
 	return b + HCA_UDP_LEN + HCA_ROCE_BTH_LEN;
 }
 
-int hca_roce_template_fill(const struct hca_roce_path *path, struct hca_roce_template *t)
+int
+hca_roce_template_fill(const struct hca_roce_path *path, struct hca_roce_template *t)
 {
 	uint8_t *b;
 
 	if ((path->ip_version != 4 && path->ip_version != 6) || path->flow_label > 0xfffff ||
-			path->qpn > 0xffffff)
+	    path->qpn > 0xffffff)
 		return -EINVAL;
 	memset(t, 0, sizeof(*t));
 	b = fill_ethernet(t->bytes, path);
@@ -310,23 +327,25 @@ int hca_roce_template_fill(const struct hca_roce_path *path, struct hca_roce_tem
 }
 
 /* A multiplicative hash of both numbers; its top bits depend on all bits of the input. */
-uint16_t hca_roce_udp_sport(uint32_t local_qpn, uint32_t remote_qpn)
+uint16_t
+hca_roce_udp_sport(uint32_t local_qpn, uint32_t remote_qpn)
 {
 	uint64_t v = (uint64_t)(local_qpn & 0xffffff) << 24 | (remote_qpn & 0xffffff);
 
 	return HCA_ROCE_SPORT_BASE | (v * 0x9e3779b97f4a7c15ULL) >> 50;
 }
 
-int hca_roce_build(const struct hca_icrc_ops *ops, const struct hca_roce_template *t,
-		const struct hca_roce_packet *p, const struct hca_roce_headers *h,
-		const void *payload, uint8_t *out, uint32_t room)
+int
+hca_roce_build(const struct hca_icrc_ops *ops, const struct hca_roce_template *t,
+	       const struct hca_roce_packet *p, const struct hca_roce_headers *h,
+	       const void *payload, uint8_t *out, uint32_t room)
 {
 	const struct hca_roce_opcode_info *info = &hca_roce_opcodes[p->opcode];
 	struct hca_icrc_span span;
 	uint32_t len, headers, crc;
 
 	if (!info->valid || (!info->has_payload && p->payload_len != 0) ||
-			p->payload_len > UINT16_MAX - HCA_ROCE_MAX_HEADERS)
+	    p->payload_len > UINT16_MAX - HCA_ROCE_MAX_HEADERS)
 		return -EINVAL;
 	len = hca_roce_frame_len(t, p->opcode, p->payload_len);
 	headers = t->bth + info->header_len;
@@ -337,8 +356,8 @@ int hca_roce_build(const struct hca_icrc_ops *ops, const struct hca_roce_templat
 	hca_roce_put_headers(out + t->bth, info, h);
 	ops->copy(out + headers, payload, p->payload_len);
 	memset(out + headers + p->payload_len, 0, len - headers - p->payload_len);
-	span = (struct hca_icrc_span){ out + t->l3, hca_roce_ones(t->ip_version), len - t->l3,
-		HCA_ICRC_SEED };
+	span = (struct hca_icrc_span){out + t->l3, hca_roce_ones(t->ip_version), len - t->l3,
+				      HCA_ICRC_SEED};
 	ops->crc_burst(&span, &crc, 1);
 	hca_icrc_store(out + len, crc);
 	return len + HCA_ICRC_LEN;

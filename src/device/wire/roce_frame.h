@@ -18,11 +18,11 @@
 #include "wire/icrc.h"
 #include "wire/roce_opcode.h"
 
-#define HCA_ETH_LEN  14
+#define HCA_ETH_LEN 14
 #define HCA_VLAN_LEN 4
 #define HCA_IPV4_LEN 20
 #define HCA_IPV6_LEN 40
-#define HCA_UDP_LEN  8
+#define HCA_UDP_LEN 8
 
 /* Longest headers in front of the payload. */
 #define HCA_ROCE_MAX_HEADERS \
@@ -67,8 +67,8 @@ bool hca_roce_drop_is_foreign(int reason);
 struct hca_roce_view {
 	const struct hca_roce_opcode_info *op;
 	uint32_t payload_len; /* bytes, without pad and ICRC */
-	uint32_t icrc;        /* offset; payload + payload_len + pad == icrc */
-	uint32_t qpn;         /* destination */
+	uint32_t icrc;	      /* offset; payload + payload_len + pad == icrc */
+	uint32_t qpn;	      /* destination */
 	uint32_t psn;
 	uint16_t pkey;
 	uint16_t l3;
@@ -92,7 +92,8 @@ struct hca_roce_view {
 int hca_roce_parse(const uint8_t *frame, uint32_t len, struct hca_roce_view *v);
 
 /* The transport part, from the BTH to the ICRC: n bytes that are there, at frame + v->bth. */
-static inline int hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
+static inline int
+hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
 {
 	const struct hca_bth *bth = (const void *)(frame + v->bth);
 	uint32_t rest, psn;
@@ -127,7 +128,8 @@ static inline int hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hc
 }
 
 /* The headers up to UDP are all there, IPv4 without VLAN, and of the usual form. */
-static inline bool hca_roce_is_plain_ipv4(const uint8_t *frame, uint32_t len, uint32_t total)
+static inline bool
+hca_roce_is_plain_ipv4(const uint8_t *frame, uint32_t len, uint32_t total)
 {
 	const struct hca_ipv4_hdr *ip = (const void *)(frame + HCA_ETH_LEN);
 	/* ethertype, version and header length stand in one word, with TOS behind */
@@ -136,17 +138,18 @@ static inline bool hca_roce_is_plain_ipv4(const uint8_t *frame, uint32_t len, ui
 	const uint32_t udp_want = HCA_ROCE_UDP_PORT << 16 | (total - HCA_IPV4_LEN);
 
 	return (hca_get_be32(frame + 12) & 0xffffff00) == ip_want && total <= len - HCA_ETH_LEN &&
-			total >= HCA_IPV4_LEN + HCA_UDP_LEN &&
-			(ip->frag & hca_cpu_to_be16(HCA_IPV4_FRAG_MASK)) == 0 &&
-			ip->proto == HCA_IPPROTO_UDP &&
-			hca_get_be32(frame + HCA_ETH_LEN + HCA_IPV4_LEN + 2) == udp_want;
+	       total >= HCA_IPV4_LEN + HCA_UDP_LEN &&
+	       (ip->frag & hca_cpu_to_be16(HCA_IPV4_FRAG_MASK)) == 0 &&
+	       ip->proto == HCA_IPPROTO_UDP &&
+	       hca_get_be32(frame + HCA_ETH_LEN + HCA_IPV4_LEN + 2) == udp_want;
 }
 
 /*
  * hca_roce_parse() for the receive path: IPv4 without VLAN is judged by a few comparisons, and
  * everything else, good or bad, goes the long way and gets the same answer.
  */
-static inline int hca_roce_parse_fast(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
+static inline int
+hca_roce_parse_fast(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
 {
 	uint32_t total;
 
@@ -161,14 +164,15 @@ static inline int hca_roce_parse_fast(const uint8_t *frame, uint32_t len, struct
 	return hca_roce_parse_bth(frame, total - HCA_IPV4_LEN - HCA_UDP_LEN, v);
 }
 
-static inline const uint8_t *hca_roce_ones(uint8_t ip_version)
+static inline const uint8_t *
+hca_roce_ones(uint8_t ip_version)
 {
 	return ip_version == 4 ? hca_icrc_ones_ipv4 : hca_icrc_ones_ipv6;
 }
 
 /* What the ICRC of a parsed frame covers, for crc_burst: the frame itself is not touched. */
-static inline void hca_roce_icrc_span(const uint8_t *frame, const struct hca_roce_view *v,
-		struct hca_icrc_span *span)
+static inline void
+hca_roce_icrc_span(const uint8_t *frame, const struct hca_roce_view *v, struct hca_icrc_span *span)
 {
 	span->data = frame + v->l3;
 	span->ones = hca_roce_ones(v->ip_version);
@@ -178,7 +182,7 @@ static inline void hca_roce_icrc_span(const uint8_t *frame, const struct hca_roc
 
 /* 0 or -HCA_ROCE_DROP_ICRC. The burst path uses spans and compares for itself. */
 int hca_roce_check_icrc(const struct hca_icrc_ops *ops, const uint8_t *frame,
-		const struct hca_roce_view *v);
+			const struct hca_roce_view *v);
 
 /* Extension headers in the CPU's order; imm is the four wire bytes, unchanged. */
 struct hca_roce_headers {
@@ -209,9 +213,9 @@ struct hca_roce_headers {
 
 /* The headers that info names, at bth; the others are left as they are. */
 void hca_roce_get_headers(const uint8_t *bth, const struct hca_roce_opcode_info *info,
-		struct hca_roce_headers *h);
+			  struct hca_roce_headers *h);
 void hca_roce_put_headers(uint8_t *bth, const struct hca_roce_opcode_info *info,
-		const struct hca_roce_headers *h);
+			  const struct hca_roce_headers *h);
 
 /* Where a connection's frames go and what their L2 to L4 headers say. */
 struct hca_roce_path {
@@ -220,9 +224,9 @@ struct hca_roce_path {
 	bool vlan;
 	uint16_t vlan_tci;   /* priority, DEI, VLAN id */
 	uint8_t ip_version;  /* 4 or 6 */
-	uint8_t tclass;      /* TOS or traffic class, ECN included */
+	uint8_t tclass;	     /* TOS or traffic class, ECN included */
 	uint8_t hop_limit;   /* or TTL */
-	uint16_t ip_id;      /* IPv4 identification; 0 with DF */
+	uint16_t ip_id;	     /* IPv4 identification; 0 with DF */
 	uint32_t flow_label; /* IPv6 */
 	uint8_t sip[16];     /* IPv4: ::ffff:a.b.c.d, or just the last four bytes */
 	uint8_t dip[16];
@@ -255,7 +259,8 @@ int hca_roce_template_fill(const struct hca_roce_path *path, struct hca_roce_tem
 /* Source port of a QP pair: 0xC000 and 14 bits of a hash, so that paths spread over ECMP. */
 uint16_t hca_roce_udp_sport(uint32_t local_qpn, uint32_t remote_qpn);
 
-static inline uint16_t hca_ip_fold(uint32_t sum)
+static inline uint16_t
+hca_ip_fold(uint32_t sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -272,8 +277,8 @@ struct hca_roce_packet {
 };
 
 /* Length of the frame without ICRC and Ethernet padding, pad bytes included. */
-static inline uint32_t hca_roce_frame_len(const struct hca_roce_template *t, uint8_t opcode,
-		uint32_t payload_len)
+static inline uint32_t
+hca_roce_frame_len(const struct hca_roce_template *t, uint8_t opcode, uint32_t payload_len)
 {
 	return t->bth + hca_roce_opcodes[opcode].header_len + ((payload_len + 3) & ~3U);
 }
@@ -283,13 +288,13 @@ static inline uint32_t hca_roce_frame_len(const struct hca_roce_template *t, uin
  * t->bytes. payload_len is bounded by the caller (one MTU). Extension headers, payload, pad bytes
  * (zero) and ICRC are the caller's.
  */
-static inline void hca_roce_finish(uint8_t *frame, const struct hca_roce_template *t,
-		const struct hca_roce_packet *p)
+static inline void
+hca_roce_finish(uint8_t *frame, const struct hca_roce_template *t, const struct hca_roce_packet *p)
 {
 	struct hca_bth *bth = (void *)(frame + t->bth);
 	struct hca_udp_hdr *udp = (void *)(frame + t->bth - HCA_UDP_LEN);
 	uint32_t udp_len = hca_roce_frame_len(t, p->opcode, p->payload_len) + HCA_ICRC_LEN -
-			t->bth + HCA_UDP_LEN;
+			   t->bth + HCA_UDP_LEN;
 
 	if (t->ip_version == 4) {
 		struct hca_ipv4_hdr *ip = (void *)(frame + t->l3);
@@ -313,8 +318,8 @@ static inline void hca_roce_finish(uint8_t *frame, const struct hca_roce_templat
  * Returns its length, -EINVAL for an unknown opcode or a payload where none may be, or -ENOSPC.
  */
 int hca_roce_build(const struct hca_icrc_ops *ops, const struct hca_roce_template *t,
-		const struct hca_roce_packet *p, const struct hca_roce_headers *h,
-		const void *payload, uint8_t *out, uint32_t room);
+		   const struct hca_roce_packet *p, const struct hca_roce_headers *h,
+		   const void *payload, uint8_t *out, uint32_t room);
 
 /* Recomputes the ICRC of a frame whose headers were changed. v as hca_roce_parse() left it. */
 void hca_roce_seal(const struct hca_icrc_ops *ops, uint8_t *frame, const struct hca_roce_view *v);

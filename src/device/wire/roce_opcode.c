@@ -2,8 +2,8 @@
 #include "wire/roce_opcode.h"
 
 #define KIND(name) (1U << HCA_PKT_##name)
-#define REQUESTS   (KIND(SEND) | KIND(WRITE) | KIND(READ_REQ) | KIND(CMP_SWAP) | KIND(FETCH_ADD))
-#define RESPONSES  (KIND(READ_RESP) | KIND(ACK) | KIND(ATOMIC_ACK))
+#define REQUESTS (KIND(SEND) | KIND(WRITE) | KIND(READ_REQ) | KIND(CMP_SWAP) | KIND(FETCH_ADD))
+#define RESPONSES (KIND(READ_RESP) | KIND(ACK) | KIND(ATOMIC_ACK))
 
 /* Header bits count upwards in the order of the wire, so what lies below one lies in front. */
 #define AT(NAME, ext) \
@@ -23,23 +23,25 @@ const struct hca_roce_opcode_info hca_roce_opcodes[256] = {
 		.header_len = HCA_ROCE_BTH_LEN + HCA_EXT_LEN(headers), \
 		.is_request = (KIND(what) & REQUESTS) != 0, \
 		.is_response = (KIND(what) & RESPONSES) != 0, \
-		.has_payload = ((headers) & HCA_EXT_PAYLOAD) != 0, \
-		.at = { \
-			.deth = AT(DETH, headers), \
-			.xrceth = AT(XRCETH, headers), \
-			.reth = AT(RETH, headers), \
-			.atomiceth = AT(ATOMICETH, headers), \
-			.aeth = AT(AETH, headers), \
-			.atomicacketh = AT(ATOMICACKETH, headers), \
-			.immdt = AT(IMMDT, headers), \
-			.ieth = AT(IETH, headers), \
-		}, \
+		.has_payload = ((headers)&HCA_EXT_PAYLOAD) != 0, \
+		.at = \
+			{ \
+				.deth = AT(DETH, headers), \
+				.xrceth = AT(XRCETH, headers), \
+				.reth = AT(RETH, headers), \
+				.atomiceth = AT(ATOMICETH, headers), \
+				.aeth = AT(AETH, headers), \
+				.atomicacketh = AT(ATOMICACKETH, headers), \
+				.immdt = AT(IMMDT, headers), \
+				.ieth = AT(IETH, headers), \
+			}, \
 	},
 	HCA_BTH_LIST(ROW)
 #undef ROW
 };
 
-const char *hca_roce_opcode_name(uint8_t opcode)
+const char *
+hca_roce_opcode_name(uint8_t opcode)
 {
 	const char *name = hca_roce_opcodes[opcode].name;
 

@@ -27,13 +27,13 @@
 
 struct hca_roce_opcode_info {
 	const char *name;   /* "RC_SEND_FIRST"; NULL when no opcode */
-	bool valid;         /* known and supported: all of the list but reliable datagram */
+	bool valid;	    /* known and supported: all of the list but reliable datagram */
 	uint8_t transport;  /* HCA_TRANSPORT_* */
-	uint8_t kind;       /* enum hca_pkt_kind */
-	uint8_t pos;        /* enum hca_pkt_pos */
-	bool starts;        /* first or only packet of its message */
-	bool ends;          /* last or only */
-	uint16_t ext;       /* HCA_EXT_* */
+	uint8_t kind;	    /* enum hca_pkt_kind */
+	uint8_t pos;	    /* enum hca_pkt_pos */
+	bool starts;	    /* first or only packet of its message */
+	bool ends;	    /* last or only */
+	uint16_t ext;	    /* HCA_EXT_* */
 	uint8_t header_len; /* BTH and extension headers */
 	bool is_request;
 	bool is_response;

@@ -14,7 +14,7 @@
 
 #define assert_bytes(object, offset, ...) \
 	do { \
-		static const uint8_t golden_[] = { __VA_ARGS__ }; \
+		static const uint8_t golden_[] = {__VA_ARGS__}; \
 		assert_true((offset) + sizeof(golden_) <= sizeof(object)); \
 		assert_memory_equal((const uint8_t *)&(object) + (offset), golden_, \
 				    sizeof(golden_)); \

@@ -5,7 +5,8 @@
 #include "abi_wqe.h"
 
 /* Table 3-1-3: QUERY_DEV_LIM with an event, as the driver writes it. */
-static void test_hcr(void **state)
+static void
+test_hcr(void **state)
 {
 	struct hca_hcr h = {
 		.in_param_hi = hca_cpu_to_le32(0x11223344),
@@ -16,9 +17,8 @@ static void test_hcr(void **state)
 	};
 	uint32_t w = hca_le32_to_cpu(h.ctrl);
 
-	assert_bytes(h, 0, 0x44, 0x33, 0x22, 0x11, 0x88, 0x77, 0x66, 0x55,
-		     0xcc, 0xbb, 0xaa, 0x99, 0, 0, 0, 0, 0, 0, 0, 0,
-		     0, 0, 0xef, 0xbe, 0xfa, 0x2f, 0xc0, 0x00);
+	assert_bytes(h, 0, 0x44, 0x33, 0x22, 0x11, 0x88, 0x77, 0x66, 0x55, 0xcc, 0xbb, 0xaa, 0x99,
+		     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xef, 0xbe, 0xfa, 0x2f, 0xc0, 0x00);
 	assert_int_equal(HCA_HCR_OP(w), 0xffa);
 	assert_int_equal(HCA_HCR_OP_MODIFIER(w), 2);
 	assert_true(w & HCA_HCR_GO);
@@ -30,7 +30,8 @@ static void test_hcr(void **state)
 }
 
 /* Tables 3-1-6 and 3-1-7. */
-static void test_doorbell(void **state)
+static void
+test_doorbell(void **state)
 {
 	uint64_t w = HCA_DB_MAKE(0x1234, 1, HCA_OP_RDMA_READ, 0xabcdef, 0x21);
 	uint8_t b[8];
@@ -46,7 +47,8 @@ static void test_doorbell(void **state)
 	assert_true(HCA_DB_MAKE(0, 0, HCA_OP_NOP, 2, 0) != HCA_DB_EMPTY);
 }
 
-static void test_places(void **state)
+static void
+test_places(void **state)
 {
 	assert_int_equal(HCA_BAR0_HCR, 0x80000);
 	assert_int_equal(HCA_BAR0_RESET, 0xf0010);
@@ -58,7 +60,8 @@ static void test_places(void **state)
 	assert_int_equal(HCA_UAR_FIFO_FIRST(2047), 248);
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hcr),

@@ -3,7 +3,8 @@
 
 #include "abi_bits.h"
 
-static void test_fields(void **state)
+static void
+test_fields(void **state)
 {
 	assert_int_equal(HCA_BITS(0x12345678u, 31, 28), 0x1);
 	assert_int_equal(HCA_BITS(0x12345678u, 15, 8), 0x56);
@@ -15,9 +16,10 @@ static void test_fields(void **state)
 	assert_true(HCA_FIELD64(63, 40, 0xabcdef) == UINT64_C(0xabcdef0000000000));
 }
 
-static void test_byte_order(void **state)
+static void
+test_byte_order(void **state)
 {
-	uint8_t b[12] = { 0 };
+	uint8_t b[12] = {0};
 
 	hca_put_be32(b + 1, 0x01020304);
 	assert_bytes(b, 0, 0, 1, 2, 3, 4, 0);
@@ -37,7 +39,8 @@ static void test_byte_order(void **state)
 	assert_int_equal(hca_le16_to_cpu(hca_cpu_to_le16(0xbeef)), 0xbeef);
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fields),

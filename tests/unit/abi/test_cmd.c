@@ -7,7 +7,8 @@ static struct hca_mbox_map_icm map;
 static struct hca_mbox_write_mtt mtt;
 
 /* Tables 3-2-3 and 3-2-4. */
-static void test_dev_lim(void **state)
+static void
+test_dev_lim(void **state)
 {
 	struct hca_mbox_dev_lim m = {
 		.reserved_log = hca_cpu_to_be32(HCA_LIM_MAKE_RESERVED(1, 2, 3, 4)),
@@ -26,8 +27,8 @@ static void test_dev_lim(void **state)
 		.inline_mw = hca_cpu_to_be32(HCA_LIM_MAKE_INLINE_MW(460, 13, 8)),
 	};
 
-	assert_bytes(m, 0x00, 1, 2, 3, 4, 0, 5, 0, 6, 0, 15, 0, 20, 14, 14, 5, 17,
-		     16, 0, 4, 7, 0, 8, 0, 0, 1, 0, 0, 64);
+	assert_bytes(m, 0x00, 1, 2, 3, 4, 0, 5, 0, 6, 0, 15, 0, 20, 14, 14, 5, 17, 16, 0, 4, 7, 0,
+		     8, 0, 0, 1, 0, 0, 64);
 	assert_bytes(m, 0x20, 0x0f, 0x52, 0, 0x11, 0, 12, 0, 0, 0, 16, 2, 0);
 	assert_bytes(m, 0x30, 0, 0, 0, 1, 0, 0, 0, 2, 0, 4, 1, 1);
 	assert_bytes(m, 0x40, 16, 17, 12, 15, 0x01, 0xcc, 13, 8);
@@ -35,7 +36,8 @@ static void test_dev_lim(void **state)
 }
 
 /* Table 3-2-9. */
-static void test_init_hca(void **state)
+static void
+test_init_hca(void **state)
 {
 	struct hca_mbox_init_hca m = {
 		.qpc_base = hca_cpu_to_be64(HCA_INIT_MAKE(UINT64_C(0x0102030405060700), 14)),
@@ -50,7 +52,8 @@ static void test_init_hca(void **state)
 }
 
 /* Table 3-2-13: pairs, the lower number at 10h, also alone. */
-static void test_map_icm(void **state)
+static void
+test_map_icm(void **state)
 {
 	memset(&map, 0, sizeof(map));
 	for (uint32_t i = 0; i < 3; i++) {
@@ -68,32 +71,34 @@ static void test_map_icm(void **state)
 }
 
 /* Table 3-2-22: groups of four from 18h down to 00h. */
-static void test_write_mtt(void **state)
+static void
+test_write_mtt(void **state)
 {
 	memset(&mtt, 0, sizeof(mtt));
 	mtt.start_index = hca_cpu_to_be64(0x77);
 	for (uint32_t i = 0; i < 6; i++)
 		*hca_write_mtt_entry(&mtt, i) = hca_cpu_to_be64((i + 1) << 12);
 	assert_bytes(mtt, 0x18, 0, 0, 0, 0, 0, 0, 0, 0x77);
-	assert_bytes(mtt, 0x20, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0x30, 0,
-		     0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0x10, 0);
-	assert_bytes(mtt, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-		     0, 0, 0, 0, 0, 0, 0x60, 0, 0, 0, 0, 0, 0, 0, 0x50, 0);
+	assert_bytes(mtt, 0x20, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0x30, 0, 0, 0, 0, 0, 0,
+		     0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0x10, 0);
+	assert_bytes(mtt, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		     0x60, 0, 0, 0, 0, 0, 0, 0, 0x50, 0);
 	assert_int_equal(HCA_WRITE_MTT_LEN(6), 0x60);
 	assert_int_equal(HCA_WRITE_MTT_LEN(HCA_WRITE_MTT_MAX), HCA_MBOX_SIZE);
 }
 
-static void test_extensions(void **state)
+static void
+test_extensions(void **state)
 {
 	struct hca_mbox_set_gid g = {
 		.index = hca_cpu_to_be32(3),
 		.flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 1, 0x123)),
-		.gid = { [10] = 0xff, 0xff, 10, 0, 0, 1 },
-		.mac = { 2, 0, 0, 0, 0, 1 },
+		.gid = {[10] = 0xff, 0xff, 10, 0, 0, 1},
+		.mac = {2, 0, 0, 0, 0, 1},
 	};
 	struct hca_mbox_set_neigh n = {
-		.dgid = { [15] = 9 },
-		.dmac = { 1, 2, 3, 4, 5, 6 },
+		.dgid = {[15] = 9},
+		.dmac = {1, 2, 3, 4, 5, 6},
 		.flags = hca_cpu_to_be32(HCA_NEIGH_VALID | 4),
 	};
 	struct hca_mbox_resize_cq r = {
@@ -104,20 +109,19 @@ static void test_extensions(void **state)
 		.moderation = hca_cpu_to_be32(HCA_CQ_MOD_MAKE(16, 0x1234)),
 	};
 
-	assert_bytes(g, 0, 0, 0, 0, 3, 0x80, 1, 0x81, 0x23, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-		     0xff, 0xff, 10, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0, 0);
+	assert_bytes(g, 0, 0, 0, 0, 3, 0x80, 1, 0x81, 0x23, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff,
+		     0xff, 10, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0, 0);
 	assert_bytes(n, 0x0f, 9, 1, 2, 3, 4, 5, 6, 0, 0, 0x80, 0, 0, 4);
 	assert_bytes(r, 0, 9, 0, 0, 0, 1, 2, 3, 4);
 	assert_bytes(c, 0, 0, 16, 0x12, 0x34);
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dev_lim),
-		cmocka_unit_test(test_init_hca),
-		cmocka_unit_test(test_map_icm),
-		cmocka_unit_test(test_write_mtt),
+		cmocka_unit_test(test_dev_lim),	   cmocka_unit_test(test_init_hca),
+		cmocka_unit_test(test_map_icm),	   cmocka_unit_test(test_write_mtt),
 		cmocka_unit_test(test_extensions),
 	};
 

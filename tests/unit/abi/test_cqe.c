@@ -4,7 +4,8 @@
 #include "abi_cqe.h"
 
 /* Tables 3-3-1 and 3-3-4. */
-static void test_cqe(void **state)
+static void
+test_cqe(void **state)
 {
 	struct hca_cqe c = {
 		.my_qpn = hca_cpu_to_le32(0x123456),
@@ -27,13 +28,14 @@ static void test_cqe(void **state)
 		.owner = HCA_OWNER_HW,
 	};
 
-	assert_bytes(c, 0, 0x56, 0x34, 0x12, 0, 7, 0, 0, 0, 0x21, 0x43, 0x65, 0,
-		     5, 0x80, 2, 1, 10, 11, 12, 13, 0, 0x10, 0, 0, 0xc0, 1, 0, 0, 4, 0, 0, 0);
-	assert_bytes(e, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-		     5, 0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0xff, 1, 0, 0x80);
+	assert_bytes(c, 0, 0x56, 0x34, 0x12, 0, 7, 0, 0, 0, 0x21, 0x43, 0x65, 0, 5, 0x80, 2, 1, 10,
+		     11, 12, 13, 0, 0x10, 0, 0, 0xc0, 1, 0, 0, 4, 0, 0, 0);
+	assert_bytes(e, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0,
+		     0x40, 0, 0, 0, 0xff, 1, 0, 0x80);
 }
 
-static void test_eqe(void **state)
+static void
+test_eqe(void **state)
 {
 	struct hca_eqe a = {
 		.type = HCA_EVENT_CQ_ERROR,
@@ -50,12 +52,13 @@ static void test_eqe(void **state)
 
 	assert_bytes(a, 0, 0, 4, 0, 1, 3, 2, 1, 0);
 	assert_bytes(a, 0x1c, 0, 0, 0, 0x80);
-	assert_bytes(c, 0, 0, 0x0a, 0, 0, 0, 0, 0xef, 0xbe, 0, 0, 0, 0, 0, 0, 0, 0x10,
-		     8, 7, 6, 5, 4, 3, 2, 1);
+	assert_bytes(c, 0, 0, 0x0a, 0, 0, 0, 0, 0xef, 0xbe, 0, 0, 0, 0, 0, 0, 0, 0x10, 8, 7, 6, 5,
+		     4, 3, 2, 1);
 }
 
 /* Table 3-2-25 and the arm word. */
-static void test_words(void **state)
+static void
+test_words(void **state)
 {
 	uint32_t arm = HCA_CQ_ARM_MAKE(0x3ffffffd, HCA_CQ_ARM_NEXT);
 
@@ -66,7 +69,8 @@ static void test_words(void **state)
 	assert_true(HCA_EVENT_MASK(HCA_EVENT_WQ_ACCESS) == UINT64_C(0x20000));
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cqe),

@@ -3,9 +3,10 @@
 
 #include "abi_ctx.h"
 
-#define BE(v)	hca_cpu_to_be32(v)
+#define BE(v) hca_cpu_to_be32(v)
 
-static void fill_path(struct hca_qpc_path *p)
+static void
+fill_path(struct hca_qpc_path *p)
 {
 	const uint64_t dmac = UINT64_C(0x0a0b0c0d0e0f), smac = UINT64_C(0x010203040506);
 
@@ -22,9 +23,10 @@ static void fill_path(struct hca_qpc_path *p)
 }
 
 /* Table 3-2-40, with the words the interface decisions give a meaning. */
-static void test_qpc(void **state)
+static void
+test_qpc(void **state)
 {
-	struct hca_qpc q = { 0 };
+	struct hca_qpc q = {0};
 
 	q.opt_param_mask = BE(HCA_QP_ATTR_STATE | HCA_QP_ATTR_DEST_QPN);
 	q.flags = BE(HCA_QPC_MAKE_FLAGS(HCA_QPS_RTS, HCA_ST_XRC_TGT, HCA_MIG_MIGRATED, 1));
@@ -43,23 +45,24 @@ static void test_qpc(void **state)
 	assert_bytes(q, 0x00, 0, 0x10, 0, 1, 0, 0, 0, 0, 0x30, 7, 0x18, 1, 0xbf, 7, 6, 0);
 	assert_bytes(q, 0x14, 0, 0x12, 0x34, 0x56, 0, 0x65, 0x43, 0x21);
 	assert_bytes(q, 0x1c, 1, 0, 0, 5, 7, 0x80, 0, 0, 14, 3, 2, 64, 0xab, 0xcd, 0xef, 0x12);
-	assert_bytes(q, 0x3b, 0x42, 0x0e, 0x0f, 0x05, 0x06, 1, 2, 3, 4, 0x0a, 0x0b, 0x0c, 0x0d,
-		     10, 0, 0, 1, 10, 0, 0, 2);
+	assert_bytes(q, 0x3b, 0x42, 0x0e, 0x0f, 0x05, 0x06, 1, 2, 3, 4, 0x0a, 0x0b, 0x0c, 0x0d, 10,
+		     0, 0, 1, 10, 0, 0, 2);
 	assert_bytes(q, 0x50, 0, 0, 0, 0x0c, 16, 8, 7, 0, 0x80, 0, 0, 0x55);
 	assert_bytes(q, 0x84, 12, 0xab, 0xcd, 0xef);
 	assert_bytes(q, 0x98, 0x80, 1, 0, 0);
 	assert_bytes(q, 0xbc, 0x11, 0x11, 0x22, 0x22, 1, 0, 0, 5);
 	assert_bytes(q, 0xf0, 10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-	assert_true(HCA_QPC_DMAC(hca_be32_to_cpu(q.path.mac_lo),
-				 hca_be32_to_cpu(q.path.dmac_hi)) == UINT64_C(0x0a0b0c0d0e0f));
-	assert_true(HCA_QPC_SMAC(hca_be32_to_cpu(q.path.mac_lo),
-				 hca_be32_to_cpu(q.path.smac_hi)) == UINT64_C(0x010203040506));
+	assert_true(HCA_QPC_DMAC(hca_be32_to_cpu(q.path.mac_lo), hca_be32_to_cpu(q.path.dmac_hi)) ==
+		    UINT64_C(0x0a0b0c0d0e0f));
+	assert_true(HCA_QPC_SMAC(hca_be32_to_cpu(q.path.mac_lo), hca_be32_to_cpu(q.path.smac_hi)) ==
+		    UINT64_C(0x010203040506));
 	assert_int_equal(HCA_QPC_STATE(hca_be32_to_cpu(q.flags)), HCA_QPS_RTS);
 	assert_int_equal(HCA_QPC_SERVICE(hca_be32_to_cpu(q.flags)), HCA_ST_XRC_TGT);
 }
 
 /* Tables 3-2-32 and 3-2-27. */
-static void test_queues(void **state)
+static void
+test_queues(void **state)
 {
 	struct hca_cqc c = {
 		.flags = BE(HCA_CQ_FLAG_TR | HCA_CQ_STATE_ARMED),
@@ -89,7 +92,8 @@ static void test_queues(void **state)
 }
 
 /* Tables 3-2-17 and 3-2-19. */
-static void test_mpt(void **state)
+static void
+test_mpt(void **state)
 {
 	struct hca_mpt m = {
 		.flags = BE(HCA_MPT_FLAG_REGION | HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE),
@@ -102,8 +106,8 @@ static void test_mpt(void **state)
 	};
 
 	hca_mpt_set_mtt_seg(&m, UINT64_C(0x0000000500000006));
-	assert_bytes(m, 0, 0, 0, 1, 3, 0, 0, 0x10, 0, 0xff, 0xff, 0xfe, 0x5a, 0, 0, 0, 7,
-		     0, 0, 0x7f, 0, 0, 0, 0x12, 0x34, 0, 0, 0, 1, 0x80, 0, 0, 0);
+	assert_bytes(m, 0, 0, 0, 1, 3, 0, 0, 0x10, 0, 0xff, 0xff, 0xfe, 0x5a, 0, 0, 0, 7, 0, 0,
+		     0x7f, 0, 0, 0, 0x12, 0x34, 0, 0, 0, 1, 0x80, 0, 0, 0);
 	assert_bytes(m, 0x2c, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 2, 0x34);
 	assert_true(hca_mpt_mtt_seg(&m) == UINT64_C(0x0000000500000006));
 	assert_int_equal(HCA_KEY_INDEX(hca_be32_to_cpu(m.key)), 0x1fffe);
@@ -112,7 +116,8 @@ static void test_mpt(void **state)
 	assert_int_equal(HCA_MPT_FLAG_SW_OWNS, 0xf0000000u);
 }
 
-static void test_numbers(void **state)
+static void
+test_numbers(void **state)
 {
 	assert_int_equal(HCA_MTU_BYTES(HCA_MTU_256), 256);
 	assert_int_equal(HCA_MTU_BYTES(HCA_MTU_4096), 4096);
@@ -120,7 +125,8 @@ static void test_numbers(void **state)
 	assert_int_equal(HCA_QPN_INDEX(0xffd234, 14), 0x1234);
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_qpc),

@@ -3,7 +3,8 @@
 
 #include "abi_roce.h"
 
-static void test_headers(void **state)
+static void
+test_headers(void **state)
 {
 	struct hca_bth b = {
 		.opcode = HCA_BTH_RC_WRITE_ONLY,
@@ -19,20 +20,21 @@ static void test_headers(void **state)
 		.cmp = hca_cpu_to_be64(3),
 	};
 	struct hca_aeth n = {
-		.syndrome_msn = hca_cpu_to_be32(HCA_AETH_MAKE(HCA_NAK_SYNDROME(HCA_NAK_REMOTE_OP),
-							      0x010203)),
+		.syndrome_msn = hca_cpu_to_be32(
+			HCA_AETH_MAKE(HCA_NAK_SYNDROME(HCA_NAK_REMOTE_OP), 0x010203)),
 	};
 
 	assert_bytes(b, 0, 0x0a, 0xf0, 0xff, 0xff, 0, 0x12, 0x34, 0x56, 0x80, 0xab, 0xcd, 0xef);
 	assert_int_equal(HCA_BTH_PAD(b.flags), 3);
-	assert_bytes(a, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14,
-		     0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3);
+	assert_bytes(a, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0, 0, 0, 0, 0, 0, 0, 2,
+		     0, 0, 0, 0, 0, 0, 0, 3);
 	assert_bytes(n, 0, 0x63, 1, 2, 3);
 	assert_int_equal(HCA_RNR_SYNDROME(12), 0x2c);
 }
 
 /* InfiniBand table 38, spot values of every transport. */
-static void test_opcodes(void **state)
+static void
+test_opcodes(void **state)
 {
 	assert_int_equal(HCA_BTH_RC_SEND_FIRST, 0x00);
 	assert_int_equal(HCA_BTH_RC_WRITE_LAST_IMM, 0x09);
@@ -49,9 +51,10 @@ static void test_opcodes(void **state)
 }
 
 /* Header lengths follow from the list; every opcode stands once and in its transport. */
-static void test_opcode_list(void **state)
+static void
+test_opcode_list(void **state)
 {
-	uint8_t seen[256] = { 0 };
+	uint8_t seen[256] = {0};
 	unsigned int count = 0;
 
 #define CHECK(name, opcode, kind, pos, ext) \
@@ -63,16 +66,29 @@ static void test_opcode_list(void **state)
 #undef CHECK
 	assert_int_equal(count, 23 + 12 + 22 + 2 + 1 + 23);
 
-#define LEN(name, opcode, kind, pos, ext) if ((opcode) == want) len = HCA_EXT_LEN(ext);
-	static const struct { uint8_t opcode; uint8_t len; } golden[] = {
-		{ HCA_BTH_RC_SEND_MIDDLE, 0 }, { HCA_BTH_RC_WRITE_FIRST, 16 },
-		{ HCA_BTH_RC_WRITE_ONLY_IMM, 20 }, { HCA_BTH_RC_READ_REQ, 16 },
-		{ HCA_BTH_RC_READ_RESP_MIDDLE, 0 }, { HCA_BTH_RC_READ_RESP_LAST, 4 },
-		{ HCA_BTH_RC_ACK, 4 }, { HCA_BTH_RC_ATOMIC_ACK, 12 },
-		{ HCA_BTH_RC_CMP_SWAP, 28 }, { HCA_BTH_RC_SEND_LAST_INV, 4 },
-		{ HCA_BTH_UD_SEND_ONLY, 8 }, { HCA_BTH_UD_SEND_ONLY_IMM, 12 },
-		{ HCA_BTH_XRC_WRITE_ONLY, 20 }, { HCA_BTH_XRC_ACK, 4 },
-		{ HCA_BTH_RD_SEND_ONLY, 12 }, { HCA_BTH_RD_ACK, 8 },
+#define LEN(name, opcode, kind, pos, ext) \
+	if ((opcode) == want) \
+		len = HCA_EXT_LEN(ext);
+	static const struct {
+		uint8_t opcode;
+		uint8_t len;
+	} golden[] = {
+		{HCA_BTH_RC_SEND_MIDDLE, 0},
+		{HCA_BTH_RC_WRITE_FIRST, 16},
+		{HCA_BTH_RC_WRITE_ONLY_IMM, 20},
+		{HCA_BTH_RC_READ_REQ, 16},
+		{HCA_BTH_RC_READ_RESP_MIDDLE, 0},
+		{HCA_BTH_RC_READ_RESP_LAST, 4},
+		{HCA_BTH_RC_ACK, 4},
+		{HCA_BTH_RC_ATOMIC_ACK, 12},
+		{HCA_BTH_RC_CMP_SWAP, 28},
+		{HCA_BTH_RC_SEND_LAST_INV, 4},
+		{HCA_BTH_UD_SEND_ONLY, 8},
+		{HCA_BTH_UD_SEND_ONLY_IMM, 12},
+		{HCA_BTH_XRC_WRITE_ONLY, 20},
+		{HCA_BTH_XRC_ACK, 4},
+		{HCA_BTH_RD_SEND_ONLY, 12},
+		{HCA_BTH_RD_ACK, 8},
 	};
 	for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
 		uint8_t want = golden[i].opcode;
@@ -84,7 +100,8 @@ static void test_opcode_list(void **state)
 #undef LEN
 }
 
-static void test_psn(void **state)
+static void
+test_psn(void **state)
 {
 	assert_int_equal(hca_psn_diff(5, 5), 0);
 	assert_int_equal(hca_psn_diff(0, 0xffffff), 1);
@@ -95,9 +112,10 @@ static void test_psn(void **state)
 	assert_int_equal(hca_psn_add(0, -1), 0xffffff);
 }
 
-static void test_timers(void **state)
+static void
+test_timers(void **state)
 {
-	uint32_t us[32] = { 0 };
+	uint32_t us[32] = {0};
 
 #define SET(code, microseconds) us[code] = microseconds;
 	HCA_RNR_TIMER_LIST(SET)
@@ -111,13 +129,12 @@ static void test_timers(void **state)
 	assert_true(HCA_ACK_TIMEOUT_NS(14) == UINT64_C(67108864));
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_headers),
-		cmocka_unit_test(test_opcodes),
-		cmocka_unit_test(test_opcode_list),
-		cmocka_unit_test(test_psn),
+		cmocka_unit_test(test_headers),	    cmocka_unit_test(test_opcodes),
+		cmocka_unit_test(test_opcode_list), cmocka_unit_test(test_psn),
 		cmocka_unit_test(test_timers),
 	};
 

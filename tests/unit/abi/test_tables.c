@@ -5,14 +5,12 @@
 #include "abi_ctxmgt.h"
 #include "abi_qp_transition.h"
 
-#define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static const struct hca_qp_transition rows[] = { HCA_QP_TRANSITION_LIST(HCA_QP_TRANSITION_ROW) };
-static const struct hca_ctx_access document[] = { HCA_CTX_ACCESS_LIST(HCA_CTX_ACCESS_ROW) };
+static const struct hca_qp_transition rows[] = {HCA_QP_TRANSITION_LIST(HCA_QP_TRANSITION_ROW)};
+static const struct hca_ctx_access document[] = {HCA_CTX_ACCESS_LIST(HCA_CTX_ACCESS_ROW)};
 static const struct hca_ctx_access accesses[] = {
-	HCA_CTX_ACCESS_LIST(HCA_CTX_ACCESS_ROW)
-	HCA_CTX_ACCESS_MORE_LIST(HCA_CTX_ACCESS_ROW)
-};
+	HCA_CTX_ACCESS_LIST(HCA_CTX_ACCESS_ROW) HCA_CTX_ACCESS_MORE_LIST(HCA_CTX_ACCESS_ROW)};
 
 static const struct {
 	uint16_t op;
@@ -21,7 +19,7 @@ static const struct {
 	uint32_t flags;
 	uint32_t caps;
 } cmds[] = {
-#define ROW(name, opcode, in_len, out_len, flags, caps) { opcode, in_len, out_len, flags, caps },
+#define ROW(name, opcode, in_len, out_len, flags, caps) {opcode, in_len, out_len, flags, caps},
 	HCA_CMD_LIST(ROW)
 #undef ROW
 };
@@ -31,12 +29,13 @@ static const struct {
 	uint8_t code;
 	uint8_t module;
 } requests[] = {
-#define ROW(name, type, code, module) { HCA_CTX_##type, code, HCA_CTX_##module },
+#define ROW(name, type, code, module) {HCA_CTX_##type, code, HCA_CTX_##module},
 	HCA_CTX_REQUEST_LIST(ROW)
 #undef ROW
 };
 
-static const struct hca_qp_transition *find(int cmd, int from, int service)
+static const struct hca_qp_transition *
+find(int cmd, int from, int service)
 {
 	for (size_t i = 0; i < COUNT(rows); i++)
 		if (rows[i].cmd == cmd && rows[i].from == from && rows[i].service == service)
@@ -44,7 +43,8 @@ static const struct hca_qp_transition *find(int cmd, int from, int service)
 	return NULL;
 }
 
-static void test_commands(void **state)
+static void
+test_commands(void **state)
 {
 	assert_int_equal(HCA_CMD_QUERY_DEV_LIM, 0x3);
 	assert_int_equal(HCA_CMD_MAP_ICM, 0xffa);
@@ -55,20 +55,25 @@ static void test_commands(void **state)
 		assert_true(cmds[i].op <= 0xfff);
 		assert_true(cmds[i].in_len <= HCA_MBOX_SIZE && cmds[i].out_len <= HCA_MBOX_SIZE);
 		/* whatever table 3-2-1 does not have is announced */
-		assert_int_equal(cmds[i].caps != 0, (cmds[i].op & 0xff8) == 0xf00 ||
-				 (cmds[i].op >= 0x35 && cmds[i].op <= 0x37) || cmds[i].op == 0x40);
+		assert_int_equal(cmds[i].caps != 0,
+				 (cmds[i].op & 0xff8) == 0xf00 ||
+					 (cmds[i].op >= 0x35 && cmds[i].op <= 0x37) ||
+					 cmds[i].op == 0x40);
 		for (size_t j = 0; j < i; j++)
 			assert_int_not_equal(cmds[i].op, cmds[j].op);
 	}
 }
 
 /* The mailbox lengths of the list are those of the structures. */
-static void test_mailbox_lengths(void **state)
+static void
+test_mailbox_lengths(void **state)
 {
-#define LEN_IN(op_, type)	if (cmds[i].op == (op_)) \
-		assert_int_equal(cmds[i].in_len, sizeof(struct type))
-#define LEN_OUT(op_, type)	if (cmds[i].op == (op_)) \
-		assert_int_equal(cmds[i].out_len, sizeof(struct type))
+#define LEN_IN(op_, type) \
+	if (cmds[i].op == (op_)) \
+	assert_int_equal(cmds[i].in_len, sizeof(struct type))
+#define LEN_OUT(op_, type) \
+	if (cmds[i].op == (op_)) \
+	assert_int_equal(cmds[i].out_len, sizeof(struct type))
 	for (size_t i = 0; i < COUNT(cmds); i++) {
 		LEN_OUT(HCA_CMD_QUERY_DEV_LIM, hca_mbox_dev_lim);
 		LEN_OUT(HCA_CMD_QUERY_ADAPTER, hca_mbox_adapter);
@@ -98,7 +103,8 @@ static void test_mailbox_lengths(void **state)
 #undef LEN_OUT
 }
 
-static void test_transition_rows(void **state)
+static void
+test_transition_rows(void **state)
 {
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(rows[i].required & rows[i].optional, 0);
@@ -112,7 +118,8 @@ static void test_transition_rows(void **state)
 }
 
 /* Every command of the family leads somewhere, always to the same state. */
-static void test_transition_commands(void **state)
+static void
+test_transition_commands(void **state)
 {
 	for (size_t c = 0; c < COUNT(cmds); c++) {
 		int to = -1;
@@ -128,7 +135,8 @@ static void test_transition_commands(void **state)
 }
 
 /* Golden masks, written out from table A1-2 and the amendments. */
-static void test_transition_masks(void **state)
+static void
+test_transition_masks(void **state)
 {
 	const struct hca_qp_transition *t;
 
@@ -157,7 +165,8 @@ static void test_transition_masks(void **state)
 	assert_null(find(HCA_CMD_RST2INIT_QPEE, HCA_QPS_RST, HCA_ST_RD));
 }
 
-static void test_statuses(void **state)
+static void
+test_statuses(void **state)
 {
 	assert_int_equal(HCA_STAT_OK, 0);
 	assert_int_equal(HCA_STAT_BAD_NVMEM, 5);
@@ -166,7 +175,8 @@ static void test_statuses(void **state)
 }
 
 /* Requests belong to the module that uses them and have the direction of their type. */
-static void test_ctx_accesses(void **state)
+static void
+test_ctx_accesses(void **state)
 {
 	assert_int_equal(COUNT(document), 67);
 	for (size_t i = 0; i < COUNT(accesses); i++) {
@@ -186,7 +196,8 @@ static void test_ctx_accesses(void **state)
 }
 
 /* One engine module writes a field; the QP state alone has several and is atomic. */
-static void test_ctx_single_writer(void **state)
+static void
+test_ctx_single_writer(void **state)
 {
 	for (size_t i = 0; i < COUNT(accesses); i++)
 		for (size_t j = 0; j < i; j++)
@@ -196,17 +207,14 @@ static void test_ctx_single_writer(void **state)
 				     accesses[i].field != HCA_CTX_F_STATE);
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_mailbox_lengths),
-		cmocka_unit_test(test_transition_rows),
-		cmocka_unit_test(test_transition_commands),
-		cmocka_unit_test(test_transition_masks),
-		cmocka_unit_test(test_statuses),
-		cmocka_unit_test(test_ctx_accesses),
-		cmocka_unit_test(test_ctx_single_writer),
+		cmocka_unit_test(test_commands),	 cmocka_unit_test(test_mailbox_lengths),
+		cmocka_unit_test(test_transition_rows),	 cmocka_unit_test(test_transition_commands),
+		cmocka_unit_test(test_transition_masks), cmocka_unit_test(test_statuses),
+		cmocka_unit_test(test_ctx_accesses),	 cmocka_unit_test(test_ctx_single_writer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

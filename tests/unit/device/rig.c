@@ -16,7 +16,7 @@
 #define D_MBOX_IN ICM_BYTES
 #define D_MBOX_OUT (ICM_BYTES + 4096u)
 #define D_EQ (ICM_BYTES + 8192u)
-#define U_CQ(n) ((n) * 8192u)
+#define U_CQ(n) ((n)*8192u)
 #define U_SQ (512u << 10)
 #define U_RQ ((512u << 10) + 8192u)
 
@@ -51,8 +51,9 @@ static const struct hca_port_ops port_ops = {.rx = port_rx, .tx = port_tx, .link
 int
 rig_eal(void)
 {
-	char *argv[] = {"test", "--no-huge", "-m",  "256", "--no-pci", "--no-telemetry",
-			"-l",	"0",	     "--log-level", "error", "--no-shconf", NULL};
+	char *argv[] = {"test",	       "--no-huge",	 "-m",		"256",
+			"--no-pci",    "--no-telemetry", "-l",		"0",
+			"--log-level", "error",		 "--no-shconf", NULL};
 
 	return rte_eal_init(11, argv) < 0 ? -1 : 0;
 }
@@ -304,7 +305,8 @@ rig_cq(struct rig *r, uint32_t cqn, uint32_t log)
 void
 rig_gid(struct rig *r)
 {
-	static const uint8_t gid[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1}, mac[6] = {2, 0, 0, 0, 0, 1};
+	static const uint8_t gid[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1},
+			     mac[6] = {2, 0, 0, 0, 0, 1};
 	struct hca_mbox_set_gid *m = (void *)r->in;
 
 	memset(m, 0, sizeof(*m));
@@ -369,17 +371,18 @@ rig_to_init(struct rig *r, uint32_t qpi)
 int
 rig_to_rtr(struct rig *r, uint32_t qpi)
 {
-	rig_qpc(r, qpi, HCA_QP_ATTR_AV | HCA_QP_ATTR_PATH_MTU | HCA_QP_ATTR_DEST_QPN |
-				HCA_QP_ATTR_RQ_PSN | HCA_QP_ATTR_MAX_DEST_RD_ATOMIC |
-				HCA_QP_ATTR_MIN_RNR_TIMER);
+	rig_qpc(r, qpi,
+		HCA_QP_ATTR_AV | HCA_QP_ATTR_PATH_MTU | HCA_QP_ATTR_DEST_QPN | HCA_QP_ATTR_RQ_PSN |
+			HCA_QP_ATTR_MAX_DEST_RD_ATOMIC | HCA_QP_ATTR_MIN_RNR_TIMER);
 	return rig_mbox(r, HCA_CMD_INIT2RTR_QPEE, RIG_QPN(qpi));
 }
 
 int
 rig_to_rts(struct rig *r, uint32_t qpi)
 {
-	rig_qpc(r, qpi, HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RETRY_CNT | HCA_QP_ATTR_RNR_RETRY |
-				HCA_QP_ATTR_SQ_PSN | HCA_QP_ATTR_MAX_QP_RD_ATOMIC);
+	rig_qpc(r, qpi,
+		HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RETRY_CNT | HCA_QP_ATTR_RNR_RETRY |
+			HCA_QP_ATTR_SQ_PSN | HCA_QP_ATTR_MAX_QP_RD_ATOMIC);
 	return rig_mbox(r, HCA_CMD_RTR2RTS_QPEE, RIG_QPN(qpi));
 }
 

@@ -37,11 +37,11 @@ struct rig {
 	struct hca *h;
 	struct hca_port port;
 	uint64_t now;
-	uint8_t *driver; /* RIG_BLOCK bytes, domain 0: ICM, mailboxes, EQ */
-	uint8_t *user; /* RIG_BLOCK bytes, domain RIG_PAGE */
-	uint8_t *in, *out; /* mailboxes */
+	uint8_t *driver;    /* RIG_BLOCK bytes, domain 0: ICM, mailboxes, EQ */
+	uint8_t *user;	    /* RIG_BLOCK bytes, domain RIG_PAGE */
+	uint8_t *in, *out;  /* mailboxes */
 	uint64_t out_param; /* of the last command */
-	uint32_t next_mtt; /* first MTT entry not used yet */
+	uint32_t next_mtt;  /* first MTT entry not used yet */
 	uint8_t snapshot[1 << 16];
 };
 

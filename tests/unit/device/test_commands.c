@@ -64,9 +64,10 @@ adapter_and_nop(void **state)
 static void
 unknown_opcodes(void **state)
 {
-	static const uint16_t absent[] = {HCA_CMD_SW2HW_SRQ, HCA_CMD_HW2SW_SRQ, HCA_CMD_QUERY_SRQ,
-					  HCA_CMD_ARM_SRQ, HCA_CMD_MCAST_ATTACH,
-					  HCA_CMD_MCAST_DETACH, HCA_CMD_MODIFY_CQ};
+	static const uint16_t absent[] = {HCA_CMD_SW2HW_SRQ,	HCA_CMD_HW2SW_SRQ,
+					  HCA_CMD_QUERY_SRQ,	HCA_CMD_ARM_SRQ,
+					  HCA_CMD_MCAST_ATTACH, HCA_CMD_MCAST_DETACH,
+					  HCA_CMD_MODIFY_CQ};
 	static const bool known[HCA_HCR_OP_MAX + 1] = {
 #define X(name, opcode, in_len, out_len, flags, caps) [opcode] = true,
 		HCA_CMD_LIST(X)
@@ -153,19 +154,16 @@ icm_map_and_unmap(void **state)
 	/* overlaps what is mapped: nothing of the group of two is taken */
 	memset(m, 0, sizeof(*m));
 	hca_map_icm_entry(m, 0)->virt = hca_cpu_to_be64(0x900000);
-	hca_map_icm_entry(m, 0)->page =
-		hca_cpu_to_be64(HCA_ICM_MAKE_PAGE((uintptr_t)r->driver, 1));
+	hca_map_icm_entry(m, 0)->page = hca_cpu_to_be64(HCA_ICM_MAKE_PAGE((uintptr_t)r->driver, 1));
 	hca_map_icm_entry(m, 1)->virt = hca_cpu_to_be64(0x101000);
-	hca_map_icm_entry(m, 1)->page =
-		hca_cpu_to_be64(HCA_ICM_MAKE_PAGE((uintptr_t)r->driver, 1));
+	hca_map_icm_entry(m, 1)->page = hca_cpu_to_be64(HCA_ICM_MAKE_PAGE((uintptr_t)r->driver, 1));
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 2, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(r->h->ctxmgt->map[1].count, 3);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 3, 1, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 0, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 257, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	/* memory of a client */
-	hca_map_icm_entry(m, 0)->page =
-		hca_cpu_to_be64(HCA_ICM_MAKE_PAGE((uintptr_t)r->user, 1));
+	hca_map_icm_entry(m, 0)->page = hca_cpu_to_be64(HCA_ICM_MAKE_PAGE((uintptr_t)r->user, 1));
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 1, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	/* not whole chunks, then whole */
 	assert_int_equal(rig_cmd(r, HCA_CMD_UNMAP_ICM, 1, 1, 0x100000, 0), HCA_STAT_BAD_PARAM);
@@ -231,8 +229,8 @@ mad_and_counters(void **state)
 
 	assert_int_equal(rig_cmd(r, HCA_CMD_QUERY_COUNTERS, 1, 0, 0, (uintptr_t)c), 0);
 	assert_string_equal(c->name[0], "sent_pkts");
-	assert_int_equal(rig_cmd(r, HCA_CMD_QUERY_COUNTERS, 0, HCA_CTR_hcr_commands, 0,
-				 (uintptr_t)c), 0);
+	assert_int_equal(
+		rig_cmd(r, HCA_CMD_QUERY_COUNTERS, 0, HCA_CTR_hcr_commands, 0, (uintptr_t)c), 0);
 	assert_true(hca_be64_to_cpu(c->value[0]) >= 5);
 	assert_int_equal(rig_cmd(r, HCA_CMD_QUERY_COUNTERS, 0, HCA_CTR_N, 0, (uintptr_t)c),
 			 HCA_STAT_BAD_INDEX);
@@ -346,10 +344,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define RAW(f) cmocka_unit_test_setup_teardown(f, setup_raw, teardown)
-		RAW(dev_lim_golden), RAW(adapter_and_nop), RAW(needs_init_hca),
-		RAW(init_hca_limits), T(unknown_opcodes), T(mailbox_domain),
-		T(windows_join_and_go), T(icm_map_and_unmap), T(address_tables),
-		T(mad_and_counters), T(completion_by_event), T(reset_register),
+		RAW(dev_lim_golden),	    RAW(adapter_and_nop),      RAW(needs_init_hca),
+		RAW(init_hca_limits),	    T(unknown_opcodes),	       T(mailbox_domain),
+		T(windows_join_and_go),	    T(icm_map_and_unmap),      T(address_tables),
+		T(mad_and_counters),	    T(completion_by_event),    T(reset_register),
 		T(reset_forgets_addresses), T(close_frees_everything),
 	};
 

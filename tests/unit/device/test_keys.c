@@ -59,8 +59,7 @@ scattered_pages(void **state)
 
 	memset(m, 0, sizeof(*m));
 	for (uint32_t i = 0; i < 5; i++)
-		*hca_write_mtt_entry(m, i) =
-			hca_cpu_to_be64((uintptr_t)r->user + 4096u * order[i]);
+		*hca_write_mtt_entry(m, i) = hca_cpu_to_be64((uintptr_t)r->user + 4096u * order[i]);
 	assert_int_equal(rig_mbox(r, HCA_CMD_WRITE_MTT, 5), HCA_STAT_OK);
 	rig_fill_mpt(r, 6, RIG_PD, (void *)(uintptr_t)va, 5 * 4096, 0);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 6), HCA_STAT_OK);
@@ -211,9 +210,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(contiguous_region), T(scattered_pages), T(last_byte_is_last),
-		T(bad_mpt_changes_nothing), T(live_ranges_are_busy),
-		T(invalidation_waits_for_readers),
+		T(contiguous_region),	 T(scattered_pages),
+		T(last_byte_is_last),	 T(bad_mpt_changes_nothing),
+		T(live_ranges_are_busy), T(invalidation_waits_for_readers),
 	};
 
 	if (rig_eal() != 0)

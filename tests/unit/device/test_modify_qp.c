@@ -107,8 +107,7 @@ query_returns_what_was_set(void **state)
 static void
 rights_of_queue_regions(void **state)
 {
-	const uint32_t mask =
-		HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT | HCA_QP_ATTR_ACCESS_FLAGS;
+	const uint32_t mask = HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT | HCA_QP_ATTR_ACCESS_FLAGS;
 	struct rig *r = *state;
 	uint8_t *p = r->user + (600 << 10);
 	uint32_t mtt = rig_mtt(r, p, 1), key = HCA_KEY_MAKE(0x2a, 30, 0x33);
@@ -154,8 +153,7 @@ rights_of_queue_regions(void **state)
 static void
 bad_init_changes_nothing(void **state)
 {
-	const uint32_t mask =
-		HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT | HCA_QP_ATTR_ACCESS_FLAGS;
+	const uint32_t mask = HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT | HCA_QP_ATTR_ACCESS_FLAGS;
 	struct rig *r = *state;
 	struct hca_qpc *q;
 
@@ -225,9 +223,10 @@ neighbour_table_gives_the_mac(void **state)
 	memcpy(n->dmac, "\x06\1\2\3\4\5", 6);
 	n->flags = hca_cpu_to_be32(HCA_NEIGH_VALID);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_NEIGH, 0), HCA_STAT_OK);
-	q = rig_qpc(r, QPI, HCA_QP_ATTR_AV | HCA_QP_ATTR_PATH_MTU | HCA_QP_ATTR_DEST_QPN |
-				    HCA_QP_ATTR_RQ_PSN | HCA_QP_ATTR_MAX_DEST_RD_ATOMIC |
-				    HCA_QP_ATTR_MIN_RNR_TIMER);
+	q = rig_qpc(r, QPI,
+		    HCA_QP_ATTR_AV | HCA_QP_ATTR_PATH_MTU | HCA_QP_ATTR_DEST_QPN |
+			    HCA_QP_ATTR_RQ_PSN | HCA_QP_ATTR_MAX_DEST_RD_ATOMIC |
+			    HCA_QP_ATTR_MIN_RNR_TIMER);
 	q->path.mac_lo = 0;
 	q->path.dmac_hi = 0;
 	assert_int_equal(rig_mbox(r, HCA_CMD_INIT2RTR_QPEE, QPN), HCA_STAT_OK);
@@ -387,10 +386,16 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(ladder_fills_the_store), T(query_returns_what_was_set),
-		T(rights_of_queue_regions), T(bad_init_changes_nothing), T(bad_rtr_changes_nothing),
-		T(neighbour_table_gives_the_mac), T(bad_rts_changes_nothing),
-		T(illegal_transitions), T(drain_and_resume), T(reset_gives_everything_back),
+		T(ladder_fills_the_store),
+		T(query_returns_what_was_set),
+		T(rights_of_queue_regions),
+		T(bad_init_changes_nothing),
+		T(bad_rtr_changes_nothing),
+		T(neighbour_table_gives_the_mac),
+		T(bad_rts_changes_nothing),
+		T(illegal_transitions),
+		T(drain_and_resume),
+		T(reset_gives_everything_back),
 		T(another_number_on_a_live_index),
 	};
 

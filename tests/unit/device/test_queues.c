@@ -367,9 +367,17 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(single_writer), T(many_writers), T(index_wraps_within_its_half), T(overrun),
-		T(arming), T(full_eq_parks), T(mask_gates_events), T(notifier_hears_of_eqes),
-		T(bad_cq_changes_nothing), T(query_cq), T(resize),
+		T(single_writer),
+		T(many_writers),
+		T(index_wraps_within_its_half),
+		T(overrun),
+		T(arming),
+		T(full_eq_parks),
+		T(mask_gates_events),
+		T(notifier_hears_of_eqes),
+		T(bad_cq_changes_nothing),
+		T(query_cq),
+		T(resize),
 	};
 
 	if (rig_eal() != 0)

@@ -9,8 +9,8 @@
 static uint32_t
 word(const struct fake_hw *fake, uint32_t offset)
 {
-	return hca_le32_to_cpu(__atomic_load_n((uint32_t *)(void *)(fake->bar0 + offset),
-					       __ATOMIC_ACQUIRE));
+	return hca_le32_to_cpu(
+		__atomic_load_n((uint32_t *)(void *)(fake->bar0 + offset), __ATOMIC_ACQUIRE));
 }
 
 static void
@@ -43,8 +43,8 @@ has_inbox(uint32_t op, uint32_t op_modifier)
 	switch (op) {
 #define INBOX_CASE(name, opcode, in_len, out_len, flags, caps) \
 	case opcode: \
-		return (in_len) != 0 && !(((flags) & HCA_CMDF_IN_OPT) != 0 && op_modifier == 3);
-	HCA_CMD_LIST(INBOX_CASE)
+		return (in_len) != 0 && !(((flags)&HCA_CMDF_IN_OPT) != 0 && op_modifier == 3);
+		HCA_CMD_LIST(INBOX_CASE)
 #undef INBOX_CASE
 	default:
 		return false;
@@ -133,8 +133,9 @@ progress(void *arg)
 		status = fake->fail_status;
 		fake->fail_status = 0;
 	} else {
-		execute(fake, cmd, (uint64_t)word(fake, HCA_BAR0_HCR + 0xc) << 32 |
-				   word(fake, HCA_BAR0_HCR + 0x10));
+		execute(fake, cmd,
+			(uint64_t)word(fake, HCA_BAR0_HCR + 0xc) << 32 |
+				word(fake, HCA_BAR0_HCR + 0x10));
 	}
 	set_word(fake, HCA_BAR0_HCR + 0x18, HCA_HCR_MAKE_DONE(ctrl, status));
 }

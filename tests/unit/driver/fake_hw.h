@@ -35,19 +35,24 @@ struct fake_hw {
 	uint8_t *bar0;
 	uint8_t *bar2;
 	struct fake_command log[FAKE_LOG];
-	uint32_t count;			/* commands ever executed */
-	uint32_t fail_op;		/* the next command of this opcode ... */
-	uint32_t fail_status;		/* ... answers this */
-	bool mute;			/* answers nothing */
-	int windows;			/* attached - detached */
-	uint64_t eq_start[2];		/* as SW2HW_EQ said */
+	uint32_t count;	      /* commands ever executed */
+	uint32_t fail_op;     /* the next command of this opcode ... */
+	uint32_t fail_status; /* ... answers this */
+	bool mute;	      /* answers nothing */
+	int windows;	      /* attached - detached */
+	uint64_t eq_start[2]; /* as SW2HW_EQ said */
 	uint32_t eq_log[2];
 	uint32_t eq_producer[2];
-	uint32_t live[5];		/* MPT, EQ, CQ, QP contexts the device holds */
+	uint32_t live[5]; /* MPT, EQ, CQ, QP contexts the device holds */
 	struct hca_driver *drv;
 };
 
-enum { LIVE_MPT, LIVE_EQ, LIVE_CQ, LIVE_QP };
+enum {
+	LIVE_MPT,
+	LIVE_EQ,
+	LIVE_CQ,
+	LIVE_QP
+};
 
 struct fake_hw *fake_hw_create(void);
 void fake_hw_destroy(struct fake_hw *fake);

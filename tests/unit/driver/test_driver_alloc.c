@@ -33,10 +33,10 @@ test_ids(void **state)
 	driver_ids_give(&ids, 40);
 	driver_ids_give(&ids, 20);
 	assert_int_equal(driver_ids_take(&ids, &index), 0);
-	assert_int_equal(index, 20);	/* round robin from the start */
+	assert_int_equal(index, 20); /* round robin from the start */
 	driver_ids_give(&ids, 20);
 	assert_int_equal(driver_ids_take(&ids, &index), 0);
-	assert_int_equal(index, 40);	/* the one just given back comes last */
+	assert_int_equal(index, 40); /* the one just given back comes last */
 	assert_int_equal(ids.used, 68);
 	driver_ids_free(&ids);
 }

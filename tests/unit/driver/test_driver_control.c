@@ -20,15 +20,15 @@ static struct hca_client *client;
 static uint8_t *memory;
 static int async_fd;
 
-static const uint8_t my_gid[16] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 77, 0, 1 };
-static const uint8_t peer_gid[16] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 77, 0, 2 };
-static const uint8_t my_mac[6] = { 2, 0, 0, 0, 0, 1 };
-static const uint8_t peer_mac[6] = { 2, 1, 3, 5, 7, 9 };
+static const uint8_t my_gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 77, 0, 1};
+static const uint8_t peer_gid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 77, 0, 2};
+static const uint8_t my_mac[6] = {2, 0, 0, 0, 0, 1};
+static const uint8_t peer_mac[6] = {2, 1, 3, 5, 7, 9};
 
 static int
 setup(void **state)
 {
-	struct hca_driver_config config = { .timeout_ms = 50, .quota = { .qps = 3, .mrs = 40 } };
+	struct hca_driver_config config = {.timeout_ms = 50, .quota = {.qps = 3, .mrs = 40}};
 
 	fake = fake_hw_create();
 	memory = aligned_alloc(PAGE, MEM_PAGES * PAGE);
@@ -67,7 +67,7 @@ make_pd(void)
 static uint32_t
 make_cq(uint32_t channel)
 {
-	struct hca_ctl_cq cq = { .addr = (uintptr_t)memory, .log_size = 4, .channel = channel };
+	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory, .log_size = 4, .channel = channel};
 	uint32_t cqn;
 
 	assert_int_equal(hca_client_create_cq(client, &cq, &cqn), 0);
@@ -78,9 +78,15 @@ static int
 try_qp(uint32_t pdn, uint32_t cqn, uint32_t *qpn)
 {
 	struct hca_ctl_qp qp = {
-		.sq_addr = (uintptr_t)memory + PAGE, .rq_addr = (uintptr_t)memory + 2 * PAGE,
-		.pdn = pdn, .send_cqn = cqn, .recv_cqn = cqn, .log_sq = 4, .log_sq_stride = 6,
-		.log_rq = 3, .log_rq_stride = 7,
+		.sq_addr = (uintptr_t)memory + PAGE,
+		.rq_addr = (uintptr_t)memory + 2 * PAGE,
+		.pdn = pdn,
+		.send_cqn = cqn,
+		.recv_cqn = cqn,
+		.log_sq = 4,
+		.log_sq_stride = 6,
+		.log_rq = 3,
+		.log_rq_stride = 7,
 	};
 
 	return hca_client_create_qp(client, &qp, qpn);
@@ -99,7 +105,10 @@ static void
 test_bring_up(void **state)
 {
 	static const uint32_t order[] = {
-		HCA_CMD_QUERY_DEV_LIM, HCA_CMD_QUERY_ADAPTER, HCA_CMD_INIT_HCA, HCA_CMD_MAP_ICM,
+		HCA_CMD_QUERY_DEV_LIM,
+		HCA_CMD_QUERY_ADAPTER,
+		HCA_CMD_INIT_HCA,
+		HCA_CMD_MAP_ICM,
 	};
 	const struct hca_mbox_init_hca *init = (void *)fake_last(fake, HCA_CMD_INIT_HCA)->mailbox;
 	const struct fake_command *mask = fake_last(fake, HCA_CMD_MAP_EQ);
@@ -112,7 +121,7 @@ test_bring_up(void **state)
 	assert_int_equal(HCA_INIT_LOG(hca_be64_to_cpu(init->qpc_base)), 10);
 	assert_int_equal(HCA_INIT_LOG(hca_be64_to_cpu(init->mpt_base)), 12);
 	assert_int_equal(mask->in_modifier, 1);
-	assert_int_equal(mask->in_param & 1, 0);	/* completions are not asked for here */
+	assert_int_equal(mask->in_param & 1, 0); /* completions are not asked for here */
 	assert_int_equal(hca_client_info(client, &info), 0);
 	assert_int_equal(info.board_id, 0x42);
 	assert_int_equal(info.max_qps, 3);
@@ -143,8 +152,12 @@ test_region_bytes(void **state)
 	uint32_t pdn = make_pd();
 	uint64_t pages[6];
 	struct hca_ctl_mr mr = {
-		.va = 0x10000800, .length = 5 * PAGE, .page_size = PAGE, .npages = 6,
-		.pdn = pdn, .access = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_READ,
+		.va = 0x10000800,
+		.length = 5 * PAGE,
+		.page_size = PAGE,
+		.npages = 6,
+		.pdn = pdn,
+		.access = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_READ,
 	};
 	const struct hca_mbox_write_mtt *mtt;
 	const struct hca_mpt *mpt;
@@ -156,7 +169,7 @@ test_region_bytes(void **state)
 	mtt = (void *)fake_last(fake, HCA_CMD_WRITE_MTT)->mailbox;
 	mpt = (void *)fake_last(fake, HCA_CMD_SW2HW_MPT)->mailbox;
 	assert_int_equal(fake_last(fake, HCA_CMD_WRITE_MTT)->in_modifier, 6);
-	assert_int_equal(hca_be64_to_cpu(mtt->slot[3]), pages[0]);	/* groups of four */
+	assert_int_equal(hca_be64_to_cpu(mtt->slot[3]), pages[0]); /* groups of four */
 	assert_int_equal(hca_be64_to_cpu(mtt->slot[0]), pages[3]);
 	assert_int_equal(hca_be64_to_cpu(mtt->slot[7]), pages[4]);
 	assert_int_equal(hca_be64_to_cpu(mtt->slot[6]), pages[5]);
@@ -167,8 +180,7 @@ test_region_bytes(void **state)
 	assert_int_equal(hca_be32_to_cpu(mpt->mtt_sz), 6);
 	assert_int_equal(hca_mpt_mtt_seg(mpt), hca_be64_to_cpu(mtt->start_index));
 	assert_int_equal(HCA_PD_DOMAIN(hca_be32_to_cpu(mpt->pd)), 1);
-	assert_int_equal(fake_last(fake, HCA_CMD_SW2HW_MPT)->in_modifier,
-			 HCA_KEY_INDEX(keys.lkey));
+	assert_int_equal(fake_last(fake, HCA_CMD_SW2HW_MPT)->in_modifier, HCA_KEY_INDEX(keys.lkey));
 	assert_int_not_equal(HCA_KEY_INDEX(keys.lkey), 0);
 
 	assert_int_equal(hca_client_dealloc_pd(client, pdn), -EBUSY);
@@ -189,7 +201,10 @@ test_large_region(void **state)
 	uint32_t n = 2 * HCA_WRITE_MTT_MAX + 5;
 	uint64_t *pages = malloc(n * sizeof(*pages));
 	struct hca_ctl_mr mr = {
-		.va = 0x100000, .length = (uint64_t)n * PAGE, .page_size = PAGE, .npages = n,
+		.va = 0x100000,
+		.length = (uint64_t)n * PAGE,
+		.page_size = PAGE,
+		.npages = n,
 		.pdn = pdn,
 	};
 	const struct fake_command *last;
@@ -201,8 +216,9 @@ test_large_region(void **state)
 	assert_int_equal(hca_client_reg_mr(client, &mr, pages, &keys), 0);
 	last = fake_last(fake, HCA_CMD_WRITE_MTT);
 	assert_int_equal(last->in_modifier, 5);
-	assert_int_equal(hca_be64_to_cpu(((struct hca_mbox_write_mtt *)last->mailbox)->start_index) %
-			 1024, 2 * HCA_WRITE_MTT_MAX);
+	assert_int_equal(
+		hca_be64_to_cpu(((struct hca_mbox_write_mtt *)last->mailbox)->start_index) % 1024,
+		2 * HCA_WRITE_MTT_MAX);
 	hca_driver_usage(drv, &usage);
 	assert_int_equal(usage.mrs, 1);
 	assert_int_equal(usage.mtts, 1024);
@@ -217,16 +233,21 @@ test_refused_regions(void **state)
 	uint64_t page = (uintptr_t)memory;
 	struct hca_ctl_keys keys;
 	struct hca_ctl_mr good = {
-		.va = 0x1000, .length = 10, .page_size = PAGE, .npages = 1, .pdn = pdn,
+		.va = 0x1000,
+		.length = 10,
+		.page_size = PAGE,
+		.npages = 1,
+		.pdn = pdn,
 	};
 	struct hca_ctl_mr mr;
 	uint32_t before = fake->count;
 
-#define REFUSED(err, change) do { \
-	mr = good; \
-	change; \
-	assert_int_equal(hca_client_reg_mr(client, &mr, &page, &keys), err); \
-} while (0)
+#define REFUSED(err, change) \
+	do { \
+		mr = good; \
+		change; \
+		assert_int_equal(hca_client_reg_mr(client, &mr, &page, &keys), err); \
+	} while (0)
 	REFUSED(-EINVAL, mr.length = 0);
 	REFUSED(-EINVAL, mr.va = UINT64_MAX - 3);
 	REFUSED(-EINVAL, mr.page_size = 2048);
@@ -242,7 +263,7 @@ test_refused_regions(void **state)
 	REFUSED(-EPERM, (mr.npages = 0, mr.va = (uintptr_t)memory - PAGE));
 	REFUSED(-EPERM, (mr.npages = 0, mr.va = (uintptr_t)memory, mr.length = 65 * PAGE));
 #undef REFUSED
-	assert_int_equal(fake->count, before);	/* no command was tried */
+	assert_int_equal(fake->count, before); /* no command was tried */
 }
 
 /* What the client writes into owned fields of the context does not count. */
@@ -283,7 +304,7 @@ static void
 test_addresses(void **state)
 {
 	uint32_t qpn = make_qp(make_pd(), make_cq(HCA_CTL_NO_CHANNEL));
-	struct hca_qpc qpc = { .opt_param_mask = hca_cpu_to_be32(HCA_QP_ATTR_AV) };
+	struct hca_qpc qpc = {.opt_param_mask = hca_cpu_to_be32(HCA_QP_ATTR_AV)};
 	const struct hca_qpc *sent;
 	uint8_t gid[16];
 
@@ -297,9 +318,11 @@ test_addresses(void **state)
 	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_INIT2RTR_QPEE, &qpc), 0);
 	sent = (void *)fake_last(fake, HCA_CMD_INIT2RTR_QPEE)->mailbox;
 	assert_int_equal(HCA_QPC_DMAC(hca_be32_to_cpu(sent->path.mac_lo),
-				      hca_be32_to_cpu(sent->path.dmac_hi)), 0x020103050709);
+				      hca_be32_to_cpu(sent->path.dmac_hi)),
+			 0x020103050709);
 	assert_int_equal(HCA_QPC_SMAC(hca_be32_to_cpu(sent->path.mac_lo),
-				      hca_be32_to_cpu(sent->path.smac_hi)), 0x020000000001);
+				      hca_be32_to_cpu(sent->path.smac_hi)),
+			 0x020000000001);
 	assert_int_equal(hca_be32_to_cpu(sent->path.sip), 0x0a4d0001);
 	assert_int_equal(hca_be32_to_cpu(sent->path.dip), 0x0a4d0002);
 	assert_int_equal(hca_client_query_gid(client, 0, gid), 0);
@@ -314,7 +337,7 @@ test_busy_order_and_quota(void **state)
 	uint32_t pdn = make_pd();
 	uint32_t cqn = make_cq(HCA_CTL_NO_CHANNEL);
 	uint32_t qpn[3], more;
-	struct hca_qpc qpc = { 0 };
+	struct hca_qpc qpc = {0};
 
 	for (int i = 0; i < 3; i++) {
 		qpn[i] = make_qp(pdn, cqn);
@@ -344,10 +367,10 @@ test_ownership(void **state)
 	uint32_t pdn = make_pd();
 	uint32_t cqn = make_cq(HCA_CTL_NO_CHANNEL);
 	uint32_t qpn = make_qp(pdn, cqn);
-	struct hca_ctl_mr mr = { .va = (uintptr_t)memory, .length = 8, .pdn = pdn };
+	struct hca_ctl_mr mr = {.va = (uintptr_t)memory, .length = 8, .pdn = pdn};
 	struct hca_client *other;
 	struct hca_ctl_keys keys;
-	struct hca_qpc qpc = { 0 };
+	struct hca_qpc qpc = {0};
 
 	assert_int_equal(hca_client_reg_mr(client, &mr, NULL, &keys), 0);
 	assert_int_equal(hca_client_open(drv, &other), 0);
@@ -367,11 +390,11 @@ test_ownership(void **state)
 static void
 test_close_frees_all(void **state)
 {
-	struct hca_ctl_mr mr = { .va = (uintptr_t)memory, .length = 8, .pdn = make_pd() };
+	struct hca_ctl_mr mr = {.va = (uintptr_t)memory, .length = 8, .pdn = make_pd()};
 	uint32_t qpn = make_qp(mr.pdn, make_cq(HCA_CTL_NO_CHANNEL));
 	struct hca_driver_usage usage;
 	struct hca_ctl_keys keys;
-	struct hca_qpc qpc = { 0 };
+	struct hca_qpc qpc = {0};
 
 	assert_int_equal(hca_client_reg_mr(client, &mr, NULL, &keys), 0);
 	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), 0);
@@ -380,7 +403,7 @@ test_close_frees_all(void **state)
 	assert_int_equal(usage.clients + usage.pds + usage.mrs + usage.cqs + usage.qps, 0);
 	assert_int_equal(usage.mtts, 0);
 	assert_int_equal(fake->live[LIVE_QP] + fake->live[LIVE_CQ], 0);
-	assert_int_equal(fake->live[LIVE_MPT], 2);	/* of the EQs */
+	assert_int_equal(fake->live[LIVE_MPT], 2); /* of the EQs */
 	assert_int_equal(fake->windows, 1);
 }
 
@@ -402,7 +425,7 @@ test_events(void **state)
 	cqn = make_cq(channel);
 	qpn = make_qp(make_pd(), cqn);
 	fake_event(fake, 0, HCA_EVENT_COMP, cqn);
-	fake_event(fake, 0, HCA_EVENT_COMP, 77);	/* of nobody */
+	fake_event(fake, 0, HCA_EVENT_COMP, 77); /* of nobody */
 	fake_event(fake, 1, HCA_EVENT_WQ_ACCESS, qpn);
 	fake_event(fake, 1, HCA_EVENT_WQ_ACCESS, qpn ^ 1u << 20);
 	fake_event(fake, 1, HCA_EVENT_CQ_ERROR, cqn);
@@ -446,7 +469,7 @@ test_full_pipe(void **state)
 	assert_in_range(got, 1, PAGE / sizeof(event));
 	assert_int_equal(last, cqn);
 	hca_driver_poll(drv);
-	assert_int_equal(next_event(fd, &event), 0);	/* what was owed: once */
+	assert_int_equal(next_event(fd, &event), 0); /* what was owed: once */
 	assert_int_equal(next_event(fd, &event), -1);
 	close(fd);
 }
@@ -454,9 +477,10 @@ test_full_pipe(void **state)
 static void
 test_failed_command_undoes(void **state)
 {
-	static const uint32_t ops[] = { HCA_CMD_WRITE_MTT, HCA_CMD_SW2HW_MPT, HCA_CMD_SW2HW_CQ };
-	struct hca_ctl_cq cq = { .addr = (uintptr_t)memory, .log_size = 4,
-				 .channel = HCA_CTL_NO_CHANNEL };
+	static const uint32_t ops[] = {HCA_CMD_WRITE_MTT, HCA_CMD_SW2HW_MPT, HCA_CMD_SW2HW_CQ};
+	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory,
+				.log_size = 4,
+				.channel = HCA_CTL_NO_CHANNEL};
 	struct hca_driver_usage usage;
 	uint32_t cqn;
 
@@ -477,7 +501,7 @@ test_failed_command_undoes(void **state)
 static void
 test_dead_device(void **state)
 {
-	struct hca_ctl_cq cq = { .addr = (uintptr_t)memory, .channel = HCA_CTL_NO_CHANNEL };
+	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory, .channel = HCA_CTL_NO_CHANNEL};
 	uint32_t cqn;
 
 	make_qp(make_pd(), make_cq(HCA_CTL_NO_CHANNEL));
@@ -497,7 +521,7 @@ test_uar_pages_run_out(void **state)
 
 	while (n < 8 && hca_client_open(drv, &more[n]) == 0)
 		n++;
-	assert_int_equal(n, 6);		/* 8 pages, one the driver's, one taken */
+	assert_int_equal(n, 6); /* 8 pages, one the driver's, one taken */
 	hca_client_uar(more[0]);
 	memset((void *)(uintptr_t)hca_client_uar(more[0]), 0xff, PAGE);
 	hca_client_close(more[0]);

@@ -10,14 +10,15 @@
 #define START_PSN 100u
 #define ALL_RIGHTS \
 	(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | \
-			HCA_ACCESS_REMOTE_ATOMIC)
+	 HCA_ACCESS_REMOTE_ATOMIC)
 
 static struct rig *current;
 
 /* ---- what the stage calls ---- */
 
-struct hca_cqe *hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,
-		enum hca_stage_id stage)
+struct hca_cqe *
+hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,
+	       enum hca_stage_id stage)
 {
 	assert_int_equal(stage, HCA_STAGE_EE);
 	b->n = 1;
@@ -26,7 +27,8 @@ struct hca_cqe *hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch 
 	return current->cq_full ? NULL : &current->cqe[current->cqes++];
 }
 
-void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
+void
+hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 {
 	cqe->opcode = (uint8_t)last_word;
 	cqe->is_send = (uint8_t)(last_word >> 8);
@@ -34,13 +36,15 @@ void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 	current->published++;
 }
 
-void hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id stage)
+void
+hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id stage)
 {
 	b->n = 0;
 }
 
-__attribute__((weak)) void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e,
-		uint64_t va, const uint8_t *src, uint32_t len, const struct hca_icrc_ops *ops)
+__attribute__((weak)) void
+hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
+		const uint8_t *src, uint32_t len, const struct hca_icrc_ops *ops)
 {
 	uint32_t run;
 
@@ -50,8 +54,8 @@ __attribute__((weak)) void hca_vtp_scatter(const struct hca_vtp *v, const struct
 
 /* ---- set-up ---- */
 
-static void make_region(struct rig *r, uint32_t key, uint32_t pd, uint32_t state, uint32_t flags,
-		uint8_t *base)
+static void
+make_region(struct rig *r, uint32_t key, uint32_t pd, uint32_t state, uint32_t flags, uint8_t *base)
 {
 	r->h->vtp.mpt[HCA_KEY_INDEX(key)] = (struct hca_mpt_entry){
 		.start = RIG_VA,
@@ -64,7 +68,8 @@ static void make_region(struct rig *r, uint32_t key, uint32_t pd, uint32_t state
 	};
 }
 
-static void make_regions(struct rig *r)
+static void
+make_regions(struct rig *r)
 {
 	r->mem = aligned_alloc(4096, RIG_LEN + 4096);
 	assert_non_null(r->mem);
@@ -80,7 +85,8 @@ static void make_regions(struct rig *r)
 	make_region(r, RIG_KEY_ODD, RIG_PD, HCA_MPT_VALID, ALL_RIGHTS, r->mem + 4);
 }
 
-static void make_qp(struct rig *r)
+static void
+make_qp(struct rig *r)
 {
 	uint32_t rq_bytes = 1u << (RIG_RQ_LOG + RIG_STRIDE_LOG);
 	struct hca_qp_ee *ee;
@@ -108,9 +114,10 @@ static void make_qp(struct rig *r)
 	assert_true(ee->jobs != NULL && ee->replay != NULL && ee->recv_sge != NULL);
 }
 
-int rig_setup(void **state)
+int
+rig_setup(void **state)
 {
-	static const struct fx_config cfg = { 0 };
+	static const struct fx_config cfg = {0};
 	struct rig *r = calloc(1, sizeof(*r));
 
 	assert_non_null(r);
@@ -118,8 +125,8 @@ int rig_setup(void **state)
 	r->fx = fx_create(&cfg);
 	r->h = r->fx->h;
 	r->rx_pool = rte_pktmbuf_pool_create("rig-rx", 127, 0, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
-	r->h->resp_pool = rte_pktmbuf_pool_create("rig-resp", 255, 0, HCA_MBUF_PRIV, 1024,
-			SOCKET_ID_ANY);
+	r->h->resp_pool =
+		rte_pktmbuf_pool_create("rig-resp", 255, 0, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
 	assert_true(r->rx_pool != NULL && r->h->resp_pool != NULL);
 	make_regions(r);
 	make_qp(r);
@@ -129,7 +136,8 @@ int rig_setup(void **state)
 }
 
 /* Nothing may be left in the pools. */
-int rig_teardown(void **state)
+int
+rig_teardown(void **state)
 {
 	struct rig *r = *state;
 	struct hca_qp_ee *ee = &r->qp->ee;
@@ -154,24 +162,26 @@ int rig_teardown(void **state)
 
 /* ---- packets in ---- */
 
-static void put_headers(uint8_t *ext, const struct rig_packet *p,
-		const struct hca_roce_opcode_info *op)
+static void
+put_headers(uint8_t *ext, const struct rig_packet *p, const struct hca_roce_opcode_info *op)
 {
 	uint8_t *bth = ext - HCA_ROCE_BTH_LEN;
 
 	if (op->at.reth != 0)
-		*(struct hca_reth *)(bth + op->at.reth) = (struct hca_reth){ hca_cpu_to_be64(p->va),
-			hca_cpu_to_be32(p->rkey), hca_cpu_to_be32(p->dma_len) };
+		*(struct hca_reth *)(bth + op->at.reth) =
+			(struct hca_reth){hca_cpu_to_be64(p->va), hca_cpu_to_be32(p->rkey),
+					  hca_cpu_to_be32(p->dma_len)};
 	if (op->at.atomiceth != 0)
 		*(struct hca_atomiceth *)(bth + op->at.atomiceth) =
-				(struct hca_atomiceth){ hca_cpu_to_be64(p->va),
-					hca_cpu_to_be32(p->rkey), hca_cpu_to_be64(p->swap_add),
-					hca_cpu_to_be64(p->compare) };
+			(struct hca_atomiceth){hca_cpu_to_be64(p->va), hca_cpu_to_be32(p->rkey),
+					       hca_cpu_to_be64(p->swap_add),
+					       hca_cpu_to_be64(p->compare)};
 	if (op->at.immdt != 0)
 		memcpy(bth + op->at.immdt, &p->imm, sizeof(p->imm));
 }
 
-static struct rte_mbuf *make_packet(struct rig *r, const struct rig_packet *p)
+static struct rte_mbuf *
+make_packet(struct rig *r, const struct rig_packet *p)
 {
 	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[p->opcode];
 	struct rte_mbuf *m = rte_pktmbuf_alloc(r->rx_pool);
@@ -199,7 +209,8 @@ static struct rte_mbuf *make_packet(struct rig *r, const struct rig_packet *p)
 	return m;
 }
 
-void rig_burst(struct rig *r, const struct rig_packet *p, unsigned int n)
+void
+rig_burst(struct rig *r, const struct rig_packet *p, unsigned int n)
 {
 	void *m[HCA_BURST];
 
@@ -209,13 +220,15 @@ void rig_burst(struct rig *r, const struct rig_packet *p, unsigned int n)
 	hca_ee_process(r->h, m, n, r->now);
 }
 
-void rig_poll(struct rig *r)
+void
+rig_poll(struct rig *r)
 {
 	r->now += 1000;
 	hca_ee_poll(r->h, r->now, HCA_BURST);
 }
 
-void rig_feed(struct rig *r, struct rig_packet p)
+void
+rig_feed(struct rig *r, struct rig_packet p)
 {
 	rig_burst(r, &p, 1);
 	rig_poll(r);
@@ -223,18 +236,21 @@ void rig_feed(struct rig *r, struct rig_packet p)
 
 /* ---- responses out ---- */
 
-unsigned int rig_responses(struct rig *r)
+unsigned int
+rig_responses(struct rig *r)
 {
 	return r->fx->edge[HCA_EDGE_EE_ENCAP].n;
 }
 
-struct hca_txd *rig_response(struct rig *r, unsigned int i)
+struct hca_txd *
+rig_response(struct rig *r, unsigned int i)
 {
 	assert_true(i < rig_responses(r));
 	return hca_txd(r->fx->edge[HCA_EDGE_EE_ENCAP].obj[i]);
 }
 
-void rig_forget_responses(struct rig *r)
+void
+rig_forget_responses(struct rig *r)
 {
 	struct fx_edge *e = &r->fx->edge[HCA_EDGE_EE_ENCAP];
 
@@ -243,7 +259,8 @@ void rig_forget_responses(struct rig *r)
 	e->n = 0;
 }
 
-void rig_expect_ack(struct rig *r, uint8_t syndrome, uint32_t psn)
+void
+rig_expect_ack(struct rig *r, uint8_t syndrome, uint32_t psn)
 {
 	struct hca_txd *d;
 
@@ -260,7 +277,8 @@ void rig_expect_ack(struct rig *r, uint8_t syndrome, uint32_t psn)
 	rig_forget_responses(r);
 }
 
-bool rig_event(const struct rig *r, uint8_t type)
+bool
+rig_event(const struct rig *r, uint8_t type)
 {
 	for (unsigned int i = 0; i < r->fx->events; i++)
 		if (r->fx->event[i].type == type && r->fx->event[i].index == RIG_QPI)
@@ -268,7 +286,8 @@ bool rig_event(const struct rig *r, uint8_t type)
 	return false;
 }
 
-void rig_expect_fatal(struct rig *r, uint8_t nak, uint32_t psn, uint8_t event)
+void
+rig_expect_fatal(struct rig *r, uint8_t nak, uint32_t psn, uint8_t event)
 {
 	rig_expect_ack(r, HCA_NAK_SYNDROME(nak), psn);
 	assert_int_equal(r->qp->cfg.state, HCA_QPS_ERR);
@@ -282,7 +301,8 @@ void rig_expect_fatal(struct rig *r, uint8_t nak, uint32_t psn, uint8_t event)
 	rig_expect_silence(r);
 }
 
-void rig_expect_silence(struct rig *r)
+void
+rig_expect_silence(struct rig *r)
 {
 	assert_int_equal(rig_responses(r), 0);
 	rig_poll(r);
@@ -291,26 +311,30 @@ void rig_expect_silence(struct rig *r)
 
 /* ---- receives ---- */
 
-void rig_post(struct rig *r, const struct hca_sge *sge, unsigned int n)
+void
+rig_post(struct rig *r, const struct hca_sge *sge, unsigned int n)
 {
 	uint32_t at = (r->record->producer & ((1u << RIG_RQ_LOG) - 1)) << RIG_STRIDE_LOG;
 	struct hca_data_unit *unit = (void *)(r->qp->ee.rq.base + at + HCA_WQE_UNIT);
 
 	memset(r->qp->ee.rq.base + at, 0, 1u << RIG_STRIDE_LOG);
 	for (unsigned int i = 0; i < n; i++)
-		unit[i] = (struct hca_data_unit){ hca_cpu_to_le32(sge[i].len),
-			hca_cpu_to_le32(sge[i].lkey), hca_cpu_to_le64(sge[i].va) };
+		unit[i] = (struct hca_data_unit){hca_cpu_to_le32(sge[i].len),
+						 hca_cpu_to_le32(sge[i].lkey),
+						 hca_cpu_to_le64(sge[i].va)};
 	r->record->producer++;
 }
 
-void rig_post_one(struct rig *r, uint32_t off, uint32_t len)
+void
+rig_post_one(struct rig *r, uint32_t off, uint32_t len)
 {
-	struct hca_sge sge = { RIG_VA + off, RIG_KEY_ALL, len };
+	struct hca_sge sge = {RIG_VA + off, RIG_KEY_ALL, len};
 
 	rig_post(r, &sge, 1);
 }
 
-bool rig_holds(const struct rig *r, uint32_t off, uint32_t len, uint8_t seed)
+bool
+rig_holds(const struct rig *r, uint32_t off, uint32_t len, uint8_t seed)
 {
 	for (uint32_t i = 0; i < len; i++)
 		if (r->mem[off + i] != (uint8_t)(seed + i))

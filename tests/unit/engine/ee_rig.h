@@ -11,22 +11,22 @@
 
 #include "engine/ee.h"
 
-#define RIG_QPI        1u
-#define RIG_MTU        256u
-#define RIG_PD         3u
-#define RIG_MAX_RD     4u
-#define RIG_VA         0x100000u /* of every region, length RIG_LEN */
-#define RIG_LEN        16384u
-#define RIG_RQ_LOG     3u
+#define RIG_QPI 1u
+#define RIG_MTU 256u
+#define RIG_PD 3u
+#define RIG_MAX_RD 4u
+#define RIG_VA 0x100000u /* of every region, length RIG_LEN */
+#define RIG_LEN 16384u
+#define RIG_RQ_LOG 3u
 #define RIG_STRIDE_LOG 9u
 
 /* Memory keys; every one but ODD names rig.mem. */
-#define RIG_KEY_ALL     0x15au
-#define RIG_KEY_NONE    0x25au /* no rights */
+#define RIG_KEY_ALL 0x15au
+#define RIG_KEY_NONE 0x25au    /* no rights */
 #define RIG_KEY_FOREIGN 0x35au /* another protection domain */
-#define RIG_KEY_DEAD    0x45au /* being invalidated */
-#define RIG_KEY_ODD     0x55au /* CPU address = va + 4 modulo 8 */
-#define RIG_KEY_STALE   0x15bu /* right index, wrong tag */
+#define RIG_KEY_DEAD 0x45au    /* being invalidated */
+#define RIG_KEY_ODD 0x55au     /* CPU address = va + 4 modulo 8 */
+#define RIG_KEY_STALE 0x15bu   /* right index, wrong tag */
 
 struct rig_packet {
 	uint8_t opcode;
@@ -83,10 +83,11 @@ void rig_post_one(struct rig *r, uint32_t off, uint32_t len);
 /* Memory at off holds the payload of seed, len bytes. */
 bool rig_holds(const struct rig *r, uint32_t off, uint32_t len, uint8_t seed);
 
-#define RIG_ACK              (HCA_AETH_ACK | HCA_AETH_CREDITS_NONE)
+#define RIG_ACK (HCA_AETH_ACK | HCA_AETH_CREDITS_NONE)
 #define RIG_COUNTER(r, name) FX_COUNTER((r)->fx, EE, name)
 
-static inline struct rig_packet rig_write(uint32_t psn, uint32_t off, uint32_t len, uint8_t seed)
+static inline struct rig_packet
+rig_write(uint32_t psn, uint32_t off, uint32_t len, uint8_t seed)
 {
 	return (struct rig_packet){
 		.opcode = HCA_BTH_RC_WRITE_ONLY,
@@ -100,16 +101,18 @@ static inline struct rig_packet rig_write(uint32_t psn, uint32_t off, uint32_t l
 	};
 }
 
-static inline struct rig_packet rig_send(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t seed)
+static inline struct rig_packet
+rig_send(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t seed)
 {
-	return (struct rig_packet){ .opcode = opcode,
-		.psn = psn,
-		.len = len,
-		.seed = seed,
-		.flags = HCA_RXD_ACKREQ };
+	return (struct rig_packet){.opcode = opcode,
+				   .psn = psn,
+				   .len = len,
+				   .seed = seed,
+				   .flags = HCA_RXD_ACKREQ};
 }
 
-static inline struct rig_packet rig_read(uint32_t psn, uint32_t off, uint32_t len)
+static inline struct rig_packet
+rig_read(uint32_t psn, uint32_t off, uint32_t len)
 {
 	return (struct rig_packet){
 		.opcode = HCA_BTH_RC_READ_REQ,
@@ -120,7 +123,8 @@ static inline struct rig_packet rig_read(uint32_t psn, uint32_t off, uint32_t le
 	};
 }
 
-static inline struct rig_packet rig_add(uint32_t psn, uint32_t off, uint64_t add)
+static inline struct rig_packet
+rig_add(uint32_t psn, uint32_t off, uint64_t add)
 {
 	return (struct rig_packet){
 		.opcode = HCA_BTH_RC_FETCH_ADD,

@@ -18,12 +18,13 @@
 /* One HCA at a time: recorders are plain functions. */
 static struct fx *current;
 
-static void eal_start(void)
+static void
+eal_start(void)
 {
 	static bool started;
 	char prefix[32];
-	char *argv[] = { "test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
-		"--no-shconf", "-c1", "--log-level=4", prefix };
+	char *argv[] = {"test",		  "--no-huge",	 "-m",	"256",		 "--no-pci",
+			"--no-telemetry", "--no-shconf", "-c1", "--log-level=4", prefix};
 	cpu_set_t cpus;
 
 	if (started)
@@ -52,7 +53,8 @@ static void eal_start(void)
 HCA_EDGE_LIST(X)
 #undef X
 
-static void make_edges(struct fx *fx)
+static void
+make_edges(struct fx *fx)
 {
 #define X(e, f, t, p, r) \
 	fx->edge[HCA_EDGE_##e].room = FX_OBJECTS; \
@@ -64,7 +66,8 @@ static void make_edges(struct fx *fx)
 #undef X
 }
 
-static void make_channel(struct hca *h, enum hca_stage_id from, enum hca_stage_id to)
+static void
+make_channel(struct hca *h, enum hca_stage_id from, enum hca_stage_id to)
 {
 	struct hca_msg_channel *c = calloc(1, sizeof(*c));
 	char name[RTE_RING_NAMESIZE];
@@ -72,7 +75,7 @@ static void make_channel(struct hca *h, enum hca_stage_id from, enum hca_stage_i
 	assert_non_null(c);
 	snprintf(name, sizeof(name), "fx.m%u.%u", from, to);
 	c->ring = rte_ring_create_elem(name, sizeof(uint32_t), h->qp_mask + 1, SOCKET_ID_ANY,
-			RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	c->pending = calloc(h->qp_mask + 1, 1);
 	c->local = true;
 	c->inbox = &h->inbox[to];
@@ -81,7 +84,8 @@ static void make_channel(struct hca *h, enum hca_stage_id from, enum hca_stage_i
 	h->msg[from][to] = c;
 }
 
-struct fx *fx_create(const struct fx_config *cfg)
+struct fx *
+fx_create(const struct fx_config *cfg)
 {
 	static const struct fx_config none;
 	const struct fx_config *c = cfg != NULL ? cfg : &none;
@@ -110,16 +114,16 @@ struct fx *fx_create(const struct fx_config *cfg)
 #define X(f, t) make_channel(h, HCA_STAGE_##f, HCA_STAGE_##t);
 	HCA_MSG_LIST(X)
 #undef X
-	assert_int_equal(hca_record_pool_init(h, &h->rec, "rec", c->records ? c->records : 64,
-					 false),
-			0);
+	assert_int_equal(
+		hca_record_pool_init(h, &h->rec, "rec", c->records ? c->records : 64, false), 0);
 	assert_int_equal(hca_record_pool_init(h, &h->rec_full, "recf",
-					 c->full_records ? c->full_records : 32, true),
-			0);
+					      c->full_records ? c->full_records : 32, true),
+			 0);
 	return fx;
 }
 
-void fx_destroy(struct fx *fx)
+void
+fx_destroy(struct fx *fx)
 {
 	struct hca *h = fx->h;
 
@@ -146,13 +150,15 @@ void fx_destroy(struct fx *fx)
 	current = NULL;
 }
 
-uint32_t fx_qpn(uint32_t qpi)
+uint32_t
+fx_qpn(uint32_t qpi)
 {
 	return 0xabc000u | qpi;
 }
 
-struct hca_qp *fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq,
-		uint32_t log_stride, uint32_t window)
+struct hca_qp *
+fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq, uint32_t log_stride,
+      uint32_t window)
 {
 	struct hca_qp *qp = &fx->h->qp[qpi];
 	uint32_t bytes = 1u << (log_sq + log_stride);
@@ -180,7 +186,8 @@ struct hca_qp *fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq
 	return qp;
 }
 
-unsigned int fx_take_msgs(struct fx *fx, enum hca_stage_id from, enum hca_stage_id to, uint32_t qpi)
+unsigned int
+fx_take_msgs(struct fx *fx, enum hca_stage_id from, enum hca_stage_id to, uint32_t qpi)
 {
 	struct hca_msg_channel *c = fx->h->msg[from][to];
 	unsigned int left = rte_ring_count(c->ring), found = 0;
@@ -197,7 +204,8 @@ unsigned int fx_take_msgs(struct fx *fx, enum hca_stage_id from, enum hca_stage_
 	return found;
 }
 
-uint64_t fx_counter(const struct fx *fx, enum hca_stage_id s, enum hca_counter c)
+uint64_t
+fx_counter(const struct fx *fx, enum hca_stage_id s, enum hca_counter c)
 {
 	return fx->h->line[s].counters[c];
 }
@@ -206,24 +214,25 @@ uint64_t fx_counter(const struct fx *fx, enum hca_stage_id s, enum hca_counter c
  * What stages call besides edges and messages. Weak: a test that links the real one gets the real
  * one.
  */
-__attribute__((weak)) void hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type,
-		uint32_t qpi)
+__attribute__((weak)) void
+hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
 {
 	assert_true(current->events < RTE_DIM(current->event));
-	current->event[current->events++] = (struct fx_event){ type, qpi };
+	current->event[current->events++] = (struct fx_event){type, qpi};
 }
 
-__attribute__((weak)) void hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type,
-		uint32_t cqi)
+__attribute__((weak)) void
+hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi)
 {
 	assert_true(current->events < RTE_DIM(current->event));
-	current->event[current->events++] = (struct fx_event){ type, cqi };
+	current->event[current->events++] = (struct fx_event){type, cqi};
 }
 
-__attribute__((weak)) bool hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+__attribute__((weak)) bool
+hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 {
-	static const uint8_t told[] = { HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC,
-		HCA_STAGE_EE };
+	static const uint8_t told[] = {HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC,
+				       HCA_STAGE_EE};
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t state = hca_qp_state(qp);
 

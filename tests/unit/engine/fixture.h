@@ -25,7 +25,7 @@ struct fx_edge {
 };
 
 struct fx_event {
-	uint8_t type;   /* HCA_EVENT_* */
+	uint8_t type;	/* HCA_EVENT_* */
 	uint32_t index; /* QP or CQ */
 };
 
@@ -51,12 +51,12 @@ void fx_destroy(struct fx *fx);
  * 1 << log_stride bytes and a window of `window` records (power of two). QPN: fx_qpn(qpi).
  */
 struct hca_qp *fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq,
-		uint32_t log_stride, uint32_t window);
+		     uint32_t log_stride, uint32_t window);
 uint32_t fx_qpn(uint32_t qpi);
 
 /* All flags waiting on the channel for this QP, taken; messages to other QPs stay in order. */
 unsigned int fx_take_msgs(struct fx *fx, enum hca_stage_id from, enum hca_stage_id to,
-		uint32_t qpi);
+			  uint32_t qpi);
 
 uint64_t fx_counter(const struct fx *fx, enum hca_stage_id s, enum hca_counter c);
 #define FX_COUNTER(fx, STAGE, name) fx_counter((fx), HCA_STAGE_##STAGE, HCA_CTR_##name)

@@ -19,10 +19,10 @@
 #define FR_PSN 0x000100u /* oldest unacknowledged */
 #define FR_PEER_QPN 0x123456u
 #define FR_MEM 32768u
-#define FR_KEY 0x00000155u /* all of mem, contiguous */
+#define FR_KEY 0x00000155u	 /* all of mem, contiguous */
 #define FR_PAGED_KEY 0x00000255u /* the same pages of 4 KiB, last one first */
 #define FR_LOCAL_KEY 0x00000355u /* as FR_KEY, without remote rights */
-#define FR_VA 0x7000000u /* of the first byte, in each of them */
+#define FR_VA 0x7000000u	 /* of the first byte, in each of them */
 #define FR_FRAMES 512u
 #define FR_FRAME_MAX 4400u
 #define FR_MBUFS 512u

@@ -12,9 +12,10 @@
 #include <time.h>
 
 #define ROUNDS 200000u
-#define BYTES  64u
+#define BYTES 64u
 
-void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
+void
+hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
 		const uint8_t *src, uint32_t len, const struct hca_icrc_ops *ops)
 {
 	uint32_t run;
@@ -22,7 +23,8 @@ void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uin
 	hca_copy_last_byte_last(ops, hca_vtp_ptr(v, e, va, len, &run), src, len);
 }
 
-static double now_ns(void)
+static double
+now_ns(void)
 {
 	struct timespec t;
 
@@ -31,7 +33,8 @@ static double now_ns(void)
 }
 
 /* What decap leaves behind. */
-static void make_burst(struct rig *r, struct rte_mbuf **m, uint8_t opcode, uint32_t psn)
+static void
+make_burst(struct rig *r, struct rte_mbuf **m, uint8_t opcode, uint32_t psn)
 {
 	uint32_t ext_len = opcode == HCA_BTH_RC_WRITE_ONLY ? sizeof(struct hca_reth) : 0;
 
@@ -55,7 +58,8 @@ static void make_burst(struct rig *r, struct rte_mbuf **m, uint8_t opcode, uint3
 	}
 }
 
-static double run(struct rig *r, uint8_t opcode, bool respond)
+static double
+run(struct rig *r, uint8_t opcode, bool respond)
 {
 	struct rte_mbuf *m[HCA_BURST];
 	struct fx_edge *e = &r->fx->edge[HCA_EDGE_EE_ENCAP];
@@ -79,7 +83,8 @@ static double run(struct rig *r, uint8_t opcode, bool respond)
 	return (now_ns() - start) / ROUNDS / HCA_BURST;
 }
 
-static void report(struct rig *r, const char *name, uint8_t opcode)
+static void
+report(struct rig *r, const char *name, uint8_t opcode)
 {
 	double bare = 1e9, full = 1e9;
 
@@ -88,38 +93,40 @@ static void report(struct rig *r, const char *name, uint8_t opcode)
 		full = RTE_MIN(full, run(r, opcode, true));
 	}
 	printf("%-6s 64 B: %5.2f ns with the responder, %5.2f without, difference %5.2f\n", name,
-			full, bare, full - bare);
+	       full, bare, full - bare);
 }
 
 /* The same bytes as 64 WQEs of 64 bytes. */
-static void make_receives(struct rig *r)
+static void
+make_receives(struct rig *r)
 {
 	r->qp->ee.rq_size_log = RIG_RQ_LOG + RIG_STRIDE_LOG - 6;
 	r->qp->ee.rq_stride_log = 6;
 	for (unsigned int i = 0; i < 64; i++)
-		*(struct hca_data_unit *)(r->qp->ee.rq.base + 64 * i +
-				HCA_WQE_UNIT) = (struct hca_data_unit){ hca_cpu_to_le32(BYTES),
-			hca_cpu_to_le32(RIG_KEY_ALL), hca_cpu_to_le64(RIG_VA + 128 * i) };
+		*(struct hca_data_unit *)(r->qp->ee.rq.base + 64 * i + HCA_WQE_UNIT) =
+			(struct hca_data_unit){hca_cpu_to_le32(BYTES), hca_cpu_to_le32(RIG_KEY_ALL),
+					       hca_cpu_to_le64(RIG_VA + 128 * i)};
 }
 
-int main(void)
+int
+main(void)
 {
 	struct rig *r;
 
 	rig_setup((void **)&r);
 	r->h->icrc = hca_icrc_select();
 	rte_mempool_free(r->rx_pool);
-	r->rx_pool = rte_pktmbuf_pool_create("rig-rx", 1023, 256, HCA_MBUF_PRIV, 1024,
-			SOCKET_ID_ANY);
+	r->rx_pool =
+		rte_pktmbuf_pool_create("rig-rx", 1023, 256, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
 	rte_mempool_free(r->h->resp_pool);
-	r->h->resp_pool = rte_pktmbuf_pool_create("rig-resp", 1023, 256, HCA_MBUF_PRIV, 1024,
-			SOCKET_ID_ANY);
+	r->h->resp_pool =
+		rte_pktmbuf_pool_create("rig-resp", 1023, 256, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
 	report(r, "WRITE", HCA_BTH_RC_WRITE_ONLY);
 	make_receives(r);
 	report(r, "SEND", HCA_BTH_RC_SEND_ONLY);
 	printf("acks %lu, writes %lu, sends %lu\n", (unsigned long)RIG_COUNTER(r, acks_sent),
-			(unsigned long)RIG_COUNTER(r, rx_write_requests),
-			(unsigned long)RIG_COUNTER(r, rx_send_requests));
+	       (unsigned long)RIG_COUNTER(r, rx_write_requests),
+	       (unsigned long)RIG_COUNTER(r, rx_send_requests));
 	rig_teardown((void **)&r);
 	return 0;
 }

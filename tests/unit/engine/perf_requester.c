@@ -10,13 +10,15 @@
 
 #define ROUNDS 20000u
 
-static void round_of_writes(struct rig *r)
+static void
+round_of_writes(struct rig *r)
 {
 	for (unsigned int i = 0; i < HCA_BURST; i++)
 		rig_post(r, HCA_OP_RDMA_WRITE, 64, HCA_REC_SIGNALED);
 }
 
-int main(void)
+int
+main(void)
 {
 	struct rig *r;
 	void *state;
@@ -43,6 +45,6 @@ int main(void)
 		rtc += rte_rdtsc() - t;
 	}
 	printf("RTC %.1f ns per packet, RRC %.1f ns per message\n", (double)rtc * ns,
-			(double)rrc * ns);
+	       (double)rrc * ns);
 	return 0;
 }

@@ -11,38 +11,43 @@
 
 #define ALL_RIGHTS \
 	(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | \
-			HCA_ACCESS_REMOTE_ATOMIC)
+	 HCA_ACCESS_REMOTE_ATOMIC)
 
 static struct rig *current;
 bool rig_shared_cq;
 
 /* ---- what the queues call ---- */
 
-static void raised(uint8_t type, uint32_t index)
+static void
+raised(uint8_t type, uint32_t index)
 {
 	struct fx *fx = current->fx;
 
 	assert_true(fx->events < RTE_DIM(fx->event));
-	fx->event[fx->events++] = (struct fx_event){ type, index };
+	fx->event[fx->events++] = (struct fx_event){type, index};
 }
 
-void hca_eq_raise_comp(struct hca *h, enum hca_stage_id from, uint32_t cqi)
+void
+hca_eq_raise_comp(struct hca *h, enum hca_stage_id from, uint32_t cqi)
 {
 	raised(HCA_EVENT_COMP, cqi);
 }
 
-void hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi)
+void
+hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi)
 {
 	raised(type, cqi);
 }
 
-void hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
+void
+hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
 {
 	raised(type, qpi);
 }
 
 /* Of the real one only the copy: it brings half the device with it. */
-void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
+void
+hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
 		const uint8_t *src, uint32_t len, const struct hca_icrc_ops *ops)
 {
 	uint32_t run;
@@ -54,7 +59,8 @@ void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uin
 
 /* ---- set-up ---- */
 
-static void make_region(struct rig *r, uint32_t key, uint32_t flags)
+static void
+make_region(struct rig *r, uint32_t key, uint32_t flags)
 {
 	r->h->vtp.mpt[HCA_KEY_INDEX(key)] = (struct hca_mpt_entry){
 		.start = RIG_VA,
@@ -67,15 +73,15 @@ static void make_region(struct rig *r, uint32_t key, uint32_t flags)
 	};
 }
 
-static void make_cq(struct rig *r)
+static void
+make_cq(struct rig *r)
 {
 	uint32_t bytes = RIG_CQES * HCA_CQE_SIZE;
 	struct hca_cq *cq;
 
 	r->h->cq_mask = 7;
 	r->h->cq = aligned_alloc(64, 8 * sizeof(*r->h->cq));
-	r->cqe = aligned_alloc(4096,
-			RTE_ALIGN_CEIL(bytes + sizeof(struct hca_cq_record), 4096));
+	r->cqe = aligned_alloc(4096, RTE_ALIGN_CEIL(bytes + sizeof(struct hca_cq_record), 4096));
 	assert_true(r->h->cq != NULL && r->cqe != NULL);
 	memset(r->h->cq, 0, 8 * sizeof(*r->h->cq));
 	memset(r->cqe, 0, bytes + sizeof(struct hca_cq_record));
@@ -90,7 +96,8 @@ static void make_cq(struct rig *r)
 	cq->buf[0].record_off = bytes;
 }
 
-static void make_qp(struct rig *r)
+static void
+make_qp(struct rig *r)
 {
 	struct hca_qp *qp = fx_qp(r->fx, RIG_QPI, 1, 6, RIG_STRIDE_LOG, RIG_WINDOW);
 
@@ -107,9 +114,10 @@ static void make_qp(struct rig *r)
 	qp->rrc.una = RIG_PSN;
 }
 
-int rig_setup(void **state)
+int
+rig_setup(void **state)
 {
-	static const struct fx_config cfg = { .records = 128, .full_records = 64 };
+	static const struct fx_config cfg = {.records = 128, .full_records = 64};
 	struct rig *r = calloc(1, sizeof(*r));
 
 	assert_non_null(r);
@@ -120,7 +128,8 @@ int rig_setup(void **state)
 	r->h->cfg.ack_every = 32;
 	r->h->icrc = hca_icrc_select();
 	r->h->loopback_single = true;
-	r->h->tx_pool = rte_pktmbuf_pool_create("rig-tx", 255, 0, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
+	r->h->tx_pool =
+		rte_pktmbuf_pool_create("rig-tx", 255, 0, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
 	r->rx_pool = rte_pktmbuf_pool_create("rig-rx", 127, 0, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
 	assert_non_null(r->h->tx_pool);
 	assert_non_null(r->rx_pool);
@@ -141,7 +150,8 @@ int rig_setup(void **state)
 }
 
 /* Every test ends with all mbufs back. */
-int rig_teardown(void **state)
+int
+rig_teardown(void **state)
 {
 	struct rig *r = *state;
 
@@ -163,8 +173,8 @@ int rig_teardown(void **state)
 
 /* ---- parser ---- */
 
-static struct hca_record *enter(struct rig *r, struct hca_record_pool *p, uint8_t op, uint32_t len,
-		uint8_t flags)
+static struct hca_record *
+enter(struct rig *r, struct hca_record_pool *p, uint8_t op, uint32_t len, uint8_t flags)
 {
 	struct hca_qp *qp = r->qp;
 	struct hca_record *rec;
@@ -190,7 +200,7 @@ static struct hca_record *enter(struct rig *r, struct hca_record_pool *p, uint8_
 		rec->flags |= HCA_REC_RD;
 		qp->parser.rd_count++;
 	}
-	rec->sge = (struct hca_sge){ RIG_VA, RIG_KEY, len };
+	rec->sge = (struct hca_sge){RIG_VA, RIG_KEY, len};
 	assert_true(qp->parser.head - qp->rtc.freed < RIG_WINDOW);
 	qp->parser.window[qp->parser.head & qp->parser.window_mask] = ref;
 	qp->parser.head++;
@@ -198,21 +208,23 @@ static struct hca_record *enter(struct rig *r, struct hca_record_pool *p, uint8_
 	return rec;
 }
 
-struct hca_record *rig_post(struct rig *r, uint8_t op, uint32_t len, uint8_t flags)
+struct hca_record *
+rig_post(struct rig *r, uint8_t op, uint32_t len, uint8_t flags)
 {
 	return enter(r, &r->h->rec, op, len, flags);
 }
 
-struct hca_record_full *rig_post_full(struct rig *r, uint8_t op, uint32_t len, uint8_t flags,
-		uint8_t nsge)
+struct hca_record_full *
+rig_post_full(struct rig *r, uint8_t op, uint32_t len, uint8_t flags, uint8_t nsge)
 {
 	struct hca_record_full *f =
-			(void *)enter(r, &r->h->rec_full, op, len, flags | HCA_REC_FULL);
+		(void *)enter(r, &r->h->rec_full, op, len, flags | HCA_REC_FULL);
 	uint32_t va = RIG_VA, part = nsge ? len / nsge : 0;
 
 	f->r.nsge = nsge;
 	for (unsigned int i = 0; i < nsge; i++) {
-		f->body.sge[i] = (struct hca_sge){ va, RIG_KEY, i + 1 < nsge ? part : len - part * i };
+		f->body.sge[i] =
+			(struct hca_sge){va, RIG_KEY, i + 1 < nsge ? part : len - part * i};
 		/* A gap between segments shows writes past their end. */
 		va += f->body.sge[i].len + 16;
 	}
@@ -221,7 +233,8 @@ struct hca_record_full *rig_post_full(struct rig *r, uint8_t op, uint32_t len, u
 
 /* ---- encap ---- */
 
-unsigned int rig_send(struct rig *r, unsigned int polls)
+unsigned int
+rig_send(struct rig *r, unsigned int polls)
 {
 	struct fx_edge *e = &r->fx->edge[HCA_EDGE_RTC_ENCAP];
 
@@ -242,7 +255,8 @@ unsigned int rig_send(struct rig *r, unsigned int polls)
 }
 
 /* Stages are polled all the time: what is waiting is done before time goes on. */
-void rig_pass(struct rig *r, uint64_t ns)
+void
+rig_pass(struct rig *r, uint64_t ns)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		hca_rrc_poll(r->h, r->now, HCA_BURST);
@@ -254,7 +268,8 @@ void rig_pass(struct rig *r, uint64_t ns)
 
 /* ---- the peer ---- */
 
-static struct rte_mbuf *packet(struct rig *r, uint8_t opcode, uint32_t psn, uint8_t syndrome)
+static struct rte_mbuf *
+packet(struct rig *r, uint8_t opcode, uint32_t psn, uint8_t syndrome)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(r->rx_pool);
 	struct hca_rxd *d;
@@ -272,19 +287,22 @@ static struct rte_mbuf *packet(struct rig *r, uint8_t opcode, uint32_t psn, uint
 	return m;
 }
 
-static void deliver(struct rig *r, struct rte_mbuf *m)
+static void
+deliver(struct rig *r, struct rte_mbuf *m)
 {
 	void *obj = m;
 
 	hca_rrc_process(r->h, &obj, 1, r->now);
 }
 
-void rig_ack(struct rig *r, uint32_t psn, uint8_t syndrome)
+void
+rig_ack(struct rig *r, uint32_t psn, uint8_t syndrome)
 {
 	deliver(r, packet(r, HCA_BTH_RC_ACK, psn, syndrome));
 }
 
-void rig_response(struct rig *r, uint8_t opcode, uint32_t psn, uint32_t len, uint8_t fill)
+void
+rig_response(struct rig *r, uint8_t opcode, uint32_t psn, uint32_t len, uint8_t fill)
 {
 	struct rte_mbuf *m = packet(r, opcode, psn, 0);
 
@@ -293,7 +311,8 @@ void rig_response(struct rig *r, uint8_t opcode, uint32_t psn, uint32_t len, uin
 	deliver(r, m);
 }
 
-void rig_atomic(struct rig *r, uint32_t psn, uint64_t value)
+void
+rig_atomic(struct rig *r, uint32_t psn, uint64_t value)
 {
 	struct rte_mbuf *m = packet(r, HCA_BTH_RC_ATOMIC_ACK, psn, 0);
 
@@ -303,27 +322,32 @@ void rig_atomic(struct rig *r, uint32_t psn, uint64_t value)
 
 /* ---- looks ---- */
 
-unsigned int rig_cqes(const struct rig *r)
+unsigned int
+rig_cqes(const struct rig *r)
 {
 	return (uint32_t)r->h->cq[RIG_CQ].reserve;
 }
 
-uint32_t rig_tail(const struct rig *r)
+uint32_t
+rig_tail(const struct rig *r)
 {
 	return hca_una_tail(r->qp->rrc.una);
 }
 
-uint32_t rig_una(const struct rig *r)
+uint32_t
+rig_una(const struct rig *r)
 {
 	return hca_una_psn(r->qp->rrc.una);
 }
 
-uint32_t rig_state(const struct rig *r)
+uint32_t
+rig_state(const struct rig *r)
 {
 	return hca_qp_state(r->qp);
 }
 
-void rig_expect_ok(struct rig *r, unsigned int i, uint32_t wqe, uint8_t op, uint32_t len)
+void
+rig_expect_ok(struct rig *r, unsigned int i, uint32_t wqe, uint8_t op, uint32_t len)
 {
 	const struct hca_cqe *c = &r->cqe[i];
 
@@ -336,7 +360,8 @@ void rig_expect_ok(struct rig *r, unsigned int i, uint32_t wqe, uint8_t op, uint
 	assert_int_equal(hca_le32_to_cpu(c->byte_cnt), len);
 }
 
-void rig_expect_error(struct rig *r, unsigned int i, uint32_t wqe, uint8_t syndrome)
+void
+rig_expect_error(struct rig *r, unsigned int i, uint32_t wqe, uint8_t syndrome)
 {
 	const struct hca_cqe_err *c = (const void *)&r->cqe[i];
 

@@ -23,7 +23,7 @@
 #define RIG_CQ 5u
 #define RIG_CQES 512u
 #define RIG_PD 9u
-#define RIG_KEY 0x00000112u /* index 1: everything */
+#define RIG_KEY 0x00000112u    /* index 1: everything */
 #define RIG_KEY_RO 0x00000213u /* index 2: no local write */
 #define RIG_VA 0x10000u
 #define RIG_LEN 65536u
@@ -68,7 +68,7 @@ int rig_teardown(void **state);
 struct hca_record *rig_post(struct rig *r, uint8_t op, uint32_t len, uint8_t flags);
 /* The same as a full record with nsge segments of len / nsge bytes each, the rest in the last. */
 struct hca_record_full *rig_post_full(struct rig *r, uint8_t op, uint32_t len, uint8_t flags,
-		uint8_t nsge);
+				      uint8_t nsge);
 
 /* RTC until it sends no more (at most `polls` polls); descriptors in r->txd, finished by encap. */
 unsigned int rig_send(struct rig *r, unsigned int polls);

@@ -9,8 +9,8 @@
 #include "abi_wqe.h"
 #include "engine/doorbell.h"
 
-#define PAGE    5u
-#define QPI     3u
+#define PAGE 5u
+#define QPI 3u
 #define SCAN_NS 50000u
 
 struct client {
@@ -18,33 +18,38 @@ struct client {
 	uint32_t next;
 };
 
-static struct client client_open(struct fx *fx, uint32_t page)
+static struct client
+client_open(struct fx *fx, uint32_t page)
 {
-	struct client c = { (struct hca_uar_page *)(fx->h->bar2 + page * HCA_UAR_PAGE_SIZE),
-		HCA_UAR_FIFO_FIRST(page) };
+	struct client c = {(struct hca_uar_page *)(fx->h->bar2 + page * HCA_UAR_PAGE_SIZE),
+			   HCA_UAR_FIFO_FIRST(page)};
 
 	memset(c.page, 0, sizeof(*c.page));
 	hca_doorbell_page_open(fx->h, page, true);
 	return c;
 }
 
-static void ring(struct client *c, uint64_t word)
+static void
+ring(struct client *c, uint64_t word)
 {
 	c->page->fifo[c->next++ % HCA_UAR_FIFO_SLOTS] = hca_cpu_to_le64(word);
 }
 
-static uint64_t word(uint32_t sq_head, uint8_t op, uint32_t qpn)
+static uint64_t
+word(uint32_t sq_head, uint8_t op, uint32_t qpn)
 {
 	return HCA_DB_MAKE(sq_head, 0, op, qpn, 4);
 }
 
-static uint64_t pushed(struct fx *fx, unsigned int i)
+static uint64_t
+pushed(struct fx *fx, unsigned int i)
 {
 	assert_true(i < fx->edge[HCA_EDGE_DB_PARSER].n);
 	return hca_dbw_from(fx->edge[HCA_EDGE_DB_PARSER].obj[i]);
 }
 
-static int setup(void **state)
+static int
+setup(void **state)
 {
 	struct fx *fx = fx_create(NULL);
 
@@ -54,7 +59,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int
+teardown(void **state)
 {
 	struct fx *fx = *state;
 
@@ -63,7 +69,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void test_words_in_order(void **state)
+static void
+test_words_in_order(void **state)
 {
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
@@ -71,9 +78,8 @@ static void test_words_in_order(void **state)
 	/* More than one turn of the FIFO, in bursts that fit it. */
 	for (uint32_t round = 0; round < 20; round++) {
 		for (uint32_t i = 0; i < 24; i++)
-			ring(&c,
-					HCA_DB_MAKE((round * 24 + i) % 64, i & 1, HCA_OP_RDMA_WRITE,
-							fx_qpn(QPI), i));
+			ring(&c, HCA_DB_MAKE((round * 24 + i) % 64, i & 1, HCA_OP_RDMA_WRITE,
+					     fx_qpn(QPI), i));
 		assert_int_equal(hca_doorbell_poll(fx->h, round, 32), 24);
 	}
 	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, 480);
@@ -93,7 +99,8 @@ static void test_words_in_order(void **state)
 	assert_int_equal(hca_doorbell_poll(fx->h, 99, 32), 0);
 }
 
-static void test_stays_behind_an_unfilled_slot(void **state)
+static void
+test_stays_behind_an_unfilled_slot(void **state)
 {
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
@@ -107,7 +114,8 @@ static void test_stays_behind_an_unfilled_slot(void **state)
 	assert_int_equal(HCA_CHAIN_SQ_HEAD(pushed(fx, 1)), 1);
 }
 
-static void test_register(void **state)
+static void
+test_register(void **state)
 {
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
@@ -121,7 +129,8 @@ static void test_register(void **state)
 	assert_int_equal(HCA_CHAIN_SQ_HEAD(pushed(fx, 0)), 9);
 }
 
-static void test_takes_room_first(void **state)
+static void
+test_takes_room_first(void **state)
 {
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
@@ -141,7 +150,8 @@ static void test_takes_room_first(void **state)
 }
 
 /* One bad word between two good ones: the counter says why, the others pass. */
-static void expect_dropped(struct fx *fx, uint64_t bad, uint64_t before, enum hca_counter counter)
+static void
+expect_dropped(struct fx *fx, uint64_t bad, uint64_t before, enum hca_counter counter)
 {
 	struct fx_edge *e = &fx->edge[HCA_EDGE_DB_PARSER];
 	struct client c = client_open(fx, PAGE);
@@ -157,7 +167,8 @@ static void expect_dropped(struct fx *fx, uint64_t bad, uint64_t before, enum hc
 	hca_doorbell_poll(fx->h, 0, 32);
 }
 
-static void test_checks(void **state)
+static void
+test_checks(void **state)
 {
 	struct fx *fx = *state;
 	uint32_t qpn = fx_qpn(QPI);
@@ -172,7 +183,8 @@ static void test_checks(void **state)
 	expect_dropped(fx, word(64, HCA_OP_SEND, qpn), good, HCA_CTR_db_bad_index);
 }
 
-static void test_dead_entry_and_qpn_zero(void **state)
+static void
+test_dead_entry_and_qpn_zero(void **state)
 {
 	struct fx *fx = *state;
 	struct client c = client_open(fx, 0);
@@ -180,17 +192,18 @@ static void test_dead_entry_and_qpn_zero(void **state)
 	ring(&c, word(0, HCA_OP_SEND, 0) | 1); /* entry 0 is dead: local_qpn 0 */
 	ring(&c, word(0, HCA_OP_SEND, 0x10));
 	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 2);
-	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_dead_qpn) +
-					FX_COUNTER(fx, DOORBELL, db_bad_opcode),
-			2);
+	assert_int_equal(
+		FX_COUNTER(fx, DOORBELL, db_dead_qpn) + FX_COUNTER(fx, DOORBELL, db_bad_opcode), 2);
 	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, 0);
 }
 
-static void test_opcodes(void **state)
+static void
+test_opcodes(void **state)
 {
-	static const uint8_t passed[] = { HCA_OP_SEND_INV, HCA_OP_RDMA_WRITE, HCA_OP_RDMA_WRITE_IMM,
-		HCA_OP_SEND, HCA_OP_SEND_IMM, HCA_OP_RDMA_READ, HCA_OP_ATOMIC_CS, HCA_OP_ATOMIC_FA,
-		HCA_OP_BIND_MW, HCA_OP_LOCAL_INV };
+	static const uint8_t passed[] = {HCA_OP_SEND_INV,  HCA_OP_RDMA_WRITE, HCA_OP_RDMA_WRITE_IMM,
+					 HCA_OP_SEND,	   HCA_OP_SEND_IMM,   HCA_OP_RDMA_READ,
+					 HCA_OP_ATOMIC_CS, HCA_OP_ATOMIC_FA,  HCA_OP_BIND_MW,
+					 HCA_OP_LOCAL_INV};
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
 
@@ -204,7 +217,8 @@ static void test_opcodes(void **state)
 	assert_int_equal(FX_COUNTER(fx, DOORBELL, doorbells), 31);
 }
 
-static void test_kick(void **state)
+static void
+test_kick(void **state)
 {
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
@@ -216,7 +230,8 @@ static void test_kick(void **state)
 	assert_int_equal(fx_take_msgs(fx, HCA_STAGE_DOORBELL, HCA_STAGE_EE, QPI), HCA_MSG_KICK);
 }
 
-static void test_closed_page_is_not_looked_at(void **state)
+static void
+test_closed_page_is_not_looked_at(void **state)
 {
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
@@ -231,10 +246,11 @@ static void test_closed_page_is_not_looked_at(void **state)
 	assert_int_equal(hca_doorbell_poll(fx->h, SCAN_NS + 1, 32), 1);
 }
 
-static void test_idle_pages_are_scanned(void **state)
+static void
+test_idle_pages_are_scanned(void **state)
 {
 	struct fx *fx = *state;
-	struct client c = { 0 };
+	struct client c = {0};
 	uint64_t now = 10000000;
 
 	for (uint32_t page = 1; page < 100; page++) {
@@ -252,7 +268,8 @@ static void test_idle_pages_are_scanned(void **state)
 	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, 1);
 }
 
-static void test_busy_page_leaves_room_for_others(void **state)
+static void
+test_busy_page_leaves_room_for_others(void **state)
 {
 	struct fx *fx = *state;
 	struct client busy = client_open(fx, PAGE), other = client_open(fx, PAGE + 1);
@@ -270,7 +287,8 @@ static void test_busy_page_leaves_room_for_others(void **state)
 	fail_msg("the other page was starved");
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

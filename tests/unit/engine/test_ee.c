@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-static void write_is_executed_and_acknowledged(void **state)
+static void
+write_is_executed_and_acknowledged(void **state)
 {
 	struct rig *r = *state;
 
@@ -20,7 +21,8 @@ static void write_is_executed_and_acknowledged(void **state)
 	rig_expect_silence(r);
 }
 
-static void write_of_nothing_checks_no_key(void **state)
+static void
+write_of_nothing_checks_no_key(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p = rig_write(100, 0, 0, 0);
@@ -33,7 +35,8 @@ static void write_of_nothing_checks_no_key(void **state)
 	assert_int_equal(r->qp->ee.msn, 1);
 }
 
-static struct rig_packet part(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t seed)
+static struct rig_packet
+part(uint8_t opcode, uint32_t psn, uint32_t len, uint8_t seed)
 {
 	struct rig_packet p = rig_write(psn, 32, len, seed);
 
@@ -42,7 +45,8 @@ static struct rig_packet part(uint8_t opcode, uint32_t psn, uint32_t len, uint8_
 	return p;
 }
 
-static void write_of_many_packets(void **state)
+static void
+write_of_many_packets(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p[3] = {
@@ -62,7 +66,8 @@ static void write_of_many_packets(void **state)
 	rig_expect_ack(r, RIG_ACK, 102);
 }
 
-static void one_ack_per_burst(void **state)
+static void
+one_ack_per_burst(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p[HCA_BURST];
@@ -77,7 +82,8 @@ static void one_ack_per_burst(void **state)
 }
 
 /* Without AckReq: when idle, after ack_every packets, and at last while busy. */
-static void unasked_packets_are_acknowledged(void **state)
+static void
+unasked_packets_are_acknowledged(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p = rig_write(100, 0, 16, 1);
@@ -106,7 +112,8 @@ static void unasked_packets_are_acknowledged(void **state)
 	rig_expect_ack(r, RIG_ACK, p.psn + HCA_BURST);
 }
 
-static void psn_wraps(void **state)
+static void
+psn_wraps(void **state)
 {
 	struct rig *r = *state;
 
@@ -124,10 +131,11 @@ static void psn_wraps(void **state)
 	assert_int_equal(r->qp->ee.msn, 1);
 }
 
-static void states(void **state)
+static void
+states(void **state)
 {
-	static const uint8_t receives[] = { HCA_QPS_RTR, HCA_QPS_RTS, HCA_QPS_SQE, HCA_QPS_SQD };
-	static const uint8_t deaf[] = { HCA_QPS_RST, HCA_QPS_INIT, HCA_QPS_ERR };
+	static const uint8_t receives[] = {HCA_QPS_RTR, HCA_QPS_RTS, HCA_QPS_SQE, HCA_QPS_SQD};
+	static const uint8_t deaf[] = {HCA_QPS_RST, HCA_QPS_INIT, HCA_QPS_ERR};
 	struct rig *r = *state;
 
 	for (unsigned int i = 0; i < RTE_DIM(receives); i++) {
@@ -148,7 +156,8 @@ static void states(void **state)
 }
 
 /* In RTR the first request raises COMM_EST once; the second takes the short way. */
-static void communication_is_established_once(void **state)
+static void
+communication_is_established_once(void **state)
 {
 	struct rig *r = *state;
 
@@ -159,7 +168,8 @@ static void communication_is_established_once(void **state)
 	assert_int_equal(r->qp->ee.epsn, 102);
 }
 
-static void another_life_and_another_service_are_dropped(void **state)
+static void
+another_life_and_another_service_are_dropped(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p = rig_write(100, 0, 16, 1);
@@ -179,7 +189,8 @@ static void another_life_and_another_service_are_dropped(void **state)
 	assert_int_equal(RIG_COUNTER(r, rx_bad_service), 2);
 }
 
-static void one_nak_per_gap(void **state)
+static void
+one_nak_per_gap(void **state)
 {
 	struct rig *r = *state;
 
@@ -199,17 +210,19 @@ static void one_nak_per_gap(void **state)
 }
 
 /* Reordering within a burst: the gap closes before the NAK has left. */
-static void closed_gap_needs_no_nak(void **state)
+static void
+closed_gap_needs_no_nak(void **state)
 {
 	struct rig *r = *state;
-	struct rig_packet p[2] = { rig_write(101, 0, 16, 1), rig_write(100, 0, 16, 2) };
+	struct rig_packet p[2] = {rig_write(101, 0, 16, 1), rig_write(100, 0, 16, 2)};
 
 	rig_burst(r, p, 2);
 	rig_poll(r);
 	rig_expect_ack(r, RIG_ACK, 100);
 }
 
-static void duplicate_writes_are_acknowledged_not_executed(void **state)
+static void
+duplicate_writes_are_acknowledged_not_executed(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p;
@@ -257,63 +270,62 @@ struct refusal {
 	}
 
 static const struct refusal refusals[] = {
-	{ "middle without first", NOTHING, PART(WRITE_MIDDLE, 100, 256, 0), HCA_NAK_INVALID_REQ },
-	{ "last without first", NOTHING, PART(WRITE_LAST, 100, 10, 0), HCA_NAK_INVALID_REQ },
-	{ "send middle without first", NOTHING, PART(SEND_MIDDLE, 100, 256, 0),
-			HCA_NAK_INVALID_REQ },
-	{ "first in a message", WFIRST(600), PART(WRITE_FIRST, 101, 256, 600),
-			HCA_NAK_INVALID_REQ },
-	{ "only in a message", WFIRST(600), PART(WRITE_ONLY, 101, 10, 10), HCA_NAK_INVALID_REQ },
-	{ "read in a message", WFIRST(600), PART(READ_REQ, 101, 0, 10), HCA_NAK_INVALID_REQ },
-	{ "send in a write", WFIRST(600), PART(SEND_MIDDLE, 101, 256, 0), HCA_NAK_INVALID_REQ },
-	{ "unknown opcode", NOTHING, { .opcode = 0x1f, .psn = 100 }, HCA_NAK_INVALID_REQ },
-	{ "invalidate", NOTHING, PART(SEND_ONLY_INV, 100, 8, 0), HCA_NAK_INVALID_REQ },
-	{ "first too short", NOTHING, PART(WRITE_FIRST, 100, 255, 600), HCA_NAK_INVALID_REQ },
-	{ "first too long", NOTHING, PART(WRITE_FIRST, 100, 257, 600), HCA_NAK_INVALID_REQ },
-	{ "first is all", NOTHING, PART(WRITE_FIRST, 100, 256, 256), HCA_NAK_INVALID_REQ },
-	{ "middle too short", WFIRST(700), PART(WRITE_MIDDLE, 101, 255, 0), HCA_NAK_INVALID_REQ },
-	{ "middle is all", WFIRST(512), PART(WRITE_MIDDLE, 101, 256, 0), HCA_NAK_INVALID_REQ },
-	{ "last empty", WFIRST(257), PART(WRITE_LAST, 101, 0, 0), HCA_NAK_INVALID_REQ },
-	{ "last too long", WFIRST(513), PART(WRITE_LAST, 101, 257, 0), HCA_NAK_INVALID_REQ },
-	{ "sum too small", WFIRST(300), PART(WRITE_LAST, 101, 43, 0), HCA_NAK_INVALID_REQ },
-	{ "sum too large", WFIRST(300), PART(WRITE_LAST, 101, 45, 0), HCA_NAK_INVALID_REQ },
-	{ "only too long", NOTHING, PART(WRITE_ONLY, 100, 257, 257), HCA_NAK_INVALID_REQ },
-	{ "only, wrong length", NOTHING, PART(WRITE_ONLY, 100, 10, 11), HCA_NAK_INVALID_REQ },
-	{ "more than 2^31", NOTHING, PART(WRITE_FIRST, 100, 256, 0x80000001), HCA_NAK_INVALID_REQ },
-	{ "read of more than 2^31", NOTHING, PART(READ_REQ, 100, 0, 0x80000001),
-			HCA_NAK_INVALID_REQ },
-	{ "unaligned atomic", NOTHING, AT(FETCH_ADD, 100, 0, 0, RIG_VA + 4, RIG_KEY_ALL),
-			HCA_NAK_INVALID_REQ },
-	{ "atomic at odd memory", NOTHING, AT(FETCH_ADD, 100, 0, 0, RIG_VA, RIG_KEY_ODD),
-			HCA_NAK_REMOTE_ACCESS },
-	{ "2^31 is more than the region", NOTHING, PART(WRITE_FIRST, 100, 256, 0x80000000),
-			HCA_NAK_REMOTE_ACCESS },
-	{ "range checked at first", NOTHING, PART(WRITE_FIRST, 100, 256, RIG_LEN + 1),
-			HCA_NAK_REMOTE_ACCESS },
-	{ "before the region", NOTHING, AT(WRITE_ONLY, 100, 8, 8, RIG_VA - 1, RIG_KEY_ALL),
-			HCA_NAK_REMOTE_ACCESS },
-	{ "va overflows", NOTHING, AT(WRITE_ONLY, 100, 8, 8, UINT64_MAX - 3, RIG_KEY_ALL),
-			HCA_NAK_REMOTE_ACCESS },
-	{ "no right", NOTHING, AT(WRITE_ONLY, 100, 8, 8, RIG_VA, RIG_KEY_NONE),
-			HCA_NAK_REMOTE_ACCESS },
-	{ "another domain", NOTHING, AT(WRITE_ONLY, 100, 8, 8, RIG_VA, RIG_KEY_FOREIGN),
-			HCA_NAK_REMOTE_ACCESS },
-	{ "dying region", NOTHING, AT(WRITE_ONLY, 100, 8, 8, RIG_VA, RIG_KEY_DEAD),
-			HCA_NAK_REMOTE_ACCESS },
-	{ "old tag", NOTHING, AT(WRITE_ONLY, 100, 8, 8, RIG_VA, RIG_KEY_STALE),
-			HCA_NAK_REMOTE_ACCESS },
-	{ "read without right", NOTHING, AT(READ_REQ, 100, 0, 8, RIG_VA, RIG_KEY_NONE),
-			HCA_NAK_REMOTE_ACCESS },
-	{ "atomic without right", NOTHING, AT(CMP_SWAP, 100, 0, 0, RIG_VA, RIG_KEY_NONE),
-			HCA_NAK_REMOTE_ACCESS },
+	{"middle without first", NOTHING, PART(WRITE_MIDDLE, 100, 256, 0), HCA_NAK_INVALID_REQ},
+	{"last without first", NOTHING, PART(WRITE_LAST, 100, 10, 0), HCA_NAK_INVALID_REQ},
+	{"send middle without first", NOTHING, PART(SEND_MIDDLE, 100, 256, 0), HCA_NAK_INVALID_REQ},
+	{"first in a message", WFIRST(600), PART(WRITE_FIRST, 101, 256, 600), HCA_NAK_INVALID_REQ},
+	{"only in a message", WFIRST(600), PART(WRITE_ONLY, 101, 10, 10), HCA_NAK_INVALID_REQ},
+	{"read in a message", WFIRST(600), PART(READ_REQ, 101, 0, 10), HCA_NAK_INVALID_REQ},
+	{"send in a write", WFIRST(600), PART(SEND_MIDDLE, 101, 256, 0), HCA_NAK_INVALID_REQ},
+	{"unknown opcode", NOTHING, {.opcode = 0x1f, .psn = 100}, HCA_NAK_INVALID_REQ},
+	{"invalidate", NOTHING, PART(SEND_ONLY_INV, 100, 8, 0), HCA_NAK_INVALID_REQ},
+	{"first too short", NOTHING, PART(WRITE_FIRST, 100, 255, 600), HCA_NAK_INVALID_REQ},
+	{"first too long", NOTHING, PART(WRITE_FIRST, 100, 257, 600), HCA_NAK_INVALID_REQ},
+	{"first is all", NOTHING, PART(WRITE_FIRST, 100, 256, 256), HCA_NAK_INVALID_REQ},
+	{"middle too short", WFIRST(700), PART(WRITE_MIDDLE, 101, 255, 0), HCA_NAK_INVALID_REQ},
+	{"middle is all", WFIRST(512), PART(WRITE_MIDDLE, 101, 256, 0), HCA_NAK_INVALID_REQ},
+	{"last empty", WFIRST(257), PART(WRITE_LAST, 101, 0, 0), HCA_NAK_INVALID_REQ},
+	{"last too long", WFIRST(513), PART(WRITE_LAST, 101, 257, 0), HCA_NAK_INVALID_REQ},
+	{"sum too small", WFIRST(300), PART(WRITE_LAST, 101, 43, 0), HCA_NAK_INVALID_REQ},
+	{"sum too large", WFIRST(300), PART(WRITE_LAST, 101, 45, 0), HCA_NAK_INVALID_REQ},
+	{"only too long", NOTHING, PART(WRITE_ONLY, 100, 257, 257), HCA_NAK_INVALID_REQ},
+	{"only, wrong length", NOTHING, PART(WRITE_ONLY, 100, 10, 11), HCA_NAK_INVALID_REQ},
+	{"more than 2^31", NOTHING, PART(WRITE_FIRST, 100, 256, 0x80000001), HCA_NAK_INVALID_REQ},
+	{"read of more than 2^31", NOTHING, PART(READ_REQ, 100, 0, 0x80000001),
+	 HCA_NAK_INVALID_REQ},
+	{"unaligned atomic", NOTHING, AT(FETCH_ADD, 100, 0, 0, RIG_VA + 4, RIG_KEY_ALL),
+	 HCA_NAK_INVALID_REQ},
+	{"atomic at odd memory", NOTHING, AT(FETCH_ADD, 100, 0, 0, RIG_VA, RIG_KEY_ODD),
+	 HCA_NAK_REMOTE_ACCESS},
+	{"2^31 is more than the region", NOTHING, PART(WRITE_FIRST, 100, 256, 0x80000000),
+	 HCA_NAK_REMOTE_ACCESS},
+	{"range checked at first", NOTHING, PART(WRITE_FIRST, 100, 256, RIG_LEN + 1),
+	 HCA_NAK_REMOTE_ACCESS},
+	{"before the region", NOTHING, AT(WRITE_ONLY, 100, 8, 8, RIG_VA - 1, RIG_KEY_ALL),
+	 HCA_NAK_REMOTE_ACCESS},
+	{"va overflows", NOTHING, AT(WRITE_ONLY, 100, 8, 8, UINT64_MAX - 3, RIG_KEY_ALL),
+	 HCA_NAK_REMOTE_ACCESS},
+	{"no right", NOTHING, AT(WRITE_ONLY, 100, 8, 8, RIG_VA, RIG_KEY_NONE),
+	 HCA_NAK_REMOTE_ACCESS},
+	{"another domain", NOTHING, AT(WRITE_ONLY, 100, 8, 8, RIG_VA, RIG_KEY_FOREIGN),
+	 HCA_NAK_REMOTE_ACCESS},
+	{"dying region", NOTHING, AT(WRITE_ONLY, 100, 8, 8, RIG_VA, RIG_KEY_DEAD),
+	 HCA_NAK_REMOTE_ACCESS},
+	{"old tag", NOTHING, AT(WRITE_ONLY, 100, 8, 8, RIG_VA, RIG_KEY_STALE),
+	 HCA_NAK_REMOTE_ACCESS},
+	{"read without right", NOTHING, AT(READ_REQ, 100, 0, 8, RIG_VA, RIG_KEY_NONE),
+	 HCA_NAK_REMOTE_ACCESS},
+	{"atomic without right", NOTHING, AT(CMP_SWAP, 100, 0, 0, RIG_VA, RIG_KEY_NONE),
+	 HCA_NAK_REMOTE_ACCESS},
 };
 
-static void refusals_are_fatal_and_change_nothing(void **state)
+static void
+refusals_are_fatal_and_change_nothing(void **state)
 {
 	for (unsigned int i = 0; i < RTE_DIM(refusals); i++) {
 		const struct refusal *f = &refusals[i];
-		uint8_t event = f->nak == HCA_NAK_INVALID_REQ ? HCA_EVENT_WQ_INVAL_REQ :
-								HCA_EVENT_WQ_ACCESS;
+		uint8_t event = f->nak == HCA_NAK_INVALID_REQ ? HCA_EVENT_WQ_INVAL_REQ
+							      : HCA_EVENT_WQ_ACCESS;
 		uint8_t before[RIG_LEN + 8];
 		struct rig *r;
 		uint32_t msn;
@@ -334,15 +346,16 @@ static void refusals_are_fatal_and_change_nothing(void **state)
 	}
 }
 
-static void operations_not_enabled_are_invalid(void **state)
+static void
+operations_not_enabled_are_invalid(void **state)
 {
 	static const struct {
 		uint8_t right, opcode;
 	} row[] = {
-		{ HCA_ACCESS_REMOTE_WRITE, HCA_BTH_RC_WRITE_ONLY },
-		{ HCA_ACCESS_REMOTE_READ, HCA_BTH_RC_READ_REQ },
-		{ HCA_ACCESS_REMOTE_ATOMIC, HCA_BTH_RC_CMP_SWAP },
-		{ HCA_ACCESS_REMOTE_ATOMIC, HCA_BTH_RC_FETCH_ADD },
+		{HCA_ACCESS_REMOTE_WRITE, HCA_BTH_RC_WRITE_ONLY},
+		{HCA_ACCESS_REMOTE_READ, HCA_BTH_RC_READ_REQ},
+		{HCA_ACCESS_REMOTE_ATOMIC, HCA_BTH_RC_CMP_SWAP},
+		{HCA_ACCESS_REMOTE_ATOMIC, HCA_BTH_RC_FETCH_ADD},
 	};
 
 	for (unsigned int i = 0; i < RTE_DIM(row); i++) {
@@ -359,7 +372,8 @@ static void operations_not_enabled_are_invalid(void **state)
 }
 
 /* The key is checked again at each packet: it may have gone since FIRST. */
-static void key_is_checked_at_each_use(void **state)
+static void
+key_is_checked_at_each_use(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p = part(HCA_BTH_RC_WRITE_FIRST, 100, 256, 1);
@@ -373,7 +387,8 @@ static void key_is_checked_at_each_use(void **state)
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, 101, HCA_EVENT_WQ_ACCESS);
 }
 
-int main(void)
+int
+main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static void expect_receive(struct rig *r, unsigned int i, uint8_t opcode, uint32_t bytes,
-		uint32_t wqe)
+static void
+expect_receive(struct rig *r, unsigned int i, uint8_t opcode, uint32_t bytes, uint32_t wqe)
 {
 	const struct hca_cqe *c = &r->cqe[i];
 
@@ -24,7 +24,8 @@ static void expect_receive(struct rig *r, unsigned int i, uint8_t opcode, uint32
 	assert_int_equal(c->owner, HCA_OWNER_SW);
 }
 
-static void expect_error(struct rig *r, unsigned int i, uint8_t syndrome, uint32_t wqe)
+static void
+expect_error(struct rig *r, unsigned int i, uint8_t syndrome, uint32_t wqe)
 {
 	const struct hca_cqe_err *c = (const void *)&r->cqe[i];
 
@@ -36,7 +37,8 @@ static void expect_error(struct rig *r, unsigned int i, uint8_t syndrome, uint32
 	assert_int_equal(c->wqe, wqe << RIG_STRIDE_LOG);
 }
 
-static void send_fills_a_receive(void **state)
+static void
+send_fills_a_receive(void **state)
 {
 	struct rig *r = *state;
 
@@ -50,7 +52,8 @@ static void send_fills_a_receive(void **state)
 	rig_expect_ack(r, RIG_ACK, 100);
 }
 
-static void send_with_immediate_and_solicited_event(void **state)
+static void
+send_with_immediate_and_solicited_event(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p = rig_send(HCA_BTH_RC_SEND_ONLY_IMM, 100, 5, 3);
@@ -65,7 +68,8 @@ static void send_with_immediate_and_solicited_event(void **state)
 	assert_true(rig_holds(r, 64, 5, 3));
 }
 
-static void empty_send_takes_a_receive_without_sges(void **state)
+static void
+empty_send_takes_a_receive_without_sges(void **state)
 {
 	struct rig *r = *state;
 
@@ -76,15 +80,16 @@ static void empty_send_takes_a_receive_without_sges(void **state)
 }
 
 /* Packets begin and end inside SGEs, some SGEs are empty, one key covers nothing else. */
-static void send_over_many_sges(void **state)
+static void
+send_over_many_sges(void **state)
 {
-	static const uint16_t len[] = { 1, 0, 255, 256, 3, 0, 250, 7, 1000 };
+	static const uint16_t len[] = {1, 0, 255, 256, 3, 0, 250, 7, 1000};
 	struct hca_sge sge[RTE_DIM(len)];
 	struct rig *r = *state;
 	uint32_t off = 0;
 
 	for (unsigned int i = 0; i < RTE_DIM(len); i++) {
-		sge[i] = (struct hca_sge){ RIG_VA + off + 16 * i, RIG_KEY_ALL, len[i] };
+		sge[i] = (struct hca_sge){RIG_VA + off + 16 * i, RIG_KEY_ALL, len[i]};
 		if (len[i] == 0)
 			sge[i].lkey = RIG_KEY_DEAD; /* not touched, so not checked */
 		off += len[i];
@@ -108,13 +113,14 @@ static void send_over_many_sges(void **state)
 	assert_int_equal(r->qp->ee.msn, 1);
 }
 
-static void sixteen_sges_at_most(void **state)
+static void
+sixteen_sges_at_most(void **state)
 {
 	struct hca_sge sge[20];
 	struct rig *r = *state;
 
 	for (unsigned int i = 0; i < 20; i++)
-		sge[i] = (struct hca_sge){ RIG_VA + 32 * i, RIG_KEY_ALL, 4 };
+		sge[i] = (struct hca_sge){RIG_VA + 32 * i, RIG_KEY_ALL, 4};
 	rig_post(r, sge, 20);
 	rig_post(r, sge, 20);
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 64, 0));
@@ -125,7 +131,8 @@ static void sixteen_sges_at_most(void **state)
 	expect_error(r, 1, HCA_SYND_LOCAL_LENGTH, 1);
 }
 
-static void receives_go_round_the_queue(void **state)
+static void
+receives_go_round_the_queue(void **state)
 {
 	struct rig *r = *state;
 
@@ -139,10 +146,11 @@ static void receives_go_round_the_queue(void **state)
 	}
 }
 
-static void write_with_immediate_takes_a_receive(void **state)
+static void
+write_with_immediate_takes_a_receive(void **state)
 {
 	struct rig *r = *state;
-	struct rig_packet p[2] = { rig_write(100, 0, 256, 0), rig_write(101, 0, 44, 0) };
+	struct rig_packet p[2] = {rig_write(100, 0, 256, 0), rig_write(101, 0, 44, 0)};
 
 	p[0].opcode = HCA_BTH_RC_WRITE_FIRST;
 	p[0].dma_len = 300;
@@ -167,7 +175,8 @@ static void write_with_immediate_takes_a_receive(void **state)
 	assert_int_equal(r->cqe[1].imm, 9);
 }
 
-static void no_receive_is_rnr_until_one_is_posted(void **state)
+static void
+no_receive_is_rnr_until_one_is_posted(void **state)
 {
 	struct rig *r = *state;
 
@@ -191,7 +200,8 @@ static void no_receive_is_rnr_until_one_is_posted(void **state)
 }
 
 /* The message stays open: only its last packet comes again. */
-static void write_with_immediate_waits_at_its_last_packet(void **state)
+static void
+write_with_immediate_waits_at_its_last_packet(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet first = rig_write(100, 0, 256, 0), last = rig_write(101, 0, 44, 0);
@@ -211,7 +221,8 @@ static void write_with_immediate_waits_at_its_last_packet(void **state)
 	expect_receive(r, 0, HCA_BTH_RC_WRITE_LAST_IMM, 300, 0);
 }
 
-static void send_longer_than_the_receive(void **state)
+static void
+send_longer_than_the_receive(void **state)
 {
 	struct rig *r = *state;
 
@@ -227,7 +238,8 @@ static void send_longer_than_the_receive(void **state)
 	assert_int_equal(RIG_COUNTER(r, resp_local_length_error), 1);
 }
 
-static void send_grows_longer_than_the_receive(void **state)
+static void
+send_grows_longer_than_the_receive(void **state)
 {
 	struct rig *r = *state;
 
@@ -241,12 +253,13 @@ static void send_grows_longer_than_the_receive(void **state)
 }
 
 /* The first SGE is good: nothing is written to it all the same. */
-static void receive_sge_that_fails_its_key(void **state)
+static void
+receive_sge_that_fails_its_key(void **state)
 {
-	static const uint32_t key[] = { RIG_KEY_NONE, RIG_KEY_FOREIGN, RIG_KEY_DEAD, 0 };
+	static const uint32_t key[] = {RIG_KEY_NONE, RIG_KEY_FOREIGN, RIG_KEY_DEAD, 0};
 
 	for (unsigned int i = 0; i < RTE_DIM(key); i++) {
-		struct hca_sge sge[2] = { { RIG_VA, RIG_KEY_ALL, 8 }, { RIG_VA + 64, key[i], 8 } };
+		struct hca_sge sge[2] = {{RIG_VA, RIG_KEY_ALL, 8}, {RIG_VA + 64, key[i], 8}};
 		struct rig *r;
 
 		rig_setup((void **)&r);
@@ -260,10 +273,11 @@ static void receive_sge_that_fails_its_key(void **state)
 	}
 }
 
-static void malformed_receive(void **state)
+static void
+malformed_receive(void **state)
 {
 	struct rig *r = *state;
-	struct hca_sge sge = { RIG_VA, RIG_KEY_ALL, HCA_INLINE_FLAG | 8 };
+	struct hca_sge sge = {RIG_VA, RIG_KEY_ALL, HCA_INLINE_FLAG | 8};
 
 	rig_post(r, &sge, 1);
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 8, 1));
@@ -271,7 +285,8 @@ static void malformed_receive(void **state)
 	rig_expect_fatal(r, HCA_NAK_REMOTE_OP, 100, 0);
 }
 
-static void producer_that_lies(void **state)
+static void
+producer_that_lies(void **state)
 {
 	struct rig *r = *state;
 
@@ -283,7 +298,8 @@ static void producer_that_lies(void **state)
 	assert_int_equal(r->qp->ee.rq_consumed, 0);
 }
 
-static void full_cq_loses_the_completion_only(void **state)
+static void
+full_cq_loses_the_completion_only(void **state)
 {
 	struct rig *r = *state;
 
@@ -296,7 +312,8 @@ static void full_cq_loses_the_completion_only(void **state)
 	assert_int_equal(r->qp->ee.rq_consumed, 1);
 }
 
-static void go_to_error(struct rig *r)
+static void
+go_to_error(struct rig *r)
 {
 	r->qp->cfg.state = HCA_QPS_ERR;
 	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_EE, RIG_QPI, HCA_MSG_STATE);
@@ -304,7 +321,8 @@ static void go_to_error(struct rig *r)
 }
 
 /* The receive of the SEND in progress is the first to be flushed. */
-static void error_flushes_in_order_and_kick_flushes_more(void **state)
+static void
+error_flushes_in_order_and_kick_flushes_more(void **state)
 {
 	struct rig *r = *state;
 
@@ -332,7 +350,8 @@ static void error_flushes_in_order_and_kick_flushes_more(void **state)
 	rig_expect_silence(r);
 }
 
-static void kick_of_a_live_qp_is_ignored(void **state)
+static void
+kick_of_a_live_qp_is_ignored(void **state)
 {
 	struct rig *r = *state;
 
@@ -344,7 +363,8 @@ static void kick_of_a_live_qp_is_ignored(void **state)
 }
 
 /* The owner changes a WQE between two packets, or its length behind the check: the copy counts. */
-static void receive_is_read_once(void **state)
+static void
+receive_is_read_once(void **state)
 {
 	struct rig *r = *state;
 	struct hca_data_unit *unit = (void *)(r->qp->ee.rq.base + HCA_WQE_UNIT);
@@ -362,7 +382,8 @@ static void receive_is_read_once(void **state)
 	expect_receive(r, 0, HCA_BTH_RC_SEND_LAST, 300, 0);
 }
 
-int main(void)
+int
+main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {

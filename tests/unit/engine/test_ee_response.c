@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static void expect_read(struct rig *r, unsigned int i, uint8_t opcode, uint32_t psn, uint32_t off,
-		uint32_t len)
+static void
+expect_read(struct rig *r, unsigned int i, uint8_t opcode, uint32_t psn, uint32_t off, uint32_t len)
 {
 	struct hca_txd *d = rig_response(r, i);
 
@@ -22,7 +22,8 @@ static void expect_read(struct rig *r, unsigned int i, uint8_t opcode, uint32_t 
 	assert_int_equal(d->generation, r->qp->cfg.generation);
 }
 
-static void expect_atomic(struct rig *r, unsigned int i, uint32_t psn, uint64_t result)
+static void
+expect_atomic(struct rig *r, unsigned int i, uint32_t psn, uint64_t result)
 {
 	struct hca_txd *d = rig_response(r, i);
 
@@ -33,7 +34,8 @@ static void expect_atomic(struct rig *r, unsigned int i, uint32_t psn, uint64_t 
 	assert_int_equal(d->len, 0);
 }
 
-static uint64_t load(const struct rig *r, uint32_t off)
+static uint64_t
+load(const struct rig *r, uint32_t off)
 {
 	uint64_t v;
 
@@ -41,7 +43,8 @@ static uint64_t load(const struct rig *r, uint32_t off)
 	return v;
 }
 
-static void read_sizes(void **state)
+static void
+read_sizes(void **state)
 {
 	struct rig *r = *state;
 
@@ -66,7 +69,8 @@ static void read_sizes(void **state)
 	rig_expect_silence(r);
 }
 
-static void read_psns_wrap(void **state)
+static void
+read_psns_wrap(void **state)
 {
 	struct rig *r = *state;
 
@@ -78,11 +82,12 @@ static void read_psns_wrap(void **state)
 }
 
 /* The WRITE behind executes at once; its ACK and the ATOMIC's answer wait for the READ. */
-static void responses_leave_in_psn_order(void **state)
+static void
+responses_leave_in_psn_order(void **state)
 {
 	struct rig *r = *state;
-	struct rig_packet p[4] = { rig_write(100, 0, 8, 1), rig_read(101, 0, 20 * 256),
-		rig_add(121, 8, 5), rig_write(122, 16, 8, 9) };
+	struct rig_packet p[4] = {rig_write(100, 0, 8, 1), rig_read(101, 0, 20 * 256),
+				  rig_add(121, 8, 5), rig_write(122, 16, 8, 9)};
 
 	rig_burst(r, p, 4);
 	assert_true(rig_holds(r, 16, 8, 9));
@@ -103,10 +108,11 @@ static void responses_leave_in_psn_order(void **state)
 	rig_expect_silence(r);
 }
 
-static void nak_waits_for_the_read_before_it(void **state)
+static void
+nak_waits_for_the_read_before_it(void **state)
 {
 	struct rig *r = *state;
-	struct rig_packet p[2] = { rig_read(100, 0, 20 * 256), rig_write(120, 0, 8, 1) };
+	struct rig_packet p[2] = {rig_read(100, 0, 20 * 256), rig_write(120, 0, 8, 1)};
 
 	p[1].rkey = RIG_KEY_NONE;
 	rig_burst(r, p, 2);
@@ -120,7 +126,8 @@ static void nak_waits_for_the_read_before_it(void **state)
 }
 
 /* Nothing is lost and nothing waits while encap has no room or mbufs are out. */
-static void owed_responses_wait_for_room(void **state)
+static void
+owed_responses_wait_for_room(void **state)
 {
 	struct rig *r = *state;
 	struct fx_edge *e = &r->fx->edge[HCA_EDGE_EE_ENCAP];
@@ -142,7 +149,8 @@ static void owed_responses_wait_for_room(void **state)
 	assert_int_equal(rig_responses(r), 4);
 }
 
-static void owed_responses_wait_for_mbufs(void **state)
+static void
+owed_responses_wait_for_mbufs(void **state)
 {
 	struct rig *r = *state;
 	struct rte_mbuf *taken[255];
@@ -162,7 +170,8 @@ static void owed_responses_wait_for_mbufs(void **state)
 	expect_read(r, 2, HCA_BTH_RC_READ_RESP_LAST, 102, 512, 88);
 }
 
-static void atomics(void **state)
+static void
+atomics(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p = rig_add(100, 8, UINT64_C(0x100000001));
@@ -187,7 +196,8 @@ static void atomics(void **state)
 }
 
 /* The stored result, not the memory's present value; older than the ring: dropped. */
-static void repeated_atomics_are_replayed(void **state)
+static void
+repeated_atomics_are_replayed(void **state)
 {
 	struct rig *r = *state;
 
@@ -207,7 +217,8 @@ static void repeated_atomics_are_replayed(void **state)
 	assert_int_equal(r->qp->ee.epsn, 110);
 }
 
-static void repeated_read_names_its_own_range(void **state)
+static void
+repeated_read_names_its_own_range(void **state)
 {
 	struct rig *r = *state;
 
@@ -224,7 +235,8 @@ static void repeated_read_names_its_own_range(void **state)
 }
 
 /* Late copies of a READ whose memory has gone must not kill the QP. */
-static void repeated_read_that_may_not_is_dropped(void **state)
+static void
+repeated_read_that_may_not_is_dropped(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p = rig_read(100, 0, 512);
@@ -241,7 +253,8 @@ static void repeated_read_that_may_not_is_dropped(void **state)
 	assert_int_equal(RIG_COUNTER(r, resp_duplicate_dropped), 2);
 }
 
-static void repeats_leave_room_for_new_requests(void **state)
+static void
+repeats_leave_room_for_new_requests(void **state)
 {
 	struct rig *r = *state;
 	struct fx_edge *e = &r->fx->edge[HCA_EDGE_EE_ENCAP];
@@ -265,7 +278,8 @@ static void repeats_leave_room_for_new_requests(void **state)
 	rig_expect_silence(r);
 }
 
-static void more_than_max_dest_rd_atomic(void **state)
+static void
+more_than_max_dest_rd_atomic(void **state)
 {
 	struct rig *r = *state;
 	struct fx_edge *e = &r->fx->edge[HCA_EDGE_EE_ENCAP];
@@ -278,15 +292,16 @@ static void more_than_max_dest_rd_atomic(void **state)
 	rig_poll(r);
 	assert_int_equal(rig_responses(r), RIG_MAX_RD + 1);
 	assert_int_equal(rig_response(r, RIG_MAX_RD)->syndrome,
-			HCA_NAK_SYNDROME(HCA_NAK_INVALID_REQ));
+			 HCA_NAK_SYNDROME(HCA_NAK_INVALID_REQ));
 	assert_int_equal(rig_response(r, RIG_MAX_RD)->psn, 100 + RIG_MAX_RD);
 	assert_true(rig_event(r, HCA_EVENT_WQ_INVAL_REQ));
 }
 
-static void failed_gather_is_a_nak_at_its_psn(void **state)
+static void
+failed_gather_is_a_nak_at_its_psn(void **state)
 {
 	struct rig *r = *state;
-	struct rig_packet p[2] = { rig_read(100, 0, 20 * 256), rig_write(120, 0, 8, 1) };
+	struct rig_packet p[2] = {rig_read(100, 0, 20 * 256), rig_write(120, 0, 8, 1)};
 
 	rig_burst(r, p, 2);
 	rig_poll(r);
@@ -300,7 +315,8 @@ static void failed_gather_is_a_nak_at_its_psn(void **state)
 	rig_expect_silence(r);
 }
 
-static void error_from_elsewhere_drops_what_is_owed(void **state)
+static void
+error_from_elsewhere_drops_what_is_owed(void **state)
 {
 	struct rig *r = *state;
 
@@ -315,11 +331,12 @@ static void error_from_elsewhere_drops_what_is_owed(void **state)
 }
 
 /* QPs before and behind the purged one keep their places in both lists. */
-static void purge_forgets_the_qp_only(void **state)
+static void
+purge_forgets_the_qp_only(void **state)
 {
 	struct rig *r = *state;
 	struct ee_ctx *ctx = ee_ctx(r->h);
-	struct hca_qp *other[2] = { &r->h->qp[2], &r->h->qp[3] };
+	struct hca_qp *other[2] = {&r->h->qp[2], &r->h->qp[3]};
 
 	r->fx->edge[HCA_EDGE_EE_ENCAP].room = 0;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -351,7 +368,8 @@ static void purge_forgets_the_qp_only(void **state)
 	assert_int_equal(ctx->ready_head, EE_NO_QP);
 }
 
-int main(void)
+int
+main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {

@@ -20,14 +20,16 @@
 #define LAST HCA_BTH_RC_READ_RESP_LAST
 #define ONLY HCA_BTH_RC_READ_RESP_ONLY
 
-static void post_writes(struct rig *r, unsigned int n)
+static void
+post_writes(struct rig *r, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
 		rig_post(r, WRITE, 8, SIG);
 }
 
 /* Every record is back once RTC has seen the release. */
-static void expect_empty(struct rig *r)
+static void
+expect_empty(struct rig *r)
 {
 	rig_send(r, 2);
 	assert_int_equal(r->qp->rtc.freed, r->qp->parser.head);
@@ -36,7 +38,8 @@ static void expect_empty(struct rig *r)
 }
 
 /* From completion `first` on: request `first` failed like this, the rest up to n flushed. */
-static void expect_failed(struct rig *r, uint32_t first, uint8_t syndrome, uint32_t n)
+static void
+expect_failed(struct rig *r, uint32_t first, uint8_t syndrome, uint32_t n)
 {
 	for (unsigned int i = 0; i < 4; i++) {
 		rig_send(r, 1);
@@ -52,7 +55,8 @@ static void expect_failed(struct rig *r, uint32_t first, uint8_t syndrome, uint3
 
 /* ---- release ---- */
 
-static void test_coalesced_ack(void **state)
+static void
+test_coalesced_ack(void **state)
 {
 	struct rig *r = *state;
 
@@ -73,7 +77,8 @@ static void test_coalesced_ack(void **state)
 	expect_empty(r);
 }
 
-static void test_ack_within_message(void **state)
+static void
+test_ack_within_message(void **state)
 {
 	struct rig *r = *state;
 
@@ -90,10 +95,11 @@ static void test_ack_within_message(void **state)
 	expect_empty(r);
 }
 
-static void test_ghosts(void **state)
+static void
+test_ghosts(void **state)
 {
 	struct rig *r = *state;
-	static const uint32_t far[] = { 3, 4, 1000, 0x7fffff, 0x800000, 0xfffff0 };
+	static const uint32_t far[] = {3, 4, 1000, 0x7fffff, 0x800000, 0xfffff0};
 	uint64_t una;
 
 	post_writes(r, 4);
@@ -125,7 +131,8 @@ static void test_ghosts(void **state)
 	assert_int_equal(rig_send(r, 2), 0);
 }
 
-static void test_other_life(void **state)
+static void
+test_other_life(void **state)
 {
 	struct rig *r = *state;
 
@@ -143,7 +150,8 @@ static void test_other_life(void **state)
 }
 
 /* Long enough to go round the PSN space's end and the window several times. */
-static void test_many(void **state)
+static void
+test_many(void **state)
 {
 	struct rig *r = *state;
 	uint32_t psn = RIG_PSN;
@@ -162,7 +170,8 @@ static void test_many(void **state)
 		rig_expect_ok(r, i, i, WRITE, 8);
 }
 
-static void test_cq_overrun(void **state)
+static void
+test_cq_overrun(void **state)
 {
 	struct rig *r = *state;
 
@@ -180,7 +189,8 @@ static void test_cq_overrun(void **state)
 
 /* ---- losses ---- */
 
-static void test_sequence_nak(void **state)
+static void
+test_sequence_nak(void **state)
 {
 	struct rig *r = *state;
 
@@ -198,7 +208,8 @@ static void test_sequence_nak(void **state)
 	expect_empty(r);
 }
 
-static void test_sequence_nak_exhausted(void **state)
+static void
+test_sequence_nak_exhausted(void **state)
 {
 	struct rig *r = *state;
 
@@ -217,7 +228,8 @@ static void test_sequence_nak_exhausted(void **state)
 	expect_failed(r, 1, HCA_SYND_RETRY_EXC, 4);
 }
 
-static void test_timeout(void **state)
+static void
+test_timeout(void **state)
 {
 	struct rig *r = *state;
 
@@ -250,7 +262,8 @@ static void test_timeout(void **state)
 }
 
 /* Idle, timer still in the wheel: a packet sent just before it expires gets its whole time. */
-static void test_timeout_after_idle(void **state)
+static void
+test_timeout_after_idle(void **state)
 {
 	struct rig *r = *state;
 
@@ -268,7 +281,8 @@ static void test_timeout_after_idle(void **state)
 	assert_int_equal(rig_send(r, 1), 1);
 }
 
-static void test_timeout_exhausted(void **state)
+static void
+test_timeout_exhausted(void **state)
 {
 	struct rig *r = *state;
 
@@ -288,7 +302,8 @@ static void test_timeout_exhausted(void **state)
 	assert_int_equal(r->qp->rrc.timer_armed, 0);
 }
 
-static void test_no_timeout(void **state)
+static void
+test_no_timeout(void **state)
 {
 	struct rig *r = *state;
 
@@ -301,7 +316,8 @@ static void test_no_timeout(void **state)
 	assert_int_equal(rig_state(r), HCA_QPS_RTS);
 }
 
-static void test_rnr(void **state)
+static void
+test_rnr(void **state)
 {
 	struct rig *r = *state;
 
@@ -329,7 +345,8 @@ static void test_rnr(void **state)
 	expect_empty(r);
 }
 
-static void test_rnr_exhausted(void **state)
+static void
+test_rnr_exhausted(void **state)
 {
 	struct rig *r = *state;
 
@@ -346,7 +363,8 @@ static void test_rnr_exhausted(void **state)
 	expect_failed(r, 0, HCA_SYND_RNR_RETRY_EXC, 3);
 }
 
-static void test_rnr_forever(void **state)
+static void
+test_rnr_forever(void **state)
 {
 	struct rig *r = *state;
 
@@ -368,7 +386,8 @@ static void test_rnr_forever(void **state)
 
 /* ---- READ and ATOMIC ---- */
 
-static void test_read(void **state)
+static void
+test_read(void **state)
 {
 	struct rig *r = *state;
 
@@ -397,7 +416,8 @@ static void test_read(void **state)
 	expect_empty(r);
 }
 
-static void test_read_scatter_list(void **state)
+static void
+test_read_scatter_list(void **state)
 {
 	struct rig *r = *state;
 	struct hca_record_full *f = rig_post_full(r, READ, 2 * RIG_MTU + 1, SIG, 5);
@@ -418,7 +438,8 @@ static void test_read_scatter_list(void **state)
 	expect_empty(r);
 }
 
-static void test_atomic(void **state)
+static void
+test_atomic(void **state)
 {
 	struct rig *r = *state;
 	uint64_t value = 0x0102030405060708ull;
@@ -439,7 +460,8 @@ static void test_atomic(void **state)
 }
 
 /* An ACK beyond a READ without response: everything before it is done, the READ again, once. */
-static void test_implied_nak(void **state)
+static void
+test_implied_nak(void **state)
 {
 	struct rig *r = *state;
 
@@ -463,7 +485,8 @@ static void test_implied_nak(void **state)
 }
 
 /* A response in the middle is lost: the READ goes on from there. */
-static void test_read_resumed(void **state)
+static void
+test_read_resumed(void **state)
 {
 	struct rig *r = *state;
 
@@ -488,14 +511,19 @@ static void test_read_resumed(void **state)
 	expect_empty(r);
 }
 
-static void test_bad_responses(void **state)
+static void
+test_bad_responses(void **state)
 {
 	static const struct {
 		uint8_t opcode;
 		uint32_t psn, len;
 	} bad[] = {
-		{ FIRST, 0, RIG_MTU - 1 }, { FIRST, 0, RIG_MTU + 1 }, { MIDDLE, 0, RIG_MTU },
-		{ LAST, 0, RIG_MTU }, { ONLY, 0, 3 }, { HCA_BTH_RC_ATOMIC_ACK, 0, 0 },
+		{FIRST, 0, RIG_MTU - 1},
+		{FIRST, 0, RIG_MTU + 1},
+		{MIDDLE, 0, RIG_MTU},
+		{LAST, 0, RIG_MTU},
+		{ONLY, 0, 3},
+		{HCA_BTH_RC_ATOMIC_ACK, 0, 0},
 	};
 
 	for (unsigned int i = 0; i < RTE_DIM(bad); i++) {
@@ -512,7 +540,8 @@ static void test_bad_responses(void **state)
 	}
 }
 
-static void test_bad_last(void **state)
+static void
+test_bad_last(void **state)
 {
 	struct rig *r = *state;
 
@@ -525,7 +554,8 @@ static void test_bad_last(void **state)
 }
 
 /* FIRST in the middle, without a resume. */
-static void test_bad_restart(void **state)
+static void
+test_bad_restart(void **state)
 {
 	struct rig *r = *state;
 
@@ -536,7 +566,8 @@ static void test_bad_restart(void **state)
 	expect_failed(r, 0, HCA_SYND_BAD_RESP, 1);
 }
 
-static void test_response_to_write(void **state)
+static void
+test_response_to_write(void **state)
 {
 	struct rig *r = *state;
 
@@ -546,7 +577,8 @@ static void test_response_to_write(void **state)
 	expect_failed(r, 0, HCA_SYND_BAD_RESP, 2);
 }
 
-static void test_scatter_error(void **state)
+static void
+test_scatter_error(void **state)
 {
 	struct rig *r = *state;
 
@@ -563,12 +595,14 @@ static void test_scatter_error(void **state)
 
 /* ---- errors ---- */
 
-static void test_fatal_naks(void **state)
+static void
+test_fatal_naks(void **state)
 {
 	static const struct {
 		uint8_t nak, syndrome;
-	} c[] = { { HCA_NAK_INVALID_REQ, 0x12 }, { HCA_NAK_REMOTE_ACCESS, 0x13 },
-		{ HCA_NAK_REMOTE_OP, 0x14 } };
+	} c[] = {{HCA_NAK_INVALID_REQ, 0x12},
+		 {HCA_NAK_REMOTE_ACCESS, 0x13},
+		 {HCA_NAK_REMOTE_OP, 0x14}};
 
 	for (unsigned int i = 0; i < RTE_DIM(c); i++) {
 		struct rig *r = *state;
@@ -585,7 +619,8 @@ static void test_fatal_naks(void **state)
 	}
 }
 
-static void test_bad_record(void **state)
+static void
+test_bad_record(void **state)
 {
 	struct rig *r = *state;
 
@@ -601,7 +636,8 @@ static void test_bad_record(void **state)
 	expect_failed(r, 2, HCA_SYND_LOCAL_LENGTH, 5);
 }
 
-static void test_bad_record_first(void **state)
+static void
+test_bad_record_first(void **state)
 {
 	struct rig *r = *state;
 
@@ -611,7 +647,8 @@ static void test_bad_record_first(void **state)
 }
 
 /* The gather of the second fails; the peer sees a gap and says so. */
-static void test_gather_failed(void **state)
+static void
+test_gather_failed(void **state)
 {
 	struct rig *r = *state;
 
@@ -629,7 +666,8 @@ static void test_gather_failed(void **state)
 }
 
 /* Moved to ERR by another stage: everything flushes, sent or not; later requests too. */
-static void test_flush(void **state)
+static void
+test_flush(void **state)
 {
 	struct rig *r = *state;
 
@@ -645,7 +683,8 @@ static void test_flush(void **state)
 	assert_int_equal(RIG_COUNTER(r, RRC, req_cqe_flush_error), 5);
 }
 
-static void test_flush_in_rnr_wait(void **state)
+static void
+test_flush_in_rnr_wait(void **state)
 {
 	struct rig *r = *state;
 
@@ -659,7 +698,8 @@ static void test_flush_in_rnr_wait(void **state)
 	assert_int_equal(rig_send(r, 1), 0);
 }
 
-int main(void)
+int
+main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {

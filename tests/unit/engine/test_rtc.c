@@ -10,19 +10,22 @@
 
 #define WRITE HCA_OP_RDMA_WRITE
 
-static bool ackreq(const struct rig *r, unsigned int i)
+static bool
+ackreq(const struct rig *r, unsigned int i)
 {
 	return r->txd[i].flags & HCA_TXD_ACKREQ;
 }
 
 /* RRC's side, by hand. */
-static void set_una(struct rig *r, uint32_t tail, uint32_t psn)
+static void
+set_una(struct rig *r, uint32_t tail, uint32_t psn)
 {
 	r->qp->rrc.una = (uint64_t)tail << 32 | psn;
 	hca_msg_send(r->h, HCA_STAGE_RRC, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_RELEASE);
 }
 
-static void rewind_to(struct rig *r, uint32_t psn)
+static void
+rewind_to(struct rig *r, uint32_t psn)
 {
 	uint64_t epoch = (r->qp->rrc.rewind >> 32) + 1;
 
@@ -32,17 +35,18 @@ static void rewind_to(struct rig *r, uint32_t psn)
 
 /* ---- segmentation ---- */
 
-static void test_boundaries(void **state)
+static void
+test_boundaries(void **state)
 {
 	static const struct {
 		uint32_t len, packets;
-	} c[] = { { 0, 1 }, { 1, 1 }, { RIG_MTU - 1, 1 }, { RIG_MTU, 1 }, { RIG_MTU + 1, 2 },
-		{ 3 * RIG_MTU, 3 }, { 3 * RIG_MTU + 1, 4 } };
+	} c[] = {{0, 1},	   {1, 1},	     {RIG_MTU - 1, 1},	  {RIG_MTU, 1},
+		 {RIG_MTU + 1, 2}, {3 * RIG_MTU, 3}, {3 * RIG_MTU + 1, 4}};
 	static const uint8_t op[][4] = {
-		{ HCA_BTH_RC_WRITE_ONLY, HCA_BTH_RC_WRITE_FIRST, HCA_BTH_RC_WRITE_MIDDLE,
-				HCA_BTH_RC_WRITE_LAST },
-		{ HCA_BTH_RC_SEND_ONLY_IMM, HCA_BTH_RC_SEND_FIRST, HCA_BTH_RC_SEND_MIDDLE,
-				HCA_BTH_RC_SEND_LAST_IMM },
+		{HCA_BTH_RC_WRITE_ONLY, HCA_BTH_RC_WRITE_FIRST, HCA_BTH_RC_WRITE_MIDDLE,
+		 HCA_BTH_RC_WRITE_LAST},
+		{HCA_BTH_RC_SEND_ONLY_IMM, HCA_BTH_RC_SEND_FIRST, HCA_BTH_RC_SEND_MIDDLE,
+		 HCA_BTH_RC_SEND_LAST_IMM},
 	};
 	struct rig *r = *state;
 	uint32_t psn = RIG_PSN;
@@ -57,8 +61,10 @@ static void test_boundaries(void **state)
 			bool last = i + 1 == n;
 
 			assert_int_equal(d->psn, psn);
-			assert_int_equal(d->opcode,
-					op[k & 1][n == 1 ? 0 : i == 0 ? 1 : last ? 3 : 2]);
+			assert_int_equal(d->opcode, op[k & 1][n == 1   ? 0
+							      : i == 0 ? 1
+							      : last   ? 3
+								       : 2]);
 			assert_int_equal(d->len, last ? len - i * RIG_MTU : RIG_MTU);
 			assert_int_equal(d->off, i * RIG_MTU);
 			assert_int_equal(d->nsge, len != 0);
@@ -80,7 +86,8 @@ static void test_boundaries(void **state)
 }
 
 /* Counts only: 2^31 - 1 bytes at MTU 256 are 2^23 PSNs, all there may be outstanding. */
-static void test_largest_read(void **state)
+static void
+test_largest_read(void **state)
 {
 	struct rig *r = *state;
 	struct hca_record *rec = rig_post(r, HCA_OP_RDMA_READ, 0x7fffffff, 0);
@@ -97,7 +104,8 @@ static void test_largest_read(void **state)
 }
 
 /* A READ that does not fit behind what is out goes alone. */
-static void test_large_read_waits(void **state)
+static void
+test_large_read_waits(void **state)
 {
 	struct rig *r = *state;
 
@@ -110,7 +118,8 @@ static void test_large_read_waits(void **state)
 	assert_int_equal(r->txd[0].opcode, HCA_BTH_RC_READ_REQ);
 }
 
-static void test_gather_list_and_inline(void **state)
+static void
+test_gather_list_and_inline(void **state)
 {
 	struct rig *r = *state;
 	struct hca_record_full *f;
@@ -130,7 +139,8 @@ static void test_gather_list_and_inline(void **state)
 	assert_int_equal(r->txd[3].nsge, 1);
 }
 
-static void test_atomic(void **state)
+static void
+test_atomic(void **state)
 {
 	struct rig *r = *state;
 	struct hca_record_full *f = rig_post_full(r, HCA_OP_ATOMIC_CS, 8, 0, 1);
@@ -147,7 +157,8 @@ static void test_atomic(void **state)
 
 /* ---- AckReq ---- */
 
-static void test_ack_every(void **state)
+static void
+test_ack_every(void **state)
 {
 	struct rig *r = *state;
 
@@ -159,7 +170,8 @@ static void test_ack_every(void **state)
 		assert_int_equal(ackreq(r, i), i % 4 == 3 || i == 9);
 }
 
-static void test_ack_at_half_window(void **state)
+static void
+test_ack_at_half_window(void **state)
 {
 	struct rig *r = *state;
 
@@ -172,7 +184,8 @@ static void test_ack_at_half_window(void **state)
 }
 
 /* The turn ends before a request that has to wait: nothing behind would ask. */
-static void test_ack_before_wait(void **state)
+static void
+test_ack_before_wait(void **state)
 {
 	struct rig *r = *state;
 
@@ -188,7 +201,8 @@ static void test_ack_before_wait(void **state)
 
 /* ---- parking ---- */
 
-static void test_fence(void **state)
+static void
+test_fence(void **state)
 {
 	struct rig *r = *state;
 
@@ -202,7 +216,8 @@ static void test_fence(void **state)
 	assert_int_equal(rig_send(r, 3), 1);
 }
 
-static void test_rd_atomic_limit(void **state)
+static void
+test_rd_atomic_limit(void **state)
 {
 	struct rig *r = *state;
 
@@ -216,7 +231,8 @@ static void test_rd_atomic_limit(void **state)
 	assert_int_equal(((struct hca_rtc_ctx *)r->h->stage_ctx[HCA_STAGE_RTC])->count, 0);
 }
 
-static void test_no_credit(void **state)
+static void
+test_no_credit(void **state)
 {
 	struct rig *r = *state;
 	struct rte_mbuf *hog[255];
@@ -236,7 +252,8 @@ static void test_no_credit(void **state)
 	assert_int_equal(r->txd[2].psn, rig_psn(7));
 }
 
-static void test_sqd(void **state)
+static void
+test_sqd(void **state)
 {
 	struct rig *r = *state;
 
@@ -265,7 +282,8 @@ static void test_sqd(void **state)
 
 /* ---- rewinds ---- */
 
-static void test_rewind_in_write(void **state)
+static void
+test_rewind_in_write(void **state)
 {
 	struct rig *r = *state;
 
@@ -288,7 +306,8 @@ static void test_rewind_in_write(void **state)
 	assert_int_equal(RIG_COUNTER(r, RTC, req_rewinds), 1);
 }
 
-static void test_rewind_in_read(void **state)
+static void
+test_rewind_in_read(void **state)
 {
 	struct rig *r = *state;
 
@@ -307,7 +326,8 @@ static void test_rewind_in_read(void **state)
 }
 
 /* The old packets were acknowledged after all before the rewind was obeyed, or during it. */
-static void test_release_overtakes(void **state)
+static void
+test_release_overtakes(void **state)
 {
 	struct rig *r = *state;
 
@@ -331,7 +351,8 @@ static void test_release_overtakes(void **state)
 	assert_int_equal(r->txd[0].psn, rig_psn(8));
 }
 
-static void test_hold(void **state)
+static void
+test_hold(void **state)
 {
 	struct rig *r = *state;
 
@@ -349,7 +370,8 @@ static void test_hold(void **state)
 
 /* ---- errors ---- */
 
-static void test_bad_record(void **state)
+static void
+test_bad_record(void **state)
 {
 	struct rig *r = *state;
 
@@ -360,15 +382,16 @@ static void test_bad_record(void **state)
 	assert_true(ackreq(r, 0));
 	assert_int_equal(r->qp->rtc.bad, 1);
 	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_RRC, RIG_QPI) & HCA_MSG_BAD,
-			HCA_MSG_BAD);
+			 HCA_MSG_BAD);
 	/* The earlier one may still be lost. */
 	rewind_to(r, rig_psn(0));
 	assert_int_equal(rig_send(r, 3), 1);
 }
 
-static void test_unknown_op(void **state)
+static void
+test_unknown_op(void **state)
 {
-	static const uint8_t op[] = { HCA_OP_NOP, HCA_OP_BIND_MW, 0x1f, 0x40, 0xff };
+	static const uint8_t op[] = {HCA_OP_NOP, HCA_OP_BIND_MW, 0x1f, 0x40, 0xff};
 	struct rig *r = *state;
 	struct hca_record *rec = rig_post(r, WRITE, 8, 0);
 
@@ -381,7 +404,8 @@ static void test_unknown_op(void **state)
 	}
 }
 
-static void test_gather_failed(void **state)
+static void
+test_gather_failed(void **state)
 {
 	struct rig *r = *state;
 
@@ -402,7 +426,8 @@ static void test_gather_failed(void **state)
 	assert_int_equal(rig_send(r, 2), 0);
 }
 
-static void test_flush_and_return(void **state)
+static void
+test_flush_and_return(void **state)
 {
 	struct rig *r = *state;
 
@@ -429,7 +454,8 @@ static void test_flush_and_return(void **state)
 	assert_true(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_PARSER, RIG_QPI) & HCA_MSG_FREED);
 }
 
-static void test_purge(void **state)
+static void
+test_purge(void **state)
 {
 	struct rig *r = *state;
 
@@ -449,7 +475,8 @@ static void test_purge(void **state)
 }
 
 /* The timer is asked for when none runs. */
-static void test_arm(void **state)
+static void
+test_arm(void **state)
 {
 	struct rig *r = *state;
 
@@ -467,7 +494,8 @@ static void test_arm(void **state)
 }
 
 /* Two QPs, one with long messages: both get their share of bytes. */
-static void test_fair(void **state)
+static void
+test_fair(void **state)
 {
 	struct rig *r = *state;
 	struct hca_qp *other = fx_qp(r->fx, 4, 1, 6, RIG_STRIDE_LOG, RIG_WINDOW);
@@ -493,7 +521,8 @@ static void test_fair(void **state)
 	assert_in_range(mine, 80, 112);
 }
 
-int main(void)
+int
+main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {

@@ -12,45 +12,52 @@
 static struct fx *fx;
 static uint64_t now;
 
-static int setup(void **state)
+static int
+setup(void **state)
 {
 	fx = fx_create(NULL);
 	now = 1234567;
 	return hca_timer_init(fx->h);
 }
 
-static int teardown(void **state)
+static int
+teardown(void **state)
 {
 	hca_timer_fini(fx->h);
 	fx_destroy(fx);
 	return 0;
 }
 
-static struct hca_timer_ctx *wheel(void)
+static struct hca_timer_ctx *
+wheel(void)
 {
 	return fx->h->stage_ctx[HCA_STAGE_TIMER];
 }
 
-static void arm(uint32_t qpi, uint64_t deadline)
+static void
+arm(uint32_t qpi, uint64_t deadline)
 {
 	fx->h->qp[qpi].rrc.timer_deadline = deadline;
 	fx->h->qp[qpi].rrc.timer_armed = 1;
 	hca_msg_send(fx->h, HCA_STAGE_RRC, HCA_STAGE_TIMER, qpi, HCA_MSG_ARM);
 }
 
-static bool expired(uint32_t qpi)
+static bool
+expired(uint32_t qpi)
 {
 	return fx_take_msgs(fx, HCA_STAGE_TIMER, HCA_STAGE_RRC, qpi) & HCA_MSG_EXPIRED;
 }
 
-static void poll_at(uint64_t t)
+static void
+poll_at(uint64_t t)
 {
 	now = t;
 	hca_timer_poll(fx->h, now, HCA_BURST);
 }
 
 /* When does qpi's entry expire, polling every `step` ns? */
-static uint64_t expiry(uint32_t qpi, uint64_t step)
+static uint64_t
+expiry(uint32_t qpi, uint64_t step)
 {
 	uint64_t end = now + 100 * TURN;
 
@@ -63,12 +70,14 @@ static uint64_t expiry(uint32_t qpi, uint64_t step)
 	return 0;
 }
 
-static void test_deadlines(void **state)
+static void
+test_deadlines(void **state)
 {
 	/* In the past, at once, near, at and around one turn, several turns. */
-	static const int64_t delta[] = { -1000000, 0, 1, TICK - 1, TICK, 10 * TICK + 7, TURN - 2 * TICK,
-		TURN - TICK, TURN, TURN + 1, 7 * TURN + 12345 };
-	static const uint64_t step[] = { 500, TICK, 3 * TICK + 1 };
+	static const int64_t delta[] = {
+		-1000000,    0,	   1,	     TICK - 1,	      TICK, 10 * TICK + 7, TURN - 2 * TICK,
+		TURN - TICK, TURN, TURN + 1, 7 * TURN + 12345};
+	static const uint64_t step[] = {500, TICK, 3 * TICK + 1};
 
 	for (unsigned int s = 0; s < RTE_DIM(step); s++) {
 		for (unsigned int i = 0; i < RTE_DIM(delta); i++) {
@@ -85,7 +94,8 @@ static void test_deadlines(void **state)
 }
 
 /* Armed again before it expired: one entry, the last deadline counts, earlier or later. */
-static void test_relocate(void **state)
+static void
+test_relocate(void **state)
 {
 	uint64_t base;
 
@@ -108,7 +118,8 @@ static void test_relocate(void **state)
 }
 
 /* Many in one slot; one leaves from the middle. */
-static void test_chain(void **state)
+static void
+test_chain(void **state)
 {
 	poll_at(now);
 	for (uint32_t i = 0; i < 6; i++)
@@ -130,7 +141,8 @@ static void test_chain(void **state)
 }
 
 /* A clock that jumps over many turns: what is due expires, the rest stays. */
-static void test_jump(void **state)
+static void
+test_jump(void **state)
 {
 	poll_at(now);
 	arm(0, now + TICK);
@@ -147,7 +159,8 @@ static void test_jump(void **state)
 }
 
 /* Disarmed before the timer got to the message. */
-static void test_disarmed(void **state)
+static void
+test_disarmed(void **state)
 {
 	arm(0, now);
 	fx->h->qp[0].rrc.timer_armed = 0;
@@ -156,7 +169,8 @@ static void test_disarmed(void **state)
 }
 
 /* A budget smaller than what is due: the rest follows. */
-static void test_budget(void **state)
+static void
+test_budget(void **state)
 {
 	poll_at(now);
 	for (uint32_t i = 0; i < 8; i++)
@@ -169,16 +183,13 @@ static void test_budget(void **state)
 		assert_true(expired(i));
 }
 
-int main(void)
+int
+main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_deadlines),
-		T(test_relocate),
-		T(test_chain),
-		T(test_jump),
-		T(test_disarmed),
-		T(test_budget),
+		T(test_deadlines), T(test_relocate), T(test_chain),
+		T(test_jump),	   T(test_disarmed), T(test_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,8 +17,8 @@
 #include "engine/parser.h"
 #include "engine/record_pool.h"
 
-#define QPI    3u
-#define PAGE   5u
+#define QPI 3u
+#define PAGE 5u
 #define BUDGET 32u
 
 /* ---- client side: building WQEs ---- */
@@ -29,30 +29,34 @@ struct wqe {
 	uint32_t len;
 };
 
-static struct wqe wqe_new(uint32_t flags, uint32_t imm)
+static struct wqe
+wqe_new(uint32_t flags, uint32_t imm)
 {
-	struct wqe w = { .len = sizeof(struct hca_next_unit) };
+	struct wqe w = {.len = sizeof(struct hca_next_unit)};
 
 	hca_put_le32(w.b + 8, flags);
 	memcpy(w.b + 12, &imm, sizeof(imm));
 	return w;
 }
 
-static void add_raddr(struct wqe *w, uint64_t raddr, uint32_t rkey)
+static void
+add_raddr(struct wqe *w, uint64_t raddr, uint32_t rkey)
 {
 	hca_put_le64(w->b + w->len, raddr);
 	hca_put_le32(w->b + w->len + 8, rkey);
 	w->len += 16;
 }
 
-static void add_atomic(struct wqe *w, uint64_t swap_add, uint64_t cmp)
+static void
+add_atomic(struct wqe *w, uint64_t swap_add, uint64_t cmp)
 {
 	hca_put_le64(w->b + w->len, swap_add);
 	hca_put_le64(w->b + w->len + 8, cmp);
 	w->len += 16;
 }
 
-static void add_sge(struct wqe *w, uint64_t va, uint32_t lkey, uint32_t len)
+static void
+add_sge(struct wqe *w, uint64_t va, uint32_t lkey, uint32_t len)
 {
 	hca_put_le32(w->b + w->len, len);
 	hca_put_le32(w->b + w->len + 4, lkey);
@@ -60,27 +64,31 @@ static void add_sge(struct wqe *w, uint64_t va, uint32_t lkey, uint32_t len)
 	w->len += 16;
 }
 
-static void add_inline(struct wqe *w, const void *data, uint32_t len)
+static void
+add_inline(struct wqe *w, const void *data, uint32_t len)
 {
 	hca_put_le32(w->b + w->len, HCA_INLINE_FLAG | len);
 	memcpy(w->b + w->len + 4, data, len);
 	w->len += RTE_ALIGN_CEIL(4 + len, 16u);
 }
 
-static uint8_t *slot(struct fx *fx, uint32_t index)
+static uint8_t *
+slot(struct fx *fx, uint32_t index)
 {
 	struct hca_qp_parser *p = &fx->h->qp[QPI].parser;
 
 	return p->sq.base + ((index & ((1u << p->sq_size_log) - 1)) << p->sq_stride_log);
 }
 
-static void put(struct fx *fx, uint32_t index, const struct wqe *w)
+static void
+put(struct fx *fx, uint32_t index, const struct wqe *w)
 {
 	memcpy(slot(fx, index), w->b, 1u << fx->h->qp[QPI].parser.sq_stride_log);
 }
 
 /* The WQE at index - 1 announces the one at index. */
-static void link_to(struct fx *fx, uint32_t index, uint8_t op, uint32_t size, bool fence)
+static void
+link_to(struct fx *fx, uint32_t index, uint8_t op, uint32_t size, bool fence)
 {
 	struct hca_qp_parser *p = &fx->h->qp[QPI].parser;
 	uint32_t off = (uint32_t)(slot(fx, index) - p->sq.base);
@@ -90,23 +98,25 @@ static void link_to(struct fx *fx, uint32_t index, uint8_t op, uint32_t size, bo
 	hca_put_le32(before + 4, HCA_NEXT_MAKE_NEE_NDS(fence, size / 16));
 }
 
-static void ring_qp(struct fx *fx, uint32_t qpi, uint32_t index, uint8_t op, uint32_t size,
-		bool fence)
+static void
+ring_qp(struct fx *fx, uint32_t qpi, uint32_t index, uint8_t op, uint32_t size, bool fence)
 {
 	struct hca_qp *qp = &fx->h->qp[qpi];
 	uint32_t head = index & ((1u << qp->parser.sq_size_log) - 1);
 	void *obj = hca_dbw_make(HCA_DB_MAKE(head, fence, op, qp->cfg.local_qpn, size / 16), qpi,
-			qp->cfg.generation);
+				 qp->cfg.generation);
 
 	hca_parser_process(fx->h, &obj, 1, 0);
 }
 
-static void ring(struct fx *fx, uint32_t index, uint8_t op, uint32_t size)
+static void
+ring(struct fx *fx, uint32_t index, uint8_t op, uint32_t size)
 {
 	ring_qp(fx, QPI, index, op, size, false);
 }
 
-static struct wqe write_wqe(uint32_t n)
+static struct wqe
+write_wqe(uint32_t n)
 {
 	struct wqe w = wqe_new(HCA_WQE_FLAG_SIGNALED, 0);
 
@@ -116,7 +126,8 @@ static struct wqe write_wqe(uint32_t n)
 }
 
 /* n WRITEs from index on as one chain, announced. */
-static void post_chain_qp(struct fx *fx, uint32_t qpi, uint32_t index, uint32_t n)
+static void
+post_chain_qp(struct fx *fx, uint32_t qpi, uint32_t index, uint32_t n)
 {
 	struct hca_qp_parser *p = &fx->h->qp[qpi].parser;
 	uint32_t mask = (1u << p->sq_size_log) - 1;
@@ -135,7 +146,8 @@ static void post_chain_qp(struct fx *fx, uint32_t qpi, uint32_t index, uint32_t 
 	ring_qp(fx, qpi, index, HCA_OP_RDMA_WRITE, 48, false);
 }
 
-static void post_chain(struct fx *fx, uint32_t index, uint32_t n)
+static void
+post_chain(struct fx *fx, uint32_t index, uint32_t n)
 {
 	post_chain_qp(fx, QPI, index, n);
 }
@@ -144,12 +156,14 @@ static void post_chain(struct fx *fx, uint32_t index, uint32_t n)
 
 static uint64_t fx_now;
 
-static unsigned int poll_parser(struct fx *fx)
+static unsigned int
+poll_parser(struct fx *fx)
 {
 	return hca_parser_poll(fx->h, fx_now, BUDGET);
 }
 
-static struct hca_record *rec(struct fx *fx, uint32_t cursor)
+static struct hca_record *
+rec(struct fx *fx, uint32_t cursor)
 {
 	struct hca_qp_parser *p = &fx->h->qp[QPI].parser;
 
@@ -158,7 +172,8 @@ static struct hca_record *rec(struct fx *fx, uint32_t cursor)
 }
 
 /* RTC and RRC finish n requests of a QP. */
-static void complete(struct fx *fx, uint32_t qpi, uint32_t n)
+static void
+complete(struct fx *fx, uint32_t qpi, uint32_t n)
 {
 	struct hca_qp *qp = &fx->h->qp[qpi];
 
@@ -166,7 +181,7 @@ static void complete(struct fx *fx, uint32_t qpi, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t ref = qp->parser.window[(qp->rtc.freed + i) & qp->parser.window_mask];
 		struct hca_record_pool *pool =
-				ref & HCA_RECREF_FULL ? &fx->h->rec_full : &fx->h->rec;
+			ref & HCA_RECREF_FULL ? &fx->h->rec_full : &fx->h->rec;
 
 		assert_int_equal(rte_ring_sp_enqueue_elem(pool->free, &ref, sizeof(ref)), 0);
 	}
@@ -175,12 +190,14 @@ static void complete(struct fx *fx, uint32_t qpi, uint32_t n)
 	hca_msg_send(fx->h, HCA_STAGE_RTC, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
 }
 
-static bool told_rtc(struct fx *fx, uint32_t qpi)
+static bool
+told_rtc(struct fx *fx, uint32_t qpi)
 {
 	return fx_take_msgs(fx, HCA_STAGE_PARSER, HCA_STAGE_RTC, qpi) & HCA_MSG_NEW;
 }
 
-static void expect_catas(struct fx *fx)
+static void
+expect_catas(struct fx *fx)
 {
 	assert_int_equal(FX_COUNTER(fx, PARSER, sq_catas), 1);
 	assert_int_equal(fx->events, 1);
@@ -189,7 +206,8 @@ static void expect_catas(struct fx *fx)
 	assert_int_equal(fx->h->qp[QPI].cfg.state, HCA_QPS_ERR);
 }
 
-static int setup(void **state)
+static int
+setup(void **state)
 {
 	struct fx *fx = fx_create(NULL);
 
@@ -199,7 +217,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int
+teardown(void **state)
 {
 	struct fx *fx = *state;
 
@@ -209,7 +228,8 @@ static int teardown(void **state)
 }
 
 /* One WQE of op on a fresh QP with stride 512; returns its record. */
-static struct hca_record *parse_one(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t size)
+static struct hca_record *
+parse_one(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t size)
 {
 	static uint32_t index;
 
@@ -226,7 +246,8 @@ static struct hca_record *parse_one(struct fx *fx, const struct wqe *w, uint8_t 
 
 /* ---- decoding ---- */
 
-static void test_write(void **state)
+static void
+test_write(void **state)
 {
 	struct wqe w = wqe_new(HCA_WQE_FLAG_SIGNALED | HCA_WQE_FLAG_EVENT, 0);
 	struct fx *fx = *state;
@@ -248,7 +269,8 @@ static void test_write(void **state)
 	assert_int_equal(r->sge.len, 4096);
 }
 
-static void test_flags_imm_and_fence(void **state)
+static void
+test_flags_imm_and_fence(void **state)
 {
 	struct fx *fx = *state;
 	struct wqe w = wqe_new(HCA_WQE_FLAG_SOLICITED, 0xa1b2c3d4);
@@ -272,7 +294,8 @@ static void test_flags_imm_and_fence(void **state)
 	assert_int_equal(rec(fx, 2)->flags, HCA_REC_SOLICITED | HCA_REC_FENCE);
 }
 
-static void test_gather_list_skips_empty(void **state)
+static void
+test_gather_list_skips_empty(void **state)
 {
 	struct fx *fx = *state;
 	struct wqe w = wqe_new(0, 0);
@@ -294,7 +317,8 @@ static void test_gather_list_skips_empty(void **state)
 	}
 }
 
-static void test_one_of_many_sges(void **state)
+static void
+test_one_of_many_sges(void **state)
 {
 	struct fx *fx = *state;
 	struct wqe w = wqe_new(0, 0);
@@ -310,9 +334,10 @@ static void test_one_of_many_sges(void **state)
 	assert_int_equal(r->len, 77);
 }
 
-static void test_inline(void **state)
+static void
+test_inline(void **state)
 {
-	static const uint32_t lens[] = { 1, 4, 12, 13, 480, 492 };
+	static const uint32_t lens[] = {1, 4, 12, 13, 480, 492};
 	struct fx *fx = *state;
 	uint8_t data[492];
 
@@ -332,7 +357,8 @@ static void test_inline(void **state)
 	}
 }
 
-static void test_atomics_and_rd_ord(void **state)
+static void
+test_atomics_and_rd_ord(void **state)
 {
 	struct wqe cs = wqe_new(0, 0), fa = cs, rd = cs, wr = cs;
 	struct fx *fx = *state;
@@ -369,8 +395,8 @@ static void test_atomics_and_rd_ord(void **state)
 	assert_int_equal(r->rd_ord, 3);
 }
 
-static void expect_bad(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t size,
-		uint8_t syndrome)
+static void
+expect_bad(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t size, uint8_t syndrome)
 {
 	struct hca_record *r = parse_one(fx, w, op, size);
 
@@ -384,11 +410,12 @@ static void expect_bad(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t 
 	poll_parser(fx);
 }
 
-static void test_bad_structure(void **state)
+static void
+test_bad_structure(void **state)
 {
 	struct wqe head = wqe_new(0, 0), w;
 	struct fx *fx = *state;
-	uint8_t data[480] = { 0 };
+	uint8_t data[480] = {0};
 
 	/* announced sizes: none, below the headers, above the stride */
 	expect_bad(fx, &head, HCA_OP_SEND, 0, HCA_SYND_LOCAL_QP_OP);
@@ -432,7 +459,8 @@ static void test_bad_structure(void **state)
 	assert_int_equal(FX_COUNTER(fx, PARSER, sq_bad_wqe), FX_COUNTER(fx, PARSER, sq_wqes));
 }
 
-static void test_bad_lengths(void **state)
+static void
+test_bad_lengths(void **state)
 {
 	struct wqe head = wqe_new(0, 0), w = head;
 	struct fx *fx = *state;
@@ -456,7 +484,8 @@ static void test_bad_lengths(void **state)
 	assert_int_equal(parse_one(fx, &w, HCA_OP_SEND, w.len)->len, 0x80000000u);
 }
 
-static void test_services(void **state)
+static void
+test_services(void **state)
 {
 	struct fx *fx = *state;
 	struct wqe w = write_wqe(0);
@@ -478,7 +507,8 @@ static void test_services(void **state)
 
 /* ---- chains ---- */
 
-static void test_chain_wraps(void **state)
+static void
+test_chain_wraps(void **state)
 {
 	struct fx *fx = *state;
 	uint32_t index = 0;
@@ -500,7 +530,8 @@ static void test_chain_wraps(void **state)
 	assert_int_equal(FX_COUNTER(fx, PARSER, sq_wqes), index);
 }
 
-static void test_bad_wqe_does_not_break_the_chain(void **state)
+static void
+test_bad_wqe_does_not_break_the_chain(void **state)
 {
 	struct fx *fx = *state;
 	struct wqe good = write_wqe(0), bad = wqe_new(0, 0);
@@ -519,7 +550,8 @@ static void test_bad_wqe_does_not_break_the_chain(void **state)
 	assert_int_equal(FX_COUNTER(fx, PARSER, sq_bad_wqe), 1);
 }
 
-static void test_chain_elsewhere_is_catas(void **state)
+static void
+test_chain_elsewhere_is_catas(void **state)
 {
 	struct fx *fx = *state;
 
@@ -536,7 +568,8 @@ static void test_chain_elsewhere_is_catas(void **state)
 	expect_catas(fx);
 }
 
-static void test_nda_elsewhere_is_catas(void **state)
+static void
+test_nda_elsewhere_is_catas(void **state)
 {
 	struct fx *fx = *state;
 
@@ -548,7 +581,8 @@ static void test_nda_elsewhere_is_catas(void **state)
 	expect_catas(fx);
 }
 
-static void test_endless_chain_is_catas(void **state)
+static void
+test_endless_chain_is_catas(void **state)
 {
 	struct fx *fx = *state;
 
@@ -559,7 +593,8 @@ static void test_endless_chain_is_catas(void **state)
 	expect_catas(fx);
 }
 
-static void test_too_many_chains_is_catas(void **state)
+static void
+test_too_many_chains_is_catas(void **state)
 {
 	struct fx *fx = *state;
 
@@ -571,7 +606,8 @@ static void test_too_many_chains_is_catas(void **state)
 	expect_catas(fx);
 }
 
-static void test_more_than_the_queue_is_catas(void **state)
+static void
+test_more_than_the_queue_is_catas(void **state)
 {
 	struct fx *fx = *state;
 
@@ -587,7 +623,8 @@ static void test_more_than_the_queue_is_catas(void **state)
 	expect_catas(fx);
 }
 
-static void test_late_tail_is_no_catas(void **state)
+static void
+test_late_tail_is_no_catas(void **state)
 {
 	struct fx *fx = *state;
 
@@ -609,12 +646,13 @@ static void test_late_tail_is_no_catas(void **state)
 	assert_int_equal(fx->h->qp[QPI].parser.head, 10);
 }
 
-static void test_stale_doorbell(void **state)
+static void
+test_stale_doorbell(void **state)
 {
 	struct fx *fx = *state;
 	struct hca_qp *qp = fx_qp(fx, QPI, PAGE, 3, 6, 16);
 	void *old = hca_dbw_make(HCA_DB_MAKE(0, 0, HCA_OP_SEND, fx_qpn(QPI), 1), QPI,
-			qp->cfg.generation - 1);
+				 qp->cfg.generation - 1);
 
 	hca_parser_process(fx->h, &old, 1, 0);
 	qp->cfg.state = HCA_QPS_RST;
@@ -624,7 +662,8 @@ static void test_stale_doorbell(void **state)
 }
 
 /* The WQE is scribbled over behind the copy: what was copied counts. */
-static void test_queue_changes_later(void **state)
+static void
+test_queue_changes_later(void **state)
 {
 	struct fx *fx = *state;
 	struct hca_record_full *f;
@@ -639,7 +678,8 @@ static void test_queue_changes_later(void **state)
 
 /* ---- window, quota, records ---- */
 
-static void test_window_parks_until_freed(void **state)
+static void
+test_window_parks_until_freed(void **state)
 {
 	struct fx *fx = *state;
 
@@ -660,7 +700,8 @@ static void test_window_parks_until_freed(void **state)
 	assert_int_equal(hca_record_pool_in_use(&fx->h->rec), 0);
 }
 
-static void test_round_robin(void **state)
+static void
+test_round_robin(void **state)
 {
 	struct fx *fx = *state;
 
@@ -675,7 +716,8 @@ static void test_round_robin(void **state)
 	assert_int_equal(hca_parser_poll(fx->h, 0, 1), 0);
 }
 
-static void test_small_budget(void **state)
+static void
+test_small_budget(void **state)
 {
 	struct fx *fx = *state;
 
@@ -688,9 +730,10 @@ static void test_small_budget(void **state)
 	assert_int_equal(hca_parser_poll(fx->h, 0, 1), 0);
 }
 
-static int setup_8_records(void **state)
+static int
+setup_8_records(void **state)
 {
-	static const struct fx_config cfg = { .records = 8, .full_records = 8 };
+	static const struct fx_config cfg = {.records = 8, .full_records = 8};
 	struct fx *fx = fx_create(&cfg);
 
 	assert_int_equal(hca_parser_init(fx->h), 0);
@@ -698,7 +741,8 @@ static int setup_8_records(void **state)
 	return 0;
 }
 
-static void test_two_records_are_reserved(void **state)
+static void
+test_two_records_are_reserved(void **state)
 {
 	struct fx *fx = *state;
 
@@ -721,7 +765,8 @@ static void test_two_records_are_reserved(void **state)
 	assert_int_equal(fx->h->qp[1].parser.head, 2);
 }
 
-static void test_shared_go_in_turn(void **state)
+static void
+test_shared_go_in_turn(void **state)
 {
 	struct fx *fx = *state;
 
@@ -745,10 +790,11 @@ static void test_shared_go_in_turn(void **state)
 	assert_int_equal(fx->h->qp[2].parser.head, 3);
 }
 
-static void test_everything_gets_done(void **state)
+static void
+test_everything_gets_done(void **state)
 {
 	struct fx *fx = *state;
-	uint32_t posted[4] = { 0 };
+	uint32_t posted[4] = {0};
 
 	for (uint32_t i = 0; i < 4; i++)
 		fx_qp(fx, i + 1, PAGE, 4, 6, 16);
@@ -781,7 +827,8 @@ static void test_everything_gets_done(void **state)
 
 /* ---- states ---- */
 
-static void test_sqd_waits(void **state)
+static void
+test_sqd_waits(void **state)
 {
 	struct fx *fx = *state;
 	struct hca_qp *qp = fx_qp(fx, QPI, PAGE, 4, 6, 16);
@@ -796,7 +843,8 @@ static void test_sqd_waits(void **state)
 	assert_int_equal(qp->parser.head, 3);
 }
 
-static void test_err_flushes(void **state)
+static void
+test_err_flushes(void **state)
 {
 	struct fx *fx = *state;
 	struct hca_qp *qp = fx_qp(fx, QPI, PAGE, 4, 6, 4);
@@ -823,7 +871,8 @@ static void test_err_flushes(void **state)
 	assert_int_equal(FX_COUNTER(fx, PARSER, sq_bad_wqe), 0);
 }
 
-static void test_rst_drops(void **state)
+static void
+test_rst_drops(void **state)
 {
 	struct fx *fx = *state;
 	struct hca_qp *qp = fx_qp(fx, QPI, PAGE, 4, 6, 16);
@@ -837,7 +886,8 @@ static void test_rst_drops(void **state)
 }
 
 /* A purge from each list, in front of and behind others. */
-static void test_purge(void **state)
+static void
+test_purge(void **state)
 {
 	struct fx *fx = *state;
 
@@ -878,7 +928,8 @@ static void test_purge(void **state)
 }
 
 /* Records of a purged QP come back without a FREED message: waiting QPs find them all the same. */
-static void test_purged_records_wake_others(void **state)
+static void
+test_purged_records_wake_others(void **state)
 {
 	struct fx *fx = *state;
 	struct hca_qp *a, *b;
@@ -901,10 +952,11 @@ static void test_purged_records_wake_others(void **state)
 	assert_int_equal(b->parser.head, 8);
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define T8(f) cmocka_unit_test_setup_teardown(f, setup_8_records, teardown)
 		T(test_write),
 		T(test_flags_imm_and_fence),

@@ -44,7 +44,7 @@ fake_uar(void *arg)
 static int
 fake_query_port(void *arg, uint32_t port, struct hca_ctl_port *out)
 {
-	*out = (struct hca_ctl_port){ .state = 4, .max_mtu = 5, .active_mtu = 5 };
+	*out = (struct hca_ctl_port){.state = 4, .max_mtu = 5, .active_mtu = 5};
 	return 0;
 }
 
@@ -204,30 +204,18 @@ fake_ctl_close(void *arg)
 {
 }
 
-#define FAKE_OPS(hook) { \
-	.info = fake_info, \
-	.uar = fake_uar, \
-	.query_port = fake_query_port, \
-	.query_gid = fake_query_gid, \
-	.query_pkey = fake_query_pkey, \
-	.alloc_pd = fake_alloc_pd, \
-	.dealloc_pd = fake_drop, \
-	.reg_mr = fake_reg_mr, \
-	.dereg_mr = fake_drop, \
-	.async_fd = fake_async_fd, \
-	.create_channel = fake_create_channel, \
-	.destroy_channel = fake_destroy_channel, \
-	.create_cq = fake_create_cq, \
-	.destroy_cq = fake_drop, \
-	.create_qp = fake_create_qp, \
-	.modify_qp = fake_modify_qp, \
-	.query_qp = fake_query_qp, \
-	.destroy_qp = fake_drop, \
-	.reason = fake_reason, \
-	.alive = fake_alive, \
-	.progress = hook, \
-	.close = fake_ctl_close, \
-}
+#define FAKE_OPS(hook) \
+	{ \
+		.info = fake_info, .uar = fake_uar, .query_port = fake_query_port, \
+		.query_gid = fake_query_gid, .query_pkey = fake_query_pkey, \
+		.alloc_pd = fake_alloc_pd, .dealloc_pd = fake_drop, .reg_mr = fake_reg_mr, \
+		.dereg_mr = fake_drop, .async_fd = fake_async_fd, \
+		.create_channel = fake_create_channel, .destroy_channel = fake_destroy_channel, \
+		.create_cq = fake_create_cq, .destroy_cq = fake_drop, .create_qp = fake_create_qp, \
+		.modify_qp = fake_modify_qp, .query_qp = fake_query_qp, .destroy_qp = fake_drop, \
+		.reason = fake_reason, .alive = fake_alive, .progress = hook, \
+		.close = fake_ctl_close, \
+	}
 
 static const struct softhca_ctl_ops background_ops = FAKE_OPS(NULL);
 static const struct softhca_ctl_ops manual_ops = FAKE_OPS(fake_progress);
@@ -243,7 +231,8 @@ fake_open(struct softhca_context **ctx, bool manual)
 	fake->next_qpn = 0x7f0003;
 	fake->next_cqn = 1;
 	assert_int_equal(softhca_context_create(manual ? &manual_ops : &background_ops, fake,
-						"fake", ctx), 0);
+						"fake", ctx),
+			 0);
 	return fake;
 }
 
@@ -284,8 +273,8 @@ struct fake_qp
 fake_make_qp(struct softhca_context *ctx, const struct softhca_qp_cap *cap, uint32_t state,
 	     uint32_t cqe)
 {
-	struct softhca_cq_init_attr cq_attr = { .cqe = cqe };
-	struct softhca_qp_init_attr attr = { .qp_type = SOFTHCA_QPT_RC, .cap = *cap };
+	struct softhca_cq_init_attr cq_attr = {.cqe = cqe};
+	struct softhca_qp_init_attr attr = {.qp_type = SOFTHCA_QPT_RC, .cap = *cap};
 	struct fake_qp q;
 
 	q.pd = softhca_alloc_pd(ctx);

@@ -21,18 +21,18 @@
 
 struct fake_ctl {
 	struct hca_uar_page page __attribute__((aligned(4096)));
-	uint32_t fifo_head;		/* the device's */
+	uint32_t fifo_head; /* the device's */
 	struct hca_ctl_mr mr;
 	uint64_t mr_pages[64];
 	struct hca_ctl_cq cq;
 	struct hca_ctl_qp qp;
-	struct hca_qpc mailbox;		/* last modify_qp */
+	struct hca_qpc mailbox; /* last modify_qp */
 	uint32_t opcode;
-	struct hca_qpc stored;		/* what query_qp answers */
+	struct hca_qpc stored; /* what query_qp answers */
 	uint32_t next_qpn;
 	uint32_t next_cqn;
-	uint32_t objects;		/* PDs, MRs, CQs, QPs, channels alive */
-	int fail_modify;		/* next modify_qp answers this */
+	uint32_t objects; /* PDs, MRs, CQs, QPs, channels alive */
+	int fail_modify;  /* next modify_qp answers this */
 	bool dead;
 	int async_write;
 	int channel_write;

@@ -57,7 +57,7 @@ static void
 test_lossless(void **state)
 {
 	pthread_t threads[PRODUCERS];
-	uint32_t next[PRODUCERS] = { 0 };
+	uint32_t next[PRODUCERS] = {0};
 	uint32_t total = 0;
 
 	for (uintptr_t i = 0; i < PRODUCERS; i++)
@@ -94,7 +94,7 @@ test_unfilled_slot_is_not_given_again(void **state)
 		lib_doorbell_fill(&c->uar, number, 1);
 	}
 	assert_int_equal(lib_doorbell_take(c, &number), -ENOMEM);
-	assert_int_equal(fake_take_doorbell(fake), 0);	/* the device waits at the held slot */
+	assert_int_equal(fake_take_doorbell(fake), 0); /* the device waits at the held slot */
 	lib_doorbell_fill(&c->uar, held, 2);
 	assert_int_equal(fake_take_doorbell(fake), 2);
 	assert_int_equal(lib_doorbell_take(c, &number), 0);
@@ -105,10 +105,10 @@ test_unfilled_slot_is_not_given_again(void **state)
 static void
 test_full_and_dead(void **state)
 {
-	static const struct softhca_qp_cap cap = { .max_send_wr = 512, .max_send_sge = 1 };
+	static const struct softhca_qp_cap cap = {.max_send_wr = 512, .max_send_sge = 1};
 	struct fake_qp q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
 	struct lib_qp *qp = (struct lib_qp *)q.qp;
-	struct softhca_send_wr wr = { .opcode = SOFTHCA_WR_SEND };
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
 	struct softhca_send_wr *bad = NULL;
 
 	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)

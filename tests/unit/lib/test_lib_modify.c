@@ -8,15 +8,20 @@
 #include "fake_ctl.h"
 
 static const struct softhca_qp_cap cap = {
-	.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1,
+	.max_send_wr = 4,
+	.max_recv_wr = 4,
+	.max_send_sge = 1,
+	.max_recv_sge = 1,
 };
 
-#define INIT_MASK (SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | \
-		   SOFTHCA_QP_ACCESS_FLAGS)
-#define RTR_MASK (SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN | \
-		  SOFTHCA_QP_RQ_PSN | SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER)
-#define RTS_MASK (SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | \
-		  SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC)
+#define INIT_MASK \
+	(SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_ACCESS_FLAGS)
+#define RTR_MASK \
+	(SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN | \
+	 SOFTHCA_QP_RQ_PSN | SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER)
+#define RTS_MASK \
+	(SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY | \
+	 SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC)
 
 static struct softhca_context *ctx;
 static struct fake_ctl *fake;
@@ -28,8 +33,10 @@ static const struct softhca_qp_attr full = {
 	.sq_psn = 0x654321,
 	.dest_qp_num = 0xabcdef,
 	.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_LOCAL_WRITE,
-	.ah_attr = { .dgid.raw = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 77, 0, 2 },
-		     .sgid_index = 1, .traffic_class = 0x20, .flow_label = 0x12345 },
+	.ah_attr = {.dgid.raw = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 10, 77, 0, 2},
+		    .sgid_index = 1,
+		    .traffic_class = 0x20,
+		    .flow_label = 0x12345},
 	.max_rd_atomic = 4,
 	.max_dest_rd_atomic = 8,
 	.min_rnr_timer = 12,
@@ -113,8 +120,7 @@ test_refusals_name_the_attribute(void **state)
 	assert_non_null(strstr(softhca_last_error(ctx), "RESET to RTS"));
 	assert_int_equal(move(SOFTHCA_QPS_ERR, SOFTHCA_QP_STATE), -EINVAL);
 	assert_int_equal(move(SOFTHCA_QPS_INIT, INIT_MASK), 0);
-	assert_int_equal(move(SOFTHCA_QPS_RTR, RTR_MASK & ~SOFTHCA_QP_MAX_DEST_RD_ATOMIC),
-			 -EINVAL);
+	assert_int_equal(move(SOFTHCA_QPS_RTR, RTR_MASK & ~SOFTHCA_QP_MAX_DEST_RD_ATOMIC), -EINVAL);
 	assert_non_null(strstr(softhca_last_error(ctx), "MAX_DEST_RD_ATOMIC"));
 	assert_int_equal(q.qp->state, SOFTHCA_QPS_INIT);
 	assert_int_equal(move(7, SOFTHCA_QP_STATE), -EINVAL);
@@ -162,9 +168,9 @@ static void
 test_reset_rewinds(void **state)
 {
 	struct lib_qp *qp = (struct lib_qp *)q.qp;
-	struct hca_cqe cqe = { .my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND };
-	struct softhca_send_wr wr = { .opcode = SOFTHCA_WR_SEND };
-	struct softhca_recv_wr rr = { 0 };
+	struct hca_cqe cqe = {.my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND};
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
+	struct softhca_recv_wr rr = {0};
 	struct softhca_wc wc;
 
 	to_rts();
@@ -200,8 +206,8 @@ test_query(void **state)
 
 	to_rts();
 	fake->stored = fake->mailbox;
-	fake->stored.flags = hca_cpu_to_be32(
-		HCA_QPC_MAKE_FLAGS(HCA_QPS_SQD, HCA_ST_RC, HCA_MIG_REARM, 1));
+	fake->stored.flags =
+		hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(HCA_QPS_SQD, HCA_ST_RC, HCA_MIG_REARM, 1));
 	assert_int_equal(softhca_query_qp(q.qp, &attr, 0, &init), 0);
 	assert_int_equal(attr.qp_state, SOFTHCA_QPS_SQD);
 	assert_int_equal(attr.sq_draining, 1);
@@ -218,9 +224,11 @@ test_query(void **state)
 static void
 test_create_limits(void **state)
 {
-	struct softhca_cq_init_attr cq_attr = { .cqe = 0 };
+	struct softhca_cq_init_attr cq_attr = {.cqe = 0};
 	struct softhca_qp_init_attr attr = {
-		.qp_type = SOFTHCA_QPT_RC, .send_cq = q.cq, .recv_cq = q.cq,
+		.qp_type = SOFTHCA_QPT_RC,
+		.send_cq = q.cq,
+		.recv_cq = q.cq,
 	};
 
 	assert_null(softhca_create_cq(ctx, &cq_attr));
@@ -246,7 +254,7 @@ static void
 test_regions(void **state)
 {
 	static char page[4096] __attribute__((aligned(4096)));
-	void *pages[3] = { page, page, page };
+	void *pages[3] = {page, page, page};
 	struct softhca_mr *mr = softhca_reg_mr(q.pd, page, 100, SOFTHCA_ACCESS_LOCAL_WRITE);
 
 	assert_non_null(mr);

@@ -10,7 +10,10 @@
 #include "fake_ctl.h"
 
 static const struct softhca_qp_cap cap = {
-	.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1,
+	.max_send_wr = 4,
+	.max_recv_wr = 4,
+	.max_send_sge = 1,
+	.max_recv_sge = 1,
 };
 
 static struct softhca_context *ctx;
@@ -45,10 +48,12 @@ test_owner_protocol(void **state)
 	struct softhca_wc wc[8];
 
 	assert_int_equal(softhca_poll_cq(q.cq, 8, wc), 0);
-	for (uint32_t n = 0; n < 10; n++) {	/* wraps the ring of 4 */
-		struct softhca_send_wr wr = { .wr_id = 100 + n, .opcode = SOFTHCA_WR_SEND };
+	for (uint32_t n = 0; n < 10; n++) { /* wraps the ring of 4 */
+		struct softhca_send_wr wr = {.wr_id = 100 + n, .opcode = SOFTHCA_WR_SEND};
 		struct hca_cqe cqe = {
-			.my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND,
+			.my_qpn = q.qp->qp_num,
+			.is_send = 1,
+			.opcode = HCA_OP_SEND,
 			.wqe = (n % 4) * 64,
 		};
 
@@ -67,7 +72,7 @@ test_owner_protocol(void **state)
 static void
 test_no_more_than_asked(void **state)
 {
-	struct hca_cqe cqe = { .my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND };
+	struct hca_cqe cqe = {.my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND};
 	struct softhca_wc wc[4];
 
 	for (uint32_t n = 0; n < 4; n++)
@@ -84,17 +89,19 @@ test_send_opcodes(void **state)
 		uint8_t op;
 		uint32_t wc;
 	} kinds[] = {
-		{ HCA_OP_RDMA_WRITE, SOFTHCA_WC_RDMA_WRITE },
-		{ HCA_OP_RDMA_WRITE_IMM, SOFTHCA_WC_RDMA_WRITE },
-		{ HCA_OP_SEND_IMM, SOFTHCA_WC_SEND },
-		{ HCA_OP_RDMA_READ, SOFTHCA_WC_RDMA_READ },
-		{ HCA_OP_ATOMIC_CS, SOFTHCA_WC_COMP_SWAP },
-		{ HCA_OP_ATOMIC_FA, SOFTHCA_WC_FETCH_ADD },
+		{HCA_OP_RDMA_WRITE, SOFTHCA_WC_RDMA_WRITE},
+		{HCA_OP_RDMA_WRITE_IMM, SOFTHCA_WC_RDMA_WRITE},
+		{HCA_OP_SEND_IMM, SOFTHCA_WC_SEND},
+		{HCA_OP_RDMA_READ, SOFTHCA_WC_RDMA_READ},
+		{HCA_OP_ATOMIC_CS, SOFTHCA_WC_COMP_SWAP},
+		{HCA_OP_ATOMIC_FA, SOFTHCA_WC_FETCH_ADD},
 	};
 
 	for (uint32_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
 		struct hca_cqe cqe = {
-			.my_qpn = q.qp->qp_num, .is_send = 1, .opcode = kinds[n].op,
+			.my_qpn = q.qp->qp_num,
+			.is_send = 1,
+			.opcode = kinds[n].op,
 			.byte_cnt = 8,
 		};
 		struct softhca_wc wc;
@@ -109,9 +116,12 @@ test_send_opcodes(void **state)
 static void
 test_receives(void **state)
 {
-	struct softhca_recv_wr wr[2] = { { .wr_id = 11, .next = &wr[1] }, { .wr_id = 12 } };
+	struct softhca_recv_wr wr[2] = {{.wr_id = 11, .next = &wr[1]}, {.wr_id = 12}};
 	struct hca_cqe cqe = {
-		.my_qpn = q.qp->qp_num, .rqpn = 0x123456, .opcode = 0x05, .byte_cnt = 300,
+		.my_qpn = q.qp->qp_num,
+		.rqpn = 0x123456,
+		.opcode = 0x05,
+		.byte_cnt = 300,
 		.flags = HCA_CQE_MAKE_FLAGS(3, 1, 2),
 	};
 	struct softhca_wc wc;
@@ -129,7 +139,7 @@ test_receives(void **state)
 	assert_int_equal(wc.pkey_index, 3);
 	assert_int_equal(wc.sl, 2);
 
-	cqe.opcode = 0x0b;	/* WRITE only with immediate */
+	cqe.opcode = 0x0b; /* WRITE only with immediate */
 	cqe.wqe = 64;
 	fake_complete(q.cq, 1, &cqe);
 	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
@@ -144,17 +154,19 @@ test_errors(void **state)
 		uint8_t syndrome;
 		uint32_t status;
 	} kinds[] = {
-		{ HCA_SYND_WR_FLUSH, SOFTHCA_WC_WR_FLUSH_ERR },
-		{ HCA_SYND_RETRY_EXC, SOFTHCA_WC_RETRY_EXC_ERR },
-		{ HCA_SYND_RNR_RETRY_EXC, SOFTHCA_WC_RNR_RETRY_EXC_ERR },
-		{ HCA_SYND_REMOTE_ACCESS, SOFTHCA_WC_REM_ACCESS_ERR },
-		{ 0x7f, SOFTHCA_WC_GENERAL_ERR },
-		{ 0, SOFTHCA_WC_GENERAL_ERR },
+		{HCA_SYND_WR_FLUSH, SOFTHCA_WC_WR_FLUSH_ERR},
+		{HCA_SYND_RETRY_EXC, SOFTHCA_WC_RETRY_EXC_ERR},
+		{HCA_SYND_RNR_RETRY_EXC, SOFTHCA_WC_RNR_RETRY_EXC_ERR},
+		{HCA_SYND_REMOTE_ACCESS, SOFTHCA_WC_REM_ACCESS_ERR},
+		{0x7f, SOFTHCA_WC_GENERAL_ERR},
+		{0, SOFTHCA_WC_GENERAL_ERR},
 	};
 
 	for (uint32_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
 		struct hca_cqe_err err = {
-			.my_qpn = q.qp->qp_num, .is_send = n & 1, .syndrome = kinds[n].syndrome,
+			.my_qpn = q.qp->qp_num,
+			.is_send = n & 1,
+			.syndrome = kinds[n].syndrome,
 			.opcode = n & 1 ? HCA_CQE_OP_ERR_SEND : HCA_CQE_OP_ERR_RECV,
 		};
 		struct softhca_wc wc;
@@ -171,7 +183,7 @@ test_errors(void **state)
 static void
 test_unknown_qpn(void **state)
 {
-	struct hca_cqe cqe = { .is_send = 1, .opcode = HCA_OP_SEND };
+	struct hca_cqe cqe = {.is_send = 1, .opcode = HCA_OP_SEND};
 	struct softhca_wc wc[4];
 
 	cqe.my_qpn = q.qp->qp_num ^ 1u << 20;
@@ -189,7 +201,7 @@ test_unknown_qpn(void **state)
 static void
 test_wild_offset(void **state)
 {
-	struct hca_cqe cqe = { .my_qpn = q.qp->qp_num, .is_send = 1, .opcode = 0x77 };
+	struct hca_cqe cqe = {.my_qpn = q.qp->qp_num, .is_send = 1, .opcode = 0x77};
 	struct softhca_wc wc;
 
 	cqe.wqe = 0xffffffff;
@@ -201,10 +213,10 @@ static void
 test_arm(void **state)
 {
 	struct softhca_comp_channel *channel = softhca_create_comp_channel(ctx);
-	struct softhca_cq_init_attr attr = { .cqe = 4, .channel = channel, .cq_context = &attr };
+	struct softhca_cq_init_attr attr = {.cqe = 4, .channel = channel, .cq_context = &attr};
 	struct softhca_cq *armed = softhca_create_cq(ctx, &attr);
 	const uint32_t *arm = &((struct lib_cq *)armed)->record->arm;
-	struct hca_ctl_event event = { .type = HCA_EVENT_COMP };
+	struct hca_ctl_event event = {.type = HCA_EVENT_COMP};
 	struct softhca_cq *got;
 	void *got_context;
 
@@ -213,10 +225,10 @@ test_arm(void **state)
 	assert_int_equal(*arm, HCA_CQ_ARM_MAKE(1, HCA_CQ_ARM_SOLICITED));
 	assert_int_equal(softhca_req_notify_cq(armed, 0), 0);
 	assert_int_equal(*arm, HCA_CQ_ARM_MAKE(2, HCA_CQ_ARM_NEXT));
-	assert_int_equal(softhca_req_notify_cq(armed, 1), 0);	/* does not weaken */
+	assert_int_equal(softhca_req_notify_cq(armed, 1), 0); /* does not weaken */
 	assert_int_equal(*arm, HCA_CQ_ARM_MAKE(3, HCA_CQ_ARM_NEXT));
 
-	event.object = 33;	/* of a CQ that is gone: skipped */
+	event.object = 33; /* of a CQ that is gone: skipped */
 	assert_int_equal(write(fake->channel_write, &event, sizeof(event)), sizeof(event));
 	event.object = armed->handle;
 	assert_int_equal(write(fake->channel_write, &event, sizeof(event)), sizeof(event));
@@ -237,7 +249,7 @@ test_arm(void **state)
 static void
 test_async(void **state)
 {
-	struct hca_ctl_event event = { .type = HCA_EVENT_WQ_ACCESS, .object = 0x5 };
+	struct hca_ctl_event event = {.type = HCA_EVENT_WQ_ACCESS, .object = 0x5};
 	struct softhca_async_event got;
 
 	assert_int_equal(write(fake->async_write, &event, sizeof(event)), sizeof(event));
@@ -254,10 +266,13 @@ static void
 test_destroy_cleans(void **state)
 {
 	struct softhca_qp_init_attr attr = {
-		.qp_type = SOFTHCA_QPT_RC, .cap = cap, .send_cq = q.cq, .recv_cq = q.cq,
+		.qp_type = SOFTHCA_QPT_RC,
+		.cap = cap,
+		.send_cq = q.cq,
+		.recv_cq = q.cq,
 	};
 	struct softhca_qp *other = softhca_create_qp(q.pd, &attr);
-	struct hca_cqe cqe = { .is_send = 1, .opcode = HCA_OP_SEND };
+	struct hca_cqe cqe = {.is_send = 1, .opcode = HCA_OP_SEND};
 	struct softhca_wc wc[4];
 
 	for (uint32_t n = 0; n < 4; n++) {
@@ -273,7 +288,7 @@ test_destroy_cleans(void **state)
 static void
 complete_once(struct fake_ctl *f)
 {
-	struct hca_cqe cqe = { .my_qpn = 0x7f0003, .is_send = 1, .opcode = HCA_OP_SEND };
+	struct hca_cqe cqe = {.my_qpn = 0x7f0003, .is_send = 1, .opcode = HCA_OP_SEND};
 
 	f->on_progress = NULL;
 	fake_complete(q.cq, 0, &cqe);

@@ -8,7 +8,10 @@
 #include "fake_ctl.h"
 
 static const struct softhca_qp_cap cap = {
-	.max_send_wr = 8, .max_recv_wr = 4, .max_send_sge = 4, .max_recv_sge = 3,
+	.max_send_wr = 8,
+	.max_recv_wr = 4,
+	.max_send_sge = 4,
+	.max_recv_sge = 3,
 	.max_inline_data = 32,
 };
 
@@ -48,15 +51,19 @@ static void
 test_write_golden(void **state)
 {
 	static const uint8_t expect[48] = {
-		0, 0, 0, 0, 0, 0, 0, 0, 0x08, 0, 0, 0, 0, 0, 0, 0,
-		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xef, 0xbe, 0xad, 0xde, 0, 0, 0, 0,
-		0x40, 0, 0, 0, 0x04, 0x03, 0x02, 0x01, 0x00, 0x10, 0x00, 0x00, 0x80, 0x7f, 0, 0,
+		0,    0,    0,	  0,	0,    0,    0,	  0,	0x08, 0,    0,	  0,
+		0,    0,    0,	  0,	0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
+		0xef, 0xbe, 0xad, 0xde, 0,    0,    0,	  0,	0x40, 0,    0,	  0,
+		0x04, 0x03, 0x02, 0x01, 0x00, 0x10, 0x00, 0x00, 0x80, 0x7f, 0,	  0,
 	};
-	struct softhca_sge sge = { .addr = 0x7f8000001000, .length = 64, .lkey = 0x01020304 };
+	struct softhca_sge sge = {.addr = 0x7f8000001000, .length = 64, .lkey = 0x01020304};
 	struct softhca_send_wr wr = {
-		.wr_id = 7, .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_WRITE,
+		.wr_id = 7,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
 		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.wr.rdma = { 0x1122334455667788, 0xdeadbeef },
+		.wr.rdma = {0x1122334455667788, 0xdeadbeef},
 	};
 
 	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
@@ -69,23 +76,29 @@ test_write_golden(void **state)
 static void
 test_chain(void **state)
 {
-	struct softhca_sge sge = { .addr = 0x1000, .length = 8, .lkey = 1 };
+	struct softhca_sge sge = {.addr = 0x1000, .length = 8, .lkey = 1};
 	struct softhca_send_wr wr[3] = {
-		{ .next = &wr[1], .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_SEND,
-		  .send_flags = SOFTHCA_SEND_FENCE },
-		{ .next = &wr[2], .sg_list = &sge, .num_sge = 1,
-		  .opcode = SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, .send_flags = SOFTHCA_SEND_FENCE,
-		  .wr.atomic = { .remote_addr = 0x2000, .compare_add = 5, .rkey = 9 } },
-		{ .opcode = SOFTHCA_WR_SEND_WITH_IMM, .imm_data = 0x04030201,
-		  .send_flags = SOFTHCA_SEND_SOLICITED | SOFTHCA_SEND_SIGNALED },
+		{.next = &wr[1],
+		 .sg_list = &sge,
+		 .num_sge = 1,
+		 .opcode = SOFTHCA_WR_SEND,
+		 .send_flags = SOFTHCA_SEND_FENCE},
+		{.next = &wr[2],
+		 .sg_list = &sge,
+		 .num_sge = 1,
+		 .opcode = SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
+		 .send_flags = SOFTHCA_SEND_FENCE,
+		 .wr.atomic = {.remote_addr = 0x2000, .compare_add = 5, .rkey = 9}},
+		{.opcode = SOFTHCA_WR_SEND_WITH_IMM,
+		 .imm_data = 0x04030201,
+		 .send_flags = SOFTHCA_SEND_SOLICITED | SOFTHCA_SEND_SIGNALED},
 	};
-	const struct hca_next_unit *next[3] = { (void *)wqe(0), (void *)wqe(1), (void *)wqe(2) };
+	const struct hca_next_unit *next[3] = {(void *)wqe(0), (void *)wqe(1), (void *)wqe(2)};
 	const struct hca_atomic_unit *atomic = (void *)(wqe(1) + 32);
 	uint32_t stride = 1u << qp()->sq.log_stride;
 
 	assert_int_equal(softhca_post_send(q.qp, wr, NULL), 0);
-	assert_int_equal(fake_take_doorbell(fake),
-			 HCA_DB_MAKE(0, 1, HCA_OP_SEND, q.qp->qp_num, 2));
+	assert_int_equal(fake_take_doorbell(fake), HCA_DB_MAKE(0, 1, HCA_OP_SEND, q.qp->qp_num, 2));
 	assert_int_equal(fake_take_doorbell(fake), 0);
 	assert_int_equal(next[0]->nda_nop, HCA_NEXT_MAKE_NDA_NOP(stride, HCA_OP_ATOMIC_FA));
 	assert_int_equal(next[0]->nee_nds, HCA_NEXT_MAKE_NEE_NDS(1, 4));
@@ -102,10 +115,12 @@ test_chain(void **state)
 static void
 test_compare_and_swap(void **state)
 {
-	struct softhca_sge sge = { .addr = 0x1000, .length = 8, .lkey = 1 };
+	struct softhca_sge sge = {.addr = 0x1000, .length = 8, .lkey = 1};
 	struct softhca_send_wr wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
-		.wr.atomic = { .remote_addr = 0x2000, .compare_add = 5, .swap = 6, .rkey = 9 },
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
+		.wr.atomic = {.remote_addr = 0x2000, .compare_add = 5, .swap = 6, .rkey = 9},
 	};
 	const struct hca_atomic_unit *atomic = (void *)(wqe(0) + 32);
 
@@ -117,13 +132,15 @@ test_compare_and_swap(void **state)
 static void
 test_inline(void **state)
 {
-	char data[2][8] = { "abcdef", "ghij" };
+	char data[2][8] = {"abcdef", "ghij"};
 	struct softhca_sge sge[2] = {
-		{ .addr = (uintptr_t)data[0], .length = 6 },
-		{ .addr = (uintptr_t)data[1], .length = 4 },
+		{.addr = (uintptr_t)data[0], .length = 6},
+		{.addr = (uintptr_t)data[1], .length = 4},
 	};
 	struct softhca_send_wr wr = {
-		.sg_list = sge, .num_sge = 2, .opcode = SOFTHCA_WR_SEND,
+		.sg_list = sge,
+		.num_sge = 2,
+		.opcode = SOFTHCA_WR_SEND,
 		.send_flags = SOFTHCA_SEND_INLINE,
 	};
 	struct softhca_send_wr *bad = NULL;
@@ -131,8 +148,7 @@ test_inline(void **state)
 	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
 	assert_int_equal(hca_get_le32(wqe(0) + 16), HCA_INLINE_FLAG | 10);
 	assert_memory_equal(wqe(0) + 20, "abcdefghij", 10);
-	assert_int_equal(fake_take_doorbell(fake),
-			 HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 2));
+	assert_int_equal(fake_take_doorbell(fake), HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 2));
 
 	sge[0].length = qp()->max_inline + 1;
 	wr.num_sge = 1;
@@ -148,19 +164,18 @@ test_inline(void **state)
 static void
 test_bad_in_the_middle(void **state)
 {
-	struct softhca_sge sge = { .addr = 0x1000, .length = 8, .lkey = 1 };
+	struct softhca_sge sge = {.addr = 0x1000, .length = 8, .lkey = 1};
 	struct softhca_send_wr wr[3] = {
-		{ .next = &wr[1], .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_SEND },
-		{ .next = &wr[2], .opcode = 99 },
-		{ .opcode = SOFTHCA_WR_SEND },
+		{.next = &wr[1], .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_SEND},
+		{.next = &wr[2], .opcode = 99},
+		{.opcode = SOFTHCA_WR_SEND},
 	};
 	struct softhca_send_wr *bad = NULL;
 
 	assert_int_equal(softhca_post_send(q.qp, wr, &bad), -EINVAL);
 	assert_ptr_equal(bad, &wr[1]);
 	assert_non_null(strstr(softhca_last_error(ctx), "opcode 99"));
-	assert_int_equal(fake_take_doorbell(fake),
-			 HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 2));
+	assert_int_equal(fake_take_doorbell(fake), HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 2));
 	assert_int_equal(qp()->sq.head, 1);
 	assert_int_equal(((struct hca_next_unit *)wqe(0))->nee_nds, 0);
 
@@ -179,7 +194,7 @@ test_send_overflow(void **state)
 {
 	struct softhca_send_wr wr[10];
 	struct softhca_send_wr *bad = NULL;
-	struct hca_cqe cqe = { .my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND };
+	struct hca_cqe cqe = {.my_qpn = q.qp->qp_num, .is_send = 1, .opcode = HCA_OP_SEND};
 	struct softhca_wc wc;
 
 	memset(wr, 0, sizeof(wr));
@@ -202,19 +217,18 @@ test_send_overflow(void **state)
 	assert_int_equal(softhca_post_send(q.qp, &wr[8], &bad), 0);
 	assert_int_equal(qp()->sq.head, 10);
 	fake_take_doorbell(fake);
-	assert_int_equal(fake_take_doorbell(fake),
-			 HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 1));
+	assert_int_equal(fake_take_doorbell(fake), HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 1));
 }
 
 static void
 test_states(void **state)
 {
-	static const int send_err[] = { -EINVAL, -EINVAL, -EINVAL, 0, 0, 0, 0 };
-	static const int recv_err[] = { -EINVAL, 0, 0, 0, 0, 0, 0 };
+	static const int send_err[] = {-EINVAL, -EINVAL, -EINVAL, 0, 0, 0, 0};
+	static const int recv_err[] = {-EINVAL, 0, 0, 0, 0, 0, 0};
 
 	for (uint32_t s = SOFTHCA_QPS_RESET; s <= SOFTHCA_QPS_ERR; s++) {
-		struct softhca_send_wr wr = { .opcode = SOFTHCA_WR_SEND };
-		struct softhca_recv_wr rr = { 0 };
+		struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
+		struct softhca_recv_wr rr = {0};
 
 		q.qp->state = s;
 		assert_int_equal(softhca_post_send(q.qp, &wr, NULL), send_err[s]);
@@ -227,11 +241,11 @@ static void
 test_recv(void **state)
 {
 	struct softhca_sge sge[3] = {
-		{ .addr = 0x1000, .length = 0, .lkey = 1 },
-		{ .addr = 0x2000, .length = 100, .lkey = 2 },
-		{ .addr = 0x3000, .length = 0, .lkey = 3 },
+		{.addr = 0x1000, .length = 0, .lkey = 1},
+		{.addr = 0x2000, .length = 100, .lkey = 2},
+		{.addr = 0x3000, .length = 0, .lkey = 3},
 	};
-	struct softhca_recv_wr wr = { .wr_id = 1, .sg_list = sge, .num_sge = 3 };
+	struct softhca_recv_wr wr = {.wr_id = 1, .sg_list = sge, .num_sge = 3};
 	struct hca_data_unit *unit = (void *)(qp()->rq.buf + 16);
 	struct softhca_recv_wr *bad = NULL;
 
@@ -268,7 +282,7 @@ test_queue_layout(void **state)
 	assert_int_equal(fake->qp.rq_addr % 4096, 0);
 	assert_int_equal(1u << fake->qp.log_sq, 8);
 	assert_int_equal(1u << fake->qp.log_rq, 4);
-	assert_int_equal(fake->qp.log_sq_stride, 7);	/* 2 + 4 units */
+	assert_int_equal(fake->qp.log_sq_stride, 7); /* 2 + 4 units */
 	assert_int_equal(fake->qp.log_rq_stride, 6);
 	assert_ptr_equal(qp()->rq_record, qp()->rq.buf + 4 * 64);
 }

@@ -80,7 +80,11 @@ sink_close(struct hca_port *p)
 }
 
 static const struct hca_port_ops sink_ops = {
-	.rx = sink_rx, .tx = sink_tx, .link_up = sink_up, .poll = sink_poll, .close = sink_close,
+	.rx = sink_rx,
+	.tx = sink_tx,
+	.link_up = sink_up,
+	.poll = sink_poll,
+	.close = sink_close,
 };
 
 static void
@@ -104,9 +108,13 @@ new_sink(void)
 static struct rte_mbuf *
 frame(uint32_t psn)
 {
-	const struct hca_roce_path path = {.ip_version = 4, .hop_limit = 64, .pkey = 0xffff,
-					   .qpn = 0x123, .udp_sport = 0xc000};
-	const struct hca_roce_packet pk = {.opcode = HCA_BTH_RC_WRITE_ONLY, .psn = psn,
+	const struct hca_roce_path path = {.ip_version = 4,
+					   .hop_limit = 64,
+					   .pkey = 0xffff,
+					   .qpn = 0x123,
+					   .udp_sport = 0xc000};
+	const struct hca_roce_packet pk = {.opcode = HCA_BTH_RC_WRITE_ONLY,
+					   .psn = psn,
 					   .payload_len = 64};
 	const struct hca_roce_headers h = {.reth = {.len = 64}};
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
@@ -116,8 +124,8 @@ frame(uint32_t psn)
 
 	assert_non_null(m);
 	assert_int_equal(hca_roce_template_fill(&path, &t), 0);
-	n = hca_roce_build(hca_icrc_select(), &t, &pk, &h, data,
-			   rte_pktmbuf_mtod(m, uint8_t *), 512);
+	n = hca_roce_build(hca_icrc_select(), &t, &pk, &h, data, rte_pktmbuf_mtod(m, uint8_t *),
+			   512);
 	assert_true(n > 0);
 	rte_pktmbuf_append(m, (uint16_t)n);
 	return m;
@@ -140,7 +148,9 @@ new_impair(uint32_t hold)
 {
 	static unsigned int serial;
 	char name[16];
-	const struct hca_port_impair_config cfg = {.name = name, .seed = 7, .hold = hold,
+	const struct hca_port_impair_config cfg = {.name = name,
+						   .seed = 7,
+						   .hold = hold,
 						   .socket_id = -1};
 	struct hca_port *p;
 
@@ -195,8 +205,12 @@ clean(void **state)
 static void
 by_chance(void **state)
 {
-	const struct hca_impair all = {.drop = 0.1, .dup = 0.1, .reorder = 0.1, .corrupt = 0.1,
-				       .truncate = 0.1, .ecn = 0.1};
+	const struct hca_impair all = {.drop = 0.1,
+				       .dup = 0.1,
+				       .reorder = 0.1,
+				       .corrupt = 0.1,
+				       .truncate = 0.1,
+				       .ecn = 0.1};
 	struct hca_port *p = new_impair(1024);
 	struct hca_port_impair_stats s;
 	unsigned int bad = 0, good = 0, swapped = 0;
@@ -222,7 +236,12 @@ by_chance(void **state)
 	assert_in_range(bad, (s.corrupted + s.truncated) * 9 / 10, s.corrupted + s.truncated);
 	assert_true(swapped >= s.reordered / 2);
 #define X(n) assert_in_range(s.n, 100, 300);
-	X(dropped) X(duplicated) X(reordered) X(corrupted) X(truncated) X(ecn_marked)
+	X(dropped)
+	X(duplicated)
+	X(reordered)
+	X(corrupted)
+	X(truncated)
+	X(ecn_marked)
 #undef X
 	hca_port_impair_set(p, NULL);
 	sink_clear();
@@ -259,16 +278,27 @@ same_seed_same_fate(void **state)
 static void
 rules(void **state)
 {
-	const struct hca_fault_rule drop = {.opcode = HCA_BTH_RC_WRITE_ONLY, .psn = 3, .count = 1,
+	const struct hca_fault_rule drop = {.opcode = HCA_BTH_RC_WRITE_ONLY,
+					    .psn = 3,
+					    .count = 1,
 					    .fault = HCA_FAULT_DROP};
-	const struct hca_fault_rule dup = {.opcode = HCA_FAULT_ANY, .psn = HCA_FAULT_ANY, .nth = 5,
-					   .count = 1, .fault = HCA_FAULT_DUP};
-	const struct hca_fault_rule swap = {.opcode = HCA_FAULT_ANY, .psn = 7, .count = 1,
+	const struct hca_fault_rule dup = {.opcode = HCA_FAULT_ANY,
+					   .psn = HCA_FAULT_ANY,
+					   .nth = 5,
+					   .count = 1,
+					   .fault = HCA_FAULT_DUP};
+	const struct hca_fault_rule swap = {.opcode = HCA_FAULT_ANY,
+					    .psn = 7,
+					    .count = 1,
 					    .fault = HCA_FAULT_REORDER};
-	const struct hca_fault_rule other = {.opcode = HCA_BTH_RC_ACK, .psn = HCA_FAULT_ANY,
+	const struct hca_fault_rule other = {.opcode = HCA_BTH_RC_ACK,
+					     .psn = HCA_FAULT_ANY,
 					     .fault = HCA_FAULT_DROP};
-	const struct hca_fault_rule late = {.opcode = HCA_FAULT_ANY, .psn = 9, .count = 1,
-					    .fault = HCA_FAULT_DELAY, .arg = 500};
+	const struct hca_fault_rule late = {.opcode = HCA_FAULT_ANY,
+					    .psn = 9,
+					    .count = 1,
+					    .fault = HCA_FAULT_DELAY,
+					    .arg = 500};
 	static const int want[] = {0, 1, 2, 4, 5, 5, 6, 8, 7, 10, 9, 3};
 	struct hca_port *p = new_impair(8);
 
@@ -301,7 +331,8 @@ corruption(void **state)
 
 	(void)state;
 	for (unsigned int f = HCA_FAULT_CORRUPT_PAYLOAD; f <= HCA_FAULT_CORRUPT_ICRC; f++) {
-		const struct hca_fault_rule rule = {.opcode = HCA_FAULT_ANY, .psn = HCA_FAULT_ANY,
+		const struct hca_fault_rule rule = {.opcode = HCA_FAULT_ANY,
+						    .psn = HCA_FAULT_ANY,
 						    .fault = f};
 		unsigned int missed = 0;
 
@@ -359,8 +390,11 @@ delay_is_bounded(void **state)
 static void
 inner_full(void **state)
 {
-	const struct hca_fault_rule dup = {.opcode = HCA_FAULT_ANY, .psn = HCA_FAULT_ANY, .nth = 1,
-					   .count = 1, .fault = HCA_FAULT_CORRUPT_ICRC};
+	const struct hca_fault_rule dup = {.opcode = HCA_FAULT_ANY,
+					   .psn = HCA_FAULT_ANY,
+					   .nth = 1,
+					   .count = 1,
+					   .fault = HCA_FAULT_CORRUPT_ICRC};
 	struct hca_port *p = new_impair(8);
 	struct rte_mbuf *m = frame(1);
 
@@ -473,8 +507,8 @@ capture(void **state)
 static int
 setup(void **state)
 {
-	static char a[][16] = {"test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
-			       "--no-shconf", "-l", "0"};
+	static char a[][16] = {"test",		 "--no-huge",	"-m", "256", "--no-pci",
+			       "--no-telemetry", "--no-shconf", "-l", "0"};
 	char *argv[RTE_DIM(a) + 1] = {NULL};
 
 	(void)state;

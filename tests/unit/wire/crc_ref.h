@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline uint32_t crc_ref(uint32_t seed, const void *p, size_t n)
+static inline uint32_t
+crc_ref(uint32_t seed, const void *p, size_t n)
 {
 	const uint8_t *b = p;
 	uint32_t reg = ~seed;

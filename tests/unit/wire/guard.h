@@ -13,10 +13,11 @@
 struct guard {
 	uint8_t *map;
 	uint8_t *start; /* first accessible byte */
-	uint8_t *end;   /* one past the last */
+	uint8_t *end;	/* one past the last */
 };
 
-static inline struct guard guard_alloc(size_t pages)
+static inline struct guard
+guard_alloc(size_t pages)
 {
 	size_t len = (pages + 2) * GUARD_PAGE;
 	struct guard g;
@@ -31,7 +32,8 @@ static inline struct guard guard_alloc(size_t pages)
 	return g;
 }
 
-static inline void guard_free(struct guard *g)
+static inline void
+guard_free(struct guard *g)
 {
 	munmap(g->map, g->end - g->start + 2 * GUARD_PAGE);
 }

@@ -10,16 +10,17 @@
 
 #include "wire/icrc.h"
 
-#define ROUNDS  31
+#define ROUNDS 31
 #define KERNELS 4
-#define BURST   32
-#define STRIDE  4224 /* one frame of the largest MTU, and not a power of two */
+#define BURST 32
+#define STRIDE 4224 /* one frame of the largest MTU, and not a power of two */
 
 static uint8_t src[BURST * STRIDE] __attribute__((aligned(64)));
 static uint8_t dst[BURST * STRIDE] __attribute__((aligned(64)));
 static volatile uint32_t sink;
 
-static double now_ns(void)
+static double
+now_ns(void)
 {
 	struct timespec t;
 
@@ -29,7 +30,8 @@ static double now_ns(void)
 
 typedef void (*body)(const struct hca_icrc_ops *ops, size_t n);
 
-static void crc_indep(const struct hca_icrc_ops *ops, size_t n)
+static void
+crc_indep(const struct hca_icrc_ops *ops, size_t n)
 {
 	uint32_t x = 0;
 	int i;
@@ -39,7 +41,8 @@ static void crc_indep(const struct hca_icrc_ops *ops, size_t n)
 	sink = x;
 }
 
-static void crc_chain(const struct hca_icrc_ops *ops, size_t n)
+static void
+crc_chain(const struct hca_icrc_ops *ops, size_t n)
 {
 	uint32_t x = HCA_ICRC_SEED;
 	int i;
@@ -49,29 +52,33 @@ static void crc_chain(const struct hca_icrc_ops *ops, size_t n)
 	sink = x;
 }
 
-static void crc_burst_with(const struct hca_icrc_ops *ops, size_t n, const uint8_t *ones)
+static void
+crc_burst_with(const struct hca_icrc_ops *ops, size_t n, const uint8_t *ones)
 {
 	struct hca_icrc_span spans[BURST];
 	uint32_t out[BURST];
 	int i;
 
 	for (i = 0; i < BURST; i++)
-		spans[i] = (struct hca_icrc_span){ src + i * STRIDE + 14, ones, n, HCA_ICRC_SEED };
+		spans[i] = (struct hca_icrc_span){src + i * STRIDE + 14, ones, n, HCA_ICRC_SEED};
 	ops->crc_burst(spans, out, BURST);
 	sink = out[BURST - 1];
 }
 
-static void crc_burst(const struct hca_icrc_ops *ops, size_t n)
+static void
+crc_burst(const struct hca_icrc_ops *ops, size_t n)
 {
 	crc_burst_with(ops, n, hca_icrc_ones_none);
 }
 
-static void crc_burst_masked(const struct hca_icrc_ops *ops, size_t n)
+static void
+crc_burst_masked(const struct hca_icrc_ops *ops, size_t n)
 {
 	crc_burst_with(ops, n, hca_icrc_ones_ipv4);
 }
 
-static void copy_crc(const struct hca_icrc_ops *ops, size_t n)
+static void
+copy_crc(const struct hca_icrc_ops *ops, size_t n)
 {
 	uint32_t x = 0;
 	int i;
@@ -81,7 +88,8 @@ static void copy_crc(const struct hca_icrc_ops *ops, size_t n)
 	sink = x;
 }
 
-static void copy(const struct hca_icrc_ops *ops, size_t n)
+static void
+copy(const struct hca_icrc_ops *ops, size_t n)
 {
 	int i;
 
@@ -90,7 +98,8 @@ static void copy(const struct hca_icrc_ops *ops, size_t n)
 }
 
 /* Best of several rounds, all kernels within each round. */
-static void run(const char *what, body fn, size_t n)
+static void
+run(const char *what, body fn, size_t n)
 {
 	const struct hca_icrc_ops *ops;
 	double best[KERNELS], t;
@@ -109,23 +118,21 @@ static void run(const char *what, body fn, size_t n)
 	printf("%-18s %5zu B", what, n);
 	for (k = 0; k < kernels; k++)
 		printf("  %8s %7.2f ns %5.2fx", hca_icrc_nth(k)->name, best[k],
-				best[kernels - 1] / best[k]);
+		       best[kernels - 1] / best[k]);
 	printf("\n");
 }
 
-int main(void)
+int
+main(void)
 {
-	static const size_t sizes[] = { 64, 124, 256, 1024, 4096 };
+	static const size_t sizes[] = {64, 124, 256, 1024, 4096};
 	static const struct {
 		const char *name;
 		body fn;
 	} bodies[] = {
-		{ "crc indep", crc_indep },
-		{ "crc chain", crc_chain },
-		{ "crc burst", crc_burst },
-		{ "crc burst masked", crc_burst_masked },
-		{ "copy + crc", copy_crc },
-		{ "copy", copy },
+		{"crc indep", crc_indep}, {"crc chain", crc_chain},
+		{"crc burst", crc_burst}, {"crc burst masked", crc_burst_masked},
+		{"copy + crc", copy_crc}, {"copy", copy},
 	};
 	size_t i, j;
 

@@ -16,13 +16,14 @@
 #include "guard.h"
 
 #define ALL_LENGTHS 600
-#define MAX_LENGTH  9000
-#define PAGES       4 /* room for MAX_LENGTH + 64 */
-#define FILL        0xa5
+#define MAX_LENGTH 9000
+#define PAGES 4 /* room for MAX_LENGTH + 64 */
+#define FILL 0xa5
 
 static uint64_t rng_state;
 
-static uint64_t rng(void)
+static uint64_t
+rng(void)
 {
 	rng_state ^= rng_state << 13;
 	rng_state ^= rng_state >> 7;
@@ -30,7 +31,8 @@ static uint64_t rng(void)
 	return rng_state;
 }
 
-static void fill_random(uint8_t *p, size_t n)
+static void
+fill_random(uint8_t *p, size_t n)
 {
 	size_t i;
 
@@ -43,7 +45,8 @@ struct fixture {
 	struct guard dst;
 };
 
-static int setup(void **state)
+static int
+setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
@@ -56,7 +59,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int
+teardown(void **state)
 {
 	struct fixture *f = *state;
 
@@ -68,27 +72,29 @@ static int teardown(void **state)
 
 #define FOR_EACH_KERNEL(ops, i) for ((i) = 0; ((ops) = hca_icrc_nth(i)) != NULL; (i)++)
 
-static void check_crc(const struct hca_icrc_ops *ops, uint32_t seed, const uint8_t *p, size_t n)
+static void
+check_crc(const struct hca_icrc_ops *ops, uint32_t seed, const uint8_t *p, size_t n)
 {
 	uint32_t want = crc32_gzip_refl(seed, p, n);
 	uint32_t got = ops->crc(seed, p, n);
 
 	if (got != want)
 		fail_msg("%s: crc of %zu bytes at %zu: %08x, expected %08x", ops->name, n,
-				(size_t)((uintptr_t)p & 63), got, want);
+			 (size_t)((uintptr_t)p & 63), got, want);
 }
 
 /* Everything in front of and behind the copy must keep its fill. */
-static void check_untouched(const struct hca_icrc_ops *ops, const uint8_t *from, const uint8_t *to,
-		size_t n)
+static void
+check_untouched(const struct hca_icrc_ops *ops, const uint8_t *from, const uint8_t *to, size_t n)
 {
 	for (; from < to; from++)
 		if (*from != FILL)
 			fail_msg("%s: wrote outside a copy of %zu bytes", ops->name, n);
 }
 
-static void check_copies(const struct hca_icrc_ops *ops, uint32_t seed, uint8_t *dst,
-		const uint8_t *src, size_t n, const struct guard *g)
+static void
+check_copies(const struct hca_icrc_ops *ops, uint32_t seed, uint8_t *dst, const uint8_t *src,
+	     size_t n, const struct guard *g)
 {
 	const uint8_t *lo = dst - g->start > 64 ? dst - 64 : g->start;
 	const uint8_t *hi = g->end - (dst + n) > 64 ? dst + n + 64 : g->end;
@@ -98,7 +104,7 @@ static void check_copies(const struct hca_icrc_ops *ops, uint32_t seed, uint8_t 
 	got = ops->copy_crc(seed, dst, src, n);
 	if (got != want || memcmp(dst, src, n) != 0)
 		fail_msg("%s: copy_crc of %zu bytes from %zu to %zu", ops->name, n,
-				(size_t)((uintptr_t)src & 63), (size_t)((uintptr_t)dst & 63));
+			 (size_t)((uintptr_t)src & 63), (size_t)((uintptr_t)dst & 63));
 	check_untouched(ops, lo, dst, n);
 	check_untouched(ops, dst + n, hi, n);
 
@@ -106,7 +112,7 @@ static void check_copies(const struct hca_icrc_ops *ops, uint32_t seed, uint8_t 
 	hca_copy_last_byte_last(ops, dst, src, n);
 	if (memcmp(dst, src, n) != 0)
 		fail_msg("%s: copy of %zu bytes from %zu to %zu", ops->name, n,
-				(size_t)((uintptr_t)src & 63), (size_t)((uintptr_t)dst & 63));
+			 (size_t)((uintptr_t)src & 63), (size_t)((uintptr_t)dst & 63));
 	check_untouched(ops, lo, dst, n);
 	check_untouched(ops, dst + n, hi, n);
 	ops->copy(dst, src, n);
@@ -114,16 +120,18 @@ static void check_copies(const struct hca_icrc_ops *ops, uint32_t seed, uint8_t 
 	assert_memory_equal(dst, src, n);
 }
 
-static void test_reference_is_the_ethernet_crc(void **state)
+static void
+test_reference_is_the_ethernet_crc(void **state)
 {
-	static const uint8_t ones[8] = { 255, 255, 255, 255, 255, 255, 255, 255 };
+	static const uint8_t ones[8] = {255, 255, 255, 255, 255, 255, 255, 255};
 
 	assert_int_equal(crc_ref(0, "123456789", 9), 0xcbf43926U);
 	assert_int_equal(crc_ref(0, ones, sizeof(ones)), HCA_ICRC_SEED);
 }
 
 /* ISA-L is what the other tests compare with, so it is itself compared with the definition. */
-static void test_all_kernels_match_reference(void **state)
+static void
+test_all_kernels_match_reference(void **state)
 {
 	struct fixture *f = *state;
 	const struct hca_icrc_ops *ops;
@@ -139,7 +147,8 @@ static void test_all_kernels_match_reference(void **state)
 	}
 }
 
-static void test_crc_all_lengths_all_alignments(void **state)
+static void
+test_crc_all_lengths_all_alignments(void **state)
 {
 	struct fixture *f = *state;
 	const struct hca_icrc_ops *ops;
@@ -153,7 +162,8 @@ static void test_crc_all_lengths_all_alignments(void **state)
 		}
 }
 
-static void test_crc_random_lengths(void **state)
+static void
+test_crc_random_lengths(void **state)
 {
 	struct fixture *f = *state;
 	const struct hca_icrc_ops *ops;
@@ -168,7 +178,8 @@ static void test_crc_random_lengths(void **state)
 	}
 }
 
-static void test_crc_chains(void **state)
+static void
+test_crc_chains(void **state)
 {
 	struct fixture *f = *state;
 	const struct hca_icrc_ops *ops;
@@ -180,12 +191,13 @@ static void test_crc_chains(void **state)
 		size_t n = rng() % 2000, cut = n ? rng() % n : 0;
 
 		assert_int_equal(ops->crc(ops->crc(7, p, cut), p + cut, n - cut),
-				ops->crc(7, p, n));
+				 ops->crc(7, p, n));
 	}
 }
 
 /* Source at the end of its pages, destination at either end of its own. */
-static void test_copies_between_guard_pages(void **state)
+static void
+test_copies_between_guard_pages(void **state)
 {
 	struct fixture *f = *state;
 	const struct hca_icrc_ops *ops;
@@ -200,7 +212,8 @@ static void test_copies_between_guard_pages(void **state)
 	}
 }
 
-static void test_copies_all_alignments(void **state)
+static void
+test_copies_all_alignments(void **state)
 {
 	struct fixture *f = *state;
 	const struct hca_icrc_ops *ops;
@@ -214,7 +227,8 @@ static void test_copies_all_alignments(void **state)
 		}
 }
 
-static void test_copies_random_lengths(void **state)
+static void
+test_copies_random_lengths(void **state)
 {
 	struct fixture *f = *state;
 	const struct hca_icrc_ops *ops;
@@ -225,19 +239,21 @@ static void test_copies_random_lengths(void **state)
 		size_t n = rng() % (MAX_LENGTH + 1);
 
 		check_copies(ops, rng(), f->dst.end - n - rng() % 64, f->src.end - n - rng() % 64,
-				n, &f->dst);
+			     n, &f->dst);
 	}
 }
 
-static const uint8_t *pattern(unsigned int which)
+static const uint8_t *
+pattern(unsigned int which)
 {
-	const uint8_t *p[3] = { hca_icrc_ones_none, hca_icrc_ones_ipv4, hca_icrc_ones_ipv6 };
+	const uint8_t *p[3] = {hca_icrc_ones_none, hca_icrc_ones_ipv4, hca_icrc_ones_ipv6};
 
 	return p[which % 3];
 }
 
 /* A span's CRC is that of a copy with the pattern ORed over it. */
-static uint32_t span_ref(const struct hca_icrc_span *s)
+static uint32_t
+span_ref(const struct hca_icrc_span *s)
 {
 	static uint8_t copy[MAX_LENGTH];
 	uint32_t i;
@@ -249,8 +265,8 @@ static uint32_t span_ref(const struct hca_icrc_span *s)
 	return crc32_gzip_refl(s->seed, copy, s->len);
 }
 
-static void check_burst(const struct hca_icrc_ops *ops, const struct hca_icrc_span *spans,
-		unsigned int n)
+static void
+check_burst(const struct hca_icrc_ops *ops, const struct hca_icrc_span *spans, unsigned int n)
 {
 	uint32_t out[41];
 	unsigned int i;
@@ -263,7 +279,8 @@ static void check_burst(const struct hca_icrc_ops *ops, const struct hca_icrc_sp
 	assert_int_equal(out[n], 0x5a5a5a5a);
 }
 
-static void test_burst_all_lengths(void **state)
+static void
+test_burst_all_lengths(void **state)
 {
 	struct fixture *f = *state;
 	const struct hca_icrc_ops *ops;
@@ -273,14 +290,15 @@ static void test_burst_all_lengths(void **state)
 	FOR_EACH_KERNEL(ops, i)
 	for (which = 0; which < 3; which++)
 		for (n = 0; n <= ALL_LENGTHS; n++) {
-			s = (struct hca_icrc_span){ f->src.end - n, pattern(which), n, rng() };
+			s = (struct hca_icrc_span){f->src.end - n, pattern(which), n, rng()};
 			check_burst(ops, &s, 1);
 			s.data = f->src.start;
 			check_burst(ops, &s, 1);
 		}
 }
 
-static void test_burst_mixed(void **state)
+static void
+test_burst_mixed(void **state)
 {
 	struct fixture *f = *state;
 	const struct hca_icrc_ops *ops;
@@ -303,7 +321,8 @@ static void test_burst_mixed(void **state)
 }
 
 /* Masking in place and reading through a pattern are two ways to the same bytes. */
-static void test_mask_equals_pattern(void **state)
+static void
+test_mask_equals_pattern(void **state)
 {
 	struct fixture *f = *state;
 	const struct hca_icrc_ops *ops = hca_icrc_select();
@@ -316,7 +335,7 @@ static void test_mask_equals_pattern(void **state)
 	for (v6 = 0; v6 < 2; v6++) {
 		fill_random(frame, sizeof(frame));
 		memcpy(before, frame, sizeof(frame));
-		s = (struct hca_icrc_span){ frame, pattern(1 + v6), sizeof(frame), HCA_ICRC_SEED };
+		s = (struct hca_icrc_span){frame, pattern(1 + v6), sizeof(frame), HCA_ICRC_SEED};
 		ops->crc_burst(&s, &out, 1);
 		hca_icrc_mask(frame, v6, &saved);
 		assert_int_equal(ops->crc(HCA_ICRC_SEED, frame, sizeof(frame)), out);
@@ -327,7 +346,8 @@ static void test_mask_equals_pattern(void **state)
 	assert_non_null(f);
 }
 
-static void test_icrc_is_stored_least_significant_byte_first(void **state)
+static void
+test_icrc_is_stored_least_significant_byte_first(void **state)
 {
 	uint8_t b[4];
 
@@ -337,7 +357,8 @@ static void test_icrc_is_stored_least_significant_byte_first(void **state)
 	assert_int_equal(hca_icrc_load(b), 0x11223344);
 }
 
-static void test_list_ends_with_portable(void **state)
+static void
+test_list_ends_with_portable(void **state)
 {
 	const struct hca_icrc_ops *ops, *last = NULL;
 	unsigned int i;
@@ -353,7 +374,8 @@ static void test_list_ends_with_portable(void **state)
 	assert_ptr_equal(hca_icrc_select(), hca_icrc_nth(0));
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reference_is_the_ethernet_crc),

@@ -22,7 +22,8 @@
 
 static uint64_t rng_state;
 
-static uint64_t rng(void)
+static uint64_t
+rng(void)
 {
 	rng_state ^= rng_state << 13;
 	rng_state ^= rng_state >> 7;
@@ -30,19 +31,20 @@ static uint64_t rng(void)
 	return rng_state;
 }
 
-static struct hca_roce_path make_path(uint8_t ip_version, bool vlan)
+static struct hca_roce_path
+make_path(uint8_t ip_version, bool vlan)
 {
 	struct hca_roce_path p = {
-		.dmac = { 2, 0, 0, 0, 0, 1 },
-		.smac = { 2, 0, 0, 0, 0, 2 },
+		.dmac = {2, 0, 0, 0, 0, 1},
+		.smac = {2, 0, 0, 0, 0, 2},
 		.vlan = vlan,
 		.vlan_tci = 0x6064,
 		.ip_version = ip_version,
 		.tclass = 0x6a,
 		.hop_limit = 64,
 		.flow_label = 0x12345,
-		.sip = { 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1 },
-		.dip = { 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2 },
+		.sip = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1},
+		.dip = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2},
 		.udp_sport = 0xc123,
 		.pkey = 0xffff,
 		.qpn = 0xabcdef,
@@ -51,7 +53,8 @@ static struct hca_roce_path make_path(uint8_t ip_version, bool vlan)
 	return p;
 }
 
-static struct hca_roce_template make_template(uint8_t ip_version, bool vlan)
+static struct hca_roce_template
+make_template(uint8_t ip_version, bool vlan)
 {
 	struct hca_roce_path path = make_path(ip_version, vlan);
 	struct hca_roce_template t;
@@ -60,7 +63,8 @@ static struct hca_roce_template make_template(uint8_t ip_version, bool vlan)
 	return t;
 }
 
-static void random_headers(struct hca_roce_headers *h)
+static void
+random_headers(struct hca_roce_headers *h)
 {
 	uint8_t *b = (uint8_t *)h;
 	size_t i;
@@ -73,17 +77,19 @@ static void random_headers(struct hca_roce_headers *h)
 }
 
 /* Compares the headers that the opcode has. */
-static void assert_headers_equal(const struct hca_roce_opcode_info *op,
-		const struct hca_roce_headers *a, const struct hca_roce_headers *b)
+static void
+assert_headers_equal(const struct hca_roce_opcode_info *op, const struct hca_roce_headers *a,
+		     const struct hca_roce_headers *b)
 {
-	uint8_t x[64] = { 0 }, y[64] = { 0 };
+	uint8_t x[64] = {0}, y[64] = {0};
 
 	hca_roce_put_headers(x, op, a);
 	hca_roce_put_headers(y, op, b);
 	assert_memory_equal(x, y, sizeof(x));
 }
 
-static void check_ipv4_checksum(const uint8_t *ip)
+static void
+check_ipv4_checksum(const uint8_t *ip)
 {
 	uint32_t sum = 0;
 	int i;
@@ -94,7 +100,8 @@ static void check_ipv4_checksum(const uint8_t *ip)
 }
 
 /* The definition of the ICRC, byte by byte. */
-static uint32_t icrc_ref(const uint8_t *frame, const struct hca_roce_view *v)
+static uint32_t
+icrc_ref(const uint8_t *frame, const struct hca_roce_view *v)
 {
 	static uint8_t copy[ROOM];
 	uint32_t n = v->icrc - v->l3;
@@ -105,11 +112,12 @@ static uint32_t icrc_ref(const uint8_t *frame, const struct hca_roce_view *v)
 	return crc_ref(HCA_ICRC_SEED, copy, n);
 }
 
-static void round_trip(const struct hca_roce_template *t, uint8_t opcode, uint32_t payload_len)
+static void
+round_trip(const struct hca_roce_template *t, uint8_t opcode, uint32_t payload_len)
 {
 	const struct hca_icrc_ops *ops = hca_icrc_select();
-	struct hca_roce_packet p = { opcode, rng() & 1, rng() & 1, rng() & 0xffffff, payload_len };
-	struct hca_roce_headers h, got = { 0 };
+	struct hca_roce_packet p = {opcode, rng() & 1, rng() & 1, rng() & 0xffffff, payload_len};
+	struct hca_roce_headers h, got = {0};
 	static uint8_t frame[ROOM], payload[4096];
 	struct hca_roce_view v, fast;
 	uint32_t i;
@@ -148,10 +156,10 @@ static void round_trip(const struct hca_roce_template *t, uint8_t opcode, uint32
 	assert_int_equal(hca_roce_check_icrc(ops, frame, &v), 0);
 }
 
-static void test_round_trip(void **state)
+static void
+test_round_trip(void **state)
 {
-	static const uint32_t sizes[] = { 0, 1, 2, 3, 4, 8, 63, 64, 65, 255, 256, 1024, 4095,
-		4096 };
+	static const uint32_t sizes[] = {0, 1, 2, 3, 4, 8, 63, 64, 65, 255, 256, 1024, 4095, 4096};
 	struct hca_roce_template t;
 	unsigned int op, i, form;
 
@@ -167,7 +175,8 @@ static void test_round_trip(void **state)
 	}
 }
 
-static void test_template_fields(void **state)
+static void
+test_template_fields(void **state)
 {
 	struct hca_roce_template t = make_template(4, true);
 	const uint8_t *ip = t.bytes + t.l3;
@@ -184,7 +193,8 @@ static void test_template_fields(void **state)
 	assert_int_equal(t.len, t.bth + 12);
 }
 
-static void test_template_refuses(void **state)
+static void
+test_template_refuses(void **state)
 {
 	struct hca_roce_path path = make_path(5, false);
 	struct hca_roce_template t;
@@ -198,13 +208,14 @@ static void test_template_refuses(void **state)
 	assert_int_equal(hca_roce_template_fill(&path, &t), -EINVAL);
 }
 
-static void test_build_refuses(void **state)
+static void
+test_build_refuses(void **state)
 {
 	const struct hca_icrc_ops *ops = hca_icrc_select();
 	struct hca_roce_template t = make_template(4, false);
-	struct hca_roce_packet p = { .opcode = HCA_BTH_RC_ACK, .payload_len = 4 };
-	struct hca_roce_headers h = { 0 };
-	uint8_t out[64], payload[4] = { 0 };
+	struct hca_roce_packet p = {.opcode = HCA_BTH_RC_ACK, .payload_len = 4};
+	struct hca_roce_headers h = {0};
+	uint8_t out[64], payload[4] = {0};
 
 	assert_int_equal(hca_roce_build(ops, &t, &p, &h, payload, out, sizeof(out)), -EINVAL);
 	p.payload_len = 0;
@@ -215,18 +226,20 @@ static void test_build_refuses(void **state)
 }
 
 /* A good WRITE ONLY of 5 bytes, for the tests that break one thing each. */
-static uint32_t good_frame(uint8_t *frame, uint8_t ip_version, bool vlan)
+static uint32_t
+good_frame(uint8_t *frame, uint8_t ip_version, bool vlan)
 {
 	struct hca_roce_template t = make_template(ip_version, vlan);
-	struct hca_roce_packet p = { .opcode = HCA_BTH_RC_WRITE_ONLY, .payload_len = 5 };
-	struct hca_roce_headers h = { .reth = { 0x1000, 0x2200, 5 } };
+	struct hca_roce_packet p = {.opcode = HCA_BTH_RC_WRITE_ONLY, .payload_len = 5};
+	struct hca_roce_headers h = {.reth = {0x1000, 0x2200, 5}};
 	int len = hca_roce_build(hca_icrc_select(), &t, &p, &h, "hello", frame, 256);
 
 	assert_true(len > 0);
 	return len;
 }
 
-static void expect(const uint8_t *frame, uint32_t len, int want)
+static void
+expect(const uint8_t *frame, uint32_t len, int want)
 {
 	struct hca_roce_view v;
 	int rc = hca_roce_parse(frame, len, &v);
@@ -261,7 +274,8 @@ static void expect(const uint8_t *frame, uint32_t len, int want)
 	X(6, 20, 0, NOT_UDP) \
 	X(6, 59, 8, UDP_LEN)
 
-static void test_one_broken_byte(void **state)
+static void
+test_one_broken_byte(void **state)
 {
 	uint8_t frame[256];
 	uint32_t len;
@@ -277,7 +291,8 @@ static void test_one_broken_byte(void **state)
 }
 
 /* A responder that answers an unknown opcode must be able to tell whom, and whether it is real. */
-static void test_view_of_an_unknown_opcode(void **state)
+static void
+test_view_of_an_unknown_opcode(void **state)
 {
 	const struct hca_icrc_ops *ops = hca_icrc_select();
 	uint8_t frame[256];
@@ -299,13 +314,15 @@ static void test_view_of_an_unknown_opcode(void **state)
 	assert_int_equal(hca_roce_check_icrc(ops, frame, &v), -HCA_ROCE_DROP_ICRC);
 }
 
-static void set_udp_payload(uint8_t *frame, uint32_t n)
+static void
+set_udp_payload(uint8_t *frame, uint32_t n)
 {
 	hca_put_be16(frame + 16, n + 28);
 	hca_put_be16(frame + 38, n + 8);
 }
 
-static void test_pad(void **state)
+static void
+test_pad(void **state)
 {
 	uint8_t frame[256];
 	uint32_t pad, n;
@@ -317,16 +334,17 @@ static void test_pad(void **state)
 			frame[43] = pad << 4;
 			set_udp_payload(frame, n);
 			expect(frame, 42 + n,
-					n % 4 == 0 && n - 32 >= pad ? HCA_ROCE_DROP_NONE :
-								      HCA_ROCE_DROP_PAD);
+			       n % 4 == 0 && n - 32 >= pad ? HCA_ROCE_DROP_NONE
+							   : HCA_ROCE_DROP_PAD);
 		}
 }
 
-static void test_ethernet_padding_is_ignored(void **state)
+static void
+test_ethernet_padding_is_ignored(void **state)
 {
 	struct hca_roce_template t = make_template(4, false);
-	struct hca_roce_packet p = { .opcode = HCA_BTH_RC_SEND_ONLY };
-	struct hca_roce_headers h = { 0 };
+	struct hca_roce_packet p = {.opcode = HCA_BTH_RC_SEND_ONLY};
+	struct hca_roce_headers h = {0};
 	uint8_t frame[64];
 	struct hca_roce_view v;
 	int len;
@@ -342,7 +360,8 @@ static void test_ethernet_padding_is_ignored(void **state)
 }
 
 /* Every place where the frame can be cut, in front of an inaccessible page. */
-static void test_truncated_at_every_byte(void **state)
+static void
+test_truncated_at_every_byte(void **state)
 {
 	struct guard g = guard_alloc(1);
 	uint8_t frame[256];
@@ -363,7 +382,8 @@ static void test_truncated_at_every_byte(void **state)
 }
 
 /* Views that were accepted must lie inside the frame; reading all of it must be safe. */
-static void check_view(const uint8_t *p, uint32_t len, const struct hca_roce_view *v)
+static void
+check_view(const uint8_t *p, uint32_t len, const struct hca_roce_view *v)
 {
 	struct hca_roce_headers h;
 
@@ -375,8 +395,9 @@ static void check_view(const uint8_t *p, uint32_t len, const struct hca_roce_vie
 }
 
 /* p ends at the guard page; lengths in its headers are consistent with the room. */
-static void short_frame(const struct guard *g, const struct hca_roce_template *t, uint8_t opcode,
-		uint32_t n, uint8_t pad)
+static void
+short_frame(const struct guard *g, const struct hca_roce_template *t, uint8_t opcode, uint32_t n,
+	    uint8_t pad)
 {
 	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[opcode];
 	uint32_t len = t->bth + n;
@@ -402,12 +423,13 @@ static void short_frame(const struct guard *g, const struct hca_roce_template *t
 	if (n < 16 || !op->valid || n < op->header_len + 4u)
 		assert_true(rc < 0);
 	else
-		assert_int_equal(rc == 0,
-				(n - op->header_len) % 4 == 0 && n - op->header_len - 4u >= pad &&
-						(op->has_payload || n == op->header_len + 4u));
+		assert_int_equal(rc == 0, (n - op->header_len) % 4 == 0 &&
+						  n - op->header_len - 4u >= pad &&
+						  (op->has_payload || n == op->header_len + 4u));
 }
 
-static void test_all_opcodes_all_short_lengths_all_pads(void **state)
+static void
+test_all_opcodes_all_short_lengths_all_pads(void **state)
 {
 	struct guard g = guard_alloc(1);
 	struct hca_roce_template t;
@@ -424,7 +446,8 @@ static void test_all_opcodes_all_short_lengths_all_pads(void **state)
 }
 
 /* Good frames with random bytes changed, and plain noise behind an Ethernet header. */
-static void test_random_damage(void **state)
+static void
+test_random_damage(void **state)
 {
 	struct guard g = guard_alloc(1);
 	uint8_t frame[256];
@@ -453,7 +476,8 @@ static void test_random_damage(void **state)
 	guard_free(&g);
 }
 
-static void test_drop_names(void **state)
+static void
+test_drop_names(void **state)
 {
 	int i;
 
@@ -467,9 +491,10 @@ static void test_drop_names(void **state)
 	assert_false(hca_roce_drop_is_foreign(-1000));
 }
 
-static void test_source_port(void **state)
+static void
+test_source_port(void **state)
 {
-	uint32_t seen[16] = { 0 };
+	uint32_t seen[16] = {0};
 	unsigned int i, used = 0;
 
 	for (i = 0; i < 256; i++) {
@@ -484,7 +509,8 @@ static void test_source_port(void **state)
 	assert_int_equal(hca_roce_udp_sport(1, 2), hca_roce_udp_sport(1, 2));
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),

@@ -10,31 +10,32 @@
 
 #include "wire/roce_opcode.h"
 
-static void test_header_lengths(void **state)
+static void
+test_header_lengths(void **state)
 {
 	static const struct {
 		uint8_t opcode;
 		uint8_t len;
 	} want[] = {
-		{ HCA_BTH_RC_SEND_FIRST, 12 },
-		{ HCA_BTH_RC_SEND_ONLY_IMM, 16 },
-		{ HCA_BTH_RC_WRITE_FIRST, 28 },
-		{ HCA_BTH_RC_WRITE_MIDDLE, 12 },
-		{ HCA_BTH_RC_WRITE_LAST_IMM, 16 },
-		{ HCA_BTH_RC_WRITE_ONLY_IMM, 32 },
-		{ HCA_BTH_RC_READ_REQ, 28 },
-		{ HCA_BTH_RC_READ_RESP_FIRST, 16 },
-		{ HCA_BTH_RC_READ_RESP_MIDDLE, 12 },
-		{ HCA_BTH_RC_ACK, 16 },
-		{ HCA_BTH_RC_ATOMIC_ACK, 24 },
-		{ HCA_BTH_RC_CMP_SWAP, 40 },
-		{ HCA_BTH_RC_FETCH_ADD, 40 },
-		{ HCA_BTH_RC_SEND_ONLY_INV, 16 },
-		{ HCA_BTH_UD_SEND_ONLY, 20 },
-		{ HCA_BTH_UD_SEND_ONLY_IMM, 24 },
-		{ HCA_BTH_XRC_WRITE_ONLY, 32 },
-		{ HCA_BTH_XRC_ACK, 16 },
-		{ HCA_BTH_CNP, 12 },
+		{HCA_BTH_RC_SEND_FIRST, 12},
+		{HCA_BTH_RC_SEND_ONLY_IMM, 16},
+		{HCA_BTH_RC_WRITE_FIRST, 28},
+		{HCA_BTH_RC_WRITE_MIDDLE, 12},
+		{HCA_BTH_RC_WRITE_LAST_IMM, 16},
+		{HCA_BTH_RC_WRITE_ONLY_IMM, 32},
+		{HCA_BTH_RC_READ_REQ, 28},
+		{HCA_BTH_RC_READ_RESP_FIRST, 16},
+		{HCA_BTH_RC_READ_RESP_MIDDLE, 12},
+		{HCA_BTH_RC_ACK, 16},
+		{HCA_BTH_RC_ATOMIC_ACK, 24},
+		{HCA_BTH_RC_CMP_SWAP, 40},
+		{HCA_BTH_RC_FETCH_ADD, 40},
+		{HCA_BTH_RC_SEND_ONLY_INV, 16},
+		{HCA_BTH_UD_SEND_ONLY, 20},
+		{HCA_BTH_UD_SEND_ONLY_IMM, 24},
+		{HCA_BTH_XRC_WRITE_ONLY, 32},
+		{HCA_BTH_XRC_ACK, 16},
+		{HCA_BTH_CNP, 12},
 	};
 	size_t i;
 
@@ -42,7 +43,8 @@ static void test_header_lengths(void **state)
 		assert_int_equal(hca_roce_opcodes[want[i].opcode].header_len, want[i].len);
 }
 
-static void test_header_offsets(void **state)
+static void
+test_header_offsets(void **state)
 {
 	const struct hca_roce_opcode_info *t = hca_roce_opcodes;
 
@@ -59,7 +61,8 @@ static void test_header_offsets(void **state)
 	assert_int_equal(t[HCA_BTH_RC_SEND_LAST_INV].at.ieth, 12);
 }
 
-static void test_directions(void **state)
+static void
+test_directions(void **state)
 {
 	const struct hca_roce_opcode_info *t = hca_roce_opcodes;
 
@@ -71,7 +74,8 @@ static void test_directions(void **state)
 	assert_false(t[HCA_BTH_CNP].is_request || t[HCA_BTH_CNP].is_response);
 }
 
-static void test_places(void **state)
+static void
+test_places(void **state)
 {
 	const struct hca_roce_opcode_info *t = hca_roce_opcodes;
 
@@ -82,7 +86,8 @@ static void test_places(void **state)
 }
 
 /* What must hold in every row, whatever the list says. */
-static void test_every_row_is_consistent(void **state)
+static void
+test_every_row_is_consistent(void **state)
 {
 	const struct hca_roce_opcode_info *info;
 	unsigned int op, valid = 0;
@@ -104,7 +109,8 @@ static void test_every_row_is_consistent(void **state)
 	assert_int_equal(valid, 23 + 23 + 12 + 2 + 1);
 }
 
-static void test_unknown_and_unsupported(void **state)
+static void
+test_unknown_and_unsupported(void **state)
 {
 	assert_false(hca_roce_opcodes[0x1f].valid);
 	assert_string_equal(hca_roce_opcode_name(0x1f), "UNKNOWN");
@@ -113,7 +119,8 @@ static void test_unknown_and_unsupported(void **state)
 	assert_false(hca_roce_opcodes[0xff].valid);
 }
 
-int main(void)
+int
+main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_header_lengths),
