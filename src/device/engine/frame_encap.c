@@ -97,8 +97,8 @@ port_stalled(struct hca *h, struct encap *e, bool progress, uint64_t now)
 	}
 	if (!h->port->ops->link_up(h->port)) {
 		discard(h, e, HCA_CTR_tx_discard_link_down);
-		/* A port whose link comes up has its full time again. */
-		e->stalled_since = now ? now : 1;
+		/* Nothing waits any more: a port whose link comes up has its full time again. */
+		e->stalled_since = 0;
 		e->discarding = false;
 	} else if (e->discarding || now - e->stalled_since >= h->cfg.port_stall_ns) {
 		e->discarding = true;

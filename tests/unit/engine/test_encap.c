@@ -568,6 +568,26 @@ link_down(void **state)
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, tx_discard_stalled), 0);
 }
 
+/* The time the link was down, and the quiet time after it, are no part of a later stall. */
+static void
+link_up_again(void **state)
+{
+	struct frame_rig *r = rig(state);
+
+	r->accept = 0;
+	r->up = false;
+	push(r, 4, 0x200);
+	assert_int_equal(FX_COUNTER(r->fx, ENCAP, tx_discard_link_down), 4);
+	r->up = true;
+	r->now += 3 * r->h->cfg.port_stall_ns;
+	push(r, 4, 0x300);
+	assert_int_equal(FX_COUNTER(r->fx, ENCAP, tx_discard_stalled), 0);
+	assert_int_equal(r->h->backlog, 4);
+	r->accept = UINT32_MAX;
+	hca_encap_poll(r->h, r->now, HCA_BURST);
+	assert_int_equal(r->frames, 4);
+}
+
 int
 main(void)
 {
@@ -592,6 +612,7 @@ main(void)
 		T(discards_after_stall_time),
 		T(slow_is_not_stalled),
 		T(link_down),
+		T(link_up_again),
 #undef T
 	};
 
