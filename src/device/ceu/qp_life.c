@@ -226,7 +226,7 @@ apply_path(struct hca_qp *qp, const struct hca_roce_path *p)
 	if (p->ip_version == 0)
 		return;
 	memcpy(&qp->cfg.peer_ip4, p->dip + 12, sizeof(qp->cfg.peer_ip4));
-	hca_roce_template_fill(p, &qp->encap.tmpl);
+	hca_roce_template_fill(p, &qp->encap.tmpl[0]);
 }
 
 static void

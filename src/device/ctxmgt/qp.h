@@ -69,9 +69,27 @@ struct hca_qp_cfg {
 	uint8_t min_rnr_timer; /* code 0..31 */
 	uint8_t draining;      /* SQD entered, SQ_DRAINED owed */
 	uint8_t sqd_notify;
-	uint8_t peer_is_ip6;
+	uint8_t peer_is_ip6; /* and peer_ip4 is 0: decap asks hca_qp_addr */
 	uint32_t generation; /* counts lives of this index */
+	uint32_t qkey;	     /* [pub] UD */
 	void *work;	     /* qp_work block */
+} __rte_cache_aligned;
+
+/* Which path the QP's frames take; the bits of the QPC's migration state. */
+#define HCA_QP_PATHS 2u
+
+/*
+ * Written by the CEU, mig and encap.path also by whoever migrates (engine/migrate.h). Read where the
+ * short ways do not reach: packets over IPv6, alternate paths, XRC.
+ */
+struct hca_qp_addr {
+	uint8_t peer_gid[HCA_QP_PATHS][16]; /* network order; IPv4 as ::ffff:a.b.c.d */
+	uint16_t pkey[HCA_QP_PATHS];
+	uint32_t mig;  /* [pub] enum hca_mig_state */
+	uint32_t xrcd; /* XRC domain of an XRC_TGT QP */
+	uint8_t ack_timeout[HCA_QP_PATHS];
+	uint8_t alt_valid; /* the path not in use may be migrated to */
+	uint8_t reserved;
 } __rte_cache_aligned;
 
 /* Lines 1-2. Writer: parser; the CEU zeroes all of it at RST2INIT before it sets its members. */
@@ -171,17 +189,18 @@ struct hca_qp_ee {
 } __rte_cache_aligned;
 
 /*
- * Two lines. Writer: frame_encap; the template by the CEU (hca_roce_template_fill()) while the QP
- * cannot send.
+ * Writer: frame_encap; the templates by the CEU (hca_roce_template_fill()): only the one that
+ * path does not name, or any while the QP cannot send.
  */
 struct hca_qp_encap {
 	uint32_t
 		req_done_seq; /* [pub] requester descriptors finished (copied, dropped or failed) */
-	uint32_t req_failed_psn;       /* [pub] with FAILED to RTC */
-	uint32_t req_failed_syndrome;  /* [pub] enum hca_syndrome */
-	uint32_t resp_failed_psn;      /* [pub] with FAILED to EE */
-	uint32_t resp_failed;	       /* resp_failed_psn has been told */
-	struct hca_roce_template tmpl; /* CEU: headers up to the BTH */
+	uint32_t req_failed_psn;      /* [pub] with FAILED to RTC */
+	uint32_t req_failed_syndrome; /* [pub] enum hca_syndrome */
+	uint32_t resp_failed_psn;     /* [pub] with FAILED to EE */
+	uint32_t resp_failed;	      /* resp_failed_psn has been told */
+	uint32_t path;		      /* [pub] of the two, the one in use; changed by migration */
+	struct hca_roce_template tmpl[HCA_QP_PATHS]; /* CEU: headers up to the BTH */
 } __rte_cache_aligned;
 
 struct hca_qp {
@@ -191,6 +210,7 @@ struct hca_qp {
 	struct hca_qp_rrc rrc;
 	struct hca_qp_ee ee;
 	struct hca_qp_encap encap;
+	struct hca_qp_addr addr;
 } __rte_cache_aligned;
 
 _Static_assert(sizeof(struct hca_qp_cfg) == 64, "one line");
@@ -198,7 +218,7 @@ _Static_assert(sizeof(struct hca_qp_parser) <= 128, "at most two lines");
 _Static_assert(sizeof(struct hca_qp_rtc) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_rrc) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_ee) <= 192, "at most three lines");
-_Static_assert(sizeof(struct hca_qp_encap) == 128, "two lines");
+_Static_assert(sizeof(struct hca_qp_encap) <= 256, "four lines, of which a frame touches three");
 
 static inline uint32_t
 hca_qp_state(const struct hca_qp *qp)
@@ -212,6 +232,13 @@ hca_qp_state_cas(struct hca_qp *qp, uint32_t from, uint32_t to)
 {
 	return __atomic_compare_exchange_n(&qp->cfg.state, &from, to, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_ACQUIRE);
+}
+
+/* Template of the path in use. */
+static inline const struct hca_roce_template *
+hca_qp_template(const struct hca_qp *qp)
+{
+	return &qp->encap.tmpl[__atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1];
 }
 
 static inline uint32_t

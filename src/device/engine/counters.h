@@ -34,6 +34,11 @@
 	X(rx_bad_source) \
 	X(rx_bad_pkey) \
 	X(rx_bad_service) \
+	X(rx_bad_qkey) \
+	X(rx_mcast_unattached) \
+	X(rx_mcast_copies) \
+	X(loopback_pkts) \
+	X(loopback_drops) \
 	X(rx_stale_generation) \
 	/* doorbells */ \
 	X(doorbells) \
@@ -74,6 +79,11 @@
 	X(req_scatter_error) \
 	X(rdma_sends) \
 	X(req_completions) \
+	X(req_bad_av) \
+	X(req_paced) \
+	X(req_local_ops) \
+	X(req_bind_error) \
+	X(path_migrations) \
 	/* responder */ \
 	X(rx_send_requests) \
 	X(rx_write_requests) \
@@ -97,7 +107,14 @@
 	X(resp_gather_error) \
 	X(resp_packets) \
 	X(acks_sent) \
+	X(resp_uc_dropped) \
+	X(resp_ud_dropped) \
+	X(resp_invalidations) \
+	X(resp_invalidate_error) \
+	X(resp_xrc_srq_error) \
 	X(rq_catas) \
+	X(srq_limit_events) \
+	X(srq_catas) \
 	X(rdma_recvs) \
 	/* queues */ \
 	X(cqe_overrun) \

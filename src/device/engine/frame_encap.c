@@ -282,7 +282,7 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, struct rte_mbuf *
       const uint8_t *src)
 {
 	const struct hca_txd *d = hca_txd(m);
-	const struct hca_roce_template *t = &qp->encap.tmpl;
+	const struct hca_roce_template *t = hca_qp_template(qp);
 	uint8_t *frame = (uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM;
 	uint8_t *l3 = frame + t->l3, *payload, *end;
 	const uint8_t *ones = hca_roce_ones(t->ip_version);

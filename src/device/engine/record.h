@@ -26,6 +26,32 @@ enum hca_record_flag {
 	HCA_REC_FULL = 1u << 4,	  /* struct hca_record_full */
 	HCA_REC_SENT = 1u << 5,	  /* RTC assigned psn and npsn */
 	HCA_REC_RD = 1u << 6,	  /* READ or ATOMIC: counts against max_rd_atomic */
+	HCA_REC_LOCAL = 1u << 7,  /* BIND_MW, LOCAL_INV: executed by RTC, no packet, npsn 0 */
+};
+
+/*
+ * Where a UD message goes, as its WQE says (T3-4-8): judged by the parser, read by encap. Source
+ * MAC, address and VLAN come from the GID entry at the time of sending.
+ */
+struct hca_ud_av {
+	uint8_t dgid[16]; /* network order; IPv4 as ::ffff:a.b.c.d */
+	uint8_t dmac[6];
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t tclass; /* ECN bits 0 */
+	uint8_t priority;
+	uint16_t reserved;
+	uint32_t flow_label;
+	uint32_t dqpn;
+	uint32_t qkey; /* as it goes on the wire */
+};
+
+/* What BIND_MW asks for, as its WQE says. */
+struct hca_bind {
+	uint32_t access; /* HCA_ACCESS_* */
+	uint32_t old_key, new_key;
+	uint32_t lkey;
+	uint64_t addr, length; /* length 0 unbinds */
 };
 
 struct hca_record {
@@ -38,29 +64,31 @@ struct hca_record {
 	uint32_t len; /* message bytes */
 	uint32_t imm; /* as on the wire */
 	uint64_t raddr;
-	uint32_t rkey;
+	uint32_t rkey;	    /* also the key SEND_INV and LOCAL_INV name */
 	uint32_t rd_ord;    /* READ/ATOMIC records of this QP before this one */
 	uint32_t psn, npsn; /* first PSN and count of PSNs */
 	uint32_t desc_seq;  /* rtc.desc_seq after its last descriptor so far */
-	uint32_t pad;
+	uint32_t srqn;	    /* XRC: SRQ at the peer */
 	struct hca_sge sge; /* nsge == 1 */
 };
 
 #define HCA_INLINE_MAX 480u /* largest inline data: stride 512 less next and inline headers */
 #define HCA_SGE_MAX 16u
 
-/* Several SGEs, inline data or an atomic. */
+/* Several SGEs, inline data, an atomic, a UD message or a bind. */
 struct hca_record_full {
 	struct hca_record r;
 	uint64_t swap_add, compare;
+	struct hca_ud_av av;
 	union {
+		struct hca_bind bind;
 		struct hca_sge sge[HCA_SGE_MAX]; /* also when nsge == 1 and FULL (atomics) */
 		uint8_t inline_data[496];
 	} body;
 } __rte_cache_aligned;
 
 _Static_assert(sizeof(struct hca_record) == 64, "one line");
-_Static_assert(sizeof(struct hca_record_full) == 576, "nine lines");
+_Static_assert(sizeof(struct hca_record_full) == 640, "ten lines");
 
 #define HCA_RECREF_FULL 0x80000000u
 #define HCA_RECREF_NONE 0xffffffffu

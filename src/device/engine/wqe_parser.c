@@ -403,7 +403,7 @@ fill_common(struct hca_record *r, const struct hca_qp_parser *p, const struct hc
 	r->psn = 0;
 	r->npsn = 0;
 	r->desc_seq = 0;
-	r->pad = 0;
+	r->srqn = 0;
 	/* Word by word: see hca_wqe_decode_simple(). */
 	r->sge.va = w->first.va;
 	r->sge.lkey = w->first.lkey;
