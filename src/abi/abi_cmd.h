@@ -303,7 +303,8 @@ struct hca_mbox_init_hca {
 	hca_be64 qpc_base;	/* 08h log_num_qps in [7:0] */
 	hca_be64 cqc_base;	/* 10h log_num_cqs in [7:0] */
 	hca_be64 eqc_base;	/* 18h log_num_eqs in [7:0] */
-	hca_be64 reserved20[2]; /* 20h */
+	hca_be64 srqc_base;	/* 20h log_num_srqs in [7:0]; ours: the table leaves it empty */
+	hca_be64 reserved28;	/* 28h */
 	hca_be64 mpt_base;	/* 30h log_mpt_sz in [7:0] */
 	hca_be64 mtt_base;	/* 38h all 64 bits */
 };
@@ -311,6 +312,7 @@ HCA_STATIC_ASSERT_SIZE(struct hca_mbox_init_hca, 64);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_init_hca, qpc_base, 0x08);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_init_hca, cqc_base, 0x10);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_init_hca, eqc_base, 0x18);
+HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_init_hca, srqc_base, 0x20);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_init_hca, mpt_base, 0x30);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_init_hca, mtt_base, 0x38);
 

@@ -34,6 +34,7 @@ struct hca_config {
 
 	uint32_t log_num_qps;  /* log2 of QPs [14], at most 14 */
 	uint32_t log_num_cqs;  /* [14], at most 14 */
+	uint32_t log_num_srqs; /* [12], at most 14 */
 	uint32_t log_num_eqs;  /* [5], at most 5 */
 	uint32_t log_num_mpts; /* [17], at most 17 */
 	uint32_t log_num_mtts; /* log2 of 8-byte MTT entries [20] */
@@ -95,6 +96,7 @@ struct hca_usage {
 	uint32_t records, full_records; /* in use */
 	uint32_t tx_mbufs, resp_mbufs;	/* in use */
 	uint32_t qps, cqs, eqs, mpts;	/* live contexts */
+	uint32_t srqs;
 	uint32_t edge_objects;		/* objects waiting in ring edges */
 	uint32_t backlog;		/* frames encap could not hand to the port yet */
 	uint32_t messages;		/* per-QP messages not yet consumed */

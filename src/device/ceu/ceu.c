@@ -57,10 +57,10 @@ struct hca_cmd_row {
 #define RUN_CONF_SPECIAL_QP false, hca_cmd_conf_special_qp
 #define RUN_MAD_IFC true, hca_cmd_mad_ifc
 #define RUN_NOP true, hca_cmd_nop
-#define RUN_SW2HW_SRQ false, NULL
-#define RUN_HW2SW_SRQ false, NULL
-#define RUN_QUERY_SRQ false, NULL
-#define RUN_ARM_SRQ false, NULL
+#define RUN_SW2HW_SRQ false, hca_cmd_sw2hw_srq
+#define RUN_HW2SW_SRQ false, hca_cmd_hw2sw_srq
+#define RUN_QUERY_SRQ false, hca_cmd_query_srq
+#define RUN_ARM_SRQ false, hca_cmd_arm_srq
 #define RUN_SET_GID true, hca_cmd_set_gid
 #define RUN_SET_PKEY true, hca_cmd_set_pkey
 #define RUN_SET_NEIGH true, hca_cmd_set_neigh
@@ -342,6 +342,9 @@ hca_ceu_fini(struct hca *h)
 	for (uint32_t i = 0; i <= h->cq_mask; i++)
 		if (h->cq[i].state != HCA_CQ_FREE)
 			hca_cq_free(h, i);
+	for (uint32_t i = 0; i <= h->srq_mask; i++)
+		if (h->srq[i].state != HCA_SRQ_FREE)
+			hca_srq_free(h, i);
 	rte_free(h->ceu);
 	h->ceu = NULL;
 }

@@ -76,7 +76,7 @@ struct hca_ceu {
 /* What the device can do: HCA_CAP_*. */
 #define HCA_CEU_CAPS \
 	((uint32_t)(HCA_CAP_GID | HCA_CAP_PKEY | HCA_CAP_NEIGH | HCA_CAP_QUERY_CQ | \
-		    HCA_CAP_COUNTERS | HCA_CAP_RC | HCA_CAP_ATOMIC))
+		    HCA_CAP_COUNTERS | HCA_CAP_SRQ | HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC | HCA_CAP_ATOMIC))
 
 /* ---- rounds (round.c) ---- */
 
@@ -99,6 +99,7 @@ void hca_qp_free(struct hca *h, uint32_t qpi);
 /* Live PSNs and counters into the image; out is a mailbox of HCA_QPC_SIZE. */
 void hca_qp_image(struct hca *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out);
 void hca_cq_free(struct hca *h, uint32_t cqi);
+void hca_srq_free(struct hca *h, uint32_t srqi);
 
 /* ---- commands: X(check or run function) ---- */
 #define HCA_CMD_FN_LIST(X) \
@@ -120,6 +121,10 @@ void hca_cq_free(struct hca *h, uint32_t cqi);
 	X(hw2sw_cq) \
 	X(resize_cq) \
 	X(query_cq) \
+	X(sw2hw_srq) \
+	X(hw2sw_srq) \
+	X(query_srq) \
+	X(arm_srq) \
 	X(modify_qp) \
 	X(qp_to_err) \
 	X(qp_to_rst) \

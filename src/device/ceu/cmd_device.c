@@ -32,7 +32,8 @@ fill_extended(const struct hca *h, struct hca_mbox_dev_lim *m)
 {
 	m->caps = hca_cpu_to_be32(HCA_CEU_CAPS);
 	m->rd_atomic =
-		hca_cpu_to_be32(HCA_LIM_MAKE_RD_ATOMIC(HCA_RD_ATOMIC_MAX, HCA_RD_ATOMIC_MAX, 0, 0));
+		hca_cpu_to_be32(HCA_LIM_MAKE_RD_ATOMIC(HCA_RD_ATOMIC_MAX, HCA_RD_ATOMIC_MAX,
+						       h->cfg.log_num_srqs, HCA_WQ_MAX_LOG_SIZE));
 	m->inline_mw = hca_cpu_to_be32(HCA_LIM_MAKE_INLINE_MW(INLINE_MAX, 0, 0));
 	m->gid_table_len = hca_cpu_to_be32(HCA_GID_ENTRIES);
 	m->pkey_table_len = hca_cpu_to_be32(HCA_PKEY_ENTRIES);
@@ -42,7 +43,7 @@ fill_extended(const struct hca *h, struct hca_mbox_dev_lim *m)
 	m->num_uars = hca_cpu_to_be32(HCA_UAR_PAGES);
 	m->num_counters = hca_cpu_to_be32(HCA_CTR_N);
 	m->neigh_table_len = hca_cpu_to_be32(HCA_NEIGH_ENTRIES);
-	m->msg = hca_cpu_to_be32(HCA_LIM_MAKE_MSG(31, 0));
+	m->msg = hca_cpu_to_be32(HCA_LIM_MAKE_MSG(31, HCA_WQE_MAX_SGE));
 }
 
 int
@@ -95,6 +96,7 @@ hca_cmd_init_hca(struct hca *h, struct hca_cmd *c)
 		[HCA_ICM_QPC] = {m->qpc_base, h->cfg.log_num_qps},
 		[HCA_ICM_CQC] = {m->cqc_base, h->cfg.log_num_cqs},
 		[HCA_ICM_EQC] = {m->eqc_base, h->cfg.log_num_eqs},
+		[HCA_ICM_SRQC] = {m->srqc_base, h->cfg.log_num_srqs},
 		[HCA_ICM_MPT] = {m->mpt_base, h->cfg.log_num_mpts},
 	};
 
@@ -113,6 +115,7 @@ hca_cmd_init_hca(struct hca *h, struct hca_cmd *c)
 	x->count[HCA_ICM_MTT] = h->vtp.mtt_count;
 	/* The driver decides how many bits of a QPN are index; no QP lives that a stage could know. */
 	h->qp_mask = x->count[HCA_ICM_QPC] - 1;
+	h->srq_mask = x->count[HCA_ICM_SRQC] - 1;
 	x->ready = true;
 	return HCA_STAT_OK;
 }

@@ -26,6 +26,9 @@ struct hca_qp_change {
 	struct hca_roce_path path; /* resolved when the mask asks for it */
 };
 
+/* enum hca_mtu: what the port and the configuration carry at most, as UD uses it. */
+uint32_t hca_port_mtu(const struct hca *h);
+
 /* Attributes of the image that ch->mask names. enum hca_stat. */
 int hca_qp_check_attrs(const struct hca *h, struct hca_qp_change *ch);
 

@@ -34,15 +34,28 @@ attr_port(const struct hca *h, const struct hca_qpc *q)
 }
 
 static bool
-attr_mtu(const struct hca *h, const struct hca_qpc *q)
+mtu_fits(const struct hca *h, uint32_t bytes)
 {
-	uint32_t code = HCA_QPC_MTU(WORD(sizes)), bytes;
-
-	if (!HCA_MTU_VALID(code))
-		return false;
-	bytes = HCA_MTU_BYTES(code);
 	return bytes <= h->cfg.max_mtu && (h->port == NULL || h->port->max_frame == 0 ||
 					   bytes + FRAME_OVERHEAD <= h->port->max_frame);
+}
+
+uint32_t
+hca_port_mtu(const struct hca *h)
+{
+	uint32_t code = HCA_MTU_4096;
+
+	while (code > HCA_MTU_256 && !mtu_fits(h, HCA_MTU_BYTES(code)))
+		code--;
+	return code;
+}
+
+static bool
+attr_mtu(const struct hca *h, const struct hca_qpc *q)
+{
+	uint32_t code = HCA_QPC_MTU(WORD(sizes));
+
+	return HCA_MTU_VALID(code) && mtu_fits(h, HCA_MTU_BYTES(code));
 }
 
 static bool
@@ -215,6 +228,8 @@ hca_qp_check_attrs(const struct hca *h, struct hca_qp_change *ch)
 	for (unsigned int i = 0; i < RTE_DIM(checks); i++)
 		if ((ch->mask & checks[i].attr) && !checks[i].ok(h, &ch->image))
 			return HCA_STAT_BAD_PARAM;
+	if (HCA_QPC_SERVICE(hca_be32_to_cpu(ch->image.flags)) == HCA_ST_UD)
+		return HCA_STAT_OK; /* each message names its own path */
 	if (ch->to != HCA_QPS_RTR &&
 	    (ch->to == HCA_QPS_INIT || !(ch->mask & (HCA_QP_ATTR_AV | HCA_QP_ATTR_PKEY_INDEX))))
 		return HCA_STAT_OK;

@@ -15,8 +15,29 @@
 #define JOBS (2u * HCA_RD_ATOMIC_MAX) /* new ones and repeated ones */
 _Static_assert((JOBS & (JOBS - 1)) == 0, "ring");
 
+#define NO_CQ UINT32_MAX
+
+/* Queues a service has; one of these bits in a shape means it has that queue. */
+enum {
+	HAS_SQ = 1,
+	HAS_RQ = 2, /* of its own, unless it has an SRQ */
+	MAY_SRQ = 4,
+	HAS_XRCD = 8,
+};
+
+static const uint8_t service_queues[HCA_ST_COUNT] = {
+	[HCA_ST_RC] = HAS_SQ | HAS_RQ | MAY_SRQ,
+	[HCA_ST_UC] = HAS_SQ | HAS_RQ,
+	[HCA_ST_UD] = HAS_SQ | HAS_RQ | MAY_SRQ,
+	[HCA_ST_XRC_INI] = HAS_SQ,
+	[HCA_ST_XRC_TGT] = HAS_XRCD,
+};
+
 /* Sizes and places RST2INIT latches. */
 struct qp_shape {
+	uint32_t service, has;
+	struct hca_srq *srq;
+	uint32_t xrcd;
 	uint32_t pd, usr_page;
 	uint32_t scqn, rcqn;
 	uint32_t sq_key, rq_key;
@@ -45,41 +66,76 @@ cq_usable(const struct hca *h, uint32_t cqn, uint32_t usr_page)
 	       h->cq[cqn].usr_page == usr_page;
 }
 
+/* An SRQ of the same owner instead of an RQ. */
 static int
-read_shape(const struct hca *h, const struct hca_qp_change *ch, struct qp_shape *s)
+read_srq(const struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
 {
-	const struct hca_qpc *q = &ch->image;
-	uint32_t sq_size, records;
+	uint32_t word = WORD(srqn);
 
-	s->pd = WORD(pd);
-	s->usr_page = WORD(usr_page);
+	if (!(word & HCA_QPC_SRQ_VALID))
+		return HCA_STAT_OK;
+	s->srq = hca_srq_find(h, HCA_QPC_SRQN(word));
+	if (!(s->has & MAY_SRQ) || s->srq == NULL || s->srq->usr_page != s->usr_page ||
+	    s->srq->xrcd & HCA_SRQC_XRCD_VALID)
+		return HCA_STAT_BAD_PARAM;
+	s->has &= ~HAS_RQ;
+	return HCA_STAT_OK;
+}
+
+/* Exactly the queues that the service has. */
+static int
+read_queues(const struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
+{
 	s->scqn = WORD(cqn_snd);
 	s->rcqn = WORD(cqn_rcv);
 	s->sq_key = WORD(snd_wqe_base_l);
 	s->rq_key = WORD(rcv_wqe_base_l);
 	s->sq_stride_log = HCA_QPC_SQ_STRIDE_LOG(WORD(sizes));
 	s->rq_stride_log = HCA_QPC_RQ_STRIDE_LOG(WORD(sizes));
+	if (s->has & HAS_SQ ? !queue_size(WORD(snd_wqe_len), s->sq_stride_log, &s->sq_size_log)
+			    : WORD(snd_wqe_len) != 0)
+		return HCA_STAT_BAD_PARAM;
+	if (s->has & HAS_RQ ? !queue_size(WORD(rcv_wqe_len), s->rq_stride_log, &s->rq_size_log)
+			    : WORD(rcv_wqe_len) != 0)
+		return HCA_STAT_BAD_PARAM;
+	if ((s->has & HAS_SQ && !cq_usable(h, s->scqn, s->usr_page)) ||
+	    ((s->has & HAS_RQ || s->srq != NULL) && !cq_usable(h, s->rcqn, s->usr_page)))
+		return HCA_STAT_BAD_PARAM;
+	return HCA_STAT_OK;
+}
+
+static int
+read_shape(const struct hca *h, const struct hca_qp_change *ch, struct qp_shape *s)
+{
+	const struct hca_qpc *q = &ch->image;
+	uint32_t records;
+	int rc;
+
+	s->service = HCA_QPC_SERVICE(WORD(flags));
+	s->has = service_queues[s->service];
+	s->xrcd = WORD(xrcd);
+	s->pd = WORD(pd);
+	s->usr_page = WORD(usr_page);
 	if (s->usr_page >= HCA_DMA_DOMAINS || HCA_PD_DOMAIN(s->pd) != s->usr_page)
 		return HCA_STAT_BAD_PARAM;
-	if ((WORD(srqn) & HCA_QPC_SRQ_VALID) || WORD(xrcd) != 0)
+	if (s->has & HAS_XRCD ? s->xrcd == 0 || s->xrcd > HCA_QPN_MASK : s->xrcd != 0)
 		return HCA_STAT_BAD_PARAM;
-	if (!queue_size(WORD(snd_wqe_len), s->sq_stride_log, &s->sq_size_log) ||
-	    !queue_size(WORD(rcv_wqe_len), s->rq_stride_log, &s->rq_size_log))
-		return HCA_STAT_BAD_PARAM;
-	if (!cq_usable(h, s->scqn, s->usr_page) || !cq_usable(h, s->rcqn, s->usr_page))
-		return HCA_STAT_BAD_PARAM;
-	sq_size = 1u << s->sq_size_log;
+	rc = read_srq(h, q, s);
+	if (rc == HCA_STAT_OK)
+		rc = read_queues(h, q, s);
 	records = rte_align32prevpow2(RTE_MAX(h->cfg.records_per_qp, 1u));
-	s->window = RTE_MIN(sq_size, records);
-	return HCA_STAT_OK;
+	s->window = RTE_MIN(1u << s->sq_size_log, records);
+	return rc;
 }
 
 static int
 take_queues(struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
 {
-	int rc = hca_qbuf_resolve_whole(h, &s->sq, s->sq_key, s->pd, WORD(snd_wqe_len), 0);
+	int rc = HCA_STAT_OK;
 
-	if (rc != HCA_STAT_OK)
+	if (s->has & HAS_SQ)
+		rc = hca_qbuf_resolve_whole(h, &s->sq, s->sq_key, s->pd, WORD(snd_wqe_len), 0);
+	if (rc != HCA_STAT_OK || !(s->has & HAS_RQ))
 		return rc;
 	rc = hca_qbuf_resolve_whole(h, &s->rq, s->rq_key, s->pd,
 				    WORD(rcv_wqe_len) + sizeof(struct hca_rq_record),
@@ -131,10 +187,13 @@ new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
 static void
 fill_shape(struct hca_qp *n, const struct qp_shape *s)
 {
+	n->cfg.service = (uint8_t)s->service;
 	n->cfg.pd = s->pd;
+	n->addr.xrcd = s->xrcd;
+	n->ee.srq = s->srq;
 	n->cfg.usr_page = (uint16_t)s->usr_page;
-	n->cfg.scqn = s->scqn;
-	n->cfg.rcqn = s->rcqn;
+	n->cfg.scqn = s->has & HAS_SQ ? s->scqn : NO_CQ;
+	n->cfg.rcqn = s->has & HAS_RQ || s->srq != NULL ? s->rcqn : NO_CQ;
 	n->parser.sq = s->sq;
 	n->parser.sq_stride_log = (uint8_t)s->sq_stride_log;
 	n->parser.sq_size_log = (uint8_t)s->sq_size_log;
@@ -156,6 +215,18 @@ publish(struct hca *h, const struct hca_qp_change *ch, const struct hca_qp *n)
 	hca_qp_apply(h, ch);
 	__atomic_store_n(&qp->cfg.local_qpn, ch->qpn, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->cfg.state, HCA_QPS_INIT, __ATOMIC_RELEASE);
+}
+
+/* CQs and SRQ have one user more or less. */
+static void
+use_queues(struct hca *h, const struct hca_qp *qp, uint32_t add)
+{
+	if (qp->cfg.scqn != NO_CQ)
+		h->cq[qp->cfg.scqn].users += add;
+	if (qp->cfg.rcqn != NO_CQ)
+		h->cq[qp->cfg.rcqn].users += add;
+	if (qp->ee.srq != NULL)
+		qp->ee.srq->users += add;
 }
 
 int
@@ -184,10 +255,8 @@ hca_qp_create(struct hca *h, struct hca_qp_change *ch)
 	w->sq_key = s.sq_key;
 	w->rq_key = s.rq_key;
 	n.cfg.work = w;
-	n.cfg.service = HCA_ST_RC;
 	fill_shape(&n, &s);
-	h->cq[s.scqn].users++;
-	h->cq[s.rcqn].users++;
+	use_queues(h, &n, 1);
 	publish(h, ch, &n);
 	return HCA_STAT_OK;
 
@@ -210,8 +279,7 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	hca_eq_forget_qp(h, qpi);
 	hca_qbuf_release(h, &qp->parser.sq, w->sq_key);
 	hca_qbuf_release(h, &qp->ee.rq, w->rq_key);
-	h->cq[qp->cfg.scqn].users--;
-	h->cq[qp->cfg.rcqn].users--;
+	use_queues(h, qp, (uint32_t)-1);
 	hca_record_reserve_qp(h, -1);
 	memset(qp, 0, sizeof(*qp));
 	qp->cfg.generation = generation;
@@ -271,6 +339,13 @@ apply_responder(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
 		cfg->max_dest_rd_atomic = (uint8_t)HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic));
 }
 
+static void
+apply_pkey(const struct hca *h, struct hca_qp *qp, uint32_t index)
+{
+	qp->cfg.pkey = h->ctxmgt->pkey[index];
+	qp->addr.pkey_index = (uint8_t)index;
+}
+
 void
 hca_qp_apply(struct hca *h, const struct hca_qp_change *ch)
 {
@@ -281,7 +356,11 @@ hca_qp_apply(struct hca *h, const struct hca_qp_change *ch)
 	apply_requester(&qp->cfg, q, mask);
 	apply_responder(&qp->cfg, q, mask);
 	if (mask & HCA_QP_ATTR_PKEY_INDEX)
-		qp->cfg.pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(path.port_pkey))];
+		apply_pkey(h, qp, HCA_QPC_PKEY_INDEX(WORD(path.port_pkey)));
+	if (mask & HCA_QP_ATTR_QKEY)
+		__atomic_store_n(&qp->cfg.qkey, WORD(qkey), __ATOMIC_RELEASE);
+	if (qp->cfg.service == HCA_ST_UD && ch->to == HCA_QPS_INIT)
+		apply_mtu(qp, hca_port_mtu(h));
 	if (mask & HCA_QP_ATTR_DEST_QPN)
 		qp->cfg.remote_qpn = WORD(remote_qpn);
 	if (mask & HCA_QP_ATTR_PATH_MTU)

@@ -115,6 +115,21 @@ find_qp(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 	return HCA_STAT_OK;
 }
 
+/* RD is not: nothing exists to talk to. */
+static bool
+service_offered(uint32_t service)
+{
+	static const uint32_t cap[HCA_ST_COUNT] = {
+		[HCA_ST_RC] = HCA_CAP_RC,
+		[HCA_ST_UC] = HCA_CAP_UC,
+		[HCA_ST_UD] = HCA_CAP_UD,
+		[HCA_ST_XRC_INI] = HCA_CAP_XRC,
+		[HCA_ST_XRC_TGT] = HCA_CAP_XRC,
+	};
+
+	return service < HCA_ST_COUNT && (cap[service] & HCA_CEU_CAPS) != 0;
+}
+
 static int
 check_transition(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 {
@@ -124,8 +139,7 @@ check_transition(const struct hca *h, const struct hca_cmd *c, struct hca_qp_cha
 
 	if (c->op == HCA_CMD_RST2INIT_QPEE && ch->from == HCA_QPS_RST)
 		service = HCA_QPC_SERVICE(hca_be32_to_cpu(in->flags));
-	/* Only RC is announced. */
-	if (service != HCA_ST_RC)
+	if (!service_offered(service))
 		return HCA_STAT_BAD_PARAM;
 	t = find_transition(c->op, ch->from, service);
 	if (t == NULL)
@@ -315,7 +329,7 @@ hca_cmd_query_qp(struct hca *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
-/* The GSI is a UD QP; UD is not announced, so only switching it off can succeed. */
+/* The GSI is a UD QP: packets to QPN 1 are its own. */
 int
 hca_cmd_conf_special_qp(struct hca *h, struct hca_cmd *c)
 {
@@ -324,10 +338,15 @@ hca_cmd_conf_special_qp(struct hca *h, struct hca_cmd *c)
 	if (c->op_modifier != HCA_CONF_SPECIAL_GSI)
 		return HCA_STAT_BAD_PARAM;
 	if (c->in_modifier == 0) {
-		h->ctxmgt->gsi_qpn = 0;
+		__atomic_store_n(&h->ctxmgt->gsi_qpn, 0, __ATOMIC_RELEASE);
 		return HCA_STAT_OK;
 	}
 	if (find_qp(h, c, &ch) != HCA_STAT_OK)
 		return HCA_STAT_BAD_INDEX;
-	return ch.from == HCA_QPS_RST ? HCA_STAT_BAD_RES_STATE : HCA_STAT_BAD_PARAM;
+	if (ch.from == HCA_QPS_RST)
+		return HCA_STAT_BAD_RES_STATE;
+	if (h->qp[ch.qpi].cfg.service != HCA_ST_UD)
+		return HCA_STAT_BAD_PARAM;
+	__atomic_store_n(&h->ctxmgt->gsi_qpn, ch.qpn, __ATOMIC_RELEASE);
+	return HCA_STAT_OK;
 }

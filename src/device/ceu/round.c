@@ -159,6 +159,9 @@ close_mark(struct hca *h)
 	for (uint32_t i = 0; i <= h->cq_mask; i++)
 		if (h->cq[i].state != HCA_CQ_FREE)
 			__atomic_store_n(&h->cq[i].state, HCA_CQ_DYING, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i <= h->srq_mask; i++)
+		if (h->srq[i].state != HCA_SRQ_FREE)
+			__atomic_store_n(&h->srq[i].state, HCA_SRQ_DYING, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++)
 		if (h->vtp.mpt[i].state != HCA_MPT_FREE)
 			__atomic_store_n(&h->vtp.mpt[i].state, HCA_MPT_DYING, __ATOMIC_RELEASE);
@@ -172,6 +175,9 @@ close_free(struct hca *h)
 	for (uint32_t i = 0; i <= h->cq_mask; i++)
 		if (h->cq[i].state != HCA_CQ_FREE)
 			hca_cq_free(h, i);
+	for (uint32_t i = 0; i <= h->srq_mask; i++)
+		if (h->srq[i].state != HCA_SRQ_FREE)
+			hca_srq_free(h, i);
 	hca_eq_destroy_all(h);
 	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++)
 		if (h->vtp.mpt[i].state != HCA_MPT_FREE)

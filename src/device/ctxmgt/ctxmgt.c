@@ -20,8 +20,9 @@ hca_ctxmgt_init(struct hca *h)
 {
 	h->qp = table_new(h, "hca_qp", (size_t)h->qp_mask + 1, sizeof(*h->qp));
 	h->cq = table_new(h, "hca_cq", (size_t)h->cq_mask + 1, sizeof(*h->cq));
+	h->srq = table_new(h, "hca_srq", (size_t)h->srq_mask + 1, sizeof(*h->srq));
 	h->ctxmgt = table_new(h, "hca_ctxmgt", 1, sizeof(*h->ctxmgt));
-	if (h->qp == NULL || h->cq == NULL || h->ctxmgt == NULL) {
+	if (h->qp == NULL || h->cq == NULL || h->srq == NULL || h->ctxmgt == NULL) {
 		hca_ctxmgt_fini(h);
 		return -ENOMEM;
 	}
@@ -36,9 +37,11 @@ hca_ctxmgt_fini(struct hca *h)
 	if (h->ctxmgt != NULL)
 		hca_icm_unmap_all(h);
 	rte_free(h->ctxmgt);
+	rte_free(h->srq);
 	rte_free(h->cq);
 	rte_free(h->qp);
 	h->ctxmgt = NULL;
+	h->srq = NULL;
 	h->cq = NULL;
 	h->qp = NULL;
 }

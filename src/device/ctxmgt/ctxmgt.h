@@ -58,6 +58,7 @@ struct hca_icm_map {
 	X(QPC, CTX, HCA_QPC_SIZE) \
 	X(CQC, CTX, HCA_CQC_SIZE) \
 	X(EQC, CTX, HCA_EQC_SIZE) \
+	X(SRQC, CTX, HCA_SRQC_SIZE) \
 	X(MPT, TPT, HCA_MPT_SIZE) \
 	X(MTT, TPT, HCA_MTT_SIZE)
 

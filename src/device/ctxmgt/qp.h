@@ -88,8 +88,8 @@ struct hca_qp_addr {
 	uint32_t mig;  /* [pub] enum hca_mig_state */
 	uint32_t xrcd; /* XRC domain of an XRC_TGT QP */
 	uint8_t ack_timeout[HCA_QP_PATHS];
-	uint8_t alt_valid; /* the path not in use may be migrated to */
-	uint8_t reserved;
+	uint8_t alt_valid;  /* the path not in use may be migrated to */
+	uint8_t pkey_index; /* of the path in use */
 } __rte_cache_aligned;
 
 /* Lines 1-2. Writer: parser; the CEU zeroes all of it at RST2INIT before it sets its members. */
@@ -185,7 +185,10 @@ struct hca_qp_ee {
 	uint8_t recv_sge_at;		    /* SGE the next byte goes to */
 	uint8_t rq_stride_log, rq_size_log; /* CEU */
 	uint32_t recv_sge_off;
-	uint32_t recv_imm;
+	uint32_t recv_off;   /* with EE_RECV_HELD: WQE taken from an SRQ, byte offset in it */
+	uint32_t recv_srqn;  /* of that SRQ */
+	uint32_t recv_cq;    /* CQ index its completion goes to */
+	struct hca_srq *srq; /* CEU: instead of the RQ; NULL: none */
 } __rte_cache_aligned;
 
 /*

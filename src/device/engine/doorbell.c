@@ -243,6 +243,10 @@ judge(struct hca *h, uint32_t page, uint64_t w)
 		HCA_COUNT(h, DOORBELL, db_bad_state);
 		return NULL;
 	}
+	if (unlikely(qp->parser.sq.bytes == 0)) {
+		HCA_COUNT(h, DOORBELL, db_bad_state);
+		return NULL;
+	}
 	if (unlikely(HCA_DB_SQ_HEAD(w) >> qp->parser.sq_size_log != 0)) {
 		HCA_COUNT(h, DOORBELL, db_bad_index);
 		return NULL;

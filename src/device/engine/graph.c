@@ -105,6 +105,7 @@ apply_defaults(struct hca_config *c)
 	} defaults[] = {
 		{offsetof(struct hca_config, log_num_qps), 14},
 		{offsetof(struct hca_config, log_num_cqs), 14},
+		{offsetof(struct hca_config, log_num_srqs), 12},
 		{offsetof(struct hca_config, log_num_eqs), 5},
 		{offsetof(struct hca_config, log_num_mpts), 17},
 		{offsetof(struct hca_config, log_num_mtts), 20},
@@ -134,7 +135,7 @@ check_config(const struct hca_config *c)
 	if (c->port == NULL || c->name == NULL || strlen(c->name) > 16 ||
 	    (unsigned int)c->layout >= RTE_DIM(layouts))
 		return -EINVAL;
-	if (c->log_num_qps > 14 || c->log_num_cqs > 14 || c->log_num_eqs > 5 ||
+	if (c->log_num_qps > 14 || c->log_num_cqs > 14 || c->log_num_srqs > 14 || c->log_num_eqs > 5 ||
 	    c->log_num_mpts > 17 || c->log_num_mtts > 26)
 		return -EINVAL;
 	if (c->records_per_qp > 256 || c->records < 2 || c->full_records < 2 || c->edge_size < 2)
@@ -341,6 +342,7 @@ hca_create(const struct hca_config *cfg, struct hca **out)
 	h->icrc = hca_icrc_select();
 	h->qp_mask = (1u << h->cfg.log_num_qps) - 1;
 	h->cq_mask = (1u << h->cfg.log_num_cqs) - 1;
+	h->srq_mask = (1u << h->cfg.log_num_srqs) - 1;
 	place_stages(h);
 	rc = hca_random_seed(h);
 	if (rc != 0) {

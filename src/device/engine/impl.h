@@ -24,6 +24,7 @@
 #include "hca.h"
 #include "port/port.h"
 #include "queues/cq.h"
+#include "queues/srq.h"
 #include "vtp/vtp.h"
 #include "wire/icrc.h"
 
@@ -44,7 +45,9 @@ struct hca {
 	struct hca_qp *qp; /* 1 << log_num_qps */
 	uint32_t qp_mask;
 	uint32_t cq_mask;
+	uint32_t srq_mask;
 	struct hca_cq *cq;
+	struct hca_srq *srq; /* 1 << log_num_srqs */
 	struct hca_vtp vtp;
 	struct hca_port *port;
 	const struct hca_icrc_ops *icrc;

@@ -119,6 +119,8 @@ live_contexts(const struct hca *h, struct hca_usage *u)
 		u->qps += h->qp[i].cfg.local_qpn != 0;
 	for (uint32_t i = 0; i <= h->cq_mask; i++)
 		u->cqs += h->cq[i].state != HCA_CQ_FREE;
+	for (uint32_t i = 0; i <= h->srq_mask; i++)
+		u->srqs += h->srq[i].state != HCA_SRQ_FREE;
 	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++)
 		u->mpts += h->vtp.mpt[i].state != HCA_MPT_FREE;
 	return u->qps;

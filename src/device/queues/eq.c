@@ -33,6 +33,7 @@ enum object_kind {
 	OBJ_CQ,
 	OBJ_QP,
 	OBJ_PORT,
+	OBJ_SRQ,
 	OBJ_KINDS
 };
 
@@ -107,6 +108,12 @@ hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qp
 }
 
 void
+hca_eq_raise_srq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t srqi)
+{
+	raise_event(h, from, OBJ_SRQ, srqi, type);
+}
+
+void
 hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype)
 {
 	__atomic_store_n(&h->eqs->port_subtype, subtype, __ATOMIC_RELEASE);
@@ -155,6 +162,8 @@ object_number(const struct hca *h, enum object_kind kind, uint32_t index)
 		return h->cq[index].cqn;
 	case OBJ_QP:
 		return h->qp[index].cfg.local_qpn;
+	case OBJ_SRQ:
+		return h->srq[index].srqn;
 	default:
 		return 1;
 	}
@@ -366,6 +375,12 @@ hca_eq_forget_qp(struct hca *h, uint32_t qpi)
 	forget(h, OBJ_QP, qpi);
 }
 
+void
+hca_eq_forget_srq(struct hca *h, uint32_t srqi)
+{
+	forget(h, OBJ_SRQ, srqi);
+}
+
 /* ---- commands ---- */
 
 bool
@@ -513,6 +528,7 @@ tables_new(struct hca *h, struct hca_eqs *q)
 	q->count[OBJ_CQ] = h->cq_mask + 1;
 	q->count[OBJ_QP] = h->qp_mask + 1;
 	q->count[OBJ_PORT] = 1;
+	q->count[OBJ_SRQ] = h->srq_mask + 1;
 	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
 		q->pending[k] = words_new(h, q->count[k], sizeof(uint32_t));
 		q->owed[k] = words_new(h, q->count[k], sizeof(uint32_t));

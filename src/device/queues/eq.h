@@ -26,6 +26,8 @@ void hca_eq_raise_comp(struct hca *h, enum hca_stage_id from, uint32_t cqi);
 void hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi);
 void hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi);
 
+void hca_eq_raise_srq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t srqi);
+
 /* PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. */
 void hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype);
 
@@ -63,5 +65,6 @@ void hca_eq_destroy_all(struct hca *h);
 /* The object is gone: what it still owes software is dropped. */
 void hca_eq_forget_cq(struct hca *h, uint32_t cqi);
 void hca_eq_forget_qp(struct hca *h, uint32_t qpi);
+void hca_eq_forget_srq(struct hca *h, uint32_t srqi);
 
 #endif

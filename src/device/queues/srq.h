@@ -39,10 +39,29 @@ struct hca_srq {
 	uint8_t stride_log, size_log, max_sge, reserved;
 	uint64_t start; /* virtual address of the first WQE */
 	struct hca_qbuf q;
-	/* line 1: EE */
+	/* EE's line */
 	uint32_t consumed __rte_cache_aligned; /* free running */
 	uint32_t producer;		       /* as last read */
 	uint32_t head;			       /* byte offset of the next WQE */
 } __rte_cache_aligned;
+
+struct hca;
+
+/* SRQ of an SRQN (all 24 bits) that is not being destroyed, or NULL. Any lcore. */
+struct hca_srq *hca_srq_find(const struct hca *h, uint32_t srqn);
+
+/*
+ * EE: is a WQE there? 1, 0, or -1: the producer count is a lie, or the SRQ is in error.
+ */
+int hca_srq_available(struct hca_srq *s);
+/* The WQE that would be taken; valid when one is available. off: its place in the SRQ. */
+const uint8_t *hca_srq_peek(const struct hca_srq *s, uint32_t *off);
+/*
+ * Takes it: the next one is where its nda, read once into nda_nop by the caller's copy, points.
+ * false: it points nowhere; the SRQ is in error from now on, the WQE taken is good.
+ */
+bool hca_srq_take(struct hca_srq *s, uint32_t nda_nop);
+/* WQEs posted and not taken, by the producer count as it stands now. */
+uint32_t hca_srq_count(struct hca_srq *s);
 
 #endif

@@ -138,8 +138,8 @@ rights_of_queue_regions(void **state)
 	X(q->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(3, 31, 6, 5))) \
 	X(q->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(3, 31, 10, 6))) \
 	X(q->srqn = hca_cpu_to_be32(HCA_QPC_SRQ_VALID | 3)) \
-	X(q->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(0, HCA_ST_UC, 3, 0))) \
-	X(q->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(0, HCA_ST_UD, 3, 0))) \
+	X(q->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(0, HCA_ST_RD, 3, 0))) \
+	X(q->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(0, 4, 3, 0))) \
 	X(q->local_qpn = hca_cpu_to_be32(QPN + 1)) \
 	X(q->path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(2, 0))) \
 	X(q->path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 1))) \

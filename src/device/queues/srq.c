@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "abi_ctx.h"
+#include "abi_wqe.h"
+#include "engine/impl.h"
+#include "queues/srq.h"
+
+struct hca_srq *
+hca_srq_find(const struct hca *h, uint32_t srqn)
+{
+	struct hca_srq *s = &h->srq[srqn & h->srq_mask];
+	uint32_t state;
+
+	if (srqn == 0 || __atomic_load_n(&s->srqn, __ATOMIC_ACQUIRE) != srqn)
+		return NULL;
+	state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
+	return state == HCA_SRQ_LIVE || state == HCA_SRQ_ERROR ? s : NULL;
+}
+
+static void
+read_producer(struct hca_srq *s)
+{
+	uint32_t size = 1u << s->size_log;
+	const struct hca_rq_record *r = hca_qbuf_at(&s->q, size << s->stride_log);
+	uint32_t producer = hca_le32_to_cpu(__atomic_load_n(&r->producer, __ATOMIC_ACQUIRE));
+
+	if (producer - s->consumed > size)
+		__atomic_store_n(&s->state, HCA_SRQ_ERROR, __ATOMIC_RELEASE);
+	else
+		s->producer = producer;
+}
+
+int
+hca_srq_available(struct hca_srq *s)
+{
+	if (s->producer == s->consumed)
+		read_producer(s);
+	if (unlikely(__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != HCA_SRQ_LIVE))
+		return -1;
+	return s->producer != s->consumed;
+}
+
+const uint8_t *
+hca_srq_peek(const struct hca_srq *s, uint32_t *off)
+{
+	*off = s->head;
+	return hca_qbuf_at(&s->q, s->head);
+}
+
+bool
+hca_srq_take(struct hca_srq *s, uint32_t nda_nop)
+{
+	uint32_t next = HCA_NEXT_NDA(nda_nop), bytes = 1u << (s->size_log + s->stride_log);
+
+	s->consumed++;
+	if (likely(next < bytes && (next & ((1u << s->stride_log) - 1)) == 0)) {
+		s->head = next;
+		return true;
+	}
+	__atomic_store_n(&s->state, HCA_SRQ_ERROR, __ATOMIC_RELEASE);
+	return false;
+}
+
+uint32_t
+hca_srq_count(struct hca_srq *s)
+{
+	read_producer(s);
+	return s->producer - s->consumed;
+}
