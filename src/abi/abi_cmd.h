@@ -299,14 +299,14 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_adapter, board_id, 0x18);
 
 /* base fields: ICM address, a multiple of 256, with log2 of the entries in [7:0]. */
 struct hca_mbox_init_hca {
-	hca_be64 reserved00;	/* 00h */
-	hca_be64 qpc_base;	/* 08h log_num_qps in [7:0] */
-	hca_be64 cqc_base;	/* 10h log_num_cqs in [7:0] */
-	hca_be64 eqc_base;	/* 18h log_num_eqs in [7:0] */
-	hca_be64 srqc_base;	/* 20h log_num_srqs in [7:0]; ours: the table leaves it empty */
-	hca_be64 reserved28;	/* 28h */
-	hca_be64 mpt_base;	/* 30h log_mpt_sz in [7:0] */
-	hca_be64 mtt_base;	/* 38h all 64 bits */
+	hca_be64 reserved00; /* 00h */
+	hca_be64 qpc_base;   /* 08h log_num_qps in [7:0] */
+	hca_be64 cqc_base;   /* 10h log_num_cqs in [7:0] */
+	hca_be64 eqc_base;   /* 18h log_num_eqs in [7:0] */
+	hca_be64 srqc_base;  /* 20h log_num_srqs in [7:0]; ours: the table leaves it empty */
+	hca_be64 reserved28; /* 28h */
+	hca_be64 mpt_base;   /* 30h log_mpt_sz in [7:0] */
+	hca_be64 mtt_base;   /* 38h all 64 bits */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_mbox_init_hca, 64);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_init_hca, qpc_base, 0x08);

@@ -97,9 +97,9 @@ struct hca_usage {
 	uint32_t tx_mbufs, resp_mbufs;	/* in use */
 	uint32_t qps, cqs, eqs, mpts;	/* live contexts */
 	uint32_t srqs;
-	uint32_t edge_objects;		/* objects waiting in ring edges */
-	uint32_t backlog;		/* frames encap could not hand to the port yet */
-	uint32_t messages;		/* per-QP messages not yet consumed */
+	uint32_t edge_objects; /* objects waiting in ring edges */
+	uint32_t backlog;      /* frames encap could not hand to the port yet */
+	uint32_t messages;     /* per-QP messages not yet consumed */
 };
 void hca_usage(const struct hca *h, struct hca_usage *u);
 

@@ -31,8 +31,8 @@ srq_image(struct hca_srq *s, struct hca_srqc *out)
 	memset(out, 0, sizeof(*out));
 	if (s->state == HCA_SRQ_FREE)
 		return;
-	out->flags = hca_cpu_to_be32(HCA_FIELD(31, 28, state) |
-				     (limit != 0 ? HCA_SRQC_LIMIT_ARMED : 0));
+	out->flags =
+		hca_cpu_to_be32(HCA_FIELD(31, 28, state) | (limit != 0 ? HCA_SRQC_LIMIT_ARMED : 0));
 	hca_srqc_set_start(out, s->start);
 	out->logsize_usrpage =
 		hca_cpu_to_be32(HCA_FIELD(31, 24, s->size_log) | HCA_FIELD(23, 0, s->usr_page));

@@ -120,10 +120,8 @@ static bool
 service_offered(uint32_t service)
 {
 	static const uint32_t cap[HCA_ST_COUNT] = {
-		[HCA_ST_RC] = HCA_CAP_RC,
-		[HCA_ST_UC] = HCA_CAP_UC,
-		[HCA_ST_UD] = HCA_CAP_UD,
-		[HCA_ST_XRC_INI] = HCA_CAP_XRC,
+		[HCA_ST_RC] = HCA_CAP_RC,	[HCA_ST_UC] = HCA_CAP_UC,
+		[HCA_ST_UD] = HCA_CAP_UD,	[HCA_ST_XRC_INI] = HCA_CAP_XRC,
 		[HCA_ST_XRC_TGT] = HCA_CAP_XRC,
 	};
 

@@ -135,8 +135,8 @@ check_config(const struct hca_config *c)
 	if (c->port == NULL || c->name == NULL || strlen(c->name) > 16 ||
 	    (unsigned int)c->layout >= RTE_DIM(layouts))
 		return -EINVAL;
-	if (c->log_num_qps > 14 || c->log_num_cqs > 14 || c->log_num_srqs > 14 || c->log_num_eqs > 5 ||
-	    c->log_num_mpts > 17 || c->log_num_mtts > 26)
+	if (c->log_num_qps > 14 || c->log_num_cqs > 14 || c->log_num_srqs > 14 ||
+	    c->log_num_eqs > 5 || c->log_num_mpts > 17 || c->log_num_mtts > 26)
 		return -EINVAL;
 	if (c->records_per_qp > 256 || c->records < 2 || c->full_records < 2 || c->edge_size < 2)
 		return -EINVAL;
