@@ -12,8 +12,8 @@
 #include "engine/record_pool.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
-#define JOBS (2u * HCA_RD_ATOMIC_MAX) /* new ones and repeated ones */
-_Static_assert((JOBS & (JOBS - 1)) == 0, "ring");
+_Static_assert(HCA_RESP_JOBS >= HCA_RD_ATOMIC_MAX, "what max_dest_rd_atomic may ask for");
+_Static_assert((HCA_RESP_JOBS & (HCA_RESP_JOBS - 1)) == 0 && HCA_RESP_JOBS <= 16, "ring of bits");
 
 #define NO_CQ UINT32_MAX
 

@@ -12,7 +12,7 @@
  * torn. Everything else is private to the line's stage. Host byte order unless said otherwise;
  * PSNs are 24-bit values in uint32_t.
  *
- * The memory behind sq_chain, window, replay, jobs and recv_sge is one block per QP (qp_work),
+ * The memory behind sq_chain, window, jobs and recv_sge is one block per QP (qp_work),
  * allocated by the CEU at RST2INIT and freed at 2RST after the round.
  */
 
@@ -24,24 +24,23 @@
 #include "queues/qbuf.h"
 #include "wire/roce_frame.h"
 
-/* One pending responder job or stored result, see engine/ee. */
+/*
+ * One of the last READs and ATOMICs executed, to be answered now or perhaps again later; see
+ * engine/ee. Every QP has HCA_RESP_JOBS of them, hence the packing.
+ */
 struct hca_resp_job {
 	uint64_t va; /* READ: next byte; ATOMIC: result */
 	uint32_t rkey;
-	uint32_t left; /* READ: bytes still to send */
-	uint32_t psn;  /* next response PSN */
-	uint32_t msn;
-	uint8_t kind; /* enum in ee.h */
-	uint8_t flags;
-	uint16_t reserved;
-	uint32_t pad;
-};
+	uint32_t left;	     /* READ: bytes still to send */
+	uint32_t first : 24; /* PSN of the request when it was executed */
+	uint32_t kind : 8;   /* enum ee_job_kind in ee.h, 0: none yet */
+	uint32_t psn : 24;   /* next response PSN */
+	uint32_t flags : 8;
+	uint32_t msn : 24;
+	uint32_t reserved : 8;
+} __attribute__((packed, aligned(4)));
 
-struct hca_atomic_replay {
-	uint64_t result;
-	uint32_t psn;
-	uint32_t valid;
-};
+#define HCA_RESP_JOBS 16u /* HCA_RD_ATOMIC_MAX: what a requester may have outstanding */
 
 /* Data segment as kept in records and receive contexts; host byte order. */
 struct hca_sge {
@@ -168,19 +167,21 @@ struct hca_qp_ee {
 	uint16_t flags;		     /* enum ee_flag in ee.h: nak sent, ack owed, on list, ... */
 	uint16_t unacked;	     /* packets accepted since the last acknowledgement */
 	uint32_t owed_psn;	     /* PSN of the owed NAK */
-	uint32_t job_head, job_tail; /* free running; ring of job_mask + 1 */
+	uint32_t job_head; /* READs and ATOMICs executed, free running; ring of job_mask + 1 */
+	uint16_t job_pending; /* ring slots not answered, or not answered again, yet */
+	uint8_t job_now;      /* slot + 1 of the one being answered, 0: none */
+	uint8_t reserved2;
 	uint32_t list_next;	     /* QPs that owe something */
 	uint32_t lazy_next;	     /* QPs to acknowledge when the stage goes idle */
 	uint16_t job_mask;	     /* CEU */
-	uint16_t new_jobs;	     /* new (not repeated) READ/ATOMIC jobs unfinished */
+	uint16_t new_jobs;	     /* jobs never answered completely yet */
 	/* second line */
 	struct hca_qbuf rq;	   /* CEU */
 	uint32_t rq_consumed;	   /* free running */
 	uint32_t rq_producer;	   /* private copy of the producer count */
 	struct hca_resp_job *jobs; /* CEU */
-	struct hca_sge *recv_sge; /* CEU: private copy of the receive WQE in progress, 16 entries */
-	struct hca_atomic_replay *replay; /* CEU: job_mask + 1 entries, by atomic ordinal */
-	uint32_t replay_head;
+	struct hca_sge *recv_sge; /* CEU: private copy of the receive WQE in progress, as many
+				   * entries as the stride has room for, at most 16 */
 	uint8_t recv_nsge;		    /* entries in recv_sge */
 	uint8_t recv_sge_at;		    /* SGE the next byte goes to */
 	uint8_t rq_stride_log, rq_size_log; /* CEU */
@@ -216,6 +217,7 @@ struct hca_qp {
 	struct hca_qp_addr addr;
 } __rte_cache_aligned;
 
+_Static_assert(sizeof(struct hca_resp_job) == 28, "packed");
 _Static_assert(sizeof(struct hca_qp_cfg) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_parser) <= 128, "at most two lines");
 _Static_assert(sizeof(struct hca_qp_rtc) == 64, "one line");

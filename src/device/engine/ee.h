@@ -61,7 +61,7 @@ enum ee_job_kind {
 
 enum ee_job_flag {
 	EE_JOB_STARTED = 1u << 0, /* FIRST has left */
-	EE_JOB_REPEAT = 1u << 1,  /* answers a duplicate */
+	EE_JOB_REPEAT = 1u << 1,  /* was answered before: a duplicate asked again */
 };
 
 /* What a rung says; everything from EE_SEQ on is answered with a NAK. */
@@ -136,10 +136,11 @@ ee_state_receives(uint32_t state)
 	return state >= HCA_QPS_RTR && state <= HCA_QPS_SQD;
 }
 
+/* Jobs that are to be answered. */
 static inline uint32_t
 ee_jobs(const struct hca_qp_ee *ee)
 {
-	return ee->job_head - ee->job_tail;
+	return (uint32_t)__builtin_popcount(ee->job_pending);
 }
 
 static inline void
@@ -226,19 +227,17 @@ ee_recv_offset(const struct hca_qp_ee *ee)
 
 /* Remembers a NAK; it replaces an owed ACK. */
 void ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn);
-/* A response to q; the caller has checked that there is room. va is the result of an ATOMIC. */
-void ee_add_job(struct ee_request *q, uint8_t kind, uint8_t flags, uint64_t va);
-/* Room for one more answer to a duplicate, without taking it from new requests. */
-bool ee_room_for_repeat(const struct hca_qp *qp);
+/* A response to the new request q, within max_dest_rd_atomic. va is the result of an ATOMIC. */
+void ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va);
+/* Answers the duplicate q again; false: what it repeats is no longer known. */
+bool ee_repeat_job(struct ee_request *q);
 /* Emits what the ready QPs owe, at most budget descriptors; returns how many. */
 unsigned int ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget);
 
 /* ---- ee_atomic.c ---- */
 
-/* Executes and remembers the result; returns the value before. */
+/* Executes; returns the value before. */
 uint64_t ee_atomic_execute(struct ee_request *q);
-/* Result of the ATOMIC that was executed at psn; false: no longer known. */
-bool ee_atomic_replay(const struct hca_qp_ee *ee, uint32_t psn, uint64_t *result);
 
 /* ---- ee_flush.c ---- */
 

@@ -10,7 +10,8 @@
 void
 ee_forget(struct hca_qp_ee *ee)
 {
-	ee->job_tail = ee->job_head;
+	ee->job_pending = 0;
+	ee->job_now = 0;
 	ee->new_jobs = 0;
 	ee->unacked = 0;
 	ee->msg_kind = EE_MSG_NONE;

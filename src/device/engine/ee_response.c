@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the responder owes: a ring of jobs per QP (READ and ATOMIC responses, new and repeated) and
- * at most one ACK or NAK behind them, so that everything leaves in PSN order. QPs that owe
+ * What the responder owes: a ring of the last READs and ATOMICs per QP, each with a bit while it is
+ * to be answered, and at most one ACK or NAK behind them, so that everything leaves in PSN order:
+ * the oldest job first, one after the other. QPs that owe
  * something stand in one list and have their turns; who finds no room or no mbuf stays in it.
  */
 
@@ -26,41 +27,100 @@ ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, ui
 	ee_list_ready(h, ctx, ee, qpi);
 }
 
-/*
- * Repeated jobs have what new ones can never claim: new_jobs never exceeds max_dest_rd_atomic, so
- * repeated ones may take the ring's size less that.
- */
-bool
-ee_room_for_repeat(const struct hca_qp *qp)
+/* The slot's answer is no longer wanted, or has left. */
+static inline void
+settle(struct hca_qp_ee *ee, uint32_t slot)
 {
-	uint32_t size = (uint32_t)qp->ee.job_mask + 1;
-	uint32_t repeated = ee_jobs(&qp->ee) - qp->ee.new_jobs;
-
-	return repeated + qp->cfg.max_dest_rd_atomic < size;
+	ee->job_pending &= (uint16_t)~(1u << slot);
+	if (ee->job_now == slot + 1)
+		ee->job_now = 0;
 }
 
+/*
+ * The ring holds as many as the requester may have outstanding, so a new request means that the
+ * one whose slot it takes has been answered: whatever duplicate of that is pending, nobody waits.
+ */
 void
-ee_add_job(struct ee_request *q, uint8_t kind, uint8_t flags, uint64_t va)
+ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
-	struct hca_resp_job *job = &ee->jobs[ee->job_head++ & ee->job_mask];
+	uint32_t slot = ee->job_head++ & ee->job_mask;
 
-	*job = (struct hca_resp_job){
+	settle(ee, slot);
+	ee->jobs[slot] = (struct hca_resp_job){
 		.va = va,
 		.rkey = q->rkey,
 		.left = q->dma_len,
+		.first = q->rxd->psn,
 		.psn = q->rxd->psn,
 		.msn = ee->msn,
 		.kind = kind,
-		.flags = flags,
 	};
-	if (!(flags & EE_JOB_REPEAT)) {
-		/* the response acknowledges everything before it */
-		ee->new_jobs++;
-		ee->flags &= ~EE_ACK_OWED;
-		ee->unacked = 0;
-	}
+	ee->job_pending |= (uint16_t)(1u << slot);
+	ee->new_jobs++;
+	/* the response acknowledges everything before it */
+	ee->flags &= ~EE_ACK_OWED;
+	ee->unacked = 0;
 	ee_list_ready(q->h, q->ctx, ee, q->qpi);
+}
+
+/* The newest job that does not begin behind psn, or NULL. */
+static struct hca_resp_job *
+find_job(const struct hca_qp_ee *ee, uint32_t psn)
+{
+	for (uint32_t i = 1; i <= (uint32_t)ee->job_mask + 1; i++) {
+		struct hca_resp_job *job = &ee->jobs[(ee->job_head - i) & ee->job_mask];
+
+		if (job->kind == 0)
+			break;
+		if (hca_psn_diff(psn, job->first) >= 0)
+			return job;
+	}
+	return NULL;
+}
+
+/*
+ * In the job's own place: however often a requester asks again, it is owed one answer. A READ is
+ * answered from what the duplicate names, perhaps the rest of the first request only; an ATOMIC
+ * with the result that is kept.
+ */
+bool
+ee_repeat_job(struct ee_request *q)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+	struct hca_resp_job *job = find_job(ee, q->rxd->psn);
+	bool read = q->op->kind == HCA_PKT_READ_REQ;
+	uint32_t slot;
+
+	if (job == NULL || job->kind != (read ? EE_JOB_READ : EE_JOB_ATOMIC) ||
+	    (!read && job->first != q->rxd->psn))
+		return false;
+	slot = (uint32_t)(job - ee->jobs);
+	if (read) {
+		job->va = q->va;
+		job->rkey = q->rkey;
+		job->left = q->dma_len;
+		job->psn = q->rxd->psn;
+		job->flags &= (uint8_t)~EE_JOB_STARTED;
+	}
+	job->msn = ee->msn;
+	ee->job_pending |= (uint16_t)(1u << slot);
+	ee_list_ready(q->h, q->ctx, ee, q->qpi);
+	return true;
+}
+
+/* The oldest one that is pending, unless another has begun. */
+static inline struct hca_resp_job *
+next_job(struct hca_qp_ee *ee)
+{
+	uint32_t oldest = ee->job_head & ee->job_mask, size = (uint32_t)ee->job_mask + 1, turned;
+
+	if (ee->job_now == 0) {
+		turned = (uint32_t)ee->job_pending >> oldest |
+			 (uint32_t)ee->job_pending << (size - oldest);
+		ee->job_now = (uint8_t)(((oldest + rte_bsf32(turned)) & ee->job_mask) + 1);
+	}
+	return &ee->jobs[ee->job_now - 1];
 }
 
 static inline void
@@ -78,11 +138,12 @@ describe(struct hca_txd *d, const struct hca_qp *qp, uint32_t qpi, uint8_t opcod
 }
 
 static inline void
-finish_job(struct hca_qp_ee *ee, const struct hca_resp_job *job)
+finish_job(struct hca_qp_ee *ee, struct hca_resp_job *job)
 {
 	if (!(job->flags & EE_JOB_REPEAT))
 		ee->new_jobs--;
-	ee->job_tail++;
+	job->flags |= EE_JOB_REPEAT;
+	settle(ee, (uint32_t)(job - ee->jobs));
 }
 
 static void
@@ -115,7 +176,7 @@ static void
 next_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
-	struct hca_resp_job *job = &ee->jobs[ee->job_tail & ee->job_mask];
+	struct hca_resp_job *job = next_job(ee);
 
 	if (job->kind == EE_JOB_READ) {
 		read_response(d, qp, qpi, job);
@@ -147,8 +208,8 @@ wanted(const struct hca_qp_ee *ee)
 {
 	unsigned int n = (ee->flags & (EE_ACK_OWED | EE_NAK_OWED)) != 0;
 
-	for (uint32_t i = ee->job_tail; i != ee->job_head && n < EE_CHUNK; i++) {
-		uint32_t left = ee->jobs[i & ee->job_mask].left;
+	for (uint32_t rest = ee->job_pending; rest != 0 && n < EE_CHUNK; rest &= rest - 1) {
+		uint32_t left = ee->jobs[rte_bsf32(rest)].left;
 
 		n += left == 0 ? 1 : RTE_MIN(EE_CHUNK, (left - 1) / (1u << ee->mtu_log) + 1);
 	}

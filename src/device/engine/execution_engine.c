@@ -87,7 +87,6 @@ static void
 repeat(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
-	uint64_t result;
 
 	HCA_COUNT(q->h, EE, duplicate_request);
 	switch (q->op->kind) {
@@ -97,16 +96,10 @@ repeat(struct ee_request *q)
 		ee_list_ready(q->h, q->ctx, ee, q->qpi);
 		return;
 	case HCA_PKT_READ_REQ:
-		if (!ee_room_for_repeat(q->qp) || ee_check_repeat(q) != EE_NEXT)
-			break;
-		ee_add_job(q, EE_JOB_READ, EE_JOB_REPEAT, q->va);
-		return;
 	case HCA_PKT_CMP_SWAP:
 	case HCA_PKT_FETCH_ADD:
-		if (!ee_room_for_repeat(q->qp) || ee_check_repeat(q) != EE_NEXT ||
-		    !ee_atomic_replay(ee, q->rxd->psn, &result))
+		if (ee_check_repeat(q) != EE_NEXT || !ee_repeat_job(q))
 			break;
-		ee_add_job(q, EE_JOB_ATOMIC, EE_JOB_REPEAT, result);
 		return;
 	}
 	HCA_COUNT(q->h, EE, resp_duplicate_dropped);
@@ -218,13 +211,13 @@ execute(struct ee_request *q)
 	case HCA_PKT_READ_REQ:
 		ee_count_message(ee);
 		HCA_COUNT(q->h, EE, rx_read_requests);
-		ee_add_job(q, EE_JOB_READ, 0, q->va);
+		ee_add_job(q, EE_JOB_READ, q->va);
 		break;
 	case HCA_PKT_CMP_SWAP:
 	case HCA_PKT_FETCH_ADD:
 		ee_count_message(ee);
 		HCA_COUNT(q->h, EE, rx_atomic_requests);
-		ee_add_job(q, EE_JOB_ATOMIC, 0, ee_atomic_execute(q));
+		ee_add_job(q, EE_JOB_ATOMIC, ee_atomic_execute(q));
 		break;
 	default:
 		execute_data(q);
