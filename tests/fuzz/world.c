@@ -576,8 +576,11 @@ check_qp(const struct world *w, unsigned int i)
 		   "QP %u: window head %u tail %u freed %u", i, q->parser.head, tail, q->rtc.freed);
 	fuzz_check((int32_t)(q->parser.head - q->rtc.next) >= 0, "QP %u: next %u beyond head %u", i,
 		   q->rtc.next, q->parser.head);
-	fuzz_check(q->ee.job_head - q->ee.job_tail <= (uint32_t)q->ee.job_mask + 1,
-		   "QP %u: %u jobs", i, q->ee.job_head - q->ee.job_tail);
+	fuzz_check(q->ee.new_jobs <= __builtin_popcount(q->ee.job_pending) &&
+			   q->ee.job_pending >> 1 >> q->ee.job_mask == 0 &&
+			   q->ee.job_now <= q->ee.job_mask + 1,
+		   "QP %u: jobs %#x, %u new, at %u", i, q->ee.job_pending, q->ee.new_jobs,
+		   q->ee.job_now);
 	fuzz_check(q->ee.recv_nsge <= 16 && q->ee.recv_sge_at <= q->ee.recv_nsge,
 		   "QP %u: receive SGE %u of %u", i, q->ee.recv_sge_at, q->ee.recv_nsge);
 	fuzz_check(q->cfg.state <= HCA_QPS_ERR, "QP %u: state %u", i, q->cfg.state);

@@ -26,7 +26,7 @@ random_attr(struct sim_rng *r)
 		.max_inline = sim_below(r, 2) * (16 + sim_below(r, 385)),
 		.region = 2u << 20,
 		.timeout = 5 + sim_below(r, 4),
-		.max_rd_atomic = 1 + sim_below(r, 16),
+		.max_rd_atomic = 1 + sim_below(r, 32),
 		.psn = {(uint32_t)sim_random(r) & 0xffffff, 0xffffff - sim_below(r, 300)},
 	};
 }

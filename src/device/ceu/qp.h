@@ -15,6 +15,7 @@
 struct hca_qp_work {
 	struct hca_qpc image; /* what was set, as QUERY_QP answers it */
 	uint32_t sq_key, rq_key;
+	struct hca_resp_job *more_jobs; /* NULL: those in this block are enough */
 };
 
 /* One MODIFY_QP in progress; nothing outside has changed before it is applied. */
@@ -34,6 +35,11 @@ int hca_qp_check_attrs(const struct hca *h, struct hca_qp_change *ch);
 
 /* RST2INIT: judge what is latched, take queues, records and memory. */
 int hca_qp_create(struct hca *h, struct hca_qp_change *ch);
+/*
+ * As many responder jobs as max_dest_rd_atomic asks for: more than a QP has anyway are allocated on
+ * the way to RTR, while EE does not execute for it. Later the number may only grow as far as that.
+ */
+int hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch);
 /* The attributes of ch->mask into the lines the transition opens. */
 void hca_qp_apply(struct hca *h, const struct hca_qp_change *ch);
 

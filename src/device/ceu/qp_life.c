@@ -12,8 +12,8 @@
 #include "engine/record_pool.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
-_Static_assert(HCA_RESP_JOBS >= HCA_RD_ATOMIC_MAX, "what max_dest_rd_atomic may ask for");
-_Static_assert((HCA_RESP_JOBS & (HCA_RESP_JOBS - 1)) == 0 && HCA_RESP_JOBS <= 16, "ring of bits");
+_Static_assert((HCA_RESP_JOBS & (HCA_RESP_JOBS - 1)) == 0, "ring");
+_Static_assert(HCA_RD_ATOMIC_MAX <= 32, "job_pending has a bit for each");
 
 #define NO_CQ UINT32_MAX
 
@@ -150,23 +150,39 @@ carve(size_t *at, size_t bytes)
 {
 	size_t off = *at;
 
-	*at += RTE_ALIGN_CEIL(bytes, RTE_CACHE_LINE_SIZE);
+	*at += RTE_ALIGN_CEIL(bytes, sizeof(uint64_t));
 	return off;
 }
 
-/* One block: image, then the rings; the lines are zeroed and point into it. */
+/* Data segments a receive WQE of this QP can have. */
+static uint32_t
+receive_sges(const struct qp_shape *s)
+{
+	uint32_t log = s->srq != NULL ? s->srq->stride_log : s->rq_stride_log;
+
+	if (s->has & HAS_XRCD) /* any SRQ of its domain */
+		return HCA_WQE_MAX_SGE;
+	if (s->srq == NULL && !(s->has & HAS_RQ))
+		return 0;
+	return RTE_MIN((1u << log) / HCA_WQE_UNIT - 1, HCA_WQE_MAX_SGE);
+}
+
+/*
+ * One block: image, then the rings; the lines are zeroed and point into it. What is written by
+ * one stage stands together, so that the packing makes no two stages share a line but at its ends.
+ */
 static struct hca_qp_work *
 new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
 {
-	size_t at = 0, chain, window, jobs, replay, sge;
+	size_t at = 0, chain, window, jobs, sge;
 	uint8_t *w;
 
 	carve(&at, sizeof(struct hca_qp_work));
+	jobs = carve(&at, sizeof(struct hca_resp_job) * HCA_RESP_JOBS);
+	sge = carve(&at, sizeof(struct hca_sge) * receive_sges(s));
+	at = RTE_ALIGN_CEIL(at, RTE_CACHE_LINE_SIZE);
 	chain = carve(&at, sizeof(uint32_t) << s->sq_size_log);
 	window = carve(&at, sizeof(uint32_t) * s->window);
-	jobs = carve(&at, sizeof(struct hca_resp_job) * JOBS);
-	replay = carve(&at, sizeof(struct hca_atomic_replay) * JOBS);
-	sge = carve(&at, sizeof(struct hca_sge) * HCA_WQE_MAX_SGE);
 	w = rte_zmalloc_socket("hca_qp_work", at, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	if (w == NULL)
 		return NULL;
@@ -178,9 +194,8 @@ new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
 	n->rtc.window_mask = s->window - 1;
 	n->rrc.window_mask = s->window - 1;
 	n->ee.jobs = (struct hca_resp_job *)(void *)(w + jobs);
-	n->ee.replay = (struct hca_atomic_replay *)(void *)(w + replay);
 	n->ee.recv_sge = (struct hca_sge *)(void *)(w + sge);
-	n->ee.job_mask = JOBS - 1;
+	n->ee.job_mask = HCA_RESP_JOBS - 1;
 	return (struct hca_qp_work *)(void *)w;
 }
 
@@ -201,6 +216,27 @@ fill_shape(struct hca_qp *n, const struct qp_shape *s)
 	n->ee.rq = s->rq;
 	n->ee.rq_stride_log = (uint8_t)s->rq_stride_log;
 	n->ee.rq_size_log = (uint8_t)s->rq_size_log;
+}
+
+int
+hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch)
+{
+	uint32_t wanted = HCA_QPC_MAX_DEST_RD_ATOMIC(hca_be32_to_cpu(ch->image.rd_atomic));
+	struct hca_qp *qp = &h->qp[ch->qpi];
+	size_t bytes = sizeof(struct hca_resp_job) * rte_align32pow2(wanted);
+	struct hca_qp_work *w = hca_qp_work(qp);
+
+	if (!(ch->mask & HCA_QP_ATTR_MAX_DEST_RD_ATOMIC) || wanted <= qp->ee.job_mask + 1u)
+		return HCA_STAT_OK;
+	if (ch->from != HCA_QPS_INIT)
+		return HCA_STAT_EXCEED_LIM;
+	w->more_jobs = rte_zmalloc_socket("hca_qp_jobs", bytes, RTE_CACHE_LINE_SIZE,
+					  h->cfg.socket_id);
+	if (w->more_jobs == NULL)
+		return HCA_STAT_EXCEED_LIM;
+	qp->ee.jobs = w->more_jobs;
+	qp->ee.job_mask = (uint16_t)(rte_align32pow2(wanted) - 1);
+	return HCA_STAT_OK;
 }
 
 /* The new life becomes visible: everything else first, then the number, then the state. */
@@ -283,6 +319,7 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	hca_record_reserve_qp(h, -1);
 	memset(qp, 0, sizeof(*qp));
 	qp->cfg.generation = generation;
+	rte_free(w->more_jobs);
 	rte_free(w);
 }
 

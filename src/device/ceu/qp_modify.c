@@ -193,9 +193,13 @@ static int
 commit(struct hca *h, const struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
+	int rc;
 
 	if (hca_qp_state(qp) != ch->from)
 		return HCA_STAT_BAD_QP_STATE;
+	rc = hca_qp_fit_jobs(h, ch);
+	if (rc != HCA_STAT_OK)
+		return rc;
 	hca_qp_apply(h, ch);
 	if (ch->to == HCA_QPS_SQD) {
 		qp->cfg.draining = ch->from != HCA_QPS_SQD || qp->cfg.draining;

@@ -26,7 +26,7 @@
 
 /*
  * One of the last READs and ATOMICs executed, to be answered now or perhaps again later; see
- * engine/ee. Every QP has HCA_RESP_JOBS of them, hence the packing.
+ * engine/ee. A QP has as many as its requester may have outstanding, hence the packing.
  */
 struct hca_resp_job {
 	uint64_t va; /* READ: next byte; ATOMIC: result */
@@ -40,7 +40,7 @@ struct hca_resp_job {
 	uint32_t reserved : 8;
 } __attribute__((packed, aligned(4)));
 
-#define HCA_RESP_JOBS 16u /* HCA_RD_ATOMIC_MAX: what a requester may have outstanding */
+#define HCA_RESP_JOBS 16u /* of every QP; more only where max_dest_rd_atomic asks for it */
 
 /* Data segment as kept in records and receive contexts; host byte order. */
 struct hca_sge {
@@ -163,14 +163,12 @@ struct hca_qp_ee {
 	uint8_t msg_kind;      /* enum ee_msg_kind in ee.h */
 	uint8_t mtu_log;       /* CEU */
 	uint8_t owed_syndrome; /* AETH syndrome of the owed NAK */
-	uint8_t reserved;
+	uint8_t job_now;       /* slot + 1 of the job being answered, 0: none */
 	uint16_t flags;		     /* enum ee_flag in ee.h: nak sent, ack owed, on list, ... */
 	uint16_t unacked;	     /* packets accepted since the last acknowledgement */
 	uint32_t owed_psn;	     /* PSN of the owed NAK */
 	uint32_t job_head; /* READs and ATOMICs executed, free running; ring of job_mask + 1 */
-	uint16_t job_pending; /* ring slots not answered, or not answered again, yet */
-	uint8_t job_now;      /* slot + 1 of the one being answered, 0: none */
-	uint8_t reserved2;
+	uint32_t job_pending; /* ring slots not answered, or not answered again, yet */
 	uint32_t list_next;	     /* QPs that owe something */
 	uint32_t lazy_next;	     /* QPs to acknowledge when the stage goes idle */
 	uint16_t job_mask;	     /* CEU */

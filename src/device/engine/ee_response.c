@@ -31,7 +31,7 @@ ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, ui
 static inline void
 settle(struct hca_qp_ee *ee, uint32_t slot)
 {
-	ee->job_pending &= (uint16_t)~(1u << slot);
+	ee->job_pending &= ~(1u << slot);
 	if (ee->job_now == slot + 1)
 		ee->job_now = 0;
 }
@@ -56,7 +56,7 @@ ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va)
 		.msn = ee->msn,
 		.kind = kind,
 	};
-	ee->job_pending |= (uint16_t)(1u << slot);
+	ee->job_pending |= 1u << slot;
 	ee->new_jobs++;
 	/* the response acknowledges everything before it */
 	ee->flags &= ~EE_ACK_OWED;
@@ -104,7 +104,7 @@ ee_repeat_job(struct ee_request *q)
 		job->flags &= (uint8_t)~EE_JOB_STARTED;
 	}
 	job->msn = ee->msn;
-	ee->job_pending |= (uint16_t)(1u << slot);
+	ee->job_pending |= 1u << slot;
 	ee_list_ready(q->h, q->ctx, ee, q->qpi);
 	return true;
 }
@@ -113,11 +113,12 @@ ee_repeat_job(struct ee_request *q)
 static inline struct hca_resp_job *
 next_job(struct hca_qp_ee *ee)
 {
-	uint32_t oldest = ee->job_head & ee->job_mask, size = (uint32_t)ee->job_mask + 1, turned;
+	uint32_t oldest = ee->job_head & ee->job_mask, size = (uint32_t)ee->job_mask + 1;
+	uint64_t pending = ee->job_pending;
 
 	if (ee->job_now == 0) {
-		turned = (uint32_t)ee->job_pending >> oldest |
-			 (uint32_t)ee->job_pending << (size - oldest);
+		uint32_t turned = (uint32_t)(pending >> oldest | pending << (size - oldest));
+
 		ee->job_now = (uint8_t)(((oldest + rte_bsf32(turned)) & ee->job_mask) + 1);
 	}
 	return &ee->jobs[ee->job_now - 1];

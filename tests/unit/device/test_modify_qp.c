@@ -80,6 +80,40 @@ ladder_fills_the_store(void **state)
 	assert_int_equal(HCA_QPC_STATE(hca_be32_to_cpu(icm->flags)), HCA_QPS_RTS);
 }
 
+/* Responder jobs follow max_dest_rd_atomic; in SQD the number may grow only within them. */
+static void
+responder_jobs(void **state)
+{
+	const uint32_t rtr = HCA_QP_ATTR_AV | HCA_QP_ATTR_PATH_MTU | HCA_QP_ATTR_DEST_QPN |
+			     HCA_QP_ATTR_RQ_PSN | HCA_QP_ATTR_MAX_DEST_RD_ATOMIC |
+			     HCA_QP_ATTR_MIN_RNR_TIMER;
+	static const struct {
+		uint8_t at_rtr, in_sqd, jobs;
+		int rc;
+	} cases[] = {
+		{1, 16, 16, HCA_STAT_OK},  {16, 17, 16, HCA_STAT_EXCEED_LIM},
+		{17, 32, 32, HCA_STAT_OK}, {32, 1, 32, HCA_STAT_OK},
+	};
+	struct rig *r = *state;
+
+	for (unsigned int i = 0; i < RTE_DIM(cases); i++) {
+		assert_int_equal(rig_to_init(r, QPI), HCA_STAT_OK);
+		rig_qpc(r, QPI, rtr)->rd_atomic =
+			hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(0, cases[i].at_rtr, 0));
+		assert_int_equal(rig_mbox(r, HCA_CMD_INIT2RTR_QPEE, QPN), HCA_STAT_OK);
+		assert_int_equal(qp(r)->ee.job_mask + 1, cases[i].jobs);
+		assert_int_equal(rig_to_rts(r, QPI), HCA_STAT_OK);
+		rig_qpc(r, QPI, 0);
+		assert_int_equal(rig_mbox(r, HCA_CMD_RTS2SQD_QPEE, QPN), HCA_STAT_OK);
+		rig_qpc(r, QPI, HCA_QP_ATTR_MAX_DEST_RD_ATOMIC)->rd_atomic =
+			hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(0, cases[i].in_sqd, 0));
+		assert_int_equal(rig_mbox(r, HCA_CMD_SQD2SQD_QPEE, QPN), cases[i].rc);
+		assert_int_equal(qp(r)->cfg.max_dest_rd_atomic,
+				 cases[i].rc == HCA_STAT_OK ? cases[i].in_sqd : cases[i].at_rtr);
+		assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, QPN, 0, 0), HCA_STAT_OK);
+	}
+}
+
 static void
 query_returns_what_was_set(void **state)
 {
@@ -387,6 +421,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(ladder_fills_the_store),
+		T(responder_jobs),
 		T(query_returns_what_was_set),
 		T(rights_of_queue_regions),
 		T(bad_init_changes_nothing),

@@ -109,9 +109,8 @@ make_qp(struct rig *r)
 	ee->rq_stride_log = RIG_STRIDE_LOG;
 	ee->job_mask = 2 * RIG_MAX_RD - 1;
 	ee->jobs = calloc(2 * RIG_MAX_RD, sizeof(*ee->jobs));
-	ee->replay = calloc(2 * RIG_MAX_RD, sizeof(*ee->replay));
 	ee->recv_sge = calloc(HCA_WQE_MAX_SGE, sizeof(*ee->recv_sge));
-	assert_true(ee->jobs != NULL && ee->replay != NULL && ee->recv_sge != NULL);
+	assert_true(ee->jobs != NULL && ee->recv_sge != NULL);
 }
 
 int
@@ -148,7 +147,6 @@ rig_teardown(void **state)
 	hca_ee_fini(r->h);
 	free(ee->rq.base);
 	free(ee->jobs);
-	free(ee->replay);
 	free(ee->recv_sge);
 	free(r->h->vtp.mpt);
 	free(r->mem);

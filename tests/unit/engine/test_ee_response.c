@@ -253,6 +253,7 @@ repeated_read_that_may_not_is_dropped(void **state)
 	assert_int_equal(RIG_COUNTER(r, resp_duplicate_dropped), 2);
 }
 
+/* However often a request is repeated before it is answered, it is answered once. */
 static void
 repeats_leave_room_for_new_requests(void **state)
 {
@@ -265,17 +266,76 @@ repeats_leave_room_for_new_requests(void **state)
 	e->room = 0;
 	for (i = 0; i < 10; i++)
 		rig_feed(r, rig_read(100, 0, 8));
-	assert_int_equal(ee_jobs(&r->qp->ee), RIG_MAX_RD);
+	assert_int_equal(ee_jobs(&r->qp->ee), 1);
 	for (i = 0; i < RIG_MAX_RD; i++)
 		rig_feed(r, rig_add(101 + i, 8, 1));
-	assert_int_equal(ee_jobs(&r->qp->ee), 2 * RIG_MAX_RD);
-	assert_int_equal(RIG_COUNTER(r, resp_duplicate_dropped), 10 - RIG_MAX_RD);
+	assert_int_equal(ee_jobs(&r->qp->ee), RIG_MAX_RD + 1);
+	assert_int_equal(RIG_COUNTER(r, duplicate_request), 10);
+	assert_int_equal(RIG_COUNTER(r, resp_duplicate_dropped), 0);
 	e->room = 64;
 	rig_poll(r);
-	assert_int_equal(rig_responses(r), 2 * RIG_MAX_RD);
-	expect_atomic(r, 2 * RIG_MAX_RD - 1, 100 + RIG_MAX_RD, RIG_MAX_RD - 1);
+	assert_int_equal(rig_responses(r), RIG_MAX_RD + 1);
+	expect_read(r, 0, HCA_BTH_RC_READ_RESP_ONLY, 100, 0, 8);
+	expect_atomic(r, RIG_MAX_RD, 100 + RIG_MAX_RD, RIG_MAX_RD - 1);
 	rig_forget_responses(r);
 	rig_expect_silence(r);
+}
+
+/* A duplicate of a READ whose responses are leaving begins again where it asks to. */
+static void
+repeat_of_a_read_under_way(void **state)
+{
+	struct rig *r = *state;
+	struct fx_edge *e = &r->fx->edge[HCA_EDGE_EE_ENCAP];
+
+	e->room = 1;
+	rig_feed(r, rig_read(100, 0, 1024));
+	rig_feed(r, rig_add(104, 8, 1));
+	assert_int_equal(rig_responses(r), 2);
+	e->room = 0;
+	rig_forget_responses(r);
+	rig_feed(r, rig_read(101, 256, 768));
+	assert_int_equal(r->qp->ee.new_jobs, 2);
+	e->room = 64;
+	rig_poll(r);
+	assert_int_equal(rig_responses(r), 4);
+	expect_read(r, 0, HCA_BTH_RC_READ_RESP_FIRST, 101, 256, 256);
+	expect_read(r, 2, HCA_BTH_RC_READ_RESP_LAST, 103, 768, 256);
+	expect_atomic(r, 3, 104, 0);
+	assert_int_equal(r->qp->ee.new_jobs, 0);
+	rig_forget_responses(r);
+	rig_expect_silence(r);
+}
+
+/* A new request takes the slot of the oldest; whatever repeat was pending there nobody needs. */
+static void
+new_request_ends_the_oldest_repeat(void **state)
+{
+	struct rig *r = *state;
+	struct fx_edge *e = &r->fx->edge[HCA_EDGE_EE_ENCAP];
+	uint32_t ring = r->qp->ee.job_mask + 1u;
+
+	for (uint32_t i = 0; i < ring; i++)
+		rig_feed(r, rig_add(100 + i, 8, 1));
+	e->room = 0;
+	rig_forget_responses(r);
+	rig_feed(r, rig_add(100, 8, 1));
+	rig_feed(r, rig_add(100 + ring - 1, 8, 1));
+	assert_int_equal(ee_jobs(&r->qp->ee), 2);
+	rig_feed(r, rig_add(100 + ring, 8, 1));
+	assert_int_equal(ee_jobs(&r->qp->ee), 2);
+	e->room = 64;
+	rig_poll(r);
+	assert_int_equal(rig_responses(r), 2);
+	expect_atomic(r, 0, 100 + ring - 1, ring - 1);
+	expect_atomic(r, 1, 100 + ring, ring);
+	rig_forget_responses(r);
+	/* not known any more, or never an ATOMIC */
+	rig_feed(r, rig_add(100, 8, 1));
+	rig_feed(r, rig_read(100 + ring, 0, 8));
+	rig_expect_silence(r);
+	assert_int_equal(RIG_COUNTER(r, resp_duplicate_dropped), 2);
+	assert_int_equal(load(r, 8), ring + 1);
 }
 
 static void
@@ -384,6 +444,8 @@ main(void)
 		TEST(repeated_read_names_its_own_range),
 		TEST(repeated_read_that_may_not_is_dropped),
 		TEST(repeats_leave_room_for_new_requests),
+		TEST(repeat_of_a_read_under_way),
+		TEST(new_request_ends_the_oldest_repeat),
 		TEST(more_than_max_dest_rd_atomic),
 		TEST(failed_gather_is_a_nak_at_its_psn),
 		TEST(error_from_elsewhere_drops_what_is_owed),
