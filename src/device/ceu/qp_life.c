@@ -230,8 +230,8 @@ hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch)
 		return HCA_STAT_OK;
 	if (ch->from != HCA_QPS_INIT)
 		return HCA_STAT_EXCEED_LIM;
-	w->more_jobs = rte_zmalloc_socket("hca_qp_jobs", bytes, RTE_CACHE_LINE_SIZE,
-					  h->cfg.socket_id);
+	w->more_jobs =
+		rte_zmalloc_socket("hca_qp_jobs", bytes, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	if (w->more_jobs == NULL)
 		return HCA_STAT_EXCEED_LIM;
 	qp->ee.jobs = w->more_jobs;

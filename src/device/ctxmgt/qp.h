@@ -164,24 +164,24 @@ struct hca_qp_ee {
 	uint8_t mtu_log;       /* CEU */
 	uint8_t owed_syndrome; /* AETH syndrome of the owed NAK */
 	uint8_t job_now;       /* slot + 1 of the job being answered, 0: none */
-	uint16_t flags;		     /* enum ee_flag in ee.h: nak sent, ack owed, on list, ... */
-	uint16_t unacked;	     /* packets accepted since the last acknowledgement */
-	uint32_t owed_psn;	     /* PSN of the owed NAK */
-	uint32_t job_head; /* READs and ATOMICs executed, free running; ring of job_mask + 1 */
-	uint32_t job_pending; /* ring slots not answered, or not answered again, yet */
-	uint32_t list_next;	     /* QPs that owe something */
-	uint32_t lazy_next;	     /* QPs to acknowledge when the stage goes idle */
-	uint16_t job_mask;	     /* CEU */
-	uint16_t new_jobs;	     /* jobs never answered completely yet */
+	uint16_t flags;	       /* enum ee_flag in ee.h: nak sent, ack owed, on list, ... */
+	uint16_t unacked;      /* packets accepted since the last acknowledgement */
+	uint32_t owed_psn;     /* PSN of the owed NAK */
+	uint32_t job_head;     /* READs and ATOMICs executed, free running; ring of job_mask + 1 */
+	uint32_t job_pending;  /* ring slots not answered, or not answered again, yet */
+	uint32_t list_next;    /* QPs that owe something */
+	uint32_t lazy_next;    /* QPs to acknowledge when the stage goes idle */
+	uint16_t job_mask;     /* CEU */
+	uint16_t new_jobs;     /* jobs never answered completely yet */
 	/* second line */
 	struct hca_qbuf rq;	   /* CEU */
 	uint32_t rq_consumed;	   /* free running */
 	uint32_t rq_producer;	   /* private copy of the producer count */
 	struct hca_resp_job *jobs; /* CEU */
-	struct hca_sge *recv_sge; /* CEU: private copy of the receive WQE in progress, as many
+	struct hca_sge *recv_sge;  /* CEU: private copy of the receive WQE in progress, as many
 				   * entries as the stride has room for, at most 16 */
-	uint8_t recv_nsge;		    /* entries in recv_sge */
-	uint8_t recv_sge_at;		    /* SGE the next byte goes to */
+	uint8_t recv_nsge;	   /* entries in recv_sge */
+	uint8_t recv_sge_at;	   /* SGE the next byte goes to */
 	uint8_t rq_stride_log, rq_size_log; /* CEU */
 	uint32_t recv_sge_off;
 	uint32_t recv_off;   /* with EE_RECV_HELD: WQE taken from an SRQ, byte offset in it */

@@ -91,8 +91,10 @@ responder_jobs(void **state)
 		uint8_t at_rtr, in_sqd, jobs;
 		int rc;
 	} cases[] = {
-		{1, 16, 16, HCA_STAT_OK},  {16, 17, 16, HCA_STAT_EXCEED_LIM},
-		{17, 32, 32, HCA_STAT_OK}, {32, 1, 32, HCA_STAT_OK},
+		{1, 16, 16, HCA_STAT_OK},
+		{16, 17, 16, HCA_STAT_EXCEED_LIM},
+		{17, 32, 32, HCA_STAT_OK},
+		{32, 1, 32, HCA_STAT_OK},
 	};
 	struct rig *r = *state;
 
@@ -420,18 +422,12 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(ladder_fills_the_store),
-		T(responder_jobs),
-		T(query_returns_what_was_set),
-		T(rights_of_queue_regions),
-		T(bad_init_changes_nothing),
-		T(bad_rtr_changes_nothing),
-		T(neighbour_table_gives_the_mac),
-		T(bad_rts_changes_nothing),
-		T(illegal_transitions),
-		T(drain_and_resume),
-		T(reset_gives_everything_back),
-		T(another_number_on_a_live_index),
+		T(ladder_fills_the_store),	  T(responder_jobs),
+		T(query_returns_what_was_set),	  T(rights_of_queue_regions),
+		T(bad_init_changes_nothing),	  T(bad_rtr_changes_nothing),
+		T(neighbour_table_gives_the_mac), T(bad_rts_changes_nothing),
+		T(illegal_transitions),		  T(drain_and_resume),
+		T(reset_gives_everything_back),	  T(another_number_on_a_live_index),
 	};
 
 	if (rig_eal() != 0)
