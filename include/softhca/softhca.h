@@ -75,11 +75,29 @@ struct softhca_cq {
 	int cqe; /* entries the queue holds */
 };
 
-struct softhca_qp {
+struct softhca_ah {
 	struct softhca_context *context;
 	struct softhca_pd *pd;
+};
+
+struct softhca_srq {
+	struct softhca_context *context;
+	struct softhca_pd *pd;
+	void *srq_context; /* the program's own pointer */
+	uint32_t handle;   /* SRQ number, also the one a peer names in XRC */
+};
+
+struct softhca_xrcd {
+	struct softhca_context *context;
+	uint32_t handle;
+};
+
+struct softhca_qp {
+	struct softhca_context *context;
+	struct softhca_pd *pd; /* NULL: XRC_RECV */
 	struct softhca_cq *send_cq;
 	struct softhca_cq *recv_cq;
+	struct softhca_srq *srq;
 	void *qp_context; /* the program's own pointer */
 	uint32_t qp_num;
 	uint32_t state;	  /* enum softhca_qp_state, as of the last modify or query */
@@ -125,6 +143,34 @@ struct softhca_device_attr {
 	uint32_t max_pkeys;
 	uint32_t phys_port_cnt;
 	uint32_t local_ca_ack_delay;
+	uint32_t max_srq;
+	uint32_t max_srq_wr;
+	uint32_t max_srq_sge;
+	uint32_t max_ah;
+	uint32_t max_mcast_grp;
+	uint32_t max_mcast_qp_attach; /* QPs per group */
+	uint32_t max_mw;
+	uint32_t max_xrcd;
+	uint32_t atomic_cap;	    /* enum softhca_atomic_cap */
+	uint64_t device_cap_flags; /* enum softhca_device_cap_flags */
+};
+
+enum softhca_atomic_cap {
+	SOFTHCA_ATOMIC_NONE,
+	SOFTHCA_ATOMIC_HCA,
+	SOFTHCA_ATOMIC_GLOB, /* also against the CPUs of the host */
+};
+
+/* Numbers of ibv_device_cap_flags */
+enum softhca_device_cap_flags {
+	SOFTHCA_DEVICE_BAD_PKEY_CNTR = 1 << 1,
+	SOFTHCA_DEVICE_AUTO_PATH_MIG = 1 << 4,
+	SOFTHCA_DEVICE_UD_AV_PORT_ENFORCE = 1 << 6,
+	SOFTHCA_DEVICE_PORT_ACTIVE_EVENT = 1 << 10,
+	SOFTHCA_DEVICE_RC_RNR_NAK_GEN = 1 << 12,
+	SOFTHCA_DEVICE_MEM_WINDOW = 1 << 17,
+	SOFTHCA_DEVICE_XRC = 1 << 20,
+	SOFTHCA_DEVICE_MEM_WINDOW_TYPE_2B = 1 << 24,
 };
 
 struct softhca_port_attr {
@@ -145,6 +191,22 @@ union softhca_gid {
 		uint64_t subnet_prefix;
 		uint64_t interface_id;
 	} global;
+};
+
+enum softhca_gid_type {
+	SOFTHCA_GID_TYPE_IB,
+	SOFTHCA_GID_TYPE_ROCE_V1,
+	SOFTHCA_GID_TYPE_ROCE_V2,
+};
+
+/* One entry of the GID table with what belongs to it; ours in place of ndev_ifindex: VLAN. */
+struct softhca_gid_entry {
+	union softhca_gid gid;
+	uint32_t gid_index;
+	uint32_t port_num;
+	uint32_t gid_type; /* enum softhca_gid_type */
+	uint16_t vlan_id;  /* 0xffff: none */
+	uint8_t mac[6];
 };
 
 /* --- memory -------------------- */
@@ -240,10 +302,13 @@ struct softhca_cq_init_attr {
 
 /* --- queue pairs -------------------- */
 
+/* Numbers of ibv_qp_type. Reliable datagrams (RD) exist nowhere and are refused. */
 enum softhca_qp_type {
 	SOFTHCA_QPT_RC = 2,
 	SOFTHCA_QPT_UC,
 	SOFTHCA_QPT_UD,
+	SOFTHCA_QPT_XRC_SEND = 9, /* requests; names the SRQ at the peer */
+	SOFTHCA_QPT_XRC_RECV,	  /* executes them; has no queues of its own */
 };
 
 enum softhca_qp_state {
@@ -299,11 +364,72 @@ struct softhca_qp_init_attr {
 	void *qp_context;
 	struct softhca_cq *send_cq;
 	struct softhca_cq *recv_cq;
+	struct softhca_srq *srq; /* RC, UD: instead of a receive queue; or NULL */
 	struct softhca_qp_cap cap; /* in: wanted; out: granted (at least what was wanted) */
 	uint32_t qp_type;	   /* enum softhca_qp_type */
 	int sq_sig_all;		   /* non-zero: every send request is signalled */
 	uint32_t flags;		   /* enum softhca_create_flags */
 };
+
+enum softhca_qp_init_attr_mask {
+	SOFTHCA_QP_INIT_ATTR_PD = 1 << 0,
+	SOFTHCA_QP_INIT_ATTR_XRCD = 1 << 1,
+};
+
+struct softhca_qp_init_attr_ex {
+	void *qp_context;
+	struct softhca_cq *send_cq;
+	struct softhca_cq *recv_cq;
+	struct softhca_srq *srq;
+	struct softhca_qp_cap cap;
+	uint32_t qp_type;
+	int sq_sig_all;
+	uint32_t flags; /* enum softhca_create_flags */
+	uint32_t comp_mask;
+	struct softhca_pd *pd;	   /* all but XRC_RECV */
+	struct softhca_xrcd *xrcd; /* XRC_RECV */
+};
+
+/* --- shared receive queues -------------------- */
+
+struct softhca_srq_attr {
+	uint32_t max_wr;  /* in: wanted; out: granted */
+	uint32_t max_sge;
+	uint32_t srq_limit; /* an event when fewer receives are left; 0 = never */
+};
+
+struct softhca_srq_init_attr {
+	void *srq_context;
+	struct softhca_srq_attr attr;
+};
+
+enum softhca_srq_type {
+	SOFTHCA_SRQT_BASIC,
+	SOFTHCA_SRQT_XRC,
+};
+
+struct softhca_srq_init_attr_ex {
+	void *srq_context;
+	struct softhca_srq_attr attr;
+	uint32_t comp_mask; /* ignored: what the type needs must be there */
+	uint32_t srq_type;  /* enum softhca_srq_type */
+	struct softhca_pd *pd;
+	struct softhca_xrcd *xrcd; /* XRC */
+	struct softhca_cq *cq;	   /* XRC: where its receives complete */
+};
+
+enum softhca_srq_attr_mask {
+	SOFTHCA_SRQ_MAX_WR = 1 << 0, /* refused: SRQs are not resized */
+	SOFTHCA_SRQ_LIMIT = 1 << 1,
+};
+
+struct softhca_xrcd_init_attr {
+	uint32_t comp_mask;
+	int fd;	    /* -1: a domain of its own; files that share domains are not offered */
+	int oflags; /* ignored */
+};
+
+/* --- addresses -------------------- */
 
 struct softhca_ah_attr {
 	union softhca_gid dgid;
@@ -355,6 +481,9 @@ enum softhca_wr_opcode {
 	SOFTHCA_WR_RDMA_READ,
 	SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
 	SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
+	SOFTHCA_WR_LOCAL_INV,
+	SOFTHCA_WR_BIND_MW,
+	SOFTHCA_WR_SEND_WITH_INV,
 	SOFTHCA_WR_OPCODE_COUNT,
 };
 
@@ -378,7 +507,10 @@ struct softhca_send_wr {
 	int num_sge;
 	uint32_t opcode;     /* enum softhca_wr_opcode */
 	uint32_t send_flags; /* enum softhca_send_flags */
-	uint32_t imm_data;   /* network order */
+	union {
+		uint32_t imm_data;	  /* network order */
+		uint32_t invalidate_rkey; /* SEND_WITH_INV, LOCAL_INV */
+	};
 	union {
 		struct {
 			uint64_t remote_addr;
@@ -390,8 +522,21 @@ struct softhca_send_wr {
 			uint64_t swap;
 			uint32_t rkey;
 		} atomic; /* result: 8 bytes in host order at the SGE */
+		struct {
+			struct softhca_ah *ah;
+			uint32_t remote_qpn;
+			uint32_t remote_qkey; /* bit 31 set: the QP's own */
+		} ud;
 	} wr;
+	union {
+		struct {
+			uint32_t remote_srqn;
+		} xrc;
+	} qp_type;
 };
+
+/* The 40 bytes in front of a datagram: an IPv6 header, or 20 zeros and an IPv4 header. */
+#define SOFTHCA_GRH_BYTES 40
 
 struct softhca_recv_wr {
 	uint64_t wr_id;
@@ -429,6 +574,7 @@ struct softhca_async_event {
 	union {
 		struct softhca_cq *cq;
 		struct softhca_qp *qp;
+		struct softhca_srq *srq;
 		int port_num;
 	} element;
 };
@@ -453,6 +599,10 @@ SOFTHCA_API int softhca_query_port(struct softhca_context *ctx, unsigned int por
 				   struct softhca_port_attr *attr);
 SOFTHCA_API int softhca_query_gid(struct softhca_context *ctx, unsigned int port,
 				  unsigned int index, union softhca_gid *gid);
+/* gid, type, VLAN and MAC of an entry; -ENODATA: it is empty. flags must be 0. */
+SOFTHCA_API int softhca_query_gid_ex(struct softhca_context *ctx, unsigned int port,
+				     unsigned int index, struct softhca_gid_entry *entry,
+				     uint32_t flags);
 SOFTHCA_API int softhca_query_pkey(struct softhca_context *ctx, unsigned int port,
 				   unsigned int index, uint16_t *pkey /* host order */);
 
@@ -524,6 +674,54 @@ SOFTHCA_API int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *
 
 /* When this has returned the device touches neither its queues nor any memory for it. */
 SOFTHCA_API int softhca_destroy_qp(struct softhca_qp *qp);
+
+/* The same for types that need more than a PD: XRC_RECV takes a domain and no queue. */
+SOFTHCA_API struct softhca_qp *softhca_create_qp_ex(struct softhca_context *ctx,
+						    struct softhca_qp_init_attr_ex *attr);
+
+/* Datagrams of this group reach the QP (UD) too. lid is ignored. */
+SOFTHCA_API int softhca_attach_mcast(struct softhca_qp *qp, const union softhca_gid *gid,
+				     uint16_t lid);
+SOFTHCA_API int softhca_detach_mcast(struct softhca_qp *qp, const union softhca_gid *gid,
+				     uint16_t lid);
+
+/* --- calls: address handles -------------------- */
+
+/*
+ * Where a datagram goes. The destination's MAC address is looked up here, once: -EHOSTUNREACH when
+ * nobody knows it, -EINVAL when source and destination are of different IP versions.
+ */
+SOFTHCA_API struct softhca_ah *softhca_create_ah(struct softhca_pd *pd,
+						 const struct softhca_ah_attr *attr);
+SOFTHCA_API int softhca_destroy_ah(struct softhca_ah *ah);
+
+/* The way back to the sender of a datagram: wc of its receive, grh its first 40 bytes. */
+SOFTHCA_API int softhca_init_ah_from_wc(struct softhca_context *ctx, uint8_t port,
+					const struct softhca_wc *wc, const void *grh,
+					struct softhca_ah_attr *attr);
+SOFTHCA_API struct softhca_ah *softhca_create_ah_from_wc(struct softhca_pd *pd,
+							 const struct softhca_wc *wc,
+							 const void *grh, uint8_t port);
+
+/* --- calls: shared receive queues, XRC domains -------------------- */
+
+SOFTHCA_API struct softhca_srq *softhca_create_srq(struct softhca_pd *pd,
+						   struct softhca_srq_init_attr *attr);
+SOFTHCA_API struct softhca_srq *softhca_create_srq_ex(struct softhca_context *ctx,
+						      struct softhca_srq_init_attr_ex *attr);
+SOFTHCA_API int softhca_modify_srq(struct softhca_srq *srq, const struct softhca_srq_attr *attr,
+				   uint32_t attr_mask);
+SOFTHCA_API int softhca_query_srq(struct softhca_srq *srq, struct softhca_srq_attr *attr);
+SOFTHCA_API int softhca_get_srq_num(struct softhca_srq *srq, uint32_t *srq_num);
+
+/* -EBUSY while a QP uses it. */
+SOFTHCA_API int softhca_destroy_srq(struct softhca_srq *srq);
+SOFTHCA_API int softhca_post_srq_recv(struct softhca_srq *srq, struct softhca_recv_wr *wr,
+				      struct softhca_recv_wr **bad_wr);
+
+SOFTHCA_API struct softhca_xrcd *softhca_open_xrcd(struct softhca_context *ctx,
+						   const struct softhca_xrcd_init_attr *attr);
+SOFTHCA_API int softhca_close_xrcd(struct softhca_xrcd *xrcd); /* -EBUSY while it is used */
 
 /*
  * Post a list. On error *bad_wr is the first request that was not posted; all before it are. One

@@ -38,6 +38,12 @@ struct hca_ctl_info {
 	uint32_t max_pds;
 	uint32_t ack_delay;
 	uint32_t flags; /* capability bits of QUERY_DEV_LIM */
+	uint32_t log_num_srqs;
+	uint32_t max_srqs; /* quota */
+	uint32_t max_xrcds;
+	uint32_t max_mcgs;
+	uint32_t max_qps_per_mcg;
+	uint32_t max_mws;
 };
 
 /* Port; state as verbs numbers it */
@@ -84,14 +90,71 @@ struct hca_ctl_qp {
 	uint64_t sq_addr;
 	uint64_t rq_addr;
 	uint32_t pdn;
-	uint32_t service; /* RC 0, UC 1, UD 3 */
+	uint32_t service; /* RC 0, UC 1, UD 3, XRC_INI 6, XRC_TGT 7 */
 	uint32_t send_cqn;
 	uint32_t recv_cqn;
 	uint8_t log_sq;
 	uint8_t log_sq_stride;
 	uint8_t log_rq;
 	uint8_t log_rq_stride;
+	uint32_t srqn; /* 0 = a receive queue of its own, where the service has one */
+	uint32_t xrcd; /* XRC_TGT */
 	uint32_t reserved;
+};
+
+/* Queues a service has, for both ends of the channel: bits of HCA_CTL_HAS_*. */
+#define HCA_CTL_HAS_SQ 1u
+#define HCA_CTL_HAS_RQ 2u  /* unless it has an SRQ */
+#define HCA_CTL_MAY_SRQ 4u
+
+static inline uint32_t
+hca_ctl_queues(uint32_t service)
+{
+	switch (service) {
+	case 0: /* RC */
+	case 3: /* UD */
+		return HCA_CTL_HAS_SQ | HCA_CTL_HAS_RQ | HCA_CTL_MAY_SRQ;
+	case 1: /* UC */
+		return HCA_CTL_HAS_SQ | HCA_CTL_HAS_RQ;
+	case 6: /* XRC_INI */
+		return HCA_CTL_HAS_SQ;
+	default:
+		return 0;
+	}
+}
+
+/* SRQ: 2^log_size WQEs of 2^log_stride bytes at addr (4 KiB aligned), producer record behind. */
+struct hca_ctl_srq {
+	uint64_t addr;
+	uint32_t pdn;
+	uint32_t limit;
+	uint32_t xrcd; /* 0 = not XRC */
+	uint32_t cqn;  /* XRC */
+	uint8_t log_size;
+	uint8_t log_stride;
+	uint8_t max_sge;
+	uint8_t reserved;
+};
+
+struct hca_ctl_srq_state {
+	uint32_t limit;
+	uint32_t error; /* 1: SRQ_CATAS was raised */
+};
+
+/* One entry of the GID table. valid 0: empty. */
+struct hca_ctl_gid {
+	uint8_t gid[16];
+	uint8_t mac[6];
+	uint16_t vlan_id; /* 0xffff: none */
+	uint32_t valid;
+};
+
+/* Resolve: which MAC address a datagram to dgid goes to. */
+struct hca_ctl_ah {
+	uint8_t dgid[16];
+	uint32_t sgid_index;
+	uint8_t dmac[6]; /* out */
+	uint8_t smac[6]; /* out */
 };
 
 /* What is read from a completion channel (type COMP 0) and from the asynchronous one (T3-2-25) */

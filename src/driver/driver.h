@@ -31,6 +31,8 @@ struct hca_quota {
 	uint32_t pds;
 	uint32_t channels;
 	uint64_t mtts;
+	uint32_t srqs;
+	uint32_t xrcds;
 };
 
 /* dgid in network order -> destination MAC; 0 or negative errno (-EHOSTUNREACH) */
@@ -41,6 +43,7 @@ struct hca_driver_config {
 	uint32_t log_num_qps; /* 0 = the device's limit; so the next four */
 	uint32_t log_num_cqs;
 	uint32_t log_num_mpts;
+	uint32_t log_num_srqs;
 	uint32_t log_num_mtts; /* 0 = 20 */
 	uint32_t log_eq_size;  /* entries per EQ; 0 = by the number of CQs and QPs */
 	uint32_t timeout_ms;   /* per command; 0 = 10 s */
@@ -78,6 +81,8 @@ struct hca_driver_usage {
 	uint32_t qps;
 	uint32_t channels;
 	uint64_t mtts;
+	uint32_t srqs;
+	uint32_t xrcds;
 };
 
 void hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage);
@@ -112,6 +117,10 @@ volatile void *hca_client_uar(struct hca_client *client);
 int hca_client_info(struct hca_client *client, struct hca_ctl_info *info);
 int hca_client_query_port(struct hca_client *client, uint32_t port, struct hca_ctl_port *out);
 int hca_client_query_gid(struct hca_client *client, uint32_t index, uint8_t gid[16]);
+/* out->valid 0: the entry is empty. */
+int hca_client_query_gid_entry(struct hca_client *client, uint32_t index, struct hca_ctl_gid *out);
+/* MAC addresses of a path: multicast by rule, the port's own, or what is known. -EHOSTUNREACH */
+int hca_client_resolve(struct hca_client *client, struct hca_ctl_ah *ah);
 int hca_client_query_pkey(struct hca_client *client, uint32_t index, uint16_t *pkey);
 
 int hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn);
@@ -143,5 +152,15 @@ int hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcod
 			 const void *mailbox);
 int hca_client_query_qp(struct hca_client *client, uint32_t qpn, void *mailbox);
 int hca_client_destroy_qp(struct hca_client *client, uint32_t qpn);
+
+/* Multicast group of a UD QP, mgid in network order */
+int hca_client_mcast(struct hca_client *client, uint32_t qpn, const uint8_t mgid[16], bool attach);
+
+int hca_client_alloc_xrcd(struct hca_client *client, uint32_t *xrcd);
+int hca_client_dealloc_xrcd(struct hca_client *client, uint32_t xrcd);
+int hca_client_create_srq(struct hca_client *client, const struct hca_ctl_srq *srq, uint32_t *srqn);
+int hca_client_arm_srq(struct hca_client *client, uint32_t srqn, uint32_t limit);
+int hca_client_query_srq(struct hca_client *client, uint32_t srqn, struct hca_ctl_srq_state *out);
+int hca_client_destroy_srq(struct hca_client *client, uint32_t srqn);
 
 #endif

@@ -2,6 +2,7 @@
 
 /* Addresses: GID and P_Key tables, neighbours, the MAC and IPv4 words of a path. */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 	if (err == 0) {
 		memcpy(drv->gids[index].gid, gid, sizeof(drv->gids[index].gid));
 		memcpy(drv->gids[index].mac, mac, sizeof(drv->gids[index].mac));
+		drv->gids[index].vlan_id = vlan_id;
 		drv->gids[index].valid = true;
 		memcpy(drv->port.mac, mac, sizeof(drv->port.mac));
 	}
@@ -148,10 +150,43 @@ hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_
 	return err;
 }
 
+/* The MAC addresses of IP multicast: 23 bits of an IPv4 group, 32 bits of an IPv6 one. */
+static bool
+multicast_mac(const uint8_t dgid[16], uint8_t mac[6])
+{
+	if (is_v4(dgid) && (dgid[12] & 0xf0) == 0xe0) {
+		const uint8_t m[6] = {0x01, 0x00, 0x5e, dgid[13] & 0x7f, dgid[14], dgid[15]};
+
+		memcpy(mac, m, sizeof(m));
+		return true;
+	}
+	if (dgid[0] != 0xff)
+		return false;
+	mac[0] = mac[1] = 0x33;
+	memcpy(mac + 2, dgid + 12, 4);
+	return true;
+}
+
+/* A GID of this port itself */
+static bool
+own_mac(const struct hca_driver *drv, const uint8_t dgid[16], uint8_t mac[6])
+{
+	for (uint32_t i = 0; i < DRIVER_MAX_GIDS; i++) {
+		if (!drv->gids[i].valid || memcmp(drv->gids[i].gid, dgid, 16) != 0)
+			continue;
+		memcpy(mac, drv->gids[i].mac, 6);
+		return true;
+	}
+	return false;
+}
+
 static int
 resolve_mac(struct hca_driver *drv, uint32_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
 {
 	const struct driver_neigh *neigh = find_neigh(drv, dgid);
+
+	if (multicast_mac(dgid, mac) || own_mac(drv, dgid, mac))
+		return 0;
 
 	if (neigh != NULL) {
 		memcpy(mac, neigh->mac, sizeof(neigh->mac));
@@ -166,23 +201,45 @@ resolve_mac(struct hca_driver *drv, uint32_t sgid_index, const uint8_t dgid[16],
 	return driver_fail(-EHOSTUNREACH, "no MAC address is known for the destination GID");
 }
 
-int
-driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path)
+/* "10.0.0.1" or "2001:db8::1", for messages */
+static const char *
+gid_text(const uint8_t gid[16], char text[INET6_ADDRSTRLEN])
 {
-	uint32_t index = HCA_QPC_GID_INDEX(hca_be32_to_cpu(path->ackto));
+	if (is_v4(gid))
+		inet_ntop(AF_INET, gid + 12, text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(AF_INET6, gid, text, INET6_ADDRSTRLEN);
+	return text;
+}
+
+/* The source entry and both MAC addresses of a path. */
+static int
+resolve(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
+	const struct driver_gid **source, uint8_t dmac[6])
+{
 	const struct driver_gid *gid = index < DRIVER_MAX_GIDS ? &drv->gids[index] : NULL;
-	uint8_t dmac[6];
-	uint64_t dst, src;
-	int err;
+	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
 
 	if (gid == NULL || !gid->valid)
 		return driver_fail(-EINVAL, "GID index %u is empty", index);
-	if (is_v4(gid->gid) != is_v4(path->rgid))
+	if (is_v4(gid->gid) != is_v4(dgid))
 		return driver_fail(-EINVAL,
-				   "GID index %u and the destination are of different IP "
+				   "GID index %u (%s) and the destination %s are of different IP "
 				   "versions",
-				   index);
-	err = resolve_mac(drv, index, path->rgid, dmac);
+				   index, gid_text(gid->gid, from), gid_text(dgid, to));
+	*source = gid;
+	return resolve_mac(drv, index, dgid, dmac);
+}
+
+int
+driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path)
+{
+	const struct driver_gid *gid;
+	uint8_t dmac[6];
+	uint64_t dst, src;
+	int err = resolve(drv, HCA_QPC_GID_INDEX(hca_be32_to_cpu(path->ackto)), path->rgid, &gid,
+			  dmac);
+
 	if (err != 0)
 		return err;
 	dst = mac_number(dmac);
@@ -196,6 +253,38 @@ driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path)
 		path->sip = hca_cpu_to_be32(hca_get_be32(gid->gid + 12));
 		path->dip = hca_cpu_to_be32(hca_get_be32(path->rgid + 12));
 	}
+	return 0;
+}
+
+int
+hca_client_resolve(struct hca_client *client, struct hca_ctl_ah *ah)
+{
+	struct hca_driver *drv = client->drv;
+	const struct driver_gid *gid;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	err = resolve(drv, ah->sgid_index, ah->dgid, &gid, ah->dmac);
+	if (err == 0)
+		memcpy(ah->smac, gid->mac, sizeof(ah->smac));
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+int
+hca_client_query_gid_entry(struct hca_client *client, uint32_t index, struct hca_ctl_gid *out)
+{
+	struct hca_driver *drv = client->drv;
+
+	if (index >= table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS))
+		return driver_fail(-EINVAL, "GID index %u", index);
+	pthread_mutex_lock(&drv->lock);
+	memset(out, 0, sizeof(*out));
+	memcpy(out->gid, drv->gids[index].gid, sizeof(out->gid));
+	memcpy(out->mac, drv->gids[index].mac, sizeof(out->mac));
+	out->vlan_id = drv->gids[index].vlan_id;
+	out->valid = drv->gids[index].valid;
+	pthread_mutex_unlock(&drv->lock);
 	return 0;
 }
 

@@ -128,6 +128,10 @@ release_objects(struct hca_driver *drv, struct hca_client *client)
 {
 	while (client->qps != NULL)
 		driver_qp_release(drv, client->qps, true);
+	while (client->srqs != NULL)
+		driver_srq_release(drv, client->srqs, true);
+	while (client->xrcds != NULL)
+		driver_xrcd_release(drv, client, client->xrcds);
 	while (client->cqs != NULL)
 		driver_cq_release(drv, client->cqs, true);
 	while (client->mrs != NULL)
@@ -263,6 +267,22 @@ quota_or(uint32_t quota, uint32_t limit)
 	return quota != 0 && quota < limit ? quota : limit;
 }
 
+static uint32_t
+mcgs(const struct hca_mbox_dev_lim *lim)
+{
+	uint32_t word = hca_be32_to_cpu(lim->mcast);
+
+	return word != 0 ? 1u << (HCA_LIM_MCGS_LOG(word) & 31) : 0;
+}
+
+static uint32_t
+mws(const struct hca_mbox_dev_lim *lim)
+{
+	uint32_t log = HCA_LIM_MWS_LOG(hca_be32_to_cpu(lim->inline_mw));
+
+	return log != 0 ? 1u << (log & 31) : 0;
+}
+
 int
 hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
 {
@@ -296,7 +316,17 @@ hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
 		.max_pds = quota_or(quota->pds, PD_INDEX_MAX),
 		.ack_delay = HCA_LIM_ACK_DELAY(port),
 		.flags = hca_be32_to_cpu(lim->caps),
+		.log_num_srqs = drv->config.log_num_srqs,
+		.max_srqs = quota_or(quota->srqs, drv->srq_ids.count - drv->srq_ids.first),
+		.max_xrcds = quota_or(quota->xrcds, drv->xrcd_ids.count - drv->xrcd_ids.first),
+		.max_mcgs = mcgs(lim),
+		.max_qps_per_mcg = HCA_LIM_QP_PER_MCG(hca_be32_to_cpu(lim->mcast)),
+		.max_mws = mws(lim),
 	};
+	if ((info->flags & HCA_CAP_SRQ) == 0)
+		info->max_srqs = 0;
+	if ((info->flags & HCA_CAP_XRC) == 0)
+		info->max_xrcds = 0;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #define DEFAULT_LOG_MTTS 20u
 #define ASYNC_EQ_MAX_LOG 12u
+#define XRCDS_LOG 14u
 
 static uint32_t
 limit_log(uint32_t wanted, uint32_t device)
@@ -87,8 +88,10 @@ choose_sizes(struct hca_driver *drv)
 	struct hca_driver_config *config = &drv->config;
 	uint32_t max = hca_be32_to_cpu(drv->lim.max_log);
 	uint32_t mtts = HCA_LIM_MTTS_LOG(hca_be32_to_cpu(drv->lim.mr));
+	uint32_t srqs = HCA_LIM_SRQS_LOG(hca_be32_to_cpu(drv->lim.rd_atomic));
 	uint32_t async_log;
 
+	config->log_num_srqs = limit_log(config->log_num_srqs, srqs);
 	config->log_num_qps = limit_log(config->log_num_qps, HCA_LIM_QPS_LOG(max));
 	config->log_num_cqs = limit_log(config->log_num_cqs, HCA_LIM_CQS_LOG(max));
 	config->log_num_mpts = limit_log(config->log_num_mpts, HCA_LIM_MPTS_LOG(max));
@@ -97,7 +100,7 @@ choose_sizes(struct hca_driver *drv)
 	if (mtts != 0)
 		config->log_num_mtts = limit_log(config->log_num_mtts, mtts);
 	if (config->log_num_qps < 2 || config->log_num_qps > 23 || config->log_num_cqs < 1 ||
-	    config->log_num_cqs > 23 || config->log_num_mpts < 3 ||
+	    config->log_num_cqs > 23 || config->log_num_srqs > 23 || config->log_num_mpts < 3 ||
 	    config->log_num_mpts > HCA_KEY_INDEX_BITS || config->log_num_mtts > 31 ||
 	    HCA_LIM_EQS_LOG(max) < 1)
 		return driver_fail(-EIO, "the device's limits make no sense");
@@ -111,6 +114,8 @@ choose_sizes(struct hca_driver *drv)
 						.log_entries = config->log_num_cqs};
 	drv->icm[ICM_EQC] = (struct driver_icm){.entry_bytes = HCA_EQC_SIZE,
 						.log_entries = HCA_LIM_EQS_LOG(max)};
+	drv->icm[ICM_SRQC] = (struct driver_icm){.entry_bytes = HCA_SRQC_SIZE,
+						 .log_entries = config->log_num_srqs};
 	drv->icm[ICM_MPT] = (struct driver_icm){.entry_bytes = HCA_MPT_SIZE,
 						.log_entries = config->log_num_mpts};
 	drv->icm[ICM_MTT] = (struct driver_icm){.entry_bytes = HCA_MTT_SIZE,
@@ -157,15 +162,21 @@ init_numbers(struct hca_driver *drv)
 	if (err == 0)
 		err = driver_ids_init(&drv->cq_ids, 1, 1u << config->log_num_cqs);
 	if (err == 0)
+		err = driver_ids_init(&drv->srq_ids, 0, 1u << config->log_num_srqs);
+	if (err == 0)
+		err = driver_ids_init(&drv->xrcd_ids, 1, 1u << XRCDS_LOG);
+	if (err == 0)
 		err = driver_ids_init(&drv->mpt_ids, 1, 1u << config->log_num_mpts);
 	if (err == 0)
 		err = driver_ids_init(&drv->uar_ids, 1, uars);
 	if (err == 0)
 		err = driver_ranges_init(&drv->mtt_ranges, config->log_num_mtts);
 	drv->qps = calloc(drv->qp_ids.count, sizeof(*drv->qps));
+	drv->srqs = calloc(drv->srq_ids.count, sizeof(*drv->srqs));
 	drv->cqs = calloc(drv->cq_ids.count, sizeof(*drv->cqs));
 	drv->mrs = calloc(drv->mpt_ids.count, sizeof(*drv->mrs));
-	if (err != 0 || drv->qps == NULL || drv->cqs == NULL || drv->mrs == NULL)
+	if (err != 0 || drv->qps == NULL || drv->cqs == NULL || drv->srqs == NULL ||
+	    drv->mrs == NULL)
 		return driver_fail(-ENOMEM, "no memory for the driver's tables");
 	return 0;
 }
@@ -183,6 +194,8 @@ init_hca(struct hca_driver *drv)
 		hca_cpu_to_be64(HCA_INIT_MAKE(icm[ICM_CQC].virt, icm[ICM_CQC].log_entries));
 	mailbox->eqc_base =
 		hca_cpu_to_be64(HCA_INIT_MAKE(icm[ICM_EQC].virt, icm[ICM_EQC].log_entries));
+	mailbox->srqc_base =
+		hca_cpu_to_be64(HCA_INIT_MAKE(icm[ICM_SRQC].virt, icm[ICM_SRQC].log_entries));
 	mailbox->mpt_base =
 		hca_cpu_to_be64(HCA_INIT_MAKE(icm[ICM_MPT].virt, icm[ICM_MPT].log_entries));
 	mailbox->mtt_base = hca_cpu_to_be64(icm[ICM_MTT].virt);
@@ -227,10 +240,13 @@ tear_down(struct hca_driver *drv)
 	free_arena(drv);
 	driver_ids_free(&drv->qp_ids);
 	driver_ids_free(&drv->cq_ids);
+	driver_ids_free(&drv->srq_ids);
+	driver_ids_free(&drv->xrcd_ids);
 	driver_ids_free(&drv->mpt_ids);
 	driver_ids_free(&drv->uar_ids);
 	driver_ranges_free(&drv->mtt_ranges);
 	free(drv->qps);
+	free(drv->srqs);
 	free(drv->cqs);
 	free(drv->mrs);
 	pthread_mutex_destroy(&drv->event_lock);
@@ -285,6 +301,8 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 	usage->mrs = drv->mpt_ids.used;
 	usage->cqs = drv->cq_ids.used;
 	usage->qps = drv->qp_ids.used;
+	usage->srqs = drv->srq_ids.used;
+	usage->xrcds = drv->xrcd_ids.used;
 	usage->mtts = drv->mtt_ranges.used;
 	for (uint32_t eqn = 0; eqn < EQ_COUNT; eqn++) {
 		if (drv->eq[eqn].mr == NULL)

@@ -109,6 +109,13 @@ send_qp_event(struct hca_driver *drv, struct driver_qp *qp, uint32_t type)
 		owe(drv, &qp->owed, type);
 }
 
+static void
+send_srq_event(struct hca_driver *drv, struct driver_srq *srq, uint32_t type)
+{
+	if (!send_event(srq->owner, 0, type, srq->srqn, 0))
+		owe(drv, &srq->owed, type);
+}
+
 /* What concerns everybody: the port, the device */
 static void
 send_to_all(struct hca_driver *drv, const struct hca_eqe *eqe)
@@ -128,10 +135,17 @@ static void
 forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 {
 	uint32_t object = hca_le32_to_cpu(eqe->object);
+	struct driver_srq *srq;
 	struct driver_cq *cq;
 	struct driver_qp *qp;
 
 	switch (eqe->type) {
+	case HCA_EVENT_SRQ_CATAS:
+	case HCA_EVENT_SRQ_LIMIT:
+		srq = drv->srqs[object & (drv->srq_ids.count - 1)];
+		if (srq != NULL && srq->srqn == object)
+			send_srq_event(drv, srq, eqe->type);
+		break;
 	case HCA_EVENT_COMP:
 	case HCA_EVENT_CQ_ERROR:
 		cq = object < drv->cq_ids.count ? drv->cqs[object] : NULL;
@@ -201,6 +215,9 @@ pay_all(struct hca_driver *drv)
 			drv->owed--;
 		for (struct driver_cq *cq = client->cqs; cq != NULL; cq = cq->next)
 			if (cq->owed != 0 && pay(client, &cq->owed, cq->channel, cq->cqn, 0))
+				drv->owed--;
+		for (struct driver_srq *srq = client->srqs; srq != NULL; srq = srq->next)
+			if (srq->owed != 0 && pay(client, &srq->owed, 0, srq->srqn, 0))
 				drv->owed--;
 		for (struct driver_qp *qp = client->qps; qp != NULL; qp = qp->next)
 			if (qp->owed != 0 && pay(client, &qp->owed, 0, qp->qpn, 0))

@@ -23,6 +23,25 @@ qp_of(struct hca_client *client, uint32_t qpn)
 	return qp != NULL && qp->qpn == qpn && qp->owner == client ? qp : NULL;
 }
 
+/* Capability that announces a service */
+static uint32_t
+service_cap(uint32_t service)
+{
+	switch (service) {
+	case HCA_ST_RC:
+		return HCA_CAP_RC;
+	case HCA_ST_UC:
+		return HCA_CAP_UC;
+	case HCA_ST_UD:
+		return HCA_CAP_UD;
+	case HCA_ST_XRC_INI:
+	case HCA_ST_XRC_TGT:
+		return HCA_CAP_XRC;
+	default:
+		return 0;
+	}
+}
+
 static bool
 queue_fits(const struct hca_driver *drv, uint32_t log_size, uint32_t log_stride)
 {
@@ -30,29 +49,67 @@ queue_fits(const struct hca_driver *drv, uint32_t log_size, uint32_t log_stride)
 	       log_stride >= HCA_WQE_MIN_STRIDE_LOG && log_stride <= HCA_WQE_MAX_STRIDE_LOG;
 }
 
+/* Queues the QP of this request has: HCA_CTL_HAS_SQ, HCA_CTL_HAS_RQ. */
+static uint32_t
+queues_of(const struct hca_ctl_qp *request)
+{
+	uint32_t has = hca_ctl_queues(request->service);
+
+	return request->srqn != 0 ? has & ~HCA_CTL_HAS_RQ : has;
+}
+
+static int
+check_srq(struct hca_client *client, const struct hca_ctl_qp *request)
+{
+	struct driver_srq *srq;
+
+	if (request->srqn == 0)
+		return 0;
+	srq = driver_srq_of(client, request->srqn);
+	if (srq == NULL || srq->xrcd != NULL ||
+	    (hca_ctl_queues(request->service) & HCA_CTL_MAY_SRQ) == 0)
+		return driver_fail(-EINVAL, "SRQ %#x cannot serve the QP", request->srqn);
+	return 0;
+}
+
+static int
+check_objects(struct hca_client *client, const struct hca_ctl_qp *request)
+{
+	uint32_t has = hca_ctl_queues(request->service);
+
+	if (request->service == HCA_ST_XRC_TGT)
+		return driver_xrcd_of(client, request->xrcd) != NULL
+			       ? 0
+			       : driver_fail(-EINVAL, "XRC domain %u does not exist",
+					     request->xrcd);
+	if (driver_pd_of(client, request->pdn) == NULL)
+		return driver_fail(-EINVAL, "PD %#x does not exist", request->pdn);
+	if (driver_cq_of(client, request->send_cqn) == NULL ||
+	    ((has & HCA_CTL_HAS_RQ) != 0 && driver_cq_of(client, request->recv_cqn) == NULL))
+		return driver_fail(-EINVAL, "CQ %#x or %#x does not exist", request->send_cqn,
+				   request->recv_cqn);
+	return check_srq(client, request);
+}
+
 static int
 check_qp(struct hca_client *client, const struct hca_ctl_qp *request)
 {
 	struct hca_driver *drv = client->drv;
-	uint32_t quota = drv->config.quota.qps;
+	uint32_t quota = drv->config.quota.qps, has = queues_of(request);
 
-	if (request->service != HCA_ST_RC && request->service != HCA_ST_UC &&
-	    request->service != HCA_ST_UD)
-		return driver_fail(-EINVAL, "service %u", request->service);
-	if (!queue_fits(drv, request->log_sq, request->log_sq_stride) ||
-	    !queue_fits(drv, request->log_rq, request->log_rq_stride))
+	if ((service_cap(request->service) & hca_be32_to_cpu(drv->lim.caps)) == 0)
+		return driver_fail(request->service == HCA_ST_RD ? -EOPNOTSUPP : -EINVAL,
+				   "service %u is not offered", request->service);
+	if (((has & HCA_CTL_HAS_SQ) != 0 &&
+	     !queue_fits(drv, request->log_sq, request->log_sq_stride)) ||
+	    ((has & HCA_CTL_HAS_RQ) != 0 &&
+	     !queue_fits(drv, request->log_rq, request->log_rq_stride)))
 		return driver_fail(-EINVAL, "queues of 2^%u x 2^%u and 2^%u x 2^%u bytes",
 				   request->log_sq, request->log_sq_stride, request->log_rq,
 				   request->log_rq_stride);
-	if (driver_pd_of(client, request->pdn) == NULL)
-		return driver_fail(-EINVAL, "PD %#x does not exist", request->pdn);
-	if (driver_cq_of(client, request->send_cqn) == NULL ||
-	    driver_cq_of(client, request->recv_cqn) == NULL)
-		return driver_fail(-EINVAL, "CQ %#x or %#x does not exist", request->send_cqn,
-				   request->recv_cqn);
 	if (quota != 0 && client->count_qps >= quota)
 		return driver_fail(-ENOMEM, "the client has its %u QPs", quota);
-	return 0;
+	return check_objects(client, request);
 }
 
 /* A QPN nobody can guess; the reserved ones are not given out. */
@@ -78,6 +135,22 @@ take_qpn(struct hca_driver *drv, uint32_t *qpn)
 	return 0;
 }
 
+/* What the QP holds has one user more or less. */
+static void
+use_objects(struct driver_qp *qp, uint32_t add)
+{
+	if (qp->pd != NULL)
+		qp->pd->users += add;
+	if (qp->send_cq != NULL)
+		qp->send_cq->users += add;
+	if (qp->recv_cq != NULL)
+		qp->recv_cq->users += add;
+	if (qp->srq != NULL)
+		qp->srq->users += add;
+	if (qp->xrcd != NULL)
+		qp->xrcd->users += add;
+}
+
 static void
 link_qp(struct hca_driver *drv, struct driver_qp *qp)
 {
@@ -89,9 +162,7 @@ link_qp(struct hca_driver *drv, struct driver_qp *qp)
 	client->count_qps++;
 	drv->qps[HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps)] = qp;
 	pthread_mutex_unlock(&drv->event_lock);
-	qp->pd->users++;
-	qp->send_cq->users++;
-	qp->recv_cq->users++;
+	use_objects(qp, 1);
 }
 
 static void
@@ -109,9 +180,53 @@ unlink_qp(struct hca_driver *drv, struct driver_qp *qp)
 	if (qp->owed != 0)
 		drv->owed--;
 	pthread_mutex_unlock(&drv->event_lock);
-	qp->pd->users--;
-	qp->send_cq->users--;
-	qp->recv_cq->users--;
+	use_objects(qp, (uint32_t)-1);
+}
+
+/* Memory of the queues the QP has; the PD of an XRC target is the owner's first. */
+static int
+register_queues(struct hca_driver *drv, struct driver_qp *qp, const struct hca_ctl_qp *request)
+{
+	uint32_t has = queues_of(request);
+	int err = 0;
+
+	if ((has & HCA_CTL_HAS_SQ) != 0) {
+		qp->sq_bytes = 1u << (request->log_sq + request->log_sq_stride);
+		err = driver_mr_queue(drv, qp->owner, request->pdn, request->sq_addr, qp->sq_bytes,
+				      0, &qp->sq_mr);
+	}
+	if (err != 0 || (has & HCA_CTL_HAS_RQ) == 0)
+		return err;
+	qp->rq_bytes = 1u << (request->log_rq + request->log_rq_stride);
+	return driver_mr_queue(drv, qp->owner, request->pdn, request->rq_addr,
+			       (uint64_t)qp->rq_bytes + sizeof(struct hca_rq_record),
+			       HCA_ACCESS_LOCAL_WRITE, &qp->rq_mr);
+}
+
+static void
+unregister_queues(struct hca_driver *drv, struct driver_qp *qp)
+{
+	if (qp->rq_mr != NULL)
+		driver_mr_destroy(drv, qp->rq_mr, true);
+	if (qp->sq_mr != NULL)
+		driver_mr_destroy(drv, qp->sq_mr, true);
+}
+
+static void
+find_objects(struct hca_client *client, struct driver_qp *qp, const struct hca_ctl_qp *request)
+{
+	uint32_t has = hca_ctl_queues(request->service);
+
+	if (request->service == HCA_ST_XRC_TGT) {
+		qp->xrcd = driver_xrcd_of(client, request->xrcd);
+		return;
+	}
+	qp->pd = driver_pd_of(client, request->pdn);
+	qp->send_cq = driver_cq_of(client, request->send_cqn);
+	if ((has & HCA_CTL_HAS_RQ) != 0)
+		qp->recv_cq = driver_cq_of(client, request->recv_cqn);
+	if (request->srqn != 0)
+		qp->srq = driver_srq_of(client, request->srqn);
 }
 
 static int
@@ -127,32 +242,21 @@ create_qp(struct hca_client *client, const struct hca_ctl_qp *request, uint32_t 
 	if (qp == NULL)
 		return driver_fail(-ENOMEM, "no memory for a QP");
 	qp->owner = client;
-	qp->pd = driver_pd_of(client, request->pdn);
-	qp->send_cq = driver_cq_of(client, request->send_cqn);
-	qp->recv_cq = driver_cq_of(client, request->recv_cqn);
+	find_objects(client, qp, request);
 	qp->service = request->service;
 	qp->sizes = HCA_QPC_MAKE_SIZES(0, 0, request->log_rq_stride, request->log_sq_stride);
-	qp->sq_bytes = 1u << (request->log_sq + request->log_sq_stride);
-	qp->rq_bytes = 1u << (request->log_rq + request->log_rq_stride);
 	err = take_qpn(drv, &qp->qpn);
 	if (err != 0)
 		goto err_free;
-	err = driver_mr_queue(drv, client, request->pdn, request->sq_addr, qp->sq_bytes, 0,
-			      &qp->sq_mr);
+	err = register_queues(drv, qp, request);
 	if (err != 0)
-		goto err_qpn;
-	err = driver_mr_queue(drv, client, request->pdn, request->rq_addr,
-			      (uint64_t)qp->rq_bytes + sizeof(struct hca_rq_record),
-			      HCA_ACCESS_LOCAL_WRITE, &qp->rq_mr);
-	if (err != 0)
-		goto err_sq;
+		goto err_queues;
 	link_qp(drv, qp);
 	*qpn = qp->qpn;
 	return 0;
 
-err_sq:
-	driver_mr_destroy(drv, qp->sq_mr, true);
-err_qpn:
+err_queues:
+	unregister_queues(drv, qp);
 	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps));
 err_free:
 	free(qp);
@@ -170,8 +274,7 @@ driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force)
 	if (err != 0 && !force)
 		return err;
 	unlink_qp(drv, qp);
-	driver_mr_destroy(drv, qp->rq_mr, true);
-	driver_mr_destroy(drv, qp->sq_mr, true);
+	unregister_queues(drv, qp);
 	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps));
 	free(qp);
 	return 0;
@@ -189,16 +292,16 @@ fill_owned_fields(const struct driver_qp *qp, struct hca_qpc *qpc)
 	qpc->sizes = hca_cpu_to_be32(sizes | qp->sizes);
 	qpc->usr_page = hca_cpu_to_be32(qp->owner->uar);
 	qpc->local_qpn = hca_cpu_to_be32(qp->qpn);
-	qpc->srqn = 0;
-	qpc->pd = hca_cpu_to_be32(qp->pd->pdn);
+	qpc->srqn = hca_cpu_to_be32(qp->srq != NULL ? HCA_QPC_SRQ_VALID | qp->srq->srqn : 0);
+	qpc->pd = hca_cpu_to_be32(qp->pd != NULL ? qp->pd->pdn : HCA_PD_MAKE(0, qp->owner->uar));
 	qpc->wqe_base = 0;
 	qpc->wqe_lkey = 0;
-	qpc->xrcd = 0;
-	qpc->cqn_snd = hca_cpu_to_be32(qp->send_cq->cqn);
-	qpc->snd_wqe_base_l = hca_cpu_to_be32(qp->sq_mr->key);
+	qpc->xrcd = hca_cpu_to_be32(qp->xrcd != NULL ? qp->xrcd->number : 0);
+	qpc->cqn_snd = hca_cpu_to_be32(qp->send_cq != NULL ? qp->send_cq->cqn : 0);
+	qpc->snd_wqe_base_l = hca_cpu_to_be32(qp->sq_mr != NULL ? qp->sq_mr->key : 0);
 	qpc->snd_wqe_len = hca_cpu_to_be32(qp->sq_bytes);
-	qpc->cqn_rcv = hca_cpu_to_be32(qp->recv_cq->cqn);
-	qpc->rcv_wqe_base_l = hca_cpu_to_be32(qp->rq_mr->key);
+	qpc->cqn_rcv = hca_cpu_to_be32(qp->recv_cq != NULL ? qp->recv_cq->cqn : 0);
+	qpc->rcv_wqe_base_l = hca_cpu_to_be32(qp->rq_mr != NULL ? qp->rq_mr->key : 0);
 	qpc->rcv_wqe_len = hca_cpu_to_be32(qp->rq_bytes);
 }
 
@@ -323,6 +426,36 @@ hca_client_destroy_qp(struct hca_client *client, uint32_t qpn)
 	pthread_mutex_lock(&drv->lock);
 	qp = qp_of(client, qpn);
 	err = qp != NULL ? driver_qp_release(drv, qp, false)
+			 : driver_fail(-EINVAL, "QP %#x does not exist", qpn);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+static int
+mcast(struct hca_driver *drv, const struct driver_qp *qp, const uint8_t mgid[16], bool attach)
+{
+	struct hca_mbox_mcast *mailbox;
+
+	if (qp->service != HCA_ST_UD)
+		return driver_fail(-EINVAL, "only a UD QP takes multicasts");
+	if (!qp->live)
+		return driver_fail(-EINVAL, "the QP is in RESET");
+	mailbox = driver_mailbox(drv);
+	memcpy(mailbox->mgid, mgid, sizeof(mailbox->mgid));
+	return driver_command_in(drv, attach ? HCA_CMD_MCAST_ATTACH : HCA_CMD_MCAST_DETACH,
+				 qp->qpn);
+}
+
+int
+hca_client_mcast(struct hca_client *client, uint32_t qpn, const uint8_t mgid[16], bool attach)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_qp *qp;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	qp = qp_of(client, qpn);
+	err = qp != NULL ? mcast(drv, qp, mgid, attach)
 			 : driver_fail(-EINVAL, "QP %#x does not exist", qpn);
 	pthread_mutex_unlock(&drv->lock);
 	return err;

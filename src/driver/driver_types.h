@@ -34,6 +34,7 @@ enum driver_icm_area {
 	ICM_QPC,
 	ICM_CQC,
 	ICM_EQC,
+	ICM_SRQC,
 	ICM_MPT,
 	ICM_MTT,
 	ICM_AREAS,
@@ -97,12 +98,34 @@ struct driver_cq {
 	uint32_t owed;	/* bits of event types that did not fit into a pipe */
 };
 
+/* XRC domains are numbers of the driver: [23:0], 0 = none. */
+struct driver_xrcd {
+	struct driver_xrcd *next;
+	uint32_t number;
+	uint32_t users; /* SRQs and QPs */
+};
+
+struct driver_srq {
+	struct driver_srq *next;
+	struct hca_client *owner;
+	struct driver_pd *pd;
+	struct driver_mr *mr;
+	struct driver_cq *cq;	  /* XRC, else NULL */
+	struct driver_xrcd *xrcd; /* XRC, else NULL */
+	uint32_t srqn;
+	uint32_t users; /* QPs */
+	uint32_t owed;	/* bits of event types that did not fit into a pipe */
+};
+
+/* pd, the CQs and queues are NULL where the service has none. */
 struct driver_qp {
 	struct driver_qp *next;
 	struct hca_client *owner;
 	struct driver_pd *pd;
 	struct driver_cq *send_cq;
 	struct driver_cq *recv_cq;
+	struct driver_srq *srq;
+	struct driver_xrcd *xrcd;
 	struct driver_mr *sq_mr;
 	struct driver_mr *rq_mr;
 	uint32_t qpn;
@@ -129,6 +152,8 @@ struct hca_client {
 	struct driver_mr *mrs;
 	struct driver_cq *cqs;
 	struct driver_qp *qps;
+	struct driver_srq *srqs;
+	struct driver_xrcd *xrcds;
 	struct driver_segment *segments;
 	struct driver_channel *channels; /* [0] = asynchronous events */
 	uint32_t num_channels;		 /* slots */
@@ -138,6 +163,8 @@ struct hca_client {
 	uint32_t count_mrs;
 	uint32_t count_cqs;
 	uint32_t count_qps;
+	uint32_t count_srqs;
+	uint32_t count_xrcds;
 	uint32_t count_channels;
 	uint64_t count_mtts;
 };
@@ -145,6 +172,7 @@ struct hca_client {
 struct driver_gid {
 	uint8_t gid[16];
 	uint8_t mac[6];
+	uint16_t vlan_id; /* 0xffff: none */
 	bool valid;
 };
 
@@ -177,11 +205,14 @@ struct hca_driver {
 
 	struct driver_random random;
 	struct driver_ids qp_ids;
+	struct driver_ids srq_ids;
+	struct driver_ids xrcd_ids;
 	struct driver_ids cq_ids;
 	struct driver_ids mpt_ids;
 	struct driver_ids uar_ids;
 	struct driver_ranges mtt_ranges;
 	struct driver_qp **qps; /* by index; written under both locks */
+	struct driver_srq **srqs;
 	struct driver_cq **cqs;
 	struct driver_mr **mrs; /* by MPT index; under `lock` */
 	struct hca_client *clients;
@@ -236,6 +267,13 @@ void driver_eq_destroy_all(struct hca_driver *drv);
 int driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force);
 int driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force);
 struct driver_cq *driver_cq_of(struct hca_client *client, uint32_t cqn);
+
+/* driver_srq.c; lock held. */
+int driver_srq_release(struct hca_driver *drv, struct driver_srq *srq, bool force);
+struct driver_srq *driver_srq_of(struct hca_client *client, uint32_t srqn);
+struct driver_xrcd *driver_xrcd_of(struct hca_client *client, uint32_t number);
+void driver_xrcd_release(struct hca_driver *drv, struct hca_client *client,
+			 struct driver_xrcd *xrcd);
 
 /* driver_client.c; lock held. */
 struct driver_pd *driver_pd_of(struct hca_client *client, uint32_t pdn);

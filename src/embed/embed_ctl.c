@@ -129,6 +129,60 @@ ctl_destroy_qp(void *arg, uint32_t qpn)
 	return hca_client_destroy_qp(client_of(arg), qpn);
 }
 
+static int
+ctl_query_gid_entry(void *arg, uint32_t index, struct hca_ctl_gid *out)
+{
+	return hca_client_query_gid_entry(client_of(arg), index, out);
+}
+
+static int
+ctl_resolve(void *arg, struct hca_ctl_ah *ah)
+{
+	return hca_client_resolve(client_of(arg), ah);
+}
+
+static int
+ctl_mcast(void *arg, uint32_t qpn, const uint8_t mgid[16], bool attach)
+{
+	return hca_client_mcast(client_of(arg), qpn, mgid, attach);
+}
+
+static int
+ctl_alloc_xrcd(void *arg, uint32_t *xrcd)
+{
+	return hca_client_alloc_xrcd(client_of(arg), xrcd);
+}
+
+static int
+ctl_dealloc_xrcd(void *arg, uint32_t xrcd)
+{
+	return hca_client_dealloc_xrcd(client_of(arg), xrcd);
+}
+
+static int
+ctl_create_srq(void *arg, const struct hca_ctl_srq *srq, uint32_t *srqn)
+{
+	return hca_client_create_srq(client_of(arg), srq, srqn);
+}
+
+static int
+ctl_arm_srq(void *arg, uint32_t srqn, uint32_t limit)
+{
+	return hca_client_arm_srq(client_of(arg), srqn, limit);
+}
+
+static int
+ctl_query_srq(void *arg, uint32_t srqn, struct hca_ctl_srq_state *out)
+{
+	return hca_client_query_srq(client_of(arg), srqn, out);
+}
+
+static int
+ctl_destroy_srq(void *arg, uint32_t srqn)
+{
+	return hca_client_destroy_srq(client_of(arg), srqn);
+}
+
 static const char *
 ctl_reason(void *arg)
 {
@@ -169,7 +223,11 @@ ctl_close(void *arg)
 		.create_channel = ctl_create_channel, .destroy_channel = ctl_destroy_channel, \
 		.create_cq = ctl_create_cq, .destroy_cq = ctl_destroy_cq, \
 		.create_qp = ctl_create_qp, .modify_qp = ctl_modify_qp, .query_qp = ctl_query_qp, \
-		.destroy_qp = ctl_destroy_qp, .reason = ctl_reason, .alive = ctl_alive, \
+		.query_gid_entry = ctl_query_gid_entry, .resolve = ctl_resolve, \
+		.mcast = ctl_mcast, .alloc_xrcd = ctl_alloc_xrcd, \
+		.dealloc_xrcd = ctl_dealloc_xrcd, .create_srq = ctl_create_srq, \
+		.arm_srq = ctl_arm_srq, .query_srq = ctl_query_srq, \
+		.destroy_srq = ctl_destroy_srq, .destroy_qp = ctl_destroy_qp, .reason = ctl_reason, .alive = ctl_alive, \
 		.progress = progress_fn, .close = ctl_close, \
 	}
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abi_cmd.h"
 #include "lib_doorbell.h"
 
 #define EMBED_LIBRARY "libsofthca-embed.so.0"
@@ -16,21 +17,63 @@
 
 typedef int (*embed_open_fn)(unsigned int index, struct softhca_context **ctx);
 
+/* In front of the memory of an object. */
+struct lib_object {
+	struct lib_object *next, *prev;
+};
+
+void *
+lib_object_new(struct lib_context *ctx, size_t bytes)
+{
+	struct lib_object *o = calloc(1, sizeof(*o) + bytes);
+
+	if (o == NULL)
+		return NULL;
+	pthread_mutex_lock(&ctx->lock);
+	o->next = ctx->objects;
+	if (o->next != NULL)
+		o->next->prev = o;
+	ctx->objects = o;
+	pthread_mutex_unlock(&ctx->lock);
+	return o + 1;
+}
+
+void
+lib_object_free(struct lib_context *ctx, void *object)
+{
+	struct lib_object *o = (struct lib_object *)object - 1;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (o->next != NULL)
+		o->next->prev = o->prev;
+	if (o->prev != NULL)
+		o->prev->next = o->next;
+	else
+		ctx->objects = o->next;
+	pthread_mutex_unlock(&ctx->lock);
+	free(o);
+}
+
 static int
 alloc_tables(struct lib_context *ctx)
 {
-	size_t qps, cqs;
+	size_t qps, cqs, srqs;
 
-	if (ctx->info.log_num_qps > 23 || ctx->info.log_num_cqs > 23)
-		return lib_fail(-EIO, "the driver reports 2^%u QPs and 2^%u CQs",
-				ctx->info.log_num_qps, ctx->info.log_num_cqs);
+	if (ctx->info.log_num_qps > 23 || ctx->info.log_num_cqs > 23 ||
+	    ctx->info.log_num_srqs > 23)
+		return lib_fail(-EIO, "the driver reports 2^%u QPs, 2^%u CQs and 2^%u SRQs",
+				ctx->info.log_num_qps, ctx->info.log_num_cqs,
+				ctx->info.log_num_srqs);
 	qps = (size_t)1 << ctx->info.log_num_qps;
 	cqs = (size_t)1 << ctx->info.log_num_cqs;
+	srqs = (size_t)1 << ctx->info.log_num_srqs;
+	ctx->srq_mask = (uint32_t)srqs - 1;
+	ctx->srqs = calloc(srqs, sizeof(struct lib_srq *));
 	ctx->qp_mask = (uint32_t)qps - 1;
 	ctx->cq_mask = (uint32_t)cqs - 1;
 	ctx->qps = calloc(qps, sizeof(struct lib_qp *));
 	ctx->cqs = calloc(cqs, sizeof(struct lib_cq *));
-	if (ctx->qps == NULL || ctx->cqs == NULL)
+	if (ctx->qps == NULL || ctx->cqs == NULL || ctx->srqs == NULL)
 		return lib_fail(-ENOMEM, "no memory for the tables of a context");
 	return 0;
 }
@@ -53,6 +96,8 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 	ctx->pub.name = ctx->name;
 	ctx->pub.num_comp_vectors = 1;
 	ctx->pub.async_fd = -1;
+	pthread_mutex_init(&ctx->lock, NULL);
+	pthread_cond_init(&ctx->acked, NULL);
 	err = ops->info(arg, &ctx->info);
 	if (err != 0) {
 		lib_ctl_fail(ctx, err);
@@ -72,12 +117,11 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 		lib_ctl_fail(ctx, err);
 		goto err_tables;
 	}
-	pthread_mutex_init(&ctx->lock, NULL);
-	pthread_cond_init(&ctx->acked, NULL);
 	*out = &ctx->pub;
 	return 0;
 
 err_tables:
+	free(ctx->srqs);
 	free(ctx->cqs);
 	free(ctx->qps);
 err_free:
@@ -102,8 +146,14 @@ softhca_close(struct softhca_context *pub)
 			free(ctx->cqs[i]);
 		}
 	}
+	for (uint32_t i = 0; i <= ctx->srq_mask; i++)
+		if (ctx->srqs[i] != NULL)
+			lib_srq_free(ctx->srqs[i]);
+	while (ctx->objects != NULL)
+		lib_object_free(ctx, ctx->objects + 1);
 	pthread_cond_destroy(&ctx->acked);
 	pthread_mutex_destroy(&ctx->lock);
+	free(ctx->srqs);
 	free(ctx->cqs);
 	free(ctx->qps);
 	free(ctx);
@@ -146,6 +196,28 @@ softhca_progress(struct softhca_context *pub)
 	return ctx->progress != NULL ? ctx->progress(ctx->ctl) : 0;
 }
 
+/* Capabilities of the device to those verbs knows */
+static uint64_t
+cap_flags(uint32_t caps)
+{
+	static const struct {
+		uint32_t cap;
+		uint64_t flags;
+	} map[] = {
+		{HCA_CAP_RC, SOFTHCA_DEVICE_RC_RNR_NAK_GEN | SOFTHCA_DEVICE_PORT_ACTIVE_EVENT},
+		{HCA_CAP_UD, SOFTHCA_DEVICE_UD_AV_PORT_ENFORCE},
+		{HCA_CAP_APM, SOFTHCA_DEVICE_AUTO_PATH_MIG},
+		{HCA_CAP_XRC, SOFTHCA_DEVICE_XRC},
+		{HCA_CAP_MW, SOFTHCA_DEVICE_MEM_WINDOW | SOFTHCA_DEVICE_MEM_WINDOW_TYPE_2B},
+	};
+	uint64_t flags = 0;
+
+	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
+		if (caps & map[i].cap)
+			flags |= map[i].flags;
+	return flags;
+}
+
 int
 softhca_query_device(struct softhca_context *pub, struct softhca_device_attr *attr)
 {
@@ -169,6 +241,16 @@ softhca_query_device(struct softhca_context *pub, struct softhca_device_attr *at
 	attr->max_pkeys = info->pkey_entries;
 	attr->phys_port_cnt = info->num_ports;
 	attr->local_ca_ack_delay = info->ack_delay;
+	attr->max_srq = info->max_srqs;
+	attr->max_srq_wr = attr->max_srq != 0 ? attr->max_qp_wr - 1 : 0;
+	attr->max_srq_sge = attr->max_srq != 0 ? info->max_sge : 0;
+	attr->max_ah = UINT32_MAX; /* host memory is what limits them */
+	attr->max_mcast_grp = info->max_mcgs;
+	attr->max_mcast_qp_attach = info->max_qps_per_mcg;
+	attr->max_mw = info->max_mws;
+	attr->max_xrcd = info->max_xrcds;
+	attr->atomic_cap = info->flags & HCA_CAP_ATOMIC ? SOFTHCA_ATOMIC_GLOB : SOFTHCA_ATOMIC_NONE;
+	attr->device_cap_flags = cap_flags(info->flags);
 	return 0;
 }
 
@@ -215,6 +297,34 @@ softhca_query_gid(struct softhca_context *pub, unsigned int port, unsigned int i
 		return err;
 	err = ctx->ops->query_gid(ctx->ctl, index, gid->raw);
 	return err == 0 ? 0 : lib_ctl_fail(ctx, err);
+}
+
+int
+softhca_query_gid_ex(struct softhca_context *pub, unsigned int port, unsigned int index,
+		     struct softhca_gid_entry *entry, uint32_t flags)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+	struct hca_ctl_gid gid;
+	int err = check_port(ctx, port);
+
+	if (err == 0 && flags != 0)
+		err = lib_fail(-EINVAL, "flags %#x are not known", flags);
+	if (err != 0)
+		return err;
+	err = ctx->ops->query_gid_entry(ctx->ctl, index, &gid);
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
+	if (!gid.valid)
+		return lib_fail(-ENODATA, "GID index %u is empty", index);
+	*entry = (struct softhca_gid_entry){
+		.gid_index = index,
+		.port_num = port,
+		.gid_type = SOFTHCA_GID_TYPE_ROCE_V2,
+		.vlan_id = gid.vlan_id,
+	};
+	memcpy(entry->gid.raw, gid.gid, sizeof(entry->gid.raw));
+	memcpy(entry->mac, gid.mac, sizeof(entry->mac));
+	return 0;
 }
 
 int

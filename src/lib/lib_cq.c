@@ -10,16 +10,6 @@
 
 #define PAGE 4096u
 
-static uint32_t
-log2_up(uint32_t n)
-{
-	uint32_t log = 0;
-
-	while ((UINT64_C(1) << log) < n)
-		log++;
-	return log;
-}
-
 static int
 alloc_ring(struct lib_cq *cq, uint32_t log_size)
 {
@@ -60,7 +50,7 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 {
 	struct lib_context *ctx = lib_ctx(pub);
 	struct lib_channel *channel = (struct lib_channel *)attr->channel;
-	uint32_t log_size = log2_up(attr->cqe);
+	uint32_t log_size = lib_log2_up(attr->cqe);
 	struct hca_ctl_cq request;
 	struct lib_cq *cq;
 	int err;
@@ -182,23 +172,24 @@ lib_cq_forget(struct lib_cq *cq, uint32_t qpn)
 	}
 }
 
+/* Either may be NULL. */
 void
 lib_cq_lock_pair(struct lib_cq *a, struct lib_cq *b)
 {
 	struct lib_cq *first = (uintptr_t)a <= (uintptr_t)b ? a : b;
 	struct lib_cq *second = first == a ? b : a;
 
-	if (first->locked)
+	if (first != NULL && first->locked)
 		lib_lock_take(&first->lock);
-	if (second != first && second->locked)
+	if (second != first && second != NULL && second->locked)
 		lib_lock_take(&second->lock);
 }
 
 void
 lib_cq_unlock_pair(struct lib_cq *a, struct lib_cq *b)
 {
-	if (a->locked)
+	if (a != NULL && a->locked)
 		lib_lock_drop(&a->lock);
-	if (b != a && b->locked)
+	if (b != a && b != NULL && b->locked)
 		lib_lock_drop(&b->lock);
 }

@@ -23,7 +23,9 @@ struct softhca_ctl_ops {
 
 	int (*query_port)(void *arg, uint32_t port, struct hca_ctl_port *out);
 	int (*query_gid)(void *arg, uint32_t index, uint8_t gid[16]);
+	int (*query_gid_entry)(void *arg, uint32_t index, struct hca_ctl_gid *out);
 	int (*query_pkey)(void *arg, uint32_t index, uint16_t *pkey);
+	int (*resolve)(void *arg, struct hca_ctl_ah *ah);
 
 	int (*alloc_pd)(void *arg, uint32_t *pdn);
 	int (*dealloc_pd)(void *arg, uint32_t pdn);
@@ -42,6 +44,14 @@ struct softhca_ctl_ops {
 	int (*modify_qp)(void *arg, uint32_t qpn, uint32_t opcode, const void *mailbox);
 	int (*query_qp)(void *arg, uint32_t qpn, void *mailbox);
 	int (*destroy_qp)(void *arg, uint32_t qpn);
+	int (*mcast)(void *arg, uint32_t qpn, const uint8_t mgid[16], bool attach);
+
+	int (*alloc_xrcd)(void *arg, uint32_t *xrcd);
+	int (*dealloc_xrcd)(void *arg, uint32_t xrcd);
+	int (*create_srq)(void *arg, const struct hca_ctl_srq *srq, uint32_t *srqn);
+	int (*arm_srq)(void *arg, uint32_t srqn, uint32_t limit);
+	int (*query_srq)(void *arg, uint32_t srqn, struct hca_ctl_srq_state *out);
+	int (*destroy_srq)(void *arg, uint32_t srqn);
 
 	const char *(*reason)(void *arg);
 	bool (*alive)(void *arg); /* asked when the doorbell page does not drain */

@@ -18,7 +18,7 @@ struct softhca_comp_channel *
 softhca_create_comp_channel(struct softhca_context *pub)
 {
 	struct lib_context *ctx = lib_ctx(pub);
-	struct lib_channel *channel = calloc(1, sizeof(*channel));
+	struct lib_channel *channel = lib_object_new(ctx, sizeof(*channel));
 	int err;
 
 	if (channel == NULL) {
@@ -28,7 +28,7 @@ softhca_create_comp_channel(struct softhca_context *pub)
 	channel->pub.context = pub;
 	err = ctx->ops->create_channel(ctx->ctl, &channel->handle, &channel->pub.fd);
 	if (err != 0) {
-		free(channel);
+		lib_object_free(ctx, channel);
 		lib_ctl_fail(ctx, err);
 		return NULL;
 	}
@@ -52,7 +52,7 @@ softhca_destroy_comp_channel(struct softhca_comp_channel *pub)
 	if (err != 0)
 		return lib_ctl_fail(ctx, err);
 	close(pub->fd);
-	free(channel);
+	lib_object_free(ctx, channel);
 	return 0;
 }
 
@@ -142,6 +142,7 @@ enum event_element {
 	ELEMENT_PORT,
 	ELEMENT_CQ,
 	ELEMENT_QP,
+	ELEMENT_SRQ,
 };
 
 struct event_kind {
@@ -161,6 +162,8 @@ static const struct event_kind event_kinds[] = {
 	{HCA_EVENT_PORT_CHANGE, SOFTHCA_EVENT_PORT_ERR, ELEMENT_PORT},
 	{HCA_EVENT_WQ_INVAL_REQ, SOFTHCA_EVENT_QP_REQ_ERR, ELEMENT_QP},
 	{HCA_EVENT_WQ_ACCESS, SOFTHCA_EVENT_QP_ACCESS_ERR, ELEMENT_QP},
+	{HCA_EVENT_SRQ_CATAS, SOFTHCA_EVENT_SRQ_ERR, ELEMENT_SRQ},
+	{HCA_EVENT_SRQ_LIMIT, SOFTHCA_EVENT_SRQ_LIMIT_REACHED, ELEMENT_SRQ},
 	{HCA_EVENT_LAST_WQE, SOFTHCA_EVENT_QP_LAST_WQE_REACHED, ELEMENT_QP},
 };
 
@@ -169,10 +172,18 @@ static bool
 find_element(struct lib_context *ctx, const struct event_kind *kind,
 	     const struct hca_ctl_event *event, struct softhca_async_event *out)
 {
+	struct lib_srq *srq;
 	struct lib_cq *cq;
 	struct lib_qp *qp;
 
 	switch (kind->element) {
+	case ELEMENT_SRQ:
+		srq = lib_find_srq(ctx, event->object);
+		if (srq == NULL)
+			return false;
+		srq->events_got++;
+		out->element.srq = &srq->pub;
+		return true;
 	case ELEMENT_CQ:
 		cq = ctx->cqs[event->object & ctx->cq_mask];
 		if (cq == NULL || cq->pub.handle != event->object)
@@ -242,6 +253,11 @@ softhca_ack_async_event(struct softhca_async_event *event)
 	case SOFTHCA_EVENT_CQ_ERR:
 		ctx = ((struct lib_cq *)event->element.cq)->ctx;
 		acked = &((struct lib_cq *)event->element.cq)->events_acked;
+		break;
+	case SOFTHCA_EVENT_SRQ_ERR:
+	case SOFTHCA_EVENT_SRQ_LIMIT_REACHED:
+		ctx = ((struct lib_srq *)event->element.srq)->ctx;
+		acked = &((struct lib_srq *)event->element.srq)->events_acked;
 		break;
 	case SOFTHCA_EVENT_QP_FATAL:
 	case SOFTHCA_EVENT_QP_REQ_ERR:

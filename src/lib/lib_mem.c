@@ -29,7 +29,7 @@ struct softhca_pd *
 softhca_alloc_pd(struct softhca_context *pub)
 {
 	struct lib_context *ctx = lib_ctx(pub);
-	struct lib_pd *pd = calloc(1, sizeof(*pd));
+	struct lib_pd *pd = lib_object_new(ctx, sizeof(*pd));
 	int err;
 
 	if (pd == NULL) {
@@ -39,7 +39,7 @@ softhca_alloc_pd(struct softhca_context *pub)
 	pd->pub.context = pub;
 	err = ctx->ops->alloc_pd(ctx->ctl, &pd->pub.handle);
 	if (err != 0) {
-		free(pd);
+		lib_object_free(ctx, pd);
 		lib_ctl_fail(ctx, err);
 		return NULL;
 	}
@@ -54,7 +54,7 @@ softhca_dealloc_pd(struct softhca_pd *pub)
 
 	if (err != 0)
 		return lib_ctl_fail(ctx, err);
-	free(pub);
+	lib_object_free(ctx, pub);
 	return 0;
 }
 
@@ -87,14 +87,14 @@ register_region(struct softhca_pd *pd, const struct hca_ctl_mr *request, const u
 			 (unsigned long long)request->length, (unsigned long long)request->va);
 		return NULL;
 	}
-	mr = calloc(1, sizeof(*mr));
+	mr = lib_object_new(ctx, sizeof(*mr));
 	if (mr == NULL) {
 		lib_fail(-ENOMEM, "no memory for an MR");
 		return NULL;
 	}
 	err = ctx->ops->reg_mr(ctx->ctl, request, pages, &keys);
 	if (err != 0) {
-		free(mr);
+		lib_object_free(ctx, mr);
 		lib_ctl_fail(ctx, err);
 		return NULL;
 	}
@@ -161,6 +161,6 @@ softhca_dereg_mr(struct softhca_mr *mr)
 
 	if (err != 0)
 		return lib_ctl_fail(ctx, err);
-	free(mr);
+	lib_object_free(ctx, mr);
 	return 0;
 }

@@ -50,14 +50,6 @@ _Static_assert((uint32_t)SOFTHCA_QP_DEST_QPN == (uint32_t)HCA_QP_ATTR_DEST_QPN &
 		       (uint32_t)SOFTHCA_QP_MIN_RNR_TIMER == (uint32_t)HCA_QP_ATTR_MIN_RNR_TIMER,
 	       "the attribute bits of verbs are those of table A1-3");
 
-static uint32_t
-service_of(uint32_t qp_type)
-{
-	return qp_type == SOFTHCA_QPT_RC   ? HCA_ST_RC
-	       : qp_type == SOFTHCA_QPT_UC ? HCA_ST_UC
-					   : HCA_ST_UD;
-}
-
 static const struct hca_qp_transition *
 find_transition(uint32_t from, uint32_t to, uint32_t service)
 {
@@ -176,7 +168,7 @@ fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32
 
 	memset(qpc, 0, sizeof(*qpc));
 	qpc->opt_param_mask = hca_cpu_to_be32(mask | HCA_QP_ATTR_STATE);
-	qpc->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, service_of(qp->pub.qp_type), mig, 0));
+	qpc->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, lib_service_of(qp->pub.qp_type), mig, 0));
 	qpc->sizes = hca_cpu_to_be32(
 		HCA_QPC_MAKE_SIZES(mtu, MSG_MAX_LOG, qp->rq.log_stride, qp->sq.log_stride));
 	qpc->local_qpn = hca_cpu_to_be32(qp->pub.qp_num);
@@ -228,8 +220,9 @@ after_reset(struct lib_qp *qp)
 	struct lib_cq *recv_cq = (struct lib_cq *)qp->pub.recv_cq;
 
 	lib_cq_lock_pair(send_cq, recv_cq);
-	lib_cq_forget(send_cq, qp->pub.qp_num);
-	if (recv_cq != send_cq)
+	if (send_cq != NULL)
+		lib_cq_forget(send_cq, qp->pub.qp_num);
+	if (recv_cq != NULL && recv_cq != send_cq)
 		lib_cq_forget(recv_cq, qp->pub.qp_num);
 	lib_qp_rewind(qp);
 	lib_cq_unlock_pair(send_cq, recv_cq);
@@ -284,7 +277,7 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *attr, ui
 		return lib_fail(-EINVAL, "the QP is in %s, not in %s",
 				softhca_qp_state_str(pub->state),
 				softhca_qp_state_str(attr->cur_qp_state));
-	t = find_transition(hw_state[pub->state], hw_state[to], service_of(pub->qp_type));
+	t = find_transition(hw_state[pub->state], hw_state[to], lib_service_of(pub->qp_type));
 	if (t == NULL)
 		return lib_fail(-EINVAL, "there is no transition from %s to %s",
 				softhca_qp_state_str(pub->state), softhca_qp_state_str(to));
@@ -368,6 +361,7 @@ softhca_query_qp(struct softhca_qp *pub, struct softhca_qp_attr *attr, uint32_t 
 			.qp_context = pub->qp_context,
 			.send_cq = pub->send_cq,
 			.recv_cq = pub->recv_cq,
+			.srq = pub->srq,
 			.cap = qp->cap,
 			.qp_type = pub->qp_type,
 			.sq_sig_all = qp->signal_all != 0,

@@ -88,6 +88,8 @@ take_send(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 	uint32_t index = hca_le32_to_cpu(cqe->wqe) >> sq->log_stride & sq->mask;
 	uint32_t tail = sq->tail;
 
+	if (__builtin_expect(sq->buf == NULL, 0))
+		return; /* a device that makes up completions */
 	wc->wr_id = sq->wr_id[index];
 	/* This WQE and the unsignalled ones before it are done. */
 	__atomic_store_n(&sq->tail, tail + ((index - tail) & sq->mask) + 1, __ATOMIC_RELEASE);
@@ -96,21 +98,48 @@ take_send(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 	wc->wc_flags = 0;
 }
 
+/* The receive WQE a CQE names: of an SRQ, or in the order of the QP's own queue. */
+static inline uint64_t
+take_recv_wqe(struct lib_qp *qp, const struct hca_cqe *cqe)
+{
+	struct lib_wq *rq = &qp->rq;
+	uint32_t index, tail = rq->tail;
+
+	if (__builtin_expect(cqe->srqn != 0, 0)) {
+		struct lib_srq *srq = lib_find_srq(qp->ctx, hca_le32_to_cpu(cqe->srqn));
+
+		return srq != NULL ? lib_srq_take(srq, hca_le32_to_cpu(cqe->wqe)) : 0;
+	}
+	if (__builtin_expect(rq->buf == NULL, 0))
+		return 0;
+	index = hca_le32_to_cpu(cqe->wqe) >> rq->log_stride & rq->mask;
+	__atomic_store_n(&rq->tail, tail + ((index - tail) & rq->mask) + 1, __ATOMIC_RELEASE);
+	return rq->wr_id[index];
+}
+
 static inline void
 take_recv(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 {
 	const struct recv_kind *kind = &recv_wc[cqe->opcode & 31];
-	struct lib_wq *rq = &qp->rq;
-	uint32_t index = hca_le32_to_cpu(cqe->wqe) >> rq->log_stride & rq->mask;
-	uint32_t tail = rq->tail;
 
-	wc->wr_id = rq->wr_id[index];
-	__atomic_store_n(&rq->tail, tail + ((index - tail) & rq->mask) + 1, __ATOMIC_RELEASE);
+	wc->wr_id = take_recv_wqe(qp, cqe);
 	wc->opcode = kind->opcode;
 	wc->wc_flags = kind->flags |
 		       ((hca_le32_to_cpu(cqe->flags) & HCA_CQE_GRH) != 0 ? SOFTHCA_WC_GRH : 0);
 	/* an immediate in network order, as it came; a key as a number */
 	wc->imm_data = kind->flags & SOFTHCA_WC_WITH_INV ? hca_le32_to_cpu(cqe->imm) : cqe->imm;
+}
+
+/* The QP is gone; what it took from an SRQ is free again all the same. */
+static void
+skip_cqe(struct lib_cq *cq, const struct hca_cqe *cqe)
+{
+	struct lib_srq *srq = NULL;
+
+	if ((cqe->is_send & 1) == 0 && cqe->srqn != 0)
+		srq = lib_find_srq(cq->ctx, hca_le32_to_cpu(cqe->srqn));
+	if (srq != NULL)
+		lib_srq_take(srq, hca_le32_to_cpu(cqe->wqe));
 }
 
 /* False: nobody here knows the QP (any more), the CQE is skipped. */
@@ -122,8 +151,10 @@ take_cqe(struct lib_cq *cq, const struct hca_cqe *cqe, struct softhca_wc *wc)
 	uint32_t flags = hca_le32_to_cpu(cqe->flags);
 	bool is_send = (cqe->is_send & 1) != 0;
 
-	if (__builtin_expect(qp == NULL, 0))
+	if (__builtin_expect(qp == NULL, 0)) {
+		skip_cqe(cq, cqe);
 		return false;
+	}
 	if (is_send)
 		take_send(qp, cqe, wc);
 	else

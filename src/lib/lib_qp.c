@@ -11,13 +11,51 @@
 
 #define PAGE 4096u
 
-/* Units of 16 bytes in front of the data of the largest send WQE, by service */
-#define RC_HEADER_UNITS 2u /* next, raddr; an atomic has a third and one SGE */
-#define RC_ATOMIC_UNITS 4u
-#define UD_HEADER_UNITS 4u /* next, ud */
+/* Units of 16 bytes in front of the data of the largest send WQE; extra ones by service */
+#define HEADER_UNITS 2u /* next, raddr; an atomic has a third and one SGE */
+#define ATOMIC_UNITS 4u
+#define UD_HEADER_UNITS 4u /* next, ud: no raddr */
+
+/* X(public type, service, units behind the next unit of every WQE) */
+#define QP_TYPES(X) \
+	X(SOFTHCA_QPT_RC, HCA_ST_RC, 0) \
+	X(SOFTHCA_QPT_UC, HCA_ST_UC, 0) \
+	X(SOFTHCA_QPT_UD, HCA_ST_UD, 3) \
+	X(SOFTHCA_QPT_XRC_SEND, HCA_ST_XRC_INI, 1) \
+	X(SOFTHCA_QPT_XRC_RECV, HCA_ST_XRC_TGT, 0)
+
+#define NO_SERVICE UINT32_MAX
+
+uint32_t
+lib_service_of(uint32_t qp_type)
+{
+	switch (qp_type) {
+#define X(type, service, extra) \
+	case type: \
+		return service;
+		QP_TYPES(X)
+#undef X
+	default:
+		return NO_SERVICE;
+	}
+}
 
 static uint32_t
-log2_up(uint32_t n)
+extra_units(uint32_t qp_type)
+{
+	switch (qp_type) {
+#define X(type, service, extra) \
+	case type: \
+		return extra;
+		QP_TYPES(X)
+#undef X
+	default:
+		return 0;
+	}
+}
+
+uint32_t
+lib_log2_up(uint32_t n)
 {
 	uint32_t log = 0;
 
@@ -35,17 +73,20 @@ max_u32(uint32_t a, uint32_t b)
 static uint32_t
 stride_log(uint32_t bytes)
 {
-	return max_u32(log2_up(bytes), HCA_WQE_MIN_STRIDE_LOG);
+	return max_u32(lib_log2_up(bytes), HCA_WQE_MIN_STRIDE_LOG);
 }
 
 static uint32_t
 send_header_bytes(uint32_t qp_type)
 {
-	return (qp_type == SOFTHCA_QPT_UD ? UD_HEADER_UNITS : RC_HEADER_UNITS) * HCA_WQE_UNIT;
+	uint32_t units = qp_type == SOFTHCA_QPT_UD ? UD_HEADER_UNITS
+						   : HEADER_UNITS + extra_units(qp_type);
+
+	return units * HCA_WQE_UNIT;
 }
 
 static uint32_t
-send_stride_log(const struct softhca_qp_init_attr *attr)
+send_stride_log(const struct softhca_qp_init_attr_ex *attr)
 {
 	uint32_t header = send_header_bytes(attr->qp_type);
 	uint32_t sges = header + attr->cap.max_send_sge * HCA_WQE_UNIT;
@@ -53,19 +94,49 @@ send_stride_log(const struct softhca_qp_init_attr *attr)
 
 	if (attr->cap.max_inline_data != 0)
 		in_line += sizeof(struct hca_inline_unit);
-	return stride_log(max_u32(max_u32(sges, in_line), RC_ATOMIC_UNITS * HCA_WQE_UNIT));
+	return stride_log(max_u32(max_u32(sges, in_line), (ATOMIC_UNITS + extra_units(attr->qp_type)) * HCA_WQE_UNIT));
+}
+
+/* IBA's numbers: raw types and reliable datagrams, which nothing speaks. */
+static int
+refuse_type(uint32_t qp_type)
+{
+	if (qp_type == 5)
+		return lib_fail(-EOPNOTSUPP, "reliable datagrams (RD) are not offered: there is "
+					     "nothing to talk to");
+	return lib_fail(-EINVAL, "QP type %u is not known", qp_type);
 }
 
 static int
-check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr *attr)
+check_objects(const struct softhca_qp_init_attr_ex *attr)
+{
+	uint32_t service = lib_service_of(attr->qp_type), has;
+
+	if (service == NO_SERVICE)
+		return refuse_type(attr->qp_type);
+	has = hca_ctl_queues(service);
+	if ((has & HCA_CTL_HAS_SQ) != 0 && attr->send_cq == NULL)
+		return lib_fail(-EINVAL, "the QP needs a send CQ");
+	if ((has & HCA_CTL_HAS_RQ) != 0 && attr->recv_cq == NULL)
+		return lib_fail(-EINVAL, "the QP needs a receive CQ");
+	if (attr->srq != NULL && (has & HCA_CTL_MAY_SRQ) == 0)
+		return lib_fail(-EINVAL, "a QP of type %u takes no SRQ", attr->qp_type);
+	if (attr->srq != NULL && ((struct lib_srq *)attr->srq)->xrcd != NULL)
+		return lib_fail(-EINVAL, "an XRC SRQ serves no other QPs");
+	if (attr->qp_type == SOFTHCA_QPT_XRC_RECV ? attr->xrcd == NULL : attr->pd == NULL)
+		return lib_fail(-EINVAL, "a QP of type %u needs %s", attr->qp_type,
+				attr->qp_type == SOFTHCA_QPT_XRC_RECV ? "an XRC domain" : "a PD");
+	return 0;
+}
+
+static int
+check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 {
 	const struct softhca_qp_cap *cap = &attr->cap;
 	uint32_t max_wr = 1u << ctx->info.log_max_wqes;
 
-	if (attr->send_cq == NULL || attr->recv_cq == NULL)
-		return lib_fail(-EINVAL, "a QP needs a send and a receive CQ");
-	if (attr->qp_type < SOFTHCA_QPT_RC || attr->qp_type > SOFTHCA_QPT_UD)
-		return lib_fail(-EINVAL, "QP type %u is not known", attr->qp_type);
+	if (check_objects(attr) != 0)
+		return -EINVAL;
 	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr)
 		return lib_fail(-EINVAL, "queues of %u and %u requests, the device has %u",
 				cap->max_send_wr, cap->max_recv_wr, max_wr);
@@ -81,10 +152,10 @@ check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr *att
 	return 0;
 }
 
-static int
-alloc_wq(struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride, size_t record_bytes)
+int
+lib_wq_alloc(struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride, size_t record_bytes)
 {
-	uint32_t log_size = log2_up(max_u32(max_wr, 1));
+	uint32_t log_size = lib_log2_up(max_u32(max_wr, 1));
 	size_t bytes = ((size_t)1 << (log_size + log_stride)) + record_bytes;
 
 	wq->mask = (1u << log_size) - 1;
@@ -97,8 +168,8 @@ alloc_wq(struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride, size_t record_
 	return 0;
 }
 
-static void
-free_wq(struct lib_wq *wq)
+void
+lib_wq_free(struct lib_wq *wq)
 {
 	lib_unmap(wq->buf, wq->bytes);
 	free(wq->wr_id);
@@ -107,31 +178,39 @@ free_wq(struct lib_wq *wq)
 void
 lib_qp_free(struct lib_qp *qp)
 {
-	free_wq(&qp->sq);
-	free_wq(&qp->rq);
+	lib_wq_free(&qp->sq);
+	lib_wq_free(&qp->rq);
 	free(qp);
+}
+
+static uint32_t
+smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
 }
 
 /* What was granted: everything the strides have room for. */
 static void
-set_caps(struct lib_qp *qp, const struct lib_context *ctx)
+set_send_caps(struct lib_qp *qp, const struct lib_context *ctx)
 {
-	uint32_t header = send_header_bytes(qp->pub.qp_type);
-	uint32_t room = (1u << qp->sq.log_stride) - header;
-	uint32_t recv_room = (1u << qp->rq.log_stride) - sizeof(struct hca_next_unit);
-	uint32_t max_sge = ctx->info.max_sge;
-	uint32_t max_inline = room - (uint32_t)sizeof(struct hca_inline_unit);
+	uint32_t room = (1u << qp->sq.log_stride) - send_header_bytes(qp->pub.qp_type);
 
-	qp->sq.max_sge = room / HCA_WQE_UNIT < max_sge ? room / HCA_WQE_UNIT : max_sge;
-	qp->rq.max_sge = recv_room / HCA_WQE_UNIT < max_sge ? recv_room / HCA_WQE_UNIT : max_sge;
-	qp->max_inline = max_inline < ctx->info.max_inline ? max_inline : ctx->info.max_inline;
-	qp->cap = (struct softhca_qp_cap){
-		.max_send_wr = qp->sq.mask + 1,
-		.max_recv_wr = qp->rq.mask + 1,
-		.max_send_sge = qp->sq.max_sge,
-		.max_recv_sge = qp->rq.max_sge,
-		.max_inline_data = qp->max_inline,
-	};
+	qp->sq.max_sge = smaller(room / HCA_WQE_UNIT, ctx->info.max_sge);
+	qp->max_inline = smaller(room - (uint32_t)sizeof(struct hca_inline_unit),
+				 ctx->info.max_inline);
+	qp->cap.max_send_wr = qp->sq.mask + 1;
+	qp->cap.max_send_sge = qp->sq.max_sge;
+	qp->cap.max_inline_data = qp->max_inline;
+}
+
+static void
+set_recv_caps(struct lib_qp *qp, const struct lib_context *ctx)
+{
+	uint32_t room = (1u << qp->rq.log_stride) - (uint32_t)sizeof(struct hca_next_unit);
+
+	qp->rq.max_sge = smaller(room / HCA_WQE_UNIT, ctx->info.max_sge);
+	qp->cap.max_recv_wr = qp->rq.mask + 1;
+	qp->cap.max_recv_sge = qp->rq.max_sge;
 }
 
 void
@@ -141,15 +220,38 @@ lib_qp_rewind(struct lib_qp *qp)
 	qp->rq.head = 0;
 	__atomic_store_n(&qp->sq.tail, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->rq.tail, 0, __ATOMIC_RELEASE);
-	memset(qp->rq_record, 0, sizeof(*qp->rq_record));
+	if (qp->rq_record != NULL)
+		memset(qp->rq_record, 0, sizeof(*qp->rq_record));
+}
+
+static int
+alloc_queues(struct lib_context *ctx, struct lib_qp *qp, const struct softhca_qp_init_attr_ex *attr)
+{
+	uint32_t has = hca_ctl_queues(lib_service_of(attr->qp_type));
+	uint32_t recv_bytes = sizeof(struct hca_next_unit) + attr->cap.max_recv_sge * HCA_WQE_UNIT;
+	int err = 0;
+
+	if ((has & HCA_CTL_HAS_SQ) != 0) {
+		err = lib_wq_alloc(&qp->sq, attr->cap.max_send_wr, send_stride_log(attr), 0);
+		if (err == 0)
+			set_send_caps(qp, ctx);
+	}
+	if (err != 0 || (has & HCA_CTL_HAS_RQ) == 0 || attr->srq != NULL)
+		return err;
+	err = lib_wq_alloc(&qp->rq, attr->cap.max_recv_wr, stride_log(recv_bytes),
+			   sizeof(struct hca_rq_record));
+	if (err != 0)
+		return err;
+	qp->rq_record = (struct hca_rq_record *)(qp->rq.buf +
+						 (((size_t)qp->rq.mask + 1) << qp->rq.log_stride));
+	set_recv_caps(qp, ctx);
+	return 0;
 }
 
 static struct lib_qp *
-alloc_qp(struct lib_context *ctx, struct softhca_pd *pd, const struct softhca_qp_init_attr *attr)
+alloc_qp(struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 {
-	uint32_t recv_bytes = sizeof(struct hca_next_unit) + attr->cap.max_recv_sge * HCA_WQE_UNIT;
 	struct lib_qp *qp = aligned_alloc(HCA_CACHE_LINE, sizeof(*qp));
-	int err;
 
 	if (qp == NULL) {
 		lib_fail(-ENOMEM, "no memory for a QP");
@@ -157,34 +259,36 @@ alloc_qp(struct lib_context *ctx, struct softhca_pd *pd, const struct softhca_qp
 	}
 	memset(qp, 0, sizeof(*qp));
 	qp->ctx = ctx;
-	qp->pub.context = pd->context;
-	qp->pub.pd = pd;
+	qp->pub.context = &ctx->pub;
+	qp->pub.pd = attr->pd;
 	qp->pub.send_cq = attr->send_cq;
 	qp->pub.recv_cq = attr->recv_cq;
+	qp->pub.srq = attr->srq;
 	qp->pub.qp_context = attr->qp_context;
 	qp->pub.qp_type = attr->qp_type;
+	qp->type_bit = 1u << attr->qp_type;
+	qp->extra_units = extra_units(attr->qp_type);
 	qp->locked = (attr->flags & SOFTHCA_SINGLE_THREADED) == 0;
 	qp->signal_all = attr->sq_sig_all ? HCA_WQE_FLAG_SIGNALED : 0;
-	err = alloc_wq(&qp->sq, attr->cap.max_send_wr, send_stride_log(attr), 0);
-	if (err == 0)
-		err = alloc_wq(&qp->rq, attr->cap.max_recv_wr, stride_log(recv_bytes),
-			       sizeof(struct hca_rq_record));
-	if (err != 0) {
+	if (alloc_queues(ctx, qp, attr) != 0) {
 		lib_qp_free(qp);
 		return NULL;
 	}
-	qp->rq_record = (struct hca_rq_record *)(qp->rq.buf +
-						 (((size_t)qp->rq.mask + 1) << qp->rq.log_stride));
-	set_caps(qp, ctx);
 	return qp;
 }
 
-static uint32_t
-service_of(uint32_t qp_type)
+/* Objects the QP holds have one user more or less; under the context's lock. */
+static void
+use_objects(struct lib_qp *qp, uint32_t add)
 {
-	return qp_type == SOFTHCA_QPT_RC   ? HCA_ST_RC
-	       : qp_type == SOFTHCA_QPT_UC ? HCA_ST_UC
-					   : HCA_ST_UD;
+	if (qp->pub.send_cq != NULL)
+		((struct lib_cq *)qp->pub.send_cq)->users += add;
+	if (qp->pub.recv_cq != NULL)
+		((struct lib_cq *)qp->pub.recv_cq)->users += add;
+	if (qp->pub.srq != NULL)
+		((struct lib_srq *)qp->pub.srq)->users += add;
+	if (qp->xrcd != NULL)
+		qp->xrcd->users += add;
 }
 
 static int
@@ -197,39 +301,53 @@ enter_qp(struct lib_context *ctx, struct lib_qp *qp)
 	if (*place != NULL) {
 		err = lib_fail(-EIO, "the driver gave QPN %#x twice", qp->pub.qp_num);
 	} else {
-		((struct lib_cq *)qp->pub.send_cq)->users++;
-		((struct lib_cq *)qp->pub.recv_cq)->users++;
+		use_objects(qp, 1);
 		__atomic_store_n(place, qp, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return err;
 }
 
-struct softhca_qp *
-softhca_create_qp(struct softhca_pd *pd, struct softhca_qp_init_attr *attr)
+static struct hca_ctl_qp
+qp_request(const struct lib_qp *qp, const struct softhca_qp_init_attr_ex *attr)
 {
-	struct lib_context *ctx = lib_ctx(pd->context);
+	struct hca_ctl_qp r = {
+		.sq_addr = (uintptr_t)qp->sq.buf,
+		.rq_addr = (uintptr_t)qp->rq.buf,
+		.pdn = attr->pd != NULL ? attr->pd->handle : 0,
+		.service = lib_service_of(attr->qp_type),
+		.send_cqn = attr->send_cq != NULL ? attr->send_cq->handle : 0,
+		.recv_cqn = attr->recv_cq != NULL ? attr->recv_cq->handle : 0,
+		.srqn = attr->srq != NULL ? attr->srq->handle : 0,
+		.xrcd = attr->xrcd != NULL ? attr->xrcd->handle : 0,
+	};
+
+	if (qp->sq.buf != NULL) {
+		r.log_sq = (uint8_t)lib_log2_up(qp->sq.mask + 1);
+		r.log_sq_stride = (uint8_t)qp->sq.log_stride;
+	}
+	if (qp->rq.buf != NULL) {
+		r.log_rq = (uint8_t)lib_log2_up(qp->rq.mask + 1);
+		r.log_rq_stride = (uint8_t)qp->rq.log_stride;
+	}
+	return r;
+}
+
+struct softhca_qp *
+softhca_create_qp_ex(struct softhca_context *pub, struct softhca_qp_init_attr_ex *attr)
+{
+	struct lib_context *ctx = lib_ctx(pub);
 	struct hca_ctl_qp request;
 	struct lib_qp *qp;
 	int err;
 
 	if (check_caps(ctx, attr) != 0)
 		return NULL;
-	qp = alloc_qp(ctx, pd, attr);
+	qp = alloc_qp(ctx, attr);
 	if (qp == NULL)
 		return NULL;
-	request = (struct hca_ctl_qp){
-		.sq_addr = (uintptr_t)qp->sq.buf,
-		.rq_addr = (uintptr_t)qp->rq.buf,
-		.pdn = pd->handle,
-		.service = service_of(attr->qp_type),
-		.send_cqn = attr->send_cq->handle,
-		.recv_cqn = attr->recv_cq->handle,
-		.log_sq = (uint8_t)log2_up(qp->sq.mask + 1),
-		.log_sq_stride = (uint8_t)qp->sq.log_stride,
-		.log_rq = (uint8_t)log2_up(qp->rq.mask + 1),
-		.log_rq_stride = (uint8_t)qp->rq.log_stride,
-	};
+	qp->xrcd = attr->qp_type == SOFTHCA_QPT_XRC_RECV ? (struct lib_xrcd *)attr->xrcd : NULL;
+	request = qp_request(qp, attr);
 	err = ctx->ops->create_qp(ctx->ctl, &request, &qp->pub.qp_num);
 	if (err != 0) {
 		lib_ctl_fail(ctx, err);
@@ -249,31 +367,84 @@ err_free:
 	return NULL;
 }
 
+struct softhca_qp *
+softhca_create_qp(struct softhca_pd *pd, struct softhca_qp_init_attr *attr)
+{
+	struct softhca_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.flags = attr->flags,
+		.comp_mask = SOFTHCA_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct softhca_qp *qp = softhca_create_qp_ex(pd->context, &ex);
+
+	if (qp != NULL)
+		attr->cap = ex.cap;
+	return qp;
+}
+
+/* Pollers look the QP up under their CQ's lock: with both held none is between. */
+static void
+leave_qp(struct lib_context *ctx, struct lib_qp *qp)
+{
+	struct lib_cq *send_cq = (struct lib_cq *)qp->pub.send_cq;
+	struct lib_cq *recv_cq = (struct lib_cq *)qp->pub.recv_cq;
+
+	lib_cq_lock_pair(send_cq, recv_cq);
+	__atomic_store_n(&ctx->qps[qp->pub.qp_num & ctx->qp_mask], NULL, __ATOMIC_RELEASE);
+	if (send_cq != NULL)
+		lib_cq_forget(send_cq, qp->pub.qp_num);
+	if (recv_cq != NULL && recv_cq != send_cq)
+		lib_cq_forget(recv_cq, qp->pub.qp_num);
+	lib_cq_unlock_pair(send_cq, recv_cq);
+}
+
 int
 softhca_destroy_qp(struct softhca_qp *pub)
 {
 	struct lib_qp *qp = (struct lib_qp *)pub;
 	struct lib_context *ctx = qp->ctx;
-	struct lib_cq *send_cq = (struct lib_cq *)pub->send_cq;
-	struct lib_cq *recv_cq = (struct lib_cq *)pub->recv_cq;
 	int err = ctx->ops->destroy_qp(ctx->ctl, pub->qp_num);
 
 	if (err != 0)
 		return lib_ctl_fail(ctx, err);
-	/* Pollers look the QP up under their CQ's lock: with both held none is between. */
-	lib_cq_lock_pair(send_cq, recv_cq);
-	__atomic_store_n(&ctx->qps[pub->qp_num & ctx->qp_mask], NULL, __ATOMIC_RELEASE);
-	lib_cq_forget(send_cq, pub->qp_num);
-	if (recv_cq != send_cq)
-		lib_cq_forget(recv_cq, pub->qp_num);
-	lib_cq_unlock_pair(send_cq, recv_cq);
-
+	leave_qp(ctx, qp);
 	pthread_mutex_lock(&ctx->lock);
-	send_cq->users--;
-	recv_cq->users--;
+	use_objects(qp, (uint32_t)-1);
 	while (qp->events_got != qp->events_acked)
 		pthread_cond_wait(&ctx->acked, &ctx->lock);
 	pthread_mutex_unlock(&ctx->lock);
 	lib_qp_free(qp);
 	return 0;
+}
+
+static int
+mcast(struct softhca_qp *pub, const union softhca_gid *gid, bool attach)
+{
+	struct lib_qp *qp = (struct lib_qp *)pub;
+	struct lib_context *ctx = qp->ctx;
+	int err;
+
+	if (pub->qp_type != SOFTHCA_QPT_UD)
+		return lib_fail(-EINVAL, "only a UD QP takes multicasts");
+	err = ctx->ops->mcast(ctx->ctl, pub->qp_num, gid->raw, attach);
+	return err == 0 ? 0 : lib_ctl_fail(ctx, err);
+}
+
+int
+softhca_attach_mcast(struct softhca_qp *qp, const union softhca_gid *gid, uint16_t lid)
+{
+	return mcast(qp, gid, true);
+}
+
+int
+softhca_detach_mcast(struct softhca_qp *qp, const union softhca_gid *gid, uint16_t lid)
+{
+	return mcast(qp, gid, false);
 }

@@ -10,11 +10,11 @@
 
 #include "lib_doorbell.h"
 
-static int
-judge_recv(const struct lib_qp *qp, const struct softhca_recv_wr *wr)
+int
+lib_recv_judge(const struct lib_wq *wq, const struct softhca_recv_wr *wr)
 {
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->rq.max_sge)
-		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->rq.max_sge);
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > wq->max_sge)
+		return lib_fail(-EINVAL, "%d SGEs, the queue takes %u", wr->num_sge, wq->max_sge);
 	for (int i = 0; i < wr->num_sge; i++)
 		if (wr->sg_list[i].length > HCA_WQE_MAX_BYTE_CNT)
 			return lib_fail(-EINVAL, "SGE %d is longer than 2^31 - 1 bytes", i);
@@ -22,8 +22,8 @@ judge_recv(const struct lib_qp *qp, const struct softhca_recv_wr *wr)
 }
 
 /* An all-zero unit ends the list, so SGEs without length are left out. */
-static void
-build_recv(struct lib_wq *rq, uint32_t index, const struct softhca_recv_wr *wr)
+void
+lib_recv_build(struct lib_wq *rq, uint32_t index, const struct softhca_recv_wr *wr)
 {
 	uint8_t *wqe = rq->buf + ((size_t)index << rq->log_stride);
 	struct hca_data_unit *unit = (struct hca_data_unit *)(wqe + sizeof(struct hca_next_unit));
@@ -59,10 +59,10 @@ post_all(struct lib_qp *qp, struct softhca_recv_wr **wr)
 			err = lib_fail(-ENOMEM, "the receive queue is full (%u)", rq->mask + 1);
 			break;
 		}
-		err = judge_recv(qp, *wr);
+		err = lib_recv_judge(rq, *wr);
 		if (err != 0)
 			break;
-		build_recv(rq, index, *wr);
+		lib_recv_build(rq, index, *wr);
 		rq->wr_id[index] = (*wr)->wr_id;
 	}
 	rq->head = head;
@@ -99,7 +99,9 @@ softhca_post_recv(struct softhca_qp *pub, struct softhca_recv_wr *wr,
 		return 0;
 	if (qp->locked)
 		lib_lock_take(&qp->rq_lock);
-	if (qp->pub.state == SOFTHCA_QPS_RESET) {
+	if (qp->rq_record == NULL) {
+		err = lib_fail(-EINVAL, "the QP has no receive queue of its own");
+	} else if (qp->pub.state == SOFTHCA_QPS_RESET) {
 		err = lib_fail(-EINVAL, "post_recv in state RESET");
 	} else if (qp->ctx->dead) {
 		err = lib_fail(-EIO, "the device is dead");

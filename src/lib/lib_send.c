@@ -9,24 +9,40 @@
 
 #include "lib_doorbell.h"
 
-/* What a WQE of a verbs opcode looks like */
-struct send_op {
-	uint8_t op;	      /* HCA_OP_* */
-	uint8_t header_units; /* next, raddr, atomic; 16 bytes each */
-	bool raddr;
-	bool atomic;
-	bool imm;
-	bool inline_ok;
+enum imm_kind {
+	IMM_NONE,
+	IMM_DATA, /* wire bytes */
+	IMM_KEY,  /* a key as a number */
 };
 
+/* What a WQE of a verbs opcode looks like; units of 16 bytes */
+struct send_op {
+	uint8_t op;	      /* HCA_OP_* */
+	uint8_t header_units; /* next, raddr, atomic; without those of the service */
+	bool raddr;
+	bool atomic;
+	uint8_t imm; /* enum imm_kind */
+	bool inline_ok;
+	uint16_t types; /* bits of QP types that may */
+};
+
+#define BIT(type) (1u << SOFTHCA_QPT_##type)
+#define RELIABLE (BIT(RC) | BIT(XRC_SEND))
+#define CONNECTED (RELIABLE | BIT(UC))
+#define ANY (CONNECTED | BIT(UD))
+
 static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
-	[SOFTHCA_WR_RDMA_WRITE] = {HCA_OP_RDMA_WRITE, 2, true, false, false, true},
-	[SOFTHCA_WR_RDMA_WRITE_WITH_IMM] = {HCA_OP_RDMA_WRITE_IMM, 2, true, false, true, true},
-	[SOFTHCA_WR_SEND] = {HCA_OP_SEND, 1, false, false, false, true},
-	[SOFTHCA_WR_SEND_WITH_IMM] = {HCA_OP_SEND_IMM, 1, false, false, true, true},
-	[SOFTHCA_WR_RDMA_READ] = {HCA_OP_RDMA_READ, 2, true, false, false, false},
-	[SOFTHCA_WR_ATOMIC_CMP_AND_SWP] = {HCA_OP_ATOMIC_CS, 3, true, true, false, false},
-	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = {HCA_OP_ATOMIC_FA, 3, true, true, false, false},
+	[SOFTHCA_WR_RDMA_WRITE] = {HCA_OP_RDMA_WRITE, 2, true, false, IMM_NONE, true, CONNECTED},
+	[SOFTHCA_WR_RDMA_WRITE_WITH_IMM] = {HCA_OP_RDMA_WRITE_IMM, 2, true, false, IMM_DATA, true,
+					    CONNECTED},
+	[SOFTHCA_WR_SEND] = {HCA_OP_SEND, 1, false, false, IMM_NONE, true, ANY},
+	[SOFTHCA_WR_SEND_WITH_IMM] = {HCA_OP_SEND_IMM, 1, false, false, IMM_DATA, true, ANY},
+	[SOFTHCA_WR_RDMA_READ] = {HCA_OP_RDMA_READ, 2, true, false, IMM_NONE, false, RELIABLE},
+	[SOFTHCA_WR_ATOMIC_CMP_AND_SWP] = {HCA_OP_ATOMIC_CS, 3, true, true, IMM_NONE, false,
+					   RELIABLE},
+	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = {HCA_OP_ATOMIC_FA, 3, true, true, IMM_NONE, false,
+					     RELIABLE},
+	[SOFTHCA_WR_SEND_WITH_INV] = {HCA_OP_SEND_INV, 1, false, false, IMM_KEY, true, RELIABLE},
 };
 
 /* States a send request may be posted in: RTS, SQD, SQE, ERR (it is flushed in the last two) */
@@ -52,7 +68,7 @@ judge_inline(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct j
 	if (total > qp->max_inline)
 		return lib_fail(-EINVAL, "%llu bytes of inline data, the QP takes %u",
 				(unsigned long long)total, qp->max_inline);
-	out->units = out->op->header_units +
+	out->units = out->op->header_units + qp->extra_units +
 		     (sizeof(struct hca_inline_unit) + (uint32_t)total + HCA_WQE_UNIT - 1) /
 			     HCA_WQE_UNIT;
 	return 0;
@@ -73,17 +89,32 @@ judge_sges(const struct softhca_send_wr *wr)
 	return 0;
 }
 
+static int
+judge_ud(const struct lib_qp *qp, const struct softhca_send_wr *wr)
+{
+	if (wr->wr.ud.ah == NULL || wr->wr.ud.ah->pd != qp->pub.pd)
+		return lib_fail(-EINVAL, "no address handle of the QP's PD");
+	if (wr->wr.ud.remote_qpn > 0xffffffu)
+		return lib_fail(-EINVAL, "remote QPN %#x", wr->wr.ud.remote_qpn);
+	return 0;
+}
+
 static inline int
 judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
 {
 	if (__builtin_expect(wr->opcode >= SOFTHCA_WR_OPCODE_COUNT, 0))
 		return lib_fail(-EINVAL, "unknown opcode %u", wr->opcode);
 	out->op = &send_ops[wr->opcode];
+	if (__builtin_expect((out->op->types & qp->type_bit) == 0, 0))
+		return lib_fail(-EINVAL, "opcode %u is not for QPs of type %u", wr->opcode,
+				qp->pub.qp_type);
 	if (__builtin_expect(wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge, 0))
 		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->sq.max_sge);
+	if (__builtin_expect(qp->pub.qp_type == SOFTHCA_QPT_UD && judge_ud(qp, wr) != 0, 0))
+		return -EINVAL;
 	if (wr->send_flags & SOFTHCA_SEND_INLINE)
 		return judge_inline(qp, wr, out);
-	out->units = out->op->header_units + (uint32_t)wr->num_sge;
+	out->units = out->op->header_units + qp->extra_units + (uint32_t)wr->num_sge;
 	if (__builtin_expect(wr->num_sge == 1, 1)) {
 		if (__builtin_expect(wr->sg_list->length > HCA_WQE_MAX_BYTE_CNT, 0))
 			return lib_fail(-EINVAL, "SGE 0 is longer than 2^31 - 1 bytes");
@@ -144,6 +175,23 @@ build_remote(uint8_t *at, const struct softhca_send_wr *wr, bool atomic)
 _Static_assert(SOFTHCA_SEND_SOLICITED >> 1 == HCA_WQE_FLAG_SOLICITED, "one shift moves S and C");
 _Static_assert(SOFTHCA_SEND_SIGNALED << 2 == HCA_WQE_FLAG_SIGNALED, "one shift moves S and C");
 
+/* The unit of the service behind the next unit. */
+static void
+build_extra(const struct lib_qp *qp, uint8_t *at, const struct softhca_send_wr *wr)
+{
+	struct hca_ud_unit *ud = (struct hca_ud_unit *)at;
+	struct hca_xrc_unit *xrc = (struct hca_xrc_unit *)at;
+
+	if (qp->pub.qp_type == SOFTHCA_QPT_UD) {
+		*ud = ((const struct lib_ah *)wr->wr.ud.ah)->unit;
+		ud->dqpn = hca_cpu_to_le32(wr->wr.ud.remote_qpn);
+		ud->qkey = hca_cpu_to_le32(wr->wr.ud.remote_qkey);
+	} else {
+		memset(xrc, 0, sizeof(*xrc));
+		xrc->remote_srqn = hca_cpu_to_le32(wr->qp_type.xrc.remote_srqn);
+	}
+}
+
 static inline void
 build_wqe(const struct lib_qp *qp, uint8_t *wqe, const struct softhca_send_wr *wr,
 	  const struct send_op *op)
@@ -151,14 +199,19 @@ build_wqe(const struct lib_qp *qp, uint8_t *wqe, const struct softhca_send_wr *w
 	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
 	uint32_t flags = qp->signal_all | (wr->send_flags & SOFTHCA_SEND_SIGNALED) << 2 |
 			 (wr->send_flags & SOFTHCA_SEND_SOLICITED) >> 1;
-	uint8_t *tail = wqe + op->header_units * HCA_WQE_UNIT;
+	uint8_t *head = wqe + sizeof(*next) + qp->extra_units * HCA_WQE_UNIT;
+	uint8_t *tail = head + (op->header_units - 1u) * HCA_WQE_UNIT;
 
 	next->nda_nop = 0;
 	next->nee_nds = 0;
 	next->flags = hca_cpu_to_le32(flags);
-	next->imm_data = op->imm ? wr->imm_data : 0;
+	next->imm_data = op->imm == IMM_NONE  ? 0
+			 : op->imm == IMM_KEY ? hca_cpu_to_le32(wr->invalidate_rkey)
+					      : wr->imm_data;
+	if (__builtin_expect(qp->extra_units != 0, 0))
+		build_extra(qp, wqe + sizeof(*next), wr);
 	if (op->raddr)
-		build_remote(wqe + sizeof(*next), wr, op->atomic);
+		build_remote(head, wr, op->atomic);
 	if (wr->send_flags & SOFTHCA_SEND_INLINE)
 		build_inline(tail, wr);
 	else
@@ -251,7 +304,9 @@ softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
 	if (qp->locked)
 		lib_lock_take(&qp->sq_lock);
 	wqes = qp->sq.head;
-	if (__builtin_expect((1u << qp->pub.state & SENDABLE_STATES) == 0, 0))
+	if (__builtin_expect(qp->sq.buf == NULL, 0))
+		err = lib_fail(-EINVAL, "the QP has no send queue");
+	else if (__builtin_expect((1u << qp->pub.state & SENDABLE_STATES) == 0, 0))
 		err = lib_fail(-EINVAL, "post_send in state %s",
 			       softhca_qp_state_str(qp->pub.state));
 	else

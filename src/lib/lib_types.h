@@ -35,6 +35,8 @@ struct lib_uar {
 	LIB_CACHE_ALIGNED uint32_t turn[HCA_UAR_FIFO_SLOTS];
 };
 
+struct lib_object;
+
 struct lib_context {
 	struct softhca_context pub;
 	const struct softhca_ctl_ops *ops;
@@ -44,10 +46,13 @@ struct lib_context {
 	struct hca_ctl_info info;
 	uint32_t qp_mask; /* index bits of a QPN */
 	uint32_t cq_mask;
+	uint32_t srq_mask;
 	bool dead;	      /* a device fatal event was read: posts give -EIO */
 	struct lib_qp **qps;  /* by QPN & qp_mask */
 	struct lib_cq **cqs;  /* by CQN & cq_mask */
-	pthread_mutex_t lock; /* the two tables, event counts */
+	struct lib_srq **srqs; /* by SRQN & srq_mask */
+	struct lib_object *objects; /* host memory to be freed at close */
+	pthread_mutex_t lock; /* the tables, the list, event counts */
 	pthread_cond_t acked; /* an event was acknowledged */
 	char name[32];
 	struct lib_uar uar;
@@ -88,9 +93,42 @@ struct lib_wq {
 	size_t bytes;
 };
 
+/*
+ * Shared receive queue. Its WQEs are a list: `next` of a WQE is the one that is posted after it, so
+ * one WQE always stays free. head: the next to be posted; tail: the last free one.
+ */
+struct lib_srq {
+	struct softhca_srq pub;
+	struct lib_context *ctx;
+	struct lib_lock lock;
+	struct lib_wq wq;
+	struct hca_rq_record *record;
+	uint32_t *next;
+	uint32_t free_head, free_tail;
+	uint32_t posted; /* free running */
+	uint32_t users;	 /* QPs; under the context's lock, as the rest */
+	uint32_t events_got;
+	uint32_t events_acked;
+	struct lib_cq *cq; /* XRC */
+	struct lib_xrcd *xrcd;
+};
+
+struct lib_xrcd {
+	struct softhca_xrcd pub;
+	uint32_t users; /* under the context's lock */
+};
+
+/* An address handle is the UD unit of its WQEs, but for QPN and Q_Key. */
+struct lib_ah {
+	struct softhca_ah pub;
+	struct hca_ud_unit unit;
+};
+
 struct lib_qp {
 	struct softhca_qp pub;
 	struct lib_context *ctx;
+	uint32_t type_bit;    /* 1 << qp_type, against send_op.types */
+	uint32_t extra_units; /* UD or XRC unit behind the next unit of every WQE */
 	uint32_t max_inline;
 	uint32_t signal_all; /* the C flag where every request is signalled, else 0 */
 	bool locked;
@@ -98,7 +136,8 @@ struct lib_qp {
 	struct lib_lock rq_lock;
 	struct lib_wq sq;
 	struct lib_wq rq;
-	struct hca_rq_record *rq_record;
+	struct hca_rq_record *rq_record; /* NULL: no receive queue of its own */
+	struct lib_xrcd *xrcd;
 	struct softhca_qp_cap cap;
 	uint32_t events_got; /* asynchronous; under the context's lock */
 	uint32_t events_acked;
@@ -151,6 +190,37 @@ lib_find_qp(const struct lib_context *ctx, uint32_t qpn)
 
 	return qp != NULL && qp->pub.qp_num == qpn ? qp : NULL;
 }
+
+/* SRQ of an SRQN this context owns, or NULL: all bits are compared. */
+static inline struct lib_srq *
+lib_find_srq(const struct lib_context *ctx, uint32_t srqn)
+{
+	struct lib_srq *srq =
+		__atomic_load_n(&ctx->srqs[srqn & ctx->srq_mask], __ATOMIC_ACQUIRE);
+
+	return srq != NULL && srq->pub.handle == srqn ? srq : NULL;
+}
+
+/*
+ * lib_context.c: zeroed host memory of objects that stand in no table (PDs, MRs, AHs, channels, XRC
+ * domains); softhca_close() frees what the program has not.
+ */
+void *lib_object_new(struct lib_context *ctx, size_t bytes);
+void lib_object_free(struct lib_context *ctx, void *object);
+
+/* lib_srq.c: the WQE a CQE names is free again; its wr_id */
+uint64_t lib_srq_take(struct lib_srq *srq, uint32_t wqe_offset);
+void lib_srq_free(struct lib_srq *srq);
+
+/* lib_recv.c: the WQE at index; judge it before. */
+int lib_recv_judge(const struct lib_wq *wq, const struct softhca_recv_wr *wr);
+void lib_recv_build(struct lib_wq *wq, uint32_t index, const struct softhca_recv_wr *wr);
+
+/* lib_qp.c */
+int lib_wq_alloc(struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride, size_t record_bytes);
+void lib_wq_free(struct lib_wq *wq);
+uint32_t lib_log2_up(uint32_t n);
+uint32_t lib_service_of(uint32_t qp_type);
 
 /* lib_error.c: note the reason for this thread and return err (negative errno). */
 int lib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -100,7 +100,7 @@ post(struct world *w, uint8_t kind, uint32_t len)
 {
 	enum world_qp qp = kind / 8 % WORLD_QPS;
 
-	if (kind % 8 < SOFTHCA_WR_OPCODE_COUNT)
+	if (kind % 8 < SOFTHCA_WR_LOCAL_INV)
 		world_send(w, qp, kind % 8, len);
 	else
 		world_recv(w, qp, 1 + kind / 64, len);

@@ -408,7 +408,7 @@ sim_random_req(struct sim_pair *p, uint32_t max_len)
 {
 	struct sim_rng *rng = &p->s->model->rng;
 	uint32_t mtu = 128u << p->attr.mtu;
-	struct sim_req r = {.opcode = sim_below(rng, SOFTHCA_WR_OPCODE_COUNT)};
+	struct sim_req r = {.opcode = sim_below(rng, SOFTHCA_WR_LOCAL_INV)};
 
 	switch (sim_below(rng, 8)) {
 	case 0:

@@ -111,7 +111,7 @@ learn(struct hostile *x, unsigned int side)
 				{
 					.sg_list = &sge,
 					.num_sge = 1,
-					.opcode = i % SOFTHCA_WR_OPCODE_COUNT,
+					.opcode = i % SOFTHCA_WR_LOCAL_INV,
 					.send_flags = S,
 					.wr.rdma = {.remote_addr = (uintptr_t)x->buf[1 - side],
 						    .rkey = x->mr[1 - side]->rkey},

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Shared receive queues and XRC domains. */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "driver_types.h"
+
+#define SRQN_BITS 24u
+
+struct driver_srq *
+driver_srq_of(struct hca_client *client, uint32_t srqn)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_srq *srq = drv->srqs[srqn & (drv->srq_ids.count - 1)];
+
+	return srq != NULL && srq->srqn == srqn && srq->owner == client ? srq : NULL;
+}
+
+struct driver_xrcd *
+driver_xrcd_of(struct hca_client *client, uint32_t number)
+{
+	struct driver_xrcd *xrcd = client->xrcds;
+
+	while (xrcd != NULL && xrcd->number != number)
+		xrcd = xrcd->next;
+	return xrcd;
+}
+
+static bool
+has_cap(const struct hca_driver *drv, uint32_t cap)
+{
+	return (hca_be32_to_cpu(drv->lim.caps) & cap) != 0;
+}
+
+static int
+check_srq(struct hca_client *client, const struct hca_ctl_srq *request)
+{
+	struct hca_driver *drv = client->drv;
+	uint32_t quota = drv->config.quota.srqs;
+
+	if (!has_cap(drv, HCA_CAP_SRQ))
+		return driver_fail(-EOPNOTSUPP, "the device has no SRQs");
+	if (request->log_size > HCA_LIM_SRQ_SZ_LOG(hca_be32_to_cpu(drv->lim.rd_atomic)) ||
+	    request->log_stride < HCA_WQE_MIN_STRIDE_LOG ||
+	    request->log_stride > HCA_WQE_MAX_STRIDE_LOG)
+		return driver_fail(-EINVAL, "an SRQ of 2^%u x 2^%u bytes", request->log_size,
+				   request->log_stride);
+	if (driver_pd_of(client, request->pdn) == NULL)
+		return driver_fail(-EINVAL, "PD %#x does not exist", request->pdn);
+	if (request->xrcd != 0 && (driver_xrcd_of(client, request->xrcd) == NULL ||
+				   driver_cq_of(client, request->cqn) == NULL))
+		return driver_fail(-EINVAL, "XRC domain %u or CQ %#x does not exist", request->xrcd,
+				   request->cqn);
+	if (quota != 0 && client->count_srqs >= quota)
+		return driver_fail(-ENOMEM, "the client has its %u SRQs", quota);
+	return 0;
+}
+
+/* Peers name an XRC SRQ: nobody can guess its number. */
+static int
+take_srqn(struct hca_driver *drv, uint32_t *srqn)
+{
+	uint32_t log = drv->config.log_num_srqs, index;
+	int err = driver_ids_take(&drv->srq_ids, &index);
+
+	if (err != 0)
+		return driver_fail(err, "all SRQs are in use");
+	err = driver_icm_need(drv, ICM_SRQC, index, 1);
+	if (err != 0) {
+		driver_ids_give(&drv->srq_ids, index);
+		return err;
+	}
+	do {
+		*srqn = HCA_QPN_MAKE(driver_ids_new_tag(&drv->srq_ids, index, SRQN_BITS - log,
+							&drv->random),
+				     index, log);
+	} while (*srqn == 0);
+	return 0;
+}
+
+static int
+enable_srq(struct hca_driver *drv, const struct driver_srq *srq, const struct hca_ctl_srq *request)
+{
+	struct hca_srqc *c = driver_mailbox(drv);
+
+	hca_srqc_set_start(c, request->addr);
+	c->logsize_usrpage = hca_cpu_to_be32(HCA_FIELD(31, 24, request->log_size) |
+					     HCA_FIELD(23, 0, srq->owner->uar));
+	c->stride = hca_cpu_to_be32(HCA_FIELD(31, 24, request->log_stride) | request->max_sge);
+	c->pd = hca_cpu_to_be32(srq->pd->pdn);
+	c->lkey = hca_cpu_to_be32(srq->mr->key);
+	c->limit = hca_cpu_to_be32(request->limit);
+	c->srqn = hca_cpu_to_be32(srq->srqn);
+	if (srq->xrcd != NULL) {
+		c->xrcd = hca_cpu_to_be32(HCA_SRQC_XRCD_VALID | srq->xrcd->number);
+		c->xrc_cqn = hca_cpu_to_be32(srq->cq->cqn);
+	}
+	return driver_command_in(drv, HCA_CMD_SW2HW_SRQ, srq->srqn);
+}
+
+static void
+use_objects(struct driver_srq *srq, uint32_t add)
+{
+	srq->pd->users += add;
+	if (srq->cq != NULL)
+		srq->cq->users += add;
+	if (srq->xrcd != NULL)
+		srq->xrcd->users += add;
+}
+
+static void
+link_srq(struct hca_driver *drv, struct driver_srq *srq)
+{
+	pthread_mutex_lock(&drv->event_lock);
+	srq->next = srq->owner->srqs;
+	srq->owner->srqs = srq;
+	srq->owner->count_srqs++;
+	drv->srqs[HCA_QPN_INDEX(srq->srqn, drv->config.log_num_srqs)] = srq;
+	pthread_mutex_unlock(&drv->event_lock);
+	use_objects(srq, 1);
+}
+
+static void
+unlink_srq(struct hca_driver *drv, struct driver_srq *srq)
+{
+	struct driver_srq **link = &srq->owner->srqs;
+
+	pthread_mutex_lock(&drv->event_lock);
+	while (*link != srq)
+		link = &(*link)->next;
+	*link = srq->next;
+	srq->owner->count_srqs--;
+	drv->srqs[HCA_QPN_INDEX(srq->srqn, drv->config.log_num_srqs)] = NULL;
+	if (srq->owed != 0)
+		drv->owed--;
+	pthread_mutex_unlock(&drv->event_lock);
+	use_objects(srq, (uint32_t)-1);
+}
+
+static int
+create_srq(struct hca_client *client, const struct hca_ctl_srq *request, uint32_t *srqn)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_srq *srq;
+	uint64_t bytes;
+	int err = check_srq(client, request);
+
+	if (err != 0)
+		return err;
+	srq = calloc(1, sizeof(*srq));
+	if (srq == NULL)
+		return driver_fail(-ENOMEM, "no memory for an SRQ");
+	srq->owner = client;
+	srq->pd = driver_pd_of(client, request->pdn);
+	if (request->xrcd != 0) {
+		srq->xrcd = driver_xrcd_of(client, request->xrcd);
+		srq->cq = driver_cq_of(client, request->cqn);
+	}
+	err = take_srqn(drv, &srq->srqn);
+	if (err != 0)
+		goto err_free;
+	bytes = (UINT64_C(1) << (request->log_size + request->log_stride)) +
+		sizeof(struct hca_rq_record);
+	err = driver_mr_queue(drv, client, request->pdn, request->addr, bytes,
+			      HCA_ACCESS_LOCAL_WRITE, &srq->mr);
+	if (err != 0)
+		goto err_number;
+	link_srq(drv, srq);
+	err = enable_srq(drv, srq, request);
+	if (err != 0)
+		goto err_unlink;
+	*srqn = srq->srqn;
+	return 0;
+
+err_unlink:
+	unlink_srq(drv, srq);
+	driver_mr_destroy(drv, srq->mr, true);
+err_number:
+	driver_ids_give(&drv->srq_ids, HCA_QPN_INDEX(srq->srqn, drv->config.log_num_srqs));
+err_free:
+	free(srq);
+	return err;
+}
+
+int
+driver_srq_release(struct hca_driver *drv, struct driver_srq *srq, bool force)
+{
+	int err = driver_command_bare(drv, HCA_CMD_HW2SW_SRQ, 0, srq->srqn, 0);
+
+	if (err != 0 && !force)
+		return err;
+	unlink_srq(drv, srq);
+	driver_mr_destroy(drv, srq->mr, true);
+	driver_ids_give(&drv->srq_ids, HCA_QPN_INDEX(srq->srqn, drv->config.log_num_srqs));
+	free(srq);
+	return 0;
+}
+
+int
+hca_client_create_srq(struct hca_client *client, const struct hca_ctl_srq *request, uint32_t *srqn)
+{
+	int err;
+
+	pthread_mutex_lock(&client->drv->lock);
+	err = create_srq(client, request, srqn);
+	pthread_mutex_unlock(&client->drv->lock);
+	return err;
+}
+
+int
+hca_client_arm_srq(struct hca_client *client, uint32_t srqn, uint32_t limit)
+{
+	struct hca_driver *drv = client->drv;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	if (driver_srq_of(client, srqn) == NULL)
+		err = driver_fail(-EINVAL, "SRQ %#x does not exist", srqn);
+	else
+		err = driver_command_bare(drv, HCA_CMD_ARM_SRQ, 0, srqn, limit);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+static int
+query_srq(struct hca_driver *drv, uint32_t srqn, struct hca_ctl_srq_state *out)
+{
+	const struct hca_srqc *c = drv->mailbox_out;
+	int err = driver_command_out(drv, HCA_CMD_QUERY_SRQ, srqn);
+
+	if (err != 0)
+		return err;
+	out->limit = hca_be32_to_cpu(c->limit);
+	out->error = HCA_SRQC_STATE(hca_be32_to_cpu(c->flags)) == HCA_SRQC_STATE_ERR;
+	return 0;
+}
+
+int
+hca_client_query_srq(struct hca_client *client, uint32_t srqn, struct hca_ctl_srq_state *out)
+{
+	struct hca_driver *drv = client->drv;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	err = driver_srq_of(client, srqn) != NULL
+		      ? query_srq(drv, srqn, out)
+		      : driver_fail(-EINVAL, "SRQ %#x does not exist", srqn);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+int
+hca_client_destroy_srq(struct hca_client *client, uint32_t srqn)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_srq *srq;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	srq = driver_srq_of(client, srqn);
+	if (srq == NULL)
+		err = driver_fail(-EINVAL, "SRQ %#x does not exist", srqn);
+	else if (srq->users != 0)
+		err = driver_fail(-EBUSY, "%u QPs use the SRQ", srq->users);
+	else
+		err = driver_srq_release(drv, srq, false);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+/* --- XRC domains -------------------- */
+
+static int
+alloc_xrcd(struct hca_client *client, uint32_t *number)
+{
+	struct hca_driver *drv = client->drv;
+	uint32_t quota = drv->config.quota.xrcds;
+	struct driver_xrcd *xrcd;
+	int err;
+
+	if (!has_cap(drv, HCA_CAP_XRC))
+		return driver_fail(-EOPNOTSUPP, "the device has no XRC");
+	if (quota != 0 && client->count_xrcds >= quota)
+		return driver_fail(-ENOMEM, "the client has its %u XRC domains", quota);
+	xrcd = calloc(1, sizeof(*xrcd));
+	if (xrcd == NULL)
+		return driver_fail(-ENOMEM, "no memory for an XRC domain");
+	err = driver_ids_take(&drv->xrcd_ids, &xrcd->number);
+	if (err != 0) {
+		free(xrcd);
+		return driver_fail(err, "all XRC domains are in use");
+	}
+	xrcd->next = client->xrcds;
+	client->xrcds = xrcd;
+	client->count_xrcds++;
+	*number = xrcd->number;
+	return 0;
+}
+
+void
+driver_xrcd_release(struct hca_driver *drv, struct hca_client *client, struct driver_xrcd *xrcd)
+{
+	struct driver_xrcd **link = &client->xrcds;
+
+	while (*link != xrcd)
+		link = &(*link)->next;
+	*link = xrcd->next;
+	client->count_xrcds--;
+	driver_ids_give(&drv->xrcd_ids, xrcd->number);
+	free(xrcd);
+}
+
+int
+hca_client_alloc_xrcd(struct hca_client *client, uint32_t *xrcd)
+{
+	int err;
+
+	pthread_mutex_lock(&client->drv->lock);
+	err = alloc_xrcd(client, xrcd);
+	pthread_mutex_unlock(&client->drv->lock);
+	return err;
+}
+
+int
+hca_client_dealloc_xrcd(struct hca_client *client, uint32_t number)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_xrcd *xrcd;
+	int err = 0;
+
+	pthread_mutex_lock(&drv->lock);
+	xrcd = driver_xrcd_of(client, number);
+	if (xrcd == NULL)
+		err = driver_fail(-EINVAL, "XRC domain %u does not exist", number);
+	else if (xrcd->users != 0)
+		err = driver_fail(-EBUSY, "%u QPs and SRQs use the XRC domain", xrcd->users);
+	else
+		driver_xrcd_release(drv, client, xrcd);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}

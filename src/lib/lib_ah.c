@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Address handles: the UD unit of a WQE (tables 3-4-8, 3-4-9), made once. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib_types.h"
+
+#define DEFAULT_HOP_LIMIT 64u
+#define FLOW_LABEL_MAX 0xfffffu
+
+static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+static uint64_t
+mac_number(const uint8_t mac[6])
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < 6; i++)
+		n = n << 8 | mac[i];
+	return n;
+}
+
+static int
+check_ah(const struct lib_context *ctx, const struct softhca_ah_attr *attr)
+{
+	if (attr->port_num == 0 || attr->port_num > ctx->info.num_ports)
+		return lib_fail(-EINVAL, "port %u, the device has 1..%u", attr->port_num,
+				ctx->info.num_ports);
+	if (attr->sgid_index >= ctx->info.gid_entries)
+		return lib_fail(-EINVAL, "sgid_index %u, the table has %u", attr->sgid_index,
+				ctx->info.gid_entries);
+	if (attr->flow_label > FLOW_LABEL_MAX)
+		return lib_fail(-EINVAL, "flow label %#x has more than 20 bits", attr->flow_label);
+	if (attr->sl > 7)
+		return lib_fail(-EINVAL, "service level %u, RoCE has 0..7", attr->sl);
+	return 0;
+}
+
+/* The GID form serves both IP versions. */
+static void
+fill_unit(struct hca_ud_unit *u, const struct softhca_ah_attr *attr, const struct hca_ctl_ah *known)
+{
+	uint64_t dmac = mac_number(known->dmac), smac = mac_number(known->smac);
+	uint32_t hops = attr->hop_limit != 0 ? attr->hop_limit : DEFAULT_HOP_LIMIT;
+
+	memset(u, 0, sizeof(*u));
+	u->port = hca_cpu_to_le32(HCA_UD_MAKE_PORT(attr->port_num, attr->sgid_index, hops,
+						   attr->traffic_class));
+	u->mac_lo = hca_cpu_to_le32(HCA_UD_MAKE_MAC_LO(dmac, smac));
+	u->smac_hi = hca_cpu_to_le32(HCA_UD_MAC_HI(smac));
+	u->dmac_hi = hca_cpu_to_le32(HCA_UD_MAC_HI(dmac));
+	memcpy(u->dgid, attr->dgid.raw, sizeof(u->dgid));
+	u->flow = hca_cpu_to_le32(HCA_UD_MAKE_FLOW(1, attr->sl, attr->flow_label));
+}
+
+struct softhca_ah *
+softhca_create_ah(struct softhca_pd *pd, const struct softhca_ah_attr *attr)
+{
+	struct lib_context *ctx = lib_ctx(pd->context);
+	struct hca_ctl_ah request = {.sgid_index = attr->sgid_index};
+	struct lib_ah *ah;
+	int err;
+
+	if (check_ah(ctx, attr) != 0)
+		return NULL;
+	memcpy(request.dgid, attr->dgid.raw, sizeof(request.dgid));
+	err = ctx->ops->resolve(ctx->ctl, &request);
+	if (err != 0) {
+		lib_ctl_fail(ctx, err);
+		return NULL;
+	}
+	ah = lib_object_new(ctx, sizeof(*ah));
+	if (ah == NULL) {
+		lib_fail(-ENOMEM, "no memory for an address handle");
+		return NULL;
+	}
+	ah->pub.context = pd->context;
+	ah->pub.pd = pd;
+	fill_unit(&ah->unit, attr, &request);
+	return &ah->pub;
+}
+
+int
+softhca_destroy_ah(struct softhca_ah *ah)
+{
+	lib_object_free(lib_ctx(ah->context), ah);
+	return 0;
+}
+
+/* Index of the GID the datagram was sent to; the VLAN is not known here, the first one counts. */
+static int
+find_sgid(struct lib_context *ctx, const uint8_t gid[16], uint8_t *index)
+{
+	for (uint32_t i = 0; i < ctx->info.gid_entries; i++) {
+		struct hca_ctl_gid e;
+
+		if (ctx->ops->query_gid_entry(ctx->ctl, i, &e) != 0 || !e.valid ||
+		    memcmp(e.gid, gid, 16) != 0)
+			continue;
+		*index = (uint8_t)i;
+		return 0;
+	}
+	return lib_fail(-EINVAL, "the datagram was not sent to a GID of this port");
+}
+
+int
+softhca_init_ah_from_wc(struct softhca_context *pub, uint8_t port, const struct softhca_wc *wc,
+			const void *grh, struct softhca_ah_attr *attr)
+{
+	const uint8_t *p = grh;
+	uint8_t to[16];
+
+	if ((wc->wc_flags & SOFTHCA_WC_GRH) == 0)
+		return lib_fail(-EINVAL, "the completion has no GRH");
+	memset(attr, 0, sizeof(*attr));
+	attr->port_num = port;
+	attr->is_global = 1;
+	attr->sl = wc->sl;
+	attr->hop_limit = 0xff;
+	if (p[0] >> 4 == 6) {
+		attr->traffic_class = (uint8_t)(p[0] << 4 | p[1] >> 4);
+		attr->flow_label = (uint32_t)(p[1] & 0xf) << 16 | (uint32_t)p[2] << 8 | p[3];
+		memcpy(attr->dgid.raw, p + 8, 16);
+		memcpy(to, p + 24, 16);
+	} else if (p[20] >> 4 == 4) {
+		attr->traffic_class = p[21];
+		memcpy(attr->dgid.raw, v4_prefix, sizeof(v4_prefix));
+		memcpy(attr->dgid.raw + 12, p + 32, 4);
+		memcpy(to, v4_prefix, sizeof(v4_prefix));
+		memcpy(to + 12, p + 36, 4);
+	} else {
+		return lib_fail(-EINVAL, "neither an IPv6 nor an IPv4 header is in the GRH");
+	}
+	attr->traffic_class &= 0xfc;
+	return find_sgid(lib_ctx(pub), to, &attr->sgid_index);
+}
+
+struct softhca_ah *
+softhca_create_ah_from_wc(struct softhca_pd *pd, const struct softhca_wc *wc, const void *grh,
+			  uint8_t port)
+{
+	struct softhca_ah_attr attr;
+	int err = softhca_init_ah_from_wc(pd->context, port, wc, grh, &attr);
+
+	if (err != 0) {
+		errno = -err;
+		return NULL;
+	}
+	return softhca_create_ah(pd, &attr);
+}

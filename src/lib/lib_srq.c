@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Shared receive queues and XRC domains. The WQEs of an SRQ complete out of order, so they form a
+ * list: each names by nda the one that is posted behind it, and the device follows. What is behind
+ * the last one posted must be known when it is posted: one WQE of the queue always stays free.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib_types.h"
+
+static void
+list_all(struct lib_srq *srq)
+{
+	for (uint32_t i = 0; i <= srq->wq.mask; i++)
+		srq->next[i] = i + 1;
+	srq->free_head = 0;
+	srq->free_tail = srq->wq.mask;
+}
+
+static struct lib_srq *
+alloc_srq(struct lib_context *ctx, const struct softhca_srq_init_attr_ex *attr)
+{
+	uint32_t bytes = sizeof(struct hca_next_unit) + attr->attr.max_sge * HCA_WQE_UNIT;
+	uint32_t log_stride = lib_log2_up(bytes);
+	struct lib_srq *srq = aligned_alloc(HCA_CACHE_LINE, sizeof(*srq));
+	int err;
+
+	if (srq == NULL) {
+		lib_fail(-ENOMEM, "no memory for an SRQ");
+		return NULL;
+	}
+	memset(srq, 0, sizeof(*srq));
+	if (log_stride < HCA_WQE_MIN_STRIDE_LOG)
+		log_stride = HCA_WQE_MIN_STRIDE_LOG;
+	err = lib_wq_alloc(&srq->wq, attr->attr.max_wr + 1, log_stride,
+			   sizeof(struct hca_rq_record));
+	if (err == 0)
+		srq->next = calloc((size_t)srq->wq.mask + 1, sizeof(*srq->next));
+	if (srq->next == NULL) {
+		if (err == 0)
+			lib_fail(-ENOMEM, "no memory for an SRQ");
+		lib_srq_free(srq);
+		return NULL;
+	}
+	srq->ctx = ctx;
+	srq->pub.context = &ctx->pub;
+	srq->pub.pd = attr->pd;
+	srq->pub.srq_context = attr->srq_context;
+	srq->wq.max_sge = ((1u << log_stride) - (uint32_t)sizeof(struct hca_next_unit)) /
+			  HCA_WQE_UNIT;
+	if (srq->wq.max_sge > ctx->info.max_sge)
+		srq->wq.max_sge = ctx->info.max_sge;
+	srq->record = (struct hca_rq_record *)(srq->wq.buf +
+					       (((size_t)srq->wq.mask + 1) << log_stride));
+	list_all(srq);
+	return srq;
+}
+
+void
+lib_srq_free(struct lib_srq *srq)
+{
+	lib_wq_free(&srq->wq);
+	free(srq->next);
+	free(srq);
+}
+
+static int
+check_srq(const struct lib_context *ctx, const struct softhca_srq_init_attr_ex *attr)
+{
+	uint32_t max = (1u << ctx->info.log_max_wqes) - 1;
+	bool xrc = attr->srq_type == SOFTHCA_SRQT_XRC;
+
+	if (attr->srq_type > SOFTHCA_SRQT_XRC)
+		return lib_fail(-EINVAL, "SRQ type %u is not known", attr->srq_type);
+	if (attr->pd == NULL || (xrc && (attr->xrcd == NULL || attr->cq == NULL)))
+		return lib_fail(-EINVAL, xrc ? "an XRC SRQ needs a PD, an XRC domain and a CQ"
+					     : "an SRQ needs a PD");
+	if (attr->attr.max_wr == 0 || attr->attr.max_wr > max)
+		return lib_fail(-EINVAL, "an SRQ of %u receives, the device has 1..%u",
+				attr->attr.max_wr, max);
+	if (attr->attr.max_sge > ctx->info.max_sge)
+		return lib_fail(-EINVAL, "%u SGEs, the device has %u", attr->attr.max_sge,
+				ctx->info.max_sge);
+	return 0;
+}
+
+static void
+use_objects(struct lib_srq *srq, uint32_t add)
+{
+	if (srq->cq != NULL)
+		srq->cq->users += add;
+	if (srq->xrcd != NULL)
+		srq->xrcd->users += add;
+}
+
+static int
+enter_srq(struct lib_context *ctx, struct lib_srq *srq)
+{
+	struct lib_srq **place = &ctx->srqs[srq->pub.handle & ctx->srq_mask];
+	int err = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (*place != NULL) {
+		err = lib_fail(-EIO, "the driver gave SRQN %#x twice", srq->pub.handle);
+	} else {
+		use_objects(srq, 1);
+		__atomic_store_n(place, srq, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return err;
+}
+
+struct softhca_srq *
+softhca_create_srq_ex(struct softhca_context *pub, struct softhca_srq_init_attr_ex *attr)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+	bool xrc = attr->srq_type == SOFTHCA_SRQT_XRC;
+	struct hca_ctl_srq request;
+	struct lib_srq *srq;
+	int err;
+
+	if (check_srq(ctx, attr) != 0)
+		return NULL;
+	srq = alloc_srq(ctx, attr);
+	if (srq == NULL)
+		return NULL;
+	if (xrc) {
+		srq->cq = (struct lib_cq *)attr->cq;
+		srq->xrcd = (struct lib_xrcd *)attr->xrcd;
+	}
+	request = (struct hca_ctl_srq){
+		.addr = (uintptr_t)srq->wq.buf,
+		.pdn = attr->pd->handle,
+		.limit = attr->attr.srq_limit,
+		.xrcd = xrc ? attr->xrcd->handle : 0,
+		.cqn = xrc ? attr->cq->handle : 0,
+		.log_size = (uint8_t)lib_log2_up(srq->wq.mask + 1),
+		.log_stride = (uint8_t)srq->wq.log_stride,
+		.max_sge = (uint8_t)srq->wq.max_sge,
+	};
+	err = ctx->ops->create_srq(ctx->ctl, &request, &srq->pub.handle);
+	if (err != 0) {
+		lib_ctl_fail(ctx, err);
+		goto err_free;
+	}
+	err = enter_srq(ctx, srq);
+	if (err != 0)
+		goto err_destroy;
+	attr->attr.max_wr = srq->wq.mask;
+	attr->attr.max_sge = srq->wq.max_sge;
+	return &srq->pub;
+
+err_destroy:
+	ctx->ops->destroy_srq(ctx->ctl, srq->pub.handle);
+err_free:
+	lib_srq_free(srq);
+	errno = -err;
+	return NULL;
+}
+
+struct softhca_srq *
+softhca_create_srq(struct softhca_pd *pd, struct softhca_srq_init_attr *attr)
+{
+	struct softhca_srq_init_attr_ex ex = {
+		.srq_context = attr->srq_context,
+		.attr = attr->attr,
+		.srq_type = SOFTHCA_SRQT_BASIC,
+		.pd = pd,
+	};
+	struct softhca_srq *srq = softhca_create_srq_ex(pd->context, &ex);
+
+	if (srq != NULL)
+		attr->attr = ex.attr;
+	return srq;
+}
+
+int
+softhca_destroy_srq(struct softhca_srq *pub)
+{
+	struct lib_srq *srq = (struct lib_srq *)pub;
+	struct lib_context *ctx = srq->ctx;
+	uint32_t users;
+	int err;
+
+	pthread_mutex_lock(&ctx->lock);
+	users = srq->users;
+	pthread_mutex_unlock(&ctx->lock);
+	if (users != 0)
+		return lib_fail(-EBUSY, "%u QPs use the SRQ", users);
+	err = ctx->ops->destroy_srq(ctx->ctl, pub->handle);
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
+	if (srq->cq != NULL && srq->cq->locked)
+		lib_lock_take(&srq->cq->lock);
+	__atomic_store_n(&ctx->srqs[pub->handle & ctx->srq_mask], NULL, __ATOMIC_RELEASE);
+	if (srq->cq != NULL && srq->cq->locked)
+		lib_lock_drop(&srq->cq->lock);
+	pthread_mutex_lock(&ctx->lock);
+	use_objects(srq, (uint32_t)-1);
+	while (srq->events_got != srq->events_acked)
+		pthread_cond_wait(&ctx->acked, &ctx->lock);
+	pthread_mutex_unlock(&ctx->lock);
+	lib_srq_free(srq);
+	return 0;
+}
+
+int
+softhca_modify_srq(struct softhca_srq *pub, const struct softhca_srq_attr *attr, uint32_t mask)
+{
+	struct lib_srq *srq = (struct lib_srq *)pub;
+	int err;
+
+	if ((mask & ~(uint32_t)(SOFTHCA_SRQ_MAX_WR | SOFTHCA_SRQ_LIMIT)) != 0)
+		return lib_fail(-EINVAL, "SRQ attributes %#x are not known", mask);
+	if ((mask & SOFTHCA_SRQ_MAX_WR) != 0)
+		return lib_fail(-EOPNOTSUPP, "SRQs are not resized");
+	if (mask == 0)
+		return 0;
+	if (attr->srq_limit > srq->wq.mask)
+		return lib_fail(-EINVAL, "limit %u, the SRQ holds %u", attr->srq_limit,
+				srq->wq.mask);
+	err = srq->ctx->ops->arm_srq(srq->ctx->ctl, pub->handle, attr->srq_limit);
+	return err == 0 ? 0 : lib_ctl_fail(srq->ctx, err);
+}
+
+int
+softhca_query_srq(struct softhca_srq *pub, struct softhca_srq_attr *attr)
+{
+	struct lib_srq *srq = (struct lib_srq *)pub;
+	struct hca_ctl_srq_state state;
+	int err = srq->ctx->ops->query_srq(srq->ctx->ctl, pub->handle, &state);
+
+	if (err != 0)
+		return lib_ctl_fail(srq->ctx, err);
+	*attr = (struct softhca_srq_attr){
+		.max_wr = srq->wq.mask,
+		.max_sge = srq->wq.max_sge,
+		.srq_limit = state.limit,
+	};
+	return 0;
+}
+
+int
+softhca_get_srq_num(struct softhca_srq *srq, uint32_t *srq_num)
+{
+	*srq_num = srq->handle;
+	return 0;
+}
+
+/* --- receives -------------------- */
+
+/* The WQE goes behind the last free one, which learns of it. */
+uint64_t
+lib_srq_take(struct lib_srq *srq, uint32_t wqe_offset)
+{
+	uint32_t index = wqe_offset >> srq->wq.log_stride & srq->wq.mask;
+	uint64_t wr_id;
+
+	lib_lock_take(&srq->lock);
+	wr_id = srq->wq.wr_id[index];
+	srq->next[srq->free_tail] = index;
+	srq->free_tail = index;
+	lib_lock_drop(&srq->lock);
+	return wr_id;
+}
+
+static int
+post_all(struct lib_srq *srq, struct softhca_recv_wr **wr)
+{
+	struct lib_wq *wq = &srq->wq;
+	int err = 0;
+
+	for (; *wr != NULL; *wr = (*wr)->next) {
+		uint32_t index = srq->free_head;
+		struct hca_next_unit *next;
+
+		if (index == srq->free_tail) {
+			err = lib_fail(-ENOMEM, "the SRQ is full (%u)", wq->mask);
+			break;
+		}
+		err = lib_recv_judge(wq, *wr);
+		if (err != 0)
+			break;
+		srq->free_head = srq->next[index];
+		lib_recv_build(wq, index, *wr);
+		next = (struct hca_next_unit *)(wq->buf + ((size_t)index << wq->log_stride));
+		next->nda_nop = hca_cpu_to_le32(
+			HCA_NEXT_MAKE_NDA_NOP(srq->free_head << wq->log_stride, 0));
+		wq->wr_id[index] = (*wr)->wr_id;
+		srq->posted++;
+	}
+	__atomic_store_n(&srq->record->producer, hca_cpu_to_le32(srq->posted), __ATOMIC_RELEASE);
+	return err;
+}
+
+int
+softhca_post_srq_recv(struct softhca_srq *pub, struct softhca_recv_wr *wr,
+		      struct softhca_recv_wr **bad_wr)
+{
+	struct lib_srq *srq = (struct lib_srq *)pub;
+	int err;
+
+	if (wr == NULL)
+		return 0;
+	lib_lock_take(&srq->lock);
+	err = srq->ctx->dead ? lib_fail(-EIO, "the device is dead") : post_all(srq, &wr);
+	lib_lock_drop(&srq->lock);
+	if (err != 0 && bad_wr != NULL)
+		*bad_wr = wr;
+	return err;
+}
+
+/* --- XRC domains -------------------- */
+
+struct softhca_xrcd *
+softhca_open_xrcd(struct softhca_context *pub, const struct softhca_xrcd_init_attr *attr)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+	struct lib_xrcd *xrcd;
+	int err;
+
+	if (attr->fd != -1) {
+		lib_fail(-EOPNOTSUPP, "XRC domains are not shared through files");
+		return NULL;
+	}
+	xrcd = lib_object_new(ctx, sizeof(*xrcd));
+	if (xrcd == NULL) {
+		lib_fail(-ENOMEM, "no memory for an XRC domain");
+		return NULL;
+	}
+	xrcd->pub.context = pub;
+	err = ctx->ops->alloc_xrcd(ctx->ctl, &xrcd->pub.handle);
+	if (err != 0) {
+		lib_object_free(ctx, xrcd);
+		lib_ctl_fail(ctx, err);
+		return NULL;
+	}
+	return &xrcd->pub;
+}
+
+int
+softhca_close_xrcd(struct softhca_xrcd *pub)
+{
+	struct lib_xrcd *xrcd = (struct lib_xrcd *)pub;
+	struct lib_context *ctx = lib_ctx(pub->context);
+	uint32_t users;
+	int err;
+
+	pthread_mutex_lock(&ctx->lock);
+	users = xrcd->users;
+	pthread_mutex_unlock(&ctx->lock);
+	if (users != 0)
+		return lib_fail(-EBUSY, "%u QPs and SRQs use the XRC domain", users);
+	err = ctx->ops->dealloc_xrcd(ctx->ctl, pub->handle);
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
+	lib_object_free(ctx, xrcd);
+	return 0;
+}
