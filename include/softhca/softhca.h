@@ -151,7 +151,7 @@ struct softhca_device_attr {
 	uint32_t max_mcast_qp_attach; /* QPs per group */
 	uint32_t max_mw;
 	uint32_t max_xrcd;
-	uint32_t atomic_cap;	    /* enum softhca_atomic_cap */
+	uint32_t atomic_cap;	   /* enum softhca_atomic_cap */
 	uint64_t device_cap_flags; /* enum softhca_device_cap_flags */
 };
 
@@ -364,7 +364,7 @@ struct softhca_qp_init_attr {
 	void *qp_context;
 	struct softhca_cq *send_cq;
 	struct softhca_cq *recv_cq;
-	struct softhca_srq *srq; /* RC, UD: instead of a receive queue; or NULL */
+	struct softhca_srq *srq;   /* RC, UD: instead of a receive queue; or NULL */
 	struct softhca_qp_cap cap; /* in: wanted; out: granted (at least what was wanted) */
 	uint32_t qp_type;	   /* enum softhca_qp_type */
 	int sq_sig_all;		   /* non-zero: every send request is signalled */
@@ -393,7 +393,7 @@ struct softhca_qp_init_attr_ex {
 /* --- shared receive queues -------------------- */
 
 struct softhca_srq_attr {
-	uint32_t max_wr;  /* in: wanted; out: granted */
+	uint32_t max_wr; /* in: wanted; out: granted */
 	uint32_t max_sge;
 	uint32_t srq_limit; /* an event when fewer receives are left; 0 = never */
 };

@@ -104,7 +104,7 @@ struct hca_ctl_qp {
 
 /* Queues a service has, for both ends of the channel: bits of HCA_CTL_HAS_*. */
 #define HCA_CTL_HAS_SQ 1u
-#define HCA_CTL_HAS_RQ 2u  /* unless it has an SRQ */
+#define HCA_CTL_HAS_RQ 2u /* unless it has an SRQ */
 #define HCA_CTL_MAY_SRQ 4u
 
 static inline uint32_t

@@ -227,8 +227,9 @@ ctl_close(void *arg)
 		.mcast = ctl_mcast, .alloc_xrcd = ctl_alloc_xrcd, \
 		.dealloc_xrcd = ctl_dealloc_xrcd, .create_srq = ctl_create_srq, \
 		.arm_srq = ctl_arm_srq, .query_srq = ctl_query_srq, \
-		.destroy_srq = ctl_destroy_srq, .destroy_qp = ctl_destroy_qp, .reason = ctl_reason, .alive = ctl_alive, \
-		.progress = progress_fn, .close = ctl_close, \
+		.destroy_srq = ctl_destroy_srq, .destroy_qp = ctl_destroy_qp, \
+		.reason = ctl_reason, .alive = ctl_alive, .progress = progress_fn, \
+		.close = ctl_close, \
 	}
 
 static const struct softhca_ctl_ops manual_ops = CTL_OPS(ctl_progress);

@@ -46,8 +46,8 @@ fill_unit(struct hca_ud_unit *u, const struct softhca_ah_attr *attr, const struc
 	uint32_t hops = attr->hop_limit != 0 ? attr->hop_limit : DEFAULT_HOP_LIMIT;
 
 	memset(u, 0, sizeof(*u));
-	u->port = hca_cpu_to_le32(HCA_UD_MAKE_PORT(attr->port_num, attr->sgid_index, hops,
-						   attr->traffic_class));
+	u->port = hca_cpu_to_le32(
+		HCA_UD_MAKE_PORT(attr->port_num, attr->sgid_index, hops, attr->traffic_class));
 	u->mac_lo = hca_cpu_to_le32(HCA_UD_MAKE_MAC_LO(dmac, smac));
 	u->smac_hi = hca_cpu_to_le32(HCA_UD_MAC_HI(smac));
 	u->dmac_hi = hca_cpu_to_le32(HCA_UD_MAC_HI(dmac));

@@ -59,8 +59,7 @@ alloc_tables(struct lib_context *ctx)
 {
 	size_t qps, cqs, srqs;
 
-	if (ctx->info.log_num_qps > 23 || ctx->info.log_num_cqs > 23 ||
-	    ctx->info.log_num_srqs > 23)
+	if (ctx->info.log_num_qps > 23 || ctx->info.log_num_cqs > 23 || ctx->info.log_num_srqs > 23)
 		return lib_fail(-EIO, "the driver reports 2^%u QPs, 2^%u CQs and 2^%u SRQs",
 				ctx->info.log_num_qps, ctx->info.log_num_cqs,
 				ctx->info.log_num_srqs);

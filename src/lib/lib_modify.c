@@ -168,7 +168,8 @@ fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32
 
 	memset(qpc, 0, sizeof(*qpc));
 	qpc->opt_param_mask = hca_cpu_to_be32(mask | HCA_QP_ATTR_STATE);
-	qpc->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, lib_service_of(qp->pub.qp_type), mig, 0));
+	qpc->flags =
+		hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, lib_service_of(qp->pub.qp_type), mig, 0));
 	qpc->sizes = hca_cpu_to_be32(
 		HCA_QPC_MAKE_SIZES(mtu, MSG_MAX_LOG, qp->rq.log_stride, qp->sq.log_stride));
 	qpc->local_qpn = hca_cpu_to_be32(qp->pub.qp_num);

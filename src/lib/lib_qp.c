@@ -79,8 +79,8 @@ stride_log(uint32_t bytes)
 static uint32_t
 send_header_bytes(uint32_t qp_type)
 {
-	uint32_t units = qp_type == SOFTHCA_QPT_UD ? UD_HEADER_UNITS
-						   : HEADER_UNITS + extra_units(qp_type);
+	uint32_t units =
+		qp_type == SOFTHCA_QPT_UD ? UD_HEADER_UNITS : HEADER_UNITS + extra_units(qp_type);
 
 	return units * HCA_WQE_UNIT;
 }
@@ -94,7 +94,8 @@ send_stride_log(const struct softhca_qp_init_attr_ex *attr)
 
 	if (attr->cap.max_inline_data != 0)
 		in_line += sizeof(struct hca_inline_unit);
-	return stride_log(max_u32(max_u32(sges, in_line), (ATOMIC_UNITS + extra_units(attr->qp_type)) * HCA_WQE_UNIT));
+	return stride_log(max_u32(max_u32(sges, in_line),
+				  (ATOMIC_UNITS + extra_units(attr->qp_type)) * HCA_WQE_UNIT));
 }
 
 /* IBA's numbers: raw types and reliable datagrams, which nothing speaks. */
@@ -196,8 +197,8 @@ set_send_caps(struct lib_qp *qp, const struct lib_context *ctx)
 	uint32_t room = (1u << qp->sq.log_stride) - send_header_bytes(qp->pub.qp_type);
 
 	qp->sq.max_sge = smaller(room / HCA_WQE_UNIT, ctx->info.max_sge);
-	qp->max_inline = smaller(room - (uint32_t)sizeof(struct hca_inline_unit),
-				 ctx->info.max_inline);
+	qp->max_inline =
+		smaller(room - (uint32_t)sizeof(struct hca_inline_unit), ctx->info.max_inline);
 	qp->cap.max_send_wr = qp->sq.mask + 1;
 	qp->cap.max_send_sge = qp->sq.max_sge;
 	qp->cap.max_inline_data = qp->max_inline;

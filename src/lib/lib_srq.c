@@ -50,12 +50,12 @@ alloc_srq(struct lib_context *ctx, const struct softhca_srq_init_attr_ex *attr)
 	srq->pub.context = &ctx->pub;
 	srq->pub.pd = attr->pd;
 	srq->pub.srq_context = attr->srq_context;
-	srq->wq.max_sge = ((1u << log_stride) - (uint32_t)sizeof(struct hca_next_unit)) /
-			  HCA_WQE_UNIT;
+	srq->wq.max_sge =
+		((1u << log_stride) - (uint32_t)sizeof(struct hca_next_unit)) / HCA_WQE_UNIT;
 	if (srq->wq.max_sge > ctx->info.max_sge)
 		srq->wq.max_sge = ctx->info.max_sge;
-	srq->record = (struct hca_rq_record *)(srq->wq.buf +
-					       (((size_t)srq->wq.mask + 1) << log_stride));
+	srq->record =
+		(struct hca_rq_record *)(srq->wq.buf + (((size_t)srq->wq.mask + 1) << log_stride));
 	list_all(srq);
 	return srq;
 }
@@ -288,8 +288,8 @@ post_all(struct lib_srq *srq, struct softhca_recv_wr **wr)
 		srq->free_head = srq->next[index];
 		lib_recv_build(wq, index, *wr);
 		next = (struct hca_next_unit *)(wq->buf + ((size_t)index << wq->log_stride));
-		next->nda_nop = hca_cpu_to_le32(
-			HCA_NEXT_MAKE_NDA_NOP(srq->free_head << wq->log_stride, 0));
+		next->nda_nop =
+			hca_cpu_to_le32(HCA_NEXT_MAKE_NDA_NOP(srq->free_head << wq->log_stride, 0));
 		wq->wr_id[index] = (*wr)->wr_id;
 		srq->posted++;
 	}

@@ -47,13 +47,13 @@ struct lib_context {
 	uint32_t qp_mask; /* index bits of a QPN */
 	uint32_t cq_mask;
 	uint32_t srq_mask;
-	bool dead;	      /* a device fatal event was read: posts give -EIO */
-	struct lib_qp **qps;  /* by QPN & qp_mask */
-	struct lib_cq **cqs;  /* by CQN & cq_mask */
-	struct lib_srq **srqs; /* by SRQN & srq_mask */
+	bool dead;		    /* a device fatal event was read: posts give -EIO */
+	struct lib_qp **qps;	    /* by QPN & qp_mask */
+	struct lib_cq **cqs;	    /* by CQN & cq_mask */
+	struct lib_srq **srqs;	    /* by SRQN & srq_mask */
 	struct lib_object *objects; /* host memory to be freed at close */
-	pthread_mutex_t lock; /* the tables, the list, event counts */
-	pthread_cond_t acked; /* an event was acknowledged */
+	pthread_mutex_t lock;	    /* the tables, the list, event counts */
+	pthread_cond_t acked;	    /* an event was acknowledged */
 	char name[32];
 	struct lib_uar uar;
 };
@@ -195,8 +195,7 @@ lib_find_qp(const struct lib_context *ctx, uint32_t qpn)
 static inline struct lib_srq *
 lib_find_srq(const struct lib_context *ctx, uint32_t srqn)
 {
-	struct lib_srq *srq =
-		__atomic_load_n(&ctx->srqs[srqn & ctx->srq_mask], __ATOMIC_ACQUIRE);
+	struct lib_srq *srq = __atomic_load_n(&ctx->srqs[srqn & ctx->srq_mask], __ATOMIC_ACQUIRE);
 
 	return srq != NULL && srq->pub.handle == srqn ? srq : NULL;
 }
