@@ -100,6 +100,7 @@ struct hca_usage {
 	uint32_t edge_objects; /* objects waiting in ring edges */
 	uint32_t backlog;      /* frames encap could not hand to the port yet */
 	uint32_t messages;     /* per-QP messages not yet consumed */
+	uint32_t qp_bytes; /* of the device per live QP on average, beyond its queues */
 };
 void hca_usage(const struct hca *h, struct hca_usage *u);
 

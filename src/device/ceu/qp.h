@@ -15,6 +15,7 @@
 struct hca_qp_work {
 	struct hca_qpc image; /* what was set, as QUERY_QP answers it */
 	uint32_t sq_key, rq_key;
+	uint32_t bytes; /* of this block and more_jobs, less what grows with the SQ */
 	struct hca_resp_job *more_jobs; /* NULL: those in this block are enough */
 };
 

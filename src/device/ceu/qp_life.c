@@ -174,18 +174,20 @@ receive_sges(const struct qp_shape *s)
 static struct hca_qp_work *
 new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
 {
-	size_t at = 0, chain, window, jobs, sge;
+	size_t at = 0, chain, window, jobs, sge, fixed;
 	uint8_t *w;
 
 	carve(&at, sizeof(struct hca_qp_work));
 	jobs = carve(&at, sizeof(struct hca_resp_job) * HCA_RESP_JOBS);
 	sge = carve(&at, sizeof(struct hca_sge) * receive_sges(s));
 	at = RTE_ALIGN_CEIL(at, RTE_CACHE_LINE_SIZE);
+	fixed = at;
 	chain = carve(&at, sizeof(uint32_t) << s->sq_size_log);
 	window = carve(&at, sizeof(uint32_t) * s->window);
 	w = rte_zmalloc_socket("hca_qp_work", at, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	if (w == NULL)
 		return NULL;
+	((struct hca_qp_work *)(void *)w)->bytes = (uint32_t)fixed;
 	n->parser.chain = (uint32_t *)(void *)(w + chain);
 	n->parser.window = (uint32_t *)(void *)(w + window);
 	n->rtc.window = n->parser.window;
@@ -234,6 +236,7 @@ hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch)
 		rte_zmalloc_socket("hca_qp_jobs", bytes, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	if (w->more_jobs == NULL)
 		return HCA_STAT_EXCEED_LIM;
+	w->bytes += (uint32_t)bytes;
 	qp->ee.jobs = w->more_jobs;
 	qp->ee.job_mask = (uint16_t)(rte_align32pow2(wanted) - 1);
 	return HCA_STAT_OK;

@@ -196,10 +196,12 @@ msgs_init(struct hca *h)
 		c->local = h->stage_worker[from] == h->stage_worker[to];
 		c->inbox = &h->inbox[to];
 		h->inbox[to].remote |= !c->local;
-		c->ring = ring_new(h, "m", i, h->qp_mask + 1, sizeof(uint32_t));
+		c->mask = h->qp_mask;
+		c->slot = rte_zmalloc_socket(NULL, (h->qp_mask + 1) * sizeof(*c->slot),
+					     RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 		c->pending = rte_zmalloc_socket(NULL, h->qp_mask + 1, RTE_CACHE_LINE_SIZE,
 						h->cfg.socket_id);
-		if (c->ring == NULL || c->pending == NULL)
+		if (c->slot == NULL || c->pending == NULL)
 			return -ENOMEM;
 	}
 	return 0;
@@ -213,7 +215,7 @@ msgs_fini(struct hca *h)
 
 		if (c == NULL)
 			continue;
-		rte_ring_free(c->ring);
+		rte_free(c->slot);
 		rte_free(c->pending);
 		rte_free(c);
 	}

@@ -4,15 +4,15 @@
 
 /*
  * Messages between stages about one QP: a set of flags per (producer, consumer, QP) plus the QP's
- * index on a SPSC ring that is large enough for every QP, so a message can never be refused. The
- * flags say that something happened; what happened is read from the producer's own line of the
+ * index on a SPSC ring that is large enough for every QP, so a message can never be refused: a QP
+ * enters the ring only when its flags were 0, and they become 0 only after it has left. The ring is
+ * our own because with every QP on 16 bits it takes a quarter of an rte_ring. The flags say that something happened; what happened is read from the producer's own line of the
  * key-QPC store. Sending a flag that is already pending costs one atomic OR and no ring entry.
  *
  * Messages are delivered at the target's next poll, never from inside the sender.
  */
 
-#include <rte_ring.h>
-#include <rte_ring_elem.h>
+#include <rte_common.h>
 
 #include "engine/stage.h"
 
@@ -66,11 +66,26 @@ struct hca_msg_inbox {
 };
 
 struct hca_msg_channel {
-	struct rte_ring *ring;	     /* uint32_t QP indexes */
+	uint16_t *slot;		     /* ring of QP indexes, one slot per QP */
 	uint8_t *pending;	     /* flags per QP index */
 	struct hca_msg_inbox *inbox; /* of the consumer, when local */
+	uint32_t mask;		     /* slots - 1 */
 	bool local;		     /* same worker: no atomic needed */
+	uint32_t head __rte_cache_aligned; /* producer, free running */
+	uint32_t tail __rte_cache_aligned; /* consumer */
 };
+
+/* What a channel takes for each QP. */
+#define HCA_MSG_BYTES_PER_QP (sizeof(uint16_t) + sizeof(uint8_t))
+
+/* Messages waiting; may lag. */
+static inline uint32_t
+hca_msg_count(const struct hca_msg_channel *c)
+{
+	uint32_t tail = __atomic_load_n(&c->tail, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&c->head, __ATOMIC_ACQUIRE) - tail;
+}
 
 static inline void
 hca_msg_post(struct hca_msg_channel *c, uint32_t qpi, uint8_t flags)
@@ -85,7 +100,8 @@ hca_msg_post(struct hca_msg_channel *c, uint32_t qpi, uint8_t flags)
 	}
 	if (old != 0)
 		return;
-	rte_ring_sp_enqueue_elem(c->ring, &qpi, sizeof(qpi));
+	c->slot[c->head & c->mask] = (uint16_t)qpi;
+	__atomic_store_n(&c->head, c->head + 1, __ATOMIC_RELEASE);
 	if (c->local)
 		c->inbox->waiting++;
 }
@@ -94,8 +110,10 @@ hca_msg_post(struct hca_msg_channel *c, uint32_t qpi, uint8_t flags)
 static inline uint8_t
 hca_msg_take(struct hca_msg_channel *c, uint32_t *qpi)
 {
-	if (rte_ring_sc_dequeue_elem(c->ring, qpi, sizeof(*qpi)) != 0)
+	if (c->tail == __atomic_load_n(&c->head, __ATOMIC_ACQUIRE))
 		return 0;
+	*qpi = c->slot[c->tail & c->mask];
+	__atomic_store_n(&c->tail, c->tail + 1, __ATOMIC_RELEASE);
 	if (c->local) {
 		uint8_t f = c->pending[*qpi];
 

@@ -7,8 +7,11 @@
 #include <sys/random.h>
 
 #include "abi_ctx.h"
+#include "ceu/qp.h"
 #include "engine/graph.h"
 #include "engine/impl.h"
+#include "engine/timer.h"
+#include "queues/eq.h"
 #include "engine/record_pool.h"
 
 bool
@@ -126,6 +129,23 @@ live_contexts(const struct hca *h, struct hca_usage *u)
 	return u->qps;
 }
 
+/* What a live QP takes, whatever is its queues' left out. Records are the HCA's. */
+static uint32_t
+bytes_per_qp(const struct hca *h, uint32_t qps)
+{
+	uint64_t own = 0;
+	size_t share = sizeof(struct hca_qp) + sizeof(struct hca_timer_entry) +
+		       hca_eqs_bytes_per_qp(h);
+
+	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
+		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
+			share += h->msg[f][t] != NULL ? HCA_MSG_BYTES_PER_QP : 0;
+	for (uint32_t i = 0; i <= h->qp_mask; i++)
+		if (h->qp[i].cfg.local_qpn != 0)
+			own += hca_qp_work(&h->qp[i])->bytes;
+	return (uint32_t)(share + (qps != 0 ? own / qps : 0));
+}
+
 void
 hca_usage(const struct hca *h, struct hca_usage *u)
 {
@@ -135,12 +155,12 @@ hca_usage(const struct hca *h, struct hca_usage *u)
 	u->tx_mbufs = rte_mempool_in_use_count(h->tx_pool);
 	u->resp_mbufs = rte_mempool_in_use_count(h->resp_pool);
 	u->backlog = __atomic_load_n(&h->backlog, __ATOMIC_RELAXED);
-	live_contexts(h, u);
+	u->qp_bytes = bytes_per_qp(h, live_contexts(h, u));
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		if (h->edge[i].ring != NULL)
 			u->edge_objects += rte_ring_count(h->edge[i].ring);
 	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
 		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
 			if (h->msg[f][t] != NULL)
-				u->messages += rte_ring_count(h->msg[f][t]->ring);
+				u->messages += hca_msg_count(h->msg[f][t]);
 }

@@ -545,6 +545,18 @@ tables_new(struct hca *h, struct hca_eqs *q)
 	return ok && q->comp != NULL && q->parked != NULL && q->failed_cq != NULL;
 }
 
+size_t
+hca_eqs_bytes_per_qp(const struct hca *h)
+{
+	const struct hca_eqs *q = h->eqs;
+	uint64_t objects = 0, rings = HCA_STAGE_N + 1; /* the stages' and the parked ones */
+
+	for (unsigned int k = 0; k < OBJ_KINDS; k++)
+		objects += q->count[k];
+	return 2 * sizeof(uint32_t) +
+	       (size_t)(rings * rte_ring_get_size(q->parked) * sizeof(uint32_t) / objects);
+}
+
 int
 hca_eqs_init(struct hca *h)
 {

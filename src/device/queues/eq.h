@@ -44,6 +44,9 @@ int hca_eqs_init(struct hca *h);
 void hca_eqs_fini(struct hca *h);
 
 /* Anything to do for hca_eqs_poll()? Two loads. */
+/* Memory here that grows with the number of QPs the HCA can have, for each. */
+size_t hca_eqs_bytes_per_qp(const struct hca *h);
+
 bool hca_eqs_due(const struct hca *h);
 /* Move raised events into EQs as far as there is room; returns how many EQEs were written. */
 unsigned int hca_eqs_poll(struct hca *h);

@@ -69,17 +69,16 @@ make_edges(struct fx *fx)
 static void
 make_channel(struct hca *h, enum hca_stage_id from, enum hca_stage_id to)
 {
-	struct hca_msg_channel *c = calloc(1, sizeof(*c));
-	char name[RTE_RING_NAMESIZE];
+	struct hca_msg_channel *c = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*c));
 
 	assert_non_null(c);
-	snprintf(name, sizeof(name), "fx.m%u.%u", from, to);
-	c->ring = rte_ring_create_elem(name, sizeof(uint32_t), h->qp_mask + 1, SOCKET_ID_ANY,
-				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+	memset(c, 0, sizeof(*c));
+	c->mask = h->qp_mask;
+	c->slot = calloc(h->qp_mask + 1, sizeof(*c->slot));
 	c->pending = calloc(h->qp_mask + 1, 1);
 	c->local = true;
 	c->inbox = &h->inbox[to];
-	assert_non_null(c->ring);
+	assert_non_null(c->slot);
 	assert_non_null(c->pending);
 	h->msg[from][to] = c;
 }
@@ -136,7 +135,7 @@ fx_destroy(struct fx *fx)
 		for (unsigned int t = 0; t < HCA_STAGE_N; t++) {
 			if (h->msg[f][t] == NULL)
 				continue;
-			rte_ring_free(h->msg[f][t]->ring);
+			free(h->msg[f][t]->slot);
 			free(h->msg[f][t]->pending);
 			free(h->msg[f][t]);
 		}
@@ -190,7 +189,7 @@ unsigned int
 fx_take_msgs(struct fx *fx, enum hca_stage_id from, enum hca_stage_id to, uint32_t qpi)
 {
 	struct hca_msg_channel *c = fx->h->msg[from][to];
-	unsigned int left = rte_ring_count(c->ring), found = 0;
+	unsigned int left = hca_msg_count(c), found = 0;
 
 	while (left-- > 0) {
 		uint32_t i = 0;
