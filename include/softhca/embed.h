@@ -72,7 +72,7 @@ struct softhca_embed_config {
 	struct softhca_port_stall stall;
 	uint32_t edge_size;	     /* entries per edge: 256 */
 	uint32_t mbufs;		     /* per pool (receive, transmit, response): 4096 */
-	uint32_t records;	     /* request records of each kind per HCA: 32768 */
+	uint32_t records; /* request records of each kind per HCA: two per QP, and shared ones */
 	uint32_t records_per_qp;     /* 256 */
 	uint32_t log_qps;	     /* 14 */
 	uint32_t log_cqs;	     /* 14 */

@@ -40,8 +40,8 @@ struct hca_config {
 	uint32_t log_num_mtts; /* log2 of 8-byte MTT entries [20] */
 
 	uint32_t edge_size;	 /* objects per ring edge [256] */
-	uint32_t records;	 /* request records of one cache line [16384] */
-	uint32_t full_records;	 /* request records with SGL or inline data [4096] */
+	uint32_t records; /* request records of one cache line [two per QP and 16384 shared] */
+	uint32_t full_records; /* with SGL or inline data [two per QP and 4096 shared] */
 	uint32_t records_per_qp; /* window per QP, at most 256 [256] */
 	uint32_t tx_mbufs;	 /* requester frames [4096] */
 	uint32_t resp_mbufs;	 /* responder frames [4096] */

@@ -59,8 +59,7 @@ link_cq(struct hca_driver *drv, struct driver_cq *cq)
 	struct hca_client *client = cq->owner;
 
 	pthread_mutex_lock(&drv->event_lock);
-	cq->next = client->cqs;
-	client->cqs = cq;
+	DRIVER_LIST_ADD(client->cqs, cq);
 	client->count_cqs++;
 	drv->cqs[cq->cqn] = cq;
 	if (cq->channel != HCA_CTL_NO_CHANNEL)
@@ -72,12 +71,9 @@ static void
 unlink_cq(struct hca_driver *drv, struct driver_cq *cq)
 {
 	struct hca_client *client = cq->owner;
-	struct driver_cq **link = &client->cqs;
 
 	pthread_mutex_lock(&drv->event_lock);
-	while (*link != cq)
-		link = &(*link)->next;
-	*link = cq->next;
+	DRIVER_LIST_REMOVE(cq);
 	client->count_cqs--;
 	drv->cqs[cq->cqn] = NULL;
 	if (cq->owed != 0)

@@ -227,8 +227,7 @@ link_region(struct hca_driver *drv, struct driver_mr *region)
 	drv->mrs[HCA_KEY_INDEX(region->key)] = region;
 	if (owner == NULL)
 		return;
-	region->next = owner->mrs;
-	owner->mrs = region;
+	DRIVER_LIST_ADD(owner->mrs, region);
 	owner->count_mrs++;
 	owner->count_mtts += UINT64_C(1) << region->mtt_log;
 }
@@ -237,14 +236,11 @@ static void
 unlink_region(struct hca_driver *drv, struct driver_mr *region)
 {
 	struct hca_client *owner = region->owner;
-	struct driver_mr **link;
 
 	drv->mrs[HCA_KEY_INDEX(region->key)] = NULL;
 	if (owner == NULL)
 		return;
-	for (link = &owner->mrs; *link != region;)
-		link = &(*link)->next;
-	*link = region->next;
+	DRIVER_LIST_REMOVE(region);
 	owner->count_mrs--;
 	owner->count_mtts -= UINT64_C(1) << region->mtt_log;
 }

@@ -157,8 +157,7 @@ link_qp(struct hca_driver *drv, struct driver_qp *qp)
 	struct hca_client *client = qp->owner;
 
 	pthread_mutex_lock(&drv->event_lock);
-	qp->next = client->qps;
-	client->qps = qp;
+	DRIVER_LIST_ADD(client->qps, qp);
 	client->count_qps++;
 	drv->qps[HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps)] = qp;
 	pthread_mutex_unlock(&drv->event_lock);
@@ -169,12 +168,9 @@ static void
 unlink_qp(struct hca_driver *drv, struct driver_qp *qp)
 {
 	struct hca_client *client = qp->owner;
-	struct driver_qp **link = &client->qps;
 
 	pthread_mutex_lock(&drv->event_lock);
-	while (*link != qp)
-		link = &(*link)->next;
-	*link = qp->next;
+	DRIVER_LIST_REMOVE(qp);
 	client->count_qps--;
 	drv->qps[HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps)] = NULL;
 	if (qp->owed != 0)

@@ -59,7 +59,7 @@ enum driver_eq_number {
 };
 
 struct driver_mr {
-	struct driver_mr *next;	  /* of the same owner */
+	struct driver_mr *next, **link; /* of the same owner; what points here */
 	struct hca_client *owner; /* NULL: the driver */
 	uint32_t key;
 	uint32_t pdn;
@@ -89,7 +89,7 @@ struct driver_channel {
 };
 
 struct driver_cq {
-	struct driver_cq *next;
+	struct driver_cq *next, **link; /* of the same owner; what points here */
 	struct hca_client *owner;
 	struct driver_mr *mr;
 	uint32_t cqn;
@@ -119,7 +119,7 @@ struct driver_srq {
 
 /* pd, the CQs and queues are NULL where the service has none. */
 struct driver_qp {
-	struct driver_qp *next;
+	struct driver_qp *next, **link; /* of the same owner; what points here */
 	struct hca_client *owner;
 	struct driver_pd *pd;
 	struct driver_cq *send_cq;
@@ -223,6 +223,26 @@ struct hca_driver {
 	uint32_t num_neighs;
 	struct hca_ctl_port port;
 };
+
+/*
+ * Lists of a client's objects. An owner may have tens of thousands and drop them in any order, so
+ * each knows what points to it.
+ */
+#define DRIVER_LIST_ADD(head, object) \
+	do { \
+		(object)->next = (head); \
+		(object)->link = &(head); \
+		if ((head) != NULL) \
+			(head)->link = &(object)->next; \
+		(head) = (object); \
+	} while (0)
+
+#define DRIVER_LIST_REMOVE(object) \
+	do { \
+		*(object)->link = (object)->next; \
+		if ((object)->next != NULL) \
+			(object)->next->link = (object)->link; \
+	} while (0)
 
 /* driver_error.c: note the reason for this thread and return err. */
 int driver_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -52,7 +52,6 @@ softhca_embed_config_init(struct softhca_embed_config *c)
 		.max_mtu = SOFTHCA_MTU_4096,
 		.edge_size = 256,
 		.mbufs = 4096,
-		.records = 32768,
 		.records_per_qp = 256,
 		.log_qps = 14,
 		.log_cqs = 14,
@@ -82,7 +81,6 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	DEFAULT(max_mtu);
 	DEFAULT(edge_size);
 	DEFAULT(mbufs);
-	DEFAULT(records);
 	DEFAULT(records_per_qp);
 	DEFAULT(log_qps);
 	DEFAULT(log_cqs);

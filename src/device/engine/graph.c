@@ -22,6 +22,9 @@
 #include "queues/eq.h"
 
 #define MBUF_CACHE_MAX 256u
+/* Default records beyond those reserved for QPs. */
+#define SHARED_RECORDS 16384u
+#define SHARED_FULL_RECORDS 4096u
 #define MBUF_CACHE_MIN_POOL 2048u
 
 struct layout_row {
@@ -110,8 +113,6 @@ apply_defaults(struct hca_config *c)
 		{offsetof(struct hca_config, log_num_mpts), 17},
 		{offsetof(struct hca_config, log_num_mtts), 20},
 		{offsetof(struct hca_config, edge_size), 256},
-		{offsetof(struct hca_config, records), 32768},
-		{offsetof(struct hca_config, full_records), 32768},
 		{offsetof(struct hca_config, records_per_qp), 256},
 		{offsetof(struct hca_config, tx_mbufs), 4096},
 		{offsetof(struct hca_config, resp_mbufs), 4096},
@@ -125,6 +126,12 @@ apply_defaults(struct hca_config *c)
 		if (*v == 0)
 			*v = defaults[i].value;
 	}
+	/* Two of each kind are every QP's own; what is shared comes on top. */
+	if (c->records == 0 && c->log_num_qps <= 14)
+		c->records = (HCA_RECORDS_PER_QP_RESERVED << c->log_num_qps) + SHARED_RECORDS;
+	if (c->full_records == 0 && c->log_num_qps <= 14)
+		c->full_records =
+			(HCA_RECORDS_PER_QP_RESERVED << c->log_num_qps) + SHARED_FULL_RECORDS;
 	if (c->port_stall_ns == 0)
 		c->port_stall_ns = 10 * 1000 * 1000;
 }
