@@ -70,9 +70,9 @@ struct softhca_embed_config {
 	uint64_t seed;	   /* 0 = from the system; everything random follows it */
 	struct softhca_impairment impair;
 	struct softhca_port_stall stall;
-	uint32_t edge_size;	     /* entries per edge: 256 */
-	uint32_t mbufs;		     /* per pool (receive, transmit, response): 4096 */
-	uint32_t records; /* request records of each kind per HCA: two per QP, and shared ones */
+	uint32_t edge_size; /* entries per edge: 256 */
+	uint32_t mbufs;	    /* per pool (receive, transmit, response): 4096 */
+	uint32_t records;   /* request records of each kind per HCA: two per QP, and shared ones */
 	uint32_t records_per_qp;     /* 256 */
 	uint32_t log_qps;	     /* 14 */
 	uint32_t log_cqs;	     /* 14 */

@@ -39,8 +39,8 @@ struct hca_config {
 	uint32_t log_num_mpts; /* [17], at most 17 */
 	uint32_t log_num_mtts; /* log2 of 8-byte MTT entries [20] */
 
-	uint32_t edge_size;	 /* objects per ring edge [256] */
-	uint32_t records; /* request records of one cache line [two per QP and 16384 shared] */
+	uint32_t edge_size;    /* objects per ring edge [256] */
+	uint32_t records;      /* request records of one cache line [two per QP and 16384 shared] */
 	uint32_t full_records; /* with SGL or inline data [two per QP and 4096 shared] */
 	uint32_t records_per_qp; /* window per QP, at most 256 [256] */
 	uint32_t tx_mbufs;	 /* requester frames [4096] */
@@ -100,7 +100,7 @@ struct hca_usage {
 	uint32_t edge_objects; /* objects waiting in ring edges */
 	uint32_t backlog;      /* frames encap could not hand to the port yet */
 	uint32_t messages;     /* per-QP messages not yet consumed */
-	uint32_t qp_bytes; /* of the device per live QP on average, beyond its queues */
+	uint32_t qp_bytes;     /* of the device per live QP on average, beyond its queues */
 };
 void hca_usage(const struct hca *h, struct hca_usage *u);
 

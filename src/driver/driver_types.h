@@ -60,7 +60,7 @@ enum driver_eq_number {
 
 struct driver_mr {
 	struct driver_mr *next, **link; /* of the same owner; what points here */
-	struct hca_client *owner; /* NULL: the driver */
+	struct hca_client *owner;	/* NULL: the driver */
 	uint32_t key;
 	uint32_t pdn;
 	uint32_t mtt;

@@ -127,8 +127,8 @@ connect(struct scale *x, unsigned int i, uint32_t n)
 		       SOFTHCA_QP_MIN_RNR_TIMER);
 	q.qp_state = SOFTHCA_QPS_RTS;
 	modify(x, i, n, &q,
-	       SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
-		       SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+	       SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY |
+		       SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC);
 }
 
 static void
@@ -144,8 +144,7 @@ post_recv(struct scale *x, uint32_t n)
 static void
 post_next(struct scale *x, uint32_t n)
 {
-	static const uint32_t op[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_SEND,
-				      SOFTHCA_WR_RDMA_READ};
+	static const uint32_t op[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_SEND, SOFTHCA_WR_RDMA_READ};
 	struct scale_side *side = &x->side[0];
 	struct softhca_sge sge = {(uintptr_t)side->mem + n % 512 * MSG, MSG, side->mr->lkey};
 	struct softhca_send_wr wr = {
@@ -220,8 +219,8 @@ work_fairly(struct scale *x)
 	qsort(sorted, active, sizeof(*sorted), by_bytes);
 	print_message("%u active QPs, %u us: slowest %u KiB, median %u, fastest %u; %.2f s\n",
 		      active, (uint32_t)us, (uint32_t)(sorted[0] >> 10),
-		      (uint32_t)(sorted[active / 2] >> 10),
-		      (uint32_t)(sorted[active - 1] >> 10), seconds() - began);
+		      (uint32_t)(sorted[active / 2] >> 10), (uint32_t)(sorted[active - 1] >> 10),
+		      seconds() - began);
 	sim_check(x->s, sorted[active / 2] >= 8 * MSG, "too little to compare");
 	sim_check(x->s, sorted[0] * 2 >= sorted[active / 2],
 		  "the slowest QP has %u KiB, the median %u", (uint32_t)(sorted[0] >> 10),

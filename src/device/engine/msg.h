@@ -66,11 +66,11 @@ struct hca_msg_inbox {
 };
 
 struct hca_msg_channel {
-	uint16_t *slot;		     /* ring of QP indexes, one slot per QP */
-	uint8_t *pending;	     /* flags per QP index */
-	struct hca_msg_inbox *inbox; /* of the consumer, when local */
-	uint32_t mask;		     /* slots - 1 */
-	bool local;		     /* same worker: no atomic needed */
+	uint16_t *slot;			   /* ring of QP indexes, one slot per QP */
+	uint8_t *pending;		   /* flags per QP index */
+	struct hca_msg_inbox *inbox;	   /* of the consumer, when local */
+	uint32_t mask;			   /* slots - 1 */
+	bool local;			   /* same worker: no atomic needed */
 	uint32_t head __rte_cache_aligned; /* producer, free running */
 	uint32_t tail __rte_cache_aligned; /* consumer */
 };

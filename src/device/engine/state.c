@@ -134,8 +134,8 @@ static uint32_t
 bytes_per_qp(const struct hca *h, uint32_t qps)
 {
 	uint64_t own = 0;
-	size_t share = sizeof(struct hca_qp) + sizeof(struct hca_timer_entry) +
-		       hca_eqs_bytes_per_qp(h);
+	size_t share =
+		sizeof(struct hca_qp) + sizeof(struct hca_timer_entry) + hca_eqs_bytes_per_qp(h);
 
 	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
 		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
