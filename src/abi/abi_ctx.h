@@ -456,7 +456,7 @@ struct hca_mpt {
 	hca_be32 pd;		     /* 0Ch */
 	hca_be64 start;		     /* 10h first virtual address */
 	hca_be64 length;	     /* 18h bytes */
-	hca_be32 lkey;		     /* 20h window: key of the region it is bound to */
+	hca_be32 lkey;		     /* 20h window: key of the region it is bound to; given as 0 */
 	hca_be32 window_count;	     /* 24h windows bound to the region */
 	hca_be32 window_count_limit; /* 28h unused */
 	hca_be32 mtt_seg_hi;	     /* 2Ch mtt_seg[63:32] index of the first MTT entry */
@@ -484,8 +484,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 /* 00h flags, table 3-2-19 */
 #define HCA_MPT_FLAG_SW_OWNS HCA_MASK(31, 28)
 #define HCA_MPT_FLAG_MIO HCA_BIT(17)
-#define HCA_MPT_FLAG_BIND_ENABLE HCA_BIT(15)
+#define HCA_MPT_FLAG_BIND_ENABLE HCA_BIT(15) /* as HCA_ACCESS_MW_BIND: both or neither */
+#define HCA_MPT_FLAG_WINDOW2 HCA_BIT(10)     /* not in the table: the window is of type 2 */
 #define HCA_MPT_FLAG_PHYSICAL HCA_BIT(9) /* refused */
+/*
+ * Set: a region. Clear: a memory window, of type 1 unless WINDOW2 is set; SW2HW_MPT makes it
+ * unbound, and everything but flags, key and pd is 0 then. Binding is the data path's: BIND_MW.
+ */
 #define HCA_MPT_FLAG_REGION HCA_BIT(8)
 #define HCA_ACCESS_LOCAL_WRITE HCA_BIT(0)
 #define HCA_ACCESS_REMOTE_WRITE HCA_BIT(1)

@@ -34,17 +34,16 @@ hca_cmd_hw2sw_mpt(struct hca *h, struct hca_cmd *c)
 {
 	static const struct hca_mpt gone;
 	uint32_t index = c->in_modifier;
-	struct hca_mpt_entry *e;
+	int rc;
 
 	if (index == 0 || index >= h->ctxmgt->count[HCA_ICM_MPT])
 		return HCA_STAT_BAD_INDEX;
-	e = &h->vtp.mpt[index];
 	if (c->step == 0) {
-		if (e->state != HCA_MPT_VALID)
-			return HCA_STAT_BAD_RES_STATE;
-		if (e->users != 0)
-			return HCA_STAT_RESOURCE_BUSY;
-		__atomic_store_n(&e->state, HCA_MPT_DYING, __ATOMIC_SEQ_CST);
+		rc = hca_mpt_dying(h, index);
+		if (rc == HCA_MPT_AGAIN)
+			return HCA_CMD_AGAIN;
+		if (rc != HCA_STAT_OK)
+			return rc;
 		c->rcu = hca_round_start(h);
 		c->step = 1;
 		return HCA_CMD_AGAIN;

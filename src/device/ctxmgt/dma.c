@@ -56,11 +56,9 @@ hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 	return rc;
 }
 
-int
-hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+static int
+window_remove(struct hca_dma *d, uint32_t domain, uint64_t bus, uint64_t len, bool *last)
 {
-	struct hca_dma *d = &h->ctxmgt->dma;
-	bool last = false;
 	int rc = -ENOENT;
 
 	rte_spinlock_lock(&d->lock);
@@ -69,15 +67,34 @@ hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 
 		if (w->domain == domain && w->bus == bus && w->len == len) {
 			*w = d->window[--d->count];
-			last = window_count(d, domain) == 0;
+			*last = window_count(d, domain) == 0;
 			rc = 0;
 			break;
 		}
 	}
 	rte_spinlock_unlock(&d->lock);
+	return rc;
+}
+
+int
+hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	struct hca_dma *d = &h->ctxmgt->dma;
+	bool last = false;
+	int rc = window_remove(d, domain, bus, len, &last);
+
+	if (rc != 0)
+		return rc;
+	/* Regions that live on it would go on reading and writing what is no longer theirs. */
+	if (hca_vtp_uncovered(h, domain, bus, len)) {
+		rte_spinlock_lock(&d->lock);
+		d->window[d->count++] = (struct hca_dma_window){bus, len, domain};
+		rte_spinlock_unlock(&d->lock);
+		return -EBUSY;
+	}
 	if (last && domain != 0)
 		hca_doorbell_page_open(h, domain, false);
-	return rc;
+	return 0;
 }
 
 /* Bytes of the domain's windows from bus on, at most len; 0: none. */

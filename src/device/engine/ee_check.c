@@ -222,6 +222,8 @@ may_access(struct ee_request *q, uint32_t right, uint32_t len)
 	const struct hca_mpt_entry *e =
 		hca_vtp_check(&q->h->vtp, q->rkey, q->qp->cfg.pd, right, q->va, len);
 
+	if (unlikely(e == NULL))
+		e = hca_vtp_check_bound(&q->h->vtp, q->rkey, &q->qp->cfg, right, q->va, len);
 	q->piece[0] = (struct ee_piece){e, q->va, q->len};
 	q->npieces = 1;
 	return e != NULL;

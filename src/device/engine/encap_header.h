@@ -20,7 +20,7 @@ hca_txd_is_read_resp(const struct hca_txd *d)
 static inline uint32_t
 hca_txd_access(const struct hca_txd *d)
 {
-	return hca_txd_is_read_resp(d) ? HCA_ACCESS_REMOTE_READ : 0;
+	return hca_txd_is_read_resp(d) ? HCA_ACCESS_REMOTE_READ : HCA_MPT_FLAG_REGION;
 }
 
 static inline uint8_t *

@@ -301,6 +301,9 @@ short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct 
 	e = hca_vtp_check(&h->vtp, hca_be32_to_cpu(reth->rkey), qp->cfg.pd, HCA_ACCESS_REMOTE_WRITE,
 			  va, rxd->payload_len);
 	if (unlikely(e == NULL))
+		e = hca_vtp_check_bound(&h->vtp, hca_be32_to_cpu(reth->rkey), &qp->cfg,
+					HCA_ACCESS_REMOTE_WRITE, va, rxd->payload_len);
+	if (unlikely(e == NULL))
 		return false;
 	hca_vtp_scatter(&h->vtp, e, va, data + rxd->payload_off, rxd->payload_len, h->icrc);
 	short_done(h, ctx, qp, rxd);

@@ -35,7 +35,8 @@ static int
 resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va, uint32_t bytes,
 	uint32_t access)
 {
-	const struct hca_mpt_entry *e = hca_vtp_check(&h->vtp, key, pd, access, va, bytes);
+	const struct hca_mpt_entry *e =
+		hca_vtp_check(&h->vtp, key, pd, access | HCA_MPT_FLAG_REGION, va, bytes);
 	int rc = HCA_STAT_OK;
 
 	memset(q, 0, sizeof(*q));

@@ -11,15 +11,16 @@
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
 #include "vtp/vtp.h"
+#include "vtp/window.h"
 
 /* MTT entries judged per poll of the CEU. */
 #define SLICE 1024u
 
-#define FLAGS_REFUSED \
-	(HCA_MPT_FLAG_PHYSICAL | HCA_MPT_FLAG_BIND_ENABLE | HCA_ACCESS_MW_BIND | \
-	 HCA_ACCESS_ON_DEMAND)
+#define FLAGS_REFUSED (HCA_MPT_FLAG_PHYSICAL | HCA_ACCESS_ON_DEMAND)
 #define FLAGS_KNOWN \
-	(HCA_MPT_FLAG_SW_OWNS | HCA_MPT_FLAG_MIO | HCA_MPT_FLAG_REGION | HCA_ACCESS_MASK)
+	(HCA_MPT_FLAG_SW_OWNS | HCA_MPT_FLAG_MIO | HCA_MPT_FLAG_BIND_ENABLE | \
+	 HCA_MPT_FLAG_REGION | HCA_ACCESS_MASK)
+#define FLAGS_WINDOW (HCA_MPT_FLAG_SW_OWNS | HCA_MPT_FLAG_WINDOW2)
 
 int
 hca_vtp_init(struct hca *h)
@@ -55,7 +56,9 @@ flags_ok(uint32_t flags, uint64_t start)
 {
 	uint32_t writes = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC;
 
-	if ((flags & FLAGS_REFUSED) || (flags & ~FLAGS_KNOWN) || !(flags & HCA_MPT_FLAG_REGION))
+	if ((flags & FLAGS_REFUSED) || (flags & ~FLAGS_KNOWN))
+		return false;
+	if (!(flags & HCA_MPT_FLAG_BIND_ENABLE) != !(flags & HCA_ACCESS_MW_BIND))
 		return false;
 	/* InfiniBand: remote write and atomic need local write. */
 	if ((flags & writes) && !(flags & HCA_ACCESS_LOCAL_WRITE))
@@ -68,6 +71,26 @@ page_size_ok(uint32_t psize)
 {
 	return psize != 0 && (psize & (psize - 1)) == 0 && psize >= (1u << HCA_MIN_PAGE_LOG) &&
 	       psize <= (1u << HCA_MAX_PAGE_LOG);
+}
+
+static bool
+index_free(const struct hca *h, uint32_t index)
+{
+	return h->vtp.mpt[index].state == HCA_MPT_FREE && hca_icm_mapped(h, HCA_ICM_MPT, index);
+}
+
+/* A window that is not bound. */
+static int
+begin_window(const struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca_mpt_build *b)
+{
+	static const struct hca_mpt zero;
+	struct hca_mpt rest = *m;
+
+	rest.flags = rest.key = rest.pd = 0;
+	if (HCA_KEY_INDEX(b->e.key) != index || (hca_be32_to_cpu(m->flags) & ~FLAGS_WINDOW) ||
+	    memcmp(&rest, &zero, sizeof(rest)) != 0)
+		return HCA_STAT_BAD_PARAM;
+	return index_free(h, index) ? HCA_STAT_OK : HCA_STAT_BAD_RES_STATE;
 }
 
 int
@@ -87,16 +110,18 @@ hca_mpt_begin(struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca
 
 	if (index == 0 || index >= h->ctxmgt->count[HCA_ICM_MPT])
 		return HCA_STAT_BAD_INDEX;
+	if (!(e->flags & HCA_MPT_FLAG_REGION))
+		return begin_window(h, index, m, b);
 	if (HCA_KEY_INDEX(e->key) != index || !page_size_ok(psize) || e->first >= psize ||
 	    !flags_ok(hca_be32_to_cpu(m->flags), e->start))
 		return HCA_STAT_BAD_PARAM;
 	if (e->length == 0 || e->length > (UINT64_C(1) << 62) ||
 	    e->start + e->length - 1 < e->start)
 		return HCA_STAT_BAD_PARAM;
-	n = (e->first + e->length + psize - 1) / psize;
+	n = (e->first + e->length - 1) / psize + 1;
 	if (seg >= h->vtp.mtt_count || n > h->vtp.mtt_count - seg || (sz != 0 && sz < n))
 		return HCA_STAT_BAD_PARAM;
-	if (h->vtp.mpt[index].state != HCA_MPT_FREE || !hca_icm_mapped(h, HCA_ICM_MPT, index))
+	if (!index_free(h, index))
 		return HCA_STAT_BAD_RES_STATE;
 	e->mtt = (uint32_t)seg;
 	e->mtt_count = (uint32_t)n;
@@ -150,6 +175,7 @@ int
 hca_mpt_commit(struct hca *h, uint32_t index, const struct hca_mpt_build *b)
 {
 	struct hca_mpt_entry *e = &h->vtp.mpt[index];
+	bool region = b->e.flags & HCA_MPT_FLAG_REGION;
 
 	for (uint32_t i = 0; i < b->e.mtt_count; i++)
 		h->vtp.mtt_ref[b->e.mtt + i]++;
@@ -157,8 +183,41 @@ hca_mpt_commit(struct hca *h, uint32_t index, const struct hca_mpt_build *b)
 	e->state = HCA_MPT_FREE;
 	if (b->contiguous)
 		e->base = (uint8_t *)(uintptr_t)(h->vtp.mtt[e->mtt] + e->first);
-	__atomic_store_n(&e->state, HCA_MPT_VALID, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->state, region ? HCA_MPT_VALID : HCA_MPT_UNBOUND, __ATOMIC_RELEASE);
 	return HCA_STAT_OK;
+}
+
+static int
+window_dying(struct hca *h, struct hca_mpt_entry *e)
+{
+	uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+
+	if (state == HCA_MPT_FREE || state == HCA_MPT_DYING)
+		return HCA_STAT_BAD_RES_STATE;
+	if (state == HCA_MPT_BUSY || !hca_mpt_cas(e, state, HCA_MPT_DYING))
+		return HCA_MPT_AGAIN;
+	/* The region cannot go before its own round, in which this one ends too. */
+	hca_window_unpin(h, e);
+	return HCA_STAT_OK;
+}
+
+int
+hca_mpt_dying(struct hca *h, uint32_t index)
+{
+	struct hca_mpt_entry *e = &h->vtp.mpt[index];
+
+	if (!(e->flags & HCA_MPT_FLAG_REGION))
+		return window_dying(h, e);
+	if (e->state != HCA_MPT_VALID)
+		return HCA_STAT_BAD_RES_STATE;
+	if (e->users != 0 || __atomic_load_n(&e->windows, __ATOMIC_SEQ_CST) != 0)
+		return HCA_STAT_RESOURCE_BUSY;
+	/* A bind counts first and then looks at the state: one of the two sees the other. */
+	__atomic_store_n(&e->state, HCA_MPT_DYING, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&e->windows, __ATOMIC_SEQ_CST) == 0)
+		return HCA_STAT_OK;
+	__atomic_store_n(&e->state, HCA_MPT_VALID, __ATOMIC_SEQ_CST);
+	return HCA_STAT_RESOURCE_BUSY;
 }
 
 void
@@ -166,9 +225,55 @@ hca_mpt_release(struct hca *h, uint32_t index)
 {
 	struct hca_mpt_entry *e = &h->vtp.mpt[index];
 
-	for (uint32_t i = 0; i < e->mtt_count; i++)
-		h->vtp.mtt_ref[e->mtt + i]--;
+	if (e->flags & HCA_MPT_FLAG_REGION)
+		for (uint32_t i = 0; i < e->mtt_count; i++)
+			h->vtp.mtt_ref[e->mtt + i]--;
 	memset(e, 0, sizeof(*e));
+}
+
+/* Bytes of the region in its page i: where they begin on the bus, how many. */
+static uint64_t
+page_run(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint32_t i, uint64_t *len)
+{
+	uint64_t size = UINT64_C(1) << e->page_shift, off = i == 0 ? e->first : 0;
+	uint64_t before = i == 0 ? 0 : ((uint64_t)i << e->page_shift) - e->first;
+
+	*len = RTE_MIN(size - off, e->length - before);
+	return v->mtt[e->mtt + i] + off;
+}
+
+static bool
+region_uncovered(struct hca *h, const struct hca_mpt_entry *e, uint32_t domain, uint64_t bus,
+		 uint64_t len)
+{
+	for (uint32_t i = 0; i < e->mtt_count; i++) {
+		uint64_t n, at = page_run(&h->vtp, e, i, &n);
+
+		if (e->base != NULL)
+			n = e->length;
+		if (at - bus < len || bus - at < n)
+			if (!hca_dma_allowed(h, domain, at, n))
+				return true;
+		if (e->base != NULL)
+			break;
+	}
+	return false;
+}
+
+bool
+hca_vtp_uncovered(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++) {
+		const struct hca_mpt_entry *e = &h->vtp.mpt[i];
+		uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+
+		if (state == HCA_MPT_FREE || !(e->flags & HCA_MPT_FLAG_REGION) ||
+		    HCA_PD_DOMAIN(e->pd) != domain)
+			continue;
+		if (region_uncovered(h, e, domain, bus, len))
+			return true;
+	}
+	return false;
 }
 
 int

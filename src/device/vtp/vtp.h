@@ -9,6 +9,19 @@
  * returns is valid until the end of the caller's poll() (the RCU read section): nobody may keep it,
  * or an address from hca_vtp_ptr(), any longer. Any lcore may read; the CEU writes.
  *
+ * Memory windows are entries without HCA_MPT_FLAG_REGION. Bound, they carry the translation of
+ * their region, so that an access through a window costs what one to a region does; the region
+ * counts them and cannot go before them. They have remote rights only: a local access asks for
+ * LOCAL_WRITE or, to read, for the REGION flag. A bound window of type 1 is VALID like a region;
+ * one of type 2 is BOUND and found by hca_vtp_check_bound(), behind the check that failed.
+ *
+ * The state is changed by CAS, by the CEU and (windows only, window.c) by RTC and EE:
+ *	FREE -> UNBOUND (SW2HW_MPT), {VALID, BOUND} -> BUSY -> UNBOUND (unbind, invalidate)
+ *	{UNBOUND, VALID} -> BUSY -> {VALID, BOUND} (bind)
+ *	{UNBOUND, VALID, BOUND} -> DYING -> FREE (HW2SW_MPT, which waits while it is BUSY)
+ * Whoever made it BUSY owns the entry. Its members change only after a round that began while it
+ * was BUSY, so no reader sees half a binding.
+ *
  * CPU address = MTT[mtt + (lin >> page_shift)] + (lin & page_mask), lin = first + (va - start).
  * Entries whose pages follow each other on the bus carry the address of their first byte in base.
  */
@@ -28,12 +41,22 @@ struct hca_mpt_entry {
 	uint32_t pd;
 	uint32_t state; /* [pub] enum hca_mpt_state, one atomic word */
 	uint32_t flags; /* HCA_ACCESS_* and HCA_MPT_FLAG_* */
-	uint64_t first; /* offset of byte `start` in its first page */
+	uint32_t first; /* offset of byte `start` in its first page */
 	uint32_t mtt;	/* index of the first MTT entry */
-	uint32_t mtt_count;
+	union {
+		uint32_t mtt_count;  /* region */
+		uint32_t generation; /* window of type 2: of its QP */
+	};
+	union {
+		uint32_t users; /* region, CEU: live queues on this MR */
+		uint32_t qpn;	/* window of type 2: its QP, all 24 bits */
+	};
+	union {
+		uint32_t windows; /* region: bound to it, counted atomically */
+		uint32_t parent;  /* window: index of its region, 0 = not bound */
+	};
 	uint8_t page_shift;
 	uint8_t reserved[3];
-	uint32_t users; /* CEU: live queues on this MR */
 } __rte_cache_aligned;
 
 _Static_assert(sizeof(struct hca_mpt_entry) == 64, "one line");
@@ -42,6 +65,9 @@ enum hca_mpt_state {
 	HCA_MPT_FREE = 0,
 	HCA_MPT_VALID = 1,
 	HCA_MPT_DYING = 2, /* HW2SW_MPT waits for its round */
+	HCA_MPT_UNBOUND = 3,
+	HCA_MPT_BUSY = 4,  /* RTC or EE changes the binding */
+	HCA_MPT_BOUND = 5, /* window of type 2 */
 };
 
 struct hca_vtp {
@@ -71,6 +97,15 @@ hca_vtp_check(const struct hca_vtp *v, uint32_t key, uint32_t pd, uint32_t acces
 		return NULL;
 	return e;
 }
+
+/*
+ * The remote access failed hca_vtp_check(): is it one of this QP through a type 2 window bound to
+ * it? An entry, or NULL.
+ */
+struct hca_qp_cfg;
+const struct hca_mpt_entry *hca_vtp_check_bound(const struct hca_vtp *v, uint32_t key,
+						const struct hca_qp_cfg *qp, uint32_t access,
+						uint64_t va, uint64_t len);
 
 /* CPU address of va and how many bytes follow it without a break (at most len). */
 static inline uint8_t *
@@ -117,9 +152,19 @@ struct hca_mpt_build {
 int hca_mpt_begin(struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca_mpt_build *b);
 int hca_mpt_slice(struct hca *h, struct hca_mpt_build *b);
 int hca_mpt_commit(struct hca *h, uint32_t index, const struct hca_mpt_build *b);
+/*
+ * HW2SW_MPT: make it DYING. HCA_MPT_AGAIN: ask again at the next poll. A region with queues or
+ * windows is RESOURCE_BUSY.
+ */
+int hca_mpt_dying(struct hca *h, uint32_t index);
 /* The entry is DYING and the round is over: drop it. */
 void hca_mpt_release(struct hca *h, uint32_t index);
 /* WRITE_MTT: n entries from start on. */
 int hca_mtt_write(struct hca *h, uint64_t start, const uint64_t *bus, uint32_t n);
+/*
+ * Live regions of the domain that touch [bus, bus + len) and that its windows no longer cover.
+ * Not while a command of the domain is in flight.
+ */
+bool hca_vtp_uncovered(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
 
 #endif

@@ -56,7 +56,7 @@ make_key(struct frame_rig *r, uint32_t key, uint32_t flags, bool paged)
 		.key = key,
 		.pd = FR_PD,
 		.state = HCA_MPT_VALID,
-		.flags = flags,
+		.flags = HCA_MPT_FLAG_REGION | flags,
 		.mtt_count = paged ? FR_MEM / PAGE : 0,
 		.page_shift = 12,
 	};

@@ -69,7 +69,7 @@ make_region(struct rig *r, uint32_t key, uint32_t flags)
 		.key = key,
 		.pd = RIG_PD,
 		.state = HCA_MPT_VALID,
-		.flags = flags,
+		.flags = HCA_MPT_FLAG_REGION | flags,
 	};
 }
 

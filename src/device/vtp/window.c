@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "abi_cqe.h"
+#include "engine/impl.h"
+#include "vtp/window.h"
+
+#define BIND_RIGHTS (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)
+#define BIND_WRITES (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC)
+
+static struct hca_mpt_entry *
+entry_of(const struct hca *h, uint32_t key)
+{
+	return &h->vtp.mpt[HCA_KEY_INDEX(key) & h->vtp.mpt_mask];
+}
+
+static uint32_t
+state_of(const struct hca_mpt_entry *e)
+{
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+}
+
+/* May the QP bind the window, in the state it is in? */
+static bool
+window_fits(const struct hca_mpt_entry *w, uint32_t state, const struct hca_qp_cfg *qp,
+	    const struct hca_bind *b)
+{
+	bool type2;
+
+	if (state != HCA_MPT_UNBOUND && state != HCA_MPT_VALID)
+		return false;
+	if (w->flags & HCA_MPT_FLAG_REGION || w->pd != qp->pd)
+		return false;
+	/* Only the consumer's tag may differ. */
+	if (HCA_KEY_TAG(w->key ^ b->new_key) != (w->key ^ b->new_key) ||
+	    HCA_KEY_TAG(w->key ^ b->old_key) != (w->key ^ b->old_key))
+		return false;
+	type2 = w->flags & HCA_MPT_FLAG_WINDOW2;
+	return !type2 || b->length != 0;
+}
+
+/* Does the region allow this binding? Whether it still lives when it is counted is asked later. */
+static bool
+region_fits(const struct hca_mpt_entry *r, const struct hca_qp_cfg *qp, const struct hca_bind *b)
+{
+	uint32_t needed = HCA_MPT_FLAG_REGION | HCA_ACCESS_MW_BIND;
+
+	if (b->access & BIND_WRITES)
+		needed |= HCA_ACCESS_LOCAL_WRITE;
+	return state_of(r) == HCA_MPT_VALID && r->key == b->lkey && r->pd == qp->pd &&
+	       (r->flags & needed) == needed && b->length <= r->length &&
+	       b->addr - r->start <= r->length - b->length;
+}
+
+/* Counted first, looked at then: HW2SW_MPT does it the other way round. */
+static bool
+pin(struct hca_mpt_entry *r)
+{
+	__atomic_fetch_add(&r->windows, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&r->state, __ATOMIC_SEQ_CST) == HCA_MPT_VALID)
+		return true;
+	__atomic_fetch_sub(&r->windows, 1, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+void
+hca_window_unpin(struct hca *h, struct hca_mpt_entry *e)
+{
+	if (e->parent != 0)
+		__atomic_fetch_sub(&h->vtp.mpt[e->parent].windows, 1, __ATOMIC_SEQ_CST);
+	e->parent = 0;
+}
+
+uint8_t
+hca_window_claim(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bind *b)
+{
+	struct hca_mpt_entry *w = entry_of(h, b->new_key), *r = entry_of(h, b->lkey);
+	uint32_t state = state_of(w);
+
+	if (!window_fits(w, state, qp, b) || b->access & ~(BIND_RIGHTS | HCA_ACCESS_ZERO_BASED))
+		return HCA_SYND_MW_BIND;
+	if (b->length != 0 && (!region_fits(r, qp, b) || !pin(r)))
+		return HCA_SYND_MW_BIND;
+	if (!hca_mpt_cas(w, state, HCA_MPT_BUSY)) {
+		if (b->length != 0)
+			__atomic_fetch_sub(&r->windows, 1, __ATOMIC_SEQ_CST);
+		return HCA_SYND_MW_BIND;
+	}
+	hca_window_unpin(h, w);
+	if (b->length != 0)
+		w->parent = (uint32_t)(r - h->vtp.mpt);
+	return 0;
+}
+
+void
+hca_window_bind(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bind *b)
+{
+	struct hca_mpt_entry *w = entry_of(h, b->new_key);
+	const struct hca_mpt_entry *r = entry_of(h, b->lkey);
+	uint32_t type2 = w->flags & HCA_MPT_FLAG_WINDOW2;
+	uint64_t off, lin;
+
+	w->key = b->new_key;
+	if (b->length == 0) {
+		__atomic_store_n(&w->state, HCA_MPT_UNBOUND, __ATOMIC_RELEASE);
+		return;
+	}
+	off = b->addr - r->start;
+	lin = r->first + off;
+	w->start = b->access & HCA_ACCESS_ZERO_BASED ? 0 : b->addr;
+	w->length = b->length;
+	w->base = r->base != NULL ? r->base + off : NULL;
+	w->flags = type2 | b->access;
+	w->page_shift = r->page_shift;
+	w->mtt = r->mtt + (uint32_t)(lin >> r->page_shift);
+	w->first = (uint32_t)(lin & ((UINT64_C(1) << r->page_shift) - 1));
+	w->qpn = qp->local_qpn;
+	w->generation = qp->generation;
+	__atomic_store_n(&w->state, type2 ? HCA_MPT_BOUND : HCA_MPT_VALID, __ATOMIC_RELEASE);
+}
+
+/* Bound to this life of this QP, under this key. */
+static bool
+owned(const struct hca_mpt_entry *e, const struct hca_qp_cfg *qp, uint32_t key)
+{
+	return state_of(e) == HCA_MPT_BOUND && e->key == key && e->pd == qp->pd &&
+	       e->qpn == qp->local_qpn && e->generation == qp->generation;
+}
+
+const struct hca_mpt_entry *
+hca_vtp_check_bound(const struct hca_vtp *v, uint32_t key, const struct hca_qp_cfg *qp,
+		    uint32_t access, uint64_t va, uint64_t len)
+{
+	const struct hca_mpt_entry *e = &v->mpt[HCA_KEY_INDEX(key) & v->mpt_mask];
+
+	if (!owned(e, qp, key) || (e->flags & access) != access || len > e->length ||
+	    va - e->start > e->length - len)
+		return NULL;
+	return e;
+}
+
+bool
+hca_window_owned(const struct hca *h, const struct hca_qp_cfg *qp, uint32_t key)
+{
+	return owned(entry_of(h, key), qp, key);
+}
+
+bool
+hca_window_invalidate(struct hca *h, const struct hca_qp_cfg *qp, uint32_t key)
+{
+	struct hca_mpt_entry *e = entry_of(h, key);
+
+	if (!owned(e, qp, key) || !hca_mpt_cas(e, HCA_MPT_BOUND, HCA_MPT_BUSY))
+		return false;
+	hca_window_unpin(h, e);
+	return true;
+}
+
+void
+hca_window_settle(struct hca *h, uint32_t key)
+{
+	struct hca_mpt_entry *e = entry_of(h, key);
+
+	hca_window_unpin(h, e);
+	__atomic_store_n(&e->state, HCA_MPT_UNBOUND, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef VTP_WINDOW_H
+#define VTP_WINDOW_H
+
+/*
+ * Memory windows: binding and invalidating, from the data path. States and who may change them:
+ * vtp.h. No locks: the state word is claimed by CAS, and who loses is told so.
+ *
+ * A window belongs to a PD; type 1 may be bound again at any time and be used by every QP of the
+ * PD, type 2 must be unbound to be bound and is then used by one QP only. Changing a binding takes
+ * two steps, with an RCU round between them where other lcores may be reading the entry:
+ *	hca_window_claim()	all checks; nobody can use the window any more
+ *	hca_window_bind()	the new binding
+ * or	hca_window_invalidate(), hca_window_settle().
+ * Between the steps the window is BUSY and stays so until the second one; who cannot go on calls
+ * hca_window_settle(), which leaves it unbound.
+ *
+ * Callers: RTC and EE, within their poll(); the CEU for hca_window_unpin().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vtp/vtp.h"
+
+struct hca;
+struct hca_bind;
+struct hca_qp_cfg;
+
+static inline bool
+hca_mpt_cas(struct hca_mpt_entry *e, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&e->state, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_ACQUIRE);
+}
+
+/* 0: the window of b->new_key is BUSY, its region counts it. Otherwise HCA_SYND_*: no change. */
+uint8_t hca_window_claim(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bind *b);
+void hca_window_bind(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bind *b);
+
+/* Is key a type 2 window bound to this QP? Nothing else may be invalidated by a request. */
+bool hca_window_owned(const struct hca *h, const struct hca_qp_cfg *qp, uint32_t key);
+/* true: it was, and is BUSY now. */
+bool hca_window_invalidate(struct hca *h, const struct hca_qp_cfg *qp, uint32_t key);
+/* BUSY -> UNBOUND. */
+void hca_window_settle(struct hca *h, uint32_t key);
+
+/* Its region, if any, counts it no more. The caller owns the entry. */
+void hca_window_unpin(struct hca *h, struct hca_mpt_entry *e);
+
+#endif
