@@ -64,7 +64,7 @@ make_region(struct rig *r, uint32_t key, uint32_t pd, uint32_t state, uint32_t f
 		.key = key,
 		.pd = pd,
 		.state = state,
-		.flags = flags,
+		.flags = HCA_MPT_FLAG_REGION | flags,
 	};
 }
 
