@@ -486,7 +486,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_MPT_FLAG_MIO HCA_BIT(17)
 #define HCA_MPT_FLAG_BIND_ENABLE HCA_BIT(15) /* as HCA_ACCESS_MW_BIND: both or neither */
 #define HCA_MPT_FLAG_WINDOW2 HCA_BIT(10)     /* not in the table: the window is of type 2 */
-#define HCA_MPT_FLAG_PHYSICAL HCA_BIT(9) /* refused */
+#define HCA_MPT_FLAG_PHYSICAL HCA_BIT(9)     /* refused */
 /*
  * Set: a region. Clear: a memory window, of type 1 unless WINDOW2 is set; SW2HW_MPT makes it
  * unbound, and everything but flags, key and pd is 0 then. Binding is the data path's: BIND_MW.
