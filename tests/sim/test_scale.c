@@ -34,6 +34,7 @@ struct scale {
 	uint64_t *bytes; /* completed by QP */
 	uint32_t *posted;
 	uint64_t rung;
+	bool no_timeout;
 };
 
 static double
@@ -108,7 +109,7 @@ connect(struct scale *x, unsigned int i, uint32_t n)
 		.max_dest_rd_atomic = 16,
 		.max_rd_atomic = 16,
 		.min_rnr_timer = 1,
-		.timeout = 14,
+		.timeout = x->no_timeout ? 0 : 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.ah_attr = {.port_num = 1,
@@ -306,10 +307,130 @@ many_qps_in(const struct sim_config *way)
 }
 SIM_TEST(many_qps)
 
+/* ---- an owner whose peer never answers ---- */
+
+#define GREEDY_QPS 32u
+#define GREEDY_DEPTH 64u
+
+struct greedy {
+	struct softhca_context *ctx;
+	struct softhca_qp *qp[GREEDY_QPS];
+};
+
+/* To a QP that does not exist, and nobody waits for the answer. */
+static void
+greedy_open(struct scale *x, struct greedy *g)
+{
+	struct scale me = {.s = x->s, .max = 4 * CQS};
+	struct scale_side *side = &me.side[0];
+
+	open_side(&me, 0);
+	g->ctx = side->ctx;
+	for (uint32_t n = 0; n < GREEDY_QPS; n++) {
+		struct softhca_qp_init_attr qa = {.send_cq = side->cq[0],
+						  .recv_cq = side->cq[0],
+						  .cap = {.max_send_wr = GREEDY_DEPTH,
+							  .max_recv_wr = 1,
+							  .max_send_sge = 1,
+							  .max_recv_sge = 1},
+						  .qp_type = SOFTHCA_QPT_RC};
+
+		g->qp[n] = softhca_create_qp(side->pd, &qa);
+		sim_check(x->s, g->qp[n] != NULL, "create_qp: %s", softhca_last_error(g->ctx));
+		side->qp[n] = g->qp[n];
+		me.side[1].qp = side->qp;
+		me.no_timeout = true;
+		connect(&me, 0, n);
+	}
+	for (uint32_t i = 0; i < GREEDY_QPS * GREEDY_DEPTH; i++) {
+		struct softhca_sge sge = {(uintptr_t)side->mem, 64, side->mr->lkey};
+		struct softhca_send_wr wr = {.sg_list = &sge,
+					     .num_sge = 1,
+					     .opcode = SOFTHCA_WR_RDMA_WRITE,
+					     .wr.rdma = {side->mr->length, side->mr->rkey}};
+		struct softhca_send_wr *bad;
+
+		sim_check(x->s, softhca_post_send(g->qp[i % GREEDY_QPS], &wr, &bad) == 0, "post");
+		sim_poll(x->s);
+	}
+	free(side->qp);
+}
+
+static uint64_t
+honest_bytes(struct scale *x, uint64_t ns)
+{
+	uint64_t end = x->s->now + ns, sum = 0;
+
+	memset(x->bytes, 0, x->max * sizeof(*x->bytes));
+	for (; x->s->now < end; sim_poll(x->s)) {
+		reap(x, 1, false);
+		reap(x, 0, true);
+	}
+	for (uint32_t n = 0; n < x->max; n++)
+		sum += x->bytes[n];
+	return sum;
+}
+
+static void
+greedy_owner_in(const struct sim_config *way)
+{
+	const struct sim_config cfg = {.layout = way->layout,
+				       .executor = way->executor,
+				       .seed = way->seed,
+				       .log_num_qps = 7,
+				       .records = 1024,
+				       .full_records = 1024};
+	struct scale x = {.max = 64};
+	uint64_t before, during, parked;
+	struct hca_usage u;
+	struct greedy g;
+
+	x.s = sim_open(&cfg);
+	x.bytes = calloc(x.max, sizeof(*x.bytes));
+	x.posted = calloc(x.max, sizeof(*x.posted));
+	for (unsigned int i = 0; i < 2; i++) {
+		open_side(&x, i);
+		for (uint32_t n = 0; n < x.max; n++)
+			x.side[i].qp[n] = create(&x, i, n);
+	}
+	for (uint32_t n = 0; n < x.max; n++) {
+		connect(&x, 0, n);
+		connect(&x, 1, n);
+		for (unsigned int k = 0; k < DEPTH; k++)
+			post_recv(&x, n);
+		for (unsigned int k = 0; k < OUTSTANDING; k++)
+			post_next(&x, n);
+	}
+	before = honest_bytes(&x, 1000000);
+	greedy_open(&x, &g);
+	honest_bytes(&x, 1000000);
+	hca_usage(x.s->side[0].hca, &u);
+	/* half of what is shared, and two for each QP */
+	sim_check(x.s, u.records > 300 && u.records < 800, "%u records in use", u.records);
+	parked = sim_counter(x.s, 0, "sq_parked_record");
+	during = honest_bytes(&x, 1000000);
+	print_message("honest owner: %u KiB/ms before, %u during; %u records in use\n",
+		      (uint32_t)(before >> 10), (uint32_t)(during >> 10), u.records);
+	sim_check(x.s, sim_counter(x.s, 0, "sq_parked_record") == parked, "the honest owner waits");
+	sim_check(x.s, during * 10 >= before * 9, "%u KiB before, %u during",
+		  (uint32_t)(before >> 10), (uint32_t)(during >> 10));
+	softhca_close(g.ctx);
+	for (unsigned int i = 0; i < 2; i++) {
+		softhca_close(x.side[i].ctx);
+		munmap(x.side[i].mem, REGION);
+		free(x.side[i].qp);
+	}
+	sim_close(x.s);
+	free(x.bytes);
+	free(x.posted);
+}
+SIM_TEST(greedy_owner)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(greedy_owner),
 		cmocka_unit_test(many_qps),
 	};
 

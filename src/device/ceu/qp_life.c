@@ -284,7 +284,7 @@ hca_qp_create(struct hca *h, struct hca_qp_change *ch)
 	if (rc != HCA_STAT_OK)
 		return rc;
 	rc = HCA_STAT_EXCEED_LIM;
-	if (hca_record_reserve_qp(h, 1) != 0)
+	if (hca_record_reserve_qp(h, s.usr_page, 1) != 0)
 		goto err_queues;
 	w = new_work(h, &s, &n);
 	if (w == NULL)
@@ -300,7 +300,7 @@ hca_qp_create(struct hca *h, struct hca_qp_change *ch)
 	return HCA_STAT_OK;
 
 err_records:
-	hca_record_reserve_qp(h, -1);
+	hca_record_reserve_qp(h, s.usr_page, -1);
 err_queues:
 	hca_qbuf_release(h, &s.rq, s.rq_key);
 	hca_qbuf_release(h, &s.sq, s.sq_key);
@@ -319,7 +319,7 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	hca_qbuf_release(h, &qp->parser.sq, w->sq_key);
 	hca_qbuf_release(h, &qp->ee.rq, w->rq_key);
 	use_queues(h, qp, (uint32_t)-1);
-	hca_record_reserve_qp(h, -1);
+	hca_record_reserve_qp(h, qp->cfg.usr_page, -1);
 	memset(qp, 0, sizeof(*qp));
 	qp->cfg.generation = generation;
 	rte_free(w->more_jobs);

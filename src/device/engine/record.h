@@ -98,16 +98,27 @@ _Static_assert(sizeof(struct hca_record_full) == 640, "ten lines");
  * parser keeps those it has at hand on a stack, so that the few records of a quiet device stay in
  * the cache. Functions and the rules of reservation: record_pool.h.
  */
+struct hca_record_owner {
+	uint32_t used;		       /* shared records its QPs hold */
+	uint32_t wait_head, wait_tail; /* its QPs waiting for a record, by parser.list_next */
+	uint16_t next;		       /* the owner that waits behind it */
+	uint16_t waiting;	       /* on the list of those that wait */
+};
+
 struct hca_record_pool {
 	struct rte_ring *free; /* uint32_t references, SPSC RTC -> parser */
 	void *mem;
 	uint32_t *stack; /* parser: free references, stack_n of them */
+	struct hca_record_owner *owner; /* parser: by usr_page */
+	uint16_t *owner_qps;		/* CEU: by usr_page */
 	uint32_t count;
 	uint32_t full;				   /* HCA_RECREF_FULL or 0 */
 	uint32_t reserved_qps __rte_cache_aligned; /* [pub] CEU: QPs with two records each */
+	uint32_t owners;			   /* [pub] CEU: with at least one such QP */
 	uint32_t stack_n __rte_cache_aligned;	   /* [pub] parser */
 	uint32_t shared_used;			   /* parser: records QPs hold beyond their two */
-	uint32_t wait_head, wait_tail; /* parser: QPs waiting for a record, by parser.list_next */
+	uint32_t waiting;	       /* parser: owners on their list, head to tail */
+	uint16_t wait_head, wait_tail;
 };
 
 /* The data segments of a record wherever they stand. */

@@ -6,6 +6,7 @@
 
 #include <rte_malloc.h>
 
+#include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
 #include "engine/record_pool.h"
 
@@ -19,17 +20,23 @@ hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind,
 	memset(p, 0, sizeof(*p));
 	p->count = count;
 	p->full = full ? HCA_RECREF_FULL : 0;
-	p->wait_head = p->wait_tail = UINT32_MAX;
 	snprintf(name, sizeof(name), "%s.%s", h->cfg.name, kind);
 	p->free = rte_ring_create_elem(name, sizeof(uint32_t), count, h->cfg.socket_id,
 				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	p->mem = rte_zmalloc_socket(NULL, count * size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	p->stack = rte_malloc_socket(NULL, count * sizeof(uint32_t), RTE_CACHE_LINE_SIZE,
 				     h->cfg.socket_id);
-	if (p->free == NULL || p->mem == NULL || p->stack == NULL) {
+	p->owner = rte_zmalloc_socket(NULL, HCA_DMA_DOMAINS * sizeof(*p->owner),
+				      RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	p->owner_qps = rte_zmalloc_socket(NULL, HCA_DMA_DOMAINS * sizeof(*p->owner_qps),
+					  RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	if (p->free == NULL || p->mem == NULL || p->stack == NULL || p->owner == NULL ||
+	    p->owner_qps == NULL) {
 		hca_record_pool_fini(p);
 		return -ENOMEM;
 	}
+	for (uint32_t i = 0; i < HCA_DMA_DOMAINS; i++)
+		p->owner[i].wait_head = p->owner[i].wait_tail = UINT32_MAX;
 	/* Lowest on top: the first records used are neighbours. */
 	for (uint32_t i = 0; i < count; i++)
 		p->stack[i] = (count - 1 - i) | p->full;
@@ -43,6 +50,10 @@ hca_record_pool_fini(struct hca_record_pool *p)
 	rte_ring_free(p->free);
 	rte_free(p->mem);
 	rte_free(p->stack);
+	rte_free(p->owner);
+	rte_free(p->owner_qps);
+	p->owner = NULL;
+	p->owner_qps = NULL;
 	p->free = NULL;
 	p->mem = NULL;
 	p->stack = NULL;
@@ -58,16 +69,23 @@ hca_record_pool_in_use(const struct hca_record_pool *p)
 }
 
 int
-hca_record_reserve_qp(struct hca *h, int delta)
+hca_record_reserve_qp(struct hca *h, uint32_t usr_page, int delta)
 {
 	struct hca_record_pool *pools[] = {&h->rec, &h->rec_full};
 
 	for (unsigned int i = 0; delta > 0 && i < RTE_DIM(pools); i++)
 		if ((pools[i]->reserved_qps + 1) * HCA_RECORDS_PER_QP_RESERVED > pools[i]->count)
 			return -ENOMEM;
-	for (unsigned int i = 0; i < RTE_DIM(pools); i++)
-		__atomic_store_n(&pools[i]->reserved_qps, pools[i]->reserved_qps + delta,
+	for (unsigned int i = 0; i < RTE_DIM(pools); i++) {
+		struct hca_record_pool *p = pools[i];
+		uint16_t before = p->owner_qps[usr_page];
+		uint16_t after = before + delta;
+
+		p->owner_qps[usr_page] = after;
+		__atomic_store_n(&p->owners, p->owners + (before == 0) - (after == 0),
 				 __ATOMIC_RELAXED);
+		__atomic_store_n(&p->reserved_qps, p->reserved_qps + delta, __ATOMIC_RELAXED);
+	}
 	return 0;
 }
 

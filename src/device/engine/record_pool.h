@@ -7,7 +7,11 @@
  *
  * Every live QP owns two records of each kind; the rest is shared. A QP that holds fewer than two
  * of a kind may always take one, others only while shared ones are left, so that a QP which waits
- * (RNR, a dead peer) cannot keep those from working that would free it. The parser counts what each
+ * (RNR, a dead peer) cannot keep those from working that would free it.
+ *
+ * Of the shared ones an owner (UAR page) may hold only as many as are still free: one that never
+ * gives back ends with half of them, two with a third each, and there is always something for who
+ * comes next. An owner that is alone may have seven eighths. The parser counts what each
  * QP holds (parser.held) from the window: references enter at head and leave at rtc.freed.
  *
  * Take and settle: parser only. Return: RTC enqueues references on pool->free before it publishes
@@ -18,6 +22,7 @@
 #include <stdint.h>
 
 #include <rte_branch_prediction.h>
+#include <rte_common.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
@@ -40,18 +45,34 @@ uint32_t hca_record_pool_in_use(const struct hca_record_pool *p);
  * One live QP more (delta 1) or less (-1, after every stage has forgotten it). -ENOMEM: the pools
  * cannot give two records of each kind to one more QP; nothing has changed.
  */
-int hca_record_reserve_qp(struct hca *h, int delta);
+int hca_record_reserve_qp(struct hca *h, uint32_t usr_page, int delta);
 
 /* Move returned references to the stack. */
 void hca_record_pool_refill(struct hca_record_pool *p);
 
-/* What a QP that holds `held` records of this kind may hold more of, at the expense of shared. */
-static inline bool
-hca_record_may_share(const struct hca_record_pool *p)
+static inline struct hca_record_owner *
+hca_record_owner(const struct hca_record_pool *p, const struct hca_qp_parser *q)
+{
+	const struct hca_qp *qp = container_of(q, struct hca_qp, parser);
+
+	return &p->owner[qp->cfg.usr_page];
+}
+
+/* How many more of the shared records the owner may take now. */
+static inline uint32_t
+hca_record_share(const struct hca_record_pool *p, const struct hca_record_owner *o)
 {
 	uint32_t qps = __atomic_load_n(&p->reserved_qps, __ATOMIC_RELAXED);
+	uint32_t taken = p->shared_used + qps * HCA_RECORDS_PER_QP_RESERVED, left, kept;
 
-	return p->shared_used + qps * HCA_RECORDS_PER_QP_RESERVED < p->count;
+	if (unlikely(taken >= p->count))
+		return 0;
+	left = p->count - taken;
+	if (likely(__atomic_load_n(&p->owners, __ATOMIC_RELAXED) <= 1)) {
+		kept = (p->count - qps * HCA_RECORDS_PER_QP_RESERVED) / 8;
+		return left > kept ? left - kept : 0;
+	}
+	return left > o->used ? (left - o->used + 1) / 2 : 0;
 }
 
 /* HCA_RECREF_NONE: none for this QP now. */
@@ -66,9 +87,12 @@ hca_record_take(struct hca_record_pool *p, struct hca_qp_parser *q)
 			return HCA_RECREF_NONE;
 	}
 	if (*held >= HCA_RECORDS_PER_QP_RESERVED) {
-		if (unlikely(!hca_record_may_share(p)))
+		struct hca_record_owner *o = hca_record_owner(p, q);
+
+		if (unlikely(hca_record_share(p, o) == 0))
 			return HCA_RECREF_NONE;
 		p->shared_used++;
+		o->used++;
 	}
 	(*held)++;
 	return p->stack[--p->stack_n];
@@ -81,10 +105,8 @@ hca_record_allowance(const struct hca_record_pool *p, const struct hca_qp_parser
 	uint32_t held = RTE_MIN((uint32_t)q->held[p->full != 0], HCA_RECORDS_PER_QP_RESERVED);
 	uint32_t n = HCA_RECORDS_PER_QP_RESERVED - held;
 
-	if (shared && hca_record_may_share(p))
-		n += p->count - p->shared_used -
-		     __atomic_load_n(&p->reserved_qps, __ATOMIC_RELAXED) *
-			     HCA_RECORDS_PER_QP_RESERVED;
+	if (shared)
+		n += hca_record_share(p, hca_record_owner(p, q));
 	return RTE_MIN(n, p->stack_n);
 }
 
@@ -96,7 +118,9 @@ hca_record_taken(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 	uint32_t before = RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);
 
 	*held += n;
-	p->shared_used += RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED) - before;
+	before = RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED) - before;
+	p->shared_used += before;
+	hca_record_owner(p, q)->used += before;
 	p->stack_n -= n;
 }
 
@@ -108,7 +132,9 @@ hca_record_settle(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n
 	uint32_t before = RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);
 
 	*held -= n;
-	p->shared_used -= before - RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);
+	before -= RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);
+	p->shared_used -= before;
+	hca_record_owner(p, q)->used -= before;
 }
 
 #endif

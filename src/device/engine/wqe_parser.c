@@ -29,6 +29,8 @@
 #define NOBODY UINT32_MAX
 #define VISIT_WQES 32u
 #define COPY_BLOCK 64u
+/* Owners looked at per poll while some of their QPs wait for records. */
+#define OWNER_VISITS 16u
 
 /*
  * A queue that seems to hold more WQEs than it has places is given so long before WQ_CATAS: the
@@ -172,19 +174,56 @@ wait_flag(const struct hca_record_pool *pool)
 	return pool->full ? HCA_PF_WAIT_FULL : HCA_PF_WAIT_REC;
 }
 
+/* Owners some of whose QPs wait take turns, so that one who may have no more holds up nobody. */
+static void
+owner_append(struct hca_record_pool *pool, struct hca_record_owner *o)
+{
+	uint16_t i = (uint16_t)(o - pool->owner);
+
+	if (pool->waiting++ == 0)
+		pool->wait_head = i;
+	else
+		pool->owner[pool->wait_tail].next = i;
+	pool->wait_tail = i;
+	o->waiting = 1;
+}
+
+static struct hca_record_owner *
+owner_pop(struct hca_record_pool *pool)
+{
+	struct hca_record_owner *o = &pool->owner[pool->wait_head];
+
+	pool->wait_head = o->next;
+	pool->waiting--;
+	o->waiting = 0;
+	return o;
+}
+
 /*
- * Wait for a record. In front: those whose own two records are due, and those who were woken in
- * their turn and found nothing.
+ * Wait for a record behind others of the same owner. In front: those whose own two records are due,
+ * and those who were woken in their turn and found nothing.
  */
 static void
 wait_for_record(struct hca *h, struct hca_record_pool *pool, uint32_t qpi, bool in_front)
 {
+	struct hca_record_owner *o = hca_record_owner(pool, &h->qp[qpi].parser);
+
 	h->qp[qpi].parser.flags |= wait_flag(pool);
 	if (in_front)
-		list_prepend(h, &pool->wait_head, &pool->wait_tail, qpi);
+		list_prepend(h, &o->wait_head, &o->wait_tail, qpi);
 	else
-		list_append(h, &pool->wait_head, &pool->wait_tail, qpi);
+		list_append(h, &o->wait_head, &o->wait_tail, qpi);
+	if (!o->waiting)
+		owner_append(pool, o);
 	HCA_COUNT(h, PARSER, sq_parked_record);
+}
+
+static void
+stop_waiting(struct hca *h, struct hca_record_pool *pool, uint32_t qpi)
+{
+	struct hca_record_owner *o = hca_record_owner(pool, &h->qp[qpi].parser);
+
+	list_remove(h, &o->wait_head, &o->wait_tail, qpi);
 }
 
 static void
@@ -192,7 +231,7 @@ wake(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool, uint
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
-	list_remove(h, &pool->wait_head, &pool->wait_tail, qpi);
+	stop_waiting(h, pool, qpi);
 	p->flags = (p->flags & ~wait_flag(pool)) | HCA_PF_GRANTED;
 	make_ready(h, c, qpi);
 }
@@ -206,13 +245,20 @@ reserve_due(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
 static void
 wake_waiting(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
 {
-	hca_record_pool_refill(pool);
-	for (uint32_t left = pool->stack_n; left != 0 && pool->wait_head != NOBODY; left--) {
-		uint32_t qpi = pool->wait_head;
+	uint32_t visits = RTE_MIN(pool->waiting, OWNER_VISITS), left;
 
-		if (!reserve_due(pool, &h->qp[qpi].parser) && !hca_record_may_share(pool))
-			return;
-		wake(h, c, pool, qpi);
+	hca_record_pool_refill(pool);
+	for (left = pool->stack_n; left != 0 && visits != 0; visits--) {
+		struct hca_record_owner *o = owner_pop(pool);
+		uint32_t share = hca_record_share(pool, o);
+
+		for (; left != 0 && o->wait_head != NOBODY; left--) {
+			if (!reserve_due(pool, &h->qp[o->wait_head].parser) && share-- == 0)
+				break;
+			wake(h, c, pool, o->wait_head);
+		}
+		if (o->wait_head != NOBODY)
+			owner_append(pool, o);
 	}
 }
 
@@ -444,12 +490,18 @@ judge_wqe(struct visit *v, const uint8_t *copy, struct hca_wqe *w)
 		wqe_failed(w, w->syndrome);
 }
 
+/* Of the same owner. */
+static inline bool
+others_wait(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
+{
+	return unlikely(pool->waiting != 0) && hca_record_owner(pool, p)->wait_head != NOBODY;
+}
+
 /* Those who wait longer come first, unless the QP's own two records are due. */
 static inline uint32_t
 take_record(struct hca_record_pool *pool, struct hca_qp_parser *p)
 {
-	if (unlikely(pool->wait_head != NOBODY && !(p->flags & HCA_PF_GRANTED) &&
-		     !reserve_due(pool, p)))
+	if (unlikely(others_wait(pool, p) && !(p->flags & HCA_PF_GRANTED) && !reserve_due(pool, p)))
 		return HCA_RECREF_NONE;
 	return hca_record_take(pool, p);
 }
@@ -524,7 +576,7 @@ parse_run(struct hca *h, struct visit *v, unsigned int quota)
 	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
 	struct hca_qp_parser *p = v->p;
 	struct hca_record_pool *pool = &h->rec;
-	bool shared = pool->wait_head == NOBODY || p->flags & HCA_PF_GRANTED;
+	bool shared = !others_wait(pool, p) || p->flags & HCA_PF_GRANTED;
 	const uint32_t *refs = pool->stack + pool->stack_n;
 	struct hca_qp_parser at = *p; /* the walk, in registers */
 	uint32_t window_mask = at.window_mask, *window = at.window, stride_log = at.sq_stride_log;
@@ -738,9 +790,9 @@ purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 		c->ready_n--;
 	}
 	if (p->flags & HCA_PF_WAIT_REC)
-		list_remove(h, &h->rec.wait_head, &h->rec.wait_tail, qpi);
+		stop_waiting(h, &h->rec, qpi);
 	if (p->flags & HCA_PF_WAIT_FULL)
-		list_remove(h, &h->rec_full.wait_head, &h->rec_full.wait_tail, qpi);
+		stop_waiting(h, &h->rec_full, qpi);
 	p->flags = 0;
 	hca_record_settle(&h->rec, p, p->held[0]);
 	hca_record_settle(&h->rec_full, p, p->held[1]);
@@ -784,7 +836,7 @@ take_back_records(struct hca *h, struct hca_parser_ctx *c)
 	struct hca_record_pool *pools[] = {&h->rec, &h->rec_full};
 
 	for (unsigned int i = 0; i < RTE_DIM(pools); i++) {
-		if (unlikely(pools[i]->wait_head != NOBODY))
+		if (unlikely(pools[i]->waiting != 0))
 			wake_waiting(h, c, pools[i]);
 		else if (c->freed)
 			hca_record_pool_refill(pools[i]);

@@ -181,7 +181,7 @@ fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq, uint32_t log_
 	qp->rtc.window = qp->rrc.window = qp->parser.window;
 	qp->parser.window_mask = qp->rtc.window_mask = qp->rrc.window_mask = window - 1;
 	qp->cfg.state = HCA_QPS_RTS;
-	assert_int_equal(hca_record_reserve_qp(fx->h, 1), 0);
+	assert_int_equal(hca_record_reserve_qp(fx->h, qp->cfg.usr_page, 1), 0);
 	return qp;
 }
 

@@ -748,7 +748,7 @@ test_two_records_are_reserved(void **state)
 
 	for (uint32_t i = 1; i <= 4; i++)
 		fx_qp(fx, i, PAGE, 4, 6, 16);
-	assert_int_equal(hca_record_reserve_qp(fx->h, 1), -ENOMEM);
+	assert_int_equal(hca_record_reserve_qp(fx->h, PAGE, 1), -ENOMEM);
 	post_chain_qp(fx, 1, 0, 16);
 	poll_parser(fx);
 	assert_int_equal(fx->h->qp[1].parser.head, 2); /* nothing is shared */
@@ -788,6 +788,86 @@ test_shared_go_in_turn(void **state)
 	poll_parser(fx);
 	assert_int_equal(fx->h->qp[1].parser.head, 5);
 	assert_int_equal(fx->h->qp[2].parser.head, 3);
+}
+
+static int
+setup_64_records(void **state)
+{
+	static const struct fx_config cfg = {.records = 64, .full_records = 8};
+	struct fx *fx = fx_create(&cfg);
+
+	assert_int_equal(hca_parser_init(fx->h), 0);
+	*state = fx;
+	return 0;
+}
+
+static uint32_t
+heads(const struct fx *fx, uint32_t first, uint32_t last)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = first; i <= last; i++)
+		sum += fx->h->qp[i].parser.head;
+	return sum;
+}
+
+static void
+poll_often(struct fx *fx)
+{
+	for (unsigned int i = 0; i < 16; i++)
+		poll_parser(fx);
+}
+
+/* QPs 1 and 2 take what they can and give nothing back; 3, of another owner, goes on all the same. */
+static void
+test_owners_share(void **state)
+{
+	struct fx *fx = *state;
+
+	fx_qp(fx, 1, PAGE, 6, 6, 64);
+	fx_qp(fx, 2, PAGE, 6, 6, 64);
+	fx_qp(fx, 3, PAGE + 1, 6, 6, 64);
+	post_chain_qp(fx, 1, 0, 60);
+	post_chain_qp(fx, 2, 0, 60);
+	poll_often(fx);
+	assert_int_equal(heads(fx, 1, 2), 4 + 29); /* half of 58 shared ones */
+	for (uint32_t round = 0; round < 6; round++) {
+		post_chain_qp(fx, 3, round * 10 % 64, 10);
+		poll_often(fx);
+		assert_int_equal(heads(fx, 3, 3), (round + 1) * 10);
+		complete(fx, 3, 10);
+		poll_often(fx);
+	}
+	/* Its quarter in one go, and what is left is nobody's: a third owner would have it. */
+	post_chain_qp(fx, 3, 60, 40);
+	poll_often(fx);
+	assert_int_equal(heads(fx, 3, 3), 60 + 2 + 15);
+	assert_int_equal(heads(fx, 1, 2), 33);
+	fx_qp(fx, 4, PAGE + 2, 6, 6, 64);
+	post_chain_qp(fx, 4, 0, 40);
+	poll_often(fx);
+	assert_int_equal(heads(fx, 4, 4), 2 + 6);
+	/* What the greedy ones give back goes to those below their share first. */
+	complete(fx, 1, 12);
+	poll_often(fx);
+	assert_true(heads(fx, 3, 3) > 77 && heads(fx, 4, 4) > 8);
+	assert_true(heads(fx, 1, 2) <= 33 + 12);
+}
+
+/* Alone, an owner leaves an eighth for whoever comes next. */
+static void
+test_owner_alone(void **state)
+{
+	struct fx *fx = *state;
+
+	fx_qp(fx, 1, PAGE, 6, 6, 64);
+	post_chain_qp(fx, 1, 0, 64);
+	poll_often(fx);
+	assert_int_equal(heads(fx, 1, 1), 2 + 62 - 62 / 8);
+	fx_qp(fx, 2, PAGE + 1, 6, 6, 64);
+	post_chain_qp(fx, 2, 0, 64);
+	poll_often(fx);
+	assert_true(heads(fx, 2, 2) >= 2 + 2);
 }
 
 static void
@@ -947,7 +1027,7 @@ test_purged_records_wake_others(void **state)
 	poll_parser(fx);
 	for (uint32_t i = 0; i < 8; i++)
 		rte_ring_sp_enqueue_elem(fx->h->rec.free, &a->parser.window[i], 4);
-	assert_int_equal(hca_record_reserve_qp(fx->h, -1), 0);
+	assert_int_equal(hca_record_reserve_qp(fx->h, PAGE, -1), 0);
 	poll_parser(fx);
 	assert_int_equal(b->parser.head, 8);
 }
@@ -957,6 +1037,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T64(f) cmocka_unit_test_setup_teardown(f, setup_64_records, teardown)
 #define T8(f) cmocka_unit_test_setup_teardown(f, setup_8_records, teardown)
 		T(test_write),
 		T(test_flags_imm_and_fence),
@@ -982,6 +1063,8 @@ main(void)
 		T(test_small_budget),
 		T8(test_two_records_are_reserved),
 		T8(test_shared_go_in_turn),
+		T64(test_owners_share),
+		T64(test_owner_alone),
 		T8(test_everything_gets_done),
 		T(test_sqd_waits),
 		T(test_err_flushes),
