@@ -108,7 +108,7 @@ struct hca_record_owner {
 struct hca_record_pool {
 	struct rte_ring *free; /* uint32_t references, SPSC RTC -> parser */
 	void *mem;
-	uint32_t *stack; /* parser: free references, stack_n of them */
+	uint32_t *stack;		/* parser: free references, stack_n of them */
 	struct hca_record_owner *owner; /* parser: by usr_page */
 	uint16_t *owner_qps;		/* CEU: by usr_page */
 	uint32_t count;
@@ -117,7 +117,7 @@ struct hca_record_pool {
 	uint32_t owners;			   /* [pub] CEU: with at least one such QP */
 	uint32_t stack_n __rte_cache_aligned;	   /* [pub] parser */
 	uint32_t shared_used;			   /* parser: records QPs hold beyond their two */
-	uint32_t waiting;	       /* parser: owners on their list, head to tail */
+	uint32_t waiting;			   /* parser: owners on their list, head to tail */
 	uint16_t wait_head, wait_tail;
 };
 
