@@ -194,10 +194,31 @@ hca_cmd_unmap_icm(struct hca *h, struct hca_cmd *c)
 	return hca_icm_unmap(h, c->op_modifier, c->in_param, c->in_modifier);
 }
 
+/* UD sends read entries: a live one disappears first and is changed after a round. */
 int
 hca_cmd_set_gid(struct hca *h, struct hca_cmd *c)
 {
-	return hca_gid_set(h->ctxmgt, (const void *)c->in);
+	const struct hca_mbox_set_gid *m = (const void *)c->in;
+	uint32_t index = hca_be32_to_cpu(m->index);
+	int rc;
+
+	if (c->step != 0) {
+		if (!hca_round_done(h, c->rcu))
+			return HCA_CMD_AGAIN;
+		hca_gid_put(h->ctxmgt, m);
+		return HCA_STAT_OK;
+	}
+	rc = hca_gid_check(h->ctxmgt, m);
+	if (rc != HCA_STAT_OK)
+		return rc;
+	if (h->ctxmgt->gid[index].valid) {
+		hca_gid_clear(h->ctxmgt, index);
+		c->rcu = hca_round_start(h);
+		c->step = 1;
+		return HCA_CMD_AGAIN;
+	}
+	hca_gid_put(h->ctxmgt, m);
+	return HCA_STAT_OK;
 }
 
 int

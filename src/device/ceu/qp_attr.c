@@ -161,7 +161,7 @@ path_dip(const struct hca_qpc *q, uint8_t dip[16])
 		if (WORD(path.dip) != 0 && memcmp(dip + 12, ip, sizeof(ip)) != 0)
 			return false;
 	}
-	return hca_gid_is_ip4(dip);
+	return hca_gid_is_ip4(dip) || hca_gid_is_ip6(dip);
 }
 
 /* Source MAC and IP come from the GID entry; a mailbox that names others is wrong. */
@@ -177,8 +177,15 @@ path_source(const struct hca *h, const struct hca_qpc *q, struct hca_roce_path *
 	mac_bytes(mac, smac);
 	if (smac != 0 && memcmp(mac, g->mac, sizeof(mac)) != 0)
 		return false;
-	if (WORD(path.sip) != 0 && memcmp(&q->path.sip, g->gid + 12, 4) != 0)
+	if (WORD(path.sip) != 0 &&
+	    (g->ip_version != 4 || memcmp(&q->path.sip, g->gid + 12, 4) != 0))
 		return false;
+	p->ip_version = g->ip_version;
+	p->vlan = g->vlan_id != HCA_NO_VLAN;
+	p->vlan_tci = 0;
+	if (p->vlan)
+		p->vlan_tci =
+			(uint16_t)((HCA_QPC_SL(WORD(path.sl_tclass_flow)) & 7) << 13 | g->vlan_id);
 	memcpy(p->smac, g->mac, sizeof(p->smac));
 	memcpy(p->sip, g->gid, sizeof(p->sip));
 	return true;
@@ -212,7 +219,9 @@ resolve_path(const struct hca *h, struct hca_qp_change *ch)
 		return false;
 	if (!path_source(h, q, p) || !path_dip(q, p->dip) || !path_dmac(h, q, p))
 		return false;
-	p->ip_version = 4;
+	if (hca_gid_is_ip4(p->dip) != (p->ip_version == 4))
+		return false;
+	p->flow_label = HCA_QPC_FLOW_LABEL(WORD(path.sl_tclass_flow));
 	p->tclass = (uint8_t)HCA_QPC_TCLASS(WORD(path.sl_tclass_flow)) & 0xfc; /* ECN is ours */
 	p->hop_limit = (uint8_t)(hop != 0 ? hop : DEFAULT_TTL);
 	p->qpn = WORD(remote_qpn);

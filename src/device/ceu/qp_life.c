@@ -6,6 +6,7 @@
 
 #include <rte_malloc.h>
 
+#include "abi_roce.h"
 #include "abi_wqe.h"
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
@@ -31,6 +32,12 @@ static const uint8_t service_queues[HCA_ST_COUNT] = {
 	[HCA_ST_UD] = HAS_SQ | HAS_RQ | MAY_SRQ,
 	[HCA_ST_XRC_INI] = HAS_SQ,
 	[HCA_ST_XRC_TGT] = HAS_XRCD,
+};
+
+static const uint8_t service_transport[HCA_ST_COUNT] = {
+	[HCA_ST_RC] = HCA_TRANSPORT_RC << 5,	   [HCA_ST_UC] = HCA_TRANSPORT_UC << 5,
+	[HCA_ST_UD] = HCA_TRANSPORT_UD << 5,	   [HCA_ST_XRC_INI] = HCA_TRANSPORT_XRC << 5,
+	[HCA_ST_XRC_TGT] = HCA_TRANSPORT_XRC << 5,
 };
 
 /* Sizes and places RST2INIT latches. */
@@ -205,6 +212,8 @@ static void
 fill_shape(struct hca_qp *n, const struct qp_shape *s)
 {
 	n->cfg.service = (uint8_t)s->service;
+	n->rtc.transport = service_transport[s->service];
+	n->rtc.unreliable = s->service == HCA_ST_UC || s->service == HCA_ST_UD;
 	n->cfg.pd = s->pd;
 	n->addr.xrcd = s->xrcd;
 	n->ee.srq = s->srq;
@@ -333,7 +342,11 @@ apply_path(struct hca_qp *qp, const struct hca_roce_path *p)
 {
 	if (p->ip_version == 0)
 		return;
-	memcpy(&qp->cfg.peer_ip4, p->dip + 12, sizeof(qp->cfg.peer_ip4));
+	qp->cfg.peer_is_ip6 = p->ip_version == 6;
+	qp->cfg.peer_ip4 = 0;
+	if (!qp->cfg.peer_is_ip6)
+		memcpy(&qp->cfg.peer_ip4, p->dip + 12, sizeof(qp->cfg.peer_ip4));
+	memcpy(qp->addr.peer_gid[0], p->dip, sizeof(qp->addr.peer_gid[0]));
 	hca_roce_template_fill(p, &qp->encap.tmpl[0]);
 }
 

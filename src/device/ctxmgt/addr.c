@@ -13,6 +13,7 @@ static const uint8_t ip4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 void
 hca_addr_reset(struct hca_ctxmgt *c)
 {
+	c->gid_changes++;
 	memset(c->gid, 0, sizeof(c->gid));
 	memset(c->neigh, 0, sizeof(c->neigh));
 	memset(c->pkey, 0, sizeof(c->pkey));
@@ -41,26 +42,78 @@ mac_is_unicast(const uint8_t mac[6])
 	return (mac[0] & 1) == 0 && memcmp(mac, zero, 6) != 0;
 }
 
+bool
+hca_gid_is_ip6(const uint8_t gid[16])
+{
+	static const uint8_t zero[15];
+
+	return memcmp(gid, ip4_prefix, sizeof(ip4_prefix)) != 0 && gid[0] != 0xff &&
+	       (memcmp(gid, zero, sizeof(zero)) != 0 || gid[15] > 1);
+}
+
+/* The type says which kind of address it is. */
+static bool
+gid_type_ok(uint32_t type, const uint8_t gid[16])
+{
+	return (type == HCA_GID_ROCE_V2_IPV4 && hca_gid_is_ip4(gid)) ||
+	       (type == HCA_GID_ROCE_V2_IPV6 && hca_gid_is_ip6(gid));
+}
+
+static uint16_t
+gid_vlan(uint32_t flags)
+{
+	return flags & HCA_GID_VLAN_PRESENT ? (uint16_t)HCA_GID_VLAN_ID(flags) : HCA_NO_VLAN;
+}
+
+/* The same address twice, unless on another VLAN, would name two sources alike. */
+static bool
+is_duplicate(const struct hca_ctxmgt *c, uint32_t index, const uint8_t gid[16], uint16_t vlan)
+{
+	for (uint32_t i = 0; i < HCA_GID_ENTRIES; i++)
+		if (i != index && c->gid[i].valid && c->gid[i].vlan_id == vlan &&
+		    memcmp(c->gid[i].gid, gid, 16) == 0)
+			return true;
+	return false;
+}
+
 int
-hca_gid_set(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m)
+hca_gid_check(const struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m)
 {
 	uint32_t index = hca_be32_to_cpu(m->index), flags = hca_be32_to_cpu(m->flags);
-	struct hca_gid_entry *e;
+	uint16_t vlan = gid_vlan(flags);
 
 	if (index >= HCA_GID_ENTRIES)
 		return HCA_STAT_BAD_INDEX;
-	e = &c->gid[index];
-	if (!(flags & HCA_GID_VALID)) {
-		memset(e, 0, sizeof(*e));
+	if (!(flags & HCA_GID_VALID))
 		return HCA_STAT_OK;
-	}
-	if (HCA_GID_TYPE(flags) != HCA_GID_ROCE_V2_IPV4 || (flags & HCA_GID_VLAN_PRESENT) ||
-	    !hca_gid_is_ip4(m->gid) || !mac_is_unicast(m->mac))
+	if (!gid_type_ok(HCA_GID_TYPE(flags), m->gid) || !mac_is_unicast(m->mac) ||
+	    (vlan != HCA_NO_VLAN && (vlan == 0 || vlan == 0xfff)) ||
+	    is_duplicate(c, index, m->gid, vlan))
 		return HCA_STAT_BAD_PARAM;
+	return HCA_STAT_OK;
+}
+
+void
+hca_gid_clear(struct hca_ctxmgt *c, uint32_t index)
+{
+	__atomic_store_n(&c->gid[index].valid, 0, __ATOMIC_RELEASE);
+}
+
+void
+hca_gid_put(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m)
+{
+	struct hca_gid_entry *e = &c->gid[hca_be32_to_cpu(m->index)];
+	uint32_t flags = hca_be32_to_cpu(m->flags);
+
+	__atomic_store_n(&c->gid_changes, c->gid_changes + 1, __ATOMIC_RELEASE);
+	memset(e, 0, sizeof(*e));
+	if (!(flags & HCA_GID_VALID))
+		return;
 	memcpy(e->gid, m->gid, sizeof(e->gid));
 	memcpy(e->mac, m->mac, sizeof(e->mac));
-	e->valid = 1;
-	return HCA_STAT_OK;
+	e->vlan_id = gid_vlan(flags);
+	e->ip_version = HCA_GID_TYPE(flags) == HCA_GID_ROCE_V2_IPV4 ? 4 : 6;
+	__atomic_store_n(&e->valid, 1, __ATOMIC_RELEASE);
 }
 
 int
@@ -98,7 +151,7 @@ hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m)
 	uint32_t flags = hca_be32_to_cpu(m->flags);
 	struct hca_neigh_entry *e;
 
-	if (!hca_gid_is_ip4(m->dgid))
+	if (!hca_gid_is_ip4(m->dgid) && !hca_gid_is_ip6(m->dgid))
 		return HCA_STAT_BAD_PARAM;
 	if (HCA_NEIGH_SGID_INDEX(flags) >= HCA_GID_ENTRIES)
 		return HCA_STAT_BAD_INDEX;
@@ -122,7 +175,9 @@ hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m)
 const struct hca_gid_entry *
 hca_gid_get(const struct hca_ctxmgt *c, uint32_t index)
 {
-	return index < HCA_GID_ENTRIES && c->gid[index].valid ? &c->gid[index] : NULL;
+	return index < HCA_GID_ENTRIES && __atomic_load_n(&c->gid[index].valid, __ATOMIC_ACQUIRE)
+		       ? &c->gid[index]
+		       : NULL;
 }
 
 const uint8_t *

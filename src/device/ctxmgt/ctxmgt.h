@@ -69,11 +69,16 @@ enum hca_icm_table {
 	HCA_ICM_TABLE_N
 };
 
+/* Read by the parser and encap (UD): changed only while not valid and after a round. */
 struct hca_gid_entry {
 	uint8_t gid[16];
 	uint8_t mac[6];
-	uint8_t valid;
+	uint16_t vlan_id; /* HCA_NO_VLAN: none */
+	uint8_t ip_version;
+	uint8_t valid; /* [pub] */
 };
+
+#define HCA_NO_VLAN 0xffffu
 
 struct hca_neigh_entry {
 	uint8_t gid[16];
@@ -87,6 +92,7 @@ struct hca_ctxmgt {
 	uint64_t base[HCA_ICM_TABLE_N];
 	uint32_t count[HCA_ICM_TABLE_N]; /* entries in use of each table; 0 before INIT_HCA */
 	struct hca_icm_map map[3];	 /* by op_modifier: HCA_ICM_CTX, HCA_ICM_TPT */
+	uint64_t gid_changes;		 /* [pub] from 1 on */
 	struct hca_gid_entry gid[HCA_GID_ENTRIES];
 	uint16_t pkey[HCA_PKEY_ENTRIES];
 	struct hca_neigh_entry neigh[HCA_NEIGH_ENTRIES];
@@ -115,7 +121,10 @@ bool hca_icm_write(struct hca *h, enum hca_icm_table t, uint64_t index, const vo
 
 /* As after power on: no GID, no neighbour, the default P_Key at index 0. */
 void hca_addr_reset(struct hca_ctxmgt *c);
-int hca_gid_set(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m); /* enum hca_stat */
+/* Judges the mailbox; enum hca_stat. hca_gid_put() fills the entry in, hca_gid_clear() empties it. */
+int hca_gid_check(const struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m);
+void hca_gid_clear(struct hca_ctxmgt *c, uint32_t index);
+void hca_gid_put(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m);
 int hca_pkey_set(struct hca_ctxmgt *c, const struct hca_mbox_set_pkey *m);
 int hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m);
 const struct hca_gid_entry *hca_gid_get(const struct hca_ctxmgt *c, uint32_t index);
@@ -123,5 +132,7 @@ const struct hca_gid_entry *hca_gid_get(const struct hca_ctxmgt *c, uint32_t ind
 const uint8_t *hca_neigh_find(const struct hca_ctxmgt *c, const uint8_t gid[16]);
 void hca_gid_from_ip4(uint8_t gid[16], const uint8_t ip[4]);
 bool hca_gid_is_ip4(const uint8_t gid[16]);
+/* Neither IPv4-mapped nor unspecified, loopback or multicast. */
+bool hca_gid_is_ip6(const uint8_t gid[16]);
 
 #endif

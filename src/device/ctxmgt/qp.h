@@ -135,6 +135,11 @@ struct hca_qp_rtc {
 	uint8_t mtu_log;      /* CEU */
 	uint32_t window_mask; /* CEU */
 	uint32_t *window;     /* CEU */
+	uint32_t pace;	      /* CEU: ps per byte of frames, 0 = as fast as it goes */
+	uint8_t transport;    /* CEU: top three bits of the BTH opcodes */
+	uint8_t unreliable;   /* CEU: UC, UD: completes what has been copied */
+	uint8_t failed_seen;  /* encap.req_failed already obeyed, low bits */
+	uint8_t reserved;
 } __rte_cache_aligned;
 
 /* Line 3. Writer: requester_recv. The CEU zeroes it at RST2INIT and sets una at RTR2RTS. */
@@ -199,6 +204,7 @@ struct hca_qp_encap {
 		req_done_seq; /* [pub] requester descriptors finished (copied, dropped or failed) */
 	uint32_t req_failed_psn;      /* [pub] with FAILED to RTC */
 	uint32_t req_failed_syndrome; /* [pub] enum hca_syndrome */
+	uint32_t req_failed;	      /* [pub] gathers that failed; stored before req_done_seq */
 	uint32_t resp_failed_psn;     /* [pub] with FAILED to EE */
 	uint32_t resp_failed;	      /* resp_failed_psn has been told */
 	uint32_t path;		      /* [pub] of the two, the one in use; changed by migration */

@@ -13,7 +13,9 @@
 static inline bool
 hca_txd_is_read_resp(const struct hca_txd *d)
 {
-	return d->opcode >= HCA_BTH_RC_READ_RESP_FIRST && d->opcode <= HCA_BTH_RC_READ_RESP_ONLY;
+	uint8_t op = HCA_BTH_OPERATION(d->opcode);
+
+	return op >= HCA_BTH_RC_READ_RESP_FIRST && op <= HCA_BTH_RC_READ_RESP_ONLY;
 }
 
 /* Rights the payload's key must give: any live MR may be sent from, READ needs the remote right. */
@@ -54,10 +56,27 @@ hca_encap_atomic(struct hca *h, uint8_t *p, const struct hca_txd *d)
 	return p + sizeof(*a);
 }
 
-/* The extended headers that are not RETH alone. */
+/* UD: who sends, and the key the receiver asks for. */
+static inline uint8_t *
+hca_encap_deth(struct hca *h, uint8_t *p, const struct hca_txd *d)
+{
+	const struct hca_record_full *r = (void *)hca_record(h, d->rec);
+
+	hca_put_be32(p, r->av.qkey);
+	hca_put_be32(p + 4, h->qp[d->qpi].cfg.local_qpn);
+	return p + sizeof(struct hca_deth);
+}
+
+/* The extended headers that are not RETH alone, in their order on the wire. */
 static inline uint8_t *
 hca_encap_ext(struct hca *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
 {
+	if (ext & HCA_EXT_DETH)
+		p = hca_encap_deth(h, p, d);
+	if (ext & HCA_EXT_XRCETH) {
+		hca_put_be32(p, hca_record(h, d->rec)->srqn);
+		p += sizeof(struct hca_xrceth);
+	}
 	if (ext & HCA_EXT_RETH)
 		p = hca_encap_reth(p, d);
 	if (ext & HCA_EXT_ATOMICETH)
@@ -71,6 +90,10 @@ hca_encap_ext(struct hca *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
 	if (ext & HCA_EXT_IMMDT) {
 		memcpy(p, &d->imm, sizeof(d->imm));
 		p += sizeof(struct hca_immdt);
+	}
+	if (ext & HCA_EXT_IETH) {
+		hca_put_be32(p, d->reth.rkey);
+		p += sizeof(struct hca_ieth);
 	}
 	return p;
 }

@@ -17,6 +17,7 @@
 #include <rte_prefetch.h>
 
 #include "abi_cqe.h"
+#include "ctxmgt/ctxmgt.h"
 #include "engine/encap_header.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
@@ -24,8 +25,17 @@
 #define BACKLOG 128u   /* frames, a power of two, at least 2 bursts */
 #define FUSED_MIN 257u /* payload bytes from which copy and CRC in one pass wins */
 
+/* Headers of the last datagram: the next one often goes the same way. */
+struct ud_template {
+	struct hca_roce_template tmpl;
+	struct hca_ud_av av;
+	uint32_t qpi, generation;
+	uint64_t gids; /* state of the GID table they were made from */
+};
+
 struct encap {
 	struct rte_mbuf *backlog[BACKLOG];
+	struct ud_template ud;
 	uint32_t head, tail;	/* free running */
 	uint64_t stalled_since; /* 0: the port took something last time */
 	bool discarding;
@@ -290,11 +300,10 @@ find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
 
 /* Headers, payload, pad and (long frames) ICRC; false: the payload could not be gathered. */
 static inline bool
-build(struct hca *h, struct burst *b, const struct hca_qp *qp, struct rte_mbuf *m,
-      const uint8_t *src)
+build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_roce_template *t,
+      struct rte_mbuf *m, const uint8_t *src)
 {
 	const struct hca_txd *d = hca_txd(m);
-	const struct hca_roce_template *t = hca_qp_template(qp);
 	uint8_t *frame = (uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM;
 	uint8_t *l3 = frame + t->l3, *payload, *end;
 	const uint8_t *ones = hca_roce_ones(t->ip_version);
@@ -346,6 +355,7 @@ request_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 	HCA_COUNT(h, ENCAP, req_gather_error);
 	__atomic_store_n(&qp->encap.req_failed_syndrome, HCA_SYND_LOCAL_PROT, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->encap.req_failed_psn, d->psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->encap.req_failed, qp->encap.req_failed + 1, __ATOMIC_RELEASE);
 	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, d->qpi, HCA_MSG_FAILED);
 }
 
@@ -358,9 +368,58 @@ is_released(const struct hca_qp *qp, const struct hca_txd *d)
 	return hca_psn_diff(d->psn, hca_una_psn(una)) < 0;
 }
 
+static int
+ud_fill(const struct hca *h, const struct hca_qp *qp, const struct hca_gid_entry *g,
+	const struct hca_ud_av *av, struct hca_roce_template *t)
+{
+	struct hca_roce_path p = {
+		.vlan = g->vlan_id != HCA_NO_VLAN,
+		.vlan_tci = (uint16_t)(av->priority << 13 | (g->vlan_id & 0xfff)),
+		.ip_version = g->ip_version,
+		.tclass = av->tclass,
+		.hop_limit = av->hop_limit,
+		.flow_label = av->flow_label,
+		.udp_sport = hca_roce_udp_sport(qp->cfg.local_qpn, av->dqpn),
+		.pkey = qp->cfg.pkey,
+		.qpn = av->dqpn,
+		.migreq = true,
+	};
+
+	memcpy(p.dmac, av->dmac, sizeof(p.dmac));
+	memcpy(p.smac, g->mac, sizeof(p.smac));
+	memcpy(p.sip, g->gid, sizeof(p.sip));
+	memcpy(p.dip, av->dgid, sizeof(p.dip));
+	return hca_roce_template_fill(&p, t);
+}
+
+/* Headers of a datagram; NULL: its GID entry has gone since the WQE was judged. */
+static const struct hca_roce_template *
+ud_headers(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
+{
+	struct ud_template *u = &((struct encap *)h->stage_ctx[HCA_STAGE_ENCAP])->ud;
+	const struct hca_ud_av *av = &((const struct hca_record_full *)hca_record(h, d->rec))->av;
+	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, av->sgid_index);
+	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
+
+	if (unlikely(g == NULL))
+		return NULL;
+	if (u->qpi == d->qpi && u->generation == d->generation && u->gids == gids &&
+	    memcmp(&u->av, av, sizeof(*av)) == 0)
+		return &u->tmpl;
+	u->gids = 0; /* changes count from 1: nothing is cached while it is filled */
+	if (ud_fill(h, qp, g, av, &u->tmpl) != 0)
+		return NULL;
+	u->av = *av;
+	u->qpi = d->qpi;
+	u->generation = d->generation;
+	u->gids = gids;
+	return &u->tmpl;
+}
+
 /* Consecutive descriptors of one QP: what is looked up once for all of them. */
 struct run {
 	struct hca_qp *qp;
+	const struct hca_roce_template *tmpl; /* NULL: each datagram has its own */
 	uint32_t qpi, generation, seq;
 	bool sends; /* state lets requests out */
 	bool any;   /* seq is valid */
@@ -404,12 +463,14 @@ begin_run(struct hca *h, struct run *r, const struct hca_txd *d)
 	state = hca_qp_state(r->qp);
 	r->sends = state != HCA_QPS_RST && state != HCA_QPS_ERR;
 	r->any = !is_stale(h, r->qp, d);
+	r->tmpl = r->qp->cfg.service == HCA_ST_UD ? NULL : hca_qp_template(r->qp);
 }
 
 /* One request that belongs to the run; false: nothing of it leaves. */
 static inline bool
 request(struct hca *h, struct burst *b, struct run *r, struct rte_mbuf *m, const uint8_t *src)
 {
+	const struct hca_roce_template *t = r->tmpl;
 	struct hca_txd *d = hca_txd(m);
 
 	if (unlikely(!r->any))
@@ -419,7 +480,15 @@ request(struct hca *h, struct burst *b, struct run *r, struct rte_mbuf *m, const
 		HCA_COUNT(h, ENCAP, req_dropped_released);
 		return false;
 	}
-	if (likely(build(h, b, r->qp, m, src)))
+	if (unlikely(t == NULL)) {
+		t = ud_headers(h, r->qp, d);
+		/* Datagrams may be lost: the request completes all the same. */
+		if (t == NULL) {
+			HCA_COUNT(h, ENCAP, req_bad_av);
+			return false;
+		}
+	}
+	if (likely(build(h, b, r->qp, t, m, src)))
 		return true;
 	request_failed(h, r->qp, d);
 	return false;
@@ -487,7 +556,7 @@ response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 		if (unlikely(is_stale(h, qp, d))) {
 			rte_pktmbuf_free(m);
-		} else if (unlikely(!build(h, &b, qp, m, src[i]))) {
+		} else if (unlikely(!build(h, &b, qp, hca_qp_template(qp), m, src[i]))) {
 			response_failed(h, qp, d);
 			rte_pktmbuf_free(m);
 		}

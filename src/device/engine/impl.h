@@ -133,6 +133,12 @@ hca_msg_drain(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, hca_m
  */
 bool hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi);
 
+/*
+ * Send queue error of a UC or UD QP: RTS or SQD to SQE, everybody told. It goes on receiving; what
+ * is announced flushes. false: it was in another state.
+ */
+bool hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi);
+
 /* A stage has forgotten the QP of the current purge (after a PURGE message). */
 static inline void
 hca_purge_ack(struct hca *h, enum hca_stage_id s)

@@ -19,7 +19,7 @@
 /* X(from, to): the only channels there are. */
 #define HCA_MSG_LIST(X) \
 	X(PARSER, RTC)	/* NEW: records entered the window */ \
-	X(RTC, PARSER)	/* FREED: window slots and records came back */ \
+	X(RTC, PARSER)	/* FREED: window slots and records came back; STATE */ \
 	X(RTC, RRC)	/* ARM: unacknowledged packets, BAD: error or flush records wait */ \
 	X(RRC, RTC)	/* RELEASE, REWIND, HOLD, STATE */ \
 	X(RRC, PARSER)	/* STATE */ \

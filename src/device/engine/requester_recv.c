@@ -310,7 +310,8 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 	uint32_t state = hca_qp_state(qp);
 	struct hca_rrc_run run;
 
-	if (state == HCA_QPS_RST)
+	/* Nobody answers UC and UD: RTC completes their requests. */
+	if (state == HCA_QPS_RST || qp->rtc.unreliable)
 		return;
 	hca_rrc_begin(&run, h, qpi, now, &batch);
 	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)

@@ -139,6 +139,10 @@ load(struct hca_rtc_visit *v, struct hca *h, struct hca_rtc_ctx *ctx, uint32_t q
 	v->wqes = 0;
 	v->ack_every = h->cfg.ack_every;
 	v->half = half ? half - 1 : 0;
+	v->transport = qp->rtc.transport;
+	v->unreliable = qp->rtc.unreliable;
+	if (unlikely(v->unreliable))
+		v->ack_every = v->half = UINT32_MAX; /* nobody answers */
 	v->deficit = qp->rtc.deficit;
 	v->since_ackreq = qp->rtc.since_ackreq;
 	catch_up(v);
@@ -202,9 +206,8 @@ return_all(struct hca *h, struct hca_rtc_ctx *ctx)
 	return_flush(&h->rec_full, &ctx->ret[1]);
 }
 
-/* What RRC has released and encap no longer reads. */
-static void
-free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+void
+hca_rtc_free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t tail = hca_una_tail(__atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE));
 	uint32_t done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
@@ -241,7 +244,10 @@ report_bad(struct hca_rtc_visit *v, uint32_t cursor)
 		r->desc_seq = v->desc_seq;
 	q->flags |= HCA_RTC_BAD;
 	__atomic_store_n(&q->bad, cursor, __ATOMIC_RELEASE);
-	hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
+	if (v->unreliable)
+		hca_rtc_complete(v->h, v->ctx, v->qp, v->qpi);
+	else
+		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
 }
 
 /* ERR, SQE: whatever the window holds goes to RRC unsent. */
@@ -256,8 +262,10 @@ flush(struct hca_rtc_visit *v)
 	}
 	v->pkt = 0;
 	store(v);
+	if (v->unreliable)
+		hca_rtc_complete(v->h, v->ctx, v->qp, v->qpi);
 	/* Also when nothing is new: RRC may have flushed before it saw our last `next`. */
-	if (v->tail != v->head)
+	else if (v->tail != v->head)
 		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
 }
 
@@ -328,8 +336,12 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 	if (why == HCA_RTC_STOP_PARK || why == HCA_RTC_STOP_BAD)
 		v.deficit = 0;
 	store(&v);
-	if (seq != v.desc_seq)
-		arm_timer(&v);
+	if (seq != v.desc_seq) {
+		if (unlikely(v.unreliable))
+			ctx->copied[ctx->n_copied++] = qpi;
+		else
+			arm_timer(&v);
+	}
 	if (why == HCA_RTC_STOP_CREDIT)
 		return false;
 	pop(h, ctx);
@@ -351,7 +363,7 @@ send_burst(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int bu
 	if (ctx->count == 0)
 		return 0;
 	ctx->room = RTE_MIN(RTE_MIN(budget, HCA_BURST), hca_edge_room(h, e));
-	ctx->n_out = ctx->n_spare = ctx->retransmitted = 0;
+	ctx->n_out = ctx->n_spare = ctx->retransmitted = ctx->n_copied = 0;
 	/* A lone QP gets several turns; the bound is for QPs that come round without sending. */
 	for (turns = HCA_BURST; turns > 0 && ctx->count != 0 && ctx->n_out < ctx->room; turns--)
 		if (!visit(h, ctx))
@@ -363,6 +375,9 @@ send_burst(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int bu
 	HCA_COUNT_N(h, RTC, req_packets, ctx->n_out);
 	HCA_COUNT_N(h, RTC, retransmissions, ctx->retransmitted);
 	hca_edge_push(h, e, (void *const *)ctx->out, ctx->n_out, now);
+	/* A direct edge has copied everything by now; otherwise encap tells. */
+	for (uint32_t i = 0; i < ctx->n_copied && e->ring == NULL; i++)
+		hca_rtc_complete(h, ctx, &h->qp[ctx->copied[i]], ctx->copied[i]);
 	return ctx->n_out;
 }
 
@@ -383,6 +398,8 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	if (unlikely(is_flushing(state))) {
 		flush(&v);
 	} else {
+		if (unlikely(v.unreliable && state == HCA_QPS_RTS))
+			qp->rtc.flags &= ~HCA_RTC_BAD; /* back from SQE */
 		store(&v);
 		if (state == HCA_QPS_SQD)
 			check_drained(&v);
@@ -391,7 +408,7 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 		if (v.next != v.head)
 			wake(h, ctx, qp, qpi);
 	}
-	free_released(h, ctx, qp, qpi);
+	hca_rtc_free_released(h, ctx, qp, qpi);
 }
 
 static void
@@ -441,9 +458,8 @@ on_rrc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 	attend(h, qp, qpi);
 }
 
-/* The payload of req_failed_psn could not be read: its record is the bad request now. */
-static void
-gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+void
+hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t psn = __atomic_load_n(&qp->encap.req_failed_psn, __ATOMIC_ACQUIRE), at;
 	struct hca_rtc_visit v;
@@ -474,9 +490,11 @@ on_encap(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 
 	if (unlikely(state == HCA_QPS_RST))
 		return;
-	if (unlikely(flags & HCA_MSG_FAILED) && !is_flushing(state))
-		gather_failed(h, qp, qpi);
-	free_released(h, hca_rtc_ctx(h), qp, qpi);
+	if (unlikely(flags & HCA_MSG_FAILED) && !is_flushing(state) && !qp->rtc.unreliable)
+		hca_rtc_gather_failed(h, qp, qpi);
+	if (unlikely(qp->rtc.unreliable))
+		hca_rtc_complete(h, hca_rtc_ctx(h), qp, qpi);
+	hca_rtc_free_released(h, hca_rtc_ctx(h), qp, qpi);
 }
 
 static void
@@ -525,9 +543,13 @@ messages(struct hca *h, uint64_t now, unsigned int budget)
 unsigned int
 hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
 {
+	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
 	unsigned int n = 0;
 
 	if (hca_msg_due(h, HCA_STAGE_RTC))
 		n = messages(h, now, budget);
-	return n + send_burst(h, hca_rtc_ctx(h), now, budget);
+	n += send_burst(h, ctx, now, budget);
+	if (unlikely(ctx->batch.n != 0))
+		hca_cq_batch_end(h, &ctx->batch, HCA_STAGE_RTC);
+	return n;
 }

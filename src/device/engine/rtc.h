@@ -54,6 +54,10 @@ struct hca_rtc_ctx {
 	struct rte_mbuf *out[HCA_BURST];
 	struct rte_mbuf *spare[HCA_BURST];
 	struct hca_rtc_returns ret[2]; /* one line, full */
+	/* UC and UD QPs that sent something in the current poll, and the CQs RTC completes to */
+	uint32_t n_copied;
+	uint32_t copied[HCA_BURST];
+	struct hca_cq_batch batch;
 } __rte_cache_aligned;
 
 /* Cursors of one QP during one visit; stored back by hca_rtc_store(). */
@@ -70,6 +74,8 @@ struct hca_rtc_visit {
 	uint32_t ack_every, half; /* AckReq at least so often; half a window less one, a mask */
 	int32_t deficit;
 	uint16_t since_ackreq;
+	uint8_t transport;
+	bool unreliable;
 };
 
 /* Why sending stopped. */
@@ -94,6 +100,21 @@ hca_rtc_ref(const struct hca_rtc_visit *v, uint32_t cursor)
 
 /* Operations RTC can put on the wire. */
 bool hca_rtc_op_valid(const struct hca_record *r);
+
+/* ---- requester_trans.c, for rtc_complete.c ---- */
+
+/* What RRC, or for UC and UD RTC itself, has released and encap no longer reads. */
+void hca_rtc_free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi);
+/* The payload of req_failed_psn could not be read: its record is the bad request now. */
+void hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi);
+
+/* ---- rtc_complete.c ---- */
+
+/*
+ * UC and UD: completes, in order, what encap has copied; then the bad request, if its turn has
+ * come, and what is flushed. Called whenever encap has told how far it is, or the state changed.
+ */
+void hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi);
 
 /* Sends from v->next on until something stops it. */
 enum hca_rtc_stop hca_rtc_send(struct hca_rtc_visit *v, uint32_t state);

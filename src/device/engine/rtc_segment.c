@@ -21,7 +21,7 @@ enum rtc_op_kind {
 	RTC_OP_ATOMIC,
 };
 
-/* Per WQ opcode: BTH opcodes by position [middle, first, last, only]. */
+/* Per WQ opcode: RC's BTH opcodes by position [middle, first, last, only]; see rtc.transport. */
 struct rtc_op {
 	uint8_t bth[4];
 	uint8_t kind;
@@ -42,6 +42,8 @@ static const struct rtc_op rtc_ops[32] = {
 	[HCA_OP_SEND] = {BTH(SEND_MIDDLE, SEND_FIRST, SEND_LAST, SEND_ONLY), RTC_OP_PAYLOAD,
 			 HCA_TXD_SOLICITED},
 	[HCA_OP_SEND_IMM] = {BTH(SEND_MIDDLE, SEND_FIRST, SEND_LAST_IMM, SEND_ONLY_IMM),
+			     RTC_OP_PAYLOAD, HCA_TXD_SOLICITED},
+	[HCA_OP_SEND_INV] = {BTH(SEND_MIDDLE, SEND_FIRST, SEND_LAST_INV, SEND_ONLY_INV),
 			     RTC_OP_PAYLOAD, HCA_TXD_SOLICITED},
 	[HCA_OP_RDMA_READ] = {BTH1(READ_REQ), RTC_OP_READ, 0},
 	[HCA_OP_ATOMIC_CS] = {BTH1(CMP_SWAP), RTC_OP_ATOMIC, 0},
@@ -87,7 +89,7 @@ may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
 		return HCA_RTC_STOP_PARK;
 	if (unlikely(r->syndrome == 0 && !hca_rtc_op_valid(r)))
 		r->syndrome = HCA_SYND_LOCAL_QP_OP;
-	if (unlikely(r->flags & HCA_REC_RD && v->qp->cfg.max_rd_atomic == 0))
+	if (unlikely(r->flags & HCA_REC_RD && (v->unreliable || v->qp->cfg.max_rd_atomic == 0)))
 		r->syndrome = HCA_SYND_LOCAL_QP_OP;
 	if (unlikely(r->syndrome != 0))
 		return HCA_RTC_STOP_BAD;
@@ -127,7 +129,7 @@ put_txd(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint8
 	v->ctx->out[v->ctx->n_out++] = m;
 	d->qpi = v->qpi;
 	d->psn = v->next_psn;
-	d->opcode = opcode;
+	d->opcode = opcode | v->transport;
 	d->flags = 0;
 	d->nsge = 0;
 	d->syndrome = 0;
@@ -263,7 +265,7 @@ end_visit(struct hca_rtc_visit *v, enum hca_rtc_stop why)
 {
 	const struct hca_record *r;
 
-	if (v->last == NULL)
+	if (v->last == NULL || v->unreliable)
 		return;
 	if (v->next != v->head && v->pkt == 0 &&
 	    (why == HCA_RTC_STOP_TURN || why == HCA_RTC_STOP_CREDIT)) {
@@ -304,7 +306,7 @@ put_plain(struct hca_txd *d, const struct hca_txd *common, const struct hca_reco
 {
 	memcpy(d, common, sizeof(*d));
 	d->psn = psn;
-	d->opcode = rtc_ops[r->op & 31].bth[3];
+	d->opcode = rtc_ops[r->op & 31].bth[3] | common->opcode;
 	d->len = (uint16_t)r->len;
 	d->seq = seq;
 	d->key = r->sge.lkey;
@@ -335,6 +337,7 @@ send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
 {
 	const struct hca_txd common = {
 		.qpi = v->qpi,
+		.opcode = v->transport,
 		.flags = HCA_TXD_LAST_OF_RECORD,
 		.nsge = 1,
 		.generation = v->generation,

@@ -14,11 +14,20 @@
 #include "queues/eq.h"
 #include "engine/record_pool.h"
 
-bool
-hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+static void
+tell_state(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 {
 	static const uint8_t told[] = {HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC,
 				       HCA_STAGE_EE};
+
+	for (unsigned int i = 0; i < RTE_DIM(told); i++)
+		if (told[i] != from && h->msg[from][told[i]] != NULL)
+			hca_msg_send(h, from, told[i], qpi, HCA_MSG_STATE);
+}
+
+bool
+hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+{
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t state;
 
@@ -28,9 +37,19 @@ hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 			return false;
 	} while (!hca_qp_state_cas(qp, state, HCA_QPS_ERR));
 
-	for (unsigned int i = 0; i < RTE_DIM(told); i++)
-		if (told[i] != from && h->msg[from][told[i]] != NULL)
-			hca_msg_send(h, from, told[i], qpi, HCA_MSG_STATE);
+	tell_state(h, from, qpi);
+	return true;
+}
+
+bool
+hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+
+	if (!hca_qp_state_cas(qp, HCA_QPS_RTS, HCA_QPS_SQE) &&
+	    !hca_qp_state_cas(qp, HCA_QPS_SQD, HCA_QPS_SQE))
+		return false;
+	tell_state(h, from, qpi);
 	return true;
 }
 

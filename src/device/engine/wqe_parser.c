@@ -449,7 +449,7 @@ fill_common(struct hca_record *r, const struct hca_qp_parser *p, const struct hc
 	r->psn = 0;
 	r->npsn = 0;
 	r->desc_seq = 0;
-	r->srqn = 0;
+	r->srqn = 0; /* XRC: set by parse_any() */
 	/* Word by word: see hca_wqe_decode_simple(). */
 	r->sge.va = w->first.va;
 	r->sge.lkey = w->first.lkey;
@@ -476,7 +476,8 @@ wqe_failed(struct hca_wqe *w, uint8_t syndrome)
 }
 
 static inline void
-judge_wqe(struct visit *v, const uint8_t *copy, struct hca_wqe *w)
+judge_wqe(struct hca *h, struct visit *v, const uint8_t *copy, struct hca_wqe *w,
+	  struct hca_ud_av *av)
 {
 	struct hca_qp_parser *p = v->p;
 
@@ -486,6 +487,8 @@ judge_wqe(struct visit *v, const uint8_t *copy, struct hca_wqe *w)
 	}
 	hca_wqe_decode(copy, (uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log,
 		       p->next_op, v->qp->cfg.service, w);
+	if (w->syndrome == 0 && w->ud != NULL)
+		w->syndrome = hca_wqe_judge_ud(h, v->qp, w, av);
 	if (unlikely(w->syndrome != 0))
 		wqe_failed(w, w->syndrome);
 }
@@ -531,13 +534,14 @@ parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
 	struct hca_record_pool *pool = &h->rec;
 	struct hca_qp_parser *p = v->p;
 	struct hca_record *r;
+	struct hca_ud_av av;
 	struct hca_wqe w;
 	uint8_t flags;
 	uint32_t ref;
 
-	judge_wqe(v, copy, &w);
+	judge_wqe(h, v, copy, &w, &av);
 	flags = w.is_rd ? HCA_REC_RD : 0;
-	if (w.is_inline || w.is_atomic || w.nsge > 1) {
+	if (w.is_inline || w.is_atomic || w.nsge > 1 || w.ud != NULL) {
 		pool = &h->rec_full;
 		flags |= HCA_REC_FULL | (w.is_inline ? HCA_REC_INLINE : 0);
 	}
@@ -546,8 +550,11 @@ parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
 		return no_record(v, pool);
 	r = hca_record(h, ref);
 	fill_common(r, p, next, &w, flags);
+	r->srqn = w.srqn;
 	if (flags & HCA_REC_FULL)
 		fill_full((struct hca_record_full *)r, &w);
+	if (w.ud != NULL)
+		((struct hca_record_full *)r)->av = av;
 	p->rd_count += w.is_rd;
 	v->bad += w.syndrome != 0 && !v->flush;
 	return window_push(v, next, ref);
@@ -759,25 +766,6 @@ visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned int quo
 
 /* ---- messages ---- */
 
-static void
-on_freed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
-{
-	struct hca_parser_ctx *c = parser_ctx(h);
-
-	if (unlikely(!accepts_chains(hca_qp_state(qp))))
-		return;
-	c->freed = true;
-	settle_freed(h, qp);
-	if (qp->parser.flags & HCA_PF_PARK_WINDOW) {
-		qp->parser.flags &= ~HCA_PF_PARK_WINDOW;
-		make_ready(h, c, qpi);
-	}
-	if (unlikely(qp->parser.flags & (HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL))) {
-		wake_if_due(h, c, &h->rec, qpi);
-		wake_if_due(h, c, &h->rec_full, qpi);
-	}
-}
-
 /* Everything about this life of the QP; RTC returns the records themselves. */
 static void
 purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
@@ -810,6 +798,27 @@ on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 	}
 	qp->parser.flags &= ~HCA_PF_PARK_STATE;
 	make_ready(h, c, qpi);
+}
+
+static void
+on_freed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	struct hca_parser_ctx *c = parser_ctx(h);
+
+	if (unlikely(flags & HCA_MSG_STATE))
+		on_state(h, qp, qpi, flags, now);
+	if (unlikely(!accepts_chains(hca_qp_state(qp))))
+		return;
+	c->freed = true;
+	settle_freed(h, qp);
+	if (qp->parser.flags & HCA_PF_PARK_WINDOW) {
+		qp->parser.flags &= ~HCA_PF_PARK_WINDOW;
+		make_ready(h, c, qpi);
+	}
+	if (unlikely(qp->parser.flags & (HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL))) {
+		wake_if_due(h, c, &h->rec, qpi);
+		wake_if_due(h, c, &h->rec_full, qpi);
+	}
 }
 
 static unsigned int

@@ -8,14 +8,16 @@
 #include "abi_ctx.h"
 #include "engine/wqe_unit.h"
 
-/* Reserved operations are known but built for no service: they complete with an error. */
+#define CONNECTED (HCA_WQE_OP_RC | HCA_WQE_OP_UC)
+#define ANY (CONNECTED | HCA_WQE_OP_UD)
+
+/* Operations no service offers complete with an error. */
 const uint8_t hca_wqe_op_flags[32] = {
-	[HCA_OP_SEND_INV] = HCA_WQE_OP_KNOWN,
-	[HCA_OP_RDMA_WRITE] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
-	[HCA_OP_RDMA_WRITE_IMM] =
-		HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
-	[HCA_OP_SEND] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
-	[HCA_OP_SEND_IMM] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RC | HCA_WQE_OP_UC,
+	[HCA_OP_SEND_INV] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_INV | HCA_WQE_OP_RC,
+	[HCA_OP_RDMA_WRITE] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | CONNECTED,
+	[HCA_OP_RDMA_WRITE_IMM] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | CONNECTED,
+	[HCA_OP_SEND] = HCA_WQE_OP_KNOWN | ANY,
+	[HCA_OP_SEND_IMM] = HCA_WQE_OP_KNOWN | ANY,
 	[HCA_OP_RDMA_READ] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_READ | HCA_WQE_OP_RC,
 	[HCA_OP_ATOMIC_CS] =
 		HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
@@ -28,6 +30,8 @@ const uint8_t hca_wqe_op_flags[32] = {
 static const uint8_t service_flag[HCA_ST_COUNT] = {
 	[HCA_ST_RC] = HCA_WQE_OP_RC,
 	[HCA_ST_UC] = HCA_WQE_OP_UC,
+	[HCA_ST_UD] = HCA_WQE_OP_UD,
+	[HCA_ST_XRC_INI] = HCA_WQE_OP_RC,
 };
 
 #define ATOMIC_LEN 8u
@@ -75,11 +79,34 @@ decode_sges(const uint8_t *unit, uint32_t n, struct hca_wqe *out)
 	return total > HCA_MAX_MSG_SIZE ? HCA_SYND_LOCAL_LENGTH : 0;
 }
 
-static uint8_t
-decode(const uint8_t *wqe, uint32_t size, uint8_t flags, struct hca_wqe *out)
+/* The unit of the service behind the next unit; returns the offset behind it. */
+static uint32_t
+decode_service(const uint8_t *wqe, uint8_t service, struct hca_wqe *out)
 {
 	uint32_t off = sizeof(struct hca_next_unit);
+
+	if (service == HCA_ST_UD) {
+		out->ud = (const struct hca_ud_unit *)(wqe + off);
+		off += sizeof(*out->ud);
+	} else if (service == HCA_ST_XRC_INI) {
+		const struct hca_xrc_unit *x = (const struct hca_xrc_unit *)(wqe + off);
+
+		out->srqn = hca_le32_to_cpu(x->remote_srqn);
+		off += sizeof(*x);
+	}
+	return off;
+}
+
+static uint8_t
+decode(const uint8_t *wqe, uint32_t size, uint8_t flags, uint8_t service, struct hca_wqe *out)
+{
+	uint32_t off = decode_service(wqe, service, out);
 	uint8_t syndrome;
+
+	if (unlikely(out->srqn > HCA_QPN_MASK))
+		return HCA_SYND_LOCAL_QP_OP;
+	if (flags & HCA_WQE_OP_INV)
+		out->rkey = hca_le32_to_cpu(((const struct hca_next_unit *)wqe)->imm_data);
 
 	if (flags & HCA_WQE_OP_RADDR) {
 		const struct hca_raddr_unit *r = (const struct hca_raddr_unit *)(wqe + off);
@@ -119,13 +146,15 @@ hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, u
 	out->nunits = 0;
 	out->len = 0;
 	out->rkey = 0;
+	out->srqn = 0;
+	out->ud = NULL;
 	out->raddr = 0;
 	out->swap_add = out->compare = 0;
 	memset(&out->first, 0, sizeof(out->first));
 	if (unlikely(!(flags & built) || size < sizeof(struct hca_next_unit) || size > stride))
 		out->syndrome = HCA_SYND_LOCAL_QP_OP;
 	else
-		out->syndrome = decode(wqe, size, flags, out);
+		out->syndrome = decode(wqe, size, flags, service, out);
 }
 
 void

@@ -21,10 +21,12 @@ struct hca_wqe {
 	bool is_inline;	  /* data: len bytes of inline data */
 	bool is_rd;	  /* READ or ATOMIC */
 	bool is_atomic;
-	uint8_t nsge;	/* SGEs of non-zero length */
-	uint8_t nunits; /* data units, zero-length ones among them */
-	uint32_t len;	/* message bytes */
-	uint32_t rkey;
+	uint8_t nsge;		      /* SGEs of non-zero length */
+	uint8_t nunits;		      /* data units, zero-length ones among them */
+	uint32_t len;		      /* message bytes */
+	uint32_t rkey;		      /* or the key SEND_INV names */
+	uint32_t srqn;		      /* XRC */
+	const struct hca_ud_unit *ud; /* in the copy; not judged here */
 	uint64_t raddr;
 	uint64_t swap_add, compare;
 	const uint8_t *data;  /* in the copy: first data unit, or inline bytes */
@@ -36,11 +38,13 @@ enum hca_wqe_op_flag {
 	HCA_WQE_OP_RADDR = 1u << 1,
 	HCA_WQE_OP_ATOMIC = 1u << 2,
 	HCA_WQE_OP_READ = 1u << 3,
-	HCA_WQE_OP_RC = 1u << 4, /* built for this service */
+	HCA_WQE_OP_RC = 1u << 4, /* offered by this service; XRC offers what RC does */
 	HCA_WQE_OP_UC = 1u << 5,
+	HCA_WQE_OP_UD = 1u << 6,
+	HCA_WQE_OP_INV = 1u << 7, /* imm_data is a key */
 };
 
-/* By opcode (5 bits). Reserved operations are known but built for no service. */
+/* By opcode (5 bits). */
 extern const uint8_t hca_wqe_op_flags[32];
 
 /* A send opcode the doorbell and the parser let pass: built ones and reserved ones. */
@@ -83,7 +87,7 @@ hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_
 	}
 	d = (const struct hca_data_unit *)(wqe + off);
 	cnt = hca_le32_to_cpu(d->byte_cnt);
-	if ((flags & (HCA_WQE_OP_RC | HCA_WQE_OP_ATOMIC)) != HCA_WQE_OP_RC ||
+	if ((flags & (HCA_WQE_OP_RC | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_INV)) != HCA_WQE_OP_RC ||
 	    service != HCA_ST_RC || size != off + sizeof(*d) || size > stride || cnt == 0 ||
 	    cnt & HCA_INLINE_FLAG)
 		return false;
@@ -98,6 +102,15 @@ hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_
 	out->first.len = cnt;
 	return true;
 }
+
+/*
+ * The UD unit of a decoded WQE of a UD QP: 0 and *av, or a syndrome. dgid, GID index, source and
+ * Q_Key as interface.md "Work queues" says.
+ */
+struct hca;
+struct hca_qp;
+uint8_t hca_wqe_judge_ud(const struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
+			 struct hca_ud_av *av);
 
 /* The SGEs of non-zero length of a decoded WQE, out->nsge of them. */
 void hca_wqe_sges(const struct hca_wqe *w, struct hca_sge *sge);

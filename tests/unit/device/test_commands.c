@@ -196,9 +196,24 @@ address_tables(void **state)
 	g->index = 0;
 	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV6, 0, 0));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_PARAM);
-	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 1, 5));
+	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 1, 0xfff));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_PARAM);
 	assert_non_null(hca_gid_get(r->h->ctxmgt, 0));
+	/* the same address on a VLAN is another entry; the same twice is none */
+	g->index = hca_cpu_to_be32(1);
+	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 0, 0));
+	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_PARAM);
+	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 1, 5));
+	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_OK);
+	assert_int_equal(hca_gid_get(r->h->ctxmgt, 1)->vlan_id, 5);
+	memcpy(g->gid, "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16);
+	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_PARAM);
+	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV6, 0, 0));
+	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_OK);
+	assert_int_equal(hca_gid_get(r->h->ctxmgt, 1)->ip_version, 6);
+	g->flags = 0;
+	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_OK);
+	assert_null(hca_gid_get(r->h->ctxmgt, 1));
 	memset(p, 0, sizeof(*p));
 	p->index = hca_cpu_to_be32(HCA_PKEY_ENTRIES);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_PKEY, 0), HCA_STAT_BAD_INDEX);

@@ -411,6 +411,21 @@ expect_bad(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t size, uint8_
 }
 
 static void
+test_send_with_invalidate(void **state)
+{
+	struct wqe w = wqe_new(0, 0);
+	struct fx *fx = *state;
+	struct hca_record *r;
+
+	hca_put_le32(w.b + 12, 0x12345678);
+	add_sge(&w, 0x200, 2, 8);
+	r = parse_one(fx, &w, HCA_OP_SEND_INV, w.len);
+	assert_int_equal(r->syndrome, 0);
+	assert_int_equal(r->rkey, 0x12345678);
+	assert_int_equal(r->len, 8);
+}
+
+static void
 test_bad_structure(void **state)
 {
 	struct wqe head = wqe_new(0, 0), w;
@@ -424,7 +439,6 @@ test_bad_structure(void **state)
 	expect_bad(fx, &head, HCA_OP_SEND, 528, HCA_SYND_LOCAL_QP_OP);
 	expect_bad(fx, &head, HCA_OP_SEND, 255 * 16, HCA_SYND_LOCAL_QP_OP);
 	/* operations: reserved, unknown */
-	expect_bad(fx, &head, HCA_OP_SEND_INV, 16, HCA_SYND_LOCAL_QP_OP);
 	expect_bad(fx, &head, HCA_OP_LOCAL_INV, 16, HCA_SYND_LOCAL_QP_OP);
 	expect_bad(fx, &head, HCA_OP_BIND_MW, 48, HCA_SYND_LOCAL_QP_OP);
 	expect_bad(fx, &head, HCA_OP_NOP, 16, HCA_SYND_LOCAL_QP_OP);
@@ -1045,6 +1059,7 @@ main(void)
 		T(test_one_of_many_sges),
 		T(test_inline),
 		T(test_atomics_and_rd_ord),
+		T(test_send_with_invalidate),
 		T(test_bad_structure),
 		T(test_bad_lengths),
 		T(test_services),

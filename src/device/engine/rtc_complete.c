@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Completions of UC and UD requests. Nobody answers them: one is done when its last packet has been
+ * copied out of the owner's memory, which encap tells (req_done_seq). RTC then plays the part RRC
+ * has for RC: it alone writes una and the send CQEs of these QPs, in window order; a bad request
+ * completes in its turn, moves the QP to SQE, and what was announced behind it is flushed.
+ */
+
+#include "abi_cqe.h"
+#include "abi_ctx.h"
+#include "engine/rtc.h"
+
+#define PENDING 32u
+
+/* One call's work; CQEs are handed over behind una, which the owner of a CQE must find moved. */
+struct completer {
+	struct hca *h;
+	struct hca_rtc_ctx *ctx;
+	struct hca_qp *qp;
+	uint32_t qpi;
+	uint32_t tail, upsn;
+	uint32_t pending, completed, flushed;
+	struct {
+		struct hca_cqe *cqe;
+		uint32_t last_word;
+	} cqe[PENDING];
+};
+
+static inline struct hca_record *
+record_at(const struct completer *c, uint32_t cursor)
+{
+	const struct hca_qp_rtc *q = &c->qp->rtc;
+
+	return hca_record(c->h, q->window[cursor & q->window_mask]);
+}
+
+static void
+publish(struct completer *c)
+{
+	__atomic_store_n(&c->qp->rrc.una, (uint64_t)c->tail << 32 | c->upsn, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < c->pending; i++)
+		hca_cq_publish(c->cqe[i].cqe, c->cqe[i].last_word);
+	c->pending = 0;
+}
+
+static struct hca_cqe *
+reserve(struct completer *c, const struct hca_record *r, bool error, uint32_t last_word)
+{
+	struct hca_cqe *cqe;
+
+	if (c->pending == PENDING)
+		publish(c);
+	/* A CQ the batch cannot name any more would miss its event. */
+	if (c->ctx->batch.n == HCA_CQ_BATCH) {
+		publish(c);
+		hca_cq_batch_end(c->h, &c->ctx->batch, HCA_STAGE_RTC);
+	}
+	cqe = hca_cq_reserve(c->h, c->qp->cfg.scqn, &c->ctx->batch, error, HCA_STAGE_RTC);
+	if (cqe == NULL)
+		return NULL;
+	cqe->my_qpn = hca_cpu_to_le32(c->qp->cfg.local_qpn);
+	cqe->srqn = 0;
+	cqe->wqe = hca_cpu_to_le32((uint32_t)r->wqe_index << c->qp->rrc.sq_stride_log);
+	c->cqe[c->pending].cqe = cqe;
+	c->cqe[c->pending].last_word = last_word;
+	c->pending++;
+	return cqe;
+}
+
+static void
+put_success(struct completer *c, const struct hca_record *r)
+{
+	struct hca_cqe *cqe = reserve(c, r, false, r->op | 1u << 8);
+
+	if (cqe == NULL)
+		return;
+	cqe->rqpn = 0;
+	cqe->flags = 0;
+	cqe->imm = 0;
+	cqe->byte_cnt = hca_cpu_to_le32(r->len);
+}
+
+static void
+put_error(struct completer *c, const struct hca_record *r, uint8_t syndrome)
+{
+	struct hca_cqe_err *err =
+		(struct hca_cqe_err *)reserve(c, r, true, HCA_CQE_OP_ERR_SEND | 1u << 8);
+
+	if (err == NULL)
+		return;
+	err->reserved08 = 0;
+	err->reserved0c = 0;
+	err->syndrome = syndrome;
+	err->vendor_err = 0;
+	err->db_cnt = 0;
+	err->reserved14 = 0;
+}
+
+/* The record at the tail is over; what it has not sent of its PSNs nobody waits for. */
+static inline void
+pass(struct completer *c, const struct hca_record *r)
+{
+	if (r->flags & HCA_REC_SENT)
+		c->upsn = (r->psn + r->npsn) & HCA_PSN_MASK;
+	c->tail++;
+}
+
+/* Everything before `next` that has been copied and is good. */
+static void
+complete_copied(struct completer *c, uint32_t done)
+{
+	uint32_t next = c->qp->rtc.next;
+
+	for (; c->tail != next; c->tail++) {
+		const struct hca_record *r = record_at(c, c->tail);
+
+		if (r->syndrome != 0 || (int32_t)(done - r->desc_seq) < 0)
+			return;
+		if (r->flags & HCA_REC_SIGNALED)
+			put_success(c, r);
+		c->completed++;
+		c->upsn = (r->psn + r->npsn) & HCA_PSN_MASK;
+	}
+}
+
+/* SQE, ERR: all that entered the window, the failed one first if it is still there. */
+static void
+flush(struct completer *c)
+{
+	uint32_t next = c->qp->rtc.next;
+
+	for (; (int32_t)(next - c->tail) > 0; c->flushed++) {
+		const struct hca_record *r = record_at(c, c->tail);
+
+		put_error(c, r, HCA_SYND_WR_FLUSH);
+		pass(c, r);
+	}
+	c->upsn = c->qp->rtc.max_psn;
+}
+
+/* The bad request has become the oldest: it fails, the send queue stops. */
+static void
+fail(struct completer *c)
+{
+	struct hca_qp_rtc *q = &c->qp->rtc;
+	const struct hca_record *r = record_at(c, c->tail);
+	uint32_t head = __atomic_load_n(&c->qp->parser.head, __ATOMIC_ACQUIRE);
+
+	/* SQE before una passes the record, or the parser would go on behind it. */
+	publish(c);
+	if (!hca_qp_to_sq_error(c->h, HCA_STAGE_RTC, c->qpi))
+		return; /* ERR or RST came first: everything is flushed */
+	HCA_COUNT(c->h, RTC, req_cqe_error);
+	put_error(c, r, r->syndrome);
+	pass(c, r);
+	q->flags &= ~HCA_RTC_BAD;
+	/* What was sent is gone; what is sent after SQE uses PSNs of its own. */
+	__atomic_store_n(&q->next, head, __ATOMIC_RELEASE);
+	q->pkt = 0;
+	__atomic_store_n(&q->next_psn, q->max_psn, __ATOMIC_RELEASE);
+	for (uint32_t i = c->tail; i != head; i++) {
+		struct hca_record *f = record_at(c, i);
+
+		if (!(f->flags & HCA_REC_SENT))
+			f->desc_seq = q->desc_seq;
+	}
+	flush(c);
+}
+
+/* A gather failed since the last look: the record it belongs to must not complete well. */
+static void
+note_failure(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint32_t failed = __atomic_load_n(&qp->encap.req_failed, __ATOMIC_ACQUIRE);
+
+	if (qp->rtc.failed_seen == (uint8_t)failed)
+		return;
+	qp->rtc.failed_seen = (uint8_t)failed;
+	hca_rtc_gather_failed(h, qp, qpi);
+}
+
+void
+hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+{
+	struct completer c;
+	uint32_t state = hca_qp_state(qp), done;
+	uint64_t una;
+
+	if (state == HCA_QPS_RST)
+		return;
+	/* Encap stores a failure before the sequence that covers it. */
+	done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
+	note_failure(h, qp, qpi);
+	una = qp->rrc.una;
+	c.h = h;
+	c.ctx = ctx;
+	c.qp = qp;
+	c.qpi = qpi;
+	c.tail = hca_una_tail(una);
+	c.upsn = hca_una_psn(una);
+	c.pending = c.completed = c.flushed = 0;
+	complete_copied(&c, done);
+	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)
+		flush(&c);
+	else if (qp->rtc.flags & HCA_RTC_BAD && c.tail == qp->rtc.bad)
+		fail(&c);
+	publish(&c);
+	HCA_COUNT_N(h, RTC, req_completions, c.completed);
+	HCA_COUNT_N(h, RTC, req_cqe_flush_error, c.flushed);
+	hca_rtc_free_released(h, ctx, qp, qpi);
+}
