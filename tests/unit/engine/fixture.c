@@ -243,3 +243,16 @@ hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 			hca_msg_send(h, from, told[i], qpi, HCA_MSG_STATE);
 	return true;
 }
+
+__attribute__((weak)) bool
+hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+
+	if (!hca_qp_state_cas(qp, HCA_QPS_RTS, HCA_QPS_SQE) &&
+	    !hca_qp_state_cas(qp, HCA_QPS_SQD, HCA_QPS_SQE))
+		return false;
+	if (h->msg[from][HCA_STAGE_PARSER] != NULL && from != HCA_STAGE_PARSER)
+		hca_msg_send(h, from, HCA_STAGE_PARSER, qpi, HCA_MSG_STATE);
+	return true;
+}
