@@ -301,6 +301,18 @@ start_threads(struct sim *s)
 	sim_check(s, rc == 0, "threads: %d", rc);
 }
 
+static void
+open_client(struct sim *s, unsigned int i)
+{
+	struct sim_side *side = &s->side[i];
+
+	side->ctx = sim_client(s, i);
+	side->pd = softhca_alloc_pd(side->ctx);
+	sim_check(s, side->pd != NULL, "alloc_pd: %s", softhca_last_error(side->ctx));
+	hca_usage(side->hca, &side->base);
+	hca_driver_usage(side->drv, &side->drv_base);
+}
+
 struct sim *
 sim_open(const struct sim_config *cfg)
 {
@@ -330,16 +342,23 @@ sim_open(const struct sim_config *cfg)
 		start_threads(s);
 	for (unsigned int i = 0; i < 2; i++)
 		open_driver(s, i);
-	for (unsigned int i = 0; i < 2; i++) {
-		struct sim_side *side = &s->side[i];
-
-		side->ctx = sim_client(s, i);
-		side->pd = softhca_alloc_pd(side->ctx);
-		sim_check(s, side->pd != NULL, "alloc_pd: %s", softhca_last_error(side->ctx));
-		hca_usage(side->hca, &side->base);
-		hca_driver_usage(side->drv, &side->drv_base);
-	}
+	for (unsigned int i = 0; i < 2; i++)
+		open_client(s, i);
 	return s;
+}
+
+void
+sim_restart(struct sim *s, unsigned int i)
+{
+	struct sim_side *side = &s->side[i];
+	struct hca_driver *drv = side->drv;
+
+	softhca_dealloc_pd(side->pd);
+	softhca_close(side->ctx);
+	side->drv = NULL; /* so that nobody polls it */
+	hca_driver_destroy(drv);
+	open_driver(s, i);
+	open_client(s, i);
 }
 
 static unsigned int

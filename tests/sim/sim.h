@@ -77,6 +77,12 @@ void sim_close(struct sim *s);
 /* Another client of one side, e.g. a hostile one. Closed by softhca_close(). */
 struct softhca_context *sim_client(struct sim *s, unsigned int side);
 
+/*
+ * The driver of one side goes and a new one brings the HCA up from a reset; with it the client
+ * everything is done with. No other client of that side may be left.
+ */
+void sim_restart(struct sim *s, unsigned int side);
+
 /* One loop over everything; returns the work done. */
 unsigned int sim_poll(struct sim *s);
 void sim_run_for(struct sim *s, uint64_t ns);
