@@ -193,8 +193,7 @@ post_receive(struct ends *e, unsigned int i, uint32_t n)
 static unsigned int
 post_everywhere(struct ends *e, unsigned int each)
 {
-	static const uint32_t op[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ,
-				      SOFTHCA_WR_SEND};
+	static const uint32_t op[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ, SOFTHCA_WR_SEND};
 	unsigned int posted = 0;
 
 	for (unsigned int i = 0; i < 2; i++) {
@@ -412,8 +411,7 @@ to_state(struct ends *e, uint32_t state)
 
 	for (unsigned int i = 0; i < 2; i++)
 		for (uint32_t n = 0; n < e->qps; n++)
-			sim_check(e->s,
-				  softhca_modify_qp(e->qp[i][n], &q, SOFTHCA_QP_STATE) == 0,
+			sim_check(e->s, softhca_modify_qp(e->qp[i][n], &q, SOFTHCA_QP_STATE) == 0,
 				  "modify_qp: %s", softhca_last_error(e->ctx[i]));
 }
 
@@ -475,8 +473,7 @@ read_register(struct sim *s, unsigned int i, uint32_t off)
 {
 	volatile uint8_t *bar = hca_bar0(s->side[i].hca);
 
-	return hca_le32_to_cpu(
-		__atomic_load_n((volatile uint32_t *)(bar + off), __ATOMIC_SEQ_CST));
+	return hca_le32_to_cpu(__atomic_load_n((volatile uint32_t *)(bar + off), __ATOMIC_SEQ_CST));
 }
 
 /* Behind the driver's back, so that everything still works when it happens. */
@@ -610,13 +607,11 @@ main(int argc, char **argv)
 	size_t heap;
 
 	if (!parse(argc, argv, &o)) {
-		fprintf(stderr,
-			"usage: soak [--seconds N] [--layout rtc|txrx|full] [--seed N]\n");
+		fprintf(stderr, "usage: soak [--seconds N] [--layout rtc|txrx|full] [--seed N]\n");
 		return 2;
 	}
-	sim_set_repeat("soak --seconds %llu --layout %s --seed %llu",
-		       (unsigned long long)o.seconds, sim_layout_names[o.layout],
-		       (unsigned long long)o.seed);
+	sim_set_repeat("soak --seconds %llu --layout %s --seed %llu", (unsigned long long)o.seconds,
+		       sim_layout_names[o.layout], (unsigned long long)o.seed);
 	warm.layout = o.layout;
 	soak(&warm); /* whatever is allocated once for all */
 	fds = open_fds();
