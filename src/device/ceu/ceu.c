@@ -64,8 +64,8 @@ struct hca_cmd_row {
 #define RUN_SET_GID true, hca_cmd_set_gid
 #define RUN_SET_PKEY true, hca_cmd_set_pkey
 #define RUN_SET_NEIGH true, hca_cmd_set_neigh
-#define RUN_MCAST_ATTACH false, NULL
-#define RUN_MCAST_DETACH false, NULL
+#define RUN_MCAST_ATTACH false, hca_cmd_mcast_attach
+#define RUN_MCAST_DETACH false, hca_cmd_mcast_detach
 #define RUN_MODIFY_CQ false, NULL
 #define RUN_QUERY_CQ false, hca_cmd_query_cq
 #define RUN_QUERY_COUNTERS true, hca_cmd_query_counters

@@ -40,6 +40,7 @@ fill_extended(const struct hca *h, struct hca_mbox_dev_lim *m)
 	m->max_records = hca_cpu_to_be32(h->cfg.records_per_qp);
 	m->mr = hca_cpu_to_be32(HCA_LIM_MAKE_MR(HCA_MAX_PAGE_LOG, h->cfg.log_num_mtts));
 	m->max_mr_size = hca_cpu_to_be64(UINT64_C(1) << (HCA_MAX_PAGE_LOG + h->cfg.log_num_mtts));
+	m->mcast = hca_cpu_to_be32(HCA_LIM_MAKE_MCAST(HCA_MCAST_GROUPS_LOG, HCA_MCAST_MEMBERS));
 	m->num_uars = hca_cpu_to_be32(HCA_UAR_PAGES);
 	m->num_counters = hca_cpu_to_be32(HCA_CTR_N);
 	m->neigh_table_len = hca_cpu_to_be32(HCA_NEIGH_ENTRIES);

@@ -316,15 +316,28 @@ err_queues:
 	return rc;
 }
 
+/* Rounds have passed since the QP was last heard of: its empty groups are free as well. */
+static void
+forget_ud(struct hca *h, uint32_t qpn)
+{
+	hca_mcast_forget(h, qpn);
+	hca_mcast_reap(h);
+	if (h->ctxmgt->gsi_qpn == qpn)
+		__atomic_store_n(&h->ctxmgt->gsi_qpn, 0, __ATOMIC_RELEASE);
+}
+
 void
 hca_qp_free(struct hca *h, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
+	uint32_t qpn = qp->cfg.local_qpn;
 	uint32_t generation = qp->cfg.generation;
 	struct hca_qp_work *w = hca_qp_work(qp);
 
 	__atomic_store_n(&qp->cfg.local_qpn, 0, __ATOMIC_RELEASE);
 	hca_eq_forget_qp(h, qpi);
+	if (qp->cfg.service == HCA_ST_UD)
+		forget_ud(h, qpn);
 	hca_qbuf_release(h, &qp->parser.sq, w->sq_key);
 	hca_qbuf_release(h, &qp->ee.rq, w->rq_key);
 	use_queues(h, qp, (uint32_t)-1);

@@ -18,6 +18,7 @@
 
 #include "abi_cmd.h"
 #include "abi_ctx.h"
+#include "ctxmgt/mcast.h"
 
 struct hca;
 
@@ -96,7 +97,8 @@ struct hca_ctxmgt {
 	struct hca_gid_entry gid[HCA_GID_ENTRIES];
 	uint16_t pkey[HCA_PKEY_ENTRIES];
 	struct hca_neigh_entry neigh[HCA_NEIGH_ENTRIES];
-	uint32_t gsi_qpn; /* CONF_SPECIAL_QP, 0 = off */
+	uint32_t gsi_qpn; /* [pub] CONF_SPECIAL_QP, 0 = off */
+	struct hca_mcast_group mcast[HCA_MCAST_GROUPS];
 	struct hca_dma dma;
 };
 

@@ -38,6 +38,7 @@ struct hca_resp_job {
 	uint32_t flags : 8;
 	uint32_t msn : 24;
 	uint32_t reserved : 8;
+	uint32_t pd; /* READ: of its key; XRC: that of the SRQ the request named */
 } __attribute__((packed, aligned(4)));
 
 #define HCA_RESP_JOBS 16u /* of every QP; more only where max_dest_rd_atomic asks for it */
@@ -221,7 +222,7 @@ struct hca_qp {
 	struct hca_qp_addr addr;
 } __rte_cache_aligned;
 
-_Static_assert(sizeof(struct hca_resp_job) == 28, "packed");
+_Static_assert(sizeof(struct hca_resp_job) == 32, "packed");
 _Static_assert(sizeof(struct hca_qp_cfg) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_parser) <= 128, "at most two lines");
 _Static_assert(sizeof(struct hca_qp_rtc) == 64, "one line");

@@ -37,6 +37,7 @@
 	X(rx_bad_qkey) \
 	X(rx_mcast_unattached) \
 	X(rx_mcast_copies) \
+	X(rx_mcast_no_buffer) \
 	X(loopback_pkts) \
 	X(loopback_drops) \
 	X(rx_stale_generation) \

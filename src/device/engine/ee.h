@@ -44,6 +44,8 @@ enum ee_flag {
 	EE_RNR = 1u << 6,	  /* RNR NAK given, the expected PSN has not come since */
 	EE_ESTABLISHED = 1u << 7, /* COMM_EST was raised */
 	EE_FLUSHING = 1u << 8,	  /* receives up to rq_producer are to be flushed */
+	EE_RECV_HELD = 1u << 9,	  /* ee.recv_off, recv_srqn, recv_cq: a WQE taken from an SRQ */
+	EE_LAST_WQE = 1u << 10,	  /* LAST_WQE was raised */
 };
 
 /* hca_qp_ee.msg_kind: the message whose LAST has not come yet. */
@@ -89,10 +91,16 @@ struct ee_request {
 	struct ee_ctx *ctx;
 	struct hca_qp *qp;
 	const struct hca_rxd *rxd;
-	const uint8_t *ext; /* first header behind BTH */
+	const uint8_t *frame;
+	const uint8_t *ext; /* first header behind BTH; XRC: behind XRCETH, once that is read */
 	const uint8_t *payload;
 	const struct hca_roce_opcode_info *op;
 	uint32_t qpi;
+	uint32_t pd;	     /* in which keys are judged */
+	struct hca_srq *srq; /* receives come from it; NULL: from the RQ */
+	uint32_t nda;	     /* of the SRQ's WQE: where the next one lies */
+	uint32_t imm;	     /* UD: as on the wire, read before the GRH covers it */
+	uint32_t src_qpn;    /* UD */
 	uint32_t len;  /* payload */
 	uint32_t npsn; /* PSNs this request takes */
 	/* RETH, AtomicETH, or the WRITE in progress */
@@ -205,8 +213,12 @@ enum ee_verdict ee_check_repeat(struct ee_request *q);
 
 /* ---- ee_recv.c ---- */
 
-/* Is a receive WQE there? 1, 0, or -1 when the producer count is a lie. */
+/* Is a receive WQE in the RQ? 1, 0, or -1 when the producer count is a lie. */
 int ee_recv_available(struct hca_qp_ee *ee);
+/* A WQE of q->srq becomes the QP's, if that is where receives come from; nothing otherwise. */
+void ee_recv_take(struct ee_request *q);
+/* The QP is in ERR and has an SRQ: the WQE in progress is flushed, LAST_WQE raised once. */
+void ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
 /* Copies the next receive WQE into ee.recv_sge; false: malformed. */
 bool ee_recv_fetch(struct ee_request *q);
 /* Where q's payload goes; false: an SGE fails its key, range or right. */
@@ -214,6 +226,8 @@ bool ee_recv_place(struct ee_request *q);
 /* Successful completion of the receive WQE at rq_consumed. imm: wire bytes. */
 void ee_recv_complete(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode,
 		      uint32_t imm, uint32_t bytes, bool solicited);
+/* The same for a datagram: its source QPN and word 0Ch of the CQE. */
+void ee_recv_complete_ud(struct ee_request *q, uint32_t flags, uint32_t bytes);
 /* The same with an error. */
 void ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome);
 
@@ -253,6 +267,13 @@ void ee_unlink(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
 unsigned int ee_messages(struct hca *h, uint64_t now, unsigned int budget);
 
 /* ---- execution_engine.c ---- */
+
+/* UC, UD: nobody is told of a refusal, and one packet does not end the QP. */
+static inline bool
+ee_is_unreliable(const struct hca_qp *qp)
+{
+	return qp->rtc.unreliable;
+}
 
 /* Fatal: QP to ERR, NAK owed, events, receives flushed. */
 void ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, uint32_t psn,

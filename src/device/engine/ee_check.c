@@ -5,6 +5,8 @@
  * and may fill in the request; of the QP it changes only what says that the expected PSN came.
  */
 
+#include <string.h>
+
 #include "engine/ee.h"
 
 typedef enum ee_verdict (*ee_rung)(struct ee_request *q);
@@ -40,7 +42,7 @@ check_state(struct ee_request *q)
 		return drop(q, HCA_CTR_stale_descriptors);
 	if (!ee_state_receives(state) || q->qp->ee.flags & EE_FATAL)
 		return drop(q, HCA_CTR_rx_qp_state);
-	if (q->qp->cfg.service != HCA_ST_RC || q->op->is_response)
+	if (q->op->is_response)
 		return drop(q, HCA_CTR_rx_bad_service);
 	if (state == HCA_QPS_RTR)
 		established(q);
@@ -48,7 +50,7 @@ check_state(struct ee_request *q)
 }
 
 static enum ee_verdict
-check_psn(struct ee_request *q)
+check_psn_rc(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 	int32_t ahead = hca_psn_diff(q->rxd->psn, ee->epsn);
@@ -64,6 +66,39 @@ check_psn(struct ee_request *q)
 	return ee->flags & (EE_GAP | EE_RNR) ? EE_DROP : EE_SEQ;
 }
 
+/*
+ * UC: a gap ends the message it is in; the next one that begins goes on, whatever its PSN. What
+ * lies behind the expected PSN was here before, or has been given up.
+ */
+static enum ee_verdict
+check_psn_uc(struct ee_request *q)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+	int32_t ahead = hca_psn_diff(q->rxd->psn, ee->epsn);
+
+	if (likely(ahead == 0))
+		return EE_NEXT;
+	if (ahead < 0)
+		return drop(q, HCA_CTR_duplicate_request);
+	HCA_COUNT(q->h, EE, out_of_sequence);
+	ee->msg_kind = EE_MSG_NONE;
+	ee_set_epsn(ee, q->rxd->psn);
+	return EE_NEXT;
+}
+
+static enum ee_verdict
+check_psn(struct ee_request *q)
+{
+	switch (q->qp->cfg.service) {
+	case HCA_ST_UC:
+		return check_psn_uc(q);
+	case HCA_ST_UD:
+		return EE_NEXT; /* every datagram is a message of its own */
+	default:
+		return check_psn_rc(q);
+	}
+}
+
 /* FIRST and ONLY begin a message where none is open; MIDDLE and LAST go on with their own. */
 static enum ee_verdict
 check_opcode(struct ee_request *q)
@@ -75,9 +110,31 @@ check_opcode(struct ee_request *q)
 	};
 	uint8_t needs = q->op->starts ? EE_MSG_NONE : open_kind[q->op->kind];
 
-	if (!q->op->is_request || q->op->transport != HCA_TRANSPORT_RC || q->op->ext & HCA_EXT_IETH)
+	if (!q->op->is_request || q->op->ext & HCA_EXT_IETH)
 		return EE_INVALID;
+	/* A lost end is nothing that UC minds: the next message begins. */
+	if (unlikely(q->qp->cfg.service == HCA_ST_UC && q->op->starts))
+		q->qp->ee.msg_kind = EE_MSG_NONE;
 	return q->qp->ee.msg_kind == needs ? EE_NEXT : EE_INVALID;
+}
+
+/* XRC names the SRQ of its domain in every request; keys are judged in the SRQ's PD. */
+static enum ee_verdict
+check_srq(struct ee_request *q)
+{
+	const struct hca_xrceth *x = (const void *)q->ext;
+
+	q->srq = q->qp->ee.srq;
+	if (likely(q->qp->cfg.service != HCA_ST_XRC_TGT))
+		return EE_NEXT;
+	q->srq = hca_srq_find(q->h, hca_be32_to_cpu(x->srqn) & HCA_QPN_MASK);
+	if (q->srq == NULL || q->srq->xrcd != (HCA_SRQC_XRCD_VALID | q->qp->addr.xrcd)) {
+		HCA_COUNT(q->h, EE, resp_xrc_srq_error);
+		return EE_INVALID;
+	}
+	q->pd = q->srq->pd;
+	q->ext += sizeof(*x);
+	return EE_NEXT;
 }
 
 static enum ee_verdict
@@ -95,22 +152,36 @@ check_enabled(struct ee_request *q)
 	return (q->qp->cfg.access & needed) == needed ? EE_NEXT : EE_INVALID;
 }
 
+static void
+lying_queue(struct ee_request *q)
+{
+	if (q->srq != NULL) {
+		HCA_COUNT(q->h, EE, srq_catas);
+		hca_eq_raise_srq(q->h, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS,
+				 (uint32_t)(q->srq - q->h->srq));
+	} else {
+		HCA_COUNT(q->h, EE, rq_catas);
+		hca_eq_raise_qp(q->h, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, q->qpi);
+	}
+}
+
 /* A SEND takes a receive at its start, a WRITE with immediate at its end. */
 static enum ee_verdict
 check_receive(struct ee_request *q)
 {
-	int available = ee_recv_available(&q->qp->ee);
+	int available = q->srq != NULL ? hca_srq_available(q->srq)
+				       : ee_recv_available(&q->qp->ee);
 
 	if (available == 0) {
 		HCA_COUNT(q->h, EE, out_of_buffer);
 		return EE_NOT_READY;
 	}
 	if (available < 0) {
-		HCA_COUNT(q->h, EE, rq_catas);
-		hca_eq_raise_qp(q->h, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, q->qpi);
+		lying_queue(q);
 		return EE_OPERATIONAL;
 	}
-	if (q->op->kind == HCA_PKT_SEND && !ee_recv_fetch(q)) {
+	/* Of an SRQ's WQE even a WRITE needs to know where the next one lies. */
+	if ((q->op->kind == HCA_PKT_SEND || q->srq != NULL) && !ee_recv_fetch(q)) {
 		q->recv_syndrome = HCA_SYND_LOCAL_QP_OP;
 		return EE_OPERATIONAL;
 	}
@@ -198,6 +269,8 @@ check_length(struct ee_request *q)
 		return EE_INVALID;
 	switch (q->op->kind) {
 	case HCA_PKT_SEND:
+		if (unlikely(q->qp->cfg.service == HCA_ST_UD))
+			return q->len + HCA_UD_GRH_LEN <= q->room ? EE_NEXT : EE_INVALID;
 		if (q->len > q->room) {
 			q->recv_syndrome = HCA_SYND_LOCAL_LENGTH;
 			return EE_INVALID;
@@ -220,7 +293,7 @@ static bool
 may_access(struct ee_request *q, uint32_t right, uint32_t len)
 {
 	const struct hca_mpt_entry *e =
-		hca_vtp_check(&q->h->vtp, q->rkey, q->qp->cfg.pd, right, q->va, len);
+		hca_vtp_check(&q->h->vtp, q->rkey, q->pd, right, q->va, len);
 
 	if (unlikely(e == NULL))
 		e = hca_vtp_check_bound(&q->h->vtp, q->rkey, &q->qp->cfg, right, q->va, len);
@@ -239,6 +312,30 @@ atomic_is_aligned(const struct ee_request *q)
 	return run == 8 && ((uintptr_t)p & 7) == 0;
 }
 
+/*
+ * The 40 bytes in front of a datagram's payload: the IPv6 header, or the IPv4 header in the last 20
+ * of them. They replace headers of the packet that have been read by then.
+ */
+static void
+put_grh(struct ee_request *q)
+{
+	uint8_t *grh = (uint8_t *)(uintptr_t)q->payload - HCA_UD_GRH_LEN;
+	const uint8_t *l3 = q->frame + q->rxd->l3_off;
+	const struct hca_deth *deth = (const void *)q->ext;
+
+	q->src_qpn = hca_be32_to_cpu(deth->sqpn) & HCA_QPN_MASK;
+	if (q->op->ext & HCA_EXT_IMMDT)
+		memcpy(&q->imm, q->ext + q->op->at.immdt - HCA_ROCE_BTH_LEN, sizeof(q->imm));
+	if (l3[0] >> 4 == 6) {
+		memmove(grh, l3, HCA_UD_GRH_LEN);
+	} else {
+		memmove(grh + HCA_UD_GRH_LEN - HCA_IPV4_LEN, l3, HCA_IPV4_LEN);
+		memset(grh, 0, HCA_UD_GRH_LEN - HCA_IPV4_LEN);
+	}
+	q->payload = grh;
+	q->len += HCA_UD_GRH_LEN;
+}
+
 /* Whole range where a message begins, this packet's share later; zero length checks nothing. */
 static enum ee_verdict
 check_key(struct ee_request *q)
@@ -247,6 +344,8 @@ check_key(struct ee_request *q)
 
 	switch (q->op->kind) {
 	case HCA_PKT_SEND:
+		if (unlikely(q->qp->cfg.service == HCA_ST_UD))
+			put_grh(q);
 		if (ee_recv_place(q))
 			return EE_NEXT;
 		q->recv_syndrome = HCA_SYND_LOCAL_PROT;
@@ -270,8 +369,8 @@ enum ee_verdict
 ee_check(struct ee_request *q)
 {
 	static const ee_rung ladder[] = {
-		check_state,	 check_psn,    check_opcode, check_enabled,
-		check_resources, check_length, check_key,
+		check_state,   check_psn,	check_opcode, check_srq,
+		check_enabled, check_resources, check_length, check_key,
 	};
 
 	for (unsigned int i = 0; i < RTE_DIM(ladder); i++) {
@@ -290,8 +389,10 @@ ee_check(struct ee_request *q)
 enum ee_verdict
 ee_check_repeat(struct ee_request *q)
 {
-	enum ee_verdict v = check_enabled(q);
+	enum ee_verdict v = check_srq(q);
 
+	if (v == EE_NEXT)
+		v = check_enabled(q);
 	if (v == EE_NEXT)
 		v = check_length(q);
 	if (v != EE_NEXT || is_atomic(q))

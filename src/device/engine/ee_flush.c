@@ -30,8 +30,10 @@ ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 	uint32_t producer;
 
 	ee->msg_kind = EE_MSG_NONE;
-	if (ee->rq.bytes == 0)
+	if (ee->rq.bytes == 0) {
+		ee_recv_last(h, ctx, qpi);
 		return;
+	}
 	record = hca_qbuf_at(&ee->rq, 1u << (ee->rq_size_log + ee->rq_stride_log));
 	__atomic_store_n(&record->notify, hca_cpu_to_le32(1), __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

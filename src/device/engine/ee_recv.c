@@ -47,11 +47,19 @@ bool
 ee_recv_fetch(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
-	const uint8_t *wqe = hca_qbuf_at(&ee->rq, ee_recv_offset(ee));
-	uint32_t stride = 1u << ee->rq_stride_log, count;
+	uint32_t stride = 1u << ee->rq_stride_log, count, off;
+	const uint8_t *wqe;
 	uint64_t total = 0;
 	unsigned int n = 0;
 
+	if (q->srq != NULL) {
+		wqe = hca_srq_peek(q->srq, &off);
+		stride = 1u << q->srq->stride_log;
+		q->nda = hca_le32_to_cpu(
+			__atomic_load_n((const hca_le32 *)(const void *)wqe, __ATOMIC_RELAXED));
+	} else {
+		wqe = hca_qbuf_at(&ee->rq, ee_recv_offset(ee));
+	}
 	for (uint32_t at = HCA_WQE_UNIT; at < stride && n < HCA_WQE_MAX_SGE;
 	     at += HCA_WQE_UNIT, n++) {
 		if (!read_unit(wqe + at, &count, &ee->recv_sge[n]))
@@ -82,7 +90,7 @@ ee_recv_place(struct ee_request *q)
 		if (n != 0) {
 			p->va = s->va + q->sge_off;
 			p->len = n;
-			p->mpt = hca_vtp_check(&q->h->vtp, s->lkey, q->qp->cfg.pd,
+			p->mpt = hca_vtp_check(&q->h->vtp, s->lkey, q->pd,
 					       HCA_ACCESS_LOCAL_WRITE, p->va, n);
 			if (p->mpt == NULL)
 				return false;
@@ -98,35 +106,104 @@ ee_recv_place(struct ee_request *q)
 	return left == 0;
 }
 
+static void
+raise_limit(struct hca *h, struct hca_srq *s)
+{
+	uint32_t limit = __atomic_load_n(&s->limit, __ATOMIC_ACQUIRE);
+
+	if (limit == 0 || hca_srq_count(s) >= limit)
+		return;
+	/* The CEU may arm it anew meanwhile: only this limit has fired. */
+	if (!__atomic_compare_exchange_n(&s->limit, &limit, 0, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	HCA_COUNT(h, EE, srq_limit_events);
+	hca_eq_raise_srq(h, HCA_STAGE_EE, HCA_EVENT_SRQ_LIMIT, (uint32_t)(s - h->srq));
+}
+
+void
+ee_recv_take(struct ee_request *q)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+	struct hca_srq *s = q->srq;
+
+	if (s == NULL)
+		return;
+	hca_srq_peek(s, &ee->recv_off);
+	ee->recv_srqn = s->srqn;
+	ee->recv_cq = q->qp->cfg.service == HCA_ST_XRC_TGT ? s->cqn : q->qp->cfg.rcqn;
+	ee->flags |= EE_RECV_HELD;
+	if (unlikely(!hca_srq_take(s, q->nda))) {
+		HCA_COUNT(q->h, EE, srq_catas);
+		hca_eq_raise_srq(q->h, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS,
+				 (uint32_t)(s - q->h->srq));
+	}
+	raise_limit(q->h, s);
+}
+
+/* A CQE for the WQE held, or for the oldest of the RQ; either is gone then. */
 static struct hca_cqe *
 reserve(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, bool solicited)
 {
-	struct hca_cqe *cqe = hca_cq_reserve(h, qp->cfg.rcqn, &ctx->batch, solicited, HCA_STAGE_EE);
+	struct hca_qp_ee *ee = &qp->ee;
+	bool held = ee->flags & EE_RECV_HELD;
+	uint32_t cqi = held ? ee->recv_cq : qp->cfg.rcqn;
+	struct hca_cqe *cqe = hca_cq_reserve(h, cqi, &ctx->batch, solicited, HCA_STAGE_EE);
 
 	if (likely(cqe != NULL)) {
 		cqe->my_qpn = hca_cpu_to_le32(qp->cfg.local_qpn);
-		cqe->srqn = 0;
-		cqe->wqe = hca_cpu_to_le32(ee_recv_offset(&qp->ee));
+		cqe->srqn = held ? hca_cpu_to_le32(ee->recv_srqn) : 0;
+		cqe->wqe = hca_cpu_to_le32(held ? ee->recv_off : ee_recv_offset(ee));
 	}
-	qp->ee.rq_consumed++;
+	if (unlikely(held))
+		ee->flags &= ~EE_RECV_HELD;
+	else
+		ee->rq_consumed++;
 	return cqe;
+}
+
+static void
+complete(struct hca *h, struct hca_cqe *cqe, uint8_t opcode, uint32_t imm, uint32_t bytes,
+	 uint32_t rqpn, uint32_t flags)
+{
+	if (unlikely(cqe == NULL)) {
+		HCA_COUNT(h, EE, resp_cqe_error);
+		return;
+	}
+	cqe->rqpn = hca_cpu_to_le32(rqpn);
+	cqe->flags = hca_cpu_to_le32(flags);
+	cqe->imm = imm;
+	cqe->byte_cnt = hca_cpu_to_le32(bytes);
+	hca_cq_publish(cqe, opcode);
 }
 
 void
 ee_recv_complete(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode, uint32_t imm,
 		 uint32_t bytes, bool solicited)
 {
-	struct hca_cqe *cqe = reserve(h, ctx, qp, solicited);
+	complete(h, reserve(h, ctx, qp, solicited), opcode, imm, bytes, qp->cfg.remote_qpn, 0);
+}
 
-	if (unlikely(cqe == NULL)) {
-		HCA_COUNT(h, EE, resp_cqe_error);
+void
+ee_recv_complete_ud(struct ee_request *q, uint32_t flags, uint32_t bytes)
+{
+	struct hca_cqe *cqe =
+		reserve(q->h, q->ctx, q->qp, (q->rxd->flags & HCA_RXD_SOLICITED) != 0);
+
+	complete(q->h, cqe, q->rxd->opcode, q->imm, bytes, q->src_qpn, flags);
+}
+
+void
+ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+
+	if (qp->ee.flags & EE_RECV_HELD)
+		ee_recv_fail(h, ctx, qp, HCA_SYND_WR_FLUSH);
+	if (qp->ee.srq == NULL || qp->ee.flags & EE_LAST_WQE)
 		return;
-	}
-	cqe->rqpn = hca_cpu_to_le32(qp->cfg.remote_qpn);
-	cqe->flags = 0;
-	cqe->imm = imm;
-	cqe->byte_cnt = hca_cpu_to_le32(bytes);
-	hca_cq_publish(cqe, opcode);
+	qp->ee.flags |= EE_LAST_WQE;
+	hca_eq_raise_qp(h, HCA_STAGE_EE, HCA_EVENT_LAST_WQE, qpi);
 }
 
 void

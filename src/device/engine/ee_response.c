@@ -50,6 +50,7 @@ ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va)
 	ee->jobs[slot] = (struct hca_resp_job){
 		.va = va,
 		.rkey = q->rkey,
+		.pd = q->pd,
 		.left = q->dma_len,
 		.first = q->rxd->psn,
 		.psn = q->rxd->psn,
@@ -99,6 +100,7 @@ ee_repeat_job(struct ee_request *q)
 	if (read) {
 		job->va = q->va;
 		job->rkey = q->rkey;
+		job->pd = q->pd;
 		job->left = q->dma_len;
 		job->psn = q->rxd->psn;
 		job->flags &= (uint8_t)~EE_JOB_STARTED;
@@ -131,7 +133,7 @@ describe(struct hca_txd *d, const struct hca_qp *qp, uint32_t qpi, uint8_t opcod
 	*d = (struct hca_txd){
 		.qpi = qpi,
 		.psn = psn & HCA_PSN_MASK,
-		.opcode = opcode,
+		.opcode = opcode | qp->rtc.transport,
 		.syndrome = syndrome,
 		.resp.msn = msn,
 		.generation = qp->cfg.generation,
@@ -165,6 +167,7 @@ read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi, struct hca_res
 	d->len = (uint16_t)len;
 	d->key = job->rkey;
 	d->va = job->va;
+	d->imm = job->pd;
 	job->flags |= EE_JOB_STARTED;
 	job->va += len;
 	job->left -= len;

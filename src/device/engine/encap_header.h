@@ -25,6 +25,13 @@ hca_txd_access(const struct hca_txd *d)
 	return hca_txd_is_read_resp(d) ? HCA_ACCESS_REMOTE_READ : HCA_MPT_FLAG_REGION;
 }
 
+/* PD in which the payload's key is judged. */
+static inline uint32_t
+hca_txd_pd(const struct hca_qp *qp, const struct hca_txd *d)
+{
+	return hca_txd_is_read_resp(d) ? d->imm : qp->cfg.pd;
+}
+
 static inline uint8_t *
 hca_encap_reth(uint8_t *p, const struct hca_txd *d)
 {

@@ -105,11 +105,56 @@ repeat(struct ee_request *q)
 	HCA_COUNT(q->h, EE, resp_duplicate_dropped);
 }
 
+/* The owner's own receive is at fault: it completes so, and a UC or UD QP goes to ERR. */
+static void
+local_error(struct ee_request *q)
+{
+	struct hca *h = q->h;
+
+	count_receive_error(h, q->recv_syndrome);
+	if (q->op->starts)
+		ee_recv_take(q);
+	hca_qp_to_error(h, HCA_STAGE_EE, q->qpi);
+	if (hca_qp_state(q->qp) != HCA_QPS_ERR)
+		return; /* the CEU reset it meanwhile */
+	ee_recv_fail(h, q->ctx, q->qp, q->recv_syndrome);
+	ee_flush_start(h, q->ctx, q->qpi);
+}
+
+/*
+ * UC, UD: the message is dropped, its receive serves the next one. A datagram that is too long for
+ * the receive is dropped too: anybody may send one.
+ */
+static void
+refuse_silently(struct ee_request *q, enum ee_verdict v)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+	bool ud = q->qp->cfg.service == HCA_ST_UD;
+
+	if (v == EE_DROP)
+		return;
+	if (!ud)
+		ee_set_epsn(ee, q->rxd->psn + 1);
+	if (q->recv_syndrome != 0 && v == EE_OPERATIONAL) {
+		local_error(q);
+		return;
+	}
+	ee->msg_kind = EE_MSG_NONE;
+	if (ud)
+		HCA_COUNT(q->h, EE, resp_ud_dropped);
+	else
+		HCA_COUNT(q->h, EE, resp_uc_dropped);
+}
+
 static void
 refuse(struct ee_request *q, enum ee_verdict v)
 {
 	struct hca_qp *qp = q->qp;
 
+	if (unlikely(ee_is_unreliable(qp))) {
+		refuse_silently(q, v);
+		return;
+	}
 	switch (v) {
 	case EE_DUPLICATE:
 		repeat(q);
@@ -129,6 +174,8 @@ refuse(struct ee_request *q, enum ee_verdict v)
 	case EE_ACCESS:
 	case EE_OPERATIONAL:
 		count_receive_error(q->h, q->recv_syndrome);
+		if (q->recv_syndrome != 0 && q->op->starts)
+			ee_recv_take(q);
 		ee_fatal(q->h, q->ctx, q->qpi, v, qp->ee.epsn, q->recv_syndrome);
 		break;
 	default:
@@ -160,6 +207,8 @@ execute_data(struct ee_request *q)
 	struct hca_qp_ee *ee = &q->qp->ee;
 	bool send = q->op->kind == HCA_PKT_SEND;
 
+	if (send && q->op->starts)
+		ee_recv_take(q);
 	scatter(q);
 	ee->msg_done = q->op->starts ? q->len : ee->msg_done + q->len;
 	ee->msg_kind = q->op->ends ? EE_MSG_NONE : send ? EE_MSG_SEND : EE_MSG_WRITE;
@@ -181,7 +230,8 @@ immediate(const struct ee_request *q)
 	uint32_t imm = 0;
 
 	if (q->op->ext & HCA_EXT_IMMDT)
-		memcpy(&imm, q->ext + q->op->at.immdt - HCA_ROCE_BTH_LEN, sizeof(imm));
+		memcpy(&imm, q->frame + q->rxd->ext_off + q->op->at.immdt - HCA_ROCE_BTH_LEN,
+		       sizeof(imm));
 	return imm;
 }
 
@@ -197,9 +247,25 @@ complete_data(struct ee_request *q)
 		HCA_COUNT(q->h, EE, rx_write_requests);
 	if (!send && !(q->op->ext & HCA_EXT_IMMDT))
 		return;
+	if (!send)
+		ee_recv_take(q);
 	ee_recv_complete(q->h, q->ctx, q->qp, q->rxd->opcode, immediate(q), q->qp->ee.msg_done,
 			 (q->rxd->flags & HCA_RXD_SOLICITED) != 0);
 	HCA_COUNT(q->h, EE, resp_completions);
+}
+
+/* A whole message; the completion says where it came from. */
+static void
+execute_datagram(struct ee_request *q)
+{
+	uint32_t sl = q->rxd->vlan >> 13, index = q->qp->addr.pkey_index;
+
+	ee_recv_take(q);
+	scatter(q);
+	ee_count_message(&q->qp->ee);
+	HCA_COUNT(q->h, EE, rx_send_requests);
+	HCA_COUNT(q->h, EE, resp_completions);
+	ee_recv_complete_ud(q, HCA_CQE_MAKE_FLAGS(index, 1, sl), q->len);
 }
 
 static void
@@ -207,6 +273,10 @@ execute(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 
+	if (unlikely(q->qp->cfg.service == HCA_ST_UD)) {
+		execute_datagram(q);
+		return;
+	}
 	switch (q->op->kind) {
 	case HCA_PKT_READ_REQ:
 		ee_count_message(ee);
@@ -223,7 +293,8 @@ execute(struct ee_request *q)
 		execute_data(q);
 		if (q->op->ends)
 			complete_data(q);
-		ee_accepted(q->h, q->ctx, ee, q->qpi, q->rxd->flags & HCA_RXD_ACKREQ);
+		if (likely(!ee_is_unreliable(q->qp)))
+			ee_accepted(q->h, q->ctx, ee, q->qpi, q->rxd->flags & HCA_RXD_ACKREQ);
 		break;
 	}
 	ee_set_epsn(ee, q->rxd->psn + q->npsn);
@@ -243,7 +314,11 @@ climb(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 	q.qpi = rxd->qpi;
 	q.rxd = rxd;
 	q.op = &hca_roce_opcodes[rxd->opcode];
+	q.frame = data;
 	q.ext = data + rxd->ext_off;
+	q.pd = q.qp->cfg.pd;
+	q.srq = NULL;
+	q.imm = 0;
 	q.payload = data + rxd->payload_off;
 	q.len = rxd->payload_len;
 	q.va = 0;

@@ -13,9 +13,17 @@
 #include <rte_prefetch.h>
 
 #include "abi_ctx.h"
+#include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
 #include "wire/roce_frame.h"
+
+/* A multicast on its way to its members; continued when EE has room. */
+struct to_members {
+	struct rte_mbuf *frame;
+	const struct hca_mcast_group *group;
+	uint32_t next; /* member */
+};
 
 /* A burst: between the two passes a frame's destination QPN waits in rxd.qpi. */
 struct decap {
@@ -25,6 +33,8 @@ struct decap {
 	void *to_ee[HCA_BURST], *to_rrc[HCA_BURST];
 	struct rte_mbuf *dead[HCA_BURST];
 	unsigned int n_ee, n_rrc, n_dead;
+	struct to_members mcast[HCA_BURST];
+	unsigned int mcast_at, mcast_n; /* first not finished; end */
 };
 
 int
@@ -40,6 +50,11 @@ hca_decap_init(struct hca *h)
 void
 hca_decap_fini(struct hca *h)
 {
+	struct decap *d = h->stage_ctx[HCA_STAGE_DECAP];
+
+	if (d != NULL)
+		for (; d->mcast_at < d->mcast_n; d->mcast_at++)
+			rte_pktmbuf_free(d->mcast[d->mcast_at].frame);
 	rte_free(h->stage_ctx[HCA_STAGE_DECAP]);
 }
 
@@ -118,6 +133,7 @@ describe(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc_span
 		.payload_len = v.payload_len,
 		.info = v.op,
 		.l3_off = v.l3,
+		.vlan = v.l3 == HCA_ETH_LEN + HCA_VLAN_LEN ? hca_get_be16(p + HCA_ETH_LEN) : 0,
 	};
 	return 0;
 }
@@ -209,16 +225,39 @@ pkey_matches(uint16_t ours, uint16_t theirs)
 	return ((ours ^ theirs) & 0x7fff) == 0 && ((ours | theirs) & 0x8000) != 0;
 }
 
+static bool
+is_address(const uint8_t *l3, const uint8_t gid[16])
+{
+	if (l3[0] >> 4 == 4)
+		return memcmp(l3 + offsetof(struct hca_ipv4_hdr, saddr), gid + 12, 4) == 0;
+	return memcmp(l3 + offsetof(struct hca_ipv6_hdr, saddr), gid, 16) == 0;
+}
+
+/* The long way: IPv6, and the alternate path of an armed QP. */
+static bool
+source_matches_any(const struct hca_qp *qp, const uint8_t *l3)
+{
+	uint32_t path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1;
+	const struct hca_qp_addr *a = &qp->addr;
+
+	if (l3[0] >> 4 != (qp->cfg.peer_is_ip6 ? 6 : 4))
+		return false;
+	if (is_address(l3, a->peer_gid[path]))
+		return true;
+	return a->alt_valid && __atomic_load_n(&a->mig, __ATOMIC_ACQUIRE) == HCA_MIG_ARMED &&
+	       is_address(l3, a->peer_gid[1 - path]);
+}
+
 /* The sender is the QP's peer. */
 static inline bool
 source_matches(const struct hca_qp *qp, const uint8_t *l3)
 {
 	uint32_t saddr;
 
-	if (unlikely(l3[0] >> 4 != 4 || qp->cfg.peer_is_ip6))
-		return false;
 	memcpy(&saddr, l3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(saddr));
-	return saddr == qp->cfg.peer_ip4;
+	if (likely(l3[0] >> 4 == 4 && saddr == qp->cfg.peer_ip4 && !qp->cfg.peer_is_ip6))
+		return true;
+	return source_matches_any(qp, l3);
 }
 
 /* States in which a QP takes requests and responses (A1-1). */
@@ -238,6 +277,21 @@ static const uint8_t service_transport[HCA_ST_COUNT] = {
 	[HCA_ST_XRC_TGT] = HCA_TRANSPORT_XRC,
 };
 
+/* XRC has a service for each end. */
+static inline bool
+service_fits(uint8_t service, const struct hca_roce_opcode_info *op)
+{
+	if (likely(service < HCA_ST_XRC_INI))
+		return true;
+	return service == HCA_ST_XRC_TGT ? is_request(op) : op->is_response;
+}
+
+static inline bool
+qkey_matches(const struct hca_qp *qp, const uint8_t *deth)
+{
+	return hca_get_be32(deth) == __atomic_load_n(&qp->cfg.qkey, __ATOMIC_ACQUIRE);
+}
+
 /* The rungs in order; HCA_CTR_N: the packet is the QP's. */
 static inline enum hca_counter
 judge(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *p)
@@ -252,13 +306,17 @@ judge(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *p)
 		return HCA_CTR_rx_qp_state;
 	if (unlikely(HCA_BTH_TRANSPORT(r->opcode) != service_transport[qp->cfg.service]))
 		return HCA_CTR_rx_bad_service;
-	if (unlikely(!source_matches(qp, p + r->l3_off)))
+	if (unlikely(!service_fits(qp->cfg.service, op)))
+		return HCA_CTR_rx_bad_service;
+	if (unlikely(qp->cfg.service != HCA_ST_UD && !source_matches(qp, p + r->l3_off)))
 		return HCA_CTR_rx_bad_source;
 	if (unlikely(!pkey_matches(qp->cfg.pkey,
 				   hca_get_be16(p + r->ext_off - HCA_ROCE_BTH_LEN + 2))))
 		return HCA_CTR_rx_bad_pkey;
 	if (unlikely(!is_request(op) && !op->is_response))
 		return HCA_CTR_rx_bad_service;
+	if (unlikely(qp->cfg.service == HCA_ST_UD && !qkey_matches(qp, p + r->ext_off)))
+		return HCA_CTR_rx_bad_qkey;
 	return HCA_CTR_N;
 }
 
@@ -289,7 +347,8 @@ remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, con
 	j->generation = qp->cfg.generation;
 	memcpy(&j->saddr, p + V4_L3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(j->saddr));
 	memcpy(&j->pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(j->pkey));
-	if (r->l3_off != V4_L3)
+	/* Datagrams of one source may differ in their Q_Key. */
+	if (r->l3_off != V4_L3 || qp->cfg.service == HCA_ST_UD)
 		j->info = NULL;
 }
 
@@ -299,6 +358,102 @@ icrc_matches(const struct decap *d, unsigned int i)
 	const struct hca_icrc_span *span = &d->span[i];
 
 	return d->icrc[i] == hca_icrc_load((const uint8_t *)span->data + span->len);
+}
+
+/* ---- multicast: a copy for each member ---- */
+
+/* The IP destination as a GID. */
+static void
+destination(const uint8_t *l3, uint8_t gid[16])
+{
+	if (l3[0] >> 4 == 4)
+		hca_gid_from_ip4(gid, l3 + offsetof(struct hca_ipv4_hdr, daddr));
+	else
+		memcpy(gid, l3 + offsetof(struct hca_ipv6_hdr, daddr), 16);
+}
+
+static void
+multicast(struct hca *h, struct decap *d, struct rte_mbuf *m, const uint8_t *p)
+{
+	const struct hca_mcast_group *g;
+	uint8_t gid[16];
+
+	destination(p + hca_rxd(m)->l3_off, gid);
+	g = hca_mcast_find(h, gid);
+	if (g == NULL)
+		drop(h, d, m, HCA_CTR_rx_mcast_unattached);
+	else
+		d->mcast[d->mcast_n++] = (struct to_members){.frame = m, .group = g};
+}
+
+static struct rte_mbuf *
+copy_frame(struct hca *h, const struct rte_mbuf *m)
+{
+	struct rte_mbuf *c = rte_pktmbuf_alloc(h->resp_pool);
+	char *to = c != NULL ? rte_pktmbuf_append(c, m->data_len) : NULL;
+
+	if (to == NULL) {
+		rte_pktmbuf_free(c);
+		HCA_COUNT(h, DECAP, rx_mcast_no_buffer);
+		return NULL;
+	}
+	memcpy(to, rte_pktmbuf_mtod(m, const char *), m->data_len);
+	*hca_rxd(c) = *hca_rxd((struct rte_mbuf *)(uintptr_t)m);
+	HCA_COUNT(h, DECAP, rx_mcast_copies);
+	return c;
+}
+
+static void
+to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn)
+{
+	const struct hca_qp *qp = &h->qp[qpn & h->qp_mask];
+	struct hca_rxd r = *hca_rxd((struct rte_mbuf *)(uintptr_t)m);
+	struct rte_mbuf *c;
+	enum hca_counter why;
+
+	r.qpi = qpn;
+	why = judge(qp, &r, rte_pktmbuf_mtod(m, const uint8_t *));
+	if (why != HCA_CTR_N) {
+		hca_count(h, HCA_STAGE_DECAP, why);
+		return;
+	}
+	c = copy_frame(h, m);
+	if (c == NULL)
+		return;
+	hca_rxd(c)->qpi = qpn & h->qp_mask;
+	hca_rxd(c)->generation = qp->cfg.generation;
+	d->to_ee[d->n_ee++] = c;
+}
+
+/* As far as EE has room; true: nothing is left to do. */
+static bool
+serve_members(struct hca *h, struct decap *d, unsigned int room)
+{
+	for (; d->mcast_at < d->mcast_n; d->mcast_at++) {
+		struct to_members *t = &d->mcast[d->mcast_at];
+
+		for (; t->next < HCA_MCAST_MEMBERS; t->next++) {
+			uint32_t qpn =
+				__atomic_load_n(&t->group->qpn[t->next], __ATOMIC_ACQUIRE);
+
+			if (qpn == 0)
+				continue;
+			if (d->n_ee == room)
+				return false;
+			to_member(h, d, t->frame, qpn);
+		}
+		d->dead[d->n_dead++] = t->frame;
+	}
+	d->mcast_at = d->mcast_n = 0;
+	return true;
+}
+
+/* QPN 1 is whichever QP CONF_SPECIAL_QP has named. */
+static inline void
+redirect_gsi(const struct hca *h, struct hca_rxd *r)
+{
+	if (unlikely(r->qpi == HCA_QPN_GSI))
+		r->qpi = __atomic_load_n(&h->ctxmgt->gsi_qpn, __ATOMIC_ACQUIRE);
 }
 
 static inline void
@@ -317,8 +472,17 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 			continue;
 		}
 		if (unlikely(!same_as_last(&last, r, p))) {
-			const struct hca_qp *qp = &h->qp[r->qpi & h->qp_mask];
-			enum hca_counter why = judge(qp, r, p);
+			const struct hca_qp *qp;
+			enum hca_counter why;
+
+			if (unlikely(r->qpi == HCA_QPN_MULTICAST)) {
+				bytes += m->data_len;
+				multicast(h, d, m, p);
+				continue;
+			}
+			redirect_gsi(h, r);
+			qp = &h->qp[r->qpi & h->qp_mask];
+			why = judge(qp, r, p);
 
 			if (unlikely(why != HCA_CTR_N)) {
 				drop(h, d, m, why);
@@ -337,6 +501,27 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 	HCA_COUNT_N(h, DECAP, port_rcv_data, bytes);
 }
 
+static inline void
+hand_over(struct hca *h, struct decap *d, uint64_t now)
+{
+	if (d->n_rrc != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_RRC], d->to_rrc, d->n_rrc, now);
+	if (d->n_ee != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_EE], d->to_ee, d->n_ee, now);
+	if (unlikely(d->n_dead != 0))
+		rte_pktmbuf_free_bulk(d->dead, d->n_dead);
+}
+
+/* Nothing new is taken from the port until the last multicasts have reached their members. */
+static unsigned int
+continue_multicast(struct hca *h, struct decap *d, unsigned int room, uint64_t now)
+{
+	d->n_ee = d->n_rrc = d->n_dead = 0;
+	serve_members(h, d, room);
+	hand_over(h, d, now);
+	return 1;
+}
+
 unsigned int
 hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 {
@@ -349,6 +534,8 @@ hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 		       RTE_MIN(budget, HCA_BURST));
 	if (room == 0)
 		return 0;
+	if (unlikely(d->mcast_n != 0))
+		return continue_multicast(h, d, room, now);
 	n = h->port->ops->rx(h->port, m, (uint16_t)room, now);
 	if (n == 0)
 		return 0;
@@ -359,11 +546,6 @@ hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	good = parse_burst(h, d, m, n);
 	h->icrc->crc_burst(d->span, d->icrc, good);
 	sort_burst(h, d, good);
-	if (d->n_rrc != 0)
-		hca_edge_push(h, rrc, d->to_rrc, d->n_rrc, now);
-	if (d->n_ee != 0)
-		hca_edge_push(h, ee, d->to_ee, d->n_ee, now);
-	if (unlikely(d->n_dead != 0))
-		rte_pktmbuf_free_bulk(d->dead, d->n_dead);
+	hand_over(h, d, now);
 	return n;
 }

@@ -199,10 +199,10 @@ put(struct hca *h, uint8_t *dst, const uint8_t *src, uint32_t n, uint32_t *crc)
 }
 
 static inline const struct hca_mpt_entry *
-find_entry(struct hca *h, const struct hca_qp *qp, uint32_t key, uint32_t access, uint64_t va,
-	   uint32_t n)
+find_entry(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
+	   uint64_t va, uint32_t n)
 {
-	const struct hca_mpt_entry *e = hca_vtp_check(&h->vtp, key, qp->cfg.pd, access, va, n);
+	const struct hca_mpt_entry *e = hca_vtp_check(&h->vtp, key, pd, access, va, n);
 
 	if (unlikely(e == NULL && access == HCA_ACCESS_REMOTE_READ))
 		e = hca_vtp_check_bound(&h->vtp, key, &qp->cfg, access, va, n);
@@ -211,10 +211,10 @@ find_entry(struct hca *h, const struct hca_qp *qp, uint32_t key, uint32_t access
 
 /* One run of [va, va + n) of a memory key; false: not allowed. */
 static bool
-gather_run(struct hca *h, const struct hca_qp *qp, uint32_t key, uint32_t access, uint64_t va,
-	   uint32_t n, uint8_t *dst, uint32_t *crc)
+gather_run(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
+	   uint64_t va, uint32_t n, uint8_t *dst, uint32_t *crc)
 {
-	const struct hca_mpt_entry *e = find_entry(h, qp, key, access, va, n);
+	const struct hca_mpt_entry *e = find_entry(h, qp, pd, key, access, va, n);
 
 	if (e == NULL)
 		return false;
@@ -247,7 +247,7 @@ gather_list(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uin
 			continue;
 		}
 		n = RTE_MIN(sge[i].len - skip, left);
-		if (!gather_run(h, qp, sge[i].lkey, HCA_MPT_FLAG_REGION, sge[i].va + skip, n, dst,
+		if (!gather_run(h, qp, qp->cfg.pd, sge[i].lkey, HCA_MPT_FLAG_REGION, sge[i].va + skip, n, dst,
 				crc))
 			return false;
 		dst += n;
@@ -275,7 +275,7 @@ gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, const ui
 	}
 	if (d->nsge > 1)
 		return gather_list(h, qp, d, dst, crc);
-	return gather_run(h, qp, d->key, hca_txd_access(d), d->va, d->len, dst, crc);
+	return gather_run(h, qp, hca_txd_pd(qp, d), d->key, hca_txd_access(d), d->va, d->len, dst, crc);
 }
 
 /* Where the payload lies when it is one run; also starts fetching it. */
@@ -288,7 +288,7 @@ find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
 
 	if (d->nsge != 1 || d->len == 0)
 		return NULL;
-	e = find_entry(h, qp, d->key, hca_txd_access(d), d->va, d->len);
+	e = find_entry(h, qp, hca_txd_pd(qp, d), d->key, hca_txd_access(d), d->va, d->len);
 	if (unlikely(e == NULL))
 		return NULL;
 	src = hca_vtp_ptr(&h->vtp, e, d->va, d->len, &run);

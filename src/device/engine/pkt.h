@@ -48,7 +48,7 @@ struct hca_txd {
 			uint32_t msn;	 /* AETH */
 		} resp;
 	};
-	uint32_t imm;	     /* as on the wire */
+	uint32_t imm;	     /* as on the wire; READ responses: PD of the key */
 	uint32_t generation; /* qp.cfg.generation: another life of the index is dropped */
 };
 

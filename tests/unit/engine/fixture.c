@@ -256,3 +256,10 @@ hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 		hca_msg_send(h, from, HCA_STAGE_PARSER, qpi, HCA_MSG_STATE);
 	return true;
 }
+
+__attribute__((weak)) void
+hca_eq_raise_srq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t srqi)
+{
+	assert_true(current->events < RTE_DIM(current->event));
+	current->event[current->events++] = (struct fx_event){type, srqi};
+}

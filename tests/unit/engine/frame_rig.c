@@ -191,7 +191,8 @@ frame_rig_txd(struct frame_rig *r, uint8_t opcode, uint32_t psn, uint32_t len)
 	d->va = FR_VA + 100;
 	d->rec = HCA_RECREF_FULL | 1;
 	d->syndrome = 0x1f;
-	d->imm = 0x04030201;
+	/* a READ response names the PD of its key there */
+	d->imm = hca_roce_opcodes[opcode].kind == HCA_PKT_READ_RESP ? r->qp->cfg.pd : 0x04030201;
 	if (op->is_request) {
 		d->reth.raddr = 0x1122334455667788;
 		d->reth.rkey = 0x99aabbcc;

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <string.h>
+
+#include "abi_cmd.h"
+#include "ctxmgt/ctxmgt.h"
+#include "ctxmgt/mcast.h"
+#include "engine/impl.h"
+
+const struct hca_mcast_group *
+hca_mcast_find(const struct hca *h, const uint8_t mgid[16])
+{
+	const struct hca_mcast_group *g = h->ctxmgt->mcast;
+
+	for (uint32_t i = 0; i < HCA_MCAST_GROUPS; i++)
+		if (__atomic_load_n(&g[i].state, __ATOMIC_ACQUIRE) == HCA_MCAST_LIVE &&
+		    memcmp(g[i].mgid, mgid, sizeof(g[i].mgid)) == 0)
+			return &g[i];
+	return NULL;
+}
+
+static bool
+is_multicast(const uint8_t gid[16])
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+
+	return gid[0] == 0xff ||
+	       (memcmp(gid, v4, sizeof(v4)) == 0 && (gid[12] & 0xf0) == 0xe0);
+}
+
+static struct hca_mcast_group *
+new_group(struct hca *h, const uint8_t mgid[16])
+{
+	struct hca_mcast_group *g = h->ctxmgt->mcast;
+
+	for (uint32_t i = 0; i < HCA_MCAST_GROUPS; i++) {
+		if (g[i].state != HCA_MCAST_FREE)
+			continue;
+		memset(&g[i], 0, sizeof(g[i]));
+		memcpy(g[i].mgid, mgid, sizeof(g[i].mgid));
+		__atomic_store_n(&g[i].state, HCA_MCAST_LIVE, __ATOMIC_RELEASE);
+		return &g[i];
+	}
+	return NULL;
+}
+
+/* Place of qpn in the group, or of a free one for qpn 0; NULL: there is none. */
+static uint32_t *
+member(struct hca_mcast_group *g, uint32_t qpn)
+{
+	for (uint32_t i = 0; i < HCA_MCAST_MEMBERS; i++)
+		if (g->qpn[i] == qpn)
+			return &g->qpn[i];
+	return NULL;
+}
+
+int
+hca_mcast_attach(struct hca *h, const uint8_t mgid[16], uint32_t qpn)
+{
+	struct hca_mcast_group *g;
+	uint32_t *place;
+
+	if (!is_multicast(mgid))
+		return HCA_STAT_BAD_PARAM;
+	g = (struct hca_mcast_group *)(uintptr_t)hca_mcast_find(h, mgid);
+	if (g != NULL && member(g, qpn) != NULL)
+		return HCA_STAT_OK; /* once more is not twice */
+	if (g == NULL)
+		g = new_group(h, mgid);
+	place = g != NULL ? member(g, 0) : NULL;
+	if (place == NULL)
+		return HCA_STAT_EXCEED_LIM;
+	__atomic_store_n(place, qpn, __ATOMIC_RELEASE);
+	g->used++;
+	return HCA_STAT_OK;
+}
+
+static void
+leave(struct hca_mcast_group *g, uint32_t *place)
+{
+	__atomic_store_n(place, 0, __ATOMIC_RELEASE);
+	if (--g->used == 0)
+		__atomic_store_n(&g->state, HCA_MCAST_DYING, __ATOMIC_RELEASE);
+}
+
+int
+hca_mcast_detach(struct hca *h, const uint8_t mgid[16], uint32_t qpn)
+{
+	struct hca_mcast_group *g =
+		(struct hca_mcast_group *)(uintptr_t)hca_mcast_find(h, mgid);
+	uint32_t *place = g != NULL ? member(g, qpn) : NULL;
+
+	if (place == NULL)
+		return HCA_STAT_BAD_PARAM;
+	leave(g, place);
+	return HCA_STAT_OK;
+}
+
+void
+hca_mcast_forget(struct hca *h, uint32_t qpn)
+{
+	struct hca_mcast_group *g = h->ctxmgt->mcast;
+
+	for (uint32_t i = 0; i < HCA_MCAST_GROUPS; i++) {
+		uint32_t *place = g[i].used != 0 ? member(&g[i], qpn) : NULL;
+
+		if (place != NULL)
+			leave(&g[i], place);
+	}
+}
+
+void
+hca_mcast_reap(struct hca *h)
+{
+	struct hca_mcast_group *g = h->ctxmgt->mcast;
+
+	for (uint32_t i = 0; i < HCA_MCAST_GROUPS; i++)
+		if (g[i].state == HCA_MCAST_DYING)
+			g[i].state = HCA_MCAST_FREE;
+}
