@@ -232,12 +232,50 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 	sim_check(s, rc == 0, "hca_create: %d", rc);
 }
 
-static void
-gid_of(unsigned int i, uint8_t gid[16])
-{
-	const uint8_t g[16] = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(i + 1)};
+const char *const sim_gid_names[SIM_GIDS] = {
+#define X(id, name, vlan, ...) [SIM_GID_##id] = name,
+	SIM_GID_LIST(X)
+#undef X
+};
 
-	memcpy(gid, g, 16);
+static const uint16_t gid_vlan[SIM_GIDS] = {
+#define X(id, name, vlan, ...) [SIM_GID_##id] = vlan,
+	SIM_GID_LIST(X)
+#undef X
+};
+
+void
+sim_gid(unsigned int side, unsigned int index, uint8_t gid[16])
+{
+	static const uint8_t prefix[SIM_GIDS][16] = {
+#define X(id, name, vlan, ...) [SIM_GID_##id] = {__VA_ARGS__},
+		SIM_GID_LIST(X)
+#undef X
+	};
+
+	memcpy(gid, prefix[index], 16);
+	gid[15] = (uint8_t)(side + 1);
+}
+
+static void
+set_addresses(struct sim *s, unsigned int i)
+{
+	struct hca_driver *drv = s->side[i].drv;
+	uint8_t gid[16], mac[6] = {2, 0, 0, 0, 0};
+	int rc;
+
+	for (unsigned int k = 0; k < SIM_GIDS; k++) {
+		mac[5] = (uint8_t)(i + 1);
+		sim_gid(i, k, gid);
+		rc = hca_driver_set_gid(drv, k, gid, mac, gid_vlan[k]);
+		sim_check(s, rc == 0, "set_gid %s: %d: %s", sim_gid_names[k], rc,
+			  hca_driver_reason());
+		mac[5] = (uint8_t)(2 - i);
+		sim_gid(1 - i, k, gid);
+		rc = hca_driver_set_neigh(drv, gid, mac);
+		sim_check(s, rc == 0, "set_neigh %s: %d: %s", sim_gid_names[k], rc,
+			  hca_driver_reason());
+	}
 }
 
 static void
@@ -258,23 +296,13 @@ open_driver(struct sim *s, unsigned int i)
 				    .state = SOFTHCA_PORT_ACTIVE,
 				    .max_mtu = SOFTHCA_MTU_4096,
 				    .active_mtu = SOFTHCA_MTU_4096};
-	uint8_t gid[2][16];
-	uint8_t mac[2][6];
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(i + 1)};
 	int rc;
 
 	rc = hca_driver_create(&hw, &dc, &side->drv);
 	sim_check(s, rc == 0, "hca_driver_create: %d: %s", rc, hca_driver_reason());
-	for (unsigned int k = 0; k < 2; k++) {
-		const uint8_t m[6] = {2, 0, 0, 0, 0, (uint8_t)(k + 1)};
-
-		gid_of(k, gid[k]);
-		memcpy(mac[k], m, 6);
-	}
-	memcpy(port.mac, mac[i], 6);
-	rc = hca_driver_set_gid(side->drv, 0, gid[i], mac[i], 0xffff);
-	sim_check(s, rc == 0, "set_gid: %d: %s", rc, hca_driver_reason());
-	rc = hca_driver_set_neigh(side->drv, gid[1 - i], mac[1 - i]);
-	sim_check(s, rc == 0, "set_neigh: %d: %s", rc, hca_driver_reason());
+	memcpy(port.mac, mac, 6);
+	set_addresses(s, i);
 	rc = hca_driver_set_port(side->drv, &port);
 	sim_check(s, rc == 0, "set_port: %d: %s", rc, hca_driver_reason());
 }

@@ -32,6 +32,24 @@ enum sim_executor {
 	SIM_THREADS,
 };
 
+/* GIDs of both sides, at the index of the same name: X(id, name, VLAN, first 15 bytes) */
+#define SIM_GID_LIST(X) \
+	X(V4, "IPv4", 0xffff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0) \
+	X(V6, "IPv6", 0xffff, 0x20, 0x01, 0x0d, 0xb8, 0, 0x77) \
+	X(LINK_LOCAL, "link-local", 0xffff, 0xfe, 0x80) \
+	X(V4_VLAN, "IPv4 on VLAN", 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 78, 0) \
+	X(V6_VLAN, "IPv6 on VLAN", 5, 0x20, 0x01, 0x0d, 0xb8, 0, 0x78)
+
+enum sim_gid {
+#define X(id, name, vlan, ...) SIM_GID_##id,
+	SIM_GID_LIST(X)
+#undef X
+	SIM_GIDS
+};
+
+extern const char *const sim_gid_names[SIM_GIDS];
+void sim_gid(unsigned int side, unsigned int index, uint8_t gid[16]);
+
 /* 0 selects the default. */
 struct sim_config {
 	enum hca_layout layout;

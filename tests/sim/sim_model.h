@@ -108,6 +108,9 @@ struct sim_req {
 	bool no_recv;		 /* do not post the receive it needs */
 };
 
+/* Made at the first call. */
+struct sim_model *sim_model(struct sim *s);
+
 struct sim_pair *sim_pair_open(struct sim *s, const struct sim_pair_attr *attr);
 /* Destroys QPs, CQs and regions. The QPs may be busy. */
 void sim_pair_close(struct sim_pair *p);

@@ -11,9 +11,6 @@
 #define SIM_GUARD 64u	      /* bytes between areas, at most */
 #define SIM_COUNTER_BYTES 64u /* the atomics' counter is the first word of a region */
 
-/* Made at the first call. */
-struct sim_model *sim_model(struct sim *s);
-
 /* Where an operation failed its targets hold anything: believe them. */
 void sim_forget_targets(struct sim_pair *p, const struct sim_op *op);
 

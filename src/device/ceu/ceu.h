@@ -76,8 +76,8 @@ struct hca_ceu {
 /* What the device can do: HCA_CAP_*. */
 #define HCA_CEU_CAPS \
 	((uint32_t)(HCA_CAP_GID | HCA_CAP_PKEY | HCA_CAP_NEIGH | HCA_CAP_QUERY_CQ | \
-		    HCA_CAP_COUNTERS | HCA_CAP_SRQ | HCA_CAP_MCAST | HCA_CAP_IPV6 | HCA_CAP_VLAN | HCA_CAP_RC | \
-		    HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC | HCA_CAP_ATOMIC))
+		    HCA_CAP_COUNTERS | HCA_CAP_SRQ | HCA_CAP_MCAST | HCA_CAP_IPV6 | HCA_CAP_VLAN | \
+		    HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC | HCA_CAP_ATOMIC))
 
 /* ---- rounds (round.c) ---- */
 

@@ -24,8 +24,7 @@ is_multicast(const uint8_t gid[16])
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 
-	return gid[0] == 0xff ||
-	       (memcmp(gid, v4, sizeof(v4)) == 0 && (gid[12] & 0xf0) == 0xe0);
+	return gid[0] == 0xff || (memcmp(gid, v4, sizeof(v4)) == 0 && (gid[12] & 0xf0) == 0xe0);
 }
 
 static struct hca_mcast_group *
@@ -86,8 +85,7 @@ leave(struct hca_mcast_group *g, uint32_t *place)
 int
 hca_mcast_detach(struct hca *h, const uint8_t mgid[16], uint32_t qpn)
 {
-	struct hca_mcast_group *g =
-		(struct hca_mcast_group *)(uintptr_t)hca_mcast_find(h, mgid);
+	struct hca_mcast_group *g = (struct hca_mcast_group *)(uintptr_t)hca_mcast_find(h, mgid);
 	uint32_t *place = g != NULL ? member(g, qpn) : NULL;
 
 	if (place == NULL)

@@ -101,8 +101,8 @@ struct ee_request {
 	uint32_t nda;	     /* of the SRQ's WQE: where the next one lies */
 	uint32_t imm;	     /* UD: as on the wire, read before the GRH covers it */
 	uint32_t src_qpn;    /* UD */
-	uint32_t len;  /* payload */
-	uint32_t npsn; /* PSNs this request takes */
+	uint32_t len;	     /* payload */
+	uint32_t npsn;	     /* PSNs this request takes */
 	/* RETH, AtomicETH, or the WRITE in progress */
 	uint64_t va;
 	uint32_t rkey;

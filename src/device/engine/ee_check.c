@@ -169,8 +169,7 @@ lying_queue(struct ee_request *q)
 static enum ee_verdict
 check_receive(struct ee_request *q)
 {
-	int available = q->srq != NULL ? hca_srq_available(q->srq)
-				       : ee_recv_available(&q->qp->ee);
+	int available = q->srq != NULL ? hca_srq_available(q->srq) : ee_recv_available(&q->qp->ee);
 
 	if (available == 0) {
 		HCA_COUNT(q->h, EE, out_of_buffer);

@@ -90,8 +90,8 @@ ee_recv_place(struct ee_request *q)
 		if (n != 0) {
 			p->va = s->va + q->sge_off;
 			p->len = n;
-			p->mpt = hca_vtp_check(&q->h->vtp, s->lkey, q->pd,
-					       HCA_ACCESS_LOCAL_WRITE, p->va, n);
+			p->mpt = hca_vtp_check(&q->h->vtp, s->lkey, q->pd, HCA_ACCESS_LOCAL_WRITE,
+					       p->va, n);
 			if (p->mpt == NULL)
 				return false;
 			q->npieces++;

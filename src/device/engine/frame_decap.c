@@ -433,8 +433,7 @@ serve_members(struct hca *h, struct decap *d, unsigned int room)
 		struct to_members *t = &d->mcast[d->mcast_at];
 
 		for (; t->next < HCA_MCAST_MEMBERS; t->next++) {
-			uint32_t qpn =
-				__atomic_load_n(&t->group->qpn[t->next], __ATOMIC_ACQUIRE);
+			uint32_t qpn = __atomic_load_n(&t->group->qpn[t->next], __ATOMIC_ACQUIRE);
 
 			if (qpn == 0)
 				continue;

@@ -247,8 +247,8 @@ gather_list(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uin
 			continue;
 		}
 		n = RTE_MIN(sge[i].len - skip, left);
-		if (!gather_run(h, qp, qp->cfg.pd, sge[i].lkey, HCA_MPT_FLAG_REGION, sge[i].va + skip, n, dst,
-				crc))
+		if (!gather_run(h, qp, qp->cfg.pd, sge[i].lkey, HCA_MPT_FLAG_REGION,
+				sge[i].va + skip, n, dst, crc))
 			return false;
 		dst += n;
 		left -= n;
@@ -275,7 +275,8 @@ gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, const ui
 	}
 	if (d->nsge > 1)
 		return gather_list(h, qp, d, dst, crc);
-	return gather_run(h, qp, hca_txd_pd(qp, d), d->key, hca_txd_access(d), d->va, d->len, dst, crc);
+	return gather_run(h, qp, hca_txd_pd(qp, d), d->key, hca_txd_access(d), d->va, d->len, dst,
+			  crc);
 }
 
 /* Where the payload lies when it is one run; also starts fetching it. */

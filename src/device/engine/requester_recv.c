@@ -223,13 +223,13 @@ handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
 	uint32_t d = hca_rrc_ahead(run, rxd->psn);
 
 	if (unlikely(d >= hca_rrc_outstanding(run))) {
-		if (d == HCA_PSN_MASK && rxd->opcode == HCA_BTH_RC_ACK)
+		if (d == HCA_PSN_MASK && HCA_BTH_OPERATION(rxd->opcode) == HCA_BTH_RC_ACK)
 			HCA_COUNT(run->h, RRC, req_duplicate_ack);
 		else
 			HCA_COUNT(run->h, RRC, req_stale_response);
 		return;
 	}
-	switch (rxd->opcode) {
+	switch (HCA_BTH_OPERATION(rxd->opcode)) { /* RC and XRC */
 	case HCA_BTH_RC_ACK:
 		handle_ack(run, m, d);
 		break;

@@ -78,7 +78,7 @@ aeth_fits(struct rte_mbuf *m)
 {
 	const struct hca_rxd *d = hca_rxd(m);
 
-	if (d->opcode == HCA_BTH_RC_READ_RESP_MIDDLE)
+	if (HCA_BTH_OPERATION(d->opcode) == HCA_BTH_RC_READ_RESP_MIDDLE)
 		return true;
 	return HCA_AETH_KIND(*rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off)) == HCA_AETH_ACK;
 }
@@ -94,7 +94,8 @@ take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
 	bool last = pos + 1 == r->npsn;
 	uint32_t len = last ? r->len - off : 1u << mtu_log;
 
-	if (!opcode_fits(run, d->opcode, pos, last) || d->payload_len != len || !aeth_fits(m)) {
+	if (!opcode_fits(run, HCA_BTH_OPERATION(d->opcode), pos, last) || d->payload_len != len ||
+	    !aeth_fits(m)) {
 		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
 		return;
 	}
@@ -163,7 +164,7 @@ bring_to_tail(struct hca_rrc_run *run, uint32_t d, bool begins, bool read)
 void
 hca_rrc_read_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
 {
-	uint8_t opcode = hca_rxd(m)->opcode;
+	uint8_t opcode = HCA_BTH_OPERATION(hca_rxd(m)->opcode);
 	bool begins = opcode == HCA_BTH_RC_READ_RESP_FIRST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
 
 	if (bring_to_tail(run, d, begins, true))

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_SIM_SIM_TAGGED_IMPL_H
+#define TESTS_SIM_SIM_TAGGED_IMPL_H
+
+/* What the two files share: sim_tagged.c posts and judges, sim_tagged_qp.c makes the objects. */
+
+#include "sim_model.h"
+#include "sim_tagged.h"
+
+#define SIM_TAGGED_SLOT (SIM_TAGGED_MAX + 64u) /* bytes, GRH and guard included */
+#define SIM_TAGGED_DEPTH 32u		       /* sends outstanding per direction of a flow */
+
+static inline bool
+sim_tagged_has_srq(const struct sim_tagged *t)
+{
+	return t->attr.srq || t->attr.service == SIM_XRC;
+}
+
+/* What a work request says of its destination: UD and XRC. */
+void sim_tagged_address(struct sim_tagged *t, unsigned int side, uint32_t flow,
+			struct softhca_send_wr *wr);
+
+#endif
