@@ -20,13 +20,17 @@ hca_cmd_sw2hw_mpt(struct hca *h, struct hca_cmd *c)
 			return rc;
 		c->step = 1;
 	}
-	rc = hca_mpt_slice(h, &c->mpt);
-	if (rc == HCA_MPT_AGAIN)
-		return HCA_CMD_AGAIN;
-	if (rc != HCA_STAT_OK)
-		return rc;
-	hca_icm_write(h, HCA_ICM_MPT, c->in_modifier, c->in);
-	return hca_mpt_commit(h, c->in_modifier, &c->mpt);
+	if (c->step == 1) {
+		rc = hca_mpt_slice(h, &c->mpt);
+		if (rc == HCA_MPT_AGAIN)
+			return HCA_CMD_AGAIN;
+		if (rc != HCA_STAT_OK)
+			return rc;
+		hca_icm_write(h, HCA_ICM_MPT, c->in_modifier, c->in);
+		c->step = 2;
+	}
+	rc = hca_mpt_commit(h, c->in_modifier, &c->mpt);
+	return rc == HCA_MPT_AGAIN ? HCA_CMD_AGAIN : rc;
 }
 
 int
@@ -48,9 +52,13 @@ hca_cmd_hw2sw_mpt(struct hca *h, struct hca_cmd *c)
 		c->step = 1;
 		return HCA_CMD_AGAIN;
 	}
-	if (!hca_round_done(h, c->rcu))
+	if (c->step == 1) {
+		if (!hca_round_done(h, c->rcu))
+			return HCA_CMD_AGAIN;
+		c->step = 2;
+	}
+	if (!hca_mpt_release(h, index))
 		return HCA_CMD_AGAIN;
-	hca_mpt_release(h, index);
 	hca_icm_write(h, HCA_ICM_MPT, index, &gone);
 	return HCA_STAT_OK;
 }

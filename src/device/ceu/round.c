@@ -33,6 +33,7 @@ enum teardown_step {
 	TD_PURGE,
 	TD_PURGED,
 	TD_RCU2,
+	TD_FREE,
 };
 
 void
@@ -95,11 +96,37 @@ purge_next(struct hca *h, struct hca_teardown *t)
 	return false;
 }
 
-static void
-states_to_rst(struct hca *h, const struct hca_teardown *t)
+/* So many objects are looked at per poll: those of 16 K QPs must not hold up the other stages. */
+#define SLICE 256u
+
+/* The next slice [*from, return) of [*cursor, end). */
+static uint32_t
+slice(uint32_t *cursor, uint32_t end, uint32_t *from)
 {
-	for (uint32_t i = t->first; i <= t->last; i++)
+	*from = *cursor;
+	*cursor += RTE_MIN(SLICE, end - *from);
+	return *cursor;
+}
+
+static bool
+states_to_rst(struct hca *h, struct hca_teardown *t)
+{
+	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
+
+	for (; i < end; i++)
 		__atomic_store_n(&h->qp[i].cfg.state, HCA_QPS_RST, __ATOMIC_SEQ_CST);
+	return end == t->last + 1;
+}
+
+static bool
+free_qps(struct hca *h, struct hca_teardown *t)
+{
+	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
+
+	for (; i < end; i++)
+		if (h->qp[i].cfg.local_qpn != 0)
+			hca_qp_free(h, i);
+	return end == t->last + 1;
 }
 
 bool
@@ -107,7 +134,9 @@ hca_teardown_step(struct hca *h, struct hca_teardown *t)
 {
 	switch (t->step) {
 	case TD_STATE:
-		states_to_rst(h, t);
+		if (!states_to_rst(h, t))
+			return false;
+		t->cursor = t->first;
 		t->token = hca_round_start(h);
 		t->step = TD_RCU;
 		return false;
@@ -134,54 +163,114 @@ hca_teardown_step(struct hca *h, struct hca_teardown *t)
 		if (purge_acked(h))
 			t->step = TD_PURGE;
 		return false;
+	case TD_RCU2:
+		if (!hca_round_done(h, t->token))
+			return false;
+		t->cursor = t->first;
+		t->step = TD_FREE;
+		/* fall through */
 	default:
-		break;
+		return free_qps(h, t);
 	}
-	if (!hca_round_done(h, t->token))
-		return false;
-	for (uint32_t i = t->first; i <= t->last; i++)
-		if (h->qp[i].cfg.local_qpn != 0)
-			hca_qp_free(h, i);
-	return true;
 }
+
+enum close_step {
+	CLOSE_QPS,
+	CLOSE_MARK_CQS, /* no new work finds them, but readers may still hold one */
+	CLOSE_MARK_SRQS,
+	CLOSE_MARK_KEYS,
+	CLOSE_RCU,
+	CLOSE_CQS,
+	CLOSE_SRQS,
+	CLOSE_KEYS,
+};
 
 void
 hca_close_start(struct hca *h, struct hca_cmd *c)
 {
 	hca_teardown_start(&c->teardown, 0, h->qp_mask);
-	c->step = 0;
+	c->step = CLOSE_QPS;
 }
 
-/* QPs are gone: CQs and keys are invisible to new work, but readers may still hold one. */
 static void
-close_mark(struct hca *h)
+mark(uint32_t *state, uint32_t free, uint32_t dying)
 {
-	for (uint32_t i = 0; i <= h->cq_mask; i++)
+	if (*state != free)
+		__atomic_store_n(state, dying, __ATOMIC_RELEASE);
+}
+
+/* One slice of a step that goes over a table; true: the whole table is done. */
+static bool
+mark_cqs(struct hca *h, uint32_t *cursor)
+{
+	uint32_t i, end = slice(cursor, h->cq_mask + 1, &i);
+
+	for (; i < end; i++)
+		mark(&h->cq[i].state, HCA_CQ_FREE, HCA_CQ_DYING);
+	return end > h->cq_mask;
+}
+
+static bool
+mark_srqs(struct hca *h, uint32_t *cursor)
+{
+	uint32_t i, end = slice(cursor, h->srq_mask + 1, &i);
+
+	for (; i < end; i++)
+		mark(&h->srq[i].state, HCA_SRQ_FREE, HCA_SRQ_DYING);
+	return end > h->srq_mask;
+}
+
+static bool
+mark_keys(struct hca *h, uint32_t *cursor)
+{
+	uint32_t i, end = slice(cursor, h->vtp.mpt_mask + 1, &i);
+
+	for (; i < end; i++)
+		mark(&h->vtp.mpt[i].state, HCA_MPT_FREE, HCA_MPT_DYING);
+	return end > h->vtp.mpt_mask;
+}
+
+static bool
+free_cqs(struct hca *h, uint32_t *cursor)
+{
+	uint32_t i, end = slice(cursor, h->cq_mask + 1, &i);
+
+	for (; i < end; i++)
 		if (h->cq[i].state != HCA_CQ_FREE)
-			__atomic_store_n(&h->cq[i].state, HCA_CQ_DYING, __ATOMIC_RELEASE);
-	for (uint32_t i = 0; i <= h->srq_mask; i++)
+			hca_cq_free(h, i);
+	return end > h->cq_mask;
+}
+
+static bool
+free_srqs(struct hca *h, uint32_t *cursor)
+{
+	uint32_t i, end = slice(cursor, h->srq_mask + 1, &i);
+
+	for (; i < end; i++)
 		if (h->srq[i].state != HCA_SRQ_FREE)
-			__atomic_store_n(&h->srq[i].state, HCA_SRQ_DYING, __ATOMIC_RELEASE);
-	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++)
-		if (h->vtp.mpt[i].state != HCA_MPT_FREE)
-			__atomic_store_n(&h->vtp.mpt[i].state, HCA_MPT_DYING, __ATOMIC_RELEASE);
+			hca_srq_free(h, i);
+	return end > h->srq_mask;
+}
+
+/* A large region takes several slices of its own. */
+static bool
+free_keys(struct hca *h, uint32_t *cursor)
+{
+	for (uint32_t n = 0; n < SLICE && *cursor <= h->vtp.mpt_mask; n++, ++*cursor) {
+		if (h->vtp.mpt[*cursor].state == HCA_MPT_FREE)
+			continue;
+		n += h->vtp.mpt[*cursor].mtt_count / 16;
+		if (!hca_mpt_release(h, *cursor))
+			return false;
+	}
+	return *cursor > h->vtp.mpt_mask;
 }
 
 static void
-close_free(struct hca *h)
+close_rest(struct hca *h)
 {
 	struct hca_ctxmgt *c = h->ctxmgt;
 
-	for (uint32_t i = 0; i <= h->cq_mask; i++)
-		if (h->cq[i].state != HCA_CQ_FREE)
-			hca_cq_free(h, i);
-	for (uint32_t i = 0; i <= h->srq_mask; i++)
-		if (h->srq[i].state != HCA_SRQ_FREE)
-			hca_srq_free(h, i);
-	hca_eq_destroy_all(h);
-	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++)
-		if (h->vtp.mpt[i].state != HCA_MPT_FREE)
-			hca_mpt_release(h, i);
 	for (unsigned int t = 0; t < HCA_ICM_TABLE_N; t++)
 		c->count[t] = 0;
 	hca_icm_unmap_all(h);
@@ -193,16 +282,28 @@ close_free(struct hca *h)
 bool
 hca_close_step(struct hca *h, struct hca_cmd *c)
 {
-	if (c->step == 0) {
-		if (!hca_teardown_step(h, &c->teardown))
-			return false;
-		close_mark(h);
+	static bool (*const table[])(struct hca *h, uint32_t *cursor) = {
+		[CLOSE_MARK_CQS] = mark_cqs,   [CLOSE_MARK_SRQS] = mark_srqs,
+		[CLOSE_MARK_KEYS] = mark_keys, [CLOSE_CQS] = free_cqs,
+		[CLOSE_SRQS] = free_srqs,      [CLOSE_KEYS] = free_keys,
+	};
+	bool done;
+
+	if (c->step == CLOSE_QPS)
+		done = hca_teardown_step(h, &c->teardown);
+	else if (c->step == CLOSE_RCU)
+		done = hca_round_done(h, c->rcu);
+	else
+		done = table[c->step](h, &c->teardown.cursor);
+	if (!done)
+		return false;
+	c->teardown.cursor = 0;
+	if (c->step == CLOSE_MARK_KEYS)
 		c->rcu = hca_round_start(h);
-		c->step = 1;
+	if (c->step == CLOSE_SRQS)
+		hca_eq_destroy_all(h);
+	if (c->step++ != CLOSE_KEYS)
 		return false;
-	}
-	if (!hca_round_done(h, c->rcu))
-		return false;
-	close_free(h);
+	close_rest(h);
 	return true;
 }

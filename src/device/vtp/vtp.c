@@ -172,15 +172,22 @@ hca_mpt_slice(struct hca *h, struct hca_mpt_build *b)
 }
 
 int
-hca_mpt_commit(struct hca *h, uint32_t index, const struct hca_mpt_build *b)
+hca_mpt_commit(struct hca *h, uint32_t index, struct hca_mpt_build *b)
 {
 	struct hca_mpt_entry *e = &h->vtp.mpt[index];
 	bool region = b->e.flags & HCA_MPT_FLAG_REGION;
+	uint32_t end;
 
-	for (uint32_t i = 0; i < b->e.mtt_count; i++)
-		h->vtp.mtt_ref[b->e.mtt + i]++;
-	*e = b->e;
-	e->state = HCA_MPT_FREE;
+	if (!b->entered) {
+		*e = b->e;
+		e->mtt_count = 0;
+		e->state = HCA_MPT_DYING;
+		b->entered = true;
+	}
+	for (end = RTE_MIN(b->e.mtt_count, e->mtt_count + SLICE); e->mtt_count < end;)
+		h->vtp.mtt_ref[e->mtt + e->mtt_count++]++;
+	if (e->mtt_count < b->e.mtt_count)
+		return HCA_MPT_AGAIN;
 	if (b->contiguous)
 		e->base = (uint8_t *)(uintptr_t)(h->vtp.mtt[e->mtt] + e->first);
 	__atomic_store_n(&e->state, region ? HCA_MPT_VALID : HCA_MPT_UNBOUND, __ATOMIC_RELEASE);
@@ -220,15 +227,19 @@ hca_mpt_dying(struct hca *h, uint32_t index)
 	return HCA_STAT_RESOURCE_BUSY;
 }
 
-void
+bool
 hca_mpt_release(struct hca *h, uint32_t index)
 {
 	struct hca_mpt_entry *e = &h->vtp.mpt[index];
 
-	if (e->flags & HCA_MPT_FLAG_REGION)
-		for (uint32_t i = 0; i < e->mtt_count; i++)
-			h->vtp.mtt_ref[e->mtt + i]--;
+	if (e->flags & HCA_MPT_FLAG_REGION) {
+		for (uint32_t n = RTE_MIN(e->mtt_count, SLICE); n != 0; n--)
+			h->vtp.mtt_ref[e->mtt + --e->mtt_count]--;
+		if (e->mtt_count != 0)
+			return false;
+	}
 	memset(e, 0, sizeof(*e));
+	return true;
 }
 
 /* Bytes of the region in its page i: where they begin on the bus, how many. */

@@ -136,7 +136,8 @@ void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uin
 /*
  * SW2HW_MPT in slices, so that a huge region does not hold up the CEU: hca_mpt_begin() judges the
  * mailbox, then hca_mpt_slice() as often as it answers HCA_MPT_AGAIN judges MTT entries, then
- * hca_mpt_commit(). Nothing changes before commit. All return enum hca_stat otherwise. CEU only.
+ * hca_mpt_commit() as often. Nothing changes before commit; an entry whose commit is not finished
+ * is DYING and may be released. All return enum hca_stat otherwise. CEU only.
  */
 #define HCA_MPT_AGAIN (-1)
 
@@ -147,18 +148,19 @@ struct hca_mpt_build {
 	uint64_t left;		   /* bytes of the region behind those */
 	uint32_t at;		   /* entries seen */
 	bool contiguous;
+	bool entered; /* commit has begun */
 };
 
 int hca_mpt_begin(struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca_mpt_build *b);
 int hca_mpt_slice(struct hca *h, struct hca_mpt_build *b);
-int hca_mpt_commit(struct hca *h, uint32_t index, const struct hca_mpt_build *b);
+int hca_mpt_commit(struct hca *h, uint32_t index, struct hca_mpt_build *b);
 /*
  * HW2SW_MPT: make it DYING. HCA_MPT_AGAIN: ask again at the next poll. A region with queues or
  * windows is RESOURCE_BUSY.
  */
 int hca_mpt_dying(struct hca *h, uint32_t index);
-/* The entry is DYING and the round is over: drop it. */
-void hca_mpt_release(struct hca *h, uint32_t index);
+/* The entry is DYING and the round is over: drop it, a slice per call; true when it is done. */
+bool hca_mpt_release(struct hca *h, uint32_t index);
 /* WRITE_MTT: n entries from start on. */
 int hca_mtt_write(struct hca *h, uint64_t start, const uint64_t *bus, uint32_t n);
 /*

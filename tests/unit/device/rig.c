@@ -182,7 +182,7 @@ rig_init_hca(struct rig *r)
 {
 	struct hca_mbox_init_hca *m = (void *)r->in;
 	const uint64_t ctx[] = {V_QPC, V_CQC, V_EQC}, tpt[] = {V_MPT, V_MTT};
-	const uint32_t pages[] = {2, 1, 1}, tpages[] = {2, 2};
+	const uint32_t pages[] = {2, 1, 1}, tpages[] = {2, 8};
 	uint32_t used = 0;
 
 	memset(m, 0, sizeof(*m));

@@ -26,7 +26,7 @@
 #define RIG_LOG_CQS 4u
 #define RIG_LOG_EQS 3u
 #define RIG_LOG_MPTS 7u
-#define RIG_LOG_MTTS 10u
+#define RIG_LOG_MTTS 12u
 #define RIG_BLOCK (1u << 20)
 #define RIG_PAGE 1u /* UAR page and domain of the user */
 #define RIG_PD HCA_PD_MAKE(5, RIG_PAGE)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "bar/bar.h"
 #include "rig.h"
 
 #define KEY(i) HCA_KEY_MAKE(0x2a, i, 0x33)
@@ -166,7 +167,7 @@ live_ranges_are_busy(void **state)
 	memset(m, 0, sizeof(*m));
 	m->start_index = hca_cpu_to_be64(2);
 	assert_int_equal(rig_mbox(r, HCA_CMD_WRITE_MTT, 1), HCA_STAT_RESOURCE_BUSY);
-	m->start_index = hca_cpu_to_be64(1024);
+	m->start_index = hca_cpu_to_be64(1u << RIG_LOG_MTTS);
 	assert_int_equal(rig_mbox(r, HCA_CMD_WRITE_MTT, 1), HCA_STAT_BAD_INDEX);
 	m->start_index = hca_cpu_to_be64(UINT64_MAX);
 	assert_int_equal(rig_mbox(r, HCA_CMD_WRITE_MTT, 2), HCA_STAT_BAD_INDEX);
@@ -205,6 +206,59 @@ invalidation_waits_for_readers(void **state)
 	assert_int_equal(r->h->vtp.mpt[5].state, HCA_MPT_FREE);
 }
 
+static unsigned int
+polls_of(struct rig *r, uint16_t op, uint64_t in)
+{
+	unsigned int n = 0;
+
+	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, op), 5, in, 0, 1);
+	for (; rig_ctrl(r) & HCA_HCR_GO; n++)
+		rig_poll(r);
+	assert_int_equal(HCA_HCR_STATUS(rig_ctrl(r)), HCA_STAT_OK);
+	return n;
+}
+
+static uint32_t
+references(const struct rig *r)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < r->h->vtp.mtt_count; i++)
+		sum += r->h->vtp.mtt_ref[i];
+	return sum;
+}
+
+/* No poll does the work of a whole region or HCA; a reset in the middle leaves nothing behind. */
+static void
+big_regions_go_in_slices(void **state)
+{
+	const uint32_t pages = 1u << RIG_LOG_MTTS;
+	struct rig *r = *state;
+
+	for (uint32_t i = 0; i < pages; i++)
+		r->h->vtp.mtt[i] = (uintptr_t)r->user;
+	rig_fill_mpt(r, 5, RIG_PD, r->user, pages * 4096u, 0);
+	assert_true(polls_of(r, HCA_CMD_SW2HW_MPT, (uintptr_t)r->in) >= 2 * pages / 1024 - 1);
+	assert_int_equal(references(r), pages);
+	assert_true(polls_of(r, HCA_CMD_HW2SW_MPT, 0) >= pages / 1024);
+	assert_int_equal(references(r), 0);
+
+	for (unsigned int polls = 1; polls < 2 * pages / 1024 + 4; polls++) {
+		rig_fill_mpt(r, 5, RIG_PD, r->user, pages * 4096u, 0);
+		rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_SW2HW_MPT), 5, (uintptr_t)r->in, 0, 1);
+		for (unsigned int i = 0; i < polls; i++)
+			rig_poll(r);
+		hca_bar_store(r->h->bar0, HCA_BAR0_RESET, HCA_RESET_START);
+		for (unsigned int i = 0; hca_bar_load(r->h->bar0, HCA_BAR0_RESET) != 0; i++) {
+			assert_in_range(i, 0, 1000);
+			rig_poll(r);
+		}
+		assert_int_equal(references(r), 0);
+		assert_int_equal(r->h->vtp.mpt[5].state, HCA_MPT_FREE);
+		rig_init_hca(r);
+	}
+}
+
 int
 main(void)
 {
@@ -213,6 +267,7 @@ main(void)
 		T(contiguous_region),	 T(scattered_pages),
 		T(last_byte_is_last),	 T(bad_mpt_changes_nothing),
 		T(live_ranges_are_busy), T(invalidation_waits_for_readers),
+		T(big_regions_go_in_slices),
 	};
 
 	if (rig_eal() != 0)
