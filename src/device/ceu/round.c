@@ -282,7 +282,7 @@ close_rest(struct hca *h)
 bool
 hca_close_step(struct hca *h, struct hca_cmd *c)
 {
-	static bool (*const table[])(struct hca *h, uint32_t *cursor) = {
+	static bool (*const table[])(struct hca * h, uint32_t * cursor) = {
 		[CLOSE_MARK_CQS] = mark_cqs,   [CLOSE_MARK_SRQS] = mark_srqs,
 		[CLOSE_MARK_KEYS] = mark_keys, [CLOSE_CQS] = free_cqs,
 		[CLOSE_SRQS] = free_srqs,      [CLOSE_KEYS] = free_keys,

@@ -264,9 +264,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(contiguous_region),	 T(scattered_pages),
-		T(last_byte_is_last),	 T(bad_mpt_changes_nothing),
-		T(live_ranges_are_busy), T(invalidation_waits_for_readers),
+		T(contiguous_region),	     T(scattered_pages),
+		T(last_byte_is_last),	     T(bad_mpt_changes_nothing),
+		T(live_ranges_are_busy),     T(invalidation_waits_for_readers),
 		T(big_regions_go_in_slices),
 	};
 
