@@ -276,8 +276,8 @@ rig_eqe(struct rig *r, uint32_t i)
 	return (struct hca_eqe *)(void *)(rig_eq_mem(r) + i * HCA_EQE_SIZE);
 }
 
-static void
-fill_cqc(struct rig *r, uint32_t cqn, uint32_t log, uint32_t key)
+void
+rig_fill_cqc(struct rig *r, uint32_t cqn, uint32_t log, uint32_t key)
 {
 	struct hca_cqc *c = (void *)r->in;
 	uint32_t bytes = HCA_CQE_SIZE << log;
@@ -298,7 +298,7 @@ rig_cq(struct rig *r, uint32_t cqn, uint32_t log)
 {
 	uint32_t key = rig_mr(r, 10 + cqn, RIG_PD, rig_cq_mem(r, cqn), 8192);
 
-	fill_cqc(r, cqn, log, key);
+	rig_fill_cqc(r, cqn, log, key);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, cqn), HCA_STAT_OK);
 }
 

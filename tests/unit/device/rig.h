@@ -70,6 +70,8 @@ void rig_fill_mpt(struct rig *r, uint32_t index, uint32_t pd, const uint8_t *p, 
 void rig_eq(struct rig *r, uint32_t eqn, uint32_t log);
 struct hca_eqe *rig_eqe(struct rig *r, uint32_t i);
 void rig_cq(struct rig *r, uint32_t cqn, uint32_t log);
+/* The mailbox of SW2HW_CQ. */
+void rig_fill_cqc(struct rig *r, uint32_t cqn, uint32_t log, uint32_t key);
 void rig_gid(struct rig *r);
 
 /* SQ of 16 x 64 B and RQ of 8 x 64 B in keys 20, 21; CQs 2 and 3. */
