@@ -159,9 +159,9 @@ sw2hw_cq(void **state)
 static void
 fill_init(struct rig *r)
 {
-	struct hca_qpc *q = rig_qpc(r, QPI,
-				    HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT |
-					    HCA_QP_ATTR_ACCESS_FLAGS);
+	struct hca_qpc *q =
+		rig_qpc(r, QPI,
+			HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT | HCA_QP_ATTR_ACCESS_FLAGS);
 
 	q->snd_wqe_base_l = hca_cpu_to_be32(HCA_KEY_MAKE(0x2a, 50, 0x33));
 	q->snd_wqe_len = hca_cpu_to_be32(8192);
