@@ -62,6 +62,14 @@ struct softhca_mr {
 	uint32_t rkey;
 };
 
+struct softhca_mw {
+	struct softhca_context *context;
+	struct softhca_pd *pd;
+	uint32_t rkey; /* type 1: current; type 2: as it was allocated, the program counts on */
+	uint32_t handle;
+	uint32_t type; /* enum softhca_mw_type */
+};
+
 struct softhca_comp_channel {
 	struct softhca_context *context;
 	int fd; /* readable when get_cq_event would not block */
@@ -218,6 +226,34 @@ enum softhca_access_flags {
 	SOFTHCA_ACCESS_REMOTE_ATOMIC = 1 << 3,
 	SOFTHCA_ACCESS_MW_BIND = 1 << 4,
 	SOFTHCA_ACCESS_ZERO_BASED = 1 << 5,
+	SOFTHCA_ACCESS_ON_DEMAND = 1 << 6,	   /* -EOPNOTSUPP */
+	SOFTHCA_ACCESS_RELAXED_ORDERING = 1 << 20, /* allowed, changes nothing */
+};
+
+/* Numbers of ibv_rereg_mr_flags */
+enum softhca_rereg_mr_flags {
+	SOFTHCA_REREG_MR_CHANGE_TRANSLATION = 1 << 0,
+	SOFTHCA_REREG_MR_CHANGE_PD = 1 << 1,
+	SOFTHCA_REREG_MR_CHANGE_ACCESS = 1 << 2,
+};
+
+enum softhca_mw_type {
+	SOFTHCA_MW_TYPE_1 = 1, /* bound by softhca_bind_mw(), used by every QP of its PD */
+	SOFTHCA_MW_TYPE_2,     /* (2B) bound by SOFTHCA_WR_BIND_MW, used by that QP only */
+};
+
+/* length 0 unbinds (type 1). access: remote rights, and ZERO_BASED. */
+struct softhca_mw_bind_info {
+	struct softhca_mr *mr;
+	uint64_t addr;
+	uint64_t length;
+	uint32_t mw_access_flags;
+};
+
+struct softhca_mw_bind {
+	uint64_t wr_id;
+	uint32_t send_flags; /* FENCE, SIGNALED */
+	struct softhca_mw_bind_info bind_info;
 };
 
 /* --- completion queues -------------------- */
@@ -533,6 +569,13 @@ struct softhca_send_wr {
 			uint32_t remote_srqn;
 		} xrc;
 	} qp_type;
+	union {
+		struct {
+			struct softhca_mw *mw;
+			uint32_t rkey; /* the next one: softhca_inc_rkey() of the last */
+			struct softhca_mw_bind_info bind_info;
+		} bind_mw;
+	};
 };
 
 /* The 40 bytes in front of a datagram: an IPv6 header, or 20 zeros and an IPv4 header. */
@@ -615,7 +658,8 @@ SOFTHCA_API struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx);
 SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd); /* -EBUSY while it is used */
 
 /*
- * Register [addr, addr + length) of the process. Remote write or atomic need local write.
+ * Register [addr, addr + length) of the process. Remote write or atomic need local write, and only
+ * then must the memory be writable. ZERO_BASED: work requests and the peer count from 0.
  * length 0 is refused. The memory must stay mapped until softhca_dereg_mr() has returned.
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length,
@@ -633,8 +677,44 @@ SOFTHCA_API struct softhca_mr *softhca_reg_mr_pages(struct softhca_pd *pd, uint6
 						    void *const pages[], uint64_t npages,
 						    uint32_t access);
 
-/* When this has returned the device touches the memory no more. -EBUSY: a queue lives in it. */
+/*
+ * When this has returned the device touches the memory no more. -EBUSY: a queue lives in it, or a
+ * memory window is bound to it.
+ */
 SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
+
+/*
+ * Change what flags name (enum softhca_rereg_mr_flags) and take the rest over. Accesses meanwhile
+ * fail as if the region did not exist. New translation or PD: new keys. On error the registration
+ * is what it was. -EBUSY as with softhca_dereg_mr().
+ */
+SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd,
+				 void *addr, uint64_t length, uint32_t access);
+
+/* --- calls: memory windows -------------------- */
+
+/*
+ * A window gives a part of a region (registered with ACCESS_MW_BIND, same PD) rights of its own,
+ * under a key that the data path changes. Remote write and atomic need local write of the region.
+ * A bind that fails completes with WC_MW_BIND_ERR and takes the QP to ERR. What is bound to a QP
+ * that is reset or destroyed can be used by nobody; the window may be deallocated as always.
+ */
+SOFTHCA_API struct softhca_mw *softhca_alloc_mw(struct softhca_pd *pd, uint32_t type);
+SOFTHCA_API int softhca_dealloc_mw(struct softhca_mw *mw);
+
+/*
+ * Type 1: post a bind; mw->rkey is the new key at once, valid when the request has completed. A
+ * window may be bound again without unbinding.
+ */
+SOFTHCA_API int softhca_bind_mw(struct softhca_qp *qp, struct softhca_mw *mw,
+				struct softhca_mw_bind *mw_bind);
+
+/* The key with the next tag, for SOFTHCA_WR_BIND_MW. */
+static inline uint32_t
+softhca_inc_rkey(uint32_t rkey)
+{
+	return (rkey & 0xffffff00u) | ((rkey + 1) & 0xffu);
+}
 
 /* --- calls: completion queues -------------------- */
 

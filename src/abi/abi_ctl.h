@@ -69,6 +69,15 @@ struct hca_ctl_mr {
 	uint32_t access; /* T3-2-19, low byte */
 };
 
+/* What rereg_mr changes; the members of struct hca_ctl_mr that count. As verbs numbers them. */
+#define HCA_CTL_REREG_TRANSLATION (1u << 0) /* va, length */
+#define HCA_CTL_REREG_PD (1u << 1)
+#define HCA_CTL_REREG_ACCESS (1u << 2)
+
+/* Type of a memory window, as verbs numbers it */
+#define HCA_CTL_MW_TYPE_1 1u
+#define HCA_CTL_MW_TYPE_2 2u
+
 /* Keys of a region */
 struct hca_ctl_keys {
 	uint32_t lkey;

@@ -134,6 +134,8 @@ release_objects(struct hca_driver *drv, struct hca_client *client)
 		driver_xrcd_release(drv, client, client->xrcds);
 	while (client->cqs != NULL)
 		driver_cq_release(drv, client->cqs, true);
+	while (client->mws != NULL)
+		driver_mw_release(drv, client->mws, true);
 	while (client->mrs != NULL)
 		driver_mr_destroy(drv, client->mrs, true);
 	while (client->pds != NULL) {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "driver_types.h"
+#include "driver_mr.h"
 
 #define MIN_PAGE_LOG HCA_MIN_PAGE_LOG
 #define HUGE_PAGE_LOG 21u
@@ -13,14 +13,6 @@
 #define MANY_PAGES 4096u /* a region of more pages is given larger ones */
 #define KEY_RANDOM_BITS 7u
 #define KEY_TAG_BITS 8u
-
-/* The pages of a region: a list, or as many as it needs from its own address on */
-struct page_source {
-	const uint64_t *list; /* NULL: consecutive */
-	uint64_t first;
-	uint64_t count;
-	uint32_t log;
-};
 
 static uint64_t
 page_at(const struct page_source *pages, uint64_t i)
@@ -38,8 +30,8 @@ pages_of(uint64_t va, uint64_t length, uint32_t log)
 	       ((in_page + ((length - 1) & ((UINT64_C(1) << log) - 1))) >> log);
 }
 
-static uint32_t
-log2_up(uint64_t n)
+uint32_t
+driver_log2_up(uint64_t n)
 {
 	uint32_t log = 0;
 
@@ -48,16 +40,20 @@ log2_up(uint64_t n)
 	return log;
 }
 
-static int
-check_request(const struct hca_ctl_mr *mr)
+int
+driver_mr_check(const struct hca_ctl_mr *mr)
 {
+	uint32_t writes = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC;
+
 	if (mr->length == 0 || mr->va + mr->length - 1 < mr->va)
 		return driver_fail(-EINVAL, "a region of %llu bytes at %#llx",
 				   (unsigned long long)mr->length, (unsigned long long)mr->va);
-	if ((mr->access &
-	     ~(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |
-	       HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_MW_BIND)) != 0)
+	if ((mr->access & HCA_ACCESS_ON_DEMAND) != 0)
+		return driver_fail(-EOPNOTSUPP, "on-demand paging is not offered");
+	if ((mr->access & ~HCA_ACCESS_MASK) != 0)
 		return driver_fail(-EINVAL, "access flags %#x", mr->access);
+	if ((mr->access & writes) != 0 && (mr->access & HCA_ACCESS_LOCAL_WRITE) == 0)
+		return driver_fail(-EINVAL, "remote write and atomic access need local write");
 	return 0;
 }
 
@@ -89,7 +85,7 @@ check_list(const struct hca_ctl_mr *mr, const uint64_t *list, struct page_source
 	if (size < 1u << MIN_PAGE_LOG || size > 1u << MAX_PAGE_LOG || (size & (size - 1)) != 0)
 		return driver_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
 	pages->list = list;
-	pages->log = log2_up(size);
+	pages->log = driver_log2_up(size);
 	pages->count = pages_of(mr->va, mr->length, pages->log);
 	if (list == NULL || pages->count != mr->npages)
 		return driver_fail(-EINVAL, "%llu pages given, the region has %llu",
@@ -123,8 +119,27 @@ check_pages(const struct hca_client *owner, const struct page_source *pages)
 	return 0;
 }
 
-static int
-write_mtts(struct hca_driver *drv, uint32_t first, const struct page_source *pages)
+int
+driver_mr_pages(struct hca_driver *drv, const struct hca_client *owner, const struct hca_ctl_mr *mr,
+		const uint64_t *list, struct page_source *pages)
+{
+	int err = driver_mr_check(mr);
+
+	if (err != 0)
+		return err;
+	*pages = (struct page_source){0};
+	if (mr->npages == 0)
+		choose_pages(owner, mr, pages);
+	else
+		err = check_list(mr, list, pages);
+	if (err == 0 && pages->count > UINT64_C(1) << drv->mtt_ranges.max_log)
+		err = driver_fail(-ENOMEM, "a region of %llu pages",
+				  (unsigned long long)pages->count);
+	return err != 0 ? err : check_pages(owner, pages);
+}
+
+int
+driver_mr_write_mtts(struct hca_driver *drv, uint32_t first, const struct page_source *pages)
 {
 	for (uint64_t done = 0; done < pages->count;) {
 		struct hca_mbox_write_mtt *mailbox = driver_mailbox(drv);
@@ -144,56 +159,79 @@ write_mtts(struct hca_driver *drv, uint32_t first, const struct page_source *pag
 	return 0;
 }
 
-static int
-write_mpt(struct hca_driver *drv, const struct hca_ctl_mr *mr, const struct page_source *pages,
-	  const struct driver_mr *region)
+int
+driver_mr_write_mpt(struct hca_driver *drv, const struct driver_mr *region)
 {
 	struct hca_mpt *mpt = driver_mailbox(drv);
-	uint64_t offset = mr->va & ((UINT64_C(1) << pages->log) - 1);
-	uint32_t flags = HCA_MPT_FLAG_REGION | mr->access;
+	uint64_t offset = region->va & ((UINT64_C(1) << region->page_log) - 1);
+	uint32_t flags = HCA_MPT_FLAG_REGION | region->access;
 
-	if ((mr->access & HCA_ACCESS_MW_BIND) != 0)
+	if ((region->access & HCA_ACCESS_MW_BIND) != 0)
 		flags |= HCA_MPT_FLAG_BIND_ENABLE;
 	mpt->flags = hca_cpu_to_be32(flags);
-	mpt->page_size = hca_cpu_to_be32(1u << pages->log);
+	mpt->page_size = hca_cpu_to_be32(1u << region->page_log);
 	mpt->key = hca_cpu_to_be32(region->key);
 	mpt->pd = hca_cpu_to_be32(region->pdn);
-	mpt->start = hca_cpu_to_be64(mr->va);
-	mpt->length = hca_cpu_to_be64(mr->length);
+	/* zero-based: counted from 0, the memory is the same */
+	if ((region->access & HCA_ACCESS_ZERO_BASED) == 0)
+		mpt->start = hca_cpu_to_be64(region->va);
+	mpt->length = hca_cpu_to_be64(region->length);
 	hca_mpt_set_mtt_seg(mpt, region->mtt);
-	mpt->mtt_sz = hca_cpu_to_be32((uint32_t)pages->count);
+	mpt->mtt_sz = hca_cpu_to_be32((uint32_t)region->pages);
 	mpt->first_byte_offset = hca_cpu_to_be32((uint32_t)offset);
 	return driver_command_in(drv, HCA_CMD_SW2HW_MPT, HCA_KEY_INDEX(region->key));
+}
+
+uint32_t
+driver_mpt_new_key(struct hca_driver *drv, uint32_t index)
+{
+	uint32_t bits = driver_ids_new_tag(&drv->mpt_ids, index, KEY_RANDOM_BITS + KEY_TAG_BITS,
+					   &drv->random);
+
+	return HCA_KEY_MAKE(bits >> KEY_TAG_BITS, index, bits);
+}
+
+int
+driver_mpt_take(struct hca_driver *drv, uint32_t *key)
+{
+	uint32_t index;
+	int err = driver_ids_take(&drv->mpt_ids, &index);
+
+	if (err != 0)
+		return driver_fail(err, "all memory protection entries are in use");
+	err = driver_icm_need(drv, ICM_MPT, index, 1);
+	if (err != 0) {
+		driver_ids_give(&drv->mpt_ids, index);
+		return err;
+	}
+	*key = driver_mpt_new_key(drv, index);
+	return 0;
+}
+
+int
+driver_mr_take_mtts(struct hca_driver *drv, uint32_t log, uint32_t *mtt)
+{
+	int err = driver_ranges_take(&drv->mtt_ranges, log, mtt);
+
+	if (err != 0)
+		return driver_fail(err, "no %u translation entries in one piece", 1u << log);
+	err = driver_icm_need(drv, ICM_MTT, *mtt, UINT64_C(1) << log);
+	if (err != 0)
+		driver_ranges_give(&drv->mtt_ranges, *mtt, log);
+	return err;
 }
 
 /* Numbers of a region: MPT index with a fresh key, MTT range, both mapped in ICM. */
 static int
 take_numbers(struct hca_driver *drv, struct driver_mr *region)
 {
-	uint32_t index, bits;
-	int err = driver_ids_take(&drv->mpt_ids, &index);
+	int err = driver_mr_take_mtts(drv, region->mtt_log, &region->mtt);
 
 	if (err != 0)
-		return driver_fail(err, "all memory protection entries are in use");
-	err = driver_ranges_take(&drv->mtt_ranges, region->mtt_log, &region->mtt);
-	if (err != 0) {
-		driver_fail(err, "no %u translation entries in one piece", 1u << region->mtt_log);
-		goto err_index;
-	}
-	err = driver_icm_need(drv, ICM_MPT, index, 1);
-	if (err == 0)
-		err = driver_icm_need(drv, ICM_MTT, region->mtt, UINT64_C(1) << region->mtt_log);
+		return err;
+	err = driver_mpt_take(drv, &region->key);
 	if (err != 0)
-		goto err_range;
-	bits = driver_ids_new_tag(&drv->mpt_ids, index, KEY_RANDOM_BITS + KEY_TAG_BITS,
-				  &drv->random);
-	region->key = HCA_KEY_MAKE(bits >> KEY_TAG_BITS, index, bits);
-	return 0;
-
-err_range:
-	driver_ranges_give(&drv->mtt_ranges, region->mtt, region->mtt_log);
-err_index:
-	driver_ids_give(&drv->mpt_ids, index);
+		driver_ranges_give(&drv->mtt_ranges, region->mtt, region->mtt_log);
 	return err;
 }
 
@@ -204,16 +242,17 @@ give_numbers(struct hca_driver *drv, const struct driver_mr *region)
 	driver_ids_give(&drv->mpt_ids, HCA_KEY_INDEX(region->key));
 }
 
-static int
-check_quota(const struct hca_driver *drv, const struct hca_client *owner, uint32_t mtt_log)
+int
+driver_mr_quota(const struct hca_driver *drv, const struct hca_client *owner, uint32_t mrs,
+		uint64_t mtts)
 {
 	const struct hca_quota *quota = &drv->config.quota;
 
 	if (owner == NULL)
 		return 0;
-	if (quota->mrs != 0 && owner->count_mrs >= quota->mrs)
+	if (quota->mrs != 0 && owner->count_mrs + mrs > quota->mrs)
 		return driver_fail(-ENOMEM, "the client has its %u regions", quota->mrs);
-	if (quota->mtts != 0 && owner->count_mtts + (UINT64_C(1) << mtt_log) > quota->mtts)
+	if (quota->mtts != 0 && owner->count_mtts + mtts > quota->mtts)
 		return driver_fail(-ENOMEM, "the client has its %llu translation entries",
 				   (unsigned long long)quota->mtts);
 	return 0;
@@ -245,41 +284,58 @@ unlink_region(struct hca_driver *drv, struct driver_mr *region)
 	owner->count_mtts -= UINT64_C(1) << region->mtt_log;
 }
 
+void
+driver_mr_describe(struct driver_mr *region, const struct hca_ctl_mr *mr,
+		   const struct page_source *pages)
+{
+	region->pdn = mr->pdn;
+	region->access = mr->access;
+	region->va = mr->va;
+	region->length = mr->length;
+	region->pages = pages->count;
+	region->page_log = (uint8_t)pages->log;
+	region->mtt_log = driver_log2_up(pages->count);
+}
+
+struct driver_mr *
+driver_mr_of(struct hca_client *client, uint32_t lkey)
+{
+	uint32_t index = HCA_KEY_INDEX(lkey);
+	struct hca_driver *drv = client->drv;
+	struct driver_mr *region = index < drv->mpt_ids.count ? drv->mrs[index] : NULL;
+
+	if (region == NULL || region->key != lkey || region->owner != client ||
+	    region->internal || region->window) {
+		driver_fail(-EINVAL, "key %#x names no region of the client", lkey);
+		return NULL;
+	}
+	return region;
+}
+
 int
 driver_mr_create(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl_mr *mr,
 		 const uint64_t *list, struct driver_mr **out)
 {
-	struct page_source pages = {0};
+	struct page_source pages;
 	struct driver_mr *region;
-	int err = check_request(mr);
+	int err = driver_mr_pages(drv, owner, mr, list, &pages);
 
-	if (err != 0)
-		return err;
-	if (mr->npages == 0)
-		choose_pages(owner, mr, &pages);
-	else
-		err = check_list(mr, list, &pages);
-	if (err == 0 && pages.count > UINT64_C(1) << drv->mtt_ranges.max_log)
-		err = driver_fail(-ENOMEM, "a region of %llu pages",
-				  (unsigned long long)pages.count);
 	if (err == 0)
-		err = check_pages(owner, &pages);
-	if (err == 0)
-		err = check_quota(drv, owner, log2_up(pages.count));
+		err = driver_mr_quota(drv, owner, 1,
+				      UINT64_C(1) << driver_log2_up(pages.count));
 	if (err != 0)
 		return err;
 	region = calloc(1, sizeof(*region));
 	if (region == NULL)
 		return driver_fail(-ENOMEM, "no memory for a region");
 	region->owner = owner;
-	region->pdn = mr->pdn;
-	region->mtt_log = log2_up(pages.count);
+	driver_mr_describe(region, mr, &pages);
 	err = take_numbers(drv, region);
 	if (err != 0)
 		goto err_free;
-	err = write_mtts(drv, region->mtt, &pages);
+	err = driver_mr_write_mtts(drv, region->mtt, &pages);
 	if (err == 0)
-		err = write_mpt(drv, mr, &pages, region);
+		err = driver_mr_write_mpt(drv, region);
 	if (err != 0)
 		goto err_numbers;
 	link_region(drv, region);
@@ -351,17 +407,14 @@ int
 hca_client_dereg_mr(struct hca_client *client, uint32_t lkey)
 {
 	struct hca_driver *drv = client->drv;
-	uint32_t index = HCA_KEY_INDEX(lkey);
 	struct driver_mr *region;
 	struct driver_pd *pd;
-	int err;
+	int err = -EINVAL;
 
 	pthread_mutex_lock(&drv->lock);
-	region = index < drv->mpt_ids.count ? drv->mrs[index] : NULL;
-	if (region == NULL || region->key != lkey || region->owner != client || region->internal) {
-		err = driver_fail(-EINVAL, "key %#x names no region of the client", lkey);
+	region = driver_mr_of(client, lkey);
+	if (region == NULL)
 		goto out;
-	}
 	pd = driver_pd_of(client, region->pdn);
 	err = driver_mr_destroy(drv, region, false);
 	if (err == 0 && pd != NULL)

@@ -65,7 +65,13 @@ struct driver_mr {
 	uint32_t pdn;
 	uint32_t mtt;
 	uint32_t mtt_log;
+	uint32_t access; /* HCA_ACCESS_* */
+	uint64_t va;
+	uint64_t length;
+	uint64_t pages;
+	uint8_t page_log;
 	bool internal; /* memory of a queue: no client may deregister it */
+	bool window;   /* a memory window: key and PD only */
 };
 
 struct driver_eq {
@@ -150,6 +156,7 @@ struct hca_client {
 	uint32_t next_pd;
 	struct driver_pd *pds;
 	struct driver_mr *mrs;
+	struct driver_mr *mws; /* memory windows; freed before the regions they are bound to */
 	struct driver_cq *cqs;
 	struct driver_qp *qps;
 	struct driver_srq *srqs;
@@ -278,6 +285,15 @@ int driver_mr_create(struct hca_driver *drv, struct hca_client *owner, const str
 int driver_mr_queue(struct hca_driver *drv, struct hca_client *owner, uint32_t pdn, uint64_t addr,
 		    uint64_t bytes, uint32_t access, struct driver_mr **out);
 int driver_mr_destroy(struct hca_driver *drv, struct driver_mr *mr, bool force);
+/* May the owner have so many more regions (or windows) and translation entries? */
+int driver_mr_quota(const struct hca_driver *drv, const struct hca_client *owner, uint32_t mrs,
+		    uint64_t mtts);
+/* An MPT index mapped in ICM, with a fresh key. */
+int driver_mpt_take(struct hca_driver *drv, uint32_t *key);
+uint32_t driver_mpt_new_key(struct hca_driver *drv, uint32_t index);
+
+/* driver_mw.c; lock held. */
+int driver_mw_release(struct hca_driver *drv, struct driver_mr *window, bool force);
 
 /* driver_eq.c */
 int driver_eq_create_all(struct hca_driver *drv);

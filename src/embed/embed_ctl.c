@@ -76,6 +76,25 @@ ctl_dereg_mr(void *arg, uint32_t lkey)
 }
 
 static int
+ctl_rereg_mr(void *arg, uint32_t lkey, uint32_t flags, const struct hca_ctl_mr *mr,
+	     struct hca_ctl_keys *keys)
+{
+	return hca_client_rereg_mr(client_of(arg), lkey, flags, mr, keys);
+}
+
+static int
+ctl_alloc_mw(void *arg, uint32_t pdn, uint32_t type, uint32_t *rkey)
+{
+	return hca_client_alloc_mw(client_of(arg), pdn, type, rkey);
+}
+
+static int
+ctl_dealloc_mw(void *arg, uint32_t rkey)
+{
+	return hca_client_dealloc_mw(client_of(arg), rkey);
+}
+
+static int
 ctl_async_fd(void *arg, int *fd)
 {
 	return hca_client_async_fd(client_of(arg), fd);
@@ -219,7 +238,8 @@ ctl_close(void *arg)
 		.info = ctl_info, .uar = ctl_uar, .query_port = ctl_query_port, \
 		.query_gid = ctl_query_gid, .query_pkey = ctl_query_pkey, \
 		.alloc_pd = ctl_alloc_pd, .dealloc_pd = ctl_dealloc_pd, .reg_mr = ctl_reg_mr, \
-		.dereg_mr = ctl_dereg_mr, .async_fd = ctl_async_fd, \
+		.dereg_mr = ctl_dereg_mr, .rereg_mr = ctl_rereg_mr, .alloc_mw = ctl_alloc_mw, \
+		.dealloc_mw = ctl_dealloc_mw, .async_fd = ctl_async_fd, \
 		.create_channel = ctl_create_channel, .destroy_channel = ctl_destroy_channel, \
 		.create_cq = ctl_create_cq, .destroy_cq = ctl_destroy_cq, \
 		.create_qp = ctl_create_qp, .modify_qp = ctl_modify_qp, .query_qp = ctl_query_qp, \

@@ -32,6 +32,10 @@ struct softhca_ctl_ops {
 	int (*reg_mr)(void *arg, const struct hca_ctl_mr *mr, const uint64_t *pages,
 		      struct hca_ctl_keys *keys);
 	int (*dereg_mr)(void *arg, uint32_t lkey);
+	int (*rereg_mr)(void *arg, uint32_t lkey, uint32_t flags, const struct hca_ctl_mr *mr,
+			struct hca_ctl_keys *keys);
+	int (*alloc_mw)(void *arg, uint32_t pdn, uint32_t type, uint32_t *rkey);
+	int (*dealloc_mw)(void *arg, uint32_t rkey);
 
 	/* The descriptor belongs to the caller; struct hca_ctl_event is read from it. */
 	int (*async_fd)(void *arg, int *fd);

@@ -63,13 +63,29 @@ check_access(uint32_t access)
 {
 	uint32_t writes = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_ATOMIC;
 	uint32_t known = writes | SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
-			 SOFTHCA_ACCESS_MW_BIND;
+			 SOFTHCA_ACCESS_MW_BIND | SOFTHCA_ACCESS_ZERO_BASED |
+			 SOFTHCA_ACCESS_RELAXED_ORDERING;
 
+	if ((access & SOFTHCA_ACCESS_ON_DEMAND) != 0)
+		return lib_fail(-EOPNOTSUPP, "on-demand paging is not offered");
 	if ((access & ~known) != 0)
 		return lib_fail(-EINVAL, "access flags %#x are not known", access & ~known);
 	if ((access & writes) != 0 && (access & SOFTHCA_ACCESS_LOCAL_WRITE) == 0)
 		return lib_fail(-EINVAL, "remote write and atomic access need local write");
 	return 0;
+}
+
+/* Of what flags name, the address and length as the program sees them. */
+static void
+describe(struct lib_mr *mr, uint32_t flags, const struct hca_ctl_mr *request)
+{
+	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
+		mr->va = request->va;
+		mr->pub.length = request->length;
+	}
+	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS)
+		mr->zero_based = (request->access & SOFTHCA_ACCESS_ZERO_BASED) != 0;
+	mr->pub.addr = mr->zero_based ? 0 : mr->va;
 }
 
 static struct softhca_mr *
@@ -101,11 +117,10 @@ register_region(struct softhca_pd *pd, const struct hca_ctl_mr *request, const u
 	mr->pub = (struct softhca_mr){
 		.context = pd->context,
 		.pd = pd,
-		.addr = request->va,
-		.length = request->length,
 		.lkey = keys.lkey,
 		.rkey = keys.rkey,
 	};
+	describe(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION | SOFTHCA_REREG_MR_CHANGE_ACCESS, request);
 	return &mr->pub;
 }
 
@@ -116,7 +131,7 @@ softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length, uint32_t acce
 		.va = (uintptr_t)addr,
 		.length = length,
 		.pdn = pd->handle,
-		.access = access,
+		.access = access & ~(uint32_t)SOFTHCA_ACCESS_RELAXED_ORDERING,
 	};
 
 	return register_region(pd, &request, NULL);
@@ -132,7 +147,7 @@ softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va, uint64_t length, uint64
 		.page_size = page_size,
 		.npages = npages,
 		.pdn = pd->handle,
-		.access = access,
+		.access = access & ~(uint32_t)SOFTHCA_ACCESS_RELAXED_ORDERING,
 	};
 	struct softhca_mr *mr;
 	uint64_t *list;
@@ -162,5 +177,36 @@ softhca_dereg_mr(struct softhca_mr *mr)
 	if (err != 0)
 		return lib_ctl_fail(ctx, err);
 	lib_object_free(ctx, mr);
+	return 0;
+}
+
+int
+softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, void *addr,
+		 uint64_t length, uint32_t access)
+{
+	struct lib_context *ctx = lib_ctx(mr->context);
+	struct hca_ctl_mr request = {
+		.va = (uintptr_t)addr,
+		.length = length,
+		.access = access & ~(uint32_t)SOFTHCA_ACCESS_RELAXED_ORDERING,
+	};
+	struct hca_ctl_keys keys;
+	int err;
+
+	if (flags & SOFTHCA_REREG_MR_CHANGE_PD) {
+		if (pd == NULL || pd->context != mr->context)
+			return lib_fail(-EINVAL, "no PD of the region's context");
+		request.pdn = pd->handle;
+	}
+	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS && check_access(access) != 0)
+		return -EINVAL;
+	err = ctx->ops->rereg_mr(ctx->ctl, mr->lkey, flags, &request, &keys);
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
+	mr->lkey = keys.lkey;
+	mr->rkey = keys.rkey;
+	if (flags & SOFTHCA_REREG_MR_CHANGE_PD)
+		mr->pd = pd;
+	describe((struct lib_mr *)mr, flags, &request);
 	return 0;
 }

@@ -43,7 +43,12 @@ static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
 	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = {HCA_OP_ATOMIC_FA, 3, true, true, IMM_NONE, false,
 					     RELIABLE},
 	[SOFTHCA_WR_SEND_WITH_INV] = {HCA_OP_SEND_INV, 1, false, false, IMM_KEY, true, RELIABLE},
+	/* of no type: judge_local() */
+	[SOFTHCA_WR_LOCAL_INV] = {HCA_OP_LOCAL_INV, 1, false, false, IMM_KEY, false, 0},
+	[SOFTHCA_WR_BIND_MW] = {HCA_OP_BIND_MW, 3, true, true, IMM_NONE, false, 0},
 };
+
+#define LOCAL_TYPES (BIT(RC) | BIT(UC))
 
 /* States a send request may be posted in: RTS, SQD, SQE, ERR (it is flushed in the last two) */
 #define SENDABLE_STATES \
@@ -99,6 +104,23 @@ judge_ud(const struct lib_qp *qp, const struct softhca_send_wr *wr)
 	return 0;
 }
 
+/* Requests without data and peer; everything else that is no opcode for this type of QP. */
+static __attribute__((noinline)) int
+judge_local(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
+{
+	bool bind = wr->opcode == SOFTHCA_WR_BIND_MW, inv = wr->opcode == SOFTHCA_WR_LOCAL_INV;
+
+	if ((!bind && !inv) || (LOCAL_TYPES & qp->type_bit) == 0)
+		return lib_fail(-EINVAL, "opcode %u is not for QPs of type %u", wr->opcode,
+				qp->pub.qp_type);
+	if (wr->num_sge != 0 || (wr->send_flags & SOFTHCA_SEND_INLINE) != 0)
+		return lib_fail(-EINVAL, "data with a bind or invalidate");
+	if (bind && lib_mw_judge(qp, wr) != 0)
+		return -EINVAL;
+	out->units = out->op->header_units;
+	return 0;
+}
+
 static inline int
 judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
 {
@@ -106,8 +128,7 @@ judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judge
 		return lib_fail(-EINVAL, "unknown opcode %u", wr->opcode);
 	out->op = &send_ops[wr->opcode];
 	if (__builtin_expect((out->op->types & qp->type_bit) == 0, 0))
-		return lib_fail(-EINVAL, "opcode %u is not for QPs of type %u", wr->opcode,
-				qp->pub.qp_type);
+		return judge_local(qp, wr, out);
 	if (__builtin_expect(wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge, 0))
 		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->sq.max_sge);
 	if (__builtin_expect(qp->pub.qp_type == SOFTHCA_QPT_UD && judge_ud(qp, wr) != 0, 0))
@@ -159,6 +180,10 @@ build_remote(uint8_t *at, const struct softhca_send_wr *wr, bool atomic)
 	if (!atomic) {
 		remote->raddr = hca_cpu_to_le64(wr->wr.rdma.remote_addr);
 		remote->rkey = hca_cpu_to_le32(wr->wr.rdma.rkey);
+		return;
+	}
+	if (wr->opcode == SOFTHCA_WR_BIND_MW) {
+		lib_mw_build((struct hca_bind_unit *)at, wr);
 		return;
 	}
 	remote->raddr = hca_cpu_to_le64(wr->wr.atomic.remote_addr);

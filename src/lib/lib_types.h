@@ -149,6 +149,12 @@ struct lib_pd {
 
 struct lib_mr {
 	struct softhca_mr pub;
+	uint64_t va; /* pub.addr is 0 where that is the base */
+	bool zero_based;
+};
+
+struct lib_mw {
+	struct softhca_mw pub;
 };
 
 static inline struct lib_context *
@@ -224,6 +230,10 @@ uint32_t lib_service_of(uint32_t qp_type);
 /* lib_error.c: note the reason for this thread and return err (negative errno). */
 int lib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int lib_ctl_fail(struct lib_context *ctx, int err);
+
+/* lib_mw.c: a BIND_MW request of post_send. 0 or -EINVAL; then its unit. */
+int lib_mw_judge(const struct lib_qp *qp, const struct softhca_send_wr *wr);
+void lib_mw_build(struct hca_bind_unit *unit, const struct softhca_send_wr *wr);
 
 /* lib_mem.c: page-aligned zeroed memory for queues */
 void *lib_map(size_t bytes);

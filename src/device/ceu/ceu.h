@@ -77,7 +77,8 @@ struct hca_ceu {
 #define HCA_CEU_CAPS \
 	((uint32_t)(HCA_CAP_GID | HCA_CAP_PKEY | HCA_CAP_NEIGH | HCA_CAP_QUERY_CQ | \
 		    HCA_CAP_COUNTERS | HCA_CAP_SRQ | HCA_CAP_MCAST | HCA_CAP_IPV6 | HCA_CAP_VLAN | \
-		    HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC | HCA_CAP_ATOMIC))
+		    HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC | HCA_CAP_ATOMIC | \
+		    HCA_CAP_MW | HCA_CAP_INVALIDATE))
 
 /* ---- rounds (round.c) ---- */
 

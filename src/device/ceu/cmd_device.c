@@ -34,7 +34,7 @@ fill_extended(const struct hca *h, struct hca_mbox_dev_lim *m)
 	m->rd_atomic =
 		hca_cpu_to_be32(HCA_LIM_MAKE_RD_ATOMIC(HCA_RD_ATOMIC_MAX, HCA_RD_ATOMIC_MAX,
 						       h->cfg.log_num_srqs, HCA_WQ_MAX_LOG_SIZE));
-	m->inline_mw = hca_cpu_to_be32(HCA_LIM_MAKE_INLINE_MW(INLINE_MAX, 0, 0));
+	m->inline_mw = hca_cpu_to_be32(HCA_LIM_MAKE_INLINE_MW(INLINE_MAX, h->cfg.log_num_mpts, 0));
 	m->gid_table_len = hca_cpu_to_be32(HCA_GID_ENTRIES);
 	m->pkey_table_len = hca_cpu_to_be32(HCA_PKEY_ENTRIES);
 	m->max_records = hca_cpu_to_be32(h->cfg.records_per_qp);

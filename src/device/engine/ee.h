@@ -204,6 +204,13 @@ ee_accepted(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qp
 	}
 }
 
+/* IETH: the key a SEND invalidates. */
+static inline uint32_t
+ee_invalidated_key(const struct ee_request *q)
+{
+	return hca_get_be32(q->ext + q->op->at.ieth - HCA_ROCE_BTH_LEN);
+}
+
 /* ---- ee_check.c ---- */
 
 /* Climbs all checks; EE_NEXT: q is complete and may be executed. */

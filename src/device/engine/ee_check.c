@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/ee.h"
+#include "vtp/window.h"
 
 typedef enum ee_verdict (*ee_rung)(struct ee_request *q);
 
@@ -110,7 +111,7 @@ check_opcode(struct ee_request *q)
 	};
 	uint8_t needs = q->op->starts ? EE_MSG_NONE : open_kind[q->op->kind];
 
-	if (!q->op->is_request || q->op->ext & HCA_EXT_IETH)
+	if (!q->op->is_request)
 		return EE_INVALID;
 	/* A lost end is nothing that UC minds: the next message begins. */
 	if (unlikely(q->qp->cfg.service == HCA_ST_UC && q->op->starts))
@@ -335,6 +336,20 @@ put_grh(struct ee_request *q)
 	q->len += HCA_UD_GRH_LEN;
 }
 
+/*
+ * A peer may invalidate type 2 windows bound to this QP and nothing else: windows of type 1 are
+ * bound away by their owner, and regions as verbs registers them live until he deregisters them.
+ */
+static enum ee_verdict
+check_invalidate(struct ee_request *q)
+{
+	q->rkey = ee_invalidated_key(q);
+	if (hca_window_owned(q->h, &q->qp->cfg, q->rkey))
+		return EE_NEXT;
+	HCA_COUNT(q->h, EE, resp_invalidate_error);
+	return EE_ACCESS;
+}
+
 /* Whole range where a message begins, this packet's share later; zero length checks nothing. */
 static enum ee_verdict
 check_key(struct ee_request *q)
@@ -345,10 +360,11 @@ check_key(struct ee_request *q)
 	case HCA_PKT_SEND:
 		if (unlikely(q->qp->cfg.service == HCA_ST_UD))
 			put_grh(q);
-		if (ee_recv_place(q))
-			return EE_NEXT;
-		q->recv_syndrome = HCA_SYND_LOCAL_PROT;
-		return EE_OPERATIONAL;
+		if (!ee_recv_place(q)) {
+			q->recv_syndrome = HCA_SYND_LOCAL_PROT;
+			return EE_OPERATIONAL;
+		}
+		return q->op->ext & HCA_EXT_IETH ? check_invalidate(q) : EE_NEXT;
 	case HCA_PKT_WRITE:
 		if (q->len == 0)
 			return EE_NEXT;

@@ -14,6 +14,7 @@
 #include <rte_prefetch.h>
 
 #include "engine/ee.h"
+#include "vtp/window.h"
 
 int
 hca_ee_init(struct hca *h)
@@ -232,7 +233,23 @@ immediate(const struct ee_request *q)
 	if (q->op->ext & HCA_EXT_IMMDT)
 		memcpy(&imm, q->frame + q->rxd->ext_off + q->op->at.immdt - HCA_ROCE_BTH_LEN,
 		       sizeof(imm));
+	else if (q->op->ext & HCA_EXT_IETH)
+		imm = hca_cpu_to_le32(ee_invalidated_key(q));
 	return imm;
+}
+
+/*
+ * Behind the data of the message and before its completion. All writes through the window are this
+ * stage's, so it is at once. If RTC or the CEU was faster there is nothing left to do.
+ */
+static void
+invalidate(struct ee_request *q)
+{
+	uint32_t key = ee_invalidated_key(q);
+
+	if (hca_window_invalidate(q->h, &q->qp->cfg, key))
+		hca_window_settle(q->h, key);
+	HCA_COUNT(q->h, EE, resp_invalidations);
 }
 
 static void
@@ -249,6 +266,8 @@ complete_data(struct ee_request *q)
 		return;
 	if (!send)
 		ee_recv_take(q);
+	if (unlikely(q->op->ext & HCA_EXT_IETH))
+		invalidate(q);
 	ee_recv_complete(q->h, q->ctx, q->qp, q->rxd->opcode, immediate(q), q->qp->ee.msg_done,
 			 (q->rxd->flags & HCA_RXD_SOLICITED) != 0);
 	HCA_COUNT(q->h, EE, resp_completions);

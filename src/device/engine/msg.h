@@ -20,7 +20,7 @@
 #define HCA_MSG_LIST(X) \
 	X(PARSER, RTC)	/* NEW: records entered the window */ \
 	X(RTC, PARSER)	/* FREED: window slots and records came back; STATE */ \
-	X(RTC, RRC)	/* ARM: unacknowledged packets, BAD: error or flush records wait */ \
+	X(RTC, RRC)	/* ARM: unacknowledged packets, BAD: error or flush records wait, LOCAL */ \
 	X(RRC, RTC)	/* RELEASE, REWIND, HOLD, STATE */ \
 	X(RRC, PARSER)	/* STATE */ \
 	X(RRC, EE)	/* STATE */ \
@@ -52,6 +52,7 @@ enum hca_msg_flag {
 	HCA_MSG_FAILED = 1u << 1,
 	HCA_MSG_HOLD = 1u << 2,
 	HCA_MSG_COPIED = 1u << 2,
+	HCA_MSG_LOCAL = 1u << 2, /* local operations were executed */
 	HCA_MSG_STATE = 1u << 3, /* cfg.state changed: wake, flush */
 	HCA_MSG_PURGE = 1u << 4, /* forget the QP, then acknowledge to the CEU */
 };

@@ -302,7 +302,7 @@ hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 /* ---- messages ---- */
 
-/* Error or flush records wait, or the state has changed. */
+/* Error, flush or local records wait, or the state has changed. */
 static void
 attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
@@ -316,8 +316,9 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 	hca_rrc_begin(&run, h, qpi, now, &batch);
 	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)
 		hca_rrc_flush(&run);
-	else if (flags & HCA_MSG_BAD)
-		qp->rrc.flags |= HCA_RRC_BAD;
+	else
+		qp->rrc.flags |= (flags & HCA_MSG_BAD ? HCA_RRC_BAD : 0) |
+				 (flags & HCA_MSG_LOCAL ? HCA_RRC_LOCAL : 0);
 	hca_rrc_commit(&run);
 	hca_cq_batch_end(h, &batch, HCA_STAGE_RRC);
 }
@@ -327,7 +328,7 @@ on_rtc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 {
 	if (flags & HCA_MSG_ARM && is_sending(qp))
 		arm_if_needed(h, qp, qpi, now);
-	if (unlikely(flags & HCA_MSG_BAD))
+	if (unlikely(flags & (HCA_MSG_BAD | HCA_MSG_LOCAL)))
 		attend(h, qp, qpi, flags, now);
 }
 

@@ -25,6 +25,7 @@ hca_rtc_init(struct hca *h)
 	if (ctx == NULL)
 		return -ENOMEM;
 	ctx->head = ctx->tail = HCA_RTC_NONE;
+	ctx->local = HCA_RECREF_NONE;
 	return 0;
 }
 
@@ -50,6 +51,12 @@ wake(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 		h->qp[ctx->tail].rtc.list_next = qpi;
 	ctx->tail = qpi;
 	ctx->count++;
+}
+
+void
+hca_rtc_wake(struct hca *h, uint32_t qpi)
+{
+	wake(h, hca_rtc_ctx(h), &h->qp[qpi], qpi);
 }
 
 static void
@@ -137,6 +144,7 @@ load(struct hca_rtc_visit *v, struct hca *h, struct hca_rtc_ctx *ctx, uint32_t q
 	v->max_psn = qp->rtc.max_psn;
 	v->desc_seq = qp->rtc.desc_seq;
 	v->wqes = 0;
+	v->local = false;
 	v->ack_every = h->cfg.ack_every;
 	v->half = half ? half - 1 : 0;
 	v->transport = qp->rtc.transport;
@@ -254,6 +262,7 @@ report_bad(struct hca_rtc_visit *v, uint32_t cursor)
 static void
 flush(struct hca_rtc_visit *v)
 {
+	hca_rtc_local_abandon(v->h, v->ctx, v->qpi);
 	for (; v->next != v->head; v->next++) {
 		struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, v->next));
 
@@ -283,7 +292,8 @@ check_drained(struct hca_rtc_visit *v)
 	const struct hca_qp_cfg *cfg = &v->qp->cfg;
 	const struct hca_record *r;
 
-	if (!cfg->draining || v->qp->rtc.flags & HCA_RTC_DRAINED || v->upsn != v->max_psn)
+	if (!cfg->draining || v->qp->rtc.flags & (HCA_RTC_DRAINED | HCA_RTC_LOCAL) ||
+	    v->upsn != v->max_psn)
 		return;
 	if (v->tail != v->head) {
 		r = hca_record(v->h, hca_rtc_ref(v, v->tail));
@@ -342,6 +352,8 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 		else
 			arm_timer(&v);
 	}
+	if (unlikely(v.local && !v.unreliable))
+		hca_msg_send(h, HCA_STAGE_RTC, HCA_STAGE_RRC, qpi, HCA_MSG_LOCAL);
 	if (why == HCA_RTC_STOP_CREDIT)
 		return false;
 	pop(h, ctx);
@@ -351,6 +363,9 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 		report_bad(&v, v.next);
 	if (unlikely(state == HCA_QPS_SQD))
 		check_drained(&v);
+	/* What is copied of the packets before it, encap may have told already. */
+	if (unlikely(v.local && v.unreliable))
+		hca_rtc_complete(h, ctx, v.qp, qpi);
 	return true;
 }
 
@@ -511,6 +526,7 @@ purge(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	uint32_t head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
 
 	unlink_qp(h, ctx, qpi);
+	hca_rtc_local_abandon(h, ctx, qpi);
 	for (; qp->rtc.freed != head; qp->rtc.freed++)
 		return_record(h, ctx, qp->rtc.window[qp->rtc.freed & qp->rtc.window_mask]);
 	return_all(h, ctx);
@@ -548,6 +564,8 @@ hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 	if (hca_msg_due(h, HCA_STAGE_RTC))
 		n = messages(h, now, budget);
+	if (unlikely(ctx->local != HCA_RECREF_NONE))
+		n += hca_rtc_local_poll(h, ctx);
 	n += send_burst(h, ctx, now, budget);
 	if (unlikely(ctx->batch.n != 0))
 		hca_cq_batch_end(h, &ctx->batch, HCA_STAGE_RTC);

@@ -27,7 +27,8 @@ enum hca_rrc_flag {
 	HCA_RRC_IMPLIED = 1u << 1, /* went back for a missing response; once per loss */
 	HCA_RRC_RESUMED =
 		1u << 2, /* has gone back: when RTC obeys, and within which READ, is unknown */
-	HCA_RRC_BAD = 1u << 3, /* rtc.bad holds a record that fails when its turn comes */
+	HCA_RRC_BAD = 1u << 3,	 /* rtc.bad holds a record that fails when its turn comes */
+	HCA_RRC_LOCAL = 1u << 4, /* the window may hold executed local operations */
 };
 
 /* Deadline of a QP with nothing unacknowledged: the next expiry starts the time. */
@@ -93,6 +94,8 @@ void hca_rrc_complete_tail(struct hca_rrc_run *run);
  * stands in the way and is now the tail.
  */
 bool hca_rrc_release(struct hca_rrc_run *run, uint32_t n);
+/* Completes the local operations at the tail that RTC has executed. */
+void hca_rrc_pass_local(struct hca_rrc_run *run);
 /* The record at the tail fails: QP to ERR, its CQE, everything behind it flushed. */
 void hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome);
 /* QP is in ERR or SQE: completes what RTC has handed over. */

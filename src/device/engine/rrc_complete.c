@@ -101,6 +101,8 @@ publish_rewind(struct hca_rrc_run *run)
 void
 hca_rrc_commit(struct hca_rrc_run *run)
 {
+	if (unlikely(run->qp->rrc.flags & HCA_RRC_LOCAL) && !run->dead)
+		hca_rrc_pass_local(run);
 	/* Within a message only a nearly full PSN window can hold RTC up. */
 	if (unlikely(run->upsn != run->old_upsn &&
 		     ((run->max_psn - run->old_upsn) & HCA_PSN_MASK) > HCA_PSN_HALF / 2))
@@ -272,6 +274,27 @@ hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
 	return true;
 }
 
+/*
+ * They have no PSN, so no acknowledgement speaks of them: they complete when everything before them
+ * has and RTC has set SENT. What it may be writing at this moment is read atomically.
+ */
+void
+hca_rrc_pass_local(struct hca_rrc_run *run)
+{
+	uint32_t head = __atomic_load_n(&run->qp->parser.head, __ATOMIC_ACQUIRE);
+
+	while (run->tail != head) {
+		const struct hca_record *r = hca_rrc_record(run, run->tail);
+
+		if (r->op != HCA_OP_BIND_MW && r->op != HCA_OP_LOCAL_INV)
+			return;
+		if (!(__atomic_load_n(&r->flags, __ATOMIC_ACQUIRE) & HCA_REC_SENT))
+			return;
+		hca_rrc_complete_tail(run);
+	}
+	run->qp->rrc.flags &= ~HCA_RRC_LOCAL;
+}
+
 static void
 count_error(struct hca *h, uint8_t syndrome)
 {
@@ -292,9 +315,12 @@ count_error(struct hca *h, uint8_t syndrome)
 void
 hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome)
 {
-	const struct hca_record *r = hca_rrc_record(run, run->tail);
 	uint32_t head = __atomic_load_n(&run->qp->parser.head, __ATOMIC_ACQUIRE);
+	const struct hca_record *r;
 
+	/* Those at the tail have no PSN: what fails lies behind them. */
+	hca_rrc_pass_local(run);
+	r = hca_rrc_record(run, run->tail);
 	/* ERR before una passes the record, or RTC would go on behind it. */
 	run->dead = true;
 	publish(run);

@@ -10,6 +10,7 @@
  * continue and are looked at again only then:
  *	nothing to send: NEW		PSN window, fence, rd_atomic: RELEASE
  *	RNR wait: REWIND		bad record: never		SQD: STATE
+ *	BIND_MW, LOCAL_INV waiting for their round: rtc_local.c
  */
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ enum hca_rtc_flag {
 	HCA_RTC_READY = 1u << 0,   /* on the ready list */
 	HCA_RTC_BAD = 1u << 1,	   /* rtc.bad is valid and has been reported */
 	HCA_RTC_DRAINED = 1u << 2, /* SQ_DRAINED raised since the QP entered SQD */
+	HCA_RTC_LOCAL = 1u << 3,   /* a local operation is under way */
 };
 
 #define HCA_RTC_NONE UINT32_MAX
@@ -47,6 +49,7 @@ struct hca_rtc_returns {
 struct hca_rtc_ctx {
 	/* ready list through rtc.list_next */
 	uint32_t head, tail, count;
+	uint32_t local; /* records of local operations under way */
 	/* the burst of the current poll */
 	uint32_t room; /* descriptors encap still accepts */
 	uint32_t n_out, n_spare;
@@ -76,6 +79,7 @@ struct hca_rtc_visit {
 	uint16_t since_ackreq;
 	uint8_t transport;
 	bool unreliable;
+	bool local; /* passed a local operation: RRC is told */
 };
 
 /* Why sending stopped. */
@@ -115,6 +119,20 @@ void hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi);
  * come, and what is flushed. Called whenever encap has told how far it is, or the state changed.
  */
 void hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi);
+/* requester_trans.c: to the ready list. */
+void hca_rtc_wake(struct hca *h, uint32_t qpi);
+
+/* rtc_local.c */
+
+/*
+ * The local operation at v->next, not executed yet. TURN: it is now; PARK: it waits for its round;
+ * BAD: it failed.
+ */
+enum hca_rtc_stop hca_rtc_local(struct hca_rtc_visit *v, struct hca_record *r);
+/* Ends those whose round has passed; returns how many were under way. */
+unsigned int hca_rtc_local_poll(struct hca *h, struct hca_rtc_ctx *ctx);
+/* The QP is flushed or reset: what it has under way is given up. */
+void hca_rtc_local_abandon(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi);
 
 /* Sends from v->next on until something stops it. */
 enum hca_rtc_stop hca_rtc_send(struct hca_rtc_visit *v, uint32_t state);

@@ -149,6 +149,7 @@ fail(struct completer *c)
 
 	/* SQE before una passes the record, or the parser would go on behind it. */
 	publish(c);
+	hca_rtc_local_abandon(c->h, c->ctx, c->qpi);
 	if (!hca_qp_to_sq_error(c->h, HCA_STAGE_RTC, c->qpi))
 		return; /* ERR or RST came first: everything is flushed */
 	HCA_COUNT(c->h, RTC, req_cqe_error);

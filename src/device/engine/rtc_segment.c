@@ -19,6 +19,7 @@ enum rtc_op_kind {
 	RTC_OP_PAYLOAD, /* SEND, WRITE: a packet per MTU */
 	RTC_OP_READ,	/* one request, a PSN per response */
 	RTC_OP_ATOMIC,
+	RTC_OP_LOCAL, /* no packet */
 };
 
 /* Per WQ opcode: RC's BTH opcodes by position [middle, first, last, only]; see rtc.transport. */
@@ -45,6 +46,8 @@ static const struct rtc_op rtc_ops[32] = {
 			     RTC_OP_PAYLOAD, HCA_TXD_SOLICITED},
 	[HCA_OP_SEND_INV] = {BTH(SEND_MIDDLE, SEND_FIRST, SEND_LAST_INV, SEND_ONLY_INV),
 			     RTC_OP_PAYLOAD, HCA_TXD_SOLICITED},
+	[HCA_OP_BIND_MW] = {.kind = RTC_OP_LOCAL},
+	[HCA_OP_LOCAL_INV] = {.kind = RTC_OP_LOCAL},
 	[HCA_OP_RDMA_READ] = {BTH1(READ_REQ), RTC_OP_READ, 0},
 	[HCA_OP_ATOMIC_CS] = {BTH1(CMP_SWAP), RTC_OP_ATOMIC, 0},
 	[HCA_OP_ATOMIC_FA] = {BTH1(FETCH_ADD), RTC_OP_ATOMIC, 0},
@@ -67,6 +70,8 @@ hca_rtc_op_valid(const struct hca_record *r)
 	/* What is read from the long form needs the long form; RD says whose responses count. */
 	if ((op->kind == RTC_OP_ATOMIC || r->flags & HCA_REC_INLINE || r->nsge > 1) && !full)
 		return false;
+	if (op->kind == RTC_OP_LOCAL)
+		return r->flags & HCA_REC_LOCAL && (full || r->op != HCA_OP_BIND_MW);
 	return !!(r->flags & HCA_REC_RD) == (op->kind != RTC_OP_PAYLOAD);
 }
 
@@ -374,6 +379,15 @@ send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
 	v->last = d;
 }
 
+/* Executed, now or before. */
+static void
+pass_local(struct hca_rtc_visit *v)
+{
+	v->deficit -= HCA_RTC_OVERHEAD;
+	v->local = true;
+	next_record(v);
+}
+
 static enum hca_rtc_stop
 send_records(struct hca_rtc_visit *v, uint32_t state)
 {
@@ -395,12 +409,21 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 		rte_prefetch0(hca_record(v->h, hca_rtc_ref(v, v->next + 2)));
 		if (likely(!(r->flags & HCA_REC_SENT))) {
 			stop = may_begin(v, r, state);
+			if (unlikely(r->flags & HCA_REC_LOCAL) && stop == HCA_RTC_STOP_TURN)
+				stop = hca_rtc_local(v, r);
 			if (unlikely(stop != HCA_RTC_STOP_TURN))
 				return stop;
+			if (unlikely(r->flags & HCA_REC_LOCAL)) {
+				pass_local(v);
+				continue;
+			}
 			r->psn = v->next_psn;
 			r->npsn = psn_count(r, mtu_log);
 		} else if (unlikely(r->syndrome != 0)) {
 			return HCA_RTC_STOP_BAD;
+		} else if (unlikely(r->flags & HCA_REC_LOCAL)) {
+			pass_local(v);
+			continue;
 		}
 		if (unlikely(window_full(v, r)))
 			return HCA_RTC_STOP_PARK;

@@ -461,7 +461,9 @@ fill_full(struct hca_record_full *f, const struct hca_wqe *w)
 {
 	f->swap_add = w->swap_add;
 	f->compare = w->compare;
-	if (w->is_inline)
+	if (w->is_local)
+		hca_wqe_bind(w, &f->body.bind);
+	else if (w->is_inline)
 		memcpy(f->body.inline_data, w->data, w->len);
 	else
 		hca_wqe_sges(w, f->body.sge);
@@ -540,8 +542,9 @@ parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
 	uint32_t ref;
 
 	judge_wqe(h, v, copy, &w, &av);
-	flags = w.is_rd ? HCA_REC_RD : 0;
-	if (w.is_inline || w.is_atomic || w.nsge > 1 || w.ud != NULL) {
+	flags = (w.is_rd ? HCA_REC_RD : 0) | (w.is_local ? HCA_REC_LOCAL : 0);
+	if (w.is_inline || w.is_atomic || w.nsge > 1 || w.ud != NULL ||
+	    (w.is_local && p->next_op == HCA_OP_BIND_MW)) {
 		pool = &h->rec_full;
 		flags |= HCA_REC_FULL | (w.is_inline ? HCA_REC_INLINE : 0);
 	}

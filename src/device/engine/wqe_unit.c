@@ -23,8 +23,8 @@ const uint8_t hca_wqe_op_flags[32] = {
 		HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
 	[HCA_OP_ATOMIC_FA] =
 		HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
-	[HCA_OP_BIND_MW] = HCA_WQE_OP_KNOWN,
-	[HCA_OP_LOCAL_INV] = HCA_WQE_OP_KNOWN,
+	[HCA_OP_BIND_MW] = HCA_WQE_OP_KNOWN | CONNECTED,
+	[HCA_OP_LOCAL_INV] = HCA_WQE_OP_KNOWN | CONNECTED,
 };
 
 static const uint8_t service_flag[HCA_ST_COUNT] = {
@@ -132,6 +132,39 @@ decode(const uint8_t *wqe, uint32_t size, uint8_t flags, uint8_t service, struct
 	return syndrome;
 }
 
+static inline bool
+is_local(uint8_t op)
+{
+	return op == HCA_OP_BIND_MW || op == HCA_OP_LOCAL_INV;
+}
+
+/* Exactly their units, no data. */
+static uint8_t
+decode_local(const uint8_t *wqe, uint32_t size, uint8_t op, struct hca_wqe *out)
+{
+	const struct hca_next_unit *next = (const struct hca_next_unit *)wqe;
+	uint32_t unit = op == HCA_OP_BIND_MW ? sizeof(struct hca_bind_unit) : 0;
+
+	if (size != sizeof(*next) + unit)
+		return HCA_SYND_LOCAL_QP_OP;
+	out->rkey = hca_le32_to_cpu(next->imm_data);
+	out->data = wqe + sizeof(*next);
+	return 0;
+}
+
+void
+hca_wqe_bind(const struct hca_wqe *w, struct hca_bind *b)
+{
+	const struct hca_bind_unit *u = (const struct hca_bind_unit *)w->data;
+
+	b->access = hca_le32_to_cpu(u->access);
+	b->old_key = hca_le32_to_cpu(u->old_key);
+	b->new_key = hca_le32_to_cpu(u->new_key);
+	b->lkey = hca_le32_to_cpu(u->lkey);
+	b->addr = hca_le64_to_cpu(u->addr);
+	b->length = hca_le64_to_cpu(u->length);
+}
+
 void
 hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
 	       struct hca_wqe *out)
@@ -142,6 +175,7 @@ hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, u
 	out->is_inline = false;
 	out->is_rd = flags & (HCA_WQE_OP_READ | HCA_WQE_OP_ATOMIC);
 	out->is_atomic = flags & HCA_WQE_OP_ATOMIC;
+	out->is_local = is_local(op);
 	out->nsge = 0;
 	out->nunits = 0;
 	out->len = 0;
@@ -153,6 +187,8 @@ hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, u
 	memset(&out->first, 0, sizeof(out->first));
 	if (unlikely(!(flags & built) || size < sizeof(struct hca_next_unit) || size > stride))
 		out->syndrome = HCA_SYND_LOCAL_QP_OP;
+	else if (unlikely(out->is_local))
+		out->syndrome = decode_local(wqe, size, op, out);
 	else
 		out->syndrome = decode(wqe, size, flags, service, out);
 }

@@ -21,15 +21,16 @@ struct hca_wqe {
 	bool is_inline;	  /* data: len bytes of inline data */
 	bool is_rd;	  /* READ or ATOMIC */
 	bool is_atomic;
+	bool is_local;		      /* BIND_MW or LOCAL_INV */
 	uint8_t nsge;		      /* SGEs of non-zero length */
 	uint8_t nunits;		      /* data units, zero-length ones among them */
 	uint32_t len;		      /* message bytes */
-	uint32_t rkey;		      /* or the key SEND_INV names */
+	uint32_t rkey;		      /* or the key SEND_INV or LOCAL_INV names */
 	uint32_t srqn;		      /* XRC */
 	const struct hca_ud_unit *ud; /* in the copy; not judged here */
 	uint64_t raddr;
 	uint64_t swap_add, compare;
-	const uint8_t *data;  /* in the copy: first data unit, or inline bytes */
+	const uint8_t *data;  /* in the copy: first data unit, inline bytes or the bind unit */
 	struct hca_sge first; /* first SGE of non-zero length, when nsge != 0 */
 };
 
@@ -111,6 +112,8 @@ struct hca;
 struct hca_qp;
 uint8_t hca_wqe_judge_ud(const struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
 			 struct hca_ud_av *av);
+/* The bind unit of a decoded BIND_MW. */
+void hca_wqe_bind(const struct hca_wqe *w, struct hca_bind *b);
 
 /* The SGEs of non-zero length of a decoded WQE, out->nsge of them. */
 void hca_wqe_sges(const struct hca_wqe *w, struct hca_sge *sge);

@@ -176,6 +176,8 @@ put_headers(uint8_t *ext, const struct rig_packet *p, const struct hca_roce_opco
 					       hca_cpu_to_be64(p->compare)};
 	if (op->at.immdt != 0)
 		memcpy(bth + op->at.immdt, &p->imm, sizeof(p->imm));
+	if (op->at.ieth != 0)
+		memcpy(bth + op->at.ieth, &p->imm, sizeof(p->imm));
 }
 
 static struct rte_mbuf *

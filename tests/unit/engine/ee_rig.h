@@ -36,7 +36,7 @@ struct rig_packet {
 	uint8_t flags; /* HCA_RXD_* */
 	uint64_t va;   /* RETH or AtomicETH */
 	uint32_t rkey, dma_len;
-	uint32_t imm; /* wire bytes */
+	uint32_t imm; /* ImmDt or IETH, wire bytes */
 	uint64_t swap_add, compare;
 	uint32_t generation; /* added to the QP's */
 };

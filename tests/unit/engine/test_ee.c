@@ -275,7 +275,6 @@ static const struct refusal refusals[] = {
 	{"read in a message", WFIRST(600), PART(READ_REQ, 101, 0, 10), HCA_NAK_INVALID_REQ},
 	{"send in a write", WFIRST(600), PART(SEND_MIDDLE, 101, 256, 0), HCA_NAK_INVALID_REQ},
 	{"unknown opcode", NOTHING, {.opcode = 0x1f, .psn = 100}, HCA_NAK_INVALID_REQ},
-	{"invalidate", NOTHING, PART(SEND_ONLY_INV, 100, 8, 0), HCA_NAK_INVALID_REQ},
 	{"first too short", NOTHING, PART(WRITE_FIRST, 100, 255, 600), HCA_NAK_INVALID_REQ},
 	{"first too long", NOTHING, PART(WRITE_FIRST, 100, 257, 600), HCA_NAK_INVALID_REQ},
 	{"first is all", NOTHING, PART(WRITE_FIRST, 100, 256, 256), HCA_NAK_INVALID_REQ},

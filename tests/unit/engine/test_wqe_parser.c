@@ -426,6 +426,43 @@ test_send_with_invalidate(void **state)
 }
 
 static void
+test_local_operations(void **state)
+{
+	struct wqe w = wqe_new(0, 0);
+	struct fx *fx = *state;
+	struct hca_bind_unit *u = (void *)(w.b + sizeof(struct hca_next_unit));
+	struct hca_record *r;
+	const struct hca_bind *b;
+
+	hca_put_le32(w.b + 12, 0x11223344);
+	r = parse_one(fx, &w, HCA_OP_LOCAL_INV, 16);
+	assert_int_equal(r->syndrome, 0);
+	assert_int_equal(r->flags & (HCA_REC_LOCAL | HCA_REC_FULL | HCA_REC_RD), HCA_REC_LOCAL);
+	assert_int_equal(r->rkey, 0x11223344);
+	complete(fx, QPI, 1);
+	poll_parser(fx);
+	u->access = hca_cpu_to_le32(HCA_ACCESS_REMOTE_READ);
+	u->old_key = hca_cpu_to_le32(0x901);
+	u->new_key = hca_cpu_to_le32(0x902);
+	u->lkey = hca_cpu_to_le32(0x501);
+	u->addr = hca_cpu_to_le64(0x123456789abcdef0);
+	u->length = hca_cpu_to_le64(0xfedcba9876543210);
+	w.len = 48;
+	r = parse_one(fx, &w, HCA_OP_BIND_MW, 48);
+	b = &((const struct hca_record_full *)r)->body.bind;
+	assert_int_equal(r->syndrome, 0);
+	assert_int_equal(r->flags & (HCA_REC_LOCAL | HCA_REC_FULL | HCA_REC_RD),
+			 HCA_REC_LOCAL | HCA_REC_FULL);
+	assert_int_equal(r->len, 0);
+	assert_int_equal(b->access, HCA_ACCESS_REMOTE_READ);
+	assert_int_equal(b->old_key, 0x901);
+	assert_int_equal(b->new_key, 0x902);
+	assert_int_equal(b->lkey, 0x501);
+	assert_int_equal(b->addr, 0x123456789abcdef0);
+	assert_int_equal(b->length, 0xfedcba9876543210);
+}
+
+static void
 test_bad_structure(void **state)
 {
 	struct wqe head = wqe_new(0, 0), w;
@@ -438,9 +475,11 @@ test_bad_structure(void **state)
 	expect_bad(fx, &head, HCA_OP_ATOMIC_CS, 32, HCA_SYND_LOCAL_QP_OP);
 	expect_bad(fx, &head, HCA_OP_SEND, 528, HCA_SYND_LOCAL_QP_OP);
 	expect_bad(fx, &head, HCA_OP_SEND, 255 * 16, HCA_SYND_LOCAL_QP_OP);
+	/* local operations have their unit and no data */
+	expect_bad(fx, &head, HCA_OP_LOCAL_INV, 48, HCA_SYND_LOCAL_QP_OP);
+	expect_bad(fx, &head, HCA_OP_BIND_MW, 16, HCA_SYND_LOCAL_QP_OP);
+	expect_bad(fx, &head, HCA_OP_BIND_MW, 64, HCA_SYND_LOCAL_QP_OP);
 	/* operations: reserved, unknown */
-	expect_bad(fx, &head, HCA_OP_LOCAL_INV, 16, HCA_SYND_LOCAL_QP_OP);
-	expect_bad(fx, &head, HCA_OP_BIND_MW, 48, HCA_SYND_LOCAL_QP_OP);
 	expect_bad(fx, &head, HCA_OP_NOP, 16, HCA_SYND_LOCAL_QP_OP);
 	expect_bad(fx, &head, 0x1e, 16, HCA_SYND_LOCAL_QP_OP);
 	/* 17 SGEs */
@@ -1060,6 +1099,7 @@ main(void)
 		T(test_inline),
 		T(test_atomics_and_rd_ord),
 		T(test_send_with_invalidate),
+		T(test_local_operations),
 		T(test_bad_structure),
 		T(test_bad_lengths),
 		T(test_services),

@@ -268,7 +268,16 @@ test_regions(void **state)
 	assert_int_equal(softhca_dereg_mr(mr), 0);
 	assert_null(softhca_reg_mr(q.pd, page, 0, 0));
 	assert_null(softhca_reg_mr(q.pd, page, 8, SOFTHCA_ACCESS_REMOTE_WRITE));
-	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 20));
+	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 21));
+	assert_null(softhca_reg_mr(q.pd, page, 8, SOFTHCA_ACCESS_ON_DEMAND));
+	assert_int_equal(errno, EOPNOTSUPP);
+	mr = softhca_reg_mr(q.pd, page, 8,
+			    SOFTHCA_ACCESS_ZERO_BASED | SOFTHCA_ACCESS_RELAXED_ORDERING);
+	assert_non_null(mr);
+	assert_int_equal(mr->addr, 0);
+	assert_int_equal(fake->mr.va, (uintptr_t)page);
+	assert_int_equal(fake->mr.access, SOFTHCA_ACCESS_ZERO_BASED);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
 	assert_null(softhca_reg_mr_pages(q.pd, UINT64_MAX - 10, 100, 4096, pages, 1, 0));
 }
 

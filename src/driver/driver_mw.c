@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Memory windows: an MPT entry with a key and a PD. What it is bound to is the data path's affair;
+ * the consumer's tag of its key changes there, so the rest of the key names it here.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "driver_types.h"
+
+static int
+write_window(struct hca_driver *drv, const struct driver_mr *window, uint32_t type)
+{
+	struct hca_mpt *mpt = driver_mailbox(drv);
+
+	mpt->flags = hca_cpu_to_be32(type == HCA_CTL_MW_TYPE_2 ? HCA_MPT_FLAG_WINDOW2 : 0);
+	mpt->key = hca_cpu_to_be32(window->key);
+	mpt->pd = hca_cpu_to_be32(window->pdn);
+	return driver_command_in(drv, HCA_CMD_SW2HW_MPT, HCA_KEY_INDEX(window->key));
+}
+
+static int
+create(struct hca_client *client, uint32_t pdn, uint32_t type, struct driver_mr **out)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_mr *window;
+	int err = driver_mr_quota(drv, client, 1, 0);
+
+	if (err != 0)
+		return err;
+	window = calloc(1, sizeof(*window));
+	if (window == NULL)
+		return driver_fail(-ENOMEM, "no memory for a window");
+	window->owner = client;
+	window->pdn = pdn;
+	window->window = true;
+	err = driver_mpt_take(drv, &window->key);
+	if (err != 0)
+		goto err_free;
+	err = write_window(drv, window, type);
+	if (err != 0)
+		goto err_index;
+	drv->mrs[HCA_KEY_INDEX(window->key)] = window;
+	DRIVER_LIST_ADD(client->mws, window);
+	client->count_mrs++;
+	*out = window;
+	return 0;
+
+err_index:
+	driver_ids_give(&drv->mpt_ids, HCA_KEY_INDEX(window->key));
+err_free:
+	free(window);
+	return err;
+}
+
+int
+hca_client_alloc_mw(struct hca_client *client, uint32_t pdn, uint32_t type, uint32_t *rkey)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_mr *window = NULL;
+	struct driver_pd *pd;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	pd = driver_pd_of(client, pdn);
+	if (pd == NULL)
+		err = driver_fail(-EINVAL, "PD %#x does not exist", pdn);
+	else if ((hca_be32_to_cpu(drv->lim.caps) & HCA_CAP_MW) == 0)
+		err = driver_fail(-EOPNOTSUPP, "the device has no memory windows");
+	else if (type != HCA_CTL_MW_TYPE_1 && type != HCA_CTL_MW_TYPE_2)
+		err = driver_fail(-EINVAL, "windows of type %u do not exist", type);
+	else
+		err = create(client, pdn, type, &window);
+	if (err == 0) {
+		pd->users++;
+		*rkey = window->key;
+	}
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+int
+driver_mw_release(struct hca_driver *drv, struct driver_mr *window, bool force)
+{
+	uint32_t index = HCA_KEY_INDEX(window->key);
+	int err = driver_command_bare(drv, HCA_CMD_HW2SW_MPT, 0, index, 0);
+
+	if (err != 0 && !force)
+		return err;
+	drv->mrs[index] = NULL;
+	DRIVER_LIST_REMOVE(window);
+	window->owner->count_mrs--;
+	driver_ids_give(&drv->mpt_ids, index);
+	free(window);
+	return 0;
+}
+
+int
+hca_client_dealloc_mw(struct hca_client *client, uint32_t rkey)
+{
+	struct hca_driver *drv = client->drv;
+	uint32_t index = HCA_KEY_INDEX(rkey);
+	struct driver_mr *window;
+	struct driver_pd *pd;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	window = index < drv->mpt_ids.count ? drv->mrs[index] : NULL;
+	if (window == NULL || !window->window || window->owner != client ||
+	    HCA_KEY_TAG(window->key ^ rkey) != (window->key ^ rkey)) {
+		err = driver_fail(-EINVAL, "key %#x names no window of the client", rkey);
+	} else {
+		pd = driver_pd_of(client, window->pdn);
+		err = driver_mw_release(drv, window, false);
+		if (err == 0 && pd != NULL)
+			pd->users--;
+	}
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Changing a registration. Everything that can fail for want of something is done first: request
+ * judged, new translation written beside the old one. Then the entry is taken from the device,
+ * which waits until nobody uses it, and given back changed, under the same index. Accesses in
+ * between find no key. Where they could reach other memory, or another PD, afterwards, the key is a
+ * new one. If the device does not take the new entry it gets the old one again.
+ */
+
+#include <errno.h>
+
+#include "driver_mr.h"
+
+#define FLAGS (HCA_CTL_REREG_TRANSLATION | HCA_CTL_REREG_PD | HCA_CTL_REREG_ACCESS)
+#define NEW_KEY (HCA_CTL_REREG_TRANSLATION | HCA_CTL_REREG_PD)
+
+/* What the region is to be: its own members, but for those that flags name. */
+static struct hca_ctl_mr
+merge(const struct driver_mr *region, uint32_t flags, const struct hca_ctl_mr *mr)
+{
+	struct hca_ctl_mr want = {
+		.va = region->va,
+		.length = region->length,
+		.pdn = region->pdn,
+		.access = region->access,
+	};
+
+	if (flags & HCA_CTL_REREG_TRANSLATION) {
+		want.va = mr->va;
+		want.length = mr->length;
+	}
+	if (flags & HCA_CTL_REREG_PD)
+		want.pdn = mr->pdn;
+	if (flags & HCA_CTL_REREG_ACCESS)
+		want.access = mr->access;
+	return want;
+}
+
+/* The pages of the old translation are where they were. */
+static int
+prepare(struct hca_driver *drv, const struct driver_mr *region, uint32_t flags,
+	const struct hca_ctl_mr *want, struct driver_mr *next)
+{
+	struct page_source pages;
+	int err;
+
+	next->pdn = want->pdn;
+	next->access = want->access;
+	if ((flags & HCA_CTL_REREG_TRANSLATION) == 0)
+		return driver_mr_check(want);
+	err = driver_mr_pages(drv, region->owner, want, NULL, &pages);
+	if (err == 0)
+		err = driver_mr_quota(drv, region->owner, 0,
+				      UINT64_C(1) << driver_log2_up(pages.count));
+	if (err != 0)
+		return err;
+	driver_mr_describe(next, want, &pages);
+	err = driver_mr_take_mtts(drv, next->mtt_log, &next->mtt);
+	if (err != 0)
+		return err;
+	err = driver_mr_write_mtts(drv, next->mtt, &pages);
+	if (err != 0)
+		driver_ranges_give(&drv->mtt_ranges, next->mtt, next->mtt_log);
+	return err;
+}
+
+static int
+swap(struct hca_driver *drv, const struct driver_mr *region, const struct driver_mr *next)
+{
+	uint32_t index = HCA_KEY_INDEX(region->key);
+	int err = driver_command_bare(drv, HCA_CMD_HW2SW_MPT, 0, index, 0);
+
+	if (err != 0)
+		return err;
+	err = driver_mr_write_mpt(drv, next);
+	/* It was taken before and its translation has not changed: only a dead device refuses. */
+	if (err != 0 && driver_mr_write_mpt(drv, region) != 0)
+		return -EIO;
+	return err;
+}
+
+static int
+change(struct hca_client *client, struct driver_mr *region, uint32_t flags,
+       const struct hca_ctl_mr *mr)
+{
+	struct hca_driver *drv = client->drv;
+	const struct hca_ctl_mr want = merge(region, flags, mr);
+	bool moves = flags & HCA_CTL_REREG_TRANSLATION;
+	struct driver_mr old = *region, next = *region;
+	struct driver_pd *from = driver_pd_of(client, old.pdn);
+	struct driver_pd *to = driver_pd_of(client, want.pdn);
+	int err;
+
+	if (to == NULL)
+		return driver_fail(-EINVAL, "PD %#x does not exist", want.pdn);
+	err = prepare(drv, region, flags, &want, &next);
+	if (err != 0)
+		return err;
+	if (flags & NEW_KEY)
+		next.key = driver_mpt_new_key(drv, HCA_KEY_INDEX(old.key));
+	err = swap(drv, &old, &next);
+	if (err != 0) {
+		if (moves)
+			driver_ranges_give(&drv->mtt_ranges, next.mtt, next.mtt_log);
+		return err;
+	}
+	*region = next;
+	if (from != NULL)
+		from->users--;
+	to->users++;
+	if (moves) {
+		driver_ranges_give(&drv->mtt_ranges, old.mtt, old.mtt_log);
+		client->count_mtts += UINT64_C(1) << next.mtt_log;
+		client->count_mtts -= UINT64_C(1) << old.mtt_log;
+	}
+	return 0;
+}
+
+int
+hca_client_rereg_mr(struct hca_client *client, uint32_t lkey, uint32_t flags,
+		    const struct hca_ctl_mr *mr, struct hca_ctl_keys *keys)
+{
+	struct driver_mr *region;
+	int err = -EINVAL;
+
+	pthread_mutex_lock(&client->drv->lock);
+	region = driver_mr_of(client, lkey);
+	if (region == NULL)
+		goto out;
+	if (flags == 0 || (flags & ~FLAGS) != 0)
+		err = driver_fail(-EINVAL, "flags %#x", flags);
+	else
+		err = change(client, region, flags, mr);
+	if (err == 0)
+		keys->lkey = keys->rkey = region->key;
+out:
+	pthread_mutex_unlock(&client->drv->lock);
+	return err;
+}

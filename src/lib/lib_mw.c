@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Memory windows. Which binding is allowed the device says, in the completion; here only what no
+ * request can be made of is refused.
+ */
+
+#include <errno.h>
+
+#include "abi_ctx.h"
+#include "lib_types.h"
+
+#define MW_ACCESS \
+	(SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC | \
+	 SOFTHCA_ACCESS_ZERO_BASED)
+
+/* In sg_list of a bind, which has no data: it comes from softhca_bind_mw(). */
+static struct softhca_sge from_bind_mw;
+
+struct softhca_mw *
+softhca_alloc_mw(struct softhca_pd *pd, uint32_t type)
+{
+	struct lib_context *ctx = lib_ctx(pd->context);
+	struct lib_mw *mw = lib_object_new(ctx, sizeof(*mw));
+	int err;
+
+	if (mw == NULL) {
+		lib_fail(-ENOMEM, "no memory for a window");
+		return NULL;
+	}
+	err = ctx->ops->alloc_mw(ctx->ctl, pd->handle, type, &mw->pub.rkey);
+	if (err != 0) {
+		lib_object_free(ctx, mw);
+		lib_ctl_fail(ctx, err);
+		return NULL;
+	}
+	mw->pub.context = pd->context;
+	mw->pub.pd = pd;
+	mw->pub.handle = HCA_KEY_INDEX(mw->pub.rkey);
+	mw->pub.type = type;
+	return &mw->pub;
+}
+
+int
+softhca_dealloc_mw(struct softhca_mw *mw)
+{
+	struct lib_context *ctx = lib_ctx(mw->context);
+	int err = ctx->ops->dealloc_mw(ctx->ctl, mw->rkey);
+
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
+	lib_object_free(ctx, mw);
+	return 0;
+}
+
+int
+lib_mw_judge(const struct lib_qp *qp, const struct softhca_send_wr *wr)
+{
+	const struct softhca_mw_bind_info *info = &wr->bind_mw.bind_info;
+	const struct softhca_mw *mw = wr->bind_mw.mw;
+
+	if (mw == NULL || mw->pd != qp->pub.pd)
+		return lib_fail(-EINVAL, "no window of the QP's PD");
+	if ((mw->type == SOFTHCA_MW_TYPE_1) != (wr->sg_list == &from_bind_mw))
+		return lib_fail(-EINVAL, "a window of type %u: %s binds it", mw->type,
+				mw->type == SOFTHCA_MW_TYPE_1 ? "bind_mw" : "post_send");
+	if (info->mr == NULL ? info->length != 0 : info->mr->pd != qp->pub.pd)
+		return lib_fail(-EINVAL, "no region of the QP's PD");
+	if ((info->mw_access_flags & ~(uint32_t)MW_ACCESS) != 0)
+		return lib_fail(-EINVAL, "access flags %#x for a window", info->mw_access_flags);
+	return 0;
+}
+
+void
+lib_mw_build(struct hca_bind_unit *unit, const struct softhca_send_wr *wr)
+{
+	const struct softhca_mw_bind_info *info = &wr->bind_mw.bind_info;
+
+	unit->access = hca_cpu_to_le32(info->mw_access_flags);
+	unit->old_key = hca_cpu_to_le32(wr->bind_mw.mw->rkey);
+	unit->new_key = hca_cpu_to_le32(wr->bind_mw.rkey);
+	unit->lkey = info->mr != NULL ? hca_cpu_to_le32(info->mr->lkey) : 0;
+	unit->addr = hca_cpu_to_le64(info->addr);
+	unit->length = hca_cpu_to_le64(info->length);
+}
+
+int
+softhca_bind_mw(struct softhca_qp *qp, struct softhca_mw *mw, struct softhca_mw_bind *mw_bind)
+{
+	struct softhca_send_wr wr = {
+		.wr_id = mw_bind->wr_id,
+		.sg_list = &from_bind_mw,
+		.opcode = SOFTHCA_WR_BIND_MW,
+		.send_flags = mw_bind->send_flags,
+		.bind_mw = {mw, softhca_inc_rkey(mw->rkey), mw_bind->bind_info},
+	};
+	struct softhca_send_wr *bad;
+	int err = softhca_post_send(qp, &wr, &bad);
+
+	if (err == 0)
+		mw->rkey = wr.bind_mw.rkey;
+	return err;
+}
