@@ -304,8 +304,8 @@ driver_mr_of(struct hca_client *client, uint32_t lkey)
 	struct hca_driver *drv = client->drv;
 	struct driver_mr *region = index < drv->mpt_ids.count ? drv->mrs[index] : NULL;
 
-	if (region == NULL || region->key != lkey || region->owner != client ||
-	    region->internal || region->window) {
+	if (region == NULL || region->key != lkey || region->owner != client || region->internal ||
+	    region->window) {
 		driver_fail(-EINVAL, "key %#x names no region of the client", lkey);
 		return NULL;
 	}
@@ -321,8 +321,7 @@ driver_mr_create(struct hca_driver *drv, struct hca_client *owner, const struct 
 	int err = driver_mr_pages(drv, owner, mr, list, &pages);
 
 	if (err == 0)
-		err = driver_mr_quota(drv, owner, 1,
-				      UINT64_C(1) << driver_log2_up(pages.count));
+		err = driver_mr_quota(drv, owner, 1, UINT64_C(1) << driver_log2_up(pages.count));
 	if (err != 0)
 		return err;
 	region = calloc(1, sizeof(*region));

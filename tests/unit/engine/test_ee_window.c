@@ -77,8 +77,8 @@ not_beyond(void **state)
 	const struct {
 		uint32_t index, off, len;
 	} bad[] = {
-		{W1, OFF - 1, 1},	{W1, OFF + LEN, 1}, {W1, OFF + LEN - 7, 8},
-		{W2, OFF - 1, 1},	{W2, OFF + LEN, 1}, {W2, OFF + LEN - 7, 8},
+		{W1, OFF - 1, 1},   {W1, OFF + LEN, 1}, {W1, OFF + LEN - 7, 8},
+		{W2, OFF - 1, 1},   {W2, OFF + LEN, 1}, {W2, OFF + LEN - 7, 8},
 		{W2_OTHER, OFF, 8},
 	};
 
@@ -152,7 +152,7 @@ invalidates(void **state)
 static void
 may_not_invalidate(void **state)
 {
-	const uint32_t keys[] = {RIG_KEY_ALL, RIG_KEY_STALE, KEY(W1),	 KEY(W2) ^ 1,
+	const uint32_t keys[] = {RIG_KEY_ALL, RIG_KEY_STALE, KEY(W1),	   KEY(W2) ^ 1,
 				 0,	      UINT32_MAX,    KEY(W2_OTHER)};
 
 	for (unsigned int i = 0; i < RTE_DIM(keys); i++) {
@@ -185,8 +185,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
-		T(access_through_windows),    cmocka_unit_test(not_beyond), T(not_local),
-		T(invalidates),		      cmocka_unit_test(may_not_invalidate),
+		T(access_through_windows),
+		cmocka_unit_test(not_beyond),
+		T(not_local),
+		T(invalidates),
+		cmocka_unit_test(may_not_invalidate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

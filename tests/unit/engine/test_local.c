@@ -89,8 +89,7 @@ post_bind(struct rig *r, uint32_t tag, uint8_t flags)
 static struct hca_record *
 post_inv(struct rig *r, uint32_t key, uint8_t flags)
 {
-	struct hca_record *rec =
-		rig_post(r, HCA_OP_LOCAL_INV, 0, (uint8_t)(HCA_REC_LOCAL | flags));
+	struct hca_record *rec = rig_post(r, HCA_OP_LOCAL_INV, 0, (uint8_t)(HCA_REC_LOCAL | flags));
 
 	rec->nsge = 0;
 	rec->rkey = key;
