@@ -165,8 +165,8 @@ reap_side(struct sim_pair *p, unsigned int side)
 				      wc[i].imm_data, wc[i].qp_num, wc[i].vendor_err};
 		uint64_t *h = &p->s->side[side].cqe_hash;
 
-		sim_check(p->s, wc[i].qp_num == p->qp[side]->qp_num, "a completion of QP %#x",
-			  wc[i].qp_num);
+		sim_check(p->s, wc[i].qp_num == (is_recv_wc(&wc[i]) ? p->tgt : p->qp)[side]->qp_num,
+			  "a completion of QP %#x", wc[i].qp_num);
 		*h = sim_hash(*h, v, sizeof(v));
 		judge(p, side, &wc[i]);
 	}

@@ -28,6 +28,9 @@ random_attr(struct sim_rng *r)
 		.timeout = 5 + sim_below(r, 4),
 		.max_rd_atomic = 1 + sim_below(r, 32),
 		.psn = {(uint32_t)sim_random(r) & 0xffffff, 0xffffff - sim_below(r, 300)},
+		.gid = sim_below(r, SIM_GIDS),
+		.xrc = sim_below(r, 4) == 0,
+		.srq = sim_below(r, 3) == 0,
 	};
 }
 

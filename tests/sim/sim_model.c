@@ -240,7 +240,10 @@ sim_post_recv(struct sim_pair *p, unsigned int side, uint32_t len, unsigned int 
 	build_sges(p, op, sge, false);
 	wr.wr_id = op->wr_id;
 	wr.num_sge = (int)nsge;
-	rc = softhca_post_recv(p->qp[side], &wr, &bad);
+	if (p->srq[side] != NULL)
+		rc = softhca_post_srq_recv(p->srq[side], &wr, &bad);
+	else
+		rc = softhca_post_recv(p->qp[side], &wr, &bad);
 	sim_check(p->s, rc == 0, "post_recv: %d: %s", rc, softhca_last_error(p->s->side[side].ctx));
 	sim_fifo_put(&p->rq[side], op);
 	send = sim_fifo_take(&p->unmatched_send[1 - side]);
@@ -299,6 +302,8 @@ build_wr(struct sim_pair *p, struct sim_op *op, const struct sim_req *req,
 				       .send_flags = req->flags,
 				       .imm_data = op->imm};
 	build_sges(p, op, sge, (req->flags & SOFTHCA_SEND_INLINE) != 0);
+	if (p->attr.xrc)
+		wr->qp_type.xrc.remote_srqn = p->srq[1 - op->side]->handle;
 	if (sim_is_atomic(op->opcode)) {
 		wr->wr.atomic.remote_addr = raddr;
 		wr->wr.atomic.rkey = r->mr->rkey;

@@ -29,6 +29,9 @@ struct sim_pair_attr {
 	uint32_t max_rd_atomic;			 /* [4] */
 	uint32_t psn[2];			 /* first PSN each side sends */
 	bool no_retry, no_rnr_retry, no_timeout; /* really 0 */
+	enum sim_gid gid;
+	bool xrc; /* initiator and target QPs; receives from an XRC SRQ */
+	bool srq; /* RC: receives from an SRQ of the pair's own */
 };
 
 struct sim_region {
@@ -76,7 +79,10 @@ struct sim_pair {
 	struct sim *s;
 	unsigned int index;
 	struct sim_pair_attr attr;
-	struct softhca_qp *qp[2];
+	struct softhca_qp *qp[2];  /* requests */
+	struct softhca_qp *tgt[2]; /* executes the peer's; the same but for XRC */
+	struct softhca_srq *srq[2];
+	struct softhca_xrcd *xrcd[2];
 	struct softhca_cq *cq[2];
 	struct sim_region region[2];
 	struct sim_fifo sq[2], rq[2]; /* expected completions, in order */

@@ -96,16 +96,36 @@ region_close(struct sim_pair *p, unsigned int side)
 }
 
 static void
-to_state(struct sim_pair *p, unsigned int side, const struct softhca_qp_attr *attr, uint32_t mask)
+to_state(struct sim_pair *p, unsigned int side, struct softhca_qp *qp,
+	 const struct softhca_qp_attr *attr, uint32_t mask)
 {
-	int rc = softhca_modify_qp(p->qp[side], attr, mask);
+	int rc = softhca_modify_qp(qp, attr, mask);
 
 	sim_check(p->s, rc == 0, "modify_qp to %s: %d: %s", softhca_qp_state_str(attr->qp_state),
 		  rc, softhca_last_error(p->s->side[side].ctx));
 }
 
-void
-sim_connect(struct sim_pair *p, unsigned int side)
+#define CONNECT (SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN)
+#define RESPOND (SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER)
+#define REQUEST \
+	(SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | \
+	 SOFTHCA_QP_MAX_QP_RD_ATOMIC)
+
+/* What the steps to RTR and RTS take, by the type of the QP */
+static void
+masks(uint32_t type, uint32_t *rtr, uint32_t *rts)
+{
+	*rtr = CONNECT | RESPOND;
+	*rts = REQUEST;
+	if (type == SOFTHCA_QPT_XRC_SEND)
+		*rtr = CONNECT;
+	else if (type == SOFTHCA_QPT_XRC_RECV)
+		*rts = SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT;
+}
+
+/* Of qp on this side with `peer`: what it sends begins at sq_psn, what it hears at rq_psn. */
+static void
+connect_qp(struct sim_pair *p, unsigned int side, struct softhca_qp *qp, uint32_t peer)
 {
 	const struct sim_pair_attr *a = &p->attr;
 	struct softhca_qp_attr q = {
@@ -114,7 +134,7 @@ sim_connect(struct sim_pair *p, unsigned int side)
 		.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
 				   SOFTHCA_ACCESS_REMOTE_ATOMIC,
 		.path_mtu = a->mtu,
-		.dest_qp_num = p->qp[1 - side]->qp_num,
+		.dest_qp_num = peer,
 		.rq_psn = a->psn[1 - side],
 		.sq_psn = a->psn[side],
 		.max_dest_rd_atomic = (uint8_t)a->max_rd_atomic,
@@ -126,21 +146,27 @@ sim_connect(struct sim_pair *p, unsigned int side)
 		.ah_attr = {.port_num = 1,
 			    .is_global = 1,
 			    .hop_limit = 64,
-			    .dgid.raw = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(2 - side)}},
+			    .sgid_index = (uint8_t)a->gid},
 	};
+	uint32_t rtr, rts;
 
-	to_state(p, side, &q,
+	sim_gid(1 - side, a->gid, q.ah_attr.dgid.raw);
+	masks(qp->qp_type, &rtr, &rts);
+	to_state(p, side, qp, &q,
 		 SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
 			 SOFTHCA_QP_ACCESS_FLAGS);
 	q.qp_state = SOFTHCA_QPS_RTR;
-	to_state(p, side, &q,
-		 SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN |
-			 SOFTHCA_QP_RQ_PSN | SOFTHCA_QP_MAX_DEST_RD_ATOMIC |
-			 SOFTHCA_QP_MIN_RNR_TIMER);
+	to_state(p, side, qp, &q, SOFTHCA_QP_STATE | rtr);
 	q.qp_state = SOFTHCA_QPS_RTS;
-	to_state(p, side, &q,
-		 SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
-			 SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+	to_state(p, side, qp, &q, SOFTHCA_QP_STATE | rts);
+}
+
+void
+sim_connect(struct sim_pair *p, unsigned int side)
+{
+	connect_qp(p, side, p->qp[side], p->tgt[1 - side]->qp_num);
+	if (p->tgt[side] != p->qp[side])
+		connect_qp(p, side, p->tgt[side], p->qp[1 - side]->qp_num);
 }
 
 static void
@@ -165,6 +191,42 @@ default_attr(struct sim_pair_attr *a)
 }
 
 static void
+open_srq(struct sim_pair *p, unsigned int side)
+{
+	struct sim_side *ss = &p->s->side[side];
+	struct softhca_xrcd_init_attr xa = {.fd = -1};
+	struct softhca_srq_init_attr_ex a = {
+		.attr = {.max_wr = p->attr.rq_depth, .max_sge = p->attr.max_sge},
+		.pd = ss->pd,
+	};
+
+	if (p->attr.xrc) {
+		p->xrcd[side] = softhca_open_xrcd(ss->ctx, &xa);
+		sim_check(p->s, p->xrcd[side] != NULL, "open_xrcd: %s",
+			  softhca_last_error(ss->ctx));
+		a.srq_type = SOFTHCA_SRQT_XRC;
+		a.xrcd = p->xrcd[side];
+		a.cq = p->cq[side];
+	}
+	p->srq[side] = softhca_create_srq_ex(ss->ctx, &a);
+	sim_check(p->s, p->srq[side] != NULL, "create_srq_ex: %s", softhca_last_error(ss->ctx));
+}
+
+static void
+open_target(struct sim_pair *p, unsigned int side)
+{
+	struct softhca_context *ctx = p->s->side[side].ctx;
+	struct softhca_qp_init_attr_ex a = {
+		.qp_type = SOFTHCA_QPT_XRC_RECV,
+		.comp_mask = SOFTHCA_QP_INIT_ATTR_XRCD,
+		.xrcd = p->xrcd[side],
+	};
+
+	p->tgt[side] = softhca_create_qp_ex(ctx, &a);
+	sim_check(p->s, p->tgt[side] != NULL, "create_qp_ex: %s", softhca_last_error(ctx));
+}
+
+static void
 open_qp(struct sim_pair *p, unsigned int side)
 {
 	struct softhca_cq_init_attr ca = {.cqe = p->attr.sq_depth + p->attr.rq_depth};
@@ -174,15 +236,21 @@ open_qp(struct sim_pair *p, unsigned int side)
 			.max_send_sge = p->attr.max_sge,
 			.max_recv_sge = p->attr.max_sge,
 			.max_inline_data = p->attr.max_inline},
-		.qp_type = SOFTHCA_QPT_RC,
+		.qp_type = p->attr.xrc ? SOFTHCA_QPT_XRC_SEND : SOFTHCA_QPT_RC,
 	};
 	struct sim_side *ss = &p->s->side[side];
 
 	p->cq[side] = softhca_create_cq(ss->ctx, &ca);
 	sim_check(p->s, p->cq[side] != NULL, "create_cq: %s", softhca_last_error(ss->ctx));
+	if (p->attr.srq || p->attr.xrc)
+		open_srq(p, side);
 	qa.send_cq = qa.recv_cq = p->cq[side];
+	qa.srq = p->attr.xrc ? NULL : p->srq[side];
 	p->qp[side] = softhca_create_qp(ss->pd, &qa);
 	sim_check(p->s, p->qp[side] != NULL, "create_qp: %s", softhca_last_error(ss->ctx));
+	p->tgt[side] = p->qp[side];
+	if (p->attr.xrc)
+		open_target(p, side);
 	sim_fifo_init(&p->sq[side]);
 	sim_fifo_init(&p->rq[side]);
 	sim_fifo_init(&p->unmatched_send[side]);
@@ -228,21 +296,33 @@ forget_all(struct sim_pair *p)
 	}
 }
 
+static void
+close_objects(struct sim_pair *p, unsigned int side)
+{
+	struct softhca_context *ctx = p->s->side[side].ctx;
+	int rc = softhca_destroy_qp(p->qp[side]);
+
+	if (p->tgt[side] != p->qp[side])
+		rc |= softhca_destroy_qp(p->tgt[side]);
+	sim_check(p->s, rc == 0, "destroy_qp: %d: %s", rc, softhca_last_error(ctx));
+	if (p->srq[side] != NULL)
+		rc = softhca_destroy_srq(p->srq[side]);
+	sim_check(p->s, rc == 0, "destroy_srq: %d: %s", rc, softhca_last_error(ctx));
+	if (p->xrcd[side] != NULL)
+		rc = softhca_close_xrcd(p->xrcd[side]);
+	sim_check(p->s, rc == 0, "close_xrcd: %d: %s", rc, softhca_last_error(ctx));
+	rc = softhca_destroy_cq(p->cq[side]);
+	sim_check(p->s, rc == 0, "destroy_cq: %d: %s", rc, softhca_last_error(ctx));
+}
+
 void
 sim_pair_close(struct sim_pair *p)
 {
 	struct sim_model *m = p->s->model;
 	struct sim_pair **at = &m->pairs;
 
-	for (unsigned int i = 0; i < 2; i++) {
-		int rc = softhca_destroy_qp(p->qp[i]);
-
-		sim_check(p->s, rc == 0, "destroy_qp: %d: %s", rc,
-			  softhca_last_error(p->s->side[i].ctx));
-		rc = softhca_destroy_cq(p->cq[i]);
-		sim_check(p->s, rc == 0, "destroy_cq: %d: %s", rc,
-			  softhca_last_error(p->s->side[i].ctx));
-	}
+	close_objects(p, 0);
+	close_objects(p, 1);
 	for (unsigned int i = 0; i < 2; i++)
 		region_close(p, i);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -263,7 +343,9 @@ sim_pair_reset(struct sim_pair *p)
 	const struct softhca_qp_attr q = {.qp_state = SOFTHCA_QPS_RESET};
 
 	for (unsigned int i = 0; i < 2; i++)
-		to_state(p, i, &q, SOFTHCA_QP_STATE);
+		to_state(p, i, p->qp[i], &q, SOFTHCA_QP_STATE);
+	for (unsigned int i = 0; i < 2 && p->attr.xrc; i++)
+		to_state(p, i, p->tgt[i], &q, SOFTHCA_QP_STATE);
 	forget_all(p);
 	sim_connect(p, 0);
 	sim_connect(p, 1);

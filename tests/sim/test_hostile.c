@@ -183,8 +183,6 @@ hostile_close(struct hostile *x)
 	/* The driver cleans up after it. */
 	for (unsigned int i = 0; i < 2; i++) {
 		sim_check(x->s, softhca_close(x->ctx[i]) == 0, "close");
-		free(x->pd[i]);
-		free(x->mr[i]);
 		free(x->buf[i]);
 		free(x->wqes[i]);
 		free(x->recvs[i]);
