@@ -33,6 +33,7 @@ struct hca_quota {
 	uint64_t mtts;
 	uint32_t srqs;
 	uint32_t xrcds;
+	uint32_t segments; /* of memory, which share the windows of the device */
 };
 
 /* dgid in network order -> destination MAC; 0 or negative errno (-EHOSTUNREACH) */

@@ -201,6 +201,7 @@ int
 hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len)
 {
 	struct hca_driver *drv = client->drv;
+	uint32_t quota = drv->config.quota.segments;
 	struct driver_segment *segment;
 	int err = 0;
 
@@ -213,19 +214,23 @@ hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len)
 	segment->bus = bus;
 	segment->len = len;
 	pthread_mutex_lock(&drv->lock);
-	if (drv->hw.dma_attach != NULL)
+	if (quota != 0 && client->count_segments >= quota)
+		err = driver_fail(-ENOMEM, "the client has its %u segments", quota);
+	else if (drv->hw.dma_attach != NULL)
 		err = drv->hw.dma_attach(drv->hw.dma_arg, client->uar, bus, len);
 	if (err == 0) {
 		segment->next = client->segments;
 		client->segments = segment;
+		client->count_segments++;
 	}
 	pthread_mutex_unlock(&drv->lock);
-	if (err != 0) {
-		free(segment);
-		return driver_fail(err, "the device takes no window of %llu bytes at %#llx",
-				   (unsigned long long)len, (unsigned long long)bus);
-	}
-	return 0;
+	if (err == 0)
+		return 0;
+	free(segment);
+	if (err == -ENOMEM)
+		return err;
+	return driver_fail(err, "the device takes no window of %llu bytes at %#llx",
+			   (unsigned long long)len, (unsigned long long)bus);
 }
 
 int
@@ -249,6 +254,7 @@ hca_client_detach(struct hca_client *client, uint64_t bus, uint64_t len)
 		err = drv->hw.dma_detach(drv->hw.dma_arg, client->uar, bus, len);
 	if (err == 0) {
 		*link = segment->next;
+		client->count_segments--;
 		free(segment);
 	}
 	pthread_mutex_unlock(&drv->lock);

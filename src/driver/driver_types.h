@@ -172,6 +172,7 @@ struct hca_client {
 	uint32_t count_qps;
 	uint32_t count_srqs;
 	uint32_t count_xrcds;
+	uint32_t count_segments;
 	uint32_t count_channels;
 	uint64_t count_mtts;
 };

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What a client may have: of each thing its quota and no more, another client its own, and what is
+ * given back can be had again.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fake_hw.h"
+
+#define PAGE 4096u
+#define PAGES 64u
+#define MANY 64u
+
+static struct fake_hw *fake;
+static struct hca_driver *drv;
+static struct hca_client *client;
+static uint8_t *memory;
+
+static void
+start(const struct hca_quota *quota)
+{
+	struct hca_driver_config config = {.timeout_ms = 50, .quota = *quota};
+
+	fake = fake_hw_create();
+	memory = aligned_alloc(PAGE, PAGES * PAGE);
+	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
+	assert_int_equal(hca_client_open(drv, &client), 0);
+	assert_int_equal(hca_client_attach(client, (uintptr_t)memory, PAGES * PAGE), 0);
+}
+
+static int
+stop(void **state)
+{
+	hca_driver_destroy(drv);
+	assert_int_equal(fake->windows, 0);
+	free(memory);
+	fake_hw_destroy(fake);
+	return 0;
+}
+
+/* How many of a thing a client gets; all of them are given back. */
+struct thing {
+	int (*make)(struct hca_client *c, uint32_t *handle);
+	int (*drop)(struct hca_client *c, uint32_t handle);
+};
+
+static void
+expect(struct hca_client *c, const struct thing *t, unsigned int quota)
+{
+	uint32_t handle[MANY];
+
+	for (unsigned int round = 0; round < 2; round++) {
+		unsigned int n = 0;
+		int rc;
+
+		while ((rc = t->make(c, &handle[n])) == 0)
+			assert_true(++n < MANY);
+		assert_int_equal(rc, -ENOMEM);
+		assert_int_equal(n, quota);
+		/* one out, one in */
+		assert_int_equal(t->drop(c, handle[0]), 0);
+		assert_int_equal(t->make(c, &handle[0]), 0);
+		assert_int_equal(t->make(c, &handle[n]), -ENOMEM);
+		while (n > 0)
+			assert_int_equal(t->drop(c, handle[--n]), 0);
+	}
+}
+
+/* The quota is each client's own. */
+static void
+expect_each(const struct thing *t, unsigned int quota)
+{
+	struct hca_client *other;
+	uint32_t handle;
+
+	for (unsigned int i = 0; i < quota; i++)
+		assert_int_equal(t->make(client, &handle), 0);
+	assert_int_equal(t->make(client, &handle), -ENOMEM);
+	assert_int_equal(hca_client_open(drv, &other), 0);
+	assert_int_equal(hca_client_attach(other, (uintptr_t)memory, PAGES * PAGE), 0);
+	expect(other, t, quota);
+	hca_client_close(other);
+}
+
+static const struct thing pds = {hca_client_alloc_pd, hca_client_dealloc_pd};
+
+static int
+make_cq(struct hca_client *c, uint32_t *cqn)
+{
+	const struct hca_ctl_cq cq = {.addr = (uintptr_t)memory,
+				      .log_size = 4,
+				      .channel = HCA_CTL_NO_CHANNEL};
+
+	return hca_client_create_cq(c, &cq, cqn);
+}
+
+static const struct thing cqs = {make_cq, hca_client_destroy_cq};
+
+/* Of the PD and CQ that the test made for its client. */
+static uint32_t pdn[2], cqn[2];
+
+static int
+make_qp(struct hca_client *c, uint32_t *qpn)
+{
+	unsigned int i = c != client;
+	struct hca_ctl_qp qp = {
+		.sq_addr = (uintptr_t)memory + PAGE,
+		.rq_addr = (uintptr_t)memory + 2 * PAGE,
+		.log_sq = 4,
+		.log_sq_stride = 6,
+		.log_rq = 3,
+		.log_rq_stride = 7,
+	};
+
+	if (pdn[i] == 0 &&
+	    (hca_client_alloc_pd(c, &pdn[i]) != 0 || make_cq(c, &cqn[i]) != 0))
+		return -EIO;
+	qp.pdn = pdn[i];
+	qp.send_cqn = qp.recv_cqn = cqn[i];
+	return hca_client_create_qp(c, &qp, qpn);
+}
+
+static const struct thing qps = {make_qp, hca_client_destroy_qp};
+
+static int
+make_mr(struct hca_client *c, uint64_t pages, uint32_t *lkey)
+{
+	unsigned int i = c != client;
+	struct hca_ctl_mr mr = {.va = (uintptr_t)memory, .length = pages * PAGE};
+	struct hca_ctl_keys keys;
+	int rc;
+
+	if (pdn[i] == 0 && hca_client_alloc_pd(c, &pdn[i]) != 0)
+		return -EIO;
+	mr.pdn = pdn[i];
+	rc = hca_client_reg_mr(c, &mr, NULL, &keys);
+	*lkey = keys.lkey;
+	return rc;
+}
+
+static int
+make_small_mr(struct hca_client *c, uint32_t *lkey)
+{
+	return make_mr(c, 1, lkey);
+}
+
+static int
+make_large_mr(struct hca_client *c, uint32_t *lkey)
+{
+	return make_mr(c, 4, lkey);
+}
+
+static const struct thing mrs = {make_small_mr, hca_client_dereg_mr};
+static const struct thing large_mrs = {make_large_mr, hca_client_dereg_mr};
+
+static int read_end[2 * MANY];
+
+static int
+make_channel(struct hca_client *c, uint32_t *channel)
+{
+	int fd, rc = hca_client_create_channel(c, channel, &fd);
+
+	if (rc == 0)
+		read_end[(c != client ? MANY : 0) + *channel] = fd;
+	return rc;
+}
+
+static int
+drop_channel(struct hca_client *c, uint32_t channel)
+{
+	close(read_end[(c != client ? MANY : 0) + channel]);
+	return hca_client_destroy_channel(c, channel);
+}
+
+static const struct thing channels = {make_channel, drop_channel};
+
+/* Beside the one that start() attached. */
+static int
+make_segment(struct hca_client *c, uint32_t *at)
+{
+	static uint32_t next;
+
+	*at = 1 + next++ % 1000;
+	return hca_client_attach(c, (uint64_t)*at << 32, PAGE);
+}
+
+static int
+drop_segment(struct hca_client *c, uint32_t at)
+{
+	return hca_client_detach(c, (uint64_t)at << 32, PAGE);
+}
+
+static const struct thing segments = {make_segment, drop_segment};
+
+static void
+each_has_its_quota(void **state)
+{
+	static const struct {
+		struct hca_quota quota;
+		const struct thing *thing;
+		unsigned int count;
+	} cases[] = {
+		{{.pds = 3}, &pds, 3},
+		{{.cqs = 5}, &cqs, 5},
+		{{.qps = 4}, &qps, 4},
+		{{.mrs = 6}, &mrs, 6},
+		{{.mtts = 13}, &large_mrs, 3},
+		{{.channels = 2}, &channels, 2},
+		{{.segments = 4}, &segments, 3},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		pdn[0] = pdn[1] = cqn[0] = cqn[1] = 0;
+		start(&cases[i].quota);
+		expect(client, cases[i].thing, cases[i].count);
+		expect_each(cases[i].thing, cases[i].count);
+		for (uint32_t k = 1; cases[i].thing == &channels && k <= 2; k++)
+			close(read_end[k]);
+		stop(NULL);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_has_its_quota),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
