@@ -116,8 +116,7 @@ make_qp(struct hca_client *c, uint32_t *qpn)
 		.log_rq_stride = 7,
 	};
 
-	if (pdn[i] == 0 &&
-	    (hca_client_alloc_pd(c, &pdn[i]) != 0 || make_cq(c, &cqn[i]) != 0))
+	if (pdn[i] == 0 && (hca_client_alloc_pd(c, &pdn[i]) != 0 || make_cq(c, &cqn[i]) != 0))
 		return -EIO;
 	qp.pdn = pdn[i];
 	qp.send_cqn = qp.recv_cqn = cqn[i];
@@ -204,12 +203,9 @@ each_has_its_quota(void **state)
 		const struct thing *thing;
 		unsigned int count;
 	} cases[] = {
-		{{.pds = 3}, &pds, 3},
-		{{.cqs = 5}, &cqs, 5},
-		{{.qps = 4}, &qps, 4},
-		{{.mrs = 6}, &mrs, 6},
-		{{.mtts = 13}, &large_mrs, 3},
-		{{.channels = 2}, &channels, 2},
+		{{.pds = 3}, &pds, 3},		 {{.cqs = 5}, &cqs, 5},
+		{{.qps = 4}, &qps, 4},		 {{.mrs = 6}, &mrs, 6},
+		{{.mtts = 13}, &large_mrs, 3},	 {{.channels = 2}, &channels, 2},
 		{{.segments = 4}, &segments, 3},
 	};
 
