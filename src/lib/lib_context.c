@@ -19,7 +19,9 @@ typedef int (*embed_open_fn)(unsigned int index, struct softhca_context **ctx);
 
 /* In front of the memory of an object. */
 struct lib_object {
-	struct lib_object *next, *prev;
+	_Alignas(16) struct lib_object *next;
+	struct lib_object *prev;
+	int fd; /* goes with it; -1: none */
 };
 
 void *
@@ -29,6 +31,7 @@ lib_object_new(struct lib_context *ctx, size_t bytes)
 
 	if (o == NULL)
 		return NULL;
+	o->fd = -1;
 	pthread_mutex_lock(&ctx->lock);
 	o->next = ctx->objects;
 	if (o->next != NULL)
@@ -51,7 +54,17 @@ lib_object_free(struct lib_context *ctx, void *object)
 	else
 		ctx->objects = o->next;
 	pthread_mutex_unlock(&ctx->lock);
+	if (o->fd >= 0)
+		close(o->fd);
 	free(o);
+}
+
+void
+lib_object_fd(void *object, int fd)
+{
+	struct lib_object *o = (struct lib_object *)object - 1;
+
+	o->fd = fd;
 }
 
 static int

@@ -32,6 +32,7 @@ softhca_create_comp_channel(struct softhca_context *pub)
 		lib_ctl_fail(ctx, err);
 		return NULL;
 	}
+	lib_object_fd(channel, channel->pub.fd);
 	return &channel->pub;
 }
 
@@ -51,7 +52,6 @@ softhca_destroy_comp_channel(struct softhca_comp_channel *pub)
 	err = ctx->ops->destroy_channel(ctx->ctl, channel->handle);
 	if (err != 0)
 		return lib_ctl_fail(ctx, err);
-	close(pub->fd);
 	lib_object_free(ctx, channel);
 	return 0;
 }

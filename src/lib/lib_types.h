@@ -212,6 +212,8 @@ lib_find_srq(const struct lib_context *ctx, uint32_t srqn)
  */
 void *lib_object_new(struct lib_context *ctx, size_t bytes);
 void lib_object_free(struct lib_context *ctx, void *object);
+/* The file is closed when the object is freed. */
+void lib_object_fd(void *object, int fd);
 
 /* lib_srq.c: the WQE a CQE names is free again; its wr_id */
 uint64_t lib_srq_take(struct lib_srq *srq, uint32_t wqe_offset);

@@ -43,6 +43,7 @@ struct ends {
 	struct softhca_context *ctx[2];
 	struct softhca_pd *pd[2];
 	struct softhca_mr *mr[2];
+	struct softhca_comp_channel *channel[2];
 	struct softhca_cq *cq[2];
 	struct softhca_qp *qp[2][QPS];
 	uint8_t *mem[2];
@@ -140,6 +141,7 @@ ends_open(struct ends *e, struct sim *s, uint32_t qps, uint64_t seed)
 				 -1, 0);
 		e->pd[i] = softhca_alloc_pd(e->ctx[i]);
 		e->mr[i] = softhca_reg_mr(e->pd[i], e->mem[i], REGION, ALL_ACCESS);
+		e->channel[i] = ca.channel = softhca_create_comp_channel(e->ctx[i]);
 		e->cq[i] = softhca_create_cq(e->ctx[i], &ca);
 		sim_check(s, e->mr[i] != NULL && e->cq[i] != NULL, "MR or CQ: %s",
 			  softhca_last_error(e->ctx[i]));
@@ -383,7 +385,9 @@ destroy_all(struct ends *e)
 			sim_check(e->s, softhca_destroy_qp(e->qp[i][n]) == 0, "destroy_qp: %s",
 				  softhca_last_error(e->ctx[i]));
 		sim_check(e->s,
-			  softhca_destroy_cq(e->cq[i]) == 0 && softhca_dereg_mr(e->mr[i]) == 0 &&
+			  softhca_destroy_cq(e->cq[i]) == 0 &&
+				  softhca_destroy_comp_channel(e->channel[i]) == 0 &&
+				  softhca_dereg_mr(e->mr[i]) == 0 &&
 				  softhca_dealloc_pd(e->pd[i]) == 0,
 			  "destroy: %s", softhca_last_error(e->ctx[i]));
 	}
