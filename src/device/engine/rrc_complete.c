@@ -331,6 +331,7 @@ hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome)
 		put_error_cqe(run, r, syndrome);
 		pass(run, r);
 	}
+	run->qp->rrc.flags |= HCA_RRC_DEAD;
 	run->msg = (run->msg & ~HCA_MSG_REWIND) | HCA_MSG_RELEASE;
 	hca_rrc_flush(run);
 }
@@ -340,6 +341,10 @@ hca_rrc_flush(struct hca_rrc_run *run)
 {
 	uint32_t next = __atomic_load_n(&run->qp->rtc.next, __ATOMIC_ACQUIRE), n = 0;
 
+	/* What was executed before the QP failed for a reason of its own has succeeded. */
+	if (!(run->qp->rrc.flags & HCA_RRC_DEAD))
+		hca_rrc_pass_local(run);
+	run->qp->rrc.flags |= HCA_RRC_DEAD;
 	run->dead = true;
 	for (; (int32_t)(next - run->tail) > 0; n++) {
 		const struct hca_record *r = hca_rrc_record(run, run->tail);

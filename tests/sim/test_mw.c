@@ -1,0 +1,857 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Memory windows of both types, invalidation from both ends, rights of QP, region and window,
+ * re-registration: end to end, and under a peer that keeps writing.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "sim_test.h"
+
+#define PROGRAM "test_mw"
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define BYTES 65536u
+#define LW SOFTHCA_ACCESS_LOCAL_WRITE
+#define WR SOFTHCA_ACCESS_REMOTE_WRITE
+#define RD SOFTHCA_ACCESS_REMOTE_READ
+#define AT SOFTHCA_ACCESS_REMOTE_ATOMIC
+#define BIND SOFTHCA_ACCESS_MW_BIND
+#define ZERO SOFTHCA_ACCESS_ZERO_BASED
+#define SIGNAL SOFTHCA_SEND_SIGNALED
+
+/* Side 1 owns the memory and the windows, side 0 uses them. CQs are polled here, not by the model. */
+struct rig {
+	struct sim *s;
+	struct sim_pair *p;
+	uint8_t *mem, *local;
+	struct softhca_mr *mr, *local_mr;
+	struct softhca_wc wc;
+	unsigned int side; /* done() polls its CQ */
+};
+
+static uint8_t *
+memory(struct rig *r, size_t n)
+{
+	uint8_t *p = aligned_alloc(4096, n);
+
+	sim_check(r->s, p != NULL, "no memory");
+	memset(p, 0, n);
+	return p;
+}
+
+static struct softhca_mr *
+region(struct rig *r, unsigned int side, uint8_t *mem, uint32_t access)
+{
+	struct softhca_mr *mr = softhca_reg_mr(r->s->side[side].pd, mem, BYTES, access);
+
+	sim_check(r->s, mr != NULL, "reg_mr: %s", softhca_last_error(NULL));
+	return mr;
+}
+
+static void
+rig_open(struct rig *r, const struct sim_config *cfg)
+{
+	*r = (struct rig){.s = sim_open(cfg)};
+	r->p = sim_pair_open(r->s, NULL);
+	r->mem = memory(r, BYTES);
+	r->local = memory(r, BYTES);
+	r->mr = region(r, 1, r->mem, LW | BIND);
+	r->local_mr = region(r, 0, r->local, LW);
+}
+
+static void
+rig_close(struct rig *r)
+{
+	sim_check(r->s, softhca_dereg_mr(r->mr) == 0, "dereg_mr: %s", softhca_last_error(NULL));
+	sim_check(r->s, softhca_dereg_mr(r->local_mr) == 0, "dereg_mr");
+	sim_pair_close(r->p);
+	sim_close(r->s);
+	free(r->mem);
+	free(r->local);
+}
+
+static bool
+done(struct sim *s, void *arg)
+{
+	struct rig *r = arg;
+	int n = softhca_poll_cq(r->p->cq[r->side], 1, &r->wc);
+
+	sim_check(s, n >= 0, "poll_cq: %d", n);
+	return n == 1;
+}
+
+static uint32_t
+wait_for(struct rig *r, unsigned int side)
+{
+	r->side = side;
+	sim_check(r->s, sim_run_until(r->s, done, r, 20 * SIM_S), "nothing completes on side %u",
+		  side);
+	return r->wc.status;
+}
+
+static void
+post_on(struct rig *r, struct softhca_qp *qp, struct softhca_send_wr *wr)
+{
+	struct softhca_send_wr *bad;
+	int rc;
+
+	wr->send_flags |= SIGNAL;
+	rc = softhca_post_send(qp, wr, &bad);
+	sim_check(r->s, rc == 0, "post_send: %d: %s", rc, softhca_last_error(NULL));
+}
+
+/* Posts on a side and returns how it ended. */
+static uint32_t
+perform(struct rig *r, unsigned int side, struct softhca_send_wr wr)
+{
+	post_on(r, r->p->qp[side], &wr);
+	return wait_for(r, side);
+}
+
+static uint32_t
+rdma(struct rig *r, uint32_t opcode, uint64_t va, uint32_t rkey, uint32_t len)
+{
+	struct softhca_sge sge = {(uintptr_t)r->local, len, r->local_mr->lkey};
+	struct softhca_send_wr wr = {.opcode = opcode, .sg_list = &sge, .num_sge = 1};
+
+	if (opcode == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD || opcode == SOFTHCA_WR_ATOMIC_CMP_AND_SWP) {
+		sge.length = 8;
+		wr.wr.atomic.remote_addr = va;
+		wr.wr.atomic.rkey = rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = va;
+		wr.wr.rdma.rkey = rkey;
+	}
+	return perform(r, 0, wr);
+}
+
+static uint32_t
+put(struct rig *r, uint64_t va, uint32_t rkey, uint32_t len, uint8_t value)
+{
+	memset(r->local, value, len);
+	return rdma(r, SOFTHCA_WR_RDMA_WRITE, va, rkey, len);
+}
+
+static bool
+holds(const uint8_t *p, uint32_t n, uint8_t value)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (p[i] != value)
+			return false;
+	return true;
+}
+
+static uint64_t
+va_of(const struct rig *r, uint32_t off)
+{
+	return (uintptr_t)r->mem + off;
+}
+
+static void
+expect(struct rig *r, uint32_t got, uint32_t status, const char *what)
+{
+	sim_check(r->s, got == status, "%s: %s instead of %s", what, softhca_wc_status_str(got),
+		  softhca_wc_status_str(status));
+}
+
+static struct softhca_mw *
+window(struct rig *r, uint32_t type)
+{
+	struct softhca_mw *mw = softhca_alloc_mw(r->s->side[1].pd, type);
+
+	sim_check(r->s, mw != NULL, "alloc_mw: %s", softhca_last_error(NULL));
+	return mw;
+}
+
+static uint32_t
+bind1(struct rig *r, struct softhca_mw *mw, uint32_t off, uint32_t len, uint32_t access)
+{
+	struct softhca_mw_bind b = {
+		.send_flags = SIGNAL,
+		.bind_info = {len != 0 ? r->mr : NULL, va_of(r, off), len, access},
+	};
+	int rc = softhca_bind_mw(r->p->qp[1], mw, &b);
+
+	sim_check(r->s, rc == 0, "bind_mw: %d: %s", rc, softhca_last_error(NULL));
+	return wait_for(r, 1);
+}
+
+static struct softhca_send_wr
+bind_wr(struct rig *r, struct softhca_mw *mw, uint32_t off, uint32_t len, uint32_t access)
+{
+	mw->rkey = softhca_inc_rkey(mw->rkey);
+	return (struct softhca_send_wr){
+		.opcode = SOFTHCA_WR_BIND_MW,
+		.bind_mw = {mw, mw->rkey, {r->mr, va_of(r, off), len, access}},
+	};
+}
+
+static uint32_t
+bind2(struct rig *r, struct softhca_mw *mw, uint32_t off, uint32_t len, uint32_t access)
+{
+	return perform(r, 1, bind_wr(r, mw, off, len, access));
+}
+
+static uint32_t
+invalidate(struct rig *r, uint32_t key)
+{
+	return perform(r, 1,
+		       (struct softhca_send_wr){.opcode = SOFTHCA_WR_LOCAL_INV,
+						.invalidate_rkey = key});
+}
+
+static void
+reset(struct rig *r)
+{
+	sim_pair_reset(r->p);
+}
+
+/* --- type 1 -------------------- */
+
+static void
+type1_in(const struct sim_config *cfg)
+{
+	struct softhca_mw *mw;
+	struct rig r;
+	uint32_t old;
+
+	rig_open(&r, cfg);
+	mw = window(&r, SOFTHCA_MW_TYPE_1);
+	expect(&r, put(&r, va_of(&r, 1000), mw->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "unbound");
+	reset(&r);
+	expect(&r, bind1(&r, mw, 1000, 5000, WR | RD), SOFTHCA_WC_SUCCESS, "bind");
+	sim_check(r.s, r.wc.opcode == SOFTHCA_WC_BIND_MW, "opcode %u", r.wc.opcode);
+	expect(&r, put(&r, va_of(&r, 1000), mw->rkey, 5000, 0x11), SOFTHCA_WC_SUCCESS, "write");
+	sim_check(r.s, holds(r.mem + 1000, 5000, 0x11) && r.mem[999] == 0 && r.mem[6000] == 0,
+		  "wrong bytes");
+	memset(r.local, 0, 5000);
+	expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, va_of(&r, 1000), mw->rkey, 5000),
+	       SOFTHCA_WC_SUCCESS, "read");
+	sim_check(r.s, holds(r.local, 5000, 0x11), "wrong bytes read");
+	sim_check(r.s, softhca_dereg_mr(r.mr) == -EBUSY, "a bound region is deregistered");
+	expect(&r, put(&r, va_of(&r, 1000), mw->rkey, 8, 2), SOFTHCA_WC_SUCCESS, "after -EBUSY");
+	expect(&r, put(&r, va_of(&r, 999), mw->rkey, 8, 3), SOFTHCA_WC_REM_ACCESS_ERR, "before it");
+	reset(&r);
+	expect(&r, put(&r, va_of(&r, 5996), mw->rkey, 8, 3), SOFTHCA_WC_REM_ACCESS_ERR, "behind");
+	reset(&r);
+	/* Bound again without unbinding: the old key is dead. */
+	old = mw->rkey;
+	expect(&r, bind1(&r, mw, 20000, 100, RD | ZERO), SOFTHCA_WC_SUCCESS, "bind again");
+	sim_check(r.s, old != mw->rkey, "the same key");
+	expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, 50, mw->rkey, 50), SOFTHCA_WC_SUCCESS, "read");
+	expect(&r, put(&r, 50, mw->rkey, 8, 4), SOFTHCA_WC_REM_ACCESS_ERR, "write");
+	reset(&r);
+	expect(&r, put(&r, va_of(&r, 1000), old, 8, 4), SOFTHCA_WC_REM_ACCESS_ERR, "old key");
+	reset(&r);
+	expect(&r, bind1(&r, mw, 0, 0, 0), SOFTHCA_WC_SUCCESS, "unbind");
+	expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, 50, mw->rkey, 8), SOFTHCA_WC_REM_ACCESS_ERR,
+	       "unbound");
+	reset(&r);
+	expect(&r, bind1(&r, mw, 0, 100, RD), SOFTHCA_WC_SUCCESS, "bind");
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0, "dealloc_mw: %s", softhca_last_error(NULL));
+	sim_check(r.s,
+		  sim_counter(r.s, 1, "req_local_ops") == 4 &&
+			  sim_counter(r.s, 1, "req_bind_error") == 0,
+		  "counters");
+	rig_close(&r);
+}
+SIM_TEST(type1)
+
+/* --- type 2 -------------------- */
+
+static void
+post_recv(struct rig *r, unsigned int side)
+{
+	struct softhca_recv_wr wr = {0}, *bad;
+
+	sim_check(r->s, softhca_post_recv(r->p->qp[side], &wr, &bad) == 0, "post_recv");
+}
+
+static uint32_t
+send_inv(struct rig *r, uint32_t key)
+{
+	post_recv(r, 1);
+	return perform(r, 0,
+		       (struct softhca_send_wr){.opcode = SOFTHCA_WR_SEND_WITH_INV,
+						.invalidate_rkey = key});
+}
+
+static void
+type2_in(const struct sim_config *cfg)
+{
+	struct softhca_mw *mw;
+	struct rig r, other;
+	struct sim_pair *first;
+
+	rig_open(&r, cfg);
+	other = r;
+	other.p = sim_pair_open(r.s, NULL);
+	first = r.p;
+	mw = window(&r, SOFTHCA_MW_TYPE_2);
+	for (unsigned int round = 0; round < 4; round++) {
+		uint32_t zero = round & 1 ? ZERO : 0;
+		uint64_t va = zero ? 0 : va_of(&r, 4000);
+
+		expect(&r, bind2(&r, mw, 4000, 8192, WR | RD | AT | zero), SOFTHCA_WC_SUCCESS,
+		       "bind");
+		memset(r.mem, 0, BYTES);
+		expect(&r, put(&r, va, mw->rkey, 8192, 0x21), SOFTHCA_WC_SUCCESS, "write");
+		sim_check(r.s, holds(r.mem + 4000, 8192, 0x21) && r.mem[3999] == 0, "bytes");
+		expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, va, mw->rkey, 8192), SOFTHCA_WC_SUCCESS,
+		       "read");
+		expect(&r, rdma(&r, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, va, mw->rkey, 8),
+		       SOFTHCA_WC_SUCCESS, "atomic");
+		sim_check(r.s, r.mem[4000] == 0x22, "not added");
+		/* Of this QP only. */
+		expect(&r, put(&other, va, mw->rkey, 8, 9), SOFTHCA_WC_REM_ACCESS_ERR, "other QP");
+		sim_pair_reset(other.p);
+		if (round < 2) {
+			expect(&r, invalidate(&r, mw->rkey), SOFTHCA_WC_SUCCESS, "local_inv");
+			sim_check(r.s, r.wc.opcode == SOFTHCA_WC_LOCAL_INV, "opcode");
+		} else {
+			expect(&r, send_inv(&r, mw->rkey), SOFTHCA_WC_SUCCESS, "send_inv");
+			expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "receive");
+			sim_check(r.s,
+				  r.wc.wc_flags & SOFTHCA_WC_WITH_INV &&
+					  r.wc.invalidated_rkey == mw->rkey,
+				  "key %#x instead of %#x", r.wc.invalidated_rkey, mw->rkey);
+		}
+		expect(&r, put(&r, va, mw->rkey, 8, 9), SOFTHCA_WC_REM_ACCESS_ERR, "invalid");
+		sim_check(r.s, r.mem[4001] == 0x21, "written through a dead window");
+		reset(&r);
+	}
+	/* What belongs to a QP dies with it; the window can be freed. */
+	expect(&r, bind2(&r, mw, 0, 100, WR), SOFTHCA_WC_SUCCESS, "bind");
+	reset(&r);
+	expect(&r, put(&r, va_of(&r, 0), mw->rkey, 8, 9), SOFTHCA_WC_REM_ACCESS_ERR, "new life");
+	sim_check(r.s, softhca_dereg_mr(r.mr) == -EBUSY, "a bound region is deregistered");
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0, "dealloc_mw: %s", softhca_last_error(NULL));
+	r.p = first;
+	sim_pair_close(other.p);
+	rig_close(&r);
+}
+SIM_TEST(type2)
+
+/* --- what may not be done -------------------- */
+
+/* A request that fails, with one before it that succeeds and one behind it that is flushed. */
+static void
+expect_bad(struct rig *r, unsigned int side, struct softhca_send_wr bad, const char *what)
+{
+	struct softhca_sge sge = {(uintptr_t)r->mem, 8, r->mr->lkey};
+	struct softhca_send_wr good = {
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = {r->p->region[0].va, r->p->region[0].mr->rkey},
+	};
+	struct softhca_send_wr behind = good;
+
+	post_on(r, r->p->qp[side], &good);
+	post_on(r, r->p->qp[side], &bad);
+	post_on(r, r->p->qp[side], &behind);
+	expect(r, wait_for(r, side), SOFTHCA_WC_SUCCESS, what);
+	expect(r, wait_for(r, side), SOFTHCA_WC_MW_BIND_ERR, what);
+	expect(r, wait_for(r, side), SOFTHCA_WC_WR_FLUSH_ERR, what);
+	reset(r);
+}
+
+static void
+bad_binds_in(const struct sim_config *cfg)
+{
+	struct softhca_mw *mw;
+	struct softhca_mr *plain, *reads;
+	struct softhca_send_wr wr;
+	struct softhca_send_wr *bad;
+	struct rig r;
+
+	rig_open(&r, cfg);
+	plain = region(&r, 1, r.mem, LW | WR | RD);
+	reads = region(&r, 1, r.mem, RD | BIND);
+	mw = window(&r, SOFTHCA_MW_TYPE_2);
+#define BAD(change) \
+	wr = bind_wr(&r, mw, 100, 1000, WR); \
+	change; \
+	expect_bad(&r, 1, wr, #change);
+	BAD(wr.bind_mw.bind_info.mr = plain)
+	BAD(wr.bind_mw.bind_info.mr = reads)
+	BAD(wr.bind_mw.bind_info.addr--; wr.bind_mw.bind_info.length = BYTES)
+	BAD(wr.bind_mw.bind_info.addr += BYTES)
+	BAD(wr.bind_mw.bind_info.length = BYTES)
+	BAD(wr.bind_mw.bind_info.length = 0)
+	BAD(wr.bind_mw.bind_info.length = UINT64_MAX)
+	BAD(wr.bind_mw.rkey ^= 1u << 20)
+	BAD(wr.bind_mw.rkey = r.mr->rkey)
+#undef BAD
+	expect(&r, bind2(&r, mw, 100, 1000, WR), SOFTHCA_WC_SUCCESS, "bind");
+	wr = bind_wr(&r, mw, 100, 1000, WR);
+	expect_bad(&r, 1, wr, "bound already");
+	/* Keys that no invalidate may name; type 2 of a QP that was reset is none of its keys. */
+	const uint32_t keys[] = {r.mr->rkey, plain->rkey, 0, mw->rkey, UINT32_MAX};
+
+	for (unsigned int i = 0; i < COUNT(keys); i++) {
+		wr = (struct softhca_send_wr){.opcode = SOFTHCA_WR_LOCAL_INV,
+					      .invalidate_rkey = keys[i]};
+		expect_bad(&r, 1, wr, "local_inv");
+		expect(&r, send_inv(&r, keys[i]), SOFTHCA_WC_REM_ACCESS_ERR, "send_inv");
+		reset(&r);
+	}
+	sim_check(r.s, sim_counter(r.s, 1, "resp_invalidate_error") == COUNT(keys), "counter");
+	sim_check(r.s, sim_counter(r.s, 1, "resp_invalidations") == 0, "counter");
+	/* Refused before anything is posted. */
+#define REFUSED(change) \
+	wr = bind_wr(&r, mw, 100, 1000, WR); \
+	change; \
+	sim_check(r.s, softhca_post_send(r.p->qp[1], &wr, &bad) == -EINVAL, #change);
+	REFUSED(wr.bind_mw.mw = NULL)
+	REFUSED(wr.bind_mw.bind_info.mr = r.local_mr)
+	REFUSED(wr.bind_mw.bind_info.mr = NULL)
+	REFUSED(wr.bind_mw.bind_info.mw_access_flags = LW)
+	REFUSED(wr.num_sge = 1)
+	REFUSED(wr.send_flags = SOFTHCA_SEND_INLINE)
+#undef REFUSED
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0, "dealloc_mw");
+	mw = window(&r, SOFTHCA_MW_TYPE_1);
+	wr = bind_wr(&r, mw, 100, 1000, WR);
+	sim_check(r.s, softhca_post_send(r.p->qp[1], &wr, &bad) == -EINVAL, "type 1 by post_send");
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0, "dealloc_mw");
+	sim_check(r.s, softhca_alloc_mw(r.s->side[1].pd, 3) == NULL && errno == EINVAL, "type 3");
+	softhca_dereg_mr(plain);
+	softhca_dereg_mr(reads);
+	rig_close(&r);
+}
+SIM_TEST(bad_binds)
+
+/* --- rights -------------------- */
+
+static void
+qp_rights(struct rig *r, uint32_t rights)
+{
+	struct softhca_qp_attr a = {.qp_access_flags = rights};
+	int rc = softhca_modify_qp(r->p->qp[1], &a, SOFTHCA_QP_ACCESS_FLAGS);
+
+	sim_check(r->s, rc == 0, "modify_qp: %s", softhca_last_error(NULL));
+}
+
+/* One operation with these rights of the QP and of the key. */
+static void
+one_right(struct rig *r, uint32_t qp, uint32_t key, uint32_t rkey, const char *what)
+{
+	static const struct {
+		uint32_t opcode, right;
+	} ops[] = {
+		{SOFTHCA_WR_RDMA_WRITE, WR},
+		{SOFTHCA_WR_RDMA_READ, RD},
+		{SOFTHCA_WR_ATOMIC_CMP_AND_SWP, AT},
+		{SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, AT},
+	};
+
+	for (unsigned int i = 0; i < COUNT(ops); i++) {
+		uint32_t status = SOFTHCA_WC_SUCCESS, got;
+
+		if (!(qp & ops[i].right))
+			status = SOFTHCA_WC_REM_INV_REQ_ERR;
+		else if (!(key & ops[i].right))
+			status = SOFTHCA_WC_REM_ACCESS_ERR;
+		got = rdma(r, ops[i].opcode, va_of(r, 128), rkey, 16);
+		sim_check(r->s, got == status, "%s, opcode %u, QP %#x, key %#x: %s", what,
+			  ops[i].opcode, qp, key, softhca_wc_status_str(got));
+		if (status != SOFTHCA_WC_SUCCESS) {
+			reset(r);
+			qp_rights(r, qp);
+		}
+	}
+}
+
+static void
+rights_in(const struct sim_config *cfg)
+{
+	struct softhca_mw *mw = NULL;
+	struct softhca_mr *mr;
+	struct rig r;
+
+	rig_open(&r, cfg);
+	mw = window(&r, SOFTHCA_MW_TYPE_1);
+	for (uint32_t qp = 0; qp <= (WR | RD | AT); qp += WR) {
+		qp_rights(&r, qp);
+		for (uint32_t key = 0; key <= (WR | RD | AT); key += WR) {
+			mr = region(&r, 1, r.mem, key | (key & (WR | AT) ? LW : 0));
+			one_right(&r, qp, key, mr->rkey, "region");
+			softhca_dereg_mr(mr);
+			/* the window's rights, not the region's, which has none */
+			expect(&r, bind1(&r, mw, 64, 4096, key), SOFTHCA_WC_SUCCESS, "bind");
+			one_right(&r, qp, key, mw->rkey, "window");
+		}
+	}
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0, "dealloc_mw");
+	reset(&r);
+	/* A region that may not be written takes no receive. */
+	mr = region(&r, 1, r.mem, RD);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct softhca_sge sge = {va_of(&r, 0), 64, i ? r.mr->lkey : mr->lkey};
+		struct softhca_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+		struct softhca_sge src = {(uintptr_t)r.local, 64, r.local_mr->lkey};
+		uint32_t want = i ? SOFTHCA_WC_SUCCESS : SOFTHCA_WC_LOC_PROT_ERR;
+
+		sim_check(r.s, softhca_post_recv(r.p->qp[1], &wr, &bad) == 0, "post_recv");
+		expect(&r,
+		       perform(&r, 0,
+			       (struct softhca_send_wr){
+				       .opcode = SOFTHCA_WR_SEND, .sg_list = &src, .num_sge = 1}),
+		       i ? SOFTHCA_WC_SUCCESS : SOFTHCA_WC_REM_OP_ERR, "send");
+		expect(&r, wait_for(&r, 1), want, "receive");
+		reset(&r);
+	}
+	softhca_dereg_mr(mr);
+	rig_close(&r);
+}
+SIM_TEST(rights)
+
+/* --- registrations -------------------- */
+
+static void
+registrations_in(const struct sim_config *cfg)
+{
+	uint8_t *ro = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct softhca_mr *mr;
+	struct rig r;
+
+	rig_open(&r, cfg);
+	/* Memory the process itself cannot write. */
+	sim_check(r.s, ro != MAP_FAILED, "mmap");
+	memset(ro, 0x77, BYTES);
+	sim_check(r.s, mprotect(ro, BYTES, PROT_READ) == 0, "mprotect");
+	mr = region(&r, 1, ro, RD);
+	expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, (uintptr_t)ro + 5, mr->rkey, BYTES - 5),
+	       SOFTHCA_WC_SUCCESS, "read");
+	sim_check(r.s, holds(r.local, BYTES - 5, 0x77), "wrong bytes");
+	expect(&r, put(&r, (uintptr_t)ro, mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "write");
+	reset(&r);
+	softhca_dereg_mr(mr);
+	munmap(ro, BYTES);
+	/* Counted from 0, at an address that is not the first of its page. */
+	mr = softhca_reg_mr(r.s->side[1].pd, r.mem + 100, 30000, LW | WR | RD | ZERO);
+	sim_check(r.s, mr != NULL && mr->addr == 0, "zero-based: %s", softhca_last_error(NULL));
+	memset(r.mem, 0, BYTES);
+	expect(&r, put(&r, 0, mr->rkey, 30000, 0x33), SOFTHCA_WC_SUCCESS, "write");
+	sim_check(r.s, holds(r.mem + 100, 30000, 0x33) && r.mem[99] == 0 && r.mem[30100] == 0,
+		  "wrong bytes");
+	expect(&r, put(&r, 29993, mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "behind it");
+	reset(&r);
+	expect(&r, put(&r, va_of(&r, 100), mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "address");
+	reset(&r);
+	softhca_dereg_mr(mr);
+	sim_check(r.s,
+		  softhca_reg_mr(r.s->side[1].pd, r.mem, 8, SOFTHCA_ACCESS_ON_DEMAND) == NULL &&
+			  errno == EOPNOTSUPP,
+		  "on-demand paging");
+	sim_check(r.s, softhca_reg_mr(r.s->side[1].pd, r.mem, 8, WR) == NULL && errno == EINVAL,
+		  "remote without local write");
+	rig_close(&r);
+}
+SIM_TEST(registrations)
+
+static void
+rereg_in(const struct sim_config *cfg)
+{
+	struct softhca_mw *mw;
+	struct softhca_mr *mr;
+	struct softhca_pd *pd;
+	uint8_t *second;
+	struct rig r;
+	uint32_t old;
+
+	rig_open(&r, cfg);
+	second = memory(&r, 2 * BYTES);
+	mr = region(&r, 1, r.mem, LW | WR | RD);
+	/* Translation: the old key reaches nothing, the new one the new memory. */
+	old = mr->rkey;
+	sim_check(r.s,
+		  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, second + 7,
+				   BYTES + 9000, 0) == 0,
+		  "rereg_mr: %s", softhca_last_error(NULL));
+	sim_check(r.s, mr->addr == (uintptr_t)second + 7 && mr->length == BYTES + 9000, "MR");
+	expect(&r, put(&r, mr->addr + BYTES, mr->rkey, 9000, 0x44), SOFTHCA_WC_SUCCESS, "new");
+	sim_check(r.s, holds(second + 7 + BYTES, 9000, 0x44), "wrong bytes");
+	expect(&r, put(&r, va_of(&r, 0), old, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "old key");
+	reset(&r);
+	/* Access: the same key, other rights. */
+	old = mr->rkey;
+	sim_check(r.s,
+		  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RD) == 0,
+		  "rereg_mr: %s", softhca_last_error(NULL));
+	sim_check(r.s, mr->rkey == old, "another key");
+	expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, mr->addr, mr->rkey, 100), SOFTHCA_WC_SUCCESS,
+	       "read");
+	expect(&r, put(&r, mr->addr, mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "write");
+	reset(&r);
+	/* PD: the QP's requests find the key no more; back again they do. */
+	pd = softhca_alloc_pd(r.s->side[1].ctx);
+	sim_check(r.s, softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_PD, pd, NULL, 0, 0) == 0,
+		  "rereg_mr: %s", softhca_last_error(NULL));
+	sim_check(r.s, mr->pd == pd && softhca_dealloc_pd(pd) == -EBUSY, "PD");
+	expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, mr->addr, mr->rkey, 100),
+	       SOFTHCA_WC_REM_ACCESS_ERR, "other PD");
+	reset(&r);
+	sim_check(r.s,
+		  softhca_rereg_mr(mr,
+				   SOFTHCA_REREG_MR_CHANGE_PD | SOFTHCA_REREG_MR_CHANGE_ACCESS |
+					   SOFTHCA_REREG_MR_CHANGE_TRANSLATION,
+				   r.s->side[1].pd, r.mem, BYTES, LW | WR | BIND) == 0,
+		  "rereg_mr: %s", softhca_last_error(NULL));
+	sim_check(r.s, softhca_dealloc_pd(pd) == 0, "dealloc_pd");
+	expect(&r, put(&r, va_of(&r, 0), mr->rkey, 8, 0x55), SOFTHCA_WC_SUCCESS, "all changed");
+	/* What fails changes nothing. */
+	const struct {
+		uint32_t flags;
+		struct softhca_pd *pd;
+		void *addr;
+		uint64_t length;
+		uint32_t access;
+	} bad[] = {
+		{0, NULL, NULL, 0, 0},
+		{1u << 3, NULL, NULL, 0, 0},
+		{SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, second, 0, 0},
+		{SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)UINTPTR_MAX, 100, 0},
+		{SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)(UINTPTR_MAX / 2 + 1), 8, 0},
+		{SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, second, 1ull << 60, 0},
+		{SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, WR},
+		{SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, SOFTHCA_ACCESS_ON_DEMAND},
+		{SOFTHCA_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0},
+		{SOFTHCA_REREG_MR_CHANGE_PD, r.s->side[0].pd, NULL, 0, 0},
+	};
+
+	for (unsigned int i = 0; i < COUNT(bad); i++) {
+		sim_check(r.s,
+			  softhca_rereg_mr(mr, bad[i].flags, bad[i].pd, bad[i].addr, bad[i].length,
+					   bad[i].access) < 0,
+			  "case %u is not refused", i);
+		expect(&r, put(&r, va_of(&r, i), mr->rkey, 8, 0x56), SOFTHCA_WC_SUCCESS, "as before");
+	}
+	/* Nor with a window bound to it. */
+	mw = window(&r, SOFTHCA_MW_TYPE_1);
+	{
+		struct softhca_mw_bind b = {SIGNAL, SIGNAL, {mr, va_of(&r, 0), 100, WR}};
+
+		sim_check(r.s, softhca_bind_mw(r.p->qp[1], mw, &b) == 0, "bind_mw");
+		expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "bind");
+	}
+	sim_check(r.s,
+		  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RD) == -EBUSY,
+		  "with a window");
+	expect(&r, put(&r, va_of(&r, 0), mr->rkey, 8, 0x57), SOFTHCA_WC_SUCCESS, "as before");
+	expect(&r, put(&r, va_of(&r, 0), mw->rkey, 8, 0x58), SOFTHCA_WC_SUCCESS, "window");
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0 && softhca_dereg_mr(mr) == 0, "free");
+	rig_close(&r);
+	free(second);
+}
+SIM_TEST(rereg)
+
+/* --- under traffic -------------------- */
+
+enum way {
+	BY_LOCAL_INV,
+	BY_UNBIND,
+	BY_REBIND,
+	BY_SEND_INV,
+	BY_DEALLOC,
+	BY_REREG,
+	WAYS,
+};
+
+#define CHUNK 4096u
+#define WRITES 20u
+
+static void
+keep_writing(struct rig *r, uint64_t va, uint32_t rkey, unsigned int round)
+{
+	memset(r->local, (int)(0x80 + round), BYTES);
+	for (unsigned int i = 0; i < WRITES; i++) {
+		struct softhca_sge sge = {(uintptr_t)r->local, CHUNK, r->local_mr->lkey};
+		struct softhca_send_wr wr = {
+			.opcode = SOFTHCA_WR_RDMA_WRITE,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.wr.rdma = {va + i % 4 * CHUNK, rkey},
+		};
+
+		post_on(r, r->p->qp[0], &wr);
+	}
+}
+
+/* The access is taken away while writes are under way; from then on not a byte changes. */
+static void
+take_away(struct rig *r, enum way way, unsigned int round)
+{
+	struct softhca_mw *mw = NULL;
+	struct softhca_mr *mr = NULL;
+	uint32_t rkey, status = SOFTHCA_WC_SUCCESS;
+	uint8_t *seen = malloc(BYTES), *moved = memory(r, BYTES);
+	unsigned int written = 0, refused = 0;
+
+	sim_check(r->s, seen != NULL, "no memory");
+	memset(r->mem, 0, BYTES);
+	if (way == BY_REREG) {
+		mr = region(r, 1, r->mem, LW | WR);
+		rkey = mr->rkey;
+	} else if (way == BY_LOCAL_INV || way == BY_SEND_INV) {
+		mw = window(r, SOFTHCA_MW_TYPE_2);
+		status = bind2(r, mw, 0, BYTES, WR);
+		rkey = mw->rkey;
+	} else {
+		mw = window(r, SOFTHCA_MW_TYPE_1);
+		status = bind1(r, mw, 0, BYTES, WR);
+		rkey = mw->rkey;
+	}
+	expect(r, status, SOFTHCA_WC_SUCCESS, "bind");
+	if (way == BY_SEND_INV)
+		post_recv(r, 1);
+	keep_writing(r, va_of(r, 0), rkey, round);
+	for (unsigned int i = 0; i < round * 7; i++)
+		sim_poll(r->s);
+	switch (way) {
+	case BY_LOCAL_INV:
+		status = invalidate(r, rkey);
+		break;
+	case BY_UNBIND:
+		status = bind1(r, mw, 0, 0, 0);
+		break;
+	case BY_REBIND:
+		status = bind1(r, mw, 32768, 100, RD);
+		break;
+	case BY_SEND_INV: {
+		struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND_WITH_INV,
+					     .invalidate_rkey = rkey};
+
+		post_on(r, r->p->qp[0], &wr);
+		keep_writing(r, va_of(r, 0), rkey, round + 1);
+		status = wait_for(r, 1);
+		break;
+	}
+	case BY_DEALLOC:
+		sim_check(r->s, softhca_dealloc_mw(mw) == 0, "dealloc_mw");
+		mw = NULL;
+		break;
+	default:
+		sim_check(r->s,
+			  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, moved,
+					   BYTES, 0) == 0,
+			  "rereg_mr: %s", softhca_last_error(NULL));
+		break;
+	}
+	memcpy(seen, r->mem, BYTES);
+	/* A write that came too late may have taken the QP to ERR first; the window is gone too. */
+	if (status != SOFTHCA_WC_WR_FLUSH_ERR || way == BY_SEND_INV)
+		expect(r, status, SOFTHCA_WC_SUCCESS, "taking it away");
+	keep_writing(r, va_of(r, 0), rkey, 100);
+	for (unsigned int i = 0; i < (way == BY_SEND_INV ? 3 * WRITES + 1 : 2 * WRITES); i++) {
+		status = wait_for(r, 0);
+		written += status == SOFTHCA_WC_SUCCESS;
+		refused += status == SOFTHCA_WC_REM_ACCESS_ERR;
+	}
+	sim_check(r->s, refused == 1, "way %u: %u refused, %u written", way, refused, written);
+	sim_check(r->s, memcmp(seen, r->mem, BYTES) == 0, "way %u: written afterwards", way);
+	sim_check(r->s, holds(moved, BYTES, 0), "an old key reached the new memory");
+	if (mw != NULL)
+		sim_check(r->s, softhca_dealloc_mw(mw) == 0, "dealloc_mw");
+	if (mr != NULL)
+		sim_check(r->s, softhca_dereg_mr(mr) == 0, "dereg_mr");
+	reset(r);
+	free(seen);
+	free(moved);
+}
+
+static void
+under_traffic_in(const struct sim_config *cfg)
+{
+	struct rig r;
+
+	rig_open(&r, cfg);
+	for (unsigned int way = 0; way < WAYS; way++)
+		for (unsigned int round = 0; round < 8; round++)
+			take_away(&r, way, round);
+	rig_close(&r);
+}
+SIM_TEST(under_traffic)
+
+/* The same with the engine in threads of its own: readers are on other CPUs. */
+static void
+threads(void **state)
+{
+	static const enum hca_layout layouts[] = {HCA_LAYOUT_RTC, HCA_LAYOUT_TXRX, HCA_LAYOUT_FULL};
+
+	(void)state;
+	for (unsigned int i = 0; i < COUNT(layouts); i++) {
+		const struct sim_config cfg = {.layout = layouts[i],
+					       .executor = SIM_THREADS,
+					       .seed = sim_env("SIM_SEED", 1)};
+
+		sim_set_repeat("CMOCKA_TEST_FILTER=threads " PROGRAM);
+		under_traffic_in(&cfg);
+		type2_in(&cfg);
+	}
+}
+
+/* Lost packets: operations are executed once, and everything completes in order all the same. */
+static void
+lossy_in(const struct sim_config *cfg)
+{
+	const struct hca_impair loss = {.drop = 0.1};
+	struct softhca_mw *mw;
+	struct rig r;
+	uint64_t before;
+
+	rig_open(&r, cfg);
+	mw = window(&r, SOFTHCA_MW_TYPE_2);
+	sim_impair(r.s, 0, &loss);
+	sim_impair(r.s, 1, &loss);
+	before = sim_counter(r.s, 1, "req_local_ops");
+	for (unsigned int round = 0; round < 40; round++) {
+		struct softhca_sge sge = {(uintptr_t)r.mem, 3000, r.mr->lkey};
+		struct softhca_send_wr data = {
+			.opcode = round & 1 ? SOFTHCA_WR_RDMA_READ : SOFTHCA_WR_RDMA_WRITE,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.wr.rdma = {r.p->region[0].va, r.p->region[0].mr->rkey},
+		};
+		struct softhca_send_wr bind = bind_wr(&r, mw, 0, 100, WR), again = data;
+		struct softhca_send_wr inv = {.opcode = SOFTHCA_WR_LOCAL_INV,
+					      .invalidate_rkey = mw->rkey};
+		static const uint32_t order[] = {SOFTHCA_WC_RDMA_WRITE, SOFTHCA_WC_BIND_MW,
+						 SOFTHCA_WC_RDMA_WRITE, SOFTHCA_WC_LOCAL_INV};
+
+		post_on(&r, r.p->qp[1], &data);
+		post_on(&r, r.p->qp[1], &bind);
+		post_on(&r, r.p->qp[1], &again);
+		post_on(&r, r.p->qp[1], &inv);
+		for (unsigned int i = 0; i < COUNT(order); i++) {
+			expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "lossy");
+			sim_check(r.s, i % 2 == 0 || r.wc.opcode == order[i], "order");
+		}
+	}
+	sim_check(r.s, sim_counter(r.s, 1, "req_local_ops") - before == 80, "not once each");
+	sim_check(r.s, sim_counter(r.s, 1, "req_rewinds") != 0, "nothing was lost");
+	sim_impair(r.s, 0, &(struct hca_impair){0});
+	sim_impair(r.s, 1, &(struct hca_impair){0});
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0, "dealloc_mw");
+	rig_close(&r);
+}
+SIM_TEST(lossy)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(type1),	 cmocka_unit_test(type2),
+		cmocka_unit_test(bad_binds),	 cmocka_unit_test(rights),
+		cmocka_unit_test(registrations), cmocka_unit_test(rereg),
+		cmocka_unit_test(under_traffic), cmocka_unit_test(lossy),
+		cmocka_unit_test(threads),
+	};
+
+	return sim_main_of(tests, COUNT(tests));
+}
