@@ -500,8 +500,9 @@ rights_in(const struct sim_config *cfg)
 		sim_check(r.s, softhca_post_recv(r.p->qp[1], &wr, &bad) == 0, "post_recv");
 		expect(&r,
 		       perform(&r, 0,
-			       (struct softhca_send_wr){
-				       .opcode = SOFTHCA_WR_SEND, .sg_list = &src, .num_sge = 1}),
+			       (struct softhca_send_wr){.opcode = SOFTHCA_WR_SEND,
+							.sg_list = &src,
+							.num_sge = 1}),
 		       i ? SOFTHCA_WC_SUCCESS : SOFTHCA_WC_REM_OP_ERR, "send");
 		expect(&r, wait_for(&r, 1), want, "receive");
 		reset(&r);
@@ -581,8 +582,7 @@ rereg_in(const struct sim_config *cfg)
 	reset(&r);
 	/* Access: the same key, other rights. */
 	old = mr->rkey;
-	sim_check(r.s,
-		  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RD) == 0,
+	sim_check(r.s, softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RD) == 0,
 		  "rereg_mr: %s", softhca_last_error(NULL));
 	sim_check(r.s, mr->rkey == old, "another key");
 	expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, mr->addr, mr->rkey, 100), SOFTHCA_WC_SUCCESS,
@@ -630,7 +630,8 @@ rereg_in(const struct sim_config *cfg)
 			  softhca_rereg_mr(mr, bad[i].flags, bad[i].pd, bad[i].addr, bad[i].length,
 					   bad[i].access) < 0,
 			  "case %u is not refused", i);
-		expect(&r, put(&r, va_of(&r, i), mr->rkey, 8, 0x56), SOFTHCA_WC_SUCCESS, "as before");
+		expect(&r, put(&r, va_of(&r, i), mr->rkey, 8, 0x56), SOFTHCA_WC_SUCCESS,
+		       "as before");
 	}
 	/* Nor with a window bound to it. */
 	mw = window(&r, SOFTHCA_MW_TYPE_1);
