@@ -42,12 +42,31 @@ enum perf_test {
 	PERF_TEST_LAT,
 };
 
+/* X(name, enum name, QP type) */
+#define PERF_SERVICE_LIST(X) \
+	X("rc", RC, SOFTHCA_QPT_RC) \
+	X("uc", UC, SOFTHCA_QPT_UC) \
+	X("ud", UD, SOFTHCA_QPT_UD) \
+	X("xrc", XRC, SOFTHCA_QPT_XRC_SEND)
+
+enum perf_service {
+#define X(name, id, type) PERF_SERVICE_##id,
+	PERF_SERVICE_LIST(X)
+#undef X
+	PERF_SERVICE_COUNT
+};
+
 #define PERF_ATOMIC_SIZE 8u
+#define PERF_QKEY 0x5005ca11u
 #define PERF_POLL_MAX 32 /* completions fetched per poll */
 
 struct perf_options {
 	enum perf_op op;
+	enum perf_service service;
 	enum perf_test test;
+	bool srq;    /* receives from one SRQ per side; XRC always */
+	uint32_t ip; /* 4 or 6 */
+	bool events; /* wait for completion events instead of polling */
 	uint64_t size; /* bytes; 0 together with all_sizes */
 	bool all_sizes;
 	uint32_t qps;
@@ -89,12 +108,13 @@ struct perf_ring {
 	uint32_t group;
 	struct softhca_send_wr *wr;
 	struct softhca_recv_wr *recv; /* SEND only: those of the peer */
-	struct softhca_sge *sge;      /* count for wr, count for recv */
+	struct softhca_sge *sge;      /* count for wr, twice that for recv */
 };
 
 /* Two connected QPs, one at each side */
 struct perf_flow {
 	struct softhca_qp *qp[2];
+	struct softhca_qp *target[2]; /* XRC: executes the peer's requests */
 	struct perf_ring ring;
 	uint32_t next;	    /* request the next list begins with */
 	uint32_t room;	    /* messages that may still be posted */
@@ -118,6 +138,13 @@ struct perf_session {
 	struct perf_area area[2][PERF_AREA_KINDS];
 	struct softhca_cq *send_cq[2];
 	struct softhca_cq *recv_cq[2];
+	struct softhca_comp_channel *channel[2]; /* --events */
+	bool armed;				 /* --events: the next idle poll waits */
+	struct softhca_srq *srq[2];
+	struct softhca_xrcd *xrcd[2];
+	struct softhca_ah *ah[2]; /* UD: to the other side */
+	uint8_t *grh[2];	  /* UD: where headers of datagrams go */
+	struct softhca_mr *grh_mr[2];
 	struct perf_flow *flows;
 	uint32_t num_flows;
 };
@@ -160,6 +187,7 @@ struct perf_row {
 /* --- perf_options.c: 0, 1 = done (help), -EINVAL = said what is wrong -------------------- */
 int perf_options_parse(int argc, char **argv, struct perf_options *opt);
 extern const char *const perf_op_names[PERF_OP_COUNT];
+extern const char *const perf_service_names[PERF_SERVICE_COUNT];
 extern const char *const perf_layout_names[3];
 extern const char *const perf_executor_names[2];
 const char *perf_test_name(enum perf_test test);
@@ -182,7 +210,23 @@ int perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side,
 		    uint32_t group, uint32_t signal_every, struct perf_ring *ring);
 void perf_ring_free(struct perf_ring *ring);
 int perf_post(struct perf_flow *f, unsigned int side, struct softhca_send_wr *wr);
-int perf_post_recv(struct perf_flow *f, unsigned int side, struct softhca_recv_wr *wr);
+int perf_post_recv(struct perf_session *s, struct perf_flow *f, unsigned int side,
+		   struct softhca_recv_wr *wr);
+/* Bytes a receive reports beyond the message: the header in front of a datagram. */
+static inline uint32_t
+perf_recv_extra(const struct perf_session *s)
+{
+	return s->opt->service == PERF_SERVICE_UD ? SOFTHCA_GRH_BYTES : 0;
+}
+
+/* --- perf_event.c: --events -------------------- */
+int perf_channels_open(struct perf_session *s);
+void perf_channels_close(struct perf_session *s);
+/*
+ * Called when a poll of all CQs found nothing: the first time it arms them (poll again), the second
+ * time it waits for an event, at most a second. 0 or negative errno.
+ */
+int perf_wait(struct perf_session *s);
 
 /* --- perf_bw.c, perf_lat.c, perf_verify.c -------------------- */
 int perf_bw_run(struct perf_session *s, struct perf_row *row);

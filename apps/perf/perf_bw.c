@@ -35,10 +35,10 @@ round_up(uint32_t n, uint32_t step)
 
 /* SEND: the peer's receive queue holds a ring's worth, refilled list by list. */
 static int
-fill_receives(struct perf_flow *f)
+fill_receives(struct perf_session *s, struct perf_flow *f)
 {
 	while (f->recv_done >= f->ring.group) {
-		int err = perf_post_recv(f, 1, &f->ring.recv[f->recv_next]);
+		int err = perf_post_recv(s, f, 1, &f->ring.recv[f->recv_next]);
 
 		if (err != 0)
 			return err;
@@ -68,7 +68,7 @@ perf_flows_start(struct perf_session *s, uint32_t group, uint32_t signal_every)
 			continue;
 		f->recv_next = 0;
 		f->recv_done = depth;
-		err = fill_receives(f);
+		err = fill_receives(s, f);
 		if (err != 0)
 			return err;
 	}
@@ -134,7 +134,7 @@ poll_receives(struct pass *p)
 
 		if (__builtin_expect(wc[i].status != SOFTHCA_WC_SUCCESS, 0))
 			return perf_bad_completion(p->s, &wc[i]);
-		if (++f->recv_done >= f->ring.group && fill_receives(f) != 0)
+		if (++f->recv_done >= f->ring.group && fill_receives(p->s, f) != 0)
 			return -EIO;
 	}
 	return n;
@@ -188,7 +188,7 @@ run_pass(struct pass *p)
 	struct perf_session *s = p->s;
 	bool receives = s->opt->op == PERF_OP_SEND;
 	uint64_t seen = 0;
-	int n = 0, err;
+	int n = 0, m = 0, err;
 
 	p->begin = p->peak_at = p->last_progress = perf_ticks();
 	for (uint32_t turn = 0; p->done < p->posted || p->posted < p->limit_msgs; turn++) {
@@ -198,7 +198,11 @@ run_pass(struct pass *p)
 		n = poll_sends(p);
 		if (__builtin_expect(n < 0, 0))
 			return n;
-		if (receives && poll_receives(p) < 0)
+		if (receives)
+			m = poll_receives(p);
+		if (__builtin_expect(m < 0, 0))
+			return -EIO;
+		if (s->opt->events && n + m == 0 && perf_wait(s) != 0)
 			return -EIO;
 		if ((turn & 31) == 0 || n == 0) {
 			err = look_around(p, &seen);

@@ -100,6 +100,11 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 	if (o == NULL)
 		return -ENOMEM;
 	add_latency(o, row);
+	json_object_set_new(o, "service", json_string(perf_service_names[opt->service]));
+	json_object_set_new(o, "srq", json_boolean(opt->srq || opt->service == PERF_SERVICE_XRC));
+	json_object_set_new(o, "ip", json_integer(opt->ip));
+	json_object_set_new(o, "vlan", json_integer(opt->embed.vlan));
+	json_object_set_new(o, "events", json_boolean(opt->events));
 	json_object_set_new(o, "verified",
 			    row->verified == PERF_NOT_VERIFIED
 				    ? json_null()

@@ -37,6 +37,8 @@ is_ping_pong(const struct lat *l)
 static int
 wait_a_little(struct lat *l, uint64_t since, uint32_t *spins)
 {
+	if (l->s->opt->events)
+		return perf_wait(l->s);
 	softhca_progress(l->s->ctx[0]);
 	if ((++*spins & 1023) != 0)
 		return 0;
@@ -110,7 +112,7 @@ one_way(struct lat *l, unsigned int from, uint8_t value)
 	perf_slot(s, from, PERF_SOURCE, 0, 0)[s->size - 1] = value;
 	if (s->opt->op == PERF_OP_SEND) {
 		/* The receive after this one, so that one is always there. */
-		err = perf_post_recv(f, !from, &ring->recv[0]);
+		err = perf_post_recv(s, f, !from, &ring->recv[0]);
 		if (err != 0)
 			return err;
 	}

@@ -21,6 +21,11 @@ const char *const perf_op_names[PERF_OP_COUNT] = {
 	PERF_OP_LIST(X)
 #undef X
 };
+const char *const perf_service_names[PERF_SERVICE_COUNT] = {
+#define X(name, id, type) [PERF_SERVICE_##id] = name,
+	PERF_SERVICE_LIST(X)
+#undef X
+};
 const char *const perf_layout_names[3] = {
 	[SOFTHCA_LAYOUT_RTC] = "rtc",
 	[SOFTHCA_LAYOUT_TXRX] = "txrx",
@@ -44,7 +49,12 @@ perf_test_name(enum perf_test test)
 
 /* X(long name, short identifier, argument or NULL, help) */
 #define OPTION_LIST(X) \
-	X("op", OP, "OP", "write, read, send, atomic-fa or atomic-cas [write]") \
+	X("op", OP, "OP", "write, read, send, atomic-fa or atomic-cas [write; ud: send]") \
+	X("service", SERVICE, "S", "rc, uc, ud or xrc [rc]") \
+	X("srq", SRQ, NULL, "receives from one shared receive queue per side (rc, ud; xrc always)") \
+	X("ip", IP, "V", "4 or 6 [4]") \
+	X("vlan", VLAN, "ID", "send on this VLAN, 1..4094") \
+	X("events", EVENTS, NULL, "wait for completion events instead of polling") \
 	X("test", TEST, "TEST", "bw: many outstanding; lat: one at a time, ping-pong [bw]") \
 	X("size", SIZE, "BYTES", "message size, suffix K or M allowed [64K; atomics always 8]") \
 	X("all-sizes", ALL_SIZES, NULL, "a row for every power of two from 2 B to 8 MiB") \
@@ -97,7 +107,7 @@ static void
 usage(void)
 {
 	printf("usage: softhca-perf [OPTION]...\n"
-	       "RC bandwidth, message rate and latency of two HCAs back to back in this process.\n\n");
+	       "Bandwidth, message rate and latency of two HCAs back to back in this process.\n\n");
 #define X(name, id, arg, help) \
 	printf("  --%s%s%-*s %s\n", name, (arg) != NULL ? " " : "", \
 	       24 - (int)strlen(name) - ((arg) != NULL), (arg) != NULL ? (arg) : "", help);
@@ -237,6 +247,21 @@ parse_measure_option(int id, char *arg, struct perf_options *opt)
 		rc = parse_name("op", arg, perf_op_names, PERF_OP_COUNT, &choice);
 		opt->op = choice;
 		return rc;
+	case OPT_SERVICE:
+		rc = parse_name("service", arg, perf_service_names, PERF_SERVICE_COUNT, &choice);
+		opt->service = choice;
+		return rc;
+	case OPT_SRQ:
+		opt->srq = true;
+		return 0;
+	case OPT_IP:
+		rc = parse_u32("ip", arg, 4, 6, &opt->ip);
+		return rc == 0 && opt->ip == 5 ? bad("--ip: 4 or 6") : rc;
+	case OPT_VLAN:
+		return parse_u32("vlan", arg, 1, 4094, &opt->embed.vlan);
+	case OPT_EVENTS:
+		opt->events = true;
+		return 0;
 	case OPT_TEST:
 		rc = parse_name("test", arg, test_names, 2, &choice);
 		opt->test = choice;
@@ -384,7 +409,7 @@ check_sizes(struct perf_options *opt)
 	if (opt->all_sizes && opt->size != 0)
 		return bad("--size and --all-sizes exclude each other");
 	if (opt->size == 0 && !opt->all_sizes)
-		opt->size = DEFAULT_SIZE;
+		opt->size = opt->service == PERF_SERVICE_UD ? opt->mtu : DEFAULT_SIZE;
 	if (opt->stride != 0 && (opt->all_sizes || opt->stride < opt->size))
 		return bad("--stride: smaller than a message");
 	if (perf_is_atomic(opt->op) && opt->stride % PERF_ATOMIC_SIZE != 0)
@@ -409,13 +434,45 @@ check_queues(struct perf_options *opt)
 	return 0;
 }
 
+/* Operations and sizes each service has */
+static int
+check_service(const struct perf_options *opt)
+{
+	bool reliable = opt->service == PERF_SERVICE_RC || opt->service == PERF_SERVICE_XRC;
+
+	if (opt->service == PERF_SERVICE_UD && opt->op != PERF_OP_SEND)
+		return bad("--service ud: datagrams have --op send only");
+	if (opt->service == PERF_SERVICE_UC && opt->op != PERF_OP_SEND && opt->op != PERF_OP_WRITE)
+		return bad("--service uc: --op send or write only");
+	if (opt->service == PERF_SERVICE_UD && (opt->all_sizes || opt->size > opt->mtu))
+		return bad("--service ud: a datagram has at most the MTU, %u bytes", opt->mtu);
+	if (!reliable && is_impaired(&opt->embed.impair))
+		return bad("--impair: what is lost with --service %s is not sent again",
+			   perf_service_names[opt->service]);
+	if (opt->srq && opt->service == PERF_SERVICE_UC)
+		return bad("--srq: not with --service uc");
+	if ((opt->srq || opt->service == PERF_SERVICE_XRC) && opt->verify && opt->qps > 1 &&
+	    opt->op == PERF_OP_SEND)
+		return bad("--verify: with several QPs on one SRQ a message may be in any slot");
+	if (opt->events && opt->test == PERF_TEST_LAT && opt->op == PERF_OP_WRITE)
+		return bad("--events: the arrival of a WRITE is seen in memory");
+	if (opt->service == PERF_SERVICE_XRC && opt->qps > 8190)
+		return bad("--qps: XRC needs two QPs for each");
+	return 0;
+}
+
 static int
 check(struct perf_options *opt, bool executor_given)
 {
-	int rc = check_sizes(opt);
+	int rc;
 
+	if (opt->op == PERF_OP_COUNT)
+		opt->op = opt->service == PERF_SERVICE_UD ? PERF_OP_SEND : PERF_OP_WRITE;
+	rc = check_sizes(opt);
 	if (rc == 0)
 		rc = check_queues(opt);
+	if (rc == 0)
+		rc = check_service(opt);
 	if (rc != 0)
 		return rc;
 	if (mtu_code(opt->mtu) == 0)
@@ -440,7 +497,9 @@ perf_options_parse(int argc, char **argv, struct perf_options *opt)
 	int id, rc;
 
 	*opt = (struct perf_options){
+		.op = PERF_OP_COUNT, /* not named */
 		.qps = 1,
+		.ip = 4,
 		.mtu = 4096,
 		.post_list = 32,
 		.signal_every = 1,

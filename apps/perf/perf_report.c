@@ -25,10 +25,12 @@ verdict(const struct perf_row *row)
 void
 perf_report_header(const struct perf_options *opt)
 {
-	printf("# %s %s, layout %s (%s), %u QP, depth %u, MTU %u, post list %u\n",
-	       perf_op_names[opt->op], perf_test_name(opt->test),
+	printf("# %s %s %s%s over IPv%u%s, layout %s (%s), %u QP, depth %u, MTU %u, post list %u%s\n",
+	       perf_service_names[opt->service], perf_op_names[opt->op], perf_test_name(opt->test),
+	       opt->srq ? " with an SRQ" : "", opt->ip, opt->embed.vlan != 0 ? " on a VLAN" : "",
 	       perf_layout_names[opt->embed.layout], perf_executor_names[opt->embed.executor],
-	       opt->qps, opt->depth, opt->mtu, opt->post_list);
+	       opt->qps, opt->depth, opt->mtu, opt->post_list,
+	       opt->events ? ", completion events" : "");
 	if (opt->test == PERF_TEST_BW)
 		printf("#bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   "
 		       "MsgRate[Mpps]   ns/msg   retrans\n");

@@ -46,6 +46,13 @@ fill_request(const struct perf_session *s, uint32_t f, unsigned int side, uint32
 	wr->sg_list = &ring->sge[i];
 	wr->num_sge = 1;
 	wr->opcode = wr_opcode[op];
+	if (s->opt->service == PERF_SERVICE_XRC)
+		wr->qp_type.xrc.remote_srqn = s->srq[!side]->handle;
+	if (s->opt->service == PERF_SERVICE_UD) {
+		wr->wr.ud.ah = s->ah[side];
+		wr->wr.ud.remote_qpn = s->flows[f].qp[!side]->qp_num;
+		wr->wr.ud.remote_qkey = PERF_QKEY;
+	}
 	if (perf_is_atomic(op)) {
 		wr->wr.atomic.remote_addr = remote;
 		wr->wr.atomic.rkey = rkey;
@@ -60,16 +67,23 @@ static void
 fill_receive(const struct perf_session *s, uint32_t f, unsigned int side, uint32_t i,
 	     struct perf_ring *ring)
 {
-	struct softhca_sge *sge = &ring->sge[ring->count + i];
+	bool ud = s->opt->service == PERF_SERVICE_UD;
+	struct softhca_sge *list = &ring->sge[ring->count + 2 * i], *sge = list;
 
+	if (ud)
+		*sge++ = (struct softhca_sge){
+			.addr = (uintptr_t)s->grh[!side],
+			.length = SOFTHCA_GRH_BYTES,
+			.lkey = s->grh_mr[!side]->lkey,
+		};
 	*sge = (struct softhca_sge){
 		.addr = (uintptr_t)perf_slot(s, !side, PERF_SINK, f, i % s->slots),
 		.length = (uint32_t)s->size,
 		.lkey = s->area[!side][PERF_SINK].mr->lkey,
 	};
 	ring->recv[i].wr_id = (uint64_t)f << 32 | i;
-	ring->recv[i].sg_list = sge;
-	ring->recv[i].num_sge = 1;
+	ring->recv[i].sg_list = list;
+	ring->recv[i].num_sge = ud ? 2 : 1;
 }
 
 static void
@@ -94,7 +108,7 @@ perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side, uin
 	ring->group = group;
 	ring->wr = calloc(count, sizeof(*ring->wr));
 	ring->recv = calloc(count, sizeof(*ring->recv));
-	ring->sge = calloc(2 * (size_t)count, sizeof(*ring->sge));
+	ring->sge = calloc(3 * (size_t)count, sizeof(*ring->sge));
 	if (ring->wr == NULL || ring->recv == NULL || ring->sge == NULL) {
 		fprintf(stderr, "softhca-perf: no memory for %u requests\n", count);
 		return -ENOMEM;
@@ -128,10 +142,12 @@ perf_post(struct perf_flow *f, unsigned int side, struct softhca_send_wr *wr)
 }
 
 int
-perf_post_recv(struct perf_flow *f, unsigned int side, struct softhca_recv_wr *wr)
+perf_post_recv(struct perf_session *s, struct perf_flow *f, unsigned int side,
+	       struct softhca_recv_wr *wr)
 {
 	struct softhca_recv_wr *bad;
-	int err = softhca_post_recv(f->qp[side], wr, &bad);
+	int err = s->srq[side] != NULL ? softhca_post_srq_recv(s->srq[side], wr, &bad)
+				       : softhca_post_recv(f->qp[side], wr, &bad);
 
 	if (err != 0)
 		fprintf(stderr, "softhca-perf: post_recv: %s\n", softhca_last_error(NULL));

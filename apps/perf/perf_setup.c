@@ -131,6 +131,7 @@ open_cq(struct perf_session *s, unsigned int side, struct softhca_cq **cq)
 {
 	struct softhca_cq_init_attr attr = {
 		.cqe = s->num_flows * 2 * s->opt->depth + 64,
+		.channel = s->channel[side],
 		.flags = SOFTHCA_SINGLE_THREADED,
 	};
 
@@ -138,25 +139,88 @@ open_cq(struct perf_session *s, unsigned int side, struct softhca_cq **cq)
 	return *cq != NULL ? 0 : failed("create_cq", softhca_last_error(s->ctx[side]));
 }
 
+static const uint32_t qp_types[PERF_SERVICE_COUNT] = {
+#define X(name, id, type) [PERF_SERVICE_##id] = type,
+	PERF_SERVICE_LIST(X)
+#undef X
+};
+
+static uint32_t
+recv_depth(const struct perf_session *s)
+{
+	return s->opt->depth < 32 ? 64 : 2 * s->opt->depth;
+}
+
+/* One SRQ for all flows; half the receives of so many RQs, at most what a queue holds. */
+static int
+open_srq(struct perf_session *s, unsigned int side)
+{
+	bool xrc = s->opt->service == PERF_SERVICE_XRC;
+	uint64_t wanted = (uint64_t)s->num_flows * recv_depth(s);
+	struct softhca_xrcd_init_attr domain = {.fd = -1};
+	struct softhca_srq_init_attr_ex attr = {
+		.attr = {.max_sge = 2},
+		.srq_type = xrc ? SOFTHCA_SRQT_XRC : SOFTHCA_SRQT_BASIC,
+		.pd = s->pd[side],
+		.cq = s->recv_cq[side],
+	};
+
+	if (!xrc && !s->opt->srq)
+		return 0;
+	attr.attr.max_wr =
+		wanted < s->device.max_srq_wr ? (uint32_t)wanted : s->device.max_srq_wr;
+	if (s->opt->op == PERF_OP_SEND && s->num_flows * s->opt->depth > attr.attr.max_wr) {
+		fprintf(stderr, "softhca-perf: %u QPs with %u receives each, an SRQ holds %u\n",
+			s->num_flows, s->opt->depth, attr.attr.max_wr);
+		return -EINVAL;
+	}
+	if (xrc) {
+		s->xrcd[side] = softhca_open_xrcd(s->ctx[side], &domain);
+		if (s->xrcd[side] == NULL)
+			return failed("open_xrcd", softhca_last_error(s->ctx[side]));
+		attr.xrcd = s->xrcd[side];
+	}
+	s->srq[side] = softhca_create_srq_ex(s->ctx[side], &attr);
+	return s->srq[side] != NULL
+		       ? 0
+		       : failed("create_srq_ex", softhca_last_error(s->ctx[side]));
+}
+
 static int
 create_qp(struct perf_session *s, unsigned int side, struct softhca_qp **qp)
 {
+	bool own_rq = s->srq[side] == NULL;
 	struct softhca_qp_init_attr attr = {
 		.send_cq = s->send_cq[side],
 		.recv_cq = s->recv_cq[side],
-		.qp_type = SOFTHCA_QPT_RC,
+		.srq = s->opt->service == PERF_SERVICE_XRC ? NULL : s->srq[side],
+		.qp_type = qp_types[s->opt->service],
 		.flags = SOFTHCA_SINGLE_THREADED,
 		.cap =
 			{
 				.max_send_wr = s->opt->depth < 64 ? 64 : s->opt->depth,
-				.max_recv_wr = s->opt->depth < 32 ? 64 : 2 * s->opt->depth,
+				.max_recv_wr = own_rq ? recv_depth(s) : 0,
 				.max_send_sge = 1,
-				.max_recv_sge = 1,
+				.max_recv_sge = 2,
 			},
 	};
 
 	*qp = softhca_create_qp(s->pd[side], &attr);
 	return *qp != NULL ? 0 : failed("create_qp", softhca_last_error(s->ctx[side]));
+}
+
+/* The end of XRC that executes requests */
+static int
+create_target(struct perf_session *s, unsigned int side, struct softhca_qp **qp)
+{
+	struct softhca_qp_init_attr_ex attr = {
+		.qp_type = SOFTHCA_QPT_XRC_RECV,
+		.comp_mask = SOFTHCA_QP_INIT_ATTR_XRCD,
+		.xrcd = s->xrcd[side],
+	};
+
+	*qp = softhca_create_qp_ex(s->ctx[side], &attr);
+	return *qp != NULL ? 0 : failed("create_qp_ex", softhca_last_error(s->ctx[side]));
 }
 
 static uint32_t
@@ -169,62 +233,129 @@ mtu_code(uint32_t bytes)
 	return code;
 }
 
+/* Index of the GID of --ip and --vlan, as <softhca/embed.h> numbers them. */
+static uint8_t
+gid_index(const struct perf_options *opt)
+{
+	return (uint8_t)((opt->ip == 6 ? 1 : 0) + (opt->embed.vlan != 0 ? 2 : 0));
+}
+
+static int
+path_to(struct perf_session *s, unsigned int side, struct softhca_ah_attr *a)
+{
+	*a = (struct softhca_ah_attr){
+		.port_num = 1,
+		.is_global = 1,
+		.sgid_index = gid_index(s->opt),
+	};
+	return softhca_query_gid(s->ctx[!side], 1, a->sgid_index, &a->dgid);
+}
+
+#define CONNECT (SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN)
+#define RESPOND (SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER)
+#define REQUEST \
+	(SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY | \
+	 SOFTHCA_QP_MAX_QP_RD_ATOMIC)
+
+/* What each type of QP takes on its way to INIT, RTR, RTS */
+struct steps {
+	uint32_t type, init, rtr, rts;
+};
+
+static const struct steps steps[] = {
+	{SOFTHCA_QPT_RC, SOFTHCA_QP_ACCESS_FLAGS, CONNECT | RESPOND, REQUEST},
+	{SOFTHCA_QPT_UC, SOFTHCA_QP_ACCESS_FLAGS, CONNECT, SOFTHCA_QP_SQ_PSN},
+	{SOFTHCA_QPT_UD, SOFTHCA_QP_QKEY, 0, SOFTHCA_QP_SQ_PSN},
+	{SOFTHCA_QPT_XRC_SEND, SOFTHCA_QP_ACCESS_FLAGS, CONNECT, REQUEST},
+	{SOFTHCA_QPT_XRC_RECV, SOFTHCA_QP_ACCESS_FLAGS, CONNECT | RESPOND,
+	 SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT},
+};
+
+static const struct steps *
+steps_of(uint32_t type)
+{
+	const struct steps *t = steps;
+
+	while (t->type != type)
+		t++;
+	return t;
+}
+
 /* INIT, RTR, RTS with everything both ends need to know. */
 static int
 connect_qp(struct perf_session *s, unsigned int side, struct softhca_qp *qp, uint32_t peer)
 {
+	const struct steps *t = steps_of(qp->qp_type);
 	struct softhca_qp_attr a = {
 		.qp_state = SOFTHCA_QPS_INIT,
 		.port_num = 1,
+		.qkey = PERF_QKEY,
 		.qp_access_flags = RIGHTS & ~(uint32_t)SOFTHCA_ACCESS_LOCAL_WRITE,
 		.path_mtu = mtu_code(s->opt->mtu),
 		.dest_qp_num = peer,
 		.max_dest_rd_atomic = (uint8_t)s->device.max_qp_rd_atom,
 		.max_rd_atomic = (uint8_t)s->device.max_qp_init_rd_atom,
 		.min_rnr_timer = 1,
-		.ah_attr = {.port_num = 1, .is_global = 1},
 		.timeout = (uint8_t)s->opt->ack_timeout,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 	};
-	int err = softhca_query_gid(s->ctx[!side], 1, 0, &a.ah_attr.dgid);
+	int err = path_to(s, side, &a.ah_attr);
 
 	if (err == 0)
 		err = softhca_modify_qp(qp, &a,
 					SOFTHCA_QP_STATE | SOFTHCA_QP_PORT | SOFTHCA_QP_PKEY_INDEX |
-						SOFTHCA_QP_ACCESS_FLAGS);
+						t->init);
 	a.qp_state = SOFTHCA_QPS_RTR;
 	if (err == 0)
-		err = softhca_modify_qp(qp, &a,
-					SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU |
-						SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN |
-						SOFTHCA_QP_MAX_DEST_RD_ATOMIC |
-						SOFTHCA_QP_MIN_RNR_TIMER);
+		err = softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | t->rtr);
 	a.qp_state = SOFTHCA_QPS_RTS;
 	if (err == 0)
-		err = softhca_modify_qp(qp, &a,
-					SOFTHCA_QP_STATE | SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT |
-						SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY |
-						SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+		err = softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | t->rts);
 	return err == 0 ? 0 : failed("modify_qp", softhca_last_error(s->ctx[side]));
 }
 
 static int
 open_flow(struct perf_session *s, struct perf_flow *f)
 {
-	int err;
+	bool xrc = s->opt->service == PERF_SERVICE_XRC;
+	int err = 0;
 
-	for (unsigned int side = 0; side < 2; side++) {
+	for (unsigned int side = 0; side < 2 && err == 0; side++) {
 		err = create_qp(s, side, &f->qp[side]);
-		if (err != 0)
-			return err;
+		if (err == 0 && xrc)
+			err = create_target(s, side, &f->target[side]);
 	}
-	for (unsigned int side = 0; side < 2; side++) {
-		err = connect_qp(s, side, f->qp[side], f->qp[!side]->qp_num);
-		if (err != 0)
-			return err;
+	for (unsigned int side = 0; side < 2 && err == 0; side++) {
+		struct softhca_qp *executes = xrc ? f->target[!side] : f->qp[!side];
+
+		err = connect_qp(s, side, f->qp[side], executes->qp_num);
+		if (err == 0 && xrc)
+			err = connect_qp(s, side, f->target[side], f->qp[!side]->qp_num);
 	}
-	return 0;
+	return err;
+}
+
+/* UD: where to, and where the headers in front of what comes go. */
+static int
+open_datagrams(struct perf_session *s, unsigned int side)
+{
+	struct softhca_ah_attr a;
+
+	if (s->opt->service != PERF_SERVICE_UD)
+		return 0;
+	if (path_to(s, side, &a) != 0)
+		return failed("query_gid", softhca_last_error(s->ctx[side]));
+	s->ah[side] = softhca_create_ah(s->pd[side], &a);
+	if (s->ah[side] == NULL)
+		return failed("create_ah", softhca_last_error(s->ctx[side]));
+	s->grh[side] = aligned_alloc(GUARD, GUARD);
+	if (s->grh[side] == NULL)
+		return failed("memory", strerror(ENOMEM));
+	s->grh_mr[side] = softhca_reg_mr(s->pd[side], s->grh[side], GUARD,
+					 SOFTHCA_ACCESS_LOCAL_WRITE);
+	return s->grh_mr[side] != NULL ? 0
+				       : failed("reg_mr", softhca_last_error(s->ctx[side]));
 }
 
 int
@@ -238,6 +369,7 @@ perf_row_open(struct perf_session *s, uint64_t size)
 	s->flows = calloc(s->num_flows, sizeof(*s->flows));
 	if (s->flows == NULL)
 		return failed("memory", strerror(ENOMEM));
+	err = perf_channels_open(s);
 	for (unsigned int side = 0; side < 2 && err == 0; side++) {
 		for (unsigned int k = 0; k < PERF_AREA_KINDS && err == 0; k++)
 			err = open_area(s, side, &s->area[side][k]);
@@ -245,6 +377,10 @@ perf_row_open(struct perf_session *s, uint64_t size)
 			err = open_cq(s, side, &s->send_cq[side]);
 		if (err == 0)
 			err = open_cq(s, side, &s->recv_cq[side]);
+		if (err == 0)
+			err = open_srq(s, side);
+		if (err == 0)
+			err = open_datagrams(s, side);
 	}
 	for (uint32_t i = 0; i < s->num_flows && err == 0; i++)
 		err = open_flow(s, &s->flows[i]);
@@ -254,6 +390,20 @@ perf_row_open(struct perf_session *s, uint64_t size)
 static void
 close_side(struct perf_session *s, unsigned int side)
 {
+	if (s->srq[side] != NULL)
+		softhca_destroy_srq(s->srq[side]);
+	if (s->xrcd[side] != NULL)
+		softhca_close_xrcd(s->xrcd[side]);
+	if (s->ah[side] != NULL)
+		softhca_destroy_ah(s->ah[side]);
+	if (s->grh_mr[side] != NULL)
+		softhca_dereg_mr(s->grh_mr[side]);
+	free(s->grh[side]);
+	s->srq[side] = NULL;
+	s->xrcd[side] = NULL;
+	s->ah[side] = NULL;
+	s->grh_mr[side] = NULL;
+	s->grh[side] = NULL;
 	if (s->send_cq[side] != NULL)
 		softhca_destroy_cq(s->send_cq[side]);
 	if (s->recv_cq[side] != NULL)
@@ -274,15 +424,19 @@ void
 perf_row_close(struct perf_session *s)
 {
 	for (uint32_t i = 0; s->flows != NULL && i < s->num_flows; i++) {
-		for (unsigned int side = 0; side < 2; side++)
+		for (unsigned int side = 0; side < 2; side++) {
 			if (s->flows[i].qp[side] != NULL)
 				softhca_destroy_qp(s->flows[i].qp[side]);
+			if (s->flows[i].target[side] != NULL)
+				softhca_destroy_qp(s->flows[i].target[side]);
+		}
 		perf_ring_free(&s->flows[i].ring);
 	}
 	free(s->flows);
 	s->flows = NULL;
 	close_side(s, 0);
 	close_side(s, 1);
+	perf_channels_close(s);
 }
 
 uint8_t *

@@ -220,7 +220,7 @@ post_batch(struct verify *v)
 			int err = 0;
 
 			if (s->opt->op == PERF_OP_SEND)
-				err = perf_post_recv(&s->flows[f], 1, &r->recv[i]);
+				err = perf_post_recv(s, &s->flows[f], 1, &r->recv[i]);
 			if (err == 0)
 				err = perf_post(&s->flows[f], 0, &r->wr[i]);
 			if (err != 0)
@@ -249,7 +249,7 @@ take(struct verify *v, struct softhca_cq *cq, uint32_t *left, bool is_recv)
 		expected = is_recv ? &v->recv_expected[f] : &v->s->flows[f].expected;
 		if (at != *expected)
 			return wrong(v, f, at, 0, "a completion out of order");
-		if (is_recv && wc[i].byte_len != v->s->size)
+		if (is_recv && wc[i].byte_len != v->s->size + perf_recv_extra(v->s))
 			return wrong(v, f, at, wc[i].byte_len, "a receive of a wrong length");
 		(*expected)++;
 		(*left)--;
@@ -273,6 +273,8 @@ run_batch(struct verify *v)
 
 		if (n < 0 || m < 0)
 			return n < 0 ? n : m;
+		if (v->s->opt->events && n + m == 0 && perf_wait(v->s) != 0)
+			return -EIO;
 		if (n + m != 0)
 			since = perf_now_ns();
 		else if (perf_now_ns() - since > PERF_STUCK_NS)

@@ -8,7 +8,9 @@
  *
  * softhca_embed_create() starts the EAL if the process has not (without touching the affinity of
  * the caller), builds num_hcas devices and their drivers and joins HCA 0 to 1, 2 to 3, ... Each
- * HCA has GID 0 = ::ffff:10.77.0.(1 + index) and knows its peer's MAC address.
+ * HCA has GID 0 = ::ffff:10.77.0.(1 + index) and GID 1 = 2001:db8:77::(1 + index), with a VLAN
+ * GIDs 2 and 3 of the same kinds on it (10.78.0.x, 2001:db8:78::x), the link-local address as GID 4,
+ * and knows its peer's MAC address for all of them.
  *
  * Threads: create and destroy from one thread; everything else from any. With the executor
  * "manual" only one thread at a time runs the engine; others that call in skip it.
@@ -81,6 +83,7 @@ struct softhca_embed_config {
 	uint32_t hugepages;	     /* 0 = when there are enough, 1 = must, 2 = never */
 	uint32_t memory_mb;	     /* EAL memory, where this library starts the EAL */
 	uint32_t port_queue;	     /* frames the link holds per direction: 1024 */
+	uint32_t vlan;		     /* 1..4094: VLAN of GIDs 2 and 3; 0 = there are none */
 	const char *const *eal_args; /* NULL-terminated, replaces the built-in EAL arguments */
 };
 

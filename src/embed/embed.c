@@ -236,21 +236,30 @@ stop_threads(struct softhca_embed *e)
 /* ---- building ---- */
 
 static void
-address_of(uint32_t i, uint8_t gid[16], uint8_t mac[6])
+mac_of(uint32_t i, uint8_t mac[6])
 {
-	const uint8_t g[16] = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(i + 1)};
 	const uint8_t m[6] = {0x02, 0x00, 0x00, 0x77, 0x00, (uint8_t)(i + 1)};
 
-	memcpy(gid, g, sizeof(g));
 	memcpy(mac, m, sizeof(m));
 }
+
+/* Addresses of every HCA, by GID index; the last byte is 1 + its number. */
+static const struct embed_gid {
+	bool vlan;
+	uint8_t prefix[15];
+} gids[] = {
+	{false, {[10] = 0xff, 0xff, 10, 77, 0}},
+	{false, {0x20, 0x01, 0x0d, 0xb8, 0, 0x77}},
+	{true, {[10] = 0xff, 0xff, 10, 78, 0}},
+	{true, {0x20, 0x01, 0x0d, 0xb8, 0, 0x78}},
+	{false, {0xfe, 0x80}},
+};
 
 static int
 create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 {
 	const struct softhca_embed_config *c = &e->cfg;
 	char name[16];
-	uint8_t gid[16];
 	struct hca_config hc = {
 		.name = name,
 		.port = e->side[i].port,
@@ -273,7 +282,7 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 	int err;
 
 	snprintf(name, sizeof(name), "sh%u_%u", serial, i);
-	address_of(i, gid, hc.mac);
+	mac_of(i, hc.mac);
 	err = hca_create(&hc, &e->side[i].hca);
 	if (err != 0)
 		return embed_fail(err, "HCA %u could not be created: %s (memory: %u MB)", i,
@@ -295,6 +304,25 @@ dma_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
 }
 
 static int
+set_gid(struct softhca_embed *e, uint32_t i, uint32_t index)
+{
+	struct hca_driver *drv = e->side[i].drv;
+	uint16_t vlan = gids[index].vlan ? (uint16_t)e->cfg.vlan : 0xffff;
+	uint8_t gid[16], mac[6];
+	int err;
+
+	if (gids[index].vlan && e->cfg.vlan == 0)
+		return 0;
+	memcpy(gid, gids[index].prefix, sizeof(gids[index].prefix));
+	gid[15] = (uint8_t)((i ^ 1) + 1);
+	mac_of(i ^ 1, mac);
+	err = hca_driver_set_neigh(drv, gid, mac);
+	gid[15] = (uint8_t)(i + 1);
+	mac_of(i, mac);
+	return err != 0 ? err : hca_driver_set_gid(drv, index, gid, mac, vlan);
+}
+
+static int
 set_addresses(struct softhca_embed *e, uint32_t i)
 {
 	struct hca_ctl_port port = {
@@ -303,18 +331,13 @@ set_addresses(struct softhca_embed *e, uint32_t i)
 		.max_mtu = e->cfg.max_mtu,
 		.active_mtu = e->cfg.max_mtu,
 	};
-	struct hca_driver *drv = e->side[i].drv;
-	uint8_t gid[16], mac[6];
-	int err;
+	int err = 0;
 
-	address_of(i ^ 1, gid, mac);
-	err = hca_driver_set_neigh(drv, gid, mac);
-	address_of(i, gid, mac);
-	memcpy(port.mac, mac, sizeof(mac));
+	mac_of(i, port.mac);
+	for (uint32_t index = 0; index < RTE_DIM(gids) && err == 0; index++)
+		err = set_gid(e, i, index);
 	if (err == 0)
-		err = hca_driver_set_gid(drv, 0, gid, mac, 0xffff);
-	if (err == 0)
-		err = hca_driver_set_port(drv, &port);
+		err = hca_driver_set_port(e->side[i].drv, &port);
 	return err == 0 ? 0 : embed_fail(err, "addresses of HCA %u: %s", i, hca_driver_reason());
 }
 

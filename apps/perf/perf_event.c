@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Completion events instead of polling: arm, poll once more, wait. */
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "perf.h"
+
+#define WAIT_MS 1000
+#define WAIT_NS 1000000000ull
+
+int
+perf_channels_open(struct perf_session *s)
+{
+	for (unsigned int i = 0; i < 2 && s->opt->events; i++) {
+		s->channel[i] = softhca_create_comp_channel(s->ctx[i]);
+		if (s->channel[i] != NULL)
+			continue;
+		fprintf(stderr, "softhca-perf: create_comp_channel: %s\n",
+			softhca_last_error(s->ctx[i]));
+		return -EIO;
+	}
+	s->armed = false;
+	return 0;
+}
+
+void
+perf_channels_close(struct perf_session *s)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		if (s->channel[i] != NULL)
+			softhca_destroy_comp_channel(s->channel[i]);
+		s->channel[i] = NULL;
+	}
+}
+
+static int
+arm_all(struct perf_session *s)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < 2 && err == 0; i++) {
+		err = softhca_req_notify_cq(s->send_cq[i], 0);
+		if (err == 0)
+			err = softhca_req_notify_cq(s->recv_cq[i], 0);
+	}
+	s->armed = true;
+	return err;
+}
+
+static int
+take_event(struct perf_session *s, unsigned int i)
+{
+	struct softhca_cq *cq;
+	int err = softhca_get_cq_event(s->channel[i], &cq, NULL);
+
+	if (err == 0)
+		softhca_ack_cq_events(cq, 1);
+	return err;
+}
+
+/* In manual progress the engine runs here; otherwise the thread sleeps. */
+int
+perf_wait(struct perf_session *s)
+{
+	struct pollfd fd[2] = {{.fd = s->channel[0]->fd, .events = POLLIN},
+			       {.fd = s->channel[1]->fd, .events = POLLIN}};
+	bool manual = s->opt->embed.executor == SOFTHCA_EXECUTOR_MANUAL;
+	uint64_t since = perf_now_ns();
+	int n = 0, err = 0;
+
+	if (!s->armed)
+		return arm_all(s);
+	s->armed = false;
+	while (n == 0 && perf_now_ns() - since < WAIT_NS && !perf_interrupted()) {
+		if (manual)
+			softhca_embed_progress(s->embed);
+		n = poll(fd, 2, manual ? 0 : WAIT_MS);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+	}
+	for (unsigned int i = 0; i < 2 && err == 0; i++)
+		if (n > 0 && (fd[i].revents & POLLIN) != 0)
+			err = take_event(s, i);
+	return err;
+}
