@@ -64,9 +64,9 @@ struct perf_options {
 	enum perf_op op;
 	enum perf_service service;
 	enum perf_test test;
-	bool srq;    /* receives from one SRQ per side; XRC always */
-	uint32_t ip; /* 4 or 6 */
-	bool events; /* wait for completion events instead of polling */
+	bool srq;      /* receives from one SRQ per side; XRC always */
+	uint32_t ip;   /* 4 or 6 */
+	bool events;   /* wait for completion events instead of polling */
 	uint64_t size; /* bytes; 0 together with all_sizes */
 	bool all_sizes;
 	uint32_t qps;

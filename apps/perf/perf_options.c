@@ -51,7 +51,8 @@ perf_test_name(enum perf_test test)
 #define OPTION_LIST(X) \
 	X("op", OP, "OP", "write, read, send, atomic-fa or atomic-cas [write; ud: send]") \
 	X("service", SERVICE, "S", "rc, uc, ud or xrc [rc]") \
-	X("srq", SRQ, NULL, "receives from one shared receive queue per side (rc, ud; xrc always)") \
+	X("srq", SRQ, NULL, \
+	  "receives from one shared receive queue per side (rc, ud; xrc always)") \
 	X("ip", IP, "V", "4 or 6 [4]") \
 	X("vlan", VLAN, "ID", "send on this VLAN, 1..4094") \
 	X("events", EVENTS, NULL, "wait for completion events instead of polling") \

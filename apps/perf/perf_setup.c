@@ -167,8 +167,7 @@ open_srq(struct perf_session *s, unsigned int side)
 
 	if (!xrc && !s->opt->srq)
 		return 0;
-	attr.attr.max_wr =
-		wanted < s->device.max_srq_wr ? (uint32_t)wanted : s->device.max_srq_wr;
+	attr.attr.max_wr = wanted < s->device.max_srq_wr ? (uint32_t)wanted : s->device.max_srq_wr;
 	if (s->opt->op == PERF_OP_SEND && s->num_flows * s->opt->depth > attr.attr.max_wr) {
 		fprintf(stderr, "softhca-perf: %u QPs with %u receives each, an SRQ holds %u\n",
 			s->num_flows, s->opt->depth, attr.attr.max_wr);
@@ -181,9 +180,7 @@ open_srq(struct perf_session *s, unsigned int side)
 		attr.xrcd = s->xrcd[side];
 	}
 	s->srq[side] = softhca_create_srq_ex(s->ctx[side], &attr);
-	return s->srq[side] != NULL
-		       ? 0
-		       : failed("create_srq_ex", softhca_last_error(s->ctx[side]));
+	return s->srq[side] != NULL ? 0 : failed("create_srq_ex", softhca_last_error(s->ctx[side]));
 }
 
 static int
@@ -352,10 +349,9 @@ open_datagrams(struct perf_session *s, unsigned int side)
 	s->grh[side] = aligned_alloc(GUARD, GUARD);
 	if (s->grh[side] == NULL)
 		return failed("memory", strerror(ENOMEM));
-	s->grh_mr[side] = softhca_reg_mr(s->pd[side], s->grh[side], GUARD,
-					 SOFTHCA_ACCESS_LOCAL_WRITE);
-	return s->grh_mr[side] != NULL ? 0
-				       : failed("reg_mr", softhca_last_error(s->ctx[side]));
+	s->grh_mr[side] =
+		softhca_reg_mr(s->pd[side], s->grh[side], GUARD, SOFTHCA_ACCESS_LOCAL_WRITE);
+	return s->grh_mr[side] != NULL ? 0 : failed("reg_mr", softhca_last_error(s->ctx[side]));
 }
 
 int
