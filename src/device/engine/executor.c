@@ -207,6 +207,9 @@ hca_direct_poll(struct hca *h, uint64_t now)
 	return work;
 }
 
+/* Oversubscribed: also a worker with little to do at a time lets others run. */
+#define BUSY_POLLS 8u
+
 struct worker {
 	struct hca_threads *owner;
 	struct hca *hca;
@@ -281,7 +284,7 @@ worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct hca_threads *t = w->owner;
-	unsigned int empty = 0;
+	unsigned int empty = 0, busy = 0;
 	bool registered = rte_thread_register() == 0;
 
 	pin_worker(w);
@@ -294,7 +297,7 @@ worker_main(void *arg)
 			idle(w, ++empty);
 		else
 			empty = 0;
-		if (t->yield && n >= HCA_BURST)
+		if (t->yield && (n >= HCA_BURST || ++busy % BUSY_POLLS == 0))
 			give_way(w);
 	}
 	hca_worker_offline(w->hca, w->id);
