@@ -11,11 +11,12 @@
 #include "ceu/ceu.h"
 #include "wire/roce_frame.h"
 
-/* Block behind hca_qp.cfg.work; the rings the lines point to follow it. */
+/* In the block behind hca_qp.cfg.work, between the rings the lines point to. */
 struct hca_qp_work {
 	struct hca_qpc image; /* what was set, as QUERY_QP answers it */
 	uint32_t sq_key, rq_key;
-	uint32_t bytes; /* of this block and more_jobs, less what grows with the SQ */
+	uint32_t bytes; /* of the block and more_jobs, less the rings that grow with the SQ */
+	void *block;
 	struct hca_resp_job *more_jobs; /* NULL: those in this block are enough */
 };
 

@@ -175,26 +175,27 @@ receive_sges(const struct qp_shape *s)
 }
 
 /*
- * One block: image, then the rings; the lines are zeroed and point into it. What is written by
- * one stage stands together, so that the packing makes no two stages share a line but at its ends.
+ * One block without gaps: what EE writes, struct hca_qp_work, what the parser writes. The image in
+ * between is cold, so that no two stages write to one line.
  */
 static struct hca_qp_work *
 new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
 {
-	size_t at = 0, chain, window, jobs, sge, fixed;
+	size_t at = 0, chain, window, jobs, sge, work;
+	struct hca_qp_work *made;
 	uint8_t *w;
 
-	carve(&at, sizeof(struct hca_qp_work));
 	jobs = carve(&at, sizeof(struct hca_resp_job) * HCA_RESP_JOBS);
 	sge = carve(&at, sizeof(struct hca_sge) * receive_sges(s));
-	at = RTE_ALIGN_CEIL(at, RTE_CACHE_LINE_SIZE);
-	fixed = at;
+	work = carve(&at, sizeof(struct hca_qp_work));
 	chain = carve(&at, sizeof(uint32_t) << s->sq_size_log);
 	window = carve(&at, sizeof(uint32_t) * s->window);
 	w = rte_zmalloc_socket("hca_qp_work", at, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	if (w == NULL)
 		return NULL;
-	((struct hca_qp_work *)(void *)w)->bytes = (uint32_t)fixed;
+	made = (struct hca_qp_work *)(void *)(w + work);
+	made->block = w;
+	made->bytes = (uint32_t)chain;
 	n->parser.chain = (uint32_t *)(void *)(w + chain);
 	n->parser.window = (uint32_t *)(void *)(w + window);
 	n->rtc.window = n->parser.window;
@@ -205,7 +206,7 @@ new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
 	n->ee.jobs = (struct hca_resp_job *)(void *)(w + jobs);
 	n->ee.recv_sge = (struct hca_sge *)(void *)(w + sge);
 	n->ee.job_mask = HCA_RESP_JOBS - 1;
-	return (struct hca_qp_work *)(void *)w;
+	return made;
 }
 
 static void
@@ -345,7 +346,7 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	memset(qp, 0, sizeof(*qp));
 	qp->cfg.generation = generation;
 	rte_free(w->more_jobs);
-	rte_free(w);
+	rte_free(w->block);
 }
 
 #define REMOTE_RIGHTS (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)
