@@ -489,7 +489,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_MPT_FLAG_PHYSICAL HCA_BIT(9)     /* refused */
 /*
  * Set: a region. Clear: a memory window, of type 1 unless WINDOW2 is set; SW2HW_MPT makes it
- * unbound, and everything but flags, key and pd is 0 then. Binding is the data path's: BIND_MW.
+ * unbound, and everything but flags, key and pd is 0 then. Binding is the data path's (BIND_MW) and
+ * is not written back to ICM.
  */
 #define HCA_MPT_FLAG_REGION HCA_BIT(8)
 #define HCA_ACCESS_LOCAL_WRITE HCA_BIT(0)

@@ -336,6 +336,118 @@ type2_in(const struct sim_config *cfg)
 }
 SIM_TEST(type2)
 
+/* --- UC -------------------- */
+
+/* The same rig with QPs of another service. */
+static void
+open_service(struct rig *r, struct sim_pair *p, uint32_t type)
+{
+	struct softhca_qp_init_attr qa = {
+		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = type,
+	};
+
+	*p = *r->p;
+	for (unsigned int i = 0; i < 2; i++) {
+		qa.send_cq = qa.recv_cq = p->cq[i];
+		p->qp[i] = softhca_create_qp(r->s->side[i].pd, &qa);
+		sim_check(r->s, p->qp[i] != NULL, "create_qp: %s", softhca_last_error(NULL));
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		struct softhca_qp_attr a = {
+			.qp_state = SOFTHCA_QPS_INIT,
+			.port_num = 1,
+			.qp_access_flags = WR,
+			.path_mtu = SOFTHCA_MTU_1024,
+			.dest_qp_num = p->qp[1 - i]->qp_num,
+			.ah_attr = {.port_num = 1,
+				    .is_global = 1,
+				    .hop_limit = 64,
+				    .dgid.raw = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(2 - i)}},
+		};
+		int rc = softhca_modify_qp(p->qp[i], &a,
+					   SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX |
+						   SOFTHCA_QP_PORT | SOFTHCA_QP_ACCESS_FLAGS);
+
+		a.qp_state = SOFTHCA_QPS_RTR;
+		if (rc == 0)
+			rc = softhca_modify_qp(p->qp[i], &a,
+					       SOFTHCA_QP_STATE | SOFTHCA_QP_AV |
+						       SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN |
+						       SOFTHCA_QP_RQ_PSN);
+		a.qp_state = SOFTHCA_QPS_RTS;
+		if (rc == 0)
+			rc = softhca_modify_qp(p->qp[i], &a, SOFTHCA_QP_STATE | SOFTHCA_QP_SQ_PSN);
+		sim_check(r->s, rc == 0, "modify_qp: %s", softhca_last_error(NULL));
+	}
+}
+
+/* Completions come from RTC there; a bind that fails stops the send queue only. */
+static void
+uc_in(const struct sim_config *cfg)
+{
+	struct softhca_sge sge;
+	struct softhca_send_wr data, bind, inv, bad;
+	struct softhca_mw *mw;
+	struct sim_pair uc, *rc;
+	struct rig r;
+
+	rig_open(&r, cfg);
+	rc = r.p;
+	open_service(&r, &uc, SOFTHCA_QPT_UC);
+	r.p = &uc;
+	mw = window(&r, SOFTHCA_MW_TYPE_2);
+	sge = (struct softhca_sge){(uintptr_t)r.mem, 3000, r.mr->lkey};
+	data = (struct softhca_send_wr){
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = {uc.region[0].va, uc.region[0].mr->rkey},
+	};
+	for (unsigned int round = 0; round < 8; round++) {
+		bool alone = round & 1;
+
+		bind = bind_wr(&r, mw, 100, 5000, WR);
+		inv = (struct softhca_send_wr){.opcode = SOFTHCA_WR_LOCAL_INV,
+					       .invalidate_rkey = mw->rkey};
+		if (!alone)
+			post_on(&r, uc.qp[1], &data);
+		post_on(&r, uc.qp[1], &bind);
+		if (!alone)
+			expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "write");
+		expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "bind");
+		sim_check(r.s, r.wc.opcode == SOFTHCA_WC_BIND_MW, "order");
+		memset(r.mem, 0, BYTES);
+		expect(&r, put(&r, va_of(&r, 100), mw->rkey, 5000, 0x61), SOFTHCA_WC_SUCCESS,
+		       "through it");
+		sim_settle(r.s);
+		sim_check(r.s, holds(r.mem + 100, 5000, 0x61), "wrong bytes");
+		post_on(&r, uc.qp[1], &inv);
+		if (!alone)
+			post_on(&r, uc.qp[1], &data);
+		expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "invalidate");
+		if (!alone)
+			expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "write");
+	}
+	/* A peer's write finds nothing: dropped, as UC does. */
+	expect(&r, put(&r, va_of(&r, 100), mw->rkey, 100, 0x62), SOFTHCA_WC_SUCCESS, "late write");
+	sim_settle(r.s);
+	sim_check(r.s, holds(r.mem + 100, 5000, 0x61), "written through a dead window");
+	bad = bind_wr(&r, mw, 100, BYTES, WR);
+	post_on(&r, uc.qp[1], &data);
+	post_on(&r, uc.qp[1], &bad);
+	post_on(&r, uc.qp[1], &data);
+	expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "before");
+	expect(&r, wait_for(&r, 1), SOFTHCA_WC_MW_BIND_ERR, "bad bind");
+	expect(&r, wait_for(&r, 1), SOFTHCA_WC_WR_FLUSH_ERR, "behind");
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0, "dealloc_mw");
+	sim_check(r.s, softhca_destroy_qp(uc.qp[0]) == 0 && softhca_destroy_qp(uc.qp[1]) == 0,
+		  "destroy_qp");
+	r.p = rc;
+	rig_close(&r);
+}
+SIM_TEST(uc)
+
 /* --- what may not be done -------------------- */
 
 /* A request that fails, with one before it that succeeds and one behind it that is flushed. */
@@ -848,6 +960,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(type1),	 cmocka_unit_test(type2),
+		cmocka_unit_test(uc),
 		cmocka_unit_test(bad_binds),	 cmocka_unit_test(rights),
 		cmocka_unit_test(registrations), cmocka_unit_test(rereg),
 		cmocka_unit_test(under_traffic), cmocka_unit_test(lossy),

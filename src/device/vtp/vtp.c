@@ -201,8 +201,10 @@ window_dying(struct hca *h, struct hca_mpt_entry *e)
 
 	if (state == HCA_MPT_FREE || state == HCA_MPT_DYING)
 		return HCA_STAT_BAD_RES_STATE;
-	if (state == HCA_MPT_BUSY || !hca_mpt_cas(e, state, HCA_MPT_DYING))
+	if (state == HCA_MPT_BUSY || !hca_mpt_cas(e, state, HCA_MPT_DYING)) {
+		__atomic_store_n(&e->doomed, 1, __ATOMIC_RELEASE);
 		return HCA_MPT_AGAIN;
+	}
 	/* The region cannot go before its own round, in which this one ends too. */
 	hca_window_unpin(h, e);
 	return HCA_STAT_OK;

@@ -19,7 +19,8 @@
  *	FREE -> UNBOUND (SW2HW_MPT), {VALID, BOUND} -> BUSY -> UNBOUND (unbind, invalidate)
  *	{UNBOUND, VALID} -> BUSY -> {VALID, BOUND} (bind)
  *	{UNBOUND, VALID, BOUND} -> DYING -> FREE (HW2SW_MPT, which waits while it is BUSY)
- * Whoever made it BUSY owns the entry. Its members change only after a round that began while it
+ * Whoever made it BUSY owns the entry. A window that HW2SW_MPT waits for is not bound again, so the
+ * command does not wait for ever. Its members change only after a round that began while it
  * was BUSY, so no reader sees half a binding.
  *
  * CPU address = MTT[mtt + (lin >> page_shift)] + (lin & page_mask), lin = first + (va - start).
@@ -56,7 +57,8 @@ struct hca_mpt_entry {
 		uint32_t parent;  /* window: index of its region, 0 = not bound */
 	};
 	uint8_t page_shift;
-	uint8_t reserved[3];
+	uint8_t doomed; /* window, CEU: HW2SW_MPT found it BUSY; it is not bound again */
+	uint8_t reserved[2];
 } __rte_cache_aligned;
 
 _Static_assert(sizeof(struct hca_mpt_entry) == 64, "one line");

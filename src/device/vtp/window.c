@@ -28,7 +28,8 @@ window_fits(const struct hca_mpt_entry *w, uint32_t state, const struct hca_qp_c
 
 	if (state != HCA_MPT_UNBOUND && state != HCA_MPT_VALID)
 		return false;
-	if (w->flags & HCA_MPT_FLAG_REGION || w->pd != qp->pd)
+	if (w->flags & HCA_MPT_FLAG_REGION || w->pd != qp->pd ||
+	    __atomic_load_n(&w->doomed, __ATOMIC_ACQUIRE))
 		return false;
 	/* Only the consumer's tag may differ. */
 	if (HCA_KEY_TAG(w->key ^ b->new_key) != (w->key ^ b->new_key) ||

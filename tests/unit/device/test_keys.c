@@ -108,6 +108,79 @@ last_byte_is_last(void **state)
 	}
 }
 
+/* Ranges at the ends of what 64 bits can say: no sum may wrap. */
+static void
+ranges_do_not_wrap(void **state)
+{
+	static const struct {
+		uint64_t start, length;
+	} region[] = {
+		{0, 4096},
+		{UINT64_MAX - 4095, 4096},
+		{(UINT64_C(1) << 63) - 100, 200},
+		{(UINT64_C(1) << 31) - 1, 3},
+		{UINT64_C(0xffffffff), 4096},
+	};
+	static const uint64_t len[] = {0, 1, 2, 4095, 4096, 4097, 1u << 31, UINT64_C(1) << 32,
+				       UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX};
+	struct rig *r = *state;
+	struct hca_mpt *m = (void *)r->in;
+	uint32_t mtt = rig_mtt(r, r->user, 3);
+
+	for (unsigned int i = 0; i < RTE_DIM(region); i++) {
+		uint64_t s = region[i].start, n = region[i].length;
+		const uint64_t va[] = {s,     s + 1, s + n - 1,	 s + n,	    s + n + 1,
+				       s - 1, 0,     UINT64_MAX, s / 2 + 7, ~s};
+
+		rig_fill_mpt(r, 5, RIG_PD, (void *)(uintptr_t)s, n, mtt);
+		m->first_byte_offset = hca_cpu_to_be32(4095);
+		assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 5), HCA_STAT_OK);
+		for (unsigned int a = 0; a < RTE_DIM(va); a++) {
+			for (unsigned int k = 0; k < RTE_DIM(len); k++) {
+				unsigned __int128 end = (unsigned __int128)va[a] + len[k];
+				bool inside = va[a] >= s && end <= (unsigned __int128)s + n;
+				const struct hca_mpt_entry *e = hca_vtp_check(
+					&r->h->vtp, KEY(5), RIG_PD, 0, va[a], len[k]);
+
+				/* nothing at the end, which may be 2^64 */
+				if (len[k] == 0)
+					inside = va[a] - s <= n;
+				assert_int_equal(e != NULL, inside);
+			}
+		}
+		assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 5, 0, 0), HCA_STAT_OK);
+	}
+}
+
+/* Every page size, with the first byte anywhere in the first page. */
+static void
+page_sizes(void **state)
+{
+	struct rig *r = *state;
+	struct hca_mpt *m = (void *)r->in;
+
+	for (uint32_t log = 0; log < 32; log++) {
+		uint32_t size = 1u << log;
+		bool valid = log >= HCA_MIN_PAGE_LOG && log <= HCA_MAX_PAGE_LOG;
+		/* the rig's memory is aligned to less than a large page is */
+		bool aligned = valid && ((uintptr_t)r->user & (size - 1)) == 0;
+
+		rig_fill_mpt(r, 5, RIG_PD, r->user, 100, rig_mtt(r, r->user, 1));
+		m->page_size = hca_cpu_to_be32(size);
+		m->first_byte_offset = hca_cpu_to_be32(size - 1);
+		if (!aligned || size - 1 + 100 > RIG_BLOCK) {
+			assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 5), HCA_STAT_BAD_PARAM);
+			continue;
+		}
+		/* the region goes on in a second page that was never written */
+		assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 5), HCA_STAT_BAD_PARAM);
+		m->first_byte_offset = hca_cpu_to_be32(size - 100);
+		assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 5), HCA_STAT_OK);
+		assert_ptr_equal(r->h->vtp.mpt[5].base, r->user + size - 100);
+		assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 5, 0, 0), HCA_STAT_OK);
+	}
+}
+
 #define BREAK_MPT(X) \
 	X(m->flags |= hca_cpu_to_be32(HCA_MPT_FLAG_PHYSICAL)) \
 	X(m->flags |= hca_cpu_to_be32(HCA_ACCESS_ON_DEMAND)) \
@@ -266,7 +339,7 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(contiguous_region),	     T(scattered_pages),
 		T(last_byte_is_last),	     T(bad_mpt_changes_nothing),
-		T(live_ranges_are_busy),     T(invalidation_waits_for_readers),
+		T(ranges_do_not_wrap), T(page_sizes), T(live_ranges_are_busy),     T(invalidation_waits_for_readers),
 		T(big_regions_go_in_slices),
 	};
 

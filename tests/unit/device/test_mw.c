@@ -311,11 +311,24 @@ freeing_waits_while_busy(void **state)
 	for (unsigned int i = 0; i < 20; i++)
 		rig_poll(r);
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
+	hca_window_settle(r->h, b.new_key);
+	/* whoever binds without a pause cannot keep it from ending */
+	assert_int_equal(hca_window_claim(r->h, &user, &b), HCA_SYND_MW_BIND);
+	assert_int_equal(bound_to(r, REGION), 0);
+	for (unsigned int i = 0; i < 20; i++)
+		rig_poll(r);
+	assert_false(rig_ctrl(r) & HCA_HCR_GO);
+	assert_int_equal(r->h->vtp.mpt[WINDOW].state, HCA_MPT_FREE);
+	assert_int_equal(bound_to(r, REGION), 0);
+	/* bound while the command waits */
+	assert_int_equal(window(r, WINDOW, RIG_PD, HCA_MPT_FLAG_WINDOW2), HCA_STAT_OK);
+	assert_int_equal(hca_window_claim(r->h, &user, &b), 0);
+	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_HW2SW_MPT), WINDOW, 0, 0, 1);
+	rig_poll(r);
 	hca_window_bind(r->h, &user, &b);
 	assert_int_equal(bound_to(r, REGION), 1);
 	for (unsigned int i = 0; i < 20; i++)
 		rig_poll(r);
-	assert_false(rig_ctrl(r) & HCA_HCR_GO);
 	assert_int_equal(r->h->vtp.mpt[WINDOW].state, HCA_MPT_FREE);
 	assert_int_equal(bound_to(r, REGION), 0);
 	/* given up half way */

@@ -31,7 +31,7 @@ answer_dev_lim(struct hca_mbox_dev_lim *lim)
 	lim->rq_sg = hca_cpu_to_be32(HCA_LIM_MAKE_SG(16, 512));
 	lim->rd_atomic = hca_cpu_to_be32(HCA_LIM_MAKE_RD_ATOMIC(16, 16, 6, 15));
 	lim->caps = hca_cpu_to_be32(HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC |
-				    HCA_CAP_SRQ | HCA_CAP_ATOMIC);
+				    HCA_CAP_SRQ | HCA_CAP_ATOMIC | HCA_CAP_MW);
 	lim->inline_mw = hca_cpu_to_be32(HCA_LIM_MAKE_INLINE_MW(400, 0, 0));
 	lim->gid_table_len = hca_cpu_to_be32(16);
 	lim->pkey_table_len = hca_cpu_to_be32(16);

@@ -371,6 +371,38 @@ given_up(void **state)
 	assert_int_equal(hca_rtc_poll(r->h, r->now, 32), 0);
 }
 
+/* An operation that has begun is part of what the queue drains of. */
+static void
+drained_behind_it(void **state)
+{
+	struct rig *r = *state;
+
+	several_workers(r);
+	post_bind(r, 2, SIG);
+	post_inv(r, KEY(2), SIG);
+	rig_send(r, 2);
+	r->qp->cfg.state = HCA_QPS_SQD;
+	r->qp->cfg.draining = r->qp->cfg.sqd_notify = 1;
+	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
+	run(r);
+	assert_int_equal(r->fx->events, 0);
+	rte_rcu_qsbr_quiescent(rcu, 0);
+	run(r);
+	assert_int_equal(state_of(r), HCA_MPT_BOUND);
+	assert_int_equal(rig_cqes(r), 1);
+	assert_int_equal(r->fx->events, 1);
+	assert_int_equal(r->fx->event[0].type, HCA_EVENT_SQ_DRAINED);
+	/* what has not begun waits */
+	r->qp->cfg.state = HCA_QPS_RTS;
+	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
+	run(r);
+	rte_rcu_qsbr_quiescent(rcu, 0);
+	run(r);
+	assert_int_equal(state_of(r), HCA_MPT_UNBOUND);
+	assert_int_equal(rig_cqes(r), 2);
+	expect_empty(r);
+}
+
 static void
 reset_while_waiting(void **state)
 {
@@ -406,6 +438,7 @@ main(void)
 		T(waits_for_round),
 		T(rewound_while_waiting),
 		T(given_up),
+		T(drained_behind_it),
 		T(reset_while_waiting),
 	};
 
