@@ -959,12 +959,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(type1),	 cmocka_unit_test(type2),
-		cmocka_unit_test(uc),
-		cmocka_unit_test(bad_binds),	 cmocka_unit_test(rights),
-		cmocka_unit_test(registrations), cmocka_unit_test(rereg),
-		cmocka_unit_test(under_traffic), cmocka_unit_test(lossy),
-		cmocka_unit_test(threads),
+		cmocka_unit_test(type1),  cmocka_unit_test(type2),
+		cmocka_unit_test(uc),	  cmocka_unit_test(bad_binds),
+		cmocka_unit_test(rights), cmocka_unit_test(registrations),
+		cmocka_unit_test(rereg),  cmocka_unit_test(under_traffic),
+		cmocka_unit_test(lossy),  cmocka_unit_test(threads),
 	};
 
 	return sim_main_of(tests, COUNT(tests));

@@ -121,8 +121,17 @@ ranges_do_not_wrap(void **state)
 		{(UINT64_C(1) << 31) - 1, 3},
 		{UINT64_C(0xffffffff), 4096},
 	};
-	static const uint64_t len[] = {0, 1, 2, 4095, 4096, 4097, 1u << 31, UINT64_C(1) << 32,
-				       UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX};
+	static const uint64_t len[] = {0,
+				       1,
+				       2,
+				       4095,
+				       4096,
+				       4097,
+				       1u << 31,
+				       UINT64_C(1) << 32,
+				       UINT64_C(1) << 63,
+				       UINT64_MAX - 1,
+				       UINT64_MAX};
 	struct rig *r = *state;
 	struct hca_mpt *m = (void *)r->in;
 	uint32_t mtt = rig_mtt(r, r->user, 3);
@@ -139,8 +148,8 @@ ranges_do_not_wrap(void **state)
 			for (unsigned int k = 0; k < RTE_DIM(len); k++) {
 				unsigned __int128 end = (unsigned __int128)va[a] + len[k];
 				bool inside = va[a] >= s && end <= (unsigned __int128)s + n;
-				const struct hca_mpt_entry *e = hca_vtp_check(
-					&r->h->vtp, KEY(5), RIG_PD, 0, va[a], len[k]);
+				const struct hca_mpt_entry *e =
+					hca_vtp_check(&r->h->vtp, KEY(5), RIG_PD, 0, va[a], len[k]);
 
 				/* nothing at the end, which may be 2^64 */
 				if (len[k] == 0)
@@ -339,7 +348,8 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(contiguous_region),	     T(scattered_pages),
 		T(last_byte_is_last),	     T(bad_mpt_changes_nothing),
-		T(ranges_do_not_wrap), T(page_sizes), T(live_ranges_are_busy),     T(invalidation_waits_for_readers),
+		T(ranges_do_not_wrap),	     T(page_sizes),
+		T(live_ranges_are_busy),     T(invalidation_waits_for_readers),
 		T(big_regions_go_in_slices),
 	};
 

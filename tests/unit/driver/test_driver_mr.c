@@ -46,8 +46,10 @@ teardown(void **state)
 static struct hca_ctl_keys
 make_mr(uint64_t off, uint64_t length, uint32_t access)
 {
-	struct hca_ctl_mr mr = {
-		.va = (uintptr_t)memory + off, .length = length, .pdn = pdn, .access = access};
+	struct hca_ctl_mr mr = {.va = (uintptr_t)memory + off,
+				.length = length,
+				.pdn = pdn,
+				.access = access};
 	struct hca_ctl_keys keys;
 
 	assert_int_equal(hca_client_reg_mr(client, &mr, NULL, &keys), 0);
