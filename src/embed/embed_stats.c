@@ -109,5 +109,7 @@ softhca_embed_resources(struct softhca_embed *e, unsigned int index, struct soft
 	put(&o, "pds", d.pds);
 	put(&o, "clients", d.clients);
 	put(&o, "channels", d.channels);
+	if (d.qps != 0) /* what each costs, without its queues and its context in ICM */
+		put(&o, "qp_bytes", u.qp_bytes + d.qp_bytes);
 	return (int)o.n;
 }
