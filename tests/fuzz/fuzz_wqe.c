@@ -52,6 +52,23 @@ data_unit(struct world *w, struct fuzz_input *in, struct hca_data_unit *u)
 	u->addr = hca_cpu_to_le64((uintptr_t)base + off - 16);
 }
 
+/* u8 window, damage; u8 region; u16 offset; u16 length; u8 rights */
+static void
+bind_unit(struct world *w, struct fuzz_input *in, struct hca_bind_unit *u)
+{
+	uint8_t which = fuzz_u8(in), region = fuzz_u8(in) % WORLD_REGIONS;
+	const struct softhca_mw *mw = w->mw[which & 1];
+	uint32_t len, damage = which & 0x80 ? 1u << (which >> 1 & 31) : 0;
+	uint8_t *base = world_region(w, region, &len);
+
+	u->old_key = hca_cpu_to_le32(mw->rkey);
+	u->new_key = hca_cpu_to_le32(mw->rkey ^ damage);
+	u->lkey = hca_cpu_to_le32(w->mr[region]->lkey);
+	u->addr = hca_cpu_to_le64((uintptr_t)base + (fuzz_u16(in) & 0x1fff) - 16);
+	u->length = hca_cpu_to_le64(fuzz_u16(in) & 0x1fff);
+	u->access = hca_cpu_to_le32(fuzz_u8(in));
+}
+
 /* u8 QP, u8 slots behind the next one, u8 units, u8 what follows the next unit, then those. */
 static void
 wqe(struct world *w, struct fuzz_input *in)
@@ -74,6 +91,12 @@ wqe(struct world *w, struct fuzz_input *in)
 		hca_put_be64(buf + at, 0x10000);
 		hca_put_be32(buf + at + 8, 0x1234);
 	}
+	if (what & 8) {
+		bind_unit(w, in, (void *)(buf + sizeof(*next)));
+		at = sizeof(*next) + sizeof(struct hca_bind_unit);
+	}
+	if (what & 16) /* invalidate */
+		next->imm_data = hca_cpu_to_le32(w->mw[what >> 5 & 1]->rkey);
 	for (uint32_t i = 0; i < units && at + 16 <= sizeof(buf); i++, at += 16)
 		data_unit(w, in, (void *)(buf + at));
 	if (what & 4) { /* inline instead */

@@ -177,7 +177,29 @@ def answer(qp, how, length=0):
     return bytes((5, qp, how, length))
 
 
+BIND, INVALIDATE = 9, 10
+RW_REGION, ALL_RIGHTS = 0, 14
+
+
+def bind(window, region, off, length, access, what=8, nop=0, nds=0):
+    return wqe(0, 0, [], what, nop, nds) + struct.pack('<BBHHB', window, region, off + 16, length, access)
+
+
 QUEUES = {
+    'bind': bind(0, RW_REGION, 0, 500, ALL_RIGHTS) + doorbell(0, BIND, 3) + RUN * 2 +
+    bind(0, RW_REGION, 5, 50, 4 + 32) + doorbell(0, BIND, 3) + RUN * 2 +
+    bind(0, RW_REGION, 0, 0, 0) + doorbell(0, BIND, 3) + RUN * 2,
+    'bind-invalidate': bind(1, RW_REGION, 0, 500, ALL_RIGHTS) + doorbell(0, BIND, 3) + RUN * 2 +
+    wqe(0, 0, [], 16 + 32) + doorbell(0, INVALIDATE, 1) + RUN * 2,
+    'bind-twice': bind(1, RW_REGION, 0, 500, ALL_RIGHTS) + doorbell(0, BIND, 3) + RUN * 2 +
+    bind(1, RW_REGION, 0, 500, ALL_RIGHTS) + doorbell(0, BIND, 3) + RUN * 2,
+    'bind-elsewhere': b''.join(bind(0, r, 0, 500, 4) + doorbell(r, BIND, 3) + RUN * 2
+                               for r in range(4)),
+    'bind-damaged': bind(0xc0, RW_REGION, 0, 500, 4) + doorbell(0, BIND, 3) + RUN * 2,
+    'bind-beyond': bind(0, RW_REGION, 0x1f00, 0x1f00, 4) + doorbell(0, BIND, 3) + RUN * 2,
+    'bind-sizes': b''.join(bind(1, RW_REGION, 0, 500, ALL_RIGHTS) + doorbell(0, BIND, size)
+                           for size in range(6)) + RUN * 2,
+    'invalidate-unbound': wqe(0, 0, [], 16) + doorbell(0, INVALIDATE, 1) + RUN * 2,
     'write': wqe(0, 0, [unit(2, 0, 600)], 1) + doorbell(0, WRITE, 3) + RUN * 2 + answer(0, 0) + RUN,
     'write-list': wqe(0, 0, [unit(2, 5, 100), unit(0, 1, 7), unit(1, 9, 0)], 1) +
     doorbell(0, WRITE_IMM, 5) + RUN * 2 + answer(0, 0),

@@ -25,7 +25,8 @@ static const struct {
 } regions[WORLD_REGIONS] = {
 	[WORLD_RW] = {0x1100, 0x1245,
 		      SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
-			      SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC,
+			      SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC |
+			      SOFTHCA_ACCESS_MW_BIND,
 		      true},
 	[WORLD_RO] = {0x4103, 0x1000, SOFTHCA_ACCESS_REMOTE_READ, false},
 	[WORLD_SOURCE] = {0x6080, 0x1400, 0, false},
@@ -516,6 +517,10 @@ world_begin(void)
 	memset(w->done, 0, sizeof(w->done));
 	for (unsigned int i = 0; i < WORLD_QPS; i++)
 		connect_qp(w, i);
+	for (unsigned int i = 0; i < 2; i++) {
+		w->mw[i] = softhca_alloc_mw(w->pd, SOFTHCA_MW_TYPE_1 + i);
+		fuzz_check(w->mw[i] != NULL, "mw: %s", softhca_last_error(w->ctx));
+	}
 	world_send(w, WORLD_READER, SOFTHCA_WR_RDMA_READ, 1000);
 	world_send(w, WORLD_READER, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, 8);
 	world_send(w, WORLD_READER, SOFTHCA_WR_RDMA_READ, 99);
@@ -629,6 +634,9 @@ world_end(struct world *w)
 	all_to(w, SOFTHCA_QPS_RESET);
 	world_settle(w);
 	world_reap(w);
+	for (unsigned int i = 0; i < 2; i++)
+		fuzz_check(softhca_dealloc_mw(w->mw[i]) == 0, "dealloc_mw: %s",
+			   softhca_last_error(w->ctx));
 	hca_driver_poll(w->drv);
 	check_memory(w);
 	check_usage(w);

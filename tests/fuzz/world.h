@@ -61,6 +61,7 @@ struct world {
 	struct softhca_pd *pd;
 	struct softhca_cq *cq;
 	struct softhca_mr *mr[WORLD_REGIONS];
+	struct softhca_mw *mw[2]; /* of type 1 and 2; new for each input */
 	struct softhca_qp *qp[WORLD_QPS];
 	uint8_t *mem;
 	uint64_t now;
