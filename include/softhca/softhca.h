@@ -336,6 +336,20 @@ struct softhca_cq_init_attr {
 	uint32_t flags; /* enum softhca_create_flags */
 };
 
+struct softhca_moderate_cq {
+	uint16_t cq_count;
+	uint16_t cq_period; /* us */
+};
+
+enum softhca_cq_attr_mask {
+	SOFTHCA_CQ_ATTR_MODERATE = 1 << 0,
+};
+
+struct softhca_modify_cq_attr {
+	uint32_t attr_mask;
+	struct softhca_moderate_cq moderate;
+};
+
 /* --- queue pairs -------------------- */
 
 /* Numbers of ibv_qp_type. Reliable datagrams (RD) exist nowhere and are refused. */
@@ -723,6 +737,19 @@ SOFTHCA_API int softhca_destroy_comp_channel(struct softhca_comp_channel *channe
 
 SOFTHCA_API struct softhca_cq *softhca_create_cq(struct softhca_context *ctx,
 						 const struct softhca_cq_init_attr *attr);
+
+/*
+ * Another number of entries, rounded up to a power of two; what is in the queue stays. -EINVAL: more
+ * is waiting than would fit, nothing has changed. Under way without pausing traffic.
+ */
+SOFTHCA_API int softhca_resize_cq(struct softhca_cq *cq, int cqe);
+
+/*
+ * Moderation: an event that was asked for comes when cq_count completions have arrived since the
+ * last one, or cq_period microseconds after the first of them (0: no such limit; both 0: at once).
+ * Solicited and failed completions do not wait.
+ */
+SOFTHCA_API int softhca_modify_cq(struct softhca_cq *cq, const struct softhca_modify_cq_attr *attr);
 
 /* -EBUSY while a QP uses it. Waits until every event got from it has been acknowledged. */
 SOFTHCA_API int softhca_destroy_cq(struct softhca_cq *cq);

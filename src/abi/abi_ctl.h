@@ -44,6 +44,7 @@ struct hca_ctl_info {
 	uint32_t max_mcgs;
 	uint32_t max_qps_per_mcg;
 	uint32_t max_mws;
+	uint32_t num_vectors; /* completion vectors: event queues */
 };
 
 /* Port; state as verbs numbers it */
@@ -89,6 +90,8 @@ struct hca_ctl_cq {
 	uint64_t addr;
 	uint32_t log_size;
 	uint32_t channel; /* HCA_CTL_NO_CHANNEL = none */
+	uint32_t vector;  /* below num_vectors */
+	uint32_t reserved;
 };
 
 /*

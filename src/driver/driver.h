@@ -149,6 +149,11 @@ int hca_client_destroy_channel(struct hca_client *client, uint32_t channel);
 
 int hca_client_create_cq(struct hca_client *client, const struct hca_ctl_cq *cq, uint32_t *cqn);
 int hca_client_destroy_cq(struct hca_client *client, uint32_t cqn);
+/* *index: first completion in the new buffer; -EINVAL: more wait than it holds. */
+int hca_client_resize_cq(struct hca_client *client, uint32_t cqn, uint64_t addr, uint32_t log_size,
+			 uint32_t *index);
+int hca_client_moderate_cq(struct hca_client *client, uint32_t cqn, uint16_t count,
+			   uint16_t period_us);
 
 int hca_client_create_qp(struct hca_client *client, const struct hca_ctl_qp *qp, uint32_t *qpn);
 

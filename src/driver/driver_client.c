@@ -330,6 +330,7 @@ hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
 		.max_mcgs = mcgs(lim),
 		.max_qps_per_mcg = HCA_LIM_QP_PER_MCG(hca_be32_to_cpu(lim->mcast)),
 		.max_mws = mws(lim),
+		.num_vectors = drv->num_eqs - 1,
 	};
 	if ((info->flags & HCA_CAP_SRQ) == 0)
 		info->max_srqs = 0;

@@ -106,7 +106,12 @@ choose_sizes(struct hca_driver *drv)
 		return driver_fail(-EIO, "the device's limits make no sense");
 
 	async_log = config->log_num_qps < ASYNC_EQ_MAX_LOG ? config->log_num_qps : ASYNC_EQ_MAX_LOG;
-	drv->eq[EQ_COMP].log_size = config->log_eq_size ? config->log_eq_size : config->log_num_cqs;
+	drv->num_eqs = 1u << (HCA_LIM_EQS_LOG(max) & 31);
+	if (drv->num_eqs > EQ_COUNT)
+		drv->num_eqs = EQ_COUNT;
+	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++)
+		drv->eq[eqn].log_size =
+			config->log_eq_size ? config->log_eq_size : config->log_num_cqs;
 	drv->eq[EQ_ASYNC].log_size = config->log_eq_size ? config->log_eq_size : async_log;
 	drv->icm[ICM_QPC] = (struct driver_icm){.entry_bytes = HCA_QPC_SIZE,
 						.log_entries = config->log_num_qps};
@@ -130,7 +135,7 @@ place_tables(struct hca_driver *drv)
 	uint64_t offset = 2 * HCA_MBOX_SIZE;
 	uint64_t eq_offset[EQ_COUNT];
 
-	for (uint32_t eqn = 0; eqn < EQ_COUNT; eqn++) {
+	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++) {
 		uint64_t bytes = (uint64_t)HCA_EQE_SIZE << drv->eq[eqn].log_size;
 
 		eq_offset[eqn] = offset;
@@ -141,7 +146,7 @@ place_tables(struct hca_driver *drv)
 	if (alloc_arena(drv, offset) != 0)
 		return -ENOMEM;
 	place_mailboxes(drv);
-	for (uint32_t eqn = 0; eqn < EQ_COUNT; eqn++) {
+	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++) {
 		drv->eq[eqn].ring = (struct hca_eqe *)(drv->arena + eq_offset[eqn]);
 		drv->eq[eqn].bus = drv->arena_bus + eq_offset[eqn];
 	}
@@ -306,7 +311,7 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 	usage->mtts = drv->mtt_ranges.used;
 	/* the object, its place in the table, the tag of its number */
 	usage->qp_bytes = sizeof(struct driver_qp) + sizeof(*drv->qps) + sizeof(*drv->qp_ids.tag);
-	for (uint32_t eqn = 0; eqn < EQ_COUNT; eqn++) {
+	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++) {
 		if (drv->eq[eqn].mr == NULL)
 			continue;
 		usage->mrs--;

@@ -16,6 +16,12 @@ driver_cq_of(struct hca_client *client, uint32_t cqn)
 	return cq != NULL && cq->owner == client ? cq : NULL;
 }
 
+static uint32_t
+vector_eqn(uint32_t vector)
+{
+	return vector == 0 ? EQ_COMP : EQ_MORE + vector - 1;
+}
+
 static int
 check_cq(const struct hca_client *client, const struct hca_ctl_cq *request)
 {
@@ -26,6 +32,8 @@ check_cq(const struct hca_client *client, const struct hca_ctl_cq *request)
 
 	if (request->log_size > max_log)
 		return driver_fail(-EINVAL, "a CQ of 2^%u entries", request->log_size);
+	if (vector_eqn(request->vector) >= drv->num_eqs)
+		return driver_fail(-EINVAL, "completion vector %u", request->vector);
 	if (quota != 0 && client->count_cqs >= quota)
 		return driver_fail(-ENOMEM, "the client has its %u CQs", quota);
 	if (channel != HCA_CTL_NO_CHANNEL && (channel == 0 || channel >= client->num_channels ||
@@ -44,7 +52,7 @@ enable_cq(struct hca_driver *drv, const struct driver_cq *cq, const struct hca_c
 	cqc->flags = hca_cpu_to_be32(HCA_CQ_FLAG_TR);
 	hca_cqc_set_start(cqc, request->addr);
 	cqc->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(request->log_size, uar));
-	cqc->comp_eqn = hca_cpu_to_be32(EQ_COMP);
+	cqc->comp_eqn = hca_cpu_to_be32(vector_eqn(request->vector));
 	cqc->pd = hca_cpu_to_be32(cq->mr->pdn);
 	cqc->lkey = hca_cpu_to_be32(cq->mr->key);
 	cqc->cqn = hca_cpu_to_be32(cq->cqn);
@@ -168,6 +176,76 @@ hca_client_destroy_cq(struct hca_client *client, uint32_t cqn)
 		err = driver_fail(-EBUSY, "%u queues complete to the CQ", cq->users);
 	else
 		err = driver_cq_release(drv, cq, false);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+static int
+resize_cq(struct hca_driver *drv, struct driver_cq *cq, uint64_t addr, uint32_t log_size,
+	  uint32_t *index)
+{
+	uint64_t bytes = ((uint64_t)HCA_CQE_SIZE << log_size) + sizeof(struct hca_cq_record);
+	struct driver_cmd cmd = {.op = HCA_CMD_RESIZE_CQ, .in_modifier = cq->cqn};
+	struct hca_mbox_resize_cq *m;
+	struct driver_mr *mr;
+	int err;
+
+	if (log_size > HCA_LIM_CQ_SZ_LOG(hca_be32_to_cpu(drv->lim.max_sz)))
+		return driver_fail(-EINVAL, "a CQ of 2^%u entries", log_size);
+	err = driver_mr_queue(drv, cq->owner, HCA_PD_MAKE(0, cq->owner->uar), addr, bytes,
+			      HCA_ACCESS_LOCAL_WRITE, &mr);
+	if (err != 0)
+		return err;
+	m = driver_mailbox(drv);
+	m->logsize = hca_cpu_to_be32(HCA_RESIZE_CQ_MAKE_LOGSIZE(log_size));
+	m->lkey = hca_cpu_to_be32(mr->key);
+	m->start = hca_cpu_to_be64(addr);
+	m->ci_db = hca_cpu_to_be32(HCA_CQE_SIZE << log_size);
+	m->state_db =
+		hca_cpu_to_be32((HCA_CQE_SIZE << log_size) + offsetof(struct hca_cq_record, arm));
+	cmd.in_param = drv->mailbox_in_bus;
+	err = driver_command(drv, &cmd);
+	if (err != 0) {
+		driver_mr_destroy(drv, mr, true);
+		return err;
+	}
+	driver_mr_destroy(drv, cq->mr, true);
+	cq->mr = mr;
+	*index = (uint32_t)cmd.out_param;
+	return 0;
+}
+
+int
+hca_client_resize_cq(struct hca_client *client, uint32_t cqn, uint64_t addr, uint32_t log_size,
+		     uint32_t *index)
+{
+	struct hca_driver *drv = client->drv;
+	struct driver_cq *cq;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	cq = driver_cq_of(client, cqn);
+	err = cq != NULL ? resize_cq(drv, cq, addr, log_size, index)
+			 : driver_fail(-EINVAL, "CQ %#x does not exist", cqn);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+int
+hca_client_moderate_cq(struct hca_client *client, uint32_t cqn, uint16_t count, uint16_t period_us)
+{
+	struct hca_driver *drv = client->drv;
+	struct hca_mbox_modify_cq *m;
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	if (driver_cq_of(client, cqn) == NULL) {
+		err = driver_fail(-EINVAL, "CQ %#x does not exist", cqn);
+	} else {
+		m = driver_mailbox(drv);
+		m->moderation = hca_cpu_to_be32(HCA_CQ_MOD_MAKE(count, period_us));
+		err = driver_command_in(drv, HCA_CMD_MODIFY_CQ, cqn);
+	}
 	pthread_mutex_unlock(&drv->lock);
 	return err;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Event queues and forwarding. EQ 0 takes completion events, EQ 1 the asynchronous ones. Events
+ * Event queues and forwarding. EQ 1 takes the asynchronous events, all others
+ * those of completions, a vector each. Events
  * become records in pipes; what finds a pipe full is remembered at its object and written later,
  * so that one client that does not read delays nobody and loses nothing.
  */
@@ -44,7 +45,7 @@ driver_eq_create_all(struct hca_driver *drv)
 {
 	int err = 0;
 
-	for (uint32_t eqn = 0; eqn < EQ_COUNT && err == 0; eqn++)
+	for (uint32_t eqn = 0; eqn < drv->num_eqs && err == 0; eqn++)
 		err = create_eq(drv, eqn);
 	if (err != 0)
 		return err;
@@ -55,7 +56,7 @@ driver_eq_create_all(struct hca_driver *drv)
 void
 driver_eq_destroy_all(struct hca_driver *drv)
 {
-	for (uint32_t eqn = EQ_COUNT; eqn-- > 0;) {
+	for (uint32_t eqn = drv->num_eqs; eqn-- > 0;) {
 		struct driver_eq *eq = &drv->eq[eqn];
 
 		if (eq->live)
@@ -232,7 +233,7 @@ hca_driver_poll(struct hca_driver *drv)
 
 	if (pthread_mutex_trylock(&drv->event_lock) != 0)
 		return 0;
-	for (uint32_t eqn = 0; eqn < EQ_COUNT; eqn++)
+	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++)
 		done += poll_eq(drv, eqn);
 	if (drv->owed != 0)
 		pay_all(drv);

@@ -52,10 +52,12 @@ struct driver_icm {
 	uint8_t *mapped;     /* per chunk */
 };
 
+/* EQ 0 and those from EQ_MORE on take completions, EQ 1 asynchronous events. */
 enum driver_eq_number {
 	EQ_COMP,
 	EQ_ASYNC,
-	EQ_COUNT,
+	EQ_MORE,
+	EQ_COUNT = EQ_MORE + 3,
 };
 
 struct driver_mr {
@@ -209,7 +211,8 @@ struct hca_driver {
 	uint64_t board_id;
 	struct driver_icm icm[ICM_AREAS];
 	struct driver_eq eq[EQ_COUNT];
-	uint32_t owed; /* objects with events that wait for room in a pipe */
+	uint32_t num_eqs; /* of eq[] in use */
+	uint32_t owed;	  /* objects with events that wait for room in a pipe */
 
 	struct driver_random random;
 	struct driver_ids qp_ids;

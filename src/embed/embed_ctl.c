@@ -202,6 +202,18 @@ ctl_destroy_srq(void *arg, uint32_t srqn)
 	return hca_client_destroy_srq(client_of(arg), srqn);
 }
 
+static int
+ctl_resize_cq(void *arg, uint32_t cqn, uint64_t addr, uint32_t log_size, uint32_t *index)
+{
+	return hca_client_resize_cq(client_of(arg), cqn, addr, log_size, index);
+}
+
+static int
+ctl_moderate_cq(void *arg, uint32_t cqn, uint16_t count, uint16_t period_us)
+{
+	return hca_client_moderate_cq(client_of(arg), cqn, count, period_us);
+}
+
 static const char *
 ctl_reason(void *arg)
 {
@@ -243,6 +255,7 @@ ctl_close(void *arg)
 		.create_channel = ctl_create_channel, .destroy_channel = ctl_destroy_channel, \
 		.create_cq = ctl_create_cq, .destroy_cq = ctl_destroy_cq, \
 		.create_qp = ctl_create_qp, .modify_qp = ctl_modify_qp, .query_qp = ctl_query_qp, \
+		.resize_cq = ctl_resize_cq, .moderate_cq = ctl_moderate_cq, \
 		.query_gid_entry = ctl_query_gid_entry, .resolve = ctl_resolve, \
 		.mcast = ctl_mcast, .alloc_xrcd = ctl_alloc_xrcd, \
 		.dealloc_xrcd = ctl_dealloc_xrcd, .create_srq = ctl_create_srq, \

@@ -106,7 +106,6 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 	ctx->progress = ops->progress;
 	snprintf(ctx->name, sizeof(ctx->name), "%s", name);
 	ctx->pub.name = ctx->name;
-	ctx->pub.num_comp_vectors = 1;
 	ctx->pub.async_fd = -1;
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_cond_init(&ctx->acked, NULL);
@@ -115,6 +114,7 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 		lib_ctl_fail(ctx, err);
 		goto err_free;
 	}
+	ctx->pub.num_comp_vectors = ctx->info.num_vectors != 0 ? ctx->info.num_vectors : 1;
 	err = alloc_tables(ctx);
 	if (err != 0)
 		goto err_tables;

@@ -3,6 +3,7 @@
 /* Completion queues: creation, arming, removal of what a dead QP left. Polling: lib_poll.c. */
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,11 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 			 ctx->info.log_max_cqes);
 		return NULL;
 	}
+	if (attr->comp_vector >= pub->num_comp_vectors) {
+		lib_fail(-EINVAL, "comp_vector %u, the device has %u", attr->comp_vector,
+			 pub->num_comp_vectors);
+		return NULL;
+	}
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL) {
 		lib_fail(-ENOMEM, "no memory for a CQ");
@@ -78,6 +84,7 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 		.addr = (uintptr_t)cq->ring,
 		.log_size = log_size,
 		.channel = channel != NULL ? channel->handle : HCA_CTL_NO_CHANNEL,
+		.vector = attr->comp_vector,
 	};
 	err = ctx->ops->create_cq(ctx->ctl, &request, &cq->pub.handle);
 	if (err != 0) {
@@ -192,4 +199,82 @@ lib_cq_unlock_pair(struct lib_cq *a, struct lib_cq *b)
 		lib_lock_drop(&a->lock);
 	if (b != a && b != NULL && b->locked)
 		lib_lock_drop(&b->lock);
+}
+
+/*
+ * What the device has written before it changed over is moved to the new ring, where its places are
+ * still free: the device goes on behind it. Nobody polls meanwhile.
+ */
+static void
+change_over(struct lib_cq *cq, const struct lib_cq *fresh, uint32_t index)
+{
+	for (uint32_t i = cq->consumer; i != index; i++) {
+		struct hca_cqe *to = &fresh->ring[i & fresh->mask];
+
+		memcpy(to, &cq->ring[i & cq->mask], offsetof(struct hca_cqe, owner));
+		to->owner = 0;
+	}
+	lib_unmap(cq->ring, cq->bytes);
+	cq->ring = fresh->ring;
+	cq->record = fresh->record;
+	cq->mask = fresh->mask;
+	cq->bytes = fresh->bytes;
+	cq->pub.cqe = (int)(fresh->mask + 1);
+}
+
+static int
+resize_locked(struct lib_cq *cq, uint32_t log_size)
+{
+	struct lib_context *ctx = cq->ctx;
+	struct lib_cq fresh = {0};
+	uint32_t index;
+	int err = alloc_ring(&fresh, log_size);
+
+	if (err != 0)
+		return err;
+	/* The device looks at the new record as soon as it has changed over. */
+	fresh.record->consumer = hca_cpu_to_le32(cq->consumer);
+	fresh.record->arm = cq->record->arm;
+	err = ctx->ops->resize_cq(ctx->ctl, cq->pub.handle, (uintptr_t)fresh.ring, log_size,
+				  &index);
+	if (err != 0) {
+		lib_unmap(fresh.ring, fresh.bytes);
+		return lib_ctl_fail(ctx, err);
+	}
+	change_over(cq, &fresh, index);
+	return 0;
+}
+
+int
+softhca_resize_cq(struct softhca_cq *pub, int cqe)
+{
+	struct lib_cq *cq = (struct lib_cq *)pub;
+	uint32_t log_size;
+	int err;
+
+	if (cqe <= 0 || lib_log2_up((uint32_t)cqe) > cq->ctx->info.log_max_cqes)
+		return lib_fail(-EINVAL, "a CQ of %d entries, the device has 1..2^%u", cqe,
+				cq->ctx->info.log_max_cqes);
+	log_size = lib_log2_up((uint32_t)cqe);
+	if (1u << log_size == cq->mask + 1)
+		return 0;
+	if (cq->locked)
+		lib_lock_take(&cq->lock);
+	err = resize_locked(cq, log_size);
+	if (cq->locked)
+		lib_lock_drop(&cq->lock);
+	return err;
+}
+
+int
+softhca_modify_cq(struct softhca_cq *pub, const struct softhca_modify_cq_attr *attr)
+{
+	struct lib_cq *cq = (struct lib_cq *)pub;
+	int err;
+
+	if (attr->attr_mask != SOFTHCA_CQ_ATTR_MODERATE)
+		return lib_fail(-EINVAL, "CQ attributes %#x are not known", attr->attr_mask);
+	err = cq->ctx->ops->moderate_cq(cq->ctx->ctl, pub->handle, attr->moderate.cq_count,
+					attr->moderate.cq_period);
+	return err == 0 ? 0 : lib_ctl_fail(cq->ctx, err);
 }

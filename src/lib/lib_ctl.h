@@ -44,6 +44,10 @@ struct softhca_ctl_ops {
 
 	int (*create_cq)(void *arg, const struct hca_ctl_cq *cq, uint32_t *cqn);
 	int (*destroy_cq)(void *arg, uint32_t cqn);
+	/* The new buffer as in create_cq; index: where the device began to use it. */
+	int (*resize_cq)(void *arg, uint32_t cqn, uint64_t addr, uint32_t log_size,
+			 uint32_t *index);
+	int (*moderate_cq)(void *arg, uint32_t cqn, uint16_t count, uint16_t period_us);
 	int (*create_qp)(void *arg, const struct hca_ctl_qp *qp, uint32_t *qpn);
 	int (*modify_qp)(void *arg, uint32_t qpn, uint32_t opcode, const void *mailbox);
 	int (*query_qp)(void *arg, uint32_t qpn, void *mailbox);

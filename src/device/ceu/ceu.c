@@ -66,7 +66,7 @@ struct hca_cmd_row {
 #define RUN_SET_NEIGH true, hca_cmd_set_neigh
 #define RUN_MCAST_ATTACH false, hca_cmd_mcast_attach
 #define RUN_MCAST_DETACH false, hca_cmd_mcast_detach
-#define RUN_MODIFY_CQ false, NULL
+#define RUN_MODIFY_CQ false, hca_cmd_modify_cq
 #define RUN_QUERY_CQ false, hca_cmd_query_cq
 #define RUN_QUERY_COUNTERS true, hca_cmd_query_counters
 
@@ -289,8 +289,8 @@ hca_ceu_poll(struct hca *h, uint64_t now, unsigned int budget)
 	unsigned int work = 0;
 	uint32_t ctrl;
 
-	if (hca_eqs_due(h)) {
-		work += hca_eqs_poll(h);
+	if (hca_eqs_due(h, now)) {
+		work += hca_eqs_poll(h, now);
 		work += fail_qps(h, u);
 	} else if (unlikely(u->failing)) {
 		work += fail_qps(h, u);

@@ -76,9 +76,9 @@ struct hca_ceu {
 /* What the device can do: HCA_CAP_*. */
 #define HCA_CEU_CAPS \
 	((uint32_t)(HCA_CAP_GID | HCA_CAP_PKEY | HCA_CAP_NEIGH | HCA_CAP_QUERY_CQ | \
-		    HCA_CAP_COUNTERS | HCA_CAP_SRQ | HCA_CAP_MCAST | HCA_CAP_IPV6 | HCA_CAP_VLAN | \
-		    HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC | HCA_CAP_ATOMIC | \
-		    HCA_CAP_MW | HCA_CAP_INVALIDATE))
+		    HCA_CAP_COUNTERS | HCA_CAP_MODIFY_CQ | HCA_CAP_SRQ | HCA_CAP_MCAST | \
+		    HCA_CAP_IPV6 | HCA_CAP_VLAN | HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | \
+		    HCA_CAP_XRC | HCA_CAP_ATOMIC | HCA_CAP_MW | HCA_CAP_INVALIDATE))
 
 /* ---- rounds (round.c) ---- */
 
@@ -123,6 +123,7 @@ void hca_srq_free(struct hca *h, uint32_t srqi);
 	X(hw2sw_cq) \
 	X(resize_cq) \
 	X(query_cq) \
+	X(modify_cq) \
 	X(mcast_attach) \
 	X(mcast_detach) \
 	X(sw2hw_srq) \

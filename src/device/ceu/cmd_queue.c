@@ -80,6 +80,7 @@ cq_image(const struct hca_cq *cq, struct hca_cqc *out)
 	out->last_notified_seq = hca_cpu_to_be32(cq->fired_seq);
 	out->consumer_index = hca_cpu_to_be32(cq->consumer);
 	out->producer_index = hca_cpu_to_be32((uint32_t)word);
+	out->moderation = hca_cpu_to_be32(cq->moderation);
 	out->cqn = hca_cpu_to_be32(cq->cqn);
 	out->ci_db = hca_cpu_to_be32(b->record_off);
 	out->state_db = hca_cpu_to_be32(b->record_off + offsetof(struct hca_cq_record, arm));
@@ -265,6 +266,20 @@ hca_cmd_query_cq(struct hca *h, struct hca_cmd *c)
 	if (rc != HCA_STAT_OK)
 		return rc;
 	cq_image(&h->cq[c->in_modifier], (void *)c->out);
+	cq_mirror(h, c->in_modifier);
+	return HCA_STAT_OK;
+}
+
+int
+hca_cmd_modify_cq(struct hca *h, struct hca_cmd *c)
+{
+	const struct hca_mbox_modify_cq *m = (const void *)c->in;
+	int rc = cq_find(h, c, true);
+
+	if (rc != HCA_STAT_OK)
+		return rc;
+	__atomic_store_n(&h->cq[c->in_modifier].moderation, hca_be32_to_cpu(m->moderation),
+			 __ATOMIC_RELAXED);
 	cq_mirror(h, c->in_modifier);
 	return HCA_STAT_OK;
 }

@@ -96,7 +96,8 @@ hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicit
 	const struct hca_cq_buf *buf;
 	uint64_t word;
 
-	if (unlikely(__atomic_load_n(&cq->state, __ATOMIC_ACQUIRE) != HCA_CQ_LIVE)) {
+	if (unlikely(cqi > h->cq_mask ||
+		     __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE) != HCA_CQ_LIVE)) {
 		hca_count(h, stage, HCA_CTR_cqe_dead_cq);
 		return NULL;
 	}
@@ -151,8 +152,27 @@ hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 	__atomic_store_n(last, hca_cpu_to_le32(last_word), __ATOMIC_RELEASE);
 }
 
+/*
+ * Moderation: is it too early for an event? Asks the CEU, which knows the time, to fire when the
+ * period is over; once, until an event has fired.
+ */
+static bool
+too_early(struct hca *h, struct hca_cq *cq, uint32_t cqi, uint32_t prod, enum hca_stage_id stage)
+{
+	uint32_t mod = __atomic_load_n(&cq->moderation, __ATOMIC_RELAXED);
+	uint32_t count = HCA_CQ_MOD_COUNT(mod);
+	uint32_t pending = prod - __atomic_load_n(&cq->mod_mark, __ATOMIC_RELAXED);
+
+	if (likely(mod == 0) || (count != 0 && pending >= count))
+		return false;
+	if (HCA_CQ_MOD_PERIOD(mod) != 0 &&
+	    __atomic_exchange_n(&cq->mod_later, 1, __ATOMIC_ACQ_REL) == 0)
+		hca_eq_raise_cq(h, stage, HCA_EQ_LATER, cqi);
+	return true;
+}
+
 static void
-cq_check_arm(struct hca *h, uint32_t cqi, bool solicited, enum hca_stage_id stage)
+cq_check_arm(struct hca *h, uint32_t cqi, bool solicited, bool late, enum hca_stage_id stage)
 {
 	struct hca_cq *cq = &h->cq[cqi];
 	uint64_t word = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
@@ -165,10 +185,31 @@ cq_check_arm(struct hca *h, uint32_t cqi, bool solicited, enum hca_stage_id stag
 		return;
 	seq = HCA_CQ_ARM_SEQ(arm);
 	fired = __atomic_load_n(&cq->fired_seq, __ATOMIC_ACQUIRE);
-	if (fired == seq || !__atomic_compare_exchange_n(&cq->fired_seq, &fired, seq, false,
-							 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (fired == seq)
 		return;
+	/* What is solicited, or has failed, does not wait. */
+	if (!solicited && !late && too_early(h, cq, cqi, (uint32_t)word, stage))
+		return;
+	if (!__atomic_compare_exchange_n(&cq->fired_seq, &fired, seq, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return;
+	__atomic_store_n(&cq->mod_mark, (uint32_t)word, __ATOMIC_RELAXED);
 	hca_eq_raise_comp(h, stage, cqi);
+}
+
+void
+hca_cq_fire_late(struct hca *h, uint32_t cqi)
+{
+	struct hca_cq *cq = &h->cq[cqi];
+	uint32_t prod, state = __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(&cq->mod_later, 0, __ATOMIC_RELEASE);
+	if (state != HCA_CQ_LIVE && state != HCA_CQ_ERROR)
+		return;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	prod = (uint32_t)__atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
+	if (prod != __atomic_load_n(&cq->mod_mark, __ATOMIC_RELAXED))
+		cq_check_arm(h, cqi, false, true, HCA_STAGE_CEU);
 }
 
 void
@@ -179,6 +220,6 @@ hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id stage)
 	/* The library stores arm, fences, then looks for CQEs: one of both sees the other. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < b->n; i++)
-		cq_check_arm(h, b->e[i].cqi, b->e[i].solicited, stage);
+		cq_check_arm(h, b->e[i].cqi, b->e[i].solicited, false, stage);
 	b->n = 0;
 }

@@ -31,6 +31,7 @@ struct hca_cq {
 	uint32_t single_writer; /* one lcore alone writes it: no CAS */
 	uint32_t users;		/* CEU: QPs on this CQ, as SQ and RQ each */
 	uint32_t log_size;	/* CEU */
+	uint32_t moderation;	/* [pub] CEU: HCA_CQ_MOD_*, 0 = an event for every one asked for */
 	uint64_t start;		/* CEU: virtual address of the first CQE */
 	/* two generations of the buffer: resize switches by the generation in `reserve` */
 	struct hca_cq_buf {
@@ -43,6 +44,8 @@ struct hca_cq {
 	uint32_t consumer;	/* last consumer index read from the record */
 	uint32_t fired_seq;	/* arm sequence already fired, CAS */
 	uint32_t overrun;	/* CQ_ERROR raised */
+	uint32_t mod_mark;	/* producer index when the last event fired */
+	uint32_t mod_later;	/* [pub] the CEU has been asked to fire when the period is over */
 	uint64_t event_pending; /* solicited/error seen in this batch per stage bit */
 } __rte_cache_aligned;
 
@@ -116,6 +119,9 @@ hca_cq_cursor_publish(struct hca_cq_cursor *c)
 
 /* Publishes, and gives the producer index back to the CQ. */
 void hca_cq_cursor_close(struct hca_cq_cursor *c);
+
+/* CEU: the period of moderation is over: an event if one is asked for and something is there. */
+void hca_cq_fire_late(struct hca *h, uint32_t cqi);
 
 void hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id stage);
 

@@ -68,6 +68,11 @@ struct hca_eqs {
 	uint32_t *pending[OBJ_KINDS]; /* [pub] any stage */
 	uint32_t *owed[OBJ_KINDS];
 	struct comp_mark *comp;
+	/* CQs whose moderation period runs: indexes, and when each is over (0: it does not) */
+	uint32_t *later;
+	uint64_t *later_at;
+	uint32_t later_n;
+	uint64_t later_next; /* the earliest */
 	struct rte_ring *ring[HCA_STAGE_N];
 	struct rte_ring *parked, *failed_cq;
 	hca_eq_notify_fn notify;
@@ -243,9 +248,45 @@ park(struct hca_eqs *q, uint32_t token)
 	q->parked_count++;
 }
 
+static void
+later_add(struct hca *h, uint32_t cqi, uint64_t now)
+{
+	struct hca_eqs *q = h->eqs;
+	uint64_t period = HCA_CQ_MOD_PERIOD(h->cq[cqi].moderation);
+
+	if (q->later_at[cqi] == 0)
+		q->later[q->later_n++] = cqi;
+	q->later_at[cqi] = now + RTE_MAX(period, 1u) * 1000;
+	if (q->later_n == 1 || q->later_at[cqi] < q->later_next)
+		q->later_next = q->later_at[cqi];
+}
+
+/* CQs whose period is over. */
+static void
+later_poll(struct hca *h, uint64_t now)
+{
+	struct hca_eqs *q = h->eqs;
+	uint64_t next = UINT64_MAX;
+
+	if (q->later_n == 0 || now < q->later_next)
+		return;
+	for (uint32_t i = q->later_n; i-- > 0;) {
+		uint32_t cqi = q->later[i];
+
+		if (now < q->later_at[cqi]) {
+			next = RTE_MIN(next, q->later_at[cqi]);
+			continue;
+		}
+		q->later[i] = q->later[--q->later_n];
+		q->later_at[cqi] = 0;
+		hca_cq_fire_late(h, cqi);
+	}
+	q->later_next = next;
+}
+
 /* From the stages' rings into the owed words. */
 static void
-collect(struct hca *h)
+collect(struct hca *h, uint64_t now)
 {
 	struct hca_eqs *q = h->eqs;
 	uint32_t token;
@@ -261,6 +302,11 @@ collect(struct hca *h)
 
 			if (kind == OBJ_CQ && (types & HCA_BIT(HCA_EVENT_CQ_ERROR)))
 				rte_ring_sp_enqueue_elem(q->failed_cq, &i, sizeof(i));
+			if (unlikely(kind == OBJ_CQ && types & HCA_BIT(HCA_EQ_LATER)))
+				later_add(h, i, now);
+			types &= ~HCA_BIT(HCA_EQ_LATER);
+			if (types == 0)
+				continue;
 			q->owed[kind][i] |= types;
 			if (!(q->owed[kind][i] & PARKED))
 				park(q, token);
@@ -281,21 +327,23 @@ any_consumed(struct hca *h)
 }
 
 bool
-hca_eqs_due(const struct hca *h)
+hca_eqs_due(const struct hca *h, uint64_t now)
 {
 	const struct hca_eqs *q = h->eqs;
 
-	return q->parked_count != 0 || __atomic_load_n(&q->kick, __ATOMIC_RELAXED) != 0;
+	return (q->later_n != 0 && now >= q->later_next) || q->parked_count != 0 ||
+	       __atomic_load_n(&q->kick, __ATOMIC_RELAXED) != 0;
 }
 
 unsigned int
-hca_eqs_poll(struct hca *h)
+hca_eqs_poll(struct hca *h, uint64_t now)
 {
 	struct hca_eqs *q = h->eqs;
 	unsigned int n = 0;
 	uint32_t token;
 
-	collect(h);
+	later_poll(h, now);
+	collect(h, now);
 	if (q->scan_left == 0 && q->parked_count != 0 && any_consumed(h))
 		q->scan_left = q->parked_count;
 	for (unsigned int i = 0; i < SCAN_BUDGET && q->scan_left != 0; i++) {
@@ -358,7 +406,7 @@ hca_eq_take_failed_cq(struct hca *h, uint32_t *cqi)
 static void
 forget(struct hca *h, enum object_kind kind, uint32_t index)
 {
-	collect(h);
+	collect(h, 0);
 	h->eqs->owed[kind][index] &= PARKED;
 }
 
@@ -485,7 +533,7 @@ hca_eq_destroy_all(struct hca *h)
 {
 	struct hca_eqs *q = h->eqs;
 
-	collect(h);
+	collect(h, 0);
 	for (uint32_t eqn = 0; eqn < EQ_MAX; eqn++)
 		if (q->eq[eqn].live)
 			eq_drop(h, eqn);
@@ -535,6 +583,8 @@ tables_new(struct hca *h, struct hca_eqs *q)
 		ok &= q->pending[k] != NULL && q->owed[k] != NULL;
 		objects += q->count[k];
 	}
+	q->later = words_new(h, q->count[OBJ_CQ], sizeof(*q->later));
+	q->later_at = words_new(h, q->count[OBJ_CQ], sizeof(*q->later_at));
 	q->comp = words_new(h, q->count[OBJ_CQ], sizeof(*q->comp));
 	q->parked = ring_new(h, objects);
 	q->failed_cq = ring_new(h, q->count[OBJ_CQ]);
@@ -542,7 +592,8 @@ tables_new(struct hca *h, struct hca_eqs *q)
 		q->ring[s] = ring_new(h, objects);
 		ok &= q->ring[s] != NULL;
 	}
-	return ok && q->comp != NULL && q->parked != NULL && q->failed_cq != NULL;
+	return ok && q->later != NULL && q->later_at != NULL && q->comp != NULL &&
+	       q->parked != NULL && q->failed_cq != NULL;
 }
 
 size_t
@@ -589,6 +640,8 @@ hca_eqs_fini(struct hca *h)
 	}
 	rte_free(q->failed_cq);
 	rte_free(q->parked);
+	rte_free(q->later);
+	rte_free(q->later_at);
 	rte_free(q->comp);
 	rte_free(q);
 	h->eqs = NULL;

@@ -21,6 +21,9 @@ struct hca;
 /* A completion event of CQ index cqi is due on its comp_eqn. */
 void hca_eq_raise_comp(struct hca *h, enum hca_stage_id from, uint32_t cqi);
 
+/* For hca_eq_raise_cq() only, never written: fire the CQ when its moderation period is over. */
+#define HCA_EQ_LATER 30u
+
 /* An asynchronous event (HCA_EVENT_*) about object number num (QPN, CQN, ... as software knows it);
  * index is the object's table index. */
 void hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi);
@@ -47,9 +50,9 @@ void hca_eqs_fini(struct hca *h);
 /* Memory here that grows with the number of QPs the HCA can have, for each. */
 size_t hca_eqs_bytes_per_qp(const struct hca *h);
 
-bool hca_eqs_due(const struct hca *h);
+bool hca_eqs_due(const struct hca *h, uint64_t now);
 /* Move raised events into EQs as far as there is room; returns how many EQEs were written. */
-unsigned int hca_eqs_poll(struct hca *h);
+unsigned int hca_eqs_poll(struct hca *h, uint64_t now);
 /* Tell the embedder what was written since the last call. */
 void hca_eqs_notify(struct hca *h);
 

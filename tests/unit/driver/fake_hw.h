@@ -40,9 +40,9 @@ struct fake_hw {
 	uint32_t fail_status; /* ... answers this */
 	bool mute;	      /* answers nothing */
 	int windows;	      /* attached - detached */
-	uint64_t eq_start[2]; /* as SW2HW_EQ said */
-	uint32_t eq_log[2];
-	uint32_t eq_producer[2];
+	uint64_t eq_start[8]; /* as SW2HW_EQ said */
+	uint32_t eq_log[8];
+	uint32_t eq_producer[8];
 	uint32_t live[5]; /* MPT, EQ, CQ, QP contexts the device holds */
 	struct hca_driver *drv;
 };

@@ -403,7 +403,7 @@ test_close_frees_all(void **state)
 	assert_int_equal(usage.clients + usage.pds + usage.mrs + usage.cqs + usage.qps, 0);
 	assert_int_equal(usage.mtts, 0);
 	assert_int_equal(fake->live[LIVE_QP] + fake->live[LIVE_CQ], 0);
-	assert_int_equal(fake->live[LIVE_MPT], 2); /* of the EQs */
+	assert_int_equal(fake->live[LIVE_MPT], 5); /* of the EQs */
 	assert_int_equal(fake->windows, 1);
 }
 
