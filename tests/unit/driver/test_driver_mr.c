@@ -246,7 +246,7 @@ test_rereg_fails(void **state)
 		assert_int_equal(keys.lkey, old.lkey);
 		assert_int_equal(mtts(), 2);
 		assert_memory_equal(last_mpt(), &before, sizeof(before));
-		assert_int_equal(fake->live[LIVE_MPT], 3); /* with those of the EQs */
+		assert_int_equal(fake->live[LIVE_MPT], 6); /* with those of the EQs */
 	}
 	assert_int_equal(change(&keys, HCA_CTL_REREG_TRANSLATION, mr), 0);
 	assert_int_equal(mtts(), 8);
