@@ -240,7 +240,7 @@ immediate(const struct ee_request *q)
 
 /*
  * Behind the data of the message and before its completion. All writes through the window are this
- * stage's, so it is at once. If RTC or the CEU was faster there is nothing left to do.
+ * stage's, so it is at once; what encap has still to gather for READs before it, fails. If RTC or the CEU was faster there is nothing left to do.
  */
 static void
 invalidate(struct ee_request *q)

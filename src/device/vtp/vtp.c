@@ -194,6 +194,12 @@ hca_mpt_commit(struct hca *h, uint32_t index, struct hca_mpt_build *b)
 	return HCA_STAT_OK;
 }
 
+static bool
+is_region(const struct hca_mpt_entry *e)
+{
+	return __atomic_load_n(&e->flags, __ATOMIC_RELAXED) & HCA_MPT_FLAG_REGION;
+}
+
 static int
 window_dying(struct hca *h, struct hca_mpt_entry *e)
 {
@@ -215,7 +221,7 @@ hca_mpt_dying(struct hca *h, uint32_t index)
 {
 	struct hca_mpt_entry *e = &h->vtp.mpt[index];
 
-	if (!(e->flags & HCA_MPT_FLAG_REGION))
+	if (!is_region(e))
 		return window_dying(h, e);
 	if (e->state != HCA_MPT_VALID)
 		return HCA_STAT_BAD_RES_STATE;
@@ -280,7 +286,7 @@ hca_vtp_uncovered(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 		const struct hca_mpt_entry *e = &h->vtp.mpt[i];
 		uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 
-		if (state == HCA_MPT_FREE || !(e->flags & HCA_MPT_FLAG_REGION) ||
+		if (state == HCA_MPT_FREE || !is_region(e) ||
 		    HCA_PD_DOMAIN(e->pd) != domain)
 			continue;
 		if (region_uncovered(h, e, domain, bus, len))

@@ -110,7 +110,8 @@ hca_window_bind(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bin
 	w->start = b->access & HCA_ACCESS_ZERO_BASED ? 0 : b->addr;
 	w->length = b->length;
 	w->base = r->base != NULL ? r->base + off : NULL;
-	w->flags = type2 | b->access;
+	/* the CEU may be asking whether this is a region */
+	__atomic_store_n(&w->flags, type2 | b->access, __ATOMIC_RELAXED);
 	w->page_shift = r->page_shift;
 	w->mtt = r->mtt + (uint32_t)(lin >> r->page_shift);
 	w->first = (uint32_t)(lin & ((UINT64_C(1) << r->page_shift) - 1));

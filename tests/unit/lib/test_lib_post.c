@@ -73,6 +73,55 @@ test_write_golden(void **state)
 	assert_int_equal(fake_take_doorbell(fake), 0);
 }
 
+/* Next and bind unit; the key LOCAL_INV names is a number. */
+static void
+test_local_golden(void **state)
+{
+	static const uint8_t expect[48] = {
+		0,    0,    0,	  0,	0,    0,    0,	  0,	0x08, 0,    0,	  0,
+		0,    0,    0,	  0,	0x06, 0,    0,	  0,	0x00, 0x09, 0,	  0,
+		0x01, 0x09, 0,	  0,	0x04, 0x03, 0x02, 0x01, 0x88, 0x77, 0x66, 0x55,
+		0x44, 0x33, 0x22, 0x11, 0x00, 0x10, 0,	  0,	0x01, 0,    0,	  0,
+	};
+	struct softhca_mr mr = {.pd = q.pd, .lkey = 0x01020304};
+	struct softhca_mw mw = {.pd = q.pd, .rkey = 0x900, .type = SOFTHCA_MW_TYPE_2};
+	struct softhca_send_wr inv = {.opcode = SOFTHCA_WR_LOCAL_INV,
+				      .invalidate_rkey = 0x11223344};
+	struct softhca_send_wr wr = {
+		.next = &inv,
+		.opcode = SOFTHCA_WR_BIND_MW,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.bind_mw = {&mw, softhca_inc_rkey(0x900),
+			    {&mr, 0x1122334455667788, 0x100001000,
+			     SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ}},
+	};
+	struct softhca_mw_bind bind = {
+		.wr_id = 5,
+		.bind_info = {&mr, 0x1122334455667788, 0x100001000, 0},
+	};
+	const struct hca_next_unit *next;
+
+	assert_int_equal(softhca_inc_rkey(0x9ff), 0x900);
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+	next = (const void *)wqe(0);
+	/* what follows is linked */
+	assert_int_equal(HCA_NEXT_NOP(hca_le32_to_cpu(next->nda_nop)), HCA_OP_LOCAL_INV);
+	assert_int_equal(HCA_NEXT_NDS(hca_le32_to_cpu(next->nee_nds)), 1);
+	assert_memory_equal(wqe(0) + 8, expect + 8, sizeof(expect) - 8);
+	assert_int_equal(hca_get_le32(wqe(1) + 12), 0x11223344);
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(0, 0, HCA_OP_BIND_MW, q.qp->qp_num, 3));
+	/* type 1: the key changes by the call, and only by one that posts */
+	assert_int_equal(softhca_bind_mw(q.qp, &mw, &bind), -EINVAL);
+	mw.type = SOFTHCA_MW_TYPE_1;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	assert_int_equal(mw.rkey, 0x900);
+	assert_int_equal(softhca_bind_mw(q.qp, &mw, &bind), 0);
+	assert_int_equal(mw.rkey, 0x901);
+	assert_int_equal(hca_get_le32(wqe(2) + 20), 0x900);
+	assert_int_equal(hca_get_le32(wqe(2) + 24), 0x901);
+}
+
 static void
 test_chain(void **state)
 {
@@ -292,6 +341,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_write_golden, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_local_golden, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_chain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compare_and_swap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
