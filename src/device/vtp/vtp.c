@@ -286,8 +286,7 @@ hca_vtp_uncovered(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 		const struct hca_mpt_entry *e = &h->vtp.mpt[i];
 		uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 
-		if (state == HCA_MPT_FREE || !is_region(e) ||
-		    HCA_PD_DOMAIN(e->pd) != domain)
+		if (state == HCA_MPT_FREE || !is_region(e) || HCA_PD_DOMAIN(e->pd) != domain)
 			continue;
 		if (region_uncovered(h, e, domain, bus, len))
 			return true;

@@ -91,7 +91,8 @@ test_local_golden(void **state)
 		.next = &inv,
 		.opcode = SOFTHCA_WR_BIND_MW,
 		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.bind_mw = {&mw, softhca_inc_rkey(0x900),
+		.bind_mw = {&mw,
+			    softhca_inc_rkey(0x900),
 			    {&mr, 0x1122334455667788, 0x100001000,
 			     SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ}},
 	};
