@@ -51,11 +51,14 @@ region(struct rig *r, unsigned int side, uint8_t *mem, uint32_t access)
 	return mr;
 }
 
+/* Nothing is lost unless a test says so; on a busy machine real threads are slow. */
+static const struct sim_pair_attr patient = {.timeout = 18};
+
 static void
-rig_open(struct rig *r, const struct sim_config *cfg)
+rig_open(struct rig *r, const struct sim_config *cfg, const struct sim_pair_attr *attr)
 {
 	*r = (struct rig){.s = sim_open(cfg)};
-	r->p = sim_pair_open(r->s, NULL);
+	r->p = sim_pair_open(r->s, attr);
 	r->mem = memory(r, BYTES);
 	r->local = memory(r, BYTES);
 	r->mr = region(r, 1, r->mem, LW | BIND);
@@ -219,7 +222,7 @@ type1_in(const struct sim_config *cfg)
 	struct rig r;
 	uint32_t old;
 
-	rig_open(&r, cfg);
+	rig_open(&r, cfg, &patient);
 	mw = window(&r, SOFTHCA_MW_TYPE_1);
 	expect(&r, put(&r, va_of(&r, 1000), mw->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "unbound");
 	reset(&r);
@@ -287,9 +290,9 @@ type2_in(const struct sim_config *cfg)
 	struct rig r, other;
 	struct sim_pair *first;
 
-	rig_open(&r, cfg);
+	rig_open(&r, cfg, &patient);
 	other = r;
-	other.p = sim_pair_open(r.s, NULL);
+	other.p = sim_pair_open(r.s, &patient);
 	first = r.p;
 	mw = window(&r, SOFTHCA_MW_TYPE_2);
 	for (unsigned int round = 0; round < 4; round++) {
@@ -392,7 +395,7 @@ uc_in(const struct sim_config *cfg)
 	struct sim_pair uc, *rc;
 	struct rig r;
 
-	rig_open(&r, cfg);
+	rig_open(&r, cfg, &patient);
 	rc = r.p;
 	open_service(&r, &uc, SOFTHCA_QPT_UC);
 	r.p = &uc;
@@ -481,7 +484,7 @@ bad_binds_in(const struct sim_config *cfg)
 	struct softhca_send_wr *bad;
 	struct rig r;
 
-	rig_open(&r, cfg);
+	rig_open(&r, cfg, &patient);
 	plain = region(&r, 1, r.mem, LW | WR | RD);
 	reads = region(&r, 1, r.mem, RD | BIND);
 	mw = window(&r, SOFTHCA_MW_TYPE_2);
@@ -586,7 +589,7 @@ rights_in(const struct sim_config *cfg)
 	struct softhca_mr *mr;
 	struct rig r;
 
-	rig_open(&r, cfg);
+	rig_open(&r, cfg, &patient);
 	mw = window(&r, SOFTHCA_MW_TYPE_1);
 	for (uint32_t qp = 0; qp <= (WR | RD | AT); qp += WR) {
 		qp_rights(&r, qp);
@@ -633,7 +636,7 @@ registrations_in(const struct sim_config *cfg)
 	struct softhca_mr *mr;
 	struct rig r;
 
-	rig_open(&r, cfg);
+	rig_open(&r, cfg, &patient);
 	/* Memory the process itself cannot write. */
 	sim_check(r.s, ro != MAP_FAILED, "mmap");
 	memset(ro, 0x77, BYTES);
@@ -678,7 +681,7 @@ rereg_in(const struct sim_config *cfg)
 	struct rig r;
 	uint32_t old;
 
-	rig_open(&r, cfg);
+	rig_open(&r, cfg, &patient);
 	second = memory(&r, 2 * BYTES);
 	mr = region(&r, 1, r.mem, LW | WR | RD);
 	/* Translation: the old key reaches nothing, the new one the new memory. */
@@ -883,7 +886,7 @@ under_traffic_in(const struct sim_config *cfg)
 {
 	struct rig r;
 
-	rig_open(&r, cfg);
+	rig_open(&r, cfg, &patient);
 	for (unsigned int way = 0; way < WAYS; way++)
 		for (unsigned int round = 0; round < 8; round++)
 			take_away(&r, way, round);
@@ -918,7 +921,7 @@ lossy_in(const struct sim_config *cfg)
 	struct rig r;
 	uint64_t before;
 
-	rig_open(&r, cfg);
+	rig_open(&r, cfg, NULL);
 	mw = window(&r, SOFTHCA_MW_TYPE_2);
 	sim_impair(r.s, 0, &loss);
 	sim_impair(r.s, 1, &loss);

@@ -91,11 +91,11 @@ hca_vtp_check(const struct hca_vtp *v, uint32_t key, uint32_t pd, uint32_t acces
 	      uint64_t len)
 {
 	const struct hca_mpt_entry *e = &v->mpt[HCA_KEY_INDEX(key) & v->mpt_mask];
-	uint64_t off = va - e->start;
 
+	/* Nothing of the entry is read before its state: it may be of its last life. */
 	if (unlikely(__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != HCA_MPT_VALID ||
 		     e->key != key || e->pd != pd || (e->flags & access) != access ||
-		     len > e->length || off > e->length - len))
+		     len > e->length || va - e->start > e->length - len))
 		return NULL;
 	return e;
 }
