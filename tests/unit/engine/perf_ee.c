@@ -13,6 +13,10 @@
 
 #define ROUNDS 200000u
 #define BYTES 64u
+#define WINDOW1 6u /* MPT indexes */
+#define WINDOW2 7u
+
+static uint32_t rkey = RIG_KEY_ALL; /* of the WRITEs */
 
 void
 hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
@@ -43,7 +47,7 @@ make_burst(struct rig *r, struct rte_mbuf **m, uint8_t opcode, uint32_t psn)
 		struct hca_reth *reth = rte_pktmbuf_mtod_offset(m[i], struct hca_reth *, 54);
 
 		reth->va = hca_cpu_to_be64(RIG_VA + (i & 31) * 512);
-		reth->rkey = hca_cpu_to_be32(RIG_KEY_ALL);
+		reth->rkey = hca_cpu_to_be32(rkey);
 		reth->dma_len = hca_cpu_to_be32(BYTES);
 		*hca_rxd(m[i]) = (struct hca_rxd){
 			.qpi = RIG_QPI,
@@ -108,6 +112,21 @@ make_receives(struct rig *r)
 					       hca_cpu_to_le64(RIG_VA + 128 * i)};
 }
 
+/* The same memory through a memory window of this type. */
+static void
+through_window(struct rig *r, uint32_t index)
+{
+	struct hca_mpt_entry *e = &r->h->vtp.mpt[index];
+
+	*e = r->h->vtp.mpt[HCA_KEY_INDEX(RIG_KEY_ALL)];
+	e->key = rkey = HCA_KEY_MAKE(1, index, 1);
+	e->flags = HCA_ACCESS_REMOTE_WRITE;
+	e->state = index == WINDOW2 ? HCA_MPT_BOUND : HCA_MPT_VALID;
+	e->qpn = r->qp->cfg.local_qpn;
+	e->generation = r->qp->cfg.generation;
+	report(r, index == WINDOW2 ? "MW 2" : "MW 1", HCA_BTH_RC_WRITE_ONLY);
+}
+
 int
 main(void)
 {
@@ -122,6 +141,8 @@ main(void)
 	r->h->resp_pool =
 		rte_pktmbuf_pool_create("rig-resp", 1023, 256, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
 	report(r, "WRITE", HCA_BTH_RC_WRITE_ONLY);
+	through_window(r, WINDOW1);
+	through_window(r, WINDOW2);
 	make_receives(r);
 	report(r, "SEND", HCA_BTH_RC_SEND_ONLY);
 	printf("acks %lu, writes %lu, sends %lu\n", (unsigned long)RIG_COUNTER(r, acks_sent),
