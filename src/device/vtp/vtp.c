@@ -20,6 +20,7 @@
 #define FLAGS_KNOWN \
 	(HCA_MPT_FLAG_SW_OWNS | HCA_MPT_FLAG_MIO | HCA_MPT_FLAG_BIND_ENABLE | \
 	 HCA_MPT_FLAG_REGION | HCA_ACCESS_MASK)
+#define DOMAINS (HCA_PD_DOMAIN(UINT32_MAX) + 1u)
 #define FLAGS_WINDOW (HCA_MPT_FLAG_SW_OWNS | HCA_MPT_FLAG_WINDOW2)
 
 int
@@ -33,7 +34,9 @@ hca_vtp_init(struct hca *h)
 	v->mtt = rte_zmalloc_socket("hca_mtt", mtts * sizeof(*v->mtt), RTE_CACHE_LINE_SIZE, socket);
 	v->mtt_ref = rte_zmalloc_socket("hca_mtt_ref", mtts * sizeof(*v->mtt_ref),
 					RTE_CACHE_LINE_SIZE, socket);
-	if (v->mpt == NULL || v->mtt == NULL || v->mtt_ref == NULL) {
+	v->regions = rte_zmalloc_socket("hca_regions", DOMAINS * sizeof(*v->regions),
+					RTE_CACHE_LINE_SIZE, socket);
+	if (v->mpt == NULL || v->mtt == NULL || v->mtt_ref == NULL || v->regions == NULL) {
 		hca_vtp_fini(h);
 		return -ENOMEM;
 	}
@@ -45,10 +48,19 @@ hca_vtp_init(struct hca *h)
 void
 hca_vtp_fini(struct hca *h)
 {
+	rte_free(h->vtp.regions);
 	rte_free(h->vtp.mtt_ref);
 	rte_free(h->vtp.mtt);
 	rte_free(h->vtp.mpt);
 	memset(&h->vtp, 0, sizeof(h->vtp));
+}
+
+/* The owner's regions, queues' among them, become one more or less. */
+static void
+count_region(struct hca *h, const struct hca_mpt_entry *e, int n)
+{
+	if (e->flags & HCA_MPT_FLAG_REGION)
+		__atomic_fetch_add(&h->vtp.regions[HCA_PD_DOMAIN(e->pd)], n, __ATOMIC_RELEASE);
 }
 
 static bool
@@ -183,6 +195,7 @@ hca_mpt_commit(struct hca *h, uint32_t index, struct hca_mpt_build *b)
 		e->mtt_count = 0;
 		e->state = HCA_MPT_DYING;
 		b->entered = true;
+		count_region(h, e, 1);
 	}
 	for (end = RTE_MIN(b->e.mtt_count, e->mtt_count + SLICE); e->mtt_count < end;)
 		h->vtp.mtt_ref[e->mtt + e->mtt_count++]++;
@@ -246,6 +259,7 @@ hca_mpt_release(struct hca *h, uint32_t index)
 		if (e->mtt_count != 0)
 			return false;
 	}
+	count_region(h, e, -1);
 	memset(e, 0, sizeof(*e));
 	return true;
 }
@@ -282,6 +296,9 @@ region_uncovered(struct hca *h, const struct hca_mpt_entry *e, uint32_t domain, 
 bool
 hca_vtp_uncovered(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 {
+	/* As a rule the owner has gone, and has many windows to close. */
+	if (domain >= DOMAINS || __atomic_load_n(&h->vtp.regions[domain], __ATOMIC_ACQUIRE) == 0)
+		return false;
 	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++) {
 		const struct hca_mpt_entry *e = &h->vtp.mpt[i];
 		uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);

@@ -78,6 +78,7 @@ struct hca_vtp {
 	uint32_t mpt_mask; /* entries - 1 */
 	uint32_t mtt_count;
 	uint16_t *mtt_ref; /* CEU: live MPTs over each MTT entry */
+	uint32_t *regions; /* CEU: per DMA domain, also read by hca_vtp_uncovered() */
 };
 
 struct hca;
