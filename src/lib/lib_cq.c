@@ -106,31 +106,38 @@ err_free:
 	return NULL;
 }
 
+/*
+ * The number may be given to another CQ as soon as the driver has it back, so the table forgets it
+ * before.
+ */
 int
 softhca_destroy_cq(struct softhca_cq *pub)
 {
 	struct lib_cq *cq = (struct lib_cq *)pub;
 	struct lib_context *ctx = cq->ctx;
 	struct lib_channel *channel = (struct lib_channel *)pub->channel;
+	struct lib_cq **place = &ctx->cqs[pub->handle & ctx->cq_mask];
 	int err = 0;
 
 	pthread_mutex_lock(&ctx->lock);
 	if (cq->users != 0)
 		err = lib_fail(-EBUSY, "%u QPs use the CQ", cq->users);
+	else
+		*place = NULL;
 	pthread_mutex_unlock(&ctx->lock);
 	if (err != 0)
 		return err;
 	err = ctx->ops->destroy_cq(ctx->ctl, pub->handle);
-	if (err != 0)
-		return lib_ctl_fail(ctx, err);
-
 	pthread_mutex_lock(&ctx->lock);
-	ctx->cqs[pub->handle & ctx->cq_mask] = NULL;
-	while (cq->events_got != cq->events_acked)
+	if (err != 0)
+		*place = cq;
+	while (err == 0 && cq->events_got != cq->events_acked)
 		pthread_cond_wait(&ctx->acked, &ctx->lock);
-	if (channel != NULL)
+	if (err == 0 && channel != NULL)
 		channel->users--;
 	pthread_mutex_unlock(&ctx->lock);
+	if (err != 0)
+		return lib_ctl_fail(ctx, err);
 	lib_unmap(cq->ring, cq->bytes);
 	free(cq);
 	return 0;

@@ -108,6 +108,7 @@ hca_cmd_sw2hw_cq(struct hca *h, struct hca_cmd *c)
 		.usr_page = HCA_CQC_USRPAGE(size),
 		.log_size = HCA_CQC_LOGSIZE(size),
 		.start = hca_cqc_start(m),
+		.buf_key = {hca_be32_to_cpu(m->lkey)},
 		/* One lcore alone writes it when all stages share one. */
 		.single_writer = h->loopback_single,
 	};
@@ -132,6 +133,14 @@ hca_cmd_sw2hw_cq(struct hca *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
+static void
+let_go(struct hca *h, struct hca_cq *cq, unsigned int buf)
+{
+	hca_qbuf_release(h, &cq->buf[buf].q, cq->buf_key[buf]);
+	cq->buf[buf] = (struct hca_cq_buf){0};
+	cq->buf_key[buf] = 0;
+}
+
 void
 hca_cq_free(struct hca *h, uint32_t cqi)
 {
@@ -139,7 +148,7 @@ hca_cq_free(struct hca *h, uint32_t cqi)
 
 	hca_eq_forget_cq(h, cqi);
 	for (unsigned int i = 0; i < RTE_DIM(cq->buf); i++)
-		hca_qbuf_release(h, &cq->buf[i].q, cq->lkey);
+		let_go(h, cq, i);
 	memset(cq, 0, sizeof(*cq));
 	cq_mirror(h, cqi);
 }
@@ -168,14 +177,12 @@ hca_cmd_hw2sw_cq(struct hca *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
-/* CQEs neither consumed nor impossible, as the record of the buffer says now. */
+/* CQEs up to prod neither consumed nor impossible, as the record of the buffer says now. */
 static uint32_t
-cq_unconsumed(const struct hca_cq *cq)
+cq_unconsumed(const struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod)
 {
-	uint64_t word = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
-	const struct hca_cq_buf *b = &cq->buf[(word >> 32) & 1];
 	const struct hca_cq_record *r = hca_qbuf_at(&b->q, b->record_off);
-	uint32_t prod = (uint32_t)word, seen = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED);
+	uint32_t seen = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED);
 	uint32_t ci = hca_le32_to_cpu(__atomic_load_n(&r->consumer, __ATOMIC_ACQUIRE));
 
 	return prod - ci <= prod - seen ? prod - ci : prod - seen;
@@ -185,18 +192,24 @@ cq_unconsumed(const struct hca_cq *cq)
  * The reservation word changes buffer and index in one step: whoever reserved before writes to the
  * old buffer, whoever reserves later to the new one. The round waits for the former. Slots of the
  * new buffer go on counting from the switch index. The consumer count is unaffected: the library
- * stores it into the new record before it issues the command.
+ * stores it into the new record before it issues the command. false: more is waiting at that very
+ * moment than the new buffer holds.
  */
-static void
+static bool
 cq_switch(struct hca_cq *cq, uint64_t *index)
 {
 	uint64_t w = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE), n;
 
 	do {
+		const struct hca_cq_buf *b = &cq->buf[(w >> 32) & 1], *next = &cq->buf[~(w >> 32) & 1];
+
+		if (cq_unconsumed(cq, b, (uint32_t)w) > next->mask + 1)
+			return false;
 		n = ((w >> 32) + 1) << 32 | (uint32_t)w;
 	} while (!__atomic_compare_exchange_n(&cq->reserve, &w, n, false, __ATOMIC_ACQ_REL,
 					      __ATOMIC_ACQUIRE));
 	*index = (uint32_t)w;
+	return true;
 }
 
 static int
@@ -214,12 +227,13 @@ resize_begin(struct hca *h, struct hca_cmd *c, struct hca_cq *cq)
 		       hca_be32_to_cpu(m->ci_db), hca_be32_to_cpu(m->state_db));
 	if (rc != HCA_STAT_OK)
 		return rc;
-	if (cq_unconsumed(cq) > (1u << log)) {
-		hca_qbuf_release(h, &b.q, key);
-		return HCA_STAT_BAD_PARAM;
-	}
+	/* Nobody looks at this one: the round of the last resize is over. */
 	cq->buf[next] = b;
-	return HCA_STAT_OK;
+	cq->buf_key[next] = key;
+	if (cq_switch(cq, &c->out_param))
+		return HCA_STAT_OK;
+	let_go(h, cq, next);
+	return HCA_STAT_BAD_PARAM;
 }
 
 /*
@@ -231,17 +245,15 @@ hca_cmd_resize_cq(struct hca *h, struct hca_cmd *c)
 {
 	const struct hca_mbox_resize_cq *m = (const void *)c->in;
 	struct hca_cq *cq;
+	uint32_t old;
 
 	if (c->step == 0) {
 		int rc = cq_find(h, c, true);
 
+		if (rc == HCA_STAT_OK)
+			rc = resize_begin(h, c, &h->cq[c->in_modifier]);
 		if (rc != HCA_STAT_OK)
 			return rc;
-		cq = &h->cq[c->in_modifier];
-		rc = resize_begin(h, c, cq);
-		if (rc != HCA_STAT_OK)
-			return rc;
-		cq_switch(cq, &c->out_param);
 		c->rcu = hca_round_start(h);
 		c->step = 1;
 		return HCA_CMD_AGAIN;
@@ -249,7 +261,8 @@ hca_cmd_resize_cq(struct hca *h, struct hca_cmd *c)
 	if (!hca_round_done(h, c->rcu))
 		return HCA_CMD_AGAIN;
 	cq = &h->cq[c->in_modifier];
-	hca_qbuf_release(h, &cq->buf[((cq->reserve >> 32) + 1) & 1].q, cq->lkey);
+	old = ((uint32_t)(cq->reserve >> 32) + 1) & 1;
+	let_go(h, cq, old);
 	cq->lkey = hca_be32_to_cpu(m->lkey);
 	cq->start = hca_be64_to_cpu(m->start);
 	cq->log_size = HCA_RESIZE_CQ_LOGSIZE(hca_be32_to_cpu(m->logsize));
@@ -280,6 +293,8 @@ hca_cmd_modify_cq(struct hca *h, struct hca_cmd *c)
 		return rc;
 	__atomic_store_n(&h->cq[c->in_modifier].moderation, hca_be32_to_cpu(m->moderation),
 			 __ATOMIC_RELAXED);
+	/* What was held back by the old settings may be nobody's business under the new ones. */
+	hca_cq_fire_late(h, c->in_modifier);
 	cq_mirror(h, c->in_modifier);
 	return HCA_STAT_OK;
 }

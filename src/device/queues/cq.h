@@ -33,6 +33,7 @@ struct hca_cq {
 	uint32_t log_size;	/* CEU */
 	uint32_t moderation;	/* [pub] CEU: HCA_CQ_MOD_*, 0 = an event for every one asked for */
 	uint64_t start;		/* CEU: virtual address of the first CQE */
+	uint32_t buf_key[2];	/* CEU: of the region that has buf[i] as a user */
 	/* two generations of the buffer: resize switches by the generation in `reserve` */
 	struct hca_cq_buf {
 		struct hca_qbuf q;

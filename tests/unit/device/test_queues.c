@@ -322,16 +322,16 @@ query_cq(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_CQ, 5), HCA_STAT_BAD_RES_STATE);
 }
 
-/* Fill the RESIZE_CQ mailbox: 2^log CQEs in the memory of CQ 6, key 26. */
+/* Fill the RESIZE_CQ mailbox: 2^log CQEs in the memory of CQ n, key 20 + n. */
 static void
-resize_mbox(struct rig *r, uint32_t log)
+resize_to(struct rig *r, uint32_t n, uint32_t log)
 {
 	struct hca_mbox_resize_cq *m = (void *)r->in;
 
 	memset(m, 0, sizeof(*m));
 	m->logsize = hca_cpu_to_be32(HCA_RESIZE_CQ_MAKE_LOGSIZE(log));
-	m->lkey = hca_cpu_to_be32(HCA_KEY_MAKE(0x2a, 26, 0x33));
-	m->start = hca_cpu_to_be64((uintptr_t)rig_cq_mem(r, 6));
+	m->lkey = hca_cpu_to_be32(HCA_KEY_MAKE(0x2a, 20 + n, 0x33));
+	m->start = hca_cpu_to_be64((uintptr_t)rig_cq_mem(r, n));
 	m->ci_db = hca_cpu_to_be32(HCA_CQE_SIZE << log);
 	m->state_db = hca_cpu_to_be32((HCA_CQE_SIZE << log) + 64);
 }
@@ -345,11 +345,11 @@ resize(void **state)
 	rig_mr(r, 26, RIG_PD, rig_cq_mem(r, 6), 8192);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_true(put(r, CQN, i, false));
-	resize_mbox(r, 2);
+	resize_to(r, 6, 2);
 	rig_remember(r, 0);
 	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_BAD_PARAM);
 	rig_unchanged(r, 0);
-	resize_mbox(r, 4);
+	resize_to(r, 6, 4);
 	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_OK);
 	assert_int_equal(r->out_param, 5);
 	assert_int_equal(r->h->vtp.mpt[26].users, 1);
@@ -360,6 +360,161 @@ resize(void **state)
 	assert_int_equal(hca_le32_to_cpu(n[15].my_qpn), 15);
 	assert_int_equal(hca_le32_to_cpu(cqe(r, 5)->my_qpn), 0);
 	assert_false(put(r, CQN, 16, false));
+}
+
+#define USERS(r, index) ((r)->h->vtp.mpt[index].users)
+
+/* Each buffer is a user of its own region while it is in use, and of no other at any time. */
+static void
+resize_counts_users(void **state)
+{
+	struct rig *r = *state;
+
+	rig_mr(r, 26, RIG_PD, rig_cq_mem(r, 6), 8192);
+	rig_mr(r, 27, RIG_PD, rig_cq_mem(r, 7), 8192);
+	for (uint32_t i = 0; i < 9; i++) {
+		uint32_t n = 6 + i % 2;
+
+		resize_to(r, n, 2 + i % 3);
+		assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_OK);
+		assert_int_equal(USERS(r, 10 + CQN), 0);
+		assert_int_equal(USERS(r, 20 + n), 1);
+		assert_int_equal(USERS(r, 20 + 13 - n), 0);
+		assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 20 + n, 0, 0),
+				 HCA_STAT_RESOURCE_BUSY);
+		/* refused: the region is too short */
+		resize_to(r, 13 - n, 12);
+		assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_BAD_PARAM);
+		assert_int_equal(USERS(r, 26) + USERS(r, 27), 1);
+	}
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, CQN, 0, 0), HCA_STAT_OK);
+	for (uint32_t i = 10; i < 32; i++)
+		assert_int_equal(USERS(r, i), 0);
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 26, 0, 0), HCA_STAT_OK);
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 27, 0, 0), HCA_STAT_OK);
+}
+
+/* More is waiting than fits: nothing changes, also with a consumer index that lies. */
+static void
+resize_refused_keeps_all(void **state)
+{
+	struct rig *r = *state;
+	uint64_t word;
+
+	rig_mr(r, 26, RIG_PD, rig_cq_mem(r, 6), 8192);
+	for (uint32_t i = 0; i < 7; i++)
+		assert_true(put(r, CQN, i, false));
+	word = r->h->cq[CQN].reserve;
+	for (uint32_t lie = 0; lie < 2; lie++) {
+		record(r, CQN)->consumer = hca_cpu_to_le32(lie ? 0x80000000u : 2);
+		resize_to(r, 6, 2);
+		assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_BAD_PARAM);
+		assert_int_equal(USERS(r, 26), 0);
+		assert_int_equal(USERS(r, 10 + CQN), 1);
+		assert_int_equal(r->h->cq[CQN].reserve, word);
+	}
+	record(r, CQN)->consumer = hca_cpu_to_le32(3);
+	resize_to(r, 6, 2);
+	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_OK);
+	assert_int_equal(r->out_param, 7);
+}
+
+/* The device is reset between the switch and the end of the round. */
+static void
+reset_amid_resize(void **state)
+{
+	struct rig *r = *state;
+
+	rig_mr(r, 26, RIG_PD, rig_cq_mem(r, 6), 8192);
+	resize_to(r, 6, 4);
+	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_RESIZE_CQ), CQN, (uintptr_t)r->in, 0, 1);
+	rig_poll(r);
+	assert_true(rig_ctrl(r) & HCA_HCR_GO);
+	assert_int_equal(USERS(r, 26), 1);
+	assert_int_equal(USERS(r, 10 + CQN), 1);
+	hca_bar_store(r->h->bar0, HCA_BAR0_RESET, HCA_RESET_START);
+	for (unsigned int i = 0; i < 4000 && hca_bar_load(r->h->bar0, HCA_BAR0_RESET) != 0; i++)
+		rig_poll(r);
+	assert_int_equal(hca_bar_load(r->h->bar0, HCA_BAR0_RESET), 0);
+	assert_false(rig_ctrl(r) & HCA_HCR_GO);
+	for (uint32_t i = 0; i < 1u << RIG_LOG_MPTS; i++)
+		assert_int_equal(USERS(r, i), 0);
+}
+
+/* An overrun CQ keeps what it has and is not resized. */
+static void
+resize_of_overrun_cq(void **state)
+{
+	struct rig *r = *state;
+
+	rig_mr(r, 26, RIG_PD, rig_cq_mem(r, 6), 8192);
+	for (uint32_t i = 0; i < SIZE; i++)
+		assert_true(put(r, CQN, i, false));
+	assert_false(put(r, CQN, 100, false));
+	resize_to(r, 6, 5);
+	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_BAD_RES_STATE);
+	assert_int_equal(USERS(r, 26), 0);
+}
+
+static void
+moderate(struct rig *r, uint32_t count, uint32_t period)
+{
+	struct hca_mbox_modify_cq *m = (void *)r->in;
+
+	memset(m, 0, sizeof(*m));
+	m->moderation = hca_cpu_to_be32(HCA_CQ_MOD_MAKE(count, period));
+	assert_int_equal(rig_mbox(r, HCA_CMD_MODIFY_CQ, CQN), HCA_STAT_OK);
+}
+
+/* Events withheld by moderation: by count, by time, not for solicited ones, let go by a change. */
+static void
+moderation(void **state)
+{
+	struct rig *r = *state;
+	uint64_t before = hca_counter_value(r->h, HCA_CTR_comp_events);
+	uint32_t seq = 0, ci = 0;
+
+#define EVENTS (hca_counter_value(r->h, HCA_CTR_comp_events) - before)
+#define EXPECT(n) \
+	do { \
+		poll_events(r); \
+		assert_int_equal(EVENTS, (n)); \
+		if (ci != (n)) \
+			consume_eq(r, ++ci); \
+		record(r, CQN)->consumer = hca_cpu_to_le32((uint32_t)r->h->cq[CQN].reserve); \
+	} while (0)
+	moderate(r, 3, 0);
+	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
+	put(r, CQN, 0, false);
+	put(r, CQN, 0, false);
+	EXPECT(0);
+	put(r, CQN, 0, false);
+	EXPECT(1);
+	/* a solicited one does not wait */
+	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
+	put(r, CQN, 0, true);
+	EXPECT(2);
+	/* by time: 50 us of which a poll is one */
+	moderate(r, 100, 50);
+	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
+	put(r, CQN, 0, false);
+	for (unsigned int i = 0; i < 40; i++)
+		rig_poll(r);
+	EXPECT(2);
+	for (unsigned int i = 0; i < 10; i++)
+		rig_poll(r);
+	EXPECT(3);
+	/* what waits is let go when the settings change */
+	moderate(r, 100, 0);
+	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
+	put(r, CQN, 0, false);
+	EXPECT(3);
+	moderate(r, 0, 0);
+	EXPECT(4);
+#undef EXPECT
+#undef EVENTS
+	assert_int_equal(rig_mbox(r, HCA_CMD_MODIFY_CQ, 5), HCA_STAT_BAD_RES_STATE);
+	assert_int_equal(rig_mbox(r, HCA_CMD_MODIFY_CQ, 16), HCA_STAT_BAD_INDEX);
 }
 
 int
@@ -378,6 +533,11 @@ main(void)
 		T(bad_cq_changes_nothing),
 		T(query_cq),
 		T(resize),
+		T(resize_counts_users),
+		T(resize_refused_keeps_all),
+		T(reset_amid_resize),
+		T(resize_of_overrun_cq),
+		T(moderation),
 	};
 
 	if (rig_eal() != 0)
