@@ -169,7 +169,14 @@ struct hca_ctl_ah {
 	uint8_t smac[6]; /* out */
 };
 
-/* What is read from a completion channel (type COMP 0) and from the asynchronous one (T3-2-25) */
+/* Events the driver itself raises, about port 1; numbers T3-2-25 does not use, below 32. */
+#define HCA_CTL_EVENT_PKEY_CHANGE 0x1cu
+#define HCA_CTL_EVENT_GID_CHANGE 0x1du
+
+/*
+ * What is read from a completion channel (type COMP 0) and from the asynchronous one (T3-2-25 or
+ * HCA_CTL_EVENT_*)
+ */
 struct hca_ctl_event {
 	uint32_t type;
 	uint32_t object; /* CQN, QPN or port */

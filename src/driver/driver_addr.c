@@ -59,11 +59,19 @@ hca_driver_set_port(struct hca_driver *drv, const struct hca_ctl_port *port)
 	return 0;
 }
 
+static bool
+gid_differs(const struct driver_gid *entry, const uint8_t gid[16], const uint8_t mac[6],
+	    uint16_t vlan_id)
+{
+	return !entry->valid || memcmp(entry->gid, gid, sizeof(entry->gid)) != 0 ||
+	       memcmp(entry->mac, mac, sizeof(entry->mac)) != 0 || entry->vlan_id != vlan_id;
+}
+
 int
 hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16],
 		   const uint8_t mac[6], uint16_t vlan_id)
 {
-	bool vlan = vlan_id != 0xffff;
+	bool vlan = vlan_id != 0xffff, changed = false;
 	uint32_t type = is_v4(gid) ? HCA_GID_ROCE_V2_IPV4 : HCA_GID_ROCE_V2_IPV6;
 	struct hca_mbox_set_gid *mailbox;
 	int err;
@@ -78,12 +86,15 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 	memcpy(mailbox->mac, mac, sizeof(mailbox->mac));
 	err = driver_command_in(drv, HCA_CMD_SET_GID, 0);
 	if (err == 0) {
+		changed = gid_differs(&drv->gids[index], gid, mac, vlan_id);
 		memcpy(drv->gids[index].gid, gid, sizeof(drv->gids[index].gid));
 		memcpy(drv->gids[index].mac, mac, sizeof(drv->gids[index].mac));
 		drv->gids[index].vlan_id = vlan_id;
 		drv->gids[index].valid = true;
 		memcpy(drv->port.mac, mac, sizeof(drv->port.mac));
 	}
+	if (changed)
+		driver_port_event(drv, HCA_CTL_EVENT_GID_CHANGE);
 	pthread_mutex_unlock(&drv->lock);
 	return err;
 }
@@ -101,8 +112,10 @@ hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey)
 	mailbox->index = hca_cpu_to_be32(index);
 	mailbox->pkey = hca_cpu_to_be32(pkey);
 	err = driver_command_in(drv, HCA_CMD_SET_PKEY, 0);
-	if (err == 0)
+	if (err == 0 && drv->pkeys[index] != pkey) {
 		drv->pkeys[index] = pkey;
+		driver_port_event(drv, HCA_CTL_EVENT_PKEY_CHANGE);
+	}
 	pthread_mutex_unlock(&drv->lock);
 	return err;
 }

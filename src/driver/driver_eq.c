@@ -123,13 +123,35 @@ send_to_all(struct hca_driver *drv, const struct hca_eqe *eqe)
 {
 	uint32_t object = hca_le32_to_cpu(eqe->object);
 
-	if (eqe->type == HCA_EVENT_LOCAL_CATAS)
+	if (eqe->type == HCA_EVENT_LOCAL_CATAS) {
 		__atomic_store_n(&drv->dead, true, __ATOMIC_RELAXED);
+		drv->told_dead = true;
+	}
 	if (eqe->type == HCA_EVENT_PORT_CHANGE)
 		drv->port.state = eqe->subtype;
 	for (struct hca_client *client = drv->clients; client != NULL; client = client->next)
 		if (!send_event(client, 0, eqe->type, object, eqe->subtype))
 			owe(drv, &client->owed_port, eqe->type);
+}
+
+void
+driver_port_event(struct hca_driver *drv, uint32_t type)
+{
+	const struct hca_eqe eqe = {.type = (uint8_t)type, .object = hca_cpu_to_le32(1)};
+
+	pthread_mutex_lock(&drv->event_lock);
+	send_to_all(drv, &eqe);
+	pthread_mutex_unlock(&drv->event_lock);
+}
+
+/* The device answered no command any more: it cannot say so itself. */
+static void
+tell_dead(struct hca_driver *drv)
+{
+	const struct hca_eqe eqe = {.type = HCA_EVENT_LOCAL_CATAS, .object = hca_cpu_to_le32(1)};
+
+	if (hca_driver_dead(drv) && !drv->told_dead)
+		send_to_all(drv, &eqe);
 }
 
 static void
@@ -235,6 +257,7 @@ hca_driver_poll(struct hca_driver *drv)
 		return 0;
 	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++)
 		done += poll_eq(drv, eqn);
+	tell_dead(drv);
 	if (drv->owed != 0)
 		pay_all(drv);
 	pthread_mutex_unlock(&drv->event_lock);

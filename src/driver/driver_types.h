@@ -197,6 +197,7 @@ struct hca_driver {
 	pthread_mutex_t lock;
 	pthread_mutex_t event_lock;
 	bool dead;
+	bool told_dead;	  /* clients know */
 	bool initialized; /* INIT_HCA done */
 
 	uint8_t *arena; /* mailboxes, EQs, ICM: one DMA window */
@@ -302,6 +303,8 @@ int driver_mw_release(struct hca_driver *drv, struct driver_mr *window, bool for
 /* driver_eq.c */
 int driver_eq_create_all(struct hca_driver *drv);
 void driver_eq_destroy_all(struct hca_driver *drv);
+/* An event about the port for every client; no lock but `lock` may be held. */
+void driver_port_event(struct hca_driver *drv, uint32_t type);
 
 /* driver_cq.c, driver_qp.c; lock held; force: release even where the device refuses. */
 int driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force);

@@ -287,6 +287,9 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *attr, ui
 		err = check_values(qp->ctx, attr, mask);
 	if (err != 0)
 		return err;
+	/* To the device naming the attribute is asking for the event. */
+	if (attr->en_sqd_async_notify == 0)
+		mask &= ~(uint32_t)SOFTHCA_QP_EN_SQD_ASYNC_NOTIFY;
 	return run_transition(qp, t, attr, mask, to);
 }
 

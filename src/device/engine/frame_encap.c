@@ -21,8 +21,10 @@
 #include "engine/encap_header.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
+#include "queues/eq.h"
 
 #define BACKLOG 128u   /* frames, a power of two, at least 2 bursts */
+#define LINK_EVERY_NS 10000000u /* ask the port for its link so often */
 #define FUSED_MIN 257u /* payload bytes from which copy and CRC in one pass wins */
 
 /* Headers of the last datagram: the next one often goes the same way. */
@@ -38,7 +40,8 @@ struct encap {
 	struct ud_template ud;
 	uint32_t head, tail;	/* free running */
 	uint64_t stalled_since; /* 0: the port took something last time */
-	bool discarding;
+	uint64_t link_at;	/* when the port is asked next */
+	bool discarding, link_down;
 };
 
 /* One burst while it is being built. */
@@ -96,6 +99,19 @@ discard(struct hca *h, struct encap *e, enum hca_counter why)
 		rte_pktmbuf_free(e->backlog[e->tail & (BACKLOG - 1)]);
 }
 
+/* Asks the port, and tells the world when the answer is another one than before. */
+static bool
+link_is_up(struct hca *h, struct encap *e)
+{
+	bool up = h->port->ops->link_up(h->port);
+
+	if (up == e->link_down) {
+		e->link_down = !up;
+		hca_eq_raise_port(h, HCA_STAGE_ENCAP, up ? HCA_PORT_ACTIVE : HCA_PORT_DOWN);
+	}
+	return up;
+}
+
 /* The port did not take everything: how long already, and is there a link at all? */
 static void
 port_stalled(struct hca *h, struct encap *e, bool progress, uint64_t now)
@@ -105,7 +121,7 @@ port_stalled(struct hca *h, struct encap *e, bool progress, uint64_t now)
 		if (progress)
 			e->discarding = false;
 	}
-	if (!h->port->ops->link_up(h->port)) {
+	if (!link_is_up(h, e)) {
 		discard(h, e, HCA_CTR_tx_discard_link_down);
 		/* Nothing waits any more: a port whose link comes up has its full time again. */
 		e->stalled_since = 0;
@@ -581,6 +597,10 @@ hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 	if (unlikely(h->port->ops->poll != NULL))
 		h->port->ops->poll(h->port, now);
+	if (unlikely(now >= e->link_at)) {
+		e->link_at = now + LINK_EVERY_NS;
+		link_is_up(h, e);
+	}
 	if (unlikely(backlog_count(e) != 0))
 		done += flush_backlog(h, e, now);
 	/* Responses first: they free the peer's window. */

@@ -32,7 +32,7 @@
 enum object_kind {
 	OBJ_CQ,
 	OBJ_QP,
-	OBJ_PORT,
+	OBJ_DEVICE, /* 0: the port; 1 + EQN: an event queue */
 	OBJ_SRQ,
 	OBJ_KINDS
 };
@@ -48,6 +48,7 @@ struct hca_eq {
 	uint32_t prod, ci; /* free running; ci as last believed */
 	uint64_t mask;	   /* types mapped here */
 	uint64_t start;
+	bool overflowed; /* EQ_OVERFLOW raised and not drained since */
 };
 
 /* The COMP event of a CQ that software has not consumed yet. */
@@ -122,7 +123,7 @@ void
 hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype)
 {
 	__atomic_store_n(&h->eqs->port_subtype, subtype, __ATOMIC_RELEASE);
-	raise_event(h, from, OBJ_PORT, 0, HCA_EVENT_PORT_CHANGE);
+	raise_event(h, from, OBJ_DEVICE, 0, HCA_EVENT_PORT_CHANGE);
 }
 
 /* ---- writing: CEU ---- */
@@ -140,6 +141,18 @@ eq_refresh(struct hca *h, uint32_t eqn)
 	return true;
 }
 
+/* Nothing is lost, but software should know that it is late: once until the queue was empty. */
+static bool
+eq_full(struct hca *h, uint32_t eqn)
+{
+	struct hca_eq *e = &h->eqs->eq[eqn];
+
+	if (!e->overflowed)
+		raise_event(h, HCA_STAGE_CEU, OBJ_DEVICE, 1 + eqn, HCA_EVENT_EQ_OVERFLOW);
+	e->overflowed = true;
+	return false;
+}
+
 static bool
 eq_write(struct hca *h, uint32_t eqn, const struct hca_eqe *ev)
 {
@@ -150,7 +163,9 @@ eq_write(struct hca *h, uint32_t eqn, const struct hca_eqe *ev)
 	if (e->prod - e->ci >= size)
 		eq_refresh(h, eqn);
 	if (e->prod - e->ci >= size)
-		return false;
+		return eq_full(h, eqn);
+	if (e->prod == e->ci)
+		e->overflowed = false;
 	slot = hca_qbuf_at(&e->q, (e->prod & (size - 1)) * HCA_EQE_SIZE);
 	memcpy(slot, ev, offsetof(struct hca_eqe, owner));
 	__atomic_store_n(&slot->owner, HCA_OWNER_SW, __ATOMIC_RELEASE);
@@ -170,7 +185,7 @@ object_number(const struct hca *h, enum object_kind kind, uint32_t index)
 	case OBJ_SRQ:
 		return h->srq[index].srqn;
 	default:
-		return 1;
+		return index == 0 ? 1 : index - 1;
 	}
 }
 
@@ -187,7 +202,7 @@ write_async(struct hca *h, enum object_kind kind, uint32_t index, uint8_t type)
 	ev.object = hca_cpu_to_le32(object_number(h, kind, index));
 	if (kind == OBJ_CQ)
 		ev.subtype = HCA_CQ_ERR_OVERRUN;
-	if (kind == OBJ_PORT)
+	if (type == HCA_EVENT_PORT_CHANGE)
 		ev.subtype = __atomic_load_n(&q->port_subtype, __ATOMIC_ACQUIRE);
 	if (!eq_write(h, eqn, &ev))
 		return false;
@@ -525,6 +540,10 @@ hca_eq_map(struct hca *h, uint32_t eqn, uint64_t mask, bool unmap)
 		else if (q->type_eqn[t] == eqn)
 			q->type_eqn[t] = EQN_NONE;
 	}
+	/* Software takes a port to be up until it hears otherwise. */
+	if (!unmap && (mask & HCA_EVENT_MASK(HCA_EVENT_PORT_CHANGE)) != 0 &&
+	    __atomic_load_n(&q->port_subtype, __ATOMIC_ACQUIRE) == HCA_PORT_DOWN)
+		raise_event(h, HCA_STAGE_CEU, OBJ_DEVICE, 0, HCA_EVENT_PORT_CHANGE);
 	return HCA_STAT_OK;
 }
 
@@ -575,7 +594,7 @@ tables_new(struct hca *h, struct hca_eqs *q)
 
 	q->count[OBJ_CQ] = h->cq_mask + 1;
 	q->count[OBJ_QP] = h->qp_mask + 1;
-	q->count[OBJ_PORT] = 1;
+	q->count[OBJ_DEVICE] = 1 + EQ_MAX;
 	q->count[OBJ_SRQ] = h->srq_mask + 1;
 	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
 		q->pending[k] = words_new(h, q->count[k], sizeof(uint32_t));

@@ -7,7 +7,8 @@
  * parks the event (a bit per object and type), the EQ writer in the CEU retries. At most one
  * unconsumed COMP per CQ; asynchronous events coalesce per (object, type). Stages therefore do not
  * write EQEs themselves: they set the object's pending bit and post the object on their own SPSC
- * ring towards the CEU, which is the only writer of EQs.
+ * ring towards the CEU, which is the only writer of EQs. An EQ found full raises EQ_OVERFLOW about
+ * itself, once until it has been empty again.
  */
 
 #include <stdbool.h>
@@ -31,7 +32,7 @@ void hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32
 
 void hca_eq_raise_srq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t srqi);
 
-/* PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. */
+/* PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. Raised again for who asks for it later. */
 void hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype);
 
 /*

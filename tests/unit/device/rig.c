@@ -43,7 +43,13 @@ port_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 static bool
 port_up(struct hca_port *p)
 {
-	return true;
+	return !((struct rig *)(void *)((uint8_t *)p - offsetof(struct rig, port)))->link_down;
+}
+
+void
+rig_link(struct rig *r, bool up)
+{
+	r->link_down = !up;
 }
 
 static const struct hca_port_ops port_ops = {.rx = port_rx, .tx = port_tx, .link_up = port_up};

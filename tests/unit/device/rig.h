@@ -36,6 +36,7 @@
 struct rig {
 	struct hca *h;
 	struct hca_port port;
+	bool link_down;
 	uint64_t now;
 	uint8_t *driver;    /* RIG_BLOCK bytes, domain 0: ICM, mailboxes, EQ */
 	uint8_t *user;	    /* RIG_BLOCK bytes, domain RIG_PAGE */
@@ -50,6 +51,8 @@ struct rig *rig_new(bool init);
 void rig_free(struct rig *r);
 int rig_eal(void);
 void rig_poll(struct rig *r);
+/* Pull and plug the cable. */
+void rig_link(struct rig *r, bool up);
 
 /* Returns the status; in_param and out_param as given. */
 int rig_cmd(struct rig *r, uint16_t op, uint8_t mod, uint32_t in_mod, uint64_t in, uint64_t out);

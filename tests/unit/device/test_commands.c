@@ -265,6 +265,9 @@ completion_by_event(void **state)
 	struct rig *r = *state;
 
 	rig_eq(r, 0, 1);
+	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, HCA_MAP_EQ_UNMAP | 0,
+				 HCA_EVENT_MASK(HCA_EVENT_EQ_OVERFLOW), 0),
+			 HCA_STAT_OK);
 	for (uint16_t t = 0; t < 3; t++) {
 		rig_post(r, HCA_HCR_MAKE_CTRL(1, 0, HCA_CMD_NOP), t == 1 ? 0 : 0x1f, 0, 0,
 			 0x700 + t);

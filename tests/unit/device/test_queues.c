@@ -182,12 +182,15 @@ arming(void **state)
 #undef EVENTS
 }
 
-/* A full EQ parks events of many objects and delivers all of them later, each once. */
+/*
+ * A full EQ parks events of many objects and delivers all of them later, each once; and one
+ * EQ_OVERFLOW about itself.
+ */
 static void
 full_eq_parks(void **state)
 {
 	struct rig *r = *state;
-	uint32_t seen = 0, ci = 0;
+	uint32_t seen = 0, ci = 0, overflows = 0;
 
 	for (uint32_t i = 8; i < 20; i++) {
 		r->h->qp[i].cfg.local_qpn = 0x1000 + i;
@@ -200,12 +203,18 @@ full_eq_parks(void **state)
 
 		if (e->owner == HCA_OWNER_HW)
 			break;
-		assert_int_equal(e->type, HCA_EVENT_COMM_EST);
-		seen ^= 1u << (hca_le32_to_cpu(e->object) - 0x1000);
+		if (e->type == HCA_EVENT_EQ_OVERFLOW) {
+			assert_int_equal(hca_le32_to_cpu(e->object), 0);
+			overflows++;
+		} else {
+			assert_int_equal(e->type, HCA_EVENT_COMM_EST);
+			seen ^= 1u << (hca_le32_to_cpu(e->object) - 0x1000);
+		}
 		e->owner = HCA_OWNER_HW;
 		consume_eq(r, ++ci);
 	}
-	assert_int_equal(ci, 12);
+	assert_int_equal(ci, 13);
+	assert_int_equal(overflows, 1);
 	assert_int_equal(seen, 0xfff00);
 	for (uint32_t i = 8; i < 20; i++)
 		r->h->qp[i].cfg.local_qpn = 0;
@@ -227,6 +236,37 @@ mask_gates_events(void **state)
 	assert_int_equal(rig_eqe(r, 1)->owner, HCA_OWNER_HW);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, 3, 1, 0), HCA_STAT_BAD_RES_STATE);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, 8, 1, 0), HCA_STAT_BAD_INDEX);
+}
+
+/* The link goes while nobody listens: who asks for port events later hears of it. */
+static void
+link_is_watched(void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, HCA_MAP_EQ_UNMAP | 0,
+				 HCA_EVENT_MASK(HCA_EVENT_PORT_CHANGE), 0),
+			 HCA_STAT_OK);
+	rig_link(r, false);
+	r->now += 20000000;
+	poll_events(r);
+	assert_int_equal(rig_eqe(r, 0)->owner, HCA_OWNER_HW);
+	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, 0, HCA_EVENT_MASK(HCA_EVENT_PORT_CHANGE), 0),
+			 HCA_STAT_OK);
+	poll_events(r);
+	assert_int_equal(rig_eqe(r, 0)->type, HCA_EVENT_PORT_CHANGE);
+	assert_int_equal(rig_eqe(r, 0)->subtype, HCA_PORT_DOWN);
+	assert_int_equal(hca_le32_to_cpu(rig_eqe(r, 0)->object), 1);
+	rig_link(r, true);
+	poll_events(r);
+	assert_int_equal(rig_eqe(r, 1)->owner, HCA_OWNER_HW);
+	r->now += 20000000;
+	poll_events(r);
+	assert_int_equal(rig_eqe(r, 1)->type, HCA_EVENT_PORT_CHANGE);
+	assert_int_equal(rig_eqe(r, 1)->subtype, HCA_PORT_ACTIVE);
+	r->now += 20000000;
+	poll_events(r);
+	assert_int_equal(rig_eqe(r, 2)->owner, HCA_OWNER_HW);
 }
 
 static void
@@ -529,6 +569,7 @@ main(void)
 		T(arming),
 		T(full_eq_parks),
 		T(mask_gates_events),
+		T(link_is_watched),
 		T(notifier_hears_of_eqes),
 		T(bad_cq_changes_nothing),
 		T(query_cq),

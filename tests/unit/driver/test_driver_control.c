@@ -446,6 +446,34 @@ test_events(void **state)
 	close(fd);
 }
 
+/* Who changes an address tells everybody; who sets the same one again does not. */
+static void
+test_address_events(void **state)
+{
+	static const uint8_t gid[16] = {[10] = 0xff, 0xff, 10, 0, 0, 9}, mac[6] = {2, 0, 0, 0, 0, 9};
+	struct hca_ctl_event event;
+
+	for (unsigned int again = 0; again < 2; again++) {
+		assert_int_equal(hca_driver_set_gid(drv, 3, gid, mac, 0xffff), 0);
+		assert_int_equal(hca_driver_set_pkey(drv, 1, 0x8123), 0);
+	}
+	assert_int_equal(next_event(async_fd, &event), 0);
+	assert_int_equal(event.type, HCA_CTL_EVENT_GID_CHANGE);
+	assert_int_equal(event.object, 1);
+	assert_int_equal(next_event(async_fd, &event), 0);
+	assert_int_equal(event.type, HCA_CTL_EVENT_PKEY_CHANGE);
+	assert_int_equal(next_event(async_fd, &event), -1);
+	assert_int_equal(hca_driver_set_gid(drv, 3, gid, mac, 7), 0);
+	assert_int_equal(next_event(async_fd, &event), 0);
+	assert_int_equal(event.type, HCA_CTL_EVENT_GID_CHANGE);
+	/* the port goes down: everybody hears, and the port says so */
+	fake_event(fake, 1, HCA_EVENT_PORT_CHANGE, 1);
+	hca_driver_poll(drv);
+	assert_int_equal(next_event(async_fd, &event), 0);
+	assert_int_equal(event.type, HCA_EVENT_PORT_CHANGE);
+	assert_int_equal(next_event(async_fd, &event), -1);
+}
+
 /* A full pipe delays nobody and loses nothing. */
 static void
 test_full_pipe(void **state)
@@ -502,6 +530,7 @@ static void
 test_dead_device(void **state)
 {
 	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory, .channel = HCA_CTL_NO_CHANNEL};
+	struct hca_ctl_event event;
 	uint32_t cqn;
 
 	make_qp(make_pd(), make_cq(HCA_CTL_NO_CHANNEL));
@@ -511,6 +540,12 @@ test_dead_device(void **state)
 	assert_true(hca_driver_dead(drv));
 	assert_int_equal(hca_client_create_cq(client, &cq, &cqn), -EIO);
 	assert_non_null(strstr(hca_driver_reason(), "dead"));
+	/* the device cannot say so: the driver does, once */
+	hca_driver_poll(drv);
+	hca_driver_poll(drv);
+	assert_int_equal(next_event(async_fd, &event), 0);
+	assert_int_equal(event.type, HCA_EVENT_LOCAL_CATAS);
+	assert_int_equal(next_event(async_fd, &event), -1);
 }
 
 static void
@@ -548,6 +583,7 @@ main(void)
 		TEST(test_ownership),
 		TEST(test_close_frees_all),
 		TEST(test_events),
+		TEST(test_address_events),
 		TEST(test_full_pipe),
 		TEST(test_failed_command_undoes),
 		TEST(test_dead_device),

@@ -227,6 +227,13 @@ hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cq
 	current->event[current->events++] = (struct fx_event){type, cqi};
 }
 
+__attribute__((weak)) void
+hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype)
+{
+	assert_true(current->events < RTE_DIM(current->event));
+	current->event[current->events++] = (struct fx_event){HCA_EVENT_PORT_CHANGE, subtype};
+}
+
 __attribute__((weak)) bool
 hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 {
