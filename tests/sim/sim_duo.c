@@ -70,10 +70,10 @@ make_side(struct sim_duo *d, unsigned int side)
 	d->qp[side] = softhca_create_qp(s->side[side].pd, &qa);
 	sim_check(s, d->qp[side] != NULL, "create_qp: %s", softhca_last_error(s->side[side].ctx));
 	d->buf[side] = aligned_alloc(4096, BYTES);
-	d->mr[side] = softhca_reg_mr(s->side[side].pd, d->buf[side], BYTES,
-				     SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
-					     SOFTHCA_ACCESS_REMOTE_READ |
-					     SOFTHCA_ACCESS_REMOTE_ATOMIC);
+	d->mr[side] =
+		softhca_reg_mr(s->side[side].pd, d->buf[side], BYTES,
+			       SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
+				       SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC);
 	sim_check(s, d->mr[side] != NULL, "reg_mr");
 }
 

@@ -78,8 +78,8 @@ overrun_one(struct sim *s, bool receive)
 	expect(s, SOFTHCA_EVENT_CQ_ERR, cq);
 	expect_none(s, 0);
 	sim_check(s, sim_qp_state(s, d.qp[0]) == SOFTHCA_QPS_ERR, "the QP lives");
-	sim_check(s, sim_counter(s, 0, "cqe_overrun") + sim_counter(s, 0, "cqe_dead_cq") - lost ==
-			     12,
+	sim_check(s,
+		  sim_counter(s, 0, "cqe_overrun") + sim_counter(s, 0, "cqe_dead_cq") - lost == 12,
 		  "not 12 completions counted as lost");
 	sim_check(s, sim_cq_drain(cq, &errors) == 8 && errors == 0, "what was in the CQ");
 	sim_check(s, sim_cq_drain(cq, NULL) == 0, "a CQE behind the overrun");

@@ -201,7 +201,8 @@ cq_switch(struct hca_cq *cq, uint64_t *index)
 	uint64_t w = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE), n;
 
 	do {
-		const struct hca_cq_buf *b = &cq->buf[(w >> 32) & 1], *next = &cq->buf[~(w >> 32) & 1];
+		const struct hca_cq_buf *b = &cq->buf[(w >> 32) & 1],
+					*next = &cq->buf[~(w >> 32) & 1];
 
 		if (cq_unconsumed(cq, b, (uint32_t)w) > next->mask + 1)
 			return false;

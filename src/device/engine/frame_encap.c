@@ -23,9 +23,9 @@
 #include "engine/pkt.h"
 #include "queues/eq.h"
 
-#define BACKLOG 128u   /* frames, a power of two, at least 2 bursts */
+#define BACKLOG 128u		/* frames, a power of two, at least 2 bursts */
 #define LINK_EVERY_NS 10000000u /* ask the port for its link so often */
-#define FUSED_MIN 257u /* payload bytes from which copy and CRC in one pass wins */
+#define FUSED_MIN 257u		/* payload bytes from which copy and CRC in one pass wins */
 
 /* Headers of the last datagram: the next one often goes the same way. */
 struct ud_template {
