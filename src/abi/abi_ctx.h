@@ -542,6 +542,7 @@ hca_mpt_set_mtt_seg(struct hca_mpt *m, uint64_t mtt_seg)
 #define HCA_QPN_MASK 0xffffffu
 #define HCA_QPN_MULTICAST 0xffffffu
 #define HCA_QPN_GSI 1u
+#define HCA_QKEY_GSI 0x80010000u /* of every packet to QPN 1 */
 #define HCA_QPN_INDEX(qpn, log_num_qps) ((uint32_t)(qpn) & ((1u << (log_num_qps)) - 1u))
 #define HCA_QPN_MAKE(tag, index, log_num_qps) \
 	((((uint32_t)(tag) << (log_num_qps)) | (uint32_t)(index)) & HCA_QPN_MASK)

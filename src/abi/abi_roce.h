@@ -58,6 +58,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_ipv4_hdr, csum, 10);
 HCA_STATIC_ASSERT_OFFSET(struct hca_ipv4_hdr, saddr, 12);
 HCA_STATIC_ASSERT_OFFSET(struct hca_ipv4_hdr, daddr, 16);
 
+#define HCA_ECN_CE 3u /* congestion experienced */
+
 #define HCA_IPV4_VER_IHL 0x45u
 #define HCA_IPV4_DF 0x4000u
 #define HCA_IPV4_FRAG_MASK 0x3fffu /* MF and offset: 0 in a frame that is whole */

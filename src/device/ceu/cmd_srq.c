@@ -175,6 +175,23 @@ hca_cmd_query_srq(struct hca *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
+/*
+ * Fewer are there already: nobody might take one for long. EE may see the same; the one who takes
+ * the limit back raises the event.
+ */
+static void
+fire_at_once(struct hca *h, struct hca_srq *s, uint32_t limit)
+{
+	uint32_t left = hca_srq_posted(s) - __atomic_load_n(&s->consumed, __ATOMIC_RELAXED);
+
+	if (left >= limit ||
+	    !__atomic_compare_exchange_n(&s->limit, &limit, 0, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	HCA_COUNT(h, CEU, srq_limit_events);
+	hca_eq_raise_srq(h, HCA_STAGE_CEU, HCA_EVENT_SRQ_LIMIT, (uint32_t)(s - h->srq));
+}
+
 /* The limit in in_param; 0 disarms. EE takes it back to 0 when it fires. */
 int
 hca_cmd_arm_srq(struct hca *h, struct hca_cmd *c)
@@ -187,6 +204,7 @@ hca_cmd_arm_srq(struct hca *h, struct hca_cmd *c)
 	if (c->in_param > 1u << s->size_log)
 		return HCA_STAT_BAD_PARAM;
 	__atomic_store_n(&s->limit, (uint32_t)c->in_param, __ATOMIC_RELEASE);
+	fire_at_once(h, s, (uint32_t)c->in_param);
 	srq_mirror(h, c->in_modifier & h->srq_mask);
 	return HCA_STAT_OK;
 }

@@ -317,11 +317,10 @@ err_queues:
 	return rc;
 }
 
-/* Rounds have passed since the QP was last heard of: its empty groups are free as well. */
+/* It left its groups before the rounds: those without members are free now. */
 static void
 forget_ud(struct hca *h, uint32_t qpn)
 {
-	hca_mcast_forget(h, qpn);
 	hca_mcast_reap(h);
 	if (h->ctxmgt->gsi_qpn == qpn)
 		__atomic_store_n(&h->ctxmgt->gsi_qpn, 0, __ATOMIC_RELEASE);
@@ -360,6 +359,8 @@ apply_path(struct hca_qp *qp, const struct hca_roce_path *p)
 	qp->cfg.peer_ip4 = 0;
 	if (!qp->cfg.peer_is_ip6)
 		memcpy(&qp->cfg.peer_ip4, p->dip + 12, sizeof(qp->cfg.peer_ip4));
+	qp->cfg.vlan = p->vlan ? HCA_VLAN_VID(p->vlan_tci) : 0;
+	qp->addr.vlan[0] = qp->cfg.vlan;
 	memcpy(qp->addr.peer_gid[0], p->dip, sizeof(qp->addr.peer_gid[0]));
 	hca_roce_template_fill(p, &qp->encap.tmpl[0]);
 }

@@ -113,8 +113,13 @@ states_to_rst(struct hca *h, struct hca_teardown *t)
 {
 	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
 
-	for (; i < end; i++)
+	for (; i < end; i++) {
+		const struct hca_qp_cfg *q = &h->qp[i].cfg;
+
 		__atomic_store_n(&h->qp[i].cfg.state, HCA_QPS_RST, __ATOMIC_SEQ_CST);
+		if (q->service == HCA_ST_UD && q->local_qpn != 0)
+			hca_mcast_forget(h, q->local_qpn);
+	}
 	return end == t->last + 1;
 }
 

@@ -99,6 +99,7 @@ struct hca_ctxmgt {
 	struct hca_neigh_entry neigh[HCA_NEIGH_ENTRIES];
 	uint32_t gsi_qpn; /* [pub] CONF_SPECIAL_QP, 0 = off */
 	struct hca_mcast_group mcast[HCA_MCAST_GROUPS];
+	uint32_t mcast_end; /* [pub] no group from here on */
 	struct hca_dma dma;
 };
 

@@ -11,8 +11,9 @@ const struct hca_mcast_group *
 hca_mcast_find(const struct hca *h, const uint8_t mgid[16])
 {
 	const struct hca_mcast_group *g = h->ctxmgt->mcast;
+	uint32_t end = __atomic_load_n(&h->ctxmgt->mcast_end, __ATOMIC_ACQUIRE);
 
-	for (uint32_t i = 0; i < HCA_MCAST_GROUPS; i++)
+	for (uint32_t i = 0; i < end; i++)
 		if (__atomic_load_n(&g[i].state, __ATOMIC_ACQUIRE) == HCA_MCAST_LIVE &&
 		    memcmp(g[i].mgid, mgid, sizeof(g[i].mgid)) == 0)
 			return &g[i];
@@ -38,6 +39,8 @@ new_group(struct hca *h, const uint8_t mgid[16])
 		memset(&g[i], 0, sizeof(g[i]));
 		memcpy(g[i].mgid, mgid, sizeof(g[i].mgid));
 		__atomic_store_n(&g[i].state, HCA_MCAST_LIVE, __ATOMIC_RELEASE);
+		if (i >= h->ctxmgt->mcast_end)
+			__atomic_store_n(&h->ctxmgt->mcast_end, i + 1, __ATOMIC_RELEASE);
 		return &g[i];
 	}
 	return NULL;
@@ -99,7 +102,7 @@ hca_mcast_forget(struct hca *h, uint32_t qpn)
 {
 	struct hca_mcast_group *g = h->ctxmgt->mcast;
 
-	for (uint32_t i = 0; i < HCA_MCAST_GROUPS; i++) {
+	for (uint32_t i = 0; i < h->ctxmgt->mcast_end; i++) {
 		uint32_t *place = g[i].used != 0 ? member(&g[i], qpn) : NULL;
 
 		if (place != NULL)
@@ -111,8 +114,12 @@ void
 hca_mcast_reap(struct hca *h)
 {
 	struct hca_mcast_group *g = h->ctxmgt->mcast;
+	uint32_t end = h->ctxmgt->mcast_end;
 
-	for (uint32_t i = 0; i < HCA_MCAST_GROUPS; i++)
+	for (uint32_t i = 0; i < end; i++)
 		if (g[i].state == HCA_MCAST_DYING)
 			g[i].state = HCA_MCAST_FREE;
+	while (end != 0 && g[end - 1].state == HCA_MCAST_FREE)
+		end--;
+	__atomic_store_n(&h->ctxmgt->mcast_end, end, __ATOMIC_RELEASE);
 }

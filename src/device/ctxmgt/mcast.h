@@ -35,7 +35,7 @@ const struct hca_mcast_group *hca_mcast_find(const struct hca *h, const uint8_t 
 /* CEU; all return enum hca_stat. */
 int hca_mcast_attach(struct hca *h, const uint8_t mgid[16], uint32_t qpn);
 int hca_mcast_detach(struct hca *h, const uint8_t mgid[16], uint32_t qpn);
-/* The QP leaves all its groups. */
+/* The QP leaves all its groups: before the rounds that end it. */
 void hca_mcast_forget(struct hca *h, uint32_t qpn);
 /* Groups that were DYING when a round began are free after it. */
 void hca_mcast_reap(struct hca *h);

@@ -72,6 +72,7 @@ struct hca_qp_cfg {
 	uint8_t peer_is_ip6; /* and peer_ip4 is 0: decap asks hca_qp_addr */
 	uint32_t generation; /* counts lives of this index */
 	uint32_t qkey;	     /* [pub] UD */
+	uint16_t vlan;	     /* VLAN id of the path, 0: none */
 	void *work;	     /* qp_work block */
 } __rte_cache_aligned;
 
@@ -85,6 +86,7 @@ struct hca_qp_cfg {
 struct hca_qp_addr {
 	uint8_t peer_gid[HCA_QP_PATHS][16]; /* network order; IPv4 as ::ffff:a.b.c.d */
 	uint16_t pkey[HCA_QP_PATHS];
+	uint16_t vlan[HCA_QP_PATHS]; /* id, 0: none */
 	uint32_t mig;  /* [pub] enum hca_mig_state */
 	uint32_t xrcd; /* XRC domain of an XRC_TGT QP */
 	uint8_t ack_timeout[HCA_QP_PATHS];

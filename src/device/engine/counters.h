@@ -128,7 +128,10 @@
 	/* control */ \
 	X(hcr_commands) \
 	X(hcr_errors) \
-	X(rounds)
+	X(rounds) \
+	/* congestion: decap counts what others say about it */ \
+	X(rp_cnp_ignored) \
+	X(np_ecn_marked_roce_packets)
 
 enum hca_counter {
 #define X(n) HCA_CTR_##n,

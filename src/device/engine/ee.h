@@ -99,6 +99,7 @@ struct ee_request {
 	uint32_t pd;	     /* in which keys are judged */
 	struct hca_srq *srq; /* receives come from it; NULL: from the RQ */
 	uint32_t nda;	     /* of the SRQ's WQE: where the next one lies */
+	bool fetched;	     /* a WQE has been looked at and not been taken yet */
 	uint32_t imm;	     /* UD: as on the wire, read before the GRH covers it */
 	uint32_t src_qpn;    /* UD */
 	uint32_t len;	     /* payload */
@@ -208,7 +209,7 @@ ee_accepted(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qp
 static inline uint32_t
 ee_invalidated_key(const struct ee_request *q)
 {
-	return hca_get_be32(q->ext + q->op->at.ieth - HCA_ROCE_BTH_LEN);
+	return hca_get_be32(q->frame + q->rxd->ext_off + q->op->at.ieth - HCA_ROCE_BTH_LEN);
 }
 
 /* ---- ee_check.c ---- */
@@ -224,6 +225,12 @@ enum ee_verdict ee_check_repeat(struct ee_request *q);
 int ee_recv_available(struct hca_qp_ee *ee);
 /* A WQE of q->srq becomes the QP's, if that is where receives come from; nothing otherwise. */
 void ee_recv_take(struct ee_request *q);
+/* The same without a request: the WQE at the SRQ's head, behind which nda points. */
+void ee_srq_take(struct hca *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda);
+/* The SRQ is in error: its event, once. */
+void ee_srq_catas(struct hca *h, struct hca_srq *s);
+/* An armed limit fires when fewer WQEs are left. */
+void ee_srq_limit(struct hca *h, struct hca_srq *s);
 /* The QP is in ERR and has an SRQ: the WQE in progress is flushed, LAST_WQE raised once. */
 void ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
 /* Copies the next receive WQE into ee.recv_sge; false: malformed. */

@@ -68,9 +68,13 @@ check_psn_rc(struct ee_request *q)
 }
 
 /*
- * UC: a gap ends the message it is in; the next one that begins goes on, whatever its PSN. What
- * lies behind the expected PSN was here before, or has been given up.
+ * UC: a gap ends the message it is in; the next one that begins goes on, whatever its PSN. A little
+ * behind the expected PSN the network has repeated or delayed what was here or was given up: it is
+ * dropped, or a message would be executed twice. Farther behind is a gap as any other, so that
+ * ends which disagree about the first PSN find each other.
  */
+#define UC_STALE 4096
+
 static enum ee_verdict
 check_psn_uc(struct ee_request *q)
 {
@@ -79,7 +83,7 @@ check_psn_uc(struct ee_request *q)
 
 	if (likely(ahead == 0))
 		return EE_NEXT;
-	if (ahead < 0)
+	if (ahead < 0 && ahead >= -UC_STALE)
 		return drop(q, HCA_CTR_duplicate_request);
 	HCA_COUNT(q->h, EE, out_of_sequence);
 	ee->msg_kind = EE_MSG_NONE;
@@ -119,6 +123,14 @@ check_opcode(struct ee_request *q)
 	return q->qp->ee.msg_kind == needs ? EE_NEXT : EE_INVALID;
 }
 
+/* A SEND ends in the SRQ whose WQE it has taken. */
+static bool
+leaves_its_srq(const struct ee_request *q)
+{
+	return q->op->kind == HCA_PKT_SEND && !q->op->starts &&
+	       q->srq->srqn != q->qp->ee.recv_srqn;
+}
+
 /* XRC names the SRQ of its domain in every request; keys are judged in the SRQ's PD. */
 static enum ee_verdict
 check_srq(struct ee_request *q)
@@ -129,7 +141,8 @@ check_srq(struct ee_request *q)
 	if (likely(q->qp->cfg.service != HCA_ST_XRC_TGT))
 		return EE_NEXT;
 	q->srq = hca_srq_find(q->h, hca_be32_to_cpu(x->srqn) & HCA_QPN_MASK);
-	if (q->srq == NULL || q->srq->xrcd != (HCA_SRQC_XRCD_VALID | q->qp->addr.xrcd)) {
+	if (q->srq == NULL || q->srq->xrcd != (HCA_SRQC_XRCD_VALID | q->qp->addr.xrcd) ||
+	    leaves_its_srq(q)) {
 		HCA_COUNT(q->h, EE, resp_xrc_srq_error);
 		return EE_INVALID;
 	}
@@ -157,9 +170,7 @@ static void
 lying_queue(struct ee_request *q)
 {
 	if (q->srq != NULL) {
-		HCA_COUNT(q->h, EE, srq_catas);
-		hca_eq_raise_srq(q->h, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS,
-				 (uint32_t)(q->srq - q->h->srq));
+		ee_srq_catas(q->h, q->srq);
 	} else {
 		HCA_COUNT(q->h, EE, rq_catas);
 		hca_eq_raise_qp(q->h, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, q->qpi);
@@ -174,6 +185,8 @@ check_receive(struct ee_request *q)
 
 	if (available == 0) {
 		HCA_COUNT(q->h, EE, out_of_buffer);
+		if (q->srq != NULL)
+			ee_srq_limit(q->h, q->srq);
 		return EE_NOT_READY;
 	}
 	if (available < 0) {

@@ -52,6 +52,7 @@ ee_recv_fetch(struct ee_request *q)
 	uint64_t total = 0;
 	unsigned int n = 0;
 
+	q->fetched = true;
 	if (q->srq != NULL) {
 		wqe = hca_srq_peek(q->srq, &off);
 		stride = 1u << q->srq->stride_log;
@@ -79,7 +80,7 @@ bool
 ee_recv_place(struct ee_request *q)
 {
 	const struct hca_sge *sge = q->qp->ee.recv_sge;
-	uint32_t left = q->len;
+	uint32_t left = q->len, pd = q->srq != NULL ? q->srq->pd : q->pd;
 
 	q->npieces = 0;
 	while (left != 0 && q->sge_at < q->nsge) {
@@ -90,7 +91,7 @@ ee_recv_place(struct ee_request *q)
 		if (n != 0) {
 			p->va = s->va + q->sge_off;
 			p->len = n;
-			p->mpt = hca_vtp_check(&q->h->vtp, s->lkey, q->pd, HCA_ACCESS_LOCAL_WRITE,
+			p->mpt = hca_vtp_check(&q->h->vtp, s->lkey, pd, HCA_ACCESS_LOCAL_WRITE,
 					       p->va, n);
 			if (p->mpt == NULL)
 				return false;
@@ -106,12 +107,12 @@ ee_recv_place(struct ee_request *q)
 	return left == 0;
 }
 
-static void
-raise_limit(struct hca *h, struct hca_srq *s)
+void
+ee_srq_limit(struct hca *h, struct hca_srq *s)
 {
 	uint32_t limit = __atomic_load_n(&s->limit, __ATOMIC_ACQUIRE);
 
-	if (limit == 0 || hca_srq_count(s) >= limit)
+	if (likely(limit == 0) || hca_srq_count(s) >= limit)
 		return;
 	/* The CEU may arm it anew meanwhile: only this limit has fired. */
 	if (!__atomic_compare_exchange_n(&s->limit, &limit, 0, false, __ATOMIC_ACQ_REL,
@@ -122,23 +123,35 @@ raise_limit(struct hca *h, struct hca_srq *s)
 }
 
 void
-ee_recv_take(struct ee_request *q)
+ee_srq_catas(struct hca *h, struct hca_srq *s)
 {
-	struct hca_qp_ee *ee = &q->qp->ee;
-	struct hca_srq *s = q->srq;
-
-	if (s == NULL)
+	if (s->told)
 		return;
+	s->told = true;
+	HCA_COUNT(h, EE, srq_catas);
+	hca_eq_raise_srq(h, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS, (uint32_t)(s - h->srq));
+}
+
+void
+ee_srq_take(struct hca *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda)
+{
+	struct hca_qp_ee *ee = &qp->ee;
+
 	hca_srq_peek(s, &ee->recv_off);
 	ee->recv_srqn = s->srqn;
-	ee->recv_cq = q->qp->cfg.service == HCA_ST_XRC_TGT ? s->cqn : q->qp->cfg.rcqn;
+	ee->recv_cq = qp->cfg.service == HCA_ST_XRC_TGT ? s->cqn : qp->cfg.rcqn;
 	ee->flags |= EE_RECV_HELD;
-	if (unlikely(!hca_srq_take(s, q->nda))) {
-		HCA_COUNT(q->h, EE, srq_catas);
-		hca_eq_raise_srq(q->h, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS,
-				 (uint32_t)(s - q->h->srq));
-	}
-	raise_limit(q->h, s);
+	if (unlikely(!hca_srq_take(s, nda)))
+		ee_srq_catas(h, s);
+	ee_srq_limit(h, s);
+}
+
+void
+ee_recv_take(struct ee_request *q)
+{
+	q->fetched = false;
+	if (q->srq != NULL)
+		ee_srq_take(q->h, q->qp, q->srq, q->nda);
 }
 
 /* A CQE for the WQE held, or for the oldest of the RQ; either is gone then. */
@@ -198,8 +211,12 @@ ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 
-	if (qp->ee.flags & EE_RECV_HELD)
-		ee_recv_fail(h, ctx, qp, HCA_SYND_WR_FLUSH);
+	if (qp->ee.flags & EE_RECV_HELD) {
+		if (likely(hca_srq_find(h, qp->ee.recv_srqn) != NULL))
+			ee_recv_fail(h, ctx, qp, HCA_SYND_WR_FLUSH);
+		else /* an XRC SRQ may go before its message is complete, and its CQ with it */
+			qp->ee.flags &= ~EE_RECV_HELD;
+	}
 	if (qp->ee.srq == NULL || qp->ee.flags & EE_LAST_WQE)
 		return;
 	qp->ee.flags |= EE_LAST_WQE;

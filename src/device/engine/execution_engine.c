@@ -113,7 +113,7 @@ local_error(struct ee_request *q)
 	struct hca *h = q->h;
 
 	count_receive_error(h, q->recv_syndrome);
-	if (q->op->starts)
+	if (q->fetched)
 		ee_recv_take(q);
 	hca_qp_to_error(h, HCA_STAGE_EE, q->qpi);
 	if (hca_qp_state(q->qp) != HCA_QPS_ERR)
@@ -141,6 +141,8 @@ refuse_silently(struct ee_request *q, enum ee_verdict v)
 		return;
 	}
 	ee->msg_kind = EE_MSG_NONE;
+	if (v == EE_NOT_READY)
+		return; /* counted as out_of_buffer */
 	if (ud)
 		HCA_COUNT(q->h, EE, resp_ud_dropped);
 	else
@@ -175,7 +177,7 @@ refuse(struct ee_request *q, enum ee_verdict v)
 	case EE_ACCESS:
 	case EE_OPERATIONAL:
 		count_receive_error(q->h, q->recv_syndrome);
-		if (q->recv_syndrome != 0 && q->op->starts)
+		if (q->recv_syndrome != 0 && q->fetched)
 			ee_recv_take(q);
 		ee_fatal(q->h, q->ctx, q->qpi, v, qp->ee.epsn, q->recv_syndrome);
 		break;
@@ -240,7 +242,8 @@ immediate(const struct ee_request *q)
 
 /*
  * Behind the data of the message and before its completion. All writes through the window are this
- * stage's, so it is at once; what encap has still to gather for READs before it, fails. If RTC or the CEU was faster there is nothing left to do.
+ * stage's, so it is at once; what encap has still to gather for READs before it, fails. If RTC or
+ * the CEU was faster there is nothing left to do.
  */
 static void
 invalidate(struct ee_request *q)
@@ -345,6 +348,7 @@ climb(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 	q.dma_len = 0;
 	q.npieces = 0;
 	q.recv_syndrome = 0;
+	q.fetched = false;
 	v = ee_check(&q);
 	if (likely(v == EE_NEXT))
 		execute(&q);
@@ -405,35 +409,79 @@ short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct 
 	return true;
 }
 
-/* The payload fits the first SGE of the next receive WQE: no copy of the WQE is needed. */
+/* The payload fits the first SGE of the receive WQE: no copy of the WQE is needed. */
 static inline bool
-short_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+to_first_sge(struct hca *h, uint32_t pd, const uint8_t *wqe, struct rte_mbuf *m,
+	     const struct hca_rxd *rxd)
 {
-	struct hca_qp *qp = &h->qp[rxd->qpi];
+	const hca_le64 *unit = (const void *)(wqe + HCA_WQE_UNIT);
+	uint64_t w0 = hca_le64_to_cpu(__atomic_load_n(&unit[0], __ATOMIC_RELAXED));
+	uint64_t va = hca_le64_to_cpu(__atomic_load_n(&unit[1], __ATOMIC_RELAXED));
 	const struct hca_mpt_entry *e;
-	const hca_le64 *unit;
-	uint64_t w0, va;
 
-	if (unlikely(!in_order(qp, rxd) || ee_recv_available(&qp->ee) != 1))
-		return false;
-	unit = (const void *)((const uint8_t *)hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)) +
-			      HCA_WQE_UNIT);
-	w0 = hca_le64_to_cpu(__atomic_load_n(&unit[0], __ATOMIC_RELAXED));
-	va = hca_le64_to_cpu(__atomic_load_n(&unit[1], __ATOMIC_RELAXED));
 	if (unlikely(w0 & HCA_INLINE_FLAG || (uint32_t)w0 < rxd->payload_len))
 		return false;
-	e = hca_vtp_check(&h->vtp, (uint32_t)(w0 >> 32), qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE, va,
+	e = hca_vtp_check(&h->vtp, (uint32_t)(w0 >> 32), pd, HCA_ACCESS_LOCAL_WRITE, va,
 			  rxd->payload_len);
 	if (unlikely(e == NULL))
 		return false;
 	hca_vtp_scatter(&h->vtp, e, va,
 			rte_pktmbuf_mtod_offset(m, const uint8_t *, rxd->payload_off),
 			rxd->payload_len, h->icrc);
+	return true;
+}
+
+static inline void
+short_send_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
+{
 	ee_recv_complete(h, ctx, qp, rxd->opcode, 0, rxd->payload_len,
 			 (rxd->flags & HCA_RXD_SOLICITED) != 0);
 	short_done(h, ctx, qp, rxd);
 	ctx->sends++;
+}
+
+/* The same from an SRQ: where its next WQE lies is read before the data may cover it. */
+static inline bool
+short_shared(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+{
+	struct hca_qp *qp = &h->qp[rxd->qpi];
+	struct hca_srq *s = qp->ee.srq;
+	const uint8_t *wqe;
+	uint32_t off, nda;
+
+	if (s == NULL || !in_order(qp, rxd) || hca_srq_available(s) != 1)
+		return false;
+	wqe = hca_srq_peek(s, &off);
+	nda = hca_le32_to_cpu(
+		__atomic_load_n((const hca_le32 *)(const void *)wqe, __ATOMIC_RELAXED));
+	if (unlikely(!to_first_sge(h, s->pd, wqe, m, rxd)))
+		return false;
+	ee_srq_take(h, qp, s, nda);
+	short_send_done(h, ctx, qp, rxd);
 	return true;
+}
+
+static inline bool
+short_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+{
+	struct hca_qp *qp = &h->qp[rxd->qpi];
+
+	if (unlikely(!in_order(qp, rxd) || ee_recv_available(&qp->ee) != 1))
+		return false;
+	if (unlikely(!to_first_sge(h, qp->cfg.pd,
+				   hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)), m, rxd)))
+		return false;
+	short_send_done(h, ctx, qp, rxd);
+	return true;
+}
+
+/* What the first glance does not deal with. */
+static __rte_noinline void
+other_request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+{
+	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && short_shared(h, ctx, m, rxd))
+		return;
+	climb(h, ctx, m);
 }
 
 static inline void
@@ -445,7 +493,7 @@ request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 		return;
 	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && short_send(h, ctx, m, rxd))
 		return;
-	climb(h, ctx, m);
+	other_request(h, ctx, m, rxd);
 }
 
 static void

@@ -18,10 +18,12 @@
 #include "engine/pkt.h"
 #include "wire/roce_frame.h"
 
-/* A multicast on its way to its members; continued when EE has room. */
+/*
+ * A multicast on its way to its members; continued when EE has room. Its group is looked up again
+ * then: between two polls it may have become another one's.
+ */
 struct to_members {
 	struct rte_mbuf *frame;
-	const struct hca_mcast_group *group;
 	uint32_t next; /* member */
 };
 
@@ -225,39 +227,49 @@ pkey_matches(uint16_t ours, uint16_t theirs)
 	return ((ours ^ theirs) & 0x7fff) == 0 && ((ours | theirs) & 0x8000) != 0;
 }
 
+static inline bool
+vlan_matches(uint16_t ours, const struct hca_rxd *r)
+{
+	return HCA_VLAN_VID(r->vlan) == ours;
+}
+
+/* The IP source is this GID; an IPv4 address is one in ::ffff:0:0/96. */
 static bool
 is_address(const uint8_t *l3, const uint8_t gid[16])
 {
 	if (l3[0] >> 4 == 4)
-		return memcmp(l3 + offsetof(struct hca_ipv4_hdr, saddr), gid + 12, 4) == 0;
+		return hca_gid_is_ip4(gid) &&
+		       memcmp(l3 + offsetof(struct hca_ipv4_hdr, saddr), gid + 12, 4) == 0;
 	return memcmp(l3 + offsetof(struct hca_ipv6_hdr, saddr), gid, 16) == 0;
 }
 
 /* The long way: IPv6, and the alternate path of an armed QP. */
 static bool
-source_matches_any(const struct hca_qp *qp, const uint8_t *l3)
+source_matches_any(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
 {
 	uint32_t path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1;
 	const struct hca_qp_addr *a = &qp->addr;
 
-	if (l3[0] >> 4 != (qp->cfg.peer_is_ip6 ? 6 : 4))
-		return false;
-	if (is_address(l3, a->peer_gid[path]))
+	if (is_address(l3, a->peer_gid[path]) && vlan_matches(a->vlan[path], r))
 		return true;
-	return a->alt_valid && __atomic_load_n(&a->mig, __ATOMIC_ACQUIRE) == HCA_MIG_ARMED &&
-	       is_address(l3, a->peer_gid[1 - path]);
+	if (!a->alt_valid || __atomic_load_n(&a->mig, __ATOMIC_ACQUIRE) != HCA_MIG_ARMED ||
+	    !is_address(l3, a->peer_gid[1 - path]) || !vlan_matches(a->vlan[1 - path], r))
+		return false;
+	r->flags |= HCA_RXD_ALT_PATH;
+	return true;
 }
 
-/* The sender is the QP's peer. */
+/* The sender is the QP's peer, in the QP's VLAN. A tag that only has a priority is none. */
 static inline bool
-source_matches(const struct hca_qp *qp, const uint8_t *l3)
+source_matches(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
 {
 	uint32_t saddr;
 
 	memcpy(&saddr, l3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(saddr));
-	if (likely(l3[0] >> 4 == 4 && saddr == qp->cfg.peer_ip4 && !qp->cfg.peer_is_ip6))
+	if (likely(l3[0] >> 4 == 4 && saddr == qp->cfg.peer_ip4 && !qp->cfg.peer_is_ip6 &&
+		   vlan_matches(qp->cfg.vlan, r)))
 		return true;
-	return source_matches_any(qp, l3);
+	return source_matches_any(qp, r, l3);
 }
 
 /* States in which a QP takes requests and responses (A1-1). */
@@ -286,15 +298,30 @@ service_fits(uint8_t service, const struct hca_roce_opcode_info *op)
 	return service == HCA_ST_XRC_TGT ? is_request(op) : op->is_response;
 }
 
+/* What is sent to QPN 1 carries the well-known Q_Key, whatever that of the QP behind it is. */
 static inline bool
-qkey_matches(const struct hca_qp *qp, const uint8_t *deth)
+qkey_matches(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *deth)
 {
-	return hca_get_be32(deth) == __atomic_load_n(&qp->cfg.qkey, __ATOMIC_ACQUIRE);
+	uint32_t ours = r->flags & HCA_RXD_GSI ? HCA_QKEY_GSI
+					       : __atomic_load_n(&qp->cfg.qkey, __ATOMIC_ACQUIRE);
+
+	return hca_get_be32(deth) == ours;
+}
+
+/* Packets of no service; nothing is done about congestion. */
+static enum hca_counter
+judge_class(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
+{
+	const struct hca_roce_opcode_info *op = r->info;
+
+	if (op->kind == HCA_PKT_CNP && source_matches(qp, r, p + r->l3_off))
+		return HCA_CTR_rp_cnp_ignored;
+	return HCA_CTR_rx_bad_service;
 }
 
 /* The rungs in order; HCA_CTR_N: the packet is the QP's. */
 static inline enum hca_counter
-judge(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *p)
+judge(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 {
 	const struct hca_roce_opcode_info *op = r->info;
 	uint32_t states = is_request(op) ? TAKES_REQUESTS : TAKES_RESPONSES;
@@ -305,17 +332,17 @@ judge(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *p)
 	if (unlikely((states & 1u << hca_qp_state(qp)) == 0))
 		return HCA_CTR_rx_qp_state;
 	if (unlikely(HCA_BTH_TRANSPORT(r->opcode) != service_transport[qp->cfg.service]))
-		return HCA_CTR_rx_bad_service;
+		return judge_class(qp, r, p);
 	if (unlikely(!service_fits(qp->cfg.service, op)))
 		return HCA_CTR_rx_bad_service;
-	if (unlikely(qp->cfg.service != HCA_ST_UD && !source_matches(qp, p + r->l3_off)))
+	if (unlikely(qp->cfg.service != HCA_ST_UD && !source_matches(qp, r, p + r->l3_off)))
 		return HCA_CTR_rx_bad_source;
 	if (unlikely(!pkey_matches(qp->cfg.pkey,
 				   hca_get_be16(p + r->ext_off - HCA_ROCE_BTH_LEN + 2))))
 		return HCA_CTR_rx_bad_pkey;
 	if (unlikely(!is_request(op) && !op->is_response))
 		return HCA_CTR_rx_bad_service;
-	if (unlikely(qp->cfg.service == HCA_ST_UD && !qkey_matches(qp, p + r->ext_off)))
+	if (unlikely(qp->cfg.service == HCA_ST_UD && !qkey_matches(qp, r, p + r->ext_off)))
 		return HCA_CTR_rx_bad_qkey;
 	return HCA_CTR_N;
 }
@@ -335,8 +362,9 @@ same_as_last(const struct judged *j, const struct hca_rxd *r, const uint8_t *p)
 
 	memcpy(&saddr, p + V4_L3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(saddr));
 	memcpy(&pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(pkey));
+	/* No other frame has its BTH at this place. Marked ones are looked at, to be counted. */
 	return r->info == j->info && r->qpi == j->qpn && r->ext_off == V4_BTH + HCA_ROCE_BTH_LEN &&
-	       saddr == j->saddr && pkey == j->pkey && r->l3_off == V4_L3;
+	       saddr == j->saddr && pkey == j->pkey && r->ecn != HCA_ECN_CE;
 }
 
 static void
@@ -347,8 +375,8 @@ remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, con
 	j->generation = qp->cfg.generation;
 	memcpy(&j->saddr, p + V4_L3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(j->saddr));
 	memcpy(&j->pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(j->pkey));
-	/* Datagrams of one source may differ in their Q_Key. */
-	if (r->l3_off != V4_L3 || qp->cfg.service == HCA_ST_UD)
+	/* Datagrams of one source may differ in their Q_Key; each has to know its path. */
+	if (r->l3_off != V4_L3 || qp->cfg.service == HCA_ST_UD || r->flags & HCA_RXD_ALT_PATH)
 		j->info = NULL;
 }
 
@@ -372,18 +400,13 @@ destination(const uint8_t *l3, uint8_t gid[16])
 		memcpy(gid, l3 + offsetof(struct hca_ipv6_hdr, daddr), 16);
 }
 
-static void
-multicast(struct hca *h, struct decap *d, struct rte_mbuf *m, const uint8_t *p)
+static const struct hca_mcast_group *
+group_of(const struct hca *h, struct rte_mbuf *m)
 {
-	const struct hca_mcast_group *g;
 	uint8_t gid[16];
 
-	destination(p + hca_rxd(m)->l3_off, gid);
-	g = hca_mcast_find(h, gid);
-	if (g == NULL)
-		drop(h, d, m, HCA_CTR_rx_mcast_unattached);
-	else
-		d->mcast[d->mcast_n++] = (struct to_members){.frame = m, .group = g};
+	destination(rte_pktmbuf_mtod_offset(m, const uint8_t *, hca_rxd(m)->l3_off), gid);
+	return hca_mcast_find(h, gid);
 }
 
 static struct rte_mbuf *
@@ -425,34 +448,38 @@ to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn
 	d->to_ee[d->n_ee++] = c;
 }
 
-/* As far as EE has room; true: nothing is left to do. */
-static bool
+/* As far as EE has room. */
+static void
 serve_members(struct hca *h, struct decap *d, unsigned int room)
 {
 	for (; d->mcast_at < d->mcast_n; d->mcast_at++) {
 		struct to_members *t = &d->mcast[d->mcast_at];
+		const struct hca_mcast_group *g = group_of(h, t->frame);
 
-		for (; t->next < HCA_MCAST_MEMBERS; t->next++) {
-			uint32_t qpn = __atomic_load_n(&t->group->qpn[t->next], __ATOMIC_ACQUIRE);
+		if (g == NULL && t->next == 0)
+			HCA_COUNT(h, DECAP, rx_mcast_unattached);
+		for (; g != NULL && t->next < HCA_MCAST_MEMBERS; t->next++) {
+			uint32_t qpn = __atomic_load_n(&g->qpn[t->next], __ATOMIC_ACQUIRE);
 
 			if (qpn == 0)
 				continue;
 			if (d->n_ee == room)
-				return false;
+				return;
 			to_member(h, d, t->frame, qpn);
 		}
 		d->dead[d->n_dead++] = t->frame;
 	}
 	d->mcast_at = d->mcast_n = 0;
-	return true;
 }
 
 /* QPN 1 is whichever QP CONF_SPECIAL_QP has named. */
 static inline void
 redirect_gsi(const struct hca *h, struct hca_rxd *r)
 {
-	if (unlikely(r->qpi == HCA_QPN_GSI))
-		r->qpi = __atomic_load_n(&h->ctxmgt->gsi_qpn, __ATOMIC_ACQUIRE);
+	if (likely(r->qpi != HCA_QPN_GSI))
+		return;
+	r->qpi = __atomic_load_n(&h->ctxmgt->gsi_qpn, __ATOMIC_ACQUIRE);
+	r->flags |= HCA_RXD_GSI;
 }
 
 static inline void
@@ -476,7 +503,7 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 
 			if (unlikely(r->qpi == HCA_QPN_MULTICAST)) {
 				bytes += m->data_len;
-				multicast(h, d, m, p);
+				d->mcast[d->mcast_n++] = (struct to_members){.frame = m};
 				continue;
 			}
 			redirect_gsi(h, r);
@@ -487,6 +514,8 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 				drop(h, d, m, why);
 				continue;
 			}
+			if (r->ecn == HCA_ECN_CE)
+				HCA_COUNT(h, DECAP, np_ecn_marked_roce_packets);
 			remember(&last, qp, r, p);
 		}
 		bytes += m->data_len;
@@ -545,6 +574,8 @@ hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	good = parse_burst(h, d, m, n);
 	h->icrc->crc_burst(d->span, d->icrc, good);
 	sort_burst(h, d, good);
+	if (unlikely(d->mcast_n != 0))
+		serve_members(h, d, room);
 	hand_over(h, d, now);
 	return n;
 }

@@ -17,17 +17,33 @@ hca_srq_find(const struct hca *h, uint32_t srqn)
 	return state == HCA_SRQ_LIVE || state == HCA_SRQ_ERROR ? s : NULL;
 }
 
+/* Unless the CEU is destroying it: DYING stays, or it would be found again. */
+static void
+to_error(struct hca_srq *s)
+{
+	uint32_t live = HCA_SRQ_LIVE;
+
+	__atomic_compare_exchange_n(&s->state, &live, HCA_SRQ_ERROR, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_RELAXED);
+}
+
+uint32_t
+hca_srq_posted(const struct hca_srq *s)
+{
+	const struct hca_rq_record *r = hca_qbuf_at(&s->q, 1u << (s->size_log + s->stride_log));
+
+	return hca_le32_to_cpu(__atomic_load_n(&r->producer, __ATOMIC_ACQUIRE));
+}
+
 static void
 read_producer(struct hca_srq *s)
 {
-	uint32_t size = 1u << s->size_log;
-	const struct hca_rq_record *r = hca_qbuf_at(&s->q, size << s->stride_log);
-	uint32_t producer = hca_le32_to_cpu(__atomic_load_n(&r->producer, __ATOMIC_ACQUIRE));
+	uint32_t producer = hca_srq_posted(s);
 
-	if (producer - s->consumed > size)
-		__atomic_store_n(&s->state, HCA_SRQ_ERROR, __ATOMIC_RELEASE);
+	if (producer - s->consumed > 1u << s->size_log)
+		to_error(s);
 	else
-		s->producer = producer;
+		__atomic_store_n(&s->producer, producer, __ATOMIC_RELAXED);
 }
 
 int
@@ -52,12 +68,12 @@ hca_srq_take(struct hca_srq *s, uint32_t nda_nop)
 {
 	uint32_t next = HCA_NEXT_NDA(nda_nop), bytes = 1u << (s->size_log + s->stride_log);
 
-	s->consumed++;
+	__atomic_store_n(&s->consumed, s->consumed + 1, __ATOMIC_RELAXED);
 	if (likely(next < bytes && (next & ((1u << s->stride_log) - 1)) == 0)) {
 		s->head = next;
 		return true;
 	}
-	__atomic_store_n(&s->state, HCA_SRQ_ERROR, __ATOMIC_RELEASE);
+	to_error(s);
 	return false;
 }
 

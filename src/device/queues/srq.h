@@ -40,9 +40,10 @@ struct hca_srq {
 	uint64_t start; /* virtual address of the first WQE */
 	struct hca_qbuf q;
 	/* EE's line */
-	uint32_t consumed __rte_cache_aligned; /* free running */
-	uint32_t producer;		       /* as last read */
+	uint32_t consumed __rte_cache_aligned; /* [pub] free running */
+	uint32_t producer;		       /* [pub] as last read */
 	uint32_t head;			       /* byte offset of the next WQE */
+	bool told;			       /* SRQ_CATAS was raised */
 } __rte_cache_aligned;
 
 struct hca;
@@ -61,7 +62,9 @@ const uint8_t *hca_srq_peek(const struct hca_srq *s, uint32_t *off);
  * false: it points nowhere; the SRQ is in error from now on, the WQE taken is good.
  */
 bool hca_srq_take(struct hca_srq *s, uint32_t nda_nop);
-/* WQEs posted and not taken, by the producer count as it stands now. */
+/* The owner's producer count as it stands now, a hint. Any lcore. */
+uint32_t hca_srq_posted(const struct hca_srq *s);
+/* EE: WQEs posted and not taken, by the producer count as it stands now. */
 uint32_t hca_srq_count(struct hca_srq *s);
 
 #endif

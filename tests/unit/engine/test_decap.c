@@ -53,7 +53,8 @@ all_counted(struct frame_rig *r)
 	uint64_t n = 0;
 
 	for (unsigned int i = 0; i < HCA_CTR_N; i++)
-		if (i != HCA_CTR_port_rcv_data && i != HCA_CTR_rcvd_pkts)
+		if (i != HCA_CTR_port_rcv_data && i != HCA_CTR_rcvd_pkts &&
+		    i != HCA_CTR_np_ecn_marked_roce_packets)
 			n += fx_counter(r->fx, HCA_STAGE_DECAP, i);
 	return n;
 }
@@ -321,7 +322,7 @@ service(void **state)
 	len = frame_rig_inbound(r, HCA_BTH_XRC_SEND_ONLY, 32, frame);
 	dropped(r, len, rx_bad_service);
 	len = frame_rig_inbound(r, HCA_BTH_CNP, 16, frame);
-	dropped(r, len, rx_bad_service);
+	dropped(r, len, rp_cnp_ignored);
 	r->qp->cfg.service = HCA_ST_UC;
 	dropped(r, good(r), rx_bad_service);
 }
