@@ -184,9 +184,8 @@ fire_at_once(struct hca *h, struct hca_srq *s, uint32_t limit)
 {
 	uint32_t left = hca_srq_posted(s) - __atomic_load_n(&s->consumed, __ATOMIC_RELAXED);
 
-	if (left >= limit ||
-	    !__atomic_compare_exchange_n(&s->limit, &limit, 0, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
+	if (left >= limit || !__atomic_compare_exchange_n(&s->limit, &limit, 0, false,
+							  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	HCA_COUNT(h, CEU, srq_limit_events);
 	hca_eq_raise_srq(h, HCA_STAGE_CEU, HCA_EVENT_SRQ_LIMIT, (uint32_t)(s - h->srq));

@@ -87,8 +87,8 @@ struct hca_qp_addr {
 	uint8_t peer_gid[HCA_QP_PATHS][16]; /* network order; IPv4 as ::ffff:a.b.c.d */
 	uint16_t pkey[HCA_QP_PATHS];
 	uint16_t vlan[HCA_QP_PATHS]; /* id, 0: none */
-	uint32_t mig;  /* [pub] enum hca_mig_state */
-	uint32_t xrcd; /* XRC domain of an XRC_TGT QP */
+	uint32_t mig;		     /* [pub] enum hca_mig_state */
+	uint32_t xrcd;		     /* XRC domain of an XRC_TGT QP */
 	uint8_t ack_timeout[HCA_QP_PATHS];
 	uint8_t alt_valid;  /* the path not in use may be migrated to */
 	uint8_t pkey_index; /* of the path in use */

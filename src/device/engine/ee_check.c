@@ -127,8 +127,7 @@ check_opcode(struct ee_request *q)
 static bool
 leaves_its_srq(const struct ee_request *q)
 {
-	return q->op->kind == HCA_PKT_SEND && !q->op->starts &&
-	       q->srq->srqn != q->qp->ee.recv_srqn;
+	return q->op->kind == HCA_PKT_SEND && !q->op->starts && q->srq->srqn != q->qp->ee.recv_srqn;
 }
 
 /* XRC names the SRQ of its domain in every request; keys are judged in the SRQ's PD. */

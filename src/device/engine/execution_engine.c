@@ -468,8 +468,8 @@ short_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct h
 
 	if (unlikely(!in_order(qp, rxd) || ee_recv_available(&qp->ee) != 1))
 		return false;
-	if (unlikely(!to_first_sge(h, qp->cfg.pd,
-				   hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)), m, rxd)))
+	if (unlikely(!to_first_sge(h, qp->cfg.pd, hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)),
+				   m, rxd)))
 		return false;
 	short_send_done(h, ctx, qp, rxd);
 	return true;
