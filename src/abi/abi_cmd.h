@@ -113,7 +113,7 @@ enum hca_cmd_op {
  *   *_CQ           CQN                          *_QPEE, QUERY_QP, MCAST_*  QPN
  *   CONF_SPECIAL_QP  QPN, 0 = off               MAD_IFC      port
  *   NOP            1Fh                          *_SRQ        SRQN; ARM_SRQ: in_param = limit
- *   QUERY_COUNTERS index of the first counter   SET_*        0, everything is in the mailbox
+ *   QUERY_COUNTERS index, QPN or port, see below  SET_*      0, everything is in the mailbox
  */
 #define HCA_MAP_EQ_UNMAP HCA_BIT(31) /* table 3-2-24 */
 #define HCA_MAP_EQ_EQN(m) HCA_BITS(m, 30, 0)
@@ -127,9 +127,16 @@ enum hca_cmd_op {
 #define HCA_MODIFY_QP_NO_INBOX 3u
 /* op_modifier of CONF_SPECIAL_QP. */
 #define HCA_CONF_SPECIAL_GSI 1u
-/* op_modifier of QUERY_COUNTERS. */
+/*
+ * op_modifier of QUERY_COUNTERS: whose counters, and bit 0: names instead of values. in_modifier:
+ * of the device the index of the first counter; of a QP its QPN (for names 0 will do); of a port its
+ * number.
+ */
 #define HCA_COUNTERS_VALUES 0u
 #define HCA_COUNTERS_NAMES 1u
+#define HCA_COUNTERS_QP 2u
+#define HCA_COUNTERS_PORT 4u
+#define HCA_COUNTERS_OF(op_modifier) HCA_BITS(op_modifier, 7, 1)
 
 /* ---- status, table 3-1-5 and extensions. X(name, code, text) ---- */
 
@@ -478,7 +485,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_modify_cq, moderation, 0x00);
 #define HCA_COUNTER_NAME_LEN 48u /* with its terminating zero */
 #define HCA_COUNTER_NAMES_MAX ((HCA_MBOX_SIZE - 16u) / HCA_COUNTER_NAME_LEN)
 
-/* QUERY_COUNTERS, from counter in_modifier on: values, or names (op_modifier). */
+/* QUERY_COUNTERS: values, or names (op_modifier). Sets of a QP and of a port fit one mailbox. */
 struct hca_mbox_counters {
 	hca_be32 count;	     /* 00h entries in this mailbox */
 	hca_be32 total;	     /* 04h counters the device has */

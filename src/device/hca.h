@@ -90,6 +90,16 @@ unsigned int hca_counter_count(void);
 const char *hca_counter_name(unsigned int i);
 uint64_t hca_counter_value(const struct hca *h, unsigned int i);
 
+/* Of a QP by its number (-ENOENT: there is none), and of the port; values[..._count()]. */
+unsigned int hca_qp_counter_count(void);
+const char *hca_qp_counter_name(unsigned int i);
+int hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values);
+unsigned int hca_port_counter_count(void);
+const char *hca_port_counter_name(unsigned int i);
+void hca_port_counters(const struct hca *h, uint64_t *values);
+/* Numbers of the QPs there are, at most max of them; returns how many there are. */
+unsigned int hca_qp_list(const struct hca *h, uint32_t *qpns, unsigned int max);
+
 /*
  * What a quiet HCA must hold: used by leak tests. in_use = objects taken from the pool now.
  */

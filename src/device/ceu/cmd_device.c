@@ -139,29 +139,6 @@ hca_cmd_nop(struct hca *h, struct hca_cmd *c)
 	return c->in_modifier == HCA_NOP_IN_MODIFIER ? HCA_STAT_OK : HCA_STAT_BAD_PARAM;
 }
 
-int
-hca_cmd_query_counters(struct hca *h, struct hca_cmd *c)
-{
-	struct hca_mbox_counters *m = (void *)c->out;
-	bool names = c->op_modifier == HCA_COUNTERS_NAMES;
-	uint32_t first = c->in_modifier, n;
-
-	if (c->op_modifier > HCA_COUNTERS_NAMES)
-		return HCA_STAT_BAD_PARAM;
-	if (first >= HCA_CTR_N)
-		return HCA_STAT_BAD_INDEX;
-	n = RTE_MIN(HCA_CTR_N - first, names ? HCA_COUNTER_NAMES_MAX : HCA_COUNTERS_MAX);
-	m->count = hca_cpu_to_be32(n);
-	m->total = hca_cpu_to_be32(HCA_CTR_N);
-	for (uint32_t i = 0; i < n; i++) {
-		if (names)
-			snprintf(m->name[i], sizeof(m->name[i]), "%s", hca_counter_name(first + i));
-		else
-			m->value[i] = hca_cpu_to_be64(hca_counter_value(h, first + i));
-	}
-	return HCA_STAT_OK;
-}
-
 static bool
 icm_type_ok(const struct hca_cmd *c)
 {

@@ -17,6 +17,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rte_common.h>
@@ -154,6 +155,7 @@ struct hca_qp_rrc {
 	uint64_t timer_deadline; /* [pub] ns, read by timer on ARM */
 	uint64_t deadline;	 /* real deadline, moved lazily */
 	uint32_t *window;	 /* CEU */
+	uint64_t rx_packets;	 /* [pub] responses */
 	uint32_t window_mask;	 /* CEU */
 	uint8_t retries, rnr_retries; /* used since the last progress, against cfg.retry_cnt */
 	uint8_t flags;		      /* [pub] see rrc.h */
@@ -174,13 +176,11 @@ struct hca_qp_ee {
 	uint8_t job_now;       /* slot + 1 of the job being answered, 0: none */
 	uint16_t flags;	       /* enum ee_flag in ee.h: nak sent, ack owed, on list, ... */
 	uint16_t unacked;      /* packets accepted since the last acknowledgement */
-	uint32_t owed_psn;     /* PSN of the owed NAK */
-	uint32_t job_head;     /* READs and ATOMICs executed, free running; ring of job_mask + 1 */
 	uint32_t job_pending;  /* ring slots not answered, or not answered again, yet */
 	uint32_t list_next;    /* QPs that owe something */
 	uint32_t lazy_next;    /* QPs to acknowledge when the stage goes idle */
-	uint16_t job_mask;     /* CEU */
-	uint16_t new_jobs;     /* jobs never answered completely yet */
+	uint64_t rx_packets;   /* [pub] requests */
+	uint64_t rx_bytes;     /* [pub] their payload */
 	/* second line */
 	struct hca_qbuf rq;	   /* CEU */
 	uint32_t rq_consumed;	   /* free running */
@@ -192,6 +192,11 @@ struct hca_qp_ee {
 	uint8_t recv_sge_at;	   /* SGE the next byte goes to */
 	uint8_t rq_stride_log, rq_size_log; /* CEU */
 	uint32_t recv_sge_off;
+	uint32_t job_head; /* READs and ATOMICs executed, free running; ring of job_mask + 1 */
+	uint16_t job_mask; /* CEU */
+	uint16_t new_jobs; /* jobs never answered completely yet */
+	/* third line */
+	uint32_t owed_psn;   /* PSN of the owed NAK */
 	uint32_t recv_off;   /* with EE_RECV_HELD: WQE taken from an SRQ, byte offset in it */
 	uint32_t recv_srqn;  /* of that SRQ */
 	uint32_t recv_cq;    /* CQ index its completion goes to */
@@ -211,7 +216,24 @@ struct hca_qp_encap {
 	uint32_t resp_failed_psn;     /* [pub] with FAILED to EE */
 	uint32_t resp_failed;	      /* resp_failed_psn has been told */
 	uint32_t path;		      /* [pub] of the two, the one in use; changed by migration */
+	uint64_t tx_packets;	      /* [pub] frames made, requests and responses */
+	uint64_t tx_bytes;	      /* [pub] their payload */
 	struct hca_roce_template tmpl[HCA_QP_PATHS]; /* CEU: headers up to the BTH */
+} __rte_cache_aligned;
+
+/*
+ * What seldom happens, counted: each word has one writer, but the line has three. rx_read_bytes,
+ * added once per burst, is the exception that READs pay for.
+ */
+struct hca_qp_stats {
+	uint64_t rx_read_bytes; /* [pub] RRC: payload of READ responses; so the next three */
+	uint64_t local_ack_timeout_err;
+	uint64_t packet_seq_err; /* sequence NAKs, and losses the answers imply */
+	uint64_t rnr_nak_received;
+	uint64_t duplicate_request; /* [pub] EE: so the next two */
+	uint64_t out_of_sequence;
+	uint64_t rnr_nak_sent;
+	uint64_t retransmissions; /* [pub] RTC */
 } __rte_cache_aligned;
 
 struct hca_qp {
@@ -222,6 +244,7 @@ struct hca_qp {
 	struct hca_qp_ee ee;
 	struct hca_qp_encap encap;
 	struct hca_qp_addr addr;
+	struct hca_qp_stats stats;
 } __rte_cache_aligned;
 
 _Static_assert(sizeof(struct hca_resp_job) == 32, "packed");
@@ -230,7 +253,17 @@ _Static_assert(sizeof(struct hca_qp_parser) <= 128, "at most two lines");
 _Static_assert(sizeof(struct hca_qp_rtc) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_rrc) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_ee) <= 192, "at most three lines");
+_Static_assert(offsetof(struct hca_qp_ee, rq) == 64, "a WRITE touches one line");
+_Static_assert(offsetof(struct hca_qp_ee, owed_psn) == 128, "a SEND two");
+_Static_assert(sizeof(struct hca_qp_stats) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_encap) <= 256, "four lines, of which a frame touches three");
+
+/* One of hca_qp_stats; its writer. */
+static inline void
+hca_qp_stat_add(uint64_t *word, uint64_t n)
+{
+	__atomic_store_n(word, *word + n, __ATOMIC_RELAXED);
+}
 
 static inline uint32_t
 hca_qp_state(const struct hca_qp *qp)

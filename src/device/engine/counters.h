@@ -7,16 +7,8 @@
  * its own cache lines (hca_count()); hca_counter_value() sums. Names follow rxe and mlx5.
  */
 
-#define HCA_COUNTER_LIST(X) \
-	/* port */ \
-	X(sent_pkts) \
-	X(rcvd_pkts) \
-	X(port_xmit_data) \
-	X(port_rcv_data) \
-	X(tx_discard_link_down) \
-	X(tx_discard_stalled) \
-	X(tx_backlog_events) \
-	/* decap drops */ \
+/* A packet that came and was dropped before a QP took it: each under one of these. */
+#define HCA_RX_DROP_LIST(X) \
 	X(rx_short) \
 	X(rx_not_ip) \
 	X(rx_bad_ip) \
@@ -36,11 +28,28 @@
 	X(rx_bad_service) \
 	X(rx_bad_qkey) \
 	X(rx_mcast_unattached) \
-	X(rx_mcast_copies) \
 	X(rx_mcast_no_buffer) \
+	X(rx_stale_generation)
+
+/* A frame that was made and did not reach the port. */
+#define HCA_TX_DROP_LIST(X) \
+	X(tx_discard_link_down) \
+	X(tx_discard_stalled)
+
+#define HCA_COUNTER_LIST(X) \
+	/* port */ \
+	X(sent_pkts) \
+	X(rcvd_pkts) \
+	X(port_xmit_data) \
+	X(port_rcv_data) \
+	HCA_TX_DROP_LIST(X) \
+	X(tx_backlog_events) \
+	/* drops */ \
+	HCA_RX_DROP_LIST(X) \
+	X(rx_mcast_copies) \
 	X(loopback_pkts) \
 	X(loopback_drops) \
-	X(rx_stale_generation) \
+	X(np_ecn_marked_roce_packets) /* received with CE; nothing answers them */ \
 	/* doorbells */ \
 	X(doorbells) \
 	X(db_bad_opcode) \
@@ -132,6 +141,32 @@
 	/* congestion: decap counts what others say about it */ \
 	X(rp_cnp_ignored) \
 	X(np_ecn_marked_roce_packets)
+
+/*
+ * Of one QP since it left RESET: frames and payload bytes both ways, whoever of requester and
+ * responder they belong to, and what went wrong.
+ */
+#define HCA_QP_COUNTER_LIST(X) \
+	X(tx_packets) \
+	X(tx_bytes) \
+	X(rx_packets) \
+	X(rx_bytes) \
+	X(retransmissions) \
+	X(local_ack_timeout_err) \
+	X(packet_seq_err) \
+	X(rnr_nak_received) \
+	X(duplicate_request) \
+	X(out_of_sequence) \
+	X(rnr_nak_sent)
+
+/* Of the port: frames and bytes (Ethernet header to ICRC) both ways, and the sums of the drops. */
+#define HCA_PORT_COUNTER_LIST(X) \
+	X(port_xmit_packets) \
+	X(port_xmit_data) \
+	X(port_xmit_discards) \
+	X(port_rcv_packets) \
+	X(port_rcv_data) \
+	X(port_rcv_errors)
 
 enum hca_counter {
 #define X(n) HCA_CTR_##n,

@@ -164,6 +164,14 @@ ee_count_message(struct hca_qp_ee *ee)
 	__atomic_store_n(&ee->msn, (ee->msn + 1) & HCA_PSN_MASK, __ATOMIC_RELEASE);
 }
 
+/* A packet that is this QP's, whatever becomes of it. */
+static inline void
+ee_count_received(struct hca_qp_ee *ee, const struct hca_rxd *rxd)
+{
+	__atomic_store_n(&ee->rx_packets, ee->rx_packets + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&ee->rx_bytes, ee->rx_bytes + rxd->payload_len, __ATOMIC_RELAXED);
+}
+
 static inline void
 ee_list_ready(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
 {

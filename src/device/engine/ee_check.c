@@ -45,6 +45,7 @@ check_state(struct ee_request *q)
 		return drop(q, HCA_CTR_rx_qp_state);
 	if (q->op->is_response)
 		return drop(q, HCA_CTR_rx_bad_service);
+	ee_count_received(&q->qp->ee, q->rxd);
 	if (state == HCA_QPS_RTR)
 		established(q);
 	return EE_NEXT;
@@ -64,6 +65,7 @@ check_psn_rc(struct ee_request *q)
 	if (ahead < 0)
 		return EE_DUPLICATE;
 	HCA_COUNT(q->h, EE, out_of_seq_request);
+	hca_qp_stat_add(&q->qp->stats.out_of_sequence, 1);
 	return ee->flags & (EE_GAP | EE_RNR) ? EE_DROP : EE_SEQ;
 }
 
@@ -86,6 +88,7 @@ check_psn_uc(struct ee_request *q)
 	if (ahead < 0 && ahead >= -UC_STALE)
 		return drop(q, HCA_CTR_duplicate_request);
 	HCA_COUNT(q->h, EE, out_of_sequence);
+	hca_qp_stat_add(&q->qp->stats.out_of_sequence, 1);
 	ee->msg_kind = EE_MSG_NONE;
 	ee_set_epsn(ee, q->rxd->psn);
 	return EE_NEXT;

@@ -90,6 +90,7 @@ repeat(struct ee_request *q)
 	struct hca_qp_ee *ee = &q->qp->ee;
 
 	HCA_COUNT(q->h, EE, duplicate_request);
+	hca_qp_stat_add(&q->qp->stats.duplicate_request, 1);
 	switch (q->op->kind) {
 	case HCA_PKT_SEND:
 	case HCA_PKT_WRITE:
@@ -170,6 +171,7 @@ refuse(struct ee_request *q, enum ee_verdict v)
 	case EE_NOT_READY:
 		qp->ee.flags |= EE_RNR;
 		HCA_COUNT(q->h, EE, rnr_nak_sent);
+		hca_qp_stat_add(&qp->stats.rnr_nak_sent, 1);
 		ee_owe_nak(q->h, q->ctx, q->qpi, HCA_RNR_SYNDROME(qp->cfg.min_rnr_timer),
 			   qp->ee.epsn);
 		break;
@@ -255,6 +257,14 @@ invalidate(struct ee_request *q)
 	HCA_COUNT(q->h, EE, resp_invalidations);
 }
 
+/* Whole SEND messages that have found their receives. */
+static inline void
+count_sends(struct hca *h, uint64_t n)
+{
+	HCA_COUNT_N(h, EE, rx_send_requests, n);
+	HCA_COUNT_N(h, EE, rdma_recvs, n);
+}
+
 static void
 complete_data(struct ee_request *q)
 {
@@ -262,7 +272,7 @@ complete_data(struct ee_request *q)
 
 	ee_count_message(&q->qp->ee);
 	if (send)
-		HCA_COUNT(q->h, EE, rx_send_requests);
+		count_sends(q->h, 1);
 	else
 		HCA_COUNT(q->h, EE, rx_write_requests);
 	if (!send && !(q->op->ext & HCA_EXT_IMMDT))
@@ -285,7 +295,7 @@ execute_datagram(struct ee_request *q)
 	ee_recv_take(q);
 	scatter(q);
 	ee_count_message(&q->qp->ee);
-	HCA_COUNT(q->h, EE, rx_send_requests);
+	count_sends(q->h, 1);
 	HCA_COUNT(q->h, EE, resp_completions);
 	ee_recv_complete_ud(q, HCA_CQE_MAKE_FLAGS(index, 1, sl), q->len);
 }
@@ -380,6 +390,7 @@ short_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hc
 {
 	ee_count_message(&qp->ee);
 	ee_set_epsn(&qp->ee, rxd->psn + 1);
+	ee_count_received(&qp->ee, rxd);
 	ee_accepted(h, ctx, &qp->ee, rxd->qpi, rxd->flags & HCA_RXD_ACKREQ);
 }
 
@@ -502,7 +513,7 @@ count_burst(struct hca *h, struct ee_ctx *ctx)
 	if (ctx->writes != 0)
 		HCA_COUNT_N(h, EE, rx_write_requests, ctx->writes);
 	if (ctx->sends != 0) {
-		HCA_COUNT_N(h, EE, rx_send_requests, ctx->sends);
+		count_sends(h, ctx->sends);
 		HCA_COUNT_N(h, EE, resp_completions, ctx->sends);
 	}
 	ctx->writes = 0;

@@ -50,7 +50,7 @@ struct burst {
 	struct hca_icrc_span span[HCA_BURST];
 	uint8_t *icrc_at[HCA_BURST];
 	unsigned int frames, spans;
-	uint64_t bytes;
+	uint64_t bytes, payload;
 };
 
 int
@@ -352,6 +352,7 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_
 	m->data_len = (uint16_t)(end - frame);
 	m->pkt_len = m->data_len;
 	b->bytes += m->data_len;
+	b->payload += d->len;
 	b->frame[b->frames++] = m;
 	return true;
 }
@@ -440,7 +441,19 @@ struct run {
 	uint32_t qpi, generation, seq;
 	bool sends; /* state lets requests out */
 	bool any;   /* seq is valid */
+	unsigned int frames; /* of the burst when the run began; payload likewise */
+	uint64_t payload;
 };
+
+/* What the burst has of the QP since frames and payload were noted. */
+static inline void
+count_sent(struct hca_qp *qp, const struct burst *b, unsigned int frames, uint64_t payload)
+{
+	struct hca_qp_encap *e = &qp->encap;
+
+	__atomic_store_n(&e->tx_packets, e->tx_packets + (b->frames - frames), __ATOMIC_RELAXED);
+	__atomic_store_n(&e->tx_bytes, e->tx_bytes + (b->payload - payload), __ATOMIC_RELAXED);
+}
 
 /* Tell RTC how far the QP's descriptors are finished; once per run of one QP. */
 static void
@@ -462,18 +475,22 @@ find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned in
 }
 
 static void
-end_run(struct hca *h, struct run *r)
+end_run(struct hca *h, const struct burst *b, struct run *r)
 {
-	if (r->any)
-		finish_run(h, r->qpi, r->seq);
+	if (!r->any)
+		return;
+	count_sent(r->qp, b, r->frames, r->payload);
+	finish_run(h, r->qpi, r->seq);
 }
 
 static void
-begin_run(struct hca *h, struct run *r, const struct hca_txd *d)
+begin_run(struct hca *h, const struct burst *b, struct run *r, const struct hca_txd *d)
 {
 	uint32_t state;
 
-	end_run(h, r);
+	end_run(h, b, r);
+	r->frames = b->frames;
+	r->payload = b->payload;
 	r->qp = &h->qp[d->qpi];
 	r->qpi = d->qpi;
 	r->generation = d->generation;
@@ -519,18 +536,18 @@ request_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	struct run run = {.any = false};
 
 	b.frames = b.spans = 0;
-	b.bytes = 0;
+	b.bytes = b.payload = 0;
 	find_payloads(h, objs, src, n);
-	begin_run(h, &run, hca_txd(objs[0]));
+	begin_run(h, &b, &run, hca_txd(objs[0]));
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_txd *d = hca_txd(objs[i]);
 
 		if (unlikely(d->qpi != run.qpi || d->generation != run.generation))
-			begin_run(h, &run, d);
+			begin_run(h, &b, &run, d);
 		if (unlikely(!request(h, &b, &run, objs[i], src[i])))
 			rte_pktmbuf_free(objs[i]);
 	}
-	end_run(h, &run);
+	end_run(h, &b, &run);
 	finish_icrc(h, &b);
 	transmit(h, &b, now);
 }
@@ -564,7 +581,7 @@ response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	const uint8_t *src[HCA_BURST];
 
 	b.frames = b.spans = 0;
-	b.bytes = 0;
+	b.bytes = b.payload = 0;
 	find_payloads(h, objs, src, n);
 	for (unsigned int i = 0; i < n; i++) {
 		struct rte_mbuf *m = objs[i];
@@ -576,6 +593,8 @@ response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 		} else if (unlikely(!build(h, &b, qp, hca_qp_template(qp), m, src[i]))) {
 			response_failed(h, qp, d);
 			rte_pktmbuf_free(m);
+		} else {
+			count_sent(qp, &b, b.frames - 1, b.payload - d->len);
 		}
 	}
 	finish_icrc(h, &b);

@@ -16,6 +16,7 @@
 
 #include <stdint.h>
 
+#include "abi_wqe.h"
 #include "ctxmgt/qp.h"
 
 enum hca_record_flag {
@@ -120,6 +121,15 @@ struct hca_record_pool {
 	uint32_t waiting;			   /* parser: owners on their list, head to tail */
 	uint16_t wait_head, wait_tail;
 };
+
+/* 1: a SEND, with whatever it may carry besides; 0: something else. */
+static inline uint32_t
+hca_record_sends(const struct hca_record *r)
+{
+	const uint32_t sends = 1u << HCA_OP_SEND | 1u << HCA_OP_SEND_IMM | 1u << HCA_OP_SEND_INV;
+
+	return sends >> (r->op & 31) & 1;
+}
 
 /* The data segments of a record wherever they stand. */
 static inline const struct hca_sge *

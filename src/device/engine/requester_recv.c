@@ -119,6 +119,7 @@ hca_rrc_implied_nak(struct hca_rrc_run *run)
 		return;
 	q->flags |= HCA_RRC_IMPLIED;
 	HCA_COUNT(run->h, RRC, implied_nak_seq_err);
+	hca_qp_stat_add(&run->qp->stats.packet_seq_err, 1);
 	retry(run);
 }
 
@@ -126,6 +127,7 @@ static void
 sequence_nak(struct hca_rrc_run *run)
 {
 	HCA_COUNT(run->h, RRC, packet_seq_err);
+	hca_qp_stat_add(&run->qp->stats.packet_seq_err, 1);
 	if (!(run->qp->rrc.flags & HCA_RRC_HOLD))
 		retry(run);
 }
@@ -137,6 +139,7 @@ rnr_nak(struct hca_rrc_run *run, uint32_t code)
 	const struct hca_qp_cfg *cfg = &run->qp->cfg;
 
 	HCA_COUNT(run->h, RRC, rnr_nak_received);
+	hca_qp_stat_add(&run->qp->stats.rnr_nak_received, 1);
 	hca_rrc_note_progress(run);
 	if (q->flags & HCA_RRC_HOLD)
 		return;
@@ -237,6 +240,7 @@ handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
 	case HCA_BTH_RC_READ_RESP_MIDDLE:
 	case HCA_BTH_RC_READ_RESP_LAST:
 	case HCA_BTH_RC_READ_RESP_ONLY:
+		run->read_bytes += rxd->payload_len;
 		hca_rrc_read_response(run, m, d);
 		break;
 	case HCA_BTH_RC_ATOMIC_ACK:
@@ -292,6 +296,7 @@ hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 		if (!open)
 			hca_rrc_begin(&run, h, d->qpi & h->qp_mask, now, &batch);
 		open = true;
+		run.packets++;
 		handle_packet(&run, m);
 	}
 	if (open)
@@ -360,6 +365,7 @@ static void
 timed_out(struct hca_rrc_run *run)
 {
 	HCA_COUNT(run->h, RRC, local_ack_timeout_err);
+	hca_qp_stat_add(&run->qp->stats.local_ack_timeout_err, 1);
 	run->qp->rrc.flags &= ~HCA_RRC_IMPLIED;
 	retry(run);
 }

@@ -31,7 +31,8 @@ hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now
 	run->upsn = run->old_upsn = run->noted_upsn = hca_una_psn(una);
 	run->max_psn = __atomic_load_n(&qp->rtc.max_psn, __ATOMIC_ACQUIRE);
 	run->rd_done = qp->rrc.rd_done;
-	run->completed = 0;
+	run->completed = run->sends = run->packets = 0;
+	run->read_bytes = 0;
 	run->msg = 0;
 	run->dead = false;
 	run->pending = 0;
@@ -98,6 +99,31 @@ publish_rewind(struct hca_rrc_run *run)
 	__atomic_store_n(&run->qp->rrc.rewind, epoch << 32 | run->upsn, __ATOMIC_RELEASE);
 }
 
+static inline void
+count_completed(struct hca_rrc_run *run, const struct hca_record *r)
+{
+	run->completed++;
+	run->sends += hca_record_sends(r);
+}
+
+static inline void
+count_run(struct hca_rrc_run *run)
+{
+	struct hca_qp *qp = run->qp;
+
+	if (run->completed != 0)
+		HCA_COUNT_N(run->h, RRC, req_completions, run->completed);
+	if (run->sends != 0)
+		HCA_COUNT_N(run->h, RRC, rdma_sends, run->sends);
+	if (run->packets != 0)
+		__atomic_store_n(&qp->rrc.rx_packets, qp->rrc.rx_packets + run->packets,
+				 __ATOMIC_RELAXED);
+	if (unlikely(run->read_bytes != 0))
+		hca_qp_stat_add(&qp->stats.rx_read_bytes, run->read_bytes);
+	run->completed = run->sends = run->packets = 0;
+	run->read_bytes = 0;
+}
+
 void
 hca_rrc_commit(struct hca_rrc_run *run)
 {
@@ -117,9 +143,7 @@ hca_rrc_commit(struct hca_rrc_run *run)
 	if (run->msg != 0)
 		hca_msg_send(run->h, HCA_STAGE_RRC, HCA_STAGE_RTC, run->qpi, run->msg);
 	run->msg = 0;
-	if (run->completed != 0)
-		HCA_COUNT_N(run->h, RRC, req_completions, run->completed);
-	run->completed = 0;
+	count_run(run);
 }
 
 static inline void
@@ -232,7 +256,7 @@ hca_rrc_complete_tail(struct hca_rrc_run *run)
 		put_cqe(run, r);
 	if (r->flags & HCA_REC_RD)
 		run->rd_done++;
-	run->completed++;
+	count_completed(run, r);
 	pass(run, r);
 }
 
@@ -244,7 +268,7 @@ complete_plain(struct hca_rrc_run *run, const struct hca_record *r)
 		return false;
 	if (likely(r->flags & HCA_REC_SIGNALED) && unlikely(!put_plain_cqe(run, r)))
 		return false;
-	run->completed++;
+	count_completed(run, r);
 	pass(run, r);
 	return true;
 }

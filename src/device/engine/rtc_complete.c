@@ -20,7 +20,7 @@ struct completer {
 	struct hca_qp *qp;
 	uint32_t qpi;
 	uint32_t tail, upsn;
-	uint32_t pending, completed, flushed;
+	uint32_t pending, completed, sends, flushed;
 	struct {
 		struct hca_cqe *cqe;
 		uint32_t last_word;
@@ -120,6 +120,7 @@ complete_copied(struct completer *c, uint32_t done)
 		if (r->flags & HCA_REC_SIGNALED)
 			put_success(c, r);
 		c->completed++;
+		c->sends += hca_record_sends(r);
 		c->upsn = (r->psn + r->npsn) & HCA_PSN_MASK;
 	}
 }
@@ -200,7 +201,7 @@ hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint
 	c.qpi = qpi;
 	c.tail = hca_una_tail(una);
 	c.upsn = hca_una_psn(una);
-	c.pending = c.completed = c.flushed = 0;
+	c.pending = c.completed = c.sends = c.flushed = 0;
 	complete_copied(&c, done);
 	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)
 		flush(&c);
@@ -208,6 +209,7 @@ hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint
 		fail(&c);
 	publish(&c);
 	HCA_COUNT_N(h, RTC, req_completions, c.completed);
+	HCA_COUNT_N(h, RTC, rdma_sends, c.sends);
 	HCA_COUNT_N(h, RTC, req_cqe_flush_error, c.flushed);
 	hca_rtc_free_released(h, ctx, qp, qpi);
 }

@@ -181,10 +181,12 @@ advance_psn(struct hca_rtc_visit *v, uint32_t npsn)
 	bool again = v->next_psn != v->max_psn;
 
 	v->next_psn = (v->next_psn + npsn) & HCA_PSN_MASK;
-	if (unlikely(again))
+	if (unlikely(again)) {
 		v->ctx->retransmitted++;
-	else
+		hca_qp_stat_add(&v->qp->stats.retransmissions, 1);
+	} else {
 		v->max_psn = v->next_psn;
+	}
 	return again;
 }
 

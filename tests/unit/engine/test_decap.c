@@ -242,6 +242,22 @@ every_bit(void **state)
 	assert_true(FX_COUNTER(r->fx, DECAP, rx_icrc_encapsulated) > 0);
 }
 
+/* Congestion marks of good packets are counted; the bits are not covered by the ICRC. */
+static void
+congestion_marks(void **state)
+{
+	struct frame_rig *r = rig(state);
+	uint32_t len = good(r);
+
+	for (uint8_t ecn = 0; ecn < 4; ecn++) {
+		frame[L3 + 1] = ecn;
+		frame_rig_give(r, frame, len);
+		assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 1);
+	}
+	assert_int_equal(ee(r)->n, 4);
+	assert_int_equal(FX_COUNTER(r->fx, DECAP, np_ecn_marked_roce_packets), 1);
+}
+
 static void
 several_segments(void **state)
 {
@@ -477,6 +493,7 @@ main(void)
 		T(describes),	     T(sorts_every_opcode),
 		T(every_truncation), T(bad_ip),
 		T(bad_udp_and_bth),  T(every_bit),
+		T(congestion_marks),
 		T(several_segments), T(qpn),
 		T(states),	     T(service),
 		T(source),	     T(pkeys),
