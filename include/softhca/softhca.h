@@ -847,6 +847,25 @@ SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx,
 					struct softhca_async_event *event);
 SOFTHCA_API void softhca_ack_async_event(struct softhca_async_event *event);
 
+/* --- calls: counters (not of verbs) -------------------- */
+
+struct softhca_counter {
+	char name[48];
+	uint64_t value;
+};
+
+/*
+ * Counters since the device was made, of its port, and of a QP since it left RESET (in RESET: 0).
+ * Fills in at most max (NULL and 0 to learn the number); returns how many there are or a negative
+ * errno. Bytes of the port are those of frames, bytes of a QP are payload. Values may lag.
+ */
+SOFTHCA_API int softhca_query_counters(struct softhca_context *ctx,
+				       struct softhca_counter *counters, unsigned int max);
+SOFTHCA_API int softhca_query_port_counters(struct softhca_context *ctx, uint8_t port_num,
+					    struct softhca_counter *counters, unsigned int max);
+SOFTHCA_API int softhca_query_qp_counters(struct softhca_qp *qp, struct softhca_counter *counters,
+					  unsigned int max);
+
 /* --- names -------------------- */
 
 /* Never NULL: what has no name is "unknown". */

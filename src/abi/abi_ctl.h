@@ -169,6 +169,18 @@ struct hca_ctl_ah {
 	uint8_t smac[6]; /* out */
 };
 
+/* Counters: of the device, of one QP of the client (QPN), of a port. */
+enum hca_ctl_counters_of {
+	HCA_CTL_COUNTERS_DEVICE,
+	HCA_CTL_COUNTERS_QP,
+	HCA_CTL_COUNTERS_PORT,
+};
+
+struct hca_ctl_counter {
+	char name[48];
+	uint64_t value;
+};
+
 /* Events the driver itself raises, about port 1; numbers T3-2-25 does not use, below 32. */
 #define HCA_CTL_EVENT_PKEY_CHANGE 0x1cu
 #define HCA_CTL_EVENT_GID_CHANGE 0x1du

@@ -166,6 +166,13 @@ int hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcod
 int hca_client_query_qp(struct hca_client *client, uint32_t qpn, void *mailbox);
 int hca_client_destroy_qp(struct hca_client *client, uint32_t qpn);
 
+/*
+ * of: enum hca_ctl_counters_of; number: QPN or port. At most max into out; *total is how many there
+ * are. A QP in RESET has zeros.
+ */
+int hca_client_query_counters(struct hca_client *client, uint32_t of, uint32_t number,
+			      struct hca_ctl_counter *out, uint32_t max, uint32_t *total);
+
 /* Multicast group of a UD QP, mgid in network order */
 int hca_client_mcast(struct hca_client *client, uint32_t qpn, const uint8_t mgid[16], bool attach);
 

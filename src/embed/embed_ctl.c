@@ -161,6 +161,13 @@ ctl_resolve(void *arg, struct hca_ctl_ah *ah)
 }
 
 static int
+ctl_query_counters(void *arg, uint32_t of, uint32_t number, struct hca_ctl_counter *out,
+		   uint32_t max, uint32_t *total)
+{
+	return hca_client_query_counters(client_of(arg), of, number, out, max, total);
+}
+
+static int
 ctl_mcast(void *arg, uint32_t qpn, const uint8_t mgid[16], bool attach)
 {
 	return hca_client_mcast(client_of(arg), qpn, mgid, attach);
@@ -256,6 +263,7 @@ ctl_close(void *arg)
 		.create_cq = ctl_create_cq, .destroy_cq = ctl_destroy_cq, \
 		.create_qp = ctl_create_qp, .modify_qp = ctl_modify_qp, .query_qp = ctl_query_qp, \
 		.resize_cq = ctl_resize_cq, .moderate_cq = ctl_moderate_cq, \
+		.query_counters = ctl_query_counters, \
 		.query_gid_entry = ctl_query_gid_entry, .resolve = ctl_resolve, \
 		.mcast = ctl_mcast, .alloc_xrcd = ctl_alloc_xrcd, \
 		.dealloc_xrcd = ctl_dealloc_xrcd, .create_srq = ctl_create_srq, \

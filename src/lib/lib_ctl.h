@@ -52,6 +52,9 @@ struct softhca_ctl_ops {
 	int (*modify_qp)(void *arg, uint32_t qpn, uint32_t opcode, const void *mailbox);
 	int (*query_qp)(void *arg, uint32_t qpn, void *mailbox);
 	int (*destroy_qp)(void *arg, uint32_t qpn);
+	/* As hca_client_query_counters(): enum hca_ctl_counters_of, QPN or port. */
+	int (*query_counters)(void *arg, uint32_t of, uint32_t number, struct hca_ctl_counter *out,
+			      uint32_t max, uint32_t *total);
 	int (*mcast)(void *arg, uint32_t qpn, const uint8_t mgid[16], bool attach);
 
 	int (*alloc_xrcd)(void *arg, uint32_t *xrcd);
