@@ -128,8 +128,6 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_bth, psn, 8);
 #define HCA_BTH_TVER(flags) HCA_BITS(flags, 3, 0)
 #define HCA_BTH_MAKE_FLAGS(se, migreq, pad) \
 	((uint8_t)(HCA_FIELD(7, 7, se) | HCA_FIELD(6, 6, migreq) | HCA_FIELD(5, 4, pad)))
-/* ECN bits of the IP header: congestion was met on the way. */
-#define HCA_ECN_CE 3u
 #define HCA_BTH_FECN HCA_BIT(31)
 #define HCA_BTH_BECN HCA_BIT(30)
 #define HCA_BTH_DQPN(w) HCA_BITS(w, 23, 0)

@@ -29,7 +29,8 @@
 	X(rx_bad_qkey) \
 	X(rx_mcast_unattached) \
 	X(rx_mcast_no_buffer) \
-	X(rx_stale_generation)
+	X(rx_stale_generation) \
+	X(rp_cnp_ignored)
 
 /* A frame that was made and did not reach the port. */
 #define HCA_TX_DROP_LIST(X) \
@@ -49,7 +50,6 @@
 	X(rx_mcast_copies) \
 	X(loopback_pkts) \
 	X(loopback_drops) \
-	X(np_ecn_marked_roce_packets) /* received with CE; nothing answers them */ \
 	/* doorbells */ \
 	X(doorbells) \
 	X(db_bad_opcode) \
@@ -138,8 +138,7 @@
 	X(hcr_commands) \
 	X(hcr_errors) \
 	X(rounds) \
-	/* congestion: decap counts what others say about it */ \
-	X(rp_cnp_ignored) \
+	/* congestion: received with CE, nothing answers them */ \
 	X(np_ecn_marked_roce_packets)
 
 /*

@@ -486,7 +486,7 @@ static inline void
 sort_burst(struct hca *h, struct decap *d, unsigned int n)
 {
 	struct judged last = {.info = NULL};
-	uint64_t bytes = 0, marked = 0;
+	uint64_t bytes = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
 		struct rte_mbuf *m = d->frame[i];
@@ -519,7 +519,6 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 			remember(&last, qp, r, p);
 		}
 		bytes += m->data_len;
-		marked += r->ecn == HCA_ECN_CE;
 		r->qpi &= h->qp_mask;
 		r->generation = last.generation;
 		if (is_request(r->info))
@@ -528,8 +527,6 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 			d->to_rrc[d->n_rrc++] = m;
 	}
 	HCA_COUNT_N(h, DECAP, port_rcv_data, bytes);
-	if (unlikely(marked != 0))
-		HCA_COUNT_N(h, DECAP, np_ecn_marked_roce_packets, marked);
 }
 
 static inline void
