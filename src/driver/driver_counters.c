@@ -77,8 +77,8 @@ read_values(struct hca_driver *drv, uint32_t set, uint32_t number, struct hca_ct
 }
 
 static int
-query_counters(struct hca_client *client, uint32_t of, uint32_t number,
-	       struct hca_ctl_counter *out, uint32_t max, uint32_t *total)
+query_counters(struct hca_client *client, uint32_t of, uint32_t number, struct hca_ctl_counter *out,
+	       uint32_t max, uint32_t *total)
 {
 	static const uint8_t sets[] = {
 		[HCA_CTL_COUNTERS_DEVICE] = HCA_COUNTERS_VALUES,

@@ -263,9 +263,8 @@ ctl_close(void *arg)
 		.create_cq = ctl_create_cq, .destroy_cq = ctl_destroy_cq, \
 		.create_qp = ctl_create_qp, .modify_qp = ctl_modify_qp, .query_qp = ctl_query_qp, \
 		.resize_cq = ctl_resize_cq, .moderate_cq = ctl_moderate_cq, \
-		.query_counters = ctl_query_counters, \
-		.query_gid_entry = ctl_query_gid_entry, .resolve = ctl_resolve, \
-		.mcast = ctl_mcast, .alloc_xrcd = ctl_alloc_xrcd, \
+		.query_counters = ctl_query_counters, .query_gid_entry = ctl_query_gid_entry, \
+		.resolve = ctl_resolve, .mcast = ctl_mcast, .alloc_xrcd = ctl_alloc_xrcd, \
 		.dealloc_xrcd = ctl_dealloc_xrcd, .create_srq = ctl_create_srq, \
 		.arm_srq = ctl_arm_srq, .query_srq = ctl_query_srq, \
 		.destroy_srq = ctl_destroy_srq, .destroy_qp = ctl_destroy_qp, \

@@ -67,8 +67,8 @@ of_qp(struct sim *s, struct softhca_qp *qp, const char *name)
 #define EXPECT(s, got, want) \
 	do { \
 		uint64_t g_ = (got), w_ = (want); \
-		sim_check((s), g_ == w_, "line %d: %s = %" PRIu64 ", not %" PRIu64, __LINE__, #got, \
-			  g_, w_); \
+		sim_check((s), g_ == w_, "line %d: %s = %" PRIu64 ", not %" PRIu64, __LINE__, \
+			  #got, g_, w_); \
 	} while (0)
 
 /* Names, values, limits, what is refused. */
@@ -209,8 +209,9 @@ balance(struct sim *s, struct sim_duo *d, unsigned int n)
 		       of_port(s, side, "port_xmit_packets") -
 			       of_port(s, side, "port_xmit_discards") - link.dropped +
 			       link.duplicated);
-		EXPECT(s, of_port(s, side, "port_xmit_packets") -
-				  of_port(s, side, "port_xmit_discards"),
+		EXPECT(s,
+		       of_port(s, side, "port_xmit_packets") -
+			       of_port(s, side, "port_xmit_discards"),
 		       link.frames);
 		dev = of_device(s, 1 - side);
 		EXPECT(s, value(s, &dev, "np_ecn_marked_roce_packets"), link.ecn_marked);
@@ -340,8 +341,8 @@ ud_open(struct sim *s, struct ud *u)
 		qa.send_cq = qa.recv_cq = u->cq[i];
 		u->qp[i] = softhca_create_qp(s->side[i].pd, &qa);
 		u->buf[i] = aligned_alloc(4096, 4096);
-		u->mr[i] = softhca_reg_mr(s->side[i].pd, u->buf[i], 4096,
-					  SOFTHCA_ACCESS_LOCAL_WRITE);
+		u->mr[i] =
+			softhca_reg_mr(s->side[i].pd, u->buf[i], 4096, SOFTHCA_ACCESS_LOCAL_WRITE);
 		sim_check(s, u->qp[i] != NULL && u->mr[i] != NULL, "UD");
 		ud_up(u, i);
 	}
@@ -414,8 +415,7 @@ static void
 ud_not_ready(struct ud *u)
 {
 	ud_state(u, 1, SOFTHCA_QPS_RESET, 0);
-	ud_state(u, 1, SOFTHCA_QPS_INIT,
-		 SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_QKEY);
+	ud_state(u, 1, SOFTHCA_QPS_INIT, SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_QKEY);
 }
 
 static void
@@ -529,8 +529,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(api),		    cmocka_unit_test(traffic),
-		cmocka_unit_test(adds_up),	    cmocka_unit_test(marks_and_cables),
+		cmocka_unit_test(api),	     cmocka_unit_test(traffic),
+		cmocka_unit_test(adds_up),   cmocka_unit_test(marks_and_cables),
 		cmocka_unit_test(datagrams),
 	};
 

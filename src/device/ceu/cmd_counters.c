@@ -100,8 +100,8 @@ void
 hca_port_counters(const struct hca *h, uint64_t *values)
 {
 #define X(n) HCA_CTR_##n,
-	static const uint8_t rx_drops[] = {HCA_RX_DROP_LIST(X)};
-	static const uint8_t tx_drops[] = {HCA_TX_DROP_LIST(X)};
+	static const uint8_t rx_drops[] = { HCA_RX_DROP_LIST(X) };
+	static const uint8_t tx_drops[] = { HCA_TX_DROP_LIST(X) };
 #undef X
 	const uint64_t port_xmit_packets = hca_counter_value(h, HCA_CTR_sent_pkts);
 	const uint64_t port_xmit_data = hca_counter_value(h, HCA_CTR_port_xmit_data);

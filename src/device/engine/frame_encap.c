@@ -439,8 +439,8 @@ struct run {
 	struct hca_qp *qp;
 	const struct hca_roce_template *tmpl; /* NULL: each datagram has its own */
 	uint32_t qpi, generation, seq;
-	bool sends; /* state lets requests out */
-	bool any;   /* seq is valid */
+	bool sends;	     /* state lets requests out */
+	bool any;	     /* seq is valid */
 	unsigned int frames; /* of the burst when the run began; payload likewise */
 	uint64_t payload;
 };

@@ -47,8 +47,8 @@ struct hca_rrc_run {
 	uint32_t noted_tail, noted_upsn; /* up to where progress has been noted */
 	uint32_t rd_done;
 	uint32_t completed;
-	uint32_t sends;	     /* of them SENDs */
-	uint32_t packets;    /* taken in this run, and what READ responses among them carry */
+	uint32_t sends;	  /* of them SENDs */
+	uint32_t packets; /* taken in this run, and what READ responses among them carry */
 	uint64_t read_bytes;
 	uint8_t msg;		 /* flags owed to RTC */
 	bool dead;		 /* QP is in ERR: the rest of the run is dropped */

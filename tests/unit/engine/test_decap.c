@@ -490,14 +490,21 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(describes),	     T(sorts_every_opcode),
-		T(every_truncation), T(bad_ip),
-		T(bad_udp_and_bth),  T(every_bit),
+		T(describes),
+		T(sorts_every_opcode),
+		T(every_truncation),
+		T(bad_ip),
+		T(bad_udp_and_bth),
+		T(every_bit),
 		T(congestion_marks),
-		T(several_segments), T(qpn),
-		T(states),	     T(service),
-		T(source),	     T(pkeys),
-		T(mixed_burst),	     T(unknown_opcode),
+		T(several_segments),
+		T(qpn),
+		T(states),
+		T(service),
+		T(source),
+		T(pkeys),
+		T(mixed_burst),
+		T(unknown_opcode),
 		T(respects_room),
 #undef T
 	};
