@@ -116,7 +116,7 @@ struct hca_ud_unit {
 	};
 	hca_le32 dqpn;	     /* 20h */
 	hca_le32 qkey;	     /* 24h bit 31 set: the Q_Key of the QPC is used */
-	hca_le32 flow;	     /* 28h GID form[31] priority[30:28] flow label[19:0] */
+	hca_le32 flow;	     /* 28h GID form[31] priority[30:28] static rate[27:20] flow label[19:0] */
 	hca_le32 reserved2c; /* 2Ch */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_ud_unit, 48);
@@ -146,8 +146,10 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_ud_unit, flow, 0x28);
 #define HCA_UD_GID_FORM HCA_BIT(31)
 #define HCA_UD_PRIORITY(w) HCA_BITS(w, 30, 28)
 #define HCA_UD_FLOW_LABEL(w) HCA_BITS(w, 19, 0)
-#define HCA_UD_MAKE_FLOW(gid_form, priority, flow_label) \
-	(HCA_FIELD(31, 31, gid_form) | HCA_FIELD(30, 28, priority) | HCA_FIELD(19, 0, flow_label))
+#define HCA_UD_STATIC_RATE(w) HCA_BITS(w, 27, 20) /* ours: coded as in the QPC */
+#define HCA_UD_MAKE_FLOW(gid_form, priority, static_rate, flow_label) \
+	(HCA_FIELD(31, 31, gid_form) | HCA_FIELD(30, 28, priority) | \
+	 HCA_FIELD(27, 20, static_rate) | HCA_FIELD(19, 0, flow_label))
 #define HCA_UD_QKEY_FROM_QPC HCA_BIT(31)
 
 /* Inline unit, tables 3-4-10 and 3-4-11: bit 31 of the first word set, then length bytes. */

@@ -30,6 +30,7 @@ struct sim_pair_attr {
 	uint32_t psn[2];			 /* first PSN each side sends */
 	bool no_retry, no_rnr_retry, no_timeout; /* really 0 */
 	enum sim_gid gid;
+	uint8_t static_rate;
 	bool xrc; /* initiator and target QPs; receives from an XRC SRQ */
 	bool srq; /* RC: receives from an SRQ of the pair's own */
 };

@@ -146,6 +146,7 @@ connect_qp(struct sim_pair *p, unsigned int side, struct softhca_qp *qp, uint32_
 		.ah_attr = {.port_num = 1,
 			    .is_global = 1,
 			    .hop_limit = 64,
+			    .static_rate = a->static_rate,
 			    .sgid_index = (uint8_t)a->gid},
 	};
 	uint32_t rtr, rts;

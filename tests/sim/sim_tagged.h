@@ -37,7 +37,7 @@ struct sim_tagged_attr {
 	uint32_t mtu;	  /* enum softhca_mtu [1024]; UD: of the port */
 	uint32_t max_len; /* [3000]; UD: at most an MTU */
 	uint32_t timeout; /* [8] */
-	uint8_t sl, traffic_class;
+	uint8_t sl, traffic_class, static_rate;
 	uint32_t srq_limit;
 };
 

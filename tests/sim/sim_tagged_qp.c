@@ -124,6 +124,7 @@ address(struct sim_tagged *t, unsigned int side)
 		.hop_limit = 64,
 		.traffic_class = t->attr.traffic_class,
 		.sl = t->attr.sl,
+		.static_rate = t->attr.static_rate,
 		.port_num = 1,
 		.is_global = 1,
 	};

@@ -27,6 +27,7 @@ struct hca_qp_change {
 	uint32_t mask;		   /* attributes in the mailbox */
 	struct hca_qpc image;	   /* merged */
 	struct hca_roce_path path; /* resolved when the mask asks for it */
+	uint32_t pace;		   /* of its static rate, with path */
 };
 
 /* enum hca_mtu: what the port and the configuration carry at most, as UD uses it. */

@@ -6,6 +6,7 @@
 
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
+#include "ctxmgt/rate.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
 
@@ -214,8 +215,7 @@ resolve_path(const struct hca *h, struct hca_qp_change *ch)
 	struct hca_roce_path *p = &ch->path;
 	uint32_t hop = HCA_QPC_HOP_LIMIT(WORD(path.ackto));
 
-	/* No pacing yet: any static rate but "port speed" would be a promise. */
-	if (HCA_QPC_STATIC_RATE(WORD(path.ackto)) != 0)
+	if (!hca_rate_pace(HCA_QPC_STATIC_RATE(WORD(path.ackto)), &ch->pace))
 		return false;
 	if (!path_source(h, q, p) || !path_dip(q, p->dip) || !path_dmac(h, q, p))
 		return false;

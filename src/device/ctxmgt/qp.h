@@ -93,6 +93,7 @@ struct hca_qp_addr {
 	uint8_t ack_timeout[HCA_QP_PATHS];
 	uint8_t alt_valid;  /* the path not in use may be migrated to */
 	uint8_t pkey_index; /* of the path in use */
+	uint64_t pace_at;   /* RTC, of paced QPs only: when the next frame may leave, ns */
 } __rte_cache_aligned;
 
 /* Lines 1-2. Writer: parser; the CEU zeroes all of it at RST2INIT before it sets its members. */
@@ -139,7 +140,7 @@ struct hca_qp_rtc {
 	uint8_t mtu_log;      /* CEU */
 	uint32_t window_mask; /* CEU */
 	uint32_t *window;     /* CEU */
-	uint32_t pace;	      /* CEU: ps per byte of frames, 0 = as fast as it goes */
+	uint32_t pace;	      /* CEU, of UD its datagrams: ps per byte, 0 = as fast as it goes */
 	uint8_t transport;    /* CEU: top three bits of the BTH opcodes */
 	uint8_t unreliable;   /* CEU: UC, UD: completes what has been copied */
 	uint8_t failed_seen;  /* encap.req_failed already obeyed, low bits */

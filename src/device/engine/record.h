@@ -42,6 +42,7 @@ struct hca_ud_av {
 	uint8_t tclass; /* ECN bits 0 */
 	uint8_t priority;
 	uint16_t reserved;
+	uint32_t pace; /* of its static rate, ps per byte */
 	uint32_t flow_label;
 	uint32_t dqpn;
 	uint32_t qkey; /* as it goes on the wire */

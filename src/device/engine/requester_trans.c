@@ -24,7 +24,8 @@ hca_rtc_init(struct hca *h)
 	h->stage_ctx[HCA_STAGE_RTC] = ctx;
 	if (ctx == NULL)
 		return -ENOMEM;
-	ctx->head = ctx->tail = HCA_RTC_NONE;
+	ctx->head = ctx->tail = ctx->paced = HCA_RTC_NONE;
+	ctx->paced_next = UINT64_MAX;
 	ctx->local = HCA_RECREF_NONE;
 	return 0;
 }
@@ -41,7 +42,7 @@ hca_rtc_fini(struct hca *h)
 static void
 wake(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 {
-	if (qp->rtc.flags & HCA_RTC_READY)
+	if (qp->rtc.flags & (HCA_RTC_READY | HCA_RTC_PACED))
 		return;
 	qp->rtc.flags |= HCA_RTC_READY;
 	qp->rtc.list_next = HCA_RTC_NONE;
@@ -88,6 +89,69 @@ unlink_qp(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 		ctx->tail = prev;
 	h->qp[qpi].rtc.flags &= ~HCA_RTC_READY;
 	ctx->count--;
+}
+
+/* ---- static rates ---- */
+
+/* The QP's next frame has to wait. */
+static void
+pace(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+{
+	qp->rtc.flags |= HCA_RTC_PACED;
+	qp->rtc.list_next = ctx->paced;
+	ctx->paced = qpi;
+	ctx->paced_next = RTE_MIN(ctx->paced_next, qp->addr.pace_at);
+}
+
+/* Whose time has come may send again. */
+static void
+end_pacing(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now)
+{
+	uint32_t *link = &ctx->paced;
+	uint64_t next = UINT64_MAX;
+
+	while (*link != HCA_RTC_NONE) {
+		uint32_t qpi = *link;
+		struct hca_qp *qp = &h->qp[qpi];
+
+		if (now < qp->addr.pace_at) {
+			next = RTE_MIN(next, qp->addr.pace_at);
+			link = &qp->rtc.list_next;
+			continue;
+		}
+		*link = qp->rtc.list_next;
+		qp->rtc.flags &= ~HCA_RTC_PACED;
+		wake(h, ctx, qp, qpi);
+	}
+	ctx->paced_next = next;
+}
+
+/* Only for a purge: walks the list. */
+static void
+unlink_paced(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
+{
+	uint32_t *link = &ctx->paced;
+
+	if (!(h->qp[qpi].rtc.flags & HCA_RTC_PACED))
+		return;
+	while (*link != qpi)
+		link = &h->qp[*link].rtc.list_next;
+	*link = h->qp[qpi].rtc.list_next;
+	h->qp[qpi].rtc.flags &= ~HCA_RTC_PACED;
+}
+
+/*
+ * The frames from ctx->out[first] on take their time on the link. A worker that comes late makes up
+ * for a little of it, or the rate would never be reached.
+ */
+static void
+spend_time(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t first)
+{
+	uint64_t bytes = 0, from = ctx->now - RTE_MIN(ctx->now, HCA_RTC_PACE_SLACK);
+
+	for (uint32_t i = first; i < ctx->n_out; i++)
+		bytes += hca_txd(ctx->out[i])->len + HCA_RTC_FRAME_OVERHEAD;
+	qp->addr.pace_at = RTE_MAX(qp->addr.pace_at, from) + bytes * qp->rtc.pace / 1000;
 }
 
 /* ---- cursors ---- */
@@ -327,7 +391,7 @@ on_hold(const struct hca_qp *qp)
 static bool
 visit(struct hca *h, struct hca_rtc_ctx *ctx)
 {
-	uint32_t qpi = ctx->head, state, seq;
+	uint32_t qpi = ctx->head, state, seq, first;
 	struct hca_rtc_visit v;
 	enum hca_rtc_stop why;
 
@@ -339,14 +403,25 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 			flush(&v);
 		return true;
 	}
-	if (v.deficit <= 0)
+	if (unlikely(v.qp->rtc.pace != 0 && ctx->now < v.qp->addr.pace_at)) {
+		HCA_COUNT(h, RTC, req_paced);
+		pop(h, ctx);
+		pace(ctx, v.qp, qpi);
+		return true;
+	}
+	if (unlikely(v.qp->rtc.pace != 0))
+		v.deficit = (int32_t)RTE_MIN(HCA_RTC_QUANTUM, HCA_RTC_PACE_TURN / v.qp->rtc.pace + 1);
+	else if (v.deficit <= 0)
 		v.deficit += HCA_RTC_QUANTUM;
 	seq = v.desc_seq;
+	first = ctx->n_out;
 	why = hca_rtc_send(&v, state);
 	if (why == HCA_RTC_STOP_PARK || why == HCA_RTC_STOP_BAD)
 		v.deficit = 0;
 	store(&v);
 	if (seq != v.desc_seq) {
+		if (unlikely(v.qp->rtc.pace != 0))
+			spend_time(ctx, v.qp, first);
 		if (unlikely(v.unreliable))
 			ctx->copied[ctx->n_copied++] = qpi;
 		else
@@ -526,6 +601,7 @@ purge(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	uint32_t head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
 
 	unlink_qp(h, ctx, qpi);
+	unlink_paced(h, ctx, qpi);
 	hca_rtc_local_abandon(h, ctx, qpi);
 	for (; qp->rtc.freed != head; qp->rtc.freed++)
 		return_record(h, ctx, qp->rtc.window[qp->rtc.freed & qp->rtc.window_mask]);
@@ -566,6 +642,9 @@ hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
 		n = messages(h, now, budget);
 	if (unlikely(ctx->local != HCA_RECREF_NONE))
 		n += hca_rtc_local_poll(h, ctx);
+	ctx->now = now;
+	if (unlikely(now >= ctx->paced_next))
+		end_pacing(h, ctx, now);
 	n += send_burst(h, ctx, now, budget);
 	if (unlikely(ctx->batch.n != 0))
 		hca_cq_batch_end(h, &ctx->batch, HCA_STAGE_RTC);

@@ -27,6 +27,7 @@ enum hca_rtc_flag {
 	HCA_RTC_READY = 1u << 0,   /* on the ready list */
 	HCA_RTC_BAD = 1u << 1,	   /* rtc.bad is valid and has been reported */
 	HCA_RTC_DRAINED = 1u << 2, /* SQ_DRAINED raised since the QP entered SQD */
+	HCA_RTC_PACED = 1u << 4,   /* on the list of those whose time has not come */
 	HCA_RTC_LOCAL = 1u << 3,   /* a local operation is under way */
 };
 
@@ -35,6 +36,8 @@ enum hca_rtc_flag {
 #define HCA_RTC_OVERHEAD 512
 #define HCA_RTC_FRAME_OVERHEAD 82 /* Ethernet to ICRC around the payload */
 /* Added per visit: 32 small messages, or 7 packets of 4 KiB. Any packet costs less. */
+#define HCA_RTC_PACE_TURN 2000000u /* ps of a static rate sent at once */
+#define HCA_RTC_PACE_SLACK 25000u  /* ns a late turn makes up for */
 #define HCA_RTC_QUANTUM 40960
 #define HCA_RTC_WQES_PER_VISIT 32u
 /* Unacknowledged PSNs of a QP at most; equal values are told apart by the window cursors. */
@@ -50,6 +53,10 @@ struct hca_rtc_ctx {
 	/* ready list through rtc.list_next */
 	uint32_t head, tail, count;
 	uint32_t local; /* records of local operations under way */
+	/* QPs with a static rate whose time has not come, also through rtc.list_next */
+	uint32_t paced;
+	uint64_t paced_next; /* the earliest, ns; UINT64_MAX: nobody waits */
+	uint64_t now;	     /* of the current poll */
 	/* the burst of the current poll */
 	uint32_t room; /* descriptors encap still accepts */
 	uint32_t n_out, n_spare;

@@ -390,6 +390,23 @@ pass_local(struct hca_rtc_visit *v)
 	next_record(v);
 }
 
+/*
+ * A datagram brings its rate with it. The frames of one visit have the same: what was sent before
+ * takes its time first.
+ */
+static bool
+at_own_rate(struct hca_rtc_visit *v, const struct hca_record *r)
+{
+	uint32_t pace = ((const struct hca_record_full *)r)->av.pace;
+
+	if (likely(pace == v->qp->rtc.pace))
+		return true;
+	if (v->desc_seq != v->qp->rtc.desc_seq)
+		return false;
+	v->qp->rtc.pace = pace;
+	return true;
+}
+
 static enum hca_rtc_stop
 send_records(struct hca_rtc_visit *v, uint32_t state)
 {
@@ -419,6 +436,8 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 				pass_local(v);
 				continue;
 			}
+			if (v->transport == HCA_TRANSPORT_UD << 5 && !at_own_rate(v, r))
+				return HCA_RTC_STOP_TURN;
 			r->psn = v->next_psn;
 			r->npsn = psn_count(r, mtu_log);
 		} else if (unlikely(r->syndrome != 0)) {

@@ -7,6 +7,7 @@
 #include "abi_cqe.h"
 #include "abi_wqe.h"
 #include "ctxmgt/ctxmgt.h"
+#include "ctxmgt/rate.h"
 #include "engine/impl.h"
 #include "engine/wqe_unit.h"
 
@@ -72,6 +73,8 @@ hca_wqe_judge_ud(const struct hca *h, const struct hca_qp *qp, const struct hca_
 	if (w->len > 1u << qp->cfg.mtu_log)
 		return HCA_SYND_LOCAL_LENGTH;
 	memset(av, 0, sizeof(*av));
+	if (!hca_rate_pace(HCA_UD_STATIC_RATE(flow), &av->pace))
+		return HCA_SYND_LOCAL_QP_OP;
 	read_dgid(u, gid_form, av->dgid);
 	if (is_mapped_ip4(av->dgid) != (g->ip_version == 4))
 		return HCA_SYND_LOCAL_QP_OP;

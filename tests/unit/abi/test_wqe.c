@@ -66,12 +66,12 @@ test_ud(void **state)
 		.dip = hca_cpu_to_le32(0x0a000002),
 		.dqpn = hca_cpu_to_le32(0x123456),
 		.qkey = hca_cpu_to_le32(0x80010000),
-		.flow = hca_cpu_to_le32(HCA_UD_MAKE_FLOW(1, 3, 0xabcde)),
+		.flow = hca_cpu_to_le32(HCA_UD_MAKE_FLOW(1, 3, 0x12, 0xabcde)),
 	};
 
 	assert_bytes(u, 0, 0xb8, 64, 2, 1, 6, 5, 0x0f, 0x0e, 4, 3, 2, 1, 0x0d, 0x0c, 0x0b, 0x0a, 1,
 		     0, 0, 10, 2, 0, 0, 10);
-	assert_bytes(u, 0x20, 0x56, 0x34, 0x12, 0, 0, 0, 1, 0x80, 0xde, 0xbc, 0x0a, 0xb0);
+	assert_bytes(u, 0x20, 0x56, 0x34, 0x12, 0, 0, 0, 1, 0x80, 0xde, 0xbc, 0x2a, 0xb1);
 	assert_true(HCA_UD_DMAC(hca_le32_to_cpu(u.mac_lo), hca_le32_to_cpu(u.dmac_hi)) == dmac);
 	assert_true(HCA_UD_SMAC(hca_le32_to_cpu(u.mac_lo), hca_le32_to_cpu(u.smac_hi)) == smac);
 }

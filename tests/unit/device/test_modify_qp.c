@@ -214,7 +214,7 @@ bad_init_changes_nothing(void **state)
 	X(q->rd_atomic = hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(0, 33, 0))) \
 	X(q->rnr_nextrecvpsn = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(32, 1))) \
 	X(q->path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, 1, 0, 64))) \
-	X(q->path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, 0, 3, 64))) \
+	X(q->path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, 0, 1, 64))) \
 	X(q->path.sip = hca_cpu_to_be32(0x0a000009)) \
 	X(q->path.dip = hca_cpu_to_be32(0x0a000009)) \
 	X(q->path.smac_hi = hca_cpu_to_be32(0x0200)) \
