@@ -486,12 +486,26 @@ struct softhca_xrcd_init_attr {
  * counted in bytes of Ethernet frames. READ responses are not paced. X(name, number, Mb/s)
  */
 #define SOFTHCA_RATE_LIST(X) \
-	X(2_5_GBPS, 2, 2500) X(5_GBPS, 5, 5000) X(10_GBPS, 3, 10000) X(20_GBPS, 6, 20000) \
-	X(30_GBPS, 4, 30000) X(40_GBPS, 7, 40000) X(60_GBPS, 8, 60000) X(80_GBPS, 9, 80000) \
-	X(120_GBPS, 10, 120000) X(14_GBPS, 11, 14000) X(56_GBPS, 12, 56000) \
-	X(112_GBPS, 13, 112000) X(168_GBPS, 14, 168000) X(25_GBPS, 15, 25000) \
-	X(100_GBPS, 16, 100000) X(200_GBPS, 17, 200000) X(300_GBPS, 18, 300000) \
-	X(28_GBPS, 19, 28000) X(50_GBPS, 20, 50000) X(400_GBPS, 21, 400000) \
+	X(2_5_GBPS, 2, 2500) \
+	X(5_GBPS, 5, 5000) \
+	X(10_GBPS, 3, 10000) \
+	X(20_GBPS, 6, 20000) \
+	X(30_GBPS, 4, 30000) \
+	X(40_GBPS, 7, 40000) \
+	X(60_GBPS, 8, 60000) \
+	X(80_GBPS, 9, 80000) \
+	X(120_GBPS, 10, 120000) \
+	X(14_GBPS, 11, 14000) \
+	X(56_GBPS, 12, 56000) \
+	X(112_GBPS, 13, 112000) \
+	X(168_GBPS, 14, 168000) \
+	X(25_GBPS, 15, 25000) \
+	X(100_GBPS, 16, 100000) \
+	X(200_GBPS, 17, 200000) \
+	X(300_GBPS, 18, 300000) \
+	X(28_GBPS, 19, 28000) \
+	X(50_GBPS, 20, 50000) \
+	X(400_GBPS, 21, 400000) \
 	X(600_GBPS, 22, 600000)
 
 enum softhca_rate {
@@ -509,8 +523,8 @@ struct softhca_ah_attr {
 	uint8_t traffic_class;
 	uint8_t sl;
 	uint8_t static_rate; /* enum softhca_rate */
-	uint8_t port_num;  /* from 1 */
-	uint8_t is_global; /* always taken as 1: RoCE */
+	uint8_t port_num;    /* from 1 */
+	uint8_t is_global;   /* always taken as 1: RoCE */
 };
 
 struct softhca_qp_attr {

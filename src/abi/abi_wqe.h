@@ -114,9 +114,9 @@ struct hca_ud_unit {
 			hca_le32 reserved1c; /* 1Ch */
 		};
 	};
-	hca_le32 dqpn;	     /* 20h */
-	hca_le32 qkey;	     /* 24h bit 31 set: the Q_Key of the QPC is used */
-	hca_le32 flow;	     /* 28h GID form[31] priority[30:28] static rate[27:20] flow label[19:0] */
+	hca_le32 dqpn; /* 20h */
+	hca_le32 qkey; /* 24h bit 31 set: the Q_Key of the QPC is used */
+	hca_le32 flow; /* 28h GID form[31] priority[30:28] static rate[27:20] flow label[19:0] */
 	hca_le32 reserved2c; /* 2Ch */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_ud_unit, 48);

@@ -52,7 +52,8 @@ fill_unit(struct hca_ud_unit *u, const struct softhca_ah_attr *attr, const struc
 	u->smac_hi = hca_cpu_to_le32(HCA_UD_MAC_HI(smac));
 	u->dmac_hi = hca_cpu_to_le32(HCA_UD_MAC_HI(dmac));
 	memcpy(u->dgid, attr->dgid.raw, sizeof(u->dgid));
-	u->flow = hca_cpu_to_le32(HCA_UD_MAKE_FLOW(1, attr->sl, attr->static_rate, attr->flow_label));
+	u->flow =
+		hca_cpu_to_le32(HCA_UD_MAKE_FLOW(1, attr->sl, attr->static_rate, attr->flow_label));
 }
 
 struct softhca_ah *

@@ -410,7 +410,8 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 		return true;
 	}
 	if (unlikely(v.qp->rtc.pace != 0))
-		v.deficit = (int32_t)RTE_MIN(HCA_RTC_QUANTUM, HCA_RTC_PACE_TURN / v.qp->rtc.pace + 1);
+		v.deficit =
+			(int32_t)RTE_MIN(HCA_RTC_QUANTUM, HCA_RTC_PACE_TURN / v.qp->rtc.pace + 1);
 	else if (v.deficit <= 0)
 		v.deficit += HCA_RTC_QUANTUM;
 	seq = v.desc_seq;
