@@ -119,6 +119,10 @@ void hca_usage(const struct hca *h, struct hca_usage *u);
 void hca_stage_times_enable(struct hca *h, bool on);
 const char *hca_stage_name(unsigned int stage);
 unsigned int hca_stage_count(void);
+/* Its worker; objects and messages that wait for it (may lag). */
+unsigned int hca_stage_on(const struct hca *h, unsigned int stage);
+uint32_t hca_stage_waiting(const struct hca *h, unsigned int stage);
+uint64_t hca_stage_cycles(const struct hca *h, unsigned int stage);
 uint64_t hca_stage_time_ns(const struct hca *h, unsigned int stage);
 
 #endif

@@ -19,6 +19,7 @@
 #include "embed_ctl.h"
 #include "embed_impl.h"
 #include "embed_ports.h"
+#include "embed_telemetry.h"
 #include "queues/eq.h"
 
 #define NOTIFIER_NS 20000  /* the notifier looks for events so often while nothing happens */
@@ -259,9 +260,8 @@ static int
 create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 {
 	const struct softhca_embed_config *c = &e->cfg;
-	char name[16];
 	struct hca_config hc = {
-		.name = name,
+		.name = e->side[i].name,
 		.port = e->side[i].port,
 		.layout = (enum hca_layout)c->layout,
 		.socket_id = -1,
@@ -281,7 +281,7 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 	};
 	int err;
 
-	snprintf(name, sizeof(name), "sh%u_%u", serial, i);
+	snprintf(e->side[i].name, sizeof(e->side[i].name), "sh%u_%u", serial, i);
 	mac_of(i, hc.mac);
 	err = hca_create(&hc, &e->side[i].hca);
 	if (err != 0)
@@ -388,6 +388,7 @@ build(struct softhca_embed *e)
 static void
 tear_down(struct softhca_embed *e)
 {
+	embed_telemetry_remove(e);
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
 		if (e->side[i].drv != NULL)
 			hca_driver_destroy(e->side[i].drv);
@@ -424,6 +425,7 @@ softhca_embed_create(const struct softhca_embed_config *config, struct softhca_e
 		tear_down(e);
 		return err;
 	}
+	embed_telemetry_add(e);
 	*out = e;
 	return 0;
 }

@@ -23,6 +23,7 @@
 /* One HCA, its driver, and its stack of ports: stall -> impair -> pcap -> wire. */
 struct embed_hca {
 	struct softhca_embed *owner;
+	char name[16];
 	struct hca *hca;
 	struct hca_driver *drv;
 	struct hca_port *wire, *pcap, *impair, *port;
@@ -30,6 +31,7 @@ struct embed_hca {
 };
 
 struct softhca_embed {
+	struct softhca_embed *next; /* of those telemetry knows */
 	struct softhca_embed_config cfg;
 	struct embed_hca side[EMBED_HCAS_MAX];
 	struct hca_threads *threads;

@@ -113,6 +113,32 @@ hca_stage_count(void)
 	return HCA_STAGE_N;
 }
 
+unsigned int
+hca_stage_on(const struct hca *h, unsigned int stage)
+{
+	return h->stage_worker[stage];
+}
+
+uint32_t
+hca_stage_waiting(const struct hca *h, unsigned int stage)
+{
+	uint32_t n = stage == HCA_STAGE_ENCAP ? __atomic_load_n(&h->backlog, __ATOMIC_RELAXED) : 0;
+
+	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
+		if (h->edge[i].to == stage && h->edge[i].ring != NULL)
+			n += rte_ring_count(h->edge[i].ring);
+	for (unsigned int from = 0; from < HCA_STAGE_N; from++)
+		if (h->msg[from][stage] != NULL)
+			n += hca_msg_count(h->msg[from][stage]);
+	return n;
+}
+
+uint64_t
+hca_stage_cycles(const struct hca *h, unsigned int stage)
+{
+	return h->line[stage].busy_cycles;
+}
+
 uint64_t
 hca_stage_time_ns(const struct hca *h, unsigned int stage)
 {

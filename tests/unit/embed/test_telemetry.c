@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* What the telemetry socket answers, against what the API says. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <rte_eal.h>
+
+#include <softhca/embed.h>
+#include <softhca/softhca.h>
+
+#define ANSWER 65536
+
+static struct softhca_embed *embed;
+static struct softhca_context *ctx[2];
+static struct softhca_pd *pd[2];
+static struct softhca_cq *cq[2];
+static struct softhca_qp *qp[2];
+static struct softhca_mr *mr[2];
+static uint8_t *buf[2];
+static int sock;
+static char name[2][32];
+
+/* ---- the socket ---- */
+
+static json_t *
+ask(const char *format, ...)
+{
+	static char answer[ANSWER];
+	char command[128];
+	json_t *whole, *part;
+	va_list ap;
+	ssize_t n;
+
+	va_start(ap, format);
+	vsnprintf(command, sizeof(command), format, ap);
+	va_end(ap);
+	assert_true(send(sock, command, strlen(command), 0) > 0);
+	n = recv(sock, answer, sizeof(answer) - 1, 0);
+	assert_true(n > 0);
+	answer[n] = '\0';
+	whole = json_loads(answer, 0, NULL);
+	assert_non_null(whole);
+	/* {"command": ...}, null where it was refused */
+	command[strcspn(command, ",")] = '\0';
+	part = json_incref(json_object_get(whole, command));
+	json_decref(whole);
+	return part;
+}
+
+static uint64_t
+number(json_t *dict, const char *key)
+{
+	json_t *v = json_object_get(dict, key);
+
+	if (!json_is_integer(v))
+		fail_msg("no number %s", key);
+	return (uint64_t)json_integer_value(v);
+}
+
+static void
+connect_socket(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	char greeting[1024];
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s/dpdk_telemetry.v2", rte_eal_get_runtime_dir());
+	sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	assert_true(sock >= 0);
+	assert_int_equal(connect(sock, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_true(recv(sock, greeting, sizeof(greeting), 0) > 0);
+}
+
+/* ---- traffic ---- */
+
+static void
+to_state(unsigned int i, uint32_t state, uint32_t mask)
+{
+	struct softhca_qp_attr a = {
+		.qp_state = state,
+		.port_num = 1,
+		.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE,
+		.path_mtu = SOFTHCA_MTU_1024,
+		.dest_qp_num = qp[1 - i]->qp_num,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 1,
+		.ah_attr = {.port_num = 1, .is_global = 1, .hop_limit = 64},
+	};
+
+	assert_int_equal(softhca_query_gid(ctx[1 - i], 1, 0, &a.ah_attr.dgid), 0);
+	assert_int_equal(softhca_modify_qp(qp[i], &a, SOFTHCA_QP_STATE | mask), 0);
+}
+
+static void
+open_side(unsigned int i)
+{
+	struct softhca_cq_init_attr ca = {.cqe = 64};
+	struct softhca_qp_init_attr qa = {
+		.cap = {.max_send_wr = 32, .max_recv_wr = 32, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = SOFTHCA_QPT_RC,
+	};
+
+	assert_int_equal(softhca_embed_open(embed, i, &ctx[i]), 0);
+	pd[i] = softhca_alloc_pd(ctx[i]);
+	cq[i] = softhca_create_cq(ctx[i], &ca);
+	qa.send_cq = qa.recv_cq = cq[i];
+	qp[i] = softhca_create_qp(pd[i], &qa);
+	buf[i] = aligned_alloc(4096, 8192);
+	mr[i] = softhca_reg_mr(pd[i], buf[i], 8192,
+			       SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE);
+	assert_true(qp[i] != NULL && mr[i] != NULL);
+}
+
+static void
+write_some(unsigned int n)
+{
+	struct softhca_sge sge = {(uintptr_t)buf[0], 3000, mr[0]->lkey};
+	struct softhca_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_RDMA_WRITE,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.wr.rdma = {(uintptr_t)buf[1], mr[1]->rkey},
+	};
+	struct softhca_send_wr *bad;
+	struct softhca_wc wc;
+
+	for (unsigned int i = 0; i < n; i++)
+		assert_int_equal(softhca_post_send(qp[0], &wr, &bad), 0);
+	while (n > 0)
+		n -= (unsigned int)softhca_poll_cq(cq[0], 1, &wc);
+	for (unsigned int i = 0; i < 100; i++)
+		softhca_embed_progress(embed);
+}
+
+static int
+setup(void **state)
+{
+	static const char *const args[] = {"--no-huge",	  "-m",	       "256",	     "--no-pci",
+					   "--no-shconf", "--log-level=error", "--file-prefix=shtel",
+					   "-l",	  "0",	       NULL};
+	struct softhca_embed_config c;
+
+	softhca_embed_config_init(&c);
+	c.eal_args = (const char *const *)args;
+	c.log_qps = 8;
+	c.log_cqs = 8;
+	c.log_mpts = 10;
+	c.log_mtts = 12;
+	c.mbufs = 512;
+	c.records = 1024;
+	if (softhca_embed_create(&c, &embed) != 0) {
+		print_error("%s\n", softhca_embed_last_error());
+		return -1;
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		open_side(i);
+	for (unsigned int i = 0; i < 2; i++) {
+		to_state(i, SOFTHCA_QPS_INIT,
+			 SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_ACCESS_FLAGS);
+		to_state(i, SOFTHCA_QPS_RTR,
+			 SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN |
+				 SOFTHCA_QP_RQ_PSN | SOFTHCA_QP_MAX_DEST_RD_ATOMIC |
+				 SOFTHCA_QP_MIN_RNR_TIMER);
+		to_state(i, SOFTHCA_QPS_RTS,
+			 SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
+				 SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+	}
+	connect_socket();
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	close(sock);
+	softhca_embed_destroy(embed);
+	free(buf[0]);
+	free(buf[1]);
+	return 0;
+}
+
+/* ---- tests ---- */
+
+static void
+lists(void **state)
+{
+	json_t *list = ask("/softhca/hca/list");
+
+	assert_int_equal(json_array_size(list), 2);
+	for (unsigned int i = 0; i < 2; i++)
+		snprintf(name[i], sizeof(name[i]), "%s",
+			 json_string_value(json_array_get(list, i)));
+	json_decref(list);
+	for (unsigned int i = 0; i < 2; i++) {
+		list = ask("/softhca/qp/list,%s", name[i]);
+		assert_int_equal(json_array_size(list), 1);
+		assert_int_equal(json_integer_value(json_array_get(list, 0)), qp[i]->qp_num);
+		json_decref(list);
+		list = ask("/softhca/qp/list,%s,1", name[i]);
+		assert_int_equal(json_array_size(list), 0);
+		json_decref(list);
+	}
+	list = ask("/softhca/port/list,%s", name[0]);
+	assert_int_equal(json_array_size(list), 1);
+	json_decref(list);
+}
+
+static void
+same(json_t *dict, const struct softhca_counter *c, int n)
+{
+	assert_int_equal(json_object_size(dict), n);
+	for (int i = 0; i < n; i++) {
+		/* asking through the API is itself counted */
+		if (strncmp(c[i].name, "hcr_", 4) == 0)
+			continue;
+		if (number(dict, c[i].name) != c[i].value)
+			fail_msg("%s: %llu and %llu", c[i].name,
+				 (unsigned long long)number(dict, c[i].name),
+				 (unsigned long long)c[i].value);
+	}
+	json_decref(dict);
+}
+
+static void
+counters(void **state)
+{
+	struct softhca_counter c[256];
+	json_t *d;
+	int n;
+
+	write_some(10);
+	for (unsigned int i = 0; i < 2; i++) {
+		n = softhca_query_counters(ctx[i], c, 256);
+		assert_true(n > 0 && n <= 256);
+		same(ask("/softhca/hca/counters,%s", name[i]), c, n);
+		n = softhca_query_port_counters(ctx[i], 1, c, 256);
+		assert_true(n > 0);
+		same(ask("/softhca/port/counters,%s", name[i]), c, n);
+		n = softhca_query_qp_counters(qp[i], c, 256);
+		assert_true(n > 0);
+		same(ask("/softhca/qp/counters,%s,%u", name[i], qp[i]->qp_num), c, n);
+	}
+	d = ask("/softhca/qp/counters,%s,0x%x", name[0], qp[0]->qp_num);
+	assert_int_equal(number(d, "tx_packets"), 30);
+	assert_int_equal(number(d, "tx_bytes"), 30000);
+	json_decref(d);
+}
+
+static void
+stages(void **state)
+{
+	static const char *const some[] = {"parser", "rtc", "encap", "decap", "ee", "rrc", "ceu"};
+	uint64_t busy = 0;
+	json_t *d;
+
+	softhca_embed_reset_times(embed);
+	write_some(20);
+	softhca_embed_stop_times(embed);
+	softhca_embed_reset_times(embed);
+	write_some(20);
+	d = ask("/softhca/stages,%s", name[0]);
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		json_t *s = json_object_get(d, some[i]);
+
+		assert_int_equal(number(s, "worker"), 0);
+		assert_int_equal(number(s, "waiting"), 0);
+		busy += number(s, "busy_cycles");
+	}
+	assert_true(busy > 0);
+	json_decref(d);
+	softhca_embed_stop_times(embed);
+}
+
+static void
+refused(json_t *answer)
+{
+	assert_true(answer == NULL || json_is_null(answer));
+	json_decref(answer);
+}
+
+static void
+wrong_questions(void **state)
+{
+	refused(ask("/softhca/hca/counters,nobody"));
+	refused(ask("/softhca/qp/counters,%s", name[0]));
+	refused(ask("/softhca/qp/counters,%s,", name[0]));
+	refused(ask("/softhca/qp/counters,%s,12x", name[0]));
+	refused(ask("/softhca/qp/counters,%s,%u", name[0], qp[1]->qp_num));
+	refused(ask("/softhca/qp/counters,%s,99999999999999999999", name[0]));
+	refused(ask("/softhca/port/counters,%s,2", name[0]));
+	refused(ask("/softhca/stages,%s%s%s", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		    "bbbbbbbbbbbbbbbbbbbbbbbbbbbb", "cccccccccc"));
+}
+
+/* What is gone is not found; the commands stay. */
+static void
+gone(void **state)
+{
+	struct softhca_embed_config c;
+	struct softhca_embed *second;
+	json_t *list;
+
+	softhca_embed_config_init(&c);
+	c.log_qps = c.log_cqs = 8;
+	c.log_mpts = 10;
+	c.log_mtts = 12;
+	c.mbufs = 512;
+	c.records = 1024;
+	assert_int_equal(softhca_embed_create(&c, &second), 0);
+	list = ask("/softhca/hca/list");
+	assert_int_equal(json_array_size(list), 4);
+	json_decref(list);
+	softhca_embed_destroy(second);
+	list = ask("/softhca/hca/list");
+	assert_int_equal(json_array_size(list), 2);
+	json_decref(list);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lists),  cmocka_unit_test(counters),
+		cmocka_unit_test(stages), cmocka_unit_test(wrong_questions),
+		cmocka_unit_test(gone),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
