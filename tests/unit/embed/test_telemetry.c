@@ -149,9 +149,9 @@ write_some(unsigned int n)
 static int
 setup(void **state)
 {
-	static const char *const args[] = {"--no-huge",	  "-m",	       "256",	     "--no-pci",
-					   "--no-shconf", "--log-level=error", "--file-prefix=shtel",
-					   "-l",	  "0",	       NULL};
+	static const char *const args[] = {
+		"--no-huge",	       "-m", "256", "--no-pci", "--no-shconf", "--log-level=error",
+		"--file-prefix=shtel", "-l", "0",   NULL};
 	struct softhca_embed_config c;
 
 	softhca_embed_config_init(&c);
