@@ -24,7 +24,10 @@ hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicit
 	b->n = 1;
 	current->solicited = solicited;
 	assert_true(current->cqes < RTE_DIM(current->cqe));
-	return current->cq_full ? NULL : &current->cqe[current->cqes++];
+	if (current->cq_full)
+		return NULL;
+	current->cqi[current->cqes] = cqi;
+	return &current->cqe[current->cqes++];
 }
 
 void
@@ -113,6 +116,17 @@ make_qp(struct rig *r)
 	assert_true(ee->jobs != NULL && ee->recv_sge != NULL);
 }
 
+static void
+make_srqs(struct rig *r)
+{
+	r->h->srq_mask = 3;
+	r->h->srq = aligned_alloc(RTE_CACHE_LINE_SIZE, 4 * sizeof(*r->h->srq));
+	assert_non_null(r->h->srq);
+	memset(r->h->srq, 0, 4 * sizeof(*r->h->srq));
+	for (unsigned int i = 0; i < RIG_SRQS; i++)
+		r->srq[i].s = &r->h->srq[i];
+}
+
 int
 rig_setup(void **state)
 {
@@ -129,6 +143,7 @@ rig_setup(void **state)
 	assert_true(r->rx_pool != NULL && r->h->resp_pool != NULL);
 	make_regions(r);
 	make_qp(r);
+	make_srqs(r);
 	assert_int_equal(hca_ee_init(r->h), 0);
 	*state = r;
 	return 0;
@@ -148,6 +163,9 @@ rig_teardown(void **state)
 	free(ee->rq.base);
 	free(ee->jobs);
 	free(ee->recv_sge);
+	for (unsigned int i = 0; i < RIG_SRQS; i++)
+		free(r->h->srq[i].q.base);
+	free(r->h->srq);
 	free(r->h->vtp.mpt);
 	free(r->mem);
 	rte_mempool_free(r->rx_pool);
@@ -165,6 +183,11 @@ put_headers(uint8_t *ext, const struct rig_packet *p, const struct hca_roce_opco
 {
 	uint8_t *bth = ext - HCA_ROCE_BTH_LEN;
 
+	if (op->at.xrceth != 0)
+		hca_put_be32(bth + op->at.xrceth, p->srqn);
+	if (op->at.deth != 0)
+		*(struct hca_deth *)(bth + op->at.deth) =
+			(struct hca_deth){.sqpn = hca_cpu_to_be32(p->src_qpn)};
 	if (op->at.reth != 0)
 		*(struct hca_reth *)(bth + op->at.reth) =
 			(struct hca_reth){hca_cpu_to_be64(p->va), hca_cpu_to_be32(p->rkey),
@@ -186,12 +209,17 @@ make_packet(struct rig *r, const struct rig_packet *p)
 	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[p->opcode];
 	struct rte_mbuf *m = rte_pktmbuf_alloc(r->rx_pool);
 	uint8_t *data;
-	uint32_t bth = 42, ext = bth + HCA_ROCE_BTH_LEN;
+	uint32_t l3 = HCA_ETH_LEN + (p->vlan != 0 ? HCA_VLAN_LEN : 0);
+	uint32_t bth = l3 + (p->ip6 ? HCA_IPV6_LEN : HCA_IPV4_LEN) + HCA_UDP_LEN;
+	uint32_t ext = bth + HCA_ROCE_BTH_LEN;
 	uint32_t payload = op->valid ? bth + op->header_len : ext;
 
 	assert_non_null(m);
 	data = rte_pktmbuf_mtod(m, uint8_t *);
 	memset(data, 0xee, 512);
+	for (uint32_t i = l3; i < bth; i++)
+		data[i] = (uint8_t)(0x80 + i);
+	data[l3] = p->ip6 ? 0x60 : 0x45;
 	put_headers(data + ext, p, op);
 	for (uint32_t i = 0; i < p->len; i++)
 		data[payload + i] = (uint8_t)(p->seed + i);
@@ -205,6 +233,8 @@ make_packet(struct rig *r, const struct rig_packet *p)
 		.payload_len = p->len,
 		.generation = r->qp->cfg.generation + p->generation,
 		.info = op,
+		.l3_off = (uint16_t)l3,
+		.vlan = p->vlan,
 	};
 	return m;
 }
@@ -266,7 +296,7 @@ rig_expect_ack(struct rig *r, uint8_t syndrome, uint32_t psn)
 
 	assert_int_equal(rig_responses(r), 1);
 	d = rig_response(r, 0);
-	assert_int_equal(d->opcode, HCA_BTH_RC_ACK);
+	assert_int_equal(d->opcode, HCA_BTH_RC_ACK | r->qp->rtc.transport);
 	assert_int_equal(d->syndrome, syndrome);
 	assert_int_equal(d->psn, psn & HCA_PSN_MASK);
 	assert_int_equal(d->resp.msn, r->qp->ee.msn);
@@ -331,6 +361,104 @@ rig_post_one(struct rig *r, uint32_t off, uint32_t len)
 	struct hca_sge sge = {RIG_VA + off, RIG_KEY_ALL, len};
 
 	rig_post(r, &sge, 1);
+}
+
+void
+rig_service(struct rig *r, uint8_t service)
+{
+	static const uint8_t transport[HCA_ST_COUNT] = {
+		[HCA_ST_UC] = HCA_TRANSPORT_UC << 5,
+		[HCA_ST_UD] = HCA_TRANSPORT_UD << 5,
+		[HCA_ST_XRC_TGT] = HCA_TRANSPORT_XRC << 5,
+	};
+
+	r->qp->cfg.service = service;
+	r->qp->rtc.transport = transport[service];
+	r->qp->rtc.unreliable = service == HCA_ST_UC || service == HCA_ST_UD;
+}
+
+static struct hca_srq *
+make_srq(struct rig *r, unsigned int i, uint32_t pd)
+{
+	uint32_t bytes = 1u << (RIG_SRQ_LOG + RIG_SRQ_STRIDE_LOG);
+	struct hca_srq *s = r->srq[i].s;
+
+	*s = (struct hca_srq){
+		.state = HCA_SRQ_LIVE,
+		.srqn = RIG_SRQN(i),
+		.pd = pd,
+		.stride_log = RIG_SRQ_STRIDE_LOG,
+		.size_log = RIG_SRQ_LOG,
+		.max_sge = 4,
+	};
+	s->q.base = aligned_alloc(4096, 4096);
+	assert_non_null(s->q.base);
+	memset(s->q.base, 0, 4096);
+	s->q.bytes = bytes + sizeof(struct hca_rq_record);
+	r->srq[i].record = (void *)(s->q.base + bytes);
+	/* no RQ of its own then */
+	free(r->qp->ee.rq.base);
+	memset(&r->qp->ee.rq, 0, sizeof(r->qp->ee.rq));
+	r->record = NULL;
+	return s;
+}
+
+void
+rig_share(struct rig *r, unsigned int i, uint32_t pd)
+{
+	r->qp->ee.srq = make_srq(r, i, pd);
+	r->qp->ee.srq->users = 1;
+}
+
+void
+rig_share_xrc(struct rig *r, unsigned int i, uint32_t pd)
+{
+	struct hca_srq *s = make_srq(r, i, pd);
+
+	s->xrcd = HCA_SRQC_XRCD_VALID | RIG_XRCD;
+	s->cqn = RIG_XRC_CQ;
+	r->qp->addr.xrcd = RIG_XRCD;
+}
+
+uint32_t
+rig_srq_offset(unsigned int n)
+{
+	return (n * RIG_SRQ_STEP & ((1u << RIG_SRQ_LOG) - 1)) << RIG_SRQ_STRIDE_LOG;
+}
+
+uint32_t
+rig_srq_post(struct rig *r, unsigned int i, const struct hca_sge *sge, unsigned int n)
+{
+	struct rig_srq *q = &r->srq[i];
+	uint32_t at = rig_srq_offset(q->slot++);
+	struct hca_data_unit *unit = (void *)(q->s->q.base + at + HCA_WQE_UNIT);
+
+	memset(q->s->q.base + at, 0, 1u << RIG_SRQ_STRIDE_LOG);
+	*(hca_le32 *)(void *)(q->s->q.base + at) = hca_cpu_to_le32(rig_srq_offset(q->slot));
+	for (unsigned int k = 0; k < n; k++)
+		unit[k] = (struct hca_data_unit){hca_cpu_to_le32(sge[k].len),
+						 hca_cpu_to_le32(sge[k].lkey),
+						 hca_cpu_to_le64(sge[k].va)};
+	q->record->producer++;
+	return at;
+}
+
+uint32_t
+rig_srq_post_one(struct rig *r, unsigned int i, uint32_t off, uint32_t len)
+{
+	struct hca_sge sge = {RIG_VA + off, RIG_KEY_ALL, len};
+
+	return rig_srq_post(r, i, &sge, 1);
+}
+
+unsigned int
+rig_events(const struct rig *r, uint8_t type, uint32_t index)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < r->fx->events; i++)
+		n += r->fx->event[i].type == type && r->fx->event[i].index == index;
+	return n;
 }
 
 bool

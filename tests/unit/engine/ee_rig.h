@@ -20,6 +20,14 @@
 #define RIG_RQ_LOG 3u
 #define RIG_STRIDE_LOG 9u
 
+#define RIG_SRQS 3u
+#define RIG_SRQ_LOG 3u
+#define RIG_SRQ_STRIDE_LOG 7u
+#define RIG_SRQ_STEP 3u
+#define RIG_SRQN(i) (0x5a5a00u | (i))
+#define RIG_XRCD 0x77u
+#define RIG_XRC_CQ 5u
+
 /* Memory keys; every one but ODD names rig.mem. */
 #define RIG_KEY_ALL 0x15au
 #define RIG_KEY_NONE 0x25au    /* no rights */
@@ -39,6 +47,17 @@ struct rig_packet {
 	uint32_t imm; /* ImmDt or IETH, wire bytes */
 	uint64_t swap_add, compare;
 	uint32_t generation; /* added to the QP's */
+	uint32_t srqn;	     /* XRCETH */
+	uint32_t src_qpn;    /* DETH */
+	uint16_t vlan;	     /* tag, 0: none */
+	bool ip6;
+};
+
+/* A shared receive queue of 8 WQEs of 128 bytes; posted ones lie RIG_SRQ_STEP slots apart. */
+struct rig_srq {
+	struct hca_srq *s;
+	struct hca_rq_record *record;
+	uint32_t slot; /* of the WQE posted next */
 };
 
 struct rig {
@@ -47,8 +66,10 @@ struct rig {
 	struct hca_qp *qp;
 	uint8_t *mem; /* RIG_LEN bytes and 8 more */
 	struct hca_rq_record *record;
+	struct rig_srq srq[RIG_SRQS];
 	struct rte_mempool *rx_pool;
 	struct hca_cqe cqe[128];
+	uint32_t cqi[128]; /* of each CQE */
 	unsigned int cqes, published;
 	bool cq_full;
 	bool solicited;
@@ -82,6 +103,20 @@ void rig_post(struct rig *r, const struct hca_sge *sge, unsigned int n);
 void rig_post_one(struct rig *r, uint32_t off, uint32_t len);
 /* Memory at off holds the payload of seed, len bytes. */
 bool rig_holds(const struct rig *r, uint32_t off, uint32_t len, uint8_t seed);
+
+/* The QP becomes one of this service, without anything of its own changed but that. */
+void rig_service(struct rig *r, uint8_t service);
+/* SRQ i, its keys in pd; the QP takes its receives from it. */
+void rig_share(struct rig *r, unsigned int i, uint32_t pd);
+/* The same, for XRC QPs of RIG_XRCD; its completions go to RIG_XRC_CQ. */
+void rig_share_xrc(struct rig *r, unsigned int i, uint32_t pd);
+/* Returns the byte offset of the WQE in the SRQ. */
+uint32_t rig_srq_post(struct rig *r, unsigned int i, const struct hca_sge *sge, unsigned int n);
+uint32_t rig_srq_post_one(struct rig *r, unsigned int i, uint32_t off, uint32_t len);
+/* Byte offset of the n-th WQE ever posted. */
+uint32_t rig_srq_offset(unsigned int n);
+/* How many events of this type about this object. */
+unsigned int rig_events(const struct rig *r, uint8_t type, uint32_t index);
 
 #define RIG_ACK (HCA_AETH_ACK | HCA_AETH_CREDITS_NONE)
 #define RIG_COUNTER(r, name) FX_COUNTER((r)->fx, EE, name)

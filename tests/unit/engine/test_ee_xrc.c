@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The responder of an XRC target: every request names an SRQ of its domain. */
+
+#include "ee_rig.h"
+
+#define A 1u
+#define B 2u /* its keys are in another PD */
+
+static int
+setup(void **state)
+{
+	struct rig *r;
+
+	rig_setup(state);
+	r = *state;
+	rig_service(r, HCA_ST_XRC_TGT);
+	rig_share_xrc(r, A, RIG_PD);
+	rig_share_xrc(r, B, RIG_PD + 1);
+	r->qp->cfg.rcqn = UINT32_MAX; /* it has none */
+	r->qp->cfg.pd = RIG_PD + 7;   /* of no use here */
+	return 0;
+}
+
+static struct rig_packet
+to(unsigned int srq, struct rig_packet p)
+{
+	p.opcode |= HCA_TRANSPORT_XRC << 5;
+	p.srqn = RIG_SRQN(srq);
+	return p;
+}
+
+static void
+received(struct rig *r, unsigned int i, unsigned int srq, uint8_t opcode, uint32_t bytes,
+	 uint32_t wqe)
+{
+	const struct hca_cqe *c = &r->cqe[i];
+
+	assert_true(i < r->cqes);
+	assert_int_equal(r->cqi[i], RIG_XRC_CQ);
+	assert_int_equal(c->my_qpn, fx_qpn(RIG_QPI));
+	assert_int_equal(c->srqn, RIG_SRQN(srq));
+	assert_int_equal(c->wqe, wqe);
+	assert_int_equal(c->byte_cnt, bytes);
+	assert_int_equal(c->opcode, opcode);
+}
+
+static void
+sends_to_two(void **state)
+{
+	const struct hca_sge sge = {RIG_VA + 1000, RIG_KEY_FOREIGN, 100};
+	struct rig *r = *state;
+	uint32_t a = rig_srq_post_one(r, A, 0, 100), b = rig_srq_post(r, B, &sge, 1);
+
+	rig_feed(r, to(A, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 16, 1)));
+	rig_expect_ack(r, RIG_ACK, 100);
+	rig_feed(r, to(B, rig_send(HCA_BTH_RC_SEND_ONLY, 101, 17, 2)));
+	rig_expect_ack(r, RIG_ACK, 101);
+	received(r, 0, A, HCA_BTH_XRC_SEND_ONLY, 16, a);
+	received(r, 1, B, HCA_BTH_XRC_SEND_ONLY, 17, b);
+	assert_true(rig_holds(r, 0, 16, 1));
+	assert_true(rig_holds(r, 1000, 17, 2));
+	assert_int_equal(r->qp->ee.msn, 2);
+}
+
+static void
+immediates(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet s = to(A, rig_send(HCA_BTH_RC_SEND_ONLY_IMM, 100, 16, 1));
+	struct rig_packet w = to(A, rig_write(101, 500, 20, 3));
+	uint32_t first = rig_srq_post_one(r, A, 0, 100), second = rig_srq_post_one(r, A, 0, 100);
+
+	s.imm = 0x01020304;
+	w.opcode = HCA_BTH_XRC_WRITE_ONLY_IMM;
+	w.imm = 0x05060708;
+	rig_feed(r, s);
+	rig_feed(r, w);
+	received(r, 0, A, HCA_BTH_XRC_SEND_ONLY_IMM, 16, first);
+	received(r, 1, A, HCA_BTH_XRC_WRITE_ONLY_IMM, 20, second);
+	assert_int_equal(r->cqe[0].imm, 0x01020304);
+	assert_int_equal(r->cqe[1].imm, 0x05060708);
+	assert_true(rig_holds(r, 500, 20, 3));
+}
+
+static void
+several_packets(void **state)
+{
+	struct rig *r = *state;
+	uint32_t at = rig_srq_post_one(r, A, 0, 1000);
+	struct rig_packet w = to(A, rig_write(102, 2000, 256, 8));
+
+	rig_srq_post_one(r, B, 5000, 1000);
+	rig_feed(r, to(A, rig_send(HCA_BTH_RC_SEND_FIRST, 100, 256, 0)));
+	rig_feed(r, to(A, rig_send(HCA_BTH_RC_SEND_LAST, 101, 44, 0)));
+	assert_true(rig_holds(r, 0, 300, 0));
+	received(r, 0, A, HCA_BTH_XRC_SEND_LAST, 300, at);
+	w.opcode = HCA_BTH_XRC_WRITE_FIRST;
+	w.dma_len = 300;
+	rig_feed(r, w);
+	rig_forget_responses(r);
+	w = to(A, rig_write(103, 0, 44, 8));
+	w.opcode = HCA_BTH_XRC_WRITE_LAST;
+	rig_feed(r, w);
+	assert_true(rig_holds(r, 2000, 256, 8));
+	assert_true(rig_holds(r, 2256, 44, 8));
+	rig_expect_ack(r, RIG_ACK, 103);
+	assert_int_equal(r->cqes, 1);
+}
+
+/* READ and ATOMIC answer with opcodes of their class, from keys of the SRQ's PD. */
+static void
+read_and_atomic(void **state)
+{
+	static const uint8_t op[] = {HCA_BTH_XRC_READ_RESP_FIRST, HCA_BTH_XRC_READ_RESP_LAST,
+				     HCA_BTH_XRC_READ_RESP_ONLY, HCA_BTH_XRC_ATOMIC_ACK};
+	struct rig *r = *state;
+	struct rig_packet foreign = to(B, rig_read(102, 0, 10));
+
+	foreign.rkey = RIG_KEY_FOREIGN;
+	*(uint64_t *)(void *)(r->mem + 64) = 5;
+	rig_feed(r, to(A, rig_read(100, 0, 300)));
+	rig_feed(r, foreign);
+	rig_feed(r, to(A, rig_add(103, 64, 7)));
+	assert_int_equal(rig_responses(r), RTE_DIM(op));
+	for (unsigned int i = 0; i < RTE_DIM(op); i++) {
+		assert_int_equal(rig_response(r, i)->opcode, op[i]);
+		assert_int_equal(rig_response(r, i)->psn, 100 + i);
+	}
+	assert_int_equal(rig_response(r, 0)->imm, RIG_PD);
+	assert_int_equal(rig_response(r, 2)->imm, RIG_PD + 1);
+	assert_int_equal(rig_response(r, 3)->resp.result, 5);
+	assert_int_equal(*(uint64_t *)(void *)(r->mem + 64), 12);
+	/* again: as it was */
+	rig_forget_responses(r);
+	rig_feed(r, to(A, rig_add(103, 64, 7)));
+	assert_int_equal(rig_response(r, 0)->opcode, HCA_BTH_XRC_ATOMIC_ACK);
+	assert_int_equal(rig_response(r, 0)->resp.result, 5);
+	assert_int_equal(*(uint64_t *)(void *)(r->mem + 64), 12);
+}
+
+/* The key of one PD is worth nothing beside an SRQ of another. */
+static void
+key_of_another_pd(void **state)
+{
+	struct rig *r = *state;
+
+	rig_feed(r, to(B, rig_write(100, 0, 16, 1)));
+	assert_int_equal(r->mem[0], 0);
+	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_REMOTE_ACCESS), 100);
+	assert_int_equal(r->qp->cfg.state, HCA_QPS_ERR);
+}
+
+static void
+expect_srq_error(struct rig *r, struct rig_packet p)
+{
+	rig_feed(r, p);
+	assert_int_equal(RIG_COUNTER(r, resp_xrc_srq_error), 1);
+	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_INVALID_REQ), p.psn);
+	assert_int_equal(r->qp->cfg.state, HCA_QPS_ERR);
+	assert_int_equal(rig_events(r, HCA_EVENT_LAST_WQE, RIG_QPI), 0);
+}
+
+static void
+no_such_srq(void **state)
+{
+	struct rig_packet p = to(A, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 16, 1));
+
+	p.srqn ^= 0x100; /* right index, wrong tag */
+	expect_srq_error(*state, p);
+}
+
+static void
+no_srq(void **state)
+{
+	struct rig_packet p = to(A, rig_read(100, 0, 16));
+
+	p.srqn = 0;
+	expect_srq_error(*state, p);
+}
+
+static void
+srq_of_another_domain(void **state)
+{
+	struct rig *r = *state;
+
+	r->srq[A].s->xrcd ^= 1;
+	rig_srq_post_one(r, A, 0, 16);
+	expect_srq_error(r, to(A, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 16, 1)));
+	assert_int_equal(r->srq[A].s->consumed, 0);
+}
+
+static void
+srq_of_no_domain(void **state)
+{
+	struct rig *r = *state;
+
+	r->srq[A].s->xrcd = 0;
+	r->qp->addr.xrcd = 0;
+	rig_srq_post_one(r, A, 0, 16);
+	expect_srq_error(r, to(A, rig_write(100, 0, 16, 1)));
+	assert_int_equal(r->mem[0], 0);
+}
+
+/* A message may not change its SRQ; the WQE it had is flushed. */
+static void
+changes_srq(void **state)
+{
+	struct rig *r = *state;
+	uint32_t at = rig_srq_post_one(r, A, 0, 1000);
+
+	rig_srq_post_one(r, B, 0, 1000);
+	rig_feed(r, to(A, rig_send(HCA_BTH_RC_SEND_FIRST, 100, 256, 1)));
+	rig_forget_responses(r);
+	expect_srq_error(r, to(B, rig_send(HCA_BTH_RC_SEND_LAST, 101, 10, 1)));
+	assert_int_equal(r->cqes, 1);
+	assert_int_equal(r->cqi[0], RIG_XRC_CQ);
+	assert_int_equal(r->cqe[0].opcode, HCA_CQE_OP_ERR_RECV);
+	assert_int_equal(r->cqe[0].wqe, at);
+	assert_int_equal(r->cqe[0].srqn, RIG_SRQN(A));
+}
+
+/* The SRQ went while a message was in it: its CQ may have gone too and gets nothing. */
+static void
+srq_goes_within_a_message(void **state)
+{
+	struct rig *r = *state;
+
+	rig_srq_post_one(r, A, 0, 1000);
+	rig_feed(r, to(A, rig_send(HCA_BTH_RC_SEND_FIRST, 100, 256, 1)));
+	rig_forget_responses(r);
+	r->srq[A].s->state = HCA_SRQ_DYING;
+	expect_srq_error(r, to(A, rig_send(HCA_BTH_RC_SEND_LAST, 101, 10, 1)));
+	assert_int_equal(r->cqes, 0);
+}
+
+static void
+empty(void **state)
+{
+	struct rig *r = *state;
+
+	rig_feed(r, to(A, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 16, 1)));
+	rig_expect_ack(r, HCA_RNR_SYNDROME(12), 100);
+	rig_srq_post_one(r, A, 0, 16);
+	rig_feed(r, to(A, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 16, 1)));
+	assert_int_equal(r->cqes, 1);
+}
+
+/* The SRQ's owner is at fault: the WQE completes at its CQ, the QP ends. */
+static void
+malformed_for_a_write(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet w = to(A, rig_write(100, 500, 20, 3));
+	uint32_t at = rig_srq_post_one(r, A, 0, 16);
+	struct hca_data_unit *unit = (void *)(r->srq[A].s->q.base + at + HCA_WQE_UNIT);
+
+	unit->byte_cnt = hca_cpu_to_le32(HCA_INLINE_FLAG | 16);
+	w.opcode = HCA_BTH_XRC_WRITE_ONLY_IMM;
+	rig_feed(r, w);
+	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_REMOTE_OP), 100);
+	assert_int_equal(r->cqes, 1);
+	assert_int_equal(r->cqi[0], RIG_XRC_CQ);
+	assert_int_equal(r->cqe[0].opcode, HCA_CQE_OP_ERR_RECV);
+	assert_int_equal(r->cqe[0].srqn, RIG_SRQN(A));
+	assert_int_equal(r->cqe[0].wqe, at);
+}
+
+static void
+gap_and_duplicate(void **state)
+{
+	struct rig *r = *state;
+
+	rig_feed(r, to(A, rig_write(101, 0, 16, 1)));
+	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), 100);
+	rig_feed(r, to(A, rig_write(100, 0, 16, 1)));
+	rig_expect_ack(r, RIG_ACK, 100);
+	rig_feed(r, to(A, rig_write(100, 0, 16, 9)));
+	rig_expect_ack(r, RIG_ACK, 100);
+	assert_true(rig_holds(r, 0, 16, 1));
+}
+
+/* The key stands behind XRCETH. */
+static void
+invalidates_what_it_names(void **state)
+{
+	const uint32_t key = HCA_KEY_MAKE(0x21, 7, 5), region = HCA_KEY_INDEX(RIG_KEY_ALL);
+	struct rig *r = *state;
+	struct rig_packet p = to(A, rig_send(HCA_BTH_RC_SEND_ONLY_INV, 100, 16, 1));
+	uint32_t at = rig_srq_post_one(r, A, 0, 16);
+
+	r->h->vtp.mpt[region].windows++;
+	r->h->vtp.mpt[7] = (struct hca_mpt_entry){
+		.start = RIG_VA,
+		.length = 64,
+		.base = r->mem,
+		.key = key,
+		.pd = r->qp->cfg.pd,
+		.state = HCA_MPT_BOUND,
+		.flags = HCA_MPT_FLAG_WINDOW2 | HCA_ACCESS_REMOTE_WRITE,
+		.qpn = r->qp->cfg.local_qpn,
+		.generation = r->qp->cfg.generation,
+		.parent = region,
+	};
+	p.imm = hca_cpu_to_be32(key);
+	rig_feed(r, p);
+	assert_int_equal(r->h->vtp.mpt[7].state, HCA_MPT_UNBOUND);
+	assert_int_equal(RIG_COUNTER(r, resp_invalidations), 1);
+	received(r, 0, A, HCA_BTH_XRC_SEND_ONLY_INV, 16, at);
+	assert_int_equal(r->cqe[0].imm, hca_cpu_to_le32(key));
+	rig_expect_ack(r, RIG_ACK, 100);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
+		T(sends_to_two),
+		T(immediates),
+		T(several_packets),
+		T(read_and_atomic),
+		T(key_of_another_pd),
+		T(no_such_srq),
+		T(no_srq),
+		T(srq_of_another_domain),
+		T(srq_of_no_domain),
+		T(changes_srq),
+		T(srq_goes_within_a_message),
+		T(empty),
+		T(malformed_for_a_write),
+		T(gap_and_duplicate),
+		T(invalidates_what_it_names),
+#undef T
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
