@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define PAGE 4096u
-#define RECORDS 8u
+#define RECORDS 16u
 
 static uint16_t
 port_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
@@ -255,10 +255,10 @@ frame_rig_expect(struct frame_rig *r, const struct hca_txd *d, const void *paylo
 
 /* ---- in ---- */
 
-uint32_t
-frame_rig_inbound(struct frame_rig *r, uint8_t opcode, uint32_t payload_len, uint8_t *out)
+struct hca_roce_path
+frame_rig_peer(void)
 {
-	const struct hca_roce_path path = {
+	return (struct hca_roce_path){
 		.ip_version = 4,
 		.tclass = 2,
 		.hop_limit = 64,
@@ -268,6 +268,12 @@ frame_rig_inbound(struct frame_rig *r, uint8_t opcode, uint32_t payload_len, uin
 		.pkey = 0xffff,
 		.qpn = fx_qpn(FR_QPI),
 	};
+}
+
+uint32_t
+frame_rig_from(struct frame_rig *r, const struct hca_roce_path *path, uint8_t opcode,
+	       const struct hca_roce_headers *headers, uint32_t payload_len, uint8_t *out)
+{
 	const struct hca_roce_packet p = {.opcode = opcode,
 					  .ackreq = true,
 					  .psn = FR_PSN,
@@ -277,10 +283,20 @@ frame_rig_inbound(struct frame_rig *r, uint8_t opcode, uint32_t payload_len, uin
 	int rc;
 
 	memset(&h, 0, sizeof(h));
-	assert_int_equal(hca_roce_template_fill(&path, &t), 0);
+	if (headers != NULL)
+		h = *headers;
+	assert_int_equal(hca_roce_template_fill(path, &t), 0);
 	rc = hca_roce_build(r->h->icrc, &t, &p, &h, r->mem, out, FR_FRAME_MAX);
 	assert_true(rc > 0);
 	return (uint32_t)rc;
+}
+
+uint32_t
+frame_rig_inbound(struct frame_rig *r, uint8_t opcode, uint32_t payload_len, uint8_t *out)
+{
+	const struct hca_roce_path path = frame_rig_peer();
+
+	return frame_rig_from(r, &path, opcode, NULL, payload_len, out);
 }
 
 void

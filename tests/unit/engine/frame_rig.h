@@ -62,6 +62,11 @@ void frame_rig_response(struct frame_rig *r, struct rte_mbuf *m);
 uint32_t frame_rig_expect(struct frame_rig *r, const struct hca_txd *d, const void *payload,
 			  uint8_t *out);
 
+/* What the peer puts into its frames for our QP. */
+struct hca_roce_path frame_rig_peer(void);
+/* A frame with these headers, sealed; returns its length. headers may be NULL: all zero. */
+uint32_t frame_rig_from(struct frame_rig *r, const struct hca_roce_path *path, uint8_t opcode,
+			const struct hca_roce_headers *headers, uint32_t payload_len, uint8_t *out);
 /* A good frame of the peer for our QP; returns its length. */
 uint32_t frame_rig_inbound(struct frame_rig *r, uint8_t opcode, uint32_t payload_len, uint8_t *out);
 /* ICRC again after a change. */

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * frame_decap: which packets suit which service, and where they may come from: IPv6, VLANs, the
+ * alternate path. Congestion marks and notifications.
+ */
+
+#include <string.h>
+
+#include "ctxmgt/ctxmgt.h"
+#include "frame_rig.h"
+
+static uint8_t frame[FR_FRAME_MAX];
+
+/* The peer on the path in use, and on the other one. */
+static const uint8_t ip4[2][16] = {{[10] = 0xff, 0xff, 10, 0, 0, 2},
+				   {[10] = 0xff, 0xff, 10, 0, 9, 2}};
+static const uint8_t ip6[2][16] = {{0xfe, 0x80, [15] = 2}, {0x20, 1, [15] = 2}};
+
+static int
+setup(void **state)
+{
+	struct frame_rig *r = frame_rig_new();
+
+	memcpy(r->qp->addr.peer_gid[0], ip4[0], 16);
+	*state = r;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	frame_rig_free(*state);
+	return 0;
+}
+
+static void
+take(struct frame_rig *r, enum hca_edge_id e, struct hca_rxd *out)
+{
+	struct fx_edge *edge = &r->fx->edge[e];
+
+	assert_int_equal(edge->n, 1);
+	if (out != NULL)
+		*out = *hca_rxd(edge->obj[0]);
+	rte_pktmbuf_free(edge->obj[0]);
+	edge->n = 0;
+}
+
+static uint64_t
+counted(struct frame_rig *r, enum hca_counter c)
+{
+	return fx_counter(r->fx, HCA_STAGE_DECAP, c);
+}
+
+/* Gives `frame`: dropped as `why`, or, for HCA_CTR_N, passed on to this edge. */
+static void
+expect(struct frame_rig *r, uint32_t len, enum hca_edge_id edge, enum hca_counter why,
+       struct hca_rxd *out)
+{
+	uint64_t before = why != HCA_CTR_N ? counted(r, why) : 0;
+
+	frame_rig_give(r, frame, len);
+	assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 1);
+	if (why == HCA_CTR_N) {
+		take(r, edge, out);
+		return;
+	}
+	if (counted(r, why) != before + 1)
+		fail_msg("not counted as %s", hca_counter_name(why));
+	assert_int_equal(r->fx->edge[HCA_EDGE_DECAP_EE].n + r->fx->edge[HCA_EDGE_DECAP_RRC].n, 0);
+	assert_int_equal(frame_rig_in_use(r), 0);
+}
+
+static void
+passes(struct frame_rig *r, uint32_t len, struct hca_rxd *out)
+{
+	expect(r, len, HCA_EDGE_DECAP_EE, HCA_CTR_N, out);
+}
+
+static void
+refused(struct frame_rig *r, uint32_t len, enum hca_counter why)
+{
+	expect(r, len, HCA_EDGE_DECAP_EE, why, NULL);
+}
+
+static uint32_t
+from(struct frame_rig *r, const struct hca_roce_path *p)
+{
+	return frame_rig_from(r, p, HCA_BTH_RC_WRITE_ONLY, NULL, 32, frame);
+}
+
+/* ---- services ---- */
+
+static enum hca_counter
+verdict(uint8_t service, const struct hca_roce_opcode_info *op)
+{
+	static const uint8_t wants[HCA_ST_COUNT] = {
+		[HCA_ST_RC] = HCA_TRANSPORT_RC,	      [HCA_ST_UC] = HCA_TRANSPORT_UC,
+		[HCA_ST_RD] = HCA_TRANSPORT_RD,	      [HCA_ST_UD] = HCA_TRANSPORT_UD,
+		[HCA_ST_XRC_INI] = HCA_TRANSPORT_XRC, [HCA_ST_XRC_TGT] = HCA_TRANSPORT_XRC,
+	};
+
+	if (op->kind == HCA_PKT_CNP)
+		return HCA_CTR_rp_cnp_ignored;
+	if (op->transport != wants[service] || (service == HCA_ST_XRC_INI && op->is_request) ||
+	    (service == HCA_ST_XRC_TGT && op->is_response))
+		return HCA_CTR_rx_bad_service;
+	return HCA_CTR_N;
+}
+
+/* Every opcode there is, to a QP of every service. */
+static void
+every_opcode_and_service(void **state)
+{
+	static const uint8_t services[] = {HCA_ST_RC,	   HCA_ST_UC,	   HCA_ST_UD,
+					   HCA_ST_XRC_INI, HCA_ST_XRC_TGT};
+	const struct hca_roce_path p = frame_rig_peer();
+	struct frame_rig *r = *state;
+	unsigned int passed = 0;
+
+	for (unsigned int s = 0; s < RTE_DIM(services); s++) {
+		r->qp->cfg.service = services[s];
+		for (unsigned int code = 0; code < 256; code++) {
+			const struct hca_roce_opcode_info *op = &hca_roce_opcodes[code];
+			enum hca_counter why = verdict(services[s], op);
+
+			if (!op->valid)
+				continue;
+			expect(r,
+			       frame_rig_from(r, &p, (uint8_t)code, NULL,
+					      op->has_payload ? 16 : 0, frame),
+			       op->is_response ? HCA_EDGE_DECAP_RRC : HCA_EDGE_DECAP_EE, why, NULL);
+			passed += why == HCA_CTR_N;
+		}
+	}
+	/* RC, XRC with both its ends, UC, UD */
+	assert_int_equal(passed, 23 + 23 + 12 + 2);
+}
+
+/* A service that has no packets at all takes none. */
+static void
+no_service(void **state)
+{
+	static const uint8_t services[] = {HCA_ST_RD, 4, 5};
+	struct frame_rig *r = *state;
+
+	for (unsigned int s = 0; s < RTE_DIM(services); s++) {
+		r->qp->cfg.service = services[s];
+		refused(r, frame_rig_inbound(r, HCA_BTH_RC_SEND_ONLY, 8, frame),
+			HCA_CTR_rx_bad_service);
+		refused(r, frame_rig_inbound(r, HCA_BTH_UD_SEND_ONLY, 8, frame),
+			HCA_CTR_rx_bad_service);
+	}
+}
+
+/* UC knows its peer as RC does. */
+static void
+uc_source(void **state)
+{
+	struct hca_roce_path p = frame_rig_peer();
+	struct frame_rig *r = *state;
+
+	r->qp->cfg.service = HCA_ST_UC;
+	p.sip[15] = 9;
+	refused(r, frame_rig_from(r, &p, HCA_BTH_UC_SEND_ONLY, NULL, 8, frame),
+		HCA_CTR_rx_bad_source);
+}
+
+/* ---- IPv6 ---- */
+
+static struct hca_roce_path
+peer6(void)
+{
+	struct hca_roce_path p = frame_rig_peer();
+
+	p.ip_version = 6;
+	memcpy(p.sip, ip6[0], 16);
+	memcpy(p.dip, ip6[0], 16);
+	p.dip[15] = 1;
+	p.flow_label = 0x12345;
+	return p;
+}
+
+static void
+to_ip6(struct frame_rig *r)
+{
+	r->qp->cfg.peer_is_ip6 = 1;
+	r->qp->cfg.peer_ip4 = 0;
+	memcpy(r->qp->addr.peer_gid[0], ip6[0], 16);
+}
+
+static void
+over_ip6(void **state)
+{
+	struct frame_rig *r = *state;
+	struct hca_roce_path p = peer6();
+	struct hca_rxd d;
+
+	to_ip6(r);
+	passes(r, from(r, &p), &d);
+	assert_int_equal(d.l3_off, HCA_ETH_LEN);
+	assert_int_equal(d.ext_off, HCA_ETH_LEN + HCA_IPV6_LEN + HCA_UDP_LEN + HCA_ROCE_BTH_LEN);
+	assert_int_equal(d.payload_len, 32);
+	assert_int_equal(d.psn, FR_PSN);
+	assert_int_equal(d.ecn, 2);
+	assert_int_equal(d.flags, HCA_RXD_ACKREQ);
+	for (unsigned int i = 0; i < 16; i++) {
+		p.sip[i] ^= 1;
+		refused(r, from(r, &p), HCA_CTR_rx_bad_source);
+		p.sip[i] ^= 1;
+	}
+}
+
+/* Neither kind of address is taken for the other, not even where the bytes agree. */
+static void
+versions_do_not_mix(void **state)
+{
+	struct frame_rig *r = *state;
+	struct hca_roce_path p4 = frame_rig_peer(), p6 = peer6();
+
+	refused(r, from(r, &p6), HCA_CTR_rx_bad_source);
+	to_ip6(r);
+	refused(r, from(r, &p4), HCA_CTR_rx_bad_source);
+	/* an IPv4 source of zeros against the zero that stands for "IPv6" */
+	memset(p4.sip + 12, 0, 4);
+	refused(r, from(r, &p4), HCA_CTR_rx_bad_source);
+	/* the last four bytes of the IPv6 address as IPv4 source */
+	memcpy(p4.sip + 12, ip6[0] + 12, 4);
+	refused(r, from(r, &p4), HCA_CTR_rx_bad_source);
+}
+
+/* ---- VLANs ---- */
+
+/* Frames of one burst: the tag is looked at in each. */
+static void
+vlans(void **state)
+{
+	static const struct {
+		uint16_t ours;
+		bool tagged;
+		uint16_t tci;
+		bool match;
+	} t[] = {
+		{0, false, 0, true},	   {0, true, 0, true},	     {0, true, 5 << 13, true},
+		{0, true, 7, false},	   {7, true, 7, true},	     {7, true, 7 | 3 << 13, true},
+		{7, true, 7 | 1 << 12, true}, {7, true, 8, false},   {7, true, 0, false},
+		{7, false, 0, false},	   {4094, true, 4094, true}, {4094, true, 0xfff, false},
+	};
+	struct frame_rig *r = *state;
+
+	for (unsigned int version = 4; version <= 6; version += 2) {
+		struct hca_roce_path p = version == 4 ? frame_rig_peer() : peer6();
+
+		if (version == 6)
+			to_ip6(r);
+		for (unsigned int i = 0; i < RTE_DIM(t); i++) {
+			struct hca_rxd d;
+
+			r->qp->cfg.vlan = r->qp->addr.vlan[0] = t[i].ours;
+			p.vlan = t[i].tagged;
+			p.vlan_tci = t[i].tci;
+			if (!t[i].match) {
+				refused(r, from(r, &p), HCA_CTR_rx_bad_source);
+				continue;
+			}
+			passes(r, from(r, &p), &d);
+			assert_int_equal(d.vlan, t[i].tagged ? t[i].tci : 0);
+			assert_int_equal(d.l3_off, HCA_ETH_LEN + 4 * t[i].tagged);
+		}
+	}
+}
+
+/* What was found good untagged does not let a tagged frame of the same burst through. */
+static void
+vlans_in_one_burst(void **state)
+{
+	struct hca_roce_path p = frame_rig_peer();
+	struct frame_rig *r = *state;
+
+	frame_rig_give(r, frame, from(r, &p));
+	p.vlan = true;
+	p.vlan_tci = 9;
+	frame_rig_give(r, frame, from(r, &p));
+	p.vlan = false;
+	frame_rig_give(r, frame, from(r, &p));
+	assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 3);
+	assert_int_equal(r->fx->edge[HCA_EDGE_DECAP_EE].n, 2);
+	assert_int_equal(counted(r, HCA_CTR_rx_bad_source), 1);
+}
+
+/* ---- the alternate path ---- */
+
+/* Only an armed QP hears it, and says which packets came that way, in bursts too. */
+static void
+alternate(void **state)
+{
+	static const uint32_t mig[] = {HCA_MIG_MIGRATED, HCA_MIG_REARM, HCA_MIG_ARMED};
+	struct frame_rig *r = *state;
+
+	for (unsigned int v6 = 0; v6 < 2; v6++) {
+		struct hca_roce_path p = v6 ? peer6() : frame_rig_peer();
+
+		memcpy(p.sip, v6 ? ip6[1] : ip4[1], 16);
+		memcpy(r->qp->addr.peer_gid[1], p.sip, 16);
+		for (unsigned int i = 0; i < 2 * RTE_DIM(mig); i++) {
+			struct hca_rxd d;
+
+			r->qp->addr.mig = mig[i / 2];
+			r->qp->addr.alt_valid = i & 1;
+			if (mig[i / 2] != HCA_MIG_ARMED || !(i & 1)) {
+				refused(r, from(r, &p), HCA_CTR_rx_bad_source);
+				continue;
+			}
+			passes(r, from(r, &p), &d);
+			assert_int_equal(d.flags, HCA_RXD_ACKREQ | HCA_RXD_ALT_PATH);
+			/* its VLAN is its own */
+			r->qp->addr.vlan[1] = 3;
+			refused(r, from(r, &p), HCA_CTR_rx_bad_source);
+			r->qp->addr.vlan[1] = 0;
+		}
+	}
+}
+
+static void
+alternate_in_one_burst(void **state)
+{
+	static const bool alt[] = {false, true, true, false, true, false};
+	struct frame_rig *r = *state;
+	struct fx_edge *ee = &r->fx->edge[HCA_EDGE_DECAP_EE];
+
+	memcpy(r->qp->addr.peer_gid[1], ip4[1], 16);
+	r->qp->addr.mig = HCA_MIG_ARMED;
+	r->qp->addr.alt_valid = 1;
+	for (unsigned int i = 0; i < RTE_DIM(alt); i++) {
+		struct hca_roce_path p = frame_rig_peer();
+
+		memcpy(p.sip, ip4[alt[i]], 16);
+		frame_rig_give(r, frame, from(r, &p));
+	}
+	hca_decap_poll(r->h, r->now, HCA_BURST);
+	assert_int_equal(ee->n, RTE_DIM(alt));
+	for (unsigned int i = 0; i < RTE_DIM(alt); i++)
+		assert_int_equal((hca_rxd(ee->obj[i])->flags & HCA_RXD_ALT_PATH) != 0, alt[i]);
+}
+
+/* After a migration the roles are turned. */
+static void
+second_path_in_use(void **state)
+{
+	struct frame_rig *r = *state;
+	struct hca_roce_path p = frame_rig_peer();
+	struct hca_rxd d;
+
+	memcpy(r->qp->addr.peer_gid[1], ip4[1], 16);
+	memcpy(&r->qp->cfg.peer_ip4, ip4[1] + 12, 4);
+	r->qp->encap.path = 1;
+	refused(r, from(r, &p), HCA_CTR_rx_bad_source);
+	r->qp->addr.mig = HCA_MIG_ARMED;
+	r->qp->addr.alt_valid = 1;
+	passes(r, from(r, &p), &d);
+	assert_true(d.flags & HCA_RXD_ALT_PATH);
+	memcpy(p.sip, ip4[1], 16);
+	passes(r, from(r, &p), &d);
+	assert_false(d.flags & HCA_RXD_ALT_PATH);
+}
+
+/* ---- congestion ---- */
+
+static void
+marks(void **state)
+{
+	static const uint8_t ecn[] = {0, 1, 2, 3, 3, 2, 3};
+	struct frame_rig *r = *state;
+
+	for (unsigned int i = 0; i < RTE_DIM(ecn); i++) {
+		struct hca_roce_path p = frame_rig_peer();
+
+		p.tclass = 0x40 | ecn[i];
+		frame_rig_give(r, frame, from(r, &p));
+	}
+	hca_decap_poll(r->h, r->now, HCA_BURST);
+	assert_int_equal(r->fx->edge[HCA_EDGE_DECAP_EE].n, RTE_DIM(ecn));
+	assert_int_equal(counted(r, HCA_CTR_np_ecn_marked_roce_packets), 3);
+}
+
+/* Only the peer's notifications count as such. */
+static void
+notifications(void **state)
+{
+	struct frame_rig *r = *state;
+	struct hca_roce_path p = frame_rig_peer();
+
+	refused(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_CTR_rp_cnp_ignored);
+	p.sip[15]++;
+	refused(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_CTR_rx_bad_service);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+		T(every_opcode_and_service),
+		T(no_service),
+		T(uc_source),
+		T(over_ip6),
+		T(versions_do_not_mix),
+		T(vlans),
+		T(vlans_in_one_burst),
+		T(alternate),
+		T(alternate_in_one_burst),
+		T(second_path_in_use),
+		T(marks),
+		T(notifications),
+#undef T
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
