@@ -339,12 +339,12 @@ hca_ceu_fini(struct hca *h)
 	for (uint32_t i = 0; i <= h->qp_mask; i++)
 		if (h->qp[i].cfg.local_qpn != 0)
 			hca_qp_free(h, i);
-	for (uint32_t i = 0; i <= h->cq_mask; i++)
-		if (h->cq[i].state != HCA_CQ_FREE)
-			hca_cq_free(h, i);
 	for (uint32_t i = 0; i <= h->srq_mask; i++)
 		if (h->srq[i].state != HCA_SRQ_FREE)
 			hca_srq_free(h, i);
+	for (uint32_t i = 0; i <= h->cq_mask; i++)
+		if (h->cq[i].state != HCA_CQ_FREE)
+			hca_cq_free(h, i);
 	rte_free(h->ceu);
 	h->ceu = NULL;
 }

@@ -71,6 +71,8 @@ xrc_ok(const struct hca *h, const struct hca_srq *n)
 {
 	if (!(n->xrcd & HCA_SRQC_XRCD_VALID))
 		return n->xrcd == 0;
+	if (n->xrcd & ~(HCA_SRQC_XRCD_VALID | HCA_QPN_MASK))
+		return false;
 	return n->cqn < h->ctxmgt->count[HCA_ICM_CQC] && h->cq[n->cqn].state == HCA_CQ_LIVE &&
 	       h->cq[n->cqn].usr_page == n->usr_page;
 }

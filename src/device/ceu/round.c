@@ -185,8 +185,8 @@ enum close_step {
 	CLOSE_MARK_SRQS,
 	CLOSE_MARK_KEYS,
 	CLOSE_RCU,
+	CLOSE_SRQS, /* XRC ones use CQs */
 	CLOSE_CQS,
-	CLOSE_SRQS,
 	CLOSE_KEYS,
 };
 
@@ -305,7 +305,7 @@ hca_close_step(struct hca *h, struct hca_cmd *c)
 	c->teardown.cursor = 0;
 	if (c->step == CLOSE_MARK_KEYS)
 		c->rcu = hca_round_start(h);
-	if (c->step == CLOSE_SRQS)
+	if (c->step == CLOSE_CQS)
 		hca_eq_destroy_all(h);
 	if (c->step++ != CLOSE_KEYS)
 		return false;

@@ -24,6 +24,7 @@
 #define V_QPC 0x100000u
 #define V_CQC 0x110000u
 #define V_EQC 0x120000u
+#define V_SRQC 0x140000u
 #define V_MPT 0x200000u
 #define V_MTT 0x210000u
 
@@ -187,19 +188,22 @@ void
 rig_init_hca(struct rig *r)
 {
 	struct hca_mbox_init_hca *m = (void *)r->in;
-	const uint64_t ctx[] = {V_QPC, V_CQC, V_EQC}, tpt[] = {V_MPT, V_MTT};
-	const uint32_t pages[] = {2, 1, 1}, tpages[] = {2, 8};
+	const uint64_t ctx[] = {V_QPC, V_CQC, V_EQC}, tpt[] = {V_MPT, V_MTT}, srq[] = {V_SRQC};
+	const uint32_t pages[] = {2, 1, 1}, tpages[] = {2, 8}, spages[] = {1};
 	uint32_t used = 0;
 
 	memset(m, 0, sizeof(*m));
 	m->qpc_base = hca_cpu_to_be64(HCA_INIT_MAKE(V_QPC, RIG_LOG_QPS));
 	m->cqc_base = hca_cpu_to_be64(HCA_INIT_MAKE(V_CQC, RIG_LOG_CQS));
 	m->eqc_base = hca_cpu_to_be64(HCA_INIT_MAKE(V_EQC, RIG_LOG_EQS));
+	m->srqc_base = hca_cpu_to_be64(HCA_INIT_MAKE(V_SRQC, RIG_LOG_SRQS));
 	m->mpt_base = hca_cpu_to_be64(HCA_INIT_MAKE(V_MPT, RIG_LOG_MPTS));
 	m->mtt_base = hca_cpu_to_be64(V_MTT);
 	assert_int_equal(rig_mbox(r, HCA_CMD_INIT_HCA, 0), HCA_STAT_OK);
 	map_icm(r, HCA_ICM_CTX, ctx, pages, 3, &used);
 	map_icm(r, HCA_ICM_TPT, tpt, tpages, 2, &used);
+	r->srqc = r->driver + D_ICM + used * 4096u;
+	map_icm(r, HCA_ICM_CTX, srq, spages, 1, &used);
 }
 
 uint32_t

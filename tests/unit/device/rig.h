@@ -25,6 +25,7 @@
 #define RIG_LOG_QPS 5u
 #define RIG_LOG_CQS 4u
 #define RIG_LOG_EQS 3u
+#define RIG_LOG_SRQS 3u
 #define RIG_LOG_MPTS 7u
 #define RIG_LOG_MTTS 12u
 #define RIG_BLOCK (1u << 20)
@@ -42,6 +43,7 @@ struct rig {
 	uint8_t *user;	    /* RIG_BLOCK bytes, domain RIG_PAGE */
 	uint8_t *in, *out;  /* mailboxes */
 	uint64_t out_param; /* of the last command */
+	uint8_t *srqc;	    /* ICM of the SRQ contexts */
 	uint32_t next_mtt;  /* first MTT entry not used yet */
 	uint8_t snapshot[1 << 16];
 };

@@ -165,7 +165,7 @@ icm_map_and_unmap(void **state)
 	hca_map_icm_entry(m, 1)->virt = hca_cpu_to_be64(0x101000);
 	hca_map_icm_entry(m, 1)->page = hca_cpu_to_be64(HCA_ICM_MAKE_PAGE((uintptr_t)r->driver, 1));
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 2, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
-	assert_int_equal(r->h->ctxmgt->map[1].count, 3);
+	assert_int_equal(r->h->ctxmgt->map[1].count, 4);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 3, 1, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 0, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 257, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
