@@ -217,13 +217,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(attach_and_detach),
-		T(not_attached),
-		T(whose_qp),
-		T(what_address),
-		T(limits),
-		T(qp_ends),
-		T(hca_closes),
+		T(attach_and_detach), T(not_attached), T(whose_qp), T(what_address), T(limits),
+		T(qp_ends),	      T(hca_closes),
 #undef T
 	};
 

@@ -199,8 +199,7 @@ queried(void **state)
 	X(c->xrcd = hca_cpu_to_be32(XRCD)) \
 	X(c->xrcd = hca_cpu_to_be32(HCA_SRQC_XRCD_VALID | 0x1000000 | XRCD); \
 	  c->xrc_cqn = hca_cpu_to_be32(3)) \
-	X(c->xrcd = hca_cpu_to_be32(HCA_SRQC_XRCD_VALID | XRCD); \
-	  c->xrc_cqn = hca_cpu_to_be32(4)) \
+	X(c->xrcd = hca_cpu_to_be32(HCA_SRQC_XRCD_VALID | XRCD); c->xrc_cqn = hca_cpu_to_be32(4)) \
 	X(c->xrcd = hca_cpu_to_be32(HCA_SRQC_XRCD_VALID | XRCD); c->xrc_cqn = UINT32_MAX)
 
 static void

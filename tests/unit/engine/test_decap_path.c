@@ -112,8 +112,8 @@ verdict(uint8_t service, const struct hca_roce_opcode_info *op)
 static void
 every_opcode_and_service(void **state)
 {
-	static const uint8_t services[] = {HCA_ST_RC,	   HCA_ST_UC,	   HCA_ST_UD,
-					   HCA_ST_XRC_INI, HCA_ST_XRC_TGT};
+	static const uint8_t services[] = {HCA_ST_RC, HCA_ST_UC, HCA_ST_UD, HCA_ST_XRC_INI,
+					   HCA_ST_XRC_TGT};
 	const struct hca_roce_path p = frame_rig_peer();
 	struct frame_rig *r = *state;
 	unsigned int passed = 0;
@@ -127,8 +127,8 @@ every_opcode_and_service(void **state)
 			if (!op->valid)
 				continue;
 			expect(r,
-			       frame_rig_from(r, &p, (uint8_t)code, NULL,
-					      op->has_payload ? 16 : 0, frame),
+			       frame_rig_from(r, &p, (uint8_t)code, NULL, op->has_payload ? 16 : 0,
+					      frame),
 			       op->is_response ? HCA_EDGE_DECAP_RRC : HCA_EDGE_DECAP_EE, why, NULL);
 			passed += why == HCA_CTR_N;
 		}
@@ -241,10 +241,12 @@ vlans(void **state)
 		uint16_t tci;
 		bool match;
 	} t[] = {
-		{0, false, 0, true},	   {0, true, 0, true},	     {0, true, 5 << 13, true},
-		{0, true, 7, false},	   {7, true, 7, true},	     {7, true, 7 | 3 << 13, true},
-		{7, true, 7 | 1 << 12, true}, {7, true, 8, false},   {7, true, 0, false},
-		{7, false, 0, false},	   {4094, true, 4094, true}, {4094, true, 0xfff, false},
+		{0, false, 0, true},	      {0, true, 0, true},
+		{0, true, 5 << 13, true},     {0, true, 7, false},
+		{7, true, 7, true},	      {7, true, 7 | 3 << 13, true},
+		{7, true, 7 | 1 << 12, true}, {7, true, 8, false},
+		{7, true, 0, false},	      {7, false, 0, false},
+		{4094, true, 4094, true},     {4094, true, 0xfff, false},
 	};
 	struct frame_rig *r = *state;
 

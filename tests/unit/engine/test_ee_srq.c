@@ -78,8 +78,7 @@ follows_the_links(void **state)
 static void
 by_the_ladder(void **state)
 {
-	const struct hca_sge sge[2] = {{RIG_VA, RIG_KEY_ALL, 10},
-				       {RIG_VA + 100, RIG_KEY_ALL, 90}};
+	const struct hca_sge sge[2] = {{RIG_VA, RIG_KEY_ALL, 10}, {RIG_VA + 100, RIG_KEY_ALL, 90}};
 	struct rig *r = *state;
 	struct rig_packet imm = rig_send(HCA_BTH_RC_SEND_ONLY_IMM, 102, 4, 9);
 	uint32_t at[4];

@@ -232,13 +232,13 @@ bad_requests(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p[] = {
-		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 16),	   /* key */
-		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 16),	   /* range */
-		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 17),	   /* length */
-		uc_write(HCA_BTH_UC_WRITE_FIRST, 0, 0, 255, 300),  /* FIRST below the MTU */
-		uc_write(HCA_BTH_UC_WRITE_FIRST, 0, 0, 256, 256),  /* nothing left for LAST */
-		uc_send(HCA_BTH_UC_SEND_ONLY, 0, 257, 0),	   /* above the MTU */
-		uc_send(HCA_BTH_UC_SEND_LAST, 0, 0, 0),		   /* LAST of nothing */
+		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 16),		 /* key */
+		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 16),		 /* range */
+		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 17),		 /* length */
+		uc_write(HCA_BTH_UC_WRITE_FIRST, 0, 0, 255, 300),	 /* FIRST below the MTU */
+		uc_write(HCA_BTH_UC_WRITE_FIRST, 0, 0, 256, 256),	 /* nothing left for LAST */
+		uc_send(HCA_BTH_UC_SEND_ONLY, 0, 257, 0),		 /* above the MTU */
+		uc_send(HCA_BTH_UC_SEND_LAST, 0, 0, 0),			 /* LAST of nothing */
 		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 1u << 31 | 1), /* 2 GiB and one */
 	};
 
