@@ -155,8 +155,8 @@ check_grh(struct sim_tagged *t, unsigned int side, const uint8_t *grh)
 {
 	uint8_t from[16], to[16];
 
-	sim_gid(1 - side, t->attr.gid, from);
-	sim_gid(side, t->attr.gid, to);
+	sim_gid(t->attr.loop ? 0 : 1 - side, t->attr.gid, from);
+	sim_gid(t->attr.loop ? 0 : side, t->attr.gid, to);
 	if (from[10] == 0xff) {
 		sim_check(t->s, grh[20] == 0x45 && grh[21] >> 2 == t->attr.traffic_class >> 2,
 			  "no IPv4 header in front: %02x %02x", grh[20], grh[21]);

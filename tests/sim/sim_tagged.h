@@ -39,6 +39,7 @@ struct sim_tagged_attr {
 	uint32_t timeout; /* [8] */
 	uint8_t sl, traffic_class, static_rate;
 	uint32_t srq_limit;
+	bool loop; /* both ends are on side 0 */
 };
 
 /* One direction of a flow. */
@@ -69,6 +70,13 @@ struct sim_tagged {
 	bool lossless;	 /* every message must arrive; UD and UC: on a clean link, in order */
 	bool duplicates; /* the link repeats frames */
 };
+
+/* Where an end lives. */
+static inline struct sim_side *
+sim_tagged_side(const struct sim_tagged *t, unsigned int end)
+{
+	return &t->s->side[t->attr.loop ? 0 : end];
+}
 
 struct sim_tagged *sim_tagged_open(struct sim *s, const struct sim_tagged_attr *attr);
 void sim_tagged_close(struct sim_tagged *t);

@@ -21,7 +21,7 @@ static const uint32_t qp_type[SIM_SERVICES] = {
 };
 
 #define CHECK(t, side, p, what) \
-	sim_check((t)->s, (p), what ": %s", softhca_last_error((t)->s->side[side].ctx))
+	sim_check((t)->s, (p), what ": %s", softhca_last_error(sim_tagged_side((t), side)->ctx))
 
 static void
 open_memory(struct sim_tagged *t, unsigned int side)
@@ -30,7 +30,7 @@ open_memory(struct sim_tagged *t, unsigned int side)
 
 	e->mem = mmap(NULL, MEM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	sim_check(t->s, e->mem != MAP_FAILED, "no memory");
-	e->mr = softhca_reg_mr(t->s->side[side].pd, e->mem, MEM_BYTES, RIGHTS);
+	e->mr = softhca_reg_mr(sim_tagged_side(t, side)->pd, e->mem, MEM_BYTES, RIGHTS);
 	CHECK(t, side, e->mr != NULL, "reg_mr");
 	e->free_sends = e->free_recvs = SIM_TAGGED_SLOTS;
 	for (uint32_t i = 0; i < SIM_TAGGED_SLOTS; i++)
@@ -41,7 +41,7 @@ static void
 open_srq(struct sim_tagged *t, unsigned int side)
 {
 	struct sim_tagged_end *e = &t->end[side];
-	struct sim_side *ss = &t->s->side[side];
+	struct sim_side *ss = sim_tagged_side(t, side);
 	struct softhca_srq_attr a = {
 		.max_wr = SIM_TAGGED_SLOTS,
 		.max_sge = 2,
@@ -75,7 +75,7 @@ open_end(struct sim_tagged *t, unsigned int side)
 	struct softhca_cq_init_attr ca = {.cqe = 4 * SIM_TAGGED_SLOTS};
 
 	open_memory(t, side);
-	e->cq = softhca_create_cq(t->s->side[side].ctx, &ca);
+	e->cq = softhca_create_cq(sim_tagged_side(t, side)->ctx, &ca);
 	CHECK(t, side, e->cq != NULL, "create_cq");
 	if (sim_tagged_has_srq(t))
 		open_srq(t, side);
@@ -89,7 +89,7 @@ open_xrc_target(struct sim_tagged *t, unsigned int side)
 		.comp_mask = SOFTHCA_QP_INIT_ATTR_XRCD,
 		.xrcd = t->end[side].xrcd,
 	};
-	struct softhca_qp *qp = softhca_create_qp_ex(t->s->side[side].ctx, &a);
+	struct softhca_qp *qp = softhca_create_qp_ex(sim_tagged_side(t, side)->ctx, &a);
 
 	CHECK(t, side, qp != NULL, "create_qp_ex");
 	return qp;
@@ -111,7 +111,7 @@ open_qp(struct sim_tagged *t, unsigned int side, uint32_t flow)
 		.qp_type = qp_type[t->attr.service],
 	};
 
-	e->qp[flow] = softhca_create_qp(t->s->side[side].pd, &a);
+	e->qp[flow] = softhca_create_qp(sim_tagged_side(t, side)->pd, &a);
 	CHECK(t, side, e->qp[flow] != NULL, "create_qp");
 	e->tgt[flow] = t->attr.service == SIM_XRC ? open_xrc_target(t, side) : e->qp[flow];
 }
@@ -129,7 +129,7 @@ address(struct sim_tagged *t, unsigned int side)
 		.is_global = 1,
 	};
 
-	sim_gid(1 - side, t->attr.gid, a.dgid.raw);
+	sim_gid(t->attr.loop ? 0 : 1 - side, t->attr.gid, a.dgid.raw);
 	return a;
 }
 
@@ -142,7 +142,7 @@ to_state(struct sim_tagged *t, unsigned int side, struct softhca_qp *qp, struct 
 	a->qp_state = state;
 	rc = softhca_modify_qp(qp, a, mask | SOFTHCA_QP_STATE);
 	sim_check(t->s, rc == 0, "%s QP to %s: %d: %s", sim_service_names[t->attr.service],
-		  softhca_qp_state_str(state), rc, softhca_last_error(t->s->side[side].ctx));
+		  softhca_qp_state_str(state), rc, softhca_last_error(sim_tagged_side(t, side)->ctx));
 }
 
 /* Attributes of the steps to RTR and RTS, per kind of QP. */
@@ -243,7 +243,7 @@ sim_tagged_open(struct sim *s, const struct sim_tagged_attr *attr)
 	for (unsigned int side = 0; side < 2 && t->attr.service == SIM_UD; side++) {
 		struct softhca_ah_attr a = address(t, side);
 
-		t->end[side].ah = softhca_create_ah(s->side[side].pd, &a);
+		t->end[side].ah = softhca_create_ah(sim_tagged_side(t, side)->pd, &a);
 		CHECK(t, side, t->end[side].ah != NULL, "create_ah");
 	}
 	sim_tagged_fill(t);

@@ -110,7 +110,7 @@ hca_cmd_sw2hw_cq(struct hca *h, struct hca_cmd *c)
 		.start = hca_cqc_start(m),
 		.buf_key = {hca_be32_to_cpu(m->lkey)},
 		/* One lcore alone writes it when all stages share one. */
-		.single_writer = h->loopback_single,
+		.single_writer = h->single_worker,
 	};
 	int rc = cq_find(h, c, false);
 

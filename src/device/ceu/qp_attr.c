@@ -202,7 +202,9 @@ path_dmac(const struct hca *h, const struct hca_qpc *q, struct hca_roce_path *p)
 		mac_bytes(p->dmac, dmac);
 		return (p->dmac[0] & 1) == 0;
 	}
-	known = hca_neigh_find(h->ctxmgt, p->dip);
+	known = hca_gid_mac(h->ctxmgt, p->dip);
+	if (known == NULL)
+		known = hca_neigh_find(h->ctxmgt, p->dip);
 	if (known != NULL)
 		memcpy(p->dmac, known, sizeof(p->dmac));
 	return known != NULL;

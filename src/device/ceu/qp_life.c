@@ -351,7 +351,7 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 #define REMOTE_RIGHTS (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)
 
 static void
-apply_path(struct hca_qp *qp, const struct hca_roce_path *p, uint32_t pace)
+apply_path(struct hca *h, struct hca_qp *qp, const struct hca_roce_path *p, uint32_t pace)
 {
 	if (p->ip_version == 0)
 		return;
@@ -364,6 +364,7 @@ apply_path(struct hca_qp *qp, const struct hca_roce_path *p, uint32_t pace)
 	qp->rtc.pace = pace;
 	memcpy(qp->addr.peer_gid[0], p->dip, sizeof(qp->addr.peer_gid[0]));
 	hca_roce_template_fill(p, &qp->encap.tmpl[0]);
+	hca_loopback_learn(h, p->dmac);
 }
 
 static void
@@ -442,5 +443,5 @@ hca_qp_apply(struct hca *h, const struct hca_qp_change *ch)
 	 * In SQD the responder may be building a frame from the old template meanwhile: that frame may
 	 * leave with a mixed address and is lost, which RC recovers.
 	 */
-	apply_path(qp, &ch->path, ch->pace);
+	apply_path(h, qp, &ch->path, ch->pace);
 }

@@ -181,6 +181,18 @@ hca_gid_get(const struct hca_ctxmgt *c, uint32_t index)
 }
 
 const uint8_t *
+hca_gid_mac(const struct hca_ctxmgt *c, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < HCA_GID_ENTRIES; i++) {
+		const struct hca_gid_entry *g = hca_gid_get(c, i);
+
+		if (g != NULL && memcmp(g->gid, gid, 16) == 0)
+			return g->mac;
+	}
+	return NULL;
+}
+
+const uint8_t *
 hca_neigh_find(const struct hca_ctxmgt *c, const uint8_t gid[16])
 {
 	for (unsigned int i = 0; i < HCA_NEIGH_ENTRIES; i++)

@@ -131,6 +131,8 @@ void hca_gid_put(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m);
 int hca_pkey_set(struct hca_ctxmgt *c, const struct hca_mbox_set_pkey *m);
 int hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m);
 const struct hca_gid_entry *hca_gid_get(const struct hca_ctxmgt *c, uint32_t index);
+/* MAC of an own address; NULL: it is none. */
+const uint8_t *hca_gid_mac(const struct hca_ctxmgt *c, const uint8_t gid[16]);
 /* NULL: nobody told the device this neighbour's MAC. */
 const uint8_t *hca_neigh_find(const struct hca_ctxmgt *c, const uint8_t gid[16]);
 void hca_gid_from_ip4(uint8_t gid[16], const uint8_t ip[4]);

@@ -174,6 +174,11 @@ transmit(struct hca *h, struct burst *b, uint64_t now)
 		return;
 	HCA_COUNT_N(h, ENCAP, sent_pkts, b->frames);
 	HCA_COUNT_N(h, ENCAP, port_xmit_data, b->bytes);
+	if (unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0)) {
+		b->frames = hca_loopback_divert(h, b->frame, b->frames);
+		if (b->frames == 0)
+			return;
+	}
 	if (likely(backlog_count(e) == 0)) {
 		took = h->port->ops->tx(h->port, b->frame, (uint16_t)b->frames, now);
 		if (likely(took == b->frames)) {
@@ -427,6 +432,7 @@ ud_headers(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
 	u->gids = 0; /* changes count from 1: nothing is cached while it is filled */
 	if (ud_fill(h, qp, g, av, &u->tmpl) != 0)
 		return NULL;
+	hca_loopback_learn(h, av->dmac);
 	u->av = *av;
 	u->qpi = d->qpi;
 	u->generation = d->generation;

@@ -315,6 +315,7 @@ static const struct {
 	{hca_vtp_init, hca_vtp_fini}, {edges_init, edges_fini},
 	{msgs_init, msgs_fini},	      {pools_init, pools_fini},
 	{rcu_init, rcu_fini},	      {hca_eqs_init, hca_eqs_fini},
+	{hca_loopback_init, hca_loopback_fini},
 	{stages_init, stages_fini},
 };
 
@@ -325,7 +326,7 @@ place_stages(struct hca *h)
 
 	h->num_workers = l->workers;
 	memcpy(h->stage_worker, l->worker, sizeof(h->stage_worker));
-	h->loopback_single = l->workers == 1;
+	h->single_worker = l->workers == 1;
 }
 
 int

@@ -18,6 +18,7 @@
 #include "ctxmgt/qp.h"
 #include "engine/counters.h"
 #include "engine/edge.h"
+#include "engine/loopback.h"
 #include "engine/msg.h"
 #include "engine/record.h"
 #include "engine/stage.h"
@@ -65,7 +66,7 @@ struct hca {
 	struct hca_ctxmgt *ctxmgt;
 	struct hca_eqs *eqs;
 	bool times_on;
-	bool loopback_single; /* all stages on one worker */
+	bool single_worker; /* all stages on one worker */
 	uint8_t cur_worker;   /* unused by stages */
 
 	/* CEU */
@@ -73,6 +74,7 @@ struct hca {
 	uint32_t purge_qpi;
 	uint32_t backlog; /* [pub] encap: frames waiting for the port */
 
+	struct hca_loopback loop;
 	struct hca_stage_line line[HCA_STAGE_N];
 	uint64_t rng[4] __rte_cache_aligned; /* CEU */
 };

@@ -375,7 +375,7 @@ arm_timer(struct hca_rtc_visit *v)
 {
 	if (v->qp->cfg.ack_timeout == 0)
 		return;
-	if (!v->h->loopback_single)
+	if (!v->h->single_worker)
 		rte_smp_mb();
 	if (__atomic_load_n(&v->qp->rrc.timer_armed, __ATOMIC_RELAXED) == 0)
 		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_ARM);

@@ -62,7 +62,7 @@ hca_rtc_local(struct hca_rtc_visit *v, struct hca_record *r)
 	r->psn = v->next_psn;
 	r->npsn = 0;
 	r->desc_seq = v->desc_seq;
-	if (v->h->loopback_single) {
+	if (v->h->single_worker) {
 		finish(v->h, v->qp, r);
 		return HCA_RTC_STOP_TURN;
 	}

@@ -178,6 +178,7 @@ hca_usage(const struct hca *h, struct hca_usage *u)
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		if (h->edge[i].ring != NULL)
 			u->edge_objects += rte_ring_count(h->edge[i].ring);
+	u->edge_objects += hca_loopback_count(h);
 	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
 		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
 			if (h->msg[f][t] != NULL)

@@ -127,7 +127,7 @@ rig_setup(void **state)
 	r->now = 1000000;
 	r->h->cfg.ack_every = 32;
 	r->h->icrc = hca_icrc_select();
-	r->h->loopback_single = true;
+	r->h->single_worker = true;
 	r->h->tx_pool =
 		rte_pktmbuf_pool_create("rig-tx", 255, 0, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
 	r->rx_pool = rte_pktmbuf_pool_create("rig-rx", 127, 0, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);

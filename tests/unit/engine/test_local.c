@@ -28,7 +28,7 @@ setup(void **state)
 	if (rig_setup(state) != 0)
 		return -1;
 	r = *state;
-	r->h->loopback_single = true;
+	r->h->single_worker = true;
 	r->h->vtp.mpt[HCA_KEY_INDEX(RIG_KEY)].flags |= HCA_ACCESS_MW_BIND;
 	e = &r->h->vtp.mpt[WINDOW];
 	memset(e, 0, sizeof(*e));
@@ -45,7 +45,7 @@ several_workers(struct rig *r)
 {
 	size_t n = RTE_ALIGN_CEIL(rte_rcu_qsbr_get_memsize(1), RTE_CACHE_LINE_SIZE);
 
-	r->h->loopback_single = false;
+	r->h->single_worker = false;
 	rcu = aligned_alloc(RTE_CACHE_LINE_SIZE, n);
 	assert_non_null(rcu);
 	assert_int_equal(rte_rcu_qsbr_init(rcu, 1), 0);

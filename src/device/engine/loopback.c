@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/impl.h"
+#include "engine/loopback.h"
+
+#define FRAMES 1024u
+
+static bool
+is_multicast(const uint8_t *mac)
+{
+	return mac[0] & 1;
+}
+
+int
+hca_loopback_init(struct hca *h)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "%s.loop", h->cfg.name);
+	h->loop.ring = rte_ring_create(name, FRAMES, h->cfg.socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	return h->loop.ring != NULL ? 0 : -ENOMEM;
+}
+
+void
+hca_loopback_fini(struct hca *h)
+{
+	void *m;
+
+	while (h->loop.ring != NULL && rte_ring_dequeue(h->loop.ring, &m) == 0)
+		rte_pktmbuf_free(m);
+	rte_ring_free(h->loop.ring);
+}
+
+void
+hca_loopback_learn(struct hca *h, const uint8_t dmac[6])
+{
+	bool own = is_multicast(dmac);
+
+	for (uint32_t i = 0; i < HCA_GID_ENTRIES && !own; i++) {
+		const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, i);
+
+		own = g != NULL && memcmp(g->mac, dmac, 6) == 0;
+	}
+	if (own && __atomic_load_n(&h->loop.on, __ATOMIC_RELAXED) == 0)
+		__atomic_store_n(&h->loop.on, 1, __ATOMIC_RELEASE);
+}
+
+static bool
+known_mac(const struct hca_loopback *l, const uint8_t *mac)
+{
+	for (uint32_t i = 0; i < l->n_macs; i++)
+		if (memcmp(l->mac[i], mac, 6) == 0)
+			return true;
+	return false;
+}
+
+static void
+read_macs(struct hca *h, struct hca_loopback *l)
+{
+	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
+
+	if (likely(l->gids == gids))
+		return;
+	l->n_macs = 0;
+	for (uint32_t i = 0; i < HCA_GID_ENTRIES; i++) {
+		const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, i);
+
+		if (g != NULL && !known_mac(l, g->mac))
+			memcpy(l->mac[l->n_macs++], g->mac, 6);
+	}
+	l->gids = gids;
+}
+
+/* For the members here; those elsewhere get the frame itself. */
+static struct rte_mbuf *
+copy_of(struct hca *h, const struct rte_mbuf *m)
+{
+	struct rte_mbuf *c = rte_pktmbuf_alloc(h->tx_pool);
+	char *to = c != NULL ? rte_pktmbuf_append(c, m->data_len) : NULL;
+
+	if (to == NULL) {
+		rte_pktmbuf_free(c);
+		HCA_COUNT(h, ENCAP, loopback_drops);
+		return NULL;
+	}
+	memcpy(to, rte_pktmbuf_mtod(m, const char *), m->data_len);
+	return c;
+}
+
+static void
+loop(struct hca *h, struct rte_mbuf *m)
+{
+	if (unlikely(rte_ring_enqueue(h->loop.ring, m) != 0)) {
+		rte_pktmbuf_free(m);
+		HCA_COUNT(h, ENCAP, loopback_drops);
+		return;
+	}
+	HCA_COUNT(h, ENCAP, loopback_pkts);
+}
+
+unsigned int
+hca_loopback_divert(struct hca *h, struct rte_mbuf **m, unsigned int n)
+{
+	unsigned int left = 0;
+
+	read_macs(h, &h->loop);
+	for (unsigned int i = 0; i < n; i++) {
+		const uint8_t *dmac = rte_pktmbuf_mtod(m[i], const uint8_t *);
+		struct rte_mbuf *copy;
+
+		if (known_mac(&h->loop, dmac)) {
+			loop(h, m[i]);
+			continue;
+		}
+		copy = is_multicast(dmac) ? copy_of(h, m[i]) : NULL;
+		if (copy != NULL)
+			loop(h, copy);
+		m[left++] = m[i];
+	}
+	return left;
+}
+
+unsigned int
+hca_loopback_rx(struct hca *h, struct rte_mbuf **m, unsigned int n)
+{
+	return rte_ring_dequeue_burst(h->loop.ring, (void **)m, n, NULL);
+}
+
+uint32_t
+hca_loopback_count(const struct hca *h)
+{
+	return rte_ring_count(h->loop.ring);
+}
