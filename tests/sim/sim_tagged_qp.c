@@ -142,7 +142,8 @@ to_state(struct sim_tagged *t, unsigned int side, struct softhca_qp *qp, struct 
 	a->qp_state = state;
 	rc = softhca_modify_qp(qp, a, mask | SOFTHCA_QP_STATE);
 	sim_check(t->s, rc == 0, "%s QP to %s: %d: %s", sim_service_names[t->attr.service],
-		  softhca_qp_state_str(state), rc, softhca_last_error(sim_tagged_side(t, side)->ctx));
+		  softhca_qp_state_str(state), rc,
+		  softhca_last_error(sim_tagged_side(t, side)->ctx));
 }
 
 /* Attributes of the steps to RTR and RTS, per kind of QP. */

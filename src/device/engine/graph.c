@@ -311,10 +311,14 @@ static const struct {
 	int (*init)(struct hca *h);
 	void (*fini)(struct hca *h);
 } parts[] = {
-	{hca_bar_init, hca_bar_fini}, {hca_ctxmgt_init, hca_ctxmgt_fini},
-	{hca_vtp_init, hca_vtp_fini}, {edges_init, edges_fini},
-	{msgs_init, msgs_fini},	      {pools_init, pools_fini},
-	{rcu_init, rcu_fini},	      {hca_eqs_init, hca_eqs_fini},
+	{hca_bar_init, hca_bar_fini},
+	{hca_ctxmgt_init, hca_ctxmgt_fini},
+	{hca_vtp_init, hca_vtp_fini},
+	{edges_init, edges_fini},
+	{msgs_init, msgs_fini},
+	{pools_init, pools_fini},
+	{rcu_init, rcu_fini},
+	{hca_eqs_init, hca_eqs_fini},
 	{hca_loopback_init, hca_loopback_fini},
 	{stages_init, stages_fini},
 };

@@ -67,7 +67,7 @@ struct hca {
 	struct hca_eqs *eqs;
 	bool times_on;
 	bool single_worker; /* all stages on one worker */
-	uint8_t cur_worker;   /* unused by stages */
+	uint8_t cur_worker; /* unused by stages */
 
 	/* CEU */
 	uint32_t purge_seq __rte_cache_aligned; /* [pub] */

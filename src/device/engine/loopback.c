@@ -21,7 +21,8 @@ hca_loopback_init(struct hca *h)
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "%s.loop", h->cfg.name);
-	h->loop.ring = rte_ring_create(name, FRAMES, h->cfg.socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	h->loop.ring =
+		rte_ring_create(name, FRAMES, h->cfg.socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	return h->loop.ring != NULL ? 0 : -ENOMEM;
 }
 
