@@ -139,14 +139,221 @@ starved_in(const struct sim_config *cfg)
 }
 SIM_TEST(starved)
 
+/* --- a QP that is its own peer -------------------- */
+
+#define SELF_BYTES 32768u
+
+struct self {
+	struct sim *s;
+	struct softhca_cq *cq;
+	struct softhca_qp *qp;
+	struct softhca_mr *mr;
+	uint8_t *mem;
+};
+
+static void
+self_to(struct self *x, enum sim_gid gid, uint32_t state, uint32_t mask)
+{
+	struct softhca_qp_attr a = {
+		.qp_state = state,
+		.port_num = 1,
+		.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
+				   SOFTHCA_ACCESS_REMOTE_ATOMIC,
+		.path_mtu = SOFTHCA_MTU_512,
+		.dest_qp_num = x->qp->qp_num,
+		.rq_psn = 0xfffffe,
+		.sq_psn = 0xfffffe,
+		.max_dest_rd_atomic = 2,
+		.max_rd_atomic = 2,
+		.min_rnr_timer = 1,
+		.timeout = 10,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.ah_attr = {.port_num = 1, .is_global = 1, .sgid_index = (uint8_t)gid},
+	};
+	int rc;
+
+	sim_gid(0, gid, a.ah_attr.dgid.raw);
+	rc = softhca_modify_qp(x->qp, &a, SOFTHCA_QP_STATE | mask);
+	sim_check(x->s, rc == 0, "to %s: %d: %s", softhca_qp_state_str(state), rc,
+		  softhca_last_error(x->s->side[0].ctx));
+}
+
+static void
+self_open(struct self *x, struct sim *s, enum sim_gid gid)
+{
+	struct softhca_cq_init_attr ca = {.cqe = 64};
+	struct softhca_qp_init_attr qa = {
+		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = SOFTHCA_QPT_RC,
+	};
+
+	x->s = s;
+	qa.send_cq = qa.recv_cq = x->cq = softhca_create_cq(s->side[0].ctx, &ca);
+	x->qp = softhca_create_qp(s->side[0].pd, &qa);
+	x->mem = aligned_alloc(4096, SELF_BYTES);
+	sim_check(s, x->qp != NULL && x->mem != NULL, "create_qp");
+	x->mr = softhca_reg_mr(s->side[0].pd, x->mem, SELF_BYTES,
+			       SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
+				       SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC);
+	sim_check(s, x->mr != NULL, "reg_mr");
+	self_to(x, gid, SOFTHCA_QPS_INIT,
+		SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_ACCESS_FLAGS);
+	self_to(x, gid, SOFTHCA_QPS_RTR,
+		SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN |
+			SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER);
+	self_to(x, gid, SOFTHCA_QPS_RTS,
+		SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
+			SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+}
+
+static void
+self_close(struct self *x)
+{
+	sim_check(x->s,
+		  softhca_destroy_qp(x->qp) == 0 && softhca_dereg_mr(x->mr) == 0 &&
+			  softhca_destroy_cq(x->cq) == 0,
+		  "destroy");
+	free(x->mem);
+}
+
+/* The first quarter goes to the second, or comes from it; returns the completions it takes. */
+static unsigned int
+self_post(struct self *x, uint32_t opcode, uint32_t len)
+{
+	struct softhca_sge sge = {(uintptr_t)x->mem, len, x->mr->lkey};
+	struct softhca_sge room = {(uintptr_t)x->mem + SELF_BYTES / 4, len, x->mr->lkey};
+	struct softhca_recv_wr rwr = {.wr_id = 2, .sg_list = &room, .num_sge = 1}, *rbad;
+	struct softhca_send_wr wr = {.wr_id = 1,
+				     .sg_list = &sge,
+				     .num_sge = 1,
+				     .opcode = opcode,
+				     .send_flags = SOFTHCA_SEND_SIGNALED};
+	struct softhca_send_wr *bad;
+	bool recv = opcode == SOFTHCA_WR_SEND || opcode == SOFTHCA_WR_SEND_WITH_IMM ||
+		    opcode == SOFTHCA_WR_RDMA_WRITE_WITH_IMM;
+
+	if (opcode >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP) {
+		wr.wr.atomic.remote_addr = room.addr;
+		wr.wr.atomic.rkey = x->mr->rkey;
+		wr.wr.atomic.compare_add = 5;
+	} else {
+		wr.wr.rdma.remote_addr = room.addr;
+		wr.wr.rdma.rkey = x->mr->rkey;
+	}
+	if (recv)
+		sim_check(x->s, softhca_post_recv(x->qp, &rwr, &rbad) == 0, "post_recv");
+	sim_check(x->s, softhca_post_send(x->qp, &wr, &bad) == 0, "post_send");
+	return recv ? 2 : 1;
+}
+
+static void
+self_one(struct self *x, uint32_t opcode, uint32_t len)
+{
+	bool in = opcode == SOFTHCA_WR_RDMA_READ || opcode >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP;
+	const uint8_t *from = x->mem + (in ? SELF_BYTES / 4 : 0);
+	const uint8_t *to = x->mem + (in ? 0 : SELF_BYTES / 4);
+	uint8_t want[SELF_BYTES / 4];
+	unsigned int due, got = 0;
+	struct softhca_wc wc;
+
+	for (uint32_t i = 0; i < SELF_BYTES; i++)
+		x->mem[i] = (uint8_t)sim_random(&sim_model(x->s)->rng);
+	memcpy(want, from, len);
+	due = self_post(x, opcode, len);
+	sim_settle(x->s);
+	for (; softhca_poll_cq(x->cq, 1, &wc) == 1; got++)
+		sim_check(x->s, wc.status == SOFTHCA_WC_SUCCESS && wc.qp_num == x->qp->qp_num,
+			  "op %u: %s, QP %#x", opcode, softhca_wc_status_str(wc.status), wc.qp_num);
+	sim_check(x->s, got == due, "op %u: %u completions of %u", opcode, got, due);
+	sim_check(x->s, memcmp(to, want, len) == 0, "op %u: wrong bytes", opcode);
+}
+
+static void
+itself_in(const struct sim_config *cfg)
+{
+	struct sim *s = sim_open(cfg);
+
+	for (unsigned int gid = 0; gid < SIM_GIDS; gid++) {
+		struct self x;
+
+		self_open(&x, s, gid);
+		for (uint32_t op = 0; op <= SOFTHCA_WR_ATOMIC_FETCH_AND_ADD; op++) {
+			bool atomic = op >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP;
+
+			self_one(&x, op, 8);
+			self_one(&x, op, atomic ? 8 : 5000);
+		}
+		self_close(&x);
+	}
+	sim_check(s, on_the_wire(s) == 0, "frames on the wire");
+	sim_check(s, sim_counter(s, 0, "retransmissions") == 0, "retransmissions");
+	sim_close(s);
+}
+SIM_TEST(itself)
+
+/* --- the ring is full -------------------- */
+
+/* Everything of side 0 runs but the stage that empties the ring. */
+static void
+run_without_decap(struct sim *s)
+{
+	struct hca *h = s->side[0].hca;
+	unsigned int off = hca_stage_count();
+
+	for (unsigned int i = 0; i < hca_stage_count(); i++)
+		if (strcmp(hca_stage_name(i), "decap") == 0)
+			off = hca_stage_on(h, i);
+	sim_check(s, off < hca_workers(h), "no stage decap");
+	for (unsigned int k = 0; k < 2000; k++) {
+		s->now += s->cfg.tick_ns;
+		for (unsigned int w = 0; w < hca_workers(h); w++)
+			if (w != off)
+				hca_poll(h, w, s->now);
+	}
+}
+
+static void
+overflows_in(const struct sim_config *cfg)
+{
+	const struct sim_tagged_attr a = {.loop = true,
+					  .flows = 32,
+					  .max_len = 8000,
+					  .mtu = SOFTHCA_MTU_256};
+	struct sim_config c = *cfg;
+	struct sim_tagged *t;
+	struct sim *s;
+
+	/* Where one worker does both, or a generator chooses, the ring is emptied in time. */
+	if (cfg->layout == HCA_LAYOUT_RTC || cfg->executor == SIM_STEPPED)
+		return;
+	c.mbufs = 4096;
+	s = sim_open(&c);
+	t = sim_tagged_open(s, &a);
+	t->lossless = true;
+	for (uint32_t i = 0; i < 256; i++)
+		sim_tagged_send(t, 0, i % a.flows);
+	run_without_decap(s);
+	sim_check(s, sim_counter(s, 0, "loopback_drops") != 0, "the ring was never full");
+	sim_tagged_finish(t);
+	sim_check(s, sim_counter(s, 0, "retransmissions") >= sim_counter(s, 0, "loopback_drops"),
+		  "more was lost than sent again");
+	sim_check(s,
+		  sim_counter(s, 0, "loopback_pkts") + sim_counter(s, 0, "loopback_drops") ==
+			  sim_counter(s, 0, "sent_pkts"),
+		  "some frames are not counted");
+	sim_tagged_close(t);
+	sim_close(s);
+}
+SIM_TEST(overflows)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_leaves),
-		cmocka_unit_test(without_a_link),
-		cmocka_unit_test(beside_the_wire),
-		cmocka_unit_test(starved),
+		cmocka_unit_test(nothing_leaves),  cmocka_unit_test(without_a_link),
+		cmocka_unit_test(beside_the_wire), cmocka_unit_test(starved),
+		cmocka_unit_test(itself),	   cmocka_unit_test(overflows),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));
