@@ -114,10 +114,15 @@ forward_events(struct softhca_embed *e)
 {
 	unsigned int n = 0;
 
+	if (__atomic_load_n(&e->stop, __ATOMIC_RELAXED))
+		return 0; /* the drivers go one by one, and commands of the last run the engine */
 	__atomic_exchange_n(&e->events, 0, __ATOMIC_ACQUIRE);
-	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
-		if (e->side[i].drv != NULL)
-			n += hca_driver_poll(e->side[i].drv);
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
+		struct hca_driver *drv = __atomic_load_n(&e->side[i].drv, __ATOMIC_ACQUIRE);
+
+		if (drv != NULL)
+			n += hca_driver_poll(drv);
+	}
 	return n;
 }
 
@@ -225,8 +230,9 @@ start_threads(struct softhca_embed *e)
 	return 0;
 }
 
+/* Nobody looks at a driver's event queues after this. */
 static void
-stop_threads(struct softhca_embed *e)
+stop_events(struct softhca_embed *e)
 {
 	__atomic_store_n(&e->stop, 1, __ATOMIC_RELAXED);
 	if (e->notifier_runs)
@@ -358,10 +364,12 @@ create_driver(struct softhca_embed *e, uint32_t i)
 		.log_num_mtts = e->cfg.log_mtts,
 		.seed = e->cfg.seed == 0 ? 0 : e->cfg.seed * EMBED_HCAS_MAX + i,
 	};
-	int err = hca_driver_create(&hw, &dc, &s->drv);
+	struct hca_driver *drv;
+	int err = hca_driver_create(&hw, &dc, &drv);
 
 	if (err != 0)
 		return embed_fail(err, "driver of HCA %u: %s", i, hca_driver_reason());
+	__atomic_store_n(&s->drv, drv, __ATOMIC_RELEASE); /* the notifier looks for it */
 	err = set_addresses(e, i);
 	hca_usage(s->hca, &s->base);
 	return err;
@@ -389,10 +397,10 @@ static void
 tear_down(struct softhca_embed *e)
 {
 	embed_telemetry_remove(e);
+	stop_events(e);
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
 		if (e->side[i].drv != NULL)
 			hca_driver_destroy(e->side[i].drv);
-	stop_threads(e);
 	hca_threads_stop(e->threads);
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
 		hca_destroy(e->side[i].hca);
