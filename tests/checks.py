@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import sys
 
+import coverage
+
 # room -> what its files may include. Rooms are folders and sets of <...> headers.
 WALLS = {
     'include': {'include', 'libc'},
@@ -174,6 +176,10 @@ def check_format(tree):
         yield run.stderr
 
 
+def check_coverage(tree):
+    yield from coverage.complaints(tree.root)
+
+
 def checks():
     for room in WALLS:
         yield ('check-wall-' + os.path.basename(room),
@@ -182,6 +188,7 @@ def checks():
     yield 'check-device-time-random', check_time_and_random
     yield 'check-spdx', check_spdx
     yield 'check-unfinished', check_unfinished
+    yield 'check-coverage', check_coverage
     if shutil.which('clang-format'):
         yield 'check-clang-format', check_format
 
