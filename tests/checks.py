@@ -176,6 +176,16 @@ def check_format(tree):
         yield run.stderr
 
 
+LONGEST = 800  # lines of a file
+
+
+def check_length(tree):
+    for path in tree.c_files + [path for path in tree.files if path.endswith('.py')]:
+        lines = tree.text(path).count('\n')
+        if lines > LONGEST:
+            yield '%s: %d lines, at most %d' % (path, lines, LONGEST)
+
+
 def check_coverage(tree):
     yield from coverage.complaints(tree.root)
 
@@ -188,6 +198,7 @@ def checks():
     yield 'check-device-time-random', check_time_and_random
     yield 'check-spdx', check_spdx
     yield 'check-unfinished', check_unfinished
+    yield 'check-length', check_length
     yield 'check-coverage', check_coverage
     if shutil.which('clang-format'):
         yield 'check-clang-format', check_format

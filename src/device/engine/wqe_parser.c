@@ -22,15 +22,13 @@
 #include "engine/doorbell.h"
 #include "engine/impl.h"
 #include "engine/parser.h"
+#include "engine/parser_list.h"
 #include "engine/record_pool.h"
 #include "engine/wqe_unit.h"
 #include "queues/eq.h"
 
-#define NOBODY UINT32_MAX
 #define VISIT_WQES 32u
 #define COPY_BLOCK 64u
-/* Owners looked at per poll while some of their QPs wait for records. */
-#define OWNER_VISITS 16u
 
 /*
  * A queue that seems to hold more WQEs than it has places is given so long before WQ_CATAS: the
@@ -40,18 +38,9 @@
 #define OVERFULL_NS 20000000u
 #define OVERFULL_VISITS 64u
 
-#define ON_LIST (HCA_PF_READY | HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL)
-#define PARKED (HCA_PF_PARK_WINDOW | HCA_PF_PARK_STATE)
-
 _Static_assert(HCA_WQE_MAX_STRIDE - sizeof(struct hca_next_unit) - sizeof(struct hca_inline_unit) <=
 		       sizeof(((struct hca_record_full *)0)->body),
 	       "all inline data a WQE can carry fits a record");
-
-struct hca_parser_ctx {
-	uint32_t ready_head, ready_tail; /* QP indexes, linked by parser.list_next */
-	uint32_t ready_n;
-	bool freed; /* records came back in this poll */
-} __rte_cache_aligned;
 
 /* What a visit of one QP found and must finish with. */
 enum visit_end {
@@ -87,7 +76,7 @@ hca_parser_init(struct hca *h)
 	c = rte_zmalloc_socket(NULL, sizeof(*c), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	if (c == NULL)
 		return -ENOMEM;
-	c->ready_head = c->ready_tail = NOBODY;
+	c->ready_head = c->ready_tail = HCA_NO_QP;
 	h->stage_ctx[HCA_STAGE_PARSER] = c;
 	return 0;
 }
@@ -97,179 +86,6 @@ hca_parser_fini(struct hca *h)
 {
 	rte_free(h->stage_ctx[HCA_STAGE_PARSER]);
 	h->stage_ctx[HCA_STAGE_PARSER] = NULL;
-}
-
-/* ---- lists of QPs ---- */
-
-static inline void
-list_append(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
-{
-	struct hca_qp_parser *p = &h->qp[qpi].parser;
-
-	p->list_next = NOBODY;
-	p->list_prev = *tail;
-	if (*head == NOBODY)
-		*head = qpi;
-	else
-		h->qp[*tail].parser.list_next = qpi;
-	*tail = qpi;
-}
-
-static void
-list_prepend(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
-{
-	h->qp[qpi].parser.list_next = *head;
-	if (*head == NOBODY)
-		*tail = qpi;
-	else
-		h->qp[*head].parser.list_prev = qpi;
-	*head = qpi;
-}
-
-static inline void
-list_remove(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
-{
-	struct hca_qp_parser *p = &h->qp[qpi].parser;
-
-	if (*tail == qpi)
-		*tail = p->list_prev;
-	else
-		h->qp[p->list_next].parser.list_prev = p->list_prev;
-	if (*head == qpi)
-		*head = p->list_next;
-	else
-		h->qp[p->list_prev].parser.list_next = p->list_next;
-}
-
-static inline uint32_t
-list_pop(struct hca *h, uint32_t *head, uint32_t *tail)
-{
-	uint32_t qpi = *head;
-
-	list_remove(h, head, tail, qpi);
-	return qpi;
-}
-
-static inline bool
-has_work(const struct hca_qp_parser *p)
-{
-	return p->in_chain || p->chain_head != p->chain_tail;
-}
-
-static inline void
-make_ready(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
-{
-	struct hca_qp_parser *p = &h->qp[qpi].parser;
-
-	if (p->flags & (ON_LIST | PARKED) || !has_work(p))
-		return;
-	p->flags |= HCA_PF_READY;
-	list_append(h, &c->ready_head, &c->ready_tail, qpi);
-	c->ready_n++;
-}
-
-static inline uint8_t
-wait_flag(const struct hca_record_pool *pool)
-{
-	return pool->full ? HCA_PF_WAIT_FULL : HCA_PF_WAIT_REC;
-}
-
-/* Owners some of whose QPs wait take turns, so that one who may have no more holds up nobody. */
-static void
-owner_append(struct hca_record_pool *pool, struct hca_record_owner *o)
-{
-	uint16_t i = (uint16_t)(o - pool->owner);
-
-	if (pool->waiting++ == 0)
-		pool->wait_head = i;
-	else
-		pool->owner[pool->wait_tail].next = i;
-	pool->wait_tail = i;
-	o->waiting = 1;
-}
-
-static struct hca_record_owner *
-owner_pop(struct hca_record_pool *pool)
-{
-	struct hca_record_owner *o = &pool->owner[pool->wait_head];
-
-	pool->wait_head = o->next;
-	pool->waiting--;
-	o->waiting = 0;
-	return o;
-}
-
-/*
- * Wait for a record behind others of the same owner. In front: those whose own two records are due,
- * and those who were woken in their turn and found nothing.
- */
-static void
-wait_for_record(struct hca *h, struct hca_record_pool *pool, uint32_t qpi, bool in_front)
-{
-	struct hca_record_owner *o = hca_record_owner(pool, &h->qp[qpi].parser);
-
-	h->qp[qpi].parser.flags |= wait_flag(pool);
-	if (in_front)
-		list_prepend(h, &o->wait_head, &o->wait_tail, qpi);
-	else
-		list_append(h, &o->wait_head, &o->wait_tail, qpi);
-	if (!o->waiting)
-		owner_append(pool, o);
-	HCA_COUNT(h, PARSER, sq_parked_record);
-}
-
-static void
-stop_waiting(struct hca *h, struct hca_record_pool *pool, uint32_t qpi)
-{
-	struct hca_record_owner *o = hca_record_owner(pool, &h->qp[qpi].parser);
-
-	list_remove(h, &o->wait_head, &o->wait_tail, qpi);
-}
-
-static void
-wake(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool, uint32_t qpi)
-{
-	struct hca_qp_parser *p = &h->qp[qpi].parser;
-
-	stop_waiting(h, pool, qpi);
-	p->flags = (p->flags & ~wait_flag(pool)) | HCA_PF_GRANTED;
-	make_ready(h, c, qpi);
-}
-
-static inline bool
-reserve_due(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
-{
-	return p->held[pool->full != 0] < HCA_RECORDS_PER_QP_RESERVED;
-}
-
-static void
-wake_waiting(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
-{
-	uint32_t visits = RTE_MIN(pool->waiting, OWNER_VISITS), left;
-
-	hca_record_pool_refill(pool);
-	for (left = pool->stack_n; left != 0 && visits != 0; visits--) {
-		struct hca_record_owner *o = owner_pop(pool);
-		uint32_t share = hca_record_share(pool, o);
-
-		for (; left != 0 && o->wait_head != NOBODY; left--) {
-			if (!reserve_due(pool, &h->qp[o->wait_head].parser) && share-- == 0)
-				break;
-			wake(h, c, pool, o->wait_head);
-		}
-		if (o->wait_head != NOBODY)
-			owner_append(pool, o);
-	}
-}
-
-/* A waiting QP whose own two records have become due waits for nobody. */
-static void
-wake_if_due(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool, uint32_t qpi)
-{
-	struct hca_qp_parser *p = &h->qp[qpi].parser;
-
-	if (p->flags & wait_flag(pool) && reserve_due(pool, p))
-		wake(h, c, pool, qpi);
 }
 
 /* ---- a QP's window and records ---- */
@@ -499,7 +315,7 @@ judge_wqe(struct hca *h, struct visit *v, const uint8_t *copy, struct hca_wqe *w
 static inline bool
 others_wait(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
 {
-	return unlikely(pool->waiting != 0) && hca_record_owner(pool, p)->wait_head != NOBODY;
+	return unlikely(pool->waiting != 0) && hca_record_owner(pool, p)->wait_head != HCA_NO_QP;
 }
 
 /* Those who wait longer come first, unless the QP's own two records are due. */

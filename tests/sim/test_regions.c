@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Memory regions end to end: rights of QP, region and window, kinds of memory, re-registration. */
+
+#include "mw_rig.h"
+
+#define PROGRAM "test_regions"
+
+/* --- rights -------------------- */
+
+static void
+qp_rights(struct rig *r, uint32_t rights)
+{
+	struct softhca_qp_attr a = {.qp_access_flags = rights};
+	int rc = softhca_modify_qp(r->p->qp[1], &a, SOFTHCA_QP_ACCESS_FLAGS);
+
+	sim_check(r->s, rc == 0, "modify_qp: %s", softhca_last_error(NULL));
+}
+
+/* One operation with these rights of the QP and of the key. */
+static void
+one_right(struct rig *r, uint32_t qp, uint32_t key, uint32_t rkey, const char *what)
+{
+	static const struct {
+		uint32_t opcode, right;
+	} ops[] = {
+		{SOFTHCA_WR_RDMA_WRITE, WR},
+		{SOFTHCA_WR_RDMA_READ, RD},
+		{SOFTHCA_WR_ATOMIC_CMP_AND_SWP, AT},
+		{SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, AT},
+	};
+
+	for (unsigned int i = 0; i < COUNT(ops); i++) {
+		uint32_t status = SOFTHCA_WC_SUCCESS, got;
+
+		if (!(qp & ops[i].right))
+			status = SOFTHCA_WC_REM_INV_REQ_ERR;
+		else if (!(key & ops[i].right))
+			status = SOFTHCA_WC_REM_ACCESS_ERR;
+		got = rdma(r, ops[i].opcode, va_of(r, 128), rkey, 16);
+		sim_check(r->s, got == status, "%s, opcode %u, QP %#x, key %#x: %s", what,
+			  ops[i].opcode, qp, key, softhca_wc_status_str(got));
+		if (status != SOFTHCA_WC_SUCCESS) {
+			reset(r);
+			qp_rights(r, qp);
+		}
+	}
+}
+
+static void
+rights_in(const struct sim_config *cfg)
+{
+	struct softhca_mw *mw = NULL;
+	struct softhca_mr *mr;
+	struct rig r;
+
+	rig_open(&r, cfg, &patient);
+	mw = window(&r, SOFTHCA_MW_TYPE_1);
+	for (uint32_t qp = 0; qp <= (WR | RD | AT); qp += WR) {
+		qp_rights(&r, qp);
+		for (uint32_t key = 0; key <= (WR | RD | AT); key += WR) {
+			mr = region(&r, 1, r.mem, key | (key & (WR | AT) ? LW : 0));
+			one_right(&r, qp, key, mr->rkey, "region");
+			softhca_dereg_mr(mr);
+			/* the window's rights, not the region's, which has none */
+			expect(&r, bind1(&r, mw, 64, 4096, key), SOFTHCA_WC_SUCCESS, "bind");
+			one_right(&r, qp, key, mw->rkey, "window");
+		}
+	}
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0, "dealloc_mw");
+	reset(&r);
+	/* A region that may not be written takes no receive. */
+	mr = region(&r, 1, r.mem, RD);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct softhca_sge sge = {va_of(&r, 0), 64, i ? r.mr->lkey : mr->lkey};
+		struct softhca_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+		struct softhca_sge src = {(uintptr_t)r.local, 64, r.local_mr->lkey};
+		uint32_t want = i ? SOFTHCA_WC_SUCCESS : SOFTHCA_WC_LOC_PROT_ERR;
+
+		sim_check(r.s, softhca_post_recv(r.p->qp[1], &wr, &bad) == 0, "post_recv");
+		expect(&r,
+		       perform(&r, 0,
+			       (struct softhca_send_wr){.opcode = SOFTHCA_WR_SEND,
+							.sg_list = &src,
+							.num_sge = 1}),
+		       i ? SOFTHCA_WC_SUCCESS : SOFTHCA_WC_REM_OP_ERR, "send");
+		expect(&r, wait_for(&r, 1), want, "receive");
+		reset(&r);
+	}
+	softhca_dereg_mr(mr);
+	rig_close(&r);
+}
+SIM_TEST(rights)
+
+/* --- registrations -------------------- */
+
+static void
+registrations_in(const struct sim_config *cfg)
+{
+	uint8_t *ro = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct softhca_mr *mr;
+	struct rig r;
+
+	rig_open(&r, cfg, &patient);
+	/* Memory the process itself cannot write. */
+	sim_check(r.s, ro != MAP_FAILED, "mmap");
+	memset(ro, 0x77, BYTES);
+	sim_check(r.s, mprotect(ro, BYTES, PROT_READ) == 0, "mprotect");
+	mr = region(&r, 1, ro, RD);
+	expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, (uintptr_t)ro + 5, mr->rkey, BYTES - 5),
+	       SOFTHCA_WC_SUCCESS, "read");
+	sim_check(r.s, holds(r.local, BYTES - 5, 0x77), "wrong bytes");
+	expect(&r, put(&r, (uintptr_t)ro, mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "write");
+	reset(&r);
+	softhca_dereg_mr(mr);
+	munmap(ro, BYTES);
+	/* Counted from 0, at an address that is not the first of its page. */
+	mr = softhca_reg_mr(r.s->side[1].pd, r.mem + 100, 30000, LW | WR | RD | ZERO);
+	sim_check(r.s, mr != NULL && mr->addr == 0, "zero-based: %s", softhca_last_error(NULL));
+	memset(r.mem, 0, BYTES);
+	expect(&r, put(&r, 0, mr->rkey, 30000, 0x33), SOFTHCA_WC_SUCCESS, "write");
+	sim_check(r.s, holds(r.mem + 100, 30000, 0x33) && r.mem[99] == 0 && r.mem[30100] == 0,
+		  "wrong bytes");
+	expect(&r, put(&r, 29993, mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "behind it");
+	reset(&r);
+	expect(&r, put(&r, va_of(&r, 100), mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "address");
+	reset(&r);
+	softhca_dereg_mr(mr);
+	sim_check(r.s,
+		  softhca_reg_mr(r.s->side[1].pd, r.mem, 8, SOFTHCA_ACCESS_ON_DEMAND) == NULL &&
+			  errno == EOPNOTSUPP,
+		  "on-demand paging");
+	sim_check(r.s, softhca_reg_mr(r.s->side[1].pd, r.mem, 8, WR) == NULL && errno == EINVAL,
+		  "remote without local write");
+	rig_close(&r);
+}
+SIM_TEST(registrations)
+
+static void
+rereg_in(const struct sim_config *cfg)
+{
+	struct softhca_mw *mw;
+	struct softhca_mr *mr;
+	struct softhca_pd *pd;
+	uint8_t *second;
+	struct rig r;
+	uint32_t old;
+
+	rig_open(&r, cfg, &patient);
+	second = memory(&r, 2 * BYTES);
+	mr = region(&r, 1, r.mem, LW | WR | RD);
+	/* Translation: the old key reaches nothing, the new one the new memory. */
+	old = mr->rkey;
+	sim_check(r.s,
+		  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, second + 7,
+				   BYTES + 9000, 0) == 0,
+		  "rereg_mr: %s", softhca_last_error(NULL));
+	sim_check(r.s, mr->addr == (uintptr_t)second + 7 && mr->length == BYTES + 9000, "MR");
+	expect(&r, put(&r, mr->addr + BYTES, mr->rkey, 9000, 0x44), SOFTHCA_WC_SUCCESS, "new");
+	sim_check(r.s, holds(second + 7 + BYTES, 9000, 0x44), "wrong bytes");
+	expect(&r, put(&r, va_of(&r, 0), old, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "old key");
+	reset(&r);
+	/* Access: the same key, other rights. */
+	old = mr->rkey;
+	sim_check(r.s, softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RD) == 0,
+		  "rereg_mr: %s", softhca_last_error(NULL));
+	sim_check(r.s, mr->rkey == old, "another key");
+	expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, mr->addr, mr->rkey, 100), SOFTHCA_WC_SUCCESS,
+	       "read");
+	expect(&r, put(&r, mr->addr, mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "write");
+	reset(&r);
+	/* PD: the QP's requests find the key no more; back again they do. */
+	pd = softhca_alloc_pd(r.s->side[1].ctx);
+	sim_check(r.s, softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_PD, pd, NULL, 0, 0) == 0,
+		  "rereg_mr: %s", softhca_last_error(NULL));
+	sim_check(r.s, mr->pd == pd && softhca_dealloc_pd(pd) == -EBUSY, "PD");
+	expect(&r, rdma(&r, SOFTHCA_WR_RDMA_READ, mr->addr, mr->rkey, 100),
+	       SOFTHCA_WC_REM_ACCESS_ERR, "other PD");
+	reset(&r);
+	sim_check(r.s,
+		  softhca_rereg_mr(mr,
+				   SOFTHCA_REREG_MR_CHANGE_PD | SOFTHCA_REREG_MR_CHANGE_ACCESS |
+					   SOFTHCA_REREG_MR_CHANGE_TRANSLATION,
+				   r.s->side[1].pd, r.mem, BYTES, LW | WR | BIND) == 0,
+		  "rereg_mr: %s", softhca_last_error(NULL));
+	sim_check(r.s, softhca_dealloc_pd(pd) == 0, "dealloc_pd");
+	expect(&r, put(&r, va_of(&r, 0), mr->rkey, 8, 0x55), SOFTHCA_WC_SUCCESS, "all changed");
+	/* What fails changes nothing. */
+	const struct {
+		uint32_t flags;
+		struct softhca_pd *pd;
+		void *addr;
+		uint64_t length;
+		uint32_t access;
+	} bad[] = {
+		{0, NULL, NULL, 0, 0},
+		{1u << 3, NULL, NULL, 0, 0},
+		{SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, second, 0, 0},
+		{SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)UINTPTR_MAX, 100, 0},
+		{SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)(UINTPTR_MAX / 2 + 1), 8, 0},
+		{SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, second, 1ull << 60, 0},
+		{SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, WR},
+		{SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, SOFTHCA_ACCESS_ON_DEMAND},
+		{SOFTHCA_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0},
+		{SOFTHCA_REREG_MR_CHANGE_PD, r.s->side[0].pd, NULL, 0, 0},
+	};
+
+	for (unsigned int i = 0; i < COUNT(bad); i++) {
+		sim_check(r.s,
+			  softhca_rereg_mr(mr, bad[i].flags, bad[i].pd, bad[i].addr, bad[i].length,
+					   bad[i].access) < 0,
+			  "case %u is not refused", i);
+		expect(&r, put(&r, va_of(&r, i), mr->rkey, 8, 0x56), SOFTHCA_WC_SUCCESS,
+		       "as before");
+	}
+	/* Nor with a window bound to it. */
+	mw = window(&r, SOFTHCA_MW_TYPE_1);
+	{
+		struct softhca_mw_bind b = {SIGNAL, SIGNAL, {mr, va_of(&r, 0), 100, WR}};
+
+		sim_check(r.s, softhca_bind_mw(r.p->qp[1], mw, &b) == 0, "bind_mw");
+		expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "bind");
+	}
+	sim_check(r.s,
+		  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RD) == -EBUSY,
+		  "with a window");
+	expect(&r, put(&r, va_of(&r, 0), mr->rkey, 8, 0x57), SOFTHCA_WC_SUCCESS, "as before");
+	expect(&r, put(&r, va_of(&r, 0), mw->rkey, 8, 0x58), SOFTHCA_WC_SUCCESS, "window");
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0 && softhca_dereg_mr(mr) == 0, "free");
+	rig_close(&r);
+	free(second);
+}
+SIM_TEST(rereg)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rights),
+		cmocka_unit_test(registrations),
+		cmocka_unit_test(rereg),
+	};
+
+	return sim_main_of(tests, COUNT(tests));
+}

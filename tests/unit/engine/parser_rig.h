@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_PARSER_RIG_H
+#define TEST_PARSER_RIG_H
+
+/*
+ * The parser's surroundings for its tests: a client that builds WQEs and chains in the queue of a
+ * QP, and the stages behind the parser that finish its requests. Asserts with cmocka.
+ */
+
+#include "fixture.h"
+
+#include <string.h>
+
+#include "abi_bar.h"
+#include "abi_cqe.h"
+#include "abi_ctx.h"
+#include "abi_wqe.h"
+#include "engine/doorbell.h"
+#include "engine/parser.h"
+#include "engine/record_pool.h"
+
+#define QPI 3u
+#define PAGE 5u
+#define BUDGET 32u
+
+/* ---- client side: building WQEs ---- */
+
+/* A WQE under construction: units are appended behind the next unit. */
+struct wqe {
+	uint8_t b[HCA_WQE_MAX_STRIDE];
+	uint32_t len;
+};
+
+struct wqe wqe_new(uint32_t flags, uint32_t imm);
+
+void add_raddr(struct wqe *w, uint64_t raddr, uint32_t rkey);
+
+void add_atomic(struct wqe *w, uint64_t swap_add, uint64_t cmp);
+
+void add_sge(struct wqe *w, uint64_t va, uint32_t lkey, uint32_t len);
+
+void add_inline(struct wqe *w, const void *data, uint32_t len);
+
+uint8_t *slot(struct fx *fx, uint32_t index);
+
+void put(struct fx *fx, uint32_t index, const struct wqe *w);
+
+/* The WQE at index - 1 announces the one at index. */
+void link_to(struct fx *fx, uint32_t index, uint8_t op, uint32_t size, bool fence);
+
+void ring_qp(struct fx *fx, uint32_t qpi, uint32_t index, uint8_t op, uint32_t size, bool fence);
+
+void ring(struct fx *fx, uint32_t index, uint8_t op, uint32_t size);
+
+struct wqe write_wqe(uint32_t n);
+
+/* n WRITEs from index on as one chain, announced. */
+void post_chain_qp(struct fx *fx, uint32_t qpi, uint32_t index, uint32_t n);
+
+void post_chain(struct fx *fx, uint32_t index, uint32_t n);
+
+extern uint64_t fx_now; /* what poll_parser() says the time is */
+
+/* ---- device side: the rest of the engine ---- */
+
+unsigned int poll_parser(struct fx *fx);
+
+struct hca_record *rec(struct fx *fx, uint32_t cursor);
+
+/* RTC and RRC finish n requests of a QP. */
+void complete(struct fx *fx, uint32_t qpi, uint32_t n);
+
+bool told_rtc(struct fx *fx, uint32_t qpi);
+
+void expect_catas(struct fx *fx);
+
+int parser_setup(void **state);
+
+int parser_teardown(void **state);
+
+/* One WQE of op on a fresh QP with stride 512; returns its record. */
+struct hca_record *parse_one(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t size);
+
+#endif
