@@ -176,13 +176,13 @@ def check_format(tree):
         yield run.stderr
 
 
-LONGEST = 800  # lines of a file
+LONGEST = 800  # lines of a file; the public header may have more, there is only one
 
 
 def check_length(tree):
     for path in tree.c_files + [path for path in tree.files if path.endswith('.py')]:
         lines = tree.text(path).count('\n')
-        if lines > LONGEST:
+        if lines > LONGEST and not path.startswith('include/'):
             yield '%s: %d lines, at most %d' % (path, lines, LONGEST)
 
 
