@@ -291,7 +291,9 @@ open_driver(struct sim *s, unsigned int i)
 		.dma_detach = hw_detach,
 		.dma_arg = side->hca,
 	};
-	struct hca_driver_config dc = {.seed = s->cfg.seed * 2 + 1 + i, .timeout_ms = 60000};
+	struct hca_driver_config dc = {.seed = s->cfg.seed * 2 + 1 + i,
+				       .timeout_ms = 60000,
+				       .quota = s->cfg.quota};
 	struct hca_ctl_port port = {.speed = 100000,
 				    .state = SOFTHCA_PORT_ACTIVE,
 				    .max_mtu = SOFTHCA_MTU_4096,

@@ -60,7 +60,8 @@ struct sim_config {
 	uint32_t link_depth;  /* [256] */
 	uint32_t max_mtu;
 	uint64_t port_stall_ns;
-	uint64_t tick_ns; /* time per loop or step [500, stepped 50] */
+	uint64_t tick_ns;	/* time per loop or step [500, stepped 50] */
+	struct hca_quota quota; /* of each client */
 };
 
 struct sim_side {

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Owners beside each other: keys, doorbells and numbers of one are nothing to another, and what one
+ * uses up is its own.
+ */
+
+#include <errno.h>
+
+#include "abi_bar.h"
+#include "lib_doorbell.h"
+#include "lib_types.h"
+#include "sim_test.h"
+
+#define PROGRAM "test_isolation"
+#define S SOFTHCA_SEND_SIGNALED
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define RIGHTS \
+	(SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | \
+	 SOFTHCA_ACCESS_REMOTE_ATOMIC)
+
+/* --- keys -------------------- */
+
+#define BYTES 8192u
+#define FILL 0x42
+
+/* Memory of side 1 that the connection has no business with. */
+struct strange {
+	struct softhca_context *ctx; /* another client */
+	struct softhca_pd *pd;	     /* its PD */
+	struct softhca_pd *second;   /* another PD of the connection's own client */
+	struct softhca_mr *of_client, *of_pd, *read_only;
+	struct softhca_mw *unbound;
+	uint32_t stale;
+	uint8_t *mem;
+};
+
+static void
+strange_open(struct sim *s, struct strange *x)
+{
+	struct softhca_mr *gone, *again;
+
+	*x = (struct strange){.ctx = sim_client(s, 1)};
+	x->mem = aligned_alloc(4096, BYTES);
+	memset(x->mem, FILL, BYTES);
+	x->pd = softhca_alloc_pd(x->ctx);
+	x->second = softhca_alloc_pd(s->side[1].ctx);
+	sim_check(s, x->pd != NULL && x->second != NULL, "alloc_pd");
+	x->of_client = softhca_reg_mr(x->pd, x->mem, BYTES, RIGHTS);
+	x->of_pd = softhca_reg_mr(x->second, x->mem, BYTES, RIGHTS);
+	x->read_only = softhca_reg_mr(s->side[1].pd, x->mem, BYTES, 0);
+	x->unbound = softhca_alloc_mw(s->side[1].pd, SOFTHCA_MW_TYPE_2);
+	sim_check(s, x->of_client && x->of_pd && x->read_only && x->unbound, "reg_mr");
+	gone = softhca_reg_mr(s->side[1].pd, x->mem, BYTES, RIGHTS);
+	sim_check(s, gone != NULL, "reg_mr");
+	x->stale = gone->rkey;
+	sim_check(s, softhca_dereg_mr(gone) == 0, "dereg_mr");
+	/* Other regions have come and gone since. */
+	for (unsigned int i = 0; i < 20; i++) {
+		again = softhca_reg_mr(s->side[1].pd, x->mem, BYTES, RIGHTS);
+		sim_check(s, again != NULL && again->rkey != x->stale, "a key came back");
+		sim_check(s, softhca_dereg_mr(again) == 0, "dereg_mr");
+	}
+}
+
+static void
+strange_close(struct sim *s, struct strange *x)
+{
+	for (uint32_t i = 0; i < BYTES; i++)
+		sim_check(s, x->mem[i] == FILL, "byte %u was written", i);
+	sim_check(s,
+		  softhca_dereg_mr(x->of_client) == 0 && softhca_dereg_mr(x->of_pd) == 0 &&
+			  softhca_dereg_mr(x->read_only) == 0 &&
+			  softhca_dealloc_mw(x->unbound) == 0,
+		  "dereg_mr");
+	sim_check(s, softhca_dealloc_pd(x->second) == 0 && softhca_close(x->ctx) == 0, "close");
+	free(x->mem);
+}
+
+/* X(what, key): keys of side 1 for memory at x.mem, none of which gives the connection a right. */
+#define KEY_LIST(X) \
+	X("another PD", x.of_pd->rkey) \
+	X("another client", x.of_client->rkey) \
+	X("no remote right", x.read_only->rkey) \
+	X("unbound window", x.unbound->rkey) \
+	X("stale", x.stale) \
+	X("zero", 0) \
+	X("all ones", UINT32_MAX) \
+	X("another tag of the consumer", own ^ 1) \
+	X("another index", own ^ 0x200) \
+	X("another random part", own ^ 0x80000000u)
+
+static void
+refuse(struct sim *s, struct sim_pair *bystander, uint32_t op, const char *what, uint64_t va,
+       uint32_t key)
+{
+	struct sim_pair *p = sim_pair_open(s, NULL);
+	struct softhca_sge sge = {p->region[0].va + 64, 64, p->region[0].mr->lkey};
+	struct softhca_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = op, .send_flags = S};
+	const struct sim_req good = sim_random_req(bystander, 2000);
+	uint64_t id;
+
+	if (op >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP) {
+		sge.length = 8;
+		wr.wr.atomic.remote_addr = va;
+		wr.wr.atomic.rkey = key;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = va;
+		wr.wr.rdma.rkey = key;
+	}
+	id = sim_post_wr(p, 0, &wr, SOFTHCA_WC_REM_ACCESS_ERR);
+	sim_expect_sq_error(p, 0, id, SOFTHCA_WC_REM_ACCESS_ERR, false);
+	sim_check(s, sim_post(bystander, 0, &good, 1) == 0, "post");
+	sim_check(s, sim_drain(s, SIM_S), "%s, op %u: does not end", what, op);
+	sim_pair_close(p);
+	sim_finish(s, SIM_S);
+}
+
+static void
+remote_keys_in(const struct sim_config *cfg)
+{
+	static const uint32_t ops[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ,
+				       SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
+				       SOFTHCA_WR_ATOMIC_CMP_AND_SWP};
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *bystander = sim_pair_open(s, NULL);
+	/* A region that is the connection's, for keys that are nearly its key. */
+	struct strange x;
+	uint32_t own;
+
+	strange_open(s, &x);
+	own = bystander->region[1].mr->rkey;
+	for (unsigned int i = 0; i < COUNT(ops); i++) {
+#define X(what, key) refuse(s, bystander, ops[i], what, (uintptr_t)x.mem, key);
+		KEY_LIST(X)
+#undef X
+	}
+	sim_check(s, sim_counter(s, 1, "resp_remote_access_errors") == COUNT(ops) * 10,
+		  "not all are counted");
+	sim_pair_close(bystander);
+	strange_close(s, &x);
+	sim_close(s);
+}
+SIM_TEST(remote_keys)
+
+/* The same keys as local ones: of a request, and of a receive. */
+static void
+refuse_local(struct sim *s, uint32_t op, const char *what, uint64_t va, uint32_t key)
+{
+	struct sim_pair *p = sim_pair_open(s, NULL);
+	struct softhca_sge sge = {va, 64, key};
+	struct softhca_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = op,
+		.send_flags = S,
+		.wr.rdma = {p->region[0].va, p->region[0].mr->rkey},
+	};
+	uint64_t id = sim_post_wr(p, 1, &wr, SOFTHCA_WC_LOC_PROT_ERR);
+
+	sim_expect_sq_error(p, 1, id, SOFTHCA_WC_LOC_PROT_ERR, false);
+	sim_check(s, sim_drain(s, SIM_S), "%s, op %u: does not end", what, op);
+	sim_pair_close(p);
+}
+
+static void
+refuse_recv(struct sim *s, const char *what, uint64_t va, uint32_t key)
+{
+	struct sim_pair *p = sim_pair_open(s, NULL);
+	struct softhca_sge sge = {p->region[0].va, 64, p->region[0].mr->lkey};
+	struct softhca_sge room = {va, 64, key};
+	struct softhca_recv_wr rwr = {.sg_list = &room, .num_sge = 1};
+	struct softhca_send_wr wr = {.sg_list = &sge,
+				     .num_sge = 1,
+				     .opcode = SOFTHCA_WR_SEND,
+				     .send_flags = S};
+	uint64_t id;
+
+	sim_post_recv_wr(p, 1, &rwr, SOFTHCA_WC_LOC_PROT_ERR);
+	id = sim_post_wr(p, 0, &wr, SOFTHCA_WC_REM_OP_ERR);
+	sim_expect_sq_error(p, 0, id, SOFTHCA_WC_REM_OP_ERR, false);
+	sim_check(s, sim_drain(s, SIM_S), "receive with the key of %s: does not end", what);
+	sim_pair_close(p);
+}
+
+static void
+local_keys_in(const struct sim_config *cfg)
+{
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *bystander = sim_pair_open(s, NULL);
+	struct strange x;
+	uint32_t own;
+
+	strange_open(s, &x);
+	own = bystander->region[1].mr->lkey;
+#define X(what, key) \
+	if ((key) != x.read_only->rkey) \
+		refuse_local(s, SOFTHCA_WR_RDMA_WRITE, what, (uintptr_t)x.mem, key); \
+	refuse_local(s, SOFTHCA_WR_RDMA_READ, what, (uintptr_t)x.mem, key); \
+	refuse_recv(s, what, (uintptr_t)x.mem, key);
+	KEY_LIST(X)
+#undef X
+	sim_pair_close(bystander);
+	strange_close(s, &x);
+	sim_close(s);
+}
+SIM_TEST(local_keys)
+
+/* --- doorbells -------------------- */
+
+static void
+ring(struct sim *s, struct lib_context *ctx, uint64_t word)
+{
+	uint32_t number;
+
+	for (unsigned int i = 0; lib_doorbell_take(ctx, &number) != 0; i++) {
+		sim_check(s, i < 1000, "no slot");
+		sim_poll(s);
+	}
+	lib_doorbell_fill(&ctx->uar, number, word);
+}
+
+/* Another client rings, with every opcode, for QPs of all kinds that are at work. */
+static void
+foreign_bells_in(const struct sim_config *cfg)
+{
+	static const struct sim_pair_attr attr[] = {{0}, {.srq = true}, {.xrc = true}};
+	struct sim *s = sim_open(cfg);
+	struct softhca_context *other = sim_client(s, 0);
+	struct sim_pair *p[COUNT(attr)];
+	uint64_t rung = 0, before;
+
+	for (unsigned int i = 0; i < COUNT(attr); i++)
+		p[i] = sim_pair_open(s, &attr[i]);
+	before = sim_counter(s, 0, "db_foreign_qpn") + sim_counter(s, 0, "db_bad_opcode");
+	for (unsigned int round = 0; round < 32 * 4; round++) {
+		uint32_t op = round % 32;
+
+		for (unsigned int i = 0; i < COUNT(attr); i++) {
+			struct sim_req r = sim_random_req(p[i], 3000);
+
+			r.flags |= S;
+			sim_post(p[i], round & 1, &r, 1);
+			ring(s, lib_ctx(other),
+			     HCA_DB_MAKE(round % 64, 0, op, p[i]->qp[0]->qp_num, 4));
+			ring(s, lib_ctx(other),
+			     HCA_DB_MAKE(round % 64, 0, op, p[i]->tgt[0]->qp_num, 4));
+			rung += 2;
+		}
+		sim_poll(s);
+		sim_reap(s);
+	}
+	sim_finish(s, SIM_S);
+	sim_settle(s);
+	sim_check(s,
+		  sim_counter(s, 0, "db_foreign_qpn") + sim_counter(s, 0, "db_bad_opcode") ==
+			  before + rung,
+		  "some bells are not refused");
+	sim_check(s, sim_counter(s, 0, "db_kicks") == 0, "a foreign kick was obeyed");
+	for (unsigned int i = 0; i < COUNT(attr); i++)
+		sim_pair_close(p[i]);
+	sim_check(s, softhca_close(other) == 0, "close");
+	sim_close(s);
+}
+SIM_TEST(foreign_bells)
+
+/* --- quotas -------------------- */
+
+#define THING_LIST(X) \
+	X(pd, struct softhca_pd *, softhca_alloc_pd(c->ctx), softhca_dealloc_pd) \
+	X(cq, struct softhca_cq *, softhca_create_cq(c->ctx, &cqa), softhca_destroy_cq) \
+	X(mr, struct softhca_mr *, softhca_reg_mr(c->pd, c->mem, 4096, 0), softhca_dereg_mr) \
+	X(mw, struct softhca_mw *, softhca_alloc_mw(c->pd, SOFTHCA_MW_TYPE_1), softhca_dealloc_mw) \
+	X(srq, struct softhca_srq *, softhca_create_srq(c->pd, &srqa), softhca_destroy_srq) \
+	X(qp, struct softhca_qp *, softhca_create_qp(c->pd, &qpa), softhca_destroy_qp) \
+	X(xrcd, struct softhca_xrcd *, softhca_open_xrcd(c->ctx, &xa), softhca_close_xrcd) \
+	X(ah, struct softhca_ah *, softhca_create_ah(c->pd, &aa), softhca_destroy_ah)
+
+enum thing {
+#define X(name, ...) THING_##name,
+	THING_LIST(X)
+#undef X
+	THINGS
+};
+
+#define MANY 300u
+
+struct tenant {
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	struct softhca_cq *cq;
+	uint8_t *mem;
+};
+
+static void
+tenant_open(struct sim *s, struct tenant *c)
+{
+	struct softhca_cq_init_attr cqa = {.cqe = 16};
+
+	c->ctx = sim_client(s, 0);
+	c->pd = softhca_alloc_pd(c->ctx);
+	c->cq = softhca_create_cq(c->ctx, &cqa);
+	c->mem = aligned_alloc(4096, 4096);
+	sim_check(s, c->pd != NULL && c->cq != NULL && c->mem != NULL, "a tenant");
+}
+
+static void *
+make(struct tenant *c, enum thing what)
+{
+	struct softhca_cq_init_attr cqa = {.cqe = 16};
+	struct softhca_srq_init_attr srqa = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct softhca_xrcd_init_attr xa = {.fd = -1};
+	struct softhca_ah_attr aa = {.port_num = 1};
+	struct softhca_qp_init_attr qpa = {
+		.send_cq = c->cq,
+		.recv_cq = c->cq,
+		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = SOFTHCA_QPT_RC,
+	};
+
+	sim_gid(1, 0, aa.dgid.raw);
+	switch (what) {
+#define X(name, type, create, destroy) \
+	case THING_##name: \
+		return create;
+		THING_LIST(X)
+#undef X
+	default:
+		return NULL;
+	}
+}
+
+static int
+drop(void *object, enum thing what)
+{
+	switch (what) {
+#define X(name, type, create, destroy) \
+	case THING_##name: \
+		return destroy((type)object);
+		THING_LIST(X)
+#undef X
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Everything it can get, then all of it back; returns how many that were. */
+static unsigned int
+gorge(struct sim *s, struct tenant *c, enum thing what, bool keep)
+{
+	void *object[MANY];
+	unsigned int n = 0;
+
+	while (n < MANY && (object[n] = make(c, what)) != NULL)
+		n++;
+	sim_check(s, n == MANY || errno == ENOMEM, "thing %u: errno %d", what, errno);
+	for (unsigned int i = 0; i < n && !keep; i++)
+		sim_check(s, drop(object[i], what) == 0, "thing %u is not given back", what);
+	return n;
+}
+
+/* One takes whatever it can of everything; the other still gets its own, and others work on. */
+static void
+quotas_in(const struct sim_config *cfg)
+{
+	struct sim_config c = *cfg;
+	struct sim *s;
+	struct sim_pair *p;
+	struct tenant greedy, modest;
+
+	c.quota = (struct hca_quota){.qps = 20,
+				     .cqs = 21,
+				     .mrs = 150,
+				     .pds = 23,
+				     .srqs = 6,
+				     .xrcds = 7,
+				     .channels = 4};
+	s = sim_open(&c);
+	p = sim_pair_open(s, NULL);
+	tenant_open(s, &greedy);
+	tenant_open(s, &modest);
+	for (unsigned int what = 0; what < THINGS; what++) {
+		unsigned int a = gorge(s, &greedy, what, false), b;
+		struct sim_req r = sim_random_req(p, 3000);
+
+		/* An address handle is memory of the client alone. */
+		sim_check(s, a > 0 && (a < MANY) == (what != THING_ah), "thing %u: %u", what, a);
+		gorge(s, &greedy, what, true);
+		b = gorge(s, &modest, what, false);
+		sim_check(s, a == b, "thing %u: %u for one, %u left for the other", what, a, b);
+		r.flags |= S;
+		sim_check(s, sim_post(p, what & 1, &r, 1) == 0, "post");
+		sim_finish(s, SIM_S);
+		/* What it kept is gone with it. */
+		sim_check(s, softhca_close(greedy.ctx) == 0, "close");
+		free(greedy.mem);
+		tenant_open(s, &greedy);
+	}
+	sim_check(s, softhca_close(greedy.ctx) == 0 && softhca_close(modest.ctx) == 0, "close");
+	free(greedy.mem);
+	free(modest.mem);
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(quotas)
+
+/* --- numbers -------------------- */
+
+/* Of numbers drawn at random each bit is set in about half; 1000 draws leave 8 sigma room here. */
+static void
+check_spread(struct sim *s, const uint32_t *n, unsigned int count, uint32_t mask, const char *what)
+{
+	for (unsigned int bit = 0; bit < 32; bit++) {
+		unsigned int set = 0;
+
+		for (unsigned int i = 0; i < count; i++)
+			set += n[i] >> bit & 1;
+		sim_check(s, !(mask >> bit & 1) || (set > count * 3 / 8 && set < count * 5 / 8),
+			  "bit %u of %s is set in %u of %u", bit, what, set, count);
+	}
+}
+
+#define DRAWS 1000u
+
+/* QPNs and keys of a thousand objects: random where they can be, and none comes back at once. */
+static void
+numbers_in(const struct sim_config *cfg)
+{
+	static uint32_t last_qpn[1 << 8], last_key[1 << 17];
+	uint32_t qpn[DRAWS], key[DRAWS], qp_bits = 8;
+	struct sim *s = sim_open(cfg);
+	struct tenant c;
+
+	memset(last_qpn, 0, sizeof(last_qpn));
+	memset(last_key, 0, sizeof(last_key));
+	tenant_open(s, &c);
+	for (unsigned int i = 0; i < DRAWS; i++) {
+		struct softhca_qp *qp = make(&c, THING_qp);
+		struct softhca_mr *mr = make(&c, THING_mr);
+		uint32_t q, k;
+
+		sim_check(s, qp != NULL && mr != NULL, "create");
+		q = qpn[i] = qp->qp_num;
+		k = key[i] = mr->lkey;
+		sim_check(s, q > 1 && q < 0xffffff, "QPN %#x", q);
+		sim_check(s, last_qpn[q & 0xff] != q, "QPN %#x came back at once", q);
+		sim_check(s,
+			  last_key[k >> 8 & 0x1ffff] >> 25 != k >> 25 ||
+				  last_key[k >> 8 & 0x1ffff] == 0,
+			  "key %#x came back at once", k);
+		last_qpn[q & 0xff] = q;
+		last_key[k >> 8 & 0x1ffff] = k;
+		sim_check(s, softhca_destroy_qp(qp) == 0 && softhca_dereg_mr(mr) == 0, "destroy");
+	}
+	check_spread(s, qpn, DRAWS, 0xffffffu << qp_bits & 0xffffff, "QPNs");
+	check_spread(s, key, DRAWS, 0xfe000000u, "keys");
+	sim_check(s, softhca_close(c.ctx) == 0, "close");
+	free(c.mem);
+	sim_close(s);
+}
+SIM_TEST(numbers)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(remote_keys),	 cmocka_unit_test(local_keys),
+		cmocka_unit_test(foreign_bells), cmocka_unit_test(quotas),
+		cmocka_unit_test(numbers),
+	};
+
+	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));
+}
