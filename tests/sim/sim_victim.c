@@ -131,7 +131,7 @@ sim_victim_open(struct sim *s, struct sim_victim *v, enum sim_victim_kind kind, 
 {
 	struct softhca_cq_init_attr ca = {.cqe = 256};
 
-	*v = (struct sim_victim){.s = s, .kind = kind, .gid = gid};
+	*v = (struct sim_victim){.s = s, .kind = kind, .gid = gid, .recv_len = SIM_VICTIM_RECV};
 	v->cq = softhca_create_cq(side_of(v)->ctx, &ca);
 	CHECK(v, v->cq != NULL, "create_cq");
 	open_memory(v);
@@ -172,8 +172,10 @@ sim_victim_close(struct sim_victim *v)
 static void
 post_recvs(struct sim_victim *v)
 {
-	for (uint32_t i = 0; i < SIM_VICTIM_RECVS; i++) {
-		struct softhca_sge sge = {(uintptr_t)v->mem + i * SIM_VICTIM_RECV, SIM_VICTIM_RECV,
+	uint32_t n = SIM_VICTIM_BYTES / v->recv_len;
+
+	for (uint32_t i = 0; i < n && i < SIM_VICTIM_RECVS; i++) {
+		struct softhca_sge sge = {(uintptr_t)v->mem + i * v->recv_len, v->recv_len,
 					  v->mr->lkey};
 		struct softhca_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1}, *bad;
 		int rc = 0;

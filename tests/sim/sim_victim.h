@@ -27,7 +27,7 @@ extern const char *const sim_victim_names[SIM_VICTIM_KINDS];
 #define SIM_VICTIM_SIDE 1u
 #define SIM_VICTIM_BYTES 16384u /* of the region; as much guard on both sides */
 #define SIM_VICTIM_RECVS 16u
-#define SIM_VICTIM_RECV 512u /* bytes of each receive */
+#define SIM_VICTIM_RECV 512u
 #define SIM_VICTIM_MTU 1024u
 #define SIM_VICTIM_PSN 0x00fff0u
 #define SIM_VICTIM_SQ_PSN 0x700000u
@@ -45,9 +45,10 @@ struct sim_victim {
 	struct softhca_mr *mr, *dark; /* dark: one the QP has no right to, of another PD */
 	struct softhca_pd *other;
 	struct softhca_ah *ah;
-	uint8_t *block; /* guard, region, guard */
-	uint8_t *mem;	/* region: receives in its first half */
-	uint32_t srqn;	/* of XRC_TGT */
+	uint8_t *block;	   /* guard, region, guard */
+	uint8_t *mem;	   /* region: receives in its first half */
+	uint32_t srqn;	   /* of XRC_TGT */
+	uint32_t recv_len; /* bytes of each receive [SIM_VICTIM_RECV]; set before sim_victim_to() */
 	struct hca_roce_path path;
 };
 
