@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "abi_roce.h"
+#include "engine/pkt.h"
+#include "port/port_divert.h"
+#include "port/port_wrap.h"
+#include "wire/roce_frame.h"
+
+#define DEFAULT_DEPTH 1024u
+#define HELD 32u	  /* frames of the other side on their way to the port */
+#define SHARE_SHIFT 3	  /* the other side's part of a busy port: 1/8 */
+#define CREDIT_MAX 65536u /* bytes */
+#define EXT_HEADERS 8u	  /* IPv6 extension headers that are looked behind */
+
+#define IPPROTO_HOP 0u
+#define IPPROTO_ROUTE 43u
+#define IPPROTO_FRAG 44u
+#define IPPROTO_DST 60u
+
+_Static_assert(HCA_PORT_DIVERT_FRAME <= HCA_MBUF_DATA - RTE_PKTMBUF_HEADROOM, "a buffer holds it");
+
+/* One block of counters per writer. */
+struct divert_rx {
+	uint64_t pkts, bytes, drops, no_mbuf, too_long, not_ours;
+} __rte_cache_aligned;
+
+struct divert_tx {
+	uint64_t pkts, bytes;
+	struct rte_mbuf *held[HELD];
+	unsigned int held_at, held_n; /* first, end */
+	uint32_t credit;	      /* bytes the other side may send while the device waits */
+	bool waiting;		      /* the port did not take all the device's frames */
+	bool asked;		      /* the device has sent since the last poll */
+} __rte_cache_aligned;
+
+struct port_divert {
+	struct hca_port port;
+	struct hca_port *inner;
+	uint64_t mac; /* [pub] number of six bytes */
+	void (*kick)(void *arg);
+	void *kick_arg;
+	struct rte_ring *in, *out; /* to and from the other side */
+	struct rte_mempool *in_pool, *out_pool;
+	struct divert_rx rx;
+	struct divert_tx tx;
+	uint64_t tx_drops __rte_cache_aligned; /* the other side's */
+	uint32_t sleeping __rte_cache_aligned; /* [pub] the other side wants a kick */
+};
+
+static struct port_divert *
+divert(struct hca_port *p)
+{
+	return (struct port_divert *)p;
+}
+
+static void
+bump(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+/* ---- sorting ---- */
+
+static inline uint64_t
+mac_number(const uint8_t *mac)
+{
+	return (uint64_t)hca_get_be32(mac) << 16 | hca_get_be16(mac + 4);
+}
+
+/* A UDP header at off, of which the destination port is in the frame. */
+static bool
+is_roce_udp(const uint8_t *p, uint32_t len, uint32_t off)
+{
+	return off + 4 <= len && hca_get_be16(p + off + 2) == HCA_ROCE_UDP_PORT;
+}
+
+static bool
+is_roce_ip4(const uint8_t *p, uint32_t len, uint32_t off)
+{
+	uint32_t header;
+
+	if (off + HCA_IPV4_LEN > len || p[off + 9] != HCA_IPPROTO_UDP)
+		return false;
+	header = (p[off] & 15) * 4u;
+	if (p[off] >> 4 != 4 || header < HCA_IPV4_LEN)
+		return false;
+	/* A fragment that is not the first has no ports. */
+	if ((hca_get_be16(p + off + 6) & 0x1fff) != 0)
+		return false;
+	return is_roce_udp(p, len, off + header);
+}
+
+static bool
+is_roce_ip6(const uint8_t *p, uint32_t len, uint32_t off)
+{
+	uint32_t next;
+
+	if (off + HCA_IPV6_LEN > len || p[off] >> 4 != 6)
+		return false;
+	next = p[off + 6];
+	off += HCA_IPV6_LEN;
+	for (unsigned int i = 0; i < EXT_HEADERS; i++) {
+		if (next == HCA_IPPROTO_UDP)
+			return is_roce_udp(p, len, off);
+		if (off + 8 > len || (next != IPPROTO_HOP && next != IPPROTO_ROUTE &&
+				      next != IPPROTO_FRAG && next != IPPROTO_DST))
+			return false;
+		if (next == IPPROTO_FRAG && (hca_get_be16(p + off + 2) & 0xfff8) != 0)
+			return false;
+		next = p[off];
+		off += hca_get_be16(p + off) & 0xff ? (p[off + 1] + 1u) * 8 : 8;
+	}
+	return false;
+}
+
+static bool
+is_roce(const uint8_t *p, uint32_t len)
+{
+	uint32_t off = HCA_ETH_LEN, type;
+
+	if (len < HCA_ETH_LEN)
+		return true; /* counted by the device as short */
+	type = hca_get_be16(p + 12);
+	if (type == HCA_ETHERTYPE_VLAN && len >= HCA_ETH_LEN + HCA_VLAN_LEN) {
+		off += HCA_VLAN_LEN;
+		type = hca_get_be16(p + 16);
+	}
+	if (type == HCA_ETHERTYPE_IPV4)
+		return is_roce_ip4(p, len, off);
+	return type == HCA_ETHERTYPE_IPV6 && is_roce_ip6(p, len, off);
+}
+
+/* IPv4 without options or tag, as nearly all RoCE is: few comparisons. */
+static inline bool
+is_plain_roce(const uint8_t *p, uint32_t len)
+{
+	return len >= HCA_ETH_LEN + HCA_IPV4_LEN + 4 &&
+	       (hca_get_be32(p + 12) & 0xffffff00) == (HCA_ETHERTYPE_IPV4 << 16 | 0x4500) &&
+	       (hca_get_be32(p + HCA_ETH_LEN + 6) & 0x1fff00ff) == HCA_IPPROTO_UDP &&
+	       hca_get_be16(p + HCA_ETH_LEN + HCA_IPV4_LEN + 2) == HCA_ROCE_UDP_PORT;
+}
+
+static inline bool
+for_us(const uint8_t *p, uint32_t len, uint64_t mac)
+{
+	return len < HCA_ETH_LEN || (p[0] & 1) != 0 || mac_number(p) == mac;
+}
+
+/* ---- receive ---- */
+
+static struct rte_mbuf *
+copy_frame(struct port_divert *d, const struct rte_mbuf *m)
+{
+	struct rte_mbuf *c;
+	const void *from;
+	void *to;
+
+	if (m->pkt_len > HCA_PORT_DIVERT_FRAME) {
+		bump(&d->rx.too_long, 1);
+		return NULL;
+	}
+	c = rte_pktmbuf_alloc(d->in_pool);
+	if (c == NULL) {
+		bump(&d->rx.no_mbuf, 1);
+		return NULL;
+	}
+	to = rte_pktmbuf_append(c, (uint16_t)m->pkt_len);
+	from = rte_pktmbuf_read(m, 0, m->pkt_len, to);
+	if (from != to)
+		memcpy(to, from, m->pkt_len);
+	return c;
+}
+
+static void
+hand_over(struct port_divert *d, struct rte_mbuf *m)
+{
+	struct rte_mbuf *c = copy_frame(d, m);
+
+	rte_pktmbuf_free(m);
+	if (c == NULL)
+		return;
+	if (rte_ring_enqueue(d->in, c) != 0) {
+		rte_pktmbuf_free(c);
+		bump(&d->rx.drops, 1);
+		return;
+	}
+	bump(&d->rx.pkts, 1);
+	bump(&d->rx.bytes, c->pkt_len);
+}
+
+/* The fence orders the ring before the flag; the other side does it the other way round. */
+static void
+wake(struct port_divert *d)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&d->sleeping, __ATOMIC_RELAXED) != 0 &&
+	    __atomic_exchange_n(&d->sleeping, 0, __ATOMIC_ACQ_REL) != 0 && d->kick != NULL)
+		d->kick(d->kick_arg);
+}
+
+static uint16_t
+divert_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_divert *d = divert(port);
+	uint64_t mac = __atomic_load_n(&d->mac, __ATOMIC_RELAXED);
+	uint16_t got = d->inner->ops->rx(d->inner, m, n, now), kept = 0;
+	bool diverted = false;
+
+	for (uint16_t i = 0; i < got; i++) {
+		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
+		uint32_t len = m[i]->data_len;
+
+		if (unlikely(!is_plain_roce(p, len) && !is_roce(p, len))) {
+			hand_over(d, m[i]);
+			diverted = true;
+		} else if (unlikely(!for_us(p, len, mac))) {
+			rte_pktmbuf_free(m[i]);
+			bump(&d->rx.not_ours, 1);
+		} else {
+			m[kept++] = m[i];
+		}
+	}
+	if (unlikely(diverted))
+		wake(d);
+	return kept;
+}
+
+/* ---- transmit ---- */
+
+/* More of the other side's frames; false: it has none. */
+static bool
+refill(struct port_divert *d)
+{
+	struct divert_tx *t = &d->tx;
+
+	if (t->held_at != t->held_n)
+		return true;
+	t->held_at = 0;
+	t->held_n = rte_ring_sc_dequeue_burst(d->out, (void **)t->held, HELD, NULL);
+	return t->held_n != 0;
+}
+
+/* How many of the held frames may go now. */
+static unsigned int
+allowed(const struct divert_tx *t)
+{
+	uint32_t left = t->credit;
+	unsigned int n = 0;
+
+	if (!t->waiting)
+		return t->held_n - t->held_at;
+	while (t->held_at + n < t->held_n && t->held[t->held_at + n]->pkt_len <= left)
+		left -= t->held[t->held_at + n++]->pkt_len;
+	return n;
+}
+
+/* One burst per poll: the device's own turn comes right behind. */
+static void
+send_other_side(struct port_divert *d, uint64_t now)
+{
+	struct divert_tx *t = &d->tx;
+	uint32_t length[HELD], bytes = 0;
+	unsigned int n;
+	uint16_t took;
+
+	if (!refill(d))
+		return;
+	n = allowed(t);
+	for (unsigned int i = 0; i < n; i++) /* frames that are taken are no longer ours to read */
+		length[i] = t->held[t->held_at + i]->pkt_len;
+	took = n == 0 ? 0 : d->inner->ops->tx(d->inner, t->held + t->held_at, (uint16_t)n, now);
+	for (unsigned int i = 0; i < took; i++)
+		bytes += length[i];
+	t->held_at += took;
+	if (t->waiting)
+		t->credit -= bytes;
+	bump(&t->pkts, took);
+	bump(&t->bytes, bytes);
+}
+
+/* The other side has something waiting: it earns by what the device sends. */
+static uint16_t
+tx_shared(struct port_divert *d, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	uint32_t length[HELD], earned = 0;
+	uint16_t k = RTE_MIN(n, HELD), took;
+
+	for (uint16_t i = 0; i < k; i++)
+		length[i] = m[i]->pkt_len;
+	took = d->inner->ops->tx(d->inner, m, k, now);
+	for (uint16_t i = 0; i < took; i++)
+		earned += length[i] >> SHARE_SHIFT;
+	d->tx.credit = RTE_MIN(d->tx.credit + earned, CREDIT_MAX);
+	return took;
+}
+
+static uint16_t
+divert_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_divert *d = divert(port);
+	struct divert_tx *t = &d->tx;
+	uint16_t took = 0, last;
+
+	t->asked = true;
+	if (likely(t->held_at == t->held_n && rte_ring_empty(d->out))) {
+		took = d->inner->ops->tx(d->inner, m, n, now);
+	} else {
+		do {
+			last = tx_shared(d, m + took, n - took, now);
+			took += last;
+		} while (took < n && last != 0);
+	}
+	t->waiting = took < n;
+	return took;
+}
+
+static void
+divert_poll(struct hca_port *port, uint64_t now)
+{
+	struct port_divert *d = divert(port);
+
+	hca_port_poll(d->inner, now);
+	/* The device has nothing more to send, or has given up. */
+	if (!d->tx.asked)
+		d->tx.waiting = false;
+	d->tx.asked = false;
+	send_other_side(d, now);
+}
+
+static bool
+divert_link_up(struct hca_port *port)
+{
+	struct port_divert *d = divert(port);
+
+	return d->inner->ops->link_up(d->inner);
+}
+
+/* ---- the other side ---- */
+
+unsigned int
+hca_port_divert_take(struct hca_port *p, struct rte_mbuf **m, unsigned int n)
+{
+	return rte_ring_sc_dequeue_burst(divert(p)->in, (void **)m, n, NULL);
+}
+
+struct rte_mbuf *
+hca_port_divert_alloc(struct hca_port *p)
+{
+	return rte_pktmbuf_alloc(divert(p)->out_pool);
+}
+
+unsigned int
+hca_port_divert_give(struct hca_port *p, struct rte_mbuf **m, unsigned int n)
+{
+	struct port_divert *d = divert(p);
+	unsigned int took = rte_ring_sp_enqueue_burst(d->out, (void *const *)m, n, NULL);
+
+	if (took < n) {
+		rte_pktmbuf_free_bulk(m + took, n - took);
+		bump(&d->tx_drops, n - took);
+	}
+	return took;
+}
+
+bool
+hca_port_divert_may_sleep(struct hca_port *p)
+{
+	struct port_divert *d = divert(p);
+
+	__atomic_store_n(&d->sleeping, 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (rte_ring_empty(d->in))
+		return true;
+	__atomic_store_n(&d->sleeping, 0, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* ---- life ---- */
+
+static void
+drain(struct rte_ring *r)
+{
+	void *m;
+
+	while (r != NULL && rte_ring_dequeue(r, &m) == 0)
+		rte_pktmbuf_free(m);
+	rte_ring_free(r);
+}
+
+static void
+release(struct port_divert *d)
+{
+	struct divert_tx *t = &d->tx;
+
+	for (; t->held_at < t->held_n; t->held_at++)
+		rte_pktmbuf_free(t->held[t->held_at]);
+	drain(d->in);
+	drain(d->out);
+	rte_mempool_free(d->in_pool);
+	rte_mempool_free(d->out_pool);
+	rte_free(d);
+}
+
+/* The inner port frees what it still transmits, which may be of our pool: it goes first. */
+static void
+divert_close(struct hca_port *port)
+{
+	struct port_divert *d = divert(port);
+
+	d->inner->ops->close(d->inner);
+	release(d);
+}
+
+static const struct hca_port_ops divert_ops = {
+	.rx = divert_rx,
+	.tx = divert_tx,
+	.link_up = divert_link_up,
+	.poll = divert_poll,
+	.close = divert_close,
+};
+
+static struct rte_ring *
+make_ring(const struct hca_port_divert_config *cfg, const char *what, uint32_t depth)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "%.16s.%s", cfg->name, what);
+	return rte_ring_create(name, depth, cfg->socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
+}
+
+/* Enough for a full ring, a full queue of the port, and what each end has in hand. */
+static struct rte_mempool *
+make_pool(const struct hca_port_divert_config *cfg, const char *what, uint32_t frames)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	snprintf(name, sizeof(name), "%.14s.%s", cfg->name, what);
+	return rte_pktmbuf_pool_create(name, frames + 4 * HELD, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,
+				       cfg->socket_id);
+}
+
+int
+hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_port *inner,
+		     struct hca_port **out)
+{
+	uint32_t depth = cfg->depth != 0 ? cfg->depth : DEFAULT_DEPTH;
+	struct port_divert *d;
+
+	if (!rte_is_power_of_2(depth))
+		return -EINVAL;
+	d = rte_zmalloc_socket("hca_divert", sizeof(*d), RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	if (d == NULL)
+		return -ENOMEM;
+	d->port = *inner;
+	d->port.ops = &divert_ops;
+	d->inner = inner;
+	d->mac = mac_number(cfg->mac);
+	d->kick = cfg->kick;
+	d->kick_arg = cfg->kick_arg;
+	d->in = make_ring(cfg, "din", depth);
+	d->out = make_ring(cfg, "dout", depth);
+	d->in_pool = make_pool(cfg, "dinp", depth);
+	d->out_pool = make_pool(cfg, "doutp", depth + inner->queue_size);
+	if (d->in == NULL || d->out == NULL || d->in_pool == NULL || d->out_pool == NULL) {
+		release(d);
+		return -ENOMEM;
+	}
+	*out = &d->port;
+	return 0;
+}
+
+void
+hca_port_divert_set_mac(struct hca_port *p, const uint8_t mac[6])
+{
+	__atomic_store_n(&divert(p)->mac, mac_number(mac), __ATOMIC_RELAXED);
+}
+
+void
+hca_port_divert_stats(const struct hca_port *p, struct hca_port_divert_stats *out)
+{
+	const struct port_divert *d = (const struct port_divert *)p;
+
+	*out = (struct hca_port_divert_stats){
+		.rx_pkts = __atomic_load_n(&d->rx.pkts, __ATOMIC_RELAXED),
+		.rx_bytes = __atomic_load_n(&d->rx.bytes, __ATOMIC_RELAXED),
+		.rx_drops = __atomic_load_n(&d->rx.drops, __ATOMIC_RELAXED),
+		.rx_no_mbuf = __atomic_load_n(&d->rx.no_mbuf, __ATOMIC_RELAXED),
+		.rx_too_long = __atomic_load_n(&d->rx.too_long, __ATOMIC_RELAXED),
+		.rx_not_ours = __atomic_load_n(&d->rx.not_ours, __ATOMIC_RELAXED),
+		.tx_pkts = __atomic_load_n(&d->tx.pkts, __ATOMIC_RELAXED),
+		.tx_bytes = __atomic_load_n(&d->tx.bytes, __ATOMIC_RELAXED),
+		.tx_drops = __atomic_load_n(&d->tx_drops, __ATOMIC_RELAXED),
+	};
+}
+
+uint32_t
+hca_port_divert_mbufs(const struct hca_port *p)
+{
+	const struct port_divert *d = (const struct port_divert *)p;
+
+	return rte_mempool_in_use_count(d->in_pool) + rte_mempool_in_use_count(d->out_pool);
+}
