@@ -42,15 +42,15 @@ struct hca_port_divert_config {
 
 /* Counted by the lcore of decap (rx_...), by that of encap (tx_pkts, tx_bytes), by the other side. */
 #define HCA_PORT_DIVERT_STATS(X) \
-	X(rx_pkts)	 /* diverted */ \
+	X(rx_pkts) /* diverted */ \
 	X(rx_bytes) \
-	X(rx_drops)	 /* to be diverted, but the ring was full */ \
-	X(rx_no_mbuf)	 /* ... or the pool empty */ \
-	X(rx_too_long)	 /* ... or the frame longer than a buffer */ \
-	X(rx_not_ours)	 /* RoCE to another MAC address */ \
-	X(tx_pkts)	 /* of the other side, taken by the port */ \
+	X(rx_drops)    /* to be diverted, but the ring was full */ \
+	X(rx_no_mbuf)  /* ... or the pool empty */ \
+	X(rx_too_long) /* ... or the frame longer than a buffer */ \
+	X(rx_not_ours) /* RoCE to another MAC address */ \
+	X(tx_pkts)     /* of the other side, taken by the port */ \
 	X(tx_bytes) \
-	X(tx_drops)	 /* given, but the ring was full */
+	X(tx_drops) /* given, but the ring was full */
 
 struct hca_port_divert_stats {
 #define X(n) uint64_t n;

@@ -228,7 +228,11 @@ comes(struct rte_mbuf *m)
 	wire.coming[wire.end++] = m;
 }
 
-enum fate { DEVICE, OTHER, DROPPED };
+enum fate {
+	DEVICE,
+	OTHER,
+	DROPPED
+};
 
 /* One frame alone through a port of its own burst. */
 static enum fate
@@ -600,11 +604,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sorting),	cmocka_unit_test(every_length),
-		cmocka_unit_test(order),	cmocka_unit_test(ring_full),
-		cmocka_unit_test(transmit),	cmocka_unit_test(fair),
+		cmocka_unit_test(sorting),	   cmocka_unit_test(every_length),
+		cmocka_unit_test(order),	   cmocka_unit_test(ring_full),
+		cmocka_unit_test(transmit),	   cmocka_unit_test(fair),
 		cmocka_unit_test(device_gives_up), cmocka_unit_test(sleeping),
-		cmocka_unit_test(odd_buffers),	cmocka_unit_test(bad_config),
+		cmocka_unit_test(odd_buffers),	   cmocka_unit_test(bad_config),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
