@@ -3,14 +3,15 @@
 #define SOFTHCA_EMBED_H
 
 /*
- * Embedded mode: HCAs inside the calling process, joined back to back by a link in memory. For
- * tests, benchmarks and lab tools. Lives in libsofthca-embed, the only library that needs DPDK.
+ * Embedded mode: HCAs inside the calling process, joined back to back by a link in memory, or each
+ * on a DPDK device of its own. For tests, benchmarks and lab tools. Lives in libsofthca-embed, the only library that needs DPDK.
  *
  * softhca_embed_create() starts the EAL if the process has not (without touching the affinity of
  * the caller), builds num_hcas devices and their drivers and joins HCA 0 to 1, 2 to 3, ... Each
  * HCA has GID 0 = ::ffff:10.77.0.(1 + index) and GID 1 = 2001:db8:77::(1 + index), with a VLAN
  * GIDs 2 and 3 of the same kinds on it (10.78.0.x, 2001:db8:78::x), the link-local address as GID 4,
- * and knows its peer's MAC address for all of them.
+ * and knows its peer's MAC address for all of them: 02:00:00:77:00:(1 + index). With devices of
+ * their own HCAs have the same addresses; what is at the other end takes those of the peer.
  *
  * Threads: create and destroy from one thread; everything else from any. With the executor
  * "manual" only one thread at a time runs the engine; others that call in skip it.
@@ -43,7 +44,10 @@ enum softhca_idle {
 	SOFTHCA_IDLE_SPIN,
 };
 
-/* What the link does to frames, each direction alike; probabilities 0..1 */
+/*
+ * What the link does to frames, each direction alike; probabilities 0..1. On a device of its own an
+ * HCA applies it to what it sends and to what it has received.
+ */
 struct softhca_impairment {
 	double drop;
 	double dup;
@@ -64,7 +68,7 @@ struct softhca_port_stall {
 /* 0 stands for the default in every field; softhca_embed_config_init() fills the defaults in. */
 struct softhca_embed_config {
 	uint32_t size;	   /* sizeof(struct softhca_embed_config) */
-	uint32_t num_hcas; /* 2; even */
+	uint32_t num_hcas; /* 2; even, unless they have ports */
 	uint32_t layout;   /* enum softhca_layout */
 	uint32_t executor; /* enum softhca_executor */
 	uint32_t idle;	   /* enum softhca_idle */
@@ -85,6 +89,11 @@ struct softhca_embed_config {
 	uint32_t port_queue;	     /* frames the link holds per direction: 1024 */
 	uint32_t vlan;		     /* 1..4094: VLAN of GIDs 2 and 3; 0 = there are none */
 	const char *const *eal_args; /* NULL-terminated, replaces the built-in EAL arguments */
+	/*
+	 * NULL: HCAs are joined in memory. Else a DPDK device for each, "name,argument=value,...",
+	 * probed here: "net_vhost0,iface=/run/x.sock", "net_af_packet0,iface=eth1".
+	 */
+	const char *const *ports;
 };
 
 /* One number with a name: a counter, or a stage's time in ns. name stays valid until destroy. */
@@ -106,6 +115,35 @@ SOFTHCA_API int softhca_embed_open(struct softhca_embed *embed, unsigned int ind
 
 /* Run all HCAs once (manual). Returns the work done, 0 = idle. */
 SOFTHCA_API unsigned int softhca_embed_progress(struct softhca_embed *embed);
+
+/*
+ * A fault that happens to chosen frames instead of at random: those of one BTH opcode and one PSN
+ * (or any), from the nth on, so many of them. The first rule that matches a frame decides.
+ */
+enum softhca_fault {
+	SOFTHCA_FAULT_DROP,
+	SOFTHCA_FAULT_DUP,
+	SOFTHCA_FAULT_REORDER, /* behind the next frame */
+	SOFTHCA_FAULT_DELAY,   /* by arg ns */
+	SOFTHCA_FAULT_CORRUPT, /* one byte behind the MAC addresses */
+};
+
+#define SOFTHCA_FAULT_ANY 0xffffffffu
+
+struct softhca_fault_rule {
+	uint32_t inbound; /* 0: frames the HCA sends; 1: those it receives, on a device only */
+	uint32_t opcode;  /* or SOFTHCA_FAULT_ANY */
+	uint32_t psn;	  /* or SOFTHCA_FAULT_ANY */
+	uint32_t nth;	  /* counted from 1; 0 as 1 */
+	uint32_t count;	  /* 0: all that come */
+	uint32_t fault;	  /* enum softhca_fault */
+	uint64_t arg;
+};
+
+/* Both with the executor "manual" only, or while nothing is under way. -ENOSPC: 32 rules stand. */
+SOFTHCA_API int softhca_embed_add_fault(struct softhca_embed *embed, unsigned int index,
+					const struct softhca_fault_rule *rule);
+SOFTHCA_API int softhca_embed_clear_faults(struct softhca_embed *embed, unsigned int index);
 
 /* Change the link while it runs. NULL = clean. */
 SOFTHCA_API int softhca_embed_set_impairment(struct softhca_embed *embed,

@@ -90,7 +90,7 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	DEFAULT(memory_mb);
 	DEFAULT(port_queue);
 #undef DEFAULT
-	if (c->num_hcas % 2 != 0 || c->num_hcas > EMBED_HCAS_MAX)
+	if ((c->num_hcas % 2 != 0 && c->ports == NULL) || c->num_hcas > EMBED_HCAS_MAX)
 		return embed_fail(-EINVAL, "%u HCAs: an even number up to %u", c->num_hcas,
 				  EMBED_HCAS_MAX);
 	if (c->layout > SOFTHCA_LAYOUT_FULL || c->executor > SOFTHCA_EXECUTOR_THREADS ||

@@ -14,19 +14,21 @@
 #include "engine/executor.h"
 #include "hca.h"
 #include "port/port_impair.h"
+#include "port/port_inbound.h"
 #include "port/port_pcap.h"
 #include "port/port_stall.h"
 
 #define EMBED_HCAS_MAX 16u
 #define EMBED_CONTEXTS_MAX 64u
 
-/* One HCA, its driver, and its stack of ports: stall -> impair -> pcap -> wire. */
+/* One HCA, its driver, and its stack of ports: stall -> impair -> (inbound ->) pcap -> wire. */
 struct embed_hca {
 	struct softhca_embed *owner;
 	char name[16];
 	struct hca *hca;
 	struct hca_driver *drv;
 	struct hca_port *wire, *pcap, *impair, *port;
+	struct hca_port *inbound; /* on a device of its own: impairment of what it receives */
 	struct hca_usage base; /* in use before any client came */
 };
 

@@ -1,15 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The link in memory: every port can stall, misbehave and be captured, and does none by default. */
+/*
+ * The link in memory, or devices: every port can stall, misbehave and be captured, and does none by
+ * default.
+ */
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+#include <rte_dev.h>
+#include <rte_ethdev.h>
 
 #include "embed_ports.h"
 #include "port/port_ethdev.h"
 
+#define HEADERS_MAX 128u /* of IP and above, with pad and ICRC: what an IP MTU has to hold */
+
+/* Only where the other end is not ours: a link in memory is impaired by its senders. */
 static int
-wrap(struct embed_hca *s, const char *name, uint64_t seed)
+wrap_inbound(struct embed_hca *s, const char *name, uint64_t seed)
+{
+	char inbound[32];
+	struct hca_port_impair_config ic = {.name = inbound, .seed = seed, .socket_id = -1};
+	int err;
+
+	snprintf(inbound, sizeof(inbound), "%.16s.in", name);
+	hca_port_pcap_both_ways(s->pcap);
+	err = hca_port_inbound_open(&ic, s->pcap, &s->port);
+	if (err == 0)
+		s->inbound = hca_port_inbound_impair(s->port);
+	return err;
+}
+
+static int
+wrap(struct embed_hca *s, const char *name, uint64_t seed, bool device)
 {
 	struct hca_port_impair_config ic = {.name = name, .seed = seed, .socket_id = -1};
 	struct hca_port_stall_config sc = {.seed = seed + 1, .socket_id = -1};
@@ -18,7 +43,11 @@ wrap(struct embed_hca *s, const char *name, uint64_t seed)
 	if (err != 0)
 		return err;
 	s->port = s->pcap;
-	err = hca_port_impair_open(&ic, s->pcap, &s->impair);
+	if (device)
+		err = wrap_inbound(s, name, ~seed);
+	if (err != 0)
+		return err;
+	err = hca_port_impair_open(&ic, s->port, &s->impair);
 	if (err != 0)
 		return err;
 	s->port = s->impair;
@@ -26,28 +55,71 @@ wrap(struct embed_hca *s, const char *name, uint64_t seed)
 	return err;
 }
 
+static int
+open_pair(struct softhca_embed *e, uint32_t serial, uint32_t i)
+{
+	struct hca_port *pair[2];
+	char name[32];
+	int err;
+
+	snprintf(name, sizeof(name), "shl%u_%u_", serial, i);
+	err = hca_port_memory_pair(name, e->cfg.port_queue, -1, pair);
+	if (err != 0)
+		return embed_fail(err, "no link in memory for HCA %u and %u", i, i + 1);
+	for (uint32_t k = 0; k < 2; k++) {
+		e->side[i + k].wire = pair[k];
+		e->side[i + k].port = pair[k];
+	}
+	return 0;
+}
+
+static int
+open_device(struct softhca_embed *e, uint32_t serial, uint32_t i)
+{
+	const char *device = e->cfg.ports[i];
+	char name[32], port[RTE_ETH_NAME_MAX_LEN];
+	struct hca_port_ethdev_config pc = {
+		.name = name,
+		.mtu = (128u << e->cfg.max_mtu) + HEADERS_MAX,
+		.rx_desc = (uint16_t)e->cfg.port_queue,
+		.tx_desc = (uint16_t)e->cfg.port_queue,
+		.socket_id = -1,
+	};
+	int err = rte_dev_probe(device);
+
+	if (err != 0)
+		return embed_fail(err, "DPDK has no device '%s': %s", device, strerror(-err));
+	snprintf(name, sizeof(name), "shd%u_%u", serial, i);
+	snprintf(port, sizeof(port), "%.*s", (int)strcspn(device, ","), device);
+	err = rte_eth_dev_get_port_by_name(port, &pc.port_id);
+	if (err == 0)
+		err = hca_port_ethdev_open(&pc, &e->side[i].wire);
+	if (err != 0)
+		return embed_fail(err, "port '%s': %s", port, strerror(-err));
+	e->side[i].port = e->side[i].wire;
+	return 0;
+}
+
 int
 embed_ports_open(struct softhca_embed *e, uint32_t serial)
 {
-	for (uint32_t i = 0; i < e->cfg.num_hcas; i += 2) {
-		struct hca_port *pair[2];
-		char name[32];
-		int err;
+	bool devices = e->cfg.ports != NULL;
+	char name[32];
+	int err = 0;
 
-		snprintf(name, sizeof(name), "shl%u_%u_", serial, i);
-		err = hca_port_memory_pair(name, e->cfg.port_queue, -1, pair);
+	for (uint32_t i = 0; i < e->cfg.num_hcas && err == 0; i++) {
+		if (devices)
+			err = open_device(e, serial, i);
+		else if (i % 2 == 0)
+			err = open_pair(e, serial, i);
+	}
+	if (err != 0)
+		return err;
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
+		snprintf(name, sizeof(name), "shi%u_%u", serial, i);
+		err = wrap(&e->side[i], name, e->cfg.seed * 4 + 2 * i + 1, devices);
 		if (err != 0)
-			return embed_fail(err, "no link in memory for HCA %u and %u", i, i + 1);
-		for (uint32_t k = 0; k < 2; k++) {
-			e->side[i + k].wire = pair[k];
-			e->side[i + k].port = pair[k];
-		}
-		for (uint32_t k = 0; k < 2; k++) {
-			snprintf(name, sizeof(name), "shi%u_%u", serial, i + k);
-			err = wrap(&e->side[i + k], name, e->cfg.seed * 4 + 2 * (i + k) + 1);
-			if (err != 0)
-				return embed_fail(err, "no port for HCA %u", i + k);
-		}
+			return embed_fail(err, "no port for HCA %u", i);
 	}
 	if (softhca_embed_set_impairment(e, &e->cfg.impair) != 0)
 		return -EINVAL;
@@ -86,8 +158,53 @@ softhca_embed_set_impairment(struct softhca_embed *e, const struct softhca_impai
 			.jitter_ns = (uint64_t)im->jitter_us * 1000,
 		};
 	}
-	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
 		hca_port_impair_set(e->side[i].impair, im != NULL ? &out : NULL);
+		if (e->side[i].inbound != NULL)
+			hca_port_impair_set(e->side[i].inbound, im != NULL ? &out : NULL);
+	}
+	return 0;
+}
+
+int
+softhca_embed_add_fault(struct softhca_embed *e, unsigned int index,
+			const struct softhca_fault_rule *rule)
+{
+	static const enum hca_fault faults[] = {
+		[SOFTHCA_FAULT_DROP] = HCA_FAULT_DROP,
+		[SOFTHCA_FAULT_DUP] = HCA_FAULT_DUP,
+		[SOFTHCA_FAULT_REORDER] = HCA_FAULT_REORDER,
+		[SOFTHCA_FAULT_DELAY] = HCA_FAULT_DELAY,
+		[SOFTHCA_FAULT_CORRUPT] = HCA_FAULT_CORRUPT_RANDOM,
+	};
+	struct hca_fault_rule r = {
+		.opcode = rule->opcode,
+		.psn = rule->psn,
+		.nth = rule->nth,
+		.count = rule->count,
+		.arg = rule->arg,
+	};
+	struct hca_port *port;
+	int err;
+
+	if (index >= e->cfg.num_hcas || rule->fault >= RTE_DIM(faults))
+		return embed_fail(-EINVAL, "fault %u at HCA %u", rule->fault, index);
+	r.fault = faults[rule->fault];
+	port = rule->inbound ? e->side[index].inbound : e->side[index].impair;
+	if (port == NULL)
+		return embed_fail(-EOPNOTSUPP, "links in memory are impaired by the sender");
+	err = hca_port_impair_rule(port, &r);
+	return err == 0 ? 0 : embed_fail(err, "too many faults at HCA %u", index);
+}
+
+int
+softhca_embed_clear_faults(struct softhca_embed *e, unsigned int index)
+{
+	if (index >= e->cfg.num_hcas)
+		return embed_fail(-EINVAL, "HCA %u of %u", index, e->cfg.num_hcas);
+	hca_port_impair_clear_rules(e->side[index].impair);
+	if (e->side[index].inbound != NULL)
+		hca_port_impair_clear_rules(e->side[index].inbound);
 	return 0;
 }
 

@@ -44,6 +44,12 @@ softhca_embed_counters(struct softhca_embed *e, unsigned int index, struct softh
 #define X(n) put(&o, "link_" #n, impair.n);
 	HCA_PORT_IMPAIR_STATS(X)
 #undef X
+	if (e->side[index].inbound != NULL) {
+		hca_port_impair_stats(e->side[index].inbound, &impair);
+#define X(n) put(&o, "inbound_" #n, impair.n);
+		HCA_PORT_IMPAIR_STATS(X)
+#undef X
+	}
 #define X(n) put(&o, "port_" #n, stall.n);
 	HCA_PORT_STALL_STATS(X)
 #undef X

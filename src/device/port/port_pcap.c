@@ -45,6 +45,7 @@ struct port_pcap {
 	struct hca_port *inner;
 	pthread_mutex_t lock; /* file */
 	struct hca_pcap *file;
+	bool both_ways;
 	struct copied copy[COPY_FRAMES];
 };
 
@@ -104,18 +105,18 @@ hca_pcap_frames(const struct hca_pcap *file)
 }
 
 static void
-write_frame(struct hca_pcap *c, const struct copied *f, uint64_t now)
+write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now)
 {
 	const struct pcap_frame head = {.sec = (uint32_t)(now / 1000000000u),
 					.nsec = (uint32_t)(now % 1000000000u),
-					.caplen = f->caplen,
-					.len = f->len};
+					.caplen = caplen,
+					.len = len};
 
 	pthread_mutex_lock(&c->lock);
 	if (c->frames < c->max) {
 		c->frames++;
 		if (fwrite(&head, sizeof(head), 1, c->f) != 1 ||
-		    fwrite(f->data, f->caplen, 1, c->f) != 1)
+		    fwrite(data, caplen, 1, c->f) != 1)
 			c->failed = true;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -134,7 +135,7 @@ write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t no
 	}
 	took = p->inner->ops->tx(p->inner, m, n, now);
 	for (uint16_t i = 0; i < took; i++)
-		write_frame(p->file, &p->copy[i], now);
+		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now);
 	return took;
 }
 
@@ -165,8 +166,16 @@ static uint16_t
 pcap_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_pcap *p = (struct port_pcap *)port;
+	uint16_t got = p->inner->ops->rx(p->inner, m, n, now);
 
-	return p->inner->ops->rx(p->inner, m, n, now);
+	if (!p->both_ways || got == 0 || __atomic_load_n(&p->file, __ATOMIC_RELAXED) == NULL)
+		return got;
+	pthread_mutex_lock(&p->lock);
+	for (uint16_t i = 0; i < got && p->file != NULL; i++)
+		write_frame(p->file, rte_pktmbuf_mtod(m[i], const uint8_t *), m[i]->data_len,
+			    m[i]->data_len, now);
+	pthread_mutex_unlock(&p->lock);
+	return got;
 }
 
 static bool
@@ -227,4 +236,10 @@ hca_port_pcap_attach(struct hca_port *port, struct hca_pcap *file)
 	pthread_mutex_lock(&p->lock);
 	__atomic_store_n(&p->file, file, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&p->lock);
+}
+
+void
+hca_port_pcap_both_ways(struct hca_port *port)
+{
+	((struct port_pcap *)port)->both_ways = true;
 }

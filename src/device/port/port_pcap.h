@@ -4,8 +4,9 @@
 
 /*
  * A port that writes every frame it transmits to a classic pcap file (nanosecond times, Ethernet)
- * and passes it on. For debugging and for the decoders of the tests: it makes system calls on the
- * lcore of encap. Several ports may share one file.
+ * and passes it on; on request also every frame it receives (both ends of a link in memory would
+ * write it twice). For debugging and for the decoders of the tests: it makes system calls on the
+ * lcores of encap and decap. Several ports may share one file.
  *
  * hca_port.close() closes what it wraps, not the file.
  */
@@ -25,6 +26,9 @@ uint64_t hca_pcap_frames(const struct hca_pcap *file);
 /* 0, -ENOMEM. file may be NULL: nothing is written until hca_port_pcap_attach(). */
 int hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket_id,
 		       struct hca_port **out);
+
+/* Received frames too. Before the port is used. */
+void hca_port_pcap_both_ways(struct hca_port *p);
 
 /* Another file, or NULL. The file that was attached is in use no more when this has returned. */
 void hca_port_pcap_attach(struct hca_port *p, struct hca_pcap *file);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What arrives is "transmitted" through an impairment into a queue of this port, and received from
+ * there. The impairment may let go of held frames at any time, so the queue is larger than a burst;
+ * what it refuses (its own store full under a delay) is lost, as in a NIC without descriptors.
+ */
+
+#include <errno.h>
+
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+
+#include "port/port_inbound.h"
+#include "port/port_wrap.h"
+
+#define BURST 32u
+#define QUEUE 256u /* frames; a power of two */
+
+/* Where the impairment transmits to. */
+struct queue {
+	struct hca_port port;
+	uint32_t head, tail; /* free running */
+	struct rte_mbuf *frame[QUEUE];
+};
+
+struct port_inbound {
+	struct hca_port port;
+	struct hca_port *inner;
+	struct hca_port *impair;
+	struct queue *queue; /* belongs to impair */
+};
+
+static uint16_t
+queue_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct queue *q = (struct queue *)p;
+	uint16_t took = 0;
+
+	(void)now;
+	while (took < n && q->head - q->tail < QUEUE)
+		q->frame[q->head++ % QUEUE] = m[took++];
+	return took;
+}
+
+static uint16_t
+queue_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct queue *q = (struct queue *)p;
+	uint16_t got = 0;
+
+	(void)now;
+	while (got < n && q->tail != q->head)
+		m[got++] = q->frame[q->tail++ % QUEUE];
+	return got;
+}
+
+static bool
+queue_up(struct hca_port *p)
+{
+	(void)p;
+	return true;
+}
+
+static void
+queue_close(struct hca_port *p)
+{
+	struct queue *q = (struct queue *)p;
+
+	while (q->tail != q->head)
+		rte_pktmbuf_free(q->frame[q->tail++ % QUEUE]);
+	rte_free(q);
+}
+
+static const struct hca_port_ops queue_ops = {
+	.rx = queue_rx,
+	.tx = queue_tx,
+	.link_up = queue_up,
+	.close = queue_close,
+};
+
+static uint16_t
+inbound_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_inbound *p = (struct port_inbound *)port;
+	struct rte_mbuf *in[BURST];
+	uint16_t got, took;
+
+	got = p->inner->ops->rx(p->inner, in, (uint16_t)RTE_MIN(n, BURST), now);
+	if (got != 0) {
+		took = p->impair->ops->tx(p->impair, in, got, now);
+		rte_pktmbuf_free_bulk(in + took, got - took);
+	}
+	hca_port_poll(p->impair, now);
+	return queue_rx(&p->queue->port, m, n, now);
+}
+
+static uint16_t
+inbound_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_inbound *p = (struct port_inbound *)port;
+
+	return p->inner->ops->tx(p->inner, m, n, now);
+}
+
+static bool
+inbound_link_up(struct hca_port *port)
+{
+	struct port_inbound *p = (struct port_inbound *)port;
+
+	return p->inner->ops->link_up(p->inner);
+}
+
+static void
+inbound_poll(struct hca_port *port, uint64_t now)
+{
+	hca_port_poll(((struct port_inbound *)port)->inner, now);
+}
+
+static void
+inbound_close(struct hca_port *port)
+{
+	struct port_inbound *p = (struct port_inbound *)port;
+
+	p->impair->ops->close(p->impair);
+	p->inner->ops->close(p->inner);
+	rte_free(p);
+}
+
+static const struct hca_port_ops inbound_ops = {
+	.rx = inbound_rx,
+	.tx = inbound_tx,
+	.link_up = inbound_link_up,
+	.poll = inbound_poll,
+	.close = inbound_close,
+};
+
+int
+hca_port_inbound_open(const struct hca_port_impair_config *cfg, struct hca_port *inner,
+		      struct hca_port **out)
+{
+	struct port_inbound *p;
+	int rc = -ENOMEM;
+
+	p = rte_zmalloc_socket("hca_inbound", sizeof(*p), RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	if (p == NULL)
+		return -ENOMEM;
+	p->queue = rte_zmalloc_socket("hca_inbound_q", sizeof(*p->queue), RTE_CACHE_LINE_SIZE,
+				      cfg->socket_id);
+	if (p->queue == NULL)
+		goto err_port;
+	p->queue->port = (struct hca_port){.ops = &queue_ops,
+					   .max_frame = inner->max_frame,
+					   .queue_size = QUEUE};
+	rc = hca_port_impair_open(cfg, &p->queue->port, &p->impair);
+	if (rc != 0)
+		goto err_queue;
+	p->port = *inner;
+	p->port.ops = &inbound_ops;
+	p->port.queue_size = inner->queue_size + p->impair->queue_size;
+	p->inner = inner;
+	*out = &p->port;
+	return 0;
+
+err_queue:
+	rte_free(p->queue);
+err_port:
+	rte_free(p);
+	return rc;
+}
+
+struct hca_port *
+hca_port_inbound_impair(struct hca_port *port)
+{
+	return ((struct port_inbound *)port)->impair;
+}

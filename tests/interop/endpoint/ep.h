@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_INTEROP_EP_H
+#define TESTS_INTEROP_EP_H
+
+/*
+ * One end of an interoperation test: a QP, its memory and what it must send, receive and find. The
+ * same sources are compiled twice: on libibverbs for the guest that runs Linux rxe, and on softhca,
+ * whose interface mirrors verbs so closely that a page of names (interop_verbs.h) is the difference.
+ *
+ * A test has `count` messages. Message i lies in slot i of the source area of one end and arrives in
+ * slot i of the sink area of the other, at odd addresses; what lies between messages must not
+ * change. Atomics all hit the first eight bytes of the responder's source area.
+ *
+ * Order: ep_open() and ep_connect() at both ends (in the state this leaves, requests are served);
+ * then ep_request() at one, ep_respond() at the other; ep_verify() and ep_close() at both.
+ *
+ * Threads: one. Errors: 0 or negative errno; ep->reason says what is wrong, in words.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interop_verbs.h"
+#include "perf_exchange.h"
+
+/* perf_exchange.flags */
+enum ep_flags {
+	EP_INLINE = 1 << 0,
+	EP_SOLICITED = 1 << 1,	/* only the last message is; the responder sleeps until it comes */
+	EP_SRQ = 1 << 2,	/* receives from a shared queue */
+	EP_SIZES = 1 << 3,	/* each message has its own size: 0, 1, around multiples of the MTU */
+	EP_LOSSY = 1 << 4,	/* messages may be missing at the responder (UC, UD) */
+	EP_BAD_KEY = 1 << 5,	/* the last request has a wrong rkey */
+	EP_PAST_END = 1 << 6,	/* ... reaches over the end of the region */
+	EP_NO_RIGHTS = 1 << 7,	/* the responder's region allows nothing to others */
+	EP_SHORT_RECV = 1 << 8, /* the last receive is too small */
+	EP_BAD_QKEY = 1 << 9,	/* datagrams with another Q_Key: nothing may arrive */
+	EP_NO_RECV = 1 << 10,	/* no receive is ever posted */
+	EP_FENCE = 1 << 11,
+	EP_UNSIGNALED = 1 << 12, /* all but every fourth and the last */
+};
+
+#define EP_SGE_MAX 16u
+#define EP_INLINE_MAX 128u
+#define EP_GUARD 0xee /* what bytes are that nobody may touch */
+#define EP_ATOMIC_START 0x0123456789abcd00ull
+#define EP_RD_ATOMIC 4u
+#define EP_GRH 40u
+#define EP_TIMEOUT_MS 15000u
+
+struct ep {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct perf_exchange test; /* as it was agreed, with my own part of the addresses */
+	struct perf_exchange peer;
+
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+	struct ibv_ah *ah;
+	struct ibv_mr *mr;
+	uint8_t *memory;
+	size_t length;
+	size_t stride; /* from slot to slot */
+	unsigned int sgid_index;
+
+	unsigned int posted, completed; /* requests */
+	unsigned int recvs, received;	/* receives posted, completed */
+	bool slept;			/* the event of a solicited message came */
+	uint64_t post_at;		/* ns; receives are posted then */
+	char reason[256];
+};
+
+/* ep_memory.c: slots and patterns */
+size_t ep_size(const struct perf_exchange *t, unsigned int i);
+size_t ep_stride(const struct perf_exchange *t);
+size_t ep_length(const struct perf_exchange *t);
+uint64_t ep_source(const struct ep *ep, uint64_t base, unsigned int i);
+uint64_t ep_sink(const struct ep *ep, uint64_t base, unsigned int i);
+uint64_t ep_grh(const struct ep *ep, unsigned int i);
+void ep_fill(struct ep *ep);
+/* Message i of the peer in my sink; after: bytes behind it must be untouched. */
+int ep_check(struct ep *ep, unsigned int slot, unsigned int i, size_t size, bool after);
+bool ep_arrived(struct ep *ep, unsigned int i);
+int ep_check_loss(struct ep *ep, unsigned int i);
+
+/* ep_setup.c */
+int ep_open(struct ep *ep, struct ibv_context *ctx, const struct perf_exchange *test);
+int ep_connect(struct ep *ep, const struct perf_exchange *peer);
+void ep_close(struct ep *ep);
+
+/* ep_request.c */
+bool ep_is_atomic(const struct perf_exchange *t);
+bool ep_takes_recv(const struct perf_exchange *t);
+uint32_t ep_immediate(const struct perf_exchange *t, unsigned int i); /* network order */
+int ep_request(struct ep *ep);
+
+/* ep_respond.c */
+int ep_start(struct ep *ep); /* posts the receives, at once or later */
+/* Serves once; returns completions seen or negative errno. */
+int ep_respond(struct ep *ep);
+/* Everything has arrived that must. */
+bool ep_complete(const struct ep *ep);
+int ep_verify(struct ep *ep); /* both ends, at the end */
+
+/* Both ends wait the same way: the engine runs in poll_cq, and an idle end sleeps a little. */
+void ep_idle(unsigned int *idle);
+uint64_t ep_now(void); /* ns */
+int ep_fail(struct ep *ep, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

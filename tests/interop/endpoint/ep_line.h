@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_INTEROP_EP_LINE_H
+#define TESTS_INTEROP_EP_LINE_H
+
+/*
+ * The control channel of an interoperation test: lines of perf_exchange.h over a byte stream that
+ * never blocks the reader. A virtio-serial port in the guest, a unix socket outside; later TCP.
+ *
+ * The words, host to guest and back:
+ *	hello			guest: it is there
+ *	case -> ready | error	the test with the host's addresses; the guest's
+ *	go			both ends are connected: start
+ *	sent			guest, where it makes the requests: all have completed
+ *	finish -> result	the other end has what it should; status and reason of the guest
+ *	bye			the guest ends
+ */
+
+#include "perf_exchange.h"
+
+struct ep_line {
+	int fd;
+	size_t have;
+	char buffer[PERF_EXCHANGE_LINE];
+};
+
+/* 0, or negative errno. */
+int ep_line_send(struct ep_line *l, const char *word, const struct perf_exchange *x);
+
+/* 1: a line came; 0: none yet; negative errno: the channel is gone or speaks nonsense. */
+int ep_line_poll(struct ep_line *l, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The end that makes the requests: posts them, up to `depth` at a time, and judges completions. */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "ep.h"
+
+#define BAD_KEY_BITS 0x00000013u
+#define BAD_QKEY_BITS 0x00000100u
+#define SIGNAL_EVERY 4u
+#define POLL_MAX 16
+
+bool
+ep_is_atomic(const struct perf_exchange *t)
+{
+	return t->op == IBV_WR_ATOMIC_FETCH_AND_ADD || t->op == IBV_WR_ATOMIC_CMP_AND_SWP;
+}
+
+bool
+ep_takes_recv(const struct perf_exchange *t)
+{
+	return t->op == IBV_WR_SEND || t->op == IBV_WR_SEND_WITH_IMM ||
+	       t->op == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+uint32_t
+ep_immediate(const struct perf_exchange *t, unsigned int i)
+{
+	return htonl((uint32_t)t->seed << 16 | i);
+}
+
+static bool
+last(const struct ep *ep, unsigned int i)
+{
+	return i + 1 == ep->test.count;
+}
+
+static bool
+signaled(const struct ep *ep, unsigned int i)
+{
+	return (ep->test.flags & EP_UNSIGNALED) == 0 || (i + 1) % SIGNAL_EVERY == 0 || last(ep, i);
+}
+
+/* Splits [addr, addr + size) into up to n elements; nothing for no bytes. */
+static int
+split(struct ibv_sge *sge, unsigned int n, uint64_t addr, size_t size, uint32_t lkey)
+{
+	int k = 0;
+
+	if (n == 0)
+		n = 1;
+	while (size != 0) {
+		size_t part = n > 1 && size / n != 0 ? size / n : size;
+
+		sge[k++] = (struct ibv_sge){.addr = addr, .length = (uint32_t)part, .lkey = lkey};
+		addr += part;
+		size -= part;
+		n -= n > 1;
+	}
+	return k;
+}
+
+static unsigned int
+send_flags(const struct ep *ep, unsigned int i)
+{
+	unsigned int flags = signaled(ep, i) ? IBV_SEND_SIGNALED : 0;
+
+	if (ep->test.flags & EP_INLINE)
+		flags |= IBV_SEND_INLINE;
+	if (ep->test.flags & EP_FENCE)
+		flags |= IBV_SEND_FENCE;
+	if ((ep->test.flags & EP_SOLICITED) && last(ep, i))
+		flags |= IBV_SEND_SOLICITED;
+	return flags;
+}
+
+/* What is wrong on purpose is so in the last request only. */
+static void
+set_remote(const struct ep *ep, struct ibv_send_wr *wr, unsigned int i)
+{
+	uint64_t base = ep->peer.vaddr, addr;
+	uint32_t rkey = (uint32_t)ep->peer.rkey;
+
+	if (ep->test.op == IBV_WR_RDMA_READ)
+		addr = ep_source(ep, base, i);
+	else if (ep_is_atomic(&ep->test))
+		addr = ep_source(ep, base, 0);
+	else
+		addr = ep_sink(ep, base, i);
+	if ((ep->test.flags & EP_BAD_KEY) && last(ep, i))
+		rkey ^= BAD_KEY_BITS;
+	if ((ep->test.flags & EP_PAST_END) && last(ep, i))
+		addr = base + ep->length - 7;
+	if (ep_is_atomic(&ep->test)) {
+		wr->wr.atomic.remote_addr = addr & ~7ull;
+		if (ep->test.flags & EP_PAST_END && last(ep, i))
+			wr->wr.atomic.remote_addr = base + ep->length;
+		wr->wr.atomic.rkey = rkey;
+	} else {
+		wr->wr.rdma.remote_addr = addr;
+		wr->wr.rdma.rkey = rkey;
+	}
+}
+
+/*
+ * FETCH_ADD adds i + 1. COMP_SWAP i expects what i - 1 has left and puts i + 1 more there; every
+ * third expects something else and changes nothing.
+ */
+static uint64_t
+value_before(const struct perf_exchange *t, unsigned int i)
+{
+	uint64_t v = EP_ATOMIC_START;
+
+	for (unsigned int k = 0; k < i; k++)
+		if (t->op == IBV_WR_ATOMIC_FETCH_AND_ADD || k % 3 != 2)
+			v += k + 1;
+	return v;
+}
+
+static void
+set_operands(const struct ep *ep, struct ibv_send_wr *wr, unsigned int i)
+{
+	uint64_t before = value_before(&ep->test, i);
+
+	if (ep->test.op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr->wr.atomic.compare_add = i + 1;
+		return;
+	}
+	wr->wr.atomic.compare_add = i % 3 != 2 ? before : before + 1;
+	wr->wr.atomic.swap = before + i + 1;
+}
+
+static void
+set_datagram(const struct ep *ep, struct ibv_send_wr *wr)
+{
+	wr->wr.ud.ah = ep->ah;
+	wr->wr.ud.remote_qpn = (uint32_t)ep->peer.qpn;
+	wr->wr.ud.remote_qkey = (uint32_t)ep->peer.qkey;
+	if (ep->test.flags & EP_BAD_QKEY)
+		wr->wr.ud.remote_qkey ^= BAD_QKEY_BITS;
+}
+
+static int
+post(struct ep *ep, unsigned int i)
+{
+	const struct perf_exchange *t = &ep->test;
+	bool local_sink = t->op == IBV_WR_RDMA_READ || ep_is_atomic(t);
+	uint64_t base = (uintptr_t)ep->memory;
+	struct ibv_sge sge[EP_SGE_MAX];
+	struct ibv_send_wr wr, *bad;
+	int err;
+
+	memset(&wr, 0, sizeof(wr));
+	wr.wr_id = i;
+	wr.opcode = (uint32_t)t->op;
+	wr.sg_list = sge;
+	wr.num_sge = split(sge, (unsigned int)t->sge,
+			   local_sink ? ep_sink(ep, base, i) : ep_source(ep, base, i),
+			   ep_size(t, i), ep->mr->lkey);
+	wr.send_flags = send_flags(ep, i);
+	wr.imm_data = ep_immediate(t, i);
+	if (t->service == IBV_QPT_UD)
+		set_datagram(ep, &wr);
+	else
+		set_remote(ep, &wr, i);
+	if (ep_is_atomic(t))
+		set_operands(ep, &wr, i);
+	err = ibv_post_send(ep->qp, &wr, &bad);
+	if (err != 0)
+		return ep_fail(ep, -EIO, "post_send of message %u: error %d", i, err);
+	return 0;
+}
+
+static int
+judge(struct ep *ep, const struct ibv_wc *wc)
+{
+	uint32_t expect = last(ep, (unsigned int)wc->wr_id) ? (uint32_t)ep->test.expect : 0;
+
+	/* Unsignalled requests complete with the next one that is, silently. */
+	while (ep->completed < ep->posted && ep->completed != wc->wr_id &&
+	       !signaled(ep, ep->completed))
+		ep->completed++;
+	if (wc->wr_id != ep->completed)
+		return ep_fail(ep, -EPROTO, "request %u completed, request %u was to",
+			       (unsigned int)wc->wr_id, ep->completed);
+	ep->completed++;
+	if ((uint32_t)wc->status != expect)
+		return ep_fail(ep, -EPROTO, "request %u completed as '%s', expected '%s'",
+			       (unsigned int)wc->wr_id, ibv_wc_status_str(wc->status),
+			       ibv_wc_status_str(expect));
+	return 0;
+}
+
+int
+ep_request(struct ep *ep)
+{
+	uint64_t end = ep_now() + (uint64_t)EP_TIMEOUT_MS * 1000000;
+	struct ibv_wc wc[POLL_MAX];
+	unsigned int idle = 0;
+	int n, err;
+
+	while (ep->completed < ep->test.count) {
+		while (ep->posted < ep->test.count &&
+		       ep->posted - ep->completed < ep->test.depth) {
+			err = post(ep, ep->posted);
+			if (err != 0)
+				return err;
+			ep->posted++;
+		}
+		n = ibv_poll_cq(ep->cq, POLL_MAX, wc);
+		if (n < 0)
+			return ep_fail(ep, -EIO, "poll_cq: error %d", n);
+		for (int k = 0; k < n; k++) {
+			err = judge(ep, &wc[k]);
+			if (err != 0)
+				return err;
+		}
+		if (n == 0)
+			ep_idle(&idle);
+		else
+			idle = 0;
+		if (ep_now() > end)
+			return ep_fail(ep, -ETIMEDOUT, "%u of %u requests completed in %u ms",
+				       ep->completed, (unsigned int)ep->test.count, EP_TIMEOUT_MS);
+	}
+	return 0;
+}
+
+/* What atomics brought back, and what they left. */
+static int
+verify_atomics(struct ep *ep)
+{
+	const struct perf_exchange *t = &ep->test;
+	uint64_t base = (uintptr_t)ep->memory, found;
+	unsigned int n = (unsigned int)t->count - (t->expect != 0);
+
+	if (!t->requester) {
+		found = *(uint64_t *)(uintptr_t)ep_source(ep, base, 0);
+		if (found != value_before(t, n))
+			return ep_fail(ep, -EBADMSG, "atomics left %llx, not %llx",
+				       (unsigned long long)found,
+				       (unsigned long long)value_before(t, n));
+		return 0;
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		found = *(uint64_t *)(uintptr_t)ep_sink(ep, base, i);
+		if (found != value_before(t, i))
+			return ep_fail(ep, -EBADMSG, "atomic %u brought %llx, not %llx", i,
+				       (unsigned long long)found,
+				       (unsigned long long)value_before(t, i));
+	}
+	return 0;
+}
+
+static int
+verify_reads(struct ep *ep)
+{
+	unsigned int n = (unsigned int)ep->test.count - (ep->test.expect != 0);
+
+	for (unsigned int i = 0; i < n && ep->test.requester; i++)
+		if (ep_check(ep, i, i, ep_size(&ep->test, i), true) != 0)
+			return -EBADMSG;
+	return 0;
+}
+
+/* The responder of a WRITE that failed must not have been touched by it. */
+static int
+verify_writes(struct ep *ep)
+{
+	const struct perf_exchange *t = &ep->test;
+
+	for (unsigned int i = 0; i < t->count && !t->requester; i++) {
+		bool failed = t->expect != 0 && last(ep, i);
+		int err;
+
+		if (t->flags & EP_LOSSY)
+			err = ep_check_loss(ep, i);
+		else
+			err = ep_check(ep, i, i, failed ? 0 : ep_size(t, i), true);
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
+int
+ep_verify(struct ep *ep)
+{
+	switch (ep->test.op) {
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return verify_atomics(ep);
+	case IBV_WR_RDMA_READ:
+		return verify_reads(ep);
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return verify_writes(ep);
+	default:
+		return 0; /* receives were judged one by one */
+	}
+}

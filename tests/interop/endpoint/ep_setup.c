@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Queues, memory, and the way to RTS. */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ep.h"
+
+#define IDLE_SPINS 256u
+#define IDLE_US 50u
+#define MIN_RNR_TIMER 12u /* 0.64 ms */
+#define HOP_LIMIT 64u
+
+uint64_t
+ep_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void
+ep_idle(unsigned int *idle)
+{
+	if (++*idle > IDLE_SPINS)
+		usleep(IDLE_US);
+}
+
+int
+ep_fail(struct ep *ep, int err, const char *format, ...)
+{
+	va_list ap;
+
+	if (ep->reason[0] != '\0')
+		return err; /* the first reason is the one that matters */
+	va_start(ap, format);
+	vsnprintf(ep->reason, sizeof(ep->reason), format, ap);
+	va_end(ap);
+	return err;
+}
+
+static bool
+is_ud(const struct ep *ep)
+{
+	return ep->test.service == IBV_QPT_UD;
+}
+
+static bool
+is_rc(const struct ep *ep)
+{
+	return ep->test.service == IBV_QPT_RC;
+}
+
+static int
+open_memory(struct ep *ep)
+{
+	unsigned int rights = IBV_ACCESS_LOCAL_WRITE;
+
+	if ((ep->test.flags & EP_NO_RIGHTS) == 0 || ep->test.requester)
+		rights |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			  IBV_ACCESS_REMOTE_ATOMIC;
+	ep->stride = ep_stride(&ep->test);
+	ep->length = ep_length(&ep->test);
+	if (posix_memalign((void **)&ep->memory, 4096, ep->length) != 0)
+		return ep_fail(ep, -ENOMEM, "no memory for %zu bytes", ep->length);
+	ep_fill(ep);
+	ep->mr = ibv_reg_mr(ep->pd, ep->memory, ep->length, (int)rights);
+	if (ep->mr == NULL)
+		return ep_fail(ep, -errno, "reg_mr: %s", strerror(errno));
+	ep->test.vaddr = (uintptr_t)ep->memory;
+	ep->test.rkey = ep->mr->rkey;
+	return 0;
+}
+
+static int
+open_cq(struct ep *ep)
+{
+	ep->channel = ibv_create_comp_channel(ep->ctx);
+	if (ep->channel == NULL)
+		return ep_fail(ep, -errno, "create_comp_channel: %s", strerror(errno));
+	ep->cq = ibv_create_cq(ep->ctx, 2 * (int)ep->test.count + 8, NULL, ep->channel, 0);
+	if (ep->cq == NULL)
+		return ep_fail(ep, -errno, "create_cq: %s", strerror(errno));
+	return 0;
+}
+
+static int
+open_srq(struct ep *ep)
+{
+	struct ibv_srq_init_attr attr = {
+		.attr = {.max_wr = (uint32_t)ep->test.count, .max_sge = EP_SGE_MAX},
+	};
+
+	if ((ep->test.flags & EP_SRQ) == 0)
+		return 0;
+	ep->srq = ibv_create_srq(ep->pd, &attr);
+	return ep->srq != NULL ? 0 : ep_fail(ep, -errno, "create_srq: %s", strerror(errno));
+}
+
+static int
+open_qp(struct ep *ep)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = ep->cq,
+		.recv_cq = ep->cq,
+		.srq = ep->srq,
+		.qp_type = (uint32_t)ep->test.service,
+		.cap =
+			{
+				.max_send_wr = (uint32_t)ep->test.depth + 1,
+				.max_recv_wr = ep->srq == NULL ? (uint32_t)ep->test.count : 0,
+				.max_send_sge = EP_SGE_MAX,
+				.max_recv_sge = ep->srq == NULL ? EP_SGE_MAX : 0,
+				.max_inline_data = EP_INLINE_MAX,
+			},
+	};
+
+	ep->qp = ibv_create_qp(ep->pd, &attr);
+	if (ep->qp == NULL)
+		return ep_fail(ep, -errno, "create_qp: %s", strerror(errno));
+	ep->test.qpn = ep->qp->qp_num;
+	return 0;
+}
+
+static int
+to_init(struct ep *ep)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qkey = (uint32_t)ep->test.qkey,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	};
+	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+
+	if (is_rc(ep))
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	mask |= is_ud(ep) ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+	if (ibv_modify_qp(ep->qp, &attr, mask) != 0)
+		return ep_fail(ep, -EINVAL, "QP to INIT: %s", strerror(errno));
+	return 0;
+}
+
+/* The entry of the GID table with the test's address of that IP version. */
+static int
+find_gid(struct ep *ep)
+{
+	static const uint8_t prefix4[15] = {[10] = 0xff, 0xff, 10, 77, 0};
+	static const uint8_t prefix6[15] = {0x20, 0x01, 0x0d, 0xb8, 0, 0x77};
+	const uint8_t *prefix = ep->test.ip == 6 ? prefix6 : prefix4;
+	union ibv_gid gid;
+
+	for (ep->sgid_index = 0; ep->sgid_index < 16; ep->sgid_index++) {
+		if (ibv_query_gid(ep->ctx, 1, (int)ep->sgid_index, &gid) != 0)
+			continue;
+		if (memcmp(gid.raw, prefix, sizeof(prefix4)) != 0)
+			continue;
+		memcpy(ep->test.gid, gid.raw, sizeof(gid.raw));
+		return 0;
+	}
+	return ep_fail(ep, -ENODATA, "no GID for IPv%u", (unsigned int)ep->test.ip);
+}
+
+int
+ep_open(struct ep *ep, struct ibv_context *ctx, const struct perf_exchange *test)
+{
+	int err;
+
+	memset(ep, 0, sizeof(*ep));
+	ep->ctx = ctx;
+	ep->test = *test;
+	ep->pd = ibv_alloc_pd(ctx);
+	if (ep->pd == NULL)
+		return ep_fail(ep, -errno, "alloc_pd: %s", strerror(errno));
+	err = find_gid(ep);
+	if (err == 0)
+		err = open_memory(ep);
+	if (err == 0)
+		err = open_cq(ep);
+	if (err == 0)
+		err = open_srq(ep);
+	if (err == 0)
+		err = open_qp(ep);
+	return err == 0 ? to_init(ep) : err;
+}
+
+static unsigned int
+mtu_code(uint64_t bytes)
+{
+	unsigned int code = IBV_MTU_256;
+
+	while (128u << code < bytes)
+		code++;
+	return code;
+}
+
+static int
+to_rtr(struct ep *ep)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = mtu_code(ep->test.mtu),
+		.dest_qp_num = (uint32_t)ep->peer.qpn,
+		.rq_psn = (uint32_t)ep->peer.psn,
+		.max_dest_rd_atomic = EP_RD_ATOMIC,
+		.min_rnr_timer = MIN_RNR_TIMER,
+	};
+	int mask = IBV_QP_STATE;
+
+	if (!is_ud(ep))
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (is_rc(ep))
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	interop_path(&attr.ah_attr, ep->peer.gid, ep->sgid_index, HOP_LIMIT);
+	if (ibv_modify_qp(ep->qp, &attr, mask) != 0)
+		return ep_fail(ep, -EINVAL, "QP to RTR: %s", strerror(errno));
+	return 0;
+}
+
+static int
+to_rts(struct ep *ep)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.sq_psn = (uint32_t)ep->test.psn,
+		.timeout = (uint8_t)ep->test.timeout,
+		.retry_cnt = (uint8_t)ep->test.retry_cnt,
+		.rnr_retry = (uint8_t)ep->test.rnr_retry,
+		.max_rd_atomic = EP_RD_ATOMIC,
+	};
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+
+	if (is_rc(ep))
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	if (ibv_modify_qp(ep->qp, &attr, mask) != 0)
+		return ep_fail(ep, -EINVAL, "QP to RTS: %s", strerror(errno));
+	return 0;
+}
+
+static int
+open_ah(struct ep *ep)
+{
+	struct ibv_ah_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	interop_path(&attr, ep->peer.gid, ep->sgid_index, HOP_LIMIT);
+	ep->ah = ibv_create_ah(ep->pd, &attr);
+	return ep->ah != NULL ? 0 : ep_fail(ep, -errno, "create_ah: %s", strerror(errno));
+}
+
+int
+ep_connect(struct ep *ep, const struct perf_exchange *peer)
+{
+	int err;
+
+	ep->peer = *peer;
+	err = to_rtr(ep);
+	if (err == 0)
+		err = to_rts(ep);
+	if (err == 0 && is_ud(ep))
+		err = open_ah(ep);
+	return err;
+}
+
+void
+ep_close(struct ep *ep)
+{
+	if (ep->qp != NULL)
+		ibv_destroy_qp(ep->qp);
+	if (ep->ah != NULL)
+		ibv_destroy_ah(ep->ah);
+	if (ep->srq != NULL)
+		ibv_destroy_srq(ep->srq);
+	if (ep->cq != NULL)
+		ibv_destroy_cq(ep->cq);
+	if (ep->channel != NULL)
+		ibv_destroy_comp_channel(ep->channel);
+	if (ep->mr != NULL)
+		ibv_dereg_mr(ep->mr);
+	free(ep->memory);
+	if (ep->pd != NULL)
+		ibv_dealloc_pd(ep->pd);
+	memset(ep, 0, sizeof(*ep));
+}

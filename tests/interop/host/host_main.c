@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * interop-host: leads the interoperation tests with what runs in the virtual machine. Started by
+ * tests/interop/rxe before the machine: says "ready" on stdout when the vhost-user socket and the
+ * control socket are there, waits for the guest's greeting, runs the tests, says goodbye.
+ *
+ * Exit status: 0 all passed, 1 some failed, 2 usage, 3 it could not be run.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "host.h"
+
+#define BOOT_MS 120000
+
+static int
+listen_control(const char *path)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || strlen(path) >= sizeof(a.sun_path))
+		return -1;
+	strcpy(a.sun_path, path);
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0 || listen(fd, 1) != 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* The machine connects when it is created and greets when it is up. */
+static int
+wait_guest(struct host *h, int listener)
+{
+	struct pollfd p = {.fd = listener, .events = POLLIN};
+	char word[PERF_EXCHANGE_WORD] = "";
+	struct perf_exchange x;
+	int err;
+
+	if (poll(&p, 1, BOOT_MS) != 1)
+		return -ETIMEDOUT;
+	h->line.fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (h->line.fd < 0)
+		return -errno;
+	err = host_wait_line(h, BOOT_MS, word, &x);
+	if (err == 0 && (strcmp(word, "hello") != 0 || x.version != PERF_EXCHANGE_VERSION))
+		err = -EPROTO;
+	return err;
+}
+
+static int
+open_hca(struct host *h, const struct host_options *o)
+{
+	const char *const ports[] = {o->device};
+	struct softhca_embed_config c;
+
+	softhca_embed_config_init(&c);
+	c.num_hcas = 1;
+	c.ports = ports;
+	c.seed = o->seed;
+	c.memory_mb = 256;
+	c.log_qps = 10;
+	c.log_cqs = 10;
+	c.log_mpts = 12;
+	if (softhca_embed_create(&c, &h->embed) != 0 ||
+	    softhca_embed_open(h->embed, 0, &h->ctx) != 0 ||
+	    softhca_embed_capture(h->embed, o->pcap) != 0) {
+		fprintf(stderr, "interop-host: %s\n", softhca_embed_last_error());
+		return -EIO;
+	}
+	return 0;
+}
+
+static int
+run(struct host *h, const struct host_options *o)
+{
+	const struct perf_exchange none = {0};
+	int listener = listen_control(o->control), err, failed;
+
+	if (listener < 0) {
+		fprintf(stderr, "interop-host: cannot listen on %s: %s\n", o->control,
+			strerror(errno));
+		return 3;
+	}
+	if (open_hca(h, o) != 0)
+		return 3;
+	printf("ready\n");
+	fflush(stdout);
+	err = wait_guest(h, listener);
+	if (err != 0) {
+		fprintf(stderr, "interop-host: the guest does not answer: %s\n", strerror(-err));
+		return 3;
+	}
+	failed = host_matrix(h, o);
+	ep_line_send(&h->line, "bye", &none);
+	softhca_embed_capture(h->embed, NULL);
+	softhca_close(h->ctx);
+	softhca_embed_destroy(h->embed);
+	return failed < 0 ? 3 : failed != 0;
+}
+
+static int
+usage(void)
+{
+	fprintf(stderr, "usage: interop-host --control SOCKET --device DPDK-DEVICE [--quick] "
+			"[--filter TEXT] [--pcap FILE] [--seed N] [--list] [--verbose]\n");
+	return 2;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"control", 1, NULL, 'c'}, {"device", 1, NULL, 'd'}, {"pcap", 1, NULL, 'p'},
+		{"filter", 1, NULL, 'f'},  {"seed", 1, NULL, 's'},   {"quick", 0, NULL, 'q'},
+		{"list", 0, NULL, 'l'},	   {"verbose", 0, NULL, 'v'}, {0},
+	};
+	struct host_options o = {.seed = 1};
+	struct host h = {.line = {.fd = -1}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'c': o.control = optarg; break;
+		case 'd': o.device = optarg; break;
+		case 'p': o.pcap = optarg; break;
+		case 'f': o.filter = optarg; break;
+		case 's': o.seed = strtoull(optarg, NULL, 0); break;
+		case 'q': o.quick = true; break;
+		case 'l': o.list = true; break;
+		case 'v': o.verbose = true; break;
+		default: return usage();
+		}
+	}
+	h.seed = o.seed;
+	if (o.list)
+		return host_matrix(NULL, &o) < 0;
+	if (o.control == NULL || o.device == NULL)
+		return usage();
+	return run(&h, &o);
+}

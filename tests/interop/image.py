@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel and the initial file system of the virtual machine, from Debian packages.
+
+The kernel package is downloaded and unpacked, never installed; programs and libraries are those of
+this machine, found by their ELF headers' needs (ldd). Both are kept in the cache directory and made
+again when what they are made from has changed.
+"""
+import glob
+import hashlib
+import lzma
+import os
+import re
+import shutil
+import stat
+import subprocess
+
+KERNEL = 'linux-image-amd64'  # the cloud flavour has no rdma_rxe
+MODULES = ('virtio_pci', 'virtio_console', 'virtio_net', 'crc32_generic', 'ib_uverbs', 'rdma_rxe')
+PROGRAMS = ('ip', 'rdma')
+BUSYBOX = '/bin/busybox'
+PROVIDER = '/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so'
+DRIVER = '/etc/libibverbs.d/rxe.driver'
+
+
+class Missing(Exception):
+    """Something this machine does not have: the test is skipped."""
+
+
+def run(*command, **options):
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            encoding='utf-8', errors='replace', timeout=600, **options)
+    if result.returncode:
+        raise Missing('%s: %s' % (' '.join(command), result.stdout.strip()[-300:]))
+    return result.stdout
+
+
+class Archive:
+    """A cpio archive in the form the kernel unpacks ("newc")."""
+
+    def __init__(self, path):
+        self.file = open(path, 'wb')
+        self.names = set()
+
+    def entry(self, name, mode, data=b'', device=(0, 0)):
+        name = name.strip('/')
+        if name in self.names:
+            return
+        if os.path.dirname(name):
+            self.entry(os.path.dirname(name), stat.S_IFDIR | 0o755)
+        self.names.add(name)
+        encoded = name.encode() + b'\0'
+        fields = (len(self.names), mode, 0, 0, 1, 0, len(data), 0, 0, device[0], device[1],
+                  len(encoded), 0)
+        head = b'070701' + b''.join(b'%08x' % field for field in fields) + encoded
+        self.file.write(head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4))
+
+    def regular(self, name, path, mode=0o755):
+        with open(path, 'rb') as source:
+            self.entry(name, stat.S_IFREG | mode, source.read())
+
+    def close(self):
+        self.entry('TRAILER!!!', 0)
+        self.file.close()
+
+
+def find_program(name):
+    for folder in ('/usr/sbin', '/usr/bin', '/sbin', '/bin'):
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return os.path.realpath(path)
+    raise Missing('%s is not installed' % name)
+
+
+def libraries(path):
+    """Absolute paths of the shared libraries a program or library loads, the loader included."""
+    return re.findall(r'(/\S+) \(0x', run('ldd', path))
+
+
+def unpack_kernel(cache):
+    """Downloads the newest kernel package unless it is there; the folder it is unpacked in."""
+    depends = run('apt-cache', 'depends', KERNEL)
+    names = re.findall(r'Depends: (linux-image-\S+)', depends)
+    if not names:
+        raise Missing('apt knows no %s (apt-get update?)' % KERNEL)
+    folder = os.path.join(cache, names[0])
+    if not os.path.isdir(folder):
+        run('apt-get', '-q', '-o', 'APT::Sandbox::User=root', 'download', names[0], cwd=cache)
+        package = max(glob.glob(os.path.join(cache, names[0] + '_*.deb')), key=os.path.getmtime)
+        shutil.rmtree(folder + '.new', ignore_errors=True)
+        run('dpkg-deb', '-x', package, folder + '.new')
+        os.rename(folder + '.new', folder)
+        os.unlink(package)
+    return folder
+
+
+def extract_vmlinux(compressed, target):
+    """The ELF kernel inside a bzImage: booted directly it need not unpack itself, which is slow
+    under emulation."""
+    with open(compressed, 'rb') as source:
+        data = source.read()
+    at = -1
+    while True:
+        at = data.find(b'\xfd7zXZ\0', at + 1)
+        if at < 0:
+            raise Missing('%s is not compressed with xz' % compressed)
+        try:
+            kernel = lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(data[at:])
+        except lzma.LZMAError:
+            continue
+        if kernel.startswith(b'\x7fELF'):
+            break
+    with open(target + '.new', 'wb') as out:
+        out.write(kernel)
+    os.rename(target + '.new', target)
+
+
+class Modules:
+    def __init__(self, kernel):
+        self.paths = {}
+        for folder, _, names in os.walk(os.path.join(kernel, 'lib/modules')):
+            for name in names:
+                if name.endswith('.ko'):
+                    self.paths[name[:-3].replace('-', '_')] = os.path.join(folder, name)
+
+    def needs(self, name):
+        with open(self.paths[name], 'rb') as module:
+            found = re.search(rb'\0depends=([^\0]*)\0', module.read())
+        return [need.decode() for need in found.group(1).split(b',') if need] if found else []
+
+    def ordered(self, names, done=None):
+        """Names and what they need, in the order they can be loaded."""
+        done = [] if done is None else done
+        for name in names:
+            if name in done or name not in self.paths:
+                continue
+            self.ordered(self.needs(name), done)
+            done.append(name)
+        return done
+
+
+def fingerprint(paths):
+    digest = hashlib.sha256()
+    for path in paths:
+        with open(path, 'rb') as source:
+            digest.update(source.read())
+    return digest.hexdigest()
+
+
+def write_image(target, kernel, peer, init):
+    archive = Archive(target + '.new')
+    archive.entry('dev/console', stat.S_IFCHR | 0o600, device=(5, 1))
+    archive.regular('init', init)
+    archive.regular('peer', peer)
+    archive.regular('bin/busybox', BUSYBOX)
+    provider = glob.glob(PROVIDER)
+    if not provider:
+        raise Missing('ibverbs-providers is not installed')
+    archive.regular(provider[0], provider[0])
+    archive.regular(DRIVER, DRIVER, 0o644)
+    programs = [(find_program(name), 'sbin/' + name) for name in PROGRAMS]
+    for path, name in programs:
+        archive.regular(name, path)
+    for path in [path for path, _ in programs] + [peer, provider[0]]:
+        for library in libraries(path):
+            archive.regular(library, os.path.realpath(library))
+    modules = Modules(kernel)
+    order = modules.ordered(MODULES)
+    if 'rdma_rxe' not in order:
+        raise Missing('the kernel package has no rdma_rxe')
+    for name in order:
+        archive.regular('modules/%s.ko' % name, modules.paths[name], 0o644)
+    archive.entry('modules/order', stat.S_IFREG | 0o644,
+                  '\n'.join(name + '.ko' for name in order).encode())
+    archive.close()
+    os.rename(target + '.new', target)
+
+
+def build(cache, peer, init):
+    """Returns the paths of kernel and initial file system, or raises Missing."""
+    os.makedirs(cache, exist_ok=True)
+    if not os.path.exists(BUSYBOX):
+        raise Missing('busybox-static is not installed')
+    kernel = unpack_kernel(cache)
+    vmlinux = os.path.join(kernel, 'vmlinux')
+    if not os.path.exists(vmlinux):
+        extract_vmlinux(glob.glob(os.path.join(kernel, 'boot/vmlinuz-*'))[0], vmlinux)
+    image = os.path.join(kernel, 'initrd-' + fingerprint([peer, init, __file__])[:16])
+    if not os.path.exists(image):
+        for old in glob.glob(os.path.join(kernel, 'initrd-*')):
+            os.unlink(old)
+        write_image(image, kernel, peer, init)
+    return vmlinux, image

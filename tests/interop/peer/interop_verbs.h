@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_INTEROP_PEER_INTEROP_VERBS_H
+#define TESTS_INTEROP_PEER_INTEROP_VERBS_H
+
+/* Verbs as they are: libibverbs. */
+
+#include <infiniband/verbs.h>
+#include <string.h>
+
+static inline void
+interop_path(struct ibv_ah_attr *attr, const uint8_t gid[16], unsigned int sgid_index,
+	     unsigned int hop_limit)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->is_global = 1;
+	attr->port_num = 1;
+	attr->grh.sgid_index = (uint8_t)sgid_index;
+	attr->grh.hop_limit = (uint8_t)hop_limit;
+	memcpy(attr->grh.dgid.raw, gid, 16);
+}
+
+/* The kernel needs nobody's help. */
+static inline void
+interop_progress(struct ibv_context *ctx)
+{
+	(void)ctx;
+}
+
+#endif
