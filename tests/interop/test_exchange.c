@@ -26,8 +26,9 @@ round_trip(void **state)
 	strcpy(x.text, "two words = one text");
 	n = perf_exchange_format(line, sizeof(line), "case", &x);
 	assert_int_equal(n, strlen(line));
-	assert_string_equal(line, "case version=1 qpn=16777215 vaddr=18446744073709551615 rkey=7 "
-				  "gid=00112233445566778899aabbccddeeff text=two words = one text\n");
+	assert_string_equal(line,
+			    "case version=1 qpn=16777215 vaddr=18446744073709551615 rkey=7 "
+			    "gid=00112233445566778899aabbccddeeff text=two words = one text\n");
 	assert_int_equal(perf_exchange_parse(line, word, &y), 0);
 	assert_string_equal(word, "case");
 	assert_memory_equal(&x, &y, sizeof(x));

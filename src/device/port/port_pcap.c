@@ -115,8 +115,7 @@ write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t l
 	pthread_mutex_lock(&c->lock);
 	if (c->frames < c->max) {
 		c->frames++;
-		if (fwrite(&head, sizeof(head), 1, c->f) != 1 ||
-		    fwrite(data, caplen, 1, c->f) != 1)
+		if (fwrite(&head, sizeof(head), 1, c->f) != 1 || fwrite(data, caplen, 1, c->f) != 1)
 			c->failed = true;
 	}
 	pthread_mutex_unlock(&c->lock);

@@ -27,12 +27,12 @@
 /* perf_exchange.flags */
 enum ep_flags {
 	EP_INLINE = 1 << 0,
-	EP_SOLICITED = 1 << 1,	/* only the last message is; the responder sleeps until it comes */
-	EP_SRQ = 1 << 2,	/* receives from a shared queue */
-	EP_SIZES = 1 << 3,	/* each message has its own size: 0, 1, around multiples of the MTU */
-	EP_LOSSY = 1 << 4,	/* messages may be missing at the responder (UC, UD) */
-	EP_BAD_KEY = 1 << 5,	/* the last request has a wrong rkey */
-	EP_PAST_END = 1 << 6,	/* ... reaches over the end of the region */
+	EP_SOLICITED = 1 << 1, /* only the last message is; the responder sleeps until it comes */
+	EP_SRQ = 1 << 2,       /* receives from a shared queue */
+	EP_SIZES = 1 << 3,    /* each message has its own size: 0, 1, around multiples of the MTU */
+	EP_LOSSY = 1 << 4,    /* messages may be missing at the responder (UC, UD) */
+	EP_BAD_KEY = 1 << 5,  /* the last request has a wrong rkey */
+	EP_PAST_END = 1 << 6, /* ... reaches over the end of the region */
 	EP_NO_RIGHTS = 1 << 7,	/* the responder's region allows nothing to others */
 	EP_SHORT_RECV = 1 << 8, /* the last receive is too small */
 	EP_BAD_QKEY = 1 << 9,	/* datagrams with another Q_Key: nothing may arrive */

@@ -122,17 +122,19 @@ ep_check(struct ep *ep, unsigned int slot, unsigned int i, size_t size, bool aft
 	uint64_t base = (uintptr_t)ep->memory, at = ep_sink(ep, base, slot);
 	const uint8_t *p = (const uint8_t *)(uintptr_t)at;
 	size_t wrong = first_wrong(ep, p, i, size);
-	const uint8_t *end = (const uint8_t *)(uintptr_t)(base + (ep->test.count + slot + 1) *
-									 ep->stride);
+	const uint8_t *end =
+		(const uint8_t *)(uintptr_t)(base + (ep->test.count + slot + 1) * ep->stride);
 
 	if (wrong < size)
-		return ep_fail(ep, -EBADMSG, "message %u: byte %zu of %zu is wrong (%02x, not %02x)", i,
-			       wrong, size, p[wrong],
+		return ep_fail(ep, -EBADMSG,
+			       "message %u: byte %zu of %zu is wrong (%02x, not %02x)", i, wrong,
+			       size, p[wrong],
 			       pattern(ep->test.seed, !ep->test.requester, i, wrong));
 	for (const uint8_t *q = p + size; after && q < end; q++)
 		if (*q != EP_GUARD)
-			return ep_fail(ep, -EBADMSG, "message %u: byte %td behind its end was written",
-				       i, q - p - (ptrdiff_t)size);
+			return ep_fail(ep, -EBADMSG,
+				       "message %u: byte %td behind its end was written", i,
+				       q - p - (ptrdiff_t)size);
 	return 0;
 }
 
@@ -153,9 +155,8 @@ ep_check_loss(struct ep *ep, unsigned int i)
 	size_t size = ep_size(&ep->test, i);
 
 	for (size_t j = 0; j < size; j++)
-		if (p[j] != EP_GUARD &&
-		    p[j] != pattern(ep->test.seed, !ep->test.requester, i, j))
-			return ep_fail(ep, -EBADMSG, "message %u: byte %zu is neither old nor new", i,
-				       j);
+		if (p[j] != EP_GUARD && p[j] != pattern(ep->test.seed, !ep->test.requester, i, j))
+			return ep_fail(ep, -EBADMSG, "message %u: byte %zu is neither old nor new",
+				       i, j);
 	return 0;
 }

@@ -203,8 +203,7 @@ ep_request(struct ep *ep)
 	int n, err;
 
 	while (ep->completed < ep->test.count) {
-		while (ep->posted < ep->test.count &&
-		       ep->posted - ep->completed < ep->test.depth) {
+		while (ep->posted < ep->test.count && ep->posted - ep->completed < ep->test.depth) {
 			err = post(ep, ep->posted);
 			if (err != 0)
 				return err;

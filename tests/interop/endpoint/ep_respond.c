@@ -72,8 +72,8 @@ post_recv(struct ep *ep, unsigned int i)
 	wr.wr_id = i;
 	wr.sg_list = sge;
 	wr.num_sge = fill_sge(ep, sge, i);
-	err = ep->srq != NULL ? ibv_post_srq_recv(ep->srq, &wr, &bad) :
-				ibv_post_recv(ep->qp, &wr, &bad);
+	err = ep->srq != NULL ? ibv_post_srq_recv(ep->srq, &wr, &bad)
+			      : ibv_post_recv(ep->qp, &wr, &bad);
 	return err == 0 ? 0 : ep_fail(ep, -EIO, "post_recv %u: error %d", i, err);
 }
 
@@ -122,7 +122,8 @@ judge_fields(struct ep *ep, const struct ibv_wc *wc, unsigned int i, size_t size
 	if ((uint32_t)wc->opcode != opcode)
 		return ep_fail(ep, -EPROTO, "receive %u: opcode %u, not %u", i, wc->opcode, opcode);
 	if (wc->byte_len != length)
-		return ep_fail(ep, -EPROTO, "receive %u: %u bytes, not %zu", i, wc->byte_len, length);
+		return ep_fail(ep, -EPROTO, "receive %u: %u bytes, not %zu", i, wc->byte_len,
+			       length);
 	if (has_imm(t) != ((wc->wc_flags & IBV_WC_WITH_IMM) != 0))
 		return ep_fail(ep, -EPROTO, "receive %u: flags %x", i, wc->wc_flags);
 	if (has_imm(t) && wc->imm_data != ep_immediate(t, i))

@@ -64,8 +64,8 @@ open_memory(struct ep *ep)
 	unsigned int rights = IBV_ACCESS_LOCAL_WRITE;
 
 	if ((ep->test.flags & EP_NO_RIGHTS) == 0 || ep->test.requester)
-		rights |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-			  IBV_ACCESS_REMOTE_ATOMIC;
+		rights |=
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 	ep->stride = ep_stride(&ep->test);
 	ep->length = ep_length(&ep->test);
 	if (posix_memalign((void **)&ep->memory, 4096, ep->length) != 0)

@@ -13,8 +13,7 @@
 #define LATE_MS 3000u
 #define VALUES_MAX 512
 
-static int
-lost(char reason[HOST_REASON], int err, const char *format, ...)
+static int lost(char reason[HOST_REASON], int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 static int
@@ -189,8 +188,9 @@ host_run(struct host *h, const struct host_case *c, char reason[HOST_REASON])
 	}
 	hits = faults_done(h) - before;
 	if (ep.reason[0] != '\0' || x.text[0] != '\0')
-		err = lost(reason, err != 0 ? err : -EBADMSG, "%s%s%s%s", ep.reason[0] ? "softhca: " : "",
-			   ep.reason, x.text[0] ? " rxe: " : "", x.text);
+		err = lost(reason, err != 0 ? err : -EBADMSG, "%s%s%s%s",
+			   ep.reason[0] ? "softhca: " : "", ep.reason, x.text[0] ? " rxe: " : "",
+			   x.text);
 	else if (err != 0)
 		lost(reason, err, "control channel: %s", strerror(-err));
 	else if (c->faults_must_hit && hits == 0)

@@ -122,8 +122,8 @@ int
 main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"control", 1, NULL, 'c'}, {"device", 1, NULL, 'd'}, {"pcap", 1, NULL, 'p'},
-		{"filter", 1, NULL, 'f'},  {"seed", 1, NULL, 's'},   {"quick", 0, NULL, 'q'},
+		{"control", 1, NULL, 'c'}, {"device", 1, NULL, 'd'},  {"pcap", 1, NULL, 'p'},
+		{"filter", 1, NULL, 'f'},  {"seed", 1, NULL, 's'},    {"quick", 0, NULL, 'q'},
 		{"list", 0, NULL, 'l'},	   {"verbose", 0, NULL, 'v'}, {0},
 	};
 	struct host_options o = {.seed = 1};
@@ -132,15 +132,32 @@ main(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (c) {
-		case 'c': o.control = optarg; break;
-		case 'd': o.device = optarg; break;
-		case 'p': o.pcap = optarg; break;
-		case 'f': o.filter = optarg; break;
-		case 's': o.seed = strtoull(optarg, NULL, 0); break;
-		case 'q': o.quick = true; break;
-		case 'l': o.list = true; break;
-		case 'v': o.verbose = true; break;
-		default: return usage();
+		case 'c':
+			o.control = optarg;
+			break;
+		case 'd':
+			o.device = optarg;
+			break;
+		case 'p':
+			o.pcap = optarg;
+			break;
+		case 'f':
+			o.filter = optarg;
+			break;
+		case 's':
+			o.seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'q':
+			o.quick = true;
+			break;
+		case 'l':
+			o.list = true;
+			break;
+		case 'v':
+			o.verbose = true;
+			break;
+		default:
+			return usage();
 		}
 	}
 	h.seed = o.seed;

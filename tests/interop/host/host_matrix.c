@@ -171,8 +171,8 @@ run_specials(struct host *h, const struct host_options *o, struct tally *t)
 		printf("\n%-44s| softhca -> rxe | rxe -> softhca\n", "");
 	for (unsigned int i = 0; h != NULL && i < host_num_specials; i++)
 		if (result[i].both[0] || result[i].both[1])
-			printf("%-44s| %-15s| %s\n", host_special_name(i),
-			       marks[result[i].both[0]], marks[result[i].both[1]]);
+			printf("%-44s| %-15s| %s\n", host_special_name(i), marks[result[i].both[0]],
+			       marks[result[i].both[1]]);
 	free(result);
 	return rc < 0 ? rc : 0;
 }

@@ -18,7 +18,11 @@
 #define CMP_SWAP 0x13
 #define FETCH_ADD 0x14
 
-enum way { OUT, IN, BOTH }; /* of the requests' direction: OUT = requester to responder */
+enum way {
+	OUT,
+	IN,
+	BOTH
+}; /* of the requests' direction: OUT = requester to responder */
 
 #define RC_TEST(operation, ...) \
 	.test = {.service = IBV_QPT_RC, .op = IBV_WR_##operation, __VA_ARGS__}
@@ -27,8 +31,11 @@ enum way { OUT, IN, BOTH }; /* of the requests' direction: OUT = requester to re
 #define UD_TEST(operation, ...) \
 	.test = {.service = IBV_QPT_UD, .op = IBV_WR_##operation, __VA_ARGS__}
 #define ONCE(what, direction, bth) \
-	.fault = {{.fault = SOFTHCA_FAULT_##what, .opcode = bth, .inbound = direction, \
-		   .nth = 2, .count = 1}}, \
+	.fault = {{.fault = SOFTHCA_FAULT_##what, \
+		   .opcode = bth, \
+		   .inbound = direction, \
+		   .nth = 2, \
+		   .count = 1}}, \
 	.num_faults = 1
 #define MTU_1024 .mtu = 1024
 #define SIZES .count = 26, .flags = EP_SIZES, .mtu = 1024
@@ -66,8 +73,7 @@ static const struct special {
 	{"RC READ fenced", RC_TEST(RDMA_READ, .count = 16, .size = 2000, .flags = EP_FENCE)},
 	{"RC WRITE one by one", RC_TEST(RDMA_WRITE, .depth = 1, .size = 4096)},
 	{"RC READ, 16 at once", RC_TEST(RDMA_READ, .count = 48, .depth = 16, .size = 3000)},
-	{"RC FETCH_ADD, 16 at once",
-	 RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 64, .depth = 16)},
+	{"RC FETCH_ADD, 16 at once", RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 64, .depth = 16)},
 	{"RC WRITE of 1 MiB", RC_TEST(RDMA_WRITE, .count = 3, .size = 1 << 20)},
 	{"RC READ of 1 MiB", RC_TEST(RDMA_READ, .count = 3, .size = 1 << 20)},
 	{"RC SEND of 1 MiB", RC_TEST(SEND, .count = 3, .size = 1 << 20, MTU_1024)},
@@ -99,20 +105,20 @@ static const struct special {
 	{"RC SEND longer than the receive",
 	 RC_TEST(SEND, .size = 3000, .flags = EP_SHORT_RECV, .expect = IBV_WC_REM_INV_REQ_ERR),
 	 .rxe_status = IBV_WC_REM_OP_ERR},
-	{"UD SEND, wrong Q_Key",
-	 UD_TEST(SEND, .size = 64, .flags = EP_BAD_QKEY | EP_NO_RECV)},
+	{"UD SEND, wrong Q_Key", UD_TEST(SEND, .size = 64, .flags = EP_BAD_QKEY | EP_NO_RECV)},
 	{"RC WRITE, 2 % lost", RC_TEST(RDMA_WRITE, SIZES, LOSS), .impair = {.drop = 0.02}},
 	{"RC SEND, 2 % lost", RC_TEST(SEND, SIZES, LOSS), .impair = {.drop = 0.02}},
 	{"RC READ, 2 % lost", RC_TEST(RDMA_READ, SIZES, LOSS), .impair = {.drop = 0.02}},
-	{"RC FETCH_ADD, 5 % lost",
-	 RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 100, LOSS), .impair = {.drop = 0.05}},
-	{"RC CMP_SWAP, 5 % lost",
-	 RC_TEST(ATOMIC_CMP_AND_SWP, .count = 100, LOSS), .impair = {.drop = 0.05}},
+	{"RC FETCH_ADD, 5 % lost", RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 100, LOSS),
+	 .impair = {.drop = 0.05}},
+	{"RC CMP_SWAP, 5 % lost", RC_TEST(ATOMIC_CMP_AND_SWP, .count = 100, LOSS),
+	 .impair = {.drop = 0.05}},
 	{"RC WRITE, 5 % twice", RC_TEST(RDMA_WRITE, SIZES, LOSS), .impair = {.dup = 0.05}},
 	{"RC SEND, 5 % twice", RC_TEST(SEND, SIZES, LOSS), .impair = {.dup = 0.05}},
-	{"RC FETCH_ADD, 10 % twice",
-	 RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 100, LOSS), .impair = {.dup = 0.1}},
-	{"RC WRITE, 3 % out of order", RC_TEST(RDMA_WRITE, SIZES, LOSS), .impair = {.reorder = 0.03}},
+	{"RC FETCH_ADD, 10 % twice", RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 100, LOSS),
+	 .impair = {.dup = 0.1}},
+	{"RC WRITE, 3 % out of order", RC_TEST(RDMA_WRITE, SIZES, LOSS),
+	 .impair = {.reorder = 0.03}},
 	{"RC SEND, 3 % damaged", RC_TEST(SEND, SIZES, LOSS), .impair = {.corrupt = 0.03}},
 	{"RC READ, 3 % damaged", RC_TEST(RDMA_READ, SIZES, LOSS), .impair = {.corrupt = 0.03}},
 	{"UC SEND_IMM, 5 % lost",
@@ -125,27 +131,30 @@ static const struct special {
 	 UD_TEST(SEND_WITH_IMM, .count = 60, .flags = EP_SIZES | EP_LOSSY, MTU_1024),
 	 .impair = {.drop = 0.05}},
 	{"RC WRITE, a FIRST lost", RC_TEST(RDMA_WRITE, SIZES, LOSS), ONCE(DROP, OUT, WRITE_FIRST)},
-	{"RC WRITE, a MIDDLE lost", RC_TEST(RDMA_WRITE, SIZES, LOSS), ONCE(DROP, OUT, WRITE_MIDDLE)},
+	{"RC WRITE, a MIDDLE lost", RC_TEST(RDMA_WRITE, SIZES, LOSS),
+	 ONCE(DROP, OUT, WRITE_MIDDLE)},
 	{"RC WRITE, a LAST lost", RC_TEST(RDMA_WRITE, SIZES, LOSS), ONCE(DROP, OUT, WRITE_LAST)},
 	{"RC WRITE, an ACK lost", RC_TEST(RDMA_WRITE, SIZES, LOSS), ONCE(DROP, IN, ACK)},
-	{"RC WRITE, a MIDDLE behind its next",
-	 RC_TEST(RDMA_WRITE, SIZES, LOSS), ONCE(REORDER, OUT, WRITE_MIDDLE)},
+	{"RC WRITE, a MIDDLE behind its next", RC_TEST(RDMA_WRITE, SIZES, LOSS),
+	 ONCE(REORDER, OUT, WRITE_MIDDLE)},
 	{"RC SEND, a MIDDLE lost", RC_TEST(SEND, SIZES, LOSS), ONCE(DROP, OUT, SEND_MIDDLE)},
 	{"RC SEND, a MIDDLE twice", RC_TEST(SEND, SIZES, LOSS), ONCE(DUP, OUT, SEND_MIDDLE)},
 	{"RC READ, a request lost", RC_TEST(RDMA_READ, SIZES, LOSS), ONCE(DROP, OUT, READ_REQUEST)},
 	{"RC READ, a request twice", RC_TEST(RDMA_READ, SIZES, LOSS), ONCE(DUP, OUT, READ_REQUEST)},
-	{"RC READ, a response FIRST lost", RC_TEST(RDMA_READ, SIZES, LOSS), ONCE(DROP, IN, READ_FIRST)},
-	{"RC READ, a response MIDDLE lost",
-	 RC_TEST(RDMA_READ, SIZES, LOSS), ONCE(DROP, IN, READ_MIDDLE)},
-	{"RC READ, a response LAST lost", RC_TEST(RDMA_READ, SIZES, LOSS), ONCE(DROP, IN, READ_LAST)},
-	{"RC READ, a response MIDDLE damaged",
-	 RC_TEST(RDMA_READ, SIZES, LOSS), ONCE(CORRUPT, IN, READ_MIDDLE)},
-	{"RC FETCH_ADD, a request lost",
-	 RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 16, LOSS), ONCE(DROP, OUT, FETCH_ADD)},
-	{"RC FETCH_ADD, an answer lost",
-	 RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 16, LOSS), ONCE(DROP, IN, ATOMIC_ACK)},
-	{"RC CMP_SWAP, a request twice",
-	 RC_TEST(ATOMIC_CMP_AND_SWP, .count = 16, LOSS), ONCE(DUP, OUT, CMP_SWAP)},
+	{"RC READ, a response FIRST lost", RC_TEST(RDMA_READ, SIZES, LOSS),
+	 ONCE(DROP, IN, READ_FIRST)},
+	{"RC READ, a response MIDDLE lost", RC_TEST(RDMA_READ, SIZES, LOSS),
+	 ONCE(DROP, IN, READ_MIDDLE)},
+	{"RC READ, a response LAST lost", RC_TEST(RDMA_READ, SIZES, LOSS),
+	 ONCE(DROP, IN, READ_LAST)},
+	{"RC READ, a response MIDDLE damaged", RC_TEST(RDMA_READ, SIZES, LOSS),
+	 ONCE(CORRUPT, IN, READ_MIDDLE)},
+	{"RC FETCH_ADD, a request lost", RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 16, LOSS),
+	 ONCE(DROP, OUT, FETCH_ADD)},
+	{"RC FETCH_ADD, an answer lost", RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 16, LOSS),
+	 ONCE(DROP, IN, ATOMIC_ACK)},
+	{"RC CMP_SWAP, a request twice", RC_TEST(ATOMIC_CMP_AND_SWP, .count = 16, LOSS),
+	 ONCE(DUP, OUT, CMP_SWAP)},
 	{"RC WRITE, nobody hears it",
 	 RC_TEST(RDMA_WRITE, .count = 1, .size = 64, .timeout = 10, .retry_cnt = 2,
 		 .flags = EP_LOSSY, .expect = IBV_WC_RETRY_EXC_ERR),
