@@ -555,6 +555,7 @@ void
 sim_close(struct sim *s)
 {
 	sim_check_usage(s, true);
+	sim_check_conservation(s);
 	for (unsigned int i = 0; i < 2; i++) {
 		struct sim_side *side = &s->side[i];
 

@@ -115,6 +115,17 @@ bool sim_run_until(struct sim *s, bool (*done)(struct sim *s, void *arg), void *
 uint64_t sim_counter(const struct sim *s, unsigned int side, const char *name);
 /* Fails unless nothing but the baseline is in use. */
 void sim_check_usage(struct sim *s, bool objects_too);
+
+/*
+ * Every packet, request, descriptor and event that is not where it was meant to go is explained by
+ * exactly one counter. Nothing may be under way; sim_close() checks it after every test.
+ */
+void sim_check_conservation(struct sim *s);
+/* What is left of a counter of everything when all that was dropped is taken off. */
+uint64_t sim_requests_executed(const struct sim *s, unsigned int side);
+uint64_t sim_responses_used(const struct sim *s, unsigned int side);
+uint64_t sim_chains_begun(const struct sim *s, unsigned int side);
+
 /* Time, counters and port statistics of both sides, on stderr. */
 void sim_summary(const struct sim *s);
 uint64_t sim_hash_all(struct sim *s);

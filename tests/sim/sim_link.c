@@ -14,6 +14,7 @@ struct sim_port {
 	struct hca_port port;
 	struct rte_ring *tx, *rx; /* tx is owned */
 	uint64_t hash;
+	uint64_t injected;
 	bool hash_on;
 };
 
@@ -132,5 +133,14 @@ sim_link_queued(const struct hca_port *p)
 bool
 sim_link_inject(struct hca_port *p, struct rte_mbuf *m)
 {
-	return rte_ring_enqueue(((struct sim_port *)p)->rx, m) == 0;
+	if (rte_ring_enqueue(((struct sim_port *)p)->rx, m) != 0)
+		return false;
+	((struct sim_port *)p)->injected++;
+	return true;
+}
+
+uint64_t
+sim_link_injected(const struct hca_port *p)
+{
+	return ((const struct sim_port *)p)->injected;
 }

@@ -22,6 +22,7 @@ uint32_t sim_link_queued(const struct hca_port *p);
 
 /* A frame put on the wire by the test itself, as if the peer of p had sent it. False: full. */
 bool sim_link_inject(struct hca_port *p, struct rte_mbuf *m);
+uint64_t sim_link_injected(const struct hca_port *p);
 
 /* 64-bit hash that is chained over pieces. */
 uint64_t sim_hash(uint64_t h, const void *data, size_t n);

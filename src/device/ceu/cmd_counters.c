@@ -57,9 +57,14 @@ hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 	const uint64_t local_ack_timeout_err = READ(s->local_ack_timeout_err);
 	const uint64_t packet_seq_err = READ(s->packet_seq_err);
 	const uint64_t rnr_nak_received = READ(s->rnr_nak_received);
-	const uint64_t duplicate_request = READ(s->duplicate_request);
-	const uint64_t out_of_sequence = READ(s->out_of_sequence);
-	const uint64_t rnr_nak_sent = READ(s->rnr_nak_sent);
+	const uint64_t implied_nak_seq_err = READ(s->implied_nak_seq_err);
+	const uint64_t rx_dropped = READ(s->rx_dropped) + READ(qp->ee.rx_dropped);
+	const uint64_t req_cqe_error = READ(s->req_cqe_error);
+	const uint64_t duplicate_request = READ(qp->ee.duplicate_request);
+	const uint64_t out_of_sequence = READ(qp->ee.out_of_sequence);
+	const uint64_t rnr_nak_sent = READ(qp->ee.rnr_nak_sent);
+	const uint64_t seq_nak_sent = READ(qp->ee.seq_nak_sent);
+	const uint64_t resp_cqe_error = READ(qp->ee.resp_cqe_error);
 
 	if (qpn == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != qpn)
 		return -ENOENT;
@@ -109,6 +114,7 @@ hca_port_counters(const struct hca *h, uint64_t *values)
 	const uint64_t port_rcv_packets = hca_counter_value(h, HCA_CTR_rcvd_pkts);
 	const uint64_t port_rcv_data = hca_counter_value(h, HCA_CTR_port_rcv_data);
 	const uint64_t port_rcv_errors = sum_of(h, rx_drops, RTE_DIM(rx_drops));
+	const uint64_t port_rcv_missed = hca_port_missed(h->port);
 
 #define X(n) *values++ = n;
 	HCA_PORT_COUNTER_LIST(X)

@@ -335,6 +335,7 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	struct hca_qp_work *w = hca_qp_work(qp);
 
 	__atomic_store_n(&qp->cfg.local_qpn, 0, __ATOMIC_RELEASE);
+	HCA_COUNT_N(h, CEU, sq_purged, qp->parser.head - hca_una_tail(qp->rrc.una));
 	hca_eq_forget_qp(h, qpi);
 	if (qp->cfg.service == HCA_ST_UD)
 		forget_ud(h, qpn);

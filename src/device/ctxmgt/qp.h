@@ -144,13 +144,13 @@ struct hca_qp_rtc {
 	uint8_t transport;    /* CEU: top three bits of the BTH opcodes */
 	uint8_t unreliable;   /* CEU: UC, UD: completes what has been copied */
 	uint8_t failed_seen;  /* encap.req_failed already obeyed, low bits */
-	uint8_t reserved;
+	uint8_t again;	      /* enum hca_again: why it went back last */
 } __rte_cache_aligned;
 
 /* Line 3. Writer: requester_recv. The CEU zeroes it at RST2INIT and sets una at RTR2RTS. */
 struct hca_qp_rrc {
 	uint64_t una;		 /* [pub] window tail << 32 | unacked_psn: one word, never torn */
-	uint64_t rewind;	 /* [pub] epoch << 32 | PSN to go back to */
+	uint64_t rewind;	 /* [pub] epoch << 32 | enum hca_again << 24 | PSN to go back to */
 	uint32_t rd_done;	 /* [pub] READ/ATOMIC records completed */
 	uint32_t timer_armed;	 /* [pub] an entry is in the wheel */
 	uint64_t timer_deadline; /* [pub] ns, read by timer on ARM */
@@ -202,6 +202,13 @@ struct hca_qp_ee {
 	uint32_t recv_srqn;  /* of that SRQ */
 	uint32_t recv_cq;    /* CQ index its completion goes to */
 	struct hca_srq *srq; /* CEU: instead of the RQ; NULL: none */
+	/* what seldom happens, counted [pub] */
+	uint64_t rx_dropped; /* of rx_packets: not executed */
+	uint64_t duplicate_request;
+	uint64_t out_of_sequence;
+	uint64_t rnr_nak_sent;
+	uint32_t seq_nak_sent;
+	uint32_t resp_cqe_error; /* receives that completed with an error, flushed ones too */
 } __rte_cache_aligned;
 
 /*
@@ -223,17 +230,17 @@ struct hca_qp_encap {
 } __rte_cache_aligned;
 
 /*
- * What seldom happens, counted: each word has one writer, but the line has three. rx_read_bytes,
- * added once per burst, is the exception that READs pay for.
+ * What seldom happens to the requester, counted: each word has one writer, but the line has two.
+ * rx_read_bytes, added once per burst, is the exception that READs pay for.
  */
 struct hca_qp_stats {
-	uint64_t rx_read_bytes; /* [pub] RRC: payload of READ responses; so the next three */
+	uint64_t rx_read_bytes; /* [pub] RRC: payload of READ responses; so the next five */
 	uint64_t local_ack_timeout_err;
-	uint64_t packet_seq_err; /* sequence NAKs, and losses the answers imply */
+	uint64_t packet_seq_err;
+	uint64_t implied_nak_seq_err;
 	uint64_t rnr_nak_received;
-	uint64_t duplicate_request; /* [pub] EE: so the next two */
-	uint64_t out_of_sequence;
-	uint64_t rnr_nak_sent;
+	uint64_t rx_dropped;	  /* of rrc.rx_packets: not used */
+	uint64_t req_cqe_error;	  /* [pub] RRC, of UC and UD RTC: errors, flushed ones too */
 	uint64_t retransmissions; /* [pub] RTC */
 } __rte_cache_aligned;
 
@@ -262,6 +269,12 @@ _Static_assert(sizeof(struct hca_qp_encap) <= 256, "four lines, of which a frame
 /* One of hca_qp_stats; its writer. */
 static inline void
 hca_qp_stat_add(uint64_t *word, uint64_t n)
+{
+	__atomic_store_n(word, *word + n, __ATOMIC_RELAXED);
+}
+
+static inline void
+hca_qp_stat_add32(uint32_t *word, uint32_t n)
 {
 	__atomic_store_n(word, *word + n, __ATOMIC_RELAXED);
 }

@@ -5,6 +5,21 @@
 /*
  * Counters. Every drop, retry and error is explained by exactly one of them. Each stage counts into
  * its own cache lines (hca_count()); hca_counter_value() sums. Names follow rxe and mlx5.
+ *
+ * What comes, goes: with nothing under way these sums hold exactly (the simulator checks them).
+ *   rcvd_pkts - rx_mcast_pkts + rx_mcast_members
+ *	= HCA_RX_DROP_LIST + rcvd_requests + rcvd_responses
+ *   rcvd_requests = requests executed + HCA_REQUEST_DROP_LIST
+ *   rcvd_responses = responses used + HCA_RESPONSE_DROP_LIST
+ *   req_packets + resp_packets + acks_sent + naks_sent = sent_pkts + HCA_DESCRIPTOR_DROP_LIST
+ *   req_packets = first transmissions + retransmissions; retransmissions = HCA_AGAIN_LIST
+ *   sent_pkts + loopback_copies
+ *	= loopback_pkts + loopback_drops + HCA_TX_DROP_LIST + what the port took
+ *   doorbells = chains begun + db_kicks + HCA_DOORBELL_DROP_LIST
+ *   sq_wqes = req_completions + req_cqe_error + req_cqe_flush_error + sq_purged
+ *   CQEs wanted = CQEs written + cqe_overrun + cqe_dead_cq
+ *   events_raised = comp_events + async_events + events_coalesced + events_unmapped + events_dead
+ * The other names say more about what one of these counts.
  */
 
 /* A packet that came and was dropped before a QP took it: each under one of these. */
@@ -32,6 +47,57 @@
 	X(rx_stale_generation) \
 	X(rp_cnp_ignored)
 
+/* A request that a QP took and did not execute. */
+#define HCA_REQUEST_DROP_LIST(X) \
+	X(duplicate_request) \
+	X(out_of_seq_request) \
+	X(out_of_buffer) \
+	X(resp_invalid_request) \
+	X(resp_remote_access_errors) \
+	X(resp_remote_operation_errors) \
+	X(resp_uc_dropped) \
+	X(resp_ud_dropped)
+
+/*
+ * An acknowledgement or response that a QP took and did not use. req_out_of_order: an earlier
+ * response is missing, so an acknowledgement was used up to there at most.
+ */
+#define HCA_RESPONSE_DROP_LIST(X) \
+	X(req_stale_response) \
+	X(req_duplicate_ack) \
+	X(req_bad_response) \
+	X(req_out_of_order) \
+	X(req_scatter_error)
+
+/* A packet that was described and no frame was made of it. */
+#define HCA_DESCRIPTOR_DROP_LIST(X) \
+	X(stale_descriptors) \
+	X(req_dropped_released) \
+	X(req_gather_error) \
+	X(req_bad_av) \
+	X(resp_gather_error)
+
+/* Why a request packet was sent again; in the order of enum hca_again (msg.h). */
+#define HCA_AGAIN_LIST(X) \
+	X(again_timeout) \
+	X(again_seq_nak) \
+	X(again_implied_nak) \
+	X(again_rnr_nak) \
+	X(again_gather)
+
+/*
+ * A doorbell nothing was done for. db_stale: its QP has gone or left the states that send;
+ * db_dropped: it was taken, then the queue turned out to be wrong or the QP was reset.
+ */
+#define HCA_DOORBELL_DROP_LIST(X) \
+	X(db_bad_opcode) \
+	X(db_dead_qpn) \
+	X(db_foreign_qpn) \
+	X(db_bad_index) \
+	X(db_bad_state) \
+	X(db_stale) \
+	X(db_dropped)
+
 /* A frame that was made and did not reach the port. */
 #define HCA_TX_DROP_LIST(X) \
 	X(tx_discard_link_down) \
@@ -47,28 +113,32 @@
 	X(tx_backlog_events) \
 	/* drops */ \
 	HCA_RX_DROP_LIST(X) \
+	/* multicast: packets, members they were for, and those who got one */ \
+	X(rx_mcast_pkts) \
+	X(rx_mcast_members) \
 	X(rx_mcast_copies) \
+	/* loopback_copies: multicasts, which leave as well */ \
 	X(loopback_pkts) \
+	X(loopback_copies) \
 	X(loopback_drops) \
 	/* doorbells */ \
 	X(doorbells) \
-	X(db_bad_opcode) \
-	X(db_dead_qpn) \
-	X(db_foreign_qpn) \
-	X(db_bad_index) \
-	X(db_bad_state) \
+	HCA_DOORBELL_DROP_LIST(X) \
 	X(db_kicks) \
 	/* send queue */ \
 	X(sq_wqes) \
 	X(sq_bad_wqe) \
 	X(sq_catas) \
+	X(sq_purged) \
 	X(sq_parked_window) \
 	X(sq_parked_record) \
 	/* requester: req_packets counts repeated ones too; retransmissions: packets sent again; \
 	 * req_rewinds: times RTC went back */ \
 	X(req_packets) \
 	X(retransmissions) \
+	HCA_AGAIN_LIST(X) \
 	X(req_rewinds) \
+	X(rcvd_responses) \
 	X(local_ack_timeout_err) \
 	X(packet_seq_err) \
 	X(implied_nak_seq_err) \
@@ -79,46 +149,36 @@
 	X(req_remote_operation_errors) \
 	X(req_transport_retries_exceeded) \
 	X(req_rnr_retries_exceeded) \
-	X(req_gather_error) \
 	X(req_cqe_error) \
 	X(req_cqe_flush_error) \
-	X(req_stale_response) \
-	X(req_duplicate_ack) \
-	X(req_bad_response) \
-	X(req_dropped_released) \
-	X(req_scatter_error) \
+	HCA_RESPONSE_DROP_LIST(X) \
 	X(rdma_sends) \
 	X(req_completions) \
-	X(req_bad_av) \
 	X(req_paced) \
 	X(req_local_ops) \
 	X(req_bind_error) \
 	X(path_migrations) \
 	/* responder */ \
+	X(rcvd_requests) \
+	HCA_REQUEST_DROP_LIST(X) \
 	X(rx_send_requests) \
 	X(rx_write_requests) \
 	X(rx_read_requests) \
 	X(rx_atomic_requests) \
-	X(duplicate_request) \
-	X(out_of_seq_request) \
 	X(out_of_sequence) \
-	X(out_of_buffer) \
 	X(rnr_nak_sent) \
 	X(seq_nak_sent) \
-	X(resp_invalid_request) \
-	X(resp_remote_access_errors) \
-	X(resp_remote_operation_errors) \
 	X(resp_local_length_error) \
 	X(resp_local_protection_error) \
+	X(resp_local_operation_error) \
 	X(resp_duplicate_dropped) \
 	X(resp_cqe_error) \
 	X(resp_cqe_flush_error) \
 	X(resp_completions) \
-	X(resp_gather_error) \
 	X(resp_packets) \
+	X(resp_repeated) \
 	X(acks_sent) \
-	X(resp_uc_dropped) \
-	X(resp_ud_dropped) \
+	X(naks_sent) \
 	X(resp_invalidations) \
 	X(resp_invalidate_error) \
 	X(resp_xrc_srq_error) \
@@ -129,11 +189,16 @@
 	/* queues */ \
 	X(cqe_overrun) \
 	X(cqe_dead_cq) \
+	/* unmapped: no event queue asked for it; dead: its object or queue went first */ \
+	X(events_raised) \
 	X(comp_events) \
 	X(async_events) \
+	X(events_coalesced) \
+	X(events_unmapped) \
+	X(events_dead) \
 	X(eq_parked) \
-	/* dead descriptors */ \
-	X(stale_descriptors) \
+	/* descriptors */ \
+	HCA_DESCRIPTOR_DROP_LIST(X) \
 	/* control */ \
 	X(hcr_commands) \
 	X(hcr_errors) \
@@ -143,7 +208,10 @@
 
 /*
  * Of one QP since it left RESET: frames and payload bytes both ways, whoever of requester and
- * responder they belong to, and what went wrong.
+ * responder they belong to, and what went wrong. Names as above; out_of_sequence counts the
+ * device's out_of_seq_request too, rx_dropped all of rx_packets that was not executed or used,
+ * whatever the reason, and the errors of completions the flushed ones too. What was dropped before
+ * it was known to be the QP's is only in the device's counters: anybody can send that.
  */
 #define HCA_QP_COUNTER_LIST(X) \
 	X(tx_packets) \
@@ -153,19 +221,28 @@
 	X(retransmissions) \
 	X(local_ack_timeout_err) \
 	X(packet_seq_err) \
+	X(implied_nak_seq_err) \
 	X(rnr_nak_received) \
+	X(rx_dropped) \
 	X(duplicate_request) \
 	X(out_of_sequence) \
-	X(rnr_nak_sent)
+	X(rnr_nak_sent) \
+	X(seq_nak_sent) \
+	X(req_cqe_error) \
+	X(resp_cqe_error)
 
-/* Of the port: frames and bytes (Ethernet header to ICRC) both ways, and the sums of the drops. */
+/*
+ * Of the port: frames and bytes (Ethernet header to ICRC) both ways, the sums of the drops, and
+ * what the port itself lost because it was not emptied in time.
+ */
 #define HCA_PORT_COUNTER_LIST(X) \
 	X(port_xmit_packets) \
 	X(port_xmit_data) \
 	X(port_xmit_discards) \
 	X(port_rcv_packets) \
 	X(port_rcv_data) \
-	X(port_rcv_errors)
+	X(port_rcv_errors) \
+	X(port_rcv_missed)
 
 enum hca_counter {
 #define X(n) HCA_CTR_##n,

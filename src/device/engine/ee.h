@@ -99,6 +99,7 @@ struct ee_request {
 	uint32_t pd;	     /* in which keys are judged */
 	struct hca_srq *srq; /* receives come from it; NULL: from the RQ */
 	uint32_t nda;	     /* of the SRQ's WQE: where the next one lies */
+	bool counted;	     /* the QP has taken the packet */
 	bool fetched;	     /* a WQE has been looked at and not been taken yet */
 	uint32_t imm;	     /* UD: as on the wire, read before the GRH covers it */
 	uint32_t src_qpn;    /* UD */
@@ -127,6 +128,7 @@ struct ee_ctx {
 	bool seen; /* packets came since the last poll */
 	/* counted per burst by the fast path */
 	uint32_t writes, sends;
+	uint32_t not_taken; /* of the burst: dropped before they were the QP's */
 	struct hca_cq_batch batch;
 	struct rte_mbuf *out[HCA_BURST];
 	unsigned int nout;

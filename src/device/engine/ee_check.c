@@ -19,6 +19,14 @@ drop(struct ee_request *q, enum hca_counter why)
 	return EE_DROP;
 }
 
+/* Before the QP takes it. */
+static enum ee_verdict
+not_taken(struct ee_request *q, enum hca_counter why)
+{
+	q->ctx->not_taken++;
+	return drop(q, why);
+}
+
 static inline bool
 is_atomic(const struct ee_request *q)
 {
@@ -40,12 +48,13 @@ check_state(struct ee_request *q)
 	uint32_t state = hca_qp_state(q->qp);
 
 	if (q->rxd->generation != q->qp->cfg.generation)
-		return drop(q, HCA_CTR_stale_descriptors);
+		return not_taken(q, HCA_CTR_rx_stale_generation);
 	if (!ee_state_receives(state) || q->qp->ee.flags & EE_FATAL)
-		return drop(q, HCA_CTR_rx_qp_state);
+		return not_taken(q, HCA_CTR_rx_qp_state);
 	if (q->op->is_response)
-		return drop(q, HCA_CTR_rx_bad_service);
+		return not_taken(q, HCA_CTR_rx_bad_service);
 	ee_count_received(&q->qp->ee, q->rxd);
+	q->counted = true;
 	if (state == HCA_QPS_RTR)
 		established(q);
 	return EE_NEXT;
@@ -65,7 +74,7 @@ check_psn_rc(struct ee_request *q)
 	if (ahead < 0)
 		return EE_DUPLICATE;
 	HCA_COUNT(q->h, EE, out_of_seq_request);
-	hca_qp_stat_add(&q->qp->stats.out_of_sequence, 1);
+	hca_qp_stat_add(&ee->out_of_sequence, 1);
 	return ee->flags & (EE_GAP | EE_RNR) ? EE_DROP : EE_SEQ;
 }
 
@@ -85,10 +94,12 @@ check_psn_uc(struct ee_request *q)
 
 	if (likely(ahead == 0))
 		return EE_NEXT;
-	if (ahead < 0 && ahead >= -UC_STALE)
+	if (ahead < 0 && ahead >= -UC_STALE) {
+		hca_qp_stat_add(&ee->duplicate_request, 1);
 		return drop(q, HCA_CTR_duplicate_request);
+	}
 	HCA_COUNT(q->h, EE, out_of_sequence);
-	hca_qp_stat_add(&q->qp->stats.out_of_sequence, 1);
+	hca_qp_stat_add(&ee->out_of_sequence, 1);
 	ee->msg_kind = EE_MSG_NONE;
 	ee_set_epsn(ee, q->rxd->psn);
 	return EE_NEXT;

@@ -179,10 +179,8 @@ static void
 complete(struct hca *h, struct hca_cqe *cqe, uint8_t opcode, uint32_t imm, uint32_t bytes,
 	 uint32_t rqpn, uint32_t flags)
 {
-	if (unlikely(cqe == NULL)) {
-		HCA_COUNT(h, EE, resp_cqe_error);
-		return;
-	}
+	if (unlikely(cqe == NULL))
+		return; /* counted where the slot is refused */
 	cqe->rqpn = hca_cpu_to_le32(rqpn);
 	cqe->flags = hca_cpu_to_le32(flags);
 	cqe->imm = imm;
@@ -232,6 +230,7 @@ ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndr
 	hca_count(h, HCA_STAGE_EE,
 		  syndrome == HCA_SYND_WR_FLUSH ? HCA_CTR_resp_cqe_flush_error
 						: HCA_CTR_resp_cqe_error);
+	hca_qp_stat_add32(&qp->ee.resp_cqe_error, 1);
 	if (cqe == NULL)
 		return;
 	err->reserved08 = 0;

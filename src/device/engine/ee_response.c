@@ -177,11 +177,14 @@ read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi, struct hca_res
 }
 
 static void
-next_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+next_response(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	struct hca_resp_job *job = next_job(ee);
 
+	HCA_COUNT(h, EE, resp_packets);
+	if (unlikely(job->flags & EE_JOB_REPEAT))
+		HCA_COUNT(h, EE, resp_repeated);
 	if (job->kind == EE_JOB_READ) {
 		read_response(d, qp, qpi, job);
 		return;
@@ -202,7 +205,9 @@ acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 		 nak ? ee->owed_psn : ee->epsn - 1, ee->msn);
 	ee->flags &= ~(EE_ACK_OWED | EE_NAK_OWED);
 	ee->unacked = 0;
-	if (!nak)
+	if (nak)
+		HCA_COUNT(h, EE, naks_sent);
+	else
 		HCA_COUNT(h, EE, acks_sent);
 }
 
@@ -263,8 +268,7 @@ emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint
 
 		rte_pktmbuf_reset(m);
 		if (ee_jobs(ee) != 0) {
-			next_response(hca_txd(m), qp, qpi);
-			HCA_COUNT(h, EE, resp_packets);
+			next_response(h, hca_txd(m), qp, qpi);
 		} else {
 			acknowledge(h, hca_txd(m), qp, qpi);
 		}

@@ -52,17 +52,13 @@ ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, u
 {
 	static const struct {
 		uint8_t nak, event;
-		uint16_t counter;
 	} row[] = {
-		[EE_INVALID] = {HCA_NAK_INVALID_REQ, HCA_EVENT_WQ_INVAL_REQ,
-				HCA_CTR_resp_invalid_request},
-		[EE_ACCESS] = {HCA_NAK_REMOTE_ACCESS, HCA_EVENT_WQ_ACCESS,
-			       HCA_CTR_resp_remote_access_errors},
-		[EE_OPERATIONAL] = {HCA_NAK_REMOTE_OP, 0, HCA_CTR_resp_remote_operation_errors},
+		[EE_INVALID] = {HCA_NAK_INVALID_REQ, HCA_EVENT_WQ_INVAL_REQ},
+		[EE_ACCESS] = {HCA_NAK_REMOTE_ACCESS, HCA_EVENT_WQ_ACCESS},
+		[EE_OPERATIONAL] = {HCA_NAK_REMOTE_OP, 0},
 	};
 	struct hca_qp *qp = &h->qp[qpi];
 
-	hca_count(h, HCA_STAGE_EE, row[why].counter);
 	qp->ee.flags |= EE_FATAL;
 	ee_owe_nak(h, ctx, qpi, HCA_NAK_SYNDROME(row[why].nak), psn);
 	hca_qp_to_error(h, HCA_STAGE_EE, qpi);
@@ -82,6 +78,8 @@ count_receive_error(struct hca *h, uint8_t syndrome)
 		HCA_COUNT(h, EE, resp_local_length_error);
 	else if (syndrome == HCA_SYND_LOCAL_PROT)
 		HCA_COUNT(h, EE, resp_local_protection_error);
+	else if (syndrome == HCA_SYND_LOCAL_QP_OP)
+		HCA_COUNT(h, EE, resp_local_operation_error);
 }
 
 static void
@@ -90,7 +88,7 @@ repeat(struct ee_request *q)
 	struct hca_qp_ee *ee = &q->qp->ee;
 
 	HCA_COUNT(q->h, EE, duplicate_request);
-	hca_qp_stat_add(&q->qp->stats.duplicate_request, 1);
+	hca_qp_stat_add(&ee->duplicate_request, 1);
 	switch (q->op->kind) {
 	case HCA_PKT_SEND:
 	case HCA_PKT_WRITE:
@@ -135,6 +133,10 @@ refuse_silently(struct ee_request *q, enum ee_verdict v)
 
 	if (v == EE_DROP)
 		return;
+	/* What found no receive is counted as out_of_buffer. */
+	if (v != EE_NOT_READY)
+		hca_count(q->h, HCA_STAGE_EE,
+			  ud ? HCA_CTR_resp_ud_dropped : HCA_CTR_resp_uc_dropped);
 	if (!ud)
 		ee_set_epsn(ee, q->rxd->psn + 1);
 	if (q->recv_syndrome != 0 && v == EE_OPERATIONAL) {
@@ -142,12 +144,22 @@ refuse_silently(struct ee_request *q, enum ee_verdict v)
 		return;
 	}
 	ee->msg_kind = EE_MSG_NONE;
-	if (v == EE_NOT_READY)
-		return; /* counted as out_of_buffer */
-	if (ud)
-		HCA_COUNT(q->h, EE, resp_ud_dropped);
-	else
-		HCA_COUNT(q->h, EE, resp_uc_dropped);
+}
+
+static void
+refuse_fatally(struct ee_request *q, enum ee_verdict v)
+{
+	static const uint8_t counter[] = {
+		[EE_INVALID] = HCA_CTR_resp_invalid_request,
+		[EE_ACCESS] = HCA_CTR_resp_remote_access_errors,
+		[EE_OPERATIONAL] = HCA_CTR_resp_remote_operation_errors,
+	};
+
+	hca_count(q->h, HCA_STAGE_EE, counter[v]);
+	count_receive_error(q->h, q->recv_syndrome);
+	if (q->recv_syndrome != 0 && q->fetched)
+		ee_recv_take(q);
+	ee_fatal(q->h, q->ctx, q->qpi, v, q->qp->ee.epsn, q->recv_syndrome);
 }
 
 static void
@@ -155,6 +167,8 @@ refuse(struct ee_request *q, enum ee_verdict v)
 {
 	struct hca_qp *qp = q->qp;
 
+	if (q->counted)
+		hca_qp_stat_add(&qp->ee.rx_dropped, 1);
 	if (unlikely(ee_is_unreliable(qp))) {
 		refuse_silently(q, v);
 		return;
@@ -166,22 +180,20 @@ refuse(struct ee_request *q, enum ee_verdict v)
 	case EE_SEQ:
 		qp->ee.flags |= EE_GAP;
 		HCA_COUNT(q->h, EE, seq_nak_sent);
+		hca_qp_stat_add32(&qp->ee.seq_nak_sent, 1);
 		ee_owe_nak(q->h, q->ctx, q->qpi, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), qp->ee.epsn);
 		break;
 	case EE_NOT_READY:
 		qp->ee.flags |= EE_RNR;
 		HCA_COUNT(q->h, EE, rnr_nak_sent);
-		hca_qp_stat_add(&qp->stats.rnr_nak_sent, 1);
+		hca_qp_stat_add(&qp->ee.rnr_nak_sent, 1);
 		ee_owe_nak(q->h, q->ctx, q->qpi, HCA_RNR_SYNDROME(qp->cfg.min_rnr_timer),
 			   qp->ee.epsn);
 		break;
 	case EE_INVALID:
 	case EE_ACCESS:
 	case EE_OPERATIONAL:
-		count_receive_error(q->h, q->recv_syndrome);
-		if (q->recv_syndrome != 0 && q->fetched)
-			ee_recv_take(q);
-		ee_fatal(q->h, q->ctx, q->qpi, v, qp->ee.epsn, q->recv_syndrome);
+		refuse_fatally(q, v);
 		break;
 	default:
 		break;
@@ -359,6 +371,7 @@ climb(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 	q.npieces = 0;
 	q.recv_syndrome = 0;
 	q.fetched = false;
+	q.counted = false;
 	v = ee_check(&q);
 	if (likely(v == EE_NEXT))
 		execute(&q);
@@ -508,8 +521,10 @@ request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 }
 
 static void
-count_burst(struct hca *h, struct ee_ctx *ctx)
+count_burst(struct hca *h, struct ee_ctx *ctx, unsigned int n)
 {
+	HCA_COUNT_N(h, EE, rcvd_requests, n - ctx->not_taken);
+	ctx->not_taken = 0;
 	if (ctx->writes != 0)
 		HCA_COUNT_N(h, EE, rx_write_requests, ctx->writes);
 	if (ctx->sends != 0) {
@@ -534,7 +549,7 @@ hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 		request(h, ctx, m[i]);
 	}
 	ctx->seen = true;
-	count_burst(h, ctx);
+	count_burst(h, ctx, n);
 	rte_pktmbuf_free_bulk((struct rte_mbuf **)(uintptr_t)m, n);
 }
 

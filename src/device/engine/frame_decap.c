@@ -25,6 +25,7 @@
 struct to_members {
 	struct rte_mbuf *frame;
 	uint32_t next; /* member */
+	bool served;   /* there was one */
 };
 
 /* A burst: between the two passes a frame's destination QPN waits in rxd.qpi. */
@@ -85,6 +86,7 @@ static inline void
 drop(struct hca *h, struct decap *d, struct rte_mbuf *m, enum hca_counter why)
 {
 	hca_count(h, HCA_STAGE_DECAP, why);
+	HCA_COUNT_N(h, DECAP, port_rcv_data, m->pkt_len);
 	d->dead[d->n_dead++] = m;
 }
 
@@ -434,6 +436,7 @@ to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn
 	struct rte_mbuf *c;
 	enum hca_counter why;
 
+	HCA_COUNT(h, DECAP, rx_mcast_members);
 	r.qpi = qpn;
 	why = judge(qp, &r, rte_pktmbuf_mtod(m, const uint8_t *));
 	if (why != HCA_CTR_N) {
@@ -448,6 +451,17 @@ to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn
 	d->to_ee[d->n_ee++] = c;
 }
 
+/* It was for members here, or for nobody. */
+static void
+end_multicast(struct hca *h, struct decap *d, const struct to_members *t)
+{
+	if (t->served)
+		HCA_COUNT(h, DECAP, rx_mcast_pkts);
+	else
+		HCA_COUNT(h, DECAP, rx_mcast_unattached);
+	d->dead[d->n_dead++] = t->frame;
+}
+
 /* As far as EE has room. */
 static void
 serve_members(struct hca *h, struct decap *d, unsigned int room)
@@ -456,8 +470,6 @@ serve_members(struct hca *h, struct decap *d, unsigned int room)
 		struct to_members *t = &d->mcast[d->mcast_at];
 		const struct hca_mcast_group *g = group_of(h, t->frame);
 
-		if (g == NULL && t->next == 0)
-			HCA_COUNT(h, DECAP, rx_mcast_unattached);
 		for (; g != NULL && t->next < HCA_MCAST_MEMBERS; t->next++) {
 			uint32_t qpn = __atomic_load_n(&g->qpn[t->next], __ATOMIC_ACQUIRE);
 
@@ -466,8 +478,9 @@ serve_members(struct hca *h, struct decap *d, unsigned int room)
 			if (d->n_ee == room)
 				return;
 			to_member(h, d, t->frame, qpn);
+			t->served = true;
 		}
-		d->dead[d->n_dead++] = t->frame;
+		end_multicast(h, d, t);
 	}
 	d->mcast_at = d->mcast_n = 0;
 }

@@ -364,12 +364,9 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_
 
 /* The index has begun another life, or the QP no longer sends. */
 static inline bool
-is_stale(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
+is_stale(const struct hca_qp *qp, const struct hca_txd *d)
 {
-	if (likely(d->generation == qp->cfg.generation && hca_qp_state(qp) != HCA_QPS_RST))
-		return false;
-	HCA_COUNT(h, ENCAP, stale_descriptors);
-	return true;
+	return unlikely(d->generation != qp->cfg.generation || hca_qp_state(qp) == HCA_QPS_RST);
 }
 
 static void
@@ -502,7 +499,7 @@ begin_run(struct hca *h, const struct burst *b, struct run *r, const struct hca_
 	r->generation = d->generation;
 	state = hca_qp_state(r->qp);
 	r->sends = state != HCA_QPS_RST && state != HCA_QPS_ERR;
-	r->any = !is_stale(h, r->qp, d);
+	r->any = !is_stale(r->qp, d);
 	r->tmpl = r->qp->cfg.service == HCA_ST_UD ? NULL : hca_qp_template(r->qp);
 }
 
@@ -513,8 +510,10 @@ request(struct hca *h, struct burst *b, struct run *r, struct rte_mbuf *m, const
 	const struct hca_roce_template *t = r->tmpl;
 	struct hca_txd *d = hca_txd(m);
 
-	if (unlikely(!r->any))
+	if (unlikely(!r->any)) {
+		HCA_COUNT(h, ENCAP, stale_descriptors);
 		return false;
+	}
 	r->seq = d->seq;
 	if (unlikely(!r->sends || is_released(r->qp, d))) {
 		HCA_COUNT(h, ENCAP, req_dropped_released);
@@ -594,7 +593,8 @@ response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 		struct hca_txd *d = hca_txd(m);
 		struct hca_qp *qp = &h->qp[d->qpi];
 
-		if (unlikely(is_stale(h, qp, d))) {
+		if (unlikely(is_stale(qp, d))) {
+			HCA_COUNT(h, ENCAP, stale_descriptors);
 			rte_pktmbuf_free(m);
 		} else if (unlikely(!build(h, &b, qp, hca_qp_template(qp), m, src[i]))) {
 			response_failed(h, qp, d);

@@ -94,6 +94,9 @@ hca_count(struct hca *h, enum hca_stage_id s, enum hca_counter c)
 #define HCA_COUNT(h, STAGE, name) hca_count((h), HCA_STAGE_##STAGE, HCA_CTR_##name)
 #define HCA_COUNT_N(h, STAGE, name, n) hca_count_n((h), HCA_STAGE_##STAGE, HCA_CTR_##name, (n))
 
+/* By a stage that is named by a variable. */
+#define HCA_COUNT_OF(h, stage, name) hca_count((h), (stage), HCA_CTR_##name)
+
 /* Send flags about QP index qpi over the channel FROM -> TO; the channel must be in HCA_MSG_LIST. */
 static inline void
 hca_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32_t qpi,

@@ -117,9 +117,12 @@ hca_loopback_divert(struct hca *h, struct rte_mbuf **m, unsigned int n)
 			loop(h, m[i]);
 			continue;
 		}
-		copy = is_multicast(dmac) ? copy_of(h, m[i]) : NULL;
-		if (copy != NULL)
-			loop(h, copy);
+		if (is_multicast(dmac)) {
+			HCA_COUNT(h, ENCAP, loopback_copies);
+			copy = copy_of(h, m[i]);
+			if (copy != NULL)
+				loop(h, copy);
+		}
 		m[left++] = m[i];
 	}
 	return left;

@@ -40,6 +40,15 @@
 	X(CEU, EE)	/* STATE, PURGE */ \
 	X(CEU, TIMER)	/* PURGE */
 
+/* With REWIND: why packets are sent again. HCA_AGAIN_LIST (counters.h) has their counters. */
+enum hca_again {
+	HCA_AGAIN_TIMEOUT,
+	HCA_AGAIN_SEQ_NAK,
+	HCA_AGAIN_IMPLIED_NAK, /* a response before the one that came is missing */
+	HCA_AGAIN_RNR_NAK,
+	HCA_AGAIN_GATHER, /* behind a request that could not be read again and need not be */
+};
+
 enum hca_msg_flag {
 	HCA_MSG_NEW = 1u << 0,
 	HCA_MSG_FREED = 1u << 0,

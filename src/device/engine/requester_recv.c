@@ -93,7 +93,7 @@ set_hold(struct hca_qp *qp, bool on)
 
 /* Back to una, unless the attempts are used up. */
 static void
-retry(struct hca_rrc_run *run)
+retry(struct hca_rrc_run *run, enum hca_again why)
 {
 	struct hca_qp_rrc *q = &run->qp->rrc;
 
@@ -106,10 +106,19 @@ retry(struct hca_rrc_run *run)
 	q->flags |= HCA_RRC_RESUMED;
 	q->deadline = run->now + ack_timeout_ns(run->qp);
 	run->msg |= HCA_MSG_REWIND;
+	run->again = why;
 }
 
 void
-hca_rrc_implied_nak(struct hca_rrc_run *run)
+hca_rrc_drop(struct hca_rrc_run *run, enum hca_counter why)
+{
+	hca_count(run->h, HCA_STAGE_RRC, why);
+	hca_qp_stat_add(&run->qp->stats.rx_dropped, 1);
+}
+
+/* A response before the packet is missing; at most one rewind per loss. */
+static void
+implied_nak(struct hca_rrc_run *run)
 {
 	struct hca_qp_rrc *q = &run->qp->rrc;
 
@@ -119,8 +128,15 @@ hca_rrc_implied_nak(struct hca_rrc_run *run)
 		return;
 	q->flags |= HCA_RRC_IMPLIED;
 	HCA_COUNT(run->h, RRC, implied_nak_seq_err);
-	hca_qp_stat_add(&run->qp->stats.packet_seq_err, 1);
-	retry(run);
+	hca_qp_stat_add(&run->qp->stats.implied_nak_seq_err, 1);
+	retry(run, HCA_AGAIN_IMPLIED_NAK);
+}
+
+void
+hca_rrc_out_of_order(struct hca_rrc_run *run)
+{
+	hca_rrc_drop(run, HCA_CTR_req_out_of_order);
+	implied_nak(run);
 }
 
 static void
@@ -129,7 +145,7 @@ sequence_nak(struct hca_rrc_run *run)
 	HCA_COUNT(run->h, RRC, packet_seq_err);
 	hca_qp_stat_add(&run->qp->stats.packet_seq_err, 1);
 	if (!(run->qp->rrc.flags & HCA_RRC_HOLD))
-		retry(run);
+		retry(run, HCA_AGAIN_SEQ_NAK);
 }
 
 static void
@@ -164,7 +180,9 @@ static void
 blocked(struct hca_rrc_run *run)
 {
 	if (hca_rrc_record(run, run->tail)->syndrome == 0)
-		hca_rrc_implied_nak(run);
+		hca_rrc_out_of_order(run);
+	else
+		hca_rrc_drop(run, HCA_CTR_req_out_of_order);
 }
 
 static void
@@ -210,7 +228,7 @@ handle_ack(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
 	uint8_t syndrome = *rte_pktmbuf_mtod_offset(m, uint8_t *, hca_rxd(m)->ext_off);
 
 	if (unlikely(!aeth_known(syndrome))) {
-		HCA_COUNT(run->h, RRC, req_bad_response);
+		hca_rrc_drop(run, HCA_CTR_req_bad_response);
 		return;
 	}
 	if (unlikely(HCA_AETH_KIND(syndrome) != HCA_AETH_ACK))
@@ -227,9 +245,9 @@ handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
 
 	if (unlikely(d >= hca_rrc_outstanding(run))) {
 		if (d == HCA_PSN_MASK && HCA_BTH_OPERATION(rxd->opcode) == HCA_BTH_RC_ACK)
-			HCA_COUNT(run->h, RRC, req_duplicate_ack);
+			hca_rrc_drop(run, HCA_CTR_req_duplicate_ack);
 		else
-			HCA_COUNT(run->h, RRC, req_stale_response);
+			hca_rrc_drop(run, HCA_CTR_req_stale_response);
 		return;
 	}
 	switch (HCA_BTH_OPERATION(rxd->opcode)) { /* RC and XRC */
@@ -247,7 +265,7 @@ handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
 		hca_rrc_atomic_response(run, m, d);
 		break;
 	default:
-		HCA_COUNT(run->h, RRC, req_bad_response);
+		hca_rrc_drop(run, HCA_CTR_req_bad_response);
 	}
 }
 
@@ -359,6 +377,7 @@ end_hold(struct hca_rrc_run *run)
 	set_hold(run->qp, false);
 	run->qp->rrc.deadline = run->now + ack_timeout_ns(run->qp);
 	run->msg |= HCA_MSG_REWIND;
+	run->again = HCA_AGAIN_RNR_NAK;
 }
 
 static void
@@ -367,7 +386,7 @@ timed_out(struct hca_rrc_run *run)
 	HCA_COUNT(run->h, RRC, local_ack_timeout_err);
 	hca_qp_stat_add(&run->qp->stats.local_ack_timeout_err, 1);
 	run->qp->rrc.flags &= ~HCA_RRC_IMPLIED;
-	retry(run);
+	retry(run, HCA_AGAIN_TIMEOUT);
 }
 
 /* The entry has left the wheel. Deadlines move without telling it, so look at the real one. */

@@ -532,6 +532,7 @@ rewind_to(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 			v.next = at;
 			v.pkt = pkt;
 			v.next_psn = psn;
+			qp->rtc.again = (uint8_t)(word >> 24);
 			HCA_COUNT(h, RTC, req_rewinds);
 		}
 	}
@@ -568,6 +569,7 @@ hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 		v.next = at;
 		v.pkt = 0;
 		v.next_psn = r->psn;
+		qp->rtc.again = HCA_AGAIN_GATHER;
 		catch_up(&v);
 	}
 	store(&v);

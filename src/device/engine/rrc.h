@@ -51,6 +51,7 @@ struct hca_rrc_run {
 	uint32_t packets; /* taken in this run, and what READ responses among them carry */
 	uint64_t read_bytes;
 	uint8_t msg;		 /* flags owed to RTC */
+	uint8_t again;		 /* with REWIND: enum hca_again */
 	bool dead;		 /* QP is in ERR: the rest of the run is dropped */
 	struct hca_cq_cursor cq; /* short way to the CQ, see put_plain_cqe() */
 	uint32_t pending;	 /* CQEs filled the long way, not yet handed over */
@@ -109,7 +110,11 @@ void hca_rrc_flush(struct hca_rrc_run *run);
 void hca_rrc_read_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d);
 void hca_rrc_atomic_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d);
 
-/* requester_recv.c: a response before the packet is missing; at most one rewind per loss. */
-void hca_rrc_implied_nak(struct hca_rrc_run *run);
+/* requester_recv.c */
+
+/* The packet is not used: the one counter that says why. */
+void hca_rrc_drop(struct hca_rrc_run *run, enum hca_counter why);
+/* A response before the packet is missing: it is dropped; at most one rewind per loss. */
+void hca_rrc_out_of_order(struct hca_rrc_run *run);
 
 #endif

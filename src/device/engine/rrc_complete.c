@@ -96,7 +96,8 @@ publish_rewind(struct hca_rrc_run *run)
 {
 	uint64_t epoch = (uint32_t)(run->qp->rrc.rewind >> 32) + 1;
 
-	__atomic_store_n(&run->qp->rrc.rewind, epoch << 32 | run->upsn, __ATOMIC_RELEASE);
+	__atomic_store_n(&run->qp->rrc.rewind, epoch << 32 | (uint64_t)run->again << 24 | run->upsn,
+			 __ATOMIC_RELEASE);
 }
 
 static inline void
@@ -115,9 +116,11 @@ count_run(struct hca_rrc_run *run)
 		HCA_COUNT_N(run->h, RRC, req_completions, run->completed);
 	if (run->sends != 0)
 		HCA_COUNT_N(run->h, RRC, rdma_sends, run->sends);
-	if (run->packets != 0)
+	if (run->packets != 0) {
+		HCA_COUNT_N(run->h, RRC, rcvd_responses, run->packets);
 		__atomic_store_n(&qp->rrc.rx_packets, qp->rrc.rx_packets + run->packets,
 				 __ATOMIC_RELAXED);
+	}
 	if (unlikely(run->read_bytes != 0))
 		hca_qp_stat_add(&qp->stats.rx_read_bytes, run->read_bytes);
 	run->completed = run->sends = run->packets = 0;
@@ -328,7 +331,6 @@ count_error(struct hca *h, uint8_t syndrome)
 		[HCA_SYND_REMOTE_OP] = HCA_CTR_req_remote_operation_errors,
 		[HCA_SYND_RETRY_EXC] = HCA_CTR_req_transport_retries_exceeded,
 		[HCA_SYND_RNR_RETRY_EXC] = HCA_CTR_req_rnr_retries_exceeded,
-		[HCA_SYND_BAD_RESP] = HCA_CTR_req_bad_response,
 	};
 
 	HCA_COUNT(h, RRC, req_cqe_error);
@@ -352,6 +354,7 @@ hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome)
 		if (syndrome == 0)
 			syndrome = HCA_SYND_LOCAL_QP_OP;
 		count_error(run->h, syndrome);
+		hca_qp_stat_add(&run->qp->stats.req_cqe_error, 1);
 		put_error_cqe(run, r, syndrome);
 		pass(run, r);
 	}
@@ -378,5 +381,6 @@ hca_rrc_flush(struct hca_rrc_run *run)
 		pass(run, r);
 	}
 	HCA_COUNT_N(run->h, RRC, req_cqe_flush_error, n);
+	hca_qp_stat_add(&run->qp->stats.req_cqe_error, n);
 	publish(run);
 }

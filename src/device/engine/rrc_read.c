@@ -96,11 +96,12 @@ take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
 
 	if (!opcode_fits(run, HCA_BTH_OPERATION(d->opcode), pos, last) || d->payload_len != len ||
 	    !aeth_fits(m)) {
+		hca_rrc_drop(run, HCA_CTR_req_bad_response);
 		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
 		return;
 	}
 	if (!scatter(run, r, off, rte_pktmbuf_mtod_offset(m, uint8_t *, d->payload_off), len)) {
-		HCA_COUNT(run->h, RRC, req_scatter_error);
+		hca_rrc_drop(run, HCA_CTR_req_scatter_error);
 		hca_rrc_fail(run, HCA_SYND_LOCAL_PROT);
 		return;
 	}
@@ -119,13 +120,14 @@ take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
 	uint64_t value;
 
 	if (d->payload_len != 0 || !aeth_fits(m)) {
+		hca_rrc_drop(run, HCA_CTR_req_bad_response);
 		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
 		return;
 	}
 	value = hca_get_be64(rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off) +
 			     sizeof(struct hca_aeth));
 	if (!scatter(run, r, 0, (const uint8_t *)&value, sizeof(value))) {
-		HCA_COUNT(run->h, RRC, req_scatter_error);
+		hca_rrc_drop(run, HCA_CTR_req_scatter_error);
 		hca_rrc_fail(run, HCA_SYND_LOCAL_PROT);
 		return;
 	}
@@ -144,16 +146,17 @@ bring_to_tail(struct hca_rrc_run *run, uint32_t d, bool begins, bool read)
 	const struct hca_record *r = hca_rrc_record(run, at);
 
 	if (rd) {
-		hca_rrc_implied_nak(run);
+		hca_rrc_out_of_order(run);
 		return false;
 	}
 	if (!(r->flags & HCA_REC_RD) || (r->op == HCA_OP_RDMA_READ) != read) {
+		hca_rrc_drop(run, HCA_CTR_req_bad_response);
 		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
 		return false;
 	}
 	/* Its own beginning is missing. */
 	if (d != 0 && (at == run->tail || !begins || r->psn != ((run->upsn + d) & HCA_PSN_MASK))) {
-		hca_rrc_implied_nak(run);
+		hca_rrc_out_of_order(run);
 		return false;
 	}
 	while (run->tail != at)

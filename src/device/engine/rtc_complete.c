@@ -154,6 +154,7 @@ fail(struct completer *c)
 	if (!hca_qp_to_sq_error(c->h, HCA_STAGE_RTC, c->qpi))
 		return; /* ERR or RST came first: everything is flushed */
 	HCA_COUNT(c->h, RTC, req_cqe_error);
+	hca_qp_stat_add(&c->qp->stats.req_cqe_error, 1);
 	put_error(c, r, r->syndrome);
 	pass(c, r);
 	q->flags &= ~HCA_RTC_BAD;
@@ -211,5 +212,7 @@ hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint
 	HCA_COUNT_N(h, RTC, req_completions, c.completed);
 	HCA_COUNT_N(h, RTC, rdma_sends, c.sends);
 	HCA_COUNT_N(h, RTC, req_cqe_flush_error, c.flushed);
+	if (unlikely(c.flushed != 0))
+		hca_qp_stat_add(&qp->stats.req_cqe_error, c.flushed);
 	hca_rtc_free_released(h, ctx, qp, qpi);
 }

@@ -174,6 +174,18 @@ put_payload(struct hca_txd *d, const struct hca_record *r, uint32_t off, uint32_
 	}
 }
 
+static void
+count_again(struct hca_rtc_visit *v)
+{
+#define X(n) HCA_CTR_##n,
+	static const uint8_t counter[] = { HCA_AGAIN_LIST(X) };
+#undef X
+
+	v->ctx->retransmitted++;
+	hca_count(v->h, HCA_STAGE_RTC, counter[v->qp->rtc.again]);
+	hca_qp_stat_add(&v->qp->stats.retransmissions, 1);
+}
+
 /* npsn PSNs have been used; true: it was sent before. */
 static inline bool
 advance_psn(struct hca_rtc_visit *v, uint32_t npsn)
@@ -181,12 +193,10 @@ advance_psn(struct hca_rtc_visit *v, uint32_t npsn)
 	bool again = v->next_psn != v->max_psn;
 
 	v->next_psn = (v->next_psn + npsn) & HCA_PSN_MASK;
-	if (unlikely(again)) {
-		v->ctx->retransmitted++;
-		hca_qp_stat_add(&v->qp->stats.retransmissions, 1);
-	} else {
+	if (unlikely(again))
+		count_again(v);
+	else
 		v->max_psn = v->next_psn;
-	}
 	return again;
 }
 

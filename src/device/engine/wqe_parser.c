@@ -127,8 +127,9 @@ window_full(const struct hca_qp_parser *p, uint32_t head)
 /* ---- chains ---- */
 
 static void
-drop_chains(struct hca_qp_parser *p)
+drop_chains(struct hca *h, struct hca_qp_parser *p)
 {
+	HCA_COUNT_N(h, PARSER, db_dropped, p->chain_tail - p->chain_head);
 	p->chain_head = p->chain_tail;
 	p->in_chain = 0;
 }
@@ -141,7 +142,7 @@ catas(struct hca *h, uint32_t qpi)
 	if (p->flags & HCA_PF_CATAS)
 		return;
 	p->flags |= HCA_PF_CATAS;
-	drop_chains(p);
+	drop_chains(h, p);
 	HCA_COUNT(h, PARSER, sq_catas);
 	hca_eq_raise_qp(h, HCA_STAGE_PARSER, HCA_EVENT_WQ_CATAS, qpi);
 	hca_qp_to_error(h, HCA_STAGE_PARSER, qpi);
@@ -167,12 +168,15 @@ hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64_t no
 
 		if (unlikely(!accepts_chains(hca_qp_state(qp)) ||
 			     !hca_dbw_current(w, qp->cfg.generation))) {
-			HCA_COUNT(h, PARSER, stale_descriptors);
+			HCA_COUNT(h, PARSER, db_stale);
 			continue;
 		}
-		if (unlikely(p->flags & HCA_PF_CATAS))
+		if (unlikely(p->flags & HCA_PF_CATAS)) {
+			HCA_COUNT(h, PARSER, db_dropped);
 			continue;
+		}
 		if (unlikely(p->chain_tail - p->chain_head >= size)) {
+			HCA_COUNT(h, PARSER, db_dropped);
 			catas(h, qpi);
 			continue;
 		}
@@ -496,8 +500,10 @@ walk(struct hca *h, struct visit *v, unsigned int quota, uint64_t now)
 		if (!p->in_chain) {
 			if (p->chain_head == p->chain_tail)
 				return VISIT_IDLE;
-			if (unlikely(!chain_begin(p)))
+			if (unlikely(!chain_begin(p))) {
+				HCA_COUNT(h, PARSER, db_dropped);
 				return VISIT_CATAS;
+			}
 		}
 		if (unlikely(v->head == v->stop)) {
 			end = look_for_room(h, v, now);
@@ -570,7 +576,7 @@ visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned int quo
 		return 0;
 	}
 	if (unlikely(!accepts_chains(state))) {
-		drop_chains(p);
+		drop_chains(h, p);
 		return 0;
 	}
 	v.flush = state != HCA_QPS_RTS;
@@ -591,7 +597,7 @@ purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
-	drop_chains(p);
+	drop_chains(h, p);
 	if (p->flags & HCA_PF_READY) {
 		list_remove(h, &c->ready_head, &c->ready_tail, qpi);
 		c->ready_n--;

@@ -11,7 +11,8 @@
  * the caller. tx: takes the first k of n frames (ownership passes for those) and returns k; a short
  * count with the link up means "stalled": the caller keeps the rest. link_up: may be called at any
  * time from tx's lcore. poll: NULL, or called by encap in every poll, from tx's lcore: for ports
- * that hold frames back and let them go later.
+ * that hold frames back and let them go later. missed: NULL, or called from any thread: frames that
+ * came and were lost before rx could return them.
  */
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ struct hca_port_ops {
 	uint16_t (*tx)(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now);
 	bool (*link_up)(struct hca_port *p);
 	void (*poll)(struct hca_port *p, uint64_t now);
+	uint64_t (*missed)(const struct hca_port *p);
 	void (*close)(struct hca_port *p);
 };
 
@@ -35,5 +37,11 @@ struct hca_port {
 	uint32_t max_frame;  /* bytes incl. Ethernet header, without FCS */
 	uint32_t queue_size; /* frames the port may hold on to, for sizing pools */
 };
+
+static inline uint64_t
+hca_port_missed(const struct hca_port *p)
+{
+	return p->ops->missed != NULL ? p->ops->missed(p) : 0;
+}
 
 #endif

@@ -33,7 +33,7 @@ copy_to_own(struct port_ethdev *p, struct rte_mbuf *m)
 	struct rte_mbuf *c = rte_pktmbuf_copy(m, p->rx_pool, 0, UINT32_MAX);
 
 	if (c == NULL)
-		p->rx_lost++;
+		__atomic_store_n(&p->rx_lost, p->rx_lost + 1, __ATOMIC_RELAXED);
 	else
 		p->rx_copied++;
 	rte_pktmbuf_free(m);
@@ -78,6 +78,18 @@ ethdev_link_up(struct hca_port *port)
 	return p->up;
 }
 
+static uint64_t
+ethdev_missed(const struct hca_port *port)
+{
+	const struct port_ethdev *p = (const struct port_ethdev *)port;
+	uint64_t lost = __atomic_load_n(&p->rx_lost, __ATOMIC_RELAXED);
+	struct rte_eth_stats st;
+
+	if (rte_eth_stats_get(p->id, &st) == 0)
+		lost += st.imissed + st.rx_nombuf;
+	return lost;
+}
+
 static void
 ethdev_close(struct hca_port *port)
 {
@@ -98,6 +110,7 @@ static const struct hca_port_ops ethdev_ops = {
 	.rx = ethdev_rx,
 	.tx = ethdev_tx,
 	.link_up = ethdev_link_up,
+	.missed = ethdev_missed,
 	.close = ethdev_close,
 };
 

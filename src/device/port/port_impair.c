@@ -429,6 +429,12 @@ impair_poll(struct hca_port *port, uint64_t now)
 	hca_port_poll(p->inner, now);
 }
 
+static uint64_t
+impair_missed(const struct hca_port *p)
+{
+	return hca_port_missed(((const struct port_impair *)p)->inner);
+}
+
 static void
 impair_close(struct hca_port *port)
 {
@@ -446,6 +452,7 @@ static const struct hca_port_ops impair_ops = {
 	.tx = impair_tx,
 	.link_up = impair_link_up,
 	.poll = impair_poll,
+	.missed = impair_missed,
 	.close = impair_close,
 };
 

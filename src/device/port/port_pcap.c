@@ -191,6 +191,12 @@ pcap_poll(struct hca_port *port, uint64_t now)
 	hca_port_poll(((struct port_pcap *)port)->inner, now);
 }
 
+static uint64_t
+pcap_missed(const struct hca_port *p)
+{
+	return hca_port_missed(((const struct port_pcap *)p)->inner);
+}
+
 static void
 pcap_close(struct hca_port *port)
 {
@@ -206,6 +212,7 @@ static const struct hca_port_ops pcap_ops = {
 	.tx = pcap_tx,
 	.link_up = pcap_link_up,
 	.poll = pcap_poll,
+	.missed = pcap_missed,
 	.close = pcap_close,
 };
 

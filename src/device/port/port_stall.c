@@ -109,6 +109,12 @@ stall_poll(struct hca_port *p, uint64_t now)
 	hca_port_poll(s->inner, now);
 }
 
+static uint64_t
+stall_missed(const struct hca_port *p)
+{
+	return hca_port_missed(((const struct port_stall *)p)->inner);
+}
+
 static void
 stall_close(struct hca_port *p)
 {
@@ -123,6 +129,7 @@ static const struct hca_port_ops stall_ops = {
 	.tx = stall_tx,
 	.link_up = stall_link_up,
 	.poll = stall_poll,
+	.missed = stall_missed,
 	.close = stall_close,
 };
 

@@ -87,9 +87,15 @@ raise_event(struct hca *h, enum hca_stage_id from, enum object_kind kind, uint32
 	    uint8_t type)
 {
 	struct hca_eqs *q = h->eqs;
-	uint32_t token = TOKEN(kind, index);
+	uint32_t token = TOKEN(kind, index), old;
 
-	if (__atomic_fetch_or(&q->pending[kind][index], HCA_BIT(type), __ATOMIC_ACQ_REL) != 0)
+	old = __atomic_fetch_or(&q->pending[kind][index], HCA_BIT(type), __ATOMIC_ACQ_REL);
+	if (type != HCA_EQ_LATER) {
+		HCA_COUNT_OF(h, from, events_raised);
+		if (old & HCA_BIT(type))
+			HCA_COUNT_OF(h, from, events_coalesced);
+	}
+	if (old != 0)
 		return;
 	rte_ring_sp_enqueue_elem(q->ring[from], &token, sizeof(token));
 	__atomic_store_n(&q->kick, 1, __ATOMIC_RELEASE);
@@ -197,8 +203,10 @@ write_async(struct hca *h, enum object_kind kind, uint32_t index, uint8_t type)
 	uint32_t eqn = q->type_eqn[type];
 	struct hca_eqe ev = {.type = type};
 
-	if (eqn == EQN_NONE)
+	if (eqn == EQN_NONE) {
+		HCA_COUNT(h, CEU, events_unmapped);
 		return true;
+	}
 	ev.object = hca_cpu_to_le32(object_number(h, kind, index));
 	if (kind == OBJ_CQ)
 		ev.subtype = HCA_CQ_ERR_OVERRUN;
@@ -218,8 +226,10 @@ write_comp(struct hca *h, uint32_t cqi)
 	uint32_t eqn = h->cq[cqi].comp_eqn;
 	struct hca_eqe ev = {.type = HCA_EVENT_COMP};
 
-	if (h->cq[cqi].state == HCA_CQ_FREE || eqn >= EQ_MAX || !q->eq[eqn].live)
+	if (h->cq[cqi].state == HCA_CQ_FREE || eqn >= EQ_MAX || !q->eq[eqn].live) {
+		HCA_COUNT(h, CEU, events_dead);
 		return true;
+	}
 	if (m->valid) {
 		eq_refresh(h, eqn);
 		if ((int32_t)(q->eq[eqn].ci - m->index) <= 0)
@@ -322,6 +332,8 @@ collect(struct hca *h, uint64_t now)
 			types &= ~HCA_BIT(HCA_EQ_LATER);
 			if (types == 0)
 				continue;
+			HCA_COUNT_N(h, CEU, events_coalesced,
+				    __builtin_popcount(types & q->owed[kind][i]));
 			q->owed[kind][i] |= types;
 			if (!(q->owed[kind][i] & PARKED))
 				park(q, token);
@@ -405,8 +417,11 @@ hca_eq_write_cmd(struct hca *h, uint16_t token, uint8_t status, uint64_t out_par
 	uint32_t eqn = h->eqs->type_eqn[HCA_EVENT_CMD];
 	struct hca_eqe ev = {.type = HCA_EVENT_CMD, .status = status};
 
-	if (eqn == EQN_NONE)
+	if (eqn == EQN_NONE) {
+		HCA_COUNT(h, CEU, events_raised);
+		HCA_COUNT(h, CEU, events_unmapped);
 		return true;
+	}
 	ev.cmd.token = hca_cpu_to_le16(token);
 	ev.out_param = hca_cpu_to_le64(out_param);
 	return eq_write(h, eqn, &ev);
@@ -418,11 +433,21 @@ hca_eq_take_failed_cq(struct hca *h, uint32_t *cqi)
 	return rte_ring_sc_dequeue_elem(h->eqs->failed_cq, cqi, sizeof(*cqi)) == 0;
 }
 
+/* What the object owes is lost with it. */
+static void
+drop_owed(struct hca *h, enum object_kind kind, uint32_t index)
+{
+	uint32_t *owed = &h->eqs->owed[kind][index];
+
+	HCA_COUNT_N(h, CEU, events_dead, __builtin_popcount(*owed & ~PARKED));
+	*owed &= PARKED;
+}
+
 static void
 forget(struct hca *h, enum object_kind kind, uint32_t index)
 {
 	collect(h, 0);
-	h->eqs->owed[kind][index] &= PARKED;
+	drop_owed(h, kind, index);
 }
 
 void
@@ -558,7 +583,7 @@ hca_eq_destroy_all(struct hca *h)
 			eq_drop(h, eqn);
 	for (unsigned int k = 0; k < OBJ_KINDS; k++)
 		for (uint32_t i = 0; i < q->count[k]; i++)
-			q->owed[k][i] &= PARKED;
+			drop_owed(h, k, i);
 	memset(q->comp, 0, q->count[OBJ_CQ] * sizeof(*q->comp));
 	q->written = 0;
 }

@@ -182,7 +182,7 @@ another_life_and_responses_are_dropped(void **state)
 	rig_expect_silence(r);
 	assert_int_equal(r->mem[0], 0);
 	assert_int_equal(r->qp->ee.epsn, 100);
-	assert_int_equal(RIG_COUNTER(r, stale_descriptors), 1);
+	assert_int_equal(RIG_COUNTER(r, rx_stale_generation), 1);
 	assert_int_equal(RIG_COUNTER(r, rx_bad_service), 1);
 }
 

@@ -471,7 +471,7 @@ test_stale_doorbell(void **state)
 	qp->cfg.state = HCA_QPS_RST;
 	ring(fx, 0, HCA_OP_SEND, 16);
 	assert_int_equal(poll_parser(fx), 0);
-	assert_int_equal(FX_COUNTER(fx, PARSER, stale_descriptors), 2);
+	assert_int_equal(FX_COUNTER(fx, PARSER, db_stale), 2);
 }
 
 /* The WQE is scribbled over behind the copy: what was copied counts. */

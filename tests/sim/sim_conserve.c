@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Counters against each other and against the link: engine/counters.h says which sums must hold. */
+
+#include <inttypes.h>
+
+#include "engine/counters.h"
+#include "sim.h"
+#include "sim_link.h"
+
+static uint64_t
+value(const struct sim *s, unsigned int side, enum hca_counter c)
+{
+	return hca_counter_value(s->side[side].hca, c);
+}
+
+static uint64_t
+sum(const struct sim *s, unsigned int side, const uint8_t *c, size_t n)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < n; i++)
+		total += value(s, side, c[i]);
+	return total;
+}
+
+#define X(n) HCA_CTR_##n,
+static const uint8_t rx_drops[] = { HCA_RX_DROP_LIST(X) };
+static const uint8_t tx_drops[] = { HCA_TX_DROP_LIST(X) };
+static const uint8_t request_drops[] = { HCA_REQUEST_DROP_LIST(X) };
+static const uint8_t response_drops[] = { HCA_RESPONSE_DROP_LIST(X) };
+static const uint8_t descriptor_drops[] = { HCA_DESCRIPTOR_DROP_LIST(X) };
+static const uint8_t doorbell_drops[] = { HCA_DOORBELL_DROP_LIST(X) };
+static const uint8_t again[] = { HCA_AGAIN_LIST(X) };
+#undef X
+
+#define COUNTER(name) value(s, side, HCA_CTR_##name)
+#define SUM(list) sum(s, side, list, sizeof(list))
+
+static void
+same(struct sim *s, unsigned int side, const char *what, uint64_t left, uint64_t right)
+{
+	sim_check(s, left == right, "side %u: %s: %" PRIu64 " and %" PRIu64, side, what, left,
+		  right);
+}
+
+#define SAME(left, right) same(s, side, #left " == " #right, left, right)
+
+uint64_t
+sim_requests_executed(const struct sim *s, unsigned int side)
+{
+	return COUNTER(rcvd_requests) - SUM(request_drops);
+}
+
+uint64_t
+sim_responses_used(const struct sim *s, unsigned int side)
+{
+	return COUNTER(rcvd_responses) - SUM(response_drops);
+}
+
+uint64_t
+sim_chains_begun(const struct sim *s, unsigned int side)
+{
+	return COUNTER(doorbells) - COUNTER(db_kicks) - SUM(doorbell_drops);
+}
+
+static void
+check_requester(struct sim *s, unsigned int side)
+{
+	SAME(COUNTER(sq_wqes), COUNTER(req_completions) + COUNTER(req_cqe_error) +
+				       COUNTER(req_cqe_flush_error) + COUNTER(sq_purged));
+	SAME(COUNTER(retransmissions), SUM(again));
+	sim_check(s, COUNTER(req_packets) >= COUNTER(retransmissions), "more again than at all");
+	sim_check(s, SUM(doorbell_drops) + COUNTER(db_kicks) <= COUNTER(doorbells),
+		  "side %u: more doorbells dropped than rung", side);
+}
+
+/* Of the port below the device: what it took, and what it offers in the end. */
+static void
+check_frames(struct sim *s, unsigned int side)
+{
+	struct hca_port_impair_stats out, in;
+
+	hca_port_impair_stats(s->side[side].impair, &out);
+	hca_port_impair_stats(s->side[1 - side].impair, &in);
+	SAME(COUNTER(req_packets) + COUNTER(resp_packets) + COUNTER(acks_sent) + COUNTER(naks_sent),
+	     COUNTER(sent_pkts) + SUM(descriptor_drops));
+	SAME(COUNTER(sent_pkts) + COUNTER(loopback_copies),
+	     COUNTER(loopback_pkts) + COUNTER(loopback_drops) + SUM(tx_drops) + out.frames);
+	SAME(COUNTER(rcvd_pkts), COUNTER(loopback_pkts) + in.frames - in.dropped + in.duplicated +
+					 sim_link_injected(s->side[side].wire));
+	SAME(COUNTER(rcvd_pkts) - COUNTER(rx_mcast_pkts) + COUNTER(rx_mcast_members),
+	     SUM(rx_drops) + COUNTER(rcvd_requests) + COUNTER(rcvd_responses));
+	sim_check(s, SUM(request_drops) <= COUNTER(rcvd_requests), "side %u: requests", side);
+	sim_check(s, SUM(response_drops) <= COUNTER(rcvd_responses), "side %u: responses", side);
+}
+
+static void
+check_events(struct sim *s, unsigned int side)
+{
+	SAME(COUNTER(events_raised), COUNTER(comp_events) + COUNTER(async_events) +
+					     COUNTER(events_coalesced) + COUNTER(events_unmapped) +
+					     COUNTER(events_dead));
+}
+
+void
+sim_check_conservation(struct sim *s)
+{
+	for (unsigned int side = 0; side < 2; side++) {
+		check_requester(s, side);
+		check_frames(s, side);
+		check_events(s, side);
+	}
+}
