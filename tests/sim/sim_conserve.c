@@ -25,13 +25,13 @@ sum(const struct sim *s, unsigned int side, const uint8_t *c, size_t n)
 }
 
 #define X(n) HCA_CTR_##n,
-static const uint8_t rx_drops[] = { HCA_RX_DROP_LIST(X) };
-static const uint8_t tx_drops[] = { HCA_TX_DROP_LIST(X) };
-static const uint8_t request_drops[] = { HCA_REQUEST_DROP_LIST(X) };
-static const uint8_t response_drops[] = { HCA_RESPONSE_DROP_LIST(X) };
-static const uint8_t descriptor_drops[] = { HCA_DESCRIPTOR_DROP_LIST(X) };
-static const uint8_t doorbell_drops[] = { HCA_DOORBELL_DROP_LIST(X) };
-static const uint8_t again[] = { HCA_AGAIN_LIST(X) };
+static const uint8_t rx_drops[] = {HCA_RX_DROP_LIST(X)};
+static const uint8_t tx_drops[] = {HCA_TX_DROP_LIST(X)};
+static const uint8_t request_drops[] = {HCA_REQUEST_DROP_LIST(X)};
+static const uint8_t response_drops[] = {HCA_RESPONSE_DROP_LIST(X)};
+static const uint8_t descriptor_drops[] = {HCA_DESCRIPTOR_DROP_LIST(X)};
+static const uint8_t doorbell_drops[] = {HCA_DOORBELL_DROP_LIST(X)};
+static const uint8_t again[] = {HCA_AGAIN_LIST(X)};
 #undef X
 
 #define COUNTER(name) value(s, side, HCA_CTR_##name)
