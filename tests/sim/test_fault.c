@@ -5,23 +5,14 @@
  * by its place, in each direction.
  */
 
+#include "sim_fault.h"
 #include "sim_test.h"
 #include "wire/roce_opcode.h"
 
 #define PROGRAM "test_fault"
 #define S SOFTHCA_SEND_SIGNALED
-#define PSN0 0xfffffdu /* the numbers wrap within the first message */
-#define MTU 256u
 
-static const uint32_t all_ops[] = {
-	SOFTHCA_WR_SEND,
-	SOFTHCA_WR_SEND_WITH_IMM,
-	SOFTHCA_WR_RDMA_WRITE,
-	SOFTHCA_WR_RDMA_WRITE_WITH_IMM,
-	SOFTHCA_WR_RDMA_READ,
-	SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
-	SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
-};
+#define all_ops sim_fault_ops
 
 static const enum hca_fault faults[] = {
 	HCA_FAULT_DROP,
@@ -38,89 +29,40 @@ static const enum hca_fault faults[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Which packet, relative to the first PSN of the operation in the middle. */
-struct target {
-	bool response;
-	bool by_psn; /* place = offset to the PSN, else nth packet of that direction */
-	uint32_t place;
-};
-
 static uint64_t
 hits(const struct sim *s, unsigned int side)
 {
 	return hca_port_impair_hits(s->side[side].impair, 0);
 }
 
-/* A WRITE, the operation, and a SEND behind it, in one chain from `side`. */
-static void
-one_fault(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, enum hca_fault fault,
-	  struct target t, uint32_t count)
-{
-	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_256,
-					   .region = 32768,
-					   .psn = {PSN0, PSN0},
-					   .sq_depth = 8,
-					   .rq_depth = 8};
-	const struct sim_req r[] = {
-		{.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 10, .flags = S},
-		{.opcode = opcode, .len = len, .nsge = 2, .flags = S},
-		{.opcode = SOFTHCA_WR_SEND, .len = 300, .flags = 0},
-		{.opcode = SOFTHCA_WR_RDMA_READ, .len = 300, .flags = S},
-	};
-	struct sim_pair *p = sim_pair_open(s, &attr);
-	unsigned int at = t.response ? 1 - side : side;
-	struct hca_fault_rule rule = {
-		.opcode = HCA_FAULT_ANY,
-		.psn = HCA_FAULT_ANY,
-		.nth = 1,
-		.count = count,
-		.fault = fault,
-		.arg = fault == HCA_FAULT_DELAY ? 50000 : 0,
-	};
-
-	if (t.by_psn)
-		rule.psn = (PSN0 + 1 + t.place) & 0xffffff;
-	else
-		rule.nth = t.place;
-	sim_clear_rules(s);
-	sim_rule(s, at, rule);
-	sim_check(s, sim_post(p, side, r, COUNT(r)) == 0, "post");
-	sim_finish(s, 10 * SIM_S);
-	sim_check(s, hits(s, at) != 0 || t.response || !t.by_psn,
-		  "op %u len %u fault %u: no packet was hit (psn place %u)", opcode, len, fault,
-		  t.place);
-	sim_clear_rules(s);
-	sim_pair_close(p);
-}
-
 static void
 one_op(struct sim *s, unsigned int side, uint32_t opcode, enum hca_fault fault, uint32_t count)
 {
-	const uint32_t lens[] = {100, 4 * MTU + 3};
+	const uint32_t lens[] = {100, 4 * SIM_FAULT_MTU + 3};
+	struct sim_fault_case c = {.side = side, .opcode = opcode, .fault = fault, .count = count};
 
 	for (unsigned int l = 0; l < COUNT(lens); l++) {
-		uint32_t packets =
-			opcode >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP ? 1 : (lens[l] + MTU - 1) / MTU;
-		/* A READ request is one packet; its PSNs are those of its responses. */
-		uint32_t sent = opcode == SOFTHCA_WR_RDMA_READ ? 1 : packets;
+		uint32_t sent, packets = sim_fault_packets(opcode, lens[l], &sent);
 		const uint32_t places[] = {0, packets / 2, packets - 1};
 
+		c.len = lens[l];
+		c.by_psn = true;
 		for (unsigned int k = 0; k < COUNT(places); k++) {
-			struct target t = {.by_psn = true, .place = places[k]};
-
 			if (k != 0 && places[k] == places[k - 1])
 				continue;
+			c.place = places[k];
+			c.response = false;
 			if (places[k] < sent)
-				one_fault(s, side, opcode, lens[l], fault, t, count);
-			t.response = true;
-			one_fault(s, side, opcode, lens[l], fault, t, count);
+				sim_one_fault(s, &c);
+			c.response = true;
+			sim_one_fault(s, &c);
 		}
-		for (uint32_t nth = 1; nth <= 5; nth++) {
-			struct target t = {.place = nth};
-
-			one_fault(s, side, opcode, lens[l], fault, t, count);
-			t.response = true;
-			one_fault(s, side, opcode, lens[l], fault, t, count);
+		c.by_psn = false;
+		for (c.place = 1; c.place <= 5; c.place++) {
+			c.response = false;
+			sim_one_fault(s, &c);
+			c.response = true;
+			sim_one_fault(s, &c);
 		}
 	}
 }
@@ -130,7 +72,7 @@ packets_in(const struct sim_config *cfg)
 {
 	struct sim *s = sim_open(cfg);
 
-	for (unsigned int i = 0; i < COUNT(all_ops); i++)
+	for (unsigned int i = 0; i < sim_fault_num_ops; i++)
 		for (unsigned int f = 0; f < COUNT(faults); f++)
 			one_op(s, (i + f) & 1, all_ops[i], faults[f], 1);
 	sim_close(s);
@@ -143,7 +85,7 @@ repeated_in(const struct sim_config *cfg)
 {
 	struct sim *s = sim_open(cfg);
 
-	for (unsigned int i = 0; i < COUNT(all_ops); i++)
+	for (unsigned int i = 0; i < sim_fault_num_ops; i++)
 		for (unsigned int f = 0; f < COUNT(faults); f++)
 			one_op(s, (i + f) & 1, all_ops[i], faults[f], 3);
 	sim_close(s);
@@ -178,7 +120,7 @@ responses_in(const struct sim_config *cfg)
 
 			sim_clear_rules(s);
 			sim_rule(s, 1, rule);
-			for (unsigned int i = COUNT(all_ops); i-- > 0;) {
+			for (unsigned int i = sim_fault_num_ops; i-- > 0;) {
 				const struct sim_req r[] = {
 					{.opcode = all_ops[i], .len = 1000, .flags = S},
 					{.opcode = all_ops[i], .len = 20, .flags = S},
@@ -506,7 +448,7 @@ flush_in(const struct sim_config *cfg)
 		struct sim_req r[20];
 
 		for (unsigned int i = 0; i < COUNT(r); i++)
-			r[i] = (struct sim_req){.opcode = all_ops[i % COUNT(all_ops)],
+			r[i] = (struct sim_req){.opcode = all_ops[i % sim_fault_num_ops],
 						.len = 700 * i,
 						.flags = i % 4 != 0 ? S : 0};
 		sim_impair(s, 0, &deaf);
