@@ -36,7 +36,11 @@ struct hca_quota {
 	uint32_t segments; /* of memory, which share the windows of the device */
 };
 
-/* dgid in network order -> destination MAC; 0 or negative errno (-EHOSTUNREACH) */
+/*
+ * dgid in network order -> destination MAC; 0 or negative errno (-EHOSTUNREACH). Called by the
+ * thread whose call needs the address, without any lock of the driver: it may take its time, and
+ * may call hca_driver_set_neigh() and hca_driver_move_neigh(). Others go on meanwhile.
+ */
 typedef int (*hca_resolve_fn)(void *arg, uint32_t sgid_index, const uint8_t dgid[16],
 			      uint8_t dmac[6]);
 
@@ -94,8 +98,17 @@ void hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage);
 /* gid in network order; mac of the port; vlan_id 0xffff = none */
 int hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16],
 		       const uint8_t mac[6], uint16_t vlan_id);
+/* Empties an entry; that it was empty already is no error. */
+int hca_driver_clear_gid(struct hca_driver *drv, uint32_t index);
 int hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey);
 int hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6]);
+/*
+ * A neighbour on the VLAN of that GID has another MAC address: connected QPs follow at once. Unlike
+ * hca_driver_set_neigh() this does not make it known: config.resolve is asked the next time too.
+ * Neighbours that were set stay as they were set.
+ */
+int hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uint8_t gid[16],
+			  const uint8_t mac[6]);
 int hca_driver_set_port(struct hca_driver *drv, const struct hca_ctl_port *port);
 
 /* --- clients -------------------------------------------------------------------------------- */

@@ -99,6 +99,29 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 	return err;
 }
 
+/* The address is not ours any more. QPs that use it go on: what they do is their owners' business. */
+int
+hca_driver_clear_gid(struct hca_driver *drv, uint32_t index)
+{
+	struct hca_mbox_set_gid *mailbox;
+	int err = 0;
+
+	if (index >= table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS))
+		return driver_fail(-EINVAL, "GID index %u", index);
+	pthread_mutex_lock(&drv->lock);
+	if (drv->gids[index].valid) {
+		mailbox = driver_mailbox(drv);
+		mailbox->index = hca_cpu_to_be32(index);
+		err = driver_command_in(drv, HCA_CMD_SET_GID, 0);
+	}
+	if (err == 0 && drv->gids[index].valid) {
+		memset(&drv->gids[index], 0, sizeof(drv->gids[index]));
+		driver_port_event(drv, HCA_CTL_EVENT_GID_CHANGE);
+	}
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
 int
 hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey)
 {
@@ -121,28 +144,35 @@ hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey)
 }
 
 static struct driver_neigh *
-find_neigh(struct hca_driver *drv, const uint8_t gid[16])
+find_neigh(const struct hca_driver *drv, const uint8_t gid[16])
 {
 	for (uint32_t i = 0; i < drv->num_neighs; i++)
 		if (memcmp(drv->neighs[i].gid, gid, sizeof(drv->neighs[i].gid)) == 0)
-			return &drv->neighs[i];
+			return (struct driver_neigh *)(uintptr_t)&drv->neighs[i];
 	return NULL;
+}
+
+/* flags: HCA_NEIGH_VALID and the GID index of the interface */
+static int
+tell_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6], uint32_t flags)
+{
+	struct hca_mbox_set_neigh *mailbox = driver_mailbox(drv);
+
+	memcpy(mailbox->dgid, gid, sizeof(mailbox->dgid));
+	memcpy(mailbox->dmac, mac, sizeof(mailbox->dmac));
+	mailbox->flags = hca_cpu_to_be32(flags);
+	return driver_command_in(drv, HCA_CMD_SET_NEIGH, 0);
 }
 
 static int
 set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6])
 {
 	struct driver_neigh *neigh = find_neigh(drv, gid);
-	struct hca_mbox_set_neigh *mailbox;
 	int err;
 
 	if (neigh == NULL && drv->num_neighs == DRIVER_MAX_NEIGH)
 		return driver_fail(-ENOMEM, "the neighbour table is full");
-	mailbox = driver_mailbox(drv);
-	memcpy(mailbox->dgid, gid, sizeof(mailbox->dgid));
-	memcpy(mailbox->dmac, mac, sizeof(mailbox->dmac));
-	mailbox->flags = hca_cpu_to_be32(HCA_NEIGH_VALID);
-	err = driver_command_in(drv, HCA_CMD_SET_NEIGH, 0);
+	err = tell_neigh(drv, gid, mac, HCA_NEIGH_VALID);
 	if (err != 0)
 		return err;
 	if (neigh == NULL)
@@ -159,6 +189,23 @@ hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_
 
 	pthread_mutex_lock(&drv->lock);
 	err = set_neigh(drv, gid, mac);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+/* The device retargets its QPs; the table, which would outlive what the kernel knows, stays as it is. */
+int
+hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uint8_t gid[16],
+		      const uint8_t mac[6])
+{
+	int err = 0;
+
+	pthread_mutex_lock(&drv->lock);
+	if (find_neigh(drv, gid) == NULL) {
+		err = tell_neigh(drv, gid, mac, HCA_NEIGH_VALID | (sgid_index & HCA_MASK(7, 0)));
+		if (err == 0)
+			err = tell_neigh(drv, gid, mac, 0);
+	}
 	pthread_mutex_unlock(&drv->lock);
 	return err;
 }
@@ -193,25 +240,58 @@ own_mac(const struct hca_driver *drv, const uint8_t dgid[16], uint8_t mac[6])
 	return false;
 }
 
-static int
-resolve_mac(struct hca_driver *drv, uint32_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
+/* What needs nobody to be asked. */
+static bool
+known_mac(const struct hca_driver *drv, const uint8_t dgid[16], uint8_t mac[6])
 {
 	const struct driver_neigh *neigh = find_neigh(drv, dgid);
 
 	if (multicast_mac(dgid, mac) || own_mac(drv, dgid, mac))
-		return 0;
-
-	if (neigh != NULL) {
+		return true;
+	if (neigh != NULL)
 		memcpy(mac, neigh->mac, sizeof(neigh->mac));
+	return neigh != NULL;
+}
+
+static int
+resolve_mac(const struct hca_driver *drv, const uint8_t dgid[16], const struct driver_answer *told,
+	    uint8_t mac[6])
+{
+	if (known_mac(drv, dgid, mac))
+		return 0;
+	if (told->valid && memcmp(told->dgid, dgid, sizeof(told->dgid)) == 0) {
+		memcpy(mac, told->dmac, sizeof(told->dmac));
 		return 0;
 	}
-	if (drv->config.resolve != NULL &&
-	    drv->config.resolve(drv->config.resolve_arg, sgid_index, dgid, mac) == 0)
-		return 0;
 	if (is_v4(dgid))
 		return driver_fail(-EHOSTUNREACH, "no MAC address is known for %u.%u.%u.%u",
 				   dgid[12], dgid[13], dgid[14], dgid[15]);
 	return driver_fail(-EHOSTUNREACH, "no MAC address is known for the destination GID");
+}
+
+void
+driver_ask(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
+	   struct driver_answer *told)
+{
+	uint8_t mac[6];
+	bool ask;
+
+	told->valid = false;
+	if (drv->config.resolve == NULL || index >= DRIVER_MAX_GIDS)
+		return;
+	memcpy(told->dgid, dgid, sizeof(told->dgid));
+	pthread_mutex_lock(&drv->lock);
+	ask = drv->gids[index].valid && is_v4(drv->gids[index].gid) == is_v4(told->dgid) &&
+	      !known_mac(drv, told->dgid, mac);
+	pthread_mutex_unlock(&drv->lock);
+	told->valid = ask && drv->config.resolve(drv->config.resolve_arg, index, told->dgid,
+						 told->dmac) == 0;
+}
+
+void
+driver_ask_path(struct hca_driver *drv, const struct hca_qpc_path *path, struct driver_answer *told)
+{
+	driver_ask(drv, HCA_QPC_GID_INDEX(hca_be32_to_cpu(path->ackto)), path->rgid, told);
 }
 
 /* "10.0.0.1" or "2001:db8::1", for messages */
@@ -228,7 +308,7 @@ gid_text(const uint8_t gid[16], char text[INET6_ADDRSTRLEN])
 /* The source entry and both MAC addresses of a path. */
 static int
 resolve(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
-	const struct driver_gid **source, uint8_t dmac[6])
+	const struct driver_answer *told, const struct driver_gid **source, uint8_t dmac[6])
 {
 	const struct driver_gid *gid = index < DRIVER_MAX_GIDS ? &drv->gids[index] : NULL;
 	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
@@ -241,17 +321,18 @@ resolve(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
 				   "versions",
 				   index, gid_text(gid->gid, from), gid_text(dgid, to));
 	*source = gid;
-	return resolve_mac(drv, index, dgid, dmac);
+	return resolve_mac(drv, dgid, told, dmac);
 }
 
 int
-driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path)
+driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path,
+		    const struct driver_answer *told)
 {
-	const struct driver_gid *gid;
+	const struct driver_gid *gid = NULL;
 	uint8_t dmac[6];
 	uint64_t dst, src;
-	int err = resolve(drv, HCA_QPC_GID_INDEX(hca_be32_to_cpu(path->ackto)), path->rgid, &gid,
-			  dmac);
+	int err = resolve(drv, HCA_QPC_GID_INDEX(hca_be32_to_cpu(path->ackto)), path->rgid, told,
+			  &gid, dmac);
 
 	if (err != 0)
 		return err;
@@ -273,11 +354,13 @@ int
 hca_client_resolve(struct hca_client *client, struct hca_ctl_ah *ah)
 {
 	struct hca_driver *drv = client->drv;
-	const struct driver_gid *gid;
+	const struct driver_gid *gid = NULL;
+	struct driver_answer told;
 	int err;
 
+	driver_ask(drv, ah->sgid_index, ah->dgid, &told);
 	pthread_mutex_lock(&drv->lock);
-	err = resolve(drv, ah->sgid_index, ah->dgid, &gid, ah->dmac);
+	err = resolve(drv, ah->sgid_index, ah->dgid, &told, &gid, ah->dmac);
 	if (err == 0)
 		memcpy(ah->smac, gid->mac, sizeof(ah->smac));
 	pthread_mutex_unlock(&drv->lock);

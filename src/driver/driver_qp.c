@@ -330,23 +330,41 @@ modify_bare(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode)
 	return err;
 }
 
-static int
-modify_with(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode, const void *mailbox)
-{
+/* A MODIFY_QP of a client: judged and sent from one copy. */
+struct modify {
 	struct hca_qpc qpc;
-	uint32_t mask;
+	struct driver_answer path, alt_path; /* what was learned of their MAC addresses */
+};
+
+static bool
+sets(const struct hca_qpc *qpc, uint32_t attr)
+{
+	return (hca_be32_to_cpu(qpc->opt_param_mask) & attr) != 0;
+}
+
+/* Addresses that must be asked for; no lock is held. */
+static void
+ask_paths(struct hca_driver *drv, struct modify *m)
+{
+	if (sets(&m->qpc, HCA_QP_ATTR_AV))
+		driver_ask_path(drv, &m->qpc.path, &m->path);
+	if (sets(&m->qpc, HCA_QP_ATTR_ALT_PATH))
+		driver_ask_path(drv, &m->qpc.alt_path, &m->alt_path);
+}
+
+static int
+modify_with(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode, struct modify *m)
+{
 	int err = 0;
 
-	memcpy(&qpc, mailbox, sizeof(qpc)); /* judged and sent from one copy */
-	mask = hca_be32_to_cpu(qpc.opt_param_mask);
-	fill_owned_fields(qp, &qpc);
-	if ((mask & HCA_QP_ATTR_AV) != 0 && qp->service != HCA_ST_UD)
-		err = driver_resolve_path(drv, &qpc.path);
-	if (err == 0 && (mask & HCA_QP_ATTR_ALT_PATH) != 0)
-		err = driver_resolve_path(drv, &qpc.alt_path);
+	fill_owned_fields(qp, &m->qpc);
+	if (sets(&m->qpc, HCA_QP_ATTR_AV) && qp->service != HCA_ST_UD)
+		err = driver_resolve_path(drv, &m->qpc.path, &m->path);
+	if (err == 0 && sets(&m->qpc, HCA_QP_ATTR_ALT_PATH))
+		err = driver_resolve_path(drv, &m->qpc.alt_path, &m->alt_path);
 	if (err != 0)
 		return err;
-	memcpy(driver_mailbox(drv), &qpc, sizeof(qpc));
+	memcpy(driver_mailbox(drv), &m->qpc, sizeof(m->qpc));
 	err = driver_command_in(drv, opcode, qp->qpn);
 	if (err == 0 && opcode == HCA_CMD_RST2INIT_QPEE)
 		qp->live = true;
@@ -371,8 +389,13 @@ hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcode, c
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_qp *qp;
+	struct modify m;
 	int err;
 
+	if (mailbox != NULL) {
+		memcpy(&m.qpc, mailbox, sizeof(m.qpc));
+		ask_paths(drv, &m);
+	}
 	pthread_mutex_lock(&drv->lock);
 	qp = qp_of(client, qpn);
 	if (qp == NULL)
@@ -382,7 +405,7 @@ hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcode, c
 	else if (mailbox == NULL)
 		err = modify_bare(drv, qp, opcode);
 	else
-		err = modify_with(drv, qp, opcode, mailbox);
+		err = modify_with(drv, qp, opcode, &m);
 	pthread_mutex_unlock(&drv->lock);
 	return err;
 }

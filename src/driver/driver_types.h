@@ -322,8 +322,24 @@ void driver_xrcd_release(struct hca_driver *drv, struct hca_client *client,
 struct driver_pd *driver_pd_of(struct hca_client *client, uint32_t pdn);
 bool driver_client_covers(const struct hca_client *client, uint64_t bus, uint64_t len);
 
-/* driver_addr.c; lock held. Fill in the MAC and IPv4 addresses of a path. */
-int driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path);
+/*
+ * driver_addr.c. What config.resolve says may take seconds: it is asked without the lock, where
+ * nothing else knows the address, and the answer is used afterwards.
+ */
+struct driver_answer {
+	bool valid;
+	uint8_t dgid[16];
+	uint8_t dmac[6];
+};
+
+void driver_ask(struct hca_driver *drv, uint32_t sgid_index, const uint8_t dgid[16],
+		struct driver_answer *told);
+void driver_ask_path(struct hca_driver *drv, const struct hca_qpc_path *path,
+		     struct driver_answer *told);
+
+/* Lock held. Fill in the MAC and IPv4 addresses of a path. */
+int driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path,
+			const struct driver_answer *told);
 int driver_addr_init(struct hca_driver *drv);
 
 #endif

@@ -204,9 +204,3 @@ hca_cmd_set_pkey(struct hca *h, struct hca_cmd *c)
 {
 	return hca_pkey_set(h->ctxmgt, (const void *)c->in);
 }
-
-int
-hca_cmd_set_neigh(struct hca *h, struct hca_cmd *c)
-{
-	return hca_neigh_set(h->ctxmgt, (const void *)c->in);
-}

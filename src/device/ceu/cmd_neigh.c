@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * SET_NEIGH: the table of neighbours, and the connected QPs that send to one: their frames go to its
+ * new MAC address from the next one on, without a state change.
+ */
+
+#include <string.h>
+
+#include "ceu/qp.h"
+#include "ctxmgt/ctxmgt.h"
+
+#define QPS_PER_STEP 512u /* looked at per poll: the lcore has other work too */
+
+/* The first eight bytes of a frame: destination, and two of the source. */
+_Static_assert(offsetof(struct hca_qp, encap.tmpl[0].bytes) % sizeof(uint64_t) == 0 &&
+		       sizeof(struct hca_roce_template) % sizeof(uint64_t) == 0,
+	       "a MAC address changes in one store");
+
+/* VLAN of the interface the neighbour was seen on, as QPs note it: 0, none. */
+static uint16_t
+vlan_of(const struct hca *h, const struct hca_mbox_set_neigh *m)
+{
+	uint32_t index = HCA_NEIGH_SGID_INDEX(hca_be32_to_cpu(m->flags));
+	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, index);
+
+	return g != NULL && g->vlan_id != HCA_NO_VLAN ? g->vlan_id : 0;
+}
+
+/* Encap may be copying the template: it finds the old address or the new one, no mixture. */
+static void
+retarget(struct hca_roce_template *t, const uint8_t mac[6])
+{
+	uint64_t *word = (void *)t->bytes, first;
+
+	first = __atomic_load_n(word, __ATOMIC_RELAXED);
+	memcpy(&first, mac, 6);
+	__atomic_store_n(word, first, __ATOMIC_RELAXED);
+}
+
+/* What QUERY_QP answers, and what a later change of other attributes starts from. */
+static void
+retarget_image(struct hca_qpc_path *p, const uint8_t gid[16], const uint8_t mac[6])
+{
+	uint64_t src = HCA_QPC_SMAC(hca_be32_to_cpu(p->mac_lo), hca_be32_to_cpu(p->smac_hi));
+	uint64_t dst = (uint64_t)hca_get_be16(mac) << 32 | hca_get_be32(mac + 2);
+	uint8_t known[16];
+
+	memcpy(known, p->rgid, sizeof(known));
+	if (memcmp(known, gid, sizeof(known)) != 0)
+		return;
+	p->mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(dst, src));
+	p->dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(dst));
+}
+
+static void
+follow(struct hca *h, struct hca_qp *qp, const struct hca_mbox_set_neigh *m, uint16_t vlan)
+{
+	bool any = false;
+
+	if (qp->cfg.local_qpn == 0 || qp->cfg.work == NULL)
+		return;
+	for (uint32_t i = 0; i < HCA_QP_PATHS; i++) {
+		if (qp->encap.tmpl[i].len == 0 || qp->addr.vlan[i] != vlan ||
+		    memcmp(qp->addr.peer_gid[i], m->dgid, sizeof(m->dgid)) != 0)
+			continue;
+		retarget(&qp->encap.tmpl[i], m->dmac);
+		any = true;
+	}
+	if (!any)
+		return;
+	retarget_image(&hca_qp_work(qp)->image.path, m->dgid, m->dmac);
+	retarget_image(&hca_qp_work(qp)->image.alt_path, m->dgid, m->dmac);
+}
+
+int
+hca_cmd_set_neigh(struct hca *h, struct hca_cmd *c)
+{
+	const struct hca_mbox_set_neigh *m = (const void *)c->in;
+	uint32_t n = h->ctxmgt->count[HCA_ICM_QPC], end;
+	int rc;
+
+	if (c->step == 0) {
+		rc = hca_neigh_set(h->ctxmgt, m);
+		if (rc != HCA_STAT_OK || !(hca_be32_to_cpu(m->flags) & HCA_NEIGH_VALID))
+			return rc;
+		c->index = 0;
+	}
+	c->step = 1;
+	end = RTE_MIN(c->index + QPS_PER_STEP, n);
+	for (; c->index < end; c->index++)
+		follow(h, &h->qp[c->index], m, vlan_of(h, m));
+	return c->index < n ? HCA_CMD_AGAIN : HCA_STAT_OK;
+}

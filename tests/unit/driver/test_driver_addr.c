@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Addresses that change while clients are there: GIDs that go, neighbours that are asked for. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "abi_ctx.h"
+#include "fake_hw.h"
+
+static struct fake_hw *fake;
+static struct hca_driver *drv;
+static struct hca_client *client;
+static int async_fd;
+static unsigned int asked;
+static int answer;
+
+static const uint8_t my_gid[16] = {[10] = 255, 255, 10, 77, 0, 1};
+static const uint8_t peer_gid[16] = {[10] = 255, 255, 10, 77, 0, 2};
+static const uint8_t my_mac[6] = {2, 0, 0, 0, 0, 1};
+static const uint8_t peer_mac[6] = {2, 1, 3, 5, 7, 9};
+
+static void *
+other_control_call(void *arg)
+{
+	uint8_t gid[16];
+
+	(void)arg;
+	assert_int_equal(hca_client_query_gid(client, 0, gid), 0);
+	return NULL;
+}
+
+/* Slow, as far as others can tell: somebody else's call comes through meanwhile. */
+static int
+resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6])
+{
+	pthread_t other;
+
+	assert_ptr_equal(arg, &asked);
+	assert_int_equal(sgid_index, 1);
+	assert_memory_equal(dgid, peer_gid, 16);
+	assert_int_equal(pthread_create(&other, NULL, other_control_call, NULL), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	asked++;
+	memcpy(dmac, peer_mac, 6);
+	return answer;
+}
+
+static int
+setup(void **state)
+{
+	struct hca_driver_config config = {
+		.timeout_ms = 50,
+		.resolve = resolve,
+		.resolve_arg = &asked,
+	};
+
+	(void)state;
+	asked = 0;
+	answer = 0;
+	fake = fake_hw_create();
+	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
+	assert_int_equal(hca_client_open(drv, &client), 0);
+	assert_int_equal(hca_client_async_fd(client, &async_fd), 0);
+	fcntl(async_fd, F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	hca_driver_destroy(drv);
+	close(async_fd);
+	fake_hw_destroy(fake);
+	return 0;
+}
+
+static unsigned int
+gid_events(void)
+{
+	struct hca_ctl_event event;
+	unsigned int n = 0;
+
+	while (read(async_fd, &event, sizeof(event)) == sizeof(event))
+		n += event.type == HCA_CTL_EVENT_GID_CHANGE;
+	return n;
+}
+
+static void
+gids_come_and_go(void **state)
+{
+	struct hca_ctl_gid entry;
+	const struct hca_mbox_set_gid *m;
+
+	(void)state;
+	assert_int_equal(hca_driver_set_gid(drv, 1, my_gid, my_mac, 0xffff), 0);
+	assert_int_equal(gid_events(), 1);
+	assert_int_equal(hca_driver_clear_gid(drv, 1), 0);
+	assert_int_equal(gid_events(), 1);
+	m = (const void *)fake_last(fake, HCA_CMD_SET_GID)->mailbox;
+	assert_int_equal(hca_be32_to_cpu(m->index), 1);
+	assert_int_equal(hca_be32_to_cpu(m->flags), 0);
+	assert_int_equal(hca_client_query_gid_entry(client, 1, &entry), 0);
+	assert_int_equal(entry.valid, 0);
+	assert_int_equal(hca_driver_clear_gid(drv, 1), 0);
+	assert_int_equal(gid_events(), 0);
+	assert_int_equal(hca_driver_clear_gid(drv, 5000), -EINVAL);
+	/* refused by the device: still there */
+	assert_int_equal(hca_driver_set_gid(drv, 1, my_gid, my_mac, 0xffff), 0);
+	fake->fail_op = HCA_CMD_SET_GID;
+	fake->fail_status = HCA_STAT_BAD_PARAM;
+	assert_true(hca_driver_clear_gid(drv, 1) < 0);
+	assert_int_equal(hca_client_query_gid_entry(client, 1, &entry), 0);
+	assert_int_equal(entry.valid, 1);
+}
+
+static void
+asking_stops_nobody(void **state)
+{
+	struct hca_ctl_ah ah = {.sgid_index = 1};
+
+	(void)state;
+	memcpy(ah.dgid, peer_gid, 16);
+	assert_int_equal(hca_client_resolve(client, &ah), -EINVAL); /* no such GID: nobody is asked */
+	assert_int_equal(asked, 0);
+	assert_int_equal(hca_driver_set_gid(drv, 1, my_gid, my_mac, 0xffff), 0);
+	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_memory_equal(ah.dmac, peer_mac, 6);
+	assert_int_equal(asked, 1);
+	/* answers are not kept */
+	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_int_equal(asked, 2);
+	answer = -EHOSTUNREACH;
+	assert_int_equal(hca_client_resolve(client, &ah), -EHOSTUNREACH);
+	assert_non_null(strstr(hca_driver_reason(), "10.77.0.2"));
+	/* what was set needs no question, nor does an own address or a group */
+	assert_int_equal(hca_driver_set_neigh(drv, peer_gid, my_mac), 0);
+	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_memory_equal(ah.dmac, my_mac, 6);
+	memcpy(ah.dgid, my_gid, 16);
+	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	ah.dgid[12] = 239;
+	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_int_equal(asked, 3);
+}
+
+static void
+moved_neighbours(void **state)
+{
+	struct hca_ctl_ah ah = {.sgid_index = 1};
+	const struct hca_mbox_set_neigh *m;
+	uint32_t commands;
+
+	(void)state;
+	memcpy(ah.dgid, peer_gid, 16);
+	assert_int_equal(hca_driver_set_gid(drv, 1, my_gid, my_mac, 0xffff), 0);
+	commands = fake->count;
+	assert_int_equal(hca_driver_move_neigh(drv, 1, peer_gid, peer_mac), 0);
+	assert_int_equal(fake->count, commands + 2);
+	m = (const void *)fake->log[commands % FAKE_LOG].mailbox;
+	assert_int_equal(hca_be32_to_cpu(m->flags), HCA_NEIGH_VALID | 1);
+	assert_memory_equal(m->dgid, peer_gid, 16);
+	assert_memory_equal(m->dmac, peer_mac, 6);
+	/* it leaves no entry behind, neither there nor here */
+	m = (const void *)fake_last(fake, HCA_CMD_SET_NEIGH)->mailbox;
+	assert_int_equal(hca_be32_to_cpu(m->flags), 0);
+	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_int_equal(asked, 1);
+	/* one that was set is not moved */
+	assert_int_equal(hca_driver_set_neigh(drv, peer_gid, peer_mac), 0);
+	commands = fake->count;
+	assert_int_equal(hca_driver_move_neigh(drv, 1, peer_gid, my_mac), 0);
+	assert_int_equal(fake->count, commands);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(gids_come_and_go),
+		TEST(asking_stops_nobody),
+		TEST(moved_neighbours),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
