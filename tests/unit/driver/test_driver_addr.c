@@ -125,7 +125,8 @@ asking_stops_nobody(void **state)
 
 	(void)state;
 	memcpy(ah.dgid, peer_gid, 16);
-	assert_int_equal(hca_client_resolve(client, &ah), -EINVAL); /* no such GID: nobody is asked */
+	assert_int_equal(hca_client_resolve(client, &ah),
+			 -EINVAL); /* no such GID: nobody is asked */
 	assert_int_equal(asked, 0);
 	assert_int_equal(hca_driver_set_gid(drv, 1, my_gid, my_mac, 0xffff), 0);
 	assert_int_equal(hca_client_resolve(client, &ah), 0);
