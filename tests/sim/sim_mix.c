@@ -112,6 +112,12 @@ check_counters(struct sim *s, const struct sim_mix *mix)
 	for (unsigned int i = 0; i < 2; i++) {
 		struct hca_port_impair_stats st;
 
+		/* Whatever happened to them, requests have been executed once. */
+		sim_check(s,
+			  sim_requests_executed(s, 1 - i) ==
+				  sim_counter(s, i, "req_packets") -
+					  sim_counter(s, i, "retransmissions"),
+			  "requests sent and executed");
 		hca_port_impair_stats(s->side[i].impair, &st);
 		lost += st.dropped + st.corrupted + st.truncated;
 		sim_check(s,

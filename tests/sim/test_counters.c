@@ -162,7 +162,8 @@ SIM_TEST(traffic)
 /* --- everything adds up -------------------- */
 
 struct totals {
-	uint64_t qp_tx, qp_rx, retransmissions, duplicates, timeouts, sequence;
+	uint64_t qp_tx, qp_rx, retransmissions, duplicates, timeouts, sequence, implied, naks,
+		dropped;
 };
 
 static struct totals
@@ -179,6 +180,9 @@ add_up(struct sim *s, struct sim_duo *d, unsigned int n, unsigned int side)
 		t.duplicates += of_qp(s, qp, "duplicate_request");
 		t.timeouts += of_qp(s, qp, "local_ack_timeout_err");
 		t.sequence += of_qp(s, qp, "packet_seq_err");
+		t.implied += of_qp(s, qp, "implied_nak_seq_err");
+		t.naks += of_qp(s, qp, "seq_nak_sent");
+		t.dropped += of_qp(s, qp, "rx_dropped");
 	}
 	return t;
 }
@@ -203,6 +207,10 @@ balance(struct sim *s, struct sim_duo *d, unsigned int n)
 		EXPECT(s, t.duplicates, value(s, &dev, "duplicate_request"));
 		EXPECT(s, t.timeouts, value(s, &dev, "local_ack_timeout_err"));
 		EXPECT(s, t.sequence, value(s, &dev, "packet_seq_err"));
+		EXPECT(s, t.implied, value(s, &dev, "implied_nak_seq_err"));
+		EXPECT(s, t.naks, value(s, &dev, "seq_nak_sent"));
+		EXPECT(s, t.qp_rx - t.dropped,
+		       sim_requests_executed(s, side) + sim_responses_used(s, side));
 		hca_port_impair_stats(s->side[side].impair, &link);
 		EXPECT(s, of_port(s, 1 - side, "port_rcv_packets"),
 		       of_port(s, side, "port_xmit_packets") -
