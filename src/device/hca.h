@@ -85,6 +85,12 @@ unsigned int hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, uns
 void hca_worker_online(struct hca *h, unsigned int worker);
 void hca_worker_offline(struct hca *h, unsigned int worker);
 
+/*
+ * Returns when every worker that polls has begun another loop: nothing that was changed before is
+ * looked at as it was. Any thread that is no worker, while workers run.
+ */
+void hca_wait_workers(struct hca *h);
+
 /* Counters by name (engine/counters.h), summed over stages. Any thread, values may lag. */
 unsigned int hca_counter_count(void);
 const char *hca_counter_name(unsigned int i);

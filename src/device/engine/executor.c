@@ -223,6 +223,15 @@ hca_worker_offline(struct hca *h, unsigned int worker)
 	rte_rcu_qsbr_thread_offline(h->rcu, worker);
 }
 
+void
+hca_wait_workers(struct hca *h)
+{
+	uint64_t token = rte_rcu_qsbr_start(h->rcu);
+
+	while (rte_rcu_qsbr_check(h->rcu, token, false) != 1)
+		sched_yield();
+}
+
 unsigned int
 hca_direct_poll(struct hca *h, uint64_t now)
 {

@@ -20,7 +20,10 @@
 struct port_ethdev {
 	struct hca_port port;
 	uint16_t id;
-	bool up;
+	bool up;     /* [pub] as last heard */
+	bool paused; /* [pub] nothing goes in or out */
+	bool watched;
+	bool started;
 	struct rte_mempool *rx_pool;
 	struct rte_ring *owned; /* memory pair: the ring this side transmits into */
 	uint64_t rx_copied;	/* frames copied because their pool has no room for descriptors */
@@ -44,9 +47,12 @@ static uint16_t
 ethdev_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_ethdev *p = (struct port_ethdev *)port;
-	uint16_t got = rte_eth_rx_burst(p->id, 0, m, n), kept = 0;
+	uint16_t got, kept = 0;
 
 	(void)now;
+	if (unlikely(__atomic_load_n(&p->paused, __ATOMIC_RELAXED)))
+		return 0;
+	got = rte_eth_rx_burst(p->id, 0, m, n);
 	for (uint16_t i = 0; i < got; i++) {
 		struct rte_mbuf *f = m[i];
 
@@ -64,18 +70,62 @@ ethdev_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	struct port_ethdev *p = (struct port_ethdev *)port;
 
 	(void)now;
+	if (unlikely(__atomic_load_n(&p->paused, __ATOMIC_RELAXED)))
+		return 0;
 	return rte_eth_tx_burst(p->id, 0, m, n);
+}
+
+bool
+hca_port_ethdev_ask_link(struct hca_port *port)
+{
+	struct port_ethdev *p = (struct port_ethdev *)port;
+	struct rte_eth_link link;
+
+	if (rte_eth_link_get_nowait(p->id, &link) == 0)
+		hca_port_ethdev_set_link(port, link.link_status == RTE_ETH_LINK_UP);
+	return __atomic_load_n(&p->up, __ATOMIC_RELAXED);
+}
+
+void
+hca_port_ethdev_set_link(struct hca_port *port, bool up)
+{
+	__atomic_store_n(&((struct port_ethdev *)port)->up, up, __ATOMIC_RELAXED);
 }
 
 static bool
 ethdev_link_up(struct hca_port *port)
 {
 	struct port_ethdev *p = (struct port_ethdev *)port;
-	struct rte_eth_link link;
 
-	if (rte_eth_link_get_nowait(p->id, &link) == 0)
-		p->up = link.link_status == RTE_ETH_LINK_UP;
-	return p->up;
+	if (__atomic_load_n(&p->paused, __ATOMIC_RELAXED))
+		return false;
+	return p->watched ? __atomic_load_n(&p->up, __ATOMIC_RELAXED)
+			  : hca_port_ethdev_ask_link(port);
+}
+
+void
+hca_port_ethdev_pause(struct hca_port *port, bool on)
+{
+	__atomic_store_n(&((struct port_ethdev *)port)->paused, on, __ATOMIC_SEQ_CST);
+}
+
+bool
+hca_port_ethdev_paused(const struct hca_port *port)
+{
+	return __atomic_load_n(&((const struct port_ethdev *)port)->paused, __ATOMIC_RELAXED);
+}
+
+int
+hca_port_ethdev_restart(struct hca_port *port)
+{
+	struct port_ethdev *p = (struct port_ethdev *)port;
+	int rc = p->started ? rte_eth_dev_stop(p->id) : 0;
+
+	p->started = false;
+	if (rc == 0)
+		rc = rte_eth_dev_start(p->id);
+	p->started = rc == 0;
+	return rc;
 }
 
 static uint64_t
@@ -97,9 +147,10 @@ ethdev_close(struct hca_port *port)
 	struct rte_mbuf *m[32];
 	uint16_t n;
 
-	while ((n = rte_eth_rx_burst(p->id, 0, m, RTE_DIM(m))) != 0)
+	while (p->started && (n = rte_eth_rx_burst(p->id, 0, m, RTE_DIM(m))) != 0)
 		rte_pktmbuf_free_bulk(m, n);
-	rte_eth_dev_stop(p->id);
+	if (p->started)
+		rte_eth_dev_stop(p->id);
 	rte_eth_dev_close(p->id);
 	rte_ring_free(p->owned);
 	rte_mempool_free(p->rx_pool);
@@ -119,20 +170,23 @@ make_rx_pool(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, ui
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
 	uint32_t n = cfg->rx_mbufs ? cfg->rx_mbufs : rx_desc + 4u * 32 + 512;
+	uint32_t room = RTE_MAX(cfg->data_room, HCA_MBUF_DATA);
 
+	if (room > UINT16_MAX)
+		return -EINVAL;
 	snprintf(name, sizeof(name), "%.20s.rx", cfg->name);
-	p->rx_pool =
-		rte_pktmbuf_pool_create(name, n, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA, cfg->socket_id);
+	p->rx_pool = rte_pktmbuf_pool_create(name, n, 0, HCA_MBUF_PRIV, (uint16_t)room,
+					     cfg->socket_id);
 	return p->rx_pool == NULL ? -rte_errno : 0;
 }
 
 /* Drivers that cannot change the MTU may still pass jumbo frames: not an error here. */
 static void
-ask_mtu(struct port_ethdev *p, uint32_t mtu)
+ask_mtu(struct port_ethdev *p, uint32_t mtu, bool keep)
 {
 	uint16_t have = 1500;
 
-	if (mtu != 0)
+	if (mtu != 0 && !keep)
 		(void)rte_eth_dev_set_mtu(p->id, (uint16_t)mtu);
 	(void)rte_eth_dev_get_mtu(p->id, &have);
 	p->port.max_frame = (mtu > have ? mtu : have) + RTE_ETHER_HDR_LEN;
@@ -154,9 +208,12 @@ start_queues(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, ui
 		rc = rte_eth_tx_queue_setup(p->id, 0, tx_desc, cfg->socket_id, NULL);
 	if (rc != 0)
 		return rc;
-	ask_mtu(p, cfg->mtu);
+	ask_mtu(p, cfg->mtu, cfg->keep_mtu);
 	p->port.queue_size = rx_desc > tx_desc ? rx_desc : tx_desc;
-	return rte_eth_dev_start(p->id);
+	rc = rte_eth_dev_start(p->id);
+	p->started = rc == 0;
+	p->paused = rc != 0;
+	return cfg->may_wait ? 0 : rc;
 }
 
 int
@@ -175,6 +232,7 @@ hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port *
 	p->port.ops = &ethdev_ops;
 	p->id = cfg->port_id;
 	p->up = true;
+	p->watched = cfg->watched;
 	rc = make_rx_pool(p, cfg, rx_desc);
 	if (rc != 0)
 		goto err_port;

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* softhcad: an HCA on a port, for the processes of this machine. Reads a file and runs. */
+
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "endpoint.h"
+#include "endpoint_log.h"
+
+#define DEFAULT_CONFIG "/etc/softhca/softhcad.conf"
+
+static const char usage_text[] =
+	"usage: softhcad [-c FILE] [--check] [--version] [--help]\n"
+	"\n"
+	"  -c, --config FILE  configuration (default: " DEFAULT_CONFIG ")\n"
+	"      --check        judge the configuration and exit\n"
+	"      --version      print the version and exit\n"
+	"      --help         print this and exit\n"
+	"\n"
+	"Runs in the foreground until SIGTERM or SIGINT. Exit status: 0 after a clean end, 1 when it\n"
+	"could not start, 2 for a bad configuration or command line.\n";
+
+enum { EXIT_START = 1, EXIT_CONFIG = 2 };
+
+struct options {
+	const char *config;
+	bool check, done;
+};
+
+static int
+parse(int argc, char **argv, struct options *o)
+{
+	static const struct option table[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"check", no_argument, NULL, 'k'},
+		{"version", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:h", table, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			o->config = optarg;
+			break;
+		case 'k':
+			o->check = true;
+			break;
+		case 'v':
+			puts("softhcad " SOFTHCAD_VERSION);
+			o->done = true;
+			return 0;
+		case 'h':
+			fputs(usage_text, stdout);
+			o->done = true;
+			return 0;
+		default:
+			fputs(usage_text, stderr);
+			return EXIT_CONFIG;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "softhcad: unexpected argument \"%s\"\n", argv[optind]);
+		return EXIT_CONFIG;
+	}
+	return 0;
+}
+
+/* Every thread started later inherits this: endpoint_run() takes them. */
+static void
+block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int
+run(const struct endpoint_config *config)
+{
+	struct endpoint *e;
+	int err;
+
+	block_signals();
+	if (endpoint_create(config, &e) != 0) {
+		LOG_ERROR("%s: %s", config->name, endpoint_reason());
+		return EXIT_START;
+	}
+	err = endpoint_run(e);
+	endpoint_destroy(e);
+	return err == 0 ? 0 : EXIT_START;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o = {.config = DEFAULT_CONFIG};
+	static struct endpoint_config config;
+	int rc = parse(argc, argv, &o);
+
+	if (rc != 0 || o.done)
+		return rc;
+	if (endpoint_config_load(&config, o.config, stderr) != 0)
+		return EXIT_CONFIG;
+	if (o.check) {
+		printf("%s: good\n", o.config);
+		return 0;
+	}
+	return run(&config);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONFIG_KEYS_H
+#define CONFIG_KEYS_H
+
+/* The keys of the configuration: one table, from which reading, defaults and messages follow. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "endpoint_config.h"
+
+struct config_key;
+
+/* false: the value is not what the key expects. */
+typedef bool (*config_parse_fn)(const struct config_key *key, struct endpoint_config *c,
+				const char *value);
+
+struct config_key {
+	const char *section, *name;
+	config_parse_fn parse;
+	size_t at; /* offset in struct endpoint_config */
+	size_t size;
+	uint64_t min, max, preset;
+	const char *text;     /* default of a string */
+	const char *expected; /* for messages; choices: "a, b or c", in the order of the enum */
+	bool repeats;
+};
+
+extern const struct config_key config_keys[];
+extern const unsigned int config_keys_count;
+
+/* NULL: there is none. */
+const struct config_key *config_key_find(const char *section, const char *name);
+bool config_section_known(const char *section);
+
+/* What was probably meant: the known name nearest to the one that is not, or NULL. */
+const char *config_section_nearest(const char *section);
+const char *config_key_nearest(const char *section, const char *name);
+
+#endif

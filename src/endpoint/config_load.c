@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cfgfile.h>
+
+#include "config_keys.h"
+#include "config_scan.h"
+#include "config_values.h"
+#include "hca.h"
+
+/* Headers around the payload of the largest packet: IPv6, UDP, BTH, XRCETH, RETH, immediate, ICRC. */
+#define LARGEST_HEADERS (40u + 8 + 12 + 4 + 16 + 4 + 4)
+/* Without extended and immediate headers, over IPv4: less than that can never do. */
+#define LEAST_HEADERS (20u + 8 + 12 + 16 + 4)
+
+struct loader {
+	struct endpoint_config *c;
+	const char *path;
+	FILE *errors;
+	struct config_scan scan;
+	struct rte_cfgfile *file;
+	uint32_t *given; /* line each key of the table was given on; 0: not */
+	int failed;
+};
+
+uint32_t
+endpoint_roce_mtu(uint32_t mtu)
+{
+	for (uint32_t payload = 4096; payload >= 256; payload /= 2)
+		if (payload + LARGEST_HEADERS <= mtu)
+			return payload;
+	return 0;
+}
+
+void
+endpoint_config_init(struct endpoint_config *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->numa_node = -1;
+	for (unsigned int i = 0; i < config_keys_count; i++) {
+		const struct config_key *k = &config_keys[i];
+
+		if (k->text != NULL)
+			strcpy((char *)c + k->at, k->text);
+		else if (k->preset != 0)
+			config_store(k, c, k->preset);
+	}
+}
+
+static void complain(struct loader *l, uint32_t line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void
+complain(struct loader *l, uint32_t line, const char *format, ...)
+{
+	va_list ap;
+
+	if (line != 0)
+		fprintf(l->errors, "%s:%u: ", l->path, line);
+	else
+		fprintf(l->errors, "%s: ", l->path);
+	va_start(ap, format);
+	vfprintf(l->errors, format, ap);
+	va_end(ap);
+	fputc('\n', l->errors);
+	l->failed++;
+}
+
+static uint32_t
+line_of(const struct loader *l, const char *section, const char *name)
+{
+	return l->given[config_key_find(section, name) - config_keys];
+}
+
+static void
+take_entry(struct loader *l, const char *section, const struct rte_cfgfile_entry *e, uint32_t line)
+{
+	const struct config_key *k = config_key_find(section, e->name);
+	const char *near;
+	uint32_t *given;
+
+	if (k == NULL) {
+		near = config_key_nearest(section, e->name);
+		complain(l, line, "%s: no such key in [%s]%s%s%s", e->name, section,
+			 near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+		return;
+	}
+	given = &l->given[k - config_keys];
+	if (*given != 0 && !k->repeats) {
+		complain(l, line, "%s: expected once, found again (first on line %u)", e->name,
+			 *given);
+		return;
+	}
+	*given = line;
+	if (!k->parse(k, l->c, e->value))
+		complain(l, line, "%s: expected %s, found \"%s\"", e->name, k->expected, e->value);
+}
+
+/* Returns how many entries the section has. */
+static int
+take_section(struct loader *l, int index, uint32_t first)
+{
+	char name[CFG_NAME_LEN] = "";
+	int n = rte_cfgfile_section_num_entries_by_index(l->file, name, index);
+	struct rte_cfgfile_entry *e;
+	uint32_t line = (uint32_t)index < l->scan.sections ? l->scan.section[index] : 0;
+	const char *near;
+
+	if (!config_section_known(name)) {
+		near = config_section_nearest(name);
+		complain(l, line, "[%s]: no such section%s%s%s", name,
+			 near ? ", did you mean [" : "", near ? near : "", near ? "]?" : "");
+		return n > 0 ? n : 0;
+	}
+	if (n <= 0)
+		return 0;
+	e = calloc((size_t)n, sizeof(*e));
+	if (e == NULL) {
+		complain(l, 0, "no memory");
+		return n;
+	}
+	rte_cfgfile_section_entries_by_index(l->file, index, name, e, n);
+	for (int i = 0; i < n; i++) {
+		uint32_t at = first + (uint32_t)i;
+
+		take_entry(l, name, &e[i], at < l->scan.entries ? l->scan.entry[at] : 0);
+	}
+	free(e);
+	return n;
+}
+
+/* ---- what no single key can say ---- */
+
+static void
+check_addresses(struct loader *l)
+{
+	const struct endpoint_config *c = l->c;
+	uint32_t line = line_of(l, "addresses", "address");
+
+	if (c->num_addresses == 0 && !c->link_local && !c->kernel_adopt)
+		complain(l, line, "address: expected at least one (or link_local = yes, or "
+				  "[kernel] adopt = yes), found none");
+	for (uint32_t i = 0; i < c->num_addresses; i++)
+		for (uint32_t k = 0; k < i; k++)
+			if (memcmp(&c->address[i].gid, &c->address[k].gid, 16) == 0 &&
+			    c->address[i].vlan_id == c->address[k].vlan_id)
+				complain(l, line, "address: expected different ones, found number "
+						  "%u twice", k + 1);
+}
+
+static void
+check_port(struct loader *l)
+{
+	const struct endpoint_config *c = l->c;
+
+	if (c->device[0] == '\0')
+		complain(l, line_of(l, "port", "device"),
+			 "device: expected in [port], e.g. net_af_packet0,iface=eth1; found none");
+	if (c->mtu != 0 && c->roce_mtu != 0 && c->mtu < c->roce_mtu + LEAST_HEADERS)
+		complain(l, line_of(l, "port", "roce_mtu"),
+			 "roce_mtu: expected at most the MTU of the link less %u, found %u with "
+			 "mtu = %u",
+			 LEAST_HEADERS, c->roce_mtu, c->mtu);
+}
+
+static void
+check_rest(struct loader *l)
+{
+	const struct endpoint_config *c = l->c;
+
+	if (c->kernel_adopt && c->kernel == ENDPOINT_KERNEL_NONE)
+		complain(l, line_of(l, "kernel", "adopt"),
+			 "adopt: expected an interface whose addresses are taken, found "
+			 "interface = none");
+	if (c->clients_per_user > c->clients && line_of(l, "limits", "clients_per_user") != 0)
+		complain(l, line_of(l, "limits", "clients_per_user"),
+			 "clients_per_user: expected at most clients = %u, found %u", c->clients,
+			 c->clients_per_user);
+	if (c->socket[0] != '\0' && c->socket[0] != '/' && strcmp(c->socket, "none") != 0)
+		complain(l, line_of(l, "control", "socket"),
+			 "socket: expected an absolute path, found \"%s\"", c->socket);
+}
+
+static void
+finish(struct endpoint_config *c)
+{
+	char name[ENDPOINT_NAME_MAX];
+
+	if (c->clients_per_user > c->clients)
+		c->clients_per_user = c->clients;
+	memcpy(name, c->name, sizeof(name));
+	if (c->socket[0] == '\0')
+		snprintf(c->socket, sizeof(c->socket), "/run/softhca/%s.sock", name);
+	if (c->kernel_interface[0] == '\0')
+		memcpy(c->kernel_interface, name, sizeof(c->kernel_interface));
+}
+
+static int
+read_all(struct loader *l)
+{
+	uint32_t at = 0;
+
+	l->file = rte_cfgfile_load(l->path, CFG_FLAG_EMPTY_VALUES);
+	if (l->file == NULL) {
+		if (l->failed == 0)
+			complain(l, 0, "this is no INI file");
+		return l->failed;
+	}
+	for (int i = 0; i < rte_cfgfile_num_sections(l->file, NULL, 0); i++)
+		at += (uint32_t)take_section(l, i, at);
+	check_port(l);
+	check_addresses(l);
+	check_rest(l);
+	rte_cfgfile_close(l->file);
+	return l->failed;
+}
+
+int
+endpoint_config_load(struct endpoint_config *c, const char *path, FILE *errors)
+{
+	struct loader l = {.c = c, .path = path, .errors = errors};
+	int err;
+
+	endpoint_config_init(c);
+	err = config_scan(&l.scan, path, errors);
+	if (err != 0) {
+		fprintf(errors, "%s: %s\n", path, strerror(-err));
+		return err;
+	}
+	l.failed = (int)l.scan.errors;
+	l.given = calloc(config_keys_count, sizeof(*l.given));
+	if (l.given == NULL) {
+		fprintf(errors, "%s: no memory\n", path);
+		err = -ENOMEM;
+	} else {
+		err = read_all(&l);
+		finish(c);
+	}
+	free(l.given);
+	config_scan_free(&l.scan);
+	return err;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config_values.h"
+
+void
+config_store(const struct config_key *key, struct endpoint_config *c, uint64_t value)
+{
+	char *at = (char *)c + key->at;
+	uint32_t word = (uint32_t)value;
+	bool flag = value != 0;
+
+	if (key->size == sizeof(value))
+		memcpy(at, &value, sizeof(value));
+	else if (key->size == sizeof(word))
+		memcpy(at, &word, sizeof(word));
+	else
+		memcpy(at, &flag, sizeof(flag));
+}
+
+/* Decimal, or hexadecimal with 0x; nothing in front or behind. */
+static bool
+whole_number(const char *text, uint64_t *value)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*value = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
+	return errno == 0 && *end == '\0';
+}
+
+static bool
+number_of(const struct config_key *key, const char *text, uint64_t *value)
+{
+	if (key->preset == 0 && key->min != 0 && strcmp(text, "auto") == 0) {
+		*value = 0;
+		return true;
+	}
+	return whole_number(text, value) && *value >= key->min && *value <= key->max;
+}
+
+bool
+config_number(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	uint64_t value;
+
+	if (!number_of(key, text, &value))
+		return false;
+	config_store(key, c, value);
+	return true;
+}
+
+bool
+config_power(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	uint64_t value;
+
+	if (!number_of(key, text, &value) || (value & (value - 1)) != 0)
+		return false;
+	config_store(key, c, value);
+	return true;
+}
+
+/* Words are separated by blanks, commas and "or". */
+bool
+config_choice(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	const char *word = key->expected;
+	uint64_t value = 0;
+
+	while (*word != '\0') {
+		size_t len = strcspn(word, ", ");
+
+		if (len != 0 && strncmp(word, "or", len) != 0) {
+			if (strlen(text) == len && strncmp(word, text, len) == 0) {
+				config_store(key, c, value);
+				return true;
+			}
+			value++;
+		}
+		word += len;
+		word += strspn(word, ", ");
+	}
+	return false;
+}
+
+bool
+config_yes_no(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	bool yes = strcmp(text, "yes") == 0;
+
+	if (!yes && strcmp(text, "no") != 0)
+		return false;
+	config_store(key, c, yes);
+	return true;
+}
+
+bool
+config_text(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	if (strlen(text) >= key->size)
+		return false;
+	strcpy((char *)c + key->at, text);
+	return true;
+}
+
+bool
+config_name(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	if (*text == '\0' || *text == '.')
+		return false;
+	for (const char *p = text; *p != '\0'; p++)
+		if (!isalnum((unsigned char)*p) && strchr("-_.", *p) == NULL)
+			return false;
+	return config_text(key, c, text);
+}
+
+static bool
+add_cpus(struct endpoint_config *c, uint64_t first, uint64_t last)
+{
+	if (last < first || last >= 4096 || last - first >= ENDPOINT_CPUS_MAX - c->num_cpus)
+		return false;
+	for (uint64_t cpu = first; cpu <= last; cpu++)
+		c->cpus[c->num_cpus++] = (int)cpu;
+	return true;
+}
+
+/* "1,3-5" */
+bool
+config_cpus(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	(void)key;
+	c->num_cpus = 0;
+	while (*text != '\0') {
+		uint64_t first, last;
+		char *end;
+
+		if (!isdigit((unsigned char)*text))
+			return false;
+		first = last = strtoull(text, &end, 10);
+		if (*end == '-' && isdigit((unsigned char)end[1]))
+			last = strtoull(end + 1, &end, 10);
+		if (!add_cpus(c, first, last))
+			return false;
+		end += *end == ',' ? 1 + strspn(end + 1, " ") : 0;
+		if (end == text || (*end != '\0' && !isdigit((unsigned char)*end)))
+			return false;
+		text = end;
+	}
+	return true;
+}
+
+static bool
+is_pci(const char *text)
+{
+	unsigned int domain = 0, bus, device, function;
+	int used = 0;
+
+	if (sscanf(text, "%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &used) == 4 &&
+	    used == (int)strcspn(text, ","))
+		return device < 32 && function < 8;
+	used = 0;
+	return sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &used) == 3 &&
+	       used == (int)strcspn(text, ",") && device < 32 && function < 8;
+}
+
+bool
+config_device(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	bool vdev = strncmp(text, "net_", 4) == 0 || strncmp(text, "eth_", 4) == 0;
+
+	if (strpbrk(text, " \t") != NULL || !(vdev || is_pci(text)))
+		return false;
+	return config_text(key, c, text);
+}
+
+bool
+config_mac(const char *text, uint8_t mac[6])
+{
+	unsigned int b[6];
+	int used = 0;
+
+	if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
+		   &used) != 6 ||
+	    used != 17 || text[used] != '\0')
+		return false;
+	for (int i = 0; i < 6; i++)
+		mac[i] = (uint8_t)b[i];
+	return (mac[0] & 1) == 0 && (b[0] | b[1] | b[2] | b[3] | b[4] | b[5]) != 0;
+}
+
+bool
+config_mac_key(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	(void)key;
+	c->has_mac = strcmp(text, "device") != 0;
+	return !c->has_mac || config_mac(text, c->mac);
+}
+
+bool
+config_gid(const char *text, uint8_t gid[16])
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (strchr(text, ':') != NULL)
+		return inet_pton(AF_INET6, text, gid) == 1;
+	memcpy(gid, v4, sizeof(v4));
+	return inet_pton(AF_INET, text, gid + 12) == 1;
+}
+
+/* An address a port may have: not the unspecified, a multicast or a loopback one. */
+static bool
+is_unicast(const uint8_t gid[16], bool v4)
+{
+	static const uint8_t zeros[15];
+
+	if (v4)
+		return gid[12] != 0 && gid[12] != 127 && gid[12] < 224;
+	return gid[0] != 0xff && !(memcmp(gid, zeros, sizeof(zeros)) == 0 && gid[15] <= 1);
+}
+
+/* "vlan N" behind an address */
+static bool
+vlan_of(const char *text, uint16_t *vlan)
+{
+	uint64_t value;
+
+	if (*text == '\0') {
+		*vlan = ENDPOINT_NO_VLAN;
+		return true;
+	}
+	if (strncmp(text, "vlan", 4) != 0 || !isspace((unsigned char)text[4]))
+		return false;
+	text += 4;
+	text += strspn(text, " \t");
+	if (!whole_number(text, &value) || value < 1 || value > 4094)
+		return false;
+	*vlan = (uint16_t)value;
+	return true;
+}
+
+bool
+config_address(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	struct endpoint_address a = {.vlan_id = ENDPOINT_NO_VLAN};
+	char word[64], *slash;
+	size_t len = strcspn(text, " \t");
+	uint64_t prefix;
+	bool v4;
+
+	(void)key;
+	if (c->num_addresses == ENDPOINT_ADDRESSES_MAX || len >= sizeof(word))
+		return false;
+	memcpy(word, text, len);
+	word[len] = '\0';
+	slash = strchr(word, '/');
+	if (slash == NULL)
+		return false;
+	*slash = '\0';
+	v4 = strchr(word, ':') == NULL;
+	if (!config_gid(word, a.gid) || !is_unicast(a.gid, v4) ||
+	    !whole_number(slash + 1, &prefix) || prefix < 1 || prefix > (v4 ? 32 : 128))
+		return false;
+	a.prefix = (uint8_t)prefix;
+	if (!vlan_of(text + len + strspn(text + len, " \t"), &a.vlan_id))
+		return false;
+	c->address[c->num_addresses++] = a;
+	return true;
+}
+
+bool
+config_neighbour(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	struct endpoint_neighbour n;
+	char word[64];
+	size_t len = strcspn(text, " \t");
+
+	(void)key;
+	if (c->num_neighbours == ENDPOINT_NEIGHBOURS_MAX || len >= sizeof(word))
+		return false;
+	memcpy(word, text, len);
+	word[len] = '\0';
+	if (!config_gid(word, n.gid) || !is_unicast(n.gid, strchr(word, ':') == NULL) ||
+	    !config_mac(text + len + strspn(text + len, " \t"), n.mac))
+		return false;
+	c->neighbour[c->num_neighbours++] = n;
+	return true;
+}
+
+bool
+config_node(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	uint64_t node;
+
+	(void)key;
+	c->numa_node = -1;
+	if (strcmp(text, "any") == 0)
+		return true;
+	if (!whole_number(text, &node) || node > 255)
+		return false;
+	c->numa_node = (int)node;
+	return true;
+}
+
+bool
+config_mode(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	char *end;
+	unsigned long mode = strtoul(text, &end, 8);
+
+	if (!isdigit((unsigned char)*text) || *end != '\0' || mode > 0777)
+		return false;
+	config_store(key, c, mode);
+	return true;
+}

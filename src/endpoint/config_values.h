@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONFIG_VALUES_H
+#define CONFIG_VALUES_H
+
+/* What values of keys may look like; the config_parse_fn of the table in config_keys.c. */
+
+#include "config_keys.h"
+
+#define CONFIG_VALUES(X) \
+	X(config_number)    /* min..max; "auto" where the default is 0 and below min */ \
+	X(config_power)	    /* as config_number, a power of two */ \
+	X(config_choice)    /* one word of `expected` */ \
+	X(config_yes_no) \
+	X(config_text) \
+	X(config_name) \
+	X(config_cpus) \
+	X(config_device) \
+	X(config_mac_key) \
+	X(config_address) \
+	X(config_neighbour) \
+	X(config_node) \
+	X(config_mode)
+
+#define X(fn) \
+	bool fn(const struct config_key *key, struct endpoint_config *c, const char *value);
+CONFIG_VALUES(X)
+#undef X
+
+/* Store a number the width of the key. */
+void config_store(const struct config_key *key, struct endpoint_config *c, uint64_t value);
+
+/* "02:00:00:00:00:01", unicast and not all zeros. */
+bool config_mac(const char *text, uint8_t mac[6]);
+/* IPv4 or IPv6 as a GID. */
+bool config_gid(const char *text, uint8_t gid[16]);
+
+#endif

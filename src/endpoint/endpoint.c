@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "abi_cqe.h"
+#include "endpoint.h"
+#include "endpoint_address.h"
+#include "endpoint_eal.h"
+#include "endpoint_log.h"
+#include "endpoint_port.h"
+#include "engine/executor.h"
+#include "hca.h"
+#include "queues/eq.h"
+
+#define EVENTS_NS 20000	       /* the event thread looks so often while there are clients */
+#define EVENTS_IDLE_NS 2000000 /* and so often while there are none */
+#define CLIENTS_EVERY 1024u    /* looks between two questions whether there are any */
+
+struct endpoint {
+	struct endpoint_config cfg;
+	struct endpoint_port port;
+	bool eal;
+	struct hca *hca;
+	struct hca_threads *threads;
+	struct hca_driver *drv;
+	pthread_t events_thread;
+	bool events_run;
+	int stop;	/* endpoint_run() should end */
+	int events_end; /* the event thread should */
+	uint32_t events __attribute__((aligned(64))); /* EQEs were written since the last look */
+};
+
+/* ---- events ---- */
+
+/* From a worker: no system call. */
+static void
+on_events(void *arg, uint32_t eqn_bits)
+{
+	struct endpoint *e = arg;
+
+	__atomic_fetch_or(&e->events, eqn_bits, __ATOMIC_RELEASE);
+}
+
+static long
+events_pause(struct endpoint *e)
+{
+	struct hca_driver_usage u;
+
+	hca_driver_usage(e->drv, &u);
+	return u.clients == 0 ? EVENTS_IDLE_NS : EVENTS_NS;
+}
+
+static void *
+events_main(void *arg)
+{
+	struct endpoint *e = arg;
+	struct timespec ts = {.tv_nsec = EVENTS_NS};
+
+	for (uint32_t n = 0; !__atomic_load_n(&e->events_end, __ATOMIC_RELAXED); n++) {
+		if (__atomic_exchange_n(&e->events, 0, __ATOMIC_ACQUIRE) != 0) {
+			hca_driver_poll(e->drv);
+			continue;
+		}
+		if (n % CLIENTS_EVERY == 0 || ts.tv_nsec == EVENTS_IDLE_NS)
+			ts.tv_nsec = events_pause(e);
+		nanosleep(&ts, NULL);
+	}
+	return NULL;
+}
+
+static int
+start_events(struct endpoint *e)
+{
+	int err = pthread_create(&e->events_thread, NULL, events_main, e);
+
+	if (err != 0)
+		return endpoint_fail(-err, "the event thread did not start: %s", strerror(err));
+	e->events_run = true;
+	return 0;
+}
+
+static void
+stop_events(struct endpoint *e)
+{
+	__atomic_store_n(&e->events_end, 1, __ATOMIC_RELAXED);
+	if (e->events_run)
+		pthread_join(e->events_thread, NULL);
+	e->events_run = false;
+}
+
+/* ---- building ---- */
+
+static int
+create_hca(struct endpoint *e)
+{
+	const struct endpoint_config *c = &e->cfg;
+	struct hca_config hc = {
+		.name = c->name,
+		.port = e->port.wire,
+		.layout = (enum hca_layout)c->layout,
+		.socket_id = c->numa_node,
+		.seed = c->seed,
+		.log_num_qps = c->log_qps,
+		.log_num_cqs = c->log_cqs,
+		.log_num_srqs = c->log_srqs,
+		.log_num_mpts = c->log_mpts,
+		.log_num_mtts = c->log_mtts,
+		.edge_size = c->edge_size,
+		.records = c->records,
+		.full_records = c->records,
+		.records_per_qp = c->records_per_qp,
+		.tx_mbufs = c->mbufs,
+		.resp_mbufs = c->mbufs,
+		.port_stall_ns = (uint64_t)c->discard_after_us * 1000,
+		.max_mtu = e->port.roce_mtu,
+	};
+	int err;
+
+	memcpy(hc.mac, e->port.mac, sizeof(hc.mac));
+	err = hca_create(&hc, &e->hca);
+	if (err != 0)
+		return endpoint_fail(err,
+				     "the HCA could not be created: %s ([memory] size_mb = %u)",
+				     strerror(-err), c->memory_mb);
+	hca_eq_set_notify(e->hca, on_events, e);
+	return 0;
+}
+
+static int
+start_threads(struct endpoint *e)
+{
+	struct hca_threads_config tc = {
+		.hca = &e->hca,
+		.num_hca = 1,
+		.cpus = e->cfg.cpus,
+		.num_cpus = e->cfg.num_cpus,
+		.spin = e->cfg.idle == ENDPOINT_IDLE_SPIN,
+	};
+	int err = hca_threads_start(&tc, &e->threads);
+
+	if (err != 0)
+		return endpoint_fail(err, "the workers did not start: %s", strerror(-err));
+	return 0;
+}
+
+/* What the driver does while a command is being executed. */
+static void
+wait_for_command(void *arg)
+{
+	(void)arg;
+	sched_yield();
+}
+
+static int
+dma_attach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	return hca_dma_attach(arg, domain, bus, len);
+}
+
+static int
+dma_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	return hca_dma_detach(arg, domain, bus, len);
+}
+
+/* Payload bytes as verbs number them: 256 is 1. */
+static uint32_t
+mtu_code(uint32_t payload)
+{
+	uint32_t code = 1;
+
+	while ((128u << code) < payload)
+		code++;
+	return code;
+}
+
+static int
+set_port(struct endpoint *e)
+{
+	struct hca_ctl_port port = {
+		.speed = e->port.speed,
+		.state = HCA_PORT_ACTIVE,
+		.max_mtu = mtu_code(e->port.roce_mtu),
+		.active_mtu = mtu_code(e->port.roce_mtu),
+	};
+
+	memcpy(port.mac, e->port.mac, sizeof(port.mac));
+	return hca_driver_set_port(e->drv, &port);
+}
+
+static int
+create_driver(struct endpoint *e)
+{
+	struct hca_hw hw = {
+		.bar0 = hca_bar0(e->hca),
+		.bar2 = hca_bar2(e->hca),
+		.progress = wait_for_command,
+		.dma_attach = dma_attach,
+		.dma_detach = dma_detach,
+		.dma_arg = e->hca,
+	};
+	struct hca_driver_config dc = {
+		.log_num_mtts = e->cfg.log_mtts,
+		.seed = e->cfg.seed,
+		.quota = e->cfg.quota,
+		.resolve = endpoint_resolve_plain,
+	};
+	int err = hca_driver_create(&hw, &dc, &e->drv);
+
+	if (err != 0)
+		return endpoint_fail(err, "the driver did not start: %s", hca_driver_reason());
+	err = endpoint_set_addresses(e->drv, &e->cfg, e->port.mac);
+	return err != 0 ? err : set_port(e);
+}
+
+static int
+build(struct endpoint *e)
+{
+	int err = endpoint_device_parse(&e->cfg, endpoint_netdev_mtu, &e->port.device);
+
+	if (err == 0)
+		err = endpoint_eal_start(&e->cfg, &e->port.device);
+	e->eal = err == 0;
+	if (err == 0)
+		err = endpoint_port_open(&e->port, &e->cfg);
+	if (err == 0)
+		err = create_hca(e);
+	if (err == 0)
+		err = start_threads(e);
+	if (err == 0)
+		err = create_driver(e);
+	if (err == 0)
+		err = start_events(e);
+	return err;
+}
+
+static void
+tell(const struct endpoint *e)
+{
+	static const char *const layout[] = {"rtc", "txrx", "full"};
+	const struct endpoint_port *p = &e->port;
+	const uint8_t *m = p->mac;
+	char text[64];
+
+	LOG_INFO("%s: port %s (%s), MAC %02x:%02x:%02x:%02x:%02x:%02x, MTU %u, RoCE MTU %u",
+		 e->cfg.name, p->device.name, p->driver, m[0], m[1], m[2], m[3], m[4], m[5], p->mtu,
+		 p->roce_mtu);
+	LOG_INFO("%s: layout %s, %u workers, %u MB on %s", e->cfg.name, layout[e->cfg.layout],
+		 hca_threads_count(e->threads), e->cfg.memory_mb,
+		 endpoint_eal_huge() ? "hugepages" : "ordinary pages");
+	for (uint32_t i = 0; i < e->cfg.num_addresses; i++)
+		LOG_INFO("%s: GID %u is %s", e->cfg.name, i + (e->cfg.link_local ? 1 : 0),
+			 endpoint_gid_text(e->cfg.address[i].gid, text, sizeof(text)));
+}
+
+int
+endpoint_create(const struct endpoint_config *config, struct endpoint **out)
+{
+	struct endpoint *e = aligned_alloc(64, sizeof(*e) + (-sizeof(*e) & 63));
+	int err;
+
+	if (e == NULL)
+		return endpoint_fail(-ENOMEM, "no memory");
+	memset(e, 0, sizeof(*e));
+	e->cfg = *config;
+	endpoint_log_level(e->cfg.log_level);
+	err = build(e);
+	if (err != 0) {
+		endpoint_destroy(e);
+		return err;
+	}
+	tell(e);
+	*out = e;
+	return 0;
+}
+
+void
+endpoint_destroy(struct endpoint *e)
+{
+	if (e == NULL)
+		return;
+	stop_events(e);
+	if (e->drv != NULL)
+		hca_driver_destroy(e->drv);
+	hca_threads_stop(e->threads);
+	hca_destroy(e->hca);
+	endpoint_port_close(&e->port);
+	if (e->eal)
+		endpoint_eal_stop();
+	free(e);
+}
+
+/* ---- running ---- */
+
+int
+endpoint_run(struct endpoint *e)
+{
+	struct timespec period = {.tv_nsec = 100000000};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
+		int number = sigtimedwait(&set, NULL, &period);
+
+		if (number == SIGHUP)
+			LOG_WARNING("SIGHUP ignored: configuration is read at the start only");
+		else if (number > 0)
+			break;
+	}
+	return 0;
+}
+
+void
+endpoint_stop(struct endpoint *e)
+{
+	__atomic_store_n(&e->stop, 1, __ATOMIC_RELAXED);
+}
+
+struct hca *
+endpoint_hca(struct endpoint *e)
+{
+	return e->hca;
+}
+
+struct hca_driver *
+endpoint_driver(struct endpoint *e)
+{
+	return e->drv;
+}
+
+const struct endpoint_config *
+endpoint_configuration(const struct endpoint *e)
+{
+	return &e->cfg;
+}

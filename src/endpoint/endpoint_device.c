@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+#include "endpoint_device.h"
+#include "endpoint_log.h"
+
+#define MEMORY_MTU 4200u /* IP packets with 4096 bytes of payload and every header there is */
+#define ETHERNET (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN)
+#define RING_HEADER 128u /* what the kernel puts in front of a frame of a packet ring */
+#define PACKET_BLOCK 65536u
+
+struct driver {
+	const char *prefix; /* of the device name, longest first where one starts another */
+	uint32_t traits;
+	int (*complete)(const struct endpoint_config *c, struct endpoint_device *d);
+};
+
+bool
+endpoint_device_option(const char *args, const char *option, char *value, uint32_t size)
+{
+	size_t len = strlen(option);
+
+	while (*args != '\0') {
+		size_t end = strcspn(args, ",");
+
+		if (end > len && args[len] == '=' && strncmp(args, option, len) == 0) {
+			snprintf(value, size, "%.*s", (int)(end - len - 1), args + len + 1);
+			return true;
+		}
+		args += end + (args[end] == ',');
+	}
+	return false;
+}
+
+static bool
+has(const struct endpoint_device *d, const char *option)
+{
+	char value[256];
+
+	return endpoint_device_option(d->args, option, value, sizeof(value));
+}
+
+/* Unless it is given */
+static int add(struct endpoint_device *d, const char *option, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int
+add(struct endpoint_device *d, const char *option, const char *format, ...)
+{
+	size_t at = strlen(d->args), room = sizeof(d->args) - at;
+	char value[128];
+	va_list ap;
+
+	if (has(d, option))
+		return 0;
+	va_start(ap, format);
+	vsnprintf(value, sizeof(value), format, ap);
+	va_end(ap);
+	if ((size_t)snprintf(d->args + at, room, "%s%s=%s", at ? "," : "", option, value) >= room)
+		return endpoint_fail(-EINVAL, "%s: too many options", d->name);
+	return 0;
+}
+
+static uint32_t
+frame_bytes(const struct endpoint_device *d)
+{
+	return d->mtu + ETHERNET;
+}
+
+static int
+must_have(const struct endpoint_device *d, const char *option, const char *meaning)
+{
+	if (has(d, option))
+		return 0;
+	return endpoint_fail(-EINVAL, "device %s needs %s=%s", d->name, option, meaning);
+}
+
+static int
+add_mac(const struct endpoint_config *c, struct endpoint_device *d)
+{
+	const uint8_t *m = c->mac;
+
+	if (!c->has_mac)
+		return 0;
+	return add(d, "mac", "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+}
+
+static uint32_t
+power_of_two(uint32_t n)
+{
+	uint32_t p = 2048;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* The kernel writes into frames of a ring, which the driver copies whole into a buffer. */
+static int
+complete_af_packet(const struct endpoint_config *c, struct endpoint_device *d)
+{
+	uint32_t frame = power_of_two(frame_bytes(d) + RING_HEADER);
+	char value[16];
+	int err = must_have(d, "iface", "INTERFACE");
+
+	(void)c;
+	if (err == 0)
+		err = add(d, "framesz", "%u", frame);
+	if (endpoint_device_option(d->args, "framesz", value, sizeof(value)))
+		frame = (uint32_t)strtoul(value, NULL, 10);
+	if (frame < frame_bytes(d) + RING_HEADER)
+		return endpoint_fail(-EINVAL, "device %s: framesz=%u holds no frame of MTU %u",
+				     d->name, frame, d->mtu);
+	if (err == 0)
+		err = add(d, "blocksz", "%u", RTE_MAX(PACKET_BLOCK, frame));
+	if (err == 0)
+		err = add(d, "framecnt", "%u", 1024u);
+	d->data = frame + RTE_PKTMBUF_HEADROOM;
+	return err;
+}
+
+static int
+complete_af_xdp(const struct endpoint_config *c, struct endpoint_device *d)
+{
+	(void)c;
+	return must_have(d, "iface", "INTERFACE");
+}
+
+static bool
+is_server(const struct endpoint_device *d)
+{
+	char role[16] = "client";
+
+	endpoint_device_option(d->args, "role", role, sizeof(role));
+	return strcmp(role, "server") == 0 || strcmp(role, "master") == 0;
+}
+
+/* Frames longer than a buffer are corrupted, so buffers hold the longest. */
+static int
+complete_memif(const struct endpoint_config *c, struct endpoint_device *d)
+{
+	char value[sizeof(d->path)] = "";
+	uint32_t size = RTE_ALIGN_CEIL(frame_bytes(d), 64);
+	int err = must_have(d, "role", "server or role=client");
+
+	if (err == 0)
+		err = must_have(d, "socket", "/PATH");
+	endpoint_device_option(d->args, "socket", value, sizeof(value));
+	if (err == 0 && value[0] == '/')
+		err = add(d, "socket-abstract", "no");
+	if (err == 0)
+		err = add(d, "bsize", "%u", size);
+	if (err == 0)
+		err = add_mac(c, d);
+	if (endpoint_device_option(d->args, "bsize", value, sizeof(value)) &&
+	    strtoul(value, NULL, 10) < frame_bytes(d))
+		return endpoint_fail(-EINVAL, "device %s: bsize=%s holds no frame of MTU %u",
+				     d->name, value, d->mtu);
+	if (is_server(d) && has(d, "socket-abstract"))
+		endpoint_device_option(d->args, "socket", d->path, sizeof(d->path));
+	if (!is_server(d))
+		d->traits |= ENDPOINT_DEVICE_WAITS;
+	d->data = (uint32_t)strtoul(value, NULL, 10) + RTE_PKTMBUF_HEADROOM;
+	return err;
+}
+
+static int
+complete_vhost(const struct endpoint_config *c, struct endpoint_device *d)
+{
+	char client[8] = "0";
+
+	(void)c;
+	endpoint_device_option(d->args, "client", client, sizeof(client));
+	if (strcmp(client, "0") == 0)
+		endpoint_device_option(d->args, "iface", d->path, sizeof(d->path));
+	return must_have(d, "iface", "/PATH");
+}
+
+static int
+complete_virtio_user(const struct endpoint_config *c, struct endpoint_device *d)
+{
+	char server[8] = "0";
+	int err = must_have(d, "path", "/PATH");
+
+	if (err == 0)
+		err = add(d, "queue_size", "%u", 1024u);
+	if (err == 0)
+		err = add_mac(c, d);
+	endpoint_device_option(d->args, "server", server, sizeof(server));
+	if (strcmp(server, "1") == 0)
+		endpoint_device_option(d->args, "path", d->path, sizeof(d->path));
+	return err;
+}
+
+static int
+complete_tap(const struct endpoint_config *c, struct endpoint_device *d)
+{
+	return add_mac(c, d);
+}
+
+/* Left alone it makes frames as fast as it is asked. */
+static int
+complete_null(const struct endpoint_config *c, struct endpoint_device *d)
+{
+	(void)c;
+	return add(d, "no-rx", "1");
+}
+
+static int
+complete_nothing(const struct endpoint_config *c, struct endpoint_device *d)
+{
+	(void)c;
+	(void)d;
+	return 0;
+}
+
+static const struct driver drivers[] = {
+	{"net_af_packet", ENDPOINT_DEVICE_NETDEV | ENDPOINT_DEVICE_KEEP_MTU, complete_af_packet},
+	{"eth_af_packet", ENDPOINT_DEVICE_NETDEV | ENDPOINT_DEVICE_KEEP_MTU, complete_af_packet},
+	{"net_af_xdp", ENDPOINT_DEVICE_NETDEV | ENDPOINT_DEVICE_KEEP_MTU, complete_af_xdp},
+	{"net_memif", ENDPOINT_DEVICE_MEMORY | ENDPOINT_DEVICE_RETURNS, complete_memif},
+	{"net_vhost", ENDPOINT_DEVICE_MEMORY, complete_vhost},
+	{"net_virtio_user", ENDPOINT_DEVICE_MEMORY | ENDPOINT_DEVICE_SHARED,
+	 complete_virtio_user},
+	{"net_tap", 0, complete_tap},
+	{"net_null", ENDPOINT_DEVICE_MEMORY, complete_null},
+	{"net_ring", ENDPOINT_DEVICE_MEMORY, complete_nothing},
+	{"net_", 0, complete_nothing},
+	{"", ENDPOINT_DEVICE_PCI, complete_nothing},
+};
+
+static const struct driver *
+driver_of(const char *name)
+{
+	const struct driver *d = drivers;
+
+	while (strncmp(name, d->prefix, strlen(d->prefix)) != 0)
+		d++;
+	return d;
+}
+
+int
+endpoint_device_parse(const struct endpoint_config *c,
+		      uint32_t (*kernel_mtu)(const char *interface), struct endpoint_device *d)
+{
+	size_t len = strcspn(c->device, ",");
+	const struct driver *driver = driver_of(c->device);
+
+	memset(d, 0, sizeof(*d));
+	if (len == 0 || len >= sizeof(d->name))
+		return endpoint_fail(-EINVAL, "device \"%s\" has no name", c->device);
+	memcpy(d->name, c->device, len);
+	if (c->device[len] == ',')
+		snprintf(d->args, sizeof(d->args), "%s", c->device + len + 1);
+	d->traits = driver->traits;
+	d->mtu = c->mtu;
+	if (d->traits & ENDPOINT_DEVICE_NETDEV)
+		endpoint_device_option(d->args, "iface", d->interface, sizeof(d->interface));
+	if (d->interface[0] != '\0') {
+		uint32_t have = kernel_mtu(d->interface);
+
+		if (have == 0)
+			return endpoint_fail(-EINVAL,
+					     "device %s: there is no interface %s ('ip link' "
+					     "shows those there are)",
+					     d->name, d->interface);
+		if (d->mtu > have)
+			return endpoint_fail(-EINVAL,
+					     "device %s: mtu = %u, but that of %s is %u; run "
+					     "'ip link set %s mtu %u'",
+					     d->name, d->mtu, d->interface, have, d->interface,
+					     d->mtu);
+		if (d->mtu == 0)
+			d->mtu = have;
+	}
+	if (d->mtu == 0 && (d->traits & ENDPOINT_DEVICE_MEMORY))
+		d->mtu = MEMORY_MTU;
+	return driver->complete(c, d);
+}
+
+/* ---- the kernel's side ---- */
+
+static int
+interface_ioctl(unsigned long request, const char *interface, struct ifreq *ifr)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+
+	memset(ifr, 0, sizeof(*ifr));
+	if (fd < 0)
+		return -errno;
+	snprintf(ifr->ifr_name, sizeof(ifr->ifr_name), "%s", interface);
+	rc = ioctl(fd, request, ifr) == 0 ? 0 : -errno;
+	close(fd);
+	return rc;
+}
+
+uint32_t
+endpoint_netdev_mtu(const char *interface)
+{
+	struct ifreq ifr;
+
+	return interface_ioctl(SIOCGIFMTU, interface, &ifr) == 0 ? (uint32_t)ifr.ifr_mtu : 0;
+}
+
+bool
+endpoint_netdev_running(const char *interface)
+{
+	struct ifreq ifr;
+
+	return interface_ioctl(SIOCGIFFLAGS, interface, &ifr) == 0 &&
+	       (ifr.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+}
+
+int
+endpoint_unlink_stale(const char *path)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct stat st;
+	int fd, rc;
+
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	if (strlen(path) >= sizeof(a.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(a.sun_path, path);
+	for (unsigned int i = 0; i < 2; i++) {
+		fd = socket(AF_UNIX, (i == 0 ? SOCK_STREAM : SOCK_SEQPACKET) | SOCK_CLOEXEC, 0);
+		if (fd < 0)
+			return -errno;
+		rc = connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 ? 0 : -errno;
+		close(fd);
+		if (rc == 0)
+			return -EADDRINUSE;
+		if (rc == -ECONNREFUSED)
+			return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
+		if (rc != -EPROTOTYPE)
+			return rc;
+	}
+	return -EADDRINUSE;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "endpoint_eal.h"
+#include "endpoint_log.h"
+
+#define FREE_HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
+#define NR_HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+#define HUGEPAGE_MB 2u
+#define ARGS_MAX 48
+#define TEXT_MAX 1024
+
+/* Arguments of the EAL as they grow */
+struct args {
+	char *v[ARGS_MAX + 1];
+	int n;
+	char text[TEXT_MAX];
+	size_t used;
+	bool full;
+};
+
+static bool on_hugepages;
+
+bool
+endpoint_eal_huge(void)
+{
+	return on_hugepages;
+}
+
+static void add(struct args *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+add(struct args *a, const char *format, ...)
+{
+	size_t room = sizeof(a->text) - a->used;
+	va_list ap;
+	int len;
+
+	va_start(ap, format);
+	len = vsnprintf(a->text + a->used, room, format, ap);
+	va_end(ap);
+	if (len < 0 || (size_t)len >= room || a->n == ARGS_MAX) {
+		a->full = true;
+		return;
+	}
+	a->v[a->n++] = a->text + a->used;
+	a->used += (size_t)len + 1;
+}
+
+static uint32_t
+free_hugepages(void)
+{
+	FILE *f = fopen(FREE_HUGEPAGES, "re");
+	uint32_t n = 0;
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%u", &n) != 1)
+		n = 0;
+	fclose(f);
+	return n;
+}
+
+static int
+choose_memory(const struct endpoint_config *c)
+{
+	uint32_t need = c->memory_mb / HUGEPAGE_MB, have = free_hugepages();
+
+	on_hugepages = c->hugepages != ENDPOINT_HUGEPAGES_NEVER && have >= need;
+	if (on_hugepages || c->hugepages == ENDPOINT_HUGEPAGES_NEVER)
+		return 0;
+	if (c->hugepages == ENDPOINT_HUGEPAGES_MUST)
+		return endpoint_fail(-ENOMEM,
+				     "[memory] hugepages = must: %u free pages of 2 MiB, %u are "
+				     "needed; run 'echo %u > " NR_HUGEPAGES "'",
+				     have, need, need);
+	LOG_WARNING("%u free hugepages, %u are needed: ordinary memory is used, which is slower",
+		    have, need);
+	return 0;
+}
+
+static int
+first_cpu(const cpu_set_t *set)
+{
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, set))
+			return i;
+	return 0;
+}
+
+static void
+add_memory(struct args *a, const struct endpoint_config *c, const struct endpoint_device *d)
+{
+	add(a, "%s", on_hugepages ? "--in-memory" : "--no-huge");
+	add(a, "-m");
+	add(a, "%u", c->memory_mb);
+	if (on_hugepages && (d->traits & ENDPOINT_DEVICE_SHARED))
+		add(a, "--single-file-segments");
+}
+
+static void
+add_extra(struct args *a, const char *words)
+{
+	while (*(words += strspn(words, " ")) != '\0') {
+		size_t len = strcspn(words, " ");
+
+		add(a, "%.*s", (int)len, words);
+		words += len;
+	}
+}
+
+static const char *
+eal_log_level(const struct endpoint_config *c)
+{
+	static const char *const level[] = {"error", "error", "error", "info"};
+
+	return level[c->log_level];
+}
+
+static void
+build_args(struct args *a, const struct endpoint_config *c, const struct endpoint_device *d,
+	   const cpu_set_t *set)
+{
+	add(a, "softhcad");
+	add(a, "--iova-mode=va");
+	add(a, "--file-prefix=%s", c->name);
+	add(a, "--no-shconf"); /* no secondary processes; daemons of one name do not meet */
+	add(a, "--log-level=%s", eal_log_level(c));
+	add(a, "-l");
+	add(a, "%d", first_cpu(set));
+	if (d->traits & ENDPOINT_DEVICE_PCI) {
+		add(a, "-a");
+		add(a, "%s%s%s", d->name, d->args[0] ? "," : "", d->args);
+	} else {
+		add(a, "--no-pci");
+	}
+	if (!c->telemetry)
+		add(a, "--no-telemetry");
+	add_memory(a, c, d);
+	add_extra(a, c->dpdk_args);
+}
+
+int
+endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device *d)
+{
+	struct args *a = calloc(1, sizeof(*a));
+	cpu_set_t set;
+	int err;
+
+	if (a == NULL)
+		return endpoint_fail(-ENOMEM, "no memory");
+	CPU_ZERO(&set);
+	pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
+	err = choose_memory(c);
+	if (err == 0) {
+		build_args(a, c, d, &set);
+		if (a->full)
+			err = endpoint_fail(-EINVAL, "dpdk_args: too many");
+	}
+	if (err == 0 && rte_eal_init(a->n, a->v) < 0)
+		err = endpoint_fail(-rte_errno, "DPDK did not start: %s",
+				    rte_strerror(rte_errno));
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	/* The EAL keeps pointers to what it was given. */
+	if (err != 0)
+		free(a);
+	return err;
+}
+
+/* What is left of the runtime directory is somebody else's. */
+void
+endpoint_eal_stop(void)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s", rte_eal_get_runtime_dir());
+	rte_eal_cleanup();
+	rmdir(path);
+}

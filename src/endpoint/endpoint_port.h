@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENDPOINT_PORT_H
+#define ENDPOINT_PORT_H
+
+/* The DPDK device of an endpoint as a port of the HCA. Owner: endpoint.c, one thread. */
+
+#include "endpoint_device.h"
+#include "port/port.h"
+
+struct endpoint_port {
+	struct endpoint_device device;
+	uint16_t id;
+	bool probed;
+	struct hca_port *wire;
+	uint8_t mac[6];
+	uint32_t mtu;	   /* of IP packets */
+	uint32_t roce_mtu; /* payload */
+	uint32_t speed;	   /* Mb/s, 0 = unknown */
+	char driver[32];
+};
+
+/* The EAL runs. 0 or negative errno (endpoint_fail). */
+int endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c);
+void endpoint_port_close(struct endpoint_port *p);
+
+#endif
