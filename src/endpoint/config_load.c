@@ -204,6 +204,8 @@ read_all(struct loader *l)
 {
 	uint32_t at = 0;
 
+	if (l->scan.unreadable)
+		return l->failed;
 	l->file = rte_cfgfile_load(l->path, CFG_FLAG_EMPTY_VALUES);
 	if (l->file == NULL) {
 		if (l->failed == 0)

@@ -59,6 +59,7 @@ scan_heading(struct scanner *s, char *text)
 {
 	if (strchr(text, ']') == NULL) {
 		complain(s, "section", "[name]", text);
+		s->out->unreadable = true;
 		return 0;
 	}
 	if (strchr(text, ']')[1] != '\0')
@@ -73,6 +74,7 @@ scan_entry(struct scanner *s, char *text)
 
 	if (s->out->sections == 0) {
 		complain(s, "file", "a [section] before the first key", text);
+		s->out->unreadable = true;
 		return 0;
 	}
 	if (equals == text)
@@ -89,8 +91,11 @@ scan_line(struct scanner *s, char *raw)
 	char *text;
 
 	s->line++;
-	if (len > LINE_MAX_BYTES && strchr(raw, '\n') != raw + len)
+	if (len > LINE_MAX_BYTES) {
 		complain(s, "line", "at most 320 characters", raw);
+		s->out->unreadable = true;
+		return 0;
+	}
 	text = trim(raw);
 	if (*text == '\0')
 		return 0;

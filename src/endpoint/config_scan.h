@@ -8,6 +8,7 @@
  * about lines that would be skipped or end the reading.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -16,6 +17,7 @@ struct config_scan {
 	uint32_t *entry;   /* line of each "key = value" */
 	uint32_t sections, entries;
 	uint32_t errors;
+	bool unreadable; /* rte_cfgfile would give up at one of them */
 };
 
 /* 0, -ENOMEM or what opening gave. Errors of syntax are counted and written to `errors`. */

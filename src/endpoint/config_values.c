@@ -149,8 +149,11 @@ config_cpus(const struct config_key *key, struct endpoint_config *c, const char 
 			last = strtoull(end + 1, &end, 10);
 		if (!add_cpus(c, first, last))
 			return false;
-		end += *end == ',' ? 1 + strspn(end + 1, " ") : 0;
-		if (end == text || (*end != '\0' && !isdigit((unsigned char)*end)))
+		if (*end == ',')
+			end += 1 + strspn(end + 1, " ");
+		else if (*end != '\0')
+			return false;
+		if (*end == '\0' && end[-1] == ',')
 			return false;
 		text = end;
 	}
