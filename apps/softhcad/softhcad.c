@@ -24,7 +24,10 @@ static const char usage_text[] =
 	"Runs in the foreground until SIGTERM or SIGINT. Exit status: 0 after a clean end, 1 when it\n"
 	"could not start, 2 for a bad configuration or command line.\n";
 
-enum { EXIT_START = 1, EXIT_CONFIG = 2 };
+enum {
+	EXIT_START = 1,
+	EXIT_CONFIG = 2
+};
 
 struct options {
 	const char *config;

@@ -12,37 +12,36 @@
 	.at = offsetof(struct endpoint_config, f), .size = sizeof(((struct endpoint_config *)0)->f)
 
 #define NUMBER(s, n, f, lo, hi, d, e) \
-	{.section = s, \
-	 .name = n, \
-	 .parse = config_number, \
-	 AT(f), \
-	 .min = lo, \
-	 .max = hi, \
-	 .preset = d, \
-	 .expected = e}
+	{ \
+		.section = s, .name = n, .parse = config_number, AT(f), .min = lo, .max = hi, \
+		.preset = d, .expected = e \
+	}
 #define POWER(s, n, f, lo, hi, d, e) \
-	{.section = s, \
-	 .name = n, \
-	 .parse = config_power, \
-	 AT(f), \
-	 .min = lo, \
-	 .max = hi, \
-	 .preset = d, \
-	 .expected = e}
+	{ \
+		.section = s, .name = n, .parse = config_power, AT(f), .min = lo, .max = hi, \
+		.preset = d, .expected = e \
+	}
 #define CHOICE(s, n, f, d, e) \
-	{.section = s, .name = n, .parse = config_choice, AT(f), .preset = d, .expected = e}
+	{ \
+		.section = s, .name = n, .parse = config_choice, AT(f), .preset = d, .expected = e \
+	}
 #define YES_NO(s, n, f, d) \
-	{.section = s, \
-	 .name = n, \
-	 .parse = config_yes_no, \
-	 AT(f), \
-	 .preset = d, \
-	 .expected = "yes or no"}
+	{ \
+		.section = s, .name = n, .parse = config_yes_no, AT(f), .preset = d, \
+		.expected = "yes or no" \
+	}
 #define TEXT(s, n, f, d, e) \
-	{.section = s, .name = n, .parse = config_text, AT(f), .text = d, .expected = e}
-#define OTHER(s, n, f, fn, e) {.section = s, .name = n, .parse = fn, AT(f), .expected = e}
+	{ \
+		.section = s, .name = n, .parse = config_text, AT(f), .text = d, .expected = e \
+	}
+#define OTHER(s, n, f, fn, e) \
+	{ \
+		.section = s, .name = n, .parse = fn, AT(f), .expected = e \
+	}
 #define LIST(s, n, f, fn, e) \
-	{.section = s, .name = n, .parse = fn, AT(f), .expected = e, .repeats = true}
+	{ \
+		.section = s, .name = n, .parse = fn, AT(f), .expected = e, .repeats = true \
+	}
 
 /* clang-format off */
 const struct config_key config_keys[] = {

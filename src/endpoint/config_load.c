@@ -142,14 +142,17 @@ check_addresses(struct loader *l)
 	uint32_t line = line_of(l, "addresses", "address");
 
 	if (c->num_addresses == 0 && !c->link_local && !c->kernel_adopt)
-		complain(l, line, "address: expected at least one (or link_local = yes, or "
-				  "[kernel] adopt = yes), found none");
+		complain(l, line,
+			 "address: expected at least one (or link_local = yes, or "
+			 "[kernel] adopt = yes), found none");
 	for (uint32_t i = 0; i < c->num_addresses; i++)
 		for (uint32_t k = 0; k < i; k++)
 			if (memcmp(&c->address[i].gid, &c->address[k].gid, 16) == 0 &&
 			    c->address[i].vlan_id == c->address[k].vlan_id)
-				complain(l, line, "address: expected different ones, found number "
-						  "%u twice", k + 1);
+				complain(l, line,
+					 "address: expected different ones, found number "
+					 "%u twice",
+					 k + 1);
 }
 
 static void

@@ -7,9 +7,9 @@
 #include "config_keys.h"
 
 #define CONFIG_VALUES(X) \
-	X(config_number)    /* min..max; "auto" where the default is 0 and below min */ \
-	X(config_power)	    /* as config_number, a power of two */ \
-	X(config_choice)    /* one word of `expected` */ \
+	X(config_number) /* min..max; "auto" where the default is 0 and below min */ \
+	X(config_power)	 /* as config_number, a power of two */ \
+	X(config_choice) /* one word of `expected` */ \
 	X(config_yes_no) \
 	X(config_text) \
 	X(config_name) \
@@ -21,8 +21,7 @@
 	X(config_node) \
 	X(config_mode)
 
-#define X(fn) \
-	bool fn(const struct config_key *key, struct endpoint_config *c, const char *value);
+#define X(fn) bool fn(const struct config_key *key, struct endpoint_config *c, const char *value);
 CONFIG_VALUES(X)
 #undef X
 

@@ -22,7 +22,6 @@ int endpoint_set_addresses(struct hca_driver *drv, const struct endpoint_config 
 			   const uint8_t mac[6]);
 
 /* hca_resolve_fn without a kernel interface and without a responder. */
-int endpoint_resolve_plain(void *arg, uint32_t sgid_index, const uint8_t dgid[16],
-			   uint8_t dmac[6]);
+int endpoint_resolve_plain(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6]);
 
 #endif

@@ -25,12 +25,12 @@ enum endpoint_device_trait {
 };
 
 struct endpoint_device {
-	char name[64];	  /* "net_memif0" or the PCI address */
-	char args[512];	  /* "role=client,...", completed */
-	uint32_t traits;  /* enum endpoint_device_trait */
-	uint32_t mtu;	  /* of IP packets; 0: ask the device */
-	uint32_t data;	  /* bytes each receive buffer must hold, headroom included; 0: any */
-	char path[108];	  /* its socket, when it makes one; "" */
+	char name[64];	    /* "net_memif0" or the PCI address */
+	char args[512];	    /* "role=client,...", completed */
+	uint32_t traits;    /* enum endpoint_device_trait */
+	uint32_t mtu;	    /* of IP packets; 0: ask the device */
+	uint32_t data;	    /* bytes each receive buffer must hold, headroom included; 0: any */
+	char path[108];	    /* its socket, when it makes one; "" */
 	char interface[16]; /* of the kernel; "" */
 };
 

@@ -168,8 +168,7 @@ endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device
 			err = endpoint_fail(-EINVAL, "dpdk_args: too many");
 	}
 	if (err == 0 && rte_eal_init(a->n, a->v) < 0)
-		err = endpoint_fail(-rte_errno, "DPDK did not start: %s",
-				    rte_strerror(rte_errno));
+		err = endpoint_fail(-rte_errno, "DPDK did not start: %s", rte_strerror(rte_errno));
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 	/* The EAL keeps pointers to what it was given. */
 	if (err != 0)

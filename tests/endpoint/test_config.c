@@ -41,7 +41,8 @@ load(struct endpoint_config *c, const char *text)
 	fclose(errors);
 	unlink(path);
 	said[0] = '\0';
-	for (char *line = strtok_r(raw, "\n", &at); line != NULL; line = strtok_r(NULL, "\n", &at)) {
+	for (char *line = strtok_r(raw, "\n", &at); line != NULL;
+	     line = strtok_r(NULL, "\n", &at)) {
 		strcat(said, "f");
 		strcat(said, line + strlen(path));
 		strcat(said, "\n");
@@ -237,8 +238,8 @@ values(void **state)
 static void
 devices(void **state)
 {
-	static const char *const bad[] = {"", "eth1", "net_null0 ", "0000:3b:00", "3b:00.9",
-					  "3b:40.0", "net_a b"};
+	static const char *const bad[] = {"",	     "eth1",	"net_null0 ", "0000:3b:00",
+					  "3b:00.9", "3b:40.0", "net_a b"};
 	static const char *const fine[] = {"3b:00.0", "0000:3b:00.0", "net_memif0,role=server",
 					   "0000:3b:1f.7,x=1"};
 	struct endpoint_config c;
@@ -393,11 +394,11 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good),		 cmocka_unit_test(every_kind_of_value),
-		cmocka_unit_test(syntax),	 cmocka_unit_test(names),
-		cmocka_unit_test(values),	 cmocka_unit_test(devices),
-		cmocka_unit_test(across_keys),	 cmocka_unit_test(no_file),
-		cmocka_unit_test(sample_file),	 cmocka_unit_test(roce_mtu),
+		cmocka_unit_test(good),		  cmocka_unit_test(every_kind_of_value),
+		cmocka_unit_test(syntax),	  cmocka_unit_test(names),
+		cmocka_unit_test(values),	  cmocka_unit_test(devices),
+		cmocka_unit_test(across_keys),	  cmocka_unit_test(no_file),
+		cmocka_unit_test(sample_file),	  cmocka_unit_test(roce_mtu),
 		cmocka_unit_test(device_options),
 	};
 
