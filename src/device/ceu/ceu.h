@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "abi_cmd.h"
+#include "ceu/qp_change.h"
 #include "engine/impl.h"
 #include "queues/eq.h"
 
@@ -47,6 +48,7 @@ struct hca_cmd {
 	union {
 		struct hca_teardown teardown;
 		struct hca_mpt_build mpt;
+		struct hca_qp_change change;
 	};
 	_Alignas(64) uint8_t in[HCA_MBOX_SIZE];
 	_Alignas(64) uint8_t out[HCA_MBOX_SIZE];
@@ -78,7 +80,7 @@ struct hca_ceu {
 	((uint32_t)(HCA_CAP_GID | HCA_CAP_PKEY | HCA_CAP_NEIGH | HCA_CAP_QUERY_CQ | \
 		    HCA_CAP_COUNTERS | HCA_CAP_MODIFY_CQ | HCA_CAP_SRQ | HCA_CAP_MCAST | \
 		    HCA_CAP_IPV6 | HCA_CAP_VLAN | HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | \
-		    HCA_CAP_XRC | HCA_CAP_ATOMIC | HCA_CAP_MW | HCA_CAP_INVALIDATE))
+		    HCA_CAP_XRC | HCA_CAP_ATOMIC | HCA_CAP_MW | HCA_CAP_INVALIDATE | HCA_CAP_APM))
 
 /* ---- rounds (round.c) ---- */
 

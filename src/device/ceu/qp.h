@@ -3,31 +3,22 @@
 #define CEU_QP_H
 
 /*
- * MODIFY_QP in three parts: qp_modify.c finds the row of the transition table and merges the
- * mailbox into a private image; qp_attr.c judges the attributes of that image; qp_life.c makes and
- * frees what a QP owns and copies the image into the lines of the key-QPC store.
+ * MODIFY_QP in parts: qp_modify.c finds the row of the transition table and merges the mailbox into
+ * a private image; qp_attr.c judges the attributes of that image, qp_addr.c its addresses;
+ * qp_life.c makes and frees what a QP owns and copies the image into the lines of the key-QPC
+ * store; qp_path.c changes the paths of a QP that is running.
  */
 
 #include "ceu/ceu.h"
-#include "wire/roce_frame.h"
 
 /* In the block behind hca_qp.cfg.work, between the rings the lines point to. */
 struct hca_qp_work {
-	struct hca_qpc image; /* what was set, as QUERY_QP answers it */
+	struct hca_qpc image;	/* what was set, as QUERY_QP answers it */
+	uint32_t image_path;	/* encap.path that its primary path stands for */
 	uint32_t sq_key, rq_key;
 	uint32_t bytes; /* of the block and more_jobs, less the rings that grow with the SQ */
 	void *block;
 	struct hca_resp_job *more_jobs; /* NULL: those in this block are enough */
-};
-
-/* One MODIFY_QP in progress; nothing outside has changed before it is applied. */
-struct hca_qp_change {
-	uint32_t qpi, qpn;
-	uint32_t from, to;	   /* states */
-	uint32_t mask;		   /* attributes in the mailbox */
-	struct hca_qpc image;	   /* merged */
-	struct hca_roce_path path; /* resolved when the mask asks for it */
-	uint32_t pace;		   /* of its static rate, with path */
 };
 
 /* enum hca_mtu: what the port and the configuration carry at most, as UD uses it. */
@@ -35,6 +26,10 @@ uint32_t hca_port_mtu(const struct hca *h);
 
 /* Attributes of the image that ch->mask names. enum hca_stat. */
 int hca_qp_check_attrs(const struct hca *h, struct hca_qp_change *ch);
+
+/* The addresses that q names; false: they do not fit together, or nobody knows them. */
+bool hca_qp_resolve(const struct hca *h, const struct hca_qp_change *ch,
+		    const struct hca_qpc_path *q, struct hca_qp_path *out);
 
 /* RST2INIT: judge what is latched, take queues, records and memory. */
 int hca_qp_create(struct hca *h, struct hca_qp_change *ch);
@@ -45,6 +40,21 @@ int hca_qp_create(struct hca *h, struct hca_qp_change *ch);
 int hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch);
 /* The attributes of ch->mask into the lines the transition opens. */
 void hca_qp_apply(struct hca *h, const struct hca_qp_change *ch);
+
+/* ---- qp_path.c ---- */
+
+/* Its paths are the CEU's from here on; false: someone is migrating it, ask again. */
+bool hca_qp_paths_hold(struct hca *h, struct hca_qp_change *ch);
+/* The new ones, judged, are to be put into place; what is known only then. */
+void hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch);
+/* At each poll until true: every frame from now on goes the new way. */
+bool hca_qp_paths_step(struct hca *h, struct hca_qp_change *ch);
+/* done: migration state and everything as planned; otherwise as it was. Held or not. */
+void hca_qp_paths_release(struct hca *h, struct hca_qp_change *ch, bool done);
+/* Everything else about them; on the way to RTR the paths too: nobody looks at them yet. */
+void hca_qp_paths_apply(struct hca *h, const struct hca_qp_change *ch);
+/* Of the image the primary path becomes the one in use. */
+void hca_qp_paths_query(const struct hca_qp *qp, struct hca_qpc *image);
 
 static inline struct hca_qp_work *
 hca_qp_work(const struct hca_qp *qp)

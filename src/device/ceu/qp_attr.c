@@ -6,13 +6,11 @@
 
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
-#include "ctxmgt/rate.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
 
 /* Ethernet to immediate, pad and ICRC around one MTU of payload: WRITE ONLY with immediate. */
 #define FRAME_OVERHEAD (14u + 20u + 8u + 12u + 16u + 4u + 4u)
-#define DEFAULT_TTL 64u
 
 static bool
 attr_access(const struct hca *h, const struct hca_qpc *q)
@@ -107,17 +105,21 @@ attr_dest_qpn(const struct hca *h, const struct hca_qpc *q)
 	return WORD(remote_qpn) > HCA_QPN_GSI && WORD(remote_qpn) < HCA_QPN_MULTICAST;
 }
 
-/* Path migration is not announced: a QP is and stays MIGRATED. */
+/* ARMED is what the device finds out. */
 static bool
 attr_mig(const struct hca *h, const struct hca_qpc *q)
 {
-	return HCA_QPC_MIG(WORD(flags)) == HCA_MIG_MIGRATED;
+	return HCA_QPC_MIG(WORD(flags)) == HCA_MIG_MIGRATED ||
+	       HCA_QPC_MIG(WORD(flags)) == HCA_MIG_REARM;
 }
 
 static bool
-attr_never(const struct hca *h, const struct hca_qpc *q)
+attr_alt(const struct hca *h, const struct hca_qpc *q)
 {
-	return false;
+	uint32_t word = WORD(alt_path.port_pkey), pkey = HCA_QPC_PKEY_INDEX(word);
+
+	return HCA_QPC_PORT(word) == 1 && pkey < HCA_PKEY_ENTRIES && h->ctxmgt->pkey[pkey] != 0 &&
+	       HCA_QPC_ACKTO(WORD(alt_path.ackto)) <= 31;
 }
 
 static const struct {
@@ -137,112 +139,36 @@ static const struct {
 	{HCA_QP_ATTR_SQ_PSN, attr_sq_psn},
 	{HCA_QP_ATTR_DEST_QPN, attr_dest_qpn},
 	{HCA_QP_ATTR_PATH_MIG_STATE, attr_mig},
-	{HCA_QP_ATTR_ALT_PATH, attr_never},
+	{HCA_QP_ATTR_ALT_PATH, attr_alt},
 };
 
-static void
-mac_bytes(uint8_t out[6], uint64_t mac)
-{
-	for (unsigned int i = 0; i < 6; i++)
-		out[i] = (uint8_t)(mac >> (8 * (5 - i)));
-}
-
-/* Destination address: GID form, plain IPv4 form, or both if they agree. */
+/* A QP that is to be armed needs a path to go to. */
 static bool
-path_dip(const struct hca_qpc *q, uint8_t dip[16])
+may_rearm(const struct hca *h, const struct hca_qp_change *ch)
 {
-	static const uint8_t zero[16];
-	uint8_t ip[4];
-
-	memcpy(ip, &q->path.dip, sizeof(ip));
-	if (memcmp(q->path.rgid, zero, sizeof(zero)) == 0) {
-		hca_gid_from_ip4(dip, ip);
-	} else {
-		memcpy(dip, q->path.rgid, 16);
-		if (WORD(path.dip) != 0 && memcmp(dip + 12, ip, sizeof(ip)) != 0)
-			return false;
-	}
-	return hca_gid_is_ip4(dip) || hca_gid_is_ip6(dip);
-}
-
-/* Source MAC and IP come from the GID entry; a mailbox that names others is wrong. */
-static bool
-path_source(const struct hca *h, const struct hca_qpc *q, struct hca_roce_path *p)
-{
-	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, HCA_QPC_GID_INDEX(WORD(path.ackto)));
-	uint64_t smac = HCA_QPC_SMAC(WORD(path.mac_lo), WORD(path.smac_hi));
-	uint8_t mac[6];
-
-	if (g == NULL)
-		return false;
-	mac_bytes(mac, smac);
-	if (smac != 0 && memcmp(mac, g->mac, sizeof(mac)) != 0)
-		return false;
-	if (WORD(path.sip) != 0 &&
-	    (g->ip_version != 4 || memcmp(&q->path.sip, g->gid + 12, 4) != 0))
-		return false;
-	p->ip_version = g->ip_version;
-	p->vlan = g->vlan_id != HCA_NO_VLAN;
-	p->vlan_tci = 0;
-	if (p->vlan)
-		p->vlan_tci =
-			(uint16_t)((HCA_QPC_SL(WORD(path.sl_tclass_flow)) & 7) << 13 | g->vlan_id);
-	memcpy(p->smac, g->mac, sizeof(p->smac));
-	memcpy(p->sip, g->gid, sizeof(p->sip));
-	return true;
-}
-
-static bool
-path_dmac(const struct hca *h, const struct hca_qpc *q, struct hca_roce_path *p)
-{
-	uint64_t dmac = HCA_QPC_DMAC(WORD(path.mac_lo), WORD(path.dmac_hi));
-	const uint8_t *known;
-
-	if (dmac != 0) {
-		mac_bytes(p->dmac, dmac);
-		return (p->dmac[0] & 1) == 0;
-	}
-	known = hca_gid_mac(h->ctxmgt, p->dip);
-	if (known == NULL)
-		known = hca_neigh_find(h->ctxmgt, p->dip);
-	if (known != NULL)
-		memcpy(p->dmac, known, sizeof(p->dmac));
-	return known != NULL;
-}
-
-static bool
-resolve_path(const struct hca *h, struct hca_qp_change *ch)
-{
-	const struct hca_qpc *q = &ch->image;
-	struct hca_roce_path *p = &ch->path;
-	uint32_t hop = HCA_QPC_HOP_LIMIT(WORD(path.ackto));
-
-	if (!hca_rate_pace(HCA_QPC_STATIC_RATE(WORD(path.ackto)), &ch->pace))
-		return false;
-	if (!path_source(h, q, p) || !path_dip(q, p->dip) || !path_dmac(h, q, p))
-		return false;
-	if (hca_gid_is_ip4(p->dip) != (p->ip_version == 4))
-		return false;
-	p->flow_label = HCA_QPC_FLOW_LABEL(WORD(path.sl_tclass_flow));
-	p->tclass = (uint8_t)HCA_QPC_TCLASS(WORD(path.sl_tclass_flow)) & 0xfc; /* ECN is ours */
-	p->hop_limit = (uint8_t)(hop != 0 ? hop : DEFAULT_TTL);
-	p->qpn = WORD(remote_qpn);
-	p->pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(path.port_pkey))];
-	p->udp_sport = hca_roce_udp_sport(ch->qpn, p->qpn);
-	p->migreq = true;
-	return true;
+	return HCA_QPC_MIG(hca_be32_to_cpu(ch->image.flags)) != HCA_MIG_REARM ||
+	       h->qp[ch->qpi].addr.alt_valid || ch->mask & HCA_QP_ATTR_ALT_PATH;
 }
 
 int
 hca_qp_check_attrs(const struct hca *h, struct hca_qp_change *ch)
 {
+	const struct hca_qpc *q = &ch->image;
+	bool primary = ch->to == HCA_QPS_RTR || ch->mask & (HCA_QP_ATTR_AV | HCA_QP_ATTR_PKEY_INDEX);
+
 	for (unsigned int i = 0; i < RTE_DIM(checks); i++)
 		if ((ch->mask & checks[i].attr) && !checks[i].ok(h, &ch->image))
 			return HCA_STAT_BAD_PARAM;
-	if (HCA_QPC_SERVICE(hca_be32_to_cpu(ch->image.flags)) == HCA_ST_UD)
+	if (HCA_QPC_SERVICE(WORD(flags)) == HCA_ST_UD)
 		return HCA_STAT_OK; /* each message names its own path */
-	if (ch->to != HCA_QPS_RTR &&
-	    (ch->to == HCA_QPS_INIT || !(ch->mask & (HCA_QP_ATTR_AV | HCA_QP_ATTR_PKEY_INDEX))))
+	if (ch->mask & HCA_QP_ATTR_PATH_MIG_STATE && !may_rearm(h, ch))
+		return HCA_STAT_BAD_PARAM;
+	if (ch->to == HCA_QPS_INIT)
 		return HCA_STAT_OK;
-	return resolve_path(h, ch) ? HCA_STAT_OK : HCA_STAT_BAD_PARAM;
+	if (primary && !hca_qp_resolve(h, ch, &q->path, &ch->path[0]))
+		return HCA_STAT_BAD_PARAM;
+	if (ch->mask & HCA_QP_ATTR_ALT_PATH &&
+	    !hca_qp_resolve(h, ch, &q->alt_path, &ch->path[1]))
+		return HCA_STAT_BAD_PARAM;
+	return HCA_STAT_OK;
 }

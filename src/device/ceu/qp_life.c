@@ -217,6 +217,7 @@ fill_shape(struct hca_qp *n, const struct qp_shape *s)
 	n->rtc.unreliable = s->service == HCA_ST_UC || s->service == HCA_ST_UD;
 	n->cfg.pd = s->pd;
 	n->addr.xrcd = s->xrcd;
+	n->addr.mig = HCA_MIG_MIGRATED;
 	n->ee.srq = s->srq;
 	n->cfg.usr_page = (uint16_t)s->usr_page;
 	n->cfg.scqn = s->has & HAS_SQ ? s->scqn : NO_CQ;
@@ -352,23 +353,6 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 #define REMOTE_RIGHTS (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)
 
 static void
-apply_path(struct hca *h, struct hca_qp *qp, const struct hca_roce_path *p, uint32_t pace)
-{
-	if (p->ip_version == 0)
-		return;
-	qp->cfg.peer_is_ip6 = p->ip_version == 6;
-	qp->cfg.peer_ip4 = 0;
-	if (!qp->cfg.peer_is_ip6)
-		memcpy(&qp->cfg.peer_ip4, p->dip + 12, sizeof(qp->cfg.peer_ip4));
-	qp->cfg.vlan = p->vlan ? HCA_VLAN_VID(p->vlan_tci) : 0;
-	qp->addr.vlan[0] = qp->cfg.vlan;
-	qp->rtc.pace = pace;
-	memcpy(qp->addr.peer_gid[0], p->dip, sizeof(qp->addr.peer_gid[0]));
-	hca_roce_template_fill(p, &qp->encap.tmpl[0]);
-	hca_loopback_learn(h, p->dmac);
-}
-
-static void
 apply_mtu(struct hca_qp *qp, uint32_t code)
 {
 	uint8_t log = (uint8_t)(7 + code);
@@ -389,8 +373,6 @@ apply_sq_psn(struct hca_qp *qp, uint32_t psn)
 static void
 apply_requester(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
 {
-	if (mask & HCA_QP_ATTR_TIMEOUT)
-		cfg->ack_timeout = (uint8_t)HCA_QPC_ACKTO(WORD(path.ackto));
 	if (mask & HCA_QP_ATTR_RETRY_CNT)
 		cfg->retry_cnt = (uint8_t)HCA_QPC_RETRY_CNT(WORD(rd_atomic));
 	if (mask & HCA_QP_ATTR_RNR_RETRY)
@@ -410,10 +392,12 @@ apply_responder(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
 		cfg->max_dest_rd_atomic = (uint8_t)HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic));
 }
 
+/* Of a connected QP it is its path's, from RTR on. */
 static void
 apply_pkey(const struct hca *h, struct hca_qp *qp, uint32_t index)
 {
-	qp->cfg.pkey = h->ctxmgt->pkey[index];
+	if (qp->cfg.service == HCA_ST_UD)
+		__atomic_store_n(&qp->cfg.pkey, h->ctxmgt->pkey[index], __ATOMIC_RELAXED);
 	qp->addr.pkey_index = (uint8_t)index;
 }
 
@@ -440,9 +424,5 @@ hca_qp_apply(struct hca *h, const struct hca_qp_change *ch)
 		qp->ee.epsn = HCA_QPC_EPSN(WORD(rnr_nextrecvpsn));
 	if (mask & HCA_QP_ATTR_SQ_PSN)
 		apply_sq_psn(qp, WORD(next_send_psn));
-	/*
-	 * In SQD the responder may be building a frame from the old template meanwhile: that frame may
-	 * leave with a mixed address and is lost, which RC recovers.
-	 */
-	apply_path(h, qp, &ch->path, ch->pace);
+	hca_qp_paths_apply(h, ch);
 }

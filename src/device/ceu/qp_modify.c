@@ -47,6 +47,16 @@ find_transition(uint32_t cmd, uint32_t from, uint32_t service)
 	X(RQ_PSN, rnr_nextrecvpsn, 23, 0) \
 	X(MAX_QP_RD_ATOMIC, rd_atomic, 31, 24) \
 	X(MIN_RNR_TIMER, rnr_nextrecvpsn, 31, 24) \
+	X(ALT_PATH, alt_path.port_pkey, 26, 24) \
+	X(ALT_PATH, alt_path.port_pkey, 6, 0) \
+	X(ALT_PATH, alt_path.rnr_retry, 23, 16) \
+	X(ALT_PATH, alt_path.ackto, 31, 0) \
+	X(ALT_PATH, alt_path.sl_tclass_flow, 31, 0) \
+	X(ALT_PATH, alt_path.mac_lo, 31, 0) \
+	X(ALT_PATH, alt_path.smac_hi, 31, 0) \
+	X(ALT_PATH, alt_path.dmac_hi, 31, 0) \
+	X(ALT_PATH, alt_path.sip, 31, 0) \
+	X(ALT_PATH, alt_path.dip, 31, 0) \
 	X(SQ_PSN, next_send_psn, 31, 0) \
 	X(MAX_DEST_RD_ATOMIC, rd_atomic, 23, 16) \
 	X(PATH_MIG_STATE, flags, 12, 11) \
@@ -76,6 +86,8 @@ merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)
 	}
 	if (mask & HCA_QP_ATTR_AV)
 		memcpy(image->path.rgid, in->path.rgid, sizeof(image->path.rgid));
+	if (mask & HCA_QP_ATTR_ALT_PATH)
+		memcpy(image->alt_path.rgid, in->alt_path.rgid, sizeof(image->alt_path.rgid));
 }
 
 /* What RST2INIT latches besides its attributes. */
@@ -193,13 +205,9 @@ static int
 commit(struct hca *h, const struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
-	int rc;
 
 	if (hca_qp_state(qp) != ch->from)
 		return HCA_STAT_BAD_QP_STATE;
-	rc = hca_qp_fit_jobs(h, ch);
-	if (rc != HCA_STAT_OK)
-		return rc;
 	hca_qp_apply(h, ch);
 	if (ch->to == HCA_QPS_SQD) {
 		qp->cfg.draining = ch->from != HCA_QPS_SQD || qp->cfg.draining;
@@ -213,29 +221,67 @@ commit(struct hca *h, const struct hca_qp_change *ch)
 	return HCA_STAT_OK;
 }
 
-int
-hca_cmd_modify_qp(struct hca *h, struct hca_cmd *c)
+/* The image as it will be, judged; what can be refused is refused here. */
+static int
+judge_change(struct hca *h, const struct hca_qpc *in, struct hca_qp_change *ch)
+{
+	int rc;
+
+	if (ch->from == HCA_QPS_RST)
+		latch(&ch->image, in);
+	else
+		ch->image = hca_qp_work(&h->qp[ch->qpi])->image;
+	merge(&ch->image, in, ch->mask);
+	rc = hca_qp_check_attrs(h, ch);
+	if (rc == HCA_STAT_OK && ch->from != HCA_QPS_RST)
+		rc = hca_qp_fit_jobs(h, ch);
+	return rc;
+}
+
+enum modify_step {
+	MODIFY_PREPARE,
+	MODIFY_PATHS, /* of a QP that is running */
+};
+
+static int
+modify_begin(struct hca *h, struct hca_cmd *c)
 {
 	const struct hca_qpc *in = (const void *)c->in;
 	uint32_t named = hca_be32_to_cpu(in->local_qpn) & HCA_QPN_MASK;
-	struct hca_qp_change ch;
-	int rc = prepare(h, c, &ch);
+	struct hca_qp_change *ch = &c->change;
+	int rc = prepare(h, c, ch);
 
 	if (rc != HCA_STAT_OK)
 		return rc;
-	if (named != ch.qpn && (named != 0 || ch.from == HCA_QPS_RST))
+	if (named != ch->qpn && (named != 0 || ch->from == HCA_QPS_RST))
 		return HCA_STAT_BAD_PARAM;
-	if (ch.from == HCA_QPS_RST)
-		latch(&ch.image, in);
-	else
-		ch.image = hca_qp_work(&h->qp[ch.qpi])->image;
-	merge(&ch.image, in, ch.mask);
-	rc = hca_qp_check_attrs(h, &ch);
-	if (rc != HCA_STAT_OK)
+	if (ch->from != HCA_QPS_RST && ch->from != HCA_QPS_INIT && !hca_qp_paths_hold(h, ch))
+		return HCA_CMD_AGAIN;
+	rc = judge_change(h, in, ch);
+	if (rc == HCA_STAT_OK && ch->held)
+		hca_qp_paths_plan(h, ch);
+	return rc;
+}
+
+int
+hca_cmd_modify_qp(struct hca *h, struct hca_cmd *c)
+{
+	struct hca_qp_change *ch = &c->change;
+	int rc = HCA_STAT_OK;
+
+	if (c->step == MODIFY_PREPARE)
+		rc = modify_begin(h, c);
+	if (rc == HCA_CMD_AGAIN)
 		return rc;
-	rc = ch.from == HCA_QPS_RST ? hca_qp_create(h, &ch) : commit(h, &ch);
+	if (rc == HCA_STAT_OK && ch->held && !hca_qp_paths_step(h, ch)) {
+		c->step = MODIFY_PATHS;
+		return HCA_CMD_AGAIN;
+	}
 	if (rc == HCA_STAT_OK)
-		mirror(h, ch.qpi, ch.qpn);
+		rc = ch->from == HCA_QPS_RST ? hca_qp_create(h, ch) : commit(h, ch);
+	hca_qp_paths_release(h, ch, rc == HCA_STAT_OK);
+	if (rc == HCA_STAT_OK)
+		mirror(h, ch->qpi, ch->qpn);
 	return rc;
 }
 
@@ -316,6 +362,7 @@ hca_qp_image(struct hca *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out)
 	}
 	*out = hca_qp_work(qp)->image;
 	live_fields(qp, hca_qp_state(qp), out);
+	hca_qp_paths_query(qp, out);
 }
 
 int

@@ -66,11 +66,11 @@ struct hca_qp_cfg {
 	uint8_t access;	 /* remote rights, HCA_ACCESS_* */
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t retry_cnt, rnr_retry;
-	uint8_t ack_timeout;   /* 4.096 us << n, 0 = never */
+	uint8_t ack_timeout; /* [pub] 4.096 us << n, 0 = never; also by who migrates */
 	uint8_t min_rnr_timer; /* code 0..31 */
 	uint8_t draining;      /* SQD entered, SQ_DRAINED owed */
 	uint8_t sqd_notify;
-	uint8_t peer_is_ip6; /* and peer_ip4 is 0: decap asks hca_qp_addr */
+	uint8_t ask_addr; /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
 	uint32_t generation; /* counts lives of this index */
 	uint32_t qkey;	     /* [pub] UD */
 	uint16_t vlan;	     /* VLAN id of the path, 0: none */
@@ -82,15 +82,17 @@ struct hca_qp_cfg {
 
 /*
  * Written by the CEU, mig and encap.path also by whoever migrates (engine/migrate.h). Read where the
- * short ways do not reach: packets over IPv6, alternate paths, XRC.
+ * short ways do not reach: packets over IPv6, alternate paths, XRC. What is said of a path changes
+ * only while nobody looks at it: ceu/qp_path.c.
  */
 struct hca_qp_addr {
 	uint8_t peer_gid[HCA_QP_PATHS][16]; /* network order; IPv4 as ::ffff:a.b.c.d */
 	uint16_t pkey[HCA_QP_PATHS];
 	uint16_t vlan[HCA_QP_PATHS]; /* id, 0: none */
-	uint32_t mig;		     /* [pub] enum hca_mig_state */
+	uint32_t mig;		     /* [pub] enum hca_mig_state or HCA_MIG_HELD */
 	uint32_t xrcd;		     /* XRC domain of an XRC_TGT QP */
 	uint8_t ack_timeout[HCA_QP_PATHS];
+	uint8_t rate[HCA_QP_PATHS]; /* static, as in the QPC */
 	uint8_t alt_valid;  /* the path not in use may be migrated to */
 	uint8_t pkey_index; /* of the path in use */
 	uint64_t pace_at;   /* RTC, of paced QPs only: when the next frame may leave, ns */
@@ -140,7 +142,8 @@ struct hca_qp_rtc {
 	uint8_t mtu_log;      /* CEU */
 	uint32_t window_mask; /* CEU */
 	uint32_t *window;     /* CEU */
-	uint32_t pace;	      /* CEU, of UD its datagrams: ps per byte, 0 = as fast as it goes */
+	uint32_t pace;	      /* CEU and who migrates, of UD its datagrams: ps per byte, 0 = as fast
+			       * as it goes */
 	uint8_t transport;    /* CEU: top three bits of the BTH opcodes */
 	uint8_t unreliable;   /* CEU: UC, UD: completes what has been copied */
 	uint8_t failed_seen;  /* encap.req_failed already obeyed, low bits */
@@ -298,6 +301,18 @@ static inline const struct hca_roce_template *
 hca_qp_template(const struct hca_qp *qp)
 {
 	return &qp->encap.tmpl[__atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1];
+}
+
+static inline uint32_t
+hca_qp_ack_timeout(const struct hca_qp *qp)
+{
+	return __atomic_load_n(&qp->cfg.ack_timeout, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t
+hca_qp_pace(const struct hca_qp *qp)
+{
+	return __atomic_load_n(&qp->rtc.pace, __ATOMIC_RELAXED);
 }
 
 static inline uint32_t

@@ -40,6 +40,7 @@
 	X(rx_qp_state) \
 	X(rx_bad_source) \
 	X(rx_bad_pkey) \
+	X(rx_bad_migration) \
 	X(rx_bad_service) \
 	X(rx_bad_qkey) \
 	X(rx_mcast_unattached) \

@@ -15,6 +15,7 @@
 #include "abi_ctx.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
+#include "engine/migrate.h"
 #include "engine/pkt.h"
 #include "wire/roce_frame.h"
 
@@ -235,30 +236,33 @@ vlan_matches(uint16_t ours, const struct hca_rxd *r)
 	return HCA_VLAN_VID(r->vlan) == ours;
 }
 
-/* The IP source is this GID; an IPv4 address is one in ::ffff:0:0/96. */
-static bool
-is_address(const uint8_t *l3, const uint8_t gid[16])
-{
-	if (l3[0] >> 4 == 4)
-		return hca_gid_is_ip4(gid) &&
-		       memcmp(l3 + offsetof(struct hca_ipv4_hdr, saddr), gid + 12, 4) == 0;
-	return memcmp(l3 + offsetof(struct hca_ipv6_hdr, saddr), gid, 16) == 0;
-}
-
-/* The long way: IPv6, and the alternate path of an armed QP. */
+/* The long way: IPv6, and QPs whose paths may change; the alternate path of an armed QP. */
 static bool
 source_matches_any(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
 {
 	uint32_t path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1;
 	const struct hca_qp_addr *a = &qp->addr;
 
-	if (is_address(l3, a->peer_gid[path]) && vlan_matches(a->vlan[path], r))
+	r->flags |= HCA_RXD_ASKED;
+	if (hca_path_is_from(l3, r, a->peer_gid[path], a->vlan[path]))
 		return true;
-	if (!a->alt_valid || __atomic_load_n(&a->mig, __ATOMIC_ACQUIRE) != HCA_MIG_ARMED ||
-	    !is_address(l3, a->peer_gid[1 - path]) || !vlan_matches(a->vlan[1 - path], r))
+	if (__atomic_load_n(&a->mig, __ATOMIC_ACQUIRE) != HCA_MIG_ARMED || !a->alt_valid ||
+	    !hca_path_is_from(l3, r, a->peer_gid[1 - path], a->vlan[1 - path]))
 		return false;
 	r->flags |= HCA_RXD_ALT_PATH;
 	return true;
+}
+
+/* P_Key of the path the packet came by. */
+static inline uint16_t
+pkey_of(const struct hca_qp *qp, const struct hca_rxd *r)
+{
+	uint32_t path;
+
+	if (likely(!(r->flags & HCA_RXD_ASKED)))
+		return __atomic_load_n(&qp->cfg.pkey, __ATOMIC_RELAXED);
+	path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1;
+	return qp->addr.pkey[r->flags & HCA_RXD_ALT_PATH ? 1 - path : path];
 }
 
 /* The sender is the QP's peer, in the QP's VLAN. A tag that only has a priority is none. */
@@ -268,8 +272,10 @@ source_matches(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
 	uint32_t saddr;
 
 	memcpy(&saddr, l3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(saddr));
-	if (likely(l3[0] >> 4 == 4 && saddr == qp->cfg.peer_ip4 && !qp->cfg.peer_is_ip6 &&
-		   vlan_matches(qp->cfg.vlan, r)))
+	if (likely(l3[0] >> 4 == 4 &&
+		   !__atomic_load_n(&qp->cfg.ask_addr, __ATOMIC_ACQUIRE) &&
+		   saddr == __atomic_load_n(&qp->cfg.peer_ip4, __ATOMIC_RELAXED) &&
+		   vlan_matches(__atomic_load_n(&qp->cfg.vlan, __ATOMIC_RELAXED), r)))
 		return true;
 	return source_matches_any(qp, r, l3);
 }
@@ -339,7 +345,7 @@ judge(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 		return HCA_CTR_rx_bad_service;
 	if (unlikely(qp->cfg.service != HCA_ST_UD && !source_matches(qp, r, p + r->l3_off)))
 		return HCA_CTR_rx_bad_source;
-	if (unlikely(!pkey_matches(qp->cfg.pkey,
+	if (unlikely(!pkey_matches(pkey_of(qp, r),
 				   hca_get_be16(p + r->ext_off - HCA_ROCE_BTH_LEN + 2))))
 		return HCA_CTR_rx_bad_pkey;
 	if (unlikely(!is_request(op) && !op->is_response))
@@ -377,8 +383,8 @@ remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, con
 	j->generation = qp->cfg.generation;
 	memcpy(&j->saddr, p + V4_L3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(j->saddr));
 	memcpy(&j->pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(j->pkey));
-	/* Datagrams of one source may differ in their Q_Key; each has to know its path. */
-	if (r->l3_off != V4_L3 || qp->cfg.service == HCA_ST_UD || r->flags & HCA_RXD_ALT_PATH)
+	/* Datagrams of one source may differ in their Q_Key; each has to know its path; MigReq. */
+	if (r->l3_off != V4_L3 || qp->cfg.service == HCA_ST_UD || r->flags & HCA_RXD_ASKED)
 		j->info = NULL;
 }
 
@@ -511,7 +517,7 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 			continue;
 		}
 		if (unlikely(!same_as_last(&last, r, p))) {
-			const struct hca_qp *qp;
+			struct hca_qp *qp;
 			enum hca_counter why;
 
 			if (unlikely(r->qpi == HCA_QPN_MULTICAST)) {
@@ -522,7 +528,8 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 			redirect_gsi(h, r);
 			qp = &h->qp[r->qpi & h->qp_mask];
 			why = judge(qp, r, p);
-
+			if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N))
+				why = hca_migrate_judge(h, qp, r, p + r->l3_off);
 			if (unlikely(why != HCA_CTR_N)) {
 				drop(h, d, m, why);
 				continue;

@@ -15,6 +15,7 @@
 #include <rte_prefetch.h>
 
 #include "abi_ctx.h"
+#include "engine/migrate.h"
 #include "engine/rrc.h"
 
 #define X(code, us) [code] = (us)*1000u,
@@ -44,7 +45,7 @@ hca_rrc_room(struct hca *h)
 static inline uint64_t
 ack_timeout_ns(const struct hca_qp *qp)
 {
-	return HCA_ACK_TIMEOUT_NS(qp->cfg.ack_timeout & 31);
+	return HCA_ACK_TIMEOUT_NS(hca_qp_ack_timeout(qp) & 31);
 }
 
 static void
@@ -65,7 +66,7 @@ all_acknowledged(const struct hca_qp *qp)
 static void
 arm_if_needed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 {
-	if (qp->rrc.timer_armed || qp->cfg.ack_timeout == 0 || all_acknowledged(qp))
+	if (qp->rrc.timer_armed || hca_qp_ack_timeout(qp) == 0 || all_acknowledged(qp))
 		return;
 	qp->rrc.deadline = now + ack_timeout_ns(qp);
 	start_timer(h, qp, qpi);
@@ -91,6 +92,21 @@ set_hold(struct hca_qp *qp, bool on)
 
 /* ---- retries ---- */
 
+/* The attempts are used up on this path; those of the other one are counted anew. */
+static bool
+other_path(struct hca_rrc_run *run)
+{
+	switch (hca_migrate(run->h, HCA_STAGE_RRC, run->qpi)) {
+	case HCA_MIGRATE_DONE:
+		run->qp->rrc.retries = 0;
+		return true;
+	case HCA_MIGRATE_HELD: /* whoever changes its paths is about to be through */
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Back to una, unless the attempts are used up. */
 static void
 retry(struct hca_rrc_run *run, enum hca_again why)
@@ -98,7 +114,7 @@ retry(struct hca_rrc_run *run, enum hca_again why)
 	struct hca_qp_rrc *q = &run->qp->rrc;
 
 	hca_rrc_note_progress(run);
-	if (q->retries >= run->qp->cfg.retry_cnt) {
+	if (q->retries >= run->qp->cfg.retry_cnt && !other_path(run)) {
 		hca_rrc_fail(run, HCA_SYND_RETRY_EXC);
 		return;
 	}
@@ -404,7 +420,7 @@ on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 		__atomic_store_n(&q->timer_armed, 0, __ATOMIC_RELAXED);
 		return;
 	}
-	if (!hold && (qp->cfg.ack_timeout == 0 || all_acknowledged(qp))) {
+	if (!hold && (hca_qp_ack_timeout(qp) == 0 || all_acknowledged(qp))) {
 		disarm(h, qp, qpi, now);
 		return;
 	}
@@ -419,7 +435,7 @@ on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 		hca_rrc_commit(&run);
 		hca_cq_batch_end(h, &batch, HCA_STAGE_RRC);
 	}
-	if (hold && qp->cfg.ack_timeout == 0 && !(q->flags & HCA_RRC_HOLD))
+	if (hold && hca_qp_ack_timeout(qp) == 0 && !(q->flags & HCA_RRC_HOLD))
 		disarm(h, qp, qpi, now);
 	else
 		start_timer(h, qp, qpi);

@@ -151,7 +151,7 @@ spend_time(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t first)
 
 	for (uint32_t i = first; i < ctx->n_out; i++)
 		bytes += hca_txd(ctx->out[i])->len + HCA_RTC_FRAME_OVERHEAD;
-	qp->addr.pace_at = RTE_MAX(qp->addr.pace_at, from) + bytes * qp->rtc.pace / 1000;
+	qp->addr.pace_at = RTE_MAX(qp->addr.pace_at, from) + bytes * hca_qp_pace(qp) / 1000;
 }
 
 /* ---- cursors ---- */
@@ -373,7 +373,7 @@ check_drained(struct hca_rtc_visit *v)
 static void
 arm_timer(struct hca_rtc_visit *v)
 {
-	if (v->qp->cfg.ack_timeout == 0)
+	if (hca_qp_ack_timeout(v->qp) == 0)
 		return;
 	if (!v->h->single_worker)
 		rte_smp_mb();
@@ -403,15 +403,15 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 			flush(&v);
 		return true;
 	}
-	if (unlikely(v.qp->rtc.pace != 0 && ctx->now < v.qp->addr.pace_at)) {
+	if (unlikely(hca_qp_pace(v.qp) != 0 && ctx->now < v.qp->addr.pace_at)) {
 		HCA_COUNT(h, RTC, req_paced);
 		pop(h, ctx);
 		pace(ctx, v.qp, qpi);
 		return true;
 	}
-	if (unlikely(v.qp->rtc.pace != 0))
+	if (unlikely(hca_qp_pace(v.qp) != 0))
 		v.deficit =
-			(int32_t)RTE_MIN(HCA_RTC_QUANTUM, HCA_RTC_PACE_TURN / v.qp->rtc.pace + 1);
+			(int32_t)RTE_MIN(HCA_RTC_QUANTUM, HCA_RTC_PACE_TURN / hca_qp_pace(v.qp) + 1);
 	else if (v.deficit <= 0)
 		v.deficit += HCA_RTC_QUANTUM;
 	seq = v.desc_seq;
@@ -421,7 +421,7 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 		v.deficit = 0;
 	store(&v);
 	if (seq != v.desc_seq) {
-		if (unlikely(v.qp->rtc.pace != 0))
+		if (unlikely(hca_qp_pace(v.qp) != 0))
 			spend_time(ctx, v.qp, first);
 		if (unlikely(v.unreliable))
 			ctx->copied[ctx->n_copied++] = qpi;

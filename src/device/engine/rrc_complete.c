@@ -75,7 +75,7 @@ hca_rrc_note_progress(struct hca_rrc_run *run)
 		return;
 	q->deadline = run->upsn == run->max_psn
 			      ? HCA_RRC_IDLE
-			      : run->now + HCA_ACK_TIMEOUT_NS(run->qp->cfg.ack_timeout & 31);
+			      : run->now + HCA_ACK_TIMEOUT_NS(hca_qp_ack_timeout(run->qp) & 31);
 }
 
 /* The bad record's turn has come when everything before it is released. */

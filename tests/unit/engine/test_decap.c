@@ -356,7 +356,7 @@ source(void **state)
 		dropped(r, len, rx_bad_source);
 	}
 	len = good(r);
-	r->qp->cfg.peer_is_ip6 = 1;
+	r->qp->cfg.ask_addr = 1;
 	dropped(r, len, rx_bad_source);
 }
 

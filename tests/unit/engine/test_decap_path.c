@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "ctxmgt/ctxmgt.h"
+#include "engine/migrate.h"
 #include "frame_rig.h"
+#include "queues/eq.h"
 
 static uint8_t frame[FR_FRAME_MAX];
 
@@ -23,6 +25,10 @@ setup(void **state)
 	struct frame_rig *r = frame_rig_new();
 
 	memcpy(r->qp->addr.peer_gid[0], ip4[0], 16);
+	r->qp->addr.pkey[0] = r->qp->addr.pkey[1] = 0xffff;
+	r->qp->addr.mig = HCA_MIG_MIGRATED;
+	if (r->h->eqs == NULL)
+		assert_int_equal(hca_eqs_init(r->h), 0);
 	*state = r;
 	return 0;
 }
@@ -30,7 +36,10 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	frame_rig_free(*state);
+	struct frame_rig *r = *state;
+
+	hca_eqs_fini(r->h);
+	frame_rig_free(r);
 	return 0;
 }
 
@@ -184,7 +193,7 @@ peer6(void)
 static void
 to_ip6(struct frame_rig *r)
 {
-	r->qp->cfg.peer_is_ip6 = 1;
+	r->qp->cfg.ask_addr = 1;
 	r->qp->cfg.peer_ip4 = 0;
 	memcpy(r->qp->addr.peer_gid[0], ip6[0], 16);
 }
@@ -203,7 +212,7 @@ over_ip6(void **state)
 	assert_int_equal(d.payload_len, 32);
 	assert_int_equal(d.psn, FR_PSN);
 	assert_int_equal(d.ecn, 2);
-	assert_int_equal(d.flags, HCA_RXD_ACKREQ);
+	assert_int_equal(d.flags, HCA_RXD_ACKREQ | HCA_RXD_ASKED);
 	for (unsigned int i = 0; i < 16; i++) {
 		p.sip[i] ^= 1;
 		refused(r, from(r, &p), HCA_CTR_rx_bad_source);
@@ -314,11 +323,18 @@ alternate(void **state)
 				continue;
 			}
 			passes(r, from(r, &p), &d);
-			assert_int_equal(d.flags, HCA_RXD_ACKREQ | HCA_RXD_ALT_PATH);
+			assert_int_equal(d.flags,
+					 HCA_RXD_ACKREQ | HCA_RXD_ALT_PATH | HCA_RXD_ASKED);
 			/* its VLAN is its own */
 			r->qp->addr.vlan[1] = 3;
 			refused(r, from(r, &p), HCA_CTR_rx_bad_source);
 			r->qp->addr.vlan[1] = 0;
+			/* and its P_Key */
+			r->qp->addr.pkey[1] = 0x8001;
+			refused(r, from(r, &p), HCA_CTR_rx_bad_pkey);
+			p.pkey = 0x8001;
+			passes(r, from(r, &p), &d);
+			r->qp->addr.pkey[1] = p.pkey = 0xffff;
 		}
 	}
 }
@@ -364,6 +380,110 @@ second_path_in_use(void **state)
 	memcpy(p.sip, ip4[1], 16);
 	passes(r, from(r, &p), &d);
 	assert_false(d.flags & HCA_RXD_ALT_PATH);
+}
+
+/* ---- migration ---- */
+
+static void
+armed(struct frame_rig *r, const uint8_t peer[16])
+{
+	memcpy(r->qp->addr.peer_gid[1], peer, 16);
+	r->qp->cfg.ask_addr = 1;
+	r->qp->addr.ack_timeout[1] = 9;
+	r->qp->addr.alt_valid = 1;
+	r->qp->encap.path = 0;
+	r->qp->addr.mig = HCA_MIG_ARMED;
+}
+
+/* MigReq on the other path moves an armed QP there; what comes by the old one then is foreign. */
+static void
+peer_migrates(void **state)
+{
+	struct frame_rig *r = *state;
+	struct hca_roce_path p = frame_rig_peer();
+
+	armed(r, ip4[1]);
+	memcpy(p.sip, ip4[1], 16);
+	p.migreq = true;
+	frame_rig_give(r, frame, from(r, &p));
+	frame_rig_give(r, frame, from(r, &p));
+	assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 2);
+	assert_int_equal(r->fx->edge[HCA_EDGE_DECAP_EE].n, 2);
+	for (unsigned int i = 0; i < 2; i++)
+		rte_pktmbuf_free(r->fx->edge[HCA_EDGE_DECAP_EE].obj[i]);
+	r->fx->edge[HCA_EDGE_DECAP_EE].n = 0;
+	assert_int_equal(r->qp->addr.mig, HCA_MIG_MIGRATED);
+	assert_int_equal(r->qp->encap.path, 1);
+	assert_int_equal(r->qp->cfg.ack_timeout, 9);
+	assert_int_equal(counted(r, HCA_CTR_path_migrations), 1);
+	memcpy(p.sip, ip4[0], 16);
+	refused(r, from(r, &p), HCA_CTR_rx_bad_source);
+}
+
+/* Its own address is what tells both paths to one peer apart. */
+static void
+same_peer_on_both_paths(void **state)
+{
+	static const uint8_t ours[16] = {[10] = 0xff, 0xff, 10, 0, 9, 1};
+	struct frame_rig *r = *state;
+	struct hca_roce_path p = frame_rig_peer(), out = frame_rig_peer();
+	struct hca_rxd d;
+
+	memcpy(out.sip, ours, 16);
+	assert_int_equal(hca_roce_template_fill(&out, &r->qp->encap.tmpl[1]), 0);
+	p.migreq = true;
+	armed(r, ip4[0]);
+	refused(r, from(r, &p), HCA_CTR_rx_bad_migration);
+	assert_int_equal(r->qp->encap.path, 0);
+	memcpy(p.dip, ours, 16);
+	passes(r, from(r, &p), &d);
+	assert_int_equal(r->qp->encap.path, 1);
+	assert_int_equal(r->qp->addr.mig, HCA_MIG_MIGRATED);
+}
+
+/* Every state, with and without MigReq, from both addresses. */
+static void
+migreq_in_each_state(void **state)
+{
+	static const struct {
+		uint32_t mig, after;
+		bool migreq, other;
+		enum hca_counter why;
+	} t[] = {
+		{HCA_MIG_MIGRATED, HCA_MIG_MIGRATED, false, false, HCA_CTR_N},
+		{HCA_MIG_MIGRATED, HCA_MIG_MIGRATED, true, false, HCA_CTR_N},
+		{HCA_MIG_MIGRATED, HCA_MIG_MIGRATED, true, true, HCA_CTR_rx_bad_source},
+		{HCA_MIG_REARM, HCA_MIG_REARM, true, false, HCA_CTR_N},
+		{HCA_MIG_REARM, HCA_MIG_REARM, true, true, HCA_CTR_rx_bad_source},
+		{HCA_MIG_REARM, HCA_MIG_REARM, false, true, HCA_CTR_rx_bad_source},
+		{HCA_MIG_REARM, HCA_MIG_ARMED, false, false, HCA_CTR_N},
+		{HCA_MIG_ARMED, HCA_MIG_ARMED, false, false, HCA_CTR_N},
+		{HCA_MIG_ARMED, HCA_MIG_ARMED, false, true, HCA_CTR_N},
+		{HCA_MIG_ARMED, HCA_MIG_ARMED, true, false, HCA_CTR_rx_bad_migration},
+		{HCA_MIG_ARMED, HCA_MIG_MIGRATED, true, true, HCA_CTR_N},
+		{HCA_MIG_HELD, HCA_MIG_HELD, true, false, HCA_CTR_N},
+		{HCA_MIG_HELD, HCA_MIG_HELD, false, true, HCA_CTR_rx_bad_source},
+	};
+	struct frame_rig *r = *state;
+	struct hca_rxd d;
+
+	for (unsigned int i = 0; i < RTE_DIM(t); i++) {
+		struct hca_roce_path p = frame_rig_peer();
+
+		armed(r, ip4[1]);
+		r->qp->addr.mig = t[i].mig;
+		p.migreq = t[i].migreq;
+		memcpy(p.sip, ip4[t[i].other], 16);
+		expect(r, from(r, &p), HCA_EDGE_DECAP_EE, t[i].why, &d);
+		assert_int_equal(r->qp->addr.mig, t[i].after);
+		assert_int_equal(r->qp->encap.path,
+				 t[i].mig == HCA_MIG_ARMED && t[i].after == HCA_MIG_MIGRATED);
+	}
+	/* without a second path nothing is asked for */
+	armed(r, ip4[1]);
+	r->qp->addr.alt_valid = 0;
+	assert_int_equal(hca_migrate(r->h, HCA_STAGE_RRC, FR_QPI), HCA_MIGRATE_NOT_ARMED);
+	assert_int_equal(r->qp->addr.mig, HCA_MIG_ARMED);
 }
 
 /* ---- congestion ---- */
@@ -412,6 +532,9 @@ main(void)
 		T(alternate),
 		T(alternate_in_one_burst),
 		T(second_path_in_use),
+		T(peer_migrates),
+		T(same_peer_on_both_paths),
+		T(migreq_in_each_state),
 		T(marks),
 		T(notifications),
 #undef T

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CEU_QP_CHANGE_H
+#define CEU_QP_CHANGE_H
+
+/* One MODIFY_QP in progress; part of struct hca_cmd because paths change over several polls. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi_ctx.h"
+#include "ctxmgt/qp.h"
+
+/* What the engine knows of one path, as it stands in one of the two places of a QP. */
+struct hca_path_slot {
+	struct hca_roce_template tmpl;
+	uint8_t peer_gid[16];
+	uint16_t pkey, vlan;
+};
+
+struct hca_qp_path {
+	struct hca_path_slot slot;
+	uint8_t dmac[6];
+	uint8_t timeout, rate;
+	bool known; /* there is such a path */
+};
+
+struct hca_qp_change {
+	uint32_t qpi, qpn;
+	uint32_t from, to;    /* states */
+	uint32_t mask;	      /* attributes in the mailbox */
+	struct hca_qpc image; /* merged */
+	/* resolved where the mask asks for it: primary, alternate */
+	struct hca_qp_path path[HCA_QP_PATHS];
+	/* once held: */
+	bool held;
+	bool forced;	   /* by software to the alternate path */
+	uint32_t was, mig; /* migration states, before and after */
+	uint8_t step;
+	uint64_t rcu;
+};
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The two paths of a QP that is running. Frames are made from the place encap.path names, decap
+ * compares with both: so a place is written only while it is not the one in use, the QP is not
+ * armed, and a round has passed since somebody could have looked at it. A new primary path goes
+ * into the free place, one store puts it into use for requests and responses alike, and after
+ * another round the alternate path follows into the place that became free.
+ */
+
+#include <string.h>
+
+#include "ceu/qp.h"
+#include "ctxmgt/rate.h"
+#include "engine/migrate.h"
+
+enum path_step {
+	PATH_BEGIN,
+	PATH_FREE, /* nobody looks at the free place any more, after this round */
+	PATH_MOVED,
+	PATH_DONE,
+};
+
+#define RNR_RETRY_BITS HCA_MASK(31, 24)
+
+/* The RNR retry count stands in the primary path's words but is the QP's. */
+static void
+swap_paths(struct hca_qpc *q)
+{
+	uint32_t first = hca_be32_to_cpu(q->path.rnr_retry);
+	uint32_t second = hca_be32_to_cpu(q->alt_path.rnr_retry);
+	struct hca_qpc_path path = q->path;
+
+	q->path = q->alt_path;
+	q->alt_path = path;
+	q->path.rnr_retry = hca_cpu_to_be32((second & ~RNR_RETRY_BITS) | (first & RNR_RETRY_BITS));
+	q->alt_path.rnr_retry = hca_cpu_to_be32(first & ~RNR_RETRY_BITS);
+}
+
+static uint32_t
+path_in_use(const struct hca_qp *qp)
+{
+	return __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1;
+}
+
+void
+hca_qp_paths_query(const struct hca_qp *qp, struct hca_qpc *image)
+{
+	uint32_t mig = __atomic_load_n(&qp->addr.mig, __ATOMIC_ACQUIRE);
+	uint32_t flags = hca_be32_to_cpu(image->flags);
+
+	if (path_in_use(qp) != hca_qp_work(qp)->image_path)
+		swap_paths(image);
+	/* Between two states a stage is migrating it. */
+	image->flags = hca_cpu_to_be32(
+		HCA_SET_BITS(flags, 12, 11, mig == HCA_MIG_HELD ? HCA_MIG_MIGRATED : mig));
+}
+
+bool
+hca_qp_paths_hold(struct hca *h, struct hca_qp_change *ch)
+{
+	struct hca_qp *qp = &h->qp[ch->qpi];
+	struct hca_qp_work *w = hca_qp_work(qp);
+
+	if (!hca_migrate_hold(qp, &ch->was))
+		return false;
+	ch->held = true;
+	ch->mig = ch->was;
+	if (w->image_path != path_in_use(qp))
+		swap_paths(&w->image);
+	w->image_path = path_in_use(qp);
+	return true;
+}
+
+void
+hca_qp_paths_release(struct hca *h, struct hca_qp_change *ch, bool done)
+{
+	struct hca_qp *qp = &h->qp[ch->qpi];
+
+	if (!ch->held)
+		return;
+	ch->held = false;
+	hca_qp_work(qp)->image_path = path_in_use(qp);
+	hca_migrate_release(qp, done ? ch->mig : ch->was);
+	if (done && ch->forced)
+		hca_migrate_tell(h, HCA_STAGE_CEU, ch->qpi);
+}
+
+static void
+get_slot(const struct hca_qp *qp, uint32_t place, struct hca_path_slot *s)
+{
+	memset(s, 0, sizeof(*s));
+	memcpy(&s->tmpl, &qp->encap.tmpl[place], sizeof(s->tmpl));
+	memcpy(s->peer_gid, qp->addr.peer_gid[place], sizeof(s->peer_gid));
+	s->pkey = qp->addr.pkey[place];
+	s->vlan = qp->addr.vlan[place];
+}
+
+static void
+put_path(struct hca *h, struct hca_qp *qp, uint32_t place, const struct hca_qp_path *p)
+{
+	const struct hca_path_slot *s = &p->slot;
+
+	memcpy(&qp->encap.tmpl[place], &s->tmpl, sizeof(s->tmpl));
+	memcpy(qp->addr.peer_gid[place], s->peer_gid, sizeof(s->peer_gid));
+	qp->addr.pkey[place] = s->pkey;
+	qp->addr.vlan[place] = s->vlan;
+	qp->addr.ack_timeout[place] = p->timeout;
+	qp->addr.rate[place] = p->rate;
+	if (p->known)
+		hca_loopback_learn(h, p->dmac);
+}
+
+static bool
+is_there(const struct hca_qp *qp, uint32_t place, const struct hca_qp_path *p)
+{
+	struct hca_path_slot s;
+
+	get_slot(qp, place, &s);
+	return memcmp(&s, &p->slot, sizeof(s)) == 0;
+}
+
+static void
+set_migreq(struct hca_roce_template *t, bool on)
+{
+	struct hca_bth *bth = (void *)(t->bytes + t->bth);
+
+	if (t->len == 0) /* not connected yet, or datagrams */
+		return;
+	t->migreq = on;
+	bth->flags = HCA_BTH_MAKE_FLAGS(0, on, 0);
+}
+
+/* As the mailbox has it, or as it is; the rest comes from the image. */
+static void
+plan_path(const struct hca_qp *qp, uint32_t place, struct hca_qp_path *p,
+	  const struct hca_qpc_path *words, bool migreq)
+{
+	uint32_t ackto = hca_be32_to_cpu(words->ackto);
+
+	if (!p->known)
+		get_slot(qp, place, &p->slot);
+	p->timeout = (uint8_t)HCA_QPC_ACKTO(ackto);
+	p->rate = (uint8_t)HCA_QPC_STATIC_RATE(ackto);
+	set_migreq(&p->slot.tmpl, migreq);
+}
+
+/* What is armed says MigReq 0; the path it would go to says 1 from the first frame on. */
+void
+hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch)
+{
+	struct hca_qp *qp = &h->qp[ch->qpi];
+	uint32_t place = path_in_use(qp);
+
+	if (ch->mask & HCA_QP_ATTR_PATH_MIG_STATE)
+		ch->mig = HCA_QPC_MIG(hca_be32_to_cpu(ch->image.flags));
+	ch->forced = ch->was == HCA_MIG_ARMED && ch->mig == HCA_MIG_MIGRATED;
+	if (ch->path[1].known && !qp->addr.alt_valid)
+		qp->addr.alt_valid = 1; /* decap reads it of armed ones */
+	plan_path(qp, place, &ch->path[0], &ch->image.path, ch->mig == HCA_MIG_MIGRATED);
+	plan_path(qp, 1 - place, &ch->path[1], &ch->image.alt_path, true);
+	if (ch->forced) {
+		struct hca_qp_path first = ch->path[0];
+
+		ch->path[0] = ch->path[1];
+		ch->path[1] = first;
+		swap_paths(&ch->image);
+	}
+	ch->step = PATH_BEGIN;
+}
+
+/* The free place may be written: the alternate path, or the primary one to move to. */
+static void
+step_free(struct hca *h, struct hca_qp_change *ch)
+{
+	struct hca_qp *qp = &h->qp[ch->qpi];
+	uint32_t place = path_in_use(qp);
+
+	ch->step = PATH_DONE;
+	if (is_there(qp, place, &ch->path[0])) {
+		put_path(h, qp, 1 - place, &ch->path[1]);
+		return;
+	}
+	put_path(h, qp, 1 - place, &ch->path[0]);
+	hca_migrate_use(qp, 1 - place);
+	if (!qp->addr.alt_valid)
+		return;
+	ch->rcu = hca_round_start(h);
+	ch->step = PATH_MOVED;
+}
+
+bool
+hca_qp_paths_step(struct hca *h, struct hca_qp_change *ch)
+{
+	struct hca_qp *qp = &h->qp[ch->qpi];
+	uint32_t place = path_in_use(qp);
+
+	switch (ch->step) {
+	case PATH_BEGIN:
+		if (is_there(qp, place, &ch->path[0]) &&
+		    (!qp->addr.alt_valid || is_there(qp, 1 - place, &ch->path[1])))
+			break;
+		ch->rcu = hca_round_start(h);
+		ch->step = PATH_FREE;
+		return false;
+	case PATH_FREE:
+		if (!hca_round_done(h, ch->rcu))
+			return false;
+		step_free(h, ch);
+		return ch->step == PATH_DONE;
+	case PATH_MOVED:
+		if (!hca_round_done(h, ch->rcu))
+			return false;
+		put_path(h, qp, 1 - place, &ch->path[1]);
+		break;
+	default:
+		break;
+	}
+	ch->step = PATH_DONE;
+	return true;
+}
+
+/* decap knows the path in use by heart as long as it is IPv4 and cannot change by itself. */
+static void
+know_by_heart(struct hca_qp *qp, uint32_t place, uint32_t mig)
+{
+	bool ip4 = qp->encap.tmpl[place].ip_version == 4;
+	uint32_t ip = 0;
+
+	__atomic_store_n(&qp->cfg.ask_addr, 1, __ATOMIC_RELEASE);
+	if (ip4)
+		memcpy(&ip, qp->addr.peer_gid[place] + 12, sizeof(ip));
+	__atomic_store_n(&qp->cfg.peer_ip4, ip, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->cfg.vlan, qp->addr.vlan[place], __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->cfg.pkey, qp->addr.pkey[place], __ATOMIC_RELAXED);
+	if (ip4 && mig == HCA_MIG_MIGRATED)
+		__atomic_store_n(&qp->cfg.ask_addr, 0, __ATOMIC_RELEASE);
+}
+
+/* Timeouts and rates are read by who migrates: nobody does now. */
+static void
+set_pace(struct hca_qp *qp, uint32_t place, const struct hca_qp_path *path)
+{
+	for (uint32_t i = 0; i < HCA_QP_PATHS; i++) {
+		qp->addr.ack_timeout[place ^ i] = path[i].timeout;
+		qp->addr.rate[place ^ i] = path[i].rate;
+	}
+}
+
+void
+hca_qp_paths_apply(struct hca *h, const struct hca_qp_change *ch)
+{
+	struct hca_qp *qp = &h->qp[ch->qpi];
+	uint32_t place = path_in_use(qp), pace = 0;
+
+	for (uint32_t i = 0; i < HCA_QP_PATHS && !ch->held; i++)
+		if (ch->path[i].known)
+			put_path(h, qp, i, &ch->path[i]);
+	if (ch->held)
+		set_pace(qp, place, ch->path);
+	else
+		qp->addr.alt_valid |= ch->path[1].known;
+	if (qp->encap.tmpl[place].len == 0)
+		return;
+	__atomic_store_n(&qp->cfg.ack_timeout, qp->addr.ack_timeout[place], __ATOMIC_RELAXED);
+	hca_rate_pace(qp->addr.rate[place], &pace);
+	__atomic_store_n(&qp->rtc.pace, pace, __ATOMIC_RELAXED);
+	know_by_heart(qp, place, ch->held ? ch->mig : HCA_MIG_MIGRATED);
+}
