@@ -119,6 +119,10 @@ check_mask(const struct hca_qp_transition *t, uint32_t mask, const char *from, c
 	X(SOFTHCA_QP_AV, attr->ah_attr.sgid_index, ctx->info.gid_entries - 1, "sgid_index") \
 	X(SOFTHCA_QP_ALT_PATH, attr->alt_ah_attr.sgid_index, ctx->info.gid_entries - 1, \
 	  "alternate sgid_index") \
+	X(SOFTHCA_QP_ALT_PATH, attr->alt_pkey_index, ctx->info.pkey_entries - 1, \
+	  "alt_pkey_index") \
+	X(SOFTHCA_QP_ALT_PATH, attr->alt_port_num, ctx->info.num_ports, "alt_port_num") \
+	X(SOFTHCA_QP_ALT_PATH, attr->alt_timeout, 31u, "alt_timeout") \
 	X(SOFTHCA_QP_PATH_MIG_STATE, attr->path_mig_state, (uint32_t)SOFTHCA_MIG_ARMED, \
 	  "path_mig_state")
 
@@ -132,8 +136,11 @@ check_values(const struct lib_context *ctx, const struct softhca_qp_attr *attr, 
 #undef CHECK_LIMIT
 	if ((mask & SOFTHCA_QP_PATH_MTU) != 0 && !HCA_MTU_VALID(attr->path_mtu))
 		return lib_fail(-EINVAL, "path_mtu %u is not one of 1..5", attr->path_mtu);
-	if ((mask & SOFTHCA_QP_PORT) != 0 && attr->port_num == 0)
+	if (((mask & SOFTHCA_QP_PORT) != 0 && attr->port_num == 0) ||
+	    ((mask & SOFTHCA_QP_ALT_PATH) != 0 && attr->alt_port_num == 0))
 		return lib_fail(-EINVAL, "ports count from 1");
+	if ((mask & SOFTHCA_QP_PATH_MIG_STATE) != 0 && attr->path_mig_state == SOFTHCA_MIG_ARMED)
+		return lib_fail(-EINVAL, "the device arms a QP that is in REARM by itself");
 	return 0;
 }
 

@@ -16,6 +16,8 @@ struct sim_port {
 	uint64_t hash;
 	uint64_t injected;
 	bool hash_on;
+	sim_link_lost_fn lost;
+	void *lost_arg;
 };
 
 uint64_t
@@ -35,6 +37,13 @@ sim_hash(uint64_t h, const void *data, size_t n)
 	return h ^ h >> 32;
 }
 
+static bool
+is_lost(const struct sim_port *p, struct rte_mbuf *m)
+{
+	return p->lost != NULL &&
+	       p->lost(p->lost_arg, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+}
+
 static uint16_t
 link_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
@@ -46,7 +55,13 @@ link_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 		n = (uint16_t)room;
 	for (uint16_t i = 0; p->hash_on && i < n; i++)
 		p->hash = sim_hash(p->hash, rte_pktmbuf_mtod(m[i], void *), m[i]->data_len);
-	return (uint16_t)rte_ring_enqueue_burst(p->tx, (void **)m, n, NULL);
+	for (uint16_t i = 0; i < n; i++) {
+		if (is_lost(p, m[i]))
+			rte_pktmbuf_free(m[i]);
+		else
+			rte_ring_enqueue(p->tx, m[i]);
+	}
+	return n;
 }
 
 static uint16_t
@@ -128,6 +143,13 @@ uint32_t
 sim_link_queued(const struct hca_port *p)
 {
 	return rte_ring_count(((const struct sim_port *)p)->rx);
+}
+
+void
+sim_link_lose(struct hca_port *p, sim_link_lost_fn lost, void *arg)
+{
+	((struct sim_port *)p)->lost = lost;
+	((struct sim_port *)p)->lost_arg = arg;
 }
 
 bool

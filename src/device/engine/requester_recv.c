@@ -92,13 +92,25 @@ set_hold(struct hca_qp *qp, bool on)
 
 /* ---- retries ---- */
 
-/* The attempts are used up on this path; those of the other one are counted anew. */
+/* Attempts are counted anew on another path, whoever moved the QP there. */
+static void
+note_path(struct hca_qp *qp)
+{
+	uint8_t path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1 ? HCA_RRC_PATH1 : 0;
+
+	if ((qp->rrc.flags & HCA_RRC_PATH1) == path)
+		return;
+	qp->rrc.flags ^= HCA_RRC_PATH1;
+	qp->rrc.retries = 0;
+}
+
+/* The attempts on this path are used up. */
 static bool
 other_path(struct hca_rrc_run *run)
 {
 	switch (hca_migrate(run->h, HCA_STAGE_RRC, run->qpi)) {
 	case HCA_MIGRATE_DONE:
-		run->qp->rrc.retries = 0;
+		note_path(run->qp);
 		return true;
 	case HCA_MIGRATE_HELD: /* whoever changes its paths is about to be through */
 		return true;
@@ -114,11 +126,13 @@ retry(struct hca_rrc_run *run, enum hca_again why)
 	struct hca_qp_rrc *q = &run->qp->rrc;
 
 	hca_rrc_note_progress(run);
-	if (q->retries >= run->qp->cfg.retry_cnt && !other_path(run)) {
+	note_path(run->qp);
+	if (q->retries < run->qp->cfg.retry_cnt) {
+		q->retries++;
+	} else if (!other_path(run)) {
 		hca_rrc_fail(run, HCA_SYND_RETRY_EXC);
 		return;
 	}
-	q->retries++;
 	q->flags |= HCA_RRC_RESUMED;
 	q->deadline = run->now + ack_timeout_ns(run->qp);
 	run->msg |= HCA_MSG_REWIND;

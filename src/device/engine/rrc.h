@@ -30,6 +30,7 @@ enum hca_rrc_flag {
 	HCA_RRC_BAD = 1u << 3,	 /* rtc.bad holds a record that fails when its turn comes */
 	HCA_RRC_LOCAL = 1u << 4, /* the window may hold executed local operations */
 	HCA_RRC_DEAD = 1u << 5,	 /* an error was completed: only errors follow */
+	HCA_RRC_PATH1 = 1u << 6, /* retries are those of path 1 */
 };
 
 /* Deadline of a QP with nothing unacknowledged: the next expiry starts the time. */
