@@ -119,8 +119,7 @@ check_mask(const struct hca_qp_transition *t, uint32_t mask, const char *from, c
 	X(SOFTHCA_QP_AV, attr->ah_attr.sgid_index, ctx->info.gid_entries - 1, "sgid_index") \
 	X(SOFTHCA_QP_ALT_PATH, attr->alt_ah_attr.sgid_index, ctx->info.gid_entries - 1, \
 	  "alternate sgid_index") \
-	X(SOFTHCA_QP_ALT_PATH, attr->alt_pkey_index, ctx->info.pkey_entries - 1, \
-	  "alt_pkey_index") \
+	X(SOFTHCA_QP_ALT_PATH, attr->alt_pkey_index, ctx->info.pkey_entries - 1, "alt_pkey_index") \
 	X(SOFTHCA_QP_ALT_PATH, attr->alt_port_num, ctx->info.num_ports, "alt_port_num") \
 	X(SOFTHCA_QP_ALT_PATH, attr->alt_timeout, 31u, "alt_timeout") \
 	X(SOFTHCA_QP_PATH_MIG_STATE, attr->path_mig_state, (uint32_t)SOFTHCA_MIG_ARMED, \

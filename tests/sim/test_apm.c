@@ -111,8 +111,7 @@ expect_path(struct sim *s, unsigned int side, struct softhca_qp *qp, uint32_t mi
 		return;
 	sim_gid(1 - side, other, gid);
 	sim_check(s,
-		  a.alt_ah_attr.sgid_index == other &&
-			  memcmp(a.alt_ah_attr.dgid.raw, gid, 16) == 0,
+		  a.alt_ah_attr.sgid_index == other && memcmp(a.alt_ah_attr.dgid.raw, gid, 16) == 0,
 		  "side %u: alternate path %u, not %u", side, a.alt_ah_attr.sgid_index, other);
 }
 
@@ -167,14 +166,14 @@ static void
 rearm_all(struct sim_tagged *t, enum sim_gid gid)
 {
 	EACH_QP(t, side, qp)
-		rearm(t->s, side, qp, gid);
+	rearm(t->s, side, qp, gid);
 }
 
 static void
 expect_all(struct sim_tagged *t, uint32_t mig, enum sim_gid primary, enum sim_gid other)
 {
 	EACH_QP(t, side, qp)
-		expect_path(t->s, side, qp, mig, primary, other);
+	expect_path(t->s, side, qp, mig, primary, other);
 }
 
 /* One event of each QP of both sides, in any order. */
@@ -401,8 +400,8 @@ bad_requests_in(const struct sim_config *cfg)
 		  "rearmed without alternate path");
 	a.path_mig_state = SOFTHCA_MIG_ARMED;
 	sim_check(s,
-		  softhca_modify_qp(d.qp[0], &a,
-				    SOFTHCA_QP_ALT_PATH | SOFTHCA_QP_PATH_MIG_STATE) == -EINVAL,
+		  softhca_modify_qp(d.qp[0], &a, SOFTHCA_QP_ALT_PATH | SOFTHCA_QP_PATH_MIG_STATE) ==
+			  -EINVAL,
 		  "armed by software");
 	a = alternate(0, SIM_GID_V6);
 	a.alt_port_num = 2;
@@ -428,9 +427,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(dies_and_comes_back), cmocka_unit_test(forced),
-		cmocka_unit_test(both_paths_dead),     cmocka_unit_test(one_end_only),
-		cmocka_unit_test(refused),	       cmocka_unit_test(bad_requests),
+		cmocka_unit_test(dies_and_comes_back),
+		cmocka_unit_test(forced),
+		cmocka_unit_test(both_paths_dead),
+		cmocka_unit_test(one_end_only),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(bad_requests),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

@@ -13,8 +13,8 @@
 
 /* In the block behind hca_qp.cfg.work, between the rings the lines point to. */
 struct hca_qp_work {
-	struct hca_qpc image;	/* what was set, as QUERY_QP answers it */
-	uint32_t image_path;	/* encap.path that its primary path stands for */
+	struct hca_qpc image; /* what was set, as QUERY_QP answers it */
+	uint32_t image_path;  /* encap.path that its primary path stands for */
 	uint32_t sq_key, rq_key;
 	uint32_t bytes; /* of the block and more_jobs, less the rings that grow with the SQ */
 	void *block;

@@ -49,15 +49,13 @@ path_source(const struct hca *h, const struct hca_qpc_path *q, struct hca_roce_p
 	mac_bytes(mac, smac);
 	if (smac != 0 && memcmp(mac, g->mac, sizeof(mac)) != 0)
 		return false;
-	if (WORD(sip) != 0 &&
-	    (g->ip_version != 4 || memcmp(&q->sip, g->gid + 12, 4) != 0))
+	if (WORD(sip) != 0 && (g->ip_version != 4 || memcmp(&q->sip, g->gid + 12, 4) != 0))
 		return false;
 	p->ip_version = g->ip_version;
 	p->vlan = g->vlan_id != HCA_NO_VLAN;
 	p->vlan_tci = 0;
 	if (p->vlan)
-		p->vlan_tci =
-			(uint16_t)((HCA_QPC_SL(WORD(sl_tclass_flow)) & 7) << 13 | g->vlan_id);
+		p->vlan_tci = (uint16_t)((HCA_QPC_SL(WORD(sl_tclass_flow)) & 7) << 13 | g->vlan_id);
 	memcpy(p->smac, g->mac, sizeof(p->smac));
 	memcpy(p->sip, g->gid, sizeof(p->sip));
 	return true;

@@ -154,7 +154,8 @@ int
 hca_qp_check_attrs(const struct hca *h, struct hca_qp_change *ch)
 {
 	const struct hca_qpc *q = &ch->image;
-	bool primary = ch->to == HCA_QPS_RTR || ch->mask & (HCA_QP_ATTR_AV | HCA_QP_ATTR_PKEY_INDEX);
+	bool primary =
+		ch->to == HCA_QPS_RTR || ch->mask & (HCA_QP_ATTR_AV | HCA_QP_ATTR_PKEY_INDEX);
 
 	for (unsigned int i = 0; i < RTE_DIM(checks); i++)
 		if ((ch->mask & checks[i].attr) && !checks[i].ok(h, &ch->image))
@@ -167,8 +168,7 @@ hca_qp_check_attrs(const struct hca *h, struct hca_qp_change *ch)
 		return HCA_STAT_OK;
 	if (primary && !hca_qp_resolve(h, ch, &q->path, &ch->path[0]))
 		return HCA_STAT_BAD_PARAM;
-	if (ch->mask & HCA_QP_ATTR_ALT_PATH &&
-	    !hca_qp_resolve(h, ch, &q->alt_path, &ch->path[1]))
+	if (ch->mask & HCA_QP_ATTR_ALT_PATH && !hca_qp_resolve(h, ch, &q->alt_path, &ch->path[1]))
 		return HCA_STAT_BAD_PARAM;
 	return HCA_STAT_OK;
 }

@@ -66,11 +66,11 @@ struct hca_qp_cfg {
 	uint8_t access;	 /* remote rights, HCA_ACCESS_* */
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t retry_cnt, rnr_retry;
-	uint8_t ack_timeout; /* [pub] 4.096 us << n, 0 = never; also by who migrates */
+	uint8_t ack_timeout;   /* [pub] 4.096 us << n, 0 = never; also by who migrates */
 	uint8_t min_rnr_timer; /* code 0..31 */
 	uint8_t draining;      /* SQD entered, SQ_DRAINED owed */
 	uint8_t sqd_notify;
-	uint8_t ask_addr; /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
+	uint8_t ask_addr;    /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
 	uint32_t generation; /* counts lives of this index */
 	uint32_t qkey;	     /* [pub] UD */
 	uint16_t vlan;	     /* VLAN id of the path, 0: none */
@@ -93,9 +93,9 @@ struct hca_qp_addr {
 	uint32_t xrcd;		     /* XRC domain of an XRC_TGT QP */
 	uint8_t ack_timeout[HCA_QP_PATHS];
 	uint8_t rate[HCA_QP_PATHS]; /* static, as in the QPC */
-	uint8_t alt_valid;  /* the path not in use may be migrated to */
-	uint8_t pkey_index; /* of the path in use */
-	uint64_t pace_at;   /* RTC, of paced QPs only: when the next frame may leave, ns */
+	uint8_t alt_valid;	    /* the path not in use may be migrated to */
+	uint8_t pkey_index;	    /* of the path in use */
+	uint64_t pace_at;	    /* RTC, of paced QPs only: when the next frame may leave, ns */
 } __rte_cache_aligned;
 
 /* Lines 1-2. Writer: parser; the CEU zeroes all of it at RST2INIT before it sets its members. */

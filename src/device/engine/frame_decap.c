@@ -272,8 +272,7 @@ source_matches(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
 	uint32_t saddr;
 
 	memcpy(&saddr, l3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(saddr));
-	if (likely(l3[0] >> 4 == 4 &&
-		   !__atomic_load_n(&qp->cfg.ask_addr, __ATOMIC_ACQUIRE) &&
+	if (likely(l3[0] >> 4 == 4 && !__atomic_load_n(&qp->cfg.ask_addr, __ATOMIC_ACQUIRE) &&
 		   saddr == __atomic_load_n(&qp->cfg.peer_ip4, __ATOMIC_RELAXED) &&
 		   vlan_matches(__atomic_load_n(&qp->cfg.vlan, __ATOMIC_RELAXED), r)))
 		return true;

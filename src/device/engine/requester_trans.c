@@ -410,8 +410,8 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 		return true;
 	}
 	if (unlikely(hca_qp_pace(v.qp) != 0))
-		v.deficit =
-			(int32_t)RTE_MIN(HCA_RTC_QUANTUM, HCA_RTC_PACE_TURN / hca_qp_pace(v.qp) + 1);
+		v.deficit = (int32_t)RTE_MIN(HCA_RTC_QUANTUM,
+					     HCA_RTC_PACE_TURN / hca_qp_pace(v.qp) + 1);
 	else if (v.deficit <= 0)
 		v.deficit += HCA_RTC_QUANTUM;
 	seq = v.desc_seq;
