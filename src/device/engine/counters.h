@@ -88,7 +88,8 @@
 
 /*
  * A doorbell nothing was done for. db_stale: its QP has gone or left the states that send;
- * db_dropped: it was taken, then the queue turned out to be wrong or the QP was reset.
+ * db_dropped: it was taken, then the queue turned out to be wrong or the QP was reset. Where some
+ * of its WQEs had been executed by then it is in db_cut.
  */
 #define HCA_DOORBELL_DROP_LIST(X) \
 	X(db_bad_opcode) \
@@ -126,6 +127,7 @@
 	X(doorbells) \
 	HCA_DOORBELL_DROP_LIST(X) \
 	X(db_kicks) \
+	X(db_cut) \
 	/* send queue */ \
 	X(sq_wqes) \
 	X(sq_bad_wqe) \

@@ -130,6 +130,10 @@ static void
 drop_chains(struct hca *h, struct hca_qp_parser *p)
 {
 	HCA_COUNT_N(h, PARSER, db_dropped, p->chain_tail - p->chain_head);
+	if (p->in_chain && p->chain_len == 0)
+		HCA_COUNT(h, PARSER, db_dropped);
+	else if (p->in_chain)
+		HCA_COUNT(h, PARSER, db_cut);
 	p->chain_head = p->chain_tail;
 	p->in_chain = 0;
 }
@@ -224,8 +228,8 @@ chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
 	p->in_chain = p->next_size != 0;
 	if (!p->in_chain)
 		return true;
-	return HCA_NEXT_NDA(nda_nop) == (uint32_t)p->sq_index << p->sq_stride_log &&
-	       ++p->chain_len < size;
+	return ++p->chain_len < size &&
+	       HCA_NEXT_NDA(nda_nop) == (uint32_t)p->sq_index << p->sq_stride_log;
 }
 
 /* ---- one WQE ---- */
