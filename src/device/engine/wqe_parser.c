@@ -228,8 +228,8 @@ chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
 	p->in_chain = p->next_size != 0;
 	if (!p->in_chain)
 		return true;
-	return ++p->chain_len < size &&
-	       HCA_NEXT_NDA(nda_nop) == (uint32_t)p->sq_index << p->sq_stride_log;
+	return ++p->chain_len < size && HCA_NEXT_NDA(nda_nop) == (uint32_t)p->sq_index
+									 << p->sq_stride_log;
 }
 
 /* ---- one WQE ---- */
