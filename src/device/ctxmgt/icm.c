@@ -124,6 +124,8 @@ entry_live(const struct hca *h, enum hca_icm_table t, uint32_t i)
 		return h->cq[i].state != HCA_CQ_FREE;
 	case HCA_ICM_EQC:
 		return hca_eq_is_live(h, i);
+	case HCA_ICM_SRQC:
+		return h->srq[i].state != HCA_SRQ_FREE;
 	case HCA_ICM_MPT:
 		return h->vtp.mpt[i].state != HCA_MPT_FREE;
 	default:
