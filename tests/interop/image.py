@@ -76,6 +76,40 @@ def libraries(path):
     return re.findall(r'(/\S+) \(0x', run('ldd', path))
 
 
+class Modules:
+    def __init__(self, kernel):
+        self.paths = {}
+        for folder, _, names in os.walk(os.path.join(kernel, 'lib/modules')):
+            for name in names:
+                if name.endswith('.ko'):
+                    self.paths[name[:-3].replace('-', '_')] = os.path.join(folder, name)
+
+    def needs(self, name):
+        with open(self.paths[name], 'rb') as module:
+            found = re.search(rb'\0depends=([^\0]*)\0', module.read())
+        return [need.decode() for need in found.group(1).split(b',') if need] if found else []
+
+    def ordered(self, names, done=None):
+        """Names and what they need, in the order they can be loaded."""
+        done = [] if done is None else done
+        for name in names:
+            if name in done or name not in self.paths:
+                continue
+            self.ordered(self.needs(name), done)
+            done.append(name)
+        return done
+
+
+def prune(folder):
+    """A kernel package is mostly drivers."""
+    modules = Modules(folder)
+    needed = set(modules.ordered(MODULES))
+    for name, path in modules.paths.items():
+        if name not in needed:
+            os.unlink(path)
+    shutil.rmtree(os.path.join(folder, 'usr'), ignore_errors=True)
+
+
 def unpack_kernel(cache):
     """Downloads the newest kernel package unless it is there; the folder it is unpacked in."""
     depends = run('apt-cache', 'depends', KERNEL)
@@ -88,6 +122,7 @@ def unpack_kernel(cache):
         package = max(glob.glob(os.path.join(cache, names[0] + '_*.deb')), key=os.path.getmtime)
         shutil.rmtree(folder + '.new', ignore_errors=True)
         run('dpkg-deb', '-x', package, folder + '.new')
+        prune(folder + '.new')
         os.rename(folder + '.new', folder)
         os.unlink(package)
     return folder
@@ -112,30 +147,6 @@ def extract_vmlinux(compressed, target):
     with open(target + '.new', 'wb') as out:
         out.write(kernel)
     os.rename(target + '.new', target)
-
-
-class Modules:
-    def __init__(self, kernel):
-        self.paths = {}
-        for folder, _, names in os.walk(os.path.join(kernel, 'lib/modules')):
-            for name in names:
-                if name.endswith('.ko'):
-                    self.paths[name[:-3].replace('-', '_')] = os.path.join(folder, name)
-
-    def needs(self, name):
-        with open(self.paths[name], 'rb') as module:
-            found = re.search(rb'\0depends=([^\0]*)\0', module.read())
-        return [need.decode() for need in found.group(1).split(b',') if need] if found else []
-
-    def ordered(self, names, done=None):
-        """Names and what they need, in the order they can be loaded."""
-        done = [] if done is None else done
-        for name in names:
-            if name in done or name not in self.paths:
-                continue
-            self.ordered(self.needs(name), done)
-            done.append(name)
-        return done
 
 
 def fingerprint(paths):

@@ -11,8 +11,8 @@
  * slot i of the sink area of the other, at odd addresses; what lies between messages must not
  * change. Atomics all hit the first eight bytes of the responder's source area.
  *
- * Order: ep_open() and ep_connect() at both ends (in the state this leaves, requests are served);
- * then ep_request() at one, ep_respond() at the other; ep_verify() and ep_close() at both.
+ * Order: ep_open(), ep_connect() and ep_start() at both ends, for one QP or several; ep_play() at both
+ * runs them all to the end and compares; ep_close().
  *
  * Threads: one. Errors: 0 or negative errno; ep->reason says what is wrong, in words.
  */
@@ -35,7 +35,7 @@ enum ep_flags {
 	EP_PAST_END = 1 << 6, /* ... reaches over the end of the region */
 	EP_NO_RIGHTS = 1 << 7,	/* the responder's region allows nothing to others */
 	EP_SHORT_RECV = 1 << 8, /* the last receive is too small */
-	EP_BAD_QKEY = 1 << 9,	/* datagrams with another Q_Key: nothing may arrive */
+	EP_BAD_QKEY = 1 << 9,	/* datagrams with another Q_Key: nothing may arrive (with LOSSY) */
 	EP_NO_RECV = 1 << 10,	/* no receive is ever posted */
 	EP_FENCE = 1 << 11,
 	EP_UNSIGNALED = 1 << 12, /* all but every fourth and the last */
@@ -47,7 +47,10 @@ enum ep_flags {
 #define EP_ATOMIC_START 0x0123456789abcd00ull
 #define EP_RD_ATOMIC 4u
 #define EP_GRH 40u
-#define EP_TIMEOUT_MS 15000u
+#define EP_TIMEOUT_MS 15000u /* for the requests of a test */
+#define EP_LATE_MS 3000u     /* for what is on its way when all requests have completed */
+#define EP_QUIET_MS 50u	     /* the same where nobody knows how much will come */
+#define EP_SET_MAX 64u
 
 struct ep {
 	struct ibv_context *ctx;
@@ -70,7 +73,15 @@ struct ep {
 	unsigned int recvs, received;	/* receives posted, completed */
 	bool slept;			/* the event of a solicited message came */
 	uint64_t post_at;		/* ns; receives are posted then */
-	char reason[256];
+	uint64_t end;			/* ns; what is not done then has failed */
+	uint64_t quiet_at;		/* ns; LOSSY: nothing more is waited for */
+	char reason[200];
+};
+
+/* The QPs of one test */
+struct ep_set {
+	unsigned int n;
+	struct ep ep[EP_SET_MAX];
 };
 
 /* ep_memory.c: slots and patterns */
@@ -95,15 +106,28 @@ void ep_close(struct ep *ep);
 bool ep_is_atomic(const struct perf_exchange *t);
 bool ep_takes_recv(const struct perf_exchange *t);
 uint32_t ep_immediate(const struct perf_exchange *t, unsigned int i); /* network order */
+/* Posts and polls once; returns completions seen or negative errno. */
 int ep_request(struct ep *ep);
+int ep_verify(struct ep *ep); /* both ends, at the end */
 
 /* ep_respond.c */
 int ep_start(struct ep *ep); /* posts the receives, at once or later */
 /* Serves once; returns completions seen or negative errno. */
 int ep_respond(struct ep *ep);
 /* Everything has arrived that must. */
-bool ep_complete(const struct ep *ep);
-int ep_verify(struct ep *ep); /* both ends, at the end */
+bool ep_complete(struct ep *ep);
+
+/*
+ * ep_play.c: both ends do the same. Requests and serves until everything is done or the time is
+ * over, tells the other end when its own requests have completed, and exchanges results. 0: both
+ * ends are content; -EBADMSG: s->ep[i].reason or x->text say why not; else the channel is gone.
+ */
+struct ep_line;
+int ep_play(struct ep_set *s, struct ep_line *l, struct perf_exchange *x);
+
+/* The reason of the first that has one, or "". */
+const char *ep_reason(const struct ep_set *s);
+void ep_close_all(struct ep_set *s);
 
 /* Both ends wait the same way: the engine runs in poll_cq, and an idle end sleeps a little. */
 void ep_idle(unsigned int *idle);

@@ -6,12 +6,13 @@
  * The control channel of an interoperation test: lines of perf_exchange.h over a byte stream that
  * never blocks the reader. A virtio-serial port in the guest, a unix socket outside; later TCP.
  *
- * The words, host to guest and back:
+ * The words; the host leads:
  *	hello			guest: it is there
- *	case -> ready | error	the test with the host's addresses; the guest's
- *	go			both ends are connected: start
- *	sent			guest, where it makes the requests: all have completed
- *	finish -> result	the other end has what it should; status and reason of the guest
+ *	case -> ready | error	a QP of the test with the host's addresses; the guest's
+ *	go			all QPs are connected: start
+ *	stop			instead: forget the QPs
+ *	sent			either end: its own requests have completed
+ *	result			either end: it has what it should; status and reason
  *	bye			the guest ends
  */
 

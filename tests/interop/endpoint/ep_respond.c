@@ -171,7 +171,7 @@ judge(struct ep *ep, const struct ibv_wc *wc)
 	if (slot != ep->received)
 		return ep_fail(ep, -EPROTO, "receive %u completed, receive %u was to", slot,
 			       ep->received);
-	if ((uint32_t)wc->status != (cut ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS))
+	if ((uint32_t)wc->status != (cut ? INTEROP_SHORT_RECV : IBV_WC_SUCCESS))
 		return ep_fail(ep, -EPROTO, "receive %u completed as '%s'", slot,
 			       ibv_wc_status_str(wc->status));
 	ep->received++;
@@ -233,20 +233,22 @@ ep_respond(struct ep *ep)
 }
 
 static bool
-writes_arrived(const struct ep *ep)
+writes_arrived(struct ep *ep)
 {
 	for (unsigned int i = 0; i < ep->test.count; i++)
-		if (!ep_arrived((struct ep *)(uintptr_t)ep, i))
+		if (!ep_arrived(ep, i))
 			return false;
 	return true;
 }
 
 bool
-ep_complete(const struct ep *ep)
+ep_complete(struct ep *ep)
 {
 	const struct perf_exchange *t = &ep->test;
 
-	if (t->flags & (EP_LOSSY | EP_NO_RECV))
+	if (t->flags & EP_LOSSY)
+		return ep->received == t->count || ep_now() > ep->quiet_at;
+	if (t->flags & EP_NO_RECV)
 		return true;
 	if (ep_takes_recv(t))
 		return ep->received == t->count - (t->expect != 0 && !(t->flags & EP_SHORT_RECV));

@@ -10,7 +10,6 @@
 #include "host.h"
 
 #define ANSWER_MS 20000u /* more than the guest gives itself */
-#define LATE_MS 3000u
 #define VALUES_MAX 512
 
 static int lost(char reason[HOST_REASON], int err, const char *format, ...)
@@ -52,23 +51,44 @@ host_wait_line(struct host *h, unsigned int ms, char word[PERF_EXCHANGE_WORD],
 	return rc < 0 ? rc : 0;
 }
 
-/* Sum of what the impairments of both directions did. */
+struct counters {
+	struct softhca_value v[VALUES_MAX];
+	int n;
+};
+
+static void
+read_counters(struct host *h, struct counters *c)
+{
+	c->n = softhca_embed_counters(h->embed, 0, c->v, VALUES_MAX);
+	if (c->n > VALUES_MAX)
+		c->n = VALUES_MAX;
+}
+
+/* What the impairments of both directions have done between two readings. */
 static uint64_t
-faults_done(struct host *h)
+faults_done(const struct counters *before, const struct counters *after)
 {
 	static const char *const kinds[] = {"_dropped", "_duplicated", "_reordered", "_corrupted",
 					    "_delayed"};
-	struct softhca_value v[VALUES_MAX];
-	int n = softhca_embed_counters(h->embed, 0, v, VALUES_MAX);
 	uint64_t sum = 0;
 
-	for (int i = 0; i < n && i < VALUES_MAX; i++)
+	for (int i = 0; i < before->n; i++)
 		for (unsigned int k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-			if ((strncmp(v[i].name, "link_", 5) == 0 ||
-			     strncmp(v[i].name, "inbound_", 8) == 0) &&
-			    strstr(v[i].name, kinds[k]) != NULL)
-				sum += v[i].value;
+			if ((strncmp(before->v[i].name, "link_", 5) == 0 ||
+			     strncmp(before->v[i].name, "inbound_", 8) == 0) &&
+			    strstr(before->v[i].name, kinds[k]) != NULL)
+				sum += after->v[i].value - before->v[i].value;
 	return sum;
+}
+
+/* A failure is half explained by what has been counted meanwhile. */
+static void
+print_counters(const struct counters *before, const struct counters *after)
+{
+	for (int i = 0; i < before->n; i++)
+		if (after->v[i].value != before->v[i].value)
+			printf("    %-40s %llu\n", before->v[i].name,
+			       (unsigned long long)(after->v[i].value - before->v[i].value));
 }
 
 static void
@@ -86,79 +106,18 @@ clear_faults(struct host *h)
 	softhca_embed_clear_faults(h->embed, 0);
 }
 
-/* Serves until the guest has sent everything, and a little longer where something is missing. */
+/* Opens QP k here and there. */
 static int
-serve(struct host *h, struct ep *ep, struct perf_exchange *x)
+connect_qp(struct host *h, const struct host_case *c, unsigned int k, struct perf_exchange *x)
 {
-	uint64_t end = ep_now() + (uint64_t)ANSWER_MS * 1000000;
-	char word[PERF_EXCHANGE_WORD] = "";
-	unsigned int idle = 0;
-	bool sent = false;
-	int n, rc;
-
-	while (!sent || (!ep_complete(ep) && ep->reason[0] == '\0')) {
-		n = ep->reason[0] == '\0' ? ep_respond(ep) : 0;
-		softhca_embed_progress(h->embed);
-		if (n > 0)
-			idle = 0;
-		else
-			ep_idle(&idle);
-		rc = sent ? 0 : ep_line_poll(&h->line, word, x);
-		if (rc < 0)
-			return rc;
-		if (rc > 0) {
-			sent = true;
-			end = ep_now() + (uint64_t)LATE_MS * 1000000;
-		}
-		if (ep_now() > end)
-			break;
-	}
-	if (!sent)
-		return -ETIMEDOUT;
-	if (!ep_complete(ep))
-		ep_fail(ep, -ETIMEDOUT, "%u receives of %u messages", ep->received,
-			(unsigned int)ep->test.count);
-	return 0;
-}
-
-/* Both are connected: play. x: what the guest says at the end. */
-static int
-play(struct host *h, const struct host_case *c, struct ep *ep, struct perf_exchange *x)
-{
-	char word[PERF_EXCHANGE_WORD] = "";
-	char sent[sizeof(x->text)] = "";
-	int err = ep_line_send(&h->line, "go", x);
-
-	if (err != 0)
-		return err;
-	if (c->ours) {
-		ep_request(ep);
-	} else {
-		err = serve(h, ep, x);
-		if (err != 0)
-			return err;
-		memcpy(sent, x->text, sizeof(sent));
-	}
-	/* What was held back may still come; it must not be lost while the guest checks. */
-	clear_faults(h);
-	err = ep_line_send(&h->line, "finish", x);
-	if (err == 0)
-		err = host_wait_line(h, ANSWER_MS, word, x);
-	if (err == 0 && strcmp(word, "result") != 0)
-		err = -EPROTO;
-	if (ep->reason[0] == '\0')
-		ep_verify(ep);
-	return err;
-}
-
-static int
-start(struct host *h, const struct host_case *c, struct ep *ep, struct perf_exchange *x)
-{
+	struct ep *ep = &h->set.ep[h->set.n++];
 	struct perf_exchange test = c->test;
 	char word[PERF_EXCHANGE_WORD] = "";
 	int err;
 
-	test.requester = c->ours;
+	test.requester = c->both_ways && k % 2 ? !c->ours : c->ours;
+	test.psn = (test.psn + k * 0x2468) & 0xffffff;
+	test.seed += k;
 	err = ep_open(ep, h->ctx, &test);
 	if (err != 0)
 		return err;
@@ -173,28 +132,53 @@ start(struct host *h, const struct host_case *c, struct ep *ep, struct perf_exch
 	return err == 0 ? ep_start(ep) : err;
 }
 
+static int
+connect_all(struct host *h, const struct host_case *c, struct perf_exchange *x)
+{
+	unsigned int n = c->qps != 0 ? c->qps : 1;
+	int err = 0;
+
+	for (unsigned int k = 0; k < n && err == 0; k++)
+		err = connect_qp(h, c, k, x);
+	if (err != 0 && !host_is_lost(err))
+		ep_line_send(&h->line, "stop", x);
+	return err;
+}
+
+static int
+explain(struct host *h, const struct perf_exchange *x, int err, char reason[HOST_REASON])
+{
+	const char *mine = ep_reason(&h->set);
+
+	if (mine[0] == '\0' && x->text[0] == '\0')
+		return lost(reason, err, "control channel: %s", strerror(-err));
+	return lost(reason, err, "%s%s%s%s", mine[0] ? "softhca: " : "", mine,
+		    x->text[0] ? " rxe: " : "", x->text);
+}
+
 int
 host_run(struct host *h, const struct host_case *c, char reason[HOST_REASON])
 {
-	uint64_t before = faults_done(h), hits;
+	static struct counters before, after;
 	struct perf_exchange x = {0};
-	struct ep ep;
-	int err = start(h, c, &ep, &x);
+	int err;
 
+	read_counters(h, &before);
+	err = connect_all(h, c, &x);
 	if (err == 0) {
 		set_faults(h, c);
-		err = play(h, c, &ep, &x);
+		err = ep_line_send(&h->line, "go", &x);
+		if (err == 0)
+			err = ep_play(&h->set, &h->line, &x);
 		clear_faults(h);
 	}
-	hits = faults_done(h) - before;
-	if (ep.reason[0] != '\0' || x.text[0] != '\0')
-		err = lost(reason, err != 0 ? err : -EBADMSG, "%s%s%s%s",
-			   ep.reason[0] ? "softhca: " : "", ep.reason, x.text[0] ? " rxe: " : "",
-			   x.text);
-	else if (err != 0)
-		lost(reason, err, "control channel: %s", strerror(-err));
-	else if (c->faults_must_hit && hits == 0)
+	read_counters(h, &after);
+	if (err != 0)
+		err = explain(h, &x, err, reason);
+	else if (c->faults_must_hit && faults_done(&before, &after) == 0)
 		err = lost(reason, -ENODATA, "none of the faults has happened");
-	ep_close(&ep);
+	if (err != 0)
+		print_counters(&before, &after);
+	ep_close_all(&h->set);
 	return err;
 }

@@ -24,13 +24,15 @@ struct host {
 	struct softhca_embed *embed;
 	struct softhca_context *ctx;
 	struct ep_line line;
-	uint64_t seed;
+	struct ep_set set; /* of the test under way */
 };
 
 /* ours: softhca makes the requests, rxe serves them. */
 struct host_case {
 	struct perf_exchange test;
 	bool ours;
+	unsigned int qps;		  /* 0: 1 */
+	bool both_ways;			  /* every second QP in the other direction */
 	struct softhca_impairment impair; /* zero: none */
 	struct softhca_fault_rule fault[HOST_FAULTS];
 	unsigned int num_faults;
@@ -53,6 +55,8 @@ struct host_options {
 	const char *pcap;
 	const char *filter; /* only cases whose name contains it */
 	uint64_t seed;
+	unsigned int random; /* so many drawn from the seed */
+	uint32_t layout;     /* enum softhca_layout; others than rtc run in threads */
 	bool quick;
 	bool list;
 	bool verbose;

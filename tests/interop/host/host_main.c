@@ -22,6 +22,7 @@
 #include "host.h"
 
 #define BOOT_MS 120000
+#define STALL_US 2000000 /* an emulated machine may take nothing for long */
 
 static int
 listen_control(const char *path)
@@ -69,6 +70,10 @@ open_hca(struct host *h, const struct host_options *o)
 	c.num_hcas = 1;
 	c.ports = ports;
 	c.seed = o->seed;
+	c.layout = o->layout;
+	c.stall.discard_after_us = STALL_US;
+	if (o->layout != SOFTHCA_LAYOUT_RTC)
+		c.executor = SOFTHCA_EXECUTOR_THREADS;
 	c.memory_mb = 256;
 	c.log_qps = 10;
 	c.log_cqs = 10;
@@ -114,53 +119,80 @@ static int
 usage(void)
 {
 	fprintf(stderr, "usage: interop-host --control SOCKET --device DPDK-DEVICE [--quick] "
-			"[--filter TEXT] [--pcap FILE] [--seed N] [--list] [--verbose]\n");
+			"[--random N] [--layout rtc|txrx|full] [--filter TEXT] [--pcap FILE] "
+			"[--seed N] [--list] [--verbose]\n");
 	return 2;
+}
+
+static bool
+parse_layout(const char *name, uint32_t *layout)
+{
+	static const char *const names[] = {"rtc", "txrx", "full"};
+
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i]) != 0)
+			continue;
+		*layout = i;
+		return true;
+	}
+	return false;
+}
+
+static const struct option options[] = {
+	{"control", 1, NULL, 'c'}, {"device", 1, NULL, 'd'}, {"pcap", 1, NULL, 'p'},
+	{"filter", 1, NULL, 'f'},  {"seed", 1, NULL, 's'},   {"quick", 0, NULL, 'q'},
+	{"random", 1, NULL, 'r'},  {"layout", 1, NULL, 'y'}, {"list", 0, NULL, 'l'},
+	{"verbose", 0, NULL, 'v'}, {0},
+};
+
+static bool
+take_option(struct host_options *o, int c, const char *value)
+{
+	switch (c) {
+	case 'c':
+		o->control = value;
+		return true;
+	case 'd':
+		o->device = value;
+		return true;
+	case 'p':
+		o->pcap = value;
+		return true;
+	case 'f':
+		o->filter = value;
+		return true;
+	case 's':
+		o->seed = strtoull(value, NULL, 0);
+		return true;
+	case 'r':
+		o->random = (unsigned int)strtoul(value, NULL, 0);
+		return true;
+	case 'y':
+		return parse_layout(value, &o->layout);
+	case 'q':
+		o->quick = true;
+		return true;
+	case 'l':
+		o->list = true;
+		return true;
+	case 'v':
+		o->verbose = true;
+		return true;
+	default:
+		return false;
+	}
 }
 
 int
 main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"control", 1, NULL, 'c'}, {"device", 1, NULL, 'd'},  {"pcap", 1, NULL, 'p'},
-		{"filter", 1, NULL, 'f'},  {"seed", 1, NULL, 's'},    {"quick", 0, NULL, 'q'},
-		{"list", 0, NULL, 'l'},	   {"verbose", 0, NULL, 'v'}, {0},
-	};
+	static struct host h = {.line = {.fd = -1}};
 	struct host_options o = {.seed = 1};
-	struct host h = {.line = {.fd = -1}};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			o.control = optarg;
-			break;
-		case 'd':
-			o.device = optarg;
-			break;
-		case 'p':
-			o.pcap = optarg;
-			break;
-		case 'f':
-			o.filter = optarg;
-			break;
-		case 's':
-			o.seed = strtoull(optarg, NULL, 0);
-			break;
-		case 'q':
-			o.quick = true;
-			break;
-		case 'l':
-			o.list = true;
-			break;
-		case 'v':
-			o.verbose = true;
-			break;
-		default:
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if (!take_option(&o, c, optarg))
 			return usage();
-		}
-	}
-	h.seed = o.seed;
 	if (o.list)
 		return host_matrix(NULL, &o) < 0;
 	if (o.control == NULL || o.device == NULL)

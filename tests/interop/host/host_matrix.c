@@ -177,6 +177,28 @@ run_specials(struct host *h, const struct host_options *o, struct tally *t)
 	return rc < 0 ? rc : 0;
 }
 
+static int
+run_random(struct host *h, const struct host_options *o, struct tally *t)
+{
+	unsigned int before = t->failed, ran = 0;
+	char name[160];
+	int rc = 0;
+
+	for (unsigned int i = 0; i < o->random && rc >= 0; i++) {
+		struct host_case c;
+
+		host_random_case(i, o->seed, &c, name, sizeof(name));
+		if (!is_wanted(o, name))
+			continue;
+		rc = run_one(h, o, name, &c, t);
+		ran++;
+	}
+	if (h != NULL && ran != 0)
+		printf("\n%-44s| %u of %u passed\n", "drawn from the seed",
+		       ran - (t->failed - before), ran);
+	return rc < 0 ? rc : 0;
+}
+
 int
 host_matrix(struct host *h, const struct host_options *o)
 {
@@ -185,6 +207,8 @@ host_matrix(struct host *h, const struct host_options *o)
 
 	if (err == 0)
 		err = run_specials(h, o, &t);
+	if (err == 0)
+		err = run_random(h, o, &t);
 	if (h == NULL)
 		return err;
 	printf("\n%u passed, %u failed (seed %llu)\n", t.passed, t.failed,

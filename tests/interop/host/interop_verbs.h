@@ -80,7 +80,6 @@
 #define IBV_SEND_SIGNALED SOFTHCA_SEND_SIGNALED
 #define IBV_SEND_SOLICITED SOFTHCA_SEND_SOLICITED
 #define IBV_WC_GRH SOFTHCA_WC_GRH
-#define IBV_WC_LOC_LEN_ERR SOFTHCA_WC_LOC_LEN_ERR
 #define IBV_WC_RECV SOFTHCA_WC_RECV
 #define IBV_WC_RECV_RDMA_WITH_IMM SOFTHCA_WC_RECV_RDMA_WITH_IMM
 #define IBV_WC_SUCCESS SOFTHCA_WC_SUCCESS
@@ -98,6 +97,9 @@
 #define IBV_WR_RDMA_WRITE_WITH_IMM SOFTHCA_WR_RDMA_WRITE_WITH_IMM
 #define IBV_WR_SEND SOFTHCA_WR_SEND
 #define IBV_WR_SEND_WITH_IMM SOFTHCA_WR_SEND_WITH_IMM
+
+/* What becomes of a receive that is too small for its message */
+#define INTEROP_SHORT_RECV SOFTHCA_WC_LOC_LEN_ERR
 
 static inline struct softhca_cq *
 ibv_create_cq(struct softhca_context *ctx, int cqe, void *cq_context,

@@ -18,7 +18,6 @@
 #include "ep_line.h"
 
 #define QUIET_MS 120000 /* nobody speaks: the host is gone */
-#define LATE_MS 3000u	/* what is under way when the other end has finished */
 
 static struct ibv_context *
 open_device(const char *name)
@@ -47,97 +46,70 @@ wait_line(struct ep_line *l, char word[PERF_EXCHANGE_WORD], struct perf_exchange
 	return rc < 0 ? rc : 0;
 }
 
-/* Serves until the host says that it has finished, and a little longer where something is missing. */
+/* Opens a QP and answers. Returns negative only when the channel is of no use any more. */
 static int
-respond(struct ep *ep, struct ep_line *l)
+add_qp(struct ibv_context *ctx, struct ep_set *s, struct ep_line *l, const struct perf_exchange *x)
 {
-	char word[PERF_EXCHANGE_WORD] = "";
-	struct perf_exchange x;
-	unsigned int idle = 0;
-	uint64_t end = UINT64_MAX;
-	int n, rc;
-
-	while (end == UINT64_MAX || (!ep_complete(ep) && ep_now() < end)) {
-		n = ep_respond(ep);
-		if (n < 0 && ep->reason[0] == '\0')
-			return n;
-		if (n > 0)
-			idle = 0;
-		else
-			ep_idle(&idle);
-		rc = end == UINT64_MAX ? ep_line_poll(l, word, &x) : 0;
-		if (rc < 0)
-			return rc;
-		if (rc > 0)
-			end = ep_now() + (uint64_t)LATE_MS * 1000000;
-		if (n < 0 && end != UINT64_MAX)
-			break;
-	}
-	if (ep->reason[0] == '\0' && !ep_complete(ep))
-		ep_fail(ep, -ETIMEDOUT, "%u receives of %u messages", ep->received,
-			(unsigned int)ep->test.count);
-	return 0;
-}
-
-static int
-request(struct ep *ep, struct ep_line *l)
-{
-	char word[PERF_EXCHANGE_WORD];
-	struct perf_exchange x;
-	int err;
-
-	x = (struct perf_exchange){.status = (uint64_t)-ep_request(ep)};
-	snprintf(x.text, sizeof(x.text), "%s", ep->reason);
-	err = ep_line_send(l, "sent", &x);
-	return err == 0 ? wait_line(l, word, &x) : err;
-}
-
-static void
-report(struct ep *ep, struct perf_exchange *x)
-{
-	memset(x, 0, sizeof(*x));
-	if (ep->reason[0] == '\0')
-		ep_verify(ep);
-	x->status = ep->reason[0] != '\0';
-	x->value = ep->received;
-	memcpy(x->text, ep->reason, sizeof(x->text));
-}
-
-/* Returns negative only when the channel is of no use any more. */
-static int
-run(struct ibv_context *ctx, struct ep_line *l, const struct perf_exchange *x)
-{
-	char word[PERF_EXCHANGE_WORD];
+	struct ep *ep = &s->ep[s->n];
 	struct perf_exchange test = *x, answer;
-	struct ep ep;
 	int err;
 
+	if (s->n == EP_SET_MAX)
+		return -E2BIG;
+	s->n++;
 	test.requester = !x->requester;
 	test.psn = (x->psn * 5 + 0x3579) & 0xffffff;
-	err = ep_open(&ep, ctx, &test);
+	err = ep_open(ep, ctx, &test);
 	if (err == 0)
-		err = ep_connect(&ep, x);
+		err = ep_connect(ep, x);
 	if (err == 0)
-		err = ep_start(&ep);
-	answer = ep.test;
-	memcpy(answer.text, ep.reason, sizeof(answer.text));
-	if (ep_line_send(l, err == 0 ? "ready" : "error", &answer) != 0 || err != 0) {
-		ep_close(&ep);
-		return 0;
+		err = ep_start(ep);
+	answer = ep->test;
+	snprintf(answer.text, sizeof(answer.text), "%s", ep->reason);
+	if (err != 0)
+		ep_close_all(s);
+	return ep_line_send(l, err == 0 ? "ready" : "error", &answer);
+}
+
+/* A test that failed has been told; only a dead channel ends the peer. */
+static int
+play(struct ep_set *s, struct ep_line *l)
+{
+	struct perf_exchange x;
+	int err = s->n != 0 ? ep_play(s, l, &x) : -EPROTO;
+
+	ep_close_all(s);
+	return err == -EBADMSG ? 0 : err;
+}
+
+static int
+serve(struct ibv_context *ctx, struct ep_line *l)
+{
+	static struct ep_set set;
+	char word[PERF_EXCHANGE_WORD] = "";
+	struct perf_exchange x = {.version = PERF_EXCHANGE_VERSION};
+	int err = ep_line_send(l, "hello", &x);
+
+	while (err == 0) {
+		err = wait_line(l, word, &x);
+		if (err != 0 || strcmp(word, "bye") == 0)
+			break;
+		if (strcmp(word, "case") == 0)
+			err = add_qp(ctx, &set, l, &x);
+		else if (strcmp(word, "go") == 0)
+			err = play(&set, l);
+		else if (strcmp(word, "stop") == 0)
+			ep_close_all(&set);
+		else
+			err = -EPROTO;
 	}
-	err = wait_line(l, word, &answer);
-	if (err == 0)
-		err = ep.test.requester ? request(&ep, l) : respond(&ep, l);
-	report(&ep, &answer);
-	ep_close(&ep);
-	return err == 0 ? ep_line_send(l, "result", &answer) : err;
+	ep_close_all(&set);
+	return err;
 }
 
 int
 main(int argc, char **argv)
 {
-	char word[PERF_EXCHANGE_WORD] = "";
-	struct perf_exchange x = {.version = PERF_EXCHANGE_VERSION};
 	struct ep_line l = {.fd = -1};
 	struct ibv_context *ctx;
 	int err;
@@ -151,12 +123,7 @@ main(int argc, char **argv)
 		       strerror(errno));
 		return 1;
 	}
-	err = ep_line_send(&l, "hello", &x);
-	while (err == 0 && strcmp(word, "bye") != 0) {
-		err = wait_line(&l, word, &x);
-		if (err == 0 && strcmp(word, "case") == 0)
-			err = run(ctx, &l, &x);
-	}
+	err = serve(ctx, &l);
 	printf("peer: ends (%d)\n", err);
 	ibv_close_device(ctx);
 	return err != 0;
