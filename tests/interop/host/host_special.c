@@ -40,7 +40,7 @@ enum way {
 #define MTU_1024 .mtu = 1024
 #define SIZES .count = 26, .flags = EP_SIZES, .mtu = 1024
 #define MANY .count = 130, .flags = EP_SIZES, .mtu = 1024 /* random faults are rare */
-#define LOSS .retry_cnt = 7, .timeout = 13 /* 34 ms: the guest is slow */
+#define LOSS .retry_cnt = 7, .timeout = 13		  /* 34 ms: the guest is slow */
 
 static const struct special {
 	const char *name;
