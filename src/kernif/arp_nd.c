@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The responder's table of next hops, its addresses, and what is due when. */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "arp_nd_impl.h"
+
+#define SECOND 1000000000ull
+#define ASK_EVERY SECOND
+#define TRIES 3u
+#define CHECK_AFTER (30 * SECOND) /* a known next hop is asked again */
+#define FAILED_FOR SECOND	  /* before a new question */
+#define RECHECK_GAP SECOND	  /* announcements make us ask again at most so often */
+#define ANNOUNCEMENTS 2u
+#define ANSWERS_BURST 1000u
+#define ANSWER_NS 100000u /* 10,000 answers a second */
+
+const struct arp_nd_address *
+arp_nd_own(const struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
+{
+	for (uint32_t i = 0; i < a->cfg.num_addresses; i++)
+		if (a->address[i].vlan_id == vlan_id && memcmp(a->address[i].gid, gid, 16) == 0)
+			return &a->address[i];
+	return NULL;
+}
+
+bool
+arp_nd_may_answer(struct arp_nd *a, uint64_t now)
+{
+	uint64_t empty = now + (uint64_t)ANSWERS_BURST * ANSWER_NS;
+
+	if (a->answers.full_at < now)
+		a->answers.full_at = now;
+	if (a->answers.full_at + ANSWER_NS > empty) {
+		a->stats.limited++;
+		return false;
+	}
+	a->answers.full_at += ANSWER_NS;
+	return true;
+}
+
+/* ---- next hops ---- */
+
+static bool
+same_hop(const struct arp_nd_hop *x, const uint8_t gid[16], uint16_t vlan_id)
+{
+	return x->vlan_id == vlan_id && memcmp(x->gid, gid, 16) == 0;
+}
+
+static struct hop_entry *
+find_hop(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
+{
+	for (uint32_t i = 0; i < ARP_ND_ENTRIES; i++)
+		if (a->hop[i].state != HOP_FREE && same_hop(&a->hop[i].hop, gid, vlan_id))
+			return &a->hop[i];
+	return NULL;
+}
+
+/* A free entry, or the one that was looked up longest ago; those being asked for stay. */
+static struct hop_entry *
+new_hop(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
+{
+	struct hop_entry *e = NULL;
+
+	for (uint32_t i = 0; i < ARP_ND_ENTRIES; i++) {
+		struct hop_entry *x = &a->hop[i];
+
+		if (x->state == HOP_FREE) {
+			e = x;
+			break;
+		}
+		if (x->state != HOP_ASKING && (e == NULL || x->used < e->used))
+			e = x;
+	}
+	if (e == NULL)
+		return NULL;
+	memset(e, 0, sizeof(*e));
+	memcpy(e->hop.gid, gid, 16);
+	e->hop.vlan_id = vlan_id;
+	return e;
+}
+
+static void
+ask(struct arp_nd *a, struct hop_entry *e, uint64_t now)
+{
+	bool direct = e->state == HOP_CHECKING && e->tries == 0;
+
+	e->tries++;
+	e->next = now + ASK_EVERY;
+	a->stats.questions++;
+	arp_nd_ask(a, &e->hop, direct ? e->mac : NULL);
+}
+
+static void
+begin(struct arp_nd *a, struct hop_entry *e, enum hop_state state, uint64_t now)
+{
+	e->state = (uint8_t)state;
+	e->tries = 0;
+	ask(a, e, now);
+}
+
+static void
+answered(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t now)
+{
+	bool other = e->state == HOP_ASKING || memcmp(e->mac, mac, 6) != 0;
+
+	a->stats.moved += other && e->state != HOP_ASKING;
+	memcpy(e->mac, mac, 6);
+	e->state = HOP_KNOWN;
+	e->tries = 0;
+	e->next = now + CHECK_AFTER;
+	if (other && a->cfg.changed != NULL)
+		a->cfg.changed(a->cfg.arg, &e->hop, e->mac);
+}
+
+void
+arp_nd_heard(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id, const uint8_t mac[6],
+	     bool solicited, uint64_t *counter, uint64_t now)
+{
+	struct hop_entry *e = find_hop(a, gid, vlan_id);
+
+	if (e != NULL && solicited && (e->state == HOP_ASKING || e->state == HOP_CHECKING)) {
+		(*counter)++;
+		answered(a, e, mac, now);
+		return;
+	}
+	a->stats.unasked++;
+	/* Somebody we know says that it has moved: not believed, but asked. */
+	if (e != NULL && e->state == HOP_KNOWN && memcmp(e->mac, mac, 6) != 0 &&
+	    e->next < now + CHECK_AFTER - RECHECK_GAP) {
+		begin(a, e, HOP_CHECKING, now);
+		ask(a, e, now); /* the old MAC address may be gone: everybody is asked too */
+	}
+}
+
+static void
+give_up(struct arp_nd *a, struct hop_entry *e, uint64_t now)
+{
+	a->stats.given_up++;
+	e->state = HOP_FAILED;
+	e->next = now + FAILED_FOR;
+	if (a->cfg.changed != NULL)
+		a->cfg.changed(a->cfg.arg, &e->hop, NULL);
+}
+
+static void
+hop_due(struct arp_nd *a, struct hop_entry *e, uint64_t now)
+{
+	switch (e->state) {
+	case HOP_ASKING:
+	case HOP_CHECKING:
+		if (e->tries >= TRIES + (e->state == HOP_CHECKING))
+			give_up(a, e, now);
+		else
+			ask(a, e, now);
+		break;
+	case HOP_KNOWN:
+		begin(a, e, HOP_CHECKING, now);
+		break;
+	default:
+		e->state = HOP_FREE;
+	}
+}
+
+/* ---- the way to an address ---- */
+
+static bool
+in_prefix(const struct arp_nd_address *own, const uint8_t gid[16])
+{
+	uint32_t bits = own->prefix + (arp_nd_is_v4(gid) ? 96u : 0u), whole = bits / 8;
+	uint8_t mask = (uint8_t)(0xff00u >> bits % 8);
+
+	if (bits > 128 || memcmp(own->gid, gid, whole) != 0)
+		return false;
+	return bits % 8 == 0 || ((own->gid[whole] ^ gid[whole]) & mask) == 0;
+}
+
+static bool
+on_link(const struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
+{
+	if (gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80)
+		return true;
+	for (uint32_t i = 0; i < a->cfg.num_addresses; i++)
+		if (a->address[i].vlan_id == vlan_id && in_prefix(&a->address[i], gid))
+			return true;
+	return false;
+}
+
+/* Without a gateway everything is on the link. */
+static const uint8_t *
+next_hop(const struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
+{
+	if (on_link(a, gid, vlan_id))
+		return gid;
+	for (uint32_t i = 0; i < a->cfg.num_gateways; i++)
+		if (a->gateway[i].vlan_id == vlan_id &&
+		    arp_nd_is_v4(a->gateway[i].gid) == arp_nd_is_v4(gid))
+			return a->gateway[i].gid;
+	return gid;
+}
+
+int
+arp_nd_lookup(struct arp_nd *a, const uint8_t dgid[16], uint16_t vlan_id, uint64_t now,
+	      uint8_t mac[6], struct arp_nd_hop *hop)
+{
+	const uint8_t *gid = next_hop(a, dgid, vlan_id);
+	struct hop_entry *e = find_hop(a, gid, vlan_id);
+
+	if (e == NULL) {
+		e = new_hop(a, gid, vlan_id);
+		if (e == NULL)
+			return -ENOBUFS;
+		begin(a, e, HOP_ASKING, now);
+	}
+	e->used = now;
+	*hop = e->hop;
+	if (e->state == HOP_ASKING)
+		return -EAGAIN;
+	if (e->state == HOP_FAILED)
+		return -EHOSTUNREACH;
+	memcpy(mac, e->mac, 6);
+	return 0;
+}
+
+/* ---- life ---- */
+
+void
+arp_nd_announce(struct arp_nd *a, uint64_t now)
+{
+	a->announce_left = ANNOUNCEMENTS;
+	a->announce_at = now;
+}
+
+void
+arp_nd_tick(struct arp_nd *a, uint64_t now)
+{
+	if (a->announce_left != 0 && now >= a->announce_at) {
+		a->announce_left--;
+		a->announce_at = now + SECOND;
+		for (uint32_t i = 0; i < a->cfg.num_addresses; i++) {
+			arp_nd_announce_one(a, &a->address[i]);
+			a->stats.announcements++;
+		}
+	}
+	for (uint32_t i = 0; i < ARP_ND_ENTRIES; i++)
+		if (a->hop[i].state != HOP_FREE && now >= a->hop[i].next)
+			hop_due(a, &a->hop[i], now);
+}
+
+int
+arp_nd_create(const struct arp_nd_config *cfg, struct arp_nd **out)
+{
+	struct arp_nd *a;
+
+	if (cfg->num_addresses > ARP_ND_ADDRESSES || cfg->num_gateways > ARP_ND_ADDRESSES)
+		return -EINVAL;
+	a = calloc(1, sizeof(*a));
+	if (a == NULL)
+		return -ENOMEM;
+	a->cfg = *cfg;
+	for (uint32_t i = 0; i < cfg->num_addresses; i++)
+		a->address[i] = cfg->addresses[i];
+	for (uint32_t i = 0; i < cfg->num_gateways; i++)
+		a->gateway[i] = cfg->gateways[i];
+	a->announce_left = ANNOUNCEMENTS;
+	*out = a;
+	return 0;
+}
+
+void
+arp_nd_destroy(struct arp_nd *a)
+{
+	free(a);
+}
+
+void
+arp_nd_stats(const struct arp_nd *a, struct arp_nd_stats *out)
+{
+	*out = a->stats;
+}
