@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #define ARP_ND_NO_VLAN 0xffffu
-#define ARP_ND_ENTRIES 256u   /* next hops known or asked for */
-#define ARP_ND_ADDRESSES 64u  /* of our own */
+#define ARP_ND_ENTRIES 256u    /* next hops known or asked for */
+#define ARP_ND_ADDRESSES 64u   /* of our own */
 #define ARP_ND_FRAME_MAX 4480u /* longest echo that is answered, Ethernet header included */
 
 /* A next hop: address in GID form (IPv4: ::ffff:a.b.c.d), network order, on one VLAN. */
@@ -48,8 +48,8 @@ struct arp_nd_config {
 
 /* Every frame is counted under exactly one of the first group. */
 #define ARP_ND_STATS(X) \
-	X(arp_requests)	  /* for us, answered */ \
-	X(arp_answers)	  /* to a question of ours */ \
+	X(arp_requests) /* for us, answered */ \
+	X(arp_answers)	/* to a question of ours */ \
 	X(nd_requests) \
 	X(nd_answers) \
 	X(echo_requests)  /* ICMP and ICMPv6, answered */ \
@@ -61,8 +61,8 @@ struct arp_nd_config {
 	X(limited)	  /* not answered: too many */ \
 	X(questions)	  /* sent; so the next two */ \
 	X(announcements) \
-	X(given_up)	  /* next hops that never answered */ \
-	X(moved)	  /* next hops with a new MAC address */
+	X(given_up) /* next hops that never answered */ \
+	X(moved)    /* next hops with a new MAC address */
 
 struct arp_nd_stats {
 #define X(n) uint64_t n;

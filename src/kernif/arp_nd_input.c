@@ -17,8 +17,10 @@ be16(const uint8_t *p)
 static bool
 open_frame(const uint8_t *bytes, uint32_t len, struct arp_nd_frame *f)
 {
-	*f = (struct arp_nd_frame){
-		.bytes = bytes, .len = len, .l3 = RTE_ETHER_HDR_LEN, .vlan_id = ARP_ND_NO_VLAN};
+	*f = (struct arp_nd_frame){.bytes = bytes,
+				   .len = len,
+				   .l3 = RTE_ETHER_HDR_LEN,
+				   .vlan_id = ARP_ND_NO_VLAN};
 	if (len < RTE_ETHER_HDR_LEN)
 		return false;
 	f->type = be16(bytes + 12);

@@ -38,8 +38,14 @@ static uint64_t now;
 
 static const uint8_t x_mac[6] = {2, 0, 0, 0, 0, 0x0a}, y_mac[6] = {2, 0, 0, 0, 0, 0x0b};
 static const uint8_t z_mac[6] = {2, 0, 0, 0, 0, 0x0c};
-#define V4(a, b, c, d) {[10] = 0xff, 0xff, a, b, c, d}
-#define V6(last) {0x20, 1, 0xd, 0xb8, [15] = last}
+#define V4(a, b, c, d) \
+	{ \
+		[10] = 0xff, 0xff, a, b, c, d \
+	}
+#define V6(last) \
+	{ \
+		0x20, 1, 0xd, 0xb8, [15] = last \
+	}
 static const uint8_t x4[16] = V4(10, 0, 0, 1), y4[16] = V4(10, 0, 0, 2), z4[16] = V4(10, 0, 0, 3);
 static const uint8_t x6[16] = V6(1), y6[16] = V6(2), far4[16] = V4(8, 8, 8, 8);
 
@@ -344,9 +350,9 @@ static const uint8_t all[6] = {255, 255, 255, 255, 255, 255};
 static void
 arp_bytes(void **state)
 {
-	static const uint8_t want[] = {
-		2, 0, 0, 0, 0, 0x0c, 2,	   0, 0, 0, 0, 0x0a, 8,	 6, 0, 1, 8, 0, 6, 4, 0,
-		2, 2, 0, 0, 0, 0,    0x0a, 10, 0, 0, 1, 2,	   0,	 0, 0, 0, 0x0c, 10, 0, 0, 3};
+	static const uint8_t want[] = {2,  0, 0, 0, 0, 0x0c, 2, 0, 0, 0,    0,	0x0a, 8, 6,
+				       0,  1, 8, 0, 6, 4,    0, 2, 2, 0,    0,	0,    0, 0x0a,
+				       10, 0, 0, 1, 2, 0,    0, 0, 0, 0x0c, 10, 0,    0, 3};
 	uint8_t f[64];
 
 	(void)state;
@@ -502,8 +508,8 @@ nd_probe(void **state)
 	(void)state;
 	x.cut = true;
 	memcpy(body + 8, x6, 16);
-	put(f, icmp6(f, (const uint8_t[]){0x33, 0x33, 0xff, 0, 0, 1}, any, group, body, 24, 255,
-		     0));
+	put(f,
+	    icmp6(f, (const uint8_t[]){0x33, 0x33, 0xff, 0, 0, 1}, any, group, body, 24, 255, 0));
 	assert_int_equal(x.sent, 1);
 	assert_memory_equal(x.last, "\x33\x33\0\0\0\1", 6);
 	assert_int_equal(x.last[14 + 40], 136);
@@ -568,8 +574,9 @@ echo(void **state)
 static void
 hostile_echo(void **state)
 {
-	static const uint8_t z6[16] = V6(3), bcast[16] = V4(10, 0, 0, 255), net[16] = V4(0, 0, 0, 0),
-			     group[16] = V4(224, 0, 0, 1), loop[16] = V4(127, 0, 0, 1);
+	static const uint8_t z6[16] = V6(3), bcast[16] = V4(10, 0, 0, 255),
+			     net[16] = V4(0, 0, 0, 0), group[16] = V4(224, 0, 0, 1),
+			     loop[16] = V4(127, 0, 0, 1);
 	uint8_t f[2048], body[8] = {128};
 	uint32_t n, k;
 
@@ -583,7 +590,7 @@ hostile_echo(void **state)
 		put(f, n);
 		f[k] ^= 0x10;
 	}
-	put(f, ping4(f, all, z4, x4, 20));  /* to everybody on the link */
+	put(f, ping4(f, all, z4, x4, 20)); /* to everybody on the link */
 	put(f, ping4(f, x_mac, z4, bcast, 20));
 	put(f, ping4(f, x_mac, bcast, y4, 20));
 	put(f, ping4(f, y_mac, z4, x4, 20));
@@ -706,10 +713,22 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(finds_each_other), T(three_tries),  T(lost_question), T(gateways),
-		T(peer_moves),	     T(checked_again), T(announces),	T(arp_bytes),
-		T(hostile_arp),	     T(hostile_nd),    T(nd_probe),	T(echo),
-		T(hostile_echo),     T(limited),       T(table_full),	T(noise),
+		T(finds_each_other),
+		T(three_tries),
+		T(lost_question),
+		T(gateways),
+		T(peer_moves),
+		T(checked_again),
+		T(announces),
+		T(arp_bytes),
+		T(hostile_arp),
+		T(hostile_nd),
+		T(nd_probe),
+		T(echo),
+		T(hostile_echo),
+		T(limited),
+		T(table_full),
+		T(noise),
 		cmocka_unit_test(too_many_addresses),
 	};
 
