@@ -12,11 +12,13 @@
 #include "endpoint.h"
 #include "endpoint_address.h"
 #include "endpoint_eal.h"
+#include "endpoint_link.h"
 #include "endpoint_log.h"
 #include "endpoint_port.h"
 #include "engine/executor.h"
 #include "hca.h"
 #include "queues/eq.h"
+#include "sd_notify.h"
 
 #define EVENTS_NS 20000	       /* the event thread looks so often while there are clients */
 #define EVENTS_IDLE_NS 2000000 /* and so often while there are none */
@@ -25,6 +27,7 @@
 struct endpoint {
 	struct endpoint_config cfg;
 	struct endpoint_port port;
+	struct endpoint_link link;
 	bool eal;
 	struct hca *hca;
 	struct hca_threads *threads;
@@ -185,7 +188,7 @@ set_port(struct endpoint *e)
 {
 	struct hca_ctl_port port = {
 		.speed = e->port.speed,
-		.state = HCA_PORT_ACTIVE,
+		.state = e->link.up ? HCA_PORT_ACTIVE : HCA_PORT_DOWN,
 		.max_mtu = mtu_code(e->port.roce_mtu),
 		.active_mtu = mtu_code(e->port.roce_mtu),
 	};
@@ -231,8 +234,10 @@ build(struct endpoint *e)
 		err = endpoint_port_open(&e->port, &e->cfg);
 	if (err == 0)
 		err = create_hca(e);
-	if (err == 0)
+	if (err == 0) {
+		endpoint_link_init(&e->link, &e->port, e->hca);
 		err = start_threads(e);
+	}
 	if (err == 0)
 		err = create_driver(e);
 	if (err == 0)
@@ -298,10 +303,31 @@ endpoint_destroy(struct endpoint *e)
 
 /* ---- running ---- */
 
-int
-endpoint_run(struct endpoint *e)
+static uint64_t
+monotonic_ns(void)
 {
-	struct timespec period = {.tv_nsec = 100000000};
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* systemd starts a daemon afresh that does not say it is well: a dead device is not. */
+static void
+say_well(struct endpoint *e, uint64_t now, uint64_t every, uint64_t *due)
+{
+	if (every == 0 || now < *due || hca_driver_dead(e->drv))
+		return;
+	*due = now + every;
+	sd_notify_send("WATCHDOG=1");
+}
+
+static void
+watch(struct endpoint *e)
+{
+	struct timespec period = {.tv_sec = e->cfg.link_poll_ms / 1000,
+				  .tv_nsec = (long)(e->cfg.link_poll_ms % 1000) * 1000000};
+	uint64_t every = sd_notify_watchdog_ns(), due = 0, now;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -312,10 +338,26 @@ endpoint_run(struct endpoint *e)
 		int number = sigtimedwait(&set, NULL, &period);
 
 		if (number == SIGHUP)
-			LOG_WARNING("SIGHUP ignored: configuration is read at the start only");
+			LOG_WARNING("SIGHUP ignored: the configuration is read at the start only");
 		else if (number > 0)
 			break;
+		now = monotonic_ns();
+		endpoint_link_watch(&e->link, now);
+		say_well(e, now, every, &due);
 	}
+}
+
+int
+endpoint_run(struct endpoint *e)
+{
+	int err = sd_notify_send("READY=1");
+
+	if (err != 0)
+		LOG_WARNING("systemd could not be told: %s", strerror(-err));
+	LOG_INFO("%s: ready", e->cfg.name);
+	watch(e);
+	sd_notify_send("STOPPING=1");
+	LOG_INFO("%s: stopping", e->cfg.name);
 	return 0;
 }
 

@@ -323,32 +323,42 @@ endpoint_netdev_running(const char *interface)
 	       (ifr.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
+/*
+ * A datagram socket cannot connect to a listener, but the kernel says which of both it is: there
+ * and of another type, or nobody. (A connection would be worse than useless: memif's driver ends
+ * the process when one is closed at once.)
+ */
+static int
+listener_state(const char *path)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd, rc;
+
+	if (strlen(path) >= sizeof(a.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(a.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	rc = connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 ? -EPROTOTYPE : -errno;
+	close(fd);
+	return rc;
+}
+
 int
 endpoint_unlink_stale(const char *path)
 {
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	struct stat st;
-	int fd, rc;
+	int rc;
 
 	if (lstat(path, &st) != 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 		return -EEXIST;
-	if (strlen(path) >= sizeof(a.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(a.sun_path, path);
-	for (unsigned int i = 0; i < 2; i++) {
-		fd = socket(AF_UNIX, (i == 0 ? SOCK_STREAM : SOCK_SEQPACKET) | SOCK_CLOEXEC, 0);
-		if (fd < 0)
-			return -errno;
-		rc = connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 ? 0 : -errno;
-		close(fd);
-		if (rc == 0)
-			return -EADDRINUSE;
-		if (rc == -ECONNREFUSED)
-			return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
-		if (rc != -EPROTOTYPE)
-			return rc;
-	}
-	return -EADDRINUSE;
+	rc = listener_state(path);
+	if (rc == -EPROTOTYPE)
+		return -EADDRINUSE;
+	if (rc != -ECONNREFUSED)
+		return rc;
+	return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
 }

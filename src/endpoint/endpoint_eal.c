@@ -150,6 +150,19 @@ build_args(struct args *a, const struct endpoint_config *c, const struct endpoin
 	add_extra(a, c->dpdk_args);
 }
 
+/*
+ * Telemetry unlinks its socket when the process exits, so the folder goes after that. What is left
+ * in it is somebody else's, and keeps it.
+ */
+static char runtime_dir[256];
+
+static void
+remove_runtime_dir(void)
+{
+	if (runtime_dir[0] != '\0')
+		rmdir(runtime_dir);
+}
+
 int
 endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device *d)
 {
@@ -167,8 +180,11 @@ endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device
 		if (a->full)
 			err = endpoint_fail(-EINVAL, "dpdk_args: too many");
 	}
+	atexit(remove_runtime_dir); /* before the EAL registers its own: runs after it */
 	if (err == 0 && rte_eal_init(a->n, a->v) < 0)
 		err = endpoint_fail(-rte_errno, "DPDK did not start: %s", rte_strerror(rte_errno));
+	if (err == 0)
+		snprintf(runtime_dir, sizeof(runtime_dir), "%s", rte_eal_get_runtime_dir());
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 	/* The EAL keeps pointers to what it was given. */
 	if (err != 0)
@@ -176,13 +192,8 @@ endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device
 	return err;
 }
 
-/* What is left of the runtime directory is somebody else's. */
 void
 endpoint_eal_stop(void)
 {
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s", rte_eal_get_runtime_dir());
 	rte_eal_cleanup();
-	rmdir(path);
 }

@@ -63,6 +63,8 @@ take_mac(struct endpoint_port *p, const struct endpoint_config *c)
 	if (rc != 0)
 		return endpoint_fail(rc, "device %s has no MAC address: %s", p->device.name,
 				     strerror(-rc));
+	if (rte_is_zero_ether_addr(&own))
+		rte_eth_random_addr(own.addr_bytes);
 	memcpy(p->mac, c->has_mac ? c->mac : own.addr_bytes, sizeof(p->mac));
 	if (memcmp(p->mac, own.addr_bytes, sizeof(p->mac)) == 0)
 		return 0;

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Daemons, network namespaces and clean-up for the tests of the endpoint."""
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+SMALL = {
+    'memory': {'hugepages': 'never', 'size_mb': 256},
+    'limits': {'log_qps': 8, 'log_cqs': 8, 'log_srqs': 6, 'log_mpts': 12, 'log_mtts': 16},
+    'pools': {'mbufs': 2048},
+}
+READY_S = 30  # a loaded machine is slow
+
+
+class Skip(Exception):
+    """Cannot run here; says why."""
+
+
+def merged(*parts):
+    out = {}
+    for part in parts:
+        for section, keys in part.items():
+            out.setdefault(section, {}).update(keys)
+    return out
+
+
+def write_config(path, config):
+    """config: {section: {key: value or list of values}}"""
+    with open(path, 'w', encoding='utf-8') as file:
+        for section, keys in config.items():
+            file.write('[%s]\n' % section)
+            for key, value in keys.items():
+                for each in value if isinstance(value, list) else [value]:
+                    file.write('%s = %s\n' % (key, each))
+
+
+class Daemon:
+    """softhcad on a configuration of its own in folder `place`."""
+
+    def __init__(self, binary, place, name, device, addresses, *parts, prefix=(), user=None):
+        self.name = name
+        self.place = place
+        self.config = os.path.join(place, name + '.conf')
+        self.socket = os.path.join(place, name + '.sock')
+        self.log = os.path.join(place, name + '.log')
+        self.notify_path = os.path.join(place, name + '.notify')
+        self.notify = None
+        self.process = None
+        self.command = list(prefix) + [binary, '-c', self.config]
+        self.user = user
+        write_config(self.config, merged(
+            SMALL, {'hca': {'name': name}, 'port': {'device': device},
+                    'addresses': {'address': addresses},
+                    'control': {'socket': self.socket}}, *parts))
+
+    def start(self, wait=True, env=None):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.notify_path)
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(self.notify_path)
+        os.chmod(self.notify_path, 0o777)
+        environment = dict(os.environ, NOTIFY_SOCKET=self.notify_path, **(env or {}))
+        with open(self.log, 'ab') as log:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, env=environment, user=self.user,
+                                            extra_groups=[] if self.user is not None else None)
+        if wait:
+            self.wait_for('READY=1')
+        return self
+
+    def wait_for(self, word, timeout=READY_S):
+        """Until systemd would hear `word`."""
+        deadline = time.monotonic() + timeout
+        self.notify.settimeout(0.1)
+        while time.monotonic() < deadline:
+            try:
+                if word in self.notify.recv(4096).decode():
+                    return
+            except TimeoutError:
+                if self.process.poll() is not None:
+                    break
+        raise AssertionError('%s: no %s; log:\n%s' % (self.name, word, self.text()))
+
+    def text(self):
+        with open(self.log, encoding='utf-8', errors='replace') as file:
+            return file.read()
+
+    def wait_log(self, words, timeout=READY_S, count=1):
+        deadline = time.monotonic() + timeout
+        while self.text().count(words) < count:
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise AssertionError('%s: no "%s"; log:\n%s' % (self.name, words, self.text()))
+            time.sleep(0.02)
+
+    def stop(self, number=signal.SIGTERM, timeout=READY_S):
+        """Returns the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError('%s does not end; log:\n%s' % (self.name, self.text())) from error
+
+    def runtime_dirs(self):
+        """What DPDK has made for it."""
+        return [path for path in ('/var/run/dpdk/' + self.name, '/tmp/dpdk/' + self.name)
+                if os.path.isdir(path)]
+
+    def close(self):
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for path in self.runtime_dirs():
+            shutil.rmtree(path, ignore_errors=True)
+        if self.notify is not None:
+            self.notify.close()
+
+
+def ip(*words, check=True):
+    result = subprocess.run(('ip',) + words, stderr=subprocess.PIPE, encoding='utf-8', timeout=30,
+                            check=False)
+    if check and result.returncode != 0:
+        raise AssertionError('ip %s: %s' % (' '.join(words), result.stderr.strip()))
+    return result.returncode == 0
+
+
+class Namespaces:
+    """Two network namespaces of this process joined by a veth pair: interface `wire` in each."""
+
+    def __init__(self, mtu=4200):
+        if os.geteuid() != 0:
+            raise Skip('network namespaces need root')
+        if shutil.which('ip') is None:
+            raise Skip('the program ip is missing (package iproute2)')
+        self.names = ['sh%d%s' % (os.getpid(), side) for side in 'ab']
+        ends = ['shv%d%s' % (os.getpid(), side) for side in 'ab']
+        try:
+            for name in self.names:
+                if not ip('netns', 'add', name, check=False):
+                    raise Skip('no network namespace can be made here')
+            ip('link', 'add', ends[0], 'type', 'veth', 'peer', 'name', ends[1])
+            for name, end in zip(self.names, ends):
+                ip('link', 'set', end, 'netns', name, 'name', 'wire')
+                self.run(name, 'ip', 'link', 'set', 'lo', 'up')
+                self.run(name, 'sysctl', '-q', '-w', 'net.ipv6.conf.wire.disable_ipv6=1')
+                self.run(name, 'ip', 'link', 'set', 'wire', 'mtu', str(mtu), 'up')
+        except BaseException:
+            ip('link', 'del', ends[0], check=False)
+            self.close()
+            raise
+
+    def run(self, name, *words, check=True):
+        result = subprocess.run(('ip', 'netns', 'exec', name) + words, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, encoding='utf-8', timeout=60,
+                                check=False)
+        if check and result.returncode != 0:
+            raise AssertionError('%s: %s' % (' '.join(words), result.stdout))
+        return result.stdout
+
+    def prefix(self, side):
+        return ('ip', 'netns', 'exec', self.names[side])
+
+    def close(self):
+        for name in self.names:
+            ip('netns', 'del', name, check=False)
+
+
+@contextlib.contextmanager
+def folder():
+    """A place for sockets, configurations and logs that everybody may enter."""
+    place = tempfile.mkdtemp(prefix='softhca-test-')
+    os.chmod(place, 0o777)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""softhcad starts, says so, ends clean and leaves nothing; on every port a machine without NICs has.
+
+test_daemon.py SOFTHCAD [unittest arguments]
+"""
+import os
+import pwd
+import signal
+import subprocess
+import sys
+import unittest
+
+from daemon import Daemon, Namespaces, Skip, folder, write_config
+
+BINARY = os.path.abspath(sys.argv[1])
+ADDRESS = '10.66.0.1/24'
+PEER = '10.66.0.2/24'
+
+
+def name_of(part):
+    return 'shd%d%s' % (os.getpid(), part)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        context = folder()
+        self.place = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+
+    def daemon(self, part, device, address=ADDRESS, *parts, **options):
+        d = Daemon(BINARY, self.place, name_of(part), device, address, *parts, **options)
+        self.addCleanup(d.close)
+        return d
+
+    def clean_end(self, d, number=signal.SIGTERM):
+        self.assertEqual(d.stop(number), 0, d.text())
+        text = d.text()
+        self.assertNotIn('error', text.lower())
+        self.assertEqual(d.runtime_dirs(), [])
+        left = [name for name in os.listdir(self.place)
+                if not name.endswith(('.conf', '.log', '.notify'))]
+        self.assertEqual(left, [], text)
+
+
+class Ports(Case):
+    def starts(self, part, device, *parts):
+        d = self.daemon(part, device, ADDRESS, *parts).start()
+        self.assertIn('MTU 4200, RoCE MTU 4096', d.text())
+        self.clean_end(d)
+
+    def test_null(self):
+        self.starts('n', 'net_null0')
+
+    def test_ring(self):
+        self.starts('r', 'net_ring0')
+
+    def test_memif_server(self):
+        self.starts('m', 'net_memif0,role=server,socket=%s/wire' % self.place)
+
+    def test_vhost(self):
+        self.starts('v', 'net_vhost0,iface=%s/vhost' % self.place)
+
+    def test_layouts(self):
+        for layout, workers in (('txrx', 2), ('full', 9)):
+            d = self.daemon(layout[0], 'net_null0', ADDRESS, {'hca': {'layout': layout}}).start()
+            self.assertIn('layout %s, %d workers' % (layout, workers), d.text())
+            self.clean_end(d)
+
+    def test_one_cpu(self):
+        cpu = min(os.sched_getaffinity(0))
+        d = self.daemon('c', 'net_null0', ADDRESS, {'hca': {'lcores': cpu}}).start()
+        where = []
+        for task in os.listdir('/proc/%d/task' % d.process.pid):
+            where.append(os.sched_getaffinity(int(task)))
+        self.assertIn({cpu}, where)
+        self.clean_end(d)
+
+
+class Life(Case):
+    def test_signals(self):
+        d = self.daemon('i', 'net_null0').start()
+        d.process.send_signal(signal.SIGHUP)
+        d.wait_log('SIGHUP ignored')
+        self.clean_end(d, signal.SIGINT)
+
+    def test_notify(self):
+        d = self.daemon('w', 'net_null0').start(env={'WATCHDOG_USEC': '400000'})
+        d.wait_for('WATCHDOG=1')
+        d.wait_for('WATCHDOG=1')
+        d.process.send_signal(signal.SIGTERM)
+        d.wait_for('STOPPING=1')
+        self.clean_end(d)
+
+    def test_bad_file(self):
+        path = os.path.join(self.place, 'bad.conf')
+        write_config(path, {'port': {'device': 'net_null0', 'mtuu': 5}, 'hca': {'layout': 'x'}})
+        for words in ((), ('--check',)):
+            run = subprocess.run([BINARY, '-c', path] + list(words), stderr=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, encoding='utf-8', timeout=30, check=False)
+            self.assertEqual(run.returncode, 2)
+            self.assertIn('%s:3: mtuu: no such key in [port], did you mean "mtu"?' % path,
+                          run.stderr)
+            self.assertIn('%s:5: layout: expected rtc, txrx or full, found "x"' % path, run.stderr)
+
+    def test_command_line(self):
+        for words, status in ((['--help'], 0), (['--version'], 0), (['--nonsense'], 2),
+                              (['word'], 2), (['-c', '/no/such/file'], 2)):
+            run = subprocess.run([BINARY] + words, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 timeout=30, check=False)
+            self.assertEqual(run.returncode, status, words)
+
+    def test_device_errors(self):
+        """Exit status 1 and a sentence that helps."""
+        busy = self.daemon('b', 'net_memif0,role=server,socket=%s/wire' % self.place).start()
+        for device, words in (
+                ('net_af_packet0,iface=nosuch0', 'there is no interface nosuch0'),
+                ('net_nosuch0', 'net_nosuch0'),
+                ('net_memif0,role=server', 'needs socket=/PATH'),
+                ('net_memif0,role=server,socket=%s/wire' % self.place, 'another process listens'),
+                ('0000:ff:1f.7', 'dpdk-devbind.py --status')):
+            d = self.daemon('e', device)
+            d.start(wait=False)
+            self.assertEqual(d.process.wait(30), 1, d.text())
+            self.assertIn(words, d.text())
+        self.clean_end(busy)
+
+    def test_killed_before(self):
+        """A socket file of a daemon that was killed is no obstacle."""
+        device = 'net_memif0,role=server,socket=%s/wire' % self.place
+        first = self.daemon('k', device).start()
+        first.stop(signal.SIGKILL)
+        self.assertTrue(os.path.exists(os.path.join(self.place, 'wire')))
+        self.clean_end(self.daemon('l', device).start())
+
+    def test_ordinary_user(self):
+        if os.geteuid() != 0:
+            self.skipTest('this is an ordinary user already: the other tests show it')
+        try:
+            user = pwd.getpwnam('nobody').pw_uid
+        except KeyError:
+            self.skipTest('no user nobody')
+        for part, device in (('u', 'net_ring0'),
+                             ('x', 'net_memif0,role=server,socket=%s/wire' % self.place)):
+            d = self.daemon(part, device, user=user)
+            os.chmod(BINARY, os.stat(BINARY).st_mode | 0o005)
+            d.start()
+            with open('/proc/%d/status' % d.process.pid, encoding='utf-8') as file:
+                self.assertIn('\nUid:\t%d\t' % user, file.read())
+            self.clean_end(d)
+
+
+class Link(Case):
+    def test_memif_any_order(self):
+        """The client waits for the server, and finds it again after its death."""
+        wire = 'socket=%s/wire' % self.place
+        client = self.daemon('c', 'net_memif0,role=client,' + wire, PEER).start()
+        client.wait_log('waits for its peer')
+        server = self.daemon('s', 'net_memif0,role=server,' + wire).start()
+        client.wait_log('link up')
+        server.wait_log('link up')
+        for turn in range(2, 4):
+            server.stop(signal.SIGKILL)
+            client.wait_log('link down', count=turn)
+            server = self.daemon('s', 'net_memif0,role=server,' + wire).start()
+            client.wait_log('link up', count=turn)
+        ups = server.text().count('link up')
+        client.stop(signal.SIGKILL)
+        again = self.daemon('c', 'net_memif0,role=client,' + wire, PEER).start()
+        server.wait_log('link up', count=ups + 1)
+        self.assertEqual(again.stop(), 0)
+        self.clean_end(server)
+
+    def test_veth(self):
+        try:
+            spaces = Namespaces()
+        except Skip as why:
+            self.skipTest(str(why))
+        self.addCleanup(spaces.close)
+        a = self.daemon('a', 'net_af_packet0,iface=wire', ADDRESS, prefix=spaces.prefix(0)).start()
+        b = self.daemon('b', 'net_af_packet0,iface=wire', PEER, prefix=spaces.prefix(1)).start()
+        self.assertIn('MTU 4200, RoCE MTU 4096', a.text())
+        spaces.run(spaces.names[1], 'ip', 'link', 'set', 'wire', 'down')
+        a.wait_log('link down')
+        b.wait_log('link down')
+        spaces.run(spaces.names[1], 'ip', 'link', 'set', 'wire', 'up')
+        a.wait_log('link up')
+        b.wait_log('link up')
+        self.clean_end(b)
+        self.clean_end(a)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=2)
