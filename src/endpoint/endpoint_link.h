@@ -15,9 +15,9 @@ struct hca;
 struct endpoint_link {
 	struct endpoint_port *port;
 	struct hca *hca;
-	bool up;		/* as told last */
-	bool peer_lost;		/* a restart is due */
-	uint64_t retry_at;	/* ns: not before */
+	bool up;		  /* as told last */
+	bool peer_lost;		  /* a restart is due */
+	uint64_t retry_at;	  /* ns: not before */
 	uint64_t downs, restarts; /* how often */
 };
 

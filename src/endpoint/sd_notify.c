@@ -29,8 +29,8 @@ sd_notify_send(const char *state)
 	if (fd < 0)
 		return -errno;
 	len += offsetof(struct sockaddr_un, sun_path);
-	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&a,
-		   (socklen_t)len) < 0)
+	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&a, (socklen_t)len) <
+	    0)
 		err = -errno;
 	close(fd);
 	return err;
