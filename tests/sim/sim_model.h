@@ -121,6 +121,8 @@ struct sim_model *sim_model(struct sim *s);
 struct sim_pair *sim_pair_open(struct sim *s, const struct sim_pair_attr *attr);
 /* Destroys QPs, CQs and regions. The QPs may be busy. */
 void sim_pair_close(struct sim_pair *p);
+/* The same after sim_restart() of a side: its objects went with their client. */
+void sim_pair_abandon(struct sim_pair *p, unsigned int lost);
 
 /*
  * One chain, one doorbell. Receives that the requests need are posted first on the other side.

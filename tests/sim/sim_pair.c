@@ -84,10 +84,10 @@ region_open(struct sim_pair *p, unsigned int side)
 }
 
 static void
-region_close(struct sim_pair *p, unsigned int side)
+region_close(struct sim_pair *p, unsigned int side, bool lost)
 {
 	struct sim_region *r = &p->region[side];
-	int rc = softhca_dereg_mr(r->mr);
+	int rc = lost ? 0 : softhca_dereg_mr(r->mr);
 
 	sim_check(p->s, rc == 0, "dereg_mr: %d: %s", rc, softhca_last_error(p->s->side[side].ctx));
 	munmap(r->view, r->mapped);
@@ -316,16 +316,20 @@ close_objects(struct sim_pair *p, unsigned int side)
 	sim_check(p->s, rc == 0, "destroy_cq: %d: %s", rc, softhca_last_error(ctx));
 }
 
-void
-sim_pair_close(struct sim_pair *p)
+#define NONE 2u
+
+/* lost: the side whose objects are gone already */
+static void
+pair_end(struct sim_pair *p, unsigned int lost)
 {
 	struct sim_model *m = p->s->model;
 	struct sim_pair **at = &m->pairs;
 
-	close_objects(p, 0);
-	close_objects(p, 1);
 	for (unsigned int i = 0; i < 2; i++)
-		region_close(p, i);
+		if (i != lost)
+			close_objects(p, i);
+	for (unsigned int i = 0; i < 2; i++)
+		region_close(p, i, i == lost);
 	for (unsigned int i = 0; i < 2; i++) {
 		sim_fifo_free(&p->sq[i]);
 		sim_fifo_free(&p->rq[i]);
@@ -336,6 +340,18 @@ sim_pair_close(struct sim_pair *p)
 	*at = p->next;
 	m->num_pairs--;
 	free(p);
+}
+
+void
+sim_pair_close(struct sim_pair *p)
+{
+	pair_end(p, NONE);
+}
+
+void
+sim_pair_abandon(struct sim_pair *p, unsigned int lost)
+{
+	pair_end(p, lost);
 }
 
 void

@@ -80,6 +80,8 @@ sim_tagged_side(const struct sim_tagged *t, unsigned int end)
 
 struct sim_tagged *sim_tagged_open(struct sim *s, const struct sim_tagged_attr *attr);
 void sim_tagged_close(struct sim_tagged *t);
+/* The same after sim_restart() of a side: its objects went with their client. */
+void sim_tagged_abandon(struct sim_tagged *t, unsigned int lost);
 
 /* Post receives wherever there is a slot. */
 void sim_tagged_fill(struct sim_tagged *t);

@@ -287,13 +287,29 @@ close_end(struct sim_tagged *t, unsigned int side)
 	rc |= softhca_destroy_cq(e->cq);
 	rc |= softhca_dereg_mr(e->mr);
 	CHECK(t, side, rc == 0, "destroy_cq, dereg_mr");
-	munmap(e->mem, MEM_BYTES);
+}
+
+#define NONE 2u
+
+static void
+tagged_end(struct sim_tagged *t, unsigned int lost)
+{
+	for (unsigned int side = 0; side < 2; side++) {
+		if (side != lost)
+			close_end(t, side);
+		munmap(t->end[side].mem, MEM_BYTES);
+	}
+	free(t);
 }
 
 void
 sim_tagged_close(struct sim_tagged *t)
 {
-	close_end(t, 0);
-	close_end(t, 1);
-	free(t);
+	tagged_end(t, NONE);
+}
+
+void
+sim_tagged_abandon(struct sim_tagged *t, unsigned int lost)
+{
+	tagged_end(t, lost);
 }
