@@ -76,6 +76,7 @@ perf_test_name(enum perf_test test)
 	X("json", JSON, "FILE", "write all results and the host to FILE") \
 	X("pcap", PCAP, "FILE", "write every frame on the link to FILE") \
 	X("list-counters", COUNTERS, NULL, "print the counters each row has moved") \
+	X("telemetry", TELEMETRY, NULL, "answer dpdk-telemetry.py -f softhca while running") \
 	X("impair", IMPAIR, "LIST", "drop=P,dup=P,reorder=P,corrupt=P,delay=US,jitter=US") \
 	X("ack-timeout", ACK_TIMEOUT, "T", \
 	  "4.096 us * 2^T [14; manual, impaired 11; link-down: more]") \
@@ -321,6 +322,9 @@ parse_engine_option(int id, char *arg, struct softhca_embed_config *embed)
 	case OPT_STALL_DISCARD:
 		return parse_u32("stall-discard", arg, 1, 100000000,
 				 &embed->stall.discard_after_us);
+	case OPT_TELEMETRY:
+		embed->telemetry = 1;
+		return 0;
 	case OPT_HUGE:
 		embed->hugepages = 1;
 		return 0;

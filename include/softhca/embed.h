@@ -79,15 +79,16 @@ struct softhca_embed_config {
 	uint32_t edge_size; /* entries per edge: 256 */
 	uint32_t mbufs;	    /* per pool (receive, transmit, response): 4096 */
 	uint32_t records;   /* request records of each kind per HCA: two per QP, and shared ones */
-	uint32_t records_per_qp;     /* 256 */
-	uint32_t log_qps;	     /* 14 */
-	uint32_t log_cqs;	     /* 14 */
-	uint32_t log_mpts;	     /* 17 */
-	uint32_t log_mtts;	     /* 20 */
-	uint32_t hugepages;	     /* 0 = when there are enough, 1 = must, 2 = never */
-	uint32_t memory_mb;	     /* EAL memory, where this library starts the EAL */
-	uint32_t port_queue;	     /* frames the link holds per direction: 1024 */
-	uint32_t vlan;		     /* 1..4094: VLAN of GIDs 2 and 3; 0 = there are none */
+	uint32_t records_per_qp; /* 256 */
+	uint32_t log_qps;	 /* 14 */
+	uint32_t log_cqs;	 /* 14 */
+	uint32_t log_mpts;	 /* 17 */
+	uint32_t log_mtts;	 /* 20 */
+	uint32_t hugepages;	 /* 0 = when there are enough, 1 = must, 2 = never */
+	uint32_t memory_mb;	 /* EAL memory, where this library starts the EAL */
+	uint32_t port_queue;	 /* frames the link holds per direction: 1024 */
+	uint32_t vlan;		 /* 1..4094: VLAN of GIDs 2 and 3; 0 = there are none */
+	uint32_t telemetry; /* 1: the EAL, if started here, answers /softhca/... on its socket */
 	const char *const *eal_args; /* NULL-terminated, replaces the built-in EAL arguments */
 	/*
 	 * NULL: HCAs are joined in memory. Else a DPDK device for each, "name,argument=value,...",

@@ -129,6 +129,8 @@ unsigned int hca_stage_count(void);
 unsigned int hca_stage_on(const struct hca *h, unsigned int stage);
 uint32_t hca_stage_waiting(const struct hca *h, unsigned int stage);
 uint64_t hca_stage_cycles(const struct hca *h, unsigned int stage);
+/* How often it was polled, or found something to do; in layouts of several workers bursts. */
+uint64_t hca_stage_polls(const struct hca *h, unsigned int stage, bool busy);
 uint64_t hca_stage_time_ns(const struct hca *h, unsigned int stage);
 
 #endif

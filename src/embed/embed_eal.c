@@ -76,8 +76,8 @@ init(const struct softhca_embed_config *cfg, const cpu_set_t *set)
 		for (; argc < ARGS_MAX && cfg->eal_args[argc - 1] != NULL; argc++)
 			argv[argc] = (char *)(uintptr_t)cfg->eal_args[argc - 1];
 	} else {
-		static const char *const common[] = {"--no-pci", "--no-telemetry", "--no-shconf",
-						     "--iova-mode=va", "--log-level=error"};
+		static const char *const common[] = {"--no-pci", "--no-shconf", "--iova-mode=va",
+						     "--log-level=error", "--file-prefix=softhca"};
 
 		err = choose_memory(cfg, &huge);
 		if (err != 0)
@@ -86,6 +86,8 @@ init(const struct softhca_embed_config *cfg, const cpu_set_t *set)
 		snprintf(memory, sizeof(memory), "%u", cfg->memory_mb);
 		for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
 			argv[argc++] = (char *)(uintptr_t)common[i];
+		if (cfg->telemetry == 0)
+			argv[argc++] = (char *)(uintptr_t) "--no-telemetry";
 		argv[argc++] = (char *)(uintptr_t)(huge ? "--in-memory" : "--no-huge");
 		argv[argc++] = (char *)(uintptr_t) "-m";
 		argv[argc++] = memory;

@@ -6,6 +6,7 @@
  * read. The registry is the process's, like DPDK's own; the device knows nothing of it.
  */
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,14 +44,16 @@ static int
 parse(const char *params, struct request *r)
 {
 	char text[PARAM_MAX], *comma, *end = NULL;
+	int n = snprintf(text, sizeof(text), "%s", params != NULL ? params : "");
 
 	memset(r, 0, sizeof(*r));
-	snprintf(text, sizeof(text), "%s", params != NULL ? params : "");
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return -EINVAL;
 	comma = strchr(text, ',');
 	if (comma != NULL) {
 		*comma++ = '\0';
 		r->number = strtoull(comma, &end, 0);
-		if (end == comma || *end != '\0')
+		if (!isdigit((unsigned char)*comma) || *end != '\0')
 			return -EINVAL;
 		r->has_number = true;
 	}
@@ -157,6 +160,10 @@ add_stage(const struct hca *h, unsigned int stage, struct rte_tel_data *d)
 	if (rc == 0)
 		rc = rte_tel_data_add_dict_u64(s, "busy_cycles", hca_stage_cycles(h, stage));
 	if (rc == 0)
+		rc = rte_tel_data_add_dict_u64(s, "polls", hca_stage_polls(h, stage, false));
+	if (rc == 0)
+		rc = rte_tel_data_add_dict_u64(s, "busy_polls", hca_stage_polls(h, stage, true));
+	if (rc == 0)
 		rc = rte_tel_data_add_dict_container(d, hca_stage_name(stage), s, 0);
 	if (rc != 0)
 		rte_tel_data_free(s);
@@ -173,6 +180,20 @@ stages(const struct request *r, struct rte_tel_data *d)
 	return rc;
 }
 
+/* What is in use: objects, records, mbufs. */
+static int
+usage(const struct request *r, struct rte_tel_data *d)
+{
+	struct softhca_embed *e = r->side->owner;
+	struct softhca_value v[VALUES_MAX];
+	int rc = rte_tel_data_start_dict(d);
+	int n = softhca_embed_resources(e, (unsigned int)(r->side - e->side), v, VALUES_MAX);
+
+	for (int i = 0; i < RTE_MIN(n, (int)VALUES_MAX) && rc == 0; i++)
+		rc = rte_tel_data_add_dict_u64(d, v[i].name, v[i].value);
+	return rc;
+}
+
 #define COMMANDS(X) \
 	X(hca_list, "/softhca/hca/list", "Names of the HCAs of this process") \
 	X(hca_counters, "/softhca/hca/counters", "Counters of an HCA. Parameters: NAME") \
@@ -182,8 +203,9 @@ stages(const struct request *r, struct rte_tel_data *d)
 	X(qp_list, "/softhca/qp/list", "QPNs, 512 at most. Parameters: NAME[,SKIP]") \
 	X(qp_counters, "/softhca/qp/counters", "Counters of a QP. Parameters: NAME,QPN") \
 	X(stages, "/softhca/stages", \
-	  "Of each stage: its worker, what waits for it, busy cycles (while measured). " \
-	  "Parameters: NAME")
+	  "Worker of each stage, what waits for it; polls and cycles while measured. " \
+	  "Parameters: NAME") \
+	X(usage, "/softhca/usage", "Objects in use of an HCA and its driver. Parameters: NAME")
 
 /* Telemetry wants a function of its own for each command. */
 #define X(fn, path, text) \
@@ -198,6 +220,12 @@ stages(const struct request *r, struct rte_tel_data *d)
 		pthread_mutex_unlock(&lock); \
 		return rc; \
 	}
+COMMANDS(X)
+#undef X
+
+#define X(fn, path, text) \
+	_Static_assert(sizeof(path) <= 56 && sizeof(text) <= 128, \
+		       "telemetry refuses what is longer");
 COMMANDS(X)
 #undef X
 

@@ -231,6 +231,13 @@ fill_shape(struct hca_qp *n, const struct qp_shape *s)
 	n->ee.rq_size_log = (uint8_t)s->rq_size_log;
 }
 
+/* Read by whoever asks what QPs cost, at any time. */
+static void
+account_bytes(struct hca *h, uint64_t add)
+{
+	__atomic_store_n(&h->qp_own_bytes, h->qp_own_bytes + add, __ATOMIC_RELAXED);
+}
+
 int
 hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch)
 {
@@ -248,6 +255,7 @@ hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch)
 	if (w->more_jobs == NULL)
 		return HCA_STAT_EXCEED_LIM;
 	w->bytes += (uint32_t)bytes;
+	account_bytes(h, bytes);
 	qp->ee.jobs = w->more_jobs;
 	qp->ee.job_mask = (uint16_t)(rte_align32pow2(wanted) - 1);
 	return HCA_STAT_OK;
@@ -307,6 +315,7 @@ hca_qp_create(struct hca *h, struct hca_qp_change *ch)
 	n.cfg.work = w;
 	fill_shape(&n, &s);
 	use_queues(h, &n, 1);
+	account_bytes(h, w->bytes);
 	publish(h, ch, &n);
 	return HCA_STAT_OK;
 
@@ -343,6 +352,7 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	hca_qbuf_release(h, &qp->parser.sq, w->sq_key);
 	hca_qbuf_release(h, &qp->ee.rq, w->rq_key);
 	use_queues(h, qp, (uint32_t)-1);
+	account_bytes(h, -(uint64_t)w->bytes);
 	hca_record_reserve_qp(h, qp->cfg.usr_page, -1);
 	memset(qp, 0, sizeof(*qp));
 	qp->cfg.generation = generation;

@@ -62,7 +62,8 @@ charge(struct hca *h, unsigned int next)
 	unsigned int was = c->stage;
 	uint64_t t = rte_rdtsc();
 
-	h->line[was].busy_cycles += t - c->last;
+	__atomic_store_n(&h->line[was].busy_cycles, h->line[was].busy_cycles + (t - c->last),
+			 __ATOMIC_RELAXED);
 	c->last = t;
 	c->stage = next;
 	return was;
@@ -95,7 +96,7 @@ void
 hca_stage_times_enable(struct hca *h, bool on)
 {
 	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
-		h->line[s].busy_cycles = 0;
+		h->line[s].busy_cycles = h->line[s].polls = h->line[s].busy_polls = 0;
 	for (unsigned int e = 0; e < HCA_EDGE_N; e++)
 		h->edge[e].process = on ? edge_fns[e].timed : edge_fns[e].plain;
 	h->times_on = on;
@@ -136,7 +137,15 @@ hca_stage_waiting(const struct hca *h, unsigned int stage)
 uint64_t
 hca_stage_cycles(const struct hca *h, unsigned int stage)
 {
-	return h->line[stage].busy_cycles;
+	return __atomic_load_n(&h->line[stage].busy_cycles, __ATOMIC_RELAXED);
+}
+
+uint64_t
+hca_stage_polls(const struct hca *h, unsigned int stage, bool busy)
+{
+	const struct hca_stage_line *l = &h->line[stage];
+
+	return __atomic_load_n(busy ? &l->busy_polls : &l->polls, __ATOMIC_RELAXED);
 }
 
 uint64_t
@@ -145,6 +154,14 @@ hca_stage_time_ns(const struct hca *h, unsigned int stage)
 	double hz = (double)rte_get_tsc_hz();
 
 	return (uint64_t)((double)h->line[stage].busy_cycles * 1e9 / hz);
+}
+
+static void
+count_poll(struct hca_stage_line *l, bool busy)
+{
+	__atomic_store_n(&l->polls, l->polls + 1, __ATOMIC_RELAXED);
+	if (busy)
+		__atomic_store_n(&l->busy_polls, l->busy_polls + 1, __ATOMIC_RELAXED);
 }
 
 static unsigned int
@@ -161,6 +178,7 @@ poll_timed(struct hca *h, unsigned int worker, uint64_t now)
 			continue;
 		stage_clock.stage = s;
 		n = stage_poll[s](h, now, HCA_BURST);
+		count_poll(&h->line[s], n != 0);
 		/* A poll that found nothing says nothing about the cost of the work. */
 		if (n != 0)
 			charge(h, s);

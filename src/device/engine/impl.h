@@ -36,7 +36,8 @@ struct hca_eqs;	   /* queues/eq.c */
 /* Per-stage cache lines written by that stage only. */
 struct hca_stage_line {
 	uint64_t counters[HCA_CTR_N];
-	uint64_t busy_cycles;
+	/* while times are taken, see hca_stage_times_enable() */
+	uint64_t busy_cycles, polls, busy_polls;
 	uint32_t purge_ack; /* [pub] last purge_seq obeyed */
 } __rte_cache_aligned;
 
@@ -72,7 +73,8 @@ struct hca {
 	/* CEU */
 	uint32_t purge_seq __rte_cache_aligned; /* [pub] */
 	uint32_t purge_qpi;
-	uint32_t backlog; /* [pub] encap: frames waiting for the port */
+	uint32_t backlog;      /* [pub] encap: frames waiting for the port */
+	uint64_t qp_own_bytes; /* [pub] of the blocks of living QPs, see struct hca_qp_work */
 
 	struct hca_loopback loop;
 	struct hca_stage_line line[HCA_STAGE_N];

@@ -134,17 +134,20 @@ hca_counter_value(const struct hca *h, unsigned int i)
 	return sum;
 }
 
+/* The CEU may be changing it. */
+#define LIVE(word, free) (__atomic_load_n(&(word), __ATOMIC_RELAXED) != (free))
+
 static uint32_t
 live_contexts(const struct hca *h, struct hca_usage *u)
 {
 	for (uint32_t i = 0; i <= h->qp_mask; i++)
-		u->qps += h->qp[i].cfg.local_qpn != 0;
+		u->qps += LIVE(h->qp[i].cfg.local_qpn, 0);
 	for (uint32_t i = 0; i <= h->cq_mask; i++)
-		u->cqs += h->cq[i].state != HCA_CQ_FREE;
+		u->cqs += LIVE(h->cq[i].state, HCA_CQ_FREE);
 	for (uint32_t i = 0; i <= h->srq_mask; i++)
-		u->srqs += h->srq[i].state != HCA_SRQ_FREE;
+		u->srqs += LIVE(h->srq[i].state, HCA_SRQ_FREE);
 	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++)
-		u->mpts += h->vtp.mpt[i].state != HCA_MPT_FREE;
+		u->mpts += LIVE(h->vtp.mpt[i].state, HCA_MPT_FREE);
 	return u->qps;
 }
 
@@ -152,16 +155,13 @@ live_contexts(const struct hca *h, struct hca_usage *u)
 static uint32_t
 bytes_per_qp(const struct hca *h, uint32_t qps)
 {
-	uint64_t own = 0;
+	uint64_t own = __atomic_load_n(&h->qp_own_bytes, __ATOMIC_RELAXED);
 	size_t share =
 		sizeof(struct hca_qp) + sizeof(struct hca_timer_entry) + hca_eqs_bytes_per_qp(h);
 
 	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
 		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
 			share += h->msg[f][t] != NULL ? HCA_MSG_BYTES_PER_QP : 0;
-	for (uint32_t i = 0; i <= h->qp_mask; i++)
-		if (h->qp[i].cfg.local_qpn != 0)
-			own += hca_qp_work(&h->qp[i])->bytes;
 	return (uint32_t)(share + (qps != 0 ? own / qps : 0));
 }
 

@@ -279,10 +279,28 @@ stages(void **state)
 		assert_int_equal(number(s, "worker"), 0);
 		assert_int_equal(number(s, "waiting"), 0);
 		busy += number(s, "busy_cycles");
+		assert_true(number(s, "polls") >= number(s, "busy_polls"));
+		assert_true(number(s, "polls") > 0);
 	}
 	assert_true(busy > 0);
 	json_decref(d);
 	softhca_embed_stop_times(embed);
+}
+
+static void
+usage(void **state)
+{
+	struct softhca_value v[64];
+	int n = softhca_embed_resources(embed, 0, v, 64);
+	json_t *d = ask("/softhca/usage,%s", name[0]);
+
+	assert_true(n > 0 && n <= 64);
+	assert_int_equal(json_object_size(d), n);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(number(d, v[i].name), v[i].value);
+	assert_int_equal(number(d, "qps"), 1);
+	assert_true(number(d, "qp_bytes") > 0);
+	json_decref(d);
 }
 
 static void
@@ -301,7 +319,10 @@ wrong_questions(void **state)
 	refused(ask("/softhca/qp/counters,%s,12x", name[0]));
 	refused(ask("/softhca/qp/counters,%s,%u", name[0], qp[1]->qp_num));
 	refused(ask("/softhca/qp/counters,%s,99999999999999999999", name[0]));
+	refused(ask("/softhca/qp/counters,%s,-%u", name[0], qp[0]->qp_num));
+	refused(ask("/softhca/qp/counters,%s, %u", name[0], qp[0]->qp_num));
 	refused(ask("/softhca/port/counters,%s,2", name[0]));
+	refused(ask("/softhca/usage,nobody"));
 	refused(ask("/softhca/stages,%s%s%s", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 		    "bbbbbbbbbbbbbbbbbbbbbbbbbbbb", "cccccccccc"));
 }
@@ -334,9 +355,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists),  cmocka_unit_test(counters),
-		cmocka_unit_test(stages), cmocka_unit_test(wrong_questions),
-		cmocka_unit_test(gone),
+		cmocka_unit_test(lists),	   cmocka_unit_test(counters),
+		cmocka_unit_test(stages),	   cmocka_unit_test(usage),
+		cmocka_unit_test(wrong_questions), cmocka_unit_test(gone),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

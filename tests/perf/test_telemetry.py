@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_telemetry.py SOFTHCA_PERF LAYOUT: asks a measuring process everything its telemetry knows while
+messages flow, then nonsense. Every answer must be JSON, counters must move, nothing may end the
+process, and nothing is left of its socket afterwards."""
+import glob
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+PATIENCE = 60  # seconds, on a busy machine
+NONSENSE = [
+    'nobody', ',', ',,', ',-1', ',0x', ',99999999999999999999', ',4294967296', 'a' * 63, 'a' * 500,
+    '%s%n%x', '\x01\x7f', ' ', ',1 ', '"', '\\', '{}', 'NAME,12x', 'NAME,', 'NAME,,', 'NAME,-5',
+    'NAME,1,2', 'NAME,' + '1' * 200,
+]
+# Every command of ours, and whether it answers a name alone.
+COMMANDS = {
+    '/softhca/hca/list': list, '/softhca/hca/counters': dict, '/softhca/port/list': list,
+    '/softhca/port/counters': dict, '/softhca/qp/list': list, '/softhca/qp/counters': None,
+    '/softhca/stages': dict, '/softhca/usage': dict,
+}
+
+
+class Client:
+    def __init__(self, path):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sock.settimeout(PATIENCE)
+        self.sock.connect(path)
+        self.hello = json.loads(self.sock.recv(1024).decode())
+
+    def ask(self, command, parameters=None):
+        text = command if parameters is None else command + ',' + parameters
+        self.sock.send(text.encode('latin-1'))
+        answer = json.loads(self.sock.recv(self.hello['max_output_len']).decode('latin-1'))
+        return answer.get(command)
+
+
+def connect(folder, process):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        for path in glob.glob(os.path.join(folder, 'dpdk', 'softhca', 'dpdk_telemetry.v2*')):
+            try:
+                return Client(path)
+            except OSError:
+                pass
+        time.sleep(0.05)
+    sys.exit('no telemetry; softhca-perf: %s' % process.communicate()[0])
+
+
+def check(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def until_ready(client):
+    """The socket is there before the HCAs are."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        known = [command for command in client.ask('/') if command.startswith('/softhca')]
+        names = client.ask('/softhca/hca/list') if known else []
+        if names:
+            check(sorted(known) == sorted(COMMANDS), 'commands: %r' % known)
+            return names
+        time.sleep(0.05)
+    raise AssertionError('no HCAs')
+
+
+def ask_everything(client, names):
+    for command, kind in COMMANDS.items():
+        for name in names:
+            answer = client.ask(command, name)
+            check(kind is None or isinstance(answer, kind), '%s,%s: %r' % (command, name, answer))
+    for name in names:
+        for qpn in client.ask('/softhca/qp/list', name):
+            client.ask('/softhca/qp/counters', '%s,%u' % (name, qpn))
+
+
+def until_they_move(client, name):
+    """Counters never go back; those of traffic go on."""
+    end = time.monotonic() + PATIENCE
+    first = last = client.ask('/softhca/hca/counters', name)
+    while time.monotonic() < end:
+        now = client.ask('/softhca/hca/counters', name)
+        for key in now:
+            check(now[key] >= last[key], '%s went from %u to %u' % (key, last[key], now[key]))
+        if now['sent_pkts'] > first['sent_pkts'] and now['rcvd_pkts'] > first['rcvd_pkts']:
+            return
+        last = now
+    raise AssertionError('nothing moves')
+
+
+def wrong_questions(client, name):
+    for command in list(COMMANDS) + ['/softhca', '/softhca/', '/softhca/hca', '/softhca/none']:
+        for text in NONSENSE:
+            answer = client.ask(command, text.replace('NAME', name))
+            if command.startswith('/softhca/hca/counters') and text == 'nobody':
+                check(answer is None, 'counters of nobody: %r' % answer)
+    generator = random.Random(1)
+    for _ in range(200):
+        text = ''.join(chr(generator.randrange(1, 256)) for _ in range(generator.randrange(1, 300)))
+        client.ask(generator.choice(list(COMMANDS)), text)
+    client.sock.send(b'')  # an empty message is how a client leaves
+
+
+def main():
+    perf, layout = sys.argv[1:3]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, RUNTIME_DIRECTORY=folder, XDG_RUNTIME_DIR=folder)
+        process = subprocess.Popen(
+            [perf, '--telemetry', '--no-huge', '--layout', layout, '--duration', '600',
+             '--ack-timeout', '17', '--size', '4096'],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8', env=environment)
+        try:
+            client = connect(folder, process)
+            check(client.hello['pid'] == process.pid, 'someone else answers')
+            names = until_ready(client)
+            ask_everything(client, names)
+            until_they_move(client, names[0])
+            wrong_questions(client, names[0])
+            second = connect(folder, process)
+            ask_everything(second, names)
+            until_they_move(second, names[1])
+            check(process.poll() is None, 'softhca-perf has ended')
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        quick = subprocess.run(
+            [perf, '--telemetry', '--no-huge', '--layout', layout, '--iters', '512', '--verify'],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8', env=environment)
+        check(quick.returncode == 0, quick.stdout)
+        left = glob.glob(os.path.join(folder, 'dpdk', 'softhca', 'dpdk_telemetry.v2*'))
+        check(not left, 'left behind: %r' % left)
+    print('all commands answered while messages were under way')
+
+
+main()
