@@ -257,11 +257,10 @@ verify_reads(struct ep *ep)
 	return 0;
 }
 
-/* rxe skips a message more after each loss; still a good part must have come. */
 static int
 verify_loss(struct ep *ep, unsigned int came)
 {
-	unsigned int least = ep->test.expect == 0 ? (unsigned int)ep->test.count / 8 : 0;
+	unsigned int least = ep->test.expect == 0 ? INTEROP_LEAST((unsigned int)ep->test.count) : 0;
 
 	if (came >= least)
 		return 0;

@@ -101,6 +101,9 @@
 /* What becomes of a receive that is too small for its message */
 #define INTEROP_SHORT_RECV SOFTHCA_WC_LOC_LEN_ERR
 
+/* Of so many messages on a bad wire these must come at least: losses are rare. */
+#define INTEROP_LEAST(count) ((count) / 2)
+
 static inline struct softhca_cq *
 ibv_create_cq(struct softhca_context *ctx, int cqe, void *cq_context,
 	      struct softhca_comp_channel *channel, int comp_vector)

@@ -10,6 +10,12 @@
 /* What becomes of a receive that is too small for its message: rxe says it in its own way. */
 #define INTEROP_SHORT_RECV IBV_WC_LOC_QP_OP_ERR
 
+/*
+ * Of so many messages on a bad wire these must come at least. After a loss rxe skips messages until
+ * it has seen a whole one from its first packet on.
+ */
+#define INTEROP_LEAST(count) ((count) / 32)
+
 static inline void
 interop_path(struct ibv_ah_attr *attr, const uint8_t gid[16], unsigned int sgid_index,
 	     unsigned int hop_limit)
