@@ -5,6 +5,7 @@ The kernel package is downloaded and unpacked, never installed; programs and lib
 this machine, found by their ELF headers' needs (ldd). Both are kept in the cache directory and made
 again when what they are made from has changed.
 """
+import fcntl
 import glob
 import hashlib
 import lzma
@@ -191,13 +192,21 @@ def build(cache, peer, init):
     os.makedirs(cache, exist_ok=True)
     if not os.path.exists(BUSYBOX):
         raise Missing('busybox-static is not installed')
+    with open(os.path.join(cache, 'lock'), 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return build_locked(cache, peer, init)
+
+
+def build_locked(cache, peer, init):
     kernel = unpack_kernel(cache)
     vmlinux = os.path.join(kernel, 'vmlinux')
     if not os.path.exists(vmlinux):
         extract_vmlinux(glob.glob(os.path.join(kernel, 'boot/vmlinuz-*'))[0], vmlinux)
     image = os.path.join(kernel, 'initrd-' + fingerprint([peer, init, __file__])[:16])
     if not os.path.exists(image):
-        for old in glob.glob(os.path.join(kernel, 'initrd-*')):
+        # others may be about to boot theirs: the newest few stay
+        images = sorted(glob.glob(os.path.join(kernel, 'initrd-*')), key=os.path.getmtime)
+        for old in images[:-3]:
             os.unlink(old)
         write_image(image, kernel, peer, init)
     return vmlinux, image

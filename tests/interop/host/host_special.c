@@ -37,6 +37,12 @@ enum way {
 		   .nth = 2, \
 		   .count = 1}}, \
 	.num_faults = 1
+#define THE_FIRST(what, direction, bth) \
+	.fault = {{.fault = SOFTHCA_FAULT_##what, \
+		   .opcode = bth, \
+		   .inbound = direction, \
+		   .count = 1}}, \
+	.num_faults = 1
 #define MTU_1024 .mtu = 1024
 #define SIZES .count = 26, .flags = EP_SIZES, .mtu = 1024
 #define MANY .count = 130, .flags = EP_SIZES, .mtu = 1024 /* random faults are rare */
@@ -146,6 +152,17 @@ static const struct special {
 	 ONCE(DROP, OUT, WRITE_MIDDLE)},
 	{"RC WRITE, a LAST lost", RC_TEST(RDMA_WRITE, SIZES, LOSS), ONCE(DROP, OUT, WRITE_LAST)},
 	{"RC WRITE, an ACK lost", RC_TEST(RDMA_WRITE, SIZES, LOSS), ONCE(DROP, IN, ACK)},
+	{"RC WRITE, the only ACK lost", RC_TEST(RDMA_WRITE, .count = 1, .size = 3000, LOSS),
+	 THE_FIRST(DROP, IN, ACK)},
+	{"RC SEND, the only ACK lost", RC_TEST(SEND, .count = 1, .size = 3000, LOSS),
+	 THE_FIRST(DROP, IN, ACK)},
+	{"RC SEND, the only ACK damaged", RC_TEST(SEND, .count = 1, .size = 3000, LOSS),
+	 THE_FIRST(CORRUPT, IN, ACK)},
+	{"RC WRITE_IMM, all of it twice",
+	 RC_TEST(RDMA_WRITE_WITH_IMM, SIZES, LOSS), .impair = {.dup = 1}},
+	{"RC READ, all of it twice", RC_TEST(RDMA_READ, SIZES, LOSS), .impair = {.dup = 1}},
+	{"RC CMP_SWAP, all of it twice",
+	 RC_TEST(ATOMIC_CMP_AND_SWP, .count = 30, LOSS), .impair = {.dup = 1}},
 	{"RC WRITE, a MIDDLE behind its next", RC_TEST(RDMA_WRITE, SIZES, LOSS),
 	 ONCE(REORDER, OUT, WRITE_MIDDLE)},
 	{"RC SEND, a MIDDLE lost", RC_TEST(SEND, SIZES, LOSS), ONCE(DROP, OUT, SEND_MIDDLE)},
