@@ -114,6 +114,10 @@ struct softhca_qp {
 
 /* --- device, port, addresses -------------------- */
 
+struct softhca_device {
+	char name[64];
+};
+
 enum softhca_mtu {
 	SOFTHCA_MTU_256 = 1,
 	SOFTHCA_MTU_512,
@@ -673,9 +677,23 @@ struct softhca_async_event {
 /* --- calls: device -------------------- */
 
 /*
- * Open a device by name. "embed" starts two HCAs back to back inside the process and opens the
- * first ("embed:1" the second); it loads libsofthca-embed. Programs that want to choose more use
- * <softhca/embed.h>.
+ * Devices of the daemons of this host: sockets in /run/softhca, or where the environment's
+ * SOFTHCA_DIRECTORY says. The list ends with NULL; num_devices may be NULL.
+ */
+SOFTHCA_API struct softhca_device **softhca_get_device_list(int *num_devices);
+SOFTHCA_API void softhca_free_device_list(struct softhca_device **list);
+SOFTHCA_API const char *softhca_get_device_name(const struct softhca_device *device);
+
+/*
+ * Open a device by its name in that list, or by the path of its socket (a name with a '/'). NULL: the
+ * one the environment's SOFTHCA_DEVICE names, else the first of the list. "embed" starts two HCAs
+ * back to back inside the process and opens the first ("embed:1" the second); it loads
+ * libsofthca-embed. Programs that want to choose more use <softhca/embed.h>.
+ *
+ * A device behind a daemon reaches only memory that is shared with it; see "memory" below. When the
+ * daemon ends: get_async_event() gives DEVICE_FATAL, whoever waits for an event wakes with -EIO, polls
+ * of an empty CQ, posts and calls give -EIO. A process that was forked off has no use of its parent's
+ * contexts: calls give -EPERM; it may open its own.
  */
 SOFTHCA_API int softhca_open(const char *name, struct softhca_context **ctx);
 
@@ -704,6 +722,22 @@ SOFTHCA_API unsigned int softhca_progress(struct softhca_context *ctx);
 
 SOFTHCA_API struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx);
 SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd); /* -EBUSY while it is used */
+
+/*
+ * Memory that a daemon's device can reach without further ado: zeroed, aligned to 4 KiB (to 2 MiB
+ * from that size on, in hugepages where there are any). It belongs to the process, not to a context;
+ * any number of regions may lie in it, and go before it does. A child of fork() does not have it.
+ */
+SOFTHCA_API void *softhca_alloc(size_t bytes);
+SOFTHCA_API int softhca_free(void *mem);
+
+/*
+ * Memory at addr is a shared mapping of the file fd from offset on: regions in it need no more. The
+ * file is a memfd (or hugetlb memfd) with F_SEAL_SHRINK, open for reading and writing; whole pages.
+ * It must stay mapped until softhca_detach(), which gives -EBUSY while a region lies in it.
+ */
+SOFTHCA_API int softhca_attach(int fd, void *addr, uint64_t length, uint64_t offset);
+SOFTHCA_API int softhca_detach(void *addr);
 
 /*
  * Register [addr, addr + length) of the process. Remote write or atomic need local write, and only

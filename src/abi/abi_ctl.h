@@ -70,6 +70,16 @@ struct hca_ctl_mr {
 	uint32_t access; /* T3-2-19, low byte */
 };
 
+/*
+ * Memory a client lets the device reach: [offset, offset + length) of a file of shared memory, which
+ * lies at va in the client.
+ */
+struct hca_ctl_segment {
+	uint64_t va;
+	uint64_t length;
+	uint64_t offset;
+};
+
 /* What rereg_mr changes; the members of struct hca_ctl_mr that count. As verbs numbers them. */
 #define HCA_CTL_REREG_TRANSLATION (1u << 0) /* va, length */
 #define HCA_CTL_REREG_PD (1u << 1)

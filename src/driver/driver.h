@@ -144,9 +144,13 @@ int hca_client_dealloc_pd(struct hca_client *client, uint32_t pdn);
 int hca_client_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, const uint64_t *pages,
 		      struct hca_ctl_keys *keys);
 int hca_client_dereg_mr(struct hca_client *client, uint32_t lkey);
-/* flags: HCA_CTL_REREG_*. On error the region is what it was. */
+/*
+ * flags: HCA_CTL_REREG_*; pages as in reg_mr, for HCA_CTL_REREG_TRANSLATION. On error the region is
+ * what it was.
+ */
 int hca_client_rereg_mr(struct hca_client *client, uint32_t lkey, uint32_t flags,
-			const struct hca_ctl_mr *mr, struct hca_ctl_keys *keys);
+			const struct hca_ctl_mr *mr, const uint64_t *pages,
+			struct hca_ctl_keys *keys);
 /* type: HCA_CTL_MW_*. A window counts as a region in the quota. Any tag of its key frees it. */
 int hca_client_alloc_mw(struct hca_client *client, uint32_t pdn, uint32_t type, uint32_t *rkey);
 int hca_client_dealloc_mw(struct hca_client *client, uint32_t rkey);

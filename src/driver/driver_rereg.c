@@ -29,6 +29,8 @@ merge(const struct driver_mr *region, uint32_t flags, const struct hca_ctl_mr *m
 	if (flags & HCA_CTL_REREG_TRANSLATION) {
 		want.va = mr->va;
 		want.length = mr->length;
+		want.page_size = mr->page_size;
+		want.npages = mr->npages;
 	}
 	if (flags & HCA_CTL_REREG_PD)
 		want.pdn = mr->pdn;
@@ -40,7 +42,7 @@ merge(const struct driver_mr *region, uint32_t flags, const struct hca_ctl_mr *m
 /* The pages of the old translation are where they were. */
 static int
 prepare(struct hca_driver *drv, const struct driver_mr *region, uint32_t flags,
-	const struct hca_ctl_mr *want, struct driver_mr *next)
+	const struct hca_ctl_mr *want, const uint64_t *list, struct driver_mr *next)
 {
 	struct page_source pages;
 	int err;
@@ -49,7 +51,7 @@ prepare(struct hca_driver *drv, const struct driver_mr *region, uint32_t flags,
 	next->access = want->access;
 	if ((flags & HCA_CTL_REREG_TRANSLATION) == 0)
 		return driver_mr_check(want);
-	err = driver_mr_pages(drv, region->owner, want, NULL, &pages);
+	err = driver_mr_pages(drv, region->owner, want, list, &pages);
 	if (err == 0)
 		err = driver_mr_quota(drv, region->owner, 0,
 				      UINT64_C(1) << driver_log2_up(pages.count));
@@ -82,7 +84,7 @@ swap(struct hca_driver *drv, const struct driver_mr *region, const struct driver
 
 static int
 change(struct hca_client *client, struct driver_mr *region, uint32_t flags,
-       const struct hca_ctl_mr *mr)
+       const struct hca_ctl_mr *mr, const uint64_t *list)
 {
 	struct hca_driver *drv = client->drv;
 	const struct hca_ctl_mr want = merge(region, flags, mr);
@@ -94,7 +96,7 @@ change(struct hca_client *client, struct driver_mr *region, uint32_t flags,
 
 	if (to == NULL)
 		return driver_fail(-EINVAL, "PD %#x does not exist", want.pdn);
-	err = prepare(drv, region, flags, &want, &next);
+	err = prepare(drv, region, flags, &want, list, &next);
 	if (err != 0)
 		return err;
 	if (flags & NEW_KEY)
@@ -119,7 +121,7 @@ change(struct hca_client *client, struct driver_mr *region, uint32_t flags,
 
 int
 hca_client_rereg_mr(struct hca_client *client, uint32_t lkey, uint32_t flags,
-		    const struct hca_ctl_mr *mr, struct hca_ctl_keys *keys)
+		    const struct hca_ctl_mr *mr, const uint64_t *pages, struct hca_ctl_keys *keys)
 {
 	struct driver_mr *region;
 	int err = -EINVAL;
@@ -131,7 +133,7 @@ hca_client_rereg_mr(struct hca_client *client, uint32_t lkey, uint32_t flags,
 	if (flags == 0 || (flags & ~FLAGS) != 0)
 		err = driver_fail(-EINVAL, "flags %#x", flags);
 	else
-		err = change(client, region, flags, mr);
+		err = change(client, region, flags, mr, pages);
 	if (err == 0)
 		keys->lkey = keys->rkey = region->key;
 out:

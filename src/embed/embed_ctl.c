@@ -79,7 +79,7 @@ static int
 ctl_rereg_mr(void *arg, uint32_t lkey, uint32_t flags, const struct hca_ctl_mr *mr,
 	     struct hca_ctl_keys *keys)
 {
-	return hca_client_rereg_mr(client_of(arg), lkey, flags, mr, keys);
+	return hca_client_rereg_mr(client_of(arg), lkey, flags, mr, NULL, keys);
 }
 
 static int

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Contexts: opening, queries, loading the embedded mode. */
+/* Contexts: making, ending, queries. */
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +10,6 @@
 
 #include "abi_cmd.h"
 #include "lib_doorbell.h"
-
-#define EMBED_LIBRARY "libsofthca-embed.so.0"
-#define EMBED_OPEN "softhca_embed_open_default"
-
-typedef int (*embed_open_fn)(unsigned int index, struct softhca_context **ctx);
 
 /* In front of the memory of an object. */
 struct lib_object {
@@ -129,9 +123,14 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 		lib_ctl_fail(ctx, err);
 		goto err_tables;
 	}
+	err = lib_life_begin(ctx);
+	if (err != 0)
+		goto err_async;
 	*out = &ctx->pub;
 	return 0;
 
+err_async:
+	close(ctx->pub.async_fd);
 err_tables:
 	free(ctx->srqs);
 	free(ctx->cqs);
@@ -146,7 +145,11 @@ softhca_close(struct softhca_context *pub)
 {
 	struct lib_context *ctx = lib_ctx(pub);
 
+	if (ctx->forked)
+		return lib_dead(ctx);
+	lib_life_end(ctx);
 	ctx->ops->close(ctx->ctl);
+	lib_share_forget(ctx);
 	if (pub->async_fd >= 0)
 		close(pub->async_fd);
 	for (uint32_t i = 0; i <= ctx->qp_mask; i++)
@@ -154,7 +157,7 @@ softhca_close(struct softhca_context *pub)
 			lib_qp_free(ctx->qps[i]);
 	for (uint32_t i = 0; i <= ctx->cq_mask; i++) {
 		if (ctx->cqs[i] != NULL) {
-			lib_unmap(ctx->cqs[i]->ring, ctx->cqs[i]->bytes);
+			lib_unmap(ctx, ctx->cqs[i]->ring, ctx->cqs[i]->bytes);
 			free(ctx->cqs[i]);
 		}
 	}
@@ -170,34 +173,6 @@ softhca_close(struct softhca_context *pub)
 	free(ctx->qps);
 	free(ctx);
 	return 0;
-}
-
-/* The library stays loaded: DPDK cannot be unloaded. */
-static int
-open_embedded(unsigned int index, struct softhca_context **ctx)
-{
-	void *library = dlopen(EMBED_LIBRARY, RTLD_NOW | RTLD_GLOBAL);
-	embed_open_fn open_fn;
-
-	if (library == NULL)
-		return lib_fail(-ENOENT, "the embedded mode is not installed: %s", dlerror());
-	*(void **)&open_fn = dlsym(library, EMBED_OPEN);
-	if (open_fn == NULL)
-		return lib_fail(-ENOENT, "%s is of another version", EMBED_LIBRARY);
-	return open_fn(index, ctx);
-}
-
-int
-softhca_open(const char *name, struct softhca_context **ctx)
-{
-	unsigned int index = 0;
-	char rest;
-
-	if (name == NULL || ctx == NULL)
-		return lib_fail(-EINVAL, "no device name");
-	if (strcmp(name, "embed") == 0 || sscanf(name, "embed:%u%c", &index, &rest) == 1)
-		return open_embedded(index, ctx);
-	return lib_fail(-ENODEV, "there is no device \"%s\"", name);
 }
 
 unsigned int

@@ -12,13 +12,13 @@
 #define PAGE 4096u
 
 static int
-alloc_ring(struct lib_cq *cq, uint32_t log_size)
+alloc_ring(struct lib_context *ctx, struct lib_cq *cq, uint32_t log_size)
 {
 	size_t entries = (size_t)1 << log_size;
 	size_t bytes = entries * sizeof(struct hca_cqe) + sizeof(struct hca_cq_record);
 
 	cq->bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
-	cq->ring = lib_map(cq->bytes);
+	cq->ring = lib_map(ctx, cq->bytes);
 	if (cq->ring == NULL)
 		return lib_fail(-ENOMEM, "no memory for a CQ of %zu entries", entries);
 	cq->record = (struct hca_cq_record *)(cq->ring + entries);
@@ -71,7 +71,7 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 		lib_fail(-ENOMEM, "no memory for a CQ");
 		return NULL;
 	}
-	err = alloc_ring(cq, log_size);
+	err = alloc_ring(ctx, cq, log_size);
 	if (err != 0)
 		goto err_free;
 	cq->ctx = ctx;
@@ -99,7 +99,7 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 err_destroy:
 	ctx->ops->destroy_cq(ctx->ctl, cq->pub.handle);
 err_unmap:
-	lib_unmap(cq->ring, cq->bytes);
+	lib_unmap(ctx, cq->ring, cq->bytes);
 err_free:
 	free(cq);
 	errno = -err;
@@ -138,7 +138,7 @@ softhca_destroy_cq(struct softhca_cq *pub)
 	pthread_mutex_unlock(&ctx->lock);
 	if (err != 0)
 		return lib_ctl_fail(ctx, err);
-	lib_unmap(cq->ring, cq->bytes);
+	lib_unmap(ctx, cq->ring, cq->bytes);
 	free(cq);
 	return 0;
 }
@@ -221,7 +221,7 @@ change_over(struct lib_cq *cq, const struct lib_cq *fresh, uint32_t index)
 		memcpy(to, &cq->ring[i & cq->mask], offsetof(struct hca_cqe, owner));
 		to->owner = 0;
 	}
-	lib_unmap(cq->ring, cq->bytes);
+	lib_unmap(cq->ctx, cq->ring, cq->bytes);
 	cq->ring = fresh->ring;
 	cq->record = fresh->record;
 	cq->mask = fresh->mask;
@@ -235,7 +235,7 @@ resize_locked(struct lib_cq *cq, uint32_t log_size)
 	struct lib_context *ctx = cq->ctx;
 	struct lib_cq fresh = {0};
 	uint32_t index;
-	int err = alloc_ring(&fresh, log_size);
+	int err = alloc_ring(ctx, &fresh, log_size);
 
 	if (err != 0)
 		return err;
@@ -245,7 +245,7 @@ resize_locked(struct lib_cq *cq, uint32_t log_size)
 	err = ctx->ops->resize_cq(ctx->ctl, cq->pub.handle, (uintptr_t)fresh.ring, log_size,
 				  &index);
 	if (err != 0) {
-		lib_unmap(fresh.ring, fresh.bytes);
+		lib_unmap(ctx, fresh.ring, fresh.bytes);
 		return lib_ctl_fail(ctx, err);
 	}
 	change_over(cq, &fresh, index);

@@ -37,6 +37,13 @@ struct softhca_ctl_ops {
 	int (*alloc_mw)(void *arg, uint32_t pdn, uint32_t type, uint32_t *rkey);
 	int (*dealloc_mw)(void *arg, uint32_t rkey);
 
+	/*
+	 * Memory the device may reach, before a region or a queue lies in it; fd stays the caller's.
+	 * NULL: the device reaches all memory of the process (embedded). -EBUSY: something lies there.
+	 */
+	int (*attach)(void *arg, const struct hca_ctl_segment *segment, int fd, uint32_t *handle);
+	int (*detach)(void *arg, uint32_t handle);
+
 	/* The descriptor belongs to the caller; struct hca_ctl_event is read from it. */
 	int (*async_fd)(void *arg, int *fd);
 	int (*create_channel)(void *arg, uint32_t *channel, int *fd);
@@ -66,6 +73,9 @@ struct softhca_ctl_ops {
 
 	const char *(*reason)(void *arg);
 	bool (*alive)(void *arg); /* asked when the doorbell page does not drain */
+
+	/* A descriptor that hangs up when the device is gone, of the channel. NULL: alive() is all. */
+	int (*watch_fd)(void *arg);
 
 	/* Manual progress: run the engine once, return the work done. NULL: it runs by itself. */
 	unsigned int (*progress)(void *arg);

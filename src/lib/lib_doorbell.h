@@ -50,7 +50,7 @@ static inline int
 lib_doorbell_take(struct lib_context *ctx, uint32_t *number)
 {
 	if (__builtin_expect(ctx->dead, 0))
-		return -EIO;
+		return lib_dead(ctx);
 	if (__builtin_expect(lib_doorbell_try(&ctx->uar, number), 1))
 		return 0;
 	return lib_doorbell_take_slow(ctx, number);

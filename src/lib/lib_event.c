@@ -72,10 +72,23 @@ progress_until_readable(struct lib_context *ctx, int fd)
 	}
 }
 
+/* The pipe's other end is gone, and so is the daemon: the program is told once, in order. */
+static int
+channel_ended(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
+{
+	if (ctx->ops->watch_fd == NULL || fd != ctx->pub.async_fd ||
+	    __atomic_exchange_n(&ctx->told, true, __ATOMIC_RELAXED))
+		return lib_fail(-EIO, "the event channel has ended");
+	*event = (struct hca_ctl_event){.type = HCA_EVENT_LOCAL_CATAS, .object = 1};
+	return 0;
+}
+
 /* One whole record: writes of that size to a pipe are not torn. */
 static int
 read_event(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 {
+	if (ctx->forked)
+		return lib_dead(ctx);
 	if (ctx->progress != NULL) {
 		int flags = fcntl(fd, F_GETFL);
 
@@ -93,7 +106,7 @@ read_event(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 			continue;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return lib_fail(-EAGAIN, "no event");
-		return lib_fail(-EIO, "the event channel has ended");
+		return channel_ended(ctx, fd, event);
 	}
 }
 

@@ -10,18 +10,25 @@
 #include "lib_types.h"
 
 void *
-lib_map(size_t bytes)
+lib_map(struct lib_context *ctx, size_t bytes)
 {
-	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	void *mem;
 
+	if (ctx->ops->attach != NULL)
+		return lib_share_queue(ctx, bytes);
+	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+		   -1, 0);
 	return mem != MAP_FAILED ? mem : NULL;
 }
 
 void
-lib_unmap(void *mem, size_t bytes)
+lib_unmap(struct lib_context *ctx, void *mem, size_t bytes)
 {
-	if (mem != NULL)
+	if (mem == NULL)
+		return;
+	if (ctx->ops->attach != NULL)
+		lib_share_queue_free(mem);
+	else
 		munmap(mem, bytes);
 }
 
@@ -75,6 +82,15 @@ check_access(uint32_t access)
 	return 0;
 }
 
+static int
+check_range(const struct hca_ctl_mr *request)
+{
+	if (request->length != 0 && request->va + request->length - 1 >= request->va)
+		return 0;
+	return lib_fail(-EINVAL, "a region of %llu bytes at %#llx",
+			(unsigned long long)request->length, (unsigned long long)request->va);
+}
+
 /* Of what flags name, the address and length as the program sees them. */
 static void
 describe(struct lib_mr *mr, uint32_t flags, const struct hca_ctl_mr *request)
@@ -88,6 +104,18 @@ describe(struct lib_mr *mr, uint32_t flags, const struct hca_ctl_mr *request)
 	mr->pub.addr = mr->zero_based ? 0 : mr->va;
 }
 
+/* The memory of a region, where the device does not reach all of it anyway */
+static int
+share(struct lib_context *ctx, const struct hca_ctl_mr *request, const uint64_t *pages,
+      struct lib_cover **cover)
+{
+	if (ctx->ops->attach == NULL)
+		return 0;
+	if (pages == NULL)
+		return lib_cover_take(ctx, request->va, request->length, cover);
+	return lib_cover_take_pages(ctx, pages, request->npages, request->page_size, cover);
+}
+
 static struct softhca_mr *
 register_region(struct softhca_pd *pd, const struct hca_ctl_mr *request, const uint64_t *pages)
 {
@@ -98,21 +126,20 @@ register_region(struct softhca_pd *pd, const struct hca_ctl_mr *request, const u
 
 	if (check_access(request->access) != 0)
 		return NULL;
-	if (request->length == 0 || request->va + request->length - 1 < request->va) {
-		lib_fail(-EINVAL, "a region of %llu bytes at %#llx",
-			 (unsigned long long)request->length, (unsigned long long)request->va);
+	if (check_range(request) != 0)
 		return NULL;
-	}
 	mr = lib_object_new(ctx, sizeof(*mr));
 	if (mr == NULL) {
 		lib_fail(-ENOMEM, "no memory for an MR");
 		return NULL;
 	}
+	err = share(ctx, request, pages, &mr->cover);
+	if (err != 0)
+		goto err_free;
 	err = ctx->ops->reg_mr(ctx->ctl, request, pages, &keys);
 	if (err != 0) {
-		lib_object_free(ctx, mr);
 		lib_ctl_fail(ctx, err);
-		return NULL;
+		goto err_cover;
 	}
 	mr->pub = (struct softhca_mr){
 		.context = pd->context,
@@ -122,6 +149,13 @@ register_region(struct softhca_pd *pd, const struct hca_ctl_mr *request, const u
 	};
 	describe(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION | SOFTHCA_REREG_MR_CHANGE_ACCESS, request);
 	return &mr->pub;
+
+err_cover:
+	lib_cover_drop(mr->cover);
+err_free:
+	lib_object_free(ctx, mr);
+	errno = -err;
+	return NULL;
 }
 
 struct softhca_mr *
@@ -176,6 +210,7 @@ softhca_dereg_mr(struct softhca_mr *mr)
 
 	if (err != 0)
 		return lib_ctl_fail(ctx, err);
+	lib_cover_drop(((struct lib_mr *)mr)->cover);
 	lib_object_free(ctx, mr);
 	return 0;
 }
@@ -190,6 +225,7 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 		.length = length,
 		.access = access & ~(uint32_t)SOFTHCA_ACCESS_RELAXED_ORDERING,
 	};
+	struct lib_cover *cover = NULL;
 	struct hca_ctl_keys keys;
 	int err;
 
@@ -200,9 +236,22 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS && check_access(access) != 0)
 		return -EINVAL;
+	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
+		err = check_range(&request);
+		if (err == 0)
+			err = share(ctx, &request, NULL, &cover);
+		if (err != 0)
+			return err;
+	}
 	err = ctx->ops->rereg_mr(ctx->ctl, mr->lkey, flags, &request, &keys);
-	if (err != 0)
+	if (err != 0) {
+		lib_cover_drop(cover);
 		return lib_ctl_fail(ctx, err);
+	}
+	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
+		lib_cover_drop(((struct lib_mr *)mr)->cover);
+		((struct lib_mr *)mr)->cover = cover;
+	}
 	mr->lkey = keys.lkey;
 	mr->rkey = keys.rkey;
 	if (flags & SOFTHCA_REREG_MR_CHANGE_PD)

@@ -219,8 +219,12 @@ softhca_poll_cq(struct softhca_cq *pub, int num_entries, struct softhca_wc *wc)
 	if (__builtin_expect(num_entries < 0, 0))
 		return lib_fail(-EINVAL, "poll_cq for %d entries", num_entries);
 	got = poll_once(cq, num_entries, wc);
-	if (got != 0 || cq->ctx->progress == NULL)
+	if (got != 0)
 		return got;
+	if (__builtin_expect(cq->ctx->dead, 0))
+		return lib_dead(cq->ctx); /* who waits for a completion would wait for ever */
+	if (cq->ctx->progress == NULL)
+		return 0;
 	lib_run(cq->ctx);
 	return poll_once(cq, num_entries, wc);
 }

@@ -154,7 +154,8 @@ check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *
 }
 
 int
-lib_wq_alloc(struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride, size_t record_bytes)
+lib_wq_alloc(struct lib_context *ctx, struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride,
+	     size_t record_bytes)
 {
 	uint32_t log_size = lib_log2_up(max_u32(max_wr, 1));
 	size_t bytes = ((size_t)1 << (log_size + log_stride)) + record_bytes;
@@ -162,7 +163,7 @@ lib_wq_alloc(struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride, size_t rec
 	wq->mask = (1u << log_size) - 1;
 	wq->log_stride = log_stride;
 	wq->bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
-	wq->buf = lib_map(wq->bytes);
+	wq->buf = lib_map(ctx, wq->bytes);
 	wq->wr_id = calloc((size_t)wq->mask + 1, sizeof(*wq->wr_id));
 	if (wq->buf == NULL || wq->wr_id == NULL)
 		return lib_fail(-ENOMEM, "no memory for a queue of %u requests", wq->mask + 1);
@@ -170,17 +171,17 @@ lib_wq_alloc(struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride, size_t rec
 }
 
 void
-lib_wq_free(struct lib_wq *wq)
+lib_wq_free(struct lib_context *ctx, struct lib_wq *wq)
 {
-	lib_unmap(wq->buf, wq->bytes);
+	lib_unmap(ctx, wq->buf, wq->bytes);
 	free(wq->wr_id);
 }
 
 void
 lib_qp_free(struct lib_qp *qp)
 {
-	lib_wq_free(&qp->sq);
-	lib_wq_free(&qp->rq);
+	lib_wq_free(qp->ctx, &qp->sq);
+	lib_wq_free(qp->ctx, &qp->rq);
 	free(qp);
 }
 
@@ -233,13 +234,13 @@ alloc_queues(struct lib_context *ctx, struct lib_qp *qp, const struct softhca_qp
 	int err = 0;
 
 	if ((has & HCA_CTL_HAS_SQ) != 0) {
-		err = lib_wq_alloc(&qp->sq, attr->cap.max_send_wr, send_stride_log(attr), 0);
+		err = lib_wq_alloc(ctx, &qp->sq, attr->cap.max_send_wr, send_stride_log(attr), 0);
 		if (err == 0)
 			set_send_caps(qp, ctx);
 	}
 	if (err != 0 || (has & HCA_CTL_HAS_RQ) == 0 || attr->srq != NULL)
 		return err;
-	err = lib_wq_alloc(&qp->rq, attr->cap.max_recv_wr, stride_log(recv_bytes),
+	err = lib_wq_alloc(ctx, &qp->rq, attr->cap.max_recv_wr, stride_log(recv_bytes),
 			   sizeof(struct hca_rq_record));
 	if (err != 0)
 		return err;

@@ -104,7 +104,7 @@ softhca_post_recv(struct softhca_qp *pub, struct softhca_recv_wr *wr,
 	} else if (qp->pub.state == SOFTHCA_QPS_RESET) {
 		err = lib_fail(-EINVAL, "post_recv in state RESET");
 	} else if (qp->ctx->dead) {
-		err = lib_fail(-EIO, "the device is dead");
+		err = lib_dead(qp->ctx);
 	} else {
 		err = post_all(qp, &wr);
 		kick_if_asked(qp);

@@ -34,9 +34,10 @@ alloc_srq(struct lib_context *ctx, const struct softhca_srq_init_attr_ex *attr)
 		return NULL;
 	}
 	memset(srq, 0, sizeof(*srq));
+	srq->ctx = ctx;
 	if (log_stride < HCA_WQE_MIN_STRIDE_LOG)
 		log_stride = HCA_WQE_MIN_STRIDE_LOG;
-	err = lib_wq_alloc(&srq->wq, attr->attr.max_wr + 1, log_stride,
+	err = lib_wq_alloc(ctx, &srq->wq, attr->attr.max_wr + 1, log_stride,
 			   sizeof(struct hca_rq_record));
 	if (err == 0)
 		srq->next = calloc((size_t)srq->wq.mask + 1, sizeof(*srq->next));
@@ -46,7 +47,6 @@ alloc_srq(struct lib_context *ctx, const struct softhca_srq_init_attr_ex *attr)
 		lib_srq_free(srq);
 		return NULL;
 	}
-	srq->ctx = ctx;
 	srq->pub.context = &ctx->pub;
 	srq->pub.pd = attr->pd;
 	srq->pub.srq_context = attr->srq_context;
@@ -63,7 +63,7 @@ alloc_srq(struct lib_context *ctx, const struct softhca_srq_init_attr_ex *attr)
 void
 lib_srq_free(struct lib_srq *srq)
 {
-	lib_wq_free(&srq->wq);
+	lib_wq_free(srq->ctx, &srq->wq);
 	free(srq->next);
 	free(srq);
 }
@@ -307,7 +307,7 @@ softhca_post_srq_recv(struct softhca_srq *pub, struct softhca_recv_wr *wr,
 	if (wr == NULL)
 		return 0;
 	lib_lock_take(&srq->lock);
-	err = srq->ctx->dead ? lib_fail(-EIO, "the device is dead") : post_all(srq, &wr);
+	err = srq->ctx->dead ? lib_dead(srq->ctx) : post_all(srq, &wr);
 	lib_lock_drop(&srq->lock);
 	if (err != 0 && bad_wr != NULL)
 		*bad_wr = wr;

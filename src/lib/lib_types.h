@@ -19,7 +19,9 @@
 #include "abi_ctl.h"
 #include "abi_wqe.h"
 #include "lib_ctl.h"
+#include "lib_error.h"
 #include "lib_lock.h"
+#include "lib_share.h"
 
 #define LIB_CACHE_ALIGNED _Alignas(HCA_CACHE_LINE)
 
@@ -47,7 +49,9 @@ struct lib_context {
 	uint32_t qp_mask; /* index bits of a QPN */
 	uint32_t cq_mask;
 	uint32_t srq_mask;
-	bool dead;		    /* a device fatal event was read: posts give -EIO */
+	bool dead;		    /* the device is gone: posts give -EIO */
+	bool forked;		    /* dead, as this process is not the one that opened it: -EPERM */
+	bool told;		    /* the program has read that the device is gone */
 	struct lib_qp **qps;	    /* by QPN & qp_mask */
 	struct lib_cq **cqs;	    /* by CQN & cq_mask */
 	struct lib_srq **srqs;	    /* by SRQN & srq_mask */
@@ -55,6 +59,10 @@ struct lib_context {
 	pthread_mutex_t lock;	    /* the tables, the list, event counts */
 	pthread_cond_t acked;	    /* an event was acknowledged */
 	char name[32];
+	struct lib_context *next;   /* lib_life.c: of all that share memory with a daemon */
+	struct lib_cover *covers;   /* lib_share.c: of its regions */
+	pthread_t watcher;	    /* lib_life.c */
+	int watch_stop;		    /* eventfd; -1: nobody watches */
 	struct lib_uar uar;
 };
 
@@ -149,7 +157,8 @@ struct lib_pd {
 
 struct lib_mr {
 	struct softhca_mr pub;
-	uint64_t va; /* pub.addr is 0 where that is the base */
+	struct lib_cover *cover; /* the shared memory it lies in; NULL: embedded */
+	uint64_t va;		 /* pub.addr is 0 where that is the base */
 	bool zero_based;
 };
 
@@ -224,22 +233,31 @@ int lib_recv_judge(const struct lib_wq *wq, const struct softhca_recv_wr *wr);
 void lib_recv_build(struct lib_wq *wq, uint32_t index, const struct softhca_recv_wr *wr);
 
 /* lib_qp.c */
-int lib_wq_alloc(struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride, size_t record_bytes);
-void lib_wq_free(struct lib_wq *wq);
+int lib_wq_alloc(struct lib_context *ctx, struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride,
+		 size_t record_bytes);
+void lib_wq_free(struct lib_context *ctx, struct lib_wq *wq);
 uint32_t lib_log2_up(uint32_t n);
 uint32_t lib_service_of(uint32_t qp_type);
 
-/* lib_error.c: note the reason for this thread and return err (negative errno). */
-int lib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* lib_error.c: the reason of the channel for this thread; returns err. */
 int lib_ctl_fail(struct lib_context *ctx, int err);
 
 /* lib_mw.c: a BIND_MW request of post_send. 0 or -EINVAL; then its unit. */
 int lib_mw_judge(const struct lib_qp *qp, const struct softhca_send_wr *wr);
 void lib_mw_build(struct hca_bind_unit *unit, const struct softhca_send_wr *wr);
 
-/* lib_mem.c: page-aligned zeroed memory for queues */
-void *lib_map(size_t bytes);
-void lib_unmap(void *mem, size_t bytes);
+/* lib_mem.c: page-aligned zeroed memory for queues, which the device can reach */
+void *lib_map(struct lib_context *ctx, size_t bytes);
+void lib_unmap(struct lib_context *ctx, void *mem, size_t bytes);
+
+/*
+ * lib_life.c: a context that shares memory with a daemon is watched by a thread of its own, which
+ * notices when the daemon is gone, and known to fork().
+ */
+int lib_life_begin(struct lib_context *ctx);
+void lib_life_end(struct lib_context *ctx);
+/* The context is dead: -EIO, in a forked process -EPERM. */
+int lib_dead(const struct lib_context *ctx);
 
 /* lib_qp.c: free what is host memory; the queues to their first state (both CQs locked) */
 void lib_qp_free(struct lib_qp *qp);

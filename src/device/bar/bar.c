@@ -1,19 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
+#include <sys/mman.h>
 
 #include <rte_malloc.h>
 
 #include "bar/bar.h"
 #include "engine/impl.h"
 
+/*
+ * BAR2 is ordinary memory in small pages: the composition puts a page of its own, one it can share
+ * with a process, in the place of any of them.
+ */
+static void *
+map_bar2(void)
+{
+	void *mem = mmap(NULL, HCA_BAR2_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+
+	if (mem == MAP_FAILED)
+		return NULL;
+	madvise(mem, HCA_BAR2_SIZE, MADV_NOHUGEPAGE);
+	return mem;
+}
+
 int
 hca_bar_init(struct hca *h)
 {
 	h->bar0 =
 		rte_zmalloc_socket("hca_bar0", HCA_BAR0_SIZE, HCA_UAR_PAGE_SIZE, h->cfg.socket_id);
-	h->bar2 =
-		rte_zmalloc_socket("hca_bar2", HCA_BAR2_SIZE, HCA_UAR_PAGE_SIZE, h->cfg.socket_id);
+	h->bar2 = map_bar2();
 	if (h->bar0 == NULL || h->bar2 == NULL) {
 		hca_bar_fini(h);
 		return -ENOMEM;
@@ -24,7 +40,8 @@ hca_bar_init(struct hca *h)
 void
 hca_bar_fini(struct hca *h)
 {
-	rte_free(h->bar2);
+	if (h->bar2 != NULL)
+		munmap(h->bar2, HCA_BAR2_SIZE);
 	rte_free(h->bar0);
 	h->bar0 = NULL;
 	h->bar2 = NULL;

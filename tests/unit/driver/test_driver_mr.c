@@ -165,7 +165,7 @@ test_zero_based(void **state)
 static int
 change(struct hca_ctl_keys *keys, uint32_t flags, struct hca_ctl_mr mr)
 {
-	return hca_client_rereg_mr(client, keys->lkey, flags, &mr, keys);
+	return hca_client_rereg_mr(client, keys->lkey, flags, &mr, NULL, keys);
 }
 
 static void

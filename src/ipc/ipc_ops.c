@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What the requests do: addresses of the client become bus addresses, the driver does the rest and
+ * checks that numbers are the client's own.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "abi_bar.h"
+#include "abi_cqe.h"
+#include "abi_wqe.h"
+#include "ipc_msg.h"
+#include "ipc_server_impl.h"
+
+#define STAGED_PAGES_MAX (UINT64_C(1) << 20)
+#define QUEUE_LOG_MAX 24u /* far above what any device has: the driver says what that is */
+
+typedef int (*op_fn)(struct ipc_session *s, const void *body, const int *fds,
+		     struct ipc_answer *answer);
+
+/* The driver's answer, with its reason */
+static int
+driver_says(int err)
+{
+	return err == 0 ? 0 : ipc_fail(err, "%s", hca_driver_reason());
+}
+
+static int
+number_reply(struct ipc_answer *answer, uint32_t number)
+{
+	((struct ipc_number *)answer->body.bytes)->number = number;
+	return 0;
+}
+
+/* ---- a client comes and goes ---- */
+
+/* Its doorbell page becomes a page that can be given away: a file of its own. */
+static int
+map_uar(struct ipc_session *s, int *out)
+{
+	void *page = (void *)(uintptr_t)hca_client_uar(s->client);
+	int fd = memfd_create("softhca-uar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return ipc_fail(-errno, "memfd_create: %s", strerror(errno));
+	if (ftruncate(fd, HCA_UAR_PAGE_SIZE) != 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
+	    mmap(page, HCA_UAR_PAGE_SIZE, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) {
+		int err = ipc_fail(-errno, "the doorbell page cannot be shared: %s",
+				   strerror(errno));
+
+		close(fd);
+		return err;
+	}
+	*out = fd;
+	return 0;
+}
+
+/* Before the page's number is given back: what the client rings from now on nobody hears. */
+static void
+unmap_uar(const struct ipc_session *s)
+{
+	void *page = (void *)(uintptr_t)hca_client_uar(s->client);
+
+	if (mmap(page, HCA_UAR_PAGE_SIZE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		abort(); /* a page was there, so there is room for one */
+}
+
+static int
+open_client(struct ipc_session *s, struct ipc_answer *answer)
+{
+	const struct ipc_server_config *c = &s->server->config;
+	struct ipc_memory_config mc = {c->memory_max, c->segments_max, s->lost_fd};
+	int err = driver_says(hca_client_open(c->driver, &s->client));
+
+	if (err != 0) {
+		s->client = NULL;
+		return err;
+	}
+	err = map_uar(s, &answer->fds[0]);
+	if (err != 0)
+		return err;
+	answer->num_fds = 1;
+	err = driver_says(hca_client_async_fd(s->client, &answer->fds[1]));
+	if (err != 0)
+		return err;
+	answer->num_fds = 2;
+	err = ipc_memory_create(&mc, &s->memory);
+	if (err != 0)
+		return err;
+	/* From here on the device looks at the doorbell page. */
+	return driver_says(hca_client_attach(s->client, ipc_memory_bus(s->memory),
+					     ipc_memory_window(s->memory)));
+}
+
+void
+ipc_session_release(struct ipc_session *s)
+{
+	if (s->client != NULL) {
+		unmap_uar(s);
+		hca_client_close(s->client);
+	}
+	if (s->memory != NULL)
+		ipc_memory_destroy(s->memory);
+	s->client = NULL;
+	s->memory = NULL;
+}
+
+static int
+random_nonce(uint64_t *nonce)
+{
+	return getentropy(nonce, sizeof(*nonce)) == 0
+		       ? 0
+		       : ipc_fail(-errno, "no random numbers: %s", strerror(errno));
+}
+
+static int
+op_hello(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct ipc_hello *hello = body;
+	struct ipc_welcome *w = (struct ipc_welcome *)answer->body.bytes;
+	int err;
+
+	if (hello->magic != IPC_MAGIC)
+		return ipc_fail(-EPROTO, "this is not a client of softhca");
+	err = random_nonce(&w->nonce);
+	if (err == 0)
+		err = open_client(s, answer);
+	if (err == 0)
+		err = driver_says(hca_client_info(s->client, &w->info));
+	if (err != 0) {
+		ipc_close_fds(answer->fds, answer->num_fds);
+		answer->num_fds = 0;
+		ipc_session_release(s);
+		return err;
+	}
+	memcpy(w->name, s->server->name, sizeof(w->name));
+	__atomic_store_n(&s->uar_page, w->info.uar_page, __ATOMIC_RELAXED);
+	s->seq = w->nonce; /* counted up behind the reply */
+	s->greeted = true;
+	return 0;
+}
+
+/* The session ends behind the reply: nothing of the client is left when it comes. */
+static int
+op_close(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	ipc_session_release(s);
+	return 0;
+}
+
+/* ---- addresses ---- */
+
+static int
+op_query_port(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct ipc_number *r = body;
+
+	return driver_says(hca_client_query_port(s->client, r->number,
+						 (struct hca_ctl_port *)answer->body.bytes));
+}
+
+static int
+op_query_gid(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct ipc_number *r = body;
+
+	return driver_says(hca_client_query_gid(s->client, r->number, answer->body.bytes));
+}
+
+static int
+op_query_gid_entry(struct ipc_session *s, const void *body, const int *fds,
+		   struct ipc_answer *answer)
+{
+	const struct ipc_number *r = body;
+
+	return driver_says(hca_client_query_gid_entry(s->client, r->number,
+						      (struct hca_ctl_gid *)answer->body.bytes));
+}
+
+static int
+op_query_pkey(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct ipc_number *r = body;
+	uint16_t pkey;
+	int err = driver_says(hca_client_query_pkey(s->client, r->number, &pkey));
+
+	return err != 0 ? err : number_reply(answer, pkey);
+}
+
+static int
+op_resolve(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	struct hca_ctl_ah *ah = (struct hca_ctl_ah *)answer->body.bytes;
+
+	memcpy(ah, body, sizeof(*ah));
+	return driver_says(hca_client_resolve(s->client, ah));
+}
+
+/* ---- protection domains, regions, windows ---- */
+
+static int
+op_alloc_pd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	return driver_says(hca_client_alloc_pd(
+		s->client, &((struct ipc_number *)answer->body.bytes)->number));
+}
+
+static int
+op_dealloc_pd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	return driver_says(hca_client_dealloc_pd(s->client, ((const struct ipc_number *)body)->number));
+}
+
+static void
+forget_pages(struct ipc_session *s)
+{
+	free(s->pages);
+	s->pages = NULL;
+	s->num_pages = 0;
+}
+
+static int
+op_pages(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct ipc_pages *r = body;
+	uint64_t total = s->num_pages + r->count;
+	uint64_t *grown;
+
+	if (total > STAGED_PAGES_MAX) {
+		forget_pages(s);
+		return ipc_fail(-ENOMEM, "a list of %llu pages", (unsigned long long)total);
+	}
+	grown = realloc(s->pages, total * sizeof(*grown) + 1);
+	if (grown == NULL)
+		return ipc_fail(-ENOMEM, "no memory for %llu pages", (unsigned long long)total);
+	memcpy(grown + s->num_pages, r->page, r->count * sizeof(*grown));
+	s->pages = grown;
+	s->num_pages = total;
+	return 0;
+}
+
+/* The bus pages of a region: *list to be freed unless it is the staged one. */
+static int
+region_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hold, uint64_t **list)
+{
+	*list = NULL;
+	if (mr->npages != s->num_pages)
+		return ipc_fail(-EINVAL, "%llu pages were sent, the region has %llu",
+				(unsigned long long)s->num_pages, (unsigned long long)mr->npages);
+	return ipc_translate_mr(s->memory, hold, mr, s->pages, list);
+}
+
+static int
+op_reg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	struct hca_ctl_keys *keys = (struct hca_ctl_keys *)answer->body.bytes;
+	struct hca_ctl_mr mr = *(const struct hca_ctl_mr *)body;
+	struct ipc_hold *hold = ipc_hold_new();
+	uint64_t *list;
+	int err;
+
+	if (hold == NULL)
+		return -ENOMEM;
+	err = region_pages(s, &mr, hold, &list);
+	if (err == 0)
+		err = driver_says(hca_client_reg_mr(s->client, &mr, list, keys));
+	if (err == 0)
+		ipc_hold_bind(s->memory, hold, IPC_HOLDER_MR, keys->lkey);
+	else
+		ipc_hold_drop(s->memory, hold);
+	if (list != s->pages)
+		free(list);
+	forget_pages(s);
+	return err;
+}
+
+static int
+op_dereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	uint32_t lkey = ((const struct ipc_number *)body)->number;
+	int err = driver_says(hca_client_dereg_mr(s->client, lkey));
+
+	if (err == 0)
+		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_MR, lkey));
+	return err;
+}
+
+/* The new pages are held before the old ones are let go. */
+static int
+op_rereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	struct hca_ctl_keys *keys = (struct hca_ctl_keys *)answer->body.bytes;
+	struct ipc_rereg r = *(const struct ipc_rereg *)body;
+	bool moves = (r.flags & HCA_CTL_REREG_TRANSLATION) != 0;
+	struct ipc_hold *hold = NULL, *old;
+	uint64_t *list = NULL;
+	int err = 0;
+
+	r.mr.npages = 0;
+	if (moves) {
+		hold = ipc_hold_new();
+		if (hold == NULL)
+			return -ENOMEM;
+		forget_pages(s);
+		err = region_pages(s, &r.mr, hold, &list);
+	}
+	if (err == 0)
+		err = driver_says(
+			hca_client_rereg_mr(s->client, r.lkey, r.flags, &r.mr, list, keys));
+	free(list);
+	if (err != 0) {
+		ipc_hold_drop(s->memory, hold);
+		return err;
+	}
+	old = ipc_hold_take(s->memory, IPC_HOLDER_MR, r.lkey);
+	if (moves)
+		ipc_hold_drop(s->memory, old);
+	else
+		hold = old;
+	if (hold != NULL)
+		ipc_hold_bind(s->memory, hold, IPC_HOLDER_MR, keys->lkey);
+	return 0;
+}
+
+static int
+op_alloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct ipc_pair *r = body;
+
+	return driver_says(
+		hca_client_alloc_mw(s->client, r->number, r->value,
+				    &((struct ipc_number *)answer->body.bytes)->number));
+}
+
+static int
+op_dealloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	return driver_says(hca_client_dealloc_mw(s->client, ((const struct ipc_number *)body)->number));
+}
+
+static int
+op_attach(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct hca_ctl_segment *r = body;
+	int err = ipc_memory_attach(s->memory, r, fds[0],
+				    &((struct ipc_number *)answer->body.bytes)->number);
+
+	__atomic_store_n(&s->attached, ipc_memory_attached(s->memory), __ATOMIC_RELAXED);
+	return err;
+}
+
+static int
+op_detach(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	int err = ipc_memory_detach(s->memory, ((const struct ipc_number *)body)->number);
+
+	__atomic_store_n(&s->attached, ipc_memory_attached(s->memory), __ATOMIC_RELAXED);
+	return err;
+}
+
+/* ---- channels and CQs ---- */
+
+static int
+op_create_channel(struct ipc_session *s, const void *body, const int *fds,
+		  struct ipc_answer *answer)
+{
+	int err = driver_says(hca_client_create_channel(
+		s->client, &((struct ipc_number *)answer->body.bytes)->number, &answer->fds[0]));
+
+	if (err == 0)
+		answer->num_fds = 1;
+	return err;
+}
+
+static int
+op_destroy_channel(struct ipc_session *s, const void *body, const int *fds,
+		   struct ipc_answer *answer)
+{
+	return driver_says(
+		hca_client_destroy_channel(s->client, ((const struct ipc_number *)body)->number));
+}
+
+/* Memory of a queue: one piece of one segment */
+static int
+queue_memory(struct ipc_session *s, struct ipc_hold *hold, uint64_t *addr, uint32_t log,
+	     uint32_t element, uint32_t record)
+{
+	if (log > QUEUE_LOG_MAX)
+		return ipc_fail(-EINVAL, "a queue of 2^%u", log);
+	return ipc_translate(s->memory, hold, *addr, ((uint64_t)element << log) + record, addr);
+}
+
+static int
+op_create_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	uint32_t *cqn = &((struct ipc_number *)answer->body.bytes)->number;
+	struct hca_ctl_cq r = *(const struct hca_ctl_cq *)body;
+	struct ipc_hold *hold = ipc_hold_new();
+	int err;
+
+	if (hold == NULL)
+		return -ENOMEM;
+	err = queue_memory(s, hold, &r.addr, r.log_size, HCA_CQE_SIZE,
+			   sizeof(struct hca_cq_record));
+	if (err == 0)
+		err = driver_says(hca_client_create_cq(s->client, &r, cqn));
+	if (err == 0)
+		ipc_hold_bind(s->memory, hold, IPC_HOLDER_CQ, *cqn);
+	else
+		ipc_hold_drop(s->memory, hold);
+	return err;
+}
+
+static int
+op_destroy_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	uint32_t cqn = ((const struct ipc_number *)body)->number;
+	int err = driver_says(hca_client_destroy_cq(s->client, cqn));
+
+	if (err == 0)
+		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_CQ, cqn));
+	return err;
+}
+
+static int
+op_resize_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	uint32_t *index = &((struct ipc_number *)answer->body.bytes)->number;
+	struct ipc_resize r = *(const struct ipc_resize *)body;
+	struct ipc_hold *hold = ipc_hold_new();
+	int err;
+
+	if (hold == NULL)
+		return -ENOMEM;
+	err = queue_memory(s, hold, &r.addr, r.log_size, HCA_CQE_SIZE,
+			   sizeof(struct hca_cq_record));
+	if (err == 0)
+		err = driver_says(
+			hca_client_resize_cq(s->client, r.cqn, r.addr, r.log_size, index));
+	if (err != 0) {
+		ipc_hold_drop(s->memory, hold);
+		return err;
+	}
+	ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_CQ, r.cqn));
+	ipc_hold_bind(s->memory, hold, IPC_HOLDER_CQ, r.cqn);
+	return 0;
+}
+
+static int
+op_moderate_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct ipc_moderate *r = body;
+
+	return driver_says(hca_client_moderate_cq(s->client, r->cqn, r->count, r->period_us));
+}
+
+/* ---- QPs ---- */
+
+/* Queues the service has are translated, the addresses of others mean nothing. */
+static int
+qp_memory(struct ipc_session *s, struct ipc_hold *hold, struct hca_ctl_qp *r)
+{
+	uint32_t has = hca_ctl_queues(r->service);
+	bool rq = (has & HCA_CTL_HAS_RQ) != 0 && r->srqn == 0;
+	int err = 0;
+
+	if (r->log_sq_stride > QUEUE_LOG_MAX || r->log_rq_stride > QUEUE_LOG_MAX)
+		return ipc_fail(-EINVAL, "WQEs of 2^%u and 2^%u bytes", r->log_sq_stride,
+				r->log_rq_stride);
+	if ((has & HCA_CTL_HAS_SQ) != 0)
+		err = queue_memory(s, hold, &r->sq_addr, r->log_sq, 1u << r->log_sq_stride, 0);
+	else
+		r->sq_addr = 0;
+	if (err == 0 && rq)
+		err = queue_memory(s, hold, &r->rq_addr, r->log_rq, 1u << r->log_rq_stride,
+				   sizeof(struct hca_rq_record));
+	else if (err == 0)
+		r->rq_addr = 0;
+	return err;
+}
+
+static int
+op_create_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	uint32_t *qpn = &((struct ipc_number *)answer->body.bytes)->number;
+	struct hca_ctl_qp r = *(const struct hca_ctl_qp *)body;
+	struct ipc_hold *hold = ipc_hold_new();
+	int err;
+
+	if (hold == NULL)
+		return -ENOMEM;
+	err = qp_memory(s, hold, &r);
+	if (err == 0)
+		err = driver_says(hca_client_create_qp(s->client, &r, qpn));
+	if (err == 0)
+		ipc_hold_bind(s->memory, hold, IPC_HOLDER_QP, *qpn);
+	else
+		ipc_hold_drop(s->memory, hold);
+	return err;
+}
+
+static int
+op_modify_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct ipc_modify *r = body;
+
+	return driver_says(hca_client_modify_qp(s->client, r->qpn, r->opcode,
+						r->has_mailbox != 0 ? &r->mailbox : NULL));
+}
+
+static int
+op_query_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	return driver_says(hca_client_query_qp(s->client, ((const struct ipc_number *)body)->number,
+					       answer->body.bytes));
+}
+
+static int
+op_destroy_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	uint32_t qpn = ((const struct ipc_number *)body)->number;
+	int err = driver_says(hca_client_destroy_qp(s->client, qpn));
+
+	if (err == 0)
+		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_QP, qpn));
+	return err;
+}
+
+static int
+op_query_counters(struct ipc_session *s, const void *body, const int *fds,
+		  struct ipc_answer *answer)
+{
+	struct ipc_counters *out = (struct ipc_counters *)answer->body.bytes;
+	const struct ipc_count *r = body;
+	uint32_t max = r->max < IPC_COUNTERS_MAX ? r->max : (uint32_t)IPC_COUNTERS_MAX;
+	int err = driver_says(hca_client_query_counters(s->client, r->of, r->number, out->counter,
+							max, &out->total));
+
+	if (err != 0)
+		return err;
+	out->count = out->total < max ? out->total : max;
+	answer->len = (uint32_t)(offsetof(struct ipc_counters, counter) +
+				 out->count * sizeof(out->counter[0]));
+	return 0;
+}
+
+static int
+op_mcast(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct ipc_mcast *r = body;
+
+	return driver_says(hca_client_mcast(s->client, r->qpn, r->mgid, r->attach != 0));
+}
+
+/* ---- SRQs and XRC domains ---- */
+
+static int
+op_alloc_xrcd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	return driver_says(hca_client_alloc_xrcd(
+		s->client, &((struct ipc_number *)answer->body.bytes)->number));
+}
+
+static int
+op_dealloc_xrcd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	return driver_says(
+		hca_client_dealloc_xrcd(s->client, ((const struct ipc_number *)body)->number));
+}
+
+static int
+op_create_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	uint32_t *srqn = &((struct ipc_number *)answer->body.bytes)->number;
+	struct hca_ctl_srq r = *(const struct hca_ctl_srq *)body;
+	struct ipc_hold *hold = ipc_hold_new();
+	int err;
+
+	if (hold == NULL)
+		return -ENOMEM;
+	if (r.log_stride > QUEUE_LOG_MAX)
+		err = ipc_fail(-EINVAL, "WQEs of 2^%u bytes", r.log_stride);
+	else
+		err = queue_memory(s, hold, &r.addr, r.log_size, 1u << r.log_stride,
+				   sizeof(struct hca_rq_record));
+	if (err == 0)
+		err = driver_says(hca_client_create_srq(s->client, &r, srqn));
+	if (err == 0)
+		ipc_hold_bind(s->memory, hold, IPC_HOLDER_SRQ, *srqn);
+	else
+		ipc_hold_drop(s->memory, hold);
+	return err;
+}
+
+static int
+op_arm_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	const struct ipc_pair *r = body;
+
+	return driver_says(hca_client_arm_srq(s->client, r->number, r->value));
+}
+
+static int
+op_query_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	return driver_says(hca_client_query_srq(s->client, ((const struct ipc_number *)body)->number,
+						(struct hca_ctl_srq_state *)answer->body.bytes));
+}
+
+static int
+op_destroy_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	uint32_t srqn = ((const struct ipc_number *)body)->number;
+	int err = driver_says(hca_client_destroy_srq(s->client, srqn));
+
+	if (err == 0)
+		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_SRQ, srqn));
+	return err;
+}
+
+/* ---- dispatch ---- */
+
+static const struct op {
+	op_fn run;
+	uint32_t request, reply; /* bytes */
+	uint32_t fds;
+} ops[IPC_OP_COUNT] = {
+#define X(NAME, name, request, reply, fds_in, fds_out) \
+	[IPC_##NAME] = {op_##name, sizeof(request), sizeof(reply), fds_in},
+	IPC_OPS(X)
+#undef X
+};
+
+static bool
+pages_formed(const struct ipc_pages *r, uint32_t len)
+{
+	return len >= offsetof(struct ipc_pages, page) && r->count <= IPC_PAGES_MAX &&
+	       len == offsetof(struct ipc_pages, page) + r->count * sizeof(r->page[0]);
+}
+
+bool
+ipc_well_formed(uint32_t op, const void *body, uint32_t len, unsigned int num_fds)
+{
+	if (op >= IPC_OP_COUNT || num_fds != ops[op].fds)
+		return false;
+	return op == IPC_PAGES ? pages_formed(body, len) : len == ops[op].request;
+}
+
+int
+ipc_execute(struct ipc_session *session, enum ipc_op op, const void *body, const int *fds,
+	    struct ipc_answer *answer)
+{
+	memset(answer->body.bytes, 0, ops[op].reply);
+	answer->len = ops[op].reply;
+	return ops[op].run(session, body, fds, answer);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The socket, its listener, the list of clients. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ipc_server_impl.h"
+
+#define BACKLOG 64
+#define SESSION_STACK (256u << 10)
+
+static const char *const counter_names[] = {
+#define X(name) #name,
+	IPC_COUNTERS(X)
+#undef X
+};
+
+unsigned int
+ipc_server_counter_count(void)
+{
+	return IPC_COUNTER_COUNT;
+}
+
+const char *
+ipc_server_counter_name(unsigned int i)
+{
+	return i < IPC_COUNTER_COUNT ? counter_names[i] : "unknown";
+}
+
+uint64_t
+ipc_server_counter(const struct ipc_server *server, unsigned int i)
+{
+	return i < IPC_COUNTER_COUNT ? __atomic_load_n(&server->counter[i], __ATOMIC_RELAXED) : 0;
+}
+
+const char *
+ipc_server_reason(void)
+{
+	return ipc_reason();
+}
+
+/* ---- the socket ---- */
+
+static int
+make_folder(const char *path)
+{
+	char copy[sizeof(((struct ipc_server *)NULL)->path)];
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	if (mkdir(dirname(copy), 0755) == 0 || errno == EEXIST)
+		return 0;
+	return ipc_fail(-errno, "the folder of %s: %s", path, strerror(errno));
+}
+
+/* A socket nobody listens on is a leftover; one that answers is another daemon's. */
+static int
+clear_path(const struct sockaddr_un *addr)
+{
+	struct stat st;
+	int fd, err = 0;
+
+	if (lstat(addr->sun_path, &st) != 0)
+		return 0;
+	if (!S_ISSOCK(st.st_mode))
+		return ipc_fail(-EEXIST, "%s is not a socket", addr->sun_path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return ipc_fail(-errno, "socket: %s", strerror(errno));
+	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0 || errno == EAGAIN)
+		err = ipc_fail(-EADDRINUSE, "a daemon listens on %s", addr->sun_path);
+	else if (unlink(addr->sun_path) != 0)
+		err = ipc_fail(-errno, "%s cannot be removed: %s", addr->sun_path, strerror(errno));
+	close(fd);
+	return err;
+}
+
+static int
+open_socket(struct ipc_server *server)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	mode_t mask;
+	int err = make_folder(server->path);
+
+	if (err != 0)
+		return err;
+	memcpy(addr.sun_path, server->path, sizeof(addr.sun_path));
+	err = clear_path(&addr);
+	if (err != 0)
+		return err;
+	server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (server->listen_fd < 0)
+		return ipc_fail(-errno, "socket: %s", strerror(errno));
+	mask = umask(0177); /* nobody gets in before mode and group are set */
+	err = bind(server->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ? -errno : 0;
+	umask(mask);
+	if (err != 0)
+		return ipc_fail(err, "%s: %s", server->path, strerror(-err));
+	if (server->config.set_group && chown(server->path, (uid_t)-1, server->config.group) != 0)
+		return ipc_fail(-errno, "group of %s: %s", server->path, strerror(errno));
+	if (chmod(server->path, server->config.mode) != 0 ||
+	    listen(server->listen_fd, BACKLOG) != 0)
+		return ipc_fail(-errno, "%s: %s", server->path, strerror(errno));
+	return 0;
+}
+
+/* ---- clients ---- */
+
+static uint32_t
+sessions_of(const struct ipc_server *server, uid_t uid)
+{
+	uint32_t n = 0;
+
+	for (const struct ipc_session *s = server->sessions; s != NULL; s = s->next)
+		n += s->uid == uid;
+	return n;
+}
+
+static int
+start_thread(struct ipc_session *session)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, SESSION_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, ipc_session_main, session);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+/* The peer's process; -1: it is gone already, or the kernel knows no pidfd. */
+static int
+open_pid(int sock, pid_t pid)
+{
+#ifdef SO_PEERPIDFD
+	socklen_t len = sizeof(int);
+	int fd;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0)
+		return fd;
+#endif
+	return pidfd_open(pid, 0);
+}
+
+static struct ipc_session *
+new_session(struct ipc_server *server, int sock)
+{
+	struct ipc_session *session = calloc(1, sizeof(*session));
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (session == NULL || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
+		goto err_free;
+	session->server = server;
+	session->sock = sock;
+	session->pid = cred.pid;
+	session->uid = cred.uid;
+	session->pid_fd = open_pid(sock, cred.pid);
+	session->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (session->lost_fd < 0)
+		goto err_pid;
+	return session;
+
+err_pid:
+	if (session->pid_fd >= 0)
+		close(session->pid_fd);
+err_free:
+	free(session);
+	return NULL;
+}
+
+static void
+free_session(struct ipc_session *session)
+{
+	if (session->pid_fd >= 0)
+		close(session->pid_fd);
+	close(session->lost_fd);
+	close(session->sock);
+	free(session->pages);
+	free(session);
+}
+
+/* Under the lock: room for one more of this user? */
+static bool
+admit(struct ipc_server *server, const struct ipc_session *session)
+{
+	if (server->num_sessions >= server->config.clients_max) {
+		ipc_count(server, IPC_COUNTER_refused_clients_max);
+		return false;
+	}
+	if (sessions_of(server, session->uid) >= server->config.clients_per_uid) {
+		ipc_count(server, IPC_COUNTER_refused_clients_per_uid);
+		return false;
+	}
+	return true;
+}
+
+static void
+take_client(struct ipc_server *server, int sock)
+{
+	struct ipc_session *session = new_session(server, sock);
+	bool admitted;
+
+	if (session == NULL) {
+		ipc_count(server, IPC_COUNTER_refused_resources);
+		close(sock);
+		return;
+	}
+	pthread_mutex_lock(&server->lock);
+	admitted = admit(server, session);
+	if (admitted && start_thread(session) != 0) {
+		ipc_count(server, IPC_COUNTER_refused_resources);
+		admitted = false;
+	}
+	if (admitted) {
+		ipc_count(server, IPC_COUNTER_clients_accepted);
+		session->next = server->sessions;
+		server->sessions = session;
+		server->num_sessions++;
+	}
+	pthread_mutex_unlock(&server->lock);
+	if (!admitted)
+		free_session(session);
+}
+
+static void *
+listener_main(void *arg)
+{
+	struct ipc_server *server = arg;
+	struct pollfd fds[2] = {
+		{.fd = server->stop_fd, .events = POLLIN},
+		{.fd = server->listen_fd, .events = POLLIN},
+	};
+
+	for (;;) {
+		int sock;
+
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return NULL;
+		if (fds[0].revents != 0)
+			return NULL;
+		sock = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+		if (sock >= 0)
+			take_client(server, sock);
+		else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+			poll(NULL, 0, 10); /* the client waits in the backlog */
+	}
+}
+
+/* The last thing a session's thread does. */
+void
+ipc_session_gone(struct ipc_session *session, uint64_t ns)
+{
+	struct ipc_server *server = session->server;
+	struct ipc_session **link = &server->sessions;
+
+	pthread_mutex_lock(&server->lock);
+	while (*link != session)
+		link = &(*link)->next;
+	*link = session->next;
+	server->num_sessions--;
+	if (session->greeted) {
+		server->clean_ups.count++;
+		server->clean_ups.sum_ns += ns;
+		if (ns > server->clean_ups.longest_ns)
+			server->clean_ups.longest_ns = ns;
+	}
+	free_session(session);
+	pthread_cond_broadcast(&server->ended);
+	pthread_mutex_unlock(&server->lock);
+}
+
+/* ---- life ---- */
+
+static int
+take_config(struct ipc_server *server, const struct ipc_server_config *in)
+{
+	struct ipc_server_config *c = &server->config;
+
+	if (in->path == NULL || in->name == NULL || in->driver == NULL)
+		return ipc_fail(-EINVAL, "a server needs a path, a name and a driver");
+	if (strlen(in->path) >= sizeof(server->path))
+		return ipc_fail(-ENAMETOOLONG, "the path of the socket has more than %zu bytes",
+				sizeof(server->path) - 1);
+	if (strlen(in->name) >= sizeof(server->name))
+		return ipc_fail(-ENAMETOOLONG, "the name \"%s\" has more than %zu bytes", in->name,
+				sizeof(server->name) - 1);
+	*c = *in;
+	strcpy(server->path, in->path);
+	strcpy(server->name, in->name);
+	c->path = server->path;
+	c->name = server->name;
+#define DEFAULT(field, value) \
+	if (c->field == 0) \
+	c->field = value
+	DEFAULT(mode, 0660);
+	DEFAULT(clients_max, 256);
+	DEFAULT(clients_per_uid, c->clients_max);
+	DEFAULT(memory_max, UINT64_C(16) << 30);
+	DEFAULT(segments_max, 4096);
+	DEFAULT(hello_ms, 1000);
+	DEFAULT(send_ms, 1000);
+#undef DEFAULT
+	return 0;
+}
+
+int
+ipc_server_create(const struct ipc_server_config *config, struct ipc_server **out)
+{
+	struct ipc_server *server = calloc(1, sizeof(*server));
+	int err;
+
+	if (server == NULL)
+		return ipc_fail(-ENOMEM, "no memory for a server");
+	server->listen_fd = -1;
+	server->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&server->lock, NULL);
+	pthread_cond_init(&server->ended, NULL);
+	err = take_config(server, config);
+	if (err == 0 && server->stop_fd < 0)
+		err = ipc_fail(-errno, "eventfd: %s", strerror(errno));
+	if (err == 0)
+		err = ipc_memory_guard();
+	if (err == 0)
+		err = open_socket(server);
+	if (err != 0)
+		goto err_close;
+	err = -pthread_create(&server->listener, NULL, listener_main, server);
+	if (err != 0) {
+		ipc_fail(err, "no thread for %s", server->path);
+		goto err_unlink;
+	}
+	*out = server;
+	return 0;
+
+err_unlink:
+	unlink(server->path);
+err_close:
+	if (server->listen_fd >= 0)
+		close(server->listen_fd);
+	if (server->stop_fd >= 0)
+		close(server->stop_fd);
+	pthread_cond_destroy(&server->ended);
+	pthread_mutex_destroy(&server->lock);
+	free(server);
+	return err;
+}
+
+void
+ipc_server_destroy(struct ipc_server *server)
+{
+	uint64_t one = 1;
+
+	if (server == NULL)
+		return;
+	if (write(server->stop_fd, &one, sizeof(one)) < 0)
+		abort(); /* a fresh eventfd takes 1 */
+	pthread_join(server->listener, NULL);
+	unlink(server->path);
+	close(server->listen_fd);
+	pthread_mutex_lock(&server->lock);
+	while (server->num_sessions != 0)
+		pthread_cond_wait(&server->ended, &server->lock);
+	pthread_mutex_unlock(&server->lock);
+	close(server->stop_fd);
+	pthread_cond_destroy(&server->ended);
+	pthread_mutex_destroy(&server->lock);
+	free(server);
+}
+
+unsigned int
+ipc_server_clients(struct ipc_server *server, struct ipc_client_info *out, unsigned int max)
+{
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&server->lock);
+	for (const struct ipc_session *s = server->sessions; s != NULL; s = s->next, n++) {
+		if (n >= max)
+			continue;
+		out[n] = (struct ipc_client_info){
+			.uar_page = __atomic_load_n(&s->uar_page, __ATOMIC_RELAXED),
+			.pid = s->pid,
+			.uid = s->uid,
+			.attached = __atomic_load_n(&s->attached, __ATOMIC_RELAXED),
+			.requests = __atomic_load_n(&s->requests, __ATOMIC_RELAXED),
+		};
+	}
+	pthread_mutex_unlock(&server->lock);
+	return n;
+}
+
+void
+ipc_server_clean_ups(struct ipc_server *server, struct ipc_clean_ups *out)
+{
+	pthread_mutex_lock(&server->lock);
+	*out = server->clean_ups;
+	pthread_mutex_unlock(&server->lock);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IPC_SERVER_H
+#define IPC_SERVER_H
+
+/*
+ * The daemon's end of the control channel: one socket, one driver, any number of client processes. A
+ * listener thread accepts; each client has a thread of its own, which may sleep in a command without
+ * stopping the others. A client gets its doorbell page (a memfd mapped at its place in BAR2), its
+ * event pipes, and nothing else; its memory is what it attached.
+ *
+ * A client ends when its socket does, when its process does (pidfd), when it breaks the framing, when
+ * a segment of its memory is lost, or when it does not read its replies. Everything it had is then
+ * destroyed.
+ *
+ * The composition creates the server after the driver and destroys it before. BAR2 must be ordinary
+ * memory in pages of 4 KiB. All functions are thread safe, but create and destroy. Errors: negative
+ * errno, ipc_reason() has the sentence (ipc_memory.h declares it for this room).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "driver.h"
+
+struct ipc_server;
+
+/* 0 selects the default in brackets. */
+struct ipc_server_config {
+	const char *path; /* of the socket; its folder is made where it is missing */
+	const char *name; /* of the device, at most 31 characters */
+	struct hca_driver *driver;
+	uint32_t mode;		 /* of the socket [0660] */
+	bool set_group;		 /* give the socket to `group` */
+	gid_t group;
+	uint32_t clients_max;	 /* [256] */
+	uint32_t clients_per_uid; /* [clients_max] */
+	uint64_t memory_max;	 /* bytes per client [16 GiB] */
+	uint32_t segments_max;	 /* per client [4096] */
+	uint32_t hello_ms;	 /* a client that says nothing so long is dropped [1000] */
+	uint32_t send_ms;	 /* one that does not read its reply so long too [1000] */
+};
+
+int ipc_server_create(const struct ipc_server_config *config, struct ipc_server **server);
+/* Ends every client and waits for it. */
+void ipc_server_destroy(struct ipc_server *server);
+/* Why the last call of this thread failed; never NULL. */
+const char *ipc_server_reason(void);
+
+/*
+ * Counters by name. Each thing that is refused counts under one of the names that begin with
+ * "refused_"; each client that ended, under one of "ended_".
+ */
+#define IPC_COUNTERS(X) \
+	X(clients_accepted) \
+	X(requests) \
+	X(refused_clients_max) \
+	X(refused_clients_per_uid) \
+	X(refused_resources) \
+	X(refused_address) \
+	X(refused_file) \
+	X(refused_request) \
+	X(ended_closed) \
+	X(ended_process) \
+	X(ended_protocol) \
+	X(ended_silent) \
+	X(ended_not_reading) \
+	X(ended_segment_lost) \
+	X(ended_server)
+
+unsigned int ipc_server_counter_count(void);
+const char *ipc_server_counter_name(unsigned int i);
+uint64_t ipc_server_counter(const struct ipc_server *server, unsigned int i);
+
+/* One client, as it is shown to an operator */
+struct ipc_client_info {
+	uint32_t uar_page;
+	pid_t pid;
+	uid_t uid;
+	uint64_t attached; /* bytes of memory */
+	uint64_t requests;
+};
+
+/* Fills in at most max; returns how many there are. */
+unsigned int ipc_server_clients(struct ipc_server *server, struct ipc_client_info *out,
+				unsigned int max);
+
+/* Clients that ended, the longest and the sum of the times from their end to the last trace, ns. */
+struct ipc_clean_ups {
+	uint64_t count;
+	uint64_t longest_ns;
+	uint64_t sum_ns;
+};
+void ipc_server_clean_ups(struct ipc_server *server, struct ipc_clean_ups *out);
+
+#endif

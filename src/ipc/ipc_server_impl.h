@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IPC_SERVER_IMPL_H
+#define IPC_SERVER_IMPL_H
+
+/*
+ * What the files of the server share: ipc_server.c (listener, list of sessions), ipc_session.c (a
+ * client's thread: life, framing), ipc_ops.c (what each request does).
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "ipc_memory.h"
+#include "ipc_proto.h"
+#include "ipc_server.h"
+
+enum ipc_counter {
+#define X(name) IPC_COUNTER_##name,
+	IPC_COUNTERS(X)
+#undef X
+		IPC_COUNTER_COUNT,
+};
+
+struct ipc_server {
+	struct ipc_server_config config;
+	char path[108];
+	char name[32];
+	int listen_fd;
+	int stop_fd; /* eventfd: everybody is to end */
+	pthread_t listener;
+	pthread_mutex_t lock; /* the list */
+	pthread_cond_t ended;
+	struct ipc_session *sessions;
+	uint32_t num_sessions;
+	uint64_t counter[IPC_COUNTER_COUNT];
+	struct ipc_clean_ups clean_ups;
+};
+
+struct ipc_session {
+	struct ipc_session *next;
+	struct ipc_server *server;
+	int sock;
+	int pid_fd; /* -1: the kernel has none */
+	int lost_fd;
+	pid_t pid;
+	uid_t uid;
+	uint64_t seq; /* of the next request */
+	uint64_t requests;
+	bool greeted;
+	struct hca_client *client; /* after HELLO, as what follows */
+	struct ipc_memory *memory;
+	uint32_t uar_page;
+	uint64_t *pages; /* PAGES, for the next REG_MR */
+	uint64_t num_pages;
+	uint64_t attached; /* for the operator's list */
+};
+
+/* A reply in the making */
+struct ipc_answer {
+	union {
+		uint8_t bytes[IPC_BODY_MAX];
+		uint64_t align;
+	} body;
+	uint32_t len;
+	int fds[IPC_FDS_MAX]; /* given away: closed once they are sent */
+	unsigned int num_fds;
+};
+
+static inline void
+ipc_count(struct ipc_server *server, enum ipc_counter counter)
+{
+	__atomic_fetch_add(&server->counter[counter], 1, __ATOMIC_RELAXED);
+}
+
+/* ipc_session.c: the thread of a client. */
+void *ipc_session_main(void *session);
+/* ipc_server.c: the last thing that thread does; ns: how long the clean-up took. */
+void ipc_session_gone(struct ipc_session *session, uint64_t ns);
+
+/*
+ * ipc_ops.c: does what a well-framed request asks for; the body has the size its op wants. 0 or
+ * negative errno, reason by ipc_fail(); answer filled in.
+ */
+int ipc_execute(struct ipc_session *session, enum ipc_op op, const void *body, const int *fds,
+		struct ipc_answer *answer);
+/* Sizes and descriptors of a request. */
+bool ipc_well_formed(uint32_t op, const void *body, uint32_t len, unsigned int num_fds);
+/* Everything the client has, in the right order. */
+void ipc_session_release(struct ipc_session *session);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A client's thread: waits for requests and for its end, keeps the framing, answers. Only this thread
+ * touches the session, but for the numbers shown to an operator.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ipc_msg.h"
+#include "ipc_server_impl.h"
+
+struct message {
+	struct ipc_request head;
+	union {
+		uint8_t bytes[IPC_BODY_MAX];
+		uint64_t align;
+	} body;
+};
+
+/* What one turn of the loop needs; too large for the stack of a thread that should be small. */
+struct desk {
+	struct message in;
+	struct ipc_answer answer;
+};
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* How a session ends: IPC_COUNTER_ended_*, or IPC_COUNTER_COUNT: it goes on. */
+#define GOES_ON IPC_COUNTER_COUNT
+
+static enum ipc_counter
+wait_for_message(struct ipc_session *s)
+{
+	struct pollfd fds[] = {
+		{.fd = s->server->stop_fd, .events = POLLIN},
+		{.fd = s->lost_fd, .events = POLLIN},
+		{.fd = s->pid_fd, .events = POLLIN},
+		{.fd = s->sock, .events = POLLIN},
+	};
+	int n;
+
+	do {
+		n = poll(fds, 4, s->greeted ? -1 : (int)s->server->config.hello_ms);
+	} while (n < 0 && errno == EINTR);
+	if (fds[0].revents != 0)
+		return IPC_COUNTER_ended_server;
+	if (fds[1].revents != 0)
+		return IPC_COUNTER_ended_segment_lost;
+	if (fds[2].revents != 0)
+		return IPC_COUNTER_ended_process;
+	return n == 0 ? IPC_COUNTER_ended_silent : GOES_ON;
+}
+
+/* The client has so long to make room for a reply it asked for. */
+static enum ipc_counter
+send_reply(struct ipc_session *s, const struct ipc_reply *head, struct ipc_answer *answer)
+{
+	struct pollfd fds[] = {
+		{.fd = s->sock, .events = POLLOUT},
+		{.fd = s->server->stop_fd, .events = POLLIN},
+		{.fd = s->pid_fd, .events = POLLIN},
+	};
+	int err;
+
+	for (;;) {
+		err = ipc_send(s->sock, head, sizeof(*head), answer->body.bytes, answer->len,
+			       answer->fds, answer->num_fds, MSG_DONTWAIT);
+		if (err == 0)
+			return GOES_ON;
+		if (err != -EAGAIN)
+			return IPC_COUNTER_ended_closed;
+		if (poll(fds, 3, (int)s->server->config.send_ms) == 0)
+			return IPC_COUNTER_ended_not_reading;
+		if (fds[1].revents != 0)
+			return IPC_COUNTER_ended_server;
+		if (fds[2].revents != 0)
+			return IPC_COUNTER_ended_process;
+	}
+}
+
+static bool
+framed(const struct ipc_session *s, const struct message *in, size_t got)
+{
+	const struct ipc_request *h = &in->head;
+
+	return got >= sizeof(*h) && h->version == IPC_VERSION && h->len == got - sizeof(*h) &&
+	       h->seq == s->seq && (h->op == IPC_HELLO) == !s->greeted;
+}
+
+static void
+count_refusal(struct ipc_server *server, int err)
+{
+	ipc_count(server, err == -EPERM	  ? IPC_COUNTER_refused_address
+			  : err == -EBADF ? IPC_COUNTER_refused_file
+					  : IPC_COUNTER_refused_request);
+}
+
+static enum ipc_counter
+answer_one(struct ipc_session *s, struct desk *d, size_t got, int *fds, unsigned int num_fds)
+{
+	struct ipc_reply head = {
+		.version = IPC_VERSION,
+		.op = d->in.head.op,
+		.seq = s->seq,
+	};
+	enum ipc_counter end;
+
+	if (!framed(s, &d->in, got) ||
+	    !ipc_well_formed(d->in.head.op, d->in.body.bytes, d->in.head.len, num_fds))
+		return IPC_COUNTER_ended_protocol;
+	__atomic_store_n(&s->requests, s->requests + 1, __ATOMIC_RELAXED);
+	ipc_count(s->server, IPC_COUNTER_requests);
+	d->answer.len = 0;
+	d->answer.num_fds = 0;
+	head.err = ipc_execute(s, d->in.head.op, d->in.body.bytes, fds, &d->answer);
+	if (head.err != 0) {
+		strncpy(head.reason, ipc_reason(), sizeof(head.reason) - 1);
+		count_refusal(s->server, head.err);
+		d->answer.len = 0;
+	}
+	head.len = d->answer.len;
+	s->seq++;
+	end = send_reply(s, &head, &d->answer);
+	ipc_close_fds(d->answer.fds, d->answer.num_fds);
+	/* After CLOSE, and a HELLO that was not granted, there is nothing to go on with. */
+	if (end == GOES_ON && s->client == NULL)
+		end = IPC_COUNTER_ended_closed;
+	return end;
+}
+
+static enum ipc_counter
+serve_one(struct ipc_session *s, struct desk *d)
+{
+	enum ipc_counter end = wait_for_message(s);
+	int fds[IPC_FDS_MAX];
+	unsigned int num_fds = IPC_FDS_MAX;
+	ssize_t got;
+
+	if (end != GOES_ON)
+		return end;
+	got = ipc_receive(s->sock, &d->in, sizeof(d->in), fds, &num_fds);
+	if (got == -EBADMSG)
+		return IPC_COUNTER_ended_protocol;
+	if (got <= 0)
+		return IPC_COUNTER_ended_closed;
+	end = answer_one(s, d, (size_t)got, fds, num_fds);
+	ipc_close_fds(fds, num_fds);
+	return end;
+}
+
+void *
+ipc_session_main(void *arg)
+{
+	struct ipc_session *s = arg;
+	struct desk *desk = calloc(1, sizeof(*desk));
+	enum ipc_counter end = desk != NULL ? GOES_ON : IPC_COUNTER_refused_resources;
+	uint64_t since;
+
+	while (end == GOES_ON)
+		end = serve_one(s, desk);
+	since = now_ns();
+	ipc_count(s->server, end);
+	ipc_session_release(s);
+	free(desk);
+	ipc_session_gone(s, now_ns() - since);
+	return NULL;
+}

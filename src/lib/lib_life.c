@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Contexts that share memory with a daemon: a thread watches the channel, so that who only polls a CQ
+ * learns that the daemon is gone; and fork() leaves the child nothing it could harm the parent with.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib_types.h"
+
+#define WATCHER_STACK (64u << 10)
+
+static struct lib_context *contexts;
+static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
+
+int
+lib_dead(const struct lib_context *ctx)
+{
+	if (ctx->forked)
+		return lib_fail(-EPERM,
+				"the context belongs to the process this one was forked from");
+	return lib_fail(-EIO, "the device is dead");
+}
+
+/* ---- the daemon's end ---- */
+
+static void *
+watcher_main(void *arg)
+{
+	struct lib_context *ctx = arg;
+	struct pollfd fds[] = {
+		{.fd = ctx->watch_stop, .events = POLLIN},
+		{.fd = ctx->ops->watch_fd(ctx->ctl), .events = POLLRDHUP},
+	};
+
+	for (;;) {
+		if (poll(fds, 2, -1) < 0)
+			continue; /* EINTR */
+		if (fds[0].revents != 0)
+			return NULL;
+		if (fds[1].revents != 0) {
+			__atomic_store_n(&ctx->dead, true, __ATOMIC_RELAXED);
+			return NULL;
+		}
+	}
+}
+
+/* The thread is the library's: no signal of the program is delivered to it. */
+static int
+start_watcher(struct lib_context *ctx)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int err;
+
+	ctx->watch_stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ctx->watch_stop < 0)
+		return lib_fail(-errno, "no eventfd");
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, WATCHER_STACK);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&ctx->watcher, &attr, watcher_main, ctx);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (err == 0)
+		return 0;
+	close(ctx->watch_stop);
+	ctx->watch_stop = -1;
+	return lib_fail(-err, "no thread to watch the daemon");
+}
+
+static void
+stop_watcher(struct lib_context *ctx)
+{
+	uint64_t one = 1;
+
+	if (ctx->watch_stop < 0)
+		return;
+	if (write(ctx->watch_stop, &one, sizeof(one)) == sizeof(one))
+		pthread_join(ctx->watcher, NULL);
+	close(ctx->watch_stop);
+	ctx->watch_stop = -1;
+}
+
+/* ---- fork() ---- */
+
+static void
+fork_prepare(void)
+{
+	pthread_mutex_lock(&contexts_lock);
+	lib_share_fork_prepare();
+}
+
+static void
+fork_parent(void)
+{
+	lib_share_fork_parent();
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+/*
+ * The doorbell page is not here; where it was lies nothing a store could harm. The child has no
+ * contexts of its own yet, and may open some.
+ */
+static void
+fork_child(void)
+{
+	for (struct lib_context *ctx = contexts; ctx != NULL; ctx = ctx->next) {
+		ctx->forked = true;
+		ctx->dead = true;
+		ctx->watch_stop = -1;
+	}
+	contexts = NULL;
+	lib_share_fork_child();
+	pthread_mutex_unlock(&contexts_lock);
+}
+
+static int register_error;
+
+static void
+register_fork(void)
+{
+	register_error = -pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* ---- life ---- */
+
+int
+lib_life_begin(struct lib_context *ctx)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int err;
+
+	ctx->watch_stop = -1;
+	if (ctx->ops->attach == NULL)
+		return 0;
+	pthread_once(&once, register_fork);
+	if (register_error != 0)
+		return lib_fail(register_error, "fork() cannot be watched");
+	err = ctx->ops->watch_fd != NULL ? start_watcher(ctx) : 0;
+	if (err != 0)
+		return err;
+	pthread_mutex_lock(&contexts_lock);
+	ctx->next = contexts;
+	contexts = ctx;
+	pthread_mutex_unlock(&contexts_lock);
+	return 0;
+}
+
+void
+lib_life_end(struct lib_context *ctx)
+{
+	struct lib_context **link = &contexts;
+
+	if (ctx->ops->attach == NULL)
+		return;
+	pthread_mutex_lock(&contexts_lock);
+	while (*link != NULL && *link != ctx)
+		link = &(*link)->next;
+	if (*link != NULL)
+		*link = ctx->next;
+	pthread_mutex_unlock(&contexts_lock);
+	stop_watcher(ctx);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The files the library's shared memory lies in, and memory from them: softhca_alloc() and queues.
+ * Pieces below CHUNK are cut from chunks of that size, since every piece costs a mapping here and in
+ * the daemon.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib_share_impl.h"
+
+#define CHUNK UINT64_C(0x100000)
+#define CHUNK_PAGES ((uint32_t)(CHUNK / LIB_PAGE))
+
+struct lib_extent {
+	struct lib_extent *next; /* by offset; never adjacent */
+	uint64_t offset;
+	uint64_t bytes;
+};
+
+struct lib_pool {
+	int fd; /* -1: not made yet */
+	uint64_t size;
+	struct lib_extent *free;
+};
+
+static struct lib_pool small_pool = {.fd = -1}, huge_pool = {.fd = -1};
+
+struct lib_chunk {
+	struct lib_chunk *next;
+	struct lib_share *share;
+	uint32_t used;		      /* pages */
+	uint16_t length[CHUNK_PAGES]; /* of the piece that begins at the page; 0: none does */
+	uint8_t taken[CHUNK_PAGES];
+};
+
+static struct lib_chunk *chunks;
+
+/* ---- files ---- */
+
+static struct lib_pool *
+pool_of(uint32_t page)
+{
+	return page == LIB_PAGE ? &small_pool : &huge_pool;
+}
+
+static int
+make_file(struct lib_pool *pool, uint32_t page)
+{
+	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+
+	if (page != LIB_PAGE)
+		flags |= MFD_HUGETLB | MFD_HUGE_2MB;
+	pool->fd = memfd_create("softhca", flags);
+	if (pool->fd < 0)
+		return lib_fail(-errno, "memfd_create: %s", strerror(errno));
+	if (fcntl(pool->fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
+		return 0;
+	close(pool->fd);
+	pool->fd = -1;
+	return lib_fail(-errno, "the memfd cannot be sealed: %s", strerror(errno));
+}
+
+static bool
+take_free(struct lib_pool *pool, uint64_t bytes, uint64_t *offset)
+{
+	for (struct lib_extent **link = &pool->free; *link != NULL; link = &(*link)->next) {
+		struct lib_extent *e = *link;
+
+		if (e->bytes < bytes)
+			continue;
+		*offset = e->offset;
+		e->offset += bytes;
+		e->bytes -= bytes;
+		if (e->bytes == 0) {
+			*link = e->next;
+			free(e);
+		}
+		return true;
+	}
+	return false;
+}
+
+int
+lib_pool_take(uint64_t bytes, uint32_t page, int *fd, uint64_t *offset)
+{
+	struct lib_pool *pool = pool_of(page);
+
+	if (pool->fd < 0 && make_file(pool, page) != 0)
+		return -errno;
+	*fd = pool->fd;
+	if (take_free(pool, bytes, offset))
+		return 0;
+	if (ftruncate(pool->fd, (off_t)(pool->size + bytes)) != 0)
+		return lib_fail(-errno, "no room for %llu bytes: %s", (unsigned long long)bytes,
+				strerror(errno));
+	*offset = pool->size;
+	pool->size += bytes;
+	return 0;
+}
+
+/* What cannot be noted stays unused. */
+void
+lib_pool_give(uint64_t bytes, uint32_t page, uint64_t offset)
+{
+	struct lib_pool *pool = pool_of(page);
+	struct lib_extent **link = &pool->free, *e;
+
+	if (fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+		      (off_t)bytes) != 0)
+		return;
+	while (*link != NULL && (*link)->offset + (*link)->bytes < offset)
+		link = &(*link)->next;
+	e = *link;
+	if (e != NULL && e->offset + e->bytes == offset) {
+		e->bytes += bytes;
+	} else {
+		e = malloc(sizeof(*e));
+		if (e == NULL)
+			return;
+		*e = (struct lib_extent){*link, offset, bytes};
+		*link = e;
+	}
+	if (e->next != NULL && e->offset + e->bytes == e->next->offset) {
+		struct lib_extent *behind = e->next;
+
+		e->bytes += behind->bytes;
+		e->next = behind->next;
+		free(behind);
+	}
+}
+
+void
+lib_pool_forget(void)
+{
+	struct lib_pool *pools[] = {&small_pool, &huge_pool};
+
+	for (int i = 0; i < 2; i++) {
+		if (pools[i]->fd >= 0)
+			close(pools[i]->fd);
+		*pools[i] = (struct lib_pool){.fd = -1};
+	}
+	chunks = NULL;
+}
+
+/* ---- pieces ---- */
+
+void *
+lib_pool_place(uint64_t bytes)
+{
+	uint64_t slack = bytes >= LIB_HUGE_PAGE ? LIB_HUGE_PAGE : 0;
+	uint8_t *mem = mmap(NULL, bytes + slack, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t before;
+
+	if (mem == MAP_FAILED)
+		return NULL;
+	if (slack == 0)
+		return mem;
+	before = -(uintptr_t)mem & (LIB_HUGE_PAGE - 1);
+	if (before != 0)
+		munmap(mem, before);
+	if (slack != before)
+		munmap(mem + before + bytes, slack - before);
+	return mem + before;
+}
+
+/* Mapped, all pages there. */
+static int
+map_piece(struct lib_share *piece)
+{
+	void *at = lib_pool_place(piece->length);
+
+	if (at == NULL)
+		return lib_fail(-ENOMEM, "no addresses for %llu bytes",
+				(unsigned long long)piece->length);
+	if (mmap(at, piece->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, piece->fd,
+		 (off_t)piece->offset) == MAP_FAILED ||
+	    (madvise(at, piece->length, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)) {
+		munmap(at, piece->length);
+		return lib_fail(-ENOMEM, "no memory for %llu bytes",
+				(unsigned long long)piece->length);
+	}
+	madvise(at, piece->length, MADV_DONTFORK);
+	piece->va = (uintptr_t)at;
+	return 0;
+}
+
+static struct lib_share *
+new_piece(uint64_t bytes, uint32_t page, enum lib_share_kind kind)
+{
+	struct lib_share piece = {.length = bytes, .page = page, .kind = kind};
+	struct lib_share *share;
+
+	if (lib_pool_take(bytes, page, &piece.fd, &piece.offset) != 0)
+		return NULL;
+	if (map_piece(&piece) != 0)
+		goto err_give;
+	share = lib_share_enter(&piece);
+	if (share != NULL)
+		return share;
+	munmap((void *)(uintptr_t)piece.va, bytes);
+err_give:
+	lib_pool_give(bytes, page, piece.offset);
+	return NULL;
+}
+
+static void
+free_piece(struct lib_share *share)
+{
+	uint64_t bytes = share->length, offset = share->offset;
+	void *at = (void *)(uintptr_t)share->va;
+	uint32_t page = share->page;
+
+	lib_share_remove(share);
+	munmap(at, bytes);
+	lib_pool_give(bytes, page, offset);
+}
+
+/* ---- small pieces ---- */
+
+/* First of n free pages in a row, or CHUNK_PAGES */
+static uint32_t
+find_run(const struct lib_chunk *c, uint32_t n)
+{
+	uint32_t run = 0;
+
+	for (uint32_t i = 0; i < CHUNK_PAGES; i++) {
+		run = c->taken[i] ? 0 : run + 1;
+		if (run == n)
+			return i + 1 - n;
+	}
+	return CHUNK_PAGES;
+}
+
+static struct lib_chunk *
+new_chunk(enum lib_share_kind kind)
+{
+	struct lib_chunk *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->share = new_piece(CHUNK, LIB_PAGE, kind);
+	if (c->share == NULL) {
+		free(c);
+		return NULL;
+	}
+	c->share->chunk = c;
+	c->next = chunks;
+	chunks = c;
+	return c;
+}
+
+static void *
+take_small(uint32_t pages, enum lib_share_kind kind, struct lib_share **share)
+{
+	struct lib_chunk *c;
+	uint32_t at = 0;
+	uint8_t *mem;
+
+	for (c = chunks; c != NULL; c = c->next) {
+		if (c->share->kind != kind || c->used + pages > CHUNK_PAGES)
+			continue;
+		at = find_run(c, pages);
+		if (at < CHUNK_PAGES)
+			break;
+	}
+	if (c == NULL) {
+		at = 0;
+		c = new_chunk(kind);
+		if (c == NULL)
+			return NULL;
+	}
+	memset(&c->taken[at], 1, pages);
+	c->length[at] = (uint16_t)pages;
+	c->used += pages;
+	*share = c->share;
+	mem = (uint8_t *)(uintptr_t)c->share->va + at * LIB_PAGE;
+	memset(mem, 0, pages * LIB_PAGE);
+	return mem;
+}
+
+static void
+drop_chunk(struct lib_chunk *c)
+{
+	struct lib_chunk **link = &chunks;
+
+	while (*link != c)
+		link = &(*link)->next;
+	*link = c->next;
+	free_piece(c->share);
+	free(c);
+}
+
+void
+lib_pool_tidy(struct lib_share *share)
+{
+	if (share->chunk != NULL && share->chunk->used == 0 && share->users == 0)
+		drop_chunk(share->chunk);
+}
+
+/* Memory of one kind, whole pages; *share: where it lies */
+static void *
+take(uint64_t bytes, enum lib_share_kind kind, struct lib_share **share)
+{
+	bytes = (bytes + LIB_PAGE - 1) & ~(LIB_PAGE - 1);
+	if (bytes < CHUNK)
+		return take_small((uint32_t)(bytes / LIB_PAGE), kind, share);
+	*share = NULL;
+	if (kind == LIB_SHARE_ALLOC && bytes >= LIB_HUGE_PAGE)
+		*share = new_piece((bytes + LIB_HUGE_PAGE - 1) & ~(LIB_HUGE_PAGE - 1),
+				   LIB_HUGE_PAGE, kind);
+	if (*share == NULL)
+		*share = new_piece(bytes, LIB_PAGE, kind);
+	return *share != NULL ? (void *)(uintptr_t)(*share)->va : NULL;
+}
+
+/* -EINVAL: not what take() gave. */
+static int
+give(void *mem, enum lib_share_kind kind)
+{
+	struct lib_share *share = lib_share_behind((uintptr_t)mem);
+	struct lib_chunk *c;
+	uint64_t page;
+
+	if (share == NULL || share->va > (uintptr_t)mem || share->kind != kind)
+		return -EINVAL;
+	if (share->chunk == NULL) {
+		if (share->va != (uintptr_t)mem)
+			return -EINVAL;
+		if (share->users != 0)
+			return -EBUSY;
+		free_piece(share);
+		return 0;
+	}
+	c = share->chunk;
+	page = ((uintptr_t)mem - share->va) / LIB_PAGE;
+	if (((uintptr_t)mem & (LIB_PAGE - 1)) != 0 || c->length[page] == 0)
+		return -EINVAL;
+	c->used -= c->length[page];
+	memset(&c->taken[page], 0, c->length[page]);
+	c->length[page] = 0;
+	lib_pool_tidy(share);
+	return 0;
+}
+
+void *
+lib_share_queue(struct lib_context *ctx, size_t bytes)
+{
+	struct lib_share *share;
+	void *mem;
+
+	pthread_mutex_lock(&lib_share_lock);
+	mem = take(bytes, LIB_SHARE_QUEUE, &share);
+	if (mem != NULL && lib_share_attach(ctx, share) != 0) {
+		give(mem, LIB_SHARE_QUEUE);
+		mem = NULL;
+	}
+	pthread_mutex_unlock(&lib_share_lock);
+	return mem;
+}
+
+void
+lib_share_queue_free(void *mem)
+{
+	pthread_mutex_lock(&lib_share_lock);
+	give(mem, LIB_SHARE_QUEUE);
+	pthread_mutex_unlock(&lib_share_lock);
+}
+
+void *
+softhca_alloc(size_t bytes)
+{
+	struct lib_share *share;
+	void *mem;
+
+	if (bytes == 0 || bytes > SIZE_MAX / 2) {
+		lib_fail(-EINVAL, "memory of %zu bytes", bytes);
+		return NULL;
+	}
+	pthread_mutex_lock(&lib_share_lock);
+	mem = take(bytes, LIB_SHARE_ALLOC, &share);
+	pthread_mutex_unlock(&lib_share_lock);
+	return mem;
+}
+
+int
+softhca_free(void *mem)
+{
+	int err;
+
+	if (mem == NULL)
+		return 0;
+	pthread_mutex_lock(&lib_share_lock);
+	err = give(mem, LIB_SHARE_ALLOC);
+	pthread_mutex_unlock(&lib_share_lock);
+	if (err == -EBUSY)
+		return lib_fail(err, "a region lies in the memory at %p", mem);
+	return err == 0 ? 0 : lib_fail(err, "%p is not from softhca_alloc()", mem);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The table of shared pieces, what is attached where, and what regions lie in. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib_share_impl.h"
+
+struct lib_cover {
+	struct lib_cover *next, **link; /* of the same context */
+	struct lib_share **share;
+	uint32_t count;
+};
+
+pthread_mutex_t lib_share_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct lib_share **table; /* by va */
+static uint32_t table_count, table_room;
+
+/* ---- the table ---- */
+
+static uint32_t
+index_behind(uint64_t va)
+{
+	uint32_t low = 0, high = table_count;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (table[mid]->va + table[mid]->length <= va)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct lib_share *
+lib_share_behind(uint64_t va)
+{
+	uint32_t i = index_behind(va);
+
+	return i < table_count ? table[i] : NULL;
+}
+
+struct lib_share *
+lib_share_at(uint32_t i)
+{
+	return i < table_count ? table[i] : NULL;
+}
+
+/* The objects stay where they are: fork() in a thread of many may not free. */
+void
+lib_share_clear(void)
+{
+	table_count = 0;
+}
+
+struct lib_share *
+lib_share_enter(const struct lib_share *piece)
+{
+	struct lib_share *share = malloc(sizeof(*share));
+	uint32_t i = index_behind(piece->va);
+
+	if (share != NULL && table_count == table_room) {
+		uint32_t room = table_room * 2 + 64;
+		struct lib_share **grown = realloc(table, room * sizeof(struct lib_share *));
+
+		if (grown == NULL) {
+			free(share);
+			share = NULL;
+		} else {
+			table = grown;
+			table_room = room;
+		}
+	}
+	if (share == NULL) {
+		lib_fail(-ENOMEM, "no memory for the list of shared memory");
+		return NULL;
+	}
+	*share = *piece;
+	memmove(&table[i + 1], &table[i], (table_count - i) * sizeof(struct lib_share *));
+	table[i] = share;
+	table_count++;
+	return share;
+}
+
+void
+lib_share_remove(struct lib_share *share)
+{
+	uint32_t i = index_behind(share->va);
+
+	while (share->attachments != NULL) {
+		struct lib_attachment *a = share->attachments;
+
+		share->attachments = a->next;
+		a->ctx->ops->detach(a->ctx->ctl, a->handle); /* a daemon that is gone has let go */
+		free(a);
+	}
+	table_count--;
+	memmove(&table[i], &table[i + 1], (table_count - i) * sizeof(struct lib_share *));
+	if (share->kind == LIB_SHARE_GIVEN || share->kind == LIB_SHARE_FOUND)
+		close(share->fd);
+	free(share);
+}
+
+int
+lib_share_attach(struct lib_context *ctx, struct lib_share *share)
+{
+	const struct hca_ctl_segment segment = {share->va, share->length, share->offset};
+	struct lib_attachment *a;
+	int err;
+
+	for (a = share->attachments; a != NULL; a = a->next)
+		if (a->ctx == ctx)
+			return 0;
+	a = malloc(sizeof(*a));
+	if (a == NULL)
+		return lib_fail(-ENOMEM, "no memory");
+	err = ctx->ops->attach(ctx->ctl, &segment, share->fd, &a->handle);
+	if (err != 0) {
+		free(a);
+		return lib_ctl_fail(ctx, err);
+	}
+	a->ctx = ctx;
+	a->next = share->attachments;
+	share->attachments = a;
+	return 0;
+}
+
+/* ---- covers ---- */
+
+static int
+cover_add(struct lib_cover *cover, struct lib_share *share)
+{
+	struct lib_share **grown;
+
+	for (uint32_t i = cover->count; i-- > 0;)
+		if (cover->share[i] == share)
+			return 0;
+	grown = realloc(cover->share, (cover->count + 1) * sizeof(struct lib_share *));
+	if (grown == NULL)
+		return lib_fail(-ENOMEM, "no memory for a region");
+	cover->share = grown;
+	cover->share[cover->count++] = share;
+	share->users++;
+	return 0;
+}
+
+static void
+cover_empty(struct lib_cover *cover)
+{
+	while (cover->count > 0) {
+		struct lib_share *share = cover->share[--cover->count];
+
+		if (--share->users == 0)
+			lib_share_release(share);
+	}
+	free(cover->share);
+	free(cover);
+}
+
+/* The piece at va; what is private yet is made shared, at most up to end. */
+static struct lib_share *
+piece_at(uint64_t va, uint64_t end)
+{
+	struct lib_share *share = lib_share_behind(va);
+
+	if (share != NULL && share->va <= va)
+		return share;
+	if (share != NULL && share->va < end)
+		end = share->va;
+	return lib_share_adopt(va, end);
+}
+
+/* Whole pages from va to end. *share: where the last va was; tried first */
+static int
+cover_range(struct lib_context *ctx, struct lib_cover *cover, uint64_t va, uint64_t end,
+	    struct lib_share **share)
+{
+	int err = 0;
+
+	while (va < end && err == 0) {
+		struct lib_share *s = *share;
+
+		if (s == NULL || va < s->va || va - s->va >= s->length) {
+			s = piece_at(va, end);
+			if (s == NULL)
+				return -errno;
+			err = cover_add(cover, s);
+			if (err == 0)
+				err = lib_share_attach(ctx, s);
+			*share = s;
+		}
+		va = s->va + s->length;
+	}
+	return err;
+}
+
+static void
+cover_link(struct lib_context *ctx, struct lib_cover *cover)
+{
+	cover->next = ctx->covers;
+	cover->link = &ctx->covers;
+	if (cover->next != NULL)
+		cover->next->link = &cover->next;
+	ctx->covers = cover;
+}
+
+static struct lib_cover *
+cover_new(void)
+{
+	struct lib_cover *cover = calloc(1, sizeof(*cover));
+
+	if (cover == NULL)
+		lib_fail(-ENOMEM, "no memory for a region");
+	return cover;
+}
+
+int
+lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, struct lib_cover **out)
+{
+	uint64_t first = va & ~(LIB_PAGE - 1);
+	uint64_t end = (va + length - 1) | (LIB_PAGE - 1);
+	struct lib_cover *cover = cover_new();
+	struct lib_share *share = NULL;
+	int err;
+
+	if (cover == NULL)
+		return -ENOMEM;
+	pthread_mutex_lock(&lib_share_lock);
+	err = end != UINT64_MAX ? cover_range(ctx, cover, first, end + 1, &share)
+				: lib_fail(-EINVAL, "the last page is no memory");
+	if (err == 0)
+		cover_link(ctx, cover);
+	else
+		cover_empty(cover);
+	pthread_mutex_unlock(&lib_share_lock);
+	*out = cover;
+	return err;
+}
+
+int
+lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t npages, uint64_t size,
+		     struct lib_cover **out)
+{
+	struct lib_cover *cover = cover_new();
+	struct lib_share *share = NULL;
+	int err = 0;
+
+	if (cover == NULL)
+		return -ENOMEM;
+	pthread_mutex_lock(&lib_share_lock);
+	for (uint64_t i = 0; i < npages && err == 0; i++) {
+		if ((pages[i] & (LIB_PAGE - 1)) != 0 || pages[i] + size < pages[i])
+			err = lib_fail(-EINVAL, "page %llu at %#llx", (unsigned long long)i,
+				       (unsigned long long)pages[i]);
+		else
+			err = cover_range(ctx, cover, pages[i], pages[i] + size, &share);
+	}
+	if (err == 0)
+		cover_link(ctx, cover);
+	else
+		cover_empty(cover);
+	pthread_mutex_unlock(&lib_share_lock);
+	*out = cover;
+	return err;
+}
+
+void
+lib_cover_drop(struct lib_cover *cover)
+{
+	if (cover == NULL)
+		return;
+	pthread_mutex_lock(&lib_share_lock);
+	*cover->link = cover->next;
+	if (cover->next != NULL)
+		cover->next->link = cover->link;
+	cover_empty(cover);
+	pthread_mutex_unlock(&lib_share_lock);
+}
+
+static void
+forget_attachment(struct lib_share *share, const struct lib_context *ctx)
+{
+	for (struct lib_attachment **link = &share->attachments; *link != NULL;) {
+		struct lib_attachment *a = *link;
+
+		if (a->ctx != ctx) {
+			link = &a->next;
+			continue;
+		}
+		*link = a->next;
+		free(a);
+	}
+}
+
+void
+lib_share_forget(struct lib_context *ctx)
+{
+	pthread_mutex_lock(&lib_share_lock);
+	for (uint32_t i = 0; i < table_count; i++)
+		forget_attachment(table[i], ctx);
+	while (ctx->covers != NULL) {
+		struct lib_cover *cover = ctx->covers;
+
+		ctx->covers = cover->next;
+		cover_empty(cover);
+	}
+	pthread_mutex_unlock(&lib_share_lock);
+}
+
+/* ---- what the program names itself ---- */
+
+static int
+judge_given(uint64_t va, uint64_t length, uint64_t offset)
+{
+	const struct lib_share *behind = lib_share_behind(va);
+
+	if (length == 0 || ((va | length | offset) & (LIB_PAGE - 1)) != 0 || va + length < va)
+		return lib_fail(-EINVAL, "%llu bytes at %#llx: whole pages are shared",
+				(unsigned long long)length, (unsigned long long)va);
+	if (behind != NULL && behind->va < va + length)
+		return lib_fail(-EEXIST, "memory at %#llx is shared already",
+				(unsigned long long)behind->va);
+	return 0;
+}
+
+int
+softhca_attach(int fd, void *addr, uint64_t length, uint64_t offset)
+{
+	struct lib_share piece = {
+		.va = (uintptr_t)addr,
+		.length = length,
+		.offset = offset,
+		.kind = LIB_SHARE_GIVEN,
+		.page = LIB_PAGE,
+	};
+	int err;
+
+	pthread_mutex_lock(&lib_share_lock);
+	err = judge_given(piece.va, length, offset);
+	if (err == 0) {
+		piece.fd = dup(fd);
+		if (piece.fd < 0)
+			err = lib_fail(-errno, "descriptor %d: %s", fd, strerror(errno));
+		else if (lib_share_enter(&piece) == NULL) {
+			close(piece.fd);
+			err = -ENOMEM;
+		}
+	}
+	pthread_mutex_unlock(&lib_share_lock);
+	return err;
+}
+
+int
+softhca_detach(void *addr)
+{
+	struct lib_share *share;
+	int err = 0;
+
+	pthread_mutex_lock(&lib_share_lock);
+	share = lib_share_behind((uintptr_t)addr);
+	if (share == NULL || share->va != (uintptr_t)addr || share->kind != LIB_SHARE_GIVEN)
+		err = lib_fail(-EINVAL, "nothing was attached at %p", addr);
+	else if (share->users != 0)
+		err = lib_fail(-EBUSY, "%u regions lie in it", share->users);
+	else
+		lib_share_remove(share);
+	pthread_mutex_unlock(&lib_share_lock);
+	return err;
+}

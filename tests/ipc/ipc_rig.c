@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ipc_rig.h"
+
+#define ANSWER_MS 20000
+
+uint64_t
+rig_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- the daemon ---- */
+
+/* One line, without its end. */
+static void
+read_line(struct rig *rig, char *line, size_t room)
+{
+	struct pollfd p = {.fd = rig->from, .events = POLLIN};
+	size_t n = 0;
+
+	for (;;) {
+		assert_int_equal(poll(&p, 1, ANSWER_MS), 1);
+		assert_int_equal(read(rig->from, &line[n], 1), 1);
+		if (line[n] == '\n')
+			break;
+		assert_true(++n < room);
+	}
+	line[n] = '\0';
+}
+
+static void
+run_daemon(const struct rig *rig, const int in[2], const int out[2], const char *const *extra)
+{
+	const char *argv[16] = {getenv("IPCD"), rig->path[0], rig->path[1]};
+
+	for (int i = 0; extra != NULL && extra[i] != NULL; i++)
+		argv[3 + i] = extra[i];
+	dup2(in[0], 0);
+	dup2(out[1], 1);
+	close(in[1]);
+	close(out[0]);
+	if (argv[0] != NULL)
+		execv(argv[0], (char *const *)(uintptr_t)argv);
+	perror("IPCD names no program");
+	_exit(127);
+}
+
+void
+rig_start(struct rig *rig, const char *const *extra)
+{
+	int in[2], out[2];
+	char line[64];
+
+	for (int i = 0; i < 2; i++)
+		snprintf(rig->path[i], sizeof(rig->path[i]), "/tmp/softhca-ipc-%d/%c.sock",
+			 (int)getpid(), 'a' + i);
+	assert_int_equal(pipe(in), 0);
+	assert_int_equal(pipe(out), 0);
+	rig->pid = fork();
+	assert_true(rig->pid >= 0);
+	if (rig->pid == 0)
+		run_daemon(rig, in, out, extra);
+	close(in[0]);
+	close(out[1]);
+	rig->to = in[1];
+	rig->from = out[0];
+	read_line(rig, line, sizeof(line));
+	assert_string_equal(line, "ready");
+}
+
+static void
+forget(struct rig *rig)
+{
+	char folder[64];
+
+	close(rig->to);
+	close(rig->from);
+	for (int i = 0; i < 2; i++)
+		unlink(rig->path[i]);
+	snprintf(folder, sizeof(folder), "/tmp/softhca-ipc-%d", (int)getpid());
+	rmdir(folder);
+}
+
+void
+rig_stop(struct rig *rig)
+{
+	int status;
+
+	assert_int_equal(write(rig->to, "quit\n", 5), 5);
+	assert_int_equal(waitpid(rig->pid, &status, 0), rig->pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	forget(rig);
+}
+
+void
+rig_kill(struct rig *rig)
+{
+	assert_int_equal(kill(rig->pid, SIGKILL), 0);
+	assert_int_equal(waitpid(rig->pid, NULL, 0), rig->pid);
+	forget(rig);
+}
+
+static void
+question(struct rig *rig, const char *what, unsigned int side, char *answer, size_t room)
+{
+	char line[64];
+	int n = snprintf(line, sizeof(line), "%s %c\n", what, 'A' + (int)side);
+
+	assert_int_equal(write(rig->to, line, (size_t)n), n);
+	read_line(rig, answer, room);
+}
+
+int64_t
+rig_ask(struct rig *rig, const char *what, unsigned int side, const char *name)
+{
+	char answer[16384], key[64], *at;
+
+	question(rig, what, side, answer, sizeof(answer));
+	snprintf(key, sizeof(key), "%s=", name);
+	for (at = strstr(answer, key); at != NULL; at = strstr(at + 1, key))
+		if (at == answer || at[-1] == ' ')
+			return strtoll(at + strlen(key), NULL, 10);
+	fail_msg("%s has no %s: %s", what, name, answer);
+	return -1;
+}
+
+/* Every number of the answer is 0. */
+static bool
+all_zero(const char *answer)
+{
+	for (const char *at = strchr(answer, '='); at != NULL; at = strchr(at + 1, '='))
+		if (strtoll(at + 1, NULL, 10) != 0)
+			return false;
+	return true;
+}
+
+int64_t
+rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms)
+{
+	uint64_t start = rig_now_ns();
+	char answer[1024];
+
+	for (;;) {
+		uint64_t took;
+
+		question(rig, "usage", side, answer, sizeof(answer));
+		took = rig_now_ns() - start;
+		if (all_zero(answer))
+			return (int64_t)took;
+		if (took > (uint64_t)ms * 1000000)
+			break;
+		poll(NULL, 0, 1);
+	}
+	fprintf(stderr, "left on side %u: %s\n", side, answer);
+	return -1;
+}
+
+/* ---- processes ---- */
+
+pid_t
+rig_fork(rig_child_fn fn, void *arg, int *sock)
+{
+	int pair[2];
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		close(pair[0]);
+		_exit(fn(pair[1], arg) == 0 ? 0 : 1);
+	}
+	close(pair[1]);
+	*sock = pair[0];
+	return pid;
+}
+
+void
+rig_join(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_IPC_RIG_H
+#define TESTS_IPC_RIG_H
+
+/*
+ * A test daemon (ipcd) as a child process, questions to it, and peers that talk through it: two ends,
+ * usually in two processes, that do the same steps and meet over a socket pair.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+#include <softhca/softhca.h>
+
+struct rig {
+	pid_t pid;
+	int to, from; /* its standard input and output */
+	char path[2][64];
+};
+
+/* extra: more arguments of ipcd, NULL-terminated; or NULL. Asserts. */
+void rig_start(struct rig *rig, const char *const *extra);
+void rig_stop(struct rig *rig); /* asks it to end, and asserts that it ends well */
+void rig_kill(struct rig *rig); /* SIGKILL */
+/* One number of an answer: question "usage", side 0 or 1, name of the number. */
+int64_t rig_ask(struct rig *rig, const char *question, unsigned int side, const char *name);
+/* Waits until nothing is in use on that side, at most ms. How long it took, or -1: prints what is left. */
+int64_t rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms);
+
+uint64_t rig_now_ns(void);
+
+#define PEER_BYTES (256u * 1024)
+#define PEER_DEPTH 64u
+
+/* What a peer tells the other. */
+struct peer_card {
+	union softhca_gid gid;
+	uint32_t qpn, psn, srqn;
+	uint32_t rkey;
+	uint64_t addr;
+};
+
+struct peer {
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	struct softhca_comp_channel *channel;
+	struct softhca_cq *cq;
+	struct softhca_srq *srq;
+	struct softhca_qp *qp;
+	struct softhca_mr *mr;
+	struct softhca_ah *ah;
+	uint8_t *buf; /* PEER_BYTES */
+	bool own_buf;
+	bool events; /* sleep for completions */
+	struct peer_card me, other;
+};
+
+struct peer_config {
+	uint32_t type; /* enum softhca_qp_type */
+	bool srq;
+	bool events;
+	void *buf; /* NULL: from softhca_alloc() */
+};
+
+/* All objects in place, the QP in RESET. 0 or negative errno */
+int peer_open(struct peer *p, const char *device, const struct peer_config *cfg);
+/* Exchange cards over sock, connect. */
+int peer_connect(struct peer *p, int sock);
+/* Both in one process */
+int peer_connect_pair(struct peer *a, struct peer *b);
+void peer_close(struct peer *p);
+
+/* One completion, waiting at most seconds; its status, or negative errno. */
+int peer_wait(struct peer *p, struct softhca_wc *wc, double seconds);
+int peer_post_recv(struct peer *p, uint64_t wr_id, uint64_t offset, uint32_t length);
+int peer_post(struct peer *p, uint32_t opcode, uint64_t wr_id, uint64_t offset, uint32_t length,
+	      uint64_t remote_offset);
+/* Wait for the other end. */
+int peer_meet(int sock);
+
+/* byte i of a pattern */
+static inline uint8_t
+peer_pattern(uint32_t seed, uint64_t i)
+{
+	return (uint8_t)((i * 2654435761u + seed * 40503u) >> 7);
+}
+void peer_fill(uint8_t *buf, uint64_t bytes, uint32_t seed);
+bool peer_verify(const uint8_t *buf, uint64_t bytes, uint32_t seed);
+
+/*
+ * The conversation of a type: sends both ways, and for RC writes, reads and atomics, everything
+ * verified. Each end calls it. 0, or a negative errno after a line on standard error.
+ */
+int peer_talk(struct peer *p, int sock, unsigned int rounds);
+
+/* Run fn in a child process (before this process has threads or contexts). Asserts that it exits 0. */
+typedef int (*rig_child_fn)(int sock, void *arg);
+pid_t rig_fork(rig_child_fn fn, void *arg, int *sock);
+void rig_join(pid_t pid);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A daemon for tests: two HCAs back to back in this process, each with a socket of its own.
+ *
+ * ipcd SOCKET_A SOCKET_B [clients_max [clients_per_uid [memory_max_mb]]]
+ *
+ * Says "ready" when it can be connected to. Commands on its standard input, one line each, answered
+ * by one line: "usage A|B" (objects in use beyond those without clients), "counters A|B" (of the
+ * server), "device A|B" (of the HCA), "cleanups A|B" (count, longest and sum in ns), "quit". It
+ * ends with its input too.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embed_impl.h"
+#include "ipc_server.h"
+
+static struct softhca_embed *embed;
+static struct ipc_server *server[2];
+static struct hca_driver_usage base[2];
+
+static void
+usage(unsigned int i)
+{
+	const struct embed_hca *s = &embed->side[i];
+	struct hca_driver_usage u;
+	struct hca_usage h;
+
+	hca_driver_usage(s->drv, &u);
+	hca_usage(s->hca, &h);
+	printf("clients=%u pds=%u mrs=%u cqs=%u qps=%u channels=%u mtts=%lu srqs=%u xrcds=%u "
+	       "hca_qps=%d hca_cqs=%d hca_srqs=%d hca_mpts=%d records=%d full_records=%d "
+	       "tx_mbufs=%d edge_objects=%d\n",
+	       u.clients, u.pds, u.mrs - base[i].mrs, u.cqs, u.qps, u.channels,
+	       (unsigned long)(u.mtts - base[i].mtts), u.srqs, u.xrcds,
+	       (int)(h.qps - s->base.qps), (int)(h.cqs - s->base.cqs),
+	       (int)(h.srqs - s->base.srqs), (int)(h.mpts - s->base.mpts), (int)h.records,
+	       (int)h.full_records, (int)h.tx_mbufs, (int)h.edge_objects);
+}
+
+static void
+counters(unsigned int i)
+{
+	for (unsigned int c = 0; c < ipc_server_counter_count(); c++)
+		printf("%s=%lu ", ipc_server_counter_name(c),
+		       (unsigned long)ipc_server_counter(server[i], c));
+	printf("\n");
+}
+
+static void
+device(unsigned int i)
+{
+	const struct hca *h = embed->side[i].hca;
+
+	for (unsigned int c = 0; c < hca_counter_count(); c++)
+		printf("%s=%lu ", hca_counter_name(c), (unsigned long)hca_counter_value(h, c));
+	printf("\n");
+}
+
+static void
+cleanups(unsigned int i)
+{
+	struct ipc_clean_ups c;
+
+	ipc_server_clean_ups(server[i], &c);
+	printf("count=%lu longest_ns=%lu sum_ns=%lu\n", (unsigned long)c.count,
+	       (unsigned long)c.longest_ns, (unsigned long)c.sum_ns);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(unsigned int i);
+} commands[] = {
+	{"usage", usage},
+	{"counters", counters},
+	{"device", device},
+	{"cleanups", cleanups},
+};
+
+static void
+serve(void)
+{
+	char line[64], word[32], which;
+
+	while (fgets(line, sizeof(line), stdin) != NULL && strcmp(line, "quit\n") != 0) {
+		if (sscanf(line, "%31s %c", word, &which) != 2)
+			continue;
+		for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+			if (strcmp(word, commands[i].name) == 0)
+				commands[i].run(which == 'B');
+	}
+}
+
+static void
+start(void)
+{
+	struct softhca_embed_config cfg;
+
+	softhca_embed_config_init(&cfg);
+	cfg.executor = SOFTHCA_EXECUTOR_THREADS;
+	cfg.hugepages = 2;
+	cfg.log_qps = 12;
+	cfg.log_cqs = 12;
+	cfg.memory_mb = 400;
+	if (softhca_embed_create(&cfg, &embed) != 0) {
+		fprintf(stderr, "ipcd: %s\n", softhca_embed_last_error());
+		exit(1);
+	}
+}
+
+static void
+listen_on(unsigned int i, const char *path, int argc, char **argv)
+{
+	struct ipc_server_config sc = {
+		.path = path,
+		.name = i == 0 ? "test0" : "test1",
+		.driver = embed->side[i].drv,
+		.clients_max = argc > 3 ? (uint32_t)atoi(argv[3]) : 0,
+		.clients_per_uid = argc > 4 ? (uint32_t)atoi(argv[4]) : 0,
+		.memory_max = argc > 5 ? (uint64_t)atoi(argv[5]) << 20 : 0,
+	};
+
+	hca_driver_usage(embed->side[i].drv, &base[i]);
+	if (ipc_server_create(&sc, &server[i]) != 0) {
+		fprintf(stderr, "ipcd: %s\n", ipc_server_reason());
+		exit(1);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc < 3) {
+		fprintf(stderr, "usage: ipcd SOCKET_A SOCKET_B [clients_max [clients_per_uid "
+				"[memory_max_mb]]]\n");
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	start();
+	for (unsigned int i = 0; i < 2; i++)
+		listen_on(i, argv[1 + i], argc, argv);
+	printf("ready\n");
+	serve();
+	for (unsigned int i = 0; i < 2; i++)
+		ipc_server_destroy(server[i]);
+	softhca_embed_destroy(embed);
+	return 0;
+}

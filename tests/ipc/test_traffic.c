@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Two processes talk through a daemon; afterwards it holds nothing of them. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ipc_rig.h"
+
+#define ROUNDS 20u
+
+static struct rig rig;
+
+static int
+start(void **state)
+{
+	rig_start(&rig, NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	rig_stop(&rig);
+	return 0;
+}
+
+static int
+talk(int sock, const struct peer_config *cfg, unsigned int side)
+{
+	struct peer p;
+	int err = peer_open(&p, rig.path[side], cfg);
+
+	if (err == 0)
+		err = peer_connect(&p, sock);
+	if (err == 0)
+		err = peer_talk(&p, sock, ROUNDS);
+	peer_close(&p);
+	return err;
+}
+
+static int
+talk_on_b(int sock, void *arg)
+{
+	return talk(sock, arg, 1);
+}
+
+static void
+two_processes(struct peer_config cfg)
+{
+	int sock;
+	pid_t pid = rig_fork(talk_on_b, &cfg, &sock);
+
+	assert_int_equal(talk(sock, &cfg, 0), 0);
+	rig_join(pid);
+	close(sock);
+	assert_true(rig_wait_empty(&rig, 0, 1000) >= 0);
+	assert_true(rig_wait_empty(&rig, 1, 1000) >= 0);
+}
+
+static void
+rc(void **state)
+{
+	two_processes((struct peer_config){.type = SOFTHCA_QPT_RC});
+}
+
+static void
+rc_events(void **state)
+{
+	two_processes((struct peer_config){.type = SOFTHCA_QPT_RC, .events = true});
+}
+
+static void
+rc_srq_events(void **state)
+{
+	two_processes((struct peer_config){.type = SOFTHCA_QPT_RC, .srq = true, .events = true});
+}
+
+static void
+ud(void **state)
+{
+	two_processes((struct peer_config){.type = SOFTHCA_QPT_UD});
+}
+
+static void
+ud_srq_events(void **state)
+{
+	two_processes((struct peer_config){.type = SOFTHCA_QPT_UD, .srq = true, .events = true});
+}
+
+static void
+uc(void **state)
+{
+	two_processes((struct peer_config){.type = SOFTHCA_QPT_UC, .events = true});
+}
+
+/* Objects that are left at close: the daemon has nothing of them either. */
+static void
+close_with_objects(void **state)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .srq = true, .events = true};
+	struct peer p;
+
+	assert_int_equal(peer_open(&p, rig.path[0], &cfg), 0);
+	assert_true(rig_ask(&rig, "usage", 0, "qps") == 1);
+	assert_int_equal(softhca_close(p.ctx), 0);
+	assert_int_equal(softhca_free(p.buf), 0);
+	assert_true(rig_wait_empty(&rig, 0, 0) >= 0);
+}
+
+/* A context on either device in one process; memory is attached to each when it is first used. */
+static void
+two_contexts(void **state)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	struct peer_config shared = cfg;
+	struct softhca_wc wc;
+	struct peer a, b;
+
+	shared.buf = softhca_alloc(PEER_BYTES);
+	assert_non_null(shared.buf);
+	assert_int_equal(peer_open(&a, rig.path[0], &shared), 0);
+	assert_int_equal(peer_open(&b, rig.path[1], &shared), 0);
+	assert_int_equal(peer_connect_pair(&a, &b), 0);
+	peer_fill(a.buf, 4096, 5);
+	assert_int_equal(peer_post(&a, SOFTHCA_WR_RDMA_WRITE, 1, 0, 4096, 8192), 0);
+	assert_int_equal(peer_wait(&a, &wc, 10), 0);
+	assert_true(peer_verify((uint8_t *)shared.buf + 8192, 4096, 5));
+	peer_close(&a);
+	peer_close(&b);
+	assert_int_equal(softhca_free(shared.buf), 0);
+}
+
+static void
+queries(void **state)
+{
+	struct softhca_device_attr attr;
+	struct softhca_counter counters[4];
+	struct softhca_gid_entry entry;
+	struct softhca_port_attr port;
+	struct softhca_context *ctx;
+	uint16_t pkey;
+
+	assert_int_equal(softhca_open(rig.path[1], &ctx), 0);
+	assert_string_equal(ctx->name, "test1");
+	assert_int_equal(softhca_query_device(ctx, &attr), 0);
+	assert_true(attr.max_qp > 0);
+	assert_int_equal(softhca_query_port(ctx, 1, &port), 0);
+	assert_int_equal(port.state, SOFTHCA_PORT_ACTIVE);
+	assert_int_equal(softhca_query_gid_ex(ctx, 1, 0, &entry, 0), 0);
+	assert_int_equal(entry.gid.raw[15], 2);
+	assert_int_equal(softhca_query_pkey(ctx, 1, 0, &pkey), 0);
+	assert_int_equal(pkey, 0xffff);
+	assert_true(softhca_query_counters(ctx, NULL, 0) > 50);
+	assert_true(softhca_query_counters(ctx, counters, 4) > 50);
+	assert_true(counters[3].name[0] != '\0');
+	assert_int_equal(softhca_query_gid(ctx, 1, 100000, &entry.gid), -EINVAL);
+	assert_true(strlen(softhca_last_error(ctx)) > 5);
+	assert_int_equal(softhca_close(ctx), 0);
+}
+
+/* A list of pages in which one page comes again and again, longer than one message */
+static void
+page_list(void **state)
+{
+	enum { PAGES = 20000 };
+	static void *pages[PAGES];
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	struct softhca_mr *mr;
+	uint8_t *mem;
+
+	assert_int_equal(softhca_open(rig.path[0], &ctx), 0);
+	pd = softhca_alloc_pd(ctx);
+	mem = softhca_alloc(8192);
+	assert_true(pd != NULL && mem != NULL);
+	for (int i = 0; i < PAGES; i++)
+		pages[i] = mem + i % 2 * 4096;
+	mr = softhca_reg_mr_pages(pd, 0x10000, PAGES * 4096ul, 4096, pages, PAGES,
+				  SOFTHCA_ACCESS_LOCAL_WRITE);
+	assert_non_null(mr);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	pages[PAGES - 1] = mem + 1;
+	assert_null(softhca_reg_mr_pages(pd, 0x10000, PAGES * 4096ul, 4096, pages, PAGES, 0));
+	assert_int_equal(softhca_free(mem), 0);
+	assert_int_equal(softhca_close(ctx), 0);
+}
+
+static void
+resize_and_rereg(void **state)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	uint32_t old;
+	struct peer p;
+	uint8_t *mem = softhca_alloc(3 << 20);
+
+	assert_non_null(mem);
+	assert_int_equal(peer_open(&p, rig.path[0], &cfg), 0);
+	assert_int_equal(softhca_resize_cq(p.cq, 4096), 0);
+	old = p.mr->rkey;
+	assert_int_equal(softhca_rereg_mr(p.mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL,
+					  mem + 123, (3 << 20) - 123, 0),
+			 0);
+	assert_int_not_equal(p.mr->rkey, old);
+	peer_close(&p);
+	assert_int_equal(softhca_free(mem), 0);
+	assert_true(rig_wait_empty(&rig, 0, 0) >= 0);
+}
+
+/* What softhca_attach() takes, and what it does not. */
+static void
+attached_memory(void **state)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	int fd = memfd_create("test", MFD_ALLOW_SEALING);
+	uint8_t *mem;
+	struct peer p;
+
+	assert_int_equal(ftruncate(fd, PEER_BYTES), 0);
+	mem = mmap(NULL, PEER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	assert_int_equal(softhca_attach(fd, mem, PEER_BYTES, 0), 0);
+	assert_int_equal(softhca_attach(fd, mem, PEER_BYTES, 0), -EEXIST);
+	assert_int_equal(softhca_attach(fd, mem + 1, PEER_BYTES, 0), -EINVAL);
+	assert_int_equal(peer_open(&p, rig.path[0], &cfg), 0);
+	assert_null(softhca_reg_mr(p.pd, mem, PEER_BYTES, 0)); /* not sealed */
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_int_equal(softhca_dereg_mr(p.mr), 0);
+	p.mr = softhca_reg_mr(p.pd, mem, PEER_BYTES, 0);
+	assert_non_null(p.mr);
+	assert_int_equal(softhca_detach(mem), -EBUSY);
+	peer_close(&p);
+	assert_int_equal(softhca_detach(mem), 0);
+	assert_int_equal(softhca_detach(mem), -EINVAL);
+	munmap(mem, PEER_BYTES);
+	close(fd);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rc),
+		cmocka_unit_test(rc_events),
+		cmocka_unit_test(rc_srq_events),
+		cmocka_unit_test(ud),
+		cmocka_unit_test(ud_srq_events),
+		cmocka_unit_test(uc),
+		cmocka_unit_test(queries),
+		cmocka_unit_test(close_with_objects),
+		cmocka_unit_test(two_contexts),
+		cmocka_unit_test(page_list),
+		cmocka_unit_test(resize_and_rereg),
+		cmocka_unit_test(attached_memory),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
