@@ -46,7 +46,7 @@ struct call {
 	void *reply;
 	size_t reply_bytes; /* exactly, unless shorter is set */
 	bool shorter;
-	int fd_in;	    /* to send; -1: none */
+	int fd_in; /* to send; -1: none */
 	int *fds_out;
 	unsigned int num_fds_out;
 };
@@ -142,7 +142,11 @@ do_call(struct ipc_channel *c, const struct call *call)
 	return err;
 }
 
-#define NO_FDS .fd_in = -1, .fds_out = (int[IPC_FDS_MAX]){-1}
+#define NO_FDS \
+	.fd_in = -1, .fds_out = (int[IPC_FDS_MAX]) \
+	{ \
+		-1 \
+	}
 
 /* A request of one structure that is answered by another. */
 static int
@@ -617,8 +621,7 @@ connect_to(const char *path, int *out)
 	int sock;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
-		return lib_fail(-ENAMETOOLONG, "the path of the socket is too long: %s",
-					path);
+		return lib_fail(-ENAMETOOLONG, "the path of the socket is too long: %s", path);
 	strcpy(addr.sun_path, path);
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (sock < 0)
@@ -627,7 +630,7 @@ connect_to(const char *path, int *out)
 		int err = errno == ECONNREFUSED ? -ENOENT : -errno;
 
 		lib_fail(err, "%s: %s", path,
-				 err == -ENOENT ? "no daemon listens there" : strerror(errno));
+			 err == -ENOENT ? "no daemon listens there" : strerror(errno));
 		close(sock);
 		return err;
 	}

@@ -251,7 +251,8 @@ enter(struct ipc_memory *m, struct ipc_segment *s, const struct hca_ctl_segment 
 }
 
 int
-ipc_memory_attach(struct ipc_memory *m, const struct hca_ctl_segment *request, int fd, uint32_t *handle)
+ipc_memory_attach(struct ipc_memory *m, const struct hca_ctl_segment *request, int fd,
+		  uint32_t *handle)
 {
 	struct ipc_segment *s = free_slot(m);
 	uint64_t page, bus;

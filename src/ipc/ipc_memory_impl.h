@@ -28,10 +28,10 @@ struct ipc_memory {
 	struct ipc_memory_config config;
 	uint64_t base;
 	uint64_t bytes;
-	uint64_t next;		      /* where the next segment is tried first */
-	uint64_t attached;	      /* bytes */
-	struct ipc_segment *segment;  /* slots; the index is the handle */
-	struct ipc_segment **by_va;   /* `count` of them in order */
+	uint64_t next;		     /* where the next segment is tried first */
+	uint64_t attached;	     /* bytes */
+	struct ipc_segment *segment; /* slots; the index is the handle */
+	struct ipc_segment **by_va;  /* `count` of them in order */
 	uint32_t count;
 	uint32_t lost; /* segments; written by the handler */
 	struct ipc_hold *holds[IPC_HOLD_BUCKETS];

@@ -54,8 +54,8 @@ map_uar(struct ipc_session *s, int *out)
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
 	    mmap(page, HCA_UAR_PAGE_SIZE, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) {
-		int err = ipc_fail(-errno, "the doorbell page cannot be shared: %s",
-				   strerror(errno));
+		int err =
+			ipc_fail(-errno, "the doorbell page cannot be shared: %s", strerror(errno));
 
 		close(fd);
 		return err;
@@ -211,14 +211,15 @@ op_resolve(struct ipc_session *s, const void *body, const int *fds, struct ipc_a
 static int
 op_alloc_pd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(hca_client_alloc_pd(
-		s->client, &((struct ipc_number *)answer->body.bytes)->number));
+	return driver_says(
+		hca_client_alloc_pd(s->client, &((struct ipc_number *)answer->body.bytes)->number));
 }
 
 static int
 op_dealloc_pd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(hca_client_dealloc_pd(s->client, ((const struct ipc_number *)body)->number));
+	return driver_says(
+		hca_client_dealloc_pd(s->client, ((const struct ipc_number *)body)->number));
 }
 
 static void
@@ -337,15 +338,15 @@ op_alloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ipc_
 {
 	const struct ipc_pair *r = body;
 
-	return driver_says(
-		hca_client_alloc_mw(s->client, r->number, r->value,
-				    &((struct ipc_number *)answer->body.bytes)->number));
+	return driver_says(hca_client_alloc_mw(s->client, r->number, r->value,
+					       &((struct ipc_number *)answer->body.bytes)->number));
 }
 
 static int
 op_dealloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(hca_client_dealloc_mw(s->client, ((const struct ipc_number *)body)->number));
+	return driver_says(
+		hca_client_dealloc_mw(s->client, ((const struct ipc_number *)body)->number));
 }
 
 static int
@@ -613,7 +614,8 @@ op_arm_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_a
 static int
 op_query_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(hca_client_query_srq(s->client, ((const struct ipc_number *)body)->number,
+	return driver_says(hca_client_query_srq(s->client,
+						((const struct ipc_number *)body)->number,
 						(struct hca_ctl_srq_state *)answer->body.bytes));
 }
 

@@ -175,7 +175,7 @@ enum ipc_op {
 #define X(NAME, name, request, reply, fds_in, fds_out) IPC_##NAME,
 	IPC_OPS(X)
 #undef X
-		IPC_OP_COUNT,
+	IPC_OP_COUNT,
 };
 
 _Static_assert(sizeof(struct ipc_pages) <= IPC_BODY_MAX, "a page list fits a message");

@@ -30,15 +30,15 @@ struct ipc_server_config {
 	const char *path; /* of the socket; its folder is made where it is missing */
 	const char *name; /* of the device, at most 31 characters */
 	struct hca_driver *driver;
-	uint32_t mode;		 /* of the socket [0660] */
-	bool set_group;		 /* give the socket to `group` */
+	uint32_t mode;	/* of the socket [0660] */
+	bool set_group; /* give the socket to `group` */
 	gid_t group;
-	uint32_t clients_max;	 /* [256] */
+	uint32_t clients_max;	  /* [256] */
 	uint32_t clients_per_uid; /* [clients_max] */
-	uint64_t memory_max;	 /* bytes per client [16 GiB] */
-	uint32_t segments_max;	 /* per client [4096] */
-	uint32_t hello_ms;	 /* a client that says nothing so long is dropped [1000] */
-	uint32_t send_ms;	 /* one that does not read its reply so long too [1000] */
+	uint64_t memory_max;	  /* bytes per client [16 GiB] */
+	uint32_t segments_max;	  /* per client [4096] */
+	uint32_t hello_ms;	  /* a client that says nothing so long is dropped [1000] */
+	uint32_t send_ms;	  /* one that does not read its reply so long too [1000] */
 };
 
 int ipc_server_create(const struct ipc_server_config *config, struct ipc_server **server);

@@ -18,7 +18,7 @@ enum ipc_counter {
 #define X(name) IPC_COUNTER_##name,
 	IPC_COUNTERS(X)
 #undef X
-		IPC_COUNTER_COUNT,
+	IPC_COUNTER_COUNT,
 };
 
 struct ipc_server {

@@ -24,8 +24,8 @@ struct lib_share {
 	uint64_t offset; /* in the file */
 	int fd;		 /* GIVEN, FOUND: its own; others: the pool's */
 	enum lib_share_kind kind;
-	uint32_t page;	 /* bytes per page of the file */
-	uint32_t users;	 /* covers */
+	uint32_t page;	/* bytes per page of the file */
+	uint32_t users; /* covers */
 	struct lib_attachment *attachments;
 	struct lib_chunk *chunk; /* QUEUE, ALLOC: small pieces live in it; or NULL */
 	void *copy;		 /* while fork() is under way: contents for the child */

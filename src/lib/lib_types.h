@@ -49,20 +49,20 @@ struct lib_context {
 	uint32_t qp_mask; /* index bits of a QPN */
 	uint32_t cq_mask;
 	uint32_t srq_mask;
-	bool dead;		    /* the device is gone: posts give -EIO */
-	bool forked;		    /* dead, as this process is not the one that opened it: -EPERM */
-	bool told;		    /* the program has read that the device is gone */
-	struct lib_qp **qps;	    /* by QPN & qp_mask */
-	struct lib_cq **cqs;	    /* by CQN & cq_mask */
-	struct lib_srq **srqs;	    /* by SRQN & srq_mask */
+	bool dead;	       /* the device is gone: posts give -EIO */
+	bool forked;	       /* dead, as this process is not the one that opened it: -EPERM */
+	bool told;	       /* the program has read that the device is gone */
+	struct lib_qp **qps;   /* by QPN & qp_mask */
+	struct lib_cq **cqs;   /* by CQN & cq_mask */
+	struct lib_srq **srqs; /* by SRQN & srq_mask */
 	struct lib_object *objects; /* host memory to be freed at close */
 	pthread_mutex_t lock;	    /* the tables, the list, event counts */
 	pthread_cond_t acked;	    /* an event was acknowledged */
 	char name[32];
-	struct lib_context *next;   /* lib_life.c: of all that share memory with a daemon */
-	struct lib_cover *covers;   /* lib_share.c: of its regions */
-	pthread_t watcher;	    /* lib_life.c */
-	int watch_stop;		    /* eventfd; -1: nobody watches */
+	struct lib_context *next; /* lib_life.c: of all that share memory with a daemon */
+	struct lib_cover *covers; /* lib_share.c: of its regions */
+	pthread_t watcher;	  /* lib_life.c */
+	int watch_stop;		  /* eventfd; -1: nobody watches */
 	struct lib_uar uar;
 };
 

@@ -35,10 +35,10 @@ usage(unsigned int i)
 	       "hca_qps=%d hca_cqs=%d hca_srqs=%d hca_mpts=%d records=%d full_records=%d "
 	       "tx_mbufs=%d edge_objects=%d\n",
 	       u.clients, u.pds, u.mrs - base[i].mrs, u.cqs, u.qps, u.channels,
-	       (unsigned long)(u.mtts - base[i].mtts), u.srqs, u.xrcds,
-	       (int)(h.qps - s->base.qps), (int)(h.cqs - s->base.cqs),
-	       (int)(h.srqs - s->base.srqs), (int)(h.mpts - s->base.mpts), (int)h.records,
-	       (int)h.full_records, (int)h.tx_mbufs, (int)h.edge_objects);
+	       (unsigned long)(u.mtts - base[i].mtts), u.srqs, u.xrcds, (int)(h.qps - s->base.qps),
+	       (int)(h.cqs - s->base.cqs), (int)(h.srqs - s->base.srqs),
+	       (int)(h.mpts - s->base.mpts), (int)h.records, (int)h.full_records, (int)h.tx_mbufs,
+	       (int)h.edge_objects);
 }
 
 static void

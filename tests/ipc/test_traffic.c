@@ -167,7 +167,9 @@ queries(void **state)
 static void
 page_list(void **state)
 {
-	enum { PAGES = 20000 };
+	enum {
+		PAGES = 20000
+	};
 	static void *pages[PAGES];
 	struct softhca_context *ctx;
 	struct softhca_pd *pd;
