@@ -271,8 +271,8 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *attr, ui
 	uint32_t to;
 	int err;
 
-	/* The device leaves these states by itself, on errors. */
-	if (pub->state == SOFTHCA_QPS_RTS || pub->state == SOFTHCA_QPS_SQD) {
+	/* The device leaves all other states by itself, on errors. */
+	if (pub->state != SOFTHCA_QPS_RESET && pub->state != SOFTHCA_QPS_ERR) {
 		err = refresh_state(qp);
 		if (err != 0)
 			return err;

@@ -96,7 +96,8 @@ latch(struct hca_qpc *image, const struct hca_qpc *in)
 {
 	image->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(
 		HCA_QPS_INIT, HCA_QPC_SERVICE(hca_be32_to_cpu(in->flags)), HCA_MIG_MIGRATED, 0));
-	image->sizes = in->sizes;
+	/* PATH_MTU brings the rest of that word */
+	image->sizes = hca_cpu_to_be32(hca_be32_to_cpu(in->sizes) & HCA_MASK(23, 0));
 	image->usr_page = in->usr_page;
 	image->local_qpn = in->local_qpn;
 	image->srqn = in->srqn;
