@@ -31,8 +31,7 @@ enum {
 static const struct row {
 	uint32_t from, to, services, required, optional;
 } rows[] = {
-#define X(from, to, command, services, required, optional) \
-	{from, to, services, required, optional},
+#define X(from, to, command, services, required, optional) {from, to, services, required, optional},
 	T_LIST(X)
 #undef X
 };
@@ -43,8 +42,10 @@ static const struct service {
 	const char *name;
 	uint32_t type, bit;
 } services[] = {
-	{"RC", SOFTHCA_QPT_RC, T_RC},		{"UC", SOFTHCA_QPT_UC, T_UC},
-	{"UD", SOFTHCA_QPT_UD, T_UD},		{"XRC initiator", SOFTHCA_QPT_XRC_SEND, T_INI},
+	{"RC", SOFTHCA_QPT_RC, T_RC},
+	{"UC", SOFTHCA_QPT_UC, T_UC},
+	{"UD", SOFTHCA_QPT_UD, T_UD},
+	{"XRC initiator", SOFTHCA_QPT_XRC_SEND, T_INI},
 	{"XRC target", SOFTHCA_QPT_XRC_RECV, T_TGT},
 };
 
@@ -95,8 +96,7 @@ open_one(struct one *o, struct sim *s, const struct service *service)
 						     .xrcd = o->xrcd};
 	}
 	o->qp = softhca_create_qp_ex(o->ctx, &a);
-	sim_check(s, o->qp != NULL, "create_qp %s: %s", service->name,
-		  softhca_last_error(o->ctx));
+	sim_check(s, o->qp != NULL, "create_qp %s: %s", service->name, softhca_last_error(o->ctx));
 }
 
 static void
@@ -142,9 +142,9 @@ random_attr(struct one *o, uint32_t to)
 		.rq_psn = sim_below(r, 1 << 24),
 		.sq_psn = sim_below(r, 1 << 24),
 		.dest_qp_num = 2 + sim_below(r, 0xfffff0),
-		.qp_access_flags = sim_below(r, 16) & (SOFTHCA_ACCESS_REMOTE_WRITE |
-						       SOFTHCA_ACCESS_REMOTE_READ |
-						       SOFTHCA_ACCESS_REMOTE_ATOMIC),
+		.qp_access_flags = sim_below(r, 16) &
+				   (SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
+				    SOFTHCA_ACCESS_REMOTE_ATOMIC),
 		.ah_attr = random_address(o),
 		.alt_ah_attr = random_address(o),
 		.pkey_index = (uint16_t)sim_below(r, 2),
@@ -164,27 +164,42 @@ random_attr(struct one *o, uint32_t to)
 }
 
 #define FIELD(attr, member) \
-	{attr, offsetof(struct softhca_qp_attr, member), \
-	 sizeof(((struct softhca_qp_attr *)0)->member), #member}
+	{ \
+		attr, offsetof(struct softhca_qp_attr, member), \
+			sizeof(((struct softhca_qp_attr *)0)->member), #member \
+	}
 
 static const struct {
 	uint32_t attr;
 	size_t off, len;
 	const char *name;
 } fields[] = {
-	FIELD(T_ACCESS, qp_access_flags),    FIELD(T_PKEY, pkey_index),
-	FIELD(T_PORT, port_num),	     FIELD(T_QKEY, qkey),
-	FIELD(T_AV, ah_attr.dgid),	     FIELD(T_AV, ah_attr.flow_label),
-	FIELD(T_AV, ah_attr.sgid_index),     FIELD(T_AV, ah_attr.hop_limit),
-	FIELD(T_AV, ah_attr.traffic_class),  FIELD(T_AV, ah_attr.sl),
-	FIELD(T_AV, ah_attr.static_rate),    FIELD(T_MTU, path_mtu),
-	FIELD(T_TIMEOUT, timeout),	     FIELD(T_RETRY, retry_cnt),
-	FIELD(T_RNR_RETRY, rnr_retry),	     FIELD(T_RQ_PSN, rq_psn),
-	FIELD(T_MAX_RD, max_rd_atomic),	     FIELD(T_ALT, alt_ah_attr),
-	FIELD(T_ALT, alt_pkey_index),	     FIELD(T_ALT, alt_port_num),
-	FIELD(T_ALT, alt_timeout),	     FIELD(T_MIN_RNR, min_rnr_timer),
-	FIELD(T_SQ_PSN, sq_psn),	     FIELD(T_MAX_DEST, max_dest_rd_atomic),
-	FIELD(T_MIG, path_mig_state),	     FIELD(T_DEST, dest_qp_num),
+	FIELD(T_ACCESS, qp_access_flags),
+	FIELD(T_PKEY, pkey_index),
+	FIELD(T_PORT, port_num),
+	FIELD(T_QKEY, qkey),
+	FIELD(T_AV, ah_attr.dgid),
+	FIELD(T_AV, ah_attr.flow_label),
+	FIELD(T_AV, ah_attr.sgid_index),
+	FIELD(T_AV, ah_attr.hop_limit),
+	FIELD(T_AV, ah_attr.traffic_class),
+	FIELD(T_AV, ah_attr.sl),
+	FIELD(T_AV, ah_attr.static_rate),
+	FIELD(T_MTU, path_mtu),
+	FIELD(T_TIMEOUT, timeout),
+	FIELD(T_RETRY, retry_cnt),
+	FIELD(T_RNR_RETRY, rnr_retry),
+	FIELD(T_RQ_PSN, rq_psn),
+	FIELD(T_MAX_RD, max_rd_atomic),
+	FIELD(T_ALT, alt_ah_attr),
+	FIELD(T_ALT, alt_pkey_index),
+	FIELD(T_ALT, alt_port_num),
+	FIELD(T_ALT, alt_timeout),
+	FIELD(T_MIN_RNR, min_rnr_timer),
+	FIELD(T_SQ_PSN, sq_psn),
+	FIELD(T_MAX_DEST, max_dest_rd_atomic),
+	FIELD(T_MIG, path_mig_state),
+	FIELD(T_DEST, dest_qp_num),
 };
 
 static struct softhca_qp_attr
@@ -414,8 +429,7 @@ outdated_in(const struct sim_config *cfg)
 	for (unsigned int k = 0; k < 4; k++) {
 		to_state(&o, from[k]);
 		sim_check(s,
-			  lib->ops->modify_qp(lib->ctl, o.qp->qp_num, HCA_CMD_2ERR_QPEE, NULL) ==
-				  0,
+			  lib->ops->modify_qp(lib->ctl, o.qp->qp_num, HCA_CMD_2ERR_QPEE, NULL) == 0,
 			  "2ERR");
 		sim_check(s, o.qp->state == from[k], "heard of it");
 		believes(&o, from[k], RTS, -EINVAL);

@@ -111,8 +111,9 @@ random_path(struct hca_qpc_path *p, uint32_t timeout)
 	p->port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, next_value(2)));
 	p->ackto = hca_cpu_to_be32(
 		HCA_QPC_MAKE_ACKTO(timeout, 0, 2 + next_value(9), 1 + next_value(255)));
-	p->sl_tclass_flow = hca_cpu_to_be32(HCA_QPC_MAKE_SL_TCLASS_FLOW(
-		next_value(8), next_value(64) * 4, next_value(0x100000)));
+	p->sl_tclass_flow =
+		hca_cpu_to_be32(HCA_QPC_MAKE_SL_TCLASS_FLOW(next_value(8), next_value(64) * 4,
+							    next_value(0x100000)));
 	memset(p->rgid, 0, sizeof(p->rgid));
 	p->rgid[10] = p->rgid[11] = 0xff;
 	p->rgid[12] = 10;
@@ -198,8 +199,7 @@ query(struct rig *r, struct hca_qpc *out)
 static uint32_t
 state_of(struct rig *r)
 {
-	return r->h->qp[QPI].cfg.local_qpn == 0 ? (uint32_t)HCA_QPS_RST
-						: r->h->qp[QPI].cfg.state;
+	return r->h->qp[QPI].cfg.local_qpn == 0 ? (uint32_t)HCA_QPS_RST : r->h->qp[QPI].cfg.state;
 }
 
 static void
