@@ -161,6 +161,14 @@ sim_link_inject(struct hca_port *p, struct rte_mbuf *m)
 	return true;
 }
 
+uint16_t
+sim_link_take(struct hca_port *p, struct rte_mbuf **m, uint16_t n)
+{
+	n = link_rx(p, m, n, 0);
+	((struct sim_port *)p)->injected -= n;
+	return n;
+}
+
 uint64_t
 sim_link_injected(const struct hca_port *p)
 {

@@ -26,6 +26,9 @@ void sim_link_lose(struct hca_port *p, sim_link_lost_fn lost, void *arg);
 
 /* A frame put on the wire by the test itself, as if the peer of p had sent it. False: full. */
 bool sim_link_inject(struct hca_port *p, struct rte_mbuf *m);
+/* Up to n frames that p would have received next; the test has them instead. */
+uint16_t sim_link_take(struct hca_port *p, struct rte_mbuf **m, uint16_t n);
+/* Injected less taken: frames p receives that its peer has not sent. */
 uint64_t sim_link_injected(const struct hca_port *p);
 
 /* 64-bit hash that is chained over pieces. */

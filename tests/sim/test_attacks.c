@@ -363,11 +363,11 @@ false_answers_in(const struct sim_config *cfg)
 			sim_inject_whole(&x, &v.path, op, SIM_VICTIM_SQ_PSN + k, false, &h, 64);
 			sim_inject_whole(&x, &v.path, op, SIM_VICTIM_SQ_PSN - k, false, &h, 64);
 		}
-		sim_run_for(s, 20000);
+		sim_run_for(s, 1000000);
 		sim_victim_check(&v, true);
 		sim_check(s, sim_victim_completions(&v) == 0, "completed by a false answer");
 		sim_inject_whole(&x, &v.path, op, SIM_VICTIM_SQ_PSN, false, &h, 64);
-		sim_run_for(s, 20000);
+		sim_run_for(s, 1000000);
 		sim_check(s, sim_victim_completions(&v) == 1 && was_written(&v, 8192),
 			  "the right answer is not taken");
 		sim_check(s, sim_victim_state(&v) == SOFTHCA_QPS_RTS, "not in RTS");

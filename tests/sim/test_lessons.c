@@ -17,6 +17,7 @@
 
 #include "lib_types.h"
 #include "sim_duo.h"
+#include "sim_link.h"
 #include "sim_test.h"
 #include "sim_victim.h"
 
@@ -576,7 +577,7 @@ answers(struct sim *s, uint64_t *value, unsigned int max)
 		s->now += s->cfg.tick_ns;
 		for (unsigned int w = 0; w < hca_workers(h); w++)
 			hca_poll(h, w, s->now);
-		n = wire->ops->rx(wire, m, 32, s->now);
+		n = sim_link_take(wire, m, 32);
 		for (uint16_t i = 0; i < n; i++) {
 			const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
 			struct hca_roce_headers hd;
