@@ -192,14 +192,14 @@ post(struct couple *c, const struct request *r)
 	struct softhca_sge to = {(uintptr_t)b->buf, AREA, b->mr->lkey};
 	struct softhca_sge sge = {(uintptr_t)a->buf + r->from * AREA, LEN, a->mr->lkey};
 	struct softhca_recv_wr rwr = {.sg_list = &to, .num_sge = 1}, *rbad;
-	struct softhca_send_wr *bad, wr = {
-					     .sg_list = &sge,
-					     .num_sge = 1,
-					     .opcode = r->opcode,
-					     .send_flags = SOFTHCA_SEND_SIGNALED,
-					     .wr.rdma = {(uintptr_t)b->buf + r->to * AREA,
-							 b->mr->rkey},
-				     };
+	struct softhca_send_wr *bad,
+		wr = {
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = r->opcode,
+			.send_flags = SOFTHCA_SEND_SIGNALED,
+			.wr.rdma = {(uintptr_t)b->buf + r->to * AREA, b->mr->rkey},
+		};
 
 	if (r->opcode == SOFTHCA_WR_SEND && softhca_post_recv(b->qp, &rwr, &rbad) != 0)
 		return "post_recv";
@@ -223,9 +223,9 @@ round_trip(struct couple *c)
 	if (wrong == NULL)
 		wrong = wait_for(c, 1, 1);
 	c->rounds++;
-	if (wrong == NULL && (memcmp(a->buf, b->buf, LEN) != 0 ||
-			      memcmp(a->buf + AREA, b->buf + AREA, LEN) != 0 ||
-			      memcmp(a->buf + AREA, a->buf + 2 * AREA, LEN) != 0))
+	if (wrong == NULL &&
+	    (memcmp(a->buf, b->buf, LEN) != 0 || memcmp(a->buf + AREA, b->buf + AREA, LEN) != 0 ||
+	     memcmp(a->buf + AREA, a->buf + 2 * AREA, LEN) != 0))
 		wrong = "data is wrong";
 	return wrong;
 }
