@@ -574,6 +574,12 @@ sim_close(struct sim *s)
 	free(s);
 }
 
+uint8_t
+sim_ack_timeout(const struct sim *s)
+{
+	return s->cfg.executor == SIM_THREADS ? 18 : 8;
+}
+
 uint64_t
 sim_counter(const struct sim *s, unsigned int side, const char *name)
 {

@@ -112,6 +112,9 @@ void sim_settle(struct sim *s);
 bool sim_run_until(struct sim *s, bool (*done)(struct sim *s, void *arg), void *arg,
 		   uint64_t max_ns);
 
+/* Code of the ack timeout for QPs: real threads may be kept waiting by whatever else runs. */
+uint8_t sim_ack_timeout(const struct sim *s);
+
 uint64_t sim_counter(const struct sim *s, unsigned int side, const char *name);
 /* Fails unless nothing but the baseline is in use. */
 void sim_check_usage(struct sim *s, bool objects_too);

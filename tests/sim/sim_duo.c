@@ -23,7 +23,7 @@ to_state(struct sim_duo *d, unsigned int side, uint32_t state, uint32_t mask)
 		.max_dest_rd_atomic = 4,
 		.max_rd_atomic = 4,
 		.min_rnr_timer = 1,
-		.timeout = 8,
+		.timeout = sim_ack_timeout(d->s),
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.ah_attr = {.port_num = 1, .is_global = 1, .hop_limit = 64},

@@ -178,7 +178,7 @@ set_default(uint32_t *v, uint32_t d)
 }
 
 static void
-default_attr(struct sim_pair_attr *a)
+default_attr(const struct sim *s, struct sim_pair_attr *a)
 {
 	set_default(&a->mtu, SOFTHCA_MTU_1024);
 	set_default(&a->sq_depth, 64);
@@ -186,7 +186,7 @@ default_attr(struct sim_pair_attr *a)
 	set_default(&a->max_sge, 4);
 	set_default(&a->max_rd_atomic, 4);
 	set_default(&a->min_rnr_timer, 1);
-	set_default(&a->timeout, a->no_timeout ? 0 : 8);
+	set_default(&a->timeout, a->no_timeout ? 0 : sim_ack_timeout(s));
 	set_default(&a->retry_cnt, a->no_retry ? 0 : 7);
 	set_default(&a->rnr_retry, a->no_rnr_retry ? 0 : 7);
 }
@@ -268,7 +268,7 @@ sim_pair_open(struct sim *s, const struct sim_pair_attr *attr)
 	p->index = m->serial++;
 	if (attr != NULL)
 		p->attr = *attr;
-	default_attr(&p->attr);
+	default_attr(s, &p->attr);
 	for (unsigned int i = 0; i < 2; i++) {
 		region_open(p, i);
 		open_qp(p, i);

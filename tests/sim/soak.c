@@ -169,13 +169,14 @@ ends_close(struct ends *e)
 }
 
 static int
-post_one(struct ends *e, unsigned int i, uint32_t n, uint32_t op, uint32_t off, uint32_t len)
+post_one(struct ends *e, unsigned int i, uint32_t n, uint32_t op, uint32_t off, uint32_t len,
+	 uint32_t remote)
 {
 	struct softhca_sge sge = {(uintptr_t)e->mem[i] + off, len, e->mr[i]->lkey};
 	struct softhca_send_wr wr = {.sg_list = &sge,
 				     .num_sge = 1,
 				     .opcode = op,
-				     .wr.rdma = {(uintptr_t)e->mem[1 - i] + REGION / 2 + off,
+				     .wr.rdma = {(uintptr_t)e->mem[1 - i] + remote,
 						 e->mr[1 - i]->rkey}};
 	struct softhca_send_wr *bad;
 
@@ -185,26 +186,39 @@ post_one(struct ends *e, unsigned int i, uint32_t n, uint32_t op, uint32_t off, 
 static void
 post_receive(struct ends *e, unsigned int i, uint32_t n)
 {
-	struct softhca_sge sge = {(uintptr_t)e->mem[i] + REGION / 2, MSG_MAX, e->mr[i]->lkey};
+	struct softhca_sge sge = {(uintptr_t)e->mem[i] + REGION / 4 * 3, MSG_MAX, e->mr[i]->lkey};
 	struct softhca_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
 	softhca_post_recv(e->qp[i][n], &wr, &bad);
+}
+
+/*
+ * Requests of many QPs run at once: what is read and what is written of a side's memory lie apart.
+ * The first quarter is sent from, the second READ into, the third READ from, the last written to.
+ */
+static int
+post_any(struct ends *e, unsigned int i, uint32_t n)
+{
+	static const uint32_t op[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ, SOFTHCA_WR_SEND};
+	const uint32_t quarter = REGION / 4;
+	uint32_t k = sim_below(&e->rng, 3), off = sim_below(&e->rng, quarter - MSG_MAX);
+	bool read = op[k] == SOFTHCA_WR_RDMA_READ;
+
+	return post_one(e, i, n, op[k], (read ? quarter : 0) + off, sim_below(&e->rng, MSG_MAX),
+			(read ? 2 : 3) * quarter + off);
 }
 
 /* A random request and a receive on every QP of both sides, until the queues are full. */
 static unsigned int
 post_everywhere(struct ends *e, unsigned int each)
 {
-	static const uint32_t op[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ, SOFTHCA_WR_SEND};
 	unsigned int posted = 0;
 
 	for (unsigned int i = 0; i < 2; i++) {
 		for (uint32_t n = 0; n < e->qps; n++) {
 			for (unsigned int k = 0; k < each; k++) {
 				post_receive(e, i, n);
-				posted += post_one(e, i, n, op[sim_below(&e->rng, 3)],
-						   sim_below(&e->rng, REGION / 4),
-						   sim_below(&e->rng, MSG_MAX)) == 0;
+				posted += post_any(e, i, n) == 0;
 			}
 		}
 	}
@@ -253,7 +267,7 @@ wait_one(struct bystander *b)
 static void
 request(struct bystander *b, uint32_t op, uint32_t off, uint32_t len)
 {
-	while (post_one(&b->e, 0, 0, op, off, len) != 0)
+	while (post_one(&b->e, 0, 0, op, off, len, REGION / 2 + off) != 0)
 		sched_yield(); /* the doorbell page is full for a moment */
 	wait_one(b);
 }

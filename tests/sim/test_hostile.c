@@ -126,7 +126,7 @@ learn(struct hostile *x, unsigned int side)
 		}
 		sim_check(x->s, softhca_post_recv(x->qp[side], &rwr, &rbad) == 0, "post_recv");
 		sim_check(x->s, softhca_post_send(x->qp[side], &wr, &bad) == 0, "post_send");
-		x->bell[side][i] = uar->fifo[slot];
+		x->bell[side][i] = __atomic_load_n(&uar->fifo[slot], __ATOMIC_RELAXED);
 	}
 	memcpy(x->wqes[side], q->sq.buf, q->sq.bytes);
 	memcpy(x->recvs[side], q->rq.buf, q->rq.bytes);

@@ -67,18 +67,19 @@ cq_image(const struct hca_cq *cq, struct hca_cqc *out)
 		{[HCA_CQ_ERROR] = HCA_CQ_STATUS_OVERRUN, [HCA_CQ_DYING] = 0};
 	uint64_t word = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
 	const struct hca_cq_buf *b = &cq->buf[(word >> 32) & 1];
+	uint32_t state = __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE);
 
 	memset(out, 0, sizeof(*out));
-	if (cq->state == HCA_CQ_FREE)
+	if (state == HCA_CQ_FREE)
 		return;
-	out->flags = hca_cpu_to_be32(HCA_FIELD(31, 28, status[cq->state]) | HCA_CQ_FLAG_TR);
+	out->flags = hca_cpu_to_be32(HCA_FIELD(31, 28, status[state]) | HCA_CQ_FLAG_TR);
 	hca_cqc_set_start(out, cq->start);
 	out->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(cq->log_size, cq->usr_page));
 	out->comp_eqn = hca_cpu_to_be32(cq->comp_eqn);
 	out->pd = hca_cpu_to_be32(cq->pd);
 	out->lkey = hca_cpu_to_be32(cq->lkey);
-	out->last_notified_seq = hca_cpu_to_be32(cq->fired_seq);
-	out->consumer_index = hca_cpu_to_be32(cq->consumer);
+	out->last_notified_seq = hca_cpu_to_be32(__atomic_load_n(&cq->fired_seq, __ATOMIC_RELAXED));
+	out->consumer_index = hca_cpu_to_be32(__atomic_load_n(&cq->consumer, __ATOMIC_RELAXED));
 	out->producer_index = hca_cpu_to_be32((uint32_t)word);
 	out->moderation = hca_cpu_to_be32(cq->moderation);
 	out->cqn = hca_cpu_to_be32(cq->cqn);
@@ -213,16 +214,23 @@ cq_switch(struct hca_cq *cq, uint64_t *index)
 	return true;
 }
 
+/* The buffer that is not written to now. */
+static uint32_t
+other_buf(const struct hca_cq *cq)
+{
+	return ((uint32_t)(__atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE) >> 32) + 1) & 1;
+}
+
 static int
 resize_begin(struct hca *h, struct hca_cmd *c, struct hca_cq *cq)
 {
 	const struct hca_mbox_resize_cq *m = (const void *)c->in;
 	uint32_t log = HCA_RESIZE_CQ_LOGSIZE(hca_be32_to_cpu(m->logsize));
-	uint32_t next = ((uint32_t)(cq->reserve >> 32) + 1) & 1, key = hca_be32_to_cpu(m->lkey);
+	uint32_t next = other_buf(cq), key = hca_be32_to_cpu(m->lkey);
 	struct hca_cq_buf b = {0};
 	int rc;
 
-	if (cq->state != HCA_CQ_LIVE)
+	if (__atomic_load_n(&cq->state, __ATOMIC_ACQUIRE) != HCA_CQ_LIVE)
 		return HCA_STAT_BAD_RES_STATE;
 	rc = cq_buffer(h, &b, log, key, cq->pd, hca_be64_to_cpu(m->start),
 		       hca_be32_to_cpu(m->ci_db), hca_be32_to_cpu(m->state_db));
@@ -262,7 +270,7 @@ hca_cmd_resize_cq(struct hca *h, struct hca_cmd *c)
 	if (!hca_round_done(h, c->rcu))
 		return HCA_CMD_AGAIN;
 	cq = &h->cq[c->in_modifier];
-	old = ((uint32_t)(cq->reserve >> 32) + 1) & 1;
+	old = other_buf(cq);
 	let_go(h, cq, old);
 	cq->lkey = hca_be32_to_cpu(m->lkey);
 	cq->start = hca_be64_to_cpu(m->start);

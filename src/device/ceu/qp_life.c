@@ -343,6 +343,7 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	uint32_t qpn = qp->cfg.local_qpn;
 	uint32_t generation = qp->cfg.generation;
 	struct hca_qp_work *w = hca_qp_work(qp);
+	const size_t dead = offsetof(struct hca_qp, cfg.remote_qpn);
 
 	__atomic_store_n(&qp->cfg.local_qpn, 0, __ATOMIC_RELEASE);
 	HCA_COUNT_N(h, CEU, sq_purged, qp->parser.head - hca_una_tail(qp->rrc.una));
@@ -354,7 +355,11 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	use_queues(h, qp, (uint32_t)-1);
 	account_bytes(h, -(uint64_t)w->bytes);
 	hca_record_reserve_qp(h, qp->cfg.usr_page, -1);
-	memset(qp, 0, sizeof(*qp));
+	/*
+	 * Packets and doorbells for the index go on being judged, by local_qpn and state alone, which
+	 * already say what they will say: all that lies behind them is nobody's since the round.
+	 */
+	memset((uint8_t *)qp + dead, 0, sizeof(*qp) - dead);
 	qp->cfg.generation = generation;
 	rte_free(w->more_jobs);
 	rte_free(w->block);
@@ -375,8 +380,8 @@ apply_mtu(struct hca_qp *qp, uint32_t code)
 static void
 apply_sq_psn(struct hca_qp *qp, uint32_t psn)
 {
-	qp->rtc.next_psn = psn;
-	qp->rtc.max_psn = psn;
+	__atomic_store_n(&qp->rtc.next_psn, psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->rtc.max_psn, psn, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->rrc.una, psn, __ATOMIC_RELEASE);
 }
 
@@ -431,7 +436,8 @@ hca_qp_apply(struct hca *h, const struct hca_qp_change *ch)
 	if (mask & HCA_QP_ATTR_PATH_MTU)
 		apply_mtu(qp, HCA_QPC_MTU(WORD(sizes)));
 	if (mask & HCA_QP_ATTR_RQ_PSN)
-		qp->ee.epsn = HCA_QPC_EPSN(WORD(rnr_nextrecvpsn));
+		__atomic_store_n(&qp->ee.epsn, HCA_QPC_EPSN(WORD(rnr_nextrecvpsn)),
+				 __ATOMIC_RELEASE);
 	if (mask & HCA_QP_ATTR_SQ_PSN)
 		apply_sq_psn(qp, WORD(next_send_psn));
 	hca_qp_paths_apply(h, ch);

@@ -187,7 +187,7 @@ struct hca_qp_ee {
 	uint64_t rx_bytes;     /* [pub] their payload */
 	/* second line */
 	struct hca_qbuf rq;	   /* CEU */
-	uint32_t rq_consumed;	   /* free running */
+	uint32_t rq_consumed;	   /* [pub] free running */
 	uint32_t rq_producer;	   /* private copy of the producer count */
 	struct hca_resp_job *jobs; /* CEU */
 	struct hca_sge *recv_sge;  /* CEU: private copy of the receive WQE in progress, as many
@@ -301,6 +301,13 @@ static inline const struct hca_roce_template *
 hca_qp_template(const struct hca_qp *qp)
 {
 	return &qp->encap.tmpl[__atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1];
+}
+
+/* Reference at a window cursor; a slot that is being filled may be looked at, to prefetch. */
+static inline uint32_t
+hca_window_ref(const uint32_t *window, uint32_t mask, uint32_t cursor)
+{
+	return __atomic_load_n(&window[cursor & mask], __ATOMIC_RELAXED);
 }
 
 static inline uint32_t

@@ -221,6 +221,7 @@ judge(struct hca *h, uint32_t page, uint64_t w)
 	uint32_t qpn = HCA_DB_QPN(w), qpi = qpn & h->qp_mask;
 	uint8_t op = (uint8_t)HCA_DB_OPCODE(w);
 	struct hca_qp *qp = &h->qp[qpi];
+	uint32_t state;
 
 	if (unlikely(!hca_wqe_op_known(op) && op != HCA_DB_OPCODE_KICK)) {
 		HCA_COUNT(h, DOORBELL, db_bad_opcode);
@@ -228,6 +229,12 @@ judge(struct hca *h, uint32_t page, uint64_t w)
 	}
 	if (unlikely(qpn == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != qpn)) {
 		HCA_COUNT(h, DOORBELL, db_dead_qpn);
+		return NULL;
+	}
+	/* In RST it is being taken apart: nothing else of it may be looked at. */
+	state = hca_qp_state(qp);
+	if (unlikely(state == HCA_QPS_RST)) {
+		HCA_COUNT(h, DOORBELL, db_bad_state);
 		return NULL;
 	}
 	if (unlikely(qp->cfg.usr_page != page)) {
@@ -239,7 +246,7 @@ judge(struct hca *h, uint32_t page, uint64_t w)
 		hca_msg_send(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, qpi, HCA_MSG_KICK);
 		return NULL;
 	}
-	if (unlikely(!state_takes_wqes(hca_qp_state(qp)))) {
+	if (unlikely(!state_takes_wqes(state))) {
 		HCA_COUNT(h, DOORBELL, db_bad_state);
 		return NULL;
 	}

@@ -171,7 +171,7 @@ reserve(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, bool solicited)
 	if (unlikely(held))
 		ee->flags &= ~EE_RECV_HELD;
 	else
-		ee->rq_consumed++;
+		__atomic_store_n(&ee->rq_consumed, ee->rq_consumed + 1, __ATOMIC_RELAXED);
 	return cqe;
 }
 

@@ -14,6 +14,7 @@
 
 #include "engine/executor.h"
 #include "engine/impl.h"
+#include "engine/tsan.h"
 
 #define YIELDS_PER_SLEEP 2048u
 #define IDLE_PAUSE 64u	  /* empty loops before a pause */
@@ -340,6 +341,7 @@ worker_main(void *arg)
 	unsigned int empty = 0, busy = 0;
 	bool registered = rte_thread_register() == 0;
 
+	hca_tsan_take_caches();
 	pin_worker(w);
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	hca_worker_online(w->hca, w->id);
@@ -354,6 +356,7 @@ worker_main(void *arg)
 			give_way(w);
 	}
 	hca_worker_offline(w->hca, w->id);
+	hca_tsan_give_caches();
 	if (registered)
 		rte_thread_unregister();
 	return NULL;

@@ -19,6 +19,7 @@
 #include "engine/impl.h"
 #include "engine/pkt.h"
 #include "engine/record_pool.h"
+#include "engine/tsan.h"
 #include "queues/eq.h"
 
 #define MBUF_CACHE_MAX 256u
@@ -244,6 +245,7 @@ pools_init(struct hca *h)
 {
 	int rc;
 
+	hca_tsan_watch_pools();
 	h->tx_pool = mbuf_pool(h, "tx", h->cfg.tx_mbufs);
 	h->resp_pool = mbuf_pool(h, "resp", h->cfg.resp_mbufs);
 	if (h->tx_pool == NULL || h->resp_pool == NULL)

@@ -81,16 +81,19 @@ struct hca {
 	uint64_t rng[4] __rte_cache_aligned; /* CEU */
 };
 
+/* One writer; whoever asks for the sum reads at any time. */
 static inline void
 hca_count_n(struct hca *h, enum hca_stage_id s, enum hca_counter c, uint64_t n)
 {
-	h->line[s].counters[c] += n;
+	uint64_t *word = &h->line[s].counters[c];
+
+	__atomic_store_n(word, *word + n, __ATOMIC_RELAXED);
 }
 
 static inline void
 hca_count(struct hca *h, enum hca_stage_id s, enum hca_counter c)
 {
-	h->line[s].counters[c]++;
+	hca_count_n(h, s, c, 1);
 }
 
 #define HCA_COUNT(h, STAGE, name) hca_count((h), HCA_STAGE_##STAGE, HCA_CTR_##name)

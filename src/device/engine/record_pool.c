@@ -92,6 +92,9 @@ hca_record_reserve_qp(struct hca *h, uint32_t usr_page, int delta)
 void
 hca_record_pool_refill(struct hca_record_pool *p)
 {
-	p->stack_n += rte_ring_sc_dequeue_burst_elem(p->free, &p->stack[p->stack_n],
-						     sizeof(uint32_t), p->count - p->stack_n, NULL);
+	uint32_t n = p->stack_n;
+
+	n += rte_ring_sc_dequeue_burst_elem(p->free, &p->stack[n], sizeof(uint32_t), p->count - n,
+					    NULL);
+	hca_record_set_stack(p, n);
 }

@@ -50,6 +50,13 @@ int hca_record_reserve_qp(struct hca *h, uint32_t usr_page, int delta);
 /* Move returned references to the stack. */
 void hca_record_pool_refill(struct hca_record_pool *p);
 
+/* Read at any time by whoever asks how many records are in use. */
+static inline void
+hca_record_set_stack(struct hca_record_pool *p, uint32_t n)
+{
+	__atomic_store_n(&p->stack_n, n, __ATOMIC_RELAXED);
+}
+
 static inline struct hca_record_owner *
 hca_record_owner(const struct hca_record_pool *p, const struct hca_qp_parser *q)
 {
@@ -95,7 +102,8 @@ hca_record_take(struct hca_record_pool *p, struct hca_qp_parser *q)
 		o->used++;
 	}
 	(*held)++;
-	return p->stack[--p->stack_n];
+	hca_record_set_stack(p, p->stack_n - 1);
+	return p->stack[p->stack_n];
 }
 
 /* Records the QP could take in one go; shared: it may take from the shared ones. */
@@ -121,7 +129,7 @@ hca_record_taken(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 	before = RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED) - before;
 	p->shared_used += before;
 	hca_record_owner(p, q)->used += before;
-	p->stack_n -= n;
+	hca_record_set_stack(p, p->stack_n - n);
 }
 
 /* The QP has got rid of n records of this kind. */

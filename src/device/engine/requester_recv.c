@@ -84,10 +84,10 @@ disarm(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 static void
 set_hold(struct hca_qp *qp, bool on)
 {
-	uint8_t f = qp->rrc.flags;
-
-	f = on ? f | HCA_RRC_HOLD | HCA_RRC_RESUMED : f & ~HCA_RRC_HOLD;
-	__atomic_store_n(&qp->rrc.flags, f, __ATOMIC_RELEASE);
+	if (on)
+		hca_rrc_set_flags(&qp->rrc, HCA_RRC_HOLD | HCA_RRC_RESUMED);
+	else
+		hca_rrc_clear_flags(&qp->rrc, HCA_RRC_HOLD);
 }
 
 /* ---- retries ---- */
@@ -133,7 +133,7 @@ retry(struct hca_rrc_run *run, enum hca_again why)
 		hca_rrc_fail(run, HCA_SYND_RETRY_EXC);
 		return;
 	}
-	q->flags |= HCA_RRC_RESUMED;
+	hca_rrc_set_flags(q, HCA_RRC_RESUMED);
 	q->deadline = run->now + ack_timeout_ns(run->qp);
 	run->msg |= HCA_MSG_REWIND;
 	run->again = why;
@@ -156,7 +156,7 @@ implied_nak(struct hca_rrc_run *run)
 	/* The end of the RNR wait goes back to una anyway. */
 	if (q->flags & (HCA_RRC_IMPLIED | HCA_RRC_HOLD))
 		return;
-	q->flags |= HCA_RRC_IMPLIED;
+	hca_rrc_set_flags(q, HCA_RRC_IMPLIED);
 	HCA_COUNT(run->h, RRC, implied_nak_seq_err);
 	hca_qp_stat_add(&run->qp->stats.implied_nak_seq_err, 1);
 	retry(run, HCA_AGAIN_IMPLIED_NAK);
@@ -363,15 +363,15 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 	uint32_t state = hca_qp_state(qp);
 	struct hca_rrc_run run;
 
-	/* Nobody answers UC and UD: RTC completes their requests. */
-	if (state == HCA_QPS_RST || qp->rtc.unreliable)
+	/* Before RTS there is nothing; nobody answers UC and UD: RTC completes their requests. */
+	if (state < HCA_QPS_RTS || qp->rtc.unreliable)
 		return;
 	hca_rrc_begin(&run, h, qpi, now, &batch);
 	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)
 		hca_rrc_flush(&run);
 	else
-		qp->rrc.flags |= (flags & HCA_MSG_BAD ? HCA_RRC_BAD : 0) |
-				 (flags & HCA_MSG_LOCAL ? HCA_RRC_LOCAL : 0);
+		hca_rrc_set_flags(&qp->rrc, (flags & HCA_MSG_BAD ? HCA_RRC_BAD : 0) |
+						    (flags & HCA_MSG_LOCAL ? HCA_RRC_LOCAL : 0));
 	hca_rrc_commit(&run);
 	hca_cq_batch_end(h, &batch, HCA_STAGE_RRC);
 }
@@ -415,7 +415,7 @@ timed_out(struct hca_rrc_run *run)
 {
 	HCA_COUNT(run->h, RRC, local_ack_timeout_err);
 	hca_qp_stat_add(&run->qp->stats.local_ack_timeout_err, 1);
-	run->qp->rrc.flags &= ~HCA_RRC_IMPLIED;
+	hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_IMPLIED);
 	retry(run, HCA_AGAIN_TIMEOUT);
 }
 

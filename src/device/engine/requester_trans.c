@@ -482,6 +482,9 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	struct hca_rtc_visit v;
 	uint32_t state;
 
+	/* Before RTS the CEU sets the PSNs: storing what was loaded would undo it. */
+	if (unlikely(hca_qp_state(qp) < HCA_QPS_RTS))
+		return;
 	load(&v, h, ctx, qpi);
 	state = hca_qp_state(qp);
 	if (unlikely(state == HCA_QPS_RST))

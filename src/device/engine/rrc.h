@@ -33,6 +33,19 @@ enum hca_rrc_flag {
 	HCA_RRC_PATH1 = 1u << 6, /* retries are those of path 1 */
 };
 
+/* RTC looks at the flags whenever it likes. */
+static inline void
+hca_rrc_set_flags(struct hca_qp_rrc *q, uint8_t set)
+{
+	__atomic_store_n(&q->flags, q->flags | set, __ATOMIC_RELEASE);
+}
+
+static inline void
+hca_rrc_clear_flags(struct hca_qp_rrc *q, uint8_t clear)
+{
+	__atomic_store_n(&q->flags, q->flags & ~clear, __ATOMIC_RELEASE);
+}
+
 /* Deadline of a QP with nothing unacknowledged: the next expiry starts the time. */
 #define HCA_RRC_IDLE UINT64_MAX
 #define HCA_RRC_PENDING 64u
@@ -80,7 +93,7 @@ hca_rrc_record(const struct hca_rrc_run *run, uint32_t cursor)
 {
 	const struct hca_qp_rrc *q = &run->qp->rrc;
 
-	return hca_record(run->h, q->window[cursor & q->window_mask]);
+	return hca_record(run->h, hca_window_ref(q->window, q->window_mask, cursor));
 }
 
 /* rrc_complete.c */

@@ -17,7 +17,7 @@ hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now
 	      struct hca_cq_batch *batch)
 {
 	struct hca_qp *qp = &h->qp[qpi];
-	uint64_t una = qp->rrc.una;
+	uint64_t una = __atomic_load_n(&qp->rrc.una, __ATOMIC_RELAXED);
 
 	/* A run touches one CQ; its CQEs must be published before the batch that names it ends. */
 	if (unlikely(batch->n == HCA_CQ_BATCH))
@@ -68,7 +68,8 @@ hca_rrc_note_progress(struct hca_rrc_run *run)
 		return;
 	q->retries = 0;
 	q->rnr_retries = 0;
-	q->flags &= ~HCA_RRC_IMPLIED;
+	if (unlikely(q->flags & HCA_RRC_IMPLIED))
+		hca_rrc_clear_flags(q, HCA_RRC_IMPLIED);
 	run->noted_tail = run->tail;
 	run->noted_upsn = run->upsn;
 	if (q->flags & HCA_RRC_HOLD)
@@ -88,7 +89,7 @@ check_bad(struct hca_rrc_run *run)
 	if (passed == 0)
 		hca_rrc_fail(run, hca_rrc_record(run, run->tail)->syndrome);
 	else if (passed > 0) /* the peer had it already when it could not be read again */
-		run->qp->rrc.flags &= ~HCA_RRC_BAD;
+		hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_BAD);
 }
 
 static void
@@ -319,7 +320,7 @@ hca_rrc_pass_local(struct hca_rrc_run *run)
 			return;
 		hca_rrc_complete_tail(run);
 	}
-	run->qp->rrc.flags &= ~HCA_RRC_LOCAL;
+	hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_LOCAL);
 }
 
 static void
@@ -358,7 +359,7 @@ hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome)
 		put_error_cqe(run, r, syndrome);
 		pass(run, r);
 	}
-	run->qp->rrc.flags |= HCA_RRC_DEAD;
+	hca_rrc_set_flags(&run->qp->rrc, HCA_RRC_DEAD);
 	run->msg = (run->msg & ~HCA_MSG_REWIND) | HCA_MSG_RELEASE;
 	hca_rrc_flush(run);
 }
@@ -371,7 +372,7 @@ hca_rrc_flush(struct hca_rrc_run *run)
 	/* What was executed before the QP failed for a reason of its own has succeeded. */
 	if (!(run->qp->rrc.flags & HCA_RRC_DEAD))
 		hca_rrc_pass_local(run);
-	run->qp->rrc.flags |= HCA_RRC_DEAD;
+	hca_rrc_set_flags(&run->qp->rrc, HCA_RRC_DEAD);
 	run->dead = true;
 	for (; (int32_t)(next - run->tail) > 0; n++) {
 		const struct hca_record *r = hca_rrc_record(run, run->tail);

@@ -106,7 +106,7 @@ hca_rtc_ctx(const struct hca *h)
 static inline uint32_t
 hca_rtc_ref(const struct hca_rtc_visit *v, uint32_t cursor)
 {
-	return v->qp->rtc.window[cursor & v->qp->rtc.window_mask];
+	return hca_window_ref(v->qp->rtc.window, v->qp->rtc.window_mask, cursor);
 }
 
 /* Operations RTC can put on the wire. */

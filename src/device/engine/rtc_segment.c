@@ -461,7 +461,9 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 		m = take_mbuf(v, v->head - v->next + r->npsn - v->pkt - 1);
 		if (unlikely(m == NULL))
 			return HCA_RTC_STOP_CREDIT;
-		r->flags |= HCA_REC_SENT;
+		/* Once: RRC reads the flags while the rest of the message is sent. */
+		if (!(r->flags & HCA_REC_SENT))
+			r->flags |= HCA_REC_SENT;
 		if (v->pkt == 0)
 			v->deficit -= HCA_RTC_OVERHEAD;
 		if (likely(!(r->flags & HCA_REC_RD)))

@@ -341,7 +341,7 @@ window_push(struct visit *v, const struct hca_next_unit *next, uint32_t ref)
 {
 	struct hca_qp_parser *p = v->p;
 
-	p->window[v->head++ & p->window_mask] = ref;
+	__atomic_store_n(&p->window[v->head++ & p->window_mask], ref, __ATOMIC_RELAXED);
 	return chain_advance(p, next) ? VISIT_MORE : VISIT_CATAS;
 }
 
@@ -432,7 +432,7 @@ parse_run(struct hca *h, struct visit *v, unsigned int quota)
 		fill_common((struct hca_record *)pool->mem + ref, &at, next, &w,
 			    w.is_rd ? HCA_REC_RD : 0);
 		at.rd_count += w.is_rd;
-		window[head++ & window_mask] = ref;
+		__atomic_store_n(&window[head++ & window_mask], ref, __ATOMIC_RELAXED);
 		n++;
 		in_order = chain_advance(&at, next);
 		if (unlikely(!in_order))

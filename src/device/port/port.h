@@ -16,6 +16,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rte_mbuf.h>
@@ -42,6 +43,21 @@ static inline uint64_t
 hca_port_missed(const struct hca_port *p)
 {
 	return p->ops->missed != NULL ? p->ops->missed(p) : 0;
+}
+
+/* Statistics of a port: one writer, read at any time. */
+static inline void
+hca_port_count(uint64_t *word, uint64_t n)
+{
+	__atomic_store_n(word, *word + n, __ATOMIC_RELAXED);
+}
+
+/* A copy of all of them, words of 64 bits. */
+static inline void
+hca_port_counted(void *to, const void *from, size_t bytes)
+{
+	for (size_t i = 0; i < bytes / sizeof(uint64_t); i++)
+		((uint64_t *)to)[i] = __atomic_load_n((const uint64_t *)from + i, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include <rte_ring.h>
 
 #include "engine/pkt.h"
+#include "engine/tsan.h"
 #include "port/port_ethdev.h"
 
 #define DEFAULT_DESC 1024u
@@ -53,6 +54,7 @@ ethdev_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	if (unlikely(__atomic_load_n(&p->paused, __ATOMIC_RELAXED)))
 		return 0;
 	got = rte_eth_rx_burst(p->id, 0, m, n);
+	hca_tsan_take_all((void *const *)m, got);
 	for (uint16_t i = 0; i < got; i++) {
 		struct rte_mbuf *f = m[i];
 
@@ -72,6 +74,7 @@ ethdev_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	(void)now;
 	if (unlikely(__atomic_load_n(&p->paused, __ATOMIC_RELAXED)))
 		return 0;
+	hca_tsan_give_all((void *const *)m, n);
 	return rte_eth_tx_burst(p->id, 0, m, n);
 }
 

@@ -147,12 +147,12 @@ hold_copy(struct port_impair *p, struct rte_mbuf *m, uint64_t due, uint64_t afte
 	struct rte_mbuf *c;
 
 	if (p->num_held >= p->hold) {
-		p->stats.hold_full++;
+		hca_port_count(&p->stats.hold_full, 1);
 		return false;
 	}
 	c = rte_pktmbuf_copy(m, p->pool, 0, UINT32_MAX);
 	if (c == NULL) {
-		p->stats.no_mbuf++;
+		hca_port_count(&p->stats.no_mbuf, 1);
 		return false;
 	}
 	heap_push(p, (struct held){.m = c, .due = due, .seq = p->seq++, .after = after});
@@ -257,7 +257,7 @@ corrupt(struct port_impair *p, struct rte_mbuf *m, unsigned int fault)
 		return;
 	byte = rte_pktmbuf_mtod_offset(m, uint8_t *, from + hca_port_random_below(&p->rng, n));
 	*byte ^= (uint8_t)(1 + hca_port_random_below(&p->rng, 255));
-	p->stats.corrupted++;
+	hca_port_count(&p->stats.corrupted, 1);
 }
 
 static void
@@ -268,7 +268,7 @@ cut(struct port_impair *p, struct rte_mbuf *m, uint64_t to)
 	if (to == 0 || to >= m->data_len)
 		to = 1 + hca_port_random_below(&p->rng, m->data_len - 1u);
 	rte_pktmbuf_trim(m, (uint16_t)(m->data_len - to));
-	p->stats.truncated++;
+	hca_port_count(&p->stats.truncated, 1);
 }
 
 static void
@@ -282,7 +282,7 @@ mark_ecn(struct port_impair *p, struct rte_mbuf *m)
 		l3[1] |= 3;
 	else if (l3[0] >> 4 == 6)
 		l3[1] |= 0x30;
-	p->stats.ecn_marked++;
+	hca_port_count(&p->stats.ecn_marked, 1);
 }
 
 /* What is done to the frame itself. */
@@ -323,8 +323,8 @@ due_time(struct port_impair *p, const struct fate *f, uint64_t now, uint64_t *af
 static void
 count_held(struct port_impair *p, const struct fate *f)
 {
-	p->stats.reordered += f->fault == HCA_FAULT_REORDER;
-	p->stats.delayed += f->fault != HCA_FAULT_REORDER;
+	hca_port_count(&p->stats.reordered, f->fault == HCA_FAULT_REORDER);
+	hca_port_count(&p->stats.delayed, f->fault != HCA_FAULT_REORDER);
 }
 
 /* False: not taken, the frame stays with the caller. */
@@ -338,7 +338,7 @@ send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 		f = fate_of(p, m);
 	p->pass_next = false;
 	if (f.fault == HCA_FAULT_DROP) {
-		p->stats.dropped++;
+		hca_port_count(&p->stats.dropped, 1);
 		rte_pktmbuf_free(m);
 		return true;
 	}
@@ -347,17 +347,17 @@ send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 	if (due != 0 && hold_copy(p, m, due, after)) {
 		count_held(p, &f);
 		if (f.fault == HCA_FAULT_DUP && hold_copy(p, m, due, UINT64_MAX))
-			p->stats.duplicated++;
+			hca_port_count(&p->stats.duplicated, 1);
 		rte_pktmbuf_free(m);
 		return true;
 	}
 	if (due != 0 && f.fault != HCA_FAULT_REORDER) {
-		p->stats.stalled++;
+		hca_port_count(&p->stats.stalled, 1);
 		p->pass_next = f.fault != FATE_PASS;
 		return false;
 	}
 	if (f.fault == HCA_FAULT_DUP && hold_copy(p, m, now, UINT64_MAX))
-		p->stats.duplicated++;
+		hca_port_count(&p->stats.duplicated, 1);
 	if (offer(p, m, now))
 		return true;
 	p->pass_next = true;
@@ -388,12 +388,12 @@ impair_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	take_over(p);
 	if (is_clean(p)) {
 		done = p->inner->ops->tx(p->inner, m, n, now);
-		p->stats.frames += done;
+		hca_port_count(&p->stats.frames, done);
 		return done;
 	}
 	let_go(p, now);
 	while (done < n && send_one(p, m[done], now)) {
-		p->stats.frames++;
+		hca_port_count(&p->stats.frames, 1);
 		done++;
 		if (p->num_rules != 0)
 			let_go_after(p, now);
@@ -557,7 +557,7 @@ hca_port_impair_hits(const struct hca_port *port, unsigned int rule)
 void
 hca_port_impair_stats(const struct hca_port *port, struct hca_port_impair_stats *out)
 {
-	*out = ((const struct port_impair *)port)->stats;
+	hca_port_counted(out, &((const struct port_impair *)port)->stats, sizeof(*out));
 }
 
 uint32_t

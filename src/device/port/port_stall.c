@@ -47,7 +47,7 @@ link_is_up(struct port_stall *s)
 	if (s->rules.down_for != 0 && s->first != 0 && t >= s->rules.down_after &&
 	    t - s->rules.down_after < s->rules.down_for)
 		up = false;
-	s->stats.link_downs += s->was_up && !up;
+	hca_port_count(&s->stats.link_downs, s->was_up && !up);
 	s->was_up = up;
 	return up;
 }
@@ -77,10 +77,10 @@ stall_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 		take = RTE_MIN(take, hca_port_random_below(&s->rng, s->rules.tx_burst_max + 1));
 	if (take != 0)
 		took = s->inner->ops->tx(s->inner, m, take, now);
-	s->stats.offered += n;
-	s->stats.taken += took;
-	s->stats.short_bursts += took < n;
-	s->stats.empty_bursts += took == 0 && n != 0;
+	hca_port_count(&s->stats.offered, n);
+	hca_port_count(&s->stats.taken, took);
+	hca_port_count(&s->stats.short_bursts, took < n);
+	hca_port_count(&s->stats.empty_bursts, took == 0 && n != 0);
 	return took;
 }
 
@@ -171,5 +171,5 @@ hca_port_stall_link(struct hca_port *p, bool up)
 void
 hca_port_stall_stats(const struct hca_port *p, struct hca_port_stall_stats *out)
 {
-	*out = ((const struct port_stall *)p)->stats;
+	hca_port_counted(out, &((const struct port_stall *)p)->stats, sizeof(*out));
 }

@@ -147,9 +147,11 @@ hca_cq_cursor_close(struct hca_cq_cursor *c)
 void
 hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 {
-	hca_le32 *last = (hca_le32 *)(void *)((uint8_t *)cqe + offsetof(struct hca_cqe, opcode));
-
-	__atomic_store_n(last, hca_cpu_to_le32(last_word), __ATOMIC_RELEASE);
+	cqe->opcode = (uint8_t)last_word;
+	cqe->is_send = (uint8_t)(last_word >> 8);
+	cqe->reserved1e = (uint8_t)(last_word >> 16);
+	/* Stored as software loads it: that byte alone, after all others. */
+	__atomic_store_n(&cqe->owner, (uint8_t)(last_word >> 24), __ATOMIC_RELEASE);
 }
 
 /*

@@ -183,6 +183,22 @@ test_checks(void **state)
 	expect_dropped(fx, word(64, HCA_OP_SEND, qpn), good, HCA_CTR_db_bad_index);
 }
 
+/* In RST a QP is being taken apart: whose it was does not matter any more, and nobody is kicked. */
+static void
+test_taken_apart(void **state)
+{
+	struct fx *fx = *state;
+	struct client c = client_open(fx, PAGE);
+
+	fx_qp(fx, QPI + 1, PAGE + 1, 6, 6, 16)->cfg.state = HCA_QPS_RST;
+	fx_qp(fx, QPI + 2, PAGE, 6, 6, 16)->cfg.state = HCA_QPS_RST;
+	ring(&c, word(0, HCA_OP_SEND, fx_qpn(QPI + 1)));
+	ring(&c, word(0, HCA_DB_OPCODE_KICK, fx_qpn(QPI + 2)));
+	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 2);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_bad_state), 2);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_kicks), 0);
+}
+
 static void
 test_dead_entry_and_qpn_zero(void **state)
 {
@@ -297,6 +313,7 @@ main(void)
 		T(test_register),
 		T(test_takes_room_first),
 		T(test_checks),
+		T(test_taken_apart),
 		T(test_dead_entry_and_qpn_zero),
 		T(test_opcodes),
 		T(test_kick),

@@ -521,6 +521,25 @@ test_fair(void **state)
 	assert_in_range(mine, 80, 112);
 }
 
+/* Until RTS the line is the CEU's: a late message of an earlier transition writes nothing to it. */
+static void
+test_not_before_rts(void **state)
+{
+	struct rig *r = *state;
+	static const uint8_t states[] = {HCA_QPS_RST, HCA_QPS_INIT, HCA_QPS_RTR};
+
+	for (unsigned int i = 0; i < sizeof(states); i++) {
+		struct hca_qp_rtc was;
+
+		r->qp->cfg.state = states[i];
+		r->qp->rtc.flags |= HCA_RTC_DRAINED;
+		was = r->qp->rtc;
+		hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
+		assert_int_equal(rig_send(r, 2), 0);
+		assert_memory_equal(&r->qp->rtc, &was, sizeof(was));
+	}
+}
+
 int
 main(void)
 {
@@ -538,6 +557,7 @@ main(void)
 		T(test_rd_atomic_limit),
 		T(test_no_credit),
 		T(test_sqd),
+		T(test_not_before_rts),
 		T(test_rewind_in_write),
 		T(test_rewind_in_read),
 		T(test_release_overtakes),
