@@ -358,6 +358,12 @@ hca_port_divert_alloc(struct hca_port *p)
 }
 
 unsigned int
+hca_port_divert_room(const struct hca_port *p)
+{
+	return rte_ring_free_count(((const struct port_divert *)p)->out);
+}
+
+unsigned int
 hca_port_divert_give(struct hca_port *p, struct rte_mbuf **m, unsigned int n)
 {
 	struct port_divert *d = divert(p);

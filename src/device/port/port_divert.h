@@ -72,6 +72,8 @@ uint32_t hca_port_divert_mbufs(const struct hca_port *p);
 unsigned int hca_port_divert_take(struct hca_port *p, struct rte_mbuf **m, unsigned int n);
 /* An empty buffer for a frame to be sent, HCA_PORT_DIVERT_FRAME bytes of tail room; or NULL. */
 struct rte_mbuf *hca_port_divert_alloc(struct hca_port *p);
+/* How many hca_port_divert_give() would take now: it grows until then. */
+unsigned int hca_port_divert_room(const struct hca_port *p);
 /* To the wire; takes all, and drops what does not fit. Returns how many are on their way. */
 unsigned int hca_port_divert_give(struct hca_port *p, struct rte_mbuf **m, unsigned int n);
 /* False: there is something to take. True: kick() will be called when there is. */

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Life of the other side, whichever it is, and what both kinds share. */
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernif_impl.h"
+#include "port/port_divert.h"
+
+#define WAIT_NS 100000000ull
+
+static __thread char reason[256] = "no error";
+
+const char *
+kernif_reason(void)
+{
+	return reason;
+}
+
+int
+kernif_fail(int err, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(reason, sizeof(reason), format, ap);
+	va_end(ap);
+	return err;
+}
+
+void
+kernif_log(const struct kernif *k, const char *format, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (k->cfg.log == NULL)
+		return;
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	k->cfg.log(k->cfg.arg, text);
+}
+
+uint64_t
+kernif_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+bool
+kernif_stopping(const struct kernif *k)
+{
+	return __atomic_load_n(&k->stop, __ATOMIC_ACQUIRE);
+}
+
+void
+kernif_wait(struct kernif *k)
+{
+	uint64_t until = kernif_now() + WAIT_NS;
+	struct timespec ts = {.tv_sec = (time_t)(until / 1000000000u),
+			      .tv_nsec = (long)(until % 1000000000u)};
+
+	pthread_cond_timedwait(&k->changed, &k->lock, &ts);
+}
+
+static void
+ring(int fd)
+{
+	const uint64_t one = 1;
+	ssize_t n = write(fd, &one, sizeof(one));
+
+	(void)n; /* full: it will be woken anyway */
+}
+
+void
+kernif_kick(void *arg)
+{
+	ring(((struct kernif *)arg)->kick_fd);
+}
+
+void
+kernif_rest(struct kernif *k, int fd, int ms)
+{
+	struct pollfd p[2] = {{.fd = k->kick_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+	uint64_t n;
+
+	if (!hca_port_divert_may_sleep(k->divert))
+		return;
+	poll(p, fd >= 0 ? 2 : 1, ms);
+	if (p[0].revents & POLLIN)
+		n = (uint64_t)read(k->kick_fd, &n, sizeof(n));
+	(void)n;
+}
+
+/* ---- addresses ---- */
+
+int
+kernif_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6])
+{
+	struct kernif *k = arg;
+	int err;
+
+	pthread_mutex_lock(&k->lock);
+	if (!k->started || kernif_stopping(k)) {
+		pthread_mutex_unlock(&k->lock);
+		return -ESHUTDOWN;
+	}
+	k->waiting++;
+	err = k->cfg.kind == KERNIF_TAP ? kernif_kernel_resolve(k, sgid_index, dgid, dmac)
+					: kernif_builtin_resolve(k, sgid_index, dgid, dmac);
+	if (err == 0)
+		k->stats.resolved++;
+	else
+		k->stats.unresolved++;
+	k->waiting--;
+	pthread_cond_broadcast(&k->changed);
+	pthread_mutex_unlock(&k->lock);
+	return err;
+}
+
+void
+kernif_link(struct kernif *k, bool up)
+{
+	if (k->cfg.kind == KERNIF_TAP) {
+		tap_carrier(&k->tap, up);
+		return;
+	}
+	pthread_mutex_lock(&k->lock);
+	if (up && k->started)
+		arp_nd_announce(k->responder, kernif_now());
+	pthread_mutex_unlock(&k->lock);
+}
+
+const char *
+kernif_interface(const struct kernif *k)
+{
+	return k->cfg.kind == KERNIF_TAP ? k->tap.name : "";
+}
+
+void
+kernif_stats(struct kernif *k, struct kernif_stats *out)
+{
+	pthread_mutex_lock(&k->lock);
+	*out = k->stats;
+	out->gids_set = k->gids.set;
+	out->gids_cleared = k->gids.cleared;
+	out->gids_failed = k->gids.failed;
+	pthread_mutex_unlock(&k->lock);
+}
+
+bool
+kernif_arp_nd_stats(struct kernif *k, struct arp_nd_stats *out)
+{
+	if (k->responder == NULL)
+		return false;
+	pthread_mutex_lock(&k->lock);
+	arp_nd_stats(k->responder, out);
+	pthread_mutex_unlock(&k->lock);
+	return true;
+}
+
+/* ---- life ---- */
+
+static int
+copy_config(struct kernif *k, const struct kernif_config *cfg)
+{
+	if (cfg->num_addresses > ARP_ND_ADDRESSES || cfg->num_gateways > ARP_ND_ADDRESSES)
+		return kernif_fail(-EINVAL, "%u addresses and %u gateways, at most %u are possible",
+				   cfg->num_addresses, cfg->num_gateways, ARP_ND_ADDRESSES);
+	k->cfg = *cfg;
+	for (uint32_t i = 0; i < cfg->num_addresses; i++)
+		k->address[i] = cfg->addresses[i];
+	for (uint32_t i = 0; i < cfg->num_gateways; i++)
+		k->gateway[i] = cfg->gateways[i];
+	k->cfg.addresses = k->address;
+	k->cfg.gateways = k->gateway;
+	return 0;
+}
+
+static int
+init_waiting(struct kernif *k)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&k->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&k->lock, NULL);
+	k->tap.fd = k->events.fd = k->ask.fd = -1;
+	k->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	k->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (k->kick_fd >= 0 && k->end_fd >= 0)
+		return 0;
+	return kernif_fail(-errno, "eventfd: %s", strerror(errno));
+}
+
+int
+kernif_create(const struct kernif_config *cfg, struct kernif **out)
+{
+	struct kernif *k = calloc(1, sizeof(*k));
+	int err;
+
+	if (k == NULL)
+		return kernif_fail(-ENOMEM, "no memory");
+	err = init_waiting(k);
+	if (err == 0)
+		err = copy_config(k, cfg);
+	if (err == 0)
+		err = k->cfg.kind == KERNIF_TAP ? kernif_kernel_create(k)
+						: kernif_builtin_create(k);
+	if (err != 0) {
+		kernif_destroy(k);
+		return err;
+	}
+	*out = k;
+	return 0;
+}
+
+int
+kernif_start(struct kernif *k, struct hca_port *divert, struct hca_driver *drv)
+{
+	void *(*pump)(void *) = k->cfg.kind == KERNIF_TAP ? kernif_kernel_pump
+							  : kernif_builtin_pump;
+	int err;
+
+	k->divert = divert;
+	k->drv = drv;
+	err = gid_table_init(&k->gids, drv, k->cfg.mac);
+	if (err != 0)
+		return kernif_fail(err, "GID 0: %s", hca_driver_reason());
+	err = pthread_create(&k->pump, NULL, pump, k);
+	if (err != 0)
+		return kernif_fail(-err, "no thread: %s", strerror(err));
+	k->pump_runs = true;
+	err = k->cfg.kind == KERNIF_TAP ? kernif_kernel_start(k) : kernif_builtin_start(k);
+	if (err != 0) {
+		kernif_stop(k);
+		return err;
+	}
+	pthread_mutex_lock(&k->lock);
+	k->started = true;
+	pthread_mutex_unlock(&k->lock);
+	return 0;
+}
+
+void
+kernif_stop(struct kernif *k)
+{
+	__atomic_store_n(&k->stop, true, __ATOMIC_RELEASE);
+	ring(k->kick_fd);
+	ring(k->end_fd);
+	if (k->monitor_runs)
+		pthread_join(k->monitor, NULL);
+	if (k->pump_runs)
+		pthread_join(k->pump, NULL);
+	k->monitor_runs = k->pump_runs = false;
+	pthread_mutex_lock(&k->lock);
+	pthread_cond_broadcast(&k->changed);
+	while (k->waiting != 0)
+		kernif_wait(k);
+	k->started = false;
+	pthread_mutex_unlock(&k->lock);
+}
+
+void
+kernif_destroy(struct kernif *k)
+{
+	if (k == NULL)
+		return;
+	kernif_kernel_destroy(k);
+	arp_nd_destroy(k->responder);
+	if (k->kick_fd >= 0)
+		close(k->kick_fd);
+	if (k->end_fd >= 0)
+		close(k->end_fd);
+	pthread_cond_destroy(&k->changed);
+	pthread_mutex_destroy(&k->lock);
+	free(k);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The responder on the shared port: a thread that feeds it and keeps its time. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "kernif_impl.h"
+#include "port/port_divert.h"
+
+#define TICK_NS 50000000ull
+#define TICK_MS 50
+
+/* Of the responder; lock held, so that the ring to the wire has one producer at a time. */
+static void
+send_frame(void *arg, const uint8_t *frame, uint32_t len)
+{
+	struct kernif *k = arg;
+	struct rte_mbuf *m = hca_port_divert_alloc(k->divert);
+	char *to = m != NULL ? rte_pktmbuf_append(m, (uint16_t)len) : NULL;
+
+	if (to == NULL) {
+		rte_pktmbuf_free(m);
+		kernif_count(&k->stats.from_kernel_drops, 1);
+		return;
+	}
+	memcpy(to, frame, len);
+	if (hca_port_divert_give(k->divert, &m, 1) == 1)
+		kernif_count(&k->stats.from_kernel_pkts, 1);
+	else
+		kernif_count(&k->stats.from_kernel_drops, 1);
+}
+
+static void
+hop_changed(void *arg, const struct arp_nd_hop *hop, const uint8_t *mac)
+{
+	struct kernif *k = arg;
+
+	if (mac != NULL)
+		k->stats.neighbours_moved += dest_table_moved(&k->dests, k->drv, hop, mac);
+	else
+		dest_table_forget(&k->dests, hop);
+	pthread_cond_broadcast(&k->changed);
+}
+
+int
+kernif_builtin_create(struct kernif *k)
+{
+	struct arp_nd_address own[ARP_ND_ADDRESSES + 1] = {
+		{.prefix = 64, .vlan_id = ARP_ND_NO_VLAN}};
+	struct arp_nd_config ac = {
+		.addresses = own,
+		.num_addresses = k->cfg.num_addresses + 1,
+		.gateways = k->gateway,
+		.num_gateways = k->cfg.num_gateways,
+		.send = send_frame,
+		.changed = hop_changed,
+		.arg = k,
+	};
+	int err;
+
+	gid_of_mac(k->cfg.mac, own[0].gid);
+	memcpy(own + 1, k->address, sizeof(own[0]) * k->cfg.num_addresses);
+	memcpy(ac.mac, k->cfg.mac, 6);
+	err = arp_nd_create(&ac, &k->responder);
+	return err == 0 ? 0 : kernif_fail(err, "the responder: %s", strerror(-err));
+}
+
+int
+kernif_builtin_start(struct kernif *k)
+{
+	int index = 0;
+
+	pthread_mutex_lock(&k->lock);
+	for (uint32_t i = 0; i < k->cfg.num_addresses && index >= 0; i++)
+		index = gid_table_add(&k->gids, k->address[i].gid, k->address[i].vlan_id,
+				      k->cfg.mac);
+	pthread_mutex_unlock(&k->lock);
+	return index >= 0 ? 0 : kernif_fail(index, "an address: %s", hca_driver_reason());
+}
+
+static unsigned int
+feed(struct kernif *k)
+{
+	struct rte_mbuf *m[KERNIF_BURST];
+	unsigned int n = hca_port_divert_take(k->divert, m, KERNIF_BURST);
+	uint64_t now = kernif_now();
+
+	if (n == 0)
+		return 0;
+	pthread_mutex_lock(&k->lock);
+	for (unsigned int i = 0; i < n; i++)
+		arp_nd_input(k->responder, rte_pktmbuf_mtod(m[i], const uint8_t *), m[i]->data_len,
+			     now);
+	pthread_mutex_unlock(&k->lock);
+	rte_pktmbuf_free_bulk(m, n);
+	kernif_count(&k->stats.to_kernel_pkts, n);
+	return n;
+}
+
+void *
+kernif_builtin_pump(void *arg)
+{
+	struct kernif *k = arg;
+	uint64_t tick = 0;
+
+	while (!kernif_stopping(k)) {
+		uint64_t now = kernif_now();
+
+		if (now >= tick) {
+			tick = now + TICK_NS;
+			pthread_mutex_lock(&k->lock);
+			arp_nd_tick(k->responder, now);
+			pthread_mutex_unlock(&k->lock);
+		}
+		if (feed(k) == 0)
+			kernif_rest(k, -1, TICK_MS);
+	}
+	return NULL;
+}
+
+int
+kernif_builtin_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[16],
+		       uint8_t mac[6])
+{
+	uint64_t until = kernif_now() + KERNIF_RESOLVE_NS;
+	const struct gid_slot *g = gid_table_get(&k->gids, sgid_index);
+	struct arp_nd_hop hop;
+	uint16_t vlan_id;
+	int err;
+
+	if (g == NULL)
+		return -EINVAL;
+	vlan_id = g->vlan_id;
+	for (;;) {
+		uint64_t now = kernif_now();
+
+		err = arp_nd_lookup(k->responder, dgid, vlan_id, now, mac, &hop);
+		if (err != -EAGAIN || now >= until || kernif_stopping(k))
+			break;
+		kernif_wait(k);
+	}
+	if (err == 0)
+		dest_table_note(&k->dests, sgid_index, dgid, &hop, mac);
+	return err == -EAGAIN ? -EHOSTUNREACH : err;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef KERNIF_IMPL_H
+#define KERNIF_IMPL_H
+
+/* What the files of the other side share. */
+
+#include <pthread.h>
+
+#include "dest_table.h"
+#include "gid_table.h"
+#include "kernel_tables.h"
+#include "kernif.h"
+#include "netlink.h"
+#include "tap.h"
+
+#define KERNIF_BURST 32u
+#define KERNIF_RESOLVE_NS 3500000000ull
+
+/*
+ * `lock` guards the tables, the responder and what the responder sends. It is held while the driver
+ * is called; the driver never calls back with a lock of its own held.
+ */
+struct kernif {
+	struct kernif_config cfg;
+	struct arp_nd_address address[ARP_ND_ADDRESSES];
+	struct arp_nd_hop gateway[ARP_ND_ADDRESSES];
+	struct hca_port *divert;
+	struct hca_driver *drv;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a neighbour, or the end */
+	struct gid_table gids;
+	struct dest_table dests;
+	struct kernif_stats stats; /* pump counters by the pump, the rest under the lock */
+	bool started;
+	bool stop;	      /* [pub] */
+	unsigned int waiting; /* threads inside kernif_resolve() */
+	int kick_fd;	      /* eventfd: wakes the pump */
+	pthread_t pump;
+	bool pump_runs;
+
+	struct arp_nd *responder; /* built-in */
+
+	struct tap tap;
+	struct nl events; /* monitor: subscribed */
+	struct nl ask;	  /* monitor: questions; before it runs, whoever starts */
+	struct kernel_tables tables;
+	pthread_t monitor;
+	bool monitor_runs;
+	bool link_up; /* as told to cfg.link_changed */
+	int end_fd; /* eventfd: wakes the monitor */
+};
+
+/* Records the reason for kernif_reason() and returns err. */
+int kernif_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void kernif_log(const struct kernif *k, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+uint64_t kernif_now(void);
+bool kernif_stopping(const struct kernif *k);
+/* Until something changes, or 100 ms have passed; lock held. */
+void kernif_wait(struct kernif *k);
+/* The pump rests until there is something to take, or ms have passed; fd: also until it is readable. */
+void kernif_rest(struct kernif *k, int fd, int ms);
+static inline void
+kernif_count(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+/* kernif_builtin.c; resolve: lock held. */
+int kernif_builtin_create(struct kernif *k);
+int kernif_builtin_start(struct kernif *k);
+void *kernif_builtin_pump(void *arg);
+int kernif_builtin_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[16],
+			   uint8_t mac[6]);
+
+/* kernif_kernel.c: interface, pump and monitor. */
+int kernif_kernel_create(struct kernif *k);
+int kernif_kernel_start(struct kernif *k);
+void *kernif_kernel_pump(void *arg);
+void kernif_kernel_stop(struct kernif *k);
+void kernif_kernel_destroy(struct kernif *k);
+
+/* kernif_route.c */
+int kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[16],
+			  uint8_t mac[6]);
+/* Has the kernel make sure that a neighbour is where it was; 0 or negative errno. */
+int kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16]);
+
+#endif

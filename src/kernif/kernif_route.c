@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The way to a destination, by the kernel's routes and neighbours. */
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <linux/neighbour.h>
+
+#include "arp_nd_impl.h"
+#include "kernif_impl.h"
+
+#define DISCARD_PORT 9u
+#define USABLE (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP)
+#define SETTLE_NS 200000000ull /* a neighbour that had failed is given so long to be tried again */
+
+/* A GID as netlink wants it: 4 or 16 bytes. */
+struct nl_ip {
+	uint8_t family;
+	uint8_t len;
+	uint8_t bytes[16];
+};
+
+static struct nl_ip
+ip_of(const uint8_t gid[16])
+{
+	struct nl_ip ip = {.family = AF_INET6, .len = 16};
+
+	memcpy(ip.bytes, gid, 16);
+	if (arp_nd_is_v4(gid)) {
+		ip = (struct nl_ip){.family = AF_INET, .len = 4};
+		memcpy(ip.bytes, gid + 12, 4);
+	}
+	return ip;
+}
+
+/* ---- routes ---- */
+
+struct route {
+	bool found;
+	uint8_t type;
+	uint32_t oif;
+	uint8_t hop[16];
+};
+
+static void
+set_hop(struct route *r, uint16_t family, const void *ip, size_t len)
+{
+	if (family == AF_INET && len == 4)
+		arp_nd_v4_gid(ip, r->hop);
+	else if (family == AF_INET6 && len == 16)
+		memcpy(r->hop, ip, 16);
+}
+
+static void
+on_route(void *arg, const struct nlmsghdr *h)
+{
+	const struct rtmsg *m = NLMSG_DATA(h);
+	const struct rtattr *table[RTA_MAX + 1];
+	struct route *r = arg;
+
+	if (h->nlmsg_type != RTM_NEWROUTE || !nl_parse_message(h, sizeof(*m), table, RTA_MAX))
+		return;
+	r->found = true;
+	r->type = m->rtm_type;
+	if (nl_len(table[RTA_OIF]) == sizeof(r->oif))
+		memcpy(&r->oif, nl_data(table[RTA_OIF]), sizeof(r->oif));
+	if (table[RTA_GATEWAY] != NULL)
+		set_hop(r, m->rtm_family, nl_data(table[RTA_GATEWAY]),
+			nl_len(table[RTA_GATEWAY]));
+	if (nl_len(table[RTA_VIA]) > sizeof(uint16_t)) {
+		const uint8_t *via = nl_data(table[RTA_VIA]);
+		uint16_t family;
+
+		memcpy(&family, via, sizeof(family));
+		set_hop(r, family, via + sizeof(family), nl_len(table[RTA_VIA]) - sizeof(family));
+	}
+}
+
+/* Next hop from src on the interface to dst. */
+static int
+find_route(struct nl *s, uint32_t ifindex, const uint8_t src[16], const uint8_t dst[16],
+	   struct route *out)
+{
+	struct nl_ip from = ip_of(src), to = ip_of(dst);
+	const struct rtmsg m = {
+		.rtm_family = to.family,
+		.rtm_dst_len = (uint8_t)(to.len * 8),
+		.rtm_src_len = (uint8_t)(from.len * 8),
+	};
+	struct nl_request r;
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	memcpy(out->hop, dst, 16);
+	if (gid_is_link_local(dst)) {
+		*out = (struct route){.found = true, .type = RTN_UNICAST, .oif = ifindex};
+		memcpy(out->hop, dst, 16);
+		return 0;
+	}
+	nl_begin(&r, RTM_GETROUTE, 0, &m, sizeof(m));
+	nl_put(&r, RTA_DST, to.bytes, to.len);
+	nl_put(&r, RTA_SRC, from.bytes, from.len);
+	nl_put(&r, RTA_OIF, &ifindex, sizeof(ifindex));
+	err = nl_talk(s, &r, on_route, out);
+	if (err != 0 || !out->found || out->type != RTN_UNICAST || out->oif != ifindex)
+		return -EHOSTUNREACH;
+	return 0;
+}
+
+/* ---- neighbours ---- */
+
+struct neighbour {
+	bool found;
+	uint16_t state;
+	uint8_t mac[6];
+};
+
+static void
+on_neighbour(void *arg, const struct nlmsghdr *h)
+{
+	const struct ndmsg *m = NLMSG_DATA(h);
+	const struct rtattr *table[NDA_MAX + 1];
+	struct neighbour *n = arg;
+
+	if (h->nlmsg_type != RTM_NEWNEIGH || !nl_parse_message(h, sizeof(*m), table, NDA_MAX))
+		return;
+	n->found = true;
+	n->state = m->ndm_state;
+	if (nl_len(table[NDA_LLADDR]) == sizeof(n->mac))
+		memcpy(n->mac, nl_data(table[NDA_LLADDR]), sizeof(n->mac));
+	else
+		n->state &= (uint16_t)~USABLE;
+}
+
+static struct neighbour
+find_neighbour(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
+{
+	struct nl_ip ip = ip_of(gid);
+	const struct ndmsg m = {.ndm_family = ip.family, .ndm_ifindex = (int)ifindex};
+	struct neighbour n = {0};
+	struct nl_request r;
+
+	nl_begin(&r, RTM_GETNEIGH, 0, &m, sizeof(m));
+	nl_put(&r, NDA_DST, ip.bytes, ip.len);
+	(void)nl_talk(s, &r, on_neighbour, &n);
+	return n;
+}
+
+/* Without the right to touch the table: a packet makes the kernel look too. */
+static int
+send_packet(uint32_t ifindex, const struct nl_ip *ip)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(DISCARD_PORT)};
+	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6,
+				    .sin6_port = htons(DISCARD_PORT),
+				    .sin6_scope_id = ifindex};
+	int fd = socket(ip->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	memcpy(&sin.sin_addr, ip->bytes, 4);
+	memcpy(&sin6.sin6_addr, ip->bytes, 16);
+	n = ip->family == AF_INET
+		    ? sendto(fd, "", 0, 0, (const struct sockaddr *)&sin, sizeof(sin))
+		    : sendto(fd, "", 0, 0, (const struct sockaddr *)&sin6, sizeof(sin6));
+	close(fd);
+	return n < 0 ? -EHOSTUNREACH : 0;
+}
+
+int
+kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
+{
+	struct nl_ip ip = ip_of(gid);
+	const struct ndmsg m = {
+		.ndm_family = ip.family,
+		.ndm_ifindex = (int)ifindex,
+		.ndm_state = NUD_NONE,
+		.ndm_flags = NTF_USE,
+	};
+	struct nl_request r;
+	int err;
+
+	nl_begin(&r, RTM_NEWNEIGH, NLM_F_CREATE, &m, sizeof(m));
+	nl_put(&r, NDA_DST, ip.bytes, ip.len);
+	err = nl_talk(s, &r, NULL, NULL);
+	return err == -EPERM ? send_packet(ifindex, &ip) : err;
+}
+
+/* The lock is given up while waiting. */
+static int
+wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8_t gid[16],
+		   uint8_t mac[6])
+{
+	uint64_t start = kernif_now();
+
+	for (bool asked = false;; asked = true) {
+		struct neighbour n = find_neighbour(s, ifindex, gid);
+		uint64_t passed = kernif_now() - start;
+
+		if (!asked && kernif_probe(s, ifindex, gid) != 0)
+			return -EHOSTUNREACH;
+		if (n.found && (n.state & USABLE)) {
+			memcpy(mac, n.mac, 6);
+			return 0;
+		}
+		if (passed >= KERNIF_RESOLVE_NS || kernif_stopping(k) ||
+		    (n.found && (n.state & NUD_FAILED) && passed > SETTLE_NS))
+			return -EHOSTUNREACH;
+		kernif_wait(k);
+	}
+}
+
+int
+kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[16],
+		      uint8_t mac[6])
+{
+	const struct gid_slot *g = gid_table_get(&k->gids, sgid_index);
+	const struct kernel_link *l = g != NULL ? kernel_tables_vlan(&k->tables, g->vlan_id) : NULL;
+	struct arp_nd_hop hop = {0};
+	struct route route;
+	uint32_t ifindex;
+	struct nl s;
+	int err;
+
+	if (l == NULL)
+		return -EINVAL;
+	ifindex = l->ifindex;
+	hop.vlan_id = g->vlan_id;
+	err = nl_open(&s, 0);
+	if (err != 0)
+		return err;
+	err = find_route(&s, ifindex, g->gid, dgid, &route);
+	if (err == 0) {
+		memcpy(hop.gid, route.hop, 16);
+		err = wait_for_neighbour(k, &s, ifindex, hop.gid, mac);
+	}
+	nl_close(&s);
+	if (err == 0)
+		dest_table_note(&k->dests, sgid_index, dgid, &hop, mac);
+	return err;
+}
