@@ -8,7 +8,7 @@
 void
 gid_of_mac(const uint8_t mac[6], uint8_t gid[16])
 {
-	const uint8_t g[16] = {0xfe,   0x80,   0,    0,    0,	   0,	   0,	   0,
+	const uint8_t g[16] = {0xfe,   0x80,   0,      0,    0,	   0,	   0,	   0,
 			       mac[0], mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
 
 	memcpy(gid, g, sizeof(g));

@@ -148,8 +148,7 @@ is_host(uint8_t family, const uint8_t gid[16])
 
 	if (family == AF_INET)
 		return gid[12] != 0 && gid[12] != 127 && gid[12] < 224;
-	return gid[0] != 0xff && memcmp(gid, loopback, 16) != 0 &&
-	       memcmp(gid, loopback, 15) != 0 &&
+	return gid[0] != 0xff && memcmp(gid, loopback, 16) != 0 && memcmp(gid, loopback, 15) != 0 &&
 	       memcmp(gid, (const uint8_t[12]){[10] = 0xff, 0xff}, 12) != 0;
 }
 
@@ -167,9 +166,9 @@ address_event(struct kernel_tables *t, const struct nlmsghdr *h)
 	if (!nl_parse_message(h, sizeof(*m), table, IFA_MAX))
 		return;
 	l = find_link(t, m->ifa_index);
-	if (l == NULL || !gid_of(m->ifa_family,
-				 table[IFA_LOCAL] != NULL ? table[IFA_LOCAL] : table[IFA_ADDRESS],
-				 gid) ||
+	if (l == NULL ||
+	    !gid_of(m->ifa_family, table[IFA_LOCAL] != NULL ? table[IFA_LOCAL] : table[IFA_ADDRESS],
+		    gid) ||
 	    !is_host(m->ifa_family, gid))
 		return;
 	flags = u32_of(table[IFA_FLAGS], m->ifa_flags);

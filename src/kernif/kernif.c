@@ -232,8 +232,8 @@ kernif_create(const struct kernif_config *cfg, struct kernif **out)
 int
 kernif_start(struct kernif *k, struct hca_port *divert, struct hca_driver *drv)
 {
-	void *(*pump)(void *) = k->cfg.kind == KERNIF_TAP ? kernif_kernel_pump
-							  : kernif_builtin_pump;
+	void *(*pump)(void *) =
+		k->cfg.kind == KERNIF_TAP ? kernif_kernel_pump : kernif_builtin_pump;
 	int err;
 
 	k->divert = divert;

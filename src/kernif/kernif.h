@@ -58,16 +58,16 @@ struct kernif_config {
 
 #define KERNIF_STATS(X) \
 	X(to_kernel_pkts) \
-	X(to_kernel_drops)   /* the kernel did not take them */ \
+	X(to_kernel_drops) /* the kernel did not take them */ \
 	X(from_kernel_pkts) \
 	X(from_kernel_drops) /* no room on the way to the wire */ \
 	X(resolved)	     /* next hops asked for and found; so the next */ \
 	X(unresolved) \
 	X(gids_set) \
 	X(gids_cleared) \
-	X(gids_failed)	     /* more addresses than the table has entries, or refused */ \
-	X(neighbours_moved)  /* destinations in use that follow a new MAC address */ \
-	X(resyncs)	     /* the kernel's tables read anew, events having been lost */
+	X(gids_failed)	    /* more addresses than the table has entries, or refused */ \
+	X(neighbours_moved) /* destinations in use that follow a new MAC address */ \
+	X(resyncs)	    /* the kernel's tables read anew, events having been lost */
 
 struct kernif_stats {
 #define X(n) uint64_t n;

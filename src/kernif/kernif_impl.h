@@ -47,7 +47,7 @@ struct kernif {
 	pthread_t monitor;
 	bool monitor_runs;
 	bool link_up; /* as told to cfg.link_changed */
-	int end_fd; /* eventfd: wakes the monitor */
+	int end_fd;   /* eventfd: wakes the monitor */
 };
 
 /* Records the reason for kernif_reason() and returns err. */

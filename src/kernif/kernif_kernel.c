@@ -17,7 +17,7 @@
 #include "port/port_divert.h"
 
 #define PUMP_REST_MS 1000
-#define FULL_NS 50000		   /* the way to the wire is full: look again so much later */
+#define FULL_NS 50000		  /* the way to the wire is full: look again so much later */
 #define FRESHEN_NS 15000000000ull /* neighbours in use are asked for again so often */
 
 /* ---- frames ---- */
@@ -29,8 +29,8 @@ to_kernel(struct kernif *k)
 	unsigned int n = hca_port_divert_take(k->divert, m, KERNIF_BURST), bad = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		ssize_t sent = write(k->tap.fd, rte_pktmbuf_mtod(m[i], const void *),
-				     m[i]->data_len);
+		ssize_t sent =
+			write(k->tap.fd, rte_pktmbuf_mtod(m[i], const void *), m[i]->data_len);
 
 		bad += sent != m[i]->data_len;
 	}
@@ -249,11 +249,13 @@ monitor_main(void *arg)
 int
 kernif_kernel_create(struct kernif *k)
 {
-	const struct kernel_tables_ops ops = {
-		.link = on_link, .address = on_address, .neighbour = on_neighbour, .arg = k};
+	const struct kernel_tables_ops ops = {.link = on_link,
+					      .address = on_address,
+					      .neighbour = on_neighbour,
+					      .arg = k};
 	uint32_t mtu = k->cfg.mtu < KERNIF_MTU_MAX ? k->cfg.mtu : KERNIF_MTU_MAX;
-	int err = nl_open(&k->events, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
-					      RTMGRP_NEIGH);
+	int err = nl_open(&k->events,
+			  RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH);
 
 	if (err == 0)
 		err = nl_open(&k->ask, 0);

@@ -69,8 +69,7 @@ on_route(void *arg, const struct nlmsghdr *h)
 	if (nl_len(table[RTA_OIF]) == sizeof(r->oif))
 		memcpy(&r->oif, nl_data(table[RTA_OIF]), sizeof(r->oif));
 	if (table[RTA_GATEWAY] != NULL)
-		set_hop(r, m->rtm_family, nl_data(table[RTA_GATEWAY]),
-			nl_len(table[RTA_GATEWAY]));
+		set_hop(r, m->rtm_family, nl_data(table[RTA_GATEWAY]), nl_len(table[RTA_GATEWAY]));
 	if (nl_len(table[RTA_VIA]) > sizeof(uint16_t)) {
 		const uint8_t *via = nl_data(table[RTA_VIA]);
 		uint16_t family;
@@ -216,8 +215,7 @@ wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8
 }
 
 int
-kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[16],
-		      uint8_t mac[6])
+kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
 {
 	const struct gid_slot *g = gid_table_get(&k->gids, sgid_index);
 	const struct kernel_link *l = g != NULL ? kernel_tables_vlan(&k->tables, g->vlan_id) : NULL;

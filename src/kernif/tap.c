@@ -30,8 +30,9 @@ tap_open(struct tap *t, const char *name, bool exclusive)
 	if (ioctl(t->fd, TUNSETIFF, &r) != 0) {
 		err = -errno;
 		if (err == -EBUSY)
-			kernif_fail(err, exclusive ? "there is an interface %s already"
-						   : "interface %s is in use",
+			kernif_fail(err,
+				    exclusive ? "there is an interface %s already"
+					      : "interface %s is in use",
 				    name);
 		else
 			kernif_fail(err, "TAP interface %s: %s", name, strerror(-err));
@@ -78,8 +79,9 @@ tap_set_link(struct nl *s, uint32_t ifindex, const uint8_t mac[6], uint32_t mtu)
 int
 tap_set_up(struct nl *s, uint32_t ifindex)
 {
-	const struct ifinfomsg m = {
-		.ifi_index = (int)ifindex, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
+	const struct ifinfomsg m = {.ifi_index = (int)ifindex,
+				    .ifi_flags = IFF_UP,
+				    .ifi_change = IFF_UP};
 	struct nl_request r;
 
 	nl_begin(&r, RTM_NEWLINK, 0, &m, sizeof(m));
@@ -153,6 +155,5 @@ tap_add_address(struct nl *s, const struct tap *t, const struct arp_nd_address *
 					   strerror(-err));
 	}
 	err = add(s, (uint32_t)ifindex, a);
-	return err == 0 ? 0
-			: kernif_fail(err, "an address of %s: %s", t->name, strerror(-err));
+	return err == 0 ? 0 : kernif_fail(err, "an address of %s: %s", t->name, strerror(-err));
 }
