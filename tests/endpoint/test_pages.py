@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Manual pages say what programs and configuration have; examples and the unit are well formed.
+
+test_pages.py ROOT SOFTHCAD SOFTHCA-PERF UNIT
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+ROOT, DAEMON, PERF, UNIT = [os.path.abspath(word) for word in sys.argv[1:5]]
+PAGES = ('apps/softhcad/softhcad.8', 'apps/perf/softhca-perf.1', 'config/softhcad.conf.5')
+
+
+def page(name):
+    with open(os.path.join(ROOT, name), encoding='utf-8') as file:
+        return file.read().replace('\\-', '-')
+
+
+def output(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          encoding='utf-8', timeout=60, check=False)
+
+
+class Pages(unittest.TestCase):
+    def options(self, program, name):
+        text = page(name)
+        found = re.findall(r'--([a-z][a-z-]*)', output(program, '--help').stdout)
+        self.assertGreater(len(found), 2)
+        for option in found:
+            self.assertRegex(text, r'Fl -%s\b' % option, '--%s is not in %s' % (option, name))
+
+    def test_daemon(self):
+        self.options(DAEMON, 'apps/softhcad/softhcad.8')
+
+    def test_perf(self):
+        self.options(PERF, 'apps/perf/softhca-perf.1')
+
+    def test_keys(self):
+        """Every key of the sample, in its section."""
+        text = page('config/softhcad.conf.5')
+        with open(os.path.join(ROOT, 'config/softhcad.conf'), encoding='utf-8') as file:
+            sample = file.read()
+        sections = re.split(r'^\[(\w+)\]$', sample, flags=re.M)[1:]
+        for section, body in zip(sections[::2], sections[1::2]):
+            self.assertIn('.Ss Section %s\n' % section, text)
+            part = text.split('.Ss Section %s\n' % section)[1].split('.Ss ')[0]
+            for key in re.findall(r'^(\w+) =', body, re.M):
+                self.assertRegex(part, r'\.It Ic (.* )?%s\b' % key,
+                                 '[%s] %s is not in the page' % (section, key))
+
+    def test_lint(self):
+        if shutil.which('mandoc') is None:
+            self.skipTest('mandoc is not installed')
+        for name in PAGES:
+            result = output('mandoc', '-T', 'lint', '-W', 'warning', os.path.join(ROOT, name))
+            self.assertEqual((result.returncode, result.stdout), (0, ''), name)
+
+    def test_examples(self):
+        examples = glob.glob(os.path.join(ROOT, 'config/examples/*.conf'))
+        self.assertGreater(len(examples), 4)
+        for path in examples + [os.path.join(ROOT, 'config/softhcad.conf')]:
+            result = output(DAEMON, '-c', path, '--check')
+            self.assertEqual(result.returncode, 0, result.stdout)
+
+    def test_unit(self):
+        if shutil.which('systemd-analyze') is None:
+            self.skipTest('systemd-analyze is not installed')
+        result = output('systemd-analyze', 'verify', '--man=no', UNIT)
+        complaints = [line for line in result.stdout.splitlines()
+                      if os.path.basename(UNIT) in line and 'is not executable' not in line]
+        self.assertEqual(complaints, [])
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0]] + sys.argv[5:], verbosity=2)
