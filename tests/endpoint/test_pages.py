@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Manual pages say what programs and configuration have; examples and the unit are well formed.
 
-test_pages.py ROOT SOFTHCAD SOFTHCA-PERF UNIT
+test_pages.py ROOT SOFTHCAD SOFTHCA-PERF PERF-PAGE UNIT
 """
 import glob
 import os
@@ -12,8 +12,8 @@ import subprocess
 import sys
 import unittest
 
-ROOT, DAEMON, PERF, UNIT = [os.path.abspath(word) for word in sys.argv[1:5]]
-PAGES = ('apps/softhcad/softhcad.8', 'apps/perf/softhca-perf.1', 'config/softhcad.conf.5')
+ROOT, DAEMON, PERF, PERF_PAGE, UNIT = [os.path.abspath(word) for word in sys.argv[1:6]]
+PAGES = ('apps/softhcad/softhcad.8', PERF_PAGE, 'config/softhcad.conf.5')
 
 
 def page(name):
@@ -38,7 +38,7 @@ class Pages(unittest.TestCase):
         self.options(DAEMON, 'apps/softhcad/softhcad.8')
 
     def test_perf(self):
-        self.options(PERF, 'apps/perf/softhca-perf.1')
+        self.options(PERF, PERF_PAGE)
 
     def test_keys(self):
         """Every key of the sample, in its section."""
@@ -77,4 +77,4 @@ class Pages(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=[sys.argv[0]] + sys.argv[5:], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[6:], verbosity=2)
