@@ -743,6 +743,16 @@ SOFTHCA_API int softhca_detach(void *addr);
  * Register [addr, addr + length) of the process. Remote write or atomic need local write, and only
  * then must the memory be writable. ZERO_BASED: work requests and the peer count from 0.
  * length 0 is refused. The memory must stay mapped until softhca_dereg_mr() has returned.
+ *
+ * With a device behind a daemon the memory must be shared with it. Memory of softhca_alloc() and
+ * softhca_attach() is; of another shared mapping of a sealed memfd the file is found while a descriptor
+ * of it is open. Private anonymous memory (malloc, mmap, most of .bss) is exchanged in place for shared
+ * memory with the same contents, in whole pages, and back when the last region on a page goes: nobody
+ * notices, and no store or read(2) of another thread is lost meanwhile, but for transfers to pages the
+ * kernel has pinned (O_DIRECT, io_uring with fixed buffers). While it is registered a child of fork()
+ * gets a copy of it, made at fork(). -EOPNOTSUPP, and the reason in softhca_last_error(): stacks,
+ * private mappings of files (.data too), memory that cannot be written, and all private memory where
+ * the process may not use userfaultfd; there is no slower way for these.
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length,
 					      uint32_t access);

@@ -1,23 +1,169 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Memory of the program that is to be registered and is not in the table yet. */
+/*
+ * Memory of the program that is to be registered and is not in the table yet: the file of a shared
+ * mapping is found; private anonymous memory is exchanged in place, page by page of what the region
+ * needs, for pages of the pool's file. What else lies on those pages stays what it is.
+ */
 
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "lib_hold.h"
+#include "lib_maps.h"
 #include "lib_share_impl.h"
+
+/* A shared mapping is taken in such pieces, so that many regions in it are few pieces. */
+#define FOUND_ALIGN UINT64_C(0x200000)
+
+/* ---- shared mappings ---- */
+
+static struct lib_share *
+adopt_shared(const struct lib_mapping *m, uint64_t va, uint64_t end)
+{
+	uint64_t first = va & ~(FOUND_ALIGN - 1), last = (end + FOUND_ALIGN - 1) & ~(FOUND_ALIGN - 1);
+	const struct lib_share *behind = lib_share_behind(va), *before = lib_share_before(va);
+	struct lib_share piece = {.kind = LIB_SHARE_FOUND, .page = LIB_PAGE}, *share;
+
+	if (first < m->start)
+		first = m->start;
+	if (before != NULL && first < before->va + before->length)
+		first = before->va + before->length;
+	if (last > m->end)
+		last = m->end;
+	if (behind != NULL && last > behind->va)
+		last = behind->va;
+	piece.va = first;
+	piece.length = last - first;
+	piece.offset = m->offset + (first - m->start);
+	piece.fd = lib_maps_file(m);
+	if (piece.fd < 0)
+		return NULL;
+	share = lib_share_enter(&piece);
+	if (share == NULL)
+		close(piece.fd);
+	return share;
+}
+
+/* ---- private memory ---- */
+
+static int
+judge_private(const struct lib_mapping *m, uint64_t va)
+{
+	unsigned long long at = va;
+
+	if (m->stack)
+		return lib_fail(-EOPNOTSUPP, "memory at %#llx is a stack: register memory of "
+					     "softhca_alloc() or malloc()",
+				at);
+	if (m->inode != 0)
+		return lib_fail(-EOPNOTSUPP, "memory at %#llx is a private mapping of a file: "
+					     "register memory of softhca_alloc() or malloc()",
+				at);
+	if (!m->read || !m->write)
+		return lib_fail(-EOPNOTSUPP, "memory at %#llx cannot be read and written", at);
+	return lib_hold_ready();
+}
+
+static struct lib_share *
+convert(uint64_t va, uint64_t end)
+{
+	struct lib_share piece = {
+		.va = va,
+		.length = end - va,
+		.kind = LIB_SHARE_CONVERTED,
+		.page = LIB_PAGE,
+	};
+	struct lib_share *share;
+	void *fresh;
+
+	if (lib_pool_take(piece.length, LIB_PAGE, &piece.fd, &piece.offset) != 0)
+		return NULL;
+	fresh = mmap(NULL, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+		     piece.fd, (off_t)piece.offset);
+	if (fresh == MAP_FAILED) {
+		lib_fail(-ENOMEM, "no memory for %llu bytes", (unsigned long long)piece.length);
+		goto err_give;
+	}
+	share = lib_share_enter(&piece);
+	if (share == NULL)
+		goto err_unmap;
+	if (lib_hold_exchange(va, piece.length, fresh) == 0)
+		return share;
+	lib_share_remove(share);
+err_unmap:
+	munmap(fresh, piece.length);
+err_give:
+	lib_pool_give(piece.length, LIB_PAGE, piece.offset);
+	return NULL;
+}
 
 struct lib_share *
 lib_share_adopt(uint64_t va, uint64_t end)
 {
-	lib_fail(-EOPNOTSUPP,
-		 "memory at %#llx is not shared: take it from softhca_alloc(), or name its file "
-		 "with softhca_attach()",
-		 (unsigned long long)va);
-	return NULL;
+	struct lib_mapping m;
+
+	if (lib_maps_find(va, &m) != 0)
+		return NULL;
+	if (end > m.end)
+		end = m.end;
+	if (m.shared)
+		return adopt_shared(&m, va, end);
+	return judge_private(&m, va) == 0 ? convert(va, end) : NULL;
+}
+
+/* ---- and back ---- */
+
+/* Is it still the memory it was? A program may have unmapped it. */
+static bool
+still_there(const struct lib_share *share)
+{
+	struct lib_mapping m, pool;
+
+	return lib_maps_find(share->va, &m) == 0 && m.shared &&
+	       share->va + share->length <= m.end &&
+	       lib_pool_mapping(share->page, &pool) && m.dev == pool.dev &&
+	       m.inode == pool.inode &&
+	       m.offset + (share->va - m.start) == share->offset;
+}
+
+/* The piece stays shared where that is all that can be done; it is used again when it is needed. */
+static void
+convert_back(struct lib_share *share)
+{
+	uint64_t va = share->va, bytes = share->length, offset = share->offset;
+	void *fresh;
+
+	if (!still_there(share)) {
+		lib_share_remove(share);
+		lib_pool_give(bytes, LIB_PAGE, offset);
+		return;
+	}
+	fresh = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (fresh == MAP_FAILED)
+		return;
+	if (lib_hold_exchange(va, bytes, fresh) != 0) {
+		munmap(fresh, bytes);
+		return;
+	}
+	lib_share_remove(share);
+	lib_pool_give(bytes, LIB_PAGE, offset);
 }
 
 void
 lib_share_release(struct lib_share *share)
 {
-	lib_pool_tidy(share);
+	switch (share->kind) {
+	case LIB_SHARE_CONVERTED:
+		convert_back(share);
+		break;
+	case LIB_SHARE_FOUND:
+		lib_share_remove(share);
+		break;
+	default:
+		lib_pool_tidy(share);
+		break;
+	}
 }

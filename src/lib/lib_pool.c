@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib_maps.h"
 #include "lib_share_impl.h"
 
 #define CHUNK UINT64_C(0x100000)
@@ -135,6 +137,19 @@ lib_pool_give(uint64_t bytes, uint32_t page, uint64_t offset)
 		e->next = behind->next;
 		free(behind);
 	}
+}
+
+bool
+lib_pool_mapping(uint32_t page, struct lib_mapping *file)
+{
+	const struct lib_pool *pool = pool_of(page);
+	struct stat st;
+
+	if (pool->fd < 0 || fstat(pool->fd, &st) != 0)
+		return false;
+	file->dev = st.st_dev;
+	file->inode = st.st_ino;
+	return true;
 }
 
 void

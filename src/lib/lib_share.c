@@ -48,6 +48,14 @@ lib_share_behind(uint64_t va)
 }
 
 struct lib_share *
+lib_share_before(uint64_t va)
+{
+	uint32_t i = index_behind(va);
+
+	return i > 0 ? table[i - 1] : NULL;
+}
+
+struct lib_share *
 lib_share_at(uint32_t i)
 {
 	return i < table_count ? table[i] : NULL;

@@ -7,21 +7,62 @@
  */
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib_hold.h"
 #include "lib_share_impl.h"
+
+/*
+ * Converted memory was private, so the child is to have a copy of its own: made here, by the thread
+ * that forks, put in place there. What other threads write meanwhile the child may have or not, as
+ * with any memory.
+ */
+static void
+make_copy(struct lib_share *share)
+{
+	void *copy = mmap(NULL, share->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	share->copy = copy != MAP_FAILED ? copy : NULL;
+	if (share->copy != NULL)
+		memcpy(copy, (const void *)(uintptr_t)share->va, share->length);
+}
 
 void
 lib_share_fork_prepare(void)
 {
+	struct lib_share *share;
+
 	pthread_mutex_lock(&lib_share_lock);
+	for (uint32_t i = 0; (share = lib_share_at(i)) != NULL; i++)
+		if (share->kind == LIB_SHARE_CONVERTED)
+			make_copy(share);
 }
 
 void
 lib_share_fork_parent(void)
 {
+	struct lib_share *share;
+
+	for (uint32_t i = 0; (share = lib_share_at(i)) != NULL; i++) {
+		if (share->copy != NULL)
+			munmap(share->copy, share->length);
+		share->copy = NULL;
+	}
 	pthread_mutex_unlock(&lib_share_lock);
+}
+
+/* Without a copy (no memory) the child has a hole there rather than its parent's pages. */
+static void
+place_copy(struct lib_share *share)
+{
+	void *at = (void *)(uintptr_t)share->va;
+
+	if (share->copy == NULL || mremap(share->copy, share->length, share->length,
+					  MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED)
+		munmap(at, share->length);
 }
 
 static void
@@ -37,6 +78,8 @@ lib_share_fork_child(void)
 	struct lib_share *share;
 
 	for (uint32_t i = 0; (share = lib_share_at(i)) != NULL; i++) {
+		if (share->kind == LIB_SHARE_CONVERTED)
+			place_copy(share);
 		if (share->kind == LIB_SHARE_QUEUE)
 			put_zeros(share);
 		if (share->kind == LIB_SHARE_GIVEN || share->kind == LIB_SHARE_FOUND)
@@ -44,5 +87,6 @@ lib_share_fork_child(void)
 	}
 	lib_share_clear();
 	lib_pool_forget();
+	lib_hold_forget();
 	pthread_mutex_unlock(&lib_share_lock);
 }

@@ -35,6 +35,8 @@ struct lib_share {
 extern pthread_mutex_t lib_share_lock;
 /* The piece that va lies in, or the first one behind it, or NULL. */
 struct lib_share *lib_share_behind(uint64_t va);
+/* The last piece that ends at va or before, or NULL */
+struct lib_share *lib_share_before(uint64_t va);
 /* A piece for the table, which takes it over; NULL: no memory. */
 struct lib_share *lib_share_enter(const struct lib_share *piece);
 /* Detached from all contexts, out of the table, freed. The mapping stays. */
@@ -50,6 +52,9 @@ int lib_pool_take(uint64_t bytes, uint32_t page, int *fd, uint64_t *offset);
 void lib_pool_give(uint64_t bytes, uint32_t page, uint64_t offset);
 /* A place for `bytes` whose address agrees with large pages; PROT_NONE */
 void *lib_pool_place(uint64_t bytes);
+/* Which file it is; false: there is none yet. */
+struct lib_mapping;
+bool lib_pool_mapping(uint32_t page, struct lib_mapping *file);
 /* A chunk that nobody uses any more goes. */
 void lib_pool_tidy(struct lib_share *share);
 /* In the child of fork(): the files are the parent's. */
