@@ -22,7 +22,8 @@
 static struct lib_share *
 adopt_shared(const struct lib_mapping *m, uint64_t va, uint64_t end)
 {
-	uint64_t first = va & ~(FOUND_ALIGN - 1), last = (end + FOUND_ALIGN - 1) & ~(FOUND_ALIGN - 1);
+	uint64_t first = va & ~(FOUND_ALIGN - 1),
+		 last = (end + FOUND_ALIGN - 1) & ~(FOUND_ALIGN - 1);
 	const struct lib_share *behind = lib_share_behind(va), *before = lib_share_before(va);
 	struct lib_share piece = {.kind = LIB_SHARE_FOUND, .page = LIB_PAGE}, *share;
 
@@ -54,12 +55,14 @@ judge_private(const struct lib_mapping *m, uint64_t va)
 	unsigned long long at = va;
 
 	if (m->stack)
-		return lib_fail(-EOPNOTSUPP, "memory at %#llx is a stack: register memory of "
-					     "softhca_alloc() or malloc()",
+		return lib_fail(-EOPNOTSUPP,
+				"memory at %#llx is a stack: register memory of "
+				"softhca_alloc() or malloc()",
 				at);
 	if (m->inode != 0)
-		return lib_fail(-EOPNOTSUPP, "memory at %#llx is a private mapping of a file: "
-					     "register memory of softhca_alloc() or malloc()",
+		return lib_fail(-EOPNOTSUPP,
+				"memory at %#llx is a private mapping of a file: "
+				"register memory of softhca_alloc() or malloc()",
 				at);
 	if (!m->read || !m->write)
 		return lib_fail(-EOPNOTSUPP, "memory at %#llx cannot be read and written", at);
@@ -122,9 +125,8 @@ still_there(const struct lib_share *share)
 	struct lib_mapping m, pool;
 
 	return lib_maps_find(share->va, &m) == 0 && m.shared &&
-	       share->va + share->length <= m.end &&
-	       lib_pool_mapping(share->page, &pool) && m.dev == pool.dev &&
-	       m.inode == pool.inode &&
+	       share->va + share->length <= m.end && lib_pool_mapping(share->page, &pool) &&
+	       m.dev == pool.dev && m.inode == pool.inode &&
 	       m.offset + (share->va - m.start) == share->offset;
 }
 

@@ -21,11 +21,12 @@ static int hold_fd = -1;
 static int
 refuse(int err)
 {
-	return lib_fail(-EOPNOTSUPP,
-			"private memory cannot be shared in place, as writers could not be held off "
-			"(userfaultfd: %s): take memory from softhca_alloc(), or let the process use "
-			"/dev/userfaultfd, or set vm.unprivileged_userfaultfd",
-			strerror(err));
+	return lib_fail(
+		-EOPNOTSUPP,
+		"private memory cannot be shared in place, as writers could not be held off "
+		"(userfaultfd: %s): take memory from softhca_alloc(), or let the process use "
+		"/dev/userfaultfd, or set vm.unprivileged_userfaultfd",
+		strerror(err));
 }
 
 /* With faults of the kernel, or not at all: read(2) must wait, not fail. */

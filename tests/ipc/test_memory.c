@@ -184,8 +184,8 @@ overlapping(void **state)
 {
 	struct softhca_context *ctx;
 	struct softhca_pd *pd = open_pd(&ctx);
-	uint8_t *mem = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			    0);
+	uint8_t *mem =
+		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct softhca_mr *mr[3];
 
 	peer_fill(mem, 8 * PAGE, 3);
@@ -212,8 +212,8 @@ unmapped_before(void **state)
 {
 	struct softhca_context *ctx;
 	struct softhca_pd *pd = open_pd(&ctx);
-	uint8_t *mem = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			    0);
+	uint8_t *mem =
+		mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct softhca_mr *mr = softhca_reg_mr(pd, mem, 4 * PAGE, REMOTE);
 
 	assert_non_null(mr);
@@ -398,8 +398,8 @@ in_child(struct peer *p, uint8_t *buf, int from_parent, int to_parent)
 static void
 fork_after_open(void **state)
 {
-	uint8_t *buf = mmap(NULL, PEER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	uint8_t *buf =
+		mmap(NULL, PEER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .buf = buf};
 	int down[2], up[2], status;
 	struct softhca_wc wc;
@@ -443,7 +443,9 @@ fork_after_open(void **state)
 static void
 many_regions(void **state)
 {
-	enum { REGIONS = 500 };
+	enum {
+		REGIONS = 500
+	};
 	struct softhca_context *ctx;
 	struct softhca_pd *pd = open_pd(&ctx);
 	struct softhca_mr *mr[REGIONS];
