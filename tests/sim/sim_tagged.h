@@ -39,6 +39,7 @@ struct sim_tagged_attr {
 	uint32_t timeout; /* [8] */
 	uint8_t sl, traffic_class, static_rate;
 	uint32_t srq_limit;
+	uint16_t pkey_index[2];
 	bool loop; /* both ends are on side 0 */
 };
 

@@ -158,6 +158,7 @@ connect(struct sim_tagged *t, unsigned int side, struct softhca_qp *qp, struct s
 {
 	struct softhca_qp_attr a = {
 		.port_num = 1,
+		.pkey_index = t->attr.pkey_index[side],
 		.qkey = QKEY,
 		.qp_access_flags = RIGHTS & ~(uint32_t)SOFTHCA_ACCESS_LOCAL_WRITE,
 		.path_mtu = t->attr.mtu,
