@@ -19,7 +19,8 @@
  *   sq_wqes = req_completions + req_cqe_error + req_cqe_flush_error + sq_purged
  *   CQEs wanted = CQEs written + cqe_overrun + cqe_dead_cq
  *   events_raised = comp_events + async_events + events_coalesced + events_unmapped + events_dead
- * The other names say more about what one of these counts.
+ * The other names say more about what one of these counts, or what had to wait: resp_abandoned,
+ * answers owed when the QP was reset or failed; req_no_mbuf and resp_no_mbuf, tries in vain.
  */
 
 /* A packet that came and was dropped before a QP took it: each under one of these. */
@@ -158,6 +159,7 @@
 	X(rdma_sends) \
 	X(req_completions) \
 	X(req_paced) \
+	X(req_no_mbuf) \
 	X(req_local_ops) \
 	X(req_bind_error) \
 	X(path_migrations) \
@@ -182,6 +184,8 @@
 	X(resp_repeated) \
 	X(acks_sent) \
 	X(naks_sent) \
+	X(resp_abandoned) \
+	X(resp_no_mbuf) \
 	X(resp_invalidations) \
 	X(resp_invalidate_error) \
 	X(resp_xrc_srq_error) \

@@ -280,7 +280,7 @@ uint64_t ee_atomic_execute(struct ee_request *q);
 /* ---- ee_flush.c ---- */
 
 /* Nothing is owed any more, nothing is in progress. */
-void ee_forget(struct hca_qp_ee *ee);
+void ee_forget(struct hca *h, struct hca_qp_ee *ee);
 /* The QP is in ERR: all receives posted so far complete as flushed, a chunk per visit. */
 void ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
 /* One chunk. */

@@ -8,8 +8,10 @@
 #include "engine/ee.h"
 
 void
-ee_forget(struct hca_qp_ee *ee)
+ee_forget(struct hca *h, struct hca_qp_ee *ee)
 {
+	HCA_COUNT_N(h, EE, resp_abandoned,
+		    ee_jobs(ee) + ((ee->flags & (EE_ACK_OWED | EE_NAK_OWED)) != 0));
 	ee->job_pending = 0;
 	ee->job_now = 0;
 	ee->new_jobs = 0;
@@ -114,10 +116,10 @@ state_changed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 
 	if (state == HCA_QPS_ERR) {
 		if (!(qp->ee.flags & EE_FATAL))
-			ee_forget(&qp->ee);
+			ee_forget(h, &qp->ee);
 		ee_flush_start(h, ee_ctx(h), qpi);
 	} else if (state == HCA_QPS_RST) {
-		ee_forget(&qp->ee);
+		ee_forget(h, &qp->ee);
 	}
 }
 
@@ -126,7 +128,7 @@ on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 {
 	if (flags & HCA_MSG_PURGE) {
 		ee_unlink(h, ee_ctx(h), qpi);
-		ee_forget(&qp->ee);
+		ee_forget(h, &qp->ee);
 		qp->ee.flags = 0;
 		hca_purge_ack(h, HCA_STAGE_EE);
 	} else if (flags & HCA_MSG_STATE) {
@@ -156,7 +158,7 @@ on_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_
 	if (qp->ee.flags & EE_FATAL &&
 	    (!(qp->ee.flags & EE_NAK_OWED) || hca_psn_diff(psn, qp->ee.owed_psn) >= 0))
 		return; /* later responses fail as well */
-	ee_forget(&qp->ee);
+	ee_forget(h, &qp->ee);
 	ee_fatal(h, ee_ctx(h), qpi, EE_ACCESS, psn, 0);
 }
 

@@ -248,6 +248,7 @@ take_mbufs(struct hca *h, struct ee_ctx *ctx, unsigned int n)
 
 	if (likely(rte_mempool_get_bulk(h->resp_pool, out, n) == 0))
 		return n;
+	HCA_COUNT(h, EE, resp_no_mbuf);
 	return n > 1 && rte_mempool_get(h->resp_pool, out) == 0 ? 1 : 0;
 }
 
@@ -298,7 +299,7 @@ visit(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64
 	unsigned int n;
 
 	if (!ee_state_receives(state) && !(state == HCA_QPS_ERR && qp->ee.flags & EE_FATAL))
-		ee_forget(&qp->ee);
+		ee_forget(h, &qp->ee);
 	if (qp->ee.flags & EE_FLUSHING)
 		*work += ee_flush_some(h, ctx, qp);
 	n = emit_qp(h, ctx, qpi, room, now);

@@ -119,8 +119,10 @@ take_mbuf(struct hca_rtc_visit *v, uint32_t want)
 	if (ctx->n_spare == 0) {
 		want = RTE_MIN(RTE_MAX(want, 1u), ctx->room - ctx->n_out);
 		while (rte_mempool_get_bulk(v->h->tx_pool, (void **)ctx->spare, want) != 0)
-			if ((want /= 2) == 0)
+			if ((want /= 2) == 0) {
+				HCA_COUNT(v->h, RTC, req_no_mbuf);
 				return NULL;
+			}
 		ctx->n_spare = want;
 	}
 	return ctx->spare[--ctx->n_spare];

@@ -160,6 +160,7 @@ owed_responses_wait_for_mbufs(void **state)
 		n++;
 	rig_feed(r, rig_read(100, 0, 600));
 	assert_int_equal(rig_responses(r), 0);
+	assert_true(RIG_COUNTER(r, resp_no_mbuf) > 0);
 	rte_pktmbuf_free(taken[--n]);
 	rig_poll(r);
 	assert_int_equal(rig_responses(r), 1);

@@ -247,6 +247,7 @@ test_no_credit(void **state)
 	assert_int_equal(r->txd[0].psn, rig_psn(3));
 	assert_int_equal(rte_pktmbuf_alloc_bulk(r->h->tx_pool, &hog[253], 2), 0);
 	assert_int_equal(rig_send(r, 1), 0);
+	assert_true(RIG_COUNTER(r, RTC, req_no_mbuf) > 0);
 	rte_pktmbuf_free_bulk(hog, 255);
 	assert_int_equal(rig_send(r, 1), 3);
 	assert_int_equal(r->txd[2].psn, rig_psn(7));

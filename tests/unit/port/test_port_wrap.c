@@ -22,6 +22,7 @@
 #include "wire/roce_frame.h"
 
 #define FRAMES 4096u
+#define MISSED 7u
 
 /* The inner port: keeps what it is given, takes at most `room` more. */
 struct sink {
@@ -72,6 +73,13 @@ sink_poll(struct hca_port *p, uint64_t now)
 	sink.polls++;
 }
 
+static uint64_t
+sink_missed(const struct hca_port *p)
+{
+	(void)p;
+	return MISSED;
+}
+
 static void
 sink_close(struct hca_port *p)
 {
@@ -84,6 +92,7 @@ static const struct hca_port_ops sink_ops = {
 	.tx = sink_tx,
 	.link_up = sink_up,
 	.poll = sink_poll,
+	.missed = sink_missed,
 	.close = sink_close,
 };
 
@@ -156,6 +165,7 @@ new_impair(uint32_t hold)
 
 	snprintf(name, sizeof(name), "ti%u", serial++);
 	assert_int_equal(hca_port_impair_open(&cfg, new_sink(), &p), 0);
+	assert_int_equal(hca_port_missed(p), MISSED);
 	return p;
 }
 
@@ -423,6 +433,7 @@ stalls(void **state)
 
 	(void)state;
 	assert_int_equal(hca_port_stall_open(&cfg, new_sink(), &p), 0);
+	assert_int_equal(hca_port_missed(p), MISSED);
 	for (uint32_t i = 0; i < 8; i++)
 		m[i] = frame(i);
 	hca_port_stall_set(p, &two);
@@ -474,6 +485,7 @@ capture(void **state)
 	close(fd);
 	assert_int_equal(hca_pcap_open(path, 3, &file), 0);
 	assert_int_equal(hca_port_pcap_open(file, new_sink(), -1, &p), 0);
+	assert_int_equal(hca_port_missed(p), MISSED);
 	for (uint32_t i = 0; i < 5; i++)
 		send(p, i, 3000000007u + i);
 	assert_int_equal(sink.n, 5);
