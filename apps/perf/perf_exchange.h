@@ -26,6 +26,8 @@
 	X(count)    /* messages */ \
 	X(mtu)	    /* bytes */ \
 	X(ip)	    /* 4 or 6 */ \
+	X(net)	    /* which of the addresses of that version */ \
+	X(tclass)   /* traffic class */ \
 	X(depth)    /* messages outstanding */ \
 	X(sge)	    /* elements per list */ \
 	X(flags)    /* of the test at hand */ \

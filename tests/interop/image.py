@@ -16,7 +16,8 @@ import stat
 import subprocess
 
 KERNEL = 'linux-image-amd64'  # the cloud flavour has no rdma_rxe
-MODULES = ('virtio_pci', 'virtio_console', 'virtio_net', 'crc32_generic', 'ib_uverbs', 'rdma_rxe')
+MODULES = ('virtio_pci', 'virtio_console', 'virtio_net', 'crc32_generic', '8021q',
+           'ib_uverbs', 'rdma_rxe')
 PROGRAMS = ('ip', 'rdma')
 BUSYBOX = '/bin/busybox'
 PROVIDER = '/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so'
@@ -117,7 +118,8 @@ def unpack_kernel(cache):
     names = re.findall(r'Depends: (linux-image-\S+)', depends)
     if not names:
         raise Missing('apt knows no %s (apt-get update?)' % KERNEL)
-    folder = os.path.join(cache, names[0])
+    kept = hashlib.sha256(' '.join(MODULES).encode()).hexdigest()[:8]
+    folder = os.path.join(cache, '%s-%s' % (names[0], kept))
     if not os.path.isdir(folder):
         run('apt-get', '-q', '-o', 'APT::Sandbox::User=root', 'download', names[0], cwd=cache)
         package = max(glob.glob(os.path.join(cache, names[0] + '_*.deb')), key=os.path.getmtime)

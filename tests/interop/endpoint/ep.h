@@ -39,6 +39,17 @@ enum ep_flags {
 	EP_NO_RECV = 1 << 10,	/* no receive is ever posted */
 	EP_FENCE = 1 << 11,
 	EP_UNSIGNALED = 1 << 12, /* all but every fourth and the last */
+	EP_MCAST = 1 << 13,	 /* datagrams to a group the responder is in */
+	EP_WINDOW = 1 << 14,	 /* the responder's key is that of a memory window (type 2) */
+};
+
+#define EP_MCAST_QPN 0xffffffu
+
+/* perf_exchange.net */
+enum ep_net {
+	EP_NET_PLAIN,
+	EP_NET_VLAN,
+	EP_NET_LINK_LOCAL, /* IPv6 */
 };
 
 #define EP_SGE_MAX 16u
@@ -47,6 +58,7 @@ enum ep_flags {
 #define EP_ATOMIC_START 0x0123456789abcd00ull
 #define EP_RD_ATOMIC 4u
 #define EP_GRH 40u
+#define EP_HOP_LIMIT 64u
 #define EP_TIMEOUT_MS 15000u /* for the requests of a test */
 #define EP_LATE_MS 3000u     /* for what is on its way when all requests have completed */
 #define EP_QUIET_MS 50u	     /* the same where nobody knows how much will come */
@@ -63,6 +75,7 @@ struct ep {
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	struct ibv_ah *ah;
+	struct ibv_mw *window;
 	struct ibv_mr *mr;
 	uint8_t *memory;
 	size_t length;
@@ -101,6 +114,13 @@ int ep_check_loss(struct ep *ep, unsigned int i);
 int ep_open(struct ep *ep, struct ibv_context *ctx, const struct perf_exchange *test);
 int ep_connect(struct ep *ep, const struct perf_exchange *peer);
 void ep_close(struct ep *ep);
+
+/* ep_setup.c: the group of EP_MCAST, by IP version */
+void ep_group(const struct perf_exchange *t, union ibv_gid *gid);
+
+/* ep_window.c: the key is known before the QP is connected, the window bound thereafter. */
+int ep_window_open(struct ep *ep);
+int ep_window_bind(struct ep *ep);
 
 /* ep_request.c */
 bool ep_is_atomic(const struct perf_exchange *t);

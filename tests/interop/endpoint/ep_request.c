@@ -23,7 +23,7 @@ bool
 ep_takes_recv(const struct perf_exchange *t)
 {
 	return t->op == IBV_WR_SEND || t->op == IBV_WR_SEND_WITH_IMM ||
-	       t->op == IBV_WR_RDMA_WRITE_WITH_IMM;
+	       t->op == IBV_WR_SEND_WITH_INV || t->op == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 uint32_t
@@ -137,7 +137,8 @@ static void
 set_datagram(const struct ep *ep, struct ibv_send_wr *wr)
 {
 	wr->wr.ud.ah = ep->ah;
-	wr->wr.ud.remote_qpn = (uint32_t)ep->peer.qpn;
+	wr->wr.ud.remote_qpn =
+		ep->test.flags & EP_MCAST ? EP_MCAST_QPN : (uint32_t)ep->peer.qpn;
 	wr->wr.ud.remote_qkey = (uint32_t)ep->peer.qkey;
 	if (ep->test.flags & EP_BAD_QKEY)
 		wr->wr.ud.remote_qkey ^= BAD_QKEY_BITS;
@@ -161,7 +162,10 @@ post(struct ep *ep, unsigned int i)
 			   local_sink ? ep_sink(ep, base, i) : ep_source(ep, base, i),
 			   ep_size(t, i), ep->mr->lkey);
 	wr.send_flags = send_flags(ep, i);
-	wr.imm_data = ep_immediate(t, i);
+	if (t->op == IBV_WR_SEND_WITH_INV)
+		interop_invalidate(&wr, (uint32_t)ep->peer.rkey);
+	else
+		wr.imm_data = ep_immediate(t, i);
 	if (t->service == IBV_QPT_UD)
 		set_datagram(ep, &wr);
 	else

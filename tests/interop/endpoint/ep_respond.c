@@ -129,6 +129,9 @@ judge_fields(struct ep *ep, const struct ibv_wc *wc, unsigned int i, size_t size
 	if (has_imm(t) && wc->imm_data != ep_immediate(t, i))
 		return ep_fail(ep, -EPROTO, "receive %u: immediate %x, not %x", i,
 			       ntohl(wc->imm_data), ntohl(ep_immediate(t, i)));
+	if (t->op == IBV_WR_SEND_WITH_INV && !interop_invalidated(wc, (uint32_t)t->rkey))
+		return ep_fail(ep, -EPROTO, "receive %u: no key was invalidated, flags %x", i,
+			       wc->wc_flags);
 	if (wc->qp_num != ep->qp->qp_num)
 		return ep_fail(ep, -EPROTO, "receive %u: QP %x", i, wc->qp_num);
 	if (t->service == IBV_QPT_UD &&
@@ -138,22 +141,37 @@ judge_fields(struct ep *ep, const struct ibv_wc *wc, unsigned int i, size_t size
 	return 0;
 }
 
-/* 20 zeros and an IPv4 header, or an IPv6 header: from the peer's address to mine. */
+/* 20 zeros and an IPv4 header, or an IPv6 header: from the peer's address to mine or the group's. */
 static int
 judge_header(struct ep *ep, unsigned int slot)
 {
 	const uint8_t *h = (const uint8_t *)(uintptr_t)ep_grh(ep, slot);
+	unsigned int tclass, hops;
+	union ibv_gid to;
 	bool ok;
 
 	if (ep->test.service != IBV_QPT_UD)
 		return 0;
-	if (ep->test.ip == 6)
+	memcpy(to.raw, ep->test.gid, sizeof(to.raw));
+	if (ep->test.flags & EP_MCAST)
+		ep_group(&ep->test, &to);
+	if (ep->test.ip == 6) {
 		ok = h[0] >> 4 == 6 && memcmp(h + 8, ep->peer.gid, 16) == 0 &&
-		     memcmp(h + 24, ep->test.gid, 16) == 0;
-	else
+		     memcmp(h + 24, to.raw, 16) == 0;
+		tclass = (h[0] & 0xfu) << 4 | h[1] >> 4;
+		hops = h[7];
+	} else {
 		ok = h[20] == 0x45 && memcmp(h + 32, ep->peer.gid + 12, 4) == 0 &&
-		     memcmp(h + 36, ep->test.gid + 12, 4) == 0;
-	return ok ? 0 : ep_fail(ep, -EPROTO, "receive %u: header of the datagram is wrong", slot);
+		     memcmp(h + 36, to.raw + 12, 4) == 0;
+		tclass = h[21];
+		hops = h[28];
+	}
+	if (!ok)
+		return ep_fail(ep, -EPROTO, "receive %u: header of the datagram is wrong", slot);
+	if (tclass != ep->test.tclass || hops != EP_HOP_LIMIT)
+		return ep_fail(ep, -EPROTO, "receive %u: traffic class %x, hop limit %u", slot,
+			       tclass, hops);
+	return 0;
 }
 
 static int

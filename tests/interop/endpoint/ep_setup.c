@@ -15,7 +15,6 @@
 #define IDLE_SPINS 256u
 #define IDLE_US 50u
 #define MIN_RNR_TIMER 12u /* 0.64 ms */
-#define HOP_LIMIT 64u
 
 uint64_t
 ep_now(void)
@@ -61,7 +60,7 @@ is_rc(const struct ep *ep)
 static int
 open_memory(struct ep *ep)
 {
-	unsigned int rights = IBV_ACCESS_LOCAL_WRITE;
+	unsigned int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
 
 	if ((ep->test.flags & EP_NO_RIGHTS) == 0 || ep->test.requester)
 		rights |=
@@ -148,24 +147,55 @@ to_init(struct ep *ep)
 	return 0;
 }
 
-/* The entry of the GID table with the test's address of that IP version. */
+#define PREFIX 15 /* bytes; the last one tells the ends apart */
+
+/* The addresses of both ends, by version and kind. */
+static const struct {
+	uint32_t ip, net;
+	uint8_t prefix[PREFIX];
+} nets[] = {
+	{4, EP_NET_PLAIN, {[10] = 0xff, 0xff, 10, 77, 0}},
+	{6, EP_NET_PLAIN, {0x20, 0x01, 0x0d, 0xb8, 0, 0x77}},
+	{4, EP_NET_VLAN, {[10] = 0xff, 0xff, 10, 78, 0}},
+	{6, EP_NET_VLAN, {0x20, 0x01, 0x0d, 0xb8, 0, 0x78}},
+	{6, EP_NET_LINK_LOCAL, {0xfe, 0x80}},
+};
+
+static const uint8_t *
+prefix_of(const struct perf_exchange *t)
+{
+	for (unsigned int i = 0; i < sizeof(nets) / sizeof(nets[0]); i++)
+		if (nets[i].ip == t->ip && nets[i].net == t->net)
+			return nets[i].prefix;
+	return nets[0].prefix;
+}
+
 static int
 find_gid(struct ep *ep)
 {
-	static const uint8_t prefix4[15] = {[10] = 0xff, 0xff, 10, 77, 0};
-	static const uint8_t prefix6[15] = {0x20, 0x01, 0x0d, 0xb8, 0, 0x77};
-	const uint8_t *prefix = ep->test.ip == 6 ? prefix6 : prefix4;
+	const uint8_t *prefix = prefix_of(&ep->test);
 	union ibv_gid gid;
 
-	for (ep->sgid_index = 0; ep->sgid_index < 16; ep->sgid_index++) {
+	for (ep->sgid_index = 0; ep->sgid_index < 32; ep->sgid_index++) {
 		if (ibv_query_gid(ep->ctx, 1, (int)ep->sgid_index, &gid) != 0)
 			continue;
-		if (memcmp(gid.raw, prefix, sizeof(prefix4)) != 0)
+		/* there may be another link-local address, made from the MAC address */
+		if (memcmp(gid.raw, prefix, PREFIX) != 0 || gid.raw[PREFIX] > 2)
 			continue;
 		memcpy(ep->test.gid, gid.raw, sizeof(gid.raw));
 		return 0;
 	}
-	return ep_fail(ep, -ENODATA, "no GID for IPv%u", (unsigned int)ep->test.ip);
+	return ep_fail(ep, -ENODATA, "no GID for IPv%u, kind %u", (unsigned int)ep->test.ip,
+		       (unsigned int)ep->test.net);
+}
+
+void
+ep_group(const struct perf_exchange *t, union ibv_gid *gid)
+{
+	static const union ibv_gid group4 = {{[10] = 0xff, 0xff, 239, 77, 0, 1}};
+	static const union ibv_gid group6 = {{0xff, 0x0e, [15] = 0x77}};
+
+	*gid = t->ip == 6 ? group6 : group4;
 }
 
 int
@@ -188,6 +218,8 @@ ep_open(struct ep *ep, struct ibv_context *ctx, const struct perf_exchange *test
 		err = open_srq(ep);
 	if (err == 0)
 		err = open_qp(ep);
+	if (err == 0)
+		err = ep_window_open(ep);
 	return err == 0 ? to_init(ep) : err;
 }
 
@@ -218,7 +250,8 @@ to_rtr(struct ep *ep)
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (is_rc(ep))
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	interop_path(&attr.ah_attr, ep->peer.gid, ep->sgid_index, HOP_LIMIT);
+	interop_path(&attr.ah_attr, ep->peer.gid, ep->sgid_index, (unsigned int)ep->test.tclass,
+		     EP_HOP_LIMIT);
 	if (ibv_modify_qp(ep->qp, &attr, mask) != 0)
 		return ep_fail(ep, -EINVAL, "QP to RTR: %s", strerror(errno));
 	return 0;
@@ -248,12 +281,21 @@ to_rts(struct ep *ep)
 static int
 open_ah(struct ep *ep)
 {
+	bool group = (ep->test.flags & EP_MCAST) != 0;
 	struct ibv_ah_attr attr;
+	union ibv_gid gid;
 
-	memset(&attr, 0, sizeof(attr));
-	interop_path(&attr, ep->peer.gid, ep->sgid_index, HOP_LIMIT);
+	if (group)
+		ep_group(&ep->test, &gid);
+	else
+		memcpy(gid.raw, ep->peer.gid, sizeof(gid.raw));
+	interop_path(&attr, gid.raw, ep->sgid_index, (unsigned int)ep->test.tclass, EP_HOP_LIMIT);
 	ep->ah = ibv_create_ah(ep->pd, &attr);
-	return ep->ah != NULL ? 0 : ep_fail(ep, -errno, "create_ah: %s", strerror(errno));
+	if (ep->ah == NULL)
+		return ep_fail(ep, -errno, "create_ah: %s", strerror(errno));
+	if (group && !ep->test.requester && ibv_attach_mcast(ep->qp, &gid, 0) != 0)
+		return ep_fail(ep, -EIO, "attach_mcast: %s", strerror(errno));
+	return 0;
 }
 
 int
@@ -267,14 +309,30 @@ ep_connect(struct ep *ep, const struct perf_exchange *peer)
 		err = to_rts(ep);
 	if (err == 0 && is_ud(ep))
 		err = open_ah(ep);
-	return err;
+	return err == 0 ? ep_window_bind(ep) : err;
+}
+
+static void
+leave_group(struct ep *ep)
+{
+	union ibv_gid gid;
+
+	if ((ep->test.flags & EP_MCAST) == 0 || ep->test.requester)
+		return;
+	ep_group(&ep->test, &gid);
+	ibv_detach_mcast(ep->qp, &gid, 0);
 }
 
 void
 ep_close(struct ep *ep)
 {
-	if (ep->qp != NULL)
+	/* Before its QP: that of rxe does not end while a window is bound to it. */
+	if (ep->window != NULL)
+		ibv_dealloc_mw(ep->window);
+	if (ep->qp != NULL) {
+		leave_group(ep);
 		ibv_destroy_qp(ep->qp);
+	}
 	if (ep->ah != NULL)
 		ibv_destroy_ah(ep->ah);
 	if (ep->srq != NULL)

@@ -21,6 +21,7 @@
 
 #include "host.h"
 
+#define VLAN 77
 #define BOOT_MS 120000
 #define STALL_US 2000000 /* an emulated machine may take nothing for long */
 
@@ -71,6 +72,7 @@ open_hca(struct host *h, const struct host_options *o)
 	c.ports = ports;
 	c.seed = o->seed;
 	c.layout = o->layout;
+	c.vlan = VLAN;
 	c.stall.discard_after_us = STALL_US;
 	if (o->layout != SOFTHCA_LAYOUT_RTC)
 		c.executor = SOFTHCA_EXECUTOR_THREADS;

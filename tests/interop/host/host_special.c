@@ -55,6 +55,7 @@ static const struct special {
 	struct softhca_fault_rule fault[HOST_FAULTS];
 	unsigned int num_faults;
 	unsigned int rxe_status; /* another status where rxe responds, 0: the same */
+	enum { EITHER, ONLY_OURS, ONLY_RXES } only;
 	unsigned int qps;	 /* 0: 1 */
 	bool both_ways;
 } specials[] = {
@@ -75,6 +76,30 @@ static const struct special {
 	{"RC WRITE_IMM solicited, responder sleeps",
 	 RC_TEST(RDMA_WRITE_WITH_IMM, .size = 3000, .flags = EP_SOLICITED)},
 	{"UD SEND solicited, responder sleeps", UD_TEST(SEND, .size = 64, .flags = EP_SOLICITED)},
+	{"RC WRITE, VLAN, IPv4", RC_TEST(RDMA_WRITE, .net = EP_NET_VLAN, SIZES)},
+	{"RC READ, VLAN, IPv6", RC_TEST(RDMA_READ, .net = EP_NET_VLAN, .ip = 6, SIZES)},
+	{"UC SEND, VLAN, IPv6", UC_TEST(SEND, .net = EP_NET_VLAN, .ip = 6, SIZES)},
+	{"UD SEND, VLAN, IPv4", UD_TEST(SEND, .net = EP_NET_VLAN, SIZES)},
+	{"RC SEND, link-local IPv6", RC_TEST(SEND, .net = EP_NET_LINK_LOCAL, .ip = 6, SIZES)},
+	{"UD SEND, link-local IPv6", UD_TEST(SEND, .net = EP_NET_LINK_LOCAL, .ip = 6, SIZES)},
+	{"RC WRITE, traffic class", RC_TEST(RDMA_WRITE, .tclass = 0x68, SIZES)},
+	{"UD SEND, traffic class, IPv4", UD_TEST(SEND, .tclass = 0x68, SIZES)},
+	{"UD SEND, traffic class, IPv6", UD_TEST(SEND, .tclass = 0xb8, .ip = 6, SIZES)},
+	{"UD SEND to a group, IPv4", UD_TEST(SEND, .size = 900, .flags = EP_MCAST)},
+	{"UD SEND_IMM to a group, IPv6",
+	 UD_TEST(SEND_WITH_IMM, .size = 900, .ip = 6, .flags = EP_MCAST)},
+	{"RC WRITE through a window", RC_TEST(RDMA_WRITE, .flags = EP_WINDOW | EP_SIZES)},
+	{"RC READ through a window", RC_TEST(RDMA_READ, .flags = EP_WINDOW | EP_SIZES)},
+	{"RC FETCH_ADD through a window", RC_TEST(ATOMIC_FETCH_AND_ADD, .flags = EP_WINDOW)},
+	{"RC WRITE past the window",
+	 RC_TEST(RDMA_WRITE, .size = 64, .flags = EP_WINDOW | EP_PAST_END,
+		 .expect = IBV_WC_REM_ACCESS_ERR)},
+	{"RC SEND_INV of a window",
+	 RC_TEST(SEND_WITH_INV, .count = 1, .size = 500, .flags = EP_WINDOW)},
+	/* rxe acknowledges such a message before it finds that there is no window */
+	{"RC SEND_INV of no key",
+	 RC_TEST(SEND_WITH_INV, .count = 1, .size = 500, .expect = IBV_WC_REM_ACCESS_ERR),
+	 .only = ONLY_RXES},
 	{"RC SEND into a shared queue", RC_TEST(SEND, .flags = EP_SRQ | EP_SIZES, MTU_1024)},
 	{"UD SEND into a shared queue", UD_TEST(SEND, .size = 777, .flags = EP_SRQ)},
 	{"RC WRITE, one in four signalled",
@@ -220,7 +245,7 @@ host_special(unsigned int i, bool ours, struct host_case *c)
 	const struct special *s = &specials[i];
 	const struct softhca_impairment *im = &s->impair;
 
-	if (s->both_ways && !ours)
+	if (ours ? s->only == ONLY_RXES : s->only == ONLY_OURS || s->both_ways)
 		return false;
 	*c = (struct host_case){
 		.test = s->test,

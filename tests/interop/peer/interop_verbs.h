@@ -18,14 +18,29 @@
 
 static inline void
 interop_path(struct ibv_ah_attr *attr, const uint8_t gid[16], unsigned int sgid_index,
-	     unsigned int hop_limit)
+	     unsigned int traffic_class, unsigned int hop_limit)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->is_global = 1;
 	attr->port_num = 1;
 	attr->grh.sgid_index = (uint8_t)sgid_index;
+	attr->grh.traffic_class = (uint8_t)traffic_class;
 	attr->grh.hop_limit = (uint8_t)hop_limit;
 	memcpy(attr->grh.dgid.raw, gid, 16);
+}
+
+static inline void
+interop_invalidate(struct ibv_send_wr *wr, uint32_t rkey)
+{
+	wr->invalidate_rkey = rkey;
+}
+
+/* rxe gives the completion a flag that user space knows under another name. */
+static inline int
+interop_invalidated(const struct ibv_wc *wc, uint32_t rkey)
+{
+	return (wc->wc_flags & (IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK)) != 0 &&
+	       wc->invalidated_rkey == rkey;
 }
 
 /* The kernel needs nobody's help. */

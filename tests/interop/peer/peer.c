@@ -9,14 +9,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "ep.h"
 #include "ep_line.h"
 
+#define NET_DEVICE "eth0"
 #define QUIET_MS 120000 /* nobody speaks: the host is gone */
 
 static struct ibv_context *
@@ -82,6 +86,27 @@ play(struct ep_set *s, struct ep_line *l)
 	return err == -EBADMSG ? 0 : err;
 }
 
+/* What verbs attach to is not enough: the IP layer drops groups that no socket has joined. */
+static int
+join_groups(void)
+{
+	struct perf_exchange t = {.ip = 6};
+	struct ipv6_mreq m6 = {.ipv6mr_interface = if_nametoindex(NET_DEVICE)};
+	struct ip_mreqn m4 = {.imr_ifindex = (int)if_nametoindex(NET_DEVICE)};
+	int s4 = socket(AF_INET, SOCK_DGRAM, 0), s6 = socket(AF_INET6, SOCK_DGRAM, 0);
+	union ibv_gid gid;
+
+	ep_group(&t, &gid);
+	memcpy(&m6.ipv6mr_multiaddr, gid.raw, 16);
+	t.ip = 4;
+	ep_group(&t, &gid);
+	memcpy(&m4.imr_multiaddr, gid.raw + 12, 4);
+	if (setsockopt(s4, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m4, sizeof(m4)) != 0 ||
+	    setsockopt(s6, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &m6, sizeof(m6)) != 0)
+		return -errno;
+	return 0; /* the sockets stay open */
+}
+
 static int
 serve(struct ibv_context *ctx, struct ep_line *l)
 {
@@ -123,7 +148,9 @@ main(int argc, char **argv)
 		       strerror(errno));
 		return 1;
 	}
-	err = serve(ctx, &l);
+	err = join_groups();
+	if (err == 0)
+		err = serve(ctx, &l);
 	printf("peer: ends (%d)\n", err);
 	ibv_close_device(ctx);
 	return err != 0;
