@@ -26,12 +26,6 @@ lost(char reason[HOST_REASON], int err, const char *format, ...)
 	return err;
 }
 
-bool
-host_is_lost(int err)
-{
-	return err == -EPIPE || err == -ECONNRESET;
-}
-
 int
 host_wait_line(struct host *h, unsigned int ms, char word[PERF_EXCHANGE_WORD],
 	       struct perf_exchange *x)
@@ -45,9 +39,12 @@ host_wait_line(struct host *h, unsigned int ms, char word[PERF_EXCHANGE_WORD],
 			idle = 0;
 		else
 			ep_idle(&idle);
-		if (ep_now() > end)
+		if (ep_now() > end) {
+			h->lost = true;
 			return -ETIMEDOUT;
+		}
 	}
+	h->lost |= rc < 0;
 	return rc < 0 ? rc : 0;
 }
 
@@ -132,16 +129,16 @@ connect_qp(struct host *h, const struct host_case *c, unsigned int k, struct per
 	return err == 0 ? ep_start(ep) : err;
 }
 
-static int
-connect_all(struct host *h, const struct host_case *c, struct perf_exchange *x)
+int
+host_connect(struct host *h, const struct host_case *c, struct perf_exchange *x)
 {
 	unsigned int n = c->qps != 0 ? c->qps : 1;
 	int err = 0;
 
 	for (unsigned int k = 0; k < n && err == 0; k++)
 		err = connect_qp(h, c, k, x);
-	if (err != 0 && !host_is_lost(err))
-		ep_line_send(&h->line, "stop", x);
+	if (err != 0 && !h->lost)
+		h->lost = ep_line_send(&h->line, "stop", x) != 0;
 	return err;
 }
 
@@ -164,12 +161,13 @@ host_run(struct host *h, const struct host_case *c, char reason[HOST_REASON])
 	int err;
 
 	read_counters(h, &before);
-	err = connect_all(h, c, &x);
+	err = host_connect(h, c, &x);
 	if (err == 0) {
 		set_faults(h, c);
 		err = ep_line_send(&h->line, "go", &x);
 		if (err == 0)
 			err = ep_play(&h->set, &h->line, &x);
+		h->lost = err != 0 && err != -EBADMSG;
 		clear_faults(h);
 	}
 	read_counters(h, &after);

@@ -25,6 +25,8 @@ struct host {
 	struct softhca_context *ctx;
 	struct ep_line line;
 	struct ep_set set; /* of the test under way */
+	int listener;	   /* of the control channel */
+	bool lost;	   /* the channel is dead: nothing more can be tested */
 };
 
 /* ours: softhca makes the requests, rxe serves them. */
@@ -39,11 +41,14 @@ struct host_case {
 	bool faults_must_hit;
 };
 
-/* 0: passed. Negative: failed, and why; -EPIPE and -ETIMEDOUT of the channel: nobody is there. */
+/* 0: passed. Negative: failed, and why; look at h->lost. */
 int host_run(struct host *h, const struct host_case *c, char reason[HOST_REASON]);
 
-/* The channel is dead: nothing more can be tested. */
-bool host_is_lost(int err);
+/* Opens all QPs of a case here and there; h->set holds them. */
+int host_connect(struct host *h, const struct host_case *c, struct perf_exchange *x);
+
+/* Accepts the control channel of a machine and waits for its greeting. */
+int host_wait_guest(struct host *h);
 
 /* Waits for a line while the engine runs. */
 int host_wait_line(struct host *h, unsigned int ms, char word[PERF_EXCHANGE_WORD],
@@ -58,11 +63,15 @@ struct host_options {
 	unsigned int random; /* so many drawn from the seed */
 	uint32_t layout;     /* enum softhca_layout; others than rtc run in threads */
 	bool quick;
+	bool kill; /* the machine is killed in the end; what started it brings up another */
 	bool list;
 	bool verbose;
 };
 
 /* Runs everything and prints the tables; returns the number of failures or negative errno. */
 int host_matrix(struct host *h, const struct host_options *o);
+
+/* Says "kill" on stdout and lives with it. 0 or negative errno. */
+int host_kill(struct host *h, const struct host_options *o);
 
 #endif

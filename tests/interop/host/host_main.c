@@ -42,19 +42,23 @@ listen_control(const char *path)
 }
 
 /* The machine connects when it is created and greets when it is up. */
-static int
-wait_guest(struct host *h, int listener)
+int
+host_wait_guest(struct host *h)
 {
-	struct pollfd p = {.fd = listener, .events = POLLIN};
+	struct pollfd p = {.fd = h->listener, .events = POLLIN};
 	char word[PERF_EXCHANGE_WORD] = "";
 	struct perf_exchange x;
 	int err;
 
+	if (h->line.fd >= 0)
+		close(h->line.fd);
+	h->line = (struct ep_line){.fd = -1};
 	if (poll(&p, 1, BOOT_MS) != 1)
 		return -ETIMEDOUT;
-	h->line.fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	h->line.fd = accept4(h->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (h->line.fd < 0)
 		return -errno;
+	h->lost = false;
 	err = host_wait_line(h, BOOT_MS, word, &x);
 	if (err == 0 && (strcmp(word, "hello") != 0 || x.version != PERF_EXCHANGE_VERSION))
 		err = -EPROTO;
@@ -89,13 +93,22 @@ open_hca(struct host *h, const struct host_options *o)
 	return 0;
 }
 
+static void
+close_hca(struct host *h)
+{
+	softhca_embed_capture(h->embed, NULL);
+	softhca_close(h->ctx);
+	softhca_embed_destroy(h->embed);
+}
+
 static int
 run(struct host *h, const struct host_options *o)
 {
 	const struct perf_exchange none = {0};
-	int listener = listen_control(o->control), err, failed;
+	int err, failed;
 
-	if (listener < 0) {
+	h->listener = listen_control(o->control);
+	if (h->listener < 0) {
 		fprintf(stderr, "interop-host: cannot listen on %s: %s\n", o->control,
 			strerror(errno));
 		return 3;
@@ -104,16 +117,16 @@ run(struct host *h, const struct host_options *o)
 		return 3;
 	printf("ready\n");
 	fflush(stdout);
-	err = wait_guest(h, listener);
+	err = host_wait_guest(h);
 	if (err != 0) {
 		fprintf(stderr, "interop-host: the guest does not answer: %s\n", strerror(-err));
 		return 3;
 	}
 	failed = host_matrix(h, o);
+	if (failed >= 0 && o->kill)
+		failed += host_kill(h, o) != 0;
 	ep_line_send(&h->line, "bye", &none);
-	softhca_embed_capture(h->embed, NULL);
-	softhca_close(h->ctx);
-	softhca_embed_destroy(h->embed);
+	close_hca(h);
 	return failed < 0 ? 3 : failed != 0;
 }
 
@@ -122,7 +135,7 @@ usage(void)
 {
 	fprintf(stderr, "usage: interop-host --control SOCKET --device DPDK-DEVICE [--quick] "
 			"[--random N] [--layout rtc|txrx|full] [--filter TEXT] [--pcap FILE] "
-			"[--seed N] [--list] [--verbose]\n");
+			"[--seed N] [--kill] [--list] [--verbose]\n");
 	return 2;
 }
 
@@ -150,7 +163,7 @@ static const struct option options[] = {
 	{"random", 1, NULL, 'r'},
 	{"layout", 1, NULL, 'y'},
 	{"list", 0, NULL, 'l'},
-	{"verbose", 0, NULL, 'v'},
+	{"verbose", 0, NULL, 'v'},  {"kill", 0, NULL, 'k'},
 	{0},
 };
 
@@ -180,6 +193,9 @@ take_option(struct host_options *o, int c, const char *value)
 		return parse_layout(value, &o->layout);
 	case 'q':
 		o->quick = true;
+		return true;
+	case 'k':
+		o->kill = true;
 		return true;
 	case 'l':
 		o->list = true;

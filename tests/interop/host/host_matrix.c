@@ -67,7 +67,7 @@ run_one(struct host *h, const struct host_options *o, const char *name, struct h
 	if (err != 0)
 		printf("FAIL %s: %s\n", name, reason);
 	fflush(stdout);
-	if (host_is_lost(err))
+	if (h->lost)
 		return err;
 	return err == 0 ? 1 : 2;
 }
