@@ -137,8 +137,7 @@ static void
 set_datagram(const struct ep *ep, struct ibv_send_wr *wr)
 {
 	wr->wr.ud.ah = ep->ah;
-	wr->wr.ud.remote_qpn =
-		ep->test.flags & EP_MCAST ? EP_MCAST_QPN : (uint32_t)ep->peer.qpn;
+	wr->wr.ud.remote_qpn = ep->test.flags & EP_MCAST ? EP_MCAST_QPN : (uint32_t)ep->peer.qpn;
 	wr->wr.ud.remote_qkey = (uint32_t)ep->peer.qkey;
 	if (ep->test.flags & EP_BAD_QKEY)
 		wr->wr.ud.remote_qkey ^= BAD_QKEY_BITS;

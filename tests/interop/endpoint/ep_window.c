@@ -61,8 +61,8 @@ ep_window_bind(struct ep *ep)
 	wr.bind_mw.bind_info.mr = ep->mr;
 	wr.bind_mw.bind_info.addr = (uintptr_t)ep->memory;
 	wr.bind_mw.bind_info.length = ep->length;
-	wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-					       IBV_ACCESS_REMOTE_ATOMIC;
+	wr.bind_mw.bind_info.mw_access_flags =
+		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 	err = ibv_post_send(ep->qp, &wr, &bad);
 	return err == 0 ? wait_bound(ep) : ep_fail(ep, -EIO, "post_send of a bind: error %d", err);
 }

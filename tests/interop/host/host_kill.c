@@ -14,8 +14,8 @@
 
 #define QPS 8
 #define COUNT 4000
-#define KILL_AFTER 50	/* completions */
-#define FAIL_MS 5000u	/* eight time-outs of 34 ms, and what a busy machine adds */
+#define KILL_AFTER 50 /* completions */
+#define FAIL_MS 5000u /* eight time-outs of 34 ms, and what a busy machine adds */
 #define MS 1000000ull
 
 static struct host_case

@@ -154,17 +154,10 @@ parse_layout(const char *name, uint32_t *layout)
 }
 
 static const struct option options[] = {
-	{"control", 1, NULL, 'c'},
-	{"device", 1, NULL, 'd'},
-	{"pcap", 1, NULL, 'p'},
-	{"filter", 1, NULL, 'f'},
-	{"seed", 1, NULL, 's'},
-	{"quick", 0, NULL, 'q'},
-	{"random", 1, NULL, 'r'},
-	{"layout", 1, NULL, 'y'},
-	{"list", 0, NULL, 'l'},
-	{"verbose", 0, NULL, 'v'},  {"kill", 0, NULL, 'k'},
-	{0},
+	{"control", 1, NULL, 'c'}, {"device", 1, NULL, 'd'}, {"pcap", 1, NULL, 'p'},
+	{"filter", 1, NULL, 'f'},  {"seed", 1, NULL, 's'},   {"quick", 0, NULL, 'q'},
+	{"random", 1, NULL, 'r'},  {"layout", 1, NULL, 'y'}, {"list", 0, NULL, 'l'},
+	{"verbose", 0, NULL, 'v'}, {"kill", 0, NULL, 'k'},   {0},
 };
 
 static bool

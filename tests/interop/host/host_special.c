@@ -55,8 +55,12 @@ static const struct special {
 	struct softhca_fault_rule fault[HOST_FAULTS];
 	unsigned int num_faults;
 	unsigned int rxe_status; /* another status where rxe responds, 0: the same */
-	enum { EITHER, ONLY_OURS, ONLY_RXES } only;
-	unsigned int qps;	 /* 0: 1 */
+	enum {
+		EITHER,
+		ONLY_OURS,
+		ONLY_RXES
+	} only;
+	unsigned int qps; /* 0: 1 */
 	bool both_ways;
 } specials[] = {
 	{"RC SEND inline", RC_TEST(SEND, .size = 100, .flags = EP_INLINE)},
