@@ -124,6 +124,8 @@ void sim_check_usage(struct sim *s, bool objects_too);
  * exactly one counter. Nothing may be under way; sim_close() checks it after every test.
  */
 void sim_check_conservation(struct sim *s);
+/* Packets dropped before a QP took them. */
+uint64_t sim_packets_dropped(const struct sim *s, unsigned int side);
 /* What is left of a counter of everything when all that was dropped is taken off. */
 uint64_t sim_requests_executed(const struct sim *s, unsigned int side);
 uint64_t sim_responses_used(const struct sim *s, unsigned int side);

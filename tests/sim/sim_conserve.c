@@ -47,6 +47,12 @@ same(struct sim *s, unsigned int side, const char *what, uint64_t left, uint64_t
 #define SAME(left, right) same(s, side, #left " == " #right, left, right)
 
 uint64_t
+sim_packets_dropped(const struct sim *s, unsigned int side)
+{
+	return SUM(rx_drops);
+}
+
+uint64_t
 sim_requests_executed(const struct sim *s, unsigned int side)
 {
 	return COUNTER(rcvd_requests) - SUM(request_drops);
