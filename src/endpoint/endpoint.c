@@ -12,6 +12,7 @@
 #include "endpoint.h"
 #include "endpoint_address.h"
 #include "endpoint_eal.h"
+#include "endpoint_kernel.h"
 #include "endpoint_link.h"
 #include "endpoint_log.h"
 #include "endpoint_port.h"
@@ -27,6 +28,7 @@
 struct endpoint {
 	struct endpoint_config cfg;
 	struct endpoint_port port;
+	struct endpoint_kernif kernel;
 	struct endpoint_link link;
 	bool eal;
 	struct hca *hca;
@@ -105,7 +107,7 @@ create_hca(struct endpoint *e)
 	const struct endpoint_config *c = &e->cfg;
 	struct hca_config hc = {
 		.name = c->name,
-		.port = e->port.wire,
+		.port = e->port.top,
 		.layout = (enum hca_layout)c->layout,
 		.socket_id = c->numa_node,
 		.seed = c->seed,
@@ -212,14 +214,17 @@ create_driver(struct endpoint *e)
 		.log_num_mtts = e->cfg.log_mtts,
 		.seed = e->cfg.seed,
 		.quota = e->cfg.quota,
-		.resolve = endpoint_resolve_plain,
+		.resolve = endpoint_kernel_resolve,
+		.resolve_arg = &e->kernel,
 	};
 	int err = hca_driver_create(&hw, &dc, &e->drv);
 
 	if (err != 0)
 		return endpoint_fail(err, "the driver did not start: %s", hca_driver_reason());
-	err = endpoint_set_addresses(e->drv, &e->cfg, e->port.mac);
-	return err != 0 ? err : set_port(e);
+	err = set_port(e);
+	if (err == 0)
+		err = endpoint_kernel_start(&e->kernel, e->drv);
+	return err != 0 ? err : endpoint_set_neighbours(e->drv, &e->cfg);
 }
 
 static int
@@ -232,6 +237,8 @@ build(struct endpoint *e)
 	e->eal = err == 0;
 	if (err == 0)
 		err = endpoint_port_open(&e->port, &e->cfg);
+	if (err == 0)
+		err = endpoint_kernel_open(&e->kernel, &e->cfg, &e->port);
 	if (err == 0)
 		err = create_hca(e);
 	if (err == 0) {
@@ -291,11 +298,13 @@ endpoint_destroy(struct endpoint *e)
 	if (e == NULL)
 		return;
 	stop_events(e);
+	endpoint_kernel_stop(&e->kernel);
 	if (e->drv != NULL)
 		hca_driver_destroy(e->drv);
 	hca_threads_stop(e->threads);
 	hca_destroy(e->hca);
 	endpoint_port_close(&e->port);
+	endpoint_kernel_close(&e->kernel);
 	if (e->eal)
 		endpoint_eal_stop();
 	free(e);
@@ -343,6 +352,7 @@ watch(struct endpoint *e)
 			break;
 		now = monotonic_ns();
 		endpoint_link_watch(&e->link, now);
+		endpoint_kernel_link(&e->kernel, e->link.up);
 		say_well(e, now, every, &due);
 	}
 }

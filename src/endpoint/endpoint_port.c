@@ -126,6 +126,7 @@ start(struct endpoint_port *p, const struct endpoint_config *c)
 	if (rc != 0)
 		return endpoint_fail(rc, "device %s (%s) did not start: %s", p->device.name,
 				     p->driver, strerror(-rc));
+	p->top = p->wire;
 	return 0;
 }
 
@@ -152,9 +153,9 @@ endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c)
 void
 endpoint_port_close(struct endpoint_port *p)
 {
-	if (p->wire != NULL)
-		p->wire->ops->close(p->wire);
-	p->wire = NULL;
+	if (p->top != NULL)
+		p->top->ops->close(p->top);
+	p->top = p->wire = NULL;
 	if (p->probed)
 		rte_eal_hotplug_remove("vdev", p->device.name);
 	p->probed = false;

@@ -11,7 +11,8 @@ struct endpoint_port {
 	struct endpoint_device device;
 	uint16_t id;
 	bool probed;
-	struct hca_port *wire;
+	struct hca_port *wire; /* the device itself, which is watched */
+	struct hca_port *top;  /* what the HCA uses: the wire, or what stands in front of it */
 	uint8_t mac[6];
 	uint32_t mtu;	   /* of IP packets */
 	uint32_t roce_mtu; /* payload */

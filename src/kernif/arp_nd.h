@@ -18,7 +18,7 @@
 
 #define ARP_ND_NO_VLAN 0xffffu
 #define ARP_ND_ENTRIES 256u    /* next hops known or asked for */
-#define ARP_ND_ADDRESSES 64u   /* of our own */
+#define ARP_ND_ADDRESSES 65u   /* of our own */
 #define ARP_ND_FRAME_MAX 4480u /* longest echo that is answered, Ethernet header included */
 
 /* A next hop: address in GID form (IPv4: ::ffff:a.b.c.d), network order, on one VLAN. */

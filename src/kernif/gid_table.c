@@ -59,7 +59,7 @@ put(struct gid_table *t, uint32_t index, const uint8_t gid[16], uint16_t vlan_id
 }
 
 int
-gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6])
+gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6], bool link_local)
 {
 	uint8_t gid[16];
 	int rc;
@@ -67,6 +67,9 @@ gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6]
 	memset(t, 0, sizeof(*t));
 	t->drv = drv;
 	memcpy(t->mac, mac, 6);
+	t->first = link_local ? 1 : 0;
+	if (!link_local)
+		return 0;
 	gid_of_mac(mac, gid);
 	rc = put(t, 0, gid, GID_NO_VLAN, mac);
 	return rc < 0 ? rc : 0;
@@ -79,9 +82,9 @@ gid_table_add(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id, cons
 
 	if (at >= 0)
 		return put(t, (uint32_t)at, gid, vlan_id, mac);
-	if (vlan_id == GID_NO_VLAN && gid_is_link_local(gid))
+	if (t->first != 0 && vlan_id == GID_NO_VLAN && gid_is_link_local(gid))
 		return put(t, 0, gid, vlan_id, mac);
-	for (uint32_t i = 1; i < GID_TABLE_MAX; i++)
+	for (uint32_t i = t->first; i < GID_TABLE_MAX; i++)
 		if (!t->slot[i].used)
 			return put(t, i, gid, vlan_id, mac);
 	t->failed++;
@@ -94,7 +97,7 @@ drop(struct gid_table *t, uint32_t index)
 {
 	uint8_t gid[16];
 
-	if (index == 0) {
+	if (index < t->first) {
 		gid_of_mac(t->mac, gid);
 		put(t, 0, gid, GID_NO_VLAN, t->mac);
 		return;
@@ -130,21 +133,21 @@ gid_table_set_mac(struct gid_table *t, uint16_t vlan_id, const uint8_t mac[6])
 
 		if (!s.used || s.vlan_id != vlan_id)
 			continue;
-		put(t, i, i == 0 && memcmp(s.gid, old, 16) == 0 ? gid : s.gid, vlan_id, mac);
+		put(t, i, i < t->first && memcmp(s.gid, old, 16) == 0 ? gid : s.gid, vlan_id, mac);
 	}
 }
 
 void
 gid_table_mark(struct gid_table *t)
 {
-	for (uint32_t i = 1; i < GID_TABLE_MAX; i++)
+	for (uint32_t i = t->first; i < GID_TABLE_MAX; i++)
 		t->slot[i].seen = false;
 }
 
 void
 gid_table_sweep(struct gid_table *t)
 {
-	for (uint32_t i = 1; i < GID_TABLE_MAX; i++)
+	for (uint32_t i = t->first; i < GID_TABLE_MAX; i++)
 		if (t->slot[i].used && !t->slot[i].seen)
 			drop(t, i);
 }
@@ -152,7 +155,7 @@ gid_table_sweep(struct gid_table *t)
 void
 gid_table_remove_vlan(struct gid_table *t, uint16_t vlan_id)
 {
-	for (uint32_t i = 1; i < GID_TABLE_MAX; i++)
+	for (uint32_t i = t->first; i < GID_TABLE_MAX; i++)
 		if (t->slot[i].used && t->slot[i].vlan_id == vlan_id)
 			drop(t, i);
 }

@@ -3,8 +3,8 @@
 #define KERNIF_GID_TABLE_H
 
 /*
- * Which address stands at which index of the HCA's GID table. Index 0 is the link-local address of
- * the untagged interface, always there; the others are stable while their address stays. The
+ * Which address stands at which index of the HCA's GID table. Index 0 is (where that is wanted) the
+ * link-local address of the untagged interface, always there; the others are stable while their address stays. The
  * caller serializes.
  */
 
@@ -28,11 +28,13 @@ struct gid_table {
 	struct hca_driver *drv;
 	struct gid_slot slot[GID_TABLE_MAX];
 	uint8_t mac[6];
+	uint32_t first; /* index of the first that is not reserved: 1 with link_local, 0 without */
 	uint64_t set, cleared, failed;
 };
 
-/* Sets index 0. 0 or the driver's error. */
-int gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6]);
+/* link_local: index 0 is set, and kept for it. 0 or the driver's error. */
+int gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6],
+		   bool link_local);
 
 /* Its index, or the driver's error. An address that is there already keeps its index. */
 int gid_table_add(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id,

@@ -42,7 +42,8 @@ struct kernif_config {
 	 * may exist already (persistent). False: it must not, and gets `addresses`.
 	 */
 	bool adopt;
-	uint8_t mac[6]; /* of the port; the interface gets it */
+	bool link_local; /* GID 0 is fe80::/64; else link-local addresses are like any other */
+	uint8_t mac[6];	 /* of the port; the interface gets it */
 	uint32_t mtu;	/* of IP packets */
 	const struct arp_nd_address *addresses;
 	uint32_t num_addresses;

@@ -48,9 +48,10 @@ kernif_builtin_create(struct kernif *k)
 {
 	struct arp_nd_address own[ARP_ND_ADDRESSES + 1] = {
 		{.prefix = 64, .vlan_id = ARP_ND_NO_VLAN}};
+	uint32_t first = k->cfg.link_local ? 0 : 1;
 	struct arp_nd_config ac = {
-		.addresses = own,
-		.num_addresses = k->cfg.num_addresses + 1,
+		.addresses = own + first,
+		.num_addresses = k->cfg.num_addresses + 1 - first,
 		.gateways = k->gateway,
 		.num_gateways = k->cfg.num_gateways,
 		.send = send_frame,

@@ -61,12 +61,6 @@ divert(struct hca_port *p)
 	return (struct port_divert *)p;
 }
 
-static void
-bump(uint64_t *counter, uint64_t n)
-{
-	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
-}
-
 /* ---- sorting ---- */
 
 static inline uint64_t
@@ -164,12 +158,12 @@ copy_frame(struct port_divert *d, const struct rte_mbuf *m)
 	void *to;
 
 	if (m->pkt_len > HCA_PORT_DIVERT_FRAME) {
-		bump(&d->rx.too_long, 1);
+		hca_port_count(&d->rx.too_long, 1);
 		return NULL;
 	}
 	c = rte_pktmbuf_alloc(d->in_pool);
 	if (c == NULL) {
-		bump(&d->rx.no_mbuf, 1);
+		hca_port_count(&d->rx.no_mbuf, 1);
 		return NULL;
 	}
 	to = rte_pktmbuf_append(c, (uint16_t)m->pkt_len);
@@ -189,11 +183,11 @@ hand_over(struct port_divert *d, struct rte_mbuf *m)
 		return;
 	if (rte_ring_enqueue(d->in, c) != 0) {
 		rte_pktmbuf_free(c);
-		bump(&d->rx.drops, 1);
+		hca_port_count(&d->rx.drops, 1);
 		return;
 	}
-	bump(&d->rx.pkts, 1);
-	bump(&d->rx.bytes, c->pkt_len);
+	hca_port_count(&d->rx.pkts, 1);
+	hca_port_count(&d->rx.bytes, c->pkt_len);
 }
 
 /* The fence orders the ring before the flag; the other side does it the other way round. */
@@ -223,7 +217,7 @@ divert_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 			diverted = true;
 		} else if (unlikely(!for_us(p, len, mac))) {
 			rte_pktmbuf_free(m[i]);
-			bump(&d->rx.not_ours, 1);
+			hca_port_count(&d->rx.not_ours, 1);
 		} else {
 			m[kept++] = m[i];
 		}
@@ -282,8 +276,8 @@ send_other_side(struct port_divert *d, uint64_t now)
 	t->held_at += took;
 	if (t->waiting)
 		t->credit -= bytes;
-	bump(&t->pkts, took);
-	bump(&t->bytes, bytes);
+	hca_port_count(&t->pkts, took);
+	hca_port_count(&t->bytes, bytes);
 }
 
 /* The other side has something waiting: it earns by what the device sends. */
@@ -343,6 +337,12 @@ divert_link_up(struct hca_port *port)
 	return d->inner->ops->link_up(d->inner);
 }
 
+static uint64_t
+divert_missed(const struct hca_port *port)
+{
+	return hca_port_missed(((const struct port_divert *)port)->inner);
+}
+
 /* ---- the other side ---- */
 
 unsigned int
@@ -371,7 +371,7 @@ hca_port_divert_give(struct hca_port *p, struct rte_mbuf **m, unsigned int n)
 
 	if (took < n) {
 		rte_pktmbuf_free_bulk(m + took, n - took);
-		bump(&d->tx_drops, n - took);
+		hca_port_count(&d->tx_drops, n - took);
 	}
 	return took;
 }
@@ -430,6 +430,7 @@ static const struct hca_port_ops divert_ops = {
 	.tx = divert_tx,
 	.link_up = divert_link_up,
 	.poll = divert_poll,
+	.missed = divert_missed,
 	.close = divert_close,
 };
 

@@ -118,6 +118,18 @@ hca_port_ethdev_paused(const struct hca_port *port)
 	return __atomic_load_n(&((const struct port_ethdev *)port)->paused, __ATOMIC_RELAXED);
 }
 
+/* Groups of RoCE, and the neighbour solicitations of IPv6; drivers without filters need not know it. */
+static int
+start_device(struct port_ethdev *p)
+{
+	int rc = rte_eth_dev_start(p->id);
+
+	if (rc == 0)
+		(void)rte_eth_allmulticast_enable(p->id);
+	p->started = rc == 0;
+	return rc;
+}
+
 int
 hca_port_ethdev_restart(struct hca_port *port)
 {
@@ -125,10 +137,7 @@ hca_port_ethdev_restart(struct hca_port *port)
 	int rc = p->started ? rte_eth_dev_stop(p->id) : 0;
 
 	p->started = false;
-	if (rc == 0)
-		rc = rte_eth_dev_start(p->id);
-	p->started = rc == 0;
-	return rc;
+	return rc == 0 ? start_device(p) : rc;
 }
 
 static uint64_t
@@ -213,8 +222,7 @@ start_queues(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, ui
 		return rc;
 	ask_mtu(p, cfg->mtu, cfg->keep_mtu);
 	p->port.queue_size = rx_desc > tx_desc ? rx_desc : tx_desc;
-	rc = rte_eth_dev_start(p->id);
-	p->started = rc == 0;
+	rc = start_device(p);
 	p->paused = rc != 0;
 	return cfg->may_wait ? 0 : rc;
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_ethdev.h>
+
+#include "endpoint_kernel.h"
+#include "endpoint_log.h"
+#include "kernif.h"
+#include "port/port_divert.h"
+
+/* The device may not be able to change its address, or shares it: it lets everything in then. */
+static void
+on_mac(void *arg, const uint8_t mac[6])
+{
+	struct endpoint_kernif *k = arg;
+
+	LOG_INFO("interface %s: MAC address %02x:%02x:%02x:%02x:%02x:%02x",
+		 kernif_interface(k->kernif), mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	memcpy(k->port->mac, mac, sizeof(k->port->mac));
+	if (rte_eth_promiscuous_enable(k->port->id) != 0)
+		LOG_WARNING("port %s cannot be set to receive frames to that address",
+			    k->port->device.name);
+}
+
+static void
+on_link(void *arg, bool up)
+{
+	struct endpoint_kernif *k = arg;
+
+	LOG_INFO("interface %s is %s", kernif_interface(k->kernif), up ? "up" : "down");
+}
+
+static void
+on_log(void *arg, const char *text)
+{
+	(void)arg;
+	LOG_WARNING("%s", text);
+}
+
+static int
+create(struct endpoint_kernif *k, const struct endpoint_config *c)
+{
+	struct arp_nd_address address[ENDPOINT_ADDRESSES_MAX];
+	struct kernif_config kc = {
+		.kind = c->kernel == ENDPOINT_KERNEL_NONE ? KERNIF_BUILTIN : KERNIF_TAP,
+		.adopt = c->kernel_adopt,
+		.link_local = c->link_local,
+		.mtu = k->port->mtu,
+		.addresses = address,
+		.num_addresses = c->num_addresses,
+		.mac_changed = on_mac,
+		.link_changed = on_link,
+		.log = on_log,
+		.arg = k,
+	};
+	int err;
+
+	snprintf(kc.name, sizeof(kc.name), "%s", c->kernel_interface);
+	memcpy(kc.mac, k->port->mac, sizeof(kc.mac));
+	for (uint32_t i = 0; i < c->num_addresses; i++) {
+		memcpy(address[i].gid, c->address[i].gid, sizeof(address[i].gid));
+		address[i].prefix = c->address[i].prefix;
+		address[i].vlan_id = c->address[i].vlan_id;
+	}
+	err = kernif_create(&kc, &k->kernif);
+	return err == 0 ? 0 : endpoint_fail(err, "[kernel]: %s", kernif_reason());
+}
+
+int
+endpoint_kernel_open(struct endpoint_kernif *k, const struct endpoint_config *c,
+		     struct endpoint_port *port)
+{
+	struct hca_port_divert_config dc = {
+		.name = c->name,
+		.socket_id = c->numa_node,
+		.kick = kernif_kick,
+	};
+	int err;
+
+	k->port = port;
+	k->carrier = true;
+	if (c->kernel == ENDPOINT_KERNEL_VIRTIO)
+		return endpoint_fail(-EOPNOTSUPP, "[kernel] interface = virtio is not offered: "
+						  "use tap, or auto");
+	err = create(k, c);
+	if (err != 0)
+		return err;
+	dc.kick_arg = k->kernif;
+	memcpy(dc.mac, port->mac, sizeof(dc.mac));
+	err = hca_port_divert_open(&dc, port->top, &port->top);
+	return err == 0 ? 0 : endpoint_fail(err, "no memory for frames of the kernel interface");
+}
+
+int
+endpoint_kernel_start(struct endpoint_kernif *k, struct hca_driver *drv)
+{
+	int err = kernif_start(k->kernif, k->port->top, drv);
+
+	return err == 0 ? 0 : endpoint_fail(err, "[kernel]: %s", kernif_reason());
+}
+
+void
+endpoint_kernel_link(struct endpoint_kernif *k, bool up)
+{
+	if (k->carrier != up)
+		kernif_link(k->kernif, up);
+	k->carrier = up;
+}
+
+void
+endpoint_kernel_stop(struct endpoint_kernif *k)
+{
+	if (k->kernif != NULL)
+		kernif_stop(k->kernif);
+}
+
+void
+endpoint_kernel_close(struct endpoint_kernif *k)
+{
+	kernif_destroy(k->kernif);
+	k->kernif = NULL;
+}
+
+int
+endpoint_kernel_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6])
+{
+	return kernif_resolve(((struct endpoint_kernif *)arg)->kernif, sgid_index, dgid, dmac);
+}
