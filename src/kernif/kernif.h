@@ -44,7 +44,7 @@ struct kernif_config {
 	bool adopt;
 	bool link_local; /* GID 0 is fe80::/64; else link-local addresses are like any other */
 	uint8_t mac[6];	 /* of the port; the interface gets it */
-	uint32_t mtu;	/* of IP packets */
+	uint32_t mtu;	 /* of IP packets */
 	const struct arp_nd_address *addresses;
 	uint32_t num_addresses;
 	const struct arp_nd_hop *gateways; /* built-in only: the kernel has routes */
