@@ -25,7 +25,9 @@ WALLS = {
     'src/embed': {'src/embed', 'src/device', 'src/driver', 'src/lib', 'src/abi', 'include',
                   'dpdk', 'isal', 'libc'},
     'src/ipc': {'src/ipc', 'src/driver', 'src/lib', 'src/abi', 'include', 'libc'},
-    'src/endpoint': {'src/endpoint', 'src/device', 'src/driver', 'src/ipc', 'src/abi', 'dpdk', 'libc'},
+    'src/kernif': {'src/kernif', 'src/device', 'src/driver', 'src/abi', 'dpdk', 'libc'},
+    'src/endpoint': {'src/endpoint', 'src/kernif', 'src/device', 'src/driver', 'src/ipc', 'src/abi',
+                     'dpdk', 'libc'},
     'src/verbs': {'src/verbs', 'include', 'verbs', 'libc'},
     'apps': {'apps', 'include', 'src/embed', 'src/endpoint', 'src/ipc', 'dpdk', 'jansson', 'libc'},
 }
