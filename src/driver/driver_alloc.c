@@ -33,11 +33,15 @@ bitmap(uint64_t bits)
 	return calloc((bits + WORD_BITS - 1) / WORD_BITS, sizeof(uint64_t));
 }
 
-void
+int
 driver_random_init(struct driver_random *random, uint64_t seed)
 {
 	random->seed = seed;
 	random->state = seed;
+	if (seed == 0 &&
+	    getrandom(&random->state, sizeof(random->state), 0) != (ssize_t)sizeof(random->state))
+		return -EIO;
+	return 0;
 }
 
 uint64_t

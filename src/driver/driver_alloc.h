@@ -16,7 +16,8 @@ struct driver_random {
 	uint64_t state;
 };
 
-void driver_random_init(struct driver_random *random, uint64_t seed);
+/* 0 or -EIO: the kernel has no random bits to give. */
+int driver_random_init(struct driver_random *random, uint64_t seed);
 uint64_t driver_random_next(struct driver_random *random);
 
 /*

@@ -162,7 +162,8 @@ init_numbers(struct hca_driver *drv)
 
 	if (uars < 2 || uars > HCA_UAR_PAGES)
 		uars = HCA_UAR_PAGES;
-	driver_random_init(&drv->random, config->seed);
+	if (driver_random_init(&drv->random, config->seed) != 0)
+		return driver_fail(-EIO, "no random numbers from the system");
 	err = driver_ids_init(&drv->qp_ids, 0, 1u << config->log_num_qps);
 	if (err == 0)
 		err = driver_ids_init(&drv->cq_ids, 1, 1u << config->log_num_cqs);

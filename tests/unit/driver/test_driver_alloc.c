@@ -60,6 +60,47 @@ test_tags_change(void **state)
 	driver_ids_free(&ids);
 }
 
+/*
+ * What an attacker would have to guess: every bit of 4000 tags is set in about half of them, none
+ * comes often, and neither the next one nor those of another driver follow from it.
+ */
+static void
+test_tags_spread(void **state)
+{
+	enum {
+		DRAWS = 4000,
+		BITS = 10
+	};
+	static uint32_t tag[2][DRAWS], seen[1u << BITS];
+	unsigned int same = 0, step = 0;
+
+	memset(seen, 0, sizeof(seen));
+	for (unsigned int k = 0; k < 2; k++) {
+		struct driver_random random;
+		struct driver_ids ids;
+
+		assert_int_equal(driver_random_init(&random, 0), 0);
+		assert_int_equal(driver_ids_init(&ids, 0, 16), 0);
+		for (unsigned int i = 0; i < DRAWS; i++)
+			tag[k][i] = driver_ids_new_tag(&ids, i % 16, BITS, &random);
+		driver_ids_free(&ids);
+	}
+	for (unsigned int bit = 0; bit < BITS; bit++) {
+		unsigned int set = 0;
+
+		for (unsigned int i = 0; i < DRAWS; i++)
+			set += tag[0][i] >> bit & 1;
+		assert_in_range(set, DRAWS / 2 - 400, DRAWS / 2 + 400); /* 12 sigma */
+	}
+	for (unsigned int i = 0; i < DRAWS; i++) {
+		assert_in_range(++seen[tag[0][i]], 1, 30); /* 4 are expected */
+		same += tag[0][i] == tag[1][i];
+		step += i != 0 && tag[0][i] - tag[0][i - 1] == tag[0][1] - tag[0][0];
+	}
+	assert_in_range(same, 0, 40);
+	assert_in_range(step, 1, 40);
+}
+
 static void
 test_seeded_sequence(void **state)
 {
@@ -118,9 +159,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids),
-		cmocka_unit_test(test_tags_change),
-		cmocka_unit_test(test_seeded_sequence),
+		cmocka_unit_test(test_ids),	    cmocka_unit_test(test_tags_change),
+		cmocka_unit_test(test_tags_spread), cmocka_unit_test(test_seeded_sequence),
 		cmocka_unit_test(test_ranges),
 	};
 
