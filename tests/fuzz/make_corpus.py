@@ -235,6 +235,47 @@ def wqes():
         put('fuzz_wqe', name, steps)
 
 
+def bell(op, whose, index=0, size=2):
+    return struct.pack('<BBHB', op, whose, index, size)
+
+
+def doorbells():
+    send, kick = 0x0a, 0x1f
+    request, receive, run, some = b'\5\0\x80\x40', b'\6\0', b'\x0f', b'\x0e\x40'
+    make, destroy = (lambda i: bytes((10, i))), (lambda i: bytes((11, i)))
+    seeds = {
+        'own': request + run + receive + request + some,
+        'foreign': b''.join(b'\0' + bell(op, whose) for op in (send, 8, kick, 2)
+                            for whose in range(4, 10)),
+        'gone': destroy(0) + b'\0' + bell(send, 0) + run + make(0) + b'\0' + bell(send, 10) + some,
+        'reserved': b''.join(b'\0' + bell(send, 11, n) for n in (0, 1, 2, 0x17, 0xffff)) + some,
+        'out-of-turn': b''.join(b'\1' + bytes((slot,)) + bell(send, slot % 4, slot)
+                                for slot in (9, 8, 255, 0, 7, 17, 16)) + some,
+        'torn': b''.join(b'\2' + bytes((slot, half)) + b'\1\2\3\4' + run
+                         for slot in (8, 9) for half in (4, 5, 2, 3, 0, 1)) + some,
+        'register': b'\3' + bell(send, 0) + run + b'\3' + bell(send, 4) + some,
+        'ones': b'\4' + b'\xff' * 8 + some,
+        'many': request * 12 + some + (b'\0' + bell(send, 0, 3)) * 12 + some,
+        'cq': request + some + b''.join(b'\7\0' + bytes((what,)) + struct.pack('<H', v)
+                                        for what in (0, 4, 1, 2, 3) for v in (0, 1, 7, 0xffff)) +
+              request * 3 + some,
+        'records': b''.join(b'\x08' + bytes((q, at)) + struct.pack('<H', v) + receive + run
+                            for q in (0, 1, 4) for at in (1, 32) for v in (1, 9, 0x8001)) + some,
+        'queue': request + b'\x09\0' + struct.pack('<HB', 0, 64) + bytes(range(64)) +
+                 b'\0' + bell(8, 0, 1, 4) + some,
+        'srq': make(6) + destroy(6) + make(1) + b'\6\4' * 4 + b'\5\1\x80\x20' + some + destroy(1) +
+               destroy(6) + make(6) + make(1) + b'\6\4' + some,
+        'storm': b''.join(make(i) for i in (2, 3)) + request + destroy(0) + make(0) + request +
+                 b''.join(destroy(i) for i in (0, 1, 2, 3, 4, 5, 6, 7)) +
+                 b''.join(make(i) for i in (7, 4, 5, 6, 0, 1, 2, 3)) + request + some,
+        'states': b''.join(b'\x0c\0' + bytes((state,)) + request + b'\0' + bell(kick, 0)
+                           for state in (6, 0, 3, 4, 5, 3, 1)) + some,
+        'restart': request + b'\x0d' + request + b'\1\0' + bell(send, 0) + b'\x0d' + request + some,
+    }
+    for name, steps in seeds.items():
+        put('fuzz_doorbell', name, steps)
+
+
 COMMANDS = 45  # at least as many as HCA_CMD_LIST has
 
 
@@ -268,5 +309,6 @@ if __name__ == '__main__':
     roce_parse()
     receive()
     wqes()
+    doorbells()
     hcr()
     sys.exit(0)

@@ -417,16 +417,16 @@ make(void)
 /* ---- an input's beginning and end ---- */
 
 static void
-to_state(struct world *w, enum world_qp qp, const struct softhca_qp_attr *attr, uint32_t mask)
+to_state(struct world *w, struct softhca_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask)
 {
-	int rc = softhca_modify_qp(w->qp[qp], attr, mask);
+	int rc = softhca_modify_qp(qp, attr, mask);
 
-	fuzz_check(rc == 0, "QP %u to %s: %d: %s", qp, softhca_qp_state_str(attr->qp_state), rc,
-		   softhca_last_error(w->ctx));
+	fuzz_check(rc == 0, "QP %#x to %s: %d: %s", qp->qp_num,
+		   softhca_qp_state_str(attr->qp_state), rc, softhca_last_error(w->ctx));
 }
 
-static void
-connect_qp(struct world *w, enum world_qp qp)
+void
+world_connect(struct world *w, struct softhca_qp *qp)
 {
 	struct softhca_qp_attr q = {
 		.qp_state = SOFTHCA_QPS_INIT,
@@ -516,7 +516,7 @@ world_begin(void)
 	w->lying = false;
 	memset(w->done, 0, sizeof(w->done));
 	for (unsigned int i = 0; i < WORLD_QPS; i++)
-		connect_qp(w, i);
+		world_connect(w, w->qp[i]);
 	for (unsigned int i = 0; i < 2; i++) {
 		w->mw[i] = softhca_alloc_mw(w->pd, SOFTHCA_MW_TYPE_1 + i);
 		fuzz_check(w->mw[i] != NULL, "mw: %s", softhca_last_error(w->ctx));
@@ -616,7 +616,7 @@ all_to(struct world *w, uint32_t state)
 	const struct softhca_qp_attr a = {.qp_state = state};
 
 	for (unsigned int i = 0; i < WORLD_QPS; i++)
-		to_state(w, i, &a, SOFTHCA_QP_STATE);
+		to_state(w, w->qp[i], &a, SOFTHCA_QP_STATE);
 }
 
 void

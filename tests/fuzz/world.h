@@ -110,6 +110,9 @@ void world_fix(struct world *w, uint8_t *frame, uint32_t len);
 void world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len);
 void world_recv(struct world *w, enum world_qp qp, unsigned int nsge, uint32_t sge_len);
 
+/* A QP in RESET to RTS, its peer the fuzzer's. */
+void world_connect(struct world *w, struct softhca_qp *qp);
+
 uint8_t *world_region(struct world *w, enum world_region r, uint32_t *len);
 struct hca_qp *world_store(struct world *w, enum world_qp qp);
 
