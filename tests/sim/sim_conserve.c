@@ -94,7 +94,8 @@ check_frames(struct sim *s, unsigned int side)
 	SAME(COUNTER(sent_pkts) + COUNTER(loopback_copies),
 	     COUNTER(loopback_pkts) + COUNTER(loopback_drops) + SUM(tx_drops) + out.frames);
 	SAME(COUNTER(rcvd_pkts), COUNTER(loopback_pkts) + in.frames - in.dropped + in.duplicated +
-					 sim_link_injected(s->side[side].wire));
+					 sim_link_injected(s->side[side].wire) -
+					 sim_link_lost(s->side[1 - side].wire));
 	SAME(COUNTER(rcvd_pkts) - COUNTER(rx_mcast_pkts) + COUNTER(rx_mcast_members),
 	     SUM(rx_drops) + COUNTER(rcvd_requests) + COUNTER(rcvd_responses));
 	sim_check(s, SUM(request_drops) <= COUNTER(rcvd_requests), "side %u: requests", side);

@@ -18,6 +18,7 @@ struct sim_port {
 	bool hash_on;
 	sim_link_lost_fn lost;
 	void *lost_arg;
+	uint64_t lost_frames;
 };
 
 uint64_t
@@ -37,11 +38,15 @@ sim_hash(uint64_t h, const void *data, size_t n)
 	return h ^ h >> 32;
 }
 
-static bool
-is_lost(const struct sim_port *p, struct rte_mbuf *m)
+static void
+send_one(struct sim_port *p, struct rte_mbuf *m)
 {
-	return p->lost != NULL &&
-	       p->lost(p->lost_arg, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+	if (p->lost(p->lost_arg, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len)) {
+		p->lost_frames++;
+		rte_pktmbuf_free(m);
+	} else {
+		rte_ring_enqueue(p->tx, m);
+	}
 }
 
 static uint16_t
@@ -55,12 +60,10 @@ link_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 		n = (uint16_t)room;
 	for (uint16_t i = 0; p->hash_on && i < n; i++)
 		p->hash = sim_hash(p->hash, rte_pktmbuf_mtod(m[i], void *), m[i]->data_len);
-	for (uint16_t i = 0; i < n; i++) {
-		if (is_lost(p, m[i]))
-			rte_pktmbuf_free(m[i]);
-		else
-			rte_ring_enqueue(p->tx, m[i]);
-	}
+	if (p->lost == NULL)
+		return (uint16_t)rte_ring_enqueue_burst(p->tx, (void **)m, n, NULL);
+	for (uint16_t i = 0; i < n; i++)
+		send_one(p, m[i]);
 	return n;
 }
 
@@ -150,6 +153,12 @@ sim_link_lose(struct hca_port *p, sim_link_lost_fn lost, void *arg)
 {
 	((struct sim_port *)p)->lost = lost;
 	((struct sim_port *)p)->lost_arg = arg;
+}
+
+uint64_t
+sim_link_lost(const struct hca_port *p)
+{
+	return ((const struct sim_port *)p)->lost_frames;
 }
 
 bool

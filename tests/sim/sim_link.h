@@ -23,6 +23,8 @@ uint32_t sim_link_queued(const struct hca_port *p);
 /* Frames that p sends and lost() names do not arrive. NULL: all do. */
 typedef bool (*sim_link_lost_fn)(void *arg, const uint8_t *frame, uint32_t len);
 void sim_link_lose(struct hca_port *p, sim_link_lost_fn lost, void *arg);
+/* How many there were. */
+uint64_t sim_link_lost(const struct hca_port *p);
 
 /* A frame put on the wire by the test itself, as if the peer of p had sent it. False: full. */
 bool sim_link_inject(struct hca_port *p, struct rte_mbuf *m);

@@ -5,6 +5,9 @@
  * some of them. Every message proves itself, so what went over which path must not matter.
  */
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "sim_duo.h"
 #include "sim_link.h"
 #include "sim_tagged.h"
@@ -15,6 +18,7 @@
 
 /* Between which addresses (by their index) nothing arrives. */
 static bool dead[SIM_GIDS];
+static uint8_t alt_timeout;
 
 static unsigned int
 gid_of(const uint8_t *frame)
@@ -46,6 +50,7 @@ open_sim(const struct sim_config *cfg)
 	struct sim *s = sim_open(cfg);
 
 	memset(dead, 0, sizeof(dead));
+	alt_timeout = cfg->executor == SIM_THREADS ? 16 : 9;
 	for (unsigned int i = 0; i < 2; i++)
 		sim_link_lose(s->side[i].wire, is_dead, NULL);
 	return s;
@@ -61,7 +66,7 @@ alternate(unsigned int side, enum sim_gid gid)
 				.traffic_class = 8,
 				.sgid_index = (uint8_t)gid},
 		.alt_port_num = 1,
-		.alt_timeout = 9,
+		.alt_timeout = alt_timeout,
 		.path_mig_state = SOFTHCA_MIG_REARM,
 	};
 
@@ -135,6 +140,16 @@ expect_no_event(struct sim *s)
 	for (unsigned int i = 0; i < 2; i++)
 		if (sim_async(s->side[i].ctx, &e))
 			sim_fail(s, "side %u: event %s", i, softhca_event_type_str(e.event_type));
+}
+
+static void
+drop_events(struct sim *s)
+{
+	struct softhca_async_event e;
+
+	for (unsigned int i = 0; i < 2; i++)
+		while (sim_async(s->side[i].ctx, &e))
+			softhca_ack_async_event(&e);
 }
 
 static void
@@ -280,6 +295,67 @@ forced_in(const struct sim_config *cfg)
 }
 SIM_TEST(forced)
 
+static bool
+all_are(struct sim_tagged *t, uint32_t mig)
+{
+	struct softhca_qp_attr a;
+
+	EACH_QP(t, side, qp)
+	{
+		sim_check(t->s, softhca_query_qp(qp, &a, 0, NULL) == 0, "query_qp");
+		if (a.path_mig_state != mig)
+			return false;
+	}
+	return true;
+}
+
+static void
+exchange_until(struct sim_tagged *t, uint32_t mig)
+{
+	for (unsigned int i = 0; !all_are(t, mig); i++) {
+		sim_check(t->s, i < 20000, "migration state %u is not reached", mig);
+		exchange(t, 4);
+	}
+}
+
+/* Either end, or both at once, with a thread for each worker and the queues never empty. */
+static void
+threads(void **state)
+{
+	uint64_t seed = sim_env("SIM_SEED", 1);
+
+	for (unsigned int i = 0; i < 4; i++) {
+		const struct sim_tagged_attr a = {.service = i & 1 ? SIM_XRC : SIM_RC,
+						  .timeout = 16};
+		const struct sim_config cfg = {.layout = i < 2 ? HCA_LAYOUT_TXRX : HCA_LAYOUT_FULL,
+					       .executor = SIM_THREADS,
+					       .seed = seed};
+		struct sim *s;
+		struct sim_tagged *t;
+
+		sim_set_repeat("SIM_SEED=%llu CMOCKA_TEST_FILTER=threads %s",
+			       (unsigned long long)seed, PROGRAM);
+		s = open_sim(&cfg);
+		t = sim_tagged_open(s, &a);
+		t->lossless = true;
+		for (unsigned int round = 0; round < 30; round++) {
+			rearm_all(t, round & 1 ? SIM_GID_V4 : SIM_GID_V6);
+			exchange_until(t, SOFTHCA_MIG_ARMED);
+			exchange(t, 10);
+			/* a responder that goes alone would be missed only after all retries */
+			for (unsigned int side = 0; side < 2; side++)
+				if (i & 1 || round % 3 == 2 || side == round % 3)
+					set_mig(s, side, t->end[side].qp[0], SOFTHCA_MIG_MIGRATED);
+			exchange_until(t, SOFTHCA_MIG_MIGRATED);
+			drop_events(s);
+		}
+		sim_tagged_finish(t);
+		expect_all(t, SOFTHCA_MIG_MIGRATED, SIM_GID_V4, SIM_GID_V6);
+		sim_tagged_close(t);
+		sim_close(s);
+	}
+}
+
 /* ---- what fails ---- */
 
 static void
@@ -356,7 +432,6 @@ refused_in(const struct sim_config *cfg)
 	struct sim *s = open_sim(cfg);
 	struct sim_duo d = {0};
 
-	struct softhca_async_event e;
 
 	sim_duo_open(s, &d);
 	rearm(s, 0, d.qp[0], SIM_GID_V6);
@@ -376,8 +451,7 @@ refused_in(const struct sim_config *cfg)
 	set_mig(s, 0, d.qp[0], SOFTHCA_MIG_REARM);
 	sim_settle(s);
 	sim_check(s, sim_cq_drain(d.scq[0], NULL) == 1, "no completion");
-	while (sim_async(s->side[1].ctx, &e)) /* one for each attempt that was refused */
-		softhca_ack_async_event(&e);
+	drop_events(s); /* one for each attempt that was refused */
 	write_works(&d, 0);
 	write_works(&d, 1);
 	expect_path(s, 0, d.qp[0], SOFTHCA_MIG_ARMED, SIM_GID_V4, SIM_GID_V6);
@@ -423,17 +497,31 @@ bad_requests_in(const struct sim_config *cfg)
 }
 SIM_TEST(bad_requests)
 
+/* The EAL binds whoever starts it to one CPU, and with it the threads that come later. */
+static void
+start_unbound(void)
+{
+	const struct sim_config cfg = {.seed = 1};
+	cpu_set_t set;
+
+	pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
+	sim_close(sim_open(&cfg));
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dies_and_comes_back),
 		cmocka_unit_test(forced),
+		cmocka_unit_test(threads),
 		cmocka_unit_test(both_paths_dead),
 		cmocka_unit_test(one_end_only),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(bad_requests),
 	};
 
+	start_unbound();
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));
 }
