@@ -432,7 +432,6 @@ refused_in(const struct sim_config *cfg)
 	struct sim *s = open_sim(cfg);
 	struct sim_duo d = {0};
 
-
 	sim_duo_open(s, &d);
 	rearm(s, 0, d.qp[0], SIM_GID_V6);
 	rearm(s, 1, d.qp[1], SIM_GID_V6);
