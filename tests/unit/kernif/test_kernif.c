@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The other side of a port with a real kernel: a network namespace of this process, a TAP interface
+ * in it, a host on the wire, and a driver on a device of arrays that shows what it is told.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+
+#include "fake_hw.h"
+#include "kernif.h"
+#include "lan.h"
+
+#define SKIPPED 77
+#define PATIENCE_MS 20000 /* a loaded machine is slow */
+
+static const uint8_t our_mac[6] = {2, 9, 0, 0, 0, 1};
+static const uint8_t host_mac[6] = {2, 9, 0, 0, 0, 2}, new_mac[6] = {2, 9, 0, 0, 0, 3};
+static const uint8_t gid4[16] = {[10] = 0xff, 0xff, 10, 9, 0, 1};
+static const uint8_t gid6[16] = {0x20, 1, 0xd, 0xb8, 0, 9, [15] = 1};
+static const uint8_t gid0[16] = {0xfe, 0x80, [8] = 0, 9, 0, 0xff, 0xfe, 0, 0, 1};
+static const uint8_t host4[16] = {[10] = 0xff, 0xff, 10, 9, 0, 2};
+static const uint8_t host6[16] = {0x20, 1, 0xd, 0xb8, 0, 9, [15] = 2};
+static const uint8_t nobody4[16] = {[10] = 0xff, 0xff, 10, 9, 0, 77};
+static const uint8_t far4[16] = {[10] = 0xff, 0xff, 8, 8, 8, 8};
+static const uint8_t extra4[16] = {[10] = 0xff, 0xff, 10, 9, 1, 1};
+static const uint8_t other4[16] = {[10] = 0xff, 0xff, 10, 9, 2, 1};
+
+static struct kernif *k;
+static struct lan *lan;
+static struct fake_hw *fake;
+static struct hca_driver *drv;
+static struct hca_client *client;
+static int async_fd;
+static unsigned int macs_changed, logged;
+static int link_state;
+
+static void
+on_mac(void *arg, const uint8_t mac[6])
+{
+	(void)arg;
+	(void)mac;
+	__atomic_fetch_add(&macs_changed, 1, __ATOMIC_RELEASE);
+}
+
+static void
+on_link(void *arg, bool up)
+{
+	(void)arg;
+	__atomic_store_n(&link_state, up ? 1 : -1, __ATOMIC_RELEASE);
+}
+
+static void
+on_log(void *arg, const char *text)
+{
+	(void)arg;
+	(void)text;
+	__atomic_fetch_add(&logged, 1, __ATOMIC_RELEASE);
+}
+
+static void
+shell(const char *command)
+{
+	if (system(command) != 0)
+		fail_msg("%s", command);
+}
+
+static struct kernif_config
+config(enum kernif_kind kind)
+{
+	static const struct arp_nd_address own[] = {
+		{{[10] = 0xff, 0xff, 10, 9, 0, 1}, 24, ARP_ND_NO_VLAN},
+		{{0x20, 1, 0xd, 0xb8, 0, 9, [15] = 1}, 64, ARP_ND_NO_VLAN},
+	};
+	static const struct arp_nd_hop gw = {{[10] = 0xff, 0xff, 10, 9, 0, 2}, ARP_ND_NO_VLAN};
+	struct kernif_config c = {
+		.kind = kind,
+		.name = "kt0",
+		.link_local = true,
+		.mtu = 1500,
+		.addresses = own,
+		.num_addresses = 2,
+		.gateways = &gw,
+		.num_gateways = 1,
+		.mac_changed = on_mac,
+		.link_changed = on_link,
+		.log = on_log,
+	};
+
+	memcpy(c.mac, our_mac, 6);
+	return c;
+}
+
+static void
+begin(const struct kernif_config *c)
+{
+	struct hca_driver_config dc = {.timeout_ms = 5000, .resolve = kernif_resolve};
+
+	macs_changed = logged = 0;
+	link_state = 0;
+	assert_int_equal(kernif_create(c, &k), 0);
+	lan = lan_open(our_mac, kernif_kick, k);
+	lan_host(lan, host_mac);
+	fake = fake_hw_create();
+	dc.resolve_arg = k;
+	assert_int_equal(hca_driver_create(&fake->hw, &dc, &drv), 0);
+	assert_int_equal(hca_client_open(drv, &client), 0);
+	assert_int_equal(hca_client_async_fd(client, &async_fd), 0);
+	fcntl(async_fd, F_SETFL, O_NONBLOCK);
+	if (kernif_start(k, lan_port(lan), drv) != 0)
+		fail_msg("%s", kernif_reason());
+}
+
+static void
+end(void)
+{
+	kernif_stop(k);
+	hca_driver_destroy(drv);
+	fake_hw_destroy(fake);
+	close(async_fd);
+	lan_close(lan);
+	kernif_destroy(k);
+}
+
+static bool
+gid_is(uint32_t index, const uint8_t gid[16])
+{
+	struct hca_ctl_gid e;
+
+	assert_int_equal(hca_client_query_gid_entry(client, index, &e), 0);
+	return e.valid ? gid != NULL && memcmp(e.gid, gid, 16) == 0 : gid == NULL;
+}
+
+static void
+wait_gid(uint32_t index, const uint8_t gid[16])
+{
+	for (int ms = 0; !gid_is(index, gid); ms += 5) {
+		if (ms > PATIENCE_MS)
+			fail_msg("GID %u never became what it should", index);
+		usleep(5000);
+	}
+}
+
+static unsigned int
+gid_events(void)
+{
+	struct hca_ctl_event event;
+	unsigned int n = 0;
+
+	while (read(async_fd, &event, sizeof(event)) == sizeof(event))
+		n += event.type == HCA_CTL_EVENT_GID_CHANGE;
+	return n;
+}
+
+static int
+way_to(const uint8_t dgid[16], uint32_t sgid_index, uint8_t mac[6])
+{
+	struct hca_ctl_ah ah = {.sgid_index = sgid_index};
+	int err;
+
+	memcpy(ah.dgid, dgid, 16);
+	err = hca_client_resolve(client, &ah);
+	memcpy(mac, ah.dmac, 6);
+	return err;
+}
+
+static void
+assert_way(const uint8_t dgid[16], uint32_t sgid_index, const uint8_t expected[6])
+{
+	uint8_t mac[6];
+	int err = way_to(dgid, sgid_index, mac);
+
+	if (err != 0)
+		fail_msg("no way: %s", strerror(-err));
+	assert_memory_equal(mac, expected, 6);
+}
+
+/* Has the device been told that dgid is at mac? */
+static bool
+was_moved(const uint8_t dgid[16], const uint8_t mac[6])
+{
+	for (uint32_t i = 0; i < FAKE_LOG && i < fake->count; i++) {
+		const struct hca_mbox_set_neigh *m = (const void *)fake->log[i].mailbox;
+
+		if (fake->log[i].op == HCA_CMD_SET_NEIGH && memcmp(m->dgid, dgid, 16) == 0 &&
+		    memcmp(m->dmac, mac, 6) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+wait_moved(const uint8_t dgid[16], const uint8_t mac[6])
+{
+	for (int ms = 0; !was_moved(dgid, mac); ms += 5) {
+		if (ms > PATIENCE_MS)
+			fail_msg("the move was never told");
+		usleep(5000);
+	}
+}
+
+/* ---- a TAP interface ---- */
+
+static void
+gids_follow_addresses(void **state)
+{
+	struct kernif_config c = config(KERNIF_TAP);
+	struct kernif_stats s;
+
+	(void)state;
+	begin(&c);
+	assert_string_equal(kernif_interface(k), "kt0");
+	wait_gid(0, gid0);
+	wait_gid(1, gid4);
+	wait_gid(2, gid6);
+	gid_events();
+	shell("ip addr add 10.9.1.1/24 dev kt0");
+	wait_gid(3, extra4);
+	assert_true(gid_events() >= 1);
+	/* the one in the middle goes: the others stay where they are, the next one takes its place */
+	shell("ip -6 addr del 2001:db8:9::1/64 dev kt0");
+	wait_gid(2, NULL);
+	assert_true(gid_events() >= 1);
+	assert_true(gid_is(1, gid4));
+	assert_true(gid_is(3, extra4));
+	shell("ip addr add 10.9.2.1/24 dev kt0");
+	wait_gid(2, other4);
+	/* addresses of other interfaces are not ours */
+	shell("ip addr add 10.9.3.1/32 dev lo");
+	shell("ip addr del 10.9.1.1/24 dev kt0");
+	wait_gid(3, NULL);
+	assert_true(gid_is(4, NULL));
+	shell("ip addr del 10.9.3.1/32 dev lo");
+	kernif_stats(k, &s);
+	assert_int_equal(s.gids_failed, 0);
+	assert_int_equal(s.gids_cleared, 2);
+	end();
+	assert_int_equal(if_nametoindex("kt0"), 0);
+}
+
+static void
+too_many_addresses(void **state)
+{
+	struct kernif_config c = config(KERNIF_TAP);
+	struct kernif_stats s = {0};
+
+	(void)state;
+	begin(&c);
+	shell("for i in $(seq 30); do ip addr add 10.9.4.$i/24 dev kt0; done");
+	for (int ms = 0; s.gids_failed < 10 && ms < PATIENCE_MS; ms += 5) {
+		usleep(5000);
+		kernif_stats(k, &s);
+	}
+	assert_in_range(s.gids_failed, 10, 40);
+	assert_true(__atomic_load_n(&logged, __ATOMIC_ACQUIRE) >= 10);
+	assert_true(gid_is(1, gid4));
+	end();
+}
+
+static void
+next_hops(void **state)
+{
+	struct kernif_config c = config(KERNIF_TAP);
+	uint8_t mac[6];
+
+	(void)state;
+	begin(&c);
+	wait_gid(2, gid6);
+	assert_way(host4, 1, host_mac);
+	assert_way(host6, 2, host_mac);
+	assert_int_equal(way_to(nobody4, 1, mac), -EHOSTUNREACH);
+	/* through a gateway */
+	shell("ip route add default via 10.9.0.2 dev kt0");
+	assert_way(far4, 1, host_mac);
+	shell("ip route add blackhole 8.0.0.0/8");
+	assert_int_equal(way_to(far4, 1, mac), -EHOSTUNREACH);
+	shell("ip route del blackhole 8.0.0.0/8");
+	/* what the kernel has been told stands */
+	shell("ip neigh replace 10.9.0.77 lladdr 02:09:00:00:00:03 dev kt0");
+	assert_way(nobody4, 1, new_mac);
+	end();
+}
+
+/* The host comes back with another MAC address: everything that goes by it is told. */
+static void
+neighbours_move(void **state)
+{
+	struct kernif_config c = config(KERNIF_TAP);
+	struct kernif_stats s;
+
+	(void)state;
+	begin(&c);
+	wait_gid(2, gid6);
+	shell("ip route add default via 10.9.0.2 dev kt0");
+	assert_way(host4, 1, host_mac);
+	assert_way(host6, 2, host_mac);
+	assert_way(far4, 1, host_mac);
+	usleep(1100000); /* the kernel believes no change within a second */
+	lan_host(lan, new_mac);
+	wait_moved(host4, new_mac);
+	wait_moved(far4, new_mac);
+	wait_moved(host6, new_mac);
+	kernif_stats(k, &s);
+	assert_int_equal(s.neighbours_moved, 3);
+	assert_way(host4, 1, new_mac);
+	end();
+}
+
+static void
+interface_changes(void **state)
+{
+	struct kernif_config c = config(KERNIF_TAP);
+	struct hca_ctl_gid e = {0};
+
+	(void)state;
+	begin(&c);
+	wait_gid(1, gid4);
+	assert_int_equal(__atomic_load_n(&link_state, __ATOMIC_ACQUIRE), 1);
+	shell("ip link set kt0 address 02:09:00:00:00:07");
+	for (int ms = 0; e.mac[5] != 7 && ms < PATIENCE_MS; ms += 5) {
+		usleep(5000);
+		assert_int_equal(hca_client_query_gid_entry(client, 1, &e), 0);
+	}
+	assert_memory_equal(e.mac, "\x02\x09\0\0\0\x07", 6);
+	assert_int_equal(hca_client_query_gid_entry(client, 0, &e), 0);
+	assert_int_equal(e.gid[15], 7);
+	assert_true(__atomic_load_n(&macs_changed, __ATOMIC_ACQUIRE) >= 1);
+	shell("ip link set kt0 down");
+	for (int ms = 0; __atomic_load_n(&link_state, __ATOMIC_ACQUIRE) != -1; ms += 5) {
+		assert_true(ms < PATIENCE_MS);
+		usleep(5000);
+	}
+	kernif_link(k, false);
+	kernif_link(k, true);
+	end();
+}
+
+static void
+traffic(void **state)
+{
+	struct kernif_config c = config(KERNIF_TAP);
+
+	(void)state;
+	if (system("command -v ping >/dev/null") != 0) {
+		print_message("ping is not installed (package iputils-ping)\n");
+		return;
+	}
+	begin(&c);
+	shell("ping -q -c 3 -i 0.2 -W 10 10.9.0.2 >/dev/null");
+	assert_true(lan_pinged(lan) >= 3);
+	shell("ping -q -c 3 -i 0.2 -W 10 2001:db8:9::2 >/dev/null");
+	assert_true(lan_pinged(lan) >= 6);
+	end();
+}
+
+static void
+adopts(void **state)
+{
+	struct kernif_config c = config(KERNIF_TAP);
+
+	(void)state;
+	shell("ip tuntap add dev kt0 mode tap && ip addr add 10.9.1.1/24 dev kt0");
+	assert_int_equal(kernif_create(&c, &k), -EBUSY);
+	assert_non_null(strstr(kernif_reason(), "kt0"));
+	c.adopt = true;
+	begin(&c);
+	wait_gid(1, extra4);
+	assert_true(gid_is(2, NULL)); /* nothing is added to it */
+	end();
+	shell("ip addr show dev kt0 | grep -q 10.9.1.1");
+	shell("ip tuntap del dev kt0 mode tap");
+}
+
+static void *
+ask_for_nobody(void *arg)
+{
+	*(int *)arg = kernif_resolve(k, 1, nobody4, (uint8_t[6]){0});
+	return NULL;
+}
+
+/* Whoever waits for an answer is let go. */
+static void
+ends_while_asked(void **state)
+{
+	static const enum kernif_kind kinds[] = {KERNIF_TAP, KERNIF_BUILTIN};
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct kernif_config c = config(kinds[i]);
+		pthread_t t;
+		int err = 0;
+
+		begin(&c);
+		wait_gid(1, gid4);
+		assert_int_equal(pthread_create(&t, NULL, ask_for_nobody, &err), 0);
+		usleep(100000);
+		kernif_stop(k);
+		pthread_join(t, NULL);
+		assert_true(err < 0);
+		assert_int_equal(kernif_resolve(k, 1, host4, (uint8_t[6]){0}), -ESHUTDOWN);
+		end();
+	}
+}
+
+/* ---- the responder ---- */
+
+static void
+built_in(void **state)
+{
+	struct kernif_config c = config(KERNIF_BUILTIN);
+	struct arp_nd_stats s;
+	uint8_t mac[6];
+
+	(void)state;
+	begin(&c);
+	assert_true(gid_is(0, gid0) && gid_is(1, gid4) && gid_is(2, gid6));
+	assert_way(host4, 1, host_mac);
+	assert_way(host6, 2, host_mac);
+	assert_way(far4, 1, host_mac); /* by the gateway */
+	assert_int_equal(way_to(nobody4, 1, mac), -EHOSTUNREACH);
+	usleep(1100000);
+	lan_host(lan, new_mac);
+	wait_moved(host4, new_mac);
+	wait_moved(host6, new_mac);
+	wait_moved(far4, new_mac);
+	assert_way(host4, 1, new_mac);
+	/* silence is noticed, and so is the end of it */
+	lan_silence(lan, true);
+	assert_int_equal(way_to(other4, 1, mac), 0); /* off the link: the gateway, still known */
+	lan_silence(lan, false);
+	kernif_link(k, false);
+	kernif_link(k, true);
+	assert_true(kernif_arp_nd_stats(k, &s));
+	assert_true(s.moved >= 2);
+	end();
+}
+
+static void
+without_link_local(void **state)
+{
+	struct kernif_config c = config(KERNIF_BUILTIN);
+
+	(void)state;
+	c.link_local = false;
+	begin(&c);
+	assert_true(gid_is(0, gid4) && gid_is(1, gid6) && gid_is(2, NULL));
+	end();
+	c.num_addresses = ARP_ND_ADDRESSES + 1;
+	assert_int_equal(kernif_create(&c, &k), -EINVAL);
+}
+
+/* A namespace of its own: gone with the process, whatever happens. */
+static int
+enter_namespace(void)
+{
+	if (access("/dev/net/tun", R_OK | W_OK) != 0 || unshare(CLONE_NEWNET) != 0) {
+		printf("skipped: needs root, network namespaces and /dev/net/tun\n");
+		return SKIPPED;
+	}
+	if (system("command -v ip >/dev/null && ip link set lo up") != 0) {
+		printf("skipped: the program ip is missing (package iproute2)\n");
+		return SKIPPED;
+	}
+	return 0;
+}
+
+static int
+start_eal(void)
+{
+	static char a[][16] = {"test",		 "--no-huge",	"-m", "256", "--no-pci",
+			       "--no-telemetry", "--no-shconf", "-l", "0"};
+	cpu_set_t set;
+	char *argv[RTE_DIM(a) + 1] = {NULL};
+	int rc;
+
+	for (unsigned int i = 0; i < RTE_DIM(a); i++)
+		argv[i] = a[i];
+	sched_getaffinity(0, sizeof(set), &set);
+	rc = rte_eal_init(RTE_DIM(a), argv);
+	sched_setaffinity(0, sizeof(set), &set); /* threads of ours run anywhere */
+	return rc < 0 ? 1 : 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gids_follow_addresses), cmocka_unit_test(too_many_addresses),
+		cmocka_unit_test(next_hops),		 cmocka_unit_test(neighbours_move),
+		cmocka_unit_test(interface_changes),	 cmocka_unit_test(traffic),
+		cmocka_unit_test(adopts),		 cmocka_unit_test(ends_while_asked),
+		cmocka_unit_test(built_in),		 cmocka_unit_test(without_link_local),
+	};
+	int rc = enter_namespace();
+
+	if (rc == 0)
+		rc = start_eal();
+	return rc != 0 ? rc : cmocka_run_group_tests(tests, NULL, NULL);
+}
