@@ -175,8 +175,10 @@ lan_host(struct lan *l, const uint8_t mac[6])
 		{{[10] = 0xff, 0xff, 10, 9, 0, 2}, 24, ARP_ND_NO_VLAN},
 		{{0x20, 1, 0xd, 0xb8, 0, 9, [15] = 2}, 64, ARP_ND_NO_VLAN},
 	};
-	struct arp_nd_config ac = {
-		.addresses = own, .num_addresses = 2, .send = host_sends, .arg = l};
+	struct arp_nd_config ac = {.addresses = own,
+				   .num_addresses = 2,
+				   .send = host_sends,
+				   .arg = l};
 	struct arp_nd *host;
 
 	memcpy(ac.mac, mac, 6);

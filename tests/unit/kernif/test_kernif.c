@@ -495,11 +495,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gids_follow_addresses), cmocka_unit_test(too_many_addresses),
-		cmocka_unit_test(next_hops),		 cmocka_unit_test(neighbours_move),
-		cmocka_unit_test(interface_changes),	 cmocka_unit_test(traffic),
-		cmocka_unit_test(adopts),		 cmocka_unit_test(ends_while_asked),
-		cmocka_unit_test(built_in),		 cmocka_unit_test(without_link_local),
+		cmocka_unit_test(gids_follow_addresses),
+		cmocka_unit_test(too_many_addresses),
+		cmocka_unit_test(next_hops),
+		cmocka_unit_test(neighbours_move),
+		cmocka_unit_test(interface_changes),
+		cmocka_unit_test(traffic),
+		cmocka_unit_test(adopts),
+		cmocka_unit_test(ends_while_asked),
+		cmocka_unit_test(built_in),
+		cmocka_unit_test(without_link_local),
 	};
 	int rc = enter_namespace();
 
