@@ -68,6 +68,8 @@ const struct config_key config_keys[] = {
 	LIST("addresses", "address", address, config_address,
 	     "IP address/prefix, then perhaps \"vlan 1..4094\""),
 	YES_NO("addresses", "link_local", link_local, 1),
+	LIST("addresses", "gateway", gateway, config_gateway,
+	     "IP address, then perhaps \"vlan 1..4094\""),
 	LIST("addresses", "neighbour", neighbour, config_neighbour, "IP address and MAC address"),
 
 	NUMBER("limits", "log_qps", log_qps, 4, 14, 14, "4 to 14"),
@@ -105,7 +107,7 @@ const struct config_key config_keys[] = {
 	 .preset = 0660, .expected = "an octal mode like 0660"},
 	TEXT("control", "group", socket_group, "", "the name of a group"),
 
-	CHOICE("kernel", "interface", kernel, ENDPOINT_KERNEL_NONE, "none, auto, tap or virtio"),
+	CHOICE("kernel", "interface", kernel, ENDPOINT_KERNEL_NONE, "none, auto or tap"),
 	TEXT("kernel", "name", kernel_interface, "", "up to 15 characters"),
 	YES_NO("kernel", "adopt", kernel_adopt, 0),
 

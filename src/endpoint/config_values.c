@@ -279,6 +279,25 @@ config_address(const struct config_key *key, struct endpoint_config *c, const ch
 }
 
 bool
+config_gateway(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	struct endpoint_gateway g;
+	char word[64];
+	size_t len = strcspn(text, " \t");
+
+	(void)key;
+	if (c->num_gateways == ENDPOINT_ADDRESSES_MAX || len >= sizeof(word))
+		return false;
+	memcpy(word, text, len);
+	word[len] = '\0';
+	if (!config_gid(word, g.gid) || !is_unicast(g.gid, strchr(word, ':') == NULL) ||
+	    !vlan_of(text + len + strspn(text + len, " \t"), &g.vlan_id))
+		return false;
+	c->gateway[c->num_gateways++] = g;
+	return true;
+}
+
+bool
 config_neighbour(const struct config_key *key, struct endpoint_config *c, const char *text)
 {
 	struct endpoint_neighbour n;

@@ -17,6 +17,7 @@
 	X(config_device) \
 	X(config_mac_key) \
 	X(config_address) \
+	X(config_gateway) \
 	X(config_neighbour) \
 	X(config_node) \
 	X(config_mode)

@@ -9,14 +9,10 @@
 #include <time.h>
 
 #include "abi_cqe.h"
-#include "endpoint.h"
 #include "endpoint_address.h"
 #include "endpoint_eal.h"
-#include "endpoint_kernel.h"
-#include "endpoint_link.h"
+#include "endpoint_impl.h"
 #include "endpoint_log.h"
-#include "endpoint_port.h"
-#include "engine/executor.h"
 #include "hca.h"
 #include "queues/eq.h"
 #include "sd_notify.h"
@@ -24,22 +20,6 @@
 #define EVENTS_NS 20000	       /* the event thread looks so often while there are clients */
 #define EVENTS_IDLE_NS 2000000 /* and so often while there are none */
 #define CLIENTS_EVERY 1024u    /* looks between two questions whether there are any */
-
-struct endpoint {
-	struct endpoint_config cfg;
-	struct endpoint_port port;
-	struct endpoint_kernif kernel;
-	struct endpoint_link link;
-	bool eal;
-	struct hca *hca;
-	struct hca_threads *threads;
-	struct hca_driver *drv;
-	pthread_t events_thread;
-	bool events_run;
-	int stop;				      /* endpoint_run() should end */
-	int events_end;				      /* the event thread should */
-	uint32_t events __attribute__((aligned(64))); /* EQEs were written since the last look */
-};
 
 /* ---- events ---- */
 
@@ -221,10 +201,15 @@ create_driver(struct endpoint *e)
 
 	if (err != 0)
 		return endpoint_fail(err, "the driver did not start: %s", hca_driver_reason());
-	err = set_port(e);
-	if (err == 0)
-		err = endpoint_kernel_start(&e->kernel, e->drv);
-	return err != 0 ? err : endpoint_set_neighbours(e->drv, &e->cfg);
+	return set_port(e);
+}
+
+static void
+link_changed(void *arg, bool up)
+{
+	struct endpoint *e = arg;
+
+	endpoint_kernel_link(&e->kernel, up);
 }
 
 static int
@@ -238,17 +223,19 @@ build(struct endpoint *e)
 	if (err == 0)
 		err = endpoint_port_open(&e->port, &e->cfg);
 	if (err == 0)
-		err = endpoint_kernel_open(&e->kernel, &e->cfg, &e->port);
+		err = endpoint_front_open(e);
 	if (err == 0)
 		err = create_hca(e);
 	if (err == 0) {
-		endpoint_link_init(&e->link, &e->port, e->hca);
+		endpoint_link_init(&e->link, &e->port, e->hca, link_changed, e);
 		err = start_threads(e);
 	}
 	if (err == 0)
 		err = create_driver(e);
 	if (err == 0)
 		err = start_events(e);
+	if (err == 0)
+		err = endpoint_services_start(e);
 	return err;
 }
 
@@ -297,8 +284,9 @@ endpoint_destroy(struct endpoint *e)
 {
 	if (e == NULL)
 		return;
-	stop_events(e);
+	endpoint_clients_stop(e);
 	endpoint_kernel_stop(&e->kernel);
+	stop_events(e);
 	if (e->drv != NULL)
 		hca_driver_destroy(e->drv);
 	hca_threads_stop(e->threads);
@@ -352,7 +340,6 @@ watch(struct endpoint *e)
 			break;
 		now = monotonic_ns();
 		endpoint_link_watch(&e->link, now);
-		endpoint_kernel_link(&e->kernel, e->link.up);
 		say_well(e, now, every, &due);
 	}
 }

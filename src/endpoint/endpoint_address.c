@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <string.h>
 
 #include "endpoint_address.h"
@@ -20,12 +19,16 @@ endpoint_gid_text(const uint8_t gid[16], char *text, uint32_t size)
 int
 endpoint_set_neighbours(struct hca_driver *drv, const struct endpoint_config *c)
 {
-	int err = 0;
+	char text[INET6_ADDRSTRLEN];
 
-	for (uint32_t i = 0; i < c->num_neighbours && err == 0; i++) {
-		err = hca_driver_set_neigh(drv, c->neighbour[i].gid, c->neighbour[i].mac);
+	for (uint32_t i = 0; i < c->num_neighbours; i++) {
+		const struct endpoint_neighbour *n = &c->neighbour[i];
+		int err = hca_driver_set_neigh(drv, n->gid, n->mac);
+
 		if (err != 0)
-			err = endpoint_fail(err, "neighbour: %s", hca_driver_reason());
+			return endpoint_fail(err, "neighbour %s: %s",
+					     endpoint_gid_text(n->gid, text, sizeof(text)),
+					     hca_driver_reason());
 	}
-	return err;
+	return 0;
 }

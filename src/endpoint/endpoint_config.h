@@ -37,9 +37,8 @@ enum endpoint_hugepages {
 
 enum endpoint_kernel {
 	ENDPOINT_KERNEL_NONE, /* the built-in responder */
-	ENDPOINT_KERNEL_AUTO, /* virtio with vhost-net where it is, a TAP otherwise */
+	ENDPOINT_KERNEL_AUTO, /* the fastest interface there is: a TAP */
 	ENDPOINT_KERNEL_TAP,
-	ENDPOINT_KERNEL_VIRTIO,
 };
 
 enum endpoint_log {
@@ -53,6 +52,12 @@ enum endpoint_log {
 struct endpoint_address {
 	uint8_t gid[16];
 	uint8_t prefix;	  /* bits of the IP address, not of the GID */
+	uint16_t vlan_id; /* or ENDPOINT_NO_VLAN */
+};
+
+/* The way to whatever is in no prefix, by IP version and VLAN. */
+struct endpoint_gateway {
+	uint8_t gid[16];
 	uint16_t vlan_id; /* or ENDPOINT_NO_VLAN */
 };
 
@@ -86,6 +91,8 @@ struct endpoint_config {
 	uint32_t num_addresses;
 	struct endpoint_neighbour neighbour[ENDPOINT_NEIGHBOURS_MAX];
 	uint32_t num_neighbours;
+	struct endpoint_gateway gateway[ENDPOINT_ADDRESSES_MAX];
+	uint32_t num_gateways;
 	bool link_local; /* GID 0 is fe80::/64 made of the MAC address */
 
 	/* [limits], [quota], [pools] */

@@ -45,6 +45,7 @@ static int
 create(struct endpoint_kernif *k, const struct endpoint_config *c)
 {
 	struct arp_nd_address address[ENDPOINT_ADDRESSES_MAX];
+	struct arp_nd_hop gateway[ENDPOINT_ADDRESSES_MAX];
 	struct kernif_config kc = {
 		.kind = c->kernel == ENDPOINT_KERNEL_NONE ? KERNIF_BUILTIN : KERNIF_TAP,
 		.adopt = c->kernel_adopt,
@@ -52,6 +53,8 @@ create(struct endpoint_kernif *k, const struct endpoint_config *c)
 		.mtu = k->port->mtu,
 		.addresses = address,
 		.num_addresses = c->num_addresses,
+		.gateways = gateway,
+		.num_gateways = c->num_gateways,
 		.mac_changed = on_mac,
 		.link_changed = on_link,
 		.log = on_log,
@@ -65,6 +68,10 @@ create(struct endpoint_kernif *k, const struct endpoint_config *c)
 		memcpy(address[i].gid, c->address[i].gid, sizeof(address[i].gid));
 		address[i].prefix = c->address[i].prefix;
 		address[i].vlan_id = c->address[i].vlan_id;
+	}
+	for (uint32_t i = 0; i < c->num_gateways; i++) {
+		memcpy(gateway[i].gid, c->gateway[i].gid, sizeof(gateway[i].gid));
+		gateway[i].vlan_id = c->gateway[i].vlan_id;
 	}
 	err = kernif_create(&kc, &k->kernif);
 	return err == 0 ? 0 : endpoint_fail(err, "[kernel]: %s", kernif_reason());
@@ -83,22 +90,22 @@ endpoint_kernel_open(struct endpoint_kernif *k, const struct endpoint_config *c,
 
 	k->port = port;
 	k->carrier = true;
-	if (c->kernel == ENDPOINT_KERNEL_VIRTIO)
-		return endpoint_fail(-EOPNOTSUPP, "[kernel] interface = virtio is not offered: "
-						  "use tap, or auto");
 	err = create(k, c);
 	if (err != 0)
 		return err;
 	dc.kick_arg = k->kernif;
 	memcpy(dc.mac, port->mac, sizeof(dc.mac));
-	err = hca_port_divert_open(&dc, port->top, &port->top);
-	return err == 0 ? 0 : endpoint_fail(err, "no memory for frames of the kernel interface");
+	err = hca_port_divert_open(&dc, port->top, &k->divert);
+	if (err != 0)
+		return endpoint_fail(err, "no memory for frames of the kernel interface");
+	port->top = k->divert;
+	return 0;
 }
 
 int
 endpoint_kernel_start(struct endpoint_kernif *k, struct hca_driver *drv)
 {
-	int err = kernif_start(k->kernif, k->port->top, drv);
+	int err = kernif_start(k->kernif, k->divert, drv);
 
 	return err == 0 ? 0 : endpoint_fail(err, "[kernel]: %s", kernif_reason());
 }

@@ -15,6 +15,7 @@ struct kernif;
 struct endpoint_kernif {
 	struct kernif *kernif;
 	struct endpoint_port *port;
+	struct hca_port *divert; /* in front of it */
 	bool carrier; /* as told last */
 };
 

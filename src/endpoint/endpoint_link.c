@@ -31,6 +31,7 @@ tell(struct endpoint_link *l, bool up)
 	l->up = up;
 	l->downs += !up;
 	LOG_INFO("port %s: link %s", l->port->device.name, up ? "up" : "down");
+	l->changed(l->arg, up);
 	if (!up && (l->port->device.traits & ENDPOINT_DEVICE_RETURNS))
 		l->peer_lost = true;
 }
@@ -72,9 +73,10 @@ restart(struct endpoint_link *l, uint64_t now)
 }
 
 void
-endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct hca *h)
+endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct hca *h,
+		   void (*changed)(void *arg, bool up), void *arg)
 {
-	*l = (struct endpoint_link){.port = p, .hca = h};
+	*l = (struct endpoint_link){.port = p, .hca = h, .changed = changed, .arg = arg};
 	if (!hca_port_ethdev_paused(p->wire))
 		l->up = ask(p);
 	if (!l->up)

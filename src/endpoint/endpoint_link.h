@@ -19,10 +19,13 @@ struct endpoint_link {
 	bool peer_lost;		  /* a restart is due */
 	uint64_t retry_at;	  /* ns: not before */
 	uint64_t downs, restarts; /* how often */
+	void (*changed)(void *arg, bool up);
+	void *arg;
 };
 
 /* Before the workers run the link is what the device says. */
-void endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct hca *h);
+void endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct hca *h,
+			void (*changed)(void *arg, bool up), void *arg);
 
 /* Every link_poll_ms; now in ns, monotonic. */
 void endpoint_link_watch(struct endpoint_link *l, uint64_t now);

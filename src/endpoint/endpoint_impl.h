@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENDPOINT_IMPL_H
+#define ENDPOINT_IMPL_H
+
+/* What the files of the composition share. */
+
+#include <pthread.h>
+
+#include "endpoint.h"
+#include "endpoint_kernel.h"
+#include "endpoint_link.h"
+#include "endpoint_port.h"
+#include "engine/executor.h"
+#include "ipc_server.h"
+
+/* Ports in front of the wire: impair -> divert -> pcap -> wire; port.top is the first. */
+struct endpoint {
+	struct endpoint_config cfg;
+	struct endpoint_port port;
+	struct endpoint_link link;
+	bool eal;
+	struct endpoint_kernif kernel;
+	struct hca_port *pcap, *impair; /* NULL: not wanted */
+	struct hca *hca;
+	struct hca_threads *threads;
+	struct hca_driver *drv;
+	struct ipc_server *server;
+	pthread_t events_thread;
+	bool events_run;
+	int stop;	/* endpoint_run() should end */
+	int events_end; /* the event thread should */
+	uint32_t events __attribute__((aligned(64))); /* EQEs were written since the last look */
+};
+
+/* endpoint_services.c: 0 or negative errno (endpoint_fail). */
+
+/* Before the HCA: the ports in front of the wire, the other traffic among them. */
+int endpoint_front_open(struct endpoint *e);
+/* After the driver: addresses, then clients. */
+int endpoint_services_start(struct endpoint *e);
+void endpoint_clients_stop(struct endpoint *e);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* What stands around the HCA: ports in front of the wire, the other traffic, the clients. */
+
+#include <errno.h>
+#include <grp.h>
+#include <string.h>
+
+#include "endpoint_address.h"
+#include "endpoint_impl.h"
+#include "endpoint_log.h"
+#include "port/port_impair.h"
+#include "port/port_pcap.h"
+
+/* ---- ports in front of the wire ---- */
+
+static int
+add_pcap(struct endpoint *e)
+{
+	int err = hca_port_pcap_open(NULL, e->port.top, e->cfg.numa_node, &e->pcap);
+
+	if (err == 0)
+		e->port.top = e->pcap;
+	return err == 0 ? 0 : endpoint_fail(err, "no memory to capture with");
+}
+
+static int
+add_impair(struct endpoint *e)
+{
+	struct hca_port_impair_config ic = {
+		.name = e->cfg.name,
+		.seed = e->cfg.seed,
+		.socket_id = e->cfg.numa_node,
+	};
+	int err = hca_port_impair_open(&ic, e->port.top, &e->impair);
+
+	if (err == 0)
+		e->port.top = e->impair;
+	return err == 0 ? 0 : endpoint_fail(err, "no memory to inject faults with");
+}
+
+int
+endpoint_front_open(struct endpoint *e)
+{
+	int err = e->cfg.impair ? add_pcap(e) : 0;
+
+	if (err == 0)
+		err = endpoint_kernel_open(&e->kernel, &e->cfg, &e->port);
+	if (err == 0 && e->cfg.impair)
+		err = add_impair(e);
+	return err;
+}
+
+/* ---- clients ---- */
+
+static int
+find_group(const struct endpoint_config *c, struct ipc_server_config *sc)
+{
+	char text[4096];
+	struct group group, *found = NULL;
+
+	if (c->socket_group[0] == '\0')
+		return 0;
+	if (getgrnam_r(c->socket_group, &group, text, sizeof(text), &found) != 0 || found == NULL)
+		return endpoint_fail(-EINVAL, "[control] group: there is no group %s",
+				     c->socket_group);
+	sc->set_group = true;
+	sc->group = found->gr_gid;
+	return 0;
+}
+
+static int
+start_server(struct endpoint *e)
+{
+	const struct endpoint_config *c = &e->cfg;
+	struct ipc_server_config sc = {
+		.path = c->socket,
+		.name = c->name,
+		.driver = e->drv,
+		.mode = c->socket_mode,
+		.clients_max = c->clients,
+		.clients_per_uid = c->clients_per_user,
+		.memory_max = c->quota_memory_mb << 20,
+		.segments_max = c->quota.segments,
+	};
+	int err = endpoint_unlink_stale(c->socket);
+
+	if (err == -EADDRINUSE)
+		return endpoint_fail(err, "another daemon listens on %s", c->socket);
+	if (err != 0)
+		return endpoint_fail(err, "%s: %s", c->socket, strerror(-err));
+	err = find_group(c, &sc);
+	if (err == 0) {
+		err = ipc_server_create(&sc, &e->server);
+		if (err != 0)
+			err = endpoint_fail(err, "control socket: %s", ipc_server_reason());
+	}
+	return err;
+}
+
+int
+endpoint_services_start(struct endpoint *e)
+{
+	int err = endpoint_kernel_start(&e->kernel, e->drv);
+
+	if (err == 0)
+		err = endpoint_set_neighbours(e->drv, &e->cfg);
+	if (err == 0 && strcmp(e->cfg.socket, "none") != 0)
+		err = start_server(e);
+	return err;
+}
+
+void
+endpoint_clients_stop(struct endpoint *e)
+{
+	if (e->server != NULL)
+		ipc_server_destroy(e->server);
+	e->server = NULL;
+}
