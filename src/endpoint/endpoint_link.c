@@ -79,9 +79,8 @@ endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct hca 
 	*l = (struct endpoint_link){.port = p, .hca = h, .changed = changed, .arg = arg};
 	if (!hca_port_ethdev_paused(p->wire))
 		l->up = ask(p);
-	if (!l->up)
-		LOG_INFO("port %s: link down%s", p->device.name,
-			 hca_port_ethdev_paused(p->wire) ? ", waits for its peer" : "");
+	LOG_INFO("port %s: link %s%s", p->device.name, l->up ? "up" : "down",
+		 hca_port_ethdev_paused(p->wire) ? ", waits for its peer" : "");
 }
 
 void

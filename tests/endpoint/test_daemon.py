@@ -39,7 +39,7 @@ class Case(unittest.TestCase):
         self.assertNotIn('error', text.lower())
         self.assertEqual(d.runtime_dirs(), [])
         left = [name for name in os.listdir(self.place)
-                if not name.endswith(('.conf', '.log', '.notify'))]
+                if name in (d.name + '.sock', 'wire', 'vhost')]
         self.assertEqual(left, [], text)
 
 
@@ -131,7 +131,8 @@ class Life(Case):
         first = self.daemon('k', device).start()
         first.stop(signal.SIGKILL)
         self.assertTrue(os.path.exists(os.path.join(self.place, 'wire')))
-        self.clean_end(self.daemon('l', device).start())
+        self.assertTrue(os.path.exists(first.socket))
+        self.clean_end(self.daemon('k', device).start())
 
     def test_ordinary_user(self):
         if os.geteuid() != 0:

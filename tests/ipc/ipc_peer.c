@@ -91,6 +91,7 @@ peer_open(struct peer *p, const char *device, const struct peer_config *cfg)
 
 	memset(p, 0, sizeof(*p));
 	p->events = cfg->events;
+	p->gid_index = cfg->gid_index;
 	err = softhca_open(device, &p->ctx);
 	if (err != 0)
 		return complain(err, "open");
@@ -105,7 +106,7 @@ peer_open(struct peer *p, const char *device, const struct peer_config *cfg)
 	if (err == 0)
 		err = make_qp(p, cfg);
 	if (err == 0)
-		err = softhca_query_gid(p->ctx, 1, 0, &p->me.gid);
+		err = softhca_query_gid(p->ctx, 1, (int)p->gid_index, &p->me.gid);
 	if (err != 0)
 		return complain(err, "objects");
 	p->me.qpn = p->qp->qp_num;
@@ -167,7 +168,11 @@ to_rtr(struct peer *p)
 		.rq_psn = p->other.psn,
 		.max_dest_rd_atomic = 16,
 		.min_rnr_timer = 1,
-		.ah_attr = {.dgid = p->other.gid, .is_global = 1, .port_num = 1, .hop_limit = 64},
+		.ah_attr = {.dgid = p->other.gid,
+			    .sgid_index = (uint8_t)p->gid_index,
+			    .is_global = 1,
+			    .port_num = 1,
+			    .hop_limit = 64},
 	};
 	uint32_t mask = SOFTHCA_QP_STATE;
 

@@ -58,6 +58,7 @@ struct peer {
 	uint8_t *buf; /* PEER_BYTES */
 	bool own_buf;
 	bool events; /* sleep for completions */
+	uint32_t gid_index;
 	struct peer_card me, other;
 };
 
@@ -65,6 +66,7 @@ struct peer_config {
 	uint32_t type; /* enum softhca_qp_type */
 	bool srq;
 	bool events;
+	uint32_t gid_index;
 	void *buf; /* NULL: from softhca_alloc() */
 };
 

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two daemons joined by memif or by a veth pair between network namespaces, with client processes on
+both: every operation verified, links that go down, peers that die and return, ping and TCP beside it.
+
+test_pair.py SOFTHCAD TALK [unittest arguments]
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from daemon import Daemon, Namespaces, Skip, folder
+
+BINARY, TALK = [os.path.abspath(word) for word in sys.argv[1:3]]
+MACS = ('02:00:00:66:00:01', '02:00:00:66:00:02')
+IPS = ('10.66.0.1', '10.66.0.2')
+SERVICES = ('rc', 'uc', 'ud', 'srq')
+GID_IPV4 = 1
+
+TRANSFER = '''
+import hashlib, socket, sys
+n = int(sys.argv[3])
+block = bytes(range(256)) * 256
+if sys.argv[1] == 'serve':
+    s = socket.create_server((sys.argv[2], 5001))
+    s.settimeout(60)
+    c, _ = s.accept()
+    c.settimeout(60)
+    h = hashlib.sha256()
+    left = n
+    while left:
+        data = c.recv(min(left, 65536))
+        if not data:
+            sys.exit('short by %d' % left)
+        h.update(data)
+        left -= len(data)
+    c.sendall(h.digest())
+else:
+    for i in range(100):
+        try:
+            c = socket.create_connection((sys.argv[2], 5001), 5)
+            break
+        except OSError:
+            import time
+            time.sleep(0.1)
+    c.settimeout(60)
+    h = hashlib.sha256()
+    left = n
+    while left:
+        data = block[:left]
+        c.sendall(data)
+        h.update(data)
+        left -= len(data)
+    sys.exit(0 if c.recv(32) == h.digest() else 'digest differs')
+'''
+
+
+class Talk:
+    """A conversation: one process at each daemon."""
+
+    def __init__(self, place, daemons, name, service, gid=GID_IPV4, seconds=2.0, events=False):
+        meet = os.path.join(place, 'meet-' + name)
+        self.name = '%s (%s)' % (name, service)
+        self.ends = []
+        for daemon, side in zip(daemons, ('--listen', '--connect')):
+            command = [TALK, '--device', daemon.socket, '--meet', meet, side, '--type', service,
+                       '--gid', str(gid), '--seconds', str(seconds)]
+            self.ends.append(subprocess.Popen(command + (['--events'] if events else []),
+                                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                              encoding='utf-8'))
+
+    def finish(self, timeout=90):
+        """[(exit status, output)] of both ends."""
+        results = []
+        for end in self.ends:
+            try:
+                text = end.communicate(timeout=timeout)[0]
+            except subprocess.TimeoutExpired:
+                end.kill()
+                text = end.communicate()[0] + '\nstill running: killed'
+            results.append((end.returncode, text))
+        return results
+
+    def good(self, case):
+        """Rounds of both ends, after both went well."""
+        rounds = []
+        for status, text in self.finish():
+            case.assertEqual(status, 0, self.name + ': ' + text)
+            rounds.append(int(re.search(r'rounds (\d+)', text).group(1)))
+        case.assertGreater(min(rounds), 0)
+        return min(rounds)
+
+    def close(self):
+        for end in self.ends:
+            if end.poll() is None:
+                end.kill()
+            end.communicate()
+
+
+def number(text, what):
+    return int(re.search(r'\b%s (\d+)' % what, text).group(1))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        context = folder()
+        self.place = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        self.daemons = []
+        self.spaces = None
+
+    def namespaces(self):
+        try:
+            self.spaces = Namespaces()
+        except Skip as why:
+            self.skipTest(str(why))
+        self.addCleanup(self.spaces.close)
+
+    def daemon(self, side, device, *parts):
+        d = Daemon(BINARY, self.place, 'shp%d%s' % (os.getpid(), 'ab'[side]), device,
+                   IPS[side] + '/24', {'port': {'mac': MACS[side]}}, *parts,
+                   prefix=self.spaces.prefix(side) if self.spaces else ())
+        self.addCleanup(d.close)
+        return d
+
+    def memif(self, *parts):
+        wire = 'socket=%s/wire' % self.place
+        self.daemons = [self.daemon(side, 'net_memif0,role=%s,%s' % (role, wire), *parts)
+                        for side, role in enumerate(('server', 'client'))]
+
+    def veth(self, *parts):
+        self.namespaces()
+        for side in (0, 1):
+            self.spaces.run(self.spaces.names[side], 'ip', 'link', 'set', 'wire', 'address',
+                            MACS[side])
+        self.daemons = [self.daemon(side, 'net_af_packet0,iface=wire', *parts)
+                        for side in (0, 1)]
+
+    def start(self):
+        for d in self.daemons:
+            d.start()
+        for d in self.daemons:
+            d.wait_log('link up')
+
+    def talk(self, name, service, **options):
+        t = Talk(self.place, self.daemons, name, service, **options)
+        self.addCleanup(t.close)
+        return t
+
+    def stop(self):
+        for d in reversed(self.daemons):
+            self.assertEqual(d.stop(), 0, d.text())
+            self.assertNotIn('error', d.text(), d.text())
+
+    def four_each(self, **options):
+        talks = [self.talk(service, service, **options) for service in SERVICES]
+        rounds = {t.name: t.good(self) for t in talks}
+        print('rounds verified:', rounds, file=sys.stderr)
+
+
+class Memif(Case):
+    def test_four_clients_each(self):
+        self.memif()
+        self.start()
+        self.four_each()
+        self.stop()
+
+    def test_link_local(self):
+        """GID 0: next hops found by neighbour discovery of the daemons."""
+        self.memif()
+        self.start()
+        self.talk('v6', 'rc', gid=0, seconds=0.5).good(self)
+        self.stop()
+
+    def test_events(self):
+        self.memif()
+        self.start()
+        self.talk('sleeping', 'rc', seconds=1, events=True).good(self)
+        self.stop()
+
+    def test_peer_returns(self):
+        """A daemon is killed under traffic and started again: new connections work at once."""
+        self.memif()
+        self.start()
+        for turn in range(4):
+            victim = turn % 2
+            survivor = self.daemons[1 - victim]
+            t = self.talk('doomed%d' % turn, 'rc', seconds=60)
+            time.sleep(0.3)
+            self.assertEqual([end.poll() for end in t.ends], [None, None])
+            ups = survivor.text().count('link up')
+            start = time.monotonic()
+            self.daemons[victim].stop(signal.SIGKILL)
+            self.assertTrue(all(status != 0 for status, _ in t.finish()))
+            ended = time.monotonic() - start
+            self.daemons[victim].start()
+            survivor.wait_log('link up', count=ups + 1)
+            print('clients ended after %.2f s, link back after %.2f s' %
+                  (ended, time.monotonic() - start), file=sys.stderr)
+            self.talk('again%d' % turn, 'rc', seconds=0.5).good(self)
+        self.stop()
+
+    def test_end_with_clients(self):
+        """Clients of a daemon that ends hear of it and fail; they do not hang."""
+        self.memif()
+        self.start()
+        t = self.talk('late', 'rc', seconds=60)
+        time.sleep(0.5)
+        self.assertEqual(self.daemons[0].stop(), 0, self.daemons[0].text())
+        listener = t.finish(40)[0]
+        self.assertEqual(listener[0], 1, listener[1])
+        self.assertEqual(self.daemons[1].stop(), 0, self.daemons[1].text())
+
+
+class Veth(Case):
+    def test_four_clients_each(self):
+        self.veth()
+        self.start()
+        self.four_each()
+        self.stop()
+
+    def test_link_lost(self):
+        """The link goes down under traffic: clients hear of it, and what was lost is sent again."""
+        self.veth()
+        self.start()
+        t = self.talk('through', 'rc', seconds=4)
+        time.sleep(1)
+        name = self.spaces.names[1]
+        self.spaces.run(name, 'ip', 'link', 'set', 'wire', 'down')
+        for d in self.daemons:
+            d.wait_log('link down')
+        time.sleep(0.2)
+        self.spaces.run(name, 'ip', 'link', 'set', 'wire', 'up')
+        for d in self.daemons:
+            d.wait_log('link up')
+        for status, text in t.finish():
+            self.assertEqual(status, 0, text)
+            self.assertEqual((number(text, 'port_err'), number(text, 'port_active')), (1, 1), text)
+        self.stop()
+
+
+class Kernel(Case):
+    """Every daemon has an interface of the kernel with the address RoCE uses."""
+
+    def beside(self):
+        kernel = {'kernel': {'interface': 'tap', 'name': 'hca'}}
+        return kernel
+
+    def everything(self):
+        a, b = self.spaces.names
+        self.start()
+        talks = [self.talk(service, service, seconds=3) for service in SERVICES]
+        serve = subprocess.Popen(['ip', 'netns', 'exec', b, sys.executable, '-c', TRANSFER,
+                                  'serve', IPS[1], str(50 << 20)], stderr=subprocess.PIPE,
+                                 encoding='utf-8')
+        self.addCleanup(serve.kill)
+        ping = self.spaces.run(a, 'ping', '-c', '10', '-i', '0.2', '-W', '5', IPS[1])
+        start = time.monotonic()
+        self.spaces.run(a, sys.executable, '-c', TRANSFER, 'send', IPS[1], str(50 << 20))
+        took = time.monotonic() - start
+        self.assertEqual(serve.wait(60), 0)
+        serve.stderr.close()
+        rounds = {t.name: t.good(self) for t in talks}
+        self.assertIn('10 received', ping)
+        print('rounds verified: %s; %s; TCP: 50 MiB in %.2f s' %
+              (rounds, re.search(r'rtt.*', ping).group(), took), file=sys.stderr)
+        self.stop()
+
+    def test_veth(self):
+        self.veth(self.beside())
+        self.everything()
+
+    def test_memif(self):
+        self.namespaces()
+        self.memif(self.beside())
+        self.everything()
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
