@@ -61,6 +61,8 @@ class Daemon:
     def start(self, wait=True, env=None):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.notify_path)
+        if self.notify is not None:
+            self.notify.close()
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind(self.notify_path)
         os.chmod(self.notify_path, 0o777)

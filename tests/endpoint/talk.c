@@ -298,7 +298,8 @@ main(int argc, char **argv)
 		{"connect", 0, NULL, 'c'}, {"type", 1, NULL, 't'}, {"gid", 1, NULL, 'g'},
 		{"seconds", 1, NULL, 's'}, {"events", 0, NULL, 'e'}, {NULL, 0, NULL, 0},
 	};
-	struct talk t = {.type = "rc", .seconds = 1};
+	/* Seven retries last seconds: as long as a link may be down in a test. */
+	struct talk t = {.type = "rc", .seconds = 1, .peer.timeout = 17};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {

@@ -239,7 +239,8 @@ class Veth(Case):
             d.wait_log('link up')
         for status, text in t.finish():
             self.assertEqual(status, 0, text)
-            self.assertEqual((number(text, 'port_err'), number(text, 'port_active')), (1, 1), text)
+            self.assertEqual((number(text, 'port_err'), number(text, 'port_active')), (1, 1),
+                             text + self.daemons[0].text() + self.daemons[1].text())
         self.stop()
 
 

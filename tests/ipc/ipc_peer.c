@@ -92,6 +92,7 @@ peer_open(struct peer *p, const char *device, const struct peer_config *cfg)
 	memset(p, 0, sizeof(*p));
 	p->events = cfg->events;
 	p->gid_index = cfg->gid_index;
+	p->timeout = cfg->timeout != 0 ? cfg->timeout : 14;
 	err = softhca_open(device, &p->ctx);
 	if (err != 0)
 		return complain(err, "open");
@@ -194,7 +195,7 @@ to_rts(struct peer *p)
 	struct softhca_qp_attr a = {
 		.qp_state = SOFTHCA_QPS_RTS,
 		.sq_psn = p->me.psn,
-		.timeout = 14,
+		.timeout = p->timeout,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 16,

@@ -59,6 +59,7 @@ struct peer {
 	bool own_buf;
 	bool events; /* sleep for completions */
 	uint32_t gid_index;
+	uint8_t timeout;
 	struct peer_card me, other;
 };
 
@@ -67,6 +68,7 @@ struct peer_config {
 	bool srq;
 	bool events;
 	uint32_t gid_index;
+	uint8_t timeout; /* ACK timeout, 0: 14 */
 	void *buf; /* NULL: from softhca_alloc() */
 };
 

@@ -84,9 +84,9 @@ hca_port_ethdev_ask_link(struct hca_port *port)
 	struct port_ethdev *p = (struct port_ethdev *)port;
 	struct rte_eth_link link;
 
-	if (rte_eth_link_get_nowait(p->id, &link) == 0)
-		hca_port_ethdev_set_link(port, link.link_status == RTE_ETH_LINK_UP);
-	return __atomic_load_n(&p->up, __ATOMIC_RELAXED);
+	if (rte_eth_link_get_nowait(p->id, &link) != 0)
+		return __atomic_load_n(&p->up, __ATOMIC_RELAXED);
+	return link.link_status == RTE_ETH_LINK_UP;
 }
 
 void
@@ -102,8 +102,9 @@ ethdev_link_up(struct hca_port *port)
 
 	if (__atomic_load_n(&p->paused, __ATOMIC_RELAXED))
 		return false;
-	return p->watched ? __atomic_load_n(&p->up, __ATOMIC_RELAXED)
-			  : hca_port_ethdev_ask_link(port);
+	if (!p->watched)
+		hca_port_ethdev_set_link(port, hca_port_ethdev_ask_link(port));
+	return __atomic_load_n(&p->up, __ATOMIC_RELAXED);
 }
 
 void
