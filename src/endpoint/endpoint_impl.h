@@ -27,8 +27,8 @@ struct endpoint {
 	struct ipc_server *server;
 	pthread_t events_thread;
 	bool events_run;
-	int stop;	/* endpoint_run() should end */
-	int events_end; /* the event thread should */
+	int stop;				      /* endpoint_run() should end */
+	int events_end;				      /* the event thread should */
 	uint32_t events __attribute__((aligned(64))); /* EQEs were written since the last look */
 };
 

@@ -16,7 +16,7 @@ struct endpoint_kernif {
 	struct kernif *kernif;
 	struct endpoint_port *port;
 	struct hca_port *divert; /* in front of it */
-	bool carrier; /* as told last */
+	bool carrier;		 /* as told last */
 };
 
 /* The port is open and the HCA is not there yet: port->top becomes the shared port. */

@@ -143,8 +143,7 @@ with_imm(struct peer *p, int sock, uint32_t opcode, uint32_t round)
 		err = post_imm(p, opcode, p->me.qpn + round);
 	if (err == 0)
 		err = wait_both(p, p->other.qpn + round);
-	if (err == 0 &&
-	    !peer_verify(p->buf + AT_IMM_RECV, IMM_BYTES, p->other.qpn * 3 + round))
+	if (err == 0 && !peer_verify(p->buf + AT_IMM_RECV, IMM_BYTES, p->other.qpn * 3 + round))
 		err = failed("data with immediate", -EILSEQ);
 	return err == 0 ? peer_meet(sock) : err;
 }
@@ -177,7 +176,8 @@ swap(struct peer *p, int sock, uint32_t round)
 		err = peer_wait(p, &wc, WAIT_SECONDS);
 	if (err == 0)
 		err = peer_meet(sock);
-	if (err == 0 && (*old != round || __atomic_load_n(word, __ATOMIC_ACQUIRE) != ~(uint64_t)round))
+	if (err == 0 &&
+	    (*old != round || __atomic_load_n(word, __ATOMIC_ACQUIRE) != ~(uint64_t)round))
 		err = -EILSEQ;
 	return err == 0 ? peer_meet(sock) : failed("compare and swap", err);
 }
@@ -294,8 +294,8 @@ int
 main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"device", 1, NULL, 'd'},  {"meet", 1, NULL, 'm'}, {"listen", 0, NULL, 'l'},
-		{"connect", 0, NULL, 'c'}, {"type", 1, NULL, 't'}, {"gid", 1, NULL, 'g'},
+		{"device", 1, NULL, 'd'},  {"meet", 1, NULL, 'm'},   {"listen", 0, NULL, 'l'},
+		{"connect", 0, NULL, 'c'}, {"type", 1, NULL, 't'},   {"gid", 1, NULL, 'g'},
 		{"seconds", 1, NULL, 's'}, {"events", 0, NULL, 'e'}, {NULL, 0, NULL, 0},
 	};
 	/* Seven retries last seconds: as long as a link may be down in a test. */

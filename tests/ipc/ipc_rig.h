@@ -69,7 +69,7 @@ struct peer_config {
 	bool events;
 	uint32_t gid_index;
 	uint8_t timeout; /* ACK timeout, 0: 14 */
-	void *buf; /* NULL: from softhca_alloc() */
+	void *buf;	 /* NULL: from softhca_alloc() */
 };
 
 /* All objects in place, the QP in RESET. 0 or negative errno */
