@@ -6,8 +6,11 @@
  */
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "abi_bar.h"
+#include "abi_cmd.h"
+#include "abi_ctx.h"
 #include "lib_doorbell.h"
 #include "lib_types.h"
 #include "sim_test.h"
@@ -461,13 +464,261 @@ numbers_in(const struct sim_config *cfg)
 }
 SIM_TEST(numbers)
 
+/* --- handles -------------------- */
+
+#define POOL (64u << 12)
+
+/* One of everything, through the control channel as a client that bypasses its library would. */
+struct owner {
+	struct hca_client *c;
+	uint8_t *mem;
+	uint32_t pd, cq, srq, xsrq, xrcd, rc, ud, tgt, mw, mr, channel;
+	int fd;
+};
+
+#define CTL(s, call) \
+	do { \
+		int ctl_rc = (call); \
+		sim_check((s), ctl_rc == 0, #call ": %d: %s", ctl_rc, hca_driver_reason()); \
+	} while (0)
+
+static struct hca_ctl_qp
+plain_qp(const struct owner *o, uint32_t service)
+{
+	return (struct hca_ctl_qp){
+		.sq_addr = (uintptr_t)o->mem + (8u << 12),
+		.rq_addr = (uintptr_t)o->mem + (16u << 12),
+		.pdn = o->pd,
+		.service = service,
+		.send_cqn = o->cq,
+		.recv_cqn = o->cq,
+		.log_sq = 4,
+		.log_sq_stride = 6,
+		.log_rq = 3,
+		.log_rq_stride = 6,
+	};
+}
+
+static struct hca_ctl_srq
+plain_srq(const struct owner *o)
+{
+	return (struct hca_ctl_srq){
+		.addr = (uintptr_t)o->mem + (24u << 12),
+		.pdn = o->pd,
+		.log_size = 3,
+		.log_stride = 6,
+		.max_sge = 1,
+	};
+}
+
+static struct hca_ctl_cq
+plain_cq(const struct owner *o)
+{
+	return (struct hca_ctl_cq){.addr = (uintptr_t)o->mem,
+				   .log_size = 4,
+				   .channel = HCA_CTL_NO_CHANNEL};
+}
+
+static void
+owner_open(struct sim *s, struct owner *o)
+{
+	struct hca_ctl_mr mr = {.length = 4096};
+	struct hca_ctl_keys keys;
+	struct hca_ctl_cq cq;
+	struct hca_ctl_srq srq;
+	struct hca_ctl_qp qp;
+
+	*o = (struct owner){.mem = aligned_alloc(4096, POOL)};
+	memset(o->mem, 0, POOL);
+	CTL(s, hca_client_open(s->side[0].drv, &o->c));
+	CTL(s, hca_client_attach(o->c, (uintptr_t)o->mem, POOL));
+	CTL(s, hca_client_alloc_pd(o->c, &o->pd));
+	CTL(s, hca_client_create_channel(o->c, &o->channel, &o->fd));
+	cq = plain_cq(o);
+	CTL(s, hca_client_create_cq(o->c, &cq, &o->cq));
+	CTL(s, hca_client_alloc_xrcd(o->c, &o->xrcd));
+	srq = plain_srq(o);
+	CTL(s, hca_client_create_srq(o->c, &srq, &o->srq));
+	srq.addr += 4u << 12;
+	srq.xrcd = o->xrcd;
+	srq.cqn = o->cq;
+	CTL(s, hca_client_create_srq(o->c, &srq, &o->xsrq));
+	qp = plain_qp(o, HCA_ST_RC);
+	CTL(s, hca_client_create_qp(o->c, &qp, &o->rc));
+	qp = plain_qp(o, HCA_ST_UD);
+	qp.sq_addr += 4u << 12;
+	qp.rq_addr += 4u << 12;
+	CTL(s, hca_client_create_qp(o->c, &qp, &o->ud));
+	qp = (struct hca_ctl_qp){.service = HCA_ST_XRC_TGT, .xrcd = o->xrcd};
+	CTL(s, hca_client_create_qp(o->c, &qp, &o->tgt));
+	CTL(s, hca_client_alloc_mw(o->c, o->pd, HCA_CTL_MW_TYPE_1, &o->mw));
+	mr.va = (uintptr_t)o->mem + (40u << 12);
+	mr.pdn = o->pd;
+	CTL(s, hca_client_reg_mr(o->c, &mr, NULL, &keys));
+	o->mr = keys.lkey;
+}
+
+static void
+owner_close(struct owner *o)
+{
+	hca_client_close(o->c);
+	close(o->fd);
+	free(o->mem);
+}
+
+/* Objects that are b's, but for one thing, which is a's. */
+static unsigned int
+refused_to_make(struct hca_client *c, const struct owner *a, const struct owner *b)
+{
+	struct hca_ctl_qp qp[7];
+	struct hca_ctl_srq srq[3];
+	struct hca_ctl_cq cq = plain_cq(b);
+	struct hca_ctl_mr mr = {.va = (uintptr_t)b->mem, .length = 64, .pdn = a->pd};
+	struct hca_ctl_keys keys;
+	unsigned int n = 0;
+	uint32_t number;
+
+	for (unsigned int i = 0; i < 7; i++)
+		qp[i] = plain_qp(b, HCA_ST_RC);
+	qp[0].pdn = a->pd;
+	qp[1].send_cqn = a->cq;
+	qp[2].recv_cqn = a->cq;
+	qp[3].srqn = a->srq;
+	qp[4].sq_addr = (uintptr_t)a->mem + (8u << 12);
+	qp[5].rq_addr = (uintptr_t)a->mem + (16u << 12);
+	qp[6] = (struct hca_ctl_qp){.service = HCA_ST_XRC_TGT, .xrcd = a->xrcd};
+	for (unsigned int i = 0; i < 7; i++)
+		n += hca_client_create_qp(c, &qp[i], &number) != 0;
+	for (unsigned int i = 0; i < 3; i++)
+		srq[i] = plain_srq(b);
+	srq[0].pdn = a->pd;
+	srq[1].xrcd = a->xrcd;
+	srq[1].cqn = b->cq;
+	srq[2].xrcd = b->xrcd;
+	srq[2].cqn = a->cq;
+	for (unsigned int i = 0; i < 3; i++)
+		n += hca_client_create_srq(c, &srq[i], &number) != 0;
+	cq.addr = (uintptr_t)a->mem + (48u << 12);
+	n += hca_client_create_cq(c, &cq, &number) != 0;
+	n += hca_client_reg_mr(c, &mr, NULL, &keys) != 0;
+	mr.pdn = b->pd;
+	mr.va = (uintptr_t)a->mem;
+	n += hca_client_reg_mr(c, &mr, NULL, &keys) != 0;
+	n += hca_client_alloc_mw(c, a->pd, HCA_CTL_MW_TYPE_1, &number) != 0;
+	return n;
+}
+
+/* Without the one thing they are made, so that it was the reason. */
+static void
+check_plain(struct sim *s, const struct owner *b)
+{
+	struct hca_ctl_qp qp = plain_qp(b, HCA_ST_RC);
+	struct hca_ctl_qp tgt = {.service = HCA_ST_XRC_TGT, .xrcd = b->xrcd};
+	struct hca_ctl_srq srq = plain_srq(b);
+	struct hca_ctl_cq cq = plain_cq(b);
+	uint32_t number;
+
+	CTL(s, hca_client_create_qp(b->c, &qp, &number));
+	CTL(s, hca_client_destroy_qp(b->c, number));
+	CTL(s, hca_client_create_qp(b->c, &tgt, &number));
+	CTL(s, hca_client_destroy_qp(b->c, number));
+	CTL(s, hca_client_create_srq(b->c, &srq, &number));
+	CTL(s, hca_client_destroy_srq(b->c, number));
+	srq.xrcd = b->xrcd;
+	srq.cqn = b->cq;
+	CTL(s, hca_client_create_srq(b->c, &srq, &number));
+	CTL(s, hca_client_destroy_srq(b->c, number));
+	CTL(s, hca_client_create_cq(b->c, &cq, &number));
+	CTL(s, hca_client_destroy_cq(b->c, number));
+}
+
+/* Calls about a's objects by another client. */
+static unsigned int
+refused_to_touch(struct hca_client *c, const struct owner *a, const struct owner *b)
+{
+	static const uint8_t group[16] = {0xff, 0x0e, [15] = 9};
+	const uint32_t qps[] = {a->rc, a->ud, a->tgt};
+	struct hca_ctl_mr mr = {.va = (uintptr_t)b->mem, .length = 64, .pdn = b->pd};
+	struct hca_ctl_counter counter[4];
+	struct hca_ctl_srq_state state;
+	struct hca_ctl_keys keys;
+	struct hca_qpc qpc = {0};
+	unsigned int n = 0;
+	uint32_t x;
+
+	for (unsigned int i = 0; i < COUNT(qps); i++) {
+		n += hca_client_modify_qp(c, qps[i], HCA_CMD_RST2INIT_QPEE, &qpc) != 0;
+		n += hca_client_modify_qp(c, qps[i], HCA_CMD_2ERR_QPEE, NULL) != 0;
+		n += hca_client_query_qp(c, qps[i], &qpc) != 0;
+		n += hca_client_query_counters(c, HCA_CTL_COUNTERS_QP, qps[i], counter, 4, &x) != 0;
+		n += hca_client_mcast(c, qps[i], group, true) != 0;
+		n += hca_client_destroy_qp(c, qps[i]) != 0;
+	}
+	n += hca_client_arm_srq(c, a->srq, 1) != 0;
+	n += hca_client_query_srq(c, a->srq, &state) != 0;
+	n += hca_client_destroy_srq(c, a->srq) != 0;
+	n += hca_client_destroy_srq(c, a->xsrq) != 0;
+	n += hca_client_dealloc_xrcd(c, a->xrcd) != 0;
+	n += hca_client_resize_cq(c, a->cq, (uintptr_t)b->mem + (50u << 12), 5, &x) != 0;
+	n += hca_client_moderate_cq(c, a->cq, 3, 3) != 0;
+	n += hca_client_destroy_cq(c, a->cq) != 0;
+	n += hca_client_dereg_mr(c, a->mr) != 0;
+	n += hca_client_rereg_mr(c, a->mr, HCA_CTL_REREG_ACCESS, &mr, NULL, &keys) != 0;
+	n += hca_client_rereg_mr(c, b->mr, HCA_CTL_REREG_PD, &(struct hca_ctl_mr){.pdn = a->pd},
+				 NULL, &keys) != 0;
+	n += hca_client_dealloc_mw(c, a->mw) != 0;
+	n += hca_client_dealloc_pd(c, a->pd) != 0;
+	n += hca_client_detach(c, (uintptr_t)a->mem, POOL) != 0;
+	return n;
+}
+
+/* A client that names what is another's is refused each time, and the other notices nothing. */
+static void
+foreign_handles_in(const struct sim_config *cfg)
+{
+	struct sim *s = sim_open(cfg);
+	struct hca_qpc before, after;
+	struct hca_driver_usage used, now;
+	struct owner a, b;
+	unsigned int n;
+
+	owner_open(s, &a);
+	owner_open(s, &b);
+	hca_driver_usage(s->side[0].drv, &used);
+	CTL(s, hca_client_query_qp(a.c, a.rc, &before));
+	check_plain(s, &b);
+	n = refused_to_make(b.c, &a, &b);
+	sim_check(s, n == 14, "%u of 14 refused", n);
+	n = refused_to_touch(b.c, &a, &b);
+	sim_check(s, n == 18 + 14, "%u of 32 refused", n);
+	CTL(s, hca_client_query_qp(a.c, a.rc, &after));
+	sim_check(s, memcmp(&before, &after, sizeof(after)) == 0, "the QP has changed");
+	hca_driver_usage(s->side[0].drv, &now);
+	sim_check(s, memcmp(&used, &now, sizeof(now)) == 0, "something was made or lost");
+	/* All of it is still its owner's. */
+	CTL(s, hca_client_destroy_qp(a.c, a.tgt));
+	CTL(s, hca_client_destroy_qp(a.c, a.rc));
+	CTL(s, hca_client_destroy_qp(a.c, a.ud));
+	CTL(s, hca_client_destroy_srq(a.c, a.xsrq));
+	CTL(s, hca_client_destroy_srq(a.c, a.srq));
+	CTL(s, hca_client_dealloc_xrcd(a.c, a.xrcd));
+	CTL(s, hca_client_destroy_cq(a.c, a.cq));
+	CTL(s, hca_client_dealloc_mw(a.c, a.mw));
+	CTL(s, hca_client_dereg_mr(a.c, a.mr));
+	CTL(s, hca_client_dealloc_pd(a.c, a.pd));
+	owner_close(&a);
+	owner_close(&b);
+	sim_close(s);
+}
+SIM_TEST(foreign_handles)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(remote_keys),	 cmocka_unit_test(local_keys),
-		cmocka_unit_test(foreign_bells), cmocka_unit_test(quotas),
-		cmocka_unit_test(numbers),
+		cmocka_unit_test(remote_keys),	   cmocka_unit_test(local_keys),
+		cmocka_unit_test(foreign_bells),   cmocka_unit_test(quotas),
+		cmocka_unit_test(foreign_handles), cmocka_unit_test(numbers),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));
