@@ -80,22 +80,25 @@ strange_close(struct sim *s, struct strange *x)
 	free(x->mem);
 }
 
-/* X(what, key): keys of side 1 for memory at x.mem, none of which gives the connection a right. */
+/*
+ * X(what, key, nearly): keys of side 1 for memory at x.mem, none of which gives the connection a
+ * right; or nearly its own key, for its own memory.
+ */
 #define KEY_LIST(X) \
-	X("another PD", x.of_pd->rkey) \
-	X("another client", x.of_client->rkey) \
-	X("no remote right", x.read_only->rkey) \
-	X("unbound window", x.unbound->rkey) \
-	X("stale", x.stale) \
-	X("zero", 0) \
-	X("all ones", UINT32_MAX) \
-	X("another tag of the consumer", own ^ 1) \
-	X("another index", own ^ 0x200) \
-	X("another random part", own ^ 0x80000000u)
+	X("another PD", x.of_pd->rkey, 0) \
+	X("another client", x.of_client->rkey, 0) \
+	X("no remote right", x.read_only->rkey, 0) \
+	X("unbound window", x.unbound->rkey, 0) \
+	X("stale", x.stale, 0) \
+	X("zero", 0, 0) \
+	X("all ones", UINT32_MAX, 0) \
+	X("another tag of the consumer", 0, 1) \
+	X("another index", 0, 0x200) \
+	X("another random part", 0, 0x80000000u)
 
 static void
 refuse(struct sim *s, struct sim_pair *bystander, uint32_t op, const char *what, uint64_t va,
-       uint32_t key)
+       uint32_t key, uint32_t nearly)
 {
 	struct sim_pair *p = sim_pair_open(s, NULL);
 	struct softhca_sge sge = {p->region[0].va + 64, 64, p->region[0].mr->lkey};
@@ -103,6 +106,10 @@ refuse(struct sim *s, struct sim_pair *bystander, uint32_t op, const char *what,
 	const struct sim_req good = sim_random_req(bystander, 2000);
 	uint64_t id;
 
+	if (nearly != 0) {
+		va = p->region[1].va + 64;
+		key = p->region[1].mr->rkey ^ nearly;
+	}
 	if (op >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP) {
 		sge.length = 8;
 		wr.wr.atomic.remote_addr = va;
@@ -128,14 +135,11 @@ remote_keys_in(const struct sim_config *cfg)
 				       SOFTHCA_WR_ATOMIC_CMP_AND_SWP};
 	struct sim *s = sim_open(cfg);
 	struct sim_pair *bystander = sim_pair_open(s, NULL);
-	/* A region that is the connection's, for keys that are nearly its key. */
 	struct strange x;
-	uint32_t own;
 
 	strange_open(s, &x);
-	own = bystander->region[1].mr->rkey;
 	for (unsigned int i = 0; i < COUNT(ops); i++) {
-#define X(what, key) refuse(s, bystander, ops[i], what, (uintptr_t)x.mem, key);
+#define X(what, key, nearly) refuse(s, bystander, ops[i], what, (uintptr_t)x.mem, key, nearly);
 		KEY_LIST(X)
 #undef X
 	}
@@ -147,12 +151,23 @@ remote_keys_in(const struct sim_config *cfg)
 }
 SIM_TEST(remote_keys)
 
+static struct softhca_sge
+own_or(struct sim_pair *p, uint64_t va, uint32_t key, uint32_t nearly)
+{
+	const struct sim_region *own = &p->region[1];
+
+	if (nearly == 0)
+		return (struct softhca_sge){va, 64, key};
+	return (struct softhca_sge){own->va + 64, 64, own->mr->lkey ^ nearly};
+}
+
 /* The same keys as local ones: of a request, and of a receive. */
 static void
-refuse_local(struct sim *s, uint32_t op, const char *what, uint64_t va, uint32_t key)
+refuse_local(struct sim *s, uint32_t op, const char *what, uint64_t va, uint32_t key,
+	     uint32_t nearly)
 {
 	struct sim_pair *p = sim_pair_open(s, NULL);
-	struct softhca_sge sge = {va, 64, key};
+	struct softhca_sge sge = own_or(p, va, key, nearly);
 	struct softhca_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
@@ -168,11 +183,11 @@ refuse_local(struct sim *s, uint32_t op, const char *what, uint64_t va, uint32_t
 }
 
 static void
-refuse_recv(struct sim *s, const char *what, uint64_t va, uint32_t key)
+refuse_recv(struct sim *s, const char *what, uint64_t va, uint32_t key, uint32_t nearly)
 {
 	struct sim_pair *p = sim_pair_open(s, NULL);
 	struct softhca_sge sge = {p->region[0].va, 64, p->region[0].mr->lkey};
-	struct softhca_sge room = {va, 64, key};
+	struct softhca_sge room = own_or(p, va, key, nearly);
 	struct softhca_recv_wr rwr = {.sg_list = &room, .num_sge = 1};
 	struct softhca_send_wr wr = {.sg_list = &sge,
 				     .num_sge = 1,
@@ -193,15 +208,13 @@ local_keys_in(const struct sim_config *cfg)
 	struct sim *s = sim_open(cfg);
 	struct sim_pair *bystander = sim_pair_open(s, NULL);
 	struct strange x;
-	uint32_t own;
 
 	strange_open(s, &x);
-	own = bystander->region[1].mr->lkey;
-#define X(what, key) \
+#define X(what, key, nearly) \
 	if ((key) != x.read_only->rkey) \
-		refuse_local(s, SOFTHCA_WR_RDMA_WRITE, what, (uintptr_t)x.mem, key); \
-	refuse_local(s, SOFTHCA_WR_RDMA_READ, what, (uintptr_t)x.mem, key); \
-	refuse_recv(s, what, (uintptr_t)x.mem, key);
+		refuse_local(s, SOFTHCA_WR_RDMA_WRITE, what, (uintptr_t)x.mem, key, nearly); \
+	refuse_local(s, SOFTHCA_WR_RDMA_READ, what, (uintptr_t)x.mem, key, nearly); \
+	refuse_recv(s, what, (uintptr_t)x.mem, key, nearly);
 	KEY_LIST(X)
 #undef X
 	sim_pair_close(bystander);
