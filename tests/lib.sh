@@ -46,11 +46,13 @@ matches_filter() {
 	[ -z "$filter" ] || [[ $1 == *$filter* ]]
 }
 
-# run_meson_tests BUILD-DIR TAG TIMEOUT-MULTIPLIER: meson prints a line per test and the log of each
-# that fails.
+# run_meson_tests BUILD-DIR TAG TIMEOUT-MULTIPLIER GLOBS MESON-OPTION...: the tests whose names match
+# one of the globs; meson prints a line per test and the log of each that fails.
 run_meson_tests() {
-	local dir=$1 tag=$2 multiplier=$3 start=$SECONDS log=$1/meson-logs/testlog.json selected
-	selected=$(python3 "$root/tests/meson_results.py" select "$dir" "$filter" $quick) ||
+	local dir=$1 tag=$2 multiplier=$3 start=$SECONDS logs=$1/meson-logs/testlog-$2 selected globs
+	read -ra globs <<<"$4"
+	shift 4
+	selected=$(python3 "$root/tests/meson_results.py" select "$dir" "$filter" $quick "${globs[@]}") ||
 		{ record fail "$tag-list"; return; }
 	if [ -z "$selected" ]; then
 		say "tests, $tag: none selected"
@@ -58,11 +60,13 @@ run_meson_tests() {
 	fi
 	mapfile -t selected <<<"$selected"
 	say "tests, $tag: ${#selected[@]} to run"
-	rm -f "$log"
+	# meson adds the name of a wrapper to that of the log
+	rm -f "$logs"*.json
 	# the lock on descriptor 9 must not survive in a test that does not end
 	meson test -C "$dir" --no-rebuild --print-errorlogs --num-processes "$(nproc)" \
-		--timeout-multiplier "$multiplier" "${selected[@]}" </dev/null 9>&-
-	python3 "$root/tests/meson_results.py" record "$log" "$tag" "$results" "${selected[@]}" ||
+		--timeout-multiplier "$multiplier" --logbase "testlog-$tag" "$@" "${selected[@]}" \
+		</dev/null 9>&-
+	python3 "$root/tests/meson_results.py" record "$(echo "$logs"*.json)" "$tag" "$results" "${selected[@]}" ||
 		record fail "$tag-results"
 	say "tests, $tag: $((SECONDS - start)) s"
 }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Between tests/run and meson: which tests to run, and what became of them.
 
-meson_results.py select BUILD-DIR FILTER QUICK          prints the names of the tests to run
+meson_results.py select BUILD-DIR FILTER QUICK GLOB...  prints the names of the tests to run
+meson_results.py programs BUILD-DIR GLOB...             prints the ninja targets they start
 meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to RESULTS
 """
 import fnmatch
 import json
+import os
 import subprocess
 import sys
 
@@ -13,15 +15,27 @@ import sys
 OUTCOMES = {'OK': 'pass', 'EXPECTEDFAIL': 'pass', 'SKIP': 'skip'}
 
 
-def select(build, pattern, quick):
+def tests_of(build, globs):
     listing = subprocess.run(['meson', 'introspect', '--tests', build], check=True,
                              stdout=subprocess.PIPE, encoding='utf-8').stdout
     for test in json.loads(listing):
+        if any(fnmatch.fnmatchcase(test['name'], glob) for glob in globs):
+            yield test
+
+
+def select(build, pattern, quick, globs):
+    for test in tests_of(build, globs):
         suites = [suite.split(':')[-1] for suite in test['suite']]
         if quick and 'long' in suites:
             continue
         if fnmatch.fnmatchcase(test['name'], '*' + pattern + '*'):
             print(test['name'])
+
+
+def programs(build, globs):
+    build = os.path.realpath(build)
+    started = {os.path.relpath(test['cmd'][0], build) for test in tests_of(build, globs)}
+    print('\n'.join(sorted(program for program in started if not program.startswith('..'))))
 
 
 def record(log, tag, results, names):
@@ -42,7 +56,9 @@ def record(log, tag, results, names):
 
 def main():
     if sys.argv[1] == 'select':
-        select(sys.argv[2], sys.argv[3], sys.argv[4] == '1')
+        select(sys.argv[2], sys.argv[3], sys.argv[4] == '1', sys.argv[5:])
+    elif sys.argv[1] == 'programs':
+        programs(sys.argv[2], sys.argv[3:])
     else:
         record(sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])
 

@@ -119,6 +119,7 @@ open_side(unsigned int i)
 	qa.send_cq = qa.recv_cq = cq[i];
 	qp[i] = softhca_create_qp(pd[i], &qa);
 	buf[i] = aligned_alloc(4096, 8192);
+	memset(buf[i], i, 8192);
 	mr[i] = softhca_reg_mr(pd[i], buf[i], 8192,
 			       SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE);
 	assert_true(qp[i] != NULL && mr[i] != NULL);
