@@ -122,6 +122,15 @@ err_unlock:
 	return err;
 }
 
+/* One command for all a client has, where the device knows that; else object by object. */
+static bool
+close_domain(struct hca_driver *drv, const struct hca_client *client)
+{
+	if ((hca_be32_to_cpu(drv->lim.caps) & HCA_CAP_CLOSE_DOMAIN) == 0)
+		return false;
+	return driver_command_bare(drv, HCA_CMD_CLOSE_DOMAIN, 0, client->uar, 0) == 0;
+}
+
 /* The lists shrink from their heads; each release unlinks. */
 static void
 release_objects(struct hca_driver *drv, struct hca_client *client)
@@ -168,6 +177,7 @@ hca_client_close(struct hca_client *client)
 	struct hca_driver *drv = client->drv;
 
 	pthread_mutex_lock(&drv->lock);
+	client->closed = close_domain(drv, client);
 	release_objects(drv, client);
 	unlink_client(drv, client);
 	while (client->segments != NULL) {

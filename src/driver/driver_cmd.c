@@ -185,3 +185,12 @@ driver_command_bare(struct hca_driver *drv, uint32_t op, uint32_t op_modifier, u
 
 	return driver_command(drv, &cmd);
 }
+
+int
+driver_take_back(struct hca_driver *drv, const struct hca_client *owner, uint32_t op,
+		 uint32_t op_modifier, uint32_t in_modifier)
+{
+	if (owner != NULL && owner->closed)
+		return 0;
+	return driver_command_bare(drv, op, op_modifier, in_modifier, 0);
+}

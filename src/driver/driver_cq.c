@@ -139,7 +139,7 @@ err_free:
 int
 driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force)
 {
-	int err = driver_command_bare(drv, HCA_CMD_HW2SW_CQ, 0, cq->cqn, 0);
+	int err = driver_take_back(drv, cq->owner, HCA_CMD_HW2SW_CQ, 0, cq->cqn);
 
 	if (err != 0 && !force)
 		return err;

@@ -371,7 +371,7 @@ driver_mr_destroy(struct hca_driver *drv, struct driver_mr *mr, bool force)
 
 	if (mr == NULL)
 		return 0;
-	err = driver_command_bare(drv, HCA_CMD_HW2SW_MPT, 0, HCA_KEY_INDEX(mr->key), 0);
+	err = driver_take_back(drv, mr->owner, HCA_CMD_HW2SW_MPT, 0, HCA_KEY_INDEX(mr->key));
 	if (err != 0 && !force)
 		return err;
 	unlink_region(drv, mr);

@@ -85,7 +85,7 @@ int
 driver_mw_release(struct hca_driver *drv, struct driver_mr *window, bool force)
 {
 	uint32_t index = HCA_KEY_INDEX(window->key);
-	int err = driver_command_bare(drv, HCA_CMD_HW2SW_MPT, 0, index, 0);
+	int err = driver_take_back(drv, window->owner, HCA_CMD_HW2SW_MPT, 0, index);
 
 	if (err != 0 && !force)
 		return err;

@@ -265,8 +265,8 @@ driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force)
 	int err = 0;
 
 	if (qp->live)
-		err = driver_command_bare(drv, HCA_CMD_ERR2RST_QPEE, HCA_MODIFY_QP_NO_INBOX,
-					  qp->qpn, 0);
+		err = driver_take_back(drv, qp->owner, HCA_CMD_ERR2RST_QPEE, HCA_MODIFY_QP_NO_INBOX,
+				       qp->qpn);
 	if (err != 0 && !force)
 		return err;
 	unlink_qp(drv, qp);

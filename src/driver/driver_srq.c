@@ -187,7 +187,7 @@ err_free:
 int
 driver_srq_release(struct hca_driver *drv, struct driver_srq *srq, bool force)
 {
-	int err = driver_command_bare(drv, HCA_CMD_HW2SW_SRQ, 0, srq->srqn, 0);
+	int err = driver_take_back(drv, srq->owner, HCA_CMD_HW2SW_SRQ, 0, srq->srqn);
 
 	if (err != 0 && !force)
 		return err;

@@ -177,6 +177,7 @@ struct hca_client {
 	uint32_t count_segments;
 	uint32_t count_channels;
 	uint64_t count_mtts;
+	bool closed; /* the device has nothing of it any more: objects go without commands */
 };
 
 struct driver_gid {
@@ -276,6 +277,13 @@ int driver_command_in(struct hca_driver *drv, uint32_t op, uint32_t in_modifier)
 int driver_command_out(struct hca_driver *drv, uint32_t op, uint32_t in_modifier);
 int driver_command_bare(struct hca_driver *drv, uint32_t op, uint32_t op_modifier,
 			uint32_t in_modifier, uint64_t in_param);
+
+/*
+ * A command that takes an object of a client from the device; nothing to do where the device has
+ * nothing of the client any more. owner NULL: the driver's own.
+ */
+int driver_take_back(struct hca_driver *drv, const struct hca_client *owner, uint32_t op,
+		     uint32_t op_modifier, uint32_t in_modifier);
 
 /* driver_icm.c */
 uint64_t driver_icm_layout(struct hca_driver *drv, uint64_t arena_offset);

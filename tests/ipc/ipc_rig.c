@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -50,6 +51,7 @@ run_daemon(const struct rig *rig, const int in[2], const int out[2], const char 
 
 	for (int i = 0; extra != NULL && extra[i] != NULL; i++)
 		argv[3 + i] = extra[i];
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(in[0], 0);
 	dup2(out[1], 1);
 	close(in[1]);
@@ -63,12 +65,14 @@ run_daemon(const struct rig *rig, const int in[2], const int out[2], const char 
 void
 rig_start(struct rig *rig, const char *const *extra)
 {
+	static unsigned int rigs;
 	int in[2], out[2];
 	char line[64];
 
+	rig->number = rigs++;
 	for (int i = 0; i < 2; i++)
-		snprintf(rig->path[i], sizeof(rig->path[i]), "/tmp/softhca-ipc-%d/%c.sock",
-			 (int)getpid(), 'a' + i);
+		snprintf(rig->path[i], sizeof(rig->path[i]), "/tmp/softhca-ipc-%d-%u/%c.sock",
+			 (int)getpid(), rig->number, 'a' + i);
 	assert_int_equal(pipe(in), 0);
 	assert_int_equal(pipe(out), 0);
 	rig->pid = fork();
@@ -92,7 +96,8 @@ forget(struct rig *rig)
 	close(rig->from);
 	for (int i = 0; i < 2; i++)
 		unlink(rig->path[i]);
-	snprintf(folder, sizeof(folder), "/tmp/softhca-ipc-%d", (int)getpid());
+	snprintf(folder, sizeof(folder), "/tmp/softhca-ipc-%d-%u", (int)getpid(),
+		 rig->number);
 	rmdir(folder);
 }
 
@@ -176,15 +181,18 @@ rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms)
 pid_t
 rig_fork(rig_child_fn fn, void *arg, int *sock)
 {
-	int pair[2];
+	int pair[2], status;
 	pid_t pid;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever happens to the test */
 		close(pair[0]);
-		_exit(fn(pair[1], arg) == 0 ? 0 : 1);
+		status = fn(pair[1], arg) == 0 ? 0 : 1;
+		fflush(stdout);
+		_exit(status);
 	}
 	close(pair[1]);
 	*sock = pair[0];

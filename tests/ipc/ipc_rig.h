@@ -21,6 +21,7 @@
 struct rig {
 	pid_t pid;
 	int to, from; /* its standard input and output */
+	unsigned int number;
 	char path[2][64];
 };
 

@@ -69,6 +69,7 @@ struct hca_cmd_row {
 #define RUN_MODIFY_CQ false, hca_cmd_modify_cq
 #define RUN_QUERY_CQ false, hca_cmd_query_cq
 #define RUN_QUERY_COUNTERS true, hca_cmd_query_counters
+#define RUN_CLOSE_DOMAIN false, hca_cmd_close_domain
 
 enum cmd_row_index {
 	ROW_UNKNOWN,
@@ -247,7 +248,7 @@ reset_start(struct hca *h, struct hca_ceu *u)
 		release_hcr(h, u, HCA_STAT_BAD_SYS_STATE);
 	u->failing = false;
 	u->state = HCA_CEU_RESET;
-	hca_close_start(h, &u->cmd);
+	hca_close_start(h, &u->cmd, HCA_DOMAIN_ALL);
 }
 
 static void

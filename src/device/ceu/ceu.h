@@ -25,9 +25,13 @@
 /* A command is not finished: call again at the next poll. Everything else is enum hca_stat. */
 #define HCA_CMD_AGAIN (-1)
 
-/* Taking QPs out of the engine: one index, or all that live. */
+/* Everybody's: no DMA domain has this number. */
+#define HCA_DOMAIN_ALL UINT32_MAX
+
+/* Taking QPs out of the engine: one index, or all that live, or those of one domain. */
 struct hca_teardown {
 	uint32_t first, last; /* QP indexes */
+	uint32_t domain;      /* or HCA_DOMAIN_ALL */
 	uint32_t cursor;
 	uint32_t step;
 	uint64_t token;		   /* RCU */
@@ -80,7 +84,8 @@ struct hca_ceu {
 	((uint32_t)(HCA_CAP_GID | HCA_CAP_PKEY | HCA_CAP_NEIGH | HCA_CAP_QUERY_CQ | \
 		    HCA_CAP_COUNTERS | HCA_CAP_MODIFY_CQ | HCA_CAP_SRQ | HCA_CAP_MCAST | \
 		    HCA_CAP_IPV6 | HCA_CAP_VLAN | HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | \
-		    HCA_CAP_XRC | HCA_CAP_ATOMIC | HCA_CAP_MW | HCA_CAP_INVALIDATE | HCA_CAP_APM))
+		    HCA_CAP_XRC | HCA_CAP_ATOMIC | HCA_CAP_MW | HCA_CAP_INVALIDATE | HCA_CAP_APM | \
+		    HCA_CAP_CLOSE_DOMAIN))
 
 /* ---- rounds (round.c) ---- */
 
@@ -88,12 +93,15 @@ struct hca_ceu {
 uint64_t hca_round_start(struct hca *h);
 bool hca_round_done(struct hca *h, uint64_t token);
 
-void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last);
+void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, uint32_t domain);
 /* true: every QP of the range is reset, its memory free. */
 bool hca_teardown_step(struct hca *h, struct hca_teardown *t);
 
-/* Everything: QPs, CQs, EQs, MPTs, ICM, as CLOSE_HCA and the reset register want it. */
-void hca_close_start(struct hca *h, struct hca_cmd *c);
+/*
+ * Everything: QPs, CQs, EQs, MPTs, ICM, as CLOSE_HCA and the reset register want it; or the QPs, SRQs,
+ * CQs and MPTs of a domain: all states first, then one purge, one round, and all is freed.
+ */
+void hca_close_start(struct hca *h, struct hca_cmd *c, uint32_t domain);
 bool hca_close_step(struct hca *h, struct hca_cmd *c);
 
 /* ---- QPs (qp.c, qp_modify.c) ---- */
@@ -111,6 +119,7 @@ void hca_srq_free(struct hca *h, uint32_t srqi);
 	X(query_adapter) \
 	X(init_hca) \
 	X(close_hca) \
+	X(close_domain) \
 	X(nop) \
 	X(query_counters) \
 	X(map_icm) \

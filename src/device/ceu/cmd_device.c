@@ -125,7 +125,22 @@ int
 hca_cmd_close_hca(struct hca *h, struct hca_cmd *c)
 {
 	if (c->index == 0) {
-		hca_close_start(h, c);
+		hca_close_start(h, c, HCA_DOMAIN_ALL);
+		c->index = 1;
+	}
+	if (!hca_close_step(h, c))
+		return HCA_CMD_AGAIN;
+	return HCA_STAT_OK;
+}
+
+/* An owner is gone: everything of it at once. */
+int
+hca_cmd_close_domain(struct hca *h, struct hca_cmd *c)
+{
+	if (c->index == 0) {
+		if (c->in_modifier == 0 || c->in_modifier >= HCA_DMA_DOMAINS)
+			return HCA_STAT_BAD_INDEX;
+		hca_close_start(h, c, c->in_modifier);
 		c->index = 1;
 	}
 	if (!hca_close_step(h, c))

@@ -311,7 +311,7 @@ hca_cmd_qp_to_rst(struct hca *h, struct hca_cmd *c)
 			return rc;
 		if (h->qp[ch.qpi].cfg.local_qpn == 0)
 			return HCA_STAT_OK;
-		hca_teardown_start(&c->teardown, ch.qpi, ch.qpi);
+		hca_teardown_start(&c->teardown, ch.qpi, ch.qpi, HCA_DOMAIN_ALL);
 		c->step = 1;
 	}
 	if (!hca_teardown_step(h, &c->teardown))

@@ -37,9 +37,29 @@ enum teardown_step {
 };
 
 void
-hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last)
+hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, uint32_t domain)
 {
-	*t = (struct hca_teardown){.first = first, .last = last, .cursor = first};
+	*t = (struct hca_teardown){
+		.first = first,
+		.last = last,
+		.domain = domain,
+		.cursor = first,
+	};
+}
+
+static bool
+is_meant(const struct hca_teardown *t, uint32_t domain)
+{
+	return t->domain == HCA_DOMAIN_ALL || t->domain == domain;
+}
+
+/* A living QP that is to go */
+static bool
+is_doomed(const struct hca *h, const struct hca_teardown *t, uint32_t qpi)
+{
+	const struct hca_qp_cfg *q = &h->qp[qpi].cfg;
+
+	return q->local_qpn != 0 && is_meant(t, q->usr_page);
 }
 
 static void
@@ -88,7 +108,7 @@ purge_next(struct hca *h, struct hca_teardown *t)
 	while (t->cursor <= t->last) {
 		uint32_t qpi = t->cursor++;
 
-		if (h->qp[qpi].cfg.local_qpn == 0)
+		if (!is_doomed(h, t, qpi))
 			continue;
 		purge_send(h, qpi);
 		return true;
@@ -116,6 +136,8 @@ states_to_rst(struct hca *h, struct hca_teardown *t)
 	for (; i < end; i++) {
 		const struct hca_qp_cfg *q = &h->qp[i].cfg;
 
+		if (!is_meant(t, q->usr_page))
+			continue;
 		__atomic_store_n(&h->qp[i].cfg.state, HCA_QPS_RST, __ATOMIC_SEQ_CST);
 		if (q->service == HCA_ST_UD && q->local_qpn != 0)
 			hca_mcast_forget(h, q->local_qpn);
@@ -129,7 +151,7 @@ free_qps(struct hca *h, struct hca_teardown *t)
 	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
 
 	for (; i < end; i++)
-		if (h->qp[i].cfg.local_qpn != 0)
+		if (is_doomed(h, t, i))
 			hca_qp_free(h, i);
 	return end == t->last + 1;
 }
@@ -191,9 +213,9 @@ enum close_step {
 };
 
 void
-hca_close_start(struct hca *h, struct hca_cmd *c)
+hca_close_start(struct hca *h, struct hca_cmd *c, uint32_t domain)
 {
-	hca_teardown_start(&c->teardown, 0, h->qp_mask);
+	hca_teardown_start(&c->teardown, 0, h->qp_mask, domain);
 	c->step = CLOSE_QPS;
 }
 
@@ -206,69 +228,77 @@ mark(uint32_t *state, uint32_t free, uint32_t dying)
 
 /* One slice of a step that goes over a table; true: the whole table is done. */
 static bool
-mark_cqs(struct hca *h, uint32_t *cursor)
+mark_cqs(struct hca *h, struct hca_teardown *t)
 {
-	uint32_t i, end = slice(cursor, h->cq_mask + 1, &i);
+	uint32_t i, end = slice(&t->cursor, h->cq_mask + 1, &i);
 
 	for (; i < end; i++)
-		mark(&h->cq[i].state, HCA_CQ_FREE, HCA_CQ_DYING);
+		if (is_meant(t, h->cq[i].usr_page))
+			mark(&h->cq[i].state, HCA_CQ_FREE, HCA_CQ_DYING);
 	return end > h->cq_mask;
 }
 
 static bool
-mark_srqs(struct hca *h, uint32_t *cursor)
+mark_srqs(struct hca *h, struct hca_teardown *t)
 {
-	uint32_t i, end = slice(cursor, h->srq_mask + 1, &i);
+	uint32_t i, end = slice(&t->cursor, h->srq_mask + 1, &i);
 
 	for (; i < end; i++)
-		mark(&h->srq[i].state, HCA_SRQ_FREE, HCA_SRQ_DYING);
+		if (is_meant(t, h->srq[i].usr_page))
+			mark(&h->srq[i].state, HCA_SRQ_FREE, HCA_SRQ_DYING);
 	return end > h->srq_mask;
 }
 
 static bool
-mark_keys(struct hca *h, uint32_t *cursor)
+mark_keys(struct hca *h, struct hca_teardown *t)
 {
-	uint32_t i, end = slice(cursor, h->vtp.mpt_mask + 1, &i);
+	uint32_t i, end = slice(&t->cursor, h->vtp.mpt_mask + 1, &i);
 
 	for (; i < end; i++)
-		mark(&h->vtp.mpt[i].state, HCA_MPT_FREE, HCA_MPT_DYING);
+		if (is_meant(t, HCA_PD_DOMAIN(h->vtp.mpt[i].pd)))
+			mark(&h->vtp.mpt[i].state, HCA_MPT_FREE, HCA_MPT_DYING);
 	return end > h->vtp.mpt_mask;
 }
 
 static bool
-free_cqs(struct hca *h, uint32_t *cursor)
+free_cqs(struct hca *h, struct hca_teardown *t)
 {
-	uint32_t i, end = slice(cursor, h->cq_mask + 1, &i);
+	uint32_t i, end = slice(&t->cursor, h->cq_mask + 1, &i);
 
 	for (; i < end; i++)
-		if (h->cq[i].state != HCA_CQ_FREE)
+		if (h->cq[i].state != HCA_CQ_FREE && is_meant(t, h->cq[i].usr_page))
 			hca_cq_free(h, i);
 	return end > h->cq_mask;
 }
 
 static bool
-free_srqs(struct hca *h, uint32_t *cursor)
+free_srqs(struct hca *h, struct hca_teardown *t)
 {
-	uint32_t i, end = slice(cursor, h->srq_mask + 1, &i);
+	uint32_t i, end = slice(&t->cursor, h->srq_mask + 1, &i);
 
 	for (; i < end; i++)
-		if (h->srq[i].state != HCA_SRQ_FREE)
+		if (h->srq[i].state != HCA_SRQ_FREE && is_meant(t, h->srq[i].usr_page))
 			hca_srq_free(h, i);
 	return end > h->srq_mask;
 }
 
 /* A large region takes several slices of its own. */
 static bool
-free_keys(struct hca *h, uint32_t *cursor)
+free_keys(struct hca *h, struct hca_teardown *t)
 {
-	for (uint32_t n = 0; n < SLICE && *cursor <= h->vtp.mpt_mask; n++, ++*cursor) {
-		if (h->vtp.mpt[*cursor].state == HCA_MPT_FREE)
+	static const struct hca_mpt gone;
+
+	for (uint32_t n = 0; n < SLICE && t->cursor <= h->vtp.mpt_mask; n++, t->cursor++) {
+		const struct hca_mpt_entry *e = &h->vtp.mpt[t->cursor];
+
+		if (e->state == HCA_MPT_FREE || !is_meant(t, HCA_PD_DOMAIN(e->pd)))
 			continue;
-		n += h->vtp.mpt[*cursor].mtt_count / 16;
-		if (!hca_mpt_release(h, *cursor))
+		n += e->mtt_count / 16;
+		if (!hca_mpt_release(h, t->cursor))
 			return false;
+		hca_icm_write(h, HCA_ICM_MPT, t->cursor, &gone);
 	}
-	return *cursor > h->vtp.mpt_mask;
+	return t->cursor > h->vtp.mpt_mask;
 }
 
 static void
@@ -287,7 +317,7 @@ close_rest(struct hca *h)
 bool
 hca_close_step(struct hca *h, struct hca_cmd *c)
 {
-	static bool (*const table[])(struct hca * h, uint32_t * cursor) = {
+	static bool (*const table[])(struct hca * h, struct hca_teardown * t) = {
 		[CLOSE_MARK_CQS] = mark_cqs,   [CLOSE_MARK_SRQS] = mark_srqs,
 		[CLOSE_MARK_KEYS] = mark_keys, [CLOSE_CQS] = free_cqs,
 		[CLOSE_SRQS] = free_srqs,      [CLOSE_KEYS] = free_keys,
@@ -299,16 +329,17 @@ hca_close_step(struct hca *h, struct hca_cmd *c)
 	else if (c->step == CLOSE_RCU)
 		done = hca_round_done(h, c->rcu);
 	else
-		done = table[c->step](h, &c->teardown.cursor);
+		done = table[c->step](h, &c->teardown);
 	if (!done)
 		return false;
 	c->teardown.cursor = 0;
 	if (c->step == CLOSE_MARK_KEYS)
 		c->rcu = hca_round_start(h);
-	if (c->step == CLOSE_CQS)
+	if (c->step == CLOSE_CQS && c->teardown.domain == HCA_DOMAIN_ALL)
 		hca_eq_destroy_all(h);
 	if (c->step++ != CLOSE_KEYS)
 		return false;
-	close_rest(h);
+	if (c->teardown.domain == HCA_DOMAIN_ALL)
+		close_rest(h);
 	return true;
 }

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Ends that nobody announced: clients killed or stopped in full traffic while others go on, and a
+ * daemon killed with clients attached. Times are printed; what is asserted are the bounds of a second.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ipc_rig.h"
+
+#define KILLS 100u
+#define STOPS 20u
+#define VICTIM_QPS 8u
+#define LIMIT_NS 1000000000ull
+
+static struct rig rig;
+static uint64_t seed = 1;
+
+static uint32_t
+random_below(uint32_t n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+static int
+start(void **state)
+{
+	rig_start(&rig, NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	rig_stop(&rig);
+	return 0;
+}
+
+/* ---- a victim: QPs to both sides, posting as fast as it can, until somebody ends it ---- */
+
+static void
+flood(struct peer *a, struct peer *b, unsigned int n)
+{
+	struct softhca_wc wc[16];
+
+	for (uint64_t id = 0;; id++) {
+		for (unsigned int i = 0; i < n; i++) {
+			peer_post_recv(&b[i], id, 0, 4096);
+			peer_post(&a[i], SOFTHCA_WR_RDMA_WRITE, id, 0, 65536, 0);
+			peer_post(&b[i], SOFTHCA_WR_RDMA_READ, id, 131072, 65536, 0);
+			peer_post(&a[i], SOFTHCA_WR_SEND, id, 0, 4096, 0);
+			softhca_poll_cq(a[i].cq, 16, wc);
+			softhca_poll_cq(b[i].cq, 16, wc);
+		}
+	}
+}
+
+static int
+victim(int sock, void *arg)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	unsigned int n = *(unsigned int *)arg;
+	struct peer *a = calloc(n, sizeof(*a)), *b = calloc(n, sizeof(*b));
+	int err = 0;
+
+	for (unsigned int i = 0; i < n && err == 0; i++) {
+		err = peer_open(&a[i], rig.path[0], &cfg);
+		if (err == 0)
+			err = peer_open(&b[i], rig.path[1], &cfg);
+		if (err == 0)
+			err = peer_connect_pair(&a[i], &b[i]);
+	}
+	if (err == 0)
+		err = peer_meet(sock);
+	if (err == 0)
+		flood(a, b, n);
+	return err;
+}
+
+/* ---- bystanders: two processes that talk all the time ---- */
+
+static int
+bystander(int sock, void *arg)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	unsigned int side = *(unsigned int *)arg, rounds = 0;
+	int control = sock, pair[2], err;
+	struct peer p;
+	char c;
+	pid_t pid = 0;
+
+	if (side == 0) { /* the one that was started; the other end is its child */
+		unsigned int other = 1;
+
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) != 0)
+			return -errno;
+		pid = fork();
+		if (pid == 0)
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (pid == 0)
+			_exit(bystander(pair[1], &other) == 0 ? 0 : 1);
+		close(pair[1]);
+		sock = pair[0];
+	}
+	err = peer_open(&p, rig.path[side], &cfg);
+	if (err == 0)
+		err = peer_connect(&p, sock);
+	if (err == 0 && side == 0)
+		err = peer_meet(control);
+	while (err == 0) {
+		uint32_t more = side == 0 && recv(control, &c, 1, MSG_DONTWAIT) != 1;
+
+		/* side 0 says whether there is another round */
+		if (side == 0 ? send(sock, &more, 4, MSG_NOSIGNAL) != 4
+			      : recv(sock, &more, 4, 0) != 4)
+			err = -EPIPE;
+		if (err != 0 || more == 0)
+			break;
+		err = peer_talk(&p, sock, 1);
+		rounds++;
+	}
+	peer_close(&p);
+	if (side == 0) {
+		int status;
+
+		waitpid(pid, &status, 0);
+		printf("bystanders: %u rounds, all verified\n", rounds);
+		if (rounds == 0 || status != 0)
+			err = -EIO;
+	}
+	return err;
+}
+
+static pid_t
+start_bystanders(int *sock)
+{
+	static unsigned int side;
+	pid_t pid = rig_fork(bystander, &side, sock);
+
+	assert_int_equal(peer_meet(*sock), 0);
+	return pid;
+}
+
+static void
+stop_bystanders(pid_t pid, int sock)
+{
+	char c = 's';
+
+	assert_int_equal(send(sock, &c, 1, MSG_NOSIGNAL), 1);
+	rig_join(pid);
+	close(sock);
+	for (unsigned int side = 0; side < 2; side++)
+		assert_true(rig_wait_empty(&rig, side, 1000) >= 0);
+}
+
+/* Until the bystanders' client alone is left on both sides; ns since `from` */
+static uint64_t
+wait_for_base(uint64_t from)
+{
+	static const char *const names[] = {"clients", "hca_qps", "hca_mpts", "qps", "mrs"};
+	int64_t base[] = {1, 1, 4, 1, 4};
+	bool back = false;
+
+	while (!back && rig_now_ns() - from < 5 * LIMIT_NS) {
+		back = true;
+		for (unsigned int i = 0; i < 5 && back; i++)
+			for (unsigned int side = 0; side < 2 && back; side++)
+				back = rig_ask(&rig, "usage", side, names[i]) == base[i];
+	}
+	return rig_now_ns() - from;
+}
+
+struct times {
+	uint64_t longest, sum;
+	unsigned int count;
+};
+
+static void
+note(struct times *t, uint64_t ns)
+{
+	t->sum += ns;
+	t->count++;
+	if (ns > t->longest)
+		t->longest = ns;
+}
+
+static void
+print_times(const char *what, const struct times *t)
+{
+	printf("%s: %u times, clean again after %.1f ms on average, %.1f ms at most (in the daemon: "
+	       "%.1f and %.1f ms at most)\n",
+	       what, t->count, (double)t->sum / t->count / 1e6, (double)t->longest / 1e6,
+	       (double)rig_ask(&rig, "cleanups", 0, "longest_ns") / 1e6,
+	       (double)rig_ask(&rig, "cleanups", 1, "longest_ns") / 1e6);
+}
+
+static void
+killed_in_traffic(void **state)
+{
+	unsigned int qps = VICTIM_QPS;
+	struct times t = {0};
+	int by_sock, sock;
+	pid_t by = start_bystanders(&by_sock);
+
+	printf("seed %lu\n", (unsigned long)seed);
+	for (unsigned int i = 0; i < KILLS; i++) {
+		pid_t pid;
+		uint64_t from;
+
+		qps = 1 + random_below(VICTIM_QPS);
+		pid = rig_fork(victim, &qps, &sock);
+		assert_int_equal(peer_meet(sock), 0);
+		usleep(random_below(20000));
+		from = rig_now_ns();
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		close(sock);
+		note(&t, wait_for_base(from));
+	}
+	print_times("killed in full traffic", &t);
+	assert_true(t.longest < LIMIT_NS);
+	stop_bystanders(by, by_sock);
+}
+
+/* Stopped anywhere, also between taking a doorbell and filling it in: then killed. */
+static void
+stopped_and_killed(void **state)
+{
+	unsigned int qps = 2;
+	struct times t = {0};
+	int by_sock, sock;
+	pid_t by = start_bystanders(&by_sock);
+
+	for (unsigned int i = 0; i < STOPS; i++) {
+		pid_t pid = rig_fork(victim, &qps, &sock);
+		uint64_t from;
+
+		assert_int_equal(peer_meet(sock), 0);
+		usleep(random_below(20000));
+		kill(pid, SIGSTOP);
+		usleep(20000);
+		from = rig_now_ns();
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		close(sock);
+		note(&t, wait_for_base(from));
+	}
+	print_times("stopped, then killed", &t);
+	assert_true(t.longest < LIMIT_NS);
+	stop_bystanders(by, by_sock);
+}
+
+/* ---- one client with very much ---- */
+
+#define MANY 1000u
+
+static int
+hoarder(int sock, void *arg)
+{
+	struct softhca_cq_init_attr ca = {.cqe = 64};
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	struct softhca_cq *cq = NULL;
+	void *mem = softhca_alloc(64 << 20);
+	int err = softhca_open(rig.path[0], &ctx);
+
+	pd = err == 0 ? softhca_alloc_pd(ctx) : NULL;
+	if (pd == NULL)
+		return -1;
+	for (unsigned int i = 0; i < MANY; i++) {
+		struct softhca_qp_attr a = {.qp_state = SOFTHCA_QPS_INIT, .port_num = 1};
+		struct softhca_qp_init_attr qa = {
+			.qp_type = SOFTHCA_QPT_RC,
+			.cap = {16, 16, 1, 1, 0},
+		};
+		struct softhca_qp *qp;
+
+		if (i % 8 == 0)
+			cq = softhca_create_cq(ctx, &ca);
+		qa.send_cq = qa.recv_cq = cq;
+		qp = cq != NULL ? softhca_create_qp(pd, &qa) : NULL;
+		if (qp == NULL || softhca_reg_mr(pd, mem, 64 << 20, 0) == NULL ||
+		    softhca_modify_qp(qp, &a,
+				      SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
+					      SOFTHCA_QP_ACCESS_FLAGS) != 0) {
+			fprintf(stderr, "object %u: %s\n", i, softhca_last_error(ctx));
+			return -1;
+		}
+	}
+	peer_meet(sock);
+	pause();
+	return 0;
+}
+
+static void
+killed_with_many_objects(void **state)
+{
+	int sock;
+	pid_t pid = rig_fork(hoarder, NULL, &sock);
+	int64_t took;
+
+	assert_int_equal(peer_meet(sock), 0);
+	assert_int_equal(rig_ask(&rig, "usage", 0, "qps"), MANY);
+	kill(pid, SIGKILL);
+	took = rig_wait_empty(&rig, 0, 1000);
+	waitpid(pid, NULL, 0);
+	close(sock);
+	printf("%u QPs, %u CQs, %u regions of 64 MiB: clean after %.1f ms\n", MANY, MANY / 8, MANY,
+	       (double)took / 1e6);
+	assert_true(took >= 0);
+}
+
+/* A process that its child outlives: the socket stays open, the client is gone all the same. */
+static void
+outlived_by_its_child(void **state)
+{
+	int up[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(up), 0);
+	pid = fork();
+	if (pid == 0) {
+		const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+		struct peer p;
+
+		if (peer_open(&p, rig.path[0], &cfg) != 0)
+			_exit(1);
+		if (fork() == 0) {
+			sleep(3);
+			_exit(0);
+		}
+		c = 'r';
+		_exit(write(up[1], &c, 1) == 1 ? 0 : 1);
+	}
+	assert_int_equal(read(up[0], &c, 1), 1);
+	rig_join(pid);
+	assert_true(rig_wait_empty(&rig, 0, 1000) >= 0);
+	close(up[0]);
+	close(up[1]);
+}
+
+/* ---- the daemon ---- */
+
+struct waiter {
+	struct peer *p;
+	int result, second;
+	uint32_t event;
+	uint64_t when;
+};
+
+static void *
+wait_for_async(void *arg)
+{
+	struct waiter *w = arg;
+	struct softhca_async_event e = {.event_type = 0xffff};
+
+	w->result = softhca_get_async_event(w->p->ctx, &e);
+	w->event = e.event_type;
+	w->when = rig_now_ns();
+	w->second = softhca_get_async_event(w->p->ctx, &e);
+	return NULL;
+}
+
+static void *
+wait_for_completion(void *arg)
+{
+	struct waiter *w = arg;
+	struct softhca_cq *cq;
+
+	w->result = softhca_get_cq_event(w->p->channel, &cq, NULL);
+	w->when = rig_now_ns();
+	return NULL;
+}
+
+static void *
+poll_for_ever(void *arg)
+{
+	struct waiter *w = arg;
+	struct softhca_wc wc;
+
+	do {
+		w->result = softhca_poll_cq(w->p->cq, 1, &wc);
+	} while (w->result >= 0);
+	w->when = rig_now_ns();
+	return NULL;
+}
+
+static void *
+ask_for_ever(void *arg)
+{
+	struct waiter *w = arg;
+	struct softhca_port_attr attr;
+
+	do {
+		w->result = softhca_query_port(w->p->ctx, 1, &attr);
+	} while (w->result == 0);
+	w->when = rig_now_ns();
+	return NULL;
+}
+
+static void
+daemon_killed(void **state)
+{
+	static void *(*const waits[])(void *) = {wait_for_async, wait_for_completion, poll_for_ever,
+						 ask_for_ever};
+	static const char *const names[] = {"asynchronous event", "completion event", "poll_cq",
+					    "query_port"};
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .events = true};
+	struct waiter w[4];
+	pthread_t thread[4];
+	struct rig other;
+	struct peer p;
+	uint64_t from;
+
+	rig_start(&other, NULL);
+	assert_int_equal(peer_open(&p, other.path[0], &cfg), 0);
+	assert_int_equal(softhca_req_notify_cq(p.cq, 0), 0);
+	for (int i = 0; i < 4; i++) {
+		w[i] = (struct waiter){.p = &p};
+		assert_int_equal(pthread_create(&thread[i], NULL, waits[i], &w[i]), 0);
+	}
+	usleep(50000);
+	from = rig_now_ns();
+	rig_kill(&other);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(thread[i], NULL);
+		printf("daemon killed: %s after %.2f ms\n", names[i],
+		       (double)(w[i].when - from) / 1e6);
+		assert_true(w[i].when - from < LIMIT_NS);
+	}
+	assert_int_equal(w[0].result, 0);
+	assert_int_equal(w[0].event, SOFTHCA_EVENT_DEVICE_FATAL);
+	assert_int_equal(w[0].second, -EIO);
+	for (int i = 1; i < 4; i++)
+		assert_int_equal(w[i].result, -EIO);
+	p.qp->state = SOFTHCA_QPS_RTS; /* as if it had been connected */
+	assert_int_equal(peer_post(&p, SOFTHCA_WR_RDMA_WRITE, 1, 0, 64, 0), -EIO);
+	assert_int_equal(peer_post_recv(&p, 1, 0, 64), -EIO);
+	assert_null(softhca_alloc_pd(p.ctx));
+	assert_int_equal(softhca_close(p.ctx), 0);
+	assert_int_equal(softhca_free(p.buf), 0);
+}
+
+/* A daemon that ends as it should, with clients attached */
+static void
+daemon_ended(void **state)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	struct softhca_async_event e;
+	struct rig other;
+	struct peer p;
+
+	rig_start(&other, NULL);
+	assert_int_equal(peer_open(&p, other.path[1], &cfg), 0);
+	rig_stop(&other);
+	assert_int_equal(softhca_get_async_event(p.ctx, &e), 0);
+	assert_int_equal(e.event_type, SOFTHCA_EVENT_DEVICE_FATAL);
+	peer_close(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(killed_in_traffic),
+		cmocka_unit_test(stopped_and_killed),
+		cmocka_unit_test(killed_with_many_objects),
+		cmocka_unit_test(outlived_by_its_child),
+		cmocka_unit_test(daemon_killed),
+		cmocka_unit_test(daemon_ended),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

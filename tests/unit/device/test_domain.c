@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* CLOSE_DOMAIN: all that one owner has goes at once, what others have stays. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ceu/ceu.h"
+#include "rig.h"
+
+#define OTHER 7u /* another owner's domain */
+#define OTHER_KEY 60u
+#define QPS 4u
+
+static struct hca_usage
+usage(struct rig *r)
+{
+	struct hca_usage u;
+
+	hca_usage(r->h, &u);
+	return u;
+}
+
+static void
+populate(struct rig *r)
+{
+	rig_qp_world(r);
+	for (uint32_t i = 2; i < 2 + QPS; i++)
+		assert_int_equal(rig_to_init(r, i), HCA_STAT_OK);
+	assert_int_equal(rig_to_rtr(r, 3), HCA_STAT_OK);
+	assert_int_equal(rig_to_rts(r, 3), HCA_STAT_OK);
+}
+
+static int
+close_domain(struct rig *r, uint32_t domain)
+{
+	return rig_cmd(r, HCA_CMD_CLOSE_DOMAIN, 0, domain, 0, 0);
+}
+
+static void
+everything_of_one(void **state)
+{
+	struct rig *r = rig_new(true);
+	struct hca_usage before = usage(r), u;
+	uint8_t *mem = aligned_alloc(4096, 8192);
+	uint32_t mpts;
+
+	assert_int_equal(hca_dma_attach(r->h, OTHER, (uintptr_t)mem, 8192), 0);
+	rig_mr(r, OTHER_KEY, HCA_PD_MAKE(1, OTHER), mem, 8192);
+	rig_eq(r, 1, 4);
+	mpts = usage(r).mpts;
+	populate(r);
+	u = usage(r);
+	assert_int_equal(u.qps, before.qps + QPS);
+	assert_true(u.cqs > before.cqs && u.mpts > mpts);
+
+	assert_int_equal(close_domain(r, RIG_PAGE), HCA_STAT_OK);
+	u = usage(r);
+	assert_int_equal(u.qps, before.qps);
+	assert_int_equal(u.cqs, before.cqs);
+	assert_int_equal(r->h->vtp.mpt[OTHER_KEY].state, HCA_MPT_VALID);
+	assert_true(hca_eq_is_live(r->h, 1));
+	for (uint32_t i = 1; i <= r->h->vtp.mpt_mask; i++)
+		assert_int_not_equal(HCA_PD_DOMAIN(r->h->vtp.mpt[i].pd), RIG_PAGE);
+	/* it may end again, having nothing */
+	assert_int_equal(close_domain(r, RIG_PAGE), HCA_STAT_OK);
+	assert_int_equal(close_domain(r, OTHER), HCA_STAT_OK);
+	assert_int_equal(r->h->vtp.mpt[OTHER_KEY].state, HCA_MPT_FREE);
+	assert_int_equal(hca_dma_detach(r->h, OTHER, (uintptr_t)mem, 8192), 0);
+	free(mem);
+	rig_free(r);
+}
+
+static void
+no_such_domain(void **state)
+{
+	struct rig *r = rig_new(true);
+
+	assert_int_equal(close_domain(r, 0), HCA_STAT_BAD_INDEX);
+	assert_int_equal(close_domain(r, HCA_DMA_DOMAINS), HCA_STAT_BAD_INDEX);
+	assert_int_equal(close_domain(r, UINT32_MAX), HCA_STAT_BAD_INDEX);
+	rig_free(r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everything_of_one),
+		cmocka_unit_test(no_such_domain),
+	};
+
+	if (rig_eal() != 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
