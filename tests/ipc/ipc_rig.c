@@ -96,8 +96,7 @@ forget(struct rig *rig)
 	close(rig->from);
 	for (int i = 0; i < 2; i++)
 		unlink(rig->path[i]);
-	snprintf(folder, sizeof(folder), "/tmp/softhca-ipc-%d-%u", (int)getpid(),
-		 rig->number);
+	snprintf(folder, sizeof(folder), "/tmp/softhca-ipc-%d-%u", (int)getpid(), rig->number);
 	rmdir(folder);
 }
 
