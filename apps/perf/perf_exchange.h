@@ -36,6 +36,7 @@
 	X(seed)	    /* of the data */ \
 	X(rnr_retry) \
 	X(retry_cnt) \
+	X(rd_atomic) /* READs and atomics at once, either role */ \
 	X(timeout) \
 	X(requester) /* 1: the end that is told makes the requests */ \
 	X(qpn) \

@@ -9,7 +9,7 @@
  *
  * A test has `count` messages. Message i lies in slot i of the source area of one end and arrives in
  * slot i of the sink area of the other, at odd addresses; what lies between messages must not
- * change. Atomics all hit the first eight bytes of the responder's source area.
+ * change. Atomics all hit the same eight bytes of the responder, behind its areas.
  *
  * Order: ep_open(), ep_connect() and ep_start() at both ends, for one QP or several; ep_play() at both
  * runs them all to the end and compares; ep_close().
@@ -40,8 +40,13 @@ enum ep_flags {
 	EP_FENCE = 1 << 11,
 	EP_UNSIGNALED = 1 << 12, /* all but every fourth and the last */
 	EP_MCAST = 1 << 13,	 /* datagrams to a group the responder is in */
+	EP_MTU_HALF = 1 << 15,	 /* the responder's MTU is half of the requester's */
+	EP_UNALIGNED = 1 << 16,	 /* the last atomic is at an odd address */
 	EP_WINDOW = 1 << 14,	 /* the responder's key is that of a memory window (type 2) */
 };
+
+/* perf_exchange.op: each message is another operation, by the seed */
+#define EP_OP_MIXED 100u
 
 #define EP_MCAST_QPN 0xffffffu
 
@@ -56,7 +61,6 @@ enum ep_net {
 #define EP_INLINE_MAX 128u
 #define EP_GUARD 0xee /* what bytes are that nobody may touch */
 #define EP_ATOMIC_START 0x0123456789abcd00ull
-#define EP_RD_ATOMIC 4u
 #define EP_GRH 40u
 #define EP_HOP_LIMIT 64u
 #define EP_TIMEOUT_MS 15000u /* for the requests of a test */
@@ -83,7 +87,8 @@ struct ep {
 	unsigned int sgid_index;
 
 	unsigned int posted, completed; /* requests */
-	unsigned int recvs, received;	/* receives posted, completed */
+	unsigned int recvs, received;	/* receives posted (the next message's), completed */
+	unsigned int recv_next;		/* the message whose receive completes next */
 	bool slept;			/* the event of a solicited message came */
 	uint64_t post_at;		/* ns; receives are posted then */
 	uint64_t end;			/* ns; what is not done then has failed */
@@ -97,12 +102,22 @@ struct ep_set {
 	struct ep ep[EP_SET_MAX];
 };
 
+/* ep_op.c: the operation of message i; the first message from i on that takes a receive; how many */
+uint32_t ep_op(const struct perf_exchange *t, unsigned int i);
+unsigned int ep_next_recv(const struct perf_exchange *t, unsigned int i);
+unsigned int ep_num_recvs(const struct perf_exchange *t);
+bool ep_op_is_atomic(uint32_t op);
+bool ep_op_is_write(uint32_t op);
+bool ep_op_has_imm(uint32_t op);
+bool ep_op_takes_recv(uint32_t op);
+
 /* ep_memory.c: slots and patterns */
 size_t ep_size(const struct perf_exchange *t, unsigned int i);
 size_t ep_stride(const struct perf_exchange *t);
 size_t ep_length(const struct perf_exchange *t);
 uint64_t ep_source(const struct ep *ep, uint64_t base, unsigned int i);
 uint64_t ep_sink(const struct ep *ep, uint64_t base, unsigned int i);
+uint64_t ep_counter(const struct ep *ep, uint64_t base); /* what atomics work on */
 uint64_t ep_grh(const struct ep *ep, unsigned int i);
 void ep_fill(struct ep *ep);
 /* Message i of the peer in my sink; after: bytes behind it must be untouched. */
@@ -123,8 +138,6 @@ int ep_window_open(struct ep *ep);
 int ep_window_bind(struct ep *ep);
 
 /* ep_request.c */
-bool ep_is_atomic(const struct perf_exchange *t);
-bool ep_takes_recv(const struct perf_exchange *t);
 uint32_t ep_immediate(const struct perf_exchange *t, unsigned int i); /* network order */
 /* Posts and polls once; returns completions seen or negative errno. */
 int ep_request(struct ep *ep);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Slots: | source 0 .. count-1 | sink 0 .. count-1 | headers of datagrams |. A slot has 64 bytes
+ * Slots: | source 0 .. count-1 | sink 0 .. count-1 | headers of datagrams, or the counter of
+ * atomics |. A slot has 64 bytes
  * more than the largest message, and message i begins i mod 4 bytes behind its start.
  */
 
@@ -29,7 +30,7 @@ ep_size(const struct perf_exchange *t, unsigned int i)
 {
 	unsigned int n = t->service == IBV_QPT_UD ? datagrams : sizeof(sizes) / sizeof(sizes[0]);
 
-	if (ep_is_atomic(t))
+	if (ep_op_is_atomic(ep_op(t, i)))
 		return 8;
 	if ((t->flags & EP_SIZES) == 0)
 		return t->size;
@@ -55,21 +56,27 @@ ep_length(const struct perf_exchange *t)
 }
 
 static unsigned int
-shift(const struct ep *ep, unsigned int i)
+shift(const struct ep *ep, unsigned int i, unsigned int by)
 {
-	return ep_is_atomic(&ep->test) ? 0 : i & 3;
+	return ep_op_is_atomic(ep_op(&ep->test, i)) ? 0 : by & 3;
 }
 
 uint64_t
 ep_source(const struct ep *ep, uint64_t base, unsigned int i)
 {
-	return base + i * ep->stride + shift(ep, i);
+	return base + i * ep->stride + shift(ep, i, i);
 }
 
 uint64_t
 ep_sink(const struct ep *ep, uint64_t base, unsigned int i)
 {
-	return base + (ep->test.count + i) * ep->stride + shift(ep, i + 1);
+	return base + (ep->test.count + i) * ep->stride + shift(ep, i, i + 1);
+}
+
+uint64_t
+ep_counter(const struct ep *ep, uint64_t base)
+{
+	return base + 2 * ep->test.count * ep->stride;
 }
 
 uint64_t
@@ -102,8 +109,8 @@ ep_fill(struct ep *ep)
 		for (size_t j = 0; j < size; j++)
 			p[j] = pattern(t->seed, t->requester != 0, i, j);
 	}
-	if (ep_is_atomic(t) && !t->requester)
-		*(uint64_t *)(uintptr_t)ep_source(ep, base, 0) = EP_ATOMIC_START;
+	if (t->service == IBV_QPT_RC && !t->requester)
+		*(uint64_t *)(uintptr_t)ep_counter(ep, base) = EP_ATOMIC_START;
 }
 
 static size_t

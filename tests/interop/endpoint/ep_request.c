@@ -13,19 +13,6 @@
 #define SIGNAL_EVERY 4u
 #define POLL_MAX 16
 
-bool
-ep_is_atomic(const struct perf_exchange *t)
-{
-	return t->op == IBV_WR_ATOMIC_FETCH_AND_ADD || t->op == IBV_WR_ATOMIC_CMP_AND_SWP;
-}
-
-bool
-ep_takes_recv(const struct perf_exchange *t)
-{
-	return t->op == IBV_WR_SEND || t->op == IBV_WR_SEND_WITH_IMM ||
-	       t->op == IBV_WR_SEND_WITH_INV || t->op == IBV_WR_RDMA_WRITE_WITH_IMM;
-}
-
 uint32_t
 ep_immediate(const struct perf_exchange *t, unsigned int i)
 {
@@ -78,57 +65,65 @@ send_flags(const struct ep *ep, unsigned int i)
 }
 
 /* What is wrong on purpose is so in the last request only. */
+static bool
+is_wrong(const struct ep *ep, unsigned int i, enum ep_flags flag)
+{
+	return (ep->test.flags & flag) != 0 && last(ep, i);
+}
+
+static uint32_t
+remote_key(const struct ep *ep, unsigned int i)
+{
+	return (uint32_t)ep->peer.rkey ^ (is_wrong(ep, i, EP_BAD_KEY) ? BAD_KEY_BITS : 0);
+}
+
 static void
 set_remote(const struct ep *ep, struct ibv_send_wr *wr, unsigned int i)
 {
-	uint64_t base = ep->peer.vaddr, addr;
-	uint32_t rkey = (uint32_t)ep->peer.rkey;
+	uint64_t base = ep->peer.vaddr;
 
-	if (ep->test.op == IBV_WR_RDMA_READ)
-		addr = ep_source(ep, base, i);
-	else if (ep_is_atomic(&ep->test))
-		addr = ep_source(ep, base, 0);
+	wr->wr.rdma.rkey = remote_key(ep, i);
+	if (is_wrong(ep, i, EP_PAST_END))
+		wr->wr.rdma.remote_addr = base + ep->length - 7;
+	else if (wr->opcode == IBV_WR_RDMA_READ)
+		wr->wr.rdma.remote_addr = ep_source(ep, base, i);
 	else
-		addr = ep_sink(ep, base, i);
-	if ((ep->test.flags & EP_BAD_KEY) && last(ep, i))
-		rkey ^= BAD_KEY_BITS;
-	if ((ep->test.flags & EP_PAST_END) && last(ep, i))
-		addr = base + ep->length - 7;
-	if (ep_is_atomic(&ep->test)) {
-		wr->wr.atomic.remote_addr = addr & ~7ull;
-		if (ep->test.flags & EP_PAST_END && last(ep, i))
-			wr->wr.atomic.remote_addr = base + ep->length;
-		wr->wr.atomic.rkey = rkey;
-	} else {
-		wr->wr.rdma.remote_addr = addr;
-		wr->wr.rdma.rkey = rkey;
-	}
+		wr->wr.rdma.remote_addr = ep_sink(ep, base, i);
 }
 
 /*
- * FETCH_ADD adds i + 1. COMP_SWAP i expects what i - 1 has left and puts i + 1 more there; every
- * third expects something else and changes nothing.
+ * FETCH_ADD adds i + 1. COMP_SWAP expects what the atomic before it has left and puts i + 1 more
+ * there; every third expects something else and changes nothing.
  */
 static uint64_t
 value_before(const struct perf_exchange *t, unsigned int i)
 {
 	uint64_t v = EP_ATOMIC_START;
 
-	for (unsigned int k = 0; k < i; k++)
-		if (t->op == IBV_WR_ATOMIC_FETCH_AND_ADD || k % 3 != 2)
+	for (unsigned int k = 0; k < i; k++) {
+		uint32_t op = ep_op(t, k);
+
+		if (op == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+		    (op == IBV_WR_ATOMIC_CMP_AND_SWP && k % 3 != 2))
 			v += k + 1;
+	}
 	return v;
 }
 
 static void
-set_operands(const struct ep *ep, struct ibv_send_wr *wr, unsigned int i)
+set_atomic(const struct ep *ep, struct ibv_send_wr *wr, unsigned int i)
 {
-	uint64_t before = value_before(&ep->test, i);
+	uint64_t base = ep->peer.vaddr, before = value_before(&ep->test, i);
 
-	if (ep->test.op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr->wr.atomic.compare_add = i + 1;
+	wr->wr.atomic.rkey = remote_key(ep, i);
+	wr->wr.atomic.remote_addr = ep_counter(ep, base);
+	if (is_wrong(ep, i, EP_PAST_END))
+		wr->wr.atomic.remote_addr = base + ep->length;
+	if (is_wrong(ep, i, EP_UNALIGNED))
+		wr->wr.atomic.remote_addr += 4;
+	wr->wr.atomic.compare_add = i + 1;
+	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return;
-	}
 	wr->wr.atomic.compare_add = i % 3 != 2 ? before : before + 1;
 	wr->wr.atomic.swap = before + i + 1;
 }
@@ -147,7 +142,8 @@ static int
 post(struct ep *ep, unsigned int i)
 {
 	const struct perf_exchange *t = &ep->test;
-	bool local_sink = t->op == IBV_WR_RDMA_READ || ep_is_atomic(t);
+	uint32_t op = ep_op(t, i);
+	bool local_sink = op == IBV_WR_RDMA_READ || ep_op_is_atomic(op);
 	uint64_t base = (uintptr_t)ep->memory;
 	struct ibv_sge sge[EP_SGE_MAX];
 	struct ibv_send_wr wr, *bad;
@@ -155,22 +151,22 @@ post(struct ep *ep, unsigned int i)
 
 	memset(&wr, 0, sizeof(wr));
 	wr.wr_id = i;
-	wr.opcode = (uint32_t)t->op;
+	wr.opcode = op;
 	wr.sg_list = sge;
 	wr.num_sge = split(sge, (unsigned int)t->sge,
 			   local_sink ? ep_sink(ep, base, i) : ep_source(ep, base, i),
 			   ep_size(t, i), ep->mr->lkey);
 	wr.send_flags = send_flags(ep, i);
-	if (t->op == IBV_WR_SEND_WITH_INV)
+	if (op == IBV_WR_SEND_WITH_INV)
 		interop_invalidate(&wr, (uint32_t)ep->peer.rkey);
 	else
 		wr.imm_data = ep_immediate(t, i);
 	if (t->service == IBV_QPT_UD)
 		set_datagram(ep, &wr);
+	else if (ep_op_is_atomic(op))
+		set_atomic(ep, &wr, i);
 	else
 		set_remote(ep, &wr, i);
-	if (ep_is_atomic(t))
-		set_operands(ep, &wr, i);
 	err = ibv_post_send(ep->qp, &wr, &bad);
 	if (err != 0)
 		return ep_fail(ep, -EIO, "post_send of message %u: error %d", i, err);
@@ -223,41 +219,30 @@ ep_request(struct ep *ep)
 	return n;
 }
 
-/* What atomics brought back, and what they left. */
+/* What an atomic brought back. */
 static int
-verify_atomics(struct ep *ep)
+verify_result(struct ep *ep, unsigned int i)
 {
-	const struct perf_exchange *t = &ep->test;
-	uint64_t base = (uintptr_t)ep->memory, found;
-	unsigned int n = (unsigned int)t->count - (t->expect != 0);
+	uint64_t found = *(uint64_t *)(uintptr_t)ep_sink(ep, (uintptr_t)ep->memory, i);
+	uint64_t wanted = value_before(&ep->test, i);
 
-	if (!t->requester) {
-		found = *(uint64_t *)(uintptr_t)ep_source(ep, base, 0);
-		if (found != value_before(t, n))
-			return ep_fail(ep, -EBADMSG, "atomics left %llx, not %llx",
-				       (unsigned long long)found,
-				       (unsigned long long)value_before(t, n));
+	if (found == wanted)
 		return 0;
-	}
-	for (unsigned int i = 0; i < n; i++) {
-		found = *(uint64_t *)(uintptr_t)ep_sink(ep, base, i);
-		if (found != value_before(t, i))
-			return ep_fail(ep, -EBADMSG, "atomic %u brought %llx, not %llx", i,
-				       (unsigned long long)found,
-				       (unsigned long long)value_before(t, i));
-	}
-	return 0;
+	return ep_fail(ep, -EBADMSG, "atomic %u brought %llx, not %llx", i,
+		       (unsigned long long)found, (unsigned long long)wanted);
 }
 
+/* What all atomics left. */
 static int
-verify_reads(struct ep *ep)
+verify_counter(struct ep *ep, unsigned int n)
 {
-	unsigned int n = (unsigned int)ep->test.count - (ep->test.expect != 0);
+	uint64_t found = *(uint64_t *)(uintptr_t)ep_counter(ep, (uintptr_t)ep->memory);
+	uint64_t wanted = value_before(&ep->test, n);
 
-	for (unsigned int i = 0; i < n && ep->test.requester; i++)
-		if (ep_check(ep, i, i, ep_size(&ep->test, i), true) != 0)
-			return -EBADMSG;
-	return 0;
+	if (found == wanted)
+		return 0;
+	return ep_fail(ep, -EBADMSG, "atomics left %llx, not %llx", (unsigned long long)found,
+		       (unsigned long long)wanted);
 }
 
 static int
@@ -271,53 +256,55 @@ verify_loss(struct ep *ep, unsigned int came)
 		       (unsigned int)ep->test.count);
 }
 
-/* The responder of a WRITE that failed must not have been touched by it. */
 static int
-verify_writes(struct ep *ep)
+verify_lossy(struct ep *ep)
 {
 	const struct perf_exchange *t = &ep->test;
 	unsigned int came = 0;
+	int err = 0;
 
-	for (unsigned int i = 0; i < t->count && !t->requester; i++) {
-		bool failed = t->expect != 0 && last(ep, i);
-		int err;
-
+	if (t->requester)
+		return 0;
+	if (t->flags & EP_BAD_QKEY)
+		return ep->received == 0 ? 0
+					 : ep_fail(ep, -EBADMSG, "%u datagrams came", ep->received);
+	if (!ep_op_is_write((uint32_t)t->op))
+		return verify_loss(ep, ep->received);
+	for (unsigned int i = 0; i < t->count && err == 0; i++) {
 		came += ep_arrived(ep, i);
-		if (t->flags & EP_LOSSY)
-			err = ep_check_loss(ep, i);
-		else
-			err = ep_check(ep, i, i, failed ? 0 : ep_size(t, i), true);
-		if (err != 0)
-			return err;
+		err = ep_check_loss(ep, i);
 	}
-	return t->requester || (t->flags & EP_LOSSY) == 0 ? 0 : verify_loss(ep, came);
+	return err == 0 ? verify_loss(ep, came) : err;
 }
 
+/* Receives were judged one by one. What failed on purpose must not have touched anything. */
 static int
-verify_receives(struct ep *ep)
+verify_message(struct ep *ep, unsigned int i)
 {
 	const struct perf_exchange *t = &ep->test;
+	bool failed = t->expect != 0 && last(ep, i);
+	uint32_t op = ep_op(t, i);
 
-	if (t->requester || (t->flags & EP_LOSSY) == 0)
-		return 0; /* they were judged one by one */
-	if ((t->flags & EP_BAD_QKEY) == 0)
-		return verify_loss(ep, ep->received);
-	return ep->received == 0 ? 0 : ep_fail(ep, -EBADMSG, "%u datagrams came", ep->received);
+	if (ep_op_is_atomic(op))
+		return t->requester && !failed ? verify_result(ep, i) : 0;
+	if (op == IBV_WR_RDMA_READ)
+		return t->requester && !failed ? ep_check(ep, i, i, ep_size(t, i), true) : 0;
+	if (ep_op_is_write(op) && !t->requester)
+		return ep_check(ep, i, i, failed ? 0 : ep_size(t, i), true);
+	return 0;
 }
 
 int
 ep_verify(struct ep *ep)
 {
-	switch (ep->test.op) {
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return verify_atomics(ep);
-	case IBV_WR_RDMA_READ:
-		return verify_reads(ep);
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return verify_writes(ep);
-	default:
-		return verify_receives(ep);
-	}
+	const struct perf_exchange *t = &ep->test;
+	int err = 0;
+
+	if (t->flags & EP_LOSSY)
+		return verify_lossy(ep);
+	for (unsigned int i = 0; i < t->count && err == 0; i++)
+		err = verify_message(ep, i);
+	if (err == 0 && t->service == IBV_QPT_RC && !t->requester)
+		err = verify_counter(ep, (unsigned int)t->count - (t->expect != 0));
+	return err;
 }

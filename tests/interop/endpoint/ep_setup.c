@@ -233,15 +233,21 @@ mtu_code(uint64_t bytes)
 	return code;
 }
 
+static unsigned int
+path_mtu(const struct perf_exchange *t)
+{
+	return mtu_code((t->flags & EP_MTU_HALF) != 0 && !t->requester ? t->mtu / 2 : t->mtu);
+}
+
 static int
 to_rtr(struct ep *ep)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = mtu_code(ep->test.mtu),
+		.path_mtu = path_mtu(&ep->test),
 		.dest_qp_num = (uint32_t)ep->peer.qpn,
 		.rq_psn = (uint32_t)ep->peer.psn,
-		.max_dest_rd_atomic = EP_RD_ATOMIC,
+		.max_dest_rd_atomic = (uint8_t)ep->test.rd_atomic,
 		.min_rnr_timer = MIN_RNR_TIMER,
 	};
 	int mask = IBV_QP_STATE;
@@ -266,7 +272,7 @@ to_rts(struct ep *ep)
 		.timeout = (uint8_t)ep->test.timeout,
 		.retry_cnt = (uint8_t)ep->test.retry_cnt,
 		.rnr_retry = (uint8_t)ep->test.rnr_retry,
-		.max_rd_atomic = EP_RD_ATOMIC,
+		.max_rd_atomic = (uint8_t)ep->test.rd_atomic,
 	};
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 

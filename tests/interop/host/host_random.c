@@ -30,6 +30,9 @@ static const struct {
 	{"RC WRITE", IBV_QPT_RC, IBV_WR_RDMA_WRITE},
 	{"RC WRITE_IMM", IBV_QPT_RC, IBV_WR_RDMA_WRITE_WITH_IMM},
 	{"RC READ", IBV_QPT_RC, IBV_WR_RDMA_READ},
+	{"RC mixed", IBV_QPT_RC, EP_OP_MIXED},
+	{"RC mixed", IBV_QPT_RC, EP_OP_MIXED},
+	{"UC mixed", IBV_QPT_UC, EP_OP_MIXED},
 	{"RC FETCH_ADD", IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD},
 	{"RC CMP_SWAP", IBV_QPT_RC, IBV_WR_ATOMIC_CMP_AND_SWP},
 	{"UC SEND", IBV_QPT_UC, IBV_WR_SEND},
@@ -41,15 +44,17 @@ static const struct {
 static void
 draw_flags(struct dice *d, bool ours, struct perf_exchange *t)
 {
-	bool reads = t->op == IBV_WR_RDMA_READ || ep_is_atomic(t);
+	bool reads = t->op == IBV_WR_RDMA_READ || t->op == EP_OP_MIXED ||
+		     ep_op_is_atomic((uint32_t)t->op);
+	bool receives = ep_op_takes_recv((uint32_t)t->op);
 
 	if (roll(d, 2) == 0)
 		t->flags |= EP_SIZES;
 	else if (!reads && t->size <= EP_INLINE_MAX && roll(d, 2) == 0)
 		t->flags |= EP_INLINE;
-	if (t->service != IBV_QPT_UC && ep_takes_recv(t) && roll(d, 4) == 0)
+	if (t->service != IBV_QPT_UC && (receives || t->op == EP_OP_MIXED) && roll(d, 4) == 0)
 		t->flags |= EP_SRQ;
-	if (ep_takes_recv(t) && roll(d, 4) == 0)
+	if (receives && roll(d, 4) == 0)
 		t->flags |= EP_SOLICITED;
 	if (t->depth >= 8 && roll(d, 4) == 0)
 		t->flags |= EP_UNSIGNALED;
@@ -69,7 +74,7 @@ draw_faults(struct dice *d, struct host_case *c)
 	c->impair.dup = roll(d, 3) == 0 ? 0.03 : 0;
 	c->impair.reorder = roll(d, 3) == 0 ? 0.02 : 0;
 	c->impair.corrupt = roll(d, 3) == 0 ? 0.01 : 0;
-	if (ep_takes_recv(&c->test) && roll(d, 4) == 0)
+	if (roll(d, 4) == 0)
 		c->test.delay_us = roll(d, 5000);
 }
 
@@ -87,6 +92,7 @@ host_random_case(unsigned int i, uint64_t seed, struct host_case *c, char *name,
 	t->ip = roll(&d, 2) ? 6 : 4;
 	t->count = 1 + roll(&d, 60);
 	t->depth = 1 + roll(&d, 20);
+	t->rd_atomic = 1 + roll(&d, 16);
 	t->sge = 1 + roll(&d, EP_SGE_MAX);
 	t->size = roll(&d, 2) ? roll(&d, 20000) : roll(&d, 200);
 	if (t->service == IBV_QPT_UD)

@@ -43,6 +43,8 @@ enum way {
 		   .inbound = direction, \
 		   .count = 1}}, \
 	.num_faults = 1
+#define RC_MIXED(...) .test = {.service = IBV_QPT_RC, .op = EP_OP_MIXED, __VA_ARGS__}
+#define SIZED .flags = EP_SIZES, .mtu = 1024
 #define MTU_1024 .mtu = 1024
 #define SIZES .count = 26, .flags = EP_SIZES, .mtu = 1024
 #define MANY .count = 130, .flags = EP_SIZES, .mtu = 1024 /* random faults are rare */
@@ -121,6 +123,44 @@ static const struct special {
 	 RC_TEST(RDMA_WRITE, .psn = 0xfffff8, .flags = EP_SIZES, .count = 26, .mtu = 256)},
 	{"RC READ over the wrap of PSNs",
 	 RC_TEST(RDMA_READ, .psn = 0xfffff8, .flags = EP_SIZES, .count = 26, .mtu = 256)},
+	{"RC, all operations in turn", RC_MIXED(.count = 200, SIZED)},
+	{"RC, all operations in turn, fenced",
+	 RC_MIXED(.count = 100, .mtu = 1024, .flags = EP_SIZES | EP_FENCE, .timeout = 20)},
+	{"RC, all operations in turn, one READ at a time",
+	 RC_MIXED(.count = 100, .rd_atomic = 1, SIZED)},
+	{"RC, all operations in turn, 16 READs at a time",
+	 RC_MIXED(.count = 200, .rd_atomic = 16, .depth = 64, SIZED)},
+	{"RC, all operations in turn, 2 % lost", RC_MIXED(.count = 200, SIZED, LOSS),
+	 .impair = {.drop = 0.02}},
+	{"RC, all operations in turn, 3 % twice", RC_MIXED(.count = 200, SIZED, LOSS),
+	 .impair = {.dup = 0.03}},
+	{"RC, all operations in turn, 3 % out of order", RC_MIXED(.count = 200, SIZED, LOSS),
+	 .impair = {.reorder = 0.03}},
+	{"RC, all operations in turn, 2 % damaged", RC_MIXED(.count = 200, SIZED, LOSS),
+	 .impair = {.corrupt = 0.02}},
+	{"RC, all operations in turn, receives late",
+	 RC_MIXED(.count = 100, .delay_us = 20000, SIZED)},
+	{"RC, all operations in turn, 16 QPs both ways", RC_MIXED(.count = 60, SIZED), .qps = 16,
+	 .both_ways = true},
+	{"UC, all operations in turn",
+	 .test = {.service = IBV_QPT_UC, .op = EP_OP_MIXED, .count = 100, SIZED}},
+	{"RC WRITE of 1 MiB, 1 % lost", RC_TEST(RDMA_WRITE, .count = 2, .size = 1 << 20, LOSS),
+	 .impair = {.drop = 0.01}},
+	{"RC SEND of 1 MiB, 1 % lost", RC_TEST(SEND, .count = 2, .size = 1 << 20, LOSS),
+	 .impair = {.drop = 0.01}},
+	{"RC READ of 1 MiB, 1 % lost", RC_TEST(RDMA_READ, .count = 2, .size = 1 << 20, LOSS),
+	 .impair = {.drop = 0.01}},
+	{"RC WRITE, 1 ms away", RC_TEST(RDMA_WRITE, .depth = 16, SIZES, LOSS),
+	 .impair = {.delay_us = 1000}},
+	{"RC READ, 1 ms away, now and then more", RC_TEST(RDMA_READ, .depth = 16, SIZES, LOSS),
+	 .impair = {.delay_us = 1000, .jitter_us = 50}},
+	{"RC WRITE, the MTU of the responder is half",
+	 RC_TEST(RDMA_WRITE, .count = 1, .size = 9000, .flags = EP_MTU_HALF,
+		 .expect = IBV_WC_REM_INV_REQ_ERR)},
+	{"RC FETCH_ADD at an odd address",
+	 RC_TEST(ATOMIC_FETCH_AND_ADD, .count = 3, .flags = EP_UNALIGNED,
+		 .expect = IBV_WC_REM_INV_REQ_ERR),
+	 .only = ONLY_OURS /* the library of rxe refuses to post it */},
 	{"RC SEND, receives 20 ms late", RC_TEST(SEND, .delay_us = 20000, SIZES)},
 	{"RC SEND_IMM, receives 20 ms late", RC_TEST(SEND_WITH_IMM, .delay_us = 20000, SIZES)},
 	{"RC WRITE_IMM, receives 20 ms late",
@@ -297,5 +337,6 @@ host_finish_case(struct host_case *c, uint64_t seed, const char *name)
 	DEFAULT(timeout, 16); /* 0.27 s: the guest is slow */
 	DEFAULT(retry_cnt, 7);
 	DEFAULT(rnr_retry, 7);
+	DEFAULT(rd_atomic, 4);
 #undef DEFAULT
 }
