@@ -403,8 +403,13 @@ apply_responder(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
 		cfg->access = (uint8_t)(WORD(access_flags) & REMOTE_RIGHTS);
 	if (mask & HCA_QP_ATTR_MIN_RNR_TIMER)
 		cfg->min_rnr_timer = (uint8_t)HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn));
+	/*
+	 * Requesters round their own limit up to a power of two (Linux rxe, some NICs): who is
+	 * content with five at once may get eight. The jobs are there.
+	 */
 	if (mask & HCA_QP_ATTR_MAX_DEST_RD_ATOMIC)
-		cfg->max_dest_rd_atomic = (uint8_t)HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic));
+		cfg->max_dest_rd_atomic =
+			(uint8_t)rte_align32pow2(HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic)));
 }
 
 /* Of a connected QP it is its path's, from RTR on. */

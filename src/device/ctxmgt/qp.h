@@ -64,7 +64,8 @@ struct hca_qp_cfg {
 	uint8_t service; /* enum hca_service */
 	uint8_t mtu_log; /* 8..12 */
 	uint8_t access;	 /* remote rights, HCA_ACCESS_* */
-	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic; /* what was asked for, rounded up to a power of two */
 	uint8_t retry_cnt, rnr_retry;
 	uint8_t ack_timeout;   /* [pub] 4.096 us << n, 0 = never; also by who migrates */
 	uint8_t min_rnr_timer; /* code 0..31 */

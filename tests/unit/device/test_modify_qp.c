@@ -92,11 +92,14 @@ responder_jobs(void **state)
 		int rc;
 	} cases[] = {
 		{1, 16, 16, HCA_STAT_OK},
+		{5, 3, 16, HCA_STAT_OK},
+		{0, 0, 16, HCA_STAT_OK},
 		{16, 17, 16, HCA_STAT_EXCEED_LIM},
 		{17, 32, 32, HCA_STAT_OK},
 		{32, 1, 32, HCA_STAT_OK},
 	};
 	struct rig *r = *state;
+	uint32_t limit, set;
 
 	for (unsigned int i = 0; i < RTE_DIM(cases); i++) {
 		assert_int_equal(rig_to_init(r, QPI), HCA_STAT_OK);
@@ -110,8 +113,12 @@ responder_jobs(void **state)
 		rig_qpc(r, QPI, HCA_QP_ATTR_MAX_DEST_RD_ATOMIC)->rd_atomic =
 			hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(0, cases[i].in_sqd, 0));
 		assert_int_equal(rig_mbox(r, HCA_CMD_SQD2SQD_QPEE, QPN), cases[i].rc);
-		assert_int_equal(qp(r)->cfg.max_dest_rd_atomic,
-				 cases[i].rc == HCA_STAT_OK ? cases[i].in_sqd : cases[i].at_rtr);
+		/* Rounded up for requesters that round theirs. */
+		limit = cases[i].rc == HCA_STAT_OK ? cases[i].in_sqd : cases[i].at_rtr;
+		assert_int_equal(qp(r)->cfg.max_dest_rd_atomic, rte_align32pow2(limit));
+		assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_QP, QPN), HCA_STAT_OK);
+		set = hca_be32_to_cpu(((const struct hca_qpc *)r->out)->rd_atomic);
+		assert_int_equal(HCA_QPC_MAX_DEST_RD_ATOMIC(set), limit);
 		assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, QPN, 0, 0), HCA_STAT_OK);
 	}
 }
