@@ -46,6 +46,7 @@ enum ee_flag {
 	EE_FLUSHING = 1u << 8,	  /* receives up to rq_producer are to be flushed */
 	EE_RECV_HELD = 1u << 9,	  /* ee.recv_off, recv_srqn, recv_cq: a WQE taken from an SRQ */
 	EE_LAST_WQE = 1u << 10,	  /* LAST_WQE was raised */
+	EE_ACK_REPEAT = 1u << 11, /* the ACK is owed to a duplicate with PSN owed_psn */
 };
 
 /* hca_qp_ee.msg_kind: the message whose LAST has not come yet. */

@@ -23,7 +23,7 @@ ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, ui
 
 	ee->owed_syndrome = syndrome;
 	ee->owed_psn = psn;
-	ee->flags = (ee->flags & ~EE_ACK_OWED) | EE_NAK_OWED;
+	ee->flags = (ee->flags & ~(EE_ACK_OWED | EE_ACK_REPEAT)) | EE_NAK_OWED;
 	ee_list_ready(h, ctx, ee, qpi);
 }
 
@@ -60,7 +60,7 @@ ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va)
 	ee->job_pending |= 1u << slot;
 	ee->new_jobs++;
 	/* the response acknowledges everything before it */
-	ee->flags &= ~EE_ACK_OWED;
+	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT);
 	ee->unacked = 0;
 	ee_list_ready(q->h, q->ctx, ee, q->qpi);
 }
@@ -194,6 +194,38 @@ next_response(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 	finish_job(ee, job);
 }
 
+/*
+ * The last request that wanted no data back, of those that have been executed. A plain ACK may name
+ * the PSN of a READ's last response, but Linux rxe then takes a READ for complete whose last bytes
+ * were lost: a duplicate is acknowledged without the READs and ATOMICs behind it. All are answered.
+ */
+static uint32_t
+last_plain_psn(const struct hca_qp_ee *ee)
+{
+	uint32_t next = ee->epsn;
+
+	for (uint32_t i = 1; i <= (uint32_t)ee->job_mask + 1; i++) {
+		const struct hca_resp_job *job = &ee->jobs[(ee->job_head - i) & ee->job_mask];
+		uint32_t end = job->kind == EE_JOB_READ ? job->psn : job->first + 1u;
+
+		if (job->kind == 0 || (end & HCA_PSN_MASK) != next)
+			break;
+		next = job->first;
+	}
+	return next - 1;
+}
+
+static uint32_t
+ack_psn(const struct hca_qp_ee *ee)
+{
+	uint32_t psn;
+
+	if (likely(!(ee->flags & EE_ACK_REPEAT)))
+		return ee->epsn - 1;
+	psn = last_plain_psn(ee);
+	return hca_psn_diff(psn, ee->owed_psn) >= 0 ? psn : ee->epsn - 1;
+}
+
 /* No job is left: everything before epsn has been executed and answered. */
 static void
 acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
@@ -202,8 +234,8 @@ acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 	bool nak = (ee->flags & EE_NAK_OWED) != 0;
 
 	describe(d, qp, qpi, HCA_BTH_RC_ACK, nak ? ee->owed_syndrome : ack_syndrome,
-		 nak ? ee->owed_psn : ee->epsn - 1, ee->msn);
-	ee->flags &= ~(EE_ACK_OWED | EE_NAK_OWED);
+		 nak ? ee->owed_psn : ack_psn(ee), ee->msn);
+	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT | EE_NAK_OWED);
 	ee->unacked = 0;
 	if (nak)
 		HCA_COUNT(h, EE, naks_sent);

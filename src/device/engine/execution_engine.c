@@ -92,7 +92,10 @@ repeat(struct ee_request *q)
 	switch (q->op->kind) {
 	case HCA_PKT_SEND:
 	case HCA_PKT_WRITE:
-		ee->flags |= EE_ACK_OWED;
+		if (!(ee->flags & EE_NAK_OWED)) {
+			ee->flags |= EE_ACK_OWED | EE_ACK_REPEAT;
+			ee->owed_psn = q->rxd->psn;
+		}
 		ee_list_ready(q->h, q->ctx, ee, q->qpi);
 		return;
 	case HCA_PKT_READ_REQ:

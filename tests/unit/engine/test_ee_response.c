@@ -282,6 +282,39 @@ repeats_leave_room_for_new_requests(void **state)
 	rig_expect_silence(r);
 }
 
+/* A plain ACK for a duplicate does not speak of READs and ATOMICs behind it: their data may be lost. */
+static void
+repeats_of_writes_before_reads(void **state)
+{
+	struct rig *r = *state;
+
+	r->qp->ee.epsn = 0xfffffe;
+	rig_feed(r, rig_write(0xfffffe, 0, 8, 1));
+	rig_feed(r, rig_read(0xffffff, 0, 600)); /* three responses */
+	rig_feed(r, rig_add(2, 8, 1));
+	rig_forget_responses(r);
+	rig_feed(r, rig_write(0xfffffe, 0, 8, 1));
+	rig_expect_ack(r, RIG_ACK, 0xfffffe);
+
+	/* a READ asked for again ends where it ended before */
+	rig_feed(r, rig_read(0, 256, 344));
+	rig_forget_responses(r);
+	rig_feed(r, rig_write(0xfffffe, 0, 8, 1));
+	rig_expect_ack(r, RIG_ACK, 0xfffffe);
+
+	rig_feed(r, rig_write(3, 0, 8, 2));
+	rig_forget_responses(r);
+	rig_feed(r, rig_write(0xfffffe, 0, 8, 1));
+	rig_expect_ack(r, RIG_ACK, 3);
+
+	rig_feed(r, rig_read(4, 0, 0));
+	rig_forget_responses(r);
+	rig_feed(r, rig_write(0xfffffe, 0, 8, 1));
+	rig_expect_ack(r, RIG_ACK, 3);
+	rig_feed(r, rig_write(5, 0, 8, 2));
+	rig_expect_ack(r, RIG_ACK, 5);
+}
+
 /* A duplicate of a READ whose responses are leaving begins again where it asks to. */
 static void
 repeat_of_a_read_under_way(void **state)
@@ -445,6 +478,7 @@ main(void)
 		TEST(repeated_read_names_its_own_range),
 		TEST(repeated_read_that_may_not_is_dropped),
 		TEST(repeats_leave_room_for_new_requests),
+		TEST(repeats_of_writes_before_reads),
 		TEST(repeat_of_a_read_under_way),
 		TEST(new_request_ends_the_oldest_repeat),
 		TEST(more_than_max_dest_rd_atomic),
