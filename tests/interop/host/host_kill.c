@@ -15,7 +15,7 @@
 #define QPS 8
 #define COUNT 4000
 #define KILL_AFTER 50 /* completions */
-#define FAIL_MS 5000u /* eight time-outs of 34 ms, and what a busy machine adds */
+#define FAIL_MS 5000u /* eight time-outs of 67 ms, and what a busy machine adds */
 #define MS 1000000ull
 
 static struct host_case
@@ -31,7 +31,7 @@ traffic(const struct host_options *o)
 				.op = IBV_WR_RDMA_WRITE,
 				.size = 1024,
 				.count = COUNT,
-				.timeout = 13,
+				.timeout = 14,
 				.retry_cnt = 7,
 			},
 	};
