@@ -91,12 +91,9 @@ responder_jobs(void **state)
 		uint8_t at_rtr, in_sqd, jobs;
 		int rc;
 	} cases[] = {
-		{1, 16, 16, HCA_STAT_OK},
-		{5, 3, 16, HCA_STAT_OK},
-		{0, 0, 16, HCA_STAT_OK},
-		{16, 17, 16, HCA_STAT_EXCEED_LIM},
-		{17, 32, 32, HCA_STAT_OK},
-		{32, 1, 32, HCA_STAT_OK},
+		{1, 16, 16, HCA_STAT_OK},  {5, 3, 16, HCA_STAT_OK},
+		{0, 0, 16, HCA_STAT_OK},   {16, 17, 16, HCA_STAT_EXCEED_LIM},
+		{17, 32, 32, HCA_STAT_OK}, {32, 1, 32, HCA_STAT_OK},
 	};
 	struct rig *r = *state;
 	uint32_t limit, set;
