@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define PERF_EXCHANGE_VERSION 1u
-#define PERF_EXCHANGE_LINE 1024u /* longest line, with its end and a NUL */
+#define PERF_EXCHANGE_LINE 2048u /* longest line, with its end and a NUL */
 #define PERF_EXCHANGE_WORD 16u
 
 /* Of the test, then of the end that speaks. X(field) */
