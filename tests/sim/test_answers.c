@@ -153,6 +153,9 @@ static const struct {
 	{0x60, SOFTHCA_WC_SUCCESS}, /* PSN sequence: sent again */
 	{0x61, SOFTHCA_WC_REM_INV_REQ_ERR}, {0x62, SOFTHCA_WC_REM_ACCESS_ERR},
 	{0x63, SOFTHCA_WC_REM_OP_ERR},	    {0x21, SOFTHCA_WC_SUCCESS}, /* RNR: waits */
+	{0x64, SOFTHCA_WC_SUCCESS}, /* of RD, or of nothing: no answer */
+	{0x65, SOFTHCA_WC_SUCCESS},	    {0x7f, SOFTHCA_WC_SUCCESS},
+	{0x40, SOFTHCA_WC_SUCCESS},	    {0x5f, SOFTHCA_WC_SUCCESS},
 };
 
 static void
