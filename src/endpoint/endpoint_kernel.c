@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <rte_ethdev.h>
+#include <rte_telemetry.h>
 
 #include "endpoint_kernel.h"
 #include "endpoint_log.h"
@@ -102,12 +104,55 @@ endpoint_kernel_open(struct endpoint_kernif *k, const struct endpoint_config *c,
 	return 0;
 }
 
+/* ---- telemetry: commands cannot be taken back, so this one looks whom it is to show ---- */
+
+static pthread_mutex_t shown_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kernif *shown;
+
+static void
+add_counter(void *arg, const char *name, uint64_t value)
+{
+	(void)rte_tel_data_add_dict_u64(arg, name, value);
+}
+
+static int
+show(const char *command, const char *params, struct rte_tel_data *d)
+{
+	int rc = -ENOENT;
+
+	(void)command;
+	(void)params;
+	pthread_mutex_lock(&shown_lock);
+	if (shown != NULL) {
+		rc = rte_tel_data_start_dict(d);
+		kernif_counters(shown, add_counter, d);
+	}
+	pthread_mutex_unlock(&shown_lock);
+	return rc;
+}
+
+static void
+set_shown(struct kernif *k)
+{
+	pthread_mutex_lock(&shown_lock);
+	shown = k;
+	pthread_mutex_unlock(&shown_lock);
+	if (k != NULL)
+		(void)rte_telemetry_register_cmd(
+			"/softhca/kernel", show,
+			"Counters of what is not RoCE: the shared port, the kernel interface, the "
+			"responder. No parameters");
+}
+
 int
 endpoint_kernel_start(struct endpoint_kernif *k, struct hca_driver *drv)
 {
 	int err = kernif_start(k->kernif, k->divert, drv);
 
-	return err == 0 ? 0 : endpoint_fail(err, "[kernel]: %s", kernif_reason());
+	if (err != 0)
+		return endpoint_fail(err, "[kernel]: %s", kernif_reason());
+	set_shown(k->kernif);
+	return 0;
 }
 
 void
@@ -121,6 +166,7 @@ endpoint_kernel_link(struct endpoint_kernif *k, bool up)
 void
 endpoint_kernel_stop(struct endpoint_kernif *k)
 {
+	set_shown(NULL);
 	if (k->kernif != NULL)
 		kernif_stop(k->kernif);
 }

@@ -36,6 +36,7 @@ dest_table_note(struct dest_table *t, uint32_t sgid_index, const uint8_t dgid[16
 	struct dest *d = find(t, sgid_index, dgid);
 
 	d->used = 1;
+	d->lost = 0;
 	d->sgid_index = sgid_index;
 	d->hop = *hop;
 	d->asked = ++t->questions;
@@ -52,7 +53,10 @@ dest_table_moved(struct dest_table *t, struct hca_driver *drv, const struct arp_
 	for (uint32_t i = 0; i < t->end; i++) {
 		struct dest *d = &t->dest[i];
 
-		if (!d->used || !same_hop(&d->hop, hop) || memcmp(d->mac, mac, 6) == 0)
+		if (!d->used || !same_hop(&d->hop, hop))
+			continue;
+		d->lost = 0;
+		if (memcmp(d->mac, mac, 6) == 0)
 			continue;
 		if (hca_driver_move_neigh(drv, d->sgid_index, d->dgid, mac) != 0)
 			continue;
@@ -63,9 +67,10 @@ dest_table_moved(struct dest_table *t, struct hca_driver *drv, const struct arp_
 }
 
 void
-dest_table_forget(struct dest_table *t, const struct arp_nd_hop *hop)
+dest_table_lost(struct dest_table *t, const struct arp_nd_hop *hop)
 {
 	for (uint32_t i = 0; i < t->end; i++)
-		if (t->dest[i].used && same_hop(&t->dest[i].hop, hop))
-			t->dest[i].used = 0;
+		if (t->dest[i].used && t->dest[i].lost < DEST_LOST_MAX &&
+		    same_hop(&t->dest[i].hop, hop))
+			t->dest[i].lost++;
 }

@@ -17,7 +17,8 @@
 struct dest {
 	uint8_t dgid[16];
 	uint8_t mac[6];
-	uint16_t used;
+	uint8_t used;
+	uint8_t lost; /* how often in a row nobody answered at the hop */
 	uint32_t sgid_index;
 	struct arp_nd_hop hop;
 	uint64_t asked; /* order of questions */
@@ -31,10 +32,13 @@ struct dest_table {
 
 void dest_table_note(struct dest_table *t, uint32_t sgid_index, const uint8_t dgid[16],
 		     const struct arp_nd_hop *hop, const uint8_t mac[6]);
+/* So often in a row: it is not looked for any more, until somebody asks or it is heard of. */
+#define DEST_LOST_MAX 3u
+
 /* The hop is there now; returns the number of destinations that move. */
 unsigned int dest_table_moved(struct dest_table *t, struct hca_driver *drv,
 			      const struct arp_nd_hop *hop, const uint8_t mac[6]);
-/* Nobody answers there any more. */
-void dest_table_forget(struct dest_table *t, const struct arp_nd_hop *hop);
+/* Nobody answers there. */
+void dest_table_lost(struct dest_table *t, const struct arp_nd_hop *hop);
 
 #endif

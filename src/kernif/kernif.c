@@ -94,14 +94,17 @@ void
 kernif_rest(struct kernif *k, int fd, int ms)
 {
 	struct pollfd p[2] = {{.fd = k->kick_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+	ssize_t got = 0;
 	uint64_t n;
 
 	if (!hca_port_divert_may_sleep(k->divert))
 		return;
 	poll(p, fd >= 0 ? 2 : 1, ms);
+	if (p[1].revents & (POLLERR | POLLHUP | POLLNVAL)) /* the interface is gone for good */
+		poll(p, 1, ms);
 	if (p[0].revents & POLLIN)
-		n = (uint64_t)read(k->kick_fd, &n, sizeof(n));
-	(void)n;
+		got = read(k->kick_fd, &n, sizeof(n));
+	(void)got;
 }
 
 /* ---- addresses ---- */
@@ -169,6 +172,41 @@ kernif_arp_nd_stats(struct kernif *k, struct arp_nd_stats *out)
 	arp_nd_stats(k->responder, out);
 	pthread_mutex_unlock(&k->lock);
 	return true;
+}
+
+#define PUT(group, n) fn(arg, #group "_" #n, s.n);
+#define PUT_DIVERT(n) PUT(divert, n)
+#define PUT_KERNEL(n) PUT(kernel, n)
+#define PUT_RESPONDER(n) PUT(responder, n)
+
+static void
+put_divert(struct kernif *k, kernif_counter_fn fn, void *arg)
+{
+	struct hca_port_divert_stats s;
+
+	hca_port_divert_stats(k->divert, &s);
+	HCA_PORT_DIVERT_STATS(PUT_DIVERT)
+}
+
+static void
+put_kernel(struct kernif *k, kernif_counter_fn fn, void *arg)
+{
+	struct kernif_stats s;
+
+	kernif_stats(k, &s);
+	KERNIF_STATS(PUT_KERNEL)
+}
+
+void
+kernif_counters(struct kernif *k, kernif_counter_fn fn, void *arg)
+{
+	struct arp_nd_stats s;
+
+	put_divert(k, fn, arg);
+	put_kernel(k, fn, arg);
+	if (kernif_arp_nd_stats(k, &s)) {
+		ARP_ND_STATS(PUT_RESPONDER)
+	}
 }
 
 /* ---- life ---- */

@@ -99,6 +99,10 @@ void kernif_stats(struct kernif *k, struct kernif_stats *out);
 /* false: there is no responder. */
 bool kernif_arp_nd_stats(struct kernif *k, struct arp_nd_stats *out);
 
+/* Every counter there is by its name: divert_..., kernel_..., responder_...; started before. */
+typedef void (*kernif_counter_fn)(void *arg, const char *name, uint64_t value);
+void kernif_counters(struct kernif *k, kernif_counter_fn fn, void *arg);
+
 /* Why the last failed call of this thread failed; never NULL. */
 const char *kernif_reason(void);
 

@@ -39,7 +39,7 @@ hop_changed(void *arg, const struct arp_nd_hop *hop, const uint8_t *mac)
 	if (mac != NULL)
 		k->stats.neighbours_moved += dest_table_moved(&k->dests, k->drv, hop, mac);
 	else
-		dest_table_forget(&k->dests, hop);
+		dest_table_lost(&k->dests, hop);
 	pthread_cond_broadcast(&k->changed);
 }
 

@@ -165,6 +165,8 @@ on_neighbour(void *arg, const struct arp_nd_hop *hop, const uint8_t *mac)
 
 	if (mac != NULL)
 		k->stats.neighbours_moved += dest_table_moved(&k->dests, k->drv, hop, mac);
+	else
+		dest_table_lost(&k->dests, hop);
 	pthread_cond_broadcast(&k->changed);
 }
 
@@ -212,7 +214,7 @@ freshen(struct kernif *k)
 		const struct dest *d = &k->dests.dest[i];
 		const struct kernel_link *l = kernel_tables_vlan(&k->tables, d->hop.vlan_id);
 
-		if (d->used && l != NULL)
+		if (d->used && d->lost < DEST_LOST_MAX && l != NULL)
 			(void)kernif_probe(&k->ask, l->ifindex, d->hop.gid);
 	}
 }

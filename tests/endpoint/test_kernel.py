@@ -5,9 +5,11 @@ and talks TCP to the daemon's addresses, with a TAP interface and with the built
 
 test_kernel.py SOFTHCAD KERNEL_PEER [unittest arguments]
 """
+import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import unittest
@@ -118,6 +120,13 @@ class Case(unittest.TestCase):
                            address)
         self.assertNotIn('duplicates', out)
 
+    def counters(self, d):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.connect('/var/run/dpdk/%s/dpdk_telemetry.v2' % d.name)
+            s.recv(4096)
+            s.send(b'/softhca/kernel')
+            return json.loads(s.recv(1 << 16))['/softhca/kernel']
+
     def background(self, side, program, *words):
         child = subprocess.Popen(self.net.prefix(side) + (sys.executable, '-c', program) + words,
                                  stdout=subprocess.PIPE, encoding='utf-8')
@@ -156,6 +165,11 @@ class Responder(Case):
         if shutil.which('arping') is not None:
             out = self.net.run(self.side_b, 'arping', '-I', 'wire', '-c', '2', '-w', '20', OURS)
             self.assertIn(mac.upper(), out)
+        counters = self.counters(d)
+        self.assertEqual(counters['responder_echo_requests'], 12)
+        self.assertEqual(counters['divert_rx_drops'], 0)
+        self.assertGreaterEqual(counters['divert_rx_pkts'], 12)
+        self.assertGreaterEqual(counters['divert_tx_pkts'], counters['kernel_from_kernel_pkts'])
         self.assertEqual(d.stop(), 0, d.text())
 
     def test_nobody_else(self):
@@ -193,12 +207,14 @@ class Tap(Case):
 
     def test_roce_port(self):
         """The kernel never sees UDP port 4791, and all of its neighbour's."""
-        self.tap()
+        d = self.tap()
         self.ping(self.side_b, OURS)
+        passed = self.counters(d)['kernel_to_kernel_pkts']
         listener = self.background(0, LISTEN, OURS)
         self.net.run(self.side_b, sys.executable, '-c', TALK, OURS)
         self.assertEqual(sorted(listener.stdout.read().split('\n')),
                          ['', '4790 60', '4791 nothing'])
+        self.assertGreaterEqual(self.counters(d)['kernel_to_kernel_pkts'], passed + 10)
 
     def test_adopt(self):
         """Addresses set from outside, before and while the daemon runs."""

@@ -44,7 +44,7 @@ struct divert_tx {
 struct port_divert {
 	struct hca_port port;
 	struct hca_port *inner;
-	uint64_t mac; /* [pub] number of six bytes */
+	uint64_t mac; /* [pub] mac_bits() */
 	void (*kick)(void *arg);
 	void *kick_arg;
 	struct rte_ring *in, *out; /* to and from the other side */
@@ -63,10 +63,23 @@ divert(struct hca_port *p)
 
 /* ---- sorting ---- */
 
+/* The first six bytes in a register, as memory has them; the frame has eight. */
 static inline uint64_t
-mac_number(const uint8_t *mac)
+mac_bits(const uint8_t *p)
 {
-	return (uint64_t)hca_get_be32(mac) << 16 | hca_get_be16(mac + 4);
+	uint64_t bits;
+
+	memcpy(&bits, p, sizeof(bits));
+	return bits & RTE_BE64(0xffffffffffff0000);
+}
+
+static uint64_t
+mac_bits_of(const uint8_t mac[6])
+{
+	uint8_t p[8] = {0};
+
+	memcpy(p, mac, 6);
+	return mac_bits(p);
 }
 
 /* A UDP header at off, of which the destination port is in the frame. */
@@ -132,20 +145,33 @@ is_roce(const uint8_t *p, uint32_t len)
 	return type == HCA_ETHERTYPE_IPV6 && is_roce_ip6(p, len, off);
 }
 
-/* IPv4 without options or tag, as nearly all RoCE is: few comparisons. */
-static inline bool
-is_plain_roce(const uint8_t *p, uint32_t len)
-{
-	return len >= HCA_ETH_LEN + HCA_IPV4_LEN + 4 &&
-	       (hca_get_be32(p + 12) & 0xffffff00) == (HCA_ETHERTYPE_IPV4 << 16 | 0x4500) &&
-	       (hca_get_be32(p + HCA_ETH_LEN + 6) & 0x1fff00ff) == HCA_IPPROTO_UDP &&
-	       hca_get_be16(p + HCA_ETH_LEN + HCA_IPV4_LEN + 2) == HCA_ROCE_UDP_PORT;
-}
-
 static inline bool
 for_us(const uint8_t *p, uint32_t len, uint64_t mac)
 {
-	return len < HCA_ETH_LEN || (p[0] & 1) != 0 || mac_number(p) == mac;
+	return len < HCA_ETH_LEN || (p[0] & 1) != 0 || mac_bits(p) == mac;
+}
+
+#define PLAIN_LEN (HCA_ETH_LEN + HCA_IPV4_LEN + 4u)
+
+/*
+ * IPv4 without options or tag, no fragment, UDP port 4791, to our own MAC address, as nearly all RoCE
+ * is: all of it in one comparison.
+ */
+static inline bool
+is_plain_roce(const uint8_t *p, uint32_t len, uint64_t mac)
+{
+	uint32_t type, proto;
+	uint16_t port;
+
+	if (unlikely(len < PLAIN_LEN))
+		return false;
+	memcpy(&type, p + 12, sizeof(type));
+	memcpy(&proto, p + HCA_ETH_LEN + 6, sizeof(proto));
+	memcpy(&port, p + HCA_ETH_LEN + HCA_IPV4_LEN + 2, sizeof(port));
+	type = (type & RTE_BE32(0xffffff00)) ^ RTE_BE32(HCA_ETHERTYPE_IPV4 << 16 | 0x4500);
+	proto = (proto & RTE_BE32(0x1fff00ff)) ^ RTE_BE32(HCA_IPPROTO_UDP);
+	port ^= RTE_BE16(HCA_ROCE_UDP_PORT);
+	return ((mac_bits(p) ^ mac) | type | proto | port) == 0;
 }
 
 /* ---- receive ---- */
@@ -200,6 +226,24 @@ wake(struct port_divert *d)
 		d->kick(d->kick_arg);
 }
 
+/* The long way. True: the frame is the device's. */
+static bool
+sort(struct port_divert *d, struct rte_mbuf *m, uint64_t mac, bool *diverted)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	if (!is_roce(p, m->data_len)) {
+		hand_over(d, m);
+		*diverted = true;
+		return false;
+	}
+	if (for_us(p, m->data_len, mac))
+		return true;
+	rte_pktmbuf_free(m);
+	hca_port_count(&d->rx.not_ours, 1);
+	return false;
+}
+
 static uint16_t
 divert_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
@@ -210,17 +254,9 @@ divert_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 
 	for (uint16_t i = 0; i < got; i++) {
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
-		uint32_t len = m[i]->data_len;
 
-		if (unlikely(!is_plain_roce(p, len) && !is_roce(p, len))) {
-			hand_over(d, m[i]);
-			diverted = true;
-		} else if (unlikely(!for_us(p, len, mac))) {
-			rte_pktmbuf_free(m[i]);
-			hca_port_count(&d->rx.not_ours, 1);
-		} else {
+		if (likely(is_plain_roce(p, m[i]->data_len, mac)) || sort(d, m[i], mac, &diverted))
 			m[kept++] = m[i];
-		}
 	}
 	if (unlikely(diverted))
 		wake(d);
@@ -469,7 +505,7 @@ hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_port *
 	d->port = *inner;
 	d->port.ops = &divert_ops;
 	d->inner = inner;
-	d->mac = mac_number(cfg->mac);
+	d->mac = mac_bits_of(cfg->mac);
 	d->kick = cfg->kick;
 	d->kick_arg = cfg->kick_arg;
 	d->in = make_ring(cfg, "din", depth);
@@ -487,7 +523,7 @@ hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_port *
 void
 hca_port_divert_set_mac(struct hca_port *p, const uint8_t mac[6])
 {
-	__atomic_store_n(&divert(p)->mac, mac_number(mac), __ATOMIC_RELAXED);
+	__atomic_store_n(&divert(p)->mac, mac_bits_of(mac), __ATOMIC_RELAXED);
 }
 
 void

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -345,6 +346,38 @@ interface_changes(void **state)
 	end();
 }
 
+/* CPU time of this process, in ms. */
+static long
+cpu_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Somebody deletes the interface: it is said, and nobody runs in circles. */
+static void
+interface_deleted(void **state)
+{
+	struct kernif_config c = config(KERNIF_TAP);
+	uint8_t mac[6];
+	long before;
+
+	(void)state;
+	begin(&c);
+	wait_gid(1, gid4);
+	shell("ip link del kt0");
+	wait_gid(1, NULL);
+	assert_int_equal(__atomic_load_n(&link_state, __ATOMIC_ACQUIRE), -1);
+	assert_true(gid_is(0, gid0));
+	assert_true(way_to(host4, 1, mac) < 0);
+	before = cpu_ms();
+	sleep(1);
+	assert_true(cpu_ms() - before < 500);
+	end();
+}
+
 static void
 traffic(void **state)
 {
@@ -499,7 +532,7 @@ main(void)
 		cmocka_unit_test(too_many_addresses),
 		cmocka_unit_test(next_hops),
 		cmocka_unit_test(neighbours_move),
-		cmocka_unit_test(interface_changes),
+		cmocka_unit_test(interface_changes), cmocka_unit_test(interface_deleted),
 		cmocka_unit_test(traffic),
 		cmocka_unit_test(adopts),
 		cmocka_unit_test(ends_while_asked),
