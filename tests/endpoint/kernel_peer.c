@@ -44,8 +44,7 @@ struct peer {
 	unsigned long rounds, errors;
 };
 
-static void __attribute__((noreturn))
-die(const char *what)
+static void __attribute__((noreturn)) die(const char *what)
 {
 	fprintf(stderr, "kernel_peer: %s: %s\n", what, softhca_last_error(NULL));
 	exit(1);

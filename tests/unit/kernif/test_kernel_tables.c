@@ -118,8 +118,9 @@ static void
 neighbour_message(struct nl_request *r, uint16_t type, uint32_t ifindex, uint16_t state,
 		  const char *mac)
 {
-	const struct ndmsg m = {
-		.ndm_family = AF_INET, .ndm_ifindex = (int)ifindex, .ndm_state = state};
+	const struct ndmsg m = {.ndm_family = AF_INET,
+				.ndm_ifindex = (int)ifindex,
+				.ndm_state = state};
 
 	nl_begin(r, type, 0, &m, sizeof(m));
 	nl_put(r, NDA_DST, "\x0a\0\0\2", 4);
@@ -130,8 +131,9 @@ neighbour_message(struct nl_request *r, uint16_t type, uint32_t ifindex, uint16_
 static int
 setup(void **state)
 {
-	const struct kernel_tables_ops ops = {
-		.link = on_link, .address = on_address, .neighbour = on_neighbour};
+	const struct kernel_tables_ops ops = {.link = on_link,
+					      .address = on_address,
+					      .neighbour = on_neighbour};
 	struct nl_request r;
 
 	(void)state;
@@ -237,10 +239,10 @@ neighbours_in_all_states(void **state)
 		bool mac;
 		unsigned int found, lost;
 	} row[] = {
-		{RTM_NEWNEIGH, NUD_REACHABLE, true, 1, 0}, {RTM_NEWNEIGH, NUD_STALE, true, 1, 0},
-		{RTM_NEWNEIGH, NUD_PERMANENT, true, 1, 0}, {RTM_NEWNEIGH, NUD_PROBE, true, 1, 0},
+		{RTM_NEWNEIGH, NUD_REACHABLE, true, 1, 0},   {RTM_NEWNEIGH, NUD_STALE, true, 1, 0},
+		{RTM_NEWNEIGH, NUD_PERMANENT, true, 1, 0},   {RTM_NEWNEIGH, NUD_PROBE, true, 1, 0},
 		{RTM_NEWNEIGH, NUD_INCOMPLETE, false, 0, 0}, {RTM_NEWNEIGH, NUD_NONE, false, 0, 0},
-		{RTM_NEWNEIGH, NUD_FAILED, false, 0, 1},   {RTM_NEWNEIGH, NUD_FAILED, true, 0, 1},
+		{RTM_NEWNEIGH, NUD_FAILED, false, 0, 1},     {RTM_NEWNEIGH, NUD_FAILED, true, 0, 1},
 		{RTM_DELNEIGH, NUD_REACHABLE, true, 0, 1},
 	};
 	struct nl_request r;
