@@ -13,6 +13,7 @@
 #include "driver.h"
 #include "engine/executor.h"
 #include "hca.h"
+#include "hca_telemetry.h"
 #include "port/port_impair.h"
 #include "port/port_inbound.h"
 #include "port/port_pcap.h"
@@ -29,11 +30,11 @@ struct embed_hca {
 	struct hca_driver *drv;
 	struct hca_port *wire, *pcap, *impair, *port;
 	struct hca_port *inbound; /* on a device of its own: impairment of what it receives */
+	struct hca_telemetry telemetry;
 	struct hca_usage base;	  /* in use before any client came */
 };
 
 struct softhca_embed {
-	struct softhca_embed *next; /* of those telemetry knows */
 	struct softhca_embed_config cfg;
 	struct embed_hca side[EMBED_HCAS_MAX];
 	struct hca_threads *threads;

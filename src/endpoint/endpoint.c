@@ -10,6 +10,7 @@
 
 #include "abi_cqe.h"
 #include "endpoint_address.h"
+#include "endpoint_admin.h"
 #include "endpoint_eal.h"
 #include "endpoint_impl.h"
 #include "endpoint_log.h"
@@ -274,6 +275,8 @@ endpoint_create(const struct endpoint_config *config, struct endpoint **out)
 		endpoint_destroy(e);
 		return err;
 	}
+	if (e->cfg.telemetry)
+		endpoint_admin_add(e);
 	tell(e);
 	*out = e;
 	return 0;
@@ -284,6 +287,7 @@ endpoint_destroy(struct endpoint *e)
 {
 	if (e == NULL)
 		return;
+	endpoint_admin_remove(e);
 	endpoint_clients_stop(e);
 	endpoint_kernel_stop(&e->kernel);
 	stop_events(e);

@@ -11,6 +11,7 @@
 #include "endpoint_link.h"
 #include "endpoint_port.h"
 #include "engine/executor.h"
+#include "hca_telemetry.h"
 #include "ipc_server.h"
 
 /* Ports in front of the wire: impair -> divert -> pcap -> wire; port.top is the first. */
@@ -25,6 +26,8 @@ struct endpoint {
 	struct hca_threads *threads;
 	struct hca_driver *drv;
 	struct ipc_server *server;
+	struct hca_telemetry telemetry;
+	struct hca_pcap *capture; /* under way; endpoint_admin.c */
 	pthread_t events_thread;
 	bool events_run;
 	int stop;				      /* endpoint_run() should end */

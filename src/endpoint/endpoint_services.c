@@ -19,8 +19,10 @@ add_pcap(struct endpoint *e)
 {
 	int err = hca_port_pcap_open(NULL, e->port.top, e->cfg.numa_node, &e->pcap);
 
-	if (err == 0)
+	if (err == 0) {
+		hca_port_pcap_both_ways(e->pcap);
 		e->port.top = e->pcap;
+	}
 	return err == 0 ? 0 : endpoint_fail(err, "no memory to capture with");
 }
 

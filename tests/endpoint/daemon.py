@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Daemons, network namespaces and clean-up for the tests of the endpoint."""
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -109,6 +110,18 @@ class Daemon:
             self.process.kill()
             self.process.wait()
             raise AssertionError('%s does not end; log:\n%s' % (self.name, self.text())) from error
+
+    def ask(self, command):
+        """What the telemetry socket answers; None: the command was refused."""
+        name = command.split(',')[0]
+        for path in self.runtime_dirs():
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+                s.settimeout(READY_S)
+                s.connect(os.path.join(path, 'dpdk_telemetry.v2'))
+                s.recv(1024)
+                s.send(command.encode())
+                return json.loads(s.recv(1 << 16).decode())[name]
+        raise AssertionError('%s has no telemetry socket' % self.name)
 
     def runtime_dirs(self):
         """What DPDK has made for it."""

@@ -6,7 +6,7 @@
  * exchange what a connection needs and to keep step.
  *
  * talk --device PATH --meet PATH --listen|--connect [--type rc|uc|ud|srq] [--gid N] [--seconds S]
- *      [--events]
+ *      [--events] [--ack-timeout T]
  *
  * The last line of stdout: "rounds N port_err N port_active N gid_change N fatal N".
  */
@@ -296,7 +296,7 @@ main(int argc, char **argv)
 	static const struct option options[] = {
 		{"device", 1, NULL, 'd'},  {"meet", 1, NULL, 'm'},   {"listen", 0, NULL, 'l'},
 		{"connect", 0, NULL, 'c'}, {"type", 1, NULL, 't'},   {"gid", 1, NULL, 'g'},
-		{"seconds", 1, NULL, 's'}, {"events", 0, NULL, 'e'}, {NULL, 0, NULL, 0},
+		{"seconds", 1, NULL, 's'}, {"events", 0, NULL, 'e'}, {"ack-timeout", 1, NULL, 'a'}, {NULL, 0, NULL, 0},
 	};
 	/* Seven retries last seconds: as long as a link may be down in a test. */
 	struct talk t = {.type = "rc", .seconds = 1, .peer.timeout = 17};
@@ -324,6 +324,9 @@ main(int argc, char **argv)
 			break;
 		case 's':
 			t.seconds = strtod(optarg, NULL);
+			break;
+		case 'a':
+			t.peer.timeout = (uint8_t)strtoul(optarg, NULL, 10);
 			break;
 		case 'e':
 			t.peer.events = true;

@@ -8,6 +8,7 @@ test_pair.py SOFTHCAD TALK [unittest arguments]
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -62,13 +63,14 @@ else:
 class Talk:
     """A conversation: one process at each daemon."""
 
-    def __init__(self, place, daemons, name, service, gid=GID_IPV4, seconds=2.0, events=False):
+    def __init__(self, place, daemons, name, service, gid=GID_IPV4, seconds=2.0, events=False,
+                 timeout=17):
         meet = os.path.join(place, 'meet-' + name)
         self.name = '%s (%s)' % (name, service)
         self.ends = []
         for daemon, side in zip(daemons, ('--listen', '--connect')):
             command = [TALK, '--device', daemon.socket, '--meet', meet, side, '--type', service,
-                       '--gid', str(gid), '--seconds', str(seconds)]
+                       '--gid', str(gid), '--seconds', str(seconds), '--ack-timeout', str(timeout)]
             self.ends.append(subprocess.Popen(command + (['--events'] if events else []),
                                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                               encoding='utf-8'))
@@ -195,11 +197,12 @@ class Memif(Case):
             ups = survivor.text().count('link up')
             start = time.monotonic()
             self.daemons[victim].stop(signal.SIGKILL)
-            self.assertTrue(all(status != 0 for status, _ in t.finish()))
+            self.assertNotEqual(t.ends[victim].wait(40), 0)
             ended = time.monotonic() - start
+            t.close() # a client that only waits to receive never learns that its peer is gone
             self.daemons[victim].start()
             survivor.wait_log('link up', count=ups + 1)
-            print('clients ended after %.2f s, link back after %.2f s' %
+            print('its client ended after %.2f s, link back after %.2f s' %
                   (ended, time.monotonic() - start), file=sys.stderr)
             self.talk('again%d' % turn, 'rc', seconds=0.5).good(self)
         self.stop()
@@ -214,6 +217,101 @@ class Memif(Case):
         listener = t.finish(40)[0]
         self.assertEqual(listener[0], 1, listener[1])
         self.assertEqual(self.daemons[1].stop(), 0, self.daemons[1].text())
+
+
+def pcapng(path):
+    """[(direction, frame)] of a capture."""
+    with open(path, 'rb') as file:
+        data = file.read()
+    at, frames = 0, []
+    while at < len(data):
+        kind, total = struct.unpack_from('<II', data, at)
+        assert struct.unpack_from('<I', data, at + total - 4)[0] == total, 'block of %d' % total
+        if kind == 6:
+            length = struct.unpack_from('<I', data, at + 20)[0]
+            options = at + 28 + (length + 3) // 4 * 4
+            code, size, way = struct.unpack_from('<HHI', data, options)
+            assert (code, size) == (2, 4)
+            frames.append((way, data[at + 28:at + 28 + length]))
+        at += total
+    return frames
+
+
+class Admin(Case):
+    def setUp(self):
+        super().setUp()
+        self.memif()
+        self.start()
+
+    def test_see(self):
+        t = self.talk('seen', 'rc', seconds=2)
+        time.sleep(0.5)
+        a = self.daemons[0]
+        shown = a.ask('/softhca/endpoint')
+        self.assertEqual((shown['link'], shown['roce_mtu'], shown['mac']), (1, 4096, MACS[0]))
+        clients = a.ask('/softhca/clients')
+        self.assertEqual([c['pid'] for c in clients.values()], [t.ends[0].pid])
+        self.assertGreater(a.ask('/softhca/hca/counters')['sent_pkts'], 0)
+        self.assertEqual(a.ask('/softhca/usage')['clients'], 1)
+        self.assertEqual(a.ask('/softhca/hca/list'), [a.name])
+        t.good(self)
+        for _ in range(100):
+            used = a.ask('/softhca/usage')
+            if used['clients'] == 0:
+                break
+            time.sleep(0.05)
+        self.assertEqual({used[key] for key in ('clients', 'qps', 'cqs', 'mrs', 'pds', 'channels',
+                                                'tx_mbufs', 'records', 'full_records')}, {0}, used)
+        self.assertEqual(a.ask('/softhca/clients'), {})
+        self.assertEqual(a.ask('/softhca/ipc')['clients_accepted'], 1)
+        self.assertGreater(a.ask('/softhca/kernif')['gids_set'], 0)
+        self.stop()
+
+    def test_impair(self):
+        """Faults are injected while traffic runs, and data is right nevertheless."""
+        a = self.daemons[0]
+        for bad in ('drop=2', 'drop=x', 'drop', 'nothing=1', 'rule=melt', 'rule=drop,psn=99999999',
+                    'delay_us=-1', ',', 'drop=0.1,'):
+            self.assertIsNone(a.ask('/softhca/impair,' + bad), bad)
+        for d in self.daemons:
+            d.ask('/softhca/impair,drop=0.03,dup=0.03,reorder=0.03,corrupt=0.03')
+        self.talk('rough', 'rc', seconds=3, timeout=12).good(self)
+        said = a.ask('/softhca/impair')
+        print('impaired: %s' % said, file=sys.stderr)
+        for fault in ('dropped', 'duplicated', 'reordered', 'corrupted'):
+            self.assertGreater(said[fault], 0)
+        for d in self.daemons:
+            d.ask('/softhca/impair,off')
+        a.ask('/softhca/impair,rule=drop,opcode=6,nth=1,count=3')
+        before = a.ask('/softhca/impair')
+        self.talk('ruled', 'rc', seconds=1, timeout=12).good(self)
+        self.assertEqual(a.ask('/softhca/impair')['dropped'] - before['dropped'], 3)
+        a.ask('/softhca/impair,off')
+        before = a.ask('/softhca/impair')
+        self.talk('smooth', 'rc', seconds=0.5).good(self)
+        after = a.ask('/softhca/impair')
+        self.assertEqual(after['dropped'] - before['dropped'], 0)
+        self.stop()
+
+    def test_capture(self):
+        """Both directions, and what is not RoCE, while traffic runs."""
+        path = os.path.join(self.place, 'capture.pcapng')
+        a = self.daemons[0]
+        self.assertIsNone(a.ask('/softhca/capture,relative'))
+        self.assertIsNone(a.ask('/softhca/capture,/no/such/folder/x'))
+        self.assertEqual(a.ask('/softhca/capture,' + path)['active'], 1)
+        self.talk('captured', 'rc', seconds=0.5).good(self)
+        frames = a.ask('/softhca/capture,off')['frames']
+        seen = pcapng(path)
+        self.assertEqual(len(seen), frames)
+        macs = [bytes.fromhex(mac.replace(':', '')) for mac in MACS]
+        for way, frame in seen:
+            self.assertEqual(frame[6:12], macs[0 if way == 2 else 1])
+        for way in (1, 2):
+            roce = [f for w, f in seen if w == way and f[12:14] == b'\x08\x00' and
+                    f[36:38] == b'\x12\xb7']
+            self.assertGreater(len(roce), 10)
+        self.stop()
 
 
 class Veth(Case):

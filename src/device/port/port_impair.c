@@ -59,7 +59,7 @@ struct port_impair {
 	struct odds pending;
 	uint32_t odds_new; /* [pub] pending is to be taken over */
 	struct rule rules[HCA_FAULT_RULES];
-	unsigned int num_rules;
+	unsigned int num_rules; /* [pub] */
 	bool pass_next; /* the next frame's fate has been decided: it passes */
 	struct hca_port_impair_stats stats;
 	struct rte_mempool *pool;
@@ -178,13 +178,19 @@ random_corruption(struct port_impair *p)
 	return faults[i];
 }
 
+static unsigned int
+rules_of(const struct port_impair *p)
+{
+	return __atomic_load_n(&p->num_rules, __ATOMIC_ACQUIRE);
+}
+
 static bool
 fate_by_rule(struct port_impair *p, struct rte_mbuf *m, struct fate *f)
 {
 	struct hca_roce_view v;
 	bool parsed = hca_roce_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &v) == 0;
 
-	for (unsigned int i = 0; i < p->num_rules; i++) {
+	for (unsigned int i = 0; i < rules_of(p); i++) {
 		struct rule *r = &p->rules[i];
 
 		if (r->r.opcode != HCA_FAULT_ANY && (!parsed || r->r.opcode != v.opcode))
@@ -206,7 +212,7 @@ fate_of(struct port_impair *p, struct rte_mbuf *m)
 	const struct odds *o = &p->odds;
 	struct fate f = {.fault = FATE_PASS};
 
-	if (p->num_rules != 0 && fate_by_rule(p, m, &f))
+	if (rules_of(p) != 0 && fate_by_rule(p, m, &f))
 		return f;
 	if (!o->any)
 		return f;
@@ -376,7 +382,7 @@ take_over(struct port_impair *p)
 static bool
 is_clean(const struct port_impair *p)
 {
-	return !p->odds.any && p->num_rules == 0 && p->num_held == 0;
+	return !p->odds.any && rules_of(p) == 0 && p->num_held == 0;
 }
 
 static uint16_t
@@ -395,7 +401,7 @@ impair_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	while (done < n && send_one(p, m[done], now)) {
 		hca_port_count(&p->stats.frames, 1);
 		done++;
-		if (p->num_rules != 0)
+		if (rules_of(p) != 0)
 			let_go_after(p, now);
 	}
 	let_go(p, now);
@@ -536,14 +542,15 @@ hca_port_impair_rule(struct hca_port *port, const struct hca_fault_rule *rule)
 
 	if (p->num_rules == HCA_FAULT_RULES)
 		return -ENOSPC;
-	p->rules[p->num_rules++] = (struct rule){.r = *rule};
+	p->rules[p->num_rules] = (struct rule){.r = *rule};
+	__atomic_store_n(&p->num_rules, p->num_rules + 1, __ATOMIC_RELEASE);
 	return 0;
 }
 
 void
 hca_port_impair_clear_rules(struct hca_port *port)
 {
-	impair(port)->num_rules = 0;
+	__atomic_store_n(&impair(port)->num_rules, 0, __ATOMIC_RELEASE);
 }
 
 uint64_t

@@ -11,9 +11,9 @@
  * mbuf back at once); at most `hold` frames are held. When that is full a delay makes the port
  * stall, and other faults let the frame pass.
  *
- * Owner: the composition. hca_port_impair_set() from any thread, seen at the next burst; rules and
- * statistics from the thread that runs encap, or while it stands still. hca_port.close() closes
- * what is wrapped too.
+ * Owner: the composition. Changes from one thread at a time, any; they are seen at the next burst.
+ * After rules were cleared, a new one only when no worker may still be in that burst
+ * (hca_wait_workers). hca_port.close() closes what is wrapped too.
  */
 
 #include <stdint.h>

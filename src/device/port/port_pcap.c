@@ -18,6 +18,16 @@
 #define COPY_FRAMES 32u
 #define COPY_BYTES 9216u /* per frame; longer ones are cut, as snaplen would */
 
+#define NG_SECTION 0x0a0d0d0au
+#define NG_MAGIC 0x1a2b3c4du
+#define NG_INTERFACE 1u
+#define NG_PACKET 6u
+#define NG_OPTION(code, len) ((uint32_t)(len) << 16 | (code))
+#define NG_FLAGS 2u
+
+/* epb_flags */
+enum direction { RECEIVED = 1, SENT = 2 };
+
 struct pcap_head {
 	uint32_t magic;
 	uint16_t major, minor;
@@ -33,6 +43,8 @@ struct hca_pcap {
 	pthread_mutex_t lock;
 	uint64_t frames, max;
 	bool failed;
+	bool ng;
+	uint64_t epoch;
 };
 
 struct copied {
@@ -49,14 +61,10 @@ struct port_pcap {
 	struct copied copy[COPY_FRAMES];
 };
 
-int
-hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out)
+static int
+open_file(const char *path, uint64_t max_frames, const void *head, size_t bytes,
+	  struct hca_pcap **out)
 {
-	const struct pcap_head head = {.magic = PCAP_MAGIC_NS,
-				       .major = 2,
-				       .minor = 4,
-				       .snaplen = PCAP_SNAPLEN,
-				       .link = PCAP_ETHERNET};
 	struct hca_pcap *c = calloc(1, sizeof(*c));
 	int rc;
 
@@ -67,7 +75,7 @@ hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out)
 		rc = -errno;
 		goto err_free;
 	}
-	if (fwrite(&head, sizeof(head), 1, c->f) != 1) {
+	if (fwrite(head, bytes, 1, c->f) != 1) {
 		rc = -EIO;
 		goto err_file;
 	}
@@ -80,6 +88,46 @@ err_file:
 	fclose(c->f);
 err_free:
 	free(c);
+	return rc;
+}
+
+int
+hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out)
+{
+	const struct pcap_head head = {.magic = PCAP_MAGIC_NS,
+				       .major = 2,
+				       .minor = 4,
+				       .snaplen = PCAP_SNAPLEN,
+				       .link = PCAP_ETHERNET};
+
+	return open_file(path, max_frames, &head, sizeof(head), out);
+}
+
+int
+hca_pcap_open_ng(const char *path, uint64_t max_frames, uint64_t epoch, struct hca_pcap **out)
+{
+	/* One section, one interface whose times are in ns */
+	const uint32_t head[] = {NG_SECTION,
+				 28,
+				 NG_MAGIC,
+				 1,
+				 UINT32_MAX,
+				 UINT32_MAX,
+				 28,
+				 NG_INTERFACE,
+				 32,
+				 PCAP_ETHERNET,
+				 PCAP_SNAPLEN,
+				 NG_OPTION(9, 1),
+				 9,
+				 NG_OPTION(0, 0),
+				 32};
+	int rc = open_file(path, max_frames, head, sizeof(head), out);
+
+	if (rc == 0) {
+		(*out)->ng = true;
+		(*out)->epoch = epoch;
+	}
 	return rc;
 }
 
@@ -105,18 +153,50 @@ hca_pcap_frames(const struct hca_pcap *file)
 }
 
 static void
-write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now)
+put(struct hca_pcap *c, const void *bytes, size_t n)
+{
+	if (n != 0 && fwrite(bytes, n, 1, c->f) != 1)
+		c->failed = true;
+}
+
+static void
+put_classic(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now)
 {
 	const struct pcap_frame head = {.sec = (uint32_t)(now / 1000000000u),
 					.nsec = (uint32_t)(now % 1000000000u),
 					.caplen = caplen,
 					.len = len};
 
+	put(c, &head, sizeof(head));
+	put(c, data, caplen);
+}
+
+static void
+put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now,
+       enum direction way)
+{
+	uint32_t pad = -caplen & 3, total = 32 + caplen + pad + 12;
+	uint64_t at = now + c->epoch;
+	const uint32_t head[] = {NG_PACKET, total, 0, (uint32_t)(at >> 32), (uint32_t)at, caplen, len};
+	const uint32_t tail[] = {NG_OPTION(NG_FLAGS, 4), way, NG_OPTION(0, 0), total};
+
+	put(c, head, sizeof(head));
+	put(c, data, caplen);
+	put(c, "\0\0\0", pad);
+	put(c, tail, sizeof(tail));
+}
+
+static void
+write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now,
+	    enum direction way)
+{
 	pthread_mutex_lock(&c->lock);
 	if (c->frames < c->max) {
 		c->frames++;
-		if (fwrite(&head, sizeof(head), 1, c->f) != 1 || fwrite(data, caplen, 1, c->f) != 1)
-			c->failed = true;
+		if (c->ng)
+			put_ng(c, data, caplen, len, now, way);
+		else
+			put_classic(c, data, caplen, len, now);
 	}
 	pthread_mutex_unlock(&c->lock);
 }
@@ -134,7 +214,8 @@ write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t no
 	}
 	took = p->inner->ops->tx(p->inner, m, n, now);
 	for (uint16_t i = 0; i < took; i++)
-		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now);
+		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now,
+			    SENT);
 	return took;
 }
 
@@ -172,7 +253,7 @@ pcap_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	pthread_mutex_lock(&p->lock);
 	for (uint16_t i = 0; i < got && p->file != NULL; i++)
 		write_frame(p->file, rte_pktmbuf_mtod(m[i], const uint8_t *), m[i]->data_len,
-			    m[i]->data_len, now);
+			    m[i]->data_len, now, RECEIVED);
 	pthread_mutex_unlock(&p->lock);
 	return got;
 }

@@ -19,6 +19,11 @@ struct hca_pcap;
 
 /* At most max_frames frames are written, 0: no bound. 0 or negative errno. */
 int hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out);
+/*
+ * The same as pcapng, which tells received frames from sent ones. epoch: ns to add to the time of the
+ * engine to get that of day.
+ */
+int hca_pcap_open_ng(const char *path, uint64_t max_frames, uint64_t epoch, struct hca_pcap **out);
 /* 0, or -EIO when something could not be written. Ports may outlive it only detached. */
 int hca_pcap_close(struct hca_pcap *file);
 uint64_t hca_pcap_frames(const struct hca_pcap *file);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Impairments as text. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "admin_impair.h"
+
+static struct hca_impair odds;
+static struct hca_fault_rule rule;
+
+static int
+parse(const char *text)
+{
+	return admin_impair_parse(text, &odds, &rule);
+}
+
+static void
+probabilities(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("drop=0.5,dup=1,reorder=0,corrupt=1e-3,truncate=.25,ecn=0.125,"
+			       "delay_us=7,jitter_us=0x10"),
+			 ADMIN_IMPAIR_ODDS);
+	assert_true(odds.drop == 0.5 && odds.dup == 1 && odds.reorder == 0);
+	assert_true(odds.corrupt == 1e-3 && odds.truncate == 0.25 && odds.ecn == 0.125);
+	assert_int_equal(odds.delay_ns, 7000);
+	assert_int_equal(odds.jitter_ns, 16000);
+}
+
+static void
+rules(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("rule=delay,psn=0xffffff,opcode=4,nth=2,count=3,arg=5000"),
+			 ADMIN_IMPAIR_RULE);
+	assert_int_equal(rule.fault, HCA_FAULT_DELAY);
+	assert_int_equal(rule.psn, 0xffffff);
+	assert_int_equal(rule.opcode, 4);
+	assert_int_equal(rule.nth, 2);
+	assert_int_equal(rule.count, 3);
+	assert_int_equal(rule.arg, 5000);
+	assert_int_equal(parse("rule=corrupt_icrc"), ADMIN_IMPAIR_RULE);
+	assert_int_equal(rule.psn, HCA_FAULT_ANY);
+	assert_int_equal(rule.opcode, HCA_FAULT_ANY);
+	assert_int_equal(parse("off"), ADMIN_IMPAIR_OFF);
+	assert_int_equal(parse(""), ADMIN_IMPAIR_NOTHING);
+}
+
+static void
+refused(void **state)
+{
+	static const char *const bad[] = {
+		"drop",		   "drop=",	     "drop=1.5",	   "drop=-0.1",
+		"drop=nan",	   "drop=0.1x",	     "=1",		   ",",
+		"drop=0.1,",	   "fly=1",	     "delay_us=1.5",	   "delay_us=99999999999",
+		"rule=",	   "rule=melt",	     "rule=drop,psn=16777216",
+		"rule=drop,drop=1", "psn=1",	     "rule=drop,opcode=256", "rule=drop,nth=-1",
+		"OFF",
+	};
+	char longest[1024];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (parse(bad[i]) != -EINVAL)
+			fail_msg("\"%s\" was taken", bad[i]);
+	for (size_t i = 0; i < sizeof(longest); i++)
+		longest[i] = 'd';
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(parse(longest), -EINVAL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(probabilities),
+		cmocka_unit_test(rules),
+		cmocka_unit_test(refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
