@@ -31,7 +31,7 @@ struct embed_hca {
 	struct hca_port *wire, *pcap, *impair, *port;
 	struct hca_port *inbound; /* on a device of its own: impairment of what it receives */
 	struct hca_telemetry telemetry;
-	struct hca_usage base;	  /* in use before any client came */
+	struct hca_usage base; /* in use before any client came */
 };
 
 struct softhca_embed {

@@ -12,7 +12,8 @@ usage(void *arg, struct rte_tel_data *d)
 {
 	struct embed_hca *s = arg;
 	struct softhca_value v[VALUES_MAX];
-	int n = softhca_embed_resources(s->owner, (unsigned int)(s - s->owner->side), v, VALUES_MAX);
+	int n = softhca_embed_resources(s->owner, (unsigned int)(s - s->owner->side), v,
+					VALUES_MAX);
 	int rc = 0;
 
 	for (int i = 0; i < n && i < (int)VALUES_MAX && rc == 0; i++)
@@ -26,8 +27,10 @@ embed_telemetry_add(struct softhca_embed *e)
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
 		struct embed_hca *s = &e->side[i];
 
-		s->telemetry = (struct hca_telemetry){
-			.name = s->name, .hca = s->hca, .usage = usage, .arg = s};
+		s->telemetry = (struct hca_telemetry){.name = s->name,
+						      .hca = s->hca,
+						      .usage = usage,
+						      .arg = s};
 		hca_telemetry_add(&s->telemetry);
 	}
 }

@@ -13,7 +13,7 @@
 
 static const struct {
 	const char *name;
-	size_t at; /* in struct hca_impair */
+	size_t at;	/* in struct hca_impair */
 	uint64_t scale; /* of a time, to ns; 0: a probability */
 } odds_keys[] = {
 	{"drop", offsetof(struct hca_impair, drop), 0},

@@ -217,7 +217,8 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	X(other_traffic, "/softhca/kernif", "Counters of what is not RoCE") \
 	X(impair, "/softhca/impair", \
 	  "Faults of sent frames. Parameters: off, drop|dup|...=0..1, delay_us=N, rule=...") \
-	X(capture, "/softhca/capture", "Frames of both directions as pcapng. Parameters: /PATH or off")
+	X(capture, "/softhca/capture", \
+	  "Frames of both directions as pcapng. Parameters: /PATH or off")
 
 #define X(fn, path, text) \
 	static int on_##fn(const char *cmd, const char *params, struct rte_tel_data *d) \
@@ -279,8 +280,10 @@ endpoint_admin_add(struct endpoint *e)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	e->telemetry = (struct hca_telemetry){
-		.name = e->cfg.name, .hca = e->hca, .usage = usage, .arg = e};
+	e->telemetry = (struct hca_telemetry){.name = e->cfg.name,
+					      .hca = e->hca,
+					      .usage = usage,
+					      .arg = e};
 	hca_telemetry_add(&e->telemetry);
 	pthread_once(&once, register_commands);
 	pthread_mutex_lock(&lock);

@@ -296,7 +296,8 @@ main(int argc, char **argv)
 	static const struct option options[] = {
 		{"device", 1, NULL, 'd'},  {"meet", 1, NULL, 'm'},   {"listen", 0, NULL, 'l'},
 		{"connect", 0, NULL, 'c'}, {"type", 1, NULL, 't'},   {"gid", 1, NULL, 'g'},
-		{"seconds", 1, NULL, 's'}, {"events", 0, NULL, 'e'}, {"ack-timeout", 1, NULL, 'a'}, {NULL, 0, NULL, 0},
+		{"seconds", 1, NULL, 's'}, {"events", 0, NULL, 'e'}, {"ack-timeout", 1, NULL, 'a'},
+		{NULL, 0, NULL, 0},
 	};
 	/* Seven retries last seconds: as long as a link may be down in a test. */
 	struct talk t = {.type = "rc", .seconds = 1, .peer.timeout = 17};

@@ -57,11 +57,25 @@ static void
 refused(void **state)
 {
 	static const char *const bad[] = {
-		"drop",		   "drop=",	     "drop=1.5",	   "drop=-0.1",
-		"drop=nan",	   "drop=0.1x",	     "=1",		   ",",
-		"drop=0.1,",	   "fly=1",	     "delay_us=1.5",	   "delay_us=99999999999",
-		"rule=",	   "rule=melt",	     "rule=drop,psn=16777216",
-		"rule=drop,drop=1", "psn=1",	     "rule=drop,opcode=256", "rule=drop,nth=-1",
+		"drop",
+		"drop=",
+		"drop=1.5",
+		"drop=-0.1",
+		"drop=nan",
+		"drop=0.1x",
+		"=1",
+		",",
+		"drop=0.1,",
+		"fly=1",
+		"delay_us=1.5",
+		"delay_us=99999999999",
+		"rule=",
+		"rule=melt",
+		"rule=drop,psn=16777216",
+		"rule=drop,drop=1",
+		"psn=1",
+		"rule=drop,opcode=256",
+		"rule=drop,nth=-1",
 		"OFF",
 	};
 	char longest[1024];

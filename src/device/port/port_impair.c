@@ -60,7 +60,7 @@ struct port_impair {
 	uint32_t odds_new; /* [pub] pending is to be taken over */
 	struct rule rules[HCA_FAULT_RULES];
 	unsigned int num_rules; /* [pub] */
-	bool pass_next; /* the next frame's fate has been decided: it passes */
+	bool pass_next;		/* the next frame's fate has been decided: it passes */
 	struct hca_port_impair_stats stats;
 	struct rte_mempool *pool;
 	uint64_t seq;

@@ -26,7 +26,10 @@
 #define NG_FLAGS 2u
 
 /* epb_flags */
-enum direction { RECEIVED = 1, SENT = 2 };
+enum direction {
+	RECEIVED = 1,
+	SENT = 2
+};
 
 struct pcap_head {
 	uint32_t magic;
@@ -177,7 +180,8 @@ put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, u
 {
 	uint32_t pad = -caplen & 3, total = 32 + caplen + pad + 12;
 	uint64_t at = now + c->epoch;
-	const uint32_t head[] = {NG_PACKET, total, 0, (uint32_t)(at >> 32), (uint32_t)at, caplen, len};
+	const uint32_t head[] = {NG_PACKET,    total,  0,  (uint32_t)(at >> 32),
+				 (uint32_t)at, caplen, len};
 	const uint32_t tail[] = {NG_OPTION(NG_FLAGS, 4), way, NG_OPTION(0, 0), total};
 
 	put(c, head, sizeof(head));
@@ -214,8 +218,7 @@ write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t no
 	}
 	took = p->inner->ops->tx(p->inner, m, n, now);
 	for (uint16_t i = 0; i < took; i++)
-		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now,
-			    SENT);
+		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now, SENT);
 	return took;
 }
 
