@@ -211,8 +211,12 @@ commit(struct hca *h, const struct hca_qp_change *ch)
 		return HCA_STAT_BAD_QP_STATE;
 	hca_qp_apply(h, ch);
 	if (ch->to == HCA_QPS_SQD) {
-		qp->cfg.draining = ch->from != HCA_QPS_SQD || qp->cfg.draining;
-		qp->cfg.sqd_notify = (ch->mask & HCA_QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
+		bool notify = (ch->mask & HCA_QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
+
+		/* From SQD to SQD RTC is looking meanwhile. */
+		__atomic_store_n(&qp->cfg.draining, ch->from != HCA_QPS_SQD || qp->cfg.draining,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&qp->cfg.sqd_notify, notify, __ATOMIC_RELAXED);
 	}
 	if (!hca_qp_state_cas(qp, ch->from, ch->to))
 		return HCA_STAT_BAD_QP_STATE;

@@ -69,13 +69,13 @@ struct hca_qp_cfg {
 	uint8_t retry_cnt, rnr_retry;
 	uint8_t ack_timeout;   /* [pub] 4.096 us << n, 0 = never; also by who migrates */
 	uint8_t min_rnr_timer; /* code 0..31 */
-	uint8_t draining;      /* SQD entered, SQ_DRAINED owed */
-	uint8_t sqd_notify;
-	uint8_t ask_addr;    /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
-	uint32_t generation; /* counts lives of this index */
-	uint32_t qkey;	     /* [pub] UD */
-	uint16_t vlan;	     /* VLAN id of the path, 0: none */
-	void *work;	     /* qp_work block */
+	uint8_t draining;      /* [pub] SQD entered, SQ_DRAINED owed */
+	uint8_t sqd_notify;    /* [pub] */
+	uint8_t ask_addr;      /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
+	uint32_t generation;   /* counts lives of this index */
+	uint32_t qkey;	       /* [pub] UD */
+	uint16_t vlan;	       /* VLAN id of the path, 0: none */
+	void *work;	       /* qp_work block */
 } __rte_cache_aligned;
 
 /* Which path the QP's frames take; the bits of the QPC's migration state. */

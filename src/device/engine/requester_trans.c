@@ -356,8 +356,8 @@ check_drained(struct hca_rtc_visit *v)
 	const struct hca_qp_cfg *cfg = &v->qp->cfg;
 	const struct hca_record *r;
 
-	if (!cfg->draining || v->qp->rtc.flags & (HCA_RTC_DRAINED | HCA_RTC_LOCAL) ||
-	    v->upsn != v->max_psn)
+	if (!__atomic_load_n(&cfg->draining, __ATOMIC_RELAXED) ||
+	    v->qp->rtc.flags & (HCA_RTC_DRAINED | HCA_RTC_LOCAL) || v->upsn != v->max_psn)
 		return;
 	if (v->tail != v->head) {
 		r = hca_record(v->h, hca_rtc_ref(v, v->tail));
@@ -365,7 +365,7 @@ check_drained(struct hca_rtc_visit *v)
 			return;
 	}
 	v->qp->rtc.flags |= HCA_RTC_DRAINED;
-	if (cfg->sqd_notify)
+	if (__atomic_load_n(&cfg->sqd_notify, __ATOMIC_RELAXED))
 		hca_eq_raise_qp(v->h, HCA_STAGE_RTC, HCA_EVENT_SQ_DRAINED, v->qpi);
 }
 
