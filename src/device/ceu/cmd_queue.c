@@ -7,6 +7,7 @@
 #include "abi_cqe.h"
 #include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
+#include "ctxmgt/store.h"
 
 #define CQ_LOG_MAX 22u
 
@@ -128,7 +129,7 @@ hca_cmd_sw2hw_cq(struct hca *h, struct hca_cmd *c)
 		return rc;
 	hca_eq_forget_cq(h, n.cqn);
 	n.state = HCA_CQ_FREE;
-	h->cq[n.cqn] = n;
+	hca_store_words(&h->cq[n.cqn], &n, sizeof(n));
 	__atomic_store_n(&h->cq[n.cqn].state, HCA_CQ_LIVE, __ATOMIC_RELEASE);
 	cq_mirror(h, n.cqn);
 	return HCA_STAT_OK;
@@ -150,7 +151,7 @@ hca_cq_free(struct hca *h, uint32_t cqi)
 	hca_eq_forget_cq(h, cqi);
 	for (unsigned int i = 0; i < RTE_DIM(cq->buf); i++)
 		let_go(h, cq, i);
-	memset(cq, 0, sizeof(*cq));
+	hca_store_words(cq, NULL, sizeof(*cq));
 	cq_mirror(h, cqi);
 }
 

@@ -7,6 +7,7 @@
 #include "abi_wqe.h"
 #include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
+#include "ctxmgt/store.h"
 
 static struct hca_srq *
 srq_at(struct hca *h, uint32_t srqn)
@@ -121,7 +122,7 @@ hca_cmd_sw2hw_srq(struct hca *h, struct hca_cmd *c)
 		h->cq[n.cqn].users++;
 	hca_eq_forget_srq(h, index);
 	n.state = HCA_SRQ_FREE;
-	*s = n;
+	hca_store_words(s, &n, sizeof(n));
 	__atomic_store_n(&s->state, HCA_SRQ_LIVE, __ATOMIC_RELEASE);
 	srq_mirror(h, index);
 	return HCA_STAT_OK;
@@ -136,7 +137,7 @@ hca_srq_free(struct hca *h, uint32_t srqi)
 	hca_qbuf_release(h, &s->q, s->lkey);
 	if (s->xrcd & HCA_SRQC_XRCD_VALID)
 		h->cq[s->cqn].users--;
-	memset(s, 0, sizeof(*s));
+	hca_store_words(s, NULL, sizeof(*s));
 	srq_mirror(h, srqi);
 }
 

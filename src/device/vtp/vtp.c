@@ -9,6 +9,7 @@
 
 #include "abi_cmd.h"
 #include "ctxmgt/ctxmgt.h"
+#include "ctxmgt/store.h"
 #include "engine/impl.h"
 #include "vtp/vtp.h"
 #include "vtp/window.h"
@@ -191,9 +192,11 @@ hca_mpt_commit(struct hca *h, uint32_t index, struct hca_mpt_build *b)
 	uint32_t end;
 
 	if (!b->entered) {
-		*e = b->e;
-		e->mtt_count = 0;
-		e->state = HCA_MPT_DYING;
+		struct hca_mpt_entry n = b->e;
+
+		n.mtt_count = 0;
+		n.state = HCA_MPT_DYING;
+		hca_store_words(e, &n, sizeof(n));
 		b->entered = true;
 		count_region(h, e, 1);
 	}
@@ -260,7 +263,7 @@ hca_mpt_release(struct hca *h, uint32_t index)
 			return false;
 	}
 	count_region(h, e, -1);
-	memset(e, 0, sizeof(*e));
+	hca_store_words(e, NULL, sizeof(*e));
 	return true;
 }
 
