@@ -380,6 +380,12 @@ gorge(struct sim *s, struct tenant *c, enum thing what, bool keep)
 static void
 quotas_in(const struct sim_config *cfg)
 {
+	/* Less what a tenant has from the start; regions of queues count as its own too. */
+	static const unsigned int due[THINGS] = {[THING_pd] = 22,
+						 [THING_cq] = 20,
+						 [THING_srq] = 6,
+						 [THING_qp] = 20,
+						 [THING_xrcd] = 7};
 	struct sim_config c = *cfg;
 	struct sim *s;
 	struct sim_pair *p;
@@ -402,6 +408,8 @@ quotas_in(const struct sim_config *cfg)
 
 		/* An address handle is memory of the client alone. */
 		sim_check(s, a > 0 && (a < MANY) == (what != THING_ah), "thing %u: %u", what, a);
+		sim_check(s, due[what] == 0 || a == due[what], "thing %u: %u, the quota leaves %u",
+			  what, a, due[what]);
 		gorge(s, &greedy, what, true);
 		b = gorge(s, &modest, what, false);
 		sim_check(s, a == b, "thing %u: %u for one, %u left for the other", what, a, b);
