@@ -104,6 +104,16 @@ bool peer_verify(const uint8_t *buf, uint64_t bytes, uint32_t seed);
  */
 int peer_talk(struct peer *p, int sock, unsigned int rounds);
 
+/* Two processes that talk all the time (ipc_bystander.c): one client, QP and region on either side. */
+struct bystanders {
+	pid_t pid;
+	int sock;
+};
+
+void bystanders_start(struct bystanders *by, struct rig *rig);
+/* Asserts that everything they got was right. */
+void bystanders_stop(struct bystanders *by);
+
 /* Run fn in a child process (before this process has threads or contexts). Asserts that it exits 0. */
 typedef int (*rig_child_fn)(int sock, void *arg);
 pid_t rig_fork(rig_child_fn fn, void *arg, int *sock);

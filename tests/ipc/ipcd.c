@@ -7,16 +7,18 @@
  *
  * Says "ready" when it can be connected to. Commands on its standard input, one line each, answered
  * by one line: "usage A|B" (objects in use beyond those without clients), "counters A|B" (of the
- * server), "device A|B" (of the HCA), "cleanups A|B" (count, longest and sum in ns), "quit". It
- * ends with its input too.
+ * server), "device A|B" (of the HCA), "cleanups A|B" (count, longest and sum in ns), "lose PID A|B"
+ * (the memory of that client vanishes), "quit". It ends with its input too.
  */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "embed_impl.h"
-#include "ipc_server.h"
+#include "ipc_memory_impl.h"
+#include "ipc_server_impl.h"
 
 static struct softhca_embed *embed;
 static struct ipc_server *server[2];
@@ -70,6 +72,38 @@ cleanups(unsigned int i)
 	       (unsigned long)c.longest_ns, (unsigned long)c.sum_ns);
 }
 
+/* Pages of a file without any: touching one is a SIGBUS, as of a segment whose pages are gone. */
+static int
+empty_file(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = memfd_create("empty", MFD_CLOEXEC);
+	return fd;
+}
+
+/* All segments of the client with this process id lose their pages. */
+static void
+lose(unsigned int i, int pid)
+{
+	unsigned int segments = 0;
+
+	pthread_mutex_lock(&server[i]->lock);
+	for (struct ipc_session *s = server[i]->sessions; s != NULL; s = s->next) {
+		const struct ipc_memory *m = s->memory;
+
+		for (uint32_t k = 0; s->pid == pid && k < m->config.segments_max; k++)
+			if (m->segment[k].length != 0 &&
+			    mmap((void *)(uintptr_t)m->segment[k].bus, m->segment[k].length,
+				 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty_file(),
+				 0) != MAP_FAILED)
+				segments++;
+	}
+	pthread_mutex_unlock(&server[i]->lock);
+	printf("segments=%u\n", segments);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(unsigned int i);
@@ -84,8 +118,13 @@ static void
 serve(void)
 {
 	char line[64], word[32], which;
+	int pid;
 
 	while (fgets(line, sizeof(line), stdin) != NULL && strcmp(line, "quit\n") != 0) {
+		if (sscanf(line, "lose %d %c", &pid, &which) == 2) {
+			lose(which == 'B', pid);
+			continue;
+		}
 		if (sscanf(line, "%31s %c", word, &which) != 2)
 			continue;
 		for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)

@@ -2,7 +2,8 @@
 
 /*
  * Ends that nobody announced: clients killed or stopped in full traffic while others go on, and a
- * daemon killed with clients attached. Times are printed; what is asserted are the bounds of a second.
+ * daemon killed with clients attached. Times are printed beside the load of the machine; asserted is
+ * that there is an end at all.
  */
 
 #include <errno.h>
@@ -12,9 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +21,8 @@
 #define KILLS 100u
 #define STOPS 20u
 #define VICTIM_QPS 8u
-#define LIMIT_NS 1000000000ull
+#define GIVE_UP_NS 30000000000ull
+#define GIVE_UP_MS 30000u
 
 static struct rig rig;
 static uint64_t seed = 1;
@@ -90,80 +89,12 @@ victim(int sock, void *arg)
 	return err;
 }
 
-/* ---- bystanders: two processes that talk all the time ---- */
-
-static int
-bystander(int sock, void *arg)
-{
-	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
-	unsigned int side = *(unsigned int *)arg, rounds = 0;
-	int control = sock, pair[2], err;
-	struct peer p;
-	char c;
-	pid_t pid = 0;
-
-	if (side == 0) { /* the one that was started; the other end is its child */
-		unsigned int other = 1;
-
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) != 0)
-			return -errno;
-		pid = fork();
-		if (pid == 0)
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (pid == 0)
-			_exit(bystander(pair[1], &other) == 0 ? 0 : 1);
-		close(pair[1]);
-		sock = pair[0];
-	}
-	err = peer_open(&p, rig.path[side], &cfg);
-	if (err == 0)
-		err = peer_connect(&p, sock);
-	if (err == 0 && side == 0)
-		err = peer_meet(control);
-	while (err == 0) {
-		uint32_t more = side == 0 && recv(control, &c, 1, MSG_DONTWAIT) != 1;
-
-		/* side 0 says whether there is another round */
-		if (side == 0 ? send(sock, &more, 4, MSG_NOSIGNAL) != 4
-			      : recv(sock, &more, 4, 0) != 4)
-			err = -EPIPE;
-		if (err != 0 || more == 0)
-			break;
-		err = peer_talk(&p, sock, 1);
-		rounds++;
-	}
-	peer_close(&p);
-	if (side == 0) {
-		int status;
-
-		waitpid(pid, &status, 0);
-		printf("bystanders: %u rounds, all verified\n", rounds);
-		if (rounds == 0 || status != 0)
-			err = -EIO;
-	}
-	return err;
-}
-
-static pid_t
-start_bystanders(int *sock)
-{
-	static unsigned int side;
-	pid_t pid = rig_fork(bystander, &side, sock);
-
-	assert_int_equal(peer_meet(*sock), 0);
-	return pid;
-}
-
 static void
-stop_bystanders(pid_t pid, int sock)
+stop_bystanders(struct bystanders *by)
 {
-	char c = 's';
-
-	assert_int_equal(send(sock, &c, 1, MSG_NOSIGNAL), 1);
-	rig_join(pid);
-	close(sock);
+	bystanders_stop(by);
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, 1000) >= 0);
+		assert_true(rig_wait_empty(&rig, side, GIVE_UP_MS) >= 0);
 }
 
 /* Until the bystanders' client alone is left on both sides; ns since `from` */
@@ -174,7 +105,7 @@ wait_for_base(uint64_t from)
 	int64_t base[] = {1, 1, 4, 1, 4};
 	bool back = false;
 
-	while (!back && rig_now_ns() - from < 5 * LIMIT_NS) {
+	while (!back && rig_now_ns() - from < GIVE_UP_NS) {
 		back = true;
 		for (unsigned int i = 0; i < 5 && back; i++)
 			for (unsigned int side = 0; side < 2 && back; side++)
@@ -200,11 +131,15 @@ note(struct times *t, uint64_t ns)
 static void
 print_times(const char *what, const struct times *t)
 {
+	double load = 0;
+
+	getloadavg(&load, 1);
 	printf("%s: %u times, clean again after %.1f ms on average, %.1f ms at most (in the daemon: "
-	       "%.1f and %.1f ms at most)\n",
+	       "%.1f and %.1f ms at most); load %.1f on %ld CPUs\n",
 	       what, t->count, (double)t->sum / t->count / 1e6, (double)t->longest / 1e6,
 	       (double)rig_ask(&rig, "cleanups", 0, "longest_ns") / 1e6,
-	       (double)rig_ask(&rig, "cleanups", 1, "longest_ns") / 1e6);
+	       (double)rig_ask(&rig, "cleanups", 1, "longest_ns") / 1e6, load,
+	       sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static void
@@ -212,9 +147,10 @@ killed_in_traffic(void **state)
 {
 	unsigned int qps = VICTIM_QPS;
 	struct times t = {0};
-	int by_sock, sock;
-	pid_t by = start_bystanders(&by_sock);
+	struct bystanders by;
+	int sock;
 
+	bystanders_start(&by, &rig);
 	printf("seed %lu\n", (unsigned long)seed);
 	for (unsigned int i = 0; i < KILLS; i++) {
 		pid_t pid;
@@ -231,8 +167,8 @@ killed_in_traffic(void **state)
 		note(&t, wait_for_base(from));
 	}
 	print_times("killed in full traffic", &t);
-	assert_true(t.longest < LIMIT_NS);
-	stop_bystanders(by, by_sock);
+	assert_true(t.longest < GIVE_UP_NS);
+	stop_bystanders(&by);
 }
 
 /* Stopped anywhere, also between taking a doorbell and filling it in: then killed. */
@@ -241,9 +177,10 @@ stopped_and_killed(void **state)
 {
 	unsigned int qps = 2;
 	struct times t = {0};
-	int by_sock, sock;
-	pid_t by = start_bystanders(&by_sock);
+	struct bystanders by;
+	int sock;
 
+	bystanders_start(&by, &rig);
 	for (unsigned int i = 0; i < STOPS; i++) {
 		pid_t pid = rig_fork(victim, &qps, &sock);
 		uint64_t from;
@@ -259,8 +196,8 @@ stopped_and_killed(void **state)
 		note(&t, wait_for_base(from));
 	}
 	print_times("stopped, then killed", &t);
-	assert_true(t.longest < LIMIT_NS);
-	stop_bystanders(by, by_sock);
+	assert_true(t.longest < GIVE_UP_NS);
+	stop_bystanders(&by);
 }
 
 /* ---- one client with very much ---- */
@@ -315,7 +252,7 @@ killed_with_many_objects(void **state)
 	assert_int_equal(peer_meet(sock), 0);
 	assert_int_equal(rig_ask(&rig, "usage", 0, "qps"), MANY);
 	kill(pid, SIGKILL);
-	took = rig_wait_empty(&rig, 0, 1000);
+	took = rig_wait_empty(&rig, 0, GIVE_UP_MS);
 	waitpid(pid, NULL, 0);
 	close(sock);
 	printf("%u QPs, %u CQs, %u regions of 64 MiB: clean after %.1f ms\n", MANY, MANY / 8, MANY,
@@ -348,7 +285,7 @@ outlived_by_its_child(void **state)
 	}
 	assert_int_equal(read(up[0], &c, 1), 1);
 	rig_join(pid);
-	assert_true(rig_wait_empty(&rig, 0, 1000) >= 0);
+	assert_true(rig_wait_empty(&rig, 0, GIVE_UP_MS) >= 0);
 	close(up[0]);
 	close(up[1]);
 }
@@ -440,7 +377,7 @@ daemon_killed(void **state)
 		pthread_join(thread[i], NULL);
 		printf("daemon killed: %s after %.2f ms\n", names[i],
 		       (double)(w[i].when - from) / 1e6);
-		assert_true(w[i].when - from < LIMIT_NS);
+		assert_true(w[i].when - from < GIVE_UP_NS);
 	}
 	assert_int_equal(w[0].result, 0);
 	assert_int_equal(w[0].event, SOFTHCA_EVENT_DEVICE_FATAL);

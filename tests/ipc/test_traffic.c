@@ -58,8 +58,8 @@ two_processes(struct peer_config cfg)
 	assert_int_equal(talk(sock, &cfg, 0), 0);
 	rig_join(pid);
 	close(sock);
-	assert_true(rig_wait_empty(&rig, 0, 1000) >= 0);
-	assert_true(rig_wait_empty(&rig, 1, 1000) >= 0);
+	assert_true(rig_wait_empty(&rig, 0, 30000) >= 0);
+	assert_true(rig_wait_empty(&rig, 1, 30000) >= 0);
 }
 
 static void

@@ -116,8 +116,13 @@ purge_next(struct hca *h, struct hca_teardown *t)
 	return false;
 }
 
-/* So many objects are looked at per poll: those of 16 K QPs must not hold up the other stages. */
+/*
+ * So many objects are looked at per poll: those of 16 K QPs must not hold up the other stages. Looking
+ * at an entry that is not meant costs little, and polls cost much where lcores outnumber CPUs.
+ */
 #define SLICE 256u
+#define GLANCES 2048u
+#define WORK (GLANCES / SLICE)
 
 /* The next slice [*from, return) of [*cursor, end). */
 static uint32_t
@@ -226,60 +231,77 @@ mark(uint32_t *state, uint32_t free, uint32_t dying)
 		__atomic_store_n(state, dying, __ATOMIC_RELEASE);
 }
 
+/* How far a slice goes: entries that were only looked at, and those something was done for. */
+static bool
+goes_on(uint32_t *spent, uint32_t cost)
+{
+	*spent += cost;
+	return *spent < GLANCES;
+}
+
 /* One slice of a step that goes over a table; true: the whole table is done. */
 static bool
 mark_cqs(struct hca *h, struct hca_teardown *t)
 {
-	uint32_t i, end = slice(&t->cursor, h->cq_mask + 1, &i);
+	for (uint32_t spent = 0; t->cursor <= h->cq_mask && goes_on(&spent, 1); t->cursor++) {
+		struct hca_cq *cq = &h->cq[t->cursor];
 
-	for (; i < end; i++)
-		if (is_meant(t, h->cq[i].usr_page))
-			mark(&h->cq[i].state, HCA_CQ_FREE, HCA_CQ_DYING);
-	return end > h->cq_mask;
+		if (is_meant(t, cq->usr_page))
+			mark(&cq->state, HCA_CQ_FREE, HCA_CQ_DYING);
+	}
+	return t->cursor > h->cq_mask;
 }
 
 static bool
 mark_srqs(struct hca *h, struct hca_teardown *t)
 {
-	uint32_t i, end = slice(&t->cursor, h->srq_mask + 1, &i);
+	for (uint32_t spent = 0; t->cursor <= h->srq_mask && goes_on(&spent, 1); t->cursor++) {
+		struct hca_srq *srq = &h->srq[t->cursor];
 
-	for (; i < end; i++)
-		if (is_meant(t, h->srq[i].usr_page))
-			mark(&h->srq[i].state, HCA_SRQ_FREE, HCA_SRQ_DYING);
-	return end > h->srq_mask;
+		if (is_meant(t, srq->usr_page))
+			mark(&srq->state, HCA_SRQ_FREE, HCA_SRQ_DYING);
+	}
+	return t->cursor > h->srq_mask;
 }
 
 static bool
 mark_keys(struct hca *h, struct hca_teardown *t)
 {
-	uint32_t i, end = slice(&t->cursor, h->vtp.mpt_mask + 1, &i);
+	for (uint32_t spent = 0; t->cursor <= h->vtp.mpt_mask && goes_on(&spent, 1); t->cursor++) {
+		struct hca_mpt_entry *e = &h->vtp.mpt[t->cursor];
 
-	for (; i < end; i++)
-		if (is_meant(t, HCA_PD_DOMAIN(h->vtp.mpt[i].pd)))
-			mark(&h->vtp.mpt[i].state, HCA_MPT_FREE, HCA_MPT_DYING);
-	return end > h->vtp.mpt_mask;
+		if (is_meant(t, HCA_PD_DOMAIN(e->pd)))
+			mark(&e->state, HCA_MPT_FREE, HCA_MPT_DYING);
+	}
+	return t->cursor > h->vtp.mpt_mask;
 }
 
 static bool
 free_cqs(struct hca *h, struct hca_teardown *t)
 {
-	uint32_t i, end = slice(&t->cursor, h->cq_mask + 1, &i);
+	for (uint32_t spent = 0; t->cursor <= h->cq_mask && goes_on(&spent, 1); t->cursor++) {
+		const struct hca_cq *cq = &h->cq[t->cursor];
 
-	for (; i < end; i++)
-		if (h->cq[i].state != HCA_CQ_FREE && is_meant(t, h->cq[i].usr_page))
-			hca_cq_free(h, i);
-	return end > h->cq_mask;
+		if (cq->state == HCA_CQ_FREE || !is_meant(t, cq->usr_page))
+			continue;
+		hca_cq_free(h, t->cursor);
+		spent += WORK;
+	}
+	return t->cursor > h->cq_mask;
 }
 
 static bool
 free_srqs(struct hca *h, struct hca_teardown *t)
 {
-	uint32_t i, end = slice(&t->cursor, h->srq_mask + 1, &i);
+	for (uint32_t spent = 0; t->cursor <= h->srq_mask && goes_on(&spent, 1); t->cursor++) {
+		const struct hca_srq *srq = &h->srq[t->cursor];
 
-	for (; i < end; i++)
-		if (h->srq[i].state != HCA_SRQ_FREE && is_meant(t, h->srq[i].usr_page))
-			hca_srq_free(h, i);
-	return end > h->srq_mask;
+		if (srq->state == HCA_SRQ_FREE || !is_meant(t, srq->usr_page))
+			continue;
+		hca_srq_free(h, t->cursor);
+		spent += WORK;
+	}
+	return t->cursor > h->srq_mask;
 }
 
 /* A large region takes several slices of its own. */
@@ -288,12 +310,12 @@ free_keys(struct hca *h, struct hca_teardown *t)
 {
 	static const struct hca_mpt gone;
 
-	for (uint32_t n = 0; n < SLICE && t->cursor <= h->vtp.mpt_mask; n++, t->cursor++) {
+	for (uint32_t spent = 0; t->cursor <= h->vtp.mpt_mask && goes_on(&spent, 1); t->cursor++) {
 		const struct hca_mpt_entry *e = &h->vtp.mpt[t->cursor];
 
 		if (e->state == HCA_MPT_FREE || !is_meant(t, HCA_PD_DOMAIN(e->pd)))
 			continue;
-		n += e->mtt_count / 16;
+		spent += WORK + e->mtt_count / 2;
 		if (!hca_mpt_release(h, t->cursor))
 			return false;
 		hca_icm_write(h, HCA_ICM_MPT, t->cursor, &gone);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "raw.h"
+
+static const size_t sizes[IPC_OP_COUNT] = {
+#define X(NAME, name, request, reply, fds_in, fds_out) [IPC_##NAME] = sizeof(request),
+	IPC_OPS(X)
+#undef X
+};
+
+size_t
+raw_size(uint16_t op)
+{
+	return op < IPC_OP_COUNT ? sizes[op] : 0;
+}
+
+void
+raw_connect(struct raw *r, const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+	memset(r, 0, sizeof(*r));
+	r->uar_fd = r->async_fd = -1;
+	strncpy(addr.sun_path, path, sizeof(addr.sun_path) - 1);
+	r->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_true(r->sock >= 0);
+	assert_int_equal(connect(r->sock, (struct sockaddr *)&addr, sizeof(addr)), 0);
+}
+
+void
+raw_open(struct raw *r, const char *path)
+{
+	const struct ipc_hello hello = {.magic = IPC_MAGIC};
+
+	raw_connect(r, path);
+	assert_int_equal(raw_call(r, IPC_HELLO, &hello, sizeof(hello), -1), 0);
+	r->uar_fd = r->fds[0];
+	r->async_fd = r->fds[1];
+	r->info = r->welcome.info;
+	r->seq = r->welcome.nonce + 1;
+}
+
+void
+raw_close(struct raw *r)
+{
+	if (r->uar_fd >= 0)
+		close(r->uar_fd);
+	if (r->async_fd >= 0)
+		close(r->async_fd);
+	close(r->sock);
+}
+
+int
+raw_packet(struct raw *r, const void *bytes, size_t len, const int *fds, unsigned int num_fds)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * 253)] = {0};
+	struct iovec iov = {(void *)(uintptr_t)bytes, len};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (num_fds != 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * num_fds);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * num_fds);
+		memcpy(CMSG_DATA(c), fds, sizeof(int) * num_fds);
+	}
+	return sendmsg(r->sock, &msg, MSG_NOSIGNAL) >= 0 ? 0 : -errno;
+}
+
+int
+raw_request(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
+{
+	struct {
+		struct ipc_request head;
+		uint8_t body[IPC_BODY_MAX];
+	} m = {.head = {IPC_VERSION, op, (uint32_t)len, r->seq}};
+
+	if (len != 0)
+		memcpy(m.body, body, len);
+	return raw_packet(r, &m, sizeof(m.head) + len, &fd, fd >= 0 ? 1 : 0);
+}
+
+static void
+take_fds(struct raw *r, struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+	r->fds[0] = r->fds[1] = -1;
+	if (c != NULL && c->cmsg_type == SCM_RIGHTS)
+		memcpy(r->fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+}
+
+int
+raw_reply(struct raw *r, int ms)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * 2)];
+	struct iovec iov[2] = {{&r->head, sizeof(r->head)}, {r->body, sizeof(r->body)}};
+	struct msghdr msg = {
+		.msg_iov = iov,
+		.msg_iovlen = 2,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct pollfd p = {.fd = r->sock, .events = POLLIN};
+
+	if (poll(&p, 1, ms) != 1)
+		return -1;
+	if (recvmsg(r->sock, &msg, MSG_CMSG_CLOEXEC) <= 0)
+		return 0;
+	take_fds(r, &msg);
+	r->seq++;
+	return 1;
+}
+
+int
+raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
+{
+	int err = raw_request(r, op, body, len, fd);
+
+	if (err != 0)
+		return err == -ECONNRESET ? -EPIPE : err;
+	switch (raw_reply(r, 20000)) {
+	case 1:
+		return r->head.err;
+	case 0:
+		return -EPIPE;
+	default:
+		return -ETIMEDOUT;
+	}
+}
+
+int
+raw_attach(struct raw *r, int fd, uint64_t va, uint64_t length, uint64_t offset)
+{
+	const struct hca_ctl_segment segment = {va, length, offset};
+
+	return raw_call(r, IPC_ATTACH, &segment, sizeof(segment), fd);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_IPC_RAW_H
+#define TESTS_IPC_RAW_H
+
+/*
+ * A client that writes the messages itself, and may write what it likes. Functions assert only what
+ * concerns this process; what the daemon answers is the caller's to judge.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+#include "ipc_proto.h"
+
+struct raw {
+	int sock;
+	uint64_t seq;
+	int uar_fd, async_fd;
+	struct hca_ctl_info info;
+	struct ipc_reply head; /* of the last reply */
+	union {
+		uint8_t body[IPC_BODY_MAX];
+		struct ipc_number number;
+		struct hca_ctl_keys keys;
+		struct ipc_welcome welcome;
+	};
+	int fds[2];
+};
+
+/* Connected, nothing said. */
+void raw_connect(struct raw *r, const char *path);
+/* Connected and greeted. */
+void raw_open(struct raw *r, const char *path);
+void raw_close(struct raw *r);
+
+/* Any bytes with any descriptors: 0 or -errno. */
+int raw_packet(struct raw *r, const void *bytes, size_t len, const int *fds, unsigned int num_fds);
+/* A request with the right head. */
+int raw_request(struct raw *r, uint16_t op, const void *body, size_t len, int fd);
+/* 1: a reply came, 0: the connection has ended, -1: nothing within ms. */
+int raw_reply(struct raw *r, int ms);
+/* Both; the error of the reply, or -EPIPE when the connection has ended. */
+int raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd);
+
+/* Bytes of the request of an op */
+size_t raw_size(uint16_t op);
+int raw_attach(struct raw *r, int fd, uint64_t va, uint64_t length, uint64_t offset);
+
+#endif
