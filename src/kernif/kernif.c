@@ -156,7 +156,9 @@ void
 kernif_stats(struct kernif *k, struct kernif_stats *out)
 {
 	pthread_mutex_lock(&k->lock);
-	*out = k->stats;
+#define X(n) out->n = __atomic_load_n(&k->stats.n, __ATOMIC_RELAXED);
+	KERNIF_STATS(X)
+#undef X
 	out->gids_set = k->gids.set;
 	out->gids_cleared = k->gids.cleared;
 	out->gids_failed = k->gids.failed;
