@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +209,7 @@ main(int argc, char **argv)
 	struct host_options o = {.seed = 1};
 	int c;
 
+	signal(SIGPIPE, SIG_IGN); /* the guest may be gone when something is told to it */
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if (!take_option(&o, c, optarg))
 			return usage();
