@@ -95,11 +95,13 @@ enum perf_area_kind {
 
 /* A region of slots: those of QP 0, then those of QP 1, ... Guard bytes in front and behind. */
 struct perf_area {
-	uint8_t *base;
+	uint8_t *base; /* NULL at the side of another process */
 	uint64_t length;
 	void *map;
 	uint64_t map_length;
 	struct softhca_mr *mr;
+	uint64_t addr; /* as a peer names it */
+	uint32_t rkey;
 };
 
 /* Requests made ready once and posted again and again, as lists of `group` with one doorbell each. */
@@ -107,7 +109,7 @@ struct perf_ring {
 	uint32_t count; /* requests; a multiple of group, except in perf_verify.c */
 	uint32_t group;
 	struct softhca_send_wr *wr;
-	struct softhca_recv_wr *recv; /* SEND only: those of the peer */
+	struct softhca_recv_wr *recv; /* SEND only: those of the peer, when it is of this process */
 	struct softhca_sge *sge;      /* count for wr, twice that for recv */
 };
 
@@ -115,7 +117,11 @@ struct perf_ring {
 struct perf_flow {
 	struct softhca_qp *qp[2];
 	struct softhca_qp *target[2]; /* XRC: executes the peer's requests */
+	uint32_t qpn[2];	      /* numbers of qp, known when the other side is a process */
+	uint32_t executes[2];	      /* QPN that takes the peer's requests: of target or qp */
+	uint32_t psn[2];	      /* each side's first */
 	struct perf_ring ring;
+	struct perf_ring back; /* remote form: the requests of side 1 with the receives of side 0 */
 	uint32_t next;	    /* request the next list begins with */
 	uint32_t room;	    /* messages that may still be posted */
 	uint32_t recv_next; /* the same for receives */
@@ -130,6 +136,9 @@ struct perf_session {
 	struct softhca_context *ctx[2];
 	struct softhca_pd *pd[2];
 	struct softhca_device_attr device;
+	bool local[2]; /* sides in this process: both, or 0 only when there is a daemon */
+	uint8_t sgid_index[2];
+	union softhca_gid gid[2];
 
 	/* of the row being measured */
 	uint64_t size;
@@ -140,7 +149,9 @@ struct perf_session {
 	struct softhca_cq *recv_cq[2];
 	struct softhca_comp_channel *channel[2]; /* --events */
 	bool armed;				 /* --events: the next idle poll waits */
+	int wake_fd;				 /* --events: that this is readable ends waiting too */
 	struct softhca_srq *srq[2];
+	uint32_t srqn[2];
 	struct softhca_xrcd *xrcd[2];
 	struct softhca_ah *ah[2]; /* UD: to the other side */
 	uint8_t *grh[2];	  /* UD: where headers of datagrams go */
@@ -201,13 +212,24 @@ perf_is_atomic(enum perf_op op)
 int perf_session_open(struct perf_session *s, const struct perf_options *opt);
 /* Number of kinds of objects that were still in use after everything was destroyed. */
 unsigned int perf_session_close(struct perf_session *s);
+/* Memory, queues and QPs of the local sides. */
 int perf_row_open(struct perf_session *s, uint64_t size);
+/* Every QP of a local side to RTS; the numbers of both sides are known. */
+int perf_row_connect(struct perf_session *s);
 void perf_row_close(struct perf_session *s);
+/* NULL at a side of another process; perf_slot_addr() is what its peer writes into requests. */
 uint8_t *perf_slot(const struct perf_session *s, unsigned int side, enum perf_area_kind kind,
 		   uint32_t flow, uint32_t slot);
-/* Requests of flow f from side `side`; slots are used in turn. wr_id: flow << 32 | index. */
+uint64_t perf_slot_addr(const struct perf_session *s, unsigned int side, enum perf_area_kind kind,
+			uint32_t flow, uint32_t slot);
+/*
+ * Requests of flow f from side `side`, receives of the other one, as far as they are local; slots are
+ * used in turn. wr_id: flow << 32 | index.
+ */
 int perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side, uint32_t count,
 		    uint32_t group, uint32_t signal_every, struct perf_ring *ring);
+/* Where requests find or leave their data at the other side. */
+enum perf_area_kind perf_remote_kind(enum perf_op op);
 void perf_ring_free(struct perf_ring *ring);
 int perf_post(struct perf_flow *f, unsigned int side, struct softhca_send_wr *wr);
 int perf_post_recv(struct perf_session *s, struct perf_flow *f, unsigned int side,

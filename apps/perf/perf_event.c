@@ -16,6 +16,8 @@ int
 perf_channels_open(struct perf_session *s)
 {
 	for (unsigned int i = 0; i < 2 && s->opt->events; i++) {
+		if (!s->local[i])
+			continue;
 		s->channel[i] = softhca_create_comp_channel(s->ctx[i]);
 		if (s->channel[i] != NULL)
 			continue;
@@ -43,6 +45,8 @@ arm_all(struct perf_session *s)
 	int err = 0;
 
 	for (unsigned int i = 0; i < 2 && err == 0; i++) {
+		if (!s->local[i])
+			continue;
 		err = softhca_req_notify_cq(s->send_cq[i], 0);
 		if (err == 0)
 			err = softhca_req_notify_cq(s->recv_cq[i], 0);
@@ -62,13 +66,21 @@ take_event(struct perf_session *s, unsigned int i)
 	return err;
 }
 
+static int
+channel_fd(const struct perf_session *s, unsigned int side)
+{
+	return s->local[side] ? s->channel[side]->fd : -1;
+}
+
 /* In manual progress the engine runs here; otherwise the thread sleeps. */
 int
 perf_wait(struct perf_session *s)
 {
-	struct pollfd fd[2] = {{.fd = s->channel[0]->fd, .events = POLLIN},
-			       {.fd = s->channel[1]->fd, .events = POLLIN}};
-	bool manual = s->opt->embed.executor == SOFTHCA_EXECUTOR_MANUAL;
+	struct pollfd fd[3] = {{.fd = channel_fd(s, 0), .events = POLLIN},
+			       {.fd = channel_fd(s, 1), .events = POLLIN},
+			       {.fd = s->wake_fd, .events = POLLIN}};
+	bool manual =
+		s->embed != NULL && s->opt->embed.executor == SOFTHCA_EXECUTOR_MANUAL;
 	uint64_t since = perf_now_ns();
 	int n = 0, err = 0;
 
@@ -78,7 +90,7 @@ perf_wait(struct perf_session *s)
 	while (n == 0 && perf_now_ns() - since < WAIT_NS && !perf_interrupted()) {
 		if (manual)
 			softhca_embed_progress(s->embed);
-		n = poll(fd, 2, manual ? 0 : WAIT_MS);
+		n = poll(fd, 3, manual ? 0 : WAIT_MS);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 	}

@@ -21,8 +21,8 @@ local_kind(enum perf_op op)
 	return op == PERF_OP_WRITE || op == PERF_OP_SEND ? PERF_SOURCE : PERF_SINK;
 }
 
-static enum perf_area_kind
-remote_kind(enum perf_op op)
+enum perf_area_kind
+perf_remote_kind(enum perf_op op)
 {
 	return op == PERF_OP_READ ? PERF_SOURCE : PERF_SINK;
 }
@@ -33,8 +33,8 @@ fill_request(const struct perf_session *s, uint32_t f, unsigned int side, uint32
 {
 	enum perf_op op = s->opt->op;
 	uint32_t slot = i % s->slots;
-	uint64_t remote = (uintptr_t)perf_slot(s, !side, remote_kind(op), f, slot);
-	uint32_t rkey = s->area[!side][remote_kind(op)].mr->rkey;
+	uint64_t remote = perf_slot_addr(s, !side, perf_remote_kind(op), f, slot);
+	uint32_t rkey = s->area[!side][perf_remote_kind(op)].rkey;
 	struct softhca_send_wr *wr = &ring->wr[i];
 
 	ring->sge[i] = (struct softhca_sge){
@@ -47,10 +47,10 @@ fill_request(const struct perf_session *s, uint32_t f, unsigned int side, uint32
 	wr->num_sge = 1;
 	wr->opcode = wr_opcode[op];
 	if (s->opt->service == PERF_SERVICE_XRC)
-		wr->qp_type.xrc.remote_srqn = s->srq[!side]->handle;
+		wr->qp_type.xrc.remote_srqn = s->srqn[!side];
 	if (s->opt->service == PERF_SERVICE_UD) {
 		wr->wr.ud.ah = s->ah[side];
-		wr->wr.ud.remote_qpn = s->flows[f].qp[!side]->qp_num;
+		wr->wr.ud.remote_qpn = s->flows[f].qpn[!side];
 		wr->wr.ud.remote_qkey = PERF_QKEY;
 	}
 	if (perf_is_atomic(op)) {
@@ -114,8 +114,10 @@ perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side, uin
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		fill_request(s, f, side, i, ring);
-		fill_receive(s, f, side, i, ring);
+		if (s->local[side])
+			fill_request(s, f, side, i, ring);
+		if (s->local[!side])
+			fill_receive(s, f, side, i, ring);
 	}
 	link_lists(ring, signal_every);
 	return 0;

@@ -24,6 +24,13 @@ failed(const char *what, const char *why)
 	return -EIO;
 }
 
+/* Index of the GID of --ip and --vlan, as <softhca/embed.h> numbers them. */
+static uint8_t
+gid_index(const struct perf_options *opt)
+{
+	return (uint8_t)((opt->ip == 6 ? 1 : 0) + (opt->embed.vlan != 0 ? 2 : 0));
+}
+
 int
 perf_session_open(struct perf_session *s, const struct perf_options *opt)
 {
@@ -31,6 +38,8 @@ perf_session_open(struct perf_session *s, const struct perf_options *opt)
 
 	memset(s, 0, sizeof(*s));
 	s->opt = opt;
+	s->wake_fd = -1;
+	s->local[0] = s->local[1] = true;
 	if (softhca_embed_create(&config, &s->embed) != 0)
 		return failed("no HCAs", softhca_embed_last_error());
 	if (opt->pcap != NULL && softhca_embed_capture(s->embed, opt->pcap) != 0)
@@ -41,6 +50,9 @@ perf_session_open(struct perf_session *s, const struct perf_options *opt)
 		s->pd[i] = softhca_alloc_pd(s->ctx[i]);
 		if (s->pd[i] == NULL)
 			return failed("alloc_pd", softhca_last_error(s->ctx[i]));
+		s->sgid_index[i] = gid_index(opt);
+		if (softhca_query_gid(s->ctx[i], 1, s->sgid_index[i], &s->gid[i]) != 0)
+			return failed("query_gid", softhca_last_error(s->ctx[i]));
 	}
 	if (softhca_query_device(s->ctx[0], &s->device) != 0)
 		return failed("query_device", softhca_last_error(s->ctx[0]));
@@ -106,23 +118,47 @@ choose_slots(struct perf_session *s)
 		s->slots = fit < 1 ? 1 : fit < opt->depth ? (uint32_t)fit : opt->depth;
 }
 
+/* Behind a daemon only memory that is shared with it will do. */
+static void *
+get_memory(const struct perf_session *s, uint64_t bytes)
+{
+	void *p;
+
+	if (s->embed == NULL)
+		return softhca_alloc(bytes);
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, bytes, MADV_HUGEPAGE);
+	memset(p, 0, bytes);
+	return p;
+}
+
+static void
+put_memory(const struct perf_session *s, void *p, uint64_t bytes)
+{
+	if (p == NULL)
+		return;
+	if (s->embed == NULL)
+		softhca_free(p);
+	else
+		munmap(p, bytes);
+}
+
 static int
 open_area(struct perf_session *s, unsigned int side, struct perf_area *a)
 {
 	a->length = s->stride * s->slots * s->num_flows;
 	a->map_length = a->length + 2 * GUARD;
-	a->map = mmap(NULL, a->map_length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
-	if (a->map == MAP_FAILED) {
-		a->map = NULL;
+	a->map = get_memory(s, a->map_length);
+	if (a->map == NULL)
 		return failed("memory", strerror(errno));
-	}
-	madvise(a->map, a->map_length, MADV_HUGEPAGE);
-	memset(a->map, 0, a->map_length);
 	a->base = (uint8_t *)a->map + GUARD;
 	a->mr = softhca_reg_mr(s->pd[side], a->base, a->length, RIGHTS);
 	if (a->mr == NULL)
 		return failed("reg_mr", softhca_last_error(s->ctx[side]));
+	a->addr = (uintptr_t)a->base;
+	a->rkey = a->mr->rkey;
 	return 0;
 }
 
@@ -180,7 +216,10 @@ open_srq(struct perf_session *s, unsigned int side)
 		attr.xrcd = s->xrcd[side];
 	}
 	s->srq[side] = softhca_create_srq_ex(s->ctx[side], &attr);
-	return s->srq[side] != NULL ? 0 : failed("create_srq_ex", softhca_last_error(s->ctx[side]));
+	if (s->srq[side] == NULL)
+		return failed("create_srq_ex", softhca_last_error(s->ctx[side]));
+	s->srqn[side] = s->srq[side]->handle;
+	return 0;
 }
 
 static int
@@ -230,22 +269,15 @@ mtu_code(uint32_t bytes)
 	return code;
 }
 
-/* Index of the GID of --ip and --vlan, as <softhca/embed.h> numbers them. */
-static uint8_t
-gid_index(const struct perf_options *opt)
+static struct softhca_ah_attr
+path_to(const struct perf_session *s, unsigned int side)
 {
-	return (uint8_t)((opt->ip == 6 ? 1 : 0) + (opt->embed.vlan != 0 ? 2 : 0));
-}
-
-static int
-path_to(struct perf_session *s, unsigned int side, struct softhca_ah_attr *a)
-{
-	*a = (struct softhca_ah_attr){
+	return (struct softhca_ah_attr){
 		.port_num = 1,
 		.is_global = 1,
-		.sgid_index = gid_index(s->opt),
+		.sgid_index = s->sgid_index[side],
+		.dgid = s->gid[!side],
 	};
-	return softhca_query_gid(s->ctx[!side], 1, a->sgid_index, &a->dgid);
 }
 
 #define CONNECT (SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN)
@@ -280,7 +312,8 @@ steps_of(uint32_t type)
 
 /* INIT, RTR, RTS with everything both ends need to know. */
 static int
-connect_qp(struct perf_session *s, unsigned int side, struct softhca_qp *qp, uint32_t peer)
+connect_qp(struct perf_session *s, const struct perf_flow *f, unsigned int side,
+	   struct softhca_qp *qp, uint32_t peer)
 {
 	const struct steps *t = steps_of(qp->qp_type);
 	struct softhca_qp_attr a = {
@@ -296,13 +329,14 @@ connect_qp(struct perf_session *s, unsigned int side, struct softhca_qp *qp, uin
 		.timeout = (uint8_t)s->opt->ack_timeout,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
+		.sq_psn = f->psn[side],
+		.rq_psn = f->psn[!side],
+		.ah_attr = path_to(s, side),
 	};
-	int err = path_to(s, side, &a.ah_attr);
+	int err = softhca_modify_qp(qp, &a,
+				    SOFTHCA_QP_STATE | SOFTHCA_QP_PORT | SOFTHCA_QP_PKEY_INDEX |
+					    t->init);
 
-	if (err == 0)
-		err = softhca_modify_qp(qp, &a,
-					SOFTHCA_QP_STATE | SOFTHCA_QP_PORT | SOFTHCA_QP_PKEY_INDEX |
-						t->init);
 	a.qp_state = SOFTHCA_QPS_RTR;
 	if (err == 0)
 		err = softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | t->rtr);
@@ -313,22 +347,31 @@ connect_qp(struct perf_session *s, unsigned int side, struct softhca_qp *qp, uin
 }
 
 static int
-open_flow(struct perf_session *s, struct perf_flow *f)
+open_flow(struct perf_session *s, struct perf_flow *f, unsigned int side)
 {
 	bool xrc = s->opt->service == PERF_SERVICE_XRC;
+	int err = create_qp(s, side, &f->qp[side]);
+
+	if (err == 0 && xrc)
+		err = create_target(s, side, &f->target[side]);
+	if (err != 0)
+		return err;
+	f->qpn[side] = f->qp[side]->qp_num;
+	f->executes[side] = xrc ? f->target[side]->qp_num : f->qpn[side];
+	return 0;
+}
+
+static int
+connect_flow(struct perf_session *s, struct perf_flow *f)
+{
 	int err = 0;
 
 	for (unsigned int side = 0; side < 2 && err == 0; side++) {
-		err = create_qp(s, side, &f->qp[side]);
-		if (err == 0 && xrc)
-			err = create_target(s, side, &f->target[side]);
-	}
-	for (unsigned int side = 0; side < 2 && err == 0; side++) {
-		struct softhca_qp *executes = xrc ? f->target[!side] : f->qp[!side];
-
-		err = connect_qp(s, side, f->qp[side], executes->qp_num);
-		if (err == 0 && xrc)
-			err = connect_qp(s, side, f->target[side], f->qp[!side]->qp_num);
+		if (!s->local[side])
+			continue;
+		err = connect_qp(s, f, side, f->qp[side], f->executes[!side]);
+		if (err == 0 && s->opt->service == PERF_SERVICE_XRC)
+			err = connect_qp(s, f, side, f->target[side], f->qpn[!side]);
 	}
 	return err;
 }
@@ -337,21 +380,39 @@ open_flow(struct perf_session *s, struct perf_flow *f)
 static int
 open_datagrams(struct perf_session *s, unsigned int side)
 {
-	struct softhca_ah_attr a;
+	struct softhca_ah_attr a = path_to(s, side);
 
 	if (s->opt->service != PERF_SERVICE_UD)
 		return 0;
-	if (path_to(s, side, &a) != 0)
-		return failed("query_gid", softhca_last_error(s->ctx[side]));
 	s->ah[side] = softhca_create_ah(s->pd[side], &a);
 	if (s->ah[side] == NULL)
 		return failed("create_ah", softhca_last_error(s->ctx[side]));
-	s->grh[side] = aligned_alloc(GUARD, GUARD);
+	s->grh[side] = get_memory(s, GUARD);
 	if (s->grh[side] == NULL)
 		return failed("memory", strerror(ENOMEM));
 	s->grh_mr[side] =
 		softhca_reg_mr(s->pd[side], s->grh[side], GUARD, SOFTHCA_ACCESS_LOCAL_WRITE);
 	return s->grh_mr[side] != NULL ? 0 : failed("reg_mr", softhca_last_error(s->ctx[side]));
+}
+
+static int
+open_side(struct perf_session *s, unsigned int side)
+{
+	int err = 0;
+
+	for (unsigned int k = 0; k < PERF_AREA_KINDS && err == 0; k++)
+		err = open_area(s, side, &s->area[side][k]);
+	if (err == 0)
+		err = open_cq(s, side, &s->send_cq[side]);
+	if (err == 0)
+		err = open_cq(s, side, &s->recv_cq[side]);
+	if (err == 0)
+		err = open_srq(s, side);
+	if (err == 0)
+		err = open_datagrams(s, side);
+	for (uint32_t i = 0; i < s->num_flows && err == 0; i++)
+		err = open_flow(s, &s->flows[i], side);
+	return err;
 }
 
 int
@@ -366,20 +427,19 @@ perf_row_open(struct perf_session *s, uint64_t size)
 	if (s->flows == NULL)
 		return failed("memory", strerror(ENOMEM));
 	err = perf_channels_open(s);
-	for (unsigned int side = 0; side < 2 && err == 0; side++) {
-		for (unsigned int k = 0; k < PERF_AREA_KINDS && err == 0; k++)
-			err = open_area(s, side, &s->area[side][k]);
-		if (err == 0)
-			err = open_cq(s, side, &s->send_cq[side]);
-		if (err == 0)
-			err = open_cq(s, side, &s->recv_cq[side]);
-		if (err == 0)
-			err = open_srq(s, side);
-		if (err == 0)
-			err = open_datagrams(s, side);
-	}
+	for (unsigned int side = 0; side < 2 && err == 0; side++)
+		if (s->local[side])
+			err = open_side(s, side);
+	return err;
+}
+
+int
+perf_row_connect(struct perf_session *s)
+{
+	int err = 0;
+
 	for (uint32_t i = 0; i < s->num_flows && err == 0; i++)
-		err = open_flow(s, &s->flows[i]);
+		err = connect_flow(s, &s->flows[i]);
 	return err;
 }
 
@@ -394,7 +454,7 @@ close_side(struct perf_session *s, unsigned int side)
 		softhca_destroy_ah(s->ah[side]);
 	if (s->grh_mr[side] != NULL)
 		softhca_dereg_mr(s->grh_mr[side]);
-	free(s->grh[side]);
+	put_memory(s, s->grh[side], GUARD);
 	s->srq[side] = NULL;
 	s->xrcd[side] = NULL;
 	s->ah[side] = NULL;
@@ -410,8 +470,7 @@ close_side(struct perf_session *s, unsigned int side)
 
 		if (a->mr != NULL)
 			softhca_dereg_mr(a->mr);
-		if (a->map != NULL)
-			munmap(a->map, a->map_length);
+		put_memory(s, a->map, a->map_length);
 		memset(a, 0, sizeof(*a));
 	}
 }
@@ -427,6 +486,7 @@ perf_row_close(struct perf_session *s)
 				softhca_destroy_qp(s->flows[i].target[side]);
 		}
 		perf_ring_free(&s->flows[i].ring);
+		perf_ring_free(&s->flows[i].back);
 	}
 	free(s->flows);
 	s->flows = NULL;
@@ -440,4 +500,11 @@ perf_slot(const struct perf_session *s, unsigned int side, enum perf_area_kind k
 	  uint32_t slot)
 {
 	return s->area[side][kind].base + ((uint64_t)flow * s->slots + slot) * s->stride;
+}
+
+uint64_t
+perf_slot_addr(const struct perf_session *s, unsigned int side, enum perf_area_kind kind,
+	       uint32_t flow, uint32_t slot)
+{
+	return s->area[side][kind].addr + ((uint64_t)flow * s->slots + slot) * s->stride;
 }

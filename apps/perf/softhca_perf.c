@@ -38,9 +38,17 @@ perf_now_ns(void)
 }
 
 static int
+open_row(struct perf_session *s, uint64_t size)
+{
+	int err = perf_row_open(s, size);
+
+	return err == 0 ? perf_row_connect(s) : err;
+}
+
+static int
 timed_passes(struct perf_session *s, struct perf_row *row)
 {
-	int err = perf_row_open(s, row->size);
+	int err = open_row(s, row->size);
 
 	row->stride = s->stride;
 	row->slots = s->slots;
@@ -63,7 +71,7 @@ verify_pass(struct perf_session *s, struct perf_row *row)
 
 	if (!s->opt->verify)
 		return 0;
-	err = perf_row_open(s, row->size);
+	err = open_row(s, row->size);
 	if (err == 0)
 		err = perf_verify_run(s, row);
 	if (err != 0)
