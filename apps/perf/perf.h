@@ -60,6 +60,19 @@ enum perf_service {
 #define PERF_QKEY 0x5005ca11u
 #define PERF_POLL_MAX 32 /* completions fetched per poll */
 
+/* The form of two processes: remote.h */
+struct perf_remote_options {
+	const char *device; /* NULL: that of the environment, or the first */
+	const char *client; /* HOST[:PORT] of the server to go to */
+	bool server;
+	uint32_t port;
+	bool once;	   /* server: ends after one client */
+	bool bidir;	   /* both ends make requests */
+	bool gids;	   /* print the GID table, no more */
+	int32_t gid_index; /* own; -1 = automatic */
+	uint32_t timeout;  /* s the other end may be silent */
+};
+
 struct perf_options {
 	enum perf_op op;
 	enum perf_service service;
@@ -84,6 +97,8 @@ struct perf_options {
 	bool list_counters;
 	const char *json; /* file names, or NULL */
 	const char *pcap;
+	uint64_t given; /* options that were on the command line: perf_option_given() */
+	struct perf_remote_options remote;
 	struct softhca_embed_config embed;
 };
 
@@ -185,6 +200,7 @@ struct perf_row {
 	uint64_t msgs;
 	double seconds;
 	double peak_mmsg; /* best 10 ms */
+	uint64_t lost;	  /* UC, UD between processes: messages that did not arrive */
 	bool has_latency;
 	struct perf_latency lat;
 	enum perf_verdict verified;
@@ -197,6 +213,15 @@ struct perf_row {
 
 /* --- perf_options.c: 0, 1 = done (help), -EINVAL = said what is wrong -------------------- */
 int perf_options_parse(int argc, char **argv, struct perf_options *opt);
+/* Whether the options go together, with defaults filled in; NULL or why not. Prints nothing. */
+const char *perf_options_check(struct perf_options *opt);
+/* name: without dashes. */
+bool perf_option_given(const struct perf_options *opt, const char *name);
+static inline bool
+perf_is_remote(const struct perf_options *opt)
+{
+	return opt->remote.server || opt->remote.client != NULL;
+}
 extern const char *const perf_op_names[PERF_OP_COUNT];
 extern const char *const perf_service_names[PERF_SERVICE_COUNT];
 extern const char *const perf_layout_names[3];
@@ -217,6 +242,8 @@ int perf_row_open(struct perf_session *s, uint64_t size);
 /* Every QP of a local side to RTS; the numbers of both sides are known. */
 int perf_row_connect(struct perf_session *s);
 void perf_row_close(struct perf_session *s);
+/* Receives of one QP, or a QP's share of an SRQ */
+uint32_t perf_recv_depth(const struct perf_session *s);
 /* NULL at a side of another process; perf_slot_addr() is what its peer writes into requests. */
 uint8_t *perf_slot(const struct perf_session *s, unsigned int side, enum perf_area_kind kind,
 		   uint32_t flow, uint32_t slot);
@@ -257,6 +284,8 @@ int perf_bw_stages(struct perf_session *s, struct perf_row *row);
 /* What the loops of the tests have in common: begin afresh, post what fits, take completions. */
 int perf_flows_start(struct perf_session *s, uint32_t group, uint32_t signal_every);
 int perf_lat_run(struct perf_session *s, struct perf_row *row);
+/* sample: n times in ns, n > 0; sorts them. */
+void perf_lat_summarize(uint32_t *sample, uint32_t n, struct perf_latency *out);
 /* -EILSEQ after a wrong byte or completion: row->verified says so, and the first one is printed. */
 int perf_verify_run(struct perf_session *s, struct perf_row *row);
 

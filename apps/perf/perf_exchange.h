@@ -38,6 +38,24 @@
 	X(retry_cnt) \
 	X(rd_atomic) /* READs and atomics at once, either role */ \
 	X(timeout) \
+	X(test)	   /* what is measured: 0 bandwidth, 1 latency */ \
+	X(pass)	   /* 0: time is taken, 1: data is checked */ \
+	X(duration_us) \
+	X(qps)	     /* in all; each is described in a line of its own */ \
+	X(post_list) /* requests per doorbell */ \
+	X(signal)    /* a completion every so many requests */ \
+	X(stride)    /* bytes from slot to slot */ \
+	X(slots)     /* per QP; those of QP 0 come first */ \
+	X(srq) \
+	X(events) \
+	X(bidir)  /* both ends request */ \
+	X(verify) /* a checking pass will follow */ \
+	X(vlan) \
+	X(sgid)	    /* index in a GID table: of the end that speaks, in "case": of the other */ \
+	X(executes) /* XRC: QPN that takes requests */ \
+	X(srqn) \
+	X(elapsed_us) \
+	X(lost) /* messages sent and not arrived */ \
 	X(requester) /* 1: the end that is told makes the requests */ \
 	X(qpn) \
 	X(psn) \

@@ -21,7 +21,7 @@ host_object(const struct perf_options *opt)
 {
 	struct perf_host h;
 
-	perf_host_query(&h, opt->embed.executor == SOFTHCA_EXECUTOR_THREADS);
+	perf_host_query(&h, !perf_is_remote(opt) && opt->embed.executor == SOFTHCA_EXECUTOR_THREADS);
 	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:f}", "cpu", h.cpu, "cores",
 			 (int)h.cores, "kernel", h.kernel, "dpdk", softhca_embed_dpdk_version(),
 			 "build_type", PERF_BUILD_TYPE, "commit", PERF_COMMIT,
@@ -82,6 +82,7 @@ int
 perf_json_row(struct perf_json *j, const struct perf_session *s, const struct perf_row *row)
 {
 	const struct perf_options *opt = j->opt;
+	bool remote = perf_is_remote(opt);
 	double rate = row->seconds > 0 ? (double)row->msgs / row->seconds : 0;
 	json_t *o = json_pack(
 		"{s:s, s:s, s:I, s:i, s:i, s:i, s:i, s:I, s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:f, "
@@ -89,9 +90,9 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 		"op", perf_op_names[opt->op], "test", perf_test_name(opt->test), "size",
 		(json_int_t)row->size, "qps", (int)opt->qps, "depth", (int)opt->depth, "mtu",
 		(int)opt->mtu, "post_list", (int)opt->post_list, "stride", (json_int_t)row->stride,
-		"layout", perf_layout_names[opt->embed.layout], "executor",
-		perf_executor_names[opt->embed.executor], "lcores",
-		(int)softhca_embed_lcores(s->embed), "msgs", (json_int_t)row->msgs, "seconds",
+		"layout", remote ? "daemon" : perf_layout_names[opt->embed.layout], "executor",
+		remote ? "daemon" : perf_executor_names[opt->embed.executor], "lcores",
+		remote ? 0 : (int)softhca_embed_lcores(s->embed), "msgs", (json_int_t)row->msgs, "seconds",
 		row->seconds, "ns_per_msg", rate > 0 ? 1e9 / rate : 0, "mmsg_per_s", rate / 1e6,
 		"gbit_per_s", rate * (double)row->size * 8 / 1e9, "peak_gbit_per_s",
 		row->peak_mmsg * (double)row->size * 8 / 1e3, "retransmissions",
@@ -105,6 +106,10 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 	json_object_set_new(o, "ip", json_integer(opt->ip));
 	json_object_set_new(o, "vlan", json_integer(opt->embed.vlan));
 	json_object_set_new(o, "events", json_boolean(opt->events));
+	json_object_set_new(o, "bidir", json_boolean(opt->remote.bidir));
+	json_object_set_new(o, "lost", json_integer((json_int_t)row->lost));
+	if (remote)
+		json_object_set_new(o, "server", json_string(opt->remote.client));
 	json_object_set_new(o, "verified",
 			    row->verified == PERF_NOT_VERIFIED
 				    ? json_null()

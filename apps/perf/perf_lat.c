@@ -176,30 +176,28 @@ by_value(const void *a, const void *b)
 }
 
 static double
-percentile(const struct lat *l, double p)
+percentile(const uint32_t *sample, uint32_t n, double p)
 {
-	uint32_t at = (uint32_t)(p * (l->n - 1) + 0.5);
-
-	return l->sample[at] / 1e3;
+	return sample[(uint32_t)(p * (n - 1) + 0.5)] / 1e3;
 }
 
-static void
-summarize(struct lat *l, struct perf_latency *out)
+void
+perf_lat_summarize(uint32_t *sample, uint32_t n, struct perf_latency *out)
 {
 	double sum = 0, squares = 0;
 
-	for (uint32_t i = 0; i < l->n; i++) {
-		sum += l->sample[i];
-		squares += (double)l->sample[i] * l->sample[i];
+	for (uint32_t i = 0; i < n; i++) {
+		sum += sample[i];
+		squares += (double)sample[i] * sample[i];
 	}
-	qsort(l->sample, l->n, sizeof(l->sample[0]), by_value);
-	out->min = percentile(l, 0);
-	out->p50 = percentile(l, 0.5);
-	out->p99 = percentile(l, 0.99);
-	out->p999 = percentile(l, 0.999);
-	out->max = percentile(l, 1);
-	out->avg = sum / l->n / 1e3;
-	out->stdev = sqrt(fmax(0, squares / l->n - sum / l->n * sum / l->n)) / 1e3;
+	qsort(sample, n, sizeof(sample[0]), by_value);
+	out->min = percentile(sample, n, 0);
+	out->p50 = percentile(sample, n, 0.5);
+	out->p99 = percentile(sample, n, 0.99);
+	out->p999 = percentile(sample, n, 0.999);
+	out->max = percentile(sample, n, 1);
+	out->avg = sum / n / 1e3;
+	out->stdev = sqrt(fmax(0, squares / n - sum / n * sum / n)) / 1e3;
 }
 
 static int
@@ -234,7 +232,7 @@ perf_lat_run(struct perf_session *s, struct perf_row *row)
 		err = measure(&l);
 	end = perf_ticks();
 	if (err == 0 && l.n != 0) {
-		summarize(&l, &row->lat);
+		perf_lat_summarize(l.sample, l.n, &row->lat);
 		row->has_latency = true;
 		row->msgs = l.rounds * (is_ping_pong(&l) ? 2 : 1);
 		row->seconds = (double)perf_ticks_to_ns(&l.clock, end - l.begin) / 1e9;

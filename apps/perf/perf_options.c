@@ -88,6 +88,15 @@ perf_test_name(enum perf_test test)
 	X("stall-discard", STALL_DISCARD, "US", "discard when the port takes nothing for so long") \
 	X("huge", HUGE, NULL, "fail without hugepages [use them if there are enough]") \
 	X("no-huge", NO_HUGE, NULL, "no hugepages, runs as any user") \
+	X("server", SERVER, NULL, \
+	  "serve clients on TCP port PORT, the word behind the options [18515]") \
+	X("client", CLIENT, "HOST", "run the test with the server at HOST[:PORT]") \
+	X("device", DEVICE, "NAME", "of a daemon: name or path of its socket [the first]") \
+	X("gids", GIDS, NULL, "print the GID table of the device") \
+	X("gid-index", GID_INDEX, "N", "own GID [of a pair that can reach each other]") \
+	X("bidir", BIDIR, NULL, "both ends make requests at a time (bw)") \
+	X("once", ONCE, NULL, "server: end after one client") \
+	X("timeout", TIMEOUT, "S", "seconds the other end may be silent [20]") \
 	X("help", HELP, NULL, "this text")
 
 enum option_id {
@@ -105,11 +114,25 @@ static const struct option options[] = {
 		{NULL, 0, NULL, 0},
 };
 
+_Static_assert(sizeof(options) / sizeof(options[0]) <= 64, "bits of perf_options.given");
+
+bool
+perf_option_given(const struct perf_options *opt, const char *name)
+{
+	for (unsigned int i = 0; options[i].name != NULL; i++)
+		if (strcmp(options[i].name, name) == 0)
+			return (opt->given >> i & 1) != 0;
+	return false;
+}
+
 static void
 usage(void)
 {
 	printf("usage: softhca-perf [OPTION]...\n"
-	       "Bandwidth, message rate and latency of two HCAs back to back in this process.\n\n");
+	       "       softhca-perf [--device NAME] --server [PORT] [OPTION]...\n"
+	       "       softhca-perf [--device NAME] --client HOST[:PORT] [OPTION]...\n"
+	       "Bandwidth, message rate and latency of two HCAs: back to back in this process, or "
+	       "behind\nthe daemons of two hosts.\n\n");
 #define X(name, id, arg, help) \
 	printf("  --%s%s%-*s %s\n", name, (arg) != NULL ? " " : "", \
 	       24 - (int)strlen(name) - ((arg) != NULL), (arg) != NULL ? (arg) : "", help);
@@ -120,15 +143,18 @@ usage(void)
 	       "Exit status: 0 all well, 1 a run failed or data was wrong, 2 a bad option.\n");
 }
 
+static char reason[256]; /* of the last complaint */
+static bool quiet;
+
 static int __attribute__((format(printf, 1, 2))) bad(const char *format, ...)
 {
 	va_list args;
 
-	fputs("softhca-perf: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(reason, sizeof(reason), format, args);
 	va_end(args);
-	fputs("; see --help\n", stderr);
+	if (!quiet)
+		fprintf(stderr, "softhca-perf: %s; see --help\n", reason);
 	return -EINVAL;
 }
 
@@ -339,6 +365,8 @@ parse_engine_option(int id, char *arg, struct softhca_embed_config *embed)
 static int
 parse_other_option(int id, char *arg, struct perf_options *opt)
 {
+	uint32_t number;
+
 	switch (id) {
 	case OPT_VERIFY:
 		opt->verify = true;
@@ -359,6 +387,31 @@ parse_other_option(int id, char *arg, struct perf_options *opt)
 		return 0;
 	case OPT_ACK_TIMEOUT:
 		return parse_u32("ack-timeout", arg, 1, 31, &opt->ack_timeout);
+	case OPT_SERVER:
+		opt->remote.server = true;
+		return 0;
+	case OPT_CLIENT:
+		opt->remote.client = arg;
+		return 0;
+	case OPT_DEVICE:
+		opt->remote.device = arg;
+		return 0;
+	case OPT_GIDS:
+		opt->remote.gids = true;
+		return 0;
+	case OPT_GID_INDEX:
+		if (parse_u32("gid-index", arg, 0, 255, &number) != 0)
+			return -EINVAL;
+		opt->remote.gid_index = (int32_t)number;
+		return 0;
+	case OPT_BIDIR:
+		opt->remote.bidir = true;
+		return 0;
+	case OPT_ONCE:
+		opt->remote.once = true;
+		return 0;
+	case OPT_TIMEOUT:
+		return parse_u32("timeout", arg, 1, 86400, &opt->remote.timeout);
 	case OPT_HELP:
 		usage();
 		return 1;
@@ -466,6 +519,39 @@ check_service(const struct perf_options *opt)
 	return 0;
 }
 
+/* Each form has options of its own. */
+static int
+check_form(const struct perf_options *opt)
+{
+	static const char *const back_to_back[] = {
+		"layout", "executor",	"idle",	 "pcap",  "telemetry",	"impair",
+		"edges",  "mbufs",	"records", "port-burst", "link-down", "stall-discard",
+		"huge",	  "no-huge",
+	};
+	static const char *const between[] = {"gid-index", "bidir", "timeout"};
+	static const char *const of_client[] = {"all-sizes", "json", "list-counters", "duration"};
+
+	if (opt->remote.server && opt->remote.client != NULL)
+		return bad("--server and --client exclude each other");
+	for (unsigned int i = 0; i < sizeof(back_to_back) / sizeof(back_to_back[0]); i++)
+		if (perf_is_remote(opt) && perf_option_given(opt, back_to_back[i]))
+			return bad("--%s: of HCAs back to back; a daemon has its configuration",
+				   back_to_back[i]);
+	for (unsigned int i = 0; i < sizeof(between) / sizeof(between[0]); i++)
+		if (!perf_is_remote(opt) && perf_option_given(opt, between[i]))
+			return bad("--%s: with --server or --client only", between[i]);
+	for (unsigned int i = 0; i < sizeof(of_client) / sizeof(of_client[0]); i++)
+		if (opt->remote.server && perf_option_given(opt, of_client[i]))
+			return bad("--%s: the client says it", of_client[i]);
+	if (perf_option_given(opt, "device") && !perf_is_remote(opt) && !opt->remote.gids)
+		return bad("--device: with --server, --client or --gids only");
+	if (opt->remote.once && !opt->remote.server)
+		return bad("--once: with --server only");
+	if (opt->remote.bidir && (opt->test != PERF_TEST_BW || perf_is_atomic(opt->op)))
+		return bad("--bidir: with --test bw and --op write, read or send only");
+	return 0;
+}
+
 static int
 check(struct perf_options *opt, bool executor_given)
 {
@@ -478,6 +564,8 @@ check(struct perf_options *opt, bool executor_given)
 		rc = check_queues(opt);
 	if (rc == 0)
 		rc = check_service(opt);
+	if (rc == 0)
+		rc = check_form(opt);
 	if (rc != 0)
 		return rc;
 	if (mtu_code(opt->mtu) == 0)
@@ -495,6 +583,38 @@ check(struct perf_options *opt, bool executor_given)
 	return 0;
 }
 
+const char *
+perf_options_check(struct perf_options *opt)
+{
+	int rc;
+
+	quiet = true;
+	rc = check(opt, true);
+	quiet = false;
+	return rc == 0 ? NULL : reason;
+}
+
+/* Behind --server there may be a port. */
+static int
+parse_words(int n, char **word, struct perf_options *opt)
+{
+	if (n > 0 && opt->remote.server) {
+		if (parse_u32("server", word[0], 1, 65535, &opt->remote.port) != 0)
+			return -EINVAL;
+		n--;
+		word++;
+	}
+	return n > 0 ? bad("what is this: %s", word[0]) : 0;
+}
+
+static void
+note_given(int id, struct perf_options *opt)
+{
+	for (unsigned int i = 0; options[i].name != NULL; i++)
+		if (options[i].val == id)
+			opt->given |= 1ull << i;
+}
+
 int
 perf_options_parse(int argc, char **argv, struct perf_options *opt)
 {
@@ -508,11 +628,13 @@ perf_options_parse(int argc, char **argv, struct perf_options *opt)
 		.mtu = 4096,
 		.post_list = 32,
 		.signal_every = 1,
+		.remote = {.port = 18515, .gid_index = -1, .timeout = 20},
 	};
 	softhca_embed_config_init(&opt->embed);
 	while ((id = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (id == 'h')
 			id = OPT_HELP;
+		note_given(id, opt);
 		executor_given |= id == OPT_EXECUTOR;
 		rc = parse_measure_option(id, optarg, opt);
 		if (rc > 0)
@@ -522,7 +644,7 @@ perf_options_parse(int argc, char **argv, struct perf_options *opt)
 		if (rc != 0)
 			return rc;
 	}
-	if (optind < argc)
-		return bad("what is this: %s", argv[optind]);
+	if (parse_words(argc - optind, argv + optind, opt) != 0)
+		return -EINVAL;
 	return check(opt, executor_given);
 }

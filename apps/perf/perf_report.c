@@ -25,12 +25,16 @@ verdict(const struct perf_row *row)
 void
 perf_report_header(const struct perf_options *opt)
 {
-	printf("# %s %s %s%s over IPv%u%s, layout %s (%s), %u QP, depth %u, MTU %u, post list %u%s\n",
+	char where[48] = "between daemons";
+
+	if (!perf_is_remote(opt))
+		snprintf(where, sizeof(where), "layout %s (%s)", perf_layout_names[opt->embed.layout],
+			 perf_executor_names[opt->embed.executor]);
+	printf("# %s %s %s%s%s over IPv%u%s, %s, %u QP, depth %u, MTU %u, post list %u%s\n",
 	       perf_service_names[opt->service], perf_op_names[opt->op], perf_test_name(opt->test),
-	       opt->srq ? " with an SRQ" : "", opt->ip, opt->embed.vlan != 0 ? " on a VLAN" : "",
-	       perf_layout_names[opt->embed.layout], perf_executor_names[opt->embed.executor],
-	       opt->qps, opt->depth, opt->mtu, opt->post_list,
-	       opt->events ? ", completion events" : "");
+	       opt->remote.bidir ? " both ways" : "", opt->srq ? " with an SRQ" : "", opt->ip,
+	       opt->embed.vlan != 0 ? " on a VLAN" : "", where, opt->qps, opt->depth, opt->mtu,
+	       opt->post_list, opt->events ? ", completion events" : "");
 	if (opt->test == PERF_TEST_BW)
 		printf("#bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   "
 		       "MsgRate[Mpps]   ns/msg   retrans\n");
@@ -57,6 +61,9 @@ perf_report_row(const struct perf_options *opt, const struct perf_row *row)
 		       " %-14.2f %-12.2f %-18.2f %-14.2f %-15.2f %-11.2f %-13.2f %" PRIu64 "%s\n",
 		       row->size, row->msgs, l->min, l->max, l->p50, l->avg, l->stdev, l->p99,
 		       l->p999, row->retransmissions, verdict(row));
+	if (row->lost != 0)
+		printf("#   %" PRIu64 " messages were lost, as %s may lose them\n", row->lost,
+		       perf_service_names[opt->service]);
 	fflush(stdout);
 }
 
@@ -71,9 +78,27 @@ perf_report_counters(const struct perf_row *row)
 				       row->counters[i].value[k].value);
 }
 
+/* Of the device behind the daemon, all its users together. The names stay where they are. */
+static int
+read_device_counters(struct perf_session *s, struct perf_values values[2])
+{
+	static struct softhca_counter c[PERF_VALUES_MAX];
+	int n = softhca_query_counters(s->ctx[0], c, PERF_VALUES_MAX);
+
+	values[0].count = values[1].count = 0;
+	if (n < 0 || n > PERF_VALUES_MAX)
+		return -EIO;
+	for (int i = 0; i < n; i++)
+		values[0].value[i] = (struct softhca_value){.name = c[i].name, .value = c[i].value};
+	values[0].count = (unsigned int)n;
+	return 0;
+}
+
 int
 perf_counters_read(struct perf_session *s, struct perf_values values[2])
 {
+	if (s->embed == NULL)
+		return read_device_counters(s, values);
 	for (unsigned int i = 0; i < 2; i++) {
 		int n = softhca_embed_counters(s->embed, i, values[i].value, PERF_VALUES_MAX);
 

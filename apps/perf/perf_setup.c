@@ -162,11 +162,23 @@ open_area(struct perf_session *s, unsigned int side, struct perf_area *a)
 	return 0;
 }
 
+/* Another process refills its receives when it finds time: it has more of them. */
+uint32_t
+perf_recv_depth(const struct perf_session *s)
+{
+	uint32_t usual = s->opt->depth < 32 ? 64 : 2 * s->opt->depth;
+
+	if (s->local[1] || s->num_flows > 16)
+		return usual;
+	usual = usual < 256 ? 256 : 2 * usual;
+	return usual < s->device.max_qp_wr ? usual : s->device.max_qp_wr;
+}
+
 static int
 open_cq(struct perf_session *s, unsigned int side, struct softhca_cq **cq)
 {
 	struct softhca_cq_init_attr attr = {
-		.cqe = s->num_flows * 2 * s->opt->depth + 64,
+		.cqe = s->num_flows * (s->local[1] ? 2 * s->opt->depth : perf_recv_depth(s)) + 64,
 		.channel = s->channel[side],
 		.flags = SOFTHCA_SINGLE_THREADED,
 	};
@@ -181,18 +193,12 @@ static const uint32_t qp_types[PERF_SERVICE_COUNT] = {
 #undef X
 };
 
-static uint32_t
-recv_depth(const struct perf_session *s)
-{
-	return s->opt->depth < 32 ? 64 : 2 * s->opt->depth;
-}
-
 /* One SRQ for all flows; half the receives of so many RQs, at most what a queue holds. */
 static int
 open_srq(struct perf_session *s, unsigned int side)
 {
 	bool xrc = s->opt->service == PERF_SERVICE_XRC;
-	uint64_t wanted = (uint64_t)s->num_flows * recv_depth(s);
+	uint64_t wanted = (uint64_t)s->num_flows * perf_recv_depth(s);
 	struct softhca_xrcd_init_attr domain = {.fd = -1};
 	struct softhca_srq_init_attr_ex attr = {
 		.attr = {.max_sge = 2},
@@ -235,7 +241,7 @@ create_qp(struct perf_session *s, unsigned int side, struct softhca_qp **qp)
 		.cap =
 			{
 				.max_send_wr = s->opt->depth < 64 ? 64 : s->opt->depth,
-				.max_recv_wr = own_rq ? recv_depth(s) : 0,
+				.max_recv_wr = own_rq ? perf_recv_depth(s) : 0,
 				.max_send_sge = 1,
 				.max_recv_sge = 2,
 			},

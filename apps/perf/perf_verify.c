@@ -12,22 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "perf.h"
+#include "perf_verify.h"
 
 #define ROUNDS_MIN 3u
 #define BYTES_MAX (64ull << 20) /* checked per row, unless ROUNDS_MIN need more */
 #define TIME_NS 500000000ull
 #define GAP_BYTE 0xa5
-
-struct verify {
-	struct perf_session *s;
-	uint64_t *counter; /* atomics: what the peer's counters must hold, by flow and slot */
-	uint64_t *old;	   /* what each must have held when the batch came */
-	uint64_t round;
-	uint32_t recv_left; /* receives of the batch still to complete */
-	uint32_t sends_left;
-	uint32_t *recv_expected; /* per flow */
-};
+#define DIRECTION 0xd1b54a32d192ed03ull /* tells the data of both directions apart */
 
 static uint64_t
 mix(uint64_t z)
@@ -38,9 +29,9 @@ mix(uint64_t z)
 }
 
 static uint64_t
-slot_seed(const struct verify *v, uint32_t flow, uint32_t slot)
+slot_seed(const struct perf_verify *v, uint32_t flow, uint32_t slot)
 {
-	return mix(v->s->opt->seed + v->round * 0x9e3779b97f4a7c15ull +
+	return mix(v->s->opt->seed + v->from * DIRECTION + v->round * 0x9e3779b97f4a7c15ull +
 		   ((uint64_t)flow << 32 | slot));
 }
 
@@ -81,47 +72,56 @@ compare(const uint8_t *p, uint64_t n, uint64_t seed)
 
 /* The side and kind data is taken from, and arrives at. */
 static unsigned int
-source_side(const struct verify *v)
+source_side(const struct perf_verify *v)
 {
-	return v->s->opt->op == PERF_OP_READ;
+	return v->s->opt->op == PERF_OP_READ ? !v->from : v->from;
 }
 
 static void
-prepare_slot(struct verify *v, uint32_t f, uint32_t i)
+prepare_slot(struct perf_verify *v, uint32_t f, uint32_t i)
 {
 	struct perf_session *s = v->s;
 	unsigned int from = source_side(v);
-	uint8_t *sink = perf_slot(s, !from, PERF_SINK, f, i);
 
-	fill(perf_slot(s, from, PERF_SOURCE, f, i), s->size, slot_seed(v, f, i));
+	if (s->local[from])
+		fill(perf_slot(s, from, PERF_SOURCE, f, i), s->size, slot_seed(v, f, i));
 	/* The same byte everywhere, which the data does not end in by chance 8 times in a row. */
-	memset(sink, GAP_BYTE, s->stride);
+	if (s->local[!from])
+		memset(perf_slot(s, !from, PERF_SINK, f, i), GAP_BYTE, s->stride);
 }
 
+static struct perf_ring *
+ring_of(const struct perf_verify *v, uint32_t f)
+{
+	return v->from == 0 ? &v->s->flows[f].ring : &v->s->flows[f].back;
+}
+
+/* Both ends know what the counters must become. */
 static void
-prepare_atomic(struct verify *v, uint32_t f, uint32_t i)
+prepare_atomic(struct perf_verify *v, uint32_t f, uint32_t i)
 {
 	struct perf_session *s = v->s;
-	struct softhca_send_wr *wr = &s->flows[f].ring.wr[i];
-	uint64_t *counter = &v->counter[(size_t)f * s->slots + i], operand;
-
-	memset(perf_slot(s, 0, PERF_SINK, f, i), GAP_BYTE, s->stride);
-	operand = slot_seed(v, f, i);
-	v->old[(size_t)f * s->slots + i] = *counter;
-	if (s->opt->op == PERF_OP_FETCH_ADD) {
-		wr->wr.atomic.compare_add = operand;
-		*counter += operand;
-		return;
-	}
+	struct softhca_send_wr *wr = &ring_of(v, f)->wr[i];
+	uint64_t *counter = &v->counter[(size_t)f * s->slots + i];
+	uint64_t operand = slot_seed(v, f, i);
+	bool add = s->opt->op == PERF_OP_FETCH_ADD;
 	/* Every fourth comparison fails. */
-	wr->wr.atomic.compare_add = operand % 4 != 0 ? *counter : ~*counter;
-	wr->wr.atomic.swap = operand;
-	if (operand % 4 != 0)
+	uint64_t compare_with = operand % 4 != 0 ? *counter : ~*counter;
+
+	v->old[(size_t)f * s->slots + i] = *counter;
+	if (s->local[v->from]) {
+		memset(perf_slot(s, v->from, PERF_SINK, f, i), GAP_BYTE, s->stride);
+		wr->wr.atomic.compare_add = add ? operand : compare_with;
+		wr->wr.atomic.swap = operand;
+	}
+	if (add)
+		*counter += operand;
+	else if (operand % 4 != 0)
 		*counter = operand;
 }
 
 static int
-wrong(const struct verify *v, uint32_t f, uint32_t slot, uint64_t off, const char *what)
+wrong(const struct perf_verify *v, uint32_t f, uint32_t slot, uint64_t off, const char *what)
 {
 	fprintf(stderr,
 		"softhca-perf: %s: QP %u, slot %u, byte %llu, round %llu, size %llu, seed %llu\n",
@@ -131,7 +131,7 @@ wrong(const struct verify *v, uint32_t f, uint32_t slot, uint64_t off, const cha
 }
 
 static int
-check_gap(const struct verify *v, const uint8_t *slot, uint32_t f, uint32_t i)
+check_gap(const struct perf_verify *v, const uint8_t *slot, uint32_t f, uint32_t i)
 {
 	for (uint64_t off = v->s->size; off < v->s->stride; off++)
 		if (slot[off] != GAP_BYTE)
@@ -140,43 +140,100 @@ check_gap(const struct verify *v, const uint8_t *slot, uint32_t f, uint32_t i)
 }
 
 static int
-check_slot(const struct verify *v, uint32_t f, uint32_t i)
+check_source(const struct perf_verify *v, uint32_t f, uint32_t i)
 {
 	const struct perf_session *s = v->s;
-	unsigned int from = source_side(v);
-	const uint8_t *sink = perf_slot(s, !from, PERF_SINK, f, i);
-	uint64_t seed = slot_seed(v, f, i), off;
+	uint64_t off;
 
-	off = compare(sink, s->size, seed);
-	if (off != s->size)
-		return wrong(v, f, i, off, "wrong data arrived");
-	off = compare(perf_slot(s, from, PERF_SOURCE, f, i), s->size, seed);
-	if (off != s->size)
-		return wrong(v, f, i, off, "the source was changed");
+	if (!s->local[source_side(v)])
+		return 0;
+	off = compare(perf_slot(s, source_side(v), PERF_SOURCE, f, i), s->size, slot_seed(v, f, i));
+	return off == s->size ? 0 : wrong(v, f, i, off, "the source was changed");
+}
+
+/* A WRITE of which packets were lost: what is there is of this message or untouched. */
+static int
+check_partial(struct perf_verify *v, const uint8_t *sink, uint32_t f, uint32_t i)
+{
+	uint64_t seed = slot_seed(v, f, i);
+
+	for (uint64_t off = 0; off < v->s->size; off++) {
+		uint64_t w = word_at(seed, off / 8);
+
+		if (sink[off] != GAP_BYTE && sink[off] != ((const uint8_t *)&w)[off % 8])
+			return wrong(v, f, i, off, "wrong data arrived");
+	}
+	v->lost++;
 	return check_gap(v, sink, f, i);
 }
 
 static int
-check_atomic(const struct verify *v, uint32_t f, uint32_t i)
+check_slot(struct perf_verify *v, uint32_t f, uint32_t i)
 {
 	const struct perf_session *s = v->s;
-	const uint8_t *result = perf_slot(s, 0, PERF_SINK, f, i);
+	const uint8_t *sink = perf_slot(s, !source_side(v), PERF_SINK, f, i);
+	uint64_t off;
+
+	if (!s->local[!source_side(v)])
+		return check_source(v, f, i);
+	off = compare(sink, s->size, slot_seed(v, f, i));
+	if (off != s->size && v->lossy)
+		return check_partial(v, sink, f, i);
+	if (off != s->size)
+		return wrong(v, f, i, off, "wrong data arrived");
+	if (check_source(v, f, i) != 0)
+		return -EILSEQ;
+	return check_gap(v, sink, f, i);
+}
+
+/* Messages may be missing: each slot holds a later one than the slot before. */
+static int
+check_received(struct perf_verify *v, uint32_t f)
+{
+	const struct perf_session *s = v->s;
+	uint32_t message = 0;
+
+	for (uint32_t k = 0; k < v->received[f]; k++) {
+		uint32_t slot = (v->recv_at[f] + k) % s->slots;
+		const uint8_t *sink = perf_slot(s, !v->from, PERF_SINK, f, slot);
+
+		while (message < s->slots &&
+		       compare(sink, s->size, slot_seed(v, f, message)) != s->size)
+			message++;
+		if (message++ == s->slots)
+			return wrong(v, f, slot, 0, "none of the messages sent is what arrived");
+		if (check_gap(v, sink, f, slot) != 0)
+			return -EILSEQ;
+	}
+	v->lost += s->slots - v->received[f];
+	return 0;
+}
+
+static int
+check_atomic(struct perf_verify *v, uint32_t f, uint32_t i)
+{
+	const struct perf_session *s = v->s;
+	const uint8_t *result = perf_slot(s, v->from, PERF_SINK, f, i);
 	size_t at = (size_t)f * s->slots + i;
 	uint64_t got;
 
+	if (s->local[!v->from]) {
+		memcpy(&got, perf_slot(s, !v->from, PERF_SINK, f, i), sizeof(got));
+		if (got != v->counter[at])
+			return wrong(v, f, i, 0, "an atomic left a wrong value");
+	}
+	if (!s->local[v->from])
+		return 0;
 	memcpy(&got, result, sizeof(got));
 	if (got != v->old[at])
 		return wrong(v, f, i, 0, "an atomic returned a wrong value");
-	memcpy(&got, perf_slot(s, 1, PERF_SINK, f, i), sizeof(got));
-	if (got != v->counter[at])
-		return wrong(v, f, i, 0, "an atomic left a wrong value");
 	return check_gap(v, result, f, i);
 }
 
-typedef int (*slot_fn)(struct verify *v, uint32_t flow, uint32_t slot);
+typedef int (*slot_fn)(struct perf_verify *v, uint32_t flow, uint32_t slot);
 
 static int
-prepare_one(struct verify *v, uint32_t f, uint32_t i)
+prepare_one(struct perf_verify *v, uint32_t f, uint32_t i)
 {
 	if (perf_is_atomic(v->s->opt->op))
 		prepare_atomic(v, f, i);
@@ -186,13 +243,13 @@ prepare_one(struct verify *v, uint32_t f, uint32_t i)
 }
 
 static int
-check_one(struct verify *v, uint32_t f, uint32_t i)
+check_one(struct perf_verify *v, uint32_t f, uint32_t i)
 {
 	return perf_is_atomic(v->s->opt->op) ? check_atomic(v, f, i) : check_slot(v, f, i);
 }
 
 static int
-for_all(struct verify *v, slot_fn fn)
+for_all(struct perf_verify *v, slot_fn fn)
 {
 	for (uint32_t f = 0; f < v->s->num_flows; f++) {
 		for (uint32_t i = 0; i < v->s->slots; i++) {
@@ -205,131 +262,223 @@ for_all(struct verify *v, slot_fn fn)
 	return 0;
 }
 
-/* Every slot of every QP travels; lists of `group`, the last one may be shorter. */
+/* Receives of the slots that were used up; lists of `group`, the last one may be shorter. */
 static int
-post_batch(struct verify *v)
+post_receives(struct perf_verify *v, uint32_t f)
+{
+	struct perf_ring *r = ring_of(v, f);
+	int err = 0;
+
+	v->recv_at[f] = (v->recv_at[f] + v->received[f]) % r->count;
+	for (uint32_t n = 0; n < v->unposted[f] && err == 0; n += r->group)
+		err = perf_post_recv(v->s, &v->s->flows[f], !v->from,
+				     &r->recv[(v->recv_at[f] + r->count - v->unposted[f] + n) %
+					      r->count]);
+	v->unposted[f] = 0;
+	return err;
+}
+
+int
+perf_verify_prepare(struct perf_verify *v)
 {
 	struct perf_session *s = v->s;
+	uint32_t all = s->num_flows * s->slots;
+	bool receives = s->opt->op == PERF_OP_SEND && s->local[!v->from];
+	int err = 0;
 
-	for (uint32_t f = 0; f < s->num_flows; f++) {
-		struct perf_ring *r = &s->flows[f].ring;
-
+	for_all(v, prepare_one);
+	v->sends_left = s->local[v->from] ? all : 0;
+	v->recv_left = receives ? all : 0;
+	for (uint32_t f = 0; f < s->num_flows && err == 0; f++) {
+		if (receives)
+			err = post_receives(v, f);
+		v->received[f] = 0;
 		s->flows[f].expected = 0;
-		v->recv_expected[f] = 0;
-		for (uint32_t i = 0; i < r->count; i += r->group) {
-			int err = 0;
-
-			if (s->opt->op == PERF_OP_SEND)
-				err = perf_post_recv(s, &s->flows[f], 1, &r->recv[i]);
-			if (err == 0)
-				err = perf_post(&s->flows[f], 0, &r->wr[i]);
-			if (err != 0)
-				return err;
-		}
 	}
-	v->sends_left = s->num_flows * s->slots;
-	v->recv_left = s->opt->op == PERF_OP_SEND ? v->sends_left : 0;
-	return 0;
+	return err;
+}
+
+/* Every slot of every QP travels. */
+int
+perf_verify_post(struct perf_verify *v)
+{
+	int err = 0;
+
+	for (uint32_t f = 0; f < v->s->num_flows && v->sends_left != 0; f++) {
+		struct perf_ring *r = ring_of(v, f);
+
+		for (uint32_t i = 0; i < r->count && err == 0; i += r->group)
+			err = perf_post(&v->s->flows[f], v->from, &r->wr[i]);
+	}
+	return err;
 }
 
 /* Exactly once, in order per QP, of the length posted. */
 static int
-take(struct verify *v, struct softhca_cq *cq, uint32_t *left, bool is_recv)
+take_one(struct perf_verify *v, const struct softhca_wc *wc, bool is_recv)
 {
-	struct softhca_wc wc[PERF_POLL_MAX];
-	int n = softhca_poll_cq(cq, PERF_POLL_MAX, wc);
+	uint32_t f = (uint32_t)(wc->wr_id >> 32), at = (uint32_t)wc->wr_id;
+	uint32_t *left = is_recv ? &v->recv_left : &v->sends_left, expected;
 
-	for (int i = 0; i < n; i++) {
-		uint32_t f = (uint32_t)(wc[i].wr_id >> 32), at = (uint32_t)wc[i].wr_id, *expected;
-
-		if (wc[i].status != SOFTHCA_WC_SUCCESS)
-			return perf_bad_completion(v->s, &wc[i]);
-		if (f >= v->s->num_flows || *left == 0)
-			return wrong(v, f, at, 0, "a completion nobody asked for");
-		expected = is_recv ? &v->recv_expected[f] : &v->s->flows[f].expected;
-		if (at != *expected)
-			return wrong(v, f, at, 0, "a completion out of order");
-		if (is_recv && wc[i].byte_len != v->s->size + perf_recv_extra(v->s))
-			return wrong(v, f, at, wc[i].byte_len, "a receive of a wrong length");
-		(*expected)++;
-		(*left)--;
+	if (wc->status != SOFTHCA_WC_SUCCESS)
+		return perf_bad_completion(v->s, wc);
+	if (f >= v->s->num_flows || *left == 0)
+		return wrong(v, f, at, 0, "a completion nobody asked for");
+	expected = is_recv ? (v->recv_at[f] + v->received[f]) % v->s->slots
+			   : v->s->flows[f].expected;
+	if (at != expected)
+		return wrong(v, f, at, 0, "a completion out of order");
+	if (is_recv && wc->byte_len != v->s->size + perf_recv_extra(v->s))
+		return wrong(v, f, at, wc->byte_len, "a receive of a wrong length");
+	if (is_recv) {
+		v->received[f]++;
+		v->unposted[f]++;
+	} else {
+		v->s->flows[f].expected++;
 	}
-	return n;
+	(*left)--;
+	return 0;
 }
 
 static int
-run_batch(struct verify *v)
+take(struct perf_verify *v, struct softhca_cq *cq, bool is_recv)
+{
+	struct softhca_wc wc[PERF_POLL_MAX];
+	int n = softhca_poll_cq(cq, PERF_POLL_MAX, wc), err = 0;
+
+	for (int i = 0; i < n && err == 0; i++)
+		err = take_one(v, &wc[i], is_recv);
+	return err != 0 ? err : n;
+}
+
+int
+perf_verify_take(struct perf_verify *v)
+{
+	const struct perf_session *s = v->s;
+	int n = s->local[v->from] ? take(v, s->send_cq[v->from], false) : 0, m = 0;
+
+	if (n >= 0 && s->opt->op == PERF_OP_SEND && s->local[!v->from])
+		m = take(v, s->recv_cq[!v->from], true);
+	return n < 0 ? n : m < 0 ? m : n + m;
+}
+
+int
+perf_verify_check(struct perf_verify *v)
+{
+	const struct perf_session *s = v->s;
+	int err = 0;
+
+	if (!v->lossy || s->opt->op != PERF_OP_SEND || !s->local[!v->from])
+		return for_all(v, check_one);
+	for (uint32_t f = 0; f < s->num_flows && err == 0; f++)
+		err = check_received(v, f);
+	return err;
+}
+
+/* Both sides in this process */
+static int
+run_batch(struct perf_verify *v)
 {
 	uint64_t since = perf_now_ns();
-	int err = post_batch(v);
+	int err = perf_verify_post(v);
 
 	if (err != 0)
 		return err;
 	while (v->sends_left != 0 || v->recv_left != 0) {
-		int n = take(v, v->s->send_cq[0], &v->sends_left, false);
-		int m = v->s->opt->op != PERF_OP_SEND
-				? 0
-				: take(v, v->s->recv_cq[1], &v->recv_left, true);
+		int n = perf_verify_take(v);
 
-		if (n < 0 || m < 0)
-			return n < 0 ? n : m;
-		if (v->s->opt->events && n + m == 0 && perf_wait(v->s) != 0)
+		if (n < 0)
+			return n;
+		if (v->s->opt->events && n == 0 && perf_wait(v->s) != 0)
 			return -EIO;
-		if (n + m != 0)
+		if (n != 0)
 			since = perf_now_ns();
 		else if (perf_now_ns() - since > PERF_STUCK_NS)
 			return perf_stuck(v->s);
 	}
 	/* None too many. */
 	for (uint32_t i = 0; i < 64; i++)
-		if (take(v, v->s->send_cq[0], &v->sends_left, false) < 0)
+		if (perf_verify_take(v) < 0)
 			return -EILSEQ;
 	return 0;
 }
 
+bool
+perf_verify_enough(const struct perf_verify *v, uint64_t begin)
+{
+	const struct perf_session *s = v->s;
+	uint64_t batch = (uint64_t)s->num_flows * s->slots;
+
+	perf_progress(s, "verify", (double)(perf_now_ns() - begin) / TIME_NS);
+	return v->round >= ROUNDS_MIN &&
+	       (v->round * batch * s->stride > BYTES_MAX || perf_now_ns() - begin > TIME_NS);
+}
+
 static int
-run_rounds(struct verify *v, struct perf_row *row)
+run_rounds(struct perf_verify *v, struct perf_row *row)
 {
 	struct perf_session *s = v->s;
-	uint64_t batch = (uint64_t)s->num_flows * s->slots, begin = perf_now_ns();
+	uint64_t begin = perf_now_ns();
 	int err = 0;
 
 	for (v->round = 0; err == 0 && !perf_interrupted(); v->round++) {
-		if (v->round >= ROUNDS_MIN &&
-		    (v->round * batch * s->stride > BYTES_MAX || perf_now_ns() - begin > TIME_NS))
+		if (perf_verify_enough(v, begin))
 			break;
-		for_all(v, prepare_one);
-		err = run_batch(v);
+		err = perf_verify_prepare(v);
 		if (err == 0)
-			err = for_all(v, check_one);
+			err = run_batch(v);
 		if (err == 0)
-			row->verified_msgs += batch;
-		perf_progress(s, "verify", (double)(perf_now_ns() - begin) / TIME_NS);
+			err = perf_verify_check(v);
+		if (err == 0)
+			row->verified_msgs += (uint64_t)s->num_flows * s->slots;
 	}
 	perf_progress(s, "verify", -1);
 	return err;
 }
 
 int
-perf_verify_run(struct perf_session *s, struct perf_row *row)
+perf_verify_open(struct perf_verify *v, struct perf_session *s, unsigned int from, bool lossy)
 {
-	struct verify v = {.s = s};
 	size_t slots = (size_t)s->num_flows * s->slots;
 	uint32_t group = s->opt->post_list < s->slots ? s->opt->post_list : s->slots;
 	int err = 0;
 
-	v.counter = calloc(slots, sizeof(uint64_t));
-	v.old = calloc(slots, sizeof(uint64_t));
-	v.recv_expected = calloc(s->num_flows, sizeof(uint32_t));
-	if (v.counter == NULL || v.old == NULL || v.recv_expected == NULL)
+	*v = (struct perf_verify){.s = s, .from = from, .lossy = lossy};
+	v->counter = calloc(slots, sizeof(uint64_t));
+	v->old = calloc(slots, sizeof(uint64_t));
+	v->recv_at = calloc(s->num_flows, sizeof(uint32_t));
+	v->received = calloc(s->num_flows, sizeof(uint32_t));
+	v->unposted = calloc(s->num_flows, sizeof(uint32_t));
+	if (v->counter == NULL || v->old == NULL || v->recv_at == NULL || v->received == NULL ||
+	    v->unposted == NULL)
 		err = -ENOMEM;
-	for (uint32_t f = 0; f < s->num_flows && err == 0; f++)
-		err = perf_ring_build(s, f, 0, s->slots, group, 1, &s->flows[f].ring);
+	for (uint32_t f = 0; f < s->num_flows && err == 0; f++) {
+		v->unposted[f] = s->slots;
+		err = perf_ring_build(s, f, from, s->slots, lossy ? 1 : group, 1, ring_of(v, f));
+	}
+	return err;
+}
+
+void
+perf_verify_close(struct perf_verify *v)
+{
+	free(v->counter);
+	free(v->old);
+	free(v->recv_at);
+	free(v->received);
+	free(v->unposted);
+	*v = (struct perf_verify){0};
+}
+
+int
+perf_verify_run(struct perf_session *s, struct perf_row *row)
+{
+	struct perf_verify v;
+	int err = perf_verify_open(&v, s, 0, false);
+
 	if (err == 0)
 		err = run_rounds(&v, row);
 	row->verified = err == 0 ? PERF_VERIFIED : PERF_WRONG;
-	free(v.counter);
-	free(v.old);
-	free(v.recv_expected);
+	perf_verify_close(&v);
 	return err;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "perf.h"
+#include "remote.h"
 
 #define MIN_SIZE 2u
 #define MAX_SIZE (8u << 20)
@@ -147,5 +147,11 @@ main(int argc, char **argv)
 		return rc > 0 ? 0 : 2;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	if (opt.remote.gids)
+		return remote_print_gids(&opt) == 0 ? 0 : 1;
+	if (opt.remote.server)
+		return remote_server(&opt) == 0 ? 0 : 1;
+	if (opt.remote.client != NULL)
+		return remote_client(&opt) == 0 ? 0 : 1;
 	return run(&opt) == 0 ? 0 : 1;
 }

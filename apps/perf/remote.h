@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef APPS_PERF_REMOTE_H
+#define APPS_PERF_REMOTE_H
+
+/*
+ * softhca-perf between two processes: --server on one host, --client on another, each on a device of
+ * its own behind a daemon (libsofthca only). They agree over TCP on lines of perf_exchange.h.
+ *
+ * In a session of this form side 0 is this process and side 1 the other one, of which numbers are known
+ * and no objects: the rest of the program sees a session with one local side.
+ *
+ *   server: hello (version, mtu)
+ *   client: gids		server: gid (sgid, vlan, gid) for each of its GIDs, end
+ *   client: case (test, my QP)	server: ready (my QP), once per QP, or error (text)
+ *   client: go		server: go, once per timed pass or round of the checking pass
+ *   both:   done (value: messages, elapsed_us), result (value: received, lost)
+ *   client: alive, every second of a pass; stop: the QPs go; bye
+ *
+ * Either end may say "error" with a text at any time, and is given up when it is silent for --timeout.
+ * What a client says is not trusted: every number is checked as if it were an option.
+ *
+ * Errors: 0 or negative errno; what went wrong has been printed.
+ */
+
+#include "perf.h"
+#include "perf_exchange.h"
+
+#define REMOTE_PORT 18515u
+#define REMOTE_GIDS_MAX 256u
+#define REMOTE_MEMORY_MAX (1ull << 30) /* a server gives to the slots of one kind */
+
+/* --- remote_line.c: lines over TCP -------------------- */
+
+struct remote_line {
+	int fd; /* -1: none */
+	size_t used;
+	uint64_t patience_ns;
+	uint64_t last_sent; /* when */
+	uint64_t last_heard;
+	char peer[80];	    /* address and port, to be read */
+	char buffer[PERF_EXCHANGE_LINE];
+};
+
+int remote_listen(uint32_t port, int *fd);
+/* Waits for a client; -EINTR after a signal. */
+int remote_accept(int listener, struct remote_line *l, uint64_t patience_ns);
+/* host: name, IPv4, IPv6 or [IPv6], perhaps with :PORT. */
+int remote_connect(struct remote_line *l, const char *host, uint64_t patience_ns);
+void remote_close(struct remote_line *l);
+int remote_send(struct remote_line *l, const char *word, const struct perf_exchange *x);
+/* One line: 1, nothing yet: 0. What is no line of the exchange: -EPROTO; end: -EPIPE. */
+int remote_poll(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x);
+/* Says "alive" when nothing was said for a second. */
+int remote_beat(struct remote_line *l);
+/* Waits for a line that is not "alive"; -ETIMEDOUT. An "error" is printed: -EREMOTEIO. */
+int remote_recv(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x);
+/* The same, and anything but this word is -EPROTO. */
+int remote_expect(struct remote_line *l, const char *word, struct perf_exchange *x);
+/* Says it here and to the other end; returns err. */
+int remote_fail(struct remote_line *l, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* --- remote_gid.c: which pair of addresses -------------------- */
+
+struct remote_gid {
+	union softhca_gid gid;
+	uint32_t index;
+	uint32_t vlan; /* 0: none */
+	uint8_t mac[6];
+};
+
+struct remote_gids {
+	unsigned int count;
+	struct remote_gid entry[REMOTE_GIDS_MAX];
+};
+
+int remote_gids_read(struct softhca_context *ctx, struct remote_gids *gids);
+void remote_gids_print(const struct remote_gids *gids);
+/* Only those --gid-index, --ip and --vlan allow. */
+void remote_gids_filter(struct remote_gids *gids, const struct perf_options *opt);
+/* The pair most likely to reach each other, or -ENETUNREACH and the best reason in why. */
+int remote_gids_choose(const struct remote_gids *own, const struct remote_gids *peer,
+		       struct remote_gid *mine, struct remote_gid *other, char why[256]);
+/* Why frames cannot get from one to the other, or NULL. */
+const char *remote_gid_unroutable(const struct remote_gid *a, const struct remote_gid *b);
+/* Both seem to be in one network: nobody needs to forward. */
+bool remote_gid_adjacent(const struct remote_gid *a, const struct remote_gid *b);
+void remote_gid_text(const struct remote_gid *g, char text[80]);
+
+/* --- remote_case.c: the test as both see it -------------------- */
+
+enum remote_pass {
+	REMOTE_PASS_TIMED,
+	REMOTE_PASS_VERIFY,
+};
+
+void remote_case_fill(const struct perf_session *s, enum remote_pass pass, struct perf_exchange *x);
+/* Options of the client within what own allows, or -EINVAL and the reason in why. */
+int remote_case_take(const struct perf_exchange *x, const struct perf_options *own,
+		     struct perf_options *opt, char why[256]);
+
+/* --- remote_setup.c -------------------- */
+
+struct remote {
+	const struct perf_options *own; /* of the command line */
+	struct perf_options opt;	/* of the row */
+	struct perf_session s;
+	struct remote_line line;
+	uint32_t port_mtu; /* bytes, of the own port */
+	bool client;
+	bool open;	/* a row is */
+	uint32_t cases; /* server: QPs connected */
+	enum remote_pass pass;
+};
+
+int remote_session_open(struct remote *r, const struct perf_options *opt);
+void remote_session_close(struct remote *r);
+/* The numbers of flow i for the other end, and what it says of its own. */
+void remote_flow_say(const struct remote *r, uint32_t i, struct perf_exchange *x);
+void remote_flow_hear(struct remote *r, uint32_t i, const struct perf_exchange *x);
+/* Posts the receives this end needs from the first moment on. */
+int remote_receives_start(struct remote *r);
+/* UC, UD: what is lost is not sent again. */
+bool remote_is_lossy(const struct perf_options *opt);
+/* This end makes requests, or takes messages into receives, in the pass. */
+bool remote_requests(const struct remote *r);
+bool remote_receives(const struct remote *r);
+
+/* --- remote_bw.c, remote_lat.c, remote_verify.c: both ends run them after "go" -------------------- */
+
+/* What all of them do now and then: 1 = a line has come. */
+int remote_look(struct remote *r, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x);
+int remote_bw_run(struct remote *r, struct perf_row *row);
+int remote_lat_run(struct remote *r, struct perf_row *row);
+
+struct remote_verify;
+int remote_verify_open(struct remote *r, struct remote_verify **v);
+void remote_verify_close(struct remote_verify *v);
+/* Server: everything of a round up to its result. */
+int remote_verify_serve(struct remote_verify *v, uint64_t round);
+/* Client: all rounds. */
+int remote_verify_run(struct remote *r, struct perf_row *row);
+
+/* --- remote_client.c, remote_server.c -------------------- */
+
+int remote_client(const struct perf_options *opt);
+int remote_server(const struct perf_options *opt);
+int remote_print_gids(const struct perf_options *opt);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * --server: one client after another. Whatever a client does, the next one finds everything as it
+ * was: objects belong to a row, a row to a client, and silence ends both.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "perf_version.h"
+#include "remote.h"
+
+static int
+say_hello(struct remote *r)
+{
+	struct perf_exchange x = {.version = PERF_EXCHANGE_VERSION, .mtu = r->port_mtu};
+
+	snprintf(x.text, sizeof(x.text), "softhca-perf %s", PERF_COMMIT);
+	return remote_send(&r->line, "hello", &x);
+}
+
+static int
+say_gids(struct remote *r)
+{
+	static struct remote_gids gids; /* large */
+	const struct perf_exchange none = {0};
+	int err = remote_gids_read(r->s.ctx[0], &gids);
+
+	if (err != 0)
+		return remote_fail(&r->line, err, "the server: %s", softhca_last_error(NULL));
+	remote_gids_filter(&gids, r->own);
+	for (unsigned int i = 0; i < gids.count && err == 0; i++) {
+		const struct remote_gid *g = &gids.entry[i];
+		struct perf_exchange x = {.sgid = g->index, .vlan = g->vlan};
+
+		memcpy(x.gid, g->gid.raw, sizeof(x.gid));
+		err = remote_send(&r->line, "gid", &x);
+	}
+	return err == 0 ? remote_send(&r->line, "end", &none) : err;
+}
+
+/* The own GID is the one the client has chosen of those it was told. */
+static int
+take_gids(struct remote *r, const struct perf_exchange *x)
+{
+	static struct remote_gids gids;
+	struct remote_gid client = {.vlan = (uint32_t)x->vlan & 0xfff};
+	const char *why = "it is not one of those offered";
+
+	memcpy(client.gid.raw, x->gid, sizeof(x->gid));
+	if (remote_gids_read(r->s.ctx[0], &gids) != 0)
+		return remote_fail(&r->line, -EIO, "the server: %s", softhca_last_error(NULL));
+	remote_gids_filter(&gids, r->own);
+	for (unsigned int i = 0; i < gids.count; i++) {
+		if (gids.entry[i].index != x->sgid)
+			continue;
+		why = remote_gid_unroutable(&gids.entry[i], &client);
+		if (why != NULL)
+			break;
+		r->s.gid[0] = gids.entry[i].gid;
+		r->s.sgid_index[0] = (uint8_t)gids.entry[i].index;
+		r->s.gid[1] = client.gid;
+		return 0;
+	}
+	return remote_fail(&r->line, -EINVAL, "GID %u of the server and that of the client: %s",
+			   (unsigned int)x->sgid, why);
+}
+
+/* The first QP of a row */
+static int
+open_row(struct remote *r, const struct perf_exchange *x)
+{
+	char why[256];
+	int err = remote_case_take(x, r->own, &r->opt, why);
+
+	if (err != 0)
+		return remote_fail(&r->line, err, "%s", why);
+	if (r->opt.mtu > r->port_mtu)
+		return remote_fail(&r->line, -EINVAL, "MTU %u of the client, the server's port has %u",
+				   r->opt.mtu, r->port_mtu);
+	err = take_gids(r, x);
+	if (err != 0)
+		return err;
+	r->pass = (enum remote_pass)x->pass;
+	if (r->pass == REMOTE_PASS_TIMED)
+		perf_report_header(&r->opt);
+	r->open = true;
+	r->cases = 0;
+	err = perf_row_open(&r->s, r->opt.size);
+	return err == 0 ? 0
+			: remote_fail(&r->line, err, "the server: %s", softhca_last_error(NULL));
+}
+
+static int
+add_qp(struct remote *r, const struct perf_exchange *x)
+{
+	struct perf_exchange ready = {.version = PERF_EXCHANGE_VERSION};
+	uint32_t random;
+	int err = 0;
+
+	if (!r->open)
+		err = open_row(r, x);
+	if (err != 0)
+		return err;
+	if (r->cases == r->s.num_flows)
+		return remote_fail(&r->line, -EPROTO, "more QPs than were announced");
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -EIO;
+	r->s.flows[r->cases].psn[0] = random & 0xffffff;
+	remote_flow_hear(r, r->cases, x);
+	remote_flow_say(r, r->cases, &ready);
+	if (++r->cases == r->s.num_flows) {
+		err = perf_row_connect(&r->s);
+		if (err == 0)
+			err = remote_receives_start(r);
+	}
+	if (err != 0)
+		return remote_fail(&r->line, err, "the server: %s", softhca_last_error(NULL));
+	return remote_send(&r->line, "ready", &ready);
+}
+
+static int
+run_timed(struct remote *r)
+{
+	static struct perf_row row; /* large */
+	const struct perf_exchange none = {0};
+	int err = remote_send(&r->line, "go", &none);
+
+	memset(&row, 0, sizeof(row));
+	row.size = r->opt.size;
+	if (err == 0)
+		err = r->opt.test == PERF_TEST_LAT ? remote_lat_run(r, &row)
+						   : remote_bw_run(r, &row);
+	if (err == 0 && row.msgs != 0)
+		perf_report_row(&r->opt, &row);
+	return err;
+}
+
+static int
+go(struct remote *r, uint64_t round, struct remote_verify **v)
+{
+	int err = 0;
+
+	if (!r->open || r->cases != r->s.num_flows)
+		return remote_fail(&r->line, -EPROTO, "\"go\" before all QPs are there");
+	if (r->pass == REMOTE_PASS_TIMED)
+		return run_timed(r);
+	if (*v == NULL)
+		err = remote_verify_open(r, v);
+	if (err != 0)
+		return remote_fail(&r->line, err, "the server has no memory for the check");
+	return remote_verify_serve(*v, round);
+}
+
+static void
+stop(struct remote *r, struct remote_verify **v)
+{
+	remote_verify_close(*v);
+	*v = NULL;
+	if (r->open)
+		perf_row_close(&r->s);
+	r->open = false;
+}
+
+static int
+serve(struct remote *r)
+{
+	struct remote_verify *v = NULL;
+	char word[PERF_EXCHANGE_WORD] = "";
+	struct perf_exchange x;
+	int err = say_hello(r);
+
+	while (err == 0) {
+		err = remote_recv(&r->line, word, &x);
+		if (err != 0 || strcmp(word, "bye") == 0)
+			break;
+		if (strcmp(word, "gids") == 0)
+			err = say_gids(r);
+		else if (strcmp(word, "case") == 0)
+			err = add_qp(r, &x);
+		else if (strcmp(word, "go") == 0)
+			err = go(r, x.value, &v);
+		else if (strcmp(word, "stop") == 0)
+			stop(r, &v);
+		else
+			err = remote_fail(&r->line, -EPROTO, "the server knows no \"%s\"", word);
+	}
+	stop(r, &v);
+	return err;
+}
+
+static bool
+device_lives(const struct remote *r)
+{
+	struct softhca_port_attr port;
+
+	if (softhca_query_port(r->s.ctx[0], 1, &port) == 0)
+		return true;
+	fprintf(stderr, "softhca-perf: the device is gone: %s\n", softhca_last_error(NULL));
+	return false;
+}
+
+static int
+serve_all(struct remote *r, int listener)
+{
+	int err = 0;
+
+	while (remote_accept(listener, &r->line, r->own->remote.timeout * 1000000000ull) == 0) {
+		printf("# client %s\n", r->line.peer);
+		fflush(stdout);
+		r->s.wake_fd = r->line.fd;
+		r->pass = REMOTE_PASS_TIMED;
+		err = serve(r);
+		printf("# client %s %s\n", r->line.peer, err == 0 ? "is content" : "has failed");
+		fflush(stdout);
+		remote_close(&r->line);
+		if (r->own->remote.once)
+			return err;
+		if (!device_lives(r))
+			return -EIO;
+		err = 0;
+	}
+	return err;
+}
+
+int
+remote_server(const struct perf_options *opt)
+{
+	static struct remote r; /* large */
+	int listener = -1, err = remote_session_open(&r, opt);
+
+	if (err == 0 && perf_option_given(opt, "mtu") && opt->mtu < r.port_mtu)
+		r.port_mtu = opt->mtu;
+	if (err == 0)
+		err = remote_listen(opt->remote.port, &listener);
+	if (err == 0) {
+		printf("# %s serves on TCP port %u, MTU %u\n", r.s.ctx[0]->name, opt->remote.port,
+		       r.port_mtu);
+		fflush(stdout);
+		err = serve_all(&r, listener);
+	}
+	if (listener >= 0)
+		close(listener);
+	remote_session_close(&r);
+	return err;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The device behind the daemon, and what both ends need to know of each other's queues. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "remote.h"
+
+static int
+failed(const char *what)
+{
+	fprintf(stderr, "softhca-perf: %s: %s\n", what, softhca_last_error(NULL));
+	return -EIO;
+}
+
+int
+remote_session_open(struct remote *r, const struct perf_options *opt)
+{
+	struct perf_session *s = &r->s;
+	struct softhca_port_attr port;
+
+	memset(r, 0, sizeof(*r));
+	r->line.fd = -1;
+	r->own = opt;
+	r->opt = *opt;
+	s->opt = &r->opt;
+	s->wake_fd = -1;
+	s->local[0] = true;
+	if (softhca_open(opt->remote.device, &s->ctx[0]) != 0)
+		return failed("no device");
+	s->pd[0] = softhca_alloc_pd(s->ctx[0]);
+	if (s->pd[0] == NULL)
+		return failed("alloc_pd");
+	if (softhca_query_device(s->ctx[0], &s->device) != 0 ||
+	    softhca_query_port(s->ctx[0], 1, &port) != 0)
+		return failed("query");
+	if (port.state != SOFTHCA_PORT_ACTIVE)
+		fprintf(stderr, "softhca-perf: the port of %s is %s\n", s->ctx[0]->name,
+			softhca_port_state_str(port.state));
+	r->port_mtu = 128u << port.active_mtu;
+	return 0;
+}
+
+void
+remote_session_close(struct remote *r)
+{
+	if (r->open)
+		perf_row_close(&r->s);
+	r->open = false;
+	remote_close(&r->line);
+	if (r->s.pd[0] != NULL)
+		softhca_dealloc_pd(r->s.pd[0]);
+	if (r->s.ctx[0] != NULL)
+		softhca_close(r->s.ctx[0]);
+	r->s.pd[0] = NULL;
+	r->s.ctx[0] = NULL;
+}
+
+void
+remote_flow_say(const struct remote *r, uint32_t i, struct perf_exchange *x)
+{
+	const struct perf_session *s = &r->s;
+	const struct perf_area *a = &s->area[0][perf_remote_kind(r->opt.op)];
+
+	x->qpn = s->flows[i].qpn[0];
+	x->executes = s->flows[i].executes[0];
+	x->psn = s->flows[i].psn[0];
+	x->qkey = PERF_QKEY;
+	x->vaddr = a->addr;
+	x->rkey = a->rkey;
+	x->srqn = s->srqn[0];
+	memcpy(x->gid, s->gid[0].raw, sizeof(x->gid));
+}
+
+/* Numbers of the wire have 24 or 32 bits, whatever was said. */
+void
+remote_flow_hear(struct remote *r, uint32_t i, const struct perf_exchange *x)
+{
+	struct perf_session *s = &r->s;
+	struct perf_area *a = &s->area[1][perf_remote_kind(r->opt.op)];
+	struct perf_flow *f = &s->flows[i];
+
+	f->qpn[1] = x->qpn & 0xffffff;
+	f->executes[1] = x->executes != 0 ? x->executes & 0xffffff : f->qpn[1];
+	f->psn[1] = x->psn & 0xffffff;
+	a->addr = x->vaddr;
+	a->rkey = (uint32_t)x->rkey;
+	s->srqn[1] = x->srqn & 0xffffff;
+}
+
+bool
+remote_is_lossy(const struct perf_options *opt)
+{
+	return opt->service == PERF_SERVICE_UC || opt->service == PERF_SERVICE_UD;
+}
+
+static bool
+is_ping_pong(const struct perf_options *opt)
+{
+	return opt->test == PERF_TEST_LAT && (opt->op == PERF_OP_WRITE || opt->op == PERF_OP_SEND);
+}
+
+bool
+remote_requests(const struct remote *r)
+{
+	if (r->client || r->opt.remote.bidir)
+		return true;
+	return r->pass == REMOTE_PASS_TIMED && is_ping_pong(&r->opt);
+}
+
+bool
+remote_receives(const struct remote *r)
+{
+	if (r->opt.op != PERF_OP_SEND)
+		return false;
+	if (!r->client || r->opt.remote.bidir)
+		return true;
+	return r->pass == REMOTE_PASS_TIMED && is_ping_pong(&r->opt);
+}
+
+static int
+start_flow(struct remote *r, uint32_t i, uint32_t posted)
+{
+	struct perf_session *s = &r->s;
+	struct perf_flow *f = &s->flows[i];
+	uint32_t group = r->opt.post_list, count = posted > s->slots ? posted : s->slots;
+	int err;
+
+	count = (count + group - 1) / group * group;
+	err = perf_ring_build(s, i, 1, count, group, 1, &f->back);
+	f->recv_next = 0;
+	for (uint32_t n = 0; err == 0 && n < posted; n += group) {
+		err = perf_post_recv(s, f, 0, &f->back.recv[f->recv_next]);
+		f->recv_next = (f->recv_next + group) % count;
+	}
+	return err;
+}
+
+/* The checking pass posts what it needs round by round, the latency test one by one. */
+int
+remote_receives_start(struct remote *r)
+{
+	bool shared = r->s.srq[0] != NULL;
+	uint32_t wanted = shared ? r->opt.depth : perf_recv_depth(&r->s);
+	int err = 0;
+
+	if (!remote_receives(r) || r->pass == REMOTE_PASS_VERIFY)
+		return 0;
+	if (r->opt.test == PERF_TEST_LAT)
+		wanted = 1;
+	for (uint32_t i = 0; i < r->s.num_flows && err == 0; i++)
+		err = start_flow(r, i, wanted / r->opt.post_list * r->opt.post_list);
+	return err;
+}
+
+/* The other end hears that this one lives; whether it has said something. */
+int
+remote_look(struct remote *r, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x)
+{
+	int err = remote_beat(&r->line);
+
+	if (err != 0)
+		return err;
+	return remote_poll(&r->line, word, x);
+}
