@@ -137,12 +137,12 @@ struct perf_flow {
 	uint32_t psn[2];	      /* each side's first */
 	struct perf_ring ring;
 	struct perf_ring back; /* remote form: the requests of side 1 with the receives of side 0 */
-	uint32_t next;	    /* request the next list begins with */
-	uint32_t room;	    /* messages that may still be posted */
-	uint32_t recv_next; /* the same for receives */
-	uint32_t recv_room; /* receives posted and not claimed by a send */
-	uint32_t recv_done; /* receives completed and not posted again */
-	uint32_t expected;  /* index of the request that completes next */
+	uint32_t next;	       /* request the next list begins with */
+	uint32_t room;	       /* messages that may still be posted */
+	uint32_t recv_next;    /* the same for receives */
+	uint32_t recv_room;    /* receives posted and not claimed by a send */
+	uint32_t recv_done;    /* receives completed and not posted again */
+	uint32_t expected;     /* index of the request that completes next */
 };
 
 struct perf_session {
@@ -164,7 +164,7 @@ struct perf_session {
 	struct softhca_cq *recv_cq[2];
 	struct softhca_comp_channel *channel[2]; /* --events */
 	bool armed;				 /* --events: the next idle poll waits */
-	int wake_fd;				 /* --events: that this is readable ends waiting too */
+	int wake_fd; /* --events: that this is readable ends waiting too */
 	struct softhca_srq *srq[2];
 	uint32_t srqn[2];
 	struct softhca_xrcd *xrcd[2];

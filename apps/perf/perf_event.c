@@ -79,8 +79,7 @@ perf_wait(struct perf_session *s)
 	struct pollfd fd[3] = {{.fd = channel_fd(s, 0), .events = POLLIN},
 			       {.fd = channel_fd(s, 1), .events = POLLIN},
 			       {.fd = s->wake_fd, .events = POLLIN}};
-	bool manual =
-		s->embed != NULL && s->opt->embed.executor == SOFTHCA_EXECUTOR_MANUAL;
+	bool manual = s->embed != NULL && s->opt->embed.executor == SOFTHCA_EXECUTOR_MANUAL;
 	uint64_t since = perf_now_ns();
 	int n = 0, err = 0;
 

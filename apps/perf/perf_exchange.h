@@ -38,8 +38,8 @@
 	X(retry_cnt) \
 	X(rd_atomic) /* READs and atomics at once, either role */ \
 	X(timeout) \
-	X(test)	   /* what is measured: 0 bandwidth, 1 latency */ \
-	X(pass)	   /* 0: time is taken, 1: data is checked */ \
+	X(test) /* what is measured: 0 bandwidth, 1 latency */ \
+	X(pass) /* 0: time is taken, 1: data is checked */ \
 	X(duration_us) \
 	X(qps)	     /* in all; each is described in a line of its own */ \
 	X(post_list) /* requests per doorbell */ \
@@ -55,7 +55,7 @@
 	X(executes) /* XRC: QPN that takes requests */ \
 	X(srqn) \
 	X(elapsed_us) \
-	X(lost) /* messages sent and not arrived */ \
+	X(lost)	     /* messages sent and not arrived */ \
 	X(requester) /* 1: the end that is told makes the requests */ \
 	X(qpn) \
 	X(psn) \

@@ -21,7 +21,8 @@ host_object(const struct perf_options *opt)
 {
 	struct perf_host h;
 
-	perf_host_query(&h, !perf_is_remote(opt) && opt->embed.executor == SOFTHCA_EXECUTOR_THREADS);
+	perf_host_query(&h,
+			!perf_is_remote(opt) && opt->embed.executor == SOFTHCA_EXECUTOR_THREADS);
 	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:f, s:f}", "cpu", h.cpu, "cores",
 			 (int)h.cores, "kernel", h.kernel, "dpdk", softhca_embed_dpdk_version(),
 			 "build_type", PERF_BUILD_TYPE, "commit", PERF_COMMIT,
@@ -92,9 +93,9 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 		(int)opt->mtu, "post_list", (int)opt->post_list, "stride", (json_int_t)row->stride,
 		"layout", remote ? "daemon" : perf_layout_names[opt->embed.layout], "executor",
 		remote ? "daemon" : perf_executor_names[opt->embed.executor], "lcores",
-		remote ? 0 : (int)softhca_embed_lcores(s->embed), "msgs", (json_int_t)row->msgs, "seconds",
-		row->seconds, "ns_per_msg", rate > 0 ? 1e9 / rate : 0, "mmsg_per_s", rate / 1e6,
-		"gbit_per_s", rate * (double)row->size * 8 / 1e9, "peak_gbit_per_s",
+		remote ? 0 : (int)softhca_embed_lcores(s->embed), "msgs", (json_int_t)row->msgs,
+		"seconds", row->seconds, "ns_per_msg", rate > 0 ? 1e9 / rate : 0, "mmsg_per_s",
+		rate / 1e6, "gbit_per_s", rate * (double)row->size * 8 / 1e9, "peak_gbit_per_s",
 		row->peak_mmsg * (double)row->size * 8 / 1e3, "retransmissions",
 		(json_int_t)row->retransmissions, "verified_msgs", (json_int_t)row->verified_msgs);
 

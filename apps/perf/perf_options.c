@@ -524,9 +524,9 @@ static int
 check_form(const struct perf_options *opt)
 {
 	static const char *const back_to_back[] = {
-		"layout", "executor",	"idle",	 "pcap",  "telemetry",	"impair",
-		"edges",  "mbufs",	"records", "port-burst", "link-down", "stall-discard",
-		"huge",	  "no-huge",
+		"layout",    "executor",      "idle",  "pcap",	  "telemetry",
+		"impair",    "edges",	      "mbufs", "records", "port-burst",
+		"link-down", "stall-discard", "huge",  "no-huge",
 	};
 	static const char *const between[] = {"gid-index", "bidir", "timeout"};
 	static const char *const of_client[] = {"all-sizes", "json", "list-counters", "duration"};

@@ -28,7 +28,8 @@ perf_report_header(const struct perf_options *opt)
 	char where[48] = "between daemons";
 
 	if (!perf_is_remote(opt))
-		snprintf(where, sizeof(where), "layout %s (%s)", perf_layout_names[opt->embed.layout],
+		snprintf(where, sizeof(where), "layout %s (%s)",
+			 perf_layout_names[opt->embed.layout],
 			 perf_executor_names[opt->embed.executor]);
 	printf("# %s %s %s%s%s over IPv%u%s, %s, %u QP, depth %u, MTU %u, post list %u%s\n",
 	       perf_service_names[opt->service], perf_op_names[opt->op], perf_test_name(opt->test),

@@ -31,7 +31,7 @@ mix(uint64_t z)
 static uint64_t
 slot_seed(const struct perf_verify *v, uint32_t flow, uint32_t slot)
 {
-	return mix(v->s->opt->seed + v->from * DIRECTION + v->round * 0x9e3779b97f4a7c15ull +
+	return mix(v->s->opt->seed + v->direction * DIRECTION + v->round * 0x9e3779b97f4a7c15ull +
 		   ((uint64_t)flow << 32 | slot));
 }
 
@@ -271,9 +271,9 @@ post_receives(struct perf_verify *v, uint32_t f)
 
 	v->recv_at[f] = (v->recv_at[f] + v->received[f]) % r->count;
 	for (uint32_t n = 0; n < v->unposted[f] && err == 0; n += r->group)
-		err = perf_post_recv(v->s, &v->s->flows[f], !v->from,
-				     &r->recv[(v->recv_at[f] + r->count - v->unposted[f] + n) %
-					      r->count]);
+		err = perf_post_recv(
+			v->s, &v->s->flows[f], !v->from,
+			&r->recv[(v->recv_at[f] + r->count - v->unposted[f] + n) % r->count]);
 	v->unposted[f] = 0;
 	return err;
 }
@@ -324,8 +324,8 @@ take_one(struct perf_verify *v, const struct softhca_wc *wc, bool is_recv)
 		return perf_bad_completion(v->s, wc);
 	if (f >= v->s->num_flows || *left == 0)
 		return wrong(v, f, at, 0, "a completion nobody asked for");
-	expected = is_recv ? (v->recv_at[f] + v->received[f]) % v->s->slots
-			   : v->s->flows[f].expected;
+	expected =
+		is_recv ? (v->recv_at[f] + v->received[f]) % v->s->slots : v->s->flows[f].expected;
 	if (at != expected)
 		return wrong(v, f, at, 0, "a completion out of order");
 	if (is_recv && wc->byte_len != v->s->size + perf_recv_extra(v->s))

@@ -13,9 +13,10 @@
 struct perf_verify {
 	struct perf_session *s;
 	unsigned int from;
-	bool lossy;	   /* messages may be missing; what comes must be right and in order */
-	uint64_t *counter; /* atomics: what the peer's counters must hold, by flow and slot */
-	uint64_t *old;	   /* what each must have held when the batch came */
+	uint64_t direction; /* other data for the other one, the same at both ends */
+	bool lossy;	    /* messages may be missing; what comes must be right and in order */
+	uint64_t *counter;  /* atomics: what the peer's counters must hold, by flow and slot */
+	uint64_t *old;	    /* what each must have held when the batch came */
 	uint64_t round;
 	uint32_t sends_left; /* requests of the round still to complete */
 	uint32_t recv_left;  /* the same for receives */

@@ -37,7 +37,7 @@ struct remote_line {
 	uint64_t patience_ns;
 	uint64_t last_sent; /* when */
 	uint64_t last_heard;
-	char peer[80];	    /* address and port, to be read */
+	char peer[80]; /* address and port, to be read */
 	char buffer[PERF_EXCHANGE_LINE];
 };
 

@@ -99,8 +99,7 @@ taken_all(const struct pass *p)
 		return true;
 	if (!p->heard)
 		return false;
-	return p->received >= p->theirs.value ||
-	       (p->lossy && p->now - p->last_progress > QUIET_NS);
+	return p->received >= p->theirs.value || (p->lossy && p->now - p->last_progress > QUIET_NS);
 }
 
 static int
@@ -248,9 +247,8 @@ start(struct pass *p)
 	}
 	p->begin = p->now = p->peak_at = p->last_progress = perf_now_ns();
 	p->limit = p->r->opt.iters != 0 ? p->r->opt.iters : UINT64_MAX;
-	p->end_at = p->r->opt.iters != 0
-			    ? UINT64_MAX
-			    : p->begin + (uint64_t)(p->r->opt.duration * 1e9);
+	p->end_at =
+		p->r->opt.iters != 0 ? UINT64_MAX : p->begin + (uint64_t)(p->r->opt.duration * 1e9);
 	return err;
 }
 
@@ -261,7 +259,7 @@ start(struct pass *p)
 static void
 summarize(const struct pass *p, struct perf_row *row)
 {
-	double mine = (double)(p->end - p->begin) / 1e9;
+	double mine = p->told ? (double)(p->end - p->begin) / 1e9 : 0;
 	double theirs = (double)p->theirs.elapsed_us / 1e6;
 
 	row->msgs = p->done + (p->heard ? p->theirs.value : 0);

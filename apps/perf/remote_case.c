@@ -77,7 +77,8 @@ take_kind(const struct perf_exchange *x, struct perf_options *opt, char why[256]
 	int op = find(ops, PERF_OP_COUNT, x->op);
 
 	if (x->version != PERF_EXCHANGE_VERSION) {
-		snprintf(why, 256, "the client speaks version %" PRIu64 " of the exchange, the server %u",
+		snprintf(why, 256,
+			 "the client speaks version %" PRIu64 " of the exchange, the server %u",
 			 x->version, PERF_EXCHANGE_VERSION);
 		return -EINVAL;
 	}
@@ -104,7 +105,8 @@ take_numbers(const struct perf_exchange *x, struct perf_options *opt, char why[2
 {
 #define X(field, option, member, min, max) \
 	if (!is_within(x->field, min, max)) { \
-		snprintf(why, 256, "--%s: the client's %" PRIu64 " is not allowed", option, x->field); \
+		snprintf(why, 256, "--%s: the client's %" PRIu64 " is not allowed", option, \
+			 x->field); \
 		return -EINVAL; \
 	} \
 	opt->member = (__typeof__(opt->member))x->field;
@@ -116,8 +118,8 @@ take_numbers(const struct perf_exchange *x, struct perf_options *opt, char why[2
 static int
 differ(char why[256], const char *option, const char *server, const char *client)
 {
-	snprintf(why, 256, "--%s: the server was started with %s, the client with %s", option, server,
-		 client);
+	snprintf(why, 256, "--%s: the server was started with %s, the client with %s", option,
+		 server, client);
 	return -EINVAL;
 }
 
@@ -162,8 +164,8 @@ check_memory(const struct perf_options *opt, char why[256])
 	    !__builtin_mul_overflow(bytes, (uint64_t)opt->qps, &bytes) &&
 	    bytes <= REMOTE_MEMORY_MAX)
 		return 0;
-	snprintf(why, 256, "%u QPs with %u slots of %" PRIu64 " bytes: more than %llu MiB", opt->qps,
-		 opt->slots, opt->stride, REMOTE_MEMORY_MAX >> 20);
+	snprintf(why, 256, "%u QPs with %u slots of %" PRIu64 " bytes: more than %llu MiB",
+		 opt->qps, opt->slots, opt->stride, REMOTE_MEMORY_MAX >> 20);
 	return -EINVAL;
 }
 

@@ -91,9 +91,10 @@ choose_mtu(struct remote *r, const struct perf_exchange *hello)
 	if (!given)
 		r->opt.mtu = r->opt.mtu < best ? r->opt.mtu : best;
 	if (given && r->opt.mtu > best)
-		return remote_fail(&r->line, -EINVAL,
-				   "MTU %u was asked for: the client's port has %u, the server's %" PRIu64,
-				   r->opt.mtu, r->port_mtu, hello->mtu);
+		return remote_fail(
+			&r->line, -EINVAL,
+			"MTU %u was asked for: the client's port has %u, the server's %" PRIu64,
+			r->opt.mtu, r->port_mtu, hello->mtu);
 	if (r->port_mtu != hello->mtu)
 		printf("# MTU %u: the client's port has %u, the server's %" PRIu64 "\n", r->opt.mtu,
 		       r->port_mtu, hello->mtu);
@@ -118,8 +119,8 @@ agree(struct remote *r)
 	r->s.sgid_index[0] = (uint8_t)mine.index;
 	r->s.gid[1] = other.gid;
 	r->s.sgid_index[1] = (uint8_t)other.index; /* the server's own number of it */
-	r->opt.ip = mine.gid.raw[10] == 0xff && mine.gid.raw[11] == 0xff &&
-				    mine.gid.raw[0] == 0 && mine.gid.raw[1] == 0
+	r->opt.ip = mine.gid.raw[10] == 0xff && mine.gid.raw[11] == 0xff && mine.gid.raw[0] == 0 &&
+				    mine.gid.raw[1] == 0
 			    ? 4
 			    : 6;
 	r->opt.embed.vlan = mine.vlan;

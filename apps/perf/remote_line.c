@@ -69,7 +69,8 @@ start_line(struct remote_line *l, int fd, uint64_t patience_ns, const struct soc
 	char host[64] = "?", port[8] = "?";
 	int one = 1;
 
-	getnameinfo(a, bytes, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+	getnameinfo(a, bytes, host, sizeof(host), port, sizeof(port),
+		    NI_NUMERICHOST | NI_NUMERICSERV);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	*l = (struct remote_line){.fd = fd, .patience_ns = patience_ns};
 	l->last_sent = l->last_heard = perf_now_ns();

@@ -80,8 +80,9 @@ open_row(struct remote *r, const struct perf_exchange *x)
 	if (err != 0)
 		return remote_fail(&r->line, err, "%s", why);
 	if (r->opt.mtu > r->port_mtu)
-		return remote_fail(&r->line, -EINVAL, "MTU %u of the client, the server's port has %u",
-				   r->opt.mtu, r->port_mtu);
+		return remote_fail(&r->line, -EINVAL,
+				   "MTU %u of the client, the server's port has %u", r->opt.mtu,
+				   r->port_mtu);
 	err = take_gids(r, x);
 	if (err != 0)
 		return err;

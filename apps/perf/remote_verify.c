@@ -48,6 +48,8 @@ remote_verify_open(struct remote *r, struct remote_verify **out)
 		err = perf_verify_open(&v->out, &r->s, 0, lossy);
 	if (err == 0 && v->responds)
 		err = perf_verify_open(&v->in, &r->s, 1, lossy);
+	v->out.direction = !r->client;
+	v->in.direction = r->client;
 	return err;
 }
 
