@@ -203,6 +203,32 @@ resync(struct kernif *k)
 	return dump(k, RTM_GETNEIGH, &neighbour, sizeof(neighbour));
 }
 
+static void
+ignore(void *arg, const struct nlmsghdr *h)
+{
+	(void)arg;
+	(void)h;
+}
+
+/*
+ * Events were lost. Those that are left are older: what they say may have been taken back by one
+ * that was lost, so they go before the tables are read.
+ */
+static void
+start_over(struct kernif *k)
+{
+	int err;
+
+	do
+		err = nl_drain(&k->events, ignore, NULL);
+	while (err == -ENOBUFS);
+	k->stats.resyncs++;
+	err = resync(k);
+	if (err != 0)
+		kernif_log(k, "the kernel's tables of %s could not be read: %s", k->tap.name,
+			   strerror(-err));
+}
+
 /*
  * RoCE traffic does not tell the kernel that a neighbour is alive: it would never look again. Like a
  * packet sent there, this makes it look when what it knows is old.
@@ -233,10 +259,8 @@ monitor_main(void *arg)
 		poll(p, 2, 1000);
 		pthread_mutex_lock(&k->lock);
 		err = nl_drain(&k->events, on_message, k);
-		if (err == -ENOBUFS) {
-			k->stats.resyncs++;
-			resync(k);
-		}
+		if (err == -ENOBUFS)
+			start_over(k);
 		if (kernif_now() >= fresh) {
 			freshen(k);
 			fresh = kernif_now() + FRESHEN_NS;

@@ -19,7 +19,7 @@
 #include <rte_eal.h>
 
 #include "fake_hw.h"
-#include "kernif.h"
+#include "kernif_impl.h"
 #include "lan.h"
 
 #define SKIPPED 77
@@ -256,6 +256,36 @@ gids_follow_addresses(void **state)
 	assert_int_equal(s.gids_cleared, 2);
 	end();
 	assert_int_equal(if_nametoindex("kt0"), 0);
+}
+
+/* More events than the socket holds while nobody reads: the tables are read anew. */
+static void
+events_lost(void **state)
+{
+	struct kernif_config c = config(KERNIF_TAP);
+	struct kernif_stats s;
+
+	(void)state;
+	begin(&c);
+	wait_gid(2, gid6);
+	shell("ip addr add 10.9.1.1/24 dev kt0");
+	wait_gid(3, extra4);
+	pthread_mutex_lock(&k->lock);
+	shell("ip addr add 10.9.3.1/24 dev kt0"); /* this is heard of, that it goes again is not */
+	shell("for i in $(seq 4000); do "
+	      "echo \"addr add 10.20.$((i / 250)).$((i % 250 + 1))/32 dev lo\"; done | ip -batch -");
+	shell("ip addr del 10.9.3.1/24 dev kt0");
+	shell("ip addr del 10.9.1.1/24 dev kt0 && ip addr add 10.9.2.1/24 dev kt0");
+	pthread_mutex_unlock(&k->lock);
+	wait_gid(4, other4);
+	wait_gid(3, NULL);
+	shell("ip addr add 10.9.1.1/24 dev kt0"); /* whatever was left has been read by then */
+	wait_gid(3, extra4);
+	assert_true(gid_is(1, gid4) && gid_is(2, gid6) && gid_is(5, NULL));
+	kernif_stats(k, &s);
+	assert_true(s.resyncs >= 1);
+	shell("ip addr flush dev lo scope global");
+	end();
 }
 
 static void
@@ -530,7 +560,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gids_follow_addresses),
+		cmocka_unit_test(gids_follow_addresses), cmocka_unit_test(events_lost),
 		cmocka_unit_test(too_many_addresses),
 		cmocka_unit_test(next_hops),
 		cmocka_unit_test(neighbours_move),
