@@ -560,7 +560,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gids_follow_addresses), cmocka_unit_test(events_lost),
+		cmocka_unit_test(gids_follow_addresses),
+		cmocka_unit_test(events_lost),
 		cmocka_unit_test(too_many_addresses),
 		cmocka_unit_test(next_hops),
 		cmocka_unit_test(neighbours_move),
