@@ -283,8 +283,7 @@ parse_measure_option(int id, char *arg, struct perf_options *opt)
 		opt->srq = true;
 		return 0;
 	case OPT_IP:
-		rc = parse_u32("ip", arg, 4, 6, &opt->ip);
-		return rc == 0 && opt->ip == 5 ? bad("--ip: 4 or 6") : rc;
+		return parse_u32("ip", arg, 4, 6, &opt->ip);
 	case OPT_VLAN:
 		return parse_u32("vlan", arg, 1, 4094, &opt->embed.vlan);
 	case OPT_EVENTS:
@@ -568,6 +567,8 @@ check(struct perf_options *opt, bool executor_given)
 		rc = check_form(opt);
 	if (rc != 0)
 		return rc;
+	if (opt->ip == 5)
+		return bad("--ip: 4 or 6");
 	if (mtu_code(opt->mtu) == 0)
 		return bad("--mtu: %u is none of 256, 512, 1024, 2048, 4096", opt->mtu);
 	if (opt->duration != 0 && opt->iters != 0)

@@ -1,0 +1,429 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""softhca-perf between two daemons: every operation and service verified at both ends, options that do
+not match, clients and servers that die, and clients that speak nonsense.
+
+test_perf.py SOFTHCAD SOFTHCA-PERF [unittest arguments]
+"""
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from daemon import Daemon, Namespaces, Skip, folder
+
+BINARY, PERF = [os.path.abspath(word) for word in sys.argv[1:3]]
+ADDRESSES = [['10.66.0.%d/24' % n, '2001:db8:66::%d/64' % n, '10.67.0.%d/24 vlan 7' % n]
+             for n in (1, 2)]
+MACS = ('02:00:00:66:00:01', '02:00:00:66:00:02')
+OPERATIONS = {
+    'rc': ('write', 'read', 'send', 'atomic-fa', 'atomic-cas'),
+    'uc': ('write', 'send'),
+    'ud': ('send',),
+    'xrc': ('write', 'read', 'send', 'atomic-fa', 'atomic-cas'),
+}
+LIMIT_S = 120  # a loaded machine is slow
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+class Case(unittest.TestCase):
+    spaces = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.context = folder()
+        cls.place = cls.context.__enter__()
+        cls.addClassCleanup(cls.context.__exit__, None, None, None)
+        cls.daemons = []
+        cls.start()
+
+    @classmethod
+    def start(cls):
+        wire = 'socket=%s/wire' % cls.place
+        for side, role in enumerate(('server', 'client')):
+            cls.daemon(side, 'net_memif0,role=%s,%s' % (role, wire))
+        for d in cls.daemons:
+            d.wait_log('link up')
+
+    @classmethod
+    def daemon(cls, side, device, prefix=()):
+        name = 'shf%d%s%s' % (os.getpid(), cls.__name__[0].lower(), 'ab'[side])
+        d = Daemon(BINARY, cls.place, name, device, ADDRESSES[side], {'port': {'mac': MACS[side]}},
+                   prefix=prefix)
+        cls.addClassCleanup(d.close)
+        cls.daemons.append(d.start())
+
+    def server(self, *words, seconds=20):
+        """A server on the first daemon; it listens when this returns."""
+        self.port = free_port()
+        log = os.path.join(self.place, 'server-%d.log' % self.port)
+        with open(log, 'wb') as file:
+            process = subprocess.Popen(self.prefix(0) + [
+                PERF, '--device', self.daemons[0].socket, '--timeout', str(seconds), *words,
+                '--server', str(self.port)], stdout=file, stderr=file)
+        self.addCleanup(self.end, process)
+        process.log = log
+        self.wait_text(process, 'serves on TCP port')
+        return process
+
+    def text(self, process):
+        with open(process.log, encoding='utf-8', errors='replace') as file:
+            return file.read()
+
+    def wait_text(self, process, words, count=1):
+        deadline = time.monotonic() + LIMIT_S
+        while self.text(process).count(words) < count:
+            if time.monotonic() > deadline or process.poll() is not None:
+                self.fail('no "%s" in:\n%s' % (words, self.text(process)))
+            time.sleep(0.02)
+
+    def end(self, process, number=signal.SIGTERM):
+        if process.poll() is None:
+            process.send_signal(number)
+        return process.wait(LIMIT_S)
+
+    def prefix(self, side):
+        return list(self.spaces.prefix(side)) if self.spaces else []
+
+    host = '127.0.0.1'
+
+    def client(self, *words, port=None):
+        return subprocess.Popen(self.prefix(1) + [
+            PERF, '--device', self.daemons[1].socket,
+            '--client', '%s:%d' % (self.host, port or self.port), *words],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8')
+
+    def run_client(self, *words, status=0, port=None):
+        process = self.client(*words, port=port)
+        try:
+            out = process.communicate(timeout=LIMIT_S)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.fail('%s does not end:\n%s' % (words, process.communicate()[0]))
+        self.assertEqual(process.returncode, status, '%s:\n%s' % (' '.join(words), out))
+        return out
+
+    def good(self, *words):
+        out = self.run_client('--iters', '300', '--verify', *words)
+        self.assertIn(' verified', out)
+        return out
+
+    def alive(self, server):
+        """The server serves, and has forgotten whoever was there."""
+        self.assertIsNone(server.poll(), self.text(server))
+        self.good('--op', 'send', '--size', '3000')
+
+    def clean_end(self, server):
+        self.assertEqual(self.end(server), 0, self.text(server))
+
+
+class Memif(Case):
+    def test_operations(self):
+        server = self.server()
+        for service, ops in OPERATIONS.items():
+            for op in ops:
+                for test in ('bw', 'lat'):
+                    with self.subTest(service=service, op=op, test=test):
+                        self.good('--service', service, '--op', op, '--test', test,
+                                  *([] if op.startswith('atomic') else ['--size', '3001']))
+        self.assertNotIn('failed', self.text(server))
+        self.clean_end(server)
+
+    def test_options(self):
+        server = self.server()
+        for words in (('--srq', '--op', 'send'), ('--srq', '--service', 'ud', '--size', '700'),
+                      ('--ip', '6', '--op', 'read'), ('--ip', '6', '--service', 'ud'),
+                      ('--vlan', '7', '--op', 'send'), ('--mtu', '256', '--size', '3000'),
+                      ('--events', '--op', 'send'), ('--events', '--op', 'read', '--test', 'lat'),
+                      ('--qps', '20', '--depth', '4', '--op', 'send', '--size', '64'),
+                      ('--signal-every', '16', '--post-list', '8', '--size', '64'),
+                      ('--gid-index', '0', '--size', '2000')):
+            with self.subTest(words=words):
+                self.good(*words)
+        out = self.run_client('--all-sizes', '--iters', '32')
+        self.assertEqual(len([line for line in out.splitlines() if line.startswith(' ')]), 23, out)
+        self.clean_end(server)
+
+    def test_both_ways(self):
+        server = self.server()
+        for words in (('--op', 'write'), ('--op', 'read'), ('--op', 'send'),
+                      ('--op', 'send', '--srq'), ('--op', 'send', '--events'),
+                      ('--service', 'ud'), ('--service', 'xrc', '--op', 'send')):
+            with self.subTest(words=words):
+                self.good('--bidir', *words)
+        self.clean_end(server)
+
+    def test_json_and_once(self):
+        server = self.server('--once')
+        path = os.path.join(self.place, 'out.json')
+        self.run_client('--op', 'read', '--size', '4K', '--duration', '0.2', '--json', path)
+        with open(path, encoding='utf-8') as file:
+            row = json.load(file)['rows'][0]
+        self.assertEqual((row['op'], row['layout'], row['size']), ('read', 'daemon', 4096))
+        self.assertGreater(row['msgs'], 0)
+        self.assertGreater(row['seconds'], 0.19)
+        self.assertEqual(server.wait(LIMIT_S), 0)
+
+    def test_gids(self):
+        out = subprocess.run([PERF, '--device', self.daemons[0].socket, '--gids'], timeout=LIMIT_S,
+                             stdout=subprocess.PIPE, encoding='utf-8', check=True).stdout
+        self.assertRegex(out, r' 1 +10\.66\.0\.1 +RoCEv2 +- +IPv4 +02:00:00:66:00:01\n')
+        self.assertRegex(out, r' 3 +10\.67\.0\.1 +RoCEv2 +7 +IPv4 ')
+        server = self.server('--ip', '4')
+        self.assertIn('10.66.0.2 (GID 1) here, 10.66.0.1 (GID 1) there',
+                      self.run_client('--iters', '10'))
+        out = self.run_client('--gid-index', '0', status=1)
+        self.assertIn('no pair of GIDs can work', out)
+        self.assertIn('one is IPv4, the other IPv6', out)
+        self.assertIn('the client has no GID', self.run_client('--gid-index', '77', status=1))
+        self.alive(server)
+
+    def test_mismatch(self):
+        """Both ends say what both ends want."""
+        server = self.server('--op', 'send', '--mtu', '1024')
+        out = self.run_client('--op', 'write', status=1)
+        for text in (out, self.text(server)):
+            self.assertIn('--op: the server was started with send, the client with write', text)
+        out = self.run_client('--op', 'send', '--mtu', '4096', status=1)
+        for text in (out, self.text(server)):
+            self.assertIn("MTU 4096 was asked for: the client's port has 4096, the server's 1024",
+                          text)
+        self.assertIn('MTU 1024', self.good('--op', 'send'))
+
+
+class Veth(Case):
+    host = '10.99.0.1'
+
+    @classmethod
+    def start(cls):
+        try:
+            cls.spaces = Namespaces()
+        except Skip as why:
+            raise unittest.SkipTest(str(why))
+        cls.addClassCleanup(cls.spaces.close)
+        for side in (0, 1):
+            name = cls.spaces.names[side]
+            cls.spaces.run(name, 'ip', 'link', 'set', 'wire', 'address', MACS[side])
+            cls.spaces.run(name, 'ip', 'addr', 'add', '10.99.0.%d/24' % (side + 1), 'dev', 'wire')
+            cls.daemon(side, 'net_af_packet0,iface=wire', cls.spaces.prefix(side))
+        for d in cls.daemons:
+            d.wait_log('link up')
+
+    def test_services(self):
+        """The lines of both ends go over the same wire as the test."""
+        server = self.server()
+        for words in (('--op', 'write'), ('--op', 'send', '--size', '3000'), ('--op', 'read'),
+                      ('--op', 'atomic-fa'), ('--service', 'ud', '--depth', '16'),
+                      ('--ip', '6', '--size', '3000')):
+            with self.subTest(words=words):
+                self.good(*words)
+        self.clean_end(server)
+
+
+class Deaths(Case):
+    def test_client_killed(self):
+        server = self.server(seconds=5)
+        for turn, op in enumerate(('write', 'send', 'read', 'send')):
+            extra = ['--bidir'] if turn == 3 else ['--test', 'lat'] if turn == 1 else []
+            client = self.client('--op', op, '--duration', '60', '--size', '4K', *extra)
+            self.wait_text(server, '#bytes', count=2 * turn + 1)
+            time.sleep(0.3)
+            self.assertIsNone(client.poll())
+            client.kill()
+            client.communicate()
+            self.wait_text(server, 'has failed', count=turn + 1)
+            self.alive(server)
+        self.clean_end(server)
+
+    def test_client_stopped(self):
+        """One that says nothing any more is given up, and the next one served."""
+        server = self.server(seconds=2)
+        client = self.client('--op', 'write', '--duration', '60')
+        self.wait_text(server, '#bytes')
+        client.send_signal(signal.SIGSTOP)
+        try:
+            self.wait_text(server, 'has failed')
+            self.assertIn('silent for too long', self.text(server))
+            self.alive(server)
+        finally:
+            client.kill()
+            client.communicate()
+
+    def test_server_killed(self):
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            server = self.server()
+            client = self.client('--op', 'send', '--duration', '60')
+            self.wait_text(server, '#bytes')
+            time.sleep(0.3)
+            self.end(server, number)
+            client.communicate(timeout=LIMIT_S)
+            self.assertEqual(client.returncode, 1)
+
+
+class Orphans(Case):
+    def test_daemon_killed(self):
+        server = self.server()
+        client = self.client('--op', 'write', '--duration', '60')
+        self.wait_text(server, '#bytes')
+        time.sleep(0.3)
+        self.daemons[0].stop(signal.SIGKILL)
+        client.communicate(timeout=LIMIT_S)
+        self.assertEqual(client.returncode, 1)
+        self.assertEqual(server.wait(LIMIT_S), 1, self.text(server))
+        self.assertIn('the device is gone', self.text(server))
+
+
+CASE = ('case version=1 service=2 op=0 size=64 count=10 mtu=1024 ip=4 qps=1 depth=1 post_list=1 '
+        'signal=1 stride=4096 slots=1 sgid=1 gid=00000000000000000000ffff0a420002 qpn=17 rkey=1 '
+        'duration_us=0 vaddr=4096')
+
+
+class Hostile(Case):
+    def speak(self, data, answer=0.3):
+        """What the server says to these bytes, until it is quiet or closes."""
+        with socket.create_connection(('127.0.0.1', self.port), LIMIT_S) as s:
+            s.settimeout(answer)
+            said = b''
+            try:
+                s.sendall(data)
+                while True:
+                    part = s.recv(65536)
+                    if not part:
+                        break
+                    said += part
+            except OSError:
+                pass
+            return said.decode(errors='replace')
+
+    def replaced(self, **fields):
+        words = CASE.split(' ')
+        for key, value in fields.items():
+            words = [w for w in words if not w.startswith(key + '=')] + ['%s=%d' % (key, value)]
+        return (' '.join(words) + '\n').encode()
+
+    def test_cases(self):
+        """Numbers nobody may ask for are refused with the name of the option."""
+        server = self.server(seconds=2)
+        self.assertIn('ready', self.speak(self.replaced()))
+        for fields in ({'version': 2}, {'service': 77}, {'op': 8}, {'size': 1 << 40}, {'size': 0},
+                       {'qps': 0}, {'qps': 1 << 32}, {'depth': 1 << 20}, {'mtu': 1500}, {'mtu': 0},
+                       {'ip': 5}, {'post_list': 0}, {'signal': 0}, {'stride': 1}, {'slots': 0},
+                       {'stride': 1 << 31, 'slots': 1 << 20, 'qps': 16380}, {'sgid': 200},
+                       {'sgid': 0}, {'test': 9}, {'pass': 5}, {'timeout': 99}, {'srq': 2},
+                       {'vlan': 7}, {'seed': (1 << 64) - 1, 'count': (1 << 64) - 1},
+                       {'duration_us': 1 << 60}, {'bidir': 1, 'op': 6}, {'service': 4}):
+            with self.subTest(fields=fields):
+                self.assertIn('error', self.speak(self.replaced(**fields)))
+        self.assertIn('version 2 of the exchange, the server 1',
+                      self.speak(self.replaced(version=2)))
+        self.alive(server)
+
+    def test_order(self):
+        server = self.server(seconds=2)
+        case = self.replaced()
+        for data in (b'go\n', b'done\n', b'ready\n', case + case, b'stop\nstop\ngo value=3\n',
+                     case + b'stop\ngo\n', self.replaced(qps=2) + b'go\n', b'gids colour\n',
+                     b'x' * 5000, b'\n', b'\0\n', b'gids gid=12\n', b'error text=\x1b[31mred\n'):
+            with self.subTest(data=data):
+                self.speak(data)
+        for data in (case + b'go\n', case + b'go\ncase\n', case + b'go\ndone\nresult\nstop\n'):
+            self.speak(data)
+        self.assertNotIn('\x1b', self.text(server))
+        self.alive(server)
+
+    def test_silence(self):
+        """Neither a half line nor none holds the server longer than --timeout."""
+        server = self.server(seconds=1)
+        held = [socket.create_connection(('127.0.0.1', self.port)) for _ in range(3)]
+        held[1].sendall(b'case version=1 ser')
+        self.alive(server)
+        for s in held:
+            s.close()
+
+    def test_random(self):
+        seed = int(os.environ.get('SOFTHCA_SEED', '0')) or random.SystemRandom().getrandbits(32)
+        print('seed %d' % seed, file=sys.stderr)
+        rng = random.Random(seed)
+        words = [b'case', b'go', b'gids', b'stop', b'bye', b'done', b'result', b'alive', b'error']
+        server = self.server(seconds=1)
+        for _ in range(60):
+            kind = rng.randrange(3)
+            if kind == 0:
+                data = rng.randbytes(rng.randrange(1, 3000))
+            elif kind == 1:
+                line = bytearray(self.replaced())
+                for _ in range(rng.randrange(1, 6)):
+                    line[rng.randrange(len(line) - 1)] = rng.randrange(256)
+                data = bytes(line)
+            else:
+                data = b'\n'.join(rng.choice(words) for _ in range(rng.randrange(1, 20)))
+            self.speak(data, answer=0.02)
+        self.alive(server)
+
+    def fake_server(self, data):
+        """The client's words about a server that says this."""
+        listener = socket.create_server(('127.0.0.1', 0))
+
+        def say():
+            s = listener.accept()[0]
+            s.sendall(data)
+            s.settimeout(LIMIT_S)
+            try:
+                while s.recv(4096):
+                    pass
+            except OSError:
+                pass
+            s.close()
+
+        thread = threading.Thread(target=say)
+        thread.start()
+        try:
+            return self.run_client('--timeout', '1', status=1, port=listener.getsockname()[1])
+        finally:
+            thread.join()
+            listener.close()
+
+    def test_bad_servers(self):
+        for data, words in (
+                (b'', 'silent for too long'), (b'hello version=9 mtu=1024 text=other\n', 'version 9'),
+                (b'HTTP/1.1 400 Bad Request\r\n', 'not the exchange'), (b'\xff' * 4000, 'exchange'),
+                (b'hello version=1 mtu=1024\nend\n', 'no GID'),
+                (b'hello version=1 mtu=1024\n' + b'gid sgid=1\n' * 300, 'no GID'),
+                (b'error text=go away\n', 'says: go away')):
+            with self.subTest(data=data[:40]):
+                self.assertIn(words, self.fake_server(data))
+        self.assertIn('no server at', self.run_client(port=free_port(), status=1))
+
+
+class CommandLine(unittest.TestCase):
+    def test_refused(self):
+        for words in (['--server', '--client', 'x'], ['--server', '0'], ['--server', 'x'],
+                      ['--client', 'x', '--layout', 'rtc'], ['--client', 'x', '--no-huge'],
+                      ['--server', '--json', 'x'], ['--bidir'], ['--device', 'x'], ['--once'],
+                      ['--client', 'x', '--bidir', '--op', 'atomic-fa'],
+                      ['--client', 'x', '--bidir', '--test', 'lat'], ['5']):
+            run = subprocess.run([PERF] + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 timeout=LIMIT_S, check=False)
+            self.assertEqual(run.returncode, 2, words)
+
+    def test_no_device(self):
+        run = subprocess.run([PERF, '--device', '/no/such.sock', '--server'], timeout=LIMIT_S,
+                             stderr=subprocess.PIPE, stdout=subprocess.PIPE, encoding='utf-8',
+                             check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn('no device', run.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
