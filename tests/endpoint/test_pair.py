@@ -21,6 +21,7 @@ MACS = ('02:00:00:66:00:01', '02:00:00:66:00:02')
 IPS = ('10.66.0.1', '10.66.0.2')
 SERVICES = ('rc', 'uc', 'ud', 'srq')
 GID_IPV4 = 1
+TURNS = int(os.environ.get('SOFTHCA_KILLS', '4'))
 
 TRANSFER = '''
 import hashlib, socket, sys
@@ -100,7 +101,8 @@ class Talk:
         for end in self.ends:
             if end.poll() is None:
                 end.kill()
-            end.communicate()
+            end.wait()
+            end.stdout.close()
 
 
 def number(text, what):
@@ -188,7 +190,7 @@ class Memif(Case):
         """A daemon is killed under traffic and started again: new connections work at once."""
         self.memif()
         self.start()
-        for turn in range(4):
+        for turn in range(TURNS):
             victim = turn % 2
             survivor = self.daemons[1 - victim]
             t = self.talk('doomed%d' % turn, 'rc', seconds=60)
@@ -199,7 +201,7 @@ class Memif(Case):
             self.daemons[victim].stop(signal.SIGKILL)
             self.assertNotEqual(t.ends[victim].wait(40), 0)
             ended = time.monotonic() - start
-            t.close() # a client that only waits to receive never learns that its peer is gone
+            t.close()  # a client that only waits to receive never learns that its peer is gone
             self.daemons[victim].start()
             survivor.wait_log('link up', count=ups + 1)
             print('its client ended after %.2f s, link back after %.2f s' %

@@ -131,6 +131,16 @@ start_device(struct port_ethdev *p)
 	return rc;
 }
 
+void
+hca_port_ethdev_stop(struct hca_port *port)
+{
+	struct port_ethdev *p = (struct port_ethdev *)port;
+
+	if (p->started)
+		rte_eth_dev_stop(p->id);
+	p->started = false;
+}
+
 int
 hca_port_ethdev_restart(struct hca_port *port)
 {

@@ -38,6 +38,8 @@ void hca_port_ethdev_pause(struct hca_port *p, bool on);
 bool hca_port_ethdev_paused(const struct hca_port *p);
 /* Stops and starts the device, which must be paused and stays so. 0 or what the driver said. */
 int hca_port_ethdev_restart(struct hca_port *p);
+/* Stops the device, which must be paused: it is closed from another thread later. */
+void hca_port_ethdev_stop(struct hca_port *p);
 /* Asks the device; changes nothing. Not while another thread restarts it. */
 bool hca_port_ethdev_ask_link(struct hca_port *p);
 /* Watched ports: what the engine is told. */

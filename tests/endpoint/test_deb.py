@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Debian packages are built, hold what they should, and what they hold runs.
+
+test_deb.py ROOT
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(sys.argv[1])
+SKIPPED = 77
+EXPECTED = ('./usr/sbin/softhcad', './usr/bin/softhca-perf', './etc/softhca/softhcad.conf',
+            './lib/systemd/system/softhcad.service', './usr/share/man/man8/softhcad.8.gz',
+            './usr/share/man/man5/softhcad.conf.5.gz', './usr/share/man/man1/softhca-perf.1.gz',
+            './usr/share/doc/softhca/copyright', './usr/share/doc/softhca/examples/memif-a.conf')
+
+
+def output(*command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          encoding='utf-8', check=True, timeout=600, **options).stdout
+
+
+def check(place):
+    output(os.path.join(ROOT, 'config/build-deb'), '--output', place, '--build',
+           os.path.join(place, 'work'))
+    packages = sorted((name for name in os.listdir(place) if name.endswith('.deb')),
+                      key=lambda name: name.split('_')[0])
+    assert [name.split('_')[0] for name in packages] == ['softhca', 'softhca-dev'], packages
+    main = os.path.join(place, packages[0])
+    files = [line.split()[5] for line in output('dpkg-deb', '-c', main).splitlines()]
+    for path in EXPECTED:
+        assert path in files, '%s is not in %s' % (path, packages[0])
+    for field, word in (('Depends', 'librte-net-memif'), ('Depends', 'libc6'),
+                        ('Architecture', '')):
+        assert word in output('dpkg-deb', '-f', main, field), field
+    tree = os.path.join(place, 'tree')
+    output('dpkg-deb', '-x', main, tree)
+    libraries = [folder for folder, _, names in os.walk(tree)
+                 if any(name.startswith('libsofthca.so') for name in names)]
+    env = dict(os.environ, LD_LIBRARY_PATH=libraries[0])
+    for name in ('etc/softhca/softhcad.conf', 'usr/share/doc/softhca/examples/memif-a.conf'):
+        said = output(os.path.join(tree, 'usr/sbin/softhcad'), '-c', os.path.join(tree, name),
+                      '--check', env=env)
+        assert said.endswith('good\n'), said
+    print('%s: %s' % (packages, output('dpkg-deb', '-f', main, 'Depends')))
+
+
+def main():
+    missing = [name for name in ('dpkg-deb', 'dpkg-shlibdeps', 'meson', 'ninja')
+               if shutil.which(name) is None]
+    if missing:
+        print('skipped: no %s here' % ', '.join(missing))
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix='softhca-deb-') as place:
+        try:
+            check(place)
+        except subprocess.CalledProcessError as error:
+            print(error.stdout)
+            raise
+    return 0
+
+
+sys.exit(main())
