@@ -12,8 +12,9 @@
 #include "hca.h"
 #include "port/port_ethdev.h"
 
-#define RETRY_NS 200000000u   /* a peer that is not there is looked for again */
-#define CONNECT_NS 700000000u /* one that was found may need so long to answer, or refuse in silence */
+#define RETRY_NS 200000000u /* a peer that is not there is looked for again */
+#define CONNECT_NS \
+	700000000u /* one that was found may need so long to answer, or refuse in silence */
 
 static bool
 ask(const struct endpoint_port *p)
