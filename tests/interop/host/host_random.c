@@ -6,6 +6,8 @@
 
 #include "host_special.h"
 
+#define FAULTY_PACKETS 3000u /* on a bad wire rxe sends everything many times */
+
 struct dice {
 	uint64_t s;
 };
@@ -63,6 +65,12 @@ draw_flags(struct dice *d, bool ours, struct perf_exchange *t)
 		t->flags |= EP_FENCE;
 }
 
+static uint64_t
+packets(const struct host_case *c)
+{
+	return c->test.count * (c->test.size / c->test.mtu + 2) * (c->qps != 0 ? c->qps : 1);
+}
+
 /* Bad wires are for those who mend what they do. */
 static void
 draw_faults(struct dice *d, struct host_case *c)
@@ -76,6 +84,8 @@ draw_faults(struct dice *d, struct host_case *c)
 	c->impair.corrupt = roll(d, 3) == 0 ? 0.01 : 0;
 	if (roll(d, 4) == 0)
 		c->test.delay_us = roll(d, 5000);
+	while (c->test.count > 1 && packets(c) > FAULTY_PACKETS)
+		c->test.count /= 2;
 }
 
 void
