@@ -5,9 +5,11 @@ not match, clients and servers that die, and clients that speak nonsense.
 
 test_perf.py SOFTHCAD SOFTHCA-PERF [unittest arguments]
 """
+import contextlib
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -202,6 +204,30 @@ class Memif(Case):
         self.assertIn('MTU 1024', self.good('--op', 'send'))
 
 
+    def test_impaired(self):
+        """RC and XRC repeat what is lost; UC and UD say how much is missing, and the rest is right."""
+        server = self.server()
+        try:
+            for d in self.daemons:
+                d.ask('/softhca/impair,drop=0.02,dup=0.02,reorder=0.02,corrupt=0.01')
+            for words in (('--op', 'send'), ('--op', 'read'), ('--op', 'atomic-cas'),
+                          ('--service', 'xrc', '--op', 'write'), ('--op', 'write', '--bidir')):
+                with self.subTest(words=words):
+                    self.good('--ack-timeout', '12', '--size', '8' if 'atomic-cas' in words
+                              else '6000', *words)
+            for d in self.daemons:
+                d.ask('/softhca/impair,off')
+                d.ask('/softhca/impair,drop=0.03')
+            for words in (('uc', '--op', 'write', '--size', '6000'),
+                          ('uc', '--op', 'send', '--size', '6000'), ('ud', '--size', '500')):
+                with self.subTest(words=words):
+                    self.assertRegex(self.good('--service', *words), r' [1-9]\d* messages were lost')
+        finally:
+            for d in self.daemons:
+                d.ask('/softhca/impair,off')
+        self.clean_end(server)
+
+
 class Veth(Case):
     host = '10.99.0.1'
 
@@ -369,6 +395,56 @@ class Hostile(Case):
             else:
                 data = b'\n'.join(rng.choice(words) for _ in range(rng.randrange(1, 20)))
             self.speak(data, answer=0.02)
+        self.alive(server)
+
+    def relay(self, pattern, replacement, *words):
+        """A client's fate when somebody changes what it tells the server."""
+        listener = socket.create_server(('127.0.0.1', 0))
+
+        def copy(source, sink, change):
+            with contextlib.suppress(OSError):
+                for line in source.makefile('rb'):
+                    sink.sendall(re.sub(pattern, replacement, line) if change else line)
+            with contextlib.suppress(OSError):
+                sink.shutdown(socket.SHUT_WR)
+
+        def both():
+            with listener.accept()[0] as near, \
+                    socket.create_connection(('127.0.0.1', self.port)) as far:
+                back = threading.Thread(target=copy, args=(far, near, False))
+                back.start()
+                copy(near, far, True)
+                back.join()
+
+        thread = threading.Thread(target=both)
+        thread.start()
+        try:
+            return self.run_client('--iters', '50', '--verify', '--size', '8', *words, status=1,
+                                   port=listener.getsockname()[1])
+        finally:
+            thread.join()
+            listener.close()
+
+    def test_wrong_data(self):
+        """Whoever receives other data than was agreed says so, and both ends fail."""
+        server = self.server()
+        for op, finder in (('write', 'server'), ('read', 'client'), ('send', 'server'),
+                           ('atomic-fa', 'server')):
+            with self.subTest(op=op):
+                out = self.relay(rb'seed=\d+', b'seed=5', '--op', op)
+                self.assertIn('the %s found wrong data' % finder, out)
+                self.assertIn(' WRONG', out)
+                self.assertIn('the %s found wrong data' % finder, self.text(server))
+        self.assertEqual(self.text(server).count('has failed'), 4)
+        self.alive(server)
+
+    def test_wrong_numbers(self):
+        """QPs that do not belong together get nowhere, and the server serves on."""
+        server = self.server(seconds=3)
+        self.relay(rb' executes=\d+', b' executes=4242', '--op', 'read', '--ack-timeout', '10')
+        self.relay(rb' psn=\d+', b' psn=77', '--op', 'send', '--ack-timeout', '10')
+        out = self.relay(rb' slots=\d+', b' slots=1', '--op', 'write')
+        self.assertIn('remote access error', out)
         self.alive(server)
 
     def fake_server(self, data):
