@@ -446,8 +446,9 @@ choose_ack_timeout(const struct perf_options *opt)
 {
 	const struct softhca_embed_config *embed = &opt->embed;
 	bool alone = embed->executor == SOFTHCA_EXECUTOR_MANUAL;
-	uint32_t code = perf_is_remote(opt) ? REMOTE_ACK_TIMEOUT
-			: is_impaired(&embed->impair) && alone ? 11 : 14;
+	uint32_t code = perf_is_remote(opt)		       ? REMOTE_ACK_TIMEOUT
+			: is_impaired(&embed->impair) && alone ? 11
+							       : 14;
 
 	while (code < 31 && 4096ull << code < 4000ull * embed->impair.delay_us)
 		code++;

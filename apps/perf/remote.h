@@ -108,8 +108,9 @@ struct remote {
 	struct remote_line line;
 	uint32_t port_mtu; /* bytes, of the own port */
 	bool client;
-	bool open;	/* a row is */
-	uint32_t cases; /* server: QPs connected */
+	bool open;	 /* a row is */
+	uint32_t cases;	 /* server: QPs connected */
+	uint32_t rounds; /* server: of the checking pass */
 	enum remote_pass pass;
 };
 

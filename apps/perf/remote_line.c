@@ -66,15 +66,18 @@ static void
 start_line(struct remote_line *l, int fd, uint64_t patience_ns, const struct sockaddr *a,
 	   socklen_t bytes)
 {
-	char host[64] = "?", port[8] = "?";
+	static const char mapped[] = "::ffff:";
+	char host[64] = "?", port[8] = "?", *name = host;
 	int one = 1;
 
 	getnameinfo(a, bytes, host, sizeof(host), port, sizeof(port),
 		    NI_NUMERICHOST | NI_NUMERICSERV);
+	if (strncmp(host, mapped, sizeof(mapped) - 1) == 0 && strchr(host, '.') != NULL)
+		name += sizeof(mapped) - 1;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	*l = (struct remote_line){.fd = fd, .patience_ns = patience_ns};
 	l->last_sent = l->last_heard = perf_now_ns();
-	snprintf(l->peer, sizeof(l->peer), strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host,
+	snprintf(l->peer, sizeof(l->peer), strchr(name, ':') != NULL ? "[%s]:%s" : "%s:%s", name,
 		 port);
 }
 

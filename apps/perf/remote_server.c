@@ -154,12 +154,17 @@ go(struct remote *r, uint64_t round, struct remote_verify **v)
 		err = remote_verify_open(r, v);
 	if (err != 0)
 		return remote_fail(&r->line, err, "the server has no memory for the check");
-	return remote_verify_serve(*v, round);
+	err = remote_verify_serve(*v, round);
+	r->rounds += err == 0;
+	return err;
 }
 
 static void
 stop(struct remote *r, struct remote_verify **v)
 {
+	if (*v != NULL && r->rounds != 0)
+		printf("# data of %u rounds was checked at this end too\n", r->rounds);
+	r->rounds = 0;
 	remote_verify_close(*v);
 	*v = NULL;
 	if (r->open)
