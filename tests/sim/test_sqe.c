@@ -2,7 +2,7 @@
 
 /*
  * A request of UC or UD that fails here takes the send queue to SQE: what is behind it is flushed,
- * receives go on, and the program brings the queue back.
+ * receives go on, and the program brings the queue back. In SQD it changes a UD QP's partition.
  */
 
 #include "sim_test.h"
@@ -358,12 +358,49 @@ and_out_in(const struct sim_config *cfg)
 }
 SIM_TEST(and_out)
 
+static void
+modify_ud(struct link *l, uint32_t state, uint32_t mask, uint16_t pkey_index)
+{
+	struct softhca_qp_attr a = {.qp_state = state, .pkey_index = pkey_index};
+
+	sim_check(l->s, softhca_modify_qp(l->e[0].qp, &a, SOFTHCA_QP_STATE | mask) == 0, "to %s",
+		  softhca_qp_state_str(state));
+}
+
+/* From SQD on a UD QP sends in the partition it was given there, and in no other. */
+static void
+other_partition_in(const struct sim_config *cfg)
+{
+	struct sim *s = sim_open(cfg);
+	struct link l;
+
+	for (unsigned int side = 0; side < 2; side++)
+		sim_check(s, hca_driver_set_pkey(s->side[side].drv, 1, 0x9234) == 0, "set_pkey");
+	link_open(&l, s, true, SIM_GID_V4);
+	post_recvs(&l, 1, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		send(&l, 0, i, S);
+		sim_settle(s);
+		expect(&l, 0, i, SOFTHCA_WC_SUCCESS);
+		sim_check(s, received(&l, 1) == (i != 1), "message %u", i);
+		sim_check(s, sim_counter(s, 1, "rx_bad_pkey") == (i != 0), "message %u", i);
+		modify_ud(&l, SOFTHCA_QPS_SQD, 0, 0);
+		sim_settle(s);
+		modify_ud(&l, SOFTHCA_QPS_SQD, SOFTHCA_QP_PKEY_INDEX, i == 0);
+		modify_ud(&l, SOFTHCA_QPS_RTS, 0, 0);
+	}
+	link_close(&l);
+	sim_close(s);
+}
+SIM_TEST(other_partition)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(and_back),
 		cmocka_unit_test(and_out),
+		cmocka_unit_test(other_partition),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

@@ -32,6 +32,7 @@ struct ud_template {
 	struct hca_roce_template tmpl;
 	struct hca_ud_av av;
 	uint32_t qpi, generation;
+	uint16_t pkey; /* as the QP had it: SQD may change it */
 	uint64_t gids; /* state of the GID table they were made from */
 };
 
@@ -389,7 +390,7 @@ is_released(const struct hca_qp *qp, const struct hca_txd *d)
 }
 
 static int
-ud_fill(const struct hca *h, const struct hca_qp *qp, const struct hca_gid_entry *g,
+ud_fill(const struct hca_qp *qp, uint16_t pkey, const struct hca_gid_entry *g,
 	const struct hca_ud_av *av, struct hca_roce_template *t)
 {
 	struct hca_roce_path p = {
@@ -400,7 +401,7 @@ ud_fill(const struct hca *h, const struct hca_qp *qp, const struct hca_gid_entry
 		.hop_limit = av->hop_limit,
 		.flow_label = av->flow_label,
 		.udp_sport = hca_roce_udp_sport(qp->cfg.local_qpn, av->dqpn),
-		.pkey = qp->cfg.pkey,
+		.pkey = pkey,
 		.qpn = av->dqpn,
 		.migreq = true,
 	};
@@ -420,19 +421,21 @@ ud_headers(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
 	const struct hca_ud_av *av = &((const struct hca_record_full *)hca_record(h, d->rec))->av;
 	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, av->sgid_index);
 	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
+	uint16_t pkey = __atomic_load_n(&qp->cfg.pkey, __ATOMIC_RELAXED);
 
 	if (unlikely(g == NULL))
 		return NULL;
 	if (u->qpi == d->qpi && u->generation == d->generation && u->gids == gids &&
-	    memcmp(&u->av, av, sizeof(*av)) == 0)
+	    u->pkey == pkey && memcmp(&u->av, av, sizeof(*av)) == 0)
 		return &u->tmpl;
 	u->gids = 0; /* changes count from 1: nothing is cached while it is filled */
-	if (ud_fill(h, qp, g, av, &u->tmpl) != 0)
+	if (ud_fill(qp, pkey, g, av, &u->tmpl) != 0)
 		return NULL;
 	hca_loopback_learn(h, av->dmac);
 	u->av = *av;
 	u->qpi = d->qpi;
 	u->generation = d->generation;
+	u->pkey = pkey;
 	u->gids = gids;
 	return &u->tmpl;
 }
