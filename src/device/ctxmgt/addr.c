@@ -13,11 +13,11 @@ static const uint8_t ip4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 void
 hca_addr_reset(struct hca_ctxmgt *c)
 {
-	c->gid_changes++;
 	memset(c->gid, 0, sizeof(c->gid));
 	memset(c->neigh, 0, sizeof(c->neigh));
 	memset(c->pkey, 0, sizeof(c->pkey));
 	c->pkey[0] = HCA_PKEY_DEFAULT;
+	__atomic_store_n(&c->gid_changes, c->gid_changes + 1, __ATOMIC_RELEASE);
 }
 
 void
@@ -99,21 +99,28 @@ hca_gid_clear(struct hca_ctxmgt *c, uint32_t index)
 	__atomic_store_n(&c->gid[index].valid, 0, __ATOMIC_RELEASE);
 }
 
-void
-hca_gid_put(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m)
+static void
+fill_gid(struct hca_gid_entry *e, const struct hca_mbox_set_gid *m)
 {
-	struct hca_gid_entry *e = &c->gid[hca_be32_to_cpu(m->index)];
 	uint32_t flags = hca_be32_to_cpu(m->flags);
 
-	__atomic_store_n(&c->gid_changes, c->gid_changes + 1, __ATOMIC_RELEASE);
-	memset(e, 0, sizeof(*e));
-	if (!(flags & HCA_GID_VALID))
-		return;
 	memcpy(e->gid, m->gid, sizeof(e->gid));
 	memcpy(e->mac, m->mac, sizeof(e->mac));
 	e->vlan_id = gid_vlan(flags);
 	e->ip_version = HCA_GID_TYPE(flags) == HCA_GID_ROCE_V2_IPV4 ? 4 : 6;
 	__atomic_store_n(&e->valid, 1, __ATOMIC_RELEASE);
+}
+
+void
+hca_gid_put(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m)
+{
+	struct hca_gid_entry *e = &c->gid[hca_be32_to_cpu(m->index)];
+
+	memset(e, 0, sizeof(*e));
+	if (hca_be32_to_cpu(m->flags) & HCA_GID_VALID)
+		fill_gid(e, m);
+	/* Who sees the new count and copies the table must find the change in it. */
+	__atomic_store_n(&c->gid_changes, c->gid_changes + 1, __ATOMIC_RELEASE);
 }
 
 int
