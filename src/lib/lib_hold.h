@@ -24,6 +24,12 @@ int lib_hold_ready(void);
  */
 int lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh);
 
+/*
+ * Whole pages, whatever of the program lies on them: also what a sanitizer keeps away from others.
+ * bytes is a multiple of 8.
+ */
+void lib_hold_copy(void *to, const void *from, size_t bytes);
+
 /* In the child of fork(). */
 void lib_hold_forget(void);
 

@@ -7,7 +7,6 @@
  */
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -27,7 +26,7 @@ make_copy(struct lib_share *share)
 
 	share->copy = copy != MAP_FAILED ? copy : NULL;
 	if (share->copy != NULL)
-		memcpy(copy, (const void *)(uintptr_t)share->va, share->length);
+		lib_hold_copy(copy, (const void *)(uintptr_t)share->va, share->length);
 }
 
 void
