@@ -79,8 +79,7 @@ settled(void)
 			return;
 		usleep(1000);
 	}
-	fail_msg("something is left: %ld clients",
-		 (long)rig_ask(&rig, "usage", 0, "clients"));
+	fail_msg("something is left: %ld clients", (long)rig_ask(&rig, "usage", 0, "clients"));
 }
 
 /* ---- framing ---- */
