@@ -42,6 +42,7 @@ enum ep_flags {
 	EP_MCAST = 1 << 13,	 /* datagrams to a group the responder is in */
 	EP_MTU_HALF = 1 << 15,	 /* the responder's MTU is half of the requester's */
 	EP_UNALIGNED = 1 << 16,	 /* the last atomic is at an odd address */
+	EP_REUSED = 1 << 17,	 /* the QP has been in RTS, ERR and RESET before */
 	EP_WINDOW = 1 << 14,	 /* the responder's key is that of a memory window (type 2) */
 };
 

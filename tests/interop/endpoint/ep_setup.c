@@ -304,15 +304,47 @@ open_ah(struct ep *ep)
 	return 0;
 }
 
+static int
+to_state(struct ep *ep, uint32_t state)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+
+	if (ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE) != 0)
+		return ep_fail(ep, -EINVAL, "QP to state %u: %s", state, strerror(errno));
+	return 0;
+}
+
+/* Through ERR and RESET back to INIT. */
+static int
+start_again(struct ep *ep)
+{
+	int err = to_state(ep, IBV_QPS_ERR);
+
+	if (err == 0)
+		err = to_state(ep, IBV_QPS_RESET);
+	return err == 0 ? to_init(ep) : err;
+}
+
+static int
+to_ready(struct ep *ep)
+{
+	int err = to_rtr(ep);
+
+	return err == 0 ? to_rts(ep) : err;
+}
+
 int
 ep_connect(struct ep *ep, const struct perf_exchange *peer)
 {
 	int err;
 
 	ep->peer = *peer;
-	err = to_rtr(ep);
-	if (err == 0)
-		err = to_rts(ep);
+	err = to_ready(ep);
+	if (err == 0 && (ep->test.flags & EP_REUSED) != 0) {
+		err = start_again(ep);
+		if (err == 0)
+			err = to_ready(ep);
+	}
 	if (err == 0 && is_ud(ep))
 		err = open_ah(ep);
 	return err == 0 ? ep_window_bind(ep) : err;
