@@ -323,6 +323,23 @@ endpoint_netdev_running(const char *interface)
 	       (ifr.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
+void
+endpoint_make_folder(const struct endpoint_device *d)
+{
+	static const char *const options[] = {"socket", "iface", "path"};
+	char path[256], *slash;
+
+	for (size_t i = 0; i < RTE_DIM(options); i++) {
+		if (!endpoint_device_option(d->args, options[i], path, sizeof(path)) ||
+		    path[0] != '/')
+			continue;
+		slash = strrchr(path, '/');
+		*slash = '\0';
+		if (path[0] != '\0')
+			(void)mkdir(path, 0755);
+	}
+}
+
 /*
  * A datagram socket cannot connect to a listener, but the kernel says which of both it is: there
  * and of another type, or nobody. (A connection would be worse than useless: memif's driver ends

@@ -50,6 +50,9 @@ uint32_t endpoint_netdev_mtu(const char *interface);
 /* It is up and has a carrier. */
 bool endpoint_netdev_running(const char *interface);
 
+/* The folder of a device's socket, where it is missing; what cannot be made the driver will miss. */
+void endpoint_make_folder(const struct endpoint_device *d);
+
 /* Removes a socket file nobody listens on. -EADDRINUSE: somebody does; -EEXIST: it is no socket. */
 int endpoint_unlink_stale(const char *path);
 

@@ -30,6 +30,7 @@ probe(struct endpoint_port *p)
 	const struct endpoint_device *d = &p->device;
 	int rc;
 
+	endpoint_make_folder(d);
 	if (d->path[0] != '\0') {
 		rc = endpoint_unlink_stale(d->path);
 		if (rc == -EADDRINUSE)

@@ -134,6 +134,11 @@ class Life(Case):
         self.assertTrue(os.path.exists(first.socket))
         self.clean_end(self.daemon('k', device).start())
 
+    def test_folder_is_made(self):
+        device = 'net_memif0,role=server,socket=%s/new/wire' % self.place
+        self.clean_end(self.daemon('f', device).start())
+        self.assertEqual(os.listdir(os.path.join(self.place, 'new')), [])
+
     def test_ordinary_user(self):
         if os.geteuid() != 0:
             self.skipTest('this is an ordinary user already: the other tests show it')
