@@ -17,6 +17,7 @@
 
 #include "engine/pkt.h"
 #include "port/port_impair.h"
+#include "port/port_inbound.h"
 #include "port/port_pcap.h"
 #include "port/port_stall.h"
 #include "wire/roce_frame.h"
@@ -516,6 +517,143 @@ capture(void **state)
 	done(p);
 }
 
+/* ---- faults of what arrives ---- */
+
+static struct rte_mbuf *arriving[FRAMES];
+static unsigned int num_arriving, arrived;
+
+static uint16_t
+source_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	uint16_t got = 0;
+
+	(void)p;
+	(void)now;
+	while (got < n && arrived < num_arriving)
+		m[got++] = arriving[arrived++];
+	return got;
+}
+
+static const struct hca_port_ops source_ops = {
+	.rx = source_rx,
+	.tx = sink_tx,
+	.link_up = sink_up,
+	.poll = sink_poll,
+	.close = sink_close,
+};
+
+/* Frames with PSN 0 .. n - 1 are to be received. */
+static struct hca_port *
+new_inbound(const char *name, unsigned int n)
+{
+	const struct hca_port_impair_config cfg = {.name = name, .seed = 7, .socket_id = -1};
+	struct hca_port *inner = new_sink(), *p;
+
+	inner->ops = &source_ops;
+	for (num_arriving = 0; num_arriving < n; num_arriving++)
+		arriving[num_arriving] = frame(num_arriving);
+	arrived = 0;
+	assert_int_equal(hca_port_inbound_open(&cfg, inner, &p), 0);
+	return p;
+}
+
+/* Receives once, behind what the sink has; the sink owns the frames. */
+static unsigned int
+receive(struct hca_port *p, uint16_t n, uint64_t now)
+{
+	uint16_t got = p->ops->rx(p, sink.got + sink.n, n, now);
+
+	sink.n += got;
+	return got;
+}
+
+static void
+inbound(void **state)
+{
+	const struct hca_fault_rule lost = {.opcode = HCA_FAULT_ANY,
+					    .psn = 3,
+					    .fault = HCA_FAULT_DROP};
+	const struct hca_fault_rule late = {.opcode = HCA_FAULT_ANY,
+					    .psn = 5,
+					    .fault = HCA_FAULT_DELAY,
+					    .arg = 1000};
+	const struct hca_fault_rule twice = {.opcode = HCA_FAULT_ANY,
+					     .psn = 8,
+					     .fault = HCA_FAULT_DUP};
+	static const int order[] = {0, 1, 2, 4, 6, 7, 8, 9, 8};
+	struct hca_port *p = new_inbound("tin", 10), *im = hca_port_inbound_impair(p);
+	struct rte_mbuf *m = frame(77);
+
+	(void)state;
+	assert_int_equal(hca_port_impair_rule(im, &lost), 0);
+	assert_int_equal(hca_port_impair_rule(im, &late), 0);
+	assert_int_equal(hca_port_impair_rule(im, &twice), 0);
+	while (receive(p, 4, 100) != 0)
+		;
+	assert_int_equal(sink.n, RTE_DIM(order));
+	for (unsigned int i = 0; i < RTE_DIM(order); i++)
+		assert_int_equal(psn_of(i), order[i]);
+	assert_int_equal(receive(p, 4, 1099), 0);
+	assert_int_equal(receive(p, 4, 1100), 1);
+	assert_int_equal(psn_of(sink.n - 1), 5);
+	assert_int_equal(stats(im).dropped, 1);
+
+	/* what is sent meets no fault */
+	assert_int_equal(p->ops->tx(p, &m, 1, 1200), 1);
+	assert_int_equal(psn_of(sink.n - 1), 77);
+	done(p);
+}
+
+/* More than the caller has room for is kept, and freed when the port is closed. */
+static void
+inbound_keeps_what_does_not_fit(void **state)
+{
+	const struct hca_impair all_twice = {.dup = 1};
+	struct hca_port *p = new_inbound("tik", 100);
+	unsigned int times[100] = {0};
+
+	(void)state;
+	hca_port_impair_set(hca_port_inbound_impair(p), &all_twice);
+	for (unsigned int i = 0; i < 60; i++)
+		assert_int_equal(receive(p, 3, i), 3);
+	for (unsigned int i = 0; i < 180; i++)
+		times[psn_of(i)]++;
+	for (unsigned int i = 0; i < 80; i++)
+		assert_int_equal(times[i], 2);
+	assert_int_equal(arrived, 100);
+	done(p); /* twenty have not been fetched */
+}
+
+/* On request a capture has what was received, too. */
+static void
+capture_of_both_ways(void **state)
+{
+	char path[] = "/tmp/test_port_wrap.XXXXXX";
+	struct hca_port *inner = new_sink(), *p;
+	struct rte_mbuf *m = frame(9);
+	struct hca_pcap *file;
+
+	(void)state;
+	close(mkstemp(path));
+	inner->ops = &source_ops;
+	for (num_arriving = 0; num_arriving < 4; num_arriving++)
+		arriving[num_arriving] = frame(num_arriving);
+	arrived = 0;
+	assert_int_equal(hca_pcap_open(path, 0, &file), 0);
+	assert_int_equal(hca_port_pcap_open(file, inner, -1, &p), 0);
+	assert_int_equal(receive(p, 2, 1), 2);
+	assert_int_equal(hca_pcap_frames(file), 0);
+	hca_port_pcap_both_ways(p);
+	assert_int_equal(receive(p, 8, 2), 2);
+	assert_int_equal(hca_pcap_frames(file), 2);
+	assert_int_equal(p->ops->tx(p, &m, 1, 3), 1);
+	assert_int_equal(hca_pcap_frames(file), 3);
+	hca_port_pcap_attach(p, NULL);
+	assert_int_equal(hca_pcap_close(file), 0);
+	unlink(path);
+	done(p);
+}
+
 static int
 setup(void **state)
 {
@@ -545,6 +683,9 @@ main(void)
 		cmocka_unit_test(inner_full),
 		cmocka_unit_test(stalls),
 		cmocka_unit_test(capture),
+		cmocka_unit_test(inbound),
+		cmocka_unit_test(inbound_keeps_what_does_not_fit),
+		cmocka_unit_test(capture_of_both_ways),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
