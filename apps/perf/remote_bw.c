@@ -137,6 +137,9 @@ hear(struct pass *p)
 	if (strcmp(word, "done") == 0) {
 		p->theirs = x;
 		p->heard = true;
+		/* Its time is over, or it was interrupted: so is this end's. */
+		if (!p->r->client && p->r->opt.iters == 0)
+			p->limit = p->posted;
 		return 0;
 	}
 	if (strcmp(word, "result") != 0)

@@ -24,6 +24,8 @@ greet(struct remote *r, struct perf_exchange *hello)
 {
 	int err = remote_expect(&r->line, "hello", hello);
 
+	if (err == -ETIMEDOUT)
+		fprintf(stderr, "softhca-perf: a server takes one client at a time: is it busy?\n");
 	if (err != 0 || hello->version == PERF_EXCHANGE_VERSION)
 		return err;
 	return remote_fail(&r->line, -EPROTO,

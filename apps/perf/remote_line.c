@@ -18,6 +18,7 @@
 
 #define BACKLOG 16
 #define BEAT_NS 1000000000ull
+#define FAREWELL_NS 2000000000ull /* after a signal the other end may still answer */
 #define SLICE_MS 200 /* signals are seen that soon */
 
 static int
@@ -316,6 +317,7 @@ remote_recv(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_ex
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLIN};
 	uint64_t deadline = perf_now_ns() + l->patience_ns;
+	bool hurry = false;
 	int rc;
 
 	for (;;) {
@@ -328,12 +330,14 @@ remote_recv(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_ex
 		}
 		if (rc == 1 && strcmp(word, "alive") != 0)
 			return 0;
-		if (rc == 1)
+		if (rc == 1 && !hurry)
 			deadline = perf_now_ns() + l->patience_ns;
-		if (perf_interrupted())
-			return -EINTR;
 		if (perf_now_ns() > deadline)
-			return lost(l, -ETIMEDOUT);
+			return perf_interrupted() ? -EINTR : lost(l, -ETIMEDOUT);
+		if (perf_interrupted() && !hurry) {
+			hurry = true;
+			deadline = perf_now_ns() + FAREWELL_NS;
+		}
 		if (remote_beat(l) != 0)
 			return -EPIPE;
 		poll(&p, 1, SLICE_MS);

@@ -286,6 +286,21 @@ class Deaths(Case):
             client.kill()
             client.communicate()
 
+    def test_client_interrupted(self):
+        """What there is is reported, and the server is content."""
+        server = self.server()
+        for turn, words in enumerate((['--op', 'write'], ['--op', 'send', '--bidir'],
+                                      ['--op', 'send', '--test', 'lat'])):
+            client = self.client('--duration', '600', '--size', '4K', *words)
+            self.wait_text(server, '#bytes', count=turn + 1)
+            time.sleep(0.3)
+            client.send_signal(signal.SIGINT)
+            out = client.communicate(timeout=LIMIT_S)[0]
+            self.assertEqual(client.returncode, 0, out)
+            self.assertRegex(out, r'\n 4096 +[1-9]')
+            self.wait_text(server, 'is content', count=turn + 1)
+        self.clean_end(server)
+
     def test_server_killed(self):
         for number in (signal.SIGKILL, signal.SIGTERM):
             server = self.server()
