@@ -369,6 +369,7 @@ class Hostile(Case):
         self.assertIn('version 2 of the exchange, the server 1',
                       self.speak(self.replaced(version=2)))
         self.alive(server)
+        self.clean_end(server)
 
     def test_order(self):
         server = self.server(seconds=2)
@@ -382,6 +383,7 @@ class Hostile(Case):
             self.speak(data)
         self.assertNotIn('\x1b', self.text(server))
         self.alive(server)
+        self.clean_end(server)
 
     def test_silence(self):
         """Neither a half line nor none holds the server longer than --timeout."""
@@ -391,6 +393,7 @@ class Hostile(Case):
         self.alive(server)
         for s in held:
             s.close()
+        self.clean_end(server)
 
     def test_random(self):
         seed = int(os.environ.get('SOFTHCA_SEED', '0')) or random.SystemRandom().getrandbits(32)
@@ -411,6 +414,7 @@ class Hostile(Case):
                 data = b'\n'.join(rng.choice(words) for _ in range(rng.randrange(1, 20)))
             self.speak(data, answer=0.02)
         self.alive(server)
+        self.clean_end(server)
 
     def relay(self, pattern, replacement, *words):
         """A client's fate when somebody changes what it tells the server."""
@@ -452,6 +456,7 @@ class Hostile(Case):
                 self.assertIn('the %s found wrong data' % finder, self.text(server))
         self.assertEqual(self.text(server).count('has failed'), 4)
         self.alive(server)
+        self.clean_end(server)
 
     def test_wrong_numbers(self):
         """QPs that do not belong together get nowhere, and the server serves on."""
@@ -461,6 +466,7 @@ class Hostile(Case):
         out = self.relay(rb' slots=\d+', b' slots=1', '--op', 'write')
         self.assertIn('remote access error', out)
         self.alive(server)
+        self.clean_end(server)
 
     def fake_server(self, data):
         """The client's words about a server that says this."""
