@@ -19,7 +19,7 @@
 #define BACKLOG 16
 #define BEAT_NS 1000000000ull
 #define FAREWELL_NS 2000000000ull /* after a signal the other end may still answer */
-#define SLICE_MS 200 /* signals are seen that soon */
+#define SLICE_MS 200		  /* signals are seen that soon */
 
 static int
 failed(int err, const char *what)
