@@ -166,29 +166,24 @@ remove_runtime_dir(void)
 int
 endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device *d)
 {
-	struct args *a = calloc(1, sizeof(*a));
+	static struct args a; /* the EAL keeps pointers to what it was given */
 	cpu_set_t set;
 	int err;
 
-	if (a == NULL)
-		return endpoint_fail(-ENOMEM, "no memory");
 	CPU_ZERO(&set);
 	pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
 	err = choose_memory(c);
-	if (err == 0) {
-		build_args(a, c, d, &set);
-		if (a->full)
-			err = endpoint_fail(-EINVAL, "dpdk_args: too many");
-	}
+	if (err != 0)
+		return err;
+	build_args(&a, c, d, &set);
+	if (a.full)
+		return endpoint_fail(-EINVAL, "dpdk_args: too many");
 	atexit(remove_runtime_dir); /* before the EAL registers its own: runs after it */
-	if (err == 0 && rte_eal_init(a->n, a->v) < 0)
+	if (rte_eal_init(a.n, a.v) < 0)
 		err = endpoint_fail(-rte_errno, "DPDK did not start: %s", rte_strerror(rte_errno));
-	if (err == 0)
+	else
 		snprintf(runtime_dir, sizeof(runtime_dir), "%s", rte_eal_get_runtime_dir());
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-	/* The EAL keeps pointers to what it was given. */
-	if (err != 0)
-		free(a);
 	return err;
 }
 

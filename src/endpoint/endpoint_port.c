@@ -43,8 +43,8 @@ probe(struct endpoint_port *p)
 	if (!(d->traits & ENDPOINT_DEVICE_PCI)) {
 		rc = rte_eal_hotplug_add("vdev", d->name, d->args);
 		if (rc != 0)
-			return endpoint_fail(rc, "device %s,%s was refused: %s", d->name, d->args,
-					     strerror(-rc));
+			return endpoint_fail(rc, "device %s%s%s was refused: %s", d->name,
+					     d->args[0] ? "," : "", d->args, strerror(-rc));
 		p->probed = true;
 	}
 	if (rte_eth_dev_get_port_by_name(d->name, &p->id) == 0)
