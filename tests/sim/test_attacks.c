@@ -250,6 +250,7 @@ SIM_TEST(opcodes_in_place)
 /* X(name, counter, change of the path, change of the PSN) */
 #define LIE_LIST(X) \
 	X(ANOTHER_ADDRESS, "rx_bad_source", path.sip[15] ^= 0x40, 0) \
+	X(FOR_ANOTHER_HOST, "rx_bad_destination", path.dip[15] ^= 0x40, 0) \
 	X(ANOTHER_NETWORK, "rx_bad_source", path.sip[13] ^= 1, 0) \
 	X(ANOTHER_VLAN, "rx_bad_source", (path.vlan = true, path.vlan_tci ^= 2), 0) \
 	X(TAGGED_OR_NOT, "rx_bad_source", \

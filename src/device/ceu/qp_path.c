@@ -224,13 +224,18 @@ hca_qp_paths_step(struct hca *h, struct hca_qp_change *ch)
 static void
 know_by_heart(struct hca_qp *qp, uint32_t place, uint32_t mig)
 {
-	bool ip4 = qp->encap.tmpl[place].ip_version == 4;
-	uint32_t ip = 0;
+	const struct hca_roce_template *t = &qp->encap.tmpl[place];
+	bool ip4 = t->ip_version == 4;
+	uint8_t ip[8] = {0};
+	uint64_t both;
 
 	__atomic_store_n(&qp->cfg.ask_addr, 1, __ATOMIC_RELEASE);
-	if (ip4)
-		memcpy(&ip, qp->addr.peer_gid[place] + 12, sizeof(ip));
-	__atomic_store_n(&qp->cfg.peer_ip4, ip, __ATOMIC_RELAXED);
+	if (ip4) {
+		memcpy(ip, qp->addr.peer_gid[place] + 12, 4);
+		memcpy(ip + 4, t->bytes + t->l3 + offsetof(struct hca_ipv4_hdr, saddr), 4);
+	}
+	memcpy(&both, ip, sizeof(both));
+	__atomic_store_n(&qp->cfg.ip4, both, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->cfg.vlan, qp->addr.vlan[place], __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->cfg.pkey, qp->addr.pkey[place], __ATOMIC_RELAXED);
 	if (ip4 && mig == HCA_MIG_MIGRATED)

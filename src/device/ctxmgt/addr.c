@@ -199,6 +199,20 @@ hca_gid_mac(const struct hca_ctxmgt *c, const uint8_t gid[16])
 	return NULL;
 }
 
+bool
+hca_gid_is_own(const struct hca_ctxmgt *c, const uint8_t gid[16], uint16_t vlan)
+{
+	uint16_t id = vlan != 0 ? vlan : HCA_NO_VLAN;
+
+	for (uint32_t i = 0; i < HCA_GID_ENTRIES; i++) {
+		const struct hca_gid_entry *g = hca_gid_get(c, i);
+
+		if (g != NULL && g->vlan_id == id && memcmp(g->gid, gid, 16) == 0)
+			return true;
+	}
+	return false;
+}
+
 const uint8_t *
 hca_neigh_find(const struct hca_ctxmgt *c, const uint8_t gid[16])
 {

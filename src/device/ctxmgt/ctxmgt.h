@@ -133,6 +133,8 @@ int hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m);
 const struct hca_gid_entry *hca_gid_get(const struct hca_ctxmgt *c, uint32_t index);
 /* MAC of an own address; NULL: it is none. */
 const uint8_t *hca_gid_mac(const struct hca_ctxmgt *c, const uint8_t gid[16]);
+/* An own address in this VLAN, 0: in none. */
+bool hca_gid_is_own(const struct hca_ctxmgt *c, const uint8_t gid[16], uint16_t vlan);
 /* NULL: nobody told the device this neighbour's MAC. */
 const uint8_t *hca_neigh_find(const struct hca_ctxmgt *c, const uint8_t gid[16]);
 void hca_gid_from_ip4(uint8_t gid[16], const uint8_t ip[4]);

@@ -57,7 +57,13 @@ struct hca_qp_cfg {
 	uint32_t local_qpn; /* [pub] all 24 bits, 0 = dead */
 	uint32_t remote_qpn;
 	uint32_t pd;
-	uint32_t peer_ip4;   /* network order, as it stands in the packet */
+	union {		      /* what its packets carry */
+		uint64_t ip4; /* [pub] connected, over IPv4: source and destination in one word */
+		struct {
+			uint32_t peer_ip4, own_ip4; /* network order, as they stand in the packet */
+		};
+		uint32_t qkey; /* [pub] UD */
+	};
 	uint32_t scqn, rcqn; /* CQ indexes */
 	uint16_t usr_page;
 	uint16_t pkey;
@@ -73,7 +79,6 @@ struct hca_qp_cfg {
 	uint8_t sqd_notify;    /* [pub] */
 	uint8_t ask_addr;      /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
 	uint32_t generation;   /* counts lives of this index */
-	uint32_t qkey;	       /* [pub] UD */
 	uint16_t vlan;	       /* VLAN id of the path, 0: none */
 	void *work;	       /* qp_work block */
 } __rte_cache_aligned;

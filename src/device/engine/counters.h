@@ -40,6 +40,7 @@
 	X(rx_unknown_qpn) \
 	X(rx_qp_state) \
 	X(rx_bad_source) \
+	X(rx_bad_destination) \
 	X(rx_bad_pkey) \
 	X(rx_bad_migration) \
 	X(rx_bad_service) \

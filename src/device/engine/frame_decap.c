@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * frame_decap: bursts from the port are judged (lengths, opcode, ICRC, QP, source, P_Key) and go to
+ * frame_decap: bursts from the port are judged (lengths, opcode, ICRC, QP, addresses, P_Key) and go to
  * EE (requests) or RRC (responses). It asks the port only for what both can take; what does not
  * fit stays in the port's queue. A frame that fails is counted under its reason and changes nothing.
  */
@@ -39,6 +39,10 @@ struct decap {
 	unsigned int n_ee, n_rrc, n_dead;
 	struct to_members mcast[HCA_BURST];
 	unsigned int mcast_at, mcast_n; /* first not finished; end */
+	/* the own address the last datagram was sent to */
+	uint8_t own[16];
+	uint16_t own_vlan;
+	uint64_t own_gids; /* state of the GID table that has it, 0: none */
 };
 
 int
@@ -236,18 +240,26 @@ vlan_matches(uint16_t ours, const struct hca_rxd *r)
 	return HCA_VLAN_VID(r->vlan) == ours;
 }
 
+/* From the peer's end of the path to ours. */
+static bool
+is_of_path(const struct hca_qp *qp, uint32_t path, const struct hca_rxd *r, const uint8_t *l3)
+{
+	return hca_path_is_from(l3, r, qp->addr.peer_gid[path], qp->addr.vlan[path]) &&
+	       hca_path_is_to(l3, &qp->encap.tmpl[path]);
+}
+
 /* The long way: IPv6, and QPs whose paths may change; the alternate path of an armed QP. */
 static bool
-source_matches_any(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
+addresses_match_any(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
 {
 	uint32_t path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1;
 	const struct hca_qp_addr *a = &qp->addr;
 
 	r->flags |= HCA_RXD_ASKED;
-	if (hca_path_is_from(l3, r, a->peer_gid[path], a->vlan[path]))
+	if (is_of_path(qp, path, r, l3))
 		return true;
 	if (__atomic_load_n(&a->mig, __ATOMIC_ACQUIRE) != HCA_MIG_ARMED || !a->alt_valid ||
-	    !hca_path_is_from(l3, r, a->peer_gid[1 - path], a->vlan[1 - path]))
+	    !is_of_path(qp, 1 - path, r, l3))
 		return false;
 	r->flags |= HCA_RXD_ALT_PATH;
 	return true;
@@ -265,18 +277,72 @@ pkey_of(const struct hca_qp *qp, const struct hca_rxd *r)
 	return qp->addr.pkey[r->flags & HCA_RXD_ALT_PATH ? 1 - path : path];
 }
 
-/* The sender is the QP's peer, in the QP's VLAN. A tag that only has a priority is none. */
-static inline bool
-source_matches(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
-{
-	uint32_t saddr;
+_Static_assert(offsetof(struct hca_ipv4_hdr, daddr) == offsetof(struct hca_ipv4_hdr, saddr) + 4,
+	       "both addresses are one word");
 
-	memcpy(&saddr, l3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(saddr));
+static inline uint64_t
+ip4_of(const uint8_t *l3)
+{
+	uint64_t ip4;
+
+	memcpy(&ip4, l3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(ip4));
+	return ip4;
+}
+
+/*
+ * From the QP's peer to the QP's own address, in its VLAN: a port may be given frames for others. A
+ * tag that only has a priority is none.
+ */
+static inline bool
+addresses_match(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
+{
 	if (likely(l3[0] >> 4 == 4 && !__atomic_load_n(&qp->cfg.ask_addr, __ATOMIC_ACQUIRE) &&
-		   saddr == __atomic_load_n(&qp->cfg.peer_ip4, __ATOMIC_RELAXED) &&
+		   ip4_of(l3) == __atomic_load_n(&qp->cfg.ip4, __ATOMIC_RELAXED) &&
 		   vlan_matches(__atomic_load_n(&qp->cfg.vlan, __ATOMIC_RELAXED), r)))
 		return true;
-	return source_matches_any(qp, r, l3);
+	return addresses_match_any(qp, r, l3);
+}
+
+/* Which of the two is wrong: the destination only where the source is the peer. */
+static enum hca_counter
+bad_address(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *l3)
+{
+	uint32_t path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1;
+
+	return hca_path_is_from(l3, r, qp->addr.peer_gid[path], qp->addr.vlan[path])
+		       ? HCA_CTR_rx_bad_destination
+		       : HCA_CTR_rx_bad_source;
+}
+
+/* The IP destination as a GID. */
+static void
+destination(const uint8_t *l3, uint8_t gid[16])
+{
+	if (l3[0] >> 4 == 4)
+		hca_gid_from_ip4(gid, l3 + offsetof(struct hca_ipv4_hdr, daddr));
+	else
+		memcpy(gid, l3 + offsetof(struct hca_ipv6_hdr, daddr), 16);
+}
+
+/* A datagram to any address of this port, in its VLAN; groups have been found by theirs. */
+static bool
+is_for_us(const struct hca *h, struct decap *d, const struct hca_rxd *r, const uint8_t *l3)
+{
+	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
+	uint16_t vlan = HCA_VLAN_VID(r->vlan);
+	uint8_t gid[16];
+
+	if (r->flags & HCA_RXD_GROUP)
+		return true;
+	destination(l3, gid);
+	if (likely(d->own_gids == gids && d->own_vlan == vlan && memcmp(d->own, gid, 16) == 0))
+		return true;
+	if (!hca_gid_is_own(h->ctxmgt, gid, vlan))
+		return false;
+	memcpy(d->own, gid, sizeof(d->own));
+	d->own_vlan = vlan;
+	d->own_gids = gids;
+	return true;
 }
 
 /* States in which a QP takes requests and responses (A1-1). */
@@ -321,14 +387,25 @@ judge_class(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 {
 	const struct hca_roce_opcode_info *op = r->info;
 
-	if (op->kind == HCA_PKT_CNP && source_matches(qp, r, p + r->l3_off))
+	if (op->kind == HCA_PKT_CNP && addresses_match(qp, r, p + r->l3_off))
 		return HCA_CTR_rp_cnp_ignored;
 	return HCA_CTR_rx_bad_service;
 }
 
+/* What is asked of datagrams, which may come from anybody. */
+static enum hca_counter
+judge_datagram(const struct hca *h, struct decap *d, const struct hca_qp *qp,
+	       const struct hca_rxd *r, const uint8_t *p)
+{
+	if (!is_for_us(h, d, r, p + r->l3_off))
+		return HCA_CTR_rx_bad_destination;
+	return qkey_matches(qp, r, p + r->ext_off) ? HCA_CTR_N : HCA_CTR_rx_bad_qkey;
+}
+
 /* The rungs in order; HCA_CTR_N: the packet is the QP's. */
 static inline enum hca_counter
-judge(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
+judge(const struct hca *h, struct decap *d, const struct hca_qp *qp, struct hca_rxd *r,
+      const uint8_t *p)
 {
 	const struct hca_roce_opcode_info *op = r->info;
 	uint32_t states = is_request(op) ? TAKES_REQUESTS : TAKES_RESPONSES;
@@ -342,36 +419,35 @@ judge(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 		return judge_class(qp, r, p);
 	if (unlikely(!service_fits(qp->cfg.service, op)))
 		return HCA_CTR_rx_bad_service;
-	if (unlikely(qp->cfg.service != HCA_ST_UD && !source_matches(qp, r, p + r->l3_off)))
-		return HCA_CTR_rx_bad_source;
+	if (unlikely(qp->cfg.service != HCA_ST_UD && !addresses_match(qp, r, p + r->l3_off)))
+		return bad_address(qp, r, p + r->l3_off);
 	if (unlikely(!pkey_matches(pkey_of(qp, r),
 				   hca_get_be16(p + r->ext_off - HCA_ROCE_BTH_LEN + 2))))
 		return HCA_CTR_rx_bad_pkey;
 	if (unlikely(!is_request(op) && !op->is_response))
 		return HCA_CTR_rx_bad_service;
-	if (unlikely(qp->cfg.service == HCA_ST_UD && !qkey_matches(qp, r, p + r->ext_off)))
-		return HCA_CTR_rx_bad_qkey;
+	if (unlikely(qp->cfg.service == HCA_ST_UD))
+		return judge_datagram(h, d, qp, r, p);
 	return HCA_CTR_N;
 }
 
 /* What judge() looks at: a frame that equals the last good one of the burst is as good. */
 struct judged {
 	const void *info;
-	uint32_t qpn, saddr, generation;
+	uint64_t ip4;
+	uint32_t qpn, generation;
 	uint16_t pkey;
 };
 
 static inline bool
 same_as_last(const struct judged *j, const struct hca_rxd *r, const uint8_t *p)
 {
-	uint32_t saddr;
 	uint16_t pkey;
 
-	memcpy(&saddr, p + V4_L3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(saddr));
 	memcpy(&pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(pkey));
 	/* No other frame has its BTH at this place. Marked ones are looked at, to be counted. */
 	return r->info == j->info && r->qpi == j->qpn && r->ext_off == V4_BTH + HCA_ROCE_BTH_LEN &&
-	       saddr == j->saddr && pkey == j->pkey && r->ecn != HCA_ECN_CE;
+	       ip4_of(p + V4_L3) == j->ip4 && pkey == j->pkey && r->ecn != HCA_ECN_CE;
 }
 
 static void
@@ -380,7 +456,7 @@ remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, con
 	j->info = r->info;
 	j->qpn = r->qpi;
 	j->generation = qp->cfg.generation;
-	memcpy(&j->saddr, p + V4_L3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(j->saddr));
+	j->ip4 = ip4_of(p + V4_L3);
 	memcpy(&j->pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(j->pkey));
 	/* Datagrams of one source may differ in their Q_Key; each has to know its path; MigReq. */
 	if (r->l3_off != V4_L3 || qp->cfg.service == HCA_ST_UD || r->flags & HCA_RXD_ASKED)
@@ -396,16 +472,6 @@ icrc_matches(const struct decap *d, unsigned int i)
 }
 
 /* ---- multicast: a copy for each member ---- */
-
-/* The IP destination as a GID. */
-static void
-destination(const uint8_t *l3, uint8_t gid[16])
-{
-	if (l3[0] >> 4 == 4)
-		hca_gid_from_ip4(gid, l3 + offsetof(struct hca_ipv4_hdr, daddr));
-	else
-		memcpy(gid, l3 + offsetof(struct hca_ipv6_hdr, daddr), 16);
-}
 
 static const struct hca_mcast_group *
 group_of(const struct hca *h, struct rte_mbuf *m)
@@ -443,7 +509,8 @@ to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn
 
 	HCA_COUNT(h, DECAP, rx_mcast_members);
 	r.qpi = qpn;
-	why = judge(qp, &r, rte_pktmbuf_mtod(m, const uint8_t *));
+	r.flags |= HCA_RXD_GROUP;
+	why = judge(h, d, qp, &r, rte_pktmbuf_mtod(m, const uint8_t *));
 	if (why != HCA_CTR_N) {
 		hca_count(h, HCA_STAGE_DECAP, why);
 		return;
@@ -526,7 +593,7 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 			}
 			redirect_gsi(h, r);
 			qp = &h->qp[r->qpi & h->qp_mask];
-			why = judge(qp, r, p);
+			why = judge(h, d, qp, r, p);
 			if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N))
 				why = hca_migrate_judge(h, qp, r, p + r->l3_off);
 			if (unlikely(why != HCA_CTR_N)) {

@@ -82,9 +82,8 @@ hca_path_is_from(const uint8_t *l3, const struct hca_rxd *r, const uint8_t gid[1
 	return memcmp(l3 + offsetof(struct hca_ipv6_hdr, saddr), gid, 16) == 0;
 }
 
-/* The IP destination is the source of what this path sends. */
-static bool
-is_sent_to(const uint8_t *l3, const struct hca_roce_template *t)
+bool
+hca_path_is_to(const uint8_t *l3, const struct hca_roce_template *t)
 {
 	const uint8_t *ours = t->bytes + t->l3;
 
@@ -105,7 +104,7 @@ came_by_other_path(const struct hca_qp *qp, const struct hca_rxd *r, const uint8
 
 	return r->flags & HCA_RXD_ALT_PATH ||
 	       (hca_path_is_from(l3, r, qp->addr.peer_gid[other], qp->addr.vlan[other]) &&
-		is_sent_to(l3, &qp->encap.tmpl[other]));
+		hca_path_is_to(l3, &qp->encap.tmpl[other]));
 }
 
 enum hca_counter

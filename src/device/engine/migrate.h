@@ -21,6 +21,7 @@
 #include "engine/counters.h"
 #include "engine/pkt.h"
 #include "engine/stage.h"
+#include "wire/roce_frame.h"
 
 struct hca;
 
@@ -55,5 +56,7 @@ enum hca_counter hca_migrate_judge(struct hca *h, struct hca_qp *qp, const struc
 /* IP source of the packet is this GID, in this VLAN; an IPv4 address is one in ::ffff:0:0/96. */
 bool hca_path_is_from(const uint8_t *l3, const struct hca_rxd *r, const uint8_t gid[16],
 		      uint16_t vlan);
+/* IP destination of the packet is what the path of these headers has as its source. */
+bool hca_path_is_to(const uint8_t *l3, const struct hca_roce_template *t);
 
 #endif

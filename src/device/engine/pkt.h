@@ -76,6 +76,7 @@ enum hca_rxd_flag {
 	HCA_RXD_ALT_PATH = 1u << 3, /* came from the alternate path's address */
 	HCA_RXD_GSI = 1u << 4,	    /* was sent to QPN 1 */
 	HCA_RXD_ASKED = 1u << 5,    /* judged by hca_qp_addr, not by hca_qp_cfg */
+	HCA_RXD_GROUP = 1u << 6,    /* was sent to a multicast group its QP is a member of */
 };
 
 _Static_assert(sizeof(struct hca_txd) <= 80, "fits the private area");

@@ -65,7 +65,7 @@ ladder_fills_the_store(void **state)
 	assert_int_equal(q->ee.epsn, 0x654321);
 	assert_int_equal(q->cfg.mtu_log, 10);
 	assert_int_equal(q->cfg.remote_qpn, 0x123456);
-	assert_memory_equal(&q->cfg.peer_ip4, "\x0a\0\0\x02", 4);
+	assert_memory_equal(&q->cfg.ip4, "\x0a\0\0\x02\x0a\0\0\x01", 8);
 	assert_int_equal(q->cfg.max_dest_rd_atomic, 8);
 	assert_int_equal(q->cfg.min_rnr_timer, 12);
 	assert_memory_equal(q->encap.tmpl[0].bytes, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0", 14);

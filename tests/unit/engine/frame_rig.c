@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctxmgt/ctxmgt.h"
+
 #define PAGE 4096u
 #define RECORDS 16u
 
@@ -111,8 +113,32 @@ make_qp(struct frame_rig *r)
 	r->qp->cfg.pd = FR_PD;
 	r->qp->cfg.pkey = 0xffff;
 	memcpy(&r->qp->cfg.peer_ip4, "\x0a\0\0\x02", 4);
+	memcpy(&r->qp->cfg.own_ip4, "\x0a\0\0\x01", 4);
+	memcpy(r->qp->addr.peer_gid[0], path.dip, 16);
 	r->qp->rrc.una = FR_PSN;
 	assert_int_equal(hca_roce_template_fill(&path, &r->qp->encap.tmpl[0]), 0);
+}
+
+void
+frame_rig_own(struct frame_rig *r, unsigned int index, const uint8_t gid[16], uint16_t vlan)
+{
+	struct hca_gid_entry *g = &r->h->ctxmgt->gid[index];
+
+	memcpy(g->gid, gid, sizeof(g->gid));
+	g->vlan_id = vlan;
+	g->valid = 1;
+	r->h->ctxmgt->gid_changes++;
+}
+
+/* The table has the address the QP sends from. */
+static void
+make_addresses(struct frame_rig *r)
+{
+	static const uint8_t own[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+
+	r->h->ctxmgt = calloc(1, sizeof(*r->h->ctxmgt));
+	assert_non_null(r->h->ctxmgt);
+	frame_rig_own(r, 0, own, HCA_NO_VLAN);
 }
 
 struct frame_rig *
@@ -135,6 +161,7 @@ frame_rig_new(void)
 					  SOCKET_ID_ANY);
 	assert_non_null(r->pool);
 	make_memory(r);
+	make_addresses(r);
 	make_qp(r);
 	assert_int_equal(hca_encap_init(r->h), 0);
 	assert_int_equal(hca_decap_init(r->h), 0);
@@ -160,6 +187,8 @@ frame_rig_free(struct frame_rig *r)
 	for (; r->rx_tail != r->rx_head; r->rx_tail++)
 		rte_pktmbuf_free(r->rx[r->rx_tail % FR_FRAMES]);
 	left = frame_rig_in_use(r);
+	free(r->h->ctxmgt);
+	r->h->ctxmgt = NULL;
 	free(r->h->vtp.mpt);
 	free(r->h->vtp.mtt);
 	free(r->mem);

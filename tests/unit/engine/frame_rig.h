@@ -64,6 +64,8 @@ uint32_t frame_rig_expect(struct frame_rig *r, const struct hca_txd *d, const vo
 
 /* What the peer puts into its frames for our QP. */
 struct hca_roce_path frame_rig_peer(void);
+/* Entry of the GID table; vlan HCA_NO_VLAN: none. */
+void frame_rig_own(struct frame_rig *r, unsigned int index, const uint8_t gid[16], uint16_t vlan);
 /* A frame with these headers, sealed; returns its length. headers may be NULL: all zero. */
 uint32_t frame_rig_from(struct frame_rig *r, const struct hca_roce_path *path, uint8_t opcode,
 			const struct hca_roce_headers *headers, uint32_t payload_len, uint8_t *out);

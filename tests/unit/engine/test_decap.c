@@ -357,7 +357,30 @@ source(void **state)
 	}
 	len = good(r);
 	r->qp->cfg.ask_addr = 1;
+	r->qp->addr.peer_gid[0][15]++;
 	dropped(r, len, rx_bad_source);
+}
+
+/* The peer's frame, but for another host: a port may be given those too. */
+static void
+not_ours(void **state)
+{
+	struct frame_rig *r = rig(state);
+
+	for (unsigned int ask = 0; ask < 2; ask++) {
+		r->qp->cfg.ask_addr = ask;
+		for (unsigned int i = 16; i < 20; i++) {
+			uint32_t len = good(r);
+
+			frame[L3 + i] ^= 1;
+			frame_rig_seal(r, frame, len);
+			dropped(r, len, rx_bad_destination);
+			/* both wrong: it is not the peer's */
+			frame[L3 + 15] ^= 1;
+			frame_rig_seal(r, frame, len);
+			dropped(r, len, rx_bad_source);
+		}
+	}
 }
 
 static void
@@ -399,10 +422,11 @@ mixed_burst(void **state)
 
 	other->cfg.pkey = 0xffff;
 	other->cfg.peer_ip4 = 0x01020304;
+	other->cfg.own_ip4 = r->qp->cfg.own_ip4;
 	other->cfg.generation = 99;
 	frame_rig_give(r, frame, len);
-	for (unsigned int i = 0; i < 3; i++) {
-		static const uint8_t at[] = {L3 + 13, BTH + 3, BTH + 5};
+	for (unsigned int i = 0; i < 4; i++) {
+		static const uint8_t at[] = {L3 + 13, L3 + 18, BTH + 3, BTH + 5};
 
 		len = good(r);
 		frame[at[i]] ^= 1;
@@ -418,13 +442,14 @@ mixed_burst(void **state)
 	memcpy(frame + L3 + 12, &other->cfg.peer_ip4, 4);
 	frame_rig_seal(r, frame, len);
 	frame_rig_give(r, frame, len);
-	assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 9);
-	assert_int_equal(ee(r)->n, 5);
-	assert_int_equal(hca_rxd(ee(r)->obj[4])->qpi, 2);
-	assert_int_equal(hca_rxd(ee(r)->obj[4])->generation, 99);
-	for (unsigned int i = 0; i < 4; i++)
+	assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 11);
+	assert_int_equal(ee(r)->n, 6);
+	assert_int_equal(hca_rxd(ee(r)->obj[5])->qpi, 2);
+	assert_int_equal(hca_rxd(ee(r)->obj[5])->generation, 99);
+	for (unsigned int i = 0; i < 5; i++)
 		assert_int_equal(hca_rxd(ee(r)->obj[i])->generation, r->qp->cfg.generation);
 	assert_int_equal(FX_COUNTER(r->fx, DECAP, rx_bad_source), 2);
+	assert_int_equal(FX_COUNTER(r->fx, DECAP, rx_bad_destination), 1);
 	assert_int_equal(FX_COUNTER(r->fx, DECAP, rx_bad_pkey), 1);
 	assert_int_equal(FX_COUNTER(r->fx, DECAP, rx_unknown_qpn), 1);
 }
@@ -502,6 +527,7 @@ main(void)
 		T(states),
 		T(service),
 		T(source),
+		T(not_ours),
 		T(pkeys),
 		T(mixed_burst),
 		T(unknown_opcode),

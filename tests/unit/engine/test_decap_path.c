@@ -25,6 +25,7 @@ setup(void **state)
 	struct frame_rig *r = frame_rig_new();
 
 	memcpy(r->qp->addr.peer_gid[0], ip4[0], 16);
+	r->qp->encap.tmpl[1] = r->qp->encap.tmpl[0];
 	r->qp->addr.pkey[0] = r->qp->addr.pkey[1] = 0xffff;
 	r->qp->addr.mig = HCA_MIG_MIGRATED;
 	if (r->h->eqs == NULL)
@@ -125,10 +126,12 @@ every_opcode_and_service(void **state)
 					   HCA_ST_XRC_TGT};
 	const struct hca_roce_path p = frame_rig_peer();
 	struct frame_rig *r = *state;
+	const uint64_t addresses = r->qp->cfg.ip4;
 	unsigned int passed = 0;
 
 	for (unsigned int s = 0; s < RTE_DIM(services); s++) {
 		r->qp->cfg.service = services[s];
+		r->qp->cfg.ip4 = services[s] == HCA_ST_UD ? 0 : addresses;
 		for (unsigned int code = 0; code < 256; code++) {
 			const struct hca_roce_opcode_info *op = &hca_roce_opcodes[code];
 			enum hca_counter why = verdict(services[s], op);
@@ -190,9 +193,23 @@ peer6(void)
 	return p;
 }
 
+/* The QP's own end of a path is where p is sent to. */
+static void
+own_end(struct frame_rig *r, uint32_t path, const struct hca_roce_path *p)
+{
+	struct hca_roce_path out = *p;
+
+	memcpy(out.sip, p->dip, 16);
+	memcpy(out.dip, p->sip, 16);
+	assert_int_equal(hca_roce_template_fill(&out, &r->qp->encap.tmpl[path]), 0);
+}
+
 static void
 to_ip6(struct frame_rig *r)
 {
+	const struct hca_roce_path p = peer6();
+
+	own_end(r, 0, &p);
 	r->qp->cfg.ask_addr = 1;
 	r->qp->cfg.peer_ip4 = 0;
 	memcpy(r->qp->addr.peer_gid[0], ip6[0], 16);
@@ -217,6 +234,9 @@ over_ip6(void **state)
 		p.sip[i] ^= 1;
 		refused(r, from(r, &p), HCA_CTR_rx_bad_source);
 		p.sip[i] ^= 1;
+		p.dip[i] ^= 1;
+		refused(r, from(r, &p), HCA_CTR_rx_bad_destination);
+		p.dip[i] ^= 1;
 	}
 }
 
@@ -313,6 +333,7 @@ alternate(void **state)
 
 		memcpy(p.sip, v6 ? ip6[1] : ip4[1], 16);
 		memcpy(r->qp->addr.peer_gid[1], p.sip, 16);
+		own_end(r, 1, &p);
 		for (unsigned int i = 0; i < 2 * RTE_DIM(mig); i++) {
 			struct hca_rxd d;
 
@@ -329,6 +350,10 @@ alternate(void **state)
 			r->qp->addr.vlan[1] = 3;
 			refused(r, from(r, &p), HCA_CTR_rx_bad_source);
 			r->qp->addr.vlan[1] = 0;
+			/* as is its end here */
+			p.dip[15]++;
+			refused(r, from(r, &p), HCA_CTR_rx_bad_source);
+			p.dip[15]--;
 			/* and its P_Key */
 			r->qp->addr.pkey[1] = 0x8001;
 			refused(r, from(r, &p), HCA_CTR_rx_bad_pkey);

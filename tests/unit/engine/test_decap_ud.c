@@ -23,16 +23,14 @@ setup(void **state)
 {
 	struct frame_rig *r = frame_rig_new();
 
-	r->h->ctxmgt = calloc(1, sizeof(*r->h->ctxmgt));
-	assert_non_null(r->h->ctxmgt);
 	r->h->resp_pool = r->pool;
 	for (unsigned int i = 1; i <= MEMBERS; i++) {
 		struct hca_qp *qp = i == FR_QPI ? r->qp : fx_qp(r->fx, i, 1, 4, 6, 16);
 
 		qp->cfg.service = HCA_ST_UD;
+		qp->cfg.ip4 = 0;
 		qp->cfg.qkey = QKEY;
 		qp->cfg.pkey = 0xffff;
-		qp->cfg.peer_ip4 = 0;
 		qp->cfg.generation = 100 + i;
 	}
 	*state = r;
@@ -42,11 +40,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct frame_rig *r = *state;
-	struct hca_ctxmgt *c = r->h->ctxmgt;
-
-	frame_rig_free(r);
-	free(c);
+	frame_rig_free(*state);
 	return 0;
 }
 
@@ -132,6 +126,72 @@ pkeys(void **state)
 	poll_all(r);
 	assert_int_equal(ee(r)->n, 0);
 	assert_int_equal(COUNTED(r, rx_bad_pkey), 1);
+}
+
+/* A datagram for another host, or another VLAN, which a port may be given, is nobody's here. */
+static void
+destinations(void **state)
+{
+	static const uint8_t ours6[16] = {0x20, 1, [15] = 1},
+			     ours4[16] = {[10] = 0xff, 0xff, 10, 0, 9, 1};
+	static const struct {
+		uint8_t gid[16];
+		uint16_t tag; /* VLAN id, 0: no tag */
+		bool taken;
+	} t[] = {
+		{{[10] = 0xff, 0xff, 10, 0, 0, 1}, 0, true},
+		{{[10] = 0xff, 0xff, 10, 0, 0, 3}, 0, false},
+		{{[10] = 0xff, 0xff, 10, 0, 0, 1}, 5, false},
+		{{[10] = 0xff, 0xff, 10, 0, 9, 1}, 5, true},
+		{{[10] = 0xff, 0xff, 10, 0, 9, 1}, 0, false},
+		{{[10] = 0xff, 0xff, 10, 0, 9, 1}, 6, false},
+		{{[10] = 0xff, 0xff, 224, 1, 2, 3}, 0, false}, /* a group, but one QP's number */
+		{{[10] = 0xff, 0xff, 255, 255, 255, 255}, 0, false},
+		{{0x20, 1, [15] = 1}, 0, true},
+		{{0x20, 1, [15] = 2}, 0, false},
+		{{0xff, 0x0e, [14] = 7, [15] = 9}, 0, false},
+	};
+	struct frame_rig *r = *state;
+	unsigned int bad = 0;
+
+	frame_rig_own(r, 1, ours6, HCA_NO_VLAN);
+	frame_rig_own(r, 3, ours4, 5);
+	hca_mcast_attach(r->h, group4, fx_qpn(FR_QPI));
+	for (unsigned int i = 0; i < RTE_DIM(t) * RTE_DIM(t); i++) {
+		/* each behind each */
+		unsigned int n = i % 2 ? i / 2 % RTE_DIM(t) : i / RTE_DIM(t);
+		struct hca_roce_path p = frame_rig_peer();
+		const struct hca_roce_headers h = {.deth = {.qkey = QKEY}};
+
+		p.ip_version = hca_gid_is_ip6(t[n].gid) || t[n].gid[0] == 0xff ? 6 : 4;
+		memcpy(p.dip, t[n].gid, 16);
+		p.vlan = t[n].tag != 0;
+		p.vlan_tci = t[n].tag;
+		frame_rig_give(r, frame,
+			       frame_rig_from(r, &p, HCA_BTH_UD_SEND_ONLY, &h, 24, frame));
+		poll_all(r);
+		assert_int_equal(ee(r)->n, t[n].taken);
+		bad += !t[n].taken;
+		assert_int_equal(COUNTED(r, rx_bad_destination), bad);
+		forget(r);
+	}
+}
+
+/* An address that goes takes what is sent to it along. */
+static void
+address_goes(void **state)
+{
+	struct hca_mbox_set_gid none = {.index = 0};
+	struct frame_rig *r = *state;
+
+	give(r, fx_qpn(FR_QPI), QKEY, NULL);
+	poll_all(r);
+	assert_int_equal(ee(r)->n, 1);
+	hca_gid_put(r->h->ctxmgt, &none);
+	give(r, fx_qpn(FR_QPI), QKEY, NULL);
+	poll_all(r);
+	assert_int_equal(ee(r)->n, 1);
+	assert_int_equal(COUNTED(r, rx_bad_destination), 1);
 }
 
 /* QPN 1 is the QP that was named; its packets carry the well-known Q_Key. */
@@ -372,6 +432,8 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(qkeys),
 		T(pkeys),
+		T(destinations),
+		T(address_goes),
 		T(gsi),
 		T(members),
 		T(members_judge),
