@@ -22,7 +22,7 @@ WALLS = {
     'src/device': {'src/device', 'src/abi', 'dpdk', 'isal', 'libc'},
     'src/driver': {'src/driver', 'src/abi', 'libc'},
     'src/lib': {'src/lib', 'src/ipc', 'src/abi', 'include', 'libc'},
-    'src/telemetry': {'src/telemetry', 'src/device', 'dpdk', 'libc'},
+    'src/telemetry': {'src/telemetry', 'src/device', 'src/driver', 'src/abi', 'dpdk', 'libc'},
     'src/embed': {'src/embed', 'src/telemetry', 'src/device', 'src/driver', 'src/lib', 'src/abi', 'include',
                   'dpdk', 'isal', 'libc'},
     'src/ipc': {'src/ipc', 'src/driver', 'src/lib', 'src/abi', 'include', 'libc'},

@@ -111,6 +111,51 @@ int hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uin
 			  const uint8_t mac[6]);
 int hca_driver_set_port(struct hca_driver *drv, const struct hca_ctl_port *port);
 
+/* --- for operators ---------------------------------------------------------------------------- */
+
+/*
+ * What there is, whoever owns it. Lists are read piecewise: at most max entries whose index is at
+ * least `from`, ascending; the next piece begins behind the last index. Between two pieces objects
+ * come and go. Return the number of entries written.
+ */
+struct hca_driver_client_info {
+	uint32_t index; /* its UAR page, = DMA domain */
+	uint32_t qps, cqs, mrs, pds, srqs, xrcds, channels, segments;
+	uint64_t mtts;
+};
+unsigned int hca_driver_list_clients(struct hca_driver *drv, uint32_t from,
+				     struct hca_driver_client_info *out, unsigned int max);
+
+struct hca_driver_mr_info {
+	uint32_t index; /* of its MPT entry */
+	uint32_t key;
+	uint32_t owner; /* UAR page, 0 = the driver */
+	uint32_t pdn;
+	uint32_t access;
+	uint64_t va, length, page_size;
+	bool queue;  /* memory of a queue */
+	bool window; /* a memory window: key and PD only */
+};
+unsigned int hca_driver_list_mrs(struct hca_driver *drv, uint32_t from,
+				 struct hca_driver_mr_info *out, unsigned int max);
+
+struct hca_driver_qp_info {
+	uint32_t index; /* index bits of the QPN */
+	uint32_t qpn;
+	uint32_t owner; /* UAR page */
+	uint32_t service;
+	uint32_t pdn, send_cqn, recv_cqn, srqn; /* 0: none */
+};
+unsigned int hca_driver_list_qps(struct hca_driver *drv, uint32_t from,
+				 struct hca_driver_qp_info *out, unsigned int max);
+/* As hca_client_query_qp(), for any QP. */
+int hca_driver_query_qp(struct hca_driver *drv, uint32_t qpn, void *mailbox);
+
+/* -EINVAL: no such index. out->valid 0: the entry is empty. */
+int hca_driver_query_gid(struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out);
+uint32_t hca_driver_gid_entries(const struct hca_driver *drv);
+void hca_driver_query_port(struct hca_driver *drv, struct hca_ctl_port *out);
+
 /* --- clients -------------------------------------------------------------------------------- */
 
 /* One client = one UAR page = one DMA domain. */

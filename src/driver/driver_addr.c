@@ -368,11 +368,9 @@ hca_client_resolve(struct hca_client *client, struct hca_ctl_ah *ah)
 }
 
 int
-hca_client_query_gid_entry(struct hca_client *client, uint32_t index, struct hca_ctl_gid *out)
+hca_driver_query_gid(struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out)
 {
-	struct hca_driver *drv = client->drv;
-
-	if (index >= table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS))
+	if (index >= hca_driver_gid_entries(drv))
 		return driver_fail(-EINVAL, "GID index %u", index);
 	pthread_mutex_lock(&drv->lock);
 	memset(out, 0, sizeof(*out));
@@ -382,6 +380,18 @@ hca_client_query_gid_entry(struct hca_client *client, uint32_t index, struct hca
 	out->valid = drv->gids[index].valid;
 	pthread_mutex_unlock(&drv->lock);
 	return 0;
+}
+
+uint32_t
+hca_driver_gid_entries(const struct hca_driver *drv)
+{
+	return table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS);
+}
+
+int
+hca_client_query_gid_entry(struct hca_client *client, uint32_t index, struct hca_ctl_gid *out)
+{
+	return hca_driver_query_gid(client->drv, index, out);
 }
 
 int

@@ -411,26 +411,33 @@ hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcode, c
 }
 
 int
+driver_qp_query(struct hca_driver *drv, const struct driver_qp *qp, void *mailbox)
+{
+	struct hca_qpc qpc = {0}; /* RESET: state 0 */
+	int err;
+
+	if (!qp->live) {
+		fill_owned_fields(qp, &qpc);
+		memcpy(mailbox, &qpc, sizeof(qpc));
+		return 0;
+	}
+	err = driver_command_out(drv, HCA_CMD_QUERY_QP, qp->qpn);
+	if (err == 0)
+		memcpy(mailbox, drv->mailbox_out, sizeof(struct hca_qpc));
+	return err;
+}
+
+int
 hca_client_query_qp(struct hca_client *client, uint32_t qpn, void *mailbox)
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_qp *qp;
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&drv->lock);
 	qp = qp_of(client, qpn);
-	if (qp == NULL) {
-		err = driver_fail(-EINVAL, "QP %#x does not exist", qpn);
-	} else if (qp->live) {
-		err = driver_command_out(drv, HCA_CMD_QUERY_QP, qpn);
-		if (err == 0)
-			memcpy(mailbox, drv->mailbox_out, sizeof(struct hca_qpc));
-	} else {
-		struct hca_qpc qpc = {0}; /* RESET: state 0 */
-
-		fill_owned_fields(qp, &qpc);
-		memcpy(mailbox, &qpc, sizeof(qpc));
-	}
+	err = qp != NULL ? driver_qp_query(drv, qp, mailbox)
+			 : driver_fail(-EINVAL, "QP %#x does not exist", qpn);
 	pthread_mutex_unlock(&drv->lock);
 	return err;
 }

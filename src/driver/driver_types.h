@@ -318,6 +318,7 @@ void driver_port_event(struct hca_driver *drv, uint32_t type);
 int driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force);
 int driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force);
 struct driver_cq *driver_cq_of(struct hca_client *client, uint32_t cqn);
+int driver_qp_query(struct hca_driver *drv, const struct driver_qp *qp, void *mailbox);
 
 /* driver_srq.c; lock held. */
 int driver_srq_release(struct hca_driver *drv, struct driver_srq *srq, bool force);

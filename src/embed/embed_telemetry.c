@@ -24,13 +24,24 @@ usage(void *arg, struct rte_tel_data *d)
 void
 embed_telemetry_add(struct softhca_embed *e)
 {
+	static const char *const layouts[] = {
+		[SOFTHCA_LAYOUT_RTC] = "rtc",
+		[SOFTHCA_LAYOUT_TXRX] = "txrx",
+		[SOFTHCA_LAYOUT_FULL] = "full",
+	};
+
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
 		struct embed_hca *s = &e->side[i];
 
-		s->telemetry = (struct hca_telemetry){.name = s->name,
-						      .hca = s->hca,
-						      .usage = usage,
-						      .arg = s};
+		s->telemetry = (struct hca_telemetry){
+			.name = s->name,
+			.hca = s->hca,
+			.drv = s->drv,
+			.layout = layouts[e->cfg.layout],
+			.device = e->cfg.ports != NULL ? e->cfg.ports[i] : "link in memory",
+			.usage = usage,
+			.arg = s,
+		};
 		hca_telemetry_add(&s->telemetry);
 	}
 }

@@ -17,8 +17,6 @@
 #include "port/port_impair.h"
 #include "port/port_pcap.h"
 
-#define CLIENTS_SHOWN 64u /* of a dictionary's 256 entries of telemetry */
-
 /* Commands cannot be taken back: they look for the endpoint of this process. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct endpoint *endpoint;
@@ -49,44 +47,6 @@ show(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	rc |= rte_tel_data_add_dict_u64(d, "workers", hca_threads_count(e->threads));
 	rc |= rte_tel_data_add_dict_u64(d, "capture", e->capture != NULL);
 	return rc == 0 ? 0 : -ENOMEM;
-}
-
-static int
-add_client(struct rte_tel_data *d, const struct ipc_client_info *c)
-{
-	struct rte_tel_data *one = rte_tel_data_alloc();
-	char name[24];
-	int rc;
-
-	if (one == NULL)
-		return -ENOMEM;
-	snprintf(name, sizeof(name), "%d_%u", (int)c->pid, c->uar_page);
-	rc = rte_tel_data_start_dict(one);
-	rc |= rte_tel_data_add_dict_u64(one, "pid", (uint64_t)c->pid);
-	rc |= rte_tel_data_add_dict_u64(one, "uid", c->uid);
-	rc |= rte_tel_data_add_dict_u64(one, "uar_page", c->uar_page);
-	rc |= rte_tel_data_add_dict_u64(one, "attached", c->attached);
-	rc |= rte_tel_data_add_dict_u64(one, "requests", c->requests);
-	if (rc == 0)
-		rc = rte_tel_data_add_dict_container(d, name, one, 0);
-	if (rc != 0)
-		rte_tel_data_free(one);
-	return rc;
-}
-
-static int
-clients(struct endpoint *e, const char *params, struct rte_tel_data *d)
-{
-	struct ipc_client_info c[CLIENTS_SHOWN];
-	unsigned int n = 0;
-	int rc = rte_tel_data_start_dict(d);
-
-	(void)params;
-	if (e->server != NULL)
-		n = ipc_server_clients(e->server, c, CLIENTS_SHOWN);
-	for (unsigned int i = 0; i < n && i < CLIENTS_SHOWN && rc == 0; i++)
-		rc = add_client(d, &c[i]);
-	return rc;
 }
 
 static int
@@ -212,7 +172,6 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 /* At most 127 characters of help each. */
 #define COMMANDS(X) \
 	X(show, "/softhca/endpoint", "The daemon: port, link, workers") \
-	X(clients, "/softhca/clients", "Processes that are attached") \
 	X(ipc, "/softhca/ipc", "Counters of the control socket") \
 	X(other_traffic, "/softhca/kernif", "Counters of what is not RoCE") \
 	X(impair, "/softhca/impair", \
@@ -275,15 +234,61 @@ usage(void *arg, struct rte_tel_data *d)
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
+static bool
+find_client(const struct ipc_client_info *all, unsigned int n, uint32_t uar_page,
+	    struct hca_telemetry_client *out)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		if (all[i].uar_page != uar_page)
+			continue;
+		*out = (struct hca_telemetry_client){
+			.pid = all[i].pid,
+			.uid = all[i].uid,
+			.attached = all[i].attached,
+			.requests = all[i].requests,
+		};
+		return true;
+	}
+	return false;
+}
+
+static bool
+client(void *arg, uint32_t uar_page, struct hca_telemetry_client *out)
+{
+	const struct endpoint *e = arg;
+	unsigned int max = e->cfg.clients, n;
+	struct ipc_client_info *all;
+	bool found;
+
+	if (e->server == NULL)
+		return false;
+	all = calloc(max, sizeof(*all));
+	if (all == NULL)
+		return false;
+	n = ipc_server_clients(e->server, all, max);
+	found = find_client(all, n < max ? n : max, uar_page, out);
+	free(all);
+	return found;
+}
+
 void
 endpoint_admin_add(struct endpoint *e)
 {
+	static const char *const layouts[] = {"rtc", "txrx", "full"};
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	e->telemetry = (struct hca_telemetry){.name = e->cfg.name,
-					      .hca = e->hca,
-					      .usage = usage,
-					      .arg = e};
+	e->telemetry = (struct hca_telemetry){
+		.name = e->cfg.name,
+		.hca = e->hca,
+		.drv = e->drv,
+		.layout = layouts[e->cfg.layout],
+		.device = e->cfg.device,
+		.socket = e->cfg.socket,
+		.mtu = e->port.mtu,
+		.usage = usage,
+		.client = client,
+		.arg = e,
+	};
 	hca_telemetry_add(&e->telemetry);
 	pthread_once(&once, register_commands);
 	pthread_mutex_lock(&lock);

@@ -7,7 +7,6 @@
  * besides those of every HCA (hca_telemetry.h):
  *
  *   /softhca/endpoint               port, addresses of its link, workers
- *   /softhca/clients                processes: pid -> user, page, memory, requests
  *   /softhca/ipc, /softhca/kernif   counters
  *   /softhca/impair,drop=0.01,...   faults of sent frames; "off" ends them; nothing: what happened
  *   /softhca/capture,PATH           both directions into a pcapng file; "off" ends it

@@ -24,7 +24,9 @@ NONSENSE = [
 COMMANDS = {
     '/softhca/hca/list': list, '/softhca/hca/counters': dict, '/softhca/port/list': list,
     '/softhca/port/counters': dict, '/softhca/qp/list': list, '/softhca/qp/counters': None,
-    '/softhca/stages': dict, '/softhca/usage': dict,
+    '/softhca/stages': dict, '/softhca/usage': dict, '/softhca/measure': None,
+    '/softhca/status': dict, '/softhca/qps': dict, '/softhca/mrs': dict,
+    '/softhca/gids': dict, '/softhca/clients': dict,
 }
 
 

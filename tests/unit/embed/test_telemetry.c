@@ -304,6 +304,124 @@ usage(void **state)
 	json_decref(d);
 }
 
+static const char *
+text(json_t *dict, const char *key)
+{
+	const char *t = json_string_value(json_object_get(dict, key));
+
+	if (t == NULL)
+		fail_msg("no text %s", key);
+	return t;
+}
+
+/* The only member of a list. */
+static json_t *
+only(json_t *list)
+{
+	assert_int_equal(json_object_size(list), 1);
+	return json_object_iter_value(json_object_iter(list));
+}
+
+static void
+queue_pairs(void **state)
+{
+	json_t *list, *q;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		list = ask("/softhca/qps,%s", name[i]);
+		q = only(list);
+		assert_int_equal(number(q, "qpn"), qp[i]->qp_num);
+		assert_int_equal(number(q, "remote_qpn"), qp[1 - i]->qp_num);
+		assert_string_equal(text(q, "state"), "RTS");
+		assert_string_equal(text(q, "service"), "RC");
+		assert_string_equal(text(q, "peer"), i == 0 ? "10.77.0.2" : "10.77.0.1");
+		assert_int_equal(number(q, "mtu"), 1024);
+		assert_int_equal(number(q, i == 0 ? "next_psn" : "expected_psn"),
+				 number(q, i == 0 ? "tx_packets" : "rx_packets"));
+		json_decref(list);
+		list = ask("/softhca/qps,%s,%u", name[i], 1u << 20);
+		assert_int_equal(json_object_size(list), 0);
+		json_decref(list);
+	}
+}
+
+/* Piece by piece each region comes once, and those of the program are among them. */
+static void
+regions(void **state)
+{
+	unsigned int found = 0, next = 0, pieces = 0;
+	json_t *list, *m;
+	const char *key;
+	size_t n;
+
+	do {
+		list = ask("/softhca/mrs,%s,%u", name[0], next);
+		n = json_object_size(list);
+		json_object_foreach (list, key, m) {
+			assert_true(number(m, "index") >= next);
+			next = (unsigned int)number(m, "index") + 1;
+			if (number(m, "key") != mr[0]->lkey)
+				continue;
+			found++;
+			assert_int_equal(number(m, "address"), (uintptr_t)buf[0]);
+			assert_int_equal(number(m, "length"), 8192);
+			assert_string_equal(text(m, "kind"), "region");
+		}
+		json_decref(list);
+		pieces++;
+	} while (n != 0);
+	assert_int_equal(found, 1);
+	assert_true(pieces >= 2);
+}
+
+static void
+addresses(void **state)
+{
+	json_t *list = ask("/softhca/gids,%s", name[0]), *g = json_object_get(list, "0");
+
+	assert_string_equal(text(g, "ip"), "10.77.0.1");
+	assert_string_equal(text(g, "gid"), "::ffff:10.77.0.1");
+	assert_string_equal(text(g, "mac"), "02:00:00:77:00:01");
+	assert_string_equal(text(json_object_get(list, "1"), "ip"), "2001:db8:77::1");
+	assert_null(json_object_get(list, "2"));
+	json_decref(list);
+}
+
+static void
+attached(void **state)
+{
+	json_t *list = ask("/softhca/clients,%s", name[0]), *c = only(list), *s;
+
+	assert_int_equal(number(c, "qps"), 1);
+	assert_int_equal(number(c, "cqs"), 1);
+	json_decref(list);
+	s = ask("/softhca/status,%s", name[0]);
+	assert_int_equal(number(s, "pid"), getpid());
+	assert_int_equal(number(s, "clients"), 1);
+	assert_int_equal(number(s, "active_mtu"), 4096);
+	assert_string_equal(text(s, "port_state"), "ACTIVE");
+	assert_string_equal(text(s, "layout"), "rtc");
+	json_decref(s);
+}
+
+static void
+measured(void **state)
+{
+	json_t *d = ask("/softhca/measure,%s,1", name[0]);
+
+	assert_int_equal(number(d, "measured"), 1);
+	json_decref(d);
+	write_some(20);
+	d = ask("/softhca/stages,%s", name[0]);
+	assert_true(number(json_object_get(d, "encap"), "busy_ns") > 0);
+	json_decref(d);
+	json_decref(ask("/softhca/measure,%s,0", name[0]));
+	write_some(20);
+	d = ask("/softhca/stages,%s", name[0]);
+	assert_int_equal(number(json_object_get(d, "encap"), "polls"), 0);
+	json_decref(d);
+}
+
 static void
 refused(json_t *answer)
 {
@@ -324,6 +442,10 @@ wrong_questions(void **state)
 	refused(ask("/softhca/qp/counters,%s, %u", name[0], qp[0]->qp_num));
 	refused(ask("/softhca/port/counters,%s,2", name[0]));
 	refused(ask("/softhca/usage,nobody"));
+	refused(ask("/softhca/measure,%s", name[0]));
+	refused(ask("/softhca/measure,%s,2", name[0]));
+	refused(ask("/softhca/qps,%s,4294967296", name[0]));
+	refused(ask("/softhca/mrs,%s,x", name[0]));
 	refused(ask("/softhca/stages,%s%s%s", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 		    "bbbbbbbbbbbbbbbbbbbbbbbbbbbb", "cccccccccc"));
 }
@@ -358,7 +480,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists),	   cmocka_unit_test(counters),
 		cmocka_unit_test(stages),	   cmocka_unit_test(usage),
-		cmocka_unit_test(wrong_questions), cmocka_unit_test(gone),
+		cmocka_unit_test(queue_pairs),	   cmocka_unit_test(regions),
+		cmocka_unit_test(addresses),	   cmocka_unit_test(attached),
+		cmocka_unit_test(measured),	   cmocka_unit_test(wrong_questions),
+		cmocka_unit_test(gone),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

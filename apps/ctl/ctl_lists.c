@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Commands that ask every HCA once and print the answer: status, stages, usage, lists of objects. */
+
+#include <string.h>
+
+#include "ctl.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+#define ASK(name, command) \
+	static json_t *name(struct ctl_process *p, const char *hca) \
+	{ \
+		return ctl_ask_about(p, command, hca, NULL); \
+	}
+#define ASK_LIST(name, command) \
+	static json_t *name(struct ctl_process *p, const char *hca) \
+	{ \
+		return ctl_ask_list(p, command, hca); \
+	}
+#define TABLE(name, columns) \
+	static void name(const json_t *answer) \
+	{ \
+		ctl_table(stdout, columns, COUNT(columns), answer); \
+	}
+
+ASK(status, "/softhca/status")
+ASK(usage, "/softhca/usage")
+ASK_LIST(qps, "/softhca/qps")
+ASK_LIST(mrs, "/softhca/mrs")
+ASK_LIST(gids, "/softhca/gids")
+ASK_LIST(clients, "/softhca/clients")
+
+static void
+print_members(const json_t *answer)
+{
+	ctl_members(stdout, answer);
+}
+
+/* A row per stage, its name among them. */
+static json_t *
+stages(struct ctl_process *p, const char *hca)
+{
+	json_t *answer = ctl_ask_about(p, "/softhca/stages", hca, NULL), *stage, *rows;
+	const char *name;
+
+	if (answer == NULL)
+		return NULL;
+	rows = json_array();
+	json_object_foreach (answer, name, stage) {
+		json_object_set_new(stage, "stage", json_string(name));
+		json_array_append(rows, stage);
+	}
+	json_decref(answer);
+	return rows;
+}
+
+static const struct ctl_column stage_columns[] = {
+	{"stage", "STAGE", CTL_TEXT},	     {"worker", "WORKER", CTL_NUMBER},
+	{"waiting", "WAITING", CTL_NUMBER},  {"polls", "POLLS", CTL_NUMBER},
+	{"busy_polls", "BUSY", CTL_NUMBER},  {"busy_cycles", "CYCLES", CTL_NUMBER},
+};
+TABLE(print_stages, stage_columns)
+
+static const struct ctl_column qp_columns[] = {
+	{"qpn", "QPN", CTL_HEX},
+	{"service", "SERVICE", CTL_TEXT},
+	{"state", "STATE", CTL_TEXT},
+	{"client", "CLIENT", CTL_NUMBER},
+	{"remote_qpn", "REMOTE", CTL_HEX},
+	{"peer", "PEER", CTL_TEXT},
+	{"gid_index", "GID", CTL_NUMBER},
+	{"mtu", "MTU", CTL_NUMBER},
+	{"next_psn", "NEXT", CTL_HEX},
+	{"unacked_psn", "UNACKED", CTL_HEX},
+	{"expected_psn", "EXPECTED", CTL_HEX},
+	{"tx_packets", "TX", CTL_RATE},
+	{"rx_packets", "RX", CTL_RATE},
+	{"tx_bytes", "TX BYTES", CTL_RATE},
+	{"rx_bytes", "RX BYTES", CTL_RATE},
+	{"retransmissions", "AGAIN", CTL_RATE},
+	{"local_ack_timeout_err", "TIMEOUTS", CTL_RATE},
+	{"rx_dropped", "DROPPED", CTL_RATE},
+};
+TABLE(print_qps, qp_columns)
+
+static const struct ctl_column mr_columns[] = {
+	{"key", "KEY", CTL_HEX},	 {"kind", "KIND", CTL_TEXT},
+	{"client", "CLIENT", CTL_NUMBER}, {"pd", "PD", CTL_HEX},
+	{"address", "ADDRESS", CTL_HEX}, {"length", "LENGTH", CTL_BYTES},
+	{"page_size", "PAGE", CTL_BYTES}, {"access", "ACCESS", CTL_HEX},
+};
+TABLE(print_mrs, mr_columns)
+
+static const struct ctl_column gid_columns[] = {
+	{"index", "INDEX", CTL_NUMBER},
+	{"ip", "ADDRESS", CTL_TEXT},
+	{"mac", "MAC", CTL_TEXT},
+	{"vlan", "VLAN", CTL_NUMBER},
+};
+TABLE(print_gids, gid_columns)
+
+static const struct ctl_column client_columns[] = {
+	{"index", "CLIENT", CTL_NUMBER},    {"pid", "PID", CTL_NUMBER},
+	{"uid", "UID", CTL_NUMBER},	    {"qps", "QPS", CTL_NUMBER},
+	{"cqs", "CQS", CTL_NUMBER},	    {"srqs", "SRQS", CTL_NUMBER},
+	{"mrs", "MRS", CTL_NUMBER},	    {"pds", "PDS", CTL_NUMBER},
+	{"segments", "SEGMENTS", CTL_NUMBER}, {"attached", "MEMORY", CTL_BYTES},
+	{"requests", "REQUESTS", CTL_NUMBER},
+};
+TABLE(print_clients, client_columns)
+
+const struct ctl_view ctl_views[] = {
+	{"status", status, print_members}, {"qps", qps, print_qps},
+	{"mrs", mrs, print_mrs},	   {"gids", gids, print_gids},
+	{"clients", clients, print_clients}, {"stages", stages, print_stages},
+	{"usage", usage, print_members},
+};
+const unsigned int ctl_views_count = COUNT(ctl_views);
+
+/* ---- all HCAs of all processes ---- */
+
+static void
+show(const struct ctl_process *p, const char *hca, const struct ctl_view *v, const json_t *answer,
+     bool first)
+{
+	printf("%s%s%s%s:\n", first ? "" : "\n", hca, strcmp(hca, p->prefix) != 0 ? " of " : "",
+	       strcmp(hca, p->prefix) != 0 ? p->prefix : "");
+	v->print(answer);
+}
+
+static void
+view_process(const struct ctl *c, struct ctl_process *p, const struct ctl_view *v, json_t *all)
+{
+	json_t *list = ctl_ask(p, "/softhca/hca/list", NULL), *each, *answer;
+	size_t i;
+
+	json_array_foreach (list, i, each) {
+		const char *hca = json_string_value(each);
+
+		if (hca == NULL || (c->hca != NULL && strcmp(hca, c->hca) != 0))
+			continue;
+		answer = v->gather(p, hca);
+		if (answer == NULL)
+			continue; /* went away */
+		if (!c->json)
+			show(p, hca, v, answer, json_array_size(all) == 0);
+		json_array_append_new(all, json_pack("{s:s, s:s, s:o}", "process", p->prefix, "hca",
+						     hca, v->name, answer));
+	}
+	json_decref(list);
+}
+
+int
+ctl_run_view(struct ctl *c, const struct ctl_view *v, int argc, char **argv)
+{
+	struct ctl_process p[CTL_PROCESSES_MAX];
+	int rc = ctl_options(c, argc, argv, NULL, NULL, NULL);
+	json_t *all;
+	unsigned int n;
+	size_t seen;
+
+	if (rc != 0)
+		return rc;
+	all = json_array();
+	n = ctl_find(c, p, CTL_PROCESSES_MAX, NULL);
+	for (unsigned int i = 0; i < n; i++)
+		view_process(c, &p[i], v, all);
+	seen = json_array_size(all);
+	if (c->json)
+		ctl_json(stdout, all);
+	else if (seen == 0)
+		ctl_error("no HCA was found; is softhcad running, and may you read its socket? "
+			  "(softhca-ctl doctor)");
+	json_decref(all);
+	ctl_close(p, n);
+	return seen != 0 ? 0 : CTL_EXIT_FAILED;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * top: what moves, per second. Two samples make a picture; stage times are measured only while
+ * somebody looks, so that nobody else pays for them.
+ */
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define CLEAR "\033[H\033[J"
+
+enum {
+	OPT_ONCE = 256,
+	OPT_INTERVAL,
+	OPT_QPS
+};
+
+struct top {
+	bool once;
+	double interval, qps;
+};
+
+struct sample {
+	double at;
+	json_t *port, *counters, *stages, *qps;
+};
+
+static int
+take(void *arg, int code, const char *value)
+{
+	struct top *o = arg;
+
+	if (code == OPT_ONCE) {
+		o->once = true;
+		return 0;
+	}
+	return code == OPT_INTERVAL ? ctl_number("interval", value, 0.05, 3600, &o->interval)
+				    : ctl_number("qps", value, 0, 16384, &o->qps);
+}
+
+static void
+release(struct sample *s)
+{
+	json_decref(s->port);
+	json_decref(s->counters);
+	json_decref(s->stages);
+	json_decref(s->qps);
+	memset(s, 0, sizeof(*s));
+}
+
+static int
+sample(struct ctl_process *p, const char *hca, bool qps, struct sample *s)
+{
+	s->at = ctl_now();
+	s->port = ctl_ask_about(p, "/softhca/port/counters", hca, NULL);
+	s->counters = ctl_ask_about(p, "/softhca/hca/counters", hca, NULL);
+	s->stages = ctl_ask_about(p, "/softhca/stages", hca, NULL);
+	s->qps = qps ? ctl_ask_list(p, "/softhca/qps", hca) : json_array();
+	return s->port != NULL && s->counters != NULL && s->stages != NULL ? 0 : -1;
+}
+
+static double
+growth(const json_t *now, const json_t *before, const char *key)
+{
+	return (double)(json_integer_value(json_object_get(now, key)) -
+			json_integer_value(json_object_get(before, key)));
+}
+
+/* ---- the picture ---- */
+
+/* Everything that grew, per second. */
+static json_t *
+rates(const json_t *now, const json_t *before, double seconds)
+{
+	json_t *out = json_object(), *value;
+	const char *key;
+
+	json_object_foreach ((json_t *)now, key, value)
+		json_object_set_new(out, key, json_real(growth(now, before, key) / seconds));
+	return out;
+}
+
+static json_t *
+stage_rows(const struct sample *now, const struct sample *before, double seconds)
+{
+	json_t *rows = json_array(), *stage;
+	const char *name;
+
+	json_object_foreach (now->stages, name, stage) {
+		const json_t *was = json_object_get(before->stages, name);
+		double polls = growth(stage, was, "polls");
+		double busy = growth(stage, was, "busy_polls");
+
+		json_array_append_new(
+			rows, json_pack("{s:s, s:O, s:O, s:f, s:f, s:f}", "stage", name, "worker",
+					json_object_get(stage, "worker"), "waiting",
+					json_object_get(stage, "waiting"), "polls_per_s",
+					polls / seconds, "busy_polls_share",
+					polls > 0 ? busy / polls : 0.0, "busy_share",
+					growth(stage, was, "busy_ns") / seconds * 1e-9));
+	}
+	return rows;
+}
+
+/* Both lists ascend by index. */
+static const json_t *
+same_qp(const json_t *list, const json_t *qp, size_t *at)
+{
+	json_int_t index = json_integer_value(json_object_get(qp, "index"));
+	const json_t *q;
+
+	for (; (q = json_array_get(list, *at)) != NULL; ++*at) {
+		json_int_t i = json_integer_value(json_object_get(q, "index"));
+
+		if (i >= index)
+			return i == index && json_equal(json_object_get(q, "qpn"),
+							json_object_get(qp, "qpn"))
+				       ? q
+				       : NULL;
+	}
+	return NULL;
+}
+
+static int
+by_bytes(const void *a, const void *b)
+{
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+	double dx = json_real_value(json_object_get(x, "bytes_per_s"));
+	double dy = json_real_value(json_object_get(y, "bytes_per_s"));
+
+	return dx < dy ? 1 : dx > dy ? -1 : 0;
+}
+
+static json_t *
+sorted(json_t *rows, size_t most)
+{
+	size_t n = json_array_size(rows);
+	json_t **all = calloc(n + 1, sizeof(*all)), *out = json_array();
+
+	for (size_t i = 0; all != NULL && i < n; i++)
+		all[i] = json_array_get(rows, i);
+	if (all != NULL)
+		qsort(all, n, sizeof(*all), by_bytes);
+	for (size_t i = 0; all != NULL && i < n && i < most; i++)
+		json_array_append(out, all[i]);
+	free(all);
+	json_decref(rows);
+	return out;
+}
+
+static json_t *
+qp_rows(const struct sample *now, const struct sample *before, double seconds, size_t most)
+{
+	json_t *rows = json_array(), *qp;
+	size_t i, at = 0;
+
+	json_array_foreach (now->qps, i, qp) {
+		const json_t *was = same_qp(before->qps, qp, &at);
+		double tx = growth(qp, was, "tx_bytes"), rx = growth(qp, was, "rx_bytes");
+		double packets = growth(qp, was, "tx_packets") + growth(qp, was, "rx_packets");
+
+		json_array_append_new(
+			rows, json_pack("{s:O, s:O, s:O, s:O, s:O, s:f, s:f, s:f, s:f, s:f}", "qpn",
+					json_object_get(qp, "qpn"), "service",
+					json_object_get(qp, "service"), "state",
+					json_object_get(qp, "state"), "client",
+					json_object_get(qp, "client"), "peer",
+					json_object_get(qp, "peer"), "tx_bytes_per_s", tx / seconds,
+					"rx_bytes_per_s", rx / seconds, "bytes_per_s",
+					(tx + rx) / seconds, "packets_per_s", packets / seconds,
+					"retransmissions_per_s",
+					growth(qp, was, "retransmissions") / seconds));
+	}
+	return sorted(rows, most);
+}
+
+static json_t *
+picture(const struct top *o, const char *hca, const struct sample *now,
+	const struct sample *before)
+{
+	double seconds = now->at - before->at;
+
+	return json_pack("{s:s, s:f, s:o, s:o, s:o, s:o}", "hca", hca, "seconds", seconds, "port",
+			 rates(now->port, before->port, seconds), "counters",
+			 rates(now->counters, before->counters, seconds), "stages",
+			 stage_rows(now, before, seconds), "qps",
+			 qp_rows(now, before, seconds, (size_t)o->qps));
+}
+
+/* ---- printing ---- */
+
+static double
+rate(const json_t *picture, const char *of, const char *key)
+{
+	return json_real_value(json_object_get(json_object_get(picture, of), key));
+}
+
+static void
+print_head(const json_t *p)
+{
+	printf("%s   tx %.3f Gb/s %.3f Mpps   rx %.3f Gb/s %.3f Mpps\n",
+	       json_string_value(json_object_get(p, "hca")), rate(p, "port", "port_xmit_data") * 8e-9,
+	       rate(p, "port", "port_xmit_packets") * 1e-6, rate(p, "port", "port_rcv_data") * 8e-9,
+	       rate(p, "port", "port_rcv_packets") * 1e-6);
+}
+
+/* Counters of trouble that move now. */
+static void
+print_trouble(const json_t *p)
+{
+	static const char *const names[] = {
+		"retransmissions",   "local_ack_timeout_err", "packet_seq_err",
+		"out_of_sequence",   "duplicate_request",     "rnr_nak_retry_err",
+		"req_cqe_error",     "resp_cqe_error",	      "rx_icrc_encapsulated",
+		"rx_unknown_qpn",    "naks_sent",	      "out_of_buffer",
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < COUNT(names); i++) {
+		double r = rate(p, "counters", names[i]);
+
+		if (r == 0)
+			continue;
+		printf("%s%s %.1f/s", any ? "   " : "", names[i], r);
+		any = true;
+	}
+	puts(any ? "" : "no errors, no retransmissions");
+}
+
+static void
+print_picture(const json_t *p, bool clear)
+{
+	static const struct ctl_column stages[] = {
+		{"stage", "STAGE", CTL_TEXT},
+		{"worker", "WORKER", CTL_NUMBER},
+		{"busy_share", "BUSY", CTL_PERCENT},
+		{"waiting", "WAITING", CTL_NUMBER},
+		{"polls_per_s", "POLLS/S", CTL_RATE},
+		{"busy_polls_share", "WITH WORK", CTL_PERCENT},
+	};
+	static const struct ctl_column qps[] = {
+		{"qpn", "QPN", CTL_HEX},
+		{"service", "SERVICE", CTL_TEXT},
+		{"state", "STATE", CTL_TEXT},
+		{"client", "CLIENT", CTL_NUMBER},
+		{"peer", "PEER", CTL_TEXT},
+		{"tx_bytes_per_s", "TX B/S", CTL_RATE},
+		{"rx_bytes_per_s", "RX B/S", CTL_RATE},
+		{"packets_per_s", "PKT/S", CTL_RATE},
+		{"retransmissions_per_s", "AGAIN/S", CTL_RATE},
+	};
+
+	if (clear)
+		fputs(CLEAR, stdout);
+	print_head(p);
+	print_trouble(p);
+	putchar('\n');
+	ctl_table(stdout, stages, COUNT(stages), json_object_get(p, "stages"));
+	putchar('\n');
+	ctl_table(stdout, qps, COUNT(qps), json_object_get(p, "qps"));
+	fflush(stdout);
+}
+
+static void
+show(const struct ctl *c, const struct top *o, const json_t *p)
+{
+	if (c->json) {
+		json_dumpf(p, stdout, JSON_COMPACT);
+		putchar('\n');
+		fflush(stdout);
+	} else {
+		print_picture(p, !o->once && isatty(STDOUT_FILENO));
+	}
+}
+
+static int
+loop(const struct ctl *c, const struct top *o, struct ctl_process *p, const char *hca)
+{
+	struct sample before = {0}, now = {0};
+	json_t *all;
+	int rc = sample(p, hca, o->qps > 0, &before);
+
+	while (rc == 0) {
+		ctl_wait(o->interval);
+		if (ctl_stopped())
+			break;
+		rc = sample(p, hca, o->qps > 0, &now);
+		if (rc != 0)
+			break;
+		all = picture(o, hca, &now, &before);
+		show(c, o, all);
+		json_decref(all);
+		release(&before);
+		before = now;
+		memset(&now, 0, sizeof(now));
+		if (o->once)
+			break;
+	}
+	if (rc != 0)
+		ctl_error("%s is gone", p->prefix);
+	release(&before);
+	release(&now);
+	return rc == 0 ? 0 : CTL_EXIT_FAILED;
+}
+
+static void
+measure(struct ctl_process *p, const char *hca, const char *on)
+{
+	json_decref(ctl_ask_about(p, "/softhca/measure", hca, on));
+}
+
+int
+ctl_run_top(struct ctl *c, int argc, char **argv)
+{
+	static const struct option own[] = {
+		{"once", no_argument, NULL, OPT_ONCE},
+		{"interval", required_argument, NULL, OPT_INTERVAL},
+		{"qps", required_argument, NULL, OPT_QPS},
+		{NULL, 0, NULL, 0},
+	};
+	struct top o = {.interval = 1, .qps = 10};
+	int rc = ctl_options(c, argc, argv, own, take, &o);
+	struct ctl_process p;
+	char hca[64];
+
+	if (rc != 0)
+		return rc;
+	if (ctl_one(c, &p) != 0)
+		return CTL_EXIT_FAILED;
+	rc = CTL_EXIT_FAILED;
+	if (ctl_one_hca(c, &p, hca, sizeof(hca)) == 0) {
+		ctl_catch_signals();
+		measure(&p, hca, "1");
+		rc = loop(c, &o, &p, hca);
+		measure(&p, hca, "0");
+	}
+	ctl_close(&p, 1);
+	return rc;
+}

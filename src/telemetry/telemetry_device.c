@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Commands about HCAs as a whole: counters, stages, what is in use. */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rte_common.h>
+
+#include "telemetry_impl.h"
+
+#define ARRAY_MAX 512u /* entries telemetry puts into one answer */
+
+static int
+counters(struct rte_tel_data *d, unsigned int n, const char *(*name)(unsigned int i),
+	 const uint64_t *values)
+{
+	struct telemetry_dict t = {d, rte_tel_data_start_dict(d)};
+
+	telemetry_put_values(&t, n, name, values);
+	return t.rc;
+}
+
+int
+telemetry_hca_list(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	int rc = rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+
+	(void)r;
+	for (const struct hca_telemetry *t = telemetry_first(); t != NULL && rc == 0; t = t->next)
+		rc = rte_tel_data_add_array_string(d, t->name);
+	return rc;
+}
+
+int
+telemetry_hca_counters(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	unsigned int n = RTE_MIN(hca_counter_count(), TELEMETRY_VALUES_MAX);
+	uint64_t values[TELEMETRY_VALUES_MAX];
+
+	for (unsigned int i = 0; i < n; i++)
+		values[i] = hca_counter_value(r->t->hca, i);
+	return counters(d, n, hca_counter_name, values);
+}
+
+int
+telemetry_port_list(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	int rc = rte_tel_data_start_array(d, RTE_TEL_INT_VAL);
+
+	(void)r;
+	return rc != 0 ? rc : rte_tel_data_add_array_int(d, 1);
+}
+
+int
+telemetry_port_counters(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	uint64_t values[TELEMETRY_VALUES_MAX];
+
+	if (r->has_number && r->number != 1)
+		return -EINVAL;
+	hca_port_counters(r->t->hca, values);
+	return counters(d, hca_port_counter_count(), hca_port_counter_name, values);
+}
+
+/* The number skips so many of them: an answer holds 512. */
+int
+telemetry_qp_list(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	unsigned int all = hca_qp_list(r->t->hca, NULL, 0), n;
+	uint32_t *qpn = calloc(all + 1, sizeof(*qpn));
+	int rc;
+
+	if (qpn == NULL)
+		return -ENOMEM;
+	n = RTE_MIN(hca_qp_list(r->t->hca, qpn, all), all);
+	rc = rte_tel_data_start_array(d, RTE_TEL_INT_VAL);
+	for (uint64_t i = r->number; i < n && i - r->number < ARRAY_MAX && rc == 0; i++)
+		rc = rte_tel_data_add_array_int(d, (int)qpn[i]);
+	free(qpn);
+	return rc;
+}
+
+int
+telemetry_qp_counters(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	uint64_t values[TELEMETRY_VALUES_MAX];
+
+	if (!r->has_number || r->number > UINT32_MAX ||
+	    hca_qp_counters(r->t->hca, (uint32_t)r->number, values) != 0)
+		return -EINVAL;
+	return counters(d, hca_qp_counter_count(), hca_qp_counter_name, values);
+}
+
+static int
+add_stage(const struct hca *h, unsigned int stage, struct rte_tel_data *d)
+{
+	struct telemetry_dict s;
+
+	telemetry_begin(&s);
+	telemetry_put(&s, "worker", hca_stage_on(h, stage));
+	telemetry_put(&s, "waiting", hca_stage_waiting(h, stage));
+	telemetry_put(&s, "busy_cycles", hca_stage_cycles(h, stage));
+	telemetry_put(&s, "busy_ns", hca_stage_time_ns(h, stage));
+	telemetry_put(&s, "polls", hca_stage_polls(h, stage, false));
+	telemetry_put(&s, "busy_polls", hca_stage_polls(h, stage, true));
+	if (s.rc == 0)
+		s.rc = rte_tel_data_add_dict_container(d, hca_stage_name(stage), s.d, 0);
+	if (s.rc != 0)
+		rte_tel_data_free(s.d);
+	return s.rc;
+}
+
+int
+telemetry_stages(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	int rc = rte_tel_data_start_dict(d);
+
+	for (unsigned int i = 0; i < hca_stage_count() && rc == 0; i++)
+		rc = add_stage(r->t->hca, i, d);
+	return rc;
+}
+
+int
+telemetry_measure(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	struct telemetry_dict t = {d, 0};
+
+	if (!r->has_number || r->number > 1)
+		return -EINVAL;
+	hca_stage_times_enable(r->t->hca, r->number == 1);
+	t.rc = rte_tel_data_start_dict(d);
+	telemetry_put(&t, "measured", r->number);
+	return t.rc;
+}
+
+/* What is in use: objects, records, mbufs. */
+int
+telemetry_usage(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	int rc = rte_tel_data_start_dict(d);
+
+	return rc != 0 ? rc : r->t->usage(r->t->arg, d);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Commands about what an HCA has: its port and limits, QPs, regions, addresses, clients. */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_common.h>
+
+#include "abi_ctx.h"
+#include "telemetry_impl.h"
+
+/* Entries of an answer: what fits into it however long their numbers are. */
+#define QPS 10u
+#define MRS 48u
+#define GIDS 48u
+#define CLIENTS 40u
+
+static const char *const states[] = {"RESET", "INIT", "RTR", "RTS", "SQE", "SQD", "ERR"};
+static const char *const port_states[] = {"NOP", "DOWN", "INIT", "ARMED", "ACTIVE"};
+
+static const char *
+name_in(const char *const *names, unsigned int n, uint32_t i)
+{
+	return i < n && names[i] != NULL ? names[i] : "?";
+}
+
+static const char *
+service_name(uint32_t service)
+{
+	static const char *const names[] = {
+		[HCA_ST_RC] = "RC",	      [HCA_ST_UC] = "UC",	    [HCA_ST_UD] = "UD",
+		[HCA_ST_XRC_INI] = "XRC_INI", [HCA_ST_XRC_TGT] = "XRC_TGT",
+	};
+
+	return name_in(names, RTE_DIM(names), service);
+}
+
+static void
+put_mac(struct telemetry_dict *t, const char *name, const uint8_t m[6])
+{
+	char text[18];
+
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4],
+		 m[5]);
+	telemetry_put_text(t, name, text);
+}
+
+/* As an IP address: IPv4 where it is one. */
+static void
+put_ip(struct telemetry_dict *t, const char *name, const uint8_t gid[16])
+{
+	static const uint8_t ip4[12] = {[10] = 0xff, [11] = 0xff};
+	char text[INET6_ADDRSTRLEN];
+	bool is_ip4 = memcmp(gid, ip4, sizeof(ip4)) == 0;
+
+	inet_ntop(is_ip4 ? AF_INET : AF_INET6, is_ip4 ? gid + 12 : gid, text, sizeof(text));
+	telemetry_put_text(t, name, text);
+}
+
+static int
+from_index(const struct telemetry_request *r, uint32_t *from)
+{
+	if (r->number > UINT32_MAX)
+		return -EINVAL;
+	*from = (uint32_t)r->number;
+	return 0;
+}
+
+/* ---- the HCA ---- */
+
+static void
+put_port(struct telemetry_dict *t, const struct hca_telemetry *h)
+{
+	struct hca_ctl_port p;
+
+	hca_driver_query_port(h->drv, &p);
+	telemetry_put_text(t, "port_state", name_in(port_states, RTE_DIM(port_states), p.state));
+	telemetry_put(t, "speed_mbps", p.speed);
+	telemetry_put(t, "active_mtu", 128u << (p.active_mtu & 7));
+	put_mac(t, "mac", p.mac);
+	if (h->mtu != 0)
+		telemetry_put(t, "ip_mtu", h->mtu);
+}
+
+int
+telemetry_status(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	struct telemetry_dict t = {d, rte_tel_data_start_dict(d)};
+	const struct hca_telemetry *h = r->t;
+	struct hca_driver_usage u;
+
+	hca_driver_usage(h->drv, &u);
+	telemetry_put_text(&t, "name", h->name);
+	telemetry_put(&t, "pid", (uint64_t)getpid());
+	telemetry_put_text(&t, "health", hca_driver_dead(h->drv) ? "dead" : "well");
+	put_port(&t, h);
+	if (h->layout != NULL)
+		telemetry_put_text(&t, "layout", h->layout);
+	telemetry_put(&t, "workers", hca_workers(h->hca));
+	if (h->device != NULL)
+		telemetry_put_text(&t, "device", h->device);
+	if (h->socket != NULL)
+		telemetry_put_text(&t, "socket", h->socket);
+	telemetry_put(&t, "clients", u.clients);
+	telemetry_put(&t, "qps", u.qps);
+	telemetry_put(&t, "cqs", u.cqs);
+	telemetry_put(&t, "mrs", u.mrs);
+	return t.rc;
+}
+
+/* ---- QPs ---- */
+
+static void
+put_context(struct telemetry_dict *t, const struct hca_qpc *q)
+{
+	uint32_t state = HCA_QPC_STATE(hca_be32_to_cpu(q->flags));
+	uint32_t mtu = HCA_QPC_MTU(hca_be32_to_cpu(q->sizes));
+
+	telemetry_put_text(t, "state", name_in(states, RTE_DIM(states), state));
+	telemetry_put(t, "remote_qpn", hca_be32_to_cpu(q->remote_qpn) & 0xffffff);
+	put_ip(t, "peer", q->path.rgid);
+	telemetry_put(t, "gid_index", HCA_QPC_GID_INDEX(hca_be32_to_cpu(q->path.ackto)));
+	telemetry_put(t, "mtu", mtu != 0 ? 128u << mtu : 0);
+	telemetry_put(t, "next_psn", hca_be32_to_cpu(q->next_send_psn) & 0xffffff);
+	telemetry_put(t, "unacked_psn", hca_be32_to_cpu(q->last_acked_psn) & 0xffffff);
+	telemetry_put(t, "expected_psn", HCA_QPC_EPSN(hca_be32_to_cpu(q->rnr_nextrecvpsn)));
+}
+
+static int
+add_qp(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct rte_tel_data *d)
+{
+	uint64_t values[TELEMETRY_VALUES_MAX] = {0};
+	struct telemetry_dict t;
+	struct hca_qpc q;
+
+	if (hca_driver_query_qp(h->drv, i->qpn, &q) != 0)
+		return 0; /* gone meanwhile */
+	hca_qp_counters(h->hca, i->qpn, values); /* zeros in RESET */
+	telemetry_begin(&t);
+	telemetry_put(&t, "qpn", i->qpn);
+	telemetry_put_text(&t, "service", service_name(i->service));
+	telemetry_put(&t, "client", i->owner);
+	telemetry_put(&t, "pd", i->pdn);
+	telemetry_put(&t, "send_cq", i->send_cqn);
+	telemetry_put(&t, "recv_cq", i->recv_cqn);
+	telemetry_put(&t, "srq", i->srqn);
+	put_context(&t, &q);
+	telemetry_put_values(&t, hca_qp_counter_count(), hca_qp_counter_name, values);
+	return telemetry_end(&t, d, i->index);
+}
+
+int
+telemetry_qps(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	struct hca_driver_qp_info info[QPS];
+	int rc = rte_tel_data_start_dict(d);
+	unsigned int n;
+	uint32_t from;
+
+	if (rc == 0)
+		rc = from_index(r, &from);
+	if (rc != 0)
+		return rc;
+	n = hca_driver_list_qps(r->t->drv, from, info, QPS);
+	for (unsigned int i = 0; i < n && rc == 0; i++)
+		rc = add_qp(r->t, &info[i], d);
+	return rc;
+}
+
+/* ---- memory ---- */
+
+static int
+add_mr(const struct hca_driver_mr_info *m, struct rte_tel_data *d)
+{
+	struct telemetry_dict t;
+
+	telemetry_begin(&t);
+	telemetry_put(&t, "key", m->key);
+	telemetry_put_text(&t, "kind", m->window ? "window" : m->queue ? "queue" : "region");
+	telemetry_put(&t, "client", m->owner);
+	telemetry_put(&t, "pd", m->pdn);
+	telemetry_put(&t, "address", m->va);
+	telemetry_put(&t, "length", m->length);
+	telemetry_put(&t, "page_size", m->page_size);
+	telemetry_put(&t, "access", m->access);
+	return telemetry_end(&t, d, m->index);
+}
+
+int
+telemetry_mrs(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	struct hca_driver_mr_info info[MRS];
+	int rc = rte_tel_data_start_dict(d);
+	unsigned int n;
+	uint32_t from;
+
+	if (rc == 0)
+		rc = from_index(r, &from);
+	if (rc != 0)
+		return rc;
+	n = hca_driver_list_mrs(r->t->drv, from, info, MRS);
+	for (unsigned int i = 0; i < n && rc == 0; i++)
+		rc = add_mr(&info[i], d);
+	return rc;
+}
+
+/* ---- addresses ---- */
+
+static int
+add_gid(uint32_t index, const struct hca_ctl_gid *g, struct rte_tel_data *d)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct telemetry_dict t;
+
+	telemetry_begin(&t);
+	put_ip(&t, "ip", g->gid);
+	inet_ntop(AF_INET6, g->gid, text, sizeof(text));
+	telemetry_put_text(&t, "gid", text);
+	put_mac(&t, "mac", g->mac);
+	if (g->vlan_id != 0xffff)
+		telemetry_put(&t, "vlan", g->vlan_id);
+	return telemetry_end(&t, d, index);
+}
+
+int
+telemetry_gids(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	uint32_t from, entries = hca_driver_gid_entries(r->t->drv);
+	int rc = rte_tel_data_start_dict(d);
+	struct hca_ctl_gid g;
+	unsigned int n = 0;
+
+	if (rc == 0)
+		rc = from_index(r, &from);
+	for (; rc == 0 && from < entries && n < GIDS; from++) {
+		rc = hca_driver_query_gid(r->t->drv, from, &g);
+		if (rc != 0 || !g.valid)
+			continue;
+		rc = add_gid(from, &g, d);
+		n++;
+	}
+	return rc;
+}
+
+/* ---- clients ---- */
+
+static int
+add_client(const struct hca_telemetry *h, const struct hca_driver_client_info *c,
+	   struct rte_tel_data *d)
+{
+	struct hca_telemetry_client who;
+	struct telemetry_dict t;
+
+	telemetry_begin(&t);
+	if (h->client != NULL && h->client(h->arg, c->index, &who)) {
+		telemetry_put(&t, "pid", (uint64_t)who.pid);
+		telemetry_put(&t, "uid", who.uid);
+		telemetry_put(&t, "attached", who.attached);
+		telemetry_put(&t, "requests", who.requests);
+	}
+	telemetry_put(&t, "qps", c->qps);
+	telemetry_put(&t, "cqs", c->cqs);
+	telemetry_put(&t, "srqs", c->srqs);
+	telemetry_put(&t, "mrs", c->mrs);
+	telemetry_put(&t, "pds", c->pds);
+	telemetry_put(&t, "channels", c->channels);
+	telemetry_put(&t, "segments", c->segments);
+	telemetry_put(&t, "mtts", c->mtts);
+	return telemetry_end(&t, d, c->index);
+}
+
+int
+telemetry_clients(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	struct hca_driver_client_info info[CLIENTS];
+	int rc = rte_tel_data_start_dict(d);
+	unsigned int n;
+	uint32_t from;
+
+	if (rc == 0)
+		rc = from_index(r, &from);
+	if (rc != 0)
+		return rc;
+	n = hca_driver_list_clients(r->t->drv, from, info, CLIENTS);
+	for (unsigned int i = 0; i < n && rc == 0; i++)
+		rc = add_client(r->t, &info[i], d);
+	return rc;
+}
