@@ -33,6 +33,8 @@ static const struct command {
 	 ctl_run_counters},
 	{"top", "[--interval S] [--once] [--qps N]", "rates, stages and the busiest QPs, live",
 	 ctl_run_top},
+	{"doctor", "[--config FILE] [--root DIR]",
+	 "what keeps softhcad from running here, and what mends it", ctl_run_doctor},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

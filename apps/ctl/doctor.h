@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CTL_DOCTOR_H
+#define CTL_DOCTOR_H
+
+/*
+ * softhca-ctl doctor: everything that keeps a new user from running softhcad, judged one by one, with
+ * the command that mends it. Reads files below a root, which tests replace by one of their own.
+ */
+
+#include "ctl.h"
+
+enum doctor_level {
+	DOCTOR_OK,
+	DOCTOR_WARN, /* works, but not as well as it could */
+	DOCTOR_FAIL, /* does not work */
+};
+
+struct doctor {
+	struct ctl *ctl;
+	const char *root;   /* "" or a folder: where /sys, /proc, /dev, /run and /etc are */
+	const char *config; /* of the daemon; path below root */
+	json_t *found;	    /* what was reported */
+	unsigned int failed, warned;
+
+	/* Learned on the way */
+	bool configured; /* the file is there */
+	bool running;	 /* some daemon answers */
+	char device[256];
+	char layout[16];
+	char idle[16];
+	char hugepages[16];
+	char kernel[16];
+	char socket[128];
+	double memory_mb;
+};
+
+/* check: a short name. fix: a command, or NULL. */
+void doctor_report(struct doctor *d, enum doctor_level level, const char *check, const char *fix,
+		   const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Path below the root; a static buffer of this call. */
+const char *doctor_path(const struct doctor *d, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The beginning of a file as text, without the last newline; -1: cannot be read. */
+int doctor_read(const char *path, char *text, size_t size);
+/* Its number, or -1. */
+long doctor_number(const char *path);
+/* [section] key of the daemon's configuration; false: not there. */
+bool doctor_key(const struct doctor *d, const char *section, const char *key, char *value,
+		size_t size);
+/* Value of NAME= in a list "a,NAME=value,b"; false: not there. */
+bool doctor_device_arg(const char *device, const char *name, char *value, size_t size);
+bool doctor_is_pci(const char *device);
+
+/* doctor_machine.c */
+void doctor_hugepages(struct doctor *d);
+void doctor_cpu(struct doctor *d);
+void doctor_cores(struct doctor *d);
+void doctor_limits(struct doctor *d);
+
+/* doctor_port.c */
+void doctor_device(struct doctor *d);
+void doctor_mtu(struct doctor *d);
+void doctor_kernel(struct doctor *d);
+void doctor_rxe(struct doctor *d);
+void doctor_bridge(struct doctor *d);
+
+/* doctor_daemon.c; first finds out whether one runs */
+void doctor_daemon(struct doctor *d);
+void doctor_sockets(struct doctor *d);
+void doctor_gids(struct doctor *d);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The machine: memory, CPUs, limits of the user. */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+
+#define HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/"
+#define MOUNTS_MAX 65536u
+#define CPUINFO_MAX 8192u
+#define MEMLOCK_MIN (64ll << 20)
+#define FILES_MIN 1024
+
+/* ---- hugepages ---- */
+
+static void
+hugepages_mount(struct doctor *d)
+{
+	char *text = malloc(MOUNTS_MAX), *line, *save = NULL, place[256] = "";
+
+	if (text == NULL || doctor_read(doctor_path(d, "/proc/mounts"), text, MOUNTS_MAX) != 0) {
+		free(text);
+		return;
+	}
+	for (line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
+		if (strstr(line, " hugetlbfs ") != NULL)
+			sscanf(line, "%*s %255s", place);
+	free(text);
+	if (place[0] == '\0')
+		doctor_report(d, DOCTOR_OK, "hugetlbfs", NULL, "not mounted, and not needed");
+	else if (access(doctor_path(d, "%s", place), R_OK | W_OK) != 0)
+		doctor_report(d, DOCTOR_WARN, "hugetlbfs", NULL,
+			      "%s is not yours to use; softhcad needs no mount, other DPDK programs do",
+			      place);
+	else
+		doctor_report(d, DOCTOR_OK, "hugetlbfs", NULL, "mounted on %s", place);
+}
+
+void
+doctor_hugepages(struct doctor *d)
+{
+	long total = doctor_number(doctor_path(d, HUGEPAGES "nr_hugepages"));
+	long available = doctor_number(doctor_path(d, HUGEPAGES "free_hugepages"));
+	long need = (long)(d->memory_mb + 1) / 2;
+	enum doctor_level short_of =
+		strcmp(d->hugepages, "must") == 0 ? DOCTOR_FAIL : DOCTOR_WARN;
+	char fix[128];
+
+	snprintf(fix, sizeof(fix), "echo %ld > " HUGEPAGES "nr_hugepages",
+		 need + (total > 0 ? total - available : 0));
+	if (strcmp(d->hugepages, "never") == 0)
+		doctor_report(d, DOCTOR_OK, "hugepages", NULL,
+			      "not used: [memory] hugepages = never");
+	else if (total < 0)
+		doctor_report(d, short_of, "hugepages", NULL, "this kernel has none of 2 MiB");
+	else if (d->running)
+		doctor_report(d, DOCTOR_OK, "hugepages", NULL,
+			      "%ld of 2 MiB, %ld free beside what runs", total, available);
+	else if (available < need)
+		doctor_report(d, short_of, "hugepages", fix,
+			      "%ld of 2 MiB are free, %ld are needed%s", available, need,
+			      short_of == DOCTOR_WARN ? ": ordinary memory is slower" : "");
+	else
+		doctor_report(d, DOCTOR_OK, "hugepages", NULL,
+			      "%ld of 2 MiB are free, %ld are needed", available, need);
+	hugepages_mount(d);
+}
+
+/* ---- CPU ---- */
+
+static bool
+has_flag(const char *cpuinfo, const char *flag)
+{
+	size_t len = strlen(flag);
+
+	for (const char *s = cpuinfo; (s = strstr(s, flag)) != NULL; s += len)
+		if (s > cpuinfo && (s[-1] == ' ' || s[-1] == '\t') &&
+		    (s[len] == ' ' || s[len] == '\n' || s[len] == '\0'))
+			return true;
+	return false;
+}
+
+void
+doctor_cpu(struct doctor *d)
+{
+	char text[CPUINFO_MAX];
+
+	if (doctor_read(doctor_path(d, "/proc/cpuinfo"), text, sizeof(text)) != 0) {
+		doctor_report(d, DOCTOR_WARN, "cpu", NULL, "/proc/cpuinfo cannot be read");
+		return;
+	}
+	if (!has_flag(text, "sse4_2") || !has_flag(text, "pclmulqdq"))
+		doctor_report(d, DOCTOR_FAIL, "cpu",
+			      "give the virtual machine the CPU of its host (-cpu host)",
+			      "no SSE4.2 or no carry-less multiplication: DPDK does not start");
+	else if (!has_flag(text, "avx2"))
+		doctor_report(d, DOCTOR_WARN, "cpu",
+			      "give the virtual machine the CPU of its host (-cpu host)",
+			      "no AVX2: copies and CRCs are slower");
+	else
+		doctor_report(d, DOCTOR_OK, "cpu", NULL, "SSE4.2, AVX2%s%s",
+			      has_flag(text, "avx512f") ? ", AVX-512" : "",
+			      has_flag(text, "vpclmulqdq") ? ", VPCLMULQDQ" : "");
+}
+
+/* CPUs in a list like 0-3,8 */
+static unsigned int
+count_cpus(const char *list)
+{
+	unsigned int n = 0;
+
+	while (*list >= '0' && *list <= '9') {
+		char *end;
+		unsigned long first = strtoul(list, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		n += last >= first ? (unsigned int)(last - first + 1) : 0;
+		list = *end == ',' ? end + 1 : end;
+	}
+	return n;
+}
+
+static unsigned int
+workers(const struct doctor *d)
+{
+	return strcmp(d->layout, "full") == 0 ? 9 : strcmp(d->layout, "txrx") == 0 ? 2 : 1;
+}
+
+static void
+governor(struct doctor *d)
+{
+	char text[64];
+
+	if (doctor_read(doctor_path(d, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+			text, sizeof(text)) != 0)
+		return; /* the hypervisor's business */
+	if (strcmp(text, "performance") == 0)
+		doctor_report(d, DOCTOR_OK, "frequency", NULL, "governor performance");
+	else
+		doctor_report(d, DOCTOR_WARN, "frequency",
+			      "cpupower frequency-set -g performance",
+			      "governor %s: latencies vary", text);
+}
+
+void
+doctor_cores(struct doctor *d)
+{
+	char online[256] = "0", isolated[256] = "";
+	unsigned int n, need = workers(d);
+	bool spin = strcmp(d->idle, "spin") == 0;
+
+	doctor_read(doctor_path(d, "/sys/devices/system/cpu/online"), online, sizeof(online));
+	doctor_read(doctor_path(d, "/sys/devices/system/cpu/isolated"), isolated, sizeof(isolated));
+	n = count_cpus(online);
+	if (spin && need >= n)
+		doctor_report(d, DOCTOR_FAIL, "cores",
+			      "idle = auto in section [hca], or layout = rtc",
+			      "%u workers of layout %s spin on %u CPUs: nothing is left for programs",
+			      need, d->layout, n);
+	else if (need > n)
+		doctor_report(d, DOCTOR_WARN, "cores", "layout = rtc in section [hca]",
+			      "layout %s has %u workers for %u CPUs", d->layout, need, n);
+	else
+		doctor_report(d, DOCTOR_OK, "cores", NULL, "%u CPUs for %u worker%s", n, need,
+			      need == 1 ? "" : "s");
+	if (count_cpus(isolated) != 0)
+		doctor_report(d, DOCTOR_OK, "isolation", NULL, "isolated CPUs: %s", isolated);
+	else if (spin)
+		doctor_report(d, DOCTOR_WARN, "isolation",
+			      "boot with isolcpus=LIST and name them as lcores in section [hca]",
+			      "workers spin, and no CPU is isolated: latencies have outliers");
+	governor(d);
+}
+
+/* ---- limits ---- */
+
+/* Soft limit of a line of /proc/self/limits; -1: unlimited, -2: not there. */
+static long long
+limit(const char *limits, const char *name)
+{
+	const char *s = strstr(limits, name);
+
+	if (s == NULL)
+		return -2;
+	s += strlen(name);
+	s += strspn(s, " ");
+	return strncmp(s, "unlimited", 9) == 0 ? -1 : strtoll(s, NULL, 10);
+}
+
+void
+doctor_limits(struct doctor *d)
+{
+	char text[4096];
+	long long locked, files;
+
+	if (doctor_read(doctor_path(d, "/proc/self/limits"), text, sizeof(text)) != 0)
+		return;
+	locked = limit(text, "Max locked memory");
+	files = limit(text, "Max open files");
+	/* Only VFIO pins memory, and then all of it. */
+	if (locked == -1 || locked >= MEMLOCK_MIN || !doctor_is_pci(d->device))
+		doctor_report(d, DOCTOR_OK, "memlock", NULL, "%s",
+			      locked == -1		  ? "unlimited"
+			      : doctor_is_pci(d->device) ? "enough"
+							  : "limited; only PCI devices need more");
+	else
+		doctor_report(d, DOCTOR_FAIL, "memlock",
+			      "LimitMEMLOCK=infinity in the service, or: ulimit -l unlimited",
+			      "%lld KiB may be locked, VFIO locks %.0f MiB", locked >> 10,
+			      d->memory_mb);
+	if (files != -1 && files < FILES_MIN)
+		doctor_report(d, DOCTOR_WARN, "open files", "ulimit -n 65536",
+			      "%lld: a client needs several", files);
+	else
+		doctor_report(d, DOCTOR_OK, "open files", NULL, "enough");
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The port and what the kernel does beside it. */
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+
+#define ROCE_PORT 4791u
+#define HEADERS 60u /* of IP packets besides the payload, in the largest form */
+#define TEXT_MAX 65536u
+
+/* ---- the device ---- */
+
+static void
+vfio(struct doctor *d)
+{
+	char address[32], driver[256], fix[300];
+	const char *name;
+	ssize_t n;
+
+	snprintf(address, sizeof(address), "%s%.*s",
+		 strcspn(d->device, ":") == 2 ? "0000:" : "", (int)strcspn(d->device, ", "),
+		 d->device);
+	if (access(doctor_path(d, "/sys/bus/pci/devices/%s", address), F_OK) != 0) {
+		doctor_report(d, DOCTOR_FAIL, "port", "dpdk-devbind.py --status-dev net",
+			      "there is no PCI device %s", address);
+		return;
+	}
+	n = readlink(doctor_path(d, "/sys/bus/pci/devices/%s/driver", address), driver,
+		     sizeof(driver) - 1);
+	driver[n > 0 ? n : 0] = '\0';
+	name = strrchr(driver, '/') != NULL ? strrchr(driver, '/') + 1 : driver;
+	/* mlx5 shares its device with the kernel */
+	if (strcmp(name, "vfio-pci") != 0 && strncmp(name, "mlx5", 4) != 0 &&
+	    strcmp(name, "uio_pci_generic") != 0 && strcmp(name, "igb_uio") != 0) {
+		snprintf(fix, sizeof(fix), "modprobe vfio-pci; dpdk-devbind.py -b vfio-pci %s",
+			 address);
+		doctor_report(d, DOCTOR_FAIL, "port", fix, "%s belongs to %s", address,
+			      n > 0 ? name : "no driver");
+		return;
+	}
+	doctor_report(d, DOCTOR_OK, "port", NULL, "%s is bound to %s", address, name);
+	if (strcmp(name, "vfio-pci") != 0)
+		return;
+	if (access(doctor_path(d, "/dev/vfio/vfio"), R_OK | W_OK) != 0)
+		doctor_report(d, DOCTOR_FAIL, "vfio", "modprobe vfio-pci; chmod 666 /dev/vfio/vfio",
+			      "/dev/vfio/vfio is missing or not yours to use");
+	else
+		doctor_report(d, DOCTOR_OK, "vfio", NULL, "/dev/vfio/vfio is there");
+}
+
+static void
+netdev(struct doctor *d, const char *name)
+{
+	char state[32] = "", fix[128];
+
+	if (access(doctor_path(d, "/sys/class/net/%s", name), F_OK) != 0) {
+		doctor_report(d, DOCTOR_FAIL, "port", "ip link", "there is no interface %s", name);
+		return;
+	}
+	doctor_read(doctor_path(d, "/sys/class/net/%s/operstate", name), state, sizeof(state));
+	snprintf(fix, sizeof(fix), "ip link set %s up", name);
+	if (strcmp(state, "down") == 0 || strcmp(state, "lowerlayerdown") == 0)
+		doctor_report(d, DOCTOR_FAIL, "port", fix, "interface %s is down", name);
+	else
+		doctor_report(d, DOCTOR_OK, "port", NULL, "interface %s is %s", name, state);
+	if (geteuid() != 0)
+		doctor_report(d, DOCTOR_WARN, "rights", "setcap cap_net_raw,cap_net_admin+ep softhcad",
+			      "packets of %s need the capability net_raw", name);
+}
+
+void
+doctor_device(struct doctor *d)
+{
+	char name[64];
+
+	if (d->device[0] == '\0')
+		return;
+	if (doctor_is_pci(d->device))
+		vfio(d);
+	else if (doctor_device_arg(d->device, "iface", name, sizeof(name)) &&
+		 strchr(name, '/') == NULL)
+		netdev(d, name);
+	else
+		doctor_report(d, DOCTOR_OK, "port", NULL, "%s needs nothing of the machine",
+			      d->device);
+}
+
+/* ---- MTU ---- */
+
+static unsigned int
+fits(unsigned int mtu)
+{
+	unsigned int payload = 4096;
+
+	while (payload >= 256 && payload + HEADERS > mtu)
+		payload /= 2;
+	return payload >= 256 ? payload : 0;
+}
+
+static void
+judge_mtu(struct doctor *d, const char *name, unsigned int mtu, unsigned int wanted)
+{
+	char fix[128];
+
+	snprintf(fix, sizeof(fix), "ip link set %s mtu 4200 # here and at the other end", name);
+	if (fits(mtu) == 0 || wanted > fits(mtu))
+		doctor_report(d, DOCTOR_FAIL, "mtu", fix,
+			      "MTU %u of %s holds RoCE packets of %u bytes, %u are configured", mtu,
+			      name, fits(mtu), wanted);
+	else if (fits(mtu) < 4096 && wanted == 0)
+		doctor_report(d, DOCTOR_WARN, "mtu", fix,
+			      "MTU %u of %s gives RoCE packets of %u bytes; 4096 need 4156", mtu, name,
+			      fits(mtu));
+	else
+		doctor_report(d, DOCTOR_OK, "mtu", NULL, "MTU %u of %s, RoCE packets of %u bytes",
+			      mtu, name, wanted != 0 ? wanted : fits(mtu));
+}
+
+void
+doctor_mtu(struct doctor *d)
+{
+	char name[64], text[32];
+	unsigned int wanted = 0;
+	long mtu;
+
+	if (doctor_key(d, "port", "roce_mtu", text, sizeof(text)))
+		wanted = (unsigned int)strtoul(text, NULL, 10); /* auto: 0 */
+	if (!doctor_device_arg(d->device, "iface", name, sizeof(name)) || strchr(name, '/') != NULL)
+		return;
+	mtu = doctor_number(doctor_path(d, "/sys/class/net/%s/mtu", name));
+	if (mtu > 0)
+		judge_mtu(d, name, (unsigned int)mtu, wanted);
+}
+
+/* ---- the kernel beside it ---- */
+
+static void
+node(struct doctor *d, const char *path, const char *module)
+{
+	char fix[64];
+
+	snprintf(fix, sizeof(fix), "modprobe %s", module);
+	if (access(doctor_path(d, "%s", path), F_OK) != 0)
+		doctor_report(d, DOCTOR_FAIL, "kernel", fix, "%s is missing", path);
+	else if (access(doctor_path(d, "%s", path), R_OK | W_OK) != 0)
+		doctor_report(d, DOCTOR_FAIL, "kernel", "run softhcad as root or with its unit",
+			      "%s is not yours to use", path);
+	else
+		doctor_report(d, DOCTOR_OK, "kernel", NULL, "%s is there", path);
+}
+
+void
+doctor_kernel(struct doctor *d)
+{
+	if (strcmp(d->kernel, "none") == 0)
+		return;
+	node(d, "/dev/net/tun", "tun");
+	if (strcmp(d->kernel, "virtio") == 0)
+		node(d, "/dev/vhost-net", "vhost_net");
+}
+
+void
+doctor_bridge(struct doctor *d)
+{
+	if (doctor_number(doctor_path(d, "/proc/sys/net/bridge/bridge-nf-call-iptables")) > 0)
+		doctor_report(d, DOCTOR_WARN, "bridge",
+			      "sysctl -w net.bridge.bridge-nf-call-iptables=0",
+			      "bridges of this machine pass packets to iptables, which may drop RoCE");
+}
+
+/* Somebody has bound UDP port 4791 in this network namespace. */
+static bool
+port_in_use(struct doctor *d, const char *file)
+{
+	char *text = malloc(TEXT_MAX), *line, *save = NULL;
+	unsigned int port;
+	bool used = false;
+
+	if (text == NULL || doctor_read(doctor_path(d, "%s", file), text, TEXT_MAX) != 0) {
+		free(text);
+		return false;
+	}
+	for (line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
+		if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x", &port) == 1 && port == ROCE_PORT)
+			used = true;
+	free(text);
+	return used;
+}
+
+/* The first software RDMA device of the kernel, and the interface it is on. */
+static bool
+find_rxe(struct doctor *d, char *name, size_t size, char *parent, size_t parent_size)
+{
+	DIR *dir = opendir(doctor_path(d, "/sys/class/infiniband"));
+	bool found = false;
+	struct dirent *e;
+
+	while (dir != NULL && !found && (e = readdir(dir)) != NULL) {
+		if (e->d_name[0] == '.' ||
+		    doctor_read(doctor_path(d, "/sys/class/infiniband/%s/parent", e->d_name),
+				parent, parent_size) != 0)
+			continue;
+		snprintf(name, size, "%s", e->d_name);
+		found = true;
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return found;
+}
+
+void
+doctor_rxe(struct doctor *d)
+{
+	char name[256], parent[64], iface[64] = "", fix[300];
+	bool used = port_in_use(d, "/proc/net/udp") || port_in_use(d, "/proc/net/udp6");
+
+	doctor_device_arg(d->device, "iface", iface, sizeof(iface));
+	if (find_rxe(d, name, sizeof(name), parent, sizeof(parent))) {
+		snprintf(fix, sizeof(fix), "rdma link delete %s", name);
+		doctor_report(d, strcmp(parent, iface) == 0 ? DOCTOR_FAIL : DOCTOR_OK, "rxe",
+			      strcmp(parent, iface) == 0 ? fix : NULL,
+			      "the kernel's %s is on interface %s%s", name, parent,
+			      strcmp(parent, iface) == 0 ? " too: both would answer" : "");
+		return;
+	}
+	if (used)
+		doctor_report(d, DOCTOR_WARN, "rxe", "ss -ulnp 'sport = :4791'",
+			      "somebody has bound UDP port 4791 in this network namespace");
+	else
+		doctor_report(d, DOCTOR_OK, "rxe", NULL, "nobody else does RoCE here");
+}

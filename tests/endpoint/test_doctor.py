@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""softhca-ctl doctor on machines made of files: each thing that is wrong is named, with what mends it.
+
+test_doctor.py SOFTHCA-CTL [unittest arguments]
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CTL = os.path.abspath(sys.argv[1])
+HUGE = 'sys/kernel/mm/hugepages/hugepages-2048kB/'
+LIMITS = ('Limit                     Soft Limit           Hard Limit           Units\n'
+          'Max open files            %s                 4096                 files\n'
+          'Max locked memory         %s             unlimited            bytes\n')
+GOOD = {
+    HUGE + 'nr_hugepages': '512\n', HUGE + 'free_hugepages': '512\n',
+    'proc/cpuinfo': 'flags\t\t: fpu sse4_2 pclmulqdq avx2 avx512f\n',
+    'proc/mounts': 'proc /proc proc rw 0 0\n',
+    'proc/self/limits': LIMITS % ('1024', 'unlimited'),
+    'proc/net/udp': '  sl  local_address\n   0: 00000000:0044 00000000:0000 07\n',
+    'sys/devices/system/cpu/online': '0-3\n', 'sys/devices/system/cpu/isolated': '\n',
+    'sys/class/net/eth9/operstate': 'up\n', 'sys/class/net/eth9/mtu': '4200\n',
+    'dev/net/tun': '', 'dev/vhost-net': '',
+}
+CONFIG = {'hca': {}, 'port': {'device': 'net_af_packet0,iface=eth9'},
+          'addresses': {'address': '10.0.0.1/24'}}
+
+
+class Machine:
+    def __init__(self, case, files=None, config=None, without=()):
+        folder = tempfile.TemporaryDirectory()
+        case.addCleanup(folder.cleanup)
+        self.root = folder.name
+        for path, text in dict(GOOD, **(files or {})).items():
+            if path not in without:
+                self.write(path, text)
+        if config is not None:
+            self.write('etc/softhca/softhcad.conf', ''.join(
+                '[%s]\n%s' % (section, ''.join('%s = %s\n' % pair for pair in keys.items()))
+                for section, keys in config.items()))
+
+    def write(self, path, text):
+        path = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+
+    def doctor(self, *words):
+        return subprocess.run([CTL, 'doctor', '--root', self.root] + list(words),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8',
+                              timeout=60, check=False)
+
+
+def config(**sections):
+    return {name: dict(CONFIG.get(name, {}), **sections.get(name, {}))
+            for name in {**CONFIG, **sections}}
+
+
+class Doctor(unittest.TestCase):
+    def judged(self, machine, status):
+        run = machine.doctor('--json')
+        self.assertEqual((run.returncode, run.stderr), (status, ''), run.stdout)
+        answer = json.loads(run.stdout)
+        self.assertEqual(answer['failed'], sum(c['level'] == 'FAIL' for c in answer['checks']))
+        self.assertEqual(answer['warned'], sum(c['level'] == 'warn' for c in answer['checks']))
+        self.assertEqual(answer['failed'] != 0, status == 1)
+        text = machine.doctor().stdout
+        for check in answer['checks']:
+            self.assertIn(check['text'], text)
+            self.assertIn(check.get('fix', ''), text)
+        return answer['checks']
+
+    def finds(self, machine, level, name, text, fix=None):
+        checks = self.judged(machine, 1 if level == 'FAIL' else 0)
+        found = [c for c in checks if c['check'] == name and text in c['text']]
+        self.assertEqual([c['level'] for c in found], [level], checks)
+        if fix is not None:
+            self.assertIn(fix, found[0]['fix'])
+        # and nothing else
+        others = [c for c in checks if c['level'] != 'ok' and c not in found and
+                  c['check'] != 'rights']
+        self.assertEqual(others, [])
+
+    def test_healthy(self):
+        checks = self.judged(Machine(self, config=config()), 0)
+        self.assertEqual([c for c in checks if c['level'] != 'ok' and c['check'] != 'rights'], [])
+        self.assertLessEqual({'configuration', 'hugepages', 'cpu', 'cores', 'memlock', 'port', 'mtu',
+                              'rxe', 'gids'}, {c['check'] for c in checks})
+
+    def test_configuration(self):
+        self.finds(Machine(self), 'warn', 'configuration', 'cannot be read')
+        self.finds(Machine(self, config={'hca': {}, 'addresses': CONFIG['addresses']}), 'FAIL',
+                   'configuration', 'names no port')
+
+    def test_hugepages(self):
+        few = {HUGE + 'free_hugepages': '100\n'}
+        self.finds(Machine(self, few, config()), 'warn', 'hugepages', '100 of 2 MiB are free',
+                   'echo 668 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages')
+        self.finds(Machine(self, few, config(memory={'hugepages': 'must'})), 'FAIL', 'hugepages',
+                   '256 are needed')
+        self.finds(Machine(self, few, config(memory={'hugepages': 'never'})), 'ok', 'hugepages',
+                   'not used')
+        self.finds(Machine(self, few, config(memory={'size_mb': '128'})), 'ok', 'hugepages',
+                   '64 are needed')
+        self.finds(Machine(self, None, config(), [HUGE + 'nr_hugepages']), 'warn', 'hugepages',
+                   'this kernel has none')
+
+    def test_cpu(self):
+        self.finds(Machine(self, {'proc/cpuinfo': 'flags : fpu sse4_1 avx2\n'}, config()), 'FAIL',
+                   'cpu', 'SSE4.2', '-cpu host')
+        self.finds(Machine(self, {'proc/cpuinfo': 'flags : sse4_2 pclmulqdq avx\n'}, config()),
+                   'warn', 'cpu', 'no AVX2')
+
+    def test_cores(self):
+        self.finds(Machine(self, None, config(hca={'layout': 'full'})), 'warn', 'cores',
+                   '9 workers for 4 CPUs')
+        machine = Machine(self, {'sys/devices/system/cpu/isolated': '2-3\n'},
+                          config(hca={'idle': 'spin', 'layout': 'txrx'}))
+        self.finds(machine, 'ok', 'isolation', '2-3')
+        self.finds(Machine(self, None, config(hca={'idle': 'spin'})), 'warn', 'isolation',
+                   'no CPU is isolated', 'isolcpus')
+        self.finds(Machine(self, {'sys/devices/system/cpu/online': '0-1\n',
+                                  'sys/devices/system/cpu/isolated': '1\n'},
+                           config(hca={'idle': 'spin', 'layout': 'txrx'})),
+                   'FAIL', 'cores', 'nothing is left')
+        self.finds(Machine(self, {
+            'sys/devices/system/cpu/cpu0/cpufreq/scaling_governor': 'powersave\n'}, config()),
+                   'warn', 'frequency', 'powersave', 'cpupower')
+
+    def test_limits(self):
+        low = {'proc/self/limits': LIMITS % ('256', '65536')}
+        self.finds(Machine(self, low, config()), 'warn', 'open files', '256')
+        pci = config(port={'device': '0000:3b:00.0'})
+        machine = Machine(self, {'proc/self/limits': LIMITS % ('4096', '65536'),
+                                 'dev/vfio/vfio': ''}, pci)
+        self.bind(machine, 'vfio-pci')
+        self.finds(machine, 'FAIL', 'memlock', '64 KiB may be locked', 'LimitMEMLOCK')
+
+    def bind(self, machine, driver):
+        device = os.path.join(machine.root, 'sys/bus/pci/devices/0000:3b:00.0')
+        os.makedirs(device)
+        os.symlink('../../../../bus/pci/drivers/' + driver, os.path.join(device, 'driver'))
+
+    def test_pci(self):
+        pci = config(port={'device': '3b:00.0,a=1'})
+        self.finds(Machine(self, None, pci), 'FAIL', 'port', 'no PCI device 0000:3b:00.0')
+        machine = Machine(self, None, pci)
+        self.bind(machine, 'ixgbe')
+        self.finds(machine, 'FAIL', 'port', 'belongs to ixgbe',
+                   'dpdk-devbind.py -b vfio-pci 0000:3b:00.0')
+        machine = Machine(self, None, pci)
+        self.bind(machine, 'vfio-pci')
+        self.finds(machine, 'FAIL', 'vfio', '/dev/vfio/vfio', 'modprobe')
+        machine = Machine(self, {'dev/vfio/vfio': ''}, pci)
+        self.bind(machine, 'vfio-pci')
+        self.finds(machine, 'ok', 'port', 'bound to vfio-pci')
+        machine = Machine(self, None, pci)
+        self.bind(machine, 'mlx5_core')
+        self.finds(machine, 'ok', 'port', 'mlx5_core')
+
+    def test_interface(self):
+        self.finds(Machine(self, None, config(port={'device': 'net_af_packet0,iface=nosuch'})),
+                   'FAIL', 'port', 'no interface nosuch')
+        self.finds(Machine(self, {'sys/class/net/eth9/operstate': 'down\n'}, config()), 'FAIL',
+                   'port', 'is down', 'ip link set eth9 up')
+
+    def test_mtu(self):
+        low = {'sys/class/net/eth9/mtu': '1500\n'}
+        self.finds(Machine(self, low, config()), 'warn', 'mtu', 'RoCE packets of 1024 bytes',
+                   'ip link set eth9 mtu 4200')
+        self.finds(Machine(self, low, config(port={'roce_mtu': '2048'})), 'FAIL', 'mtu',
+                   '2048 are configured')
+        self.finds(Machine(self, low, config(port={'roce_mtu': '1024'})), 'ok', 'mtu', '1024')
+
+    def test_kernel(self):
+        for kind, missing in (('tap', 'dev/net/tun'), ('auto', 'dev/net/tun'),
+                              ('virtio', 'dev/vhost-net')):
+            wanted = config(kernel={'interface': kind})
+            self.finds(Machine(self, None, wanted, [missing]), 'FAIL', 'kernel',
+                       '/%s is missing' % missing, 'modprobe')
+            self.judged(Machine(self, None, wanted), 0)
+        self.finds(Machine(self, {'proc/sys/net/bridge/bridge-nf-call-iptables': '1\n'}, config()),
+                   'warn', 'bridge', 'iptables', 'sysctl')
+
+    def test_rxe(self):
+        mine = {'sys/class/infiniband/rxe7/parent': 'eth9\n'}
+        self.finds(Machine(self, mine, config()), 'FAIL', 'rxe', 'rxe7 is on interface eth9 too',
+                   'rdma link delete rxe7')
+        other = {'sys/class/infiniband/rxe7/parent': 'eth1\n'}
+        self.finds(Machine(self, other, config()), 'ok', 'rxe', 'eth1')
+        for file in ('proc/net/udp', 'proc/net/udp6'):
+            used = {file: '  sl\n  12: 0000000000000000:12B7 00:0000 07\n'}
+            self.finds(Machine(self, used, config()), 'warn', 'rxe', '4791')
+
+    def test_sockets(self):
+        machine = Machine(self, None, config())
+        os.makedirs(os.path.join(machine.root, 'run/softhca'))
+        path = os.path.join(machine.root, 'run/softhca/a.sock')
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.bind(path)
+            s.listen()
+            self.finds(machine, 'ok', 'socket', 'can be used')
+        self.finds(machine, 'warn', 'socket', 'nobody listens', 'rm ' + path)
+
+    def test_socket_elsewhere(self):
+        machine = Machine(self, None, config(control={'socket': '/opt/my.sock'}))
+        os.makedirs(os.path.join(machine.root, 'opt'))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.bind(os.path.join(machine.root, 'opt/my.sock'))
+        self.finds(machine, 'warn', 'socket', 'nobody listens')
+
+    def test_addresses(self):
+        none = {'hca': {}, 'port': CONFIG['port']}
+        self.finds(Machine(self, None, none), 'FAIL', 'gids', 'no address', 'address =')
+        self.finds(Machine(self, None, dict(none, kernel={'adopt': 'yes'})), 'ok', 'gids',
+                   'kernel interface')
+
+    def test_this_machine(self):
+        """It may be well or not, but it is judged."""
+        run = subprocess.run([CTL, 'doctor', '--json'], stdout=subprocess.PIPE, encoding='utf-8',
+                             timeout=60, check=False)
+        self.assertIn(run.returncode, (0, 1))
+        self.assertGreater(len(json.loads(run.stdout)['checks']), 5)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=2)
