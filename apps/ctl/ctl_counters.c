@@ -49,7 +49,7 @@ add(json_t *all, const char *prefix, json_t *part)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach (part, key, value) {
+	json_object_foreach(part, key, value) {
 		has = strncmp(key, prefix, strlen(prefix)) == 0;
 		snprintf(name, sizeof(name), "%s%s", has ? "" : prefix, key);
 		if (json_is_integer(value))
@@ -80,7 +80,7 @@ filtered(json_t *counters, bool nonzero)
 	json_t *out = json_object(), *value;
 	const char *key;
 
-	json_object_foreach (counters, key, value)
+	json_object_foreach(counters, key, value)
 		if (!nonzero || json_integer_value(value) != 0)
 			json_object_set(out, key, value);
 	return out;
@@ -93,7 +93,7 @@ rates(json_t *now, json_t *before, double seconds)
 	json_t *out = json_object(), *value;
 	const char *key;
 
-	json_object_foreach (now, key, value) {
+	json_object_foreach(now, key, value) {
 		json_int_t d = json_integer_value(value) -
 			       json_integer_value(json_object_get(before, key));
 
@@ -110,7 +110,7 @@ print_rates(const json_t *r, double at)
 	json_t *value;
 
 	printf("%.1f s:%s\n", at, json_object_size(r) == 0 ? " nothing moves" : "");
-	json_object_foreach ((json_t *)r, key, value)
+	json_object_foreach((json_t *)r, key, value)
 		printf("  %-32s %14.1f/s\n", key, json_real_value(value));
 	fflush(stdout);
 }

@@ -47,7 +47,7 @@ stages(struct ctl_process *p, const char *hca)
 	if (answer == NULL)
 		return NULL;
 	rows = json_array();
-	json_object_foreach (answer, name, stage) {
+	json_object_foreach(answer, name, stage) {
 		json_object_set_new(stage, "stage", json_string(name));
 		json_array_append(rows, stage);
 	}
@@ -56,9 +56,9 @@ stages(struct ctl_process *p, const char *hca)
 }
 
 static const struct ctl_column stage_columns[] = {
-	{"stage", "STAGE", CTL_TEXT},	     {"worker", "WORKER", CTL_NUMBER},
-	{"waiting", "WAITING", CTL_NUMBER},  {"polls", "POLLS", CTL_NUMBER},
-	{"busy_polls", "BUSY", CTL_NUMBER},  {"busy_cycles", "CYCLES", CTL_NUMBER},
+	{"stage", "STAGE", CTL_TEXT},	    {"worker", "WORKER", CTL_NUMBER},
+	{"waiting", "WAITING", CTL_NUMBER}, {"polls", "POLLS", CTL_NUMBER},
+	{"busy_polls", "BUSY", CTL_NUMBER}, {"busy_cycles", "CYCLES", CTL_NUMBER},
 };
 TABLE(print_stages, stage_columns)
 
@@ -85,9 +85,9 @@ static const struct ctl_column qp_columns[] = {
 TABLE(print_qps, qp_columns)
 
 static const struct ctl_column mr_columns[] = {
-	{"key", "KEY", CTL_HEX},	 {"kind", "KIND", CTL_TEXT},
+	{"key", "KEY", CTL_HEX},	  {"kind", "KIND", CTL_TEXT},
 	{"client", "CLIENT", CTL_NUMBER}, {"pd", "PD", CTL_HEX},
-	{"address", "ADDRESS", CTL_HEX}, {"length", "LENGTH", CTL_BYTES},
+	{"address", "ADDRESS", CTL_HEX},  {"length", "LENGTH", CTL_BYTES},
 	{"page_size", "PAGE", CTL_BYTES}, {"access", "ACCESS", CTL_HEX},
 };
 TABLE(print_mrs, mr_columns)
@@ -101,19 +101,22 @@ static const struct ctl_column gid_columns[] = {
 TABLE(print_gids, gid_columns)
 
 static const struct ctl_column client_columns[] = {
-	{"index", "CLIENT", CTL_NUMBER},    {"pid", "PID", CTL_NUMBER},
-	{"uid", "UID", CTL_NUMBER},	    {"qps", "QPS", CTL_NUMBER},
-	{"cqs", "CQS", CTL_NUMBER},	    {"srqs", "SRQS", CTL_NUMBER},
-	{"mrs", "MRS", CTL_NUMBER},	    {"pds", "PDS", CTL_NUMBER},
+	{"index", "CLIENT", CTL_NUMBER},      {"pid", "PID", CTL_NUMBER},
+	{"uid", "UID", CTL_NUMBER},	      {"qps", "QPS", CTL_NUMBER},
+	{"cqs", "CQS", CTL_NUMBER},	      {"srqs", "SRQS", CTL_NUMBER},
+	{"mrs", "MRS", CTL_NUMBER},	      {"pds", "PDS", CTL_NUMBER},
 	{"segments", "SEGMENTS", CTL_NUMBER}, {"attached", "MEMORY", CTL_BYTES},
 	{"requests", "REQUESTS", CTL_NUMBER},
 };
 TABLE(print_clients, client_columns)
 
 const struct ctl_view ctl_views[] = {
-	{"status", status, print_members}, {"qps", qps, print_qps},
-	{"mrs", mrs, print_mrs},	   {"gids", gids, print_gids},
-	{"clients", clients, print_clients}, {"stages", stages, print_stages},
+	{"status", status, print_members},
+	{"qps", qps, print_qps},
+	{"mrs", mrs, print_mrs},
+	{"gids", gids, print_gids},
+	{"clients", clients, print_clients},
+	{"stages", stages, print_stages},
 	{"usage", usage, print_members},
 };
 const unsigned int ctl_views_count = COUNT(ctl_views);
@@ -135,7 +138,7 @@ view_process(const struct ctl *c, struct ctl_process *p, const struct ctl_view *
 	json_t *list = ctl_ask(p, "/softhca/hca/list", NULL), *each, *answer;
 	size_t i;
 
-	json_array_foreach (list, i, each) {
+	json_array_foreach(list, i, each) {
 		const char *hca = json_string_value(each);
 
 		if (hca == NULL || (c->hca != NULL && strcmp(hca, c->hca) != 0))

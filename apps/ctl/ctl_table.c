@@ -23,8 +23,11 @@ scaled(char *cell, double v, double base, const char *const *units, unsigned int
 	if (u == 0 && v == (double)(uint64_t)v)
 		snprintf(cell, CELL, "%" PRIu64, (uint64_t)v);
 	else
-		snprintf(cell, CELL, v < 10 ? "%.2f%s" : v < 100 ? "%.1f%s" : "%.0f%s", v,
-			 units[u]);
+		snprintf(cell, CELL,
+			 v < 10	   ? "%.2f%s"
+			 : v < 100 ? "%.1f%s"
+				   : "%.0f%s",
+			 v, units[u]);
 }
 
 static void
@@ -88,7 +91,7 @@ ctl_table(FILE *out, const struct ctl_column *columns, unsigned int n, const jso
 
 	for (unsigned int i = 0; i < n; i++)
 		width[i] = (int)strlen(columns[i].title);
-	json_array_foreach (rows, r, row)
+	json_array_foreach(rows, r, row)
 		for (unsigned int i = 0; i < n; i++) {
 			format_cell(cells[0], &columns[i], json_object_get(row, columns[i].key));
 			if ((int)strlen(cells[0]) > width[i])
@@ -97,7 +100,7 @@ ctl_table(FILE *out, const struct ctl_column *columns, unsigned int n, const jso
 	for (unsigned int i = 0; i < n; i++)
 		snprintf(cells[i], CELL, "%s", columns[i].title);
 	line(out, columns, n, width, cells);
-	json_array_foreach (rows, r, row) {
+	json_array_foreach(rows, r, row) {
 		for (unsigned int i = 0; i < n; i++)
 			format_cell(cells[i], &columns[i], json_object_get(row, columns[i].key));
 		line(out, columns, n, width, cells);
@@ -113,10 +116,10 @@ ctl_members(FILE *out, const json_t *object)
 	json_t *value;
 	int width = 0;
 
-	json_object_foreach ((json_t *)object, key, value)
+	json_object_foreach((json_t *)object, key, value)
 		if ((int)strlen(key) > width)
 			width = (int)strlen(key);
-	json_object_foreach ((json_t *)object, key, value) {
+	json_object_foreach((json_t *)object, key, value) {
 		if (json_is_string(value)) {
 			fprintf(out, "%-*s  %s\n", width, key, json_string_value(value));
 			continue;

@@ -182,7 +182,7 @@ ctl_one_hca(const struct ctl *c, struct ctl_process *p, char *name, size_t size)
 	const char *found = NULL;
 	size_t i, matches = 0;
 
-	json_array_foreach (list, i, each) {
+	json_array_foreach(list, i, each) {
 		const char *text = json_string_value(each);
 
 		if (text == NULL || (c->hca != NULL && strcmp(text, c->hca) != 0))
@@ -254,7 +254,7 @@ take_piece(json_t *all, json_t *piece)
 	const char *key;
 	json_t *object;
 
-	json_object_foreach (piece, key, object) {
+	json_object_foreach(piece, key, object) {
 		last = json_integer_value(json_object_get(object, "index"));
 		json_array_append(all, object);
 	}

@@ -81,7 +81,7 @@ rates(const json_t *now, const json_t *before, double seconds)
 	json_t *out = json_object(), *value;
 	const char *key;
 
-	json_object_foreach ((json_t *)now, key, value)
+	json_object_foreach((json_t *)now, key, value)
 		json_object_set_new(out, key, json_real(growth(now, before, key) / seconds));
 	return out;
 }
@@ -92,18 +92,18 @@ stage_rows(const struct sample *now, const struct sample *before, double seconds
 	json_t *rows = json_array(), *stage;
 	const char *name;
 
-	json_object_foreach (now->stages, name, stage) {
+	json_object_foreach(now->stages, name, stage) {
 		const json_t *was = json_object_get(before->stages, name);
 		double polls = growth(stage, was, "polls");
 		double busy = growth(stage, was, "busy_polls");
 
-		json_array_append_new(
-			rows, json_pack("{s:s, s:O, s:O, s:f, s:f, s:f}", "stage", name, "worker",
-					json_object_get(stage, "worker"), "waiting",
-					json_object_get(stage, "waiting"), "polls_per_s",
-					polls / seconds, "busy_polls_share",
-					polls > 0 ? busy / polls : 0.0, "busy_share",
-					growth(stage, was, "busy_ns") / seconds * 1e-9));
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:O, s:O, s:f, s:f, s:f}", "stage", name,
+						"worker", json_object_get(stage, "worker"),
+						"waiting", json_object_get(stage, "waiting"),
+						"polls_per_s", polls / seconds, "busy_polls_share",
+						polls > 0 ? busy / polls : 0.0, "busy_share",
+						growth(stage, was, "busy_ns") / seconds * 1e-9));
 	}
 	return rows;
 }
@@ -160,7 +160,7 @@ qp_rows(const struct sample *now, const struct sample *before, double seconds, s
 	json_t *rows = json_array(), *qp;
 	size_t i, at = 0;
 
-	json_array_foreach (now->qps, i, qp) {
+	json_array_foreach(now->qps, i, qp) {
 		const json_t *was = same_qp(before->qps, qp, &at);
 		double tx = growth(qp, was, "tx_bytes"), rx = growth(qp, was, "rx_bytes");
 		double packets = growth(qp, was, "tx_packets") + growth(qp, was, "rx_packets");
@@ -181,8 +181,7 @@ qp_rows(const struct sample *now, const struct sample *before, double seconds, s
 }
 
 static json_t *
-picture(const struct top *o, const char *hca, const struct sample *now,
-	const struct sample *before)
+picture(const struct top *o, const char *hca, const struct sample *now, const struct sample *before)
 {
 	double seconds = now->at - before->at;
 
@@ -205,7 +204,8 @@ static void
 print_head(const json_t *p)
 {
 	printf("%s   tx %.3f Gb/s %.3f Mpps   rx %.3f Gb/s %.3f Mpps\n",
-	       json_string_value(json_object_get(p, "hca")), rate(p, "port", "port_xmit_data") * 8e-9,
+	       json_string_value(json_object_get(p, "hca")),
+	       rate(p, "port", "port_xmit_data") * 8e-9,
 	       rate(p, "port", "port_xmit_packets") * 1e-6, rate(p, "port", "port_rcv_data") * 8e-9,
 	       rate(p, "port", "port_rcv_packets") * 1e-6);
 }
@@ -215,10 +215,18 @@ static void
 print_trouble(const json_t *p)
 {
 	static const char *const names[] = {
-		"retransmissions",   "local_ack_timeout_err", "packet_seq_err",
-		"out_of_sequence",   "duplicate_request",     "rnr_nak_retry_err",
-		"req_cqe_error",     "resp_cqe_error",	      "rx_icrc_encapsulated",
-		"rx_unknown_qpn",    "naks_sent",	      "out_of_buffer",
+		"retransmissions",
+		"local_ack_timeout_err",
+		"packet_seq_err",
+		"out_of_sequence",
+		"duplicate_request",
+		"rnr_nak_retry_err",
+		"req_cqe_error",
+		"resp_cqe_error",
+		"rx_icrc_encapsulated",
+		"rx_unknown_qpn",
+		"naks_sent",
+		"out_of_buffer",
 	};
 	bool any = false;
 

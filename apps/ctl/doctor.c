@@ -19,8 +19,8 @@ static const char *const level_names[] = {"ok", "warn", "FAIL"};
 
 /* In this order: later ones use what earlier ones have learned. */
 static void (*const checks[])(struct doctor *d) = {
-	doctor_daemon, doctor_hugepages, doctor_cpu,	doctor_cores,  doctor_limits, doctor_device,
-	doctor_mtu,    doctor_kernel,	 doctor_bridge, doctor_rxe,    doctor_sockets, doctor_gids,
+	doctor_daemon, doctor_hugepages, doctor_cpu,	doctor_cores, doctor_limits,  doctor_device,
+	doctor_mtu,    doctor_kernel,	 doctor_bridge, doctor_rxe,   doctor_sockets, doctor_gids,
 };
 
 void

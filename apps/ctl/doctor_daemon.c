@@ -26,7 +26,7 @@ each_hca(struct doctor *d, void (*fn)(struct doctor *d, struct ctl_process *p, c
 		json_t *list = ctl_ask(&p[i], "/softhca/hca/list", NULL), *each;
 		size_t k;
 
-		json_array_foreach (list, k, each) {
+		json_array_foreach(list, k, each) {
 			fn(d, &p[i], json_string_value(each));
 			count++;
 		}
@@ -48,8 +48,8 @@ judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
 		doctor_report(d, DOCTOR_WARN, "daemon", "systemctl restart softhcad",
 			      "%s does not say how it is: another version?", hca);
 	else if (strcmp(health, "well") != 0)
-		doctor_report(d, DOCTOR_FAIL, "daemon", "systemctl restart softhcad",
-			      "%s is %s", hca, health);
+		doctor_report(d, DOCTOR_FAIL, "daemon", "systemctl restart softhcad", "%s is %s",
+			      hca, health);
 	else if (strcmp(state, "ACTIVE") != 0)
 		doctor_report(d, DOCTOR_FAIL, "daemon", NULL,
 			      "%s is well, but its link is down: look at the other end", hca);
@@ -161,7 +161,7 @@ judge_gids(struct doctor *d, struct ctl_process *p, const char *hca)
 		json_decref(list);
 		return; /* another version: was said */
 	}
-	json_array_foreach (list, i, g) {
+	json_array_foreach(list, i, g) {
 		const char *ip = json_string_value(json_object_get(g, "ip"));
 
 		if (ip == NULL || is_link_local(ip) || good != NULL)
@@ -177,7 +177,8 @@ judge_gids(struct doctor *d, struct ctl_process *p, const char *hca)
 			      "%s has link-local addresses only: no router passes them", hca);
 	else if (first != 0)
 		doctor_report(d, DOCTOR_OK, "gids", NULL,
-			      "%s: use GID index %zu (%s), index 0 is link-local", hca, first, good);
+			      "%s: use GID index %zu (%s), index 0 is link-local", hca, first,
+			      good);
 	else
 		doctor_report(d, DOCTOR_OK, "gids", NULL, "%s: GID index 0 is %s", hca, good);
 	json_decref(list);

@@ -32,9 +32,10 @@ hugepages_mount(struct doctor *d)
 	if (place[0] == '\0')
 		doctor_report(d, DOCTOR_OK, "hugetlbfs", NULL, "not mounted, and not needed");
 	else if (access(doctor_path(d, "%s", place), R_OK | W_OK) != 0)
-		doctor_report(d, DOCTOR_WARN, "hugetlbfs", NULL,
-			      "%s is not yours to use; softhcad needs no mount, other DPDK programs do",
-			      place);
+		doctor_report(
+			d, DOCTOR_WARN, "hugetlbfs", NULL,
+			"%s is not yours to use; softhcad needs no mount, other DPDK programs do",
+			place);
 	else
 		doctor_report(d, DOCTOR_OK, "hugetlbfs", NULL, "mounted on %s", place);
 }
@@ -45,8 +46,7 @@ doctor_hugepages(struct doctor *d)
 	long total = doctor_number(doctor_path(d, HUGEPAGES "nr_hugepages"));
 	long available = doctor_number(doctor_path(d, HUGEPAGES "free_hugepages"));
 	long need = (long)(d->memory_mb + 1) / 2;
-	enum doctor_level short_of =
-		strcmp(d->hugepages, "must") == 0 ? DOCTOR_FAIL : DOCTOR_WARN;
+	enum doctor_level short_of = strcmp(d->hugepages, "must") == 0 ? DOCTOR_FAIL : DOCTOR_WARN;
 	char fix[128];
 
 	snprintf(fix, sizeof(fix), "echo %ld > " HUGEPAGES "nr_hugepages",
@@ -141,8 +141,7 @@ governor(struct doctor *d)
 	if (strcmp(text, "performance") == 0)
 		doctor_report(d, DOCTOR_OK, "frequency", NULL, "governor performance");
 	else
-		doctor_report(d, DOCTOR_WARN, "frequency",
-			      "cpupower frequency-set -g performance",
+		doctor_report(d, DOCTOR_WARN, "frequency", "cpupower frequency-set -g performance",
 			      "governor %s: latencies vary", text);
 }
 
@@ -157,10 +156,10 @@ doctor_cores(struct doctor *d)
 	doctor_read(doctor_path(d, "/sys/devices/system/cpu/isolated"), isolated, sizeof(isolated));
 	n = count_cpus(online);
 	if (spin && need >= n)
-		doctor_report(d, DOCTOR_FAIL, "cores",
-			      "idle = auto in section [hca], or layout = rtc",
-			      "%u workers of layout %s spin on %u CPUs: nothing is left for programs",
-			      need, d->layout, n);
+		doctor_report(
+			d, DOCTOR_FAIL, "cores", "idle = auto in section [hca], or layout = rtc",
+			"%u workers of layout %s spin on %u CPUs: nothing is left for programs",
+			need, d->layout, n);
 	else if (need > n)
 		doctor_report(d, DOCTOR_WARN, "cores", "layout = rtc in section [hca]",
 			      "layout %s has %u workers for %u CPUs", d->layout, need, n);
@@ -204,9 +203,9 @@ doctor_limits(struct doctor *d)
 	/* Only VFIO pins memory, and then all of it. */
 	if (locked == -1 || locked >= MEMLOCK_MIN || !doctor_is_pci(d->device))
 		doctor_report(d, DOCTOR_OK, "memlock", NULL, "%s",
-			      locked == -1		  ? "unlimited"
+			      locked == -1		 ? "unlimited"
 			      : doctor_is_pci(d->device) ? "enough"
-							  : "limited; only PCI devices need more");
+							 : "limited; only PCI devices need more");
 	else
 		doctor_report(d, DOCTOR_FAIL, "memlock",
 			      "LimitMEMLOCK=infinity in the service, or: ulimit -l unlimited",

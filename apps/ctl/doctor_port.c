@@ -22,9 +22,8 @@ vfio(struct doctor *d)
 	const char *name;
 	ssize_t n;
 
-	snprintf(address, sizeof(address), "%s%.*s",
-		 strcspn(d->device, ":") == 2 ? "0000:" : "", (int)strcspn(d->device, ", "),
-		 d->device);
+	snprintf(address, sizeof(address), "%s%.*s", strcspn(d->device, ":") == 2 ? "0000:" : "",
+		 (int)strcspn(d->device, ", "), d->device);
 	if (access(doctor_path(d, "/sys/bus/pci/devices/%s", address), F_OK) != 0) {
 		doctor_report(d, DOCTOR_FAIL, "port", "dpdk-devbind.py --status-dev net",
 			      "there is no PCI device %s", address);
@@ -69,7 +68,8 @@ netdev(struct doctor *d, const char *name)
 	else
 		doctor_report(d, DOCTOR_OK, "port", NULL, "interface %s is %s", name, state);
 	if (geteuid() != 0)
-		doctor_report(d, DOCTOR_WARN, "rights", "setcap cap_net_raw,cap_net_admin+ep softhcad",
+		doctor_report(d, DOCTOR_WARN, "rights",
+			      "setcap cap_net_raw,cap_net_admin+ep softhcad",
 			      "packets of %s need the capability net_raw", name);
 }
 
@@ -114,8 +114,8 @@ judge_mtu(struct doctor *d, const char *name, unsigned int mtu, unsigned int wan
 			      name, fits(mtu), wanted);
 	else if (fits(mtu) < 4096 && wanted == 0)
 		doctor_report(d, DOCTOR_WARN, "mtu", fix,
-			      "MTU %u of %s gives RoCE packets of %u bytes; 4096 need 4156", mtu, name,
-			      fits(mtu));
+			      "MTU %u of %s gives RoCE packets of %u bytes; 4096 need 4156", mtu,
+			      name, fits(mtu));
 	else
 		doctor_report(d, DOCTOR_OK, "mtu", NULL, "MTU %u of %s, RoCE packets of %u bytes",
 			      mtu, name, wanted != 0 ? wanted : fits(mtu));
@@ -168,9 +168,9 @@ void
 doctor_bridge(struct doctor *d)
 {
 	if (doctor_number(doctor_path(d, "/proc/sys/net/bridge/bridge-nf-call-iptables")) > 0)
-		doctor_report(d, DOCTOR_WARN, "bridge",
-			      "sysctl -w net.bridge.bridge-nf-call-iptables=0",
-			      "bridges of this machine pass packets to iptables, which may drop RoCE");
+		doctor_report(
+			d, DOCTOR_WARN, "bridge", "sysctl -w net.bridge.bridge-nf-call-iptables=0",
+			"bridges of this machine pass packets to iptables, which may drop RoCE");
 }
 
 /* Somebody has bound UDP port 4791 in this network namespace. */

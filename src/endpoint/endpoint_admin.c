@@ -9,6 +9,8 @@
 
 #include <rte_telemetry.h>
 
+#include "abi_ctx.h"
+#include "admin_capture.h"
 #include "admin_impair.h"
 #include "endpoint_admin.h"
 #include "endpoint_impl.h"
@@ -88,6 +90,25 @@ other_traffic(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
+/* For operators: rules stand behind the probabilities, which replace each other. */
+static void
+note_impairment(struct endpoint *e, const char *params)
+{
+	size_t used = strlen(e->impairment);
+	char *rules = strstr(e->impairment, "rule=");
+	char kept[sizeof(e->impairment)] = "";
+
+	if (strncmp(params, "rule=", 5) == 0) {
+		snprintf(e->impairment + used, sizeof(e->impairment) - used, "%s%s",
+			 used != 0 ? " " : "", params);
+		return;
+	}
+	if (rules != NULL && strcmp(params, "off") != 0)
+		snprintf(kept, sizeof(kept), " %s", rules);
+	snprintf(e->impairment, sizeof(e->impairment), "%.80s%.40s",
+		 strcmp(params, "off") != 0 ? params : "", kept);
+}
+
 static int
 impair(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
@@ -99,13 +120,16 @@ impair(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	rc = admin_impair(e->impair, e->hca, params);
 	if (rc != 0)
 		return rc;
-	if (params != NULL && *params != '\0')
+	if (params != NULL && *params != '\0') {
 		LOG_INFO("%s: impairment: %s", e->cfg.name, params);
+		note_impairment(e, params);
+	}
 	hca_port_impair_stats(e->impair, &s);
 	rc = rte_tel_data_start_dict(d);
 #define X(n) rc |= rte_tel_data_add_dict_u64(d, #n, s.n);
 	HCA_PORT_IMPAIR_STATS(X)
 #undef X
+	rc |= rte_tel_data_add_dict_string(d, "setting", e->impairment);
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
@@ -132,16 +156,36 @@ end_capture(struct endpoint *e)
 	return rc;
 }
 
+/* Packets the QP sends carry the number of its peer only. */
 static int
-begin_capture(struct endpoint *e, const char *path)
+find_peer(struct endpoint *e, struct hca_pcap_ng *ng)
 {
-	int rc = end_capture(e);
+	struct hca_qpc q;
+	int rc = ng->one_qp ? hca_driver_query_qp(e->drv, ng->qpn, &q) : 0;
+
+	if (rc == 0 && ng->one_qp)
+		ng->remote_qpn = hca_be32_to_cpu(q.remote_qpn) & 0xffffff;
+	return rc;
+}
+
+static int
+begin_capture(struct endpoint *e, const char *params)
+{
+	struct admin_capture c;
+	int rc = admin_capture_parse(params, &c);
 
 	if (rc == 0)
-		rc = hca_pcap_open_ng(path, 0, epoch(), &e->capture);
+		rc = find_peer(e, &c.ng);
+	if (rc == 0)
+		rc = end_capture(e);
 	if (rc != 0)
 		return rc;
-	LOG_INFO("%s: capture to %s", e->cfg.name, path);
+	c.ng.interface = e->cfg.name;
+	c.ng.epoch = epoch();
+	rc = hca_pcap_open_ng(c.path, &c.ng, &e->capture);
+	if (rc != 0)
+		return rc;
+	LOG_INFO("%s: capture to %s", e->cfg.name, c.path);
 	hca_port_pcap_attach(e->pcap, e->capture);
 	return 0;
 }
@@ -157,10 +201,8 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	frames = e->capture != NULL ? hca_pcap_frames(e->capture) : 0;
 	if (params != NULL && strcmp(params, "off") == 0)
 		rc = end_capture(e);
-	else if (params != NULL && *params == '/')
-		rc = begin_capture(e, params);
 	else if (params != NULL && *params != '\0')
-		rc = -EINVAL;
+		rc = begin_capture(e, params);
 	if (rc != 0)
 		return rc;
 	rc = rte_tel_data_start_dict(d);
@@ -177,7 +219,7 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	X(impair, "/softhca/impair", \
 	  "Faults of sent frames. Parameters: off, drop|dup|...=0..1, delay_us=N, rule=...") \
 	X(capture, "/softhca/capture", \
-	  "Frames of both directions as pcapng. Parameters: /PATH or off")
+	  "Frames as pcapng. Parameters: [dir=in|out,][qp=N,][snaplen=N,]/PATH, or off")
 
 #define X(fn, path, text) \
 	static int on_##fn(const char *cmd, const char *params, struct rte_tel_data *d) \

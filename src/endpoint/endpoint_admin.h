@@ -9,7 +9,8 @@
  *   /softhca/endpoint               port, addresses of its link, workers
  *   /softhca/ipc, /softhca/kernif   counters
  *   /softhca/impair,drop=0.01,...   faults of sent frames; "off" ends them; nothing: what happened
- *   /softhca/capture,PATH           both directions into a pcapng file; "off" ends it
+ *   /softhca/capture,PATH           both directions into a new pcapng file; "off" ends it; words in
+ *                                   front of the path choose (admin_capture.h)
  *
  * The socket is the daemon's user's alone.
  */

@@ -28,6 +28,7 @@ struct endpoint {
 	struct ipc_server *server;
 	struct hca_telemetry telemetry;
 	struct hca_pcap *capture; /* under way; endpoint_admin.c */
+	char impairment[128];	  /* as it was set, cut at what telemetry can say */
 	pthread_t events_thread;
 	bool events_run;
 	int stop;				      /* endpoint_run() should end */

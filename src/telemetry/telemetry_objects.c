@@ -138,7 +138,7 @@ add_qp(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct
 	struct hca_qpc q;
 
 	if (hca_driver_query_qp(h->drv, i->qpn, &q) != 0)
-		return 0; /* gone meanwhile */
+		return 0;			 /* gone meanwhile */
 	hca_qp_counters(h->hca, i->qpn, values); /* zeros in RESET */
 	telemetry_begin(&t);
 	telemetry_put(&t, "qpn", i->qpn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Impairments as text. */
+/* Impairments and captures as text. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 
 #include <errno.h>
 
+#include "admin_capture.h"
 #include "admin_impair.h"
 
 static struct hca_impair odds;
@@ -90,6 +91,43 @@ refused(void **state)
 	assert_int_equal(parse(longest), -EINVAL);
 }
 
+static void
+captures(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"x",
+		"relative/path",
+		"dir=in",
+		"dir=up,/x",
+		"qp=,/x",
+		"qp=0,/x",
+		"qp=1x,/x",
+		"qp=0x1000000,/x",
+		"snaplen=13,/x",
+		"snaplen=-1,/x",
+		"snaplen=65536,/x",
+		",/x",
+		"dir=in,dir=out,/x",
+		"qp=00000000000000000000000000000000000001,/x",
+	};
+	struct admin_capture c;
+
+	(void)state;
+	assert_int_equal(admin_capture_parse("/tmp/a,b", &c), 0);
+	assert_string_equal(c.path, "/tmp/a,b");
+	assert_false(c.ng.no_received || c.ng.no_sent || c.ng.one_qp);
+	assert_int_equal(admin_capture_parse("dir=in,qp=0x123,snaplen=64,/x", &c), 0);
+	assert_true(c.ng.no_sent && !c.ng.no_received && c.ng.one_qp);
+	assert_int_equal(c.ng.qpn, 0x123);
+	assert_int_equal(c.ng.snaplen, 64);
+	assert_int_equal(admin_capture_parse("dir=out,/x", &c), 0);
+	assert_true(c.ng.no_received && !c.ng.no_sent);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (admin_capture_parse(bad[i], &c) != -EINVAL)
+			fail_msg("\"%s\" was taken", bad[i]);
+}
+
 int
 main(void)
 {
@@ -97,6 +135,7 @@ main(void)
 		cmocka_unit_test(probabilities),
 		cmocka_unit_test(rules),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(captures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,10 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """softhca-ctl against a daemon and against a measuring softhca-perf: what it says is what is there.
 
-test_ctl.py SOFTHCA-CTL SOFTHCAD SOFTHCA-PERF [unittest arguments]
+test_ctl.py SOFTHCA-CTL SOFTHCAD SOFTHCA-PERF PAGE [unittest arguments]
 """
 import json
 import os
+import re
+import shutil
+import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -14,7 +19,7 @@ import unittest
 
 from daemon import Daemon, folder
 
-CTL, DAEMON, PERF = [os.path.abspath(word) for word in sys.argv[1:4]]
+CTL, DAEMON, PERF, PAGE = [os.path.abspath(word) for word in sys.argv[1:5]]
 PATIENCE = 60
 VIEWS = ('status', 'qps', 'mrs', 'gids', 'clients', 'stages', 'usage')
 
@@ -120,6 +125,158 @@ class OfDaemon(Case):
         self.assertEqual({stage['polls'] for stage in answer['stages']}, {0})
 
 
+class Lab(Case):
+    """Two daemons on one wire, RC between them: captures and faults while it runs."""
+
+    @classmethod
+    def setUpClass(cls):
+        context = folder()
+        cls.place = context.__enter__()
+        cls.addClassCleanup(context.__exit__, None, None, None)
+        cls.daemons = []
+        for side, role in enumerate(('server', 'client')):
+            d = Daemon(DAEMON, cls.place, 'shc%d%s' % (os.getpid(), 'ab'[side]),
+                       'net_memif0,role=%s,socket=%s/wire' % (role, cls.place),
+                       '10.66.0.%d/24' % (side + 1),
+                       {'port': {'mac': '02:00:00:66:00:0%d' % (side + 1)}})
+            cls.addClassCleanup(d.close)
+            cls.daemons.append(d.start())
+        for d in cls.daemons:
+            d.wait_log('link up')
+
+    def setUp(self):
+        self.ends = []
+        self.addCleanup(self.stop)
+
+    def stop(self):
+        for end in self.ends:
+            if end.poll() is None:
+                end.kill()
+            end.wait()
+        self.ends = []
+
+    def traffic(self):
+        with socket.socket() as s:
+            s.bind(('127.0.0.1', 0))
+            port = str(s.getsockname()[1])
+        words = (('--server', port), ('--client', '127.0.0.1:' + port, '--op', 'send', '--size',
+                                      '100', '--duration', '600', '--ack-timeout', '17'))
+        for daemon, each in zip(self.daemons, words):
+            self.ends.append(subprocess.Popen([PERF, '--device', daemon.socket, *each],
+                                              stdout=subprocess.DEVNULL))
+            time.sleep(0.5)
+        self.wait(lambda: any(qp['tx_bytes'] for qp in self.about(1, 'qps')[0]['qps']))
+
+    def wait(self, true):
+        end = time.monotonic() + PATIENCE
+        while not true():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def about(self, side, *words):
+        return self.json(*words, '--prefix', self.daemons[side].name)
+
+    def capture(self, name, *words):
+        path = os.path.join(self.place, name)
+        said = self.about(1, 'capture', path, '--seconds', '0.3', *words)
+        self.assertEqual((said['file'], said['active']), (path, 0))
+        with open(path, 'rb') as file:
+            data = file.read()
+        return said['frames'], blocks(data), path
+
+    def test_capture(self):
+        self.traffic()
+        qp = max(self.about(1, 'qps')[0]['qps'], key=lambda each: each['tx_bytes'])
+        frames, all_of_them, path = self.capture('all')
+        self.assertGreater(frames, 0)
+        self.assertEqual(len(all_of_them), frames)
+        self.assertEqual({way for way, _, _ in all_of_them}, {1, 2})
+        if shutil.which('tshark'):
+            said = subprocess.run(['tshark', '-r', path, '-c', '200', '-T', 'fields', '-e',
+                                   'frame.interface_name', '-e', 'infiniband.bth.destqp'],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8',
+                                  timeout=120, check=False)
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertIn(self.daemons[1].name, said.stdout)
+            self.assertIn('0x%06x' % qp['remote_qpn'], said.stdout)
+        for way, words in ((1, 'in'), (2, 'out')):
+            frames, seen, _ = self.capture(words, '--dir', words, '--qp', hex(qp['qpn']),
+                                           '--snaplen', '60')
+            self.assertGreater(frames, 0)
+            self.assertEqual({each[0] for each in seen}, {way})
+            self.assertLessEqual(max(len(each[2]) for each in seen), 60)
+            self.assertGreater(max(each[1] for each in seen), 61)
+            number = qp['qpn'] if way == 1 else qp['remote_qpn']
+            self.assertEqual({int.from_bytes(each[2][47:50], 'big') for each in seen}, {number})
+        prefix = ('--prefix', self.daemons[1].name)
+        self.bad(1, 'must be new', 'capture', path, *prefix)
+        self.bad(1, 'the QP must exist', 'capture', path + 'x', '--qp', qp['qpn'] ^ 0x800000,
+                 *prefix)
+        self.bad(2, '--dir', 'capture', path + 'x', '--dir', 'up', *prefix)
+        self.bad(2, 'expected one file', 'capture', *prefix)
+        self.assertFalse(os.path.exists(path + 'x'))
+
+    def test_signal(self):
+        """Without --seconds it ends with the operator."""
+        path = os.path.join(self.place, 'ended')
+        process = subprocess.Popen([CTL, 'capture', path, '--prefix', self.daemons[0].name],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.wait(lambda: os.path.exists(path))
+        process.send_signal(signal.SIGINT)
+        self.assertIn(b'frames in', process.communicate(timeout=PATIENCE)[0])
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.daemons[0].ask('/softhca/capture')['active'], 0)
+
+    def test_impair(self):
+        self.assertEqual(self.about(1, 'impair', '--show')['setting'], '')
+        self.traffic()
+        said = self.about(1, 'impair', '--drop', '0.05', '--delay', '3')
+        self.assertEqual(said['setting'], 'drop=0.05,delay_us=3')
+        self.wait(lambda: self.about(1, 'impair')['dropped'] > 10 and
+                  self.about(1, 'impair')['delayed'] > 10)
+        said = self.about(1, 'impair', '--psn', '0x10=drop')
+        self.assertEqual(said['setting'], 'drop=0.05,delay_us=3 rule=drop,psn=16,count=1')
+        self.wait(lambda: any(qp['retransmissions'] for qp in self.about(1, 'qps')[0]['qps']))
+        self.assertEqual(self.about(1, 'impair', 'off')['setting'], '')
+        dropped = self.about(1, 'impair')['dropped']
+        time.sleep(0.2)
+        self.assertEqual(self.about(1, 'impair')['dropped'], dropped)
+        for words in (('--drop', '2'), ('--drop', 'x'), ('--psn', '5'), ('--psn', '5=eat'),
+                      ('--psn', '0x1000000=drop'), ('on',)):
+            self.assertEqual(ctl('impair', *words).returncode, 2, words)
+        self.stop()
+
+
+def blocks(data):
+    """[(direction, length on the wire, bytes)] of a pcapng file."""
+    at, frames = 0, []
+    while at < len(data):
+        kind, total = struct.unpack_from('<II', data, at)
+        assert struct.unpack_from('<I', data, at + total - 4)[0] == total
+        if kind == 6:
+            kept, length = struct.unpack_from('<II', data, at + 20)
+            way = struct.unpack_from('<I', data, at + 28 + (kept + 3) // 4 * 4 + 4)[0]
+            frames.append((way, length, data[at + 28:at + 28 + kept]))
+        at += total
+    return frames
+
+
+class Page(Case):
+    def test_page(self):
+        with open(PAGE, encoding='utf-8') as file:
+            text = file.read()
+        said = self.good('--help')
+        for option in re.findall(r'--([a-z-]+)', said):
+            self.assertRegex(text, r'Fl -%s\b' % option)
+        for command in re.findall(r'^  ([a-z]+)', said, re.M):
+            self.assertRegex(text, r'(?m)^\.It Cm %s\b' % command)
+        if shutil.which('mandoc'):
+            lint = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', PAGE],
+                                  stdout=subprocess.PIPE, encoding='utf-8', timeout=60,
+                                  check=False)
+            self.assertEqual((lint.returncode, lint.stdout), (0, ''))
+
+
 class OfPerf(Case):
     """Embedded HCAs with traffic; two of them in one process."""
 
@@ -172,4 +329,4 @@ class OfPerf(Case):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=[sys.argv[0]] + sys.argv[4:], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[5:], verbosity=2)

@@ -11,6 +11,7 @@
 
 #include "port/port_pcap.h"
 #include "port/port_wrap.h"
+#include "wire/roce_frame.h"
 
 #define PCAP_MAGIC_NS 0xa1b23c4du
 #define PCAP_SNAPLEN 65535u
@@ -24,6 +25,10 @@
 #define NG_PACKET 6u
 #define NG_OPTION(code, len) ((uint32_t)(len) << 16 | (code))
 #define NG_FLAGS 2u
+#define NG_IF_NAME 2u
+#define NG_IF_TSRESOL 9u
+#define NG_NAME_MAX 60u
+#define NG_HEAD_WORDS 40u
 
 /* epb_flags */
 enum direction {
@@ -46,8 +51,8 @@ struct hca_pcap {
 	pthread_mutex_t lock;
 	uint64_t frames, max;
 	bool failed;
-	bool ng;
-	uint64_t epoch;
+	bool is_ng;
+	struct hca_pcap_ng ng;
 };
 
 struct copied {
@@ -65,7 +70,7 @@ struct port_pcap {
 };
 
 static int
-open_file(const char *path, uint64_t max_frames, const void *head, size_t bytes,
+open_file(const char *path, const char *mode, uint64_t max_frames, const void *head, size_t bytes,
 	  struct hca_pcap **out)
 {
 	struct hca_pcap *c = calloc(1, sizeof(*c));
@@ -73,7 +78,7 @@ open_file(const char *path, uint64_t max_frames, const void *head, size_t bytes,
 
 	if (c == NULL)
 		return -ENOMEM;
-	c->f = fopen(path, "wb");
+	c->f = fopen(path, mode);
 	if (c->f == NULL) {
 		rc = -errno;
 		goto err_free;
@@ -103,33 +108,50 @@ hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out)
 				       .snaplen = PCAP_SNAPLEN,
 				       .link = PCAP_ETHERNET};
 
-	return open_file(path, max_frames, &head, sizeof(head), out);
+	return open_file(path, "wbe", max_frames, &head, sizeof(head), out);
+}
+
+/* One section, one interface: its name, and times in ns. Returns the bytes. */
+static size_t
+ng_head(const char *interface, uint32_t snaplen, uint32_t head[NG_HEAD_WORDS])
+{
+	uint32_t name = (uint32_t)strnlen(interface, NG_NAME_MAX), words = (name + 3) / 4;
+	uint32_t bytes = 32 + 4 + 4 * words, n = 0;
+
+	memset(head, 0, NG_HEAD_WORDS * sizeof(head[0]));
+	head[n++] = NG_SECTION;
+	head[n++] = 28;
+	head[n++] = NG_MAGIC;
+	head[n++] = 1;
+	head[n++] = UINT32_MAX;
+	head[n++] = UINT32_MAX;
+	head[n++] = 28;
+	head[n++] = NG_INTERFACE;
+	head[n++] = bytes;
+	head[n++] = PCAP_ETHERNET;
+	head[n++] = snaplen;
+	head[n++] = NG_OPTION(NG_IF_NAME, name);
+	memcpy(&head[n], interface, name);
+	n += words;
+	head[n++] = NG_OPTION(NG_IF_TSRESOL, 1);
+	head[n++] = 9;
+	head[n++] = NG_OPTION(0, 0);
+	head[n++] = bytes;
+	return n * sizeof(head[0]);
 }
 
 int
-hca_pcap_open_ng(const char *path, uint64_t max_frames, uint64_t epoch, struct hca_pcap **out)
+hca_pcap_open_ng(const char *path, const struct hca_pcap_ng *ng, struct hca_pcap **out)
 {
-	/* One section, one interface whose times are in ns */
-	const uint32_t head[] = {NG_SECTION,
-				 28,
-				 NG_MAGIC,
-				 1,
-				 UINT32_MAX,
-				 UINT32_MAX,
-				 28,
-				 NG_INTERFACE,
-				 32,
-				 PCAP_ETHERNET,
-				 PCAP_SNAPLEN,
-				 NG_OPTION(9, 1),
-				 9,
-				 NG_OPTION(0, 0),
-				 32};
-	int rc = open_file(path, max_frames, head, sizeof(head), out);
+	uint32_t snaplen = ng->snaplen != 0 ? ng->snaplen : PCAP_SNAPLEN;
+	uint32_t head[NG_HEAD_WORDS];
+	size_t bytes = ng_head(ng->interface, snaplen, head);
+	int rc = open_file(path, "wbxe", 0, head, bytes, out);
 
 	if (rc == 0) {
-		(*out)->ng = true;
-		(*out)->epoch = epoch;
+		(*out)->is_ng = true;
+		(*out)->ng = *ng;
+		(*out)->ng.snaplen = snaplen;
 	}
 	return rc;
 }
@@ -179,7 +201,7 @@ put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, u
        enum direction way)
 {
 	uint32_t pad = -caplen & 3, total = 32 + caplen + pad + 12;
-	uint64_t at = now + c->epoch;
+	uint64_t at = now + c->ng.epoch;
 	const uint32_t head[] = {NG_PACKET,    total,  0,  (uint32_t)(at >> 32),
 				 (uint32_t)at, caplen, len};
 	const uint32_t tail[] = {NG_OPTION(NG_FLAGS, 4), way, NG_OPTION(0, 0), total};
@@ -190,15 +212,44 @@ put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, u
 	put(c, tail, sizeof(tail));
 }
 
+/* QPN the frame itself says it comes from; 0: it does not. */
+static uint32_t
+source_qpn(const uint8_t *data, const struct hca_roce_view *v)
+{
+	const struct hca_deth *deth = (const void *)(data + v->bth + HCA_ROCE_BTH_LEN);
+
+	if ((v->op->ext & (HCA_EXT_DETH | HCA_EXT_RDETH)) != HCA_EXT_DETH)
+		return 0;
+	return hca_be32_to_cpu(deth->sqpn) & 0xffffff;
+}
+
+static bool
+wanted(const struct hca_pcap_ng *ng, const uint8_t *data, uint32_t len, enum direction way)
+{
+	struct hca_roce_view v;
+
+	if (way == RECEIVED ? ng->no_received : ng->no_sent)
+		return false;
+	if (!ng->one_qp)
+		return true;
+	if (hca_roce_parse(data, len, &v) != 0)
+		return false;
+	if (way == RECEIVED)
+		return v.qpn == ng->qpn;
+	return v.qpn == ng->remote_qpn || source_qpn(data, &v) == ng->qpn;
+}
+
 static void
 write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now,
 	    enum direction way)
 {
+	if (c->is_ng && !wanted(&c->ng, data, caplen, way))
+		return;
 	pthread_mutex_lock(&c->lock);
 	if (c->frames < c->max) {
 		c->frames++;
-		if (c->ng)
-			put_ng(c, data, caplen, len, now, way);
+		if (c->is_ng)
+			put_ng(c, data, RTE_MIN(caplen, c->ng.snaplen), len, now, way);
 		else
 			put_classic(c, data, caplen, len, now);
 	}

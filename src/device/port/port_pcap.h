@@ -11,6 +11,7 @@
  * hca_port.close() closes what it wraps, not the file.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "port/port.h"
@@ -20,10 +21,23 @@ struct hca_pcap;
 /* At most max_frames frames are written, 0: no bound. 0 or negative errno. */
 int hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out);
 /*
- * The same as pcapng, which tells received frames from sent ones. epoch: ns to add to the time of the
- * engine to get that of day.
+ * The same as pcapng, which names the interface and tells received frames from sent ones, with what
+ * of them is wanted. The file must not be there yet: -EEXIST.
  */
-int hca_pcap_open_ng(const char *path, uint64_t max_frames, uint64_t epoch, struct hca_pcap **out);
+struct hca_pcap_ng {
+	const char *interface; /* at most 60 characters of it */
+	uint64_t epoch;	       /* ns to add to the time of the engine to get that of day */
+	uint32_t snaplen;      /* bytes of a frame, 0: all */
+	bool no_received, no_sent;
+	/*
+	 * Packets of one QP only: received for qpn, sent to remote_qpn of its peer, or from it where
+	 * the packet says so (UD).
+	 */
+	bool one_qp;
+	uint32_t qpn, remote_qpn;
+};
+
+int hca_pcap_open_ng(const char *path, const struct hca_pcap_ng *ng, struct hca_pcap **out);
 /* 0, or -EIO when something could not be written. Ports may outlive it only detached. */
 int hca_pcap_close(struct hca_pcap *file);
 uint64_t hca_pcap_frames(const struct hca_pcap *file);

@@ -357,7 +357,7 @@ regions(void **state)
 	do {
 		list = ask("/softhca/mrs,%s,%u", name[0], next);
 		n = json_object_size(list);
-		json_object_foreach (list, key, m) {
+		json_object_foreach(list, key, m) {
 			assert_true(number(m, "index") >= next);
 			next = (unsigned int)number(m, "index") + 1;
 			if (number(m, "key") != mr[0]->lkey)
@@ -478,11 +478,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists),	   cmocka_unit_test(counters),
-		cmocka_unit_test(stages),	   cmocka_unit_test(usage),
-		cmocka_unit_test(queue_pairs),	   cmocka_unit_test(regions),
-		cmocka_unit_test(addresses),	   cmocka_unit_test(attached),
-		cmocka_unit_test(measured),	   cmocka_unit_test(wrong_questions),
+		cmocka_unit_test(lists),       cmocka_unit_test(counters),
+		cmocka_unit_test(stages),      cmocka_unit_test(usage),
+		cmocka_unit_test(queue_pairs), cmocka_unit_test(regions),
+		cmocka_unit_test(addresses),   cmocka_unit_test(attached),
+		cmocka_unit_test(measured),    cmocka_unit_test(wrong_questions),
 		cmocka_unit_test(gone),
 	};
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* impair: faults in the frames a daemon sends, changed while it runs. */
+
+#include <string.h>
+
+#include "ctl.h"
+
+#define RULES_MAX 32u
+#define WORDS_MAX 512u
+
+enum {
+	OPT_SHOW = 256,
+	OPT_PSN,
+	OPT_ODDS, /* and those behind it */
+};
+
+/* Options that set a probability or a time: their name for the daemon. */
+static const struct {
+	const char *option, *word;
+	double max;
+} odds[] = {
+	{"drop", "drop", 1},	     {"dup", "dup", 1},
+	{"reorder", "reorder", 1},   {"corrupt", "corrupt", 1},
+	{"truncate", "truncate", 1}, {"ecn", "ecn", 1},
+	{"delay", "delay_us", 6e7},  {"jitter", "jitter_us", 6e7},
+};
+#define ODDS (sizeof(odds) / sizeof(odds[0]))
+
+struct impair {
+	char words[WORDS_MAX]; /* "drop=0.1,..." or nothing */
+	char rule[RULES_MAX][64];
+	unsigned int rules;
+};
+
+static int
+take_odds(struct impair *o, unsigned int i, const char *value)
+{
+	size_t used = strlen(o->words);
+	double number;
+
+	if (ctl_number(odds[i].option, value, 0, odds[i].max, &number) != 0)
+		return -1;
+	if (odds[i].max > 1)
+		snprintf(o->words + used, sizeof(o->words) - used, "%s%s=%.0f",
+			 used != 0 ? "," : "", odds[i].word, number);
+	else
+		snprintf(o->words + used, sizeof(o->words) - used, "%s%s=%.12g",
+			 used != 0 ? "," : "", odds[i].word, number);
+	return 0;
+}
+
+/* N=drop: the first packet of that PSN. */
+static int
+take_psn(struct impair *o, const char *value)
+{
+	static const char *const faults[] = {"drop",	"dup",	    "reorder",
+					     "corrupt", "truncate", "ecn"};
+	const char *fault = strchr(value, '=');
+	char number[16];
+	double psn;
+
+	if (fault == NULL || (size_t)(fault - value) >= sizeof(number)) {
+		ctl_error("--psn: expected N=FAULT, found \"%s\"", value);
+		return -1;
+	}
+	snprintf(number, sizeof(number), "%.*s", (int)(fault - value), value);
+	if (ctl_number("psn", number, 0, 0xffffff, &psn) != 0)
+		return -1;
+	if (o->rules == RULES_MAX) {
+		ctl_error("--psn: at most %u", RULES_MAX);
+		return -1;
+	}
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		if (strcmp(fault + 1, faults[i]) != 0)
+			continue;
+		snprintf(o->rule[o->rules++], sizeof(o->rule[0]), "rule=%s,psn=%.0f,count=1",
+			 faults[i], psn);
+		return 0;
+	}
+	ctl_error("--psn: no fault \"%s\": drop, dup, reorder, corrupt, truncate or ecn",
+		  fault + 1);
+	return -1;
+}
+
+static int
+take(void *arg, int code, const char *value)
+{
+	struct impair *o = arg;
+
+	if (code == OPT_SHOW)
+		return 0; /* as without options */
+	return code == OPT_PSN ? take_psn(o, value)
+			       : take_odds(o, (unsigned int)(code - OPT_ODDS), value);
+}
+
+static int
+tell(struct ctl_process *p, const char *words)
+{
+	json_t *answer = ctl_ask(p, "/softhca/impair", words);
+
+	json_decref(answer);
+	if (answer != NULL)
+		return 0;
+	ctl_error("%s refuses; is \"impair = yes\" in section [admin] of its configuration?",
+		  p->prefix);
+	return -1;
+}
+
+static int
+change(struct ctl_process *p, const struct impair *o, bool off)
+{
+	int rc = off ? tell(p, "off") : 0;
+
+	if (rc == 0 && o->words[0] != '\0')
+		rc = tell(p, o->words);
+	for (unsigned int i = 0; i < o->rules && rc == 0; i++)
+		rc = tell(p, o->rule[i]);
+	return rc;
+}
+
+static int
+show(const struct ctl *c, struct ctl_process *p)
+{
+	json_t *answer = ctl_ask(p, "/softhca/impair", NULL);
+
+	if (answer == NULL)
+		return tell(p, NULL);
+	if (c->json)
+		ctl_json(stdout, answer);
+	else
+		ctl_members(stdout, answer);
+	json_decref(answer);
+	return 0;
+}
+
+static void
+make_options(struct option *own)
+{
+	unsigned int n = 0;
+
+	own[n++] = (struct option){"show", no_argument, NULL, OPT_SHOW};
+	own[n++] = (struct option){"psn", required_argument, NULL, OPT_PSN};
+	for (unsigned int i = 0; i < ODDS; i++)
+		own[n++] =
+			(struct option){odds[i].option, required_argument, NULL, OPT_ODDS + (int)i};
+	own[n] = (struct option){0};
+}
+
+int
+ctl_run_impair(struct ctl *c, int argc, char **argv)
+{
+	struct option own[ODDS + 3];
+	struct impair o = {0};
+	struct ctl_process p;
+	bool off;
+	int rc;
+
+	make_options(own);
+	rc = ctl_options(c, argc, argv, own, take, &o);
+	if (rc != 0)
+		return rc;
+	off = c->num_words == 1 && strcmp(c->words[0], "off") == 0;
+	if (c->num_words != 0 && !off) {
+		ctl_error("unexpected argument \"%s\"", c->words[0]);
+		return CTL_EXIT_USAGE;
+	}
+	if (ctl_one(c, &p) != 0)
+		return CTL_EXIT_FAILED;
+	rc = change(&p, &o, off);
+	if (rc == 0)
+		rc = show(c, &p);
+	ctl_close(&p, 1);
+	return rc == 0 ? 0 : CTL_EXIT_FAILED;
+}
