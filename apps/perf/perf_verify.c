@@ -375,6 +375,21 @@ perf_verify_check(struct perf_verify *v)
 	return err;
 }
 
+bool
+perf_verify_complete(const struct perf_verify *v)
+{
+	const struct perf_session *s = v->s;
+
+	if (s->opt->op == PERF_OP_SEND)
+		return v->recv_left == 0;
+	for (uint32_t f = 0; f < s->num_flows; f++)
+		for (uint32_t i = 0; i < s->slots; i++)
+			if (compare(perf_slot(s, !v->from, PERF_SINK, f, i), s->size,
+				    slot_seed(v, f, i)) != s->size)
+				return false;
+	return true;
+}
+
 /* Both sides in this process */
 static int
 run_batch(struct perf_verify *v)

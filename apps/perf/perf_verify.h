@@ -34,6 +34,8 @@ int perf_verify_post(struct perf_verify *v);
 /* Completions seen, or negative errno. */
 int perf_verify_take(struct perf_verify *v);
 int perf_verify_check(struct perf_verify *v);
+/* lossy, SEND and WRITE to a local side: all messages of the round have arrived. */
+bool perf_verify_complete(const struct perf_verify *v);
 /* Rounds enough since `begin`; shows progress. */
 bool perf_verify_enough(const struct perf_verify *v, uint64_t begin);
 

@@ -15,7 +15,7 @@
 #include "remote.h"
 
 #define PEAK_NS 10000000ull
-#define QUIET_NS 200000000ull /* UC, UD: nothing more is expected */
+#define QUIET_NS 500000000ull /* UC, UD: nothing more is expected */
 #define IDLE_TURNS 64u
 
 struct pass {

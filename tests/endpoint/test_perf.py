@@ -169,11 +169,14 @@ class Memif(Case):
     def test_json_and_once(self):
         server = self.server('--once')
         path = os.path.join(self.place, 'out.json')
-        self.run_client('--op', 'read', '--size', '4K', '--duration', '0.2', '--json', path)
+        out = self.run_client('--op', 'read', '--size', '4K', '--duration', '0.2', '--json', path,
+                              '--list-counters')
+        self.assertRegex(out, r'#   HCA 0 sent_pkts +\d+')
         with open(path, encoding='utf-8') as file:
             row = json.load(file)['rows'][0]
         self.assertEqual((row['op'], row['layout'], row['size']), ('read', 'daemon', 4096))
         self.assertGreater(row['msgs'], 0)
+        self.assertGreaterEqual(row['counters'][0]['rcvd_pkts'], row['msgs'])
         self.assertGreater(row['seconds'], 0.19)
         self.assertEqual(server.wait(LIMIT_S), 0)
 
@@ -213,7 +216,7 @@ class Memif(Case):
             for words in (('--op', 'send'), ('--op', 'read'), ('--op', 'atomic-cas'),
                           ('--service', 'xrc', '--op', 'write'), ('--op', 'write', '--bidir')):
                 with self.subTest(words=words):
-                    self.good('--ack-timeout', '12', '--size', '8' if 'atomic-cas' in words
+                    self.good('--ack-timeout', '15', '--size', '8' if 'atomic-cas' in words
                               else '6000', *words)
             for d in self.daemons:
                 d.ask('/softhca/impair,off')
