@@ -13,6 +13,9 @@
  * and knows its peer's MAC address for all of them: 02:00:00:77:00:(1 + index). With devices of
  * their own HCAs have the same addresses; what is at the other end takes those of the peer.
  *
+ * fork(): the child has no use of its parent's HCAs: calls give -EPERM, also softhca_embed_create(), as
+ * there is one EAL to a process and the parent keeps it. A child that runs another program is free.
+ *
  * Threads: create and destroy from one thread; everything else from any. With the executor
  * "manual" only one thread at a time runs the engine; others that call in skip it.
  */

@@ -181,7 +181,7 @@ wait_for_command(void *arg)
 unsigned int
 softhca_embed_progress(struct softhca_embed *e)
 {
-	return e->threads == NULL ? run_manual(e) : 0;
+	return e->threads == NULL && e->forks == embed_forks() ? run_manual(e) : 0;
 }
 
 unsigned int
@@ -427,6 +427,7 @@ softhca_embed_create(const struct softhca_embed_config *config, struct softhca_e
 		free(e);
 		return err;
 	}
+	e->forks = embed_forks();
 	pthread_mutex_init(&e->lock, NULL);
 	err = build(e);
 	if (err != 0) {
@@ -509,6 +510,8 @@ softhca_embed_open(struct softhca_embed *e, unsigned int index, struct softhca_c
 	uint32_t slot = 0;
 	int err;
 
+	if (e->forks != embed_forks())
+		return embed_fail(-EPERM, EMBED_FOREIGN);
 	if (index >= e->cfg.num_hcas)
 		return embed_fail(-EINVAL, "HCA %u of %u", index, e->cfg.num_hcas);
 	pthread_mutex_lock(&e->lock);
@@ -529,6 +532,8 @@ softhca_embed_destroy(struct softhca_embed *e)
 {
 	if (e == NULL)
 		return 0;
+	if (e->forks != embed_forks())
+		return embed_fail(-EPERM, EMBED_FOREIGN);
 	for (uint32_t i = 0; i < EMBED_CONTEXTS_MAX; i++) {
 		struct softhca_context *ctx = e->ctx[i];
 

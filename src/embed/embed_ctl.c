@@ -13,7 +13,15 @@ struct embed_ctl {
 	struct hca_driver *drv;
 	struct hca_client *client;
 	struct embed_ctl_config config;
+	uint32_t forks; /* embed_forks() when it was opened */
 };
+
+/* The process that asks was forked from the one that has the HCA. */
+static bool
+foreign(void *arg)
+{
+	return ((struct embed_ctl *)arg)->forks != embed_forks();
+}
 
 static struct hca_client *
 client_of(void *arg)
@@ -24,7 +32,7 @@ client_of(void *arg)
 static int
 ctl_info(void *arg, struct hca_ctl_info *info)
 {
-	return hca_client_info(client_of(arg), info);
+	return foreign(arg) ? -EPERM : hca_client_info(client_of(arg), info);
 }
 
 static volatile void *
@@ -36,195 +44,201 @@ ctl_uar(void *arg)
 static int
 ctl_query_port(void *arg, uint32_t port, struct hca_ctl_port *out)
 {
-	return hca_client_query_port(client_of(arg), port, out);
+	return foreign(arg) ? -EPERM : hca_client_query_port(client_of(arg), port, out);
 }
 
 static int
 ctl_query_gid(void *arg, uint32_t index, uint8_t gid[16])
 {
-	return hca_client_query_gid(client_of(arg), index, gid);
+	return foreign(arg) ? -EPERM : hca_client_query_gid(client_of(arg), index, gid);
 }
 
 static int
 ctl_query_pkey(void *arg, uint32_t index, uint16_t *pkey)
 {
-	return hca_client_query_pkey(client_of(arg), index, pkey);
+	return foreign(arg) ? -EPERM : hca_client_query_pkey(client_of(arg), index, pkey);
 }
 
 static int
 ctl_alloc_pd(void *arg, uint32_t *pdn)
 {
-	return hca_client_alloc_pd(client_of(arg), pdn);
+	return foreign(arg) ? -EPERM : hca_client_alloc_pd(client_of(arg), pdn);
 }
 
 static int
 ctl_dealloc_pd(void *arg, uint32_t pdn)
 {
-	return hca_client_dealloc_pd(client_of(arg), pdn);
+	return foreign(arg) ? -EPERM : hca_client_dealloc_pd(client_of(arg), pdn);
 }
 
 static int
 ctl_reg_mr(void *arg, const struct hca_ctl_mr *mr, const uint64_t *pages, struct hca_ctl_keys *keys)
 {
-	return hca_client_reg_mr(client_of(arg), mr, pages, keys);
+	return foreign(arg) ? -EPERM : hca_client_reg_mr(client_of(arg), mr, pages, keys);
 }
 
 static int
 ctl_dereg_mr(void *arg, uint32_t lkey)
 {
-	return hca_client_dereg_mr(client_of(arg), lkey);
+	return foreign(arg) ? -EPERM : hca_client_dereg_mr(client_of(arg), lkey);
 }
 
 static int
 ctl_rereg_mr(void *arg, uint32_t lkey, uint32_t flags, const struct hca_ctl_mr *mr,
 	     struct hca_ctl_keys *keys)
 {
-	return hca_client_rereg_mr(client_of(arg), lkey, flags, mr, NULL, keys);
+	return foreign(arg) ? -EPERM
+			    : hca_client_rereg_mr(client_of(arg), lkey, flags, mr, NULL, keys);
 }
 
 static int
 ctl_alloc_mw(void *arg, uint32_t pdn, uint32_t type, uint32_t *rkey)
 {
-	return hca_client_alloc_mw(client_of(arg), pdn, type, rkey);
+	return foreign(arg) ? -EPERM : hca_client_alloc_mw(client_of(arg), pdn, type, rkey);
 }
 
 static int
 ctl_dealloc_mw(void *arg, uint32_t rkey)
 {
-	return hca_client_dealloc_mw(client_of(arg), rkey);
+	return foreign(arg) ? -EPERM : hca_client_dealloc_mw(client_of(arg), rkey);
 }
 
 static int
 ctl_async_fd(void *arg, int *fd)
 {
-	return hca_client_async_fd(client_of(arg), fd);
+	return foreign(arg) ? -EPERM : hca_client_async_fd(client_of(arg), fd);
 }
 
 static int
 ctl_create_channel(void *arg, uint32_t *channel, int *fd)
 {
-	return hca_client_create_channel(client_of(arg), channel, fd);
+	return foreign(arg) ? -EPERM : hca_client_create_channel(client_of(arg), channel, fd);
 }
 
 static int
 ctl_destroy_channel(void *arg, uint32_t channel)
 {
-	return hca_client_destroy_channel(client_of(arg), channel);
+	return foreign(arg) ? -EPERM : hca_client_destroy_channel(client_of(arg), channel);
 }
 
 static int
 ctl_create_cq(void *arg, const struct hca_ctl_cq *cq, uint32_t *cqn)
 {
-	return hca_client_create_cq(client_of(arg), cq, cqn);
+	return foreign(arg) ? -EPERM : hca_client_create_cq(client_of(arg), cq, cqn);
 }
 
 static int
 ctl_destroy_cq(void *arg, uint32_t cqn)
 {
-	return hca_client_destroy_cq(client_of(arg), cqn);
+	return foreign(arg) ? -EPERM : hca_client_destroy_cq(client_of(arg), cqn);
 }
 
 static int
 ctl_create_qp(void *arg, const struct hca_ctl_qp *qp, uint32_t *qpn)
 {
-	return hca_client_create_qp(client_of(arg), qp, qpn);
+	return foreign(arg) ? -EPERM : hca_client_create_qp(client_of(arg), qp, qpn);
 }
 
 static int
 ctl_modify_qp(void *arg, uint32_t qpn, uint32_t opcode, const void *mailbox)
 {
-	return hca_client_modify_qp(client_of(arg), qpn, opcode, mailbox);
+	return foreign(arg) ? -EPERM : hca_client_modify_qp(client_of(arg), qpn, opcode, mailbox);
 }
 
 static int
 ctl_query_qp(void *arg, uint32_t qpn, void *mailbox)
 {
-	return hca_client_query_qp(client_of(arg), qpn, mailbox);
+	return foreign(arg) ? -EPERM : hca_client_query_qp(client_of(arg), qpn, mailbox);
 }
 
 static int
 ctl_destroy_qp(void *arg, uint32_t qpn)
 {
-	return hca_client_destroy_qp(client_of(arg), qpn);
+	return foreign(arg) ? -EPERM : hca_client_destroy_qp(client_of(arg), qpn);
 }
 
 static int
 ctl_query_gid_entry(void *arg, uint32_t index, struct hca_ctl_gid *out)
 {
-	return hca_client_query_gid_entry(client_of(arg), index, out);
+	return foreign(arg) ? -EPERM : hca_client_query_gid_entry(client_of(arg), index, out);
 }
 
 static int
 ctl_resolve(void *arg, struct hca_ctl_ah *ah)
 {
-	return hca_client_resolve(client_of(arg), ah);
+	return foreign(arg) ? -EPERM : hca_client_resolve(client_of(arg), ah);
 }
 
 static int
 ctl_query_counters(void *arg, uint32_t of, uint32_t number, struct hca_ctl_counter *out,
 		   uint32_t max, uint32_t *total)
 {
-	return hca_client_query_counters(client_of(arg), of, number, out, max, total);
+	return foreign(arg)
+		       ? -EPERM
+		       : hca_client_query_counters(client_of(arg), of, number, out, max, total);
 }
 
 static int
 ctl_mcast(void *arg, uint32_t qpn, const uint8_t mgid[16], bool attach)
 {
-	return hca_client_mcast(client_of(arg), qpn, mgid, attach);
+	return foreign(arg) ? -EPERM : hca_client_mcast(client_of(arg), qpn, mgid, attach);
 }
 
 static int
 ctl_alloc_xrcd(void *arg, uint32_t *xrcd)
 {
-	return hca_client_alloc_xrcd(client_of(arg), xrcd);
+	return foreign(arg) ? -EPERM : hca_client_alloc_xrcd(client_of(arg), xrcd);
 }
 
 static int
 ctl_dealloc_xrcd(void *arg, uint32_t xrcd)
 {
-	return hca_client_dealloc_xrcd(client_of(arg), xrcd);
+	return foreign(arg) ? -EPERM : hca_client_dealloc_xrcd(client_of(arg), xrcd);
 }
 
 static int
 ctl_create_srq(void *arg, const struct hca_ctl_srq *srq, uint32_t *srqn)
 {
-	return hca_client_create_srq(client_of(arg), srq, srqn);
+	return foreign(arg) ? -EPERM : hca_client_create_srq(client_of(arg), srq, srqn);
 }
 
 static int
 ctl_arm_srq(void *arg, uint32_t srqn, uint32_t limit)
 {
-	return hca_client_arm_srq(client_of(arg), srqn, limit);
+	return foreign(arg) ? -EPERM : hca_client_arm_srq(client_of(arg), srqn, limit);
 }
 
 static int
 ctl_query_srq(void *arg, uint32_t srqn, struct hca_ctl_srq_state *out)
 {
-	return hca_client_query_srq(client_of(arg), srqn, out);
+	return foreign(arg) ? -EPERM : hca_client_query_srq(client_of(arg), srqn, out);
 }
 
 static int
 ctl_destroy_srq(void *arg, uint32_t srqn)
 {
-	return hca_client_destroy_srq(client_of(arg), srqn);
+	return foreign(arg) ? -EPERM : hca_client_destroy_srq(client_of(arg), srqn);
 }
 
 static int
 ctl_resize_cq(void *arg, uint32_t cqn, uint64_t addr, uint32_t log_size, uint32_t *index)
 {
-	return hca_client_resize_cq(client_of(arg), cqn, addr, log_size, index);
+	return foreign(arg) ? -EPERM
+			    : hca_client_resize_cq(client_of(arg), cqn, addr, log_size, index);
 }
 
 static int
 ctl_moderate_cq(void *arg, uint32_t cqn, uint16_t count, uint16_t period_us)
 {
-	return hca_client_moderate_cq(client_of(arg), cqn, count, period_us);
+	return foreign(arg) ? -EPERM
+			    : hca_client_moderate_cq(client_of(arg), cqn, count, period_us);
 }
 
 static const char *
 ctl_reason(void *arg)
 {
-	return hca_driver_reason();
+	return foreign(arg) ? "the context belongs to the process this one was forked from"
+			    : hca_driver_reason();
 }
 
 static bool
@@ -286,6 +300,7 @@ embed_ctl_open(struct hca_driver *drv, const struct embed_ctl_config *config,
 		return -ENOMEM;
 	ctl->drv = drv;
 	ctl->config = *config;
+	ctl->forks = embed_forks();
 	err = hca_client_open(drv, &ctl->client);
 	if (err != 0)
 		goto err_free;

@@ -7,9 +7,16 @@
  * driver and lib, nothing of the device.
  */
 
+#include <stdint.h>
+
 #include <softhca/softhca.h>
 
 #include "driver.h"
+
+/* How often this process has become another one by fork() since the first call: it has no use of what its parent had. */
+uint32_t embed_forks(void);
+
+#define EMBED_FOREIGN "the HCAs belong to the process this one was forked from"
 
 /* What a context is opened with; copied. */
 struct embed_ctl_config {

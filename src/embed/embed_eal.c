@@ -14,6 +14,7 @@
 #include <rte_errno.h>
 #include <rte_version.h>
 
+#include "embed_ctl.h"
 #include "embed_impl.h"
 
 #define FREE_HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
@@ -103,12 +104,16 @@ int
 embed_eal_start(const struct softhca_embed_config *cfg)
 {
 	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+	static uint32_t forks; /* when it was started */
 	static bool started;
 	cpu_set_t set;
 	int err = 0;
 
 	pthread_mutex_lock(&once);
-	if (!started) {
+	if (started && forks != embed_forks()) {
+		err = embed_fail(-EPERM, "the EAL belongs to the process this one was forked from");
+	} else if (!started) {
+		forks = embed_forks();
 		CPU_ZERO(&set);
 		pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
 		err = init(cfg, &set);

@@ -43,6 +43,7 @@ struct softhca_embed {
 	pthread_mutex_t lock; /* contexts, capture */
 	pthread_t notifier;
 	bool notifier_runs;
+	uint32_t forks; /* embed_forks() when it was made */
 	int stop;
 	uint32_t polls;				  /* manual: counts loops, for the event queues */
 	int running __attribute__((aligned(64))); /* manual: a thread is inside the engine */

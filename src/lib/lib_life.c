@@ -2,7 +2,8 @@
 
 /*
  * Contexts that share memory with a daemon: a thread watches the channel, so that who only polls a CQ
- * learns that the daemon is gone; and fork() leaves the child nothing it could harm the parent with.
+ * learns that the daemon is gone. And of all contexts, fork() leaves the child nothing it could harm
+ * the parent with.
  */
 
 #include <errno.h>
@@ -116,6 +117,7 @@ fork_child(void)
 	for (struct lib_context *ctx = contexts; ctx != NULL; ctx = ctx->next) {
 		ctx->forked = true;
 		ctx->dead = true;
+		ctx->progress = NULL; /* the engine's memory is shared with the parent */
 		ctx->watch_stop = -1;
 	}
 	contexts = NULL;
@@ -140,8 +142,6 @@ lib_life_begin(struct lib_context *ctx)
 	int err;
 
 	ctx->watch_stop = -1;
-	if (ctx->ops->attach == NULL)
-		return 0;
 	pthread_once(&once, register_fork);
 	if (register_error != 0)
 		return lib_fail(register_error, "fork() cannot be watched");
@@ -160,8 +160,6 @@ lib_life_end(struct lib_context *ctx)
 {
 	struct lib_context **link = &contexts;
 
-	if (ctx->ops->attach == NULL)
-		return;
 	pthread_mutex_lock(&contexts_lock);
 	while (*link != NULL && *link != ctx)
 		link = &(*link)->next;

@@ -5,12 +5,15 @@
  * allocator, so that whoever looks at a driver that is gone trips over it.
  */
 
+#include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -74,12 +77,92 @@ threads(void **state)
 	mallopt(M_PERTURB, 0);
 }
 
+/* What the child of a fork gets for an answer; the exit status is the first call that was not refused. */
+static int
+child(struct softhca_embed *embed, struct softhca_context *ctx, struct softhca_pd *pd,
+      struct softhca_cq *cq, struct softhca_qp *qp)
+{
+	struct softhca_embed_config cfg;
+	struct softhca_embed *another;
+	struct softhca_context *more;
+	struct softhca_recv_wr wr = {0}, *bad;
+	struct softhca_wc wc;
+
+	config(&cfg, SOFTHCA_EXECUTOR_MANUAL);
+	if (softhca_alloc_pd(ctx) != NULL || errno != EPERM)
+		return 1;
+	if (softhca_poll_cq(cq, 1, &wc) != -EPERM)
+		return 2;
+	if (softhca_post_recv(qp, &wr, &bad) != -EPERM)
+		return 3;
+	if (softhca_destroy_qp(qp) != -EPERM || softhca_dealloc_pd(pd) != -EPERM)
+		return 4;
+	if (softhca_close(ctx) != -EPERM)
+		return 5;
+	if (softhca_embed_open(embed, 0, &more) != -EPERM)
+		return 6;
+	if (softhca_embed_create(&cfg, &another) != -EPERM)
+		return 7;
+	if (softhca_embed_progress(embed) != 0 || softhca_progress(ctx) != 0)
+		return 8;
+	return softhca_embed_destroy(embed) == -EPERM ? 0 : 9;
+}
+
+/* Memory of the engine is shared with a child: whatever the child calls, the parent goes on. */
+static void
+fork_with(uint32_t executor)
+{
+	struct softhca_cq_init_attr cq_attr = {.cqe = 4};
+	struct softhca_qp_init_attr qp_attr = {.qp_type = SOFTHCA_QPT_RC};
+	struct softhca_qp_attr attr = {.qp_state = SOFTHCA_QPS_INIT, .port_num = 1};
+	struct softhca_embed_config cfg;
+	struct softhca_context *ctx;
+	struct softhca_embed *embed;
+	struct softhca_pd *pd;
+	struct softhca_qp *qp;
+	struct softhca_cq *cq;
+	int status;
+	pid_t pid;
+
+	config(&cfg, executor);
+	assert_int_equal(softhca_embed_create(&cfg, &embed), 0);
+	assert_int_equal(softhca_embed_open(embed, 0, &ctx), 0);
+	pd = softhca_alloc_pd(ctx);
+	cq = softhca_create_cq(ctx, &cq_attr);
+	qp_attr.send_cq = qp_attr.recv_cq = cq;
+	qp = softhca_create_qp(pd, &qp_attr);
+	assert_non_null(qp);
+	assert_int_equal(softhca_modify_qp(qp, &attr,
+					   SOFTHCA_QP_STATE | SOFTHCA_QP_PORT |
+						   SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_ACCESS_FLAGS),
+			 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(child(embed, ctx, pd, cq, qp));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(softhca_destroy_qp(qp), 0);
+	assert_int_equal(softhca_destroy_cq(cq), 0);
+	assert_int_equal(softhca_dealloc_pd(pd), 0);
+	assert_int_equal(softhca_close(ctx), 0);
+	assert_int_equal(softhca_embed_destroy(embed), 0);
+}
+
+static void
+forks(void **state)
+{
+	(void)state;
+	fork_with(SOFTHCA_EXECUTOR_MANUAL);
+	fork_with(SOFTHCA_EXECUTOR_THREADS);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(manual),
 		cmocka_unit_test(threads),
+		cmocka_unit_test(forks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
