@@ -864,7 +864,10 @@ SOFTHCA_API int softhca_destroy_qp(struct softhca_qp *qp);
 SOFTHCA_API struct softhca_qp *softhca_create_qp_ex(struct softhca_context *ctx,
 						    struct softhca_qp_init_attr_ex *attr);
 
-/* Datagrams of this group reach the QP (UD) too. lid is ignored. */
+/*
+ * Datagrams of this group reach the QP (UD) too. lid is ignored. Not in RESET, where a QP is in no
+ * group: going there leaves them all, as destroying it does.
+ */
 SOFTHCA_API int softhca_attach_mcast(struct softhca_qp *qp, const union softhca_gid *gid,
 				     uint16_t lid);
 SOFTHCA_API int softhca_detach_mcast(struct softhca_qp *qp, const union softhca_gid *gid,

@@ -22,6 +22,20 @@ mac_number(const uint8_t mac[6])
 	return n;
 }
 
+int
+lib_check_rate(uint32_t static_rate)
+{
+	switch (static_rate) {
+	case SOFTHCA_RATE_MAX:
+#define X(name, number, mbps) case number:
+		SOFTHCA_RATE_LIST(X)
+#undef X
+		return 0;
+	default:
+		return lib_fail(-EINVAL, "static rate %u is not known", static_rate);
+	}
+}
+
 static int
 check_ah(const struct lib_context *ctx, const struct softhca_ah_attr *attr)
 {
@@ -35,7 +49,7 @@ check_ah(const struct lib_context *ctx, const struct softhca_ah_attr *attr)
 		return lib_fail(-EINVAL, "flow label %#x has more than 20 bits", attr->flow_label);
 	if (attr->sl > 7)
 		return lib_fail(-EINVAL, "service level %u, RoCE has 0..7", attr->sl);
-	return 0;
+	return lib_check_rate(attr->static_rate);
 }
 
 /* The GID form serves both IP versions. */
@@ -79,6 +93,7 @@ softhca_create_ah(struct softhca_pd *pd, const struct softhca_ah_attr *attr)
 	}
 	ah->pub.context = pd->context;
 	ah->pub.pd = pd;
+	__atomic_add_fetch(&((struct lib_pd *)pd)->ahs, 1, __ATOMIC_RELAXED);
 	fill_unit(&ah->unit, attr, &request);
 	return &ah->pub;
 }
@@ -86,6 +101,7 @@ softhca_create_ah(struct softhca_pd *pd, const struct softhca_ah_attr *attr)
 int
 softhca_destroy_ah(struct softhca_ah *ah)
 {
+	__atomic_sub_fetch(&((struct lib_pd *)ah->pd)->ahs, 1, __ATOMIC_RELAXED);
 	lib_object_free(lib_ctx(ah->context), ah);
 	return 0;
 }

@@ -57,8 +57,12 @@ int
 softhca_dealloc_pd(struct softhca_pd *pub)
 {
 	struct lib_context *ctx = lib_ctx(pub->context);
-	int err = ctx->ops->dealloc_pd(ctx->ctl, pub->handle);
+	uint32_t ahs = __atomic_load_n(&((struct lib_pd *)pub)->ahs, __ATOMIC_RELAXED);
+	int err;
 
+	if (ahs != 0)
+		return lib_fail(-EBUSY, "%u address handles use the PD", ahs);
+	err = ctx->ops->dealloc_pd(ctx->ctl, pub->handle);
 	if (err != 0)
 		return lib_ctl_fail(ctx, err);
 	lib_object_free(ctx, pub);

@@ -153,6 +153,7 @@ struct lib_qp {
 
 struct lib_pd {
 	struct softhca_pd pub;
+	uint32_t ahs; /* address handles: the driver does not know of them */
 };
 
 struct lib_mr {
@@ -258,6 +259,9 @@ int lib_life_begin(struct lib_context *ctx);
 void lib_life_end(struct lib_context *ctx);
 /* The context is dead: -EIO, in a forked process -EPERM. */
 int lib_dead(const struct lib_context *ctx);
+
+/* lib_ah.c: 0, or -EINVAL: not of enum softhca_rate */
+int lib_check_rate(uint32_t static_rate);
 
 /* lib_qp.c: free what is host memory; the queues to their first state (both CQs locked) */
 void lib_qp_free(struct lib_qp *qp);

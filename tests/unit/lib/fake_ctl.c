@@ -63,6 +63,12 @@ fake_query_pkey(void *arg, uint32_t index, uint16_t *pkey)
 }
 
 static int
+fake_resolve(void *arg, struct hca_ctl_ah *ah)
+{
+	return 0;
+}
+
+static int
 fake_alloc_pd(void *arg, uint32_t *pdn)
 {
 	((struct fake_ctl *)arg)->objects++;
@@ -208,8 +214,8 @@ fake_ctl_close(void *arg)
 	{ \
 		.info = fake_info, .uar = fake_uar, .query_port = fake_query_port, \
 		.query_gid = fake_query_gid, .query_pkey = fake_query_pkey, \
-		.alloc_pd = fake_alloc_pd, .dealloc_pd = fake_drop, .reg_mr = fake_reg_mr, \
-		.dereg_mr = fake_drop, .async_fd = fake_async_fd, \
+		.resolve = fake_resolve, .alloc_pd = fake_alloc_pd, .dealloc_pd = fake_drop, \
+		.reg_mr = fake_reg_mr, .dereg_mr = fake_drop, .async_fd = fake_async_fd, \
 		.create_channel = fake_create_channel, .destroy_channel = fake_destroy_channel, \
 		.create_cq = fake_create_cq, .destroy_cq = fake_drop, .create_qp = fake_create_qp, \
 		.modify_qp = fake_modify_qp, .query_qp = fake_query_qp, .destroy_qp = fake_drop, \

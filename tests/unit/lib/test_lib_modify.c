@@ -281,6 +281,29 @@ test_regions(void **state)
 	assert_null(softhca_reg_mr_pages(q.pd, UINT64_MAX - 10, 100, 4096, pages, 1, 0));
 }
 
+/* What the device would only refuse with each datagram is refused at once; a PD outlives its handles. */
+static void
+test_address_handles(void **state)
+{
+	static const uint8_t unknown[] = {1, 23, 63, 255};
+	struct softhca_ah_attr attr = {.port_num = 1};
+	struct softhca_pd *pd = softhca_alloc_pd(ctx);
+	struct softhca_ah *ah;
+
+	for (unsigned int i = 0; i < sizeof(unknown); i++) {
+		attr.static_rate = unknown[i];
+		assert_null(softhca_create_ah(pd, &attr));
+		assert_int_equal(errno, EINVAL);
+		assert_non_null(strstr(softhca_last_error(ctx), "static rate"));
+	}
+	attr.static_rate = SOFTHCA_RATE_600_GBPS;
+	ah = softhca_create_ah(pd, &attr);
+	assert_non_null(ah);
+	assert_int_equal(softhca_dealloc_pd(pd), -EBUSY);
+	assert_int_equal(softhca_destroy_ah(ah), 0);
+	assert_int_equal(softhca_dealloc_pd(pd), 0);
+}
+
 int
 main(void)
 {
@@ -294,6 +317,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_query, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_create_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_regions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_address_handles, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
