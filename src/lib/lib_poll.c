@@ -221,10 +221,9 @@ softhca_poll_cq(struct softhca_cq *pub, int num_entries, struct softhca_wc *wc)
 	got = poll_once(cq, num_entries, wc);
 	if (got != 0)
 		return got;
-	if (__builtin_expect(cq->ctx->dead, 0))
-		return lib_dead(cq->ctx); /* who waits for a completion would wait for ever */
+	/* Who waits for a completion of a daemon that is gone would wait for ever. */
 	if (cq->ctx->progress == NULL)
-		return 0;
+		return __builtin_expect(cq->ctx->dead, 0) ? lib_dead(cq->ctx) : 0;
 	lib_run(cq->ctx);
 	return poll_once(cq, num_entries, wc);
 }
