@@ -260,11 +260,30 @@ reset_step(struct hca *h, struct hca_ceu *u)
 	hca_bar_store(h->bar0, HCA_BAR0_RESET, 0);
 }
 
-/* A CQ overran: every QP that completes to it goes to ERR. */
-static unsigned int
-fail_qps(struct hca *h, struct hca_ceu *u)
+static void
+fail_qp(struct hca *h, uint32_t i, uint32_t cqi)
 {
-	uint32_t end;
+	const struct hca_qp_cfg *q = &h->qp[i].cfg;
+
+	if (q->local_qpn != 0 && (q->scqn == cqi || q->rcqn == cqi))
+		hca_qp_to_error(h, HCA_STAGE_CEU, i);
+}
+
+/* The CQ of an XRC SRQ: no QP names it, and what came for the SRQ would complete nowhere. */
+static void
+fail_srq(struct hca *h, uint32_t i, uint32_t cqi)
+{
+	struct hca_srq *s = &h->srq[i];
+
+	if (s->xrcd & HCA_SRQC_XRCD_VALID && s->cqn == cqi)
+		hca_srq_fail(s);
+}
+
+/* A CQ overran: every QP and XRC SRQ that completes to it is in error. */
+static unsigned int
+fail_users(struct hca *h, struct hca_ceu *u)
+{
+	uint32_t last = RTE_MAX(h->qp_mask, h->srq_mask), end;
 
 	if (!u->failing) {
 		if (!hca_eq_take_failed_cq(h, &u->failing_cqi))
@@ -272,14 +291,14 @@ fail_qps(struct hca *h, struct hca_ceu *u)
 		u->failing = true;
 		u->failing_at = 0;
 	}
-	end = RTE_MIN(u->failing_at + FAIL_SLICE, h->qp_mask + 1);
+	end = RTE_MIN(u->failing_at + FAIL_SLICE, last + 1);
 	for (; u->failing_at < end; u->failing_at++) {
-		const struct hca_qp_cfg *q = &h->qp[u->failing_at].cfg;
-
-		if (q->local_qpn != 0 && (q->scqn == u->failing_cqi || q->rcqn == u->failing_cqi))
-			hca_qp_to_error(h, HCA_STAGE_CEU, u->failing_at);
+		if (u->failing_at <= h->qp_mask)
+			fail_qp(h, u->failing_at, u->failing_cqi);
+		if (u->failing_at <= h->srq_mask)
+			fail_srq(h, u->failing_at, u->failing_cqi);
 	}
-	u->failing = u->failing_at <= h->qp_mask;
+	u->failing = u->failing_at <= last;
 	return 1;
 }
 
@@ -292,9 +311,9 @@ hca_ceu_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 	if (hca_eqs_due(h, now)) {
 		work += hca_eqs_poll(h, now);
-		work += fail_qps(h, u);
+		work += fail_users(h, u);
 	} else if (unlikely(u->failing)) {
-		work += fail_qps(h, u);
+		work += fail_users(h, u);
 	}
 	if (unlikely(u->state != HCA_CEU_RESET &&
 		     hca_bar_load(h->bar0, HCA_BAR0_RESET) == HCA_RESET_START))

@@ -18,8 +18,8 @@ hca_srq_find(const struct hca *h, uint32_t srqn)
 }
 
 /* Unless the CEU is destroying it: DYING stays, or it would be found again. */
-static void
-to_error(struct hca_srq *s)
+void
+hca_srq_fail(struct hca_srq *s)
 {
 	uint32_t live = HCA_SRQ_LIVE;
 
@@ -41,7 +41,7 @@ read_producer(struct hca_srq *s)
 	uint32_t producer = hca_srq_posted(s);
 
 	if (producer - s->consumed > 1u << s->size_log)
-		to_error(s);
+		hca_srq_fail(s);
 	else
 		__atomic_store_n(&s->producer, producer, __ATOMIC_RELAXED);
 }
@@ -73,7 +73,7 @@ hca_srq_take(struct hca_srq *s, uint32_t nda_nop)
 		s->head = next;
 		return true;
 	}
-	to_error(s);
+	hca_srq_fail(s);
 	return false;
 }
 

@@ -23,13 +23,13 @@
 enum hca_srq_state {
 	HCA_SRQ_FREE = 0,
 	HCA_SRQ_LIVE = 1,
-	HCA_SRQ_ERROR = 2, /* SRQ_CATAS was raised */
+	HCA_SRQ_ERROR = 2, /* EE raises SRQ_CATAS when it meets it */
 	HCA_SRQ_DYING = 3, /* HW2SW_SRQ waits for its round */
 };
 
 struct hca_srq {
 	/* line 0: CEU */
-	uint32_t state; /* [pub] enum hca_srq_state, also set to ERROR by EE */
+	uint32_t state; /* [pub] enum hca_srq_state, see hca_srq_fail() */
 	uint32_t srqn;	/* all 24 bits, 0 = none */
 	uint32_t pd, lkey, usr_page;
 	uint32_t xrcd;	/* bit 31: valid */
@@ -50,6 +50,9 @@ struct hca;
 
 /* SRQ of an SRQN (all 24 bits) that is not being destroyed, or NULL. Any lcore. */
 struct hca_srq *hca_srq_find(const struct hca *h, uint32_t srqn);
+
+/* A live SRQ gives no more WQEs; EE, or the CEU when the CQ of an XRC SRQ has overrun. */
+void hca_srq_fail(struct hca_srq *s);
 
 /*
  * EE: is a WQE there? 1, 0, or -1: the producer count is a lie, or the SRQ is in error.

@@ -380,6 +380,45 @@ xrc(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, 3, 0, 0), HCA_STAT_OK);
 }
 
+/* CQ 3 overruns while an XRC SRQ completes to cqn. */
+static void
+overrun(struct rig *r, uint32_t cqn)
+{
+	struct hca_cq_batch b = {0};
+	struct hca_cqe *c;
+
+	assert_int_equal(create_xrc(r), HCA_STAT_OK);
+	srq(r)->cqn = cqn;
+	record(r)->producer = hca_cpu_to_le32(1);
+	while ((c = hca_cq_reserve(r->h, 3, &b, false, HCA_STAGE_EE)) != NULL)
+		hca_cq_publish(c, HCA_OP_SEND);
+	hca_cq_batch_end(r->h, &b, HCA_STAGE_EE);
+	for (unsigned int i = 0; i < 64; i++)
+		rig_poll(r);
+}
+
+/* Nothing that comes for the SRQ could be told: it gives no more WQEs. */
+static void
+its_cq_overruns(void **state)
+{
+	struct rig *r = *state;
+
+	overrun(r, 3);
+	assert_int_equal(hca_srq_available(srq(r)), -1);
+	assert_int_equal(HCA_SRQC_STATE(hca_be32_to_cpu(query(r)->flags)), HCA_SRQC_STATE_ERR);
+	assert_int_equal(destroy(r), HCA_STAT_OK);
+}
+
+static void
+another_cq_overruns(void **state)
+{
+	struct rig *r = *state;
+
+	overrun(r, 2);
+	assert_int_equal(hca_srq_available(srq(r)), 1);
+	assert_int_equal(HCA_SRQC_STATE(hca_be32_to_cpu(query(r)->flags)), HCA_SRQC_STATE_OK);
+}
+
 /* Everything goes with the HCA, and nothing remembers it in the next life. */
 static void
 hca_closes(void **state)
@@ -416,6 +455,8 @@ main(void)
 		T(used_by_a_qp),
 		T(not_for_this_qp),
 		T(xrc),
+		T(its_cq_overruns),
+		T(another_cq_overruns),
 		T(hca_closes),
 #undef T
 	};
