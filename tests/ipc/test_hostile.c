@@ -601,10 +601,19 @@ loser(int sock, void *arg)
 		softhca_poll_cq(q.cq, 1, &wc);
 		err = softhca_poll_cq(p.cq, 1, &wc);
 	}
-	if (err != -EIO)
+	if (err != -EIO) {
+		fprintf(stderr, "poll_cq: %d\n", err);
 		return err;
-	err = softhca_get_async_event(p.ctx, &e);
-	return err == 0 && e.event_type == SOFTHCA_EVENT_DEVICE_FATAL ? 0 : -1;
+	}
+	/* what the device found in queues that are zeros now may be told before */
+	do {
+		err = softhca_get_async_event(p.ctx, &e);
+		if (err == 0)
+			softhca_ack_async_event(&e);
+	} while (err == 0 && e.event_type != SOFTHCA_EVENT_DEVICE_FATAL);
+	if (err != 0)
+		fprintf(stderr, "get_async_event: %d\n", err);
+	return err;
 }
 
 static void
