@@ -390,6 +390,20 @@ perf_verify_complete(const struct perf_verify *v)
 	return true;
 }
 
+/* A UC WRITE completes when it has been sent: what is still on its way is waited for. */
+static int
+wait_for_data(struct perf_verify *v)
+{
+	uint64_t since = perf_now_ns();
+
+	if (v->s->opt->service != PERF_SERVICE_UC || v->s->opt->op != PERF_OP_WRITE)
+		return 0;
+	while (!perf_verify_complete(v) && perf_now_ns() - since < PERF_STUCK_NS)
+		if (perf_verify_take(v) < 0)
+			return -EILSEQ;
+	return 0;
+}
+
 /* Both sides in this process */
 static int
 run_batch(struct perf_verify *v)
@@ -415,7 +429,7 @@ run_batch(struct perf_verify *v)
 	for (uint32_t i = 0; i < 64; i++)
 		if (perf_verify_take(v) < 0)
 			return -EILSEQ;
-	return 0;
+	return wait_for_data(v);
 }
 
 bool
