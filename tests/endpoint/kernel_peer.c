@@ -258,5 +258,6 @@ main(int argc, char **argv)
 		return 1;
 	softhca_close(p.ctx);
 	endpoint_destroy(p.endpoint);
+	free(p.out);
 	return 0;
 }
