@@ -142,14 +142,17 @@ epoch(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - hca_clock_ns();
 }
 
+/* *frames: how many the file holds, all of them: counted once no lcore writes it any more. */
 static int
-end_capture(struct endpoint *e)
+end_capture(struct endpoint *e, uint64_t *frames)
 {
 	int rc;
 
+	*frames = 0;
 	if (e->capture == NULL)
 		return 0;
 	hca_port_pcap_attach(e->pcap, NULL);
+	*frames = hca_pcap_frames(e->capture);
 	rc = hca_pcap_close(e->capture);
 	e->capture = NULL;
 	LOG_INFO("%s: capture ended%s", e->cfg.name, rc == 0 ? "" : ", and is not complete");
@@ -172,12 +175,13 @@ static int
 begin_capture(struct endpoint *e, const char *params)
 {
 	struct admin_capture c;
+	uint64_t frames_before;
 	int rc = admin_capture_parse(params, &c);
 
 	if (rc == 0)
 		rc = find_peer(e, &c.ng);
 	if (rc == 0)
-		rc = end_capture(e);
+		rc = end_capture(e, &frames_before);
 	if (rc != 0)
 		return rc;
 	c.ng.interface = e->cfg.name;
@@ -200,7 +204,7 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 		return -ENOTSUP;
 	frames = e->capture != NULL ? hca_pcap_frames(e->capture) : 0;
 	if (params != NULL && strcmp(params, "off") == 0)
-		rc = end_capture(e);
+		rc = end_capture(e, &frames);
 	else if (params != NULL && *params != '\0')
 		rc = begin_capture(e, params);
 	if (rc != 0)
@@ -341,9 +345,11 @@ endpoint_admin_add(struct endpoint *e)
 void
 endpoint_admin_remove(struct endpoint *e)
 {
+	uint64_t frames;
+
 	hca_telemetry_remove(&e->telemetry);
 	pthread_mutex_lock(&lock);
 	endpoint = NULL;
-	end_capture(e);
+	end_capture(e, &frames);
 	pthread_mutex_unlock(&lock);
 }

@@ -174,7 +174,7 @@ hca_pcap_close(struct hca_pcap *file)
 uint64_t
 hca_pcap_frames(const struct hca_pcap *file)
 {
-	return file->frames;
+	return __atomic_load_n(&file->frames, __ATOMIC_RELAXED);
 }
 
 static void
@@ -247,7 +247,7 @@ write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t l
 		return;
 	pthread_mutex_lock(&c->lock);
 	if (c->frames < c->max) {
-		c->frames++;
+		__atomic_store_n(&c->frames, c->frames + 1, __ATOMIC_RELAXED);
 		if (c->is_ng)
 			put_ng(c, data, RTE_MIN(caplen, c->ng.snaplen), len, now, way);
 		else
