@@ -53,6 +53,19 @@ build() {
 	say "build $dir done, $((SECONDS - start)) s"
 }
 
+# build_targets DIR TARGET...: for scripts that need a few programs. A build directory that is there is
+# taken as it is; otherwise the machine is set up and a release build made.
+build_targets() {
+	local dir=$1
+	shift
+	if [ ! -f "$dir/build.ninja" ]; then
+		"$root/config/setup" --tests || return 1
+		build_configure "$dir" --buildtype=release || return 1
+	fi
+	say "build $dir: $*"
+	run_logged "$dir.log" ninja -C "$dir" "$@"
+}
+
 # One run per build directory at a time; the lock goes away with the process.
 lock_build() {
 	mkdir -p "$1" || die "cannot write to $1; choose another place with --build DIR"
