@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* impair: faults in the frames a daemon sends, changed while it runs. */
+/* impair: faults in the frames a daemon sends or receives, changed while it runs. */
 
 #include <string.h>
 
@@ -12,6 +12,8 @@
 enum {
 	OPT_SHOW = 256,
 	OPT_PSN,
+	OPT_DIR,
+	OPT_QP,
 	OPT_ODDS, /* and those behind it */
 };
 
@@ -28,6 +30,8 @@ static const struct {
 #define ODDS (sizeof(odds) / sizeof(odds[0]))
 
 struct impair {
+	char dir[16];	       /* "dir=in," or nothing */
+	char qp[16];	       /* ",qp=1" or nothing */
 	char words[WORDS_MAX]; /* "drop=0.1,..." or nothing */
 	char rule[RULES_MAX][64];
 	unsigned int rules;
@@ -84,39 +88,81 @@ take_psn(struct impair *o, const char *value)
 }
 
 static int
+take_dir(struct impair *o, const char *value)
+{
+	if (strcmp(value, "in") != 0 && strcmp(value, "out") != 0 && strcmp(value, "both") != 0) {
+		ctl_error("--dir: expected in, out or both, found \"%s\"", value);
+		return -1;
+	}
+	snprintf(o->dir, sizeof(o->dir), "dir=%s,", value);
+	return 0;
+}
+
+static int
+take_qp(struct impair *o, const char *value)
+{
+	double number;
+
+	if (ctl_number("qp", value, 1, 0xffffff, &number) != 0)
+		return -1;
+	snprintf(o->qp, sizeof(o->qp), ",qp=%.0f", number);
+	return 0;
+}
+
+static int
 take(void *arg, int code, const char *value)
 {
 	struct impair *o = arg;
 
 	if (code == OPT_SHOW)
 		return 0; /* as without options */
+	if (code == OPT_DIR)
+		return take_dir(o, value);
+	if (code == OPT_QP)
+		return take_qp(o, value);
 	return code == OPT_PSN ? take_psn(o, value)
 			       : take_odds(o, (unsigned int)(code - OPT_ODDS), value);
 }
 
 static int
-tell(struct ctl_process *p, const char *words)
+refused(const struct ctl_process *p)
 {
-	json_t *answer = ctl_ask(p, "/softhca/impair", words);
-
-	json_decref(answer);
-	if (answer != NULL)
-		return 0;
-	ctl_error("%s refuses; is \"impair = yes\" in section [admin] of its configuration?",
+	ctl_error("%s refuses: \"impair = yes\" must stand in section [admin] of its "
+		  "configuration, and the QP exist",
 		  p->prefix);
 	return -1;
 }
 
 static int
+tell(struct ctl_process *p, const struct impair *o, const char *words, const char *qp)
+{
+	char all[WORDS_MAX + 64];
+	json_t *answer;
+
+	snprintf(all, sizeof(all), "%s%s%s", o->dir, words, qp);
+	answer = ctl_ask(p, "/softhca/impair", all);
+	json_decref(answer);
+	return answer != NULL ? 0 : refused(p);
+}
+
+static int
 change(struct ctl_process *p, const struct impair *o, bool off)
 {
-	int rc = off ? tell(p, "off") : 0;
+	int rc = off ? tell(p, o, "off", "") : 0;
 
 	if (rc == 0 && o->words[0] != '\0')
-		rc = tell(p, o->words);
+		rc = tell(p, o, o->words, o->qp);
 	for (unsigned int i = 0; i < o->rules && rc == 0; i++)
-		rc = tell(p, o->rule[i]);
+		rc = tell(p, o, o->rule[i], o->qp);
 	return rc;
+}
+
+/* A direction or a QP, and nothing that is to happen there. */
+static bool
+says_nothing(const struct impair *o, bool off)
+{
+	return (o->qp[0] != '\0' || o->dir[0] != '\0') && !off && o->words[0] == '\0' &&
+	       o->rules == 0;
 }
 
 static int
@@ -125,7 +171,7 @@ show(const struct ctl *c, struct ctl_process *p)
 	json_t *answer = ctl_ask(p, "/softhca/impair", NULL);
 
 	if (answer == NULL)
-		return tell(p, NULL);
+		return refused(p);
 	if (c->json)
 		ctl_json(stdout, answer);
 	else
@@ -141,6 +187,8 @@ make_options(struct option *own)
 
 	own[n++] = (struct option){"show", no_argument, NULL, OPT_SHOW};
 	own[n++] = (struct option){"psn", required_argument, NULL, OPT_PSN};
+	own[n++] = (struct option){"dir", required_argument, NULL, OPT_DIR};
+	own[n++] = (struct option){"qp", required_argument, NULL, OPT_QP};
 	for (unsigned int i = 0; i < ODDS; i++)
 		own[n++] =
 			(struct option){odds[i].option, required_argument, NULL, OPT_ODDS + (int)i};
@@ -150,7 +198,7 @@ make_options(struct option *own)
 int
 ctl_run_impair(struct ctl *c, int argc, char **argv)
 {
-	struct option own[ODDS + 3];
+	struct option own[ODDS + 5];
 	struct impair o = {0};
 	struct ctl_process p;
 	bool off;
@@ -163,6 +211,10 @@ ctl_run_impair(struct ctl *c, int argc, char **argv)
 	off = c->num_words == 1 && strcmp(c->words[0], "off") == 0;
 	if (c->num_words != 0 && !off) {
 		ctl_error("unexpected argument \"%s\"", c->words[0]);
+		return CTL_EXIT_USAGE;
+	}
+	if (says_nothing(&o, off) || (off && o.qp[0] != '\0')) {
+		ctl_error("--dir and --qp choose frames for a fault: none is named");
 		return CTL_EXIT_USAGE;
 	}
 	if (ctl_one(c, &p) != 0)

@@ -37,8 +37,9 @@ static const struct command {
 	 "what a daemon sends and receives, as pcapng", ctl_run_capture},
 	{"impair",
 	 "[--show | off | --drop P --dup P --reorder P --corrupt P --truncate P --ecn P\n"
-	 "         --delay US --jitter US --psn N=FAULT]",
-	 "faults in what a daemon sends; P is 0 to 1, FAULT one of the names", ctl_run_impair},
+	 "         --delay US --jitter US --psn N=FAULT] [--dir in|out|both] [--qp QPN]",
+	 "faults in what a daemon sends or receives; P is 0 to 1, FAULT one of the names",
+	 ctl_run_impair},
 	{"doctor", "[--config FILE] [--root DIR]",
 	 "what keeps softhcad from running here, and what mends it", ctl_run_doctor},
 };

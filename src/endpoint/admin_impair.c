@@ -3,13 +3,14 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "admin_impair.h"
-#include "hca.h"
 
 #define TEXT_MAX 512u
+#define QPN_MAX 0xffffffu
 
 static const struct {
 	const char *name;
@@ -108,51 +109,111 @@ take_rule(const char *key, const char *value, struct hca_fault_rule *rule)
 	return 0;
 }
 
-int
-admin_impair_parse(const char *text, struct hca_impair *odds, struct hca_fault_rule *rule)
+/* The words behind dir, of a copy of the text. */
+static int
+take_words(char *words, struct admin_impair *a)
 {
-	bool by_rule = strncmp(text, "rule=", 5) == 0;
-	char copy[TEXT_MAX], *rest = copy, *pair, *value;
+	bool by_rule = strncmp(words, "rule=", 5) == 0;
+	char *pair, *value;
+	uint64_t qpn;
 
-	*odds = (struct hca_impair){0};
-	*rule = (struct hca_fault_rule){.opcode = HCA_FAULT_ANY, .psn = HCA_FAULT_ANY};
-	if (*text == '\0')
-		return ADMIN_IMPAIR_NOTHING;
-	if (strcmp(text, "off") == 0)
-		return ADMIN_IMPAIR_OFF;
-	if (strlen(text) >= sizeof(copy))
-		return -EINVAL;
-	strcpy(copy, text);
-	while ((pair = strsep(&rest, ",")) != NULL) {
+	a->what = by_rule ? ADMIN_IMPAIR_RULE : ADMIN_IMPAIR_ODDS;
+	while ((pair = strsep(&words, ",")) != NULL) {
 		value = strchr(pair, '=');
 		if (value == NULL)
 			return -EINVAL;
 		*value++ = '\0';
-		if ((by_rule ? take_rule(pair, value, rule) : take_odds(pair, value, odds)) != 0)
+		if (strcmp(pair, "qp") == 0) {
+			if (!whole(value, QPN_MAX, &qpn) || qpn == 0)
+				return -EINVAL;
+			a->qpn = (uint32_t)qpn;
+			continue;
+		}
+		if ((by_rule ? take_rule(pair, value, &a->rule)
+			     : take_odds(pair, value, &a->odds)) != 0)
 			return -EINVAL;
 	}
-	return by_rule ? ADMIN_IMPAIR_RULE : ADMIN_IMPAIR_ODDS;
+	return 0;
+}
+
+/* Returns what is behind it. */
+static const char *
+take_direction(const char *text, struct admin_impair *a)
+{
+	static const struct {
+		const char *word;
+		bool sent, received;
+	} ways[] = {{"dir=out,", true, false}, {"dir=in,", false, true}, {"dir=both,", true, true}};
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		if (strncmp(text, ways[i].word, strlen(ways[i].word)) != 0)
+			continue;
+		a->sent = ways[i].sent;
+		a->received = ways[i].received;
+		return text + strlen(ways[i].word);
+	}
+	a->sent = true;
+	a->received = strcmp(text, "off") == 0;
+	return text;
 }
 
 int
-admin_impair(struct hca_port *p, struct hca *h, const char *text)
+admin_impair_parse(const char *text, struct admin_impair *a)
 {
-	struct hca_fault_rule rule;
-	struct hca_impair odds;
-	int what = admin_impair_parse(text != NULL ? text : "", &odds, &rule);
+	char copy[TEXT_MAX];
 
-	switch (what) {
-	case ADMIN_IMPAIR_OFF:
-		hca_port_impair_set(p, NULL);
-		hca_port_impair_clear_rules(p);
-		hca_wait_workers(h);
+	*a = (struct admin_impair){.rule = {.opcode = HCA_FAULT_ANY, .psn = HCA_FAULT_ANY}};
+	a->words = text;
+	if (*text == '\0')
 		return 0;
-	case ADMIN_IMPAIR_ODDS:
-		hca_port_impair_set(p, &odds);
+	a->words = take_direction(text, a);
+	if (strcmp(a->words, "off") == 0) {
+		a->what = ADMIN_IMPAIR_OFF;
 		return 0;
-	case ADMIN_IMPAIR_RULE:
-		return hca_port_impair_rule(p, &rule);
-	default:
-		return what;
 	}
+	if (strlen(a->words) >= sizeof(copy))
+		return -EINVAL;
+	strcpy(copy, a->words);
+	return take_words(copy, a);
+}
+
+/* Rules stand behind the probabilities, which replace each other. */
+static void
+note(struct admin_faults *f, const struct admin_impair *a)
+{
+	size_t used = strlen(f->setting);
+	char *rules = strstr(f->setting, "rule=");
+	char kept[sizeof(f->setting)] = "";
+
+	if (a->what == ADMIN_IMPAIR_RULE) {
+		snprintf(f->setting + used, sizeof(f->setting) - used, "%s%s", used != 0 ? " " : "",
+			 a->words);
+		return;
+	}
+	if (rules != NULL && a->what != ADMIN_IMPAIR_OFF)
+		snprintf(kept, sizeof(kept), " %s", rules);
+	snprintf(f->setting, sizeof(f->setting), "%.80s%.40s",
+		 a->what != ADMIN_IMPAIR_OFF ? a->words : "", kept);
+}
+
+int
+admin_impair_set(struct admin_faults *f, const struct admin_impair *a, uint32_t qpn, uint32_t sqpn)
+{
+	struct hca_fault_rule rule = a->rule;
+	struct hca_impair odds = a->odds;
+	int rc = 0;
+
+	rule.qpn = odds.qpn = qpn;
+	rule.sqpn = odds.sqpn = sqpn;
+	if (a->what == ADMIN_IMPAIR_OFF) {
+		hca_port_impair_set(f->port, NULL);
+		hca_port_impair_clear_rules(f->port);
+	} else if (a->what == ADMIN_IMPAIR_ODDS) {
+		hca_port_impair_set(f->port, &odds);
+	} else if (a->what == ADMIN_IMPAIR_RULE) {
+		rc = hca_port_impair_rule(f->port, &rule);
+	}
+	if (rc == 0 && a->what != ADMIN_IMPAIR_NOTHING)
+		note(f, a);
+	return rc;
 }

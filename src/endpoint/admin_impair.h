@@ -3,13 +3,14 @@
 #define ADMIN_IMPAIR_H
 
 /*
- * "drop=0.01,delay_us=50", "rule=drop,psn=100,count=1", "off", "" as an impairment. A list of
- * probabilities replaces the one before; rules add up until "off".
+ * "[dir=in|out|both,]drop=0.01,delay_us=50,qp=0x123", "[dir=...,]rule=drop,psn=100,count=1",
+ * "[dir=...,]off", "" as an impairment. A list of probabilities replaces the one before; rules add up
+ * until "off". Without dir: frames that are sent; but "off" ends everything.
  */
 
-#include "port/port_impair.h"
+#include <stdbool.h>
 
-struct hca;
+#include "port/port_impair.h"
 
 enum admin_impair_what {
 	ADMIN_IMPAIR_NOTHING,
@@ -18,10 +19,29 @@ enum admin_impair_what {
 	ADMIN_IMPAIR_RULE,
 };
 
-/* What the text says, or -EINVAL. */
-int admin_impair_parse(const char *text, struct hca_impair *odds, struct hca_fault_rule *rule);
+struct admin_impair {
+	enum admin_impair_what what;
+	bool sent, received; /* which frames */
+	uint32_t qpn;	     /* a QP of ours, 0: all of them */
+	struct hca_impair odds;
+	struct hca_fault_rule rule;
+	const char *words; /* in the text, behind dir */
+};
 
-/* Does it. 0, -EINVAL, -ENOSPC. */
-int admin_impair(struct hca_port *p, struct hca *h, const char *text);
+/* A direction's port and what is set there. */
+struct admin_faults {
+	struct hca_port *port; /* NULL: there is none */
+	char setting[128];     /* for operators, cut at what telemetry can say */
+};
+
+/* 0 or -EINVAL. */
+int admin_impair_parse(const char *text, struct admin_impair *out);
+
+/*
+ * Changes one direction. qpn and sqpn: see struct hca_fault_rule. After "off" the caller waits for
+ * the workers (hca_wait_workers) before anything else. 0, -ENOSPC.
+ */
+int admin_impair_set(struct admin_faults *f, const struct admin_impair *a, uint32_t qpn,
+		     uint32_t sqpn);
 
 #endif

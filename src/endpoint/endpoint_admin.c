@@ -90,47 +90,82 @@ other_traffic(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
-/* For operators: rules stand behind the probabilities, which replace each other. */
-static void
-note_impairment(struct endpoint *e, const char *params)
+/* Packets a QP sends carry the number of its peer only. */
+static int
+find_peer(struct endpoint *e, uint32_t qpn, uint32_t *remote_qpn)
 {
-	size_t used = strlen(e->impairment);
-	char *rules = strstr(e->impairment, "rule=");
-	char kept[sizeof(e->impairment)] = "";
+	struct hca_qpc q;
+	int rc = hca_driver_query_qp(e->drv, qpn, &q);
 
-	if (strncmp(params, "rule=", 5) == 0) {
-		snprintf(e->impairment + used, sizeof(e->impairment) - used, "%s%s",
-			 used != 0 ? " " : "", params);
-		return;
-	}
-	if (rules != NULL && strcmp(params, "off") != 0)
-		snprintf(kept, sizeof(kept), " %s", rules);
-	snprintf(e->impairment, sizeof(e->impairment), "%.80s%.40s",
-		 strcmp(params, "off") != 0 ? params : "", kept);
+	if (rc == 0)
+		*remote_qpn = hca_be32_to_cpu(q.remote_qpn) & 0xffffff;
+	return rc;
+}
+
+static bool
+has_room(const struct endpoint *e, const struct admin_impair *a)
+{
+	const struct admin_faults *f = e->faults;
+
+	if (a->what != ADMIN_IMPAIR_RULE)
+		return true;
+	return (!a->sent || hca_port_impair_rules(f[ENDPOINT_SENT].port) < HCA_FAULT_RULES) &&
+	       (!a->received || hca_port_impair_rules(f[ENDPOINT_RECEIVED].port) < HCA_FAULT_RULES);
+}
+
+static int
+set_faults(struct endpoint *e, const struct admin_impair *a)
+{
+	uint32_t peer = 0;
+	int rc = a->qpn != 0 ? find_peer(e, a->qpn, &peer) : 0;
+
+	if (rc == 0 && !has_room(e, a))
+		rc = -ENOSPC;
+	if (rc == 0 && a->sent)
+		rc = admin_impair_set(&e->faults[ENDPOINT_SENT], a, peer, a->qpn);
+	if (rc == 0 && a->received)
+		rc = admin_impair_set(&e->faults[ENDPOINT_RECEIVED], a, a->qpn, 0);
+	if (rc == 0 && a->what == ADMIN_IMPAIR_OFF)
+		hca_wait_workers(e->hca);
+	return rc;
+}
+
+/* Counters of frames received are those of frames sent with "in_" in front. */
+static int
+tell_faults(struct endpoint *e, struct rte_tel_data *d)
+{
+	struct hca_port_impair_stats out, in;
+	int rc = rte_tel_data_start_dict(d);
+
+	hca_port_impair_stats(e->faults[ENDPOINT_SENT].port, &out);
+	hca_port_impair_stats(e->faults[ENDPOINT_RECEIVED].port, &in);
+#define X(n) rc |= rte_tel_data_add_dict_u64(d, #n, out.n);
+	HCA_PORT_IMPAIR_STATS(X)
+#undef X
+	rc |= rte_tel_data_add_dict_string(d, "setting", e->faults[ENDPOINT_SENT].setting);
+#define X(n) rc |= rte_tel_data_add_dict_u64(d, "in_" #n, in.n);
+	HCA_PORT_IMPAIR_STATS(X)
+#undef X
+	rc |= rte_tel_data_add_dict_string(d, "in_setting", e->faults[ENDPOINT_RECEIVED].setting);
+	return rc == 0 ? 0 : -ENOMEM;
 }
 
 static int
 impair(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
-	struct hca_port_impair_stats s;
+	struct admin_impair a;
 	int rc;
 
-	if (e->impair == NULL)
+	if (e->faults[ENDPOINT_SENT].port == NULL)
 		return -ENOTSUP;
-	rc = admin_impair(e->impair, e->hca, params);
+	rc = admin_impair_parse(params != NULL ? params : "", &a);
+	if (rc == 0)
+		rc = set_faults(e, &a);
 	if (rc != 0)
 		return rc;
-	if (params != NULL && *params != '\0') {
+	if (a.what != ADMIN_IMPAIR_NOTHING)
 		LOG_INFO("%s: impairment: %s", e->cfg.name, params);
-		note_impairment(e, params);
-	}
-	hca_port_impair_stats(e->impair, &s);
-	rc = rte_tel_data_start_dict(d);
-#define X(n) rc |= rte_tel_data_add_dict_u64(d, #n, s.n);
-	HCA_PORT_IMPAIR_STATS(X)
-#undef X
-	rc |= rte_tel_data_add_dict_string(d, "setting", e->impairment);
-	return rc == 0 ? 0 : -ENOMEM;
+	return tell_faults(e, d);
 }
 
 static uint64_t
@@ -159,18 +194,6 @@ end_capture(struct endpoint *e, uint64_t *frames)
 	return rc;
 }
 
-/* Packets the QP sends carry the number of its peer only. */
-static int
-find_peer(struct endpoint *e, struct hca_pcap_ng *ng)
-{
-	struct hca_qpc q;
-	int rc = ng->one_qp ? hca_driver_query_qp(e->drv, ng->qpn, &q) : 0;
-
-	if (rc == 0 && ng->one_qp)
-		ng->remote_qpn = hca_be32_to_cpu(q.remote_qpn) & 0xffffff;
-	return rc;
-}
-
 static int
 begin_capture(struct endpoint *e, const char *params)
 {
@@ -178,8 +201,8 @@ begin_capture(struct endpoint *e, const char *params)
 	uint64_t frames_before;
 	int rc = admin_capture_parse(params, &c);
 
-	if (rc == 0)
-		rc = find_peer(e, &c.ng);
+	if (rc == 0 && c.ng.one_qp)
+		rc = find_peer(e, c.ng.qpn, &c.ng.remote_qpn);
 	if (rc == 0)
 		rc = end_capture(e, &frames_before);
 	if (rc != 0)
@@ -221,7 +244,7 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	X(ipc, "/softhca/ipc", "Counters of the control socket") \
 	X(other_traffic, "/softhca/kernif", "Counters of what is not RoCE") \
 	X(impair, "/softhca/impair", \
-	  "Faults of sent frames. Parameters: off, drop|dup|...=0..1, delay_us=N, rule=...") \
+	  "Faults. Parameters: [dir=in|out|both,]off|drop|dup|...=0..1,delay_us=N,qp=N|rule=...") \
 	X(capture, "/softhca/capture", \
 	  "Frames as pcapng. Parameters: [dir=in|out,][qp=N,][snaplen=N,]/PATH, or off")
 

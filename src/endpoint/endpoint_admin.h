@@ -8,7 +8,8 @@
  *
  *   /softhca/endpoint               port, addresses of its link, workers
  *   /softhca/ipc, /softhca/kernif   counters
- *   /softhca/impair,drop=0.01,...   faults of sent frames; "off" ends them; nothing: what happened
+ *   /softhca/impair,drop=0.01,...   faults of frames sent or received (admin_impair.h); "off" ends
+ *                                   them; nothing: what happened
  *   /softhca/capture,PATH           both directions into a new pcapng file; "off" ends it; words in
  *                                   front of the path choose (admin_capture.h)
  *

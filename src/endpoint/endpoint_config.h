@@ -124,7 +124,7 @@ struct endpoint_config {
 
 	/* [admin] */
 	bool telemetry;
-	bool impair;	    /* stand ready to inject faults and to capture: two calls per burst */
+	bool impair;	    /* stand ready to inject faults and to capture: three calls per burst */
 	uint32_t log_level; /* enum endpoint_log */
 };
 

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "admin_impair.h"
 #include "endpoint.h"
 #include "endpoint_kernel.h"
 #include "endpoint_link.h"
@@ -14,21 +15,27 @@
 #include "hca_telemetry.h"
 #include "ipc_server.h"
 
-/* Ports in front of the wire: impair -> divert -> pcap -> wire; port.top is the first. */
+enum endpoint_way {
+	ENDPOINT_SENT,
+	ENDPOINT_RECEIVED,
+	ENDPOINT_WAYS
+};
+
+/* Ports in front of the wire: impair -> inbound -> divert -> pcap -> wire; port.top is the first. */
 struct endpoint {
 	struct endpoint_config cfg;
 	struct endpoint_port port;
 	struct endpoint_link link;
 	bool eal;
 	struct endpoint_kernif kernel;
-	struct hca_port *pcap, *impair; /* NULL: not wanted */
+	struct hca_port *pcap; /* NULL: not wanted */
+	struct admin_faults faults[ENDPOINT_WAYS];
 	struct hca *hca;
 	struct hca_threads *threads;
 	struct hca_driver *drv;
 	struct ipc_server *server;
 	struct hca_telemetry telemetry;
 	struct hca_pcap *capture; /* under way; endpoint_admin.c */
-	char impairment[128];	  /* as it was set, cut at what telemetry can say */
 	pthread_t events_thread;
 	bool events_run;
 	int stop;				      /* endpoint_run() should end */

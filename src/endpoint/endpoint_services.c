@@ -10,6 +10,7 @@
 #include "endpoint_impl.h"
 #include "endpoint_log.h"
 #include "port/port_impair.h"
+#include "port/port_inbound.h"
 #include "port/port_pcap.h"
 
 /* ---- ports in front of the wire ---- */
@@ -27,6 +28,24 @@ add_pcap(struct endpoint *e)
 }
 
 static int
+add_inbound(struct endpoint *e)
+{
+	char name[32];
+	struct hca_port_impair_config ic = {
+		.name = name,
+		.seed = ~e->cfg.seed,
+		.socket_id = e->cfg.numa_node,
+	};
+	int err;
+
+	snprintf(name, sizeof(name), "%.16s.in", e->cfg.name);
+	err = hca_port_inbound_open(&ic, e->port.top, &e->port.top);
+	if (err == 0)
+		e->faults[ENDPOINT_RECEIVED].port = hca_port_inbound_impair(e->port.top);
+	return err;
+}
+
+static int
 add_impair(struct endpoint *e)
 {
 	struct hca_port_impair_config ic = {
@@ -34,10 +53,12 @@ add_impair(struct endpoint *e)
 		.seed = e->cfg.seed,
 		.socket_id = e->cfg.numa_node,
 	};
-	int err = hca_port_impair_open(&ic, e->port.top, &e->impair);
+	int err = add_inbound(e);
 
 	if (err == 0)
-		e->port.top = e->impair;
+		err = hca_port_impair_open(&ic, e->port.top, &e->port.top);
+	if (err == 0)
+		e->faults[ENDPOINT_SENT].port = e->port.top;
 	return err == 0 ? 0 : endpoint_fail(err, "no memory to inject faults with");
 }
 

@@ -15,11 +15,17 @@
 
 static struct hca_impair odds;
 static struct hca_fault_rule rule;
+static struct admin_impair all;
 
+/* enum admin_impair_what, or the error */
 static int
 parse(const char *text)
 {
-	return admin_impair_parse(text, &odds, &rule);
+	int rc = admin_impair_parse(text, &all);
+
+	odds = all.odds;
+	rule = all.rule;
+	return rc != 0 ? rc : (int)all.what;
 }
 
 static void
@@ -54,10 +60,55 @@ rules(void **state)
 	assert_int_equal(parse(""), ADMIN_IMPAIR_NOTHING);
 }
 
+/* Where nothing is said, it is about frames that are sent; "off" alone is about all. */
+static void
+directions(void **state)
+{
+	static const struct {
+		const char *text;
+		int what;
+		bool sent, received;
+		uint32_t qpn;
+		const char *words;
+	} all_of_them[] = {
+		{"drop=1", ADMIN_IMPAIR_ODDS, true, false, 0, "drop=1"},
+		{"rule=drop", ADMIN_IMPAIR_RULE, true, false, 0, "rule=drop"},
+		{"dir=out,drop=1", ADMIN_IMPAIR_ODDS, true, false, 0, "drop=1"},
+		{"dir=in,drop=1", ADMIN_IMPAIR_ODDS, false, true, 0, "drop=1"},
+		{"dir=both,rule=dup,psn=3", ADMIN_IMPAIR_RULE, true, true, 0, "rule=dup,psn=3"},
+		{"off", ADMIN_IMPAIR_OFF, true, true, 0, "off"},
+		{"dir=in,off", ADMIN_IMPAIR_OFF, false, true, 0, "off"},
+		{"dir=out,off", ADMIN_IMPAIR_OFF, true, false, 0, "off"},
+		{"dir=in,qp=0x12,drop=1", ADMIN_IMPAIR_ODDS, false, true, 0x12, "qp=0x12,drop=1"},
+		{"rule=drop,psn=1,qp=16777215", ADMIN_IMPAIR_RULE, true, false, 0xffffff,
+		 "rule=drop,psn=1,qp=16777215"},
+		{"", ADMIN_IMPAIR_NOTHING, false, false, 0, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all_of_them) / sizeof(all_of_them[0]); i++) {
+		assert_int_equal(parse(all_of_them[i].text), all_of_them[i].what);
+		assert_int_equal(all.sent, all_of_them[i].sent);
+		assert_int_equal(all.received, all_of_them[i].received);
+		assert_int_equal(all.qpn, all_of_them[i].qpn);
+		assert_string_equal(all.words, all_of_them[i].words);
+	}
+}
+
 static void
 refused(void **state)
 {
 	static const char *const bad[] = {
+		"dir=in",
+		"dir=in,",
+		"dir=up,drop=1",
+		"dir=in,dir=out,drop=1",
+		"drop=1,dir=in",
+		"in,drop=1",
+		"qp=0,drop=1",
+		"qp=0x1000000,drop=1",
+		"qp=x,drop=1",
+		"rule=drop,qp=",
 		"drop",
 		"drop=",
 		"drop=1.5",
@@ -132,9 +183,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(probabilities),
-		cmocka_unit_test(rules),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(probabilities), cmocka_unit_test(rules),
+		cmocka_unit_test(directions),	 cmocka_unit_test(refused),
 		cmocka_unit_test(captures),
 	};
 

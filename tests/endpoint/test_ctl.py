@@ -242,8 +242,56 @@ class Lab(Case):
         time.sleep(0.2)
         self.assertEqual(self.about(1, 'impair')['dropped'], dropped)
         for words in (('--drop', '2'), ('--drop', 'x'), ('--psn', '5'), ('--psn', '5=eat'),
-                      ('--psn', '0x1000000=drop'), ('on',)):
+                      ('--psn', '0x1000000=drop'), ('on',), ('--dir', 'in'), ('--qp', '5'),
+                      ('--dir', 'up', '--drop', '1'), ('--qp', '0', '--drop', '1'),
+                      ('off', '--qp', '5')):
             self.assertEqual(ctl('impair', *words).returncode, 2, words)
+        self.stop()
+
+
+    def faults(self, side):
+        said = self.about(side, 'impair')
+        return {name: value for name, value in said.items()
+                if isinstance(value, int) and value != 0 and not name.endswith('frames')}
+
+    def test_impair_received(self):
+        """Sender of the test drops nothing, its receiver does, and the other way round."""
+        for daemon in self.daemons:
+            self.good('impair', 'off', '--prefix', daemon.name)
+        self.traffic()
+        before = [self.faults(side) for side in (0, 1)]
+        frames = self.about(0, 'impair')['in_frames']
+        said = self.about(0, 'impair', '--dir', 'in', '--drop', '0.02', '--corrupt', '0.02',
+                          '--dup', '0.02', '--reorder', '0.02', '--ecn', '0.02')
+        self.assertEqual(said['in_setting'],
+                         'drop=0.02,corrupt=0.02,dup=0.02,reorder=0.02,ecn=0.02')
+        self.assertEqual(said['setting'], '')
+        named = ('in_dropped', 'in_corrupted', 'in_duplicated', 'in_reordered', 'in_ecn_marked')
+        self.wait(lambda: all(self.faults(0).get(name, 0) > before[0].get(name, 0) + 10
+                              for name in named))
+        # what was lost here is sent again there
+        self.wait(lambda: any(qp['retransmissions'] for qp in self.about(1, 'qps')[0]['qps']))
+        self.good('impair', 'off', '--dir', 'in', '--prefix', self.daemons[0].name)
+        after = self.faults(0)
+        for name in ('dropped', 'corrupted', 'duplicated', 'reordered', 'ecn_marked'):
+            self.assertEqual(after.get(name, 0), before[0].get(name, 0))
+        self.assertEqual(self.faults(1), before[1])
+        counters = self.about(0, 'counters')
+        self.assertEqual(counters['fault_in_dropped'], after['in_dropped'])
+        said = self.about(0, 'impair')
+        self.assertEqual((said['in_setting'], said['in_dropped']), ('', after['in_dropped']))
+        self.wait(lambda: self.about(0, 'impair')['in_frames'] > frames + 1000)
+        # of one QP only: one that nothing is sent to has no faults
+        qps = [each['qpn'] for each in self.about(0, 'qps')[0]['qps']]
+        busy = max(self.about(0, 'qps')[0]['qps'], key=lambda each: each['rx_bytes'])
+        self.bad(1, 'refuses', 'impair', '--dir', 'in', '--drop', '1', '--qp',
+                 next(n for n in range(2, 99) if n not in qps), '--prefix', self.daemons[0].name)
+        self.good('impair', '--dir', 'both', '--drop', '0.05', '--qp', busy['qpn'], '--prefix',
+                  self.daemons[0].name)
+        for name in ('in_dropped', 'dropped'):
+            start = self.faults(0).get(name, 0)
+            self.wait(lambda at=name, low=start: self.faults(0).get(at, 0) > low + 5)
+        self.good('impair', 'off', '--prefix', self.daemons[0].name)
         self.stop()
 
 

@@ -21,6 +21,7 @@
 #define HOLD_DEFAULT 1024u
 #define REORDER_NS 10000u
 #define FATE_PASS HCA_FAULT_KINDS
+#define FRESH 4u /* beside the index of a set of odds: it has not been taken over */
 
 /* What fate_of() decided. */
 struct fate {
@@ -28,6 +29,7 @@ struct fate {
 	uint64_t arg;
 	bool ecn;
 	bool by_rule;
+	bool spared; /* of another QP than that of the odds */
 };
 
 /* Held frames: a binary heap by due time, then age. */
@@ -43,6 +45,7 @@ struct odds {
 	uint64_t drop, dup, reorder, corrupt, truncate, ecn;
 	uint64_t delay_ns, jitter_ns, reorder_ns;
 	uint32_t kinds;
+	uint32_t qpn, sqpn; /* 0: all */
 	bool any;
 };
 
@@ -55,9 +58,14 @@ struct port_impair {
 	struct hca_port port;
 	struct hca_port *inner;
 	struct hca_port_rng rng;
-	struct odds odds;
-	struct odds pending;
-	uint32_t odds_new; /* [pub] pending is to be taken over */
+	/*
+	 * Three sets: one is the worker's, one the writer's, and the third lies between them; either
+	 * exchanges his own for it. So nobody waits, and nobody reads what is being written.
+	 */
+	struct odds odds[3];
+	uint32_t now_odds;  /* the worker's */
+	uint32_t next_odds; /* the writer's */
+	uint32_t between;   /* [pub] index, and FRESH */
 	struct rule rules[HCA_FAULT_RULES];
 	unsigned int num_rules; /* [pub] */
 	bool pass_next;		/* the next frame's fate has been decided: it passes */
@@ -165,6 +173,12 @@ chance(struct port_impair *p, uint64_t odds)
 	return odds != 0 && (hca_port_random(&p->rng) >> 32) < odds;
 }
 
+static const struct odds *
+odds_of(const struct port_impair *p)
+{
+	return &p->odds[p->now_odds];
+}
+
 static unsigned int
 random_corruption(struct port_impair *p)
 {
@@ -174,7 +188,7 @@ random_corruption(struct port_impair *p)
 
 	do {
 		i = hca_port_random_below(&p->rng, RTE_DIM(faults));
-	} while ((p->odds.kinds & 1u << i) == 0);
+	} while ((odds_of(p)->kinds & 1u << i) == 0);
 	return faults[i];
 }
 
@@ -184,37 +198,90 @@ rules_of(const struct port_impair *p)
 	return __atomic_load_n(&p->num_rules, __ATOMIC_ACQUIRE);
 }
 
+/* What rules and odds look at; false: no RoCE. */
+struct frame {
+	struct hca_roce_view v;
+	uint32_t sqpn; /* QPN the frame itself says it comes from, 0: it does not */
+};
+
+static bool
+read_frame(const struct rte_mbuf *m, struct frame *f)
+{
+	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+	const struct hca_deth *deth;
+
+	if (hca_roce_parse(data, m->data_len, &f->v) != 0)
+		return false;
+	deth = (const void *)(data + f->v.bth + HCA_ROCE_BTH_LEN);
+	f->sqpn = 0;
+	if ((f->v.op->ext & (HCA_EXT_DETH | HCA_EXT_RDETH)) == HCA_EXT_DETH)
+		f->sqpn = hca_be32_to_cpu(deth->sqpn) & 0xffffff;
+	return true;
+}
+
+static bool
+is_of_qp(const struct frame *f, uint32_t qpn, uint32_t sqpn)
+{
+	return (qpn == 0 && sqpn == 0) || (qpn != 0 && f->v.qpn == qpn) ||
+	       (sqpn != 0 && f->sqpn == sqpn);
+}
+
+static bool
+rule_matches(const struct hca_fault_rule *r, const struct frame *f)
+{
+	bool any_qp = r->qpn == 0 && r->sqpn == 0;
+
+	if (f == NULL)
+		return r->opcode == HCA_FAULT_ANY && r->psn == HCA_FAULT_ANY && any_qp;
+	return (r->opcode == HCA_FAULT_ANY || r->opcode == f->v.opcode) &&
+	       (r->psn == HCA_FAULT_ANY || r->psn == f->v.psn) && is_of_qp(f, r->qpn, r->sqpn);
+}
+
 static bool
 fate_by_rule(struct port_impair *p, struct rte_mbuf *m, struct fate *f)
 {
-	struct hca_roce_view v;
-	bool parsed = hca_roce_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &v) == 0;
+	struct frame frame;
+	bool parsed = read_frame(m, &frame);
 
 	for (unsigned int i = 0; i < rules_of(p); i++) {
 		struct rule *r = &p->rules[i];
 
-		if (r->r.opcode != HCA_FAULT_ANY && (!parsed || r->r.opcode != v.opcode))
-			continue;
-		if (r->r.psn != HCA_FAULT_ANY && (!parsed || r->r.psn != v.psn))
+		if (!rule_matches(&r->r, parsed ? &frame : NULL))
 			continue;
 		if (++r->seen < r->r.nth || (r->r.count != 0 && r->hits >= r->r.count))
 			continue;
-		r->hits++;
-		*f = (struct fate){.fault = r->r.fault, .arg = r->r.arg, .by_rule = true};
+		hca_port_count(&r->hits, 1);
+		f->fault = r->r.fault;
+		f->arg = r->r.arg;
+		f->by_rule = true;
 		return true;
 	}
 	return false;
 }
 
+/* The odds are for the frames of one QP, and this is none of them. */
+static bool
+is_spared(const struct port_impair *p, const struct rte_mbuf *m)
+{
+	const struct odds *o = odds_of(p);
+	struct frame frame;
+
+	if (likely(o->qpn == 0 && o->sqpn == 0))
+		return false;
+	return !read_frame(m, &frame) || !is_of_qp(&frame, o->qpn, o->sqpn);
+}
+
 static struct fate
 fate_of(struct port_impair *p, struct rte_mbuf *m)
 {
-	const struct odds *o = &p->odds;
-	struct fate f = {.fault = FATE_PASS};
+	const struct odds *o = odds_of(p);
+	struct fate f = {.fault = FATE_PASS, .spared = is_spared(p, m)};
 
+	if (p->pass_next)
+		return f;
 	if (rules_of(p) != 0 && fate_by_rule(p, m, &f))
 		return f;
-	if (!o->any)
+	if (!o->any || f.spared)
 		return f;
 	f.ecn = chance(p, o->ecn);
 	if (chance(p, o->drop))
@@ -277,17 +344,35 @@ cut(struct port_impair *p, struct rte_mbuf *m, uint64_t to)
 	hca_port_count(&p->stats.truncated, 1);
 }
 
+/* As a switch does it: the checksum of the header is mended (RFC 1624). */
+static void
+mark_ipv4(uint8_t *l3)
+{
+	uint32_t before = hca_get_be16(l3), sum = ~hca_get_be16(l3 + 10) & 0xffffu;
+	uint16_t csum;
+
+	l3[1] |= 3;
+	csum = ~hca_ip_fold(sum + (~before & 0xffff) + hca_get_be16(l3));
+	l3[10] = (uint8_t)(csum >> 8);
+	l3[11] = (uint8_t)csum;
+}
+
 static void
 mark_ecn(struct port_impair *p, struct rte_mbuf *m)
 {
-	uint8_t *l3 = rte_pktmbuf_mtod_offset(m, uint8_t *, HCA_ETH_LEN);
+	uint8_t *data = rte_pktmbuf_mtod(m, uint8_t *);
+	uint32_t off = HCA_ETH_LEN;
 
-	if (m->data_len < HCA_ETH_LEN + HCA_IPV4_LEN)
+	if (m->data_len < HCA_ETH_LEN + HCA_VLAN_LEN + HCA_IPV4_LEN)
 		return;
-	if (l3[0] >> 4 == 4)
-		l3[1] |= 3;
-	else if (l3[0] >> 4 == 6)
-		l3[1] |= 0x30;
+	if (hca_get_be16(data + 12) == HCA_ETHERTYPE_VLAN)
+		off += HCA_VLAN_LEN;
+	if (data[off] >> 4 == 4)
+		mark_ipv4(data + off);
+	else if (data[off] >> 4 == 6)
+		data[off + 1] |= 0x30;
+	else
+		return;
 	hca_port_count(&p->stats.ecn_marked, 1);
 }
 
@@ -307,12 +392,12 @@ damage(struct port_impair *p, struct rte_mbuf *m, const struct fate *f)
 static uint64_t
 due_time(struct port_impair *p, const struct fate *f, uint64_t now, uint64_t *after)
 {
-	const struct odds *o = &p->odds;
+	const struct odds *o = odds_of(p);
 	uint64_t reorder = o->reorder_ns ? o->reorder_ns : REORDER_NS;
-	uint64_t wait = o->delay_ns;
+	uint64_t wait = f->spared ? 0 : o->delay_ns;
 
 	*after = UINT64_MAX;
-	if (o->jitter_ns != 0)
+	if (o->jitter_ns != 0 && !f->spared)
 		wait += hca_port_random_below(&p->rng,
 					      (uint32_t)RTE_MIN(o->jitter_ns + 1, UINT32_MAX));
 	if (f->fault == HCA_FAULT_DELAY)
@@ -337,11 +422,9 @@ count_held(struct port_impair *p, const struct fate *f)
 static bool
 send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 {
-	struct fate f = {.fault = FATE_PASS};
+	struct fate f = fate_of(p, m);
 	uint64_t due, after;
 
-	if (!p->pass_next)
-		f = fate_of(p, m);
 	p->pass_next = false;
 	if (f.fault == HCA_FAULT_DROP) {
 		hca_port_count(&p->stats.dropped, 1);
@@ -373,16 +456,33 @@ send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 static void
 take_over(struct port_impair *p)
 {
-	if (__atomic_load_n(&p->odds_new, __ATOMIC_ACQUIRE) != 0) {
-		p->odds = p->pending;
-		__atomic_store_n(&p->odds_new, 0, __ATOMIC_RELEASE);
-	}
+	uint32_t got;
+
+	if (likely((__atomic_load_n(&p->between, __ATOMIC_RELAXED) & FRESH) == 0))
+		return;
+	got = __atomic_exchange_n(&p->between, p->now_odds, __ATOMIC_ACQ_REL);
+	p->now_odds = got & ~FRESH;
 }
 
 static bool
 is_clean(const struct port_impair *p)
 {
-	return !p->odds.any && rules_of(p) == 0 && p->num_held == 0;
+	return !odds_of(p)->any && rules_of(p) == 0 && p->num_held == 0;
+}
+
+bool
+hca_port_impair_clean(struct hca_port *port)
+{
+	struct port_impair *p = impair(port);
+
+	take_over(p);
+	return is_clean(p);
+}
+
+void
+hca_port_impair_count(struct hca_port *port, uint16_t n)
+{
+	hca_port_count(&impair(port)->stats.frames, n);
 }
 
 static uint16_t
@@ -480,6 +580,8 @@ hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *
 	p->inner = inner;
 	p->rng.s = cfg->seed;
 	p->hold = hold;
+	p->next_odds = 1;
+	p->between = 2;
 	/* Copies that have left are with the receiver until he frees them. */
 	snprintf(name, sizeof(name), "%.20s.hold", cfg->name);
 	p->pool = rte_pktmbuf_pool_create(name, 2 * hold, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,
@@ -524,15 +626,16 @@ hca_port_impair_set(struct hca_port *port, const struct hca_impair *in)
 		.jitter_ns = in->jitter_ns,
 		.reorder_ns = in->reorder_ns,
 		.kinds = in->corrupt_kinds & HCA_CORRUPT_ANY,
+		.qpn = in->qpn,
+		.sqpn = in->sqpn,
 	};
 	if (o.kinds == 0)
 		o.kinds = HCA_CORRUPT_ANY;
 	o.any = (o.drop | o.dup | o.reorder | o.corrupt | o.truncate | o.ecn | o.delay_ns |
 		 o.jitter_ns) != 0;
-	/* The transmitter reads pending only while odds_new is set: withdraw it before writing. */
-	__atomic_store_n(&p->odds_new, 0, __ATOMIC_SEQ_CST);
-	p->pending = o;
-	__atomic_store_n(&p->odds_new, 1, __ATOMIC_RELEASE);
+	p->odds[p->next_odds] = o;
+	p->next_odds =
+		__atomic_exchange_n(&p->between, p->next_odds | FRESH, __ATOMIC_ACQ_REL) & ~FRESH;
 }
 
 int
@@ -547,6 +650,12 @@ hca_port_impair_rule(struct hca_port *port, const struct hca_fault_rule *rule)
 	return 0;
 }
 
+unsigned int
+hca_port_impair_rules(const struct hca_port *port)
+{
+	return rules_of((const struct port_impair *)port);
+}
+
 void
 hca_port_impair_clear_rules(struct hca_port *port)
 {
@@ -558,7 +667,7 @@ hca_port_impair_hits(const struct hca_port *port, unsigned int rule)
 {
 	const struct port_impair *p = (const struct port_impair *)port;
 
-	return rule < p->num_rules ? p->rules[rule].hits : 0;
+	return rule < rules_of(p) ? __atomic_load_n(&p->rules[rule].hits, __ATOMIC_RELAXED) : 0;
 }
 
 void

@@ -37,6 +37,7 @@ struct hca_impair {
 	uint64_t delay_ns;	/* every frame */
 	uint64_t jitter_ns;	/* 0..jitter more, at random: reorders too */
 	uint64_t reorder_ns;	/* a reordered frame comes 1..reorder_ns later, 0: 10 us */
+	uint32_t qpn, sqpn;	/* as in a rule: other frames have no fault, nor delay */
 };
 
 enum hca_fault {
@@ -63,6 +64,11 @@ struct hca_fault_rule {
 	uint32_t count;	 /* so many matching frames, 0: all that come */
 	enum hca_fault fault;
 	uint64_t arg;
+	/*
+	 * Frames of one QP: to QPN qpn by their BTH, or from QPN sqpn by their DETH; 0: not asked,
+	 * both 0: any. (Only datagrams say who sends them: of the rest, qpn is the peer's.)
+	 */
+	uint32_t qpn, sqpn;
 };
 
 #define HCA_FAULT_RULES 32u
@@ -103,9 +109,17 @@ void hca_port_impair_set(struct hca_port *p, const struct hca_impair *impair);
 /* 0, -ENOSPC. */
 int hca_port_impair_rule(struct hca_port *p, const struct hca_fault_rule *rule);
 void hca_port_impair_clear_rules(struct hca_port *p);
+unsigned int hca_port_impair_rules(const struct hca_port *p);
 
 /* Frames the rule in that place has matched and changed. */
 uint64_t hca_port_impair_hits(const struct hca_port *p, unsigned int rule);
+
+/*
+ * For a port that impairs what it receives (port_inbound.c), from its lcore: frames may pass it by,
+ * since nothing is set and nothing held; and so many did.
+ */
+bool hca_port_impair_clean(struct hca_port *p);
+void hca_port_impair_count(struct hca_port *p, uint16_t n);
 
 void hca_port_impair_stats(const struct hca_port *p, struct hca_port_impair_stats *out);
 uint32_t hca_port_impair_held(const struct hca_port *p);

@@ -2,8 +2,9 @@
 
 /*
  * What arrives is "transmitted" through an impairment into a queue of this port, and received from
- * there. The impairment may let go of held frames at any time, so the queue is larger than a burst;
- * what it refuses (its own store full under a delay) is lost, as in a NIC without descriptors.
+ * there. The impairment may let go of held frames at any time, so the queue is larger than a burst.
+ * What it refuses (its own store full under a delay) waits here, and no more is fetched meanwhile:
+ * loss is then the inner port's, which counts it (missed).
  */
 
 #include <errno.h>
@@ -29,6 +30,8 @@ struct port_inbound {
 	struct hca_port *inner;
 	struct hca_port *impair;
 	struct queue *queue; /* belongs to impair */
+	struct rte_mbuf *waiting[BURST];
+	uint16_t at, end; /* of those that wait */
 };
 
 static uint16_t
@@ -79,18 +82,40 @@ static const struct hca_port_ops queue_ops = {
 	.close = queue_close,
 };
 
+static bool
+is_empty(const struct port_inbound *p)
+{
+	return p->at == p->end && p->queue->head == p->queue->tail;
+}
+
+/* One burst more into the impairment, once it has taken the one before. */
+static void
+fetch(struct port_inbound *p, uint16_t n, uint64_t now)
+{
+	if (p->at == p->end) {
+		p->at = p->end = 0;
+		if (p->queue->head - p->queue->tail > QUEUE / 2)
+			return;
+		p->end = p->inner->ops->rx(p->inner, p->waiting, (uint16_t)RTE_MIN(n, BURST), now);
+	}
+	if (p->at != p->end)
+		p->at += p->impair->ops->tx(p->impair, p->waiting + p->at,
+					    (uint16_t)(p->end - p->at), now);
+}
+
 static uint16_t
 inbound_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_inbound *p = (struct port_inbound *)port;
-	struct rte_mbuf *in[BURST];
-	uint16_t got, took;
+	uint16_t got;
 
-	got = p->inner->ops->rx(p->inner, in, (uint16_t)RTE_MIN(n, BURST), now);
-	if (got != 0) {
-		took = p->impair->ops->tx(p->impair, in, got, now);
-		rte_pktmbuf_free_bulk(in + took, got - took);
+	if (likely(is_empty(p) && hca_port_impair_clean(p->impair))) {
+		got = p->inner->ops->rx(p->inner, m, n, now);
+		if (got != 0)
+			hca_port_impair_count(p->impair, got);
+		return got;
 	}
+	fetch(p, n, now);
 	hca_port_poll(p->impair, now);
 	return queue_rx(&p->queue->port, m, n, now);
 }
@@ -117,11 +142,18 @@ inbound_poll(struct hca_port *port, uint64_t now)
 	hca_port_poll(((struct port_inbound *)port)->inner, now);
 }
 
+static uint64_t
+inbound_missed(const struct hca_port *port)
+{
+	return hca_port_missed(((const struct port_inbound *)port)->inner);
+}
+
 static void
 inbound_close(struct hca_port *port)
 {
 	struct port_inbound *p = (struct port_inbound *)port;
 
+	rte_pktmbuf_free_bulk(p->waiting + p->at, p->end - p->at);
 	p->impair->ops->close(p->impair);
 	p->inner->ops->close(p->inner);
 	rte_free(p);
@@ -132,6 +164,7 @@ static const struct hca_port_ops inbound_ops = {
 	.tx = inbound_tx,
 	.link_up = inbound_link_up,
 	.poll = inbound_poll,
+	.missed = inbound_missed,
 	.close = inbound_close,
 };
 

@@ -114,19 +114,21 @@ new_sink(void)
 	return &sink.port;
 }
 
-/* A WRITE ONLY of 64 bytes with that PSN. */
+#define QPN 0x123u
+
+/* 64 bytes of that opcode to that QP. */
 static struct rte_mbuf *
-frame(uint32_t psn)
+frame_of(uint8_t opcode, uint32_t psn, uint32_t qpn, uint32_t sqpn, bool vlan)
 {
 	const struct hca_roce_path path = {.ip_version = 4,
+					   .vlan = vlan,
+					   .vlan_tci = 7,
 					   .hop_limit = 64,
 					   .pkey = 0xffff,
-					   .qpn = 0x123,
+					   .qpn = qpn,
 					   .udp_sport = 0xc000};
-	const struct hca_roce_packet pk = {.opcode = HCA_BTH_RC_WRITE_ONLY,
-					   .psn = psn,
-					   .payload_len = 64};
-	const struct hca_roce_headers h = {.reth = {.len = 64}};
+	const struct hca_roce_packet pk = {.opcode = opcode, .psn = psn, .payload_len = 64};
+	const struct hca_roce_headers h = {.reth = {.len = 64}, .deth = {.src_qpn = sqpn}};
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 	struct hca_roce_template t;
 	uint8_t data[64] = {1, 2, 3};
@@ -139,6 +141,13 @@ frame(uint32_t psn)
 	assert_true(n > 0);
 	rte_pktmbuf_append(m, (uint16_t)n);
 	return m;
+}
+
+/* A WRITE ONLY with that PSN. */
+static struct rte_mbuf *
+frame(uint32_t psn)
+{
+	return frame_of(HCA_BTH_RC_WRITE_ONLY, psn, QPN, 0, false);
 }
 
 /* PSN of frame i of the sink, or -1 where it does not parse, -2 where the ICRC is wrong. */
@@ -422,6 +431,76 @@ inner_full(void **state)
 }
 
 static void
+send_of(struct hca_port *p, uint8_t opcode, uint32_t qpn, uint32_t sqpn)
+{
+	struct rte_mbuf *m = frame_of(opcode, 1, qpn, sqpn, false);
+
+	assert_int_equal(p->ops->tx(p, &m, 1, 0), 1);
+}
+
+/* Odds and rules of one QP leave the frames of others alone, delay and all. */
+static void
+one_qp(void **state)
+{
+	const struct hca_impair odds = {.drop = 1, .delay_ns = 100, .qpn = QPN, .sqpn = 5};
+	const struct hca_fault_rule rule = {.opcode = HCA_FAULT_ANY,
+					    .psn = HCA_FAULT_ANY,
+					    .fault = HCA_FAULT_DROP,
+					    .qpn = QPN,
+					    .sqpn = 5};
+	struct hca_port *p = new_impair(8);
+
+	(void)state;
+	for (unsigned int by_rule = 0; by_rule < 2; by_rule++) {
+		uint64_t dropped = stats(p).dropped;
+
+		if (by_rule)
+			hca_port_impair_rule(p, &rule);
+		hca_port_impair_set(p, by_rule ? NULL : &odds);
+		send_of(p, HCA_BTH_RC_WRITE_ONLY, QPN, 0);
+		send_of(p, HCA_BTH_UD_SEND_ONLY, 9, 5);
+		assert_int_equal(sink.n, 0);
+		assert_int_equal(stats(p).dropped, dropped + 2);
+		send_of(p, HCA_BTH_RC_WRITE_ONLY, QPN + 1, 0);
+		send_of(p, HCA_BTH_RC_WRITE_ONLY, 5, 0);
+		send_of(p, HCA_BTH_UD_SEND_ONLY, 9, 6);
+		assert_int_equal(sink.n, 3);
+		assert_int_equal(stats(p).dropped, dropped + 2);
+		sink_clear();
+	}
+	assert_int_equal(hca_port_impair_hits(p, 0), 2);
+	assert_int_equal(stats(p).delayed, 0);
+	done(p);
+}
+
+/* A receiver that verifies the header's checksum takes the frame; the mark is where it belongs. */
+static void
+marks(void **state)
+{
+	const struct hca_impair all = {.ecn = 1};
+	struct hca_port *p = new_impair(8);
+
+	(void)state;
+	hca_port_impair_set(p, &all);
+	for (unsigned int vlan = 0; vlan < 2; vlan++) {
+		struct rte_mbuf *m = frame_of(HCA_BTH_RC_WRITE_ONLY, 1, QPN, 0, vlan != 0);
+		const uint8_t *l3;
+		uint32_t sum = 0;
+
+		assert_int_equal(p->ops->tx(p, &m, 1, 0), 1);
+		assert_int_equal(psn_of(vlan), 1);
+		l3 = rte_pktmbuf_mtod_offset(sink.got[vlan], uint8_t *,
+					     HCA_ETH_LEN + vlan * HCA_VLAN_LEN);
+		assert_int_equal(l3[1], 3);
+		for (unsigned int i = 0; i < HCA_IPV4_LEN; i += 2)
+			sum += hca_get_be16(l3 + i);
+		assert_int_equal(hca_ip_fold(sum), 0xffff);
+	}
+	assert_int_equal(stats(p).ecn_marked, 2);
+	done(p);
+}
+
+static void
 stalls(void **state)
 {
 	const struct hca_port_stall_config cfg = {.seed = 3, .socket_id = -1};
@@ -539,6 +618,7 @@ static const struct hca_port_ops source_ops = {
 	.tx = sink_tx,
 	.link_up = sink_up,
 	.poll = sink_poll,
+	.missed = sink_missed,
 	.close = sink_close,
 };
 
@@ -554,6 +634,7 @@ new_inbound(const char *name, unsigned int n)
 		arriving[num_arriving] = frame(num_arriving);
 	arrived = 0;
 	assert_int_equal(hca_port_inbound_open(&cfg, inner, &p), 0);
+	assert_int_equal(hca_port_missed(p), MISSED);
 	return p;
 }
 
@@ -624,6 +705,58 @@ inbound_keeps_what_does_not_fit(void **state)
 	done(p); /* twenty have not been fetched */
 }
 
+/*
+ * A delay that holds more than there is room for: nothing is lost and nothing overtakes; what does
+ * not fit stays in the inner port's queue. Then all is off: what was held comes nevertheless.
+ */
+static void
+inbound_delay_is_bounded(void **state)
+{
+	const struct hca_impair slow = {.delay_ns = 1000};
+	struct hca_port *p = new_inbound("tib", 3000), *im = hca_port_inbound_impair(p);
+
+	(void)state;
+	hca_port_impair_set(im, &slow);
+	for (unsigned int i = 0; i < 100; i++)
+		assert_int_equal(receive(p, 32, 10), 0);
+	assert_int_equal(hca_port_impair_held(im), 1024);
+	assert_in_range(arrived, 1024, 1024 + 32);
+	for (unsigned int i = 0; sink.n < 2000; i++) {
+		assert_true(i < 1000000);
+		receive(p, 32, 1010 + 10 * i);
+	}
+	hca_port_impair_set(im, NULL);
+	for (unsigned int i = 0; i < 200; i++)
+		receive(p, 32, 100000000);
+	assert_int_equal(sink.n, 3000);
+	for (unsigned int i = 0; i < 2000; i++)
+		assert_int_equal(psn_of(i), i);
+	assert_int_equal(stats(im).frames, 3000);
+	assert_int_equal(stats(im).dropped, 0);
+	assert_true(stats(im).hold_full != 0);
+	done(p);
+}
+
+/* Set and not set in turns: every frame arrives once while nothing is set. */
+static void
+inbound_comes_and_goes(void **state)
+{
+	const struct hca_impair lose = {.drop = 1};
+	struct hca_port *p = new_inbound("tic", 400), *im = hca_port_inbound_impair(p);
+
+	(void)state;
+	for (unsigned int i = 0; i < 40; i++) {
+		hca_port_impair_set(im, i % 2 ? &lose : NULL);
+		assert_int_equal(receive(p, 10, i), i % 2 ? 0 : 10);
+	}
+	assert_int_equal(sink.n, 200);
+	for (unsigned int i = 0; i < 200; i++)
+		assert_int_equal(psn_of(i), i / 10 * 20 + i % 10);
+	assert_int_equal(stats(im).dropped, 200);
+	assert_int_equal(stats(im).frames, 400);
+	done(p);
+}
+
 /* On request a capture has what was received, too. */
 static void
 capture_of_both_ways(void **state)
@@ -681,10 +814,14 @@ main(void)
 		cmocka_unit_test(corruption),
 		cmocka_unit_test(delay_is_bounded),
 		cmocka_unit_test(inner_full),
+		cmocka_unit_test(one_qp),
+		cmocka_unit_test(marks),
 		cmocka_unit_test(stalls),
 		cmocka_unit_test(capture),
 		cmocka_unit_test(inbound),
 		cmocka_unit_test(inbound_keeps_what_does_not_fit),
+		cmocka_unit_test(inbound_delay_is_bounded),
+		cmocka_unit_test(inbound_comes_and_goes),
 		cmocka_unit_test(capture_of_both_ways),
 	};
 
