@@ -101,10 +101,10 @@ ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_f
 		return errno == ECONNRESET ? 0 : -errno;
 	n = take_fds(&msg, fds, room);
 	*num_fds = n < room ? n : room;
-	if (n > room || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-		ipc_close_fds(fds, *num_fds);
-		*num_fds = 0;
-		return -EBADMSG;
-	}
-	return got;
+	if (got > 0 && n <= room && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
+		return got;
+	/* A packet without bytes, taken for the end of the stream, may bring descriptors too. */
+	ipc_close_fds(fds, *num_fds);
+	*num_fds = 0;
+	return got == 0 ? 0 : -EBADMSG;
 }

@@ -17,7 +17,7 @@ int ipc_send(int sock, const void *head, size_t head_bytes, const void *body, si
 	     const int *fds, unsigned int num_fds, int flags);
 
 /*
- * Returns the bytes read, 0 at the end of the stream. *num_fds in: room in fds, out: how many came,
+ * Returns the bytes read, 0 at the end of the stream and for a packet without bytes. *num_fds in: room in fds, out: how many came,
  * close-on-exec, the caller's. What does not fit is closed here.
  */
 ssize_t ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_fds);

@@ -6,6 +6,7 @@
  * They are refused and counted; a conversation of two others goes on, verified, all the time.
  */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -171,6 +172,43 @@ bad_framing(void **state)
 	close(one);
 	settled();
 	assert_int_equal(counted("ended_protocol") - before, 19);
+}
+
+static unsigned int
+daemon_fds(void)
+{
+	struct dirent *entry;
+	unsigned int n = 0;
+	char path[32];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", rig.pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((entry = readdir(dir)) != NULL)
+		n += entry->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+/* A packet without a byte looks like the end of the stream; its descriptors have come all the same. */
+static void
+empty_packets(void **state)
+{
+	int fds[2] = {open("/dev/null", O_RDWR), open("/dev/zero", O_RDWR)};
+	unsigned int before = daemon_fds();
+	struct raw r;
+
+	for (unsigned int i = 0; i < 20; i++) {
+		raw_open(&r, rig.path[0]);
+		assert_int_equal(raw_packet(&r, "", 0, fds, 1 + i % 2), 0);
+		assert_int_equal(raw_reply(&r, 5000), 0);
+		raw_close(&r);
+	}
+	close(fds[0]);
+	close(fds[1]);
+	settled();
+	assert_int_equal(daemon_fds(), before);
 }
 
 static void
@@ -703,7 +741,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_length),	       cmocka_unit_test(bad_framing),
-		cmocka_unit_test(bad_hello),	       cmocka_unit_test(random_requests),
+		cmocka_unit_test(empty_packets),       cmocka_unit_test(bad_hello),
+		cmocka_unit_test(random_requests),
 		cmocka_unit_test(bad_files),	       cmocka_unit_test(bad_segments),
 		cmocka_unit_test(foreign_addresses),   cmocka_unit_test(foreign_numbers),
 		cmocka_unit_test(doorbells_of_others), cmocka_unit_test(punched),
