@@ -73,6 +73,13 @@ const char *hca_driver_reason(void);
  * hca_hw.progress(); a second caller at the same time returns 0 at once.
  */
 unsigned int hca_driver_poll(struct hca_driver *drv);
+/*
+ * The same, but waits for the other caller and for control calls that touch what events are
+ * forwarded to: nothing that is in the queues is left there. For a thread that forwards events and
+ * is told when there are some; it should come by now and then without being told too, for clients
+ * that had no room and a device that has died. Not from hca_hw.progress().
+ */
+unsigned int hca_driver_poll_wait(struct hca_driver *drv);
 
 /* True once a command has timed out or the device has reported a catastrophe. */
 bool hca_driver_dead(const struct hca_driver *drv);

@@ -81,6 +81,7 @@ unlink_cq(struct hca_driver *drv, struct driver_cq *cq)
 	struct hca_client *client = cq->owner;
 
 	pthread_mutex_lock(&drv->event_lock);
+	driver_eq_drain(drv); /* its events are not for who gets the number next */
 	DRIVER_LIST_REMOVE(cq);
 	client->count_cqs--;
 	drv->cqs[cq->cqn] = NULL;

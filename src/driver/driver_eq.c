@@ -12,6 +12,8 @@
 
 #include "driver_types.h"
 
+#define BUSY_POLLS 16u
+
 static int
 create_eq(struct hca_driver *drv, uint32_t eqn)
 {
@@ -83,7 +85,18 @@ send_event(const struct hca_client *client, uint32_t channel, uint32_t type, uin
 	do {
 		n = write(fd, &event, sizeof(event));
 	} while (n < 0 && errno == EINTR);
-	return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+	if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
+		return true;
+	client->channels[channel].full_pass = client->drv->pay_pass;
+	return false;
+}
+
+/* Found full since the debts are being looked at: not asked again. */
+static bool
+is_full(const struct hca_client *client, uint32_t channel)
+{
+	return channel < client->num_channels &&
+	       client->channels[channel].full_pass == client->drv->pay_pass;
 }
 
 static void
@@ -213,25 +226,36 @@ poll_eq(struct hca_driver *drv, uint32_t eqn)
 	return done;
 }
 
+unsigned int
+driver_eq_drain(struct hca_driver *drv)
+{
+	unsigned int done = 0;
+
+	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++)
+		done += poll_eq(drv, eqn);
+	return done;
+}
+
 /* Send again what an object is owed; true: nothing is left. */
 static bool
 pay(const struct hca_client *client, uint32_t *owed, uint32_t comp_channel, uint32_t object,
     uint32_t subtype)
 {
 	for (uint32_t type = 0; type < 32; type++) {
-		if ((*owed & 1u << type) == 0)
+		uint32_t channel = type == HCA_EVENT_COMP ? comp_channel : 0;
+
+		if ((*owed & 1u << type) == 0 || is_full(client, channel))
 			continue;
-		if (!send_event(client, type == HCA_EVENT_COMP ? comp_channel : 0, type, object,
-				subtype))
-			return false;
-		*owed &= ~(1u << type);
+		if (send_event(client, channel, type, object, subtype))
+			*owed &= ~(1u << type);
 	}
-	return true;
+	return *owed == 0;
 }
 
 static void
 pay_all(struct hca_driver *drv)
 {
+	drv->pay_pass++;
 	for (struct hca_client *client = drv->clients; client != NULL; client = client->next) {
 		if (client->owed_port != 0 &&
 		    pay(client, &client->owed_port, 0, 1, drv->port.state))
@@ -248,18 +272,37 @@ pay_all(struct hca_driver *drv)
 	}
 }
 
+/* Debts, of which there may be one per object, wait while there is news, but not for ever. */
+static unsigned int
+poll_all(struct hca_driver *drv)
+{
+	unsigned int done = driver_eq_drain(drv);
+
+	tell_dead(drv);
+	if (drv->owed != 0 && (done == 0 || ++drv->busy_polls % BUSY_POLLS == 0))
+		pay_all(drv);
+	return done;
+}
+
 unsigned int
 hca_driver_poll(struct hca_driver *drv)
 {
-	unsigned int done = 0;
+	unsigned int done;
 
 	if (pthread_mutex_trylock(&drv->event_lock) != 0)
 		return 0;
-	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++)
-		done += poll_eq(drv, eqn);
-	tell_dead(drv);
-	if (drv->owed != 0)
-		pay_all(drv);
+	done = poll_all(drv);
+	pthread_mutex_unlock(&drv->event_lock);
+	return done;
+}
+
+unsigned int
+hca_driver_poll_wait(struct hca_driver *drv)
+{
+	unsigned int done;
+
+	pthread_mutex_lock(&drv->event_lock);
+	done = poll_all(drv);
 	pthread_mutex_unlock(&drv->event_lock);
 	return done;
 }

@@ -94,6 +94,7 @@ struct driver_pd {
 struct driver_channel {
 	int write_fd;	/* -1: the slot is free */
 	uint32_t users; /* CQs */
+	uint32_t full_pass; /* of pay_pass, when it had no room last */
 };
 
 struct driver_cq {
@@ -215,6 +216,8 @@ struct hca_driver {
 	struct driver_eq eq[EQ_COUNT];
 	uint32_t num_eqs; /* of eq[] in use */
 	uint32_t owed;	  /* objects with events that wait for room in a pipe */
+	uint32_t pay_pass;   /* how often they have been looked at */
+	uint32_t busy_polls; /* polls with news while something was owed */
 
 	struct driver_random random;
 	struct driver_ids qp_ids;
@@ -311,6 +314,8 @@ int driver_mw_release(struct hca_driver *drv, struct driver_mr *window, bool for
 /* driver_eq.c */
 int driver_eq_create_all(struct hca_driver *drv);
 void driver_eq_destroy_all(struct hca_driver *drv);
+/* What is in the queues is forwarded; event_lock held. Returns the number of events. */
+unsigned int driver_eq_drain(struct hca_driver *drv);
 /* An event about the port for every client; no lock but `lock` may be held. */
 void driver_port_event(struct hca_driver *drv, uint32_t type);
 

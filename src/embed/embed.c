@@ -23,6 +23,7 @@
 #include "queues/eq.h"
 
 #define NOTIFIER_NS 20000  /* the notifier looks for events so often while nothing happens */
+#define UNTOLD_EVERY 16u   /* looks between two without news: for what could not be sent */
 #define EVENTS_EVERY 1024u /* manual: look at the event queues at least every so many loops */
 
 static __thread char reason[256] = "no error";
@@ -109,21 +110,18 @@ on_events(void *arg, uint32_t eqn_bits)
 	__atomic_fetch_or(&e->events, eqn_bits, __ATOMIC_RELEASE);
 }
 
-static unsigned int
-forward_events(struct softhca_embed *e)
+static void
+forward_events(struct softhca_embed *e, unsigned int (*poll)(struct hca_driver *drv))
 {
-	unsigned int n = 0;
-
 	if (__atomic_load_n(&e->stop, __ATOMIC_RELAXED))
-		return 0; /* the drivers go one by one, and commands of the last run the engine */
+		return; /* the drivers go one by one, and commands of the last run the engine */
 	__atomic_exchange_n(&e->events, 0, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
 		struct hca_driver *drv = __atomic_load_n(&e->side[i].drv, __ATOMIC_ACQUIRE);
 
 		if (drv != NULL)
-			n += hca_driver_poll(drv);
+			poll(drv);
 	}
-	return n;
 }
 
 /* The mbuf pools keep a cache per registered thread. */
@@ -145,7 +143,7 @@ run_once(struct softhca_embed *e)
 			work += hca_direct_poll(e->side[i].hca, now);
 	if (__atomic_load_n(&e->events, __ATOMIC_RELAXED) != 0 ||
 	    (++e->polls & (EVENTS_EVERY - 1)) == 0)
-		forward_events(e);
+		forward_events(e, hca_driver_poll);
 	return work;
 }
 
@@ -196,10 +194,12 @@ notifier_main(void *arg)
 	struct softhca_embed *e = arg;
 	struct timespec ts = {.tv_nsec = NOTIFIER_NS};
 
-	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
-		if (__atomic_load_n(&e->events, __ATOMIC_RELAXED) != 0)
-			forward_events(e);
-		else
+	for (uint32_t n = 0; !__atomic_load_n(&e->stop, __ATOMIC_RELAXED); n++) {
+		bool told = __atomic_load_n(&e->events, __ATOMIC_RELAXED) != 0;
+
+		if (told || n % UNTOLD_EVERY == 0)
+			forward_events(e, hca_driver_poll_wait);
+		if (!told)
 			nanosleep(&ts, NULL);
 	}
 	return NULL;

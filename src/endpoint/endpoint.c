@@ -20,6 +20,7 @@
 
 #define EVENTS_NS 20000	       /* the event thread looks so often while there are clients */
 #define EVENTS_IDLE_NS 2000000 /* and so often while there are none */
+#define UNTOLD_EVERY 16u       /* looks between two without news: for what could not be sent */
 #define CLIENTS_EVERY 1024u    /* looks between two questions whether there are any */
 
 /* ---- events ---- */
@@ -49,10 +50,12 @@ events_main(void *arg)
 	struct timespec ts = {.tv_nsec = EVENTS_NS};
 
 	for (uint32_t n = 0; !__atomic_load_n(&e->events_end, __ATOMIC_RELAXED); n++) {
-		if (__atomic_exchange_n(&e->events, 0, __ATOMIC_ACQUIRE) != 0) {
-			hca_driver_poll(e->drv);
+		bool told = __atomic_exchange_n(&e->events, 0, __ATOMIC_ACQUIRE) != 0;
+
+		if (told || n % UNTOLD_EVERY == 0)
+			hca_driver_poll_wait(e->drv);
+		if (told)
 			continue;
-		}
 		if (n % CLIENTS_EVERY == 0 || ts.tv_nsec == EVENTS_IDLE_NS)
 			ts.tv_nsec = events_pause(e);
 		nanosleep(&ts, NULL);

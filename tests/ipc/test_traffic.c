@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -96,6 +97,56 @@ static void
 uc(void **state)
 {
 	two_processes((struct peer_config){.type = SOFTHCA_QPT_UC, .events = true});
+}
+
+/* Another client, whose channels come and go. */
+static void *
+churn(void *arg)
+{
+	struct softhca_context *ctx;
+	int err = softhca_open(rig.path[0], &ctx);
+
+	while (err == 0 && !__atomic_load_n((bool *)arg, __ATOMIC_RELAXED)) {
+		struct softhca_comp_channel *channel = softhca_create_comp_channel(ctx);
+
+		err = channel != NULL ? softhca_destroy_comp_channel(channel) : -errno;
+	}
+	if (err == 0)
+		err = softhca_close(ctx);
+	return (void *)(intptr_t)err;
+}
+
+/* Who sleeps for an event hears it, whatever the driver does for others at that moment. */
+static void
+events_beside_control(void **state)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .events = true};
+	enum {
+		CHURNERS = 3,
+		MESSAGES = 10000
+	};
+	pthread_t thread[CHURNERS];
+	struct softhca_wc wc;
+	bool end = false;
+	struct peer a, b;
+	void *result;
+
+	assert_int_equal(peer_open(&a, rig.path[0], &cfg), 0);
+	assert_int_equal(peer_open(&b, rig.path[1], &cfg), 0);
+	assert_int_equal(peer_connect_pair(&a, &b), 0);
+	for (unsigned int i = 0; i < CHURNERS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, churn, &end), 0);
+	for (unsigned int i = 0; i < MESSAGES; i++) {
+		assert_int_equal(peer_post(&a, SOFTHCA_WR_RDMA_WRITE, i, 0, 64, 0), 0);
+		assert_int_equal(peer_wait(&a, &wc, 20), 0);
+	}
+	__atomic_store_n(&end, true, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < CHURNERS; i++) {
+		assert_int_equal(pthread_join(thread[i], &result), 0);
+		assert_null(result);
+	}
+	peer_close(&a);
+	peer_close(&b);
 }
 
 /* Objects that are left at close: the daemon has nothing of them either. */
@@ -253,6 +304,7 @@ main(void)
 		cmocka_unit_test(ud),
 		cmocka_unit_test(ud_srq_events),
 		cmocka_unit_test(uc),
+		cmocka_unit_test(events_beside_control),
 		cmocka_unit_test(queries),
 		cmocka_unit_test(close_with_objects),
 		cmocka_unit_test(two_contexts),

@@ -503,6 +503,63 @@ test_full_pipe(void **state)
 	close(fd);
 }
 
+/* Two debts of one full channel and one of another: each is paid as soon as its channel has room. */
+static void
+test_full_pipe_of_another(void **state)
+{
+	struct hca_ctl_event event;
+	uint32_t channel, cqn[2], got = 0;
+	int fd;
+
+	fcntl(async_fd, F_SETPIPE_SZ, PAGE);
+	assert_int_equal(hca_client_create_channel(client, &channel, &fd), 0);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	cqn[0] = make_cq(channel);
+	cqn[1] = make_cq(channel);
+	for (uint32_t i = 0; i < 2 * PAGE / sizeof(event); i++) {
+		fake_event(fake, 1, HCA_EVENT_CQ_ERROR, cqn[0]);
+		assert_int_equal(hca_driver_poll_wait(drv), 1);
+	}
+	fake_event(fake, 1, HCA_EVENT_CQ_ERROR, cqn[1]);
+	fake_event(fake, 0, HCA_EVENT_COMP, cqn[0]);
+	fake_event(fake, 0, HCA_EVENT_COMP, cqn[1]);
+	assert_int_equal(hca_driver_poll_wait(drv), 3);
+	assert_int_equal(next_event(fd, &event), 0);
+	assert_int_equal(next_event(fd, &event), 0);
+	assert_int_equal(next_event(fd, &event), -1);
+	assert_int_equal(hca_driver_poll_wait(drv), 0);
+	while (next_event(async_fd, &event) == 0)
+		got += event.object == cqn[1];
+	assert_int_equal(got, 0);
+	hca_driver_poll_wait(drv);
+	while (next_event(async_fd, &event) == 0)
+		got += event.object == cqn[0] ? 1 : 16;
+	assert_int_equal(got, 17); /* of either one */
+	close(fd);
+}
+
+/* An event in the queue when its CQ goes is not for who gets the number next. */
+static void
+test_event_of_the_dead(void **state)
+{
+	struct hca_ctl_event event;
+	uint32_t channel, cqn, again;
+	int fd;
+
+	assert_int_equal(hca_client_create_channel(client, &channel, &fd), 0);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	cqn = make_cq(channel);
+	fake_event(fake, 0, HCA_EVENT_COMP, cqn);
+	assert_int_equal(hca_client_destroy_cq(client, cqn), 0);
+	while (next_event(fd, &event) == 0)
+		;
+	while ((again = make_cq(channel)) != cqn) /* numbers go round */
+		assert_int_equal(hca_client_destroy_cq(client, again), 0);
+	hca_driver_poll(drv);
+	assert_int_equal(next_event(fd, &event), -1);
+	close(fd);
+}
+
 static void
 test_failed_command_undoes(void **state)
 {
@@ -580,6 +637,7 @@ main(void)
 		TEST(test_ownership),	    TEST(test_close_frees_all),
 		TEST(test_events),	    TEST(test_address_events),
 		TEST(test_full_pipe),	    TEST(test_failed_command_undoes),
+		TEST(test_full_pipe_of_another), TEST(test_event_of_the_dead),
 		TEST(test_dead_device),	    TEST(test_uar_pages_run_out),
 	};
 
