@@ -92,8 +92,8 @@ struct driver_pd {
 };
 
 struct driver_channel {
-	int write_fd;	/* -1: the slot is free */
-	uint32_t users; /* CQs */
+	int write_fd;	    /* -1: the slot is free */
+	uint32_t users;	    /* CQs */
 	uint32_t full_pass; /* of pay_pass, when it had no room last */
 };
 
@@ -214,8 +214,8 @@ struct hca_driver {
 	uint64_t board_id;
 	struct driver_icm icm[ICM_AREAS];
 	struct driver_eq eq[EQ_COUNT];
-	uint32_t num_eqs; /* of eq[] in use */
-	uint32_t owed;	  /* objects with events that wait for room in a pipe */
+	uint32_t num_eqs;    /* of eq[] in use */
+	uint32_t owed;	     /* objects with events that wait for room in a pipe */
 	uint32_t pay_pass;   /* how often they have been looked at */
 	uint32_t busy_polls; /* polls with news while something was owed */
 

@@ -740,14 +740,21 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_length),	       cmocka_unit_test(bad_framing),
-		cmocka_unit_test(empty_packets),       cmocka_unit_test(bad_hello),
+		cmocka_unit_test(every_length),
+		cmocka_unit_test(bad_framing),
+		cmocka_unit_test(empty_packets),
+		cmocka_unit_test(bad_hello),
 		cmocka_unit_test(random_requests),
-		cmocka_unit_test(bad_files),	       cmocka_unit_test(bad_segments),
-		cmocka_unit_test(foreign_addresses),   cmocka_unit_test(foreign_numbers),
-		cmocka_unit_test(doorbells_of_others), cmocka_unit_test(punched),
-		cmocka_unit_test(lost_segment),	       cmocka_unit_test(replies_nobody_reads),
-		cmocka_unit_test(too_many_clients),    cmocka_unit_test(come_and_go),
+		cmocka_unit_test(bad_files),
+		cmocka_unit_test(bad_segments),
+		cmocka_unit_test(foreign_addresses),
+		cmocka_unit_test(foreign_numbers),
+		cmocka_unit_test(doorbells_of_others),
+		cmocka_unit_test(punched),
+		cmocka_unit_test(lost_segment),
+		cmocka_unit_test(replies_nobody_reads),
+		cmocka_unit_test(too_many_clients),
+		cmocka_unit_test(come_and_go),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

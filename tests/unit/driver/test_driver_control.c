@@ -630,15 +630,24 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_bring_up),	    TEST(test_icm_at_first_use),
-		TEST(test_region_bytes),    TEST(test_large_region),
-		TEST(test_refused_regions), TEST(test_context_is_the_drivers),
-		TEST(test_addresses),	    TEST(test_busy_order_and_quota),
-		TEST(test_ownership),	    TEST(test_close_frees_all),
-		TEST(test_events),	    TEST(test_address_events),
-		TEST(test_full_pipe),	    TEST(test_failed_command_undoes),
-		TEST(test_full_pipe_of_another), TEST(test_event_of_the_dead),
-		TEST(test_dead_device),	    TEST(test_uar_pages_run_out),
+		TEST(test_bring_up),
+		TEST(test_icm_at_first_use),
+		TEST(test_region_bytes),
+		TEST(test_large_region),
+		TEST(test_refused_regions),
+		TEST(test_context_is_the_drivers),
+		TEST(test_addresses),
+		TEST(test_busy_order_and_quota),
+		TEST(test_ownership),
+		TEST(test_close_frees_all),
+		TEST(test_events),
+		TEST(test_address_events),
+		TEST(test_full_pipe),
+		TEST(test_failed_command_undoes),
+		TEST(test_full_pipe_of_another),
+		TEST(test_event_of_the_dead),
+		TEST(test_dead_device),
+		TEST(test_uar_pages_run_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
