@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 static struct ipc_memory *memories[MEMORIES_MAX];
 static uint32_t memories_used; /* slots that were ever used */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t handlers; /* that may look at a memory of the table now */
 static struct sigaction before;
 
 int
@@ -44,14 +46,17 @@ ipc_guard_add(struct ipc_memory *m)
 	return err;
 }
 
+/* No handler knows it any more when this has returned. */
 void
 ipc_guard_remove(struct ipc_memory *m)
 {
 	pthread_mutex_lock(&table_lock);
 	for (uint32_t i = 0; i < memories_used; i++)
 		if (memories[i] == m)
-			__atomic_store_n(&memories[i], NULL, __ATOMIC_RELEASE);
+			__atomic_store_n(&memories[i], NULL, __ATOMIC_SEQ_CST);
 	pthread_mutex_unlock(&table_lock);
+	while (__atomic_load_n(&handlers, __ATOMIC_SEQ_CST) != 0)
+		sched_yield();
 }
 
 /* Its bytes are zeros from now on; false: not mapped here. Async-signal-safe. */
@@ -79,15 +84,19 @@ replace(struct ipc_memory *m, uint64_t addr)
 static bool
 repair(uint64_t addr)
 {
-	uint32_t used = __atomic_load_n(&memories_used, __ATOMIC_ACQUIRE);
+	uint32_t used;
+	bool repaired = false;
 
-	for (uint32_t i = 0; i < used; i++) {
-		struct ipc_memory *m = __atomic_load_n(&memories[i], __ATOMIC_ACQUIRE);
+	__atomic_fetch_add(&handlers, 1, __ATOMIC_SEQ_CST);
+	used = __atomic_load_n(&memories_used, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < used && !repaired; i++) {
+		struct ipc_memory *m = __atomic_load_n(&memories[i], __ATOMIC_SEQ_CST);
 
 		if (m != NULL && addr - m->base < m->bytes)
-			return replace(m, addr);
+			repaired = replace(m, addr);
 	}
-	return false;
+	__atomic_fetch_sub(&handlers, 1, __ATOMIC_RELEASE);
+	return repaired;
 }
 
 static void

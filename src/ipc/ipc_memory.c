@@ -69,8 +69,8 @@ ipc_memory_destroy(struct ipc_memory *m)
 			free(hold->segment);
 			free(hold);
 		}
+	ipc_guard_remove(m); /* first: these addresses may be another's at once */
 	munmap((void *)(uintptr_t)m->base, m->bytes);
-	ipc_guard_remove(m);
 	free(m->by_va);
 	free(m->segment);
 	free(m);

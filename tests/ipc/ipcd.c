@@ -83,7 +83,10 @@ empty_file(void)
 	return fd;
 }
 
-/* All segments of the client with this process id lose their pages. */
+/*
+ * All segments of the client with this process id lose their pages, in one call: with the first page
+ * that is missed the session ends, and what describes its memory is gone.
+ */
 static void
 lose(unsigned int i, int pid)
 {
@@ -93,12 +96,13 @@ lose(unsigned int i, int pid)
 	for (struct ipc_session *s = server[i]->sessions; s != NULL; s = s->next) {
 		const struct ipc_memory *m = s->memory;
 
-		for (uint32_t k = 0; s->pid == pid && k < m->config.segments_max; k++)
-			if (m->segment[k].length != 0 &&
-			    mmap((void *)(uintptr_t)m->segment[k].bus, m->segment[k].length,
-				 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty_file(),
-				 0) != MAP_FAILED)
-				segments++;
+		if (s->pid != pid || m == NULL)
+			continue;
+		segments = m->count;
+		if (mmap((void *)(uintptr_t)m->base, m->bytes, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, empty_file(), 0) == MAP_FAILED)
+			segments = 0;
+		break;
 	}
 	pthread_mutex_unlock(&server[i]->lock);
 	printf("segments=%u\n", segments);
