@@ -878,6 +878,10 @@ SOFTHCA_API int softhca_detach_mcast(struct softhca_qp *qp, const union softhca_
 /*
  * Where a datagram goes. The destination's MAC address is looked up here, once: -EHOSTUNREACH when
  * nobody knows it, -EINVAL when source and destination are of different IP versions.
+ *
+ * As with other RNICs the handle is the address vector of the WQEs, and stays what it was made as. A
+ * connected QP follows a neighbour or router that gets another MAC address; a handle does not, and its
+ * datagrams go to the old one: a program that hears nothing any more makes a new handle.
  */
 SOFTHCA_API struct softhca_ah *softhca_create_ah(struct softhca_pd *pd,
 						 const struct softhca_ah_attr *attr);

@@ -43,6 +43,17 @@ on_log(void *arg, const char *text)
 	LOG_WARNING("%s", text);
 }
 
+/* Nobody is to believe that frames take the faster way. */
+static void
+tell_choice(const struct endpoint_config *c)
+{
+	if (c->kernel == ENDPOINT_KERNEL_AUTO)
+		LOG_INFO("[kernel] interface = auto: a TAP interface (%s)",
+			 access("/dev/vhost-net", F_OK) != 0
+				 ? "there is no /dev/vhost-net"
+				 : "virtio-user over vhost-net is not built");
+}
+
 static int
 create(struct endpoint_kernif *k, const struct endpoint_config *c)
 {
@@ -75,6 +86,7 @@ create(struct endpoint_kernif *k, const struct endpoint_config *c)
 		memcpy(gateway[i].gid, c->gateway[i].gid, sizeof(gateway[i].gid));
 		gateway[i].vlan_id = c->gateway[i].vlan_id;
 	}
+	tell_choice(c);
 	err = kernif_create(&kc, &k->kernif);
 	return err == 0 ? 0 : endpoint_fail(err, "[kernel]: %s", kernif_reason());
 }

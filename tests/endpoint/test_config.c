@@ -214,6 +214,7 @@ static const struct bad_value {
 	{"control", "mode", ""},
 	{"control", "socket", "run/x.sock"},
 	{"kernel", "interface", "macvlan"},
+	{"kernel", "interface", "virtio-user"},
 	{"kernel", "name", "0123456789abcdef"},
 	{"admin", "log", "verbose"},
 };

@@ -347,8 +347,8 @@ class Veth(Case):
 class Kernel(Case):
     """Every daemon has an interface of the kernel with the address RoCE uses."""
 
-    def beside(self):
-        kernel = {'kernel': {'interface': 'tap', 'name': 'hca'}}
+    def beside(self, kind='tap'):
+        kernel = {'kernel': {'interface': kind, 'name': 'hca'}}
         return kernel
 
     def everything(self):
@@ -377,8 +377,9 @@ class Kernel(Case):
 
     def test_memif(self):
         self.namespaces()
-        self.memif(self.beside())
+        self.memif(self.beside('auto'))
         self.everything()
+        self.assertIn('interface = auto: a TAP interface', self.daemons[0].text())
 
 
 if __name__ == '__main__':

@@ -65,6 +65,7 @@ fake_query_pkey(void *arg, uint32_t index, uint16_t *pkey)
 static int
 fake_resolve(void *arg, struct hca_ctl_ah *ah)
 {
+	memcpy(ah->dmac, ((struct fake_ctl *)arg)->dmac, sizeof(ah->dmac));
 	return 0;
 }
 

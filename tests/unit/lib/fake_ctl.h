@@ -32,6 +32,7 @@ struct fake_ctl {
 	uint32_t next_qpn;
 	uint32_t next_cqn;
 	uint32_t objects; /* PDs, MRs, CQs, QPs, channels alive */
+	uint8_t dmac[6];  /* what resolve answers */
 	int fail_modify;  /* next modify_qp answers this */
 	bool dead;
 	int async_write;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fake_ctl.h"
+#include "lib_types.h"
 
 static const struct softhca_qp_cap cap = {
 	.max_send_wr = 4,
@@ -304,6 +305,36 @@ test_address_handles(void **state)
 	assert_int_equal(softhca_dealloc_pd(pd), 0);
 }
 
+static uint32_t
+dmac_of(const struct softhca_ah *ah)
+{
+	const struct hca_ud_unit *u = &((const struct lib_ah *)ah)->unit;
+	uint64_t mac = HCA_UD_DMAC(hca_le32_to_cpu(u->mac_lo), hca_le32_to_cpu(u->dmac_hi));
+
+	return (uint32_t)mac;
+}
+
+/* A neighbour that has moved is found by new handles; those there are stay as they were made. */
+static void
+test_moved_neighbour(void **state)
+{
+	static const uint8_t macs[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
+	const struct softhca_ah_attr attr = {.port_num = 1};
+	struct softhca_pd *pd = softhca_alloc_pd(ctx);
+	struct softhca_ah *ah[2];
+
+	for (unsigned int i = 0; i < 2; i++) {
+		memcpy(fake->dmac, macs[i], sizeof(fake->dmac));
+		ah[i] = softhca_create_ah(pd, &attr);
+		assert_non_null(ah[i]);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(dmac_of(ah[i]), i + 1);
+		assert_int_equal(softhca_destroy_ah(ah[i]), 0);
+	}
+	assert_int_equal(softhca_dealloc_pd(pd), 0);
+}
+
 int
 main(void)
 {
@@ -318,6 +349,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_create_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_regions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_address_handles, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_moved_neighbour, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
