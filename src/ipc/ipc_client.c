@@ -30,6 +30,7 @@ struct ipc_channel {
 	int sock;
 	pid_t pid; /* of who opened it */
 	pthread_mutex_t lock;
+	pthread_mutex_t lists; /* a list of pages and the request behind it stay together */
 	uint64_t seq;
 	bool broken; /* the daemon is gone, or talks nonsense */
 	struct hca_ctl_info info;
@@ -273,18 +274,20 @@ send_pages(void *arg, const uint64_t *pages, uint64_t npages)
 	return err;
 }
 
-/* The list and the request behind it must not be parted by another thread's list. */
+/* The list and the request behind it must not be parted by another thread's list, or region. */
 static int
 ctl_reg_mr(void *arg, const struct hca_ctl_mr *mr, const uint64_t *pages, struct hca_ctl_keys *keys)
 {
-	static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
+	struct ipc_channel *c = arg;
 	int err;
 
-	pthread_mutex_lock(&lists);
+	if (c->pid != getpid()) /* a thread of the parent may have held the lock */
+		return do_call(c, &(const struct call){.op = IPC_REG_MR, NO_FDS});
+	pthread_mutex_lock(&c->lists);
 	err = send_pages(arg, pages, mr->npages);
 	if (err == 0)
 		err = exchange(arg, IPC_REG_MR, mr, sizeof(*mr), keys, sizeof(*keys));
-	pthread_mutex_unlock(&lists);
+	pthread_mutex_unlock(&c->lists);
 	return err;
 }
 
@@ -555,6 +558,7 @@ close_channel(struct ipc_channel *c)
 		close(c->async_fd);
 	if (c->sock >= 0)
 		close(c->sock);
+	pthread_mutex_destroy(&c->lists);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -687,6 +691,7 @@ ipc_client_open(const char *path, struct softhca_context **ctx)
 	c->async_fd = -1;
 	c->pid = getpid();
 	pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&c->lists, NULL);
 	err = connect_to(path, &c->sock);
 	if (err == 0)
 		err = say_hello(c);

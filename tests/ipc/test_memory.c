@@ -439,6 +439,56 @@ fork_after_open(void **state)
 	}
 }
 
+static void *
+register_all_the_time(void *arg)
+{
+	struct softhca_context *ctx;
+	struct softhca_pd *pd = open_pd(&ctx);
+	void *mem = softhca_alloc(4096);
+
+	while (!__atomic_load_n((bool *)arg, __ATOMIC_RELAXED)) {
+		struct softhca_mr *mr = softhca_reg_mr(pd, mem, 4096, 0);
+
+		if (mr == NULL || softhca_dereg_mr(mr) != 0)
+			return arg;
+	}
+	softhca_close(ctx);
+	softhca_free(mem);
+	return NULL;
+}
+
+/* With a context of its own the child does what the parent's threads were doing when it was born. */
+static void
+fork_while_registering(void **state)
+{
+	bool end = false;
+	pthread_t thread;
+	void *result;
+	int status;
+
+	assert_int_equal(pthread_create(&thread, NULL, register_all_the_time, &end), 0);
+	for (unsigned int i = 0; i < 10; i++) {
+		pid_t pid;
+
+		usleep(5000);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			struct softhca_context *ctx;
+			struct softhca_mr *mr;
+
+			alarm(20);
+			mr = softhca_reg_mr(open_pd(&ctx), softhca_alloc(4096), 4096, 0);
+			_exit(mr == NULL);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	__atomic_store_n(&end, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_null(result);
+}
+
 /* Many small regions on one heap: pieces come and go, and nothing stays. */
 static void
 many_regions(void **state)
@@ -486,6 +536,7 @@ main(void)
 		cmocka_unit_test(shared_mapping),
 		cmocka_unit_test(no_write_is_lost),
 		cmocka_unit_test(fork_after_open),
+		cmocka_unit_test(fork_while_registering),
 		cmocka_unit_test(many_regions),
 	};
 
