@@ -75,8 +75,13 @@ search_open_files(const struct lib_mapping *mapping)
 	while (dir != NULL && fd < 0 && (entry = readdir(dir)) != NULL) {
 		int n = atoi(entry->d_name);
 
-		if (entry->d_name[0] != '.' && is_file(n, mapping))
-			fd = fcntl(n, F_DUPFD_CLOEXEC, 0);
+		if (entry->d_name[0] == '.' || !is_file(n, mapping))
+			continue;
+		fd = fcntl(n, F_DUPFD_CLOEXEC, 0);
+		if (fd >= 0 && !is_file(fd, mapping)) { /* closed, and the number given away */
+			close(fd);
+			fd = -1;
+		}
 	}
 	if (dir != NULL)
 		closedir(dir);

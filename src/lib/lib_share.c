@@ -3,6 +3,7 @@
 /* The table of shared pieces, what is attached where, and what regions lie in. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -353,7 +354,7 @@ softhca_attach(int fd, void *addr, uint64_t length, uint64_t offset)
 	pthread_mutex_lock(&lib_share_lock);
 	err = judge_given(piece.va, length, offset);
 	if (err == 0) {
-		piece.fd = dup(fd);
+		piece.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		if (piece.fd < 0)
 			err = lib_fail(-errno, "descriptor %d: %s", fd, strerror(errno));
 		else if (lib_share_enter(&piece) == NULL) {

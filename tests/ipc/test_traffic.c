@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ipc_rig.h"
@@ -123,7 +124,7 @@ events_beside_control(void **state)
 	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .events = true};
 	enum {
 		CHURNERS = 3,
-		MESSAGES = 10000
+		MESSAGES = 4000
 	};
 	pthread_t thread[CHURNERS];
 	struct softhca_wc wc;
@@ -264,12 +265,26 @@ resize_and_rereg(void **state)
 	assert_true(rig_wait_empty(&rig, 0, 0) >= 0);
 }
 
+/* Descriptors of this file a program that is executed would have too. */
+static unsigned int
+inherited(int file)
+{
+	struct stat want, st;
+	unsigned int n = 0;
+
+	assert_int_equal(fstat(file, &want), 0);
+	for (int fd = 0; fd < 1024; fd++)
+		n += fstat(fd, &st) == 0 && st.st_dev == want.st_dev && st.st_ino == want.st_ino &&
+		     (fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0;
+	return n;
+}
+
 /* What softhca_attach() takes, and what it does not. */
 static void
 attached_memory(void **state)
 {
 	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
-	int fd = memfd_create("test", MFD_ALLOW_SEALING);
+	int fd = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
 	uint8_t *mem;
 	struct peer p;
 
@@ -277,6 +292,7 @@ attached_memory(void **state)
 	mem = mmap(NULL, PEER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(mem, MAP_FAILED);
 	assert_int_equal(softhca_attach(fd, mem, PEER_BYTES, 0), 0);
+	assert_int_equal(inherited(fd), 0);
 	assert_int_equal(softhca_attach(fd, mem, PEER_BYTES, 0), -EEXIST);
 	assert_int_equal(softhca_attach(fd, mem + 1, PEER_BYTES, 0), -EINVAL);
 	assert_int_equal(peer_open(&p, rig.path[0], &cfg), 0);
