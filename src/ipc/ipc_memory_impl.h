@@ -39,6 +39,7 @@ struct ipc_memory {
 
 /* ipc_guard.c: the SIGBUS handler knows the memory from here to there. */
 int ipc_guard_add(struct ipc_memory *m);
+/* When it returns no handler looks at m any more. */
 void ipc_guard_remove(struct ipc_memory *m);
 
 #endif

@@ -242,8 +242,10 @@ op_pages(struct ipc_session *s, const void *body, const int *fds, struct ipc_ans
 		return ipc_fail(-ENOMEM, "a list of %llu pages", (unsigned long long)total);
 	}
 	grown = realloc(s->pages, total * sizeof(*grown) + 1);
-	if (grown == NULL)
+	if (grown == NULL) {
+		forget_pages(s); /* half a list would be taken for the beginning of the next */
 		return ipc_fail(-ENOMEM, "no memory for %llu pages", (unsigned long long)total);
+	}
 	memcpy(grown + s->num_pages, r->page, r->count * sizeof(*grown));
 	s->pages = grown;
 	s->num_pages = total;
@@ -267,12 +269,10 @@ op_reg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_an
 	struct hca_ctl_keys *keys = (struct hca_ctl_keys *)answer->body.bytes;
 	struct hca_ctl_mr mr = *(const struct hca_ctl_mr *)body;
 	struct ipc_hold *hold = ipc_hold_new();
-	uint64_t *list;
+	uint64_t *list = NULL;
 	int err;
 
-	if (hold == NULL)
-		return -ENOMEM;
-	err = region_pages(s, &mr, hold, &list);
+	err = hold != NULL ? region_pages(s, &mr, hold, &list) : -ENOMEM;
 	if (err == 0)
 		err = driver_says(hca_client_reg_mr(s->client, &mr, list, keys));
 	if (err == 0)

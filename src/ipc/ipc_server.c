@@ -256,8 +256,8 @@ listener_main(void *arg)
 		sock = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 		if (sock >= 0)
 			take_client(server, sock);
-		else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-			poll(NULL, 0, 10); /* the client waits in the backlog */
+		else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			poll(NULL, 0, 10); /* no descriptors, no memory: it waits in the backlog */
 	}
 }
 
