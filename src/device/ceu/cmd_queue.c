@@ -303,6 +303,7 @@ hca_cmd_modify_cq(struct hca *h, struct hca_cmd *c)
 		return rc;
 	__atomic_store_n(&h->cq[c->in_modifier].moderation, hca_be32_to_cpu(m->moderation),
 			 __ATOMIC_RELAXED);
+	hca_eq_forget_later(h, c->in_modifier);
 	/* What was held back by the old settings may be nobody's business under the new ones. */
 	hca_cq_fire_late(h, c->in_modifier);
 	cq_mirror(h, c->in_modifier);

@@ -28,6 +28,7 @@
 #define EVENT_TYPES 31u /* bit 31 of owed is PARKED */
 #define PARKED HCA_BIT(31)
 #define SCAN_BUDGET 256u
+#define LATER_UNSET UINT64_MAX
 
 enum object_kind {
 	OBJ_CQ,
@@ -69,7 +70,8 @@ struct hca_eqs {
 	uint32_t *pending[OBJ_KINDS]; /* [pub] any stage */
 	uint32_t *owed[OBJ_KINDS];
 	struct comp_mark *comp;
-	/* CQs whose moderation period runs: indexes, and when each is over (0: it does not) */
+	/* CQs whose moderation period runs: indexes, and when each is over (0: it does not,
+	 * LATER_UNSET: it began when nobody knew the time) */
 	uint32_t *later;
 	uint64_t *later_at;
 	uint32_t later_n;
@@ -273,17 +275,35 @@ park(struct hca_eqs *q, uint32_t token)
 	q->parked_count++;
 }
 
+static uint64_t
+later_end(const struct hca *h, uint32_t cqi, uint64_t now)
+{
+	return now + RTE_MAX((uint64_t)HCA_CQ_MOD_PERIOD(h->cq[cqi].moderation), 1u) * 1000;
+}
+
+/* now 0: not known here; the next poll does. */
 static void
 later_add(struct hca *h, uint32_t cqi, uint64_t now)
 {
 	struct hca_eqs *q = h->eqs;
-	uint64_t period = HCA_CQ_MOD_PERIOD(h->cq[cqi].moderation);
+	uint64_t due = now != 0 ? later_end(h, cqi, now) : 0;
 
 	if (q->later_at[cqi] == 0)
 		q->later[q->later_n++] = cqi;
-	q->later_at[cqi] = now + RTE_MAX(period, 1u) * 1000;
-	if (q->later_n == 1 || q->later_at[cqi] < q->later_next)
-		q->later_next = q->later_at[cqi];
+	q->later_at[cqi] = now != 0 ? due : LATER_UNSET;
+	if (q->later_n == 1 || due < q->later_next)
+		q->later_next = due;
+}
+
+static void
+later_remove(struct hca_eqs *q, uint32_t cqi)
+{
+	if (q->later_at[cqi] == 0)
+		return;
+	q->later_at[cqi] = 0;
+	for (uint32_t i = 0; i < q->later_n; i++)
+		if (q->later[i] == cqi)
+			q->later[i] = q->later[--q->later_n];
 }
 
 /* CQs whose period is over. */
@@ -298,6 +318,8 @@ later_poll(struct hca *h, uint64_t now)
 	for (uint32_t i = q->later_n; i-- > 0;) {
 		uint32_t cqi = q->later[i];
 
+		if (q->later_at[cqi] == LATER_UNSET)
+			q->later_at[cqi] = later_end(h, cqi, now);
 		if (now < q->later_at[cqi]) {
 			next = RTE_MIN(next, q->later_at[cqi]);
 			continue;
@@ -453,8 +475,16 @@ forget(struct hca *h, enum object_kind kind, uint32_t index)
 void
 hca_eq_forget_cq(struct hca *h, uint32_t cqi)
 {
-	forget(h, OBJ_CQ, cqi);
+	hca_eq_forget_later(h, cqi);
+	drop_owed(h, OBJ_CQ, cqi);
 	h->eqs->comp[cqi].valid = 0;
+}
+
+void
+hca_eq_forget_later(struct hca *h, uint32_t cqi)
+{
+	collect(h, 0);
+	later_remove(h->eqs, cqi);
 }
 
 void

@@ -71,6 +71,8 @@ int hca_eq_map(struct hca *h, uint32_t eqn, uint64_t mask, bool unmap);
 void hca_eq_destroy_all(struct hca *h);
 /* The object is gone: what it still owes software is dropped. */
 void hca_eq_forget_cq(struct hca *h, uint32_t cqi);
+/* A moderation period of the CQ that runs is over; nothing fires. */
+void hca_eq_forget_later(struct hca *h, uint32_t cqi);
 void hca_eq_forget_qp(struct hca *h, uint32_t qpi);
 void hca_eq_forget_srq(struct hca *h, uint32_t srqi);
 

@@ -551,6 +551,33 @@ moderation(void **state)
 	EXPECT(3);
 	moderate(r, 0, 0);
 	EXPECT(4);
+	/* a QP that goes in the meantime does not end the period of others */
+	moderate(r, 100, 50);
+	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
+	put(r, CQN, 0, false);
+	hca_eq_forget_qp(r->h, 1);
+	for (unsigned int i = 0; i < 40; i++)
+		rig_poll(r);
+	EXPECT(4);
+	for (unsigned int i = 0; i < 10; i++)
+		rig_poll(r);
+	EXPECT(5);
+	/* new settings end the old period, their own begins with the next completion */
+	moderate(r, 100, 50);
+	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
+	put(r, CQN, 0, false);
+	for (unsigned int i = 0; i < 10; i++)
+		rig_poll(r);
+	moderate(r, 100, 1000);
+	EXPECT(6);
+	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
+	put(r, CQN, 0, false);
+	for (unsigned int i = 0; i < 100; i++)
+		rig_poll(r);
+	EXPECT(6);
+	/* with the CQ goes its period */
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, CQN, 0, 0), HCA_STAT_OK);
+	assert_false(hca_eqs_due(r->h, UINT64_MAX));
 #undef EXPECT
 #undef EVENTS
 	assert_int_equal(rig_mbox(r, HCA_CMD_MODIFY_CQ, 5), HCA_STAT_BAD_RES_STATE);
