@@ -66,6 +66,10 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 			 pub->num_comp_vectors);
 		return NULL;
 	}
+	if ((attr->flags & ~(uint32_t)SOFTHCA_SINGLE_THREADED) != 0) {
+		lib_fail(-EINVAL, "CQ flags %#x are not known", attr->flags);
+		return NULL;
+	}
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL) {
 		lib_fail(-ENOMEM, "no memory for a CQ");

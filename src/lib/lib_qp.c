@@ -138,6 +138,8 @@ check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *
 
 	if (check_objects(attr) != 0)
 		return -EINVAL;
+	if ((attr->flags & ~(uint32_t)SOFTHCA_SINGLE_THREADED) != 0)
+		return lib_fail(-EINVAL, "QP flags %#x are not known", attr->flags);
 	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr)
 		return lib_fail(-EINVAL, "queues of %u and %u requests, the device has %u",
 				cap->max_send_wr, cap->max_recv_wr, max_wr);

@@ -61,11 +61,17 @@ struct judged_wr {
 	uint32_t units;
 };
 
+/* Flags that change nothing but bits of the WQE and the doorbell */
+#define PLAIN_FLAGS (SOFTHCA_SEND_FENCE | SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_SOLICITED)
+
+/* There are others: inline data, or what nobody knows. */
 static int
 judge_inline(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
 {
 	uint64_t total = 0;
 
+	if ((wr->send_flags & ~(uint32_t)(PLAIN_FLAGS | SOFTHCA_SEND_INLINE)) != 0)
+		return lib_fail(-EINVAL, "send flags %#x are not known", wr->send_flags);
 	if (!out->op->inline_ok)
 		return lib_fail(-EINVAL, "inline data with a READ or an atomic");
 	for (int i = 0; i < wr->num_sge; i++)
@@ -113,8 +119,8 @@ judge_local(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct ju
 	if ((!bind && !inv) || (LOCAL_TYPES & qp->type_bit) == 0)
 		return lib_fail(-EINVAL, "opcode %u is not for QPs of type %u", wr->opcode,
 				qp->pub.qp_type);
-	if (wr->num_sge != 0 || (wr->send_flags & SOFTHCA_SEND_INLINE) != 0)
-		return lib_fail(-EINVAL, "data with a bind or invalidate");
+	if (wr->num_sge != 0 || (wr->send_flags & ~(uint32_t)PLAIN_FLAGS) != 0)
+		return lib_fail(-EINVAL, "data or unknown flags with a bind or invalidate");
 	if (bind && lib_mw_judge(qp, wr) != 0)
 		return -EINVAL;
 	out->units = out->op->header_units;
@@ -133,7 +139,7 @@ judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judge
 		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->sq.max_sge);
 	if (__builtin_expect(qp->pub.qp_type == SOFTHCA_QPT_UD && judge_ud(qp, wr) != 0, 0))
 		return -EINVAL;
-	if (wr->send_flags & SOFTHCA_SEND_INLINE)
+	if (wr->send_flags & ~(uint32_t)PLAIN_FLAGS)
 		return judge_inline(qp, wr, out);
 	out->units = out->op->header_units + qp->extra_units + (uint32_t)wr->num_sge;
 	if (__builtin_expect(wr->num_sge == 1, 1)) {

@@ -235,6 +235,16 @@ test_create_limits(void **state)
 	assert_null(softhca_create_cq(ctx, &cq_attr));
 	cq_attr.cqe = (1u << 17) + 1;
 	assert_null(softhca_create_cq(ctx, &cq_attr));
+	cq_attr = (struct softhca_cq_init_attr){.cqe = 1,
+						.flags = SOFTHCA_SINGLE_THREADED << 1};
+	errno = 0;
+	assert_null(softhca_create_cq(ctx, &cq_attr));
+	assert_int_equal(errno, EINVAL);
+	attr.flags = SOFTHCA_SINGLE_THREADED << 1 | SOFTHCA_SINGLE_THREADED;
+	errno = 0;
+	assert_null(softhca_create_qp(q.pd, &attr));
+	assert_int_equal(errno, EINVAL);
+	attr.flags = 0;
 	attr.cap.max_send_wr = (1u << 15) + 1;
 	assert_null(softhca_create_qp(q.pd, &attr));
 	attr.cap.max_send_wr = 1;

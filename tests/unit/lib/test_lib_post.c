@@ -210,6 +210,26 @@ test_inline(void **state)
 	assert_int_equal(fake_take_doorbell(fake), 0);
 }
 
+/* A flag nobody knows might change what the request means. */
+static void
+test_unknown_flags(void **state)
+{
+	struct softhca_sge sge = {.addr = 0x1000, .length = 8, .lkey = 1};
+	struct softhca_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_SEND};
+	struct softhca_send_wr *bad;
+
+	for (uint32_t bit = SOFTHCA_SEND_INLINE << 1; bit != 0; bit <<= 1) {
+		for (uint32_t known = 0; known < 2 * SOFTHCA_SEND_INLINE; known++) {
+			bad = NULL;
+			wr.send_flags = bit | known;
+			assert_int_equal(softhca_post_send(q.qp, &wr, &bad), -EINVAL);
+			assert_ptr_equal(bad, &wr);
+		}
+	}
+	assert_int_equal(fake_take_doorbell(fake), 0);
+	assert_int_equal(qp()->sq.head, 0);
+}
+
 /* Good requests before a bad one are posted and announced; the bad one and the rest are not. */
 static void
 test_bad_in_the_middle(void **state)
@@ -346,6 +366,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_chain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compare_and_swap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_flags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_in_the_middle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_send_overflow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
