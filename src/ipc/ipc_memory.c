@@ -71,6 +71,7 @@ ipc_memory_destroy(struct ipc_memory *m)
 		}
 	ipc_guard_remove(m); /* first: these addresses may be another's at once */
 	munmap((void *)(uintptr_t)m->base, m->bytes);
+	ipc_maps_give(m->config.maps, m->count, 0);
 	free(m->by_va);
 	free(m->segment);
 	free(m);
@@ -267,10 +268,16 @@ ipc_memory_attach(struct ipc_memory *m, const struct hca_ctl_segment *request, i
 	if (bus == 0 || s == NULL)
 		return ipc_fail(-ENOMEM, "no addresses for %llu bytes",
 				(unsigned long long)request->length);
+	if (!ipc_maps_take(m->config.maps, m->count))
+		return ipc_fail(-ENOMEM, "the client has %u segments, and all clients too many",
+				m->count);
 	at = mmap((void *)(uintptr_t)bus, request->length, PROT_READ | PROT_WRITE,
 		  MAP_SHARED | MAP_FIXED, fd, (off_t)request->offset);
-	if (at == MAP_FAILED)
-		return ipc_fail(-errno, "the memory cannot be mapped: %s", strerror(errno));
+	if (at == MAP_FAILED) {
+		err = ipc_fail(-errno, "the memory cannot be mapped: %s", strerror(errno));
+		ipc_maps_give(m->config.maps, m->count + 1, m->count);
+		return err;
+	}
 	enter(m, s, request, bus);
 	*handle = (uint32_t)(s - m->segment);
 	return 0;
@@ -292,6 +299,7 @@ ipc_memory_detach(struct ipc_memory *m, uint32_t handle)
 		return ipc_fail(-errno, "the memory cannot be unmapped: %s", strerror(errno));
 	i = find_behind(m, s->va);
 	m->count--;
+	ipc_maps_give(m->config.maps, m->count + 1, m->count);
 	memmove(&m->by_va[i], &m->by_va[i + 1], (m->count - i) * sizeof(m->by_va[0]));
 	m->attached -= s->length;
 	__atomic_store_n(&s->length, 0, __ATOMIC_RELEASE);

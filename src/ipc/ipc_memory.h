@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ipc_maps.h"
 #include "ipc_proto.h"
 
 struct ipc_memory;
@@ -29,6 +30,7 @@ struct ipc_memory_config {
 	uint64_t bytes_max;    /* of all segments */
 	uint32_t segments_max; /* at most so many */
 	int lost_fd;	       /* eventfd: counts segments that were lost */
+	struct ipc_maps *maps; /* of all clients */
 };
 
 /* What holds segments */

@@ -79,7 +79,8 @@ static int
 open_client(struct ipc_session *s, struct ipc_answer *answer)
 {
 	const struct ipc_server_config *c = &s->server->config;
-	struct ipc_memory_config mc = {c->memory_max, c->segments_max, s->lost_fd};
+	struct ipc_memory_config mc = {c->memory_max, c->segments_max, s->lost_fd,
+				       &s->server->maps};
 	int err = driver_says(hca_client_open(c->driver, &s->client));
 
 	if (err != 0) {

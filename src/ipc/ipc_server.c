@@ -315,6 +315,7 @@ take_config(struct ipc_server *server, const struct ipc_server_config *in)
 	DEFAULT(hello_ms, 1000);
 	DEFAULT(send_ms, 1000);
 #undef DEFAULT
+	ipc_maps_init(&server->maps, c->clients_max, 0);
 	return 0;
 }
 

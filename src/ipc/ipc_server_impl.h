@@ -34,6 +34,7 @@ struct ipc_server {
 	uint32_t num_sessions;
 	uint64_t counter[IPC_COUNTER_COUNT];
 	struct ipc_clean_ups clean_ups;
+	struct ipc_maps maps;
 };
 
 struct ipc_session {

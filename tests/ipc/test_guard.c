@@ -36,7 +36,8 @@ struct user {
 static struct ipc_memory *
 make(const struct user *u)
 {
-	const struct ipc_memory_config c = {UINT64_C(1) << 20, 4, u->lost_fd};
+	static struct ipc_maps maps = {.share = 4};
+	const struct ipc_memory_config c = {UINT64_C(1) << 20, 4, u->lost_fd, &maps};
 	struct ipc_memory *m;
 	uint32_t handle;
 
