@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "doctor.h"
@@ -73,6 +74,54 @@ netdev(struct doctor *d, const char *name)
 			      "packets of %s need the capability net_raw", name);
 }
 
+/* Who connects to the socket of a memif server and leaves at once ends the daemon. */
+static void
+memif(struct doctor *d)
+{
+	char path[128] = "", mode[16] = "", fix[256], *slash;
+	struct stat st;
+
+	doctor_device_arg(d->device, "socket", path, sizeof(path));
+	doctor_key(d, "port", "socket_mode", mode, sizeof(mode));
+	if (path[0] != '/') {
+		doctor_report(
+			d, DOCTOR_WARN, "memif", NULL,
+			"every user of this machine may connect to socket=%s, and can end the "
+			"daemon: choose a path, like socket=/run/softhca/wire",
+			path);
+		return;
+	}
+	if ((strtoul(mode, NULL, 8) & 06) != 0) {
+		doctor_report(d, DOCTOR_WARN, "memif", NULL,
+			      "socket_mode = %s: every user of this machine may connect to %s, and "
+			      "can end the daemon: choose 0600 or 0660",
+			      mode, path);
+		return;
+	}
+	slash = strrchr(path, '/');
+	slash[slash == path] = '\0';
+	if (stat(doctor_path(d, "%s", path), &st) == 0 &&
+	    (st.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
+		snprintf(fix, sizeof(fix), "chmod o-w %s", path);
+		doctor_report(d, DOCTOR_WARN, "memif", fix,
+			      "every user of this machine may replace sockets in %s", path);
+		return;
+	}
+	doctor_report(d, DOCTOR_OK, "memif", NULL,
+		      "the socket is for the daemon's user or group only; who may connect can end "
+		      "the daemon");
+}
+
+static bool
+is_memif_server(const char *device)
+{
+	char role[16] = "client";
+
+	doctor_device_arg(device, "role", role, sizeof(role));
+	return strncmp(device, "net_memif", strlen("net_memif")) == 0 &&
+	       (strcmp(role, "server") == 0 || strcmp(role, "master") == 0);
+}
+
 void
 doctor_device(struct doctor *d)
 {
@@ -88,6 +137,8 @@ doctor_device(struct doctor *d)
 	else
 		doctor_report(d, DOCTOR_OK, "port", NULL, "%s needs nothing of the machine",
 			      d->device);
+	if (is_memif_server(d->device))
+		memif(d);
 }
 
 /* ---- MTU ---- */

@@ -64,6 +64,8 @@ const struct config_key config_keys[] = {
 	NUMBER("port", "discard_after_us", discard_after_us, 1, 60000000, 10000,
 	       "microseconds, 1 to 60000000"),
 	NUMBER("port", "link_poll_ms", link_poll_ms, 1, 10000, 100, "milliseconds, 1 to 10000"),
+	{.section = "port", .name = "socket_mode", .parse = config_mode, AT(wire_mode),
+	 .preset = 0600, .expected = "an octal mode like 0600"},
 
 	LIST("addresses", "address", address, config_address,
 	     "IP address/prefix, then perhaps \"vlan 1..4094\""),

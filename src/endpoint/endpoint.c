@@ -223,7 +223,6 @@ build(struct endpoint *e)
 
 	if (err == 0)
 		err = endpoint_eal_start(&e->cfg, &e->port.device);
-	e->eal = err == 0;
 	if (err == 0)
 		err = endpoint_port_open(&e->port, &e->cfg);
 	if (err == 0)
@@ -302,8 +301,6 @@ endpoint_destroy(struct endpoint *e)
 	hca_destroy(e->hca);
 	endpoint_port_close(&e->port);
 	endpoint_kernel_close(&e->kernel);
-	if (e->eal)
-		endpoint_eal_stop();
 	free(e);
 }
 

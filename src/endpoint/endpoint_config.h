@@ -85,6 +85,8 @@ struct endpoint_config {
 	uint32_t tx_descriptors;
 	uint32_t discard_after_us;
 	uint32_t link_poll_ms;
+	uint32_t
+		wire_mode; /* of a socket the device makes: memif server, vhost, virtio_user server */
 
 	/* [addresses] */
 	struct endpoint_address address[ENDPOINT_ADDRESSES_MAX];

@@ -148,6 +148,12 @@ is_server(const struct endpoint_device *d)
 	return strcmp(role, "server") == 0 || strcmp(role, "master") == 0;
 }
 
+bool
+endpoint_device_is_memif_server(const struct endpoint_device *d)
+{
+	return strncmp(d->name, "net_memif", strlen("net_memif")) == 0 && is_server(d);
+}
+
 /* Frames longer than a buffer are corrupted, so buffers hold the longest. */
 static int
 complete_memif(const struct endpoint_config *c, struct endpoint_device *d)

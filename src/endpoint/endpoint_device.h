@@ -56,4 +56,7 @@ void endpoint_make_folder(const struct endpoint_device *d);
 /* Removes a socket file nobody listens on. -EADDRINUSE: somebody does; -EEXIST: it is no socket. */
 int endpoint_unlink_stale(const char *path);
 
+/* A memif that others connect to. */
+bool endpoint_device_is_memif_server(const struct endpoint_device *d);
+
 #endif

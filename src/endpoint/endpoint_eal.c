@@ -186,9 +186,3 @@ endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 	return err;
 }
-
-void
-endpoint_eal_stop(void)
-{
-	rte_eal_cleanup();
-}

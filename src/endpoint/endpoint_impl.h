@@ -26,7 +26,6 @@ struct endpoint {
 	struct endpoint_config cfg;
 	struct endpoint_port port;
 	struct endpoint_link link;
-	bool eal;
 	struct endpoint_kernif kernel;
 	struct hca_port *pcap; /* NULL: not wanted */
 	struct admin_faults faults[ENDPOINT_WAYS];

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_dev.h>
@@ -30,7 +31,6 @@ probe(struct endpoint_port *p)
 	const struct endpoint_device *d = &p->device;
 	int rc;
 
-	endpoint_make_folder(d);
 	if (d->path[0] != '\0') {
 		rc = endpoint_unlink_stale(d->path);
 		if (rc == -EADDRINUSE)
@@ -131,8 +131,28 @@ start(struct endpoint_port *p, const struct endpoint_config *c)
 	return 0;
 }
 
-int
-endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c)
+/* memif's driver ends the process when a peer connects and leaves before it was greeted. */
+static void
+tell_who_may_connect(const struct endpoint_port *p, const struct endpoint_config *c)
+{
+	char socket[sizeof(p->device.path)] = "";
+	bool all = p->device.path[0] == '\0' || (c->wire_mode & 06) != 0;
+
+	if (!endpoint_device_is_memif_server(&p->device))
+		return;
+	endpoint_device_option(p->device.args, "socket", socket, sizeof(socket));
+	if (all)
+		LOG_WARNING("device %s: every user of this machine may connect to %s, and can end "
+			    "this daemon (memif of DPDK 22.11): use a path and socket_mode = 0600",
+			    p->device.name, socket);
+	else
+		LOG_INFO("device %s: who may connect to %s (mode %04o) can end this daemon (memif "
+			 "of DPDK 22.11)",
+			 p->device.name, socket, c->wire_mode);
+}
+
+static int
+open_device(struct endpoint_port *p, const struct endpoint_config *c)
 {
 	int rc = probe(p);
 
@@ -144,11 +164,27 @@ endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c)
 		take_names(p);
 		rc = start(p, c);
 	}
-	if (rc == 0)
-		take_names(p);
-	else
-		endpoint_port_close(p);
 	return rc;
+}
+
+int
+endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c)
+{
+	mode_t mask;
+	int rc;
+
+	endpoint_make_folder(&p->device);
+	mask = umask(0777 & ~c->wire_mode); /* of the socket from its first moment on */
+	rc = open_device(p, c);
+
+	umask(mask);
+	if (rc != 0) {
+		endpoint_port_close(p);
+		return rc;
+	}
+	take_names(p);
+	tell_who_may_connect(p, c);
+	return 0;
 }
 
 void

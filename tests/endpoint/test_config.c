@@ -210,6 +210,8 @@ static const struct bad_value {
 	{"memory", "hugepages", "yes"},
 	{"memory", "numa_node", "-1"},
 	{"control", "mode", "0888"},
+	{"port", "socket_mode", "0608"},
+	{"port", "socket_mode", "rw"},
 	{"control", "mode", "1777"},
 	{"control", "mode", ""},
 	{"control", "socket", "run/x.sock"},

@@ -7,8 +7,11 @@ test_daemon.py SOFTHCAD [unittest arguments]
 import os
 import pwd
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 import unittest
 
 from daemon import Daemon, Namespaces, Skip, folder, write_config
@@ -133,6 +136,71 @@ class Life(Case):
         self.assertTrue(os.path.exists(os.path.join(self.place, 'wire')))
         self.assertTrue(os.path.exists(first.socket))
         self.clean_end(self.daemon('k', device).start())
+
+    def test_wire_is_private(self):
+        """Who may connect to memif's socket can end the daemon: nobody else may, whatever the umask."""
+        path = os.path.join(self.place, 'wire')
+        device = 'net_memif0,role=server,socket=' + path
+        mask = os.umask(0)
+        try:
+            for part, keys, mode in (('p', {}, 0o600), ('q', {'socket_mode': '0660'}, 0o660),
+                                     ('r', {'socket_mode': '0666'}, 0o666)):
+                d = self.daemon(part, device, ADDRESS, {'port': keys}).start()
+                self.assertEqual(os.stat(path).st_mode & 0o777, mode)
+                if mode & 6:
+                    self.assertIn('every user of this machine may connect', d.text())
+                else:
+                    self.assertIn('who may connect to %s (mode %04o)' % (path, mode), d.text())
+                if part == 'p' and os.geteuid() == 0:
+                    self.refuses_strangers(path)
+                self.clean_end(d)
+        finally:
+            os.umask(mask)
+
+    def refuses_strangers(self, path):
+        user = pwd.getpwnam('nobody')
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                os.setgroups([])
+                os.setgid(user.pw_gid)
+                os.setuid(user.pw_uid)
+                with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+                    s.connect(path)
+            except PermissionError:
+                status = 7
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
+
+    def test_end_among_strangers(self):
+        """Peers that come and go while the daemon ends do not make a crash of it."""
+        path = os.path.join(self.place, 'wire')
+        for turn in range(6):
+            d = self.daemon('g%d' % turn, 'net_memif0,role=server,socket=' + path).start()
+            over = threading.Event()
+
+            def visit(over=over):
+                while not over.is_set():
+                    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+                        s.settimeout(30)
+                        try:
+                            s.connect(path)
+                            s.recv(256)  # greeted: who leaves before that ends the daemon
+                        except OSError:
+                            time.sleep(0.001)
+
+            visitors = [threading.Thread(target=visit) for _ in range(2)]
+            for each in visitors:
+                each.start()
+            time.sleep(0.1)
+            try:
+                self.clean_end(d)
+            finally:
+                over.set()
+                for each in visitors:
+                    each.join()
 
     def test_folder_is_made(self):
         device = 'net_memif0,role=server,socket=%s/new/wire' % self.place

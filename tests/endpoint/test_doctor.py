@@ -169,6 +169,19 @@ class Doctor(unittest.TestCase):
         self.finds(Machine(self, {'sys/class/net/eth9/operstate': 'down\n'}, config()), 'FAIL',
                    'port', 'is down', 'ip link set eth9 up')
 
+    def test_memif(self):
+        wire = 'net_memif0,role=server,socket=/run/softhca/wire'
+        self.finds(Machine(self, {'run/softhca/x': ''}, config(port={'device': wire})), 'ok',
+                   'memif', 'user or group only')
+        self.finds(Machine(self, None, config(port={'device': wire, 'socket_mode': '0666'})),
+                   'warn', 'memif', 'every user of this machine may connect')
+        abstract = 'net_memif0,role=server,socket=wire'
+        self.finds(Machine(self, None, config(port={'device': abstract})), 'warn', 'memif',
+                   'choose a path')
+        machine = Machine(self, {'run/softhca/x': ''}, config(port={'device': wire}))
+        os.chmod(os.path.join(machine.root, 'run/softhca'), 0o777)
+        self.finds(machine, 'warn', 'memif', 'may replace sockets', 'chmod o-w /run/softhca')
+
     def test_mtu(self):
         low = {'sys/class/net/eth9/mtu': '1500\n'}
         self.finds(Machine(self, low, config()), 'warn', 'mtu', 'RoCE packets of 1024 bytes',
