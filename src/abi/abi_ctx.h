@@ -508,6 +508,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
  * entry against the windows of HCA_PD_DOMAIN(pd); a QP's or CQ's usr_page must equal it.
  */
 #define HCA_PD_DOMAIN(pd) HCA_BITS(pd, 10, 0)
+#define HCA_PD_NUMBER(pd) HCA_BITS(pd, 31, 11)
 #define HCA_PD_MAKE(number, domain) (HCA_FIELD(31, 11, number) | HCA_FIELD(10, 0, domain))
 
 static inline uint64_t

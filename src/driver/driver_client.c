@@ -147,11 +147,13 @@ release_objects(struct hca_driver *drv, struct hca_client *client)
 		driver_mw_release(drv, client->mws, true);
 	while (client->mrs != NULL)
 		driver_mr_destroy(drv, client->mrs, true);
-	while (client->pds != NULL) {
-		struct driver_pd *pd = client->pds;
+	for (uint32_t i = 0; i < DRIVER_PD_BUCKETS; i++) {
+		while (client->pds[i] != NULL) {
+			struct driver_pd *pd = client->pds[i];
 
-		client->pds = pd->next;
-		free(pd);
+			client->pds[i] = pd->next;
+			free(pd);
+		}
 	}
 }
 
@@ -364,14 +366,21 @@ hca_client_query_port(struct hca_client *client, uint32_t port, struct hca_ctl_p
 
 /* --- protection domains --- */
 
+/* Where the PD hangs, or would: numbers of one client differ in their upper bits only. */
+static struct driver_pd **
+pd_link(struct hca_client *client, uint32_t pdn)
+{
+	struct driver_pd **link = &client->pds[HCA_PD_NUMBER(pdn) % DRIVER_PD_BUCKETS];
+
+	while (*link != NULL && (*link)->pdn != pdn)
+		link = &(*link)->next;
+	return link;
+}
+
 struct driver_pd *
 driver_pd_of(struct hca_client *client, uint32_t pdn)
 {
-	struct driver_pd *pd = client->pds;
-
-	while (pd != NULL && pd->pdn != pdn)
-		pd = pd->next;
-	return pd;
+	return *pd_link(client, pdn);
 }
 
 int
@@ -379,7 +388,7 @@ hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn)
 {
 	struct hca_driver *drv = client->drv;
 	uint32_t quota = drv->config.quota.pds;
-	struct driver_pd *pd = calloc(1, sizeof(*pd));
+	struct driver_pd *pd = calloc(1, sizeof(*pd)), **link;
 	int err = 0;
 
 	if (pd == NULL)
@@ -392,9 +401,9 @@ hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn)
 	do { /* number 0 is the PD of the client's CQs */
 		client->next_pd = client->next_pd < PD_INDEX_MAX ? client->next_pd + 1 : 1;
 		pd->pdn = HCA_PD_MAKE(client->next_pd, client->uar);
-	} while (driver_pd_of(client, pd->pdn) != NULL);
-	pd->next = client->pds;
-	client->pds = pd;
+		link = pd_link(client, pd->pdn);
+	} while (*link != NULL);
+	*link = pd;
 	client->count_pds++;
 	*pdn = pd->pdn;
 out:
@@ -413,8 +422,7 @@ hca_client_dealloc_pd(struct hca_client *client, uint32_t pdn)
 	int err = 0;
 
 	pthread_mutex_lock(&drv->lock);
-	for (link = &client->pds; *link != NULL && (*link)->pdn != pdn;)
-		link = &(*link)->next;
+	link = pd_link(client, pdn);
 	pd = *link;
 	if (pd == NULL) {
 		err = driver_fail(-EINVAL, "PD %#x does not exist", pdn);

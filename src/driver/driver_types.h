@@ -29,6 +29,7 @@
 #define DRIVER_MAX_NEIGH 1024u
 #define DRIVER_MAX_CHANNELS 4096u /* per client */
 #define DRIVER_PAGE 4096u
+#define DRIVER_PD_BUCKETS 4096u
 
 enum driver_icm_area {
 	ICM_QPC,
@@ -157,7 +158,7 @@ struct hca_client {
 	struct hca_driver *drv;
 	uint32_t uar; /* page number = DMA domain */
 	uint32_t next_pd;
-	struct driver_pd *pds;
+	struct driver_pd *pds[DRIVER_PD_BUCKETS]; /* by HCA_PD_NUMBER() */
 	struct driver_mr *mrs;
 	struct driver_mr *mws; /* memory windows; freed before the regions they are bound to */
 	struct driver_cq *cqs;

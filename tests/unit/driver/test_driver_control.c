@@ -606,6 +606,38 @@ test_dead_device(void **state)
 	assert_int_equal(next_event(async_fd, &event), -1);
 }
 
+static int
+by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* More than the table has places: each has a number of its own, and goes by it. */
+static void
+test_many_pds(void **state)
+{
+	enum {
+		PDS = 20000
+	};
+	static uint32_t pdn[PDS];
+	struct hca_driver_usage usage;
+
+	for (uint32_t i = 0; i < PDS; i++)
+		pdn[i] = make_pd();
+	qsort(pdn, PDS, sizeof(pdn[0]), by_number);
+	for (uint32_t i = 1; i < PDS; i++)
+		assert_int_not_equal(pdn[i - 1], pdn[i]);
+	for (uint32_t i = 0; i < PDS; i += 2)
+		assert_int_equal(hca_client_dealloc_pd(client, pdn[i]), 0);
+	for (uint32_t i = 0; i < PDS; i++)
+		assert_int_equal(hca_client_dealloc_pd(client, pdn[i]), i % 2 == 0 ? -EINVAL : 0);
+	make_pd();
+	hca_driver_usage(drv, &usage);
+	assert_int_equal(usage.pds, 1);
+}
+
 static void
 test_uar_pages_run_out(void **state)
 {
@@ -646,6 +678,7 @@ main(void)
 		TEST(test_failed_command_undoes),
 		TEST(test_full_pipe_of_another),
 		TEST(test_event_of_the_dead),
+		TEST(test_many_pds),
 		TEST(test_dead_device),
 		TEST(test_uar_pages_run_out),
 	};
