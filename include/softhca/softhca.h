@@ -16,6 +16,7 @@
  *   -EBUSY   the object is still used by another one
  *   -EPERM   the object or the memory belongs to somebody else
  *   -EAGAIN  nothing there (non-blocking event calls)
+ *   -EFAULT  nothing is mapped at an address
  *   -EIO     the device does not answer any more
  *   -EOPNOTSUPP  not offered by this device
  *
@@ -742,7 +743,8 @@ SOFTHCA_API int softhca_detach(void *addr);
 /*
  * Register [addr, addr + length) of the process. Remote write or atomic need local write, and only
  * then must the memory be writable. ZERO_BASED: work requests and the peer count from 0.
- * length 0 is refused. The memory must stay mapped until softhca_dereg_mr() has returned.
+ * length 0 is refused, and so is memory that is not there (-EFAULT). It must stay mapped until
+ * softhca_dereg_mr() has returned.
  *
  * With a device behind a daemon the memory must be shared with it. Memory of softhca_alloc() and
  * softhca_attach() is; of another shared mapping of a sealed memfd the file is found while a descriptor

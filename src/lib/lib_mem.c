@@ -9,6 +9,9 @@
 #include "abi_ctx.h"
 #include "lib_types.h"
 
+#define LIB_PAGE UINT64_C(4096)
+#define LIB_PAGE_MAX (UINT64_C(1) << HCA_MAX_PAGE_LOG)
+
 void *
 lib_map(struct lib_context *ctx, size_t bytes)
 {
@@ -108,13 +111,38 @@ describe(struct lib_mr *mr, uint32_t flags, const struct hca_ctl_mr *request)
 	mr->pub.addr = mr->zero_based ? 0 : mr->va;
 }
 
-/* The memory of a region, where the device does not reach all of it anyway */
+/* Is there memory from va to last? The device is of this process, and would end it. */
+static int
+check_mapped(uint64_t va, uint64_t last)
+{
+	uint64_t first = va & ~(LIB_PAGE - 1), bytes = (last | (LIB_PAGE - 1)) - first + 1;
+
+	/* With this flag all it does is to look for holes. */
+	if (bytes != 0 && msync((void *)(uintptr_t)first, bytes, MS_ASYNC) == 0)
+		return 0;
+	return lib_fail(-EFAULT, "not all of %#llx to %#llx is mapped", (unsigned long long)va,
+			(unsigned long long)last);
+}
+
+static int
+check_memory(const struct hca_ctl_mr *request, const uint64_t *pages)
+{
+	int err = 0;
+
+	if (pages == NULL)
+		return check_mapped(request->va, request->va + (request->length - 1));
+	for (uint64_t i = 0; i < request->npages && err == 0; i++)
+		err = check_mapped(pages[i], pages[i] + (request->page_size - 1));
+	return err;
+}
+
+/* The memory of a region; where the device reaches all of it anyway, it must be there. */
 static int
 share(struct lib_context *ctx, const struct hca_ctl_mr *request, const uint64_t *pages,
       struct lib_cover **cover)
 {
 	if (ctx->ops->attach == NULL)
-		return 0;
+		return check_memory(request, pages);
 	if (pages == NULL)
 		return lib_cover_take(ctx, request->va, request->length, cover);
 	return lib_cover_take_pages(ctx, pages, request->npages, request->page_size, cover);
@@ -175,6 +203,25 @@ softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length, uint32_t acce
 	return register_region(pd, &request, NULL);
 }
 
+/* As many pages as the region has, before there is a list of them. */
+static int
+check_pages(const struct hca_ctl_mr *request)
+{
+	uint64_t size = request->page_size, in_page = request->va & (size - 1), last;
+
+	if (size < LIB_PAGE || size > LIB_PAGE_MAX || (size & (size - 1)) != 0)
+		return lib_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
+	if (check_range(request) != 0)
+		return -EINVAL;
+	last = request->length - 1;
+	/* in two steps: in_page + length may not fit */
+	if (request->npages != last / size + (in_page + last % size) / size + 1)
+		return lib_fail(-EINVAL, "%llu pages of %llu bytes for a region of %llu",
+				(unsigned long long)request->npages, (unsigned long long)size,
+				(unsigned long long)request->length);
+	return 0;
+}
+
 struct softhca_mr *
 softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va, uint64_t length, uint64_t page_size,
 		     void *const pages[], uint64_t npages, uint32_t access)
@@ -194,6 +241,8 @@ softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va, uint64_t length, uint64
 		lib_fail(-EINVAL, "a region without pages");
 		return NULL;
 	}
+	if (check_pages(&request) != 0)
+		return NULL;
 	list = malloc(npages * sizeof(*list));
 	if (list == NULL) {
 		lib_fail(-ENOMEM, "no memory for %llu pages", (unsigned long long)npages);

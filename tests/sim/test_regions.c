@@ -136,6 +136,57 @@ registrations_in(const struct sim_config *cfg)
 }
 SIM_TEST(registrations)
 
+/* What is not there is refused when it is registered, not found out by the engine. */
+static void
+holes_in(const struct sim_config *cfg)
+{
+	const size_t page = 4096;
+	uint8_t *mem = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
+	void *list[2] = {mem + page, mem};
+	struct softhca_mr *mr;
+	struct softhca_pd *pd;
+	struct rig r;
+
+	rig_open(&r, cfg, &patient);
+	pd = r.s->side[1].pd;
+	sim_check(r.s, mem != MAP_FAILED && munmap(mem + page, page) == 0, "mmap");
+#define REFUSED(call, err) \
+	do { \
+		errno = 0; \
+		sim_check(r.s, (call) == NULL && errno == (err), #call ": %d", errno); \
+	} while (0)
+	REFUSED(softhca_reg_mr(pd, mem, 3 * page, LW), EFAULT);
+	REFUSED(softhca_reg_mr(pd, mem + page - 1, 2, LW), EFAULT);
+	REFUSED(softhca_reg_mr(pd, mem + 2 * page - 1, 2, LW), EFAULT);
+	REFUSED(softhca_reg_mr(pd, NULL, 1, LW), EFAULT);
+	REFUSED(softhca_reg_mr(pd, (void *)(UINTPTR_MAX - 10), 11, LW), EFAULT);
+	REFUSED(softhca_reg_mr_pages(pd, 0x1000, 2 * page, page, list, 2, LW), EFAULT);
+	/* The list would not even fit into memory. */
+	REFUSED(softhca_reg_mr_pages(pd, 0x1000, page, page, list, UINT64_C(1) << 60, LW), EINVAL);
+	REFUSED(softhca_reg_mr_pages(pd, 0x1001, 2 * page, page, list, 2, LW), EINVAL);
+	REFUSED(softhca_reg_mr_pages(pd, 0x1000, page, 0, list, 1, LW), EINVAL);
+	REFUSED(softhca_reg_mr_pages(pd, 0x1000, page, 6000, list, 1, LW), EINVAL);
+#undef REFUSED
+	mr = softhca_reg_mr(pd, mem + 2 * page, page, LW | WR);
+	sim_check(r.s, mr != NULL, "reg_mr: %s", softhca_last_error(NULL));
+	sim_check(r.s,
+		  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, mem, 2 * page,
+				   0) == -EFAULT,
+		  "rereg");
+	softhca_dereg_mr(mr);
+	list[0] = mem + 2 * page;
+	mr = softhca_reg_mr_pages(pd, 0x1000, 2 * page, page, list, 2, LW | WR);
+	sim_check(r.s, mr != NULL, "pages: %s", softhca_last_error(NULL));
+	expect(&r, put(&r, 0x1000, mr->rkey, 2 * page, 0x44), SOFTHCA_WC_SUCCESS, "write");
+	sim_check(r.s, holds(mem, page, 0x44) && holds(mem + 2 * page, page, 0x44), "wrong bytes");
+	softhca_dereg_mr(mr);
+	rig_close(&r);
+	munmap(mem, page);
+	munmap(mem + 2 * page, page);
+}
+SIM_TEST(holes)
+
 static void
 rereg_in(const struct sim_config *cfg)
 {
@@ -238,6 +289,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rights),
 		cmocka_unit_test(registrations),
+		cmocka_unit_test(holes),
 		cmocka_unit_test(rereg),
 	};
 
