@@ -141,8 +141,8 @@ static void
 holes_in(const struct sim_config *cfg)
 {
 	const size_t page = 4096;
-	uint8_t *mem = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			    0);
+	uint8_t *mem =
+		mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void *list[2] = {mem + page, mem};
 	struct softhca_mr *mr;
 	struct softhca_pd *pd;
