@@ -14,6 +14,7 @@
 #include <rte_prefetch.h>
 
 #include "engine/ee.h"
+#include "engine/mbuf_free.h"
 #include "vtp/window.h"
 
 int
@@ -553,7 +554,7 @@ hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	}
 	ctx->seen = true;
 	count_burst(h, ctx, n);
-	rte_pktmbuf_free_bulk((struct rte_mbuf **)(uintptr_t)m, n);
+	hca_mbuf_free_burst(m, n);
 }
 
 /* Acknowledgements nobody asked for: when the stage goes idle, or has been busy for long. */

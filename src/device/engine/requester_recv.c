@@ -16,6 +16,7 @@
 
 #include "abi_ctx.h"
 #include "engine/migrate.h"
+#include "engine/mbuf_free.h"
 #include "engine/rrc.h"
 
 #define X(code, us) [code] = (us)*1000u,
@@ -350,7 +351,7 @@ hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	if (open)
 		hca_rrc_commit(&run);
 	hca_cq_batch_end(h, &batch, HCA_STAGE_RRC);
-	rte_pktmbuf_free_bulk((struct rte_mbuf **)(uintptr_t)objs, n);
+	hca_mbuf_free_burst((struct rte_mbuf *const *)objs, n);
 }
 
 /* ---- messages ---- */
