@@ -279,16 +279,12 @@ gather_list(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uin
 	return left == 0;
 }
 
-static bool
-gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, const uint8_t *src,
-       uint8_t *dst, uint32_t *crc)
+/* What does not lie in one run. */
+static __rte_noinline bool
+gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint8_t *dst, uint32_t *crc)
 {
 	if (d->len == 0)
 		return true;
-	if (likely(src != NULL)) {
-		put(h, dst, src, d->len, crc);
-		return true;
-	}
 	if (d->flags & HCA_TXD_INLINE) {
 		const struct hca_record_full *r = (void *)hca_record(h, d->rec);
 
@@ -303,15 +299,17 @@ gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, const ui
 
 /* Where the payload lies when it is one run; also starts fetching it. */
 static inline const uint8_t *
-find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
+find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, bool request)
 {
+	uint32_t pd = request ? qp->cfg.pd : hca_txd_pd(qp, d);
+	uint32_t access = request ? HCA_MPT_FLAG_REGION : hca_txd_access(d);
 	const struct hca_mpt_entry *e;
 	const uint8_t *src;
 	uint32_t run;
 
 	if (d->nsge != 1 || d->len == 0)
 		return NULL;
-	e = find_entry(h, qp, hca_txd_pd(qp, d), d->key, hca_txd_access(d), d->va, d->len);
+	e = find_entry(h, qp, pd, d->key, access, d->va, d->len);
 	if (unlikely(e == NULL))
 		return NULL;
 	src = hca_vtp_ptr(&h->vtp, e, d->va, d->len, &run);
@@ -321,8 +319,11 @@ find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
 	return src;
 }
 
-/* Headers, payload, pad and (long frames) ICRC; false: the payload could not be gathered. */
-static inline bool
+/*
+ * Headers, payload, pad and (long frames) ICRC; false: the payload could not be gathered. Inline
+ * in both bursts (a call costs 5 % of a 64 B WRITE).
+ */
+static __rte_always_inline bool
 build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_roce_template *t,
       struct rte_mbuf *m, const uint8_t *src)
 {
@@ -341,7 +342,9 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_
 
 		h->icrc->crc_burst(&s, &crc, 1);
 	}
-	if (unlikely(!gather(h, qp, d, src, payload, fused ? &crc : NULL)))
+	if (likely(src != NULL))
+		put(h, payload, src, d->len, fused ? &crc : NULL);
+	else if (unlikely(!gather(h, qp, d, payload, fused ? &crc : NULL)))
 		return false;
 	memset(end, 0, 4);
 	if (fused) {
@@ -471,12 +474,12 @@ finish_run(struct hca *h, uint32_t qpi, uint32_t seq)
 }
 
 static inline void
-find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned int n)
+find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned int n, bool request)
 {
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_txd *d = hca_txd(objs[i]);
 
-		src[i] = find_payload(h, &h->qp[d->qpi], d);
+		src[i] = find_payload(h, &h->qp[d->qpi], d, request);
 	}
 }
 
@@ -545,7 +548,7 @@ request_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 	b.frames = b.spans = 0;
 	b.bytes = b.payload = 0;
-	find_payloads(h, objs, src, n);
+	find_payloads(h, objs, src, n, true);
 	begin_run(h, &b, &run, hca_txd(objs[0]));
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_txd *d = hca_txd(objs[i]);
@@ -590,7 +593,7 @@ response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 	b.frames = b.spans = 0;
 	b.bytes = b.payload = 0;
-	find_payloads(h, objs, src, n);
+	find_payloads(h, objs, src, n, false);
 	for (unsigned int i = 0; i < n; i++) {
 		struct rte_mbuf *m = objs[i];
 		struct hca_txd *d = hca_txd(m);

@@ -168,28 +168,20 @@ reserve(struct hca_rrc_run *run, bool solicited)
 	return hca_cq_reserve(run->h, run->qp->cfg.scqn, run->batch, solicited, HCA_STAGE_RRC);
 }
 
-/*
- * A CQE without errors on the short way: whole, but for the owner byte. false: no slot there, go
- * the long way.
- */
-static inline bool
-put_plain_cqe(struct hca_rrc_run *run, const struct hca_record *r)
+/* A CQE without errors on the short way: whole, but for the owner byte. */
+static inline void
+fill_plain_cqe(struct hca_cqe *cqe, uint32_t qpn, uint32_t wqe, const struct hca_record *r)
 {
-	struct hca_cqe *cqe = hca_cq_cursor_take(&run->cq);
-
-	if (unlikely(cqe == NULL))
-		return false;
-	cqe->my_qpn = hca_cpu_to_le32(run->qp->cfg.local_qpn);
+	cqe->my_qpn = hca_cpu_to_le32(qpn);
 	cqe->srqn = 0;
 	cqe->rqpn = 0;
 	cqe->flags = 0;
 	cqe->imm = 0;
 	cqe->byte_cnt = hca_cpu_to_le32(r->len);
-	cqe->wqe = hca_cpu_to_le32((uint32_t)r->wqe_index << run->qp->rrc.sq_stride_log);
+	cqe->wqe = hca_cpu_to_le32(wqe);
 	cqe->opcode = r->op;
 	cqe->is_send = 1;
 	cqe->reserved1e = 0;
-	return true;
 }
 
 static inline bool
@@ -264,17 +256,48 @@ hca_rrc_complete_tail(struct hca_rrc_run *run)
 	pass(run, r);
 }
 
-/* hca_rrc_complete_tail() for SENDs and WRITEs while the short way is open. */
-static inline bool
-complete_plain(struct hca_rrc_run *run, const struct hca_record *r)
+/*
+ * Releases whole SENDs and WRITEs of n PSNs from una on while the short way is open, everything
+ * kept in registers: as hca_rrc_release() with hca_rrc_complete_tail(). Stops in front of whatever
+ * is not that; returns what is left of n.
+ */
+static uint32_t
+release_plain(struct hca_rrc_run *run, uint32_t n)
 {
-	if (unlikely(run->cq.cq == NULL))
-		return false;
-	if (likely(r->flags & HCA_REC_SIGNALED) && unlikely(!put_plain_cqe(run, r)))
-		return false;
-	count_completed(run, r);
-	pass(run, r);
-	return true;
+	const struct hca_qp *qp = run->qp;
+	const uint32_t *window = qp->rrc.window, mask = qp->rrc.window_mask;
+	uint32_t tail = run->tail, upsn = run->upsn, sends = 0;
+	uint32_t qpn = qp->cfg.local_qpn, stride_log = qp->rrc.sq_stride_log;
+	struct hca_cq_cursor cq = run->cq;
+	struct hca *h = run->h;
+
+	while (n != 0) {
+		const struct hca_record *r = hca_record(h, hca_window_ref(window, mask, tail));
+		uint32_t end = (r->psn + r->npsn) & HCA_PSN_MASK, left = (end - upsn) & HCA_PSN_MASK;
+
+		/* Slots behind the head hold old references: valid addresses, perhaps idle records. */
+		rte_prefetch0(hca_record(h, hca_window_ref(window, mask, tail + 3)));
+		if (unlikely((r->flags & (HCA_REC_RD | HCA_REC_SENT)) != HCA_REC_SENT ||
+			     r->syndrome != 0 || n < left))
+			break;
+		if (likely(r->flags & HCA_REC_SIGNALED)) {
+			struct hca_cqe *cqe = hca_cq_cursor_take(&cq);
+
+			if (unlikely(cqe == NULL))
+				break;
+			fill_plain_cqe(cqe, qpn, (uint32_t)r->wqe_index << stride_log, r);
+		}
+		sends += hca_record_sends(r);
+		upsn = end;
+		tail++;
+		n -= left;
+	}
+	run->completed += tail - run->tail;
+	run->sends += sends;
+	run->tail = tail;
+	run->upsn = upsn;
+	run->cq.prod = cq.prod;
+	return n;
 }
 
 bool
@@ -282,12 +305,12 @@ hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
 {
 	if (run->pending == 0 && run->cq.cq == NULL)
 		hca_cq_cursor_open(run->h, run->qp->cfg.scqn, run->batch, HCA_STAGE_RRC, &run->cq);
+	if (likely(run->cq.cq != NULL))
+		n = release_plain(run, n);
 	while (n != 0) {
 		const struct hca_record *r = hca_rrc_record(run, run->tail);
 		uint32_t left;
 
-		/* Slots behind the head hold old references: valid addresses, perhaps idle records. */
-		rte_prefetch0(hca_rrc_record(run, run->tail + 3));
 		if (unlikely(r->flags & HCA_REC_RD || r->syndrome != 0))
 			return false;
 		left = (r->psn + r->npsn - run->upsn) & HCA_PSN_MASK;
@@ -296,8 +319,7 @@ hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
 			return true;
 		}
 		n -= left;
-		if (unlikely(!complete_plain(run, r)))
-			hca_rrc_complete_tail(run);
+		hca_rrc_complete_tail(run);
 	}
 	return true;
 }
