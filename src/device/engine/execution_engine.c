@@ -402,6 +402,17 @@ in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
 	       rxd->payload_len - 1 < 1u << ee->mtu_log;
 }
 
+/* hca_vtp_scatter() of what is not empty, without the call where the memory is one run. */
+static inline void
+store_payload(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const uint8_t *src,
+	      uint32_t len)
+{
+	if (likely(e->base != NULL))
+		hca_copy_last_byte_last(h->icrc, e->base + (va - e->start), src, len);
+	else
+		hca_vtp_scatter(&h->vtp, e, va, src, len, h->icrc);
+}
+
 static inline void
 short_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
 {
@@ -431,7 +442,7 @@ short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct 
 					HCA_ACCESS_REMOTE_WRITE, va, rxd->payload_len);
 	if (unlikely(e == NULL))
 		return false;
-	hca_vtp_scatter(&h->vtp, e, va, data + rxd->payload_off, rxd->payload_len, h->icrc);
+	store_payload(h, e, va, data + rxd->payload_off, rxd->payload_len);
 	short_done(h, ctx, qp, rxd);
 	ctx->writes++;
 	return true;
@@ -453,9 +464,8 @@ to_first_sge(struct hca *h, uint32_t pd, const uint8_t *wqe, struct rte_mbuf *m,
 			  rxd->payload_len);
 	if (unlikely(e == NULL))
 		return false;
-	hca_vtp_scatter(&h->vtp, e, va,
-			rte_pktmbuf_mtod_offset(m, const uint8_t *, rxd->payload_off),
-			rxd->payload_len, h->icrc);
+	store_payload(h, e, va, rte_pktmbuf_mtod_offset(m, const uint8_t *, rxd->payload_off),
+		      rxd->payload_len);
 	return true;
 }
 

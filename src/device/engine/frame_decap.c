@@ -201,11 +201,67 @@ describe_fast(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc
 	return true;
 }
 
+/*
+ * The words of an IPv4 frame from its Ethertype to the end of the BTH, without IP identification,
+ * TTL and checksum, AckReq and PSN: all that describe_fast() looks at, and more.
+ */
+struct alike {
+	uint64_t w[5];
+	uint32_t len; /* of the frame; more than any has: nothing to compare with */
+};
+
+static inline uint64_t
+word_of(const uint8_t *p, uint64_t be_mask)
+{
+	uint64_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return w & rte_cpu_to_be_64(be_mask);
+}
+
+/* len: at least that of the shortest frame, see describe_fast(). */
+static inline void
+note_alike(struct alike *a, const uint8_t *p, uint32_t len)
+{
+	a->w[0] = word_of(p + 12, 0xffffffffffff0000);
+	a->w[1] = word_of(p + 20, 0xffff00ff0000ffff);
+	a->w[2] = word_of(p + 28, UINT64_MAX);
+	a->w[3] = word_of(p + 36, UINT64_MAX);
+	a->w[4] = word_of(p + 44, 0xffffffffffff0000);
+	a->len = len;
+}
+
+static inline bool
+is_alike(const struct alike *a, const uint8_t *p, uint32_t len)
+{
+	return a->len == len &&
+	       ((word_of(p + 12, 0xffffffffffff0000) ^ a->w[0]) |
+		(word_of(p + 20, 0xffff00ff0000ffff) ^ a->w[1]) |
+		(word_of(p + 28, UINT64_MAX) ^ a->w[2]) | (word_of(p + 36, UINT64_MAX) ^ a->w[3]) |
+		(word_of(p + 44, 0xffffffffffff0000) ^ a->w[4])) == 0;
+}
+
+_Static_assert(V4_BTH + 10 == 44 + 8, "the last word has AckReq and one byte of the PSN");
+
+/* The descriptor of a frame that is alike the one described by as: only AckReq and PSN differ. */
+static inline void
+describe_alike(const uint8_t *p, const struct hca_rxd *as, struct hca_rxd *r)
+{
+	uint32_t psn = hca_get_be32(p + V4_BTH + 8);
+
+	*r = *as;
+	r->psn = psn & HCA_PSN_MASK;
+	r->flags = (uint8_t)((as->flags & ~HCA_RXD_ACKREQ) | (psn >> 31) * HCA_RXD_ACKREQ);
+}
+
 /* Headers: returns the number of frames whose ICRC is worth computing. */
 static inline unsigned int
 parse_burst(struct hca *h, struct decap *d, struct rte_mbuf **m, unsigned int n)
 {
+	struct alike last = {.len = UINT32_MAX};
+	struct hca_icrc_span span;
 	unsigned int good = 0;
+	struct hca_rxd as;
 
 	for (unsigned int i = 0; i < n; i++) {
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
@@ -216,7 +272,15 @@ parse_burst(struct hca *h, struct decap *d, struct rte_mbuf **m, unsigned int n)
 			drop(h, d, m[i], HCA_CTR_rx_multi_segment);
 			continue;
 		}
-		if (unlikely(!describe_fast(p, m[i]->data_len, r, &d->span[good]))) {
+		if (is_alike(&last, p, m[i]->data_len)) {
+			describe_alike(p, &as, r);
+			span.data = p + V4_L3;
+			d->span[good] = span;
+		} else if (likely(describe_fast(p, m[i]->data_len, r, &d->span[good]))) {
+			note_alike(&last, p, m[i]->data_len);
+			as = *r;
+			span = d->span[good];
+		} else {
 			rc = describe(p, m[i]->data_len, r, &d->span[good]);
 			if (rc != 0) {
 				drop(h, d, m[i], parse_counter[-rc]);

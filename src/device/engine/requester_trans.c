@@ -284,9 +284,10 @@ hca_rtc_free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp,
 	uint32_t tail = hca_una_tail(__atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE));
 	uint32_t done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
 	uint32_t freed = qp->rtc.freed, mask = qp->rtc.window_mask;
+	const uint32_t *window = qp->rtc.window;
 
 	for (; freed != tail; freed++) {
-		uint32_t ref = qp->rtc.window[freed & mask];
+		uint32_t ref = window[freed & mask];
 
 		if ((int32_t)(done - hca_record(h, ref)->desc_seq) < 0)
 			break;

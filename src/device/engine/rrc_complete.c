@@ -273,7 +273,8 @@ release_plain(struct hca_rrc_run *run, uint32_t n)
 
 	while (n != 0) {
 		const struct hca_record *r = hca_record(h, hca_window_ref(window, mask, tail));
-		uint32_t end = (r->psn + r->npsn) & HCA_PSN_MASK, left = (end - upsn) & HCA_PSN_MASK;
+		uint32_t end = (r->psn + r->npsn) & HCA_PSN_MASK,
+			 left = (end - upsn) & HCA_PSN_MASK;
 
 		/* Slots behind the head hold old references: valid addresses, perhaps idle records. */
 		rte_prefetch0(hca_record(h, hca_window_ref(window, mask, tail + 3)));

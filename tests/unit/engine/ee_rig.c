@@ -137,6 +137,7 @@ rig_setup(void **state)
 	current = r;
 	r->fx = fx_create(&cfg);
 	r->h = r->fx->h;
+	r->h->icrc = hca_icrc_select();
 	r->rx_pool = rte_pktmbuf_pool_create("rig-rx", 127, 0, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
 	r->h->resp_pool =
 		rte_pktmbuf_pool_create("rig-resp", 255, 0, HCA_MBUF_PRIV, 1024, SOCKET_ID_ANY);
