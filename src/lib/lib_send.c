@@ -150,7 +150,7 @@ judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judge
 	return judge_sges(wr);
 }
 
-static void
+static __attribute__((noinline)) void
 build_inline(uint8_t *at, const struct softhca_send_wr *wr)
 {
 	uint8_t *data = at + sizeof(struct hca_inline_unit);
@@ -167,13 +167,19 @@ build_inline(uint8_t *at, const struct softhca_send_wr *wr)
 }
 
 static inline void
+build_sge(struct hca_data_unit *unit, const struct softhca_sge *sge)
+{
+	unit->byte_cnt = hca_cpu_to_le32(sge->length);
+	unit->lkey = hca_cpu_to_le32(sge->lkey);
+	unit->addr = hca_cpu_to_le64(sge->addr);
+}
+
+/* Any number of them; out of the way of the usual one. */
+static __attribute__((noinline)) void
 build_sges(struct hca_data_unit *unit, const struct softhca_sge *sge, int n)
 {
-	for (int i = 0; i < n; i++) {
-		unit[i].byte_cnt = hca_cpu_to_le32(sge[i].length);
-		unit[i].lkey = hca_cpu_to_le32(sge[i].lkey);
-		unit[i].addr = hca_cpu_to_le64(sge[i].addr);
-	}
+	for (int i = 0; i < n; i++)
+		build_sge(&unit[i], &sge[i]);
 }
 
 static inline void
@@ -243,8 +249,10 @@ build_wqe(const struct lib_qp *qp, uint8_t *wqe, const struct softhca_send_wr *w
 		build_extra(qp, wqe + sizeof(*next), wr);
 	if (op->raddr)
 		build_remote(head, wr, op->atomic);
-	if (wr->send_flags & SOFTHCA_SEND_INLINE)
+	if (__builtin_expect((wr->send_flags & SOFTHCA_SEND_INLINE) != 0, 0))
 		build_inline(tail, wr);
+	else if (__builtin_expect(wr->num_sge == 1, 1))
+		build_sge((struct hca_data_unit *)tail, wr->sg_list);
 	else
 		build_sges((struct hca_data_unit *)tail, wr->sg_list, wr->num_sge);
 }
