@@ -103,23 +103,43 @@ goes_on(struct ctl_process *p)
 	return active;
 }
 
+static long long
+number_of(json_t *answer, const char *name)
+{
+	return (long long)json_integer_value(json_object_get(answer, name));
+}
+
+static void
+tell(json_t *answer, const char *path)
+{
+	long long lost = number_of(answer, "lost");
+
+	printf("%lld frames in %s", number_of(answer, "frames"), path);
+	if (lost != 0)
+		printf("; capture lost %lld, the disk was too slow", lost);
+	putchar('\n');
+}
+
 static int
 end(const struct ctl *c, struct ctl_process *p, const char *path)
 {
 	json_t *answer = ctl_ask(p, "/softhca/capture", "off");
+	bool failed;
 
 	if (answer == NULL) {
-		ctl_error("%s is gone, or %s is not complete", p->prefix, path);
+		ctl_error("%s is gone, and %s is not complete", p->prefix, path);
 		return -1;
 	}
+	failed = number_of(answer, "failed") != 0;
 	json_object_set_new(answer, "file", json_string(path));
 	if (c->json)
 		ctl_json(stdout, answer);
 	else
-		printf("%lld frames in %s\n",
-		       (long long)json_integer_value(json_object_get(answer, "frames")), path);
+		tell(answer, path);
 	json_decref(answer);
-	return 0;
+	if (failed)
+		ctl_error("%s is not complete: the disk took no more", path);
+	return failed ? -1 : 0;
 }
 
 static int

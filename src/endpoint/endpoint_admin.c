@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,36 +178,54 @@ epoch(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - hca_clock_ns();
 }
 
-/* *frames: how many the file holds, all of them: counted once no lcore writes it any more. */
-static int
-end_capture(struct endpoint *e, uint64_t *frames)
-{
-	int rc;
+/* What is told of a capture. */
+struct captured {
+	uint64_t frames, lost;
+	bool active, failed;
+};
 
-	*frames = 0;
+static void
+look_at_capture(const struct endpoint *e, struct captured *c)
+{
+	memset(c, 0, sizeof(*c));
 	if (e->capture == NULL)
-		return 0;
+		return;
+	c->frames = hca_pcap_frames(e->capture);
+	c->lost = hca_pcap_lost(e->capture);
+	c->failed = hca_pcap_failed(e->capture);
+	c->active = !c->failed;
+}
+
+/* Counted once no lcore adds to it any more. */
+static void
+end_capture(struct endpoint *e, struct captured *c)
+{
+	memset(c, 0, sizeof(*c));
+	if (e->capture == NULL)
+		return;
 	hca_port_pcap_attach(e->pcap, NULL);
-	*frames = hca_pcap_frames(e->capture);
-	rc = hca_pcap_close(e->capture);
+	look_at_capture(e, c);
+	c->failed = hca_pcap_close(e->capture) != 0;
+	c->active = false;
 	e->capture = NULL;
-	LOG_INFO("%s: capture ended%s", e->cfg.name, rc == 0 ? "" : ", and is not complete");
-	return rc;
+	LOG_INFO("%s: capture ended%s", e->cfg.name, c->failed ? ": the disk took no more" : "");
+	if (c->lost != 0)
+		LOG_WARNING("%s: %" PRIu64 " frames are not in the capture: the disk was too slow",
+			    e->cfg.name, c->lost);
 }
 
 static int
 begin_capture(struct endpoint *e, const char *params)
 {
 	struct admin_capture c;
-	uint64_t frames_before;
+	struct captured before;
 	int rc = admin_capture_parse(params, &c);
 
 	if (rc == 0 && c.ng.one_qp)
 		rc = find_peer(e, c.ng.qpn, &c.ng.remote_qpn);
-	if (rc == 0)
-		rc = end_capture(e, &frames_before);
 	if (rc != 0)
 		return rc;
+	end_capture(e, &before);
 	c.ng.interface = e->cfg.name;
 	c.ng.epoch = epoch();
 	rc = hca_pcap_open_ng(c.path, &c.ng, &e->capture);
@@ -220,21 +239,25 @@ begin_capture(struct endpoint *e, const char *params)
 static int
 capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
-	uint64_t frames;
+	bool off = params != NULL && strcmp(params, "off") == 0;
+	struct captured c;
 	int rc = 0;
 
 	if (e->pcap == NULL)
 		return -ENOTSUP;
-	frames = e->capture != NULL ? hca_pcap_frames(e->capture) : 0;
-	if (params != NULL && strcmp(params, "off") == 0)
-		rc = end_capture(e, &frames);
+	if (off)
+		end_capture(e, &c);
 	else if (params != NULL && *params != '\0')
 		rc = begin_capture(e, params);
 	if (rc != 0)
 		return rc;
+	if (!off)
+		look_at_capture(e, &c);
 	rc = rte_tel_data_start_dict(d);
-	rc |= rte_tel_data_add_dict_u64(d, "active", e->capture != NULL);
-	rc |= rte_tel_data_add_dict_u64(d, "frames", frames);
+	rc |= rte_tel_data_add_dict_u64(d, "active", c.active);
+	rc |= rte_tel_data_add_dict_u64(d, "frames", c.frames);
+	rc |= rte_tel_data_add_dict_u64(d, "lost", c.lost);
+	rc |= rte_tel_data_add_dict_u64(d, "failed", c.failed);
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
@@ -368,11 +391,11 @@ endpoint_admin_add(struct endpoint *e)
 void
 endpoint_admin_remove(struct endpoint *e)
 {
-	uint64_t frames;
+	struct captured last;
 
 	hca_telemetry_remove(&e->telemetry);
 	pthread_mutex_lock(&lock);
 	endpoint = NULL;
-	end_capture(e, &frames);
+	end_capture(e, &last);
 	pthread_mutex_unlock(&lock);
 }

@@ -7,6 +7,7 @@ test_ctl.py SOFTHCA-CTL SOFTHCAD SOFTHCA-PERF PAGE [unittest arguments]
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -215,6 +216,24 @@ class Lab(Case):
         self.bad(2, '--dir', 'capture', path + 'x', '--dir', 'up', *prefix)
         self.bad(2, 'expected one file', 'capture', *prefix)
         self.assertFalse(os.path.exists(path + 'x'))
+
+    def test_capture_on_a_full_disk(self):
+        """It ends and says so; traffic goes on."""
+        self.traffic()
+        path = os.path.join(self.place, 'full')
+        pid = self.daemons[1].process.pid
+        soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1 << 20, hard))
+        try:
+            self.bad(1, 'the disk took no more', 'capture', path, '--prefix', self.daemons[1].name)
+        finally:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
+        self.assertEqual(os.path.getsize(path), 1 << 20)
+        self.assertIn('capture ended: the disk took no more', self.daemons[1].text())
+        before = max(qp['tx_bytes'] for qp in self.about(1, 'qps')[0]['qps'])
+        self.wait(lambda: max(qp['tx_bytes'] for qp in self.about(1, 'qps')[0]['qps']) > before)
+        frames, seen, _ = self.capture('after')
+        self.assertEqual(len(seen), frames)
 
     def test_signal(self):
         """Without --seconds it ends with the operator."""

@@ -9,6 +9,7 @@
 
 #include <rte_malloc.h>
 
+#include "port/pcap_writer.h"
 #include "port/port_pcap.h"
 #include "port/port_wrap.h"
 #include "wire/roce_frame.h"
@@ -22,11 +23,15 @@
 #define NG_SECTION 0x0a0d0d0au
 #define NG_MAGIC 0x1a2b3c4du
 #define NG_INTERFACE 1u
+#define NG_STATISTICS 5u
 #define NG_PACKET 6u
 #define NG_OPTION(code, len) ((uint32_t)(len) << 16 | (code))
 #define NG_FLAGS 2u
 #define NG_IF_NAME 2u
 #define NG_IF_TSRESOL 9u
+#define NG_ISB_IFDROP 5u
+#define NG_ISB_USRDELIV 8u
+#define NG_RING (32u << 20) /* bytes on their way to the disk */
 #define NG_NAME_MAX 60u
 #define NG_HEAD_WORDS 40u
 
@@ -47,11 +52,13 @@ struct pcap_frame {
 };
 
 struct hca_pcap {
-	FILE *f;
+	FILE *f; /* pcapng: written by the writer only */
 	pthread_mutex_t lock;
-	uint64_t frames, max;
+	uint64_t frames, max, lost;
+	uint64_t last; /* time of the last frame, of day */
 	bool failed;
 	bool is_ng;
+	struct pcap_writer *writer; /* pcapng */
 	struct hca_pcap_ng ng;
 };
 
@@ -144,16 +151,62 @@ int
 hca_pcap_open_ng(const char *path, const struct hca_pcap_ng *ng, struct hca_pcap **out)
 {
 	uint32_t snaplen = ng->snaplen != 0 ? ng->snaplen : PCAP_SNAPLEN;
+	size_t ring = ng->ring != 0 ? ng->ring : NG_RING, bytes;
 	uint32_t head[NG_HEAD_WORDS];
-	size_t bytes = ng_head(ng->interface, snaplen, head);
-	int rc = open_file(path, "wbxe", 0, head, bytes, out);
+	struct hca_pcap *c = NULL;
+	int rc;
 
-	if (rc == 0) {
-		(*out)->is_ng = true;
-		(*out)->ng = *ng;
-		(*out)->ng.snaplen = snaplen;
+	bytes = ng_head(ng->interface, snaplen, head);
+	rc = open_file(path, "wbxe", 0, head, bytes, &c);
+	if (rc != 0)
+		return rc;
+	c->is_ng = true;
+	c->ng = *ng;
+	c->ng.snaplen = snaplen;
+	rc = fflush(c->f) == 0 ? pcap_writer_start(fileno(c->f), ring, &c->writer) : -errno;
+	if (rc != 0) {
+		hca_pcap_close(c);
+		return rc;
 	}
-	return rc;
+	*out = c;
+	return 0;
+}
+
+/* How many frames there are, and how many were to be there. */
+static void
+put_statistics(struct hca_pcap *c)
+{
+	const uint32_t total = 24 + 2 * 12 + 4;
+	const uint32_t block[] = {
+		NG_STATISTICS,
+		total,
+		0,
+		(uint32_t)(c->last >> 32),
+		(uint32_t)c->last,
+		NG_OPTION(NG_ISB_IFDROP, 8),
+		(uint32_t)c->lost,
+		(uint32_t)(c->lost >> 32),
+		NG_OPTION(NG_ISB_USRDELIV, 8),
+		(uint32_t)c->frames,
+		(uint32_t)(c->frames >> 32),
+		NG_OPTION(0, 0),
+		total,
+	};
+
+	_Static_assert(sizeof(block) == 24 + 2 * 12 + 4, "its length");
+	if (fwrite(block, sizeof(block), 1, c->f) != 1)
+		c->failed = true;
+}
+
+static void
+end_writer(struct hca_pcap *c)
+{
+	if (c->writer == NULL)
+		return;
+	if (pcap_writer_stop(c->writer) != 0)
+		c->failed = true;
+	else
+		put_statistics(c);
 }
 
 int
@@ -163,6 +216,7 @@ hca_pcap_close(struct hca_pcap *file)
 
 	if (file == NULL)
 		return 0;
+	end_writer(file);
 	failed = file->failed;
 	if (fclose(file->f) != 0)
 		failed = true;
@@ -177,6 +231,18 @@ hca_pcap_frames(const struct hca_pcap *file)
 	return __atomic_load_n(&file->frames, __ATOMIC_RELAXED);
 }
 
+uint64_t
+hca_pcap_lost(const struct hca_pcap *file)
+{
+	return __atomic_load_n(&file->lost, __ATOMIC_RELAXED);
+}
+
+bool
+hca_pcap_failed(const struct hca_pcap *file)
+{
+	return file->writer != NULL && pcap_writer_failed(file->writer);
+}
+
 static void
 put(struct hca_pcap *c, const void *bytes, size_t n)
 {
@@ -184,7 +250,7 @@ put(struct hca_pcap *c, const void *bytes, size_t n)
 		c->failed = true;
 }
 
-static void
+static bool
 put_classic(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now)
 {
 	const struct pcap_frame head = {.sec = (uint32_t)(now / 1000000000u),
@@ -194,9 +260,11 @@ put_classic(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t l
 
 	put(c, &head, sizeof(head));
 	put(c, data, caplen);
+	return true;
 }
 
-static void
+/* False: it did not fit. */
+static bool
 put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now,
        enum direction way)
 {
@@ -206,10 +274,13 @@ put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, u
 				 (uint32_t)at, caplen, len};
 	const uint32_t tail[] = {NG_OPTION(NG_FLAGS, 4), way, NG_OPTION(0, 0), total};
 
-	put(c, head, sizeof(head));
-	put(c, data, caplen);
-	put(c, "\0\0\0", pad);
-	put(c, tail, sizeof(tail));
+	const struct pcap_piece pieces[] = {{head, sizeof(head)},
+					    {data, caplen},
+					    {"\0\0\0", pad},
+					    {tail, sizeof(tail)}};
+
+	c->last = at;
+	return pcap_writer_put(c->writer, pieces, RTE_DIM(pieces));
 }
 
 /* QPN the frame itself says it comes from; 0: it does not. */
@@ -247,11 +318,12 @@ write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t l
 		return;
 	pthread_mutex_lock(&c->lock);
 	if (c->frames < c->max) {
-		__atomic_store_n(&c->frames, c->frames + 1, __ATOMIC_RELAXED);
-		if (c->is_ng)
-			put_ng(c, data, RTE_MIN(caplen, c->ng.snaplen), len, now, way);
-		else
-			put_classic(c, data, caplen, len, now);
+		bool there =
+			c->is_ng ? put_ng(c, data, RTE_MIN(caplen, c->ng.snaplen), len, now, way)
+				 : put_classic(c, data, caplen, len, now);
+
+		hca_port_count(&c->frames, there);
+		hca_port_count(&c->lost, !there);
 	}
 	pthread_mutex_unlock(&c->lock);
 }

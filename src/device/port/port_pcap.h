@@ -5,8 +5,11 @@
 /*
  * A port that writes every frame it transmits to a classic pcap file (nanosecond times, Ethernet)
  * and passes it on; on request also every frame it receives (both ends of a link in memory would
- * write it twice). For debugging and for the decoders of the tests: it makes system calls on the
- * lcores of encap and decap. Several ports may share one file.
+ * write it twice). Several ports may share one file.
+ *
+ * Classic files are for debugging and for the decoders of the tests: system calls are made on the
+ * lcores of encap and decap. A pcapng file is written by a thread of its own (pcap_writer.h): a slow
+ * or full disk costs frames of the capture, which are counted, and no traffic.
  *
  * hca_port.close() closes what it wraps, not the file.
  */
@@ -28,6 +31,7 @@ struct hca_pcap_ng {
 	const char *interface; /* at most 60 characters of it */
 	uint64_t epoch;	       /* ns to add to the time of the engine to get that of day */
 	uint32_t snaplen;      /* bytes of a frame, 0: all */
+	size_t ring;	       /* bytes on their way to the disk, a power of two; 0: 32 MiB */
 	bool no_received, no_sent;
 	/*
 	 * Packets of one QP only: received for qpn, sent to remote_qpn of its peer, or from it where
@@ -38,9 +42,17 @@ struct hca_pcap_ng {
 };
 
 int hca_pcap_open_ng(const char *path, const struct hca_pcap_ng *ng, struct hca_pcap **out);
-/* 0, or -EIO when something could not be written. Ports may outlive it only detached. */
+/*
+ * 0, or -EIO when something could not be written. Ports may outlive it only detached. A pcapng file
+ * ends with how many frames there are and how many were lost on the way.
+ */
 int hca_pcap_close(struct hca_pcap *file);
+/* Those that are in the file, or will be when it is closed. */
 uint64_t hca_pcap_frames(const struct hca_pcap *file);
+/* pcapng: frames that were wanted and did not fit between lcore and disk. */
+uint64_t hca_pcap_lost(const struct hca_pcap *file);
+/* pcapng: the disk takes no more; the capture had better be ended. */
+bool hca_pcap_failed(const struct hca_pcap *file);
 
 /* 0, -ENOMEM. file may be NULL: nothing is written until hca_port_pcap_attach(). */
 int hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket_id,
