@@ -713,6 +713,10 @@ SOFTHCA_API int softhca_query_gid(struct softhca_context *ctx, unsigned int port
 SOFTHCA_API int softhca_query_gid_ex(struct softhca_context *ctx, unsigned int port,
 				     unsigned int index, struct softhca_gid_entry *entry,
 				     uint32_t flags);
+/*
+ * A QP keeps the P_Key that stood at its index when modify_qp named it; after SOFTHCA_EVENT_PKEY_CHANGE
+ * the program names the index again where the new one is wanted.
+ */
 SOFTHCA_API int softhca_query_pkey(struct softhca_context *ctx, unsigned int port,
 				   unsigned int index, uint16_t *pkey /* host order */);
 

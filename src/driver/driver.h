@@ -107,6 +107,10 @@ int hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid
 		       const uint8_t mac[6], uint16_t vlan_id);
 /* Empties an entry; that it was empty already is no error. */
 int hca_driver_clear_gid(struct hca_driver *drv, uint32_t index);
+/*
+ * For QPs that are given this index from now on: one that has it keeps the P_Key it was given with it,
+ * until modify_qp names an index again. Clients hear PKEY_CHANGE.
+ */
 int hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey);
 int hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6]);
 /*

@@ -91,7 +91,9 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 		memcpy(drv->gids[index].mac, mac, sizeof(drv->gids[index].mac));
 		drv->gids[index].vlan_id = vlan_id;
 		drv->gids[index].valid = true;
+		pthread_mutex_lock(&drv->event_lock);
 		memcpy(drv->port.mac, mac, sizeof(drv->port.mac));
+		pthread_mutex_unlock(&drv->event_lock);
 	}
 	if (changed)
 		driver_port_event(drv, HCA_CTL_EVENT_GID_CHANGE);

@@ -366,6 +366,9 @@ modify_with(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode, struc
 		return err;
 	memcpy(driver_mailbox(drv), &m->qpc, sizeof(m->qpc));
 	err = driver_command_in(drv, opcode, qp->qpn);
+	if (err == -ENOMEM && opcode == HCA_CMD_RST2INIT_QPEE)
+		driver_fail(err, "the device has no memory, or no request records, for one more QP "
+				 "(two of each kind are every QP's own)");
 	if (err == 0 && opcode == HCA_CMD_RST2INIT_QPEE)
 		qp->live = true;
 	if (err == 0 && opcode == HCA_CMD_ERR2RST_QPEE)

@@ -84,6 +84,7 @@ static int
 enable_srq(struct hca_driver *drv, const struct driver_srq *srq, const struct hca_ctl_srq *request)
 {
 	struct hca_srqc *c = driver_mailbox(drv);
+	int err;
 
 	hca_srqc_set_start(c, request->addr);
 	c->logsize_usrpage = hca_cpu_to_be32(HCA_FIELD(31, 24, request->log_size) |
@@ -97,7 +98,10 @@ enable_srq(struct hca_driver *drv, const struct driver_srq *srq, const struct hc
 		c->xrcd = hca_cpu_to_be32(HCA_SRQC_XRCD_VALID | srq->xrcd->number);
 		c->xrc_cqn = hca_cpu_to_be32(srq->cq->cqn);
 	}
-	return driver_command_in(drv, HCA_CMD_SW2HW_SRQ, srq->srqn);
+	err = driver_command_in(drv, HCA_CMD_SW2HW_SRQ, srq->srqn);
+	if (err == -EINVAL && srq->xrcd != NULL)
+		driver_fail(err, "the device takes no such XRC SRQ: has its CQ overrun?");
+	return err;
 }
 
 static void

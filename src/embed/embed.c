@@ -64,6 +64,28 @@ softhca_embed_config_init(struct softhca_embed_config *c)
 	};
 }
 
+/* X(field, least, most): what the device would refuse without a word */
+#define SIZES(X) \
+	X(log_qps, 2, 14) \
+	X(log_cqs, 1, 14) \
+	X(log_mpts, 3, 17) \
+	X(log_mtts, 3, 26) \
+	X(edge_size, 2, 1u << 20) \
+	X(records_per_qp, 1, 256)
+
+static int
+check_sizes(const struct softhca_embed_config *c)
+{
+#define X(field, least, most) \
+	if (c->field < (least) || c->field > (most)) \
+		return embed_fail(-EINVAL, #field " = %u: %u to %u", c->field, least, most);
+	SIZES(X)
+#undef X
+	if (c->records == 1)
+		return embed_fail(-EINVAL, "records = 1: 0, which chooses, or 2 and more");
+	return 0;
+}
+
 /* Fields left 0 get their default. */
 static int
 take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
@@ -97,7 +119,7 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	if (c->layout > SOFTHCA_LAYOUT_FULL || c->executor > SOFTHCA_EXECUTOR_THREADS ||
 	    c->idle > SOFTHCA_IDLE_SPIN || c->max_mtu > SOFTHCA_MTU_4096)
 		return embed_fail(-EINVAL, "unknown layout, executor, idle policy or MTU");
-	return 0;
+	return check_sizes(c);
 }
 
 /* ---- running ---- */

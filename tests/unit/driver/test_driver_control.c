@@ -583,6 +583,21 @@ test_failed_command_undoes(void **state)
 	assert_int_equal(hca_client_create_cq(client, &cq, &cqn), 0);
 }
 
+/* What a user reads says what is short. */
+static void
+test_no_room_for_a_qp(void **state)
+{
+	struct hca_qpc qpc = {0};
+	uint32_t qpn = make_qp(make_pd(), make_cq(HCA_CTL_NO_CHANNEL));
+
+	fake->fail_op = HCA_CMD_RST2INIT_QPEE;
+	fake->fail_status = HCA_STAT_EXCEED_LIM;
+	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), -ENOMEM);
+	assert_non_null(strstr(hca_driver_reason(), "request records"));
+	fake->fail_op = 0;
+	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), 0);
+}
+
 /* No answer: -EIO, at once from then on; closing still works. */
 static void
 test_dead_device(void **state)
@@ -678,7 +693,7 @@ main(void)
 		TEST(test_failed_command_undoes),
 		TEST(test_full_pipe_of_another),
 		TEST(test_event_of_the_dead),
-		TEST(test_many_pds),
+		TEST(test_many_pds), TEST(test_no_room_for_a_qp),
 		TEST(test_dead_device),
 		TEST(test_uar_pages_run_out),
 	};

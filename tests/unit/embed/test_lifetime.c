@@ -148,6 +148,33 @@ fork_with(uint32_t executor)
 	assert_int_equal(softhca_embed_destroy(embed), 0);
 }
 
+/* A size the device cannot have is refused by its name, before anything starts. */
+static void
+refused_sizes(void **state)
+{
+	static const struct {
+		size_t at;
+		uint32_t value;
+		const char *name;
+	} bad[] = {
+#define BAD(field, value) {offsetof(struct softhca_embed_config, field), value, #field " = " #value}
+		BAD(log_qps, 1),   BAD(log_qps, 15),	BAD(log_cqs, 15),	BAD(log_mpts, 2),
+		BAD(log_mpts, 18), BAD(log_mtts, 27),	BAD(edge_size, 1),	BAD(records, 1),
+		BAD(log_mtts, 2),  BAD(edge_size, 2000000), BAD(records_per_qp, 257),
+#undef BAD
+	};
+	struct softhca_embed_config cfg;
+	struct softhca_embed *embed;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		config(&cfg, SOFTHCA_EXECUTOR_MANUAL);
+		memcpy((uint8_t *)&cfg + bad[i].at, &bad[i].value, sizeof(bad[i].value));
+		assert_int_equal(softhca_embed_create(&cfg, &embed), -EINVAL);
+		assert_non_null(strstr(softhca_embed_last_error(), bad[i].name));
+	}
+}
+
 static void
 forks(void **state)
 {
@@ -163,6 +190,7 @@ main(void)
 		cmocka_unit_test(manual),
 		cmocka_unit_test(threads),
 		cmocka_unit_test(forks),
+		cmocka_unit_test(refused_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
