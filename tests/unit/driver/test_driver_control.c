@@ -693,7 +693,8 @@ main(void)
 		TEST(test_failed_command_undoes),
 		TEST(test_full_pipe_of_another),
 		TEST(test_event_of_the_dead),
-		TEST(test_many_pds), TEST(test_no_room_for_a_qp),
+		TEST(test_many_pds),
+		TEST(test_no_room_for_a_qp),
 		TEST(test_dead_device),
 		TEST(test_uar_pages_run_out),
 	};

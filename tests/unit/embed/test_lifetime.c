@@ -158,9 +158,10 @@ refused_sizes(void **state)
 		const char *name;
 	} bad[] = {
 #define BAD(field, value) {offsetof(struct softhca_embed_config, field), value, #field " = " #value}
-		BAD(log_qps, 1),   BAD(log_qps, 15),	BAD(log_cqs, 15),	BAD(log_mpts, 2),
-		BAD(log_mpts, 18), BAD(log_mtts, 27),	BAD(edge_size, 1),	BAD(records, 1),
-		BAD(log_mtts, 2),  BAD(edge_size, 2000000), BAD(records_per_qp, 257),
+		BAD(log_qps, 1),	 BAD(log_qps, 15),	   BAD(log_cqs, 15),
+		BAD(log_mpts, 2),	 BAD(log_mpts, 18),	   BAD(log_mtts, 27),
+		BAD(edge_size, 1),	 BAD(records, 1),	   BAD(log_mtts, 2),
+		BAD(edge_size, 2000000), BAD(records_per_qp, 257),
 #undef BAD
 	};
 	struct softhca_embed_config cfg;
