@@ -2,11 +2,13 @@
 
 /* softhcad: an HCA on a port, for the processes of this machine. Reads a file and runs. */
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "endpoint.h"
 #include "endpoint_log.h"
@@ -88,6 +90,20 @@ block_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* A descriptor of the daemon must not become what error messages are written to. */
+static bool
+open_standard_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static int
 run(const struct endpoint_config *config)
 {
@@ -113,6 +129,8 @@ main(int argc, char **argv)
 
 	if (rc != 0 || o.done)
 		return rc;
+	if (!open_standard_files())
+		return EXIT_START;
 	if (endpoint_config_load(&config, o.config, stderr) != 0)
 		return EXIT_CONFIG;
 	if (o.check) {
