@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <rte_cfgfile.h>
 
@@ -113,6 +114,7 @@ config_scan(struct config_scan *out, const char *path, FILE *errors)
 	struct scanner s = {.out = out, .path = path, .errors = errors};
 	char *raw = NULL;
 	size_t size = 0;
+	struct stat st = {0};
 	int err = 0;
 	FILE *f;
 
@@ -120,6 +122,14 @@ config_scan(struct config_scan *out, const char *path, FILE *errors)
 	f = fopen(path, "re");
 	if (f == NULL)
 		return -errno;
+	if (fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode)) { /* it is read twice */
+		fprintf(errors, "%s: expected a file, found %s\n", path,
+			S_ISDIR(st.st_mode) ? "a folder" : "a pipe or device");
+		fclose(f);
+		out->errors++;
+		out->unreadable = true;
+		return 0;
+	}
 	while (err == 0 && getline(&raw, &size, f) >= 0)
 		err = scan_line(&s, raw);
 	if (err == 0 && ferror(f))
