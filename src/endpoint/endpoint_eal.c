@@ -181,7 +181,7 @@ endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device
 	atexit(remove_runtime_dir); /* before the EAL registers its own: runs after it */
 	if (rte_eal_init(a.n, a.v) < 0)
 		err = endpoint_fail(-rte_errno, "DPDK did not start: %s", rte_strerror(rte_errno));
-	else
+	if (rte_eal_get_runtime_dir() != NULL) /* made early: there after a failure too */
 		snprintf(runtime_dir, sizeof(runtime_dir), "%s", rte_eal_get_runtime_dir());
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 	return err;

@@ -24,7 +24,9 @@ add_pcap(struct endpoint *e)
 		hca_port_pcap_both_ways(e->pcap);
 		e->port.top = e->pcap;
 	}
-	return err == 0 ? 0 : endpoint_fail(err, "no memory to capture with");
+	return err == 0 ? 0
+			: endpoint_fail(err, "no memory to capture with ([memory] size_mb = %u)",
+					e->cfg.memory_mb);
 }
 
 static int
@@ -59,7 +61,10 @@ add_impair(struct endpoint *e)
 		err = hca_port_impair_open(&ic, e->port.top, &e->port.top);
 	if (err == 0)
 		e->faults[ENDPOINT_SENT].port = e->port.top;
-	return err == 0 ? 0 : endpoint_fail(err, "no memory to inject faults with");
+	return err == 0 ? 0
+			: endpoint_fail(err,
+					"no memory to inject faults with ([memory] size_mb = %u)",
+					e->cfg.memory_mb);
 }
 
 int
