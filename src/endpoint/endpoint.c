@@ -14,6 +14,7 @@
 #include "endpoint_eal.h"
 #include "endpoint_impl.h"
 #include "endpoint_log.h"
+#include "endpoint_machine.h"
 #include "hca.h"
 #include "queues/eq.h"
 #include "sd_notify.h"
@@ -219,7 +220,11 @@ link_changed(void *arg, bool up)
 static int
 build(struct endpoint *e)
 {
-	int err = endpoint_device_parse(&e->cfg, endpoint_netdev_mtu, &e->port.device);
+	int err = endpoint_machine_cpus(&e->cfg);
+
+	endpoint_machine_files(&e->cfg);
+	if (err == 0)
+		err = endpoint_device_parse(&e->cfg, endpoint_netdev_mtu, &e->port.device);
 
 	if (err == 0)
 		err = endpoint_eal_start(&e->cfg, &e->port.device);

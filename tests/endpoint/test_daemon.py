@@ -8,6 +8,7 @@ import os
 import pwd
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -23,6 +24,36 @@ PEER = '10.66.0.2/24'
 
 def name_of(part):
     return 'shd%d%s' % (os.getpid(), part)
+
+
+class Control:
+    """A client that speaks the control channel itself (src/ipc/ipc_proto.h)."""
+
+    HELLO, CREATE_CHANNEL = 0, 14
+
+    def __init__(self, path):
+        self.seq = 0
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(30)
+        self.socket.connect(path)
+        reply = self.call(self.HELLO, struct.pack('=II', 0x41434873, 0))
+        self.seq = struct.unpack_from('=Q', reply, 192)[0] + 1
+
+    def call(self, number, body=b''):
+        self.socket.send(struct.pack('=HHIQ', 1, number, len(body), self.seq) + body)
+        message, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 4)
+        for fd in fds:
+            os.close(fd)
+        return message
+
+    def create_channel(self):
+        """0 or the daemon's negative errno."""
+        err = struct.unpack_from('=i', self.call(self.CREATE_CHANNEL), 16)[0]
+        self.seq += 1
+        return err
+
+    def close(self):
+        self.socket.close()
 
 
 class Case(unittest.TestCase):
@@ -222,6 +253,68 @@ class Life(Case):
             with open('/proc/%d/status' % d.process.pid, encoding='utf-8') as file:
                 self.assertIn('\nUid:\t%d\t' % user, file.read())
             self.clean_end(d)
+
+
+class Limits(Case):
+    def test_open_files(self):
+        """A client that takes all the event channels it gets leaves the others theirs."""
+        d = self.daemon('o', 'net_null0', ADDRESS, {'limits': {'clients': 8, 'clients_per_user': 8}},
+                        prefix=('prlimit', '--nofile=300:300')).start()
+        clients = [Control(d.socket) for _ in range(4)]
+        self.addCleanup(lambda: [client.close() for client in clients])
+        for client in clients:
+            taken = 0
+            while client.create_channel() == 0:
+                taken += 1
+                self.assertLess(taken, 300)
+            self.assertGreater(taken, 1)
+        for _ in range(4):
+            clients.append(Control(d.socket))
+            self.assertEqual(clients[-1].create_channel(), 0)
+        for client in clients:
+            client.close()
+        self.clean_end(d)
+
+    def test_soft_limit(self):
+        """Of open files the daemon takes as many as it is allowed."""
+        d = self.daemon('p', 'net_null0', prefix=('prlimit', '--nofile=64:4096')).start()
+        with open('/proc/%d/limits' % d.process.pid, encoding='utf-8') as file:
+            self.assertRegex(file.read(), r'Max open files +4096 +4096')
+        self.clean_end(d)
+
+    def test_few_files(self):
+        d = self.daemon('w', 'net_null0', prefix=('prlimit', '--nofile=64:64')).start()
+        self.assertIn('warning: 64 files may be open', d.text())
+        self.clean_end(d)
+
+    def test_closed_standard_files(self):
+        """What the daemon opens does not become its standard error."""
+        d = self.daemon('z', 'net_null0', ADDRESS,
+                        prefix=('sh', '-c', 'exec "$@" 0<&- 1>&- 2>&-', 'sh')).start()
+        for number in range(3):
+            self.assertEqual(os.readlink('/proc/%d/fd/%d' % (d.process.pid, number)), '/dev/null')
+        self.clean_end(d)
+
+    def test_no_such_cpu(self):
+        d = self.daemon('q', 'net_null0', ADDRESS, {'hca': {'lcores': '%d,4000' % min(
+            os.sched_getaffinity(0))}})
+        d.start(wait=False)
+        self.assertEqual(d.process.wait(30), 1, d.text())
+        self.assertIn('[hca] lcores: CPU 4000 cannot be used', d.text())
+        self.assertEqual(d.runtime_dirs(), [])
+
+    def test_failed_start_leaves_nothing(self):
+        d = self.daemon('e', 'net_null0', prefix=('prlimit', '--nofile=8:8'))
+        d.start(wait=False)
+        self.assertEqual(d.process.wait(30), 1, d.text())
+        self.assertEqual(d.runtime_dirs(), [])
+
+    def test_configuration_is_a_file(self):
+        for path, words in (('/dev/zero', 'expected a file, found a pipe or device'),
+                            (self.place, 'expected a file, found a folder')):
+            run = subprocess.run([BINARY, '-c', path, '--check'], stderr=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, encoding='utf-8', timeout=30, check=False)
+            self.assertEqual((run.returncode, run.stderr), (2, '%s: %s\n' % (path, words)))
 
 
 class Link(Case):

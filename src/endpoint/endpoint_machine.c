@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "endpoint_log.h"
+#include "endpoint_machine.h"
+
+#define OWN_FILES 96u	     /* EAL, telemetry and who asks there, port, workers, log */
+#define FILES_PER_CLIENT 10u /* socket, process, doorbell page, events; what a request brings */
+#define CHANNELS_MAX 65536u
+
+static uint64_t
+raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 0;
+	if (limit.rlim_cur < limit.rlim_max) {
+		struct rlimit all = {limit.rlim_max, limit.rlim_max};
+
+		if (setrlimit(RLIMIT_NOFILE, &all) == 0)
+			limit = all;
+	}
+	return limit.rlim_cur;
+}
+
+void
+endpoint_machine_files(struct endpoint_config *c)
+{
+	uint64_t files = raise_limit();
+	uint64_t need = OWN_FILES + (uint64_t)c->clients * (FILES_PER_CLIENT + 1), share;
+
+	if (files < need)
+		LOG_WARNING("%llu files may be open; %u clients may need %llu (ulimit -n)",
+			    (unsigned long long)files, c->clients, (unsigned long long)need);
+	if (c->quota.channels != 0)
+		return;
+	share = files > need ? (files - need) / c->clients + 1 : 1;
+	c->quota.channels = (uint32_t)(share < CHANNELS_MAX ? share : CHANNELS_MAX);
+}
+
+int
+endpoint_machine_cpus(const struct endpoint_config *c)
+{
+	cpu_set_t before, one;
+	int err = pthread_getaffinity_np(pthread_self(), sizeof(before), &before);
+
+	if (err != 0 || c->num_cpus == 0)
+		return 0;
+	for (uint32_t i = 0; i < c->num_cpus && err == 0; i++) {
+		CPU_ZERO(&one);
+		if (c->cpus[i] < CPU_SETSIZE)
+			CPU_SET(c->cpus[i], &one);
+		err = pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+		if (err != 0)
+			endpoint_fail(-err, "[hca] lcores: CPU %d cannot be used: %s", c->cpus[i],
+				      err == EINVAL ? "it is not there, or not for this process"
+						    : strerror(err));
+	}
+	pthread_setaffinity_np(pthread_self(), sizeof(before), &before);
+	return -err;
+}
