@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -22,6 +23,8 @@
 #define ANSWER_MIN 1024u
 #define ANSWER_MAX (1u << 24)
 #define PATIENCE_S 10
+#define PAUSE_NS 50000000
+#define PAUSES 200u
 
 /* ---- finding them ---- */
 
@@ -33,7 +36,9 @@ greet(struct ctl_process *p)
 	json_int_t longest;
 	json_t *j;
 
-	if (n <= 0)
+	if (n == 0 || (n < 0 && errno == ECONNRESET))
+		return -EBUSY; /* hung up on: DPDK serves few at a time */
+	if (n < 0)
 		return -1;
 	hello[n] = '\0';
 	j = json_loads(hello, 0, NULL);
@@ -47,10 +52,11 @@ greet(struct ctl_process *p)
 }
 
 static int
-attach(struct ctl_process *p)
+attach_once(struct ctl_process *p)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	int rc = -1;
 
 	if (strlen(p->path) >= sizeof(a.sun_path))
 		return -1;
@@ -59,11 +65,28 @@ attach(struct ctl_process *p)
 	if (p->fd < 0)
 		return -1;
 	setsockopt(p->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (connect(p->fd, (struct sockaddr *)&a, sizeof(a)) == 0 && greet(p) == 0)
+	setsockopt(p->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(p->fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+		rc = greet(p);
+	if (rc == 0)
 		return 0;
 	close(p->fd);
 	p->fd = -1;
-	return -1;
+	return rc;
+}
+
+/* Where others are being served there will be room. */
+static int
+attach(struct ctl_process *p)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	int rc = attach_once(p);
+
+	for (unsigned int i = 0; rc == -EBUSY && i < PAUSES; i++) {
+		nanosleep(&pause, NULL);
+		rc = attach_once(p);
+	}
+	return rc;
 }
 
 /* .../PREFIX/dpdk_telemetry.v2[:N] */

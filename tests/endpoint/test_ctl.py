@@ -93,6 +93,26 @@ class OfDaemon(Case):
         self.assertEqual(status['active_mtu'], 4096)
         self.assertIn('device', self.good('status', '--prefix', self.name))
 
+    def test_crowd(self):
+        """DPDK serves few at a time and hangs up on the others: they wait for their turn."""
+        path = os.path.join(self.daemon.runtime_dirs()[0], 'dpdk_telemetry.v2')
+        crowd = []
+        while True:
+            one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.addCleanup(one.close)
+            one.settimeout(PATIENCE)
+            one.connect(path)
+            crowd.append(one)
+            if one.recv(1024) == b'':
+                break
+        late = subprocess.Popen([CTL, 'status', '--prefix', self.name], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, encoding='utf-8')
+        time.sleep(0.5)  # it has been turned away meanwhile
+        for one in crowd:
+            one.close()
+        text = late.communicate(timeout=PATIENCE)[0]
+        self.assertEqual(late.returncode, 0, text)
+
     def test_gids(self):
         gids, = self.about('gids')
         self.assertIn('10.66.0.1', [gid['ip'] for gid in gids['gids']])
