@@ -108,24 +108,31 @@ may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
 	return HCA_RTC_STOP_TURN;
 }
 
-/* A raw mbuf (encap resets it) for the next descriptor; want: how many more the QP could use. */
-static inline struct rte_mbuf *
-take_mbuf(struct hca_rtc_visit *v, uint32_t want)
+/* Are raw mbufs (encap resets them) at hand? want: how many the QP could use. */
+static inline bool
+have_mbufs(struct hca_rtc_visit *v, uint32_t want)
 {
 	struct hca_rtc_ctx *ctx = v->ctx;
 
 	if (unlikely(ctx->n_out == ctx->room))
-		return NULL;
+		return false;
 	if (ctx->n_spare == 0) {
 		want = RTE_MIN(RTE_MAX(want, 1u), ctx->room - ctx->n_out);
 		while (rte_mempool_get_bulk(v->h->tx_pool, (void **)ctx->spare, want) != 0)
 			if ((want /= 2) == 0) {
 				HCA_COUNT(v->h, RTC, req_no_mbuf);
-				return NULL;
+				return false;
 			}
 		ctx->n_spare = want;
 	}
-	return ctx->spare[--ctx->n_spare];
+	return true;
+}
+
+/* One for the next descriptor, or NULL. */
+static inline struct rte_mbuf *
+take_mbuf(struct hca_rtc_visit *v, uint32_t want)
+{
+	return have_mbufs(v, want) ? v->ctx->spare[--v->ctx->n_spare] : NULL;
 }
 
 static inline struct hca_txd *
@@ -362,32 +369,45 @@ send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
 		.generation = v->generation,
 	};
 	const uint32_t *window = v->qp->rtc.window, mask = v->qp->rtc.window_mask;
-	uint32_t n = plain_limit(v), psn = v->next_psn, i;
+	uint32_t n = plain_limit(v), psn = v->next_psn, next = v->next, seq = v->desc_seq, i;
+	uint32_t since = v->since_ackreq, ack_every = v->ack_every, half = v->half;
+	struct rte_mbuf **out = v->ctx->out + v->ctx->n_out, **spare;
+	int32_t deficit = v->deficit;
 	struct hca_txd *d = v->last;
+	struct hca *h = v->h;
 
-	for (i = 0; i < n && v->deficit > 0; i++) {
-		uint32_t ref = window[(v->next + i) & mask];
-		struct hca_record *r = hca_record(v->h, ref);
-		struct rte_mbuf *m;
+	if (unlikely(n == 0 || !is_plain(hca_record(h, window[next & mask]), mtu_log) ||
+		     !have_mbufs(v, n)))
+		return;
+	n = RTE_MIN(n, v->ctx->n_spare);
+	spare = v->ctx->spare + v->ctx->n_spare;
+	for (i = 0; i < n && deficit > 0; i++) {
+		uint32_t ref = window[next & mask];
+		struct hca_record *r = hca_record(h, ref);
 
 		if (unlikely(!is_plain(r, mtu_log)))
 			break;
-		m = take_mbuf(v, n - i);
-		if (unlikely(m == NULL))
-			break;
-		d = hca_txd(m);
+		out[i] = *--spare;
+		d = hca_txd(out[i]);
 		r->psn = psn;
 		r->npsn = 1;
-		r->desc_seq = ++v->desc_seq;
+		r->desc_seq = ++seq;
 		r->flags |= HCA_REC_SENT;
-		put_plain(d, &common, r, ref, psn, v->desc_seq);
-		v->ctx->out[v->ctx->n_out++] = m;
-		v->deficit -= (int32_t)r->len + HCA_RTC_FRAME_OVERHEAD + 2 * HCA_RTC_OVERHEAD;
-		if (++v->since_ackreq >= v->ack_every || ((v->next + i) & v->half) == v->half)
-			ask_for_ack(v, d);
+		put_plain(d, &common, r, ref, psn, seq);
+		deficit -= (int32_t)r->len + HCA_RTC_FRAME_OVERHEAD + 2 * HCA_RTC_OVERHEAD;
+		if (++since >= ack_every || (next & half) == half) {
+			d->flags |= HCA_TXD_ACKREQ;
+			since = 0;
+		}
 		psn = (psn + 1) & HCA_PSN_MASK;
+		next++;
 	}
-	v->next += i;
+	v->ctx->n_out += i;
+	v->ctx->n_spare -= i;
+	v->deficit = deficit;
+	v->since_ackreq = since;
+	v->desc_seq = seq;
+	v->next = next;
 	v->wqes += i;
 	v->next_psn = v->max_psn = psn;
 	v->last = d;
