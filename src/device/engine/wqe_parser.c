@@ -238,14 +238,12 @@ chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
 static inline void
 copy_wqe(uint8_t *buf, const uint8_t *src, uint32_t size, uint32_t stride)
 {
-	uint32_t done = 0;
-
-	size = RTE_MIN(size, stride);
-
-	do {
-		memcpy(buf + done, src + done, COPY_BLOCK);
-		done += COPY_BLOCK;
-	} while (done < size);
+	memcpy(buf, src, COPY_BLOCK);
+	if (unlikely(size > COPY_BLOCK)) {
+		size = RTE_MIN(size, stride);
+		for (uint32_t done = COPY_BLOCK; done < size; done += COPY_BLOCK)
+			memcpy(buf + done, src + done, COPY_BLOCK);
+	}
 	__asm__ volatile("" : "+m"(*(uint8_t(*)[HCA_WQE_MAX_STRIDE])buf));
 	rte_prefetch0(src + stride);
 }
