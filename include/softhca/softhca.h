@@ -233,6 +233,7 @@ enum softhca_access_flags {
 	SOFTHCA_ACCESS_ZERO_BASED = 1 << 5,
 	SOFTHCA_ACCESS_ON_DEMAND = 1 << 6,	   /* -EOPNOTSUPP */
 	SOFTHCA_ACCESS_RELAXED_ORDERING = 1 << 20, /* allowed, changes nothing */
+	SOFTHCA_ACCESS_KEEP_PRIVATE = 1 << 30,	   /* not of verbs: see softhca_reg_mr() */
 };
 
 /* Numbers of ibv_rereg_mr_flags */
@@ -756,9 +757,18 @@ SOFTHCA_API int softhca_detach(void *addr);
  * memory with the same contents, in whole pages, and back when the last region on a page goes: nobody
  * notices, and no store or read(2) of another thread is lost meanwhile, but for transfers to pages the
  * kernel has pinned (O_DIRECT, io_uring with fixed buffers). While it is registered a child of fork()
- * gets a copy of it, made at fork(). -EOPNOTSUPP, and the reason in softhca_last_error(): stacks,
- * private mappings of files (.data too), memory that cannot be written, and all private memory where
- * the process may not use userfaultfd; there is no slower way for these.
+ * gets a copy of it, made at fork().
+ *
+ * What cannot be shared stays as it is and is reached the slow way, each packet by system calls of the
+ * daemon on the process's /proc/self/mem: stacks, mappings of files (.data too), memory that cannot be
+ * written, and all private memory where the process may not use userfaultfd. If a part of a region is
+ * such memory all of it goes that way; other regions keep theirs. A process that forks much asks for
+ * it: KEEP_PRIVATE in access, or SOFTHCA_SLOW_MR=1 in the environment for all regions, leaves private
+ * memory private, and a child costs nothing more; softhca_alloc() is as fast as ever. Everything works
+ * there, with these differences: ATOMICs are atomic among the requests of the network only
+ * (SOFTHCA_ATOMIC_HCA); memory unmapped under a region fails the request instead of keeping its pages;
+ * and memory that answers slowly (a page on a slow disk) costs its own queue pairs retries. -EFAULT:
+ * something in the range is not mapped, -EACCES: it may not be read, or with local write written.
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length,
 					      uint32_t access);

@@ -49,6 +49,16 @@ struct hca_config {
 	uint64_t port_stall_ns;	 /* encap discards after so long without progress [10 ms] */
 	uint32_t max_mtu;	 /* bytes, 256..4096 [4096] */
 	uint8_t mac[6];		 /* port address, reported by QUERY/MAD_IFC */
+
+	/*
+	 * Reads or writes [addr, addr + len) of the process that owns the domain, for memory of it
+	 * that is not mapped here (HCA_BUS_FOREIGN); NULL: there is none such. Called by the workers
+	 * of encap, EE and RRC, perhaps several at once: it may take its time, but not for ever.
+	 * 0, -EAGAIN: not now, the packet counts as lost; anything else: the access is wrong.
+	 */
+	int (*foreign)(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes,
+		       uint32_t len);
+	void *foreign_arg;
 };
 
 int hca_create(const struct hca_config *cfg, struct hca **out);
@@ -63,8 +73,8 @@ volatile void *hca_bar2(struct hca *h);
 /*
  * DMA windows (interface.md): the device touches [bus, bus + len) only on behalf of domain.
  * Domain 0 = driver (mailboxes, ICM, EQs), otherwise a UAR page number. In this process a bus
- * address is the CPU address. Called while no command of that domain is in flight. Detaching
- * memory that a live region of the domain lies in, and no other window covers: -EBUSY.
+ * address is the CPU address; one with HCA_BUS_FOREIGN (never of domain 0) goes to
+ * hca_config.foreign. Called while no command of that domain is in flight. Detaching memory that a live region of the domain lies in, and no other window covers: -EBUSY.
  */
 int hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
 int hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);

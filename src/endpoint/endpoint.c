@@ -86,6 +86,17 @@ stop_events(struct endpoint *e)
 
 /* ---- building ---- */
 
+/* Memory of a client that is not mapped here; from a worker. */
+static int
+access_foreign(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes, uint32_t len)
+{
+	struct endpoint *e = arg;
+	struct ipc_server *server = __atomic_load_n(&e->server, __ATOMIC_ACQUIRE);
+
+	return server == NULL ? -EFAULT
+			      : ipc_server_access(server, domain, write, addr, bytes, len);
+}
+
 static int
 create_hca(struct endpoint *e)
 {
@@ -109,6 +120,8 @@ create_hca(struct endpoint *e)
 		.resp_mbufs = c->mbufs,
 		.port_stall_ns = (uint64_t)c->discard_after_us * 1000,
 		.max_mtu = e->port.roce_mtu,
+		.foreign = access_foreign,
+		.foreign_arg = e,
 	};
 	int err;
 

@@ -112,6 +112,7 @@ start_server(struct endpoint *e)
 		.segments_max = c->quota.segments,
 	};
 	int err = endpoint_unlink_stale(c->socket);
+	struct ipc_server *server;
 
 	if (err == -EADDRINUSE)
 		return endpoint_fail(err, "another daemon listens on %s", c->socket);
@@ -119,9 +120,10 @@ start_server(struct endpoint *e)
 		return endpoint_fail(err, "%s: %s", c->socket, strerror(-err));
 	err = find_group(c, &sc);
 	if (err == 0) {
-		err = ipc_server_create(&sc, &e->server);
+		err = ipc_server_create(&sc, &server);
 		if (err != 0)
-			err = endpoint_fail(err, "control socket: %s", ipc_server_reason());
+			return endpoint_fail(err, "control socket: %s", ipc_server_reason());
+		__atomic_store_n(&e->server, server, __ATOMIC_RELEASE); /* workers look at it */
 	}
 	return err;
 }
@@ -143,5 +145,5 @@ endpoint_clients_stop(struct endpoint *e)
 {
 	if (e->server != NULL)
 		ipc_server_destroy(e->server);
-	e->server = NULL;
+	__atomic_store_n(&e->server, NULL, __ATOMIC_RELEASE); /* no client, no access any more */
 }

@@ -48,6 +48,7 @@ struct call {
 	size_t reply_bytes; /* exactly, unless shorter is set */
 	bool shorter;
 	int fd_in; /* to send; -1: none */
+	int fd_in2; /* a second one, of MEMORY */
 	int *fds_out;
 	unsigned int num_fds_out;
 };
@@ -80,8 +81,11 @@ send_request(struct ipc_channel *c, const struct call *call)
 		.seq = c->seq,
 	};
 
-	return ipc_send(c->sock, &head, sizeof(head), call->request, call->request_bytes,
-			&call->fd_in, call->fd_in >= 0 ? 1 : 0, 0);
+	const int fds[] = {call->fd_in, call->fd_in2};
+	unsigned int num_fds = call->fd_in < 0 ? 0 : call->op == IPC_MEMORY ? 2 : 1;
+
+	return ipc_send(c->sock, &head, sizeof(head), call->request, call->request_bytes, fds,
+			num_fds, 0);
 }
 
 static bool
@@ -347,6 +351,21 @@ ctl_detach(void *arg, uint32_t handle)
 }
 
 static int
+ctl_give_memory(void *arg, int mem_fd, int maps_fd)
+{
+	struct ipc_none none;
+	const struct call call = {
+		.op = IPC_MEMORY,
+		.reply = &none,
+		.fd_in = mem_fd,
+		.fd_in2 = maps_fd,
+		.fds_out = (int[IPC_FDS_MAX]){-1},
+	};
+
+	return do_call(arg, &call);
+}
+
+static int
 ctl_async_fd(void *arg, int *fd)
 {
 	struct ipc_channel *c = arg;
@@ -590,6 +609,7 @@ static const struct softhca_ctl_ops client_ops = {
 	.dealloc_mw = ctl_dealloc_mw,
 	.attach = ctl_attach,
 	.detach = ctl_detach,
+	.give_memory = ctl_give_memory,
 	.async_fd = ctl_async_fd,
 	.create_channel = ctl_create_channel,
 	.destroy_channel = ctl_destroy_channel,

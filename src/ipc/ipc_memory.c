@@ -347,6 +347,22 @@ ipc_hold_bind(struct ipc_memory *m, struct ipc_hold *hold, enum ipc_holder kind,
 	*head = hold;
 }
 
+struct ipc_foreign_region *
+ipc_hold_foreign(struct ipc_hold *hold)
+{
+	return &hold->foreign;
+}
+
+struct ipc_hold *
+ipc_hold_find(struct ipc_memory *m, enum ipc_holder kind, uint32_t number)
+{
+	struct ipc_hold *hold = *bucket(m, kind, number);
+
+	while (hold != NULL && (hold->kind != kind || hold->number != number))
+		hold = hold->next;
+	return hold;
+}
+
 struct ipc_hold *
 ipc_hold_take(struct ipc_memory *m, enum ipc_holder kind, uint32_t number)
 {

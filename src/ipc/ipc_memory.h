@@ -43,6 +43,13 @@ enum ipc_holder {
 
 struct ipc_hold;
 
+/* Of a region; set: in foreign memory (ipc_foreign.h), where it holds no segments */
+struct ipc_foreign_region {
+	bool set;
+	bool writes;	     /* the device may write there */
+	uint64_t va, length; /* 0: a list of pages */
+};
+
 int ipc_memory_create(const struct ipc_memory_config *config, struct ipc_memory **m);
 /* The device touches none of it any more. */
 void ipc_memory_destroy(struct ipc_memory *m);
@@ -67,6 +74,9 @@ struct ipc_hold *ipc_hold_new(void);
 void ipc_hold_drop(struct ipc_memory *m, struct ipc_hold *hold);
 void ipc_hold_bind(struct ipc_memory *m, struct ipc_hold *hold, enum ipc_holder kind,
 		   uint32_t number);
+struct ipc_foreign_region *ipc_hold_foreign(struct ipc_hold *hold);
+/* The hold of an object, where it is; NULL: it has none. */
+struct ipc_hold *ipc_hold_find(struct ipc_memory *m, enum ipc_holder kind, uint32_t number);
 /* The hold of an object, taken out; NULL: it has none. */
 struct ipc_hold *ipc_hold_take(struct ipc_memory *m, enum ipc_holder kind, uint32_t number);
 

@@ -21,6 +21,7 @@ struct ipc_hold {
 	enum ipc_holder kind;
 	uint32_t number;
 	uint32_t count;
+	struct ipc_foreign_region foreign;
 	struct ipc_segment **segment;
 };
 

@@ -103,13 +103,27 @@ open_client(struct ipc_session *s, struct ipc_answer *answer)
 					     ipc_memory_window(s->memory)));
 }
 
+/* Before the page's number is given back, and the next owner may give memory of his. */
+static void
+forget_memory(const struct ipc_session *s)
+{
+	if (s->foreign == NULL)
+		return;
+	ipc_foreign_end(s->foreign);
+	__atomic_store_n(&s->server->foreign[s->uar_page], NULL, __ATOMIC_RELEASE);
+}
+
 void
 ipc_session_release(struct ipc_session *s)
 {
+	forget_memory(s);
 	if (s->client != NULL) {
 		unmap_uar(s);
 		hca_client_close(s->client);
 	}
+	if (s->foreign != NULL)
+		ipc_foreign_destroy(s->foreign);
+	s->foreign = NULL;
 	if (s->memory != NULL)
 		ipc_memory_destroy(s->memory);
 	s->client = NULL;
@@ -253,15 +267,54 @@ op_pages(struct ipc_session *s, const void *body, const int *fds, struct ipc_ans
 	return 0;
 }
 
+/* Memory that is not attached. */
+static int
+foreign_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hold, bool writes,
+	      uint64_t **list)
+{
+	bool listed = mr->npages != 0;
+
+	if (s->foreign == NULL)
+		return ipc_fail(-EINVAL, "the client has not given its memory");
+	*ipc_hold_foreign(hold) = (struct ipc_foreign_region){true, writes, listed ? 0 : mr->va,
+							      listed ? 0 : mr->length};
+	return ipc_foreign_pages(s->foreign, mr, writes, s->pages, list);
+}
+
 /* The bus pages of a region: *list to be freed unless it is the staged one. */
 static int
-region_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hold, uint64_t **list)
+region_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hold, bool writes,
+	     uint64_t **list)
 {
+	bool foreign = (mr->access & HCA_CTL_ACCESS_FOREIGN) != 0;
+
 	*list = NULL;
+	mr->access &= ~HCA_CTL_ACCESS_FOREIGN;
+	ipc_hold_foreign(hold)->writes = writes;
 	if (mr->npages != s->num_pages)
 		return ipc_fail(-EINVAL, "%llu pages were sent, the region has %llu",
 				(unsigned long long)s->num_pages, (unsigned long long)mr->npages);
+	if (foreign)
+		return foreign_pages(s, mr, hold, writes, list);
 	return ipc_translate_mr(s->memory, hold, mr, s->pages, list);
+}
+
+/* Once the device has let go of something: nothing that was given up is still to be written. */
+static int
+settle(struct ipc_session *s)
+{
+	const uint64_t one = 1;
+	int err = s->foreign != NULL ? ipc_foreign_settle(s->foreign) : 0;
+
+	if (err != 0 && write(s->lost_fd, &one, sizeof(one)) < 0)
+		return err; /* it is told already */
+	return err;
+}
+
+static bool
+writes_to(uint32_t access)
+{
+	return (access & HCA_ACCESS_LOCAL_WRITE) != 0;
 }
 
 static int
@@ -273,7 +326,7 @@ op_reg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_an
 	uint64_t *list = NULL;
 	int err;
 
-	err = hold != NULL ? region_pages(s, &mr, hold, &list) : -ENOMEM;
+	err = hold != NULL ? region_pages(s, &mr, hold, writes_to(mr.access), &list) : -ENOMEM;
 	if (err == 0)
 		err = driver_says(hca_client_reg_mr(s->client, &mr, list, keys));
 	if (err == 0)
@@ -294,7 +347,16 @@ op_dereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_
 
 	if (err == 0)
 		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_MR, lkey));
-	return err;
+	return err != 0 ? err : settle(s);
+}
+
+/* Rights a region of foreign memory did not have: is the memory mapped so? */
+static int
+judge_rights(struct ipc_session *s, const struct ipc_foreign_region *old)
+{
+	if (!old->set || old->writes || old->length == 0 || s->foreign == NULL)
+		return 0;
+	return ipc_foreign_judge(s->foreign, old->va, old->length, true);
 }
 
 /* The new pages are held before the old ones are let go. */
@@ -304,18 +366,24 @@ op_rereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_
 	struct hca_ctl_keys *keys = (struct hca_ctl_keys *)answer->body.bytes;
 	struct ipc_rereg r = *(const struct ipc_rereg *)body;
 	bool moves = (r.flags & HCA_CTL_REREG_TRANSLATION) != 0;
-	struct ipc_hold *hold = NULL, *old;
+	bool rights = (r.flags & HCA_CTL_REREG_ACCESS) != 0, writes = writes_to(r.mr.access);
+	struct ipc_hold *hold = NULL, *old = ipc_hold_find(s->memory, IPC_HOLDER_MR, r.lkey);
 	uint64_t *list = NULL;
 	int err = 0;
 
 	r.mr.npages = 0;
+	if (!rights && old != NULL)
+		writes = ipc_hold_foreign(old)->writes;
 	if (moves) {
 		hold = ipc_hold_new();
 		if (hold == NULL)
 			return -ENOMEM;
 		forget_pages(s);
-		err = region_pages(s, &r.mr, hold, &list);
+		err = region_pages(s, &r.mr, hold, writes, &list);
+	} else if (rights && old != NULL && writes) {
+		err = judge_rights(s, ipc_hold_foreign(old));
 	}
+	r.mr.access &= ~HCA_CTL_ACCESS_FOREIGN;
 	if (err == 0)
 		err = driver_says(
 			hca_client_rereg_mr(s->client, r.lkey, r.flags, &r.mr, list, keys));
@@ -331,7 +399,9 @@ op_rereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_
 		hold = old;
 	if (hold != NULL)
 		ipc_hold_bind(s->memory, hold, IPC_HOLDER_MR, keys->lkey);
-	return 0;
+	if (hold != NULL)
+		ipc_hold_foreign(hold)->writes = writes;
+	return settle(s);
 }
 
 static int
@@ -346,8 +416,35 @@ op_alloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ipc_
 static int
 op_dealloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(
+	int err = driver_says(
 		hca_client_dealloc_mw(s->client, ((const struct ipc_number *)body)->number));
+
+	return err != 0 ? err : settle(s);
+}
+
+/*
+ * Its memory as a whole. The window of the device covers all addresses of the client: which of them
+ * are a region's is decided at each registration.
+ */
+static int
+op_memory(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+{
+	struct ipc_foreign *f;
+	int err;
+
+	if (s->foreign != NULL)
+		return ipc_fail(-EEXIST, "the client has given its memory");
+	err = ipc_foreign_create(fds[0], fds[1], s->pid, &f);
+	if (err != 0)
+		return err;
+	err = driver_says(hca_client_attach(s->client, HCA_BUS_FOREIGN, HCA_BUS_FOREIGN_BYTES));
+	if (err != 0) {
+		ipc_foreign_destroy(f);
+		return err;
+	}
+	s->foreign = f;
+	__atomic_store_n(&s->server->foreign[s->uar_page], f, __ATOMIC_RELEASE);
+	return 0;
 }
 
 static int
@@ -515,9 +612,10 @@ static int
 op_modify_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
 	const struct ipc_modify *r = body;
+	int err = driver_says(hca_client_modify_qp(s->client, r->qpn, r->opcode,
+						   r->has_mailbox != 0 ? &r->mailbox : NULL));
 
-	return driver_says(hca_client_modify_qp(s->client, r->qpn, r->opcode,
-						r->has_mailbox != 0 ? &r->mailbox : NULL));
+	return err != 0 ? err : settle(s);
 }
 
 static int
@@ -535,7 +633,7 @@ op_destroy_qp(struct ipc_session *s, const void *body, const int *fds, struct ip
 
 	if (err == 0)
 		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_QP, qpn));
-	return err;
+	return err != 0 ? err : settle(s);
 }
 
 static int

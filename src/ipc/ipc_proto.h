@@ -132,7 +132,8 @@ struct ipc_counters {
  * X(NAME, body of the request, body of the reply, descriptors with the request, with the reply). The
  * numbers are the order; a body has exactly its size, but PAGES and the reply of QUERY_COUNTERS, which
  * end behind their last element. The file of ATTACH is a memfd sealed against shrinking (F_SEAL_SHRINK),
- * open for reading and writing.
+ * open for reading and writing. MEMORY brings /proc/self/mem, open for reading and writing, and
+ * /proc/self/maps; from then on regions may have HCA_CTL_ACCESS_FOREIGN.
  */
 #define IPC_OPS(X) \
 	X(HELLO, hello, struct ipc_hello, struct ipc_welcome, 0, 2) \
@@ -169,7 +170,8 @@ struct ipc_counters {
 	X(DESTROY_SRQ, destroy_srq, struct ipc_number, struct ipc_none, 0, 0) \
 	X(ATTACH, attach, struct hca_ctl_segment, struct ipc_number, 1, 0) \
 	X(DETACH, detach, struct ipc_number, struct ipc_none, 0, 0) \
-	X(CLOSE, close, struct ipc_none, struct ipc_none, 0, 0)
+	X(CLOSE, close, struct ipc_none, struct ipc_none, 0, 0) \
+	X(MEMORY, memory, struct ipc_none, struct ipc_none, 2, 0)
 
 enum ipc_op {
 #define X(NAME, name, request, reply, fds_in, fds_out) IPC_##NAME,

@@ -45,6 +45,24 @@ ipc_server_counter(const struct ipc_server *server, unsigned int i)
 	return i < IPC_COUNTER_COUNT ? __atomic_load_n(&server->counter[i], __ATOMIC_RELAXED) : 0;
 }
 
+int
+ipc_server_access(struct ipc_server *server, uint32_t domain, bool write, uint64_t addr,
+		  void *bytes, uint32_t len)
+{
+	struct ipc_foreign *f = NULL;
+	int rc = -EFAULT;
+
+	if (domain < HCA_UAR_PAGES)
+		f = __atomic_load_n(&server->foreign[domain], __ATOMIC_ACQUIRE);
+	if (f != NULL)
+		rc = ipc_foreign_access(f, write, addr, bytes, len);
+	ipc_count(server, rc == -EAGAIN ? IPC_COUNTER_foreign_late
+			  : rc != 0	? IPC_COUNTER_foreign_faults
+			  : write	? IPC_COUNTER_foreign_writes
+					: IPC_COUNTER_foreign_reads);
+	return rc;
+}
+
 const char *
 ipc_server_reason(void)
 {

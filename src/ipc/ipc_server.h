@@ -44,16 +44,27 @@ struct ipc_server_config {
 int ipc_server_create(const struct ipc_server_config *config, struct ipc_server **server);
 /* Ends every client and waits for it. */
 void ipc_server_destroy(struct ipc_server *server);
+/*
+ * As hca_config.foreign: memory of the client with this doorbell page that is not attached. Called by
+ * workers of the device; waits a few milliseconds at most.
+ */
+int ipc_server_access(struct ipc_server *server, uint32_t domain, bool write, uint64_t addr,
+		      void *bytes, uint32_t len);
 /* Why the last call of this thread failed; never NULL. */
 const char *ipc_server_reason(void);
 
 /*
  * Counters by name. Each thing that is refused counts under one of the names that begin with
- * "refused_"; each client that ended, under one of "ended_".
+ * "refused_"; each client that ended, under one of "ended_". Accesses to memory that is not attached:
+ * those that went well, found nothing there, or got no answer in time.
  */
 #define IPC_COUNTERS(X) \
 	X(clients_accepted) \
 	X(requests) \
+	X(foreign_reads) \
+	X(foreign_writes) \
+	X(foreign_faults) \
+	X(foreign_late) \
 	X(refused_clients_max) \
 	X(refused_clients_per_uid) \
 	X(refused_resources) \

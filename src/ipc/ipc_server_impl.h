@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "abi_bar.h"
+#include "ipc_foreign.h"
 #include "ipc_memory.h"
 #include "ipc_proto.h"
 #include "ipc_server.h"
@@ -35,6 +37,7 @@ struct ipc_server {
 	uint64_t counter[IPC_COUNTER_COUNT];
 	struct ipc_clean_ups clean_ups;
 	struct ipc_maps maps;
+	struct ipc_foreign *foreign[HCA_UAR_PAGES]; /* by doorbell page; workers read it */
 };
 
 struct ipc_session {
@@ -54,6 +57,7 @@ struct ipc_session {
 	uint64_t *pages; /* PAGES, for the next REG_MR */
 	uint64_t num_pages;
 	uint64_t attached; /* for the operator's list */
+	struct ipc_foreign *foreign; /* MEMORY was called */
 };
 
 /* A reply in the making */

@@ -50,9 +50,14 @@ adopt_shared(const struct lib_mapping *m, uint64_t va, uint64_t end)
 /* ---- private memory ---- */
 
 static int
-judge_private(const struct lib_mapping *m, uint64_t va)
+judge_private(const struct lib_mapping *m, uint64_t va, uint64_t end, bool convert)
 {
 	unsigned long long at = va;
+
+	if (!convert)
+		return lib_fail(-EOPNOTSUPP, "memory at %#llx is to stay private", at);
+	if (lib_share_foreign(va, end))
+		return lib_fail(-EOPNOTSUPP, "memory at %#llx is in use as it is", at);
 
 	if (m->stack)
 		return lib_fail(-EOPNOTSUPP,
@@ -103,7 +108,7 @@ err_give:
 }
 
 struct lib_share *
-lib_share_adopt(uint64_t va, uint64_t end)
+lib_share_adopt(uint64_t va, uint64_t end, bool may_convert)
 {
 	struct lib_mapping m;
 
@@ -113,7 +118,7 @@ lib_share_adopt(uint64_t va, uint64_t end)
 		end = m.end;
 	if (m.shared)
 		return adopt_shared(&m, va, end);
-	return judge_private(&m, va) == 0 ? convert(va, end) : NULL;
+	return judge_private(&m, va, end, may_convert) == 0 ? convert(va, end) : NULL;
 }
 
 /* ---- and back ---- */

@@ -43,6 +43,11 @@ struct softhca_ctl_ops {
 	 */
 	int (*attach)(void *arg, const struct hca_ctl_segment *segment, int fd, uint32_t *handle);
 	int (*detach)(void *arg, uint32_t handle);
+	/*
+	 * Memory that cannot be attached: /proc/self/mem and /proc/self/maps, which stay the caller's.
+	 * Once; from then on reg_mr and rereg_mr take HCA_CTL_ACCESS_FOREIGN. NULL: not offered.
+	 */
+	int (*give_memory)(void *arg, int mem_fd, int maps_fd);
 
 	/* The descriptor belongs to the caller; struct hca_ctl_event is read from it. */
 	int (*async_fd)(void *arg, int *fd);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "abi_ctx.h"
@@ -72,13 +73,16 @@ softhca_dealloc_pd(struct softhca_pd *pub)
 	return 0;
 }
 
+/* Flags the device knows nothing of */
+#define IGNORED (SOFTHCA_ACCESS_RELAXED_ORDERING | SOFTHCA_ACCESS_KEEP_PRIVATE)
+
 static int
 check_access(uint32_t access)
 {
 	uint32_t writes = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_ATOMIC;
 	uint32_t known = writes | SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
 			 SOFTHCA_ACCESS_MW_BIND | SOFTHCA_ACCESS_ZERO_BASED |
-			 SOFTHCA_ACCESS_RELAXED_ORDERING;
+			 IGNORED;
 
 	if ((access & SOFTHCA_ACCESS_ON_DEMAND) != 0)
 		return lib_fail(-EOPNOTSUPP, "on-demand paging is not offered");
@@ -136,27 +140,74 @@ check_memory(const struct hca_ctl_mr *request, const uint64_t *pages)
 	return err;
 }
 
-/* The memory of a region; where the device reaches all of it anyway, it must be there. */
+/* May private memory be exchanged for shared memory? The process may say no for all of it. */
+static bool
+may_convert(uint32_t access)
+{
+	const char *slow = getenv("SOFTHCA_SLOW_MR");
+
+	return (access & SOFTHCA_ACCESS_KEEP_PRIVATE) == 0 &&
+	       (slow == NULL || slow[0] == '\0' || strcmp(slow, "0") == 0);
+}
+
+/* From the first page to the last, whatever lies between them */
 static int
-share(struct lib_context *ctx, const struct hca_ctl_mr *request, const uint64_t *pages,
+take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request,
+		   const uint64_t *pages, struct lib_cover **cover)
+{
+	uint64_t first = UINT64_MAX, end = 0;
+
+	for (uint64_t i = 0; i < request->npages; i++) {
+		if (pages[i] + request->page_size < pages[i])
+			return lib_fail(-EINVAL, "page %llu at %#llx", (unsigned long long)i,
+					(unsigned long long)pages[i]);
+		if (pages[i] < first)
+			first = pages[i];
+		if (pages[i] + request->page_size > end)
+			end = pages[i] + request->page_size;
+	}
+	return lib_cover_take_foreign(ctx, first, end - first, cover);
+}
+
+/*
+ * The memory of a region; where the device reaches all of it anyway, it must be there. Else it is shared
+ * with it, or left where it is, which the request then says. access: as the program gave it.
+ */
+static int
+share(struct lib_context *ctx, uint32_t access, struct hca_ctl_mr *request, const uint64_t *pages,
       struct lib_cover **cover)
 {
+	bool convert = may_convert(access);
+	int err;
+
 	if (ctx->ops->attach == NULL)
 		return check_memory(request, pages);
 	if (pages == NULL)
-		return lib_cover_take(ctx, request->va, request->length, cover);
-	return lib_cover_take_pages(ctx, pages, request->npages, request->page_size, cover);
+		err = lib_cover_take(ctx, request->va, request->length, convert, cover);
+	else
+		err = lib_cover_take_pages(ctx, pages, request->npages, request->page_size,
+					   convert, cover);
+	if ((err != -EOPNOTSUPP && err != -EBADF) || ctx->ops->give_memory == NULL)
+		return err;
+	if (pages == NULL)
+		err = lib_cover_take_foreign(ctx, request->va, request->length, cover);
+	else
+		err = take_foreign_pages(ctx, request, pages, cover);
+	request->access |= HCA_CTL_ACCESS_FOREIGN;
+	return err;
 }
 
 static struct softhca_mr *
-register_region(struct softhca_pd *pd, const struct hca_ctl_mr *request, const uint64_t *pages)
+register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *request,
+		const uint64_t *pages)
 {
 	struct lib_context *ctx = lib_ctx(pd->context);
 	struct hca_ctl_keys keys;
 	struct lib_mr *mr;
 	int err;
 
-	if (check_access(request->access) != 0)
+	request->access = access & ~(uint32_t)IGNORED;
+	if (check_access(access) != 0)
 		return NULL;
 	if (check_range(request) != 0)
 		return NULL;
@@ -165,7 +216,7 @@ register_region(struct softhca_pd *pd, const struct hca_ctl_mr *request, const u
 		lib_fail(-ENOMEM, "no memory for an MR");
 		return NULL;
 	}
-	err = share(ctx, request, pages, &mr->cover);
+	err = share(ctx, access, request, pages, &mr->cover);
 	if (err != 0)
 		goto err_free;
 	err = ctx->ops->reg_mr(ctx->ctl, request, pages, &keys);
@@ -197,10 +248,9 @@ softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length, uint32_t acce
 		.va = (uintptr_t)addr,
 		.length = length,
 		.pdn = pd->handle,
-		.access = access & ~(uint32_t)SOFTHCA_ACCESS_RELAXED_ORDERING,
 	};
 
-	return register_region(pd, &request, NULL);
+	return register_region(pd, access, &request, NULL);
 }
 
 /* As many pages as the region has, before there is a list of them. */
@@ -232,7 +282,6 @@ softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va, uint64_t length, uint64
 		.page_size = page_size,
 		.npages = npages,
 		.pdn = pd->handle,
-		.access = access & ~(uint32_t)SOFTHCA_ACCESS_RELAXED_ORDERING,
 	};
 	struct softhca_mr *mr;
 	uint64_t *list;
@@ -250,7 +299,7 @@ softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va, uint64_t length, uint64
 	}
 	for (uint64_t i = 0; i < npages; i++)
 		list[i] = (uintptr_t)pages[i];
-	mr = register_region(pd, &request, list);
+	mr = register_region(pd, access, &request, list);
 	free(list);
 	return mr;
 }
@@ -276,7 +325,7 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 	struct hca_ctl_mr request = {
 		.va = (uintptr_t)addr,
 		.length = length,
-		.access = access & ~(uint32_t)SOFTHCA_ACCESS_RELAXED_ORDERING,
+		.access = access & ~(uint32_t)IGNORED,
 	};
 	struct lib_cover *cover = NULL;
 	struct hca_ctl_keys keys;
@@ -292,7 +341,7 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
 		err = check_range(&request);
 		if (err == 0)
-			err = share(ctx, &request, NULL, &cover);
+			err = share(ctx, access, &request, NULL, &cover);
 		if (err != 0)
 			return err;
 	}

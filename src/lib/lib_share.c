@@ -15,10 +15,13 @@ struct lib_cover {
 	struct lib_cover *next, **link; /* of the same context */
 	struct lib_share **share;
 	uint32_t count;
+	uint64_t va, end; /* reached where it is: whole pages; else 0 */
+	struct lib_cover *next_foreign, **link_foreign;
 };
 
 pthread_mutex_t lib_share_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static struct lib_cover *foreign_covers;
 static struct lib_share **table; /* by va */
 static uint32_t table_count, table_room;
 
@@ -67,6 +70,7 @@ void
 lib_share_clear(void)
 {
 	table_count = 0;
+	foreign_covers = NULL;
 }
 
 struct lib_share *
@@ -161,8 +165,19 @@ cover_add(struct lib_cover *cover, struct lib_share *share)
 }
 
 static void
+foreign_unlink(struct lib_cover *cover)
+{
+	if (cover->link_foreign == NULL)
+		return;
+	*cover->link_foreign = cover->next_foreign;
+	if (cover->next_foreign != NULL)
+		cover->next_foreign->link_foreign = cover->link_foreign;
+}
+
+static void
 cover_empty(struct lib_cover *cover)
 {
+	foreign_unlink(cover);
 	while (cover->count > 0) {
 		struct lib_share *share = cover->share[--cover->count];
 
@@ -175,7 +190,7 @@ cover_empty(struct lib_cover *cover)
 
 /* The piece at va; what is private yet is made shared, at most up to end. */
 static struct lib_share *
-piece_at(uint64_t va, uint64_t end)
+piece_at(uint64_t va, uint64_t end, bool convert)
 {
 	struct lib_share *share = lib_share_behind(va);
 
@@ -183,13 +198,13 @@ piece_at(uint64_t va, uint64_t end)
 		return share;
 	if (share != NULL && share->va < end)
 		end = share->va;
-	return lib_share_adopt(va, end);
+	return lib_share_adopt(va, end, convert);
 }
 
 /* Whole pages from va to end. *share: where the last va was; tried first */
 static int
 cover_range(struct lib_context *ctx, struct lib_cover *cover, uint64_t va, uint64_t end,
-	    struct lib_share **share)
+	    bool convert, struct lib_share **share)
 {
 	int err = 0;
 
@@ -197,7 +212,7 @@ cover_range(struct lib_context *ctx, struct lib_cover *cover, uint64_t va, uint6
 		struct lib_share *s = *share;
 
 		if (s == NULL || va < s->va || va - s->va >= s->length) {
-			s = piece_at(va, end);
+			s = piece_at(va, end, convert);
 			if (s == NULL)
 				return -errno;
 			err = cover_add(cover, s);
@@ -231,7 +246,8 @@ cover_new(void)
 }
 
 int
-lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, struct lib_cover **out)
+lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, bool convert,
+	       struct lib_cover **out)
 {
 	uint64_t first = va & ~(LIB_PAGE - 1);
 	uint64_t end = (va + length - 1) | (LIB_PAGE - 1);
@@ -242,7 +258,7 @@ lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, struct lib
 	if (cover == NULL)
 		return -ENOMEM;
 	pthread_mutex_lock(&lib_share_lock);
-	err = end != UINT64_MAX ? cover_range(ctx, cover, first, end + 1, &share)
+	err = end != UINT64_MAX ? cover_range(ctx, cover, first, end + 1, convert, &share)
 				: lib_fail(-EINVAL, "the last page is no memory");
 	if (err == 0)
 		cover_link(ctx, cover);
@@ -255,7 +271,7 @@ lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, struct lib
 
 int
 lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t npages, uint64_t size,
-		     struct lib_cover **out)
+		     bool convert, struct lib_cover **out)
 {
 	struct lib_cover *cover = cover_new();
 	struct lib_share *share = NULL;
@@ -269,12 +285,98 @@ lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t np
 			err = lib_fail(-EINVAL, "page %llu at %#llx", (unsigned long long)i,
 				       (unsigned long long)pages[i]);
 		else
-			err = cover_range(ctx, cover, pages[i], pages[i] + size, &share);
+			err = cover_range(ctx, cover, pages[i], pages[i] + size, convert,
+					  &share);
 	}
 	if (err == 0)
 		cover_link(ctx, cover);
 	else
 		cover_empty(cover);
+	pthread_mutex_unlock(&lib_share_lock);
+	*out = cover;
+	return err;
+}
+
+/* ---- memory that is reached where it is ---- */
+
+bool
+lib_share_foreign(uint64_t va, uint64_t end)
+{
+	for (const struct lib_cover *c = foreign_covers; c != NULL; c = c->next_foreign)
+		if (c->va < end && va < c->end)
+			return true;
+	return false;
+}
+
+/* Once per context */
+static int
+give_memory(struct lib_context *ctx)
+{
+	int mem, maps, err;
+
+	if (ctx->memory_given)
+		return 0;
+	if (ctx->ops->give_memory == NULL)
+		return lib_fail(-EOPNOTSUPP, "memory that is not shared cannot be reached");
+	mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (mem < 0 || maps < 0) {
+		err = lib_fail(-EOPNOTSUPP, "/proc/self/mem cannot be opened: %s", strerror(errno));
+	} else {
+		err = ctx->ops->give_memory(ctx->ctl, mem, maps);
+		if (err != 0)
+			lib_ctl_fail(ctx, err);
+		ctx->memory_given = err == 0;
+	}
+	if (mem >= 0)
+		close(mem);
+	if (maps >= 0)
+		close(maps);
+	return err;
+}
+
+/* Pieces of the range stay shared as long as the region is there: nothing moves under it. */
+static int
+hold_range(struct lib_cover *cover)
+{
+	int err = 0;
+
+	for (uint64_t va = cover->va; va < cover->end && err == 0;) {
+		struct lib_share *share = lib_share_behind(va);
+
+		if (share == NULL || share->va >= cover->end)
+			break;
+		err = cover_add(cover, share);
+		va = share->va + share->length;
+	}
+	return err;
+}
+
+int
+lib_cover_take_foreign(struct lib_context *ctx, uint64_t va, uint64_t length,
+		       struct lib_cover **out)
+{
+	struct lib_cover *cover = cover_new();
+	int err;
+
+	if (cover == NULL)
+		return -ENOMEM;
+	cover->va = va & ~(LIB_PAGE - 1);
+	cover->end = (va + (length - 1)) | (LIB_PAGE - 1);
+	pthread_mutex_lock(&lib_share_lock);
+	err = give_memory(ctx);
+	if (err == 0)
+		err = hold_range(cover);
+	if (err == 0) {
+		cover_link(ctx, cover);
+		cover->next_foreign = foreign_covers;
+		cover->link_foreign = &foreign_covers;
+		if (cover->next_foreign != NULL)
+			cover->next_foreign->link_foreign = &cover->next_foreign;
+		foreign_covers = cover;
+	} else {
+		cover_empty(cover);
+	}
 	pthread_mutex_unlock(&lib_share_lock);
 	*out = cover;
 	return err;

@@ -34,14 +34,22 @@ enum lib_share_kind {
 	LIB_SHARE_CONVERTED,
 };
 
-/* What a region lies in. It holds the pieces: none goes while it is there. */
+/*
+ * What a region lies in. It holds the pieces: none goes while it is there. A region may also lie where
+ * nothing is shared (lib_cover_take_foreign()): that memory is neither converted nor converted back
+ * meanwhile.
+ */
 struct lib_cover;
 
-/* [va, va + length), attached to the context. */
-int lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, struct lib_cover **cover);
+/* [va, va + length), attached to the context. convert: private memory may be exchanged. */
+int lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, bool convert,
+		   struct lib_cover **cover);
 /* Pages of `size` bytes, in any order, any number of times */
 int lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t npages,
-			 uint64_t size, struct lib_cover **cover);
+			 uint64_t size, bool convert, struct lib_cover **cover);
+/* Nothing is attached: the device goes through the process's memory, which the context gives. */
+int lib_cover_take_foreign(struct lib_context *ctx, uint64_t va, uint64_t length,
+			   struct lib_cover **cover);
 /* NULL is nothing. The device does not know the region any more. */
 void lib_cover_drop(struct lib_cover *cover);
 

@@ -63,9 +63,11 @@ void lib_pool_forget(void);
 /*
  * lib_convert.c; lock held. Make [va, end) (whole pages, no piece of the table in it up to `end`)
  * shared: what can be done with the mapping at va, at least one page. The new piece, or NULL with
- * lib_fail().
+ * lib_fail(): -EOPNOTSUPP: it can be reached where it is.
  */
-struct lib_share *lib_share_adopt(uint64_t va, uint64_t end);
+struct lib_share *lib_share_adopt(uint64_t va, uint64_t end, bool may_convert);
+/* Does a region lie there that is reached where it is? */
+bool lib_share_foreign(uint64_t va, uint64_t end);
 /* No region lies in the piece any more: CONVERTED becomes private again, FOUND is let go. */
 void lib_share_release(struct lib_share *share);
 

@@ -61,6 +61,7 @@ struct lib_context {
 	char name[32];
 	struct lib_context *next; /* lib_life.c: of all that share memory with a daemon */
 	struct lib_cover *covers; /* lib_share.c: of its regions */
+	bool memory_given;	  /* lib_share.c: regions may lie in memory that is not shared */
 	pthread_t watcher;	  /* lib_life.c */
 	int watch_stop;		  /* eventfd; -1: nobody watches */
 	struct lib_uar uar;

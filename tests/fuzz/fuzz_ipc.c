@@ -26,6 +26,7 @@
 
 static struct ipc_server server;
 static int files[4];
+static int own_mem, own_maps;
 
 static const uint32_t sizes[IPC_OP_COUNT] = {
 #define X(NAME, name, request, reply, fds_in, fds_out) [IPC_##NAME] = sizeof(request),
@@ -44,6 +45,8 @@ make_files(void)
 			fcntl(files[i], F_ADD_SEALS, F_SEAL_SHRINK);
 	}
 	files[3] = open("/dev/zero", O_RDWR);
+	own_mem = open("/proc/self/mem", O_RDWR);
+	own_maps = open("/proc/self/maps", O_RDONLY);
 }
 
 static void
@@ -61,6 +64,7 @@ begin(struct ipc_session *s, struct hca_driver *drv)
 		.server = &server,
 		.sock = -1,
 		.pid_fd = -1,
+		.pid = getpid(),
 		.lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 	};
 }
@@ -95,14 +99,22 @@ request(struct fuzz_input *in, struct ipc_session *s)
 	uint16_t op = s->greeted ? fuzz_u8(in) % (IPC_OP_COUNT + 2) : IPC_HELLO;
 	uint8_t shape = fuzz_u8(in);
 	uint32_t len = read_body(in, op, shape, (uint8_t *)&body);
-	int fd = files[SHAPE_FILE(shape)], err;
-	unsigned int num_fds = op == IPC_ATTACH && !(shape & 1) ? 1 : 0;
+	int fds[2] = {files[SHAPE_FILE(shape)], files[3]}, err;
+	unsigned int num_fds = shape & 1	  ? 0
+			       : op == IPC_ATTACH ? 1
+			       : op == IPC_MEMORY ? 2
+						  : 0;
+
+	if (op == IPC_MEMORY && !(shape & 2)) {
+		fds[0] = own_mem;
+		fds[1] = own_maps;
+	}
 
 	if (!ipc_well_formed(op, &body, len, num_fds) || (op == IPC_HELLO) == s->greeted)
 		return;
 	answer.len = 0;
 	answer.num_fds = 0;
-	err = ipc_execute(s, op, &body, &fd, &answer);
+	err = ipc_execute(s, op, &body, fds, &answer);
 	fuzz_check(err <= 0, "op %u answers %d", op, err);
 	fuzz_check(err == 0 || answer.num_fds == 0, "op %u fails and gives descriptors", op);
 	fuzz_check(answer.len <= IPC_BODY_MAX, "op %u answers %u bytes", op, answer.len);

@@ -2,6 +2,7 @@
 
 #include "world.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -306,11 +307,20 @@ hw_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
 	return hca_dma_detach(arg, domain, bus, len);
 }
 
+/* Memory of other processes: a client may name it, nothing is there. */
+static int
+no_memory(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes, uint32_t len)
+{
+	return -EFAULT;
+}
+
+
 static void
 make_hca(struct world *w)
 {
 	struct hca_config cfg = {
 		.name = "fuzz",
+		.foreign = no_memory,
 		.port = &w->port.port,
 		.layout = getenv("FUZZ_FULL") != NULL ? HCA_LAYOUT_FULL : HCA_LAYOUT_RTC,
 		.socket_id = -1,

@@ -11,12 +11,15 @@
  * (the memory of that client vanishes), "quit". It ends with its input too.
  */
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "embed_impl.h"
+#include "engine/impl.h"
 #include "ipc_memory_impl.h"
 #include "ipc_server_impl.h"
 
@@ -154,6 +157,14 @@ start(void)
 	}
 }
 
+static int
+access_foreign(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes, uint32_t len)
+{
+	struct ipc_server *s = __atomic_load_n((struct ipc_server **)arg, __ATOMIC_ACQUIRE);
+
+	return s == NULL ? -EFAULT : ipc_server_access(s, domain, write, addr, bytes, len);
+}
+
 static void
 listen_on(unsigned int i, const char *path, int argc, char **argv)
 {
@@ -167,6 +178,9 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 	};
 
 	hca_driver_usage(embed->side[i].drv, &base[i]);
+	/* As the daemon's composition does at creation: no client is there yet. */
+	embed->side[i].hca->cfg.foreign_arg = &server[i];
+	embed->side[i].hca->cfg.foreign = access_foreign;
 	if (ipc_server_create(&sc, &server[i]) != 0) {
 		fprintf(stderr, "ipcd: %s\n", ipc_server_reason());
 		exit(1);
@@ -181,6 +195,7 @@ main(int argc, char **argv)
 				"[memory_max_mb]]]\n");
 		return 2;
 	}
+	signal(SIGPIPE, SIG_IGN); /* a client may be gone when it is told something */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	start();
 	for (unsigned int i = 0; i < 2; i++)

@@ -123,11 +123,9 @@ raw_reply(struct raw *r, int ms)
 	return 1;
 }
 
-int
-raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
+static int
+answered(struct raw *r, int err)
 {
-	int err = raw_request(r, op, body, len, fd);
-
 	if (err != 0)
 		return err == -ECONNRESET ? -EPIPE : err;
 	switch (raw_reply(r, 20000)) {
@@ -138,6 +136,21 @@ raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
 	default:
 		return -ETIMEDOUT;
 	}
+}
+
+int
+raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
+{
+	return answered(r, raw_request(r, op, body, len, fd));
+}
+
+int
+raw_memory(struct raw *r, int mem, int maps)
+{
+	const struct ipc_request head = {IPC_VERSION, IPC_MEMORY, 0, r->seq};
+	const int fds[] = {mem, maps};
+
+	return answered(r, raw_packet(r, &head, sizeof(head), fds, 2));
 }
 
 int

@@ -49,6 +49,8 @@ int raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd);
 
 /* Bytes of the request of an op */
 size_t raw_size(uint16_t op);
+/* MEMORY with these files */
+int raw_memory(struct raw *r, int mem, int maps);
 int raw_attach(struct raw *r, int fd, uint64_t va, uint64_t length, uint64_t offset);
 
 #endif

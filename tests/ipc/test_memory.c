@@ -144,15 +144,17 @@ open_pd(struct softhca_context **ctx)
 }
 
 static void
-refused(struct softhca_pd *pd, void *mem, uint64_t bytes, int error, const char *why)
+refused(struct softhca_pd *pd, void *mem, uint64_t bytes, uint32_t access, int error,
+	const char *why)
 {
-	assert_null(softhca_reg_mr(pd, mem, bytes, 0));
+	assert_null(softhca_reg_mr(pd, mem, bytes, access));
 	if (errno != error || strstr(softhca_last_error(NULL), why) == NULL)
 		fail_msg("%d: %s", errno, softhca_last_error(NULL));
 }
 
+/* What cannot be shared stays where it is, whole regions with it; what is not there is refused. */
 static void
-refusals(void **state)
+left_where_it_is(void **state)
 {
 	uint8_t on_stack[2 * PAGE];
 	struct softhca_context *ctx;
@@ -160,18 +162,21 @@ refusals(void **state)
 	int file = open("/proc/self/exe", O_RDONLY), fd = memfd_create("plain", 0);
 	uint8_t *mem;
 
-	refused(pd, on_stack, sizeof(on_stack), EOPNOTSUPP, "stack");
-	refused(pd, in_data, sizeof(in_data), EOPNOTSUPP, "mapping of a file");
+	assert_non_null(softhca_reg_mr(pd, on_stack, sizeof(on_stack), REMOTE));
+	assert_non_null(softhca_reg_mr(pd, in_data, sizeof(in_data), REMOTE));
+	assert_false(is_shared(on_stack) || is_shared(in_data) || is_shared(in_data + PAGE));
 	mem = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0);
-	refused(pd, mem, PAGE, EOPNOTSUPP, "mapping of a file");
+	assert_non_null(softhca_reg_mr(pd, mem, PAGE, SOFTHCA_ACCESS_REMOTE_READ));
+	refused(pd, mem, PAGE, REMOTE, EACCES, "cannot be written");
 	munmap(mem, PAGE);
-	refused(pd, mem, PAGE, EFAULT, "nothing is mapped");
+	refused(pd, mem, PAGE, 0, EFAULT, "nothing is mapped");
 	mem = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	refused(pd, mem, PAGE, EOPNOTSUPP, "cannot be read and written");
+	assert_non_null(softhca_reg_mr(pd, mem, PAGE, 0));
+	refused(pd, mem, PAGE, REMOTE, EACCES, "cannot be written");
 	munmap(mem, PAGE);
 	assert_int_equal(ftruncate(fd, PAGE), 0);
 	mem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	refused(pd, mem, PAGE, EBADF, "sealed");
+	assert_non_null(softhca_reg_mr(pd, mem, PAGE, REMOTE)); /* not sealed */
 	munmap(mem, PAGE);
 	close(file);
 	close(fd);
@@ -530,7 +535,7 @@ main(void)
 		cmocka_unit_test(heap),
 		cmocka_unit_test(bss),
 		cmocka_unit_test(mapping),
-		cmocka_unit_test(refusals),
+		cmocka_unit_test(left_where_it_is),
 		cmocka_unit_test(overlapping),
 		cmocka_unit_test(unmapped_before),
 		cmocka_unit_test(shared_mapping),

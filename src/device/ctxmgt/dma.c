@@ -20,6 +20,15 @@ window_ok(uint32_t domain, uint64_t bus, uint64_t len)
 	return domain < HCA_DMA_DOMAINS && len != 0 && bus + len - 1 >= bus;
 }
 
+/* Memory of other processes: of clients, where the composition reaches it, and by itself. */
+static bool
+foreign_ok(const struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	if (((bus ^ (bus + len - 1)) & HCA_BUS_FOREIGN) != 0)
+		return false;
+	return (bus & HCA_BUS_FOREIGN) == 0 || (domain != 0 && h->cfg.foreign != NULL);
+}
+
 /* Windows of the domain; the lock is held. */
 static uint32_t
 window_count(const struct hca_dma *d, uint32_t domain)
@@ -42,7 +51,7 @@ hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 	bool first = false;
 	int rc = -ENOSPC;
 
-	if (!window_ok(domain, bus, len))
+	if (!window_ok(domain, bus, len) || !foreign_ok(h, domain, bus, len))
 		return -EINVAL;
 	rte_spinlock_lock(&d->lock);
 	if (d->count < HCA_DMA_WINDOWS) {

@@ -19,6 +19,7 @@
  *   sq_wqes = req_completions + req_cqe_error + req_cqe_flush_error + sq_purged
  *   CQEs wanted = CQEs written + cqe_overrun + cqe_dead_cq
  *   events_raised = comp_events + async_events + events_coalesced + events_unmapped + events_dead
+ * Of these "late" means that memory of another process did not answer in time: as if lost.
  * The other names say more about what one of these counts, or what had to wait: resp_abandoned,
  * answers owed when the QP was reset or failed; req_no_mbuf and resp_no_mbuf, tries in vain.
  */
@@ -59,7 +60,8 @@
 	X(resp_remote_access_errors) \
 	X(resp_remote_operation_errors) \
 	X(resp_uc_dropped) \
-	X(resp_ud_dropped)
+	X(resp_ud_dropped) \
+	X(resp_scatter_late)
 
 /*
  * An acknowledgement or response that a QP took and did not use. req_out_of_order: an earlier
@@ -70,7 +72,8 @@
 	X(req_duplicate_ack) \
 	X(req_bad_response) \
 	X(req_out_of_order) \
-	X(req_scatter_error)
+	X(req_scatter_error) \
+	X(req_scatter_late)
 
 /* A packet that was described and no frame was made of it. */
 #define HCA_DESCRIPTOR_DROP_LIST(X) \
@@ -78,7 +81,9 @@
 	X(req_dropped_released) \
 	X(req_gather_error) \
 	X(req_bad_av) \
-	X(resp_gather_error)
+	X(resp_gather_error) \
+	X(req_gather_late) \
+	X(resp_gather_late)
 
 /* Why a request packet was sent again; in the order of enum hca_again (msg.h). */
 #define HCA_AGAIN_LIST(X) \

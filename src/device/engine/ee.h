@@ -116,6 +116,8 @@ struct ee_request {
 	uint8_t recv_syndrome; /* error the receive completes with, 0: none */
 	uint32_t sge_off;
 	/* destination, filled by the key rung */
+	bool foreign;	 /* some of it is foreign memory, and was written by the key rung */
+	uint64_t before; /* ATOMIC on foreign memory: what was there */
 	unsigned int npieces;
 	struct ee_piece piece[HCA_WQE_MAX_SGE];
 };
@@ -277,6 +279,15 @@ unsigned int ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned i
 
 /* Executes; returns the value before. */
 uint64_t ee_atomic_execute(struct ee_request *q);
+
+/* ---- ee_foreign.c ---- */
+
+/* Is the receive's data segment one of foreign memory? Then p->mpt is set and q->foreign too. */
+bool ee_foreign_piece(struct ee_request *q, struct ee_piece *p, uint32_t lkey, uint32_t pd);
+/* Stores what goes to foreign memory; EE_NEXT: the rest may be executed. */
+enum ee_verdict ee_foreign_scatter(struct ee_request *q);
+/* Executes an ATOMIC there: q->before. */
+enum ee_verdict ee_foreign_atomic(struct ee_request *q);
 
 /* ---- ee_flush.c ---- */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/ee.h"
+#include "vtp/foreign.h"
 #include "vtp/window.h"
 
 typedef enum ee_verdict (*ee_rung)(struct ee_request *q);
@@ -323,6 +324,10 @@ may_access(struct ee_request *q, uint32_t right, uint32_t len)
 
 	if (unlikely(e == NULL))
 		e = hca_vtp_check_bound(&q->h->vtp, q->rkey, &q->qp->cfg, right, q->va, len);
+	if (unlikely(e == NULL)) {
+		e = hca_foreign_find(&q->h->vtp, q->rkey, q->pd, &q->qp->cfg, right, q->va, len);
+		q->foreign = e != NULL;
+	}
 	q->piece[0] = (struct ee_piece){e, q->va, q->len};
 	q->npieces = 1;
 	return e != NULL;
@@ -376,6 +381,15 @@ check_invalidate(struct ee_request *q)
 	return EE_ACCESS;
 }
 
+/* Foreign memory can fail: it is accessed before anything of the QP changes. */
+static enum ee_verdict
+access_foreign(struct ee_request *q)
+{
+	if (q->op->kind == HCA_PKT_READ_REQ)
+		return EE_NEXT;
+	return is_atomic(q) ? ee_foreign_atomic(q) : ee_foreign_scatter(q);
+}
+
 /* Whole range where a message begins, this packet's share later; zero length checks nothing. */
 static enum ee_verdict
 check_key(struct ee_request *q)
@@ -400,7 +414,8 @@ check_key(struct ee_request *q)
 			return EE_NEXT;
 		return may_access(q, HCA_ACCESS_REMOTE_READ, range) ? EE_NEXT : EE_ACCESS;
 	default:
-		if (!may_access(q, HCA_ACCESS_REMOTE_ATOMIC, range) || !atomic_is_aligned(q))
+		if (!may_access(q, HCA_ACCESS_REMOTE_ATOMIC, range) ||
+		    (!q->foreign && !atomic_is_aligned(q)))
 			return EE_ACCESS;
 		return EE_NEXT;
 	}
@@ -420,7 +435,7 @@ ee_check(struct ee_request *q)
 		if (unlikely(v != EE_NEXT))
 			return v;
 	}
-	return EE_NEXT;
+	return unlikely(q->foreign) ? access_foreign(q) : EE_NEXT;
 }
 
 /*

@@ -216,7 +216,8 @@ scatter(struct ee_request *q)
 	for (unsigned int i = 0; i < q->npieces; i++) {
 		const struct ee_piece *p = &q->piece[i];
 
-		hca_vtp_scatter(&q->h->vtp, p->mpt, p->va, src, p->len, q->h->icrc);
+		if (likely(!p->mpt->foreign))
+			hca_vtp_scatter(&q->h->vtp, p->mpt, p->va, src, p->len, q->h->icrc);
 		src += p->len;
 	}
 }
@@ -335,7 +336,7 @@ execute(struct ee_request *q)
 	case HCA_PKT_FETCH_ADD:
 		ee_count_message(ee);
 		HCA_COUNT(q->h, EE, rx_atomic_requests);
-		ee_add_job(q, EE_JOB_ATOMIC, ee_atomic_execute(q));
+		ee_add_job(q, EE_JOB_ATOMIC, q->foreign ? q->before : ee_atomic_execute(q));
 		break;
 	default:
 		execute_data(q);
@@ -373,6 +374,7 @@ climb(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 	q.rkey = 0;
 	q.dma_len = 0;
 	q.npieces = 0;
+	q.foreign = false;
 	q.recv_syndrome = 0;
 	q.fetched = false;
 	q.counted = false;

@@ -22,6 +22,7 @@
 #include "engine/impl.h"
 #include "engine/pkt.h"
 #include "queues/eq.h"
+#include "vtp/foreign.h"
 
 #define BACKLOG 128u		/* frames, a power of two, at least 2 bursts */
 #define LINK_EVERY_NS 10000000u /* ask the port for its link so often */
@@ -43,6 +44,7 @@ struct encap {
 	uint64_t stalled_since; /* 0: the port took something last time */
 	uint64_t link_at;	/* when the port is asked next */
 	bool discarding, link_down;
+	bool late; /* of the last gather that failed: foreign memory did not answer */
 };
 
 /* One burst while it is being built. */
@@ -231,6 +233,23 @@ find_entry(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, ui
 	return e;
 }
 
+/* The check did not find the key: it may be one of foreign memory. */
+static bool
+gather_foreign(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
+	       uint64_t va, uint32_t n, uint8_t *dst, uint32_t *crc)
+{
+	struct encap *enc = h->stage_ctx[HCA_STAGE_ENCAP];
+	const struct hca_mpt_entry *e = hca_foreign_find(
+		&h->vtp, key, pd, access == HCA_ACCESS_REMOTE_READ ? &qp->cfg : NULL, access, va,
+		n);
+	int rc = e != NULL ? hca_foreign_read(h, e, va, dst, n) : -EFAULT;
+
+	enc->late = rc == -EAGAIN;
+	if (rc == 0 && crc != NULL)
+		*crc = h->icrc->crc(*crc, dst, n);
+	return rc == 0;
+}
+
 /* One run of [va, va + n) of a memory key; false: not allowed. */
 static bool
 gather_run(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
@@ -239,7 +258,7 @@ gather_run(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, ui
 	const struct hca_mpt_entry *e = find_entry(h, qp, pd, key, access, va, n);
 
 	if (e == NULL)
-		return false;
+		return gather_foreign(h, qp, pd, key, access, va, n, dst, crc);
 	while (n != 0) {
 		uint32_t run;
 		const uint8_t *src = hca_vtp_ptr(&h->vtp, e, va, n, &run);
@@ -373,9 +392,24 @@ is_stale(const struct hca_qp *qp, const struct hca_txd *d)
 	return unlikely(d->generation != qp->cfg.generation || hca_qp_state(qp) == HCA_QPS_RST);
 }
 
+/* The memory may answer the next time: the frame counts as lost on the wire. */
+static bool
+is_late(struct hca *h)
+{
+	struct encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
+	bool late = e->late;
+
+	e->late = false;
+	return late;
+}
+
 static void
 request_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 {
+	if (is_late(h)) {
+		HCA_COUNT(h, ENCAP, req_gather_late);
+		return;
+	}
 	HCA_COUNT(h, ENCAP, req_gather_error);
 	__atomic_store_n(&qp->encap.req_failed_syndrome, HCA_SYND_LOCAL_PROT, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->encap.req_failed_psn, d->psn, __ATOMIC_RELEASE);
@@ -577,6 +611,10 @@ hca_encap_process_req(struct hca *h, void *const *objs, unsigned int n, uint64_t
 static void
 response_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 {
+	if (is_late(h)) {
+		HCA_COUNT(h, ENCAP, resp_gather_late);
+		return;
+	}
 	HCA_COUNT(h, ENCAP, resp_gather_error);
 	if (d->flags & HCA_TXD_REPEAT || qp->encap.resp_failed)
 		return;

@@ -7,12 +7,31 @@
  * every copy; nothing of a packet is used before it has been judged.
  */
 
+#include <errno.h>
+
 #include "abi_ctx.h"
 #include "abi_wqe.h"
 #include "engine/rrc.h"
+#include "vtp/foreign.h"
 
-/* Message bytes [off, off + len) of the record's gather list. */
-static bool
+/* Bytes of a data segment whose key the check did not find. */
+static int
+scatter_foreign(struct hca_rrc_run *run, const struct hca_sge *sge, uint32_t off,
+		const uint8_t *src, uint32_t n)
+{
+	struct hca *h = run->h;
+	const struct hca_mpt_entry *e =
+		hca_foreign_find(&h->vtp, sge->lkey, run->qp->cfg.pd, NULL, HCA_ACCESS_LOCAL_WRITE,
+				 sge->va + off, n);
+
+	return e != NULL ? hca_foreign_write(h, e, sge->va + off, src, n) : -EFAULT;
+}
+
+/*
+ * Message bytes [off, off + len) of the record's gather list. 0, -EFAULT: a key does not allow it,
+ * -EAGAIN: not now.
+ */
+static int
 scatter(struct hca_rrc_run *run, const struct hca_record *r, uint32_t off, const uint8_t *src,
 	uint32_t len)
 {
@@ -30,14 +49,31 @@ scatter(struct hca_rrc_run *run, const struct hca_record *r, uint32_t off, const
 		n = RTE_MIN(sge[i].len - off, len);
 		e = hca_vtp_check(&h->vtp, sge[i].lkey, run->qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE,
 				  sge[i].va + off, n);
-		if (unlikely(e == NULL))
-			return false;
-		hca_vtp_scatter(&h->vtp, e, sge[i].va + off, src, n, h->icrc);
+		if (likely(e != NULL)) {
+			hca_vtp_scatter(&h->vtp, e, sge[i].va + off, src, n, h->icrc);
+		} else {
+			int rc = scatter_foreign(run, &sge[i], off, src, n);
+
+			if (rc != 0)
+				return rc;
+		}
 		src += n;
 		len -= n;
 		off = 0;
 	}
-	return len == 0;
+	return len == 0 ? 0 : -EFAULT;
+}
+
+/* The packet could not be placed: the request fails, or the packet is as good as lost. */
+static void
+not_placed(struct hca_rrc_run *run, int rc)
+{
+	if (rc == -EAGAIN) {
+		hca_rrc_drop(run, HCA_CTR_req_scatter_late);
+		return;
+	}
+	hca_rrc_drop(run, HCA_CTR_req_scatter_error);
+	hca_rrc_fail(run, HCA_SYND_LOCAL_PROT);
 }
 
 /* Window cursor of the record that holds the PSN d ahead of una; rd: a READ or ATOMIC before it. */
@@ -93,6 +129,7 @@ take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
 	uint32_t off = pos << mtu_log;
 	bool last = pos + 1 == r->npsn;
 	uint32_t len = last ? r->len - off : 1u << mtu_log;
+	int rc;
 
 	if (!opcode_fits(run, HCA_BTH_OPERATION(d->opcode), pos, last) || d->payload_len != len ||
 	    !aeth_fits(m)) {
@@ -100,9 +137,9 @@ take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
 		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
 		return;
 	}
-	if (!scatter(run, r, off, rte_pktmbuf_mtod_offset(m, uint8_t *, d->payload_off), len)) {
-		hca_rrc_drop(run, HCA_CTR_req_scatter_error);
-		hca_rrc_fail(run, HCA_SYND_LOCAL_PROT);
+	rc = scatter(run, r, off, rte_pktmbuf_mtod_offset(m, uint8_t *, d->payload_off), len);
+	if (unlikely(rc != 0)) {
+		not_placed(run, rc);
 		return;
 	}
 	if (last)
@@ -118,6 +155,7 @@ take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
 	const struct hca_rxd *d = hca_rxd(m);
 	const struct hca_record *r = hca_rrc_record(run, run->tail);
 	uint64_t value;
+	int rc;
 
 	if (d->payload_len != 0 || !aeth_fits(m)) {
 		hca_rrc_drop(run, HCA_CTR_req_bad_response);
@@ -126,9 +164,9 @@ take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
 	}
 	value = hca_get_be64(rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off) +
 			     sizeof(struct hca_aeth));
-	if (!scatter(run, r, 0, (const uint8_t *)&value, sizeof(value))) {
-		hca_rrc_drop(run, HCA_CTR_req_scatter_error);
-		hca_rrc_fail(run, HCA_SYND_LOCAL_PROT);
+	rc = scatter(run, r, 0, (const uint8_t *)&value, sizeof(value));
+	if (unlikely(rc != 0)) {
+		not_placed(run, rc);
 		return;
 	}
 	hca_rrc_complete_tail(run);

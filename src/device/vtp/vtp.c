@@ -156,13 +156,18 @@ run_allowed(struct hca *h, const struct hca_mpt_build *b)
 int
 hca_mpt_slice(struct hca *h, struct hca_mpt_build *b)
 {
-	const struct hca_mpt_entry *e = &b->e;
+	struct hca_mpt_entry *e = &b->e;
 	uint32_t end = RTE_MIN(e->mtt_count, b->at + SLICE);
 
 	for (; b->at < end; b->at++) {
 		uint64_t bus = h->vtp.mtt[e->mtt + b->at], off = b->at == 0 ? e->first : 0;
 		uint64_t n = RTE_MIN(b->psize - off, b->left);
+		bool foreign = (bus & HCA_BUS_FOREIGN) != 0;
 
+		if (b->at == 0)
+			e->foreign = foreign;
+		if (foreign != e->foreign)
+			return HCA_STAT_BAD_PARAM;
 		if ((bus & (b->psize - 1)) != 0 || h->vtp.mtt_ref[e->mtt + b->at] == UINT16_MAX ||
 		    !hca_icm_mapped(h, HCA_ICM_MTT, e->mtt + b->at))
 			return HCA_STAT_BAD_PARAM;
@@ -204,9 +209,10 @@ hca_mpt_commit(struct hca *h, uint32_t index, struct hca_mpt_build *b)
 		h->vtp.mtt_ref[e->mtt + e->mtt_count++]++;
 	if (e->mtt_count < b->e.mtt_count)
 		return HCA_MPT_AGAIN;
-	if (b->contiguous)
+	if (b->contiguous && !e->foreign)
 		e->base = (uint8_t *)(uintptr_t)(h->vtp.mtt[e->mtt] + e->first);
-	__atomic_store_n(&e->state, region ? HCA_MPT_VALID : HCA_MPT_UNBOUND, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->state, region ? hca_mpt_live_state(e) : HCA_MPT_UNBOUND,
+			 __ATOMIC_RELEASE);
 	return HCA_STAT_OK;
 }
 
@@ -239,7 +245,7 @@ hca_mpt_dying(struct hca *h, uint32_t index)
 
 	if (!is_region(e))
 		return window_dying(h, e);
-	if (e->state != HCA_MPT_VALID)
+	if (e->state != hca_mpt_live_state(e))
 		return HCA_STAT_BAD_RES_STATE;
 	if (e->users != 0 || __atomic_load_n(&e->windows, __ATOMIC_SEQ_CST) != 0)
 		return HCA_STAT_RESOURCE_BUSY;
@@ -247,7 +253,7 @@ hca_mpt_dying(struct hca *h, uint32_t index)
 	__atomic_store_n(&e->state, HCA_MPT_DYING, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&e->windows, __ATOMIC_SEQ_CST) == 0)
 		return HCA_STAT_OK;
-	__atomic_store_n(&e->state, HCA_MPT_VALID, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->state, hca_mpt_live_state(e), __ATOMIC_SEQ_CST);
 	return HCA_STAT_RESOURCE_BUSY;
 }
 

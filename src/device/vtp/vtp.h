@@ -19,6 +19,7 @@
  *	FREE -> UNBOUND (SW2HW_MPT), {VALID, BOUND} -> BUSY -> UNBOUND (unbind, invalidate)
  *	{UNBOUND, VALID} -> BUSY -> {VALID, BOUND} (bind)
  *	{UNBOUND, VALID, BOUND} -> DYING -> FREE (HW2SW_MPT, which waits while it is BUSY)
+ * where FOREIGN stands for VALID if the memory is (foreign.h).
  * Whoever made it BUSY owns the entry. A window that HW2SW_MPT waits for is not bound again, so the
  * command does not wait for ever. Its members change only after a round that began while it
  * was BUSY, so no reader sees half a binding.
@@ -58,7 +59,8 @@ struct hca_mpt_entry {
 	};
 	uint8_t page_shift;
 	uint8_t doomed; /* window, CEU: HW2SW_MPT found it BUSY; it is not bound again */
-	uint8_t reserved[2];
+	uint8_t foreign; /* its pages are: base is NULL */
+	uint8_t reserved;
 } __rte_cache_aligned;
 
 _Static_assert(sizeof(struct hca_mpt_entry) == 64, "one line");
@@ -70,6 +72,7 @@ enum hca_mpt_state {
 	HCA_MPT_UNBOUND = 3,
 	HCA_MPT_BUSY = 4,  /* RTC or EE changes the binding */
 	HCA_MPT_BOUND = 5, /* window of type 2 */
+	HCA_MPT_FOREIGN = 6, /* as VALID, and only foreign.h finds it */
 };
 
 struct hca_vtp {

@@ -26,7 +26,7 @@ window_fits(const struct hca_mpt_entry *w, uint32_t state, const struct hca_qp_c
 {
 	bool type2;
 
-	if (state != HCA_MPT_UNBOUND && state != HCA_MPT_VALID)
+	if (state != HCA_MPT_UNBOUND && state != HCA_MPT_VALID && state != HCA_MPT_FOREIGN)
 		return false;
 	if (w->flags & HCA_MPT_FLAG_REGION || w->pd != qp->pd ||
 	    __atomic_load_n(&w->doomed, __ATOMIC_ACQUIRE))
@@ -47,7 +47,7 @@ region_fits(const struct hca_mpt_entry *r, const struct hca_qp_cfg *qp, const st
 
 	if (b->access & BIND_WRITES)
 		needed |= HCA_ACCESS_LOCAL_WRITE;
-	return state_of(r) == HCA_MPT_VALID && r->key == b->lkey && r->pd == qp->pd &&
+	return state_of(r) == hca_mpt_live_state(r) && r->key == b->lkey && r->pd == qp->pd &&
 	       (r->flags & needed) == needed && b->length <= r->length &&
 	       b->addr - r->start <= r->length - b->length;
 }
@@ -57,7 +57,7 @@ static bool
 pin(struct hca_mpt_entry *r)
 {
 	__atomic_fetch_add(&r->windows, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&r->state, __ATOMIC_SEQ_CST) == HCA_MPT_VALID)
+	if (__atomic_load_n(&r->state, __ATOMIC_SEQ_CST) == hca_mpt_live_state(r))
 		return true;
 	__atomic_fetch_sub(&r->windows, 1, __ATOMIC_SEQ_CST);
 	return false;
@@ -110,6 +110,7 @@ hca_window_bind(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bin
 	w->start = b->access & HCA_ACCESS_ZERO_BASED ? 0 : b->addr;
 	w->length = b->length;
 	w->base = r->base != NULL ? r->base + off : NULL;
+	w->foreign = r->foreign;
 	/* the CEU may be asking whether this is a region */
 	__atomic_store_n(&w->flags, type2 | b->access, __ATOMIC_RELAXED);
 	w->page_shift = r->page_shift;
@@ -117,7 +118,8 @@ hca_window_bind(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bin
 	w->first = (uint32_t)(lin & ((UINT64_C(1) << r->page_shift) - 1));
 	w->qpn = qp->local_qpn;
 	w->generation = qp->generation;
-	__atomic_store_n(&w->state, type2 ? HCA_MPT_BOUND : HCA_MPT_VALID, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->state, type2 ? HCA_MPT_BOUND : hca_mpt_live_state(w),
+			 __ATOMIC_RELEASE);
 }
 
 /* Bound to this life of this QP, under this key. */
@@ -134,8 +136,8 @@ hca_vtp_check_bound(const struct hca_vtp *v, uint32_t key, const struct hca_qp_c
 {
 	const struct hca_mpt_entry *e = &v->mpt[HCA_KEY_INDEX(key) & v->mpt_mask];
 
-	if (!owned(e, qp, key) || (e->flags & access) != access || len > e->length ||
-	    va - e->start > e->length - len)
+	if (!owned(e, qp, key) || e->foreign || (e->flags & access) != access ||
+	    len > e->length || va - e->start > e->length - len)
 		return NULL;
 	return e;
 }

@@ -34,6 +34,13 @@ hca_mpt_cas(struct hca_mpt_entry *e, uint32_t from, uint32_t to)
 					   __ATOMIC_ACQUIRE);
 }
 
+/* What a region is while it lives, and a window of type 1 while it is bound. */
+static inline uint32_t
+hca_mpt_live_state(const struct hca_mpt_entry *e)
+{
+	return e->foreign ? HCA_MPT_FOREIGN : HCA_MPT_VALID;
+}
+
 /* 0: the window of b->new_key is BUSY, its region counts it. Otherwise HCA_SYND_*: no change. */
 uint8_t hca_window_claim(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bind *b);
 void hca_window_bind(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bind *b);

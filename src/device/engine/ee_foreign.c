@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Requests whose data goes to foreign memory. The access can fail where a pointer cannot, so it is
+ * made as the last of the checks: a request that is refused has changed nothing of the QP, one that
+ * is repeated stores the same bytes again.
+ */
+
+#include <errno.h>
+
+#include "engine/ee.h"
+#include "vtp/foreign.h"
+
+bool
+ee_foreign_piece(struct ee_request *q, struct ee_piece *p, uint32_t lkey, uint32_t pd)
+{
+	p->mpt = hca_foreign_find(&q->h->vtp, lkey, pd, NULL, HCA_ACCESS_LOCAL_WRITE, p->va, p->len);
+	q->foreign |= p->mpt != NULL;
+	return p->mpt != NULL;
+}
+
+/* Not now: the requester is to come again. Anything else is an error of the key's owner. */
+static enum ee_verdict
+failed(struct ee_request *q, int rc)
+{
+	if (rc == -EAGAIN) {
+		HCA_COUNT(q->h, EE, resp_scatter_late);
+		return EE_NOT_READY;
+	}
+	if (q->op->kind != HCA_PKT_SEND)
+		return EE_ACCESS;
+	q->recv_syndrome = HCA_SYND_LOCAL_PROT;
+	return EE_OPERATIONAL;
+}
+
+enum ee_verdict
+ee_foreign_scatter(struct ee_request *q)
+{
+	const uint8_t *src = q->payload;
+
+	for (unsigned int i = 0; i < q->npieces; i++) {
+		const struct ee_piece *p = &q->piece[i];
+		int rc = p->mpt->foreign ? hca_foreign_write(q->h, p->mpt, p->va, src, p->len) : 0;
+
+		if (rc != 0)
+			return failed(q, rc);
+		src += p->len;
+	}
+	return EE_NEXT;
+}
+
+enum ee_verdict
+ee_foreign_atomic(struct ee_request *q)
+{
+	const struct hca_atomiceth *a = (const void *)q->ext;
+	int rc = hca_foreign_atomic(q->h, q->piece[0].mpt, q->va, q->op->kind == HCA_PKT_FETCH_ADD,
+				    hca_be64_to_cpu(a->swap_add), hca_be64_to_cpu(a->cmp),
+				    &q->before);
+
+	return rc == 0 ? EE_NEXT : failed(q, rc);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef VTP_FOREIGN_H
+#define VTP_FOREIGN_H
+
+/*
+ * Foreign memory: regions whose bytes have no address in this process (HCA_BUS_FOREIGN). They are
+ * reached by hca_config.foreign only, a call per run of bytes.
+ *
+ * Such a region is FOREIGN where another one is VALID, so hca_vtp_check() does not find it and no
+ * code that knows nothing of it can take its bus address for a pointer: not the short ways, not the
+ * queues. Who is to know of it asks here when that check has failed.
+ *
+ * Callers: encap, EE, RRC within their poll(). Transfers return
+ *	0
+ *	-EAGAIN	 the memory does not answer now: as if the packet had been lost, or RNR NAK
+ *	-EFAULT	 it is not there, its owner is gone, or it may not be accessed so
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hca;
+struct hca_mpt_entry;
+struct hca_qp_cfg;
+struct hca_vtp;
+
+/* As hca_vtp_check() and hca_vtp_check_bound(); qp NULL: a local access. NULL: not allowed. */
+const struct hca_mpt_entry *hca_foreign_find(const struct hca_vtp *v, uint32_t key, uint32_t pd,
+					     const struct hca_qp_cfg *qp, uint32_t access,
+					     uint64_t va, uint64_t len);
+
+int hca_foreign_read(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, void *dst,
+		     uint32_t len);
+/* The last byte is stored after all others. */
+int hca_foreign_write(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const void *src,
+		      uint32_t len);
+/*
+ * Fetch-add or compare-swap of 8 aligned bytes: atomic against every other request of the network, not
+ * against the CPUs. What was there comes in *old. -EINVAL: not aligned.
+ */
+int hca_foreign_atomic(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, bool add,
+		       uint64_t swap_add, uint64_t compare, uint64_t *old);
+
+#endif

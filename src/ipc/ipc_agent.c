@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The agent: one thread per client with foreign memory, one request at a time. A worker fills in the
+ * request and waits; either it takes the answer, or it gives the request up, and then the agent alone
+ * ends it. Bytes cross in a buffer of the agent's, so that what comes late comes nowhere.
+ *
+ * What is held against the client is the time of its system call alone, and that only while the CPUs
+ * had time for the agent: a machine with too much to do is nobody's fault.
+ */
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ipc_foreign_impl.h"
+#include "ipc_memory.h"
+
+#define AGENT_STACK (64u << 10)
+#define AWAKE_NS 50000u	   /* the agent waits so long for the next request before it sleeps */
+#define PATIENCE_NS 5000000u /* a worker waits so long for the system call */
+#define START_NS 1000000000u /* and so long until it begins */
+#define TURNS 50u	     /* and yields the CPU so often at least */
+#define USUAL_NS 200000u     /* so long is nobody's fault */
+#define ACCOUNT_NS 100000000u /* beyond that at most so long at once, and half of all time */
+#define SPINS 100u
+#define SETTLE_MS 2000u
+
+enum request_state {
+	REQUEST_IDLE,
+	REQUEST_ASKED,
+	REQUEST_RUNNING,
+	REQUEST_DONE,
+	REQUEST_GIVEN_UP, /* the agent still works on it */
+};
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void
+futex(uint32_t *word, int op, uint32_t value)
+{
+	syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+static inline void
+relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#else
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+}
+
+static uint32_t
+state_of(const struct ipc_foreign *f)
+{
+	return __atomic_load_n(&f->state, __ATOMIC_ACQUIRE);
+}
+
+static bool
+change(struct ipc_foreign *f, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&f->state, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_ACQUIRE);
+}
+
+static void
+release(struct ipc_foreign *f)
+{
+	if (__atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		ipc_foreign_free(f);
+}
+
+/* ---- the agent ---- */
+
+static bool
+stopped(const struct ipc_foreign *f)
+{
+	return __atomic_load_n(&f->stop, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* Returns when there is a request, or nothing more to come. */
+static void
+wait_for_request(struct ipc_foreign *f)
+{
+	uint64_t until = now_ns() + AWAKE_NS;
+
+	while (state_of(f) != REQUEST_ASKED && !stopped(f)) {
+		if (now_ns() < until) {
+			sched_yield();
+			continue;
+		}
+		__atomic_store_n(&f->asleep, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&f->state, __ATOMIC_SEQ_CST) == REQUEST_IDLE && !stopped(f))
+			futex(&f->state, FUTEX_WAIT, REQUEST_IDLE);
+		else if (state_of(f) == REQUEST_DONE)
+			sched_yield(); /* the worker is about to take it */
+		__atomic_store_n(&f->asleep, 0, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* Less than all bytes: the rest is not mapped, or all of it has gone. */
+static int
+perform(struct ipc_foreign *f)
+{
+	ssize_t n = f->write ? pwrite(f->mem, f->bytes, f->len, (off_t)f->addr)
+			     : pread(f->mem, f->bytes, f->len, (off_t)f->addr);
+
+	return n == (ssize_t)f->len ? 0 : -EFAULT;
+}
+
+static void *
+agent_main(void *arg)
+{
+	struct ipc_foreign *f = arg;
+
+	for (;;) {
+		wait_for_request(f);
+		if (stopped(f))
+			break;
+		if (!change(f, REQUEST_ASKED, REQUEST_RUNNING))
+			continue;
+		f->result = perform(f);
+		if (!change(f, REQUEST_RUNNING, REQUEST_DONE))
+			__atomic_store_n(&f->state, REQUEST_IDLE, __ATOMIC_RELEASE);
+	}
+	release(f);
+	return NULL;
+}
+
+int
+ipc_foreign_start(struct ipc_foreign *f)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	f->refs = 2;
+	f->account = ACCOUNT_NS;
+	f->account_at = now_ns();
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, AGENT_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, agent_main, f);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+static void
+wake(struct ipc_foreign *f)
+{
+	if (__atomic_load_n(&f->asleep, __ATOMIC_SEQ_CST) != 0)
+		futex(&f->state, FUTEX_WAKE, 1);
+}
+
+void
+ipc_foreign_end(struct ipc_foreign *f)
+{
+	__atomic_store_n(&f->ended, 1, __ATOMIC_RELEASE);
+}
+
+void
+ipc_foreign_destroy(struct ipc_foreign *f)
+{
+	ipc_foreign_end(f);
+	__atomic_store_n(&f->stop, 1, __ATOMIC_SEQ_CST);
+	/* It may have looked at stop just before: it does not stay asleep. */
+	while (__atomic_load_n(&f->refs, __ATOMIC_ACQUIRE) != 1 &&
+	       state_of(f) != REQUEST_GIVEN_UP) {
+		wake(f);
+		sched_yield();
+	}
+	release(f);
+}
+
+/* ---- the workers ---- */
+
+static bool
+is_ended(const struct ipc_foreign *f)
+{
+	return __atomic_load_n(&f->ended, __ATOMIC_ACQUIRE) != 0;
+}
+
+static void
+ask(struct ipc_foreign *f, bool write, uint64_t addr, const void *bytes, uint32_t len)
+{
+	f->write = write;
+	f->addr = addr;
+	f->len = len;
+	if (write)
+		memcpy(f->bytes, bytes, len);
+	__atomic_store_n(&f->state, REQUEST_ASKED, __ATOMIC_SEQ_CST);
+	wake(f);
+}
+
+/* Half of the time that passes is given back. */
+static void
+earn(struct ipc_foreign *f, uint64_t now)
+{
+	uint64_t earned = (now - f->account_at) / 2;
+
+	f->account_at = now;
+	f->account = f->account + earned < ACCOUNT_NS ? f->account + earned : ACCOUNT_NS;
+}
+
+/* What was waited beyond the usual is taken off. */
+static void
+spend(struct ipc_foreign *f, uint64_t ns)
+{
+	if (ns > USUAL_NS)
+		f->account -= ns < f->account ? ns : f->account;
+}
+
+/* true: it is running, or done. Else nothing of it will be done. */
+static bool
+wait_for_start(struct ipc_foreign *f, uint64_t began)
+{
+	for (uint32_t i = 0; state_of(f) == REQUEST_ASKED; i++) {
+		if (i < SPINS)
+			relax();
+		else if (now_ns() - began >= START_NS && change(f, REQUEST_ASKED, REQUEST_IDLE))
+			return false;
+		else
+			sched_yield();
+	}
+	return true;
+}
+
+/* true: it is done. */
+static bool
+wait_for_answer(struct ipc_foreign *f)
+{
+	uint64_t began = 0, ns = 0;
+	uint32_t turns = 0;
+	bool done = true;
+
+	for (uint32_t i = 0; done && state_of(f) != REQUEST_DONE; i++) {
+		if (i < SPINS) {
+			relax();
+			continue;
+		}
+		if (turns++ == 0)
+			began = now_ns();
+		ns = now_ns() - began;
+		if (ns >= PATIENCE_NS && turns > TURNS)
+			done = !change(f, REQUEST_RUNNING, REQUEST_GIVEN_UP);
+		else
+			sched_yield();
+	}
+	if (turns > TURNS)
+		spend(f, ns);
+	return done;
+}
+
+static int
+request(struct ipc_foreign *f, bool write, uint64_t addr, void *bytes, uint32_t len)
+{
+	uint64_t began = now_ns();
+	int rc = -EAGAIN;
+
+	earn(f, began);
+	if (state_of(f) != REQUEST_IDLE || f->account == 0)
+		return -EAGAIN;
+	ask(f, write, addr, bytes, len);
+	if (wait_for_start(f, began) && wait_for_answer(f)) {
+		rc = f->result;
+		if (rc == 0 && !write)
+			memcpy(bytes, f->bytes, len);
+		__atomic_store_n(&f->state, REQUEST_IDLE, __ATOMIC_RELEASE);
+	}
+	return rc;
+}
+
+int
+ipc_foreign_access(struct ipc_foreign *f, bool write, uint64_t addr, void *bytes, uint32_t len)
+{
+	int rc;
+
+	if (is_ended(f) || len > IPC_FOREIGN_BYTES)
+		return -EFAULT;
+	while (__atomic_exchange_n(&f->taken, 1, __ATOMIC_ACQUIRE) != 0)
+		sched_yield();
+	rc = request(f, write, addr, bytes, len);
+	__atomic_store_n(&f->taken, 0, __ATOMIC_RELEASE);
+	return rc;
+}
+
+int
+ipc_foreign_settle(struct ipc_foreign *f)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (uint32_t ms = 0; state_of(f) == REQUEST_GIVEN_UP; ms++) {
+		if (ms == SETTLE_MS)
+			return ipc_fail(-EIO, "the client's memory does not answer");
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}

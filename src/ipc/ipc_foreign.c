@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Which files are accepted, what is mapped in the client, and its pages as bus addresses. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "abi_ctx.h"
+#include "ipc_foreign_impl.h"
+#include "ipc_memory.h"
+
+#define PAGES_MAX 512u /* a region of more pages is given larger ones */
+#define RUNS_MAX 1024u /* pieces of a page list that do not follow each other */
+#define PATH_ROOM 128u
+
+/* ---- the files ---- */
+
+/* Path of the folder of a file of procfs with this name; -EBADF: it is another one. */
+static int
+folder_of(int fd, const char *name, int access, char folder[PATH_ROOM])
+{
+	char link[40], *slash;
+	struct statfs fs;
+	ssize_t n;
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || (flags & O_ACCMODE) != access || (flags & O_PATH) != 0 ||
+	    fstatfs(fd, &fs) != 0 || fs.f_type != PROC_SUPER_MAGIC)
+		return -EBADF;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, folder, PATH_ROOM - 1);
+	if (n <= 0)
+		return -EBADF;
+	folder[n] = '\0';
+	slash = strrchr(folder, '/');
+	if (slash == NULL || strcmp(slash + 1, name) != 0)
+		return -EBADF;
+	*slash = '\0';
+	return 0;
+}
+
+/* The folder is named by a process number: of the peer, if the number is one of our own procfs. */
+static bool
+folder_fits(int fd, const char *folder, int peer)
+{
+	const char *slash = strrchr(folder, '/');
+	struct stat theirs, ours;
+	unsigned long pid;
+	char *end;
+
+	if (slash == NULL || slash[1] < '1' || slash[1] > '9')
+		return false;
+	pid = strtoul(slash + 1, &end, 10);
+	if (*end != '\0' || fstat(fd, &theirs) != 0 || stat("/proc/self", &ours) != 0)
+		return false;
+	return theirs.st_dev != ours.st_dev || pid == (unsigned long)peer;
+}
+
+static int
+judge_files(int mem, int maps, int peer)
+{
+	char folder[PATH_ROOM], other[PATH_ROOM];
+
+	if (folder_of(mem, "mem", O_RDWR, folder) != 0 ||
+	    folder_of(maps, "maps", O_RDONLY, other) != 0 || strcmp(folder, other) != 0 ||
+	    !folder_fits(mem, folder, peer))
+		return ipc_fail(-EBADF, "these are not the mem and maps files of the client");
+	return 0;
+}
+
+static int
+keep(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+int
+ipc_foreign_create(int mem, int maps, int peer, struct ipc_foreign **out)
+{
+	struct ipc_foreign *f;
+	int err = judge_files(mem, maps, peer);
+
+	if (err != 0)
+		return err;
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return ipc_fail(-ENOMEM, "no memory for a client's memory");
+	f->mem = keep(mem);
+	f->maps = keep(maps);
+	err = f->mem < 0 || f->maps < 0 ? -EMFILE : ipc_foreign_start(f);
+	if (err == 0) {
+		*out = f;
+		return 0;
+	}
+	ipc_foreign_free(f);
+	return ipc_fail(err, "no thread or descriptors for a client's memory");
+}
+
+void
+ipc_foreign_free(struct ipc_foreign *f)
+{
+	if (f->mem >= 0)
+		close(f->mem);
+	if (f->maps >= 0)
+		close(f->maps);
+	free(f);
+}
+
+/* ---- what is mapped ---- */
+
+/* Lines ascend: *va moves to the end of those that fit. */
+static int
+judge_line(const char *line, uint64_t *va, bool writes)
+{
+	unsigned long long start, end;
+	char perms[5];
+
+	if (sscanf(line, "%llx-%llx %4s", &start, &end, perms) != 3 || end <= *va)
+		return 0;
+	if (start > *va)
+		return ipc_fail(-EFAULT, "nothing is mapped at %#llx", (unsigned long long)*va);
+	if (perms[0] != 'r' || (writes && perms[1] != 'w'))
+		return ipc_fail(-EACCES, "memory at %#llx cannot be %s", (unsigned long long)*va,
+				perms[0] != 'r' ? "read" : "written");
+	*va = end;
+	return 0;
+}
+
+int
+ipc_foreign_judge(struct ipc_foreign *f, uint64_t va, uint64_t length, bool writes)
+{
+	int fd = keep(f->maps), err = 0;
+	FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
+	uint64_t end = va + length;
+	char *line = NULL;
+	size_t room = 0;
+
+	if (maps == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return ipc_fail(-ENOMEM, "no memory to read what is mapped");
+	}
+	rewind(maps);
+	while (err == 0 && va < end && getline(&line, &room, maps) > 0)
+		err = judge_line(line, &va, writes);
+	if (err == 0 && va < end)
+		err = ipc_fail(-EFAULT, "nothing is mapped at %#llx", (unsigned long long)va);
+	free(line);
+	fclose(maps);
+	return err;
+}
+
+/* ---- pages ---- */
+
+static int
+check_range(uint64_t va, uint64_t length)
+{
+	if (length != 0 && va < HCA_BUS_FOREIGN_BYTES && length <= HCA_BUS_FOREIGN_BYTES - va)
+		return 0;
+	return ipc_fail(-EINVAL, "%llu bytes at %#llx are no memory of a process",
+			(unsigned long long)length, (unsigned long long)va);
+}
+
+static uint64_t
+pages_of(uint64_t va, uint64_t length, uint32_t log)
+{
+	return ((va + (length - 1)) >> log) - (va >> log) + 1;
+}
+
+/* Only addresses: pages may stick out of what is mapped, the device stays within the region. */
+static int
+pages_of_range(struct hca_ctl_mr *mr, uint64_t **out)
+{
+	uint32_t log = HCA_MIN_PAGE_LOG;
+	uint64_t first, *page;
+
+	while (log < HCA_MAX_PAGE_LOG && pages_of(mr->va, mr->length, log) > PAGES_MAX)
+		log++;
+	first = mr->va >> log << log;
+	mr->page_size = UINT64_C(1) << log;
+	mr->npages = pages_of(mr->va, mr->length, log);
+	page = malloc(mr->npages * sizeof(*page));
+	if (page == NULL)
+		return ipc_fail(-ENOMEM, "no memory for %llu pages",
+				(unsigned long long)mr->npages);
+	for (uint64_t i = 0; i < mr->npages; i++)
+		page[i] = HCA_BUS_FOREIGN | (first + (i << log));
+	*out = page;
+	return 0;
+}
+
+static int
+pages_of_list(struct ipc_foreign *f, const struct hca_ctl_mr *mr, bool writes, uint64_t *page)
+{
+	uint64_t size = mr->page_size, bytes;
+	uint32_t runs = 0;
+	int err = 0;
+
+	if (size < 1u << HCA_MIN_PAGE_LOG || size > 1u << HCA_MAX_PAGE_LOG ||
+	    (size & (size - 1)) != 0)
+		return ipc_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
+	for (uint64_t i = 0; i < mr->npages && err == 0; i += bytes / size) {
+		for (bytes = size; i + bytes / size < mr->npages &&
+				   page[i + bytes / size] == page[i] + bytes;)
+			bytes += size;
+		err = check_range(page[i], bytes);
+		if (err == 0 && ++runs > RUNS_MAX)
+			err = ipc_fail(-ENOMEM, "more than %u pieces of memory", RUNS_MAX);
+		if (err == 0)
+			err = ipc_foreign_judge(f, page[i], bytes, writes);
+	}
+	for (uint64_t i = 0; i < mr->npages && err == 0; i++)
+		page[i] |= HCA_BUS_FOREIGN;
+	return err;
+}
+
+int
+ipc_foreign_pages(struct ipc_foreign *f, struct hca_ctl_mr *mr, bool writes, uint64_t *list,
+		  uint64_t **out)
+{
+	int err;
+
+	if (mr->npages != 0) {
+		*out = list;
+		return pages_of_list(f, mr, writes, list);
+	}
+	err = check_range(mr->va, mr->length);
+	if (err == 0)
+		err = ipc_foreign_judge(f, mr->va, mr->length, writes);
+	return err != 0 ? err : pages_of_range(mr, out);
+}

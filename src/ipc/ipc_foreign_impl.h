@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IPC_FOREIGN_IMPL_H
+#define IPC_FOREIGN_IMPL_H
+
+/* What ipc_foreign.c (files, maps, pages) and ipc_agent.c (access) share. */
+
+#include "ipc_foreign.h"
+
+#define IPC_FOREIGN_BYTES 8192u /* per access: a packet's payload and more */
+
+struct ipc_foreign {
+	int mem, maps;
+	uint32_t refs;	  /* the owner and the agent */
+	uint32_t ended;	  /* every access fails */
+	uint32_t stop;	  /* the agent is to end */
+	uint32_t asleep;  /* the agent is, or is about to */
+	uint32_t taken;	  /* lock of the workers */
+	uint32_t state;	  /* of the request: enum in ipc_agent.c; the agent sleeps on it */
+	uint64_t account; /* ns workers may still wait longer than usual; under the lock */
+	uint64_t account_at;
+	/* the request */
+	bool write;
+	uint32_t len;
+	uint64_t addr;
+	int result;
+	uint8_t bytes[IPC_FOREIGN_BYTES];
+};
+
+/* ipc_agent.c: the agent's thread. */
+int ipc_foreign_start(struct ipc_foreign *f);
+/* ipc_foreign.c: nobody uses it any more. */
+void ipc_foreign_free(struct ipc_foreign *f);
+
+#endif
