@@ -67,7 +67,7 @@ struct hca_ctl_mr {
 	uint64_t page_size;
 	uint64_t npages;
 	uint32_t pdn;
-	uint32_t access; /* T3-2-19, low byte; and this: */
+	uint32_t access;		   /* T3-2-19, low byte; and this: */
 #define HCA_CTL_ACCESS_FOREIGN 0x80000000u /* not attached: through the memory that was given */
 };
 

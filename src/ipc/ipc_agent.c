@@ -22,11 +22,11 @@
 #include "ipc_memory.h"
 
 #define AGENT_STACK (64u << 10)
-#define AWAKE_NS 50000u	   /* the agent waits so long for the next request before it sleeps */
-#define PATIENCE_NS 5000000u /* a worker waits so long for the system call */
-#define START_NS 1000000000u /* and so long until it begins */
-#define TURNS 50u	     /* and yields the CPU so often at least */
-#define USUAL_NS 200000u     /* so long is nobody's fault */
+#define AWAKE_NS 50000u	      /* the agent waits so long for the next request before it sleeps */
+#define PATIENCE_NS 5000000u  /* a worker waits so long for the system call */
+#define START_NS 1000000000u  /* and so long until it begins */
+#define TURNS 50u	      /* and yields the CPU so often at least */
+#define USUAL_NS 200000u      /* so long is nobody's fault */
 #define ACCOUNT_NS 100000000u /* beyond that at most so long at once, and half of all time */
 #define SPINS 100u
 #define SETTLE_MS 2000u

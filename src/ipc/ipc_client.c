@@ -47,7 +47,7 @@ struct call {
 	void *reply;
 	size_t reply_bytes; /* exactly, unless shorter is set */
 	bool shorter;
-	int fd_in; /* to send; -1: none */
+	int fd_in;  /* to send; -1: none */
 	int fd_in2; /* a second one, of MEMORY */
 	int *fds_out;
 	unsigned int num_fds_out;

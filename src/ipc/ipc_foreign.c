@@ -207,8 +207,8 @@ pages_of_list(struct ipc_foreign *f, const struct hca_ctl_mr *mr, bool writes, u
 	    (size & (size - 1)) != 0)
 		return ipc_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
 	for (uint64_t i = 0; i < mr->npages && err == 0; i += bytes / size) {
-		for (bytes = size; i + bytes / size < mr->npages &&
-				   page[i + bytes / size] == page[i] + bytes;)
+		for (bytes = size;
+		     i + bytes / size < mr->npages && page[i + bytes / size] == page[i] + bytes;)
 			bytes += size;
 		err = check_range(page[i], bytes);
 		if (err == 0 && ++runs > RUNS_MAX)

@@ -56,7 +56,7 @@ struct ipc_session {
 	uint32_t uar_page;
 	uint64_t *pages; /* PAGES, for the next REG_MR */
 	uint64_t num_pages;
-	uint64_t attached; /* for the operator's list */
+	uint64_t attached;	     /* for the operator's list */
 	struct ipc_foreign *foreign; /* MEMORY was called */
 };
 

@@ -81,8 +81,7 @@ check_access(uint32_t access)
 {
 	uint32_t writes = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_ATOMIC;
 	uint32_t known = writes | SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
-			 SOFTHCA_ACCESS_MW_BIND | SOFTHCA_ACCESS_ZERO_BASED |
-			 IGNORED;
+			 SOFTHCA_ACCESS_MW_BIND | SOFTHCA_ACCESS_ZERO_BASED | IGNORED;
 
 	if ((access & SOFTHCA_ACCESS_ON_DEMAND) != 0)
 		return lib_fail(-EOPNOTSUPP, "on-demand paging is not offered");
@@ -152,8 +151,8 @@ may_convert(uint32_t access)
 
 /* From the first page to the last, whatever lies between them */
 static int
-take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request,
-		   const uint64_t *pages, struct lib_cover **cover)
+take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request, const uint64_t *pages,
+		   struct lib_cover **cover)
 {
 	uint64_t first = UINT64_MAX, end = 0;
 
@@ -185,8 +184,8 @@ share(struct lib_context *ctx, uint32_t access, struct hca_ctl_mr *request, cons
 	if (pages == NULL)
 		err = lib_cover_take(ctx, request->va, request->length, convert, cover);
 	else
-		err = lib_cover_take_pages(ctx, pages, request->npages, request->page_size,
-					   convert, cover);
+		err = lib_cover_take_pages(ctx, pages, request->npages, request->page_size, convert,
+					   cover);
 	if ((err != -EOPNOTSUPP && err != -EBADF) || ctx->ops->give_memory == NULL)
 		return err;
 	if (pages == NULL)

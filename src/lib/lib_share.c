@@ -285,8 +285,7 @@ lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t np
 			err = lib_fail(-EINVAL, "page %llu at %#llx", (unsigned long long)i,
 				       (unsigned long long)pages[i]);
 		else
-			err = cover_range(ctx, cover, pages[i], pages[i] + size, convert,
-					  &share);
+			err = cover_range(ctx, cover, pages[i], pages[i] + size, convert, &share);
 	}
 	if (err == 0)
 		cover_link(ctx, cover);

@@ -100,10 +100,7 @@ request(struct fuzz_input *in, struct ipc_session *s)
 	uint8_t shape = fuzz_u8(in);
 	uint32_t len = read_body(in, op, shape, (uint8_t *)&body);
 	int fds[2] = {files[SHAPE_FILE(shape)], files[3]}, err;
-	unsigned int num_fds = shape & 1	  ? 0
-			       : op == IPC_ATTACH ? 1
-			       : op == IPC_MEMORY ? 2
-						  : 0;
+	unsigned int num_fds = shape & 1 ? 0 : op == IPC_ATTACH ? 1 : op == IPC_MEMORY ? 2 : 0;
 
 	if (op == IPC_MEMORY && !(shape & 2)) {
 		fds[0] = own_mem;

@@ -314,7 +314,6 @@ no_memory(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes, ui
 	return -EFAULT;
 }
 
-
 static void
 make_hca(struct world *w)
 {

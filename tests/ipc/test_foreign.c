@@ -18,9 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abi_ctx.h"
 #include "ipc_rig.h"
+#include "raw.h"
 
 #define PAGE 4096u
+#define VA UINT64_C(0x10000000) /* of a mapping at a known place */
 #define LW SOFTHCA_ACCESS_LOCAL_WRITE
 #define REMOTE \
 	(LW | SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | \
@@ -100,8 +103,11 @@ accesses(const char *name)
 static int
 talk_over(int sock, unsigned int side, uint32_t type, uint8_t *buf)
 {
-	const struct peer_config cfg = {
-		.type = type, .events = true, .gid_index = 0, .timeout = 16, .buf = buf};
+	const struct peer_config cfg = {.type = type,
+					.events = true,
+					.gid_index = 0,
+					.timeout = 16,
+					.buf = buf};
 	struct peer p;
 	int err = peer_open(&p, rig.path[side], &cfg);
 
@@ -352,7 +358,7 @@ windows(void **state)
 
 	pair_open(&p, LW | SOFTHCA_ACCESS_MW_BIND);
 	expect(peer_post(&p.a, SOFTHCA_WR_RDMA_WRITE, 1, 0, 0, 0) == 0 ? peer_wait(&p.a, &wc, 30)
-								      : 1,
+								       : 1,
 	       SOFTHCA_WC_SUCCESS);
 	for (int i = 0; i < 2; i++) {
 		mw[i] = softhca_alloc_mw(p.b.pd, SOFTHCA_MW_TYPE_1 + i);
@@ -411,9 +417,9 @@ refusals(void **state)
 	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, mem + PAGE,
 					  PAGE, KEEP),
 			 0);
-	assert_int_equal(
-		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, LW | KEEP),
-		-EACCES);
+	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+					  LW | KEEP),
+			 -EACCES);
 	refused(pd, mem, 2 * PAGE, LW | KEEP, EACCES, "cannot be written");
 	refused(pd, mem + PAGE, 2 * PAGE, KEEP, EACCES, "cannot be read");
 	refused(pd, mem + 3 * PAGE, 2 * PAGE, LW | KEEP, EFAULT, "nothing is mapped");
@@ -427,6 +433,93 @@ refusals(void **state)
 	munmap(mem, 4 * PAGE);
 	munmap(mem + 5 * PAGE, 3 * PAGE);
 	assert_int_equal(softhca_close(ctx), 0);
+}
+
+static int
+proc_file(int pid, const char *name, int flags)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return open(path, flags);
+}
+
+static int
+reg_foreign(struct raw *r, uint64_t va, uint64_t length, uint32_t pdn)
+{
+	const struct hca_ctl_mr mr = {.va = va,
+				      .length = length,
+				      .pdn = pdn,
+				      .access = 1 | HCA_CTL_ACCESS_FOREIGN};
+
+	return raw_call(r, IPC_REG_MR, &mr, sizeof(mr), -1);
+}
+
+/* Memory as a whole: only the client's own, only what is mapped in it. */
+static void
+bad_memory(void **state)
+{
+	const uint64_t bad[][2] = {
+		{0, 4096},
+		{1, UINT64_MAX},
+		{UINT64_MAX, 1},
+		{UINT64_MAX - 4095, 4096},
+		{1ull << 63, 4096},
+		{1ull << 62, 4096},
+		{(1ull << 62) - 4096, 8192},
+		{0xffff888000000000, 4096},
+		{0xffffffffff600000, 8},
+		{VA, 0},
+		{VA, 1ull << 62},
+		{VA, 1ull << 63},
+	};
+	int mem = proc_file(getpid(), "mem", O_RDWR), maps = proc_file(getpid(), "maps", O_RDONLY);
+	const int pairs[][2] = {
+		{mem, mem},
+		{maps, maps},
+		{maps, mem},
+		{proc_file(getpid(), "mem", O_RDONLY), maps},
+		{proc_file(getpid(), "mem", O_PATH), maps},
+		{proc_file(getppid(), "mem", O_RDWR), maps},
+		{proc_file(getppid(), "mem", O_RDWR), proc_file(getppid(), "maps", O_RDONLY)},
+		{proc_file(rig.pid, "mem", O_RDWR), proc_file(rig.pid, "maps", O_RDONLY)},
+		{mem, proc_file(getpid(), "smaps", O_RDONLY)},
+		{mem, proc_file(rig.pid, "maps", O_RDONLY)},
+		{memfd_create("mem", 0), maps},
+		{open("/dev/zero", O_RDWR), maps},
+	};
+	void *here = mmap((void *)(uintptr_t)VA, 4096, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	struct raw r;
+	uint32_t pdn;
+
+	assert_ptr_not_equal(here, MAP_FAILED);
+	raw_open(&r, rig.path[0]);
+	assert_int_equal(raw_call(&r, IPC_ALLOC_PD, NULL, 0, -1), 0);
+	pdn = r.number.number;
+	assert_int_equal(reg_foreign(&r, VA, 4096, pdn), -EINVAL); /* none was given */
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		if (pairs[i][0] >= 0 && pairs[i][1] >= 0)
+			assert_int_equal(raw_memory(&r, pairs[i][0], pairs[i][1]), -EBADF);
+	assert_int_equal(raw_memory(&r, mem, maps), 0);
+	assert_int_equal(raw_memory(&r, mem, maps), -EEXIST);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_true(reg_foreign(&r, bad[i][0], bad[i][1], pdn) < 0);
+	assert_int_equal(reg_foreign(&r, VA, 4096, pdn), 0);
+	assert_int_equal(reg_foreign(&r, VA, 4097, pdn), -EFAULT);
+	/* No queue lies there, whatever the client says. */
+	assert_int_equal(raw_call(&r, IPC_CREATE_CQ,
+				  &(struct hca_ctl_cq){.addr = HCA_BUS_FOREIGN | VA, .log_size = 4},
+				  sizeof(struct hca_ctl_cq), -1),
+			 -EPERM);
+	raw_close(&r);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		for (int k = 0; k < 2; k++)
+			if (pairs[i][k] >= 0 && pairs[i][k] != mem && pairs[i][k] != maps)
+				close(pairs[i][k]);
+	close(mem);
+	close(maps);
+	munmap(here, 4096);
 }
 
 /* Memory that goes away under a region: the request fails as one that is not allowed. */
@@ -517,8 +610,7 @@ forks(void **state)
 			_exit(well ? 0 : 1);
 		}
 		peer_fill(p.a.buf, 8 * PAGE, i + 1000);
-		expect(operate(&p, SOFTHCA_WR_RDMA_WRITE, 8 * PAGE, 8 * PAGE),
-		       SOFTHCA_WC_SUCCESS);
+		expect(operate(&p, SOFTHCA_WR_RDMA_WRITE, 8 * PAGE, 8 * PAGE), SOFTHCA_WC_SUCCESS);
 		assert_true(peer_verify(p.mem + 8 * PAGE, 8 * PAGE, i + 1000));
 		assert_true(peer_verify(p.mem, 8 * PAGE, i));
 		assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -586,7 +678,8 @@ watch_faults(void *mem, size_t bytes)
 				      .mode = UFFDIO_REGISTER_MODE_MISSING};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 
-	if (fd >= 0 && (ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &reg) != 0)) {
+	if (fd >= 0 &&
+	    (ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &reg) != 0)) {
 		close(fd);
 		fd = -1;
 	}
@@ -615,8 +708,7 @@ silent_memory(void **state)
 		peer_fill(p.a.buf, 8 * PAGE, 77);
 		assert_int_equal(peer_post(&p.a, SOFTHCA_WR_RDMA_WRITE, 1, 0, 8 * PAGE, 0), 0);
 		err = peer_wait(&p.a, &wc, 0.1);
-		zero = (struct uffdio_zeropage){
-			.range = {(uintptr_t)p.mem + 4 * PAGE, 4 * PAGE}};
+		zero = (struct uffdio_zeropage){.range = {(uintptr_t)p.mem + 4 * PAGE, 4 * PAGE}};
 		assert_int_equal(ioctl(fd, UFFDIO_ZEROPAGE, &zero), 0);
 		if (err == -ETIMEDOUT)
 			err = peer_wait(&p.a, &wc, 30);
@@ -677,6 +769,7 @@ main(void)
 		TEST(page_list),
 		TEST(windows),
 		TEST(refusals),
+		TEST(bad_memory),
 		TEST(unmapped_under_it),
 		TEST(unmapped_locally),
 		TEST(forks),

@@ -307,84 +307,6 @@ reopened(int fd, int flags)
 	return open(path, flags);
 }
 
-static int
-proc_file(int pid, const char *name, int flags)
-{
-	char path[40];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	return open(path, flags);
-}
-
-static int
-reg_foreign(struct raw *r, uint64_t va, uint64_t length, uint32_t pdn)
-{
-	const struct hca_ctl_mr mr = {
-		.va = va, .length = length, .pdn = pdn, .access = 1 | HCA_CTL_ACCESS_FOREIGN};
-
-	return raw_call(r, IPC_REG_MR, &mr, sizeof(mr), -1);
-}
-
-/* Memory as a whole: only the client's own, only what is mapped in it. */
-static void
-bad_memory(void **state)
-{
-	const uint64_t bad[][2] = {
-		{0, 4096},	       {1, UINT64_MAX},	      {UINT64_MAX, 1},
-		{UINT64_MAX - 4095, 4096}, {1ull << 63, 4096}, {1ull << 62, 4096},
-		{(1ull << 62) - 4096, 8192}, {0xffff888000000000, 4096},
-		{0xffffffffff600000, 8}, {VA, 0}, {VA, 1ull << 62}, {VA, 1ull << 63},
-	};
-	int mem = proc_file(getpid(), "mem", O_RDWR), maps = proc_file(getpid(), "maps", O_RDONLY);
-	const int pairs[][2] = {
-		{mem, mem},
-		{maps, maps},
-		{maps, mem},
-		{proc_file(getpid(), "mem", O_RDONLY), maps},
-		{proc_file(getpid(), "mem", O_PATH), maps},
-		{proc_file(getppid(), "mem", O_RDWR), maps},
-		{proc_file(getppid(), "mem", O_RDWR), proc_file(getppid(), "maps", O_RDONLY)},
-		{proc_file(rig.pid, "mem", O_RDWR), proc_file(rig.pid, "maps", O_RDONLY)},
-		{mem, proc_file(getpid(), "smaps", O_RDONLY)},
-		{mem, proc_file(rig.pid, "maps", O_RDONLY)},
-		{memfd_create("mem", 0), maps},
-		{open("/dev/zero", O_RDWR), maps},
-	};
-	void *here = mmap((void *)(uintptr_t)VA, 4096, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	struct raw r;
-	uint32_t pdn;
-
-	assert_ptr_not_equal(here, MAP_FAILED);
-	raw_open(&r, rig.path[0]);
-	assert_int_equal(raw_call(&r, IPC_ALLOC_PD, NULL, 0, -1), 0);
-	pdn = r.number.number;
-	assert_int_equal(reg_foreign(&r, VA, 4096, pdn), -EINVAL); /* none was given */
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
-		if (pairs[i][0] >= 0 && pairs[i][1] >= 0)
-			assert_int_equal(raw_memory(&r, pairs[i][0], pairs[i][1]), -EBADF);
-	assert_int_equal(raw_memory(&r, mem, maps), 0);
-	assert_int_equal(raw_memory(&r, mem, maps), -EEXIST);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_true(reg_foreign(&r, bad[i][0], bad[i][1], pdn) < 0);
-	assert_int_equal(reg_foreign(&r, VA, 4096, pdn), 0);
-	assert_int_equal(reg_foreign(&r, VA, 4097, pdn), -EFAULT);
-	/* No queue lies there, whatever the client says. */
-	assert_int_equal(raw_call(&r, IPC_CREATE_CQ,
-				  &(struct hca_ctl_cq){.addr = HCA_BUS_FOREIGN | VA, .log_size = 4},
-				  sizeof(struct hca_ctl_cq), -1),
-			 -EPERM);
-	raw_close(&r);
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
-		for (int k = 0; k < 2; k++)
-			if (pairs[i][k] >= 0 && pairs[i][k] != mem && pairs[i][k] != maps)
-				close(pairs[i][k]);
-	close(mem);
-	close(maps);
-	munmap(here, 4096);
-	settled();
-}
-
 static void
 bad_files(void **state)
 {
@@ -823,7 +745,6 @@ main(void)
 		cmocka_unit_test(empty_packets),
 		cmocka_unit_test(bad_hello),
 		cmocka_unit_test(random_requests),
-		cmocka_unit_test(bad_memory),
 		cmocka_unit_test(bad_files),
 		cmocka_unit_test(bad_segments),
 		cmocka_unit_test(foreign_addresses),

@@ -14,7 +14,8 @@
 bool
 ee_foreign_piece(struct ee_request *q, struct ee_piece *p, uint32_t lkey, uint32_t pd)
 {
-	p->mpt = hca_foreign_find(&q->h->vtp, lkey, pd, NULL, HCA_ACCESS_LOCAL_WRITE, p->va, p->len);
+	p->mpt =
+		hca_foreign_find(&q->h->vtp, lkey, pd, NULL, HCA_ACCESS_LOCAL_WRITE, p->va, p->len);
 	q->foreign |= p->mpt != NULL;
 	return p->mpt != NULL;
 }

@@ -239,9 +239,9 @@ gather_foreign(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key
 	       uint64_t va, uint32_t n, uint8_t *dst, uint32_t *crc)
 {
 	struct encap *enc = h->stage_ctx[HCA_STAGE_ENCAP];
-	const struct hca_mpt_entry *e = hca_foreign_find(
-		&h->vtp, key, pd, access == HCA_ACCESS_REMOTE_READ ? &qp->cfg : NULL, access, va,
-		n);
+	const struct hca_mpt_entry *e =
+		hca_foreign_find(&h->vtp, key, pd,
+				 access == HCA_ACCESS_REMOTE_READ ? &qp->cfg : NULL, access, va, n);
 	int rc = e != NULL ? hca_foreign_read(h, e, va, dst, n) : -EFAULT;
 
 	enc->late = rc == -EAGAIN;

@@ -58,7 +58,7 @@ struct hca_mpt_entry {
 		uint32_t parent;  /* window: index of its region, 0 = not bound */
 	};
 	uint8_t page_shift;
-	uint8_t doomed; /* window, CEU: HW2SW_MPT found it BUSY; it is not bound again */
+	uint8_t doomed;	 /* window, CEU: HW2SW_MPT found it BUSY; it is not bound again */
 	uint8_t foreign; /* its pages are: base is NULL */
 	uint8_t reserved;
 } __rte_cache_aligned;
@@ -70,8 +70,8 @@ enum hca_mpt_state {
 	HCA_MPT_VALID = 1,
 	HCA_MPT_DYING = 2, /* HW2SW_MPT waits for its round */
 	HCA_MPT_UNBOUND = 3,
-	HCA_MPT_BUSY = 4,  /* RTC or EE changes the binding */
-	HCA_MPT_BOUND = 5, /* window of type 2 */
+	HCA_MPT_BUSY = 4,    /* RTC or EE changes the binding */
+	HCA_MPT_BOUND = 5,   /* window of type 2 */
 	HCA_MPT_FOREIGN = 6, /* as VALID, and only foreign.h finds it */
 };
 

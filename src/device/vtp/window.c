@@ -136,8 +136,8 @@ hca_vtp_check_bound(const struct hca_vtp *v, uint32_t key, const struct hca_qp_c
 {
 	const struct hca_mpt_entry *e = &v->mpt[HCA_KEY_INDEX(key) & v->mpt_mask];
 
-	if (!owned(e, qp, key) || e->foreign || (e->flags & access) != access ||
-	    len > e->length || va - e->start > e->length - len)
+	if (!owned(e, qp, key) || e->foreign || (e->flags & access) != access || len > e->length ||
+	    va - e->start > e->length - len)
 		return NULL;
 	return e;
 }
