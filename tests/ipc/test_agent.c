@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The agent of a client's memory with system calls of the test's own: what is late is given up and
+ * done by nobody else meanwhile, and nobody waits for an agent that does not come back.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ipc_foreign_impl.h"
+
+#define BYTES 16384u
+
+static uint8_t memory[BYTES];
+static uint32_t blocked, calls, shorter;
+
+static size_t
+transfer(void *to, const void *from, size_t n)
+{
+	__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&blocked, __ATOMIC_ACQUIRE) != 0)
+		usleep(100);
+	memcpy(to, from, n);
+	return n - __atomic_load_n(&shorter, __ATOMIC_RELAXED);
+}
+
+/* Instead of the C library's, for the agent. */
+ssize_t
+pread64(int fd, void *buf, size_t n, off64_t at)
+{
+	(void)fd;
+	return at + n <= BYTES ? (ssize_t)transfer(buf, memory + at, n) : -1;
+}
+
+ssize_t
+pwrite64(int fd, const void *buf, size_t n, off64_t at)
+{
+	(void)fd;
+	return at + n <= BYTES ? (ssize_t)transfer(memory + at, buf, n) : -1;
+}
+
+static int
+setup(void **state)
+{
+	int mem = open("/proc/self/mem", O_RDWR), maps = open("/proc/self/maps", O_RDONLY);
+	struct ipc_foreign *f;
+
+	blocked = calls = shorter = 0;
+	assert_int_equal(ipc_foreign_create(mem, maps, getpid(), &f), 0);
+	close(mem);
+	close(maps);
+	*state = f;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	ipc_foreign_destroy(*state);
+	return 0;
+}
+
+/* As often as it takes: a machine that is busy may make an access late. */
+static int
+access_surely(struct ipc_foreign *f, bool write, uint64_t at, void *bytes, uint32_t len)
+{
+	int rc;
+
+	while ((rc = ipc_foreign_access(f, write, at, bytes, len)) == -EAGAIN)
+		usleep(1000);
+	return rc;
+}
+
+static void
+to_and_fro(void **state)
+{
+	uint8_t out[5000], in[5000];
+
+	for (uint32_t i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i * 7);
+	for (uint32_t n = 0; n < 300; n++) {
+		uint32_t at = n * 31 % 8000, len = 1 + n * 97 % 4999;
+
+		if (n % 100 == 99)
+			usleep(2000); /* it falls asleep */
+		assert_int_equal(access_surely(*state, true, at, out, len), 0);
+		assert_int_equal(access_surely(*state, false, at, in, len), 0);
+		assert_memory_equal(in, out, len);
+		assert_memory_equal(memory + at, out, len);
+	}
+}
+
+static void
+failures(void **state)
+{
+	uint8_t byte = 1;
+
+	assert_int_equal(access_surely(*state, false, BYTES, &byte, 1), -EFAULT);
+	shorter = 1;
+	assert_int_equal(access_surely(*state, false, 0, &byte, 1), -EFAULT);
+	assert_int_equal(access_surely(*state, true, 0, &byte, 1), -EFAULT);
+	shorter = 0;
+	assert_int_equal(ipc_foreign_access(*state, false, 0, memory, IPC_FOREIGN_BYTES + 1),
+			 -EFAULT);
+	assert_int_equal(access_surely(*state, true, 0, &byte, 1), 0);
+	ipc_foreign_end(*state);
+	assert_int_equal(ipc_foreign_access(*state, true, 0, &byte, 1), -EFAULT);
+}
+
+static void *
+unblock_later(void *arg)
+{
+	usleep(50000);
+	__atomic_store_n(&blocked, 0, __ATOMIC_RELEASE);
+	return arg;
+}
+
+static void
+late(void **state)
+{
+	uint64_t bytes = 0x1122334455667788, was = 5, got = 6;
+	pthread_t thread;
+	uint32_t before;
+
+	assert_int_equal(access_surely(*state, true, 64, &was, 8), 0);
+	blocked = 1;
+	while (__atomic_load_n(&((struct ipc_foreign *)*state)->state, __ATOMIC_ACQUIRE) == 0)
+		assert_int_equal(ipc_foreign_access(*state, true, 64, &bytes, 8), -EAGAIN);
+	before = calls;
+	for (int i = 0; i < 100; i++) /* at once, and no second call */
+		assert_int_equal(ipc_foreign_access(*state, false, 64, &got, 8), -EAGAIN);
+	assert_int_equal(calls, before);
+	assert_int_equal(got, 6);
+	bytes = 0; /* what was given up is not looked at again */
+	assert_int_equal(pthread_create(&thread, NULL, unblock_later, NULL), 0);
+	assert_int_equal(ipc_foreign_settle(*state), 0);
+	pthread_join(thread, NULL);
+	memcpy(&got, memory + 64, 8);
+	assert_true(got == 0x1122334455667788);
+	assert_int_equal(access_surely(*state, false, 64, &bytes, 8), 0);
+	assert_true(bytes == got);
+}
+
+/* Its owner goes while the agent hangs: neither waits for the other. */
+static void
+destroyed_while_late(void **state)
+{
+	uint8_t byte = 1;
+	void *f;
+
+	setup(&f);
+	blocked = 1;
+	while (__atomic_load_n(&((struct ipc_foreign *)f)->state, __ATOMIC_ACQUIRE) == 0)
+		ipc_foreign_access(f, false, 0, &byte, 1);
+	ipc_foreign_destroy(f);
+	assert_int_equal(byte, 1);
+	__atomic_store_n(&blocked, 0, __ATOMIC_RELEASE);
+	usleep(20000);
+}
+
+struct worker {
+	struct ipc_foreign *f;
+	uint64_t at;
+	unsigned int wrong;
+};
+
+static void *
+work(void *arg)
+{
+	struct worker *w = arg;
+	uint64_t out, in;
+
+	for (uint64_t n = 0; n < 500; n++) {
+		out = n << 8 | w->at;
+		in = 0;
+		if (access_surely(w->f, true, w->at * 64, &out, 8) != 0 ||
+		    access_surely(w->f, false, w->at * 64, &in, 8) != 0 || in != out)
+			w->wrong++;
+	}
+	return NULL;
+}
+
+static void
+several_workers(void **state)
+{
+	struct worker w[3] = {{*state, 1, 0}, {*state, 2, 0}, {*state, 3, 0}};
+	pthread_t thread[3];
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, work, &w[i]), 0);
+	for (int i = 0; i < 3; i++) {
+		pthread_join(thread[i], NULL);
+		assert_int_equal(w[i].wrong, 0);
+	}
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(to_and_fro),
+		TEST(failures),
+		TEST(late),
+		cmocka_unit_test(destroyed_while_late),
+		TEST(several_workers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
