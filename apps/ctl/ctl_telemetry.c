@@ -238,7 +238,9 @@ ctl_ask(struct ctl_process *p, const char *command, const char *parameters)
 		return NULL;
 	if (send(p->fd, question, (size_t)len, MSG_NOSIGNAL) != len)
 		goto lost;
-	n = recv(p->fd, p->answer, p->longest, 0);
+	do { /* a signal ends the command, but what was asked must be known */
+		n = recv(p->fd, p->answer, p->longest, 0);
+	} while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		goto lost;
 	p->answer[n] = '\0';
