@@ -302,6 +302,9 @@ enter_qp(struct lib_context *ctx, struct lib_qp *qp)
 	int err = 0;
 
 	pthread_mutex_lock(&ctx->lock);
+	/* Another thread has destroyed the one that was there and is about to take it out. */
+	while (*place != NULL && (*place)->leaving)
+		pthread_cond_wait(&ctx->acked, &ctx->lock);
 	if (*place != NULL) {
 		err = lib_fail(-EIO, "the driver gave QPN %#x twice", qp->pub.qp_num);
 	} else {
@@ -414,12 +417,21 @@ softhca_destroy_qp(struct softhca_qp *pub)
 {
 	struct lib_qp *qp = (struct lib_qp *)pub;
 	struct lib_context *ctx = qp->ctx;
-	int err = ctx->ops->destroy_qp(ctx->ctl, pub->qp_num);
+	int err;
 
-	if (err != 0)
-		return lib_ctl_fail(ctx, err);
-	leave_qp(ctx, qp);
 	pthread_mutex_lock(&ctx->lock);
+	qp->leaving = true;
+	pthread_mutex_unlock(&ctx->lock);
+	err = ctx->ops->destroy_qp(ctx->ctl, pub->qp_num);
+	if (err == 0)
+		leave_qp(ctx, qp);
+	pthread_mutex_lock(&ctx->lock);
+	qp->leaving = false;
+	pthread_cond_broadcast(&ctx->acked);
+	if (err != 0) {
+		pthread_mutex_unlock(&ctx->lock);
+		return lib_ctl_fail(ctx, err);
+	}
 	use_objects(qp, (uint32_t)-1);
 	while (qp->events_got != qp->events_acked)
 		pthread_cond_wait(&ctx->acked, &ctx->lock);

@@ -104,6 +104,8 @@ enter_srq(struct lib_context *ctx, struct lib_srq *srq)
 	int err = 0;
 
 	pthread_mutex_lock(&ctx->lock);
+	while (*place != NULL && (*place)->leaving) /* another thread takes it out */
+		pthread_cond_wait(&ctx->acked, &ctx->lock);
 	if (*place != NULL) {
 		err = lib_fail(-EIO, "the driver gave SRQN %#x twice", srq->pub.handle);
 	} else {
@@ -178,6 +180,24 @@ softhca_create_srq(struct softhca_pd *pd, struct softhca_srq_init_attr *attr)
 	return srq;
 }
 
+/*
+ * Under the context's lock. What QPs that are gone received from the SRQ may still lie in any CQ, and
+ * who polls it gives the WQE back: none is in the middle of that when each lock was seen free.
+ */
+static void
+leave_srq(struct lib_context *ctx, struct lib_srq *srq)
+{
+	__atomic_store_n(&ctx->srqs[srq->pub.handle & ctx->srq_mask], NULL, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i <= ctx->cq_mask; i++) {
+		struct lib_cq *cq = ctx->cqs[i];
+
+		if (cq == NULL || !cq->locked)
+			continue;
+		lib_lock_take(&cq->lock);
+		lib_lock_drop(&cq->lock);
+	}
+}
+
 int
 softhca_destroy_srq(struct softhca_srq *pub)
 {
@@ -188,18 +208,19 @@ softhca_destroy_srq(struct softhca_srq *pub)
 
 	pthread_mutex_lock(&ctx->lock);
 	users = srq->users;
+	srq->leaving = users == 0;
 	pthread_mutex_unlock(&ctx->lock);
 	if (users != 0)
 		return lib_fail(-EBUSY, "%u QPs use the SRQ", users);
 	err = ctx->ops->destroy_srq(ctx->ctl, pub->handle);
-	if (err != 0)
-		return lib_ctl_fail(ctx, err);
-	if (srq->cq != NULL && srq->cq->locked)
-		lib_lock_take(&srq->cq->lock);
-	__atomic_store_n(&ctx->srqs[pub->handle & ctx->srq_mask], NULL, __ATOMIC_RELEASE);
-	if (srq->cq != NULL && srq->cq->locked)
-		lib_lock_drop(&srq->cq->lock);
 	pthread_mutex_lock(&ctx->lock);
+	srq->leaving = false;
+	pthread_cond_broadcast(&ctx->acked);
+	if (err != 0) {
+		pthread_mutex_unlock(&ctx->lock);
+		return lib_ctl_fail(ctx, err);
+	}
+	leave_srq(ctx, srq);
 	use_objects(srq, (uint32_t)-1);
 	while (srq->events_got != srq->events_acked)
 		pthread_cond_wait(&ctx->acked, &ctx->lock);

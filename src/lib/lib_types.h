@@ -119,6 +119,7 @@ struct lib_srq {
 	uint32_t events_got;
 	uint32_t events_acked;
 	struct lib_cq *cq; /* XRC */
+	bool leaving;	   /* as of a QP */
 	struct lib_xrcd *xrcd;
 };
 
@@ -148,6 +149,7 @@ struct lib_qp {
 	struct hca_rq_record *rq_record; /* NULL: no receive queue of its own */
 	struct lib_xrcd *xrcd;
 	struct softhca_qp_cap cap;
+	bool leaving;	     /* the driver is told to destroy it; under the context's lock */
 	uint32_t events_got; /* asynchronous; under the context's lock */
 	uint32_t events_acked;
 };

@@ -3,7 +3,9 @@
 /* modify_qp and query_qp: transitions, attributes, mailbox bytes; creation limits; regions. */
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_ctl.h"
 #include "lib_types.h"
@@ -260,6 +262,58 @@ test_create_limits(void **state)
 	assert_null(softhca_create_qp(q.pd, &attr));
 }
 
+/* The driver has let the number go, and another thread is given it, before this one has gone. */
+static struct {
+	const struct softhca_ctl_ops *ops; /* of the fake */
+	pthread_t thread;
+	struct softhca_qp *qp;
+	int err;
+} heir;
+
+static void *
+inherit(void *arg)
+{
+	struct softhca_qp_init_attr attr = {
+		.qp_type = SOFTHCA_QPT_RC,
+		.cap = {1, 1, 1, 1, 0},
+		.send_cq = q.cq,
+		.recv_cq = q.cq,
+	};
+
+	heir.qp = softhca_create_qp(q.pd, &attr);
+	heir.err = errno;
+	return NULL;
+}
+
+static int
+destroy_slowly(void *arg, uint32_t qpn)
+{
+	int err = heir.ops->destroy_qp(arg, qpn);
+
+	fake->next_qpn = qpn;
+	assert_int_equal(pthread_create(&heir.thread, NULL, inherit, NULL), 0);
+	usleep(50000); /* if it is slower than that, there is nothing to see */
+	return err;
+}
+
+static void
+test_number_of_the_dead(void **state)
+{
+	struct softhca_ctl_ops ops = *lib_ctx(ctx)->ops;
+	uint32_t qpn = q.qp->qp_num;
+
+	heir.ops = lib_ctx(ctx)->ops;
+	ops.destroy_qp = destroy_slowly;
+	lib_ctx(ctx)->ops = &ops;
+	assert_int_equal(softhca_destroy_qp(q.qp), 0);
+	assert_int_equal(pthread_join(heir.thread, NULL), 0);
+	lib_ctx(ctx)->ops = heir.ops;
+	if (heir.qp == NULL)
+		fail_msg("the heir was refused: %s", strerror(heir.err));
+	assert_int_equal(heir.qp->qp_num, qpn);
+	q.qp = heir.qp;
+}
+
 static void
 test_regions(void **state)
 {
@@ -356,6 +410,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_state_is_refreshed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_query, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_create_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_number_of_the_dead, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_regions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_address_handles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_moved_neighbour, setup, teardown),
