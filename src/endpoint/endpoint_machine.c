@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -64,4 +65,32 @@ endpoint_machine_cpus(const struct endpoint_config *c)
 	}
 	pthread_setaffinity_np(pthread_self(), sizeof(before), &before);
 	return -err;
+}
+
+static int
+arp_ignore(const char *interface)
+{
+	char path[128];
+	int value = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/arp_ignore", interface);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return -1; /* no such interface here: nobody answers */
+	if (fscanf(f, "%d", &value) != 1)
+		value = 0;
+	fclose(f);
+	return value;
+}
+
+void
+endpoint_machine_arp(const struct endpoint_config *c, const char *interface)
+{
+	if (c->kernel == ENDPOINT_KERNEL_NONE || !c->has_mac || interface[0] == '\0')
+		return;
+	if (arp_ignore(interface) == 0 && arp_ignore("all") <= 0)
+		LOG_WARNING("the kernel answers ARP on %s for addresses of %s, and not with the "
+			    "MAC address configured; run 'sysctl net.ipv4.conf.%s.arp_ignore=1'",
+			    interface, c->kernel_interface, interface);
 }

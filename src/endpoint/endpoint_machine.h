@@ -15,4 +15,10 @@ void endpoint_machine_files(struct endpoint_config *c);
 /* Each CPU of [hca] lcores is one this process may run on: 0 or negative errno (endpoint_fail). */
 int endpoint_machine_cpus(const struct endpoint_config *c);
 
+/*
+ * Warn where the kernel itself answers ARP on the device's interface, with another MAC address, for
+ * addresses of our TAP: peers that believe it send to nobody.
+ */
+void endpoint_machine_arp(const struct endpoint_config *c, const char *interface);
+
 #endif

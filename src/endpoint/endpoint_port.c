@@ -10,6 +10,7 @@
 #include <rte_ethdev.h>
 
 #include "endpoint_log.h"
+#include "endpoint_machine.h"
 #include "endpoint_port.h"
 #include "port/port_ethdev.h"
 
@@ -69,6 +70,7 @@ take_mac(struct endpoint_port *p, const struct endpoint_config *c)
 	memcpy(p->mac, c->has_mac ? c->mac : own.addr_bytes, sizeof(p->mac));
 	if (memcmp(p->mac, own.addr_bytes, sizeof(p->mac)) == 0)
 		return 0;
+	endpoint_machine_arp(c, p->device.interface);
 	rc = rte_eth_promiscuous_enable(p->id);
 	if (rc != 0 && !(p->device.traits & ENDPOINT_DEVICE_MEMORY))
 		LOG_WARNING("device %s keeps its own MAC address and cannot be set to receive "

@@ -317,6 +317,31 @@ class Limits(Case):
             self.assertEqual((run.returncode, run.stderr), (2, '%s: %s\n' % (path, words)))
 
 
+class OtherAnswers(Case):
+    def test_arp(self):
+        """An interface below a TAP must not answer for it with another MAC address."""
+        try:
+            spaces = Namespaces()
+        except Skip as why:
+            self.skipTest(str(why))
+        self.addCleanup(spaces.close)
+        if not os.path.exists('/dev/net/tun'):
+            self.skipTest('no /dev/net/tun')
+        words = "run 'sysctl net.ipv4.conf.wire.arp_ignore=1'"
+        kernel, mac = {'kernel': {'interface': 'tap'}}, {'port': {'mac': '02:00:00:66:00:01'}}
+        for part, warned, parts in (('j', True, (kernel, mac)), ('k', False, (kernel,)),
+                                    ('l', False, (mac,))):
+            d = self.daemon(part, 'net_af_packet0,iface=wire', ADDRESS, *parts,
+                            prefix=spaces.prefix(0)).start()
+            self.assertEqual(words in d.text(), warned, d.text())
+            self.clean_end(d)
+        spaces.run(spaces.names[0], 'sysctl', '-q', '-w', 'net.ipv4.conf.wire.arp_ignore=1')
+        d = self.daemon('m', 'net_af_packet0,iface=wire', ADDRESS, kernel, mac,
+                        prefix=spaces.prefix(0)).start()
+        self.assertNotIn(words, d.text())
+        self.clean_end(d)
+
+
 class Link(Case):
     def test_memif_any_order(self):
         """The client waits for the server, and finds it again after its death."""
