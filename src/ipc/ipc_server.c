@@ -108,6 +108,7 @@ static int
 open_socket(struct ipc_server *server)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct stat st;
 	mode_t mask;
 	int err = make_folder(server->path);
 
@@ -128,9 +129,20 @@ open_socket(struct ipc_server *server)
 	if (server->config.set_group && chown(server->path, (uid_t)-1, server->config.group) != 0)
 		return ipc_fail(-errno, "group of %s: %s", server->path, strerror(errno));
 	if (chmod(server->path, server->config.mode) != 0 ||
-	    listen(server->listen_fd, BACKLOG) != 0)
+	    listen(server->listen_fd, BACKLOG) != 0 || lstat(server->path, &st) != 0)
 		return ipc_fail(-errno, "%s: %s", server->path, strerror(errno));
+	server->inode = st.st_ino;
 	return 0;
+}
+
+/* Unless it was removed, and another daemon has put its own there. */
+static void
+remove_socket(const struct ipc_server *server)
+{
+	struct stat st;
+
+	if (lstat(server->path, &st) == 0 && st.st_ino == server->inode)
+		unlink(server->path);
 }
 
 /* ---- clients ---- */
@@ -367,7 +379,7 @@ ipc_server_create(const struct ipc_server_config *config, struct ipc_server **ou
 	return 0;
 
 err_unlink:
-	unlink(server->path);
+	remove_socket(server);
 err_close:
 	if (server->listen_fd >= 0)
 		close(server->listen_fd);
@@ -389,7 +401,7 @@ ipc_server_destroy(struct ipc_server *server)
 	if (write(server->stop_fd, &one, sizeof(one)) < 0)
 		abort(); /* a fresh eventfd takes 1 */
 	pthread_join(server->listener, NULL);
-	unlink(server->path);
+	remove_socket(server);
 	close(server->listen_fd);
 	pthread_mutex_lock(&server->lock);
 	while (server->num_sessions != 0)

@@ -28,6 +28,7 @@ struct ipc_server {
 	char path[108];
 	char name[32];
 	int listen_fd;
+	ino_t inode; /* of the socket's file */
 	int stop_fd; /* eventfd: everybody is to end */
 	pthread_t listener;
 	pthread_mutex_t lock; /* the list */

@@ -233,6 +233,17 @@ class Life(Case):
                 for each in visitors:
                     each.join()
 
+    def test_socket_of_another(self):
+        """A daemon removes its own socket at the end, not what somebody else has put there."""
+        first = self.daemon('g', 'net_null0').start()
+        os.rename(first.socket, first.socket + '.aside')
+        second = self.daemon('h', 'net_null0', ADDRESS, {'control': {'socket': first.socket}})
+        second.start()
+        self.assertEqual(first.stop(), 0, first.text())
+        self.assertTrue(os.path.exists(first.socket))
+        self.assertEqual(second.stop(), 0, second.text())
+        self.assertFalse(os.path.exists(first.socket))
+
     def test_folder_is_made(self):
         device = 'net_memif0,role=server,socket=%s/new/wire' % self.place
         self.clean_end(self.daemon('f', device).start())
