@@ -423,9 +423,9 @@ traffic(void **state)
 		return;
 	}
 	begin(&c);
-	shell("ping -q -c 3 -i 0.2 -W 10 10.9.0.2 >/dev/null");
+	shell("ping -q -c 3 -i 0.2 -w 60 10.9.0.2 >/dev/null");
 	assert_true(lan_pinged(lan) >= 3);
-	shell("ping -q -c 3 -i 0.2 -W 10 2001:db8:9::2 >/dev/null");
+	shell("ping -q -c 3 -i 0.2 -w 60 2001:db8:9::2 >/dev/null");
 	assert_true(lan_pinged(lan) >= 6);
 	end();
 }
