@@ -121,7 +121,8 @@ churn(void *arg)
 static void
 events_beside_control(void **state)
 {
-	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .events = true};
+	/* nothing is lost here, but on a busy machine answers may take long */
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .events = true, .timeout = 20};
 	enum {
 		CHURNERS = 3,
 		MESSAGES = 4000
