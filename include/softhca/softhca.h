@@ -740,7 +740,8 @@ SOFTHCA_API int softhca_free(void *mem);
 /*
  * Memory at addr is a shared mapping of the file fd from offset on: regions in it need no more. The
  * file is a memfd (or hugetlb memfd) with F_SEAL_SHRINK, open for reading and writing; whole pages.
- * It must stay mapped until softhca_detach(), which gives -EBUSY while a region lies in it.
+ * It must stay mapped until softhca_detach(), which gives -EBUSY while a region lies in it. Other files
+ * are refused when a region is registered (-EBADF).
  */
 SOFTHCA_API int softhca_attach(int fd, void *addr, uint64_t length, uint64_t offset);
 SOFTHCA_API int softhca_detach(void *addr);

@@ -186,7 +186,7 @@ share(struct lib_context *ctx, uint32_t access, struct hca_ctl_mr *request, cons
 	else
 		err = lib_cover_take_pages(ctx, pages, request->npages, request->page_size, convert,
 					   cover);
-	if ((err != -EOPNOTSUPP && err != -EBADF) || ctx->ops->give_memory == NULL)
+	if (err != -EOPNOTSUPP || ctx->ops->give_memory == NULL)
 		return err;
 	if (pages == NULL)
 		err = lib_cover_take_foreign(ctx, request->va, request->length, cover);

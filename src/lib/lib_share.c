@@ -137,7 +137,9 @@ lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 	err = ctx->ops->attach(ctx->ctl, &segment, share->fd, &a->handle);
 	if (err != 0) {
 		free(a);
-		return lib_ctl_fail(ctx, err);
+		err = lib_ctl_fail(ctx, err);
+		/* whoever gave a file means that one; another one is as good as none */
+		return err == -EBADF && share->kind == LIB_SHARE_FOUND ? -EOPNOTSUPP : err;
 	}
 	a->ctx = ctx;
 	a->next = share->attachments;
