@@ -611,6 +611,26 @@ parse_words(int n, char **word, struct perf_options *opt)
 	return n > 0 ? bad("what is this: %s", word[0]) : 0;
 }
 
+/* getopt_long() takes a beginning for the whole: "--port" for "--port-burst". */
+static int
+check_names(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *name = argv[i] + 2;
+		size_t len = strcspn(argv[i], "=") - 2;
+		unsigned int k = 0;
+
+		if (strncmp(argv[i], "--", 2) != 0 || *name == '\0')
+			continue;
+		while (options[k].name != NULL && (strncmp(options[k].name, name, len) != 0 ||
+						   options[k].name[len] != '\0'))
+			k++;
+		if (options[k].name == NULL)
+			return bad("there is no option --%.*s; --help lists them", (int)len, name);
+	}
+	return 0;
+}
+
 static void
 note_given(int id, struct perf_options *opt)
 {
@@ -635,6 +655,8 @@ perf_options_parse(int argc, char **argv, struct perf_options *opt)
 		.remote = {.port = 18515, .gid_index = -1, .timeout = 20},
 	};
 	softhca_embed_config_init(&opt->embed);
+	if (check_names(argc, argv) != 0)
+		return -EINVAL;
 	while ((id = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (id == 'h')
 			id = OPT_HELP;

@@ -64,6 +64,12 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+static void
+remove_runtime_dir(void)
+{
+	rmdir(rte_eal_get_runtime_dir());
+}
+
 void
 fuzz_eal_start(void)
 {
@@ -81,5 +87,6 @@ fuzz_eal_start(void)
 	sched_getaffinity(0, sizeof(cpus), &cpus);
 	fuzz_check(rte_eal_init(RTE_DIM(argv) - 1, argv) >= 0, "rte_eal_init");
 	sched_setaffinity(0, sizeof(cpus), &cpus);
+	atexit(remove_runtime_dir);
 	started = true;
 }

@@ -19,6 +19,12 @@
 static struct fx *current;
 
 static void
+remove_runtime_dir(void)
+{
+	rmdir(rte_eal_get_runtime_dir());
+}
+
+static void
 eal_start(void)
 {
 	static bool started;
@@ -35,6 +41,7 @@ eal_start(void)
 	if (rte_eal_init(RTE_DIM(argv), argv) < 0)
 		abort();
 	sched_setaffinity(0, sizeof(cpus), &cpus);
+	atexit(remove_runtime_dir);
 	started = true;
 }
 
