@@ -130,13 +130,29 @@ check_objects(const struct softhca_qp_init_attr_ex *attr)
 	return 0;
 }
 
+/* Numbers of another context mean other objects here, if any. What the type has no use for may be junk. */
+static int
+check_contexts(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
+{
+	uint32_t has = hca_ctl_queues(lib_service_of(attr->qp_type));
+	const struct softhca_context *home =
+		attr->qp_type == SOFTHCA_QPT_XRC_RECV ? attr->xrcd->context : attr->pd->context;
+
+	if (home == &ctx->pub &&
+	    ((has & HCA_CTL_HAS_SQ) == 0 || attr->send_cq->context == home) &&
+	    ((has & HCA_CTL_HAS_RQ) == 0 || attr->recv_cq->context == home) &&
+	    (attr->srq == NULL || attr->srq->context == home))
+		return 0;
+	return lib_fail(-EINVAL, "what the QP is to use belongs to another context");
+}
+
 static int
 check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 {
 	const struct softhca_qp_cap *cap = &attr->cap;
 	uint32_t max_wr = 1u << ctx->info.log_max_wqes;
 
-	if (check_objects(attr) != 0)
+	if (check_objects(attr) != 0 || check_contexts(ctx, attr) != 0)
 		return -EINVAL;
 	if ((attr->flags & ~(uint32_t)SOFTHCA_SINGLE_THREADED) != 0)
 		return lib_fail(-EINVAL, "QP flags %#x are not known", attr->flags);

@@ -79,6 +79,9 @@ check_srq(const struct lib_context *ctx, const struct softhca_srq_init_attr_ex *
 	if (attr->pd == NULL || (xrc && (attr->xrcd == NULL || attr->cq == NULL)))
 		return lib_fail(-EINVAL, xrc ? "an XRC SRQ needs a PD, an XRC domain and a CQ"
 					     : "an SRQ needs a PD");
+	if (attr->pd->context != &ctx->pub ||
+	    (xrc && (attr->xrcd->context != &ctx->pub || attr->cq->context != &ctx->pub)))
+		return lib_fail(-EINVAL, "what the SRQ is to use belongs to another context");
 	if (attr->attr.max_wr == 0 || attr->attr.max_wr > max)
 		return lib_fail(-EINVAL, "an SRQ of %u receives, the device has 1..%u",
 				attr->attr.max_wr, max);

@@ -170,6 +170,11 @@ static void
 two_contexts(void **state)
 {
 	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	struct softhca_qp_init_attr mixed = {
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = SOFTHCA_QPT_RC,
+	};
+	struct softhca_srq_init_attr_ex queue = {.attr = {.max_wr = 1, .max_sge = 1}};
 	struct peer_config shared = cfg;
 	struct softhca_wc wc;
 	struct peer a, b;
@@ -183,6 +188,16 @@ two_contexts(void **state)
 	assert_int_equal(peer_post(&a, SOFTHCA_WR_RDMA_WRITE, 1, 0, 4096, 8192), 0);
 	assert_int_equal(peer_wait(&a, &wc, 10), 0);
 	assert_true(peer_verify((uint8_t *)shared.buf + 8192, 4096, 5));
+	queue.pd = b.pd;
+	mixed.send_cq = a.cq;
+	mixed.recv_cq = b.cq;
+	assert_null(softhca_create_qp(a.pd, &mixed));
+	assert_int_equal(errno, EINVAL);
+	assert_null(softhca_create_qp(b.pd, &mixed));
+	mixed.recv_cq = a.cq;
+	assert_null(softhca_create_qp(b.pd, &mixed));
+	assert_null(softhca_create_srq_ex(a.ctx, &queue));
+	assert_int_equal(errno, EINVAL);
 	peer_close(&a);
 	peer_close(&b);
 	assert_int_equal(softhca_free(shared.buf), 0);
