@@ -622,8 +622,8 @@ check_names(int argc, char **argv)
 
 		if (strncmp(argv[i], "--", 2) != 0 || *name == '\0')
 			continue;
-		while (options[k].name != NULL && (strncmp(options[k].name, name, len) != 0 ||
-						   options[k].name[len] != '\0'))
+		while (options[k].name != NULL &&
+		       (strncmp(options[k].name, name, len) != 0 || options[k].name[len] != '\0'))
 			k++;
 		if (options[k].name == NULL)
 			return bad("there is no option --%.*s; --help lists them", (int)len, name);

@@ -138,8 +138,7 @@ check_contexts(const struct lib_context *ctx, const struct softhca_qp_init_attr_
 	const struct softhca_context *home =
 		attr->qp_type == SOFTHCA_QPT_XRC_RECV ? attr->xrcd->context : attr->pd->context;
 
-	if (home == &ctx->pub &&
-	    ((has & HCA_CTL_HAS_SQ) == 0 || attr->send_cq->context == home) &&
+	if (home == &ctx->pub && ((has & HCA_CTL_HAS_SQ) == 0 || attr->send_cq->context == home) &&
 	    ((has & HCA_CTL_HAS_RQ) == 0 || attr->recv_cq->context == home) &&
 	    (attr->srq == NULL || attr->srq->context == home))
 		return 0;
