@@ -114,8 +114,13 @@ fuzz_all() {
 	export ASAN_OPTIONS=detect_leaks=1
 	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 	export LSAN_OPTIONS="suppressions='$root/tests/lsan.supp':print_suppressions=0"
-	say "fuzz: $# targets, $seconds s each"
+	say "fuzz: $# targets, $seconds s each, one per CPU at a time"
 	for target in "$@"; do
-		! matches_filter "${target##*/}" || fuzz_one "$dir" "$seconds" "$target"
+		matches_filter "${target##*/}" || continue
+		while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+			wait -n
+		done
+		fuzz_one "$dir" "$seconds" "$target" &
 	done
+	wait
 }
