@@ -101,7 +101,10 @@ note_path(struct hca_qp *qp)
 
 	if ((qp->rrc.flags & HCA_RRC_PATH1) == path)
 		return;
-	qp->rrc.flags ^= HCA_RRC_PATH1;
+	if (path != 0)
+		hca_rrc_set_flags(&qp->rrc, HCA_RRC_PATH1);
+	else
+		hca_rrc_clear_flags(&qp->rrc, HCA_RRC_PATH1);
 	qp->rrc.retries = 0;
 }
 
