@@ -26,6 +26,7 @@
 #include "perf_exchange.h"
 
 #define REMOTE_PORT 18515u
+#define REMOTE_START_NS 10000000000ull /* a daemon or server being started is waited for so long */
 #define REMOTE_GIDS_MAX 256u
 #define REMOTE_MEMORY_MAX (1ull << 30) /* a server gives to the slots of one kind */
 
@@ -47,6 +48,8 @@ int remote_accept(int listener, struct remote_line *l, uint64_t patience_ns);
 /* host: name, IPv4, IPv6 or [IPv6], perhaps with :PORT. */
 int remote_connect(struct remote_line *l, const char *host, uint64_t patience_ns);
 void remote_close(struct remote_line *l);
+/* Between two looks whether something has started. */
+void remote_pause(void);
 int remote_send(struct remote_line *l, const char *word, const struct perf_exchange *x);
 /* One line: 1, nothing yet: 0. What is no line of the exchange: -EPROTO; end: -EPIPE. */
 int remote_poll(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "remote.h"
@@ -164,13 +165,46 @@ connect_one(const struct addrinfo *a, uint64_t deadline)
 	return err;
 }
 
+void
+remote_pause(void)
+{
+	const struct timespec ts = {.tv_nsec = 20000000};
+
+	nanosleep(&ts, NULL);
+}
+
+/* Each address in turn; a server started a moment ago may not listen yet. */
+static int
+connect_any(const struct addrinfo *list, uint64_t deadline, const struct addrinfo **taken)
+{
+	uint64_t start = perf_now_ns();
+	bool refused = true;
+	int fd = -EINVAL;
+
+	while (refused) {
+		refused = false;
+		for (const struct addrinfo *a = list; a != NULL; a = a->ai_next) {
+			fd = connect_one(a, deadline);
+			*taken = a;
+			if (fd >= 0)
+				return fd;
+			refused |= fd == -ECONNREFUSED;
+		}
+		refused = refused && perf_now_ns() - start < REMOTE_START_NS;
+		if (refused)
+			remote_pause();
+	}
+	return fd;
+}
+
 int
 remote_connect(struct remote_line *l, const char *text, uint64_t patience_ns)
 {
+	const struct addrinfo *a = NULL;
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
 	uint64_t deadline = perf_now_ns() + patience_ns;
 	char host[256], port[8];
-	int fd = -EINVAL, rc;
+	int fd, rc;
 
 	l->fd = -1;
 	if (split_host(text, host, port) != 0) {
@@ -183,13 +217,9 @@ remote_connect(struct remote_line *l, const char *text, uint64_t patience_ns)
 		fprintf(stderr, "softhca-perf: %s: %s\n", host, gai_strerror(rc));
 		return -EINVAL;
 	}
-	for (const struct addrinfo *a = list; a != NULL; a = a->ai_next) {
-		fd = connect_one(a, deadline);
-		if (fd < 0)
-			continue;
+	fd = connect_any(list, deadline, &a);
+	if (fd >= 0)
 		start_line(l, fd, patience_ns, a->ai_addr, a->ai_addrlen);
-		break;
-	}
 	freeaddrinfo(list);
 	if (fd >= 0)
 		return 0;

@@ -16,6 +16,29 @@ failed(const char *what)
 	return -EIO;
 }
 
+/* A name or a path where nobody listens */
+static bool
+is_absent(int err)
+{
+	return err == -ENODEV || err == -ENOENT;
+}
+
+/* A daemon started a moment ago may not listen yet. */
+static int
+open_device(const char *name, struct softhca_context **ctx)
+{
+	uint64_t deadline = perf_now_ns() + REMOTE_START_NS;
+	int err = softhca_open(name, ctx);
+
+	if (is_absent(err))
+		fprintf(stderr, "softhca-perf: waiting: %s\n", softhca_last_error(NULL));
+	while (is_absent(err) && perf_now_ns() < deadline) {
+		remote_pause();
+		err = softhca_open(name, ctx);
+	}
+	return err == 0 ? 0 : failed("no device");
+}
+
 int
 remote_session_open(struct remote *r, const struct perf_options *opt)
 {
@@ -29,8 +52,8 @@ remote_session_open(struct remote *r, const struct perf_options *opt)
 	s->opt = &r->opt;
 	s->wake_fd = -1;
 	s->local[0] = true;
-	if (softhca_open(opt->remote.device, &s->ctx[0]) != 0)
-		return failed("no device");
+	if (open_device(opt->remote.device, &s->ctx[0]) != 0)
+		return -EIO;
 	s->pd[0] = softhca_alloc_pd(s->ctx[0]);
 	if (s->pd[0] == NULL)
 		return failed("alloc_pd");

@@ -327,6 +327,22 @@ class Orphans(Case):
         self.assertEqual(server.wait(LIMIT_S), 1, self.text(server))
         self.assertIn('the device is gone', self.text(server))
 
+    def test_started_together(self):
+        """As typed in one line: server and client wait for their daemons, and the client for the server."""
+        for d in self.daemons:
+            d.stop(signal.SIGKILL)
+        self.port = free_port()
+        client = self.client('--iters', '300', '--verify')
+        server = subprocess.Popen([PERF, '--device', self.daemons[0].socket, '--server',
+                                   str(self.port)], stdout=subprocess.DEVNULL)
+        self.addCleanup(self.end, server)
+        for d in self.daemons:
+            d.start(wait=False)
+        out = client.communicate(timeout=LIMIT_S)[0]
+        self.assertEqual(client.returncode, 0, out)
+        self.assertIn('waiting: ', out)
+        self.assertIn(' verified', out)
+
 
 CASE = ('case version=1 service=2 op=0 size=64 count=10 mtu=1024 ip=4 qps=1 depth=1 post_list=1 '
         'signal=1 stride=4096 slots=1 sgid=1 gid=00000000000000000000ffff0a420002 qpn=17 rkey=1 '
