@@ -120,13 +120,20 @@ load_alternate(struct sim_tagged *t, unsigned int side, enum sim_gid gid)
 	       SOFTHCA_QP_ALT_PATH | SOFTHCA_QP_PATH_MIG_STATE);
 }
 
+static uint64_t
+so_far(const uint64_t *count)
+{
+	return __atomic_load_n(count, __ATOMIC_RELAXED);
+}
+
+/* Workers may still be sending what is repeated and acknowledged. */
 static void
 expect_good_frames(struct sim *s, unsigned int shape_count)
 {
-	sim_check(s, seen.torn == 0, "%llu of %llu frames torn", (unsigned long long)seen.torn,
-		  (unsigned long long)seen.frames);
+	sim_check(s, so_far(&seen.torn) == 0, "%llu of %llu frames torn",
+		  (unsigned long long)so_far(&seen.torn), (unsigned long long)so_far(&seen.frames));
 	for (unsigned int i = 0; i < shape_count; i++)
-		sim_check(s, seen.shape[i] != 0, "no frame of shape %u", i);
+		sim_check(s, so_far(&seen.shape[i]) != 0, "no frame of shape %u", i);
 }
 
 static void
