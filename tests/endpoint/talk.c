@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One end of a conversation through a daemon: every operation of a service, every byte verified.
+ * One end of a conversation through a daemon: every operation of a service, every byte verified, memory
+ * windows of RC and UC among them; srq talks XRC too.
  * Two of them, at two daemons, meet at a unix socket (which network namespaces do not separate) to
  * exchange what a connection needs and to keep step.
  *
  * talk --device PATH --meet PATH --listen|--connect [--type rc|uc|ud|srq] [--gid N] [--seconds S]
  *      [--events] [--ack-timeout T]
  *
- * The last line of stdout: "rounds N port_err N port_active N gid_change N fatal N".
+ * It ends after a round, when the time is up or either end gets SIGTERM.
+ *
+ * The last lines of stdout: "verified SEND N WRITE N ..." and so on for every operation this end has
+ * verified, those over XRC as XRC_SEND and so on; "lost N", messages of unreliable services sent again;
+ * "rounds N port_err N port_active N gid_change N fatal N".
  */
 
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +27,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "ipc_rig.h"
+#include "talk.h"
 
-#define AT_IMM 0u
-#define AT_IMM_RECV 8192u
-#define AT_SWAP (PEER_BYTES - 128)
-#define AT_OLD (PEER_BYTES - 192)
-#define IMM_BYTES 3000u
 #define MEET_SECONDS 30
-#define WAIT_SECONDS 30.0
 
 struct talk {
 	const char *device, *meet, *type;
@@ -42,8 +42,8 @@ static struct {
 	unsigned int port_err, port_active, gid_change, fatal, other;
 } seen;
 
-static int
-failed(const char *what, int err)
+int
+talk_failed(const char *what, int err)
 {
 	fprintf(stderr, "talk: %s: %s (%s)\n", what, strerror(err < 0 ? -err : err),
 		softhca_last_error(NULL));
@@ -81,117 +81,22 @@ meet(const struct talk *t)
 	return err == 0 ? fd : -ETIMEDOUT;
 }
 
-/* Both go on, or both end. */
-static int
-agree(int sock, bool more)
+int
+talk_swap(int sock, const void *mine, void *others, size_t bytes)
 {
-	char mine = more ? 'm' : 'e', other;
-
-	if (send(sock, &mine, 1, MSG_NOSIGNAL) != 1 || recv(sock, &other, 1, 0) != 1)
-		return failed("the other end is gone", -EPIPE);
-	return mine == 'm' && other == 'm';
-}
-
-/* ---- operations the common conversation does not have ---- */
-
-static int
-post_imm(struct peer *p, uint32_t opcode, uint32_t imm)
-{
-	struct softhca_sge sge = {(uintptr_t)p->buf + AT_IMM, IMM_BYTES, p->mr->lkey};
-	struct softhca_send_wr wr = {
-		.wr_id = 1,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = opcode,
-		.send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_SOLICITED,
-		.imm_data = imm,
-		.wr.rdma = {.remote_addr = p->other.addr + AT_IMM_RECV, .rkey = p->other.rkey},
-	};
-	struct softhca_send_wr *bad;
-
-	return softhca_post_send(p->qp, &wr, &bad);
-}
-
-/* Sends and what is received, in either order */
-static int
-wait_both(struct peer *p, uint32_t imm)
-{
-	struct softhca_wc wc;
-
-	for (unsigned int i = 0; i < 2; i++) {
-		int err = peer_wait(p, &wc, WAIT_SECONDS);
-
-		if (err != 0)
-			return failed(softhca_wc_status_str((uint32_t)err), err);
-		if ((wc.opcode & SOFTHCA_WC_RECV) != 0 &&
-		    (wc.imm_data != imm || (wc.wc_flags & SOFTHCA_WC_WITH_IMM) == 0))
-			return failed("immediate data", -EILSEQ);
-	}
+	if (send(sock, mine, bytes, MSG_NOSIGNAL) != (ssize_t)bytes ||
+	    recv(sock, others, bytes, 0) != (ssize_t)bytes)
+		return talk_failed("the other end is gone", -EPIPE);
 	return 0;
 }
 
-static int
-with_imm(struct peer *p, int sock, uint32_t opcode, uint32_t round)
+int
+talk_agree(int sock, bool yes)
 {
-	int err = peer_post_recv(p, 2, AT_IMM_RECV, IMM_BYTES);
+	char mine = yes ? 'y' : 'n', other;
+	int err = talk_swap(sock, &mine, &other, 1);
 
-	memset(p->buf + AT_IMM_RECV, 0, IMM_BYTES);
-	peer_fill(p->buf + AT_IMM, IMM_BYTES, p->me.qpn * 3 + round);
-	if (err == 0)
-		err = peer_meet(sock);
-	if (err == 0)
-		err = post_imm(p, opcode, p->me.qpn + round);
-	if (err == 0)
-		err = wait_both(p, p->other.qpn + round);
-	if (err == 0 && !peer_verify(p->buf + AT_IMM_RECV, IMM_BYTES, p->other.qpn * 3 + round))
-		err = failed("data with immediate", -EILSEQ);
-	return err == 0 ? peer_meet(sock) : err;
-}
-
-static int
-swap(struct peer *p, int sock, uint32_t round)
-{
-	uint64_t *word = (uint64_t *)(p->buf + AT_SWAP), *old = (uint64_t *)(p->buf + AT_OLD);
-	struct softhca_sge sge = {(uintptr_t)old, 8, p->mr->lkey};
-	struct softhca_send_wr wr = {
-		.wr_id = 3,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
-		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.wr.atomic = {.remote_addr = p->other.addr + AT_SWAP,
-			      .rkey = p->other.rkey,
-			      .compare_add = round,
-			      .swap = ~(uint64_t)round},
-	};
-	struct softhca_send_wr *bad;
-	struct softhca_wc wc;
-	int err;
-
-	__atomic_store_n(word, round, __ATOMIC_RELEASE);
-	err = peer_meet(sock);
-	if (err == 0)
-		err = softhca_post_send(p->qp, &wr, &bad);
-	if (err == 0)
-		err = peer_wait(p, &wc, WAIT_SECONDS);
-	if (err == 0)
-		err = peer_meet(sock);
-	if (err == 0 &&
-	    (*old != round || __atomic_load_n(word, __ATOMIC_ACQUIRE) != ~(uint64_t)round))
-		err = -EILSEQ;
-	return err == 0 ? peer_meet(sock) : failed("compare and swap", err);
-}
-
-static int
-more_operations(struct peer *p, int sock, uint32_t round)
-{
-	int err = with_imm(p, sock, SOFTHCA_WR_SEND_WITH_IMM, round);
-
-	if (err == 0)
-		err = with_imm(p, sock, SOFTHCA_WR_RDMA_WRITE_WITH_IMM, round);
-	if (err == 0 && p->qp->qp_type == SOFTHCA_QPT_RC)
-		err = swap(p, sock, round);
-	return err;
+	return err != 0 ? err : yes && other == 'y';
 }
 
 /* ---- events ---- */
@@ -225,43 +130,115 @@ look_for_events(struct peer *p)
 
 /* ---- running ---- */
 
+/* What one end has for the conversation. */
+struct end {
+	struct peer p;
+	struct talk_flow f;
+	struct talk_windows windows;
+	struct talk_xrc xrc;
+	struct talk_tally tally, xrc_tally;
+	unsigned int rounds;
+};
+
+static bool
+has_windows(const struct end *e)
+{
+	return e->p.qp->qp_type != SOFTHCA_QPT_UD;
+}
+
 static int
-converse(const struct talk *t, struct peer *p, int sock, unsigned int *rounds)
+open_end(const struct talk *t, struct end *e, int sock)
+{
+	int err = peer_open(&e->p, t->device, &t->peer);
+
+	if (err == 0)
+		err = peer_connect(&e->p, sock);
+	if (err != 0)
+		return err;
+	e->f = (struct talk_flow){
+		.p = &e->p,
+		.sock = sock,
+		.tx = e->p.qp,
+		.rx = e->p.qp,
+		.srq = e->p.srq,
+		.mine = e->p.me.qpn,
+		.others = e->p.other.qpn,
+		.tally = &e->tally,
+	};
+	if (has_windows(e))
+		err = talk_windows_open(&e->windows, &e->f, t->listen);
+	if (err == 0 && t->peer.srq)
+		err = talk_xrc_open(&e->xrc, &e->p, sock, &e->xrc_tally);
+	return err;
+}
+
+/* SIGTERM is blocked: it waits here. */
+static bool
+told_to_end(void)
+{
+	sigset_t waiting;
+
+	return sigpending(&waiting) == 0 && sigismember(&waiting, SIGTERM) == 1;
+}
+
+static int
+converse(const struct talk *t, struct end *e, int sock)
 {
 	uint64_t end = rig_now_ns() + (uint64_t)(t->seconds * 1e9);
 	int more = 1, err = 0;
 
 	while (more == 1 && err == 0) {
-		err = peer_talk(p, sock, 1);
-		if (err == 0 && p->qp->qp_type != SOFTHCA_QPT_UD)
-			err = more_operations(p, sock, *rounds);
-		look_for_events(p);
-		++*rounds;
-		/* Nothing is under way now, and the next round's data is the same. */
-		memset(p->buf, 0, PEER_BYTES);
+		err = talk_ops(&e->f);
+		if (err == 0 && has_windows(e))
+			err = talk_windows_round(&e->windows, e->rounds);
+		if (err == 0 && t->peer.srq)
+			err = talk_ops(&e->xrc.f);
+		look_for_events(&e->p);
 		if (err == 0)
-			more = agree(sock, rig_now_ns() < end);
+			more = talk_agree(sock, rig_now_ns() < end && !told_to_end());
+		e->rounds += err == 0;
 	}
 	return err != 0 ? err : more < 0 ? more : 0;
+}
+
+static void
+report(const struct end *e)
+{
+#define X(name) #name,
+	static const char *const names[] = { TALK_OPS(X) };
+#undef X
+	printf("verified");
+	for (unsigned int i = 0; i < TALK_COUNT; i++)
+		if (e->tally.verified[i] != 0)
+			printf(" %s %u", names[i], e->tally.verified[i]);
+	for (unsigned int i = 0; i < TALK_COUNT; i++)
+		if (e->xrc_tally.verified[i] != 0)
+			printf(" XRC_%s %u", names[i], e->xrc_tally.verified[i]);
+	printf("\nlost %u\n", e->tally.lost);
+	printf("rounds %u port_err %u port_active %u gid_change %u fatal %u\n", e->rounds,
+	       seen.port_err, seen.port_active, seen.gid_change, seen.fatal);
 }
 
 static int
 run(const struct talk *t)
 {
-	unsigned int rounds = 0;
-	struct peer p;
-	int sock = meet(t), err;
+	static struct end e;
+	sigset_t term;
+	int sock, err;
 
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	sock = meet(t);
 	if (sock < 0)
-		return failed("meet", sock);
-	err = peer_open(&p, t->device, &t->peer);
+		return talk_failed("meet", sock);
+	err = open_end(t, &e, sock);
 	if (err == 0)
-		err = peer_connect(&p, sock);
-	if (err == 0)
-		err = converse(t, &p, sock, &rounds);
-	printf("rounds %u port_err %u port_active %u gid_change %u fatal %u\n", rounds,
-	       seen.port_err, seen.port_active, seen.gid_change, seen.fatal);
-	peer_close(&p);
+		err = converse(t, &e, sock);
+	report(&e);
+	talk_xrc_close(&e.xrc);
+	talk_windows_close(&e.windows);
+	peer_close(&e.p);
 	close(sock);
 	return err;
 }
@@ -300,7 +277,7 @@ main(int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	/* Seven retries last seconds: as long as a link may be down in a test. */
-	struct talk t = {.type = "rc", .seconds = 1, .peer.timeout = 17};
+	struct talk t = {.type = "rc", .seconds = 1, .peer = {.timeout = 17, .sges = 4}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {

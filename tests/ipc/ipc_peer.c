@@ -51,10 +51,11 @@ static int
 make_qp(struct peer *p, const struct peer_config *cfg)
 {
 	struct softhca_cq_init_attr ca = {.cqe = 4 * PEER_DEPTH, .channel = p->channel};
-	struct softhca_srq_init_attr sa = {.attr = {.max_wr = PEER_DEPTH, .max_sge = 1}};
+	uint32_t sges = cfg->sges != 0 ? cfg->sges : 1;
+	struct softhca_srq_init_attr sa = {.attr = {.max_wr = PEER_DEPTH, .max_sge = sges}};
 	struct softhca_qp_init_attr qa = {
 		.qp_type = cfg->type,
-		.cap = {PEER_DEPTH, PEER_DEPTH, 1, 1, 64},
+		.cap = {PEER_DEPTH, PEER_DEPTH, sges, sges, PEER_INLINE},
 	};
 
 	p->cq = softhca_create_cq(p->ctx, &ca);
@@ -143,8 +144,41 @@ peer_close(struct peer *p)
 
 /* ---- connection ---- */
 
-static int
-to_init(struct peer *p)
+#define CONNECT (SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN)
+#define RESPOND (SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER)
+#define REQUEST \
+	(SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY | \
+	 SOFTHCA_QP_MAX_QP_RD_ATOMIC)
+
+/* What each type of QP takes on its way to INIT, RTR, RTS */
+struct steps {
+	uint32_t type, init, rtr, rts;
+};
+
+static const struct steps steps[] = {
+	{SOFTHCA_QPT_RC, SOFTHCA_QP_ACCESS_FLAGS, CONNECT | RESPOND, REQUEST},
+	{SOFTHCA_QPT_UC, SOFTHCA_QP_ACCESS_FLAGS, CONNECT, SOFTHCA_QP_SQ_PSN},
+	{SOFTHCA_QPT_UD, SOFTHCA_QP_QKEY, 0, SOFTHCA_QP_SQ_PSN},
+	{SOFTHCA_QPT_XRC_SEND, SOFTHCA_QP_ACCESS_FLAGS, CONNECT, REQUEST},
+	{SOFTHCA_QPT_XRC_RECV, SOFTHCA_QP_ACCESS_FLAGS, CONNECT | RESPOND,
+	 SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT},
+};
+
+static struct softhca_ah_attr
+path_to(const struct peer *p)
+{
+	return (struct softhca_ah_attr){
+		.dgid = p->other.gid,
+		.sgid_index = (uint8_t)p->gid_index,
+		.is_global = 1,
+		.port_num = 1,
+		.hop_limit = 64,
+	};
+}
+
+int
+peer_connect_qp(const struct peer *p, struct softhca_qp *qp, uint32_t dest_qpn, uint32_t rq_psn,
+		uint32_t sq_psn)
 {
 	struct softhca_qp_attr a = {
 		.qp_state = SOFTHCA_QPS_INIT,
@@ -152,72 +186,45 @@ to_init(struct peer *p)
 		.qkey = QKEY,
 		.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
 				   SOFTHCA_ACCESS_REMOTE_ATOMIC,
-	};
-	uint32_t mask = SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT;
-
-	mask |= p->qp->qp_type == SOFTHCA_QPT_UD ? SOFTHCA_QP_QKEY : SOFTHCA_QP_ACCESS_FLAGS;
-	return softhca_modify_qp(p->qp, &a, mask);
-}
-
-static int
-to_rtr(struct peer *p)
-{
-	struct softhca_qp_attr a = {
-		.qp_state = SOFTHCA_QPS_RTR,
 		.path_mtu = SOFTHCA_MTU_4096,
-		.dest_qp_num = p->other.qpn,
-		.rq_psn = p->other.psn,
+		.dest_qp_num = dest_qpn,
+		.rq_psn = rq_psn,
+		.sq_psn = sq_psn,
 		.max_dest_rd_atomic = 16,
+		.max_rd_atomic = 16,
 		.min_rnr_timer = 1,
-		.ah_attr = {.dgid = p->other.gid,
-			    .sgid_index = (uint8_t)p->gid_index,
-			    .is_global = 1,
-			    .port_num = 1,
-			    .hop_limit = 64},
-	};
-	uint32_t mask = SOFTHCA_QP_STATE;
-
-	if (p->qp->qp_type != SOFTHCA_QPT_UD)
-		mask |= SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN |
-			SOFTHCA_QP_RQ_PSN;
-	else
-		p->ah = softhca_create_ah(p->pd, &a.ah_attr);
-	if (p->qp->qp_type == SOFTHCA_QPT_RC)
-		mask |= SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER;
-	if (p->qp->qp_type == SOFTHCA_QPT_UD && p->ah == NULL)
-		return -errno;
-	return softhca_modify_qp(p->qp, &a, mask);
-}
-
-static int
-to_rts(struct peer *p)
-{
-	struct softhca_qp_attr a = {
-		.qp_state = SOFTHCA_QPS_RTS,
-		.sq_psn = p->me.psn,
 		.timeout = p->timeout,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
-		.max_rd_atomic = 16,
+		.ah_attr = path_to(p),
 	};
-	uint32_t mask = SOFTHCA_QP_STATE | SOFTHCA_QP_SQ_PSN;
+	const struct steps *t = steps;
+	int err;
 
-	if (p->qp->qp_type == SOFTHCA_QPT_RC)
-		mask |= SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY |
-			SOFTHCA_QP_MAX_QP_RD_ATOMIC;
-	return softhca_modify_qp(p->qp, &a, mask);
+	while (t->type != qp->qp_type)
+		t++;
+	err = softhca_modify_qp(
+		qp, &a, SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | t->init);
+	a.qp_state = SOFTHCA_QPS_RTR;
+	if (err == 0)
+		err = softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | t->rtr);
+	a.qp_state = SOFTHCA_QPS_RTS;
+	if (err == 0)
+		err = softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | t->rts);
+	return err == 0 ? 0 : complain(err, "connect");
 }
 
 static int
-connect_qp(struct peer *p)
+connect_own(struct peer *p)
 {
-	int err = to_init(p);
+	struct softhca_ah_attr a = path_to(p);
 
-	if (err == 0)
-		err = to_rtr(p);
-	if (err == 0)
-		err = to_rts(p);
-	return err == 0 ? 0 : complain(err, "connect");
+	if (p->qp->qp_type == SOFTHCA_QPT_UD) {
+		p->ah = softhca_create_ah(p->pd, &a);
+		if (p->ah == NULL)
+			return complain(-errno, "create_ah");
+	}
+	return peer_connect_qp(p, p->qp, p->other.qpn, p->other.psn, p->me.psn);
 }
 
 int
@@ -228,7 +235,7 @@ peer_connect(struct peer *p, int sock)
 	if (send(sock, &p->me, sizeof(p->me), MSG_NOSIGNAL) != sizeof(p->me) ||
 	    recv(sock, &p->other, sizeof(p->other), 0) != sizeof(p->other))
 		return complain(-EPIPE, "exchange");
-	err = connect_qp(p);
+	err = connect_own(p);
 	return err == 0 ? peer_meet(sock) : err;
 }
 
@@ -239,8 +246,8 @@ peer_connect_pair(struct peer *a, struct peer *b)
 
 	a->other = b->me;
 	b->other = a->me;
-	err = connect_qp(a);
-	return err == 0 ? connect_qp(b) : err;
+	err = connect_own(a);
+	return err == 0 ? connect_own(b) : err;
 }
 
 int
@@ -274,6 +281,7 @@ int
 peer_wait(struct peer *p, struct softhca_wc *wc, double seconds)
 {
 	uint64_t end = rig_now_ns() + (uint64_t)(seconds * 1e9);
+	unsigned int spins = 0;
 
 	for (;;) {
 		int n = softhca_poll_cq(p->cq, 1, wc), err = 0;
@@ -289,8 +297,10 @@ peer_wait(struct peer *p, struct softhca_wc *wc, double seconds)
 				return n < 0 ? n : (int)wc->status;
 			if (err == 0)
 				err = sleep_for_event(p, seconds);
-		} else {
+		} else if (++spins < 100) {
 			poll(NULL, 0, 0);
+		} else {
+			usleep(20); /* with more processes than CPUs, others have to run for it */
 		}
 		if (err != 0)
 			return err;

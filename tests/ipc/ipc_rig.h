@@ -38,6 +38,7 @@ uint64_t rig_now_ns(void);
 
 #define PEER_BYTES (256u * 1024)
 #define PEER_DEPTH 64u
+#define PEER_INLINE 64u
 
 /* What a peer tells the other. */
 struct peer_card {
@@ -70,6 +71,7 @@ struct peer_config {
 	bool events;
 	uint32_t gid_index;
 	uint8_t timeout; /* ACK timeout, 0: 14 */
+	uint32_t sges;	 /* of a work request, 0: 1 */
 	void *buf;	 /* NULL: from softhca_alloc() */
 };
 
@@ -79,6 +81,9 @@ int peer_open(struct peer *p, const char *device, const struct peer_config *cfg)
 int peer_connect(struct peer *p, int sock);
 /* Both in one process */
 int peer_connect_pair(struct peer *a, struct peer *b);
+/* Another QP, of any type, to one at the same other end, from RESET to RTS. */
+int peer_connect_qp(const struct peer *p, struct softhca_qp *qp, uint32_t dest_qpn, uint32_t rq_psn,
+		    uint32_t sq_psn);
 void peer_close(struct peer *p);
 
 /* One completion, waiting at most seconds; its status, or negative errno. */
