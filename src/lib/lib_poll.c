@@ -98,12 +98,16 @@ take_send(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 	wc->wc_flags = 0;
 }
 
-/* The receive WQE a CQE names: of an SRQ, or in the order of the QP's own queue. */
+/*
+ * The receive WQE a CQE names: of an SRQ, or in the order of the QP's own queue, where it is free for
+ * another thread that posts as soon as tail has passed it.
+ */
 static inline uint64_t
 take_recv_wqe(struct lib_qp *qp, const struct hca_cqe *cqe)
 {
 	struct lib_wq *rq = &qp->rq;
 	uint32_t index, tail = rq->tail;
+	uint64_t wr_id;
 
 	if (__builtin_expect(cqe->srqn != 0, 0)) {
 		struct lib_srq *srq = lib_find_srq(qp->ctx, hca_le32_to_cpu(cqe->srqn));
@@ -113,8 +117,9 @@ take_recv_wqe(struct lib_qp *qp, const struct hca_cqe *cqe)
 	if (__builtin_expect(rq->buf == NULL, 0))
 		return 0;
 	index = hca_le32_to_cpu(cqe->wqe) >> rq->log_stride & rq->mask;
+	wr_id = rq->wr_id[index];
 	__atomic_store_n(&rq->tail, tail + ((index - tail) & rq->mask) + 1, __ATOMIC_RELEASE);
-	return rq->wr_id[index];
+	return wr_id;
 }
 
 static inline void

@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_ctl.h"
@@ -145,6 +148,83 @@ test_receives(void **state)
 	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
 	assert_int_equal(wc.wr_id, 12);
 	assert_int_equal(wc.opcode, SOFTHCA_WC_RECV_RDMA_WITH_IMM);
+}
+
+#define POSTED 20000u
+
+static void *
+post_receives(void *arg)
+{
+	for (uint64_t n = 0; n < POSTED;) {
+		struct softhca_recv_wr wr = {.wr_id = n};
+
+		if (softhca_post_recv(q.qp, &wr, NULL) == 0)
+			n++;
+		else
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* A WQE may be posted again as soon as its completion was polled, not before. */
+static void
+test_posted_by_another_thread(void **state)
+{
+	const struct hca_rq_record *record = ((struct lib_qp *)q.qp)->rq_record;
+	struct hca_cqe cqe = {.my_qpn = q.qp->qp_num, .opcode = 0x04};
+	struct softhca_wc wc;
+	pthread_t poster;
+
+	assert_int_equal(pthread_create(&poster, NULL, post_receives, NULL), 0);
+	for (uint32_t n = 0; n < POSTED; n++) {
+		while (__atomic_load_n(&record->producer, __ATOMIC_ACQUIRE) == n)
+			sched_yield();
+		cqe.wqe = (n % 4) * 64;
+		fake_complete(q.cq, n, &cqe);
+		assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
+		assert_int_equal(wc.wr_id, n);
+	}
+	pthread_join(poster, NULL);
+}
+
+/* What other threads hold at fork() the child does not wait for. */
+static int
+child_of_busy_parent(void)
+{
+	struct softhca_send_wr send = {.opcode = SOFTHCA_WR_SEND};
+	struct softhca_recv_wr recv = {.wr_id = 1};
+	struct softhca_wc wc;
+
+	alarm(20);
+	softhca_ack_cq_events(q.cq, 0); /* waits for the context's lock */
+	if (softhca_post_send(q.qp, &send, NULL) != -EPERM)
+		return 1;
+	if (softhca_post_recv(q.qp, &recv, NULL) != -EPERM)
+		return 2;
+	return softhca_poll_cq(q.cq, 1, &wc) != -EPERM ? 3 : 0;
+}
+
+static void
+test_fork_amid_calls(void **state)
+{
+	struct lib_qp *qp = (struct lib_qp *)q.qp;
+	int status;
+	pid_t pid;
+
+	lib_lock_take(&qp->sq_lock);
+	lib_lock_take(&qp->rq_lock);
+	lib_lock_take(&cq()->lock);
+	pthread_mutex_lock(&lib_ctx(ctx)->lock);
+	pid = fork();
+	if (pid == 0)
+		_exit(child_of_busy_parent());
+	pthread_mutex_unlock(&lib_ctx(ctx)->lock);
+	lib_lock_drop(&cq()->lock);
+	lib_lock_drop(&qp->rq_lock);
+	lib_lock_drop(&qp->sq_lock);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void
@@ -335,6 +415,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_no_more_than_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_send_opcodes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_receives, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_posted_by_another_thread, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork_amid_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_qpn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wild_offset, setup, teardown),
