@@ -107,6 +107,26 @@ fork_parent(void)
 	pthread_mutex_unlock(&contexts_lock);
 }
 
+/* What other threads held at fork() nobody gives back here: they are not in the child. */
+static void
+free_locks(struct lib_context *ctx)
+{
+	pthread_mutex_init(&ctx->lock, NULL);
+	pthread_cond_init(&ctx->acked, NULL);
+	for (uint32_t i = 0; i <= ctx->qp_mask; i++) {
+		if (ctx->qps[i] == NULL)
+			continue;
+		lib_lock_drop(&ctx->qps[i]->sq_lock);
+		lib_lock_drop(&ctx->qps[i]->rq_lock);
+	}
+	for (uint32_t i = 0; i <= ctx->cq_mask; i++)
+		if (ctx->cqs[i] != NULL)
+			lib_lock_drop(&ctx->cqs[i]->lock);
+	for (uint32_t i = 0; i <= ctx->srq_mask; i++)
+		if (ctx->srqs[i] != NULL)
+			lib_lock_drop(&ctx->srqs[i]->lock);
+}
+
 /*
  * The doorbell page is not here; where it was lies nothing a store could harm. The child has no
  * contexts of its own yet, and may open some.
@@ -119,6 +139,7 @@ fork_child(void)
 		ctx->dead = true;
 		ctx->progress = NULL; /* the engine's memory is shared with the parent */
 		ctx->watch_stop = -1;
+		free_locks(ctx);
 	}
 	contexts = NULL;
 	lib_share_fork_child();
