@@ -527,7 +527,7 @@ struct softhca_ah_attr {
 	uint8_t sgid_index;
 	uint8_t hop_limit; /* 0 = 64 */
 	uint8_t traffic_class;
-	uint8_t sl;
+	uint8_t sl;	     /* priority in a VLAN, 0..7 */
 	uint8_t static_rate; /* enum softhca_rate */
 	uint8_t port_num;    /* from 1 */
 	uint8_t is_global;   /* always taken as 1: RoCE */
@@ -795,7 +795,7 @@ SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
 /*
  * Change what flags name (enum softhca_rereg_mr_flags) and take the rest over. Accesses meanwhile
  * fail as if the region did not exist. New translation or PD: new keys. On error the registration
- * is what it was. -EBUSY as with softhca_dereg_mr().
+ * is what it was. -EBUSY as with softhca_dereg_mr(). KEEP_PRIVATE in access goes with the translation.
  */
 SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd,
 				 void *addr, uint64_t length, uint32_t access);

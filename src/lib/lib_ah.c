@@ -22,8 +22,8 @@ mac_number(const uint8_t mac[6])
 	return n;
 }
 
-int
-lib_check_rate(uint32_t static_rate)
+static int
+check_rate(uint32_t static_rate)
 {
 	switch (static_rate) {
 	case SOFTHCA_RATE_MAX:
@@ -36,6 +36,16 @@ lib_check_rate(uint32_t static_rate)
 	}
 }
 
+int
+lib_check_path(const struct softhca_ah_attr *attr)
+{
+	if (attr->flow_label > FLOW_LABEL_MAX)
+		return lib_fail(-EINVAL, "flow label %#x has more than 20 bits", attr->flow_label);
+	if (attr->sl > 7)
+		return lib_fail(-EINVAL, "service level %u, RoCE has 0..7", attr->sl);
+	return check_rate(attr->static_rate);
+}
+
 static int
 check_ah(const struct lib_context *ctx, const struct softhca_ah_attr *attr)
 {
@@ -45,11 +55,7 @@ check_ah(const struct lib_context *ctx, const struct softhca_ah_attr *attr)
 	if (attr->sgid_index >= ctx->info.gid_entries)
 		return lib_fail(-EINVAL, "sgid_index %u, the table has %u", attr->sgid_index,
 				ctx->info.gid_entries);
-	if (attr->flow_label > FLOW_LABEL_MAX)
-		return lib_fail(-EINVAL, "flow label %#x has more than 20 bits", attr->flow_label);
-	if (attr->sl > 7)
-		return lib_fail(-EINVAL, "service level %u, RoCE has 0..7", attr->sl);
-	return lib_check_rate(attr->static_rate);
+	return lib_check_path(attr);
 }
 
 /* The GID form serves both IP versions. */

@@ -140,10 +140,10 @@ check_values(const struct lib_context *ctx, const struct softhca_qp_attr *attr, 
 		return lib_fail(-EINVAL, "ports count from 1");
 	if ((mask & SOFTHCA_QP_PATH_MIG_STATE) != 0 && attr->path_mig_state == SOFTHCA_MIG_ARMED)
 		return lib_fail(-EINVAL, "the device arms a QP that is in REARM by itself");
-	if ((mask & SOFTHCA_QP_AV) != 0 && lib_check_rate(attr->ah_attr.static_rate) != 0)
+	if ((mask & SOFTHCA_QP_AV) != 0 && lib_check_path(&attr->ah_attr) != 0)
 		return -EINVAL;
 	if ((mask & SOFTHCA_QP_ALT_PATH) != 0)
-		return lib_check_rate(attr->alt_ah_attr.static_rate);
+		return lib_check_path(&attr->alt_ah_attr);
 	return 0;
 }
 

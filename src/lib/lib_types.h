@@ -263,8 +263,8 @@ void lib_life_end(struct lib_context *ctx);
 /* The context is dead: -EIO, in a forked process -EPERM. */
 int lib_dead(const struct lib_context *ctx);
 
-/* lib_ah.c: 0, or -EINVAL: not of enum softhca_rate */
-int lib_check_rate(uint32_t static_rate);
+/* lib_ah.c: 0, or -EINVAL: a flow label, service level or rate that does not exist */
+int lib_check_path(const struct softhca_ah_attr *attr);
 
 /* lib_qp.c: free what is host memory; the queues to their first state (both CQs locked) */
 void lib_qp_free(struct lib_qp *qp);

@@ -154,6 +154,15 @@ test_refused_values(void **state)
 	attr.rq_psn = 0;
 	attr.max_dest_rd_atomic = 17;
 	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
+	attr.max_dest_rd_atomic = 1;
+	attr.ah_attr.sl = 8;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
+	assert_non_null(strstr(softhca_last_error(ctx), "service level 8"));
+	attr.ah_attr.sl = 7;
+	attr.ah_attr.flow_label = 1 << 20;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
+	attr.ah_attr.flow_label--;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), 0);
 }
 
 /* The driver's refusal leaves the state and tells why. */
