@@ -16,6 +16,7 @@
 #define DEFAULT_SIZE 65536
 #define DEFAULT_DURATION 1.0
 #define REMOTE_ACK_TIMEOUT 16 /* 0.27 s: daemons share their CPUs with others */
+#define SHARED_ACK_TIMEOUT 17 /* 0.54 s: more workers than CPUs wait for each other */
 
 const char *const perf_op_names[PERF_OP_COUNT] = {
 #define X(name, id, wr, wc) [PERF_OP_##id] = name,
@@ -80,7 +81,7 @@ perf_test_name(enum perf_test test)
 	X("telemetry", TELEMETRY, NULL, "answer dpdk-telemetry.py -f softhca while running") \
 	X("impair", IMPAIR, "LIST", "drop=P,dup=P,reorder=P,corrupt=P,delay=US,jitter=US") \
 	X("ack-timeout", ACK_TIMEOUT, "T", \
-	  "4.096 us * 2^T [14; daemons 16; manual, impaired 11; link-down: more]") \
+	  "4.096 us * 2^T [14; daemons 16; threads 17; manual, impaired 11; link-down: more]") \
 	X("edges", EDGES, "N", "entries per edge between stages") \
 	X("mbufs", MBUFS, "N", "mbufs per pool") \
 	X("records", RECORDS, "N", "request records per HCA") \
@@ -446,9 +447,15 @@ choose_ack_timeout(const struct perf_options *opt)
 {
 	const struct softhca_embed_config *embed = &opt->embed;
 	bool alone = embed->executor == SOFTHCA_EXECUTOR_MANUAL;
-	uint32_t code = perf_is_remote(opt)		       ? REMOTE_ACK_TIMEOUT
-			: is_impaired(&embed->impair) && alone ? 11
-							       : 14;
+	bool impaired = is_impaired(&embed->impair);
+	uint32_t code = 14;
+
+	if (perf_is_remote(opt))
+		code = REMOTE_ACK_TIMEOUT;
+	else if (alone && impaired)
+		code = 11;
+	else if (!alone && !impaired)
+		code = SHARED_ACK_TIMEOUT;
 
 	while (code < 31 && 4096ull << code < 4000ull * embed->impair.delay_us)
 		code++;
