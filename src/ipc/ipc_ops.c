@@ -32,11 +32,18 @@ driver_says(int err)
 	return err == 0 ? 0 : ipc_fail(err, "%s", hca_driver_reason());
 }
 
-static int
-number_reply(struct ipc_answer *answer, uint32_t number)
+/* The number that is the request */
+static uint32_t
+number_in(const void *body)
 {
-	((struct ipc_number *)answer->body.bytes)->number = number;
-	return 0;
+	return ((const struct ipc_number *)body)->number;
+}
+
+/* Where the number that is the answer goes */
+static uint32_t *
+number_out(struct ipc_answer *answer)
+{
+	return &((struct ipc_number *)answer->body.bytes)->number;
 }
 
 /* ---- a client comes and goes ---- */
@@ -178,38 +185,32 @@ op_close(struct ipc_session *s, const void *body, const int *fds, struct ipc_ans
 static int
 op_query_port(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	const struct ipc_number *r = body;
-
-	return driver_says(hca_client_query_port(s->client, r->number,
+	return driver_says(hca_client_query_port(s->client, number_in(body),
 						 (struct hca_ctl_port *)answer->body.bytes));
 }
 
 static int
 op_query_gid(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	const struct ipc_number *r = body;
-
-	return driver_says(hca_client_query_gid(s->client, r->number, answer->body.bytes));
+	return driver_says(hca_client_query_gid(s->client, number_in(body), answer->body.bytes));
 }
 
 static int
 op_query_gid_entry(struct ipc_session *s, const void *body, const int *fds,
 		   struct ipc_answer *answer)
 {
-	const struct ipc_number *r = body;
-
-	return driver_says(hca_client_query_gid_entry(s->client, r->number,
+	return driver_says(hca_client_query_gid_entry(s->client, number_in(body),
 						      (struct hca_ctl_gid *)answer->body.bytes));
 }
 
 static int
 op_query_pkey(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	const struct ipc_number *r = body;
-	uint16_t pkey;
-	int err = driver_says(hca_client_query_pkey(s->client, r->number, &pkey));
+	uint16_t pkey = 0;
+	int err = driver_says(hca_client_query_pkey(s->client, number_in(body), &pkey));
 
-	return err != 0 ? err : number_reply(answer, pkey);
+	*number_out(answer) = pkey;
+	return err;
 }
 
 static int
@@ -221,20 +222,41 @@ op_resolve(struct ipc_session *s, const void *body, const int *fds, struct ipc_a
 	return driver_says(hca_client_resolve(s->client, ah));
 }
 
+/* ---- memory of objects ---- */
+
+/* The object has been made, or not: what was held for it is its own now, or let go. */
+static int
+bind_hold(struct ipc_session *s, struct ipc_hold *hold, int err, enum ipc_holder holder,
+	  uint32_t number)
+{
+	if (err == 0)
+		ipc_hold_bind(s->memory, hold, holder, number);
+	else
+		ipc_hold_drop(s->memory, hold);
+	return err;
+}
+
+/* The object has gone, or not. */
+static int
+drop_hold(struct ipc_session *s, int err, enum ipc_holder holder, uint32_t number)
+{
+	if (err == 0)
+		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, holder, number));
+	return err;
+}
+
 /* ---- protection domains, regions, windows ---- */
 
 static int
 op_alloc_pd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(
-		hca_client_alloc_pd(s->client, &((struct ipc_number *)answer->body.bytes)->number));
+	return driver_says(hca_client_alloc_pd(s->client, number_out(answer)));
 }
 
 static int
 op_dealloc_pd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(
-		hca_client_dealloc_pd(s->client, ((const struct ipc_number *)body)->number));
+	return driver_says(hca_client_dealloc_pd(s->client, number_in(body)));
 }
 
 static void
@@ -329,10 +351,7 @@ op_reg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_an
 	err = hold != NULL ? region_pages(s, &mr, hold, writes_to(mr.access), &list) : -ENOMEM;
 	if (err == 0)
 		err = driver_says(hca_client_reg_mr(s->client, &mr, list, keys));
-	if (err == 0)
-		ipc_hold_bind(s->memory, hold, IPC_HOLDER_MR, keys->lkey);
-	else
-		ipc_hold_drop(s->memory, hold);
+	bind_hold(s, hold, err, IPC_HOLDER_MR, keys->lkey);
 	if (list != s->pages)
 		free(list);
 	forget_pages(s);
@@ -342,11 +361,10 @@ op_reg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_an
 static int
 op_dereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	uint32_t lkey = ((const struct ipc_number *)body)->number;
-	int err = driver_says(hca_client_dereg_mr(s->client, lkey));
+	uint32_t lkey = number_in(body);
+	int err = drop_hold(s, driver_says(hca_client_dereg_mr(s->client, lkey)), IPC_HOLDER_MR,
+			    lkey);
 
-	if (err == 0)
-		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_MR, lkey));
 	return err != 0 ? err : settle(s);
 }
 
@@ -409,15 +427,13 @@ op_alloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ipc_
 {
 	const struct ipc_pair *r = body;
 
-	return driver_says(hca_client_alloc_mw(s->client, r->number, r->value,
-					       &((struct ipc_number *)answer->body.bytes)->number));
+	return driver_says(hca_client_alloc_mw(s->client, r->number, r->value, number_out(answer)));
 }
 
 static int
 op_dealloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	int err = driver_says(
-		hca_client_dealloc_mw(s->client, ((const struct ipc_number *)body)->number));
+	int err = driver_says(hca_client_dealloc_mw(s->client, number_in(body)));
 
 	return err != 0 ? err : settle(s);
 }
@@ -451,8 +467,7 @@ static int
 op_attach(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
 	const struct hca_ctl_segment *r = body;
-	int err = ipc_memory_attach(s->memory, r, fds[0],
-				    &((struct ipc_number *)answer->body.bytes)->number);
+	int err = ipc_memory_attach(s->memory, r, fds[0], number_out(answer));
 
 	__atomic_store_n(&s->attached, ipc_memory_attached(s->memory), __ATOMIC_RELAXED);
 	return err;
@@ -461,7 +476,7 @@ op_attach(struct ipc_session *s, const void *body, const int *fds, struct ipc_an
 static int
 op_detach(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	int err = ipc_memory_detach(s->memory, ((const struct ipc_number *)body)->number);
+	int err = ipc_memory_detach(s->memory, number_in(body));
 
 	__atomic_store_n(&s->attached, ipc_memory_attached(s->memory), __ATOMIC_RELAXED);
 	return err;
@@ -473,8 +488,8 @@ static int
 op_create_channel(struct ipc_session *s, const void *body, const int *fds,
 		  struct ipc_answer *answer)
 {
-	int err = driver_says(hca_client_create_channel(
-		s->client, &((struct ipc_number *)answer->body.bytes)->number, &answer->fds[0]));
+	int err = driver_says(
+		hca_client_create_channel(s->client, number_out(answer), &answer->fds[0]));
 
 	if (err == 0)
 		answer->num_fds = 1;
@@ -485,8 +500,7 @@ static int
 op_destroy_channel(struct ipc_session *s, const void *body, const int *fds,
 		   struct ipc_answer *answer)
 {
-	return driver_says(
-		hca_client_destroy_channel(s->client, ((const struct ipc_number *)body)->number));
+	return driver_says(hca_client_destroy_channel(s->client, number_in(body)));
 }
 
 /* Memory of a queue: one piece of one segment */
@@ -502,7 +516,7 @@ queue_memory(struct ipc_session *s, struct ipc_hold *hold, uint64_t *addr, uint3
 static int
 op_create_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	uint32_t *cqn = &((struct ipc_number *)answer->body.bytes)->number;
+	uint32_t *cqn = number_out(answer);
 	struct hca_ctl_cq r = *(const struct hca_ctl_cq *)body;
 	struct ipc_hold *hold = ipc_hold_new();
 	int err;
@@ -513,28 +527,21 @@ op_create_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc
 			   sizeof(struct hca_cq_record));
 	if (err == 0)
 		err = driver_says(hca_client_create_cq(s->client, &r, cqn));
-	if (err == 0)
-		ipc_hold_bind(s->memory, hold, IPC_HOLDER_CQ, *cqn);
-	else
-		ipc_hold_drop(s->memory, hold);
-	return err;
+	return bind_hold(s, hold, err, IPC_HOLDER_CQ, *cqn);
 }
 
 static int
 op_destroy_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	uint32_t cqn = ((const struct ipc_number *)body)->number;
-	int err = driver_says(hca_client_destroy_cq(s->client, cqn));
+	uint32_t cqn = number_in(body);
 
-	if (err == 0)
-		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_CQ, cqn));
-	return err;
+	return drop_hold(s, driver_says(hca_client_destroy_cq(s->client, cqn)), IPC_HOLDER_CQ, cqn);
 }
 
 static int
 op_resize_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	uint32_t *index = &((struct ipc_number *)answer->body.bytes)->number;
+	uint32_t *index = number_out(answer);
 	struct ipc_resize r = *(const struct ipc_resize *)body;
 	struct ipc_hold *hold = ipc_hold_new();
 	int err;
@@ -546,13 +553,8 @@ op_resize_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc
 	if (err == 0)
 		err = driver_says(
 			hca_client_resize_cq(s->client, r.cqn, r.addr, r.log_size, index));
-	if (err != 0) {
-		ipc_hold_drop(s->memory, hold);
-		return err;
-	}
-	ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_CQ, r.cqn));
-	ipc_hold_bind(s->memory, hold, IPC_HOLDER_CQ, r.cqn);
-	return 0;
+	drop_hold(s, err, IPC_HOLDER_CQ, r.cqn);
+	return bind_hold(s, hold, err, IPC_HOLDER_CQ, r.cqn);
 }
 
 static int
@@ -591,7 +593,7 @@ qp_memory(struct ipc_session *s, struct ipc_hold *hold, struct hca_ctl_qp *r)
 static int
 op_create_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	uint32_t *qpn = &((struct ipc_number *)answer->body.bytes)->number;
+	uint32_t *qpn = number_out(answer);
 	struct hca_ctl_qp r = *(const struct hca_ctl_qp *)body;
 	struct ipc_hold *hold = ipc_hold_new();
 	int err;
@@ -601,11 +603,7 @@ op_create_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc
 	err = qp_memory(s, hold, &r);
 	if (err == 0)
 		err = driver_says(hca_client_create_qp(s->client, &r, qpn));
-	if (err == 0)
-		ipc_hold_bind(s->memory, hold, IPC_HOLDER_QP, *qpn);
-	else
-		ipc_hold_drop(s->memory, hold);
-	return err;
+	return bind_hold(s, hold, err, IPC_HOLDER_QP, *qpn);
 }
 
 static int
@@ -621,18 +619,16 @@ op_modify_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc
 static int
 op_query_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(hca_client_query_qp(s->client, ((const struct ipc_number *)body)->number,
-					       answer->body.bytes));
+	return driver_says(hca_client_query_qp(s->client, number_in(body), answer->body.bytes));
 }
 
 static int
 op_destroy_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	uint32_t qpn = ((const struct ipc_number *)body)->number;
-	int err = driver_says(hca_client_destroy_qp(s->client, qpn));
+	uint32_t qpn = number_in(body);
+	int err = drop_hold(s, driver_says(hca_client_destroy_qp(s->client, qpn)), IPC_HOLDER_QP,
+			    qpn);
 
-	if (err == 0)
-		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_QP, qpn));
 	return err != 0 ? err : settle(s);
 }
 
@@ -667,21 +663,19 @@ op_mcast(struct ipc_session *s, const void *body, const int *fds, struct ipc_ans
 static int
 op_alloc_xrcd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(hca_client_alloc_xrcd(
-		s->client, &((struct ipc_number *)answer->body.bytes)->number));
+	return driver_says(hca_client_alloc_xrcd(s->client, number_out(answer)));
 }
 
 static int
 op_dealloc_xrcd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(
-		hca_client_dealloc_xrcd(s->client, ((const struct ipc_number *)body)->number));
+	return driver_says(hca_client_dealloc_xrcd(s->client, number_in(body)));
 }
 
 static int
 op_create_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	uint32_t *srqn = &((struct ipc_number *)answer->body.bytes)->number;
+	uint32_t *srqn = number_out(answer);
 	struct hca_ctl_srq r = *(const struct hca_ctl_srq *)body;
 	struct ipc_hold *hold = ipc_hold_new();
 	int err;
@@ -695,11 +689,7 @@ op_create_srq(struct ipc_session *s, const void *body, const int *fds, struct ip
 				   sizeof(struct hca_rq_record));
 	if (err == 0)
 		err = driver_says(hca_client_create_srq(s->client, &r, srqn));
-	if (err == 0)
-		ipc_hold_bind(s->memory, hold, IPC_HOLDER_SRQ, *srqn);
-	else
-		ipc_hold_drop(s->memory, hold);
-	return err;
+	return bind_hold(s, hold, err, IPC_HOLDER_SRQ, *srqn);
 }
 
 static int
@@ -713,20 +703,17 @@ op_arm_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_a
 static int
 op_query_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	return driver_says(hca_client_query_srq(s->client,
-						((const struct ipc_number *)body)->number,
+	return driver_says(hca_client_query_srq(s->client, number_in(body),
 						(struct hca_ctl_srq_state *)answer->body.bytes));
 }
 
 static int
 op_destroy_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
-	uint32_t srqn = ((const struct ipc_number *)body)->number;
-	int err = driver_says(hca_client_destroy_srq(s->client, srqn));
+	uint32_t srqn = number_in(body);
 
-	if (err == 0)
-		ipc_hold_drop(s->memory, ipc_hold_take(s->memory, IPC_HOLDER_SRQ, srqn));
-	return err;
+	return drop_hold(s, driver_says(hca_client_destroy_srq(s->client, srqn)), IPC_HOLDER_SRQ,
+			 srqn);
 }
 
 /* ---- dispatch ---- */

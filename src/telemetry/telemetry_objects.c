@@ -61,13 +61,16 @@ put_ip(struct telemetry_dict *t, const char *name, const uint8_t gid[16])
 	telemetry_put_text(t, name, text);
 }
 
+/* An answer that lists objects, from the index that is asked for on. */
 static int
-from_index(const struct telemetry_request *r, uint32_t *from)
+begin_list(const struct telemetry_request *r, struct rte_tel_data *d, uint32_t *from)
 {
-	if (r->number > UINT32_MAX)
-		return -EINVAL;
+	int rc = rte_tel_data_start_dict(d);
+
+	if (rc == 0 && r->number > UINT32_MAX)
+		rc = -EINVAL;
 	*from = (uint32_t)r->number;
-	return 0;
+	return rc;
 }
 
 /* ---- the HCA ---- */
@@ -157,15 +160,12 @@ int
 telemetry_qps(const struct telemetry_request *r, struct rte_tel_data *d)
 {
 	struct hca_driver_qp_info info[QPS];
-	int rc = rte_tel_data_start_dict(d);
-	unsigned int n;
+	unsigned int n = 0;
 	uint32_t from;
+	int rc = begin_list(r, d, &from);
 
 	if (rc == 0)
-		rc = from_index(r, &from);
-	if (rc != 0)
-		return rc;
-	n = hca_driver_list_qps(r->t->drv, from, info, QPS);
+		n = hca_driver_list_qps(r->t->drv, from, info, QPS);
 	for (unsigned int i = 0; i < n && rc == 0; i++)
 		rc = add_qp(r->t, &info[i], d);
 	return rc;
@@ -194,15 +194,12 @@ int
 telemetry_mrs(const struct telemetry_request *r, struct rte_tel_data *d)
 {
 	struct hca_driver_mr_info info[MRS];
-	int rc = rte_tel_data_start_dict(d);
-	unsigned int n;
+	unsigned int n = 0;
 	uint32_t from;
+	int rc = begin_list(r, d, &from);
 
 	if (rc == 0)
-		rc = from_index(r, &from);
-	if (rc != 0)
-		return rc;
-	n = hca_driver_list_mrs(r->t->drv, from, info, MRS);
+		n = hca_driver_list_mrs(r->t->drv, from, info, MRS);
 	for (unsigned int i = 0; i < n && rc == 0; i++)
 		rc = add_mr(&info[i], d);
 	return rc;
@@ -230,12 +227,10 @@ int
 telemetry_gids(const struct telemetry_request *r, struct rte_tel_data *d)
 {
 	uint32_t from, entries = hca_driver_gid_entries(r->t->drv);
-	int rc = rte_tel_data_start_dict(d);
 	struct hca_ctl_gid g;
 	unsigned int n = 0;
+	int rc = begin_list(r, d, &from);
 
-	if (rc == 0)
-		rc = from_index(r, &from);
 	for (; rc == 0 && from < entries && n < GIDS; from++) {
 		rc = hca_driver_query_gid(r->t->drv, from, &g);
 		if (rc != 0 || !g.valid)
@@ -277,15 +272,12 @@ int
 telemetry_clients(const struct telemetry_request *r, struct rte_tel_data *d)
 {
 	struct hca_driver_client_info info[CLIENTS];
-	int rc = rte_tel_data_start_dict(d);
-	unsigned int n;
+	unsigned int n = 0;
 	uint32_t from;
+	int rc = begin_list(r, d, &from);
 
 	if (rc == 0)
-		rc = from_index(r, &from);
-	if (rc != 0)
-		return rc;
-	n = hca_driver_list_clients(r->t->drv, from, info, CLIENTS);
+		n = hca_driver_list_clients(r->t->drv, from, info, CLIENTS);
 	for (unsigned int i = 0; i < n && rc == 0; i++)
 		rc = add_client(r->t, &info[i], d);
 	return rc;
