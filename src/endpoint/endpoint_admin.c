@@ -214,9 +214,11 @@ end_capture(struct endpoint *e, struct captured *c)
 			    e->cfg.name, c->lost);
 }
 
+/* Ends the one there is, if the new one can begin. */
 static int
 begin_capture(struct endpoint *e, const char *params)
 {
+	struct hca_pcap *file = NULL;
 	struct admin_capture c;
 	struct captured before;
 	int rc = admin_capture_parse(params, &c);
@@ -225,14 +227,15 @@ begin_capture(struct endpoint *e, const char *params)
 		rc = find_peer(e, c.ng.qpn, &c.ng.remote_qpn);
 	if (rc != 0)
 		return rc;
-	end_capture(e, &before);
 	c.ng.interface = e->cfg.name;
 	c.ng.epoch = epoch();
-	rc = hca_pcap_open_ng(c.path, &c.ng, &e->capture);
+	rc = hca_pcap_open_ng(c.path, &c.ng, &file);
 	if (rc != 0)
 		return rc;
+	end_capture(e, &before);
+	e->capture = file;
 	LOG_INFO("%s: capture to %s", e->cfg.name, c.path);
-	hca_port_pcap_attach(e->pcap, e->capture);
+	hca_port_pcap_attach(e->pcap, file);
 	return 0;
 }
 

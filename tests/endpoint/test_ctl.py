@@ -265,6 +265,9 @@ class Lab(Case):
         process = subprocess.Popen([CTL, 'capture', path, '--prefix', self.daemons[0].name],
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.wait(lambda: os.path.exists(path))
+        # one that cannot begin does not end it
+        self.bad(1, 'must be new', 'capture', path, '--prefix', self.daemons[0].name)
+        self.assertEqual(self.daemons[0].ask('/softhca/capture')['active'], 1)
         process.send_signal(signal.SIGINT)
         self.assertIn(b'frames in', process.communicate(timeout=PATIENCE)[0])
         self.assertEqual(process.returncode, 0)
