@@ -20,6 +20,7 @@
 #include "embed_impl.h"
 #include "embed_ports.h"
 #include "embed_telemetry.h"
+#include "host.h"
 #include "queues/eq.h"
 
 #define NOTIFIER_NS 20000  /* the notifier looks for events so often while nothing happens */
@@ -320,18 +321,6 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 }
 
 static int
-dma_attach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
-{
-	return hca_dma_attach(arg, domain, bus, len);
-}
-
-static int
-dma_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
-{
-	return hca_dma_detach(arg, domain, bus, len);
-}
-
-static int
 set_gid(struct softhca_embed *e, uint32_t i, uint32_t index)
 {
 	struct hca_driver *drv = e->side[i].drv;
@@ -373,22 +362,17 @@ static int
 create_driver(struct softhca_embed *e, uint32_t i)
 {
 	struct embed_hca *s = &e->side[i];
-	struct hca_hw hw = {
-		.bar0 = hca_bar0(s->hca),
-		.bar2 = hca_bar2(s->hca),
-		.progress = wait_for_command,
-		.progress_arg = s,
-		.dma_attach = dma_attach,
-		.dma_detach = dma_detach,
-		.dma_arg = s->hca,
-	};
+	struct hca_hw hw = hca_host_hw(s->hca);
 	struct hca_driver_config dc = {
 		.log_num_mtts = e->cfg.log_mtts,
 		.seed = e->cfg.seed == 0 ? 0 : e->cfg.seed * EMBED_HCAS_MAX + i,
 	};
 	struct hca_driver *drv;
-	int err = hca_driver_create(&hw, &dc, &drv);
+	int err;
 
+	hw.progress = wait_for_command;
+	hw.progress_arg = s;
+	err = hca_driver_create(&hw, &dc, &drv);
 	if (err != 0)
 		return embed_fail(err, "driver of HCA %u: %s", i, hca_driver_reason());
 	__atomic_store_n(&s->drv, drv, __ATOMIC_RELEASE); /* the notifier looks for it */

@@ -16,10 +16,9 @@
 
 #include "embed_ctl.h"
 #include "embed_impl.h"
+#include "host.h"
 
-#define FREE_HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
 #define ARGS_MAX 32
-#define HUGEPAGE_MB 2u
 
 const char *
 softhca_embed_dpdk_version(void)
@@ -27,41 +26,18 @@ softhca_embed_dpdk_version(void)
 	return rte_version();
 }
 
-static uint32_t
-free_hugepages(void)
-{
-	FILE *f = fopen(FREE_HUGEPAGES, "r");
-	uint32_t n = 0;
-
-	if (f == NULL)
-		return 0;
-	if (fscanf(f, "%u", &n) != 1)
-		n = 0;
-	fclose(f);
-	return n;
-}
-
-static int
-first_cpu(const cpu_set_t *set)
-{
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		if (CPU_ISSET(i, set))
-			return i;
-	return 0;
-}
-
 /* true: hugepages; false: ordinary memory, if that is allowed. */
 static int
 choose_memory(const struct softhca_embed_config *cfg, bool *huge)
 {
-	uint32_t need = cfg->memory_mb / HUGEPAGE_MB, have = free_hugepages();
+	uint32_t need = cfg->memory_mb / HCA_HUGEPAGE_MB, have = hca_host_free_hugepages();
 
 	*huge = cfg->hugepages != 2 && have >= need;
 	if (cfg->hugepages != 1 || *huge)
 		return 0;
 	return embed_fail(-ENOMEM,
 			  "%u free hugepages of 2 MiB, %u are needed: run "
-			  "'echo %u > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages'",
+			  "'echo %u > " HCA_HUGEPAGES "nr_hugepages'",
 			  have, need, need);
 }
 
@@ -83,7 +59,7 @@ init(const struct softhca_embed_config *cfg, const cpu_set_t *set)
 		err = choose_memory(cfg, &huge);
 		if (err != 0)
 			return err;
-		snprintf(cpu, sizeof(cpu), "%d", first_cpu(set));
+		snprintf(cpu, sizeof(cpu), "%d", hca_host_first_cpu(set));
 		snprintf(memory, sizeof(memory), "%u", cfg->memory_mb);
 		for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
 			argv[argc++] = (char *)(uintptr_t)common[i];

@@ -16,6 +16,7 @@
 #include "endpoint_log.h"
 #include "endpoint_machine.h"
 #include "hca.h"
+#include "host.h"
 #include "queues/eq.h"
 #include "sd_notify.h"
 
@@ -160,18 +161,6 @@ wait_for_command(void *arg)
 	sched_yield();
 }
 
-static int
-dma_attach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
-{
-	return hca_dma_attach(arg, domain, bus, len);
-}
-
-static int
-dma_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
-{
-	return hca_dma_detach(arg, domain, bus, len);
-}
-
 /* Payload bytes as verbs number them: 256 is 1. */
 static uint32_t
 mtu_code(uint32_t payload)
@@ -200,14 +189,7 @@ set_port(struct endpoint *e)
 static int
 create_driver(struct endpoint *e)
 {
-	struct hca_hw hw = {
-		.bar0 = hca_bar0(e->hca),
-		.bar2 = hca_bar2(e->hca),
-		.progress = wait_for_command,
-		.dma_attach = dma_attach,
-		.dma_detach = dma_detach,
-		.dma_arg = e->hca,
-	};
+	struct hca_hw hw = hca_host_hw(e->hca);
 	struct hca_driver_config dc = {
 		.log_num_mtts = e->cfg.log_mtts,
 		.seed = e->cfg.seed,
@@ -215,8 +197,10 @@ create_driver(struct endpoint *e)
 		.resolve = endpoint_kernel_resolve,
 		.resolve_arg = &e->kernel,
 	};
-	int err = hca_driver_create(&hw, &dc, &e->drv);
+	int err;
 
+	hw.progress = wait_for_command;
+	err = hca_driver_create(&hw, &dc, &e->drv);
 	if (err != 0)
 		return endpoint_fail(err, "the driver did not start: %s", hca_driver_reason());
 	return set_port(e);

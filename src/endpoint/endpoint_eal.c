@@ -13,10 +13,8 @@
 
 #include "endpoint_eal.h"
 #include "endpoint_log.h"
+#include "host.h"
 
-#define FREE_HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"
-#define NR_HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
-#define HUGEPAGE_MB 2u
 #define ARGS_MAX 48
 #define TEXT_MAX 1024
 
@@ -57,24 +55,10 @@ add(struct args *a, const char *format, ...)
 	a->used += (size_t)len + 1;
 }
 
-static uint32_t
-free_hugepages(void)
-{
-	FILE *f = fopen(FREE_HUGEPAGES, "re");
-	uint32_t n = 0;
-
-	if (f == NULL)
-		return 0;
-	if (fscanf(f, "%u", &n) != 1)
-		n = 0;
-	fclose(f);
-	return n;
-}
-
 static int
 choose_memory(const struct endpoint_config *c)
 {
-	uint32_t need = c->memory_mb / HUGEPAGE_MB, have = free_hugepages();
+	uint32_t need = c->memory_mb / HCA_HUGEPAGE_MB, have = hca_host_free_hugepages();
 
 	on_hugepages = c->hugepages != ENDPOINT_HUGEPAGES_NEVER && have >= need;
 	if (on_hugepages || c->hugepages == ENDPOINT_HUGEPAGES_NEVER)
@@ -82,19 +66,10 @@ choose_memory(const struct endpoint_config *c)
 	if (c->hugepages == ENDPOINT_HUGEPAGES_MUST)
 		return endpoint_fail(-ENOMEM,
 				     "[memory] hugepages = must: %u free pages of 2 MiB, %u are "
-				     "needed; run 'echo %u > " NR_HUGEPAGES "'",
+				     "needed; run 'echo %u > " HCA_HUGEPAGES "nr_hugepages'",
 				     have, need, need);
 	LOG_WARNING("%u free hugepages, %u are needed: ordinary memory is used, which is slower",
 		    have, need);
-	return 0;
-}
-
-static int
-first_cpu(const cpu_set_t *set)
-{
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		if (CPU_ISSET(i, set))
-			return i;
 	return 0;
 }
 
@@ -137,7 +112,7 @@ build_args(struct args *a, const struct endpoint_config *c, const struct endpoin
 	add(a, "--no-shconf"); /* no secondary processes; daemons of one name do not meet */
 	add(a, "--log-level=%s", eal_log_level(c));
 	add(a, "-l");
-	add(a, "%d", first_cpu(set));
+	add(a, "%d", hca_host_first_cpu(set));
 	if (d->traits & ENDPOINT_DEVICE_PCI) {
 		add(a, "-a");
 		add(a, "%s%s%s", d->name, d->args[0] ? "," : "", d->args);

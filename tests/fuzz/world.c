@@ -9,6 +9,7 @@
 
 #include "embed_ctl.h"
 #include "engine/pkt.h"
+#include "host.h"
 #include "wire/roce_frame.h"
 
 #define TICK_NS 1000u
@@ -295,18 +296,6 @@ world_recv(struct world *w, enum world_qp qp, unsigned int nsge, uint32_t sge_le
 
 /* ---- making ---- */
 
-static int
-hw_attach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
-{
-	return hca_dma_attach(arg, domain, bus, len);
-}
-
-static int
-hw_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
-{
-	return hca_dma_detach(arg, domain, bus, len);
-}
-
 /* Memory of other processes: a client may name it, nothing is there. */
 static int
 no_memory(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes, uint32_t len)
@@ -353,21 +342,15 @@ make_driver(struct world *w)
 	const uint8_t ours[16] = {[10] = 0xff, 0xff, 10, 77, 0, 1};
 	const uint8_t peer[16] = {[10] = 0xff, 0xff, 10, 77, 0, 2};
 	const uint8_t mac[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
-	struct hca_hw hw = {
-		.bar0 = hca_bar0(w->h),
-		.bar2 = hca_bar2(w->h),
-		.progress = progress,
-		.progress_arg = w,
-		.dma_attach = hw_attach,
-		.dma_detach = hw_detach,
-		.dma_arg = w->h,
-	};
+	struct hca_hw hw = hca_host_hw(w->h);
 	struct hca_driver_config dc = {.seed = 1, .timeout_ms = 60000};
 	struct hca_ctl_port port = {.speed = 100000,
 				    .state = SOFTHCA_PORT_ACTIVE,
 				    .max_mtu = SOFTHCA_MTU_4096,
 				    .active_mtu = SOFTHCA_MTU_4096};
 
+	hw.progress = progress;
+	hw.progress_arg = w;
 	fuzz_check(hca_driver_create(&hw, &dc, &w->drv) == 0, "driver: %s", hca_driver_reason());
 	memcpy(port.mac, mac[0], 6);
 	fuzz_check(hca_driver_set_gid(w->drv, 0, ours, mac[0], 0xffff) == 0 &&

@@ -10,6 +10,7 @@
 #include <rte_eal.h>
 
 #include "embed_ctl.h"
+#include "host.h"
 #include "sim.h"
 #include "sim_link.h"
 #include "sim_model.h"
@@ -149,18 +150,6 @@ start_eal(void)
 	started = true;
 }
 
-static int
-hw_attach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
-{
-	return hca_dma_attach(arg, domain, bus, len);
-}
-
-static int
-hw_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
-{
-	return hca_dma_detach(arg, domain, bus, len);
-}
-
 static void
 hw_progress(void *arg)
 {
@@ -282,15 +271,7 @@ static void
 open_driver(struct sim *s, unsigned int i)
 {
 	struct sim_side *side = &s->side[i];
-	struct hca_hw hw = {
-		.bar0 = hca_bar0(side->hca),
-		.bar2 = hca_bar2(side->hca),
-		.progress = hw_progress,
-		.progress_arg = s,
-		.dma_attach = hw_attach,
-		.dma_detach = hw_detach,
-		.dma_arg = side->hca,
-	};
+	struct hca_hw hw = hca_host_hw(side->hca);
 	struct hca_driver_config dc = {.seed = s->cfg.seed * 2 + 1 + i,
 				       .timeout_ms = 60000,
 				       .quota = s->cfg.quota};
@@ -301,6 +282,8 @@ open_driver(struct sim *s, unsigned int i)
 	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(i + 1)};
 	int rc;
 
+	hw.progress = hw_progress;
+	hw.progress_arg = s;
 	rc = hca_driver_create(&hw, &dc, &side->drv);
 	sim_check(s, rc == 0, "hca_driver_create: %d: %s", rc, hca_driver_reason());
 	memcpy(port.mac, mac, 6);

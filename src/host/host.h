@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HOST_HOST_H
+#define HOST_HOST_H
+
+/*
+ * What the compositions share: src/embed, src/endpoint and the rigs of the tests. Here a device and
+ * its driver, which do not know each other, are joined; and what the EAL is to be told of the machine
+ * is looked up. No state; any thread.
+ */
+
+#include <sched.h>
+#include <stdint.h>
+
+#include "driver_hw.h"
+#include "hca.h"
+
+#define HCA_HUGEPAGE_MB 2u
+#define HCA_HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/"
+
+/* h as its driver sees it: BARs and DMA windows. The rest is the caller's to fill in. */
+struct hca_hw hca_host_hw(struct hca *h);
+
+/* Hugepages of 2 MiB that nobody has; 0 where there are none at all. */
+uint32_t hca_host_free_hugepages(void);
+
+/* The first CPU of a set, for the EAL's main lcore; 0: the set is empty. */
+int hca_host_first_cpu(const cpu_set_t *set);
+
+#endif
