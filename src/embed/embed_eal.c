@@ -30,7 +30,7 @@ softhca_embed_dpdk_version(void)
 static int
 choose_memory(const struct softhca_embed_config *cfg, bool *huge)
 {
-	uint32_t need = cfg->memory_mb / HCA_HUGEPAGE_MB, have = hca_host_free_hugepages();
+	uint32_t need = HCA_HUGEPAGES_OF(cfg->memory_mb), have = hca_host_free_hugepages();
 
 	*huge = cfg->hugepages != 2 && have >= need;
 	if (cfg->hugepages != 1 || *huge)
@@ -38,7 +38,7 @@ choose_memory(const struct softhca_embed_config *cfg, bool *huge)
 	return embed_fail(-ENOMEM,
 			  "%u free hugepages of 2 MiB, %u are needed: run "
 			  "'echo %u > " HCA_HUGEPAGES "nr_hugepages'",
-			  have, need, need);
+			  have, need, hca_host_hugepages_for(need));
 }
 
 static int

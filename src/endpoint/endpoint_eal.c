@@ -58,7 +58,7 @@ add(struct args *a, const char *format, ...)
 static int
 choose_memory(const struct endpoint_config *c)
 {
-	uint32_t need = c->memory_mb / HCA_HUGEPAGE_MB, have = hca_host_free_hugepages();
+	uint32_t need = HCA_HUGEPAGES_OF(c->memory_mb), have = hca_host_free_hugepages();
 
 	on_hugepages = c->hugepages != ENDPOINT_HUGEPAGES_NEVER && have >= need;
 	if (on_hugepages || c->hugepages == ENDPOINT_HUGEPAGES_NEVER)
@@ -67,7 +67,7 @@ choose_memory(const struct endpoint_config *c)
 		return endpoint_fail(-ENOMEM,
 				     "[memory] hugepages = must: %u free pages of 2 MiB, %u are "
 				     "needed; run 'echo %u > " HCA_HUGEPAGES "nr_hugepages'",
-				     have, need, need);
+				     have, need, hca_host_hugepages_for(need));
 	LOG_WARNING("%u free hugepages, %u are needed: ordinary memory is used, which is slower",
 		    have, need);
 	return 0;

@@ -28,10 +28,10 @@ hca_host_hw(struct hca *h)
 	};
 }
 
-uint32_t
-hca_host_free_hugepages(void)
+static uint32_t
+number_in(const char *path)
 {
-	FILE *f = fopen(HCA_HUGEPAGES "free_hugepages", "re");
+	FILE *f = fopen(path, "re");
 	uint32_t n = 0;
 
 	if (f == NULL)
@@ -40,6 +40,20 @@ hca_host_free_hugepages(void)
 		n = 0;
 	fclose(f);
 	return n;
+}
+
+uint32_t
+hca_host_free_hugepages(void)
+{
+	return number_in(HCA_HUGEPAGES "free_hugepages");
+}
+
+uint32_t
+hca_host_hugepages_for(uint32_t need)
+{
+	uint32_t all = number_in(HCA_HUGEPAGES "nr_hugepages"), have = hca_host_free_hugepages();
+
+	return need + (all > have ? all - have : 0);
 }
 
 int

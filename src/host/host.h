@@ -14,7 +14,7 @@
 #include "driver_hw.h"
 #include "hca.h"
 
-#define HCA_HUGEPAGE_MB 2u
+#define HCA_HUGEPAGES_OF(mb) (((mb) + 1) / 2) /* of 2 MiB */
 #define HCA_HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/"
 
 /* h as its driver sees it: BARs and DMA windows. The rest is the caller's to fill in. */
@@ -22,6 +22,9 @@ struct hca_hw hca_host_hw(struct hca *h);
 
 /* Hugepages of 2 MiB that nobody has; 0 where there are none at all. */
 uint32_t hca_host_free_hugepages(void);
+
+/* What nr_hugepages has to be where `need` are to be free: beside those somebody has. */
+uint32_t hca_host_hugepages_for(uint32_t need);
 
 /* The first CPU of a set, for the EAL's main lcore; 0: the set is empty. */
 int hca_host_first_cpu(const cpu_set_t *set);

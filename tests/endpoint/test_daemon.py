@@ -4,8 +4,10 @@
 
 test_daemon.py SOFTHCAD [unittest arguments]
 """
+import mmap
 import os
 import pwd
+import re
 import signal
 import socket
 import struct
@@ -321,6 +323,25 @@ class Limits(Case):
         d.start(wait=False)
         self.assertEqual(d.process.wait(30), 1, d.text())
         self.assertEqual(d.runtime_dirs(), [])
+
+    def test_advice_counts_hugepages_in_use(self):
+        """Who follows it has as many free as are needed, beside those others have."""
+        try:
+            with open('/proc/sys/vm/nr_hugepages', encoding='utf-8') as file:
+                total = int(file.read())
+            with mmap.mmap(-1, 4 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000) as own:
+                own[0] = own[2 << 20] = 1
+                d = self.daemon('h', 'net_null0', ADDRESS,
+                                {'memory': {'hugepages': 'must', 'size_mb': 1 << 20}})
+                d.start(wait=False)
+                self.assertEqual(d.process.wait(30), 1, d.text())
+        except OSError as error:
+            self.skipTest('hugepages: %s' % error)
+        said = re.search(r"must: (\d+) free pages of 2 MiB, (\d+) are needed; run 'echo (\d+) >",
+                         d.text())
+        have, need, echo = (int(n) for n in said.groups())
+        self.assertEqual(need, 1 << 19)
+        self.assertEqual(echo, need + total - have)
 
     def test_configuration_is_a_file(self):
         for path, words in (('/dev/zero', 'expected a file, found a pipe or device'),
