@@ -360,10 +360,10 @@ hca_ceu_fini(struct hca *h)
 		if (h->qp[i].cfg.local_qpn != 0)
 			hca_qp_free(h, i);
 	for (uint32_t i = 0; i <= h->srq_mask; i++)
-		if (h->srq[i].state != HCA_SRQ_FREE)
+		if (hca_srq_state(&h->srq[i]) != HCA_SRQ_FREE)
 			hca_srq_free(h, i);
 	for (uint32_t i = 0; i <= h->cq_mask; i++)
-		if (h->cq[i].state != HCA_CQ_FREE)
+		if (hca_cq_state(&h->cq[i]) != HCA_CQ_FREE)
 			hca_cq_free(h, i);
 	rte_free(h->ceu);
 	h->ceu = NULL;

@@ -48,7 +48,7 @@ hca_port_counter_name(unsigned int i)
 int
 hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 {
-	const struct hca_qp *qp = &h->qp[qpn & h->qp_mask];
+	const struct hca_qp *qp = &h->qp[hca_qp_index(h, qpn)];
 	const struct hca_qp_stats *s = &qp->stats;
 	const uint64_t tx_packets = READ(qp->encap.tx_packets), tx_bytes = READ(qp->encap.tx_bytes);
 	const uint64_t rx_packets = READ(qp->ee.rx_packets) + READ(qp->rrc.rx_packets);
@@ -77,9 +77,10 @@ hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 unsigned int
 hca_qp_list(const struct hca *h, uint32_t *qpns, unsigned int max)
 {
+	uint32_t mask = __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED);
 	unsigned int n = 0;
 
-	for (uint32_t i = 0; i <= h->qp_mask; i++) {
+	for (uint32_t i = 0; i <= mask; i++) {
 		uint32_t qpn = __atomic_load_n(&h->qp[i].cfg.local_qpn, __ATOMIC_ACQUIRE);
 
 		if (qpn == 0)

@@ -38,7 +38,7 @@ cq_find(struct hca *h, struct hca_cmd *c, bool live)
 
 	if (c->in_modifier >= h->ctxmgt->count[HCA_ICM_CQC])
 		return HCA_STAT_BAD_INDEX;
-	state = h->cq[c->in_modifier].state;
+	state = hca_cq_state(&h->cq[c->in_modifier]);
 	if (live != (state == HCA_CQ_LIVE || state == HCA_CQ_ERROR))
 		return HCA_STAT_BAD_RES_STATE;
 	return HCA_STAT_OK;

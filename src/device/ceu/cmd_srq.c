@@ -26,11 +26,12 @@ find_live(struct hca *h, const struct hca_cmd *c, struct hca_srq **out)
 static void
 srq_image(struct hca_srq *s, struct hca_srqc *out)
 {
-	uint32_t state = s->state == HCA_SRQ_ERROR ? HCA_SRQC_STATE_ERR : HCA_SRQC_STATE_OK;
+	uint32_t is = hca_srq_state(s);
+	uint32_t state = is == HCA_SRQ_ERROR ? HCA_SRQC_STATE_ERR : HCA_SRQC_STATE_OK;
 	uint32_t limit = __atomic_load_n(&s->limit, __ATOMIC_RELAXED);
 
 	memset(out, 0, sizeof(*out));
-	if (s->state == HCA_SRQ_FREE)
+	if (is == HCA_SRQ_FREE)
 		return;
 	out->flags =
 		hca_cpu_to_be32(HCA_FIELD(31, 28, state) | (limit != 0 ? HCA_SRQC_LIMIT_ARMED : 0));
@@ -74,7 +75,7 @@ xrc_ok(const struct hca *h, const struct hca_srq *n)
 		return n->xrcd == 0;
 	if (n->xrcd & ~(HCA_SRQC_XRCD_VALID | HCA_QPN_MASK))
 		return false;
-	return n->cqn < h->ctxmgt->count[HCA_ICM_CQC] && h->cq[n->cqn].state == HCA_CQ_LIVE &&
+	return n->cqn < h->ctxmgt->count[HCA_ICM_CQC] && hca_cq_state(&h->cq[n->cqn]) == HCA_CQ_LIVE &&
 	       h->cq[n->cqn].usr_page == n->usr_page;
 }
 
@@ -107,7 +108,7 @@ hca_cmd_sw2hw_srq(struct hca *h, struct hca_cmd *c)
 
 	if (c->in_modifier == 0 || c->in_modifier > HCA_QPN_MASK)
 		return HCA_STAT_BAD_INDEX;
-	if (s->state != HCA_SRQ_FREE)
+	if (hca_srq_state(s) != HCA_SRQ_FREE)
 		return HCA_STAT_BAD_RES_STATE;
 	if (!hca_icm_mapped(h, HCA_ICM_SRQC, index))
 		return HCA_STAT_BAD_RES_STATE;

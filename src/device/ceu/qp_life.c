@@ -10,6 +10,7 @@
 #include "abi_wqe.h"
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
+#include "ctxmgt/store.h"
 #include "engine/record_pool.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
@@ -69,7 +70,7 @@ queue_size(uint32_t len, uint32_t stride_log, uint32_t *size_log)
 static bool
 cq_usable(const struct hca *h, uint32_t cqn, uint32_t usr_page)
 {
-	return cqn < h->ctxmgt->count[HCA_ICM_CQC] && h->cq[cqn].state == HCA_CQ_LIVE &&
+	return cqn < h->ctxmgt->count[HCA_ICM_CQC] && hca_cq_state(&h->cq[cqn]) == HCA_CQ_LIVE &&
 	       h->cq[cqn].usr_page == usr_page;
 }
 
@@ -263,13 +264,13 @@ hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch)
 
 /* The new life becomes visible: everything else first, then the number, then the state. */
 static void
-publish(struct hca *h, const struct hca_qp_change *ch, const struct hca_qp *n)
+publish(struct hca *h, const struct hca_qp_change *ch, struct hca_qp *n)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
-	uint32_t generation = qp->cfg.generation + 1;
 
-	*qp = *n;
-	qp->cfg.generation = generation;
+	n->cfg.generation = qp->cfg.generation + 1;
+	/* In RST, and without a number: that is what a packet for the index, or who counts, may see. */
+	hca_store_words(qp, n, sizeof(*n));
 	hca_qp_apply(h, ch);
 	__atomic_store_n(&qp->cfg.local_qpn, ch->qpn, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->cfg.state, HCA_QPS_INIT, __ATOMIC_RELEASE);
@@ -357,9 +358,10 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	hca_record_reserve_qp(h, qp->cfg.usr_page, -1);
 	/*
 	 * Packets and doorbells for the index go on being judged, by local_qpn and state alone, which
-	 * already say what they will say: all that lies behind them is nobody's since the round.
+	 * already say what they will say: all that lies behind them is nobody's since the round, but
+	 * whoever asks for counters reads them first and the number afterwards.
 	 */
-	memset((uint8_t *)qp + dead, 0, sizeof(*qp) - dead);
+	hca_store_words((uint8_t *)qp + dead, NULL, sizeof(*qp) - dead);
 	qp->cfg.generation = generation;
 	rte_free(w->more_jobs);
 	rte_free(w->block);
@@ -385,31 +387,38 @@ apply_sq_psn(struct hca_qp *qp, uint32_t psn)
 	__atomic_store_n(&qp->rrc.una, psn, __ATOMIC_RELEASE);
 }
 
+/* What stages look at as long as the QP runs, in SQD too. */
+static void
+set_live(uint8_t *byte, uint32_t value)
+{
+	__atomic_store_n(byte, (uint8_t)value, __ATOMIC_RELAXED);
+}
+
 static void
 apply_requester(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
 {
 	if (mask & HCA_QP_ATTR_RETRY_CNT)
-		cfg->retry_cnt = (uint8_t)HCA_QPC_RETRY_CNT(WORD(rd_atomic));
+		set_live(&cfg->retry_cnt, HCA_QPC_RETRY_CNT(WORD(rd_atomic)));
 	if (mask & HCA_QP_ATTR_RNR_RETRY)
-		cfg->rnr_retry = (uint8_t)HCA_QPC_RNR_RETRY(WORD(path.rnr_retry));
+		set_live(&cfg->rnr_retry, HCA_QPC_RNR_RETRY(WORD(path.rnr_retry)));
 	if (mask & HCA_QP_ATTR_MAX_QP_RD_ATOMIC)
-		cfg->max_rd_atomic = (uint8_t)HCA_QPC_MAX_RD_ATOMIC(WORD(rd_atomic));
+		set_live(&cfg->max_rd_atomic, HCA_QPC_MAX_RD_ATOMIC(WORD(rd_atomic)));
 }
 
 static void
 apply_responder(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
 {
 	if (mask & HCA_QP_ATTR_ACCESS_FLAGS)
-		cfg->access = (uint8_t)(WORD(access_flags) & REMOTE_RIGHTS);
+		set_live(&cfg->access, WORD(access_flags) & REMOTE_RIGHTS);
 	if (mask & HCA_QP_ATTR_MIN_RNR_TIMER)
-		cfg->min_rnr_timer = (uint8_t)HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn));
+		set_live(&cfg->min_rnr_timer, HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)));
 	/*
 	 * Requesters round their own limit up to a power of two (Linux rxe, some NICs): who is
 	 * content with five at once may get eight. The jobs are there.
 	 */
 	if (mask & HCA_QP_ATTR_MAX_DEST_RD_ATOMIC)
-		cfg->max_dest_rd_atomic =
-			(uint8_t)rte_align32pow2(HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic)));
+		set_live(&cfg->max_dest_rd_atomic,
+			 rte_align32pow2(HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic))));
 }
 
 /* Of a connected QP it is its path's, from RTR on. */
@@ -418,7 +427,7 @@ apply_pkey(const struct hca *h, struct hca_qp *qp, uint32_t index)
 {
 	if (qp->cfg.service == HCA_ST_UD)
 		__atomic_store_n(&qp->cfg.pkey, h->ctxmgt->pkey[index], __ATOMIC_RELAXED);
-	qp->addr.pkey_index = (uint8_t)index;
+	set_live(&qp->addr.pkey_index, index);
 }
 
 void

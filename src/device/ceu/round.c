@@ -227,7 +227,7 @@ hca_close_start(struct hca *h, struct hca_cmd *c, uint32_t domain)
 static void
 mark(uint32_t *state, uint32_t free, uint32_t dying)
 {
-	if (*state != free)
+	if (__atomic_load_n(state, __ATOMIC_ACQUIRE) != free)
 		__atomic_store_n(state, dying, __ATOMIC_RELEASE);
 }
 
@@ -282,7 +282,7 @@ free_cqs(struct hca *h, struct hca_teardown *t)
 	for (uint32_t spent = 0; t->cursor <= h->cq_mask && goes_on(&spent, 1); t->cursor++) {
 		const struct hca_cq *cq = &h->cq[t->cursor];
 
-		if (cq->state == HCA_CQ_FREE || !is_meant(t, cq->usr_page))
+		if (hca_cq_state(cq) == HCA_CQ_FREE || !is_meant(t, cq->usr_page))
 			continue;
 		hca_cq_free(h, t->cursor);
 		spent += WORK;
@@ -296,7 +296,7 @@ free_srqs(struct hca *h, struct hca_teardown *t)
 	for (uint32_t spent = 0; t->cursor <= h->srq_mask && goes_on(&spent, 1); t->cursor++) {
 		const struct hca_srq *srq = &h->srq[t->cursor];
 
-		if (srq->state == HCA_SRQ_FREE || !is_meant(t, srq->usr_page))
+		if (hca_srq_state(srq) == HCA_SRQ_FREE || !is_meant(t, srq->usr_page))
 			continue;
 		hca_srq_free(h, t->cursor);
 		spent += WORK;
@@ -313,7 +313,7 @@ free_keys(struct hca *h, struct hca_teardown *t)
 	for (uint32_t spent = 0; t->cursor <= h->vtp.mpt_mask && goes_on(&spent, 1); t->cursor++) {
 		const struct hca_mpt_entry *e = &h->vtp.mpt[t->cursor];
 
-		if (e->state == HCA_MPT_FREE || !is_meant(t, HCA_PD_DOMAIN(e->pd)))
+		if (hca_mpt_state(e) == HCA_MPT_FREE || !is_meant(t, HCA_PD_DOMAIN(e->pd)))
 			continue;
 		spent += WORK + e->mtt_count / 2;
 		if (!hca_mpt_release(h, t->cursor))
@@ -332,7 +332,7 @@ close_rest(struct hca *h)
 		c->count[t] = 0;
 	hca_icm_unmap_all(h);
 	hca_addr_reset(c);
-	c->gsi_qpn = 0;
+	__atomic_store_n(&c->gsi_qpn, 0, __ATOMIC_RELEASE);
 	c->ready = false;
 }
 

@@ -11,9 +11,25 @@
 static const uint8_t ip4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 
 void
+hca_gid_clear(struct hca_ctxmgt *c, uint32_t index)
+{
+	__atomic_store_n(&c->gid[index].valid, 0, __ATOMIC_RELEASE);
+}
+
+/* All but `valid`, which says so already and is looked at all the time. */
+static void
+empty_gid(struct hca_gid_entry *e)
+{
+	memset(e, 0, offsetof(struct hca_gid_entry, valid));
+}
+
+void
 hca_addr_reset(struct hca_ctxmgt *c)
 {
-	memset(c->gid, 0, sizeof(c->gid));
+	for (uint32_t i = 0; i < HCA_GID_ENTRIES; i++) {
+		hca_gid_clear(c, i);
+		empty_gid(&c->gid[i]);
+	}
 	memset(c->neigh, 0, sizeof(c->neigh));
 	memset(c->pkey, 0, sizeof(c->pkey));
 	c->pkey[0] = HCA_PKEY_DEFAULT;
@@ -93,12 +109,6 @@ hca_gid_check(const struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m)
 	return HCA_STAT_OK;
 }
 
-void
-hca_gid_clear(struct hca_ctxmgt *c, uint32_t index)
-{
-	__atomic_store_n(&c->gid[index].valid, 0, __ATOMIC_RELEASE);
-}
-
 static void
 fill_gid(struct hca_gid_entry *e, const struct hca_mbox_set_gid *m)
 {
@@ -116,7 +126,7 @@ hca_gid_put(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m)
 {
 	struct hca_gid_entry *e = &c->gid[hca_be32_to_cpu(m->index)];
 
-	memset(e, 0, sizeof(*e));
+	empty_gid(e);
 	if (hca_be32_to_cpu(m->flags) & HCA_GID_VALID)
 		fill_gid(e, m);
 	/* Who sees the new count and copies the table must find the change in it. */

@@ -121,13 +121,13 @@ entry_live(const struct hca *h, enum hca_icm_table t, uint32_t i)
 	case HCA_ICM_QPC:
 		return h->qp[i].cfg.local_qpn != 0;
 	case HCA_ICM_CQC:
-		return h->cq[i].state != HCA_CQ_FREE;
+		return hca_cq_state(&h->cq[i]) != HCA_CQ_FREE;
 	case HCA_ICM_EQC:
 		return hca_eq_is_live(h, i);
 	case HCA_ICM_SRQC:
-		return h->srq[i].state != HCA_SRQ_FREE;
+		return hca_srq_state(&h->srq[i]) != HCA_SRQ_FREE;
 	case HCA_ICM_MPT:
-		return h->vtp.mpt[i].state != HCA_MPT_FREE;
+		return hca_mpt_state(&h->vtp.mpt[i]) != HCA_MPT_FREE;
 	default:
 		return h->vtp.mtt_ref[i] != 0;
 	}

@@ -36,7 +36,7 @@ new_group(struct hca *h, const uint8_t mgid[16])
 	for (uint32_t i = 0; i < HCA_MCAST_GROUPS; i++) {
 		if (g[i].state != HCA_MCAST_FREE)
 			continue;
-		memset(&g[i], 0, sizeof(g[i]));
+		g[i].used = 0; /* and nobody is a member any more */
 		memcpy(g[i].mgid, mgid, sizeof(g[i].mgid));
 		__atomic_store_n(&g[i].state, HCA_MCAST_LIVE, __ATOMIC_RELEASE);
 		if (i >= h->ctxmgt->mcast_end)
@@ -118,7 +118,7 @@ hca_mcast_reap(struct hca *h)
 
 	for (uint32_t i = 0; i < end; i++)
 		if (g[i].state == HCA_MCAST_DYING)
-			g[i].state = HCA_MCAST_FREE;
+			__atomic_store_n(&g[i].state, HCA_MCAST_FREE, __ATOMIC_RELEASE);
 	while (end != 0 && g[end - 1].state == HCA_MCAST_FREE)
 		end--;
 	__atomic_store_n(&h->ctxmgt->mcast_end, end, __ATOMIC_RELEASE);

@@ -69,12 +69,12 @@ struct hca_qp_cfg {
 	uint16_t pkey;
 	uint8_t service; /* enum hca_service */
 	uint8_t mtu_log; /* 8..12 */
-	uint8_t access;	 /* remote rights, HCA_ACCESS_* */
-	uint8_t max_rd_atomic;
-	uint8_t max_dest_rd_atomic; /* what was asked for, rounded up to a power of two */
-	uint8_t retry_cnt, rnr_retry;
+	uint8_t access;	 /* [pub] remote rights, HCA_ACCESS_* */
+	uint8_t max_rd_atomic;	    /* [pub] */
+	uint8_t max_dest_rd_atomic; /* [pub] what was asked for, rounded up to a power of two */
+	uint8_t retry_cnt, rnr_retry; /* [pub] */
 	uint8_t ack_timeout;   /* [pub] 4.096 us << n, 0 = never; also by who migrates */
-	uint8_t min_rnr_timer; /* code 0..31 */
+	uint8_t min_rnr_timer; /* [pub] code 0..31 */
 	uint8_t draining;      /* [pub] SQD entered, SQ_DRAINED owed */
 	uint8_t sqd_notify;    /* [pub] */
 	uint8_t ask_addr;      /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
@@ -100,7 +100,7 @@ struct hca_qp_addr {
 	uint8_t ack_timeout[HCA_QP_PATHS];
 	uint8_t rate[HCA_QP_PATHS]; /* static, as in the QPC */
 	uint8_t alt_valid;	    /* the path not in use may be migrated to */
-	uint8_t pkey_index;	    /* of the path in use */
+	uint8_t pkey_index;	    /* [pub] of the path in use */
 	uint64_t pace_at;	    /* RTC, of paced QPs only: when the next frame may leave, ns */
 } __rte_cache_aligned;
 
@@ -314,6 +314,13 @@ static inline uint32_t
 hca_window_ref(const uint32_t *window, uint32_t mask, uint32_t cursor)
 {
 	return __atomic_load_n(&window[cursor & mask], __ATOMIC_RELAXED);
+}
+
+/* An attribute of one byte that may be changed while the QP runs. */
+static inline uint32_t
+hca_qp_live(const uint8_t *byte)
+{
+	return __atomic_load_n(byte, __ATOMIC_RELAXED);
 }
 
 static inline uint32_t

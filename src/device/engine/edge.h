@@ -16,6 +16,7 @@
 
 #include <rte_ring.h>
 
+#include "engine/ring_count.h"
 #include "engine/stage.h"
 
 /* X(ENUM, from, to, process): objects are doorbell words or mbufs. */
@@ -35,7 +36,7 @@ enum hca_edge_id {
 
 struct hca_edge {
 	struct rte_ring *ring; /* NULL: direct */
-	hca_stage_process_fn process;
+	hca_stage_process_fn process; /* [pub] changes when times are taken */
 	hca_stage_room_fn room;
 	uint8_t from, to;
 	uint64_t enq __rte_cache_aligned; /* producer */
@@ -45,7 +46,14 @@ struct hca_edge {
 static inline unsigned int
 hca_edge_room(struct hca *h, const struct hca_edge *e)
 {
-	return e->ring ? rte_ring_free_count(e->ring) : e->room(h);
+	return e->ring ? hca_ring_room(e->ring) : e->room(h);
+}
+
+static inline void
+hca_edge_process(struct hca *h, const struct hca_edge *e, void *const *objs, unsigned int n,
+		 uint64_t now)
+{
+	__atomic_load_n(&e->process, __ATOMIC_RELAXED)(h, objs, n, now);
 }
 
 /* n <= the room just asked for. */
@@ -53,7 +61,7 @@ static inline void
 hca_edge_push(struct hca *h, struct hca_edge *e, void *const *objs, unsigned int n, uint64_t now)
 {
 	if (e->ring == NULL) {
-		e->process(h, objs, n, now);
+		hca_edge_process(h, e, objs, n, now);
 		return;
 	}
 	rte_ring_sp_enqueue_bulk(e->ring, objs, n, NULL);
@@ -72,7 +80,7 @@ hca_edge_drain(struct hca *h, struct hca_edge *e, unsigned int budget, uint64_t 
 	n = rte_ring_sc_dequeue_burst(e->ring, objs, RTE_MIN(budget, HCA_BURST), NULL);
 	if (n == 0)
 		return 0;
-	e->process(h, objs, n, now);
+	hca_edge_process(h, e, objs, n, now);
 	__atomic_store_n(&e->deq, e->deq + n, __ATOMIC_RELEASE);
 	return n;
 }

@@ -177,7 +177,7 @@ check_enabled(struct ee_request *q)
 	};
 	uint8_t needed = right[q->op->kind];
 
-	return (q->qp->cfg.access & needed) == needed ? EE_NEXT : EE_INVALID;
+	return (hca_qp_live(&q->qp->cfg.access) & needed) == needed ? EE_NEXT : EE_INVALID;
 }
 
 static void
@@ -232,7 +232,8 @@ check_resources(struct ee_request *q)
 	case HCA_PKT_WRITE:
 		return q->op->ext & HCA_EXT_IMMDT ? check_receive(q) : EE_NEXT;
 	default:
-		return ee->new_jobs < q->qp->cfg.max_dest_rd_atomic ? EE_NEXT : EE_INVALID;
+		return ee->new_jobs < hca_qp_live(&q->qp->cfg.max_dest_rd_atomic) ? EE_NEXT
+										  : EE_INVALID;
 	}
 }
 

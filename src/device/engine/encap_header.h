@@ -117,8 +117,12 @@ hca_encap_headers(struct hca *h, const struct hca_roce_template *t, const struct
 	uint8_t *l3 = frame + t->l3, *bth = frame + t->bth, *p = bth + HCA_ROCE_BTH_LEN;
 	uint32_t udp_len = HCA_UDP_LEN + op->header_len + ((d->len + 3u) & ~3u) + HCA_ICRC_LEN;
 	uint32_t flags = d->flags;
+	uint64_t first;
 
-	memcpy(frame, t->bytes, sizeof(t->bytes));
+	/* The CEU may be storing the neighbour's new MAC address: the old one or the new one. */
+	first = __atomic_load_n((const uint64_t *)(const void *)t->bytes, __ATOMIC_RELAXED);
+	memcpy(frame, &first, sizeof(first));
+	memcpy(frame + sizeof(first), t->bytes + sizeof(first), sizeof(t->bytes) - sizeof(first));
 	if (likely(t->ip_version == 4)) {
 		uint32_t total = udp_len + HCA_IPV4_LEN;
 

@@ -93,14 +93,34 @@ static const struct {
 #undef X
 };
 
+static void
+copy_word(uint64_t *to, const uint64_t *from)
+{
+	__atomic_store_n(to, __atomic_load_n(from, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
+static uint64_t
+since(const uint64_t *now, const uint64_t *from)
+{
+	return __atomic_load_n(now, __ATOMIC_RELAXED) - __atomic_load_n(from, __ATOMIC_RELAXED);
+}
+
+/* The workers go on counting meanwhile: what they have is not set back, but where it began noted. */
 void
 hca_stage_times_enable(struct hca *h, bool on)
 {
-	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
-		h->line[s].busy_cycles = h->line[s].polls = h->line[s].busy_polls = 0;
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
+		const struct hca_stage_line *l = &h->line[s];
+		struct hca_stage_times *from = &h->times_from[s];
+
+		copy_word(&from->busy_cycles, &l->busy_cycles);
+		copy_word(&from->polls, &l->polls);
+		copy_word(&from->busy_polls, &l->busy_polls);
+	}
 	for (unsigned int e = 0; e < HCA_EDGE_N; e++)
-		h->edge[e].process = on ? edge_fns[e].timed : edge_fns[e].plain;
-	h->times_on = on;
+		__atomic_store_n(&h->edge[e].process,
+				 on ? edge_fns[e].timed : edge_fns[e].plain, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->times_on, on, __ATOMIC_RELAXED);
 }
 
 const char *
@@ -128,7 +148,7 @@ hca_stage_waiting(const struct hca *h, unsigned int stage)
 
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		if (h->edge[i].to == stage && h->edge[i].ring != NULL)
-			n += rte_ring_count(h->edge[i].ring);
+			n += hca_ring_count(h->edge[i].ring);
 	for (unsigned int from = 0; from < HCA_STAGE_N; from++)
 		if (h->msg[from][stage] != NULL)
 			n += hca_msg_count(h->msg[from][stage]);
@@ -138,15 +158,16 @@ hca_stage_waiting(const struct hca *h, unsigned int stage)
 uint64_t
 hca_stage_cycles(const struct hca *h, unsigned int stage)
 {
-	return __atomic_load_n(&h->line[stage].busy_cycles, __ATOMIC_RELAXED);
+	return since(&h->line[stage].busy_cycles, &h->times_from[stage].busy_cycles);
 }
 
 uint64_t
 hca_stage_polls(const struct hca *h, unsigned int stage, bool busy)
 {
+	const struct hca_stage_times *from = &h->times_from[stage];
 	const struct hca_stage_line *l = &h->line[stage];
 
-	return __atomic_load_n(busy ? &l->busy_polls : &l->polls, __ATOMIC_RELAXED);
+	return busy ? since(&l->busy_polls, &from->busy_polls) : since(&l->polls, &from->polls);
 }
 
 uint64_t
@@ -154,7 +175,7 @@ hca_stage_time_ns(const struct hca *h, unsigned int stage)
 {
 	double hz = (double)rte_get_tsc_hz();
 
-	return (uint64_t)((double)h->line[stage].busy_cycles * 1e9 / hz);
+	return (uint64_t)((double)hca_stage_cycles(h, stage) * 1e9 / hz);
 }
 
 static void
@@ -208,7 +229,7 @@ hca_poll(struct hca *h, unsigned int worker, uint64_t now)
 {
 	unsigned int work = 0;
 
-	if (unlikely(h->times_on)) {
+	if (unlikely(__atomic_load_n(&h->times_on, __ATOMIC_RELAXED))) {
 		work = poll_timed(h, worker, now);
 	} else if (h->num_workers == 1) {
 		work = poll_all(h, now);

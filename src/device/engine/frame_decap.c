@@ -566,7 +566,8 @@ copy_frame(struct hca *h, const struct rte_mbuf *m)
 static void
 to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn)
 {
-	const struct hca_qp *qp = &h->qp[qpn & h->qp_mask];
+	uint32_t qpi = hca_qp_index(h, qpn);
+	const struct hca_qp *qp = &h->qp[qpi];
 	struct hca_rxd r = *hca_rxd((struct rte_mbuf *)(uintptr_t)m);
 	struct rte_mbuf *c;
 	enum hca_counter why;
@@ -582,7 +583,7 @@ to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn
 	c = copy_frame(h, m);
 	if (c == NULL)
 		return;
-	hca_rxd(c)->qpi = qpn & h->qp_mask;
+	hca_rxd(c)->qpi = qpi;
 	hca_rxd(c)->generation = qp->cfg.generation;
 	d->to_ee[d->n_ee++] = c;
 }
@@ -656,7 +657,7 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 				continue;
 			}
 			redirect_gsi(h, r);
-			qp = &h->qp[r->qpi & h->qp_mask];
+			qp = &h->qp[hca_qp_index(h, r->qpi)];
 			why = judge(h, d, qp, r, p);
 			if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N))
 				why = hca_migrate_judge(h, qp, r, p + r->l3_off);
@@ -669,7 +670,7 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 			remember(&last, qp, r, p);
 		}
 		bytes += m->data_len;
-		r->qpi &= h->qp_mask;
+		r->qpi = hca_qp_index(h, r->qpi);
 		r->generation = last.generation;
 		if (is_request(r->info))
 			d->to_ee[d->n_ee++] = m;

@@ -21,6 +21,7 @@
 #include "engine/encap_header.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
+#include "engine/tsan.h"
 #include "queues/eq.h"
 #include "vtp/foreign.h"
 
@@ -110,6 +111,7 @@ link_is_up(struct hca *h, struct encap *e)
 
 	if (up == e->link_down) {
 		e->link_down = !up;
+		__atomic_store_n(&h->link_down, e->link_down, __ATOMIC_RELAXED);
 		hca_eq_raise_port(h, HCA_STAGE_ENCAP, up ? HCA_PORT_ACTIVE : HCA_PORT_DOWN);
 	}
 	return up;
@@ -351,7 +353,7 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_
 	uint8_t *l3 = frame + t->l3, *payload, *end;
 	const uint8_t *ones = hca_roce_ones(t->ip_version);
 	uint32_t pad = -(uint32_t)d->len & 3, crc = 0;
-	bool fused = d->len >= FUSED_MIN;
+	bool fused = d->len >= FUSED_MIN, there = true;
 
 	m->data_off = RTE_PKTMBUF_HEADROOM;
 	payload = hca_encap_headers(h, t, d, frame);
@@ -361,9 +363,13 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_
 
 		h->icrc->crc_burst(&s, &crc, 1);
 	}
+	hca_tsan_repeat_begin(d->flags & HCA_TXD_REPEAT);
 	if (likely(src != NULL))
 		put(h, payload, src, d->len, fused ? &crc : NULL);
-	else if (unlikely(!gather(h, qp, d, payload, fused ? &crc : NULL)))
+	else
+		there = gather(h, qp, d, payload, fused ? &crc : NULL);
+	hca_tsan_repeat_end(d->flags & HCA_TXD_REPEAT);
+	if (unlikely(!there))
 		return false;
 	memset(end, 0, 4);
 	if (fused) {

@@ -36,7 +36,7 @@ struct hca_eqs;	   /* queues/eq.c */
 /* Per-stage cache lines written by that stage only. */
 struct hca_stage_line {
 	uint64_t counters[HCA_CTR_N];
-	/* while times are taken, see hca_stage_times_enable() */
+	/* while times are taken, see hca_stage_times_enable(); never set back */
 	uint64_t busy_cycles, polls, busy_polls;
 	uint32_t purge_ack; /* [pub] last purge_seq obeyed */
 } __rte_cache_aligned;
@@ -45,7 +45,7 @@ struct hca {
 	/* read-mostly, set by hca_create() */
 	struct hca_config cfg;
 	struct hca_qp *qp; /* 1 << log_num_qps */
-	uint32_t qp_mask;
+	uint32_t qp_mask; /* [pub] CEU: at INIT_HCA, while no QP lives; also srq_mask */
 	uint32_t cq_mask;
 	uint32_t srq_mask;
 	struct hca_cq *cq;
@@ -66,7 +66,7 @@ struct hca {
 	struct hca_ceu *ceu;
 	struct hca_ctxmgt *ctxmgt;
 	struct hca_eqs *eqs;
-	bool times_on;
+	bool times_on; /* [pub] */
 	bool single_worker; /* all stages on one worker */
 	uint8_t cur_worker; /* unused by stages */
 
@@ -74,12 +74,24 @@ struct hca {
 	uint32_t purge_seq __rte_cache_aligned; /* [pub] */
 	uint32_t purge_qpi;
 	uint32_t backlog;      /* [pub] encap: frames waiting for the port */
+	uint32_t link_down;    /* [pub] encap: what the port said last */
 	uint64_t qp_own_bytes; /* [pub] of the blocks of living QPs, see struct hca_qp_work */
 
 	struct hca_loopback loop;
 	struct hca_stage_line line[HCA_STAGE_N];
+	/* what the lines counted when times were enabled: who enables them */
+	struct hca_stage_times {
+		uint64_t busy_cycles, polls, busy_polls;
+	} times_from[HCA_STAGE_N];
 	uint64_t rng[4] __rte_cache_aligned; /* CEU */
 };
+
+/* Where a number would be found; what stands there says whether it is. */
+static inline uint32_t
+hca_qp_index(const struct hca *h, uint32_t qpn)
+{
+	return qpn & __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED);
+}
 
 /* One writer; whoever asks for the sum reads at any time. */
 static inline void

@@ -137,5 +137,5 @@ hca_loopback_rx(struct hca *h, struct rte_mbuf **m, unsigned int n)
 uint32_t
 hca_loopback_count(const struct hca *h)
 {
-	return rte_ring_count(h->loop.ring);
+	return hca_ring_count(h->loop.ring);
 }

@@ -19,7 +19,8 @@ enum hca_txd_flag {
 	HCA_TXD_SOLICITED = 1u << 1,
 	HCA_TXD_LAST_OF_RECORD = 1u << 2,
 	HCA_TXD_INLINE = 1u << 3, /* payload in the record's inline data at off */
-	HCA_TXD_REPEAT = 1u << 4, /* READ response again: a failed gather is a counted drop */
+	/* sent before; of a READ response, a failed gather is a counted drop */
+	HCA_TXD_REPEAT = 1u << 4,
 };
 
 /* Outgoing packet. 64 bytes; self-contained when nsge <= 1. */

@@ -123,6 +123,13 @@ struct hca_record_pool {
 	uint16_t wait_head, wait_tail;
 };
 
+/* RTC may find out that a request which has been sent fails after all, while RRC looks at it. */
+static inline uint8_t
+hca_record_syndrome(const struct hca_record *r)
+{
+	return __atomic_load_n(&r->syndrome, __ATOMIC_RELAXED);
+}
+
 /* 1: a SEND, with whatever it may carry besides; 0: something else. */
 static inline uint32_t
 hca_record_sends(const struct hca_record *r)

@@ -9,6 +9,7 @@
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
 #include "engine/record_pool.h"
+#include "engine/ring_count.h"
 
 int
 hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,
@@ -62,7 +63,7 @@ hca_record_pool_fini(struct hca_record_pool *p)
 uint32_t
 hca_record_pool_in_use(const struct hca_record_pool *p)
 {
-	uint32_t idle = rte_ring_count(p->free) + __atomic_load_n(&p->stack_n, __ATOMIC_RELAXED);
+	uint32_t idle = hca_ring_count(p->free) + __atomic_load_n(&p->stack_n, __ATOMIC_RELAXED);
 
 	/* The parser may be moving some from one place to the other. */
 	return idle < p->count ? p->count - idle : 0;

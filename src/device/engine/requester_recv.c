@@ -131,7 +131,7 @@ retry(struct hca_rrc_run *run, enum hca_again why)
 
 	hca_rrc_note_progress(run);
 	note_path(run->qp);
-	if (q->retries < run->qp->cfg.retry_cnt) {
+	if (q->retries < hca_qp_live(&run->qp->cfg.retry_cnt)) {
 		q->retries++;
 	} else if (!other_path(run)) {
 		hca_rrc_fail(run, HCA_SYND_RETRY_EXC);
@@ -186,15 +186,15 @@ static void
 rnr_nak(struct hca_rrc_run *run, uint32_t code)
 {
 	struct hca_qp_rrc *q = &run->qp->rrc;
-	const struct hca_qp_cfg *cfg = &run->qp->cfg;
+	uint32_t allowed = hca_qp_live(&run->qp->cfg.rnr_retry);
 
 	HCA_COUNT(run->h, RRC, rnr_nak_received);
 	hca_qp_stat_add(&run->qp->stats.rnr_nak_received, 1);
 	hca_rrc_note_progress(run);
 	if (q->flags & HCA_RRC_HOLD)
 		return;
-	if (cfg->rnr_retry != HCA_RNR_RETRY_FOREVER) {
-		if (q->rnr_retries >= cfg->rnr_retry) {
+	if (allowed != HCA_RNR_RETRY_FOREVER) {
+		if (q->rnr_retries >= allowed) {
 			hca_rrc_fail(run, HCA_SYND_RNR_RETRY_EXC);
 			return;
 		}
@@ -213,7 +213,7 @@ rnr_nak(struct hca_rrc_run *run, uint32_t code)
 static void
 blocked(struct hca_rrc_run *run)
 {
-	if (hca_rrc_record(run, run->tail)->syndrome == 0)
+	if (hca_record_syndrome(hca_rrc_record(run, run->tail)) == 0)
 		hca_rrc_out_of_order(run);
 	else
 		hca_rrc_drop(run, HCA_CTR_req_out_of_order);
@@ -315,7 +315,7 @@ is_sending(const struct hca_qp *qp)
 static bool
 accepts(struct hca *h, const struct hca_rxd *d)
 {
-	const struct hca_qp *qp = &h->qp[d->qpi & h->qp_mask];
+	const struct hca_qp *qp = &h->qp[d->qpi];
 
 	if (unlikely(d->generation != qp->cfg.generation))
 		HCA_COUNT(h, RRC, rx_stale_generation);
@@ -346,7 +346,7 @@ hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 		if (unlikely(!accepts(h, d)))
 			continue;
 		if (!open)
-			hca_rrc_begin(&run, h, d->qpi & h->qp_mask, now, &batch);
+			hca_rrc_begin(&run, h, d->qpi, now, &batch);
 		open = true;
 		run.packets++;
 		handle_packet(&run, m);

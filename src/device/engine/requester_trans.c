@@ -558,6 +558,7 @@ void
 hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t psn = __atomic_load_n(&qp->encap.req_failed_psn, __ATOMIC_ACQUIRE), at;
+	uint32_t why = __atomic_load_n(&qp->encap.req_failed_syndrome, __ATOMIC_RELAXED);
 	struct hca_rtc_visit v;
 	struct hca_record *r;
 
@@ -567,8 +568,7 @@ hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 		return;
 	r = hca_record(h, hca_rtc_ref(&v, at));
 	if (r->syndrome == 0)
-		__atomic_store_n(&r->syndrome, (uint8_t)qp->encap.req_failed_syndrome,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&r->syndrome, (uint8_t)why, __ATOMIC_RELEASE);
 	if ((int32_t)(v.next - at) > 0 || (v.next == at && v.pkt != 0)) {
 		v.next = at;
 		v.pkt = 0;
@@ -610,9 +610,10 @@ purge(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	unlink_qp(h, ctx, qpi);
 	unlink_paced(h, ctx, qpi);
 	hca_rtc_local_abandon(h, ctx, qpi);
-	for (; qp->rtc.freed != head; qp->rtc.freed++)
-		return_record(h, ctx, qp->rtc.window[qp->rtc.freed & qp->rtc.window_mask]);
+	for (uint32_t i = qp->rtc.freed; i != head; i++)
+		return_record(h, ctx, qp->rtc.window[i & qp->rtc.window_mask]);
 	return_all(h, ctx);
+	__atomic_store_n(&qp->rtc.freed, head, __ATOMIC_RELEASE);
 }
 
 static void

@@ -87,7 +87,7 @@ check_bad(struct hca_rrc_run *run)
 	int32_t passed = (int32_t)(run->tail - bad);
 
 	if (passed == 0)
-		hca_rrc_fail(run, hca_rrc_record(run, run->tail)->syndrome);
+		hca_rrc_fail(run, hca_record_syndrome(hca_rrc_record(run, run->tail)));
 	else if (passed > 0) /* the peer had it already when it could not be read again */
 		hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_BAD);
 }
@@ -279,7 +279,7 @@ release_plain(struct hca_rrc_run *run, uint32_t n)
 		/* Slots behind the head hold old references: valid addresses, perhaps idle records. */
 		rte_prefetch0(hca_record(h, hca_window_ref(window, mask, tail + 3)));
 		if (unlikely((r->flags & (HCA_REC_RD | HCA_REC_SENT)) != HCA_REC_SENT ||
-			     r->syndrome != 0 || n < left))
+			     hca_record_syndrome(r) != 0 || n < left))
 			break;
 		if (likely(r->flags & HCA_REC_SIGNALED)) {
 			struct hca_cqe *cqe = hca_cq_cursor_take(&cq);
@@ -312,7 +312,7 @@ hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
 		const struct hca_record *r = hca_rrc_record(run, run->tail);
 		uint32_t left;
 
-		if (unlikely(r->flags & HCA_REC_RD || r->syndrome != 0))
+		if (unlikely(r->flags & HCA_REC_RD || hca_record_syndrome(r) != 0))
 			return false;
 		left = (r->psn + r->npsn - run->upsn) & HCA_PSN_MASK;
 		if (n < left) {

@@ -88,7 +88,7 @@ find_record(const struct hca_rrc_run *run, uint32_t d, bool *rd)
 
 		if (d < left)
 			return c;
-		if (r->flags & HCA_REC_RD || r->syndrome != 0)
+		if (r->flags & HCA_REC_RD || hca_record_syndrome(r) != 0)
 			*rd = true;
 		d -= left;
 		psn = (psn + left) & HCA_PSN_MASK;

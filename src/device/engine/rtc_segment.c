@@ -88,13 +88,13 @@ psn_count(const struct hca_record *r, uint32_t mtu_log)
 static enum hca_rtc_stop
 may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
 {
-	uint32_t done;
+	uint32_t allowed = hca_qp_live(&v->qp->cfg.max_rd_atomic), done;
 
 	if (unlikely(state == HCA_QPS_SQD))
 		return HCA_RTC_STOP_PARK;
 	if (unlikely(r->syndrome == 0 && !hca_rtc_op_valid(r)))
 		r->syndrome = HCA_SYND_LOCAL_QP_OP;
-	if (unlikely(r->flags & HCA_REC_RD && (v->unreliable || v->qp->cfg.max_rd_atomic == 0)))
+	if (unlikely(r->flags & HCA_REC_RD && (v->unreliable || allowed == 0)))
 		r->syndrome = HCA_SYND_LOCAL_QP_OP;
 	if (unlikely(r->syndrome != 0))
 		return HCA_RTC_STOP_BAD;
@@ -103,7 +103,7 @@ may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
 	done = __atomic_load_n(&v->qp->rrc.rd_done, __ATOMIC_ACQUIRE);
 	if (r->flags & HCA_REC_FENCE && r->rd_ord != done)
 		return HCA_RTC_STOP_PARK;
-	if (r->flags & HCA_REC_RD && r->rd_ord - done >= v->qp->cfg.max_rd_atomic)
+	if (r->flags & HCA_REC_RD && r->rd_ord - done >= allowed)
 		return HCA_RTC_STOP_PARK;
 	return HCA_RTC_STOP_TURN;
 }
@@ -184,12 +184,13 @@ put_payload(struct hca_txd *d, const struct hca_record *r, uint32_t off, uint32_
 }
 
 static void
-count_again(struct hca_rtc_visit *v)
+count_again(struct hca_rtc_visit *v, struct hca_txd *d)
 {
 #define X(n) HCA_CTR_##n,
 	static const uint8_t counter[] = { HCA_AGAIN_LIST(X) };
 #undef X
 
+	d->flags |= HCA_TXD_REPEAT;
 	v->ctx->retransmitted++;
 	hca_count(v->h, HCA_STAGE_RTC, counter[v->qp->rtc.again]);
 	hca_qp_stat_add(&v->qp->stats.retransmissions, 1);
@@ -197,13 +198,13 @@ count_again(struct hca_rtc_visit *v)
 
 /* npsn PSNs have been used; true: it was sent before. */
 static inline bool
-advance_psn(struct hca_rtc_visit *v, uint32_t npsn)
+advance_psn(struct hca_rtc_visit *v, struct hca_txd *d, uint32_t npsn)
 {
 	bool again = v->next_psn != v->max_psn;
 
 	v->next_psn = (v->next_psn + npsn) & HCA_PSN_MASK;
 	if (unlikely(again))
-		count_again(v);
+		count_again(v, d);
 	else
 		v->max_psn = v->next_psn;
 	return again;
@@ -243,7 +244,7 @@ emit_payload(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, 
 	}
 	v->since_ackreq++;
 	v->last = d;
-	if (unlikely(advance_psn(v, 1) && v->next_psn == v->max_psn))
+	if (unlikely(advance_psn(v, d, 1) && v->next_psn == v->max_psn))
 		ask_for_ack(v, d);
 	if (v->since_ackreq >= v->ack_every || (last && (v->next & v->half) == v->half))
 		ask_for_ack(v, d);
@@ -269,7 +270,7 @@ emit_request(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, 
 	v->deficit -= HCA_RTC_FRAME_OVERHEAD + HCA_RTC_OVERHEAD;
 	v->since_ackreq = 0;
 	v->last = NULL;
-	advance_psn(v, r->npsn - v->pkt);
+	advance_psn(v, d, r->npsn - v->pkt);
 	next_record(v);
 }
 

@@ -140,11 +140,14 @@ hca_counter_value(const struct hca *h, unsigned int i)
 static uint32_t
 live_contexts(const struct hca *h, struct hca_usage *u)
 {
-	for (uint32_t i = 0; i <= h->qp_mask; i++)
+	uint32_t qp_mask = __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED);
+	uint32_t srq_mask = __atomic_load_n(&h->srq_mask, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i <= qp_mask; i++)
 		u->qps += LIVE(h->qp[i].cfg.local_qpn, 0);
 	for (uint32_t i = 0; i <= h->cq_mask; i++)
 		u->cqs += LIVE(h->cq[i].state, HCA_CQ_FREE);
-	for (uint32_t i = 0; i <= h->srq_mask; i++)
+	for (uint32_t i = 0; i <= srq_mask; i++)
 		u->srqs += LIVE(h->srq[i].state, HCA_SRQ_FREE);
 	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++)
 		u->mpts += LIVE(h->vtp.mpt[i].state, HCA_MPT_FREE);
@@ -177,7 +180,7 @@ hca_usage(const struct hca *h, struct hca_usage *u)
 	u->qp_bytes = bytes_per_qp(h, live_contexts(h, u));
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		if (h->edge[i].ring != NULL)
-			u->edge_objects += rte_ring_count(h->edge[i].ring);
+			u->edge_objects += hca_ring_count(h->edge[i].ring);
 	u->edge_objects += hca_loopback_count(h);
 	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
 		for (unsigned int t = 0; t < HCA_STAGE_N; t++)

@@ -57,6 +57,13 @@ enum hca_cq_state {
 	HCA_CQ_DYING = 3,
 };
 
+/* The stages that write it set ERROR. */
+static inline uint32_t
+hca_cq_state(const struct hca_cq *cq)
+{
+	return __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE);
+}
+
 /* CQs a stage touched in this poll; a stage owns one and ends it before its poll returns. */
 #define HCA_CQ_BATCH 16
 struct hca_cq_batch {

@@ -228,7 +228,7 @@ write_comp(struct hca *h, uint32_t cqi)
 	uint32_t eqn = h->cq[cqi].comp_eqn;
 	struct hca_eqe ev = {.type = HCA_EVENT_COMP};
 
-	if (h->cq[cqi].state == HCA_CQ_FREE || eqn >= EQ_MAX || !q->eq[eqn].live) {
+	if (hca_cq_state(&h->cq[cqi]) == HCA_CQ_FREE || eqn >= EQ_MAX || !q->eq[eqn].live) {
 		HCA_COUNT(h, CEU, events_dead);
 		return true;
 	}
@@ -572,7 +572,7 @@ hca_eq_destroy(struct hca *h, uint32_t eqn)
 	if (!h->eqs->eq[eqn].live)
 		return HCA_STAT_BAD_RES_STATE;
 	for (uint32_t i = 0; i <= h->cq_mask; i++)
-		if (h->cq[i].state != HCA_CQ_FREE && h->cq[i].comp_eqn == eqn)
+		if (hca_cq_state(&h->cq[i]) != HCA_CQ_FREE && h->cq[i].comp_eqn == eqn)
 			return HCA_STAT_RESOURCE_BUSY;
 	eq_drop(h, eqn);
 	return HCA_STAT_OK;

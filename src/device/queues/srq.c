@@ -8,7 +8,7 @@
 struct hca_srq *
 hca_srq_find(const struct hca *h, uint32_t srqn)
 {
-	struct hca_srq *s = &h->srq[srqn & h->srq_mask];
+	struct hca_srq *s = &h->srq[srqn & __atomic_load_n(&h->srq_mask, __ATOMIC_RELAXED)];
 	uint32_t state;
 
 	if (srqn == 0 || __atomic_load_n(&s->srqn, __ATOMIC_ACQUIRE) != srqn)

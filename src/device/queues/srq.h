@@ -48,6 +48,12 @@ struct hca_srq {
 
 struct hca;
 
+static inline uint32_t
+hca_srq_state(const struct hca_srq *s)
+{
+	return __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
+}
+
 /* SRQ of an SRQN (all 24 bits) that is not being destroyed, or NULL. Any lcore. */
 struct hca_srq *hca_srq_find(const struct hca *h, uint32_t srqn);
 

@@ -89,7 +89,7 @@ page_size_ok(uint32_t psize)
 static bool
 index_free(const struct hca *h, uint32_t index)
 {
-	return h->vtp.mpt[index].state == HCA_MPT_FREE && hca_icm_mapped(h, HCA_ICM_MPT, index);
+	return hca_mpt_state(&h->vtp.mpt[index]) == HCA_MPT_FREE && hca_icm_mapped(h, HCA_ICM_MPT, index);
 }
 
 /* A window that is not bound. */
@@ -245,7 +245,7 @@ hca_mpt_dying(struct hca *h, uint32_t index)
 
 	if (!is_region(e))
 		return window_dying(h, e);
-	if (e->state != hca_mpt_live_state(e))
+	if (hca_mpt_state(e) != hca_mpt_live_state(e))
 		return HCA_STAT_BAD_RES_STATE;
 	if (e->users != 0 || __atomic_load_n(&e->windows, __ATOMIC_SEQ_CST) != 0)
 		return HCA_STAT_RESOURCE_BUSY;
@@ -312,7 +312,9 @@ hca_vtp_uncovered(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 		const struct hca_mpt_entry *e = &h->vtp.mpt[i];
 		uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 
-		if (state == HCA_MPT_FREE || !is_region(e) || HCA_PD_DOMAIN(e->pd) != domain)
+		/* Those of other domains may be changing. */
+		if (state == HCA_MPT_FREE || !is_region(e) ||
+		    HCA_PD_DOMAIN(__atomic_load_n(&e->pd, __ATOMIC_RELAXED)) != domain)
 			continue;
 		if (region_uncovered(h, e, domain, bus, len))
 			return true;

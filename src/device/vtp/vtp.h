@@ -89,6 +89,12 @@ struct hca;
 int hca_vtp_init(struct hca *h);
 void hca_vtp_fini(struct hca *h);
 
+static inline uint32_t
+hca_mpt_state(const struct hca_mpt_entry *e)
+{
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+}
+
 /* NULL: the access is not allowed. len 0 checks the key all the same. */
 static inline const struct hca_mpt_entry *
 hca_vtp_check(const struct hca_vtp *v, uint32_t key, uint32_t pd, uint32_t access, uint64_t va,
