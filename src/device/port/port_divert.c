@@ -10,6 +10,7 @@
 
 #include "abi_roce.h"
 #include "engine/pkt.h"
+#include "engine/ring_count.h"
 #include "port/port_divert.h"
 #include "port/port_wrap.h"
 #include "wire/roce_frame.h"
@@ -340,7 +341,7 @@ divert_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	uint16_t took = 0, last;
 
 	t->asked = true;
-	if (likely(t->held_at == t->held_n && rte_ring_empty(d->out))) {
+	if (likely(t->held_at == t->held_n && hca_ring_empty(d->out))) {
 		took = d->inner->ops->tx(d->inner, m, n, now);
 	} else {
 		do {
@@ -396,7 +397,7 @@ hca_port_divert_alloc(struct hca_port *p)
 unsigned int
 hca_port_divert_room(const struct hca_port *p)
 {
-	return rte_ring_free_count(((const struct port_divert *)p)->out);
+	return hca_ring_room(((const struct port_divert *)p)->out);
 }
 
 unsigned int
@@ -419,7 +420,7 @@ hca_port_divert_may_sleep(struct hca_port *p)
 
 	__atomic_store_n(&d->sleeping, 1, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (rte_ring_empty(d->in))
+	if (hca_ring_empty(d->in))
 		return true;
 	__atomic_store_n(&d->sleeping, 0, __ATOMIC_RELAXED);
 	return false;

@@ -72,7 +72,8 @@ struct port_impair {
 	struct hca_port_impair_stats stats;
 	struct rte_mempool *pool;
 	uint64_t seq;
-	uint32_t hold, num_held;
+	uint32_t hold;
+	uint32_t num_held; /* [pub] */
 	struct held heap[];
 };
 
@@ -89,9 +90,17 @@ earlier(const struct held *a, const struct held *b)
 }
 
 static void
+set_held(struct port_impair *p, uint32_t n)
+{
+	__atomic_store_n(&p->num_held, n, __ATOMIC_RELAXED);
+}
+
+static void
 heap_push(struct port_impair *p, struct held h)
 {
-	uint32_t i = p->num_held++;
+	uint32_t i = p->num_held;
+
+	set_held(p, i + 1);
 
 	while (i != 0 && earlier(&h, &p->heap[(i - 1) / 2])) {
 		p->heap[i] = p->heap[(i - 1) / 2];
@@ -103,8 +112,9 @@ heap_push(struct port_impair *p, struct held h)
 static void
 heap_remove(struct port_impair *p, uint32_t i)
 {
-	struct held last = p->heap[--p->num_held];
+	struct held last = p->heap[p->num_held - 1];
 
+	set_held(p, p->num_held - 1);
 	/* Up, where the last is earlier than the parent of the hole; else down. */
 	while (i != 0 && earlier(&last, &p->heap[(i - 1) / 2])) {
 		p->heap[i] = p->heap[(i - 1) / 2];
@@ -679,7 +689,7 @@ hca_port_impair_stats(const struct hca_port *port, struct hca_port_impair_stats 
 uint32_t
 hca_port_impair_held(const struct hca_port *port)
 {
-	return ((const struct port_impair *)port)->num_held;
+	return __atomic_load_n(&((const struct port_impair *)port)->num_held, __ATOMIC_RELAXED);
 }
 
 uint32_t

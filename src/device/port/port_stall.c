@@ -7,15 +7,19 @@
 #include "port/port_stall.h"
 #include "port/port_wrap.h"
 
+#define FRESH 4u /* beside the index of a set of rules: it has not been taken over */
+
 struct port_stall {
 	struct hca_port port;
 	struct hca_port *inner;
 	struct hca_port_rng rng;
-	struct hca_port_stall_rules rules;
 	struct hca_port_stall_stats stats;
-	uint32_t rules_new; /* [pub] pending is to be taken over */
-	uint32_t unplugged; /* [pub] */
-	struct hca_port_stall_rules pending;
+	/* As in port_impair.c: the transmitter's, the writer's, and the one that lies between them. */
+	struct hca_port_stall_rules rules[3];
+	uint32_t now_rules;  /* the transmitter's */
+	uint32_t next_rules; /* the writer's */
+	uint32_t between;    /* [pub] index, and FRESH */
+	uint32_t unplugged;  /* [pub] */
 	uint64_t now;	/* as last seen by tx or poll */
 	uint64_t first; /* time of the first frame, 0: none yet */
 	bool was_up;
@@ -27,25 +31,31 @@ stall(struct hca_port *p)
 	return (struct port_stall *)p;
 }
 
+static const struct hca_port_stall_rules *
+rules_of(const struct port_stall *s)
+{
+	return &s->rules[s->now_rules];
+}
+
 static void
 set_time(struct port_stall *s, uint64_t now)
 {
 	s->now = now;
-	if (__atomic_load_n(&s->rules_new, __ATOMIC_ACQUIRE) != 0) {
-		s->rules = s->pending;
-		s->first = 0;
-		__atomic_store_n(&s->rules_new, 0, __ATOMIC_RELEASE);
-	}
+	if (likely((__atomic_load_n(&s->between, __ATOMIC_RELAXED) & FRESH) == 0))
+		return;
+	s->now_rules = __atomic_exchange_n(&s->between, s->now_rules, __ATOMIC_ACQ_REL) & ~FRESH;
+	s->first = 0;
 }
 
 static bool
 link_is_up(struct port_stall *s)
 {
+	const struct hca_port_stall_rules *r = rules_of(s);
 	uint64_t t = s->now - s->first;
 	bool up = __atomic_load_n(&s->unplugged, __ATOMIC_RELAXED) == 0;
 
-	if (s->rules.down_for != 0 && s->first != 0 && t >= s->rules.down_after &&
-	    t - s->rules.down_after < s->rules.down_for)
+	if (r->down_for != 0 && s->first != 0 && t >= r->down_after &&
+	    t - r->down_after < r->down_for)
 		up = false;
 	hca_port_count(&s->stats.link_downs, s->was_up && !up);
 	s->was_up = up;
@@ -55,7 +65,7 @@ link_is_up(struct port_stall *s)
 static bool
 in_stall(const struct port_stall *s)
 {
-	const struct hca_port_stall_rules *r = &s->rules;
+	const struct hca_port_stall_rules *r = rules_of(s);
 
 	if (r->stall_every == 0 || r->stall_for == 0 || s->first == 0)
 		return false;
@@ -73,8 +83,9 @@ stall_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 		s->first = now ? now : 1;
 	if (!link_is_up(s) || in_stall(s))
 		take = 0;
-	if (take != 0 && s->rules.tx_burst_max != 0)
-		take = RTE_MIN(take, hca_port_random_below(&s->rng, s->rules.tx_burst_max + 1));
+	if (take != 0 && rules_of(s)->tx_burst_max != 0)
+		take = RTE_MIN(take,
+			       hca_port_random_below(&s->rng, rules_of(s)->tx_burst_max + 1));
 	if (take != 0)
 		took = s->inner->ops->tx(s->inner, m, take, now);
 	hca_port_count(&s->stats.offered, n);
@@ -147,6 +158,8 @@ hca_port_stall_open(const struct hca_port_stall_config *cfg, struct hca_port *in
 	s->inner = inner;
 	s->rng.s = cfg->seed;
 	s->was_up = true;
+	s->next_rules = 1;
+	s->between = 2;
 	*out = &s->port;
 	return 0;
 }
@@ -156,10 +169,9 @@ hca_port_stall_set(struct hca_port *p, const struct hca_port_stall_rules *rules)
 {
 	struct port_stall *s = stall(p);
 
-	/* The transmitter takes pending while rules_new is set: withdraw it before writing. */
-	__atomic_store_n(&s->rules_new, 0, __ATOMIC_SEQ_CST);
-	s->pending = *rules;
-	__atomic_store_n(&s->rules_new, 1, __ATOMIC_RELEASE);
+	s->rules[s->next_rules] = *rules;
+	s->next_rules =
+		__atomic_exchange_n(&s->between, s->next_rules | FRESH, __ATOMIC_ACQ_REL) & ~FRESH;
 }
 
 void
