@@ -560,7 +560,7 @@ sim_close(struct sim *s)
 uint8_t
 sim_ack_timeout(const struct sim *s)
 {
-	return s->cfg.executor == SIM_THREADS ? 18 : 8;
+	return s->cfg.executor == SIM_THREADS ? 20 : 8;
 }
 
 uint64_t

@@ -8,6 +8,7 @@
 #include <rte_errno.h>
 #include <rte_ring.h>
 
+#include "engine/ring_count.h"
 #include "sim_link.h"
 
 struct sim_port {
@@ -42,7 +43,7 @@ static void
 send_one(struct sim_port *p, struct rte_mbuf *m)
 {
 	if (p->lost(p->lost_arg, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len)) {
-		p->lost_frames++;
+		__atomic_store_n(&p->lost_frames, p->lost_frames + 1, __ATOMIC_RELAXED);
 		rte_pktmbuf_free(m);
 	} else {
 		rte_ring_enqueue(p->tx, m);
@@ -53,14 +54,14 @@ static uint16_t
 link_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct sim_port *p = (struct sim_port *)port;
-	unsigned int room = rte_ring_free_count(p->tx);
+	unsigned int room = hca_ring_room(p->tx);
 
 	(void)now;
 	if (n > room)
 		n = (uint16_t)room;
 	for (uint16_t i = 0; p->hash_on && i < n; i++)
 		p->hash = sim_hash(p->hash, rte_pktmbuf_mtod(m[i], void *), m[i]->data_len);
-	if (p->lost == NULL)
+	if (__atomic_load_n(&p->lost, __ATOMIC_ACQUIRE) == NULL)
 		return (uint16_t)rte_ring_enqueue_burst(p->tx, (void **)m, n, NULL);
 	for (uint16_t i = 0; i < n; i++)
 		send_one(p, m[i]);
@@ -145,20 +146,20 @@ sim_link_hash(const struct hca_port *p)
 uint32_t
 sim_link_queued(const struct hca_port *p)
 {
-	return rte_ring_count(((const struct sim_port *)p)->rx);
+	return hca_ring_count(((const struct sim_port *)p)->rx);
 }
 
 void
 sim_link_lose(struct hca_port *p, sim_link_lost_fn lost, void *arg)
 {
-	((struct sim_port *)p)->lost = lost;
 	((struct sim_port *)p)->lost_arg = arg;
+	__atomic_store_n(&((struct sim_port *)p)->lost, lost, __ATOMIC_RELEASE);
 }
 
 uint64_t
 sim_link_lost(const struct hca_port *p)
 {
-	return ((const struct sim_port *)p)->lost_frames;
+	return __atomic_load_n(&((const struct sim_port *)p)->lost_frames, __ATOMIC_RELAXED);
 }
 
 bool

@@ -97,7 +97,7 @@ connect_qp(struct ends *e, unsigned int i, uint32_t n)
 		.max_dest_rd_atomic = 16,
 		.max_rd_atomic = 16,
 		.min_rnr_timer = 1,
-		.timeout = 17,
+		.timeout = 19,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.ah_attr = {.port_num = 1,

@@ -75,8 +75,8 @@ xrc_ok(const struct hca *h, const struct hca_srq *n)
 		return n->xrcd == 0;
 	if (n->xrcd & ~(HCA_SRQC_XRCD_VALID | HCA_QPN_MASK))
 		return false;
-	return n->cqn < h->ctxmgt->count[HCA_ICM_CQC] && hca_cq_state(&h->cq[n->cqn]) == HCA_CQ_LIVE &&
-	       h->cq[n->cqn].usr_page == n->usr_page;
+	return n->cqn < h->ctxmgt->count[HCA_ICM_CQC] &&
+	       hca_cq_state(&h->cq[n->cqn]) == HCA_CQ_LIVE && h->cq[n->cqn].usr_page == n->usr_page;
 }
 
 static struct hca_srq

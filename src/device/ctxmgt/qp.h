@@ -67,20 +67,20 @@ struct hca_qp_cfg {
 	uint32_t scqn, rcqn; /* CQ indexes */
 	uint16_t usr_page;
 	uint16_t pkey;
-	uint8_t service; /* enum hca_service */
-	uint8_t mtu_log; /* 8..12 */
-	uint8_t access;	 /* [pub] remote rights, HCA_ACCESS_* */
-	uint8_t max_rd_atomic;	    /* [pub] */
-	uint8_t max_dest_rd_atomic; /* [pub] what was asked for, rounded up to a power of two */
+	uint8_t service;	      /* enum hca_service */
+	uint8_t mtu_log;	      /* 8..12 */
+	uint8_t access;		      /* [pub] remote rights, HCA_ACCESS_* */
+	uint8_t max_rd_atomic;	      /* [pub] */
+	uint8_t max_dest_rd_atomic;   /* [pub] what was asked for, rounded up to a power of two */
 	uint8_t retry_cnt, rnr_retry; /* [pub] */
-	uint8_t ack_timeout;   /* [pub] 4.096 us << n, 0 = never; also by who migrates */
-	uint8_t min_rnr_timer; /* [pub] code 0..31 */
-	uint8_t draining;      /* [pub] SQD entered, SQ_DRAINED owed */
-	uint8_t sqd_notify;    /* [pub] */
-	uint8_t ask_addr;      /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
-	uint32_t generation;   /* counts lives of this index */
-	uint16_t vlan;	       /* VLAN id of the path, 0: none */
-	void *work;	       /* qp_work block */
+	uint8_t ack_timeout;	      /* [pub] 4.096 us << n, 0 = never; also by who migrates */
+	uint8_t min_rnr_timer;	      /* [pub] code 0..31 */
+	uint8_t draining;	      /* [pub] SQD entered, SQ_DRAINED owed */
+	uint8_t sqd_notify;	      /* [pub] */
+	uint8_t ask_addr;    /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
+	uint32_t generation; /* counts lives of this index */
+	uint16_t vlan;	     /* VLAN id of the path, 0: none */
+	void *work;	     /* qp_work block */
 } __rte_cache_aligned;
 
 /* Which path the QP's frames take; the bits of the QPC's migration state. */

@@ -35,7 +35,7 @@ enum hca_edge_id {
 };
 
 struct hca_edge {
-	struct rte_ring *ring; /* NULL: direct */
+	struct rte_ring *ring;	      /* NULL: direct */
 	hca_stage_process_fn process; /* [pub] changes when times are taken */
 	hca_stage_room_fn room;
 	uint8_t from, to;

@@ -191,8 +191,8 @@ refuse(struct ee_request *q, enum ee_verdict v)
 		qp->ee.flags |= EE_RNR;
 		HCA_COUNT(q->h, EE, rnr_nak_sent);
 		hca_qp_stat_add(&qp->ee.rnr_nak_sent, 1);
-		ee_owe_nak(q->h, q->ctx, q->qpi, HCA_RNR_SYNDROME(hca_qp_live(&qp->cfg.min_rnr_timer)),
-			   qp->ee.epsn);
+		ee_owe_nak(q->h, q->ctx, q->qpi,
+			   HCA_RNR_SYNDROME(hca_qp_live(&qp->cfg.min_rnr_timer)), qp->ee.epsn);
 		break;
 	case EE_INVALID:
 	case EE_ACCESS:
@@ -433,7 +433,8 @@ short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct 
 	const struct hca_mpt_entry *e;
 	uint64_t va;
 
-	if (unlikely(!in_order(qp, rxd) || !(hca_qp_live(&qp->cfg.access) & HCA_ACCESS_REMOTE_WRITE) ||
+	if (unlikely(!in_order(qp, rxd) ||
+		     !(hca_qp_live(&qp->cfg.access) & HCA_ACCESS_REMOTE_WRITE) ||
 		     hca_be32_to_cpu(reth->dma_len) != rxd->payload_len))
 		return false;
 	va = hca_be64_to_cpu(reth->va);

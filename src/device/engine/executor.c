@@ -118,8 +118,8 @@ hca_stage_times_enable(struct hca *h, bool on)
 		copy_word(&from->busy_polls, &l->busy_polls);
 	}
 	for (unsigned int e = 0; e < HCA_EDGE_N; e++)
-		__atomic_store_n(&h->edge[e].process,
-				 on ? edge_fns[e].timed : edge_fns[e].plain, __ATOMIC_RELAXED);
+		__atomic_store_n(&h->edge[e].process, on ? edge_fns[e].timed : edge_fns[e].plain,
+				 __ATOMIC_RELAXED);
 	__atomic_store_n(&h->times_on, on, __ATOMIC_RELAXED);
 }
 

@@ -45,7 +45,7 @@ struct hca {
 	/* read-mostly, set by hca_create() */
 	struct hca_config cfg;
 	struct hca_qp *qp; /* 1 << log_num_qps */
-	uint32_t qp_mask; /* [pub] CEU: at INIT_HCA, while no QP lives; also srq_mask */
+	uint32_t qp_mask;  /* [pub] CEU: at INIT_HCA, while no QP lives; also srq_mask */
 	uint32_t cq_mask;
 	uint32_t srq_mask;
 	struct hca_cq *cq;
@@ -66,7 +66,7 @@ struct hca {
 	struct hca_ceu *ceu;
 	struct hca_ctxmgt *ctxmgt;
 	struct hca_eqs *eqs;
-	bool times_on; /* [pub] */
+	bool times_on;	    /* [pub] */
 	bool single_worker; /* all stages on one worker */
 	uint8_t cur_worker; /* unused by stages */
 

@@ -110,7 +110,8 @@ came_by_other_path(const struct hca_qp *qp, const struct hca_rxd *r, const uint8
 enum hca_counter
 hca_migrate_judge(struct hca *h, struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *l3)
 {
-	uint32_t mig = __atomic_load_n(&qp->addr.mig, __ATOMIC_ACQUIRE), qpi = hca_qp_index(h, r->qpi);
+	uint32_t mig = __atomic_load_n(&qp->addr.mig, __ATOMIC_ACQUIRE),
+		 qpi = hca_qp_index(h, r->qpi);
 
 	if (mig == HCA_MIG_REARM && !(r->flags & HCA_RXD_MIGREQ))
 		mig_cas(qp, HCA_MIG_REARM, HCA_MIG_ARMED);

@@ -20,8 +20,8 @@ struct port_stall {
 	uint32_t next_rules; /* the writer's */
 	uint32_t between;    /* [pub] index, and FRESH */
 	uint32_t unplugged;  /* [pub] */
-	uint64_t now;	/* as last seen by tx or poll */
-	uint64_t first; /* time of the first frame, 0: none yet */
+	uint64_t now;	     /* as last seen by tx or poll */
+	uint64_t first;	     /* time of the first frame, 0: none yet */
 	bool was_up;
 };
 
@@ -84,8 +84,7 @@ stall_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	if (!link_is_up(s) || in_stall(s))
 		take = 0;
 	if (take != 0 && rules_of(s)->tx_burst_max != 0)
-		take = RTE_MIN(take,
-			       hca_port_random_below(&s->rng, rules_of(s)->tx_burst_max + 1));
+		take = RTE_MIN(take, hca_port_random_below(&s->rng, rules_of(s)->tx_burst_max + 1));
 	if (take != 0)
 		took = s->inner->ops->tx(s->inner, m, take, now);
 	hca_port_count(&s->stats.offered, n);

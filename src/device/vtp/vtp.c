@@ -89,7 +89,8 @@ page_size_ok(uint32_t psize)
 static bool
 index_free(const struct hca *h, uint32_t index)
 {
-	return hca_mpt_state(&h->vtp.mpt[index]) == HCA_MPT_FREE && hca_icm_mapped(h, HCA_ICM_MPT, index);
+	return hca_mpt_state(&h->vtp.mpt[index]) == HCA_MPT_FREE &&
+	       hca_icm_mapped(h, HCA_ICM_MPT, index);
 }
 
 /* A window that is not bound. */
