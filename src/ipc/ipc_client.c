@@ -129,13 +129,22 @@ receive_reply(struct ipc_channel *c, const struct call *call)
 	return 0;
 }
 
+/* Before any lock: in a child of fork() a thread of the parent may have it. */
+static int
+check_process(const struct ipc_channel *c)
+{
+	if (c->pid == getpid())
+		return 0;
+	return fail(-EPERM, "the context belongs to the process this one was forked from");
+}
+
 static int
 do_call(struct ipc_channel *c, const struct call *call)
 {
-	int err;
+	int err = check_process(c);
 
-	if (c->pid != getpid())
-		return fail(-EPERM, "the context belongs to the process this one was forked from");
+	if (err != 0)
+		return err;
 	pthread_mutex_lock(&c->lock);
 	if (c->broken)
 		err = gone(c);
@@ -283,10 +292,10 @@ static int
 ctl_reg_mr(void *arg, const struct hca_ctl_mr *mr, const uint64_t *pages, struct hca_ctl_keys *keys)
 {
 	struct ipc_channel *c = arg;
-	int err;
+	int err = check_process(c);
 
-	if (c->pid != getpid()) /* a thread of the parent may have held the lock */
-		return do_call(c, &(const struct call){.op = IPC_REG_MR, NO_FDS});
+	if (err != 0)
+		return err;
 	pthread_mutex_lock(&c->lists);
 	err = send_pages(arg, pages, mr->npages);
 	if (err == 0)
@@ -306,8 +315,15 @@ ctl_rereg_mr(void *arg, uint32_t lkey, uint32_t flags, const struct hca_ctl_mr *
 	     struct hca_ctl_keys *keys)
 {
 	const struct ipc_rereg r = {.lkey = lkey, .flags = flags, .mr = *mr};
+	struct ipc_channel *c = arg;
+	int err = check_process(c);
 
-	return exchange(arg, IPC_REREG_MR, &r, sizeof(r), keys, sizeof(*keys));
+	if (err != 0)
+		return err;
+	pthread_mutex_lock(&c->lists); /* a region that moves ends the list that has begun */
+	err = exchange(arg, IPC_REREG_MR, &r, sizeof(r), keys, sizeof(*keys));
+	pthread_mutex_unlock(&c->lists);
+	return err;
 }
 
 static int

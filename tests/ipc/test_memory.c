@@ -528,6 +528,54 @@ many_regions(void **state)
 	assert_true(rig_wait_empty(&rig, 0, 0) >= 0);
 }
 
+struct lister {
+	struct softhca_pd *pd;
+	uint8_t *mem;
+	bool end;
+	uint32_t failed;
+};
+
+static void *
+register_lists(void *arg)
+{
+	struct lister *l = arg;
+	void *pages[8];
+
+	for (uint32_t i = 0; i < 8; i++)
+		pages[i] = l->mem + (i & 1) * PAGE;
+	while (!__atomic_load_n(&l->end, __ATOMIC_RELAXED)) {
+		struct softhca_mr *mr =
+			softhca_reg_mr_pages(l->pd, 0x10000, 8 * PAGE, PAGE, pages, 8, REMOTE);
+
+		l->failed += mr == NULL;
+		if (mr != NULL)
+			softhca_dereg_mr(mr);
+	}
+	return NULL;
+}
+
+/* A list of pages goes ahead of its region: another region that moves does not come between. */
+static void
+lists_beside_moves(void **state)
+{
+	struct softhca_context *ctx;
+	struct lister l = {.pd = open_pd(&ctx), .mem = softhca_alloc(4 * PAGE)};
+	struct softhca_mr *mr = softhca_reg_mr(l.pd, l.mem, PAGE, REMOTE);
+	pthread_t thread;
+
+	assert_non_null(mr);
+	assert_int_equal(pthread_create(&thread, NULL, register_lists, &l), 0);
+	for (uint32_t i = 0; i < 2000; i++)
+		assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL,
+						  l.mem + i % 4 * PAGE, PAGE, 0),
+				 0);
+	__atomic_store_n(&l.end, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(l.failed, 0);
+	assert_int_equal(softhca_close(ctx), 0);
+	softhca_free(l.mem);
+}
+
 int
 main(void)
 {
@@ -543,6 +591,7 @@ main(void)
 		cmocka_unit_test(fork_after_open),
 		cmocka_unit_test(fork_while_registering),
 		cmocka_unit_test(many_regions),
+		cmocka_unit_test(lists_beside_moves),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);
