@@ -70,6 +70,10 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 		lib_fail(-EINVAL, "CQ flags %#x are not known", attr->flags);
 		return NULL;
 	}
+	if (channel != NULL && channel->pub.context != pub) {
+		lib_fail(-EINVAL, "the completion channel belongs to another context");
+		return NULL;
+	}
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL) {
 		lib_fail(-ENOMEM, "no memory for a CQ");

@@ -340,6 +340,22 @@ test_arm(void **state)
 	assert_int_equal(softhca_destroy_comp_channel(channel), 0);
 }
 
+/* Its number would be that of another channel here. */
+static void
+test_channel_of_another_context(void **state)
+{
+	struct softhca_context *other;
+	struct fake_ctl *its = fake_open(&other, false);
+	struct softhca_cq_init_attr attr = {.cqe = 4,
+					    .channel = softhca_create_comp_channel(other)};
+
+	assert_non_null(attr.channel);
+	assert_null(softhca_create_cq(ctx, &attr));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(softhca_destroy_comp_channel(attr.channel), 0);
+	fake_close(its, other);
+}
+
 static void
 test_async(void **state)
 {
@@ -421,6 +437,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_unknown_qpn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wild_offset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_arm, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_channel_of_another_context, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_async, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destroy_cleans, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_manual_progress, setup, teardown),
