@@ -297,8 +297,7 @@ endpoint_destroy(struct endpoint *e)
 	stop_events(e);
 	if (e->drv != NULL)
 		hca_driver_destroy(e->drv);
-	if (e->threads != NULL)
-		endpoint_link_stop(&e->link);
+	endpoint_link_stop(&e->link);
 	hca_threads_stop(e->threads);
 	hca_destroy(e->hca);
 	endpoint_port_close(&e->port);

@@ -7,6 +7,7 @@
 #include <rte_alarm.h>
 #include <rte_log.h>
 
+#include "endpoint_driver.h"
 #include "endpoint_link.h"
 #include "endpoint_log.h"
 #include "hca.h"
@@ -45,7 +46,8 @@ tell(struct endpoint_link *l, bool up)
 
 /*
  * Drivers notice a lost peer in DPDK's interrupt thread and tear down there what they had with it,
- * without keeping others out. Alarms run in that thread: what is called from one cannot meet them.
+ * without keeping others out (workers: endpoint_driver.h). Alarms run in that thread: what is called
+ * from one cannot meet them.
  */
 struct call {
 	int (*fn)(struct endpoint_link *l);
@@ -139,7 +141,14 @@ endpoint_link_stop(struct endpoint_link *l)
 	pause_port(l);
 	if (l->port->device.traits & ENDPOINT_DEVICE_RETURNS)
 		in_driver_thread(l, stop_device);
+	endpoint_driver_guard(NULL, NULL);
 	l->port = NULL;
+}
+
+static void
+wait_workers(void *h)
+{
+	hca_wait_workers(h);
 }
 
 void
@@ -147,6 +156,7 @@ endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct hca 
 		   void (*changed)(void *arg, bool up), void *arg)
 {
 	*l = (struct endpoint_link){.port = p, .hca = h, .changed = changed, .arg = arg};
+	endpoint_driver_guard(wait_workers, h);
 	if (!hca_port_ethdev_paused(p->wire))
 		l->up = ask(p);
 	LOG_INFO("port %s: link %s%s", p->device.name, l->up ? "up" : "down",

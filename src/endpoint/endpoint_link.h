@@ -27,7 +27,7 @@ struct endpoint_link {
 void endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct hca *h,
 			void (*changed)(void *arg, bool up), void *arg);
 
-/* While workers still run: nothing goes in or out any more. Not initialized: nothing happens. */
+/* While workers still run, if they do: nothing goes in or out any more. Not initialized: nothing. */
 void endpoint_link_stop(struct endpoint_link *l);
 
 /* Every link_poll_ms; now in ns, monotonic. */

@@ -97,7 +97,10 @@ class Daemon:
         deadline = time.monotonic() + timeout
         while self.text().count(words) < count:
             if time.monotonic() > deadline or self.process.poll() is not None:
-                raise AssertionError('%s: no "%s"; log:\n%s' % (self.name, words, self.text()))
+                ended = self.process.poll()
+                raise AssertionError('%s%s: no "%s"; log:\n%s' % (
+                    self.name, '' if ended is None else ', which ended with %d' % ended, words,
+                    self.text()))
             time.sleep(0.02)
 
     def stop(self, number=signal.SIGTERM, timeout=READY_S):
