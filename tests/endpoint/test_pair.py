@@ -323,7 +323,7 @@ class Admin(Case):
             self.assertIsNone(a.ask('/softhca/impair,' + bad), bad)
         for d in self.daemons:
             d.ask('/softhca/impair,drop=0.03,dup=0.03,reorder=0.03,corrupt=0.03')
-        self.talk('rough', 'rc', seconds=4, timeout=14).good(self)
+        self.talk('rough', 'rc', seconds=4, timeout=16).good(self)
         said = a.ask('/softhca/impair')
         print('impaired: %s' % said, file=sys.stderr)
         for fault in ('dropped', 'duplicated', 'reordered', 'corrupted'):
@@ -332,7 +332,7 @@ class Admin(Case):
             d.ask('/softhca/impair,off')
         a.ask('/softhca/impair,rule=drop,opcode=6,nth=1,count=3')
         before = a.ask('/softhca/impair')
-        self.talk('ruled', 'rc', seconds=1, timeout=14).good(self)
+        self.talk('ruled', 'rc', seconds=1, timeout=16).good(self)
         self.assertEqual(a.ask('/softhca/impair')['dropped'] - before['dropped'], 3)
         a.ask('/softhca/impair,off')
         before = a.ask('/softhca/impair')
