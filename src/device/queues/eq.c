@@ -2,9 +2,10 @@
 
 /*
  * Event queues. Raising: any stage ORs the type into the object's pending word and, when that was
- * empty, puts the object on its own ring, which holds every object and so is never full. Writing:
- * the CEU alone collects the words into its own `owed` words and writes EQEs; what an EQ has no
- * room for stays owed. An object that owes something is on the parked ring exactly once.
+ * empty, puts the object on its own list. An object is on one list at most, so one link for each
+ * object is enough for all stages, and no list is ever full. Writing: the CEU alone takes the lists,
+ * collects the words into its own `owed` words and writes EQEs; what an EQ has no room for stays
+ * owed. An object that owes something is on the parked ring exactly once.
  */
 
 #include <errno.h>
@@ -41,6 +42,7 @@ enum object_kind {
 #define TOKEN(kind, index) ((uint32_t)(kind) << 30 | (index))
 #define TOKEN_KIND(t) ((t) >> 30)
 #define TOKEN_INDEX(t) ((t)&0x3fffffffu)
+#define TOKEN_NONE UINT32_MAX
 
 struct hca_eq {
 	bool live;
@@ -58,6 +60,11 @@ struct comp_mark {
 	uint32_t valid;
 };
 
+/* The last object a stage put on its list; the CEU takes them all at once. */
+struct raised {
+	uint32_t last __rte_cache_aligned; /* [pub] token */
+};
+
 struct hca_eqs {
 	uint32_t kick __rte_cache_aligned;	   /* [pub] some stage's ring has something */
 	uint32_t parked_count __rte_cache_aligned; /* CEU from here on */
@@ -68,6 +75,7 @@ struct hca_eqs {
 	uint8_t type_eqn[EVENT_TYPES];
 	uint32_t count[OBJ_KINDS];
 	uint32_t *pending[OBJ_KINDS]; /* [pub] any stage */
+	uint32_t *link[OBJ_KINDS];    /* tokens: who is raising it, then the CEU */
 	uint32_t *owed[OBJ_KINDS];
 	struct comp_mark *comp;
 	/* CQs whose moderation period runs: indexes, and when each is over (0: it does not,
@@ -76,20 +84,39 @@ struct hca_eqs {
 	uint64_t *later_at;
 	uint32_t later_n;
 	uint64_t later_next; /* the earliest */
-	struct rte_ring *ring[HCA_STAGE_N];
 	struct rte_ring *parked, *failed_cq;
 	hca_eq_notify_fn notify;
 	void *notify_arg;
+	struct raised raised[HCA_STAGE_N];
 };
 
+static uint32_t *
+link_of(struct hca_eqs *q, uint32_t token)
+{
+	return &q->link[TOKEN_KIND(token)][TOKEN_INDEX(token)];
+}
+
 /* ---- raising: any stage ---- */
+
+/* Against the CEU alone, which only ever empties the list. */
+static void
+push(struct hca_eqs *q, enum hca_stage_id from, uint32_t token)
+{
+	uint32_t *last = &q->raised[from].last, *link = link_of(q, token);
+
+	*link = __atomic_load_n(last, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(last, link, token, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+	__atomic_store_n(&q->kick, 1, __ATOMIC_RELEASE);
+}
 
 static void
 raise_event(struct hca *h, enum hca_stage_id from, enum object_kind kind, uint32_t index,
 	    uint8_t type)
 {
 	struct hca_eqs *q = h->eqs;
-	uint32_t token = TOKEN(kind, index), old;
+	uint32_t old;
 
 	old = __atomic_fetch_or(&q->pending[kind][index], HCA_BIT(type), __ATOMIC_ACQ_REL);
 	if (type != HCA_EQ_LATER) {
@@ -97,10 +124,8 @@ raise_event(struct hca *h, enum hca_stage_id from, enum object_kind kind, uint32
 		if (old & HCA_BIT(type))
 			HCA_COUNT_OF(h, from, events_coalesced);
 	}
-	if (old != 0)
-		return;
-	rte_ring_sp_enqueue_elem(q->ring[from], &token, sizeof(token));
-	__atomic_store_n(&q->kick, 1, __ATOMIC_RELEASE);
+	if (old == 0)
+		push(q, from, TOKEN(kind, index));
 }
 
 void
@@ -331,34 +356,57 @@ later_poll(struct hca *h, uint64_t now)
 	q->later_next = next;
 }
 
-/* From the stages' rings into the owed words. */
+/* All that a stage has put on its list: the first one, to be followed by link. */
+static uint32_t
+take(struct hca_eqs *q, enum hca_stage_id from)
+{
+	uint32_t token, first = TOKEN_NONE;
+
+	token = __atomic_exchange_n(&q->raised[from].last, TOKEN_NONE, __ATOMIC_ACQUIRE);
+	while (token != TOKEN_NONE) {
+		uint32_t *link = link_of(q, token), before = *link;
+
+		*link = first;
+		first = token;
+		token = before;
+	}
+	return first;
+}
+
+/* From the pending word into the owed one. */
+static void
+collect_one(struct hca *h, uint32_t token, uint64_t now)
+{
+	struct hca_eqs *q = h->eqs;
+	enum object_kind kind = TOKEN_KIND(token);
+	uint32_t i = TOKEN_INDEX(token), *owed = &q->owed[kind][i];
+	uint32_t types = __atomic_exchange_n(&q->pending[kind][i], 0, __ATOMIC_ACQ_REL);
+
+	if (kind == OBJ_CQ && (types & HCA_BIT(HCA_EVENT_CQ_ERROR)))
+		rte_ring_sp_enqueue_elem(q->failed_cq, &i, sizeof(i));
+	if (unlikely(kind == OBJ_CQ && types & HCA_BIT(HCA_EQ_LATER)))
+		later_add(h, i, now);
+	types &= ~HCA_BIT(HCA_EQ_LATER);
+	if (types == 0)
+		return;
+	HCA_COUNT_N(h, CEU, events_coalesced, __builtin_popcount(types & *owed));
+	*owed |= types;
+	if (!(*owed & PARKED))
+		park(q, token);
+}
+
 static void
 collect(struct hca *h, uint64_t now)
 {
 	struct hca_eqs *q = h->eqs;
-	uint32_t token;
+	uint32_t token, next;
 
 	if (__atomic_exchange_n(&q->kick, 0, __ATOMIC_ACQ_REL) == 0)
 		return;
 	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
-		while (rte_ring_sc_dequeue_elem(q->ring[s], &token, sizeof(token)) == 0) {
-			enum object_kind kind = TOKEN_KIND(token);
-			uint32_t i = TOKEN_INDEX(token);
-			uint32_t types =
-				__atomic_exchange_n(&q->pending[kind][i], 0, __ATOMIC_ACQ_REL);
-
-			if (kind == OBJ_CQ && (types & HCA_BIT(HCA_EVENT_CQ_ERROR)))
-				rte_ring_sp_enqueue_elem(q->failed_cq, &i, sizeof(i));
-			if (unlikely(kind == OBJ_CQ && types & HCA_BIT(HCA_EQ_LATER)))
-				later_add(h, i, now);
-			types &= ~HCA_BIT(HCA_EQ_LATER);
-			if (types == 0)
-				continue;
-			HCA_COUNT_N(h, CEU, events_coalesced,
-				    __builtin_popcount(types & q->owed[kind][i]));
-			q->owed[kind][i] |= types;
-			if (!(q->owed[kind][i] & PARKED))
-				park(q, token);
+		for (token = take(q, s); token != TOKEN_NONE; token = next) {
+			next = *link_of(q, token); /* from then on it may be raised again */
+			collect_one(h, token, now);
 		}
 	}
 	q->scan_left = q->parked_count;
@@ -654,7 +702,8 @@ tables_new(struct hca *h, struct hca_eqs *q)
 	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
 		q->pending[k] = words_new(h, q->count[k], sizeof(uint32_t));
 		q->owed[k] = words_new(h, q->count[k], sizeof(uint32_t));
-		ok &= q->pending[k] != NULL && q->owed[k] != NULL;
+		q->link[k] = words_new(h, q->count[k], sizeof(uint32_t));
+		ok &= q->pending[k] != NULL && q->owed[k] != NULL && q->link[k] != NULL;
 		objects += q->count[k];
 	}
 	q->later = words_new(h, q->count[OBJ_CQ], sizeof(*q->later));
@@ -662,10 +711,8 @@ tables_new(struct hca *h, struct hca_eqs *q)
 	q->comp = words_new(h, q->count[OBJ_CQ], sizeof(*q->comp));
 	q->parked = ring_new(h, objects);
 	q->failed_cq = ring_new(h, q->count[OBJ_CQ]);
-	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
-		q->ring[s] = ring_new(h, objects);
-		ok &= q->ring[s] != NULL;
-	}
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
+		q->raised[s].last = TOKEN_NONE;
 	return ok && q->later != NULL && q->later_at != NULL && q->comp != NULL &&
 	       q->parked != NULL && q->failed_cq != NULL;
 }
@@ -674,12 +721,12 @@ size_t
 hca_eqs_bytes_per_qp(const struct hca *h)
 {
 	const struct hca_eqs *q = h->eqs;
-	uint64_t objects = 0, rings = HCA_STAGE_N + 1; /* the stages' and the parked ones */
+	uint64_t objects = 0;
 
 	for (unsigned int k = 0; k < OBJ_KINDS; k++)
 		objects += q->count[k];
-	return 2 * sizeof(uint32_t) +
-	       (size_t)(rings * rte_ring_get_size(q->parked) * sizeof(uint32_t) / objects);
+	return sizeof(*q->pending[0]) + sizeof(*q->link[0]) + sizeof(*q->owed[0]) +
+	       rte_ring_get_size(q->parked) * sizeof(uint32_t) / objects;
 }
 
 int
@@ -706,10 +753,9 @@ hca_eqs_fini(struct hca *h)
 	for (uint32_t eqn = 0; eqn < EQ_MAX; eqn++)
 		if (q->eq[eqn].live)
 			rte_free(q->eq[eqn].q.pages);
-	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
-		rte_free(q->ring[s]);
 	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
 		rte_free(q->pending[k]);
+		rte_free(q->link[k]);
 		rte_free(q->owed[k]);
 	}
 	rte_free(q->failed_cq);
