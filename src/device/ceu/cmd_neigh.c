@@ -13,8 +13,8 @@
 #define QPS_PER_STEP 512u /* looked at per poll: the lcore has other work too */
 
 /* The first eight bytes of a frame: destination, and two of the source. */
-_Static_assert(offsetof(struct hca_qp, encap.tmpl[0].bytes) % sizeof(uint64_t) == 0 &&
-		       sizeof(struct hca_roce_template) % sizeof(uint64_t) == 0,
+_Static_assert(offsetof(struct hca_qp, encap.tmpl.bytes) % sizeof(uint64_t) == 0 &&
+		       offsetof(struct hca_qp_second, tmpl.bytes) % sizeof(uint64_t) == 0,
 	       "a MAC address changes in one store");
 
 /* VLAN of the interface the neighbour was seen on, as QPs note it: 0, none. */
@@ -56,21 +56,27 @@ retarget_image(struct hca_qpc_path *p, const uint8_t gid[16], const uint8_t mac[
 static void
 follow(struct hca *h, struct hca_qp *qp, const struct hca_mbox_set_neigh *m, uint16_t vlan)
 {
+	struct hca_roce_template *place[HCA_QP_PATHS] = {&qp->encap.tmpl};
+	struct hca_qpc image;
 	bool any = false;
 
-	if (qp->cfg.local_qpn == 0 || qp->cfg.work == NULL)
+	if (qp->cfg.local_qpn == 0 || qp->cfg.block == NULL)
 		return;
+	if (qp->cfg.block->second != NULL)
+		place[1] = &qp->cfg.block->second->tmpl;
 	for (uint32_t i = 0; i < HCA_QP_PATHS; i++) {
-		if (qp->encap.tmpl[i].len == 0 || qp->addr.vlan[i] != vlan ||
+		if (place[i] == NULL || place[i]->len == 0 || qp->addr.vlan[i] != vlan ||
 		    memcmp(qp->addr.peer_gid[i], m->dgid, sizeof(m->dgid)) != 0)
 			continue;
-		retarget(&qp->encap.tmpl[i], m->dmac);
+		retarget(place[i], m->dmac);
 		any = true;
 	}
 	if (!any)
 		return;
-	retarget_image(&hca_qp_work(qp)->image.path, m->dgid, m->dmac);
-	retarget_image(&hca_qp_work(qp)->image.alt_path, m->dgid, m->dmac);
+	hca_qp_image_load(qp, &image);
+	retarget_image(&image.path, m->dgid, m->dmac);
+	retarget_image(&image.alt_path, m->dgid, m->dmac);
+	hca_qp_image_store(qp, &image);
 }
 
 int

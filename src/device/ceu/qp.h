@@ -11,13 +11,16 @@
 
 #include "ceu/ceu.h"
 
-/* In the block behind hca_qp.cfg.work, between the rings the lines point to. */
+/* Of the context: what was set. Behind it stands what is filled in, and the alternate path. */
+#define HCA_QP_IMAGE_BYTES offsetof(struct hca_qpc, reserveda0)
+
+/* In the block behind hca_qp.cfg.block, between the rings the lines point to. */
 struct hca_qp_work {
-	struct hca_qpc image; /* what was set, as QUERY_QP answers it */
-	uint32_t image_path;  /* encap.path that its primary path stands for */
-	uint32_t sq_key, rq_key;
-	uint32_t bytes; /* of the block and more_jobs, less the rings that grow with the SQ */
-	void *block;
+	struct hca_qp_block block;
+	uint8_t image[HCA_QP_IMAGE_BYTES]; /* as QUERY_QP answers it */
+	uint32_t image_path;		   /* encap.path that its primary path stands for */
+	uint32_t bytes;			/* of all a QP has, less the rings that grow with the SQ */
+	void *memory;			/* which this is part of */
 	struct hca_resp_job *more_jobs; /* NULL: those in this block are enough */
 };
 
@@ -38,6 +41,13 @@ int hca_qp_create(struct hca *h, struct hca_qp_change *ch);
  * the way to RTR, while EE does not execute for it. Later the number may only grow as far as that.
  */
 int hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch);
+/* It has a second place for a path from now on. */
+int hca_qp_fit_second(struct hca *h, uint32_t qpi);
+
+/* The context as it was set, in whole; the alternate path only of who has a second place. */
+void hca_qp_image_load(const struct hca_qp *qp, struct hca_qpc *image);
+void hca_qp_image_store(struct hca_qp *qp, const struct hca_qpc *image);
+
 /* The attributes of ch->mask into the lines the transition opens. */
 void hca_qp_apply(struct hca *h, const struct hca_qp_change *ch);
 
@@ -45,8 +55,8 @@ void hca_qp_apply(struct hca *h, const struct hca_qp_change *ch);
 
 /* Its paths are the CEU's from here on; false: someone is migrating it, ask again. */
 bool hca_qp_paths_hold(struct hca *h, struct hca_qp_change *ch);
-/* The new ones, judged, are to be put into place; what is known only then. */
-void hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch);
+/* The new ones, judged, are to be put into place; what is known only then. enum hca_stat. */
+int hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch);
 /* At each poll until true: every frame from now on goes the new way. */
 bool hca_qp_paths_step(struct hca *h, struct hca_qp_change *ch);
 /* done: migration state and everything as planned; otherwise as it was. Held or not. */
@@ -56,10 +66,12 @@ void hca_qp_paths_apply(struct hca *h, const struct hca_qp_change *ch);
 /* Of the image the primary path becomes the one in use. */
 void hca_qp_paths_query(const struct hca_qp *qp, struct hca_qpc *image);
 
+_Static_assert(offsetof(struct hca_qp_work, block) == 0, "the engine sees its beginning");
+
 static inline struct hca_qp_work *
 hca_qp_work(const struct hca_qp *qp)
 {
-	return qp->cfg.work;
+	return (struct hca_qp_work *)qp->cfg.block;
 }
 
 #endif

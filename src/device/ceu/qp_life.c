@@ -195,7 +195,7 @@ new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
 	if (w == NULL)
 		return NULL;
 	made = (struct hca_qp_work *)(void *)(w + work);
-	made->block = w;
+	made->memory = w;
 	made->bytes = (uint32_t)chain;
 	n->parser.chain = (uint32_t *)(void *)(w + chain);
 	n->parser.window = (uint32_t *)(void *)(w + window);
@@ -232,6 +232,27 @@ fill_shape(struct hca_qp *n, const struct qp_shape *s)
 	n->ee.rq_size_log = (uint8_t)s->rq_size_log;
 }
 
+void
+hca_qp_image_load(const struct hca_qp *qp, struct hca_qpc *image)
+{
+	const struct hca_qp_work *w = hca_qp_work(qp);
+
+	memset(image, 0, sizeof(*image));
+	memcpy(image, w->image, sizeof(w->image));
+	if (w->block.second != NULL)
+		image->alt_path = w->block.second->words;
+}
+
+void
+hca_qp_image_store(struct hca_qp *qp, const struct hca_qpc *image)
+{
+	struct hca_qp_work *w = hca_qp_work(qp);
+
+	memcpy(w->image, image, sizeof(w->image));
+	if (w->block.second != NULL)
+		w->block.second->words = image->alt_path;
+}
+
 /* Read by whoever asks what QPs cost, at any time. */
 static void
 account_bytes(struct hca *h, uint64_t add)
@@ -259,6 +280,24 @@ hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch)
 	account_bytes(h, bytes);
 	qp->ee.jobs = w->more_jobs;
 	qp->ee.job_mask = (uint16_t)(rte_align32pow2(wanted) - 1);
+	return HCA_STAT_OK;
+}
+
+int
+hca_qp_fit_second(struct hca *h, uint32_t qpi)
+{
+	struct hca_qp_work *w = hca_qp_work(&h->qp[qpi]);
+	struct hca_qp_second *second;
+
+	if (w->block.second != NULL)
+		return HCA_STAT_OK;
+	second = rte_zmalloc_socket("hca_qp_second", sizeof(*second), RTE_CACHE_LINE_SIZE,
+				    h->cfg.socket_id);
+	if (second == NULL)
+		return HCA_STAT_EXCEED_LIM;
+	w->bytes += (uint32_t)sizeof(*second);
+	account_bytes(h, sizeof(*second));
+	__atomic_store_n(&w->block.second, second, __ATOMIC_RELEASE);
 	return HCA_STAT_OK;
 }
 
@@ -309,11 +348,8 @@ hca_qp_create(struct hca *h, struct hca_qp_change *ch)
 	w = new_work(h, &s, &n);
 	if (w == NULL)
 		goto err_records;
-	w->image = ch->image;
-	w->image.opt_param_mask = 0;
-	w->sq_key = s.sq_key;
-	w->rq_key = s.rq_key;
-	n.cfg.work = w;
+	n.cfg.block = &w->block;
+	hca_qp_image_store(&n, &ch->image);
 	fill_shape(&n, &s);
 	use_queues(h, &n, 1);
 	account_bytes(h, w->bytes);
@@ -345,14 +381,16 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	uint32_t generation = qp->cfg.generation;
 	struct hca_qp_work *w = hca_qp_work(qp);
 	const size_t dead = offsetof(struct hca_qp, cfg.remote_qpn);
+	struct hca_qpc image;
 
 	__atomic_store_n(&qp->cfg.local_qpn, 0, __ATOMIC_RELEASE);
 	HCA_COUNT_N(h, CEU, sq_purged, qp->parser.head - hca_una_tail(qp->rrc.una));
 	hca_eq_forget_qp(h, qpi);
 	if (qp->cfg.service == HCA_ST_UD)
 		forget_ud(h, qpn);
-	hca_qbuf_release(h, &qp->parser.sq, w->sq_key);
-	hca_qbuf_release(h, &qp->ee.rq, w->rq_key);
+	hca_qp_image_load(qp, &image);
+	hca_qbuf_release(h, &qp->parser.sq, hca_be32_to_cpu(image.snd_wqe_base_l));
+	hca_qbuf_release(h, &qp->ee.rq, hca_be32_to_cpu(image.rcv_wqe_base_l));
 	use_queues(h, qp, (uint32_t)-1);
 	account_bytes(h, -(uint64_t)w->bytes);
 	hca_record_reserve_qp(h, qp->cfg.usr_page, -1);
@@ -363,8 +401,9 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	 */
 	hca_store_words((uint8_t *)qp + dead, NULL, sizeof(*qp) - dead);
 	qp->cfg.generation = generation;
+	rte_free(w->block.second);
 	rte_free(w->more_jobs);
-	rte_free(w->block);
+	rte_free(w->memory);
 }
 
 #define REMOTE_RIGHTS (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)

@@ -220,7 +220,7 @@ commit(struct hca *h, const struct hca_qp_change *ch)
 	}
 	if (!hca_qp_state_cas(qp, ch->from, ch->to))
 		return HCA_STAT_BAD_QP_STATE;
-	hca_qp_work(qp)->image = ch->image;
+	hca_qp_image_store(qp, &ch->image);
 	if (ch->from != ch->to)
 		tell_state(h, ch->qpi);
 	return HCA_STAT_OK;
@@ -235,11 +235,13 @@ judge_change(struct hca *h, const struct hca_qpc *in, struct hca_qp_change *ch)
 	if (ch->from == HCA_QPS_RST)
 		latch(&ch->image, in);
 	else
-		ch->image = hca_qp_work(&h->qp[ch->qpi])->image;
+		hca_qp_image_load(&h->qp[ch->qpi], &ch->image);
 	merge(&ch->image, in, ch->mask);
 	rc = hca_qp_check_attrs(h, ch);
 	if (rc == HCA_STAT_OK && ch->from != HCA_QPS_RST)
 		rc = hca_qp_fit_jobs(h, ch);
+	if (rc == HCA_STAT_OK && ch->path[1].known)
+		rc = hca_qp_fit_second(h, ch->qpi);
 	return rc;
 }
 
@@ -264,7 +266,7 @@ modify_begin(struct hca *h, struct hca_cmd *c)
 		return HCA_CMD_AGAIN;
 	rc = judge_change(h, in, ch);
 	if (rc == HCA_STAT_OK && ch->held)
-		hca_qp_paths_plan(h, ch);
+		rc = hca_qp_paths_plan(h, ch);
 	return rc;
 }
 
@@ -365,7 +367,7 @@ hca_qp_image(struct hca *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out)
 		out->local_qpn = hca_cpu_to_be32(qpn);
 		return;
 	}
-	*out = hca_qp_work(qp)->image;
+	hca_qp_image_load(qp, out);
 	live_fields(qp, hca_qp_state(qp), out);
 	hca_qp_paths_query(qp, out);
 }

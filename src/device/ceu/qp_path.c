@@ -61,13 +61,17 @@ hca_qp_paths_hold(struct hca *h, struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	struct hca_qp_work *w = hca_qp_work(qp);
+	struct hca_qpc image;
 
 	if (!hca_migrate_hold(qp, &ch->was))
 		return false;
 	ch->held = true;
 	ch->mig = ch->was;
-	if (w->image_path != path_in_use(qp))
-		swap_paths(&w->image);
+	if (w->image_path != path_in_use(qp)) {
+		hca_qp_image_load(qp, &image);
+		swap_paths(&image);
+		hca_qp_image_store(qp, &image);
+	}
 	w->image_path = path_in_use(qp);
 	return true;
 }
@@ -89,8 +93,11 @@ hca_qp_paths_release(struct hca *h, struct hca_qp_change *ch, bool done)
 static void
 get_slot(const struct hca_qp *qp, uint32_t place, struct hca_path_slot *s)
 {
+	const struct hca_roce_template *t = hca_qp_tmpl(qp, place);
+
 	memset(s, 0, sizeof(*s));
-	memcpy(&s->tmpl, &qp->encap.tmpl[place], sizeof(s->tmpl));
+	if (t != NULL)
+		memcpy(&s->tmpl, t, sizeof(s->tmpl));
 	memcpy(s->peer_gid, qp->addr.peer_gid[place], sizeof(s->peer_gid));
 	s->pkey = qp->addr.pkey[place];
 	s->vlan = qp->addr.vlan[place];
@@ -101,7 +108,8 @@ put_path(struct hca *h, struct hca_qp *qp, uint32_t place, const struct hca_qp_p
 {
 	const struct hca_path_slot *s = &p->slot;
 
-	memcpy(&qp->encap.tmpl[place], &s->tmpl, sizeof(s->tmpl));
+	memcpy(place == 0 ? &qp->encap.tmpl : &qp->cfg.block->second->tmpl, &s->tmpl,
+	       sizeof(s->tmpl));
 	memcpy(qp->addr.peer_gid[place], s->peer_gid, sizeof(s->peer_gid));
 	qp->addr.pkey[place] = s->pkey;
 	qp->addr.vlan[place] = s->vlan;
@@ -146,7 +154,7 @@ plan_path(const struct hca_qp *qp, uint32_t place, struct hca_qp_path *p,
 }
 
 /* What is armed says MigReq 0; the path it would go to says 1 from the first frame on. */
-void
+int
 hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
@@ -167,6 +175,7 @@ hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch)
 		swap_paths(&ch->image);
 	}
 	ch->step = PATH_BEGIN;
+	return is_there(qp, place, &ch->path[0]) ? HCA_STAT_OK : hca_qp_fit_second(h, ch->qpi);
 }
 
 /* The free place may be written: the alternate path, or the primary one to move to. */
@@ -224,7 +233,7 @@ hca_qp_paths_step(struct hca *h, struct hca_qp_change *ch)
 static void
 know_by_heart(struct hca_qp *qp, uint32_t place, uint32_t mig)
 {
-	const struct hca_roce_template *t = &qp->encap.tmpl[place];
+	const struct hca_roce_template *t = hca_qp_tmpl(qp, place);
 	bool ip4 = t->ip_version == 4;
 	uint8_t ip[8] = {0};
 	uint64_t both;
@@ -265,7 +274,7 @@ hca_qp_paths_apply(struct hca *h, const struct hca_qp_change *ch)
 		set_pace(qp, place, ch->path);
 	else
 		qp->addr.alt_valid |= ch->path[1].known;
-	if (qp->encap.tmpl[place].len == 0)
+	if (hca_qp_tmpl(qp, place)->len == 0)
 		return;
 	__atomic_store_n(&qp->cfg.ack_timeout, qp->addr.ack_timeout[place], __ATOMIC_RELAXED);
 	hca_rate_pace(qp->addr.rate[place], &pace);

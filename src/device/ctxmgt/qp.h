@@ -12,7 +12,7 @@
  * torn. Everything else is private to the line's stage. Host byte order unless said otherwise;
  * PSNs are 24-bit values in uint32_t.
  *
- * The memory behind sq_chain, window, jobs and recv_sge is one block per QP (qp_work),
+ * The memory behind sq_chain, window, jobs and recv_sge is one block per QP (cfg.block),
  * allocated by the CEU at RST2INIT and freed at 2RST after the round.
  */
 
@@ -20,8 +20,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rte_branch_prediction.h>
 #include <rte_common.h>
 
+#include "abi_ctx.h"
 #include "queues/qbuf.h"
 #include "wire/roce_frame.h"
 
@@ -80,11 +82,22 @@ struct hca_qp_cfg {
 	uint8_t ask_addr;    /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
 	uint32_t generation; /* counts lives of this index */
 	uint16_t vlan;	     /* VLAN id of the path, 0: none */
-	void *work;	     /* qp_work block */
+	struct hca_qp_block *block; /* what else it has */
 } __rte_cache_aligned;
 
 /* Which path the QP's frames take; the bits of the QPC's migration state. */
 #define HCA_QP_PATHS 2u
+
+/* Place 1 of a QP's paths: it has one once there is, or was, a path besides the first. */
+struct hca_qp_second {
+	struct hca_roce_template tmpl;
+	struct hca_qpc_path words; /* CEU: the alternate path as it was set, for QUERY_QP */
+};
+
+/* Where a QP's own memory begins; more of it is in struct hca_qp_work of ceu/qp.h. */
+struct hca_qp_block {
+	struct hca_qp_second *second; /* [pub] CEU; stored before anything says that it is used */
+};
 
 /*
  * Written by the CEU, mig and encap.path also by whoever migrates (engine/migrate.h). Read where the
@@ -227,15 +240,15 @@ struct hca_qp_ee {
 struct hca_qp_encap {
 	uint32_t
 		req_done_seq; /* [pub] requester descriptors finished (copied, dropped or failed) */
-	uint32_t req_failed_psn;      /* [pub] with FAILED to RTC */
-	uint32_t req_failed_syndrome; /* [pub] enum hca_syndrome */
-	uint32_t req_failed;	      /* [pub] gathers that failed; stored before req_done_seq */
-	uint32_t resp_failed_psn;     /* [pub] with FAILED to EE */
-	uint32_t resp_failed;	      /* resp_failed_psn has been told */
-	uint32_t path;		      /* [pub] of the two, the one in use; changed by migration */
-	uint64_t tx_packets;	      /* [pub] frames made, requests and responses */
-	uint64_t tx_bytes;	      /* [pub] their payload */
-	struct hca_roce_template tmpl[HCA_QP_PATHS]; /* CEU: headers up to the BTH */
+	uint32_t req_failed_psn;       /* [pub] with FAILED to RTC */
+	uint32_t req_failed;	       /* [pub] gathers that failed; stored before req_done_seq */
+	uint32_t resp_failed_psn;      /* [pub] with FAILED to EE */
+	uint8_t req_failed_syndrome;   /* [pub] enum hca_syndrome */
+	uint8_t resp_failed;	       /* resp_failed_psn has been told */
+	uint8_t path;		       /* [pub] of the two, the one in use; changed by migration */
+	uint64_t tx_packets;	       /* [pub] frames made, requests and responses */
+	uint64_t tx_bytes;	       /* [pub] their payload */
+	struct hca_roce_template tmpl; /* CEU: headers up to the BTH, place 0; hca_qp_tmpl() */
 } __rte_cache_aligned;
 
 /*
@@ -273,7 +286,7 @@ _Static_assert(sizeof(struct hca_qp_ee) <= 192, "at most three lines");
 _Static_assert(offsetof(struct hca_qp_ee, rq) == 64, "a WRITE touches one line");
 _Static_assert(offsetof(struct hca_qp_ee, owed_psn) == 128, "a SEND two");
 _Static_assert(sizeof(struct hca_qp_stats) == 64, "one line");
-_Static_assert(sizeof(struct hca_qp_encap) <= 256, "four lines, of which a frame touches three");
+_Static_assert(sizeof(struct hca_qp_encap) <= 128, "two lines");
 
 /* One of hca_qp_stats; its writer. */
 static inline void
@@ -302,11 +315,23 @@ hca_qp_state_cas(struct hca_qp *qp, uint32_t from, uint32_t to)
 					   __ATOMIC_ACQUIRE);
 }
 
+/* Template in a place; NULL: the QP does not have that place. */
+static inline const struct hca_roce_template *
+hca_qp_tmpl(const struct hca_qp *qp, uint32_t place)
+{
+	const struct hca_qp_second *second;
+
+	if (likely(place == 0))
+		return &qp->encap.tmpl;
+	second = __atomic_load_n(&qp->cfg.block->second, __ATOMIC_ACQUIRE);
+	return second != NULL ? &second->tmpl : NULL;
+}
+
 /* Template of the path in use. */
 static inline const struct hca_roce_template *
 hca_qp_template(const struct hca_qp *qp)
 {
-	return &qp->encap.tmpl[__atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1];
+	return hca_qp_tmpl(qp, __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE));
 }
 
 /* Reference at a window cursor; a slot that is being filled may be looked at, to prefetch. */

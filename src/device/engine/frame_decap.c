@@ -309,7 +309,7 @@ static bool
 is_of_path(const struct hca_qp *qp, uint32_t path, const struct hca_rxd *r, const uint8_t *l3)
 {
 	return hca_path_is_from(l3, r, qp->addr.peer_gid[path], qp->addr.vlan[path]) &&
-	       hca_path_is_to(l3, &qp->encap.tmpl[path]);
+	       hca_path_is_to(l3, hca_qp_tmpl(qp, path));
 }
 
 /* The long way: IPv6, and QPs whose paths may change; the alternate path of an armed QP. */

@@ -41,7 +41,7 @@ hca_migrate_use(struct hca_qp *qp, uint32_t to)
 	__atomic_store_n(&qp->cfg.ask_addr, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->cfg.ack_timeout, qp->addr.ack_timeout[to], __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->rtc.pace, pace, __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->encap.path, to, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->encap.path, (uint8_t)to, __ATOMIC_RELEASE);
 }
 
 void
@@ -104,7 +104,7 @@ came_by_other_path(const struct hca_qp *qp, const struct hca_rxd *r, const uint8
 
 	return r->flags & HCA_RXD_ALT_PATH ||
 	       (hca_path_is_from(l3, r, qp->addr.peer_gid[other], qp->addr.vlan[other]) &&
-		hca_path_is_to(l3, &qp->encap.tmpl[other]));
+		hca_path_is_to(l3, hca_qp_tmpl(qp, other)));
 }
 
 enum hca_counter

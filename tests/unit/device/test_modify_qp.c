@@ -68,7 +68,7 @@ ladder_fills_the_store(void **state)
 	assert_memory_equal(&q->cfg.ip4, "\x0a\0\0\x02\x0a\0\0\x01", 8);
 	assert_int_equal(q->cfg.max_dest_rd_atomic, 8);
 	assert_int_equal(q->cfg.min_rnr_timer, 12);
-	assert_memory_equal(q->encap.tmpl[0].bytes, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0", 14);
+	assert_memory_equal(q->encap.tmpl.bytes, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0", 14);
 
 	assert_int_equal(rig_to_rts(r, QPI), HCA_STAT_OK);
 	assert_int_equal(q->rtc.next_psn, 0xabcdef);
@@ -270,7 +270,7 @@ neighbour_table_gives_the_mac(void **state)
 	q->path.mac_lo = 0;
 	q->path.dmac_hi = 0;
 	assert_int_equal(rig_mbox(r, HCA_CMD_INIT2RTR_QPEE, QPN), HCA_STAT_OK);
-	assert_memory_equal(qp(r)->encap.tmpl[0].bytes, "\x06\1\2\3\4\5", 6);
+	assert_memory_equal(qp(r)->encap.tmpl.bytes, "\x06\1\2\3\4\5", 6);
 }
 
 #define BREAK_RTS(X) \

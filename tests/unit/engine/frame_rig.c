@@ -116,7 +116,9 @@ make_qp(struct frame_rig *r)
 	memcpy(&r->qp->cfg.own_ip4, "\x0a\0\0\x01", 4);
 	memcpy(r->qp->addr.peer_gid[0], path.dip, 16);
 	r->qp->rrc.una = FR_PSN;
-	assert_int_equal(hca_roce_template_fill(&path, &r->qp->encap.tmpl[0]), 0);
+	assert_int_equal(hca_roce_template_fill(&path, &r->qp->encap.tmpl), 0);
+	r->block.second = &r->second;
+	r->qp->cfg.block = &r->block;
 }
 
 void
@@ -277,7 +279,7 @@ frame_rig_expect(struct frame_rig *r, const struct hca_txd *d, const void *paylo
 		h.aeth.msn = d->resp.msn;
 		h.original = d->resp.result;
 	}
-	rc = hca_roce_build(r->h->icrc, &r->qp->encap.tmpl[0], &p, &h, payload, out, FR_FRAME_MAX);
+	rc = hca_roce_build(r->h->icrc, &r->qp->encap.tmpl, &p, &h, payload, out, FR_FRAME_MAX);
 	assert_true(rc > 0);
 	return (uint32_t)rc;
 }

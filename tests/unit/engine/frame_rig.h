@@ -32,6 +32,8 @@ struct frame_rig {
 	struct fx *fx;
 	struct hca *h;
 	struct hca_qp *qp;
+	struct hca_qp_second second; /* of the QP */
+	struct hca_qp_block block;
 	struct rte_mempool *pool;
 	uint8_t *mem;
 	uint64_t now;

@@ -25,7 +25,7 @@ setup(void **state)
 	struct frame_rig *r = frame_rig_new();
 
 	memcpy(r->qp->addr.peer_gid[0], ip4[0], 16);
-	r->qp->encap.tmpl[1] = r->qp->encap.tmpl[0];
+	r->second.tmpl = r->qp->encap.tmpl;
 	r->qp->addr.pkey[0] = r->qp->addr.pkey[1] = 0xffff;
 	r->qp->addr.mig = HCA_MIG_MIGRATED;
 	if (r->h->eqs == NULL)
@@ -201,7 +201,8 @@ own_end(struct frame_rig *r, uint32_t path, const struct hca_roce_path *p)
 
 	memcpy(out.sip, p->dip, 16);
 	memcpy(out.dip, p->sip, 16);
-	assert_int_equal(hca_roce_template_fill(&out, &r->qp->encap.tmpl[path]), 0);
+	assert_int_equal(
+		hca_roce_template_fill(&out, path == 0 ? &r->qp->encap.tmpl : &r->second.tmpl), 0);
 }
 
 static void
@@ -455,7 +456,7 @@ same_peer_on_both_paths(void **state)
 	struct hca_rxd d;
 
 	memcpy(out.sip, ours, 16);
-	assert_int_equal(hca_roce_template_fill(&out, &r->qp->encap.tmpl[1]), 0);
+	assert_int_equal(hca_roce_template_fill(&out, &r->second.tmpl), 0);
 	p.migreq = true;
 	armed(r, ip4[0]);
 	refused(r, from(r, &p), HCA_CTR_rx_bad_migration);
