@@ -239,8 +239,9 @@ create_qp(struct hca_client *client, const struct hca_ctl_qp *request, uint32_t 
 		return driver_fail(-ENOMEM, "no memory for a QP");
 	qp->owner = client;
 	find_objects(client, qp, request);
-	qp->service = request->service;
-	qp->sizes = HCA_QPC_MAKE_SIZES(0, 0, request->log_rq_stride, request->log_sq_stride);
+	qp->service = (uint8_t)request->service;
+	qp->log_sq_stride = request->log_sq_stride;
+	qp->log_rq_stride = request->log_rq_stride;
 	err = take_qpn(drv, &qp->qpn);
 	if (err != 0)
 		goto err_free;
@@ -285,7 +286,8 @@ fill_owned_fields(const struct driver_qp *qp, struct hca_qpc *qpc)
 
 	qpc->flags = hca_cpu_to_be32(
 		HCA_QPC_MAKE_FLAGS(HCA_QPC_STATE(flags), qp->service, HCA_QPC_MIG(flags), 0));
-	qpc->sizes = hca_cpu_to_be32(sizes | qp->sizes);
+	qpc->sizes = hca_cpu_to_be32(
+		sizes | HCA_QPC_MAKE_SIZES(0, 0, qp->log_rq_stride, qp->log_sq_stride));
 	qpc->usr_page = hca_cpu_to_be32(qp->owner->uar);
 	qpc->local_qpn = hca_cpu_to_be32(qp->qpn);
 	qpc->srqn = hca_cpu_to_be32(qp->srq != NULL ? HCA_QPC_SRQ_VALID | qp->srq->srqn : 0);

@@ -139,11 +139,12 @@ struct driver_qp {
 	struct driver_mr *sq_mr;
 	struct driver_mr *rq_mr;
 	uint32_t qpn;
-	uint32_t service;
-	uint32_t sizes; /* QPC word 0Ch, strides only */
 	uint32_t sq_bytes;
 	uint32_t rq_bytes;
 	uint32_t owed;
+	uint8_t service;
+	uint8_t log_sq_stride;
+	uint8_t log_rq_stride;
 	bool live; /* has a context: left RESET */
 };
 

@@ -57,5 +57,5 @@ softhca_query_qp_counters(struct softhca_qp *pub, struct softhca_counter *counte
 {
 	const struct lib_qp *qp = (const struct lib_qp *)pub;
 
-	return query(qp->ctx, HCA_CTL_COUNTERS_QP, pub->qp_num, counters, max);
+	return query(lib_qp_ctx(qp), HCA_CTL_COUNTERS_QP, pub->qp_num, counters, max);
 }

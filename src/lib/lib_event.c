@@ -282,7 +282,7 @@ softhca_ack_async_event(struct softhca_async_event *event)
 	case SOFTHCA_EVENT_PATH_MIG:
 	case SOFTHCA_EVENT_PATH_MIG_ERR:
 	case SOFTHCA_EVENT_QP_LAST_WQE_REACHED:
-		ctx = ((struct lib_qp *)event->element.qp)->ctx;
+		ctx = lib_ctx(event->element.qp->context);
 		acked = &((struct lib_qp *)event->element.qp)->events_acked;
 		break;
 	default:

@@ -116,15 +116,15 @@ free_locks(struct lib_context *ctx)
 	for (uint32_t i = 0; i <= ctx->qp_mask; i++) {
 		if (ctx->qps[i] == NULL)
 			continue;
-		lib_lock_drop(&ctx->qps[i]->sq_lock);
-		lib_lock_drop(&ctx->qps[i]->rq_lock);
+		lib_lock_drop(&ctx->qps[i]->sq.lock);
+		lib_lock_drop(&ctx->qps[i]->rq.lock);
 	}
 	for (uint32_t i = 0; i <= ctx->cq_mask; i++)
 		if (ctx->cqs[i] != NULL)
 			lib_lock_drop(&ctx->cqs[i]->lock);
 	for (uint32_t i = 0; i <= ctx->srq_mask; i++)
 		if (ctx->srqs[i] != NULL)
-			lib_lock_drop(&ctx->srqs[i]->lock);
+			lib_lock_drop(&ctx->srqs[i]->wq.lock);
 }
 
 /*

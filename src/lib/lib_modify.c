@@ -210,7 +210,7 @@ fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32
 static int
 refresh_state(struct lib_qp *qp)
 {
-	struct lib_context *ctx = qp->ctx;
+	struct lib_context *ctx = lib_qp_ctx(qp);
 	struct hca_qpc qpc;
 	uint32_t state;
 	int err = ctx->ops->query_qp(ctx->ctl, qp->pub.qp_num, &qpc);
@@ -247,7 +247,7 @@ static int
 run_transition(struct lib_qp *qp, const struct hca_qp_transition *t,
 	       const struct softhca_qp_attr *attr, uint32_t mask, uint32_t to)
 {
-	struct lib_context *ctx = qp->ctx;
+	struct lib_context *ctx = lib_qp_ctx(qp);
 	bool bare = t->to == HCA_QPS_RST || t->to == HCA_QPS_ERR;
 	uint32_t before = qp->pub.state;
 	struct hca_qpc qpc;
@@ -294,7 +294,7 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *attr, ui
 				softhca_qp_state_str(pub->state), softhca_qp_state_str(to));
 	err = check_mask(t, mask, softhca_qp_state_str(pub->state), softhca_qp_state_str(to));
 	if (err == 0)
-		err = check_values(qp->ctx, attr, mask);
+		err = check_values(lib_qp_ctx(qp), attr, mask);
 	if (err != 0)
 		return err;
 	/* To the device naming the attribute is asking for the event. */
@@ -360,7 +360,7 @@ softhca_query_qp(struct softhca_qp *pub, struct softhca_qp_attr *attr, uint32_t 
 		 struct softhca_qp_init_attr *init_attr)
 {
 	struct lib_qp *qp = (struct lib_qp *)pub;
-	struct lib_context *ctx = qp->ctx;
+	struct lib_context *ctx = lib_qp_ctx(qp);
 	struct hca_qpc qpc;
 	int err = ctx->ops->query_qp(ctx->ctl, pub->qp_num, &qpc);
 
@@ -368,7 +368,7 @@ softhca_query_qp(struct softhca_qp *pub, struct softhca_qp_attr *attr, uint32_t 
 		return lib_ctl_fail(ctx, err);
 	memset(attr, 0, sizeof(*attr));
 	read_mailbox(&qpc, attr);
-	attr->cap = qp->cap;
+	attr->cap = lib_qp_cap(qp);
 	pub->state = attr->qp_state;
 	if (init_attr != NULL)
 		*init_attr = (struct softhca_qp_init_attr){
@@ -376,10 +376,10 @@ softhca_query_qp(struct softhca_qp *pub, struct softhca_qp_attr *attr, uint32_t 
 			.send_cq = pub->send_cq,
 			.recv_cq = pub->recv_cq,
 			.srq = pub->srq,
-			.cap = qp->cap,
+			.cap = lib_qp_cap(qp),
 			.qp_type = pub->qp_type,
 			.sq_sig_all = qp->signal_all != 0,
-			.flags = qp->locked ? 0 : SOFTHCA_SINGLE_THREADED,
+			.flags = qp->sq.locked ? 0 : SOFTHCA_SINGLE_THREADED,
 		};
 	return 0;
 }

@@ -84,11 +84,11 @@ take_error(const struct hca_cqe *cqe, bool is_send, struct softhca_wc *wc)
 static inline void
 take_send(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 {
-	struct lib_wq *sq = &qp->sq;
+	struct lib_polled *sq = &qp->sq_polled;
 	uint32_t index = hca_le32_to_cpu(cqe->wqe) >> sq->log_stride & sq->mask;
 	uint32_t tail = sq->tail;
 
-	if (__builtin_expect(sq->buf == NULL, 0))
+	if (__builtin_expect(sq->wr_id == NULL, 0))
 		return; /* a device that makes up completions */
 	wc->wr_id = sq->wr_id[index];
 	/* This WQE and the unsignalled ones before it are done. */
@@ -105,16 +105,16 @@ take_send(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 static inline uint64_t
 take_recv_wqe(struct lib_qp *qp, const struct hca_cqe *cqe)
 {
-	struct lib_wq *rq = &qp->rq;
+	struct lib_polled *rq = &qp->rq_polled;
 	uint32_t index, tail = rq->tail;
 	uint64_t wr_id;
 
 	if (__builtin_expect(cqe->srqn != 0, 0)) {
-		struct lib_srq *srq = lib_find_srq(qp->ctx, hca_le32_to_cpu(cqe->srqn));
+		struct lib_srq *srq = lib_find_srq(lib_qp_ctx(qp), hca_le32_to_cpu(cqe->srqn));
 
 		return srq != NULL ? lib_srq_take(srq, hca_le32_to_cpu(cqe->wqe)) : 0;
 	}
-	if (__builtin_expect(rq->buf == NULL, 0))
+	if (__builtin_expect(rq->wr_id == NULL, 0))
 		return 0;
 	index = hca_le32_to_cpu(cqe->wqe) >> rq->log_stride & rq->mask;
 	wr_id = rq->wr_id[index];

@@ -170,35 +170,32 @@ check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *
 	return 0;
 }
 
-int
-lib_wq_alloc(struct lib_context *ctx, struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride,
-	     size_t record_bytes)
+uint32_t
+lib_wq_log(uint32_t max_wr)
 {
-	uint32_t log_size = lib_log2_up(max_u32(max_wr, 1));
+	return lib_log2_up(max_u32(max_wr, 1));
+}
+
+int
+lib_wq_map(struct lib_context *ctx, struct lib_wq *wq, uint32_t log_size, uint32_t log_stride,
+	   size_t record_bytes)
+{
 	size_t bytes = ((size_t)1 << (log_size + log_stride)) + record_bytes;
 
 	wq->mask = (1u << log_size) - 1;
 	wq->log_stride = log_stride;
 	wq->bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 	wq->buf = lib_map(ctx, wq->bytes);
-	wq->wr_id = calloc((size_t)wq->mask + 1, sizeof(*wq->wr_id));
-	if (wq->buf == NULL || wq->wr_id == NULL)
+	if (wq->buf == NULL)
 		return lib_fail(-ENOMEM, "no memory for a queue of %u requests", wq->mask + 1);
 	return 0;
 }
 
 void
-lib_wq_free(struct lib_context *ctx, struct lib_wq *wq)
-{
-	lib_unmap(ctx, wq->buf, wq->bytes);
-	free(wq->wr_id);
-}
-
-void
 lib_qp_free(struct lib_qp *qp)
 {
-	lib_wq_free(qp->ctx, &qp->sq);
-	lib_wq_free(qp->ctx, &qp->rq);
+	lib_unmap(lib_qp_ctx(qp), qp->sq.buf, qp->sq.bytes);
+	lib_unmap(lib_qp_ctx(qp), qp->rq.buf, qp->rq.bytes);
 	free(qp);
 }
 
@@ -208,28 +205,35 @@ smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* What was granted: everything the strides have room for. */
+/* Grant everything the strides have room for. */
 static void
-set_send_caps(struct lib_qp *qp, const struct lib_context *ctx)
+set_send_limits(struct lib_qp *qp, const struct lib_context *ctx)
 {
 	uint32_t room = (1u << qp->sq.log_stride) - send_header_bytes(qp->pub.qp_type);
 
 	qp->sq.max_sge = smaller(room / HCA_WQE_UNIT, ctx->info.max_sge);
 	qp->max_inline =
 		smaller(room - (uint32_t)sizeof(struct hca_inline_unit), ctx->info.max_inline);
-	qp->cap.max_send_wr = qp->sq.mask + 1;
-	qp->cap.max_send_sge = qp->sq.max_sge;
-	qp->cap.max_inline_data = qp->max_inline;
 }
 
 static void
-set_recv_caps(struct lib_qp *qp, const struct lib_context *ctx)
+set_recv_limits(struct lib_qp *qp, const struct lib_context *ctx)
 {
 	uint32_t room = (1u << qp->rq.log_stride) - (uint32_t)sizeof(struct hca_next_unit);
 
 	qp->rq.max_sge = smaller(room / HCA_WQE_UNIT, ctx->info.max_sge);
-	qp->cap.max_recv_wr = qp->rq.mask + 1;
-	qp->cap.max_recv_sge = qp->rq.max_sge;
+}
+
+struct softhca_qp_cap
+lib_qp_cap(const struct lib_qp *qp)
+{
+	return (struct softhca_qp_cap){
+		.max_send_wr = qp->sq.buf != NULL ? qp->sq.mask + 1 : 0,
+		.max_recv_wr = qp->rq.buf != NULL ? qp->rq.mask + 1 : 0,
+		.max_send_sge = qp->sq.max_sge,
+		.max_recv_sge = qp->rq.max_sge,
+		.max_inline_data = qp->max_inline,
+	};
 }
 
 void
@@ -237,47 +241,92 @@ lib_qp_rewind(struct lib_qp *qp)
 {
 	qp->sq.head = 0;
 	qp->rq.head = 0;
-	__atomic_store_n(&qp->sq.tail, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&qp->rq.tail, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->sq_polled.tail, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->rq_polled.tail, 0, __ATOMIC_RELEASE);
 	if (qp->rq_record != NULL)
 		memset(qp->rq_record, 0, sizeof(*qp->rq_record));
 }
 
-static int
-alloc_queues(struct lib_context *ctx, struct lib_qp *qp, const struct softhca_qp_init_attr_ex *attr)
+/* Which queues of its own the QP will have: HCA_CTL_HAS_SQ, HCA_CTL_HAS_RQ */
+static uint32_t
+own_queues(const struct softhca_qp_init_attr_ex *attr)
 {
 	uint32_t has = hca_ctl_queues(lib_service_of(attr->qp_type));
-	uint32_t recv_bytes = sizeof(struct hca_next_unit) + attr->cap.max_recv_sge * HCA_WQE_UNIT;
-	int err = 0;
 
-	if ((has & HCA_CTL_HAS_SQ) != 0) {
-		err = lib_wq_alloc(ctx, &qp->sq, attr->cap.max_send_wr, send_stride_log(attr), 0);
-		if (err == 0)
-			set_send_caps(qp, ctx);
-	}
-	if (err != 0 || (has & HCA_CTL_HAS_RQ) == 0 || attr->srq != NULL)
+	return attr->srq != NULL ? has & ~(uint32_t)HCA_CTL_HAS_RQ : has;
+}
+
+static struct lib_polled
+polled(const struct lib_wq *wq)
+{
+	return (struct lib_polled){.mask = wq->mask,
+				   .wr_id = wq->wr_id,
+				   .log_stride = wq->log_stride};
+}
+
+static int
+map_sq(struct lib_context *ctx, struct lib_qp *qp, const struct softhca_qp_init_attr_ex *attr)
+{
+	int err = lib_wq_map(ctx, &qp->sq, lib_wq_log(attr->cap.max_send_wr), send_stride_log(attr),
+			     0);
+
+	if (err != 0)
 		return err;
-	err = lib_wq_alloc(ctx, &qp->rq, attr->cap.max_recv_wr, stride_log(recv_bytes),
-			   sizeof(struct hca_rq_record));
+	set_send_limits(qp, ctx);
+	qp->sq_polled = polled(&qp->sq);
+	return 0;
+}
+
+static int
+map_rq(struct lib_context *ctx, struct lib_qp *qp, const struct softhca_qp_init_attr_ex *attr)
+{
+	uint32_t bytes = sizeof(struct hca_next_unit) + attr->cap.max_recv_sge * HCA_WQE_UNIT;
+	int err = lib_wq_map(ctx, &qp->rq, lib_wq_log(attr->cap.max_recv_wr), stride_log(bytes),
+			     sizeof(struct hca_rq_record));
+
 	if (err != 0)
 		return err;
 	qp->rq_record = (struct hca_rq_record *)(qp->rq.buf +
 						 (((size_t)qp->rq.mask + 1) << qp->rq.log_stride));
-	set_recv_caps(qp, ctx);
+	set_recv_limits(qp, ctx);
+	qp->rq_polled = polled(&qp->rq);
 	return 0;
+}
+
+/* The object and its wr_ids, zeroed: one piece of memory */
+static struct lib_qp *
+alloc_object(const struct softhca_qp_init_attr_ex *attr)
+{
+	uint32_t has = own_queues(attr);
+	size_t sends = 0, receives = 0, bytes;
+	struct lib_qp *qp;
+	void *mem;
+
+	if ((has & HCA_CTL_HAS_SQ) != 0)
+		sends = (size_t)1 << lib_wq_log(attr->cap.max_send_wr);
+	if ((has & HCA_CTL_HAS_RQ) != 0)
+		receives = (size_t)1 << lib_wq_log(attr->cap.max_recv_wr);
+	bytes = sizeof(*qp) + (sends + receives) * sizeof(qp->wr_ids[0]);
+	if (posix_memalign(&mem, HCA_CACHE_LINE, bytes) != 0)
+		return NULL;
+	qp = memset(mem, 0, bytes);
+	if (sends != 0)
+		qp->sq.wr_id = qp->wr_ids;
+	if (receives != 0)
+		qp->rq.wr_id = qp->wr_ids + sends;
+	return qp;
 }
 
 static struct lib_qp *
 alloc_qp(struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 {
-	struct lib_qp *qp = aligned_alloc(HCA_CACHE_LINE, sizeof(*qp));
+	struct lib_qp *qp = alloc_object(attr);
+	int err = 0;
 
 	if (qp == NULL) {
 		lib_fail(-ENOMEM, "no memory for a QP");
 		return NULL;
 	}
-	memset(qp, 0, sizeof(*qp));
-	qp->ctx = ctx;
 	qp->pub.context = &ctx->pub;
 	qp->pub.pd = attr->pd;
 	qp->pub.send_cq = attr->send_cq;
@@ -287,9 +336,14 @@ alloc_qp(struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 	qp->pub.qp_type = attr->qp_type;
 	qp->type_bit = 1u << attr->qp_type;
 	qp->extra_units = extra_units(attr->qp_type);
-	qp->locked = (attr->flags & SOFTHCA_SINGLE_THREADED) == 0;
+	qp->sq.locked = (attr->flags & SOFTHCA_SINGLE_THREADED) == 0;
+	qp->rq.locked = qp->sq.locked;
 	qp->signal_all = attr->sq_sig_all ? HCA_WQE_FLAG_SIGNALED : 0;
-	if (alloc_queues(ctx, qp, attr) != 0) {
+	if (qp->sq.wr_id != NULL)
+		err = map_sq(ctx, qp, attr);
+	if (err == 0 && qp->rq.wr_id != NULL)
+		err = map_rq(ctx, qp, attr);
+	if (err != 0) {
 		lib_qp_free(qp);
 		return NULL;
 	}
@@ -378,7 +432,7 @@ softhca_create_qp_ex(struct softhca_context *pub, struct softhca_qp_init_attr_ex
 	err = enter_qp(ctx, qp);
 	if (err != 0)
 		goto err_destroy;
-	attr->cap = qp->cap;
+	attr->cap = lib_qp_cap(qp);
 	return &qp->pub;
 
 err_destroy:
@@ -431,7 +485,7 @@ int
 softhca_destroy_qp(struct softhca_qp *pub)
 {
 	struct lib_qp *qp = (struct lib_qp *)pub;
-	struct lib_context *ctx = qp->ctx;
+	struct lib_context *ctx = lib_qp_ctx(qp);
 	int err;
 
 	pthread_mutex_lock(&ctx->lock);
@@ -459,7 +513,7 @@ static int
 mcast(struct softhca_qp *pub, const union softhca_gid *gid, bool attach)
 {
 	struct lib_qp *qp = (struct lib_qp *)pub;
-	struct lib_context *ctx = qp->ctx;
+	struct lib_context *ctx = lib_qp_ctx(qp);
 	int err;
 
 	if (pub->qp_type != SOFTHCA_QPT_UD)

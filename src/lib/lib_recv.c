@@ -48,7 +48,8 @@ static int
 post_all(struct lib_qp *qp, struct softhca_recv_wr **wr)
 {
 	struct lib_wq *rq = &qp->rq;
-	uint32_t room = rq->mask + 1 - (rq->head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE));
+	uint32_t room =
+		rq->mask + 1 - (rq->head - __atomic_load_n(&qp->rq_polled.tail, __ATOMIC_ACQUIRE));
 	uint32_t head = rq->head;
 	int err = 0;
 
@@ -78,13 +79,14 @@ post_all(struct lib_qp *qp, struct softhca_recv_wr **wr)
 static void
 kick_if_asked(struct lib_qp *qp)
 {
+	struct lib_context *ctx = lib_qp_ctx(qp);
 	uint32_t number;
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(__atomic_load_n(&qp->rq_record->notify, __ATOMIC_RELAXED) == 0, 1))
 		return;
-	if (lib_doorbell_take(qp->ctx, &number) == 0)
-		lib_doorbell_fill(&qp->ctx->uar, number,
+	if (lib_doorbell_take(ctx, &number) == 0)
+		lib_doorbell_fill(&ctx->uar, number,
 				  HCA_DB_MAKE(0, 0, HCA_DB_OPCODE_KICK, qp->pub.qp_num, 0));
 }
 
@@ -97,20 +99,20 @@ softhca_post_recv(struct softhca_qp *pub, struct softhca_recv_wr *wr,
 
 	if (wr == NULL)
 		return 0;
-	if (qp->locked)
-		lib_lock_take(&qp->rq_lock);
+	if (qp->rq.locked)
+		lib_lock_take(&qp->rq.lock);
 	if (qp->rq_record == NULL) {
 		err = lib_fail(-EINVAL, "the QP has no receive queue of its own");
 	} else if (qp->pub.state == SOFTHCA_QPS_RESET) {
 		err = lib_fail(-EINVAL, "post_recv in state RESET");
-	} else if (qp->ctx->dead) {
-		err = lib_dead(qp->ctx);
+	} else if (lib_qp_ctx(qp)->dead) {
+		err = lib_dead(lib_qp_ctx(qp));
 	} else {
 		err = post_all(qp, &wr);
 		kick_if_asked(qp);
 	}
-	if (qp->locked)
-		lib_lock_drop(&qp->rq_lock);
+	if (qp->rq.locked)
+		lib_lock_drop(&qp->rq.lock);
 	if (err != 0 && bad_wr != NULL)
 		*bad_wr = wr;
 	return err;

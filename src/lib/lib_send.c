@@ -306,10 +306,12 @@ build_chain(struct lib_qp *qp, struct softhca_send_wr **wr, struct judged_wr jud
 static inline int
 post_locked(struct lib_qp *qp, struct softhca_send_wr **wr)
 {
+	struct lib_context *ctx = lib_qp_ctx(qp);
 	struct lib_wq *sq = &qp->sq;
 	struct softhca_send_wr *first = *wr;
 	uint32_t index = sq->head & sq->mask;
-	uint32_t room = sq->mask + 1 - (sq->head - __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
+	uint32_t room =
+		sq->mask + 1 - (sq->head - __atomic_load_n(&qp->sq_polled.tail, __ATOMIC_ACQUIRE));
 	struct judged_wr judged;
 	uint32_t number;
 	uint64_t word;
@@ -320,13 +322,13 @@ post_locked(struct lib_qp *qp, struct softhca_send_wr **wr)
 	err = judge_wr(qp, first, &judged);
 	if (err != 0)
 		return err;
-	err = lib_doorbell_take(qp->ctx, &number);
+	err = lib_doorbell_take(ctx, &number);
 	if (err != 0)
 		return err;
 	word = HCA_DB_MAKE(index, (first->send_flags & SOFTHCA_SEND_FENCE) != 0, judged.op->op,
 			   qp->pub.qp_num, judged.units);
 	err = build_chain(qp, wr, judged, room);
-	lib_doorbell_fill(&qp->ctx->uar, number, word);
+	lib_doorbell_fill(&ctx->uar, number, word);
 	return err;
 }
 
@@ -340,8 +342,8 @@ softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
 
 	if (__builtin_expect(wr == NULL, 0))
 		return 0;
-	if (qp->locked)
-		lib_lock_take(&qp->sq_lock);
+	if (qp->sq.locked)
+		lib_lock_take(&qp->sq.lock);
 	wqes = qp->sq.head;
 	if (__builtin_expect(qp->sq.buf == NULL, 0))
 		err = lib_fail(-EINVAL, "the QP has no send queue");
@@ -351,10 +353,10 @@ softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
 	else
 		err = post_locked(qp, &wr);
 	wqes = qp->sq.head - wqes;
-	if (qp->locked)
-		lib_lock_drop(&qp->sq_lock);
+	if (qp->sq.locked)
+		lib_lock_drop(&qp->sq.lock);
 	if (__builtin_expect(err != 0, 0) && bad_wr != NULL)
 		*bad_wr = wr;
-	lib_posted(qp->ctx, wqes);
+	lib_posted(lib_qp_ctx(qp), wqes);
 	return err;
 }

@@ -21,29 +21,37 @@ list_all(struct lib_srq *srq)
 	srq->free_tail = srq->wq.mask;
 }
 
+/* The object, its wr_ids and the list: one piece of memory */
+static struct lib_srq *
+alloc_object(uint32_t log_size)
+{
+	size_t n = (size_t)1 << log_size;
+	struct lib_srq *srq =
+		calloc(1, sizeof(*srq) + n * (sizeof(*srq->wq.wr_id) + sizeof(*srq->next)));
+
+	if (srq == NULL)
+		return NULL;
+	srq->wq.wr_id = (uint64_t *)(srq + 1);
+	srq->next = (uint32_t *)(srq->wq.wr_id + n);
+	return srq;
+}
+
 static struct lib_srq *
 alloc_srq(struct lib_context *ctx, const struct softhca_srq_init_attr_ex *attr)
 {
 	uint32_t bytes = sizeof(struct hca_next_unit) + attr->attr.max_sge * HCA_WQE_UNIT;
 	uint32_t log_stride = lib_log2_up(bytes);
-	struct lib_srq *srq = aligned_alloc(HCA_CACHE_LINE, sizeof(*srq));
-	int err;
+	uint32_t log_size = lib_wq_log(attr->attr.max_wr + 1);
+	struct lib_srq *srq = alloc_object(log_size);
 
 	if (srq == NULL) {
 		lib_fail(-ENOMEM, "no memory for an SRQ");
 		return NULL;
 	}
-	memset(srq, 0, sizeof(*srq));
 	srq->ctx = ctx;
 	if (log_stride < HCA_WQE_MIN_STRIDE_LOG)
 		log_stride = HCA_WQE_MIN_STRIDE_LOG;
-	err = lib_wq_alloc(ctx, &srq->wq, attr->attr.max_wr + 1, log_stride,
-			   sizeof(struct hca_rq_record));
-	if (err == 0)
-		srq->next = calloc((size_t)srq->wq.mask + 1, sizeof(*srq->next));
-	if (srq->next == NULL) {
-		if (err == 0)
-			lib_fail(-ENOMEM, "no memory for an SRQ");
+	if (lib_wq_map(ctx, &srq->wq, log_size, log_stride, sizeof(struct hca_rq_record)) != 0) {
 		lib_srq_free(srq);
 		return NULL;
 	}
@@ -63,8 +71,7 @@ alloc_srq(struct lib_context *ctx, const struct softhca_srq_init_attr_ex *attr)
 void
 lib_srq_free(struct lib_srq *srq)
 {
-	lib_wq_free(srq->ctx, &srq->wq);
-	free(srq->next);
+	lib_unmap(srq->ctx, srq->wq.buf, srq->wq.bytes);
 	free(srq);
 }
 
@@ -284,11 +291,11 @@ lib_srq_take(struct lib_srq *srq, uint32_t wqe_offset)
 	uint32_t index = wqe_offset >> srq->wq.log_stride & srq->wq.mask;
 	uint64_t wr_id;
 
-	lib_lock_take(&srq->lock);
+	lib_lock_take(&srq->wq.lock);
 	wr_id = srq->wq.wr_id[index];
 	srq->next[srq->free_tail] = index;
 	srq->free_tail = index;
-	lib_lock_drop(&srq->lock);
+	lib_lock_drop(&srq->wq.lock);
 	return wr_id;
 }
 
@@ -330,9 +337,9 @@ softhca_post_srq_recv(struct softhca_srq *pub, struct softhca_recv_wr *wr,
 
 	if (wr == NULL)
 		return 0;
-	lib_lock_take(&srq->lock);
+	lib_lock_take(&srq->wq.lock);
 	err = srq->ctx->dead ? lib_dead(srq->ctx) : post_all(srq, &wr);
-	lib_lock_drop(&srq->lock);
+	lib_lock_drop(&srq->wq.lock);
 	if (err != 0 && bad_wr != NULL)
 		*bad_wr = wr;
 	return err;

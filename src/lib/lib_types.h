@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <softhca/softhca.h>
@@ -90,16 +91,28 @@ struct lib_cq {
 	size_t bytes; /* of the mapping that starts at ring */
 };
 
-/* One work queue. head and tail run free; head - tail WQEs are posted. */
+/* One work queue, as those see it who post to it. wr_id lies in the object that has the queue. */
 struct lib_wq {
-	uint8_t *buf;
-	uint64_t *wr_id;
+	struct lib_lock lock;
+	uint32_t head; /* free running: WQEs posted */
 	uint32_t mask; /* size - 1 */
 	uint32_t log_stride;
+	uint8_t *buf;
+	uint64_t *wr_id;
+	size_t bytes; /* of the mapping that starts at buf */
 	uint32_t max_sge;
-	uint32_t head;			 /* under the QP's lock */
-	LIB_CACHE_ALIGNED uint32_t tail; /* written by poll, under the CQ's lock */
-	size_t bytes;
+	bool locked; /* false: single threaded */
+};
+
+/*
+ * The same queue as poll_cq sees it, under the CQ's lock. It has its own copy of what it reads:
+ * the line of those who post changes with each post.
+ */
+struct lib_polled {
+	uint32_t tail; /* free running: WQEs completed */
+	uint32_t mask;
+	uint64_t *wr_id; /* NULL: there is no such queue */
+	uint32_t log_stride;
 };
 
 /*
@@ -109,10 +122,9 @@ struct lib_wq {
 struct lib_srq {
 	struct softhca_srq pub;
 	struct lib_context *ctx;
-	struct lib_lock lock;
-	struct lib_wq wq;
+	struct lib_wq wq; /* always locked */
 	struct hca_rq_record *record;
-	uint32_t *next;
+	uint32_t *next; /* behind the wr_ids */
 	uint32_t free_head, free_tail;
 	uint32_t posted; /* free running */
 	uint32_t users;	 /* QPs; under the context's lock, as the rest */
@@ -134,25 +146,44 @@ struct lib_ah {
 	struct hca_ud_unit unit;
 };
 
+/*
+ * A cache line for each of those who may be at work on a QP at the same time: what all only read,
+ * post_send, post_recv, and the polls of the two CQs. There may be tens of thousands of QPs: what is
+ * rarely used stands where a line has room, behind what is written least.
+ */
 struct lib_qp {
-	struct softhca_qp pub;
-	struct lib_context *ctx;
+	struct softhca_qp pub; /* lib_qp_ctx() */
+
+	LIB_CACHE_ALIGNED struct lib_wq sq;
 	uint32_t type_bit;    /* 1 << qp_type, against send_op.types */
 	uint32_t extra_units; /* UD or XRC unit behind the next unit of every WQE */
 	uint32_t max_inline;
 	uint32_t signal_all; /* the C flag where every request is signalled, else 0 */
-	bool locked;
-	struct lib_lock sq_lock;
-	struct lib_lock rq_lock;
-	struct lib_wq sq;
-	struct lib_wq rq;
+
+	LIB_CACHE_ALIGNED struct lib_wq rq;
 	struct hca_rq_record *rq_record; /* NULL: no receive queue of its own */
+
+	LIB_CACHE_ALIGNED struct lib_polled sq_polled;
 	struct lib_xrcd *xrcd;
-	struct softhca_qp_cap cap;
-	bool leaving;	     /* the driver is told to destroy it; under the context's lock */
+	bool leaving; /* the driver is told to destroy it; under the context's lock */
+
+	LIB_CACHE_ALIGNED struct lib_polled rq_polled;
 	uint32_t events_got; /* asynchronous; under the context's lock */
 	uint32_t events_acked;
+
+	LIB_CACHE_ALIGNED uint64_t wr_ids[]; /* of the send queue, then of the receive queue */
 };
+
+_Static_assert(sizeof(struct lib_qp) == 5 * HCA_CACHE_LINE, "a line for each who works on a QP");
+_Static_assert(offsetof(struct lib_qp, sq) == HCA_CACHE_LINE, "posts write no line that all read");
+_Static_assert(offsetof(struct lib_qp, rq_polled) == 4 * HCA_CACHE_LINE,
+	       "nor one that another polls");
+
+/*
+ * Host memory of a QP without what grows with its queues: the object, its place in the context's
+ * table, and about a cache line that malloc() spends on its header and on the alignment.
+ */
+#define LIB_QP_BYTES (sizeof(struct lib_qp) + sizeof(struct lib_qp *) + HCA_CACHE_LINE)
 
 struct lib_pd {
 	struct softhca_pd pub;
@@ -174,6 +205,12 @@ static inline struct lib_context *
 lib_ctx(const struct softhca_context *ctx)
 {
 	return (struct lib_context *)(uintptr_t)ctx;
+}
+
+static inline struct lib_context *
+lib_qp_ctx(const struct lib_qp *qp)
+{
+	return lib_ctx(qp->pub.context);
 }
 
 /* Manual progress: run the engine in post_send once so many requests wait for it. */
@@ -237,9 +274,11 @@ int lib_recv_judge(const struct lib_wq *wq, const struct softhca_recv_wr *wr);
 void lib_recv_build(struct lib_wq *wq, uint32_t index, const struct softhca_recv_wr *wr);
 
 /* lib_qp.c */
-int lib_wq_alloc(struct lib_context *ctx, struct lib_wq *wq, uint32_t max_wr, uint32_t log_stride,
-		 size_t record_bytes);
-void lib_wq_free(struct lib_context *ctx, struct lib_wq *wq);
+/* log2 of the WQEs of a queue for max_wr requests */
+uint32_t lib_wq_log(uint32_t max_wr);
+/* The caller has set wr_id. */
+int lib_wq_map(struct lib_context *ctx, struct lib_wq *wq, uint32_t log_size, uint32_t log_stride,
+	       size_t record_bytes);
 uint32_t lib_log2_up(uint32_t n);
 uint32_t lib_service_of(uint32_t qp_type);
 
@@ -267,6 +306,7 @@ int lib_dead(const struct lib_context *ctx);
 int lib_check_path(const struct softhca_ah_attr *attr);
 
 /* lib_qp.c: free what is host memory; the queues to their first state (both CQs locked) */
+struct softhca_qp_cap lib_qp_cap(const struct lib_qp *qp); /* what was granted */
 void lib_qp_free(struct lib_qp *qp);
 void lib_qp_rewind(struct lib_qp *qp);
 

@@ -211,8 +211,8 @@ test_fork_amid_calls(void **state)
 	int status;
 	pid_t pid;
 
-	lib_lock_take(&qp->sq_lock);
-	lib_lock_take(&qp->rq_lock);
+	lib_lock_take(&qp->sq.lock);
+	lib_lock_take(&qp->rq.lock);
 	lib_lock_take(&cq()->lock);
 	pthread_mutex_lock(&lib_ctx(ctx)->lock);
 	pid = fork();
@@ -220,8 +220,8 @@ test_fork_amid_calls(void **state)
 		_exit(child_of_busy_parent());
 	pthread_mutex_unlock(&lib_ctx(ctx)->lock);
 	lib_lock_drop(&cq()->lock);
-	lib_lock_drop(&qp->rq_lock);
-	lib_lock_drop(&qp->sq_lock);
+	lib_lock_drop(&qp->rq.lock);
+	lib_lock_drop(&qp->sq.lock);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);

@@ -283,11 +283,44 @@ test_send_overflow(void **state)
 	fake_complete(q.cq, 0, &cqe);
 	assert_int_equal(softhca_poll_cq(q.cq, 4, &wc), 1);
 	assert_int_equal(wc.wr_id, 5);
-	assert_int_equal(qp()->sq.tail, 6);
+	assert_int_equal(qp()->sq_polled.tail, 6);
 	assert_int_equal(softhca_post_send(q.qp, &wr[8], &bad), 0);
 	assert_int_equal(qp()->sq.head, 10);
 	fake_take_doorbell(fake);
 	assert_int_equal(fake_take_doorbell(fake), HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 1));
+}
+
+/* Both full at once: no wr_id of one queue lies where the other's do, nor in the QP itself. */
+static void
+test_wr_ids_apart(void **state)
+{
+	struct lib_qp before;
+
+	for (uint64_t i = 0; i < 8; i++) {
+		struct softhca_send_wr send = {.wr_id = 100 + i, .opcode = SOFTHCA_WR_SEND};
+		struct softhca_recv_wr recv = {.wr_id = 200 + i};
+
+		assert_int_equal(softhca_post_send(q.qp, &send, NULL), 0);
+		assert_int_equal(softhca_post_recv(q.qp, &recv, NULL), i < 4 ? 0 : -ENOMEM);
+	}
+	memcpy(&before, qp(), sizeof(before));
+	for (uint32_t i = 0; i < 12; i++) {
+		bool is_send = i < 8;
+		uint32_t stride_log = is_send ? qp()->sq.log_stride : qp()->rq.log_stride;
+		struct hca_cqe cqe = {.my_qpn = hca_cpu_to_le32(q.qp->qp_num),
+				      .opcode = is_send ? HCA_OP_SEND : 0x04,
+				      .wqe = hca_cpu_to_le32((i & 7) << stride_log),
+				      .is_send = is_send};
+		struct softhca_wc wc;
+
+		fake_complete(q.cq, i, &cqe);
+		assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
+		assert_int_equal(wc.wr_id, is_send ? 100 + i : 200 + i - 8);
+	}
+	assert_int_equal(qp()->sq_polled.tail, 8);
+	assert_int_equal(qp()->rq_polled.tail, 4);
+	/* Polling has written no line of those who post. */
+	assert_memory_equal(&before, qp(), offsetof(struct lib_qp, sq_polled));
 }
 
 static void
@@ -303,7 +336,7 @@ test_states(void **state)
 		q.qp->state = s;
 		assert_int_equal(softhca_post_send(q.qp, &wr, NULL), send_err[s]);
 		assert_int_equal(softhca_post_recv(q.qp, &rr, NULL), recv_err[s]);
-		qp()->rq.tail = qp()->rq.head;
+		qp()->rq_polled.tail = qp()->rq.head;
 	}
 }
 
@@ -341,7 +374,7 @@ test_recv(void **state)
 	assert_ptr_equal(bad, &wr);
 	assert_int_equal(qp()->rq_record->producer, 4);
 	wr.num_sge = 99;
-	qp()->rq.tail = qp()->rq.head;
+	qp()->rq_polled.tail = qp()->rq.head;
 	assert_int_equal(softhca_post_recv(q.qp, &wr, &bad), -EINVAL);
 }
 
@@ -369,6 +402,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_unknown_flags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_in_the_middle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_send_overflow, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wr_ids_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_recv, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_queue_layout, setup, teardown),
