@@ -55,6 +55,7 @@ open_port(const char *role)
 		 folder);
 	if (rte_eal_init(RTE_DIM(argv), (char **)(uintptr_t)argv) < 0)
 		return false;
+	rmdir(rte_eal_get_runtime_dir()); /* nothing is put there, and nobody would remove it */
 	pool = rte_pktmbuf_pool_create("p", 4095, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	return pool != NULL && rte_eth_dev_configure(0, 1, 1, &conf) == 0 &&
 	       rte_eth_rx_queue_setup(0, 0, 256, 0, NULL, pool) == 0 &&
