@@ -288,6 +288,19 @@ random_requests(void **state)
 
 /* ---- memory ---- */
 
+/* One that is nobody's any more, in a folder. */
+static int
+plain_file(const char *folder)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/softhca-hostile-XXXXXX", folder);
+	fd = mkstemp(path);
+	unlink(path);
+	return fd;
+}
+
 static int
 sealed_file(const char *name, uint64_t bytes, int seals)
 {
@@ -326,8 +339,8 @@ bad_files(void **state)
 		{reopened(good, O_PATH), -EBADF},
 		{open("/dev/zero", O_RDWR), -EBADF},
 		{open("/tmp", O_RDONLY), -EBADF},
-		{open("/tmp/softhca-hostile", O_RDWR | O_CREAT, 0600), -EBADF},
-		{open("/dev/shm/softhca-hostile", O_RDWR | O_CREAT, 0600), -EBADF},
+		{plain_file("/tmp"), -EBADF},
+		{plain_file("/dev/shm"), -EBADF},
 		{pipe(fds) == 0 ? fds[1] : -1, -EBADF},
 		{socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 ? pair[0] : -1, -EBADF},
 	};
@@ -343,8 +356,6 @@ bad_files(void **state)
 	assert_int_equal(counted("refused_file") - before, sizeof(files) / sizeof(files[0]));
 	assert_int_equal(raw_attach(&r, good, VA, MIB, 0), 0);
 	raw_close(&r);
-	unlink("/tmp/softhca-hostile");
-	unlink("/dev/shm/softhca-hostile");
 	close(fds[0]);
 	close(pair[1]);
 	close(good);

@@ -150,11 +150,14 @@ write_some(unsigned int n)
 static int
 setup(void **state)
 {
+	/* A socket of its own: others may be running this test too. */
+	static char prefix[32];
 	static const char *const args[] = {
-		"--no-huge",	       "-m", "256", "--no-pci", "--no-shconf", "--log-level=error",
-		"--file-prefix=shtel", "-l", "0",   NULL};
+		"--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--log-level=error",
+		prefix,	     "-l", "0",	  NULL};
 	struct softhca_embed_config c;
 
+	snprintf(prefix, sizeof(prefix), "--file-prefix=shtel%d", (int)getpid());
 	softhca_embed_config_init(&c);
 	c.eal_args = (const char *const *)args;
 	c.log_qps = 8;
@@ -474,6 +477,12 @@ gone(void **state)
 	json_decref(list);
 }
 
+static void
+remove_runtime_dir(void)
+{
+	rmdir(rte_eal_get_runtime_dir());
+}
+
 int
 main(void)
 {
@@ -486,5 +495,6 @@ main(void)
 		cmocka_unit_test(gone),
 	};
 
+	atexit(remove_runtime_dir); /* behind DPDK's own, which removes its socket */
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
