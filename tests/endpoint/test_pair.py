@@ -323,7 +323,7 @@ class Admin(Case):
             self.assertIsNone(a.ask('/softhca/impair,' + bad), bad)
         for d in self.daemons:
             d.ask('/softhca/impair,drop=0.03,dup=0.03,reorder=0.03,corrupt=0.03')
-        self.talk('rough', 'rc', seconds=4, timeout=16).good(self)
+        self.talk('rough', 'rc', seconds=8, timeout=16).good(self)
         said = a.ask('/softhca/impair')
         print('impaired: %s' % said, file=sys.stderr)
         for fault in ('dropped', 'duplicated', 'reordered', 'corrupted'):

@@ -19,7 +19,7 @@ static int
 open_one(struct peer *p, const struct rig *rig, unsigned int side, int sock)
 {
 	/* 0.27 s: who is disturbed is to be a matter of the daemon, not of a busy machine */
-	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .timeout = 16};
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .timeout = 19};
 	int err = peer_open(p, rig->path[side], &cfg);
 
 	return err == 0 ? peer_connect(p, sock) : err;

@@ -15,7 +15,7 @@
 
 #define QKEY 0x11223344u
 #define SEND_BYTES 4096u
-#define WAIT_SECONDS 20.0
+#define WAIT_SECONDS 60.0
 #define RDMA_BYTES 65536u
 
 void
@@ -93,7 +93,7 @@ peer_open(struct peer *p, const char *device, const struct peer_config *cfg)
 	memset(p, 0, sizeof(*p));
 	p->events = cfg->events;
 	p->gid_index = cfg->gid_index;
-	p->timeout = cfg->timeout != 0 ? cfg->timeout : 14;
+	p->timeout = cfg->timeout != 0 ? cfg->timeout : 18;
 	err = softhca_open(device, &p->ctx);
 	if (err != 0)
 		return complain(err, "open");

@@ -14,7 +14,7 @@
 
 #include "ipc_rig.h"
 
-#define ANSWER_MS 20000
+#define ANSWER_MS 60000
 
 uint64_t
 rig_now_ns(void)

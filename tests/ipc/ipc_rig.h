@@ -70,7 +70,7 @@ struct peer_config {
 	bool srq;
 	bool events;
 	uint32_t gid_index;
-	uint8_t timeout; /* ACK timeout, 0: 14 */
+	uint8_t timeout; /* ACK timeout, 0: 18 */
 	uint32_t sges;	 /* of a work request, 0: 1 */
 	void *buf;	 /* NULL: from softhca_alloc() */
 };

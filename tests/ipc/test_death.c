@@ -22,7 +22,7 @@
 #define STOPS 20u
 #define VICTIM_QPS 8u
 #define GIVE_UP_NS 30000000000ull
-#define GIVE_UP_MS 30000u
+#define GIVE_UP_MS 120000u
 
 static struct rig rig;
 static uint64_t seed = 1;

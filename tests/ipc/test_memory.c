@@ -482,7 +482,7 @@ fork_while_registering(void **state)
 			struct softhca_context *ctx;
 			struct softhca_mr *mr;
 
-			alarm(20);
+			alarm(120);
 			mr = softhca_reg_mr(open_pd(&ctx), softhca_alloc(4096), 4096, 0);
 			_exit(mr == NULL);
 		}

@@ -236,8 +236,11 @@ beside_main(void *arg)
 {
 	struct beside *b = arg;
 
-	while (!__atomic_load_n(&b->stop, __ATOMIC_RELAXED) && b->wrong == NULL)
-		b->wrong = round_trip(b->couple);
+	const char *wrong = NULL;
+
+	while (!__atomic_load_n(&b->stop, __ATOMIC_RELAXED) && wrong == NULL)
+		wrong = round_trip(b->couple);
+	__atomic_store_n(&b->wrong, wrong, __ATOMIC_RELEASE);
 	return NULL;
 }
 

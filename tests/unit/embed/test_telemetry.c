@@ -152,9 +152,10 @@ setup(void **state)
 {
 	/* A socket of its own: others may be running this test too. */
 	static char prefix[32];
-	static const char *const args[] = {
-		"--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--log-level=error",
-		prefix,	     "-l", "0",	  NULL};
+	static const char *const args[] = {"--no-huge", "-m",	       "256",
+					   "--no-pci",	"--no-shconf", "--log-level=error",
+					   prefix,	"-l",	       "0",
+					   NULL};
 	struct softhca_embed_config c;
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=shtel%d", (int)getpid());
