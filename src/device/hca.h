@@ -127,7 +127,8 @@ struct hca_usage {
 	uint32_t edge_objects; /* objects waiting in ring edges */
 	uint32_t backlog;      /* frames encap could not hand to the port yet */
 	uint32_t messages;     /* per-QP messages not yet consumed */
-	uint32_t qp_bytes;     /* of the device per live QP on average, beyond its queues */
+	/* per live QP on average: beyond its queues; its queue of READs and ATOMICs to be answered */
+	uint32_t qp_bytes, qp_job_bytes;
 };
 void hca_usage(const struct hca *h, struct hca_usage *u);
 

@@ -95,7 +95,7 @@ struct hca_driver_usage {
 	uint64_t mtts;
 	uint32_t srqs;
 	uint32_t xrcds;
-	uint32_t qp_bytes; /* of the driver per QP, without its context in ICM and its regions */
+	uint32_t qp_bytes; /* of the driver per QP, its context in ICM too, without its queues */
 };
 
 void hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage);

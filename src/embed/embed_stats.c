@@ -115,7 +115,9 @@ softhca_embed_resources(struct softhca_embed *e, unsigned int index, struct soft
 	put(&o, "pds", d.pds);
 	put(&o, "clients", d.clients);
 	put(&o, "channels", d.channels);
-	if (d.qps != 0) /* what each costs, without its queues and its context in ICM */
+	if (d.qps != 0) { /* what each costs beyond its queues, and its queue of READs to answer */
 		put(&o, "qp_bytes", u.qp_bytes + d.qp_bytes);
+		put(&o, "qp_job_bytes", u.qp_job_bytes);
+	}
 	return (int)o.n;
 }

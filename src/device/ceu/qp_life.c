@@ -196,7 +196,7 @@ new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
 		return NULL;
 	made = (struct hca_qp_work *)(void *)(w + work);
 	made->memory = w;
-	made->bytes = (uint32_t)chain;
+	made->bytes = (uint32_t)(chain - sge);
 	n->parser.chain = (uint32_t *)(void *)(w + chain);
 	n->parser.window = (uint32_t *)(void *)(w + window);
 	n->rtc.window = n->parser.window;
@@ -255,9 +255,17 @@ hca_qp_image_store(struct hca_qp *qp, const struct hca_qpc *image)
 
 /* Read by whoever asks what QPs cost, at any time. */
 static void
-account_bytes(struct hca *h, uint64_t add)
+account_bytes(uint64_t *sum, uint64_t add)
 {
-	__atomic_store_n(&h->qp_own_bytes, h->qp_own_bytes + add, __ATOMIC_RELAXED);
+	__atomic_store_n(sum, *sum + add, __ATOMIC_RELAXED);
+}
+
+static uint64_t
+job_bytes(const struct hca_qp *qp)
+{
+	uint32_t more = hca_qp_work(qp)->more_jobs != NULL ? qp->ee.job_mask + 1u : 0;
+
+	return sizeof(struct hca_resp_job) * (HCA_RESP_JOBS + more);
 }
 
 int
@@ -276,8 +284,7 @@ hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch)
 		rte_zmalloc_socket("hca_qp_jobs", bytes, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	if (w->more_jobs == NULL)
 		return HCA_STAT_EXCEED_LIM;
-	w->bytes += (uint32_t)bytes;
-	account_bytes(h, bytes);
+	account_bytes(&h->qp_job_bytes, bytes);
 	qp->ee.jobs = w->more_jobs;
 	qp->ee.job_mask = (uint16_t)(rte_align32pow2(wanted) - 1);
 	return HCA_STAT_OK;
@@ -296,7 +303,7 @@ hca_qp_fit_second(struct hca *h, uint32_t qpi)
 	if (second == NULL)
 		return HCA_STAT_EXCEED_LIM;
 	w->bytes += (uint32_t)sizeof(*second);
-	account_bytes(h, sizeof(*second));
+	account_bytes(&h->qp_own_bytes, sizeof(*second));
 	__atomic_store_n(&w->block.second, second, __ATOMIC_RELEASE);
 	return HCA_STAT_OK;
 }
@@ -352,7 +359,8 @@ hca_qp_create(struct hca *h, struct hca_qp_change *ch)
 	hca_qp_image_store(&n, &ch->image);
 	fill_shape(&n, &s);
 	use_queues(h, &n, 1);
-	account_bytes(h, w->bytes);
+	account_bytes(&h->qp_own_bytes, w->bytes);
+	account_bytes(&h->qp_job_bytes, job_bytes(&n));
 	publish(h, ch, &n);
 	return HCA_STAT_OK;
 
@@ -392,7 +400,8 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	hca_qbuf_release(h, &qp->parser.sq, hca_be32_to_cpu(image.snd_wqe_base_l));
 	hca_qbuf_release(h, &qp->ee.rq, hca_be32_to_cpu(image.rcv_wqe_base_l));
 	use_queues(h, qp, (uint32_t)-1);
-	account_bytes(h, -(uint64_t)w->bytes);
+	account_bytes(&h->qp_own_bytes, -(uint64_t)w->bytes);
+	account_bytes(&h->qp_job_bytes, -job_bytes(qp));
 	hca_record_reserve_qp(h, qp->cfg.usr_page, -1);
 	/*
 	 * Packets and doorbells for the index go on being judged, by local_qpn and state alone, which

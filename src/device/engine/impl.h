@@ -76,6 +76,7 @@ struct hca {
 	uint32_t backlog;      /* [pub] encap: frames waiting for the port */
 	uint32_t link_down;    /* [pub] encap: what the port said last */
 	uint64_t qp_own_bytes; /* [pub] of the blocks of living QPs, see struct hca_qp_work */
+	uint64_t qp_job_bytes; /* [pub] of their rings of responder jobs */
 
 	struct hca_loopback loop;
 	struct hca_stage_line line[HCA_STAGE_N];

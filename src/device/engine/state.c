@@ -178,6 +178,9 @@ hca_usage(const struct hca *h, struct hca_usage *u)
 	u->resp_mbufs = rte_mempool_in_use_count(h->resp_pool);
 	u->backlog = __atomic_load_n(&h->backlog, __ATOMIC_RELAXED);
 	u->qp_bytes = bytes_per_qp(h, live_contexts(h, u));
+	if (u->qps != 0)
+		u->qp_job_bytes =
+			(uint32_t)(__atomic_load_n(&h->qp_job_bytes, __ATOMIC_RELAXED) / u->qps);
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		if (h->edge[i].ring != NULL)
 			u->edge_objects += hca_ring_count(h->edge[i].ring);

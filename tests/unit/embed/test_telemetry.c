@@ -305,6 +305,7 @@ usage(void **state)
 		assert_int_equal(number(d, v[i].name), v[i].value);
 	assert_int_equal(number(d, "qps"), 1);
 	assert_true(number(d, "qp_bytes") > 0);
+	assert_true(number(d, "qp_job_bytes") > 0);
 	json_decref(d);
 }
 
