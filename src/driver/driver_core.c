@@ -310,9 +310,9 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 	usage->srqs = drv->srq_ids.used;
 	usage->xrcds = drv->xrcd_ids.used;
 	usage->mtts = drv->mtt_ranges.used;
-	/* the object, its place in the table, the tag of its number, the context in ICM */
-	usage->qp_bytes = sizeof(struct driver_qp) + sizeof(*drv->qps) + sizeof(*drv->qp_ids.tag) +
-			  HCA_QPC_SIZE;
+	/* the object and malloc's header, its place in the table, its number's tag, the context */
+	usage->qp_bytes = sizeof(struct driver_qp) + 2 * sizeof(void *) + sizeof(*drv->qps) +
+			  sizeof(*drv->qp_ids.tag) + HCA_QPC_SIZE;
 	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++) {
 		if (drv->eq[eqn].mr == NULL)
 			continue;

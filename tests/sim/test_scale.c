@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "lib_types.h"
 #include "sim_test.h"
 
 #define PROGRAM "test_scale"
@@ -18,6 +19,7 @@
 #define OUTSTANDING 4u
 #define MSG 1024u
 #define REGION (1u << 20)
+#define RD_ATOMIC 16u
 
 struct scale_side {
 	struct softhca_context *ctx;
@@ -107,8 +109,8 @@ connect(struct scale *x, unsigned int i, uint32_t n)
 		.dest_qp_num = x->side[1 - i].qp[n]->qp_num,
 		.rq_psn = n * 7 + 1 - i,
 		.sq_psn = n * 7 + i,
-		.max_dest_rd_atomic = 16,
-		.max_rd_atomic = 16,
+		.max_dest_rd_atomic = RD_ATOMIC,
+		.max_rd_atomic = RD_ATOMIC,
 		.min_rnr_timer = 1,
 		.timeout = x->no_timeout ? 0 : 14,
 		.retry_cnt = 7,
@@ -230,19 +232,25 @@ work_fairly(struct scale *x)
 	free(sorted);
 }
 
+/* In every room of the stack, what their allocators spend on it too. */
 static void
 report_memory(struct scale *x)
 {
 	struct hca_driver_usage d;
 	struct hca_usage u;
+	uint32_t sum;
 
 	hca_usage(x->s->side[0].hca, &u);
 	hca_driver_usage(x->s->side[0].drv, &d);
-	print_message("%u QPs alive, each %u bytes in the device and %u in the driver\n", u.qps,
-		      u.qp_bytes, d.qp_bytes);
+	sum = u.qp_bytes + d.qp_bytes + (uint32_t)LIB_QP_BYTES;
+	print_message(
+		"%u QPs alive, each beyond its queues %u bytes: device %u, driver and context %u, "
+		"library %u; its queue of %u READs to answer %u\n",
+		u.qps, sum, u.qp_bytes, d.qp_bytes, (uint32_t)LIB_QP_BYTES, RD_ATOMIC,
+		u.qp_job_bytes);
 	sim_check(x->s, u.qps == x->max, "%u QPs alive", u.qps);
-	sim_check(x->s, u.qp_bytes + d.qp_bytes < 2048, "a QP takes %u + %u bytes", u.qp_bytes,
-		  d.qp_bytes);
+	sim_check(x->s, sum < 2048, "a QP takes %u bytes", sum);
+	sim_check(x->s, u.qp_job_bytes <= RD_ATOMIC * 32, "its READs %u", u.qp_job_bytes);
 }
 
 static void

@@ -20,7 +20,7 @@ struct hca_qp_work {
 	uint8_t image[HCA_QP_IMAGE_BYTES]; /* as QUERY_QP answers it */
 	uint32_t image_path;		   /* encap.path that its primary path stands for */
 	uint32_t bytes; /* of all a QP has but its rings: for the SQ, and of responder jobs */
-	void *memory;			/* which this is part of */
+	void *memory;	/* which this is part of */
 	struct hca_resp_job *more_jobs; /* NULL: those in this block are enough */
 };
 

@@ -18,6 +18,7 @@ _Static_assert((HCA_RESP_JOBS & (HCA_RESP_JOBS - 1)) == 0, "ring");
 _Static_assert(HCA_RD_ATOMIC_MAX <= 32, "job_pending has a bit for each");
 
 #define NO_CQ UINT32_MAX
+#define HEAP_HEADER 128u /* that rte_malloc() puts before each block */
 
 /* Queues a service has; one of these bits in a shape means it has that queue. */
 enum {
@@ -196,7 +197,7 @@ new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
 		return NULL;
 	made = (struct hca_qp_work *)(void *)(w + work);
 	made->memory = w;
-	made->bytes = (uint32_t)(chain - sge);
+	made->bytes = (uint32_t)(chain - sge) + HEAP_HEADER;
 	n->parser.chain = (uint32_t *)(void *)(w + chain);
 	n->parser.window = (uint32_t *)(void *)(w + window);
 	n->rtc.window = n->parser.window;
@@ -302,8 +303,8 @@ hca_qp_fit_second(struct hca *h, uint32_t qpi)
 				    h->cfg.socket_id);
 	if (second == NULL)
 		return HCA_STAT_EXCEED_LIM;
-	w->bytes += (uint32_t)sizeof(*second);
-	account_bytes(&h->qp_own_bytes, sizeof(*second));
+	w->bytes += (uint32_t)sizeof(*second) + HEAP_HEADER;
+	account_bytes(&h->qp_own_bytes, sizeof(*second) + HEAP_HEADER);
 	__atomic_store_n(&w->block.second, second, __ATOMIC_RELEASE);
 	return HCA_STAT_OK;
 }
