@@ -4,7 +4,8 @@
 
 /*
  * Embedded mode: HCAs inside the calling process, joined back to back by a link in memory, or each
- * on a DPDK device of its own. For tests, benchmarks and lab tools. Lives in libsofthca-embed, the only library that needs DPDK.
+ * on a DPDK device of its own. For tests, benchmarks and lab tools. Lives in libsofthca-embed, the
+ * only library that needs DPDK.
  *
  * softhca_embed_create() starts the EAL if the process has not (without touching the affinity of
  * the caller), builds num_hcas devices and their drivers and joins HCA 0 to 1, 2 to 3, ... Each

@@ -516,9 +516,9 @@ struct softhca_xrcd_init_attr {
 
 enum softhca_rate {
 	SOFTHCA_RATE_MAX = 0, /* of the port */
-#define X(name, number, mbps) SOFTHCA_RATE_##name = number,
-	SOFTHCA_RATE_LIST(X)
-#undef X
+#define SOFTHCA_RATE_NUMBER(name, number, mbps) SOFTHCA_RATE_##name = number,
+	SOFTHCA_RATE_LIST(SOFTHCA_RATE_NUMBER)
+#undef SOFTHCA_RATE_NUMBER
 };
 
 struct softhca_ah_attr {
