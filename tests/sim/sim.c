@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include <rte_common.h>
-#include <rte_eal.h>
 
 #include "embed_ctl.h"
 #include "host.h"
 #include "sim.h"
 #include "sim_link.h"
 #include "sim_model.h"
+#include "../test_eal.h"
 
 #define IDLE_LOOPS 4u /* direct: loops without work until time jumps */
 #define IDLE_STEPS 8u /* stepped: sim_poll() calls of STEPS each */
@@ -133,20 +133,17 @@ sim_fail(struct sim *s, const char *format, ...)
 	exit(1);
 }
 
+static cpu_set_t every_cpu;
+
 static void
 start_eal(void)
 {
 	static bool started;
-	static char a[][24] = {"sim",	   "--no-huge",	     "-m",	    "1024",
-			       "--no-pci", "--no-telemetry", "--no-shconf", "-l",
-			       "0",	   "--log-level",    "error"};
-	char *argv[RTE_DIM(a) + 1] = {NULL};
 
 	if (started)
 		return;
-	for (unsigned int i = 0; i < RTE_DIM(a); i++)
-		argv[i] = a[i];
-	sim_check(NULL, rte_eal_init(RTE_DIM(a), argv) >= 0, "rte_eal_init");
+	sched_getaffinity(0, sizeof(every_cpu), &every_cpu);
+	sim_check(NULL, test_eal_start(1024) == 0, "rte_eal_init");
 	started = true;
 }
 
@@ -304,6 +301,18 @@ sim_client(struct sim *s, unsigned int side)
 	return ctx;
 }
 
+/* This thread, and those it makes. */
+static void
+choose_cpus(const struct sim *s)
+{
+	bool one = s->cfg.executor == SIM_THREADS && !s->cfg.all_cpus;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((unsigned int)sched_getcpu(), &set);
+	sched_setaffinity(0, sizeof(set), one ? &set : &every_cpu);
+}
+
 static void
 start_threads(struct sim *s)
 {
@@ -351,6 +360,7 @@ sim_open(const struct sim_config *cfg)
 	}
 	hca_stepper_init(&s->stepper, h, 2, cfg->seed, s->cfg.tick_ns);
 	s->stepper.now = s->now;
+	choose_cpus(s);
 	if (cfg->executor == SIM_THREADS)
 		start_threads(s);
 	for (unsigned int i = 0; i < 2; i++)

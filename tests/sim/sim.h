@@ -62,6 +62,11 @@ struct sim_config {
 	uint64_t port_stall_ns;
 	uint64_t tick_ns;	/* time per loop or step [500, stepped 50] */
 	struct hca_quota quota; /* of each client */
+	/*
+	 * Threads: on all CPUs, to race each other. Else they share one and give way to each other, so
+	 * that none waits longer than time-outs of milliseconds allow, whatever else the machine does.
+	 */
+	bool all_cpus;
 };
 
 struct sim_side {

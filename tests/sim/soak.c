@@ -566,6 +566,7 @@ soak(const struct options *o)
 {
 	struct sim_config cfg = {.layout = (enum hca_layout)o->layout,
 				 .executor = SIM_THREADS,
+				 .all_cpus = true,
 				 .seed = o->seed};
 	struct sim *stormy = sim_open(&cfg), *calm;
 	struct bystander *near = calloc(1, sizeof(*near)), *far = calloc(1, sizeof(*far));

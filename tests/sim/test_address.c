@@ -206,6 +206,7 @@ threads(void **state)
 	for (unsigned int i = 0; i < 4; i++) {
 		const struct sim_config cfg = {.layout = i & 1 ? HCA_LAYOUT_FULL : HCA_LAYOUT_TXRX,
 					       .executor = SIM_THREADS,
+					       .all_cpus = true,
 					       .seed = seed};
 
 		sim_set_repeat("SIM_SEED=%llu CMOCKA_TEST_FILTER=threads %s",
@@ -238,18 +239,6 @@ another_source_in(const struct sim_config *cfg)
 }
 SIM_TEST(another_source)
 
-/* The EAL binds whoever starts it to one CPU, and with it the threads that come later. */
-static void
-start_unbound(void)
-{
-	const struct sim_config cfg = {.seed = 1};
-	cpu_set_t set;
-
-	pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
-	sim_close(sim_open(&cfg));
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
-
 int
 main(void)
 {
@@ -259,6 +248,5 @@ main(void)
 		cmocka_unit_test(another_source),
 	};
 
-	start_unbound();
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -330,6 +330,7 @@ threads(void **state)
 						  .timeout = 17};
 		const struct sim_config cfg = {.layout = i < 2 ? HCA_LAYOUT_TXRX : HCA_LAYOUT_FULL,
 					       .executor = SIM_THREADS,
+					       .all_cpus = true,
 					       .seed = seed};
 		struct sim *s;
 		struct sim_tagged *t;
@@ -497,18 +498,6 @@ bad_requests_in(const struct sim_config *cfg)
 }
 SIM_TEST(bad_requests)
 
-/* The EAL binds whoever starts it to one CPU, and with it the threads that come later. */
-static void
-start_unbound(void)
-{
-	const struct sim_config cfg = {.seed = 1};
-	cpu_set_t set;
-
-	pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
-	sim_close(sim_open(&cfg));
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
-
 int
 main(void)
 {
@@ -522,6 +511,5 @@ main(void)
 		cmocka_unit_test(bad_requests),
 	};
 
-	start_unbound();
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));
 }

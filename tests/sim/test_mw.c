@@ -474,6 +474,7 @@ threads(void **state)
 	for (unsigned int i = 0; i < COUNT(layouts); i++) {
 		const struct sim_config cfg = {.layout = layouts[i],
 					       .executor = SIM_THREADS,
+					       .all_cpus = true,
 					       .seed = sim_env("SIM_SEED", 1)};
 
 		sim_set_repeat("CMOCKA_TEST_FILTER=threads " PROGRAM);

@@ -377,6 +377,7 @@ in_layouts(const char *test, void (*fn)(const struct sim_config *cfg, uint32_t n
 	for (unsigned int i = 0; i < 3; i++) {
 		const struct sim_config cfg = {.layout = (enum hca_layout)i,
 					       .executor = SIM_THREADS,
+					       .all_cpus = true,
 					       .seed = sim_env("SIM_SEED", 1)};
 
 		if (getenv("SIM_LAYOUT") != NULL &&
@@ -400,18 +401,6 @@ THREADS_TEST(race, 100000)
 THREADS_TEST(crowd, 200)
 THREADS_TEST(resize, 60000)
 
-/* The EAL binds whoever starts it to one CPU, and with it the threads that come later. */
-static void
-start_unbound(void)
-{
-	const struct sim_config cfg = {.seed = 1};
-	cpu_set_t set;
-
-	pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
-	sim_close(sim_open(&cfg));
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
-
 int
 main(void)
 {
@@ -421,6 +410,5 @@ main(void)
 		cmocka_unit_test(resize),
 	};
 
-	start_unbound();
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -2,9 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#include <rte_eal.h>
-
+#include "../../test_eal.h"
 #include "rig.h"
 
 #define HCR(f) (HCA_BAR0_HCR + offsetof(struct hca_hcr, f))
@@ -58,11 +56,7 @@ static const struct hca_port_ops port_ops = {.rx = port_rx, .tx = port_tx, .link
 int
 rig_eal(void)
 {
-	char *argv[] = {"test",	       "--no-huge",	 "-m",		"256",
-			"--no-pci",    "--no-telemetry", "-l",		"0",
-			"--log-level", "error",		 "--no-shconf", NULL};
-
-	return rte_eal_init(11, argv) < 0 ? -1 : 0;
+	return test_eal_start(256);
 }
 
 static void *

@@ -16,8 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
-
+#include "../../test_eal.h"
 #include "fake_hw.h"
 #include "kernif_impl.h"
 #include "lan.h"
@@ -539,23 +538,6 @@ enter_namespace(void)
 	return 0;
 }
 
-static int
-start_eal(void)
-{
-	static char a[][16] = {"test",		 "--no-huge",	"-m", "256", "--no-pci",
-			       "--no-telemetry", "--no-shconf", "-l", "0"};
-	cpu_set_t set;
-	char *argv[RTE_DIM(a) + 1] = {NULL};
-	int rc;
-
-	for (unsigned int i = 0; i < RTE_DIM(a); i++)
-		argv[i] = a[i];
-	sched_getaffinity(0, sizeof(set), &set);
-	rc = rte_eal_init(RTE_DIM(a), argv);
-	sched_setaffinity(0, sizeof(set), &set); /* threads of ours run anywhere */
-	return rc < 0 ? 1 : 0;
-}
-
 int
 main(void)
 {
@@ -576,6 +558,6 @@ main(void)
 	int rc = enter_namespace();
 
 	if (rc == 0)
-		rc = start_eal();
+		rc = test_eal_start(256);
 	return rc != 0 ? rc : cmocka_run_group_tests(tests, NULL, NULL);
 }

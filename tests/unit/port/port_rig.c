@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-#include <rte_eal.h>
-
+#include "../../test_eal.h"
 #include "port_rig.h"
 
 struct rig_sink sink;
@@ -194,14 +193,8 @@ rig_receive(struct hca_port *p, uint16_t n, uint64_t now)
 int
 rig_setup(void **state)
 {
-	static char a[][16] = {"test",		 "--no-huge",	"-m", "256", "--no-pci",
-			       "--no-telemetry", "--no-shconf", "-l", "0"};
-	char *argv[RTE_DIM(a) + 1] = {NULL};
-
 	(void)state;
-	for (unsigned int i = 0; i < RTE_DIM(a); i++)
-		argv[i] = a[i];
-	if (rte_eal_init(RTE_DIM(a), argv) < 0)
+	if (test_eal_start(256) != 0)
 		return -1;
 	pool = rte_pktmbuf_pool_create("tp", 8191, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA, -1);
 	return pool != NULL ? 0 : -1;

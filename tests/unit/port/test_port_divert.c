@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rte_eal.h>
 #include <rte_mbuf.h>
 
+#include "../../test_eal.h"
 #include "abi_roce.h"
 #include "engine/pkt.h"
 #include "port/port_divert.h"
@@ -587,14 +587,8 @@ bad_config(void **state)
 static int
 setup(void **state)
 {
-	static char a[][16] = {"test",		 "--no-huge",	"-m", "256", "--no-pci",
-			       "--no-telemetry", "--no-shconf", "-l", "0"};
-	char *argv[RTE_DIM(a) + 1] = {NULL};
-
 	(void)state;
-	for (unsigned int i = 0; i < RTE_DIM(a); i++)
-		argv[i] = a[i];
-	if (rte_eal_init(RTE_DIM(a), argv) < 0)
+	if (test_eal_start(256) != 0)
 		return -1;
 	pool = rte_pktmbuf_pool_create("tp", 8191, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA, -1);
 	return pool != NULL ? 0 : -1;

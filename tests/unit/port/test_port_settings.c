@@ -15,9 +15,9 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include <rte_eal.h>
 #include <rte_mbuf.h>
 
+#include "../../test_eal.h"
 #include "engine/pkt.h"
 #include "port/port_impair.h"
 #include "port/port_inbound.h"
@@ -183,14 +183,8 @@ of_received(void **state)
 static int
 setup(void **state)
 {
-	static char a[][16] = {"test",		 "--no-huge",	"-m", "128", "--no-pci",
-			       "--no-telemetry", "--no-shconf", "-l", "0"};
-	char *argv[RTE_DIM(a) + 1] = {NULL};
-
 	(void)state;
-	for (unsigned int i = 0; i < RTE_DIM(a); i++)
-		argv[i] = a[i];
-	if (rte_eal_init(RTE_DIM(a), argv) < 0)
+	if (test_eal_start(256) != 0)
 		return -1;
 	pool = rte_pktmbuf_pool_create("tp", 4095, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA, -1);
 	return pool != NULL ? 0 : -1;
