@@ -399,10 +399,12 @@ class Kernel(Case):
 
     def everything(self):
         self.start()
-        talks = [self.talk(service, service, seconds=120) for service in OPERATIONS]
+        talks = [self.talk(service, service, seconds=600) for service in OPERATIONS]
         ping = self.pings()
         took = self.transfer(50 << 20)
-        self.assertEqual([t.name for t in talks if not t.running()], [], 'ended early')
+        for t in talks:
+            if not t.running():
+                self.fail('%s ended early: %s' % (t.name, t.finish()))
         for t in talks:
             t.end()
         self.all_good(talks)
