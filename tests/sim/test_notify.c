@@ -10,12 +10,14 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sim_duo.h"
 #include "sim_test.h"
 
 #define LOST_MS 60000 /* an event that has not come after so long is lost */
+#define ENOUGH_S 15   /* fewer rounds where many threads share few CPUs */
 
 struct pump {
 	struct sim *s;
@@ -71,9 +73,22 @@ struct race {
 	struct softhca_cq *cq;
 	uint32_t rounds;
 	uint32_t wanted; /* requests the consumer has asked for */
+	bool over;	 /* and it asks for no more */
 	uint32_t slept, waited;
 	const char *failed;
 };
+
+/* Is there another round? Waits until the consumer has asked for it, or has ended. */
+static bool
+race_asked(struct race *r, uint32_t i)
+{
+	while (__atomic_load_n(&r->wanted, __ATOMIC_ACQUIRE) == i) {
+		if (__atomic_load_n(&r->over, __ATOMIC_RELAXED))
+			return false;
+		sched_yield();
+	}
+	return true;
+}
 
 static void *
 race_poster(void *arg)
@@ -81,9 +96,7 @@ race_poster(void *arg)
 	struct race *r = arg;
 	struct sim_rng rng = {.s = 99};
 
-	for (uint32_t i = 0; i < r->rounds; i++) {
-		while (__atomic_load_n(&r->wanted, __ATOMIC_ACQUIRE) == i)
-			sched_yield();
+	for (uint32_t i = 0; race_asked(r, i); i++) {
 		for (volatile uint32_t spin = sim_below(&rng, 500); spin > 0;)
 			spin = spin - 1;
 		sim_duo_post(&r->d, 0, SOFTHCA_WR_RDMA_WRITE, 8, 1, 0);
@@ -128,9 +141,10 @@ race_consumer(void *arg)
 {
 	struct race *r = arg;
 	struct sim_rng rng = {.s = 7};
-	uint32_t longest = 4000;
+	uint32_t longest = 4000, i;
+	time_t end = time(NULL) + ENOUGH_S;
 
-	for (uint32_t i = 0; i < r->rounds && r->failed == NULL; i++) {
+	for (i = 0; i < r->rounds && time(NULL) < end; i++) {
 		uint32_t slept = r->slept;
 
 		__atomic_store_n(&r->wanted, i + 1, __ATOMIC_RELEASE);
@@ -140,8 +154,8 @@ race_consumer(void *arg)
 			break;
 		longest = r->slept != slept ? longest + 20 : longest > 120 ? longest - 20 : 100;
 	}
-	/* the poster must not wait for what is never asked for */
-	__atomic_store_n(&r->wanted, r->rounds, __ATOMIC_RELEASE);
+	r->rounds = i;
+	__atomic_store_n(&r->over, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -166,7 +180,7 @@ race_in(const struct sim_config *cfg, uint32_t rounds)
 	pthread_join(t[0], NULL);
 	pthread_join(t[1], NULL);
 	sim_check(s, r.failed == NULL, "%s", r.failed);
-	print_message("%u rounds, %u slept, %u events waited for\n", rounds, r.slept, r.waited);
+	print_message("%u rounds, %u slept, %u events waited for\n", r.rounds, r.slept, r.waited);
 	pump_stop(&p);
 	while (softhca_get_cq_event(r.channel, &cq, NULL) == 0)
 		softhca_ack_cq_events(cq, 1);
