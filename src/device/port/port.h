@@ -13,6 +13,16 @@
  * time from tx's lcore. poll: NULL, or called by encap in every poll, from tx's lcore: for ports
  * that hold frames back and let them go later. missed: NULL, or called from any thread: frames that
  * came and were lost before rx could return them.
+ *
+ * A worker that sleeps (engine/executor.c) needs three more; each may be NULL, all are called from
+ * rx's lcore unless said otherwise:
+ * wait_fd: a descriptor the worker puts into its epoll set, edge-triggered, and never reads; it stays
+ * the same for the life of the port. -1 or NULL: the port has no interrupt and is napped for.
+ * arm(true): a frame that comes from now on makes wait_fd an edge; has a full fence in it; returns true
+ * if frames are there already, so that the worker must not sleep. arm(false): awake again, frames need
+ * no interrupt; returns false.
+ * deadline: from any worker of the HCA, between its polls: when rx or poll has something to do although
+ * nothing comes, in ns of the clock of now: now or less = at once, UINT64_MAX = never. NULL: never.
  */
 
 #include <stdbool.h>
@@ -29,6 +39,9 @@ struct hca_port_ops {
 	bool (*link_up)(struct hca_port *p);
 	void (*poll)(struct hca_port *p, uint64_t now);
 	uint64_t (*missed)(const struct hca_port *p);
+	int (*wait_fd)(const struct hca_port *p);
+	bool (*arm)(struct hca_port *p, bool on);
+	uint64_t (*deadline)(const struct hca_port *p, uint64_t now);
 	void (*close)(struct hca_port *p);
 };
 
