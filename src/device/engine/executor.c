@@ -15,10 +15,10 @@
 #include "engine/executor.h"
 #include "engine/impl.h"
 #include "engine/tsan.h"
+#include "giveway.h"
 
-#define YIELDS_PER_SLEEP 2048u
-#define IDLE_PAUSE 64u	  /* empty loops before a pause */
-#define IDLE_SLEEP 20000u /* empty loops before a short sleep */
+#define IDLE_PAUSE 64u	/* empty polls before a pause */
+#define SPELL_NS 200000 /* a worker that has found nothing for so long sleeps */
 #define IDLE_SLEEP_NS 50000
 
 static const hca_stage_poll_fn stage_poll[HCA_STAGE_N] = {
@@ -282,22 +282,21 @@ hca_direct_poll(struct hca *h, uint64_t now)
 	return work;
 }
 
-/* Oversubscribed: also a worker with little to do at a time lets others run. */
-#define BUSY_POLLS 8u
-
 struct worker {
 	struct hca_threads *owner;
 	struct hca *hca;
 	unsigned int id;
-	int cpu; /* -1: anywhere */
-	unsigned int yields;
+	int cpu;	    /* -1: anywhere */
+	bool polite;	    /* gives way */
+	unsigned int empty; /* polls since one found something */
+	struct giveway giveway;
 	pthread_t thread;
 };
 
 struct hca_threads {
 	unsigned int n;
-	bool yield; /* more workers than CPUs */
 	bool spin;
+	bool crowded; /* with one program there are more threads than CPUs */
 	int stop;
 	struct worker w[];
 };
@@ -314,9 +313,16 @@ pin_worker(const struct worker *w)
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
+static const struct giveway_system giveway_system = {
+	.now = hca_clock_ns,
+	.yield = giveway_sched_yield,
+	.nap = giveway_nap,
+	.switches = giveway_switches,
+};
+
 /* A sleeping worker is offline: rounds need not wait for it. */
 static void
-idle_sleep(struct worker *w)
+sleep_after_spell(struct worker *w)
 {
 	struct timespec ts = {.tv_nsec = IDLE_SLEEP_NS};
 
@@ -325,33 +331,23 @@ idle_sleep(struct worker *w)
 	hca_worker_online(w->hca, w->id);
 }
 
-/*
- * Give way to whoever else wants this CPU. Every yield moves the thread's deadline further away
- * (EEVDF), also when nobody else is there, until it starves for seconds behind those that work: a
- * very short sleep now and then starts it afresh.
- */
 static void
-give_way(struct worker *w)
-{
-	struct timespec ts = {.tv_nsec = 1};
-
-	if (++w->yields % YIELDS_PER_SLEEP != 0)
-		sched_yield();
-	else
-		nanosleep(&ts, NULL);
-}
-
-static void
-idle(struct worker *w, unsigned int empty)
+found_nothing(struct worker *w, uint64_t now)
 {
 	const struct hca_threads *t = w->owner;
 
-	if (t->yield)
-		give_way(w);
-	else if (empty > IDLE_PAUSE)
+	if (++w->empty > IDLE_PAUSE)
 		rte_pause();
-	if (!t->spin && empty > IDLE_SLEEP)
-		idle_sleep(w);
+	if (w->polite && giveway_empty(&w->giveway, now) >= SPELL_NS && !t->spin)
+		sleep_after_spell(w);
+}
+
+static void
+found_work(struct worker *w, unsigned int work, uint64_t now)
+{
+	w->empty = 0;
+	if (w->polite)
+		giveway_busy(&w->giveway, now, work >= HCA_BURST);
 }
 
 static void *
@@ -359,7 +355,6 @@ worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct hca_threads *t = w->owner;
-	unsigned int empty = 0, busy = 0;
 	bool registered = rte_thread_register() == 0;
 
 	hca_tsan_take_caches();
@@ -367,14 +362,13 @@ worker_main(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	hca_worker_online(w->hca, w->id);
 	while (!__atomic_load_n(&t->stop, __ATOMIC_RELAXED)) {
-		unsigned int n = hca_poll(w->hca, w->id, hca_clock_ns());
+		uint64_t now = hca_clock_ns();
+		unsigned int work = hca_poll(w->hca, w->id, now);
 
-		if (n == 0)
-			idle(w, ++empty);
+		if (work == 0)
+			found_nothing(w, now);
 		else
-			empty = 0;
-		if (t->yield && (n >= HCA_BURST || ++busy % BUSY_POLLS == 0))
-			give_way(w);
+			found_work(w, work, now);
 	}
 	hca_worker_offline(w->hca, w->id);
 	hca_tsan_give_caches();
@@ -407,14 +401,16 @@ hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out
 	t = calloc(1, sizeof(*t) + n * sizeof(t->w[0]));
 	if (t == NULL)
 		return -ENOMEM;
-	/* One CPU is the application's. */
-	t->yield = n + 1 > cpus;
+	t->crowded = n + 1 > cpus;
 	t->spin = cfg->spin;
 	for (unsigned int k = 0; k < cfg->num_hca; k++) {
 		for (unsigned int id = 0; id < hca_workers(cfg->hca[k]); id++, i++) {
 			struct worker *w = &t->w[i];
 
 			*w = (struct worker){.owner = t, .hca = cfg->hca[k], .id = id, .cpu = -1};
+			w->giveway.system = &giveway_system;
+			/* Who spins has CPUs of his own, unless they are fewer than the workers. */
+			w->polite = !t->spin || n > cpus;
 			if (cfg->num_cpus != 0)
 				w->cpu = cfg->cpus[i % cfg->num_cpus];
 			rc = pthread_create(&w->thread, NULL, worker_main, w);
@@ -452,7 +448,7 @@ hca_threads_count(const struct hca_threads *t)
 bool
 hca_threads_oversubscribed(const struct hca_threads *t)
 {
-	return t->yield;
+	return t->crowded;
 }
 
 uint64_t

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef GIVEWAY_H
+#define GIVEWAY_H
+
+/*
+ * When somebody who polls gives way: workers of a device and programs inside poll_cq, which may have
+ * to share CPUs. A spell begins with the first poll that finds nothing and ends with one that finds
+ * something.
+ *
+ *  - The CPU is not known to be shared: spin. When the spell is 10 us old one sched_yield() probes,
+ *    and again every 10 us. What takes less than that never meets a probe.
+ *  - A yield that took long and switched to another thread means that the CPU is shared, for 200 us,
+ *    which every such yield renews. Both are asked: a thread that yields in a loop is inside
+ *    sched_yield() when the timer ticks, takes the interrupt for a neighbour, and would stay in the
+ *    mode it should leave.
+ *  - Shared: every empty poll yields, and so does a full burst and every eighth busy poll. Else a
+ *    stream would starve its own consumer.
+ *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the deadline of
+ *    the one that yields further away, also when nobody else is there, until it starves for seconds
+ *    behind those that work.
+ *
+ * One struct giveway per thread; nobody else touches it. Times are ns of any clock that goes forward
+ * and is never 0.
+ */
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define GIVEWAY_PROBE_NS 10000u	  /* age of a spell that probes, and between two probes */
+#define GIVEWAY_SHARED_NS 200000u /* how long a yield that met somebody counts */
+#define GIVEWAY_SLOW_NS 1000u	  /* nobody there: 0.2 to 0.5 us; two switches: 2 us and more */
+#define GIVEWAY_NAP_EVERY 2048u	  /* yields */
+#define GIVEWAY_BUSY_POLLS 8u
+
+/* What the rule asks of the system; a test puts something else in its place. */
+struct giveway_system {
+	uint64_t (*now)(void);
+	void (*yield)(void);
+	void (*nap)(void);
+	uint64_t (*switches)(void); /* how often this thread had to leave its CPU to another one */
+};
+
+struct giveway {
+	const struct giveway_system *system;
+	uint64_t begun;	       /* the spell; 0: the last poll found something */
+	uint64_t probed;       /* the last yield was over */
+	uint64_t shared_until; /* 0: not shared */
+	uint64_t switches;     /* when they were last counted */
+	uint32_t yields;
+	uint32_t busy; /* busy polls */
+};
+
+static inline void
+giveway_sched_yield(void)
+{
+	sched_yield();
+}
+
+static inline void
+giveway_nap(void)
+{
+	struct timespec ts = {.tv_nsec = 1};
+
+	nanosleep(&ts, NULL);
+}
+
+static inline uint64_t
+giveway_switches(void)
+{
+	struct rusage r;
+
+	return getrusage(RUSAGE_THREAD, &r) == 0 ? (uint64_t)r.ru_nivcsw : 0;
+}
+
+static inline bool
+giveway_shared(const struct giveway *g, uint64_t now)
+{
+	return now < g->shared_until;
+}
+
+/* One yield, and what it tells about the CPU. */
+static __attribute__((noinline, unused)) void
+giveway_yield(struct giveway *g, uint64_t now)
+{
+	const struct giveway_system *s = g->system;
+	/* A count that is old would take a switch of long ago for one of this yield. */
+	uint64_t before = giveway_shared(g, now) ? g->switches : s->switches();
+	uint64_t t = s->now();
+
+	if (++g->yields % GIVEWAY_NAP_EVERY == 0)
+		s->nap();
+	else
+		s->yield();
+	g->probed = s->now();
+	g->switches = before;
+	if (g->probed - t <= GIVEWAY_SLOW_NS)
+		return;
+	g->switches = s->switches();
+	if (g->switches != before)
+		g->shared_until = g->probed + GIVEWAY_SHARED_NS;
+}
+
+/* A poll found nothing at time now; gives way where that is due. Returns the age of the spell. */
+static inline uint64_t
+giveway_empty(struct giveway *g, uint64_t now)
+{
+	uint64_t age;
+
+	if (g->begun == 0)
+		g->begun = now;
+	age = now - g->begun;
+	if (giveway_shared(g, now) ||
+	    (age >= GIVEWAY_PROBE_NS && now - g->probed >= GIVEWAY_PROBE_NS))
+		giveway_yield(g, now);
+	return age;
+}
+
+/* A poll found something at time now; full: there is probably more. */
+static inline void
+giveway_busy(struct giveway *g, uint64_t now, bool full)
+{
+	g->begun = 0;
+	if (!giveway_shared(g, now))
+		return;
+	if (full || ++g->busy % GIVEWAY_BUSY_POLLS == 0)
+		giveway_yield(g, now);
+}
+
+/* The next spell begins anew: somebody announced work. */
+static inline void
+giveway_anew(struct giveway *g)
+{
+	g->begun = 0;
+}
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* When somebody who polls gives way: the rule alone, with a clock and a scheduler of the test's. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "giveway.h"
+
+#define ALONE_NS 400u
+#define SHARED_NS 2500u
+#define TICK_NS 4000u
+
+/* The CPU of the test */
+static uint64_t clock_ns;
+static uint64_t switch_count;
+static unsigned int yields, naps;
+static bool neighbour; /* another thread wants this CPU, and yields back */
+static bool tick;      /* an interrupt comes inside every yield */
+
+static uint64_t
+fake_now(void)
+{
+	return clock_ns;
+}
+
+static void
+fake_yield(void)
+{
+	yields++;
+	clock_ns += neighbour ? SHARED_NS : tick ? TICK_NS : ALONE_NS;
+	switch_count += neighbour;
+}
+
+static void
+fake_nap(void)
+{
+	naps++;
+	clock_ns += 20000;
+}
+
+static uint64_t
+fake_switches(void)
+{
+	return switch_count;
+}
+
+static const struct giveway_system fake = {fake_now, fake_yield, fake_nap, fake_switches};
+
+static int
+setup(void **state)
+{
+	static struct giveway g;
+
+	clock_ns = 1000000;
+	switch_count = 77;
+	yields = naps = 0;
+	neighbour = tick = false;
+	memset(&g, 0, sizeof(g));
+	g.system = &fake;
+	*state = &g;
+	return 0;
+}
+
+/* Empty polls of 100 ns each, for so long at least. */
+static void
+find_nothing(struct giveway *g, uint64_t ns)
+{
+	for (uint64_t end = clock_ns + ns; clock_ns < end; clock_ns += 100)
+		giveway_empty(g, clock_ns);
+}
+
+static void
+find_something(struct giveway *g, bool full)
+{
+	giveway_busy(g, clock_ns, full);
+	clock_ns += 100;
+}
+
+static void
+short_waits_meet_no_probe(void **state)
+{
+	struct giveway *g = *state;
+
+	for (int i = 0; i < 1000; i++) {
+		find_nothing(g, GIVEWAY_PROBE_NS - 1000);
+		find_something(g, false);
+	}
+	assert_int_equal(yields, 0);
+}
+
+static void
+long_waits_probe(void **state)
+{
+	struct giveway *g = *state;
+
+	find_nothing(g, GIVEWAY_PROBE_NS);
+	assert_int_equal(yields, 0);
+	find_nothing(g, 1000);
+	assert_int_equal(yields, 1);
+	assert_false(giveway_shared(g, clock_ns));
+	find_nothing(g, 1000000);
+	assert_in_range(yields, 90, 101);
+}
+
+/* The age is that of the spell, and work ends it. */
+static void
+age(void **state)
+{
+	struct giveway *g = *state;
+	uint64_t begun = clock_ns;
+
+	assert_int_equal(giveway_empty(g, clock_ns), 0);
+	find_nothing(g, 50000);
+	assert_int_equal(giveway_empty(g, clock_ns), clock_ns - begun);
+	find_something(g, false);
+	assert_int_equal(giveway_empty(g, clock_ns), 0);
+	find_nothing(g, 5000);
+	giveway_anew(g);
+	assert_int_equal(giveway_empty(g, clock_ns), 0);
+}
+
+static void
+neighbour_is_met(void **state)
+{
+	struct giveway *g = *state;
+	unsigned int before;
+
+	neighbour = true;
+	find_nothing(g, 11000);
+	assert_true(giveway_shared(g, clock_ns));
+	/* Every empty poll yields, from the first one of a spell on. */
+	before = yields;
+	for (int i = 0; i < 100; i++) {
+		find_something(g, false);
+		giveway_empty(g, clock_ns);
+	}
+	assert_int_equal(yields - before, 100 + 100 / GIVEWAY_BUSY_POLLS);
+}
+
+static void
+busy_polls_yield_where_shared(void **state)
+{
+	struct giveway *g = *state;
+
+	for (int i = 0; i < 100; i++)
+		find_something(g, true);
+	assert_int_equal(yields, 0);
+	neighbour = true;
+	find_nothing(g, 11000);
+	yields = 0;
+	for (int i = 0; i < 10; i++)
+		find_something(g, true);
+	assert_int_equal(yields, 10);
+	for (unsigned int i = 0; i < 4 * GIVEWAY_BUSY_POLLS; i++)
+		find_something(g, false);
+	assert_int_equal(yields, 14);
+}
+
+/* The mode ends by itself 200 us after the last yield that met somebody. */
+static void
+neighbour_leaves(void **state)
+{
+	struct giveway *g = *state;
+
+	neighbour = true;
+	find_nothing(g, 100000);
+	neighbour = false;
+	find_nothing(g, GIVEWAY_SHARED_NS - 3000);
+	assert_true(giveway_shared(g, clock_ns));
+	find_nothing(g, 3000);
+	assert_false(giveway_shared(g, clock_ns));
+}
+
+/* An interrupt makes a yield long; no neighbour. */
+static void
+tick_is_no_neighbour(void **state)
+{
+	struct giveway *g = *state;
+
+	tick = true;
+	find_nothing(g, 1000000);
+	assert_true(yields > 10);
+	assert_false(giveway_shared(g, clock_ns));
+	neighbour = true;
+	find_nothing(g, 20000);
+	assert_true(giveway_shared(g, clock_ns));
+	neighbour = false;
+	find_nothing(g, GIVEWAY_SHARED_NS + 5000);
+	assert_false(giveway_shared(g, clock_ns));
+}
+
+/* A switch between two yields is none of the second one. */
+static void
+old_switch_does_not_count(void **state)
+{
+	struct giveway *g = *state;
+
+	find_nothing(g, 100000);
+	switch_count += 5;
+	tick = true;
+	find_nothing(g, 100000);
+	assert_false(giveway_shared(g, clock_ns));
+}
+
+static void
+naps_are_taken(void **state)
+{
+	struct giveway *g = *state;
+
+	neighbour = true;
+	while (yields < 10 * (GIVEWAY_NAP_EVERY - 1))
+		find_nothing(g, 1);
+	assert_in_range(naps, 9, 10);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(short_waits_meet_no_probe, setup),
+		cmocka_unit_test_setup(long_waits_probe, setup),
+		cmocka_unit_test_setup(age, setup),
+		cmocka_unit_test_setup(neighbour_is_met, setup),
+		cmocka_unit_test_setup(busy_polls_yield_where_shared, setup),
+		cmocka_unit_test_setup(neighbour_leaves, setup),
+		cmocka_unit_test_setup(tick_is_no_neighbour, setup),
+		cmocka_unit_test_setup(old_switch_does_not_count, setup),
+		cmocka_unit_test_setup(naps_are_taken, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
