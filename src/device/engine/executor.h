@@ -34,7 +34,7 @@ struct hca_threads_config {
 	bool spin; /* never sleep, whatever the number of CPUs */
 };
 
-/* Workers poll until stopped. Oversubscribed CPUs: they yield on empty polls and full bursts. */
+/* Workers poll until stopped, give way where they share CPUs (giveway.h) and sleep without work. */
 int hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out);
 void hca_threads_stop(struct hca_threads *t);
 unsigned int hca_threads_count(const struct hca_threads *t);
