@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +27,35 @@ rig_now_ns(void)
 }
 
 /* ---- the daemon ---- */
+
+static unsigned int rigs;
+
+static void
+name_socket(char *path, size_t room, unsigned int number, int side)
+{
+	snprintf(path, room, "/tmp/softhca-ipc-%d-%u/%c.sock", (int)getpid(), number, 'a' + side);
+}
+
+static void
+remove_folder(unsigned int number)
+{
+	char path[64];
+
+	for (int i = 0; i < 2; i++) {
+		name_socket(path, sizeof(path), number, i);
+		unlink(path);
+	}
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+}
+
+/* Also of those a test that failed has not stopped; they end with this process. */
+static void
+remove_folders(void)
+{
+	while (rigs > 0)
+		remove_folder(--rigs);
+}
 
 /* One line, without its end. */
 static void
@@ -65,14 +95,14 @@ run_daemon(const struct rig *rig, const int in[2], const int out[2], const char 
 void
 rig_start(struct rig *rig, const char *const *extra)
 {
-	static unsigned int rigs;
 	int in[2], out[2];
 	char line[64];
 
+	if (rigs == 0)
+		atexit(remove_folders);
 	rig->number = rigs++;
 	for (int i = 0; i < 2; i++)
-		snprintf(rig->path[i], sizeof(rig->path[i]), "/tmp/softhca-ipc-%d-%u/%c.sock",
-			 (int)getpid(), rig->number, 'a' + i);
+		name_socket(rig->path[i], sizeof(rig->path[i]), rig->number, i);
 	assert_int_equal(pipe(in), 0);
 	assert_int_equal(pipe(out), 0);
 	rig->pid = fork();
@@ -90,14 +120,9 @@ rig_start(struct rig *rig, const char *const *extra)
 static void
 forget(struct rig *rig)
 {
-	char folder[64];
-
 	close(rig->to);
 	close(rig->from);
-	for (int i = 0; i < 2; i++)
-		unlink(rig->path[i]);
-	snprintf(folder, sizeof(folder), "/tmp/softhca-ipc-%d-%u", (int)getpid(), rig->number);
-	rmdir(folder);
+	remove_folder(rig->number);
 }
 
 void
@@ -177,6 +202,37 @@ rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms)
 
 /* ---- processes ---- */
 
+#define CHILDREN 64
+
+static pid_t children[CHILDREN]; /* not joined yet, or reaped by the test itself */
+
+static bool
+is_child(pid_t pid)
+{
+	siginfo_t info;
+
+	return pid != 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static void
+remember(pid_t pid)
+{
+	for (unsigned int i = 0; i < CHILDREN; i++)
+		if (!is_child(children[i])) {
+			children[i] = pid;
+			return;
+		}
+	fail_msg("more than %d children", CHILDREN);
+}
+
+void
+rig_keep(pid_t pid)
+{
+	for (unsigned int i = 0; i < CHILDREN; i++)
+		if (children[i] == pid)
+			children[i] = 0;
+}
+
 pid_t
 rig_fork(rig_child_fn fn, void *arg, int *sock)
 {
@@ -194,6 +250,7 @@ rig_fork(rig_child_fn fn, void *arg, int *sock)
 		_exit(status);
 	}
 	close(pair[1]);
+	remember(pid);
 	*sock = pair[0];
 	return pid;
 }
@@ -204,6 +261,35 @@ rig_join(pid_t pid)
 	int status;
 
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	rig_keep(pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* The objects of the client stay this process's; for the daemon it is gone. */
+static void
+hang_up(int fd)
+{
+	struct sockaddr_un peer = {0};
+	socklen_t len = sizeof(peer);
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sun_family == AF_UNIX &&
+	    strstr(peer.sun_path, "/softhca-ipc-") != NULL)
+		shutdown(fd, SHUT_RDWR);
+}
+
+int
+rig_tidy(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < CHILDREN; i++) {
+		if (is_child(children[i])) {
+			kill(children[i], SIGKILL);
+			waitpid(children[i], NULL, 0);
+		}
+		children[i] = 0;
+	}
+	for (int fd = 0; fd < 1024; fd++)
+		hang_up(fd);
+	return 0;
 }

@@ -34,6 +34,12 @@ int64_t rig_ask(struct rig *rig, const char *question, unsigned int side, const 
 /* Waits until nothing is in use on that side, at most ms. How long it took, or -1: prints what is left. */
 int64_t rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms);
 
+/*
+ * Teardown of a test: ends the children and detaches the clients of this process that a test which
+ * failed has left, so that the next one begins as the first did. Nothing to do after one that passed.
+ */
+int rig_tidy(void **state);
+
 uint64_t rig_now_ns(void);
 
 #define PEER_BYTES (256u * 1024)
@@ -123,5 +129,6 @@ void bystanders_stop(struct bystanders *by);
 typedef int (*rig_child_fn)(int sock, void *arg);
 pid_t rig_fork(rig_child_fn fn, void *arg, int *sock);
 void rig_join(pid_t pid);
+void rig_keep(pid_t pid); /* Beyond this test: rig_tidy() leaves it alone. */
 
 #endif

@@ -413,12 +413,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_in_traffic),
-		cmocka_unit_test(stopped_and_killed),
-		cmocka_unit_test(killed_with_many_objects),
-		cmocka_unit_test(outlived_by_its_child),
-		cmocka_unit_test(daemon_killed),
-		cmocka_unit_test(daemon_ended),
+		cmocka_unit_test_teardown(killed_in_traffic, rig_tidy),
+		cmocka_unit_test_teardown(stopped_and_killed, rig_tidy),
+		cmocka_unit_test_teardown(killed_with_many_objects, rig_tidy),
+		cmocka_unit_test_teardown(outlived_by_its_child, rig_tidy),
+		cmocka_unit_test_teardown(daemon_killed, rig_tidy),
+		cmocka_unit_test_teardown(daemon_ended, rig_tidy),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

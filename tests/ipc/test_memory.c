@@ -580,18 +580,18 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(heap),
-		cmocka_unit_test(bss),
-		cmocka_unit_test(mapping),
-		cmocka_unit_test(left_where_it_is),
-		cmocka_unit_test(overlapping),
-		cmocka_unit_test(unmapped_before),
-		cmocka_unit_test(shared_mapping),
-		cmocka_unit_test(no_write_is_lost),
-		cmocka_unit_test(fork_after_open),
-		cmocka_unit_test(fork_while_registering),
-		cmocka_unit_test(many_regions),
-		cmocka_unit_test(lists_beside_moves),
+		cmocka_unit_test_teardown(heap, rig_tidy),
+		cmocka_unit_test_teardown(bss, rig_tidy),
+		cmocka_unit_test_teardown(mapping, rig_tidy),
+		cmocka_unit_test_teardown(left_where_it_is, rig_tidy),
+		cmocka_unit_test_teardown(overlapping, rig_tidy),
+		cmocka_unit_test_teardown(unmapped_before, rig_tidy),
+		cmocka_unit_test_teardown(shared_mapping, rig_tidy),
+		cmocka_unit_test_teardown(no_write_is_lost, rig_tidy),
+		cmocka_unit_test_teardown(fork_after_open, rig_tidy),
+		cmocka_unit_test_teardown(fork_while_registering, rig_tidy),
+		cmocka_unit_test_teardown(many_regions, rig_tidy),
+		cmocka_unit_test_teardown(lists_beside_moves, rig_tidy),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ipc_rig.h"
+#include "raw.h"
 
 #define ROUNDS 20u
 
@@ -326,23 +327,58 @@ attached_memory(void **state)
 	close(fd);
 }
 
+/* What a test that fails leaves behind is gone before the next one. */
+static int
+sleeper(int sock, void *arg)
+{
+	struct raw r;
+
+	raw_open(&r, rig.path[0]);
+	peer_meet(sock);
+	return (int)sleep(60);
+}
+
+static void
+left_behind(void **state)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .events = true};
+	struct peer p, q;
+	struct raw r;
+	int sock;
+
+	rig_fork(sleeper, NULL, &sock);
+	assert_int_equal(peer_meet(sock), 0);
+	assert_int_equal(peer_open(&p, rig.path[0], &cfg), 0);
+	assert_int_equal(peer_open(&q, rig.path[1], &cfg), 0);
+	assert_int_equal(peer_connect_pair(&p, &q), 0);
+	raw_open(&r, rig.path[0]);
+	assert_int_equal(rig_tidy(state), 0);
+	for (unsigned int side = 0; side < 2; side++)
+		assert_true(rig_wait_empty(&rig, side, 60000) >= 0);
+	raw_close(&r);
+	peer_close(&p);
+	peer_close(&q);
+	close(sock);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rc),
-		cmocka_unit_test(rc_events),
-		cmocka_unit_test(rc_srq_events),
-		cmocka_unit_test(ud),
-		cmocka_unit_test(ud_srq_events),
-		cmocka_unit_test(uc),
-		cmocka_unit_test(events_beside_control),
-		cmocka_unit_test(queries),
-		cmocka_unit_test(close_with_objects),
-		cmocka_unit_test(two_contexts),
-		cmocka_unit_test(page_list),
-		cmocka_unit_test(resize_and_rereg),
-		cmocka_unit_test(attached_memory),
+		cmocka_unit_test_teardown(rc, rig_tidy),
+		cmocka_unit_test_teardown(rc_events, rig_tidy),
+		cmocka_unit_test_teardown(rc_srq_events, rig_tidy),
+		cmocka_unit_test_teardown(ud, rig_tidy),
+		cmocka_unit_test_teardown(ud_srq_events, rig_tidy),
+		cmocka_unit_test_teardown(uc, rig_tidy),
+		cmocka_unit_test_teardown(events_beside_control, rig_tidy),
+		cmocka_unit_test_teardown(queries, rig_tidy),
+		cmocka_unit_test_teardown(close_with_objects, rig_tidy),
+		cmocka_unit_test_teardown(two_contexts, rig_tidy),
+		cmocka_unit_test_teardown(page_list, rig_tidy),
+		cmocka_unit_test_teardown(resize_and_rereg, rig_tidy),
+		cmocka_unit_test_teardown(attached_memory, rig_tidy),
+		cmocka_unit_test_teardown(left_behind, rig_tidy),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);
