@@ -23,6 +23,7 @@
 #include "ipc_msg.h"
 #include "lib_ctl.h"
 #include "lib_error.h"
+#include "lib_sys.h"
 
 #define REPLY_SECONDS 60 /* the driver gives a command up long before */
 
@@ -588,7 +589,7 @@ static void
 close_channel(struct ipc_channel *c)
 {
 	if (c->uar != NULL)
-		munmap(c->uar, HCA_UAR_PAGE_SIZE);
+		lib_sys_munmap(c->uar, HCA_UAR_PAGE_SIZE);
 	if (c->async_fd >= 0)
 		close(c->async_fd);
 	if (c->sock >= 0)
@@ -704,14 +705,15 @@ say_hello(struct ipc_channel *c)
 	c->info = welcome.info;
 	memcpy(c->name, welcome.name, sizeof(c->name) - 1);
 	c->async_fd = fds[1];
-	c->uar = mmap(NULL, HCA_UAR_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-		      fds[0], 0);
+	c->uar = lib_sys_mmap(NULL, HCA_UAR_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_POPULATE, fds[0], 0);
 	close(fds[0]);
 	if (c->uar == MAP_FAILED) {
 		c->uar = NULL;
 		return lib_fail(-errno, "the doorbell page: %s", strerror(errno));
 	}
-	madvise(c->uar, HCA_UAR_PAGE_SIZE, MADV_DONTFORK);
+	if (lib_sys_madvise(c->uar, HCA_UAR_PAGE_SIZE, MADV_DONTFORK) != 0)
+		return lib_fail(-errno, "the doorbell page: %s", strerror(errno));
 	return 0;
 }
 

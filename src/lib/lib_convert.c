@@ -13,6 +13,7 @@
 #include "lib_hold.h"
 #include "lib_maps.h"
 #include "lib_share_impl.h"
+#include "lib_sys.h"
 
 /* A shared mapping is taken in such pieces, so that many regions in it are few pieces. */
 #define FOUND_ALIGN UINT64_C(0x200000)
@@ -88,8 +89,8 @@ convert(uint64_t va, uint64_t end)
 
 	if (lib_pool_take(piece.length, LIB_PAGE, &piece.fd, &piece.offset) != 0)
 		return NULL;
-	fresh = mmap(NULL, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-		     piece.fd, (off_t)piece.offset);
+	fresh = lib_sys_mmap(NULL, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+			     piece.fd, piece.offset);
 	if (fresh == MAP_FAILED) {
 		lib_fail(-ENOMEM, "no memory for %llu bytes", (unsigned long long)piece.length);
 		goto err_give;
@@ -101,7 +102,7 @@ convert(uint64_t va, uint64_t end)
 		return share;
 	lib_share_remove(share);
 err_unmap:
-	munmap(fresh, piece.length);
+	lib_sys_munmap(fresh, piece.length);
 err_give:
 	lib_pool_give(piece.length, LIB_PAGE, piece.offset);
 	return NULL;
@@ -147,12 +148,12 @@ convert_back(struct lib_share *share)
 		lib_pool_give(bytes, LIB_PAGE, offset);
 		return;
 	}
-	fresh = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	fresh = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (fresh == MAP_FAILED)
 		return;
 	if (lib_hold_exchange(va, bytes, fresh) != 0) {
-		munmap(fresh, bytes);
+		lib_sys_munmap(fresh, bytes);
 		return;
 	}
 	lib_share_remove(share);

@@ -13,6 +13,7 @@
 
 #include "lib_error.h"
 #include "lib_hold.h"
+#include "lib_sys.h"
 
 #define STACK_ROOM 65536u
 
@@ -41,7 +42,7 @@ open_fd(void)
 	if (dev < 0)
 		return -1;
 #ifdef USERFAULTFD_IOC_NEW
-	fd = ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+	fd = lib_sys_ioctl(dev, USERFAULTFD_IOC_NEW, (void *)(O_CLOEXEC | O_NONBLOCK));
 #endif
 	close(dev);
 	return fd;
@@ -58,7 +59,7 @@ lib_hold_ready(void)
 	fd = open_fd();
 	if (fd < 0)
 		return refuse(errno);
-	if (ioctl(fd, UFFDIO_API, &api) == 0 &&
+	if (lib_sys_ioctl(fd, UFFDIO_API, &api) == 0 &&
 	    (api.features & UFFD_FEATURE_PAGEFAULT_FLAG_WP) != 0) {
 		hold_fd = fd;
 		return 0;
@@ -84,16 +85,21 @@ protect(uint64_t va, uint64_t bytes, bool on)
 		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
 	};
 
-	return ioctl(hold_fd, UFFDIO_WRITEPROTECT, &wp) == 0 ? 0 : -errno;
+	return lib_sys_ioctl(hold_fd, UFFDIO_WRITEPROTECT, &wp) == 0 ? 0 : -errno;
 }
 
+/*
+ * Whoever waits goes on, whatever fails here: without its descriptor the kernel holds nobody off, and
+ * the next exchange opens another one.
+ */
 static void
 let_go(uint64_t va, uint64_t bytes)
 {
 	struct uffdio_range range = {va, bytes};
 
-	protect(va, bytes, false);
-	ioctl(hold_fd, UFFDIO_UNREGISTER, &range);
+	if (protect(va, bytes, false) != 0 ||
+	    lib_sys_ioctl(hold_fd, UFFDIO_UNREGISTER, &range) != 0)
+		lib_hold_forget();
 }
 
 /* The pages this thread writes while it holds writers off: its stack, its errno */
@@ -131,10 +137,11 @@ copy_and_place(uint64_t va, uint64_t bytes, void *fresh)
 	if (err != 0)
 		return err;
 	lib_hold_copy(fresh, at, bytes);
-	if (mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED)
+	if (lib_sys_move(fresh, bytes, at) != 0)
 		return -errno;
 	/* The range is not registered any more; who waits there tries again. */
-	ioctl(hold_fd, UFFDIO_WAKE, &range);
+	if (lib_sys_ioctl(hold_fd, UFFDIO_WAKE, &range) != 0)
+		lib_hold_forget();
 	return 0;
 }
 
@@ -151,12 +158,12 @@ lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh)
 		return lib_fail(-EOPNOTSUPP, "memory at %#llx is this thread's stack",
 				(unsigned long long)va);
 	/* Protection is of pages, so all of them must be there. */
-	if (madvise((void *)(uintptr_t)va, bytes, MADV_POPULATE_WRITE) != 0)
+	if (lib_sys_madvise((void *)(uintptr_t)va, bytes, MADV_POPULATE_WRITE) != 0)
 		return lib_fail(-errno, "memory at %#llx: %s", (unsigned long long)va,
 				strerror(errno));
 	sigfillset(&all); /* a handler that wrote there would wait for the thread it interrupts */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = ioctl(hold_fd, UFFDIO_REGISTER, &reg) == 0 ? 0 : -errno;
+	err = lib_sys_ioctl(hold_fd, UFFDIO_REGISTER, &reg) == 0 ? 0 : -errno;
 	if (err == 0) {
 		err = copy_and_place(va, bytes, fresh);
 		if (err != 0)

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "abi_ctx.h"
+#include "lib_sys.h"
 #include "lib_types.h"
 
 #define LIB_PAGE UINT64_C(4096)
@@ -20,8 +21,8 @@ lib_map(struct lib_context *ctx, size_t bytes)
 
 	if (ctx->ops->attach != NULL)
 		return lib_share_queue(ctx, bytes);
-	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
-		   -1, 0);
+	mem = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	return mem != MAP_FAILED ? mem : NULL;
 }
 
@@ -33,7 +34,7 @@ lib_unmap(struct lib_context *ctx, void *mem, size_t bytes)
 	if (ctx->ops->attach != NULL)
 		lib_share_queue_free(mem);
 	else
-		munmap(mem, bytes);
+		lib_sys_munmap(mem, bytes);
 }
 
 struct softhca_pd *

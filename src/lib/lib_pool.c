@@ -17,6 +17,7 @@
 
 #include "lib_maps.h"
 #include "lib_share_impl.h"
+#include "lib_sys.h"
 
 #define CHUNK UINT64_C(0x100000)
 #define CHUNK_PAGES ((uint32_t)(CHUNK / LIB_PAGE))
@@ -171,8 +172,8 @@ void *
 lib_pool_place(uint64_t bytes)
 {
 	uint64_t slack = bytes >= LIB_HUGE_PAGE ? LIB_HUGE_PAGE : 0;
-	uint8_t *mem = mmap(NULL, bytes + slack, PROT_NONE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *mem = lib_sys_mmap(NULL, bytes + slack, PROT_NONE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint64_t before;
 
 	if (mem == MAP_FAILED)
@@ -181,13 +182,13 @@ lib_pool_place(uint64_t bytes)
 		return mem;
 	before = -(uintptr_t)mem & (LIB_HUGE_PAGE - 1);
 	if (before != 0)
-		munmap(mem, before);
+		lib_sys_munmap(mem, before);
 	if (slack != before)
-		munmap(mem + before + bytes, slack - before);
+		lib_sys_munmap(mem + before + bytes, slack - before);
 	return mem + before;
 }
 
-/* Mapped, all pages there. */
+/* Mapped, all pages there, and nothing of it in a child of fork(). */
 static int
 map_piece(struct lib_share *piece)
 {
@@ -196,14 +197,14 @@ map_piece(struct lib_share *piece)
 	if (at == NULL)
 		return lib_fail(-ENOMEM, "no addresses for %llu bytes",
 				(unsigned long long)piece->length);
-	if (mmap(at, piece->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, piece->fd,
-		 (off_t)piece->offset) == MAP_FAILED ||
-	    (madvise(at, piece->length, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)) {
-		munmap(at, piece->length);
+	if (lib_sys_mmap(at, piece->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			 piece->fd, piece->offset) == MAP_FAILED ||
+	    (lib_sys_madvise(at, piece->length, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) ||
+	    lib_sys_madvise(at, piece->length, MADV_DONTFORK) != 0) {
+		lib_sys_munmap(at, piece->length);
 		return lib_fail(-ENOMEM, "no memory for %llu bytes",
 				(unsigned long long)piece->length);
 	}
-	madvise(at, piece->length, MADV_DONTFORK);
 	piece->va = (uintptr_t)at;
 	return 0;
 }
@@ -221,7 +222,7 @@ new_piece(uint64_t bytes, uint32_t page, enum lib_share_kind kind)
 	share = lib_share_enter(&piece);
 	if (share != NULL)
 		return share;
-	munmap((void *)(uintptr_t)piece.va, bytes);
+	lib_sys_munmap((void *)(uintptr_t)piece.va, bytes);
 err_give:
 	lib_pool_give(bytes, page, piece.offset);
 	return NULL;
@@ -235,7 +236,7 @@ free_piece(struct lib_share *share)
 	uint32_t page = share->page;
 
 	lib_share_remove(share);
-	munmap(at, bytes);
+	lib_sys_munmap(at, bytes);
 	lib_pool_give(bytes, page, offset);
 }
 

@@ -12,6 +12,7 @@
 
 #include "lib_hold.h"
 #include "lib_share_impl.h"
+#include "lib_sys.h"
 
 /*
  * Converted memory was private, so the child is to have a copy of its own: made here, by the thread
@@ -21,8 +22,8 @@
 static void
 make_copy(struct lib_share *share)
 {
-	void *copy = mmap(NULL, share->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			  -1, 0);
+	void *copy = lib_sys_mmap(NULL, share->length, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	share->copy = copy != MAP_FAILED ? copy : NULL;
 	if (share->copy != NULL)
@@ -47,7 +48,7 @@ lib_share_fork_parent(void)
 
 	for (uint32_t i = 0; (share = lib_share_at(i)) != NULL; i++) {
 		if (share->copy != NULL)
-			munmap(share->copy, share->length);
+			lib_sys_munmap(share->copy, share->length);
 		share->copy = NULL;
 	}
 	pthread_mutex_unlock(&lib_share_lock);
@@ -59,16 +60,16 @@ place_copy(struct lib_share *share)
 {
 	void *at = (void *)(uintptr_t)share->va;
 
-	if (share->copy == NULL || mremap(share->copy, share->length, share->length,
-					  MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED)
-		munmap(at, share->length);
+	if (share->copy == NULL || lib_sys_move(share->copy, share->length, at) != 0)
+		lib_sys_munmap(at, share->length);
 }
 
+/* What cannot be put there is a hole: the parent's pages are not in the child (MADV_DONTFORK). */
 static void
 put_zeros(const struct lib_share *share)
 {
-	mmap((void *)(uintptr_t)share->va, share->length, PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	lib_sys_mmap((void *)(uintptr_t)share->va, share->length, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 void
