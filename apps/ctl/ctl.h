@@ -16,6 +16,8 @@
 #include <stdio.h>
 
 #define CTL_PROCESSES_MAX 64u
+#define CTL_GREETING_S 1.5 /* a process that has not greeted by then hangs */
+#define CTL_PATIENCE_S 10.0
 
 enum {
 	CTL_EXIT_FAILED = 1,
@@ -27,6 +29,7 @@ struct ctl_process {
 	char prefix[64]; /* DPDK's file prefix: the name of a daemon's HCA */
 	char path[108];
 	int fd;		/* -1: lost */
+	int pid;	/* 0: not known */
 	size_t longest; /* of an answer */
 	char *answer;
 };
@@ -38,6 +41,7 @@ struct ctl {
 	bool json;
 	const char *const *words; /* behind the options */
 	int num_words;
+	double patience; /* s to wait for an answer; 0: CTL_PATIENCE_S */
 };
 
 void ctl_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -72,10 +76,27 @@ int ctl_run_doctor(struct ctl *c, int argc, char **argv);
 
 /* ---- processes (ctl_telemetry.c) ---- */
 
-/* Sockets there are; those nobody listens on are left out and counted in *stale (or NULL). */
+/* What a search saw beside the processes that answer */
+struct ctl_others {
+	unsigned int stale, hung;
+	struct ctl_process hanging[CTL_PROCESSES_MAX]; /* no descriptors in it */
+	char prefixes[512]; /* of processes that --prefix leaves out: "a, b" */
+};
+
+/*
+ * Processes that answer and --prefix admits. *others: sockets nobody listens on, processes that
+ * accept a connection and do not greet within CTL_GREETING_S. Takes no longer than that, but where
+ * DPDK turns callers away because it serves others.
+ */
 unsigned int ctl_find(const struct ctl *c, struct ctl_process *out, unsigned int max,
-		      unsigned int *stale);
+		      struct ctl_others *others);
 void ctl_close(struct ctl_process *p, unsigned int n);
+/* The sentence about a process that hangs; a static buffer. */
+const char *ctl_hangs(const struct ctl_process *p);
+/* That on stderr for each of them. */
+void ctl_name_hanging(const struct ctl_others *others);
+/* Says that no HCA was found, and which --prefix there is. */
+void ctl_none(const struct ctl *c, const char *what, const struct ctl_others *others);
 /* The only process the command line can mean; says why there is none. */
 int ctl_one(const struct ctl *c, struct ctl_process *out);
 /* The only HCA it can mean: name of at most `size` bytes. */
@@ -83,6 +104,8 @@ int ctl_one_hca(const struct ctl *c, struct ctl_process *p, char *name, size_t s
 
 /* The answer, or NULL when it was refused or the process is gone. */
 json_t *ctl_ask(struct ctl_process *p, const char *command, const char *parameters);
+/* The same of a command whose refusals are sentences: NULL after the sentence was printed. */
+json_t *ctl_order(struct ctl_process *p, const char *command, const char *parameters);
 json_t *ctl_ask_about(struct ctl_process *p, const char *command, const char *hca,
 		      const char *more);
 /* A list that is read piecewise, whole. */
@@ -110,6 +133,13 @@ void ctl_table(FILE *out, const struct ctl_column *columns, unsigned int n, cons
 void ctl_members(FILE *out, const json_t *object);
 /* As JSON, with a newline. */
 void ctl_json(FILE *out, const json_t *value);
+/* The same in one line, flushed: for commands that go on. */
+void ctl_json_line(FILE *out, const json_t *value);
+/*
+ * The frame of every answer in JSON: {"process", "hca", "time", name: value}; process and hca may be
+ * NULL, time is UTC with milliseconds. Takes the reference to value.
+ */
+json_t *ctl_frame(const char *process, const char *hca, const char *name, json_t *value);
 
 /* ---- commands that print one answer (ctl_lists.c) ---- */
 

@@ -85,11 +85,9 @@ begin(struct ctl_process *p, const struct capture *o, const char *path)
 	json_t *answer = NULL;
 
 	if (snprintf(words, sizeof(words), "%s%s", o->words, path) < (int)sizeof(words))
-		answer = ctl_ask(p, "/softhca/capture", words);
-	if (answer == NULL)
-		ctl_error("%s refuses: %s must be new and in a folder the daemon may write to, the "
-			  "QP must exist, and \"impair = yes\" stand in section [admin]",
-			  p->prefix, path);
+		answer = ctl_order(p, "/softhca/capture", words);
+	else
+		ctl_error("%s: the path is too long", path);
 	return answer;
 }
 
@@ -132,10 +130,12 @@ end(const struct ctl *c, struct ctl_process *p, const char *path)
 	}
 	failed = number_of(answer, "failed") != 0;
 	json_object_set_new(answer, "file", json_string(path));
-	if (c->json)
+	if (c->json) {
+		answer = ctl_frame(p->prefix, p->prefix, "capture", answer);
 		ctl_json(stdout, answer);
-	else
+	} else {
 		tell(answer, path);
+	}
 	json_decref(answer);
 	if (failed)
 		ctl_error("%s is not complete: the disk took no more", path);

@@ -129,10 +129,9 @@ watch(const struct ctl *c, const struct counters *o, struct ctl_process *p, cons
 			break;
 		r = rates(now, before, t - last);
 		if (c->json) {
+			r = ctl_frame(p->prefix, hca, "rates", r);
 			json_object_set_new(r, "seconds", json_real(t - start));
-			json_dumpf(r, stdout, JSON_COMPACT);
-			putchar('\n');
-			fflush(stdout);
+			ctl_json_line(stdout, r);
 		} else {
 			print_rates(r, t - start);
 		}
@@ -157,10 +156,12 @@ once(const struct ctl *c, const struct counters *o, struct ctl_process *p, const
 		return CTL_EXIT_FAILED;
 	}
 	shown = filtered(all, o->nonzero);
-	if (c->json)
+	if (c->json) {
+		shown = ctl_frame(p->prefix, hca, "counters", shown);
 		ctl_json(stdout, shown);
-	else
+	} else {
 		ctl_members(stdout, shown);
+	}
 	json_decref(shown);
 	json_decref(all);
 	return 0;

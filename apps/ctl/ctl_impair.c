@@ -125,24 +125,15 @@ take(void *arg, int code, const char *value)
 }
 
 static int
-refused(const struct ctl_process *p)
-{
-	ctl_error("%s refuses: \"impair = yes\" must stand in section [admin] of its "
-		  "configuration, and the QP exist",
-		  p->prefix);
-	return -1;
-}
-
-static int
 tell(struct ctl_process *p, const struct impair *o, const char *words, const char *qp)
 {
 	char all[WORDS_MAX + 64];
 	json_t *answer;
 
 	snprintf(all, sizeof(all), "%s%s%s", o->dir, words, qp);
-	answer = ctl_ask(p, "/softhca/impair", all);
+	answer = ctl_order(p, "/softhca/impair", all);
 	json_decref(answer);
-	return answer != NULL ? 0 : refused(p);
+	return answer != NULL ? 0 : -1;
 }
 
 static int
@@ -168,14 +159,16 @@ says_nothing(const struct impair *o, bool off)
 static int
 show(const struct ctl *c, struct ctl_process *p)
 {
-	json_t *answer = ctl_ask(p, "/softhca/impair", NULL);
+	json_t *answer = ctl_order(p, "/softhca/impair", NULL);
 
 	if (answer == NULL)
-		return refused(p);
-	if (c->json)
+		return -1;
+	if (c->json) {
+		answer = ctl_frame(p->prefix, p->prefix, "impair", answer);
 		ctl_json(stdout, answer);
-	else
+	} else {
 		ctl_members(stdout, answer);
+	}
 	json_decref(answer);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include "ctl.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define STAGES_S 0.5 /* stages are measured so long */
 
 #define ASK(name, command) \
 	static json_t *name(struct ctl_process *p, const char *hca) \
@@ -39,14 +40,11 @@ print_members(const json_t *answer)
 
 /* A row per stage, its name among them. */
 static json_t *
-stages(struct ctl_process *p, const char *hca)
+stage_rows(json_t *answer)
 {
-	json_t *answer = ctl_ask_about(p, "/softhca/stages", hca, NULL), *stage, *rows;
+	json_t *rows = json_array(), *stage;
 	const char *name;
 
-	if (answer == NULL)
-		return NULL;
-	rows = json_array();
 	json_object_foreach(answer, name, stage) {
 		json_object_set_new(stage, "stage", json_string(name));
 		json_array_append(rows, stage);
@@ -55,10 +53,36 @@ stages(struct ctl_process *p, const char *hca)
 	return rows;
 }
 
+/*
+ * Polls and cycles are counted only while somebody measures: unless somebody does (top), this command
+ * measures for a while itself.
+ */
+static json_t *
+stages(struct ctl_process *p, const char *hca)
+{
+	json_t *answer = ctl_ask_about(p, "/softhca/stages", hca, NULL);
+	void *first = json_object_iter(answer);
+	json_t *measured = json_object_get(json_object_iter_value(first), "measured");
+
+	if (answer == NULL)
+		return NULL;
+	if (json_is_integer(measured) && json_integer_value(measured) == 0) {
+		json_decref(answer);
+		json_decref(ctl_ask_about(p, "/softhca/measure", hca, "1"));
+		ctl_wait(STAGES_S);
+		answer = ctl_ask_about(p, "/softhca/stages", hca, NULL);
+		json_decref(ctl_ask_about(p, "/softhca/measure", hca, "0"));
+	}
+	return answer != NULL ? stage_rows(answer) : NULL;
+}
+
 static const struct ctl_column stage_columns[] = {
-	{"stage", "STAGE", CTL_TEXT},	    {"worker", "WORKER", CTL_NUMBER},
-	{"waiting", "WAITING", CTL_NUMBER}, {"polls", "POLLS", CTL_NUMBER},
-	{"busy_polls", "BUSY", CTL_NUMBER}, {"busy_cycles", "CYCLES", CTL_NUMBER},
+	{"stage", "STAGE", CTL_TEXT},
+	{"worker", "WORKER", CTL_NUMBER},
+	{"waiting", "WAITING", CTL_NUMBER},
+	{"polls", "POLLS", CTL_NUMBER},
+	{"busy_polls", "WITH WORK", CTL_NUMBER},
+	{"busy_ns", "BUSY NS", CTL_NUMBER},
 };
 TABLE(print_stages, stage_columns)
 
@@ -88,7 +112,7 @@ static const struct ctl_column mr_columns[] = {
 	{"key", "KEY", CTL_HEX},	  {"kind", "KIND", CTL_TEXT},
 	{"client", "CLIENT", CTL_NUMBER}, {"pd", "PD", CTL_HEX},
 	{"address", "ADDRESS", CTL_HEX},  {"length", "LENGTH", CTL_BYTES},
-	{"page_size", "PAGE", CTL_BYTES}, {"access", "ACCESS", CTL_HEX},
+	{"page_size", "PAGE", CTL_BYTES}, {"rights", "ACCESS", CTL_TEXT},
 };
 TABLE(print_mrs, mr_columns)
 
@@ -148,10 +172,24 @@ view_process(const struct ctl *c, struct ctl_process *p, const struct ctl_view *
 			continue; /* went away */
 		if (!c->json)
 			show(p, hca, v, answer, json_array_size(all) == 0);
-		json_array_append_new(all, json_pack("{s:s, s:s, s:o}", "process", p->prefix, "hca",
-						     hca, v->name, answer));
+		json_array_append_new(all, ctl_frame(p->prefix, hca, v->name, answer));
 	}
 	json_decref(list);
+}
+
+/* --hca names none of those there are. */
+static void
+no_such_hca(const struct ctl *c, struct ctl_process *p, unsigned int n)
+{
+	ctl_error("no process has an HCA \"%s\"; there are:", c->hca);
+	for (unsigned int i = 0; i < n; i++) {
+		json_t *list = ctl_ask(&p[i], "/softhca/hca/list", NULL), *each;
+		size_t k;
+
+		json_array_foreach(list, k, each)
+			fprintf(stderr, "  %s of %s\n", json_string_value(each), p[i].prefix);
+		json_decref(list);
+	}
 }
 
 int
@@ -159,6 +197,7 @@ ctl_run_view(struct ctl *c, const struct ctl_view *v, int argc, char **argv)
 {
 	struct ctl_process p[CTL_PROCESSES_MAX];
 	int rc = ctl_options(c, argc, argv, NULL, NULL, NULL);
+	struct ctl_others others;
 	json_t *all;
 	unsigned int n;
 	size_t seen;
@@ -166,16 +205,18 @@ ctl_run_view(struct ctl *c, const struct ctl_view *v, int argc, char **argv)
 	if (rc != 0)
 		return rc;
 	all = json_array();
-	n = ctl_find(c, p, CTL_PROCESSES_MAX, NULL);
+	n = ctl_find(c, p, CTL_PROCESSES_MAX, &others);
 	for (unsigned int i = 0; i < n; i++)
 		view_process(c, &p[i], v, all);
 	seen = json_array_size(all);
 	if (c->json)
 		ctl_json(stdout, all);
+	ctl_name_hanging(&others);
+	if (seen == 0 && n != 0 && c->hca != NULL)
+		no_such_hca(c, p, n);
 	else if (seen == 0)
-		ctl_error("no HCA was found; is softhcad running, and may you read its socket? "
-			  "(softhca-ctl doctor)");
+		ctl_none(c, "HCA", &others);
 	json_decref(all);
 	ctl_close(p, n);
-	return seen != 0 ? 0 : CTL_EXIT_FAILED;
+	return seen != 0 && others.hung == 0 ? 0 : CTL_EXIT_FAILED;
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ctl.h"
 
@@ -134,4 +135,35 @@ ctl_json(FILE *out, const json_t *value)
 {
 	json_dumpf(value, out, JSON_INDENT(2));
 	fputc('\n', out);
+}
+
+void
+ctl_json_line(FILE *out, const json_t *value)
+{
+	json_dumpf(value, out, JSON_COMPACT);
+	fputc('\n', out);
+	fflush(out);
+}
+
+static void
+utc(char *text, size_t size)
+{
+	struct timespec ts;
+	struct tm tm;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	gmtime_r(&ts.tv_sec, &tm);
+	n = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, size - n, ".%03ldZ", ts.tv_nsec / 1000000);
+}
+
+json_t *
+ctl_frame(const char *process, const char *hca, const char *name, json_t *value)
+{
+	char now[40];
+
+	utc(now, sizeof(now));
+	return json_pack("{s:s?, s:s?, s:s, s:o}", "process", process, "hca", hca, "time", now,
+			 name, value);
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,12 +23,12 @@
 #define QUESTION_MAX 1024u /* DPDK reads no more of one */
 #define ANSWER_MIN 1024u
 #define ANSWER_MAX (1u << 24)
-#define PATIENCE_S 10
-#define PAUSE_NS 50000000
+#define PAUSE_S 0.05
 #define PAUSES 200u
 
 /* ---- finding them ---- */
 
+/* 0; -EBUSY: hung up on, because DPDK serves few at a time; -1: no telemetry of DPDK's. */
 static int
 greet(struct ctl_process *p)
 {
@@ -37,7 +38,7 @@ greet(struct ctl_process *p)
 	json_t *j;
 
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
-		return -EBUSY; /* hung up on: DPDK serves few at a time */
+		return -EBUSY;
 	if (n < 0)
 		return -1;
 	hello[n] = '\0';
@@ -51,12 +52,25 @@ greet(struct ctl_process *p)
 	return p->answer != NULL ? 0 : -1;
 }
 
+static void
+be_patient(int fd, double seconds)
+{
+	const struct timeval t = {.tv_sec = (time_t)seconds,
+				  .tv_usec =
+					  (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+}
+
+/* 0; -ECONNREFUSED: nobody listens; -EAGAIN: nobody accepts; -1: it cannot be reached. */
 static int
-attach_once(struct ctl_process *p)
+attach(struct ctl_process *p)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	const struct timeval patience = {.tv_sec = PATIENCE_S};
-	int rc = -1;
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	int rc;
 
 	if (strlen(p->path) >= sizeof(a.sun_path))
 		return -1;
@@ -64,12 +78,13 @@ attach_once(struct ctl_process *p)
 	p->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (p->fd < 0)
 		return -1;
-	setsockopt(p->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(p->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(p->fd, (struct sockaddr *)&a, sizeof(a)) == 0)
-		rc = greet(p);
-	if (rc == 0)
+	be_patient(p->fd, CTL_GREETING_S);
+	if (connect(p->fd, (struct sockaddr *)&a, sizeof(a)) == 0) {
+		if (getsockopt(p->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
+			p->pid = peer.pid;
 		return 0;
+	}
+	rc = errno == ECONNREFUSED || errno == EAGAIN ? -errno : -1;
 	close(p->fd);
 	p->fd = -1;
 	return rc;
@@ -77,21 +92,23 @@ attach_once(struct ctl_process *p)
 
 /* Where others are being served there will be room. */
 static int
-attach(struct ctl_process *p)
+attach_again(struct ctl_process *p)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	int rc = attach_once(p);
+	int rc = -EBUSY;
 
 	for (unsigned int i = 0; rc == -EBUSY && i < PAUSES; i++) {
-		nanosleep(&pause, NULL);
-		rc = attach_once(p);
+		ctl_wait(PAUSE_S);
+		close(p->fd);
+		rc = attach(p);
+		if (rc == 0)
+			rc = greet(p);
 	}
 	return rc;
 }
 
 /* .../PREFIX/dpdk_telemetry.v2[:N] */
 static bool
-take_name(struct ctl_process *p, const char *path, const char *wanted)
+take_name(struct ctl_process *p, const char *path)
 {
 	const char *end = strrchr(path, '/'), *start = end;
 
@@ -103,15 +120,37 @@ take_name(struct ctl_process *p, const char *path, const char *wanted)
 	p->fd = -1;
 	memcpy(p->path, path, strlen(path) + 1);
 	memcpy(p->prefix, start, (size_t)(end - start));
-	return wanted == NULL || strcmp(p->prefix, wanted) == 0;
+	return true;
 }
 
 struct search {
 	const struct ctl *c;
 	struct ctl_process *out;
-	unsigned int n, max, stale;
+	unsigned int n, max;
+	struct ctl_others *others;
 };
 
+/* "a, b": one name more, as far as there is room. */
+static void
+add_name(char *names, size_t size, const char *name)
+{
+	size_t used = strlen(names);
+
+	if (used + strlen(name) + 3 > size)
+		return;
+	if (used != 0)
+		strcat(names, ", ");
+	strcat(names, name);
+}
+
+static void
+hangs(struct ctl_others *o, struct ctl_process *p)
+{
+	ctl_close(p, 1);
+	o->hanging[o->hung++] = *p;
+}
+
+/* Connects to whatever is there; who answers is seen later, of all at once. */
 static void
 search(struct search *s, const char *folder)
 {
@@ -122,30 +161,136 @@ search(struct search *s, const char *folder)
 	if (glob(pattern, 0, NULL, &found) != 0)
 		return;
 	for (size_t i = 0; i < found.gl_pathc && s->n < s->max; i++) {
-		if (!take_name(&s->out[s->n], found.gl_pathv[i], s->c->prefix))
+		struct ctl_process *p = &s->out[s->n];
+		bool meant;
+		int rc;
+
+		if (!take_name(p, found.gl_pathv[i]))
 			continue;
-		if (attach(&s->out[s->n]) == 0)
+		meant = s->c->prefix == NULL || strcmp(p->prefix, s->c->prefix) == 0;
+		rc = attach(p);
+		s->others->stale += rc == -ECONNREFUSED;
+		if (rc == -EAGAIN && meant)
+			hangs(s->others, p);
+		if (rc != 0)
+			continue;
+		if (meant) {
 			s->n++;
-		else
-			s->stale += errno == ECONNREFUSED;
+			continue;
+		}
+		add_name(s->others->prefixes, sizeof(s->others->prefixes), p->prefix);
+		ctl_close(p, 1);
 	}
 	globfree(&found);
 }
 
-unsigned int
-ctl_find(const struct ctl *c, struct ctl_process *out, unsigned int max, unsigned int *stale)
+/* Takes the greeting of one that has something to say, or has run out of time. */
+static void
+hear(struct search *s, struct ctl_process *p, bool late)
 {
-	struct search s = {.c = c, .out = out, .max = max};
+	int rc = late ? -1 : greet(p);
+
+	if (rc == -EBUSY)
+		rc = attach_again(p);
+	if (rc == 0)
+		be_patient(p->fd, s->c->patience != 0 ? s->c->patience : CTL_PATIENCE_S);
+	else if (late)
+		hangs(s->others, p);
+	else
+		ctl_close(p, 1);
+}
+
+static void
+hear_all(struct search *s)
+{
+	struct pollfd waits[CTL_PROCESSES_MAX];
+	double end = ctl_now() + CTL_GREETING_S, left = CTL_GREETING_S;
+	unsigned int silent = s->n;
+
+	for (unsigned int i = 0; i < s->n; i++)
+		waits[i] = (struct pollfd){.fd = s->out[i].fd, .events = POLLIN};
+	while (silent != 0) {
+		int some = poll(waits, s->n, left > 0 ? (int)(left * 1e3) + 1 : 0);
+
+		for (unsigned int i = 0; i < s->n; i++) {
+			if (waits[i].fd < 0 || (waits[i].revents == 0 && left > 0))
+				continue;
+			hear(s, &s->out[i], waits[i].revents == 0);
+			waits[i].fd = -1;
+			silent--;
+		}
+		if (some < 0 && errno != EINTR)
+			return;
+		left = end - ctl_now();
+	}
+}
+
+/* Those that are left stand side by side. */
+static unsigned int
+close_ranks(struct ctl_process *p, unsigned int n)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (p[i].fd >= 0)
+			p[kept++] = p[i];
+	return kept;
+}
+
+const char *
+ctl_hangs(const struct ctl_process *p)
+{
+	static char text[160];
+	char number[24] = "";
+
+	if (p->pid != 0)
+		snprintf(number, sizeof(number), " (process %d)", p->pid);
+	snprintf(text, sizeof(text), "%s%s does not answer within %.1f s: it is stopped, or hangs",
+		 p->prefix, number, CTL_GREETING_S);
+	return text;
+}
+
+void
+ctl_name_hanging(const struct ctl_others *o)
+{
+	for (unsigned int i = 0; i < o->hung; i++)
+		ctl_error("%s", ctl_hangs(&o->hanging[i]));
+}
+
+unsigned int
+ctl_find(const struct ctl *c, struct ctl_process *out, unsigned int max, struct ctl_others *others)
+{
+	struct search s = {.c = c,
+			   .out = out,
+			   .max = max < CTL_PROCESSES_MAX ? max : CTL_PROCESSES_MAX,
+			   .others = others};
 	const char *own = getenv("XDG_RUNTIME_DIR");
 
+	memset(others, 0, sizeof(*others));
 	if (own != NULL && *own != '\0')
 		search(&s, own);
 	if (own == NULL || (strcmp(own, "/var/run") != 0 && strcmp(own, "/run") != 0))
 		search(&s, "/var/run");
 	search(&s, "/tmp");
-	if (stale != NULL)
-		*stale = s.stale;
-	return s.n;
+	hear_all(&s);
+	return close_ranks(out, s.n);
+}
+
+void
+ctl_none(const struct ctl *c, const char *what, const struct ctl_others *others)
+{
+	if (others->hung != 0)
+		return; /* was named */
+	if (c->prefix == NULL)
+		ctl_error("no %s was found; is softhcad running, and may you read its socket? "
+			  "(softhca-ctl doctor)",
+			  what);
+	else if (others->prefixes[0] != '\0')
+		ctl_error("no %s was found under the prefix \"%s\"; there are: %s", what, c->prefix,
+			  others->prefixes);
+	else
+		ctl_error("no %s was found under the prefix \"%s\", nor under another one", what,
+			  c->prefix);
 }
 
 void
@@ -170,55 +315,73 @@ has_hcas(struct ctl_process *p)
 	return some;
 }
 
+/* Chosen among those that have HCAs; -1: none, -2: several. */
+static int
+only_one(struct ctl_process *all, unsigned int n, char *names, size_t size)
+{
+	unsigned int ours = 0;
+	int which = -1;
+
+	*names = '\0';
+	for (unsigned int i = 0; i < n; i++) {
+		if (!has_hcas(&all[i]))
+			continue;
+		add_name(names, size, all[i].prefix);
+		which = (int)i;
+		ours++;
+	}
+	return ours > 1 ? -2 : which;
+}
+
 int
 ctl_one(const struct ctl *c, struct ctl_process *out)
 {
 	struct ctl_process all[CTL_PROCESSES_MAX];
-	unsigned int n = ctl_find(c, all, CTL_PROCESSES_MAX, NULL), ours = 0, which = 0;
+	struct ctl_others others;
+	unsigned int n = ctl_find(c, all, CTL_PROCESSES_MAX, &others);
+	char names[512];
+	int which = only_one(all, n, names, sizeof(names));
 
-	for (unsigned int i = 0; i < n; i++) {
-		if (!has_hcas(&all[i]))
-			continue;
-		which = i;
-		ours++;
-	}
-	if (ours == 1) {
+	ctl_name_hanging(&others);
+	if (which == -1)
+		ctl_none(c, "process with an HCA", &others);
+	else if (which == -2)
+		ctl_error("several processes have HCAs: choose one with --prefix: %s", names);
+	if (which >= 0) {
 		*out = all[which];
 		all[which] = (struct ctl_process){.fd = -1};
-	} else if (ours == 0) {
-		ctl_error("no process with an HCA %s; is softhcad running, and may you read its "
-			  "socket? (softhca-ctl doctor)",
-			  c->prefix != NULL ? "answers under that prefix" : "was found");
-	} else {
-		ctl_error("%u processes have HCAs: choose one with --prefix", ours);
-		for (unsigned int i = 0; i < n; i++)
-			fprintf(stderr, "  %s\n", all[i].prefix);
 	}
 	ctl_close(all, n);
-	return ours == 1 ? 0 : -1;
+	return which >= 0 ? 0 : -1;
 }
 
 int
 ctl_one_hca(const struct ctl *c, struct ctl_process *p, char *name, size_t size)
 {
 	json_t *list = ctl_ask(p, "/softhca/hca/list", NULL), *each;
+	char names[512] = "";
 	const char *found = NULL;
 	size_t i, matches = 0;
 
 	json_array_foreach(list, i, each) {
 		const char *text = json_string_value(each);
 
-		if (text == NULL || (c->hca != NULL && strcmp(text, c->hca) != 0))
+		if (text == NULL)
+			continue;
+		add_name(names, sizeof(names), text);
+		if (c->hca != NULL && strcmp(text, c->hca) != 0)
 			continue;
 		found = text;
 		matches++;
 	}
 	if (matches == 1)
 		snprintf(name, size, "%s", found);
-	else if (matches == 0)
-		ctl_error("%s has no HCA %s", p->prefix, c->hca != NULL ? c->hca : "at all");
+	else if (matches != 0)
+		ctl_error("%s has %zu HCAs: choose one with --hca: %s", p->prefix, matches, names);
+	else if (c->hca != NULL)
+		ctl_error("%s has no HCA \"%s\"; it has: %s", p->prefix, c->hca, names);
 	else
-		ctl_error("%s has %zu HCAs: choose one with --hca", p->prefix, matches);
+		ctl_error("%s has no HCA", p->prefix);
 	json_decref(list);
 	return matches == 1 ? 0 : -1;
 }
@@ -257,6 +420,26 @@ lost:
 	close(p->fd);
 	p->fd = -1;
 	return NULL;
+}
+
+json_t *
+ctl_order(struct ctl_process *p, const char *command, const char *parameters)
+{
+	json_t *answer = ctl_ask(p, command, parameters);
+	const char *why = json_string_value(json_object_get(answer, "error"));
+
+	if (answer == NULL && p->fd < 0)
+		ctl_error("%s is gone", p->prefix);
+	else if (answer == NULL)
+		ctl_error("%s does not know the command %s: no daemon, or another version",
+			  p->prefix, command);
+	else if (why != NULL)
+		ctl_error("%s: %s", p->prefix, why);
+	if (why != NULL) {
+		json_decref(answer);
+		answer = NULL;
+	}
+	return answer;
 }
 
 json_t *

@@ -6,8 +6,10 @@
  */
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -23,12 +25,13 @@ enum {
 
 struct top {
 	bool once;
+	bool keys; /* q ends it */
 	double interval, qps;
 };
 
 struct sample {
 	double at;
-	json_t *port, *counters, *stages, *qps;
+	json_t *port, *counters, *stages, *status, *qps;
 };
 
 static int
@@ -50,6 +53,7 @@ release(struct sample *s)
 	json_decref(s->port);
 	json_decref(s->counters);
 	json_decref(s->stages);
+	json_decref(s->status);
 	json_decref(s->qps);
 	memset(s, 0, sizeof(*s));
 }
@@ -61,6 +65,7 @@ sample(struct ctl_process *p, const char *hca, bool qps, struct sample *s)
 	s->port = ctl_ask_about(p, "/softhca/port/counters", hca, NULL);
 	s->counters = ctl_ask_about(p, "/softhca/hca/counters", hca, NULL);
 	s->stages = ctl_ask_about(p, "/softhca/stages", hca, NULL);
+	s->status = ctl_ask_about(p, "/softhca/status", hca, NULL);
 	s->qps = qps ? ctl_ask_list(p, "/softhca/qps", hca) : json_array();
 	return s->port != NULL && s->counters != NULL && s->stages != NULL ? 0 : -1;
 }
@@ -84,6 +89,15 @@ rates(const json_t *now, const json_t *before, double seconds)
 	json_object_foreach((json_t *)now, key, value)
 		json_object_set_new(out, key, json_real(growth(now, before, key) / seconds));
 	return out;
+}
+
+/* What the HCA says of itself; null where it says nothing. */
+static json_t *
+health(const json_t *status)
+{
+	json_t *text = json_object_get(status, "health");
+
+	return text != NULL ? json_incref(text) : json_null();
 }
 
 static json_t *
@@ -181,15 +195,18 @@ qp_rows(const struct sample *now, const struct sample *before, double seconds, s
 }
 
 static json_t *
-picture(const struct top *o, const char *hca, const struct sample *now, const struct sample *before)
+picture(const struct top *o, const struct ctl_process *p, const char *hca, const struct sample *now,
+	const struct sample *before)
 {
 	double seconds = now->at - before->at;
+	json_t *frame = ctl_frame(p->prefix, hca, "port", rates(now->port, before->port, seconds));
 
-	return json_pack("{s:s, s:f, s:o, s:o, s:o, s:o}", "hca", hca, "seconds", seconds, "port",
-			 rates(now->port, before->port, seconds), "counters",
-			 rates(now->counters, before->counters, seconds), "stages",
-			 stage_rows(now, before, seconds), "qps",
-			 qp_rows(now, before, seconds, (size_t)o->qps));
+	json_object_set_new(frame, "seconds", json_real(seconds));
+	json_object_set_new(frame, "health", health(now->status));
+	json_object_set_new(frame, "counters", rates(now->counters, before->counters, seconds));
+	json_object_set_new(frame, "stages", stage_rows(now, before, seconds));
+	json_object_set_new(frame, "qps", qp_rows(now, before, seconds, (size_t)o->qps));
+	return frame;
 }
 
 /* ---- printing ---- */
@@ -215,19 +232,16 @@ static void
 print_trouble(const json_t *p)
 {
 	static const char *const names[] = {
-		"retransmissions",
-		"local_ack_timeout_err",
-		"packet_seq_err",
-		"out_of_sequence",
-		"duplicate_request",
-		"rnr_nak_retry_err",
-		"req_cqe_error",
-		"resp_cqe_error",
-		"rx_icrc_encapsulated",
-		"rx_unknown_qpn",
-		"naks_sent",
+		"tx_discard_stalled",	 "tx_discard_link_down",
+		"loopback_drops",	 "retransmissions",
+		"local_ack_timeout_err", "packet_seq_err",
+		"out_of_sequence",	 "duplicate_request",
+		"rnr_nak_retry_err",	 "req_cqe_error",
+		"resp_cqe_error",	 "rx_icrc_encapsulated",
+		"rx_unknown_qpn",	 "naks_sent",
 		"out_of_buffer",
 	};
+	const char *health = json_string_value(json_object_get(p, "health"));
 	bool any = false;
 
 	for (size_t i = 0; i < COUNT(names); i++) {
@@ -239,6 +253,8 @@ print_trouble(const json_t *p)
 		any = true;
 	}
 	puts(any ? "" : "no errors, no retransmissions");
+	if (health != NULL && strcmp(health, "well") != 0)
+		puts(health);
 }
 
 static void
@@ -272,6 +288,8 @@ print_picture(const json_t *p, bool clear)
 	ctl_table(stdout, stages, COUNT(stages), json_object_get(p, "stages"));
 	putchar('\n');
 	ctl_table(stdout, qps, COUNT(qps), json_object_get(p, "qps"));
+	if (clear)
+		puts("\nq ends it");
 	fflush(stdout);
 }
 
@@ -279,12 +297,46 @@ static void
 show(const struct ctl *c, const struct top *o, const json_t *p)
 {
 	if (c->json) {
-		json_dumpf(p, stdout, JSON_COMPACT);
-		putchar('\n');
-		fflush(stdout);
+		ctl_json_line(stdout, p);
 	} else {
 		print_picture(p, !o->once && isatty(STDOUT_FILENO));
 	}
+}
+
+/* ---- the keyboard ---- */
+
+/* A terminal that hands over each key at once; false: stdin is none. */
+static bool
+read_keys(struct termios *before)
+{
+	struct termios raw;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, before) != 0)
+		return false;
+	raw = *before;
+	raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
+	return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+}
+
+/* Sleeps that long; true: somebody wants to leave. */
+static bool
+wait_for_key(double seconds, bool keys)
+{
+	double end = ctl_now() + seconds, left = seconds;
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	char key;
+
+	if (!keys) {
+		ctl_wait(seconds);
+		return ctl_stopped();
+	}
+	while (left > 0 && !ctl_stopped()) {
+		if (poll(&in, 1, (int)(left * 1e3) + 1) > 0 &&
+		    (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q'))
+			return true;
+		left = end - ctl_now();
+	}
+	return ctl_stopped();
 }
 
 static int
@@ -295,13 +347,12 @@ loop(const struct ctl *c, const struct top *o, struct ctl_process *p, const char
 	int rc = sample(p, hca, o->qps > 0, &before);
 
 	while (rc == 0) {
-		ctl_wait(o->interval);
-		if (ctl_stopped())
+		if (wait_for_key(o->interval, o->keys))
 			break;
 		rc = sample(p, hca, o->qps > 0, &now);
 		if (rc != 0)
 			break;
-		all = picture(o, hca, &now, &before);
+		all = picture(o, p, hca, &now, &before);
 		show(c, o, all);
 		json_decref(all);
 		release(&before);
@@ -334,6 +385,7 @@ ctl_run_top(struct ctl *c, int argc, char **argv)
 	};
 	struct top o = {.interval = 1, .qps = 10};
 	int rc = ctl_options(c, argc, argv, own, take, &o);
+	struct termios terminal;
 	struct ctl_process p;
 	char hca[64];
 
@@ -344,9 +396,12 @@ ctl_run_top(struct ctl *c, int argc, char **argv)
 	rc = CTL_EXIT_FAILED;
 	if (ctl_one_hca(c, &p, hca, sizeof(hca)) == 0) {
 		ctl_catch_signals();
+		o.keys = !o.once && !c->json && read_keys(&terminal);
 		measure(&p, hca, "1");
 		rc = loop(c, &o, &p, hca);
 		measure(&p, hca, "0");
+		if (o.keys)
+			tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
 	}
 	ctl_close(&p, 1);
 	return rc;

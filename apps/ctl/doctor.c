@@ -207,9 +207,10 @@ static void
 conclude(const struct doctor *d)
 {
 	if (d->ctl->json) {
-		json_t *all = json_pack("{s:O, s:i, s:i}", "checks", d->found, "failed",
-					(int)d->failed, "warned", (int)d->warned);
+		json_t *all = ctl_frame(NULL, NULL, "checks", json_incref(d->found));
 
+		json_object_set_new(all, "failed", json_integer(d->failed));
+		json_object_set_new(all, "warned", json_integer(d->warned));
 		ctl_json(stdout, all);
 		json_decref(all);
 		return;
@@ -225,11 +226,13 @@ ctl_run_doctor(struct ctl *c, int argc, char **argv)
 		{"config", required_argument, NULL, OPT_CONFIG},
 		{NULL, 0, NULL, 0},
 	};
-	struct doctor d = {.ctl = c, .root = "", .config = "/etc/softhca/softhcad.conf"};
+	static struct doctor d = {.root = "", .config = "/etc/softhca/softhcad.conf"};
 	int rc = ctl_options(c, argc, argv, own, take, &d);
 
 	if (rc != 0)
 		return rc;
+	d.ctl = c;
+	c->patience = CTL_GREETING_S;
 	d.found = json_array();
 	read_config(&d);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -23,8 +23,10 @@ struct doctor {
 	unsigned int failed, warned;
 
 	/* Learned on the way */
-	bool configured; /* the file is there */
-	bool running;	 /* some daemon answers */
+	struct ctl_others others;      /* processes that do not answer */
+	unsigned int workers, clients; /* of the daemons that run */
+	bool configured;	       /* the file is there */
+	bool running;		       /* some daemon answers */
 	char device[256];
 	char layout[16];
 	char idle[16];

@@ -12,22 +12,110 @@
 
 #include "doctor.h"
 
-/* Calls fn for every HCA of every process that answers; returns how many. */
+static void
+judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
+{
+	json_t *s = ctl_ask_about(p, "/softhca/status", hca, NULL);
+	const char *health = json_string_value(json_object_get(s, "health"));
+	const char *state = json_string_value(json_object_get(s, "port_state"));
+	const char *cpu = json_string_value(json_object_get(s, "cpu"));
+
+	d->running = true;
+	d->workers += (unsigned int)json_integer_value(json_object_get(s, "workers"));
+	d->clients += (unsigned int)json_integer_value(json_object_get(s, "clients"));
+	if (health == NULL || state == NULL)
+		doctor_report(d, DOCTOR_WARN, "daemon", "systemctl restart softhcad",
+			      "%s does not say how it is: another version?", hca);
+	else if (strcmp(health, "dead") == 0)
+		doctor_report(d, DOCTOR_FAIL, "daemon", "systemctl restart softhcad", "%s is dead",
+			      hca);
+	else if (strcmp(state, "ACTIVE") != 0)
+		doctor_report(d, DOCTOR_FAIL, "daemon", NULL,
+			      "%s is well, but its link is down: look at the other end", hca);
+	else if (strcmp(health, "well") != 0)
+		doctor_report(d, DOCTOR_WARN, "daemon", "softhca-ctl counters --nonzero --prefix P",
+			      "%s: %s", hca, health);
+	else
+		doctor_report(d, DOCTOR_OK, "daemon", NULL, "%s is well and its link is up", hca);
+	if (cpu != NULL && strcmp(cpu, "enough") != 0)
+		doctor_report(d, DOCTOR_WARN, "cores",
+			      "lcores in section [hca], or programs that wait for events", "%s: %s",
+			      hca, cpu);
+	json_decref(s);
+}
+
+/* ---- addresses of an HCA ---- */
+
+static bool
+is_link_local(const char *ip)
+{
+	return strncmp(ip, "fe8", 3) == 0 || strncmp(ip, "169.254.", 8) == 0;
+}
+
+/* Does it answer the question at all? */
+static bool
+knows(struct ctl_process *p, const char *hca)
+{
+	json_t *answer = ctl_ask_about(p, "/softhca/gids", hca, NULL);
+	bool some = answer != NULL;
+
+	json_decref(answer);
+	return some;
+}
+
+static void
+judge_gids(struct doctor *d, struct ctl_process *p, const char *hca)
+{
+	json_t *list = ctl_ask_list(p, "/softhca/gids", hca), *g;
+	const char *good = NULL;
+	size_t i, first = 0;
+
+	if (json_array_size(list) == 0 && !knows(p, hca)) {
+		json_decref(list);
+		return; /* another version: was said */
+	}
+	json_array_foreach(list, i, g) {
+		const char *ip = json_string_value(json_object_get(g, "ip"));
+
+		if (ip == NULL || is_link_local(ip) || good != NULL)
+			continue;
+		good = ip;
+		first = (size_t)json_integer_value(json_object_get(g, "index"));
+	}
+	if (json_array_size(list) == 0)
+		doctor_report(d, DOCTOR_FAIL, "gids", "address = IP/PREFIX in section [addresses]",
+			      "%s has no address", hca);
+	else if (good == NULL)
+		doctor_report(d, DOCTOR_WARN, "gids", "address = IP/PREFIX in section [addresses]",
+			      "%s has link-local addresses only: no router passes them", hca);
+	else if (first != 0)
+		doctor_report(d, DOCTOR_OK, "gids", NULL,
+			      "%s: use GID index %zu (%s), index 0 is link-local", hca, first,
+			      good);
+	else
+		doctor_report(d, DOCTOR_OK, "gids", NULL, "%s: GID index 0 is %s", hca, good);
+	json_decref(list);
+}
+
+/* ---- all of them ---- */
+
+/* Judges every HCA of every process that answers; returns how many. */
 static unsigned int
-each_hca(struct doctor *d, void (*fn)(struct doctor *d, struct ctl_process *p, const char *hca))
+each_hca(struct doctor *d)
 {
 	struct ctl_process p[CTL_PROCESSES_MAX];
 	unsigned int n, count = 0;
 
 	if (d->root[0] != '\0')
 		return 0; /* not of this machine */
-	n = ctl_find(d->ctl, p, CTL_PROCESSES_MAX, NULL);
+	n = ctl_find(d->ctl, p, CTL_PROCESSES_MAX, &d->others);
 	for (unsigned int i = 0; i < n; i++) {
 		json_t *list = ctl_ask(&p[i], "/softhca/hca/list", NULL), *each;
 		size_t k;
 
 		json_array_foreach(list, k, each) {
-			fn(d, &p[i], json_string_value(each));
+			judge_status(d, &p[i], json_string_value(each));
+			judge_gids(d, &p[i], json_string_value(each));
 			count++;
 		}
 		json_decref(list);
@@ -36,32 +124,29 @@ each_hca(struct doctor *d, void (*fn)(struct doctor *d, struct ctl_process *p, c
 	return count;
 }
 
+/* Stopped, or its threads do not run any more. */
 static void
-judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
+judge_hanging(struct doctor *d)
 {
-	json_t *s = ctl_ask_about(p, "/softhca/status", hca, NULL);
-	const char *health = json_string_value(json_object_get(s, "health"));
-	const char *state = json_string_value(json_object_get(s, "port_state"));
+	char fix[128];
 
-	d->running = true;
-	if (health == NULL || state == NULL)
-		doctor_report(d, DOCTOR_WARN, "daemon", "systemctl restart softhcad",
-			      "%s does not say how it is: another version?", hca);
-	else if (strcmp(health, "well") != 0)
-		doctor_report(d, DOCTOR_FAIL, "daemon", "systemctl restart softhcad", "%s is %s",
-			      hca, health);
-	else if (strcmp(state, "ACTIVE") != 0)
-		doctor_report(d, DOCTOR_FAIL, "daemon", NULL,
-			      "%s is well, but its link is down: look at the other end", hca);
-	else
-		doctor_report(d, DOCTOR_OK, "daemon", NULL, "%s is well and its link is up", hca);
-	json_decref(s);
+	for (unsigned int i = 0; i < d->others.hung; i++) {
+		const struct ctl_process *p = &d->others.hanging[i];
+
+		snprintf(fix, sizeof(fix), "kill -CONT %d # if it was stopped, or restart it",
+			 p->pid);
+		doctor_report(d, DOCTOR_FAIL, "daemon", p->pid != 0 ? fix : NULL, "%s",
+			      ctl_hangs(p));
+	}
 }
 
 void
 doctor_daemon(struct doctor *d)
 {
-	if (each_hca(d, judge_status) == 0 && d->root[0] == '\0')
+	unsigned int n = each_hca(d);
+
+	judge_hanging(d);
+	if (n == 0 && d->others.hung == 0 && d->root[0] == '\0')
 		doctor_report(d, DOCTOR_WARN, "daemon", "systemctl start softhcad",
 			      "no HCA answers; is one running, and as another user?");
 }
@@ -119,70 +204,15 @@ control_sockets(struct doctor *d)
 void
 doctor_sockets(struct doctor *d)
 {
-	struct ctl_process p[CTL_PROCESSES_MAX];
-	unsigned int stale = 0;
+	unsigned int stale = d->others.stale;
 
 	control_sockets(d);
-	if (d->root[0] != '\0')
-		return;
-	ctl_close(p, ctl_find(d->ctl, p, CTL_PROCESSES_MAX, &stale));
 	if (stale != 0)
 		doctor_report(d, DOCTOR_WARN, "telemetry", "ls /var/run/dpdk/*/dpdk_telemetry.v2*",
 			      "%u telemetry sockets of processes that ended are left", stale);
 }
 
-/* ---- addresses ---- */
-
-static bool
-is_link_local(const char *ip)
-{
-	return strncmp(ip, "fe8", 3) == 0 || strncmp(ip, "169.254.", 8) == 0;
-}
-
-/* Does it answer the question at all? */
-static bool
-knows(struct ctl_process *p, const char *hca)
-{
-	json_t *answer = ctl_ask_about(p, "/softhca/gids", hca, NULL);
-	bool some = answer != NULL;
-
-	json_decref(answer);
-	return some;
-}
-
-static void
-judge_gids(struct doctor *d, struct ctl_process *p, const char *hca)
-{
-	json_t *list = ctl_ask_list(p, "/softhca/gids", hca), *g;
-	const char *good = NULL;
-	size_t i, first = 0;
-
-	if (json_array_size(list) == 0 && !knows(p, hca)) {
-		json_decref(list);
-		return; /* another version: was said */
-	}
-	json_array_foreach(list, i, g) {
-		const char *ip = json_string_value(json_object_get(g, "ip"));
-
-		if (ip == NULL || is_link_local(ip) || good != NULL)
-			continue;
-		good = ip;
-		first = (size_t)json_integer_value(json_object_get(g, "index"));
-	}
-	if (json_array_size(list) == 0)
-		doctor_report(d, DOCTOR_FAIL, "gids", "address = IP/PREFIX in section [addresses]",
-			      "%s has no address", hca);
-	else if (good == NULL)
-		doctor_report(d, DOCTOR_WARN, "gids", "address = IP/PREFIX in section [addresses]",
-			      "%s has link-local addresses only: no router passes them", hca);
-	else if (first != 0)
-		doctor_report(d, DOCTOR_OK, "gids", NULL,
-			      "%s: use GID index %zu (%s), index 0 is link-local", hca, first,
-			      good);
-	else
-		doctor_report(d, DOCTOR_OK, "gids", NULL, "%s: GID index 0 is %s", hca, good);
-	json_decref(list);
-}
+/* ---- configured addresses ---- */
 
 static void
 configured_addresses(struct doctor *d)
@@ -203,6 +233,5 @@ configured_addresses(struct doctor *d)
 void
 doctor_gids(struct doctor *d)
 {
-	each_hca(d, judge_gids);
 	configured_addresses(d);
 }

@@ -163,6 +163,12 @@ doctor_cores(struct doctor *d)
 	else if (need > n)
 		doctor_report(d, DOCTOR_WARN, "cores", "layout = rtc in section [hca]",
 			      "layout %s has %u workers for %u CPUs", d->layout, need, n);
+	else if (d->workers + d->clients > n)
+		doctor_report(
+			d, DOCTOR_WARN, "cores",
+			"let programs wait for events (--events), or use fewer daemons",
+			"%u CPUs for %u workers and %u programs that may poll: they take turns", n,
+			d->workers, d->clients);
 	else
 		doctor_report(d, DOCTOR_OK, "cores", NULL, "%u CPUs for %u worker%s", n, need,
 			      need == 1 ? "" : "s");

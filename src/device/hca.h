@@ -134,6 +134,7 @@ void hca_usage(const struct hca *h, struct hca_usage *u);
 
 /* Cycles per stage, only counted after hca_stage_times_enable(h, true); ns since then. */
 void hca_stage_times_enable(struct hca *h, bool on);
+bool hca_stage_times_enabled(const struct hca *h);
 const char *hca_stage_name(unsigned int stage);
 unsigned int hca_stage_count(void);
 /* Its worker; objects and messages that wait for it (may lag). */

@@ -211,7 +211,11 @@ admin_impair_set(struct admin_faults *f, const struct admin_impair *a, uint32_t 
 	} else if (a->what == ADMIN_IMPAIR_ODDS) {
 		hca_port_impair_set(f->port, &odds);
 	} else if (a->what == ADMIN_IMPAIR_RULE) {
+		unsigned int at = hca_port_impair_rules(f->port);
+
 		rc = hca_port_impair_rule(f->port, &rule);
+		if (rc == 0)
+			snprintf(f->rule[at], sizeof(f->rule[at]), "%s", a->words);
 	}
 	if (rc == 0 && a->what != ADMIN_IMPAIR_NOTHING)
 		note(f, a);

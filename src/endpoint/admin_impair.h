@@ -30,8 +30,9 @@ struct admin_impair {
 
 /* A direction's port and what is set there. */
 struct admin_faults {
-	struct hca_port *port; /* NULL: there is none */
-	char setting[128];     /* for operators, cut at what telemetry can say */
+	struct hca_port *port;		/* NULL: there is none */
+	char setting[128];		/* for operators, cut at what telemetry can say */
+	char rule[HCA_FAULT_RULES][80]; /* each rule as it was given, in the port's order */
 };
 
 /* 0 or -EINVAL. */

@@ -244,6 +244,15 @@ build(struct endpoint *e)
 	return err;
 }
 
+static uint64_t
+monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 static void
 tell(const struct endpoint *e)
 {
@@ -279,6 +288,7 @@ endpoint_create(const struct endpoint_config *config, struct endpoint **out)
 		endpoint_destroy(e);
 		return err;
 	}
+	endpoint_health_init(&e->health, e->cfg.name, e->hca, e->threads, monotonic_ns());
 	if (e->cfg.telemetry)
 		endpoint_admin_add(e);
 	tell(e);
@@ -306,15 +316,6 @@ endpoint_destroy(struct endpoint *e)
 }
 
 /* ---- running ---- */
-
-static uint64_t
-monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* systemd starts a daemon afresh that does not say it is well: a dead device is not. */
 static void
@@ -347,6 +348,7 @@ watch(struct endpoint *e)
 			break;
 		now = monotonic_ns();
 		endpoint_link_watch(&e->link, now);
+		endpoint_health_watch(&e->health, now);
 		say_well(e, now, every, &due);
 	}
 }

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include <rte_common.h>
 #include <rte_telemetry.h>
 
 #include "abi_ctx.h"
@@ -25,6 +27,51 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct endpoint *endpoint;
 
 /* ---- commands; the lock is held ---- */
+
+/*
+ * An order that is not carried out is answered with {"error": why}; a negative return would reach the
+ * operator as null. At most 127 characters.
+ */
+static int refuse(struct rte_tel_data *d, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static int
+refuse(struct rte_tel_data *d, const char *format, ...)
+{
+	char why[128];
+	va_list ap;
+	int rc;
+
+	va_start(ap, format);
+	vsnprintf(why, sizeof(why), format, ap);
+	va_end(ap);
+	rc = rte_tel_data_start_dict(d);
+	return rc != 0 ? rc : rte_tel_data_add_dict_string(d, "error", why);
+}
+
+static int
+refuse_disabled(struct rte_tel_data *d)
+{
+	return refuse(d, "impairments and captures are off: set impair = yes in section [admin], "
+			 "and restart the daemon");
+}
+
+/* "there is no QP 0x123; there are: 0x456, 0x789, ..." */
+static int
+refuse_qp(const struct endpoint *e, struct rte_tel_data *d, uint32_t qpn)
+{
+	uint32_t some[4];
+	unsigned int all = hca_qp_list(e->hca, some, RTE_DIM(some));
+	char text[64] = "";
+
+	for (unsigned int i = 0; i < RTE_MIN(all, RTE_DIM(some)); i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s0x%x",
+			 i != 0 ? ", " : "", some[i]);
+	if (all == 0)
+		return refuse(d, "there is no QP 0x%x, nor any other one", qpn);
+	return refuse(d, "there is no QP 0x%x; there are %u: %s%s", qpn, all, text,
+		      all > RTE_DIM(some) ? ", ..." : "");
+}
 
 static int
 show(struct endpoint *e, const char *params, struct rte_tel_data *d)
@@ -115,19 +162,32 @@ has_room(const struct endpoint *e, const struct admin_impair *a)
 }
 
 static int
-set_faults(struct endpoint *e, const struct admin_impair *a)
+set_faults(struct endpoint *e, const struct admin_impair *a, uint32_t peer)
 {
-	uint32_t peer = 0;
-	int rc = a->qpn != 0 ? find_peer(e, a->qpn, &peer) : 0;
+	int rc = 0;
 
-	if (rc == 0 && !has_room(e, a))
-		rc = -ENOSPC;
-	if (rc == 0 && a->sent)
+	if (a->sent)
 		rc = admin_impair_set(&e->faults[ENDPOINT_SENT], a, peer, a->qpn);
 	if (rc == 0 && a->received)
 		rc = admin_impair_set(&e->faults[ENDPOINT_RECEIVED], a, a->qpn, 0);
 	if (rc == 0 && a->what == ADMIN_IMPAIR_OFF)
 		hca_wait_workers(e->hca);
+	return rc;
+}
+
+/* A rule, and how many frames it has changed: "rule_1", "in_rule_1", ... */
+static int
+tell_rules(const struct admin_faults *f, const char *prefix, struct rte_tel_data *d)
+{
+	char name[24], text[128];
+	int rc = 0;
+
+	for (unsigned int i = 0; i < hca_port_impair_rules(f->port); i++) {
+		snprintf(name, sizeof(name), "%srule_%u", prefix, i + 1);
+		snprintf(text, sizeof(text), "%s: fired %" PRIu64 " times", f->rule[i],
+			 hca_port_impair_hits(f->port, i));
+		rc |= rte_tel_data_add_dict_string(d, name, text);
+	}
 	return rc;
 }
 
@@ -148,6 +208,8 @@ tell_faults(struct endpoint *e, struct rte_tel_data *d)
 	HCA_PORT_IMPAIR_STATS(X)
 #undef X
 	rc |= rte_tel_data_add_dict_string(d, "in_setting", e->faults[ENDPOINT_RECEIVED].setting);
+	rc |= tell_rules(&e->faults[ENDPOINT_SENT], "", d);
+	rc |= tell_rules(&e->faults[ENDPOINT_RECEIVED], "in_", d);
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
@@ -155,15 +217,17 @@ static int
 impair(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
 	struct admin_impair a;
-	int rc;
+	uint32_t peer = 0;
 
 	if (e->faults[ENDPOINT_SENT].port == NULL)
-		return -ENOTSUP;
-	rc = admin_impair_parse(params != NULL ? params : "", &a);
-	if (rc == 0)
-		rc = set_faults(e, &a);
-	if (rc != 0)
-		return rc;
+		return refuse_disabled(d);
+	if (admin_impair_parse(params != NULL ? params : "", &a) != 0)
+		return refuse(d, "\"%.60s\" is no impairment; see softhca-ctl --help", params);
+	if (a.qpn != 0 && find_peer(e, a.qpn, &peer) != 0)
+		return refuse_qp(e, d, a.qpn);
+	if (!has_room(e, &a) || set_faults(e, &a, peer) != 0)
+		return refuse(d, "there are %u rules, and there is no room for more: use \"off\"",
+			      HCA_FAULT_RULES);
 	if (a.what != ADMIN_IMPAIR_NOTHING)
 		LOG_INFO("%s: impairment: %s", e->cfg.name, params);
 	return tell_faults(e, d);
@@ -214,29 +278,29 @@ end_capture(struct endpoint *e, struct captured *c)
 			    e->cfg.name, c->lost);
 }
 
-/* Ends the one there is, if the new one can begin. */
-static int
-begin_capture(struct endpoint *e, const char *params)
+/* Ends the one there is, if the new one can begin. False: the refusal has been put into d. */
+static bool
+begin_capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
 	struct hca_pcap *file = NULL;
 	struct admin_capture c;
 	struct captured before;
-	int rc = admin_capture_parse(params, &c);
+	int rc;
 
-	if (rc == 0 && c.ng.one_qp)
-		rc = find_peer(e, c.ng.qpn, &c.ng.remote_qpn);
-	if (rc != 0)
-		return rc;
+	if (admin_capture_parse(params, &c) != 0)
+		return refuse(d, "\"%.60s\" is no capture; see softhca-ctl --help", params) > 0;
+	if (c.ng.one_qp && find_peer(e, c.ng.qpn, &c.ng.remote_qpn) != 0)
+		return refuse_qp(e, d, c.ng.qpn) > 0;
 	c.ng.interface = e->cfg.name;
 	c.ng.epoch = epoch();
 	rc = hca_pcap_open_ng(c.path, &c.ng, &file);
 	if (rc != 0)
-		return rc;
+		return refuse(d, "%.80s: %s", c.path, strerror(-rc)) > 0;
 	end_capture(e, &before);
 	e->capture = file;
 	LOG_INFO("%s: capture to %s", e->cfg.name, c.path);
 	hca_port_pcap_attach(e->pcap, file);
-	return 0;
+	return true;
 }
 
 static int
@@ -244,16 +308,14 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
 	bool off = params != NULL && strcmp(params, "off") == 0;
 	struct captured c;
-	int rc = 0;
+	int rc;
 
 	if (e->pcap == NULL)
-		return -ENOTSUP;
+		return refuse_disabled(d);
 	if (off)
 		end_capture(e, &c);
-	else if (params != NULL && *params != '\0')
-		rc = begin_capture(e, params);
-	if (rc != 0)
-		return rc;
+	else if (params != NULL && *params != '\0' && !begin_capture(e, params, d))
+		return 0;
 	if (!off)
 		look_at_capture(e, &c);
 	rc = rte_tel_data_start_dict(d);
@@ -329,6 +391,14 @@ usage(void *arg, struct rte_tel_data *d)
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
+static void
+health(void *arg, char *text, size_t size, char *cpu, size_t cpu_size)
+{
+	struct endpoint *e = arg;
+
+	endpoint_health_tell(&e->health, text, size, cpu, cpu_size);
+}
+
 static bool
 find_client(const struct ipc_client_info *all, unsigned int n, uint32_t uar_page,
 	    struct hca_telemetry_client *out)
@@ -382,6 +452,7 @@ endpoint_admin_add(struct endpoint *e)
 		.mtu = e->port.mtu,
 		.usage = usage,
 		.client = client,
+		.health = health,
 		.arg = e,
 	};
 	hca_telemetry_add(&e->telemetry);

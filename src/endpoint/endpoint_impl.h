@@ -8,6 +8,7 @@
 
 #include "admin_impair.h"
 #include "endpoint.h"
+#include "endpoint_health.h"
 #include "endpoint_kernel.h"
 #include "endpoint_link.h"
 #include "endpoint_port.h"
@@ -34,6 +35,7 @@ struct endpoint {
 	struct hca_driver *drv;
 	struct ipc_server *server;
 	struct hca_telemetry telemetry;
+	struct endpoint_health health;
 	struct hca_pcap *capture; /* under way; endpoint_admin.c */
 	pthread_t events_thread;
 	bool events_run;

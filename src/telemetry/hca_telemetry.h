@@ -13,6 +13,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <rte_telemetry.h>
 
@@ -44,6 +45,8 @@ struct hca_telemetry {
 	int (*usage)(void *arg, struct rte_tel_data *d);
 	/* Client of that UAR page; false: not known. NULL: none is. */
 	bool (*client)(void *arg, uint32_t uar_page, struct hca_telemetry_client *out);
+	/* health: "well" or what is wrong; cpu: "enough" or what is short. NULL: not watched. */
+	void (*health)(void *arg, char *health, size_t health_size, char *cpu, size_t cpu_size);
 	void *arg;
 };
 

@@ -100,6 +100,7 @@ add_stage(const struct hca *h, unsigned int stage, struct rte_tel_data *d)
 	telemetry_begin(&s);
 	telemetry_put(&s, "worker", hca_stage_on(h, stage));
 	telemetry_put(&s, "waiting", hca_stage_waiting(h, stage));
+	telemetry_put(&s, "measured", hca_stage_times_enabled(h));
 	telemetry_put(&s, "busy_cycles", hca_stage_cycles(h, stage));
 	telemetry_put(&s, "busy_ns", hca_stage_time_ns(h, stage));
 	telemetry_put(&s, "polls", hca_stage_polls(h, stage, false));

@@ -15,7 +15,7 @@
 
 /* Entries of an answer: what fits into it however long their numbers are. */
 #define QPS 10u
-#define MRS 48u
+#define MRS 32u
 #define GIDS 48u
 #define CLIENTS 40u
 
@@ -89,6 +89,18 @@ put_port(struct telemetry_dict *t, const struct hca_telemetry *h)
 		telemetry_put(t, "ip_mtu", h->mtu);
 }
 
+static void
+put_health(struct telemetry_dict *t, const struct hca_telemetry *h)
+{
+	char health[128] = "well", cpu[128] = "";
+
+	if (h->health != NULL)
+		h->health(h->arg, health, sizeof(health), cpu, sizeof(cpu));
+	telemetry_put_text(t, "health", hca_driver_dead(h->drv) ? "dead" : health);
+	if (cpu[0] != '\0')
+		telemetry_put_text(t, "cpu", cpu);
+}
+
 int
 telemetry_status(const struct telemetry_request *r, struct rte_tel_data *d)
 {
@@ -99,7 +111,7 @@ telemetry_status(const struct telemetry_request *r, struct rte_tel_data *d)
 	hca_driver_usage(h->drv, &u);
 	telemetry_put_text(&t, "name", h->name);
 	telemetry_put(&t, "pid", (uint64_t)getpid());
-	telemetry_put_text(&t, "health", hca_driver_dead(h->drv) ? "dead" : "well");
+	put_health(&t, h);
 	put_port(&t, h);
 	if (h->layout != NULL)
 		telemetry_put_text(&t, "layout", h->layout);
@@ -173,6 +185,31 @@ telemetry_qps(const struct telemetry_request *r, struct rte_tel_data *d)
 
 /* ---- memory ---- */
 
+/* Access rights (T3-2-19), a word each. */
+static void
+put_rights(struct telemetry_dict *t, uint32_t access)
+{
+	static const struct {
+		uint32_t bit;
+		const char *word;
+	} words[] = {
+		{HCA_ACCESS_LOCAL_WRITE, "local_write"},
+		{HCA_ACCESS_REMOTE_WRITE, "remote_write"},
+		{HCA_ACCESS_REMOTE_READ, "remote_read"},
+		{HCA_ACCESS_REMOTE_ATOMIC, "remote_atomic"},
+		{HCA_ACCESS_MW_BIND, "mw_bind"},
+		{HCA_ACCESS_ZERO_BASED, "zero_based"},
+		{HCA_ACCESS_ON_DEMAND, "on_demand"},
+	};
+	char text[96] = "local_read";
+
+	for (unsigned int i = 0; i < RTE_DIM(words); i++)
+		if ((access & words[i].bit) != 0)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), ",%s",
+				 words[i].word);
+	telemetry_put_text(t, "rights", text);
+}
+
 static int
 add_mr(const struct hca_driver_mr_info *m, struct rte_tel_data *d)
 {
@@ -187,6 +224,7 @@ add_mr(const struct hca_driver_mr_info *m, struct rte_tel_data *d)
 	telemetry_put(&t, "length", m->length);
 	telemetry_put(&t, "page_size", m->page_size);
 	telemetry_put(&t, "access", m->access);
+	put_rights(&t, m->access);
 	return telemetry_end(&t, d, m->index);
 }
 

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -63,6 +64,7 @@ class CommandLine(Case):
                 self.bad(1, 'no HCA was found', name, '--prefix', 'nosuch',
                          env={'XDG_RUNTIME_DIR': empty})
             self.bad(1, 'no process', 'counters', '--prefix', 'nosuch')
+            self.assertEqual(json.loads(ctl('qps', '--json', '--prefix', 'nosuch').stdout), [])
 
 
 class OfDaemon(Case):
@@ -119,6 +121,46 @@ class OfDaemon(Case):
         self.assertIn('2001:db8::1', [gid['ip'] for gid in gids['gids']])
         self.assertIn('10.66.0.1', self.good('gids', '--prefix', self.name))
 
+    def test_what_there_is(self):
+        """A wrong name is answered with the right ones."""
+        self.bad(1, self.name, 'qps', '--prefix', 'nosuch')
+        self.bad(1, self.name, 'counters', '--prefix', 'nosuch')
+        self.bad(1, 'it has: ' + self.name, 'counters', '--prefix', self.name, '--hca', 'nosuch')
+        self.bad(1, '%s of %s' % (self.name, self.name), 'qps', '--prefix', self.name, '--hca',
+                 'nosuch')
+
+    def test_frame(self):
+        """Every answer in JSON says of which process and HCA it is, and when."""
+        answers = [self.about(name)[0] for name in VIEWS]
+        answers += [self.about('counters'), self.about('impair'),
+                    self.about('top', '--once', '--interval', '0.1'),
+                    json.loads(self.good('counters', '--watch', '--count', '1', '--interval', '0.1',
+                                         '--json', '--prefix', self.name)),
+                    self.about('capture', os.path.join(self.place, 'frame'), '--seconds', '0.1')]
+        for answer in answers:
+            self.assertEqual((answer['process'], answer['hca']), (self.name, self.name))
+            self.assertRegex(answer['time'], r'^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$')
+        said = json.loads(ctl('doctor', '--json', '--prefix', self.name).stdout)
+        self.assertEqual((said['process'], said['hca']), (None, None))
+        self.assertIn('time', said)
+
+    def test_key(self):
+        """q ends top on a terminal, and the terminal is as before."""
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        before = termios.tcgetattr(slave)
+        process = subprocess.Popen([CTL, 'top', '--interval', '30', '--prefix', self.name],
+                                   stdin=slave, stdout=slave, stderr=slave)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + PATIENCE
+        while termios.tcgetattr(slave)[3] & termios.ICANON and time.monotonic() < end:
+            time.sleep(0.02)
+        os.write(master, b'xq')
+        self.assertEqual(process.wait(timeout=20), 0)
+        self.assertEqual(termios.tcgetattr(slave), before)
+        os.close(slave)
+
     def test_empty(self):
         for name in ('qps', 'clients'):
             answer, = self.about(name)
@@ -126,13 +168,14 @@ class OfDaemon(Case):
 
     def test_stages(self):
         answer, = self.about('stages')
-        self.assertIn('encap', [stage['stage'] for stage in answer['stages']])
+        stages = {stage['stage']: stage for stage in answer['stages']}
+        self.assertGreater(stages['encap']['polls'], 0)
 
     def test_counters(self):
         counters = self.about('counters')
         for name in ('sent_pkts', 'port_rcv_missed', 'ipc_clients_accepted', 'fault_frames'):
-            self.assertIn(name, counters)
-        for value in self.about('counters', '--nonzero').values():
+            self.assertIn(name, counters['counters'])
+        for value in self.about('counters', '--nonzero')['counters'].values():
             self.assertNotEqual(value, 0)
 
     def test_top(self):
@@ -142,8 +185,8 @@ class OfDaemon(Case):
         polls = {stage['stage']: stage['polls_per_s'] for stage in top['stages']}
         self.assertGreater(polls['decap'], 0)
         # measured while it looked only
-        answer, = self.about('stages')
-        self.assertEqual({stage['polls'] for stage in answer['stages']}, {0})
+        answer = self.daemon.ask('/softhca/stages,%s' % self.name)
+        self.assertEqual({stage['measured'] for stage in answer.values()}, {0})
 
 
 class Lab(Case):
@@ -176,6 +219,22 @@ class Lab(Case):
             end.wait()
         self.ends = []
 
+    def test_rules_that_fired(self):
+        self.good('impair', 'off', '--prefix', self.daemons[1].name)
+        self.traffic()
+        said = self.impair(1, '--psn', '0xfff=drop')
+        self.assertEqual(said['rule_1'], 'rule=drop,psn=4095,count=1: fired 0 times')
+        self.assertNotIn('rule_2', said)
+        self.wait(lambda: any(qp['retransmissions'] for qp in self.about(1, 'qps')[0]['qps']))
+        psns = [qp['next_psn'] for qp in self.about(1, 'qps')[0]['qps']]
+        rule = 'rule=drop,count=3,opcode=4'
+        self.assertTrue(psns)
+        said = self.daemons[1].ask('/softhca/impair,' + rule)
+        self.wait(lambda: self.impair(1)['rule_2'] == rule + ': fired 3 times')
+        self.wait(lambda: self.about(1, 'status')[0]['status']['health'] != 'well')
+        self.daemons[1].wait_log('packets sent again')
+        self.assertNotIn('rule_1', self.impair(1, 'off'))
+
     def traffic(self):
         with socket.socket() as s:
             s.bind(('127.0.0.1', 0))
@@ -203,6 +262,7 @@ class Lab(Case):
         while frames == 0 and time.monotonic() < end:
             path = os.path.join(self.place, '%s-%u' % (name, number))
             said = self.about(1, 'capture', path, '--seconds', '0.3', *words)
+            said = said['capture']
             self.assertEqual((said['file'], said['active']), (path, 0))
             frames, number = said['frames'], number + 1
         with open(path, 'rb') as file:
@@ -234,9 +294,11 @@ class Lab(Case):
             number = qp['qpn'] if way == 1 else qp['remote_qpn']
             self.assertEqual({int.from_bytes(each[2][47:50], 'big') for each in seen}, {number})
         prefix = ('--prefix', self.daemons[1].name)
-        self.bad(1, 'must be new', 'capture', path, *prefix)
-        self.bad(1, 'the QP must exist', 'capture', path + 'x', '--qp', qp['qpn'] ^ 0x800000,
-                 *prefix)
+        self.bad(1, 'File exists', 'capture', path, *prefix)
+        self.bad(1, 'No such file', 'capture', self.place + '/nosuch/x', *prefix)
+        wrong = qp['qpn'] ^ 0x800000
+        self.bad(1, 'no QP %#x; there are' % wrong, 'capture', path + 'x', '--qp', wrong, *prefix)
+        self.bad(1, '%#x' % qp['qpn'], 'capture', path + 'x', '--qp', wrong, *prefix)
         self.bad(2, '--dir', 'capture', path + 'x', '--dir', 'up', *prefix)
         self.bad(2, 'expected one file', 'capture', *prefix)
         self.assertFalse(os.path.exists(path + 'x'))
@@ -266,27 +328,30 @@ class Lab(Case):
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.wait(lambda: os.path.exists(path))
         # one that cannot begin does not end it
-        self.bad(1, 'must be new', 'capture', path, '--prefix', self.daemons[0].name)
+        self.bad(1, 'File exists', 'capture', path, '--prefix', self.daemons[0].name)
         self.assertEqual(self.daemons[0].ask('/softhca/capture')['active'], 1)
         process.send_signal(signal.SIGINT)
         self.assertIn(b'frames in', process.communicate(timeout=PATIENCE)[0])
         self.assertEqual(process.returncode, 0)
         self.assertEqual(self.daemons[0].ask('/softhca/capture')['active'], 0)
 
+    def impair(self, side, *words):
+        return self.about(side, 'impair', *words)['impair']
+
     def test_impair(self):
-        self.assertEqual(self.about(1, 'impair', '--show')['setting'], '')
+        self.assertEqual(self.impair(1, '--show')['setting'], '')
         self.traffic()
-        said = self.about(1, 'impair', '--drop', '0.05', '--delay', '3')
+        said = self.impair(1, '--drop', '0.05', '--delay', '3')
         self.assertEqual(said['setting'], 'drop=0.05,delay_us=3')
-        self.wait(lambda: self.about(1, 'impair')['dropped'] > 10 and
-                  self.about(1, 'impair')['delayed'] > 10)
-        said = self.about(1, 'impair', '--psn', '0x10=drop')
+        self.wait(lambda: self.impair(1)['dropped'] > 10 and
+                  self.impair(1)['delayed'] > 10)
+        said = self.impair(1, '--psn', '0x10=drop')
         self.assertEqual(said['setting'], 'drop=0.05,delay_us=3 rule=drop,psn=16,count=1')
         self.wait(lambda: any(qp['retransmissions'] for qp in self.about(1, 'qps')[0]['qps']))
-        self.assertEqual(self.about(1, 'impair', 'off')['setting'], '')
-        dropped = self.about(1, 'impair')['dropped']
+        self.assertEqual(self.impair(1, 'off')['setting'], '')
+        dropped = self.impair(1)['dropped']
         time.sleep(0.2)
-        self.assertEqual(self.about(1, 'impair')['dropped'], dropped)
+        self.assertEqual(self.impair(1)['dropped'], dropped)
         for words in (('--drop', '2'), ('--drop', 'x'), ('--psn', '5'), ('--psn', '5=eat'),
                       ('--psn', '0x1000000=drop'), ('on',), ('--dir', 'in'), ('--qp', '5'),
                       ('--dir', 'up', '--drop', '1'), ('--qp', '0', '--drop', '1'),
@@ -296,7 +361,7 @@ class Lab(Case):
 
 
     def faults(self, side):
-        said = self.about(side, 'impair')
+        said = self.impair(side)
         return {name: value for name, value in said.items()
                 if isinstance(value, int) and value != 0 and not name.endswith('frames')}
 
@@ -306,9 +371,9 @@ class Lab(Case):
             self.good('impair', 'off', '--prefix', daemon.name)
         self.traffic()
         before = [self.faults(side) for side in (0, 1)]
-        frames = self.about(0, 'impair')['in_frames']
-        said = self.about(0, 'impair', '--dir', 'in', '--drop', '0.02', '--corrupt', '0.02',
-                          '--dup', '0.02', '--reorder', '0.02', '--ecn', '0.02')
+        frames = self.impair(0)['in_frames']
+        said = self.impair(0, '--dir', 'in', '--drop', '0.02', '--corrupt', '0.02', '--dup', '0.02',
+                           '--reorder', '0.02', '--ecn', '0.02')
         self.assertEqual(said['in_setting'],
                          'drop=0.02,corrupt=0.02,dup=0.02,reorder=0.02,ecn=0.02')
         self.assertEqual(said['setting'], '')
@@ -322,15 +387,15 @@ class Lab(Case):
         for name in ('dropped', 'corrupted', 'duplicated', 'reordered', 'ecn_marked'):
             self.assertEqual(after.get(name, 0), before[0].get(name, 0))
         self.assertEqual(self.faults(1), before[1])
-        counters = self.about(0, 'counters')
+        counters = self.about(0, 'counters')['counters']
         self.assertEqual(counters['fault_in_dropped'], after['in_dropped'])
-        said = self.about(0, 'impair')
+        said = self.impair(0)
         self.assertEqual((said['in_setting'], said['in_dropped']), ('', after['in_dropped']))
-        self.wait(lambda: self.about(0, 'impair')['in_frames'] > frames + 1000)
+        self.wait(lambda: self.impair(0)['in_frames'] > frames + 1000)
         # of one QP only: one that nothing is sent to has no faults
         qps = [each['qpn'] for each in self.about(0, 'qps')[0]['qps']]
         busy = max(self.about(0, 'qps')[0]['qps'], key=lambda each: each['rx_bytes'])
-        self.bad(1, 'refuses', 'impair', '--dir', 'in', '--drop', '1', '--qp',
+        self.bad(1, 'there is no QP', 'impair', '--dir', 'in', '--drop', '1', '--qp',
                  next(n for n in range(2, 99) if n not in qps), '--prefix', self.daemons[0].name)
         self.good('impair', '--dir', 'both', '--drop', '0.05', '--qp', busy['qpn'], '--prefix',
                   self.daemons[0].name)
@@ -371,6 +436,29 @@ class Page(Case):
             self.assertEqual((lint.returncode, lint.stdout), (0, ''))
 
 
+class Stopped(Case):
+    """A daemon that does not run is named, and soon."""
+
+    def test_stopped(self):
+        with folder() as place:
+            daemon = Daemon(DAEMON, place, 'shc%ds' % os.getpid(), 'net_null0', '10.66.0.1/24')
+            self.addCleanup(daemon.close)
+            daemon.start()
+            os.kill(daemon.process.pid, signal.SIGSTOP)
+            words = ('--prefix', daemon.name)
+            try:
+                said = '%s (process %d) does not answer' % (daemon.name, daemon.process.pid)
+                run = ctl('doctor', *words)
+                self.assertEqual(run.returncode, 1)
+                self.assertIn(said, run.stdout)
+                self.bad(1, said, 'status', *words)
+                for command in ('counters', 'top', 'qps'):  # nobody accepts any more
+                    self.bad(1, 'does not answer', command, *words)
+            finally:
+                os.kill(daemon.process.pid, signal.SIGCONT)
+            self.assertIn('well', self.good('status', *words))
+
+
 class OfPerf(Case):
     """Embedded HCAs with traffic; two of them in one process."""
 
@@ -404,6 +492,7 @@ class OfPerf(Case):
         mrs, _ = self.about('mrs')
         keys = [mr['key'] for mr in mrs['mrs']]
         self.assertGreater(len(keys), 48)  # more than one answer holds
+        self.assertIn('local_read,local_write', {mr['rights'][:22] for mr in mrs['mrs']})
         self.assertEqual(len(set(keys)), len(keys))
         self.bad(1, 'choose one with --hca', 'counters', '--prefix', 'softhca', env=self.env)
         top = self.about('top', '--once', '--hca', a['hca'], '--qps', '5')
@@ -417,7 +506,7 @@ class OfPerf(Case):
                             '--hca', a['hca'], '--prefix', 'softhca', env=self.env)
         self.assertEqual(len(watched.splitlines()), 2)
         for line in watched.splitlines():
-            self.assertGreater(json.loads(line)['sent_pkts'], 0)
+            self.assertGreater(json.loads(line)['rates']['sent_pkts'], 0)
         for name in VIEWS:
             self.assertIn(a['hca'], self.good(name, '--prefix', 'softhca', env=self.env))
 

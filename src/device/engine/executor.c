@@ -123,6 +123,12 @@ hca_stage_times_enable(struct hca *h, bool on)
 	__atomic_store_n(&h->times_on, on, __ATOMIC_RELAXED);
 }
 
+bool
+hca_stage_times_enabled(const struct hca *h)
+{
+	return __atomic_load_n(&h->times_on, __ATOMIC_RELAXED);
+}
+
 const char *
 hca_stage_name(unsigned int stage)
 {
@@ -290,6 +296,7 @@ struct worker {
 	bool polite;	    /* gives way */
 	unsigned int empty; /* polls since one found something */
 	struct giveway giveway;
+	int tid; /* [pub] */
 	pthread_t thread;
 };
 
@@ -357,6 +364,7 @@ worker_main(void *arg)
 	struct hca_threads *t = w->owner;
 	bool registered = rte_thread_register() == 0;
 
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELAXED);
 	hca_tsan_take_caches();
 	pin_worker(w);
 	prctl(PR_SET_TIMERSLACK, 1ul);
@@ -443,6 +451,12 @@ unsigned int
 hca_threads_count(const struct hca_threads *t)
 {
 	return t->n;
+}
+
+int
+hca_threads_tid(const struct hca_threads *t, unsigned int i)
+{
+	return __atomic_load_n(&t->w[i].tid, __ATOMIC_RELAXED);
 }
 
 bool
