@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The port's thread: who comes, who goes, and that nobody touches what is unmapped. */
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "port/port_memif_impl.h"
+
+#define CLOSERS_MAX 32u
+#define CLOSE_MS 100u /* what takes longer is left to the end of the process */
+
+static const char *const broken_text[] = {
+#define X(name, text) text,
+	MEMIF_BROKEN(X)
+#undef X
+};
+
+/* ---- words ---- */
+
+static void say(struct port_memif *p, bool warning, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Not twice in a row: a client tries for ever. */
+static void
+say(struct port_memif *p, bool warning, const char *format, ...)
+{
+	char text[sizeof(p->told)];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	if (p->cfg.log == NULL || strcmp(text, p->told) == 0)
+		return;
+	memcpy(p->told, text, sizeof(text));
+	p->cfg.log(p->cfg.log_arg, warning, text);
+}
+
+static void
+set_peer(struct port_memif *p, const char *name)
+{
+	pthread_mutex_lock(&p->lock);
+	snprintf(p->peer, sizeof(p->peer), "%s", name);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- descriptors of peers ---- */
+
+static uint32_t closers;
+
+static void *
+close_one(void *arg)
+{
+	close((int)(intptr_t)arg);
+	__atomic_fetch_sub(&closers, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * The last one to close a socket with a linger time sleeps for it, and a peer may send such sockets.
+ * When many sleep already the descriptor is kept: nobody is let in meanwhile.
+ */
+void
+memif_close_apart(int fd)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (__atomic_add_fetch(&closers, 1, __ATOMIC_ACQ_REL) <= CLOSERS_MAX &&
+	    pthread_attr_init(&attr) == 0) {
+		int err;
+
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		pthread_attr_setstacksize(&attr, 65536);
+		err = pthread_create(&thread, &attr, close_one, (void *)(intptr_t)fd);
+		pthread_attr_destroy(&attr);
+		if (err == 0)
+			return;
+	}
+	__atomic_fetch_sub(&closers, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- the connection, as the workers see it ---- */
+
+static void
+wake(const struct port_memif *p)
+{
+	uint64_t one = 1;
+
+	if (write(p->event_fd, &one, sizeof(one)) < 0)
+		return; /* it counts so many that the worker is awake */
+}
+
+/* A worker that sits in a write to an eventfd which its peer has filled up is let go. */
+static void
+unblock(const struct memif_conn *c)
+{
+	uint64_t value;
+	struct iovec iov = {.iov_base = &value, .iov_len = sizeof(value)};
+
+	/* Whatever the peer makes of O_NONBLOCK. */
+	if (preadv2(c->lane[MEMIF_TX].fd, &iov, 1, -1, RWF_NOWAIT) < 0)
+		return;
+}
+
+static void
+wait_workers(struct port_memif *p, const struct memif_conn *c)
+{
+	if (!p->fences)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	for (uint32_t i = 0; i < MEMIF_SIDES; i++)
+		while (__atomic_load_n(&p->worker[i].busy, __ATOMIC_ACQUIRE) != 0) {
+			if ((__atomic_load_n(&p->worker[i].kicks, __ATOMIC_RELAXED) & 1) != 0)
+				unblock(c);
+			usleep(20);
+		}
+}
+
+int
+memif_publish(struct port_memif *p, struct memif_session *s)
+{
+	struct epoll_event e = {.events = EPOLLIN | EPOLLET};
+
+	if (p->active != NULL)
+		return -EBUSY;
+	if (epoll_ctl(p->wait_fd, EPOLL_CTL_ADD, s->conn->lane[MEMIF_RX].fd, &e) != 0)
+		return -errno;
+	p->active = s;
+	set_peer(p, s->name);
+	hca_port_count(&p->stats.connects, 1);
+	p->worker[MEMIF_RX].settle = 0;
+	__atomic_store_n(&p->napped, !s->conn->fenced, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->conn, s->conn, __ATOMIC_RELEASE);
+	wake(p);
+	say(p, false, "connected to %s (%s)", s->interface, s->name);
+	return 0;
+}
+
+/* A session ends; when it was the one, the workers are out of its memory first. */
+static void
+end(struct port_memif *p, struct memif_session *s, const char *why)
+{
+	if (s == p->active) {
+		__atomic_store_n(&p->conn, NULL, __ATOMIC_SEQ_CST);
+		wait_workers(p, s->conn);
+		__atomic_store_n(&p->napped, false, __ATOMIC_RELAXED);
+		(void)epoll_ctl(p->wait_fd, EPOLL_CTL_DEL, s->conn->lane[MEMIF_RX].fd, NULL);
+		p->active = NULL;
+		set_peer(p, "");
+		hca_port_count(&p->stats.disconnects, 1);
+		wake(p);
+	} else {
+		hca_port_count(&p->stats.refused, 1);
+	}
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
+		if (p->session[i] == s)
+			p->session[i] = NULL;
+	(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, s->fd, NULL); /* closed a moment later */
+	memif_session_free(s, why);
+}
+
+void
+memif_end_sessions(struct port_memif *p)
+{
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
+		if (p->session[i] != NULL)
+			end(p, p->session[i], "Device closed");
+	for (uint32_t ms = 0; ms < CLOSE_MS && __atomic_load_n(&closers, __ATOMIC_ACQUIRE); ms++)
+		usleep(1000);
+}
+
+/* ---- sockets ---- */
+
+static socklen_t
+address_of(const struct port_memif *p, struct sockaddr_un *a)
+{
+	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
+	/* An abstract name is as long as the whole field, as DPDK has it. */
+	memcpy(a->sun_path + p->cfg.abstract, p->cfg.socket,
+	       RTE_MIN(strlen(p->cfg.socket), sizeof(a->sun_path) - 1 - p->cfg.abstract));
+	return sizeof(*a);
+}
+
+static int
+set_owner(const struct port_memif *p)
+{
+	if (p->cfg.abstract || (p->cfg.owner_uid == (uid_t)-1 && p->cfg.owner_gid == (gid_t)-1))
+		return 0;
+	return chown(p->cfg.socket, p->cfg.owner_uid, p->cfg.owner_gid) == 0 ? 0 : -errno;
+}
+
+int
+memif_listen(struct port_memif *p)
+{
+	struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.ptr = &p->listener};
+	struct sockaddr_un a;
+	socklen_t len = address_of(p, &a);
+	int err;
+
+	p->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (p->listener < 0 || bind(p->listener, (struct sockaddr *)&a, len) != 0)
+		return -errno;
+	p->bound = true;
+	err = set_owner(p);
+	if (err == 0 && (listen(p->listener, SESSIONS_MAX) != 0 ||
+			 epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->listener, &e) != 0))
+		err = -errno;
+	return err;
+}
+
+/* A free place, or that of the one that has been silent longest; the one that is up keeps its. */
+static uint32_t
+place_for(struct port_memif *p)
+{
+	uint32_t oldest = SESSIONS_MAX;
+
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++) {
+		if (p->session[i] == NULL)
+			return i;
+		if (p->session[i] != p->active &&
+		    (oldest == SESSIONS_MAX || p->session[i]->ticks > p->session[oldest]->ticks))
+			oldest = i;
+	}
+	end(p, p->session[oldest], "Too many connections");
+	return oldest;
+}
+
+static void
+add_session(struct port_memif *p, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	uint32_t i = place_for(p);
+
+	e.data.ptr = &p->session[i];
+	p->session[i] = memif_session_new(p, fd);
+	if (p->session[i] != NULL && epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) != 0)
+		end(p, p->session[i], "No resources");
+}
+
+/* The listener's edge comes once; those left here are looked for at the next tick. */
+static void
+accept_all(struct port_memif *p)
+{
+	int fd = 0;
+
+	for (uint32_t i = 0; i < SESSIONS_MAX && fd >= 0; i++) {
+		if (__atomic_load_n(&closers, __ATOMIC_ACQUIRE) >= CLOSERS_MAX)
+			return;
+		fd = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0)
+			add_session(p, fd);
+		else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			say(p, true, "nobody can connect: %s", strerror(errno));
+	}
+}
+
+static void
+try_server(struct port_memif *p)
+{
+	struct sockaddr_un a;
+	socklen_t len = address_of(p, &a);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	p->retry_ticks = RETRY_MS / TICK_MS;
+	if (fd < 0) {
+		say(p, true, "no socket: %s", strerror(errno));
+		return;
+	}
+	if (connect(fd, (struct sockaddr *)&a, len) == 0) {
+		add_session(p, fd);
+		return;
+	}
+	if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN)
+		say(p, true, "%s: %s", p->cfg.socket, strerror(errno));
+	close(fd);
+}
+
+/* ---- what happens ---- */
+
+static void
+read_session(struct port_memif *p, struct memif_session *s)
+{
+	const char *why = NULL;
+	bool was_up;
+
+	if (memif_session_read(s, &why) == 0)
+		return;
+	was_up = memif_session_is_up(s);
+	if (why == NULL && s->reason[0] != '\0')
+		say(p, !was_up, "the peer %s: %s", was_up ? "leaves" : "refuses", s->reason);
+	else if (why != NULL)
+		say(p, true, "a peer is turned away: %s", why);
+	else if (was_up)
+		say(p, false, "the peer is gone");
+	end(p, s, why);
+}
+
+static void
+look_for_broken(struct port_memif *p)
+{
+	uint32_t why = p->active == NULL
+			       ? MEMIF_BROKEN_NO
+			       : __atomic_load_n(&p->active->conn->broken, __ATOMIC_RELAXED);
+
+	if (why == MEMIF_BROKEN_NO)
+		return;
+	if (why == MEMIF_BROKEN_MEMORY)
+		hca_port_count(&p->stats.memory_lost, 1);
+	say(p, true, "the peer breaks the rules: %s", broken_text[why]);
+	end(p, p->active, broken_text[why]);
+	p->retry_ticks = PUNISHED_MS / TICK_MS;
+}
+
+/* A write to an eventfd takes no time; one that was under way a tick ago is stuck. */
+static void
+look_for_stuck(struct port_memif *p)
+{
+	uint32_t kicks = __atomic_load_n(&p->worker[MEMIF_TX].kicks, __ATOMIC_RELAXED);
+
+	if (p->active != NULL && (kicks & 1) != 0 && kicks == p->last_kicks)
+		__atomic_store_n(&p->active->conn->broken, MEMIF_BROKEN_STUCK, __ATOMIC_RELAXED);
+	p->last_kicks = kicks;
+}
+
+static void
+tick(struct port_memif *p)
+{
+	uint64_t times;
+	bool any = false;
+
+	if (read(p->timer, &times, sizeof(times)) < 0)
+		return;
+	look_for_stuck(p);
+	look_for_broken(p);
+	for (uint32_t i = 0; i < SESSIONS_MAX; i++) {
+		struct memif_session *s = p->session[i];
+
+		if (s != NULL && s != p->active && ++s->ticks > HANDSHAKE_MS / TICK_MS)
+			end(p, s, "Silent for too long");
+		any |= p->session[i] != NULL;
+	}
+	if (p->cfg.server)
+		accept_all(p);
+	else if (any)
+		return;
+	else if (p->retry_ticks > 1)
+		p->retry_ticks--;
+	else
+		try_server(p);
+}
+
+/* The peer that left before the one that comes: by place, and who listens last. */
+static void
+handle(struct port_memif *p, struct epoll_event *e, int n)
+{
+	uint64_t value;
+	bool comes = false;
+
+	for (int i = 0; i < n; i++) {
+		void *what = e[i].data.ptr;
+
+		if (what == &p->timer)
+			tick(p);
+		else if (what == &p->listener)
+			comes = true;
+		else if (what == &p->broken_fd) {
+			if (read(p->broken_fd, &value, sizeof(value)) > 0)
+				look_for_broken(p);
+		} else if (what != &p->stop_fd && *(struct memif_session **)what != NULL)
+			read_session(p, *(struct memif_session **)what);
+	}
+	if (comes)
+		accept_all(p);
+}
+
+void *
+memif_thread(void *arg)
+{
+	struct port_memif *p = arg;
+	struct epoll_event e[SESSIONS_MAX + 4];
+
+	if (!p->cfg.server)
+		try_server(p);
+	while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {
+		int n = epoll_wait(p->epoll, e, RTE_DIM(e), -1);
+
+		handle(p, e, n);
+	}
+	return NULL;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The receiving ring: on the lcore of rx. */
+
+#include <rte_ether.h>
+#include <rte_memcpy.h>
+#include <rte_prefetch.h>
+
+#include "port/port_memif_impl.h"
+
+#define AHEAD 3u /* frames that are fetched while one is copied */
+#define NAP_NS 1000000u
+#define SETTLED_NS 100000u /* what another CPU has written by then is seen here */
+
+/* Descriptors that hold frames; hostile indexes end the connection. */
+static uint32_t
+waiting(struct port_memif *p, struct memif_conn *c, const struct memif_lane *l)
+{
+	const uint16_t *index = c->client ? &l->ring->tail : &l->ring->head;
+	uint32_t most = c->client ? (uint16_t)(l->given - l->next) : l->size;
+	uint32_t n = (uint16_t)(__atomic_load_n(index, __ATOMIC_ACQUIRE) - l->next);
+
+	if (likely(n <= most))
+		return n;
+	hca_port_count(&p->worker[MEMIF_RX].stats.rx_broken, 1);
+	memif_break(p, c, MEMIF_BROKEN_RX_INDEX);
+	return 0;
+}
+
+static void
+set_mask(struct memif_lane *l, bool masked)
+{
+	__atomic_store_n(&l->ring->flags, masked ? MEMIF_MASK_INT : 0, __ATOMIC_RELAXED);
+	l->unmasked = !masked;
+}
+
+/* A descriptor as it is now: the peer may change it at any time, so it is read once. */
+struct piece {
+	const uint8_t *bytes; /* NULL: not in a region */
+	uint32_t length;
+	bool next;
+};
+
+static inline struct piece
+look(const struct memif_conn *c, const struct memif_lane *l, uint16_t slot)
+{
+	uint32_t i = slot & (l->size - 1);
+	const uint64_t *d = (const uint64_t *)(const void *)&l->ring->desc[i];
+	uint64_t first = __atomic_load_n(d, __ATOMIC_RELAXED), second;
+	struct piece piece = {.length = (uint32_t)(first >> 32),
+			      .next = (first & MEMIF_DESC_NEXT) != 0};
+
+	if (c->client) {
+		if (likely(piece.length <= c->buffer))
+			piece.bytes = l->buffers + (size_t)i * c->buffer;
+		return piece;
+	}
+	second = __atomic_load_n(d + 1, __ATOMIC_RELAXED);
+	piece.bytes = memif_buffer(c, (uint16_t)(first >> 16), (uint32_t)second, piece.length);
+	return piece;
+}
+
+static inline void
+fetch(const struct memif_conn *c, const struct memif_lane *l, uint16_t slot)
+{
+	struct piece piece = look(c, l, slot);
+
+	if (likely(piece.bytes != NULL))
+		rte_prefetch0(piece.bytes);
+}
+
+/* DPDK's sender never takes the flag back. */
+static void
+unchain(const struct memif_lane *l, uint16_t slot)
+{
+	struct memif_desc *d = &l->ring->desc[slot & (l->size - 1)];
+
+	__atomic_store_n(&d->flags, 0, __ATOMIC_RELAXED);
+}
+
+/* A frame of several descriptors, from *slot on; NULL, or what it is dropped as. */
+static uint64_t *
+take_chain(struct port_memif *p, const struct memif_conn *c, const struct memif_lane *l,
+	   uint16_t *slot, uint16_t end, struct rte_mbuf *m)
+{
+	struct hca_port_memif_stats *st = &p->worker[MEMIF_RX].stats;
+	uint32_t room = rte_pktmbuf_tailroom(m), length = 0;
+	uint64_t *drop = NULL;
+	struct piece piece;
+
+	do {
+		if (*slot == end)
+			return &st->rx_bad_chain;
+		piece = look(c, l, *slot);
+		if (piece.next)
+			unchain(l, *slot);
+		(*slot)++;
+		if (drop == NULL && piece.bytes == NULL)
+			drop = &st->rx_bad_buffer;
+		else if (drop == NULL && piece.length > room - length)
+			drop = &st->rx_too_long;
+		if (drop != NULL)
+			continue;
+		rte_memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, length), piece.bytes,
+			   piece.length);
+		length += piece.length;
+	} while (piece.next);
+	m->data_len = (uint16_t)length;
+	m->pkt_len = length;
+	return drop != NULL || length >= RTE_ETHER_HDR_LEN ? drop : &st->rx_too_short;
+}
+
+static inline uint64_t *
+take_one(struct port_memif *p, const struct memif_conn *c, const struct memif_lane *l,
+	 uint16_t *slot, uint16_t end, struct rte_mbuf *m)
+{
+	struct hca_port_memif_stats *st = &p->worker[MEMIF_RX].stats;
+	struct piece piece = look(c, l, *slot);
+
+	if (unlikely(piece.next))
+		return take_chain(p, c, l, slot, end, m);
+	(*slot)++;
+	if (unlikely(piece.bytes == NULL))
+		return &st->rx_bad_buffer;
+	if (unlikely(piece.length < RTE_ETHER_HDR_LEN))
+		return &st->rx_too_short;
+	if (unlikely(piece.length > rte_pktmbuf_tailroom(m)))
+		return &st->rx_too_long;
+	rte_memcpy(rte_pktmbuf_mtod(m, void *), piece.bytes, piece.length);
+	m->data_len = (uint16_t)piece.length;
+	m->pkt_len = piece.length;
+	return NULL;
+}
+
+/* Descriptors up to next go back to the sender, a client's with their buffers. */
+static void
+give_back(const struct memif_conn *c, struct memif_lane *l, uint16_t next)
+{
+	l->next = next;
+	if (!c->client) {
+		__atomic_store_n(&l->ring->tail, next, __ATOMIC_RELEASE);
+		return;
+	}
+	for (; l->given != (uint16_t)(next + l->size); l->given++) {
+		uint64_t *d = (uint64_t *)(void *)&l->ring->desc[l->given & (l->size - 1)];
+
+		/* no flag, region 0; the offset is that of the slot for ever */
+		__atomic_store_n(d, (uint64_t)c->buffer << 32, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&l->ring->head, l->given, __ATOMIC_RELEASE);
+}
+
+/* As many as there are buffers for. */
+static uint16_t
+get_mbufs(struct port_memif *p, struct rte_mbuf **m, uint16_t n)
+{
+	if (likely(rte_pktmbuf_alloc_bulk(p->rx_pool, m, n) == 0))
+		return n;
+	if (n > 1 && rte_pktmbuf_alloc_bulk(p->rx_pool, m, 1) == 0)
+		return 1;
+	hca_port_count(&p->worker[MEMIF_RX].stats.rx_no_mbuf, 1);
+	return 0;
+}
+
+static uint16_t
+take(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rte_mbuf **m,
+     uint16_t n, uint32_t ready)
+{
+	struct hca_port_memif_stats *st = &p->worker[MEMIF_RX].stats;
+	uint16_t slot = l->next, end = (uint16_t)(slot + ready), kept = 0;
+	uint64_t bytes = 0;
+
+	n = get_mbufs(p, m, (uint16_t)RTE_MIN(ready, n));
+	while (kept < n && slot != end) {
+		uint64_t *drop;
+
+		if ((uint16_t)(end - slot) > AHEAD)
+			fetch(c, l, (uint16_t)(slot + AHEAD));
+		drop = take_one(p, c, l, &slot, end, m[kept]);
+		if (unlikely(drop != NULL)) {
+			hca_port_count(drop, 1);
+			continue;
+		}
+		bytes += m[kept++]->pkt_len;
+	}
+	if (unlikely(kept < n))
+		rte_pktmbuf_free_bulk(m + kept, n - kept);
+	if (likely(slot != l->next))
+		give_back(c, l, slot);
+	hca_port_count(&st->rx_pkts, kept);
+	hca_port_count(&st->rx_bytes, bytes);
+	return kept;
+}
+
+/*
+ * A sender that does not order its write of the index before its look at the flag may have missed that
+ * the ring is unmasked now. What it wrote then is seen here a moment later.
+ */
+static void
+settle(struct port_memif *p, uint64_t now)
+{
+	struct memif_worker *w = &p->worker[MEMIF_RX];
+
+	if (w->settle == 0)
+		w->settle = now;
+	else if (now - w->settle >= SETTLED_NS)
+		__atomic_store_n(&p->napped, false, __ATOMIC_RELAXED);
+}
+
+uint16_t
+memif_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_memif *p = memif_of(port);
+	struct memif_conn *c = memif_enter(p, MEMIF_RX);
+	struct memif_lane *l;
+	uint16_t got = 0;
+	uint32_t ready;
+
+	if (unlikely(c == NULL))
+		return 0;
+	l = &c->lane[MEMIF_RX];
+	ready = waiting(p, c, l);
+	if (ready != 0) {
+		if (unlikely(l->unmasked && !p->armed)) {
+			set_mask(l, true);
+			p->worker[MEMIF_RX].settle = 0;
+			__atomic_store_n(&p->napped, !c->fenced, __ATOMIC_RELAXED);
+		}
+		got = take(p, c, l, m, n, ready);
+	} else if (l->unmasked && __atomic_load_n(&p->napped, __ATOMIC_RELAXED)) {
+		settle(p, now);
+	}
+	memif_leave(p, MEMIF_RX);
+	return got;
+}
+
+/* A foreign sender's ring stays unmasked until frames come: then nothing can be missed any more. */
+bool
+memif_arm(struct hca_port *port, bool on)
+{
+	struct port_memif *p = memif_of(port);
+	struct memif_conn *c;
+	struct memif_lane *l;
+	bool frames = false;
+
+	p->armed = on;
+	c = memif_enter(p, MEMIF_RX);
+	if (c == NULL)
+		return false;
+	l = &c->lane[MEMIF_RX];
+	if (on) {
+		hca_port_count(&p->worker[MEMIF_RX].stats.rx_arms, 1);
+		if (!l->unmasked)
+			set_mask(l, false);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		frames = waiting(p, c, l) != 0;
+	} else if (c->fenced && l->unmasked) {
+		set_mask(l, true);
+	}
+	memif_leave(p, MEMIF_RX);
+	return frames;
+}
+
+uint64_t
+memif_deadline(const struct hca_port *port, uint64_t now)
+{
+	const struct port_memif *p = memif_of(port);
+
+	return __atomic_load_n(&p->napped, __ATOMIC_RELAXED) ? now + NAP_NS : UINT64_MAX;
+}

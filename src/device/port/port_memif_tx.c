@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The sending ring: on the lcore of tx. */
+
+#include <unistd.h>
+
+#include <rte_memcpy.h>
+
+#include "port/port_memif_impl.h"
+
+void
+memif_break(struct port_memif *p, struct memif_conn *c, enum memif_broken why)
+{
+	uint64_t one = 1;
+
+	__atomic_store_n(&c->broken, why, __ATOMIC_RELAXED);
+	if (write(p->broken_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full of such calls: the thread comes anyway */
+}
+
+/* What the receiver moves: behind its frames, or in front of its buffers. */
+static inline uint16_t
+peer_index(const struct memif_conn *c, const struct memif_lane *l)
+{
+	const uint16_t *index = c->client ? &l->ring->tail : &l->ring->head;
+
+	return __atomic_load_n(index, __ATOMIC_ACQUIRE);
+}
+
+/* Descriptors that may be filled; hostile indexes end the connection. */
+static uint32_t
+room(struct port_memif *p, struct memif_conn *c, const struct memif_lane *l)
+{
+	uint16_t index = peer_index(c, l);
+	uint32_t n =
+		c->client ? l->size - (uint16_t)(l->next - index) : (uint16_t)(index - l->next);
+
+	if (likely(n <= l->size))
+		return n;
+	hca_port_count(&p->worker[MEMIF_TX].stats.tx_broken, 1);
+	memif_break(p, c, MEMIF_BROKEN_TX_INDEX);
+	return 0;
+}
+
+/* Where the frame goes: bytes and how many; NULL: the peer's buffer is none. */
+struct space {
+	uint8_t *bytes;
+	uint32_t length;
+};
+
+static inline struct space
+look(const struct memif_conn *c, const struct memif_lane *l, uint16_t slot)
+{
+	uint32_t i = slot & (l->size - 1);
+	const uint64_t *d = (const uint64_t *)(const void *)&l->ring->desc[i];
+	struct space s = {.length = c->buffer};
+	uint64_t first;
+
+	if (c->client) {
+		s.bytes = l->buffers + (size_t)i * c->buffer;
+		return s;
+	}
+	first = __atomic_load_n(d, __ATOMIC_RELAXED);
+	s.length = (uint32_t)(first >> 32);
+	if (likely(s.length != 0))
+		s.bytes =
+			memif_buffer(c, (uint16_t)(first >> 16),
+				     (uint32_t)__atomic_load_n(d + 1, __ATOMIC_RELAXED), s.length);
+	return s;
+}
+
+/* Region and offset are the client's: its own never change, and it finds a server's as it left them. */
+static inline void
+fill(const struct memif_conn *c, struct memif_lane *l, uint16_t slot, uint32_t length, bool next)
+{
+	struct memif_desc *d = &l->ring->desc[slot & (l->size - 1)];
+
+	if (c->client)
+		__atomic_store_n((uint64_t *)(void *)d, (uint64_t)length << 32 | next,
+				 __ATOMIC_RELAXED);
+	else {
+		__atomic_store_n(&d->length, length, __ATOMIC_RELAXED);
+		__atomic_store_n(&d->flags, next ? MEMIF_DESC_NEXT : 0, __ATOMIC_RELAXED);
+	}
+}
+
+enum put {
+	PUT,
+	PUT_NO_ROOM,
+	PUT_BROKEN
+};
+
+/* Segments into buffers, as many as it takes, from *slot on; *left of them are there. */
+static enum put
+put_chain(struct memif_conn *c, struct memif_lane *l, uint16_t *slot, uint32_t *left,
+	  const struct rte_mbuf *m)
+{
+	uint32_t in_segment = 0, rest = m->pkt_len, free_slots = *left;
+	uint16_t at = *slot;
+
+	while (rest != 0) {
+		struct space s = look(c, l, at);
+		uint32_t length = RTE_MIN(rest, s.length), done = 0;
+
+		if (free_slots == 0)
+			return PUT_NO_ROOM;
+		if (s.bytes == NULL)
+			return PUT_BROKEN;
+		while (done < length) {
+			uint32_t n = RTE_MIN(length - done, m->data_len - in_segment);
+
+			rte_memcpy(s.bytes + done,
+				   rte_pktmbuf_mtod_offset(m, const uint8_t *, in_segment), n);
+			done += n;
+			in_segment += n;
+			if (in_segment == m->data_len && m->next != NULL) {
+				m = m->next;
+				in_segment = 0;
+			}
+		}
+		rest -= length;
+		fill(c, l, at++, length, rest != 0);
+		free_slots--;
+	}
+	*slot = at;
+	*left = free_slots;
+	return PUT;
+}
+
+static inline enum put
+put(struct memif_conn *c, struct memif_lane *l, uint16_t *slot, uint32_t *left,
+    const struct rte_mbuf *m)
+{
+	struct space s;
+
+	if (unlikely(*left == 0))
+		return PUT_NO_ROOM;
+	s = look(c, l, *slot);
+	if (unlikely(s.bytes == NULL))
+		return PUT_BROKEN;
+	if (unlikely(m->nb_segs != 1 || m->data_len > s.length))
+		return put_chain(c, l, slot, left, m);
+	rte_memcpy(s.bytes, rte_pktmbuf_mtod(m, const void *), m->data_len);
+	fill(c, l, (*slot)++, m->data_len, false);
+	(*left)--;
+	return PUT;
+}
+
+static uint16_t
+put_all(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rte_mbuf **m,
+	uint16_t n)
+{
+	struct hca_port_memif_stats *st = &p->worker[MEMIF_TX].stats;
+	uint32_t left = room(p, c, l), before = left;
+	uint16_t slot = l->next, sent = 0, dropped = 0;
+	uint64_t bytes = 0;
+
+	for (; sent < n; sent++) {
+		enum put rc = put(c, l, &slot, &left, m[sent]);
+
+		if (likely(rc == PUT)) {
+			bytes += m[sent]->pkt_len;
+			continue;
+		}
+		if (rc == PUT_BROKEN)
+			memif_break(p, c, MEMIF_BROKEN_BUFFER);
+		if (rc == PUT_BROKEN || left != l->size)
+			break;
+		dropped++; /* the whole ring is too small for it */
+	}
+	hca_port_count(&st->tx_pkts, sent - dropped);
+	hca_port_count(&st->tx_bytes, bytes);
+	hca_port_count(&st->tx_too_long, dropped);
+	hca_port_count(&st->tx_full, sent != n);
+	if (left != before) {
+		l->next = slot;
+		__atomic_store_n(c->client ? &l->ring->head : &l->ring->tail, slot,
+				 __ATOMIC_RELEASE);
+	}
+	return sent;
+}
+
+/* One of ours that was kicked and has taken nothing since is still waking up. */
+static void
+kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
+{
+	struct memif_worker *w = &p->worker[MEMIF_TX];
+	uint64_t one = 1;
+
+	if (l->kicked && peer_index(c, l) != l->kicked_at)
+		l->kicked = false; /* in every burst: indexes come round */
+	/* The index before the look at the flag; arm() has its fence between the two also. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (likely((__atomic_load_n(&l->ring->flags, __ATOMIC_RELAXED) & MEMIF_MASK_INT) != 0))
+		return;
+	if (l->kicked && c->fenced && peer_index(c, l) == l->kicked_at)
+		return;
+	l->kicked = true;
+	l->kicked_at = peer_index(c, l);
+	hca_port_count(&w->stats.tx_kicks, 1);
+	__atomic_store_n(&w->kicks, w->kicks + 1, __ATOMIC_RELAXED);
+	if (write(l->fd, &one, sizeof(one)) < 0)
+		hca_port_count(&w->stats.tx_kicks, (uint64_t)-1); /* it counts enough of them */
+	__atomic_store_n(&w->kicks, w->kicks + 1, __ATOMIC_RELAXED);
+}
+
+uint16_t
+memif_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_memif *p = memif_of(port);
+	struct memif_conn *c = memif_enter(p, MEMIF_TX);
+	struct memif_lane *l;
+	uint16_t sent;
+
+	(void)now;
+	if (unlikely(c == NULL))
+		return 0;
+	l = &c->lane[MEMIF_TX];
+	sent = put_all(p, c, l, m, n);
+	if (likely(sent != 0))
+		kick(p, c, l);
+	memif_leave(p, MEMIF_TX);
+	if (likely(sent != 0))
+		rte_pktmbuf_free_bulk(m, sent);
+	return sent;
+}
