@@ -15,6 +15,7 @@
  * found it.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -97,7 +98,9 @@ struct perf_options {
 	bool list_counters;
 	const char *json; /* file names, or NULL */
 	const char *pcap;
-	uint64_t given; /* options that were on the command line: perf_option_given() */
+	uint32_t inline_max; /* messages up to so many bytes travel in the WQE; 0: none */
+	double report_every; /* s between lines about the pass that runs; 0: none */
+	uint64_t given;	     /* options that were on the command line: perf_option_given() */
 	struct perf_remote_options remote;
 	struct softhca_embed_config embed;
 };
@@ -182,7 +185,8 @@ struct perf_latency {
 enum perf_verdict {
 	PERF_NOT_VERIFIED,
 	PERF_VERIFIED,
-	PERF_WRONG,
+	PERF_WRONG,  /* a byte or a completion was not what it should be */
+	PERF_FAILED, /* the check did not come to its end: nothing is known of the rest */
 };
 
 #define PERF_VALUES_MAX 256
@@ -209,6 +213,7 @@ struct perf_row {
 	struct perf_values counters[2]; /* what the row added */
 	struct perf_values stages[2];	/* ns in the stage pass */
 	uint64_t stage_msgs;		/* messages in it, 0: there was none */
+	double cpu_wait;		/* share of the timed pass this thread waited for a CPU */
 };
 
 /* --- perf_options.c: 0, 1 = done (help), -EINVAL = said what is wrong -------------------- */
@@ -297,6 +302,19 @@ int perf_counters_read(struct perf_session *s, struct perf_values values[2]);
 /* Leaves in row->counters what was added since `before`, and adds up the retransmissions. */
 int perf_counters_diff(struct perf_session *s, const struct perf_values before[2],
 		       struct perf_row *row);
+/* What a failed check says of the data: wrong, or nothing. */
+static inline enum perf_verdict
+perf_verdict(int err)
+{
+	return err == 0 ? PERF_VERIFIED : err == -EILSEQ ? PERF_WRONG : PERF_FAILED;
+}
+/* --report-every: a line now and then; begin with a zeroed structure. done: messages so far. */
+struct perf_interval {
+	uint64_t begin, at, done;
+};
+void perf_report_interval(const struct perf_session *s, struct perf_interval *i, uint64_t done);
+/* ns this thread was runnable and had no CPU; 0 where the kernel does not say. */
+uint64_t perf_cpu_wait_ns(void);
 /* Progress on a terminal; draws at most twice a second. done: 0..1; negative takes the line away. */
 void perf_progress(const struct perf_session *s, const char *what, double done);
 /* A completion that is no success: say which, return -EIO. */

@@ -25,6 +25,7 @@ struct pass {
 	uint64_t begin, last_progress;
 	uint64_t peak_at, peak_done; /* start of the current 10 ms */
 	double peak_mmsg;
+	struct perf_interval interval;
 };
 
 static uint32_t
@@ -178,6 +179,7 @@ look_around(struct pass *p, uint64_t *seen)
 		return perf_stuck(p->s);
 	}
 	note_peak(p, now);
+	perf_report_interval(p->s, &p->interval, p->done);
 	perf_progress(p->s, "bw", progress_of(p, now));
 	return 0;
 }

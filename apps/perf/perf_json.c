@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* {"host": {...}, "options": {...}, "rows": [{...}, ...]} */
+/* {"version": ..., "date": ..., "host": {...}, "rows": [{...}, ...]} */
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <jansson.h>
 
@@ -34,12 +35,17 @@ struct perf_json *
 perf_json_open(const struct perf_options *opt)
 {
 	struct perf_json *j = calloc(1, sizeof(*j));
+	time_t seconds = time(NULL);
+	char now[32];
+	struct tm tm;
 
 	if (j == NULL)
 		return NULL;
+	strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &tm));
 	j->opt = opt;
 	j->rows = json_array();
-	j->root = json_pack("{s:o, s:o}", "host", host_object(opt), "rows", j->rows);
+	j->root = json_pack("{s:s, s:s, s:o, s:o}", "version", PERF_VERSION, "date", now, "host",
+			    host_object(opt), "rows", j->rows);
 	if (j->root != NULL)
 		return j;
 	free(j);
@@ -115,6 +121,9 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 			    row->verified == PERF_NOT_VERIFIED
 				    ? json_null()
 				    : json_boolean(row->verified == PERF_VERIFIED));
+	json_object_set_new(o, "failed", json_boolean(row->verified == PERF_FAILED));
+	json_object_set_new(o, "cpu_wait", json_real(row->cpu_wait));
+	json_object_set_new(o, "inline", json_integer(opt->inline_max));
 	json_object_set_new(o, "counters",
 			    json_pack("[o, o]", values_object(&row->counters[0], 1),
 				      values_object(&row->counters[1], 1)));

@@ -66,6 +66,7 @@ perf_test_name(enum perf_test test)
 	X("mtu", MTU, "BYTES", "256, 512, 1024, 2048 or 4096 [4096]") \
 	X("post-list", POST_LIST, "N", "requests per doorbell [32]") \
 	X("signal-every", SIGNAL_EVERY, "N", "a completion every N requests [1]") \
+	X("inline", INLINE, "N", "messages up to N bytes in the WQE (write, send) [0]") \
 	X("duration", DURATION, "S", "seconds per size, 0.5 is fine [1]") \
 	X("iters", ITERS, "N", "messages per size instead (bw: whole post lists)") \
 	X("stride", STRIDE, "BYTES", "distance of slots in memory [4096 or the size, 2^k]") \
@@ -75,6 +76,8 @@ perf_test_name(enum perf_test test)
 	X("idle", IDLE, "I", "auto or spin: threads without work [auto]") \
 	X("verify", VERIFY, NULL, "check every byte and completion in a pass of its own") \
 	X("seed", SEED, "N", "of data, link and engine [of the system]") \
+	X("report-every", REPORT_EVERY, "S", \
+	  "a line about the pass that runs every S seconds (bw)") \
 	X("json", JSON, "FILE", "write all results and the host to FILE") \
 	X("pcap", PCAP, "FILE", "write every frame on the link to FILE") \
 	X("list-counters", COUNTERS, NULL, "print the counters each row has moved") \
@@ -99,6 +102,7 @@ perf_test_name(enum perf_test test)
 	X("bidir", BIDIR, NULL, "both ends make requests at a time (bw)") \
 	X("once", ONCE, NULL, "server: end after one client") \
 	X("timeout", TIMEOUT, "S", "seconds the other end may be silent [20]") \
+	X("version", VERSION, NULL, "print the version") \
 	X("help", HELP, NULL, "this text")
 
 enum option_id {
@@ -164,13 +168,21 @@ static int
 parse_name(const char *option, const char *text, const char *const names[], unsigned int n,
 	   unsigned int *out)
 {
+	char choices[128] = "";
+
 	for (unsigned int i = 0; i < n; i++) {
 		if (strcmp(text, names[i]) == 0) {
 			*out = i;
 			return 0;
 		}
 	}
-	return bad("--%s: no such choice: %s", option, text);
+	for (unsigned int i = 0; i < n; i++)
+		snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), "%s%s",
+			 i == 0	      ? ""
+			 : i + 1 == n ? " or "
+				      : ", ",
+			 names[i]);
+	return bad("--%s: there is no \"%.40s\": %s", option, text, choices);
 }
 
 /* A number with K, M or G behind it, within [min, max]. */
@@ -236,7 +248,10 @@ parse_impairment(char *text, struct softhca_impairment *impair)
 		here = text;
 		key = getsubopt(&text, keys, &value);
 		if (key < 0)
-			return bad("--impair: no such fault: %s", here);
+			return bad(
+				"--impair: no such fault: %s: drop, dup, reorder, corrupt, delay or "
+				"jitter",
+				here);
 		if (value == NULL)
 			return bad("--impair: %s needs a value", keys[key]);
 		if (key < 4)
@@ -310,6 +325,8 @@ parse_measure_option(int id, char *arg, struct perf_options *opt)
 		return parse_u32("post-list", arg, 1, 32768, &opt->post_list);
 	case OPT_SIGNAL_EVERY:
 		return parse_u32("signal-every", arg, 1, 32768, &opt->signal_every);
+	case OPT_INLINE:
+		return parse_u32("inline", arg, 0, 1024, &opt->inline_max);
 	case OPT_DURATION:
 		return parse_real("duration", arg, 0.001, 86400, &opt->duration);
 	case OPT_ITERS:
@@ -377,6 +394,8 @@ parse_other_option(int id, char *arg, struct perf_options *opt)
 			return -EINVAL;
 		opt->embed.seed = opt->seed;
 		return 0;
+	case OPT_REPORT_EVERY:
+		return parse_real("report-every", arg, 0.01, 86400, &opt->report_every);
 	case OPT_JSON:
 		opt->json = arg;
 		return 0;
@@ -413,6 +432,9 @@ parse_other_option(int id, char *arg, struct perf_options *opt)
 		return 0;
 	case OPT_TIMEOUT:
 		return parse_u32("timeout", arg, 1, 86400, &opt->remote.timeout);
+	case OPT_VERSION:
+		puts("softhca-perf " PERF_VERSION);
+		return 1;
 	case OPT_HELP:
 		usage();
 		return 1;
@@ -554,6 +576,10 @@ check_form(const struct perf_options *opt)
 			return bad("--%s: the client says it", of_client[i]);
 	if (perf_option_given(opt, "device") && !perf_is_remote(opt) && !opt->remote.gids)
 		return bad("--device: with --server, --client or --gids only");
+	if (opt->report_every != 0 && opt->test != PERF_TEST_BW)
+		return bad("--report-every: with --test bw only");
+	if (opt->inline_max != 0 && opt->op != PERF_OP_WRITE && opt->op != PERF_OP_SEND)
+		return bad("--inline: with --op write or send only");
 	if (opt->remote.once && !opt->remote.server)
 		return bad("--once: with --server only");
 	if (opt->remote.bidir && (opt->test != PERF_TEST_BW || perf_is_atomic(opt->op)))

@@ -16,10 +16,48 @@
 static const char *
 verdict(const struct perf_row *row)
 {
-	static const char *const names[] =
-		{[PERF_NOT_VERIFIED] = "", [PERF_VERIFIED] = " verified", [PERF_WRONG] = " WRONG"};
+	static const char *const names[] = {[PERF_NOT_VERIFIED] = "",
+					    [PERF_VERIFIED] = " verified",
+					    [PERF_WRONG] = " WRONG",
+					    [PERF_FAILED] = " FAILED"};
 
 	return names[row->verified];
+}
+
+/* Counters of the two HCAs, or of the daemon, that say why a figure is bad. */
+static const struct {
+	const char *counter, *what;
+} troubles[] = {
+	{"tx_discard_stalled", "frames discarded: the other end of the link took none"},
+	{"tx_discard_link_down", "frames discarded: the link was down"},
+	{"loopback_drops", "frames to an address of the HCA itself lost: no room"},
+	{"local_ack_timeout_err", "ack timeouts: the peer was slow, or frames were lost"},
+	{"packet_seq_err", "sequence errors reported by the peer: frames were lost"},
+	{"rnr_nak_retry_err", "times the peer had no receive posted"},
+};
+
+/* A share of its time from which on waiting for a CPU is worth a line */
+#define CPU_WAIT_SHARE 0.25
+
+static void
+report_trouble(const struct perf_options *opt, const struct perf_row *row)
+{
+	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
+		uint64_t n = 0;
+
+		for (unsigned int h = 0; h < 2; h++)
+			for (unsigned int k = 0; k < row->counters[h].count; k++)
+				if (strcmp(row->counters[h].value[k].name, troubles[i].counter) ==
+				    0)
+					n += row->counters[h].value[k].value;
+		if (n != 0)
+			printf("#   %" PRIu64 " %s (%s)\n", n, troubles[i].what,
+			       troubles[i].counter);
+	}
+	if (row->cpu_wait > CPU_WAIT_SHARE)
+		printf("#   this program waited %.0f %% of its time for a CPU: programs and workers "
+		       "share CPUs%s\n",
+		       row->cpu_wait * 100, opt->events ? "" : ": try --events");
 }
 
 void
@@ -45,6 +83,43 @@ perf_report_header(const struct perf_options *opt)
 	fflush(stdout);
 }
 
+/* "run ns, waited ns, slices" */
+uint64_t
+perf_cpu_wait_ns(void)
+{
+	FILE *f = fopen("/proc/thread-self/schedstat", "re");
+	uint64_t waited = 0;
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%*u %" SCNu64, &waited) != 1)
+		waited = 0;
+	fclose(f);
+	return waited;
+}
+
+void
+perf_report_interval(const struct perf_session *s, struct perf_interval *i, uint64_t done)
+{
+	uint64_t now, every = (uint64_t)(s->opt->report_every * 1e9);
+	double seconds, rate;
+
+	if (every == 0)
+		return;
+	now = perf_now_ns();
+	if (i->begin == 0)
+		i->begin = i->at = now;
+	if (now - i->at < every)
+		return;
+	seconds = (double)(now - i->at) / 1e9;
+	rate = (double)(done - i->done) / seconds;
+	printf("#   %8.2f s  %10.3f Gb/s  %12.6f Mpps\n", (double)(now - i->begin) / 1e9,
+	       rate * (double)s->size * 8 / 1e9, rate / 1e6);
+	fflush(stdout);
+	i->at = now;
+	i->done = done;
+}
+
 void
 perf_report_row(const struct perf_options *opt, const struct perf_row *row)
 {
@@ -65,6 +140,7 @@ perf_report_row(const struct perf_options *opt, const struct perf_row *row)
 	if (row->lost != 0)
 		printf("#   %" PRIu64 " messages were lost, as %s may lose them\n", row->lost,
 		       perf_service_names[opt->service]);
+	report_trouble(opt, row);
 	fflush(stdout);
 }
 

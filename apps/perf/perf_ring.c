@@ -48,6 +48,8 @@ fill_request(const struct perf_session *s, uint32_t f, unsigned int side, uint32
 	wr->wr_id = (uint64_t)f << 32 | i;
 	wr->sg_list = &ring->sge[i];
 	wr->num_sge = 1;
+	if (s->size <= s->opt->inline_max)
+		wr->send_flags = SOFTHCA_SEND_INLINE;
 	wr->opcode = wr_opcode[op];
 	if (s->opt->service == PERF_SERVICE_XRC)
 		wr->qp_type.xrc.remote_srqn = s->srqn[!side];
@@ -97,7 +99,8 @@ link_lists(struct perf_ring *ring, uint32_t signal_every)
 		bool signalled = i % signal_every == signal_every - 1 || i + 1 == ring->count;
 
 		ring->wr[i].next = last ? NULL : &ring->wr[i + 1];
-		ring->wr[i].send_flags = signalled ? SOFTHCA_SEND_SIGNALED : 0;
+		if (signalled)
+			ring->wr[i].send_flags |= SOFTHCA_SEND_SIGNALED;
 		ring->recv[i].next = last ? NULL : &ring->recv[i + 1];
 	}
 }

@@ -244,6 +244,7 @@ create_qp(struct perf_session *s, unsigned int side, struct softhca_qp **qp)
 				.max_recv_wr = own_rq ? perf_recv_depth(s) : 0,
 				.max_send_sge = 1,
 				.max_recv_sge = 2,
+				.max_inline_data = s->opt->inline_max,
 			},
 	};
 

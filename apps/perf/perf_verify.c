@@ -398,9 +398,12 @@ wait_for_data(struct perf_verify *v)
 
 	if (v->s->opt->service != PERF_SERVICE_UC || v->s->opt->op != PERF_OP_WRITE)
 		return 0;
-	while (!perf_verify_complete(v) && perf_now_ns() - since < PERF_STUCK_NS)
-		if (perf_verify_take(v) < 0)
-			return -EILSEQ;
+	while (!perf_verify_complete(v) && perf_now_ns() - since < PERF_STUCK_NS) {
+		int n = perf_verify_take(v);
+
+		if (n < 0)
+			return n;
+	}
 	return 0;
 }
 
@@ -426,9 +429,12 @@ run_batch(struct perf_verify *v)
 			return perf_stuck(v->s);
 	}
 	/* None too many. */
-	for (uint32_t i = 0; i < 64; i++)
-		if (perf_verify_take(v) < 0)
-			return -EILSEQ;
+	for (uint32_t i = 0; i < 64; i++) {
+		int n = perf_verify_take(v);
+
+		if (n < 0)
+			return n;
+	}
 	return wait_for_data(v);
 }
 
@@ -507,7 +513,7 @@ perf_verify_run(struct perf_session *s, struct perf_row *row)
 
 	if (err == 0)
 		err = run_rounds(&v, row);
-	row->verified = err == 0 ? PERF_VERIFIED : PERF_WRONG;
+	row->verified = perf_verdict(err);
 	perf_verify_close(&v);
 	return err;
 }

@@ -26,6 +26,7 @@ struct pass {
 	uint64_t begin, end, now, end_at, last_progress, seen;
 	uint64_t peak_at, peak_done;
 	double peak_mmsg;
+	struct perf_interval interval;
 	bool told, heard, result_told, result_heard;
 	struct perf_exchange theirs, result; /* "done" and "result" of the other end */
 };
@@ -182,6 +183,7 @@ look_around(struct pass *p)
 	}
 	if (p->requests && !p->told)
 		note_peak(p);
+	perf_report_interval(p->s, &p->interval, p->done);
 	if (p->requests && p->end_at != UINT64_MAX)
 		perf_progress(p->s, "bw",
 			      1 - ((double)p->end_at - (double)p->now) / 1e9 / p->r->opt.duration);

@@ -218,7 +218,7 @@ verify_pass(struct remote *r, struct perf_row *row)
 	if (err == 0)
 		err = remote_verify_run(r, row);
 	if (err != 0)
-		row->verified = PERF_WRONG;
+		row->verified = perf_verdict(err);
 	close_pass(r, err);
 	return err;
 }
@@ -230,13 +230,17 @@ run_row(struct remote *r, uint64_t size, struct perf_json *json)
 {
 	static struct perf_values before[2]; /* large */
 	static struct perf_row row;
+	uint64_t waited, begin;
 	int err, rc;
 
 	memset(&row, 0, sizeof(row));
 	row.size = size;
 	err = perf_counters_read(&r->s, before);
+	waited = perf_cpu_wait_ns();
+	begin = perf_now_ns();
 	if (err == 0)
 		err = timed_pass(r, &row);
+	row.cpu_wait = (double)(perf_cpu_wait_ns() - waited) / (double)(perf_now_ns() - begin);
 	if (err == 0)
 		err = verify_pass(r, &row);
 	if (err != 0 && row.msgs == 0)

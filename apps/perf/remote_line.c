@@ -84,9 +84,9 @@ start_line(struct remote_line *l, int fd, uint64_t patience_ns, const struct soc
 }
 
 int
-remote_accept(int listener, struct remote_line *l, uint64_t patience_ns)
+remote_accept(int listener, int device, struct remote_line *l, uint64_t patience_ns)
 {
-	struct pollfd p = {.fd = listener, .events = POLLIN};
+	struct pollfd p[2] = {{.fd = listener, .events = POLLIN}, {.fd = device, .events = POLLIN}};
 	struct sockaddr_storage a;
 	socklen_t bytes;
 	int fd;
@@ -94,8 +94,10 @@ remote_accept(int listener, struct remote_line *l, uint64_t patience_ns)
 	for (;;) {
 		if (perf_interrupted())
 			return -EINTR;
-		if (poll(&p, 1, SLICE_MS) <= 0)
+		if (poll(p, 2, SLICE_MS) <= 0)
 			continue;
+		if (p[1].revents != 0)
+			return -EAGAIN;
 		bytes = sizeof(a);
 		fd = accept4(listener, (struct sockaddr *)&a, &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0)
@@ -317,6 +319,13 @@ print_error(struct remote_line *l, struct perf_exchange *x)
 	fprintf(stderr, "softhca-perf: %s says: %s\n", l->peer, x->text);
 }
 
+/* Wrong data keeps its error: the verdict depends on it. */
+static int
+remote_status(const struct perf_exchange *x)
+{
+	return x->status == EILSEQ ? -EILSEQ : -EREMOTEIO;
+}
+
 int
 remote_poll(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x)
 {
@@ -331,7 +340,7 @@ remote_poll(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_ex
 	if (rc == 0 || strcmp(word, "error") != 0)
 		return rc;
 	print_error(l, x);
-	return -EREMOTEIO;
+	return remote_status(x);
 }
 
 int
@@ -356,7 +365,7 @@ remote_recv(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_ex
 			return lost(l, rc);
 		if (rc == 1 && strcmp(word, "error") == 0) {
 			print_error(l, x);
-			return -EREMOTEIO;
+			return remote_status(x);
 		}
 		if (rc == 1 && strcmp(word, "alive") != 0)
 			return 0;

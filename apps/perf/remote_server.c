@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -210,12 +211,33 @@ device_lives(const struct remote *r)
 	return false;
 }
 
+/* Waits for a client, and meanwhile for news of the device. 0, or the device is gone. */
+static int
+next_client(struct remote *r, int listener)
+{
+	struct softhca_context *ctx = r->s.ctx[0];
+	struct softhca_async_event event;
+	int err;
+
+	for (;;) {
+		err = remote_accept(listener, ctx->async_fd, &r->line,
+				    r->own->remote.timeout * 1000000000ull);
+		if (err != -EAGAIN)
+			return err;
+		while (softhca_get_async_event(ctx, &event) == 0)
+			softhca_ack_async_event(&event);
+		if (!device_lives(r))
+			return -EIO;
+	}
+}
+
 static int
 serve_all(struct remote *r, int listener)
 {
-	int err = 0;
+	int err, flags = fcntl(r->s.ctx[0]->async_fd, F_GETFL);
 
-	while (remote_accept(listener, &r->line, r->own->remote.timeout * 1000000000ull) == 0) {
+	fcntl(r->s.ctx[0]->async_fd, F_SETFL, flags | O_NONBLOCK);
+	while ((err = next_client(r, listener)) == 0) {
 		printf("# client %s\n", r->line.peer);
 		fflush(stdout);
 		r->s.wake_fd = r->line.fd;
@@ -228,9 +250,8 @@ serve_all(struct remote *r, int listener)
 			return err;
 		if (!device_lives(r))
 			return -EIO;
-		err = 0;
 	}
-	return err;
+	return err == -EINTR ? 0 : err;
 }
 
 int

@@ -250,7 +250,7 @@ remote_verify_run(struct remote *r, struct perf_row *row)
 			row->verified_msgs += batch * (r->opt.remote.bidir ? 2 : 1);
 	}
 	perf_progress(&r->s, "verify", -1);
-	row->verified = err == 0 ? PERF_VERIFIED : PERF_WRONG;
+	row->verified = perf_verdict(err);
 	if (v != NULL)
 		row->lost += v->out.lost + v->in.lost;
 	if (err == 0 && row->verified_msgs != 0 && v->out.lost + v->in.lost >= row->verified_msgs) {

@@ -75,7 +75,7 @@ verify_pass(struct perf_session *s, struct perf_row *row)
 	if (err == 0)
 		err = perf_verify_run(s, row);
 	if (err != 0)
-		row->verified = PERF_WRONG;
+		row->verified = perf_verdict(err);
 	perf_row_close(s);
 	return err;
 }
@@ -85,13 +85,17 @@ run_row(struct perf_session *s, uint64_t size, struct perf_json *json)
 {
 	static struct perf_values before[2]; /* large */
 	static struct perf_row row;
+	uint64_t waited, begin;
 	int err, rc;
 
 	memset(&row, 0, sizeof(row));
 	row.size = size;
 	err = perf_counters_read(s, before);
+	waited = perf_cpu_wait_ns();
+	begin = perf_now_ns();
 	if (err == 0)
 		err = timed_passes(s, &row);
+	row.cpu_wait = (double)(perf_cpu_wait_ns() - waited) / (double)(perf_now_ns() - begin);
 	if (err == 0)
 		err = verify_pass(s, &row);
 	rc = perf_counters_diff(s, before, &row);

@@ -173,7 +173,10 @@ class Memif(Case):
                               '--list-counters')
         self.assertRegex(out, r'#   HCA 0 sent_pkts +\d+')
         with open(path, encoding='utf-8') as file:
-            row = json.load(file)['rows'][0]
+            said = json.load(file)
+        self.assertRegex(said['date'], r'^20\d\d-\d\d-\d\dT[\d:]+Z$')
+        self.assertRegex(said['version'], r'^\d+\.\d+')
+        row = said['rows'][0]
         self.assertEqual((row['op'], row['layout'], row['size']), ('read', 'daemon', 4096))
         self.assertGreater(row['msgs'], 0)
         self.assertGreaterEqual(row['counters'][0]['rcvd_pkts'], row['msgs'])
@@ -324,6 +327,12 @@ class Orphans(Case):
         self.daemons[0].stop(signal.SIGKILL)
         client.communicate(timeout=LIMIT_S)
         self.assertEqual(client.returncode, 1)
+        self.assertEqual(server.wait(LIMIT_S), 1, self.text(server))
+        self.assertIn('the device is gone', self.text(server))
+
+    def test_daemon_of_an_idle_server(self):
+        server = self.server()
+        self.daemons[0].stop(signal.SIGKILL)
         self.assertEqual(server.wait(LIMIT_S), 1, self.text(server))
         self.assertIn('the device is gone', self.text(server))
 
@@ -532,6 +541,30 @@ class CommandLine(unittest.TestCase):
             run = subprocess.run([PERF] + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                  timeout=LIMIT_S, check=False)
             self.assertEqual(run.returncode, 2, words)
+
+    def said(self, *words):
+        return subprocess.run([PERF] + list(words), stdout=subprocess.PIPE, encoding='utf-8',
+                              stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False).stdout
+
+    def test_what_there_is(self):
+        self.assertRegex(self.said('--version'), r'^softhca-perf \d')
+        self.assertIn('write, read, send, atomic-fa or atomic-cas', self.said('--op', 'x'))
+        self.assertIn('rtc, txrx or full', self.said('--layout', 'x'))
+        self.assertIn('drop, dup', self.said('--impair', 'x=1'))
+        self.assertIn('write or send', self.said('--inline', '8', '--op', 'read'))
+
+    def test_lines_and_inline(self):
+        out = self.said('--no-huge', '--op', 'send', '--size', '48', '--inline', '64', '--verify',
+                        '--duration', '0.5', '--report-every', '0.1')
+        self.assertRegex(out, r'#  +0\.\d\d s +\d+\.\d+ Gb/s +\d+\.\d+ Mpps\n')
+        self.assertRegex(out, r'\n 48 .* verified\n')
+
+    def test_failure_is_not_wrong_data(self):
+        """A check that ends because nothing gets through says nothing about the data."""
+        out = self.said('--no-huge', '--size', '64', '--iters', '1', '--post-list', '1', '--verify',
+                        '--impair', 'drop=1', '--ack-timeout', '8')
+        self.assertNotIn('WRONG', out)
+        self.assertIn('transport retry counter exceeded', out)
 
     def test_no_device(self):
         run = subprocess.run([PERF, '--device', '/no/such.sock', '--server'], timeout=LIMIT_S,
