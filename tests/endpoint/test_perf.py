@@ -331,6 +331,8 @@ class Orphans(Case):
         self.assertIn('the device is gone', self.text(server))
 
     def test_daemon_of_an_idle_server(self):
+        self.daemons[0].stop(signal.SIGKILL)
+        self.daemons[0].start()
         server = self.server()
         self.daemons[0].stop(signal.SIGKILL)
         self.assertEqual(server.wait(LIMIT_S), 1, self.text(server))
