@@ -119,6 +119,11 @@ struct remote {
 
 int remote_session_open(struct remote *r, const struct perf_options *opt);
 void remote_session_close(struct remote *r);
+/*
+ * Daemons started a moment ago find each other, and until then nothing leaves the port: waits for that
+ * as long as --timeout says, then goes on.
+ */
+void remote_wait_link(struct remote *r);
 /* The numbers of flow i for the other end, and what it says of its own. */
 void remote_flow_say(const struct remote *r, uint32_t i, struct perf_exchange *x);
 void remote_flow_hear(struct remote *r, uint32_t i, const struct perf_exchange *x);

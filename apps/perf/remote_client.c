@@ -278,6 +278,8 @@ remote_client(const struct perf_options *opt)
 
 	r.client = true;
 	if (err == 0)
+		remote_wait_link(&r);
+	if (err == 0)
 		err = remote_connect(&r.line, opt->remote.client,
 				     opt->remote.timeout * 1000000000ull);
 	if (err == 0)

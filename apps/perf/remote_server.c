@@ -87,6 +87,7 @@ open_row(struct remote *r, const struct perf_exchange *x)
 	err = take_gids(r, x);
 	if (err != 0)
 		return err;
+	remote_wait_link(r);
 	r->pass = (enum remote_pass)x->pass;
 	if (r->pass == REMOTE_PASS_TIMED)
 		perf_report_header(&r->opt);

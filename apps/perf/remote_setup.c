@@ -60,11 +60,30 @@ remote_session_open(struct remote *r, const struct perf_options *opt)
 	if (softhca_query_device(s->ctx[0], &s->device) != 0 ||
 	    softhca_query_port(s->ctx[0], 1, &port) != 0)
 		return failed("query");
-	if (port.state != SOFTHCA_PORT_ACTIVE)
-		fprintf(stderr, "softhca-perf: the port of %s is %s\n", s->ctx[0]->name,
-			softhca_port_state_str(port.state));
 	r->port_mtu = 128u << port.active_mtu;
 	return 0;
+}
+
+void
+remote_wait_link(struct remote *r)
+{
+	struct softhca_context *ctx = r->s.ctx[0];
+	uint64_t deadline = perf_now_ns() + r->own->remote.timeout * 1000000000ull;
+	struct softhca_port_attr port;
+	bool told = false;
+
+	while (softhca_query_port(ctx, 1, &port) == 0 && port.state != SOFTHCA_PORT_ACTIVE) {
+		bool late = perf_now_ns() >= deadline || perf_interrupted();
+
+		if (!told || late)
+			fprintf(stderr, "softhca-perf: %sthe port of %s is %s\n",
+				late ? "" : "waiting: ", ctx->name,
+				softhca_port_state_str(port.state));
+		told = true;
+		if (late || (r->line.fd >= 0 && remote_beat(&r->line) != 0))
+			break;
+		remote_pause();
+	}
 }
 
 void

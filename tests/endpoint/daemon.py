@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Daemons, network namespaces and clean-up for the tests of the endpoint."""
 import contextlib
+import ctypes
 import json
 import os
 import shutil
@@ -15,7 +16,20 @@ SMALL = {
     'limits': {'log_qps': 8, 'log_cqs': 8, 'log_srqs': 6, 'log_mpts': 12, 'log_mtts': 16},
     'pools': {'mbufs': 2048},
 }
-READY_S = 90  # a loaded machine is slow
+READY_S = 240  # a loaded machine is slow; what takes longer hangs
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent():
+    """In a child, before it becomes the program: a test that is killed leaves no process."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
 
 
 class Skip(Exception):
@@ -71,7 +85,8 @@ class Daemon:
         with open(self.log, 'ab') as log:
             self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, env=environment, user=self.user,
-                                            extra_groups=[] if self.user is not None else None)
+                                            extra_groups=[] if self.user is not None else None,
+                                            preexec_fn=die_with_parent)
         if wait:
             self.wait_for('READY=1')
         return self

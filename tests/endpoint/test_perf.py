@@ -33,12 +33,6 @@ OPERATIONS = {
 LIMIT_S = 120  # a loaded machine is slow
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
-
-
 class Case(unittest.TestCase):
     spaces = None
 
