@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "endpoint.h"
+#include "endpoint_check.h"
 #include "endpoint_log.h"
 
 #define DEFAULT_CONFIG "/etc/softhca/softhcad.conf"
@@ -19,7 +20,7 @@ static const char usage_text[] =
 	"usage: softhcad [-c FILE] [--check] [--version] [--help]\n"
 	"\n"
 	"  -c, --config FILE  configuration (default: " DEFAULT_CONFIG ")\n"
-	"      --check        judge the configuration and exit\n"
+	"      --check        judge the configuration, also by this machine, and exit\n"
 	"      --version      print the version and exit\n"
 	"      --help         print this and exit\n"
 	"\n"
@@ -133,6 +134,9 @@ main(int argc, char **argv)
 		return EXIT_START;
 	if (endpoint_config_load(&config, o.config, stderr) != 0)
 		return EXIT_CONFIG;
+	/* What the machine lacks may come: a start that fails for it is tried again. */
+	if (endpoint_check(&config, o.config, stderr) != 0)
+		return o.check ? EXIT_CONFIG : EXIT_START;
 	if (o.check) {
 		printf("%s: good\n", o.config);
 		return 0;

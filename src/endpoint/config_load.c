@@ -155,6 +155,56 @@ check_addresses(struct loader *l)
 					 k + 1);
 }
 
+static bool
+is_ip4(const uint8_t gid[16])
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(gid, prefix, sizeof(prefix)) == 0;
+}
+
+/* The first bits of two IP addresses in GID form are the same. */
+static bool
+same_prefix(const uint8_t a[16], const uint8_t b[16], unsigned int bits)
+{
+	unsigned int whole, rest;
+
+	if (is_ip4(a) != is_ip4(b))
+		return false;
+	if (is_ip4(a))
+		bits += 96;
+	whole = bits / 8;
+	rest = bits % 8;
+	return memcmp(a, b, whole) == 0 && (rest == 0 || (a[whole] ^ b[whole]) >> (8 - rest) == 0);
+}
+
+static bool
+reaches(const struct endpoint_config *c, const struct endpoint_gateway *g)
+{
+	static const uint8_t local[16] = {0xfe, 0x80};
+
+	if (c->link_local && g->vlan_id == ENDPOINT_NO_VLAN && same_prefix(local, g->gid, 64))
+		return true;
+	for (uint32_t i = 0; i < c->num_addresses; i++)
+		if (c->address[i].vlan_id == g->vlan_id &&
+		    same_prefix(c->address[i].gid, g->gid, c->address[i].prefix))
+			return true;
+	return false;
+}
+
+static void
+check_gateways(struct loader *l)
+{
+	const struct endpoint_config *c = l->c;
+
+	for (uint32_t i = 0; i < c->num_gateways && !c->kernel_adopt; i++)
+		if (!reaches(c, &c->gateway[i]))
+			complain(l, line_of(l, "addresses", "gateway"),
+				 "gateway: expected one within the prefix of an address, number %u "
+				 "is in none",
+				 i + 1);
+}
+
 static void
 check_port(struct loader *l)
 {
@@ -219,7 +269,15 @@ read_all(struct loader *l)
 		at += (uint32_t)take_section(l, i, at);
 	check_port(l);
 	check_addresses(l);
+	check_gateways(l);
 	check_rest(l);
+	l->c->line = (struct endpoint_config_lines){
+		.device = line_of(l, "port", "device"),
+		.group = line_of(l, "control", "group"),
+		.layout = line_of(l, "hca", "layout"),
+		.lcores = line_of(l, "hca", "lcores"),
+		.memory = line_of(l, "memory", "size_mb"),
+	};
 	rte_cfgfile_close(l->file);
 	return l->failed;
 }

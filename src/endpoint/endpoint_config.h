@@ -66,6 +66,11 @@ struct endpoint_neighbour {
 	uint8_t mac[6];
 };
 
+/* Where what endpoint_check() judges stands in the file; 0: nowhere. */
+struct endpoint_config_lines {
+	uint32_t device, group, layout, lcores, memory;
+};
+
 struct endpoint_config {
 	/* [hca] */
 	char name[ENDPOINT_NAME_MAX];
@@ -128,6 +133,8 @@ struct endpoint_config {
 	bool telemetry;
 	bool impair;	    /* stand ready to inject faults and to capture: three calls per burst */
 	uint32_t log_level; /* enum endpoint_log */
+
+	struct endpoint_config_lines line;
 };
 
 void endpoint_config_init(struct endpoint_config *c);

@@ -16,6 +16,7 @@
 
 #include "config_keys.h"
 #include "endpoint.h"
+#include "endpoint_check.h"
 #include "endpoint_device.h"
 #include "hca.h"
 
@@ -302,6 +303,7 @@ sample_file(void **state)
 	fclose(f);
 	assert_int_equal(endpoint_config_load(&c, sample, stderr), 0);
 	load(&d, "[port]\ndevice=net_null0\n[addresses]\naddress=192.0.2.1/24\n");
+	c.line = d.line; /* the only difference */
 	assert_memory_equal(&c, &d, sizeof(c));
 	for (unsigned int i = 0; i < config_keys_count; i++) {
 		snprintf(key, sizeof(key), "%s =", config_keys[i].name);
@@ -310,6 +312,71 @@ sample_file(void **state)
 				 config_keys[i].name);
 	}
 	free(text);
+}
+
+static void
+gateways(void **state)
+{
+	static const char *const good_ones[] = {
+		"address=192.0.2.1/24\ngateway=192.0.2.254",
+		"address=192.0.2.1/24 vlan 7\ngateway=192.0.2.254 vlan 7",
+		"address=2001:db8::1/64\ngateway=2001:db8::ff",
+		"address=192.0.2.129/25\ngateway=192.0.2.254",
+		"address=192.0.2.1/24\ngateway=fe80::1",
+	};
+	static const char *const bad_ones[] = {
+		"address=192.0.2.1/24\ngateway=192.0.3.254",
+		"address=192.0.2.1/25\ngateway=192.0.2.254",
+		"address=192.0.2.1/24\ngateway=192.0.2.254 vlan 7",
+		"address=2001:db8::1/64\ngateway=192.0.2.254",
+		"address=192.0.2.1/24\nlink_local=no\ngateway=fe80::1",
+	};
+	struct endpoint_config c;
+	char text[512];
+
+	(void)state;
+	for (unsigned int i = 0; i < 5; i++) {
+		snprintf(text, sizeof(text), "[port]\ndevice=net_null0\n[addresses]\n%s\n",
+			 good_ones[i]);
+		assert_int_equal(load(&c, text), 0);
+		snprintf(text, sizeof(text), "[port]\ndevice=net_null0\n[addresses]\n%s\n",
+			 bad_ones[i]);
+		expect(text, 1, "gateway: expected one within the prefix of an address");
+	}
+}
+
+/* Judged by the machine: the lines of all that is wrong, at once. */
+static void
+machine(void **state)
+{
+	static const char text[] = "[hca]\nlayout=full\nlcores=4000\n"
+				   "[port]\ndevice=net_af_packet0,iface=nosuch0\n"
+				   "[addresses]\naddress=192.0.2.1/24\n"
+				   "[memory]\nhugepages=never\nsize_mb=64\n"
+				   "[control]\ngroup=nosuchgroup\n";
+	static const char *const lines[] = {
+		"FILE:3: lcores: ",
+		"FILE:5: device: ",
+		"no interface nosuch0",
+		"FILE:10: size_mb: ",
+		"FILE:12: group: expected a group of this machine, found \"nosuchgroup\"",
+	};
+	char *text_of = NULL;
+	size_t bytes;
+	struct endpoint_config c;
+	FILE *f = open_memstream(&text_of, &bytes);
+
+	(void)state;
+	assert_non_null(f);
+	load(&c, text);
+	assert_int_equal(endpoint_check(&c, "FILE", f), 4);
+	fclose(f);
+	for (unsigned int i = 0; i < 5; i++)
+		if (strstr(text_of, lines[i]) == NULL)
+			fail_msg("\"%s\" is not in:\n%s", lines[i], text_of);
+	free(text_of);
+	load(&c, "[port]\ndevice=net_null0\n[addresses]\naddress=192.0.2.1/24\n");
+	assert_int_equal(endpoint_check(&c, "FILE", stderr), 0);
 }
 
 static void
@@ -402,7 +469,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(values),	  cmocka_unit_test(devices),
 		cmocka_unit_test(across_keys),	  cmocka_unit_test(no_file),
 		cmocka_unit_test(sample_file),	  cmocka_unit_test(roce_mtu),
-		cmocka_unit_test(device_options),
+		cmocka_unit_test(device_options), cmocka_unit_test(gateways),
+		cmocka_unit_test(machine),
 	};
 
 	if (argc != 2) {

@@ -65,7 +65,13 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(examples), 4)
         for path in examples + [os.path.join(ROOT, 'config/softhcad.conf')]:
             result = output(DAEMON, '-c', path, '--check')
-            self.assertEqual(result.returncode, 0, result.stdout)
+            # examples are of other machines: their interfaces and CPUs are not here
+            other = r'there is no interface|CPU \d+ cannot be used|expected a CPU for programs'
+            complaints = [line for line in result.stdout.splitlines()
+                          if not re.search(other + '|warning: |: good$', line)]
+            self.assertEqual(complaints, [])
+            if result.returncode != 0:
+                self.assertRegex(result.stdout, other)
 
     def test_unit(self):
         if shutil.which('systemd-analyze') is None:
