@@ -934,7 +934,7 @@ SOFTHCA_API int softhca_close_xrcd(struct softhca_xrcd *xrcd); /* -EBUSY while i
 
 /*
  * Post a list. On error *bad_wr is the first request that was not posted; all before it are. One
- * doorbell per call. -ENOMEM: the queue (or the doorbell page) is full. -EINVAL: wrong state,
+ * doorbell per call. -ENOMEM: the queue is full. -EIO: the device is dead. -EINVAL: wrong state,
  * opcode, too many SGEs, too much inline data, an SGE longer than 2^31 - 1.
  */
 SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,

@@ -71,6 +71,10 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_hcr, ctrl, 0x18);
 _Static_assert(HCA_UAR_PAGE_SIZE *HCA_UAR_PAGES == HCA_BAR2_SIZE, "BAR2 is full of UAR pages");
 
 #define HCA_UAR_SQ_DOORBELL 0x000u /* the register's place, le64 */
+#define HCA_UAR_MARKED 0x008u
+#define HCA_UAR_MARKS 0x100u
+#define HCA_UAR_MARK_WORDS 64u
+#define HCA_UAR_MARK_COUNT (64u * HCA_UAR_MARK_WORDS)
 #define HCA_UAR_FIFO 0x800u
 #define HCA_UAR_FIFO_SLOTS 256u
 /*
@@ -79,18 +83,32 @@ _Static_assert(HCA_UAR_PAGE_SIZE *HCA_UAR_PAGES == HCA_BAR2_SIZE, "BAR2 is full 
  */
 #define HCA_UAR_FIFO_FIRST(page) ((8u * (uint32_t)(page)) % HCA_UAR_FIFO_SLOTS)
 
+/* Number of the mark of a QP, and of the others whose QPN ends in the same bits. */
+#define HCA_UAR_MARK(qpn) ((uint32_t)(qpn) % HCA_UAR_MARK_COUNT)
+
 /*
  * One UAR page. The lossless doorbell FIFO has many producers (threads of the owner) and one
  * consumer (the device). A slot is empty when it is 0; a producer fills it with one release
  * store, the device clears it. Ticket counter and head are private to either side.
+ *
+ * Who finds the FIFO full writes the doorbell into the first WQE (HCA_WQE_ANNOUNCED in abi_wqe.h),
+ * then sets the mark of the QP: bit m % 64 of marks[m / 64], then bit m / 64 of marked, both by
+ * atomic or. The device clears marked before marks, looks at the queue of each QP of the owner
+ * that has the mark, and sends on receives that wait for a kick. A mark says "look here" and no
+ * more: it stands for any number of doorbells, and one too many does no harm.
  */
 struct hca_uar_page {
 	hca_le64 sq_doorbell; /* 000h table 3-1-6 */
-	uint8_t reserved[HCA_UAR_FIFO - 8];
+	hca_le64 marked;      /* 008h bit w: look at marks[w] */
+	uint8_t reserved010[HCA_UAR_MARKS - HCA_UAR_MARKED - 8];
+	hca_le64 marks[HCA_UAR_MARK_WORDS]; /* 100h a bit for each QP, see HCA_UAR_MARK() */
+	uint8_t reserved300[HCA_UAR_FIFO - HCA_UAR_MARKS - 8 * HCA_UAR_MARK_WORDS];
 	hca_le64 fifo[HCA_UAR_FIFO_SLOTS]; /* 800h doorbell words, 0 = empty */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_uar_page, HCA_UAR_PAGE_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_uar_page, sq_doorbell, HCA_UAR_SQ_DOORBELL);
+HCA_STATIC_ASSERT_OFFSET(struct hca_uar_page, marked, HCA_UAR_MARKED);
+HCA_STATIC_ASSERT_OFFSET(struct hca_uar_page, marks, HCA_UAR_MARKS);
 HCA_STATIC_ASSERT_OFFSET(struct hca_uar_page, fifo, HCA_UAR_FIFO);
 
 /*

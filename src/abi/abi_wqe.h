@@ -50,11 +50,16 @@ enum hca_op {
 /*
  * Next unit, tables 3-4-2 and 3-4-3: first unit of every WQE. 00h and 04h describe the NEXT WQE,
  * 08h and 0Ch THIS one. nds = 0 ends the chain.
+ *
+ * A chain whose doorbell found no place in the UAR page is announced by its first WQE itself: what
+ * the doorbell would have said stands in flags, stored last, with release. L is the lowest bit of
+ * the number of times the queue went round, so that what a WQE says of an earlier round is none;
+ * the owner clears it from the whole queue before RST2INIT.
  */
 struct hca_next_unit {
 	hca_le32 nda_nop;  /* 00h nda[31:6] byte offset of the next WQE, nop[4:0] its opcode */
 	hca_le32 nee_nds;  /* 04h F[6] its fence, nds[5:0] its size in 16-byte units */
-	hca_le32 flags;	   /* 08h C[3] S[1] of this WQE; E[2] is ignored */
+	hca_le32 flags;	   /* 08h C[3] S[1] of this WQE; E[2] is ignored; [31:16] see below */
 	hca_le32 imm_data; /* 0Ch immediate as wire bytes; SEND_INV, LOCAL_INV: rkey, le32 */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_next_unit, 16);
@@ -76,6 +81,16 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_next_unit, imm_data, 0x0c);
 #define HCA_WQE_FLAG_SOLICITED HCA_BIT(1) /* S */
 #define HCA_WQE_FLAG_EVENT HCA_BIT(2)	  /* E, ignored */
 #define HCA_WQE_FLAG_SIGNALED HCA_BIT(3)  /* C */
+
+/* A chain begins here: announced[31] L[30] size0[29:24] F[21] opcode[20:16], all of THIS one. */
+#define HCA_WQE_ANNOUNCED HCA_BIT(31)
+#define HCA_WQE_ANNOUNCE_L(w) HCA_BITS(w, 30, 30)
+#define HCA_WQE_ANNOUNCE_SIZE0(w) HCA_BITS(w, 29, 24)
+#define HCA_WQE_ANNOUNCE_F(w) HCA_BITS(w, 21, 21)
+#define HCA_WQE_ANNOUNCE_OPCODE(w) HCA_BITS(w, 20, 16)
+#define HCA_WQE_MAKE_ANNOUNCE(round, f, opcode, size0) \
+	(HCA_WQE_ANNOUNCED | HCA_FIELD(30, 30, (round)&1) | HCA_FIELD(29, 24, size0) | \
+	 HCA_FIELD(21, 21, f) | HCA_FIELD(20, 16, opcode))
 
 /* Remote address unit, tables 3-4-4 and 3-4-5: WRITE, READ, atomics. */
 struct hca_raddr_unit {

@@ -77,7 +77,7 @@ struct softhca_ctl_ops {
 	int (*destroy_srq)(void *arg, uint32_t srqn);
 
 	const char *(*reason)(void *arg);
-	bool (*alive)(void *arg); /* asked when the doorbell page does not drain */
+	bool (*alive)(void *arg); /* asked when the doorbell page is full; a load */
 
 	/* A descriptor that hangs up when the device is gone, of the channel. NULL: alive() is all. */
 	int (*watch_fd)(void *arg);

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-#include <sched.h>
-
 #include "lib_doorbell.h"
-
-/* Attempts before the page counts as full; each lets the engine, or another thread, run. */
-#define DOORBELL_ATTEMPTS 4096
-#define DOORBELL_SPINS 64
 
 void
 lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number)
@@ -19,22 +13,24 @@ lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number)
 		uar->turn[(first + i) % HCA_UAR_FIFO_SLOTS] = first + i;
 }
 
+/*
+ * A watcher tells of a daemon that has gone; whoever has none asks, which is no more than a load.
+ */
 int
-lib_doorbell_take_slow(struct lib_context *ctx, uint32_t *number)
+lib_doorbell_full(struct lib_context *ctx)
 {
-	for (unsigned int i = 0; i < DOORBELL_ATTEMPTS; i++) {
-		if (lib_doorbell_try(&ctx->uar, number))
-			return 0;
-		if (ctx->progress != NULL)
-			ctx->progress(ctx->ctl);
-		else if (i % DOORBELL_SPINS == DOORBELL_SPINS - 1)
-			sched_yield();
-		else
-			lib_cpu_relax();
-	}
-	if (!ctx->ops->alive(ctx->ctl)) {
-		__atomic_store_n(&ctx->dead, true, __ATOMIC_RELAXED);
-		return lib_fail(-EIO, "the device does not take doorbells any more");
-	}
-	return lib_fail(-ENOMEM, "the doorbell page is full");
+	if (ctx->ops->watch_fd != NULL || ctx->ops->alive(ctx->ctl))
+		return LIB_DOORBELL_FULL;
+	__atomic_store_n(&ctx->dead, true, __ATOMIC_RELAXED);
+	return lib_fail(-EIO, "the device does not take doorbells any more");
+}
+
+void
+lib_doorbell_mark(struct lib_uar *uar, uint32_t qpn)
+{
+	uint32_t mark = HCA_UAR_MARK(qpn), w = mark / 64;
+
+	__atomic_fetch_or(&uar->page->marks[w], hca_cpu_to_le64(1ull << mark % 64),
+			  __ATOMIC_RELEASE);
+	__atomic_fetch_or(&uar->page->marked, hca_cpu_to_le64(1ull << w), __ATOMIC_SEQ_CST);
 }

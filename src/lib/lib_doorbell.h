@@ -3,9 +3,12 @@
 #define LIB_DOORBELL_H
 
 /*
- * The lossless doorbell FIFO of a UAR page, producer side (interface.md "Doorbells"). Take a slot
- * first, then touch the queue, then fill it: a doorbell is never lost and a full page posts
- * nothing. A slot once taken must be filled.
+ * The lossless doorbell FIFO of a UAR page, producer side. Take a slot first, then touch the queue,
+ * then fill it: a doorbell is never lost. A slot once taken must be filled.
+ *
+ * Where the FIFO is full nobody waits: the chain announces itself in its first WQE and the mark of
+ * the QP is set (struct hca_uar_page). That needs no memory of who did so: the device finds such a
+ * chain at its mark, or at the next doorbell of the QP, whichever it takes first.
  */
 
 #include <errno.h>
@@ -14,11 +17,13 @@
 
 void lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number);
 
-/*
- * Spin for a free slot, letting the engine run. -ENOMEM: none became free, -EIO: the device is
- * dead.
- */
-int lib_doorbell_take_slow(struct lib_context *ctx, uint32_t *number);
+/* No slot: mark the QP. */
+#define LIB_DOORBELL_FULL 1
+
+/* The FIFO is full: LIB_DOORBELL_FULL, or -EIO: the device is dead. */
+int lib_doorbell_full(struct lib_context *ctx);
+/* The device looks at the QP: its announced chains, receives that wait for a kick. Full fence. */
+void lib_doorbell_mark(struct lib_uar *uar, uint32_t qpn);
 
 /* One attempt: number of the slot taken, or false. */
 static inline bool
@@ -46,6 +51,7 @@ lib_doorbell_try(struct lib_uar *uar, uint32_t *number)
 	}
 }
 
+/* 0: *number is to be filled; LIB_DOORBELL_FULL; -EIO. */
 static inline int
 lib_doorbell_take(struct lib_context *ctx, uint32_t *number)
 {
@@ -53,7 +59,7 @@ lib_doorbell_take(struct lib_context *ctx, uint32_t *number)
 		return lib_dead(ctx);
 	if (__builtin_expect(lib_doorbell_try(&ctx->uar, number), 1))
 		return 0;
-	return lib_doorbell_take_slow(ctx, number);
+	return lib_doorbell_full(ctx);
 }
 
 /* Everything written to the queue before is visible to a device that sees the word. */

@@ -236,9 +236,20 @@ lib_qp_cap(const struct lib_qp *qp)
 	};
 }
 
+/* What a WQE announced in the last life of the queue must not be read in the next one. */
+static void
+forget_announced(struct lib_qp *qp)
+{
+	for (uint32_t i = 0; qp->announces && i <= qp->sq.mask; i++)
+		((struct hca_next_unit *)(qp->sq.buf + ((size_t)i << qp->sq.log_stride)))->flags =
+			0;
+	qp->announces = false;
+}
+
 void
 lib_qp_rewind(struct lib_qp *qp)
 {
+	forget_announced(qp);
 	qp->sq.head = 0;
 	qp->rq.head = 0;
 	__atomic_store_n(&qp->sq_polled.tail, 0, __ATOMIC_RELEASE);

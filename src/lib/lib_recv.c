@@ -73,19 +73,22 @@ post_all(struct lib_qp *qp, struct softhca_recv_wr **wr)
 
 /*
  * The device sets notify, fences and flushes up to the producer it then sees; here the producer
- * was stored first. One of the two sees the other. A kick that finds no slot is made up for by the
- * next one, or by the one that fills the page: the page drains only while the device lives.
+ * was stored first. One of the two sees the other.
  */
 static void
 kick_if_asked(struct lib_qp *qp)
 {
 	struct lib_context *ctx = lib_qp_ctx(qp);
-	uint32_t number;
+	uint32_t number = 0;
+	int full;
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(__atomic_load_n(&qp->rq_record->notify, __ATOMIC_RELAXED) == 0, 1))
 		return;
-	if (lib_doorbell_take(ctx, &number) == 0)
+	full = lib_doorbell_take(ctx, &number);
+	if (full == LIB_DOORBELL_FULL)
+		lib_doorbell_mark(&ctx->uar, qp->pub.qp_num);
+	else if (full == 0)
 		lib_doorbell_fill(&ctx->uar, number,
 				  HCA_DB_MAKE(0, 0, HCA_DB_OPCODE_KICK, qp->pub.qp_num, 0));
 }

@@ -303,6 +303,23 @@ build_chain(struct lib_qp *qp, struct softhca_send_wr **wr, struct judged_wr jud
 	return err;
 }
 
+/* The chain is complete: its first WQE says what the doorbell would have said. */
+static __attribute__((noinline)) void
+announce_chain(struct lib_qp *qp, uint32_t first, uint64_t word)
+{
+	struct lib_wq *sq = &qp->sq;
+	struct hca_next_unit *next =
+		(struct hca_next_unit *)(sq->buf + ((first & sq->mask) << sq->log_stride));
+	uint32_t round = first >> lib_log2_up(sq->mask + 1);
+	uint32_t says = HCA_WQE_MAKE_ANNOUNCE(round, HCA_DB_F(word), HCA_DB_OPCODE(word),
+					      HCA_DB_SIZE0(word));
+
+	if (!qp->announces)
+		qp->announces = true;
+	__atomic_store_n(&next->flags, next->flags | hca_cpu_to_le32(says), __ATOMIC_RELEASE);
+	lib_doorbell_mark(&lib_qp_ctx(qp)->uar, qp->pub.qp_num);
+}
+
 static inline int
 post_locked(struct lib_qp *qp, struct softhca_send_wr **wr)
 {
@@ -313,22 +330,26 @@ post_locked(struct lib_qp *qp, struct softhca_send_wr **wr)
 	uint32_t room =
 		sq->mask + 1 - (sq->head - __atomic_load_n(&qp->sq_polled.tail, __ATOMIC_ACQUIRE));
 	struct judged_wr judged;
-	uint32_t number;
+	uint32_t number = 0;
+	uint32_t head = sq->head;
 	uint64_t word;
-	int err;
+	int err, full;
 
 	if (__builtin_expect(room == 0, 0))
 		return lib_fail(-ENOMEM, "the send queue is full (%u)", sq->mask + 1);
 	err = judge_wr(qp, first, &judged);
 	if (err != 0)
 		return err;
-	err = lib_doorbell_take(ctx, &number);
-	if (err != 0)
-		return err;
+	full = lib_doorbell_take(ctx, &number);
+	if (__builtin_expect(full < 0, 0))
+		return full;
 	word = HCA_DB_MAKE(index, (first->send_flags & SOFTHCA_SEND_FENCE) != 0, judged.op->op,
 			   qp->pub.qp_num, judged.units);
 	err = build_chain(qp, wr, judged, room);
-	lib_doorbell_fill(&ctx->uar, number, word);
+	if (__builtin_expect(full == 0, 1))
+		lib_doorbell_fill(&ctx->uar, number, word);
+	else
+		announce_chain(qp, head, word);
 	return err;
 }
 

@@ -165,7 +165,8 @@ struct lib_qp {
 
 	LIB_CACHE_ALIGNED struct lib_polled sq_polled;
 	struct lib_xrcd *xrcd;
-	bool leaving; /* the driver is told to destroy it; under the context's lock */
+	bool leaving;	/* the driver is told to destroy it; under the context's lock */
+	bool announces; /* WQEs of this life announce chains; the lock of the send queue */
 
 	LIB_CACHE_ALIGNED struct lib_polled rq_polled;
 	uint32_t events_got; /* asynchronous; under the context's lock */

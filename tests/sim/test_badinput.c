@@ -258,7 +258,7 @@ static void
 ring(struct rig *r, uint64_t word)
 {
 	struct lib_context *ctx = lib_ctx(r->s->side[0].ctx);
-	uint32_t number;
+	uint32_t number = 0;
 
 	sim_check(r->s, lib_doorbell_take(ctx, &number) == 0, "no slot");
 	lib_doorbell_fill(&ctx->uar, number, word);

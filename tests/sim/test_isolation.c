@@ -228,7 +228,7 @@ SIM_TEST(local_keys)
 static void
 ring(struct sim *s, struct lib_context *ctx, uint64_t word)
 {
-	uint32_t number;
+	uint32_t number = 0;
 
 	for (unsigned int i = 0; lib_doorbell_take(ctx, &number) != 0; i++) {
 		sim_check(s, i < 1000, "no slot");
@@ -597,7 +597,7 @@ refused_to_make(struct hca_client *c, const struct owner *a, const struct owner 
 	struct hca_ctl_mr mr = {.va = (uintptr_t)b->mem, .length = 64, .pdn = a->pd};
 	struct hca_ctl_keys keys;
 	unsigned int n = 0;
-	uint32_t number;
+	uint32_t number = 0;
 
 	for (unsigned int i = 0; i < 7; i++)
 		qp[i] = plain_qp(b, HCA_ST_RC);
@@ -637,7 +637,7 @@ check_plain(struct sim *s, const struct owner *b)
 	struct hca_ctl_qp tgt = {.service = HCA_ST_XRC_TGT, .xrcd = b->xrcd};
 	struct hca_ctl_srq srq = plain_srq(b);
 	struct hca_ctl_cq cq = plain_cq(b);
-	uint32_t number;
+	uint32_t number = 0;
 
 	CTL(s, hca_client_create_qp(b->c, &qp, &number));
 	CTL(s, hca_client_destroy_qp(b->c, number));

@@ -132,7 +132,7 @@ struct hca_qp_parser {
 	uint32_t chain_head, chain_tail; /* free running */
 	uint16_t sq_index;		 /* next WQE index, reduced */
 	uint8_t next_op, next_size, next_fence; /* of the next WQE of the chain, size in 16 B */
-	uint8_t reserved;
+	uint8_t marked;				/* enum hca_parser_marked in parser.h */
 	uint32_t rd_count;	       /* READ/ATOMIC records parsed, gives record.rd_ord */
 	uint32_t list_next, list_prev; /* ready list or record wait list links, QP indexes */
 	uint32_t freed_seen;	       /* rtc.freed up to which `held` has been settled */

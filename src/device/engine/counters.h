@@ -15,7 +15,7 @@
  *   req_packets = first transmissions + retransmissions; retransmissions = HCA_AGAIN_LIST
  *   sent_pkts + loopback_copies
  *	= loopback_pkts + loopback_drops + HCA_TX_DROP_LIST + what the port took
- *   doorbells = chains begun + db_kicks + HCA_DOORBELL_DROP_LIST
+ *   doorbells + db_read_on = chains begun + db_kicks + HCA_DOORBELL_DROP_LIST
  *   sq_wqes = req_completions + req_cqe_error + req_cqe_flush_error + sq_purged
  *   CQEs wanted = CQEs written + cqe_overrun + cqe_dead_cq
  *   events_raised = comp_events + async_events + events_coalesced + events_unmapped + events_dead
@@ -135,6 +135,9 @@
 	HCA_DOORBELL_DROP_LIST(X) \
 	X(db_kicks) \
 	X(db_cut) \
+	/* the page was full: marks taken, and chains that were found in their queue */ \
+	X(db_marks) \
+	X(db_read_on) \
 	/* send queue */ \
 	X(sq_wqes) \
 	X(sq_bad_wqe) \

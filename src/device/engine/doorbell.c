@@ -2,7 +2,8 @@
 
 /*
  * doorbell: takes words from the UAR pages (tables 3-1-6, 3-1-7), judges them and hands them to
- * the parser. Pages are client memory: a word is read once, every field of it is checked.
+ * the parser. Pages are client memory: a word is read once, every field of it is checked. Marks are
+ * taken the same way; what they cost in one visit is bounded by MARK_WORDS and the burst.
  *
  * Pages that rang lately are on the rota and looked at in every poll; all open pages are looked at
  * every SCAN_NS. While only a few pages are on the rota none leaves it.
@@ -22,6 +23,7 @@
 #define ROTA_KEEP 16u /* pages that stay on the rota however idle */
 #define ROTA_IDLE_NS 1000000u
 #define PAGE_WORDS (HCA_UAR_PAGES / 64u)
+#define MARK_WORDS 8u /* looked at in one visit of a page */
 
 struct hca_doorbell_ctx {
 	/* control plane; odd = open, counts openings and closings of the page */
@@ -37,7 +39,8 @@ struct hca_doorbell_ctx {
 	uint64_t last_ring[HCA_UAR_PAGES]; /* ns */
 	uint32_t gen_seen[HCA_UAR_PAGES];
 	uint16_t hot[HCA_UAR_PAGES];
-	uint8_t head[HCA_UAR_PAGES]; /* next FIFO slot */
+	uint16_t mark_at[HCA_UAR_PAGES]; /* where the next look at the marks begins */
+	uint8_t head[HCA_UAR_PAGES];	 /* next FIFO slot */
 };
 
 _Static_assert(HCA_UAR_FIFO_SLOTS == 256, "head counts in 8 bits");
@@ -131,6 +134,7 @@ pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
 			continue;
 		c->gen_seen[page] = gen;
 		c->head[page] = (uint8_t)HCA_UAR_FIFO_FIRST(page);
+		c->mark_at[page] = 0;
 		bit_set(c->open, page, gen & 1);
 		if (gen & 1)
 			rota_add(c, page, now);
@@ -153,21 +157,24 @@ register_rang(const struct hca_uar_page *u)
 	return hca_le64_to_cpu(__atomic_load_n(&u->sq_doorbell, __ATOMIC_RELAXED)) >> 32 != 0;
 }
 
+/* On the line of the register. */
+static inline bool
+is_marked(const struct hca_uar_page *u)
+{
+	return __atomic_load_n(&u->marked, __ATOMIC_RELAXED) != 0;
+}
+
 static inline bool
 page_rang(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u, uint32_t page)
 {
 	return __atomic_load_n(&u->fifo[c->head[page]], __ATOMIC_RELAXED) != HCA_DB_EMPTY ||
-	       register_rang(u);
+	       register_rang(u) || is_marked(u);
 }
 
-/* Every open page off the rota once; idle ones leave the rota when it has grown long. */
+/* Those that rang come onto the rota. */
 static void
-scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
+look_at_cold_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 {
-	c->next_scan = now + SCAN_NS;
-	for (uint32_t i = c->hot_n; i-- > 0 && c->hot_n > ROTA_KEEP;)
-		if (now - c->last_ring[c->hot[i]] > ROTA_IDLE_NS)
-			rota_remove_at(c, i);
 	for (uint32_t w = 0; w < PAGE_WORDS; w++) {
 		uint64_t cold = c->open[w] & ~c->on_rota[w];
 
@@ -178,6 +185,31 @@ scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 				rota_add(c, page, now);
 		}
 	}
+}
+
+/* Every open page off the rota once; idle ones leave the rota when it has grown long. */
+static void
+scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
+{
+	c->next_scan = now + SCAN_NS;
+	for (uint32_t i = c->hot_n; i-- > 0 && c->hot_n > ROTA_KEEP;)
+		if (now - c->last_ring[c->hot[i]] > ROTA_IDLE_NS)
+			rota_remove_at(c, i);
+	look_at_cold_pages(h, c, now);
+}
+
+bool
+hca_doorbell_pending(struct hca *h, uint64_t now)
+{
+	struct hca_doorbell_ctx *c = doorbell_ctx(h);
+
+	if (__atomic_load_n(&c->epoch, __ATOMIC_ACQUIRE) != c->epoch_seen)
+		return true;
+	look_at_cold_pages(h, c, now);
+	for (uint32_t i = 0; i < c->hot_n; i++)
+		if (page_rang(c, uar_page(h, c->hot[i]), c->hot[i]))
+			return true;
+	return false;
 }
 
 /* At most max words of the page, cleared behind us. */
@@ -261,8 +293,130 @@ judge(struct hca *h, uint32_t page, uint64_t w)
 	return hca_dbw_make(w, qpi, qp->cfg.generation);
 }
 
+/* ---- marks ---- */
+
+/* QPs that share one mark. */
+static inline uint32_t
+qps_per_mark(const struct hca *h)
+{
+	uint32_t qps = __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED) + 1;
+
+	return qps > HCA_UAR_MARK_COUNT ? qps / HCA_UAR_MARK_COUNT : 1;
+}
+
+/*
+ * Up to max marks of word w from bit `from` on, cleared in the page. Bits that stay are set again:
+ * the word before its bit in marked, as the owner does it.
+ */
 static unsigned int
-visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max, uint64_t now)
+take_mark_word(struct hca_uar_page *u, uint32_t w, uint32_t from, uint16_t *marks, unsigned int max)
+{
+	uint64_t bit = 1ull << w, set, left;
+	unsigned int n = 0;
+
+	__atomic_fetch_and(&u->marked, hca_cpu_to_le64(~bit), __ATOMIC_SEQ_CST);
+	set = hca_le64_to_cpu(__atomic_exchange_n(&u->marks[w], 0, __ATOMIC_SEQ_CST));
+	left = set & ((1ull << from) - 1);
+	for (set &= ~left; set != 0 && n < max; set &= set - 1)
+		marks[n++] = (uint16_t)(w * 64 + (uint32_t)__builtin_ctzll(set));
+	left |= set;
+	if (left != 0) {
+		__atomic_fetch_or(&u->marks[w], hca_cpu_to_le64(left), __ATOMIC_RELAXED);
+		__atomic_fetch_or(&u->marked, hca_cpu_to_le64(bit), __ATOMIC_RELEASE);
+	}
+	return n;
+}
+
+/*
+ * Up to max marks, beginning behind the one taken last: none waits for others that are set again
+ * and again.
+ */
+static unsigned int
+take_marks(struct hca_doorbell_ctx *c, struct hca_uar_page *u, uint32_t page, uint16_t *marks,
+	   unsigned int max)
+{
+	uint64_t set = hca_le64_to_cpu(__atomic_load_n(&u->marked, __ATOMIC_RELAXED));
+	uint32_t at = c->mark_at[page], looked = 0;
+	unsigned int n = 0;
+
+	/* The word it begins in comes twice: from the middle on, and in the end the rest. */
+	for (uint32_t i = 0; i <= HCA_UAR_MARK_WORDS && looked < MARK_WORDS; i++) {
+		uint32_t w = at / 64;
+
+		if (set >> w & 1) {
+			looked++;
+			n += take_mark_word(u, w, at % 64, &marks[n], max - n);
+			if (n == max) {
+				at = marks[n - 1] + 1u;
+				break;
+			}
+		}
+		at = (w + 1) % HCA_UAR_MARK_WORDS * 64;
+	}
+	c->mark_at[page] = (uint16_t)(at % HCA_UAR_MARK_COUNT);
+	return n;
+}
+
+/* What a mark means for one QP that has it: 1 word for the parser, or none. */
+static unsigned int
+judge_marked(struct hca *h, uint32_t page, uint32_t qpi, void **obj, bool *own, bool *foreign)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	uint32_t state;
+
+	if (__atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) == 0)
+		return 0;
+	state = hca_qp_state(qp);
+	if (state == HCA_QPS_RST)
+		return 0;
+	if (qp->cfg.usr_page != page) {
+		*foreign = true;
+		return 0;
+	}
+	*own = true;
+	if (state == HCA_QPS_ERR)
+		hca_msg_send(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, qpi, HCA_MSG_KICK);
+	if (!state_takes_wqes(state) || qp->parser.sq.bytes == 0)
+		return 0;
+	*obj = hca_dbw_make(HCA_DB_MAKE(0, 0, HCA_DBW_LOOK, 0, 0), qpi, qp->cfg.generation);
+	return 1;
+}
+
+/* Returns the marks taken; the words for the parser fit into max. */
+static unsigned int
+visit_marks(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
+	    uint64_t now)
+{
+	uint32_t per = qps_per_mark(h);
+	uint16_t marks[HCA_BURST];
+	void *objs[HCA_BURST];
+	unsigned int n = take_marks(c, uar_page(h, page), page, marks, max / per), good = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		bool own = false, foreign = false;
+
+		for (uint32_t k = 0; k < per; k++)
+			good += judge_marked(h, page,
+					     (marks[i] + k * HCA_UAR_MARK_COUNT) & h->qp_mask,
+					     &objs[good], &own, &foreign);
+		if (own) {
+			HCA_COUNT(h, DOORBELL, db_marks);
+			continue;
+		}
+		HCA_COUNT(h, DOORBELL, doorbells);
+		if (foreign)
+			HCA_COUNT(h, DOORBELL, db_foreign_qpn);
+		else
+			HCA_COUNT(h, DOORBELL, db_dead_qpn);
+	}
+	if (good != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DB_PARSER], objs, good, now);
+	return n;
+}
+
+static unsigned int
+visit_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
+	    uint64_t now)
 {
 	uint64_t words[HCA_BURST];
 	void *objs[HCA_BURST];
@@ -280,6 +434,19 @@ visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned in
 	if (good != 0)
 		hca_edge_push(h, &h->edge[HCA_EDGE_DB_PARSER], objs, good, now);
 	return n;
+}
+
+/* Half of the burst is for marks, if there are any: a FIFO that stays full does not hide them. */
+static unsigned int
+visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max, uint64_t now)
+{
+	unsigned int marks = RTE_MAX(max / 2, qps_per_mark(h)), done = 0;
+
+	if (unlikely(is_marked(uar_page(h, page))) && marks <= max) {
+		done = visit_marks(h, c, page, marks, now);
+		max -= marks;
+	}
+	return done + visit_words(h, c, page, max, now);
 }
 
 /* Room first: what the parser's edge cannot take stays in its FIFO. */

@@ -17,4 +17,14 @@ enum hca_parser_flag {
 	HCA_PF_OVERFULL = 1u << 7,    /* more than the queue announced, see OVERFULL_NS */
 };
 
+/*
+ * Bits of hca_qp.parser.marked: chains that their first WQE announces (HCA_WQE_ANNOUNCED). A mark
+ * may overtake doorbells of the QP that lie behind an unfilled slot, so a QP that was marked once is
+ * looked at behind each chain until it is reset.
+ */
+enum hca_parser_marked {
+	HCA_PM_EVER = 1u << 0, /* a mark of the QP was seen in this life */
+	HCA_PM_LOOK = 1u << 1, /* the queue is to be looked at when no chain is left */
+};
+
 #endif

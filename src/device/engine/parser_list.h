@@ -79,7 +79,7 @@ list_pop(struct hca *h, uint32_t *head, uint32_t *tail)
 static inline bool
 has_work(const struct hca_qp_parser *p)
 {
-	return p->in_chain || p->chain_head != p->chain_tail;
+	return p->in_chain || p->chain_head != p->chain_tail || p->marked & HCA_PM_LOOK;
 }
 
 static inline void

@@ -136,6 +136,7 @@ drop_chains(struct hca *h, struct hca_qp_parser *p)
 		HCA_COUNT(h, PARSER, db_cut);
 	p->chain_head = p->chain_tail;
 	p->in_chain = 0;
+	p->marked &= ~HCA_PM_LOOK;
 }
 
 static void
@@ -158,6 +159,18 @@ accepts_chains(uint32_t state)
 	return state == HCA_QPS_RTS || state >= HCA_QPS_SQE;
 }
 
+/* Somewhere in the queue a chain announces itself, now or soon. */
+static void
+on_mark(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
+{
+	struct hca_qp_parser *p = &h->qp[qpi].parser;
+
+	if (p->flags & HCA_PF_CATAS)
+		return;
+	p->marked = HCA_PM_EVER | HCA_PM_LOOK;
+	make_ready(h, c, qpi);
+}
+
 void
 hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
@@ -172,7 +185,12 @@ hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64_t no
 
 		if (unlikely(!accepts_chains(hca_qp_state(qp)) ||
 			     !hca_dbw_current(w, qp->cfg.generation))) {
-			HCA_COUNT(h, PARSER, db_stale);
+			if (HCA_CHAIN_OPCODE(w) != HCA_DBW_LOOK)
+				HCA_COUNT(h, PARSER, db_stale);
+			continue;
+		}
+		if (unlikely(HCA_CHAIN_OPCODE(w) == HCA_DBW_LOOK)) {
+			on_mark(h, c, qpi);
 			continue;
 		}
 		if (unlikely(p->flags & HCA_PF_CATAS)) {
@@ -196,21 +214,56 @@ hca_parser_room(struct hca *h)
 	return UINT32_MAX;
 }
 
-/* The next chain begins; false: not where the queue stands. */
-static inline bool
-chain_begin(struct hca_qp_parser *p)
+static inline void
+chain_start(struct hca_qp_parser *p, uint32_t op, uint32_t size0, uint32_t fence)
+{
+	p->next_op = (uint8_t)op;
+	p->next_size = (uint8_t)size0;
+	p->next_fence = (uint8_t)fence;
+	p->chain_len = 0;
+	p->in_chain = 1;
+}
+
+/*
+ * Does the WQE where the queue stands announce a chain? What it says is judged like a doorbell: by
+ * the parser of WQEs. head: WQEs parsed in this life.
+ */
+static __rte_noinline bool
+chain_announced(struct hca *h, struct hca_qp_parser *p, uint32_t head)
+{
+	const struct hca_next_unit *next =
+		hca_qbuf_at(&p->sq, (uint32_t)p->sq_index << p->sq_stride_log);
+	uint32_t w = hca_le32_to_cpu(__atomic_load_n(&next->flags, __ATOMIC_ACQUIRE));
+
+	if (!(w & HCA_WQE_ANNOUNCED) || HCA_WQE_ANNOUNCE_L(w) != (head >> p->sq_size_log & 1))
+		return false;
+	HCA_COUNT(h, PARSER, db_read_on);
+	chain_start(p, HCA_WQE_ANNOUNCE_OPCODE(w), HCA_WQE_ANNOUNCE_SIZE0(w),
+		    HCA_WQE_ANNOUNCE_F(w));
+	return true;
+}
+
+/*
+ * The next chain begins: that of the next doorbell, or one in front of it that found no place in
+ * the page. VISIT_IDLE: there is none; VISIT_CATAS: a doorbell is not where the queue stands.
+ */
+static inline enum visit_end
+chain_begin(struct hca *h, struct hca_qp_parser *p, uint32_t head)
 {
 	uint32_t w = p->chain[p->chain_head & ((1u << p->sq_size_log) - 1)];
 
-	p->chain_head++;
-	if (unlikely(HCA_CHAIN_SQ_HEAD(w) != p->sq_index))
-		return false;
-	p->next_op = (uint8_t)HCA_CHAIN_OPCODE(w);
-	p->next_size = (uint8_t)HCA_CHAIN_SIZE0(w);
-	p->next_fence = (uint8_t)HCA_CHAIN_F(w);
-	p->chain_len = 0;
-	p->in_chain = 1;
-	return true;
+	if (likely(p->chain_head != p->chain_tail && HCA_CHAIN_SQ_HEAD(w) == p->sq_index)) {
+		p->chain_head++;
+		chain_start(p, HCA_CHAIN_OPCODE(w), HCA_CHAIN_SIZE0(w), HCA_CHAIN_F(w));
+	} else if (p->chain_head == p->chain_tail && likely(!(p->marked & HCA_PM_LOOK))) {
+		return VISIT_IDLE;
+	} else if (!chain_announced(h, p, head)) {
+		p->marked &= ~HCA_PM_LOOK;
+		return p->chain_head == p->chain_tail ? VISIT_IDLE : VISIT_CATAS;
+	}
+	if (unlikely(p->marked != 0))
+		p->marked |= HCA_PM_LOOK;
+	return VISIT_MORE;
 }
 
 /* Behind the WQE just parsed, as its copy says; false: the chain leaves the order of the queue. */
@@ -500,12 +553,9 @@ walk(struct hca *h, struct visit *v, unsigned int quota, uint64_t now)
 		unsigned int n = 0;
 
 		if (!p->in_chain) {
-			if (p->chain_head == p->chain_tail)
-				return VISIT_IDLE;
-			if (unlikely(!chain_begin(p))) {
-				HCA_COUNT(h, PARSER, db_dropped);
-				return VISIT_CATAS;
-			}
+			end = chain_begin(h, p, v->head);
+			if (end != VISIT_MORE)
+				return end;
 		}
 		if (unlikely(v->head == v->stop)) {
 			end = look_for_room(h, v, now);

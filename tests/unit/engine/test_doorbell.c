@@ -303,6 +303,100 @@ test_busy_page_leaves_room_for_others(void **state)
 	fail_msg("the other page was starved");
 }
 
+/* ---- marks ---- */
+
+static void
+mark(struct client *c, uint32_t qpn)
+{
+	uint32_t m = HCA_UAR_MARK(qpn);
+
+	c->page->marks[m / 64] |= hca_cpu_to_le64(1ull << m % 64);
+	c->page->marked |= hca_cpu_to_le64(1ull << m / 64);
+}
+
+static void
+test_marks(void **state)
+{
+	struct fx *fx = *state;
+	struct client c = client_open(fx, PAGE);
+
+	assert_false(hca_doorbell_pending(fx->h, 0) && hca_doorbell_poll(fx->h, 0, 32) != 0);
+	assert_false(hca_doorbell_pending(fx->h, 0));
+	mark(&c, fx_qpn(QPI));
+	assert_true(hca_doorbell_pending(fx->h, 0));
+	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 1);
+	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, 1);
+	assert_int_equal(HCA_CHAIN_OPCODE(pushed(fx, 0)), HCA_DBW_LOOK);
+	assert_int_equal(hca_dbw_qpi(pushed(fx, 0)), QPI);
+	assert_false(hca_doorbell_pending(fx->h, 0));
+	assert_int_equal(hca_doorbell_poll(fx->h, 1, 32), 0);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_marks), 1);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, doorbells), 0);
+}
+
+/* The mark of somebody else's QP, of none, and of one that is being taken apart. */
+static void
+test_marks_of_others(void **state)
+{
+	struct fx *fx = *state;
+	struct client c = client_open(fx, PAGE);
+
+	fx_qp(fx, QPI + 1, PAGE + 1, 6, 6, 16);
+	fx_qp(fx, QPI + 2, PAGE, 6, 6, 16)->cfg.state = HCA_QPS_RST;
+	mark(&c, QPI + 1);
+	mark(&c, QPI + 2);
+	mark(&c, QPI + 3);
+	c.page->marked |= hca_cpu_to_le64(UINT64_MAX);
+	for (unsigned int i = 0; i < 64; i++)
+		hca_doorbell_poll(fx->h, i, 32);
+	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, 0);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_foreign_qpn), 1);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_dead_qpn), 2);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, doorbells), 3);
+	assert_int_equal(c.page->marked, 0);
+}
+
+/* A QP in ERR: its receives are flushed, and what is announced. */
+static void
+test_mark_kicks(void **state)
+{
+	struct fx *fx = *state;
+	struct client c = client_open(fx, PAGE);
+
+	fx->h->qp[QPI].cfg.state = HCA_QPS_ERR;
+	mark(&c, fx_qpn(QPI));
+	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 1);
+	assert_int_equal(fx_take_msgs(fx, HCA_STAGE_DOORBELL, HCA_STAGE_EE, QPI), HCA_MSG_KICK);
+	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, 1);
+}
+
+/* A FIFO that is always full does not hide marks, and no mark hides another one. */
+static void
+test_marks_take_turns(void **state)
+{
+	struct fx *fx = *state;
+	struct client c = client_open(fx, PAGE);
+	bool seen[12] = {false};
+
+	for (uint32_t i = 0; i < 12; i++)
+		fx_qp(fx, QPI + i, PAGE, 6, 6, 16);
+	for (unsigned int round = 0; round < 12; round++) {
+		struct fx_edge *edge = &fx->edge[HCA_EDGE_DB_PARSER];
+		unsigned int from = edge->n;
+
+		for (uint32_t i = 0; i < 8; i++)
+			ring(&c, word(0, HCA_OP_SEND, fx_qpn(QPI)));
+		for (uint32_t i = 0; i < 12; i++)
+			mark(&c, fx_qpn(QPI + i));
+		assert_int_equal(hca_doorbell_poll(fx->h, round, 8), 8);
+		for (unsigned int i = from; i < edge->n; i++)
+			if (HCA_CHAIN_OPCODE(pushed(fx, i)) == HCA_DBW_LOOK)
+				seen[hca_dbw_qpi(pushed(fx, i)) - QPI] = true;
+	}
+	for (uint32_t i = 0; i < 12; i++)
+		assert_true(seen[i]);
+}
+
 int
 main(void)
 {
@@ -320,6 +414,10 @@ main(void)
 		T(test_closed_page_is_not_looked_at),
 		T(test_idle_pages_are_scanned),
 		T(test_busy_page_leaves_room_for_others),
+		T(test_marks),
+		T(test_marks_of_others),
+		T(test_mark_kicks),
+		T(test_marks_take_turns),
 #undef T
 	};
 

@@ -45,7 +45,7 @@ produce(void *arg)
 	for (uint32_t i = 0; i < PER_PRODUCER; i++) {
 		uint32_t number;
 
-		while (lib_doorbell_take(lib_ctx(ctx), &number) != 0)
+		while (!lib_doorbell_try(&lib_ctx(ctx)->uar, &number))
 			sched_yield();
 		lib_doorbell_fill(&lib_ctx(ctx)->uar, number, word_of(producer, i));
 	}
@@ -86,14 +86,14 @@ static void
 test_unfilled_slot_is_not_given_again(void **state)
 {
 	struct lib_context *c = lib_ctx(ctx);
-	uint32_t held, number;
+	uint32_t held = 0, number = 0;
 
 	assert_int_equal(lib_doorbell_take(c, &held), 0);
 	for (uint32_t i = 1; i < HCA_UAR_FIFO_SLOTS; i++) {
 		assert_int_equal(lib_doorbell_take(c, &number), 0);
 		lib_doorbell_fill(&c->uar, number, 1);
 	}
-	assert_int_equal(lib_doorbell_take(c, &number), -ENOMEM);
+	assert_int_equal(lib_doorbell_take(c, &number), LIB_DOORBELL_FULL);
 	assert_int_equal(fake_take_doorbell(fake), 0); /* the device waits at the held slot */
 	lib_doorbell_fill(&c->uar, held, 2);
 	assert_int_equal(fake_take_doorbell(fake), 2);
@@ -101,7 +101,92 @@ test_unfilled_slot_is_not_given_again(void **state)
 	lib_doorbell_fill(&c->uar, number, 3);
 }
 
-/* Full or dead: nothing is posted, bad_wr says so, the next try goes through. */
+/* The WQE at a place of the queue, as the device reads it. */
+static uint32_t
+flags_at(const struct lib_qp *qp, uint32_t index)
+{
+	const struct hca_next_unit *next =
+		(const void *)(qp->sq.buf + ((index & qp->sq.mask) << qp->sq.log_stride));
+
+	return hca_le32_to_cpu(__atomic_load_n(&next->flags, __ATOMIC_ACQUIRE));
+}
+
+static bool
+take_mark(const struct lib_qp *qp)
+{
+	uint32_t m = HCA_UAR_MARK(qp->pub.qp_num);
+	uint64_t w = 1ull << m / 64, bit = 1ull << m % 64;
+	bool summary = (hca_le64_to_cpu(fake->page.marked) & w) != 0;
+	bool set = (hca_le64_to_cpu(fake->page.marks[m / 64]) & bit) != 0;
+
+	assert_true(summary == set);
+	fake->page.marked &= hca_cpu_to_le64(~w);
+	fake->page.marks[m / 64] &= hca_cpu_to_le64(~bit);
+	return set;
+}
+
+/* The page is full: the WQE says what the doorbell would have said, in every round of the queue. */
+static void
+test_full(void **state)
+{
+	static const struct softhca_qp_cap cap = {.max_send_wr = 512, .max_send_sge = 1};
+	struct fake_qp q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
+	struct softhca_send_wr last = {.opcode = SOFTHCA_WR_SEND};
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_RDMA_READ,
+				     .send_flags = SOFTHCA_SEND_FENCE,
+				     .next = &last};
+	struct lib_qp *qp = (struct lib_qp *)q.qp;
+	uint32_t says;
+
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
+		assert_int_equal(softhca_post_send(q.qp, &last, NULL), 0);
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
+		assert_int_equal(flags_at(qp, i) >> 16, 0);
+	assert_false(take_mark(qp));
+	for (uint32_t round = 0; round < 5; round++) {
+		assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+		assert_true(take_mark(qp));
+		says = flags_at(qp, qp->sq.head - 2);
+		assert_int_equal(says & 0xffff0000, HCA_WQE_MAKE_ANNOUNCE((qp->sq.head - 2) >> 9, 1,
+									  HCA_OP_RDMA_READ, 2));
+		assert_int_equal(flags_at(qp, qp->sq.head - 1) >> 16, 0);
+		for (uint32_t i = 2; i < qp->sq.mask + 1; i++) {
+			__atomic_store_n(&qp->sq_polled.tail, qp->sq.head, __ATOMIC_RELEASE);
+			assert_int_equal(softhca_post_send(q.qp, &last, NULL), 0);
+		}
+		assert_true(take_mark(qp));
+	}
+	assert_int_not_equal(fake_take_doorbell(fake), 0);
+	__atomic_store_n(&qp->sq_polled.tail, qp->sq.head, __ATOMIC_RELEASE);
+	assert_int_equal(softhca_post_send(q.qp, &last, NULL), 0);
+	assert_false(take_mark(qp));
+	fake_drop_qp(&q);
+}
+
+/* What was announced before a reset is not read after it. */
+static void
+test_reset_forgets(void **state)
+{
+	static const struct softhca_qp_cap cap = {.max_send_wr = 16, .max_send_sge = 1};
+	struct softhca_qp_attr attr = {.qp_state = SOFTHCA_QPS_RESET};
+	struct fake_qp q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
+	struct lib_qp *qp = (struct lib_qp *)q.qp;
+	uint32_t number;
+
+	while (lib_doorbell_try(&lib_ctx(ctx)->uar, &number))
+		lib_doorbell_fill(&lib_ctx(ctx)->uar, number, 1);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -ENOMEM);
+	assert_int_not_equal(flags_at(qp, 0) >> 16, 0);
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, SOFTHCA_QP_STATE), 0);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(flags_at(qp, i) >> 16, 0);
+	fake_drop_qp(&q);
+}
+
+/* Dead: nothing is posted, bad_wr says so. */
 static void
 test_full_and_dead(void **state)
 {
@@ -113,13 +198,10 @@ test_full_and_dead(void **state)
 
 	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
 		assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
-	assert_int_equal(softhca_post_send(q.qp, &wr, &bad), -ENOMEM);
-	assert_ptr_equal(bad, &wr);
-	assert_int_equal(qp->sq.head, HCA_UAR_FIFO_SLOTS);
-	assert_int_not_equal(fake_take_doorbell(fake), 0);
-	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
 	fake->dead = true;
 	assert_int_equal(softhca_post_send(q.qp, &wr, &bad), -EIO);
+	assert_ptr_equal(bad, &wr);
+	assert_int_equal(qp->sq.head, HCA_UAR_FIFO_SLOTS);
 	assert_int_equal(softhca_post_send(q.qp, &wr, &bad), -EIO);
 	fake_drop_qp(&q);
 }
@@ -131,6 +213,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_lossless, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unfilled_slot_is_not_given_again, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset_forgets, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_and_dead, setup, teardown),
 	};
 
