@@ -15,12 +15,30 @@ SKIPPED = 77
 EXPECTED = ('./usr/sbin/softhcad', './usr/bin/softhca-perf', './etc/softhca/softhcad.conf',
             './lib/systemd/system/softhcad.service', './usr/share/man/man8/softhcad.8.gz',
             './usr/share/man/man5/softhcad.conf.5.gz', './usr/share/man/man1/softhca-perf.1.gz',
-            './usr/share/doc/softhca/copyright', './usr/share/doc/softhca/examples/memif-a.conf')
+            './usr/share/doc/softhca/copyright', './usr/share/doc/softhca/examples/memif-a.conf',
+            './usr/share/doc/softhca/README.md', './usr/share/doc/softhca/changelog.Debian.gz',
+            './usr/share/bash-completion/completions/softhca-perf',
+            './usr/share/bash-completion/completions/softhca-ctl')
+EXAMPLE = 'usr/share/doc/softhca-dev/examples/embedded_write.c'
 
 
 def output(*command, **options):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           encoding='utf-8', check=True, timeout=600, **options).stdout
+
+
+def check_dev(tree, package, env):
+    """A program is built with what pkg-config says, and with nothing of DPDK in it."""
+    output('dpkg-deb', '-x', package, tree)
+    folder = os.path.join(env['LD_LIBRARY_PATH'], 'pkgconfig')
+    env = dict(env, PKG_CONFIG_PATH=folder, PKG_CONFIG_SYSROOT_DIR=tree)
+    for name in ('softhca', 'softhca-embed'):
+        words = output('pkg-config', '--cflags', '--libs', name, env=env).split()
+        for word in words:
+            assert word.startswith(('-I' + tree, '-L' + tree, '-lsofthca')), (name, word)
+    program = os.path.join(tree, 'embedded_write')
+    output('cc', os.path.join(tree, EXAMPLE), '-o', program, '-Wall', '-Werror', *words, env=env)
+    assert output(program, env=env) == 'written by the other HCA\n'
 
 
 def check(place):
@@ -33,7 +51,7 @@ def check(place):
     files = [line.split()[5] for line in output('dpkg-deb', '-c', main).splitlines()]
     for path in EXPECTED:
         assert path in files, '%s is not in %s' % (path, packages[0])
-    for field, word in (('Depends', 'librte-net-memif'), ('Depends', 'libc6'),
+    for field, word in (('Depends', 'librte-net-af-packet'), ('Depends', 'libc6'),
                         ('Architecture', '')):
         assert word in output('dpkg-deb', '-f', main, field), field
     tree = os.path.join(place, 'tree')
@@ -41,6 +59,7 @@ def check(place):
     libraries = [folder for folder, _, names in os.walk(tree)
                  if any(name.startswith('libsofthca.so') for name in names)]
     env = dict(os.environ, LD_LIBRARY_PATH=libraries[0])
+    check_dev(tree, os.path.join(place, packages[1]), env)
     for name in ('etc/softhca/softhcad.conf', 'usr/share/doc/softhca/examples/memif-a.conf'):
         said = output(os.path.join(tree, 'usr/sbin/softhcad'), '-c', os.path.join(tree, name),
                       '--check', env=env)
@@ -49,7 +68,7 @@ def check(place):
 
 
 def main():
-    missing = [name for name in ('dpkg-deb', 'dpkg-shlibdeps', 'meson', 'ninja')
+    missing = [name for name in ('dpkg-deb', 'dpkg-shlibdeps', 'meson', 'ninja', 'pkg-config')
                if shutil.which(name) is None]
     if missing:
         print('skipped: no %s here' % ', '.join(missing))
