@@ -701,17 +701,21 @@ continue_multicast(struct hca *h, struct decap *d, unsigned int room, uint64_t n
 	return 1;
 }
 
-/* Frames of our own get no more than half of a full burst. */
+/* Frames of our own get no more than half of a full burst, and what the port leaves of the rest. */
 static inline unsigned int
 take(struct hca *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
 {
-	unsigned int own = 0;
+	bool loops = unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0);
+	unsigned int n = 0;
 
-	if (unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0))
-		own = hca_loopback_rx(h, m, (room + 1) / 2);
-	if (own == room)
-		return own;
-	return own + h->port->ops->rx(h->port, m + own, (uint16_t)(room - own), now);
+	if (loops)
+		n = hca_loopback_rx(h, m, (room + 1) / 2);
+	if (n == room)
+		return n;
+	n += h->port->ops->rx(h->port, m + n, (uint16_t)(room - n), now);
+	if (loops && n < room)
+		n += hca_loopback_rx(h, m + n, room - n);
+	return n;
 }
 
 unsigned int

@@ -85,14 +85,19 @@ backlog_count(const struct encap *e)
 	return e->head - e->tail;
 }
 
-/* Both incoming edges may bring their room's worth in one loop: each gets half. */
+/*
+ * Both incoming edges may bring their room's worth in one loop: each gets half. Nobody knows yet
+ * where a frame will go, so it needs room on both ways.
+ */
 unsigned int
 hca_encap_room(struct hca *h)
 {
 	const struct encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
-	uint32_t room = (BACKLOG - backlog_count(e)) / 2;
+	uint32_t room = BACKLOG - backlog_count(e);
 
-	return room;
+	if (unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0))
+		room = RTE_MIN(room, hca_loopback_room(h));
+	return room / 2;
 }
 
 static void

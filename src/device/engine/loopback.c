@@ -7,7 +7,8 @@
 #include "engine/impl.h"
 #include "engine/loopback.h"
 
-#define FRAMES 1024u
+#define FRAMES_MAX 256u /* 1 MiB of the largest frames: what is looped stays in the cache */
+#define FRAMES_MIN 8u
 
 static bool
 is_multicast(const uint8_t *mac)
@@ -18,11 +19,12 @@ is_multicast(const uint8_t *mac)
 int
 hca_loopback_init(struct hca *h)
 {
+	uint32_t frames = RTE_MIN(RTE_MAX(h->cfg.edge_size, FRAMES_MIN), FRAMES_MAX);
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "%s.loop", h->cfg.name);
-	h->loop.ring =
-		rte_ring_create(name, FRAMES, h->cfg.socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	h->loop.ring = rte_ring_create(name, frames, h->cfg.socket_id,
+				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	return h->loop.ring != NULL ? 0 : -ENOMEM;
 }
 
@@ -92,6 +94,7 @@ copy_of(struct hca *h, const struct rte_mbuf *m)
 	return c;
 }
 
+/* There is room: encap said so before it took the frame. */
 static void
 loop(struct hca *h, struct rte_mbuf *m)
 {
@@ -126,6 +129,12 @@ hca_loopback_divert(struct hca *h, struct rte_mbuf **m, unsigned int n)
 		m[left++] = m[i];
 	}
 	return left;
+}
+
+uint32_t
+hca_loopback_room(const struct hca *h)
+{
+	return hca_ring_room(h->loop.ring);
 }
 
 unsigned int

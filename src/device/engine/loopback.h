@@ -4,8 +4,13 @@
 
 /*
  * Frames to the device's own addresses do not leave it: a bounded ring takes them from encap to
- * decap. Multicasts go both ways, the ring gets a copy. As on a wire nobody waits: when the ring is
- * full the frame is lost and counted as loopback_drops, and the transport recovers.
+ * decap. Multicasts go both ways, the ring gets a copy.
+ *
+ * The ring's room is credit like that of the port: encap takes no more than it has room for
+ * (hca_encap_room()), whoever the frames are for, so nothing is lost on it. encap -> decap closes a
+ * circle with the edges between them, but nobody waits in a circle: EE and RRC take what decap has
+ * whether they find room behind them or not, so decap always empties the ring. loopback_drops
+ * counts copies of multicasts no mbuf was left for.
  *
  * Switched on by the first path to an own address or a multicast one, so that a device without
  * them pays nothing. Writer of `on`: the CEU and encap, never back to false. divert: encap's
@@ -38,6 +43,8 @@ void hca_loopback_fini(struct hca *h);
 void hca_loopback_learn(struct hca *h, const uint8_t dmac[6]);
 /* Takes what is for the device itself out of the burst; returns how many frames are left. */
 unsigned int hca_loopback_divert(struct hca *h, struct rte_mbuf **m, unsigned int n);
+/* Frames the ring takes now; only more until the next divert. Encap's worker. */
+uint32_t hca_loopback_room(const struct hca *h);
 /* Up to n frames; ownership passes to the caller. */
 unsigned int hca_loopback_rx(struct hca *h, struct rte_mbuf **m, unsigned int n);
 /* Frames in the ring. */
