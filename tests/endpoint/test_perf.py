@@ -18,7 +18,7 @@ import threading
 import time
 import unittest
 
-from daemon import Daemon, Namespaces, Skip, folder
+from daemon import Daemon, Namespaces, Skip, folder, free_port
 
 BINARY, PERF = [os.path.abspath(word) for word in sys.argv[1:3]]
 ADDRESSES = [['10.66.0.%d/24' % n, '2001:db8:66::%d/64' % n, '10.67.0.%d/24 vlan 7' % n]
