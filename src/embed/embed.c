@@ -458,21 +458,6 @@ context_progress(void *arg)
 	return run_manual(((struct embed_context *)arg)->embed);
 }
 
-/* Oversubscribed workers: a caller that spins would keep one of them off its CPU. */
-static unsigned int
-context_yield(void *arg)
-{
-	sched_yield();
-	return 0;
-}
-
-static unsigned int (*progress_of(const struct softhca_embed *e))(void *arg)
-{
-	if (e->threads == NULL)
-		return context_progress;
-	return hca_threads_oversubscribed(e->threads) ? context_yield : NULL;
-}
-
 static void
 context_closed(void *arg)
 {
@@ -492,7 +477,7 @@ open_context(struct softhca_embed *e, unsigned int index, uint32_t slot,
 	char name[24];
 	struct embed_ctl_config cc = {
 		.name = name,
-		.progress = progress_of(e),
+		.progress = e->threads == NULL ? context_progress : NULL,
 		.closed = context_closed,
 		.arg = c,
 	};

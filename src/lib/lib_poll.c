@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "lib_types.h"
+#include "lib_wait.h"
 
 /* CQEs ahead that are fetched while one is read: two cache lines */
 #define POLL_PREFETCH 4
@@ -224,11 +225,17 @@ softhca_poll_cq(struct softhca_cq *pub, int num_entries, struct softhca_wc *wc)
 	if (__builtin_expect(num_entries < 0, 0))
 		return lib_fail(-EINVAL, "poll_cq for %d entries", num_entries);
 	got = poll_once(cq, num_entries, wc);
-	if (got != 0)
+	if (got != 0) {
+		lib_wait_over();
 		return got;
+	}
 	/* Who waits for a completion of a daemon that is gone would wait for ever. */
-	if (cq->ctx->progress == NULL)
-		return __builtin_expect(cq->ctx->dead, 0) ? lib_dead(cq->ctx) : 0;
+	if (cq->ctx->progress == NULL) {
+		if (__builtin_expect(cq->ctx->dead, 0))
+			return lib_dead(cq->ctx);
+		lib_wait_empty();
+		return 0;
+	}
 	lib_run(cq->ctx);
 	return poll_once(cq, num_entries, wc);
 }

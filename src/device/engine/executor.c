@@ -303,7 +303,6 @@ struct worker {
 struct hca_threads {
 	unsigned int n;
 	bool spin;
-	bool crowded; /* with one program there are more threads than CPUs */
 	int stop;
 	struct worker w[];
 };
@@ -409,7 +408,6 @@ hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out
 	t = calloc(1, sizeof(*t) + n * sizeof(t->w[0]));
 	if (t == NULL)
 		return -ENOMEM;
-	t->crowded = n + 1 > cpus;
 	t->spin = cfg->spin;
 	for (unsigned int k = 0; k < cfg->num_hca; k++) {
 		for (unsigned int id = 0; id < hca_workers(cfg->hca[k]); id++, i++) {
@@ -457,12 +455,6 @@ int
 hca_threads_tid(const struct hca_threads *t, unsigned int i)
 {
 	return __atomic_load_n(&t->w[i].tid, __ATOMIC_RELAXED);
-}
-
-bool
-hca_threads_oversubscribed(const struct hca_threads *t)
-{
-	return t->crowded;
 }
 
 uint64_t

@@ -40,8 +40,6 @@ void hca_threads_stop(struct hca_threads *t);
 unsigned int hca_threads_count(const struct hca_threads *t);
 /* The kernel's number of the i-th worker's thread; 0: it has not begun yet. */
 int hca_threads_tid(const struct hca_threads *t, unsigned int i);
-/* Workers and one application thread outnumber the CPUs: who polls in vain should yield. */
-bool hca_threads_oversubscribed(const struct hca_threads *t);
 
 /* The stepped executor; HCAs should have layout full. */
 struct hca_stepper {

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -423,6 +424,47 @@ test_manual_progress(void **state)
 	q = saved;
 }
 
+static unsigned int yields;
+
+/* In the place of the C library's */
+int
+sched_yield(void)
+{
+	yields++;
+	return (int)syscall(SYS_sched_yield);
+}
+
+/* Whoever polls in vain for long gives way to a worker that may want this CPU. */
+static void
+test_waiting_gives_way(void **state)
+{
+	struct softhca_wc wc;
+
+	yields = 0;
+	for (uint32_t i = 0; i < 100000000 && yields < 3; i++)
+		assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 0);
+	assert_int_equal(yields, 3);
+}
+
+/* But not where the poll itself is what runs the engine. */
+static void
+test_manual_does_not(void **state)
+{
+	struct softhca_context *manual;
+	struct fake_ctl *f = fake_open(&manual, true);
+	struct fake_qp saved = q;
+	struct softhca_wc wc;
+
+	q = fake_make_qp(manual, &cap, SOFTHCA_QPS_RTS, 4);
+	yields = 0;
+	for (uint32_t i = 0; i < 1000000; i++)
+		softhca_poll_cq(q.cq, 1, &wc);
+	assert_int_equal(yields, 0);
+	fake_drop_qp(&q);
+	fake_close(f, manual);
+	q = saved;
+}
+
 int
 main(void)
 {
@@ -441,6 +483,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_async, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destroy_cleans, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_manual_progress, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_waiting_gives_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_manual_does_not, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
