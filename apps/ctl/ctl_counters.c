@@ -68,6 +68,7 @@ gather(struct ctl_process *p, const char *hca)
 		return NULL;
 	add(all, "port_", ctl_ask_about(p, "/softhca/port/counters", hca, NULL));
 	add(all, "ipc_", ctl_ask(p, "/softhca/ipc", NULL));
+	add(all, "memif_", ctl_ask(p, "/softhca/memif", NULL));
 	add(all, "kernel_", ctl_ask(p, "/softhca/kernif", NULL));
 	add(all, "fault_", ctl_ask(p, "/softhca/impair", NULL));
 	return all;

@@ -74,7 +74,7 @@ netdev(struct doctor *d, const char *name)
 			      "packets of %s need the capability net_raw", name);
 }
 
-/* Who connects to the socket of a memif server and leaves at once ends the daemon. */
+/* Who connects to the socket of a memif server is the other end of the wire. */
 static void
 memif(struct doctor *d)
 {
@@ -86,15 +86,15 @@ memif(struct doctor *d)
 	if (path[0] != '/') {
 		doctor_report(
 			d, DOCTOR_WARN, "memif", NULL,
-			"every user of this machine may connect to socket=%s, and can end the "
-			"daemon: choose a path, like socket=/run/softhca/wire",
+			"every user of this machine may connect to socket=%s: choose a path, like "
+			"socket=/run/softhca/wire",
 			path);
 		return;
 	}
 	if ((strtoul(mode, NULL, 8) & 06) != 0) {
 		doctor_report(d, DOCTOR_WARN, "memif", NULL,
-			      "socket_mode = %s: every user of this machine may connect to %s, and "
-			      "can end the daemon: choose 0600 or 0660",
+			      "socket_mode = %s: every user of this machine may connect to %s: "
+			      "choose 0600 or 0660",
 			      mode, path);
 		return;
 	}
@@ -108,8 +108,7 @@ memif(struct doctor *d)
 		return;
 	}
 	doctor_report(d, DOCTOR_OK, "memif", NULL,
-		      "the socket is for the daemon's user or group only; who may connect can end "
-		      "the daemon");
+		      "the socket is for the daemon's user or group only");
 }
 
 static bool

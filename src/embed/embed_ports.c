@@ -11,9 +11,12 @@
 
 #include <rte_dev.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_mbuf.h>
 
 #include "embed_ports.h"
 #include "port/port_ethdev.h"
+#include "port/port_memif.h"
 
 #define HEADERS_MAX 128u /* of IP and above, with pad and ICRC: what an IP MTU has to hold */
 
@@ -74,6 +77,29 @@ open_pair(struct softhca_embed *e, uint32_t serial, uint32_t i)
 }
 
 static int
+open_memif(struct softhca_embed *e, uint32_t serial, uint32_t i)
+{
+	const char *device = e->cfg.ports[i];
+	size_t len = strcspn(device, ",");
+	struct hca_port_memif_config mc;
+	char name[32], why[256];
+	int err;
+
+	if (hca_port_memif_parse(device + len + (device[len] == ','), &mc, why, sizeof(why)) != 0)
+		return embed_fail(-EINVAL, "device '%s': %s", device, why);
+	snprintf(name, sizeof(name), "shd%u_%u", serial, i);
+	mc.name = name;
+	mc.mtu = (128u << e->cfg.max_mtu) + HEADERS_MAX;
+	mc.data_room = RTE_MAX(mc.buffer, mc.mtu + RTE_ETHER_HDR_LEN) + RTE_PKTMBUF_HEADROOM;
+	mc.socket_id = -1;
+	err = hca_port_memif_open(&mc, &e->side[i].wire);
+	if (err != 0)
+		return embed_fail(err, "device '%s': %s", device, strerror(-err));
+	e->side[i].port = e->side[i].wire;
+	return 0;
+}
+
+static int
 open_device(struct softhca_embed *e, uint32_t serial, uint32_t i)
 {
 	const char *device = e->cfg.ports[i];
@@ -85,8 +111,11 @@ open_device(struct softhca_embed *e, uint32_t serial, uint32_t i)
 		.tx_desc = (uint16_t)e->cfg.port_queue,
 		.socket_id = -1,
 	};
-	int err = rte_dev_probe(device);
+	int err;
 
+	if (hca_port_memif_is(device))
+		return open_memif(e, serial, i);
+	err = rte_dev_probe(device);
 	if (err != 0)
 		return embed_fail(err, "DPDK has no device '%s': %s", device, strerror(-err));
 	snprintf(name, sizeof(name), "shd%u_%u", serial, i);

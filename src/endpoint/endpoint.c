@@ -347,7 +347,7 @@ watch(struct endpoint *e)
 		else if (number > 0)
 			break;
 		now = monotonic_ns();
-		endpoint_link_watch(&e->link, now);
+		endpoint_link_watch(&e->link);
 		endpoint_health_watch(&e->health, now);
 		say_well(e, now, every, &due);
 	}

@@ -20,6 +20,7 @@
 #include "endpoint_log.h"
 #include "kernif.h"
 #include "port/port_impair.h"
+#include "port/port_memif.h"
 #include "port/port_pcap.h"
 
 /* Commands cannot be taken back: they look for the endpoint of this process. */
@@ -78,10 +79,12 @@ show(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
 	const struct endpoint_port *p = &e->port;
 	const uint8_t *m = p->mac;
-	char mac[18];
+	char mac[18], peer[64] = "";
 	int rc = rte_tel_data_start_dict(d);
 
 	(void)params;
+	if ((p->device.traits & ENDPOINT_DEVICE_MEMIF) != 0)
+		hca_port_memif_peer(p->wire, peer, sizeof(peer));
 	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4],
 		 m[5]);
 	rc |= rte_tel_data_add_dict_string(d, "name", e->cfg.name);
@@ -93,7 +96,7 @@ show(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	rc |= rte_tel_data_add_dict_u64(d, "roce_mtu", p->roce_mtu);
 	rc |= rte_tel_data_add_dict_u64(d, "link", e->link.up);
 	rc |= rte_tel_data_add_dict_u64(d, "link_downs", e->link.downs);
-	rc |= rte_tel_data_add_dict_u64(d, "restarts", e->link.restarts);
+	rc |= rte_tel_data_add_dict_string(d, "peer", peer);
 	rc |= rte_tel_data_add_dict_u64(d, "workers", hca_threads_count(e->threads));
 	rc |= rte_tel_data_add_dict_u64(d, "capture", e->capture != NULL);
 	return rc == 0 ? 0 : -ENOMEM;
@@ -114,6 +117,22 @@ ipc(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	ipc_server_clean_ups(e->server, &u);
 	rc |= rte_tel_data_add_dict_u64(d, "clean_ups", u.count);
 	rc |= rte_tel_data_add_dict_u64(d, "clean_up_longest_ns", u.longest_ns);
+	return rc == 0 ? 0 : -ENOMEM;
+}
+
+static int
+memif(struct endpoint *e, const char *params, struct rte_tel_data *d)
+{
+	struct hca_port_memif_stats st;
+	int rc = rte_tel_data_start_dict(d);
+
+	(void)params;
+	if ((e->port.device.traits & ENDPOINT_DEVICE_MEMIF) == 0)
+		return rc;
+	hca_port_memif_stats(e->port.wire, &st);
+#define X(n) rc |= rte_tel_data_add_dict_u64(d, #n, st.n);
+	HCA_PORT_MEMIF_STATS(X)
+#undef X
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
@@ -330,6 +349,7 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 #define COMMANDS(X) \
 	X(show, "/softhca/endpoint", "The daemon: port, link, workers") \
 	X(ipc, "/softhca/ipc", "Counters of the control socket") \
+	X(memif, "/softhca/memif", "Counters of a memif port") \
 	X(other_traffic, "/softhca/kernif", "Counters of what is not RoCE") \
 	X(impair, "/softhca/impair", \
 	  "Faults. Parameters: [dir=in|out|both,]off|drop|dup|...=0..1,delay_us=N,qp=N|rule=...") \

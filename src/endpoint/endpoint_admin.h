@@ -8,6 +8,7 @@
  *
  *   /softhca/endpoint               port, addresses of its link, workers
  *   /softhca/ipc, /softhca/kernif   counters
+ *   /softhca/memif                  those of a memif port (port_memif.h)
  *   /softhca/impair,drop=0.01,...   faults of frames sent or received (admin_impair.h); "off" ends
  *                                   them; nothing: what happened
  *   /softhca/capture,PATH           both directions into a new pcapng file; "off" ends it; words in

@@ -16,6 +16,7 @@
 
 #include "endpoint_device.h"
 #include "endpoint_log.h"
+#include "port/port_memif.h"
 
 #define MEMORY_MTU 4200u /* IP packets with 4096 bytes of payload and every header there is */
 #define ETHERNET (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN)
@@ -139,22 +140,36 @@ complete_af_xdp(const struct endpoint_config *c, struct endpoint_device *d)
 	return must_have(d, "iface", "INTERFACE");
 }
 
-static bool
-is_server(const struct endpoint_device *d)
+int
+endpoint_device_memif(const struct endpoint_device *d, struct hca_port_memif_config *mc)
 {
-	char role[16] = "client";
+	char why[256];
 
-	endpoint_device_option(d->args, "role", role, sizeof(role));
-	return strcmp(role, "server") == 0 || strcmp(role, "master") == 0;
+	if (hca_port_memif_parse(d->args, mc, why, sizeof(why)) == 0)
+		return 0;
+	return endpoint_fail(-EINVAL, "device %s: %s", d->name, why);
 }
 
-bool
-endpoint_device_is_memif_server(const struct endpoint_device *d)
+static int
+judge_memif(struct endpoint_device *d)
 {
-	return strncmp(d->name, "net_memif", strlen("net_memif")) == 0 && is_server(d);
+	struct hca_port_memif_config mc;
+	int err = endpoint_device_memif(d, &mc);
+
+	if (err != 0)
+		return err;
+	if (mc.buffer < frame_bytes(d))
+		return endpoint_fail(-EINVAL, "device %s: bsize=%u holds no frame of MTU %u",
+				     d->name, mc.buffer, d->mtu);
+	if (mc.server && !mc.abstract)
+		snprintf(d->path, sizeof(d->path), "%s", mc.socket);
+	if (!mc.server)
+		d->traits |= ENDPOINT_DEVICE_WAITS;
+	d->data = mc.buffer + RTE_PKTMBUF_HEADROOM;
+	return 0;
 }
 
-/* Frames longer than a buffer are corrupted, so buffers hold the longest. */
+/* A peer may be unable to put a frame together again, so buffers hold the longest. */
 static int
 complete_memif(const struct endpoint_config *c, struct endpoint_device *d)
 {
@@ -171,16 +186,7 @@ complete_memif(const struct endpoint_config *c, struct endpoint_device *d)
 		err = add(d, "bsize", "%u", size);
 	if (err == 0)
 		err = add_mac(c, d);
-	if (endpoint_device_option(d->args, "bsize", value, sizeof(value)) &&
-	    strtoul(value, NULL, 10) < frame_bytes(d))
-		return endpoint_fail(-EINVAL, "device %s: bsize=%s holds no frame of MTU %u",
-				     d->name, value, d->mtu);
-	if (is_server(d) && has(d, "socket-abstract"))
-		endpoint_device_option(d->args, "socket", d->path, sizeof(d->path));
-	if (!is_server(d))
-		d->traits |= ENDPOINT_DEVICE_WAITS;
-	d->data = (uint32_t)strtoul(value, NULL, 10) + RTE_PKTMBUF_HEADROOM;
-	return err;
+	return err == 0 ? judge_memif(d) : err;
 }
 
 static int
@@ -237,7 +243,7 @@ static const struct driver drivers[] = {
 	{"net_af_packet", ENDPOINT_DEVICE_NETDEV | ENDPOINT_DEVICE_KEEP_MTU, complete_af_packet},
 	{"eth_af_packet", ENDPOINT_DEVICE_NETDEV | ENDPOINT_DEVICE_KEEP_MTU, complete_af_packet},
 	{"net_af_xdp", ENDPOINT_DEVICE_NETDEV | ENDPOINT_DEVICE_KEEP_MTU, complete_af_xdp},
-	{"net_memif", ENDPOINT_DEVICE_MEMORY | ENDPOINT_DEVICE_RETURNS, complete_memif},
+	{"net_memif", ENDPOINT_DEVICE_MEMORY | ENDPOINT_DEVICE_MEMIF, complete_memif},
 	{"net_vhost", ENDPOINT_DEVICE_MEMORY, complete_vhost},
 	{"net_virtio_user", ENDPOINT_DEVICE_MEMORY | ENDPOINT_DEVICE_SHARED, complete_virtio_user},
 	{"net_tap", 0, complete_tap},
@@ -348,8 +354,8 @@ endpoint_make_folder(const struct endpoint_device *d)
 
 /*
  * A datagram socket cannot connect to a listener, but the kernel says which of both it is: there
- * and of another type, or nobody. (A connection would be worse than useless: memif's driver ends
- * the process when one is closed at once.)
+ * and of another type, or nobody. (A connection would be worse than useless: memif of DPDK 22.11 ends
+ * its process when one is closed at once.)
  */
 static int
 listener_state(const char *path)

@@ -3,7 +3,7 @@
 #define ENDPOINT_DEVICE_H
 
 /*
- * From what the configuration calls a device to what DPDK has to be told. Drivers of virtual
+ * From what the configuration calls a device to what DPDK, or a port of ours, has to be told. Drivers of virtual
  * devices have defaults that do not carry jumbo frames, fail over files that a dead process left
  * behind, or cannot start before their peer: what is known of each stands in one table.
  */
@@ -13,12 +13,14 @@
 
 #include "endpoint_config.h"
 
+struct hca_port_memif_config;
+
 /* What a driver can and cannot do; bits. */
 enum endpoint_device_trait {
 	ENDPOINT_DEVICE_PCI = 1 << 0,
 	ENDPOINT_DEVICE_MEMORY = 1 << 1,   /* no wire: any frame size passes that buffers hold */
-	ENDPOINT_DEVICE_WAITS = 1 << 2,	   /* starts only when its peer is there: tried again */
-	ENDPOINT_DEVICE_RETURNS = 1 << 3,  /* a lost peer comes back by stopping and starting */
+	ENDPOINT_DEVICE_MEMIF = 1 << 2,	   /* a port of our own, DPDK knows nothing of it */
+	ENDPOINT_DEVICE_WAITS = 1 << 3,	   /* looks for its peer, which may come later */
 	ENDPOINT_DEVICE_NETDEV = 1 << 4,   /* sits on an interface of the kernel: `interface` */
 	ENDPOINT_DEVICE_KEEP_MTU = 1 << 5, /* setting the MTU would change that interface's */
 	ENDPOINT_DEVICE_SHARED = 1 << 6,   /* hands its memory to the peer as few files */
@@ -56,7 +58,7 @@ void endpoint_make_folder(const struct endpoint_device *d);
 /* Removes a socket file nobody listens on. -EADDRINUSE: somebody does; -EEXIST: it is no socket. */
 int endpoint_unlink_stale(const char *path);
 
-/* A memif that others connect to. */
-bool endpoint_device_is_memif_server(const struct endpoint_device *d);
+/* The arguments of a memif. 0 or -EINVAL (endpoint_fail). */
+int endpoint_device_memif(const struct endpoint_device *d, struct hca_port_memif_config *mc);
 
 #endif

@@ -23,7 +23,8 @@ on_mac(void *arg, const uint8_t mac[6])
 	LOG_INFO("interface %s: MAC address %02x:%02x:%02x:%02x:%02x:%02x",
 		 kernif_interface(k->kernif), mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 	memcpy(k->port->mac, mac, sizeof(k->port->mac));
-	if (rte_eth_promiscuous_enable(k->port->id) != 0)
+	if ((k->port->device.traits & ENDPOINT_DEVICE_MEMIF) == 0 &&
+	    rte_eth_promiscuous_enable(k->port->id) != 0)
 		LOG_WARNING("port %s cannot be set to receive frames to that address",
 			    k->port->device.name);
 }

@@ -3,9 +3,9 @@
 #define ENDPOINT_LINK_H
 
 /*
- * Watches the link of a port from the main thread. What it finds is what the engine is told, which
- * raises PORT_CHANGE. A device that waits for its peer is started again and again; one whose peer
- * was lost is stopped and started, while no worker touches it.
+ * Watches the link of a port from the main thread. What it finds is what the kernel interface is
+ * told, and for devices of DPDK the engine, which raises PORT_CHANGE. A memif says by itself whether its
+ * peer is there.
  */
 
 #include "endpoint_port.h"
@@ -15,10 +15,9 @@ struct hca;
 struct endpoint_link {
 	struct endpoint_port *port;
 	struct hca *hca;
-	bool up;		  /* as told last */
-	bool peer_lost;		  /* a restart is due */
-	uint64_t retry_at;	  /* ns: not before */
-	uint64_t downs, restarts; /* how often */
+	bool up;		 /* as told last */
+	uint64_t downs;		 /* how often */
+	uint64_t connects, seen; /* memif: how often a peer came, and as told last */
 	void (*changed)(void *arg, bool up);
 	void *arg;
 };
@@ -30,7 +29,7 @@ void endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct
 /* While workers still run, if they do: nothing goes in or out any more. Not initialized: nothing. */
 void endpoint_link_stop(struct endpoint_link *l);
 
-/* Every link_poll_ms; now in ns, monotonic. */
-void endpoint_link_watch(struct endpoint_link *l, uint64_t now);
+/* Every link_poll_ms. */
+void endpoint_link_watch(struct endpoint_link *l);
 
 #endif

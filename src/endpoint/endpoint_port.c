@@ -13,8 +13,11 @@
 #include "endpoint_machine.h"
 #include "endpoint_port.h"
 #include "port/port_ethdev.h"
+#include "port/port_memif.h"
 
 #define DEFAULT_MTU 1500u
+#define MEMIF_MBUFS 640u    /* beside a ring's worth: bursts, and what stages hold */
+#define MEMIF_SPEED 100000u /* Mb/s, what DPDK says of it */
 
 /* A device of the kernel's driver is seen by nobody else. */
 static int
@@ -27,20 +30,24 @@ pci_missing(const struct endpoint_device *d)
 }
 
 static int
+make_way(const struct endpoint_device *d)
+{
+	int rc = d->path[0] != '\0' ? endpoint_unlink_stale(d->path) : 0;
+
+	if (rc == -EADDRINUSE)
+		return endpoint_fail(rc, "device %s: another process listens on %s", d->name,
+				     d->path);
+	if (rc != 0)
+		return endpoint_fail(rc, "device %s: %s: %s", d->name, d->path, strerror(-rc));
+	return 0;
+}
+
+static int
 probe(struct endpoint_port *p)
 {
 	const struct endpoint_device *d = &p->device;
 	int rc;
 
-	if (d->path[0] != '\0') {
-		rc = endpoint_unlink_stale(d->path);
-		if (rc == -EADDRINUSE)
-			return endpoint_fail(rc, "device %s: another process listens on %s",
-					     d->name, d->path);
-		if (rc != 0)
-			return endpoint_fail(rc, "device %s: %s: %s", d->name, d->path,
-					     strerror(-rc));
-	}
 	if (!(d->traits & ENDPOINT_DEVICE_PCI)) {
 		rc = rte_eal_hotplug_add("vdev", d->name, d->args);
 		if (rc != 0)
@@ -84,7 +91,8 @@ take_mtu(struct endpoint_port *p, const struct endpoint_config *c)
 {
 	uint16_t have = DEFAULT_MTU;
 
-	rte_eth_dev_get_mtu(p->id, &have);
+	if (p->device.mtu == 0)
+		rte_eth_dev_get_mtu(p->id, &have);
 	p->mtu = p->device.mtu != 0 ? p->device.mtu : have;
 	p->roce_mtu = c->roce_mtu != 0 ? c->roce_mtu : endpoint_roce_mtu(p->mtu);
 	if (p->roce_mtu == 0 || p->roce_mtu + 60 > p->mtu)
@@ -119,7 +127,6 @@ start(struct endpoint_port *p, const struct endpoint_config *c)
 		.mtu = p->mtu,
 		.keep_mtu = keep,
 		.data_room = p->device.data,
-		.may_wait = (p->device.traits & ENDPOINT_DEVICE_WAITS) != 0,
 		.watched = true,
 		.name = c->name,
 		.socket_id = c->numa_node,
@@ -133,31 +140,76 @@ start(struct endpoint_port *p, const struct endpoint_config *c)
 	return 0;
 }
 
-/* memif's driver ends the process when a peer connects and leaves before it was greeted. */
-static void
-tell_who_may_connect(const struct endpoint_port *p, const struct endpoint_config *c)
-{
-	char socket[sizeof(p->device.path)] = "";
-	bool all = p->device.path[0] == '\0' || (c->wire_mode & 06) != 0;
+/* ---- memif: a port of our own ---- */
 
-	if (!endpoint_device_is_memif_server(&p->device))
-		return;
-	endpoint_device_option(p->device.args, "socket", socket, sizeof(socket));
-	if (all)
-		LOG_WARNING("device %s: every user of this machine may connect to %s, and can end "
-			    "this daemon (memif of DPDK 22.11): use a path and socket_mode = 0600",
-			    p->device.name, socket);
+static void
+log_memif(void *arg, bool warning, const char *text)
+{
+	const struct endpoint_port *p = arg;
+
+	if (warning)
+		LOG_WARNING("port %s: %s", p->device.name, text);
 	else
-		LOG_INFO("device %s: who may connect to %s (mode %04o) can end this daemon (memif "
-			 "of DPDK 22.11)",
-			 p->device.name, socket, c->wire_mode);
+		LOG_INFO("port %s: %s", p->device.name, text);
+}
+
+/* Who connects is the other end of the wire. */
+static void
+tell_who_may_connect(const struct endpoint_port *p, const struct hca_port_memif_config *mc,
+		     const struct endpoint_config *c)
+{
+	bool all = mc->abstract || (c->wire_mode & 06) != 0;
+
+	if (mc->server && all && mc->secret[0] == '\0')
+		LOG_WARNING("device %s: every user of this machine may connect to %s: use a path "
+			    "and socket_mode = 0600",
+			    p->device.name, mc->socket);
+	else if (mc->server && !mc->abstract)
+		LOG_INFO("device %s: who may connect to %s (mode %04o) is the other end of the "
+			 "wire",
+			 p->device.name, mc->socket, c->wire_mode);
+}
+
+static int
+open_memif(struct endpoint_port *p, const struct endpoint_config *c)
+{
+	struct hca_port_memif_config mc;
+	int rc = endpoint_device_memif(&p->device, &mc);
+
+	if (rc == 0)
+		rc = take_mtu(p, c);
+	if (rc != 0)
+		return rc;
+	if (!mc.has_mac)
+		rte_eth_random_addr(mc.mac);
+	memcpy(p->mac, c->has_mac ? c->mac : mc.mac, sizeof(p->mac));
+	snprintf(p->driver, sizeof(p->driver), HCA_PORT_MEMIF_DEVICE);
+	p->speed = MEMIF_SPEED;
+	mc.name = c->name;
+	mc.rx_mbufs = c->rx_descriptors != 0 ? c->rx_descriptors + MEMIF_MBUFS : 0;
+	mc.data_room = p->device.data;
+	mc.mtu = p->mtu;
+	mc.socket_id = c->numa_node;
+	mc.log = log_memif;
+	mc.log_arg = p;
+	rc = hca_port_memif_open(&mc, &p->wire);
+	if (rc != 0)
+		return endpoint_fail(rc, "device %s: %s: %s", p->device.name, mc.socket,
+				     strerror(-rc));
+	p->top = p->wire;
+	tell_who_may_connect(p, &mc, c);
+	return 0;
 }
 
 static int
 open_device(struct endpoint_port *p, const struct endpoint_config *c)
 {
-	int rc = probe(p);
+	int rc = make_way(&p->device);
 
+	if (rc == 0 && (p->device.traits & ENDPOINT_DEVICE_MEMIF) != 0)
+		return open_memif(p, c);
+	if (rc == 0)
+		rc = probe(p);
 	if (rc == 0)
 		rc = take_mac(p, c);
 	if (rc == 0)
@@ -184,8 +236,8 @@ endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c)
 		endpoint_port_close(p);
 		return rc;
 	}
-	take_names(p);
-	tell_who_may_connect(p, c);
+	if ((p->device.traits & ENDPOINT_DEVICE_MEMIF) == 0)
+		take_names(p); /* once more: it runs now */
 	return 0;
 }
 

@@ -2,14 +2,14 @@
 #ifndef ENDPOINT_PORT_H
 #define ENDPOINT_PORT_H
 
-/* The DPDK device of an endpoint as a port of the HCA. Owner: endpoint.c, one thread. */
+/* The device of an endpoint, DPDK's or a memif of ours, as a port of the HCA. Owner: endpoint.c, one thread. */
 
 #include "endpoint_device.h"
 #include "port/port.h"
 
 struct endpoint_port {
 	struct endpoint_device device;
-	uint16_t id;
+	uint16_t id; /* of DPDK; not a memif's */
 	bool probed;
 	struct hca_port *wire; /* the device itself, which is watched */
 	struct hca_port *top;  /* what the HCA uses: the wire, or what stands in front of it */

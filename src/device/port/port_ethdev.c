@@ -113,12 +113,6 @@ hca_port_ethdev_pause(struct hca_port *port, bool on)
 	__atomic_store_n(&((struct port_ethdev *)port)->paused, on, __ATOMIC_SEQ_CST);
 }
 
-bool
-hca_port_ethdev_paused(const struct hca_port *port)
-{
-	return __atomic_load_n(&((const struct port_ethdev *)port)->paused, __ATOMIC_RELAXED);
-}
-
 /* Groups of RoCE, and the neighbour solicitations of IPv6; drivers without filters need not know it. */
 static int
 start_device(struct port_ethdev *p)
@@ -129,26 +123,6 @@ start_device(struct port_ethdev *p)
 		(void)rte_eth_allmulticast_enable(p->id);
 	p->started = rc == 0;
 	return rc;
-}
-
-void
-hca_port_ethdev_stop(struct hca_port *port)
-{
-	struct port_ethdev *p = (struct port_ethdev *)port;
-
-	if (p->started)
-		rte_eth_dev_stop(p->id);
-	p->started = false;
-}
-
-int
-hca_port_ethdev_restart(struct hca_port *port)
-{
-	struct port_ethdev *p = (struct port_ethdev *)port;
-	int rc = p->started ? rte_eth_dev_stop(p->id) : 0;
-
-	p->started = false;
-	return rc == 0 ? start_device(p) : rc;
 }
 
 static uint64_t
@@ -233,9 +207,7 @@ start_queues(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, ui
 		return rc;
 	ask_mtu(p, cfg->mtu, cfg->keep_mtu);
 	p->port.queue_size = rx_desc > tx_desc ? rx_desc : tx_desc;
-	rc = start_device(p);
-	p->paused = rc != 0;
-	return cfg->may_wait ? 0 : rc;
+	return start_device(p);
 }
 
 int

@@ -21,7 +21,6 @@ struct hca_port_ethdev_config {
 	uint32_t mtu;		   /* IP MTU to ask for; 0: leave */
 	bool keep_mtu;		   /* frames of mtu pass, but the device must not be told */
 	uint32_t data_room;	   /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
-	bool may_wait;		   /* a device that does not start yet is paused, not an error */
 	bool watched;		   /* the link is what hca_port_ethdev_set_link() said last */
 	const char *name;	   /* names the pool */
 	int socket_id;
@@ -32,15 +31,10 @@ int hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_po
 /*
  * What the composition may do to an open port from a thread of its own. Paused, a port gives and
  * takes nothing and has no link; workers may still be inside a burst, so hca_wait_workers() comes
- * between pausing and touching the device. A port that waits for its peer is paused from the start.
+ * between pausing and touching the device.
  */
 void hca_port_ethdev_pause(struct hca_port *p, bool on);
-bool hca_port_ethdev_paused(const struct hca_port *p);
-/* Stops and starts the device, which must be paused and stays so. 0 or what the driver said. */
-int hca_port_ethdev_restart(struct hca_port *p);
-/* Stops the device, which must be paused: it is closed from another thread later. */
-void hca_port_ethdev_stop(struct hca_port *p);
-/* Asks the device; changes nothing. Not while another thread restarts it. */
+/* Asks the device; changes nothing. */
 bool hca_port_ethdev_ask_link(struct hca_port *p);
 /* Watched ports: what the engine is told. */
 void hca_port_ethdev_set_link(struct hca_port *p, bool up);
