@@ -57,6 +57,8 @@ wc_opcode_of(const struct sim_op *op)
 		[SOFTHCA_WR_RDMA_READ] = SOFTHCA_WC_RDMA_READ,
 		[SOFTHCA_WR_ATOMIC_CMP_AND_SWP] = SOFTHCA_WC_COMP_SWAP,
 		[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = SOFTHCA_WC_FETCH_ADD,
+		[SOFTHCA_WR_LOCAL_INV] = SOFTHCA_WC_LOCAL_INV,
+		[SOFTHCA_WR_BIND_MW] = SOFTHCA_WC_BIND_MW,
 	};
 
 	if (!op->is_recv)
@@ -76,7 +78,8 @@ static void
 check_fields(struct sim_pair *p, const struct sim_op *op, const struct softhca_wc *wc)
 {
 	bool imm = op->is_recv && op->opcode != SOFTHCA_WR_SEND;
-	bool counts = op->is_recv || op->opcode >= SOFTHCA_WR_RDMA_READ;
+	bool counts = op->is_recv ||
+		      (op->opcode >= SOFTHCA_WR_RDMA_READ && op->opcode < SOFTHCA_WR_LOCAL_INV);
 
 	sim_check(p->s, wc->opcode == wc_opcode_of(op), "request %" PRIu64 ": opcode %u not %u",
 		  op->wr_id, wc->opcode, wc_opcode_of(op));

@@ -42,7 +42,7 @@ sim_hash(uint64_t h, const void *data, size_t n)
 static void
 send_one(struct sim_port *p, struct rte_mbuf *m)
 {
-	if (p->lost(p->lost_arg, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len)) {
+	if (p->lost(p->lost_arg, rte_pktmbuf_mtod(m, uint8_t *), m->data_len)) {
 		__atomic_store_n(&p->lost_frames, p->lost_frames + 1, __ATOMIC_RELAXED);
 		rte_pktmbuf_free(m);
 	} else {

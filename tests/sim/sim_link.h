@@ -20,8 +20,8 @@ void sim_link_hash_on(struct hca_port *p);
 uint64_t sim_link_hash(const struct hca_port *p);
 uint32_t sim_link_queued(const struct hca_port *p);
 
-/* Frames that p sends and lost() names do not arrive. NULL: all do. */
-typedef bool (*sim_link_lost_fn)(void *arg, const uint8_t *frame, uint32_t len);
+/* Frames that p sends and lost() names do not arrive; others it may change. NULL: all do. */
+typedef bool (*sim_link_lost_fn)(void *arg, uint8_t *frame, uint32_t len);
 void sim_link_lose(struct hca_port *p, sim_link_lost_fn lost, void *arg);
 /* How many there were. */
 uint64_t sim_link_lost(const struct hca_port *p);

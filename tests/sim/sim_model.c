@@ -384,6 +384,7 @@ sim_post_wr(struct sim_pair *p, unsigned int side, struct softhca_send_wr *wr, u
 	wr->wr_id = op->wr_id;
 	sim_fifo_put(&p->sq[side], op);
 	p->posted[side]++;
+	p->unsignalled_last[side] = false;
 	rc = softhca_post_send(p->qp[side], wr, &bad);
 	sim_check(p->s, rc == 0, "post_send: %d: %s", rc, softhca_last_error(p->s->side[side].ctx));
 	return op->wr_id;

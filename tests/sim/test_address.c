@@ -44,7 +44,7 @@ checksum_is_good(const uint8_t *ip)
 }
 
 static bool
-look(void *arg, const uint8_t *frame, uint32_t len)
+look(void *arg, uint8_t *frame, uint32_t len)
 {
 	const uint8_t *l3 = frame + 14;
 	bool v6 = frame[12] == 0x86;

@@ -38,7 +38,7 @@ gid_of(const uint8_t *frame)
 }
 
 static bool
-is_dead(void *arg, const uint8_t *frame, uint32_t len)
+is_dead(void *arg, uint8_t *frame, uint32_t len)
 {
 	unsigned int i = gid_of(frame);
 

@@ -29,7 +29,7 @@ struct tap {
 };
 
 static bool
-look(void *arg, const uint8_t *frame, uint32_t len)
+look(void *arg, uint8_t *frame, uint32_t len)
 {
 	struct tap *t = arg;
 	struct hca_roce_view v;

@@ -91,7 +91,8 @@
 	X(again_seq_nak) \
 	X(again_implied_nak) \
 	X(again_rnr_nak) \
-	X(again_gather)
+	X(again_gather) \
+	X(again_ask)
 
 /*
  * A doorbell nothing was done for. db_stale: its QP has gone or left the states that send;
@@ -186,6 +187,7 @@
 	X(resp_local_protection_error) \
 	X(resp_local_operation_error) \
 	X(resp_duplicate_dropped) \
+	X(resp_duplicate_refused) \
 	X(resp_cqe_error) \
 	X(resp_cqe_flush_error) \
 	X(resp_completions) \

@@ -47,6 +47,7 @@ enum hca_again {
 	HCA_AGAIN_IMPLIED_NAK, /* a response before the one that came is missing */
 	HCA_AGAIN_RNR_NAK,
 	HCA_AGAIN_GATHER, /* behind a request that could not be read again and need not be */
+	HCA_AGAIN_ASK,	  /* nobody had asked for an acknowledgement */
 };
 
 enum hca_msg_flag {

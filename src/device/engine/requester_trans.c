@@ -370,6 +370,15 @@ check_drained(struct hca_rtc_visit *v)
 		hca_eq_raise_qp(v->h, HCA_STAGE_RTC, HCA_EVENT_SQ_DRAINED, v->qpi);
 }
 
+void
+hca_rtc_check_drained(struct hca *h, uint32_t qpi)
+{
+	struct hca_rtc_visit v;
+
+	load(&v, h, hca_rtc_ctx(h), qpi);
+	check_drained(&v);
+}
+
 /* Unacknowledged packets and no timer: RRC starts it. Pairs with RRC's disarm. */
 static void
 arm_timer(struct hca_rtc_visit *v)
@@ -576,8 +585,12 @@ hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 		qp->rtc.again = HCA_AGAIN_GATHER;
 		catch_up(&v);
 	}
+	/* Who was to ask for what lies before it may be what failed: it is asked for in a turn. */
+	v.since_ackreq = 1;
 	store(&v);
 	report_bad(&v, at);
+	if (!v.unreliable)
+		hca_rtc_wake(h, qpi);
 }
 
 static void

@@ -119,6 +119,9 @@ void hca_rtc_free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp
 /* The payload of req_failed_psn could not be read: its record is the bad request now. */
 void hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi);
 
+/* In SQD: una has moved, perhaps over the last that was begun. */
+void hca_rtc_check_drained(struct hca *h, uint32_t qpi);
+
 /* ---- rtc_complete.c ---- */
 
 /*

@@ -214,5 +214,7 @@ hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint
 	HCA_COUNT_N(h, RTC, req_cqe_flush_error, c.flushed);
 	if (unlikely(c.flushed != 0))
 		hca_qp_stat_add(&qp->stats.req_cqe_error, c.flushed);
+	if (unlikely(state == HCA_QPS_SQD))
+		hca_rtc_check_drained(h, qpi);
 	hca_rtc_free_released(h, ctx, qp, qpi);
 }

@@ -263,6 +263,7 @@ emit_request(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, 
 	uint32_t off = v->pkt << mtu_log;
 
 	d->flags |= HCA_TXD_LAST_OF_RECORD;
+	__atomic_store_n(&r->imm, v->pkt, __ATOMIC_RELAXED);
 	if (op->kind == RTC_OP_READ) {
 		d->reth.raddr += off;
 		d->reth.dma_len -= off;
@@ -297,7 +298,7 @@ end_visit(struct hca_rtc_visit *v, enum hca_rtc_stop why)
 	if (v->next != v->head && v->pkt == 0 &&
 	    (why == HCA_RTC_STOP_TURN || why == HCA_RTC_STOP_CREDIT)) {
 		r = hca_record(v->h, hca_rtc_ref(v, v->next));
-		if (r->syndrome == 0 && !(r->flags & (HCA_REC_FENCE | HCA_REC_RD)))
+		if (r->syndrome == 0 && !(r->flags & (HCA_REC_FENCE | HCA_REC_RD | HCA_REC_LOCAL)))
 			return;
 	} else if (v->pkt != 0 && why != HCA_RTC_STOP_PARK) {
 		return;
@@ -496,11 +497,47 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 	}
 }
 
+/*
+ * Back to the last packet that was sent, if it is one that only an ACK answers: sent once more it
+ * can ask for what nobody has asked for.
+ */
+static bool
+step_back(struct hca_rtc_visit *v)
+{
+	for (uint32_t c = v->next; c != v->tail; c--) {
+		const struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, c - 1));
+
+		if (r->flags & HCA_REC_LOCAL)
+			continue;
+		if (r->flags & HCA_REC_RD || r->syndrome != 0)
+			return false;
+		v->next = c - 1;
+		v->pkt = r->npsn - 1;
+		v->next_psn = (v->next_psn - 1) & HCA_PSN_MASK;
+		v->qp->rtc.again = HCA_AGAIN_ASK;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Stopped without having sent anything, by what could not be foreseen when the last turn ended (the
+ * queue drains, a request turned out to be bad), and the peer need not answer what came so far.
+ */
+static inline bool
+left_unasked(const struct hca_rtc_visit *v, enum hca_rtc_stop why)
+{
+	return v->last == NULL && v->since_ackreq != 0 && !v->unreliable && v->pkt == 0 &&
+	       v->next_psn != v->upsn && (why == HCA_RTC_STOP_PARK || why == HCA_RTC_STOP_BAD);
+}
+
 enum hca_rtc_stop
 hca_rtc_send(struct hca_rtc_visit *v, uint32_t state)
 {
 	enum hca_rtc_stop why = send_records(v, state);
 
+	if (unlikely(left_unasked(v, why)) && step_back(v))
+		why = send_records(v, state);
 	end_visit(v, why);
 	return why;
 }
