@@ -64,7 +64,7 @@ struct hca_record {
 	uint16_t wqe_index;
 	uint16_t reserved;
 	uint32_t len; /* message bytes */
-	uint32_t imm; /* as on the wire */
+	uint32_t imm; /* as on the wire; READ: see hca_record_resumed() */
 	uint64_t raddr;
 	uint32_t rkey;	    /* also the key SEND_INV and LOCAL_INV name */
 	uint32_t rd_ord;    /* READ/ATOMIC records of this QP before this one */
@@ -128,6 +128,13 @@ static inline uint8_t
 hca_record_syndrome(const struct hca_record *r)
 {
 	return __atomic_load_n(&r->syndrome, __ATOMIC_RELAXED);
+}
+
+/* READ: the packet with which it was asked for last; RTC writes it while RRC may look. */
+static inline uint32_t
+hca_record_resumed(const struct hca_record *r)
+{
+	return __atomic_load_n(&r->imm, __ATOMIC_RELAXED);
 }
 
 /* 1: a SEND, with whatever it may carry besides; 0: something else. */

@@ -86,7 +86,7 @@ static void
 set_hold(struct hca_qp *qp, bool on)
 {
 	if (on)
-		hca_rrc_set_flags(&qp->rrc, HCA_RRC_HOLD | HCA_RRC_RESUMED);
+		hca_rrc_set_flags(&qp->rrc, HCA_RRC_HOLD);
 	else
 		hca_rrc_clear_flags(&qp->rrc, HCA_RRC_HOLD);
 }
@@ -137,7 +137,6 @@ retry(struct hca_rrc_run *run, enum hca_again why)
 		hca_rrc_fail(run, HCA_SYND_RETRY_EXC);
 		return;
 	}
-	hca_rrc_set_flags(q, HCA_RRC_RESUMED);
 	q->deadline = run->now + ack_timeout_ns(run->qp);
 	run->msg |= HCA_MSG_REWIND;
 	run->again = why;

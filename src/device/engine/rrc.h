@@ -25,12 +25,10 @@
 enum hca_rrc_flag {
 	HCA_RRC_HOLD = 1u << 0,	   /* [pub] RNR wait: RTC sends nothing */
 	HCA_RRC_IMPLIED = 1u << 1, /* went back for a missing response; once per loss */
-	HCA_RRC_RESUMED =
-		1u << 2, /* has gone back: when RTC obeys, and within which READ, is unknown */
-	HCA_RRC_BAD = 1u << 3,	 /* rtc.bad holds a record that fails when its turn comes */
-	HCA_RRC_LOCAL = 1u << 4, /* the window may hold executed local operations */
-	HCA_RRC_DEAD = 1u << 5,	 /* an error was completed: only errors follow */
-	HCA_RRC_PATH1 = 1u << 6, /* retries are those of path 1 */
+	HCA_RRC_BAD = 1u << 2,	   /* rtc.bad holds a record that fails when its turn comes */
+	HCA_RRC_LOCAL = 1u << 3,   /* the window may hold executed local operations */
+	HCA_RRC_DEAD = 1u << 4,	   /* an error was completed: only errors follow */
+	HCA_RRC_PATH1 = 1u << 5,   /* retries are those of path 1 */
 };
 
 /* RTC looks at the flags whenever it likes. */

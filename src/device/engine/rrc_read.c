@@ -96,15 +96,15 @@ find_record(const struct hca_rrc_run *run, uint32_t d, bool *rd)
 }
 
 static bool
-opcode_fits(const struct hca_rrc_run *run, uint8_t opcode, uint32_t pos, bool last)
+opcode_fits(const struct hca_record *r, uint8_t opcode, uint32_t pos, bool last)
 {
 	bool begins = opcode == HCA_BTH_RC_READ_RESP_FIRST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
 	bool ends = opcode == HCA_BTH_RC_READ_RESP_LAST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
 
 	if (ends != last)
 		return false;
-	/* A READ that was resumed begins again in the middle; the old answer may still arrive. */
-	return pos == 0 ? begins : !begins || run->qp->rrc.flags & HCA_RRC_RESUMED;
+	/* A READ that was resumed begins again where it was; the old answer may still arrive. */
+	return pos == 0 ? begins : !begins || pos == hca_record_resumed(r);
 }
 
 /* A response's AETH says ACK; MIDDLE has none. */
@@ -130,7 +130,7 @@ take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
 	uint32_t len = last ? r->len - off : 1u << mtu_log;
 	int rc;
 
-	if (!opcode_fits(run, HCA_BTH_OPERATION(d->opcode), pos, last) || d->payload_len != len ||
+	if (!opcode_fits(r, HCA_BTH_OPERATION(d->opcode), pos, last) || d->payload_len != len ||
 	    !aeth_fits(m)) {
 		hca_rrc_drop(run, HCA_CTR_req_bad_response);
 		hca_rrc_fail(run, HCA_SYND_BAD_RESP);

@@ -566,6 +566,27 @@ test_bad_restart(void **state)
 	expect_failed(r, 0, HCA_SYND_BAD_RESP, 1);
 }
 
+/* Nor in a READ behind one that was resumed. */
+static void
+test_bad_restart_later(void **state)
+{
+	struct rig *r = *state;
+
+	rig_post(r, READ, 3 * RIG_MTU, SIG);
+	rig_post(r, READ, 3 * RIG_MTU, SIG);
+	rig_send(r, 1);
+	rig_response(r, FIRST, rig_psn(0), RIG_MTU, 1);
+	rig_response(r, LAST, rig_psn(2), RIG_MTU, 1);
+	rig_send(r, 1);
+	rig_response(r, FIRST, rig_psn(1), RIG_MTU, 2);
+	rig_response(r, LAST, rig_psn(2), RIG_MTU, 3);
+	rig_expect_ok(r, 0, 0, READ, 3 * RIG_MTU);
+	rig_response(r, FIRST, rig_psn(3), RIG_MTU, 4);
+	rig_response(r, FIRST, rig_psn(4), RIG_MTU, 0xee);
+	assert_int_equal(r->mem[RIG_MTU], 2);
+	rig_expect_error(r, 1, 1, HCA_SYND_BAD_RESP);
+}
+
 static void
 test_response_to_write(void **state)
 {
@@ -726,6 +747,7 @@ main(void)
 		T(test_bad_responses),
 		T(test_bad_last),
 		T(test_bad_restart),
+		T(test_bad_restart_later),
 		T(test_response_to_write),
 		T(test_scatter_error),
 		T(test_fatal_naks),
