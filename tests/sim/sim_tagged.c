@@ -22,12 +22,12 @@ _Static_assert(sizeof(struct tag) == 16, "smallest message");
 
 /* What a service promises even on a bad link. */
 static const struct promise {
-	bool reliable, ordered, once;
+	bool reliable, ordered;
 } promise[SIM_SERVICES] = {
-	[SIM_RC] = {true, true, true},
-	[SIM_UC] = {false, true, true},
-	[SIM_UD] = {false, false, false},
-	[SIM_XRC] = {true, true, true},
+	[SIM_RC] = {true, true},
+	[SIM_UC] = {false, false}, /* begins wherever a FIRST or ONLY is */
+	[SIM_UD] = {false, false},
+	[SIM_XRC] = {true, true},
 };
 
 const char *const sim_service_names[SIM_SERVICES] = {

@@ -118,9 +118,11 @@ static unsigned int
 most_lost(enum sim_service service, enum hca_fault fault)
 {
 	switch (fault) {
-	case HCA_FAULT_DUP:
 	case HCA_FAULT_ECN:
 		return 0;
+	case HCA_FAULT_DUP:
+		/* A MIDDLE that comes twice ends its message. */
+		return service == SIM_UC;
 	case HCA_FAULT_REORDER:
 	case HCA_FAULT_DELAY:
 		/* What comes too late is a gap for its own message, and ends the one it comes into. */

@@ -219,7 +219,7 @@ struct hca_qp_ee {
 	uint16_t job_mask; /* CEU */
 	uint16_t new_jobs; /* jobs never answered completely yet */
 	/* third line */
-	uint32_t owed_psn;   /* PSN of the owed NAK, or of the duplicate an ACK is owed to */
+	uint32_t owed_psn;   /* what the NAK refuses, or the duplicate an ACK is owed to */
 	uint32_t recv_off;   /* with EE_RECV_HELD: WQE taken from an SRQ, byte offset in it */
 	uint32_t recv_srqn;  /* of that SRQ */
 	uint32_t recv_cq;    /* CQ index its completion goes to */

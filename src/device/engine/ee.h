@@ -38,7 +38,7 @@ enum ee_flag {
 	EE_ON_READY = 1u << 0,	  /* linked through list_next */
 	EE_ON_LAZY = 1u << 1,	  /* linked through lazy_next */
 	EE_ACK_OWED = 1u << 2,	  /* acknowledge up to epsn - 1 */
-	EE_NAK_OWED = 1u << 3,	  /* owed_syndrome at owed_psn, acknowledges what lies before */
+	EE_NAK_OWED = 1u << 3,	  /* owed_syndrome; where, and whether still: ee_response.c */
 	EE_FATAL = 1u << 4,	  /* a fatal NAK is owed or was sent: nothing more is accepted */
 	EE_GAP = 1u << 5,	  /* sequence NAK given, the expected PSN has not come since */
 	EE_RNR = 1u << 6,	  /* RNR NAK given, the expected PSN has not come since */
@@ -65,6 +65,7 @@ enum ee_job_kind {
 enum ee_job_flag {
 	EE_JOB_STARTED = 1u << 0, /* FIRST has left */
 	EE_JOB_REPEAT = 1u << 1,  /* was answered before: a duplicate asked again */
+	EE_JOB_REFUSED = 1u << 2, /* READ: NAK remote access at PSN va, no data */
 };
 
 /* What a rung says; everything from EE_SEQ on is answered with a NAK. */
@@ -72,7 +73,7 @@ enum ee_verdict {
 	EE_NEXT = 0, /* climb on */
 	EE_DROP,     /* ignore; already counted */
 	EE_DUPLICATE,
-	EE_SEQ,		/* PSN sequence error */
+	EE_SEQ,		/* PSN sequence error; of a gap only the first is answered */
 	EE_NOT_READY,	/* no receive WQE */
 	EE_INVALID,	/* invalid request; fatal from here on */
 	EE_ACCESS,	/* remote access error */
@@ -229,7 +230,7 @@ ee_invalidated_key(const struct ee_request *q)
 
 /* Climbs all checks; EE_NEXT: q is complete and may be executed. */
 enum ee_verdict ee_check(struct ee_request *q);
-/* The checks that a repeated READ or ATOMIC passes again. */
+/* The checks that a repeated READ or ATOMIC passes again; EE_ACCESS: a READ that may not be now. */
 enum ee_verdict ee_check_repeat(struct ee_request *q);
 
 /* ---- ee_recv.c ---- */
@@ -266,12 +267,14 @@ ee_recv_offset(const struct hca_qp_ee *ee)
 
 /* ---- ee_response.c ---- */
 
-/* Remembers a NAK; it replaces an owed ACK. */
+/* Remembers a NAK for the packet psn; it replaces an owed ACK. */
 void ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn);
+/* The packet psn was dropped behind one that was answered with a NAK. */
+void ee_refused(struct hca_qp_ee *ee, uint32_t psn);
 /* A response to the new request q, within max_dest_rd_atomic. va is the result of an ATOMIC. */
 void ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va);
-/* Answers the duplicate q again; false: what it repeats is no longer known. */
-bool ee_repeat_job(struct ee_request *q);
+/* Answers the duplicate q again, or refuses it; false: what it repeats is no longer known. */
+bool ee_repeat_job(struct ee_request *q, bool refused);
 /* Emits what the ready QPs owe, at most budget descriptors; returns how many. */
 unsigned int ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget);
 

@@ -67,26 +67,22 @@ check_psn_rc(struct ee_request *q)
 	struct hca_qp_ee *ee = &q->qp->ee;
 	int32_t ahead = hca_psn_diff(q->rxd->psn, ee->epsn);
 
+	/* A NAK that is still owed stays so: what came too early was dropped. */
 	if (likely(ahead == 0)) {
 		if (ee->flags & (EE_GAP | EE_RNR))
-			ee->flags &= ~(EE_GAP | EE_RNR | EE_NAK_OWED);
+			ee->flags &= ~(EE_GAP | EE_RNR);
 		return EE_NEXT;
 	}
-	if (ahead < 0)
-		return EE_DUPLICATE;
-	HCA_COUNT(q->h, EE, out_of_seq_request);
-	hca_qp_stat_add(&ee->out_of_sequence, 1);
-	return ee->flags & (EE_GAP | EE_RNR) ? EE_DROP : EE_SEQ;
+	return ahead < 0 ? EE_DUPLICATE : EE_SEQ;
 }
 
 /*
- * UC: a gap ends the message it is in; the next one that begins goes on, whatever its PSN. A little
- * behind the expected PSN the network has repeated or delayed what was here or was given up: it is
- * dropped, or a message would be executed twice. Farther behind is a gap as any other, so that
- * ends which disagree about the first PSN find each other.
+ * UC: a message begins wherever its first packet is, so that ends which disagree about the PSN find
+ * each other, whichever began again; one that the network repeats is executed twice. A packet that
+ * goes on does so at the expected PSN only. Elsewhere it is dropped and ends the message that is
+ * open, or the parts of two might be put together; the message's own that come behind it find
+ * nothing to go on with.
  */
-#define UC_STALE 4096
-
 static enum ee_verdict
 check_psn_uc(struct ee_request *q)
 {
@@ -95,13 +91,13 @@ check_psn_uc(struct ee_request *q)
 
 	if (likely(ahead == 0))
 		return EE_NEXT;
-	if (ahead < 0 && ahead >= -UC_STALE) {
+	ee->msg_kind = EE_MSG_NONE;
+	if (ahead < 0 && !q->op->starts) {
 		hca_qp_stat_add(&ee->duplicate_request, 1);
 		return drop(q, HCA_CTR_duplicate_request);
 	}
 	HCA_COUNT(q->h, EE, out_of_sequence);
 	hca_qp_stat_add(&ee->out_of_sequence, 1);
-	ee->msg_kind = EE_MSG_NONE;
 	ee_set_epsn(ee, q->rxd->psn);
 	return EE_NEXT;
 }
@@ -449,12 +445,10 @@ ee_check_repeat(struct ee_request *q)
 	enum ee_verdict v = check_srq(q);
 
 	if (v == EE_NEXT)
-		v = check_enabled(q);
-	if (v == EE_NEXT)
 		v = check_length(q);
 	if (v != EE_NEXT || is_atomic(q))
 		return v;
 	if (hca_psn_diff(q->rxd->psn + q->npsn, q->qp->ee.epsn) > 0)
 		return EE_INVALID;
-	return check_key(q);
+	return check_enabled(q) == EE_NEXT ? check_key(q) : EE_ACCESS;
 }

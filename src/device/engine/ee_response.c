@@ -16,13 +16,24 @@
 
 static const uint8_t ack_syndrome = HCA_AETH_ACK | HCA_AETH_CREDITS_NONE;
 
+/* owed_psn of a NAK that is not fatal: the packet farthest ahead of those that were refused. */
+void
+ee_refused(struct hca_qp_ee *ee, uint32_t psn)
+{
+	if (ee->flags & EE_NAK_OWED && hca_psn_diff(psn, ee->owed_psn) > 0)
+		ee->owed_psn = psn;
+}
+
 void
 ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 
 	ee->owed_syndrome = syndrome;
-	ee->owed_psn = psn;
+	if (ee->flags & EE_NAK_OWED && !(ee->flags & EE_FATAL))
+		ee_refused(ee, psn);
+	else
+		ee->owed_psn = psn;
 	ee->flags = (ee->flags & ~(EE_ACK_OWED | EE_ACK_REPEAT)) | EE_NAK_OWED;
 	ee_list_ready(h, ctx, ee, qpi);
 }
@@ -80,13 +91,26 @@ find_job(const struct hca_qp_ee *ee, uint32_t psn)
 	return NULL;
 }
 
+static void
+repeat_read(struct hca_resp_job *job, const struct ee_request *q, bool refused)
+{
+	job->va = refused ? q->rxd->psn : q->va;
+	job->rkey = q->rkey;
+	job->pd = q->pd;
+	job->left = refused ? 0 : q->dma_len;
+	job->psn = q->rxd->psn + (refused ? q->npsn : 0);
+	job->flags &= (uint8_t) ~(EE_JOB_STARTED | EE_JOB_REFUSED);
+	if (refused)
+		job->flags |= EE_JOB_REFUSED;
+}
+
 /*
  * In the job's own place: however often a requester asks again, it is owed one answer. A READ is
  * answered from what the duplicate names, perhaps the rest of the first request only; an ATOMIC
  * with the result that is kept.
  */
 bool
-ee_repeat_job(struct ee_request *q)
+ee_repeat_job(struct ee_request *q, bool refused)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 	struct hca_resp_job *job = find_job(ee, q->rxd->psn);
@@ -97,14 +121,8 @@ ee_repeat_job(struct ee_request *q)
 	    (!read && job->first != q->rxd->psn))
 		return false;
 	slot = (uint32_t)(job - ee->jobs);
-	if (read) {
-		job->va = q->va;
-		job->rkey = q->rkey;
-		job->pd = q->pd;
-		job->left = q->dma_len;
-		job->psn = q->rxd->psn;
-		job->flags &= (uint8_t)~EE_JOB_STARTED;
-	}
+	if (read)
+		repeat_read(job, q, refused);
 	job->msn = ee->msn;
 	ee->job_pending |= 1u << slot;
 	ee_list_ready(q->h, q->ctx, ee, q->qpi);
@@ -182,6 +200,13 @@ next_response(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 	struct hca_qp_ee *ee = &qp->ee;
 	struct hca_resp_job *job = next_job(ee);
 
+	if (unlikely(job->flags & EE_JOB_REFUSED)) {
+		HCA_COUNT(h, EE, naks_sent);
+		describe(d, qp, qpi, HCA_BTH_RC_ACK, HCA_NAK_SYNDROME(HCA_NAK_REMOTE_ACCESS),
+			 (uint32_t)job->va, job->msn);
+		finish_job(ee, job);
+		return;
+	}
 	HCA_COUNT(h, EE, resp_packets);
 	if (unlikely(job->flags & EE_JOB_REPEAT))
 		HCA_COUNT(h, EE, resp_repeated);
@@ -226,21 +251,55 @@ ack_psn(const struct hca_qp_ee *ee)
 	return hca_psn_diff(psn, ee->owed_psn) >= 0 ? psn : ee->epsn - 1;
 }
 
+/*
+ * The expected packet may have come since the NAK was owed. What was dropped behind it has not,
+ * unless it came twice: the NAK then names the first that is missing now, or is none any more.
+ */
+static uint8_t
+answer(const struct hca_qp_ee *ee, uint32_t *psn)
+{
+	if (likely(!(ee->flags & EE_NAK_OWED))) {
+		*psn = ack_psn(ee);
+		return ack_syndrome;
+	}
+	*psn = ee->flags & EE_FATAL ? ee->owed_psn : ee->epsn;
+	if (ee->flags & (EE_FATAL | EE_RNR))
+		return ee->owed_syndrome;
+	if (hca_psn_diff(ee->owed_psn, ee->epsn) >= 0)
+		return HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ);
+	*psn = ee->epsn - 1;
+	return ack_syndrome;
+}
+
+static void
+count_answer(struct hca *h, struct hca_qp_ee *ee, uint8_t syndrome)
+{
+	if (likely(syndrome == ack_syndrome)) {
+		HCA_COUNT(h, EE, acks_sent);
+		return;
+	}
+	HCA_COUNT(h, EE, naks_sent);
+	if (syndrome == HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ)) {
+		HCA_COUNT(h, EE, seq_nak_sent);
+		hca_qp_stat_add32(&ee->seq_nak_sent, 1);
+	} else if (HCA_AETH_KIND(syndrome) == HCA_AETH_RNR_NAK) {
+		HCA_COUNT(h, EE, rnr_nak_sent);
+		hca_qp_stat_add(&ee->rnr_nak_sent, 1);
+	}
+}
+
 /* No job is left: everything before epsn has been executed and answered. */
 static void
 acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
-	bool nak = (ee->flags & EE_NAK_OWED) != 0;
+	uint32_t psn;
+	uint8_t syndrome = answer(ee, &psn);
 
-	describe(d, qp, qpi, HCA_BTH_RC_ACK, nak ? ee->owed_syndrome : ack_syndrome,
-		 nak ? ee->owed_psn : ack_psn(ee), ee->msn);
+	describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, psn, ee->msn);
 	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT | EE_NAK_OWED);
 	ee->unacked = 0;
-	if (nak)
-		HCA_COUNT(h, EE, naks_sent);
-	else
-		HCA_COUNT(h, EE, acks_sent);
+	count_answer(h, ee, syndrome);
 }
 
 /* Descriptors the QP would emit in this turn. */

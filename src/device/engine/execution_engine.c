@@ -83,6 +83,24 @@ count_receive_error(struct hca *h, uint8_t syndrome)
 		HCA_COUNT(h, EE, resp_local_operation_error);
 }
 
+/*
+ * A READ whose memory has gone is refused, but that ends nothing here: the packet may be a late copy
+ * of one that was answered long ago, and then its requester ignores the NAK.
+ */
+static bool
+repeat_job(struct ee_request *q)
+{
+	enum ee_verdict v = ee_check_repeat(q);
+
+	if (v != EE_NEXT && v != EE_ACCESS)
+		return false;
+	if (!ee_repeat_job(q, v == EE_ACCESS))
+		return false;
+	if (v == EE_ACCESS)
+		HCA_COUNT(q->h, EE, resp_duplicate_refused);
+	return true;
+}
+
 static void
 repeat(struct ee_request *q)
 {
@@ -102,11 +120,27 @@ repeat(struct ee_request *q)
 	case HCA_PKT_READ_REQ:
 	case HCA_PKT_CMP_SWAP:
 	case HCA_PKT_FETCH_ADD:
-		if (ee_check_repeat(q) != EE_NEXT || !ee_repeat_job(q))
-			break;
-		return;
+		if (repeat_job(q))
+			return;
+		break;
 	}
 	HCA_COUNT(q->h, EE, resp_duplicate_dropped);
+}
+
+/* Behind the expected packet, which is answered once: it will come again, and this one too. */
+static void
+too_early(struct ee_request *q)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+
+	HCA_COUNT(q->h, EE, out_of_seq_request);
+	hca_qp_stat_add(&ee->out_of_sequence, 1);
+	if (ee->flags & (EE_GAP | EE_RNR)) {
+		ee_refused(ee, q->rxd->psn);
+		return;
+	}
+	ee->flags |= EE_GAP;
+	ee_owe_nak(q->h, q->ctx, q->qpi, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), q->rxd->psn);
 }
 
 /* The owner's own receive is at fault: it completes so, and a UC or UD QP goes to ERR. */
@@ -182,17 +216,12 @@ refuse(struct ee_request *q, enum ee_verdict v)
 		repeat(q);
 		break;
 	case EE_SEQ:
-		qp->ee.flags |= EE_GAP;
-		HCA_COUNT(q->h, EE, seq_nak_sent);
-		hca_qp_stat_add32(&qp->ee.seq_nak_sent, 1);
-		ee_owe_nak(q->h, q->ctx, q->qpi, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), qp->ee.epsn);
+		too_early(q);
 		break;
 	case EE_NOT_READY:
 		qp->ee.flags |= EE_RNR;
-		HCA_COUNT(q->h, EE, rnr_nak_sent);
-		hca_qp_stat_add(&qp->ee.rnr_nak_sent, 1);
 		ee_owe_nak(q->h, q->ctx, q->qpi,
-			   HCA_RNR_SYNDROME(hca_qp_live(&qp->cfg.min_rnr_timer)), qp->ee.epsn);
+			   HCA_RNR_SYNDROME(hca_qp_live(&qp->cfg.min_rnr_timer)), q->rxd->psn);
 		break;
 	case EE_INVALID:
 	case EE_ACCESS:

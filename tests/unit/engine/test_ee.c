@@ -206,16 +206,53 @@ one_nak_per_gap(void **state)
 	assert_int_equal(r->qp->cfg.state, HCA_QPS_RTS);
 }
 
-/* Reordering within a burst: the gap closes before the NAK has left. */
+/* Reordering within a burst: the expected packet comes before the NAK has left, the other is gone. */
 static void
-closed_gap_needs_no_nak(void **state)
+nak_for_what_was_dropped(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p[2] = {rig_write(101, 0, 16, 1), rig_write(100, 0, 16, 2)};
 
 	rig_burst(r, p, 2);
 	rig_poll(r);
-	rig_expect_ack(r, RIG_ACK, 100);
+	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), 101);
+	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 1);
+	rig_feed(r, rig_write(101, 0, 16, 1));
+	rig_expect_ack(r, RIG_ACK, 101);
+	assert_int_equal(r->qp->ee.msn, 2);
+}
+
+/* The same with packets on both sides of the gap that closes. */
+static void
+nak_names_the_first_missing(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet p[5] = {rig_write(103, 0, 16, 1), rig_write(100, 0, 16, 2),
+				  rig_write(102, 0, 16, 1), rig_write(101, 0, 16, 1),
+				  rig_write(102, 0, 16, 1)};
+
+	rig_burst(r, p, 5);
+	rig_poll(r);
+	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), 103);
+	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 1);
+	assert_int_equal(RIG_COUNTER(r, naks_sent), 1);
+}
+
+/* Everything that was dropped has come again before the NAK left. */
+static void
+closed_gap_needs_no_nak(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet p[3] = {rig_write(101, 0, 16, 1), rig_write(100, 0, 16, 2),
+				  rig_write(101, 0, 16, 1)};
+
+	p[1].flags = p[2].flags = 0;
+	rig_burst(r, p, 3);
+	rig_poll(r);
+	rig_expect_ack(r, RIG_ACK, 101);
+	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 0);
+	assert_int_equal(RIG_COUNTER(r, naks_sent), 0);
+	assert_int_equal(RIG_COUNTER(r, acks_sent), 1);
 }
 
 static void
@@ -398,6 +435,8 @@ main(void)
 		TEST(communication_is_established_once),
 		TEST(another_life_and_responses_are_dropped),
 		TEST(one_nak_per_gap),
+		TEST(nak_for_what_was_dropped),
+		TEST(nak_names_the_first_missing),
 		TEST(closed_gap_needs_no_nak),
 		TEST(duplicate_writes_are_acknowledged_not_executed),
 		cmocka_unit_test(refusals_are_fatal_and_change_nothing),

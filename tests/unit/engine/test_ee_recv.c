@@ -199,6 +199,24 @@ no_receive_is_rnr_until_one_is_posted(void **state)
 	assert_int_equal(r->qp->cfg.state, HCA_QPS_RTS);
 }
 
+/* A receive comes while the RNR NAK is still owed: what was dropped behind the SEND is asked for. */
+static void
+rnr_that_ends_leaves_a_gap(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet p[2] = {rig_send(HCA_BTH_RC_SEND_ONLY, 100, 10, 1),
+				  rig_send(HCA_BTH_RC_SEND_ONLY, 101, 10, 2)};
+
+	p[0].flags = 0;
+	rig_burst(r, p, 2);
+	rig_post_one(r, 64, 10);
+	rig_burst(r, p, 1);
+	rig_poll(r);
+	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), 101);
+	assert_int_equal(RIG_COUNTER(r, rnr_nak_sent), 0);
+	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 1);
+}
+
 /* The message stays open: only its last packet comes again. */
 static void
 write_with_immediate_waits_at_its_last_packet(void **state)
@@ -395,6 +413,7 @@ main(void)
 		TEST(receives_go_round_the_queue),
 		TEST(write_with_immediate_takes_a_receive),
 		TEST(no_receive_is_rnr_until_one_is_posted),
+		TEST(rnr_that_ends_leaves_a_gap),
 		TEST(write_with_immediate_waits_at_its_last_packet),
 		TEST(send_longer_than_the_receive),
 		TEST(send_grows_longer_than_the_receive),

@@ -235,23 +235,42 @@ repeated_read_names_its_own_range(void **state)
 	assert_int_equal(r->qp->ee.new_jobs, 0);
 }
 
-/* Late copies of a READ whose memory has gone must not kill the QP. */
+/*
+ * Who still waits for a READ whose memory has gone is refused; late copies of it must not kill the
+ * QP, nor what is answered after them.
+ */
 static void
-repeated_read_that_may_not_is_dropped(void **state)
+repeated_read_that_may_not_is_refused(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p = rig_read(100, 0, 512);
 
 	rig_feed(r, p);
+	rig_feed(r, rig_write(102, 0, 8, 1));
 	rig_forget_responses(r);
-	p.dma_len = 768; /* reaches beyond what was executed */
-	rig_feed(r, p);
-	p.dma_len = 512;
-	p.rkey = RIG_KEY_DEAD;
+	p.dma_len = 1024; /* reaches beyond what was executed */
 	rig_feed(r, p);
 	rig_expect_silence(r);
+	assert_int_equal(RIG_COUNTER(r, resp_duplicate_dropped), 1);
+	p = rig_read(101, 256, 256);
+	p.rkey = RIG_KEY_DEAD;
+	rig_feed(r, p);
+	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_REMOTE_ACCESS), 101);
+	p.rkey = RIG_KEY_ALL;
+	r->qp->cfg.access &= ~HCA_ACCESS_REMOTE_READ;
+	rig_feed(r, p);
+	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_REMOTE_ACCESS), 101);
+	r->qp->cfg.access |= HCA_ACCESS_REMOTE_READ;
+	assert_int_equal(RIG_COUNTER(r, resp_duplicate_refused), 2);
+	assert_int_equal(RIG_COUNTER(r, naks_sent), 2);
 	assert_int_equal(r->qp->cfg.state, HCA_QPS_RTS);
-	assert_int_equal(RIG_COUNTER(r, resp_duplicate_dropped), 2);
+	assert_int_equal(r->qp->ee.new_jobs, 0);
+	rig_feed(r, p); /* and allowed again */
+	assert_int_equal(rig_responses(r), 1);
+	expect_read(r, 0, HCA_BTH_RC_READ_RESP_ONLY, 101, 256, 256);
+	rig_forget_responses(r);
+	rig_feed(r, rig_write(103, 0, 8, 2));
+	rig_expect_ack(r, RIG_ACK, 103);
 }
 
 /* However often a request is repeated before it is answered, it is answered once. */
@@ -476,7 +495,7 @@ main(void)
 		TEST(atomics),
 		TEST(repeated_atomics_are_replayed),
 		TEST(repeated_read_names_its_own_range),
-		TEST(repeated_read_that_may_not_is_dropped),
+		TEST(repeated_read_that_may_not_is_refused),
 		TEST(repeats_leave_room_for_new_requests),
 		TEST(repeats_of_writes_before_reads),
 		TEST(repeat_of_a_read_under_way),

@@ -190,7 +190,7 @@ wrong_sequence(void **state)
 	alive(r);
 }
 
-/* A message that came twice, or late, is not executed twice. */
+/* Whoever begins, begins: a message that came twice, or late, is executed where it comes. */
 static void
 repeated_and_late(void **state)
 {
@@ -200,12 +200,49 @@ repeated_and_late(void **state)
 	rig_feed(r, uc_write(HCA_BTH_UC_WRITE_ONLY, 103, 16, 16, 16));
 	memset(r->mem, 0, 32);
 	rig_feed(r, uc_write(HCA_BTH_UC_WRITE_ONLY, 100, 0, 16, 16));
+	assert_int_equal(r->qp->ee.epsn, 101);
 	rig_feed(r, uc_write(HCA_BTH_UC_WRITE_ONLY, 102, 16, 16, 16));
-	assert_int_equal(r->mem[0], 0);
-	assert_int_equal(r->mem[16], 0);
-	assert_int_equal(RIG_COUNTER(r, duplicate_request), 2);
+	assert_true(rig_holds(r, 0, 16, 100));
+	assert_true(rig_holds(r, 16, 16, 102));
+	assert_int_equal(RIG_COUNTER(r, duplicate_request), 0);
+	assert_int_equal(RIG_COUNTER(r, out_of_sequence), 3);
 	assert_int_equal(RIG_COUNTER(r, resp_uc_dropped), 0);
-	assert_int_equal(r->qp->ee.epsn, 104);
+	assert_int_equal(r->qp->ee.epsn, 103);
+	alive(r);
+}
+
+/* A peer that begins again a little behind is heard; a message's FIRST may come twice. */
+static void
+begun_again(void **state)
+{
+	struct rig *r = *state;
+
+	rig_post_one(r, 0, 1000);
+	rig_feed(r, uc_send(HCA_BTH_UC_SEND_FIRST, 100, 256, 1));
+	rig_feed(r, uc_send(HCA_BTH_UC_SEND_MIDDLE, 101, 256, 1));
+	rig_feed(r, uc_send(HCA_BTH_UC_SEND_FIRST, 50, 256, 2));
+	rig_feed(r, uc_send(HCA_BTH_UC_SEND_FIRST, 50, 256, 2));
+	rig_feed(r, uc_send(HCA_BTH_UC_SEND_LAST, 51, 44, 2));
+	received(r, 0, HCA_BTH_UC_SEND_LAST, 300, 0);
+	assert_true(rig_holds(r, 0, 300, 2));
+	alive(r);
+}
+
+/* MIDDLE and LAST go on at the expected PSN only, and never with a message they are not of. */
+static void
+late_parts(void **state)
+{
+	struct rig *r = *state;
+
+	rig_feed(r, uc_write(HCA_BTH_UC_WRITE_FIRST, 100, 0, 256, 768));
+	rig_feed(r, uc_write(HCA_BTH_UC_WRITE_MIDDLE, 99, 0, 256, 0));
+	rig_feed(r, uc_write(HCA_BTH_UC_WRITE_LAST, 100, 0, 256, 0));
+	assert_int_equal(RIG_COUNTER(r, duplicate_request), 2);
+	rig_feed(r, uc_write(HCA_BTH_UC_WRITE_MIDDLE, 101, 0, 256, 0));
+	rig_feed(r, uc_write(HCA_BTH_UC_WRITE_LAST, 102, 0, 256, 0));
+	assert_int_equal(RIG_COUNTER(r, resp_uc_dropped), 2);
+	assert_int_equal(r->mem[256], 0);
+	assert_int_equal(r->mem[512], 0);
 	alive(r);
 }
 
@@ -387,6 +424,8 @@ main(void)
 		T(last_lost),
 		T(wrong_sequence),
 		T(repeated_and_late),
+		T(begun_again),
+		T(late_parts),
 		T(any_first_psn),
 		T(bad_requests),
 		T(rights),
