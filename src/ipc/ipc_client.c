@@ -114,8 +114,10 @@ receive_reply(struct ipc_channel *c, const struct call *call)
 	unsigned int num_fds = IPC_FDS_MAX;
 	ssize_t got = ipc_receive(c->sock, &m, sizeof(m), fds, &num_fds);
 
-	if (got <= 0)
+	if (got <= 0) {
+		ipc_close_fds(fds, num_fds);
 		return gone(c);
+	}
 	if (!reply_fits(c, call, &m.head, (size_t)got, num_fds)) {
 		ipc_close_fds(fds, num_fds);
 		return gone(c);

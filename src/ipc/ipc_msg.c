@@ -7,9 +7,6 @@
 
 #include "ipc_msg.h"
 
-/* Descriptors a hostile peer may send at once: what the kernel takes is read, and closed. */
-#define FDS_PER_MESSAGE 253
-
 void
 ipc_close_fds(int *fds, unsigned int num_fds)
 {
@@ -82,7 +79,7 @@ take_fds(struct msghdr *msg, int *fds, unsigned int room)
 ssize_t
 ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_fds)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * FDS_PER_MESSAGE)];
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * IPC_FDS_PER_MESSAGE)];
 	struct iovec iov = {message, bytes};
 	struct msghdr msg = {
 		.msg_iov = &iov,
@@ -104,7 +101,5 @@ ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_f
 	if (got > 0 && n <= room && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
 		return got;
 	/* A packet without bytes, taken for the end of the stream, may bring descriptors too. */
-	ipc_close_fds(fds, *num_fds);
-	*num_fds = 0;
 	return got == 0 ? 0 : -EBADMSG;
 }

@@ -14,12 +14,16 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "ipc_closer.h"
 #include "ipc_server_impl.h"
 
 #define BACKLOG 64
 #define SESSION_STACK (256u << 10)
+#define OWED_MAX 2u	/* threads a user may keep from closing what he sent */
+#define INTERRUPT_MS 50 /* a session that is to end and sleeps is interrupted so often */
 
 static const char *const counter_names[] = {
 #define X(name) #name,
@@ -42,6 +46,8 @@ ipc_server_counter_name(unsigned int i)
 uint64_t
 ipc_server_counter(const struct ipc_server *server, unsigned int i)
 {
+	if (i == IPC_COUNTER_closes_lost)
+		return ipc_closer_lost(server->closer);
 	return i < IPC_COUNTER_COUNT ? __atomic_load_n(&server->counter[i], __ATOMIC_RELAXED) : 0;
 }
 
@@ -161,13 +167,12 @@ static int
 start_thread(struct ipc_session *session)
 {
 	pthread_attr_t attr;
-	pthread_t thread;
 	int err;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, SESSION_STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, ipc_session_main, session);
+	err = pthread_create(&session->thread, &attr, ipc_session_main, session);
 	pthread_attr_destroy(&attr);
 	return -err;
 }
@@ -213,13 +218,15 @@ err_free:
 	return NULL;
 }
 
+/* What is still in the socket, descriptors among it, is closed with it: not here. */
 static void
 free_session(struct ipc_session *session)
 {
+	shutdown(session->sock, SHUT_RDWR); /* the client sees its end now */
+	ipc_closer_give(session->server->closer, session->sock, session->uid);
 	if (session->pid_fd >= 0)
 		close(session->pid_fd);
 	close(session->lost_fd);
-	close(session->sock);
 	free(session->pages);
 	free(session);
 }
@@ -236,6 +243,10 @@ admit(struct ipc_server *server, const struct ipc_session *session)
 		ipc_count(server, IPC_COUNTER_refused_clients_per_uid);
 		return false;
 	}
+	if (ipc_closer_owed(server->closer, session->uid) >= OWED_MAX) {
+		ipc_count(server, IPC_COUNTER_refused_resources);
+		return false;
+	}
 	return true;
 }
 
@@ -247,7 +258,7 @@ take_client(struct ipc_server *server, int sock)
 
 	if (session == NULL) {
 		ipc_count(server, IPC_COUNTER_refused_resources);
-		close(sock);
+		ipc_closer_give(server->closer, sock, (uid_t)-1);
 		return;
 	}
 	pthread_mutex_lock(&server->lock);
@@ -302,14 +313,16 @@ ipc_session_gone(struct ipc_session *session, uint64_t ns)
 	while (*link != session)
 		link = &(*link)->next;
 	*link = session->next;
-	server->num_sessions--;
 	if (session->greeted) {
 		server->clean_ups.count++;
 		server->clean_ups.sum_ns += ns;
 		if (ns > server->clean_ups.longest_ns)
 			server->clean_ups.longest_ns = ns;
 	}
+	pthread_mutex_unlock(&server->lock);
 	free_session(session);
+	pthread_mutex_lock(&server->lock);
+	server->num_sessions--; /* the last touch: the server may be gone behind the lock */
 	pthread_cond_broadcast(&server->ended);
 	pthread_mutex_unlock(&server->lock);
 }
@@ -353,6 +366,7 @@ int
 ipc_server_create(const struct ipc_server_config *config, struct ipc_server **out)
 {
 	struct ipc_server *server = calloc(1, sizeof(*server));
+	pthread_condattr_t attr;
 	int err;
 
 	if (server == NULL)
@@ -360,12 +374,17 @@ ipc_server_create(const struct ipc_server_config *config, struct ipc_server **ou
 	server->listen_fd = -1;
 	server->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&server->lock, NULL);
-	pthread_cond_init(&server->ended, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&server->ended, &attr);
+	pthread_condattr_destroy(&attr);
 	err = take_config(server, config);
 	if (err == 0 && server->stop_fd < 0)
 		err = ipc_fail(-errno, "eventfd: %s", strerror(errno));
 	if (err == 0)
 		err = ipc_memory_guard();
+	if (err == 0)
+		err = ipc_closer_create(&server->closer);
 	if (err == 0)
 		err = open_socket(server);
 	if (err != 0)
@@ -385,10 +404,31 @@ err_close:
 		close(server->listen_fd);
 	if (server->stop_fd >= 0)
 		close(server->stop_fd);
+	ipc_closer_destroy(server->closer);
 	pthread_cond_destroy(&server->ended);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
 	return err;
+}
+
+/* Their threads see stop_fd, unless they sleep in a system call on behalf of their client. */
+static void
+end_sessions(struct ipc_server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	while (server->num_sessions != 0) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += INTERRUPT_MS * 1000000;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		if (pthread_cond_timedwait(&server->ended, &server->lock, &until) != ETIMEDOUT)
+			continue;
+		for (struct ipc_session *s = server->sessions; s != NULL; s = s->next)
+			ipc_closer_interrupt(s->thread);
+	}
+	pthread_mutex_unlock(&server->lock);
 }
 
 void
@@ -402,11 +442,9 @@ ipc_server_destroy(struct ipc_server *server)
 		abort(); /* a fresh eventfd takes 1 */
 	pthread_join(server->listener, NULL);
 	remove_socket(server);
-	close(server->listen_fd);
-	pthread_mutex_lock(&server->lock);
-	while (server->num_sessions != 0)
-		pthread_cond_wait(&server->ended, &server->lock);
-	pthread_mutex_unlock(&server->lock);
+	ipc_closer_give(server->closer, server->listen_fd, (uid_t)-1); /* its backlog, too */
+	end_sessions(server);
+	ipc_closer_destroy(server->closer);
 	close(server->stop_fd);
 	pthread_cond_destroy(&server->ended);
 	pthread_mutex_destroy(&server->lock);

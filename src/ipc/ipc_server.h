@@ -55,7 +55,8 @@ const char *ipc_server_reason(void);
 
 /*
  * Counters by name. Each thing that is refused counts under one of the names that begin with
- * "refused_"; each client that ended, under one of "ended_". Accesses to memory that is not attached:
+ * "refused_"; each client that ended, under one of "ended_"; threads that did not come back from
+ * closing what a client had sent, under closes_lost. Accesses to memory that is not attached:
  * those that went well, found nothing there, or got no answer in time.
  */
 #define IPC_COUNTERS(X) \
@@ -77,7 +78,8 @@ const char *ipc_server_reason(void);
 	X(ended_silent) \
 	X(ended_not_reading) \
 	X(ended_segment_lost) \
-	X(ended_server)
+	X(ended_server) \
+	X(closes_lost)
 
 unsigned int ipc_server_counter_count(void);
 const char *ipc_server_counter_name(unsigned int i);

@@ -31,7 +31,8 @@ struct ipc_server {
 	ino_t inode; /* of the socket's file */
 	int stop_fd; /* eventfd: everybody is to end */
 	pthread_t listener;
-	pthread_mutex_t lock; /* the list */
+	struct ipc_closer *closer; /* of what clients send */
+	pthread_mutex_t lock;	   /* the list; nothing that may sleep happens under it */
 	pthread_cond_t ended;
 	struct ipc_session *sessions;
 	uint32_t num_sessions;
@@ -44,6 +45,7 @@ struct ipc_server {
 struct ipc_session {
 	struct ipc_session *next;
 	struct ipc_server *server;
+	pthread_t thread;
 	int sock;
 	int pid_fd; /* -1: the kernel has none */
 	int lost_fd;

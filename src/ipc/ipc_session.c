@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ipc_closer.h"
 #include "ipc_msg.h"
 #include "ipc_server_impl.h"
 
@@ -28,6 +29,7 @@ struct message {
 struct desk {
 	struct message in;
 	struct ipc_answer answer;
+	int fds[IPC_FDS_PER_MESSAGE];
 };
 
 static uint64_t
@@ -146,19 +148,19 @@ static enum ipc_counter
 serve_one(struct ipc_session *s, struct desk *d)
 {
 	enum ipc_counter end = wait_for_message(s);
-	int fds[IPC_FDS_MAX];
-	unsigned int num_fds = IPC_FDS_MAX;
+	unsigned int num_fds = IPC_FDS_PER_MESSAGE;
 	ssize_t got;
 
 	if (end != GOES_ON)
 		return end;
-	got = ipc_receive(s->sock, &d->in, sizeof(d->in), fds, &num_fds);
+	got = ipc_receive(s->sock, &d->in, sizeof(d->in), d->fds, &num_fds);
 	if (got == -EBADMSG)
-		return IPC_COUNTER_ended_protocol;
-	if (got <= 0)
-		return IPC_COUNTER_ended_closed;
-	end = answer_one(s, d, (size_t)got, fds, num_fds);
-	ipc_close_fds(fds, num_fds);
+		end = IPC_COUNTER_ended_protocol;
+	else if (got <= 0)
+		end = IPC_COUNTER_ended_closed;
+	else
+		end = answer_one(s, d, (size_t)got, d->fds, num_fds);
+	ipc_closer_give_all(s->server->closer, d->fds, num_fds, s->uid);
 	return end;
 }
 
@@ -170,6 +172,7 @@ ipc_session_main(void *arg)
 	enum ipc_counter end = desk != NULL ? GOES_ON : IPC_COUNTER_refused_resources;
 	uint64_t since;
 
+	ipc_closer_admit();
 	while (end == GOES_ON)
 		end = serve_one(s, desk);
 	since = now_ns();

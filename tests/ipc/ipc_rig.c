@@ -117,8 +117,8 @@ rig_start(struct rig *rig, const char *const *extra)
 	assert_string_equal(line, "ready");
 }
 
-static void
-forget(struct rig *rig)
+void
+rig_forget(struct rig *rig)
 {
 	close(rig->to);
 	close(rig->from);
@@ -134,7 +134,7 @@ rig_stop(struct rig *rig)
 	assert_int_equal(waitpid(rig->pid, &status, 0), rig->pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-	forget(rig);
+	rig_forget(rig);
 }
 
 void
@@ -142,7 +142,7 @@ rig_kill(struct rig *rig)
 {
 	assert_int_equal(kill(rig->pid, SIGKILL), 0);
 	assert_int_equal(waitpid(rig->pid, NULL, 0), rig->pid);
-	forget(rig);
+	rig_forget(rig);
 }
 
 static void

@@ -29,6 +29,8 @@ struct rig {
 void rig_start(struct rig *rig, const char *const *extra);
 void rig_stop(struct rig *rig); /* asks it to end, and asserts that it ends well */
 void rig_kill(struct rig *rig); /* SIGKILL */
+/* It has ended, and was waited for: what is left of it goes. */
+void rig_forget(struct rig *rig);
 /* One number of an answer: question "usage", side 0 or 1, name of the number. */
 int64_t rig_ask(struct rig *rig, const char *question, unsigned int side, const char *name);
 /* Waits until nothing is in use on that side, at most ms. How long it took, or -1: prints what is left. */
