@@ -114,7 +114,7 @@ const struct config_key config_keys[] = {
 	YES_NO("kernel", "adopt", kernel_adopt, 0),
 
 	YES_NO("admin", "telemetry", telemetry, 1),
-	YES_NO("admin", "impair", impair, 1),
+	YES_NO("admin", "impair", impair, 0),
 	CHOICE("admin", "log", log_level, ENDPOINT_LOG_INFO, "error, warning, info or debug"),
 };
 /* clang-format on */

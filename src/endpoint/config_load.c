@@ -211,8 +211,13 @@ check_port(struct loader *l)
 	const struct endpoint_config *c = l->c;
 
 	if (c->device[0] == '\0')
-		complain(l, line_of(l, "port", "device"),
-			 "device: expected in [port], e.g. net_af_packet0,iface=eth1; found none");
+		complain(
+			l, line_of(l, "port", "device"),
+			"device: expected in [port], found none: set device = "
+			"net_af_packet0,iface=eth1 for an interface of the kernel, 0000:3b:00.0 for a "
+			"NIC bound to vfio-pci, or "
+			"net_memif0,role=server,socket=/run/softhca/wire for a process on this "
+			"machine; and an address = 192.0.2.1/24 in [addresses]");
 	if (c->mtu != 0 && c->roce_mtu != 0 && c->mtu < c->roce_mtu + LEAST_HEADERS)
 		complain(l, line_of(l, "port", "roce_mtu"),
 			 "roce_mtu: expected at most the MTU of the link less %u, found %u with "

@@ -314,7 +314,10 @@ begin_capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	c.ng.epoch = epoch();
 	rc = hca_pcap_open_ng(c.path, &c.ng, &file);
 	if (rc != 0)
-		return refuse(d, "%.80s: %s", c.path, strerror(-rc)) > 0;
+		return refuse(d, "%.80s: %s%s", c.path, strerror(-rc),
+			      rc == -EEXIST || rc == -ELOOP
+				      ? ": a capture overwrites nothing and follows no link"
+				      : "") > 0;
 	end_capture(e, &before);
 	e->capture = file;
 	LOG_INFO("%s: capture to %s", e->cfg.name, c.path);

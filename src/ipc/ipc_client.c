@@ -13,19 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "abi_bar.h"
 #include "ipc_client.h"
+#include "ipc_connect.h"
 #include "ipc_msg.h"
 #include "lib_ctl.h"
 #include "lib_error.h"
 #include "lib_sys.h"
-
-#define REPLY_SECONDS 60 /* the driver gives a command up long before */
 
 struct ipc_channel {
 	int sock;
@@ -657,33 +653,6 @@ static const struct softhca_ctl_ops client_ops = {
 /* ---- opening ---- */
 
 static int
-connect_to(const char *path, int *out)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct timeval limit = {.tv_sec = REPLY_SECONDS};
-	int sock;
-
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return lib_fail(-ENAMETOOLONG, "the path of the socket is too long: %s", path);
-	strcpy(addr.sun_path, path);
-	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (sock < 0)
-		return lib_fail(-errno, "socket: %s", strerror(errno));
-	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
-		int err = errno == ECONNREFUSED ? -ENOENT : -errno;
-
-		lib_fail(err, "%s: %s", path,
-			 err == -ENOENT ? "no daemon listens there" : strerror(errno));
-		close(sock);
-		return err;
-	}
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	*out = sock;
-	return 0;
-}
-
-static int
 say_hello(struct ipc_channel *c)
 {
 	const struct ipc_hello hello = {.magic = IPC_MAGIC};
@@ -732,9 +701,11 @@ ipc_client_open(const char *path, struct softhca_context **ctx)
 	c->pid = getpid();
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_init(&c->lists, NULL);
-	err = connect_to(path, &c->sock);
+	err = ipc_connect(path, &c->sock);
 	if (err == 0)
 		err = say_hello(c);
+	if (err == -EIO && c->broken)
+		err = ipc_explain_silence(path);
 	if (err == 0)
 		err = softhca_context_create(&client_ops, c, c->name, ctx);
 	if (err != 0)

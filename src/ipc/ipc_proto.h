@@ -12,6 +12,11 @@
  * seq = nonce + n, so that two writers of one socket, or a client that has lost count, are found
  * out at once. Any breach of the framing ends the connection; a request that is merely refused is
  * answered with a negative errno and a sentence.
+ *
+ * Across versions: the heads of requests and replies, the number of HELLO and the size of its body stay
+ * as they are. A HELLO of another version is answered in the version it came with, so that its sender
+ * takes the reply: -EPROTONOSUPPORT, `speaks` and a sentence. Then the connection ends. Daemons of
+ * version 1 that know nothing of this end it without an answer.
  */
 
 #include <stdint.h>
@@ -38,8 +43,8 @@ struct ipc_reply {
 	uint16_t op;
 	uint32_t len;
 	uint64_t seq;
-	int32_t err; /* 0 or negative errno; then there is no body */
-	uint32_t reserved;
+	int32_t err;	  /* 0 or negative errno; then there is no body */
+	uint32_t speaks;  /* the daemon's own version */
 	char reason[168]; /* why, 0-terminated */
 };
 

@@ -69,6 +69,7 @@ const char *ipc_server_reason(void);
 	X(refused_clients_max) \
 	X(refused_clients_per_uid) \
 	X(refused_resources) \
+	X(refused_version) \
 	X(refused_address) \
 	X(refused_file) \
 	X(refused_request) \

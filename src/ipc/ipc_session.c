@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -111,6 +112,42 @@ count_refusal(struct ipc_server *server, int err)
 					  : IPC_COUNTER_refused_request);
 }
 
+/* A greeting in another version: what both ends understand of each other is this. */
+static bool
+other_version(const struct ipc_session *s, const struct message *in, size_t got)
+{
+	const struct ipc_request *h = &in->head;
+
+	return !s->greeted && got >= sizeof(*h) && h->version != IPC_VERSION &&
+	       h->op == IPC_HELLO && h->len == got - sizeof(*h) &&
+	       h->len >= sizeof(struct ipc_hello) &&
+	       ((const struct ipc_hello *)in->body.bytes)->magic == IPC_MAGIC;
+}
+
+static enum ipc_counter
+refuse_version(struct ipc_session *s, struct desk *d)
+{
+	const struct ipc_request *h = &d->in.head;
+	struct ipc_reply head = {
+		.version = h->version,
+		.op = h->op,
+		.seq = h->seq,
+		.err = -EPROTONOSUPPORT,
+		.speaks = IPC_VERSION,
+	};
+
+	snprintf(head.reason, sizeof(head.reason),
+		 "the daemon speaks version %u of the control channel, this program's libsofthca "
+		 "version %u: upgrade %s",
+		 IPC_VERSION, h->version,
+		 h->version < IPC_VERSION ? "libsofthca" : "the daemon, and restart it");
+	ipc_count(s->server, IPC_COUNTER_refused_version);
+	d->answer.len = 0;
+	d->answer.num_fds = 0;
+	send_reply(s, &head, &d->answer);
+	return IPC_COUNTER_ended_protocol;
+}
+
 static enum ipc_counter
 answer_one(struct ipc_session *s, struct desk *d, size_t got, int *fds, unsigned int num_fds)
 {
@@ -118,9 +155,12 @@ answer_one(struct ipc_session *s, struct desk *d, size_t got, int *fds, unsigned
 		.version = IPC_VERSION,
 		.op = d->in.head.op,
 		.seq = s->seq,
+		.speaks = IPC_VERSION,
 	};
 	enum ipc_counter end;
 
+	if (other_version(s, &d->in, got))
+		return refuse_version(s, d);
 	if (!framed(s, &d->in, got) ||
 	    !ipc_well_formed(d->in.head.op, d->in.body.bytes, d->in.head.len, num_fds))
 		return IPC_COUNTER_ended_protocol;

@@ -15,6 +15,7 @@ SMALL = {
     'memory': {'hugepages': 'never', 'size_mb': 256},
     'limits': {'log_qps': 8, 'log_cqs': 8, 'log_srqs': 6, 'log_mpts': 12, 'log_mtts': 16},
     'pools': {'mbufs': 2048},
+    'admin': {'impair': 'yes'},
 }
 READY_S = 240  # a loaded machine is slow; what takes longer hangs
 LIBC = ctypes.CDLL(None)

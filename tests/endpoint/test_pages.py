@@ -63,7 +63,7 @@ class Pages(unittest.TestCase):
     def test_examples(self):
         examples = glob.glob(os.path.join(ROOT, 'config/examples/*.conf'))
         self.assertGreater(len(examples), 4)
-        for path in examples + [os.path.join(ROOT, 'config/softhcad.conf')]:
+        for path in examples:
             result = output(DAEMON, '-c', path, '--check')
             # examples are of other machines: their interfaces and CPUs are not here
             other = r'there is no interface|CPU \d+ cannot be used|expected a CPU for programs'
@@ -72,6 +72,13 @@ class Pages(unittest.TestCase):
             self.assertEqual(complaints, [])
             if result.returncode != 0:
                 self.assertRegex(result.stdout, other)
+
+    def test_sample(self):
+        """What only the user can choose is not chosen, and named."""
+        result = output(DAEMON, '-c', os.path.join(ROOT, 'config/softhcad.conf'), '--check')
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn('set device = net_af_packet0,iface=eth1', result.stdout)
+        self.assertIn('address = 192.0.2.1/24 in [addresses]', result.stdout)
 
     def test_unit(self):
         if shutil.which('systemd-analyze') is None:

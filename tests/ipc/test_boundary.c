@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,13 +128,33 @@ attack(const char *path, unsigned int packets, bool nested)
 	return p.peer;
 }
 
+/* Those that are about to go still count: it is let in as soon as they have. */
+static void
+open_soon(struct raw *r)
+{
+	const struct ipc_hello hello = {.magic = IPC_MAGIC};
+
+	for (int i = 0; i < 2000; i++) {
+		raw_connect(r, rig.path[0]);
+		if (raw_call(r, IPC_HELLO, &hello, sizeof(hello), -1) == 0) {
+			r->uar_fd = r->fds[0];
+			r->async_fd = r->fds[1];
+			r->seq = r->welcome.nonce + 1;
+			return;
+		}
+		raw_close(r);
+		usleep(1000);
+	}
+	fail_msg("nobody is let in any more");
+}
+
 static void
 others_attach(void)
 {
 	struct raw r;
 
 	for (int i = 0; i < 4; i++) {
-		raw_open(&r, rig.path[0]);
+		open_soon(&r);
 		assert_int_equal(raw_call(&r, IPC_ALLOC_PD, NULL, 0, -1), 0);
 		raw_close(&r);
 	}
@@ -182,7 +205,7 @@ linger_not_admitted(void **state)
 	int peer[4];
 
 	for (int i = 0; i < 6; i++)
-		raw_open(&r[i], rig.path[0]);
+		open_soon(&r[i]);
 	for (int i = 0; i < 4; i++)
 		peer[i] = attack(rig.path[0], 1, false);
 	for (int i = 0; i < 6; i++)
@@ -203,13 +226,180 @@ linger_at_the_end(void **state)
 	kill(rig.pid, SIGCONT);
 }
 
+/* ---- versions ---- */
+
+/* The daemon answers a greeting of any version, in that version, and says who is to be upgraded. */
+static void
+other_versions(void **state)
+{
+	static const uint16_t versions[] = {0, IPC_VERSION - 1, IPC_VERSION + 1, 0xffff};
+	int64_t before = rig_ask(&rig, "counters", 0, "refused_version");
+
+	for (unsigned int i = 0; i < 4; i++) {
+		struct {
+			struct ipc_request head;
+			struct ipc_hello hello;
+			uint8_t more[24]; /* of a later version */
+		} m = {{versions[i], IPC_HELLO, sizeof(m) - sizeof(m.head), 7},
+		       {.magic = IPC_MAGIC}};
+		char number[16];
+		struct raw r;
+
+		raw_connect(&r, rig.path[0]);
+		assert_int_equal(raw_packet(&r, &m, sizeof(m), NULL, 0), 0);
+		assert_int_equal(raw_reply(&r, 20000), 1);
+		assert_int_equal(r.head.version, versions[i]);
+		assert_int_equal(r.head.op, IPC_HELLO);
+		assert_int_equal(r.head.seq, 7);
+		assert_int_equal(r.head.len, 0);
+		assert_int_equal(r.head.err, -EPROTONOSUPPORT);
+		assert_int_equal(r.head.speaks, IPC_VERSION);
+		snprintf(number, sizeof(number), "version %u:", versions[i]);
+		assert_non_null(strstr(r.head.reason, number));
+		assert_non_null(strstr(r.head.reason, versions[i] < IPC_VERSION
+							      ? "upgrade libsofthca"
+							      : "upgrade the daemon"));
+		assert_int_equal(raw_reply(&r, 20000), 0);
+		raw_close(&r);
+	}
+	assert_int_equal(rig_ask(&rig, "counters", 0, "refused_version") - before, 4);
+	others_attach();
+}
+
+/* Daemons of another make: what one does with a greeting. */
+enum manner {
+	MUTE,	/* ends the connection, unless the version is older */
+	WORDS,	/* answers that the version is too old */
+	CLOSES, /* ends it in any case */
+};
+
+static void
+greet_back(int s, enum manner manner)
+{
+	struct {
+		struct ipc_request head;
+		struct ipc_hello hello;
+	} m;
+	struct ipc_reply reply = {.op = IPC_HELLO, .err = -EPROTONOSUPPORT, .speaks = 99};
+
+	if (recv(s, &m, sizeof(m), 0) != sizeof(m) || manner == CLOSES ||
+	    (manner == MUTE && m.head.version == IPC_VERSION))
+		return;
+	reply.version = m.head.version;
+	reply.seq = m.head.seq;
+	strcpy(reply.reason, "version 99 here: upgrade libsofthca");
+	send(s, &reply, sizeof(reply), MSG_NOSIGNAL);
+}
+
+/* A child that listens at path, as that user, until it is killed. */
+static pid_t
+fake_daemon(struct sockaddr_un *addr, enum manner manner, uid_t uid)
+{
+	char folder[] = "/tmp/softhca-ipc-fake-XXXXXX";
+	pid_t pid;
+	int l;
+
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chmod(folder, 0777), 0);
+	*addr = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(addr->sun_path, sizeof(addr->sun_path), "%s/x.sock", folder);
+	l = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(l, (struct sockaddr *)addr, sizeof(*addr)), 0);
+	assert_int_equal(chmod(addr->sun_path, 0777), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (setuid(uid) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || listen(l, 4) != 0)
+			_exit(1);
+		for (;;) {
+			int s = accept(l, NULL, NULL);
+
+			greet_back(s, manner);
+			close(s);
+		}
+	}
+	close(l);
+	return pid;
+}
+
+static void
+end_fake(struct sockaddr_un *addr, pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	unlink(addr->sun_path);
+	*strrchr(addr->sun_path, '/') = '\0';
+	rmdir(addr->sun_path);
+}
+
+/* As soon as somebody listens. */
+static void
+open_fails(const char *path, int error, const char *words)
+{
+	struct softhca_context *ctx;
+	int err;
+
+	for (int i = 0; (err = softhca_open(path, &ctx)) == -ENOENT && i < 5000; i++)
+		usleep(1000);
+	if (err == 0)
+		softhca_close(ctx);
+	if (err != error || strstr(softhca_last_error(NULL), words) == NULL)
+		fail_msg("%d: %s", err, softhca_last_error(NULL));
+}
+
+static void
+other_daemons(void **state)
+{
+	static const struct {
+		enum manner manner;
+		int error;
+		const char *words;
+	} cases[] = {
+		{WORDS, -EPROTONOSUPPORT, "version 99 here: upgrade libsofthca"},
+		{MUTE, IPC_VERSION > 1 ? -EPROTONOSUPPORT : -EIO,
+		 IPC_VERSION > 1 ? "upgrade the daemon" : "ended the connection at the greeting"},
+		{CLOSES, -EIO, "ended the connection at the greeting"},
+	};
+
+	for (unsigned int i = 0; i < 3; i++) {
+		struct sockaddr_un addr;
+		pid_t pid = fake_daemon(&addr, cases[i].manner, getuid());
+
+		open_fails(addr.sun_path, cases[i].error, cases[i].words);
+		end_fake(&addr, pid);
+	}
+}
+
+/* Who listens is looked at before anything is said. */
+static void
+strangers_daemon(void **state)
+{
+	const uid_t stranger = 65533;
+	struct sockaddr_un addr;
+	pid_t pid;
+
+	if (getuid() != 0) {
+		printf("strangers_daemon: needs root, to be another user\n");
+		skip();
+	}
+	pid = fake_daemon(&addr, WORDS, stranger);
+	open_fails(addr.sun_path, -EACCES, "user 65533 listens there");
+	setenv("SOFTHCA_DAEMON_USER", "65533", 1);
+	open_fails(addr.sun_path, -EPROTONOSUPPORT, "version 99 here");
+	setenv("SOFTHCA_DAEMON_USER", "no such user", 1);
+	open_fails(addr.sun_path, -EACCES, "SOFTHCA_DAEMON_USER");
+	unsetenv("SOFTHCA_DAEMON_USER");
+	end_fake(&addr, pid);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(linger_refused),
-		cmocka_unit_test(linger_queued),
-		cmocka_unit_test(linger_not_admitted),
+		cmocka_unit_test(linger_refused),      cmocka_unit_test(linger_queued),
+		cmocka_unit_test(linger_not_admitted), cmocka_unit_test(other_versions),
+		cmocka_unit_test(other_daemons),       cmocka_unit_test(strangers_daemon),
 		cmocka_unit_test(linger_at_the_end),
 	};
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_malloc.h>
 
@@ -77,17 +79,21 @@ struct port_pcap {
 };
 
 static int
-open_file(const char *path, const char *mode, uint64_t max_frames, const void *head, size_t bytes,
+open_file(const char *path, int flags, uint64_t max_frames, const void *head, size_t bytes,
 	  struct hca_pcap **out)
 {
 	struct hca_pcap *c = calloc(1, sizeof(*c));
-	int rc;
+	int fd, rc;
 
 	if (c == NULL)
 		return -ENOMEM;
-	c->f = fopen(path, mode);
+	/* Not where a link of somebody else's leads. */
+	fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
+	c->f = fd >= 0 ? fdopen(fd, "wb") : NULL;
 	if (c->f == NULL) {
 		rc = -errno;
+		if (fd >= 0)
+			close(fd);
 		goto err_free;
 	}
 	if (fwrite(head, bytes, 1, c->f) != 1) {
@@ -115,7 +121,7 @@ hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out)
 				       .snaplen = PCAP_SNAPLEN,
 				       .link = PCAP_ETHERNET};
 
-	return open_file(path, "wbe", max_frames, &head, sizeof(head), out);
+	return open_file(path, O_TRUNC, max_frames, &head, sizeof(head), out);
 }
 
 /* One section, one interface: its name, and times in ns. Returns the bytes. */
@@ -157,7 +163,7 @@ hca_pcap_open_ng(const char *path, const struct hca_pcap_ng *ng, struct hca_pcap
 	int rc;
 
 	bytes = ng_head(ng->interface, snaplen, head);
-	rc = open_file(path, "wbxe", 0, head, bytes, &c);
+	rc = open_file(path, O_EXCL, 0, head, bytes, &c);
 	if (rc != 0)
 		return rc;
 	c->is_ng = true;

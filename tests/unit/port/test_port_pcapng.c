@@ -105,6 +105,22 @@ statistics(uint64_t last, uint32_t lost, uint32_t frames)
 	assert_int_equal(at, file_len);
 }
 
+/* Neither to what is there, nor to what is not yet. */
+static void
+follows_no_link(const struct hca_pcap_ng *ng)
+{
+	struct hca_pcap *c;
+	char link[80], target[96];
+
+	snprintf(link, sizeof(link), "%s-link", path);
+	snprintf(target, sizeof(target), "%s-target", path);
+	assert_int_equal(symlink(target, link), 0);
+	assert_int_equal(hca_pcap_open_ng(link, ng, &c), -EEXIST);
+	assert_int_equal(hca_pcap_open(link, 0, &c), -ELOOP);
+	assert_int_not_equal(access(target, F_OK), 0);
+	unlink(link);
+}
+
 static struct hca_pcap *
 open_capture(struct hca_pcap_ng ng, struct hca_port *inner, struct hca_port **p)
 {
@@ -115,6 +131,7 @@ open_capture(struct hca_pcap_ng ng, struct hca_port *inner, struct hca_port **p)
 	ng.epoch = EPOCH;
 	assert_int_equal(hca_pcap_open_ng(path, &ng, &c), 0);
 	assert_int_equal(hca_pcap_open_ng(path, &ng, &c), -EEXIST);
+	follows_no_link(&ng);
 	assert_int_equal(hca_port_pcap_open(c, inner, -1, p), 0);
 	hca_port_pcap_both_ways(*p);
 	return c;
