@@ -16,12 +16,16 @@
 
 #include "endpoint_device.h"
 #include "endpoint_log.h"
+#include "engine/pkt.h"
 #include "port/port_memif.h"
 
 #define MEMORY_MTU 4200u /* IP packets with 4096 bytes of payload and every header there is */
 #define ETHERNET (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN)
 #define RING_HEADER 128u /* what the kernel puts in front of a frame of a packet ring */
 #define PACKET_BLOCK 65536u
+#define XDP_DATA_ROOM (4096u - 64u - 128u - HCA_MBUF_PRIV - 64u) /* 64: spread over channels */
+#define XDP_HEADROOM 256u
+#define XDP_FILL_RING 4096u
 
 struct driver {
 	const char *prefix; /* of the device name, longest first where one starts another */
@@ -133,11 +137,26 @@ complete_af_packet(const struct endpoint_config *c, struct endpoint_device *d)
 	return err;
 }
 
+/*
+ * The kernel takes chunks of a page at most. A chunk is a whole object of the pool: its header, the
+ * mbuf, what the device keeps beside it, and the buffer; XDP programs get 256 bytes of that.
+ */
 static int
 complete_af_xdp(const struct endpoint_config *c, struct endpoint_device *d)
 {
+	uint32_t most = XDP_DATA_ROOM - RTE_PKTMBUF_HEADROOM - XDP_HEADROOM - ETHERNET;
+	int err = must_have(d, "iface", "INTERFACE");
+
 	(void)c;
-	return must_have(d, "iface", "INTERFACE");
+	if (err == 0 && d->mtu > most)
+		return endpoint_fail(
+			-EINVAL,
+			"device %s: frames of AF_XDP fit into a page, so the MTU may be "
+			"%u at most; run 'ip link set %s mtu %u', or use net_af_packet0",
+			d->name, most, d->interface, most);
+	d->data_max = XDP_DATA_ROOM;
+	d->buffers = XDP_FILL_RING;
+	return err;
 }
 
 int

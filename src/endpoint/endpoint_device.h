@@ -32,6 +32,8 @@ struct endpoint_device {
 	uint32_t traits;    /* enum endpoint_device_trait */
 	uint32_t mtu;	    /* of IP packets; 0: ask the device */
 	uint32_t data;	    /* bytes each receive buffer must hold, headroom included; 0: any */
+	uint32_t buffers;   /* receive buffers the driver keeps beside its descriptors */
+	uint32_t data_max;  /* bytes a receive buffer may have at most; 0: any */
 	char path[108];	    /* its socket, when it makes one; "" */
 	char interface[16]; /* of the kernel; "" */
 };

@@ -10,6 +10,7 @@
 #define SECOND_NS 1000000000ull
 #define SHORT_PERCENT 25u /* of its time that a worker waits for a CPU */
 #define SHORT_SECONDS 3u  /* so long before it is said */
+#define CALM_SECONDS 20u  /* without that, before it is over */
 
 /* Worst first: a loss says more than what follows from it. At most 8. */
 static const struct {
@@ -113,7 +114,10 @@ watch_cpu(struct endpoint_health *h, uint64_t elapsed)
 		h->waited[i] = waited;
 	}
 	h->short_of_cpu = (unsigned int)(longest * 100 / elapsed);
-	if (h->short_of_cpu < SHORT_PERCENT) {
+	h->calm_seconds = h->short_of_cpu < SHORT_PERCENT ? h->calm_seconds + 1 : 0;
+	if (h->calm_seconds != 0) {
+		if (h->calm_seconds < CALM_SECONDS)
+			return;
 		if (h->short_seconds >= SHORT_SECONDS)
 			LOG_INFO("%s: workers get their CPU again", h->name);
 		h->short_seconds = 0;

@@ -36,7 +36,8 @@ struct endpoint_health {
 	struct endpoint_trouble trouble[ENDPOINT_HEALTH_TROUBLES];
 	uint64_t waited[ENDPOINT_HEALTH_WORKERS]; /* ns each worker has waited for a CPU so far */
 	unsigned int short_of_cpu;		  /* percent of the last second; 0: enough */
-	unsigned int short_seconds;		  /* how long it has been so */
+	unsigned int short_seconds;		  /* of the trouble so far in which it was so */
+	unsigned int calm_seconds;		  /* since it was so last */
 };
 
 void endpoint_health_init(struct endpoint_health *h, const char *name, const struct hca *hca,

@@ -445,6 +445,11 @@ device_options(void **state)
 	assert_int_equal(parse("net_af_packet0", 0, &d), -EINVAL);
 	assert_int_equal(parse("net_af_packet0,iface=eth1,framesz=2048", 0, &d), -EINVAL);
 
+	assert_int_equal(parse("net_af_xdp0,iface=eth1", 3306, &d), 0);
+	assert_true(d.data_max < 4096);
+	assert_int_equal(parse("net_af_xdp0,iface=eth1", 0, &d), -EINVAL);
+	assert_non_null(strstr(endpoint_reason(), "the MTU may be 3306 at most"));
+
 	assert_int_equal(parse("net_memif0,role=client,socket=/tmp/x", 0, &d), 0);
 	option(&d, "socket-abstract", "no");
 	option(&d, "bsize", "4224");

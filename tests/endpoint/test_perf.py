@@ -257,6 +257,41 @@ class Veth(Case):
         self.clean_end(server)
 
 
+class Xdp(Case):
+    """The kernel hands over every frame of the interface, so the lines of both ends go elsewhere."""
+
+    @classmethod
+    def start(cls):
+        try:
+            spaces = Namespaces(mtu=3306)
+        except Skip as why:
+            raise unittest.SkipTest(str(why))
+        cls.addClassCleanup(spaces.close)
+        for side in (0, 1):
+            spaces.run(spaces.names[side], 'ip', 'link', 'set', 'wire', 'address', MACS[side])
+            name = 'shx%d%s' % (os.getpid(), 'ab'[side])
+            d = Daemon(BINARY, cls.place, name, 'net_af_xdp0,iface=wire', ADDRESSES[side],
+                       {'port': {'mac': MACS[side]}}, prefix=spaces.prefix(side))
+            cls.addClassCleanup(d.close)
+            d.start(wait=False)
+            try:
+                d.wait_log('ready')
+            except AssertionError as why:
+                if 'did not start' not in d.text():
+                    raise
+                raise unittest.SkipTest('AF_XDP does not work here: %s' % why) from why
+            cls.daemons.append(d)
+        for d in cls.daemons:
+            d.wait_log('link up')
+
+    def test_services(self):
+        self.server()
+        for words in (('--op', 'write'), ('--op', 'send', '--size', '3000'), ('--op', 'read'),
+                      ('--ip', '6', '--size', '3000')):
+            with self.subTest(words=words):
+                self.good(*words)
+
+
 class Deaths(Case):
     def test_client_killed(self):
         server = self.server(seconds=5)

@@ -169,6 +169,8 @@ make_rx_pool(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, ui
 	uint32_t n = cfg->rx_mbufs ? cfg->rx_mbufs : rx_desc + 4u * 32 + 512;
 	uint32_t room = RTE_MAX(cfg->data_room, HCA_MBUF_DATA);
 
+	if (cfg->data_room_max != 0 && room > cfg->data_room_max)
+		room = cfg->data_room_max;
 	if (room > UINT16_MAX)
 		return -EINVAL;
 	snprintf(name, sizeof(name), "%.20s.rx", cfg->name);

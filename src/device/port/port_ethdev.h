@@ -21,6 +21,7 @@ struct hca_port_ethdev_config {
 	uint32_t mtu;		   /* IP MTU to ask for; 0: leave */
 	bool keep_mtu;		   /* frames of mtu pass, but the device must not be told */
 	uint32_t data_room;	   /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
+	uint32_t data_room_max;	   /* that at most, whatever frames may come; 0: any */
 	bool watched;		   /* the link is what hca_port_ethdev_set_link() said last */
 	const char *name;	   /* names the pool */
 	int socket_id;
