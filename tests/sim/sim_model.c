@@ -381,6 +381,8 @@ sim_post_wr(struct sim_pair *p, unsigned int side, struct softhca_send_wr *wr, u
 			      .opcode = wr->opcode,
 			      .status = status,
 			      .signalled = true};
+	for (int i = 0; i < wr->num_sge; i++)
+		op->byte_len += wr->sg_list[i].length;
 	wr->wr_id = op->wr_id;
 	sim_fifo_put(&p->sq[side], op);
 	p->posted[side]++;

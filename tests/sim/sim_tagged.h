@@ -70,6 +70,7 @@ struct sim_tagged {
 	struct sim_tagged_dir dir[SIM_TAGGED_FLOWS][2]; /* by sending side */
 	bool lossless;	 /* every message must arrive; UD and UC: on a clean link, in order */
 	bool duplicates; /* the link repeats frames */
+	bool cut;	 /* messages were given up in the middle: their receives take others */
 };
 
 /* Where an end lives. */
