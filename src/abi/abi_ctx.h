@@ -114,12 +114,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, dip, 0x30);
 
 /*
  * QP context, table 3-2-40. Words the table marks unused carry what verbs need: 50h, 54h, 58h,
- * 68h, 08h[12:11], 08h[0], C0h..F3h.
+ * 68h, 08h[12:11], 08h[1:0], C0h..F3h.
  */
 struct hca_qpc {
 	hca_be32 opt_param_mask;      /* 00h HCA_QP_ATTR_* being modified */
 	hca_be32 reserved04;	      /* 04h */
-	hca_be32 flags;		      /* 08h state[31:28] service[23:16] mig[12:11] draining[0] */
+	hca_be32 flags;		      /* 08h state[31:28] service[23:16] mig[12:11] privileged[1]
+				       * draining[0] */
 	hca_be32 sizes;		      /* 0Ch mtu[31:29] msgmax[28:24] rq stride[23:16] sq[15:8] */
 	hca_be32 usr_page;	      /* 10h UAR page of the owner */
 	hca_be32 local_qpn;	      /* 14h [23:0] */
@@ -190,6 +191,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 #define HCA_QPC_SERVICE(flags) HCA_BITS(flags, 23, 16)
 #define HCA_QPC_MIG(flags) HCA_BITS(flags, 12, 11)
 #define HCA_QPC_DRAINING HCA_BIT(0)
+/* Latched at RST2INIT, owned by the driver: may use Q_Keys with the top bit and QPNs 0 and 1. */
+#define HCA_QPC_PRIVILEGED HCA_BIT(1)
 #define HCA_QPC_MAKE_FLAGS(state, service, mig, draining) \
 	(HCA_FIELD(31, 28, state) | HCA_FIELD(23, 16, service) | HCA_FIELD(12, 11, mig) | \
 	 HCA_FIELD(0, 0, draining))
@@ -549,7 +552,8 @@ hca_mpt_set_mtt_seg(struct hca_mpt *m, uint64_t mtt_seg)
 #define HCA_QPN_MASK 0xffffffu
 #define HCA_QPN_MULTICAST 0xffffffu
 #define HCA_QPN_GSI 1u
-#define HCA_QKEY_GSI 0x80010000u /* of every packet to QPN 1 */
+#define HCA_QKEY_CONTROLLED HCA_BIT(31) /* Q_Keys of management, for the privileged */
+#define HCA_QKEY_GSI 0x80010000u	/* of every packet to QPN 1 */
 #define HCA_QPN_INDEX(qpn, log_num_qps) ((uint32_t)(qpn) & ((1u << (log_num_qps)) - 1u))
 #define HCA_QPN_MAKE(tag, index, log_num_qps) \
 	((((uint32_t)(tag) << (log_num_qps)) | (uint32_t)(index)) & HCA_QPN_MASK)

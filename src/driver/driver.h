@@ -169,8 +169,17 @@ void hca_driver_query_port(struct hca_driver *drv, struct hca_ctl_port *out);
 
 /* --- clients -------------------------------------------------------------------------------- */
 
-/* One client = one UAR page = one DMA domain. */
-int hca_client_open(struct hca_driver *drv, struct hca_client **client);
+/*
+ * One client = one UAR page = one DMA domain. privileged: may send management datagrams (Q_Keys with
+ * the top bit, QPNs 0 and 1).
+ */
+struct hca_client_who {
+	bool privileged;
+};
+
+/* who NULL: nobody in particular */
+int hca_client_open(struct hca_driver *drv, const struct hca_client_who *who,
+		    struct hca_client **client);
 
 /* Destroys everything the client owns, in the right order, under traffic. */
 void hca_client_close(struct hca_client *client);

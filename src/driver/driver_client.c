@@ -85,7 +85,7 @@ clear_uar(struct hca_client *client)
 }
 
 int
-hca_client_open(struct hca_driver *drv, struct hca_client **out)
+hca_client_open(struct hca_driver *drv, const struct hca_client_who *who, struct hca_client **out)
 {
 	struct hca_client *client = calloc(1, sizeof(*client));
 	uint32_t channel;
@@ -94,6 +94,7 @@ hca_client_open(struct hca_driver *drv, struct hca_client **out)
 	if (client == NULL)
 		return driver_fail(-ENOMEM, "no memory for a client");
 	client->drv = drv;
+	client->privileged = who != NULL && who->privileged;
 	client->async_read_fd = -1;
 	pthread_mutex_lock(&drv->lock);
 	err = driver_ids_take(&drv->uar_ids, &client->uar);

@@ -285,7 +285,8 @@ fill_owned_fields(const struct driver_qp *qp, struct hca_qpc *qpc)
 	uint32_t sizes = hca_be32_to_cpu(qpc->sizes) & (HCA_MASK(31, 29) | HCA_MASK(28, 24));
 
 	qpc->flags = hca_cpu_to_be32(
-		HCA_QPC_MAKE_FLAGS(HCA_QPC_STATE(flags), qp->service, HCA_QPC_MIG(flags), 0));
+		HCA_QPC_MAKE_FLAGS(HCA_QPC_STATE(flags), qp->service, HCA_QPC_MIG(flags), 0) |
+		(qp->owner->privileged ? HCA_QPC_PRIVILEGED : 0));
 	qpc->sizes = hca_cpu_to_be32(
 		sizes | HCA_QPC_MAKE_SIZES(0, 0, qp->log_rq_stride, qp->log_sq_stride));
 	qpc->usr_page = hca_cpu_to_be32(qp->owner->uar);
@@ -354,6 +355,23 @@ ask_paths(struct hca_driver *drv, struct modify *m)
 		driver_ask_path(drv, &m->qpc.alt_path, &m->alt_path);
 }
 
+/* What a status of the device does not say */
+static int
+explain(const struct driver_qp *qp, uint32_t opcode, const struct hca_qpc *qpc, int err)
+{
+	bool controlled = (hca_be32_to_cpu(qpc->qkey) & HCA_QKEY_CONTROLLED) != 0;
+
+	if (err == -EINVAL && sets(qpc, HCA_QP_ATTR_QKEY) && controlled && !qp->owner->privileged)
+		return driver_fail(-EACCES,
+				   "Q_Key %#x: those with the top bit are for privileged "
+				   "users (root, [control] privileged_users)",
+				   hca_be32_to_cpu(qpc->qkey));
+	if (err == -ENOMEM && opcode == HCA_CMD_RST2INIT_QPEE)
+		return driver_fail(err, "the device has no memory, or no request records, for one "
+					"more QP (two of each kind are every QP's own)");
+	return err;
+}
+
 static int
 modify_with(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode, struct modify *m)
 {
@@ -368,14 +386,13 @@ modify_with(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode, struc
 		return err;
 	memcpy(driver_mailbox(drv), &m->qpc, sizeof(m->qpc));
 	err = driver_command_in(drv, opcode, qp->qpn);
-	if (err == -ENOMEM && opcode == HCA_CMD_RST2INIT_QPEE)
-		driver_fail(err, "the device has no memory, or no request records, for one more QP "
-				 "(two of each kind are every QP's own)");
-	if (err == 0 && opcode == HCA_CMD_RST2INIT_QPEE)
+	if (err != 0)
+		return explain(qp, opcode, &m->qpc, err);
+	if (opcode == HCA_CMD_RST2INIT_QPEE)
 		qp->live = true;
-	if (err == 0 && opcode == HCA_CMD_ERR2RST_QPEE)
+	if (opcode == HCA_CMD_ERR2RST_QPEE)
 		qp->live = false;
-	return err;
+	return 0;
 }
 
 int

@@ -180,6 +180,7 @@ struct hca_client {
 	uint32_t count_segments;
 	uint32_t count_channels;
 	uint64_t count_mtts;
+	bool privileged;
 	bool closed; /* the device has nothing of it any more: objects go without commands */
 };
 

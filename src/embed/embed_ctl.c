@@ -293,6 +293,7 @@ int
 embed_ctl_open(struct hca_driver *drv, const struct embed_ctl_config *config,
 	       struct softhca_context **ctx)
 {
+	const struct hca_client_who who = {.privileged = true}; /* the device is this process's */
 	struct embed_ctl *ctl = calloc(1, sizeof(*ctl));
 	int err;
 
@@ -301,7 +302,7 @@ embed_ctl_open(struct hca_driver *drv, const struct embed_ctl_config *config,
 	ctl->drv = drv;
 	ctl->config = *config;
 	ctl->forks = embed_forks();
-	err = hca_client_open(drv, &ctl->client);
+	err = hca_client_open(drv, &who, &ctl->client);
 	if (err != 0)
 		goto err_free;
 	err = hca_client_attach(ctl->client, USER_FIRST, USER_END - USER_FIRST);

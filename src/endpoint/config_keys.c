@@ -108,6 +108,8 @@ const struct config_key config_keys[] = {
 	{.section = "control", .name = "mode", .parse = config_mode, AT(socket_mode),
 	 .preset = 0660, .expected = "an octal mode like 0660"},
 	TEXT("control", "group", socket_group, "", "the name of a group"),
+	TEXT("control", "privileged_users", privileged_users, "",
+	     "names or numbers of users, up to 255 characters"),
 
 	CHOICE("kernel", "interface", kernel, ENDPOINT_KERNEL_NONE, "none, auto or tap"),
 	TEXT("kernel", "name", kernel_interface, "", "up to 15 characters"),

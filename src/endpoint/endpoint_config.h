@@ -122,7 +122,8 @@ struct endpoint_config {
 	/* [control] */
 	char socket[ENDPOINT_PATH_MAX]; /* "" = /run/softhca/NAME.sock */
 	uint32_t socket_mode;
-	char socket_group[32]; /* "" = the daemon's */
+	char socket_group[32];	    /* "" = the daemon's */
+	char privileged_users[256]; /* names or numbers, separated by commas or blanks */
 
 	/* [kernel] */
 	uint32_t kernel; /* enum endpoint_kernel */

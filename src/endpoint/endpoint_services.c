@@ -2,8 +2,11 @@
 
 /* What stands around the HCA: ports in front of the wire, the other traffic, the clients. */
 
+#include <ctype.h>
 #include <errno.h>
 #include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "endpoint_address.h"
@@ -98,6 +101,40 @@ find_group(const struct endpoint_config *c, struct ipc_server_config *sc)
 }
 
 static int
+find_user(const char *name, uid_t *uid)
+{
+	struct passwd user, *found = NULL;
+	char text[4096], *end;
+
+	*uid = (uid_t)strtoul(name, &end, 10);
+	if (isdigit((unsigned char)*name) && *end == '\0')
+		return 0;
+	if (getpwnam_r(name, &user, text, sizeof(text), &found) != 0 || found == NULL)
+		return endpoint_fail(-EINVAL, "[control] privileged_users: there is no user %s",
+				     name);
+	*uid = found->pw_uid;
+	return 0;
+}
+
+static int
+find_privileged(const struct endpoint_config *c, struct ipc_server_config *sc)
+{
+	char names[sizeof(c->privileged_users)], *rest = names, *name;
+	int err = 0;
+
+	memcpy(names, c->privileged_users, sizeof(names));
+	while (err == 0 && (name = strsep(&rest, ", \t")) != NULL) {
+		if (*name == '\0')
+			continue;
+		if (sc->num_privileged == IPC_PRIVILEGED_MAX)
+			return endpoint_fail(-EINVAL, "[control] privileged_users: at most %u",
+					     IPC_PRIVILEGED_MAX);
+		err = find_user(name, &sc->privileged[sc->num_privileged++]);
+	}
+	return err;
+}
+
+static int
 start_server(struct endpoint *e)
 {
 	const struct endpoint_config *c = &e->cfg;
@@ -119,6 +156,8 @@ start_server(struct endpoint *e)
 	if (err != 0)
 		return endpoint_fail(err, "%s: %s", c->socket, strerror(-err));
 	err = find_group(c, &sc);
+	if (err == 0)
+		err = find_privileged(c, &sc);
 	if (err == 0) {
 		err = ipc_server_create(&sc, &server);
 		if (err != 0)

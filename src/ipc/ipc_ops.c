@@ -82,13 +82,23 @@ unmap_uar(const struct ipc_session *s)
 		abort(); /* a page was there, so there is room for one */
 }
 
+static bool
+is_privileged(const struct ipc_server_config *c, uid_t uid)
+{
+	for (uint32_t i = 0; i < c->num_privileged; i++)
+		if (c->privileged[i] == uid)
+			return true;
+	return uid == 0;
+}
+
 static int
 open_client(struct ipc_session *s, struct ipc_answer *answer)
 {
 	const struct ipc_server_config *c = &s->server->config;
 	struct ipc_memory_config mc = {c->memory_max, c->segments_max, s->lost_fd,
 				       &s->server->maps};
-	int err = driver_says(hca_client_open(c->driver, &s->client));
+	struct hca_client_who who = {.privileged = is_privileged(c, s->uid)};
+	int err = driver_says(hca_client_open(c->driver, &who, &s->client));
 
 	if (err != 0) {
 		s->client = NULL;

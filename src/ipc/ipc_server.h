@@ -25,6 +25,8 @@
 
 struct ipc_server;
 
+#define IPC_PRIVILEGED_MAX 16u
+
 /* 0 selects the default in brackets. */
 struct ipc_server_config {
 	const char *path; /* of the socket; its folder is made where it is missing */
@@ -33,6 +35,8 @@ struct ipc_server_config {
 	uint32_t mode;	/* of the socket [0660] */
 	bool set_group; /* give the socket to `group` */
 	gid_t group;
+	uid_t privileged[IPC_PRIVILEGED_MAX]; /* users beside root: management datagrams */
+	uint32_t num_privileged;
 	uint32_t clients_max;	  /* [256] */
 	uint32_t clients_per_uid; /* [clients_max] */
 	uint64_t memory_max;	  /* bytes per client [16 GiB] */

@@ -3,7 +3,9 @@
 /*
  * A daemon for tests: two HCAs back to back in this process, each with a socket of its own.
  *
- * ipcd SOCKET_A SOCKET_B [clients_max [clients_per_uid [memory_max_mb]]]
+ * ipcd SOCKET_A SOCKET_B [clients_max [clients_per_uid [memory_max_mb [privileged_uid]]]]
+ *
+ * 0 selects a default; with a privileged_uid (-1: none) everybody may connect.
  *
  * Says "ready" when it can be connected to. Commands on its standard input, one line each, answered
  * by one line: "usage A|B" (objects in use beyond those without clients), "counters A|B" (of the
@@ -175,6 +177,9 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 		.clients_max = argc > 3 ? (uint32_t)atoi(argv[3]) : 0,
 		.clients_per_uid = argc > 4 ? (uint32_t)atoi(argv[4]) : 0,
 		.memory_max = argc > 5 ? (uint64_t)atoi(argv[5]) << 20 : 0,
+		.mode = argc > 6 ? 0666 : 0,
+		.privileged = {argc > 6 ? (uid_t)atoi(argv[6]) : (uid_t)-1},
+		.num_privileged = 1,
 	};
 
 	hca_driver_usage(embed->side[i].drv, &base[i]);
@@ -192,7 +197,7 @@ main(int argc, char **argv)
 {
 	if (argc < 3) {
 		fprintf(stderr, "usage: ipcd SOCKET_A SOCKET_B [clients_max [clients_per_uid "
-				"[memory_max_mb]]]\n");
+				"[memory_max_mb [privileged_uid]]]]\n");
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN); /* a client may be gone when it is told something */

@@ -551,7 +551,7 @@ owner_open(struct sim *s, struct owner *o)
 
 	*o = (struct owner){.mem = aligned_alloc(4096, POOL)};
 	memset(o->mem, 0, POOL);
-	CTL(s, hca_client_open(s->side[0].drv, &o->c));
+	CTL(s, hca_client_open(s->side[0].drv, NULL, &o->c));
 	CTL(s, hca_client_attach(o->c, (uintptr_t)o->mem, POOL));
 	CTL(s, hca_client_alloc_pd(o->c, &o->pd));
 	CTL(s, hca_client_create_channel(o->c, &o->channel, &o->fd));

@@ -27,6 +27,9 @@ struct hca_qp_work {
 /* enum hca_mtu: what the port and the configuration carry at most, as UD uses it. */
 uint32_t hca_port_mtu(const struct hca *h);
 
+/* Q_Keys with the top bit are for privileged QPs. */
+bool hca_qp_may_have_qkey(const struct hca_qpc *q);
+
 /* Attributes of the image that ch->mask names. enum hca_stat. */
 int hca_qp_check_attrs(const struct hca *h, struct hca_qp_change *ch);
 

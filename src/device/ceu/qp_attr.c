@@ -142,6 +142,12 @@ static const struct {
 	{HCA_QP_ATTR_ALT_PATH, attr_alt},
 };
 
+bool
+hca_qp_may_have_qkey(const struct hca_qpc *q)
+{
+	return !(WORD(qkey) & HCA_QKEY_CONTROLLED) || WORD(flags) & HCA_QPC_PRIVILEGED;
+}
+
 /* A QP that is to be armed needs a path to go to. */
 static bool
 may_rearm(const struct hca *h, const struct hca_qp_change *ch)

@@ -316,6 +316,7 @@ publish(struct hca *h, const struct hca_qp_change *ch, struct hca_qp *n)
 	struct hca_qp *qp = &h->qp[ch->qpi];
 
 	n->cfg.generation = qp->cfg.generation + 1;
+	n->cfg.privileged = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_PRIVILEGED) != 0;
 	/* In RST, and without a number: that is what a packet for the index, or who counts, may see. */
 	hca_store_words(qp, n, sizeof(*n));
 	hca_qp_apply(h, ch);

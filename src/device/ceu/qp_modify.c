@@ -94,8 +94,11 @@ merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)
 static void
 latch(struct hca_qpc *image, const struct hca_qpc *in)
 {
-	image->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(
-		HCA_QPS_INIT, HCA_QPC_SERVICE(hca_be32_to_cpu(in->flags)), HCA_MIG_MIGRATED, 0));
+	uint32_t flags = hca_be32_to_cpu(in->flags);
+
+	image->flags = hca_cpu_to_be32(
+		HCA_QPC_MAKE_FLAGS(HCA_QPS_INIT, HCA_QPC_SERVICE(flags), HCA_MIG_MIGRATED, 0) |
+		(flags & HCA_QPC_PRIVILEGED));
 	/* PATH_MTU brings the rest of that word */
 	image->sizes = hca_cpu_to_be32(hca_be32_to_cpu(in->sizes) & HCA_MASK(23, 0));
 	image->usr_page = in->usr_page;
@@ -237,6 +240,10 @@ judge_change(struct hca *h, const struct hca_qpc *in, struct hca_qp_change *ch)
 	else
 		hca_qp_image_load(&h->qp[ch->qpi], &ch->image);
 	merge(&ch->image, in, ch->mask);
+	if (ch->mask & HCA_QP_ATTR_QKEY && !hca_qp_may_have_qkey(&ch->image)) {
+		HCA_COUNT(h, CEU, qp_qkey_refused);
+		return HCA_STAT_BAD_PARAM;
+	}
 	rc = hca_qp_check_attrs(h, ch);
 	if (rc == HCA_STAT_OK && ch->from != HCA_QPS_RST)
 		rc = hca_qp_fit_jobs(h, ch);
@@ -385,7 +392,7 @@ hca_cmd_query_qp(struct hca *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
-/* The GSI is a UD QP: packets to QPN 1 are its own. */
+/* The GSI is a privileged UD QP: packets to QPN 1 are its own. */
 int
 hca_cmd_conf_special_qp(struct hca *h, struct hca_cmd *c)
 {
@@ -401,7 +408,7 @@ hca_cmd_conf_special_qp(struct hca *h, struct hca_cmd *c)
 		return HCA_STAT_BAD_INDEX;
 	if (ch.from == HCA_QPS_RST)
 		return HCA_STAT_BAD_RES_STATE;
-	if (h->qp[ch.qpi].cfg.service != HCA_ST_UD)
+	if (h->qp[ch.qpi].cfg.service != HCA_ST_UD || !h->qp[ch.qpi].cfg.privileged)
 		return HCA_STAT_BAD_PARAM;
 	__atomic_store_n(&h->ctxmgt->gsi_qpn, ch.qpn, __ATOMIC_RELEASE);
 	return HCA_STAT_OK;

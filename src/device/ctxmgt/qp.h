@@ -82,6 +82,7 @@ struct hca_qp_cfg {
 	uint8_t ask_addr;    /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
 	uint32_t generation; /* counts lives of this index */
 	uint16_t vlan;	     /* VLAN id of the path, 0: none */
+	bool privileged;     /* HCA_QPC_PRIVILEGED */
 	struct hca_qp_block *block; /* what else it has */
 } __rte_cache_aligned;
 

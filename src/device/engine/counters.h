@@ -20,6 +20,8 @@
  *   CQEs wanted = CQEs written + cqe_overrun + cqe_dead_cq
  *   events_raised = comp_events + async_events + events_coalesced + events_unmapped + events_dead
  * Of these "late" means that memory of another process did not answer in time: as if lost.
+ * Refused to QPs without privilege: qp_qkey_refused, Q_Keys with the top bit in commands (hcr_errors
+ * counts these too); sq_management_refused, datagrams to QPN 0 or 1 (so does sq_bad_wqe).
  * The other names say more about what one of these counts, or what had to wait: resp_abandoned,
  * answers owed when the QP was reset or failed; req_no_mbuf and resp_no_mbuf, tries in vain.
  */
@@ -142,6 +144,7 @@
 	/* send queue */ \
 	X(sq_wqes) \
 	X(sq_bad_wqe) \
+	X(sq_management_refused) \
 	X(sq_catas) \
 	X(sq_purged) \
 	X(sq_parked_window) \
@@ -220,6 +223,7 @@
 	/* control */ \
 	X(hcr_commands) \
 	X(hcr_errors) \
+	X(qp_qkey_refused) \
 	X(rounds) \
 	/* congestion: received with CE, nothing answers them */ \
 	X(np_ecn_marked_roce_packets)

@@ -56,8 +56,16 @@ is_mapped_ip4(const uint8_t gid[16])
 	return memcmp(gid, prefix, sizeof(prefix)) == 0;
 }
 
+/* Datagrams of management are not for everybody: QPNs 0 and 1, Q_Keys with the top bit. */
+static bool
+may_send(const struct hca_qp *qp, const struct hca_ud_av *av)
+{
+	return likely(av->dqpn > HCA_QPN_GSI && !(av->qkey & HCA_QKEY_CONTROLLED)) ||
+	       qp->cfg.privileged;
+}
+
 uint8_t
-hca_wqe_judge_ud(const struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
+hca_wqe_judge_ud(struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
 		 struct hca_ud_av *av)
 {
 	const struct hca_ud_unit *u = w->ud;
@@ -87,5 +95,9 @@ hca_wqe_judge_ud(const struct hca *h, const struct hca_qp *qp, const struct hca_
 	av->dqpn = hca_le32_to_cpu(u->dqpn);
 	av->qkey = qkey & HCA_UD_QKEY_FROM_QPC ? __atomic_load_n(&qp->cfg.qkey, __ATOMIC_ACQUIRE)
 					       : qkey;
+	if (!may_send(qp, av)) {
+		HCA_COUNT(h, PARSER, sq_management_refused);
+		return HCA_SYND_LOCAL_QP_OP;
+	}
 	return 0;
 }

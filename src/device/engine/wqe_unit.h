@@ -110,7 +110,7 @@ hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_
  */
 struct hca;
 struct hca_qp;
-uint8_t hca_wqe_judge_ud(const struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
+uint8_t hca_wqe_judge_ud(struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
 			 struct hca_ud_av *av);
 /* The bind unit of a decoded BIND_MW. */
 void hca_wqe_bind(const struct hca_wqe *w, struct hca_bind *b);

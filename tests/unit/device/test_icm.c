@@ -375,8 +375,46 @@ static int
 make_ud(struct rig *r, uint32_t qpi)
 {
 	rig_qpc(r, qpi, HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT | HCA_QP_ATTR_QKEY)->flags =
-		hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(0, HCA_ST_UD, HCA_MIG_MIGRATED, 0));
+		hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(0, HCA_ST_UD, HCA_MIG_MIGRATED, 0) |
+				HCA_QPC_PRIVILEGED);
 	return rig_mbox(r, HCA_CMD_RST2INIT_QPEE, RIG_QPN(qpi));
+}
+
+/* ---- privilege ---- */
+
+static int
+with_qkey(struct rig *r, uint32_t op, uint32_t qkey, uint32_t flags)
+{
+	struct hca_qpc *q =
+		rig_qpc(r, 5, HCA_QP_ATTR_QKEY | HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT);
+
+	q->qkey = hca_cpu_to_be32(qkey);
+	q->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(0, HCA_ST_UD, HCA_MIG_MIGRATED, 0) | flags);
+	return rig_mbox(r, op, RIG_QPN(5));
+}
+
+/* Q_Keys with the top bit are for QPs that were privileged when they left RESET, and for no other. */
+static void
+controlled_qkeys(void **state)
+{
+	const uint32_t top = HCA_QKEY_CONTROLLED, some = 0x7fffffff;
+	struct rig *r = *state;
+
+	rig_qp_world(r);
+	assert_int_equal(with_qkey(r, HCA_CMD_RST2INIT_QPEE, top, 0), HCA_STAT_BAD_PARAM);
+	assert_int_equal(with_qkey(r, HCA_CMD_RST2INIT_QPEE, HCA_QKEY_GSI, 0), HCA_STAT_BAD_PARAM);
+	assert_int_equal(hca_counter_value(r->h, HCA_CTR_qp_qkey_refused), 2);
+	assert_int_equal(with_qkey(r, HCA_CMD_RST2INIT_QPEE, some, 0), HCA_STAT_OK);
+	assert_int_equal(with_qkey(r, HCA_CMD_INIT2INIT_QPEE, top, HCA_QPC_PRIVILEGED),
+			 HCA_STAT_BAD_PARAM);
+	assert_int_equal(r->h->qp[5].cfg.qkey, some);
+	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(5)), HCA_STAT_BAD_PARAM);
+	assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, RIG_QPN(5), 0, 0), HCA_STAT_OK);
+	assert_int_equal(with_qkey(r, HCA_CMD_RST2INIT_QPEE, top, HCA_QPC_PRIVILEGED), HCA_STAT_OK);
+	assert_int_equal(with_qkey(r, HCA_CMD_INIT2INIT_QPEE, UINT32_MAX, 0), HCA_STAT_OK);
+	assert_int_equal(r->h->qp[5].cfg.qkey, UINT32_MAX);
+	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(5)), HCA_STAT_OK);
+	assert_int_equal(hca_counter_value(r->h, HCA_CTR_qp_qkey_refused), 3);
 }
 
 static void
@@ -429,6 +467,7 @@ main(void)
 		T(qp_is_written_back),
 		T(others_are_written_back),
 		T(special_qp),
+		T(controlled_qkeys),
 #undef T
 	};
 

@@ -146,7 +146,7 @@ mailbox(struct rig *r, uint32_t service, uint32_t mask, uint32_t to)
 	q->next_send_psn = hca_cpu_to_be32(next_value(0x1000000));
 	q->rnr_nextrecvpsn =
 		hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(next_value(32), next_value(0x1000000)));
-	q->qkey = hca_cpu_to_be32(next_value(0x1000000) << 8 | next_value(256));
+	q->qkey = hca_cpu_to_be32(next_value(0x1000000) << 7 | next_value(128));
 	return q;
 }
 

@@ -63,7 +63,7 @@ setup(void **state)
 	answer = 0;
 	fake = fake_hw_create();
 	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
-	assert_int_equal(hca_client_open(drv, &client), 0);
+	assert_int_equal(hca_client_open(drv, NULL, &client), 0);
 	assert_int_equal(hca_client_async_fd(client, &async_fd), 0);
 	fcntl(async_fd, F_SETFL, O_NONBLOCK);
 	return 0;

@@ -33,7 +33,7 @@ setup(void **state)
 	fake = fake_hw_create();
 	memory = aligned_alloc(PAGE, MEM_PAGES * PAGE);
 	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
-	assert_int_equal(hca_client_open(drv, &client), 0);
+	assert_int_equal(hca_client_open(drv, NULL, &client), 0);
 	assert_int_equal(hca_client_attach(client, (uintptr_t)memory, MEM_PAGES * PAGE), 0);
 	assert_int_equal(hca_client_async_fd(client, &async_fd), 0);
 	fcntl(async_fd, F_SETFL, O_NONBLOCK);
@@ -284,6 +284,7 @@ test_context_is_the_drivers(void **state)
 	sent = (void *)cmd->mailbox;
 	assert_int_equal(cmd->in_modifier, qpn);
 	assert_int_equal(hca_be32_to_cpu(sent->usr_page), 1);
+	assert_int_equal(hca_be32_to_cpu(sent->flags) & HCA_QPC_PRIVILEGED, 0);
 	assert_int_equal(hca_be32_to_cpu(sent->local_qpn), qpn);
 	assert_int_equal(hca_be32_to_cpu(sent->pd), pdn);
 	assert_int_equal(hca_be32_to_cpu(sent->cqn_snd), cqn);
@@ -373,7 +374,7 @@ test_ownership(void **state)
 	struct hca_qpc qpc = {0};
 
 	assert_int_equal(hca_client_reg_mr(client, &mr, NULL, &keys), 0);
-	assert_int_equal(hca_client_open(drv, &other), 0);
+	assert_int_equal(hca_client_open(drv, NULL, &other), 0);
 	assert_int_equal(hca_client_dereg_mr(other, keys.lkey), -EINVAL);
 	assert_int_equal(hca_client_destroy_qp(other, qpn), -EINVAL);
 	assert_int_equal(hca_client_modify_qp(other, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), -EINVAL);
@@ -659,13 +660,13 @@ test_uar_pages_run_out(void **state)
 	struct hca_client *more[8];
 	uint32_t n = 0;
 
-	while (n < 8 && hca_client_open(drv, &more[n]) == 0)
+	while (n < 8 && hca_client_open(drv, NULL, &more[n]) == 0)
 		n++;
 	assert_int_equal(n, 6); /* 8 pages, one the driver's, one taken */
 	hca_client_uar(more[0]);
 	memset((void *)(uintptr_t)hca_client_uar(more[0]), 0xff, PAGE);
 	hca_client_close(more[0]);
-	assert_int_equal(hca_client_open(drv, &more[0]), 0);
+	assert_int_equal(hca_client_open(drv, NULL, &more[0]), 0);
 	assert_int_equal(*(volatile uint8_t *)hca_client_uar(more[0]), 0);
 	while (n-- > 0)
 		hca_client_close(more[n]);

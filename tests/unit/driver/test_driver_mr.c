@@ -26,7 +26,7 @@ setup(void **state)
 	fake = fake_hw_create();
 	memory = aligned_alloc(PAGE, MEM_PAGES * PAGE);
 	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
-	assert_int_equal(hca_client_open(drv, &client), 0);
+	assert_int_equal(hca_client_open(drv, NULL, &client), 0);
 	assert_int_equal(hca_client_attach(client, (uintptr_t)memory, MEM_PAGES * PAGE), 0);
 	assert_int_equal(hca_client_alloc_pd(client, &pdn), 0);
 	return 0;
@@ -88,7 +88,7 @@ test_windows(void **state)
 	assert_int_equal(hca_client_dealloc_pd(client, pdn), -EBUSY);
 	/* no region, not somebody else's; the tag may have changed meanwhile */
 	assert_int_equal(hca_client_dereg_mr(client, key), -EINVAL);
-	assert_int_equal(hca_client_open(drv, &other), 0);
+	assert_int_equal(hca_client_open(drv, NULL, &other), 0);
 	assert_int_equal(hca_client_dealloc_mw(other, key), -EINVAL);
 	assert_int_equal(hca_client_alloc_mw(other, pdn, HCA_CTL_MW_TYPE_1, &again), -EINVAL);
 	hca_client_close(other);

@@ -28,7 +28,7 @@ start(const struct hca_quota *quota)
 	fake = fake_hw_create();
 	memory = aligned_alloc(PAGE, PAGES * PAGE);
 	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
-	assert_int_equal(hca_client_open(drv, &client), 0);
+	assert_int_equal(hca_client_open(drv, NULL, &client), 0);
 	assert_int_equal(hca_client_attach(client, (uintptr_t)memory, PAGES * PAGE), 0);
 }
 
@@ -80,7 +80,7 @@ expect_each(const struct thing *t, unsigned int quota)
 	for (unsigned int i = 0; i < quota; i++)
 		assert_int_equal(t->make(client, &handle), 0);
 	assert_int_equal(t->make(client, &handle), -ENOMEM);
-	assert_int_equal(hca_client_open(drv, &other), 0);
+	assert_int_equal(hca_client_open(drv, NULL, &other), 0);
 	assert_int_equal(hca_client_attach(other, (uintptr_t)memory, PAGES * PAGE), 0);
 	expect(other, t, quota);
 	hca_client_close(other);

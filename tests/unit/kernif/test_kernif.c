@@ -114,7 +114,7 @@ begin(const struct kernif_config *c)
 	fake = fake_hw_create();
 	dc.resolve_arg = k;
 	assert_int_equal(hca_driver_create(&fake->hw, &dc, &drv), 0);
-	assert_int_equal(hca_client_open(drv, &client), 0);
+	assert_int_equal(hca_client_open(drv, NULL, &client), 0);
 	assert_int_equal(hca_client_async_fd(client, &async_fd), 0);
 	fcntl(async_fd, F_SETFL, O_NONBLOCK);
 	if (kernif_start(k, lan_port(lan), drv) != 0)

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What processes of ordinary users may not do: management datagrams. Those of a user the daemon was
+ * told of may.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ipc_rig.h"
+
+#define NOBODY 65534
+#define GSI_QKEY 0x80010000u
+#define WAIT_S 60
+
+static struct rig rig;
+
+/* The user as whom the client runs: this one, unless that is root. */
+static uid_t
+user(void)
+{
+	return getuid() != 0 ? getuid() : NOBODY;
+}
+
+static void
+start_rig(int privileged)
+{
+	char uid[16];
+	const char *extra[] = {"0", "0", "0", uid, NULL};
+
+	snprintf(uid, sizeof(uid), "%d", privileged);
+	rig_start(&rig, extra);
+}
+
+static int
+differs(const char *what, int got, int want)
+{
+	if (got == want)
+		return 0;
+	fprintf(stderr, "%s: %d instead of %d (%s)\n", what, got, want, softhca_last_error(NULL));
+	return 1;
+}
+
+static int
+to_state(struct softhca_qp *qp, uint32_t state, uint32_t mask, uint32_t qkey)
+{
+	struct softhca_qp_attr a = {.qp_state = state, .port_num = 1, .qkey = qkey, .sq_psn = 1};
+
+	return softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | mask);
+}
+
+#define TO_INIT (SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_QKEY)
+
+/* A datagram to the other end; the status of its completion, or a negative errno. */
+static int
+send_to(struct peer *p, uint32_t qpn, uint32_t qkey)
+{
+	struct softhca_sge sge = {(uintptr_t)p->buf, 256, p->mr->lkey};
+	struct softhca_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_SEND,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.wr.ud = {.ah = p->ah, .remote_qpn = qpn, .remote_qkey = qkey},
+	};
+	struct softhca_send_wr *bad;
+	struct softhca_wc wc;
+	int err = softhca_post_send(p->qp, &wr, &bad);
+
+	return err == 0 ? peer_wait(p, &wc, WAIT_S) : err;
+}
+
+static int
+become_user(struct peer *p)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_UD};
+	struct softhca_ah_attr a = {
+		.is_global = 1,
+		.port_num = 1,
+		.hop_limit = 64,
+	};
+
+	if (getuid() == 0 && setuid(NOBODY) != 0)
+		return differs("setuid", -errno, 0);
+	if (peer_open(p, rig.path[0], &cfg) != 0)
+		return 1;
+	a.dgid = p->me.gid; /* its own: datagrams come back, nobody takes them */
+	p->ah = softhca_create_ah(p->pd, &a);
+	return p->ah == NULL;
+}
+
+static int
+ordinary(int sock, void *arg)
+{
+	struct peer p;
+	int bad = become_user(&p);
+
+	if (bad != 0)
+		return bad;
+	bad += differs("INIT with the GSI's Q_Key",
+		       to_state(p.qp, SOFTHCA_QPS_INIT, TO_INIT, GSI_QKEY), -EACCES);
+	bad += strstr(softhca_last_error(NULL), "privileged_users") == NULL;
+	bad += differs("INIT", to_state(p.qp, SOFTHCA_QPS_INIT, TO_INIT, 0x7fffffff), 0);
+	bad += differs("RTR", to_state(p.qp, SOFTHCA_QPS_RTR, 0, 0), 0);
+	bad += differs("RTS", to_state(p.qp, SOFTHCA_QPS_RTS, SOFTHCA_QP_SQ_PSN, 0), 0);
+	bad += differs("RTS with the top bit",
+		       to_state(p.qp, SOFTHCA_QPS_RTS, SOFTHCA_QP_QKEY, 0xffffffff), -EACCES);
+	bad += differs("the QP's own Q_Key", send_to(&p, p.qp->qp_num, GSI_QKEY), 0);
+	bad += differs("to QPN 1", send_to(&p, 1, GSI_QKEY), SOFTHCA_WC_LOC_QP_OP_ERR);
+	peer_close(&p);
+	return bad;
+}
+
+static void
+ordinary_user(void **state)
+{
+	int sock;
+
+	start_rig(-1);
+	rig_join(rig_fork(ordinary, NULL, &sock));
+	close(sock);
+	assert_int_equal(rig_ask(&rig, "device", 0, "qp_qkey_refused"), 2);
+	assert_int_equal(rig_ask(&rig, "device", 0, "sq_management_refused"), 1);
+	/* It was its own, and came back. */
+	assert_int_equal(rig_ask(&rig, "device", 0, "rx_bad_qkey"), 0);
+	rig_stop(&rig);
+}
+
+static int
+privileged(int sock, void *arg)
+{
+	struct peer p;
+	int bad = become_user(&p);
+
+	if (bad != 0)
+		return bad;
+	bad += differs("INIT", to_state(p.qp, SOFTHCA_QPS_INIT, TO_INIT, GSI_QKEY), 0);
+	bad += differs("RTR", to_state(p.qp, SOFTHCA_QPS_RTR, 0, 0), 0);
+	bad += differs("RTS", to_state(p.qp, SOFTHCA_QPS_RTS, SOFTHCA_QP_SQ_PSN, 0), 0);
+	bad += differs("to QPN 1", send_to(&p, 1, GSI_QKEY), 0);
+	peer_close(&p);
+	return bad;
+}
+
+static void
+privileged_user(void **state)
+{
+	int sock;
+
+	start_rig((int)user());
+	rig_join(rig_fork(privileged, NULL, &sock));
+	close(sock);
+	assert_int_equal(rig_ask(&rig, "device", 0, "qp_qkey_refused"), 0);
+	assert_int_equal(rig_ask(&rig, "device", 0, "sq_management_refused"), 0);
+	rig_stop(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ordinary_user),
+		cmocka_unit_test(privileged_user),
+	};
+
+	return cmocka_run_group_tests_name("ipc-rights", tests, NULL, NULL);
+}
