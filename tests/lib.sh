@@ -9,6 +9,17 @@ results_open() {
 	: >"$results" || die "cannot write $results"
 }
 
+# Files of this run are in a folder of its own, which goes with the last process that was started here,
+# however that ended: each holds the pipe.
+own_tmpdir() {
+	TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/softhca-run.XXXXXX") || die "no place for temporary files"
+	export TMPDIR
+	exec 8> >(trap '' INT TERM HUP
+		exec 9>&-
+		cat >/dev/null
+		rm -rf "$TMPDIR")
+}
+
 record() { printf '%s\t%s\n' "$1" "$2" >>"$results"; }
 
 count() { awk -F '\t' -v what="$1" '$1 == what { n++ } END { print n + 0 }' "$results"; }

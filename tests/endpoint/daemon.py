@@ -144,7 +144,8 @@ class Daemon:
 
     def runtime_dirs(self):
         """What DPDK has made for it."""
-        return [path for path in ('/var/run/dpdk/' + self.name, '/tmp/dpdk/' + self.name)
+        places = '/var/run', os.environ.get('XDG_RUNTIME_DIR', '/tmp'), '/tmp'
+        return [path for path in [os.path.join(place, 'dpdk', self.name) for place in places]
                 if os.path.isdir(path)]
 
     def close(self):

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../test_path.h"
 #include "config_keys.h"
 #include "endpoint.h"
 #include "endpoint_check.h"
@@ -29,8 +30,8 @@ static char said[4096];
 static int
 load(struct endpoint_config *c, const char *text)
 {
-	char path[] = "/tmp/softhca-config-XXXXXX", raw[4096];
-	int fd = mkstemp(path), n;
+	char path[TEST_PATH_MAX], raw[4096];
+	int fd = mkstemp(test_path(path, "config")), n;
 	FILE *errors = fmemopen(raw, sizeof(raw), "w");
 	char *at;
 

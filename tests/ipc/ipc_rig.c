@@ -33,13 +33,17 @@ static unsigned int rigs;
 static void
 name_socket(char *path, size_t room, unsigned int number, int side)
 {
-	snprintf(path, room, "/tmp/softhca-ipc-%d-%u/%c.sock", (int)getpid(), number, 'a' + side);
+	const char *base = getenv("TMPDIR");
+	int n = snprintf(path, room, "%s/softhca-ipc-%d-%u/%c.sock", base != NULL ? base : "/tmp",
+			 (int)getpid(), number, 'a' + side);
+
+	assert_true(n < (int)room); /* or TMPDIR is too long for the address of a socket */
 }
 
 static void
 remove_folder(unsigned int number)
 {
-	char path[64];
+	char path[RIG_PATH_MAX];
 
 	for (int i = 0; i < 2; i++) {
 		name_socket(path, sizeof(path), number, i);

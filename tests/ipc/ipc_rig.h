@@ -18,11 +18,13 @@
 
 #include <softhca/softhca.h>
 
+#define RIG_PATH_MAX 96 /* of a socket, below TMPDIR */
+
 struct rig {
 	pid_t pid;
 	int to, from; /* its standard input and output */
 	unsigned int number;
-	char path[2][64];
+	char path[2][RIG_PATH_MAX];
 };
 
 /* extra: more arguments of ipcd, NULL-terminated; or NULL. Asserts. */

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../test_path.h"
 #include "ipc_rig.h"
 #include "raw.h"
 
@@ -295,11 +296,11 @@ greet_back(int s, enum manner manner)
 static pid_t
 fake_daemon(struct sockaddr_un *addr, enum manner manner, uid_t uid)
 {
-	char folder[] = "/tmp/softhca-ipc-fake-XXXXXX";
+	char folder[TEST_PATH_MAX];
 	pid_t pid;
 	int l;
 
-	assert_non_null(mkdtemp(folder));
+	assert_non_null(mkdtemp(test_path(folder, "ipc-fake")));
 	assert_int_equal(chmod(folder, 0777), 0);
 	*addr = (struct sockaddr_un){.sun_family = AF_UNIX};
 	snprintf(addr->sun_path, sizeof(addr->sun_path), "%s/x.sock", folder);

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../test_path.h"
 #include "abi_ctx.h"
 #include "ipc_rig.h"
 #include "raw.h"
@@ -173,8 +174,8 @@ stack(void **state)
 static void
 file_mapping(void **state)
 {
-	char path[] = "/tmp/softhca-foreign-XXXXXX";
-	int fd = mkstemp(path);
+	char path[TEST_PATH_MAX];
+	int fd = mkstemp(test_path(path, "foreign"));
 
 	assert_true(fd >= 0);
 	unlink(path);

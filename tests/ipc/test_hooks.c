@@ -154,7 +154,7 @@ main_preloaded(const char *paths)
 static int
 child_with_preload(int sock, void *arg)
 {
-	char paths[160];
+	char paths[2 * RIG_PATH_MAX];
 
 	snprintf(paths, sizeof(paths), "%s %s", rig.path[0], rig.path[1]);
 	setenv("LD_PRELOAD", getenv("HOOKS"), 1);

@@ -19,13 +19,14 @@
 #include <rte_mbuf.h>
 
 #include "../../test_eal.h"
+#include "../../test_path.h"
 #include "engine/pkt.h"
 #include "port/port_memif.h"
 
 #define PATIENCE_MS 60000u
 #define RIG_ROOM (9216u + RTE_PKTMBUF_HEADROOM)
 
-static char folder[] = "/tmp/softhca-memif-XXXXXX";
+static char folder[TEST_PATH_MAX];
 static struct rte_mempool *pool;
 static unsigned int opened;
 
@@ -42,7 +43,7 @@ static inline int
 rig_setup(void **state)
 {
 	(void)state;
-	if (mkdtemp(folder) == NULL || test_eal_start(160) != 0)
+	if (mkdtemp(test_path(folder, "memif")) == NULL || test_eal_start(160) != 0)
 		return -1;
 	pool = rte_pktmbuf_pool_create("frames", 2047, 0, HCA_MBUF_PRIV, RIG_ROOM, -1);
 	return pool == NULL ? -1 : 0;

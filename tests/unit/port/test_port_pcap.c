@@ -2,6 +2,7 @@
 
 /* Captures: classic and pcapng, of what is sent and of what is received. */
 
+#include "../../test_path.h"
 #include "port_rig.h"
 
 #include <stdio.h>
@@ -13,12 +14,12 @@
 static void
 capture(void **state)
 {
-	char path[] = "/tmp/softhca-test-XXXXXX";
+	char path[TEST_PATH_MAX];
 	uint8_t head[24], frame_head[16], bytes[512];
 	struct hca_pcap *file;
 	struct hca_port *p;
 	uint32_t len;
-	int fd = mkstemp(path);
+	int fd = mkstemp(test_path(path, "pcap"));
 	FILE *f;
 
 	(void)state;
@@ -61,13 +62,13 @@ capture(void **state)
 static void
 capture_of_both_ways(void **state)
 {
-	char path[] = "/tmp/test_port_pcap.XXXXXX";
+	char path[TEST_PATH_MAX];
 	struct hca_port *inner = rig_source(4), *p;
 	struct rte_mbuf *m = rig_frame(9);
 	struct hca_pcap *file;
 
 	(void)state;
-	close(mkstemp(path));
+	close(mkstemp(test_path(path, "pcap")));
 	assert_int_equal(hca_pcap_open(path, 0, &file), 0);
 	assert_int_equal(hca_port_pcap_open(file, inner, -1, &p), 0);
 	assert_int_equal(rig_receive(p, 2, 1), 2);

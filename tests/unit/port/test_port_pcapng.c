@@ -2,6 +2,7 @@
 
 /* Captures as pcapng: every block byte by byte; disks that are slow or full. */
 
+#include "../../test_path.h"
 #include "port_rig.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #define NAME "wire0" /* not a multiple of four bytes */
 #define FILE_MAX (1u << 18)
 
-static char path[64];
+static char path[TEST_PATH_MAX];
 static uint8_t file[FILE_MAX];
 static size_t file_len, at;
 
@@ -28,7 +29,7 @@ static size_t file_len, at;
 static void
 new_path(void)
 {
-	snprintf(path, sizeof(path), "/tmp/softhca-pcapng-%d", (int)getpid());
+	close(mkstemp(test_path(path, "pcapng")));
 	unlink(path);
 }
 

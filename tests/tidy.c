@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * tidy COMMAND...: runs a test so that nothing of it is left, also when it or this program is killed.
+ *
+ * The test is the child of a keeper in a session of its own, which outlives both and is the parent of
+ * all that a test leaves (PR_SET_CHILD_SUBREAPER). When the test has ended, or this program has, the
+ * keeper ends what is left and removes the folder in which the test had its files:
+ *
+ *   TMPDIR, XDG_RUNTIME_DIR  a new folder below the TMPDIR of the caller, of a short path: sockets
+ *   /run/dpdk, /run/netns    files of DPDK and names of network namespaces: file systems of this test
+ *                            alone, where the caller may mount them
+ *
+ * The exit status is the test's; 128 and the signal, if that ended it.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FOLDER_MAX 64 /* a socket in a folder in it: less than 108 */
+
+static char folder[FOLDER_MAX];
+
+static void
+make_folder(void)
+{
+	const char *base = getenv("TMPDIR");
+
+	if (base == NULL || *base == '\0' || strlen(base) > FOLDER_MAX - 16)
+		base = "/tmp";
+	snprintf(folder, sizeof(folder), "%s/softhca-XXXXXX", base);
+	if (mkdtemp(folder) == NULL) {
+		perror(folder);
+		exit(125);
+	}
+	chmod(folder, 01777); /* daemons of other users serve in it */
+	setenv("TMPDIR", folder, 1);
+	setenv("XDG_RUNTIME_DIR", folder, 1);
+}
+
+/* What programs put there ends with the last process that sees this. */
+static void
+hide(const char *path)
+{
+	if (mkdir(path, 0755) == 0 || errno == EEXIST)
+		mount("test", path, "tmpfs", 0, "mode=755");
+}
+
+static void
+own_mounts(void)
+{
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+		return;
+	hide("/run/dpdk");
+	hide("/run/netns");
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	if (remove(path) != 0)
+		fprintf(stderr, "tidy: %s stays: %s\n", path, strerror(errno));
+	return 0;
+}
+
+/* ---- the keeper ---- */
+
+static volatile sig_atomic_t child_ended;
+
+static void
+on_child(int number)
+{
+	(void)number;
+	child_ended = 1;
+}
+
+/* Every process whose parent is the keeper: the test, or what it left. Returns how many. */
+static unsigned int
+kill_children(bool tell)
+{
+	char path[64], name[32];
+	unsigned int n = 0;
+	int pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	f = fopen(path, "re");
+	if (f == NULL)
+		return 0;
+	while (fscanf(f, "%d", &pid) == 1) {
+		FILE *comm;
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		comm = tell ? fopen(path, "re") : NULL;
+		if (comm != NULL && fgets(name, sizeof(name), comm) != NULL)
+			fprintf(stderr, "tidy: left behind: %d %s", pid, name);
+		if (comm != NULL)
+			fclose(comm);
+		kill(pid, SIGKILL);
+		n++;
+	}
+	fclose(f);
+	return n;
+}
+
+/* Until the test ends or nobody waits for it; its status, or -1. */
+static int
+wait_for(pid_t test, int lifeline)
+{
+	struct pollfd p = {.fd = lifeline};
+	sigset_t none;
+	int status;
+	pid_t pid;
+
+	sigemptyset(&none);
+	for (;;) {
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+			if (pid == test)
+				return status;
+		if (pid < 0 || ppoll(&p, 1, NULL, &none) > 0)
+			return -1;
+	}
+}
+
+/* Children of those that are killed become ours in turn. */
+static void
+sweep(bool tell)
+{
+	while (kill_children(tell) != 0)
+		while (waitpid(-1, NULL, 0) < 0 && errno == EINTR)
+			;
+}
+
+static void
+keep(char **command, int lifeline, int report, sigset_t *mask)
+{
+	struct sigaction sa = {.sa_handler = on_child};
+	int status;
+	pid_t test;
+
+	setsid();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	sigaction(SIGCHLD, &sa, NULL);
+	make_folder();
+	own_mounts();
+	test = fork();
+	if (test == 0) {
+		close(lifeline);
+		close(report);
+		sigprocmask(SIG_SETMASK, mask, NULL);
+		execvp(command[0], command);
+		perror(command[0]);
+		_exit(127);
+	}
+	status = test > 0 ? wait_for(test, lifeline) : -1;
+	sweep(status >= 0);
+	nftw(folder, remove_one, 32, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	if (status >= 0 && write(report, &status, sizeof(status)) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+int
+main(int argc, char **argv)
+{
+	int life[2], report[2], status;
+	sigset_t mask, block;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: tidy COMMAND...\n");
+		return 125;
+	}
+	sigemptyset(&block);
+	sigaddset(&block, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &block, &mask); /* the keeper takes it in ppoll() only */
+	if (pipe2(life, O_CLOEXEC) != 0 || pipe2(report, O_CLOEXEC) != 0)
+		return 125;
+	switch (fork()) {
+	case -1:
+		return 125;
+	case 0:
+		close(life[1]);
+		close(report[0]);
+		keep(argv + 1, life[0], report[1], &mask);
+	}
+	close(life[0]);
+	close(report[1]);
+	if (read(report[0], &status, sizeof(status)) != sizeof(status))
+		return 125;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
