@@ -244,7 +244,9 @@ add_session(struct port_memif *p, int fd)
 
 	e.data.ptr = &p->session[i];
 	p->session[i] = memif_session_new(p, fd);
-	if (p->session[i] != NULL && epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) != 0)
+	if (p->session[i] == NULL) /* gone already */
+		hca_port_count(&p->stats.refused, 1);
+	else if (epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) != 0)
 		end(p, p->session[i], "No resources");
 }
 

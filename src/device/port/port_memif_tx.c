@@ -11,9 +11,12 @@
 void
 memif_break(struct port_memif *p, struct memif_conn *c, enum memif_broken why)
 {
+	uint32_t none = MEMIF_BROKEN_NO;
 	uint64_t one = 1;
 
-	__atomic_store_n(&c->broken, why, __ATOMIC_RELAXED);
+	/* The first reason is the cause of others. */
+	__atomic_compare_exchange_n(&c->broken, &none, why, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
 	if (write(p->broken_fd, &one, sizeof(one)) < 0)
 		return; /* the counter is full of such calls: the thread comes anyway */
 }
