@@ -21,6 +21,7 @@
 #include "ep_line.h"
 
 #define NET_DEVICE "eth0"
+#define NET_VLAN_DEVICE "eth0.77"
 #define QUIET_MS 120000 /* nobody speaks: the host is gone */
 
 static struct ibv_context *
@@ -86,13 +87,16 @@ play(struct ep_set *s, struct ep_line *l)
 	return err == -EBADMSG ? 0 : err;
 }
 
-/* What verbs attach to is not enough: the IP layer drops groups that no socket has joined. */
+/*
+ * What verbs attach to is not enough: the IP layer drops groups that no socket has joined on the
+ * interface the frame belongs to, and rxe tells the filters of its own interface alone.
+ */
 static int
-join_groups(void)
+join_groups(const char *device)
 {
 	struct perf_exchange t = {.ip = 6};
-	struct ipv6_mreq m6 = {.ipv6mr_interface = if_nametoindex(NET_DEVICE)};
-	struct ip_mreqn m4 = {.imr_ifindex = (int)if_nametoindex(NET_DEVICE)};
+	struct ipv6_mreq m6 = {.ipv6mr_interface = if_nametoindex(device)};
+	struct ip_mreqn m4 = {.imr_ifindex = (int)if_nametoindex(device)};
 	int s4 = socket(AF_INET, SOCK_DGRAM, 0), s6 = socket(AF_INET6, SOCK_DGRAM, 0);
 	union ibv_gid gid;
 
@@ -148,7 +152,9 @@ main(int argc, char **argv)
 		       strerror(errno));
 		return 1;
 	}
-	err = join_groups();
+	err = join_groups(NET_DEVICE);
+	if (err == 0)
+		err = join_groups(NET_VLAN_DEVICE);
 	if (err == 0)
 		err = serve(ctx, &l);
 	printf("peer: ends (%d)\n", err);
