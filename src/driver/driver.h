@@ -23,7 +23,7 @@
 struct hca_driver;
 struct hca_client;
 
-/* Per client; 0 = whatever the device has */
+/* Per client; 0 = its share, or whatever the device has where there are no shares */
 struct hca_quota {
 	uint32_t qps;
 	uint32_t cqs;
@@ -34,6 +34,13 @@ struct hca_quota {
 	uint32_t srqs;
 	uint32_t xrcds;
 	uint32_t segments; /* of memory, which share the windows of the device */
+	uint32_t groups;   /* multicast */
+	/*
+	 * Per cent, 0 = no limit: of what nobody else has all clients of a user may have so much,
+	 * and of what is left to its user each client, where it has no number above. Of QPs, CQs,
+	 * SRQs, XRC domains, regions, translation entries, PDs, multicast groups, device_bytes.
+	 */
+	uint32_t user_share, client_share;
 };
 
 /*
@@ -54,6 +61,7 @@ struct hca_driver_config {
 	uint32_t timeout_ms;   /* per command; 0 = 10 s */
 	uint64_t seed;	       /* 0 = getrandom; else key and QPN tags follow it (tests) */
 	struct hca_quota quota;
+	uint64_t device_bytes;	/* memory of the device for queues of clients; 0 = no limit */
 	hca_resolve_fn resolve; /* asked when the neighbour table has no answer; or NULL */
 	void *resolve_arg;
 };
@@ -174,6 +182,7 @@ void hca_driver_query_port(struct hca_driver *drv, struct hca_ctl_port *out);
  * the top bit, QPNs 0 and 1).
  */
 struct hca_client_who {
+	uint32_t user; /* whose clients share quotas */
 	bool privileged;
 };
 

@@ -95,6 +95,7 @@ hca_client_open(struct hca_driver *drv, const struct hca_client_who *who, struct
 		return driver_fail(-ENOMEM, "no memory for a client");
 	client->drv = drv;
 	client->privileged = who != NULL && who->privileged;
+	client->user = who != NULL ? who->user : 0;
 	client->async_read_fd = -1;
 	pthread_mutex_lock(&drv->lock);
 	err = driver_ids_take(&drv->uar_ids, &client->uar);
@@ -228,7 +229,8 @@ hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len)
 	segment->len = len;
 	pthread_mutex_lock(&drv->lock);
 	if (quota != 0 && client->count_segments >= quota)
-		err = driver_fail(-ENOMEM, "the client has its %u segments", quota);
+		err = driver_fail(-ENOMEM, "the client has its %u segments ([quota] segments)",
+				  quota);
 	else if (drv->hw.dma_attach != NULL)
 		err = drv->hw.dma_attach(drv->hw.dma_arg, client->uar, bus, len);
 	if (err == 0) {
@@ -304,17 +306,25 @@ mws(const struct hca_mbox_dev_lim *lim)
 	return log != 0 ? 1u << (log & 31) : 0;
 }
 
+static uint32_t
+most(const struct hca_client *client, enum driver_thing thing)
+{
+	uint64_t n = driver_quota_most(client, thing);
+
+	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
 int
 hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
 {
 	struct hca_driver *drv = client->drv;
 	const struct hca_mbox_dev_lim *lim = &drv->lim;
-	const struct hca_quota *quota = &drv->config.quota;
 	uint32_t sz = hca_be32_to_cpu(lim->max_sz);
 	uint32_t port = hca_be32_to_cpu(lim->port);
 	uint32_t sq = hca_be32_to_cpu(lim->sq_sg);
 	uint32_t rd = hca_be32_to_cpu(lim->rd_atomic);
 
+	pthread_mutex_lock(&drv->lock); /* what others leave changes */
 	*info = (struct hca_ctl_info){
 		.board_id = drv->board_id,
 		.uar_page = client->uar,
@@ -331,20 +341,21 @@ hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
 		.num_ports = HCA_LIM_NUM_PORTS(port),
 		.gid_entries = quota_or(hca_be32_to_cpu(lim->gid_table_len), DRIVER_MAX_GIDS),
 		.pkey_entries = quota_or(hca_be32_to_cpu(lim->pkey_table_len), DRIVER_MAX_PKEYS),
-		.max_qps = quota_or(quota->qps, drv->qp_ids.count - drv->qp_ids.first),
-		.max_cqs = quota_or(quota->cqs, drv->cq_ids.count - drv->cq_ids.first),
-		.max_mrs = quota_or(quota->mrs, drv->mpt_ids.count - drv->mpt_ids.first),
-		.max_pds = quota_or(quota->pds, PD_INDEX_MAX),
+		.max_qps = most(client, DRIVER_QPS),
+		.max_cqs = most(client, DRIVER_CQS),
+		.max_mrs = most(client, DRIVER_MRS),
+		.max_pds = most(client, DRIVER_PDS),
 		.ack_delay = HCA_LIM_ACK_DELAY(port),
 		.flags = hca_be32_to_cpu(lim->caps),
 		.log_num_srqs = drv->config.log_num_srqs,
-		.max_srqs = quota_or(quota->srqs, drv->srq_ids.count - drv->srq_ids.first),
-		.max_xrcds = quota_or(quota->xrcds, drv->xrcd_ids.count - drv->xrcd_ids.first),
+		.max_srqs = most(client, DRIVER_SRQS),
+		.max_xrcds = most(client, DRIVER_XRCDS),
 		.max_mcgs = mcgs(lim),
 		.max_qps_per_mcg = HCA_LIM_QP_PER_MCG(hca_be32_to_cpu(lim->mcast)),
 		.max_mws = mws(lim),
 		.num_vectors = drv->num_eqs - 1,
 	};
+	pthread_mutex_unlock(&drv->lock);
 	if ((info->flags & HCA_CAP_SRQ) == 0)
 		info->max_srqs = 0;
 	if ((info->flags & HCA_CAP_XRC) == 0)
@@ -388,24 +399,22 @@ int
 hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn)
 {
 	struct hca_driver *drv = client->drv;
-	uint32_t quota = drv->config.quota.pds;
 	struct driver_pd *pd = calloc(1, sizeof(*pd)), **link;
 	int err = 0;
 
 	if (pd == NULL)
 		return driver_fail(-ENOMEM, "no memory for a PD");
 	pthread_mutex_lock(&drv->lock);
-	if (client->count_pds >= quota_or(quota, PD_INDEX_MAX)) {
-		err = driver_fail(-ENOMEM, "the client has its %u PDs", client->count_pds);
+	err = driver_quota(client, DRIVER_PDS, 1);
+	if (err != 0)
 		goto out;
-	}
 	do { /* number 0 is the PD of the client's CQs */
 		client->next_pd = client->next_pd < PD_INDEX_MAX ? client->next_pd + 1 : 1;
 		pd->pdn = HCA_PD_MAKE(client->next_pd, client->uar);
 		link = pd_link(client, pd->pdn);
 	} while (*link != NULL);
 	*link = pd;
-	client->count_pds++;
+	client->count[DRIVER_PDS]++;
 	*pdn = pd->pdn;
 out:
 	pthread_mutex_unlock(&drv->lock);
@@ -431,7 +440,7 @@ hca_client_dealloc_pd(struct hca_client *client, uint32_t pdn)
 		err = driver_fail(-EBUSY, "%u objects use the PD", pd->users);
 	} else {
 		*link = pd->next;
-		client->count_pds--;
+		client->count[DRIVER_PDS]--;
 		free(pd);
 	}
 	pthread_mutex_unlock(&drv->lock);
@@ -464,7 +473,8 @@ hca_client_create_channel(struct hca_client *client, uint32_t *channel, int *fd)
 
 	pthread_mutex_lock(&drv->lock);
 	if (quota != 0 && client->count_channels > quota) /* the asynchronous one is free */
-		err = driver_fail(-ENOMEM, "the client has its %u channels", quota);
+		err = driver_fail(-ENOMEM, "the client has its %u channels ([quota] channels)",
+				  quota);
 	else
 		err = open_channel(client, channel, fd);
 	pthread_mutex_unlock(&drv->lock);

@@ -321,7 +321,7 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 	}
 	for (const struct hca_client *c = drv->clients; c != NULL; c = c->next) {
 		usage->clients++;
-		usage->pds += c->count_pds;
+		usage->pds += (uint32_t)c->count[DRIVER_PDS];
 		usage->channels += c->count_channels - 1; /* without the asynchronous one */
 	}
 	pthread_mutex_unlock(&drv->lock);

@@ -27,19 +27,16 @@ check_cq(const struct hca_client *client, const struct hca_ctl_cq *request)
 {
 	const struct hca_driver *drv = client->drv;
 	uint32_t max_log = HCA_LIM_CQ_SZ_LOG(hca_be32_to_cpu(drv->lim.max_sz));
-	uint32_t quota = drv->config.quota.cqs;
 	uint32_t channel = request->channel;
 
 	if (request->log_size > max_log)
 		return driver_fail(-EINVAL, "a CQ of 2^%u entries", request->log_size);
 	if (vector_eqn(request->vector) >= drv->num_eqs)
 		return driver_fail(-EINVAL, "completion vector %u", request->vector);
-	if (quota != 0 && client->count_cqs >= quota)
-		return driver_fail(-ENOMEM, "the client has its %u CQs", quota);
 	if (channel != HCA_CTL_NO_CHANNEL && (channel == 0 || channel >= client->num_channels ||
 					      client->channels[channel].write_fd < 0))
 		return driver_fail(-EINVAL, "channel %u does not exist", channel);
-	return 0;
+	return driver_quota(client, DRIVER_CQS, 1);
 }
 
 static int
@@ -68,7 +65,7 @@ link_cq(struct hca_driver *drv, struct driver_cq *cq)
 
 	pthread_mutex_lock(&drv->event_lock);
 	DRIVER_LIST_ADD(client->cqs, cq);
-	client->count_cqs++;
+	client->count[DRIVER_CQS]++;
 	drv->cqs[cq->cqn] = cq;
 	if (cq->channel != HCA_CTL_NO_CHANNEL)
 		client->channels[cq->channel].users++;
@@ -83,7 +80,7 @@ unlink_cq(struct hca_driver *drv, struct driver_cq *cq)
 	pthread_mutex_lock(&drv->event_lock);
 	driver_eq_drain(drv); /* its events are not for who gets the number next */
 	DRIVER_LIST_REMOVE(cq);
-	client->count_cqs--;
+	client->count[DRIVER_CQS]--;
 	drv->cqs[cq->cqn] = NULL;
 	if (cq->owed != 0)
 		drv->owed--;

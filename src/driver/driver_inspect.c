@@ -12,15 +12,15 @@ show_client(const struct hca_client *c, struct hca_driver_client_info *out)
 {
 	*out = (struct hca_driver_client_info){
 		.index = c->uar,
-		.qps = c->count_qps,
-		.cqs = c->count_cqs,
-		.mrs = c->count_mrs,
-		.pds = c->count_pds,
-		.srqs = c->count_srqs,
-		.xrcds = c->count_xrcds,
+		.qps = (uint32_t)c->count[DRIVER_QPS],
+		.cqs = (uint32_t)c->count[DRIVER_CQS],
+		.mrs = (uint32_t)c->count[DRIVER_MRS],
+		.pds = (uint32_t)c->count[DRIVER_PDS],
+		.srqs = (uint32_t)c->count[DRIVER_SRQS],
+		.xrcds = (uint32_t)c->count[DRIVER_XRCDS],
 		.channels = c->count_channels,
 		.segments = c->count_segments,
-		.mtts = c->count_mtts,
+		.mtts = c->count[DRIVER_MTTS],
 	};
 }
 

@@ -246,16 +246,9 @@ int
 driver_mr_quota(const struct hca_driver *drv, const struct hca_client *owner, uint32_t mrs,
 		uint64_t mtts)
 {
-	const struct hca_quota *quota = &drv->config.quota;
+	int err = driver_quota(owner, DRIVER_MRS, mrs);
 
-	if (owner == NULL)
-		return 0;
-	if (quota->mrs != 0 && owner->count_mrs + mrs > quota->mrs)
-		return driver_fail(-ENOMEM, "the client has its %u regions", quota->mrs);
-	if (quota->mtts != 0 && owner->count_mtts + mtts > quota->mtts)
-		return driver_fail(-ENOMEM, "the client has its %llu translation entries",
-				   (unsigned long long)quota->mtts);
-	return 0;
+	return err == 0 ? driver_quota(owner, DRIVER_MTTS, mtts) : err;
 }
 
 static void
@@ -267,8 +260,8 @@ link_region(struct hca_driver *drv, struct driver_mr *region)
 	if (owner == NULL)
 		return;
 	DRIVER_LIST_ADD(owner->mrs, region);
-	owner->count_mrs++;
-	owner->count_mtts += UINT64_C(1) << region->mtt_log;
+	owner->count[DRIVER_MRS]++;
+	owner->count[DRIVER_MTTS] += UINT64_C(1) << region->mtt_log;
 }
 
 static void
@@ -280,8 +273,8 @@ unlink_region(struct hca_driver *drv, struct driver_mr *region)
 	if (owner == NULL)
 		return;
 	DRIVER_LIST_REMOVE(region);
-	owner->count_mrs--;
-	owner->count_mtts -= UINT64_C(1) << region->mtt_log;
+	owner->count[DRIVER_MRS]--;
+	owner->count[DRIVER_MTTS] -= UINT64_C(1) << region->mtt_log;
 }
 
 void

@@ -44,7 +44,7 @@ create(struct hca_client *client, uint32_t pdn, uint32_t type, struct driver_mr 
 		goto err_index;
 	drv->mrs[HCA_KEY_INDEX(window->key)] = window;
 	DRIVER_LIST_ADD(client->mws, window);
-	client->count_mrs++;
+	client->count[DRIVER_MRS]++;
 	*out = window;
 	return 0;
 
@@ -91,7 +91,7 @@ driver_mw_release(struct hca_driver *drv, struct driver_mr *window, bool force)
 		return err;
 	drv->mrs[index] = NULL;
 	DRIVER_LIST_REMOVE(window);
-	window->owner->count_mrs--;
+	window->owner->count[DRIVER_MRS]--;
 	driver_ids_give(&drv->mpt_ids, index);
 	free(window);
 	return 0;

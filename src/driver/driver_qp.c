@@ -91,11 +91,29 @@ check_objects(struct hca_client *client, const struct hca_ctl_qp *request)
 	return check_srq(client, request);
 }
 
+/* What the device keeps of a QP: its own, the ring of its doorbells, the pages of its queues. */
+static uint32_t
+cost_of(const struct hca_ctl_qp *request)
+{
+	uint32_t has = queues_of(request);
+	uint64_t cost = DRIVER_QP_BYTES;
+
+	if ((has & HCA_CTL_HAS_SQ) != 0)
+		cost += (sizeof(uint32_t) << request->log_sq) +
+			driver_queue_cost(UINT64_C(1)
+					  << (request->log_sq + request->log_sq_stride));
+	if ((has & HCA_CTL_HAS_RQ) != 0)
+		cost += driver_queue_cost(UINT64_C(1)
+					  << (request->log_rq + request->log_rq_stride));
+	return (uint32_t)cost;
+}
+
 static int
 check_qp(struct hca_client *client, const struct hca_ctl_qp *request)
 {
 	struct hca_driver *drv = client->drv;
-	uint32_t quota = drv->config.quota.qps, has = queues_of(request);
+	uint32_t has = queues_of(request);
+	int err;
 
 	if ((service_cap(request->service) & hca_be32_to_cpu(drv->lim.caps)) == 0)
 		return driver_fail(request->service == HCA_ST_RD ? -EOPNOTSUPP : -EINVAL,
@@ -107,9 +125,10 @@ check_qp(struct hca_client *client, const struct hca_ctl_qp *request)
 		return driver_fail(-EINVAL, "queues of 2^%u x 2^%u and 2^%u x 2^%u bytes",
 				   request->log_sq, request->log_sq_stride, request->log_rq,
 				   request->log_rq_stride);
-	if (quota != 0 && client->count_qps >= quota)
-		return driver_fail(-ENOMEM, "the client has its %u QPs", quota);
-	return check_objects(client, request);
+	err = driver_quota(client, DRIVER_QPS, 1);
+	if (err == 0)
+		err = driver_quota(client, DRIVER_BYTES, cost_of(request));
+	return err == 0 ? check_objects(client, request) : err;
 }
 
 /* A QPN nobody can guess; the reserved ones are not given out. */
@@ -158,7 +177,8 @@ link_qp(struct hca_driver *drv, struct driver_qp *qp)
 
 	pthread_mutex_lock(&drv->event_lock);
 	DRIVER_LIST_ADD(client->qps, qp);
-	client->count_qps++;
+	client->count[DRIVER_QPS]++;
+	client->count[DRIVER_BYTES] += qp->cost;
 	drv->qps[HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps)] = qp;
 	pthread_mutex_unlock(&drv->event_lock);
 	use_objects(qp, 1);
@@ -171,7 +191,8 @@ unlink_qp(struct hca_driver *drv, struct driver_qp *qp)
 
 	pthread_mutex_lock(&drv->event_lock);
 	DRIVER_LIST_REMOVE(qp);
-	client->count_qps--;
+	client->count[DRIVER_QPS]--;
+	client->count[DRIVER_BYTES] -= qp->cost;
 	drv->qps[HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps)] = NULL;
 	if (qp->owed != 0)
 		drv->owed--;
@@ -242,6 +263,7 @@ create_qp(struct hca_client *client, const struct hca_ctl_qp *request, uint32_t 
 	qp->service = (uint8_t)request->service;
 	qp->log_sq_stride = request->log_sq_stride;
 	qp->log_rq_stride = request->log_rq_stride;
+	qp->cost = cost_of(request);
 	err = take_qpn(drv, &qp->qpn);
 	if (err != 0)
 		goto err_free;
@@ -270,6 +292,7 @@ driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force)
 				       qp->qpn);
 	if (err != 0 && !force)
 		return err;
+	driver_mcast_forget(qp);
 	unlink_qp(drv, qp);
 	unregister_queues(drv, qp);
 	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps));
@@ -318,6 +341,14 @@ is_modify(uint32_t opcode)
 	}
 }
 
+/* The device knows nothing of it any more. */
+static void
+in_reset(struct driver_qp *qp)
+{
+	qp->live = false;
+	driver_mcast_forget(qp);
+}
+
 static int
 modify_bare(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode)
 {
@@ -329,7 +360,7 @@ modify_bare(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode)
 		return 0; /* is in RESET */
 	err = driver_command_bare(drv, opcode, HCA_MODIFY_QP_NO_INBOX, qp->qpn, 0);
 	if (err == 0 && opcode == HCA_CMD_ERR2RST_QPEE)
-		qp->live = false;
+		in_reset(qp);
 	return err;
 }
 
@@ -391,7 +422,7 @@ modify_with(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode, struc
 	if (opcode == HCA_CMD_RST2INIT_QPEE)
 		qp->live = true;
 	if (opcode == HCA_CMD_ERR2RST_QPEE)
-		qp->live = false;
+		in_reset(qp);
 	return 0;
 }
 
@@ -479,21 +510,6 @@ hca_client_destroy_qp(struct hca_client *client, uint32_t qpn)
 	return err;
 }
 
-static int
-mcast(struct hca_driver *drv, const struct driver_qp *qp, const uint8_t mgid[16], bool attach)
-{
-	struct hca_mbox_mcast *mailbox;
-
-	if (qp->service != HCA_ST_UD)
-		return driver_fail(-EINVAL, "only a UD QP takes multicasts");
-	if (!qp->live)
-		return driver_fail(-EINVAL, "the QP is in RESET");
-	mailbox = driver_mailbox(drv);
-	memcpy(mailbox->mgid, mgid, sizeof(mailbox->mgid));
-	return driver_command_in(drv, attach ? HCA_CMD_MCAST_ATTACH : HCA_CMD_MCAST_DETACH,
-				 qp->qpn);
-}
-
 int
 hca_client_mcast(struct hca_client *client, uint32_t qpn, const uint8_t mgid[16], bool attach)
 {
@@ -503,7 +519,7 @@ hca_client_mcast(struct hca_client *client, uint32_t qpn, const uint8_t mgid[16]
 
 	pthread_mutex_lock(&drv->lock);
 	qp = qp_of(client, qpn);
-	err = qp != NULL ? mcast(drv, qp, mgid, attach)
+	err = qp != NULL ? driver_mcast(qp, mgid, attach)
 			 : driver_fail(-EINVAL, "QP %#x does not exist", qpn);
 	pthread_mutex_unlock(&drv->lock);
 	return err;

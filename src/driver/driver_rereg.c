@@ -113,8 +113,8 @@ change(struct hca_client *client, struct driver_mr *region, uint32_t flags,
 	to->users++;
 	if (moves) {
 		driver_ranges_give(&drv->mtt_ranges, old.mtt, old.mtt_log);
-		client->count_mtts += UINT64_C(1) << next.mtt_log;
-		client->count_mtts -= UINT64_C(1) << old.mtt_log;
+		client->count[DRIVER_MTTS] += UINT64_C(1) << next.mtt_log;
+		client->count[DRIVER_MTTS] -= UINT64_C(1) << old.mtt_log;
 	}
 	return 0;
 }

@@ -38,7 +38,6 @@ static int
 check_srq(struct hca_client *client, const struct hca_ctl_srq *request)
 {
 	struct hca_driver *drv = client->drv;
-	uint32_t quota = drv->config.quota.srqs;
 
 	if (!has_cap(drv, HCA_CAP_SRQ))
 		return driver_fail(-EOPNOTSUPP, "the device has no SRQs");
@@ -53,9 +52,7 @@ check_srq(struct hca_client *client, const struct hca_ctl_srq *request)
 				   driver_cq_of(client, request->cqn) == NULL))
 		return driver_fail(-EINVAL, "XRC domain %u or CQ %#x does not exist", request->xrcd,
 				   request->cqn);
-	if (quota != 0 && client->count_srqs >= quota)
-		return driver_fail(-ENOMEM, "the client has its %u SRQs", quota);
-	return 0;
+	return driver_quota(client, DRIVER_SRQS, 1);
 }
 
 /* Peers name an XRC SRQ: nobody can guess its number. */
@@ -120,7 +117,7 @@ link_srq(struct hca_driver *drv, struct driver_srq *srq)
 	pthread_mutex_lock(&drv->event_lock);
 	srq->next = srq->owner->srqs;
 	srq->owner->srqs = srq;
-	srq->owner->count_srqs++;
+	srq->owner->count[DRIVER_SRQS]++;
 	drv->srqs[HCA_QPN_INDEX(srq->srqn, drv->config.log_num_srqs)] = srq;
 	pthread_mutex_unlock(&drv->event_lock);
 	use_objects(srq, 1);
@@ -135,7 +132,7 @@ unlink_srq(struct hca_driver *drv, struct driver_srq *srq)
 	while (*link != srq)
 		link = &(*link)->next;
 	*link = srq->next;
-	srq->owner->count_srqs--;
+	srq->owner->count[DRIVER_SRQS]--;
 	drv->srqs[HCA_QPN_INDEX(srq->srqn, drv->config.log_num_srqs)] = NULL;
 	if (srq->owed != 0)
 		drv->owed--;
@@ -280,14 +277,14 @@ static int
 alloc_xrcd(struct hca_client *client, uint32_t *number)
 {
 	struct hca_driver *drv = client->drv;
-	uint32_t quota = drv->config.quota.xrcds;
 	struct driver_xrcd *xrcd;
 	int err;
 
 	if (!has_cap(drv, HCA_CAP_XRC))
 		return driver_fail(-EOPNOTSUPP, "the device has no XRC");
-	if (quota != 0 && client->count_xrcds >= quota)
-		return driver_fail(-ENOMEM, "the client has its %u XRC domains", quota);
+	err = driver_quota(client, DRIVER_XRCDS, 1);
+	if (err != 0)
+		return err;
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (xrcd == NULL)
 		return driver_fail(-ENOMEM, "no memory for an XRC domain");
@@ -298,7 +295,7 @@ alloc_xrcd(struct hca_client *client, uint32_t *number)
 	}
 	xrcd->next = client->xrcds;
 	client->xrcds = xrcd;
-	client->count_xrcds++;
+	client->count[DRIVER_XRCDS]++;
 	*number = xrcd->number;
 	return 0;
 }
@@ -311,7 +308,7 @@ driver_xrcd_release(struct hca_driver *drv, struct hca_client *client, struct dr
 	while (*link != xrcd)
 		link = &(*link)->next;
 	*link = xrcd->next;
-	client->count_xrcds--;
+	client->count[DRIVER_XRCDS]--;
 	driver_ids_give(&drv->xrcd_ids, xrcd->number);
 	free(xrcd);
 }

@@ -142,11 +142,31 @@ struct driver_qp {
 	uint32_t sq_bytes;
 	uint32_t rq_bytes;
 	uint32_t owed;
+	uint32_t cost; /* bytes of the device */
+	struct driver_member *groups;
 	uint8_t service;
 	uint8_t log_sq_stride;
 	uint8_t log_rq_stride;
 	bool live; /* has a context: left RESET */
 };
+
+/* What is shared among clients (driver_quota.c) */
+enum driver_thing {
+	DRIVER_QPS,
+	DRIVER_CQS,
+	DRIVER_SRQS,
+	DRIVER_XRCDS,
+	DRIVER_MRS,
+	DRIVER_MTTS,
+	DRIVER_PDS,
+	DRIVER_GROUPS,
+	DRIVER_BYTES,
+	DRIVER_THINGS,
+};
+
+#define DRIVER_PDS_ALL 65536u	/* a number costs nothing but the driver's memory */
+#define DRIVER_QP_BYTES 4096u	/* of the device for a QP, about */
+#define DRIVER_QUEUE_BYTES 128u /* and for a queue, without its pages */
 
 struct driver_segment {
 	struct driver_segment *next;
@@ -171,15 +191,10 @@ struct hca_client {
 	uint32_t num_channels;		 /* slots */
 	int async_read_fd;		 /* until the client has fetched it */
 	uint32_t owed_port;		 /* LOCAL_CATAS, PORT_CHANGE not yet delivered */
-	uint32_t count_pds;
-	uint32_t count_mrs;
-	uint32_t count_cqs;
-	uint32_t count_qps;
-	uint32_t count_srqs;
-	uint32_t count_xrcds;
 	uint32_t count_segments;
 	uint32_t count_channels;
-	uint64_t count_mtts;
+	uint64_t count[DRIVER_THINGS];
+	uint32_t user;
 	bool privileged;
 	bool closed; /* the device has nothing of it any more: objects go without commands */
 };
@@ -235,6 +250,8 @@ struct hca_driver {
 	struct driver_cq **cqs;
 	struct driver_mr **mrs; /* by MPT index; under `lock` */
 	struct hca_client *clients;
+	struct driver_group *groups; /* somebody is in */
+	uint32_t num_groups;
 
 	struct driver_gid gids[DRIVER_MAX_GIDS];
 	uint16_t pkeys[DRIVER_MAX_PKEYS];
@@ -310,6 +327,21 @@ int driver_mr_quota(const struct hca_driver *drv, const struct hca_client *owner
 /* An MPT index mapped in ICM, with a fresh key. */
 int driver_mpt_take(struct hca_driver *drv, uint32_t *key);
 uint32_t driver_mpt_new_key(struct hca_driver *drv, uint32_t index);
+
+/*
+ * driver_quota.c; lock held. May the client (NULL: the driver itself) have so many more? How many it
+ * may have at most, as things are; UINT64_MAX: there is no end.
+ */
+int driver_quota(const struct hca_client *client, enum driver_thing thing, uint64_t more);
+uint64_t driver_quota_most(const struct hca_client *client, enum driver_thing thing);
+/* Bytes of the device for a queue of so many. */
+uint64_t driver_queue_cost(uint64_t bytes);
+
+/* driver_mcast.c; lock held. */
+int driver_mcast(struct driver_qp *qp, const uint8_t mgid[16], bool attach);
+/* The device has forgotten the QP. */
+void driver_mcast_forget(struct driver_qp *qp);
+uint64_t driver_groups_left(const struct hca_driver *drv);
 
 /* driver_mw.c; lock held. */
 int driver_mw_release(struct hca_driver *drv, struct driver_mr *window, bool force);

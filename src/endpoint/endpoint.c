@@ -8,6 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+
 #include "abi_cqe.h"
 #include "endpoint_address.h"
 #include "endpoint_admin.h"
@@ -186,6 +189,19 @@ set_port(struct endpoint *e)
 	return hca_driver_set_port(e->drv, &port);
 }
 
+/* What is left of the memory for queues of clients, but for an eighth */
+static uint64_t
+memory_left(void)
+{
+	struct rte_malloc_socket_stats stats;
+	uint64_t left = 0;
+
+	for (unsigned int i = 0; i < rte_socket_count(); i++)
+		if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats) == 0)
+			left += stats.heap_freesz_bytes;
+	return left - left / 8;
+}
+
 static int
 create_driver(struct endpoint *e)
 {
@@ -194,6 +210,7 @@ create_driver(struct endpoint *e)
 		.log_num_mtts = e->cfg.log_mtts,
 		.seed = e->cfg.seed,
 		.quota = e->cfg.quota,
+		.device_bytes = memory_left(),
 		.resolve = endpoint_kernel_resolve,
 		.resolve_arg = &e->kernel,
 	};

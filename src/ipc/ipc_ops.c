@@ -97,7 +97,7 @@ open_client(struct ipc_session *s, struct ipc_answer *answer)
 	const struct ipc_server_config *c = &s->server->config;
 	struct ipc_memory_config mc = {c->memory_max, c->segments_max, s->lost_fd,
 				       &s->server->maps};
-	struct hca_client_who who = {.privileged = is_privileged(c, s->uid)};
+	struct hca_client_who who = {.user = s->uid, .privileged = is_privileged(c, s->uid)};
 	int err = driver_says(hca_client_open(c->driver, &who, &s->client));
 
 	if (err != 0) {

@@ -36,6 +36,7 @@ answer_dev_lim(struct hca_mbox_dev_lim *lim)
 	lim->gid_table_len = hca_cpu_to_be32(16);
 	lim->pkey_table_len = hca_cpu_to_be32(16);
 	lim->mr = hca_cpu_to_be32(HCA_LIM_MAKE_MR(30, 14));
+	lim->mcast = hca_cpu_to_be32(HCA_LIM_MAKE_MCAST(6, 8));
 	lim->num_uars = hca_cpu_to_be32(8);
 }
 

@@ -6,7 +6,9 @@
  */
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "fake_hw.h"
@@ -18,12 +20,20 @@
 static struct fake_hw *fake;
 static struct hca_driver *drv;
 static struct hca_client *client;
+static struct hca_client *others[2];
 static uint8_t *memory;
 
 static void
 start(const struct hca_quota *quota)
 {
 	struct hca_driver_config config = {.timeout_ms = 50, .quota = *quota};
+
+	if (quota->user_share != 0) {
+		config.log_num_qps = config.log_num_cqs = config.log_num_srqs = 7;
+		config.log_num_mpts = 9;
+		config.log_num_mtts = 9;
+		config.device_bytes = 128 << 10;
+	}
 
 	fake = fake_hw_create();
 	memory = aligned_alloc(PAGE, PAGES * PAGE);
@@ -101,12 +111,18 @@ make_cq(struct hca_client *c, uint32_t *cqn)
 static const struct thing cqs = {make_cq, hca_client_destroy_cq};
 
 /* Of the PD and CQ that the test made for its client. */
-static uint32_t pdn[2], cqn[2];
+static uint32_t pdn[4], cqn[4];
+
+static unsigned int
+index_of(const struct hca_client *c)
+{
+	return c == client ? 0 : c == others[0] ? 2 : c == others[1] ? 3 : 1;
+}
 
 static int
 make_qp(struct hca_client *c, uint32_t *qpn)
 {
-	unsigned int i = c != client;
+	unsigned int i = index_of(c);
 	struct hca_ctl_qp qp = {
 		.sq_addr = (uintptr_t)memory + PAGE,
 		.rq_addr = (uintptr_t)memory + 2 * PAGE,
@@ -128,7 +144,7 @@ static const struct thing qps = {make_qp, hca_client_destroy_qp};
 static int
 make_mr(struct hca_client *c, uint64_t pages, uint32_t *lkey)
 {
-	unsigned int i = c != client;
+	unsigned int i = index_of(c);
 	struct hca_ctl_mr mr = {.va = (uintptr_t)memory, .length = pages * PAGE};
 	struct hca_ctl_keys keys;
 	int rc;
@@ -220,11 +236,131 @@ each_has_its_quota(void **state)
 	}
 }
 
+/* ---- shares ---- */
+
+static int
+make_srq(struct hca_client *c, uint32_t *srqn)
+{
+	unsigned int i = index_of(c);
+	struct hca_ctl_srq srq = {.addr = (uintptr_t)memory,
+				  .log_size = 4,
+				  .log_stride = 6,
+				  .max_sge = 1};
+
+	if (pdn[i] == 0 && hca_client_alloc_pd(c, &pdn[i]) != 0)
+		return -EIO;
+	srq.pdn = pdn[i];
+	return hca_client_create_srq(c, &srq, srqn);
+}
+
+static int
+make_mw(struct hca_client *c, uint32_t *rkey)
+{
+	unsigned int i = index_of(c);
+
+	if (pdn[i] == 0 && hca_client_alloc_pd(c, &pdn[i]) != 0)
+		return -EIO;
+	return hca_client_alloc_mw(c, pdn[i], HCA_CTL_MW_TYPE_1, rkey);
+}
+
+/* A QP for each group: one may be in any number. */
+static int
+join(struct hca_client *c, uint32_t *group)
+{
+	static uint32_t ud[4], next;
+	unsigned int i = index_of(c);
+	struct hca_qpc qpc = {
+		.opt_param_mask = hca_cpu_to_be32(HCA_QP_ATTR_PORT),
+	};
+	struct hca_ctl_qp qp = {
+		.sq_addr = (uintptr_t)memory + PAGE,
+		.rq_addr = (uintptr_t)memory + 2 * PAGE,
+		.service = HCA_ST_UD,
+		.log_sq = 4,
+		.log_sq_stride = 6,
+		.log_rq = 3,
+		.log_rq_stride = 7,
+	};
+	uint8_t mgid[16] = {0xff};
+
+	if (pdn[i] == 0) {
+		assert_int_equal(hca_client_alloc_pd(c, &pdn[i]), 0);
+		assert_int_equal(make_cq(c, &cqn[i]), 0);
+		qp.pdn = pdn[i];
+		qp.send_cqn = qp.recv_cqn = cqn[i];
+		assert_int_equal(hca_client_create_qp(c, &qp, &ud[i]), 0);
+		assert_int_equal(hca_client_modify_qp(c, ud[i], HCA_CMD_RST2INIT_QPEE, &qpc), 0);
+	}
+	*group = next++;
+	memcpy(&mgid[1], group, sizeof(*group));
+	return hca_client_mcast(c, ud[i], mgid, true);
+}
+
+static unsigned int
+take_all(struct hca_client *c, const struct thing *t, const char *why)
+{
+	uint32_t handle;
+	unsigned int n = 0;
+	int rc;
+
+	while ((rc = t->make(c, &handle)) == 0)
+		assert_true(++n < 1u << 20);
+	assert_int_equal(rc, -ENOMEM);
+	if (strstr(hca_driver_reason(), why) == NULL)
+		fail_msg("%s", hca_driver_reason());
+	return n;
+}
+
+/* One takes what it gets; another one of its user, and one of another user, still get something. */
+static void
+nobody_takes_all(void **state)
+{
+	static const struct thing srqs = {make_srq, NULL}, mws = {make_mw, NULL},
+				  groups = {join, NULL};
+	static const struct {
+		const struct thing *thing;
+		unsigned int all;
+	} cases[] = {{&qps, 30},  {&cqs, 128},	     {&srqs, 64},  {&mrs, 512},
+		     {&mws, 512}, {&large_mrs, 128}, {&pds, 65536}, {&groups, 64}};
+	const struct hca_quota quota = {.user_share = 75, .client_share = 50};
+	const struct hca_client_who who = {.user = 1}, same = {.user = 0};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned int all = cases[i].all, n[3];
+
+		memset(pdn, 0, sizeof(pdn));
+		start(&quota);
+		assert_int_equal(hca_client_open(drv, &same, &others[0]), 0);
+		assert_int_equal(hca_client_open(drv, &who, &others[1]), 0);
+		for (unsigned int k = 0; k < 2; k++)
+			assert_int_equal(
+				hca_client_attach(others[k], (uintptr_t)memory, PAGES * PAGE), 0);
+		n[0] = take_all(client, cases[i].thing, "client_share");
+		n[1] = take_all(others[0], cases[i].thing, "_share");
+		n[2] = take_all(others[1], cases[i].thing, "_share");
+		printf("%u of %u: %u, %u, %u\n", (unsigned int)i, all, n[0], n[1], n[2]);
+		assert_true(n[0] >= all / 4 && n[0] <= all * 2 / 5);
+		assert_true(n[1] >= all / 8 && n[1] <= all / 4);
+		assert_true(n[2] >= all / 8);
+		/* who is gone has nothing */
+		hca_client_close(others[0]);
+		hca_client_close(client);
+		others[0] = NULL;
+		pdn[1] = 0;
+		assert_int_equal(hca_client_open(drv, &same, &client), 0);
+		assert_int_equal(hca_client_attach(client, (uintptr_t)memory, PAGES * PAGE), 0);
+		pdn[0] = 0;
+		assert_true(take_all(client, cases[i].thing, "_share") >= all / 6);
+		stop(NULL);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_has_its_quota),
+		cmocka_unit_test(nobody_takes_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
