@@ -13,6 +13,7 @@
 #define CHECK_AFTER (30 * SECOND) /* a known next hop is asked again */
 #define FAILED_FOR SECOND	  /* before a new question */
 #define RECHECK_GAP SECOND	  /* announcements make us ask again at most so often */
+#define DISPUTE SECOND		  /* who had the address may answer so long after another one did */
 #define ANNOUNCEMENTS 2u
 #define ANSWERS_BURST 1000u
 #define ANSWER_NS 100000u /* 10,000 answers a second */
@@ -106,13 +107,48 @@ answered(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t n
 {
 	bool other = e->state == HOP_ASKING || memcmp(e->mac, mac, 6) != 0;
 
-	a->stats.moved += other && e->state != HOP_ASKING;
+	if (other && e->state != HOP_ASKING) {
+		a->stats.moved++;
+		memcpy(e->old, e->mac, 6);
+		e->moved = now;
+	}
 	memcpy(e->mac, mac, 6);
 	e->state = HOP_KNOWN;
 	e->tries = 0;
 	e->next = now + CHECK_AFTER;
 	if (other && a->cfg.changed != NULL)
 		a->cfg.changed(a->cfg.arg, &e->hop, e->mac);
+}
+
+/*
+ * Both answer one question: who had the address is still there, and keeps it. What the other one says
+ * afterwards is an answer to nothing.
+ */
+static bool
+both_answer(const struct hop_entry *e, const uint8_t mac[6], uint64_t now)
+{
+	return e->state == HOP_KNOWN && e->moved != 0 && now - e->moved < DISPUTE &&
+	       memcmp(e->old, mac, 6) == 0;
+}
+
+static void
+go_back(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t now)
+{
+	a->stats.disputed++;
+	memcpy(e->mac, mac, 6);
+	e->moved = 0;
+	e->state = HOP_KNOWN;
+	e->tries = 0;
+	e->next = now + CHECK_AFTER;
+}
+
+void
+arp_nd_correct(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6], uint64_t now)
+{
+	struct hop_entry *e = find_hop(a, hop->gid, hop->vlan_id);
+
+	if (e != NULL && e->state != HOP_ASKING && memcmp(e->mac, mac, 6) != 0)
+		go_back(a, e, mac, now);
 }
 
 void
@@ -124,6 +160,13 @@ arp_nd_heard(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id, const ui
 	if (e != NULL && solicited && (e->state == HOP_ASKING || e->state == HOP_CHECKING)) {
 		(*counter)++;
 		answered(a, e, mac, now);
+		return;
+	}
+	if (e != NULL && solicited && both_answer(e, mac, now)) {
+		(*counter)++;
+		go_back(a, e, mac, now);
+		if (a->cfg.changed != NULL)
+			a->cfg.changed(a->cfg.arg, &e->hop, e->mac);
 		return;
 	}
 	a->stats.unasked++;

@@ -61,6 +61,7 @@ struct arp_nd_config {
 	X(limited)	  /* not answered: too many */ \
 	X(questions)	  /* sent; so the next two */ \
 	X(announcements) \
+	X(disputed) /* moves taken back: who had the address is still there */ \
 	X(given_up) /* next hops that never answered */ \
 	X(moved)    /* next hops with a new MAC address */
 
@@ -91,6 +92,10 @@ void arp_nd_announce(struct arp_nd *a, uint64_t now);
  */
 int arp_nd_lookup(struct arp_nd *a, const uint8_t dgid[16], uint16_t vlan_id, uint64_t now,
 		  uint8_t mac[6], struct arp_nd_hop *hop);
+
+/* The hop is at mac after all, whatever was answered. */
+void arp_nd_correct(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6],
+		    uint64_t now);
 
 void arp_nd_stats(const struct arp_nd *a, struct arp_nd_stats *out);
 

@@ -26,7 +26,9 @@ struct hop_entry {
 	uint8_t mac[6];
 	uint8_t state;
 	uint8_t tries;
-	uint64_t next; /* when something is due */
+	uint64_t next;	/* when something is due */
+	uint8_t old[6]; /* where it was until `moved` (0: never) */
+	uint64_t moved;
 	uint64_t used; /* looked up last */
 };
 

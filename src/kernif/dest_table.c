@@ -44,6 +44,23 @@ dest_table_note(struct dest_table *t, uint32_t sgid_index, const uint8_t dgid[16
 	memcpy(d->mac, mac, 6);
 }
 
+const uint8_t *
+dest_table_mac(const struct dest_table *t, const struct arp_nd_hop *hop, bool *direct)
+{
+	const uint8_t *mac = NULL;
+
+	*direct = false;
+	for (uint32_t i = 0; i < t->end; i++) {
+		const struct dest *d = &t->dest[i];
+
+		if (!d->used || !same_hop(&d->hop, hop))
+			continue;
+		mac = d->mac;
+		*direct = *direct || memcmp(d->dgid, hop->gid, sizeof(d->dgid)) == 0;
+	}
+	return mac;
+}
+
 unsigned int
 dest_table_moved(struct dest_table *t, struct hca_driver *drv, const struct arp_nd_hop *hop,
 		 const uint8_t mac[6])

@@ -7,6 +7,7 @@
  * address, the QPs that send there are told. The caller serializes.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "arp_nd.h"
@@ -35,6 +36,9 @@ void dest_table_note(struct dest_table *t, uint32_t sgid_index, const uint8_t dg
 /* So often in a row: it is not looked for any more, until somebody asks or it is heard of. */
 #define DEST_LOST_MAX 3u
 
+/* Where destinations by that hop are sent, NULL: there are none; *direct: one is the hop itself. */
+const uint8_t *dest_table_mac(const struct dest_table *t, const struct arp_nd_hop *hop,
+			      bool *direct);
 /* The hop is there now; returns the number of destinations that move. */
 unsigned int dest_table_moved(struct dest_table *t, struct hca_driver *drv,
 			      const struct arp_nd_hop *hop, const uint8_t mac[6]);

@@ -278,6 +278,7 @@ kernif_start(struct kernif *k, struct hca_port *divert, struct hca_driver *drv)
 
 	k->divert = divert;
 	k->drv = drv;
+	kernif_guard_init(k);
 	err = gid_table_init(&k->gids, drv, k->cfg.mac, k->cfg.link_local);
 	if (err != 0)
 		return kernif_fail(err, "GID 0: %s", hca_driver_reason());

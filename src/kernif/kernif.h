@@ -66,9 +66,10 @@ struct kernif_config {
 	X(unresolved) \
 	X(gids_set) \
 	X(gids_cleared) \
-	X(gids_failed)	    /* more addresses than the table has entries, or refused */ \
-	X(neighbours_moved) /* destinations in use that follow a new MAC address */ \
-	X(resyncs)	    /* the kernel's tables read anew, events having been lost */
+	X(gids_failed)	       /* more addresses than the table has entries, or refused */ \
+	X(neighbours_moved)    /* destinations in use that follow a new MAC address */ \
+	X(neighbours_disputed) /* said to have moved, while RoCE frames came from where they were */ \
+	X(resyncs)	       /* the kernel's tables read anew, events having been lost */
 
 struct kernif_stats {
 #define X(n) uint64_t n;

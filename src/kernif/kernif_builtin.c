@@ -36,11 +36,7 @@ hop_changed(void *arg, const struct arp_nd_hop *hop, const uint8_t *mac)
 {
 	struct kernif *k = arg;
 
-	if (mac != NULL)
-		k->stats.neighbours_moved += dest_table_moved(&k->dests, k->drv, hop, mac);
-	else
-		dest_table_lost(&k->dests, hop);
-	pthread_cond_broadcast(&k->changed);
+	kernif_claim(k, hop, mac);
 }
 
 int
@@ -112,6 +108,7 @@ kernif_builtin_pump(void *arg)
 			tick = now + TICK_NS;
 			pthread_mutex_lock(&k->lock);
 			arp_nd_tick(k->responder, now);
+			move_guard_tick(&k->guard, now);
 			pthread_mutex_unlock(&k->lock);
 		}
 		if (feed(k) == 0)

@@ -10,6 +10,7 @@
 #include "gid_table.h"
 #include "kernel_tables.h"
 #include "kernif.h"
+#include "move_guard.h"
 #include "netlink.h"
 #include "tap.h"
 
@@ -30,6 +31,7 @@ struct kernif {
 	pthread_cond_t changed; /* a neighbour, or the end */
 	struct gid_table gids;
 	struct dest_table dests;
+	struct move_guard guard;   /* before dests move */
 	struct kernif_stats stats; /* pump counters by the pump, the rest under the lock */
 	bool started;
 	bool stop;	      /* [pub] */
@@ -67,6 +69,12 @@ kernif_count(uint64_t *counter, uint64_t n)
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
+#define KERNIF_GUARD_MS 50
+
+/* kernif_guard.c; lock held. Somebody says that the hop has that MAC address, or NULL: none. */
+void kernif_guard_init(struct kernif *k);
+void kernif_claim(struct kernif *k, const struct arp_nd_hop *hop, const uint8_t *mac);
+
 /* kernif_builtin.c; resolve: lock held. */
 int kernif_builtin_create(struct kernif *k);
 int kernif_builtin_start(struct kernif *k);
@@ -86,5 +94,7 @@ int kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t d
 			  uint8_t mac[6]);
 /* Has the kernel make sure that a neighbour is where it was; 0 or negative errno. */
 int kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16]);
+/* Tells the kernel where the neighbour is; -EPERM: it may not be told. */
+int kernif_correct(struct nl *s, uint32_t ifindex, const uint8_t gid[16], const uint8_t mac[6]);
 
 #endif

@@ -42,10 +42,21 @@ struct divert_tx {
 	bool asked;		      /* the device has sent since the last poll */
 } __rte_cache_aligned;
 
+/* Written while `on` is 0 by who watches; `seen` by the lcore of decap and taken by who watches. */
+struct divert_watch {
+	uint32_t on;   /* [pub] */
+	uint32_t seen; /* [pub] */
+	uint64_t mac;  /* mac_bits() */
+	uint8_t gid[16];
+	uint16_t vlan_id;
+	bool any_ip;
+};
+
 struct port_divert {
 	struct hca_port port;
 	struct hca_port *inner;
-	uint64_t mac; /* [pub] mac_bits() */
+	uint64_t mac;	   /* [pub] mac_bits() */
+	uint32_t watching; /* [pub] of watch[] that are on */
 	void (*kick)(void *arg);
 	void *kick_arg;
 	struct rte_ring *in, *out; /* to and from the other side */
@@ -54,6 +65,8 @@ struct port_divert {
 	struct divert_tx tx;
 	uint64_t tx_drops __rte_cache_aligned; /* the other side's */
 	uint32_t sleeping __rte_cache_aligned; /* [pub] the other side wants a kick */
+	struct divert_watch watch[HCA_PORT_DIVERT_WATCHES];
+	uint32_t watch_next;
 };
 
 static struct port_divert *
@@ -245,6 +258,98 @@ sort(struct port_divert *d, struct rte_mbuf *m, uint64_t mac, bool *diverted)
 	return false;
 }
 
+/* ---- who sends ---- */
+
+#define NO_VLAN 0xffffu
+#define VID_MASK 0xfffu
+
+/* Where a RoCE frame comes from: VLAN and source address in GID form. False: too short to say. */
+static bool
+source_of(const uint8_t *p, uint32_t len, uint16_t *vlan_id, uint8_t gid[16])
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	uint32_t off = HCA_ETH_LEN, type = len >= HCA_ETH_LEN ? hca_get_be16(p + 12) : 0;
+
+	*vlan_id = NO_VLAN;
+	if (type == HCA_ETHERTYPE_VLAN && len >= HCA_ETH_LEN + HCA_VLAN_LEN) {
+		if ((hca_get_be16(p + 14) & VID_MASK) != 0)
+			*vlan_id = hca_get_be16(p + 14) & VID_MASK;
+		off += HCA_VLAN_LEN;
+		type = hca_get_be16(p + 16);
+	}
+	if (type == HCA_ETHERTYPE_IPV4 && len >= off + HCA_IPV4_LEN) {
+		memcpy(gid, v4, sizeof(v4));
+		memcpy(gid + 12, p + off + 12, 4);
+		return true;
+	}
+	if (type != HCA_ETHERTYPE_IPV6 || len < off + HCA_IPV6_LEN)
+		return false;
+	memcpy(gid, p + off + 8, 16);
+	return true;
+}
+
+/* Rarely anything is watched, and then not for long. */
+static __rte_noinline void
+look(struct port_divert *d, struct rte_mbuf *const *m, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
+		uint16_t vlan_id;
+		uint8_t gid[16];
+
+		if (!source_of(p, m[i]->data_len, &vlan_id, gid))
+			continue;
+		for (unsigned int k = 0; k < HCA_PORT_DIVERT_WATCHES; k++) {
+			struct divert_watch *w = &d->watch[k];
+
+			if (__atomic_load_n(&w->on, __ATOMIC_ACQUIRE) != 0 &&
+			    mac_bits(p + 6) == w->mac && vlan_id == w->vlan_id &&
+			    (w->any_ip || memcmp(gid, w->gid, sizeof(gid)) == 0))
+				__atomic_store_n(&w->seen, 1, __ATOMIC_RELAXED);
+		}
+	}
+}
+
+int
+hca_port_divert_watch(struct hca_port *p, const uint8_t mac[6], const uint8_t *gid,
+		      uint16_t vlan_id)
+{
+	struct port_divert *d = divert(p);
+
+	for (unsigned int i = 0; i < HCA_PORT_DIVERT_WATCHES; i++) {
+		uint32_t at = d->watch_next++ % HCA_PORT_DIVERT_WATCHES;
+		struct divert_watch *w = &d->watch[at];
+
+		if (w->on != 0)
+			continue;
+		w->mac = mac_bits_of(mac);
+		w->vlan_id = vlan_id;
+		w->any_ip = gid == NULL;
+		if (gid != NULL)
+			memcpy(w->gid, gid, sizeof(w->gid));
+		__atomic_store_n(&w->seen, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&w->on, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&d->watching, 1, __ATOMIC_RELAXED);
+		return (int)at;
+	}
+	return -ENOSPC;
+}
+
+bool
+hca_port_divert_seen(struct hca_port *p, int handle)
+{
+	return __atomic_exchange_n(&divert(p)->watch[handle].seen, 0, __ATOMIC_RELAXED) != 0;
+}
+
+void
+hca_port_divert_unwatch(struct hca_port *p, int handle)
+{
+	struct port_divert *d = divert(p);
+
+	__atomic_store_n(&d->watch[handle].on, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&d->watching, 1, __ATOMIC_RELAXED);
+}
+
 static uint16_t
 divert_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
@@ -261,6 +366,8 @@ divert_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	}
 	if (unlikely(diverted))
 		wake(d);
+	if (unlikely(__atomic_load_n(&d->watching, __ATOMIC_RELAXED) != 0))
+		look(d, m, kept);
 	return kept;
 }
 

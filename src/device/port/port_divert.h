@@ -66,6 +66,20 @@ void hca_port_divert_stats(const struct hca_port *p, struct hca_port_divert_stat
 /* Buffers of this port that are in use, both ways: for leak checks. */
 uint32_t hca_port_divert_mbufs(const struct hca_port *p);
 
+/* ---- who sends ---- */
+
+/*
+ * Watch RoCE frames that come from that MAC address, on that VLAN (0xffff: none), and of that IP
+ * address in GID form (NULL: of any). A handle, or -ENOSPC. One thread at a time; a handle that was
+ * given back is given out again later than everything that came before.
+ */
+#define HCA_PORT_DIVERT_WATCHES 32u
+int hca_port_divert_watch(struct hca_port *p, const uint8_t mac[6], const uint8_t *gid,
+			  uint16_t vlan_id);
+/* True: such a frame has come since the last call. */
+bool hca_port_divert_seen(struct hca_port *p, int handle);
+void hca_port_divert_unwatch(struct hca_port *p, int handle);
+
 /* ---- the other side ---- */
 
 /* Frames diverted, at most n; whoever takes them frees them. */

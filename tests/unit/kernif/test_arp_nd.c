@@ -445,6 +445,8 @@ icmp6(uint8_t *f, const uint8_t *dst_mac, const uint8_t *src, const uint8_t *dst
 	return n + 40 + len;
 }
 
+static const uint8_t *nd_mac = z_mac; /* in the option */
+
 static uint32_t
 nd(uint8_t *f, uint8_t type, uint8_t flags, const uint8_t *src, const uint8_t *target,
    uint8_t option, uint8_t units, uint8_t hops, unsigned int wrong)
@@ -452,7 +454,7 @@ nd(uint8_t *f, uint8_t type, uint8_t flags, const uint8_t *src, const uint8_t *t
 	uint8_t body[32] = {type, [4] = flags, [24] = option, units};
 
 	memcpy(body + 8, target, 16);
-	memcpy(body + 26, z_mac, 6);
+	memcpy(body + 26, nd_mac, 6);
 	return icmp6(f, x_mac, src, x6, body, 32, hops, wrong);
 }
 
@@ -496,6 +498,55 @@ hostile_nd(void **state)
 	assert_int_equal(lookup(z6, NONE, mac), 0);
 	assert_memory_equal(mac, z_mac, 6);
 	assert_int_equal(stats(&x).unasked, 3);
+}
+
+/*
+ * Somebody answers faster than the owner of an address: the owner, who answers too, keeps it, and what
+ * the other one says again is nothing. Over IPv4 and IPv6.
+ */
+static void
+poisoned(void **state)
+{
+	uint8_t f[128], mac[6];
+
+	(void)state;
+	assert_int_equal(lookup(y4, NONE, mac), 0);
+	assert_int_equal(lookup(y6, NONE, mac), 0);
+	run(5 * SECOND);
+	x.cut = true;
+	put(f, arp(f, all, -1, 1, z_mac, y4 + 12, y4 + 12));
+	put(f, nd(f, 136, 0x20, y6, y6, 2, 1, 255, 0));
+	put(f, arp(f, x_mac, -1, 2, z_mac, y4 + 12, x4 + 12));
+	put(f, nd(f, 136, 0x60, y6, y6, 2, 1, 255, 0));
+	assert_int_equal(stats(&x).moved, 2);
+	put(f, arp(f, x_mac, -1, 2, y_mac, y4 + 12, x4 + 12));
+	nd_mac = y_mac;
+	put(f, nd(f, 136, 0x60, y6, y6, 2, 1, 255, 0));
+	nd_mac = z_mac;
+	assert_int_equal(stats(&x).disputed, 2);
+	assert_memory_equal(x.hop_mac, y_mac, 6);
+	for (unsigned int i = 0; i < 100; i++) {
+		put(f, arp(f, x_mac, -1, 2, z_mac, y4 + 12, x4 + 12));
+		put(f, nd(f, 136, 0x60, y6, y6, 2, 1, 255, 0));
+	}
+	assert_int_equal(lookup(y4, NONE, mac), 0);
+	assert_memory_equal(mac, y_mac, 6);
+	assert_int_equal(lookup(y6, NONE, mac), 0);
+	assert_memory_equal(mac, y_mac, 6);
+	assert_int_equal(stats(&x).disputed, 2);
+	/* later the owner's answer is no answer any more; frames of RoCE may still speak for it */
+	run(2 * SECOND);
+	x.cut = true;
+	put(f, arp(f, all, -1, 1, z_mac, y4 + 12, y4 + 12));
+	put(f, arp(f, x_mac, -1, 2, z_mac, y4 + 12, x4 + 12));
+	now += 2 * SECOND;
+	put(f, arp(f, x_mac, -1, 2, y_mac, y4 + 12, x4 + 12));
+	assert_int_equal(lookup(y4, NONE, mac), 0);
+	assert_memory_equal(mac, z_mac, 6);
+	arp_nd_correct(x.a, &x.hop, y_mac, now);
+	assert_int_equal(lookup(y4, NONE, mac), 0);
+	assert_memory_equal(mac, y_mac, 6);
+	assert_int_equal(stats(&x).disputed, 3);
 }
 
 /* A probe for our address (duplicate address detection) is answered to all. */
@@ -723,6 +774,7 @@ main(void)
 		T(arp_bytes),
 		T(hostile_arp),
 		T(hostile_nd),
+		T(poisoned),
 		T(nd_probe),
 		T(echo),
 		T(hostile_echo),

@@ -573,6 +573,47 @@ odd_buffers(void **state)
 	done(p);
 }
 
+/* Frames of a station and an address that are watched, and no others */
+static void
+watched(void **state)
+{
+	static const uint8_t any4[16] = {[10] = 0xff, 0xff};
+	struct hca_port *p = new_divert(0);
+	const struct maker roce = ip4(our_mac, 0, HCA_IPPROTO_UDP, 5, 0, HCA_ROCE_UDP_PORT);
+	const struct maker roce6 = ip6(our_mac, 1, HCA_IPPROTO_UDP, 0, 0, HCA_ROCE_UDP_PORT);
+	struct maker k = roce;
+	uint8_t gid[16] = {0};
+	int a, b;
+
+	(void)state;
+	a = hca_port_divert_watch(p, other_mac, any4, 0xffff);
+	b = hca_port_divert_watch(p, other_mac, NULL, 100);
+	assert_true(a >= 0 && b >= 0 && a != b);
+	assert_int_equal(fate_of(p, roce), DEVICE);
+	assert_true(hca_port_divert_seen(p, a));
+	assert_false(hca_port_divert_seen(p, a) || hca_port_divert_seen(p, b));
+	assert_int_equal(fate_of(p, roce6), DEVICE);
+	assert_true(hca_port_divert_seen(p, b));
+	k.b[11] ^= 1; /* another station; the same with another address; not RoCE; not to us */
+	assert_int_equal(fate_of(p, k), DEVICE);
+	k = roce;
+	k.b[HCA_ETH_LEN + 12] = 10;
+	assert_int_equal(fate_of(p, k), DEVICE);
+	assert_int_equal(fate_of(p, ip4(our_mac, 0, HCA_IPPROTO_UDP, 5, 0, 4790)), OTHER);
+	assert_int_equal(fate_of(p, ip4(other_mac, 0, HCA_IPPROTO_UDP, 5, 0, HCA_ROCE_UDP_PORT)),
+			 DROPPED);
+	for (uint32_t n = 0; n < HCA_ETH_LEN; n++)
+		fate_of(p, cut(roce, n));
+	assert_false(hca_port_divert_seen(p, a) || hca_port_divert_seen(p, b));
+	hca_port_divert_unwatch(p, a);
+	assert_int_equal(fate_of(p, roce), DEVICE);
+	assert_false(hca_port_divert_seen(p, a));
+	for (unsigned int i = 1; i < HCA_PORT_DIVERT_WATCHES; i++)
+		assert_true(hca_port_divert_watch(p, other_mac, gid, 7) >= 0);
+	assert_int_equal(hca_port_divert_watch(p, other_mac, gid, 7), -ENOSPC);
+	done(p);
+}
+
 static void
 bad_config(void **state)
 {
@@ -602,7 +643,8 @@ main(void)
 		cmocka_unit_test(order),	   cmocka_unit_test(ring_full),
 		cmocka_unit_test(transmit),	   cmocka_unit_test(fair),
 		cmocka_unit_test(device_gives_up), cmocka_unit_test(sleeping),
-		cmocka_unit_test(odd_buffers),	   cmocka_unit_test(bad_config),
+		cmocka_unit_test(odd_buffers),	   cmocka_unit_test(watched),
+		cmocka_unit_test(bad_config),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

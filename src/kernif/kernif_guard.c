@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Next hops with another MAC address, said by ARP, ND or the kernel: judged by the RoCE frames. */
+
+#include <string.h>
+
+#include "kernif_impl.h"
+#include "port/port_divert.h"
+
+static int
+watch(void *arg, const uint8_t mac[6], const uint8_t *gid, uint16_t vlan_id)
+{
+	return hca_port_divert_watch(((struct kernif *)arg)->divert, mac, gid, vlan_id);
+}
+
+static bool
+seen(void *arg, int handle)
+{
+	return hca_port_divert_seen(((struct kernif *)arg)->divert, handle);
+}
+
+static void
+unwatch(void *arg, int handle)
+{
+	hca_port_divert_unwatch(((struct kernif *)arg)->divert, handle);
+}
+
+/* The table that was wrong goes on being asked: what it says next is right. */
+static void
+correct(struct kernif *k, const struct arp_nd_hop *hop, const uint8_t mac[6])
+{
+	const struct kernel_link *l;
+
+	k->stats.neighbours_disputed++;
+	if (k->responder != NULL) {
+		arp_nd_correct(k->responder, hop, mac, kernif_now());
+		return;
+	}
+	l = kernel_tables_vlan(&k->tables, hop->vlan_id);
+	if (l != NULL)
+		(void)kernif_correct(&k->ask, l->ifindex, hop->gid, mac);
+}
+
+static void
+moved(void *arg, const struct arp_nd_hop *hop, const uint8_t mac[6], bool back)
+{
+	struct kernif *k = arg;
+
+	if (back) {
+		kernif_log(k,
+			   "a neighbour is still where it was (%02x:%02x:%02x:%02x:%02x:%02x): "
+			   "somebody else says it has its address",
+			   mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+		correct(k, hop, mac);
+	}
+	k->stats.neighbours_moved += dest_table_moved(&k->dests, k->drv, hop, mac);
+	pthread_cond_broadcast(&k->changed);
+}
+
+void
+kernif_guard_init(struct kernif *k)
+{
+	const struct move_guard_config cfg = {
+		.watch = watch,
+		.seen = seen,
+		.unwatch = unwatch,
+		.moved = moved,
+		.arg = k,
+	};
+
+	move_guard_init(&k->guard, &cfg);
+}
+
+void
+kernif_claim(struct kernif *k, const struct arp_nd_hop *hop, const uint8_t *mac)
+{
+	bool direct;
+	const uint8_t *old = dest_table_mac(&k->dests, hop, &direct);
+	uint8_t was[6];
+
+	if (mac == NULL) {
+		dest_table_lost(&k->dests, hop);
+	} else {
+		if (old != NULL)
+			memcpy(was, old, sizeof(was));
+		move_guard_claim(&k->guard, hop, old != NULL ? was : NULL, mac, direct,
+				 kernif_now());
+	}
+	pthread_cond_broadcast(&k->changed);
+}
