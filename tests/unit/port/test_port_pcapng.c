@@ -111,7 +111,7 @@ static void
 follows_no_link(const struct hca_pcap_ng *ng)
 {
 	struct hca_pcap *c;
-	char link[80], target[96];
+	char link[TEST_PATH_MAX + 8], target[TEST_PATH_MAX + 8];
 
 	snprintf(link, sizeof(link), "%s-link", path);
 	snprintf(target, sizeof(target), "%s-target", path);
