@@ -733,6 +733,10 @@ SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd); /* -EBUSY while it is
  * Memory that a daemon's device can reach without further ado: zeroed, aligned to 4 KiB (to 2 MiB
  * from that size on, in hugepages where there are any). It belongs to the process, not to a context;
  * any number of regions may lie in it, and go before it does. A child of fork() does not have it.
+ *
+ * Memory shared with a daemon, wherever it comes from: the process fills it (no page is made by the
+ * daemon). A piece of more than 4 MiB is shared with one context: the daemon seals its file against
+ * holes and later writers. Regions of another context in it are refused with -EOPNOTSUPP.
  */
 SOFTHCA_API void *softhca_alloc(size_t bytes);
 SOFTHCA_API int softhca_free(void *mem);
@@ -741,7 +745,9 @@ SOFTHCA_API int softhca_free(void *mem);
  * Memory at addr is a shared mapping of the file fd from offset on: regions in it need no more. The
  * file is a memfd (or hugetlb memfd) with F_SEAL_SHRINK, open for reading and writing; whole pages.
  * It must stay mapped until softhca_detach(), which gives -EBUSY while a region lies in it. Other files
- * are refused when a region is registered (-EBADF).
+ * are refused when a region is registered (-EBADF). A file of more than 4 MiB is sealed at the first
+ * region (F_SEAL_FUTURE_WRITE): map it for writing before, and attach all of it at once; nobody punches
+ * holes into it or maps it for writing after. Who punches one into a smaller file loses the device.
  */
 SOFTHCA_API int softhca_attach(int fd, void *addr, uint64_t length, uint64_t offset);
 SOFTHCA_API int softhca_detach(void *addr);

@@ -19,6 +19,8 @@
 #include "ipc_memory_impl.h"
 
 #define MEMORIES_MAX 4096u
+#define PAGE UINT64_C(4096)
+#define PIECES 32u /* of a segment that are replaced on their own */
 
 static struct ipc_memory *memories[MEMORIES_MAX];
 static uint32_t memories_used; /* slots that were ever used */
@@ -59,24 +61,48 @@ ipc_guard_remove(struct ipc_memory *m)
 		sched_yield();
 }
 
-/* Its bytes are zeros from now on; false: not mapped here. Async-signal-safe. */
+static bool
+put_zeros(uint64_t at, uint64_t bytes)
+{
+	return mmap((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+static bool
+tell(struct ipc_memory *m, bool first)
+{
+	uint64_t one = 1;
+
+	if (first)
+		__atomic_fetch_add(&m->lost, 1, __ATOMIC_RELEASE);
+	return write(m->config.lost_fd, &one, sizeof(one)) >= 0 || errno == EAGAIN;
+}
+
+/*
+ * The page is zeros from now on; false: not mapped here. A page at a time takes a moment, all of a
+ * large segment would hold up an lcore; but each is a mapping. Async-signal-safe.
+ */
 static bool
 replace(struct ipc_memory *m, uint64_t addr)
 {
+	uint64_t uar = __atomic_load_n(&m->config.uar, __ATOMIC_ACQUIRE);
+
+	if (uar != 0 && addr - uar < PAGE)
+		return put_zeros(uar, PAGE) && tell(m, true);
 	for (uint32_t i = 0; i < m->config.segments_max; i++) {
 		struct ipc_segment *s = &m->segment[i];
 		uint64_t length = __atomic_load_n(&s->length, __ATOMIC_ACQUIRE);
-		uint64_t one = 1;
+		uint64_t at = s->bus, page = s->page;
+		uint32_t times;
 
-		if (length == 0 || addr < s->bus || addr - s->bus >= length)
+		if (length == 0 || addr < at || addr - at >= length)
 			continue;
-		if (mmap((void *)(uintptr_t)s->bus, length, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-			 0) == MAP_FAILED)
-			return false;
-		if (__atomic_exchange_n(&s->lost, 1, __ATOMIC_RELAXED) == 0)
-			__atomic_fetch_add(&m->lost, 1, __ATOMIC_RELEASE);
-		return write(m->config.lost_fd, &one, sizeof(one)) >= 0 || errno == EAGAIN;
+		times = __atomic_fetch_add(&s->lost, 1, __ATOMIC_RELAXED);
+		if (times < PIECES) {
+			at += (addr - at) & ~(page - 1);
+			length = page;
+		}
+		return put_zeros(at, length) && tell(m, times == 0);
 	}
 	return false;
 }
@@ -92,7 +118,7 @@ repair(uint64_t addr)
 	for (uint32_t i = 0; i < used && !repaired; i++) {
 		struct ipc_memory *m = __atomic_load_n(&memories[i], __ATOMIC_SEQ_CST);
 
-		if (m != NULL && addr - m->base < m->bytes)
+		if (m != NULL && (addr - m->base < m->bytes || addr - m->config.uar < PAGE))
 			repaired = replace(m, addr);
 	}
 	__atomic_fetch_sub(&handlers, 1, __ATOMIC_RELEASE);

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "ipc_memory_impl.h"
+#include "ipc_watch.h"
 
 #define PAGE_LOG 12u
 #define HUGE_LOG 21u
@@ -75,6 +72,12 @@ ipc_memory_destroy(struct ipc_memory *m)
 	free(m->by_va);
 	free(m->segment);
 	free(m);
+}
+
+void
+ipc_memory_forget_uar(struct ipc_memory *m)
+{
+	__atomic_store_n(&m->config.uar, 0, __ATOMIC_RELEASE);
 }
 
 uint64_t
@@ -171,34 +174,6 @@ place(struct ipc_memory *m, uint64_t va, uint64_t length)
 	return at;
 }
 
-/* A memfd that cannot shrink under us, large enough. *page: its page size */
-static int
-judge_file(const struct hca_ctl_segment *request, int fd, uint64_t *page)
-{
-	struct statfs fs;
-	struct stat st;
-	int seals, flags;
-
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || fstatfs(fd, &fs) != 0 ||
-	    (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC))
-		return ipc_fail(-EBADF, "memory comes as a memfd, this is another kind of file");
-	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-		return ipc_fail(-EBADF, "the memfd is not sealed against shrinking");
-	flags = fcntl(fd, F_GETFL);
-	if (flags < 0 || (flags & O_ACCMODE) != O_RDWR ||
-	    (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0)
-		return ipc_fail(-EBADF, "the memfd cannot be written");
-	if (request->offset > (uint64_t)st.st_size ||
-	    request->length > (uint64_t)st.st_size - request->offset)
-		return ipc_fail(-EBADF, "%llu bytes at %llu of a file of %llu",
-				(unsigned long long)request->length,
-				(unsigned long long)request->offset,
-				(unsigned long long)st.st_size);
-	*page = fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)st.st_blksize : PAGE_SIZE;
-	return 0;
-}
-
 static int
 judge_range(const struct ipc_memory *m, const struct hca_ctl_segment *r, uint64_t page)
 {
@@ -235,7 +210,8 @@ free_slot(struct ipc_memory *m)
 }
 
 static void
-enter(struct ipc_memory *m, struct ipc_segment *s, const struct hca_ctl_segment *r, uint64_t bus)
+enter(struct ipc_memory *m, struct ipc_segment *s, const struct hca_ctl_segment *r, uint64_t bus,
+      uint32_t page)
 {
 	uint32_t i = find_behind(m, r->va);
 
@@ -243,12 +219,23 @@ enter(struct ipc_memory *m, struct ipc_segment *s, const struct hca_ctl_segment 
 	s->bus = bus;
 	s->holders = 0;
 	s->lost = 0;
+	s->page = page;
 	__atomic_store_n(&s->length, r->length, __ATOMIC_RELEASE); /* the handler looks at it */
 	memmove(&m->by_va[i + 1], &m->by_va[i], (m->count - i) * sizeof(m->by_va[0]));
 	m->by_va[i] = s;
 	m->count++;
 	m->attached += r->length;
 	m->next = bus + r->length;
+}
+
+/* What was mapped there is no more; the place stays taken. */
+static int
+cover(uint64_t at, uint64_t bytes)
+{
+	return mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED
+		       ? 0
+		       : -errno;
 }
 
 int
@@ -258,7 +245,7 @@ ipc_memory_attach(struct ipc_memory *m, const struct hca_ctl_segment *request, i
 	struct ipc_segment *s = free_slot(m);
 	uint64_t page, bus;
 	void *at;
-	int err = judge_file(request, fd, &page);
+	int err = ipc_file_judge(request, fd, &page);
 
 	if (err == 0)
 		err = judge_range(m, request, page);
@@ -278,7 +265,13 @@ ipc_memory_attach(struct ipc_memory *m, const struct hca_ctl_segment *request, i
 		ipc_maps_give(m->config.maps, m->count + 1, m->count);
 		return err;
 	}
-	enter(m, s, request, bus);
+	err = ipc_file_protect(request, fd, bus, page);
+	if (err != 0) {
+		cover(bus, request->length);
+		ipc_maps_give(m->config.maps, m->count + 1, m->count);
+		return err;
+	}
+	enter(m, s, request, bus, (uint32_t)page);
 	*handle = (uint32_t)(s - m->segment);
 	return 0;
 }
@@ -294,8 +287,7 @@ ipc_memory_detach(struct ipc_memory *m, uint32_t handle)
 	s = &m->segment[handle];
 	if (s->holders != 0)
 		return ipc_fail(-EBUSY, "%u objects lie in the segment", s->holders);
-	if (mmap((void *)(uintptr_t)s->bus, s->length, PROT_NONE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+	if (cover(s->bus, s->length) != 0)
 		return ipc_fail(-errno, "the memory cannot be unmapped: %s", strerror(errno));
 	i = find_behind(m, s->va);
 	m->count--;
@@ -424,16 +416,17 @@ translate(struct ipc_memory *m, struct ipc_hold *hold, uint64_t va, uint64_t byt
 }
 
 /*
- * The pages exist before the device touches them: a fault on its lcores would cost time, and memory
- * that is not there is refused here rather than lost later. Kernels that cannot (before 5.14) do
- * without.
+ * The pages are the client's (ipc_watch.h): here they come into this process's tables, as a fault on
+ * the device's lcores would cost time. Kernels that cannot (before 5.14) do without.
  */
 static int
 populate(uint64_t bus, uint64_t bytes)
 {
 	if (madvise((void *)(uintptr_t)bus, bytes, MADV_POPULATE_WRITE) == 0 || errno == EINVAL)
 		return 0;
-	return ipc_fail(-ENOMEM, "the memory has no pages: %s", strerror(errno));
+	return errno == EFAULT ? ipc_fail(-EFAULT, "the memory has holes: it is to be filled "
+						   "before it is registered")
+			       : ipc_fail(-ENOMEM, "the memory has no pages: %s", strerror(errno));
 }
 
 int

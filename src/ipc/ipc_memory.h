@@ -13,9 +13,9 @@
  *
  * One thread per client calls in. Errors: negative errno, reason by ipc_fail().
  *
- * A client can take pages out of a file it has attached (punch a hole), and a hugetlb file may then
- * find none: whoever touches the segment gets SIGBUS. The handler puts zeros in its place, marks it
- * lost and writes to lost_fd: its owner is to end, nobody else notices.
+ * A client that takes pages away (ipc_watch.h: out of a small file, out of its doorbell page), or whose
+ * memory is lost otherwise, makes whoever touches them get SIGBUS. The handler puts zeros in their
+ * place, marks the segment lost and writes to lost_fd: its owner is to end, nobody else notices.
  */
 
 #include <stdbool.h>
@@ -31,6 +31,7 @@ struct ipc_memory_config {
 	uint32_t segments_max; /* at most so many */
 	int lost_fd;	       /* eventfd: counts segments that were lost */
 	struct ipc_maps *maps; /* of all clients */
+	uint64_t uar;	       /* the client's doorbell page, which is watched, too; 0: none */
 };
 
 /* What holds segments */
@@ -53,6 +54,9 @@ struct ipc_foreign_region {
 int ipc_memory_create(const struct ipc_memory_config *config, struct ipc_memory **m);
 /* The device touches none of it any more. */
 void ipc_memory_destroy(struct ipc_memory *m);
+
+/* The doorbell page is about to be another's. */
+void ipc_memory_forget_uar(struct ipc_memory *m);
 
 /* The arena: the window to attach */
 uint64_t ipc_memory_bus(const struct ipc_memory *m);

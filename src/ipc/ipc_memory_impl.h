@@ -13,7 +13,8 @@ struct ipc_segment {
 	uint64_t bus;	 /* here */
 	uint64_t length; /* 0: the slot is free; the handler reads it */
 	uint32_t holders;
-	uint32_t lost; /* zeros lie in its place */
+	uint32_t page; /* bytes of its pages */
+	uint32_t lost; /* how often zeros were put in the place of pages */
 };
 
 struct ipc_hold {

@@ -18,6 +18,7 @@
 #include "abi_wqe.h"
 #include "ipc_msg.h"
 #include "ipc_server_impl.h"
+#include "ipc_watch.h"
 
 #define STAGED_PAGES_MAX (UINT64_C(1) << 20)
 #define QUEUE_LOG_MAX 24u /* far above what any device has: the driver says what that is */
@@ -67,6 +68,7 @@ map_uar(struct ipc_session *s, int *out)
 		close(fd);
 		return err;
 	}
+	ipc_watch((uintptr_t)page, HCA_UAR_PAGE_SIZE); /* of a page the client has punched out */
 	*out = fd;
 	return 0;
 }
@@ -95,8 +97,8 @@ static int
 open_client(struct ipc_session *s, struct ipc_answer *answer)
 {
 	const struct ipc_server_config *c = &s->server->config;
-	struct ipc_memory_config mc = {c->memory_max, c->segments_max, s->lost_fd,
-				       &s->server->maps};
+	struct ipc_memory_config mc = {c->memory_max, c->segments_max, s->lost_fd, &s->server->maps,
+				       0};
 	struct hca_client_who who = {.user = s->uid, .privileged = is_privileged(c, s->uid)};
 	int err = driver_says(hca_client_open(c->driver, &who, &s->client));
 
@@ -112,6 +114,7 @@ open_client(struct ipc_session *s, struct ipc_answer *answer)
 	if (err != 0)
 		return err;
 	answer->num_fds = 2;
+	mc.uar = (uintptr_t)hca_client_uar(s->client);
 	err = ipc_memory_create(&mc, &s->memory);
 	if (err != 0)
 		return err;
@@ -135,6 +138,8 @@ ipc_session_release(struct ipc_session *s)
 {
 	forget_memory(s);
 	if (s->client != NULL) {
+		if (s->memory != NULL)
+			ipc_memory_forget_uar(s->memory);
 		unmap_uar(s);
 		hca_client_close(s->client);
 	}

@@ -29,7 +29,8 @@
 #define IPC_DIRECTORY "/run/softhca"
 #define IPC_BODY_MAX 32768u
 #define IPC_FDS_MAX 2u
-#define IPC_PAGES_MAX 4000u /* page addresses per message */
+#define IPC_SMALL_FILE (UINT64_C(4) << 20) /* a memfd up to here may serve several devices */
+#define IPC_PAGES_MAX 4000u		   /* page addresses per message */
 
 struct ipc_request {
 	uint16_t version;
@@ -137,7 +138,9 @@ struct ipc_counters {
  * X(NAME, body of the request, body of the reply, descriptors with the request, with the reply). The
  * numbers are the order; a body has exactly its size, but PAGES and the reply of QUERY_COUNTERS, which
  * end behind their last element. The file of ATTACH is a memfd sealed against shrinking (F_SEAL_SHRINK),
- * open for reading and writing. MEMORY brings /proc/self/mem, open for reading and writing, and
+ * open for reading and writing, without holes in the segment. Up to IPC_SMALL_FILE the daemon seals it
+ * against growing, and a client with a hole there ends; larger ones it seals against writers that come
+ * later (F_SEAL_FUTURE_WRITE): no holes, and no second device. MEMORY brings /proc/self/mem, open for reading and writing, and
  * /proc/self/maps; from then on regions may have HCA_CTL_ACCESS_FOREIGN.
  */
 #define IPC_OPS(X) \

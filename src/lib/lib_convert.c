@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "ipc_proto.h"
 #include "lib_hold.h"
 #include "lib_maps.h"
 #include "lib_share_impl.h"
@@ -27,7 +29,18 @@ adopt_shared(const struct lib_mapping *m, uint64_t va, uint64_t end)
 		 last = (end + FOUND_ALIGN - 1) & ~(FOUND_ALIGN - 1);
 	const struct lib_share *behind = lib_share_behind(va), *before = lib_share_before(va);
 	struct lib_share piece = {.kind = LIB_SHARE_FOUND, .page = LIB_PAGE}, *share;
+	struct stat st;
 
+	piece.fd = lib_maps_file(m);
+	if (piece.fd < 0)
+		return NULL;
+	/* A large file is mapped by the daemon once. */
+	if (fstat(piece.fd, &st) == 0 && (uint64_t)st.st_size > IPC_SMALL_FILE) {
+		first = m->start;
+		last = m->end;
+		if (m->offset + (last - m->start) > (uint64_t)st.st_size)
+			last = m->start + ((uint64_t)st.st_size - m->offset);
+	}
 	if (first < m->start)
 		first = m->start;
 	if (before != NULL && first < before->va + before->length)
@@ -39,9 +52,6 @@ adopt_shared(const struct lib_mapping *m, uint64_t va, uint64_t end)
 	piece.va = first;
 	piece.length = last - first;
 	piece.offset = m->offset + (first - m->start);
-	piece.fd = lib_maps_file(m);
-	if (piece.fd < 0)
-		return NULL;
 	share = lib_share_enter(&piece);
 	if (share == NULL)
 		close(piece.fd);
@@ -87,10 +97,10 @@ convert(uint64_t va, uint64_t end)
 	struct lib_share *share;
 	void *fresh;
 
-	if (lib_pool_take(piece.length, LIB_PAGE, &piece.fd, &piece.offset) != 0)
+	if (lib_pool_take(piece.length, LIB_PAGE, &piece.file, &piece.offset) != 0)
 		return NULL;
 	fresh = lib_sys_mmap(NULL, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-			     piece.fd, piece.offset);
+			     lib_pool_fd(piece.file), piece.offset);
 	if (fresh == MAP_FAILED) {
 		lib_fail(-ENOMEM, "no memory for %llu bytes", (unsigned long long)piece.length);
 		goto err_give;
@@ -104,7 +114,7 @@ convert(uint64_t va, uint64_t end)
 err_unmap:
 	lib_sys_munmap(fresh, piece.length);
 err_give:
-	lib_pool_give(piece.length, LIB_PAGE, piece.offset);
+	lib_pool_give(piece.file, piece.length, piece.offset);
 	return NULL;
 }
 
@@ -128,11 +138,10 @@ lib_share_adopt(uint64_t va, uint64_t end, bool may_convert)
 static bool
 still_there(const struct lib_share *share)
 {
-	struct lib_mapping m, pool;
+	struct lib_mapping m;
 
 	return lib_maps_find(share->va, &m) == 0 && m.shared &&
-	       share->va + share->length <= m.end && lib_pool_mapping(share->page, &pool) &&
-	       m.dev == pool.dev && m.inode == pool.inode &&
+	       share->va + share->length <= m.end && lib_pool_is(share->file, &m) &&
 	       m.offset + (share->va - m.start) == share->offset;
 }
 
@@ -141,11 +150,12 @@ static void
 convert_back(struct lib_share *share)
 {
 	uint64_t va = share->va, bytes = share->length, offset = share->offset;
+	struct lib_file *file = share->file;
 	void *fresh;
 
 	if (!still_there(share)) {
 		lib_share_remove(share);
-		lib_pool_give(bytes, LIB_PAGE, offset);
+		lib_pool_give(file, bytes, offset);
 		return;
 	}
 	fresh = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -157,7 +167,7 @@ convert_back(struct lib_share *share)
 		return;
 	}
 	lib_share_remove(share);
-	lib_pool_give(bytes, LIB_PAGE, offset);
+	lib_pool_give(file, bytes, offset);
 }
 
 void

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ipc_proto.h"
 #include "lib_maps.h"
 #include "lib_share_impl.h"
 #include "lib_sys.h"
@@ -28,13 +29,17 @@ struct lib_extent {
 	uint64_t bytes;
 };
 
-struct lib_pool {
-	int fd; /* -1: not made yet */
-	uint64_t size;
+/* Small pieces share files of this size, larger ones have one each: IPC_SMALL_FILE says why. */
+struct lib_file {
+	struct lib_file *next;
+	int fd; /* -1: closed, as no device takes it any more */
+	bool own;
+	dev_t dev;
+	ino_t inode;
 	struct lib_extent *free;
 };
 
-static struct lib_pool small_pool = {.fd = -1}, huge_pool = {.fd = -1};
+static struct lib_file *files;
 
 struct lib_chunk {
 	struct lib_chunk *next;
@@ -48,31 +53,77 @@ static struct lib_chunk *chunks;
 
 /* ---- files ---- */
 
-static struct lib_pool *
-pool_of(uint32_t page)
-{
-	return page == LIB_PAGE ? &small_pool : &huge_pool;
-}
-
 static int
-make_file(struct lib_pool *pool, uint32_t page)
+make_fd(uint64_t bytes, uint32_t page)
 {
 	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd, err;
 
 	if (page != LIB_PAGE)
 		flags |= MFD_HUGETLB | MFD_HUGE_2MB;
-	pool->fd = memfd_create("softhca", flags);
-	if (pool->fd < 0)
+	fd = memfd_create("softhca", flags);
+	if (fd < 0)
 		return lib_fail(-errno, "memfd_create: %s", strerror(errno));
-	if (fcntl(pool->fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
-		return 0;
-	close(pool->fd);
-	pool->fd = -1;
-	return lib_fail(-errno, "the memfd cannot be sealed: %s", strerror(errno));
+	if (ftruncate(fd, (off_t)bytes) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+		return fd;
+	err = lib_fail(-errno, "a memfd of %llu bytes: %s", (unsigned long long)bytes,
+		       strerror(errno));
+	close(fd);
+	return err;
+}
+
+static struct lib_file *
+make_file(uint64_t bytes, uint32_t page, bool own)
+{
+	struct lib_file *f = calloc(1, sizeof(*f));
+	struct lib_extent *e = own ? NULL : malloc(sizeof(*e));
+	struct stat st;
+
+	if (f == NULL || (e == NULL && !own)) {
+		lib_fail(-ENOMEM, "no memory");
+		goto err_free;
+	}
+	f->fd = make_fd(bytes, page);
+	if (f->fd < 0)
+		goto err_free;
+	if (fstat(f->fd, &st) != 0) {
+		lib_fail(-errno, "fstat: %s", strerror(errno));
+		close(f->fd);
+		goto err_free;
+	}
+	f->dev = st.st_dev;
+	f->inode = st.st_ino;
+	f->own = own;
+	f->free = e;
+	if (e != NULL)
+		*e = (struct lib_extent){NULL, 0, bytes};
+	f->next = files;
+	files = f;
+	return f;
+
+err_free:
+	free(e);
+	free(f);
+	return NULL;
+}
+
+static void
+drop_file(struct lib_file *f)
+{
+	struct lib_file **link = &files;
+
+	while (*link != f)
+		link = &(*link)->next;
+	*link = f->next;
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->free); /* one extent at most: all of it */
+	free(f);
 }
 
 static bool
-take_free(struct lib_pool *pool, uint64_t bytes, uint64_t *offset)
+take_free(struct lib_file *pool, uint64_t bytes, uint64_t *offset)
 {
 	for (struct lib_extent **link = &pool->free; *link != NULL; link = &(*link)->next) {
 		struct lib_extent *e = *link;
@@ -92,30 +143,51 @@ take_free(struct lib_pool *pool, uint64_t bytes, uint64_t *offset)
 }
 
 int
-lib_pool_take(uint64_t bytes, uint32_t page, int *fd, uint64_t *offset)
+lib_pool_take(uint64_t bytes, uint32_t page, struct lib_file **file, uint64_t *offset)
 {
-	struct lib_pool *pool = pool_of(page);
+	bool own = page != LIB_PAGE || bytes > IPC_SMALL_FILE;
 
-	if (pool->fd < 0 && make_file(pool, page) != 0)
+	*offset = 0;
+	for (struct lib_file *f = files; f != NULL && !own; f = f->next)
+		if (take_free(f, bytes, offset)) {
+			*file = f;
+			return 0;
+		}
+	*file = make_file(own ? bytes : IPC_SMALL_FILE, page, own);
+	if (*file == NULL)
 		return -errno;
-	*fd = pool->fd;
-	if (take_free(pool, bytes, offset))
-		return 0;
-	if (ftruncate(pool->fd, (off_t)(pool->size + bytes)) != 0)
-		return lib_fail(-errno, "no room for %llu bytes: %s", (unsigned long long)bytes,
-				strerror(errno));
-	*offset = pool->size;
-	pool->size += bytes;
+	if (!own)
+		take_free(*file, bytes, offset);
 	return 0;
+}
+
+int
+lib_pool_fd(const struct lib_file *file)
+{
+	return file->fd;
+}
+
+void
+lib_pool_attached(struct lib_file *file)
+{
+	int seals = file->own ? fcntl(file->fd, F_GET_SEALS) : 0;
+
+	if (seals < 0 || (seals & F_SEAL_FUTURE_WRITE) == 0)
+		return;
+	close(file->fd);
+	file->fd = -1;
 }
 
 /* What cannot be noted stays unused. */
 void
-lib_pool_give(uint64_t bytes, uint32_t page, uint64_t offset)
+lib_pool_give(struct lib_file *pool, uint64_t bytes, uint64_t offset)
 {
-	struct lib_pool *pool = pool_of(page);
 	struct lib_extent **link = &pool->free, *e;
 
+	if (pool->own) {
+		drop_file(pool);
+		return;
+	}
 	if (fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
 		      (off_t)bytes) != 0)
 		return;
@@ -138,31 +210,24 @@ lib_pool_give(uint64_t bytes, uint32_t page, uint64_t offset)
 		e->next = behind->next;
 		free(behind);
 	}
+	if (pool->free->bytes == IPC_SMALL_FILE)
+		drop_file(pool);
 }
 
 bool
-lib_pool_mapping(uint32_t page, struct lib_mapping *file)
+lib_pool_is(const struct lib_file *file, const struct lib_mapping *m)
 {
-	const struct lib_pool *pool = pool_of(page);
-	struct stat st;
-
-	if (pool->fd < 0 || fstat(pool->fd, &st) != 0)
-		return false;
-	file->dev = st.st_dev;
-	file->inode = st.st_ino;
-	return true;
+	return m->dev == file->dev && m->inode == file->inode;
 }
 
+/* The objects stay where they are: fork() in a thread of many may not free. */
 void
 lib_pool_forget(void)
 {
-	struct lib_pool *pools[] = {&small_pool, &huge_pool};
-
-	for (int i = 0; i < 2; i++) {
-		if (pools[i]->fd >= 0)
-			close(pools[i]->fd);
-		*pools[i] = (struct lib_pool){.fd = -1};
-	}
+	for (struct lib_file *f = files; f != NULL; f = f->next)
+		if (f->fd >= 0)
+			close(f->fd);
+	files = NULL;
 	chunks = NULL;
 }
 
@@ -198,7 +263,7 @@ map_piece(struct lib_share *piece)
 		return lib_fail(-ENOMEM, "no addresses for %llu bytes",
 				(unsigned long long)piece->length);
 	if (lib_sys_mmap(at, piece->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			 piece->fd, piece->offset) == MAP_FAILED ||
+			 lib_pool_fd(piece->file), piece->offset) == MAP_FAILED ||
 	    (lib_sys_madvise(at, piece->length, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) ||
 	    lib_sys_madvise(at, piece->length, MADV_DONTFORK) != 0) {
 		lib_sys_munmap(at, piece->length);
@@ -215,7 +280,7 @@ new_piece(uint64_t bytes, uint32_t page, enum lib_share_kind kind)
 	struct lib_share piece = {.length = bytes, .page = page, .kind = kind};
 	struct lib_share *share;
 
-	if (lib_pool_take(bytes, page, &piece.fd, &piece.offset) != 0)
+	if (lib_pool_take(bytes, page, &piece.file, &piece.offset) != 0)
 		return NULL;
 	if (map_piece(&piece) != 0)
 		goto err_give;
@@ -224,7 +289,7 @@ new_piece(uint64_t bytes, uint32_t page, enum lib_share_kind kind)
 		return share;
 	lib_sys_munmap((void *)(uintptr_t)piece.va, bytes);
 err_give:
-	lib_pool_give(bytes, page, piece.offset);
+	lib_pool_give(piece.file, bytes, piece.offset);
 	return NULL;
 }
 
@@ -233,11 +298,11 @@ free_piece(struct lib_share *share)
 {
 	uint64_t bytes = share->length, offset = share->offset;
 	void *at = (void *)(uintptr_t)share->va;
-	uint32_t page = share->page;
+	struct lib_file *file = share->file;
 
 	lib_share_remove(share);
 	lib_sys_munmap(at, bytes);
-	lib_pool_give(bytes, page, offset);
+	lib_pool_give(file, bytes, offset);
 }
 
 /* ---- small pieces ---- */

@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ipc_proto.h"
 #include "lib_share_impl.h"
+#include "lib_sys.h"
 
 struct lib_cover {
 	struct lib_cover *next, **link; /* of the same context */
@@ -121,26 +123,52 @@ lib_share_remove(struct lib_share *share)
 	free(share);
 }
 
+/*
+ * The pages are this process's to make, the daemon takes none that is not there. Kernels that have no
+ * call for it (before 5.14): a store to each that changes nothing.
+ */
+static void
+fill(const struct lib_share *share)
+{
+	if (lib_sys_madvise((void *)(uintptr_t)share->va, share->length, MADV_POPULATE_WRITE) ==
+		    0 ||
+	    errno != EINVAL)
+		return; /* the daemon says what is missing */
+	for (uint64_t at = 0; at < share->length; at += LIB_PAGE)
+		__atomic_fetch_or((uint8_t *)(uintptr_t)(share->va + at), 0, __ATOMIC_RELAXED);
+}
+
 int
 lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 {
 	const struct hca_ctl_segment segment = {share->va, share->length, share->offset};
+	int fd = share->file != NULL ? lib_pool_fd(share->file) : share->fd, err;
 	struct lib_attachment *a;
-	int err;
 
 	for (a = share->attachments; a != NULL; a = a->next)
 		if (a->ctx == ctx)
 			return 0;
+	if (fd < 0)
+		return lib_fail(-EOPNOTSUPP,
+				"the %llu MiB at %#llx are shared with the device of another "
+				"context: pieces of more than %llu MiB can be with one",
+				(unsigned long long)share->length >> 20,
+				(unsigned long long)share->va,
+				(unsigned long long)IPC_SMALL_FILE >> 20);
 	a = malloc(sizeof(*a));
 	if (a == NULL)
 		return lib_fail(-ENOMEM, "no memory");
-	err = ctx->ops->attach(ctx->ctl, &segment, share->fd, &a->handle);
+	if (share->file == NULL)
+		fill(share);
+	err = ctx->ops->attach(ctx->ctl, &segment, fd, &a->handle);
 	if (err != 0) {
 		free(a);
 		err = lib_ctl_fail(ctx, err);
 		/* whoever gave a file means that one; another one is as good as none */
 		return err == -EBADF && share->kind == LIB_SHARE_FOUND ? -EOPNOTSUPP : err;
 	}
+	if (share->file != NULL)
+		lib_pool_attached(share->file);
 	a->ctx = ctx;
 	a->next = share->attachments;
 	share->attachments = a;

@@ -14,8 +14,9 @@
  *	FOUND	  a shared mapping of a memfd the program registers; its file is found
  *	CONVERTED private memory the program registers, exchanged in place for shared memory with the
  *		  same contents; changed back when the last region in it goes
- * QUEUE, ALLOC and CONVERTED lie in two memfds of the process, one with pages of 4 KiB and one with
- * pages of 2 MiB, which only ever grow.
+ * QUEUE, ALLOC and CONVERTED lie in memfds of the library: pieces of up to IPC_SMALL_FILE bytes share
+ * files of that size, which any number of devices may have; each larger one has a file of its own, which
+ * the first device seals (ipc_proto.h).
  *
  * One lock for the table; functions are thread safe. Errors: negative errno with lib_fail().
  */

@@ -21,8 +21,9 @@ struct lib_attachment {
 struct lib_share {
 	uint64_t va;
 	uint64_t length;
-	uint64_t offset; /* in the file */
-	int fd;		 /* GIVEN, FOUND: its own; others: the pool's */
+	uint64_t offset;       /* in the file */
+	int fd;		       /* GIVEN, FOUND: its own */
+	struct lib_file *file; /* others: of the pool; else NULL */
 	enum lib_share_kind kind;
 	uint32_t page;	/* bytes per page of the file */
 	uint32_t users; /* covers */
@@ -48,13 +49,18 @@ void lib_share_clear(void);
 struct lib_share *lib_share_at(uint32_t i);
 
 /* lib_pool.c; lock held. Room in the pool's file for pages of `page` bytes; it reads as zeros. */
-int lib_pool_take(uint64_t bytes, uint32_t page, int *fd, uint64_t *offset);
-void lib_pool_give(uint64_t bytes, uint32_t page, uint64_t offset);
+struct lib_file;
+int lib_pool_take(uint64_t bytes, uint32_t page, struct lib_file **file, uint64_t *offset);
+void lib_pool_give(struct lib_file *file, uint64_t bytes, uint64_t offset);
+/* -1: a device has it, and no other can. */
+int lib_pool_fd(const struct lib_file *file);
+/* A device has mapped it. */
+void lib_pool_attached(struct lib_file *file);
 /* A place for `bytes` whose address agrees with large pages; PROT_NONE */
 void *lib_pool_place(uint64_t bytes);
-/* Which file it is; false: there is none yet. */
+/* Is it the file of this mapping? */
 struct lib_mapping;
-bool lib_pool_mapping(uint32_t page, struct lib_mapping *file);
+bool lib_pool_is(const struct lib_file *file, const struct lib_mapping *m);
 /* A chunk that nobody uses any more goes. */
 void lib_pool_tidy(struct lib_share *share);
 /* In the child of fork(): the files are the parent's. */

@@ -41,6 +41,8 @@ make_files(void)
 	for (int i = 0; i < 3; i++) {
 		files[i] = memfd_create("fuzz", MFD_ALLOW_SEALING);
 		fuzz_check(files[i] >= 0 && ftruncate(files[i], FILE_BYTES) == 0, "memfd");
+		for (unsigned int at = 0; at < FILE_BYTES; at += 4096)
+			fuzz_check(pwrite(files[i], "", 1, at) == 1, "memfd");
 		if (i < 2)
 			fcntl(files[i], F_ADD_SEALS, F_SEAL_SHRINK);
 	}

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "../test_path.h"
+#include "abi_bar.h"
 #include "ipc_rig.h"
 #include "raw.h"
 
@@ -227,6 +229,176 @@ linger_at_the_end(void **state)
 	kill(rig.pid, SIGCONT);
 }
 
+/* ---- memory that comes and goes ---- */
+
+#define VA UINT64_C(0x10000000)
+#define MIB UINT64_C(0x100000)
+#define HANG_S 60 /* a wait that lasts so long hangs */
+
+/* A file that may be attached, with all its pages */
+static int
+full_file(uint64_t bytes)
+{
+	int fd = memfd_create("full", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	for (uint64_t at = 0; at < bytes; at += 4096)
+		assert_int_equal(pwrite(fd, "", 1, (off_t)at), 1);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	return fd;
+}
+
+static int
+reg(struct raw *r, uint32_t pdn, uint64_t va, uint64_t length)
+{
+	const struct hca_ctl_mr mr = {.va = va, .length = length, .pdn = pdn, .access = 7};
+
+	return raw_call(r, IPC_REG_MR, &mr, sizeof(mr), -1);
+}
+
+static int64_t
+counted(const char *name)
+{
+	return rig_ask(&rig, "counters", 0, name);
+}
+
+/* Blocks of a file: a page that is made shows. */
+static int64_t
+blocks(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_blocks;
+}
+
+/* The client fills its memory; the daemon makes not a page of it, and says what is missing. */
+static void
+holes(void **state)
+{
+	const uint64_t sizes[] = {MIB, 16 * MIB};
+	int64_t before = counted("refused_request");
+
+	for (int i = 0; i < 2; i++) {
+		int fd = memfd_create("holes", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+		uint32_t pdn;
+		struct raw r;
+
+		assert_int_equal(ftruncate(fd, (off_t)sizes[i]), 0);
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+		open_soon(&r);
+		assert_int_equal(raw_call(&r, IPC_ALLOC_PD, NULL, 0, -1), 0);
+		pdn = r.number.number;
+		assert_int_equal(raw_attach(&r, fd, VA, MIB, 0), -EFAULT);
+		assert_non_null(strstr(r.head.reason, "has holes"));
+		assert_int_equal(reg(&r, pdn, VA, MIB), -EPERM);
+		assert_int_equal(blocks(fd), 0);
+		raw_close(&r);
+		close(fd);
+	}
+	assert_int_equal(counted("refused_request") - before, 2);
+	for (unsigned int side = 0; side < 2; side++)
+		assert_true(rig_wait_empty(&rig, side, 20000) >= 0);
+}
+
+/* Of a file that only one device has, nothing can be taken away. */
+static void
+punched_large(void **state)
+{
+	struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	const uint64_t bytes = 8 * MIB;
+	int fd = full_file(bytes);
+	uint8_t *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct softhca_wc wc;
+	struct peer p, q;
+
+	assert_int_equal(peer_open(&q, rig.path[1], &cfg), 0);
+	cfg.buf = mem;
+	assert_int_equal(peer_open(&p, rig.path[0], &cfg), 0);
+	assert_int_equal(peer_connect_pair(&p, &q), 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		memset(mem, (int)i + 1, 65536);
+		assert_int_not_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+					       (off_t)bytes),
+				     0);
+		assert_int_not_equal(madvise(mem, bytes, MADV_REMOVE), 0);
+		assert_int_equal(peer_post(&p, SOFTHCA_WR_RDMA_WRITE, i, 0, 65536, 0), 0);
+		assert_int_equal(peer_wait(&p, &wc, HANG_S), 0);
+		assert_int_equal(q.buf[0], i + 1);
+	}
+	assert_ptr_equal(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+	peer_close(&p);
+	peer_close(&q);
+	munmap(mem, bytes);
+	close(fd);
+	for (unsigned int side = 0; side < 2; side++)
+		assert_true(rig_wait_empty(&rig, side, 20000) >= 0);
+}
+
+/* Of a small file: whoever does it ends, when the device comes there. */
+static int
+puncher(int sock, void *arg)
+{
+	struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	int fd = full_file(MIB), err;
+	uint8_t *mem = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct softhca_wc wc;
+	struct peer p, q;
+
+	err = peer_open(&q, rig.path[1], &cfg);
+	cfg.buf = mem;
+	if (err == 0)
+		err = peer_open(&p, rig.path[0], &cfg);
+	if (err == 0)
+		err = peer_connect_pair(&p, &q);
+	for (int i = 0; i < 1000 && err == 0; i++) {
+		if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, MIB) != 0)
+			return -1;
+		err = peer_post(&p, SOFTHCA_WR_RDMA_WRITE, 1, 0, 65536, 0);
+		if (err == 0)
+			err = peer_wait(&p, &wc, HANG_S);
+	}
+	return err == -EIO ? 0 : -1;
+}
+
+static void
+punched_small(void **state)
+{
+	int64_t before = counted("ended_segment_lost");
+
+	for (int i = 0; i < 4; i++) {
+		int sock;
+		pid_t pid = rig_fork(puncher, NULL, &sock);
+
+		rig_join(pid);
+		close(sock);
+	}
+	for (unsigned int side = 0; side < 2; side++)
+		assert_true(rig_wait_empty(&rig, side, 20000) >= 0);
+	assert_int_equal(counted("ended_segment_lost") - before, 4);
+}
+
+/* The doorbell page, too: the device looks at it all the time. */
+static void
+punched_doorbell(void **state)
+{
+	int64_t before = counted("ended_segment_lost");
+
+	for (int i = 0; i < 4; i++) {
+		struct raw r;
+
+		open_soon(&r);
+		assert_int_equal(fallocate(r.uar_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+					   HCA_UAR_PAGE_SIZE),
+				 0);
+		assert_int_equal(raw_reply(&r, 20000), 0);
+		raw_close(&r);
+	}
+	for (unsigned int side = 0; side < 2; side++)
+		assert_true(rig_wait_empty(&rig, side, 20000) >= 0);
+	assert_int_equal(counted("ended_segment_lost") - before, 4);
+}
+
 /* ---- versions ---- */
 
 /* The daemon answers a greeting of any version, in that version, and says who is to be upgraded. */
@@ -398,9 +570,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(linger_refused),      cmocka_unit_test(linger_queued),
-		cmocka_unit_test(linger_not_admitted), cmocka_unit_test(other_versions),
-		cmocka_unit_test(other_daemons),       cmocka_unit_test(strangers_daemon),
+		cmocka_unit_test(linger_refused),
+		cmocka_unit_test(linger_queued),
+		cmocka_unit_test(linger_not_admitted),
+		cmocka_unit_test(other_versions),
+		cmocka_unit_test(other_daemons),
+		cmocka_unit_test(strangers_daemon),
+		cmocka_unit_test(holes),
+		cmocka_unit_test(punched_large),
+		cmocka_unit_test(punched_small),
+		cmocka_unit_test(punched_doorbell),
 		cmocka_unit_test(linger_at_the_end),
 	};
 

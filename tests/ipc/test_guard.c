@@ -76,6 +76,8 @@ file_of(uint64_t bytes)
 	int fd = memfd_create("guard", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	for (uint64_t at = 0; at < bytes; at += 4096)
+		assert_int_equal(pwrite(fd, "", 1, (off_t)at), 1);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
 	return fd;
 }
