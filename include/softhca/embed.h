@@ -66,7 +66,7 @@ struct softhca_port_stall {
 	uint32_t tx_burst_max;	   /* accept 0..n frames per burst, at random; 0 = no limit */
 	uint32_t down_after_ms;	   /* link down this long after the first frame ... */
 	uint32_t down_for_ms;	   /* ... for this long; 0 = never */
-	uint32_t discard_after_us; /* nothing taken so long: discard and count; 0 = 10000 */
+	uint32_t discard_after_us; /* nothing taken so long: discard and count; 0 = 1000000 */
 };
 
 /* 0 stands for the default in every field; softhca_embed_config_init() fills the defaults in. */

@@ -46,7 +46,7 @@ struct hca_config {
 	uint32_t tx_mbufs;	 /* requester frames [4096] */
 	uint32_t resp_mbufs;	 /* responder frames [4096] */
 	uint32_t ack_every;	 /* AckReq at least every so many packets [32] */
-	uint64_t port_stall_ns;	 /* encap discards after so long without progress [10 ms] */
+	uint64_t port_stall_ns;	 /* encap discards after so long without progress [1 s] */
 	uint32_t max_mtu;	 /* bytes, 256..4096 [4096] */
 	uint8_t mac[6];		 /* port address, reported by QUERY/MAD_IFC */
 
@@ -131,6 +131,9 @@ struct hca_usage {
 	uint32_t qp_bytes, qp_job_bytes;
 };
 void hca_usage(const struct hca *h, struct hca_usage *u);
+
+/* The port has a link, took nothing for port_stall_ns, and frames for it are discarded. Any thread. */
+bool hca_port_discarding(const struct hca *h);
 
 /* Cycles per stage, only counted after hca_stage_times_enable(h, true); ns since then. */
 void hca_stage_times_enable(struct hca *h, bool on);

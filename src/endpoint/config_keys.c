@@ -61,7 +61,7 @@ const struct config_key config_keys[] = {
 	      "a power of two, 32 to 32768"),
 	POWER("port", "tx_descriptors", tx_descriptors, 32, 32768, 1024,
 	      "a power of two, 32 to 32768"),
-	NUMBER("port", "discard_after_us", discard_after_us, 1, 60000000, 10000,
+	NUMBER("port", "discard_after_us", discard_after_us, 1, 60000000, 1000000,
 	       "microseconds, 1 to 60000000"),
 	NUMBER("port", "link_poll_ms", link_poll_ms, 1, 10000, 100, "milliseconds, 1 to 10000"),
 	{.section = "port", .name = "socket_mode", .parse = config_mode, AT(wire_mode),

@@ -56,6 +56,24 @@ endpoint_link_stop(struct endpoint_link *l)
 	l->port = NULL;
 }
 
+/* The peer is there and takes nothing: said when frames begin to be lost, and when they are not. */
+static void
+tell_discarding(struct endpoint_link *l)
+{
+	bool on = hca_port_discarding(l->hca);
+
+	if (on == l->discarding)
+		return;
+	l->discarding = on;
+	if (on)
+		LOG_WARNING(
+			"port %s: the other end takes no frames though the link is up: they are "
+			"discarded until it does (discard_after_us)",
+			l->port->device.name);
+	else
+		LOG_INFO("port %s: frames are no longer discarded", l->port->device.name);
+}
+
 void
 endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct hca *h,
 		   void (*changed)(void *arg, bool up), void *arg)
@@ -79,4 +97,5 @@ endpoint_link_watch(struct endpoint_link *l)
 		tell(l, false);
 	l->seen = l->connects;
 	tell(l, up);
+	tell_discarding(l);
 }

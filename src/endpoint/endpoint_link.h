@@ -16,6 +16,7 @@ struct endpoint_link {
 	struct endpoint_port *port;
 	struct hca *hca;
 	bool up;		 /* as told last */
+	bool discarding;	 /* as told last */
 	uint64_t downs;		 /* how often */
 	uint64_t connects, seen; /* memif: how often a peer came, and as told last */
 	void (*changed)(void *arg, bool up);

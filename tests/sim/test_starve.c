@@ -39,26 +39,29 @@ set_stall(struct sim *s, const struct hca_port_stall_rules *rules)
 		hca_port_stall_set(s->side[i].stall, rules);
 }
 
+static void
+post_one(struct sim *s, struct sim_pair *p, unsigned int side, uint32_t opcode, uint32_t len)
+{
+	const struct sim_req r = {.opcode = opcode,
+				  .len = len,
+				  .nsge = 2,
+				  .flags = SOFTHCA_SEND_SIGNALED};
+
+	for (unsigned int k = 0; sim_post(p, side, &r, 1) != 0; k++) {
+		sim_check(s, k < 1000000, "the queue stays full");
+		sim_poll(s);
+		sim_reap(s);
+	}
+}
+
 /* n operations of one kind from both sides of every pair. */
 static void
 post_all(struct sim *s, uint32_t opcode, unsigned int n, uint32_t len)
 {
-	for (unsigned int i = 0; i < n; i++) {
-		for (struct sim_pair *p = s->model->pairs; p != NULL; p = p->next) {
-			for (unsigned int side = 0; side < 2; side++) {
-				const struct sim_req r = {.opcode = opcode,
-							  .len = len,
-							  .nsge = 2,
-							  .flags = SOFTHCA_SEND_SIGNALED};
-
-				for (unsigned int k = 0; sim_post(p, side, &r, 1) != 0; k++) {
-					sim_check(s, k < 1000000, "the queue stays full");
-					sim_poll(s);
-					sim_reap(s);
-				}
-			}
-		}
-	}
+	for (unsigned int i = 0; i < n; i++)
+		for (struct sim_pair *p = s->model->pairs; p != NULL; p = p->next)
+			for (unsigned int side = 0; side < 2; side++)
+				post_one(s, p, side, opcode, len);
 }
 
 static void
@@ -127,8 +130,10 @@ long_stalls_in(const struct sim_config *cfg)
 	const struct hca_port_stall_rules stalls = {.stall_every = 40 * MS, .stall_for = 30 * MS};
 	const struct sim_pair_attr attr = {.timeout = 12, .region = 4 << 20};
 	struct sim_config c = starved(cfg);
-	struct sim *s = sim_open(&c);
+	struct sim *s;
 
+	c.port_stall_ns = 10 * MS;
+	s = sim_open(&c);
 	sim_pair_open(s, &attr);
 	sim_pair_open(s, &attr);
 	set_stall(s, &stalls);
@@ -143,6 +148,74 @@ long_stalls_in(const struct sim_config *cfg)
 	close_pairs(s);
 }
 SIM_TEST(long_stalls)
+
+/*
+ * Almost a second without a frame taken, which is many times the patience of the QPs: their time
+ * does not run while their frames wait, nor before the answer can be there.
+ */
+static void
+patience(const struct sim_config *cfg, uint32_t code, uint32_t burst)
+{
+	const struct hca_port_stall_rules stall = {.tx_burst_max = burst,
+						   .stall_every = 900 * MS + 300000,
+						   .stall_for = 900 * MS};
+	const struct sim_pair_attr attr = {.timeout = code, .region = 4 << 20};
+	struct sim_config c = starved(cfg);
+	struct sim *s;
+
+	c.tick_ns = cfg->executor == SIM_STEPPED ? 400 : 10000;
+	s = sim_open(&c);
+	for (unsigned int i = 0; i < 4; i++)
+		sim_pair_open(s, &attr);
+	hca_port_stall_set(s->side[0].stall, &stall);
+	for (unsigned int i = 0; i < 40; i++)
+		for (struct sim_pair *p = s->model->pairs; p != NULL; p = p->next)
+			post_one(s, p, 0, five_ops[i % 3], 9000);
+	sim_finish(s, 100 * SIM_S);
+	sim_check(s, s->now > 900 * MS, "the port never stalled");
+	sim_check(s, sum(s, "tx_discard_stalled") == 0, "frames were discarded");
+	sim_check(s, sum(s, "local_ack_timeout_err") == 0, "%llu ack timeouts, code %u",
+		  (unsigned long long)sum(s, "local_ack_timeout_err"), code);
+	sim_check(s, sum(s, "retransmissions") == 0, "retransmissions");
+	close_pairs(s);
+}
+
+static void
+stalled_for_a_second_in(const struct sim_config *cfg)
+{
+	patience(cfg, 14, 0);
+	patience(cfg, 8, 0);
+}
+SIM_TEST(stalled_for_a_second)
+
+/* A port that never takes anything holds up nobody who destroys what he sent with. */
+static void
+destroyed_while_stalled_in(const struct sim_config *cfg)
+{
+	const struct hca_port_stall_rules none = {0};
+	const struct hca_port_stall_rules stall = {.stall_every = 10 * SIM_S,
+						   .stall_for = 10 * SIM_S - 1000};
+	const struct sim_pair_attr attr = {.timeout = 14, .region = 1 << 20};
+	struct sim_config c = starved(cfg);
+	struct sim *s = sim_open(&c);
+	uint64_t from;
+
+	sim_pair_open(s, &attr);
+	sim_pair_open(s, &attr);
+	set_stall(s, &stall);
+	for (unsigned int i = 0; i < 8; i++)
+		for (struct sim_pair *p = s->model->pairs; p != NULL; p = p->next)
+			post_one(s, p, 0, SOFTHCA_WR_RDMA_WRITE, 9000);
+	sim_run_for(s, 2 * MS);
+	from = s->now;
+	while (s->model->pairs != NULL)
+		sim_pair_close(s->model->pairs);
+	sim_check(s, s->now - from < 100 * MS, "the port held up who resets a QP");
+	sim_check(s, sum(s, "tx_discard_stalled") == 0, "discarded already");
+	set_stall(s, &none);
+	sim_close(s);
+}
+SIM_TEST(destroyed_while_stalled)
 
 /* The cable is pulled for a second in the middle, with 0 or 1 frame per burst around it. */
 static void
@@ -198,8 +271,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tiny),	       cmocka_unit_test(short_stalls),
-		cmocka_unit_test(long_stalls), cmocka_unit_test(link_down),
+		cmocka_unit_test(tiny),
+		cmocka_unit_test(short_stalls),
+		cmocka_unit_test(long_stalls),
+		cmocka_unit_test(link_down),
+		cmocka_unit_test(stalled_for_a_second),
+		cmocka_unit_test(destroyed_while_stalled),
 		cmocka_unit_test(everything),
 	};
 

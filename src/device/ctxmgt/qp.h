@@ -175,7 +175,8 @@ struct hca_qp_rrc {
 	uint64_t una;		 /* [pub] window tail << 32 | unacked_psn: one word, never torn */
 	uint64_t rewind;	 /* [pub] epoch << 32 | enum hca_again << 24 | PSN to go back to */
 	uint32_t rd_done;	 /* [pub] READ/ATOMIC records completed */
-	uint32_t timer_armed;	 /* [pub] an entry is in the wheel */
+	uint16_t timer_armed;	 /* [pub] an entry is in the wheel */
+	uint16_t port_waits;	 /* given since the timeout was over, HCA_PORT_WAIT_LOG */
 	uint64_t timer_deadline; /* [pub] ns, read by timer on ARM */
 	uint64_t deadline;	 /* real deadline, moved lazily */
 	uint32_t *window;	 /* CEU */

@@ -6,8 +6,9 @@
  * the port. Key, PD, rights and range are checked here, once, at the copy.
  *
  * The port may take fewer frames than offered: the rest waits in `backlog` and credit (room) is
- * withheld. A port that takes nothing for cfg.port_stall_ns, or has no link, makes encap discard
- * and count until it takes frames again: retransmission repairs that, waiting would spread it.
+ * withheld, up to the doorbells. Who is merely slow is waited for: h->tx_wait tells RRC how long
+ * frames wait, so that no ack timeout counts meanwhile. A port that has no link, or takes nothing
+ * for cfg.port_stall_ns, makes encap discard and count until it takes frames again.
  */
 
 #include <errno.h>
@@ -40,6 +41,7 @@ struct ud_template {
 
 struct encap {
 	struct rte_mbuf *backlog[BACKLOG];
+	uint64_t kept_at[BACKLOG]; /* when each came, ns */
 	struct ud_template ud;
 	uint32_t head, tail;	/* free running */
 	uint64_t stalled_since; /* 0: the port took something last time */
@@ -100,6 +102,37 @@ hca_encap_room(struct hca *h)
 	return room / 2;
 }
 
+/* How long the oldest frame waits, and with the first that leave after a long time, how long that was. */
+static void
+note_wait(struct hca *h, const struct encap *e, uint32_t left, uint64_t now)
+{
+	struct hca_tx_wait *w = &h->tx_wait;
+	uint32_t n = backlog_count(e);
+
+	if (left != 0) {
+		uint64_t waited = now - e->kept_at[(e->tail - left) & (BACKLOG - 1)];
+		bool old = now > w->left_at + HCA_TX_WAIT_FACTOR * w->waited;
+
+		if (old || HCA_TX_WAIT_FACTOR * waited >= w->waited) {
+			waited = old ? waited : RTE_MAX(waited, w->waited);
+			__atomic_store_n(&w->left_at, now, __ATOMIC_RELAXED);
+			__atomic_store_n(&w->waited, waited, __ATOMIC_RELAXED);
+		}
+	}
+	__atomic_store_n(&w->since, n != 0 ? e->kept_at[e->tail & (BACKLOG - 1)] : 0,
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&h->backlog, n, __ATOMIC_RELAXED);
+}
+
+static void
+set_discarding(struct hca *h, struct encap *e, bool on)
+{
+	if (e->discarding == on)
+		return;
+	e->discarding = on;
+	__atomic_store_n(&h->discarding, on, __ATOMIC_RELAXED);
+}
+
 static void
 discard(struct hca *h, struct encap *e, enum hca_counter why)
 {
@@ -129,15 +162,15 @@ port_stalled(struct hca *h, struct encap *e, bool progress, uint64_t now)
 	if (progress || e->stalled_since == 0) {
 		e->stalled_since = now ? now : 1;
 		if (progress)
-			e->discarding = false;
+			set_discarding(h, e, false);
 	}
 	if (!link_is_up(h, e)) {
 		discard(h, e, HCA_CTR_tx_discard_link_down);
 		/* Nothing waits any more: a port whose link comes up has its full time again. */
 		e->stalled_since = 0;
-		e->discarding = false;
+		set_discarding(h, e, false);
 	} else if (e->discarding || now - e->stalled_since >= h->cfg.port_stall_ns) {
-		e->discarding = true;
+		set_discarding(h, e, true);
 		discard(h, e, HCA_CTR_tx_discard_stalled);
 	}
 }
@@ -154,6 +187,7 @@ flush_backlog(struct hca *h, struct encap *e, uint64_t now)
 		took = h->port->ops->tx(h->port, &e->backlog[at], n, now);
 		e->tail += took;
 		done += took;
+		note_wait(h, e, took, now);
 		if (took < n) {
 			port_stalled(h, e, took != 0, now);
 			break;
@@ -161,17 +195,19 @@ flush_backlog(struct hca *h, struct encap *e, uint64_t now)
 	}
 	if (backlog_count(e) == 0 && done != 0) {
 		e->stalled_since = 0;
-		e->discarding = false;
+		set_discarding(h, e, false);
 	}
-	__atomic_store_n(&h->backlog, backlog_count(e), __ATOMIC_RELAXED);
+	note_wait(h, e, 0, now);
 	return done;
 }
 
 static void
-keep(struct encap *e, struct rte_mbuf *const *m, unsigned int n)
+keep(struct encap *e, struct rte_mbuf *const *m, unsigned int n, uint64_t now)
 {
-	for (unsigned int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++) {
+		e->kept_at[e->head & (BACKLOG - 1)] = now;
 		e->backlog[e->head++ & (BACKLOG - 1)] = m[i];
+	}
 }
 
 static void
@@ -193,17 +229,17 @@ transmit(struct hca *h, struct burst *b, uint64_t now)
 		took = h->port->ops->tx(h->port, b->frame, (uint16_t)b->frames, now);
 		if (likely(took == b->frames)) {
 			e->stalled_since = 0;
-			e->discarding = false;
+			set_discarding(h, e, false);
 			return;
 		}
 		HCA_COUNT(h, ENCAP, tx_backlog_events);
 	}
-	keep(e, b->frame + took, b->frames - took);
+	keep(e, b->frame + took, b->frames - took, now);
 	if (took == 0 && backlog_count(e) != b->frames)
 		flush_backlog(h, e, now);
 	else
 		port_stalled(h, e, took != 0, now);
-	__atomic_store_n(&h->backlog, backlog_count(e), __ATOMIC_RELAXED);
+	note_wait(h, e, 0, now);
 }
 
 /* ICRC of the short frames of the burst, all at once. */
@@ -400,7 +436,8 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_
 static inline bool
 is_stale(const struct hca_qp *qp, const struct hca_txd *d)
 {
-	return unlikely(d->generation != qp->cfg.generation || hca_qp_state(qp) == HCA_QPS_RST);
+	/* In this order: the generation of a new life is there before its state. */
+	return unlikely(hca_qp_state(qp) == HCA_QPS_RST || d->generation != qp->cfg.generation);
 }
 
 /* The memory may answer the next time: the frame counts as lost on the wire. */
@@ -551,7 +588,8 @@ begin_run(struct hca *h, const struct burst *b, struct run *r, const struct hca_
 	state = hca_qp_state(r->qp);
 	r->sends = state != HCA_QPS_RST && state != HCA_QPS_ERR;
 	r->any = !is_stale(r->qp, d);
-	r->tmpl = r->qp->cfg.service == HCA_ST_UD ? NULL : hca_qp_template(r->qp);
+	/* What is stale may have no templates any more. */
+	r->tmpl = !r->any || r->qp->cfg.service == HCA_ST_UD ? NULL : hca_qp_template(r->qp);
 }
 
 /* One request that belongs to the run; false: nothing of it leaves. */

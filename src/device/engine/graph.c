@@ -134,7 +134,7 @@ apply_defaults(struct hca_config *c)
 		c->full_records =
 			(HCA_RECORDS_PER_QP_RESERVED << c->log_num_qps) + SHARED_FULL_RECORDS;
 	if (c->port_stall_ns == 0)
-		c->port_stall_ns = 10 * 1000 * 1000;
+		c->port_stall_ns = 1000 * 1000 * 1000;
 }
 
 static int

@@ -41,6 +41,18 @@ struct hca_stage_line {
 	uint32_t purge_ack; /* [pub] last purge_seq obeyed */
 } __rte_cache_aligned;
 
+/*
+ * How long frames wait for the port; writer: encap, reader: RRC. `since`, stored last: when the
+ * oldest frame that waits came, 0: none waits. left_at, waited: the last frames that had waited
+ * long left then, after so long.
+ */
+struct hca_tx_wait {
+	uint64_t since, left_at, waited; /* [pub] ns */
+};
+
+/* A frame passes an edge of twice the backlog's length, at the same pace, before it comes there. */
+#define HCA_TX_WAIT_FACTOR 4u
+
 struct hca {
 	/* read-mostly, set by hca_create() */
 	struct hca_config cfg;
@@ -73,10 +85,12 @@ struct hca {
 	/* CEU */
 	uint32_t purge_seq __rte_cache_aligned; /* [pub] */
 	uint32_t purge_qpi;
-	uint32_t backlog;      /* [pub] encap: frames waiting for the port */
-	uint32_t link_down;    /* [pub] encap: what the port said last */
-	uint64_t qp_own_bytes; /* [pub] of the blocks of living QPs, see struct hca_qp_work */
-	uint64_t qp_job_bytes; /* [pub] of their rings of responder jobs */
+	uint32_t backlog;	    /* [pub] encap: frames waiting for the port */
+	uint32_t link_down;	    /* [pub] encap: what the port said last */
+	bool discarding;	    /* [pub] encap: the port took nothing for cfg.port_stall_ns */
+	struct hca_tx_wait tx_wait; /* [pub] encap */
+	uint64_t qp_own_bytes;	    /* [pub] of the blocks of living QPs, see struct hca_qp_work */
+	uint64_t qp_job_bytes;	    /* [pub] of their rings of responder jobs */
 
 	struct hca_loopback loop;
 	struct hca_stage_line line[HCA_STAGE_N];

@@ -19,6 +19,8 @@
 #include "engine/mbuf_free.h"
 #include "engine/rrc.h"
 
+#define HCA_PORT_WAIT_LOG 20u /* ns: 1 ms */
+
 #define X(code, us) [code] = (us)*1000u,
 static const uint32_t rnr_ns[32] = {HCA_RNR_TIMER_LIST(X)};
 #undef X
@@ -422,6 +424,48 @@ timed_out(struct hca_rrc_run *run)
 	retry(run, HCA_AGAIN_TIMEOUT);
 }
 
+/*
+ * The timeout is over: how much longer the answer may take because frames wait for our own port, or
+ * left it only now; 0: it does not. What a frame waits is judged by what others waited: who has been
+ * in the backlog for a while may have been on the way there for three times as long. More than that
+ * is not given in all: behind a port that is always slow, losses must be found too.
+ */
+static uint64_t
+port_owes(const struct hca *h, const struct hca_qp *qp, uint64_t timeout, uint64_t now)
+{
+	const struct hca_tx_wait *w = &h->tx_wait;
+	uint64_t since = __atomic_load_n(&w->since, __ATOMIC_ACQUIRE);
+	uint64_t left_at = __atomic_load_n(&w->left_at, __ATOMIC_RELAXED);
+	uint64_t waited = __atomic_load_n(&w->waited, __ATOMIC_RELAXED);
+	uint64_t given = ((uint64_t)qp->rrc.port_waits << HCA_PORT_WAIT_LOG) + timeout;
+
+	if (qp->rrc.port_waits == UINT16_MAX)
+		return 0;
+	if (since != 0 && now > since && HCA_TX_WAIT_FACTOR * (now - since) >= given)
+		return timeout;
+	if (HCA_TX_WAIT_FACTOR * waited >= given && now < left_at + timeout)
+		return left_at + timeout - now;
+	return 0;
+}
+
+/* False: it has been moved. */
+static bool
+is_over(struct hca *h, struct hca_qp *qp, bool hold, uint64_t now)
+{
+	struct hca_qp_rrc *q = &qp->rrc;
+	uint64_t more, units;
+
+	if (q->deadline != q->timer_deadline)
+		q->port_waits = 0; /* there was progress */
+	if (now < q->deadline)
+		return false;
+	more = hold ? 0 : port_owes(h, qp, ack_timeout_ns(qp), now);
+	units = (more >> HCA_PORT_WAIT_LOG) + 1;
+	q->deadline = more != 0 ? now + (units << HCA_PORT_WAIT_LOG) : q->deadline;
+	q->port_waits = more != 0 ? (uint16_t)RTE_MIN(q->port_waits + units, UINT16_MAX) : 0;
+	return more == 0;
+}
+
 /* The entry has left the wheel. Deadlines move without telling it, so look at the real one. */
 static void
 on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
@@ -443,7 +487,7 @@ on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 	}
 	if (q->deadline == HCA_RRC_IDLE)
 		q->deadline = now + ack_timeout_ns(qp);
-	if (now >= q->deadline) {
+	if (is_over(h, qp, hold, now)) {
 		hca_rrc_begin(&run, h, qpi, now, &batch);
 		if (hold)
 			end_hold(&run);

@@ -168,6 +168,12 @@ bytes_per_qp(const struct hca *h, uint32_t qps)
 	return (uint32_t)(share + (qps != 0 ? own / qps : 0));
 }
 
+bool
+hca_port_discarding(const struct hca *h)
+{
+	return __atomic_load_n(&h->discarding, __ATOMIC_RELAXED);
+}
+
 void
 hca_usage(const struct hca *h, struct hca_usage *u)
 {
