@@ -90,7 +90,8 @@ perf_test_name(enum perf_test test)
 	X("records", RECORDS, "N", "request records per HCA") \
 	X("port-burst", PORT_BURST, "N", "the port takes 0..N frames per burst, at random") \
 	X("link-down", LINK_DOWN, "AFTER:FOR", "ms: link down after the first frame, for so long") \
-	X("stall-discard", STALL_DISCARD, "US", "discard when the port takes nothing for so long [1000000]") \
+	X("stall-discard", STALL_DISCARD, "US", \
+	  "discard when the port takes nothing for so long [1000000]") \
 	X("huge", HUGE, NULL, "fail without hugepages [use them if there are enough]") \
 	X("no-huge", NO_HUGE, NULL, "no hugepages, runs as any user") \
 	X("server", SERVER, NULL, \

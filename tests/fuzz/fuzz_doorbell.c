@@ -21,6 +21,7 @@
  *   13  the program ends, with all it has, and starts again
  *   14  u8: time passes, so many units of 1 us
  *   15  the device runs once
+ *   19  u8 whose, u16: the mark of a QP; 30 and 31 of whose: words of marks as they come
  *
  * Whatever happens: nothing of the first program changes, what it has under way goes its way,
  * nothing leaks, and no doorbell is counted twice.
@@ -256,16 +257,30 @@ torn(struct ringer *x, struct fuzz_input *in)
 	x->wild = true;
 }
 
-/* ---- queues ---- */
-
-static bool
-may_post(struct ringer *x)
+/* A mark is a bit: of a QP, of somebody else's, or words of bits, with and without the one above. */
+static void
+mark(struct ringer *x, struct fuzz_input *in)
 {
-	const struct lib_uar *uar = &lib_ctx(x->ctx)->uar;
+	struct hca_uar_page *page = lib_ctx(x->ctx)->uar.page;
+	uint8_t whose = fuzz_u8(in) & 31;
+	uint64_t v = fuzz_u16(in) * 0x0001000100010001ull;
+	uint32_t qpn = (uint32_t)v & 0xffff;
 
-	/* The library would wait for the device, which runs only when we let it. */
-	return uar->page->fifo[uar->next % HCA_UAR_FIFO_SLOTS] == HCA_DB_EMPTY;
+	if (whose >= 30) {
+		hca_le64 *to = whose == 30 ? &page->marked : &page->marks[v % HCA_UAR_MARK_WORDS];
+
+		__atomic_store_n(to, hca_cpu_to_le64(v), __ATOMIC_RELEASE);
+		x->wild = true;
+		return;
+	}
+	if (whose < QPS)
+		qpn = x->qp[whose] != NULL ? x->qp[whose]->qp_num : x->gone;
+	else if (whose < QPS + WORLD_QPS)
+		qpn = x->w->qp[whose - QPS]->qp_num;
+	lib_doorbell_mark(&lib_ctx(x->ctx)->uar, qpn);
 }
+
+/* ---- queues ---- */
 
 static void
 post_request(struct ringer *x, struct fuzz_input *in)
@@ -286,7 +301,7 @@ post_request(struct ringer *x, struct fuzz_input *in)
 		wr.wr.atomic.remote_addr = 0x10000;
 		wr.wr.atomic.rkey = 0x1234;
 	}
-	if (qp != NULL && may_post(x))
+	if (qp != NULL)
 		softhca_post_send(qp, &wr, &bad);
 }
 
@@ -299,7 +314,7 @@ post_receive(struct ringer *x, uint8_t to)
 	if (to % (QPS + 1) == QPS) {
 		if (x->srq != NULL)
 			softhca_post_srq_recv(x->srq, &wr, &bad);
-	} else if (x->qp[to % (QPS + 1)] != NULL && may_post(x)) {
+	} else if (x->qp[to % (QPS + 1)] != NULL) {
 		softhca_post_recv(x->qp[to % (QPS + 1)], &wr, &bad);
 	}
 }
@@ -398,10 +413,15 @@ step(struct ringer *x, struct fuzz_input *in)
 {
 	struct hca_uar_page *page;
 	uint64_t v = 0;
-	uint8_t slot;
+	uint8_t slot, what;
 	bool foreign;
 
-	switch (fuzz_u8(in) & 15) {
+	what = fuzz_u8(in);
+	if ((what & 31) == 19) {
+		mark(x, in);
+		return;
+	}
+	switch (what & 15) {
 	case 0:
 		ring_in_turn(x, in);
 		break;

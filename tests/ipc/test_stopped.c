@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A daemon that gets no CPU for a while: whoever posts does not wait for it, and no post fails before
+ * its send queue is full, however small the doorbell page is. Nothing of it is lost.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ipc_rig.h"
+
+#define QPS 512u
+#define DEPTH 16u
+#define SLOT 8u
+#define GIVE_UP_NS 120000000000ull
+
+_Static_assert(QPS *DEPTH *SLOT <= PEER_BYTES / 2, "a place for each request");
+
+static struct rig rig;
+
+struct ends {
+	struct peer a, b;
+	struct softhca_cq *cq;
+	struct softhca_qp *qa[QPS], *qb[QPS];
+};
+
+static int
+start(void **state)
+{
+	rig_start(&rig, NULL);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	rig_stop(&rig);
+	return 0;
+}
+
+static int
+tidy(void **state)
+{
+	kill(rig.pid, SIGCONT);
+	return rig_tidy(state);
+}
+
+static struct softhca_qp *
+make_qp(const struct peer *p, struct softhca_cq *cq)
+{
+	struct softhca_qp_init_attr qa = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = {.max_send_wr = DEPTH, .max_recv_wr = 1, .max_send_sge = 1},
+		.qp_type = SOFTHCA_QPT_RC,
+	};
+
+	return softhca_create_qp(p->pd, &qa);
+}
+
+static void
+ends_open(struct ends *e)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	struct softhca_cq_init_attr ca = {.cqe = QPS * DEPTH};
+
+	assert_int_equal(peer_open(&e->a, rig.path[0], &cfg), 0);
+	assert_int_equal(peer_open(&e->b, rig.path[1], &cfg), 0);
+	assert_int_equal(peer_connect_pair(&e->a, &e->b), 0);
+	e->cq = softhca_create_cq(e->a.ctx, &ca);
+	assert_non_null(e->cq);
+	for (unsigned int i = 0; i < QPS; i++) {
+		e->qa[i] = make_qp(&e->a, e->cq);
+		e->qb[i] = make_qp(&e->b, e->b.cq);
+		assert_non_null(e->qa[i]);
+		assert_non_null(e->qb[i]);
+		assert_int_equal(peer_connect_qp(&e->a, e->qa[i], e->qb[i]->qp_num, 1, 7), 0);
+		assert_int_equal(peer_connect_qp(&e->b, e->qb[i], e->qa[i]->qp_num, 7, 1), 0);
+	}
+}
+
+static void
+ends_close(struct ends *e)
+{
+	for (unsigned int i = 0; i < QPS; i++) {
+		assert_int_equal(softhca_destroy_qp(e->qa[i]), 0);
+		assert_int_equal(softhca_destroy_qp(e->qb[i]), 0);
+	}
+	assert_int_equal(softhca_destroy_cq(e->cq), 0);
+	peer_close(&e->a);
+	peer_close(&e->b);
+}
+
+/* WRITE number k of QP i has a place of its own. */
+static int
+post(struct ends *e, unsigned int i, unsigned int k)
+{
+	uint64_t at = (i * DEPTH + k % DEPTH) * SLOT;
+	struct softhca_sge sge = {(uintptr_t)e->a.buf + at, SLOT, e->a.mr->lkey};
+	struct softhca_send_wr *bad, wr = {
+					     .wr_id = i * DEPTH + k,
+					     .sg_list = &sge,
+					     .num_sge = 1,
+					     .opcode = SOFTHCA_WR_RDMA_WRITE,
+					     .send_flags = SOFTHCA_SEND_SIGNALED,
+					     .wr.rdma = {e->b.me.addr + at, e->b.me.rkey},
+				     };
+
+	return softhca_post_send(e->qa[i], &wr, &bad);
+}
+
+static void
+reap(struct ends *e)
+{
+	uint64_t give_up = rig_now_ns() + GIVE_UP_NS;
+	unsigned int next[QPS] = {0}, got = 0;
+	struct softhca_wc wc[32];
+
+	while (got < QPS * DEPTH) {
+		int n = softhca_poll_cq(e->cq, 32, wc);
+
+		assert_true(n >= 0 && rig_now_ns() < give_up);
+		for (int i = 0; i < n; i++) {
+			assert_int_equal(wc[i].status, SOFTHCA_WC_SUCCESS);
+			assert_int_equal(wc[i].wr_id % DEPTH, next[wc[i].wr_id / DEPTH]++);
+		}
+		got += (unsigned int)n;
+		if (n == 0)
+			usleep(100);
+	}
+}
+
+static void
+posts_go_on(void **state)
+{
+	struct ends *e = calloc(1, sizeof(*e));
+
+	assert_non_null(e);
+	ends_open(e);
+	for (uint32_t round = 1; round <= 2; round++) {
+		peer_fill(e->a.buf, QPS * DEPTH * SLOT, round);
+		kill(rig.pid, SIGSTOP);
+		for (unsigned int k = 0; k < DEPTH; k++)
+			for (unsigned int i = 0; i < QPS; i++)
+				assert_int_equal(post(e, i, k), 0);
+		for (unsigned int i = 0; i < QPS; i++)
+			assert_int_equal(post(e, i, DEPTH), -ENOMEM);
+		sleep(1);
+		kill(rig.pid, SIGCONT);
+		reap(e);
+		assert_true(peer_verify(e->b.buf, QPS * DEPTH * SLOT, round));
+	}
+	assert_int_equal(rig_ask(&rig, "device", 0, "sq_catas"), 0);
+	ends_close(e);
+	free(e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(posts_go_on, tidy),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
