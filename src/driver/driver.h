@@ -61,7 +61,13 @@ struct hca_driver_config {
 	uint32_t timeout_ms;   /* per command; 0 = 10 s */
 	uint64_t seed;	       /* 0 = getrandom; else key and QPN tags follow it (tests) */
 	struct hca_quota quota;
-	uint64_t device_bytes;	/* memory of the device for queues of clients; 0 = no limit */
+	uint64_t device_bytes; /* memory of the device for queues of clients; 0 = no limit */
+	/*
+	 * Something waits for hca_driver_poll_wait(): events that found a pipe full. From any thread,
+	 * with locks held: it must not block nor call back. NULL: somebody polls by now and then.
+	 */
+	void (*urge)(void *arg);
+	void *urge_arg;
 	hca_resolve_fn resolve; /* asked when the neighbour table has no answer; or NULL */
 	void *resolve_arg;
 };
@@ -82,12 +88,19 @@ const char *hca_driver_reason(void);
  */
 unsigned int hca_driver_poll(struct hca_driver *drv);
 /*
+ * The same, for the worker that has written the events, which has better to do: true, all forwarded;
+ * false, nothing, as there are many, or some that concern everybody, or another caller is at it.
+ */
+bool hca_driver_poll_few(struct hca_driver *drv);
+/*
  * The same, but waits for the other caller and for control calls that touch what events are
  * forwarded to: nothing that is in the queues is left there. For a thread that forwards events and
- * is told when there are some; it should come by now and then without being told too, for clients
- * that had no room and a device that has died. Not from hca_hw.progress().
+ * is told when there are some; while something is owed it should come without being told too. Not
+ * from hca_hw.progress().
  */
 unsigned int hca_driver_poll_wait(struct hca_driver *drv);
+/* Objects with events that wait for room in a pipe. */
+uint32_t hca_driver_owed(struct hca_driver *drv);
 
 /* True once a command has timed out or the device has reported a catastrophe. */
 bool hca_driver_dead(const struct hca_driver *drv);

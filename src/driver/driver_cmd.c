@@ -103,7 +103,7 @@ driver_reset(struct hca_driver *drv)
 	__atomic_store_n(reset, hca_cpu_to_le32(HCA_RESET_START), __ATOMIC_RELEASE);
 	if (wait_clear(drv, reset, HCA_RESET_START) == 0)
 		return 0;
-	__atomic_store_n(&drv->dead, true, __ATOMIC_RELAXED);
+	driver_dead_event(drv);
 	return driver_fail(-EIO, "the device does not come out of reset");
 }
 
@@ -129,7 +129,7 @@ driver_command(struct hca_driver *drv, struct driver_cmd *cmd)
 	__atomic_store_n(ctrl, hca_cpu_to_le32(HCA_HCR_MAKE_CTRL(0, cmd->op_modifier, cmd->op)),
 			 __ATOMIC_RELEASE);
 	if (wait_clear(drv, ctrl, HCA_HCR_GO) != 0) {
-		__atomic_store_n(&drv->dead, true, __ATOMIC_RELAXED);
+		driver_dead_event(drv);
 		return driver_fail(-EIO, "%s: no answer from the device", command_name(cmd->op));
 	}
 	status = HCA_HCR_STATUS(hca_le32_to_cpu(*ctrl));

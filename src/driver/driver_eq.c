@@ -13,6 +13,7 @@
 #include "driver_types.h"
 
 #define BUSY_POLLS 16u
+#define FEW 8u /* events that a worker forwards itself */
 
 static int
 create_eq(struct hca_driver *drv, uint32_t eqn)
@@ -71,21 +72,29 @@ driver_eq_destroy_all(struct hca_driver *drv)
 
 /* --- forwarding; event_lock held --- */
 
-/* False: the pipe is full. A pipe nobody reads swallows events. */
+/* False: the pipe is full, and nothing was written. A pipe nobody reads swallows events. */
+static bool
+write_events(const struct hca_client *client, uint32_t channel, const struct hca_ctl_event *event,
+	     uint32_t n)
+{
+	int fd = channel < client->num_channels ? client->channels[channel].write_fd : -1;
+	ssize_t done;
+
+	if (fd < 0)
+		return true;
+	do {
+		done = write(fd, event, n * sizeof(*event));
+	} while (done < 0 && errno == EINTR);
+	return done >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
 static bool
 send_event(const struct hca_client *client, uint32_t channel, uint32_t type, uint32_t object,
 	   uint32_t subtype)
 {
 	struct hca_ctl_event event = {.type = type, .object = object, .subtype = subtype};
-	int fd = channel < client->num_channels ? client->channels[channel].write_fd : -1;
-	ssize_t n;
 
-	if (fd < 0)
-		return true;
-	do {
-		n = write(fd, &event, sizeof(event));
-	} while (n < 0 && errno == EINTR);
-	if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
+	if (write_events(client, channel, &event, 1))
 		return true;
 	client->channels[channel].full_pass = client->drv->pay_pass;
 	return false;
@@ -105,36 +114,67 @@ owe(struct hca_driver *drv, uint32_t *owed, uint32_t type)
 	if (*owed == 0)
 		drv->owed++;
 	*owed |= 1u << type;
+	if (drv->config.urge != NULL)
+		drv->config.urge(drv->config.urge_arg);
+}
+
+/* All that is due on the channel of the first one, in one write: less than PIPE_BUF, so not torn. */
+static void
+send_channel(struct hca_driver *drv, struct driver_due *first, uint32_t n)
+{
+	struct hca_client *client = first->client;
+	struct hca_ctl_event event[DRIVER_DUE_MAX];
+	uint32_t channel = first->channel, count = 0;
+	bool sent, full;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (first[i].client == client && first[i].channel == channel)
+			event[count++] = first[i].event;
+	sent = write_events(client, channel, event, count);
+	full = count == 1;
+	for (uint32_t i = 0; i < n; i++) {
+		struct driver_due *d = &first[i];
+
+		if (d->client != client || d->channel != channel)
+			continue;
+		/* No room for all of them: one after the other until it is full. */
+		full = !sent && (full || !write_events(client, channel, &d->event, 1));
+		if (full)
+			owe(drv, d->owed, d->event.type);
+		d->client = NULL;
+	}
+}
+
+/* Whatever has been put aside is written. */
+static void
+send_due(struct hca_driver *drv)
+{
+	for (uint32_t i = 0; i < drv->num_due; i++)
+		if (drv->due[i].client != NULL)
+			send_channel(drv, &drv->due[i], drv->num_due - i);
+	drv->num_due = 0;
 }
 
 static void
-send_cq_event(struct hca_driver *drv, struct driver_cq *cq, uint32_t type)
+send_later(struct hca_client *client, uint32_t channel, uint32_t *owed,
+	   const struct hca_ctl_event *event)
 {
-	uint32_t channel = type == HCA_EVENT_COMP ? cq->channel : 0;
+	struct hca_driver *drv = client->drv;
 
-	if (!send_event(cq->owner, channel, type, cq->cqn, 0))
-		owe(drv, &cq->owed, type);
-}
-
-static void
-send_qp_event(struct hca_driver *drv, struct driver_qp *qp, uint32_t type)
-{
-	if (!send_event(qp->owner, 0, type, qp->qpn, 0))
-		owe(drv, &qp->owed, type);
-}
-
-static void
-send_srq_event(struct hca_driver *drv, struct driver_srq *srq, uint32_t type)
-{
-	if (!send_event(srq->owner, 0, type, srq->srqn, 0))
-		owe(drv, &srq->owed, type);
+	if (drv->num_due == DRIVER_DUE_MAX)
+		send_due(drv);
+	drv->due[drv->num_due++] = (struct driver_due){client, owed, channel, *event};
 }
 
 /* What concerns everybody: the port, the device */
 static void
 send_to_all(struct hca_driver *drv, const struct hca_eqe *eqe)
 {
-	uint32_t object = hca_le32_to_cpu(eqe->object);
+	const struct hca_ctl_event event = {
+		.type = eqe->type,
+		.object = hca_le32_to_cpu(eqe->object),
+		.subtype = eqe->subtype,
+	};
 
 	if (eqe->type == HCA_EVENT_LOCAL_CATAS) {
 		__atomic_store_n(&drv->dead, true, __ATOMIC_RELAXED);
@@ -143,8 +183,8 @@ send_to_all(struct hca_driver *drv, const struct hca_eqe *eqe)
 	if (eqe->type == HCA_EVENT_PORT_CHANGE)
 		drv->port.state = eqe->subtype;
 	for (struct hca_client *client = drv->clients; client != NULL; client = client->next)
-		if (!send_event(client, 0, eqe->type, object, eqe->subtype))
-			owe(drv, &client->owed_port, eqe->type);
+		send_later(client, 0, &client->owed_port, &event);
+	send_due(drv);
 }
 
 void
@@ -158,19 +198,22 @@ driver_port_event(struct hca_driver *drv, uint32_t type)
 }
 
 /* The device answered no command any more: it cannot say so itself. */
-static void
-tell_dead(struct hca_driver *drv)
+void
+driver_dead_event(struct hca_driver *drv)
 {
 	const struct hca_eqe eqe = {.type = HCA_EVENT_LOCAL_CATAS, .object = hca_cpu_to_le32(1)};
 
-	if (hca_driver_dead(drv) && !drv->told_dead)
+	pthread_mutex_lock(&drv->event_lock);
+	if (!drv->told_dead)
 		send_to_all(drv, &eqe);
+	pthread_mutex_unlock(&drv->event_lock);
 }
 
 static void
 forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 {
 	uint32_t object = hca_le32_to_cpu(eqe->object);
+	struct hca_ctl_event event = {.type = eqe->type, .object = object};
 	struct driver_srq *srq;
 	struct driver_cq *cq;
 	struct driver_qp *qp;
@@ -180,13 +223,14 @@ forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 	case HCA_EVENT_SRQ_LIMIT:
 		srq = drv->srqs[object & (drv->srq_ids.count - 1)];
 		if (srq != NULL && srq->srqn == object)
-			send_srq_event(drv, srq, eqe->type);
+			send_later(srq->owner, 0, &srq->owed, &event);
 		break;
 	case HCA_EVENT_COMP:
 	case HCA_EVENT_CQ_ERROR:
 		cq = object < drv->cq_ids.count ? drv->cqs[object] : NULL;
 		if (cq != NULL)
-			send_cq_event(drv, cq, eqe->type);
+			send_later(cq->owner, eqe->type == HCA_EVENT_COMP ? cq->channel : 0,
+				   &cq->owed, &event);
 		break;
 	case HCA_EVENT_LOCAL_CATAS:
 	case HCA_EVENT_PORT_CHANGE:
@@ -198,7 +242,7 @@ forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 	default:
 		qp = drv->qps[object & (drv->qp_ids.count - 1)];
 		if (qp != NULL && qp->qpn == object)
-			send_qp_event(drv, qp, eqe->type);
+			send_later(qp->owner, 0, &qp->owed, &event);
 		break;
 	}
 }
@@ -233,6 +277,7 @@ driver_eq_drain(struct hca_driver *drv)
 
 	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++)
 		done += poll_eq(drv, eqn);
+	send_due(drv);
 	return done;
 }
 
@@ -278,7 +323,6 @@ poll_all(struct hca_driver *drv)
 {
 	unsigned int done = driver_eq_drain(drv);
 
-	tell_dead(drv);
 	if (drv->owed != 0 && (done == 0 || ++drv->busy_polls % BUSY_POLLS == 0))
 		pay_all(drv);
 	return done;
@@ -305,4 +349,52 @@ hca_driver_poll_wait(struct hca_driver *drv)
 	done = poll_all(drv);
 	pthread_mutex_unlock(&drv->event_lock);
 	return done;
+}
+
+/* EQEs to be forwarded; more than FEW: too many, or not for a worker. */
+static uint32_t
+count_few(const struct hca_driver *drv)
+{
+	uint32_t n = 0;
+
+	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++) {
+		const struct driver_eq *eq = &drv->eq[eqn];
+		uint32_t mask = (1u << eq->log_size) - 1;
+
+		for (uint32_t i = eq->consumer; eq->live && n <= FEW; i++, n++) {
+			const struct hca_eqe *eqe = &eq->ring[i & mask];
+
+			if (__atomic_load_n(&eqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW)
+				break;
+			if (eqe->type == HCA_EVENT_LOCAL_CATAS ||
+			    eqe->type == HCA_EVENT_PORT_CHANGE)
+				return FEW + 1; /* a write per client */
+		}
+	}
+	return n;
+}
+
+bool
+hca_driver_poll_few(struct hca_driver *drv)
+{
+	bool few;
+
+	if (pthread_mutex_trylock(&drv->event_lock) != 0)
+		return false;
+	few = count_few(drv) <= FEW;
+	if (few)
+		driver_eq_drain(drv);
+	pthread_mutex_unlock(&drv->event_lock);
+	return few;
+}
+
+uint32_t
+hca_driver_owed(struct hca_driver *drv)
+{
+	uint32_t owed;
+
+	pthread_mutex_lock(&drv->event_lock);
+	owed = drv->owed;
+	pthread_mutex_unlock(&drv->event_lock);
+	return owed;
 }

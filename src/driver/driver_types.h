@@ -211,6 +211,16 @@ struct driver_neigh {
 	uint8_t mac[6];
 };
 
+/* An event on its way into a pipe, and where it is noted if there is no room. */
+struct driver_due {
+	struct hca_client *client;
+	uint32_t *owed;
+	uint32_t channel;
+	struct hca_ctl_event event;
+};
+
+#define DRIVER_DUE_MAX 64u
+
 struct hca_driver {
 	struct hca_hw hw;
 	struct hca_driver_config config;
@@ -236,6 +246,8 @@ struct hca_driver {
 	uint32_t owed;	     /* objects with events that wait for room in a pipe */
 	uint32_t pay_pass;   /* how often they have been looked at */
 	uint32_t busy_polls; /* polls with news while something was owed */
+	uint32_t num_due;
+	struct driver_due due[DRIVER_DUE_MAX];
 
 	struct driver_random random;
 	struct driver_ids qp_ids;
@@ -351,6 +363,8 @@ int driver_eq_create_all(struct hca_driver *drv);
 void driver_eq_destroy_all(struct hca_driver *drv);
 /* What is in the queues is forwarded; event_lock held. Returns the number of events. */
 unsigned int driver_eq_drain(struct hca_driver *drv);
+/* The device has died without a word: the clients are told. As the next one. */
+void driver_dead_event(struct hca_driver *drv);
 /* An event about the port for every client; no lock but `lock` may be held. */
 void driver_port_event(struct hca_driver *drv, uint32_t type);
 

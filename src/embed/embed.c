@@ -3,7 +3,7 @@
 /*
  * HCAs inside the calling process: device, driver and link of each, and who runs them. With the
  * executor "manual" whoever posts, polls or waits runs one loop of every HCA; with "threads" the
- * workers of the device do, and a notifier thread forwards events.
+ * workers of the device do, and forward events (host_events.h).
  */
 
 #include <errno.h>
@@ -23,8 +23,6 @@
 #include "host.h"
 #include "queues/eq.h"
 
-#define NOTIFIER_NS 20000  /* the notifier looks for events so often while nothing happens */
-#define UNTOLD_EVERY 16u   /* looks between two without news: for what could not be sent */
 #define EVENTS_EVERY 1024u /* manual: look at the event queues at least every so many loops */
 
 static __thread char reason[256] = "no error";
@@ -125,6 +123,7 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 
 /* ---- running ---- */
 
+/* Manual: whoever runs the engine forwards what he finds afterwards. */
 static void
 on_events(void *arg, uint32_t eqn_bits)
 {
@@ -134,7 +133,7 @@ on_events(void *arg, uint32_t eqn_bits)
 }
 
 static void
-forward_events(struct softhca_embed *e, unsigned int (*poll)(struct hca_driver *drv))
+forward_events(struct softhca_embed *e)
 {
 	if (__atomic_load_n(&e->stop, __ATOMIC_RELAXED))
 		return; /* the drivers go one by one, and commands of the last run the engine */
@@ -143,7 +142,7 @@ forward_events(struct softhca_embed *e, unsigned int (*poll)(struct hca_driver *
 		struct hca_driver *drv = __atomic_load_n(&e->side[i].drv, __ATOMIC_ACQUIRE);
 
 		if (drv != NULL)
-			poll(drv);
+			hca_driver_poll(drv);
 	}
 }
 
@@ -166,7 +165,7 @@ run_once(struct softhca_embed *e)
 			work += hca_direct_poll(e->side[i].hca, now);
 	if (__atomic_load_n(&e->events, __ATOMIC_RELAXED) != 0 ||
 	    (++e->polls & (EVENTS_EVERY - 1)) == 0)
-		forward_events(e, hca_driver_poll);
+		forward_events(e);
 	return work;
 }
 
@@ -211,23 +210,6 @@ softhca_embed_lcores(const struct softhca_embed *e)
 	return e->threads == NULL ? 0 : hca_threads_count(e->threads);
 }
 
-static void *
-notifier_main(void *arg)
-{
-	struct softhca_embed *e = arg;
-	struct timespec ts = {.tv_nsec = NOTIFIER_NS};
-
-	for (uint32_t n = 0; !__atomic_load_n(&e->stop, __ATOMIC_RELAXED); n++) {
-		bool told = __atomic_load_n(&e->events, __ATOMIC_RELAXED) != 0;
-
-		if (told || n % UNTOLD_EVERY == 0)
-			forward_events(e, hca_driver_poll_wait);
-		if (!told)
-			nanosleep(&ts, NULL);
-	}
-	return NULL;
-}
-
 static int
 start_threads(struct softhca_embed *e)
 {
@@ -246,11 +228,8 @@ start_threads(struct softhca_embed *e)
 	err = hca_threads_start(&tc, &e->threads);
 	if (err != 0)
 		return embed_fail(err, "worker threads could not be started");
-	err = pthread_create(&e->notifier, NULL, notifier_main, e);
-	if (err != 0)
-		return embed_fail(-err, "the notifier thread could not be started");
-	e->notifier_runs = true;
-	return 0;
+	err = host_events_start(&e->notifier);
+	return err == 0 ? 0 : embed_fail(err, "the notifier thread could not be started");
 }
 
 /* Nobody looks at a driver's event queues after this. */
@@ -258,9 +237,7 @@ static void
 stop_events(struct softhca_embed *e)
 {
 	__atomic_store_n(&e->stop, 1, __ATOMIC_RELAXED);
-	if (e->notifier_runs)
-		pthread_join(e->notifier, NULL);
-	e->notifier_runs = false;
+	host_events_stop(&e->notifier);
 }
 
 /* ---- building ---- */
@@ -316,7 +293,10 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 	if (err != 0)
 		return embed_fail(err, "HCA %u could not be created: %s (memory: %u MB)", i,
 				  strerror(-err), c->memory_mb);
-	hca_eq_set_notify(e->side[i].hca, on_events, e);
+	if (c->executor == SOFTHCA_EXECUTOR_THREADS)
+		host_events_watch(&e->notifier, i, e->side[i].hca);
+	else
+		hca_eq_set_notify(e->side[i].hca, on_events, e);
 	return 0;
 }
 
@@ -366,6 +346,8 @@ create_driver(struct softhca_embed *e, uint32_t i)
 	struct hca_driver_config dc = {
 		.log_num_mtts = e->cfg.log_mtts,
 		.seed = e->cfg.seed == 0 ? 0 : e->cfg.seed * EMBED_HCAS_MAX + i,
+		.urge = e->threads != NULL ? host_events_urge : NULL,
+		.urge_arg = &e->notifier,
 	};
 	struct hca_driver *drv;
 	int err;
@@ -375,7 +357,9 @@ create_driver(struct softhca_embed *e, uint32_t i)
 	err = hca_driver_create(&hw, &dc, &drv);
 	if (err != 0)
 		return embed_fail(err, "driver of HCA %u: %s", i, hca_driver_reason());
-	__atomic_store_n(&s->drv, drv, __ATOMIC_RELEASE); /* the notifier looks for it */
+	__atomic_store_n(&s->drv, drv, __ATOMIC_RELEASE); /* whoever runs the engine looks for it */
+	if (e->threads != NULL)
+		host_events_forward(&e->notifier, i, drv);
 	err = set_addresses(e, i);
 	hca_usage(s->hca, &s->base);
 	return err;

@@ -14,6 +14,7 @@
 #include "engine/executor.h"
 #include "hca.h"
 #include "hca_telemetry.h"
+#include "host_events.h"
 #include "port/port_impair.h"
 #include "port/port_inbound.h"
 #include "port/port_pcap.h"
@@ -40,14 +41,13 @@ struct softhca_embed {
 	struct hca_threads *threads;
 	struct softhca_context *ctx[EMBED_CONTEXTS_MAX];
 	struct hca_pcap *capture;
-	pthread_mutex_t lock; /* contexts, capture */
-	pthread_t notifier;
-	bool notifier_runs;
-	uint32_t forks; /* embed_forks() when it was made */
+	pthread_mutex_t lock;	     /* contexts, capture */
+	struct host_events notifier; /* threads */
+	uint32_t forks;		     /* embed_forks() when it was made */
 	int stop;
 	uint32_t polls;				  /* manual: counts loops, for the event queues */
 	int running __attribute__((aligned(64))); /* manual: a thread is inside the engine */
-	uint32_t events __attribute__((aligned(64))); /* EQEs were written since the last look */
+	uint32_t events __attribute__((aligned(64))); /* manual: EQEs were written since */
 };
 
 /* Records the reason for softhca_embed_last_error() and returns err. */

@@ -20,73 +20,8 @@
 #include "endpoint_machine.h"
 #include "hca.h"
 #include "host.h"
-#include "queues/eq.h"
+#include "host_events.h"
 #include "sd_notify.h"
-
-#define EVENTS_NS 20000	       /* the event thread looks so often while there are clients */
-#define EVENTS_IDLE_NS 2000000 /* and so often while there are none */
-#define UNTOLD_EVERY 16u       /* looks between two without news: for what could not be sent */
-#define CLIENTS_EVERY 1024u    /* looks between two questions whether there are any */
-
-/* ---- events ---- */
-
-/* From a worker: no system call. */
-static void
-on_events(void *arg, uint32_t eqn_bits)
-{
-	struct endpoint *e = arg;
-
-	__atomic_fetch_or(&e->events, eqn_bits, __ATOMIC_RELEASE);
-}
-
-static long
-events_pause(struct endpoint *e)
-{
-	struct hca_driver_usage u;
-
-	hca_driver_usage(e->drv, &u);
-	return u.clients == 0 ? EVENTS_IDLE_NS : EVENTS_NS;
-}
-
-static void *
-events_main(void *arg)
-{
-	struct endpoint *e = arg;
-	struct timespec ts = {.tv_nsec = EVENTS_NS};
-
-	for (uint32_t n = 0; !__atomic_load_n(&e->events_end, __ATOMIC_RELAXED); n++) {
-		bool told = __atomic_exchange_n(&e->events, 0, __ATOMIC_ACQUIRE) != 0;
-
-		if (told || n % UNTOLD_EVERY == 0)
-			hca_driver_poll_wait(e->drv);
-		if (told)
-			continue;
-		if (n % CLIENTS_EVERY == 0 || ts.tv_nsec == EVENTS_IDLE_NS)
-			ts.tv_nsec = events_pause(e);
-		nanosleep(&ts, NULL);
-	}
-	return NULL;
-}
-
-static int
-start_events(struct endpoint *e)
-{
-	int err = pthread_create(&e->events_thread, NULL, events_main, e);
-
-	if (err != 0)
-		return endpoint_fail(-err, "the event thread did not start: %s", strerror(err));
-	e->events_run = true;
-	return 0;
-}
-
-static void
-stop_events(struct endpoint *e)
-{
-	__atomic_store_n(&e->events_end, 1, __ATOMIC_RELAXED);
-	if (e->events_run)
-		pthread_join(e->events_thread, NULL);
-	e->events_run = false;
-}
 
 /* ---- building ---- */
 
@@ -135,7 +70,7 @@ create_hca(struct endpoint *e)
 		return endpoint_fail(err,
 				     "the HCA could not be created: %s ([memory] size_mb = %u)",
 				     strerror(-err), c->memory_mb);
-	hca_eq_set_notify(e->hca, on_events, e);
+	host_events_watch(&e->events, 0, e->hca);
 	return 0;
 }
 
@@ -213,6 +148,8 @@ create_driver(struct endpoint *e)
 		.device_bytes = memory_left(),
 		.resolve = endpoint_kernel_resolve,
 		.resolve_arg = &e->kernel,
+		.urge = host_events_urge,
+		.urge_arg = &e->events,
 	};
 	int err;
 
@@ -221,6 +158,17 @@ create_driver(struct endpoint *e)
 	if (err != 0)
 		return endpoint_fail(err, "the driver did not start: %s", hca_driver_reason());
 	return set_port(e);
+}
+
+static int
+start_events(struct endpoint *e)
+{
+	int err = host_events_start(&e->events);
+
+	if (err != 0)
+		return endpoint_fail(err, "the event thread did not start: %s", strerror(-err));
+	host_events_forward(&e->events, 0, e->drv);
+	return 0;
 }
 
 static void
@@ -321,7 +269,7 @@ endpoint_destroy(struct endpoint *e)
 	endpoint_admin_remove(e);
 	endpoint_clients_stop(e);
 	endpoint_kernel_stop(&e->kernel);
-	stop_events(e);
+	host_events_stop(&e->events);
 	if (e->drv != NULL)
 		hca_driver_destroy(e->drv);
 	endpoint_link_stop(&e->link);

@@ -4,8 +4,6 @@
 
 /* What the files of the composition share. */
 
-#include <pthread.h>
-
 #include "admin_impair.h"
 #include "endpoint.h"
 #include "endpoint_health.h"
@@ -14,6 +12,7 @@
 #include "endpoint_port.h"
 #include "engine/executor.h"
 #include "hca_telemetry.h"
+#include "host_events.h"
 #include "ipc_server.h"
 
 enum endpoint_way {
@@ -37,11 +36,8 @@ struct endpoint {
 	struct hca_telemetry telemetry;
 	struct endpoint_health health;
 	struct hca_pcap *capture; /* under way; endpoint_admin.c */
-	pthread_t events_thread;
-	bool events_run;
-	int stop;				      /* endpoint_run() should end */
-	int events_end;				      /* the event thread should */
-	uint32_t events __attribute__((aligned(64))); /* EQEs were written since the last look */
+	struct host_events events;
+	int stop; /* endpoint_run() should end */
 };
 
 /* endpoint_services.c: 0 or negative errno (endpoint_fail). */

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Events a worker forwards itself, those it leaves, and what wakes who takes them. */
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "driver_types.h"
+#include "fake_hw.h"
+
+#define PAGE 4096u
+#define CHANNELS 9u /* one more than a worker writes to */
+
+static struct fake_hw *fake;
+static struct hca_driver *drv;
+static struct hca_client *client;
+static uint8_t *memory;
+static uint32_t channel[CHANNELS], cqn[CHANNELS];
+static int fd[CHANNELS], async_fd;
+static unsigned int urged, writes;
+
+/* In the place of the C library's */
+ssize_t
+write(int file, const void *bytes, size_t n)
+{
+	writes++;
+	return syscall(SYS_write, file, bytes, n);
+}
+
+static void
+urge(void *arg)
+{
+	assert_ptr_equal(arg, &urged);
+	urged++;
+}
+
+static uint32_t
+make_cq(uint32_t on)
+{
+	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory, .log_size = 4, .channel = on};
+	uint32_t number;
+
+	assert_int_equal(hca_client_create_cq(client, &cq, &number), 0);
+	return number;
+}
+
+static int
+setup(void **state)
+{
+	struct hca_driver_config config = {.seed = 1,
+					   .timeout_ms = 50,
+					   .urge = urge,
+					   .urge_arg = &urged};
+
+	fake = fake_hw_create();
+	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
+	assert_int_equal(hca_client_open(drv, 0, &client), 0);
+	memory = aligned_alloc(PAGE, PAGE);
+	assert_int_equal(hca_client_attach(client, (uintptr_t)memory, PAGE), 0);
+	assert_int_equal(hca_client_async_fd(client, &async_fd), 0);
+	fcntl(async_fd, F_SETFL, O_NONBLOCK);
+	for (unsigned int i = 0; i < CHANNELS; i++) {
+		assert_int_equal(hca_client_create_channel(client, &channel[i], &fd[i]), 0);
+		fcntl(fd[i], F_SETFL, O_NONBLOCK);
+		cqn[i] = make_cq(channel[i]);
+	}
+	urged = writes = 0;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	hca_driver_destroy(drv);
+	for (unsigned int i = 0; i < CHANNELS; i++)
+		close(fd[i]);
+	close(async_fd);
+	free(memory);
+	fake_hw_destroy(fake);
+	return 0;
+}
+
+static bool
+got_event(int file, uint32_t type, uint32_t object)
+{
+	struct hca_ctl_event event;
+
+	return read(file, &event, sizeof(event)) == (ssize_t)sizeof(event) && event.type == type &&
+	       event.object == object;
+}
+
+static void
+few_are_forwarded(void **state)
+{
+	for (unsigned int i = 0; i < CHANNELS - 1; i++)
+		fake_event(fake, 0, HCA_EVENT_COMP, cqn[i]);
+	assert_true(hca_driver_poll_few(drv));
+	for (unsigned int i = 0; i < CHANNELS - 1; i++)
+		assert_true(got_event(fd[i], HCA_EVENT_COMP, cqn[i]));
+	assert_int_equal(hca_driver_poll(drv), 0);
+	assert_int_equal(urged, 0);
+}
+
+static void
+many_are_left(void **state)
+{
+	for (unsigned int i = 0; i < CHANNELS; i++)
+		fake_event(fake, 0, HCA_EVENT_COMP, cqn[i]);
+	assert_false(hca_driver_poll_few(drv));
+	assert_int_equal(writes, 0);
+	assert_int_equal(hca_driver_poll_wait(drv), CHANNELS);
+	for (unsigned int i = 0; i < CHANNELS; i++)
+		assert_true(got_event(fd[i], HCA_EVENT_COMP, cqn[i]));
+}
+
+/* A write for each client there is. */
+static void
+what_concerns_all_is_left(void **state)
+{
+	fake_event(fake, 0, HCA_EVENT_COMP, cqn[0]);
+	fake_event(fake, 1, HCA_EVENT_PORT_CHANGE, 1);
+	assert_false(hca_driver_poll_few(drv));
+	assert_int_equal(writes, 0);
+	assert_int_equal(hca_driver_poll_wait(drv), 2);
+	assert_true(got_event(async_fd, HCA_EVENT_PORT_CHANGE, 1));
+	assert_true(got_event(fd[0], HCA_EVENT_COMP, cqn[0]));
+}
+
+static void *
+few_elsewhere(void *arg)
+{
+	*(bool *)arg = hca_driver_poll_few(drv);
+	return NULL;
+}
+
+/* A worker does not wait for who holds the lock. */
+static void
+lock_is_held(void **state)
+{
+	pthread_t thread;
+	bool done = true;
+
+	fake_event(fake, 0, HCA_EVENT_COMP, cqn[0]);
+	pthread_mutex_lock(&drv->event_lock);
+	assert_int_equal(pthread_create(&thread, NULL, few_elsewhere, &done), 0);
+	pthread_join(thread, NULL);
+	pthread_mutex_unlock(&drv->event_lock);
+	assert_false(done);
+	assert_true(hca_driver_poll_few(drv));
+	assert_true(got_event(fd[0], HCA_EVENT_COMP, cqn[0]));
+}
+
+/* One write for each channel, in the order of the events. */
+static void
+one_write_for_a_channel(void **state)
+{
+	uint32_t other[3];
+
+	for (unsigned int i = 0; i < 3; i++)
+		other[i] = make_cq(channel[0]);
+	writes = 0;
+	fake_event(fake, 0, HCA_EVENT_COMP, cqn[0]);
+	fake_event(fake, 0, HCA_EVENT_COMP, other[2]);
+	fake_event(fake, 0, HCA_EVENT_COMP, cqn[1]);
+	fake_event(fake, 0, HCA_EVENT_COMP, other[0]);
+	fake_event(fake, 0, HCA_EVENT_COMP, other[1]);
+	assert_true(hca_driver_poll_few(drv));
+	assert_int_equal(writes, 2);
+	assert_true(got_event(fd[0], HCA_EVENT_COMP, cqn[0]));
+	assert_true(got_event(fd[0], HCA_EVENT_COMP, other[2]));
+	assert_true(got_event(fd[0], HCA_EVENT_COMP, other[0]));
+	assert_true(got_event(fd[0], HCA_EVENT_COMP, other[1]));
+	assert_true(got_event(fd[1], HCA_EVENT_COMP, cqn[1]));
+}
+
+/* Room for two of three events: two are written, one is owed, and somebody is told. */
+static void
+part_finds_room(void **state)
+{
+	uint32_t room = PAGE / sizeof(struct hca_ctl_event), other = make_cq(channel[0]),
+		 third = make_cq(channel[0]);
+
+	fcntl(fd[0], F_SETPIPE_SZ, PAGE);
+	for (uint32_t i = 0; i < room - 2; i++) {
+		fake_event(fake, 0, HCA_EVENT_COMP, cqn[0]);
+		assert_true(hca_driver_poll_few(drv));
+	}
+	fake_event(fake, 0, HCA_EVENT_COMP, other);
+	fake_event(fake, 0, HCA_EVENT_COMP, cqn[0]);
+	fake_event(fake, 0, HCA_EVENT_COMP, third);
+	assert_true(hca_driver_poll_few(drv));
+	assert_int_equal(hca_driver_owed(drv), 1);
+	assert_true(urged > 0);
+	for (uint32_t i = 0; i < room - 2; i++)
+		assert_true(got_event(fd[0], HCA_EVENT_COMP, cqn[0]));
+	assert_true(got_event(fd[0], HCA_EVENT_COMP, other));
+	assert_true(got_event(fd[0], HCA_EVENT_COMP, cqn[0]));
+	assert_false(got_event(fd[0], HCA_EVENT_COMP, third));
+	hca_driver_poll_wait(drv);
+	assert_true(got_event(fd[0], HCA_EVENT_COMP, third));
+	assert_int_equal(hca_driver_owed(drv), 0);
+}
+
+/* More in one poll than are put aside at a time. */
+static void
+storm(void **state)
+{
+	for (unsigned int round = 0; round < 200; round++)
+		fake_event(fake, 0, HCA_EVENT_COMP, cqn[round % CHANNELS]);
+	assert_int_equal(hca_driver_poll_wait(drv), 200);
+	for (unsigned int round = 0; round < 200; round++)
+		assert_true(got_event(fd[round % CHANNELS], HCA_EVENT_COMP, cqn[round % CHANNELS]));
+}
+
+/* A device that answers no command: clients are told by who finds out, nobody need poll. */
+static void
+death_is_told(void **state)
+{
+	uint32_t number;
+	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory, .log_size = 4, .channel = channel[0]};
+
+	fake->mute = true;
+	assert_int_not_equal(hca_client_create_cq(client, &cq, &number), 0);
+	assert_true(hca_driver_dead(drv));
+	assert_true(got_event(async_fd, HCA_EVENT_LOCAL_CATAS, 1));
+	hca_driver_poll_wait(drv);
+	assert_false(got_event(async_fd, HCA_EVENT_LOCAL_CATAS, 1));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(few_are_forwarded, setup, teardown),
+		cmocka_unit_test_setup_teardown(many_are_left, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_concerns_all_is_left, setup, teardown),
+		cmocka_unit_test_setup_teardown(lock_is_held, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_write_for_a_channel, setup, teardown),
+		cmocka_unit_test_setup_teardown(part_finds_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(storm, setup, teardown),
+		cmocka_unit_test_setup_teardown(death_is_told, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
