@@ -78,10 +78,11 @@ struct perf_options {
 	enum perf_op op;
 	enum perf_service service;
 	enum perf_test test;
-	bool srq;      /* receives from one SRQ per side; XRC always */
-	uint32_t ip;   /* 4 or 6 */
-	bool events;   /* wait for completion events instead of polling */
-	uint64_t size; /* bytes; 0 together with all_sizes */
+	bool srq;	  /* receives from one SRQ per side; XRC always */
+	uint32_t ip;	  /* 4 or 6 */
+	bool events;	  /* wait for completion events instead of polling */
+	bool memory_poll; /* wait for a WRITE without a call */
+	uint64_t size;	  /* bytes; 0 together with all_sizes */
 	bool all_sizes;
 	uint32_t qps;
 	uint32_t depth;	    /* messages outstanding per QP */
@@ -232,6 +233,15 @@ extern const char *const perf_service_names[PERF_SERVICE_COUNT];
 extern const char *const perf_layout_names[3];
 extern const char *const perf_executor_names[2];
 const char *perf_test_name(enum perf_test test);
+/* Watches a byte for some 30 us without a call; whether it has come. */
+static inline bool
+perf_watch(const volatile uint8_t *at, uint8_t value)
+{
+	for (uint32_t i = 0; i < 1u << 16; i++)
+		if (__atomic_load_n(at, __ATOMIC_ACQUIRE) == value)
+			return true;
+	return false;
+}
 static inline bool
 perf_is_atomic(enum perf_op op)
 {

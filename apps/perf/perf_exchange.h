@@ -48,8 +48,9 @@
 	X(slots)     /* per QP; those of QP 0 come first */ \
 	X(srq) \
 	X(events) \
-	X(bidir)  /* both ends request */ \
-	X(verify) /* a checking pass will follow */ \
+	X(memory_poll) /* nothing is called while memory is watched */ \
+	X(bidir)       /* both ends request */ \
+	X(verify)      /* a checking pass will follow */ \
 	X(vlan) \
 	X(sgid)	    /* index in a GID table: of the end that speaks, in "case": of the other */ \
 	X(executes) /* XRC: QPN that takes requests */ \

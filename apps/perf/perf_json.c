@@ -113,6 +113,7 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 	json_object_set_new(o, "ip", json_integer(opt->ip));
 	json_object_set_new(o, "vlan", json_integer(opt->embed.vlan));
 	json_object_set_new(o, "events", json_boolean(opt->events));
+	json_object_set_new(o, "memory_poll", json_boolean(opt->memory_poll));
 	json_object_set_new(o, "bidir", json_boolean(opt->remote.bidir));
 	json_object_set_new(o, "lost", json_integer((json_int_t)row->lost));
 	if (remote)

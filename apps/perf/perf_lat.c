@@ -91,6 +91,12 @@ wait_byte(struct lat *l, const volatile uint8_t *at, uint8_t value)
 	uint64_t since = perf_ticks();
 	uint32_t spins = 0;
 
+	if (l->s->opt->memory_poll) {
+		while (!perf_watch(at, value))
+			if (perf_ticks_to_ns(&l->clock, perf_ticks() - since) > PERF_STUCK_NS)
+				return perf_stuck(l->s);
+		return 0;
+	}
 	while (*at != value) {
 		int err = wait_a_little(l, since, &spins);
 

@@ -58,6 +58,8 @@ perf_test_name(enum perf_test test)
 	X("ip", IP, "V", "4 or 6 [4]") \
 	X("vlan", VLAN, "ID", "send on this VLAN, 1..4094") \
 	X("events", EVENTS, NULL, "wait for completion events instead of polling") \
+	X("memory-poll", MEMORY_POLL, NULL, \
+	  "watch the memory, calling nothing, as ib_write_lat does (write, lat)") \
 	X("test", TEST, "TEST", "bw: many outstanding; lat: one at a time, ping-pong [bw]") \
 	X("size", SIZE, "BYTES", "message size, suffix K or M allowed [64K; atomics always 8]") \
 	X("all-sizes", ALL_SIZES, NULL, "a row for every power of two from 2 B to 8 MiB") \
@@ -304,6 +306,9 @@ parse_measure_option(int id, char *arg, struct perf_options *opt)
 		return parse_u32("ip", arg, 4, 6, &opt->ip);
 	case OPT_VLAN:
 		return parse_u32("vlan", arg, 1, 4094, &opt->embed.vlan);
+	case OPT_MEMORY_POLL:
+		opt->memory_poll = true;
+		return 0;
 	case OPT_EVENTS:
 		opt->events = true;
 		return 0;
@@ -546,6 +551,8 @@ check_service(const struct perf_options *opt)
 		return bad("--verify: with several QPs on one SRQ a message may be in any slot");
 	if (opt->events && opt->test == PERF_TEST_LAT && opt->op == PERF_OP_WRITE)
 		return bad("--events: the arrival of a WRITE is seen in memory");
+	if (opt->memory_poll && (opt->test != PERF_TEST_LAT || opt->op != PERF_OP_WRITE))
+		return bad("--memory-poll: with --test lat and --op write only");
 	if (opt->service == PERF_SERVICE_XRC && opt->qps > 8190)
 		return bad("--qps: XRC needs two QPs for each");
 	return 0;
@@ -616,6 +623,9 @@ check(struct perf_options *opt, bool executor_given)
 		opt->embed.executor = opt->embed.layout == SOFTHCA_LAYOUT_RTC
 					      ? SOFTHCA_EXECUTOR_MANUAL
 					      : SOFTHCA_EXECUTOR_THREADS;
+	if (opt->memory_poll && !perf_is_remote(opt) &&
+	    opt->embed.executor != SOFTHCA_EXECUTOR_THREADS)
+		return bad("--memory-poll: the engine runs in this thread; --executor threads");
 	if (opt->ack_timeout == 0)
 		opt->ack_timeout = choose_ack_timeout(opt);
 	return 0;

@@ -24,6 +24,7 @@
 	X(timeout, "ack-timeout", ack_timeout, 0, 31) \
 	X(srq, "srq", srq, 0, 1) \
 	X(events, "events", events, 0, 1) \
+	X(memory_poll, "memory-poll", memory_poll, 0, 1) \
 	X(bidir, "bidir", remote.bidir, 0, 1) \
 	X(verify, "verify", verify, 0, 1) \
 	X(count, "iters", iters, 0, 1ull << 48) \
