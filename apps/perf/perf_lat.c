@@ -150,15 +150,16 @@ static int
 measure(struct lat *l)
 {
 	uint32_t divisor = is_ping_pong(l) ? 2 : 1;
+	uint64_t warm_up = l->limit < WARM_UP ? l->limit : WARM_UP;
 
-	for (uint64_t i = 0; i < l->limit + WARM_UP; i++) {
+	for (uint64_t i = 0; i < l->limit + warm_up; i++) {
 		uint64_t t0 = perf_ticks(), t1;
 		int err = one_sample(l, (uint8_t)(i % 255 + 1));
 
 		if (err != 0)
 			return err;
 		t1 = perf_ticks();
-		if (i < WARM_UP) {
+		if (i < warm_up) {
 			l->begin = t1;
 			continue;
 		}

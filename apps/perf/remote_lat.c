@@ -194,14 +194,16 @@ one_sample(struct lat *l, uint8_t value)
 static int
 measure(struct lat *l, uint32_t divisor)
 {
-	for (uint64_t i = 0; i < l->limit + WARM_UP; i++) {
+	uint64_t warm_up = l->limit < WARM_UP ? l->limit : WARM_UP;
+
+	for (uint64_t i = 0; i < l->limit + warm_up; i++) {
 		uint64_t t0 = perf_ticks(), t1;
 		int err = one_sample(l, (uint8_t)(i % 255 + 1));
 
 		if (err != 0)
 			return err;
 		t1 = perf_ticks();
-		if (i < WARM_UP) {
+		if (i < warm_up) {
 			l->begin = perf_now_ns();
 			continue;
 		}
