@@ -185,7 +185,8 @@ judge_range(const struct ipc_memory *m, const struct hca_ctl_segment *r, uint64_
 				(unsigned long long)r->length, (unsigned long long)r->va,
 				(unsigned long long)page);
 	if (r->length > m->config.bytes_max - m->attached)
-		return ipc_fail(-ENOMEM, "the client may attach %llu MiB ([quota] memory_mb), %llu are",
+		return ipc_fail(-ENOMEM,
+				"the client may attach %llu MiB ([quota] memory_mb), %llu are",
 				(unsigned long long)(m->config.bytes_max >> 20),
 				(unsigned long long)(m->attached >> 20));
 	if (m->count >= m->config.segments_max)

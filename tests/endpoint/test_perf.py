@@ -257,6 +257,95 @@ class Veth(Case):
         self.clean_end(server)
 
 
+SENDER = r"""
+import random, socket, struct, sys, time
+seconds, kind = float(sys.argv[1]), sys.argv[2]
+mac, peer, liar = bytes.fromhex('020000660001'), bytes.fromhex('020000660002'), bytes.fromhex('020000669999')
+own4, peer4 = socket.inet_aton('10.66.0.1'), socket.inet_aton('10.66.0.2')
+own6, peer6 = [socket.inet_pton(socket.AF_INET6, '2001:db8:66::%d' % n) for n in (1, 2)]
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(('wire', 0))
+
+def arp(dst, op, tpa):
+    return dst + liar + b'\x08\x06\0\x01\x08\0\x06\x04\0' + bytes([op]) + liar + peer4 + mac + tpa
+
+def advert(flags):
+    body = struct.pack('>BBHI', 136, 0, 0, flags << 24) + peer6 + b'\x02\x01' + liar
+    total = sum(struct.unpack('>%dH' % 26, peer6 + own6 + struct.pack('>II', len(body), 58) + body[:12]))
+    total += sum(struct.unpack('>10H', body[12:]))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    body = body[:2] + struct.pack('>H', ~total & 0xffff) + body[4:]
+    return mac + liar + b'\x86\xdd' + struct.pack('>IHBB', 6 << 28, len(body), 58, 255) + peer6 + own6 + body
+
+def noise():
+    r = random.Random(1)
+    for i in range(500):
+        f = bytearray(r.randbytes(r.randrange(14, 1500)))
+        if i % 4:
+            f[0:14] = mac + (peer if i & 1 else liar) + b'\x08\0'
+        if i % 4 > 1 and len(f) > 64: # RoCE by its header, and from the peer: the rest is anything
+            f[14:42] = (b"\x45\0" + struct.pack(">H", len(f) - 14) +
+                        b'\0\0\x40\0\x40\x11\0\0' + peer4 + own4 +
+                        b'\xc0\0' + struct.pack('>HHH', 4791, len(f) - 34, 0))
+        yield bytes(f)
+
+frames, pause = (list(noise()), 0) if kind == 'noise' else (
+    [arp(b'\xff' * 6, 1, peer4), arp(mac, 2, own4), advert(0x20), advert(0x60)], 0.01)
+end, sent = time.monotonic() + seconds, 0
+while time.monotonic() < end:
+    for f in frames:
+        try:
+            s.send(f)
+            sent += 1
+        except OSError:
+            time.sleep(0.001)
+    time.sleep(pause)
+print(sent)
+"""
+
+
+class Segment(Veth):
+    """Somebody else on the segment, who sends what he likes to the first end while both talk."""
+    test_services = None
+
+    def send(self, seconds, kind):
+        return subprocess.Popen(self.prefix(1) + [sys.executable, '-c', SENDER, str(seconds), kind],
+                                stdout=subprocess.PIPE, encoding='utf-8')
+
+    def sent(self, process):
+        return int(process.communicate(timeout=LIMIT_S)[0])
+
+    def counters(self):
+        return self.daemons[0].ask('/softhca/kernel')
+
+    def test_poisoned(self):
+        """The neighbour's addresses are claimed all the time, in ARP and ND: nothing goes astray."""
+        server = self.server()
+        for words in ((), ('--ip', '6')):
+            with self.subTest(words=words):
+                sender = self.send(5, 'poison')
+                out = self.run_client('--op', 'read', '--size', '4096', '--duration', '4', '--verify',
+                                      *words)
+                self.assertIn(' verified', out)
+                self.assertGreater(self.sent(sender), 0)
+        told = self.counters()
+        self.assertGreater(told['kernel_neighbours_disputed'], 0, told)
+        self.clean_end(server)
+
+    def test_noise(self):
+        """Frames of anything as fast as they can be sent, some of them RoCE up to the last header."""
+        server = self.server()
+        sender = self.send(5, 'noise')
+        for words in (('--op', 'write'), ('--op', 'read', '--size', '3001'), ('--op', 'atomic-fa'),
+                      ('--service', 'ud', '--depth', '16')):
+            with self.subTest(words=words):
+                self.good(*words)
+        print(self.sent(sender), 'frames of noise')
+        self.alive(server)
+        self.clean_end(server)
+
+
 class Xdp(Case):
     """The kernel hands over every frame of the interface, so the lines of both ends go elsewhere."""
 

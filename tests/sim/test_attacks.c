@@ -451,6 +451,55 @@ no_answers_in(const struct sim_config *cfg)
 }
 SIM_TEST(no_answers)
 
+/*
+ * A flood of congestion notifications, from the peer and from strangers, to QPs in every state: each is
+ * counted once, none is answered or changes anything, and whoever works beside it goes on.
+ */
+static void
+cnp_flood_in(const struct sim_config *cfg)
+{
+	const struct sim_packet cnp = {.opcode = HCA_BTH_CNP, .len = 16};
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *bystander = sim_pair_open(s, NULL);
+	struct sim_injector x;
+
+	sim_injector_open(s, &x);
+	for (unsigned int i = 0; i < COUNT(gids); i++) {
+		uint64_t ignored = sim_counter(s, 1, "rp_cnp_ignored"), sent;
+		uint64_t foreign = sim_counter(s, 1, "rx_bad_service");
+		struct hca_roce_path stranger;
+		struct sim_victim v;
+
+		sim_victim_open(s, &v, SIM_VICTIM_RC, gids[i]);
+		sim_victim_to(&v, SOFTHCA_QPS_RTS);
+		sim_settle(s);
+		sent = sim_counter(s, 1, "sent_pkts");
+		stranger = lie(v.path, LIE_ANOTHER_ADDRESS);
+		for (unsigned int n = 0; n < 600; n++)
+			sim_inject_packet(&x, n % 2 ? &stranger : &v.path, &cnp);
+		sim_settle(s);
+		sim_check(s, sim_counter(s, 1, "rp_cnp_ignored") == ignored + 300,
+			  "%llu of 300 are counted",
+			  (unsigned long long)(sim_counter(s, 1, "rp_cnp_ignored") - ignored));
+		sim_check(s, sim_counter(s, 1, "rx_bad_service") == foreign + 300,
+			  "those of strangers are not counted");
+		sim_check(s, sim_counter(s, 1, "sent_pkts") == sent, "they are answered");
+		sim_victim_check(&v, true);
+		check_alive(&x, &v);
+		for (unsigned int n = 0; n < 100; n++) {
+			sim_inject_packet(&x, &v.path, &cnp);
+			if (n % 25 == 0)
+				work(s, bystander);
+		}
+		sim_finish(s, SIM_S);
+		sim_victim_close(&v);
+	}
+	sim_injector_close(&x);
+	sim_pair_close(bystander);
+	sim_close(s);
+}
+SIM_TEST(cnp_flood)
+
 /* Nothing that comes from outside makes the device write a line. */
 static void
 silence_in(const struct sim_config *cfg)
@@ -489,7 +538,7 @@ main(void)
 		cmocka_unit_test(opcodes),   cmocka_unit_test(opcodes_in_place),
 		cmocka_unit_test(strangers), cmocka_unit_test(false_answers),
 		cmocka_unit_test(nak_storm), cmocka_unit_test(no_answers),
-		cmocka_unit_test(silence),
+		cmocka_unit_test(silence),   cmocka_unit_test(cnp_flood),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

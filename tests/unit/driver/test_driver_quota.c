@@ -320,7 +320,7 @@ nobody_takes_all(void **state)
 	static const struct {
 		const struct thing *thing;
 		unsigned int all;
-	} cases[] = {{&qps, 30},  {&cqs, 128},	     {&srqs, 64},  {&mrs, 512},
+	} cases[] = {{&qps, 30},  {&cqs, 128},	     {&srqs, 64},   {&mrs, 512},
 		     {&mws, 512}, {&large_mrs, 128}, {&pds, 65536}, {&groups, 64}};
 	const struct hca_quota quota = {.user_share = 75, .client_share = 50};
 	const struct hca_client_who who = {.user = 1}, same = {.user = 0};
