@@ -772,7 +772,8 @@ SOFTHCA_API int softhca_detach(void *addr);
  * such memory all of it goes that way; other regions keep theirs. A process that forks much asks for
  * it: KEEP_PRIVATE in access, or SOFTHCA_SLOW_MR=1 in the environment for all regions, leaves private
  * memory private, and a child costs nothing more; softhca_alloc() is as fast as ever. Everything works
- * there, with these differences: ATOMICs are atomic among the requests of the network only
+ * there, if the daemon's configuration has slow_memory = yes (-EOPNOTSUPP else), with these
+ * differences: ATOMICs are atomic among the requests of the network only
  * (SOFTHCA_ATOMIC_HCA); memory unmapped under a region fails the request instead of keeping its pages;
  * and memory that answers slowly (a page on a slow disk) costs its own queue pairs retries. -EFAULT:
  * something in the range is not mapped, -EACCES: it may not be read, or with local write written.

@@ -106,6 +106,7 @@ const struct config_key config_keys[] = {
 	CHOICE("memory", "hugepages", hugepages, ENDPOINT_HUGEPAGES_AUTO, "auto, must or never"),
 	NUMBER("memory", "size_mb", memory_mb, 64, 1u << 20, 512, "MiB, 64 to 1048576"),
 	OTHER("memory", "numa_node", numa_node, config_node, "a NUMA node or any"),
+	YES_NO("memory", "slow_memory", slow_memory, 0),
 	TEXT("memory", "dpdk_args", dpdk_args, "", "more arguments of the EAL"),
 
 	TEXT("control", "socket", socket, "", "a path of up to 107 characters"),

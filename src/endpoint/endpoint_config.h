@@ -116,7 +116,8 @@ struct endpoint_config {
 	/* [memory] */
 	uint32_t hugepages; /* enum endpoint_hugepages */
 	uint32_t memory_mb;
-	int numa_node; /* -1 = any */
+	int numa_node;	  /* -1 = any */
+	bool slow_memory; /* of clients that cannot be shared: workers wait for it */
 	char dpdk_args[ENDPOINT_DEVICE_MAX];
 
 	/* [control] */

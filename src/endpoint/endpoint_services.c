@@ -147,6 +147,7 @@ start_server(struct endpoint *e)
 		.clients_per_uid = c->clients_per_user,
 		.memory_max = c->quota_memory_mb << 20,
 		.segments_max = c->quota.segments,
+		.slow_memory = c->slow_memory,
 	};
 	int err = endpoint_unlink_stale(c->socket);
 	struct ipc_server *server;

@@ -22,12 +22,16 @@
 #include "ipc_memory.h"
 
 #define AGENT_STACK (64u << 10)
-#define AWAKE_NS 50000u	      /* the agent waits so long for the next request before it sleeps */
-#define PATIENCE_NS 5000000u  /* a worker waits so long for the system call */
-#define START_NS 1000000000u  /* and so long until it begins */
-#define TURNS 50u	      /* and yields the CPU so often at least */
-#define USUAL_NS 200000u      /* so long is nobody's fault */
-#define ACCOUNT_NS 100000000u /* beyond that at most so long at once, and half of all time */
+#define AWAKE_NS 50000u	     /* the agent waits so long for the next request before it sleeps */
+#define PATIENCE_NS 5000000u /* a worker waits so long for the system call */
+#define START_NS 1000000000u /* and so long until it begins */
+#define TURNS 50u	     /* and yields the CPU so often at least */
+#define USUAL_NS 200000u     /* so long is nobody's fault */
+#define ACCOUNT_NS 50000000u /* beyond that at most so long at once, and a twentieth of all time */
+#define EARN 20u
+#define ALL_ACCOUNT_NS \
+	50000000u /* all clients together: so long at once, and a tenth of all time */
+#define ALL_EARN 10u
 #define SPINS 100u
 #define SETTLE_MS 2000u
 
@@ -206,22 +210,60 @@ ask(struct ipc_foreign *f, bool write, uint64_t addr, const void *bytes, uint32_
 	wake(f);
 }
 
-/* Half of the time that passes is given back. */
-static void
-earn(struct ipc_foreign *f, uint64_t now)
-{
-	uint64_t earned = (now - f->account_at) / 2;
+/* What the clients of this process may still make workers wait, all of them: many do not add up. */
+static struct {
+	uint32_t taken;
+	uint64_t account, account_at;
+} all = {.account = ALL_ACCOUNT_NS};
 
-	f->account_at = now;
-	f->account = f->account + earned < ACCOUNT_NS ? f->account + earned : ACCOUNT_NS;
+/* A part of the time that passes is given back. */
+static void
+earn(uint64_t *account, uint64_t *at, uint64_t now, uint64_t part, uint64_t most)
+{
+	uint64_t earned = now > *at ? (now - *at) / part : 0;
+
+	if (now > *at)
+		*at = now;
+	*account = *account + earned < most ? *account + earned : most;
+}
+
+static void
+take_all(void)
+{
+	while (__atomic_exchange_n(&all.taken, 1, __ATOMIC_ACQUIRE) != 0)
+		sched_yield();
+}
+
+static void
+give_all(void)
+{
+	__atomic_store_n(&all.taken, 0, __ATOMIC_RELEASE);
+}
+
+/* Could workers wait for it once more, as long as they do? */
+static bool
+can_pay(struct ipc_foreign *f, uint64_t now)
+{
+	bool can;
+
+	earn(&f->account, &f->account_at, now, EARN, ACCOUNT_NS);
+	take_all();
+	earn(&all.account, &all.account_at, now, ALL_EARN, ALL_ACCOUNT_NS);
+	can = f->account >= PATIENCE_NS && all.account >= PATIENCE_NS;
+	give_all();
+	return can;
 }
 
 /* What was waited beyond the usual is taken off. */
 static void
 spend(struct ipc_foreign *f, uint64_t ns)
 {
-	if (ns > USUAL_NS)
-		f->account -= ns < f->account ? ns : f->account;
+	if (ns <= USUAL_NS)
+		return;
+	f->account -= ns < f->account ? ns : f->account;
+	take_all();
+	all.account -= ns < all.account ? ns : all.account;
+	give_all();
 }
 
 /* true: it is running, or done. Else nothing of it will be done. */
@@ -271,8 +313,7 @@ request(struct ipc_foreign *f, bool write, uint64_t addr, void *bytes, uint32_t 
 	uint64_t began = now_ns();
 	int rc = -EAGAIN;
 
-	earn(f, began);
-	if (state_of(f) != REQUEST_IDLE || f->account == 0)
+	if (state_of(f) != REQUEST_IDLE || !can_pay(f, began))
 		return -EAGAIN;
 	ask(f, write, addr, bytes, len);
 	if (wait_for_start(f, began) && wait_for_answer(f)) {

@@ -463,6 +463,12 @@ op_memory(struct ipc_session *s, const void *body, const int *fds, struct ipc_an
 	struct ipc_foreign *f;
 	int err;
 
+	if (!s->server->config.slow_memory)
+		return ipc_fail(
+			-EOPNOTSUPP,
+			"memory that cannot be shared is reached where slow_memory = yes is "
+			"in section [memory] of the daemon's configuration; or take memory "
+			"of softhca_alloc()");
 	if (s->foreign != NULL)
 		return ipc_fail(-EEXIST, "the client has given its memory");
 	err = ipc_foreign_create(fds[0], fds[1], s->pid, &f);

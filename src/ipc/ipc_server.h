@@ -41,6 +41,7 @@ struct ipc_server_config {
 	uint32_t clients_per_uid; /* [clients_max] */
 	uint64_t memory_max;	  /* bytes per client [16 GiB] */
 	uint32_t segments_max;	  /* per client [4096] */
+	bool slow_memory;	  /* clients may give memory that is not attached (MEMORY) */
 	uint32_t hello_ms;	  /* a client that says nothing so long is dropped [1000] */
 	uint32_t send_ms;	  /* one that does not read its reply so long too [1000] */
 };

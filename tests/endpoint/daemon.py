@@ -12,7 +12,7 @@ import tempfile
 import time
 
 SMALL = {
-    'memory': {'hugepages': 'never', 'size_mb': 256},
+    'memory': {'hugepages': 'never', 'size_mb': 256, 'slow_memory': 'yes'},
     'limits': {'log_qps': 8, 'log_cqs': 8, 'log_srqs': 6, 'log_mpts': 12, 'log_mtts': 16},
     'pools': {'mbufs': 2048},
     'admin': {'impair': 'yes'},

@@ -60,6 +60,7 @@ begin(struct ipc_session *s, struct hca_driver *drv)
 			.driver = drv,
 			.memory_max = 16u << 20,
 			.segments_max = 64,
+			.slow_memory = true,
 		};
 	}
 	*s = (struct ipc_session){

@@ -176,6 +176,7 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 		.driver = embed->side[i].drv,
 		.clients_max = argc > 3 ? (uint32_t)atoi(argv[3]) : 0,
 		.clients_per_uid = argc > 4 ? (uint32_t)atoi(argv[4]) : 0,
+		.slow_memory = getenv("IPCD_NO_SLOW_MEMORY") == NULL,
 		.memory_max = argc > 5 ? (uint64_t)atoi(argv[5]) << 20 : 0,
 		.mode = argc > 6 ? 0666 : 0,
 		.privileged = {argc > 6 ? (uid_t)atoi(argv[6]) : (uid_t)-1},

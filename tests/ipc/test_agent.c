@@ -12,7 +12,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -168,6 +170,49 @@ destroyed_while_late(void **state)
 	usleep(20000);
 }
 
+#define SLOW 8
+#define PATIENCE_NS 5000000u /* as ipc_agent.c has it */
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * Eight clients that let workers wait each time: together they get what one may, a tenth of the time
+ * and a little at once, however many accesses they ask for.
+ */
+static void
+eight_slow_ones(void **state)
+{
+	uint64_t begin = now_ns(), waits, most;
+	struct ipc_foreign *f[SLOW];
+	uint8_t byte = 1;
+
+	(void)state;
+	for (int i = 0; i < SLOW; i++)
+		setup((void **)&f[i]);
+	calls = 0;
+	for (int round = 0; round < 40; round++) {
+		blocked = 1;
+		for (int i = 0; i < SLOW; i++)
+			assert_int_not_equal(ipc_foreign_access(f[i], false, 0, &byte, 1), 0);
+		__atomic_store_n(&blocked, 0, __ATOMIC_RELEASE);
+		for (int i = 0; i < SLOW; i++)
+			assert_int_equal(ipc_foreign_settle(f[i]), 0);
+	}
+	waits = __atomic_load_n(&calls, __ATOMIC_RELAXED);
+	most = (50000000u + (now_ns() - begin) / 10) / PATIENCE_NS + 1;
+	printf("%u accesses, %u waited for\n", 40 * SLOW, (unsigned int)waits);
+	assert_true(waits > 0 && waits <= most && waits < 20 * SLOW);
+	for (int i = 0; i < SLOW; i++)
+		ipc_foreign_destroy(f[i]);
+}
+
 struct worker {
 	struct ipc_foreign *f;
 	uint64_t at;
@@ -214,6 +259,7 @@ main(void)
 		TEST(late),
 		cmocka_unit_test(destroyed_while_late),
 		TEST(several_workers),
+		cmocka_unit_test(eight_slow_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
