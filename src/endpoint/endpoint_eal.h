@@ -6,7 +6,7 @@
  * The EAL of the daemon: private memory on hugepages when there are enough, one process.
  *
  * It is not taken down again. rte_eal_cleanup() of DPDK 22.11 takes the memory away under its own
- * interrupt thread, which still looks at what drivers have left registered there (memif: its
+ * interrupt thread, which still looks at what drivers have left registered there (like a
  * listener), and about one end in ten was a crash. All there is of it ends with the process: the
  * memory has no files, the devices are closed by their ports.
  */

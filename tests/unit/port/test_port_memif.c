@@ -346,7 +346,7 @@ sleeps(struct hca_port *from, struct hca_port *to)
 		uint32_t wait;
 
 		seed = seed * 1664525u + 1013904223u;
-		wait = (seed >> 16) % 2000;
+		wait = (seed >> 16) % (sent % 2 != 0 ? 2000 : 300); /* about when it arms */
 		for (volatile uint32_t i = 0; i < wait; i++)
 			;
 		rig_send(from, sent, 64);

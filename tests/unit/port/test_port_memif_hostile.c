@@ -540,7 +540,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(blocking_interrupt),
 	};
 
-	if (argc > 1)
+	if (argc > 1) /* one of them */
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }
