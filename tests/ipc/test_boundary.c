@@ -6,6 +6,7 @@
  */
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -399,6 +401,133 @@ punched_doorbell(void **state)
 	assert_int_equal(counted("ended_segment_lost") - before, 4);
 }
 
+/* ---- limits ---- */
+
+/* A daemon without descriptors refuses, lives, and serves again when some have come back. */
+static void
+no_descriptors(void **state)
+{
+	const struct ipc_hello hello = {.magic = IPC_MAGIC};
+	struct rlimit old, low;
+	struct raw r[5], more;
+	int refused = 0, file = full_file(MIB), n = 0;
+	char folder[40];
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)rig.pid);
+	dir = opendir(folder);
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	open_soon(&more);
+	assert_int_equal(prlimit(rig.pid, RLIMIT_NOFILE, NULL, &old), 0);
+	low = (struct rlimit){(rlim_t)n + 10, old.rlim_max};
+	assert_int_equal(prlimit(rig.pid, RLIMIT_NOFILE, &low, NULL), 0);
+	for (int i = 0; i < 5; i++) {
+		raw_connect(&r[i], rig.path[0]);
+		raw_request(&r[i], IPC_HELLO, &hello, sizeof(hello), -1);
+		if (raw_reply(&r[i], 1000) == 1 && r[i].head.err == 0) {
+			r[i].uar_fd = r[i].fds[0];
+			r[i].async_fd = r[i].fds[1];
+		} else {
+			refused++;
+		}
+	}
+	assert_true(refused > 0);
+	for (int i = 0; i < 20; i++) /* what finds no room ends this client at most */
+		if (raw_attach(&more, file, VA, MIB, 0) == -EPIPE)
+			break;
+	for (int i = 0; i < 5; i++)
+		raw_close(&r[i]);
+	raw_close(&more);
+	assert_int_equal(prlimit(rig.pid, RLIMIT_NOFILE, &old, NULL), 0);
+	others_attach();
+	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
+	close(file);
+}
+
+/* A client that is stopped amid its requests, replies and memory: others go on, and it may be killed. */
+static void
+stopped_client(void **state)
+{
+	int pipes[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(pipes), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		const struct ipc_count all = {.of = HCA_CTL_COUNTERS_DEVICE, .max = 1000};
+		struct raw r;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		open_soon(&r);
+		raw_attach(&r, full_file(MIB), VA, MIB, 0);
+		for (int i = 0; i < 3; i++, r.seq++)
+			raw_request(&r, IPC_QUERY_COUNTERS, &all, sizeof(all), -1);
+		if (write(pipes[1], "x", 1) == 1)
+			raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(read(pipes[0], &(char){0}, 1), 1);
+	assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+	for (int i = 0; i < 4; i++)
+		others_attach();
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(pipes[0]);
+	close(pipes[1]);
+	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
+}
+
+/* Clients with many QPs, memory and descriptors that come and are gone at once */
+static void
+storm(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		struct hca_ctl_cq cq = {.log_size = 4, .channel = HCA_CTL_NO_CHANNEL, .addr = VA};
+		int file = full_file(MIB);
+		struct raw r;
+
+		open_soon(&r);
+		assert_int_equal(raw_attach(&r, file, VA, MIB, 0), 0);
+		for (uint64_t k = 0; k < 40; k++) {
+			cq.addr = VA + k * 4096;
+			raw_request(&r, IPC_CREATE_CQ, &cq, sizeof(cq), -1);
+			r.seq++;
+		}
+		raw_close(&r); /* most of them are still to be read */
+		close(file);
+	}
+	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
+}
+
+/* Slow memory is not there unless it is asked for; who wants it is told how. */
+static void
+slow_memory_off(void **state)
+{
+	uint8_t *mem =
+		mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	struct rig other;
+
+	setenv("IPCD_NO_SLOW_MEMORY", "1", 1);
+	rig_start(&other, NULL);
+	unsetenv("IPCD_NO_SLOW_MEMORY");
+	assert_int_equal(softhca_open(other.path[0], &ctx), 0);
+	pd = softhca_alloc_pd(ctx);
+	assert_non_null(pd);
+	assert_null(softhca_reg_mr(pd, mem, 65536,
+				   SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_KEEP_PRIVATE));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_non_null(strstr(softhca_last_error(NULL), "slow_memory = yes"));
+	assert_int_equal(softhca_close(ctx), 0);
+	munmap(mem, 65536);
+	rig_stop(&other);
+}
+
 /* ---- versions ---- */
 
 /* The daemon answers a greeting of any version, in that version, and says who is to be upgraded. */
@@ -580,6 +709,10 @@ main(void)
 		cmocka_unit_test(punched_large),
 		cmocka_unit_test(punched_small),
 		cmocka_unit_test(punched_doorbell),
+		cmocka_unit_test(no_descriptors),
+		cmocka_unit_test(stopped_client),
+		cmocka_unit_test(storm),
+		cmocka_unit_test(slow_memory_off),
 		cmocka_unit_test(linger_at_the_end),
 	};
 
