@@ -80,6 +80,12 @@ kernif_claim(struct kernif *k, const struct arp_nd_hop *hop, const uint8_t *mac)
 
 	if (mac == NULL) {
 		dest_table_lost(&k->dests, hop);
+	} else if (k->responder == NULL) {
+		/*
+		 * The kernel's tables are the truth. A peer whose interface was given another MAC
+		 * address goes on sending from the old one on QPs that were connected before.
+		 */
+		k->stats.neighbours_moved += dest_table_moved(&k->dests, k->drv, hop, mac);
 	} else {
 		if (old != NULL)
 			memcpy(was, old, sizeof(was));

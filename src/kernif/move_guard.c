@@ -71,6 +71,7 @@ hold(struct move_guard *g, const struct arp_nd_hop *hop, const uint8_t old[6], c
 		.hop = *hop,
 		.state = CLAIM_HELD,
 		.handle = handle,
+		.since = now,
 		.until = now + MOVE_GUARD_HOLD_NS,
 	};
 	memcpy(c->old, old, 6);
@@ -116,10 +117,12 @@ move_guard_claim(struct move_guard *g, const struct arp_nd_hop *hop, const uint8
 static void
 look(struct move_guard *g, struct move_claim *c, uint64_t now)
 {
-	bool held = c->state == CLAIM_HELD;
+	bool held = c->state == CLAIM_HELD, seen = g->cfg.seen(g->cfg.arg, c->handle);
 	struct move_claim was;
 
-	if (g->cfg.seen(g->cfg.arg, c->handle)) {
+	if (seen && held && now - c->since < MOVE_GUARD_REFUSE_NS) {
+		c->until = now + MOVE_GUARD_HOLD_NS;
+	} else if (seen) {
 		*(held ? &g->refused : &g->taken_back) += 1;
 		was = *c;
 		end_claim(g, c);

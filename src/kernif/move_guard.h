@@ -5,8 +5,9 @@
 /*
  * Does a next hop really have another MAC address? Anybody on the segment can say so, and live QPs
  * would follow. Frames of RoCE that go on coming from the old MAC address speak against it: a claim
- * is held for a moment and refused if there are any, and a hop that has moved comes back when they
- * come afterwards. Frames never speak for a claim.
+ * is believed when they have been silent for a moment, refused when they have not for longer (the last
+ * ones of a hop that really moves come after the claim), and a hop that has moved comes back with the
+ * first one afterwards. Frames never speak for a claim.
  *
  * No clock, no lock: the time comes as an argument, the caller serializes. Whoever watches the frames
  * is told by watch() what to look for.
@@ -17,8 +18,9 @@
 
 #include "arp_nd.h"
 
-#define MOVE_GUARD_CLAIMS 32u		/* at a time; more of them are believed at once */
-#define MOVE_GUARD_HOLD_NS 200000000ull /* the old owner has so long to show itself */
+#define MOVE_GUARD_CLAIMS 32u		  /* at a time; more of them are believed at once */
+#define MOVE_GUARD_HOLD_NS 200000000ull	  /* of silence: it has moved */
+#define MOVE_GUARD_REFUSE_NS 700000000ull /* still no such silence: it has not */
 #define MOVE_GUARD_WATCH_NS 30000000000ull
 
 struct move_guard_config {
@@ -37,7 +39,7 @@ struct move_claim {
 	uint8_t old[6], mac[6];
 	uint8_t state; /* see move_guard.c */
 	int handle;
-	uint64_t until;
+	uint64_t since, until;
 };
 
 struct move_guard {

@@ -330,7 +330,8 @@ class Segment(Veth):
                 self.assertIn(' verified', out)
                 self.assertGreater(self.sent(sender), 0)
         told = self.counters()
-        self.assertGreater(told['kernel_neighbours_disputed'], 0, told)
+        disputed = told['kernel_neighbours_disputed'] + told['responder_disputed']
+        self.assertGreater(disputed, 0, told)
         self.clean_end(server)
 
     def test_noise(self):

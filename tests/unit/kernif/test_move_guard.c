@@ -97,6 +97,16 @@ pass(uint64_t ms)
 	}
 }
 
+/* Frames from that MAC address all the time */
+static void
+pass_with(const uint8_t mac[6], uint64_t ms)
+{
+	for (uint64_t i = 0; i < ms; i += 50) {
+		frame(mac);
+		pass(50);
+	}
+}
+
 static void
 claim(const uint8_t *old, const uint8_t mac[6])
 {
@@ -144,8 +154,9 @@ owner_sends(void **state)
 {
 	for (unsigned int i = 1; i <= 100; i++) {
 		claim(owner, liar);
-		frame(owner);
-		pass(50);
+		pass_with(owner, 650);
+		assert_int_equal(told, i - 1);
+		pass_with(owner, 50);
 		assert_int_equal(backs, i);
 		assert_memory_equal(at, owner, 6);
 	}
@@ -153,9 +164,20 @@ owner_sends(void **state)
 	/* Those of the liar speak for nothing. */
 	claim(owner, liar);
 	frame(liar);
-	frame(owner);
-	pass(50);
+	pass_with(owner, 700);
 	assert_memory_equal(at, owner, 6);
+}
+
+/* It really moves: its last frames from where it was come after the claim. */
+static void
+last_frames(void **state)
+{
+	claim(owner, third);
+	pass_with(owner, 300);
+	assert_int_equal(told, 0);
+	pass(200);
+	assert_memory_equal(at, third, 6);
+	assert_int_equal(guard.refused, 0);
 }
 
 /* The owner says nothing for a while, then something: within a tick it has its address back. */
@@ -245,8 +267,8 @@ main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(owner_is_silent), T(owner_sends), T(comes_back), T(owner_answers),
-		T(moves_on),	    T(first_known), T(many),
+		T(owner_is_silent), T(owner_sends), T(last_frames), T(comes_back),
+		T(owner_answers),   T(moves_on),    T(first_known), T(many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
