@@ -59,7 +59,15 @@ struct hca_config {
 	int (*foreign)(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes,
 		       uint32_t len);
 	void *foreign_arg;
+
+	/*
+	 * HCA_SLEEP_BYTES of zeroes for the sleep words of the workers, which others may map to read
+	 * them (engine/sleep.h); belongs to the caller, outlives the HCA. NULL: memory of its own.
+	 */
+	void *sleep_words;
 };
+
+#define HCA_SLEEP_BYTES 4096u
 
 int hca_create(const struct hca_config *cfg, struct hca **out);
 
@@ -87,6 +95,12 @@ unsigned int hca_workers(const struct hca *h);
  * most 32, then reports a quiescent state. Returns the work done (0 = idle).
  */
 unsigned int hca_poll(struct hca *h, unsigned int worker, uint64_t now);
+
+/*
+ * Until when may this worker sleep, if nothing comes from outside? now or less: not at all; UINT64_MAX:
+ * for ever. By the thread that polls it, after a poll that found nothing.
+ */
+uint64_t hca_next_deadline(struct hca *h, unsigned int worker, uint64_t now);
 
 /* One stage, one burst of at most budget: the stepped executor's unit. */
 unsigned int hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, unsigned int budget);

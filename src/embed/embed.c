@@ -20,6 +20,7 @@
 #include "embed_impl.h"
 #include "embed_ports.h"
 #include "embed_telemetry.h"
+#include "engine/sleep.h"
 #include "host.h"
 #include "queues/eq.h"
 
@@ -195,7 +196,7 @@ wait_for_command(void *arg)
 	if (e->threads == NULL)
 		run_manual(e);
 	else
-		sched_yield();
+		hca_host_wait(((struct embed_hca *)arg)->hca);
 }
 
 unsigned int
@@ -289,6 +290,10 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 
 	snprintf(e->side[i].name, sizeof(e->side[i].name), "sh%u_%u", serial, i);
 	mac_of(i, hc.mac);
+	err = hca_host_sleep_open(&e->side[i].sleep_words, &e->side[i].sleep_fd);
+	if (err != 0)
+		return embed_fail(err, "sleep words of HCA %u: %s", i, strerror(-err));
+	hc.sleep_words = e->side[i].sleep_words;
 	err = hca_create(&hc, &e->side[i].hca);
 	if (err != 0)
 		return embed_fail(err, "HCA %u could not be created: %s (memory: %u MB)", i,
@@ -392,8 +397,11 @@ tear_down(struct softhca_embed *e)
 		if (e->side[i].drv != NULL)
 			hca_driver_destroy(e->side[i].drv);
 	hca_threads_stop(e->threads);
-	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
 		hca_destroy(e->side[i].hca);
+		if (e->side[i].sleep_words != NULL)
+			hca_host_sleep_close(e->side[i].sleep_words, e->side[i].sleep_fd);
+	}
 	if (e->capture != NULL)
 		softhca_embed_capture(e, NULL);
 	embed_ports_close(e);
@@ -458,6 +466,7 @@ open_context(struct softhca_embed *e, unsigned int index, uint32_t slot,
 	     struct softhca_context **ctx)
 {
 	struct embed_context *c = malloc(sizeof(*c));
+	const struct hca *hca = e->side[index].hca;
 	char name[24];
 	struct embed_ctl_config cc = {
 		.name = name,
@@ -470,6 +479,9 @@ open_context(struct softhca_embed *e, unsigned int index, uint32_t slot,
 	if (c == NULL)
 		return embed_fail(-ENOMEM, "no memory");
 	*c = (struct embed_context){e, slot};
+	if (e->threads != NULL && e->cfg.idle != SOFTHCA_IDLE_SPIN)
+		cc.sleep_word = hca_sleep_word(hca, hca_stage_on(hca, HCA_STAGE_DOORBELL));
+	cc.kick_fd = hca_kick_fd(hca);
 	snprintf(name, sizeof(name), "softhca%u", index);
 	err = embed_ctl_open(e->side[index].drv, &cc, ctx);
 	if (err != 0) {

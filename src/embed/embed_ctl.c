@@ -255,6 +255,18 @@ ctl_progress(void *arg)
 	return ctl->config.progress(ctl->config.arg);
 }
 
+static int
+ctl_sleep(void *arg, const uint32_t **word, int *kick_fd)
+{
+	const struct embed_ctl_config *c = &((struct embed_ctl *)arg)->config;
+
+	if (c->sleep_word == NULL)
+		return -ENOENT;
+	*word = c->sleep_word;
+	*kick_fd = c->kick_fd;
+	return 0;
+}
+
 static void
 ctl_close(void *arg)
 {
@@ -283,7 +295,7 @@ ctl_close(void *arg)
 		.arm_srq = ctl_arm_srq, .query_srq = ctl_query_srq, \
 		.destroy_srq = ctl_destroy_srq, .destroy_qp = ctl_destroy_qp, \
 		.reason = ctl_reason, .alive = ctl_alive, .progress = progress_fn, \
-		.close = ctl_close, \
+		.sleep = ctl_sleep, .close = ctl_close, \
 	}
 
 static const struct softhca_ctl_ops manual_ops = CTL_OPS(ctl_progress);

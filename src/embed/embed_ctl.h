@@ -23,6 +23,9 @@ struct embed_ctl_config {
 	const char *name; /* of the context */
 	/* Manual progress: runs the engine, returns the work done. NULL: it runs by itself. */
 	unsigned int (*progress)(void *arg);
+	/* The sleep word of the worker that looks at doorbells, and what wakes it. NULL: never sleeps. */
+	const uint32_t *sleep_word;
+	int kick_fd;
 	void (*closed)(void *arg); /* after the client is gone; may be NULL */
 	void *arg;
 };

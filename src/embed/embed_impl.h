@@ -27,6 +27,8 @@
 struct embed_hca {
 	struct softhca_embed *owner;
 	char name[16];
+	void *sleep_words; /* of its workers */
+	int sleep_fd;	   /* a file of them */
 	struct hca *hca;
 	struct hca_driver *drv;
 	struct hca_port *wire, *pcap, *impair, *port;

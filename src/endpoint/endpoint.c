@@ -65,6 +65,10 @@ create_hca(struct endpoint *e)
 	int err;
 
 	memcpy(hc.mac, e->port.mac, sizeof(hc.mac));
+	err = hca_host_sleep_open(&e->sleep_words, &e->sleep_fd);
+	if (err != 0)
+		return endpoint_fail(err, "the sleep words of the workers: %s", strerror(-err));
+	hc.sleep_words = e->sleep_words;
 	err = hca_create(&hc, &e->hca);
 	if (err != 0)
 		return endpoint_fail(err,
@@ -89,14 +93,6 @@ start_threads(struct endpoint *e)
 	if (err != 0)
 		return endpoint_fail(err, "the workers did not start: %s", strerror(-err));
 	return 0;
-}
-
-/* What the driver does while a command is being executed. */
-static void
-wait_for_command(void *arg)
-{
-	(void)arg;
-	sched_yield();
 }
 
 /* Payload bytes as verbs number them: 256 is 1. */
@@ -153,7 +149,8 @@ create_driver(struct endpoint *e)
 	};
 	int err;
 
-	hw.progress = wait_for_command;
+	hw.progress = hca_host_wait;
+	hw.progress_arg = e->hca;
 	err = hca_driver_create(&hw, &dc, &e->drv);
 	if (err != 0)
 		return endpoint_fail(err, "the driver did not start: %s", hca_driver_reason());
@@ -275,6 +272,8 @@ endpoint_destroy(struct endpoint *e)
 	endpoint_link_stop(&e->link);
 	hca_threads_stop(e->threads);
 	hca_destroy(e->hca);
+	if (e->sleep_words != NULL)
+		hca_host_sleep_close(e->sleep_words, e->sleep_fd);
 	endpoint_port_close(&e->port);
 	endpoint_kernel_close(&e->kernel);
 	free(e);

@@ -29,6 +29,9 @@ struct endpoint {
 	struct endpoint_kernif kernel;
 	struct hca_port *pcap; /* NULL: not wanted */
 	struct admin_faults faults[ENDPOINT_WAYS];
+	void *sleep_words; /* of the workers; NULL: not there yet */
+	int sleep_fd;	   /* a file of them */
+	struct ipc_sleep sleep;
 	struct hca *hca;
 	struct hca_threads *threads;
 	struct hca_driver *drv;

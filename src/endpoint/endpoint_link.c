@@ -4,6 +4,7 @@
 
 #include "endpoint_link.h"
 #include "endpoint_log.h"
+#include "engine/sleep.h"
 #include "hca.h"
 #include "port/port_ethdev.h"
 #include "port/port_memif.h"
@@ -37,6 +38,7 @@ tell(struct endpoint_link *l, bool up)
 		return;
 	l->up = up;
 	l->downs += !up;
+	hca_kick_all(l->hca);
 	LOG_INFO("port %s: link %s", l->port->device.name, up ? "up" : "down");
 	l->changed(l->arg, up);
 }

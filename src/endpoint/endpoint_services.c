@@ -12,6 +12,9 @@
 #include "endpoint_address.h"
 #include "endpoint_impl.h"
 #include "endpoint_log.h"
+#include "engine/sleep.h"
+#include "host.h"
+#include "port/port_divert.h"
 #include "port/port_impair.h"
 #include "port/port_inbound.h"
 #include "port/port_pcap.h"
@@ -142,6 +145,7 @@ start_server(struct endpoint *e)
 		.path = c->socket,
 		.name = c->name,
 		.driver = e->drv,
+		.sleep = &e->sleep,
 		.mode = c->socket_mode,
 		.clients_max = c->clients,
 		.clients_per_uid = c->clients_per_user,
@@ -152,6 +156,14 @@ start_server(struct endpoint *e)
 	int err = endpoint_unlink_stale(c->socket);
 	struct ipc_server *server;
 
+	e->sleep = (struct ipc_sleep){
+		.page_fd = e->sleep_fd,
+		.offset = hca_sleep_offset(e->hca),
+		.add = hca_host_kick_add,
+		.remove = hca_host_kick_remove,
+		.muted = hca_host_kick_muted,
+		.arg = e->hca,
+	};
 	if (err == -EADDRINUSE)
 		return endpoint_fail(err, "another daemon listens on %s", c->socket);
 	if (err != 0)
@@ -168,10 +180,19 @@ start_server(struct endpoint *e)
 	return err;
 }
 
+static void
+wake_transmitter(void *h)
+{
+	hca_kick_stage(h, HCA_STAGE_ENCAP);
+}
+
 int
 endpoint_services_start(struct endpoint *e)
 {
-	int err = endpoint_kernel_start(&e->kernel, e->drv);
+	int err;
+
+	hca_port_divert_set_wake(e->kernel.divert, wake_transmitter, e->hca);
+	err = endpoint_kernel_start(&e->kernel, e->drv);
 
 	if (err == 0)
 		err = endpoint_set_neighbours(e->drv, &e->cfg);

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "engine/sleep.h"
 #include "host.h"
 
 static int
@@ -26,6 +32,61 @@ hca_host_hw(struct hca *h)
 		.dma_detach = dma_detach,
 		.dma_arg = h,
 	};
+}
+
+void
+hca_host_wait(void *h)
+{
+	hca_kick_stage(h, HCA_STAGE_CEU);
+	sched_yield();
+}
+
+/* Sealed once it is mapped here: no write, no writable mapping, no hole, by whatever descriptor. */
+int
+hca_host_sleep_open(void **words, int *fd)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+	void *page = MAP_FAILED;
+	int err;
+
+	*fd = memfd_create("softhca-sleep", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd >= 0 && ftruncate(*fd, HCA_SLEEP_BYTES) == 0)
+		page = mmap(NULL, HCA_SLEEP_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_POPULATE, *fd, 0);
+	if (page != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0) {
+		*words = page;
+		return 0;
+	}
+	err = -errno;
+	hca_host_sleep_close(page != MAP_FAILED ? page : NULL, *fd);
+	return err;
+}
+
+void
+hca_host_sleep_close(void *words, int fd)
+{
+	if (words != NULL)
+		munmap(words, HCA_SLEEP_BYTES);
+	if (fd >= 0)
+		close(fd);
+}
+
+int
+hca_host_kick_add(void *h, uint32_t uar_page, int fd)
+{
+	return hca_kick_add(h, uar_page, fd);
+}
+
+void
+hca_host_kick_remove(void *h, uint32_t uar_page)
+{
+	hca_kick_remove(h, uar_page);
+}
+
+uint64_t
+hca_host_kick_muted(void *h, uint32_t uar_page)
+{
+	return hca_kick_muted(h, uar_page);
 }
 
 static uint32_t

@@ -20,6 +20,24 @@
 /* h as its driver sees it: BARs and DMA windows. The rest is the caller's to fill in. */
 struct hca_hw hca_host_hw(struct hca *h);
 
+/*
+ * What the driver does while a command is executed, arg: the HCA. The worker of the command register
+ * is woken in every round, since a command may need several polls, between which it may sleep.
+ */
+void hca_host_wait(void *h);
+
+/*
+ * HCA_SLEEP_BYTES for hca_config.sleep_words, and a file of them that others may map to read and
+ * nobody can write to. 0 or negative errno.
+ */
+int hca_host_sleep_open(void **words, int *fd);
+void hca_host_sleep_close(void *words, int fd);
+
+/* As struct ipc_sleep wants them, arg: the HCA. */
+int hca_host_kick_add(void *h, uint32_t uar_page, int fd);
+void hca_host_kick_remove(void *h, uint32_t uar_page);
+uint64_t hca_host_kick_muted(void *h, uint32_t uar_page);
+
 /* Hugepages of 2 MiB that nobody has; 0 where there are none at all. */
 uint32_t hca_host_free_hugepages(void);
 

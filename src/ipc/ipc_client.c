@@ -23,6 +23,8 @@
 #include "lib_error.h"
 #include "lib_sys.h"
 
+#define SLEEP_PAGE 4096u
+
 struct ipc_channel {
 	int sock;
 	pid_t pid; /* of who opened it */
@@ -33,6 +35,9 @@ struct ipc_channel {
 	struct hca_ctl_info info;
 	void *uar;
 	int async_fd; /* until it is fetched */
+	const uint8_t *sleep_page;
+	uint32_t sleep_offset;
+	int kick_fd;
 	char name[32];
 };
 
@@ -572,6 +577,16 @@ ctl_watch_fd(void *arg)
 	return ((struct ipc_channel *)arg)->sock;
 }
 
+static int
+ctl_sleep(void *arg, const uint32_t **word, int *kick_fd)
+{
+	const struct ipc_channel *c = arg;
+
+	*word = (const uint32_t *)(c->sleep_page + c->sleep_offset);
+	*kick_fd = c->kick_fd;
+	return 0;
+}
+
 static bool
 ctl_alive(void *arg)
 {
@@ -588,6 +603,10 @@ close_channel(struct ipc_channel *c)
 {
 	if (c->uar != NULL)
 		lib_sys_munmap(c->uar, HCA_UAR_PAGE_SIZE);
+	if (c->sleep_page != NULL)
+		lib_sys_munmap((void *)(uintptr_t)c->sleep_page, SLEEP_PAGE);
+	if (c->kick_fd >= 0)
+		close(c->kick_fd);
 	if (c->async_fd >= 0)
 		close(c->async_fd);
 	if (c->sock >= 0)
@@ -647,17 +666,34 @@ static const struct softhca_ctl_ops client_ops = {
 	.reason = ctl_reason,
 	.alive = ctl_alive,
 	.watch_fd = ctl_watch_fd,
+	.sleep = ctl_sleep,
 	.close = ctl_close,
 };
 
 /* ---- opening ---- */
+
+/* The child of a fork has no use of it, and harms nobody with it. */
+static int
+map_sleep_page(struct ipc_channel *c, int fd, uint32_t offset)
+{
+	void *page;
+
+	if (offset > SLEEP_PAGE - sizeof(uint32_t) || offset % sizeof(uint32_t) != 0)
+		return lib_fail(-EPROTO, "the daemon talks nonsense about its sleep words");
+	page = lib_sys_mmap(NULL, SLEEP_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return lib_fail(-errno, "the sleep words: %s", strerror(errno));
+	c->sleep_page = page;
+	c->sleep_offset = offset;
+	return 0;
+}
 
 static int
 say_hello(struct ipc_channel *c)
 {
 	const struct ipc_hello hello = {.magic = IPC_MAGIC};
 	struct ipc_welcome welcome;
-	int fds[IPC_FDS_MAX] = {-1, -1};
+	int fds[IPC_FDS_MAX] = {-1, -1, -1, -1};
 	const struct call call = {
 		.op = IPC_HELLO,
 		.request = &hello,
@@ -666,7 +702,7 @@ say_hello(struct ipc_channel *c)
 		.reply_bytes = sizeof(welcome),
 		.fd_in = -1,
 		.fds_out = fds,
-		.num_fds_out = 2,
+		.num_fds_out = 4,
 	};
 	int err = do_call(c, &call);
 
@@ -676,6 +712,13 @@ say_hello(struct ipc_channel *c)
 	c->info = welcome.info;
 	memcpy(c->name, welcome.name, sizeof(c->name) - 1);
 	c->async_fd = fds[1];
+	c->kick_fd = fds[3];
+	err = map_sleep_page(c, fds[2], welcome.sleep_offset);
+	close(fds[2]);
+	if (err != 0) {
+		close(fds[0]);
+		return err;
+	}
 	c->uar = lib_sys_mmap(NULL, HCA_UAR_PAGE_SIZE, PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_POPULATE, fds[0], 0);
 	close(fds[0]);
@@ -698,6 +741,7 @@ ipc_client_open(const char *path, struct softhca_context **ctx)
 		return lib_fail(-ENOMEM, "no memory for a context");
 	c->sock = -1;
 	c->async_fd = -1;
+	c->kick_fd = -1;
 	c->pid = getpid();
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_init(&c->lists, NULL);

@@ -137,6 +137,7 @@ void
 ipc_session_release(struct ipc_session *s)
 {
 	forget_memory(s);
+	ipc_kick_close(s);
 	if (s->client != NULL) {
 		if (s->memory != NULL)
 			ipc_memory_forget_uar(s->memory);
@@ -174,14 +175,18 @@ op_hello(struct ipc_session *s, const void *body, const int *fds, struct ipc_ans
 		err = open_client(s, answer);
 	if (err == 0)
 		err = driver_says(hca_client_info(s->client, &w->info));
+	if (err == 0) {
+		__atomic_store_n(&s->uar_page, w->info.uar_page, __ATOMIC_RELAXED);
+		err = ipc_kick_open(s, answer);
+	}
 	if (err != 0) {
 		ipc_close_fds(answer->fds, answer->num_fds);
 		answer->num_fds = 0;
 		ipc_session_release(s);
 		return err;
 	}
+	w->sleep_offset = s->server->config.sleep != NULL ? s->server->config.sleep->offset : 0;
 	memcpy(w->name, s->server->name, sizeof(w->name));
-	__atomic_store_n(&s->uar_page, w->info.uar_page, __ATOMIC_RELAXED);
 	s->seq = w->nonce; /* counted up behind the reply */
 	s->greeted = true;
 	return 0;

@@ -24,11 +24,11 @@
 #include "abi_ctl.h"
 #include "abi_ctx.h"
 
-#define IPC_VERSION 1u
+#define IPC_VERSION 2u
 #define IPC_MAGIC 0x41434873u /* "sHCA" */
 #define IPC_DIRECTORY "/run/softhca"
 #define IPC_BODY_MAX 32768u
-#define IPC_FDS_MAX 2u
+#define IPC_FDS_MAX 4u
 #define IPC_SMALL_FILE (UINT64_C(4) << 20) /* a memfd up to here may serve several devices */
 #define IPC_PAGES_MAX 4000u		   /* page addresses per message */
 
@@ -58,9 +58,15 @@ struct ipc_hello {
 	uint32_t reserved;
 };
 
-/* With two descriptors: the doorbell page, the asynchronous channel */
+/*
+ * With four descriptors: the doorbell page, the asynchronous channel, a page of sleep words to be
+ * read, an eventfd that wakes the worker whose word is at sleep_offset: the one that looks at doorbells
+ * (struct softhca_ctl_ops, sleep). The eventfd is this client's alone.
+ */
 struct ipc_welcome {
 	uint64_t nonce;
+	uint32_t sleep_offset;
+	uint32_t reserved;
 	struct hca_ctl_info info;
 	char name[32]; /* of the device */
 };
@@ -144,7 +150,7 @@ struct ipc_counters {
  * /proc/self/maps; from then on regions may have HCA_CTL_ACCESS_FOREIGN.
  */
 #define IPC_OPS(X) \
-	X(HELLO, hello, struct ipc_hello, struct ipc_welcome, 0, 2) \
+	X(HELLO, hello, struct ipc_hello, struct ipc_welcome, 0, 4) \
 	X(QUERY_PORT, query_port, struct ipc_number, struct hca_ctl_port, 0, 0) \
 	X(QUERY_GID, query_gid, struct ipc_number, struct ipc_gid, 0, 0) \
 	X(QUERY_GID_ENTRY, query_gid_entry, struct ipc_number, struct hca_ctl_gid, 0, 0) \

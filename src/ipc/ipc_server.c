@@ -456,6 +456,8 @@ ipc_server_clients(struct ipc_server *server, struct ipc_client_info *out, unsig
 {
 	unsigned int n = 0;
 
+	const struct ipc_sleep *sleep = server->config.sleep;
+
 	pthread_mutex_lock(&server->lock);
 	for (const struct ipc_session *s = server->sessions; s != NULL; s = s->next, n++) {
 		if (n >= max)
@@ -467,6 +469,8 @@ ipc_server_clients(struct ipc_server *server, struct ipc_client_info *out, unsig
 			.attached = __atomic_load_n(&s->attached, __ATOMIC_RELAXED),
 			.requests = __atomic_load_n(&s->requests, __ATOMIC_RELAXED),
 		};
+		if (sleep != NULL)
+			out[n].muted = sleep->muted(sleep->arg, out[n].uar_page);
 	}
 	pthread_mutex_unlock(&server->lock);
 	return n;

@@ -27,13 +27,26 @@ struct ipc_server;
 
 #define IPC_PRIVILEGED_MAX 16u
 
+/* Workers of the device that sleep, and how clients wake them: the composition's. */
+struct ipc_sleep {
+	int page_fd;	 /* the sleep words; nobody can write to it */
+	uint32_t offset; /* of the word of the worker that looks at doorbells */
+	/* A client's eventfd wakes that worker from now on, or no longer. 0 or negative errno. */
+	int (*add)(void *arg, uint32_t uar_page, int fd);
+	void (*remove)(void *arg, uint32_t uar_page);
+	/* How often its kicks were not listened to for a while, because there was nothing behind them. */
+	uint64_t (*muted)(void *arg, uint32_t uar_page);
+	void *arg;
+};
+
 /* 0 selects the default in brackets. */
 struct ipc_server_config {
 	const char *path; /* of the socket; its folder is made where it is missing */
 	const char *name; /* of the device, at most 31 characters */
 	struct hca_driver *driver;
-	uint32_t mode;	/* of the socket [0660] */
-	bool set_group; /* give the socket to `group` */
+	const struct ipc_sleep *sleep; /* outlives the server; NULL: workers never sleep */
+	uint32_t mode;		       /* of the socket [0660] */
+	bool set_group;		       /* give the socket to `group` */
 	gid_t group;
 	uid_t privileged[IPC_PRIVILEGED_MAX]; /* users beside root: management datagrams */
 	uint32_t num_privileged;
@@ -98,6 +111,7 @@ struct ipc_client_info {
 	uid_t uid;
 	uint64_t attached; /* bytes of memory */
 	uint64_t requests;
+	uint64_t muted; /* times its kicks were not listened to */
 };
 
 /* Fills in at most max; returns how many there are. */

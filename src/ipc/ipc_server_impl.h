@@ -57,6 +57,8 @@ struct ipc_session {
 	struct hca_client *client; /* after HELLO, as what follows */
 	struct ipc_memory *memory;
 	uint32_t uar_page;
+	bool kicks; /* the client has an eventfd to wake a worker with: */
+	int kick_fd;
 	uint64_t *pages; /* PAGES, for the next REG_MR */
 	uint64_t num_pages;
 	uint64_t attached;	     /* for the operator's list */
@@ -93,6 +95,12 @@ int ipc_execute(struct ipc_session *session, enum ipc_op op, const void *body, c
 		struct ipc_answer *answer);
 /* Sizes and descriptors of a request. */
 bool ipc_well_formed(uint32_t op, const void *body, uint32_t len, unsigned int num_fds);
+/*
+ * ipc_kick.c: the sleep words and an eventfd for the client whose doorbell page is known; both are
+ * added to the answer. close: before the page's number is given back, any number of times.
+ */
+int ipc_kick_open(struct ipc_session *session, struct ipc_answer *answer);
+void ipc_kick_close(struct ipc_session *session);
 /* Everything the client has, in the right order. */
 void ipc_session_release(struct ipc_session *session);
 

@@ -118,6 +118,8 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 		goto err_tables;
 	}
 	lib_uar_init(&ctx->uar, page, ctx->info.uar_page);
+	if (ops->sleep != NULL)
+		(void)ops->sleep(arg, &ctx->uar.sleep_word, &ctx->uar.kick_fd);
 	err = ops->async_fd(arg, &ctx->pub.async_fd);
 	if (err != 0) {
 		lib_ctl_fail(ctx, err);

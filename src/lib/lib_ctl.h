@@ -82,6 +82,13 @@ struct softhca_ctl_ops {
 	/* A descriptor that hangs up when the device is gone, of the channel. NULL: alive() is all. */
 	int (*watch_fd)(void *arg);
 
+	/*
+	 * The worker that looks at the doorbell page may sleep: its sleep word, bit 0 of which says so
+	 * while the rest counts, and an eventfd that wakes it; both are the channel's. NULL, or an
+	 * error: it never sleeps.
+	 */
+	int (*sleep)(void *arg, const uint32_t **word, int *kick_fd);
+
 	/* Manual progress: run the engine once, return the work done. NULL: it runs by itself. */
 	unsigned int (*progress)(void *arg);
 

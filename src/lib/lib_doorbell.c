@@ -1,16 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <unistd.h>
+
 #include "lib_doorbell.h"
 
 void
 lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number)
 {
+	static const uint32_t awake;
 	uint32_t first = HCA_UAR_FIFO_FIRST(page_number);
 
 	uar->page = (struct hca_uar_page *)(uintptr_t)page;
+	uar->sleep_word = &awake;
+	uar->kick_fd = -1;
 	uar->next = first;
 	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
 		uar->turn[(first + i) % HCA_UAR_FIFO_SLOTS] = first + i;
+}
+
+/*
+ * Once per sleep, which its word tells from the next. Noted after the write: another thread that finds
+ * it noted may rely on it.
+ */
+void
+lib_doorbell_wake(struct lib_uar *uar, uint32_t word)
+{
+	uint64_t one = 1;
+
+	if (__atomic_load_n(&uar->kicked, __ATOMIC_RELAXED) == word)
+		return;
+	if (write(uar->kick_fd, &one, sizeof(one)) == sizeof(one))
+		__atomic_store_n(&uar->kicked, word, __ATOMIC_RELAXED);
 }
 
 /*
@@ -33,4 +53,8 @@ lib_doorbell_mark(struct lib_uar *uar, uint32_t qpn)
 	__atomic_fetch_or(&uar->page->marks[w], hca_cpu_to_le64(1ull << mark % 64),
 			  __ATOMIC_RELEASE);
 	__atomic_fetch_or(&uar->page->marked, hca_cpu_to_le64(1ull << w), __ATOMIC_SEQ_CST);
+#ifndef __x86_64__
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+	lib_doorbell_kick(uar);
 }

@@ -62,14 +62,38 @@ lib_doorbell_take(struct lib_context *ctx, uint32_t *number)
 	return lib_doorbell_full(ctx);
 }
 
-/* Everything written to the queue before is visible to a device that sees the word. */
+void lib_doorbell_wake(struct lib_uar *uar, uint32_t word);
+
+/* Wakes the worker if it sleeps. Behind a full fence, or again and again. */
+static inline void
+lib_doorbell_kick(struct lib_uar *uar)
+{
+	uint32_t word = __atomic_load_n(uar->sleep_word, __ATOMIC_SEQ_CST);
+
+	if (__builtin_expect(word & 1, 0))
+		lib_doorbell_wake(uar, word);
+}
+
+/*
+ * Everything written to the queue before is visible to a device that sees the word. A worker that goes
+ * to sleep sets its word, then looks at the page; here it is the other way round, so one of the two
+ * sees the other.
+ */
 static inline void
 lib_doorbell_fill(struct lib_uar *uar, uint32_t number, uint64_t word)
 {
 	uint32_t slot = number % HCA_UAR_FIFO_SLOTS;
 
 	__atomic_store_n(&uar->page->fifo[slot], hca_cpu_to_le64(word), __ATOMIC_RELEASE);
-	__atomic_store_n(&uar->turn[slot], number + HCA_UAR_FIFO_SLOTS, __ATOMIC_RELEASE);
+	if (uar->kick_fd < 0) {
+		__atomic_store_n(&uar->turn[slot], number + HCA_UAR_FIFO_SLOTS, __ATOMIC_RELEASE);
+		return;
+	}
+	__atomic_exchange_n(&uar->turn[slot], number + HCA_UAR_FIFO_SLOTS, __ATOMIC_SEQ_CST);
+#ifndef __x86_64__ /* there the exchange is a full fence */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+	lib_doorbell_kick(uar);
 }
 
 #endif

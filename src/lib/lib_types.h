@@ -34,6 +34,9 @@
  */
 struct lib_uar {
 	struct hca_uar_page *page;
+	const uint32_t *sleep_word; /* of the worker that looks at it */
+	int kick_fd;		    /* wakes that worker; -1: it never sleeps */
+	uint32_t kicked;	    /* the word of the sleep that was kicked last */
 	LIB_CACHE_ALIGNED uint32_t next;
 	LIB_CACHE_ALIGNED uint32_t turn[HCA_UAR_FIFO_SLOTS];
 };

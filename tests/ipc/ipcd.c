@@ -22,6 +22,8 @@
 
 #include "embed_impl.h"
 #include "engine/impl.h"
+#include "engine/sleep.h"
+#include "host.h"
 #include "ipc_memory_impl.h"
 #include "ipc_server_impl.h"
 
@@ -170,7 +172,10 @@ access_foreign(void *arg, uint32_t domain, bool write, uint64_t addr, void *byte
 static void
 listen_on(unsigned int i, const char *path, int argc, char **argv)
 {
+	static struct ipc_sleep sleep[2];
+	struct embed_hca *side = &embed->side[i];
 	struct ipc_server_config sc = {
+		.sleep = &sleep[i],
 		.path = path,
 		.name = i == 0 ? "test0" : "test1",
 		.driver = embed->side[i].drv,
@@ -183,6 +188,14 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 		.num_privileged = 1,
 	};
 
+	sleep[i] = (struct ipc_sleep){
+		.page_fd = side->sleep_fd,
+		.offset = hca_sleep_offset(side->hca),
+		.add = hca_host_kick_add,
+		.remove = hca_host_kick_remove,
+		.muted = hca_host_kick_muted,
+		.arg = side->hca,
+	};
 	hca_driver_usage(embed->side[i].drv, &base[i]);
 	/* As the daemon's composition does at creation: no client is there yet. */
 	embed->side[i].hca->cfg.foreign_arg = &server[i];

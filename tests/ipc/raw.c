@@ -27,7 +27,7 @@ raw_connect(struct raw *r, const char *path)
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 
 	memset(r, 0, sizeof(*r));
-	r->uar_fd = r->async_fd = -1;
+	r->uar_fd = r->async_fd = r->sleep_fd = r->kick_fd = -1;
 	strncpy(addr.sun_path, path, sizeof(addr.sun_path) - 1);
 	r->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	assert_true(r->sock >= 0);
@@ -43,6 +43,8 @@ raw_open(struct raw *r, const char *path)
 	assert_int_equal(raw_call(r, IPC_HELLO, &hello, sizeof(hello), -1), 0);
 	r->uar_fd = r->fds[0];
 	r->async_fd = r->fds[1];
+	r->sleep_fd = r->fds[2];
+	r->kick_fd = r->fds[3];
 	r->info = r->welcome.info;
 	r->seq = r->welcome.nonce + 1;
 }
@@ -54,6 +56,10 @@ raw_close(struct raw *r)
 		close(r->uar_fd);
 	if (r->async_fd >= 0)
 		close(r->async_fd);
+	if (r->sleep_fd >= 0)
+		close(r->sleep_fd);
+	if (r->kick_fd >= 0)
+		close(r->kick_fd);
 	close(r->sock);
 }
 
@@ -96,7 +102,7 @@ take_fds(struct raw *r, struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 
-	r->fds[0] = r->fds[1] = -1;
+	r->fds[0] = r->fds[1] = r->fds[2] = r->fds[3] = -1;
 	if (c != NULL && c->cmsg_type == SCM_RIGHTS)
 		memcpy(r->fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 }
@@ -104,7 +110,7 @@ take_fds(struct raw *r, struct msghdr *msg)
 int
 raw_reply(struct raw *r, int ms)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * 2)];
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * IPC_FDS_MAX)];
 	struct iovec iov[2] = {{&r->head, sizeof(r->head)}, {r->body, sizeof(r->body)}};
 	struct msghdr msg = {
 		.msg_iov = iov,

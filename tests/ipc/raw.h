@@ -20,7 +20,7 @@
 struct raw {
 	int sock;
 	uint64_t seq;
-	int uar_fd, async_fd;
+	int uar_fd, async_fd, sleep_fd, kick_fd;
 	struct hca_ctl_info info;
 	struct ipc_reply head; /* of the last reply */
 	union {
@@ -29,7 +29,7 @@ struct raw {
 		struct hca_ctl_keys keys;
 		struct ipc_welcome welcome;
 	};
-	int fds[2];
+	int fds[IPC_FDS_MAX];
 };
 
 /* Connected, nothing said. */

@@ -9,6 +9,8 @@
 #include <rte_common.h>
 
 #include "embed_ctl.h"
+#include "engine/impl.h"
+#include "engine/sleep.h"
 #include "host.h"
 #include "sim.h"
 #include "sim_link.h"
@@ -150,7 +152,11 @@ start_eal(void)
 static void
 hw_progress(void *arg)
 {
-	sim_poll(arg);
+	struct sim *s = arg;
+
+	for (unsigned int i = 0; s->threads != NULL && i < 2; i++)
+		hca_kick_stage(s->side[i].hca, HCA_STAGE_CEU);
+	sim_poll(s);
 }
 
 static void
@@ -293,7 +299,12 @@ struct softhca_context *
 sim_client(struct sim *s, unsigned int side)
 {
 	/* No progress hook: when the engine runs is the simulation's business alone. */
-	const struct embed_ctl_config cc = {.name = "sim"};
+	const struct hca *h = s->side[side].hca;
+	const struct embed_ctl_config cc = {
+		.name = "sim",
+		.sleep_word = s->threads != NULL ? hca_sleep_word(h, h->stage_worker[0]) : NULL,
+		.kick_fd = hca_kick_fd(h),
+	};
 	struct softhca_context *ctx;
 	int rc = embed_ctl_open(s->side[side].drv, &cc, &ctx);
 

@@ -368,3 +368,14 @@ hca_ceu_fini(struct hca *h)
 	rte_free(h->ceu);
 	h->ceu = NULL;
 }
+
+/* Commands and resets come with a kick. */
+uint64_t
+hca_ceu_deadline(const struct hca *h, uint64_t now)
+{
+	const struct hca_ceu *u = h->ceu;
+
+	if (u->state == HCA_CEU_EVENT)
+		return HCA_DEADLINE_ROOM;
+	return u->state != HCA_CEU_IDLE || u->failing ? now : hca_eqs_deadline(h, now);
+}

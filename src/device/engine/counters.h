@@ -225,6 +225,16 @@
 	X(hcr_errors) \
 	X(qp_qkey_refused) \
 	X(rounds) \
+	/*
+	 * workers: how often they slept; were woken by a kick; found when the backstop alarm rang what
+	 * nobody had kicked them for; and kicks of clients without a doorbell behind them, and how often
+	 * a client's kicks were not listened to for a while
+	 */ \
+	X(worker_sleeps) \
+	X(worker_kicked) \
+	X(wake_missed) \
+	X(kicks_for_nothing) \
+	X(kicks_muted) \
 	/* congestion: received with CE, nothing answers them */ \
 	X(np_ecn_marked_roce_packets)
 

@@ -33,6 +33,7 @@ struct hca_doorbell_ctx {
 	/* doorbell stage */
 	uint32_t epoch_seen __rte_cache_aligned;
 	uint32_t hot_n, hot_at;
+	bool stuck;	    /* a page rang and the parser had no room */
 	uint64_t next_scan; /* ns */
 	uint64_t open[PAGE_WORDS];
 	uint64_t on_rota[PAGE_WORDS];
@@ -472,14 +473,17 @@ hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
 	if (unlikely(now >= c->next_scan))
 		scan_pages(h, c, now);
 	at = c->hot_at < c->hot_n ? c->hot_at : 0;
+	c->stuck = false;
 	for (uint32_t i = 0; i < c->hot_n; i++) {
 		uint32_t page = c->hot[at];
 
 		if (unlikely(page_rang(c, uar_page(h, page), page))) {
 			unsigned int max = burst_room(h, budget - done);
 
-			if (max == 0)
+			if (max == 0) {
+				c->stuck = true;
 				break;
+			}
 			done += visit_page(h, c, page, max, now);
 		}
 		at = at + 1 < c->hot_n ? at + 1 : 0;
@@ -487,4 +491,28 @@ hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
 	/* Where the burst ended the next one begins: no page holds up another. */
 	c->hot_at = at;
 	return done;
+}
+
+/* Who rings kicks; the last look before a sleep saw all pages. */
+uint64_t
+hca_doorbell_deadline(const struct hca *h, uint64_t now)
+{
+	const struct hca_doorbell_ctx *c = h->stage_ctx[HCA_STAGE_DOORBELL];
+
+	(void)now;
+	return c->stuck ? HCA_DEADLINE_ROOM : UINT64_MAX;
+}
+
+void
+hca_doorbell_scan_next(struct hca *h)
+{
+	doorbell_ctx(h)->next_scan = 0;
+}
+
+bool
+hca_doorbell_rang(const struct hca *h, uint32_t page, uint64_t now)
+{
+	const struct hca_doorbell_ctx *c = h->stage_ctx[HCA_STAGE_DOORBELL];
+
+	return c->last_ring[page] == now || c->stuck;
 }

@@ -22,6 +22,11 @@ struct hca;
  */
 void hca_doorbell_page_open(struct hca *h, uint32_t page, bool open);
 
+/* The doorbell's worker: the next poll looks at every open page, whatever the time. */
+void hca_doorbell_scan_next(struct hca *h);
+/* The same: the page had something in the poll of that time, or was opened then. */
+bool hca_doorbell_rang(const struct hca *h, uint32_t page, uint64_t now);
+
 /*
  * Is there a doorbell, a mark or a change of the open pages that the stage has not taken yet? Looks
  * at every open page, whatever the time: a page that rang is visited by the next poll. For the last

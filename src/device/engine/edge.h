@@ -40,6 +40,9 @@ struct hca_edge {
 	hca_stage_process_fn process; /* [pub] changes when times are taken */
 	hca_stage_room_fn room;
 	uint8_t from, to;
+	uint32_t *
+		wake; /* ring: workers the producer's worker is to wake; the consumer's bit there */
+	uint32_t wake_bit;
 	uint64_t enq __rte_cache_aligned; /* producer */
 	uint64_t deq __rte_cache_aligned; /* consumer */
 } __rte_cache_aligned;
@@ -67,6 +70,7 @@ hca_edge_push(struct hca *h, struct hca_edge *e, void *const *objs, unsigned int
 	}
 	rte_ring_sp_enqueue_bulk(e->ring, objs, n, NULL);
 	__atomic_store_n(&e->enq, e->enq + n, __ATOMIC_RELEASE);
+	*e->wake |= e->wake_bit;
 }
 
 /* Consumer side, called from the consumer's poll; 0 for a direct edge. */

@@ -637,3 +637,11 @@ hca_ee_poll(struct hca *h, uint64_t now, unsigned int budget)
 	/* what waits for encap is work, or the worker might go to sleep over it */
 	return work != 0 ? work : ctx->ready_count != 0;
 }
+
+uint64_t
+hca_ee_deadline(const struct hca *h, uint64_t now)
+{
+	const struct ee_ctx *ctx = h->stage_ctx[HCA_STAGE_EE];
+
+	return ctx->ready_count != 0 || ctx->lazy_head != EE_NO_QP ? now : UINT64_MAX;
+}

@@ -14,6 +14,7 @@
 
 #include "engine/executor.h"
 #include "engine/impl.h"
+#include "engine/sleep.h"
 #include "engine/tsan.h"
 #include "giveway.h"
 
@@ -244,6 +245,8 @@ hca_poll(struct hca *h, unsigned int worker, uint64_t now)
 			if (h->stage_worker[s] == worker)
 				work += stage_poll[s](h, now, HCA_BURST);
 	}
+	if (unlikely(h->wake[worker].workers != 0))
+		hca_wake_those(h, worker);
 	rte_rcu_qsbr_quiescent(h->rcu, worker);
 	return work;
 }
@@ -326,15 +329,14 @@ static const struct giveway_system giveway_system = {
 	.switches = giveway_switches,
 };
 
-/* A sleeping worker is offline: rounds need not wait for it. */
+/* Somebody announced work, or it was there: the next spell begins anew. */
 static void
 sleep_after_spell(struct worker *w)
 {
-	struct timespec ts = {.tv_nsec = IDLE_SLEEP_NS};
-
-	hca_worker_offline(w->hca, w->id);
-	nanosleep(&ts, NULL);
-	hca_worker_online(w->hca, w->id);
+	if (!hca_sleep(w->hca, w->id, &w->owner->stop))
+		return;
+	w->empty = 0;
+	giveway_anew(&w->giveway);
 }
 
 static void
@@ -409,6 +411,13 @@ hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out
 	if (t == NULL)
 		return -ENOMEM;
 	t->spin = cfg->spin;
+	for (unsigned int k = 0; k < cfg->num_hca && !t->spin; k++) {
+		rc = hca_sleep_prepare(cfg->hca[k], cfg->backstop_ns);
+		if (rc != 0) {
+			free(t);
+			return rc;
+		}
+	}
 	for (unsigned int k = 0; k < cfg->num_hca; k++) {
 		for (unsigned int id = 0; id < hca_workers(cfg->hca[k]); id++, i++) {
 			struct worker *w = &t->w[i];
@@ -436,7 +445,9 @@ hca_threads_stop(struct hca_threads *t)
 {
 	if (t == NULL)
 		return;
-	__atomic_store_n(&t->stop, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->stop, 1, __ATOMIC_SEQ_CST);
+	for (unsigned int i = 0; i < t->n; i++)
+		hca_kick_all(t->w[i].hca);
 	for (unsigned int i = 0; i < t->n; i++) {
 		pthread_join(t->w[i].thread, NULL);
 		/* Whoever polls this HCA next in his own thread finds it online. */

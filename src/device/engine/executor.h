@@ -32,6 +32,8 @@ struct hca_threads_config {
 	const int *cpus; /* CPU per worker, round robin; NULL: the scheduler places them */
 	unsigned int num_cpus;
 	bool spin; /* never sleep, whatever the number of CPUs */
+	uint64_t
+		backstop_ns; /* the alarm beside every sleep [20 ms]; UINT64_MAX: none, for tests */
 };
 
 /* Workers poll until stopped, give way where they share CPUs (giveway.h) and sleep without work. */

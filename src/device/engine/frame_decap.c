@@ -43,6 +43,7 @@ struct decap {
 	uint8_t own[16];
 	uint16_t own_vlan;
 	uint64_t own_gids; /* state of the GID table that has it, 0: none */
+	bool stuck;	   /* EE or RRC had no room: the port was not asked */
 };
 
 int
@@ -728,6 +729,7 @@ hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 	room = RTE_MIN(RTE_MIN(hca_edge_room(h, ee), hca_edge_room(h, rrc)),
 		       RTE_MIN(budget, HCA_BURST));
+	d->stuck = room == 0;
 	if (room == 0)
 		return 0;
 	if (unlikely(d->mcast_n != 0))
@@ -746,4 +748,15 @@ hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 		serve_members(h, d, room);
 	hand_over(h, d, now);
 	return n;
+}
+
+/* Frames that come on the port are its own to announce: engine/sleep.c. */
+uint64_t
+hca_decap_deadline(const struct hca *h, uint64_t now)
+{
+	const struct decap *d = h->stage_ctx[HCA_STAGE_DECAP];
+
+	if (d->stuck)
+		return HCA_DEADLINE_ROOM;
+	return d->mcast_n != 0 || hca_loopback_count(h) != 0 ? now : UINT64_MAX;
 }

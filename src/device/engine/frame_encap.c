@@ -22,6 +22,7 @@
 #include "engine/encap_header.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
+#include "engine/sleep.h"
 #include "engine/tsan.h"
 #include "queues/eq.h"
 #include "vtp/foreign.h"
@@ -727,4 +728,20 @@ hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	room = RTE_MIN(hca_encap_room(h), budget);
 	done += hca_edge_drain(h, &h->edge[HCA_EDGE_RTC_ENCAP], room, now);
 	return done;
+}
+
+/* The link is whoever changes it to announce, and looked at after every sleep. */
+uint64_t
+hca_encap_deadline(const struct hca *h, uint64_t now)
+{
+	const struct encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
+
+	(void)now;
+	return backlog_count(e) != 0 ? HCA_DEADLINE_ROOM : UINT64_MAX;
+}
+
+void
+hca_encap_ask_link_next(struct hca *h)
+{
+	((struct encap *)h->stage_ctx[HCA_STAGE_ENCAP])->link_at = 0;
 }

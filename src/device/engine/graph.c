@@ -19,6 +19,7 @@
 #include "engine/impl.h"
 #include "engine/pkt.h"
 #include "engine/record_pool.h"
+#include "engine/sleep.h"
 #include "engine/tsan.h"
 #include "queues/eq.h"
 
@@ -176,6 +177,8 @@ edges_init(struct hca *h)
 		e->room = r->room;
 		if (h->stage_worker[r->from] == h->stage_worker[r->to])
 			continue;
+		e->wake = &h->wake[h->stage_worker[r->from]].workers;
+		e->wake_bit = 1u << h->stage_worker[r->to];
 		e->ring = ring_new(h, "e", i, h->cfg.edge_size, sizeof(void *));
 		if (e->ring == NULL)
 			return -rte_errno;
@@ -204,6 +207,8 @@ msgs_init(struct hca *h)
 		c->local = h->stage_worker[from] == h->stage_worker[to];
 		c->inbox = &h->inbox[to];
 		h->inbox[to].remote |= !c->local;
+		c->wake = &h->wake[h->stage_worker[from]].workers;
+		c->wake_bit = 1u << h->stage_worker[to];
 		c->mask = h->qp_mask;
 		c->slot = rte_zmalloc_socket(NULL, (h->qp_mask + 1) * sizeof(*c->slot),
 					     RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
@@ -322,6 +327,7 @@ static const struct {
 	{rcu_init, rcu_fini},
 	{hca_eqs_init, hca_eqs_fini},
 	{hca_loopback_init, hca_loopback_fini},
+	{hca_sleep_init, hca_sleep_fini},
 	{stages_init, stages_fini},
 };
 

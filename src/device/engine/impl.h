@@ -32,6 +32,7 @@
 struct hca_ceu;	   /* ceu/ceu.h */
 struct hca_ctxmgt; /* ctxmgt/ctxmgt.h */
 struct hca_eqs;	   /* queues/eq.c */
+struct hca_sleep;  /* engine/sleep.h */
 
 /* Per-stage cache lines written by that stage only. */
 struct hca_stage_line {
@@ -52,6 +53,11 @@ struct hca_tx_wait {
 
 /* A frame passes an edge of twice the backlog's length, at the same pace, before it comes there. */
 #define HCA_TX_WAIT_FACTOR 4u
+
+/* Workers that one worker has given something to since its last poll ended: a bit each. */
+struct hca_wake {
+	uint32_t workers;
+} __rte_cache_aligned;
 
 struct hca {
 	/* read-mostly, set by hca_create() */
@@ -78,6 +84,7 @@ struct hca {
 	struct hca_ceu *ceu;
 	struct hca_ctxmgt *ctxmgt;
 	struct hca_eqs *eqs;
+	struct hca_sleep *sleep;
 	bool times_on;	    /* [pub] */
 	bool single_worker; /* all stages on one worker */
 	uint8_t cur_worker; /* unused by stages */
@@ -92,6 +99,7 @@ struct hca {
 	uint64_t qp_own_bytes;	    /* [pub] of the blocks of living QPs, see struct hca_qp_work */
 	uint64_t qp_job_bytes;	    /* [pub] of their rings of responder jobs */
 
+	struct hca_wake wake[HCA_STAGE_N]; /* by worker */
 	struct hca_loopback loop;
 	struct hca_stage_line line[HCA_STAGE_N];
 	/* what the lines counted when times were enabled: who enables them */
@@ -142,6 +150,14 @@ static inline bool
 hca_msg_due(const struct hca *h, enum hca_stage_id to)
 {
 	return (h->inbox[to].waiting | h->inbox[to].remote) != 0;
+}
+
+/* Stage `from` has left something for stage `to`, beside edges and messages: its worker may sleep. */
+static inline void
+hca_wake_stage(struct hca *h, enum hca_stage_id from, enum hca_stage_id to)
+{
+	if (h->stage_worker[from] != h->stage_worker[to])
+		h->wake[h->stage_worker[from]].workers |= 1u << h->stage_worker[to];
 }
 
 /* Deliver at most budget messages of channel from -> to; returns how many. */

@@ -77,11 +77,13 @@ struct hca_msg_inbox {
 };
 
 struct hca_msg_channel {
-	uint16_t *slot;			   /* ring of QP indexes, one slot per QP */
-	uint8_t *pending;		   /* flags per QP index */
-	struct hca_msg_inbox *inbox;	   /* of the consumer, when local */
-	uint32_t mask;			   /* slots - 1 */
-	bool local;			   /* same worker: no atomic needed */
+	uint16_t *slot;		     /* ring of QP indexes, one slot per QP */
+	uint8_t *pending;	     /* flags per QP index */
+	struct hca_msg_inbox *inbox; /* of the consumer, when local */
+	uint32_t mask;		     /* slots - 1 */
+	bool local;		     /* same worker: no atomic needed */
+	uint32_t *wake;		     /* otherwise: as in struct hca_edge */
+	uint32_t wake_bit;
 	uint32_t head __rte_cache_aligned; /* producer, free running */
 	uint32_t tail __rte_cache_aligned; /* consumer */
 };
@@ -115,6 +117,8 @@ hca_msg_post(struct hca_msg_channel *c, uint32_t qpi, uint8_t flags)
 	__atomic_store_n(&c->head, c->head + 1, __ATOMIC_RELEASE);
 	if (c->local)
 		c->inbox->waiting++;
+	else
+		*c->wake |= c->wake_bit;
 }
 
 /* One message: returns the flags and the QP index, or 0 when there is none. */

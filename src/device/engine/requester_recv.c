@@ -524,3 +524,12 @@ hca_rrc_poll(struct hca *h, uint64_t now, unsigned int budget)
 		n = messages(h, now, budget);
 	return n + hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_RRC], budget, now);
 }
+
+/* Everything comes by edges and messages; times are in the wheel. */
+uint64_t
+hca_rrc_deadline(const struct hca *h, uint64_t now)
+{
+	(void)h;
+	(void)now;
+	return UINT64_MAX;
+}

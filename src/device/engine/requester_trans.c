@@ -15,6 +15,8 @@
 #include "engine/rtc.h"
 #include "queues/eq.h"
 
+#define PACE_EARLY 50000u /* ns */
+
 int
 hca_rtc_init(struct hca *h)
 {
@@ -466,9 +468,13 @@ send_burst(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int bu
 	ctx->room = RTE_MIN(RTE_MIN(budget, HCA_BURST), hca_edge_room(h, e));
 	ctx->n_out = ctx->n_spare = ctx->retransmitted = ctx->n_copied = 0;
 	/* A lone QP gets several turns; the bound is for QPs that come round without sending. */
-	for (turns = HCA_BURST; turns > 0 && ctx->count != 0 && ctx->n_out < ctx->room; turns--)
-		if (!visit(h, ctx))
+	ctx->stuck = ctx->room == 0;
+	for (turns = HCA_BURST; turns > 0 && ctx->count != 0 && ctx->n_out < ctx->room; turns--) {
+		if (!visit(h, ctx)) {
+			ctx->stuck = true;
 			break;
+		}
+	}
 	if (ctx->n_spare != 0)
 		rte_pktmbuf_free_bulk(ctx->spare, ctx->n_spare);
 	if (ctx->n_out == 0)
@@ -670,4 +676,19 @@ hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
 	if (unlikely(ctx->batch.n != 0))
 		hca_cq_batch_end(h, &ctx->batch, HCA_STAGE_RTC);
 	return n;
+}
+
+/* An alarm comes a little late: before the time of a QP with a rate the worker polls. */
+uint64_t
+hca_rtc_deadline(const struct hca *h, uint64_t now)
+{
+	const struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
+
+	if (ctx->local != HCA_RECREF_NONE)
+		return now;
+	if (ctx->count != 0)
+		return ctx->stuck ? HCA_DEADLINE_ROOM : now;
+	return ctx->paced_next == UINT64_MAX
+		       ? UINT64_MAX
+		       : ctx->paced_next - RTE_MIN(ctx->paced_next, PACE_EARLY);
 }

@@ -59,6 +59,7 @@ struct hca_rtc_ctx {
 	uint64_t now;	     /* of the current poll */
 	/* the burst of the current poll */
 	uint32_t room; /* descriptors encap still accepts */
+	bool stuck;    /* room or mbufs ended it */
 	uint32_t n_out, n_spare;
 	uint32_t retransmitted;
 	struct rte_mbuf *out[HCA_BURST];

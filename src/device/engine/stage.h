@@ -42,11 +42,20 @@ typedef unsigned int (*hca_stage_poll_fn)(struct hca *h, uint64_t now, unsigned 
 typedef void (*hca_stage_process_fn)(struct hca *h, void *const *objs, unsigned int n,
 				     uint64_t now);
 typedef unsigned int (*hca_stage_room_fn)(struct hca *h);
+/*
+ * Asked by the stage's own worker between two polls, before it sleeps: until when may the stage be
+ * left alone, if nothing comes from outside? now or less: not at all. HCA_DEADLINE_ROOM: it waits for
+ * room that nobody announces. UINT64_MAX: for ever. The list of what a worker may not sleep over is
+ * what these functions say.
+ */
+#define HCA_DEADLINE_ROOM (UINT64_MAX - 1)
+typedef uint64_t (*hca_stage_deadline_fn)(const struct hca *h, uint64_t now);
 
 #define X(e, n) \
 	int hca_##n##_init(struct hca *h); \
 	void hca_##n##_fini(struct hca *h); \
-	unsigned int hca_##n##_poll(struct hca *h, uint64_t now, unsigned int budget);
+	unsigned int hca_##n##_poll(struct hca *h, uint64_t now, unsigned int budget); \
+	uint64_t hca_##n##_deadline(const struct hca *h, uint64_t now);
 HCA_STAGE_LIST(X)
 #undef X
 

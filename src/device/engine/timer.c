@@ -181,3 +181,14 @@ hca_timer_poll(struct hca *h, uint64_t now, unsigned int budget)
 	n += hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_TIMER, on_ceu, now, budget);
 	return n + hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_TIMER, on_arm, now, budget);
 }
+
+uint64_t
+hca_timer_deadline(const struct hca *h, uint64_t now)
+{
+	const struct hca_timer_ctx *t = timer_ctx(h);
+
+	(void)now;
+	if (t->count == 0)
+		return UINT64_MAX;
+	return (t->tick + next_used(t, t->tick, HCA_TIMER_SLOTS)) << HCA_TIMER_TICK_LOG;
+}

@@ -748,3 +748,14 @@ hca_parser_poll(struct hca *h, uint64_t now, unsigned int budget)
 	}
 	return done + wqes;
 }
+
+/* QPs that have work; and those that wait for records, which may come back without a word. */
+uint64_t
+hca_parser_deadline(const struct hca *h, uint64_t now)
+{
+	const struct hca_parser_ctx *c = h->stage_ctx[HCA_STAGE_PARSER];
+
+	if (c->ready_n != 0)
+		return now;
+	return h->rec.waiting != 0 || h->rec_full.waiting != 0 ? HCA_DEADLINE_ROOM : UINT64_MAX;
+}

@@ -18,6 +18,7 @@
 #define DEFAULT_DEPTH 1024u
 #define HELD 32u	  /* frames of the other side on their way to the port */
 #define SHARE_SHIFT 3	  /* the other side's part of a busy port: 1/8 */
+#define LATER_NS 100000u  /* until a port that took nothing is tried again */
 #define CREDIT_MAX 65536u /* bytes */
 #define EXT_HEADERS 8u	  /* IPv6 extension headers that are looked behind */
 
@@ -33,6 +34,13 @@ struct divert_rx {
 	uint64_t pkts, bytes, drops, no_mbuf, too_long, not_ours;
 } __rte_cache_aligned;
 
+/* Frames of the other side after a poll. */
+enum more {
+	MORE_NONE, /* or no link */
+	MORE_NOW,
+	MORE_LATER, /* the port took none */
+};
+
 struct divert_tx {
 	uint64_t pkts, bytes;
 	struct rte_mbuf *held[HELD];
@@ -40,6 +48,7 @@ struct divert_tx {
 	uint32_t credit;	      /* bytes the other side may send while the device waits */
 	bool waiting;		      /* the port did not take all the device's frames */
 	bool asked;		      /* the device has sent since the last poll */
+	uint32_t more;		      /* [pub] enum more */
 } __rte_cache_aligned;
 
 /* Written while `on` is 0 by who watches; `seen` by the lcore of decap and taken by who watches. */
@@ -59,6 +68,8 @@ struct port_divert {
 	uint32_t watching; /* [pub] of watch[] that are on */
 	void (*kick)(void *arg);
 	void *kick_arg;
+	void (*wake)(void *arg); /* the worker that transmits */
+	void *wake_arg;
 	struct rte_ring *in, *out; /* to and from the other side */
 	struct rte_mempool *in_pool, *out_pool;
 	struct divert_rx rx;
@@ -401,7 +412,7 @@ allowed(const struct divert_tx *t)
 }
 
 /* One burst per poll: the device's own turn comes right behind. */
-static void
+static enum more
 send_other_side(struct port_divert *d, uint64_t now)
 {
 	struct divert_tx *t = &d->tx;
@@ -410,7 +421,7 @@ send_other_side(struct port_divert *d, uint64_t now)
 	uint16_t took;
 
 	if (!refill(d))
-		return;
+		return MORE_NONE;
 	n = allowed(t);
 	for (unsigned int i = 0; i < n; i++) /* frames that are taken are no longer ours to read */
 		length[i] = t->held[t->held_at + i]->pkt_len;
@@ -422,6 +433,9 @@ send_other_side(struct port_divert *d, uint64_t now)
 		t->credit -= bytes;
 	hca_port_count(&t->pkts, took);
 	hca_port_count(&t->bytes, bytes);
+	if (took != 0)
+		return t->held_at != t->held_n || !hca_ring_empty(d->out) ? MORE_NOW : MORE_NONE;
+	return d->inner->ops->link_up(d->inner) ? MORE_LATER : MORE_NONE;
 }
 
 /* The other side has something waiting: it earns by what the device sends. */
@@ -470,7 +484,7 @@ divert_poll(struct hca_port *port, uint64_t now)
 	if (!d->tx.asked)
 		d->tx.waiting = false;
 	d->tx.asked = false;
-	send_other_side(d, now);
+	__atomic_store_n(&d->tx.more, send_other_side(d, now), __ATOMIC_RELAXED);
 }
 
 static bool
@@ -517,7 +531,16 @@ hca_port_divert_give(struct hca_port *p, struct rte_mbuf **m, unsigned int n)
 		rte_pktmbuf_free_bulk(m + took, n - took);
 		hca_port_count(&d->tx_drops, n - took);
 	}
+	if (d->wake != NULL)
+		d->wake(d->wake_arg);
 	return took;
+}
+
+void
+hca_port_divert_set_wake(struct hca_port *p, void (*fn)(void *arg), void *arg)
+{
+	divert(p)->wake_arg = arg;
+	divert(p)->wake = fn;
 }
 
 bool
@@ -560,6 +583,38 @@ release(struct port_divert *d)
 }
 
 /* The inner port frees what it still transmits, which may be of our pool: it goes first. */
+static int
+divert_wait_fd(const struct hca_port *port)
+{
+	return hca_port_wait_fd(((const struct port_divert *)port)->inner);
+}
+
+static bool
+divert_arm(struct hca_port *port, bool on)
+{
+	return hca_port_arm(((struct port_divert *)port)->inner, on);
+}
+
+/*
+ * The other side's frames go by and by, a burst a poll. A port that takes none of them is tried again
+ * later; one without a link, when that comes up, which somebody announces.
+ */
+static uint64_t
+divert_deadline(const struct hca_port *port, uint64_t now)
+{
+	const struct port_divert *d = (const struct port_divert *)port;
+	uint64_t inner = hca_port_deadline(d->inner, now);
+
+	switch (__atomic_load_n(&d->tx.more, __ATOMIC_RELAXED)) {
+	case MORE_NOW:
+		return now;
+	case MORE_LATER:
+		return hca_port_earlier(inner, now + LATER_NS);
+	default:
+		return inner;
+	}
+}
+
 static void
 divert_close(struct hca_port *port)
 {
@@ -575,6 +630,9 @@ static const struct hca_port_ops divert_ops = {
 	.link_up = divert_link_up,
 	.poll = divert_poll,
 	.missed = divert_missed,
+	.wait_fd = divert_wait_fd,
+	.arm = divert_arm,
+	.deadline = divert_deadline,
 	.close = divert_close,
 };
 

@@ -90,6 +90,11 @@ struct rte_mbuf *hca_port_divert_alloc(struct hca_port *p);
 unsigned int hca_port_divert_room(const struct hca_port *p);
 /* To the wire; takes all, and drops what does not fit. Returns how many are on their way. */
 unsigned int hca_port_divert_give(struct hca_port *p, struct rte_mbuf **m, unsigned int n);
+/*
+ * Called behind every hca_port_divert_give(), by the thread that gives: the worker that transmits may
+ * sleep. Set before there is such a thread.
+ */
+void hca_port_divert_set_wake(struct hca_port *p, void (*fn)(void *arg), void *arg);
 /* False: there is something to take. True: kick() will be called when there is. */
 bool hca_port_divert_may_sleep(struct hca_port *p);
 

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
@@ -12,10 +14,12 @@
 #include <rte_ring.h>
 
 #include "engine/pkt.h"
+#include "engine/ring_count.h"
 #include "engine/tsan.h"
 #include "port/port_ethdev.h"
 
 #define DEFAULT_DESC 1024u
+#define LINK_NS 10000000u
 #define MEMORY_RX_MBUFS 64u /* memory ports receive the sender's mbufs, their own pool idles */
 
 struct port_ethdev {
@@ -26,9 +30,13 @@ struct port_ethdev {
 	bool watched;
 	bool started;
 	struct rte_mempool *rx_pool;
-	struct rte_ring *owned; /* memory pair: the ring this side transmits into */
-	uint64_t rx_copied;	/* frames copied because their pool has no room for descriptors */
-	uint64_t rx_lost;	/* of those, lost for want of an mbuf */
+	struct rte_ring *owned;		    /* memory pair: the ring this side transmits into */
+	struct port_ethdev *peer;	    /* memory pair */
+	int wait_fd;			    /* -1: none */
+	bool may_sleep;			    /* [pub] somebody has asked for wait_fd */
+	uint32_t armed __rte_cache_aligned; /* [pub] the next frame is to be announced on it */
+	uint64_t rx_copied; /* frames copied because their pool has no room for descriptors */
+	uint64_t rx_lost;   /* of those, lost for want of an mbuf */
 };
 
 static struct rte_mbuf *
@@ -66,16 +74,65 @@ ethdev_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	return kept;
 }
 
+/* The other side of a memory pair, which is in this process. */
+static void
+announce(struct port_ethdev *to)
+{
+	uint64_t one = 1;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&to->armed, __ATOMIC_RELAXED) != 0 &&
+	    __atomic_exchange_n(&to->armed, 0, __ATOMIC_ACQ_REL) != 0 &&
+	    write(to->wait_fd, &one, sizeof(one)) < 0)
+		__atomic_store_n(&to->armed, 1, __ATOMIC_RELEASE);
+}
+
 static uint16_t
 ethdev_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_ethdev *p = (struct port_ethdev *)port;
 
+	uint16_t took;
+
 	(void)now;
 	if (unlikely(__atomic_load_n(&p->paused, __ATOMIC_RELAXED)))
 		return 0;
 	hca_tsan_give_all((void *const *)m, n);
-	return rte_eth_tx_burst(p->id, 0, m, n);
+	took = rte_eth_tx_burst(p->id, 0, m, n);
+	if (p->peer != NULL && __atomic_load_n(&p->peer->may_sleep, __ATOMIC_RELAXED))
+		announce(p->peer);
+	return took;
+}
+
+static int
+ethdev_wait_fd(const struct hca_port *port)
+{
+	struct port_ethdev *p = (struct port_ethdev *)(uintptr_t)port;
+
+	if (p->wait_fd >= 0)
+		__atomic_store_n(&p->may_sleep, true, __ATOMIC_SEQ_CST);
+	return p->wait_fd;
+}
+
+static bool
+ethdev_arm(struct hca_port *port, bool on)
+{
+	struct port_ethdev *p = (struct port_ethdev *)port;
+
+	if (p->peer == NULL)
+		return false;
+	__atomic_store_n(&p->armed, on, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return on && !hca_ring_empty(p->peer->owned);
+}
+
+/* Nobody announces the link of a device that is not watched. */
+static uint64_t
+ethdev_deadline(const struct hca_port *port, uint64_t now)
+{
+	const struct port_ethdev *p = (const struct port_ethdev *)port;
+
+	return p->watched || p->owned != NULL ? UINT64_MAX : now + LINK_NS;
 }
 
 bool
@@ -149,6 +206,10 @@ ethdev_close(struct hca_port *port)
 	if (p->started)
 		rte_eth_dev_stop(p->id);
 	rte_eth_dev_close(p->id);
+	if (p->peer != NULL)
+		p->peer->peer = NULL;
+	if (p->wait_fd >= 0)
+		close(p->wait_fd);
 	rte_ring_free(p->owned);
 	rte_mempool_free(p->rx_pool);
 	rte_free(p);
@@ -159,6 +220,9 @@ static const struct hca_port_ops ethdev_ops = {
 	.tx = ethdev_tx,
 	.link_up = ethdev_link_up,
 	.missed = ethdev_missed,
+	.wait_fd = ethdev_wait_fd,
+	.arm = ethdev_arm,
+	.deadline = ethdev_deadline,
 	.close = ethdev_close,
 };
 
@@ -228,6 +292,7 @@ hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port *
 	p->port.ops = &ethdev_ops;
 	p->id = cfg->port_id;
 	p->up = true;
+	p->wait_fd = -1;
 	p->watched = cfg->watched;
 	rc = make_rx_pool(p, cfg, rx_desc);
 	if (rc != 0)
@@ -263,6 +328,7 @@ memory_side(const char *name, unsigned int side, struct rte_ring *rx, struct rte
 	if (rc != 0)
 		return rc;
 	((struct port_ethdev *)*out)->owned = tx;
+	((struct port_ethdev *)*out)->wait_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	(*out)->queue_size = rte_ring_get_capacity(tx);
 	(*out)->max_frame = HCA_MBUF_DATA - RTE_PKTMBUF_HEADROOM;
 	return 0;
@@ -291,6 +357,8 @@ hca_port_memory_pair(const char *name, uint32_t depth, int socket_id, struct hca
 	rc = memory_side(name, 1, ring[0], ring[1], socket_id, &out[1]);
 	if (rc != 0)
 		goto err_side;
+	((struct port_ethdev *)out[0])->peer = (struct port_ethdev *)out[1];
+	((struct port_ethdev *)out[1])->peer = (struct port_ethdev *)out[0];
 	return 0;
 
 err_side:

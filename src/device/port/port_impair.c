@@ -20,6 +20,7 @@
 
 #define HOLD_DEFAULT 1024u
 #define REORDER_NS 10000u
+#define LATER_NS 20000u
 #define FATE_PASS HCA_FAULT_KINDS
 #define FRESH 4u /* beside the index of a set of odds: it has not been taken over */
 
@@ -74,6 +75,7 @@ struct port_impair {
 	uint64_t seq;
 	uint32_t hold;
 	uint32_t num_held; /* [pub] */
+	uint64_t next_due; /* [pub] of those held */
 	struct held heap[];
 };
 
@@ -96,6 +98,13 @@ set_held(struct port_impair *p, uint32_t n)
 }
 
 static void
+set_due(struct port_impair *p)
+{
+	__atomic_store_n(&p->next_due, p->num_held != 0 ? p->heap[0].due : UINT64_MAX,
+			 __ATOMIC_RELAXED);
+}
+
+static void
 heap_push(struct port_impair *p, struct held h)
 {
 	uint32_t i = p->num_held;
@@ -107,6 +116,7 @@ heap_push(struct port_impair *p, struct held h)
 		i = (i - 1) / 2;
 	}
 	p->heap[i] = h;
+	set_due(p);
 }
 
 static void
@@ -131,6 +141,7 @@ heap_remove(struct port_impair *p, uint32_t i)
 		i = c;
 	}
 	p->heap[i] = last;
+	set_due(p);
 }
 
 static bool
@@ -551,6 +562,30 @@ impair_missed(const struct hca_port *p)
 	return hca_port_missed(((const struct port_impair *)p)->inner);
 }
 
+static int
+impair_wait_fd(const struct hca_port *port)
+{
+	return hca_port_wait_fd(((const struct port_impair *)port)->inner);
+}
+
+static bool
+impair_arm(struct hca_port *port, bool on)
+{
+	return hca_port_arm(((struct port_impair *)port)->inner, on);
+}
+
+static uint64_t
+impair_deadline(const struct hca_port *port, uint64_t now)
+{
+	const struct port_impair *p = (const struct port_impair *)port;
+	uint64_t due = __atomic_load_n(&p->next_due, __ATOMIC_RELAXED);
+
+	/* Due and still here: the inner port took no more. */
+	if (due <= now)
+		due = now + LATER_NS;
+	return hca_port_earlier(due, hca_port_deadline(p->inner, now));
+}
+
 static void
 impair_close(struct hca_port *port)
 {
@@ -569,6 +604,9 @@ static const struct hca_port_ops impair_ops = {
 	.link_up = impair_link_up,
 	.poll = impair_poll,
 	.missed = impair_missed,
+	.wait_fd = impair_wait_fd,
+	.arm = impair_arm,
+	.deadline = impair_deadline,
 	.close = impair_close,
 };
 
@@ -590,6 +628,7 @@ hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *
 	p->inner = inner;
 	p->rng.s = cfg->seed;
 	p->hold = hold;
+	p->next_due = UINT64_MAX;
 	p->next_odds = 1;
 	p->between = 2;
 	/* Copies that have left are with the receiver until he frees them. */

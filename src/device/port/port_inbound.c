@@ -32,6 +32,7 @@ struct port_inbound {
 	struct queue *queue; /* belongs to impair */
 	struct rte_mbuf *waiting[BURST];
 	uint16_t at, end; /* of those that wait */
+	bool ready;	  /* [pub] frames are through that rx had no room for */
 };
 
 static uint16_t
@@ -117,7 +118,9 @@ inbound_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	}
 	fetch(p, n, now);
 	hca_port_poll(p->impair, now);
-	return queue_rx(&p->queue->port, m, n, now);
+	got = queue_rx(&p->queue->port, m, n, now);
+	__atomic_store_n(&p->ready, p->queue->head != p->queue->tail, __ATOMIC_RELAXED);
+	return got;
 }
 
 static uint16_t
@@ -148,6 +151,30 @@ inbound_missed(const struct hca_port *port)
 	return hca_port_missed(((const struct port_inbound *)port)->inner);
 }
 
+static int
+inbound_wait_fd(const struct hca_port *port)
+{
+	return hca_port_wait_fd(((const struct port_inbound *)port)->inner);
+}
+
+static bool
+inbound_arm(struct hca_port *port, bool on)
+{
+	return hca_port_arm(((struct port_inbound *)port)->inner, on);
+}
+
+/* Frames held back, or already through; those that wait are tried when one leaves. */
+static uint64_t
+inbound_deadline(const struct hca_port *port, uint64_t now)
+{
+	const struct port_inbound *p = (const struct port_inbound *)port;
+
+	if (__atomic_load_n(&p->ready, __ATOMIC_RELAXED))
+		return now;
+	return hca_port_earlier(hca_port_deadline(p->impair, now),
+				hca_port_deadline(p->inner, now));
+}
+
 static void
 inbound_close(struct hca_port *port)
 {
@@ -165,6 +192,9 @@ static const struct hca_port_ops inbound_ops = {
 	.link_up = inbound_link_up,
 	.poll = inbound_poll,
 	.missed = inbound_missed,
+	.wait_fd = inbound_wait_fd,
+	.arm = inbound_arm,
+	.deadline = inbound_deadline,
 	.close = inbound_close,
 };
 

@@ -410,6 +410,24 @@ pcap_missed(const struct hca_port *p)
 	return hca_port_missed(((const struct port_pcap *)p)->inner);
 }
 
+static int
+pcap_wait_fd(const struct hca_port *port)
+{
+	return hca_port_wait_fd(((const struct port_pcap *)port)->inner);
+}
+
+static bool
+pcap_arm(struct hca_port *port, bool on)
+{
+	return hca_port_arm(((struct port_pcap *)port)->inner, on);
+}
+
+static uint64_t
+pcap_deadline(const struct hca_port *port, uint64_t now)
+{
+	return hca_port_deadline(((const struct port_pcap *)port)->inner, now);
+}
+
 static void
 pcap_close(struct hca_port *port)
 {
@@ -426,6 +444,9 @@ static const struct hca_port_ops pcap_ops = {
 	.link_up = pcap_link_up,
 	.poll = pcap_poll,
 	.missed = pcap_missed,
+	.wait_fd = pcap_wait_fd,
+	.arm = pcap_arm,
+	.deadline = pcap_deadline,
 	.close = pcap_close,
 };
 

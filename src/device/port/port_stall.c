@@ -22,6 +22,7 @@ struct port_stall {
 	uint32_t unplugged;  /* [pub] */
 	uint64_t now;	     /* as last seen by tx or poll */
 	uint64_t first;	     /* time of the first frame, 0: none yet */
+	uint64_t change;     /* [pub] the rules change the link then; UINT64_MAX: they do not */
 	bool was_up;
 };
 
@@ -60,6 +61,22 @@ link_is_up(struct port_stall *s)
 	hca_port_count(&s->stats.link_downs, s->was_up && !up);
 	s->was_up = up;
 	return up;
+}
+
+static void
+set_change(struct port_stall *s)
+{
+	const struct hca_port_stall_rules *r = rules_of(s);
+	uint64_t at = UINT64_MAX;
+
+	if (r->down_for != 0 && s->first != 0) {
+		at = s->first + r->down_after;
+		if (s->now >= at)
+			at += r->down_for;
+		if (s->now >= at)
+			at = UINT64_MAX;
+	}
+	__atomic_store_n(&s->change, at, __ATOMIC_RELAXED);
 }
 
 static bool
@@ -116,6 +133,7 @@ stall_poll(struct hca_port *p, uint64_t now)
 	struct port_stall *s = stall(p);
 
 	set_time(s, now);
+	set_change(s);
 	hca_port_poll(s->inner, now);
 }
 
@@ -123,6 +141,33 @@ static uint64_t
 stall_missed(const struct hca_port *p)
 {
 	return hca_port_missed(((const struct port_stall *)p)->inner);
+}
+
+static int
+stall_wait_fd(const struct hca_port *p)
+{
+	return hca_port_wait_fd(((const struct port_stall *)p)->inner);
+}
+
+static bool
+stall_arm(struct hca_port *p, bool on)
+{
+	return hca_port_arm(stall(p)->inner, on);
+}
+
+/*
+ * Where the rules let the link fail nobody announces that. Who has frames that the port does not take
+ * looks for room by himself.
+ */
+static uint64_t
+stall_deadline(const struct hca_port *p, uint64_t now)
+{
+	const struct port_stall *s = (const struct port_stall *)p;
+	uint64_t change = __atomic_load_n(&s->change, __ATOMIC_RELAXED);
+
+	if (change <= now)
+		change = UINT64_MAX;
+	return hca_port_earlier(change, hca_port_deadline(s->inner, now));
 }
 
 static void
@@ -140,6 +185,9 @@ static const struct hca_port_ops stall_ops = {
 	.link_up = stall_link_up,
 	.poll = stall_poll,
 	.missed = stall_missed,
+	.wait_fd = stall_wait_fd,
+	.arm = stall_arm,
+	.deadline = stall_deadline,
 	.close = stall_close,
 };
 
@@ -157,6 +205,7 @@ hca_port_stall_open(const struct hca_port_stall_config *cfg, struct hca_port *in
 	s->inner = inner;
 	s->rng.s = cfg->seed;
 	s->was_up = true;
+	s->change = UINT64_MAX;
 	s->next_rules = 1;
 	s->between = 2;
 	*out = &s->port;

@@ -40,4 +40,29 @@ hca_port_poll(struct hca_port *p, uint64_t now)
 		p->ops->poll(p, now);
 }
 
+/* What a worker that sleeps asks, forwarded; see port.h. */
+static inline int
+hca_port_wait_fd(const struct hca_port *p)
+{
+	return p->ops->wait_fd != NULL ? p->ops->wait_fd(p) : -1;
+}
+
+static inline bool
+hca_port_arm(struct hca_port *p, bool on)
+{
+	return p->ops->arm != NULL && p->ops->arm(p, on);
+}
+
+static inline uint64_t
+hca_port_deadline(const struct hca_port *p, uint64_t now)
+{
+	return p->ops->deadline != NULL ? p->ops->deadline(p, now) : UINT64_MAX;
+}
+
+static inline uint64_t
+hca_port_earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 #endif

@@ -124,8 +124,10 @@ raise_event(struct hca *h, enum hca_stage_id from, enum object_kind kind, uint32
 		if (old & HCA_BIT(type))
 			HCA_COUNT_OF(h, from, events_coalesced);
 	}
-	if (old == 0)
-		push(q, from, TOKEN(kind, index));
+	if (old != 0)
+		return;
+	push(q, from, TOKEN(kind, index));
+	hca_wake_stage(h, from, HCA_STAGE_CEU);
 }
 
 void
@@ -430,6 +432,18 @@ hca_eqs_due(const struct hca *h, uint64_t now)
 
 	return (q->later_n != 0 && now >= q->later_next) || q->parked_count != 0 ||
 	       __atomic_load_n(&q->kick, __ATOMIC_RELAXED) != 0;
+}
+
+uint64_t
+hca_eqs_deadline(const struct hca *h, uint64_t now)
+{
+	const struct hca_eqs *q = h->eqs;
+
+	if (q->scan_left != 0 || __atomic_load_n(&q->kick, __ATOMIC_RELAXED) != 0)
+		return now;
+	if (q->parked_count != 0)
+		return HCA_DEADLINE_ROOM;
+	return q->later_n != 0 ? q->later_next : UINT64_MAX;
 }
 
 unsigned int

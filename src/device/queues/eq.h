@@ -51,6 +51,9 @@ void hca_eqs_fini(struct hca *h);
 /* Memory here that grows with the number of QPs the HCA can have, for each. */
 size_t hca_eqs_bytes_per_qp(const struct hca *h);
 
+/* As hca_stage_deadline_fn: moderation periods, events that wait for room in a queue. */
+uint64_t hca_eqs_deadline(const struct hca *h, uint64_t now);
+
 bool hca_eqs_due(const struct hca *h, uint64_t now);
 /* Move raised events into EQs as far as there is room; returns how many EQEs were written. */
 unsigned int hca_eqs_poll(struct hca *h, uint64_t now);

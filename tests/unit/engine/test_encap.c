@@ -417,6 +417,7 @@ copied_over_a_ring(void **state)
 	void *m;
 
 	e->process = hca_encap_process_req;
+	e->wake = &r->h->wake[0].workers;
 	e->ring = rte_ring_create("t.ring", 8, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	assert_non_null(e->ring);
 	m = frame_rig_txd(r, HCA_BTH_RC_SEND_ONLY, 0x200, 10);

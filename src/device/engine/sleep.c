@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* See sleep.h. */
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_malloc.h>
+
+#include "abi_bar.h"
+#include "engine/doorbell.h"
+#include "engine/executor.h"
+#include "engine/impl.h"
+#include "engine/sleep.h"
+
+#define WORD_STRIDE RTE_CACHE_LINE_SIZE
+#define NOT_WORTH_NS 15000u /* an alarm comes 15 to 30 us late */
+#define NAP_ROOM_NS 20000u
+#define NAP_FRAME_NS 50000u
+#define NAP_MAX_NS 1000000u
+#define SUSPECT_NS 50000000u /* a kick whose writer waits for a CPU may come so late */
+
+#define IN_VAIN_MAX 64u	     /* kicks without a doorbell ... */
+#define IN_VAIN_NS 10000000u /* ... in so long are enough for */
+#define MUTE_NS 100000000u   /* so long without listening */
+
+#define EVENTS 32
+#define DATA_OWN 0u
+#define DATA_PORT 1u
+#define DATA_CLIENT 2u /* and its page */
+
+_Static_assert(HCA_STAGE_N *WORD_STRIDE <= HCA_SLEEP_BYTES, "a page holds the words");
+
+/* A client's eventfd. */
+struct kicker {
+	int fd;		  /* [pub] -1: none; the control plane */
+	bool muted;	  /* [pub] as all that follows: the worker's */
+	uint32_t in_vain; /* kicks since `since` */
+	uint64_t since, listen_at;
+	uint64_t mutes; /* [pub] */
+};
+
+struct sleeper {
+	uint32_t *word;
+	int epoll_fd, kick_fd; /* -1: the worker never sleeps */
+	int port_fd;	       /* -1: none, or not this worker's */
+	bool rx, doorbells, encap;
+	enum hca_stage_id stage; /* under which it counts */
+	uint32_t nap_room, nap_frame;
+	uint32_t muted;	    /* clients */
+	uint64_t listen_at; /* to the first of them again */
+	uint64_t suspect;   /* the backstop found something then; 0: no */
+	/* [pub] the word of the sleep that was kicked last: who kicks inside the process */
+	uint32_t kicked __rte_cache_aligned;
+} __rte_cache_aligned;
+
+struct hca_sleep {
+	struct sleeper worker[HCA_STAGE_N];
+	uint64_t backstop_ns;
+	void *own_words; /* NULL: the composer's */
+	struct kicker kicker[HCA_UAR_PAGES];
+};
+
+/* What ended a sleep. */
+struct waking {
+	struct epoll_event ev[EVENTS];
+	int n;
+};
+
+/* Until when a worker may sleep. */
+struct alarm {
+	uint64_t at;
+	bool room; /* something waits for room */
+};
+
+static const hca_stage_deadline_fn deadlines[HCA_STAGE_N] = {
+#define X(e, n) [HCA_STAGE_##e] = hca_##n##_deadline,
+	HCA_STAGE_LIST(X)
+#undef X
+};
+
+/* ---- until when ---- */
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool
+local_messages(const struct hca *h, unsigned int stage)
+{
+	return h->inbox[stage].waiting != 0;
+}
+
+/* After a poll that found nothing what lies on an edge found no room behind it. */
+static bool
+edge_blocked(const struct hca *h, unsigned int stage)
+{
+	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
+		if (h->edge[i].to == stage && h->edge[i].ring != NULL &&
+		    hca_ring_count(h->edge[i].ring) != 0)
+			return true;
+	return false;
+}
+
+static void
+ask_stages(const struct hca *h, unsigned int worker, uint64_t now, struct alarm *a)
+{
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
+		uint64_t at;
+
+		if (h->stage_worker[s] != worker)
+			continue;
+		at = local_messages(h, s) ? now : deadlines[s](h, now);
+		if (at == HCA_DEADLINE_ROOM || (h->num_workers != 1 && edge_blocked(h, s)))
+			a->room = true;
+		if (at != HCA_DEADLINE_ROOM)
+			a->at = earlier(a->at, at);
+	}
+}
+
+static struct alarm
+ask(const struct hca *h, unsigned int worker, uint64_t now)
+{
+	const struct sleeper *s = &h->sleep->worker[worker];
+	const struct hca_port_ops *port = h->port->ops;
+	struct alarm a = {.at = UINT64_MAX};
+
+	ask_stages(h, worker, now, &a);
+	if ((s->rx || s->encap) && port->deadline != NULL)
+		a.at = earlier(a.at, port->deadline(h->port, now));
+	return a;
+}
+
+/* Naps beside the alarm proper. */
+static uint64_t
+with_naps(const struct sleeper *s, const struct alarm *a, uint64_t now)
+{
+	uint64_t at = a->at;
+
+	if (a->room)
+		at = earlier(at, now + s->nap_room);
+	if (s->rx && s->port_fd < 0)
+		at = earlier(at, now + s->nap_frame);
+	if (s->muted != 0)
+		at = earlier(at, now + NAP_MAX_NS);
+	return at;
+}
+
+uint64_t
+hca_next_deadline(struct hca *h, unsigned int worker, uint64_t now)
+{
+	struct alarm a = ask(h, worker, now);
+
+	return with_naps(&h->sleep->worker[worker], &a, now);
+}
+
+static void
+longer_naps(struct sleeper *s)
+{
+	s->nap_room = RTE_MIN(2 * s->nap_room, NAP_MAX_NS);
+	s->nap_frame = RTE_MIN(2 * s->nap_frame, NAP_MAX_NS);
+}
+
+static void
+short_naps(struct sleeper *s)
+{
+	s->nap_room = NAP_ROOM_NS;
+	s->nap_frame = NAP_FRAME_NS;
+}
+
+/* ---- kicks ---- */
+
+/* Behind a full fence. */
+static void
+kick_sleeper(struct sleeper *s)
+{
+	uint32_t word = __atomic_load_n(s->word, __ATOMIC_SEQ_CST);
+	uint64_t one = 1;
+
+	if ((word & HCA_SLEEP_ASLEEP) == 0 || __atomic_load_n(&s->kicked, __ATOMIC_RELAXED) == word)
+		return;
+	/* Only a counter that is full refuses, after 2^64 kicks. */
+	if (write(s->kick_fd, &one, sizeof(one)) == sizeof(one))
+		__atomic_store_n(&s->kicked, word, __ATOMIC_RELAXED);
+}
+
+void
+hca_kick_stage(struct hca *h, enum hca_stage_id stage)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	kick_sleeper(&h->sleep->worker[h->stage_worker[stage]]);
+}
+
+void
+hca_kick_all(struct hca *h)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (unsigned int w = 0; w < h->num_workers; w++)
+		kick_sleeper(&h->sleep->worker[w]);
+}
+
+void
+hca_wake_those(struct hca *h, unsigned int worker)
+{
+	uint32_t workers = h->wake[worker].workers;
+
+	h->wake[worker].workers = 0;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (; workers != 0; workers &= workers - 1)
+		kick_sleeper(&h->sleep->worker[__builtin_ctz(workers)]);
+}
+
+static struct sleeper *
+doorbell_sleeper(const struct hca *h)
+{
+	return &h->sleep->worker[h->stage_worker[HCA_STAGE_DOORBELL]];
+}
+
+static int
+listen_to(int epoll_fd, int op, int fd, uint32_t events, uint32_t data)
+{
+	struct epoll_event ev = {.events = events, .data.u32 = data};
+
+	return epoll_ctl(epoll_fd, op, fd, &ev) == 0 ? 0 : -errno;
+}
+
+int
+hca_kick_add(struct hca *h, uint32_t page, int fd)
+{
+	const struct sleeper *s = doorbell_sleeper(h);
+	int rc;
+
+	if (page >= HCA_UAR_PAGES)
+		return -EINVAL;
+	if (s->epoll_fd < 0)
+		return 0;
+	rc = listen_to(s->epoll_fd, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET, DATA_CLIENT + page);
+	if (rc != 0)
+		return rc;
+	__atomic_store_n(&h->sleep->kicker[page].mutes, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->sleep->kicker[page].fd, fd, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* The worker may be about to mute it: the descriptor lives until that has passed. */
+void
+hca_kick_remove(struct hca *h, uint32_t page)
+{
+	const struct sleeper *s = doorbell_sleeper(h);
+	struct kicker *k = &h->sleep->kicker[page % HCA_UAR_PAGES];
+	int fd = __atomic_exchange_n(&k->fd, -1, __ATOMIC_ACQ_REL);
+
+	if (fd < 0)
+		return;
+	listen_to(s->epoll_fd, EPOLL_CTL_DEL, fd, 0, 0);
+	hca_wait_workers(h);
+}
+
+uint64_t
+hca_kick_muted(const struct hca *h, uint32_t page)
+{
+	return __atomic_load_n(&h->sleep->kicker[page % HCA_UAR_PAGES].mutes, __ATOMIC_RELAXED);
+}
+
+/* ---- clients that kick for nothing: the doorbell's worker ---- */
+
+static void
+mute(struct hca *h, struct sleeper *s, struct kicker *k, uint32_t page, uint64_t now)
+{
+	int fd = __atomic_load_n(&k->fd, __ATOMIC_ACQUIRE);
+
+	if (fd < 0 || listen_to(s->epoll_fd, EPOLL_CTL_MOD, fd, EPOLLET, DATA_CLIENT + page) != 0)
+		return;
+	k->muted = true;
+	k->listen_at = now + MUTE_NS;
+	__atomic_store_n(&k->mutes, k->mutes + 1, __ATOMIC_RELAXED);
+	if (s->muted++ == 0)
+		s->listen_at = k->listen_at;
+	HCA_COUNT_OF(h, s->stage, kicks_muted);
+}
+
+static void
+kicked_in_vain(struct hca *h, struct sleeper *s, uint32_t page, uint64_t now)
+{
+	struct kicker *k = &h->sleep->kicker[page];
+
+	HCA_COUNT_OF(h, s->stage, kicks_for_nothing);
+	if (k->muted)
+		return;
+	if (now - k->since > IN_VAIN_NS) {
+		k->since = now;
+		k->in_vain = 0;
+	}
+	if (++k->in_vain >= IN_VAIN_MAX)
+		mute(h, s, k, page, now);
+}
+
+/* By what the look of time now has found. */
+static void
+judge_kicks(struct hca *h, struct sleeper *s, const struct waking *w, uint64_t now)
+{
+	for (int i = 0; i < w->n; i++) {
+		uint32_t data = w->ev[i].data.u32;
+
+		if (data >= DATA_CLIENT && !hca_doorbell_rang(h, data - DATA_CLIENT, now))
+			kicked_in_vain(h, s, data - DATA_CLIENT, now);
+	}
+}
+
+/* Those whose time is over are listened to again; what they wrote meanwhile is an edge now. */
+static void
+unmute(struct hca *h, struct sleeper *s, uint64_t now)
+{
+	if (likely(s->muted == 0) || now < s->listen_at)
+		return;
+	s->listen_at = UINT64_MAX;
+	for (uint32_t page = 0; page < HCA_UAR_PAGES; page++) {
+		struct kicker *k = &h->sleep->kicker[page];
+		int fd = __atomic_load_n(&k->fd, __ATOMIC_ACQUIRE);
+
+		if (!k->muted)
+			continue;
+		if (fd >= 0 && now < k->listen_at) {
+			s->listen_at = earlier(s->listen_at, k->listen_at);
+			continue;
+		}
+		k->muted = false;
+		k->in_vain = 0;
+		s->muted--;
+		if (fd >= 0)
+			listen_to(s->epoll_fd, EPOLL_CTL_MOD, fd, EPOLLIN | EPOLLET,
+				  DATA_CLIENT + page);
+	}
+}
+
+/* ---- one sleep ---- */
+
+static unsigned int
+look(struct hca *h, const struct sleeper *s, unsigned int worker, uint64_t now)
+{
+	if (s->doorbells)
+		hca_doorbell_scan_next(h);
+	if (s->encap)
+		hca_encap_ask_link_next(h);
+	return hca_poll(h, worker, now);
+}
+
+static bool
+arm_port(struct hca *h, const struct sleeper *s, bool on)
+{
+	return s->port_fd >= 0 && h->port->ops->arm != NULL && h->port->ops->arm(h->port, on);
+}
+
+/* A kick that came answers for what the backstop found. */
+static void
+settle_suspicion(struct hca *h, struct sleeper *s, bool kicked, uint64_t now)
+{
+	if (likely(s->suspect == 0))
+		return;
+	if (!kicked && now - s->suspect < SUSPECT_NS)
+		return;
+	if (!kicked)
+		HCA_COUNT_OF(h, s->stage, wake_missed);
+	s->suspect = 0;
+}
+
+/* Kicks for an earlier sleep that came late. */
+static void
+forget_late_kicks(struct hca *h, struct sleeper *s, uint64_t now)
+{
+	struct epoll_event ev[EVENTS];
+
+	settle_suspicion(h, s, epoll_wait(s->epoll_fd, ev, EVENTS, 0) > 0, now);
+}
+
+static void
+set_asleep(struct sleeper *s)
+{
+	__atomic_store_n(s->word, *s->word + 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void
+set_awake(struct hca *h, struct sleeper *s)
+{
+	__atomic_store_n(s->word, *s->word + 1, __ATOMIC_SEQ_CST);
+	arm_port(h, s, false);
+}
+
+static void
+wait_until(struct hca *h, struct sleeper *s, unsigned int worker, uint64_t until, uint64_t now,
+	   struct waking *w)
+{
+	uint64_t ns = until == UINT64_MAX ? 0 : until - now;
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
+			      .tv_nsec = (long)(ns % 1000000000u)};
+
+	hca_worker_offline(h, worker);
+	w->n = epoll_pwait2(s->epoll_fd, w->ev, EVENTS, until == UINT64_MAX ? NULL : &ts, NULL);
+	hca_worker_online(h, worker);
+	HCA_COUNT_OF(h, s->stage, worker_sleeps);
+}
+
+/* Awake again: what is there, and would it have been found without the backstop? */
+static unsigned int
+look_around(struct hca *h, struct sleeper *s, unsigned int worker, const struct alarm *a,
+	    const struct waking *w)
+{
+	uint64_t rcvd = h->line[HCA_STAGE_DECAP].counters[HCA_CTR_rcvd_pkts];
+	uint64_t now = hca_clock_ns();
+	bool missed = w->n == 0 && now < a->at && !a->room && s->muted == 0;
+	unsigned int something;
+
+	settle_suspicion(h, s, w->n > 0, now);
+	something = look(h, s, worker, now);
+	/* Frames on a port without an interrupt are what naps are for. */
+	if (s->rx && s->port_fd < 0 && rcvd != h->line[HCA_STAGE_DECAP].counters[HCA_CTR_rcvd_pkts])
+		missed = false;
+	if (missed && something != 0 && s->suspect == 0)
+		s->suspect = now;
+	judge_kicks(h, s, w, now);
+	return something;
+}
+
+/* False: the worker did not sleep. Then something: what the last look found. */
+static bool
+sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *stop, struct waking *w,
+	   unsigned int *something)
+{
+	uint64_t now = hca_clock_ns(), until;
+	struct alarm a;
+
+	*something = 0;
+	if (hca_next_deadline(h, worker, now) < now + NOT_WORTH_NS)
+		return false;
+	forget_late_kicks(h, s, now);
+	unmute(h, s, now);
+	set_asleep(s);
+	if (__atomic_load_n(stop, __ATOMIC_SEQ_CST) || arm_port(h, s, true) ||
+	    (*something = look(h, s, worker, now)) != 0) {
+		set_awake(h, s);
+		return false;
+	}
+	now = hca_clock_ns();
+	a = ask(h, worker, now);
+	until = with_naps(s, &a, now);
+	if (until < now + NOT_WORTH_NS) {
+		set_awake(h, s);
+		return false;
+	}
+	if (h->sleep->backstop_ns != UINT64_MAX)
+		until = earlier(until, now + h->sleep->backstop_ns);
+	wait_until(h, s, worker, until, now, w);
+	set_awake(h, s);
+	*something = look_around(h, s, worker, &a, w);
+	return true;
+}
+
+/* Somebody who does not kick for nothing. */
+static bool
+kicked_by_us(const struct waking *w)
+{
+	for (int i = 0; i < w->n; i++)
+		if (w->ev[i].data.u32 < DATA_CLIENT)
+			return true;
+	return false;
+}
+
+bool
+hca_sleep(struct hca *h, unsigned int worker, const int *stop)
+{
+	struct sleeper *s = &h->sleep->worker[worker];
+	unsigned int something;
+	struct waking w;
+
+	if (s->epoll_fd < 0)
+		return false;
+	while (sleep_once(h, s, worker, stop, &w, &something)) {
+		if (w.n > 0)
+			HCA_COUNT_OF(h, s->stage, worker_kicked);
+		if (something != 0 || kicked_by_us(&w)) {
+			short_naps(s);
+			return true;
+		}
+		if (w.n == 0)
+			longer_naps(s);
+	}
+	if (something != 0)
+		short_naps(s);
+	return something != 0;
+}
+
+/* ---- life ---- */
+
+const uint32_t *
+hca_sleep_word(const struct hca *h, unsigned int worker)
+{
+	return h->sleep->worker[worker].word;
+}
+
+uint32_t
+hca_sleep_offset(const struct hca *h)
+{
+	return h->stage_worker[HCA_STAGE_DOORBELL] * WORD_STRIDE;
+}
+
+int
+hca_kick_fd(const struct hca *h)
+{
+	return doorbell_sleeper(h)->kick_fd;
+}
+
+static int
+prepare(struct hca *h, struct sleeper *s)
+{
+	int rc;
+
+	if (s->epoll_fd >= 0)
+		return 0;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return -errno;
+	s->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->kick_fd < 0)
+		return -errno;
+	rc = listen_to(s->epoll_fd, EPOLL_CTL_ADD, s->kick_fd, EPOLLIN | EPOLLET, DATA_OWN);
+	if (rc != 0)
+		return rc;
+	if (s->rx && h->port->ops->wait_fd != NULL)
+		s->port_fd = h->port->ops->wait_fd(h->port);
+	if (s->port_fd < 0)
+		return 0;
+	return listen_to(s->epoll_fd, EPOLL_CTL_ADD, s->port_fd, EPOLLIN | EPOLLET, DATA_PORT);
+}
+
+int
+hca_sleep_prepare(struct hca *h, uint64_t backstop_ns)
+{
+	int rc = 0;
+
+	h->sleep->backstop_ns = backstop_ns != 0 ? backstop_ns : HCA_SLEEP_BACKSTOP_NS;
+	for (unsigned int w = 0; w < h->num_workers && rc == 0; w++)
+		rc = prepare(h, &h->sleep->worker[w]);
+	return rc;
+}
+
+int
+hca_sleep_init(struct hca *h)
+{
+	struct hca_sleep *p;
+	uint8_t *words = h->cfg.sleep_words;
+
+	p = rte_zmalloc_socket("hca_sleep", sizeof(*p), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	h->sleep = p;
+	if (p == NULL)
+		return -ENOMEM;
+	for (unsigned int w = 0; w < HCA_STAGE_N; w++)
+		p->worker[w].epoll_fd = p->worker[w].kick_fd = p->worker[w].port_fd = -1;
+	for (uint32_t i = 0; i < HCA_UAR_PAGES; i++)
+		p->kicker[i].fd = -1;
+	if (words == NULL)
+		words = p->own_words = rte_zmalloc_socket("hca_sleep", HCA_SLEEP_BYTES,
+							  RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	if (words == NULL)
+		return -ENOMEM;
+	for (unsigned int w = 0; w < h->num_workers; w++) {
+		p->worker[w].word = (uint32_t *)(words + w * WORD_STRIDE);
+		short_naps(&p->worker[w]);
+	}
+	for (unsigned int s = HCA_STAGE_N; s-- > 0;)
+		p->worker[h->stage_worker[s]].stage = s;
+	p->worker[h->stage_worker[HCA_STAGE_DECAP]].rx = true;
+	p->worker[h->stage_worker[HCA_STAGE_DOORBELL]].doorbells = true;
+	p->worker[h->stage_worker[HCA_STAGE_ENCAP]].encap = true;
+	return 0;
+}
+
+void
+hca_sleep_fini(struct hca *h)
+{
+	struct hca_sleep *p = h->sleep;
+
+	if (p == NULL)
+		return;
+	for (unsigned int w = 0; w < HCA_STAGE_N; w++) {
+		if (p->worker[w].epoll_fd >= 0)
+			close(p->worker[w].epoll_fd);
+		if (p->worker[w].kick_fd >= 0)
+			close(p->worker[w].kick_fd);
+	}
+	rte_free(p->own_words);
+	rte_free(p);
+	h->sleep = NULL;
+}
