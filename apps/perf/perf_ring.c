@@ -3,13 +3,10 @@
 /* Work requests made ready once and posted again and again. */
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "perf.h"
-
-#define DOORBELL_NS 2000000000ull
 
 static const uint32_t wr_opcode[PERF_OP_COUNT] = {
 #define X(name, id, wr, wc) [PERF_OP_##id] = wr,
@@ -141,19 +138,9 @@ perf_ring_free(struct perf_ring *ring)
 int
 perf_post(struct perf_flow *f, unsigned int side, struct softhca_send_wr *wr)
 {
-	struct softhca_send_wr *bad = wr;
-	uint64_t since = 0;
-	int err;
+	struct softhca_send_wr *bad;
+	int err = softhca_post_send(f->qp[side], wr, &bad);
 
-	/* The queue has room: who posts counts. What is full is the doorbell page, for a moment. */
-	while ((err = softhca_post_send(f->qp[side], bad, &bad)) == -ENOMEM) {
-		if (since == 0)
-			since = perf_now_ns();
-		else if (perf_now_ns() - since > DOORBELL_NS)
-			break;
-		softhca_progress(f->qp[side]->context);
-		sched_yield();
-	}
 	if (err != 0)
 		fprintf(stderr, "softhca-perf: post_send: %s\n", softhca_last_error(NULL));
 	return err;

@@ -438,12 +438,15 @@ port_owes(const struct hca *h, const struct hca_qp *qp, uint64_t timeout, uint64
 	uint64_t left_at = __atomic_load_n(&w->left_at, __ATOMIC_RELAXED);
 	uint64_t waited = __atomic_load_n(&w->waited, __ATOMIC_RELAXED);
 	uint64_t given = ((uint64_t)qp->rrc.port_waits << HCA_PORT_WAIT_LOG) + timeout;
+	uint64_t longest = now <= left_at + HCA_TX_WAIT_FACTOR * waited ? waited : 0;
 
-	if (qp->rrc.port_waits == UINT16_MAX)
+	if (since != 0 && now > since)
+		longest = RTE_MAX(longest, now - since);
+	if (qp->rrc.port_waits == UINT16_MAX || HCA_TX_WAIT_FACTOR * longest < given)
 		return 0;
-	if (since != 0 && now > since && HCA_TX_WAIT_FACTOR * (now - since) >= given)
+	if (since != 0)
 		return timeout;
-	if (HCA_TX_WAIT_FACTOR * waited >= given && now < left_at + timeout)
+	if (now < left_at + timeout)
 		return left_at + timeout - now;
 	return 0;
 }
