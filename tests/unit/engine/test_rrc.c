@@ -228,51 +228,6 @@ test_sequence_nak_exhausted(void **state)
 	expect_failed(r, 1, HCA_SYND_RETRY_EXC, 4);
 }
 
-/* Frames wait for the port: the time of those who may be among them does not count. */
-static void
-test_timeout_behind_a_slow_port(void **state)
-{
-	struct rig *r = *state;
-	struct hca_tx_wait *w = &r->h->tx_wait;
-	uint64_t began = r->now;
-
-	post_writes(r, 1);
-	rig_send(r, 1);
-	rig_pass(r, 0);
-	w->since = began;
-	for (unsigned int i = 0; i < 100; i++)
-		rig_pass(r, RIG_TIMEOUT_NS);
-	assert_int_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
-	/* It has left only now: the answer has its time. */
-	w->since = 0;
-	w->left_at = r->now;
-	w->waited = r->now - began;
-	rig_pass(r, RIG_TIMEOUT_NS / 2);
-	assert_int_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
-	for (unsigned int i = 0; i < 4; i++)
-		rig_pass(r, RIG_TIMEOUT_NS);
-	assert_int_not_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
-}
-
-/* Behind a port that is always slow a loss is found all the same. */
-static void
-test_loss_behind_a_slow_port(void **state)
-{
-	struct rig *r = *state;
-	struct hca_tx_wait *w = &r->h->tx_wait;
-
-	post_writes(r, 1);
-	rig_send(r, 1);
-	rig_pass(r, 0);
-	w->waited = 3 * RIG_TIMEOUT_NS;
-	for (unsigned int i = 0; i < 200; i++) {
-		w->since = r->now - 3 * RIG_TIMEOUT_NS;
-		w->left_at = r->now;
-		rig_pass(r, RIG_TIMEOUT_NS / 4);
-	}
-	assert_int_not_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
-}
-
 static void
 test_timeout(void **state)
 {
@@ -778,8 +733,6 @@ main(void)
 		T(test_sequence_nak),
 		T(test_sequence_nak_exhausted),
 		T(test_timeout),
-		T(test_timeout_behind_a_slow_port),
-		T(test_loss_behind_a_slow_port),
 		T(test_timeout_after_idle),
 		T(test_timeout_exhausted),
 		T(test_no_timeout),
