@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Next hops with another MAC address, said by ARP, ND or the kernel: judged by the RoCE frames. */
+/* Next hops with another MAC address, said by ARP or ND: judged by the RoCE frames. */
 
 #include <string.h>
 
@@ -25,22 +25,6 @@ unwatch(void *arg, int handle)
 	hca_port_divert_unwatch(((struct kernif *)arg)->divert, handle);
 }
 
-/* The table that was wrong goes on being asked: what it says next is right. */
-static void
-correct(struct kernif *k, const struct arp_nd_hop *hop, const uint8_t mac[6])
-{
-	const struct kernel_link *l;
-
-	k->stats.neighbours_disputed++;
-	if (k->responder != NULL) {
-		arp_nd_correct(k->responder, hop, mac, kernif_now());
-		return;
-	}
-	l = kernel_tables_vlan(&k->tables, hop->vlan_id);
-	if (l != NULL)
-		(void)kernif_correct(&k->ask, l->ifindex, hop->gid, mac);
-}
-
 static void
 moved(void *arg, const struct arp_nd_hop *hop, const uint8_t mac[6], bool back)
 {
@@ -51,7 +35,8 @@ moved(void *arg, const struct arp_nd_hop *hop, const uint8_t mac[6], bool back)
 			   "a neighbour is still where it was (%02x:%02x:%02x:%02x:%02x:%02x): "
 			   "somebody else says it has its address",
 			   mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-		correct(k, hop, mac);
+		k->stats.neighbours_disputed++;
+		arp_nd_correct(k->responder, hop, mac, kernif_now());
 	}
 	k->stats.neighbours_moved += dest_table_moved(&k->dests, k->drv, hop, mac);
 	pthread_cond_broadcast(&k->changed);

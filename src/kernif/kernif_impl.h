@@ -69,8 +69,6 @@ kernif_count(uint64_t *counter, uint64_t n)
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
-#define KERNIF_GUARD_MS 50
-
 /* kernif_guard.c; lock held. Somebody says that the hop has that MAC address, or NULL: none. */
 void kernif_guard_init(struct kernif *k);
 void kernif_claim(struct kernif *k, const struct arp_nd_hop *hop, const uint8_t *mac);
@@ -94,7 +92,5 @@ int kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t d
 			  uint8_t mac[6]);
 /* Has the kernel make sure that a neighbour is where it was; 0 or negative errno. */
 int kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16]);
-/* Tells the kernel where the neighbour is; -EPERM: it may not be told. */
-int kernif_correct(struct nl *s, uint32_t ifindex, const uint8_t gid[16], const uint8_t mac[6]);
 
 #endif

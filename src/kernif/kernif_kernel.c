@@ -248,18 +248,15 @@ monitor_main(void *arg)
 	struct pollfd p[2] = {{.fd = k->events.fd, .events = POLLIN},
 			      {.fd = k->end_fd, .events = POLLIN}};
 	uint64_t fresh = kernif_now() + FRESHEN_NS;
-	bool guarding = false;
 
 	while (!kernif_stopping(k)) {
 		int err;
 
-		poll(p, 2, guarding ? KERNIF_GUARD_MS : 1000);
+		poll(p, 2, 1000);
 		pthread_mutex_lock(&k->lock);
 		err = nl_drain(&k->events, on_message, k);
 		if (err == -ENOBUFS)
 			start_over(k);
-		move_guard_tick(&k->guard, kernif_now());
-		guarding = k->guard.busy != 0;
 		if (kernif_now() >= fresh) {
 			freshen(k);
 			fresh = kernif_now() + FRESHEN_NS;

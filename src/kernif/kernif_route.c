@@ -190,23 +190,6 @@ kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
 	return err == -EPERM ? send_packet(ifindex, &ip) : err;
 }
 
-int
-kernif_correct(struct nl *s, uint32_t ifindex, const uint8_t gid[16], const uint8_t mac[6])
-{
-	struct nl_ip ip = ip_of(gid);
-	const struct ndmsg m = {
-		.ndm_family = ip.family,
-		.ndm_ifindex = (int)ifindex,
-		.ndm_state = NUD_REACHABLE,
-	};
-	struct nl_request r;
-
-	nl_begin(&r, RTM_NEWNEIGH, NLM_F_REPLACE, &m, sizeof(m));
-	nl_put(&r, NDA_DST, ip.bytes, ip.len);
-	nl_put(&r, NDA_LLADDR, mac, 6);
-	return nl_talk(s, &r, NULL, NULL);
-}
-
 /* The lock is given up while waiting. */
 static int
 wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8_t gid[16],
