@@ -328,7 +328,11 @@ static void
 start_threads(struct sim *s)
 {
 	struct hca *h[2] = {s->side[0].hca, s->side[1].hca};
-	struct hca_threads_config tc = {.hca = h, .num_hca = 2};
+	struct hca_threads_config tc = {
+		.hca = h,
+		.num_hca = 2,
+		.backstop_ns = s->cfg.backstop_ns,
+	};
 	int rc = hca_threads_start(&tc, &s->threads);
 
 	sim_check(s, rc == 0, "threads: %d", rc);

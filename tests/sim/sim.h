@@ -67,6 +67,8 @@ struct sim_config {
 	 * that none waits longer than time-outs of milliseconds allow, whatever else the machine does.
 	 */
 	bool all_cpus;
+	uint64_t
+		backstop_ns; /* threads: of workers that sleep; UINT64_MAX: no alarm but deadlines */
 };
 
 struct sim_side {
