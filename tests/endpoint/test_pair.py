@@ -330,7 +330,7 @@ class Admin(Case):
         a = self.daemons[0]
         for bad in ('drop=2', 'drop=x', 'drop', 'nothing=1', 'rule=melt', 'rule=drop,psn=99999999',
                     'delay_us=-1', ',', 'drop=0.1,'):
-            self.assertIsNone(a.ask('/softhca/impair,' + bad), bad)
+            self.assertEqual(list(a.ask('/softhca/impair,' + bad)), ['error'], bad)
         for d in self.daemons:
             d.ask('/softhca/impair,drop=0.03,dup=0.03,reorder=0.03,corrupt=0.03')
         self.talk('rough', 'rc', seconds=8, timeout=16).good(self)
@@ -355,8 +355,8 @@ class Admin(Case):
         """Both directions, and what is not RoCE, while traffic runs."""
         path = os.path.join(self.place, 'capture.pcapng')
         a = self.daemons[0]
-        self.assertIsNone(a.ask('/softhca/capture,relative'))
-        self.assertIsNone(a.ask('/softhca/capture,/no/such/folder/x'))
+        self.assertIn('is no capture', a.ask('/softhca/capture,relative')['error'])
+        self.assertIn('No such file', a.ask('/softhca/capture,/no/such/folder/x')['error'])
         self.assertEqual(a.ask('/softhca/capture,' + path)['active'], 1)
         self.talk('captured', 'rc', seconds=0.5).good(self)
         frames = a.ask('/softhca/capture,off')['frames']
