@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -168,6 +169,8 @@ many_channels(void **state)
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		unsigned int n = round % 2 == 0 ? 1 : ENDS;
 
+		if (round % 4 < 2)
+			usleep(2000); /* the workers are asleep */
 		for (unsigned int i = 0; i < n; i++)
 			softhca_req_notify_cq(end[i].cq, 0);
 		for (unsigned int i = 0; i < n; i++)
