@@ -130,7 +130,7 @@ static const struct ctl_column client_columns[] = {
 	{"cqs", "CQS", CTL_NUMBER},	      {"srqs", "SRQS", CTL_NUMBER},
 	{"mrs", "MRS", CTL_NUMBER},	      {"pds", "PDS", CTL_NUMBER},
 	{"segments", "SEGMENTS", CTL_NUMBER}, {"attached", "MEMORY", CTL_BYTES},
-	{"requests", "REQUESTS", CTL_NUMBER},
+	{"requests", "REQUESTS", CTL_NUMBER}, {"muted", "MUTED", CTL_NUMBER},
 };
 TABLE(print_clients, client_columns)
 

@@ -434,6 +434,7 @@ find_client(const struct ipc_client_info *all, unsigned int n, uint32_t uar_page
 			.uid = all[i].uid,
 			.attached = all[i].attached,
 			.requests = all[i].requests,
+			.muted = all[i].muted,
 		};
 		return true;
 	}

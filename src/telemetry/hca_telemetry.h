@@ -26,6 +26,7 @@ struct hca_telemetry_client {
 	uint32_t uid;
 	uint64_t attached; /* bytes of memory */
 	uint64_t requests;
+	uint64_t muted; /* times its kicks without doorbells were not listened to for a while */
 };
 
 /*

@@ -294,6 +294,7 @@ add_client(const struct hca_telemetry *h, const struct hca_driver_client_info *c
 		telemetry_put(&t, "uid", who.uid);
 		telemetry_put(&t, "attached", who.attached);
 		telemetry_put(&t, "requests", who.requests);
+		telemetry_put(&t, "muted", who.muted);
 	}
 	telemetry_put(&t, "qps", c->qps);
 	telemetry_put(&t, "cqs", c->cqs);
