@@ -159,7 +159,7 @@ class Daemon:
 
 
 def ip(*words, check=True):
-    result = subprocess.run(('ip',) + words, stderr=subprocess.PIPE, encoding='utf-8', timeout=30,
+    result = subprocess.run(('ip',) + words, stderr=subprocess.PIPE, encoding='utf-8', timeout=READY_S,
                             check=False)
     if check and result.returncode != 0:
         raise AssertionError('ip %s: %s' % (' '.join(words), result.stderr.strip()))
@@ -193,7 +193,7 @@ class Namespaces:
 
     def run(self, name, *words, check=True):
         result = subprocess.run(('ip', 'netns', 'exec', name) + words, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, encoding='utf-8', timeout=60,
+                                stderr=subprocess.STDOUT, encoding='utf-8', timeout=READY_S,
                                 check=False)
         if check and result.returncode != 0:
             raise AssertionError('%s: %s' % (' '.join(words), result.stdout))

@@ -17,7 +17,7 @@ import threading
 import time
 import unittest
 
-from daemon import Daemon, Namespaces, Skip, folder, write_config
+from daemon import Daemon, Namespaces, READY_S, Skip, folder, write_config
 
 BINARY = os.path.abspath(sys.argv[1])
 ADDRESS = '10.66.0.1/24'
@@ -36,7 +36,7 @@ class Control:
     def __init__(self, path):
         self.seq = 0
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(30)
+        self.socket.settimeout(READY_S)
         self.socket.connect(path)
         reply = self.call(self.HELLO, struct.pack('=II', 0x41434873, 0))
         self.seq = struct.unpack_from('=Q', reply, 192)[0] + 1
@@ -133,7 +133,7 @@ class Life(Case):
         write_config(path, {'port': {'device': 'net_null0', 'mtuu': 5}, 'hca': {'layout': 'x'}})
         for words in ((), ('--check',)):
             run = subprocess.run([BINARY, '-c', path] + list(words), stderr=subprocess.PIPE,
-                                 stdout=subprocess.PIPE, encoding='utf-8', timeout=30, check=False)
+                                 stdout=subprocess.PIPE, encoding='utf-8', timeout=READY_S, check=False)
             self.assertEqual(run.returncode, 2)
             self.assertIn('%s:3: mtuu: no such key in [port], did you mean "mtu"?' % path,
                           run.stderr)
@@ -143,7 +143,7 @@ class Life(Case):
         for words, status in ((['--help'], 0), (['--version'], 0), (['--nonsense'], 2),
                               (['word'], 2), (['-c', '/no/such/file'], 2)):
             run = subprocess.run([BINARY] + words, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-                                 timeout=30, check=False)
+                                 timeout=READY_S, check=False)
             self.assertEqual(run.returncode, status, words)
 
     def test_device_errors(self):
@@ -217,7 +217,7 @@ class Life(Case):
             def visit(patient, over=over):
                 while not over.is_set():
                     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-                        s.settimeout(30)
+                        s.settimeout(READY_S)
                         try:
                             s.connect(path)
                             if patient:
@@ -348,7 +348,7 @@ class Limits(Case):
         for path, words in (('/dev/zero', 'expected a file, found a pipe or device'),
                             (self.place, 'expected a file, found a folder')):
             run = subprocess.run([BINARY, '-c', path, '--check'], stderr=subprocess.PIPE,
-                                 stdout=subprocess.PIPE, encoding='utf-8', timeout=30, check=False)
+                                 stdout=subprocess.PIPE, encoding='utf-8', timeout=READY_S, check=False)
             self.assertEqual((run.returncode, run.stderr), (2, '%s: %s\n' % (path, words)))
 
 

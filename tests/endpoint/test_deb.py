@@ -24,7 +24,7 @@ EXAMPLE = 'usr/share/doc/softhca-dev/examples/embedded_write.c'
 
 def output(*command, **options):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          encoding='utf-8', check=True, timeout=600, **options).stdout
+                          encoding='utf-8', check=True, timeout=3600, **options).stdout
 
 
 def check_dev(tree, package, env):

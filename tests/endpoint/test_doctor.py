@@ -53,7 +53,7 @@ class Machine:
     def doctor(self, *words):
         return subprocess.run([CTL, 'doctor', '--root', self.root] + list(words),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8',
-                              timeout=60, check=False)
+                              timeout=240, check=False)
 
 
 def config(**sections):
@@ -236,7 +236,7 @@ class Doctor(unittest.TestCase):
     def test_this_machine(self):
         """It may be well or not, but it is judged."""
         run = subprocess.run([CTL, 'doctor', '--json'], stdout=subprocess.PIPE, encoding='utf-8',
-                             timeout=60, check=False)
+                             timeout=240, check=False)
         self.assertIn(run.returncode, (0, 1))
         self.assertGreater(len(json.loads(run.stdout)['checks']), 5)
 

@@ -47,7 +47,7 @@ print(n, h.hexdigest(), flush=True)
 
 SEND = '''
 import hashlib, os, socket, sys
-c, h = socket.create_connection((sys.argv[1], 7000), timeout=60), hashlib.sha256()
+c, h = socket.create_connection((sys.argv[1], 7000), timeout=240), hashlib.sha256()
 for i in range(int(sys.argv[2])):
     b = os.urandom(1 << 20)
     h.update(b)

@@ -23,7 +23,7 @@ def page(name):
 
 def output(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          encoding='utf-8', timeout=60, check=False)
+                          encoding='utf-8', timeout=240, check=False)
 
 
 class Pages(unittest.TestCase):

@@ -51,7 +51,7 @@ struct client {
 };
 
 static struct ipc_server *server;
-static char path[64];
+static char path[100];
 static int peers[PEERS_MAX]; /* of sockets that linger */
 static unsigned int num_peers;
 
@@ -93,7 +93,8 @@ start(struct hca_driver *drv)
 
 	if (server != NULL)
 		return;
-	snprintf(path, sizeof(path), "/tmp/softhca-fuzz-%d/s.sock", (int)getpid());
+	snprintf(path, sizeof(path), "%s/softhca-fuzz-%d/s.sock",
+		 getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp", (int)getpid());
 	fuzz_check(ipc_server_create(&c, &server) == 0, "%s", ipc_server_reason());
 	atexit(remove_socket);
 }

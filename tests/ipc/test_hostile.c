@@ -78,7 +78,7 @@ is_settled(void)
 static void
 settled(void)
 {
-	for (int i = 0; i < 20000; i++) {
+	for (uint64_t end = rig_now_ns() + 2 * HANG_NS; rig_now_ns() < end;) {
 		if (is_settled())
 			return;
 		usleep(1000);

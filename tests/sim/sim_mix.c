@@ -152,7 +152,7 @@ sim_mix_run(const struct sim_mix *mix)
 
 		/* In real time a thread may have to wait for a CPU. */
 		if (mix->cfg.executor == SIM_THREADS)
-			attr.timeout = 14;
+			attr.timeout = 16;
 		p[i] = sim_pair_open(s, &attr);
 	}
 	for (unsigned int i = 0; i < 2; i++) {
