@@ -10,8 +10,9 @@
 #include "endpoint_log.h"
 #include "endpoint_machine.h"
 
-#define OWN_FILES 96u	     /* EAL, telemetry and who asks there, port, workers, log */
-#define FILES_PER_CLIENT 10u /* socket, process, doorbell page, events; what a request brings */
+#define OWN_FILES 96u /* EAL, telemetry and who asks there, port, workers, log */
+#define FILES_PER_CLIENT \
+	11u /* socket, process, doorbell page, kicks, events; what a request brings */
 #define CHANNELS_MAX 65536u
 
 static uint64_t
