@@ -13,6 +13,7 @@ results_open() {
 # however that ended: each holds the pipe.
 own_tmpdir() {
 	TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/softhca-run.XXXXXX") || die "no place for temporary files"
+	chmod 711 "$TMPDIR"	# clients that are not root find their daemon's socket in it
 	export TMPDIR
 	exec 8> >(trap '' INT TERM HUP
 		exec 9>&-

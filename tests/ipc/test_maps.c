@@ -115,7 +115,7 @@ main(void)
 	};
 
 	file = memfd_create("maps", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (file < 0 || ftruncate(file, (off_t)BYTES) != 0 ||
+	if (file < 0 || fallocate(file, 0, 0, (off_t)BYTES) != 0 ||
 	    fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
