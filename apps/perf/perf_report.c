@@ -32,7 +32,7 @@ static const struct {
 	{"tx_discard_link_down", "frames discarded: the link was down"},
 	{"loopback_drops", "frames to an address of the HCA itself lost: no room"},
 	{"local_ack_timeout_err", "ack timeouts: the peer was slow, or frames were lost"},
-	{"packet_seq_err", "sequence errors reported by the peer: frames were lost"},
+	{"packet_seq_err", "sequence NAKs of the peer: frames were lost"},
 	{"rnr_nak_retry_err", "times the peer had no receive posted"},
 };
 

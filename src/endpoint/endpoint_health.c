@@ -21,7 +21,7 @@ static const struct {
 	{"loopback_drops", "frames to an address of this HCA lost: no room"},
 	{"rx_icrc_encapsulated", "frames received were damaged (ICRC)"},
 	{"local_ack_timeout_err", "ack timeouts: the peer is slow, or the network loses frames"},
-	{"packet_seq_err", "sequence errors reported by peers: the network loses frames"},
+	{"packet_seq_err", "sequence NAKs of peers: the network loses frames"},
 	{"retransmissions", "packets sent again"},
 };
 #define TROUBLES (sizeof(troubles) / sizeof(troubles[0]))

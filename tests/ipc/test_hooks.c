@@ -144,7 +144,7 @@ main_preloaded(const char *paths)
 	alarm(SECONDS);
 	if (book == &hooks_book)
 		book = (volatile uint64_t **)dlsym(RTLD_NEXT, "hooks_book");
-	if (book == NULL || sscanf(paths, "%63s %63s", rig.path[0], rig.path[1]) != 2) {
+	if (book == NULL || sscanf(paths, "%95s %95s", rig.path[0], rig.path[1]) != 2) {
 		fprintf(stderr, "the hooks are not loaded\n");
 		return 1;
 	}
