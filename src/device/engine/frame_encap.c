@@ -360,6 +360,14 @@ gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint8_t 
 			  crc);
 }
 
+/* The index has begun another life, or the QP no longer sends. */
+static inline bool
+is_stale(const struct hca_qp *qp, const struct hca_txd *d)
+{
+	/* In this order: the generation of a new life is there before its state. */
+	return unlikely(hca_qp_state(qp) == HCA_QPS_RST || d->generation != qp->cfg.generation);
+}
+
 /* Where the payload lies when it is one run; also starts fetching it. */
 static inline const uint8_t *
 find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, bool request)
@@ -431,14 +439,6 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_
 	b->payload += d->len;
 	b->frame[b->frames++] = m;
 	return true;
-}
-
-/* The index has begun another life, or the QP no longer sends. */
-static inline bool
-is_stale(const struct hca_qp *qp, const struct hca_txd *d)
-{
-	/* In this order: the generation of a new life is there before its state. */
-	return unlikely(hca_qp_state(qp) == HCA_QPS_RST || d->generation != qp->cfg.generation);
 }
 
 /* The memory may answer the next time: the frame counts as lost on the wire. */
@@ -561,8 +561,10 @@ find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned in
 {
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_txd *d = hca_txd(objs[i]);
+		const struct hca_qp *qp = &h->qp[d->qpi];
 
-		src[i] = find_payload(h, &h->qp[d->qpi], d, request);
+		/* What is stale may have no context any more. */
+		src[i] = is_stale(qp, d) ? NULL : find_payload(h, qp, d, request);
 	}
 }
 

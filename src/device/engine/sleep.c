@@ -407,12 +407,19 @@ wait_until(struct hca *h, struct sleeper *s, unsigned int worker, uint64_t until
 	HCA_COUNT_OF(h, s->stage, worker_sleeps);
 }
 
+static uint64_t
+frames_received(const struct hca *h)
+{
+	return __atomic_load_n(&h->line[HCA_STAGE_DECAP].counters[HCA_CTR_rcvd_pkts],
+			       __ATOMIC_RELAXED);
+}
+
 /* Awake again: what is there, and would it have been found without the backstop? */
 static unsigned int
 look_around(struct hca *h, struct sleeper *s, unsigned int worker, const struct alarm *a,
 	    const struct waking *w)
 {
-	uint64_t rcvd = h->line[HCA_STAGE_DECAP].counters[HCA_CTR_rcvd_pkts];
+	uint64_t rcvd = frames_received(h);
 	uint64_t now = hca_clock_ns();
 	bool missed = w->n == 0 && now < a->at && !a->room && s->muted == 0;
 	unsigned int something;
@@ -420,7 +427,7 @@ look_around(struct hca *h, struct sleeper *s, unsigned int worker, const struct 
 	settle_suspicion(h, s, w->n > 0, now);
 	something = look(h, s, worker, now);
 	/* Frames on a port without an interrupt are what naps are for. */
-	if (s->rx && s->port_fd < 0 && rcvd != h->line[HCA_STAGE_DECAP].counters[HCA_CTR_rcvd_pkts])
+	if (s->rx && s->port_fd < 0 && rcvd != frames_received(h))
 		missed = false;
 	if (missed && something != 0 && s->suspect == 0)
 		s->suspect = now;

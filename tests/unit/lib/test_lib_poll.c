@@ -424,7 +424,7 @@ test_manual_progress(void **state)
 	q = saved;
 }
 
-static unsigned int yields;
+static __thread unsigned int yields; /* of the thread that polls, not of those that watch */
 
 /* In the place of the C library's */
 int
