@@ -121,7 +121,7 @@ fuzz_one() {
 }
 
 fuzz_all() {
-	local dir=$1 seconds=$2 target
+	local dir=$1 seconds=$2 target running=()
 	shift 2
 	export ASAN_OPTIONS=detect_leaks=1
 	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
@@ -133,6 +133,8 @@ fuzz_all() {
 			wait -n
 		done
 		fuzz_one "$dir" "$seconds" "$target" &
+		running+=($!)
 	done
-	wait
+	# these, and not what keeps the folder of temporary files (own_tmpdir)
+	[ ${#running[@]} -eq 0 ] || wait "${running[@]}"
 }
