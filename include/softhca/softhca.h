@@ -692,6 +692,9 @@ SOFTHCA_API const char *softhca_get_device_name(const struct softhca_device *dev
  * back to back inside the process and opens the first ("embed:1" the second); it loads
  * libsofthca-embed. Programs that want to choose more use <softhca/embed.h>.
  *
+ * A daemon may look at memory that is handed to it, so its socket must be of root, of the program's own
+ * user, of the owner of /run/softhca, or of the user that SOFTHCA_DAEMON_USER names: else -EACCES.
+ *
  * A device behind a daemon reaches only memory that is shared with it; see "memory" below. When the
  * daemon ends: get_async_event() gives DEVICE_FATAL, whoever waits for an event wakes with -EIO, polls
  * of an empty CQ, posts and calls give -EIO. A process that was forked off has no use of its parent's
