@@ -348,7 +348,8 @@ class Segment(Veth):
 
 
 class Xdp(Case):
-    """The kernel hands over every frame of the interface, so the lines of both ends go elsewhere."""
+    """By hand: test_perf.py SOFTHCAD SOFTHCA-PERF Xdp. The kernel hands over every frame of the
+    interface, so the lines of both ends go elsewhere."""
 
     @classmethod
     def start(cls):
