@@ -5,7 +5,12 @@
  *
  * ipcd SOCKET_A SOCKET_B [clients_max [clients_per_uid [memory_max_mb [privileged_uid]]]]
  *
- * 0 selects a default; with a privileged_uid (-1: none) everybody may connect.
+ * 0 selects a default; with a privileged_uid (-1: none) everybody may connect. In the environment:
+ *
+ *	IPCD_NO_ALARM	workers sleep without the backstop alarm: a wake-up that is lost is lost
+ *	IPCD_LAYOUT	rtc, txrx or full
+ *	IPCD_MEMIF	a socket: the HCAs are joined by memif ports
+ *	IPCD_NO_SLOW_MEMORY
  *
  * Says "ready" when it can be connected to. Commands on its standard input, one line each, answered
  * by one line: "usage A|B" (objects in use beyond those without clients), "counters A|B" (of the
@@ -144,6 +149,30 @@ serve(void)
 	}
 }
 
+static enum softhca_layout
+layout(void)
+{
+	const char *name = getenv("IPCD_LAYOUT");
+
+	if (name == NULL || strcmp(name, "rtc") == 0)
+		return SOFTHCA_LAYOUT_RTC;
+	return strcmp(name, "full") == 0 ? SOFTHCA_LAYOUT_FULL : SOFTHCA_LAYOUT_TXRX;
+}
+
+static const char *const *
+ports(void)
+{
+	static char device[2][128];
+	static const char *const both[] = {device[0], device[1]};
+	const char *socket = getenv("IPCD_MEMIF");
+
+	for (unsigned int i = 0; i < 2 && socket != NULL; i++)
+		snprintf(device[i], sizeof(device[i]),
+			 "net_memif%u,role=%s,socket=%s,socket-abstract=no", i,
+			 i == 0 ? "server" : "client", socket);
+	return socket != NULL ? both : NULL;
+}
+
 static void
 start(void)
 {
@@ -151,6 +180,8 @@ start(void)
 
 	softhca_embed_config_init(&cfg);
 	cfg.executor = SOFTHCA_EXECUTOR_THREADS;
+	cfg.layout = layout();
+	cfg.ports = ports();
 	cfg.hugepages = 2;
 	cfg.log_qps = 12;
 	cfg.log_cqs = 12;
@@ -159,6 +190,8 @@ start(void)
 		fprintf(stderr, "ipcd: %s\n", softhca_embed_last_error());
 		exit(1);
 	}
+	for (unsigned int i = 0; i < 2 && getenv("IPCD_NO_ALARM") != NULL; i++)
+		hca_sleep_prepare(embed->side[i].hca, UINT64_MAX);
 }
 
 static int

@@ -60,8 +60,8 @@ struct sleeper {
 
 struct hca_sleep {
 	struct sleeper worker[HCA_STAGE_N];
-	uint64_t backstop_ns;
-	void *own_words; /* NULL: the composer's */
+	uint64_t backstop_ns; /* [pub] */
+	void *own_words;      /* NULL: the composer's */
 	struct kicker kicker[HCA_UAR_PAGES];
 };
 
@@ -440,7 +440,7 @@ static bool
 sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *stop, struct waking *w,
 	   unsigned int *something)
 {
-	uint64_t now = hca_clock_ns(), until;
+	uint64_t now = hca_clock_ns(), until, backstop;
 	struct alarm a;
 
 	*something = 0;
@@ -461,8 +461,9 @@ sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *sto
 		set_awake(h, s);
 		return false;
 	}
-	if (h->sleep->backstop_ns != UINT64_MAX)
-		until = earlier(until, now + h->sleep->backstop_ns);
+	backstop = __atomic_load_n(&h->sleep->backstop_ns, __ATOMIC_RELAXED);
+	if (backstop != UINT64_MAX)
+		until = earlier(until, now + backstop);
 	wait_until(h, s, worker, until, now, w);
 	set_awake(h, s);
 	*something = look_around(h, s, worker, &a, w);
@@ -551,7 +552,8 @@ hca_sleep_prepare(struct hca *h, uint64_t backstop_ns)
 {
 	int rc = 0;
 
-	h->sleep->backstop_ns = backstop_ns != 0 ? backstop_ns : HCA_SLEEP_BACKSTOP_NS;
+	__atomic_store_n(&h->sleep->backstop_ns,
+			 backstop_ns != 0 ? backstop_ns : HCA_SLEEP_BACKSTOP_NS, __ATOMIC_RELAXED);
 	for (unsigned int w = 0; w < h->num_workers && rc == 0; w++)
 		rc = prepare(h, &h->sleep->worker[w]);
 	return rc;

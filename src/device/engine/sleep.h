@@ -61,7 +61,7 @@ uint64_t hca_kick_muted(const struct hca *h, uint32_t page);
 
 /* ---- executors ---- */
 
-/* Descriptors for all workers. backstop_ns 0: the default, UINT64_MAX: none (tests). */
+/* Descriptors for all workers. backstop_ns 0: the default, UINT64_MAX: none (tests). Again: only that. */
 int hca_sleep_prepare(struct hca *h, uint64_t backstop_ns);
 /*
  * Between two polls: sleeps as often and as long as there is nothing to do, and returns when there is

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Wake-ups through a daemon whose workers sleep without an alarm: one that is lost is a request that
+ * never completes. Doorbells of more clients than the rota of pages keeps, frames that come over
+ * memif, commands, completion events, those a full pipe made wait, and with a worker per stage every
+ * edge between them, all at random distances around the time after which a worker sleeps.
+ *
+ * And a client that is stopped between its doorbell and the kick: nobody else waits for it.
+ *
+ * By hand for long, 10^6 doorbells: WAKEUPS=1000000 IPCD=.../ipcd test_ipc_wakeups doorbells
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ipc_rig.h"
+
+#define CLIENTS 17u /* the rota keeps 16 */
+#define DOORBELLS 2500u
+#define EXCHANGES 300u
+#define AT_ONCE_EVERY 16u
+#define COMMANDS_EVERY 8u
+#define DISTANCE_NS 400000u
+#define LOST_S 60.0 /* nothing is so slow */
+#define PIPE 4096
+
+static struct rig rig;
+
+/* ---- a doorbell whose kick does not come ---- */
+
+static volatile bool stop_at_kick;
+
+/* In place of libc's, also for the library: what writes 8 bytes writes to an eventfd. */
+ssize_t
+write(int fd, const void *bytes, size_t len)
+{
+	if (stop_at_kick && len == sizeof(uint64_t)) {
+		stop_at_kick = false;
+		raise(SIGSTOP);
+	}
+	return syscall(SYS_write, fd, bytes, len);
+}
+
+/* ---- the daemon ---- */
+
+static void
+start_daemon(const char *layout, bool alarm, bool memif)
+{
+	char wire[RIG_PATH_MAX];
+	const char *base = getenv("TMPDIR");
+	static unsigned int number;
+
+	snprintf(wire, sizeof(wire), "%s/softhca-wire-%d-%u", base != NULL ? base : "/tmp",
+		 (int)getpid(), number++);
+	unsetenv("IPCD_NO_ALARM");
+	unsetenv("IPCD_MEMIF");
+	setenv("IPCD_LAYOUT", layout, 1);
+	if (!alarm)
+		setenv("IPCD_NO_ALARM", "1", 1);
+	if (memif)
+		setenv("IPCD_MEMIF", wire, 1);
+	rig_start(&rig, NULL);
+	/* A nap of a microsecond is one, not fifty. */
+	prctl(PR_SET_TIMERSLACK, 1ul);
+}
+
+static void
+stop_daemon(void)
+{
+	for (unsigned int side = 0; side < 2; side++) {
+		print_message("side %c: %ld sleeps, %ld kicked\n", 'A' + (int)side,
+			      (long)rig_ask(&rig, "device", side, "worker_sleeps"),
+			      (long)rig_ask(&rig, "device", side, "worker_kicked"));
+		assert_true(rig_ask(&rig, "device", side, "worker_sleeps") > 0);
+		assert_int_equal(rig_ask(&rig, "device", side, "wake_missed"), 0);
+	}
+	rig_stop(&rig);
+}
+
+/* ---- chance ---- */
+
+static uint64_t chance_state;
+
+static uint32_t
+chance(uint32_t below)
+{
+	chance_state = chance_state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(((chance_state >> 32) * below) >> 32);
+}
+
+/* Exactly so long on this CPU, or asleep, when other threads have it. */
+static void
+pause_between(void)
+{
+	uint32_t ns = chance(DISTANCE_NS);
+	struct timespec ts = {.tv_nsec = ns};
+	uint64_t end = rig_now_ns() + ns;
+
+	if (chance(2) == 0)
+		nanosleep(&ts, NULL);
+	while (rig_now_ns() < end)
+		;
+}
+
+static uint32_t
+rounds(uint32_t otherwise)
+{
+	const char *env = getenv("WAKEUPS");
+
+	return env != NULL ? (uint32_t)atoi(env) : otherwise;
+}
+
+/* ---- doorbells ---- */
+
+static void
+open_to_itself(struct peer *p)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+
+	assert_int_equal(peer_open(p, rig.path[0], &cfg), 0);
+	p->other = p->me;
+	assert_int_equal(peer_connect_qp(p, p->qp, p->me.qpn, p->me.psn, p->me.psn), 0);
+}
+
+static int
+wait_for(struct peer *p)
+{
+	uint64_t end = rig_now_ns() + (uint64_t)(LOST_S * 1e9);
+	struct softhca_wc wc;
+	int n;
+
+	do {
+		n = softhca_poll_cq(p->cq, 1, &wc);
+	} while (n == 0 && rig_now_ns() < end);
+	return n == 1 ? (int)wc.status : n == 0 ? -ETIMEDOUT : n;
+}
+
+static void
+ring(struct peer *p, uint64_t id)
+{
+	assert_int_equal(peer_post(p, SOFTHCA_WR_RDMA_WRITE, id, 0, 8, 64), 0);
+}
+
+static void
+done(struct peer *p, uint64_t id)
+{
+	int err = wait_for(p);
+
+	if (err == -ETIMEDOUT)
+		fail_msg("a wake-up was lost: completion %lu", (unsigned long)id);
+	assert_int_equal(err, 0);
+}
+
+/* One client rings, or several at once; each rests long enough to leave the rota. */
+static void
+doorbells(void **state)
+{
+	struct peer *p = calloc(CLIENTS, sizeof(*p));
+	uint32_t n = rounds(DOORBELLS);
+
+	assert_non_null(p);
+	start_daemon("rtc", false, false);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		open_to_itself(&p[i]);
+	for (uint32_t i = 0; i < n;) {
+		uint32_t first = chance(CLIENTS);
+		uint32_t many = chance(AT_ONCE_EVERY) == 0 ? 2 + chance(CLIENTS - 1) : 1;
+
+		for (uint32_t k = 0; k < many; k++)
+			ring(&p[(first + k) % CLIENTS], i + k);
+		for (uint32_t k = 0; k < many; k++)
+			done(&p[(first + k) % CLIENTS], i + k);
+		i += many;
+		pause_between();
+	}
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		peer_close(&p[i]);
+	free(p);
+	stop_daemon();
+}
+
+/* ---- everything else ---- */
+
+static void
+exchange(struct peer *a, struct peer *b, uint32_t i)
+{
+	static const uint32_t ops[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ, SOFTHCA_WR_SEND,
+				       SOFTHCA_WR_ATOMIC_FETCH_AND_ADD};
+	uint32_t op = ops[chance(4)];
+	uint32_t len =
+		op == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD ? 8 : 1 + chance(chance(4) ? 64 : 32768);
+
+	if (op == SOFTHCA_WR_SEND)
+		assert_int_equal(peer_post_recv(b, i, 65536, 65536), 0);
+	assert_int_equal(peer_post(a, op, i, 0, len, 131072), 0);
+	done(a, i);
+	if (op == SOFTHCA_WR_SEND)
+		done(b, i);
+}
+
+static void
+some_commands(struct peer *p)
+{
+	struct softhca_cq_init_attr ca = {.cqe = 16};
+	struct softhca_cq *cq = softhca_create_cq(p->ctx, &ca);
+
+	assert_non_null(cq);
+	pause_between();
+	assert_int_equal(softhca_destroy_cq(cq), 0);
+}
+
+static void
+with_event(struct peer *p, uint32_t i)
+{
+	struct softhca_wc wc;
+
+	ring(p, i);
+	assert_int_equal(peer_wait(p, &wc, LOST_S), 0);
+}
+
+/* Nobody reads until there is no room; what is owed comes once there is. */
+static void
+full_pipe(struct peer *p)
+{
+	struct softhca_cq *cq;
+	struct softhca_wc wc;
+	int bytes = 0;
+
+	assert_int_equal(fcntl(p->channel->fd, F_SETPIPE_SZ, PIPE), PIPE);
+	for (uint32_t i = 0; i < 10000 && bytes < PIPE; i++) {
+		assert_int_equal(softhca_req_notify_cq(p->cq, 0), 0);
+		ring(p, i);
+		done(p, i);
+		assert_int_equal(ioctl(p->channel->fd, FIONREAD, &bytes), 0);
+	}
+	assert_int_equal(bytes, PIPE);
+	assert_int_equal(softhca_req_notify_cq(p->cq, 0), 0);
+	ring(p, 0);
+	done(p, 0);
+	pause_between();
+	for (unsigned int i = 0; i < PIPE / 16 + 1; i++) {
+		assert_int_equal(softhca_get_cq_event(p->channel, &cq, NULL), 0);
+		softhca_ack_cq_events(cq, 1);
+	}
+	assert_int_equal(softhca_poll_cq(p->cq, 1, &wc), 0);
+}
+
+/* Both ways, so that either side's workers are woken by doorbells and by frames. */
+static void
+exchanges(const char *layout, bool memif)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .events = true, .timeout = 22};
+	uint32_t n = rounds(EXCHANGES);
+	struct peer p[2];
+
+	start_daemon(layout, false, memif);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(peer_open(&p[i], rig.path[i], &cfg), 0);
+	assert_int_equal(peer_connect_pair(&p[0], &p[1]), 0);
+	for (uint32_t i = 0; i < n; i++) {
+		struct peer *a = &p[chance(2)], *b = a == p ? &p[1] : p;
+
+		if (chance(4) == 0)
+			with_event(a, i);
+		else
+			exchange(a, b, i);
+		pause_between();
+		if (i % COMMANDS_EVERY == 0)
+			some_commands(a);
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		full_pipe(&p[i]);
+	for (unsigned int i = 0; i < 2; i++)
+		peer_close(&p[i]);
+	stop_daemon();
+}
+
+static void
+memif_rtc(void **state)
+{
+	exchanges("rtc", true);
+}
+
+static void
+memif_full(void **state)
+{
+	exchanges("full", true);
+}
+
+static void
+memory_txrx(void **state)
+{
+	exchanges("txrx", false);
+}
+
+/* ---- a client that stops between doorbell and kick ---- */
+
+#define AT_WRITTEN 64
+
+/* The doorbell rings, the kick waits for SIGCONT. */
+static int
+stopper(int sock, void *buf)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .buf = buf};
+	struct peer p;
+	int err = peer_open(&p, rig.path[0], &cfg);
+
+	p.other = p.me;
+	if (err == 0)
+		err = peer_connect_qp(&p, p.qp, p.me.qpn, p.me.psn, p.me.psn);
+	if (err == 0)
+		err = peer_meet(sock);
+	/* until the worker sleeps when the doorbell rings */
+	for (stop_at_kick = true; err == 0 && stop_at_kick;) {
+		usleep(3000);
+		p.buf[AT_WRITTEN] = 0;
+		p.buf[0] = 1;
+		err = peer_post(&p, SOFTHCA_WR_RDMA_WRITE, 1, 0, 8, AT_WRITTEN);
+		if (err == 0)
+			err = wait_for(&p);
+	}
+	peer_close(&p);
+	return err;
+}
+
+static uint8_t *
+shared_buffer(int *fd)
+{
+	uint8_t *buf;
+
+	*fd = memfd_create("buffer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(*fd, PEER_BYTES), 0);
+	assert_int_equal(fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	buf = mmap(NULL, PEER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	assert_ptr_not_equal(buf, MAP_FAILED);
+	return buf;
+}
+
+static void
+wait_for_byte(const uint8_t *byte)
+{
+	uint64_t end = rig_now_ns() + (uint64_t)(LOST_S * 1e9);
+
+	while (__atomic_load_n(byte, __ATOMIC_RELAXED) == 0) {
+		assert_true(rig_now_ns() < end);
+		usleep(100);
+	}
+}
+
+/*
+ * With the alarm the request is found without anybody's kick. Without it others are served as ever;
+ * their kicks wake the worker, which then finds that of the client, too.
+ */
+static void
+stopped(bool alarm)
+{
+	struct peer other;
+	int sock, fd, status;
+	uint8_t *buf = shared_buffer(&fd);
+	pid_t pid;
+
+	start_daemon("rtc", alarm, false);
+	pid = rig_fork(stopper, buf, &sock);
+	assert_int_equal(peer_meet(sock), 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	if (alarm)
+		wait_for_byte(&buf[AT_WRITTEN]);
+	open_to_itself(&other);
+	for (uint32_t i = 0; i < 300; i++) {
+		ring(&other, i);
+		done(&other, i);
+		pause_between();
+	}
+	wait_for_byte(&buf[AT_WRITTEN]);
+	peer_close(&other);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	rig_join(pid);
+	close(sock);
+	munmap(buf, PEER_BYTES);
+	close(fd);
+	rig_stop(&rig);
+}
+
+static void
+stopped_with_alarm(void **state)
+{
+	stopped(true);
+}
+
+static void
+stopped_without_alarm(void **state)
+{
+	stopped(false);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(doorbells, rig_tidy),
+		cmocka_unit_test_teardown(memif_rtc, rig_tidy),
+		cmocka_unit_test_teardown(memif_full, rig_tidy),
+		cmocka_unit_test_teardown(memory_txrx, rig_tidy),
+		cmocka_unit_test_teardown(stopped_with_alarm, rig_tidy),
+		cmocka_unit_test_teardown(stopped_without_alarm, rig_tidy),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	chance_state = rig_now_ns();
+	print_message("seed %lu\n", (unsigned long)chance_state);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
