@@ -27,8 +27,8 @@
 #include "ipc_rig.h"
 
 #define CLIENTS 17u /* the rota keeps 16 */
-#define DOORBELLS 2500u
-#define EXCHANGES 300u
+#define DOORBELLS 1200u
+#define EXCHANGES 150u
 #define AT_ONCE_EVERY 16u
 #define COMMANDS_EVERY 8u
 #define DISTANCE_NS 400000u
@@ -378,7 +378,7 @@ stopped(bool alarm)
 	if (alarm)
 		wait_for_byte(&buf[AT_WRITTEN]);
 	open_to_itself(&other);
-	for (uint32_t i = 0; i < 300; i++) {
+	for (uint32_t i = 0; i < 100; i++) {
 		ring(&other, i);
 		done(&other, i);
 		pause_between();

@@ -33,7 +33,7 @@ struct hca_doorbell_ctx {
 	/* doorbell stage */
 	uint32_t epoch_seen __rte_cache_aligned;
 	uint32_t hot_n, hot_at;
-	bool stuck;	    /* a page rang and the parser had no room */
+	bool stuck; /* a page rang and nothing was taken: no room, or marks beyond one visit */
 	uint64_t next_scan; /* ns */
 	uint64_t open[PAGE_WORDS];
 	uint64_t on_rota[PAGE_WORDS];
@@ -197,20 +197,6 @@ scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 		if (now - c->last_ring[c->hot[i]] > ROTA_IDLE_NS)
 			rota_remove_at(c, i);
 	look_at_cold_pages(h, c, now);
-}
-
-bool
-hca_doorbell_pending(struct hca *h, uint64_t now)
-{
-	struct hca_doorbell_ctx *c = doorbell_ctx(h);
-
-	if (__atomic_load_n(&c->epoch, __ATOMIC_ACQUIRE) != c->epoch_seen)
-		return true;
-	look_at_cold_pages(h, c, now);
-	for (uint32_t i = 0; i < c->hot_n; i++)
-		if (page_rang(c, uar_page(h, c->hot[i]), c->hot[i]))
-			return true;
-	return false;
 }
 
 /* At most max words of the page, cleared behind us. */
@@ -478,13 +464,15 @@ hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
 		uint32_t page = c->hot[at];
 
 		if (unlikely(page_rang(c, uar_page(h, page), page))) {
-			unsigned int max = burst_room(h, budget - done);
+			unsigned int max = burst_room(h, budget - done), taken;
 
 			if (max == 0) {
 				c->stuck = true;
 				break;
 			}
-			done += visit_page(h, c, page, max, now);
+			taken = visit_page(h, c, page, max, now);
+			c->stuck |= taken == 0;
+			done += taken;
 		}
 		at = at + 1 < c->hot_n ? at + 1 : 0;
 	}

@@ -28,16 +28,6 @@ void hca_doorbell_scan_next(struct hca *h);
 bool hca_doorbell_rang(const struct hca *h, uint32_t page, uint64_t now);
 
 /*
- * Is there a doorbell, a mark or a change of the open pages that the stage has not taken yet? Looks
- * at every open page, whatever the time: a page that rang is visited by the next poll. For the last
- * look of a worker before it sleeps (after the sleep word and a full fence: who rings fences between
- * the word in the page and the load of the sleep word) and the first one after; on the doorbell
- * stage's worker only. A word behind a slot that somebody took and has not filled does not count: who
- * fills that slot rings.
- */
-bool hca_doorbell_pending(struct hca *h, uint64_t now);
-
-/*
  * A judged doorbell, one 64-bit word travelling as a pointer: [23:0] as in the doorbell (sq_head,
  * F, opcode), [31:24] size0, [45:32] QP index, [63:46] low bits of cfg.generation, so that a word
  * that waited in a ring while its QP was reset is recognised.

@@ -634,8 +634,7 @@ hca_ee_poll(struct hca *h, uint64_t now, unsigned int budget)
 	work += ee_emit(h, ctx, now, budget);
 	if (ctx->batch.n != 0)
 		hca_cq_batch_end(h, &ctx->batch, HCA_STAGE_EE);
-	/* what waits for encap is work, or the worker might go to sleep over it */
-	return work != 0 ? work : ctx->ready_count != 0;
+	return work;
 }
 
 uint64_t
@@ -643,5 +642,8 @@ hca_ee_deadline(const struct hca *h, uint64_t now)
 {
 	const struct ee_ctx *ctx = h->stage_ctx[HCA_STAGE_EE];
 
-	return ctx->ready_count != 0 || ctx->lazy_head != EE_NO_QP ? now : UINT64_MAX;
+	if (ctx->lazy_head != EE_NO_QP)
+		return now;
+	/* Answers that are owed wait for encap, or for buffers. */
+	return ctx->ready_count != 0 ? HCA_DEADLINE_ROOM : UINT64_MAX;
 }

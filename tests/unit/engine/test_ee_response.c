@@ -137,7 +137,9 @@ owed_responses_wait_for_room(void **state)
 	rig_feed(r, rig_read(101, 0, 600));
 	rig_feed(r, rig_write(104, 8, 8, 2));
 	assert_int_equal(rig_responses(r), 0);
-	assert_true(hca_ee_poll(r->h, r->now, HCA_BURST) > 0);
+	/* No work: its worker gives way, and naps instead of sleeping. */
+	assert_int_equal(hca_ee_poll(r->h, r->now, HCA_BURST), 0);
+	assert_true(hca_ee_deadline(r->h, r->now) == HCA_DEADLINE_ROOM);
 	e->room = 1;
 	for (unsigned int i = 1; i <= 4; i++) {
 		rig_poll(r);
@@ -147,6 +149,7 @@ owed_responses_wait_for_room(void **state)
 	assert_int_equal(rig_response(r, 3)->psn, 104);
 	rig_poll(r);
 	assert_int_equal(rig_responses(r), 4);
+	assert_true(hca_ee_deadline(r->h, r->now) == UINT64_MAX);
 }
 
 static void

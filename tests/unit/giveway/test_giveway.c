@@ -161,6 +161,39 @@ busy_polls_yield_where_shared(void **state)
 	assert_int_equal(yields, 14);
 }
 
+/* Somebody who finds something in every poll meets its neighbour all the same. */
+static void
+endless_work_probes(void **state)
+{
+	struct giveway *g = *state;
+
+	for (uint64_t end = clock_ns + 1000000; clock_ns < end;)
+		find_something(g, false);
+	assert_in_range(yields, 9, 10);
+	neighbour = true;
+	for (uint64_t end = clock_ns + GIVEWAY_BUSY_PROBE_NS + 1000; clock_ns < end;)
+		find_something(g, false);
+	assert_true(giveway_shared(g, clock_ns));
+	yields = 0;
+	for (unsigned int i = 0; i < 4 * GIVEWAY_BUSY_POLLS; i++)
+		find_something(g, false);
+	assert_int_equal(yields, 4);
+}
+
+/* One empty poll among them, and there is no need. */
+static void
+work_with_pauses_does_not(void **state)
+{
+	struct giveway *g = *state;
+
+	for (unsigned int i = 0; i < 10000; i++) {
+		if (i % 500 == 0)
+			giveway_empty(g, clock_ns);
+		find_something(g, true);
+	}
+	assert_int_equal(yields, 0);
+}
+
 /* The mode ends by itself 200 us after the last yield that met somebody. */
 static void
 neighbour_leaves(void **state)
@@ -227,6 +260,8 @@ main(void)
 		cmocka_unit_test_setup(age, setup),
 		cmocka_unit_test_setup(neighbour_is_met, setup),
 		cmocka_unit_test_setup(busy_polls_yield_where_shared, setup),
+		cmocka_unit_test_setup(endless_work_probes, setup),
+		cmocka_unit_test_setup(work_with_pauses_does_not, setup),
 		cmocka_unit_test_setup(neighbour_leaves, setup),
 		cmocka_unit_test_setup(tick_is_no_neighbour, setup),
 		cmocka_unit_test_setup(old_switch_does_not_count, setup),
