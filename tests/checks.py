@@ -196,6 +196,20 @@ def check_coverage(tree):
     yield from coverage.complaints(tree.root)
 
 
+def check_classes(tree):
+    """Of a file of tests that are started by class every class is started, but those for the hand."""
+    listed = tree.text('tests/endpoint/meson.build')
+    for path in tree.files:
+        if not re.match(r'tests/endpoint/test_\w+\.py$', path):
+            continue
+        parts = re.split(r'^class (\w+).*\n', tree.text(path), flags=re.M)
+        names = [name for name, body in zip(parts[1::2], parts[2::2])
+                 if re.search(r'^    def test_', body, re.M) and 'By hand' not in body]
+        missing = [name for name in names if "'%s'" % name not in listed]
+        if len(missing) < len(names):
+            yield from ('%s: nothing starts class %s' % (path, name) for name in missing)
+
+
 def checks():
     for room in WALLS:
         yield ('check-wall-' + os.path.basename(room),
@@ -206,6 +220,7 @@ def checks():
     yield 'check-unfinished', check_unfinished
     yield 'check-length', check_length
     yield 'check-coverage', check_coverage
+    yield 'check-classes', check_classes
     if shutil.which('clang-format'):
         yield 'check-clang-format', check_format
 

@@ -104,7 +104,8 @@ perf_test_name(enum perf_test test)
 	X("gid-index", GID_INDEX, "N", "own GID [of a pair that can reach each other]") \
 	X("bidir", BIDIR, NULL, "both ends make requests at a time (bw)") \
 	X("once", ONCE, NULL, "server: end after one client") \
-	X("timeout", TIMEOUT, "S", "seconds the other end may be silent [20]") \
+	X("timeout", TIMEOUT, "S", \
+	  "seconds the other end may be silent, or not be there yet (10 at most) [20]") \
 	X("version", VERSION, NULL, "print the version") \
 	X("help", HELP, NULL, "this text")
 

@@ -59,11 +59,32 @@ perf_session_open(struct perf_session *s, const struct perf_options *opt)
 	return 0;
 }
 
+/* Kinds of resources that somebody still has, of both HCAs. */
+static unsigned int
+left_in_use(const struct perf_session *s, bool print)
+{
+	struct softhca_value v[PERF_VALUES_MAX];
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		int n = softhca_embed_resources(s->embed, i, v, PERF_VALUES_MAX);
+
+		for (int k = 0; k < n; k++) {
+			if (v[k].value == 0)
+				continue;
+			left++;
+			if (print)
+				fprintf(stderr, "softhca-perf: HCA %u: %llu %s left in use\n", i,
+					(unsigned long long)v[k].value, v[k].name);
+		}
+	}
+	return left;
+}
+
 unsigned int
 perf_session_close(struct perf_session *s)
 {
-	struct softhca_value v[PERF_VALUES_MAX];
-	unsigned int leaked = 0;
+	unsigned int leaked;
 
 	if (s->embed == NULL)
 		return 0;
@@ -74,21 +95,11 @@ perf_session_close(struct perf_session *s)
 			softhca_close(s->ctx[i]);
 	}
 	/* Frames still on their way are not leaks: give them time to arrive. */
-	for (unsigned int i = 0; i < 2000; i++) {
+	for (unsigned int i = 0; i < 2000 && (i % 16 != 0 || left_in_use(s, false) != 0); i++) {
 		softhca_embed_progress(s->embed);
 		usleep(10);
 	}
-	for (unsigned int i = 0; i < 2; i++) {
-		int n = softhca_embed_resources(s->embed, i, v, PERF_VALUES_MAX);
-
-		for (int k = 0; k < n; k++) {
-			if (v[k].value == 0)
-				continue;
-			fprintf(stderr, "softhca-perf: HCA %u: %llu %s left in use\n", i,
-				(unsigned long long)v[k].value, v[k].name);
-			leaked++;
-		}
-	}
+	leaked = left_in_use(s, true);
 	softhca_embed_destroy(s->embed);
 	return leaked;
 }

@@ -26,7 +26,8 @@
 #include "perf_exchange.h"
 
 #define REMOTE_PORT 18515u
-#define REMOTE_START_NS 10000000000ull /* a daemon or server being started is waited for so long */
+/* A daemon or server being started is waited for so long, or for --timeout if that is less. */
+#define REMOTE_START_NS 10000000000ull
 #define REMOTE_GIDS_MAX 256u
 #define REMOTE_MEMORY_MAX (1ull << 30) /* a server gives to the slots of one kind */
 

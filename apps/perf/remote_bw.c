@@ -228,7 +228,7 @@ run_pass(struct pass *p)
 			idle = 0;
 		if (((turn & 31) == 0 || n + m == 0) && look_around(p) != 0)
 			return -EIO;
-		if (n + m == 0 && rest(p, &idle) != 0)
+		if (n + m == 0 && !(p->result_told && p->result_heard) && rest(p, &idle) != 0)
 			return -EIO;
 	}
 	return 0;

@@ -179,7 +179,7 @@ remote_pause(void)
 static int
 connect_any(const struct addrinfo *list, uint64_t deadline, const struct addrinfo **taken)
 {
-	uint64_t start = perf_now_ns();
+	uint64_t start = perf_now_ns(), now;
 	bool refused = true;
 	int fd = -EINVAL;
 
@@ -192,7 +192,8 @@ connect_any(const struct addrinfo *list, uint64_t deadline, const struct addrinf
 				return fd;
 			refused |= fd == -ECONNREFUSED;
 		}
-		refused = refused && perf_now_ns() - start < REMOTE_START_NS;
+		now = perf_now_ns();
+		refused = refused && now - start < REMOTE_START_NS && now < deadline;
 		if (refused)
 			remote_pause();
 	}

@@ -25,9 +25,10 @@ is_absent(int err)
 
 /* A daemon started a moment ago may not listen yet. */
 static int
-open_device(const char *name, struct softhca_context **ctx)
+open_device(const char *name, uint64_t patience_ns, struct softhca_context **ctx)
 {
-	uint64_t deadline = perf_now_ns() + REMOTE_START_NS;
+	uint64_t deadline =
+		perf_now_ns() + (patience_ns < REMOTE_START_NS ? patience_ns : REMOTE_START_NS);
 	int err = softhca_open(name, ctx);
 
 	if (is_absent(err))
@@ -52,7 +53,7 @@ remote_session_open(struct remote *r, const struct perf_options *opt)
 	s->opt = &r->opt;
 	s->wake_fd = -1;
 	s->local[0] = true;
-	if (open_device(opt->remote.device, &s->ctx[0]) != 0)
+	if (open_device(opt->remote.device, opt->remote.timeout * 1000000000ull, &s->ctx[0]) != 0)
 		return -EIO;
 	s->pd[0] = softhca_alloc_pd(s->ctx[0]);
 	if (s->pd[0] == NULL)

@@ -203,7 +203,7 @@ run_round(struct remote_verify *v)
 		err = hear(&t);
 		if (err == 0)
 			err = tell(&t);
-		if (err == 0 && n + m == 0)
+		if (err == 0 && n + m == 0 && !(t.result_told && t.result_heard))
 			err = rest(&t, &idle);
 	}
 	return err;

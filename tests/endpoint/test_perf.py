@@ -136,6 +136,8 @@ class Memif(Case):
         self.assertNotIn('failed', self.text(server))
         self.clean_end(server)
 
+
+class Options(Case):
     def test_options(self):
         server = self.server()
         for words in (('--srq', '--op', 'send'), ('--srq', '--service', 'ud', '--size', '700'),
@@ -204,6 +206,7 @@ class Memif(Case):
         self.assertIn('MTU 1024', self.good('--op', 'send'))
 
 
+class Impaired(Case):
     def test_impaired(self):
         """RC and XRC repeat what is lost; UC and UD say how much is missing, and the rest is right."""
         server = self.server()
@@ -258,7 +261,7 @@ class Veth(Case):
 
 
 SENDER = r"""
-import random, socket, struct, sys, time
+import random, signal, socket, struct, sys, time
 seconds, kind = float(sys.argv[1]), sys.argv[2]
 mac, peer, liar = bytes.fromhex('020000660001'), bytes.fromhex('020000660002'), bytes.fromhex('020000669999')
 own4, peer4 = socket.inet_aton('10.66.0.1'), socket.inet_aton('10.66.0.2')
@@ -293,6 +296,7 @@ def noise():
 frames, pause = (list(noise()), 0) if kind == 'noise' else (
     [arp(b'\xff' * 6, 1, peer4), arp(mac, 2, own4), advert(0x20), advert(0x60)], 0.01)
 end, sent = time.monotonic() + seconds, 0
+signal.signal(signal.SIGTERM, lambda *_: globals().update(end=0))
 while time.monotonic() < end:
     for f in frames:
         try:
@@ -310,10 +314,13 @@ class Segment(Veth):
     test_services = None
 
     def send(self, seconds, kind):
-        return subprocess.Popen(self.prefix(1) + [sys.executable, '-c', SENDER, str(seconds), kind],
-                                stdout=subprocess.PIPE, encoding='utf-8')
+        process = subprocess.Popen(self.prefix(1) + [sys.executable, '-c', SENDER, str(seconds), kind],
+                                   stdout=subprocess.PIPE, encoding='utf-8')
+        self.addCleanup(process.kill)
+        return process
 
     def sent(self, process):
+        process.terminate()
         return int(process.communicate(timeout=LIMIT_S)[0])
 
     def counters(self):
@@ -324,8 +331,8 @@ class Segment(Veth):
         server = self.server()
         for words in ((), ('--ip', '6')):
             with self.subTest(words=words):
-                sender = self.send(5, 'poison')
-                out = self.run_client('--op', 'read', '--size', '4096', '--duration', '4', '--verify',
+                sender = self.send(LIMIT_S, 'poison')
+                out = self.run_client('--op', 'read', '--size', '4096', '--duration', '2', '--verify',
                                       *words)
                 self.assertIn(' verified', out)
                 self.assertGreater(self.sent(sender), 0)
@@ -337,7 +344,7 @@ class Segment(Veth):
     def test_noise(self):
         """Frames of anything as fast as they can be sent, some of them RoCE up to the last header."""
         server = self.server()
-        sender = self.send(5, 'noise')
+        sender = self.send(LIMIT_S, 'noise')
         for words in (('--op', 'write'), ('--op', 'read', '--size', '3001'), ('--op', 'atomic-fa'),
                       ('--service', 'ud', '--depth', '16')):
             with self.subTest(words=words):
@@ -650,7 +657,7 @@ class Hostile(Case):
                 (b'error text=go away\n', 'says: go away')):
             with self.subTest(data=data[:40]):
                 self.assertIn(words, self.fake_server(data))
-        self.assertIn('no server at', self.run_client(port=free_port(), status=1))
+        self.assertIn('no server at', self.run_client('--timeout', '1', port=free_port(), status=1))
 
 
 class CommandLine(unittest.TestCase):
@@ -689,7 +696,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn('transport retry counter exceeded', out)
 
     def test_no_device(self):
-        run = subprocess.run([PERF, '--device', '/no/such.sock', '--server'], timeout=LIMIT_S,
+        run = subprocess.run([PERF, '--device', '/no/such.sock', '--timeout', '1', '--server'], timeout=LIMIT_S,
                              stderr=subprocess.PIPE, stdout=subprocess.PIPE, encoding='utf-8',
                              check=False)
         self.assertEqual(run.returncode, 1)
