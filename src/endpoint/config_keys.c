@@ -96,6 +96,8 @@ const struct config_key config_keys[] = {
 	NUMBER("quota", "client_share", quota.client_share, 1, 100, 50, "per cent, 1 to 100"),
 	NUMBER("quota", "memory_mb", quota_memory_mb, 1, 1u << 24, 16384,
 	       "MiB, 1 to 16777216"),
+	NUMBER("quota", "user_memory_mb", user_memory_mb, 1, 1u << 24, 65536,
+	       "MiB, 1 to 16777216"),
 
 	POWER("pools", "mbufs", mbufs, 512, 1u << 20, 4096, "a power of two, 512 to 1048576"),
 	NUMBER("pools", "records", records, 0, 1u << 20, 0,

@@ -238,6 +238,11 @@ check_rest(struct loader *l)
 		complain(l, line_of(l, "limits", "clients_per_user"),
 			 "clients_per_user: expected at most clients = %u, found %u", c->clients,
 			 c->clients_per_user);
+	if (c->user_memory_mb < c->quota_memory_mb && line_of(l, "quota", "user_memory_mb") != 0)
+		complain(l, line_of(l, "quota", "user_memory_mb"),
+			 "user_memory_mb: expected at least memory_mb = %llu, found %llu",
+			 (unsigned long long)c->quota_memory_mb,
+			 (unsigned long long)c->user_memory_mb);
 	if (c->socket[0] != '\0' && c->socket[0] != '/' && strcmp(c->socket, "none") != 0)
 		complain(l, line_of(l, "control", "socket"),
 			 "socket: expected an absolute path, found \"%s\"", c->socket);
@@ -250,6 +255,8 @@ finish(struct endpoint_config *c)
 
 	if (c->clients_per_user > c->clients)
 		c->clients_per_user = c->clients;
+	if (c->user_memory_mb < c->quota_memory_mb)
+		c->user_memory_mb = c->quota_memory_mb;
 	memcpy(name, c->name, sizeof(name));
 	if (c->socket[0] == '\0')
 		snprintf(c->socket, sizeof(c->socket), "/run/softhca/%s.sock", name);

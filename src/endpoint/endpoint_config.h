@@ -108,6 +108,7 @@ struct endpoint_config {
 	uint32_t clients_per_user;
 	struct hca_quota quota;
 	uint64_t quota_memory_mb; /* of segments one client may attach */
+	uint64_t user_memory_mb;  /* and all of a user together */
 	uint32_t mbufs;
 	uint32_t records;
 	uint32_t records_per_qp;

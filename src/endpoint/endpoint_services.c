@@ -150,6 +150,7 @@ start_server(struct endpoint *e)
 		.clients_max = c->clients,
 		.clients_per_uid = c->clients_per_user,
 		.memory_max = c->quota_memory_mb << 20,
+		.memory_per_uid = c->user_memory_mb << 20,
 		.segments_max = c->quota.segments,
 		.slow_memory = c->slow_memory,
 	};

@@ -198,7 +198,7 @@ judge_range(const struct ipc_memory *m, const struct hca_ctl_segment *r, uint64_
 	if (i < m->count && m->by_va[i]->va <= r->va)
 		return ipc_fail(-EEXIST, "memory at %#llx is attached already",
 				(unsigned long long)r->va);
-	return 0;
+	return m->config.more != NULL ? m->config.more(m->config.more_arg, r->length) : 0;
 }
 
 static struct ipc_segment *

@@ -32,6 +32,9 @@ struct ipc_memory_config {
 	int lost_fd;	       /* eventfd: counts segments that were lost */
 	struct ipc_maps *maps; /* of all clients */
 	uint64_t uar;	       /* the client's doorbell page, which is watched, too; 0: none */
+	/* May the client have so many more? 0, or negative errno with a reason. NULL: it may. */
+	int (*more)(void *arg, uint64_t bytes);
+	void *more_arg;
 };
 
 /* What holds segments */

@@ -97,8 +97,14 @@ static int
 open_client(struct ipc_session *s, struct ipc_answer *answer)
 {
 	const struct ipc_server_config *c = &s->server->config;
-	struct ipc_memory_config mc = {c->memory_max, c->segments_max, s->lost_fd, &s->server->maps,
-				       0};
+	struct ipc_memory_config mc = {
+		.bytes_max = c->memory_max,
+		.segments_max = c->segments_max,
+		.lost_fd = s->lost_fd,
+		.maps = &s->server->maps,
+		.more = ipc_session_more,
+		.more_arg = s,
+	};
 	struct hca_client_who who = {.user = s->uid, .privileged = is_privileged(c, s->uid)};
 	int err = driver_says(hca_client_open(c->driver, &who, &s->client));
 

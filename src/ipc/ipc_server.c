@@ -153,6 +153,32 @@ remove_socket(const struct ipc_server *server)
 
 /* ---- clients ---- */
 
+int
+ipc_session_more(void *session, uint64_t bytes)
+{
+	struct ipc_session *s = session;
+	struct ipc_server *server = s->server;
+	uint64_t max = server->config.memory_per_uid, has = 0;
+	bool fits;
+
+	pthread_mutex_lock(&server->lock);
+	for (const struct ipc_session *other = server->sessions; other != NULL; other = other->next)
+		if (other->uid == s->uid)
+			has += __atomic_load_n(&other->attached, __ATOMIC_RELAXED);
+	fits = bytes <= max && has <= max - bytes;
+	if (fits)
+		__atomic_store_n(&s->attached, s->attached + bytes, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&server->lock);
+	if (fits)
+		return 0;
+	ipc_count(server, IPC_COUNTER_refused_memory_per_uid);
+	return ipc_fail(-ENOMEM,
+			"all clients of a user may attach %llu MiB ([quota] user_memory_mb), those "
+			"of user %u have %llu",
+			(unsigned long long)(max >> 20), (unsigned int)s->uid,
+			(unsigned long long)(has >> 20));
+}
+
 static uint32_t
 sessions_of(const struct ipc_server *server, uid_t uid)
 {
@@ -354,6 +380,7 @@ take_config(struct ipc_server *server, const struct ipc_server_config *in)
 	DEFAULT(clients_max, 256);
 	DEFAULT(clients_per_uid, c->clients_max);
 	DEFAULT(memory_max, UINT64_C(16) << 30);
+	DEFAULT(memory_per_uid, 4 * c->memory_max);
 	DEFAULT(segments_max, 4096);
 	DEFAULT(hello_ms, 1000);
 	DEFAULT(send_ms, 1000);

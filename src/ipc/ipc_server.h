@@ -53,6 +53,7 @@ struct ipc_server_config {
 	uint32_t clients_max;	  /* [256] */
 	uint32_t clients_per_uid; /* [clients_max] */
 	uint64_t memory_max;	  /* bytes per client [16 GiB] */
+	uint64_t memory_per_uid;  /* bytes of all clients of a user [4 times that] */
 	uint32_t segments_max;	  /* per client [4096] */
 	bool slow_memory;	  /* clients may give memory that is not attached (MEMORY) */
 	uint32_t hello_ms;	  /* a client that says nothing so long is dropped [1000] */
@@ -86,6 +87,7 @@ const char *ipc_server_reason(void);
 	X(foreign_late) \
 	X(refused_clients_max) \
 	X(refused_clients_per_uid) \
+	X(refused_memory_per_uid) \
 	X(refused_resources) \
 	X(refused_version) \
 	X(refused_address) \

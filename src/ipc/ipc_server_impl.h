@@ -61,7 +61,7 @@ struct ipc_session {
 	int kick_fd;
 	uint64_t *pages; /* PAGES, for the next REG_MR */
 	uint64_t num_pages;
-	uint64_t attached;	     /* for the operator's list */
+	uint64_t attached; /* bytes, or about to be: for its user's sum, the operator's list */
 	struct ipc_foreign *foreign; /* MEMORY was called */
 };
 
@@ -86,6 +86,12 @@ ipc_count(struct ipc_server *server, enum ipc_counter counter)
 void *ipc_session_main(void *session);
 /* ipc_server.c: the last thing that thread does; ns: how long the clean-up took. */
 void ipc_session_gone(struct ipc_session *session, uint64_t ns);
+
+/*
+ * ipc_server.c: may the client attach so many bytes more, with what all of its user have? Then they
+ * count, until its thread sets `attached` to what came of it. 0, -ENOMEM.
+ */
+int ipc_session_more(void *session, uint64_t bytes);
 
 /*
  * ipc_ops.c: does what a well-framed request asks for; the body has the size its op wants. 0 or

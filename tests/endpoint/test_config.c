@@ -276,6 +276,8 @@ across_keys(void **state)
 	expect(GOOD "[kernel]\nadopt=yes\n", 1, "f:6: adopt: expected an interface");
 	expect(GOOD "[limits]\nclients=5\nclients_per_user=6\n", 1,
 	       "f:7: clients_per_user: expected at most clients = 5");
+	expect(GOOD "[quota]\nmemory_mb=500\nuser_memory_mb=499\n", 1,
+	       "f:7: user_memory_mb: expected at least memory_mb = 500, found 499");
 }
 
 static void

@@ -447,6 +447,42 @@ no_descriptors(void **state)
 	close(file);
 }
 
+/* A user's clients have an end together: who comes last is told the limit and its key. */
+static void
+memory_of_a_user(void **state)
+{
+	static const char *const each[] = {"0", "0", "1", NULL}; /* MiB, and 4 of a user */
+	struct ipc_number first;
+	int file = full_file(MIB);
+	struct raw r[5];
+	struct rig own;
+
+	rig_start(&own, each);
+	for (int i = 0; i < 5; i++) {
+		raw_open(&r[i], own.path[0]);
+		assert_int_equal(raw_attach(&r[i], file, VA, MIB, 0), i < 4 ? 0 : -ENOMEM);
+		if (i == 0)
+			first = r[i].number;
+	}
+	assert_non_null(strstr(r[4].head.reason, "4 MiB ([quota] user_memory_mb)"));
+	assert_int_equal(rig_ask(&own, "counters", 0, "refused_memory_per_uid"), 1);
+	/* What one gives back the next may have. */
+	assert_int_equal(raw_call(&r[0], IPC_DETACH, &first, sizeof(first), -1), 0);
+	assert_int_equal(raw_attach(&r[4], file, VA, MIB, 0), 0);
+	assert_int_equal(raw_attach(&r[0], file, VA, MIB, 0), -ENOMEM);
+	raw_close(&r[4]);
+	while (rig_ask(&own, "usage", 0, "clients") != 4)
+		usleep(1000);
+	while (raw_attach(&r[0], file, VA, MIB, 0) == -ENOMEM)
+		usleep(1000);
+	assert_int_equal(r[0].head.err, 0);
+	for (int i = 0; i < 4; i++)
+		raw_close(&r[i]);
+	assert_true(rig_wait_empty(&own, 0, 20000) >= 0);
+	rig_stop(&own);
+	close(file);
+}
+
 /* A client that is stopped amid its requests, replies and memory: others go on, and it may be killed. */
 static void
 stopped_client(void **state)
@@ -710,6 +746,7 @@ main(void)
 		cmocka_unit_test(punched_small),
 		cmocka_unit_test(punched_doorbell),
 		cmocka_unit_test(no_descriptors),
+		cmocka_unit_test_teardown(memory_of_a_user, rig_tidy),
 		cmocka_unit_test(stopped_client),
 		cmocka_unit_test(storm),
 		cmocka_unit_test(slow_memory_off),
