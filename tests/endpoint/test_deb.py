@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Debian packages are built, hold what they should, and what they hold runs.
 
-test_deb.py ROOT
+test_deb.py ROOT [BUILD]
+
+They are made of BUILD where it is a release build for /usr, as that of tests/run; otherwise everything
+is compiled.
 """
+import json
 import os
 import shutil
 import subprocess
@@ -11,6 +15,7 @@ import sys
 import tempfile
 
 ROOT = os.path.abspath(sys.argv[1])
+BUILD = sys.argv[2] if len(sys.argv) > 2 else None
 SKIPPED = 77
 EXPECTED = ('./usr/sbin/softhcad', './usr/bin/softhca-perf', './etc/softhca/softhcad.conf',
             './lib/systemd/system/softhcad.service', './usr/share/man/man8/softhcad.8.gz',
@@ -41,9 +46,21 @@ def check_dev(tree, package, env):
     assert output(program, env=env) == 'written by the other HCA\n'
 
 
+def fits(build):
+    options = {option['name']: option['value'] for option in json.loads(
+        output('meson', 'introspect', '--buildoptions', build))}
+    return [options[name] for name in ('prefix', 'buildtype', 'b_sanitize')] == [
+        '/usr', 'release', 'none']
+
+
 def check(place):
+    words = []
+    if BUILD is not None and fits(BUILD):
+        words = ['--from', BUILD]
+        # what build-deb configures when it builds
+        output('meson', 'setup', os.path.join(place, 'alone'), ROOT, '--prefix=/usr', '-Dtests=disabled')
     output(os.path.join(ROOT, 'config/build-deb'), '--output', place, '--build',
-           os.path.join(place, 'work'))
+           os.path.join(place, 'work'), *words)
     packages = sorted((name for name in os.listdir(place) if name.endswith('.deb')),
                       key=lambda name: name.split('_')[0])
     assert [name.split('_')[0] for name in packages] == ['softhca', 'softhca-dev'], packages

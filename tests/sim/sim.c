@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_common.h>
 
@@ -431,14 +432,36 @@ poll_stepped(struct sim *s)
 	return work;
 }
 
+#define ALONE_NS 2000u
+#define ALONE_TURNS 64u
+#define REST_US 20u
+
+/*
+ * Gives way. Where nobody has wanted the CPU for a while and this thread had nothing to do either,
+ * all wait for time to pass: the CPU is for whoever else is on this machine.
+ */
+static void
+wait_for_threads(struct sim *s)
+{
+	uint64_t now = hca_clock_ns();
+
+	s->alone = now - s->now < ALONE_NS ? s->alone + 1 : 0;
+	s->now = now;
+	if (s->alone < ALONE_TURNS) {
+		sched_yield();
+		return;
+	}
+	s->alone = 0;
+	usleep(REST_US);
+}
+
 unsigned int
 sim_poll(struct sim *s)
 {
 	unsigned int work = 0;
 
 	if (s->threads != NULL) {
-		s->now = hca_clock_ns();
-		sched_yield();
+		wait_for_threads(s);
 	} else if (s->cfg.executor == SIM_STEPPED) {
 		work = poll_stepped(s);
 	} else {

@@ -87,7 +87,8 @@ struct sim {
 	struct sim_side side[2];
 	uint64_t now;
 	uint64_t loops;
-	unsigned int idle; /* loops without work so far */
+	unsigned int idle;  /* loops without work so far */
+	unsigned int alone; /* turns of sim_poll() with threads in which nobody wanted this CPU */
 	struct hca_stepper stepper;
 	struct hca_threads *threads;
 	struct hca_pcap *pcap;

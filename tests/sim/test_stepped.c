@@ -4,7 +4,7 @@
  * Runs stepped_hash in two processes for the same seeds and compares line by line; different seeds
  * must differ.
  *
- *   test_stepped PATH-OF-stepped_hash [COUNT]
+ *   test_stepped PATH-OF-stepped_hash [COUNT [FIRST]]
  */
 
 #include <inttypes.h>
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 
 static FILE *
-start(const char *program, unsigned long count)
+start(const char *program, unsigned long first, unsigned long count)
 {
 	char command[512];
 
-	snprintf(command, sizeof(command), "'%s' 1 %lu", program, count);
+	snprintf(command, sizeof(command), "'%s' %lu %lu", program, first, count);
 	return popen(command, "r");
 }
 
@@ -24,20 +24,21 @@ int
 main(int argc, char **argv)
 {
 	unsigned long count = argc > 2 ? strtoul(argv[2], NULL, 0) : 200;
+	unsigned long first = argc > 3 ? strtoul(argv[3], NULL, 0) : 1;
 	unsigned long equal = 0, repeated = 0;
 	uint64_t seed[2], hash[2], last = 0;
 	FILE *f[2];
 
 	if (argc < 2)
 		return 2;
-	f[0] = start(argv[1], count);
-	f[1] = start(argv[1], count);
+	f[0] = start(argv[1], first, count);
+	f[1] = start(argv[1], first, count);
 	if (f[0] == NULL || f[1] == NULL)
 		return 2;
 	for (unsigned long i = 0; i < count; i++) {
 		for (unsigned int k = 0; k < 2; k++)
 			if (fscanf(f[k], "%" SCNu64 " %" SCNx64, &seed[k], &hash[k]) != 2) {
-				fprintf(stderr, "process %u ended at seed %lu\n", k, i + 1);
+				fprintf(stderr, "process %u ended at seed %lu\n", k, first + i);
 				return 1;
 			}
 		if (hash[0] != hash[1])
