@@ -64,7 +64,8 @@
 	X(vaddr) \
 	X(rkey) \
 	X(status) /* of what is reported, 0 = well */ \
-	X(value)
+	X(value) \
+	X(clock) /* of the end that speaks, ns since it was switched on */
 
 struct perf_exchange {
 #define X(f) uint64_t f;

@@ -64,8 +64,9 @@ enum ep_net {
 #define EP_ATOMIC_START 0x0123456789abcd00ull
 #define EP_GRH 40u
 #define EP_HOP_LIMIT 64u
-#define EP_TIMEOUT_MS 15000u /* for the requests of a test */
-#define EP_LATE_MS 3000u     /* for what is on its way when all requests have completed */
+#define EP_TIMEOUT_MS 15000u /* from one completion of a requester to the next */
+#define EP_OTHER_MS 60000u   /* for the other end to be done, too */
+#define EP_LATE_MS 10000u    /* for what is on its way when all requests have completed */
 #define EP_QUIET_MS 50u	     /* the same where nobody knows how much will come */
 #define EP_SET_MAX 64u
 
@@ -92,8 +93,8 @@ struct ep {
 	unsigned int recv_next;		/* the message whose receive completes next */
 	bool slept;			/* the event of a solicited message came */
 	uint64_t post_at;		/* ns; receives are posted then */
-	uint64_t end;			/* ns; what is not done then has failed */
-	uint64_t quiet_at;		/* ns; LOSSY: nothing more is waited for */
+	uint64_t end;	   /* ns; a requester fails that sees no completion until then */
+	uint64_t quiet_at; /* ns; LOSSY: nothing more is waited for */
 	char reason[200];
 };
 

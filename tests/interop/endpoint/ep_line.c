@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ep.h"
 #include "ep_line.h"
 
 #define SEND_MS 5000
@@ -12,9 +13,12 @@
 int
 ep_line_send(struct ep_line *l, const char *word, const struct perf_exchange *x)
 {
+	struct perf_exchange stamped = *x;
 	char line[PERF_EXCHANGE_LINE];
-	int n = perf_exchange_format(line, sizeof(line), word, x);
+	int n;
 
+	stamped.clock = ep_now();
+	n = perf_exchange_format(line, sizeof(line), word, &stamped);
 	if (n < 0)
 		return n;
 	for (int done = 0; done < n;) {

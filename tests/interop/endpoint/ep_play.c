@@ -16,6 +16,8 @@ struct play {
 	struct ep_line *line;
 	struct perf_exchange *x; /* what the other end says */
 	bool told, heard;	 /* "sent": by me, by the other */
+	uint64_t other_at;	 /* ns; the other end must have said so by then */
+	uint64_t late_at;	 /* ns; what has not arrived then is missing */
 	bool result;		 /* the other's has come */
 };
 
@@ -66,6 +68,8 @@ step_all(struct ep_set *s)
 		if (ep->reason[0] != '\0' || (ep->test.requester && is_done(ep)))
 			continue;
 		n = ep->test.requester ? ep_request(ep) : ep_respond(ep);
+		if (n > 0)
+			ep->end = ep_now() + EP_TIMEOUT_MS * MS;
 		work += n > 0;
 	}
 	interop_progress(s->ep[0].ctx);
@@ -79,10 +83,9 @@ heard_sent(struct play *p)
 	uint64_t now = ep_now();
 
 	p->heard = true;
-	for (unsigned int i = 0; i < p->set->n; i++) {
+	p->late_at = now + EP_LATE_MS * MS;
+	for (unsigned int i = 0; i < p->set->n; i++)
 		p->set->ep[i].quiet_at = now + EP_QUIET_MS * MS;
-		p->set->ep[i].end = now + EP_LATE_MS * MS;
-	}
 }
 
 static int
@@ -105,12 +108,6 @@ listen(struct play *p)
 	return 0;
 }
 
-static bool
-is_late(const struct ep_set *s)
-{
-	return ep_now() > s->ep[0].end;
-}
-
 static int
 until_done(struct play *p)
 {
@@ -118,19 +115,20 @@ until_done(struct play *p)
 	unsigned int idle = 0;
 	int err = 0;
 
-	while (err == 0 && !(p->told && p->heard && (all_done(p->set, false) || is_late(p->set)))) {
+	while (err == 0 &&
+	       !(p->told && p->heard && (all_done(p->set, false) || ep_now() > p->late_at))) {
 		if (step_all(p->set) != 0)
 			idle = 0;
 		else
 			ep_idle(&idle);
 		if (!p->told && all_done(p->set, true)) {
 			p->told = true;
+			p->other_at = ep_now() + EP_OTHER_MS * MS;
 			err = ep_line_send(p->line, "sent", &none);
 		}
 		if (err == 0)
 			err = listen(p);
-		if (err == 0 && !p->heard && is_late(p->set) &&
-		    ep_now() > p->set->ep[0].end + EP_LATE_MS * MS)
+		if (err == 0 && p->told && !p->heard && ep_now() > p->other_at)
 			err = -ETIMEDOUT;
 	}
 	return err;

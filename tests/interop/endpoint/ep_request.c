@@ -214,7 +214,7 @@ ep_request(struct ep *ep)
 			return err;
 	}
 	if (n == 0 && ep_now() > ep->end)
-		return ep_fail(ep, -ETIMEDOUT, "%u of %u requests completed in %u ms",
+		return ep_fail(ep, -ETIMEDOUT, "%u of %u requests completed, then none for %u ms",
 			       ep->completed, (unsigned int)ep->test.count, EP_TIMEOUT_MS);
 	return n;
 }

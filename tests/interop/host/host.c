@@ -109,6 +109,7 @@ connect_qp(struct host *h, const struct host_case *c, unsigned int k, struct per
 {
 	struct ep *ep = &h->set.ep[h->set.n++];
 	struct perf_exchange test = c->test;
+	uint64_t asked;
 	char word[PERF_EXCHANGE_WORD] = "";
 	int err;
 
@@ -118,11 +119,13 @@ connect_qp(struct host *h, const struct host_case *c, unsigned int k, struct per
 	err = ep_open(ep, h->ctx, &test);
 	if (err != 0)
 		return err;
+	asked = ep_now();
 	err = ep_line_send(&h->line, "case", &ep->test);
 	if (err == 0)
 		err = host_wait_line(h, ANSWER_MS, word, x);
 	if (err != 0)
 		return err;
+	host_clock_heard(&h->clock, asked, ep_now(), x->clock);
 	if (strcmp(word, "ready") != 0)
 		return ep_fail(ep, -EREMOTEIO, "rxe cannot: %s", x->text);
 	err = ep_connect(ep, x);
@@ -158,16 +161,20 @@ host_run(struct host *h, const struct host_case *c, char reason[HOST_REASON])
 {
 	static struct counters before, after;
 	struct perf_exchange x = {0};
+	uint64_t asked;
 	int err;
 
 	read_counters(h, &before);
 	err = host_connect(h, c, &x);
 	if (err == 0) {
 		set_faults(h, c);
+		asked = ep_now();
 		err = ep_line_send(&h->line, "go", &x);
 		if (err == 0)
 			err = ep_play(&h->set, &h->line, &x);
 		h->lost = err != 0 && err != -EBADMSG;
+		if (!h->lost)
+			host_clock_heard(&h->clock, asked, ep_now(), x.clock);
 		clear_faults(h);
 	}
 	read_counters(h, &after);

@@ -16,6 +16,7 @@
 
 #include "ep.h"
 #include "ep_line.h"
+#include "host_clock.h"
 
 #define HOST_FAULTS 3
 #define HOST_REASON 400
@@ -24,9 +25,10 @@ struct host {
 	struct softhca_embed *embed;
 	struct softhca_context *ctx;
 	struct ep_line line;
-	struct ep_set set; /* of the test under way */
-	int listener;	   /* of the control channel */
-	bool lost;	   /* the channel is dead: nothing more can be tested */
+	struct ep_set set;	 /* of the test under way */
+	int listener;		 /* of the control channel */
+	struct host_clock clock; /* of the guest */
+	bool lost;		 /* the channel is dead: nothing more can be tested */
 };
 
 /* ours: softhca makes the requests, rxe serves them. */

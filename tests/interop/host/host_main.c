@@ -5,7 +5,8 @@
  * tests/interop/rxe before the machine: says "ready" on stdout when the vhost-user socket and the
  * control socket are there, waits for the guest's greeting, runs the tests, says goodbye.
  *
- * Exit status: 0 all passed, 1 some failed, 2 usage, 3 it could not be run.
+ * Exit status: 0 all passed, 1 some failed, 2 usage, 3 it could not be run, 4 the guest's clock is
+ * wrong: what it says about time-outs is no result.
  */
 
 #include <errno.h>
@@ -49,6 +50,7 @@ host_wait_guest(struct host *h)
 	struct pollfd p = {.fd = h->listener, .events = POLLIN};
 	char word[PERF_EXCHANGE_WORD] = "";
 	struct perf_exchange x;
+	uint64_t asked;
 	int err;
 
 	if (h->line.fd >= 0)
@@ -60,9 +62,12 @@ host_wait_guest(struct host *h)
 	if (h->line.fd < 0)
 		return -errno;
 	h->lost = false;
+	asked = ep_now();
 	err = host_wait_line(h, BOOT_MS, word, &x);
 	if (err == 0 && (strcmp(word, "hello") != 0 || x.version != PERF_EXCHANGE_VERSION))
 		err = -EPROTO;
+	if (err == 0)
+		host_clock_begin(&h->clock, asked, ep_now(), x.clock);
 	return err;
 }
 
@@ -106,6 +111,7 @@ static int
 run(struct host *h, const struct host_options *o)
 {
 	const struct perf_exchange none = {0};
+	char clock[128];
 	int err, failed;
 
 	h->listener = listen_control(o->control);
@@ -116,7 +122,7 @@ run(struct host *h, const struct host_options *o)
 	}
 	if (open_hca(h, o) != 0)
 		return 3;
-	printf("ready\n");
+	printf("tsc %u\nready\n", (unsigned int)host_tsc_khz());
 	fflush(stdout);
 	err = host_wait_guest(h);
 	if (err != 0) {
@@ -128,6 +134,10 @@ run(struct host *h, const struct host_options *o)
 		failed += host_kill(h, o) != 0;
 	ep_line_send(&h->line, "bye", &none);
 	close_hca(h);
+	if (host_clock_is_wrong(&h->clock, clock, sizeof(clock))) {
+		printf("no result: %s\n", clock);
+		return 4;
+	}
 	return failed < 0 ? 3 : failed != 0;
 }
 
