@@ -19,8 +19,9 @@ static const char *const level_names[] = {"ok", "warn", "FAIL"};
 
 /* In this order: later ones use what earlier ones have learned. */
 static void (*const checks[])(struct doctor *d) = {
-	doctor_daemon, doctor_hugepages, doctor_cpu,	doctor_cores, doctor_limits,  doctor_device,
-	doctor_mtu,    doctor_kernel,	 doctor_bridge, doctor_rxe,   doctor_sockets, doctor_gids,
+	doctor_daemon, doctor_hugepages, doctor_slow_memory, doctor_cpu,    doctor_cores,
+	doctor_limits, doctor_device,	 doctor_mtu,	     doctor_kernel, doctor_bridge,
+	doctor_rxe,    doctor_sockets,	 doctor_gids,
 };
 
 void
@@ -178,6 +179,7 @@ read_config(struct doctor *d)
 	doctor_key(d, "memory", "hugepages", d->hugepages, sizeof(d->hugepages));
 	if (doctor_key(d, "memory", "size_mb", text, sizeof(text)))
 		d->memory_mb = strtod(text, NULL);
+	doctor_key(d, "memory", "slow_memory", d->slow_memory, sizeof(d->slow_memory));
 	if (!d->configured)
 		doctor_report(d, DOCTOR_WARN, "configuration", "softhca-ctl doctor --config FILE",
 			      "%s cannot be read: %s; what depends on it is not judged", d->config,

@@ -32,6 +32,7 @@ struct doctor {
 	char idle[16];
 	char hugepages[16];
 	char kernel[16];
+	char slow_memory[16];
 	char socket[128];
 	double memory_mb;
 };
@@ -56,6 +57,7 @@ bool doctor_is_pci(const char *device);
 
 /* doctor_machine.c */
 void doctor_hugepages(struct doctor *d);
+void doctor_slow_memory(struct doctor *d);
 void doctor_cpu(struct doctor *d);
 void doctor_cores(struct doctor *d);
 void doctor_limits(struct doctor *d);

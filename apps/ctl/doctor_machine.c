@@ -196,6 +196,19 @@ limit(const char *limits, const char *name)
 	return strncmp(s, "unlimited", 9) == 0 ? -1 : strtoll(s, NULL, 10);
 }
 
+/* Programs whose memory answers slowly make workers wait, a tenth of the time at most. */
+void
+doctor_slow_memory(struct doctor *d)
+{
+	if (strcmp(d->slow_memory, "yes") == 0)
+		doctor_report(d, DOCTOR_WARN, "slow memory", "slow_memory = no in section [memory]",
+			      "allowed: programs whose memory answers slowly may take a tenth of a "
+			      "worker's time from all others");
+	else if (d->configured)
+		doctor_report(d, DOCTOR_OK, "slow memory", NULL,
+			      "refused: stacks and mappings of files cannot be registered");
+}
+
 void
 doctor_limits(struct doctor *d)
 {

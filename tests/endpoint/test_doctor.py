@@ -110,6 +110,11 @@ class Doctor(unittest.TestCase):
         self.finds(Machine(self, None, config(), [HUGE + 'nr_hugepages']), 'warn', 'hugepages',
                    'this kernel has none')
 
+    def test_slow_memory(self):
+        self.finds(Machine(self, None, config()), 'ok', 'slow memory', 'refused')
+        self.finds(Machine(self, None, config(memory={'slow_memory': 'yes'})), 'warn',
+                   'slow memory', 'a tenth', 'slow_memory = no')
+
     def test_cpu(self):
         self.finds(Machine(self, {'proc/cpuinfo': 'flags : fpu sse4_1 avx2\n'}, config()), 'FAIL',
                    'cpu', 'SSE4.2', '-cpu host')

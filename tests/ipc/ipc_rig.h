@@ -33,6 +33,19 @@ void rig_stop(struct rig *rig); /* asks it to end, and asserts that it ends well
 void rig_kill(struct rig *rig); /* SIGKILL */
 /* It has ended, and was waited for: what is left of it goes. */
 void rig_forget(struct rig *rig);
+/* The daemon that all tests of a file share, with start() and stop() for the group. */
+#define RIG_OF_ALL(name) \
+	static struct rig name; \
+	static int start(void **state) \
+	{ \
+		rig_start(&name, NULL); \
+		return 0; \
+	} \
+	static int stop(void **state) \
+	{ \
+		rig_stop(&name); \
+		return 0; \
+	}
 /* One number of an answer: question "usage", side 0 or 1, name of the number. */
 int64_t rig_ask(struct rig *rig, const char *question, unsigned int side, const char *name);
 /* Waits until nothing is in use on that side, at most ms. How long it took, or -1: prints what is left. */

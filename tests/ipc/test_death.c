@@ -24,7 +24,7 @@
 #define GIVE_UP_NS 240000000000ull
 #define GIVE_UP_MS 240000u
 
-static struct rig rig;
+RIG_OF_ALL(rig)
 static uint64_t seed = 1;
 
 static uint32_t
@@ -32,20 +32,6 @@ random_below(uint32_t n)
 {
 	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 	return (uint32_t)(seed >> 33) % n;
-}
-
-static int
-start(void **state)
-{
-	rig_start(&rig, NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_stop(&rig);
-	return 0;
 }
 
 /* ---- a victim: QPs to both sides, posting as fast as it can, until somebody ends it ---- */

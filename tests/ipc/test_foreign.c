@@ -31,21 +31,7 @@
 	 SOFTHCA_ACCESS_REMOTE_ATOMIC)
 #define KEEP SOFTHCA_ACCESS_KEEP_PRIVATE
 
-static struct rig rig;
-
-static int
-start(void **state)
-{
-	rig_start(&rig, NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_stop(&rig);
-	return 0;
-}
+RIG_OF_ALL(rig)
 
 static int
 nothing_left(void **state)

@@ -22,21 +22,7 @@
 #define ROUNDS 3
 #define PRELOADED "SOFTHCA_TEST_PRELOADED"
 
-static struct rig rig;
-
-static int
-start(void **state)
-{
-	rig_start(&rig, NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_stop(&rig);
-	return 0;
-}
+RIG_OF_ALL(rig)
 
 static int
 differs(const char *what, uint64_t got, uint64_t want)

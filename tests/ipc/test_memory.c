@@ -21,24 +21,10 @@
 #define REMOTE \
 	(SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ)
 
-static struct rig rig;
+RIG_OF_ALL(rig)
 /* The page where .data ends and .bss begins is a mapping of the program's file. */
 static uint8_t in_bss[PEER_BYTES + 2 * PAGE];
 static uint8_t in_data[3 * PAGE] = {1};
-
-static int
-start(void **state)
-{
-	rig_start(&rig, NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_stop(&rig);
-	return 0;
-}
 
 /* Does /proc/self/maps show shared memory at addr? */
 static bool

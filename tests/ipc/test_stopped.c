@@ -20,27 +20,13 @@
 
 _Static_assert(QPS *DEPTH *SLOT <= PEER_BYTES / 2, "a place for each request");
 
-static struct rig rig;
+RIG_OF_ALL(rig)
 
 struct ends {
 	struct peer a, b;
 	struct softhca_cq *cq;
 	struct softhca_qp *qa[QPS], *qb[QPS];
 };
-
-static int
-start(void **state)
-{
-	rig_start(&rig, NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_stop(&rig);
-	return 0;
-}
 
 static int
 tidy(void **state)

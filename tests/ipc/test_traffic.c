@@ -16,21 +16,7 @@
 
 #define ROUNDS 20u
 
-static struct rig rig;
-
-static int
-start(void **state)
-{
-	rig_start(&rig, NULL);
-	return 0;
-}
-
-static int
-stop(void **state)
-{
-	rig_stop(&rig);
-	return 0;
-}
+RIG_OF_ALL(rig)
 
 static int
 talk(int sock, const struct peer_config *cfg, unsigned int side)

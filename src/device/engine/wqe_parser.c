@@ -118,12 +118,6 @@ window_stop(const struct hca_qp_parser *p)
 	return (int32_t)(window - queue) < 0 ? window : queue;
 }
 
-static inline bool
-window_full(const struct hca_qp_parser *p, uint32_t head)
-{
-	return head - p->freed_seen > p->window_mask;
-}
-
 /* ---- chains ---- */
 
 static void

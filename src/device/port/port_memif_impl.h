@@ -63,6 +63,8 @@ struct memif_lane { /* one direction; the worker's of that side, but ring, log2,
 	uint8_t *buffers; /* a client's: the buffer of slot 0 */
 };
 
+struct port_memif;
+
 struct memif_conn {
 	bool client;	 /* the memory is ours, and so are offsets */
 	bool fenced;	 /* the peer is one of ours */
@@ -72,6 +74,7 @@ struct memif_conn {
 	struct memif_lane lane[MEMIF_SIDES];
 	uint64_t mapped; /* bytes of all regions */
 	struct memif_region region[REGIONS_MAX];
+	struct port_memif *guarded_by; /* memif_guard_add() */
 };
 
 /* One per lcore, apart from the other's. */
