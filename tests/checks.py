@@ -148,6 +148,30 @@ def check_time_and_random(tree):
                 path, line_of(text, match.start()), match.group(1))
 
 
+# Who shows the time of day; nothing waits by it, or setting the clock would be a stall.
+TIME_OF_DAY = ('src/endpoint/endpoint_log.c', 'src/endpoint/endpoint_admin.c',
+               'apps/ctl/ctl_table.c', 'apps/perf/perf_json.c')
+SETTABLE_CLOCK = re.compile(r'\b(CLOCK_REALTIME\w*|CLOCK_TAI|FUTEX_CLOCK_REALTIME|'
+                            r'(?:gettimeofday|time|ftime|sem_timedwait|mtx_timedlock|cnd_timedwait|'
+                            r'pthread_mutex_timedlock|pthread_rwlock_timed\w+)(?=\s*\())')
+
+
+def check_clocks(tree):
+    for path in tree.c_files:
+        if not path.startswith(('src/', 'apps/')):
+            continue
+        text = without_comments(tree.text(path))
+        if path not in TIME_OF_DAY:
+            for match in SETTABLE_CLOCK.finditer(text):
+                yield '%s:%d: %s: deadlines are of CLOCK_MONOTONIC' % (
+                    path, line_of(text, match.start()), match.group(1))
+        waits = re.search(r'\bpthread_cond_timedwait\s*\(', text)
+        if waits and not re.search(r'\bpthread_condattr_setclock\s*\(\s*&?\w+,\s*CLOCK_MONOTONIC',
+                                   text):
+            yield '%s:%d: pthread_cond_timedwait without pthread_condattr_setclock' % (
+                path, line_of(text, waits.start()))
+
+
 def check_spdx(tree):
     for path in tree.c_files + [path for path in tree.files if path.endswith('meson.build')]:
         first = tree.text(path).split('\n', 1)[0]
@@ -217,6 +241,7 @@ def checks():
                lambda tree, room=room: check_wall(tree, room))
     yield 'check-abi-no-logic', check_abi_has_no_logic
     yield 'check-device-time-random', check_time_and_random
+    yield 'check-clocks', check_clocks
     yield 'check-spdx', check_spdx
     yield 'check-unfinished', check_unfinished
     yield 'check-length', check_length

@@ -483,11 +483,16 @@ memory_of_a_user(void **state)
 	close(file);
 }
 
-/* A client that is stopped amid its requests, replies and memory: others go on, and it may be killed. */
+/*
+ * A client that is stopped amid its requests, replies and memory: others go on, and it may be killed.
+ * By hand for a minute: STOPPED_SECONDS=60.
+ */
 static void
 stopped_client(void **state)
 {
-	int pipes[2];
+	const char *env = getenv("STOPPED_SECONDS");
+	uint64_t end = rig_now_ns() + (env != NULL ? (uint64_t)atoi(env) * 1000000000u : 0);
+	int pipes[2], turns = 0;
 	pid_t pid;
 
 	assert_int_equal(pipe(pipes), 0);
@@ -508,7 +513,7 @@ stopped_client(void **state)
 	}
 	assert_int_equal(read(pipes[0], &(char){0}, 1), 1);
 	assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
-	for (int i = 0; i < 4; i++)
+	while (turns++ < 4 || rig_now_ns() < end)
 		others_attach();
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);

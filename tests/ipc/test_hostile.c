@@ -200,6 +200,7 @@ empty_packets(void **state)
 {
 	int fds[2] = {open("/dev/null", O_RDWR), open("/dev/zero", O_RDWR)};
 	unsigned int before = daemon_fds();
+	uint64_t end;
 	struct raw r;
 
 	for (unsigned int i = 0; i < 20; i++) {
@@ -211,7 +212,10 @@ empty_packets(void **state)
 	close(fds[0]);
 	close(fds[1]);
 	settled();
-	assert_int_equal(daemon_fds(), before);
+	/* Threads of their own close what came. */
+	for (end = rig_now_ns() + HANG_NS; daemon_fds() > before && rig_now_ns() < end;)
+		usleep(1000);
+	assert_true(daemon_fds() <= before);
 }
 
 static void

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The time of day jumps by days under the daemon and its clients: nobody waits by it. Traffic that is
+ * verified, events, clients that come and go, and the end of the daemon take as long as ever.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ipc_rig.h"
+
+#define ATTACHES 20u
+#define ROUNDS 20u
+
+static struct rig rig;
+
+static int
+listener(int sock, void *arg)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .events = true};
+	struct peer p;
+	int err = peer_open(&p, rig.path[*(unsigned int *)arg], &cfg);
+
+	if (err == 0)
+		err = peer_connect(&p, sock);
+	if (err == 0)
+		err = peer_talk(&p, sock, ROUNDS);
+	peer_close(&p);
+	return err;
+}
+
+static void
+clock_jumps(void **state)
+{
+	unsigned int near = 0, far = 1;
+	struct bystanders by;
+	int sock;
+	pid_t pid;
+
+	rig_start(&rig, NULL);
+	bystanders_start(&by, &rig);
+	pid = rig_fork(listener, &far, &sock);
+	assert_int_equal(listener(sock, &near), 0);
+	rig_join(pid);
+	close(sock);
+	for (unsigned int i = 0; i < ATTACHES; i++) {
+		struct softhca_context *ctx;
+
+		assert_int_equal(softhca_open(rig.path[i % 2], &ctx), 0);
+		assert_non_null(softhca_alloc_pd(ctx));
+		assert_int_equal(softhca_close(ctx), 0);
+	}
+	bystanders_stop(&by);
+	for (unsigned int side = 0; side < 2; side++)
+		assert_true(rig_wait_empty(&rig, side, 60000) >= 0);
+	rig_stop(&rig);
+}
+
+/* It does jump here. */
+static void
+preloaded(void **state)
+{
+	time_t a = time(NULL), b = time(NULL);
+
+	assert_true(labs((long)(a - b)) > 3600);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(preloaded),
+		cmocka_unit_test_teardown(clock_jumps, rig_tidy),
+	};
+	const char *clock = getenv("CLOCK");
+
+	if (clock == NULL)
+		return 77; /* sanitizers want to be loaded first */
+	if (getenv("LD_PRELOAD") == NULL) {
+		setenv("LD_PRELOAD", clock, 1);
+		execv("/proc/self/exe", argv);
+		perror("execv");
+		return 1;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
