@@ -117,7 +117,11 @@ receive_reply(struct ipc_channel *c, const struct call *call)
 
 	if (got <= 0) {
 		ipc_close_fds(fds, num_fds);
-		return gone(c);
+		if (got != -EMFILE)
+			return gone(c);
+		/* Whatever the daemon has made it ends with the context. */
+		c->seq++;
+		return fail(-EMFILE, "this process may have no more open files");
 	}
 	if (!reply_fits(c, call, &m.head, (size_t)got, num_fds)) {
 		ipc_close_fds(fds, num_fds);

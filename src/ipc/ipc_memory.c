@@ -262,7 +262,13 @@ ipc_memory_attach(struct ipc_memory *m, const struct hca_ctl_segment *request, i
 	at = mmap((void *)(uintptr_t)bus, request->length, PROT_READ | PROT_WRITE,
 		  MAP_SHARED | MAP_FIXED, fd, (off_t)request->offset);
 	if (at == MAP_FAILED) {
-		err = ipc_fail(-errno, "the memory cannot be mapped: %s", strerror(errno));
+		err = page > PAGE_SIZE && errno == ENOMEM
+			      ? ipc_fail(
+					-ENOMEM,
+					"the memory cannot be mapped: no pages of %llu KiB are free",
+					(unsigned long long)page >> 10)
+			      : ipc_fail(-errno, "the memory cannot be mapped: %s",
+					 strerror(errno));
 		ipc_maps_give(m->config.maps, m->count + 1, m->count);
 		return err;
 	}

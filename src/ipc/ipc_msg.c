@@ -100,6 +100,9 @@ ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_f
 	*num_fds = n < room ? n : room;
 	if (got > 0 && n <= room && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
 		return got;
+	/* What came is whole, only this process may have no more descriptors. */
+	if (got > 0 && n <= room && (msg.msg_flags & MSG_TRUNC) == 0)
+		return -EMFILE;
 	/* A packet without bytes, taken for the end of the stream, may bring descriptors too. */
 	return got == 0 ? 0 : -EBADMSG;
 }

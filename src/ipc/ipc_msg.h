@@ -22,7 +22,8 @@ int ipc_send(int sock, const void *head, size_t head_bytes, const void *body, si
 /*
  * Returns the bytes read, 0 at the end of the stream and for a packet without bytes. *num_fds in: room
  * in fds, out: how many came, close-on-exec, the caller's whatever is returned. What does not fit is
- * closed here: where that may sleep, there is room for IPC_FDS_PER_MESSAGE.
+ * closed here: where that may sleep, there is room for IPC_FDS_PER_MESSAGE. -EMFILE: this process may
+ * not have the descriptors that came, the rest is as it should be; -EBADMSG: it is not.
  */
 ssize_t ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_fds);
 

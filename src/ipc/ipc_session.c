@@ -194,7 +194,7 @@ serve_one(struct ipc_session *s, struct desk *d)
 	if (end != GOES_ON)
 		return end;
 	got = ipc_receive(s->sock, &d->in, sizeof(d->in), d->fds, &num_fds);
-	if (got == -EBADMSG)
+	if (got == -EBADMSG || got == -EMFILE)
 		end = IPC_COUNTER_ended_protocol;
 	else if (got <= 0)
 		end = IPC_COUNTER_ended_closed;

@@ -144,6 +144,8 @@ open_soon(struct raw *r)
 		if (raw_call(r, IPC_HELLO, &hello, sizeof(hello), -1) == 0) {
 			r->uar_fd = r->fds[0];
 			r->async_fd = r->fds[1];
+			r->sleep_fd = r->fds[2];
+			r->kick_fd = r->fds[3];
 			r->seq = r->welcome.nonce + 1;
 			return;
 		}

@@ -246,6 +246,36 @@ shared_mapping(void **state)
 	assert_int_equal(softhca_close(ctx), 0);
 }
 
+/* Pages of a GiB, of which there are none: a sentence, and the program goes on. */
+static void
+no_hugepages(void **state)
+{
+	const uint64_t bytes = UINT64_C(1) << 30;
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	uint8_t *mem;
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | 30u << 26);
+	FILE *f = fopen("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "re");
+	int free_pages = -1;
+
+	if (f != NULL && fscanf(f, "%d", &free_pages) != 1)
+		free_pages = -1;
+	if (f != NULL)
+		fclose(f);
+	if (fd < 0 || free_pages != 0)
+		skip();
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	pd = open_pd(&ctx);
+	refused(pd, mem, PAGE, REMOTE, ENOMEM, "no pages of 1048576 KiB are free");
+	assert_non_null(softhca_alloc_pd(ctx));
+	assert_int_equal(softhca_close(ctx), 0);
+	munmap(mem, bytes);
+	close(fd);
+}
+
 /* ---- no write is lost ---- */
 
 #define HAMMERS 3u
@@ -573,6 +603,7 @@ main(void)
 		cmocka_unit_test_teardown(overlapping, rig_tidy),
 		cmocka_unit_test_teardown(unmapped_before, rig_tidy),
 		cmocka_unit_test_teardown(shared_mapping, rig_tidy),
+		cmocka_unit_test_teardown(no_hugepages, rig_tidy),
 		cmocka_unit_test_teardown(no_write_is_lost, rig_tidy),
 		cmocka_unit_test_teardown(fork_after_open, rig_tidy),
 		cmocka_unit_test_teardown(fork_while_registering, rig_tidy),

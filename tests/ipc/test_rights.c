@@ -2,12 +2,13 @@
 
 /*
  * What processes of ordinary users may not do: management datagrams. Those of a user the daemon was
- * told of may.
+ * told of may. And what a process is told that may have no more open files. And what a process is told that has used up its own rights.
  */
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -159,12 +160,54 @@ privileged_user(void **state)
 	rig_stop(&rig);
 }
 
+/* A program without descriptors is told so, by whatever needs one, and its context goes on. */
+static int
+poor(int sock, void *arg)
+{
+	struct softhca_context *ctx, *more;
+	struct rlimit low;
+	int err = softhca_open(rig.path[0], &ctx), next = dup(sock);
+
+	(void)arg;
+	if (err != 0 || next < 0 || getrlimit(RLIMIT_NOFILE, &low) != 0)
+		return 1;
+	close(next);
+	for (int left = 0; left < 4; left++) {
+		low.rlim_cur = (rlim_t)(next + left);
+		if (setrlimit(RLIMIT_NOFILE, &low) != 0)
+			return 2;
+		err = softhca_open(rig.path[0], &more);
+		if (err != -EMFILE) {
+			fprintf(stderr, "%d left: %d: %s\n", left, err, softhca_last_error(NULL));
+			return 3;
+		}
+		if (left == 0 && (softhca_create_comp_channel(ctx) != NULL || errno != EMFILE))
+			return 4;
+		if (softhca_alloc_pd(ctx) == NULL)
+			return 5;
+	}
+	return softhca_close(ctx);
+}
+
+static void
+no_descriptors(void **state)
+{
+	int sock;
+
+	start_rig(-1);
+	rig_join(rig_fork(poor, NULL, &sock));
+	close(sock);
+	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
+	rig_stop(&rig);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ordinary_user),
 		cmocka_unit_test(privileged_user),
+		cmocka_unit_test(no_descriptors),
 	};
 
 	return cmocka_run_group_tests_name("ipc-rights", tests, NULL, NULL);
