@@ -20,6 +20,8 @@
 
 #define KILLS 40u /* by hand: SOFTHCA_KILLS=1000 */
 #define STOPS 10u
+#define SOME_DEATHS 6
+#define PAIRS 32u
 #define VICTIM_QPS 8u
 #define GIVE_UP_NS 240000000000ull
 #define GIVE_UP_MS 240000u
@@ -185,6 +187,30 @@ stopped_and_killed(void **state)
 	print_times("stopped, then killed", &t);
 	assert_true(t.longest < GIVE_UP_NS);
 	stop_bystanders(&by);
+}
+
+/*
+ * Processes of 64 clients, in traffic, that attach and die in turns: in the end all is as it was. By
+ * hand 6,400 clients: DEATHS=100 test_ipc_death many_after_each_other
+ */
+static void
+many_after_each_other(void **state)
+{
+	const char *env = getenv("DEATHS");
+	int deaths = env != NULL ? atoi(env) : SOME_DEATHS;
+	unsigned int pairs = PAIRS;
+	int sock;
+
+	for (int i = 0; i < deaths; i++) {
+		pid_t pid = rig_fork(victim, &pairs, &sock);
+
+		assert_int_equal(peer_meet(sock), 0);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		close(sock);
+	}
+	for (unsigned int side = 0; side < 2; side++)
+		assert_true(rig_wait_empty(&rig, side, GIVE_UP_MS) >= 0);
 }
 
 /* ---- one client with very much ---- */
@@ -397,16 +423,19 @@ daemon_ended(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(killed_in_traffic, rig_tidy),
 		cmocka_unit_test_teardown(stopped_and_killed, rig_tidy),
+		cmocka_unit_test_teardown(many_after_each_other, rig_tidy),
 		cmocka_unit_test_teardown(killed_with_many_objects, rig_tidy),
 		cmocka_unit_test_teardown(outlived_by_its_child, rig_tidy),
 		cmocka_unit_test_teardown(daemon_killed, rig_tidy),
 		cmocka_unit_test_teardown(daemon_ended, rig_tidy),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, start, stop);
 }
