@@ -122,7 +122,7 @@ int remote_session_open(struct remote *r, const struct perf_options *opt);
 void remote_session_close(struct remote *r);
 /*
  * Daemons started a moment ago find each other, and until then nothing leaves the port: waits for that
- * as long as --timeout says, then goes on.
+ * as long as --timeout says, then goes on. Needs the peer's GID: one of the own port needs no link.
  */
 void remote_wait_link(struct remote *r);
 /* The numbers of flow i for the other end, and what it says of its own. */

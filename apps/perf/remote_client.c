@@ -278,12 +278,12 @@ remote_client(const struct perf_options *opt)
 
 	r.client = true;
 	if (err == 0)
-		remote_wait_link(&r);
-	if (err == 0)
 		err = remote_connect(&r.line, opt->remote.client,
 				     opt->remote.timeout * 1000000000ull);
 	if (err == 0)
 		err = agree(&r);
+	if (err == 0)
+		remote_wait_link(&r);
 	r.s.wake_fd = r.line.fd;
 	json = err == 0 && opt->json != NULL ? perf_json_open(&r.opt) : NULL;
 	if (err == 0 && opt->json != NULL && json == NULL)

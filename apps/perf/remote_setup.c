@@ -65,6 +65,20 @@ remote_session_open(struct remote *r, const struct perf_options *opt)
 	return 0;
 }
 
+/* What is sent to a GID of the own port never leaves it. */
+static bool
+peer_is_own_port(const struct remote *r)
+{
+	static struct remote_gids gids; /* large */
+
+	if (remote_gids_read(r->s.ctx[0], &gids) != 0)
+		return false;
+	for (unsigned int i = 0; i < gids.count; i++)
+		if (memcmp(gids.entry[i].gid.raw, r->s.gid[1].raw, sizeof(r->s.gid[1].raw)) == 0)
+			return true;
+	return false;
+}
+
 void
 remote_wait_link(struct remote *r)
 {
@@ -73,6 +87,8 @@ remote_wait_link(struct remote *r)
 	struct softhca_port_attr port;
 	bool told = false;
 
+	if (peer_is_own_port(r))
+		return;
 	while (softhca_query_port(ctx, 1, &port) == 0 && port.state != SOFTHCA_PORT_ACTIVE) {
 		bool late = perf_now_ns() >= deadline || perf_interrupted();
 
