@@ -146,6 +146,12 @@ struct hca_usage {
 };
 void hca_usage(const struct hca *h, struct hca_usage *u);
 
+/*
+ * What the device believes of the port's link: a PORT_CHANGE event tells every change of it, and
+ * nothing else does. Any thread.
+ */
+bool hca_port_link_up(const struct hca *h);
+
 /* The port has a link, took nothing for port_stall_ns, and frames for it are discarded. Any thread. */
 bool hca_port_discarding(const struct hca *h);
 

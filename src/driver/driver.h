@@ -141,6 +141,7 @@ int hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const ui
  */
 int hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uint8_t gid[16],
 			  const uint8_t mac[6]);
+/* The state counts until the device tells of a change, before this call or after it. */
 int hca_driver_set_port(struct hca_driver *drv, const struct hca_ctl_port *port);
 
 /* --- for operators ---------------------------------------------------------------------------- */

@@ -53,8 +53,12 @@ driver_addr_init(struct hca_driver *drv)
 int
 hca_driver_set_port(struct hca_driver *drv, const struct hca_ctl_port *port)
 {
+	uint32_t state;
+
 	pthread_mutex_lock(&drv->event_lock);
+	state = drv->port_told ? drv->port.state : port->state;
 	drv->port = *port;
+	drv->port.state = state;
 	pthread_mutex_unlock(&drv->event_lock);
 	return 0;
 }

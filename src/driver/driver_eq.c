@@ -180,8 +180,10 @@ send_to_all(struct hca_driver *drv, const struct hca_eqe *eqe)
 		__atomic_store_n(&drv->dead, true, __ATOMIC_RELAXED);
 		drv->told_dead = true;
 	}
-	if (eqe->type == HCA_EVENT_PORT_CHANGE)
+	if (eqe->type == HCA_EVENT_PORT_CHANGE) {
 		drv->port.state = eqe->subtype;
+		drv->port_told = true;
+	}
 	for (struct hca_client *client = drv->clients; client != NULL; client = client->next)
 		send_later(client, 0, &client->owed_port, &event);
 	send_due(drv);

@@ -270,6 +270,7 @@ struct hca_driver {
 	struct driver_neigh neighs[DRIVER_MAX_NEIGH];
 	uint32_t num_neighs;
 	struct hca_ctl_port port;
+	bool port_told; /* its state is what the last PORT_CHANGE said */
 };
 
 /*

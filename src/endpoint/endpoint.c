@@ -111,7 +111,7 @@ set_port(struct endpoint *e)
 {
 	struct hca_ctl_port port = {
 		.speed = e->port.speed,
-		.state = e->link.up ? HCA_PORT_ACTIVE : HCA_PORT_DOWN,
+		.state = hca_port_link_up(e->hca) ? HCA_PORT_ACTIVE : HCA_PORT_DOWN,
 		.max_mtu = mtu_code(e->port.roce_mtu),
 		.active_mtu = mtu_code(e->port.roce_mtu),
 	};

@@ -169,6 +169,12 @@ bytes_per_qp(const struct hca *h, uint32_t qps)
 }
 
 bool
+hca_port_link_up(const struct hca *h)
+{
+	return __atomic_load_n(&h->link_down, __ATOMIC_RELAXED) == 0;
+}
+
+bool
 hca_port_discarding(const struct hca *h)
 {
 	return __atomic_load_n(&h->discarding, __ATOMIC_RELAXED);

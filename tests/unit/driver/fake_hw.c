@@ -199,13 +199,20 @@ fake_last(const struct fake_hw *fake, uint32_t op)
 }
 
 void
-fake_event(struct fake_hw *fake, uint32_t eqn, uint8_t type, uint32_t object)
+fake_event_sub(struct fake_hw *fake, uint32_t eqn, uint8_t type, uint32_t object, uint8_t subtype)
 {
 	uint32_t slot = fake->eq_producer[eqn]++ & ((1u << fake->eq_log[eqn]) - 1);
 	struct hca_eqe *eqe = (struct hca_eqe *)(uintptr_t)fake->eq_start[eqn] + slot;
 
 	assert_int_equal(eqe->owner, HCA_OWNER_HW);
 	eqe->type = type;
+	eqe->subtype = subtype;
 	eqe->object = hca_cpu_to_le32(object);
 	__atomic_store_n(&eqe->owner, HCA_OWNER_SW, __ATOMIC_RELEASE);
+}
+
+void
+fake_event(struct fake_hw *fake, uint32_t eqn, uint8_t type, uint32_t object)
+{
+	fake_event_sub(fake, eqn, type, object, 0);
 }

@@ -62,5 +62,7 @@ const struct fake_command *fake_last(const struct fake_hw *fake, uint32_t op);
 
 /* Publish an event as the device would. */
 void fake_event(struct fake_hw *fake, uint32_t eqn, uint8_t type, uint32_t object);
+void fake_event_sub(struct fake_hw *fake, uint32_t eqn, uint8_t type, uint32_t object,
+		    uint8_t subtype);
 
 #endif

@@ -130,6 +130,38 @@ what_concerns_all_is_left(void **state)
 	assert_true(got_event(fd[0], HCA_EVENT_COMP, cqn[0]));
 }
 
+static uint32_t
+port_state(void)
+{
+	struct hca_ctl_port port;
+
+	hca_driver_query_port(drv, &port);
+	return port.state;
+}
+
+static void
+tell_port(uint32_t subtype)
+{
+	fake_event_sub(fake, 0, HCA_EVENT_PORT_CHANGE, 1, (uint8_t)subtype);
+	assert_int_equal(hca_driver_poll_wait(drv), 1);
+}
+
+/* Who describes the port may have asked before its link came up. */
+static void
+the_device_says_the_state(void **state)
+{
+	const struct hca_ctl_port seen_down = {.state = HCA_PORT_DOWN, .active_mtu = 5};
+
+	assert_int_equal(hca_driver_set_port(drv, &seen_down), 0);
+	assert_int_equal(port_state(), HCA_PORT_DOWN);
+	tell_port(HCA_PORT_ACTIVE);
+	assert_int_equal(port_state(), HCA_PORT_ACTIVE);
+	assert_int_equal(hca_driver_set_port(drv, &seen_down), 0);
+	assert_int_equal(port_state(), HCA_PORT_ACTIVE);
+	tell_port(HCA_PORT_DOWN);
+	assert_int_equal(port_state(), HCA_PORT_DOWN);
+}
+
 static void *
 few_elsewhere(void *arg)
 {
@@ -238,6 +270,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(few_are_forwarded, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_are_left, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_concerns_all_is_left, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_device_says_the_state, setup, teardown),
 		cmocka_unit_test_setup_teardown(lock_is_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_write_for_a_channel, setup, teardown),
 		cmocka_unit_test_setup_teardown(part_finds_room, setup, teardown),
