@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +15,6 @@
 
 #define PEAK_NS 10000000ull
 #define QUIET_NS 500000000ull /* UC, UD: nothing more is expected */
-#define IDLE_TURNS 64u
 
 struct pass {
 	struct remote *r;
@@ -192,19 +190,23 @@ look_around(struct pass *p)
 	return tell(p);
 }
 
-/* Nothing to do now: a passive end sleeps, the others let others run. */
+/* Waits for words of the other end only. */
+static bool
+is_passive(const struct pass *p)
+{
+	return !p->receives && sent_all(p);
+}
+
+/* Nothing to do now: a passive end sleeps; of the others poll_cq gives way where that is due. */
 static int
-rest(struct pass *p, uint32_t *idle)
+rest(const struct pass *p)
 {
 	struct pollfd fd = {.fd = p->r->line.fd, .events = POLLIN};
-	bool passive = !p->receives && sent_all(p);
 
-	if (passive && !p->result_heard)
+	if (is_passive(p) && !p->result_heard)
 		poll(&fd, 1, p->told && !p->result_told ? 0 : 100);
 	else if (p->r->opt.events)
 		return perf_wait(p->s);
-	else if (++*idle > IDLE_TURNS)
-		sched_yield();
 	return 0;
 }
 
@@ -212,7 +214,6 @@ static int
 run_pass(struct pass *p)
 {
 	struct perf_session *s = p->s;
-	uint32_t idle = 0;
 	int n, m = 0;
 
 	for (uint32_t turn = 0; !p->result_told || !p->result_heard; turn++) {
@@ -224,11 +225,9 @@ run_pass(struct pass *p)
 			m = poll_receives(p);
 		if (n < 0 || m < 0)
 			return -EIO;
-		if (n + m != 0)
-			idle = 0;
-		if (((turn & 31) == 0 || n + m == 0) && look_around(p) != 0)
+		if (((turn & 31) == 0 || is_passive(p)) && look_around(p) != 0)
 			return -EIO;
-		if (n + m == 0 && !(p->result_told && p->result_heard) && rest(p, &idle) != 0)
+		if (n + m == 0 && !(p->result_told && p->result_heard) && rest(p) != 0)
 			return -EIO;
 	}
 	return 0;

@@ -7,7 +7,6 @@
  */
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,10 +53,9 @@ wait_a_little(struct lat *l, uint64_t since, uint32_t *spins)
 		return remote_fail(&l->r->line, -EINTR, "the server was told to end");
 	if (l->r->opt.events && perf_wait(l->s) != 0)
 		return -EIO;
+	/* poll_cq gives way where the CPU is shared; once more would be too often. */
 	if (!l->r->opt.events && ++*spins % SPINS != 0)
 		return 0;
-	if (!l->r->opt.events)
-		sched_yield();
 	if (perf_now_ns() - since < PERF_STUCK_NS || !l->r->client)
 		return hear(l);
 	remote_fail(&l->r->line, -ETIMEDOUT, "no answer comes any more");

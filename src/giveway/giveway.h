@@ -10,12 +10,17 @@
  *  - The CPU is not known to be shared: spin. When the spell is 10 us old one sched_yield() probes,
  *    and again every 10 us. What takes less than that never meets a probe.
  *  - A yield that took long and switched to another thread means that the CPU is shared, for 200 us,
- *    which every such yield renews. Both are asked: a thread that yields in a loop is inside
- *    sched_yield() when the timer ticks, takes the interrupt for a neighbour, and would stay in the
- *    mode it should leave.
+ *    which such a yield renews when half of them are over: to count switches costs a system call.
+ *    Both are asked: a thread that yields in a loop is inside sched_yield() when the timer ticks,
+ *    takes the interrupt for a neighbour, and would stay in the mode it should leave.
  *  - Shared: every empty poll yields, and so does a full burst and every eighth busy poll. Else a
  *    stream would starve its own consumer.
  *  - Who finds something in every poll has no spell: a probe every 100 us, 1 % of the time.
+ *  - A yield that took half a millisecond met a hog: a thread that never gives way, such as a program
+ *    that watches memory. Two of them in a row, and nothing yields for 40 ms, doubling up to 640 ms
+ *    while hogs are met again: a yield costs a slice of the hog's, and under EEVDF moves the one that
+ *    yields further back each time. Whoever can sleeps at once instead, and is let in when it is
+ *    woken; the others spin and have what the scheduler gives them.
  *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the deadline of
  *    the one that yields further away, also when nobody else is there, until it starves for seconds
  *    behind those that work.
@@ -30,10 +35,14 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define GIVEWAY_PROBE_NS 10000u	  /* age of a spell that probes, and between two probes */
-#define GIVEWAY_SHARED_NS 200000u /* how long a yield that met somebody counts */
-#define GIVEWAY_SLOW_NS 1000u	  /* nobody there: 0.2 to 0.5 us; two switches: 2 us and more */
-#define GIVEWAY_NAP_EVERY 2048u	  /* yields */
+#define GIVEWAY_PROBE_NS 10000u	      /* age of a spell that probes, and between two probes */
+#define GIVEWAY_SHARED_NS 200000u     /* how long a yield that met somebody counts */
+#define GIVEWAY_SLOW_NS 1000u	      /* nobody there: 0.2 to 0.5 us; two switches: 2 us and more */
+#define GIVEWAY_HOG_NS 500000u	      /* who has the CPU that long does not give way */
+#define GIVEWAY_HOGS 2u		      /* such yields in a row */
+#define GIVEWAY_HOGGED_MIN 40000000u  /* how long such yields count, at first ... */
+#define GIVEWAY_HOGGED_MAX 640000000u /* ... and at most */
+#define GIVEWAY_NAP_EVERY 2048u	      /* yields */
 #define GIVEWAY_BUSY_POLLS 8u
 #define GIVEWAY_BUSY_PROBE_NS 100000u /* without an empty poll, and between two probes then */
 
@@ -50,11 +59,15 @@ struct giveway {
 	uint64_t begun;	       /* the spell; 0: the last poll found something */
 	uint64_t probed;       /* the last yield was over */
 	uint64_t shared_until; /* 0: not shared */
+	uint64_t hogged_until; /* 0: no hog was met */
+	uint64_t hogged_ns;    /* how long the last one counted */
 	uint64_t switches;     /* when they were last counted */
-	uint64_t
-		busy_since; /* the first busy poll behind an empty one; 0: the last one was empty */
+	/* the first busy poll behind an empty one; 0: the last one was empty */
+	uint64_t busy_since;
 	uint32_t yields;
+	uint32_t hogs; /* yields in a row that met one */
 	uint32_t busy; /* busy polls */
+	bool spins;    /* never sleeps: yields even to a hog */
 };
 
 static inline void
@@ -85,6 +98,25 @@ giveway_shared(const struct giveway *g, uint64_t now)
 	return now < g->shared_until;
 }
 
+/* Whoever has the CPU gets it from the scheduler only: a yield would cost a slice of milliseconds. */
+static inline bool
+giveway_hogged(const struct giveway *g, uint64_t now)
+{
+	return __builtin_expect(now < g->hogged_until, 0);
+}
+
+/* A hog that is met again soon after is looked for less often. */
+static inline void
+giveway_met_hog(struct giveway *g, uint64_t now)
+{
+	if (g->hogged_until == 0 || now - g->hogged_until > 2 * g->hogged_ns)
+		g->hogged_ns = GIVEWAY_HOGGED_MIN;
+	else if (g->hogged_ns < GIVEWAY_HOGGED_MAX)
+		g->hogged_ns *= 2;
+	g->hogged_until = now + g->hogged_ns;
+	g->shared_until = now;
+}
+
 /* One yield, and what it tells about the CPU. */
 static __attribute__((noinline, unused)) void
 giveway_yield(struct giveway *g, uint64_t now)
@@ -92,7 +124,7 @@ giveway_yield(struct giveway *g, uint64_t now)
 	const struct giveway_system *s = g->system;
 	/* A count that is old would take a switch of long ago for one of this yield. */
 	uint64_t before = giveway_shared(g, now) ? g->switches : s->switches();
-	uint64_t t = s->now();
+	uint64_t t = s->now(), took;
 
 	if (++g->yields % GIVEWAY_NAP_EVERY == 0)
 		s->nap();
@@ -100,11 +132,17 @@ giveway_yield(struct giveway *g, uint64_t now)
 		s->yield();
 	g->probed = s->now();
 	g->switches = before;
-	if (g->probed - t <= GIVEWAY_SLOW_NS)
+	took = g->probed - t;
+	if (took < GIVEWAY_HOG_NS)
+		g->hogs = 0;
+	if (took <= GIVEWAY_SLOW_NS || g->probed + GIVEWAY_SHARED_NS / 2 < g->shared_until)
 		return;
 	g->switches = s->switches();
-	if (g->switches != before)
-		g->shared_until = g->probed + GIVEWAY_SHARED_NS;
+	if (g->switches == before)
+		return;
+	g->shared_until = g->probed + GIVEWAY_SHARED_NS;
+	if (took >= GIVEWAY_HOG_NS && ++g->hogs >= GIVEWAY_HOGS && !g->spins)
+		giveway_met_hog(g, g->probed);
 }
 
 /* A poll found nothing at time now; gives way where that is due. Returns the age of the spell. */
@@ -117,6 +155,8 @@ giveway_empty(struct giveway *g, uint64_t now)
 	if (g->begun == 0)
 		g->begun = now;
 	age = now - g->begun;
+	if (giveway_hogged(g, now))
+		return age;
 	if (giveway_shared(g, now) ||
 	    (age >= GIVEWAY_PROBE_NS && now - g->probed >= GIVEWAY_PROBE_NS))
 		giveway_yield(g, now);
@@ -131,7 +171,7 @@ giveway_busy(struct giveway *g, uint64_t now, bool full)
 	if (g->busy_since == 0)
 		g->busy_since = now;
 	if (!giveway_shared(g, now)) {
-		if (now - g->busy_since < GIVEWAY_BUSY_PROBE_NS)
+		if (giveway_hogged(g, now) || now - g->busy_since < GIVEWAY_BUSY_PROBE_NS)
 			return;
 		g->busy_since = now;
 		giveway_yield(g, now);

@@ -346,7 +346,9 @@ found_nothing(struct worker *w, uint64_t now)
 
 	if (++w->empty > IDLE_PAUSE)
 		rte_pause();
-	if (w->polite && giveway_empty(&w->giveway, now) >= SPELL_NS && !t->spin)
+	if (w->polite &&
+	    (giveway_empty(&w->giveway, now) >= SPELL_NS || giveway_hogged(&w->giveway, now)) &&
+	    !t->spin)
 		sleep_after_spell(w);
 }
 
@@ -426,6 +428,7 @@ hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out
 			w->giveway.system = &giveway_system;
 			/* Who spins has CPUs of his own, unless they are fewer than the workers. */
 			w->polite = !t->spin || n > cpus;
+			w->giveway.spins = t->spin;
 			if (cfg->num_cpus != 0)
 				w->cpu = cfg->cpus[i % cfg->num_cpus];
 			rc = pthread_create(&w->thread, NULL, worker_main, w);

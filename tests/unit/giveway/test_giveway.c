@@ -14,12 +14,14 @@
 #define ALONE_NS 400u
 #define SHARED_NS 2500u
 #define TICK_NS 4000u
+#define SLICE_NS 2800000u
 
 /* The CPU of the test */
 static uint64_t clock_ns;
 static uint64_t switch_count;
 static unsigned int yields, naps;
 static bool neighbour; /* another thread wants this CPU, and yields back */
+static bool hog;       /* another thread wants this CPU and never yields */
 static bool tick;      /* an interrupt comes inside every yield */
 
 static uint64_t
@@ -32,8 +34,8 @@ static void
 fake_yield(void)
 {
 	yields++;
-	clock_ns += neighbour ? SHARED_NS : tick ? TICK_NS : ALONE_NS;
-	switch_count += neighbour;
+	clock_ns += hog ? SLICE_NS : neighbour ? SHARED_NS : tick ? TICK_NS : ALONE_NS;
+	switch_count += neighbour || hog;
 }
 
 static void
@@ -59,7 +61,7 @@ setup(void **state)
 	clock_ns = 1000000;
 	switch_count = 77;
 	yields = naps = 0;
-	neighbour = tick = false;
+	neighbour = tick = hog = false;
 	memset(&g, 0, sizeof(g));
 	g.system = &fake;
 	*state = &g;
@@ -194,7 +196,7 @@ work_with_pauses_does_not(void **state)
 	assert_int_equal(yields, 0);
 }
 
-/* The mode ends by itself 200 us after the last yield that met somebody. */
+/* The mode ends by itself 100 to 200 us after the last yield that met somebody. */
 static void
 neighbour_leaves(void **state)
 {
@@ -203,9 +205,9 @@ neighbour_leaves(void **state)
 	neighbour = true;
 	find_nothing(g, 100000);
 	neighbour = false;
-	find_nothing(g, GIVEWAY_SHARED_NS - 3000);
+	find_nothing(g, GIVEWAY_SHARED_NS / 2 - 3000);
 	assert_true(giveway_shared(g, clock_ns));
-	find_nothing(g, 3000);
+	find_nothing(g, GIVEWAY_SHARED_NS / 2 + 3000);
 	assert_false(giveway_shared(g, clock_ns));
 }
 
@@ -223,7 +225,8 @@ tick_is_no_neighbour(void **state)
 	find_nothing(g, 20000);
 	assert_true(giveway_shared(g, clock_ns));
 	neighbour = false;
-	find_nothing(g, GIVEWAY_SHARED_NS + 5000);
+	/* A switch that nobody has counted yet may still be taken for one of now. */
+	find_nothing(g, GIVEWAY_SHARED_NS / 2 * 3 + 5000);
 	assert_false(giveway_shared(g, clock_ns));
 }
 
@@ -238,6 +241,78 @@ old_switch_does_not_count(void **state)
 	tick = true;
 	find_nothing(g, 100000);
 	assert_false(giveway_shared(g, clock_ns));
+}
+
+/* Yields would go to the hog: there are none, but one now and then that looks whether it is gone. */
+static void
+hog_is_met(void **state)
+{
+	struct giveway *g = *state;
+
+	hog = true;
+	find_nothing(g, 2 * SLICE_NS);
+	assert_int_equal(yields, GIVEWAY_HOGS);
+	assert_true(giveway_hogged(g, clock_ns));
+	assert_false(giveway_shared(g, clock_ns));
+	find_nothing(g, GIVEWAY_HOGGED_MIN - SLICE_NS);
+	for (int i = 0; i < 1000; i++)
+		find_something(g, true);
+	assert_int_equal(yields, GIVEWAY_HOGS);
+	find_nothing(g, 5000000000);
+	assert_true(giveway_hogged(g, clock_ns));
+	/* 40, 80 ... 640 ms, then all of them 640 */
+	assert_in_range(yields - GIVEWAY_HOGS, 9, 13);
+}
+
+static void
+hog_leaves(void **state)
+{
+	struct giveway *g = *state;
+
+	hog = true;
+	find_nothing(g, 1000000000);
+	hog = false;
+	neighbour = true;
+	find_nothing(g, GIVEWAY_HOGGED_MAX);
+	assert_false(giveway_hogged(g, clock_ns));
+	assert_true(giveway_shared(g, clock_ns));
+	/* A new one is met by two yields, and counts as long as the first one did. */
+	neighbour = false;
+	find_nothing(g, 4ull * GIVEWAY_HOGGED_MAX);
+	hog = true;
+	yields = 0;
+	find_nothing(g, 2 * SLICE_NS);
+	assert_int_equal(yields, GIVEWAY_HOGS);
+	assert_int_equal(g->hogged_ns, GIVEWAY_HOGGED_MIN);
+}
+
+/* The CPU was away for a while, once: an interrupt of the host, or another group's turn. */
+static void
+one_long_yield_is_no_hog(void **state)
+{
+	struct giveway *g = *state;
+
+	neighbour = true;
+	for (int i = 0; i < 100; i++) {
+		find_nothing(g, 50000);
+		hog = true;
+		giveway_empty(g, clock_ns);
+		hog = false;
+		assert_false(giveway_hogged(g, clock_ns));
+		assert_true(giveway_shared(g, clock_ns));
+	}
+}
+
+/* Who never sleeps has nothing better than a yield. */
+static void
+spinner_yields_to_hogs(void **state)
+{
+	struct giveway *g = *state;
+
+	g->spins = true;
+	hog = true;
+	find_nothing(g, 100 * SLICE_NS);
+	assert_in_range(yields, 99, 101);
 }
 
 static void
@@ -265,6 +340,10 @@ main(void)
 		cmocka_unit_test_setup(neighbour_leaves, setup),
 		cmocka_unit_test_setup(tick_is_no_neighbour, setup),
 		cmocka_unit_test_setup(old_switch_does_not_count, setup),
+		cmocka_unit_test_setup(hog_is_met, setup),
+		cmocka_unit_test_setup(hog_leaves, setup),
+		cmocka_unit_test_setup(one_long_yield_is_no_hog, setup),
+		cmocka_unit_test_setup(spinner_yields_to_hogs, setup),
 		cmocka_unit_test_setup(naps_are_taken, setup),
 	};
 
