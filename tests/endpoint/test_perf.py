@@ -356,7 +356,11 @@ class Segment(Veth):
 
 class Xdp(Case):
     """By hand: test_perf.py SOFTHCAD SOFTHCA-PERF Xdp. The kernel hands over every frame of the
-    interface, so the lines of both ends go elsewhere."""
+    interface, so the lines of both ends go elsewhere.
+
+    On a busy machine it fails now and then: seen once, the kernel had refused descriptors of the
+    driver (XDP_STATISTICS of its socket: tx_invalid_descs), frames waited in its transmit ring,
+    and its peer heard nothing more. Why they are refused is not known."""
 
     @classmethod
     def start(cls):
