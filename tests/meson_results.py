@@ -4,6 +4,8 @@
 meson_results.py select BUILD-DIR FILTER QUICK GLOB...  prints the names of the tests to run
 meson_results.py programs BUILD-DIR GLOB...             prints the ninja targets they start
 meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to RESULTS
+
+A GLOB with a '-' before it leaves out what it matches.
 """
 import fnmatch
 import json
@@ -15,11 +17,16 @@ import sys
 OUTCOMES = {'OK': 'pass', 'EXPECTEDFAIL': 'pass', 'SKIP': 'skip'}
 
 
+def matches(name, globs):
+    return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+
+
 def tests_of(build, globs):
     listing = subprocess.run(['meson', 'introspect', '--tests', build], check=True,
                              stdout=subprocess.PIPE, encoding='utf-8').stdout
     for test in json.loads(listing):
-        if any(fnmatch.fnmatchcase(test['name'], glob) for glob in globs):
+        if matches(test['name'], [glob for glob in globs if not glob.startswith('-')]) and \
+                not matches(test['name'], [glob[1:] for glob in globs if glob.startswith('-')]):
             yield test
 
 
