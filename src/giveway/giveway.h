@@ -67,6 +67,7 @@ struct giveway {
 	uint32_t yields;
 	uint32_t hogs; /* yields in a row that met one */
 	uint32_t busy; /* busy polls */
+	bool soon;     /* the next empty poll probes */
 	bool spins;    /* never sleeps: yields even to a hog */
 };
 
@@ -131,6 +132,7 @@ giveway_yield(struct giveway *g, uint64_t now)
 	else
 		s->yield();
 	g->probed = s->now();
+	g->soon = false;
 	g->switches = before;
 	took = g->probed - t;
 	if (took < GIVEWAY_HOG_NS)
@@ -157,7 +159,7 @@ giveway_empty(struct giveway *g, uint64_t now)
 	age = now - g->begun;
 	if (giveway_hogged(g, now))
 		return age;
-	if (giveway_shared(g, now) ||
+	if (giveway_shared(g, now) || g->soon ||
 	    (age >= GIVEWAY_PROBE_NS && now - g->probed >= GIVEWAY_PROBE_NS))
 		giveway_yield(g, now);
 	return age;
@@ -179,6 +181,13 @@ giveway_busy(struct giveway *g, uint64_t now, bool full)
 	}
 	if (full || ++g->busy % GIVEWAY_BUSY_POLLS == 0)
 		giveway_yield(g, now);
+}
+
+/* A thread was woken that may wait for this CPU: the next empty poll probes. */
+static inline void
+giveway_soon(struct giveway *g)
+{
+	g->soon = true;
 }
 
 /* The next spell begins anew: somebody announced work. */

@@ -360,6 +360,18 @@ found_work(struct worker *w, unsigned int work, uint64_t now)
 		giveway_busy(&w->giveway, now, work >= HCA_BURST);
 }
 
+/* Whoever waits for events was woken, on this very CPU perhaps. */
+static void
+was_told(struct worker *w)
+{
+	struct hca_wake *wake = &w->hca->wake[w->id];
+
+	if (likely(!wake->events))
+		return;
+	wake->events = false;
+	giveway_soon(&w->giveway);
+}
+
 static void *
 worker_main(void *arg)
 {
@@ -376,6 +388,7 @@ worker_main(void *arg)
 		uint64_t now = hca_clock_ns();
 		unsigned int work = hca_poll(w->hca, w->id, now);
 
+		was_told(w);
 		if (work == 0)
 			found_nothing(w, now);
 		else

@@ -57,6 +57,7 @@ struct hca_tx_wait {
 /* Workers that one worker has given something to since its last poll ended: a bit each. */
 struct hca_wake {
 	uint32_t workers;
+	bool events; /* were told at the end of a poll: a thread that waits for them was woken */
 } __rte_cache_aligned;
 
 struct hca {

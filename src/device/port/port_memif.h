@@ -35,7 +35,7 @@ struct hca_port_memif_config {
 	bool has_mac;
 	uint8_t log2_ring;
 	uint8_t mac[6];
-	uint16_t buffer; /* bytes each, a client's */
+	uint16_t buffer; /* bytes each, a client's; 0: the longest frame fits */
 	uint32_t id;
 	uid_t owner_uid; /* of the socket's file; -1: left alone */
 	gid_t owner_gid;

@@ -210,7 +210,6 @@ hca_port_memif_parse(const char *args, struct hca_port_memif_config *out, char *
 	*out = (struct hca_port_memif_config){
 		.abstract = true,
 		.log2_ring = 10,
-		.buffer = 2048,
 		.owner_uid = (uid_t)-1,
 		.owner_gid = (gid_t)-1,
 		.socket = DEFAULT_SOCKET,

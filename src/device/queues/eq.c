@@ -484,6 +484,7 @@ hca_eqs_notify(struct hca *h)
 	if (written == 0)
 		return;
 	q->written = 0;
+	h->wake[h->stage_worker[HCA_STAGE_CEU]].events = true;
 	if (q->notify != NULL)
 		q->notify(q->notify_arg, written);
 }

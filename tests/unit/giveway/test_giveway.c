@@ -109,6 +109,23 @@ long_waits_probe(void **state)
 	assert_in_range(yields, 90, 101);
 }
 
+/* Who woke another thread does not keep the CPU from it for 10 us. */
+static void
+probe_is_due_soon(void **state)
+{
+	struct giveway *g = *state;
+
+	giveway_soon(g);
+	find_something(g, false);
+	assert_int_equal(yields, 0);
+	find_nothing(g, 1000);
+	assert_int_equal(yields, 1);
+	neighbour = true;
+	giveway_soon(g);
+	find_nothing(g, 100);
+	assert_true(giveway_shared(g, clock_ns));
+}
+
 /* The age is that of the spell, and work ends it. */
 static void
 age(void **state)
@@ -332,6 +349,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(short_waits_meet_no_probe, setup),
 		cmocka_unit_test_setup(long_waits_probe, setup),
+		cmocka_unit_test_setup(probe_is_due_soon, setup),
 		cmocka_unit_test_setup(age, setup),
 		cmocka_unit_test_setup(neighbour_is_met, setup),
 		cmocka_unit_test_setup(busy_polls_yield_where_shared, setup),
