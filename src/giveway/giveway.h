@@ -17,10 +17,11 @@
  *    stream would starve its own consumer.
  *  - Who finds something in every poll has no spell: a probe every 100 us, 1 % of the time.
  *  - A yield that took half a millisecond met a hog: a thread that never gives way, such as a program
- *    that watches memory. Two of them in a row, and nothing yields for 40 ms, doubling up to 640 ms
- *    while hogs are met again: a yield costs a slice of the hog's, and under EEVDF moves the one that
- *    yields further back each time. Whoever can sleeps at once instead, and is let in when it is
- *    woken; the others spin and have what the scheduler gives them.
+ *    that watches memory. When 8 ms more were lost in such yields than passed between them nothing
+ *    yields for 20 ms, doubling up to 640 ms while hogs are met again: a yield costs a slice of the
+ *    hog's, and under EEVDF moves the one that yields further back each time. Whoever can sleeps at
+ *    once instead, and is let in when it is woken; the others spin and have what the scheduler gives
+ *    them. One such yield alone says little: another session had its turn, or the host took the CPU.
  *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the deadline of
  *    the one that yields further away, also when nobody else is there, until it starves for seconds
  *    behind those that work.
@@ -39,8 +40,9 @@
 #define GIVEWAY_SHARED_NS 200000u     /* how long a yield that met somebody counts */
 #define GIVEWAY_SLOW_NS 1000u	      /* nobody there: 0.2 to 0.5 us; two switches: 2 us and more */
 #define GIVEWAY_HOG_NS 500000u	      /* who has the CPU that long does not give way */
-#define GIVEWAY_HOGS 2u		      /* such yields in a row */
-#define GIVEWAY_HOGGED_MIN 40000000u  /* how long such yields count, at first ... */
+#define GIVEWAY_LOST_NS 8000000u      /* more of such time than of other time: hogged */
+#define GIVEWAY_AGAIN_NS 3000000u     /* where that was so a moment ago */
+#define GIVEWAY_HOGGED_MIN 20000000u  /* how long it counts, at first ... */
 #define GIVEWAY_HOGGED_MAX 640000000u /* ... and at most */
 #define GIVEWAY_NAP_EVERY 2048u	      /* yields */
 #define GIVEWAY_BUSY_POLLS 8u
@@ -59,13 +61,14 @@ struct giveway {
 	uint64_t begun;	       /* the spell; 0: the last poll found something */
 	uint64_t probed;       /* the last yield was over */
 	uint64_t shared_until; /* 0: not shared */
+	uint64_t lost;	       /* in yields to hogs, beyond what passed between them */
+	uint64_t lost_at;      /* the last of them was over */
 	uint64_t hogged_until; /* 0: no hog was met */
 	uint64_t hogged_ns;    /* how long the last one counted */
 	uint64_t switches;     /* when they were last counted */
 	/* the first busy poll behind an empty one; 0: the last one was empty */
 	uint64_t busy_since;
 	uint32_t yields;
-	uint32_t hogs; /* yields in a row that met one */
 	uint32_t busy; /* busy polls */
 	bool soon;     /* the next empty poll probes */
 	bool spins;    /* never sleeps: yields even to a hog */
@@ -106,14 +109,22 @@ giveway_hogged(const struct giveway *g, uint64_t now)
 	return __builtin_expect(now < g->hogged_until, 0);
 }
 
-/* A hog that is met again soon after is looked for less often. */
+/* A yield of so long ended now. Hogs that are met again soon after are looked for less often. */
 static inline void
-giveway_met_hog(struct giveway *g, uint64_t now)
+giveway_met_hog(struct giveway *g, uint64_t took, uint64_t now)
 {
-	if (g->hogged_until == 0 || now - g->hogged_until > 2 * g->hogged_ns)
+	uint64_t between = now - took - g->lost_at;
+	bool again = g->hogged_until != 0 && now - g->hogged_until < 2 * g->hogged_ns;
+
+	g->lost = (g->lost > between ? g->lost - between : 0) + took;
+	g->lost_at = now;
+	if (g->lost < (again ? GIVEWAY_AGAIN_NS : GIVEWAY_LOST_NS))
+		return;
+	if (!again)
 		g->hogged_ns = GIVEWAY_HOGGED_MIN;
 	else if (g->hogged_ns < GIVEWAY_HOGGED_MAX)
 		g->hogged_ns *= 2;
+	g->lost = 0;
 	g->hogged_until = now + g->hogged_ns;
 	g->shared_until = now;
 }
@@ -135,16 +146,14 @@ giveway_yield(struct giveway *g, uint64_t now)
 	g->soon = false;
 	g->switches = before;
 	took = g->probed - t;
-	if (took < GIVEWAY_HOG_NS)
-		g->hogs = 0;
 	if (took <= GIVEWAY_SLOW_NS || g->probed + GIVEWAY_SHARED_NS / 2 < g->shared_until)
 		return;
 	g->switches = s->switches();
 	if (g->switches == before)
 		return;
 	g->shared_until = g->probed + GIVEWAY_SHARED_NS;
-	if (took >= GIVEWAY_HOG_NS && ++g->hogs >= GIVEWAY_HOGS && !g->spins)
-		giveway_met_hog(g, g->probed);
+	if (took >= GIVEWAY_HOG_NS && !g->spins)
+		giveway_met_hog(g, took, g->probed);
 }
 
 /* A poll found nothing at time now; gives way where that is due. Returns the age of the spell. */
