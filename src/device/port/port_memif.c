@@ -196,9 +196,9 @@ set_up(struct port_memif *p, const struct hca_port_memif_config *cfg)
 	p->port.queue_size = 1u << cfg->log2_ring;
 	p->cfg = *cfg;
 	if (cfg->buffer == 0)
-		p->cfg.buffer = (uint16_t)RTE_MIN(
-			RTE_ALIGN_CEIL(p->port.max_frame + RTE_VLAN_HLEN, RTE_CACHE_LINE_SIZE),
-			UINT16_MAX);
+		p->cfg.buffer = (uint16_t)RTE_MIN(RTE_ALIGN_CEIL(p->port.max_frame + RTE_VLAN_HLEN,
+								 RTE_CACHE_LINE_SIZE),
+						  UINT16_MAX);
 	snprintf(p->name, sizeof(p->name), "%s", cfg->name);
 	p->cfg.name = p->name;
 	p->listener = p->timer = p->broken_fd = p->stop_fd = -1;
