@@ -68,6 +68,26 @@ preloaded(void **state)
 	assert_true(labs((long)(a - b)) > 3600);
 }
 
+/* LD_PRELOAD takes a blank for the end of a path: the library is named by a link without one. */
+static int
+again_with(const char *library, char **argv)
+{
+	const char *folder = getenv("TMPDIR");
+	char link[256];
+
+	snprintf(link, sizeof(link), "%s/softhca-clock-%d.so", folder != NULL ? folder : "/tmp",
+		 (int)getpid());
+	if (symlink(library, link) != 0) {
+		perror(link);
+		return 1;
+	}
+	setenv("LD_PRELOAD", link, 1);
+	execv("/proc/self/exe", argv);
+	perror("execv");
+	unlink(link);
+	return 1;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -75,15 +95,14 @@ main(int argc, char **argv)
 		cmocka_unit_test(preloaded),
 		cmocka_unit_test_teardown(clock_jumps, rig_tidy),
 	};
-	const char *clock = getenv("CLOCK");
+	const char *clock = getenv("CLOCK"), *link = getenv("LD_PRELOAD");
+	int failed;
 
 	if (clock == NULL)
 		return 77; /* sanitizers want to be loaded first */
-	if (getenv("LD_PRELOAD") == NULL) {
-		setenv("LD_PRELOAD", clock, 1);
-		execv("/proc/self/exe", argv);
-		perror("execv");
-		return 1;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (link == NULL)
+		return again_with(clock, argv);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(link);
+	return failed;
 }
