@@ -3,6 +3,7 @@
 /* See sleep.h. */
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -393,6 +394,19 @@ set_awake(struct hca *h, struct sleeper *s)
 	arm_port(h, s, false);
 }
 
+/* Linux before 5.11 has no epoll_pwait2(), and filters of system calls may not know it. */
+static int
+wait_for_events(int fd, struct epoll_event *ev, const struct timespec *ts)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int n = epoll_pwait2(fd, ev, EVENTS, ts, NULL);
+
+	if (likely(n >= 0) || (errno != ENOSYS && errno != EPERM))
+		return n;
+	n = ppoll(&p, 1, ts, NULL);
+	return n > 0 ? epoll_wait(fd, ev, EVENTS, 0) : n;
+}
+
 static void
 wait_until(struct hca *h, struct sleeper *s, unsigned int worker, uint64_t until, uint64_t now,
 	   struct waking *w)
@@ -402,7 +416,7 @@ wait_until(struct hca *h, struct sleeper *s, unsigned int worker, uint64_t until
 			      .tv_nsec = (long)(ns % 1000000000u)};
 
 	hca_worker_offline(h, worker);
-	w->n = epoll_pwait2(s->epoll_fd, w->ev, EVENTS, until == UINT64_MAX ? NULL : &ts, NULL);
+	w->n = wait_for_events(s->epoll_fd, w->ev, until == UINT64_MAX ? NULL : &ts);
 	hca_worker_online(h, worker);
 	HCA_COUNT_OF(h, s->stage, worker_sleeps);
 }
