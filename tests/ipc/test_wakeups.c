@@ -229,30 +229,48 @@ with_event(struct peer *p, uint32_t i)
 	assert_int_equal(peer_wait(p, &wc, LOST_S), 0);
 }
 
+static void
+take_event(struct peer *p)
+{
+	struct softhca_cq *cq;
+
+	assert_int_equal(softhca_get_cq_event(p->channel, &cq, NULL), 0);
+	softhca_ack_cq_events(cq, 1);
+}
+
+static int
+bytes_in(const struct peer *p)
+{
+	int bytes;
+
+	assert_int_equal(ioctl(p->channel->fd, FIONREAD, &bytes), 0);
+	return bytes;
+}
+
 /* Nobody reads until there is no room; what is owed comes once there is. */
 static void
 full_pipe(struct peer *p)
 {
-	struct softhca_cq *cq;
 	struct softhca_wc wc;
 	int bytes = 0;
 
+	/* A page that was read in part holds less than a page until it is empty. */
+	while (bytes_in(p) != 0)
+		take_event(p);
 	assert_int_equal(fcntl(p->channel->fd, F_SETPIPE_SZ, PIPE), PIPE);
 	for (uint32_t i = 0; i < 10000 && bytes < PIPE; i++) {
 		assert_int_equal(softhca_req_notify_cq(p->cq, 0), 0);
 		ring(p, i);
 		done(p, i);
-		assert_int_equal(ioctl(p->channel->fd, FIONREAD, &bytes), 0);
+		bytes = bytes_in(p);
 	}
 	assert_int_equal(bytes, PIPE);
 	assert_int_equal(softhca_req_notify_cq(p->cq, 0), 0);
 	ring(p, 0);
 	done(p, 0);
 	pause_between();
-	for (unsigned int i = 0; i < PIPE / 16 + 1; i++) {
-		assert_int_equal(softhca_get_cq_event(p->channel, &cq, NULL), 0);
-		softhca_ack_cq_events(cq, 1);
-	}
+	for (unsigned int i = 0; i < PIPE / 16 + 1; i++)
+		take_event(p);
 	assert_int_equal(softhca_poll_cq(p->cq, 1, &wc), 0);
 }
 
