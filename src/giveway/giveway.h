@@ -17,11 +17,12 @@
  *    stream would starve its own consumer.
  *  - Who finds something in every poll has no spell: a probe every 100 us, 1 % of the time.
  *  - A yield that took half a millisecond met a hog: a thread that never gives way, such as a program
- *    that watches memory. When 8 ms more were lost in such yields than passed between them nothing
- *    yields for 20 ms, doubling up to 640 ms while hogs are met again: a yield costs a slice of the
- *    hog's, and under EEVDF moves the one that yields further back each time. Whoever can sleeps at
- *    once instead, and is let in when it is woken; the others spin and have what the scheduler gives
- *    them. One such yield alone says little: another session had its turn, or the host took the CPU.
+ *    that watches memory. When 8 ms were lost in such yields, less a quarter of what passed between
+ *    them, nothing yields for 20 ms, doubling up to 640 ms while hogs are met again: a yield costs a
+ *    slice of the hog's, and under EEVDF moves the one that yields further back each time. Whoever
+ *    can sleeps at once instead, and is let in when it is woken; the others spin and have what the
+ *    scheduler gives them. One such yield alone says little: another session had its turn, or the
+ *    host took the CPU.
  *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the deadline of
  *    the one that yields further away, also when nobody else is there, until it starves for seconds
  *    behind those that work.
@@ -40,7 +41,8 @@
 #define GIVEWAY_SHARED_NS 200000u     /* how long a yield that met somebody counts */
 #define GIVEWAY_SLOW_NS 1000u	      /* nobody there: 0.2 to 0.5 us; two switches: 2 us and more */
 #define GIVEWAY_HOG_NS 500000u	      /* who has the CPU that long does not give way */
-#define GIVEWAY_LOST_NS 8000000u      /* more of such time than of other time: hogged */
+#define GIVEWAY_LOST_NS 8000000u      /* of such time, less what passed between: hogged */
+#define GIVEWAY_LOST_SHARE 4u	      /* what passes between counts for one part in so many */
 #define GIVEWAY_AGAIN_NS 3000000u     /* where that was so a moment ago */
 #define GIVEWAY_HOGGED_MIN 20000000u  /* how long it counts, at first ... */
 #define GIVEWAY_HOGGED_MAX 640000000u /* ... and at most */
@@ -61,7 +63,7 @@ struct giveway {
 	uint64_t begun;	       /* the spell; 0: the last poll found something */
 	uint64_t probed;       /* the last yield was over */
 	uint64_t shared_until; /* 0: not shared */
-	uint64_t lost;	       /* in yields to hogs, beyond what passed between them */
+	uint64_t lost;	       /* in yields to hogs, less a share of what passed between */
 	uint64_t lost_at;      /* the last of them was over */
 	uint64_t hogged_until; /* 0: no hog was met */
 	uint64_t hogged_ns;    /* how long the last one counted */
@@ -113,7 +115,7 @@ giveway_hogged(const struct giveway *g, uint64_t now)
 static inline void
 giveway_met_hog(struct giveway *g, uint64_t took, uint64_t now)
 {
-	uint64_t between = now - took - g->lost_at;
+	uint64_t between = (now - took - g->lost_at) / GIVEWAY_LOST_SHARE;
 	bool again = g->hogged_until != 0 && now - g->hogged_until < 2 * g->hogged_ns;
 
 	g->lost = (g->lost > between ? g->lost - between : 0) + took;

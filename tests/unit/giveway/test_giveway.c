@@ -311,7 +311,7 @@ some_long_yields_are_no_hog(void **state)
 
 	neighbour = true;
 	for (int i = 0; i < 100; i++) {
-		find_nothing(g, SLICE_NS + 50000);
+		find_nothing(g, GIVEWAY_LOST_SHARE * SLICE_NS + 50000);
 		hog = true;
 		giveway_empty(g, clock_ns);
 		hog = false;
