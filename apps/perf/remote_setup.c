@@ -87,6 +87,8 @@ remote_wait_link(struct remote *r)
 	struct softhca_port_attr port;
 	bool told = false;
 
+	if (softhca_query_port(ctx, 1, &port) == 0 && port.state == SOFTHCA_PORT_ACTIVE)
+		return;
 	if (peer_is_own_port(r))
 		return;
 	while (softhca_query_port(ctx, 1, &port) == 0 && port.state != SOFTHCA_PORT_ACTIVE) {

@@ -137,6 +137,23 @@ class Memif(Case):
         self.clean_end(server)
 
 
+class Alone(Case):
+    """One daemon whose wire has no other end: its own addresses need no link."""
+
+    @classmethod
+    def start(cls):
+        cls.daemon(0, 'net_memif0,role=server,socket=%s/wire' % cls.place)
+        cls.daemons *= 2
+
+    def test_own_address(self):
+        server = self.server()
+        for words in (('--op', 'read'), ('--op', 'send', '--test', 'lat')):
+            out = self.good(*words, '--size', '3000')
+            self.assertIn('10.66.0.1 (GID 1) here, 10.66.0.1 (GID 1) there', out)
+            self.assertNotIn('is DOWN', out + self.text(server))
+        self.clean_end(server)
+
+
 class Options(Case):
     def test_options(self):
         server = self.server()
