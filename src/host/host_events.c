@@ -65,10 +65,13 @@ events_main(void *arg)
 	uint32_t owed = 0;
 	long pause = 0;
 
-	while (!__atomic_load_n(&ev->end, __ATOMIC_ACQUIRE)) {
+	for (;;) {
 		uint32_t before = owed;
 		bool due = __atomic_exchange_n(&ev->due, 0, __ATOMIC_SEQ_CST) != 0;
 
+		/* After `due` was taken: who ends the thread sets `due` last, and only once. */
+		if (__atomic_load_n(&ev->end, __ATOMIC_ACQUIRE))
+			break;
 		/* Woken without a reason: rare, and a look costs nothing. */
 		owed = forward_all(ev);
 		if (owed == 0)
