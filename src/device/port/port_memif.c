@@ -16,10 +16,17 @@
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 
+#include "engine/impl.h"
 #include "engine/pkt.h"
 #include "port/port_memif_impl.h"
 
 #define RX_MBUFS 1664u /* bursts, and what the stages behind hold */
+/*
+ * The worker's own store of free mbufs: it takes those again that it gave back last, which are in its
+ * CPU's caches. Without one they come round once in the whole pool, 7 MB of 4 KiB frames.
+ */
+#define RX_CACHE 64u
+#define RX_CACHED (RX_CACHE * 3 / 2 * HCA_STAGE_N) /* lie there at most */
 
 static bool
 memif_link_up(struct hca_port *port)
@@ -127,12 +134,13 @@ make_pool(struct port_memif *p)
 	char name[RTE_MEMPOOL_NAMESIZE];
 	uint32_t n = p->cfg.rx_mbufs != 0 ? p->cfg.rx_mbufs : RX_MBUFS;
 	uint32_t data_room = RTE_MAX(p->cfg.data_room, HCA_MBUF_DATA);
+	uint32_t cache = n >= RX_MBUFS / 2 ? RX_CACHE : 0;
 
 	if (data_room > UINT16_MAX)
 		return -EINVAL;
 	snprintf(name, sizeof(name), "%.20s.rx", p->cfg.name);
-	p->rx_pool = rte_pktmbuf_pool_create(name, n, 0, HCA_MBUF_PRIV, (uint16_t)data_room,
-					     p->cfg.socket_id);
+	p->rx_pool = rte_pktmbuf_pool_create(name, cache == 0 ? n : n + RX_CACHED, cache,
+					     HCA_MBUF_PRIV, (uint16_t)data_room, p->cfg.socket_id);
 	return p->rx_pool == NULL ? -rte_errno : 0;
 }
 

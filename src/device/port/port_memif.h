@@ -27,6 +27,8 @@
 #define HCA_PORT_MEMIF_DEVICE "net_memif"
 #define HCA_PORT_MEMIF_OURS "softhca "
 #define HCA_PORT_MEMIF_SOCKET_MAX 108u
+/* Slots come round one after the other: 256 of 4 KiB stay in a CPU's second cache, 1,024 do not. */
+#define HCA_PORT_MEMIF_LOG2_RING 8u /* default; DPDK's is 10 */
 
 struct hca_port_memif_config {
 	/* From the arguments of the device, hca_port_memif_parse() */

@@ -209,7 +209,7 @@ hca_port_memif_parse(const char *args, struct hca_port_memif_config *out, char *
 
 	*out = (struct hca_port_memif_config){
 		.abstract = true,
-		.log2_ring = 10,
+		.log2_ring = HCA_PORT_MEMIF_LOG2_RING,
 		.owner_uid = (uid_t)-1,
 		.owner_gid = (gid_t)-1,
 		.socket = DEFAULT_SOCKET,

@@ -2,8 +2,9 @@
 
 /* The receiving ring: on the lcore of rx. */
 
+#include <string.h>
+
 #include <rte_ether.h>
-#include <rte_memcpy.h>
 #include <rte_prefetch.h>
 
 #include "port/port_memif_impl.h"
@@ -101,8 +102,7 @@ take_chain(struct port_memif *p, const struct memif_conn *c, const struct memif_
 			drop = &st->rx_too_long;
 		if (drop != NULL)
 			continue;
-		rte_memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, length), piece.bytes,
-			   piece.length);
+		memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, length), piece.bytes, piece.length);
 		length += piece.length;
 	} while (piece.next);
 	m->data_len = (uint16_t)length;
@@ -126,7 +126,7 @@ take_one(struct port_memif *p, const struct memif_conn *c, const struct memif_la
 		return &st->rx_too_short;
 	if (unlikely(piece.length > rte_pktmbuf_tailroom(m)))
 		return &st->rx_too_long;
-	rte_memcpy(rte_pktmbuf_mtod(m, void *), piece.bytes, piece.length);
+	memcpy(rte_pktmbuf_mtod(m, void *), piece.bytes, piece.length);
 	m->data_len = (uint16_t)piece.length;
 	m->pkt_len = piece.length;
 	return NULL;

@@ -2,9 +2,8 @@
 
 /* The sending ring: on the lcore of tx. */
 
+#include <string.h>
 #include <unistd.h>
-
-#include <rte_memcpy.h>
 
 #include "port/port_memif_impl.h"
 
@@ -112,8 +111,8 @@ put_chain(struct memif_conn *c, struct memif_lane *l, uint16_t *slot, uint32_t *
 		while (done < length) {
 			uint32_t n = RTE_MIN(length - done, m->data_len - in_segment);
 
-			rte_memcpy(s.bytes + done,
-				   rte_pktmbuf_mtod_offset(m, const uint8_t *, in_segment), n);
+			memcpy(s.bytes + done,
+			       rte_pktmbuf_mtod_offset(m, const uint8_t *, in_segment), n);
 			done += n;
 			in_segment += n;
 			if (in_segment == m->data_len && m->next != NULL) {
@@ -143,7 +142,7 @@ put(struct memif_conn *c, struct memif_lane *l, uint16_t *slot, uint32_t *left,
 		return PUT_BROKEN;
 	if (unlikely(m->nb_segs != 1 || m->data_len > s.length))
 		return put_chain(c, l, slot, left, m);
-	rte_memcpy(s.bytes, rte_pktmbuf_mtod(m, const void *), m->data_len);
+	memcpy(s.bytes, rte_pktmbuf_mtod(m, const void *), m->data_len);
 	fill(c, l, (*slot)++, m->data_len, false);
 	(*left)--;
 	return PUT;

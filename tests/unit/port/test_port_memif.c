@@ -48,7 +48,7 @@ arguments(void **state)
 	assert_false(c.server);
 	assert_true(c.abstract);
 	assert_int_equal(c.buffer, 0);
-	assert_int_equal(c.log2_ring, 10);
+	assert_int_equal(c.log2_ring, HCA_PORT_MEMIF_LOG2_RING);
 	assert_int_equal(hca_port_memif_parse("role=master,id=7,bsize=4224,rsize=9,socket=/a/b,"
 					      "socket-abstract=no,owner-uid=1,owner-gid=2,"
 					      "mac=02:00:00:00:00:0a,zero-copy=no,secret=abc",
