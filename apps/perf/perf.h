@@ -292,6 +292,9 @@ void perf_channels_close(struct perf_session *s);
  */
 int perf_wait(struct perf_session *s);
 
+/* The same where only the receive queues' completions are waited for. */
+int perf_wait_recv(struct perf_session *s);
+
 /* --- perf_bw.c, perf_lat.c, perf_verify.c -------------------- */
 int perf_bw_run(struct perf_session *s, struct perf_row *row);
 /* The same with the clocks of the stages on; short. */

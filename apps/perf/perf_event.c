@@ -40,14 +40,15 @@ perf_channels_close(struct perf_session *s)
 }
 
 static int
-arm_all(struct perf_session *s)
+arm(struct perf_session *s, bool send)
 {
 	int err = 0;
 
 	for (unsigned int i = 0; i < 2 && err == 0; i++) {
 		if (!s->local[i])
 			continue;
-		err = softhca_req_notify_cq(s->send_cq[i], 0);
+		if (send)
+			err = softhca_req_notify_cq(s->send_cq[i], 0);
 		if (err == 0)
 			err = softhca_req_notify_cq(s->recv_cq[i], 0);
 	}
@@ -73,8 +74,8 @@ channel_fd(const struct perf_session *s, unsigned int side)
 }
 
 /* In manual progress the engine runs here; otherwise the thread sleeps. */
-int
-perf_wait(struct perf_session *s)
+static int
+wait_for(struct perf_session *s, bool send)
 {
 	struct pollfd fd[3] = {{.fd = channel_fd(s, 0), .events = POLLIN},
 			       {.fd = channel_fd(s, 1), .events = POLLIN},
@@ -84,7 +85,7 @@ perf_wait(struct perf_session *s)
 	int n = 0, err = 0;
 
 	if (!s->armed)
-		return arm_all(s);
+		return arm(s, send);
 	s->armed = false;
 	while (n == 0 && perf_now_ns() - since < WAIT_NS && !perf_interrupted()) {
 		if (manual)
@@ -97,4 +98,17 @@ perf_wait(struct perf_session *s)
 		if (n > 0 && (fd[i].revents & POLLIN) != 0)
 			err = take_event(s, i);
 	return err;
+}
+
+int
+perf_wait(struct perf_session *s)
+{
+	return wait_for(s, true);
+}
+
+/* A QP that fails flushes its receives, so that is heard of too. */
+int
+perf_wait_recv(struct perf_session *s)
+{
+	return wait_for(s, false);
 }

@@ -45,13 +45,20 @@ hear(struct lat *l)
 	return 0;
 }
 
-/* Between two polls that find nothing. */
+/* Who waits for a message is not to be woken when his own has been acknowledged. */
 static int
-wait_a_little(struct lat *l, uint64_t since, uint32_t *spins)
+wait_event(struct lat *l, bool send)
+{
+	return send ? perf_wait(l->s) : perf_wait_recv(l->s);
+}
+
+/* Between two polls that find nothing; send: of the send CQ. */
+static int
+wait_a_little(struct lat *l, bool send, uint64_t since, uint32_t *spins)
 {
 	if (perf_interrupted() && !l->r->client)
 		return remote_fail(&l->r->line, -EINTR, "the server was told to end");
-	if (l->r->opt.events && perf_wait(l->s) != 0)
+	if (l->r->opt.events && wait_event(l, send) != 0)
 		return -EIO;
 	/* poll_cq gives way where the CPU is shared; once more would be too often. */
 	if (!l->r->opt.events && ++*spins % SPINS != 0)
@@ -72,7 +79,7 @@ wait_cq(struct lat *l, struct softhca_cq *cq)
 	int n;
 
 	while ((n = softhca_poll_cq(cq, 1, &wc)) == 0) {
-		int err = wait_a_little(l, since, &spins);
+		int err = wait_a_little(l, cq == l->s->send_cq[0], since, &spins);
 
 		if (err != 0 || l->over)
 			return err;
@@ -141,7 +148,7 @@ wait_byte(struct lat *l, uint8_t value)
 		if (n < 0)
 			return n;
 		l->unpolled -= (uint32_t)n;
-		err = wait_a_little(l, since, &spins);
+		err = wait_a_little(l, true, since, &spins);
 		if (err != 0 || l->over)
 			return err;
 	}
