@@ -19,10 +19,10 @@
  *  - A yield that took half a millisecond met a hog: a thread that never gives way, such as a program
  *    that watches memory. When 8 ms were lost in such yields, less a quarter of what passed between
  *    them, nothing yields for 20 ms, doubling up to 640 ms while hogs are met again: a yield costs a
- *    slice of the hog's, and under EEVDF moves the one that yields further back each time. Whoever
- *    can sleeps at once instead, and is let in when it is woken; the others spin and have what the
- *    scheduler gives them. One such yield alone says little: another session had its turn, or the
- *    host took the CPU.
+ *    slice of the hog's, and under EEVDF moves the one that yields further back each time. A worker
+ *    sleeps at once instead, and is let in when it is woken. A program spins for 100 us and takes very
+ *    short sleeps then: spinning on it would be a hog to all others, and they to each other. One such
+ *    yield alone says little: another session had its turn, or the host took the CPU.
  *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the deadline of
  *    the one that yields further away, also when nobody else is there, until it starves for seconds
  *    behind those that work.
@@ -46,7 +46,8 @@
 #define GIVEWAY_AGAIN_NS 3000000u     /* where that was so a moment ago */
 #define GIVEWAY_HOGGED_MIN 20000000u  /* how long it counts, at first ... */
 #define GIVEWAY_HOGGED_MAX 640000000u /* ... and at most */
-#define GIVEWAY_NAP_EVERY 2048u	      /* yields */
+#define GIVEWAY_HOGGED_SPIN_NS 100000u /* how old a spell beside a hog is that is slept through */
+#define GIVEWAY_NAP_EVERY 2048u	       /* yields */
 #define GIVEWAY_BUSY_POLLS 8u
 #define GIVEWAY_BUSY_PROBE_NS 100000u /* without an empty poll, and between two probes then */
 
@@ -74,6 +75,7 @@ struct giveway {
 	uint32_t busy; /* busy polls */
 	bool soon;     /* the next empty poll probes */
 	bool spins;    /* never sleeps: yields even to a hog */
+	bool naps;     /* has no other sleep than that of the rule: a program */
 };
 
 static inline void
@@ -168,8 +170,11 @@ giveway_empty(struct giveway *g, uint64_t now)
 	if (g->begun == 0)
 		g->begun = now;
 	age = now - g->begun;
-	if (giveway_hogged(g, now))
+	if (giveway_hogged(g, now)) {
+		if (g->naps && age >= GIVEWAY_HOGGED_SPIN_NS)
+			g->system->nap();
 		return age;
+	}
 	if (giveway_shared(g, now) || g->soon ||
 	    (age >= GIVEWAY_PROBE_NS && now - g->probed >= GIVEWAY_PROBE_NS))
 		giveway_yield(g, now);

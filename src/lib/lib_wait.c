@@ -20,7 +20,7 @@ static const struct giveway_system giveway_system = {
 	.switches = giveway_switches,
 };
 
-__thread struct lib_wait lib_wait = {.giveway.system = &giveway_system};
+__thread struct lib_wait lib_wait = {.giveway = {.system = &giveway_system, .naps = true}};
 
 void
 lib_wait_look(void)

@@ -332,6 +332,35 @@ spinner_yields_to_hogs(void **state)
 	assert_in_range(yields, 99, 101);
 }
 
+/* A program beside a hog: quick answers are waited for, but nobody polls for long what is not there. */
+static void
+program_naps_beside_hogs(void **state)
+{
+	struct giveway *g = *state;
+
+	g->naps = true;
+	hog = true;
+	find_nothing(g, GIVEWAY_LOST_NS + SLICE_NS);
+	assert_true(giveway_hogged(g, clock_ns));
+	naps = yields = 0;
+	for (int i = 0; i < 10; i++) {
+		find_something(g, false);
+		find_nothing(g, GIVEWAY_HOGGED_SPIN_NS - 1000);
+	}
+	assert_int_equal(naps, 0);
+	find_something(g, false);
+	find_nothing(g, GIVEWAY_HOGGED_MIN / 2);
+	assert_int_equal(yields, 0);
+	/* all of that time but the first part was slept, 20 us and a poll each */
+	assert_in_range(naps, (GIVEWAY_HOGGED_MIN / 2 - GIVEWAY_HOGGED_SPIN_NS) / 20100 - 1,
+			(GIVEWAY_HOGGED_MIN / 2 - GIVEWAY_HOGGED_SPIN_NS) / 20100 + 2);
+	/* a worker sleeps by itself */
+	g->naps = false;
+	naps = 0;
+	find_nothing(g, GIVEWAY_HOGGED_MIN / 8);
+	assert_int_equal(naps, 0);
+}
+
 static void
 naps_are_taken(void **state)
 {
@@ -362,6 +391,7 @@ main(void)
 		cmocka_unit_test_setup(hog_leaves, setup),
 		cmocka_unit_test_setup(some_long_yields_are_no_hog, setup),
 		cmocka_unit_test_setup(spinner_yields_to_hogs, setup),
+		cmocka_unit_test_setup(program_naps_beside_hogs, setup),
 		cmocka_unit_test_setup(naps_are_taken, setup),
 	};
 
