@@ -225,7 +225,8 @@ run_pass(struct pass *p)
 			m = poll_receives(p);
 		if (n < 0 || m < 0)
 			return -EIO;
-		if (((turn & 31) == 0 || is_passive(p)) && look_around(p) != 0)
+		if (((turn & 31) == 0 || is_passive(p) || (n + m == 0 && p->r->opt.events)) &&
+		    look_around(p) != 0)
 			return -EIO;
 		if (n + m == 0 && !(p->result_told && p->result_heard) && rest(p) != 0)
 			return -EIO;

@@ -179,6 +179,16 @@ class Options(Case):
                 self.good('--bidir', *words)
         self.clean_end(server)
 
+    def test_events_end(self):
+        """Where no completion comes any more the other end's word is heard at once, not 32 waits of a
+        second later."""
+        server = self.server()
+        began = time.monotonic()
+        for _ in range(3):
+            self.good('--bidir', '--op', 'send', '--events')
+        self.assertLess(time.monotonic() - began, 30)
+        self.clean_end(server)
+
     def test_json_and_once(self):
         server = self.server('--once')
         path = os.path.join(self.place, 'out.json')
