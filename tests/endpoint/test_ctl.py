@@ -190,7 +190,7 @@ class OfDaemon(Case):
 
 
 class Lab(Case):
-    """Two daemons on one wire, RC between them: captures and faults while it runs."""
+    """Two daemons on one wire, RC between them."""
 
     @classmethod
     def setUpClass(cls):
@@ -219,22 +219,6 @@ class Lab(Case):
             end.wait()
         self.ends = []
 
-    def test_rules_that_fired(self):
-        self.good('impair', 'off', '--prefix', self.daemons[1].name)
-        self.traffic()
-        said = self.impair(1, '--psn', '0xfff=drop')
-        self.assertEqual(said['rule_1'], 'rule=drop,psn=4095,count=1: fired 0 times')
-        self.assertNotIn('rule_2', said)
-        self.wait(lambda: any(qp['retransmissions'] for qp in self.about(1, 'qps')[0]['qps']))
-        psns = [qp['next_psn'] for qp in self.about(1, 'qps')[0]['qps']]
-        rule = 'rule=drop,count=3,opcode=4'
-        self.assertTrue(psns)
-        said = self.daemons[1].ask('/softhca/impair,' + rule)
-        self.wait(lambda: self.impair(1)['rule_2'] == rule + ': fired 3 times')
-        self.wait(lambda: self.about(1, 'status')[0]['status']['health'] != 'well')
-        self.daemons[1].wait_log('packets sent again')
-        self.assertNotIn('rule_1', self.impair(1, 'off'))
-
     def traffic(self):
         with socket.socket() as s:
             s.bind(('127.0.0.1', 0))
@@ -255,6 +239,10 @@ class Lab(Case):
 
     def about(self, side, *words):
         return self.json(*words, '--prefix', self.daemons[side].name)
+
+
+class Captures(Lab):
+    """While it runs."""
 
     def capture(self, name, *words):
         """Again where there was nothing: on a busy machine traffic rests for a while."""
@@ -334,6 +322,26 @@ class Lab(Case):
         self.assertIn(b'frames in', process.communicate(timeout=PATIENCE)[0])
         self.assertEqual(process.returncode, 0)
         self.assertEqual(self.daemons[0].ask('/softhca/capture')['active'], 0)
+
+
+class Faults(Lab):
+    """While it runs."""
+
+    def test_rules_that_fired(self):
+        self.good('impair', 'off', '--prefix', self.daemons[1].name)
+        self.traffic()
+        said = self.impair(1, '--psn', '0xfff=drop')
+        self.assertEqual(said['rule_1'], 'rule=drop,psn=4095,count=1: fired 0 times')
+        self.assertNotIn('rule_2', said)
+        self.wait(lambda: any(qp['retransmissions'] for qp in self.about(1, 'qps')[0]['qps']))
+        psns = [qp['next_psn'] for qp in self.about(1, 'qps')[0]['qps']]
+        rule = 'rule=drop,count=3,opcode=4'
+        self.assertTrue(psns)
+        said = self.daemons[1].ask('/softhca/impair,' + rule)
+        self.wait(lambda: self.impair(1)['rule_2'] == rule + ': fired 3 times')
+        self.wait(lambda: self.about(1, 'status')[0]['status']['health'] != 'well')
+        self.daemons[1].wait_log('packets sent again')
+        self.assertNotIn('rule_1', self.impair(1, 'off'))
 
     def impair(self, side, *words):
         return self.about(side, 'impair', *words)['impair']
