@@ -55,6 +55,30 @@ def write_config(path, config):
                     file.write('%s = %s\n' % (key, each))
 
 
+def threads_of(pid):
+    """What each thread of a process waits for, in words."""
+    said = []
+    for thread in sorted(os.listdir('/proc/%d/task' % pid)):
+        words = []
+        for name in ('comm', 'wchan', 'syscall'):
+            with contextlib.suppress(OSError):
+                with open('/proc/%d/task/%s/%s' % (pid, thread, name), encoding='ascii') as file:
+                    words.append(file.read().strip())
+        said.append(' '.join([thread] + words))
+    return '\n'.join(said)
+
+
+def ended(process, timeout=READY_S):
+    """The exit status; who does not end is said to have hung, and where."""
+    try:
+        return process.wait(timeout)
+    except subprocess.TimeoutExpired as error:
+        where = threads_of(process.pid)
+        process.kill()
+        process.wait()
+        raise AssertionError('%s does not end; its threads:\n%s' % (process.args, where)) from error
+
+
 class Daemon:
     """softhcad on a configuration of its own in folder `place`."""
 
@@ -124,11 +148,9 @@ class Daemon:
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:
-            return self.process.wait(timeout)
-        except subprocess.TimeoutExpired as error:
-            self.process.kill()
-            self.process.wait()
-            raise AssertionError('%s does not end; log:\n%s' % (self.name, self.text())) from error
+            return ended(self.process, timeout)
+        except AssertionError as error:
+            raise AssertionError('%s\n%s, log:\n%s' % (error, self.name, self.text())) from None
 
     def ask(self, command):
         """What the telemetry socket answers; None: the command was refused."""

@@ -18,7 +18,7 @@ import threading
 import time
 import unittest
 
-from daemon import Daemon, Namespaces, READY_S, Skip, folder, write_config
+from daemon import Daemon, Namespaces, READY_S, Skip, ended, folder, write_config
 
 BINARY = os.path.abspath(sys.argv[1])
 ADDRESS = '10.66.0.1/24'
@@ -158,7 +158,7 @@ class Life(Case):
                 ('0000:ff:1f.7', 'dpdk-devbind.py --status')):
             d = self.daemon('e', device)
             d.start(wait=False)
-            self.assertEqual(d.process.wait(30), 1, d.text())
+            self.assertEqual(ended(d.process), 1, d.text())
             self.assertIn(words, d.text())
         self.clean_end(busy)
 
@@ -316,7 +316,7 @@ class Limits(Case):
         d = self.daemon('q', 'net_null0', ADDRESS, {'hca': {'lcores': '%d,4000' % min(
             os.sched_getaffinity(0))}})
         d.start(wait=False)
-        self.assertEqual(d.process.wait(30), 1, d.text())
+        self.assertEqual(ended(d.process), 1, d.text())
         self.assertIn('[hca] lcores: CPU 4000 cannot be used', d.text())
         self.assertEqual(d.runtime_dirs(), [])
 
@@ -325,7 +325,7 @@ class Limits(Case):
         asan = 'ASAN_OPTIONS=%s:detect_leaks=0' % os.environ.get('ASAN_OPTIONS', '')
         d = self.daemon('e', 'net_null0', prefix=('env', asan, 'prlimit', '--nofile=8:8'))
         d.start(wait=False)
-        self.assertEqual(d.process.wait(30), 1, d.text())
+        self.assertEqual(ended(d.process), 1, d.text())
         self.assertEqual(d.runtime_dirs(), [])
 
     def test_advice_counts_hugepages_in_use(self):
@@ -338,7 +338,7 @@ class Limits(Case):
                 d = self.daemon('h', 'net_null0', ADDRESS,
                                 {'memory': {'hugepages': 'must', 'size_mb': 1 << 20}})
                 d.start(wait=False)
-                self.assertEqual(d.process.wait(30), 1, d.text())
+                self.assertEqual(ended(d.process), 1, d.text())
         except OSError as error:
             self.skipTest('hugepages: %s' % error)
         said = re.search(r"must: (\d+) free pages of 2 MiB, (\d+) are needed; run 'echo (\d+) >",

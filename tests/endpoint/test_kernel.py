@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-from daemon import SMALL, Daemon, Namespaces, Skip, folder, merged, write_config
+from daemon import SMALL, Daemon, Namespaces, Skip, ended, folder, merged, write_config
 
 BINARY, PEER = [os.path.abspath(word) for word in sys.argv[1:3]]
 OURS, THEIRS = '10.66.0.1', '10.66.0.2'
@@ -329,7 +329,7 @@ class Beside(Case):
         for peer in peers:
             peer.tell('end')
         for peer in peers:
-            self.assertEqual(peer.process.wait(30), 0)
+            self.assertEqual(ended(peer.process), 0)
 
 
 class Together(Beside):

@@ -18,7 +18,7 @@ import threading
 import time
 import unittest
 
-from daemon import Daemon, Namespaces, Skip, folder, free_port
+from daemon import Daemon, Namespaces, Skip, ended, folder, free_port
 
 BINARY, PERF = [os.path.abspath(word) for word in sys.argv[1:3]]
 ADDRESSES = [['10.66.0.%d/24' % n, '2001:db8:66::%d/64' % n, '10.67.0.%d/24 vlan 7' % n]
@@ -87,7 +87,7 @@ class Case(unittest.TestCase):
     def end(self, process, number=signal.SIGTERM):
         if process.poll() is None:
             process.send_signal(number)
-        return process.wait(LIMIT_S)
+        return ended(process, LIMIT_S)
 
     def prefix(self, side):
         return list(self.spaces.prefix(side)) if self.spaces else []
