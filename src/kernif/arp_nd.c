@@ -8,12 +8,15 @@
 #include "arp_nd_impl.h"
 
 #define SECOND 1000000000ull
-#define ASK_EVERY SECOND
-#define TRIES 3u
-#define CHECK_AFTER (30 * SECOND) /* a known next hop is asked again */
-#define FAILED_FOR SECOND	  /* before a new question */
-#define RECHECK_GAP SECOND	  /* announcements make us ask again at most so often */
-#define DISPUTE SECOND		  /* who had the address may answer so long after another one did */
+#define ASK_FIRST (SECOND / 10)	      /* until the second question; then twice as long each time */
+#define ASK_EVERY (SECOND / 2)	      /* at most */
+#define TRIES 8u		      /* 3.2 s */
+#define TRUST_TRIES 4u		      /* 0.7 s: whoever answers now is believed */
+#define ANSWER_TIME (3 * SECOND / 10) /* an answer later than that was not asked for */
+#define CHECK_AFTER (30 * SECOND)     /* a known next hop is asked again */
+#define FAILED_FOR SECOND	      /* before a new question */
+#define RECHECK_GAP SECOND	      /* announcements make us ask again at most so often */
+#define DISPUTE SECOND /* who had the address may answer so long after another one did */
 #define ANNOUNCEMENTS 2u
 #define ANSWERS_BURST 1000u
 #define ANSWER_NS 100000u /* 10,000 answers a second */
@@ -88,8 +91,9 @@ ask(struct arp_nd *a, struct hop_entry *e, uint64_t now)
 {
 	bool direct = e->state == HOP_CHECKING && e->tries == 0;
 
+	e->next = now + RTE_MIN(ASK_FIRST << e->tries, ASK_EVERY);
+	e->asked = now;
 	e->tries++;
-	e->next = now + ASK_EVERY;
 	a->stats.questions++;
 	arp_nd_ask(a, &e->hop, direct ? e->mac : NULL);
 }
@@ -105,9 +109,11 @@ begin(struct arp_nd *a, struct hop_entry *e, enum hop_state state, uint64_t now)
 static void
 answered(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t now)
 {
-	bool other = e->state == HOP_ASKING || memcmp(e->mac, mac, 6) != 0;
+	bool fresh = e->state == HOP_ASKING || e->state == HOP_FAILED;
+	bool other = fresh || memcmp(e->mac, mac, 6) != 0;
 
-	if (other && e->state != HOP_ASKING) {
+	arp_nd_absolve(a, &e->hop, mac);
+	if (other && !fresh) {
 		a->stats.moved++;
 		memcpy(e->old, e->mac, 6);
 		e->moved = now;
@@ -151,30 +157,69 @@ arp_nd_correct(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac
 		go_back(a, e, mac, now);
 }
 
+/* An answer is waited for; one that comes while nothing is asked any more is better than none. */
+static bool
+is_open(const struct hop_entry *e)
+{
+	return e->state == HOP_ASKING || e->state == HOP_CHECKING || e->state == HOP_FAILED;
+}
+
+/* Does it only answer what was asked? */
+static bool
+honest(struct arp_nd *a, const struct hop_entry *e, const struct arp_nd_hop *hop,
+       const uint8_t mac[6], uint64_t now)
+{
+	bool known = arp_nd_suspected(a, hop, mac, now);
+
+	if (e != NULL && is_open(e))
+		return !known || (e->state != HOP_FAILED && e->tries >= TRUST_TRIES);
+	if (e != NULL && now - e->asked < ANSWER_TIME)
+		return !known;
+	arp_nd_suspect(a, hop, mac, now);
+	return false;
+}
+
+/* Somebody says what nobody has asked. A hop that we know is asked whether it has moved. */
+static void
+unasked(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], bool exposed, uint64_t now)
+{
+	a->stats.unasked++;
+	if (e == NULL || e->state != HOP_KNOWN)
+		return;
+	if (exposed) { /* the answer that was believed is in doubt: everybody is asked */
+		e->state = HOP_CHECKING;
+		e->tries = 1;
+		ask(a, e, now);
+	} else if (memcmp(e->mac, mac, 6) != 0 && e->next < now + CHECK_AFTER - RECHECK_GAP) {
+		begin(a, e, HOP_CHECKING, now);
+		ask(a, e, now); /* the old MAC address may be gone: everybody is asked too */
+	}
+}
+
 void
 arp_nd_heard(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id, const uint8_t mac[6],
 	     bool solicited, uint64_t *counter, uint64_t now)
 {
 	struct hop_entry *e = find_hop(a, gid, vlan_id);
+	struct arp_nd_hop hop = {.vlan_id = vlan_id};
+	bool was, believed;
 
-	if (e != NULL && solicited && (e->state == HOP_ASKING || e->state == HOP_CHECKING)) {
+	memcpy(hop.gid, gid, sizeof(hop.gid));
+	was = arp_nd_suspected(a, &hop, mac, now);
+	believed = solicited && honest(a, e, &hop, mac, now);
+	if (e != NULL && believed && is_open(e)) {
 		(*counter)++;
 		answered(a, e, mac, now);
-		return;
-	}
-	if (e != NULL && solicited && both_answer(e, mac, now)) {
+	} else if (e != NULL && believed && both_answer(e, mac, now)) {
 		(*counter)++;
 		go_back(a, e, mac, now);
 		if (a->cfg.changed != NULL)
 			a->cfg.changed(a->cfg.arg, &e->hop, e->mac);
-		return;
-	}
-	a->stats.unasked++;
-	/* Somebody we know says that it has moved: not believed, but asked. */
-	if (e != NULL && e->state == HOP_KNOWN && memcmp(e->mac, mac, 6) != 0 &&
-	    e->next < now + CHECK_AFTER - RECHECK_GAP) {
-		begin(a, e, HOP_CHECKING, now);
-		ask(a, e, now); /* the old MAC address may be gone: everybody is asked too */
+	} else {
+		unasked(a, e, mac,
+			!was && e != NULL && memcmp(e->mac, mac, 6) == 0 &&
+				arp_nd_suspected(a, &hop, mac, now),
+			now);
 	}
 }
 

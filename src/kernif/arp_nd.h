@@ -10,7 +10,8 @@
  * No clock, no thread, no socket: frames and the time come as arguments, frames go out through
  * send(). One caller at a time. Everything that comes in is hostile: it is judged whole before it
  * is answered, answers are rate limited, and the table is filled only by answers to questions that
- * are open, so that nobody can push an entry in or another one out.
+ * are open, so that nobody can push an entry in or another one out. Who answers what was not asked is
+ * believed later only if nobody else answers.
  */
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #ifndef KERNIF_ARP_ND_IMPL_H
 #define KERNIF_ARP_ND_IMPL_H
 
-/* What the files of the responder share: arp_nd.c its table and life, arp_nd_input.c frames. */
+/* What the files of the responder share: arp_nd.c has its table and life. */
 
 #include <string.h>
 
@@ -27,6 +27,7 @@ struct hop_entry {
 	uint8_t state;
 	uint8_t tries;
 	uint64_t next;	/* when something is due */
+	uint64_t asked; /* last */
 	uint8_t old[6]; /* where it was until `moved` (0: never) */
 	uint64_t moved;
 	uint64_t used; /* looked up last */
@@ -37,11 +38,20 @@ struct bucket {
 	uint64_t full_at; /* time at which it is full again */
 };
 
+/* A MAC address that was said to be a hop's when nobody had asked; until 0: none */
+#define ARP_ND_SUSPECTS 32u
+struct suspect {
+	struct arp_nd_hop hop;
+	uint8_t mac[6];
+	uint64_t until;
+};
+
 struct arp_nd {
 	struct arp_nd_config cfg;
 	struct arp_nd_address address[ARP_ND_ADDRESSES];
 	struct arp_nd_hop gateway[ARP_ND_ADDRESSES];
 	struct hop_entry hop[ARP_ND_ENTRIES];
+	struct suspect suspect[ARP_ND_SUSPECTS];
 	struct bucket answers;
 	unsigned int announce_left;
 	uint64_t announce_at;
@@ -115,6 +125,13 @@ void arp_nd_heard(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id, con
 		  bool solicited, uint64_t *counter, uint64_t now);
 /* False: enough has been answered for now. */
 bool arp_nd_may_answer(struct arp_nd *a, uint64_t now);
+
+/* arp_nd_suspect.c: mac answers for hop unasked; it does not, or nobody else is there. */
+bool arp_nd_suspected(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6],
+		      uint64_t now);
+void arp_nd_suspect(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6],
+		    uint64_t now);
+void arp_nd_absolve(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6]);
 
 /* arp_nd_output.c: Ethernet header, tag if any; returns where the next header begins. */
 uint32_t arp_nd_ether(const struct arp_nd *a, uint8_t *frame, const uint8_t dmac[6],

@@ -15,7 +15,7 @@
 
 #define DISCARD_PORT 9u
 #define USABLE (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP)
-#define SETTLE_NS 200000000ull /* a neighbour that had failed is given so long to be tried again */
+#define PROBE_NS 200000000ull /* one that has failed is probed so often */
 
 /* A GID as netlink wants it: 4 or 16 bytes. */
 struct nl_ip {
@@ -190,25 +190,30 @@ kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
 	return err == -EPERM ? send_packet(ifindex, &ip) : err;
 }
 
-/* The lock is given up while waiting. */
+/*
+ * The lock is given up while waiting. The kernel gives a neighbour up for good after three questions,
+ * or at once while an interface settles; we go on asking until our own time is over.
+ */
 static int
 wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8_t gid[16],
 		   uint8_t mac[6])
 {
-	uint64_t start = kernif_now();
+	uint64_t start = kernif_now(), probe = start;
 
-	for (bool asked = false;; asked = true) {
+	for (;;) {
 		struct neighbour n = find_neighbour(s, ifindex, gid);
-		uint64_t passed = kernif_now() - start;
+		uint64_t now = kernif_now();
 
-		if (!asked && kernif_probe(s, ifindex, gid) != 0)
-			return -EHOSTUNREACH;
+		if (now >= probe && (probe == start || (n.found && (n.state & NUD_FAILED)))) {
+			if (kernif_probe(s, ifindex, gid) != 0)
+				return -EHOSTUNREACH;
+			probe = now + PROBE_NS;
+		}
 		if (n.found && (n.state & USABLE)) {
 			memcpy(mac, n.mac, 6);
 			return 0;
 		}
-		if (passed >= KERNIF_RESOLVE_NS || kernif_stopping(k) ||
-		    (n.found && (n.state & NUD_FAILED) && passed > SETTLE_NS))
+		if (now - start >= KERNIF_RESOLVE_NS || kernif_stopping(k))
 			return -EHOSTUNREACH;
 		kernif_wait(k);
 	}

@@ -359,8 +359,9 @@ class Segment(Veth):
         for words in ((), ('--ip', '6')):
             with self.subTest(words=words):
                 sender = self.send(LIMIT_S, 'poison')
+                # one that is the first to answer is found out within half a second
                 out = self.run_client('--op', 'read', '--size', '4096', '--duration', '2', '--verify',
-                                      *words)
+                                      '--ack-timeout', '17', *words)
                 self.assertIn(' verified', out)
                 self.assertGreater(self.sent(sender), 0)
         told = self.counters()
@@ -371,12 +372,13 @@ class Segment(Veth):
     def test_noise(self):
         """Frames of anything as fast as they can be sent, some of them RoCE up to the last header."""
         server = self.server()
-        sender = self.send(5, 'noise')  # less than the retries of those below last: it may take all there is
         for words in (('--op', 'write'), ('--op', 'read', '--size', '3001'), ('--op', 'atomic-fa'),
                       ('--service', 'ud', '--depth', '16')):
             with self.subTest(words=words):
+                # it may take all there is: less than questions and retries last
+                sender = self.send(2.5, 'noise')
                 self.good('--ack-timeout', '19', *words)
-        print(self.sent(sender), 'frames of noise')
+                print(self.sent(sender), 'frames of noise')
         self.alive(server)
         self.clean_end(server)
 
