@@ -448,6 +448,36 @@ adopts(void **state)
 }
 
 static void *
+ask_for_host(void *arg)
+{
+	*(int *)arg = kernif_resolve(k, 1, host4, (uint8_t[6]){0});
+	return NULL;
+}
+
+/* The kernel gives the neighbour up again and again, as while an interface settles: asked until it answers. */
+static void
+given_up_early(void **state)
+{
+	struct kernif_config c = config(KERNIF_TAP);
+	pthread_t t;
+	int err = 0;
+
+	(void)state;
+	begin(&c);
+	wait_gid(1, gid4);
+	lan_silence(lan, true);
+	assert_int_equal(pthread_create(&t, NULL, ask_for_host, &err), 0);
+	for (unsigned int i = 0; i < 40; i++) {
+		shell("ip neigh replace 10.9.0.2 dev kt0 nud failed");
+		usleep(20000);
+	}
+	lan_silence(lan, false);
+	pthread_join(t, NULL);
+	assert_int_equal(err, 0);
+	end();
+}
+
+static void *
 ask_for_nobody(void *arg)
 {
 	*(int *)arg = kernif_resolve(k, 1, nobody4, (uint8_t[6]){0});
@@ -549,6 +579,7 @@ main(void)
 		cmocka_unit_test(neighbours_move),
 		cmocka_unit_test(interface_changes),
 		cmocka_unit_test(interface_deleted),
+		cmocka_unit_test(given_up_early),
 		cmocka_unit_test(traffic),
 		cmocka_unit_test(adopts),
 		cmocka_unit_test(ends_while_asked),
