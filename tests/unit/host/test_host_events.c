@@ -49,41 +49,40 @@ dawdle(uint32_t n)
 		sched_yield();
 }
 
+/* Started and ended time after time, urged up to so often in between. */
 static void
-test_ends(void **state)
+ends_after(uint32_t most)
 {
 	static struct host_events ev;
 	time_t began = begin();
 
-	(void)state;
 	for (uint32_t i = 0; i < STARTS && !enough(began); i++) {
 		memset(&ev, 0, sizeof(ev));
 		assert_int_equal(host_events_start(&ev), 0);
-		dawdle(i % 1000);
+		for (uint32_t k = 0; k < i % (most + 1); k++) {
+			host_events_urge(&ev);
+			dawdle(i % 100);
+		}
+		dawdle(most == 0 ? i % 1000 : 0);
 		host_events_stop(&ev);
 		assert_false(ev.runs);
 	}
 	alarm(0);
 }
 
-/* Urged again and again: the end is not taken for one more of them. */
+static void
+test_ends(void **state)
+{
+	(void)state;
+	ends_after(0);
+}
+
+/* The end is not taken for one more of them. */
 static void
 test_ends_among_urges(void **state)
 {
-	static struct host_events ev;
-	time_t began = begin();
-
 	(void)state;
-	for (uint32_t i = 0; i < STARTS && !enough(began); i++) {
-		memset(&ev, 0, sizeof(ev));
-		assert_int_equal(host_events_start(&ev), 0);
-		for (uint32_t k = 0; k < i % 8; k++) {
-			host_events_urge(&ev);
-			dawdle(i % 100);
-		}
-		host_events_stop(&ev);
-	}
-	alarm(0);
+	ends_after(7);
 }
 
 /* Without a thread there is nothing to wait for. */
