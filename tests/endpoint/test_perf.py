@@ -324,6 +324,7 @@ frames, pause = (list(noise()), 0) if kind == 'noise' else (
     [arp(b'\xff' * 6, 1, peer4), arp(mac, 2, own4), advert(0x20), advert(0x60)], 0.01)
 end, sent = time.monotonic() + seconds, 0
 signal.signal(signal.SIGTERM, lambda *_: globals().update(end=0))
+print('begins', flush=True)
 while time.monotonic() < end:
     for f in frames:
         try:
@@ -344,6 +345,7 @@ class Segment(Veth):
         process = subprocess.Popen(self.prefix(1) + [sys.executable, '-c', SENDER, str(seconds), kind],
                                    stdout=subprocess.PIPE, encoding='utf-8')
         self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), 'begins\n')
         return process
 
     def sent(self, process):
