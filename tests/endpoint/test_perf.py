@@ -107,7 +107,8 @@ class Case(unittest.TestCase):
         except subprocess.TimeoutExpired:
             process.kill()
             self.fail('%s does not end:\n%s' % (words, process.communicate()[0]))
-        self.assertEqual(process.returncode, status, '%s:\n%s' % (' '.join(words), out))
+        self.assertEqual(process.returncode, status, '%s:\n%s\n%s' % (
+            ' '.join(words), out, '\n'.join(d.text()[-2000:] for d in self.daemons)))
         return out
 
     def good(self, *words):

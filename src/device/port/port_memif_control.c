@@ -3,6 +3,7 @@
 /* The port's thread: who comes, who goes, and that nobody touches what is unmapped. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -324,13 +325,38 @@ look_for_broken(struct port_memif *p)
 	p->retry_ticks = PUNISHED_MS / TICK_MS;
 }
 
-/* A write to an eventfd takes no time; one that was under way a tick ago is stuck. */
+/* One that is runnable has merely lost its CPU, and the waking of the peer is a likely place for that. */
+static bool
+thread_sleeps(int32_t tid)
+{
+	char path[64], text[256];
+	const char *name_end;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	name_end = strrchr(text, ')');
+	return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'S';
+}
+
+/* A write to an eventfd takes no time; a thread that sleeps in one a tick later is stuck. */
 static void
 look_for_stuck(struct port_memif *p)
 {
-	uint32_t kicks = __atomic_load_n(&p->worker[MEMIF_TX].kicks, __ATOMIC_RELAXED);
+	const struct memif_worker *w = &p->worker[MEMIF_TX];
+	uint32_t kicks = __atomic_load_n(&w->kicks, __ATOMIC_ACQUIRE);
 
-	if (p->active != NULL && (kicks & 1) != 0 && kicks == p->last_kicks)
+	if (p->active != NULL && (kicks & 1) != 0 && kicks == p->last_kicks &&
+	    thread_sleeps(__atomic_load_n(&w->kicker, __ATOMIC_RELAXED)) &&
+	    kicks == __atomic_load_n(&w->kicks, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&p->active->conn->broken, MEMIF_BROKEN_STUCK, __ATOMIC_RELAXED);
 	p->last_kicks = kicks;
 }

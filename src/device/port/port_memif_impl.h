@@ -84,6 +84,7 @@ struct memif_conn {
 struct memif_worker {
 	uint32_t busy;	 /* [pub] inside a burst */
 	uint32_t kicks;	 /* [pub] odd: inside a write to the peer's eventfd */
+	int32_t kicker;	 /* [pub] the thread that writes */
 	uint64_t settle; /* rx: when the ring was first seen unmasked; 0: not yet */
 	struct hca_port_memif_stats stats;
 } __rte_cache_aligned;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_eal.h>
+
 #include "port/port_memif_impl.h"
 
 void
@@ -200,7 +202,8 @@ kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
 	l->kicked = true;
 	l->kicked_at = peer_index(c, l);
 	hca_port_count(&w->stats.tx_kicks, 1);
-	__atomic_store_n(&w->kicks, w->kicks + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->kicker, rte_gettid(), __ATOMIC_RELAXED);
+	__atomic_store_n(&w->kicks, w->kicks + 1, __ATOMIC_RELEASE);
 	if (write(l->fd, &one, sizeof(one)) < 0)
 		hca_port_count(&w->stats.tx_kicks, (uint64_t)-1); /* it counts enough of them */
 	__atomic_store_n(&w->kicks, w->kicks + 1, __ATOMIC_RELAXED);

@@ -9,7 +9,10 @@
 #include <netinet/in.h>
 #include <pthread.h>
 
+#include <rte_eal.h>
+
 #include "memif_fake.h"
+#include "port/port_memif_impl.h"
 
 static struct hca_port *port;
 static uint64_t seed = 42;
@@ -541,6 +544,55 @@ blocking_interrupt(void **state)
 	rig_close(port);
 }
 
+/* A thread that says it writes to the peer's eventfd: it runs, then it sleeps. */
+struct writer {
+	struct memif_worker *w;
+	int go;
+	bool sleeps;
+};
+
+static void *
+never_written(void *arg)
+{
+	struct writer *t = arg;
+	uint64_t value;
+
+	__atomic_store_n(&t->w->kicker, rte_gettid(), __ATOMIC_RELAXED);
+	__atomic_store_n(&t->w->kicks, t->w->kicks + 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&t->sleeps, __ATOMIC_ACQUIRE))
+		;
+	assert_int_equal(read(t->go, &value, sizeof(value)), sizeof(value));
+	__atomic_store_n(&t->w->kicks, t->w->kicks + 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* A writer that has lost its CPU is waited for; one that sleeps ends the connection. */
+static void
+preempted_writer(void **state)
+{
+	struct writer t = {.go = eventfd(0, EFD_CLOEXEC)};
+	uint64_t one = 1;
+	pthread_t thread;
+	struct fake f;
+
+	(void)state;
+	port = rig_open("server", "");
+	fake_connect(&f, 0);
+	assert_true(rig_wait(port, true));
+	t.w = &memif_of(port)->worker[MEMIF_TX];
+	assert_int_equal(pthread_create(&thread, NULL, never_written, &t), 0);
+	usleep(12 * TICK_MS * 1000);
+	assert_true(port->ops->link_up(port));
+	__atomic_store_n(&t.sleeps, true, __ATOMIC_RELEASE);
+	assert_true(rig_wait(port, false));
+	assert_int_equal(write(t.go, &one, sizeof(one)), sizeof(one));
+	pthread_join(thread, NULL);
+	fake_leave(&f);
+	still_well(true);
+	rig_close(port);
+	close(t.go);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -551,7 +603,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(lies_at_the_end),    cmocka_unit_test(slow_to_close),
 		cmocka_unit_test(scribbling_client),  cmocka_unit_test(scribbling_server),
 		cmocka_unit_test(broken_indexes),     cmocka_unit_test(memory_shrinks),
-		cmocka_unit_test(blocking_interrupt),
+		cmocka_unit_test(blocking_interrupt), cmocka_unit_test(preempted_writer),
 	};
 
 	if (argc > 1) /* one of them */
