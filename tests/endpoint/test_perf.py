@@ -386,6 +386,40 @@ class Segment(Veth):
         self.clean_end(server)
 
 
+class Noise(Case):
+    """The other end of the wire sends random frames at the rate the wire has, for NOISE_S seconds of the
+    environment; programs of the daemon talk to each other meanwhile."""
+
+    @classmethod
+    def start(cls):
+        cls.daemon(0, 'net_memif0,role=server,socket=%s/wire' % cls.place)
+        cls.daemons *= 2
+
+    def test_bystanders(self):
+        seconds = float(os.environ.get('NOISE_S', '3'))
+        program = os.path.join(os.path.dirname(os.path.dirname(BINARY)), 'tests', 'endpoint', 'memif_noise')
+        server = self.server(seconds=LIMIT_S)
+        sender = subprocess.Popen([program, self.place, str(seconds), '1'], stdout=subprocess.PIPE,
+                                  encoding='utf-8')
+        self.addCleanup(sender.kill)
+        self.assertEqual(sender.stdout.readline(), 'begins\n')
+        for words in (('write', '--size', '64K'), ('send', '--size', '3000'), ('read',)):
+            out = self.run_client('--op', *words, '--duration', str(seconds / 4), '--verify')
+            self.assertIn(' verified', out)
+            self.assertNotIn('retransmissions', out)
+        sent = int(sender.communicate(timeout=LIMIT_S)[0])
+        print(sent, 'frames of noise')
+        self.assertGreater(sent, 10000 * seconds)
+        # each is counted, but what was in the ring at the end
+        judged = self.daemons[0].ask('/softhca/hca/counters')
+        diverted = self.daemons[0].ask('/softhca/kernel')
+        counted = sum(judged[name] for name in judged if name.startswith('rx_') and 'requests' not in name)
+        counted += sum(diverted['divert_rx_' + name] for name in ('pkts', 'drops', 'no_mbuf', 'not_ours'))
+        self.assertGreaterEqual(counted, sent - 64, (judged, diverted))
+        self.alive(server)
+        self.clean_end(server)
+
+
 class Xdp(Case):
     """By hand: test_perf.py SOFTHCAD SOFTHCA-PERF Xdp. The kernel hands over every frame of the
     interface, so the lines of both ends go elsewhere.
