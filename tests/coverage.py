@@ -4,7 +4,7 @@
 Under the heading "What is proved, and where" every entry of the lists in src/abi stands exactly
 once, in the section of its list, beside tests that exist. A row is
 
-    | `NAME` `NAME` ... | `file.c`: test test, `file.c`: test |
+    | `NAME` `NAME` ... | `FILE`: test test, `FILE`: test |
 
 with files below tests/ and names of test functions in them; what is refused says so in its row.
 """

@@ -316,7 +316,7 @@ struct hca_mbox_init_hca {
 	hca_be64 eqc_base;   /* 18h log_num_eqs in [7:0] */
 	hca_be64 srqc_base;  /* 20h log_num_srqs in [7:0]; ours: the table leaves it empty */
 	hca_be64 reserved28; /* 28h */
-	hca_be64 mpt_base;   /* 30h log_mpt_sz in [7:0] */
+	hca_be64 mpt_base;   /* 30h log2 of the MPT entries in [7:0] */
 	hca_be64 mtt_base;   /* 38h all 64 bits */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_mbox_init_hca, 64);

@@ -153,7 +153,7 @@ enum hca_event {
 #undef HCA_EVENT_ENUM
 };
 
-/* Bit of an event type in MAP_EQ's event_mask, table 3-2-25. */
+/* Bit of an event type in the mask of MAP_EQ, table 3-2-25. */
 #define HCA_EVENT_MASK(type) HCA_BIT64(type)
 
 #define HCA_EVENT_MASK_OF(name, type, text) | HCA_EVENT_MASK(type)

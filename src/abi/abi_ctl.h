@@ -4,8 +4,8 @@
 
 /*
  * What crosses the control channel between a client (src/lib) and the driver (src/driver): calls
- * inside one process now, messages of a unix socket later. Flat structures without pointers, host
- * byte order (both ends are on one machine). The driver believes none of it.
+ * inside one process, messages of a unix socket (src/ipc) between two. Flat structures without
+ * pointers, host byte order (both ends are on one machine). The driver believes none of it.
  *
  * QP contexts cross as the mailbox of the MODIFY_QP family (T3-2-40); the driver replaces every
  * field a client may not choose.

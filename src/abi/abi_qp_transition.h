@@ -6,11 +6,12 @@
  * The one table of QP transitions: table A1-2, completed by what InfiniBand asks of reads and
  * atomics (MAX_QP_RD_ATOMIC, MAX_DEST_RD_ATOMIC) and of XRC. What is not in it is illegal.
  *
- * HCA_QP_TRANSITION_LIST(X): X(cmd, from, to, service, required_mask, optional_mask)
+ * HCA_QP_TRANSITION_LIST(X): X(cmd, from, to, service, required, optional)
  *   cmd       name in HCA_CMD_LIST, to be pasted behind HCA_CMD_
  *   from, to  states, to be pasted behind HCA_QPS_
  *   service   to be pasted behind HCA_ST_
- *   masks     of HCA_QP_ATTR_*; STATE is optional in every row; anything else is refused
+ *   required, optional  masks of HCA_QP_ATTR_*; STATE is optional in every row; anything else is
+ *             refused
  *
  * RD has no rows: it is not offered.
  */

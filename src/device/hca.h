@@ -79,10 +79,11 @@ volatile void *hca_bar0(struct hca *h);
 volatile void *hca_bar2(struct hca *h);
 
 /*
- * DMA windows (interface.md): the device touches [bus, bus + len) only on behalf of domain.
+ * DMA windows: the device touches [bus, bus + len) only on behalf of domain.
  * Domain 0 = driver (mailboxes, ICM, EQs), otherwise a UAR page number. In this process a bus
  * address is the CPU address; one with HCA_BUS_FOREIGN (never of domain 0) goes to
- * hca_config.foreign. Called while no command of that domain is in flight. Detaching memory that a live region of the domain lies in, and no other window covers: -EBUSY.
+ * hca_config.foreign. Called while no command of that domain is in flight. Detaching memory that a
+ * live region of the domain lies in, and no other window covers: -EBUSY.
  */
 int hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
 int hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);

@@ -194,7 +194,7 @@ set_faults(struct endpoint *e, const struct admin_impair *a, uint32_t peer)
 	return rc;
 }
 
-/* A rule, and how many frames it has changed: "rule_1", "in_rule_1", ... */
+/* Each rule, and how many frames it has changed: prefix, "rule_" and its number from 1 on. */
 static int
 tell_rules(const struct admin_faults *f, const char *prefix, struct rte_tel_data *d)
 {

@@ -3,7 +3,7 @@
 """The rest of the traffic of a port: a plain Linux host on the other end of the wire pings, resolves
 and talks TCP to the daemon's addresses, with a TAP interface and with the built-in responder.
 
-test_kernel.py SOFTHCAD KERNEL_PEER [unittest arguments]
+test_kernel.py SOFTHCAD PEER [unittest arguments]
 """
 import json
 import os

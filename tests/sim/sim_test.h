@@ -62,7 +62,7 @@ sim_each_way(const char *program, const char *test, void (*fn)(const struct sim_
 	}
 }
 
-/* A test named n that runs n_in(cfg) in every layout. */
+/* A test named n: runs the function of that name with _in behind it in every layout. */
 #define SIM_TEST(n) \
 	static void n(void **state) \
 	{ \

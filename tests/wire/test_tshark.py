@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_tshark.py TSHARK_FRAMES: frames of ours, read by somebody else. tshark must find no malformed
+"""test_tshark.py FRAMES: frames of ours, read by somebody else. tshark must find no malformed
 field and no expert warning, and see the opcodes, PSNs and ICRCs that were sent."""
 import os
 import shutil

@@ -104,7 +104,7 @@ bool hca_teardown_step(struct hca *h, struct hca_teardown *t);
 void hca_close_start(struct hca *h, struct hca_cmd *c, uint32_t domain);
 bool hca_close_step(struct hca *h, struct hca_cmd *c);
 
-/* ---- QPs (qp.c, qp_modify.c) ---- */
+/* ---- objects (qp_life.c, qp_modify.c, cmd_queue.c, cmd_srq.c) ---- */
 
 /* The QP is in no stage any more: free what it has. */
 void hca_qp_free(struct hca *h, uint32_t qpi);

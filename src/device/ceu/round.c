@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Rounds: how something is taken away from a running engine (pipeline.md "Rounds"). For QPs: state
- * word, RCU round (nobody produces for it any more), edges (what was produced has arrived), purge
- * (what arrived is forgotten), RCU round, free.
+ * Rounds: how something is taken away from a running engine. For QPs: state word, RCU round (nobody
+ * produces for it any more), edges (what was produced has arrived), purge (what arrived is
+ * forgotten), RCU round, free.
  */
 
 #include <rte_rcu_qsbr.h>

@@ -12,8 +12,9 @@
  * torn. Everything else is private to the line's stage. Host byte order unless said otherwise;
  * PSNs are 24-bit values in uint32_t.
  *
- * The memory behind sq_chain, window, jobs and recv_sge is one block per QP (cfg.block),
- * allocated by the CEU at RST2INIT and freed at 2RST after the round.
+ * The memory behind parser.chain, the window, ee.jobs and ee.recv_sge is one block per QP
+ * (cfg.block), allocated by the CEU at RST2INIT and freed at 2RST after the round. A QP that is to
+ * answer more READs and ATOMICs at a time than the block has jobs for gets those as a block apart.
  */
 
 #include <stdbool.h>
@@ -121,9 +122,9 @@ struct hca_qp_addr {
 /* Lines 1-2. Writer: parser; the CEU zeroes all of it at RST2INIT before it sets its members. */
 struct hca_qp_parser {
 	struct hca_qbuf sq; /* CEU */
-	uint32_t
-		*chain; /* CEU: announced chains, ring of sq_size doorbell words (low 24 bits of the
-			  * doorbell | size0 in [31:24]), private */
+	/* CEU: announced chains, private, room for one per WQE of the SQ: size0[31:24], low bits of
+	 * the doorbell[23:0] */
+	uint32_t *chain;
 	uint32_t *window;     /* CEU: ring of record references, written before head */
 	uint32_t window_mask; /* CEU */
 	uint8_t sq_stride_log, sq_size_log; /* CEU */
@@ -245,7 +246,7 @@ struct hca_qp_encap {
 	uint32_t req_failed_psn;       /* [pub] with FAILED to RTC */
 	uint32_t req_failed;	       /* [pub] gathers that failed; stored before req_done_seq */
 	uint32_t resp_failed_psn;      /* [pub] with FAILED to EE */
-	uint8_t req_failed_syndrome;   /* [pub] enum hca_syndrome */
+	uint8_t req_failed_syndrome;   /* [pub] enum hca_synd */
 	uint8_t resp_failed;	       /* resp_failed_psn has been told */
 	uint8_t path;		       /* [pub] of the two, the one in use; changed by migration */
 	uint64_t tx_packets;	       /* [pub] frames made, requests and responses */

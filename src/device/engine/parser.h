@@ -3,8 +3,8 @@
 #define ENGINE_PARSER_H
 
 /*
- * wqe_scheduler and wqe_parser: bits of hca_qp.parser.flags. A QP is on at most one list: READY or
- * one of the two record wait lists. Parked otherwise, until the message named here.
+ * Bits of hca_qp.parser.flags, of wqe_parser.c. A QP is on at most one list: READY or one of the
+ * two record wait lists. Parked otherwise, until the message named here.
  */
 enum hca_parser_flag {
 	HCA_PF_READY = 1u << 0,	      /* on the ready list */

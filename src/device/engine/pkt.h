@@ -65,7 +65,7 @@ struct hca_rxd {
 	uint16_t payload_off; /* offset of the payload */
 	uint32_t payload_len; /* without pad and ICRC */
 	uint32_t generation;
-	const void *info; /* const struct hca_roce_opcode * */
+	const void *info; /* const struct hca_roce_opcode_info * */
 	uint16_t l3_off;  /* for GRH of UD receives */
 	uint16_t vlan;
 };

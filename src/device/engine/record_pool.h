@@ -3,7 +3,7 @@
 #define ENGINE_RECORD_POOL_H
 
 /*
- * Pools of request records and who may take one (interface.md "Work queues").
+ * Pools of request records and who may take one.
  *
  * Every live QP owns two records of each kind; the rest is shared. A QP that holds fewer than two
  * of a kind may always take one, others only while shared ones are left, so that a QP which waits

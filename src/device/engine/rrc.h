@@ -65,7 +65,7 @@ struct hca_rrc_run {
 	uint8_t msg;		 /* flags owed to RTC */
 	uint8_t again;		 /* with REWIND: enum hca_again */
 	bool dead;		 /* QP is in ERR: the rest of the run is dropped */
-	struct hca_cq_cursor cq; /* short way to the CQ, see put_plain_cqe() */
+	struct hca_cq_cursor cq; /* short way to the CQ, see release_plain() */
 	uint32_t pending;	 /* CQEs filled the long way, not yet handed over */
 	struct {
 		struct hca_cqe *cqe;

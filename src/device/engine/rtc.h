@@ -3,8 +3,9 @@
 #define ENGINE_RTC_H
 
 /*
- * requester_trans: turns records of the window into packet descriptors. Private to
- * requester_trans.c (who may send, in which order) and rtc_segment.c (what a packet looks like).
+ * RTC: turns records of the window into packet descriptors. Private to requester_trans.c (who may
+ * send, in which order), rtc_segment.c (what a packet looks like), rtc_complete.c (UC and UD
+ * requests that are done) and rtc_local.c (BIND_MW and LOCAL_INV).
  *
  * A QP is either on the ready list or parked; parked ones wait for the message that lets them
  * continue and are looked at again only then:
@@ -34,10 +35,10 @@ enum hca_rtc_flag {
 #define HCA_RTC_NONE UINT32_MAX
 /* Deficit round robin: a packet and a message each cost so much more than their bytes. */
 #define HCA_RTC_OVERHEAD 512
-#define HCA_RTC_FRAME_OVERHEAD 82 /* Ethernet to ICRC around the payload */
-/* Added per visit: 32 small messages, or 7 packets of 4 KiB. Any packet costs less. */
+#define HCA_RTC_FRAME_OVERHEAD 82  /* Ethernet to ICRC around the payload */
 #define HCA_RTC_PACE_TURN 2000000u /* ps of a static rate sent at once */
 #define HCA_RTC_PACE_SLACK 25000u  /* ns a late turn makes up for */
+/* Bytes added per visit: 32 small messages, or 8 packets of 4 KiB. Any packet costs less. */
 #define HCA_RTC_QUANTUM 40960
 #define HCA_RTC_WQES_PER_VISIT 32u
 /* Unacknowledged PSNs of a QP at most; equal values are told apart by the window cursors. */
@@ -71,7 +72,7 @@ struct hca_rtc_ctx {
 	struct hca_cq_batch batch;
 } __rte_cache_aligned;
 
-/* Cursors of one QP during one visit; stored back by hca_rtc_store(). */
+/* Cursors of one QP during one visit, between load() and store() of requester_trans.c. */
 struct hca_rtc_visit {
 	struct hca *h;
 	struct hca_rtc_ctx *ctx;

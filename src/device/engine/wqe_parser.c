@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * wqe_scheduler and wqe_parser: chains announced by doorbells wait per QP; QPs with work are served
- * round robin; each WQE becomes one request record, which is its window entry.
+ * The parser: chains announced by doorbells wait per QP; QPs with work are served round robin; each
+ * WQE becomes one request record, which is its window entry.
  *
  * The queue is client memory. A WQE is copied once and only the copy is looked at. A WQE that is
  * wrong in itself becomes a record with a syndrome and completes in its turn; a chain that is

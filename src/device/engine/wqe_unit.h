@@ -3,9 +3,8 @@
 #define ENGINE_WQE_UNIT_H
 
 /*
- * Send WQEs decoded (tables 3-4-1 .. 3-4-13, rules in interface.md "Work queues"). Works on the
- * device's private copy of a WQE and changes nothing else; structure only: keys, domains and ranges
- * are judged at the copy of the data.
+ * Send WQEs decoded (abi_wqe.h). Works on the device's private copy of a WQE and changes nothing
+ * else; structure only: keys, domains and ranges are judged at the copy of the data.
  */
 
 #include <stdbool.h>
@@ -105,8 +104,8 @@ hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_
 }
 
 /*
- * The UD unit of a decoded WQE of a UD QP: 0 and *av, or a syndrome. dgid, GID index, source and
- * Q_Key as interface.md "Work queues" says.
+ * The UD unit of a decoded WQE of a UD QP (struct hca_ud_unit): 0 and *av, or a syndrome. Judges
+ * the destination, the GID index, the addresses of the source and the Q_Key.
  */
 struct hca;
 struct hca_qp;

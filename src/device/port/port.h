@@ -3,9 +3,10 @@
 #define PORT_PORT_H
 
 /*
- * The wire as encap (tx) and decap (rx) see it. Implementations: port_ethdev.c (any DPDK ethdev),
- * the in-memory link (port_link.c: ring pair with optional impairment) and the simulated link of
- * the tests. rx and tx may be called from different lcores, each from one lcore only.
+ * The wire as encap (tx) and decap (rx) see it. Implementations: port_ethdev.c (any DPDK ethdev, a
+ * pair joined in memory among them), port_memif.c, what stands in front of another port
+ * (port_wrap.h) and the simulated link of the tests. rx and tx may be called from different lcores,
+ * each from one lcore only.
  *
  * rx: up to n single-segment mbufs whose private area has HCA_MBUF_PRIV bytes; ownership passes to
  * the caller. tx: takes the first k of n frames (ownership passes for those) and returns k; a short

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Writing completions (interface.md "Completion and event queues"). The consumer index and the arm
- * word live in client memory and are hints; what the device relies on is its own.
+ * Writing completions (abi_cqe.h). The consumer index and the arm word live in client memory and
+ * are hints; what the device relies on is its own.
  */
 
 #include "abi_cqe.h"

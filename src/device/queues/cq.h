@@ -7,7 +7,7 @@
  *
  * One CQE: hca_cq_reserve() -> fill 28 bytes -> hca_cq_publish() stores the last word with release
  * (owner byte last). At the end of a poll the stage calls hca_cq_batch_end(): one full fence, then
- * the arm word of each CQ touched is read and at most one EQE written (interface.md).
+ * the arm word of each CQ touched is read and at most one event raised.
  *
  * Overrun: reserve returns NULL; the CQ goes into error once (CQ_ERROR event, the CEU moves its QPs
  * to ERR); the CQE is counted and dropped.

@@ -66,7 +66,7 @@ struct raised {
 };
 
 struct hca_eqs {
-	uint32_t kick __rte_cache_aligned;	   /* [pub] some stage's ring has something */
+	uint32_t kick __rte_cache_aligned;	   /* [pub] some stage's list has something */
 	uint32_t parked_count __rte_cache_aligned; /* CEU from here on */
 	uint32_t scan_left;			   /* parked objects still to be looked at */
 	uint32_t written;			   /* EQNs since the last notify */

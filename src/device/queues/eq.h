@@ -3,12 +3,11 @@
 #define QUEUES_EQ_H
 
 /*
- * Event queues. Any stage may raise an event at any time; it is never lost: an EQ that is full
- * parks the event (a bit per object and type), the EQ writer in the CEU retries. At most one
- * unconsumed COMP per CQ; asynchronous events coalesce per (object, type). Stages therefore do not
- * write EQEs themselves: they set the object's pending bit and post the object on their own SPSC
- * ring towards the CEU, which is the only writer of EQs. An EQ found full raises EQ_OVERFLOW about
- * itself, once until it has been empty again.
+ * Event queues. Any stage may raise an event at any time; it is never lost. The CEU alone writes
+ * EQEs: a stage sets the bit of the type in the object's pending word and puts the object on its
+ * own list, which the CEU takes. What an EQ has no room for stays owed (a bit per object and type)
+ * and is tried again. At most one unconsumed COMP per CQ; asynchronous events coalesce per (object,
+ * type). An EQ found full raises EQ_OVERFLOW about itself, once until it has been empty again.
  */
 
 #include <stdbool.h>
@@ -25,19 +24,17 @@ void hca_eq_raise_comp(struct hca *h, enum hca_stage_id from, uint32_t cqi);
 /* For hca_eq_raise_cq() only, never written: fire the CQ when its moderation period is over. */
 #define HCA_EQ_LATER 30u
 
-/* An asynchronous event (HCA_EVENT_*) about object number num (QPN, CQN, ... as software knows it);
- * index is the object's table index. */
+/* An asynchronous event (HCA_EVENT_*) about the object at that index of its table. */
 void hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi);
 void hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi);
-
 void hca_eq_raise_srq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t srqi);
 
 /* PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. Raised again for who asks for it later. */
 void hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype);
 
 /*
- * Called by the CEU's poll after it has written EQEs, with a bit per EQN. It must not make a system
- * call: it hands the bits to a notifier thread. Set before workers run.
+ * Called at the end of the CEU's poll if EQEs were written, with a bit per EQN. It waits for
+ * nobody: the worker that polls is needed elsewhere. Set before workers run.
  */
 typedef void (*hca_eq_notify_fn)(void *arg, uint32_t eqn_bits);
 void hca_eq_set_notify(struct hca *h, hca_eq_notify_fn fn, void *arg);
@@ -47,13 +44,13 @@ void hca_eq_set_notify(struct hca *h, hca_eq_notify_fn fn, void *arg);
 int hca_eqs_init(struct hca *h);
 void hca_eqs_fini(struct hca *h);
 
-/* Anything to do for hca_eqs_poll()? Two loads. */
 /* Memory here that grows with the number of QPs the HCA can have, for each. */
 size_t hca_eqs_bytes_per_qp(const struct hca *h);
 
 /* As hca_stage_deadline_fn: moderation periods, events that wait for room in a queue. */
 uint64_t hca_eqs_deadline(const struct hca *h, uint64_t now);
 
+/* Has hca_eqs_poll() anything to do? */
 bool hca_eqs_due(const struct hca *h, uint64_t now);
 /* Move raised events into EQs as far as there is room; returns how many EQEs were written. */
 unsigned int hca_eqs_poll(struct hca *h, uint64_t now);

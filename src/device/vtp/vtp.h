@@ -24,7 +24,7 @@
  * command does not wait for ever. Its members change only after a round that began while it
  * was BUSY, so no reader sees half a binding.
  *
- * CPU address = MTT[mtt + (lin >> page_shift)] + (lin & page_mask), lin = first + (va - start).
+ * CPU address = MTT[mtt + (lin >> page_shift)] + lin % page size, lin = first + (va - start).
  * Entries whose pages follow each other on the bus carry the address of their first byte in base.
  */
 
