@@ -65,7 +65,7 @@ void ctl_wait(double seconds);
 void ctl_catch_signals(void);
 bool ctl_stopped(void);
 
-/* A command: returns the exit status of the program. */
+/* A command, each in a file of its own: returns the exit status of the program. */
 typedef int (*ctl_run_fn)(struct ctl *c, int argc, char **argv);
 
 int ctl_run_counters(struct ctl *c, int argc, char **argv);

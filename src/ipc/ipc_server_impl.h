@@ -4,7 +4,7 @@
 
 /*
  * What the files of the server share: ipc_server.c (listener, list of sessions), ipc_session.c (a
- * client's thread: life, framing), ipc_ops.c (what each request does).
+ * client's thread: life, framing), ipc_ops.c (what each request does), ipc_kick.c (waking workers).
  */
 
 #include <pthread.h>
@@ -107,7 +107,7 @@ bool ipc_well_formed(uint32_t op, const void *body, uint32_t len, unsigned int n
  */
 int ipc_kick_open(struct ipc_session *session, struct ipc_answer *answer);
 void ipc_kick_close(struct ipc_session *session);
-/* Everything the client has, in the right order. */
+/* ipc_ops.c: releases everything the client has, in the right order. */
 void ipc_session_release(struct ipc_session *session);
 
 #endif

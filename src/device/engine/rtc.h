@@ -111,7 +111,7 @@ hca_rtc_ref(const struct hca_rtc_visit *v, uint32_t cursor)
 	return hca_window_ref(v->qp->rtc.window, v->qp->rtc.window_mask, cursor);
 }
 
-/* Operations RTC can put on the wire. */
+/* rtc_segment.c: operations RTC can put on the wire. */
 bool hca_rtc_op_valid(const struct hca_record *r);
 
 /* ---- requester_trans.c, for rtc_complete.c ---- */
@@ -146,7 +146,7 @@ unsigned int hca_rtc_local_poll(struct hca *h, struct hca_rtc_ctx *ctx);
 /* The QP is flushed or reset: what it has under way is given up. */
 void hca_rtc_local_abandon(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi);
 
-/* Sends from v->next on until something stops it. */
+/* rtc_segment.c: sends from v->next on until something stops it. */
 enum hca_rtc_stop hca_rtc_send(struct hca_rtc_visit *v, uint32_t state);
 
 #endif

@@ -164,7 +164,7 @@ int ep_play(struct ep_set *s, struct ep_line *l, struct perf_exchange *x);
 const char *ep_reason(const struct ep_set *s);
 void ep_close_all(struct ep_set *s);
 
-/* Both ends wait the same way: the engine runs in poll_cq, and an idle end sleeps a little. */
+/* ep_setup.c: both ends wait the same way. poll_cq runs the engine, an idle end sleeps a little. */
 void ep_idle(unsigned int *idle);
 uint64_t ep_now(void); /* ns */
 int ep_fail(struct ep *ep, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
