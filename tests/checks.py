@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 
+import comments
 import coverage
 
 # room -> what its files may include. Rooms are folders and sets of <...> headers.
@@ -221,6 +222,10 @@ def check_coverage(tree):
     yield from coverage.complaints(tree.root)
 
 
+def check_comment_names(tree):
+    yield from comments.complaints(tree)
+
+
 def check_classes(tree):
     """Of a file of tests that are started by class every class is started, but those for the hand."""
     listed = tree.text('tests/endpoint/meson.build')
@@ -247,6 +252,7 @@ def checks():
     yield 'check-length', check_length
     yield 'check-coverage', check_coverage
     yield 'check-classes', check_classes
+    yield 'check-comment-names', check_comment_names
     if shutil.which('clang-format'):
         yield 'check-clang-format', check_format
 
