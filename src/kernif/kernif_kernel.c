@@ -207,19 +207,28 @@ ignore(void *arg, const struct nlmsghdr *h)
 }
 
 /*
- * Events were lost. Those that are left are older: what they say may have been taken back by one
- * that was lost, so they go before the tables are read.
+ * The tables anew, lock held. Events that wait are older: what they say may have been taken back since,
+ * so they go before the tables are read.
  */
-static void
-start_over(struct kernif *k)
+static int
+read_tables(struct kernif *k)
 {
 	int err;
 
 	do
 		err = nl_drain(&k->events, ignore, NULL);
 	while (err == -ENOBUFS);
+	return resync(k);
+}
+
+/* Events were lost. */
+static void
+start_over(struct kernif *k)
+{
+	int err;
+
 	k->stats.resyncs++;
-	err = resync(k);
+	err = read_tables(k);
 	if (err != 0)
 		kernif_log(k, "the kernel's tables of %s could not be read: %s", k->tap.name,
 			   strerror(-err));
@@ -307,7 +316,7 @@ kernif_kernel_start(struct kernif *k)
 			return err;
 	}
 	pthread_mutex_lock(&k->lock);
-	err = resync(k);
+	err = read_tables(k);
 	pthread_mutex_unlock(&k->lock);
 	if (err != 0)
 		return kernif_fail(err, "the kernel's tables: %s", strerror(-err));

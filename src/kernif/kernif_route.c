@@ -15,7 +15,7 @@
 
 #define DISCARD_PORT 9u
 #define USABLE (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP)
-#define PROBE_NS 200000000ull /* one that has failed is probed so often */
+#define PROBE_NS 200000000ull /* one that is not known is asked for so often */
 
 /* A GID as netlink wants it: 4 or 16 bytes. */
 struct nl_ip {
@@ -149,7 +149,7 @@ find_neighbour(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
 	return n;
 }
 
-/* Without the right to touch the table: a packet makes the kernel look too. */
+/* A packet makes the kernel look too: where we may not touch the table, and see ask_kernel(). */
 static int
 send_packet(uint32_t ifindex, const struct nl_ip *ip)
 {
@@ -162,6 +162,8 @@ send_packet(uint32_t ifindex, const struct nl_ip *ip)
 
 	if (fd < 0)
 		return -errno;
+	/* where this is refused the routes decide alone */
+	(void)setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, sizeof(ifindex));
 	memcpy(&sin.sin_addr, ip->bytes, 4);
 	memcpy(&sin6.sin6_addr, ip->bytes, 16);
 	n = ip->family == AF_INET
@@ -191,6 +193,22 @@ kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
 }
 
 /*
+ * Makes the kernel ask for the neighbour. An entry of the table that is to be used has no packet, and
+ * without one the kernel asks from the link-local address of IPv6 alone: not at all for the first
+ * seconds of an interface, while it looks for a duplicate of that. So there is a packet later on.
+ */
+static int
+ask_kernel(struct nl *s, uint32_t ifindex, const uint8_t gid[16], bool again)
+{
+	struct nl_ip ip = ip_of(gid);
+	int err = kernif_probe(s, ifindex, gid);
+
+	if (err == 0 && again && ip.family == AF_INET6)
+		(void)send_packet(ifindex, &ip);
+	return err == 0 ? 0 : -EHOSTUNREACH;
+}
+
+/*
  * The lock is given up while waiting. The kernel gives a neighbour up for good after three questions,
  * or at once while an interface settles; we go on asking until our own time is over.
  */
@@ -204,8 +222,8 @@ wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8
 		struct neighbour n = find_neighbour(s, ifindex, gid);
 		uint64_t now = kernif_now();
 
-		if (now >= probe && (probe == start || (n.found && (n.state & NUD_FAILED)))) {
-			if (kernif_probe(s, ifindex, gid) != 0)
+		if (now >= probe) {
+			if (ask_kernel(s, ifindex, gid, probe != start) != 0)
 				return -EHOSTUNREACH;
 			probe = now + PROBE_NS;
 		}
