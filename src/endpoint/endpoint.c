@@ -303,7 +303,7 @@ watch(struct endpoint *e)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
-	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
+	for (;;) {
 		int number = sigtimedwait(&set, NULL, &period);
 
 		if (number == SIGHUP)
@@ -331,26 +331,8 @@ endpoint_run(struct endpoint *e)
 	return 0;
 }
 
-void
-endpoint_stop(struct endpoint *e)
-{
-	__atomic_store_n(&e->stop, 1, __ATOMIC_RELAXED);
-}
-
-struct hca *
-endpoint_hca(struct endpoint *e)
-{
-	return e->hca;
-}
-
 struct hca_driver *
 endpoint_driver(struct endpoint *e)
 {
 	return e->drv;
-}
-
-const struct endpoint_config *
-endpoint_configuration(const struct endpoint *e)
-{
-	return &e->cfg;
 }

@@ -7,26 +7,23 @@
  * together the EAL, a DPDK port, the device with its worker threads, the driver, its addresses and
  * whatever serves clients, and keeps them running.
  *
- * One endpoint per process (the EAL is). Callers: the main thread creates, runs and destroys;
- * endpoint_stop() may be called from any thread or signal handler. Errors: 0 or negative errno,
- * with a sentence from endpoint_reason().
+ * One endpoint per process (the EAL is). Callers: the main thread creates, runs and destroys. Errors: 0
+ * or negative errno, with a sentence from endpoint_reason().
  */
 
 #include "endpoint_config.h"
 
 struct endpoint;
-struct hca;
-struct hca_port;
+struct hca_driver;
 
 /* Everything runs when this has returned 0. Signals should be blocked before (endpoint_run). */
 int endpoint_create(const struct endpoint_config *config, struct endpoint **out);
 
 /*
- * Watches the link and the signals until SIGTERM, SIGINT or endpoint_stop(). Blocks these and
- * SIGHUP for itself: they must be blocked in every thread.
+ * Watches the link and the signals until SIGTERM or SIGINT. Blocks these and SIGHUP for itself: they
+ * must be blocked in every thread.
  */
 int endpoint_run(struct endpoint *e);
-void endpoint_stop(struct endpoint *e);
 
 /* Clients hear of it first; then everything goes in reverse order. Leaves no file behind. */
 void endpoint_destroy(struct endpoint *e);
@@ -34,9 +31,7 @@ void endpoint_destroy(struct endpoint *e);
 /* Why endpoint_create() failed; never NULL. */
 const char *endpoint_reason(void);
 
-/* For the parts of the composition */
-struct hca *endpoint_hca(struct endpoint *e);
+/* For clients inside the process */
 struct hca_driver *endpoint_driver(struct endpoint *e);
-const struct endpoint_config *endpoint_configuration(const struct endpoint *e);
 
 #endif

@@ -40,7 +40,6 @@ struct endpoint {
 	struct endpoint_health health;
 	struct hca_pcap *capture; /* under way; endpoint_admin.c */
 	struct host_events events;
-	int stop; /* endpoint_run() should end */
 };
 
 /* endpoint_services.c: 0 or negative errno (endpoint_fail). */

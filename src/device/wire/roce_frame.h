@@ -127,43 +127,6 @@ hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
 	return 0;
 }
 
-/* The headers up to UDP are all there, IPv4 without VLAN, and of the usual form. */
-static inline bool
-hca_roce_is_plain_ipv4(const uint8_t *frame, uint32_t len, uint32_t total)
-{
-	const struct hca_ipv4_hdr *ip = (const void *)(frame + HCA_ETH_LEN);
-	/* ethertype, version and header length stand in one word, with TOS behind */
-	const uint32_t ip_want = HCA_ETHERTYPE_IPV4 << 16 | HCA_IPV4_VER_IHL << 8;
-	/* destination port and UDP length in another */
-	const uint32_t udp_want = HCA_ROCE_UDP_PORT << 16 | (total - HCA_IPV4_LEN);
-
-	return (hca_get_be32(frame + 12) & 0xffffff00) == ip_want && total <= len - HCA_ETH_LEN &&
-	       total >= HCA_IPV4_LEN + HCA_UDP_LEN &&
-	       (ip->frag & hca_cpu_to_be16(HCA_IPV4_FRAG_MASK)) == 0 &&
-	       ip->proto == HCA_IPPROTO_UDP &&
-	       hca_get_be32(frame + HCA_ETH_LEN + HCA_IPV4_LEN + 2) == udp_want;
-}
-
-/*
- * hca_roce_parse() for the receive path: IPv4 without VLAN is judged by a few comparisons, and
- * everything else, good or bad, goes the long way and gets the same answer.
- */
-static inline int
-hca_roce_parse_fast(const uint8_t *frame, uint32_t len, struct hca_roce_view *v)
-{
-	uint32_t total;
-
-	if (__builtin_expect(len < HCA_ETH_LEN + HCA_IPV4_LEN + HCA_UDP_LEN, 0))
-		return hca_roce_parse(frame, len, v);
-	total = hca_get_be16(frame + HCA_ETH_LEN + 2);
-	if (__builtin_expect(!hca_roce_is_plain_ipv4(frame, len, total), 0))
-		return hca_roce_parse(frame, len, v);
-	v->l3 = HCA_ETH_LEN;
-	v->bth = HCA_ETH_LEN + HCA_IPV4_LEN + HCA_UDP_LEN;
-	v->ip_version = 4;
-	return hca_roce_parse_bth(frame, total - HCA_IPV4_LEN - HCA_UDP_LEN, v);
-}
-
 static inline const uint8_t *
 hca_roce_ones(uint8_t ip_version)
 {
