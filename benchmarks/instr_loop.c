@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The messages whose instructions benchmarks/instr counts: two HCAs in this process, everything in one
- * thread. Under callgrind each operation is dumped twice, after FEW and after MANY messages; the
- * difference is what messages cost, without what is done once per operation.
+ * The messages whose instructions benchmarks/instr counts: two HCAs in this process, everything in
+ * one thread. Under callgrind each operation is dumped twice, after FEW and after MANY messages;
+ * the difference is what messages cost, without what is done once per operation.
  *
- * Each round posts BATCH requests, runs the engine until it is idle, and polls. So post_send, post_recv
- * and poll_cq never run the engine themselves and can be counted apart.
+ * Each round posts BATCH requests, runs the engine until it is idle, and polls. So post_send,
+ * post_recv and poll_cq never run the engine themselves and can be counted apart.
  */
 
 #include <stdbool.h>
@@ -65,7 +65,10 @@ struct side {
 
 static struct softhca_embed *embed;
 
-/* Takes the place of hca_clock_ns(): time passes with the rounds of the engine, so that counts repeat. */
+/*
+ * Takes the place of hca_clock_ns(): time passes with the rounds of the engine, so that counts
+ * repeat.
+ */
 uint64_t __wrap_hca_clock_ns(void);
 
 uint64_t

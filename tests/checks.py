@@ -209,6 +209,7 @@ def check_format(tree):
 
 
 LONGEST = 800  # lines of a file; the public header may have more, there is only one
+WIDEST = 100  # columns
 
 
 def check_length(tree):
@@ -216,6 +217,15 @@ def check_length(tree):
         lines = tree.text(path).count('\n')
         if lines > LONGEST and not path.startswith('include/'):
             yield '%s: %d lines, at most %d' % (path, lines, LONGEST)
+
+
+def check_width(tree):
+    """As clang-format has it; it leaves comments alone, and strings that are in one piece."""
+    for path in tree.c_files:
+        for number, line in enumerate(tree.text(path).splitlines(), 1):
+            width = len(line.expandtabs(8))
+            if width > WIDEST and '"' not in line:
+                yield '%s:%d: %d columns, at most %d' % (path, number, width, WIDEST)
 
 
 def check_coverage(tree):
@@ -250,6 +260,7 @@ def checks():
     yield 'check-spdx', check_spdx
     yield 'check-unfinished', check_unfinished
     yield 'check-length', check_length
+    yield 'check-width', check_width
     yield 'check-coverage', check_coverage
     yield 'check-classes', check_classes
     yield 'check-comment-names', check_comment_names

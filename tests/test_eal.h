@@ -3,9 +3,9 @@
 #define TESTS_TEST_EAL_H
 
 /*
- * The EAL of a test: ordinary memory, nothing shared with other processes. It binds whoever starts it
- * to one CPU, and with it all threads made later; here that is undone, so that tests run side by side
- * and their threads at the same time.
+ * The EAL of a test: ordinary memory, nothing shared with other processes. It binds whoever starts
+ * it to one CPU, and with it all threads made later; here that is undone, so that tests run side by
+ * side and their threads at the same time.
  */
 
 #include <sched.h>

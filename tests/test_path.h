@@ -2,7 +2,10 @@
 #ifndef TESTS_TEST_PATH_H
 #define TESTS_TEST_PATH_H
 
-/* Files and folders of tests are below TMPDIR, where nothing is left of a test that is killed (tidy.c). */
+/*
+ * Files and folders of tests are below TMPDIR, where nothing is left of a test that is killed
+ * (tidy.c).
+ */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * tidy COMMAND...: runs a test so that nothing of it is left, also when it or this program is killed.
+ * tidy COMMAND...: runs a test so that nothing of it is left, also when it or this program is
+ * killed.
  *
- * The test is the child of a keeper in a session of its own, which outlives both and is the parent of
- * all that a test leaves (PR_SET_CHILD_SUBREAPER). When the test has ended, or this program has, the
- * keeper ends what is left and removes the folder in which the test had its files:
+ * The test is the child of a keeper in a session of its own, which outlives both and is the parent
+ * of all that a test leaves (PR_SET_CHILD_SUBREAPER). When the test has ended, or this program has,
+ * the keeper ends what is left and removes the folder in which the test had its files:
  *
  *   TMPDIR, XDG_RUNTIME_DIR  a new folder below the TMPDIR of the caller, of a short path: sockets
- *   /run/dpdk, /run/netns    files of DPDK and names of network namespaces: file systems of this test
- *                            alone, where the caller may mount them
+ *   /run/dpdk, /run/netns    files of DPDK and names of network namespaces: file systems of this
+ *                            test alone, where the caller may mount them
  *
  * The exit status is the test's; 128 and the signal, if that ended it.
  */

@@ -3,9 +3,9 @@
 #define CTL_CTL_H
 
 /*
- * What the commands of softhca-ctl share: the command line, the processes that are asked over DPDK's
- * telemetry socket, and how answers are printed. One thread. Functions that return int: 0 or -1 with
- * a sentence on stderr, unless said otherwise.
+ * What the commands of softhca-ctl share: the command line, the processes that are asked over
+ * DPDK's telemetry socket, and how answers are printed. One thread. Functions that return int: 0 or
+ * -1 with a sentence on stderr, unless said otherwise.
  */
 
 #include <getopt.h>
@@ -136,8 +136,8 @@ void ctl_json(FILE *out, const json_t *value);
 /* The same in one line, flushed: for commands that go on. */
 void ctl_json_line(FILE *out, const json_t *value);
 /*
- * The frame of every answer in JSON: {"process", "hca", "time", name: value}; process and hca may be
- * NULL, time is UTC with milliseconds. Takes the reference to value.
+ * The frame of every answer in JSON: {"process", "hca", "time", name: value}; process and hca may
+ * be NULL, time is UTC with milliseconds. Takes the reference to value.
  */
 json_t *ctl_frame(const char *process, const char *hca, const char *name, json_t *value);
 

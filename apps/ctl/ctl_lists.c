@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Commands that ask every HCA once and print the answer: status, stages, usage, lists of objects. */
+/*
+ * Commands that ask every HCA once and print the answer: status, stages, usage, lists of objects.
+ */
 
 #include <string.h>
 
@@ -54,8 +56,8 @@ stage_rows(json_t *answer)
 }
 
 /*
- * Polls and cycles are counted only while somebody measures: unless somebody does (top), this command
- * measures for a while itself.
+ * Polls and cycles are counted only while somebody measures: unless somebody does (top), this
+ * command measures for a while itself.
  */
 static json_t *
 stages(struct ctl_process *p, const char *hca)

@@ -3,8 +3,9 @@
 #define CTL_DOCTOR_H
 
 /*
- * softhca-ctl doctor: everything that keeps a new user from running softhcad, judged one by one, with
- * the command that mends it. Reads files below a root, which tests replace by one of their own.
+ * softhca-ctl doctor: everything that keeps a new user from running softhcad, judged one by one,
+ * with the command that mends it. Reads files below a root, which tests replace by one of their
+ * own.
  */
 
 #include "ctl.h"

@@ -3,7 +3,8 @@
 #define APPS_PERF_PERF_H
 
 /*
- * softhca-perf: bandwidth, message rate and latency of two HCAs back to back, with the data checked.
+ * softhca-perf: bandwidth, message rate and latency of two HCAs back to back, with the data
+ * checked.
  *
  * A run is one embedded pair of HCAs (struct perf_session) and a row per message size (struct
  * perf_row). Each row makes its QPs and memory (perf_setup.c), runs the timed pass (perf_bw.c or
@@ -123,7 +124,9 @@ struct perf_area {
 	uint32_t rkey;
 };
 
-/* Requests made ready once and posted again and again, as lists of `group` with one doorbell each. */
+/*
+ * Requests made ready once and posted again and again, as lists of `group` with one doorbell each.
+ */
 struct perf_ring {
 	uint32_t count; /* requests; a multiple of group, except in perf_verify.c */
 	uint32_t group;
@@ -265,8 +268,8 @@ uint8_t *perf_slot(const struct perf_session *s, unsigned int side, enum perf_ar
 uint64_t perf_slot_addr(const struct perf_session *s, unsigned int side, enum perf_area_kind kind,
 			uint32_t flow, uint32_t slot);
 /*
- * Requests of flow f from side `side`, receives of the other one, as far as they are local; slots are
- * used in turn. wr_id: flow << 32 | index.
+ * Requests of flow f from side `side`, receives of the other one, as far as they are local; slots
+ * are used in turn. wr_id: flow << 32 | index.
  */
 int perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side, uint32_t count,
 		    uint32_t group, uint32_t signal_every, struct perf_ring *ring);
@@ -328,7 +331,9 @@ struct perf_interval {
 void perf_report_interval(const struct perf_session *s, struct perf_interval *i, uint64_t done);
 /* ns this thread was runnable and had no CPU; 0 where the kernel does not say. */
 uint64_t perf_cpu_wait_ns(void);
-/* Progress on a terminal; draws at most twice a second. done: 0..1; negative takes the line away. */
+/*
+ * Progress on a terminal; draws at most twice a second. done: 0..1; negative takes the line away.
+ */
 void perf_progress(const struct perf_session *s, const char *what, double done);
 /* A completion that is no success: say which, return -EIO. */
 int perf_bad_completion(const struct perf_session *s, const struct softhca_wc *wc);

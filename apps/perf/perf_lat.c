@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Latency: one message under way. WRITE and SEND are a ping-pong (half the round trip counts): WRITE
- * is seen by its last byte in memory, SEND by its completion. READ and atomics: post to completion.
+ * Latency: one message under way. WRITE and SEND are a ping-pong (half the round trip counts):
+ * WRITE is seen by its last byte in memory, SEND by its completion. READ and atomics: post to
+ * completion.
  */
 
 #include <errno.h>

@@ -3,9 +3,9 @@
 #define APPS_PERF_PERF_VERIFY_H
 
 /*
- * Rounds that check data and completions, in steps, for tests whose sides are in one process or in two.
- * Requests go from side `from`; each step does what belongs to local sides. A round is: prepare and
- * post the receives; post the requests; take completions until all have come; check.
+ * Rounds that check data and completions, in steps, for tests whose sides are in one process or in
+ * two. Requests go from side `from`; each step does what belongs to local sides. A round is:
+ * prepare and post the receives; post the requests; take completions until all have come; check.
  */
 
 #include "perf.h"

@@ -3,11 +3,11 @@
 #define APPS_PERF_REMOTE_H
 
 /*
- * softhca-perf between two processes: --server on one host, --client on another, each on a device of
- * its own behind a daemon (libsofthca only). They agree over TCP on lines of perf_exchange.h.
+ * softhca-perf between two processes: --server on one host, --client on another, each on a device
+ * of its own behind a daemon (libsofthca only). They agree over TCP on lines of perf_exchange.h.
  *
- * In a session of this form side 0 is this process and side 1 the other one, of which numbers are known
- * and no objects: the rest of the program sees a session with one local side.
+ * In a session of this form side 0 is this process and side 1 the other one, of which numbers are
+ * known and no objects: the rest of the program sees a session with one local side.
  *
  *   server: hello (version, mtu)
  *   client: gids		server: gid (sgid, vlan, gid) for each of its GIDs, end
@@ -16,8 +16,8 @@
  *   both:   done (value: messages, elapsed_us), result (value: received, lost)
  *   client: alive, every second of a pass; stop: the QPs go; bye
  *
- * Either end may say "error" with a text at any time, and is given up when it is silent for --timeout.
- * What a client says is not trusted: every number is checked as if it were an option.
+ * Either end may say "error" with a text at any time, and is given up when it is silent for
+ * --timeout. What a client says is not trusted: every number is checked as if it were an option.
  *
  * Errors: 0 or negative errno; what went wrong has been printed.
  */
@@ -121,8 +121,9 @@ struct remote {
 int remote_session_open(struct remote *r, const struct perf_options *opt);
 void remote_session_close(struct remote *r);
 /*
- * Daemons started a moment ago find each other, and until then nothing leaves the port: waits for that
- * as long as --timeout says, then goes on. Needs the peer's GID: one of the own port needs no link.
+ * Daemons started a moment ago find each other, and until then nothing leaves the port: waits for
+ * that as long as --timeout says, then goes on. Needs the peer's GID: one of the own port needs no
+ * link.
  */
 void remote_wait_link(struct remote *r);
 /* The numbers of flow i for the other end, and what it says of its own. */
@@ -136,7 +137,7 @@ bool remote_is_lossy(const struct perf_options *opt);
 bool remote_requests(const struct remote *r);
 bool remote_receives(const struct remote *r);
 
-/* --- remote_bw.c, remote_lat.c, remote_verify.c: both ends run them after "go" -------------------- */
+/* --- remote_bw.c, remote_lat.c, remote_verify.c: both ends run them after "go" ---------------- */
 
 /* What all of them do now and then: 1 = a line has come. */
 int remote_look(struct remote *r, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The test in words of the exchange: what the client asks for, and whether the server will have it. */
+/*
+ * The test in words of the exchange: what the client asks for, and whether the server will have it.
+ */
 
 #include <errno.h>
 #include <inttypes.h>

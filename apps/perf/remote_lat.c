@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Latency between two processes, one message under way. WRITE and SEND: the server answers each with
- * one of its own until it hears "done"; half a round trip counts. READ and atomics: post to
+ * Latency between two processes, one message under way. WRITE and SEND: the server answers each
+ * with one of its own until it hears "done"; half a round trip counts. READ and atomics: post to
  * completion, the server does nothing.
  */
 

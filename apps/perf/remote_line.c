@@ -102,7 +102,10 @@ remote_accept(int listener, int device, struct remote_line *l, uint64_t patience
 		fd = accept4(listener, (struct sockaddr *)&a, &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0)
 			break;
-		/* A client that has gone already is no trouble; neither is a lack of descriptors now. */
+		/*
+		 * A client that has gone already is no trouble; neither is a lack of descriptors
+		 * now.
+		 */
 		usleep(10000);
 	}
 	start_line(l, fd, patience_ns, (struct sockaddr *)&a, bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The checking pass between two processes: each end prepares and checks what lies in its own memory,
- * knowing from the seed what the other one must have sent. The client says when a round begins and how
- * many there are.
+ * The checking pass between two processes: each end prepares and checks what lies in its own
+ * memory, knowing from the seed what the other one must have sent. The client says when a round
+ * begins and how many there are.
  */
 
 #include <errno.h>

@@ -10,12 +10,13 @@
  * softhca_embed_create() starts the EAL if the process has not (without touching the affinity of
  * the caller), builds num_hcas devices and their drivers and joins HCA 0 to 1, 2 to 3, ... Each
  * HCA has GID 0 = ::ffff:10.77.0.(1 + index) and GID 1 = 2001:db8:77::(1 + index), with a VLAN
- * GIDs 2 and 3 of the same kinds on it (10.78.0.x, 2001:db8:78::x), the link-local address as GID 4,
- * and knows its peer's MAC address for all of them: 02:00:00:77:00:(1 + index). With devices of
+ * GIDs 2 and 3 of the same kinds on it (10.78.0.x, 2001:db8:78::x), the link-local address as GID
+ * 4, and knows its peer's MAC address for all of them: 02:00:00:77:00:(1 + index). With devices of
  * their own HCAs have the same addresses; what is at the other end takes those of the peer.
  *
- * fork(): the child has no use of its parent's HCAs: calls give -EPERM, also softhca_embed_create(), as
- * there is one EAL to a process and the parent keeps it. A child that runs another program is free.
+ * fork(): the child has no use of its parent's HCAs: calls give -EPERM, also
+ * softhca_embed_create(), as there is one EAL to a process and the parent keeps it. A child that
+ * runs another program is free.
  *
  * Threads: create and destroy from one thread; everything else from any. With the executor
  * "manual" only one thread at a time runs the engine; others that call in skip it.

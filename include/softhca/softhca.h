@@ -687,18 +687,19 @@ SOFTHCA_API void softhca_free_device_list(struct softhca_device **list);
 SOFTHCA_API const char *softhca_get_device_name(const struct softhca_device *device);
 
 /*
- * Open a device by its name in that list, or by the path of its socket (a name with a '/'). NULL: the
- * one the environment's SOFTHCA_DEVICE names, else the first of the list. "embed" starts two HCAs
- * back to back inside the process and opens the first ("embed:1" the second); it loads
+ * Open a device by its name in that list, or by the path of its socket (a name with a '/'). NULL:
+ * the one the environment's SOFTHCA_DEVICE names, else the first of the list. "embed" starts two
+ * HCAs back to back inside the process and opens the first ("embed:1" the second); it loads
  * libsofthca-embed. Programs that want to choose more use <softhca/embed.h>.
  *
- * A daemon may look at memory that is handed to it, so its socket must be of root, of the program's own
- * user, of the owner of /run/softhca, or of the user that SOFTHCA_DAEMON_USER names: else -EACCES.
+ * A daemon may look at memory that is handed to it, so its socket must be of root, of the program's
+ * own user, of the owner of /run/softhca, or of the user that SOFTHCA_DAEMON_USER names: else
+ * -EACCES.
  *
  * A device behind a daemon reaches only memory that is shared with it; see "memory" below. When the
- * daemon ends: get_async_event() gives DEVICE_FATAL, whoever waits for an event wakes with -EIO, polls
- * of an empty CQ, posts and calls give -EIO. A process that was forked off has no use of its parent's
- * contexts: calls give -EPERM; it may open its own.
+ * daemon ends: get_async_event() gives DEVICE_FATAL, whoever waits for an event wakes with -EIO,
+ * polls of an empty CQ, posts and calls give -EIO. A process that was forked off has no use of its
+ * parent's contexts: calls give -EPERM; it may open its own.
  */
 SOFTHCA_API int softhca_open(const char *name, struct softhca_context **ctx);
 
@@ -718,8 +719,8 @@ SOFTHCA_API int softhca_query_gid_ex(struct softhca_context *ctx, unsigned int p
 				     unsigned int index, struct softhca_gid_entry *entry,
 				     uint32_t flags);
 /*
- * A QP keeps the P_Key that stood at its index when modify_qp named it; after SOFTHCA_EVENT_PKEY_CHANGE
- * the program names the index again where the new one is wanted.
+ * A QP keeps the P_Key that stood at its index when modify_qp named it; after
+ * SOFTHCA_EVENT_PKEY_CHANGE the program names the index again where the new one is wanted.
  */
 SOFTHCA_API int softhca_query_pkey(struct softhca_context *ctx, unsigned int port,
 				   unsigned int index, uint16_t *pkey /* host order */);
@@ -734,8 +735,9 @@ SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd); /* -EBUSY while it is
 
 /*
  * Memory that a daemon's device can reach without further ado: zeroed, aligned to 4 KiB (to 2 MiB
- * from that size on, in hugepages where there are any). It belongs to the process, not to a context;
- * any number of regions may lie in it, and go before it does. A child of fork() does not have it.
+ * from that size on, in hugepages where there are any). It belongs to the process, not to a
+ * context; any number of regions may lie in it, and go before it does. A child of fork() does not
+ * have it.
  *
  * Memory shared with a daemon, wherever it comes from: the process fills it (no page is made by the
  * daemon). A piece of more than 4 MiB is shared with one context: the daemon seals its file against
@@ -747,10 +749,11 @@ SOFTHCA_API int softhca_free(void *mem);
 /*
  * Memory at addr is a shared mapping of the file fd from offset on: regions in it need no more. The
  * file is a memfd (or hugetlb memfd) with F_SEAL_SHRINK, open for reading and writing; whole pages.
- * It must stay mapped until softhca_detach(), which gives -EBUSY while a region lies in it. Other files
- * are refused when a region is registered (-EBADF). A file of more than 4 MiB is sealed at the first
- * region (F_SEAL_FUTURE_WRITE): map it for writing before, and attach all of it at once; nobody punches
- * holes into it or maps it for writing after. Who punches one into a smaller file loses the device.
+ * It must stay mapped until softhca_detach(), which gives -EBUSY while a region lies in it. Other
+ * files are refused when a region is registered (-EBADF). A file of more than 4 MiB is sealed at
+ * the first region (F_SEAL_FUTURE_WRITE): map it for writing before, and attach all of it at once;
+ * nobody punches holes into it or maps it for writing after. Who punches one into a smaller file
+ * loses the device.
  */
 SOFTHCA_API int softhca_attach(int fd, void *addr, uint64_t length, uint64_t offset);
 SOFTHCA_API int softhca_detach(void *addr);
@@ -762,23 +765,24 @@ SOFTHCA_API int softhca_detach(void *addr);
  * softhca_dereg_mr() has returned.
  *
  * With a device behind a daemon the memory must be shared with it. Memory of softhca_alloc() and
- * softhca_attach() is; of another shared mapping of a sealed memfd the file is found while a descriptor
- * of it is open. Private anonymous memory (malloc, mmap, most of .bss) is exchanged in place for shared
- * memory with the same contents, in whole pages, and back when the last region on a page goes: nobody
- * notices, and no store or read(2) of another thread is lost meanwhile, but for transfers to pages the
- * kernel has pinned (O_DIRECT, io_uring with fixed buffers). While it is registered a child of fork()
- * gets a copy of it, made at fork().
+ * softhca_attach() is; of another shared mapping of a sealed memfd the file is found while a
+ * descriptor of it is open. Private anonymous memory (malloc, mmap, most of .bss) is exchanged in
+ * place for shared memory with the same contents, in whole pages, and back when the last region on
+ * a page goes: nobody notices, and no store or read(2) of another thread is lost meanwhile, but for
+ * transfers to pages the kernel has pinned (O_DIRECT, io_uring with fixed buffers). While it is
+ * registered a child of fork() gets a copy of it, made at fork().
  *
- * What cannot be shared stays as it is and is reached the slow way, each packet by system calls of the
- * daemon on the process's /proc/self/mem: stacks, mappings of files (.data too), memory that cannot be
- * written, and all private memory where the process may not use userfaultfd. If a part of a region is
- * such memory all of it goes that way; other regions keep theirs. A process that forks much asks for
- * it: KEEP_PRIVATE in access, or SOFTHCA_SLOW_MR=1 in the environment for all regions, leaves private
- * memory private, and a child costs nothing more; softhca_alloc() is as fast as ever. Everything works
- * there, if the daemon's configuration has slow_memory = yes (-EOPNOTSUPP else), with these
- * differences: ATOMICs are atomic among the requests of the network only
- * (SOFTHCA_ATOMIC_HCA); memory unmapped under a region fails the request instead of keeping its pages;
- * and memory that answers slowly (a page on a slow disk) costs its own queue pairs retries. -EFAULT:
+ * What cannot be shared stays as it is and is reached the slow way, each packet by system calls of
+ * the daemon on the process's /proc/self/mem: stacks, mappings of files (.data too), memory that
+ * cannot be written, and all private memory where the process may not use userfaultfd. If a part of
+ * a region is such memory all of it goes that way; other regions keep theirs. A process that forks
+ * much asks for it: KEEP_PRIVATE in access, or SOFTHCA_SLOW_MR=1 in the environment for all
+ * regions, leaves private memory private, and a child costs nothing more; softhca_alloc() is as
+ * fast as ever. Everything works there, if the daemon's configuration has slow_memory = yes
+ * (-EOPNOTSUPP else), with these differences: ATOMICs are atomic among the requests of the network
+ * only (SOFTHCA_ATOMIC_HCA); memory unmapped under a region fails the request instead of keeping
+ * its pages; and memory that answers slowly (a page on a slow disk) costs its own queue pairs
+ * retries. -EFAULT:
  * something in the range is not mapped, -EACCES: it may not be read, or with local write written.
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length,
@@ -805,7 +809,8 @@ SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
 /*
  * Change what flags name (enum softhca_rereg_mr_flags) and take the rest over. Accesses meanwhile
  * fail as if the region did not exist. New translation or PD: new keys. On error the registration
- * is what it was. -EBUSY as with softhca_dereg_mr(). KEEP_PRIVATE in access goes with the translation.
+ * is what it was. -EBUSY as with softhca_dereg_mr(). KEEP_PRIVATE in access goes with the
+ * translation.
  */
 SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd,
 				 void *addr, uint64_t length, uint32_t access);
@@ -844,8 +849,8 @@ SOFTHCA_API struct softhca_cq *softhca_create_cq(struct softhca_context *ctx,
 						 const struct softhca_cq_init_attr *attr);
 
 /*
- * Another number of entries, rounded up to a power of two; what is in the queue stays. -EINVAL: more
- * is waiting than would fit, nothing has changed. Under way without pausing traffic.
+ * Another number of entries, rounded up to a power of two; what is in the queue stays. -EINVAL:
+ * more is waiting than would fit, nothing has changed. Under way without pausing traffic.
  */
 SOFTHCA_API int softhca_resize_cq(struct softhca_cq *cq, int cqe);
 
@@ -906,9 +911,9 @@ SOFTHCA_API int softhca_detach_mcast(struct softhca_qp *qp, const union softhca_
  * Where a datagram goes. The destination's MAC address is looked up here, once: -EHOSTUNREACH when
  * nobody knows it, -EINVAL when source and destination are of different IP versions.
  *
- * As with other RNICs the handle is the address vector of the WQEs, and stays what it was made as. A
- * connected QP follows a neighbour or router that gets another MAC address; a handle does not, and its
- * datagrams go to the old one: a program that hears nothing any more makes a new handle.
+ * As with other RNICs the handle is the address vector of the WQEs, and stays what it was made as.
+ * A connected QP follows a neighbour or router that gets another MAC address; a handle does not,
+ * and its datagrams go to the old one: a program that hears nothing any more makes a new handle.
  */
 SOFTHCA_API struct softhca_ah *softhca_create_ah(struct softhca_pd *pd,
 						 const struct softhca_ah_attr *attr);

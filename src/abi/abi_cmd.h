@@ -133,8 +133,8 @@ enum hca_cmd_op {
 #define HCA_CONF_SPECIAL_GSI 1u
 /*
  * op_modifier of QUERY_COUNTERS: whose counters, and bit 0: names instead of values. in_modifier:
- * of the device the index of the first counter; of a QP its QPN (for names 0 will do); of a port its
- * number.
+ * of the device the index of the first counter; of a QP its QPN (for names 0 will do); of a port
+ * its number.
  */
 #define HCA_COUNTERS_VALUES 0u
 #define HCA_COUNTERS_NAMES 1u

@@ -72,8 +72,8 @@ struct hca_ctl_mr {
 };
 
 /*
- * Memory a client lets the device reach: [offset, offset + length) of a file of shared memory, which
- * lies at va in the client.
+ * Memory a client lets the device reach: [offset, offset + length) of a file of shared memory,
+ * which lies at va in the client.
  */
 struct hca_ctl_segment {
 	uint64_t va;

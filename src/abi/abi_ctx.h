@@ -450,8 +450,8 @@ hca_srqc_set_start(struct hca_srqc *c, uint64_t start)
 #define HCA_MPT_SIZE 64u
 #define HCA_MTT_SIZE 8u /* hca_be64 bus address of a page */
 /*
- * Set in a bus address: memory of another process at the address below it, which no pointer reaches.
- * A region's pages have it all or none, a window of DMA lies on one side of it.
+ * Set in a bus address: memory of another process at the address below it, which no pointer
+ * reaches. A region's pages have it all or none, a window of DMA lies on one side of it.
  */
 #define HCA_BUS_FOREIGN (UINT64_C(1) << 63)
 #define HCA_BUS_FOREIGN_BYTES (UINT64_C(1) << 62) /* addresses of a process are below it */

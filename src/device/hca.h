@@ -52,17 +52,18 @@ struct hca_config {
 
 	/*
 	 * Reads or writes [addr, addr + len) of the process that owns the domain, for memory of it
-	 * that is not mapped here (HCA_BUS_FOREIGN); NULL: there is none such. Called by the workers
-	 * of encap, EE and RRC, perhaps several at once: it may take its time, but not for ever.
-	 * 0, -EAGAIN: not now, the packet counts as lost; anything else: the access is wrong.
+	 * that is not mapped here (HCA_BUS_FOREIGN); NULL: there is none such. Called by the
+	 * workers of encap, EE and RRC, perhaps several at once: it may take its time, but not for
+	 * ever. 0, -EAGAIN: not now, the packet counts as lost; anything else: the access is wrong.
 	 */
 	int (*foreign)(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes,
 		       uint32_t len);
 	void *foreign_arg;
 
 	/*
-	 * HCA_SLEEP_BYTES of zeroes for the sleep words of the workers, which others may map to read
-	 * them (engine/sleep.h); belongs to the caller, outlives the HCA. NULL: memory of its own.
+	 * HCA_SLEEP_BYTES of zeroes for the sleep words of the workers, which others may map to
+	 * read them (engine/sleep.h); belongs to the caller, outlives the HCA. NULL: memory of its
+	 * own.
 	 */
 	void *sleep_words;
 };
@@ -98,7 +99,8 @@ unsigned int hca_workers(const struct hca *h);
 unsigned int hca_poll(struct hca *h, unsigned int worker, uint64_t now);
 
 /*
- * Until when may this worker sleep, if nothing comes from outside? now or less: not at all; UINT64_MAX:
+ * Until when may this worker sleep, if nothing comes from outside? now or less: not at all;
+ * UINT64_MAX:
  * for ever. By the thread that polls it, after a poll that found nothing.
  */
 uint64_t hca_next_deadline(struct hca *h, unsigned int worker, uint64_t now);
@@ -142,7 +144,9 @@ struct hca_usage {
 	uint32_t edge_objects; /* objects waiting in ring edges */
 	uint32_t backlog;      /* frames encap could not hand to the port yet */
 	uint32_t messages;     /* per-QP messages not yet consumed */
-	/* per live QP on average: beyond its queues; its queue of READs and ATOMICs to be answered */
+	/*
+	 * per live QP on average: beyond its queues; its queue of READs and ATOMICs to be answered
+	 */
 	uint32_t qp_bytes, qp_job_bytes;
 };
 void hca_usage(const struct hca *h, struct hca_usage *u);
@@ -153,7 +157,9 @@ void hca_usage(const struct hca *h, struct hca_usage *u);
  */
 bool hca_port_link_up(const struct hca *h);
 
-/* The port has a link, took nothing for port_stall_ns, and frames for it are discarded. Any thread. */
+/*
+ * The port has a link, took nothing for port_stall_ns, and frames for it are discarded. Any thread.
+ */
 bool hca_port_discarding(const struct hca *h);
 
 /* Cycles per stage, only counted after hca_stage_times_enable(h, true); ns since then. */

@@ -63,8 +63,9 @@ struct hca_driver_config {
 	struct hca_quota quota;
 	uint64_t device_bytes; /* memory of the device for queues of clients; 0 = no limit */
 	/*
-	 * Something waits for hca_driver_poll_wait(): events that found a pipe full. From any thread,
-	 * with locks held: it must not block nor call back. NULL: somebody polls by now and then.
+	 * Something waits for hca_driver_poll_wait(): events that found a pipe full. From any
+	 * thread, with locks held: it must not block nor call back. NULL: somebody polls by now and
+	 * then.
 	 */
 	void (*urge)(void *arg);
 	void *urge_arg;
@@ -88,8 +89,9 @@ const char *hca_driver_reason(void);
  */
 unsigned int hca_driver_poll(struct hca_driver *drv);
 /*
- * The same, for the worker that has written the events, which has better to do: true, all forwarded;
- * false, nothing, as there are many, or some that concern everybody, or another caller is at it.
+ * The same, for the worker that has written the events, which has better to do: true, all
+ * forwarded; false, nothing, as there are many, or some that concern everybody, or another caller
+ * is at it.
  */
 bool hca_driver_poll_few(struct hca_driver *drv);
 /*
@@ -129,8 +131,8 @@ int hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid
 /* Empties an entry; that it was empty already is no error. */
 int hca_driver_clear_gid(struct hca_driver *drv, uint32_t index);
 /*
- * For QPs that are given this index from now on: one that has it keeps the P_Key it was given with it,
- * until modify_qp names an index again. Clients hear PKEY_CHANGE.
+ * For QPs that are given this index from now on: one that has it keeps the P_Key it was given with
+ * it, until modify_qp names an index again. Clients hear PKEY_CHANGE.
  */
 int hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey);
 int hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6]);
@@ -192,8 +194,8 @@ void hca_driver_query_port(struct hca_driver *drv, struct hca_ctl_port *out);
 /* --- clients -------------------------------------------------------------------------------- */
 
 /*
- * One client = one UAR page = one DMA domain. privileged: may send management datagrams (Q_Keys with
- * the top bit, QPNs 0 and 1).
+ * One client = one UAR page = one DMA domain. privileged: may send management datagrams (Q_Keys
+ * with the top bit, QPNs 0 and 1).
  */
 struct hca_client_who {
 	uint32_t user; /* whose clients share quotas */

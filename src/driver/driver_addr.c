@@ -105,7 +105,9 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 	return err;
 }
 
-/* The address is not ours any more. QPs that use it go on: what they do is their owners' business. */
+/*
+ * The address is not ours any more. QPs that use it go on: what they do is their owners' business.
+ */
 int
 hca_driver_clear_gid(struct hca_driver *drv, uint32_t index)
 {
@@ -199,7 +201,10 @@ hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_
 	return err;
 }
 
-/* The device retargets its QPs; the table, which would outlive what the kernel knows, stays as it is. */
+/*
+ * The device retargets its QPs; the table, which would outlive what the kernel knows, stays as it
+ * is.
+ */
 int
 hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uint8_t gid[16],
 		      const uint8_t mac[6])

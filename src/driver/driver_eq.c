@@ -118,7 +118,9 @@ owe(struct hca_driver *drv, uint32_t *owed, uint32_t type)
 		drv->config.urge(drv->config.urge_arg);
 }
 
-/* All that is due on the channel of the first one, in one write: less than PIPE_BUF, so not torn. */
+/*
+ * All that is due on the channel of the first one, in one write: less than PIPE_BUF, so not torn.
+ */
 static void
 send_channel(struct hca_driver *drv, struct driver_due *first, uint32_t n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Multicast groups: the device has a table of them, each with a few places. Who has how many of both
- * is kept here, so that no client and no user takes them all.
+ * Multicast groups: the device has a table of them, each with a few places. Who has how many of
+ * both is kept here, so that no client and no user takes them all.
  */
 
 #include <errno.h>

@@ -3,8 +3,8 @@
 /*
  * How many of each thing a client may have. What the configuration names is each client's own; else
  * there are shares: a user's clients together may take user_share per cent of what nobody else has,
- * and one client client_share per cent of what its user has left to it. So nobody takes all, whoever
- * comes later gets something, and who gives back can have it again.
+ * and one client client_share per cent of what its user has left to it. So nobody takes all,
+ * whoever comes later gets something, and who gives back can have it again.
  */
 
 #include <errno.h>

@@ -342,8 +342,8 @@ int driver_mpt_take(struct hca_driver *drv, uint32_t *key);
 uint32_t driver_mpt_new_key(struct hca_driver *drv, uint32_t index);
 
 /*
- * driver_quota.c; lock held. May the client (NULL: the driver itself) have so many more? How many it
- * may have at most, as things are; UINT64_MAX: there is no end.
+ * driver_quota.c; lock held. May the client (NULL: the driver itself) have so many more? How many
+ * it may have at most, as things are; UINT64_MAX: there is no end.
  */
 int driver_quota(const struct hca_client *client, enum driver_thing thing, uint64_t more);
 uint64_t driver_quota_most(const struct hca_client *client, enum driver_thing thing);

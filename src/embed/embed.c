@@ -532,8 +532,8 @@ softhca_embed_destroy(struct softhca_embed *e)
 }
 
 /*
- * "embed:N" of softhca_open(): HCA N of a pair that this process shares, made at the first open with
- * worker threads and default sizes. It lives as long as the process.
+ * "embed:N" of softhca_open(): HCA N of a pair that this process shares, made at the first open
+ * with worker threads and default sizes. It lives as long as the process.
  */
 SOFTHCA_API int softhca_embed_open_default(unsigned int index, struct softhca_context **ctx);
 

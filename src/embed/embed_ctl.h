@@ -13,7 +13,10 @@
 
 #include "driver.h"
 
-/* How often this process has become another one by fork() since the first call: it has no use of what its parent had. */
+/*
+ * How often this process has become another one by fork() since the first call: it has no use of
+ * what its parent had.
+ */
 uint32_t embed_forks(void);
 
 #define EMBED_FOREIGN "the HCAs belong to the process this one was forked from"
@@ -23,7 +26,10 @@ struct embed_ctl_config {
 	const char *name; /* of the context */
 	/* Manual progress: runs the engine, returns the work done. NULL: it runs by itself. */
 	unsigned int (*progress)(void *arg);
-	/* The sleep word of the worker that looks at doorbells, and what wakes it. NULL: never sleeps. */
+	/*
+	 * The sleep word of the worker that looks at doorbells, and what wakes it. NULL: never
+	 * sleeps.
+	 */
 	const uint32_t *sleep_word;
 	int kick_fd;
 	void (*closed)(void *arg); /* after the client is gone; may be NULL */

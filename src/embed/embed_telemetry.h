@@ -4,7 +4,9 @@
 
 #include "embed_impl.h"
 
-/* HCAs that are complete can be asked about until they are removed, before anything of them goes. */
+/*
+ * HCAs that are complete can be asked about until they are removed, before anything of them goes.
+ */
 void embed_telemetry_add(struct softhca_embed *e);
 /* Not added: nothing happens. */
 void embed_telemetry_remove(struct softhca_embed *e);

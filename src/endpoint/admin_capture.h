@@ -3,8 +3,8 @@
 #define ADMIN_CAPTURE_H
 
 /*
- * "dir=in,qp=0x123,snaplen=128,/PATH": what is to be captured of which frames, and where to. The path
- * is the rest of the text from its first slash on, commas and all.
+ * "dir=in,qp=0x123,snaplen=128,/PATH": what is to be captured of which frames, and where to. The
+ * path is the rest of the text from its first slash on, commas and all.
  */
 
 #include <stdint.h>

@@ -4,8 +4,8 @@
 
 /*
  * "[dir=in|out|both,]drop=0.01,delay_us=50,qp=0x123", "[dir=...,]rule=drop,psn=100,count=1",
- * "[dir=...,]off", "" as an impairment. A list of probabilities replaces the one before; rules add up
- * until "off". Without dir: frames that are sent; but "off" ends everything.
+ * "[dir=...,]off", "" as an impairment. A list of probabilities replaces the one before; rules add
+ * up until "off". Without dir: frames that are sent; but "off" ends everything.
  */
 
 #include <stdbool.h>

@@ -12,7 +12,9 @@
 #include "config_values.h"
 #include "hca.h"
 
-/* Headers around the payload of the largest packet: IPv6, UDP, BTH, XRCETH, RETH, immediate, ICRC. */
+/*
+ * Headers around the payload of the largest packet: IPv6, UDP, BTH, XRCETH, RETH, immediate, ICRC.
+ */
 #define LARGEST_HEADERS (40u + 8 + 12 + 4 + 16 + 4 + 4)
 /* Without extended and immediate headers, over IPv4: less than that can never do. */
 #define LEAST_HEADERS (20u + 8 + 12 + 16 + 4)

@@ -7,8 +7,8 @@
  * together the EAL, a DPDK port, the device with its worker threads, the driver, its addresses and
  * whatever serves clients, and keeps them running.
  *
- * One endpoint per process (the EAL is). Callers: the main thread creates, runs and destroys. Errors: 0
- * or negative errno, with a sentence from endpoint_reason().
+ * One endpoint per process (the EAL is). Callers: the main thread creates, runs and destroys.
+ * Errors: 0 or negative errno, with a sentence from endpoint_reason().
  */
 
 #include "endpoint_config.h"
@@ -20,8 +20,8 @@ struct hca_driver;
 int endpoint_create(const struct endpoint_config *config, struct endpoint **out);
 
 /*
- * Watches the link and the signals until SIGTERM or SIGINT. Blocks these and SIGHUP for itself: they
- * must be blocked in every thread.
+ * Watches the link and the signals until SIGTERM or SIGINT. Blocks these and SIGHUP for itself:
+ * they must be blocked in every thread.
  */
 int endpoint_run(struct endpoint *e);
 

@@ -30,8 +30,8 @@ static struct endpoint *endpoint;
 /* ---- commands; the lock is held ---- */
 
 /*
- * An order that is not carried out is answered with {"error": why}; a negative return would reach the
- * operator as null. At most 127 characters.
+ * An order that is not carried out is answered with {"error": why}; a negative return would reach
+ * the operator as null. At most 127 characters.
  */
 static int refuse(struct rte_tel_data *d, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

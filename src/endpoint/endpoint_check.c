@@ -13,8 +13,8 @@
 #include "hca.h"
 
 /*
- * MiB an HCA takes, measured as the growth of DPDK's heap: of each buffer (two pools of mbufs, one of
- * receive descriptors), of each table at its largest, and of everything else.
+ * MiB an HCA takes, measured as the growth of DPDK's heap: of each buffer (two pools of mbufs, one
+ * of receive descriptors), of each table at its largest, and of everything else.
  */
 #define MIB_PER_1024_BUFFERS 16u
 #define MIB_QPS 36u  /* 2^14 */

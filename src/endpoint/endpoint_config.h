@@ -3,8 +3,8 @@
 #define ENDPOINT_CONFIG_H
 
 /*
- * What a configuration file of the daemon says. Syntax: INI as rte_cfgfile reads it; the keys, their
- * ranges and defaults are the table in config_keys.c, explained in config/softhcad.conf.
+ * What a configuration file of the daemon says. Syntax: INI as rte_cfgfile reads it; the keys,
+ * their ranges and defaults are the table in config_keys.c, explained in config/softhcad.conf.
  *
  * A file is judged whole: every error is reported, as "FILE:LINE: key: what was expected, what was
  * found". Nothing here touches the machine.
@@ -90,8 +90,7 @@ struct endpoint_config {
 	uint32_t tx_descriptors;
 	uint32_t discard_after_us;
 	uint32_t link_poll_ms;
-	uint32_t
-		wire_mode; /* of a socket the device makes: memif server, vhost, virtio_user server */
+	uint32_t wire_mode; /* of a socket the device makes: memif, vhost, virtio_user server */
 
 	/* [addresses] */
 	struct endpoint_address address[ENDPOINT_ADDRESSES_MAX];
@@ -143,8 +142,8 @@ struct endpoint_config {
 void endpoint_config_init(struct endpoint_config *c);
 
 /*
- * Reads path over the defaults. Errors go to `errors`, a line each. Returns their number (0 = good),
- * or a negative errno when the file could not be read (said in `errors` too).
+ * Reads path over the defaults. Errors go to `errors`, a line each. Returns their number (0 =
+ * good), or a negative errno when the file could not be read (said in `errors` too).
  */
 int endpoint_config_load(struct endpoint_config *c, const char *path, FILE *errors);
 

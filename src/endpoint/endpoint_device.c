@@ -373,8 +373,8 @@ endpoint_make_folder(const struct endpoint_device *d)
 
 /*
  * A datagram socket cannot connect to a listener, but the kernel says which of both it is: there
- * and of another type, or nobody. (A connection would be worse than useless: memif of DPDK 22.11 ends
- * its process when one is closed at once.)
+ * and of another type, or nobody. (A connection would be worse than useless: memif of DPDK 22.11
+ * ends its process when one is closed at once.)
  */
 static int
 listener_state(const char *path)

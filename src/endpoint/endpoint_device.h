@@ -3,9 +3,10 @@
 #define ENDPOINT_DEVICE_H
 
 /*
- * From what the configuration calls a device to what DPDK, or a port of ours, has to be told. Drivers of virtual
- * devices have defaults that do not carry jumbo frames, fail over files that a dead process left
- * behind, or cannot start before their peer: what is known of each stands in one table.
+ * From what the configuration calls a device to what DPDK, or a port of ours, has to be told.
+ * Drivers of virtual devices have defaults that do not carry jumbo frames, fail over files that a
+ * dead process left behind, or cannot start before their peer: what is known of each stands in one
+ * table.
  */
 
 #include <stdbool.h>
@@ -54,7 +55,9 @@ uint32_t endpoint_netdev_mtu(const char *interface);
 /* It is up and has a carrier. */
 bool endpoint_netdev_running(const char *interface);
 
-/* The folder of a device's socket, where it is missing; what cannot be made the driver will miss. */
+/*
+ * The folder of a device's socket, where it is missing; what cannot be made the driver will miss.
+ */
 void endpoint_make_folder(const struct endpoint_device *d);
 
 /* Removes a socket file nobody listens on. -EADDRINUSE: somebody does; -EEXIST: it is no socket. */

@@ -13,7 +13,9 @@
 
 #include "endpoint_device.h"
 
-/* 0 or negative errno (endpoint_fail). The caller's affinity is left as it was. Once per process. */
+/*
+ * 0 or negative errno (endpoint_fail). The caller's affinity is left as it was. Once per process.
+ */
 int endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device *d);
 
 /* The memory is hugepages. */

@@ -3,10 +3,10 @@
 #define ENDPOINT_HEALTH_H
 
 /*
- * What goes wrong while the daemon runs, in words: frames that are lost or sent again, and workers that
- * wait for a CPU. The main thread looks once a second and logs the begin and the end of each trouble;
- * a trouble ends when its counter has not moved for ENDPOINT_HEALTH_CALM_NS. Telemetry and softhca-ctl
- * say what is wrong now.
+ * What goes wrong while the daemon runs, in words: frames that are lost or sent again, and workers
+ * that wait for a CPU. The main thread looks once a second and logs the begin and the end of each
+ * trouble; a trouble ends when its counter has not moved for ENDPOINT_HEALTH_CALM_NS. Telemetry and
+ * softhca-ctl say what is wrong now.
  */
 
 #include <pthread.h>
@@ -45,8 +45,8 @@ void endpoint_health_init(struct endpoint_health *h, const char *name, const str
 /* From the main thread, at any rate: looks once a second. */
 void endpoint_health_watch(struct endpoint_health *h, uint64_t now);
 /*
- * Any thread. health: "well", or the worst trouble there is. cpu: "enough", or how long workers wait
- * and what helps.
+ * Any thread. health: "well", or the worst trouble there is. cpu: "enough", or how long workers
+ * wait and what helps.
  */
 void endpoint_health_tell(struct endpoint_health *h, char *health, size_t health_size, char *cpu,
 			  size_t cpu_size);

@@ -21,7 +21,9 @@ enum endpoint_way {
 	ENDPOINT_WAYS
 };
 
-/* Ports in front of the wire: impair -> inbound -> divert -> pcap -> wire; port.top is the first. */
+/*
+ * Ports in front of the wire: impair -> inbound -> divert -> pcap -> wire; port.top is the first.
+ */
 struct endpoint {
 	struct endpoint_config cfg;
 	struct endpoint_port port;

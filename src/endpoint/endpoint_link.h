@@ -4,8 +4,8 @@
 
 /*
  * Watches the link of a port from the main thread. What it finds is what the kernel interface is
- * told, and for devices of DPDK the engine, which raises PORT_CHANGE. A memif says by itself whether its
- * peer is there.
+ * told, and for devices of DPDK the engine, which raises PORT_CHANGE. A memif says by itself
+ * whether its peer is there.
  */
 
 #include "endpoint_port.h"
@@ -27,7 +27,9 @@ struct endpoint_link {
 void endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct hca *h,
 			void (*changed)(void *arg, bool up), void *arg);
 
-/* While workers still run, if they do: nothing goes in or out any more. Not initialized: nothing. */
+/*
+ * While workers still run, if they do: nothing goes in or out any more. Not initialized: nothing.
+ */
 void endpoint_link_stop(struct endpoint_link *l);
 
 /* Every link_poll_ms. */

@@ -7,8 +7,9 @@
 #include "endpoint_config.h"
 
 /*
- * As many open files as the machine allows this process, and a share of them for each client that may
- * come: where no quota of event channels is set, one client cannot take the files of the others.
+ * As many open files as the machine allows this process, and a share of them for each client that
+ * may come: where no quota of event channels is set, one client cannot take the files of the
+ * others.
  */
 void endpoint_machine_files(struct endpoint_config *c);
 

@@ -2,7 +2,10 @@
 #ifndef ENDPOINT_PORT_H
 #define ENDPOINT_PORT_H
 
-/* The device of an endpoint, DPDK's or a memif of ours, as a port of the HCA. Owner: endpoint.c, one thread. */
+/*
+ * The device of an endpoint, DPDK's or a memif of ours, as a port of the HCA. Owner: endpoint.c,
+ * one thread.
+ */
 
 #include "endpoint_device.h"
 #include "port/port.h"

@@ -9,7 +9,9 @@
 
 #include <stdint.h>
 
-/* "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=..."; several, a line each. 0 or negative errno. */
+/*
+ * "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=..."; several, a line each. 0 or negative errno.
+ */
 int sd_notify_send(const char *state);
 
 /* Half the time within which systemd wants WATCHDOG=1, in ns; 0: it does not. */

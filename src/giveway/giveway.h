@@ -3,32 +3,33 @@
 #define GIVEWAY_H
 
 /*
- * When somebody who polls gives way: workers of a device and programs inside poll_cq, which may have
- * to share CPUs. A spell begins with the first poll that finds nothing and ends with one that finds
- * something.
+ * When somebody who polls gives way: workers of a device and programs inside poll_cq, which may
+ * have to share CPUs. A spell begins with the first poll that finds nothing and ends with one that
+ * finds something.
  *
  *  - The CPU is not known to be shared: spin. When the spell is 10 us old one sched_yield() probes,
  *    and again every 10 us. What takes less than that never meets a probe.
- *  - A yield that took long and switched to another thread means that the CPU is shared, for 200 us,
- *    which such a yield renews when half of them are over: to count switches costs a system call.
- *    Both are asked: a thread that yields in a loop is inside sched_yield() when the timer ticks,
- *    takes the interrupt for a neighbour, and would stay in the mode it should leave.
+ *  - A yield that took long and switched to another thread means that the CPU is shared, for 200
+ *    us, which such a yield renews when half of them are over: to count switches costs a system
+ *    call. Both are asked: a thread that yields in a loop is inside sched_yield() when the timer
+ *    ticks, takes the interrupt for a neighbour, and would stay in the mode it should leave.
  *  - Shared: every empty poll yields, and so does a full burst and every eighth busy poll. Else a
  *    stream would starve its own consumer.
  *  - Who finds something in every poll has no spell: a probe every 100 us, 1 % of the time.
- *  - A yield that took half a millisecond met a hog: a thread that never gives way, such as a program
- *    that watches memory. When 8 ms were lost in such yields, less a quarter of what passed between
- *    them, nothing yields for 20 ms, doubling up to 640 ms while hogs are met again: a yield costs a
- *    slice of the hog's, and under EEVDF moves the one that yields further back each time. A worker
- *    sleeps at once instead, and is let in when it is woken. A program spins for 100 us and takes very
- *    short sleeps then: spinning on it would be a hog to all others, and they to each other. One such
- *    yield alone says little: another session had its turn, or the host took the CPU.
- *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the deadline of
- *    the one that yields further away, also when nobody else is there, until it starves for seconds
- *    behind those that work.
+ *  - A yield that took half a millisecond met a hog: a thread that never gives way, such as a
+ *    program that watches memory. When 8 ms were lost in such yields, less a quarter of what passed
+ *    between them, nothing yields for 20 ms, doubling up to 640 ms while hogs are met again: a
+ *    yield costs a slice of the hog's, and under EEVDF moves the one that yields further back each
+ *    time. A worker sleeps at once instead, and is let in when it is woken. A program spins for 100
+ *    us and takes very short sleeps then: spinning on it would be a hog to all others, and they to
+ *    each other. One such yield alone says little: another session had its turn, or the host took
+ *    the CPU.
+ *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the deadline
+ *    of the one that yields further away, also when nobody else is there, until it starves for
+ *    seconds behind those that work.
  *
- * One struct giveway per thread; nobody else touches it. Times are ns of any clock that goes forward
- * and is never 0.
+ * One struct giveway per thread; nobody else touches it. Times are ns of any clock that goes
+ * forward and is never 0.
  */
 
 #include <sched.h>
@@ -106,7 +107,9 @@ giveway_shared(const struct giveway *g, uint64_t now)
 	return now < g->shared_until;
 }
 
-/* Whoever has the CPU gets it from the scheduler only: a yield would cost a slice of milliseconds. */
+/*
+ * Whoever has the CPU gets it from the scheduler only: a yield would cost a slice of milliseconds.
+ */
 static inline bool
 giveway_hogged(const struct giveway *g, uint64_t now)
 {

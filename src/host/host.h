@@ -4,8 +4,8 @@
 
 /*
  * What the compositions share: src/embed, src/endpoint and the rigs of the tests. Here a device and
- * its driver, which do not know each other, are joined; and what the EAL is to be told of the machine
- * is looked up. No state; any thread.
+ * its driver, which do not know each other, are joined; and what the EAL is to be told of the
+ * machine is looked up. No state; any thread.
  */
 
 #include <sched.h>
@@ -21,8 +21,9 @@
 struct hca_hw hca_host_hw(struct hca *h);
 
 /*
- * What the driver does while a command is executed, arg: the HCA. The worker of the command register
- * is woken in every round, since a command may need several polls, between which it may sleep.
+ * What the driver does while a command is executed, arg: the HCA. The worker of the command
+ * register is woken in every round, since a command may need several polls, between which it may
+ * sleep.
  */
 void hca_host_wait(void *h);
 

@@ -3,10 +3,10 @@
 #define HOST_EVENTS_H
 
 /*
- * Who forwards events from the queues of a device to the channels of its clients, where workers have
- * threads of their own. The worker that wrote them does it itself at the end of its poll, if they are
- * few and it need not wait for anybody. What it leaves is for a thread, which sleeps until it is
- * told, and looks again by itself only while a client owes it room in a pipe.
+ * Who forwards events from the queues of a device to the channels of its clients, where workers
+ * have threads of their own. The worker that wrote them does it itself at the end of its poll, if
+ * they are few and it need not wait for anybody. What it leaves is for a thread, which sleeps until
+ * it is told, and looks again by itself only while a client owes it room in a pipe.
  *
  * Owner: the composition (src/embed, the daemon). Calls come from its control thread.
  */

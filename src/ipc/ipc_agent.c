@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The agent: one thread per client with foreign memory, one request at a time. A worker fills in the
- * request and waits; either it takes the answer, or it gives the request up, and then the agent alone
- * ends it. Bytes cross in a buffer of the agent's, so that what comes late comes nowhere.
+ * The agent: one thread per client with foreign memory, one request at a time. A worker fills in
+ * the request and waits; either it takes the answer, or it gives the request up, and then the agent
+ * alone ends it. Bytes cross in a buffer of the agent's, so that what comes late comes nowhere.
  *
- * What is held against the client is the time of its system call alone, and that only while the CPUs
- * had time for the agent: a machine with too much to do is nobody's fault.
+ * What is held against the client is the time of its system call alone, and that only while the
+ * CPUs had time for the agent: a machine with too much to do is nobody's fault.
  */
 
 #include <errno.h>

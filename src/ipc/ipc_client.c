@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The operations of a context as messages to the daemon. One request at a time per context. A process
- * that was forked off may not go on with its parent's channel: it is told so and sends nothing.
+ * The operations of a context as messages to the daemon. One request at a time per context. A
+ * process that was forked off may not go on with its parent's channel: it is told so and sends
+ * nothing.
  */
 
 #include <errno.h>

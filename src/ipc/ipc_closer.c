@@ -205,7 +205,9 @@ add_hand(struct ipc_closer *c)
 	return -EAGAIN;
 }
 
-/* Lock held: who is slow is interrupted, who stays away is lost. true: somebody could take a job. */
+/*
+ * Lock held: who is slow is interrupted, who stays away is lost. true: somebody could take a job.
+ */
 static bool
 look_after(struct ipc_closer *c)
 {

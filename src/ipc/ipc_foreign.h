@@ -6,13 +6,14 @@
  * Memory of a client that the daemon does not map: read and written through the client's own
  * /proc/self/mem, which it has opened and handed over. Such a file is bound to the memory, not to a
  * process number: it never reaches another process, neither one that got the number later, nor a
- * child, nor the program the client becomes by exec(). The daemon needs no rights over the client for
- * it, and does nothing with it that the client could not do itself.
+ * child, nor the program the client becomes by exec(). The daemon needs no rights over the client
+ * for it, and does nothing with it that the client could not do itself.
  *
  * The system call may wait as long as the client likes (a page of a file system of its own,
- * userfaultfd). So it is made by a thread of the client's own, the agent, and a worker of the device
- * waits for that a few milliseconds at most: then the access counts as lost, and so do all that
- * follow until the agent is back. A client whose memory often makes workers wait is not waited for.
+ * userfaultfd). So it is made by a thread of the client's own, the agent, and a worker of the
+ * device waits for that a few milliseconds at most: then the access counts as lost, and so do all
+ * that follow until the agent is back. A client whose memory often makes workers wait is not waited
+ * for.
  *
  * Errors: negative errno, reason by ipc_fail().
  */
@@ -25,8 +26,8 @@
 struct ipc_foreign;
 
 /*
- * mem and maps: /proc/PID/mem open for reading and writing, /proc/PID/maps of the same process, which
- * stay the caller's. peer: its number as the socket says it. -EBADF: other files.
+ * mem and maps: /proc/PID/mem open for reading and writing, /proc/PID/maps of the same process,
+ * which stay the caller's. peer: its number as the socket says it. -EBADF: other files.
  */
 int ipc_foreign_create(int mem, int maps, int peer, struct ipc_foreign **out);
 /* From now on every access fails. */

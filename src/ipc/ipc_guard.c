@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A client has taken the pages of a segment away and there are no others. Whoever was touching it (an
- * lcore in the middle of a copy, the driver) goes on with zeros.
+ * A client has taken the pages of a segment away and there are no others. Whoever was touching it
+ * (an lcore in the middle of a copy, the driver) goes on with zeros.
  */
 
 #include <errno.h>

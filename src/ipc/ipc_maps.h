@@ -4,8 +4,9 @@
 
 /*
  * A process has so many mappings (vm.max_map_count) and no more, and nothing works any longer when
- * they are used up: no thread starts, no memory comes or goes. Each segment of a client may take two,
- * itself and a hole beside it. What clients may have together is counted here, and stays far below:
+ * they are used up: no thread starts, no memory comes or goes. Each segment of a client may take
+ * two, itself and a hole beside it. What clients may have together is counted here, and stays far
+ * below:
  * half of it is everybody's own share, the other half is for whoever comes first.
  *
  * Owned by the server; thread safe.

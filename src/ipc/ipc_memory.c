@@ -423,8 +423,8 @@ translate(struct ipc_memory *m, struct ipc_hold *hold, uint64_t va, uint64_t byt
 }
 
 /*
- * The pages are the client's (ipc_watch.h): here they come into this process's tables, as a fault on
- * the device's lcores would cost time. Kernels that cannot (before 5.14) do without.
+ * The pages are the client's (ipc_watch.h): here they come into this process's tables, as a fault
+ * on the device's lcores would cost time. Kernels that cannot (before 5.14) do without.
  */
 static int
 populate(uint64_t bus, uint64_t bytes)

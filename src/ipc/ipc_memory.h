@@ -8,14 +8,15 @@
  * the byte. What is not mapped there cannot be touched. Objects (regions, queues) hold the segments
  * they lie in; a segment goes when nobody holds it.
  *
- * Bus and client addresses of a segment agree in the bits below 2 MiB (below 1 GiB for segments that
- * long), so that large pages stay large.
+ * Bus and client addresses of a segment agree in the bits below 2 MiB (below 1 GiB for segments
+ * that long), so that large pages stay large.
  *
  * One thread per client calls in. Errors: negative errno, reason by ipc_fail().
  *
- * A client that takes pages away (ipc_watch.h: out of a small file, out of its doorbell page), or whose
- * memory is lost otherwise, makes whoever touches them get SIGBUS. The handler puts zeros in their
- * place, marks the segment lost and writes to lost_fd: its owner is to end, nobody else notices.
+ * A client that takes pages away (ipc_watch.h: out of a small file, out of its doorbell page), or
+ * whose memory is lost otherwise, makes whoever touches them get SIGBUS. The handler puts zeros in
+ * their place, marks the segment lost and writes to lost_fd: its owner is to end, nobody else
+ * notices.
  */
 
 #include <stdbool.h>
@@ -74,8 +75,8 @@ int ipc_memory_attach(struct ipc_memory *m, const struct hca_ctl_segment *reques
 int ipc_memory_detach(struct ipc_memory *m, uint32_t handle);
 
 /*
- * Translation, in two steps: take segments into a hold, then bind it to the object it became, or drop
- * it. One piece: [va, va + bytes) in one segment.
+ * Translation, in two steps: take segments into a hold, then bind it to the object it became, or
+ * drop it. One piece: [va, va + bytes) in one segment.
  */
 struct ipc_hold *ipc_hold_new(void);
 void ipc_hold_drop(struct ipc_memory *m, struct ipc_hold *hold);
@@ -100,8 +101,8 @@ int ipc_translate_mr(struct ipc_memory *m, struct ipc_hold *hold, struct hca_ctl
 bool ipc_memory_lost(const struct ipc_memory *m);
 
 /*
- * Install the SIGBUS handler of the process, once; faults elsewhere go to the handler that was there
- * before.
+ * Install the SIGBUS handler of the process, once; faults elsewhere go to the handler that was
+ * there before.
  */
 int ipc_memory_guard(void);
 

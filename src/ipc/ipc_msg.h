@@ -4,7 +4,8 @@
 
 /*
  * One message of the control channel out or in, with its descriptors. Used by both ends; no state.
- * Errors: negative errno; -EPIPE: the other end is gone; -EBADMSG: cut off, or too many descriptors.
+ * Errors: negative errno; -EPIPE: the other end is gone; -EBADMSG: cut off, or too many
+ * descriptors.
  */
 
 #include <stddef.h>
@@ -20,10 +21,10 @@ int ipc_send(int sock, const void *head, size_t head_bytes, const void *body, si
 	     const int *fds, unsigned int num_fds, int flags);
 
 /*
- * Returns the bytes read, 0 at the end of the stream and for a packet without bytes. *num_fds in: room
- * in fds, out: how many came, close-on-exec, the caller's whatever is returned. What does not fit is
- * closed here: where that may sleep, there is room for IPC_FDS_PER_MESSAGE. -EMFILE: this process may
- * not have the descriptors that came, the rest is as it should be; -EBADMSG: it is not.
+ * Returns the bytes read, 0 at the end of the stream and for a packet without bytes. *num_fds in:
+ * room in fds, out: how many came, close-on-exec, the caller's whatever is returned. What does not
+ * fit is closed here: where that may sleep, there is room for IPC_FDS_PER_MESSAGE. -EMFILE: this
+ * process may not have the descriptors that came, the rest is as it should be; -EBADMSG: it is not.
  */
 ssize_t ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_fds);
 

@@ -13,10 +13,10 @@
  * out at once. Any breach of the framing ends the connection; a request that is merely refused is
  * answered with a negative errno and a sentence.
  *
- * Across versions: the heads of requests and replies, the number of HELLO and the size of its body stay
- * as they are. A HELLO of another version is answered in the version it came with, so that its sender
- * takes the reply: -EPROTONOSUPPORT, `speaks` and a sentence. Then the connection ends. Daemons of
- * version 1 that know nothing of this end it without an answer.
+ * Across versions: the heads of requests and replies, the number of HELLO and the size of its body
+ * stay as they are. A HELLO of another version is answered in the version it came with, so that its
+ * sender takes the reply: -EPROTONOSUPPORT, `speaks` and a sentence. Then the connection ends.
+ * Daemons of version 1 that know nothing of this end it without an answer.
  */
 
 #include <stdint.h>
@@ -60,8 +60,8 @@ struct ipc_hello {
 
 /*
  * With four descriptors: the doorbell page, the asynchronous channel, a page of sleep words to be
- * read, an eventfd that wakes the worker whose word is at sleep_offset: the one that looks at doorbells
- * (struct softhca_ctl_ops, sleep). The eventfd is this client's alone.
+ * read, an eventfd that wakes the worker whose word is at sleep_offset: the one that looks at
+ * doorbells (struct softhca_ctl_ops, sleep). The eventfd is this client's alone.
  */
 struct ipc_welcome {
 	uint64_t nonce;
@@ -141,13 +141,14 @@ struct ipc_counters {
 };
 
 /*
- * X(NAME, body of the request, body of the reply, descriptors with the request, with the reply). The
- * numbers are the order; a body has exactly its size, but PAGES and the reply of QUERY_COUNTERS, which
- * end behind their last element. The file of ATTACH is a memfd sealed against shrinking (F_SEAL_SHRINK),
- * open for reading and writing, without holes in the segment. Up to IPC_SMALL_FILE the daemon seals it
- * against growing, and a client with a hole there ends; larger ones it seals against writers that come
- * later (F_SEAL_FUTURE_WRITE): no holes, and no second device. MEMORY brings /proc/self/mem, open for reading and writing, and
- * /proc/self/maps; from then on regions may have HCA_CTL_ACCESS_FOREIGN.
+ * X(NAME, body of the request, body of the reply, descriptors with the request, with the reply).
+ * The numbers are the order; a body has exactly its size, but PAGES and the reply of
+ * QUERY_COUNTERS, which end behind their last element. The file of ATTACH is a memfd sealed against
+ * shrinking (F_SEAL_SHRINK), open for reading and writing, without holes in the segment. Up to
+ * IPC_SMALL_FILE the daemon seals it against growing, and a client with a hole there ends; larger
+ * ones it seals against writers that come later (F_SEAL_FUTURE_WRITE): no holes, and no second
+ * device. MEMORY brings /proc/self/mem, open for reading and writing, and /proc/self/maps; from
+ * then on regions may have HCA_CTL_ACCESS_FOREIGN.
  */
 #define IPC_OPS(X) \
 	X(HELLO, hello, struct ipc_hello, struct ipc_welcome, 0, 4) \

@@ -3,14 +3,14 @@
 #define IPC_SERVER_H
 
 /*
- * The daemon's end of the control channel: one socket, one driver, any number of client processes. A
- * listener thread accepts; each client has a thread of its own, which may sleep in a command without
- * stopping the others. A client gets its doorbell page (a memfd mapped at its place in BAR2), its
- * event pipes, and nothing else; its memory is what it attached.
+ * The daemon's end of the control channel: one socket, one driver, any number of client processes.
+ * A listener thread accepts; each client has a thread of its own, which may sleep in a command
+ * without stopping the others. A client gets its doorbell page (a memfd mapped at its place in
+ * BAR2), its event pipes, and nothing else; its memory is what it attached.
  *
- * A client ends when its socket does, when its process does (pidfd), when it breaks the framing, when
- * a segment of its memory is lost, or when it does not read its replies. Everything it had is then
- * destroyed.
+ * A client ends when its socket does, when its process does (pidfd), when it breaks the framing,
+ * when a segment of its memory is lost, or when it does not read its replies. Everything it had is
+ * then destroyed.
  *
  * The composition creates the server after the driver and destroys it before. BAR2 must be ordinary
  * memory in pages of 4 KiB. All functions are thread safe, but create and destroy. Errors: negative
@@ -34,7 +34,10 @@ struct ipc_sleep {
 	/* A client's eventfd wakes that worker from now on, or no longer. 0 or negative errno. */
 	int (*add)(void *arg, uint32_t uar_page, int fd);
 	void (*remove)(void *arg, uint32_t uar_page);
-	/* How often its kicks were not listened to for a while, because there was nothing behind them. */
+	/*
+	 * How often its kicks were not listened to for a while, because there was nothing behind
+	 * them.
+	 */
 	uint64_t (*muted)(void *arg, uint32_t uar_page);
 	void *arg;
 };
@@ -64,8 +67,8 @@ int ipc_server_create(const struct ipc_server_config *config, struct ipc_server 
 /* Ends every client and waits for it. */
 void ipc_server_destroy(struct ipc_server *server);
 /*
- * As hca_config.foreign: memory of the client with this doorbell page that is not attached. Called by
- * workers of the device; waits a few milliseconds at most.
+ * As hca_config.foreign: memory of the client with this doorbell page that is not attached. Called
+ * by workers of the device; waits a few milliseconds at most.
  */
 int ipc_server_access(struct ipc_server *server, uint32_t domain, bool write, uint64_t addr,
 		      void *bytes, uint32_t len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A client's thread: waits for requests and for its end, keeps the framing, answers. Only this thread
- * touches the session, but for the numbers shown to an operator.
+ * A client's thread: waits for requests and for its end, keeps the framing, answers. Only this
+ * thread touches the session, but for the numbers shown to an operator.
  */
 
 #include <errno.h>

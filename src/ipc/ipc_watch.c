@@ -93,8 +93,9 @@ has_holes(uint64_t va)
 }
 
 /*
- * SEEK_HOLE knows of none in hugetlbfs, mincore() of those pages only that are mapped already. Where
- * holes are watched, mapping all of it finds them and makes no page; else the file must be full.
+ * SEEK_HOLE knows of none in hugetlbfs, mincore() of those pages only that are mapped already.
+ * Where holes are watched, mapping all of it finds them and makes no page; else the file must be
+ * full.
  */
 static int
 check_huge(const struct hca_ctl_segment *r, int fd, uint64_t at)

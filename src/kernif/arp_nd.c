@@ -127,8 +127,8 @@ answered(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t n
 }
 
 /*
- * Both answer one question: who had the address is still there, and keeps it. What the other one says
- * afterwards is an answer to nothing.
+ * Both answer one question: who had the address is still there, and keeps it. What the other one
+ * says afterwards is an answer to nothing.
  */
 static bool
 both_answer(const struct hop_entry *e, const uint8_t mac[6], uint64_t now)

@@ -10,8 +10,8 @@
  * No clock, no thread, no socket: frames and the time come as arguments, frames go out through
  * send(). One caller at a time. Everything that comes in is hostile: it is judged whole before it
  * is answered, answers are rate limited, and the table is filled only by answers to questions that
- * are open, so that nobody can push an entry in or another one out. Who answers what was not asked is
- * believed later only if nobody else answers.
+ * are open, so that nobody can push an entry in or another one out. Who answers what was not asked
+ * is believed later only if nobody else answers.
  */
 
 #include <stdbool.h>
@@ -42,7 +42,9 @@ struct arp_nd_config {
 	uint32_t num_gateways;
 	/* A whole frame; the callee copies it. */
 	void (*send)(void *arg, const uint8_t *frame, uint32_t len);
-	/* A next hop has become known, has another MAC address than before, or is given up (NULL). */
+	/*
+	 * A next hop has become known, has another MAC address than before, or is given up (NULL).
+	 */
 	void (*changed)(void *arg, const struct arp_nd_hop *hop, const uint8_t *mac);
 	void *arg;
 };

@@ -4,8 +4,8 @@
 
 /*
  * Which address stands at which index of the HCA's GID table. Index 0 is (where that is wanted) the
- * link-local address of the untagged interface, always there; the others are stable while their address stays. The
- * caller serializes.
+ * link-local address of the untagged interface, always there; the others are stable while their
+ * address stays. The caller serializes.
  */
 
 #include <stdbool.h>

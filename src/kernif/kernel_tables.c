@@ -152,7 +152,9 @@ is_host(uint8_t family, const uint8_t gid[16])
 	       memcmp(gid, (const uint8_t[12]){[10] = 0xff, 0xff}, 12) != 0;
 }
 
-/* IPv6 addresses are announced while they are still being checked for duplicates, and again after. */
+/*
+ * IPv6 addresses are announced while they are still being checked for duplicates, and again after.
+ */
 static void
 address_event(struct kernel_tables *t, const struct nlmsghdr *h)
 {

@@ -13,8 +13,8 @@
  * GID 0 is the link-local address (made of the MAC address until the kernel has one); the others
  * take the first free index as they appear and keep it while they stay.
  *
- * Order of life: kernif_create(), the shared port (port/port_divert.h, kick = kernif_kick), the HCA,
- * the driver (resolve = kernif_resolve), kernif_start() ... kernif_stop(), driver, HCA, port,
+ * Order of life: kernif_create(), the shared port (port/port_divert.h, kick = kernif_kick), the
+ * HCA, the driver (resolve = kernif_resolve), kernif_start() ... kernif_stop(), driver, HCA, port,
  * kernif_destroy(). create, start, stop, destroy: one thread; the rest: any. Errors: 0 or negative
  * errno with a sentence from kernif_reason().
  */
@@ -68,7 +68,7 @@ struct kernif_config {
 	X(gids_cleared) \
 	X(gids_failed)	       /* more addresses than the table has entries, or refused */ \
 	X(neighbours_moved)    /* destinations in use that follow a new MAC address */ \
-	X(neighbours_disputed) /* said to have moved, while RoCE frames came from where they were */ \
+	X(neighbours_disputed) /* said to have moved, but RoCE frames came from the old place */ \
 	X(resyncs)	       /* the kernel's tables read anew, events having been lost */
 
 struct kernif_stats {
@@ -91,7 +91,9 @@ void kernif_kick(void *arg);
 /* hca_resolve_fn: waits up to 3.5 s for an answer. */
 int kernif_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6]);
 
-/* The wire's link: becomes the carrier of the interface; up again, the responder announces itself. */
+/*
+ * The wire's link: becomes the carrier of the interface; up again, the responder announces itself.
+ */
 void kernif_link(struct kernif *k, bool up);
 
 /* Name of the interface; "" without one. */

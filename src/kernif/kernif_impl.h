@@ -61,7 +61,10 @@ uint64_t kernif_now(void);
 bool kernif_stopping(const struct kernif *k);
 /* Until something changes, or 100 ms have passed; lock held. */
 void kernif_wait(struct kernif *k);
-/* The pump rests until there is something to take, or ms have passed; fd: also until it is readable. */
+/*
+ * The pump rests until there is something to take, or ms have passed; fd: also until it is
+ * readable.
+ */
 void kernif_rest(struct kernif *k, int fd, int ms);
 static inline void
 kernif_count(uint64_t *counter, uint64_t n)

@@ -207,8 +207,8 @@ ignore(void *arg, const struct nlmsghdr *h)
 }
 
 /*
- * The tables anew, lock held. Events that wait are older: what they say may have been taken back since,
- * so they go before the tables are read.
+ * The tables anew, lock held. Events that wait are older: what they say may have been taken back
+ * since, so they go before the tables are read.
  */
 static int
 read_tables(struct kernif *k)
@@ -235,8 +235,8 @@ start_over(struct kernif *k)
 }
 
 /*
- * RoCE traffic does not tell the kernel that a neighbour is alive: it would never look again. Like a
- * packet sent there, this makes it look when what it knows is old.
+ * RoCE traffic does not tell the kernel that a neighbour is alive: it would never look again. Like
+ * a packet sent there, this makes it look when what it knows is old.
  */
 static void
 freshen(struct kernif *k)

@@ -193,9 +193,10 @@ kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
 }
 
 /*
- * Makes the kernel ask for the neighbour. An entry of the table that is to be used has no packet, and
- * without one the kernel asks from the link-local address of IPv6 alone: not at all for the first
- * seconds of an interface, while it looks for a duplicate of that. So there is a packet later on.
+ * Makes the kernel ask for the neighbour. An entry of the table that is to be used has no packet,
+ * and without one the kernel asks from the link-local address of IPv6 alone: not at all for the
+ * first seconds of an interface, while it looks for a duplicate of that. So there is a packet later
+ * on.
  */
 static int
 ask_kernel(struct nl *s, uint32_t ifindex, const uint8_t gid[16], bool again)
@@ -209,8 +210,8 @@ ask_kernel(struct nl *s, uint32_t ifindex, const uint8_t gid[16], bool again)
 }
 
 /*
- * The lock is given up while waiting. The kernel gives a neighbour up for good after three questions,
- * or at once while an interface settles; we go on asking until our own time is over.
+ * The lock is given up while waiting. The kernel gives a neighbour up for good after three
+ * questions, or at once while an interface settles; we go on asking until our own time is over.
  */
 static int
 wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8_t gid[16],

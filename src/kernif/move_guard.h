@@ -5,12 +5,12 @@
 /*
  * Does a next hop really have another MAC address? Anybody on the segment can say so, and live QPs
  * would follow. Frames of RoCE that go on coming from the old MAC address speak against it: a claim
- * is believed when they have been silent for a moment, refused when they have not for longer (the last
- * ones of a hop that really moves come after the claim), and a hop that has moved comes back with the
- * first one afterwards. Frames never speak for a claim.
+ * is believed when they have been silent for a moment, refused when they have not for longer (the
+ * last ones of a hop that really moves come after the claim), and a hop that has moved comes back
+ * with the first one afterwards. Frames never speak for a claim.
  *
- * No clock, no lock: the time comes as an argument, the caller serializes. Whoever watches the frames
- * is told by watch() what to look for.
+ * No clock, no lock: the time comes as an argument, the caller serializes. Whoever watches the
+ * frames is told by watch() what to look for.
  */
 
 #include <stdbool.h>

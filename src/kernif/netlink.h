@@ -39,7 +39,9 @@ void nl_nest_end(struct nl_request *r, size_t at);
 
 typedef void (*nl_fn)(void *arg, const struct nlmsghdr *h);
 
-/* Sends it and waits for the end of the answer (at most a second); fn sees every message, or NULL. */
+/*
+ * Sends it and waits for the end of the answer (at most a second); fn sees every message, or NULL.
+ */
 int nl_talk(struct nl *s, struct nl_request *r, nl_fn fn, void *arg);
 /* What has come in on a socket with groups; -ENOBUFS: messages were lost; -EAGAIN: nothing. */
 int nl_drain(struct nl *s, nl_fn fn, void *arg);

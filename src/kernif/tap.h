@@ -2,7 +2,10 @@
 #ifndef KERNIF_TAP_H
 #define KERNIF_TAP_H
 
-/* A TAP interface of the kernel: made, configured over netlink, with VLANs where addresses need them. */
+/*
+ * A TAP interface of the kernel: made, configured over netlink, with VLANs where addresses need
+ * them.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -38,14 +38,16 @@ struct softhca_ctl_ops {
 	int (*dealloc_mw)(void *arg, uint32_t rkey);
 
 	/*
-	 * Memory the device may reach, before a region or a queue lies in it; fd stays the caller's.
-	 * NULL: the device reaches all memory of the process (embedded). -EBUSY: something lies there.
+	 * Memory the device may reach, before a region or a queue lies in it; fd stays the
+	 * caller's. NULL: the device reaches all memory of the process (embedded). -EBUSY:
+	 * something lies there.
 	 */
 	int (*attach)(void *arg, const struct hca_ctl_segment *segment, int fd, uint32_t *handle);
 	int (*detach)(void *arg, uint32_t handle);
 	/*
-	 * Memory that cannot be attached: /proc/self/mem and /proc/self/maps, which stay the caller's.
-	 * Once; from then on reg_mr and rereg_mr take HCA_CTL_ACCESS_FOREIGN. NULL: not offered.
+	 * Memory that cannot be attached: /proc/self/mem and /proc/self/maps, which stay the
+	 * caller's. Once; from then on reg_mr and rereg_mr take HCA_CTL_ACCESS_FOREIGN. NULL: not
+	 * offered.
 	 */
 	int (*give_memory)(void *arg, int mem_fd, int maps_fd);
 
@@ -79,13 +81,15 @@ struct softhca_ctl_ops {
 	const char *(*reason)(void *arg);
 	bool (*alive)(void *arg); /* asked when the doorbell page is full; a load */
 
-	/* A descriptor that hangs up when the device is gone, of the channel. NULL: alive() is all. */
+	/*
+	 * A descriptor that hangs up when the device is gone, of the channel. NULL: alive() is all.
+	 */
 	int (*watch_fd)(void *arg);
 
 	/*
-	 * The worker that looks at the doorbell page may sleep: its sleep word, bit 0 of which says so
-	 * while the rest counts, and an eventfd that wakes it; both are the channel's. NULL, or an
-	 * error: it never sleeps.
+	 * The worker that looks at the doorbell page may sleep: its sleep word, bit 0 of which says
+	 * so while the rest counts, and an eventfd that wakes it; both are the channel's. NULL, or
+	 * an error: it never sleeps.
 	 */
 	int (*sleep)(void *arg, const uint32_t **word, int *kick_fd);
 

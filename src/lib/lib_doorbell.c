@@ -19,8 +19,8 @@ lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number)
 }
 
 /*
- * Once per sleep, which its word tells from the next. Noted after the write: another thread that finds
- * it noted may rely on it.
+ * Once per sleep, which its word tells from the next. Noted after the write: another thread that
+ * finds it noted may rely on it.
  */
 void
 lib_doorbell_wake(struct lib_uar *uar, uint32_t word)

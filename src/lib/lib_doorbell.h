@@ -75,9 +75,9 @@ lib_doorbell_kick(struct lib_uar *uar)
 }
 
 /*
- * Everything written to the queue before is visible to a device that sees the word. A worker that goes
- * to sleep sets its word, then looks at the page; here it is the other way round, so one of the two
- * sees the other.
+ * Everything written to the queue before is visible to a device that sees the word. A worker that
+ * goes to sleep sets its word, then looks at the page; here it is the other way round, so one of
+ * the two sees the other.
  */
 static inline void
 lib_doorbell_fill(struct lib_uar *uar, uint32_t number, uint64_t word)

@@ -89,8 +89,8 @@ protect(uint64_t va, uint64_t bytes, bool on)
 }
 
 /*
- * Whoever waits goes on, whatever fails here: without its descriptor the kernel holds nobody off, and
- * the next exchange opens another one.
+ * Whoever waits goes on, whatever fails here: without its descriptor the kernel holds nobody off,
+ * and the next exchange opens another one.
  */
 static void
 let_go(uint64_t va, uint64_t bytes)

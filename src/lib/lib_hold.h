@@ -6,8 +6,8 @@
  * Exchanging the memory at some addresses while other threads use it. Readers see the same contents
  * all the time; writers are held off (userfaultfd write protection) from the moment the copy begins
  * until it is in place, also where the kernel writes for them: read(2) waits as a store does. What
- * nobody can hold off are transfers under way to pages the kernel has pinned (O_DIRECT, io_uring with
- * fixed buffers): such buffers are registered before or after.
+ * nobody can hold off are transfers under way to pages the kernel has pinned (O_DIRECT, io_uring
+ * with fixed buffers): such buffers are registered before or after.
  *
  * One thread at a time (lib_share_lock). Errors: negative errno with lib_fail().
  */

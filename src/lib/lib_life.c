@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Contexts that share memory with a daemon: a thread watches the channel, so that who only polls a CQ
- * learns that the daemon is gone. And of all contexts, fork() leaves the child nothing it could harm
- * the parent with.
+ * Contexts that share memory with a daemon: a thread watches the channel, so that who only polls a
+ * CQ learns that the daemon is gone. And of all contexts, fork() leaves the child nothing it could
+ * harm the parent with.
  */
 
 #include <errno.h>

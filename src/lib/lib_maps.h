@@ -2,7 +2,10 @@
 #ifndef LIB_MAPS_H
 #define LIB_MAPS_H
 
-/* What is mapped in this process, as /proc/self/maps says it. Errors: negative errno with lib_fail(). */
+/*
+ * What is mapped in this process, as /proc/self/maps says it. Errors: negative errno with
+ * lib_fail().
+ */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -170,8 +170,8 @@ take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request, co
 }
 
 /*
- * The memory of a region; where the device reaches all of it anyway, it must be there. Else it is shared
- * with it, or left where it is, which the request then says. access: as the program gave it.
+ * The memory of a region; where the device reaches all of it anyway, it must be there. Else it is
+ * shared with it, or left where it is, which the request then says. access: as the program gave it.
  */
 static int
 share(struct lib_context *ctx, uint32_t access, struct hca_ctl_mr *request, const uint64_t *pages,

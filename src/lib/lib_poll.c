@@ -100,8 +100,8 @@ take_send(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 }
 
 /*
- * The receive WQE a CQE names: of an SRQ, or in the order of the QP's own queue, where it is free for
- * another thread that posts as soon as tail has passed it.
+ * The receive WQE a CQE names: of an SRQ, or in the order of the QP's own queue, where it is free
+ * for another thread that posts as soon as tail has passed it.
  */
 static inline uint64_t
 take_recv_wqe(struct lib_qp *qp, const struct hca_cqe *cqe)

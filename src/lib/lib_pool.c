@@ -2,8 +2,8 @@
 
 /*
  * The files the library's shared memory lies in, and memory from them: softhca_alloc() and queues.
- * Pieces below CHUNK are cut from chunks of that size, since every piece costs a mapping here and in
- * the daemon.
+ * Pieces below CHUNK are cut from chunks of that size, since every piece costs a mapping here and
+ * in the daemon.
  */
 
 #include <errno.h>

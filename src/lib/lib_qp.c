@@ -130,7 +130,10 @@ check_objects(const struct softhca_qp_init_attr_ex *attr)
 	return 0;
 }
 
-/* Numbers of another context mean other objects here, if any. What the type has no use for may be junk. */
+/*
+ * Numbers of another context mean other objects here, if any. What the type has no use for may be
+ * junk.
+ */
 static int
 check_contexts(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 {

@@ -124,8 +124,8 @@ lib_share_remove(struct lib_share *share)
 }
 
 /*
- * The pages are this process's to make, the daemon takes none that is not there. Kernels that have no
- * call for it (before 5.14): a store to each that changes nothing.
+ * The pages are this process's to make, the daemon takes none that is not there. Kernels that have
+ * no call for it (before 5.14): a store to each that changes nothing.
  */
 static void
 fill(const struct lib_share *share)

@@ -4,19 +4,19 @@
 
 /*
  * Memory of this process that lies in a file of shared memory, so that a daemon can map it too: a
- * table of the whole process, as memory is. A context attaches a piece when a region or a queue first
- * lies in it. Contexts of embedded HCAs need none of this.
+ * table of the whole process, as memory is. A context attaches a piece when a region or a queue
+ * first lies in it. Contexts of embedded HCAs need none of this.
  *
  * Where the pieces come from:
  *	QUEUE	  the library's own memory for queues
  *	ALLOC	  softhca_alloc()
  *	GIVEN	  softhca_attach(): the program names file and place
  *	FOUND	  a shared mapping of a memfd the program registers; its file is found
- *	CONVERTED private memory the program registers, exchanged in place for shared memory with the
- *		  same contents; changed back when the last region in it goes
- * QUEUE, ALLOC and CONVERTED lie in memfds of the library: pieces of up to IPC_SMALL_FILE bytes share
- * files of that size, which any number of devices may have; each larger one has a file of its own, which
- * the first device seals (ipc_proto.h).
+ *	CONVERTED private memory the program registers, exchanged in place for shared memory with
+ *		  the same contents; changed back when the last region in it goes
+ * QUEUE, ALLOC and CONVERTED lie in memfds of the library: pieces of up to IPC_SMALL_FILE bytes
+ * share files of that size, which any number of devices may have; each larger one has a file of its
+ * own, which the first device seals (ipc_proto.h).
  *
  * One lock for the table; functions are thread safe. Errors: negative errno with lib_fail().
  */
@@ -36,9 +36,9 @@ enum lib_share_kind {
 };
 
 /*
- * What a region lies in. It holds the pieces: none goes while it is there. A region may also lie where
- * nothing is shared (lib_cover_take_foreign()): that memory is neither converted nor converted back
- * meanwhile.
+ * What a region lies in. It holds the pieces: none goes while it is there. A region may also lie
+ * where nothing is shared (lib_cover_take_foreign()): that memory is neither converted nor
+ * converted back meanwhile.
  */
 struct lib_cover;
 

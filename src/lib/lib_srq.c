@@ -191,8 +191,8 @@ softhca_create_srq(struct softhca_pd *pd, struct softhca_srq_init_attr *attr)
 }
 
 /*
- * Under the context's lock. What QPs that are gone received from the SRQ may still lie in any CQ, and
- * who polls it gives the WQE back: none is in the middle of that when each lock was seen free.
+ * Under the context's lock. What QPs that are gone received from the SRQ may still lie in any CQ,
+ * and who polls it gives the WQE back: none is in the middle of that when each lock was seen free.
  */
 static void
 leave_srq(struct lib_context *ctx, struct lib_srq *srq)

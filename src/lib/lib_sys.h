@@ -3,14 +3,14 @@
 #define LIB_SYS_H
 
 /*
- * System calls on memory, made directly. Memory hooks of other libraries (registration caches of MPI
- * libraries, allocators, tracers) take the place of the C library's functions in every loaded object.
- * Some drop arguments (mremap() with four), others write to memory of their own, which may be the memory
- * that is held at that moment. Nothing here goes through a function anybody replaces, takes a lock or
- * writes memory, except errno on failure.
+ * System calls on memory, made directly. Memory hooks of other libraries (registration caches of
+ * MPI libraries, allocators, tracers) take the place of the C library's functions in every loaded
+ * object. Some drop arguments (mremap() with four), others write to memory of their own, which may
+ * be the memory that is held at that moment. Nothing here goes through a function anybody replaces,
+ * takes a lock or writes memory, except errno on failure.
  *
- * As the C library's functions of these names: MAP_FAILED or -1 with errno. An address that was asked
- * for with MAP_FIXED or MREMAP_FIXED is compared: another one is a failure (EFAULT).
+ * As the C library's functions of these names: MAP_FAILED or -1 with errno. An address that was
+ * asked for with MAP_FIXED or MREMAP_FIXED is compared: another one is a failure (EFAULT).
  */
 
 #include <stddef.h>

@@ -151,8 +151,8 @@ struct lib_ah {
 
 /*
  * A cache line for each of those who may be at work on a QP at the same time: what all only read,
- * post_send, post_recv, and the polls of the two CQs. There may be tens of thousands of QPs: what is
- * rarely used stands where a line has room, behind what is written least.
+ * post_send, post_recv, and the polls of the two CQs. There may be tens of thousands of QPs: what
+ * is rarely used stands where a line has room, behind what is written least.
  */
 struct lib_qp {
 	struct softhca_qp pub; /* lib_qp_ctx() */

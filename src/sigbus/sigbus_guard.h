@@ -4,9 +4,9 @@
 
 /*
  * SIGBUS: somebody has taken shared memory away, and there is nothing in its place. Whoever was
- * touching it (a worker in the middle of a copy) goes on as soon as its owner has put something there.
- * The table is process-wide, as signal handlers are; faults that are nobody's go to the handler that
- * was there before.
+ * touching it (a worker in the middle of a copy) goes on as soon as its owner has put something
+ * there. The table is process-wide, as signal handlers are; faults that are nobody's go to the
+ * handler that was there before.
  */
 
 #include <stdbool.h>

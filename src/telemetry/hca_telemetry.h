@@ -3,10 +3,10 @@
 #define TELEMETRY_HCA_TELEMETRY_H
 
 /*
- * DPDK telemetry of the HCAs of this process, for whoever composes them: commands /softhca/..., which
- * softhca-ctl and dpdk-telemetry.py ask. Commands cannot be taken back, so they are registered once
- * and look HCAs up by name; a lock keeps an HCA there while it is read. The registry is the
- * process's, like DPDK's own; the device knows nothing of it.
+ * DPDK telemetry of the HCAs of this process, for whoever composes them: commands /softhca/...,
+ * which softhca-ctl and dpdk-telemetry.py ask. Commands cannot be taken back, so they are
+ * registered once and look HCAs up by name; a lock keeps an HCA there while it is read. The
+ * registry is the process's, like DPDK's own; the device knows nothing of it.
  *
  * Any thread may add and remove. Answers come from a thread of DPDK: from words that are atomic,
  * which may lag, and from the driver under its lock.

@@ -4,8 +4,9 @@
 
 /*
  * The commands and what they share. Lists of objects are read piecewise: an answer of DPDK's is 16
- * KiB at most, and its arrays hold plain values only. A list is a dictionary of its objects by index,
- * ascending; the next question names the index to begin with, and an empty answer is the end.
+ * KiB at most, and its arrays hold plain values only. A list is a dictionary of its objects by
+ * index, ascending; the next question names the index to begin with, and an empty answer is the
+ * end.
  */
 
 #include "hca_telemetry.h"

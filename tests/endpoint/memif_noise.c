@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A peer at the other end of a memif wire that sends frames of random bytes as fast as it can: anything,
- * anything to the daemon's MAC address, and RoCE by its headers.
+ * A peer at the other end of a memif wire that sends frames of random bytes as fast as it can:
+ * anything, anything to the daemon's MAC address, and RoCE by its headers.
  *
  *   memif_noise FOLDER SECONDS SEED    the socket is FOLDER/wire; prints how many were taken
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One end of a conversation through a daemon: every operation of a service, every byte verified, memory
- * windows of RC and UC among them; srq talks XRC too.
+ * One end of a conversation through a daemon: every operation of a service, every byte verified,
+ * memory windows of RC and UC among them; srq talks XRC too.
  * Two of them, at two daemons, meet at a unix socket (which network namespaces do not separate) to
  * exchange what a connection needs and to keep step.
  *
@@ -11,9 +11,9 @@
  *
  * It ends after a round, when the time is up or either end gets SIGTERM.
  *
- * The last lines of stdout: "verified SEND N WRITE N ..." and so on for every operation this end has
- * verified, those over XRC as XRC_SEND and so on; "lost N", messages of unreliable services sent again;
- * "rounds N port_err N port_active N gid_change N fatal N".
+ * The last lines of stdout: "verified SEND N WRITE N ..." and so on for every operation this end
+ * has verified, those over XRC as XRC_SEND and so on; "lost N", messages of unreliable services
+ * sent again; "rounds N port_err N port_active N gid_change N fatal N".
  */
 
 #include <errno.h>

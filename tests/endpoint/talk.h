@@ -89,8 +89,8 @@ int talk_agree(int sock, bool yes);
 int talk_ops(struct talk_flow *f);
 
 /*
- * One of them. SEND_INV: the other's key that it ends, and the own that the other's ends. place: where
- * it goes, NULL for the quarter it has.
+ * One of them. SEND_INV: the other's key that it ends, and the own that the other's ends. place:
+ * where it goes, NULL for the quarter it has.
  */
 int talk_send(struct talk_flow *f, enum talk_op op, uint32_t invalidate, uint32_t invalidated);
 int talk_write(struct talk_flow *f, enum talk_op op, const struct talk_place *place);

@@ -257,7 +257,9 @@ torn(struct ringer *x, struct fuzz_input *in)
 	x->wild = true;
 }
 
-/* A mark is a bit: of a QP, of somebody else's, or words of bits, with and without the one above. */
+/*
+ * A mark is a bit: of a QP, of somebody else's, or words of bits, with and without the one above.
+ */
 static void
 mark(struct ringer *x, struct fuzz_input *in)
 {

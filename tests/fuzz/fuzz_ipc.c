@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The server's end of the control channel: an input is a conversation of one client. Each request is a
- * byte for the op, a byte for its shape (length, which descriptor) and its body. What is well formed is
- * executed on the real driver and device; at the end of the client nothing of it may be left.
+ * The server's end of the control channel: an input is a conversation of one client. Each request
+ * is a byte for the op, a byte for its shape (length, which descriptor) and its body. What is well
+ * formed is executed on the real driver and device; at the end of the client nothing of it may be
+ * left.
  */
 
 #include <fcntl.h>

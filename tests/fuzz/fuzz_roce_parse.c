@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The frame parser and the two ways of frame_decap, which must judge every frame alike; whatever they
- * accept lies inside the frame. The input is the frame.
+ * The frame parser and the two ways of frame_decap, which must judge every frame alike; whatever
+ * they accept lies inside the frame. The input is the frame.
  */
 
 #include <stdlib.h>

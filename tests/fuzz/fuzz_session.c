@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The session layer: a server with its socket, its threads and what closes descriptors, and two clients
- * made of the input. They say whole messages, parts of messages and too much, with descriptors of every
- * kind, read replies or not, and close at any point. When they are gone every session has ended, and
- * nothing of them is left.
+ * The session layer: a server with its socket, its threads and what closes descriptors, and two
+ * clients made of the input. They say whole messages, parts of messages and too much, with
+ * descriptors of every kind, read replies or not, and close at any point. When they are gone every
+ * session has ended, and nothing of them is left.
  */
 
 #include <arpa/inet.h>

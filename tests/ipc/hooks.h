@@ -5,8 +5,8 @@
 /*
  * Memory hooks, as registration caches of MPI libraries have them: functions in the place of the C
  * library's that note each call in memory of their own. One of them is wrong, as one in use is: its
- * mremap() knows four arguments, and pages asked for at an address go to address 0 (or nowhere, where
- * the kernel does not give that away).
+ * mremap() knows four arguments, and pages asked for at an address go to address 0 (or nowhere,
+ * where the kernel does not give that away).
  *
  * hooks.c is a part of the test, for relocations that are patched, and a library for LD_PRELOAD.
  */

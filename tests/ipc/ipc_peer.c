@@ -348,7 +348,9 @@ peer_post(struct peer *p, uint32_t opcode, uint64_t wr_id, uint64_t offset, uint
 
 /* ---- the conversation ---- */
 
-/* Buffer: sends from 0, receives behind, what the other end writes, what is read back, a counter. */
+/*
+ * Buffer: sends from 0, receives behind, what the other end writes, what is read back, a counter.
+ */
 #define AT_SEND 0u
 #define AT_RECV (2 * SEND_BYTES)
 #define AT_SOURCE (4 * SEND_BYTES)

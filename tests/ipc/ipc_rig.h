@@ -3,8 +3,8 @@
 #define TESTS_IPC_RIG_H
 
 /*
- * A test daemon (ipcd) as a child process, questions to it, and peers that talk through it: two ends,
- * usually in two processes, that do the same steps and meet over a socket pair.
+ * A test daemon (ipcd) as a child process, questions to it, and peers that talk through it: two
+ * ends, usually in two processes, that do the same steps and meet over a socket pair.
  */
 
 #include <setjmp.h>
@@ -48,12 +48,16 @@ void rig_forget(struct rig *rig);
 	}
 /* One number of an answer: question "usage", side 0 or 1, name of the number. */
 int64_t rig_ask(struct rig *rig, const char *question, unsigned int side, const char *name);
-/* Waits until nothing is in use on that side, at most ms. How long it took, or -1: prints what is left. */
+/*
+ * Waits until nothing is in use on that side, at most ms. How long it took, or -1: prints what is
+ * left.
+ */
 int64_t rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms);
 
 /*
  * Teardown of a test: ends the children and detaches the clients of this process that a test which
- * failed has left, so that the next one begins as the first did. Nothing to do after one that passed.
+ * failed has left, so that the next one begins as the first did. Nothing to do after one that
+ * passed.
  */
 int rig_tidy(void **state);
 
@@ -132,7 +136,9 @@ bool peer_verify(const uint8_t *buf, uint64_t bytes, uint32_t seed);
  */
 int peer_talk(struct peer *p, int sock, unsigned int rounds);
 
-/* Two processes that talk all the time (ipc_bystander.c): one client, QP and region on either side. */
+/*
+ * Two processes that talk all the time (ipc_bystander.c): one client, QP and region on either side.
+ */
 struct bystanders {
 	pid_t pid;
 	int sock;
@@ -142,7 +148,9 @@ void bystanders_start(struct bystanders *by, struct rig *rig);
 /* Asserts that everything they got was right. */
 void bystanders_stop(struct bystanders *by);
 
-/* Run fn in a child process (before this process has threads or contexts). Asserts that it exits 0. */
+/*
+ * Run fn in a child process (before this process has threads or contexts). Asserts that it exits 0.
+ */
 typedef int (*rig_child_fn)(int sock, void *arg);
 pid_t rig_fork(rig_child_fn fn, void *arg, int *sock);
 void rig_join(pid_t pid);

@@ -96,8 +96,8 @@ empty_file(void)
 }
 
 /*
- * All segments of the client with this process id lose their pages, in one call: with the first page
- * that is missed the session ends, and what describes its memory is gone.
+ * All segments of the client with this process id lose their pages, in one call: with the first
+ * page that is missed the session ends, and what describes its memory is gone.
  */
 static void
 lose(unsigned int i, int pid)

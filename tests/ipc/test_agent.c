@@ -183,8 +183,8 @@ now_ns(void)
 }
 
 /*
- * Eight clients that let workers wait each time: together they get what one may, a tenth of the time
- * and a little at once, however many accesses they ask for.
+ * Eight clients that let workers wait each time: together they get what one may, a tenth of the
+ * time and a little at once, however many accesses they ask for.
  */
 static void
 eight_slow_ones(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Clients that send what makes others wait: descriptors that are slow to close, memory whose pages come
- * and go. Who comes behind them attaches at once, and the daemon ends when it is told to.
+ * Clients that send what makes others wait: descriptors that are slow to close, memory whose pages
+ * come and go. Who comes behind them attaches at once, and the daemon ends when it is told to.
  */
 
 #include <arpa/inet.h>
@@ -94,8 +94,9 @@ make_linger(struct linger_pair *p)
 }
 
 /*
- * A process that says these packets, the socket with each of them from the second on, and is gone: its
- * own end does not linger, as this process would if it had the last descriptor. Returns the peer.
+ * A process that says these packets, the socket with each of them from the second on, and is gone:
+ * its own end does not linger, as this process would if it had the last descriptor. Returns the
+ * peer.
  */
 static int
 attack(const char *path, unsigned int packets, bool nested)
@@ -486,8 +487,8 @@ memory_of_a_user(void **state)
 }
 
 /*
- * A client that is stopped amid its requests, replies and memory: others go on, and it may be killed.
- * By hand for a minute: STOPPED_SECONDS=60.
+ * A client that is stopped amid its requests, replies and memory: others go on, and it may be
+ * killed. By hand for a minute: STOPPED_SECONDS=60.
  */
 static void
 stopped_client(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The time of day jumps by days under the daemon and its clients: nobody waits by it. Traffic that is
- * verified, events, clients that come and go, and the end of the daemon take as long as ever.
+ * The time of day jumps by days under the daemon and its clients: nobody waits by it. Traffic that
+ * is verified, events, clients that come and go, and the end of the daemon take as long as ever.
  */
 
 #include <stdio.h>

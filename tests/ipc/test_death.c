@@ -2,8 +2,8 @@
 
 /*
  * Ends that nobody announced: clients killed or stopped in full traffic while others go on, and a
- * daemon killed with clients attached. Times are printed beside the load of the machine; asserted is
- * that there is an end at all.
+ * daemon killed with clients attached. Times are printed beside the load of the machine; asserted
+ * is that there is an end at all.
  */
 
 #include <errno.h>
@@ -190,8 +190,8 @@ stopped_and_killed(void **state)
 }
 
 /*
- * Processes of 64 clients, in traffic, that attach and die in turns: in the end all is as it was. By
- * hand 6,400 clients: DEATHS=100 test_ipc_death many_after_each_other
+ * Processes of 64 clients, in traffic, that attach and die in turns: in the end all is as it was.
+ * By hand 6,400 clients: DEATHS=100 test_ipc_death many_after_each_other
  */
 static void
 many_after_each_other(void **state)

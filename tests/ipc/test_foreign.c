@@ -674,8 +674,8 @@ watch_faults(void *mem, size_t bytes)
 }
 
 /*
- * A client whose page does not come holds up nobody else. Some kernels refuse such an access, then the
- * request fails; others wait, then it is repeated until the page is there.
+ * A client whose page does not come holds up nobody else. Some kernels refuse such an access, then
+ * the request fails; others wait, then it is repeated until the page is there.
  */
 static void
 silent_memory(void **state)

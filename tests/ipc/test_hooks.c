@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Programs whose memory calls somebody hooked (hooks.h): by relocations patched in every loaded object,
- * and by LD_PRELOAD. Memory is registered, used, given back and inherited all the same, and what the
- * hooks write to may lie on the very pages that are exchanged.
+ * Programs whose memory calls somebody hooked (hooks.h): by relocations patched in every loaded
+ * object, and by LD_PRELOAD. Memory is registered, used, given back and inherited all the same, and
+ * what the hooks write to may lie on the very pages that are exchanged.
  */
 
 #include <dlfcn.h>

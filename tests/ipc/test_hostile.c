@@ -2,8 +2,9 @@
 
 /*
  * Clients that lie: every message malformed in every way, descriptors and addresses that are not
- * memory or not theirs, numbers and doorbells of others, memory that vanishes, replies nobody reads.
- * They are refused and counted; a conversation of two others goes on, verified, all the time.
+ * memory or not theirs, numbers and doorbells of others, memory that vanishes, replies nobody
+ * reads. They are refused and counted; a conversation of two others goes on, verified, all the
+ * time.
  */
 
 #include <dirent.h>
@@ -194,7 +195,9 @@ daemon_fds(void)
 	return n;
 }
 
-/* A packet without a byte looks like the end of the stream; its descriptors have come all the same. */
+/*
+ * A packet without a byte looks like the end of the stream; its descriptors have come all the same.
+ */
 static void
 empty_packets(void **state)
 {
@@ -549,7 +552,9 @@ foreign_numbers(void **state)
 
 /* ---- doorbells ---- */
 
-/* One word, when the device has taken what was there: it may wait for a CPU as long as it has to. */
+/*
+ * One word, when the device has taken what was there: it may wait for a CPU as long as it has to.
+ */
 static void
 ring(struct hca_uar_page *uar, uint32_t slot, uint64_t word)
 {

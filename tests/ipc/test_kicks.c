@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a client could do with the sleep words and its eventfd: write to the page, empty the counter with
- * O_NONBLOCK cleared, kick in a loop. The page is sealed, the worker never reads the counter, and a
- * client that kicks for nothing is soon not listened to. Another one goes on all the while.
+ * What a client could do with the sleep words and its eventfd: write to the page, empty the counter
+ * with O_NONBLOCK cleared, kick in a loop. The page is sealed, the worker never reads the counter,
+ * and a client that kicks for nothing is soon not listened to. Another one goes on all the while.
  */
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Segments of all clients together: nobody takes the mappings of the process away from the others. */
+/*
+ * Segments of all clients together: nobody takes the mappings of the process away from the others.
+ */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +87,10 @@ refused(void **state)
 	assert_int_equal(maps.used, 0);
 }
 
-/* Everybody's share and the rest leave the daemon what it needs itself, whatever the machine allows. */
+/*
+ * Everybody's share and the rest leave the daemon what it needs itself, whatever the machine
+ * allows.
+ */
 static void
 limits(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Registering memory of every kind through a daemon: what is converted in place, what is found, what
- * is refused; that no write is lost on the way; and what fork() leaves.
+ * Registering memory of every kind through a daemon: what is converted in place, what is found,
+ * what is refused; that no write is lost on the way; and what fork() leaves.
  */
 
 #include <errno.h>
@@ -478,7 +478,9 @@ register_all_the_time(void *arg)
 	return NULL;
 }
 
-/* With a context of its own the child does what the parent's threads were doing when it was born. */
+/*
+ * With a context of its own the child does what the parent's threads were doing when it was born.
+ */
 static void
 fork_while_registering(void **state)
 {

@@ -2,7 +2,8 @@
 
 /*
  * What processes of ordinary users may not do: management datagrams. Those of a user the daemon was
- * told of may. And what a process is told that may have no more open files. And what a process is told that has used up its own rights.
+ * told of may. And what a process is told that may have no more open files. And what a process is
+ * told that has used up its own rights.
  */
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A daemon that gets no CPU for a while: whoever posts does not wait for it, and no post fails before
- * its send queue is full, however small the doorbell page is. Nothing of it is lost.
+ * A daemon that gets no CPU for a while: whoever posts does not wait for it, and no post fails
+ * before its send queue is full, however small the doorbell page is. Nothing of it is lost.
  */
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Wake-ups through a daemon whose workers sleep without an alarm: one that is lost is a request that
- * never completes. Doorbells of more clients than the rota of pages keeps, frames that come over
- * memif, commands, completion events, those a full pipe made wait, and with a worker per stage every
- * edge between them, all at random distances around the time after which a worker sleeps.
+ * Wake-ups through a daemon whose workers sleep without an alarm: one that is lost is a request
+ * that never completes. Doorbells of more clients than the rota of pages keeps, frames that come
+ * over memif, commands, completion events, those a full pipe made wait, and with a worker per stage
+ * every edge between them, all at random distances around the time after which a worker sleeps.
  *
  * And a client that is stopped between its doorbell and the kick: nobody else waits for it.
  *

@@ -23,7 +23,9 @@
 #define ZERO SOFTHCA_ACCESS_ZERO_BASED
 #define SIGNAL SOFTHCA_SEND_SIGNALED
 
-/* Side 1 owns the memory and the windows, side 0 uses them. CQs are polled here, not by the model. */
+/*
+ * Side 1 owns the memory and the windows, side 0 uses them. CQs are polled here, not by the model.
+ */
 struct rig {
 	struct sim *s;
 	struct sim_pair *p;

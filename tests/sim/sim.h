@@ -63,12 +63,12 @@ struct sim_config {
 	uint64_t tick_ns;	/* time per loop or step [500, stepped 50] */
 	struct hca_quota quota; /* of each client */
 	/*
-	 * Threads: on all CPUs, to race each other. Else they share one and give way to each other, so
-	 * that none waits longer than time-outs of milliseconds allow, whatever else the machine does.
+	 * Threads: on all CPUs, to race each other. Else they share one and give way to each other,
+	 * so that none waits longer than time-outs of milliseconds allow, whatever else the machine
+	 * does.
 	 */
 	bool all_cpus;
-	uint64_t
-		backstop_ns; /* threads: of workers that sleep; UINT64_MAX: no alarm but deadlines */
+	uint64_t backstop_ns; /* threads: of sleeping workers; UINT64_MAX: no alarm but deadlines */
 };
 
 struct sim_side {

@@ -427,7 +427,9 @@ one_end_only_in(const struct sim_config *cfg)
 }
 SIM_TEST(one_end_only)
 
-/* Armed, its peer not any more but still on the path both use: refused, and software hears of it. */
+/*
+ * Armed, its peer not any more but still on the path both use: refused, and software hears of it.
+ */
 static void
 refused_in(const struct sim_config *cfg)
 {

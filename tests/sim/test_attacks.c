@@ -452,8 +452,8 @@ no_answers_in(const struct sim_config *cfg)
 SIM_TEST(no_answers)
 
 /*
- * A flood of congestion notifications, from the peer and from strangers, to QPs in every state: each is
- * counted once, none is answered or changes anything, and whoever works beside it goes on.
+ * A flood of congestion notifications, from the peer and from strangers, to QPs in every state:
+ * each is counted once, none is answered or changes anything, and whoever works beside it goes on.
  */
 static void
 cnp_flood_in(const struct sim_config *cfg)

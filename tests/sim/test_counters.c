@@ -299,7 +299,7 @@ marks_and_cables_in(const struct sim_config *cfg)
 }
 SIM_TEST(marks_and_cables)
 
-/* --- datagrams: nothing repeats them, so whatever is missing has one reason -------------------- */
+/* --- datagrams: nothing repeats them, so whatever is missing has one reason ------------------- */
 
 #define DATAGRAMS 12u
 #define QKEY 0x1234u

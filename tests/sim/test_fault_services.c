@@ -125,7 +125,9 @@ most_lost(enum sim_service service, enum hca_fault fault)
 		return service == SIM_UC;
 	case HCA_FAULT_REORDER:
 	case HCA_FAULT_DELAY:
-		/* What comes too late is a gap for its own message, and ends the one it comes into. */
+		/*
+		 * What comes too late is a gap for its own message, and ends the one it comes into.
+		 */
 		return service == SIM_UD ? 0 : 2;
 	default:
 		return 1;

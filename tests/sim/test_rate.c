@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Static rates: a QP with one is as fast as that and no faster, and nobody else is slower for it. */
+/*
+ * Static rates: a QP with one is as fast as that and no faster, and nobody else is slower for it.
+ */
 
 #include "sim_tagged.h"
 #include "sim_test.h"

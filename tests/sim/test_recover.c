@@ -119,7 +119,10 @@ noticed_in(const struct sim_config *cfg)
 }
 SIM_TEST(noticed)
 
-/* The last packet, or the only answer: nothing shows it but the timeout, which then is all it costs. */
+/*
+ * The last packet, or the only answer: nothing shows it but the timeout, which then is all it
+ * costs.
+ */
 static void
 unnoticed_in(const struct sim_config *cfg)
 {

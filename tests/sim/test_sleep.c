@@ -4,7 +4,8 @@
  * Workers that sleep without a backstop alarm: a wake-up that is lost is a request that never
  * completes. Doorbells at random distances around the time after which workers sleep; with several
  * workers every edge and message between them wakes the next one, and commands wake the CEU's. (The
- * wire here has no interrupt: the worker of decap naps.) The environment's SLEEP_ROUNDS asks for more.
+ * wire here has no interrupt: the worker of decap naps.) The environment's SLEEP_ROUNDS asks for
+ * more.
  */
 
 #include <stdlib.h>

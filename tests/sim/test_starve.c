@@ -182,7 +182,9 @@ patience(const struct sim_config *cfg, uint32_t code, uint64_t ms)
 static void
 stalled_for_a_second_in(const struct sim_config *cfg)
 {
-	/* A generator takes small steps: it sees a tenth of it, which is ten times code 8 as well. */
+	/*
+	 * A generator takes small steps: it sees a tenth of it, which is ten times code 8 as well.
+	 */
 	if (cfg->executor == SIM_STEPPED) {
 		patience(cfg, 8, 90);
 		return;

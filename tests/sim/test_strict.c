@@ -161,7 +161,9 @@ among_locals_in(const struct sim_config *cfg)
 }
 SIM_TEST(among_locals)
 
-/* A request that fails here completes behind everything before it, which nobody may have asked for. */
+/*
+ * A request that fails here completes behind everything before it, which nobody may have asked for.
+ */
 static void
 before_error_in(const struct sim_config *cfg)
 {

@@ -457,7 +457,9 @@ expect_psns(struct sim *s, struct softhca_qp *qp, uint32_t sq, uint32_t rq)
 	sim_check(s, a.rq_psn == (rq & 0xffffff), "rq_psn %#x, not %#x", a.rq_psn, rq);
 }
 
-/* Each packet of a message takes one, those of a READ at the reader; across the end of the range. */
+/*
+ * Each packet of a message takes one, those of a READ at the reader; across the end of the range.
+ */
 static void
 live_psns_in(const struct sim_config *cfg)
 {

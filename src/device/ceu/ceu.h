@@ -98,8 +98,8 @@ void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, u
 bool hca_teardown_step(struct hca *h, struct hca_teardown *t);
 
 /*
- * Everything: QPs, CQs, EQs, MPTs, ICM, as CLOSE_HCA and the reset register want it; or the QPs, SRQs,
- * CQs and MPTs of a domain: all states first, then one purge, one round, and all is freed.
+ * Everything: QPs, CQs, EQs, MPTs, ICM, as CLOSE_HCA and the reset register want it; or the QPs,
+ * SRQs, CQs and MPTs of a domain: all states first, then one purge, one round, and all is freed.
  */
 void hca_close_start(struct hca *h, struct hca_cmd *c, uint32_t domain);
 bool hca_close_step(struct hca *h, struct hca_cmd *c);

@@ -114,7 +114,9 @@ hca_cmd_init_hca(struct hca *h, struct hca_cmd *c)
 	}
 	x->base[HCA_ICM_MTT] = hca_be64_to_cpu(m->mtt_base);
 	x->count[HCA_ICM_MTT] = h->vtp.mtt_count;
-	/* The driver decides how many bits of a QPN are index; no QP lives that a stage could know. */
+	/*
+	 * The driver decides how many bits of a QPN are index; no QP lives that a stage could know.
+	 */
 	__atomic_store_n(&h->qp_mask, x->count[HCA_ICM_QPC] - 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&h->srq_mask, x->count[HCA_ICM_SRQC] - 1, __ATOMIC_RELAXED);
 	x->ready = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * SET_NEIGH: the table of neighbours, and the connected QPs that send to one: their frames go to its
- * new MAC address from the next one on, without a state change.
+ * SET_NEIGH: the table of neighbours, and the connected QPs that send to one: their frames go to
+ * its new MAC address from the next one on, without a state change.
  */
 
 #include <string.h>

@@ -317,7 +317,10 @@ publish(struct hca *h, const struct hca_qp_change *ch, struct hca_qp *n)
 
 	n->cfg.generation = qp->cfg.generation + 1;
 	n->cfg.privileged = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_PRIVILEGED) != 0;
-	/* In RST, and without a number: that is what a packet for the index, or who counts, may see. */
+	/*
+	 * In RST, and without a number: that is what a packet for the index, or who counts, may
+	 * see.
+	 */
 	hca_store_words(qp, n, sizeof(*n));
 	hca_qp_apply(h, ch);
 	__atomic_store_n(&qp->cfg.local_qpn, ch->qpn, __ATOMIC_RELEASE);
@@ -406,9 +409,9 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	account_bytes(&h->qp_job_bytes, -job_bytes(qp));
 	hca_record_reserve_qp(h, qp->cfg.usr_page, -1);
 	/*
-	 * Packets and doorbells for the index go on being judged, by local_qpn and state alone, which
-	 * already say what they will say: all that lies behind them is nobody's since the round, but
-	 * whoever asks for counters reads them first and the number afterwards.
+	 * Packets and doorbells for the index go on being judged, by local_qpn and state alone,
+	 * which already say what they will say: all that lies behind them is nobody's since the
+	 * round, but whoever asks for counters reads them first and the number afterwards.
 	 */
 	hca_store_words((uint8_t *)qp + dead, NULL, sizeof(*qp) - dead);
 	qp->cfg.generation = generation;

@@ -121,8 +121,9 @@ purge_next(struct hca *h, struct hca_teardown *t)
 }
 
 /*
- * So many objects are looked at per poll: those of 16 K QPs must not hold up the other stages. Looking
- * at an entry that is not meant costs little, and polls cost much where lcores outnumber CPUs.
+ * So many objects are looked at per poll: those of 16 K QPs must not hold up the other stages.
+ * Looking at an entry that is not meant costs little, and polls cost much where lcores outnumber
+ * CPUs.
  */
 #define SLICE 256u
 #define GLANCES 2048u

@@ -124,7 +124,9 @@ bool hca_icm_write(struct hca *h, enum hca_icm_table t, uint64_t index, const vo
 
 /* As after power on: no GID, no neighbour, the default P_Key at index 0. */
 void hca_addr_reset(struct hca_ctxmgt *c);
-/* Judges the mailbox; enum hca_stat. hca_gid_put() fills the entry in, hca_gid_clear() empties it. */
+/*
+ * Judges the mailbox; enum hca_stat. hca_gid_put() fills the entry in, hca_gid_clear() empties it.
+ */
 int hca_gid_check(const struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m);
 void hca_gid_clear(struct hca_ctxmgt *c, uint32_t index);
 void hca_gid_put(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m);

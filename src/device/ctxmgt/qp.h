@@ -102,9 +102,9 @@ struct hca_qp_block {
 };
 
 /*
- * Written by the CEU, mig and encap.path also by whoever migrates (engine/migrate.h). Read where the
- * short ways do not reach: packets over IPv6, alternate paths, XRC. What is said of a path changes
- * only while nobody looks at it: ceu/qp_path.c.
+ * Written by the CEU, mig and encap.path also by whoever migrates (engine/migrate.h). Read where
+ * the short ways do not reach: packets over IPv6, alternate paths, XRC. What is said of a path
+ * changes only while nobody looks at it: ceu/qp_path.c.
  */
 struct hca_qp_addr {
 	uint8_t peer_gid[HCA_QP_PATHS][16]; /* network order; IPv4 as ::ffff:a.b.c.d */
@@ -151,9 +151,8 @@ struct hca_qp_rtc {
 	uint32_t freed;	   /* [pub] window cursor: records returned to their pool */
 	uint32_t next_psn; /* [pub] */
 	uint32_t max_psn;  /* [pub] highest PSN sent + 1 */
-	uint32_t
-		bad; /* [pub] window cursor of an error record that stops the QP, valid with BAD flag */
-	uint32_t pkt;	       /* packets of record `next` already sent */
+	uint32_t bad; /* [pub] window cursor of an error record that stops the QP; with BAD flag */
+	uint32_t pkt; /* packets of record `next` already sent */
 	uint32_t desc_seq;     /* descriptors ever given to encap */
 	uint32_t rewind_epoch; /* last one obeyed */
 	uint32_t list_next;

@@ -20,10 +20,11 @@
  *   CQEs wanted = CQEs written + cqe_overrun + cqe_dead_cq
  *   events_raised = comp_events + async_events + events_coalesced + events_unmapped + events_dead
  * Of these "late" means that memory of another process did not answer in time: as if lost.
- * Refused to QPs without privilege: qp_qkey_refused, Q_Keys with the top bit in commands (hcr_errors
- * counts these too); sq_management_refused, datagrams to QPN 0 or 1 (so does sq_bad_wqe).
- * The other names say more about what one of these counts, or what had to wait: resp_abandoned,
- * answers owed when the QP was reset or failed; req_no_mbuf and resp_no_mbuf, tries in vain.
+ * Refused to QPs without privilege: qp_qkey_refused, Q_Keys with the top bit in commands
+ * (hcr_errors counts these too); sq_management_refused, datagrams to QPN 0 or 1 (so does
+ * sq_bad_wqe). The other names say more about what one of these counts, or what had to wait:
+ * resp_abandoned, answers owed when the QP was reset or failed; req_no_mbuf and resp_no_mbuf, tries
+ * in vain.
  */
 
 /* A packet that came and was dropped before a QP took it: each under one of these. */
@@ -226,9 +227,9 @@
 	X(qp_qkey_refused) \
 	X(rounds) \
 	/*
-	 * workers: how often they slept; were woken by a kick; found when the backstop alarm rang what
-	 * nobody had kicked them for; and kicks of clients without a doorbell behind them, and how often
-	 * a client's kicks were not listened to for a while
+	 * workers: how often they slept; were woken by a kick; found when the backstop alarm rang
+	 * what nobody had kicked them for; and kicks of clients without a doorbell behind them, and
+	 * how often a client's kicks were not listened to for a while
 	 */ \
 	X(worker_sleeps) \
 	X(worker_kicked) \

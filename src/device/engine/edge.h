@@ -8,8 +8,8 @@
  *
  * The producer asks hca_edge_room() before it changes any state and pushes no more than that, so a
  * push cannot fail. Only the forward edges below exist; they form a DAG (graph.c asserts it), so a
- * full edge cannot deadlock. Everything backward is a message (msg.h), which cannot be full; the ring
- * of frames for the device itself (loopback.h) ends in sinks.
+ * full edge cannot deadlock. Everything backward is a message (msg.h), which cannot be full; the
+ * ring of frames for the device itself (loopback.h) ends in sinks.
  *
  * enq and deq count objects for ever, each on its writer's cache line: a round is complete for an
  * edge when deq has passed the enq value seen at its start.

@@ -84,8 +84,8 @@ count_receive_error(struct hca *h, uint8_t syndrome)
 }
 
 /*
- * A READ whose memory has gone is refused, but that ends nothing here: the packet may be a late copy
- * of one that was answered long ago, and then its requester ignores the NAK.
+ * A READ whose memory has gone is refused, but that ends nothing here: the packet may be a late
+ * copy of one that was answered long ago, and then its requester ignores the NAK.
  */
 static bool
 repeat_job(struct ee_request *q)

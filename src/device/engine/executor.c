@@ -106,7 +106,9 @@ since(const uint64_t *now, const uint64_t *from)
 	return __atomic_load_n(now, __ATOMIC_RELAXED) - __atomic_load_n(from, __ATOMIC_RELAXED);
 }
 
-/* The workers go on counting meanwhile: what they have is not set back, but where it began noted. */
+/*
+ * The workers go on counting meanwhile: what they have is not set back, but where it began noted.
+ */
 void
 hca_stage_times_enable(struct hca *h, bool on)
 {

@@ -103,7 +103,10 @@ hca_encap_room(struct hca *h)
 	return room / 2;
 }
 
-/* How long the oldest frame waits, and with the first that leave after a long time, how long that was. */
+/*
+ * How long the oldest frame waits, and with the first that leave after a long time, how long that
+ * was.
+ */
 static void
 note_wait(struct hca *h, const struct encap *e, uint32_t left, uint64_t now)
 {

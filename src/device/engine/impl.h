@@ -138,7 +138,9 @@ hca_count(struct hca *h, enum hca_stage_id s, enum hca_counter c)
 /* By a stage that is named by a variable. */
 #define HCA_COUNT_OF(h, stage, name) hca_count((h), (stage), HCA_CTR_##name)
 
-/* Send flags about QP index qpi over the channel FROM -> TO; the channel must be in HCA_MSG_LIST. */
+/*
+ * Send flags about QP index qpi over the channel FROM -> TO; the channel must be in HCA_MSG_LIST.
+ */
 static inline void
 hca_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32_t qpi,
 	     uint8_t flags)
@@ -153,7 +155,9 @@ hca_msg_due(const struct hca *h, enum hca_stage_id to)
 	return (h->inbox[to].waiting | h->inbox[to].remote) != 0;
 }
 
-/* Stage `from` has left something for stage `to`, beside edges and messages: its worker may sleep. */
+/*
+ * Stage `from` has left something for stage `to`, beside edges and messages: its worker may sleep.
+ */
 static inline void
 hca_wake_stage(struct hca *h, enum hca_stage_id from, enum hca_stage_id to)
 {

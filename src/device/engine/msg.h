@@ -6,8 +6,9 @@
  * Messages between stages about one QP: a set of flags per (producer, consumer, QP) plus the QP's
  * index on a SPSC ring that is large enough for every QP, so a message can never be refused: a QP
  * enters the ring only when its flags were 0, and they become 0 only after it has left. The ring is
- * our own because with every QP on 16 bits it takes a quarter of an rte_ring. The flags say that something happened; what happened is read from the producer's own line of the
- * key-QPC store. Sending a flag that is already pending costs one atomic OR and no ring entry.
+ * our own because with every QP on 16 bits it takes a quarter of an rte_ring. The flags say that
+ * something happened; what happened is read from the producer's own line of the key-QPC store.
+ * Sending a flag that is already pending costs one atomic OR and no ring entry.
  *
  * Messages are delivered at the target's next poll, never from inside the sender.
  */

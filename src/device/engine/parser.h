@@ -19,8 +19,8 @@ enum hca_parser_flag {
 
 /*
  * Bits of hca_qp.parser.marked: chains that their first WQE announces (HCA_WQE_ANNOUNCED). A mark
- * may overtake doorbells of the QP that lie behind an unfilled slot, so a QP that was marked once is
- * looked at behind each chain until it is reset.
+ * may overtake doorbells of the QP that lie behind an unfilled slot, so a QP that was marked once
+ * is looked at behind each chain until it is reset.
  */
 enum hca_parser_marked {
 	HCA_PM_EVER = 1u << 0, /* a mark of the QP was seen in this life */

@@ -426,9 +426,9 @@ timed_out(struct hca_rrc_run *run)
 
 /*
  * The timeout is over: how much longer the answer may take because frames wait for our own port, or
- * left it only now; 0: it does not. What a frame waits is judged by what others waited: who has been
- * in the backlog for a while may have been on the way there for three times as long. More than that
- * is not given in all: behind a port that is always slow, losses must be found too.
+ * left it only now; 0: it does not. What a frame waits is judged by what others waited: who has
+ * been in the backlog for a while may have been on the way there for three times as long. More than
+ * that is not given in all: behind a port that is always slow, losses must be found too.
  */
 static uint64_t
 port_owes(const struct hca *h, const struct hca_qp *qp, uint64_t timeout, uint64_t now)

@@ -276,7 +276,9 @@ release_plain(struct hca_rrc_run *run, uint32_t n)
 		uint32_t end = (r->psn + r->npsn) & HCA_PSN_MASK,
 			 left = (end - upsn) & HCA_PSN_MASK;
 
-		/* Slots behind the head hold old references: valid addresses, perhaps idle records. */
+		/*
+		 * Slots behind the head hold old references: valid addresses, perhaps idle records.
+		 */
 		rte_prefetch0(hca_record(h, hca_window_ref(window, mask, tail + 3)));
 		if (unlikely((r->flags & (HCA_REC_RD | HCA_REC_SENT)) != HCA_REC_SENT ||
 			     hca_record_syndrome(r) != 0 || n < left))

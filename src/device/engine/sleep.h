@@ -16,8 +16,8 @@
  *	until when? RCU offline, epoll, online
  *	word = awake, look at everything
  *
- * Nobody ever reads an eventfd: O_NONBLOCK is the open file description's, which a client shares, so
- * a read might sleep for ever. The descriptors are edge-triggered: each write is an edge.
+ * Nobody ever reads an eventfd: O_NONBLOCK is the open file description's, which a client shares,
+ * so a read might sleep for ever. The descriptors are edge-triggered: each write is an edge.
  *
  * The time of the sleep is what hca_next_deadline() says, which asks every stage and the port. What
  * waits for room that nobody announces is looked for by naps of 20 us, growing to 1 ms; frames of a
@@ -38,7 +38,9 @@ struct hca;
 #define HCA_SLEEP_ASLEEP 1u
 #define HCA_SLEEP_BACKSTOP_NS 20000000u
 
-/* The sleep word of a worker, or of the one that looks at doorbells, and where it is in the page. */
+/*
+ * The sleep word of a worker, or of the one that looks at doorbells, and where it is in the page.
+ */
 const uint32_t *hca_sleep_word(const struct hca *h, unsigned int worker);
 uint32_t hca_sleep_offset(const struct hca *h);
 
@@ -51,28 +53,35 @@ void hca_kick_all(struct hca *h);
 int hca_kick_fd(const struct hca *h);
 
 /*
- * An eventfd that the client of doorbell page `page` may write to. remove: by the thread that closes
- * the descriptor, before it does.
+ * An eventfd that the client of doorbell page `page` may write to. remove: by the thread that
+ * closes the descriptor, before it does.
  */
 int hca_kick_add(struct hca *h, uint32_t page, int fd);
 void hca_kick_remove(struct hca *h, uint32_t page);
-/* How often that client's kicks were not listened to for a while, because nothing was behind them. */
+/*
+ * How often that client's kicks were not listened to for a while, because nothing was behind them.
+ */
 uint64_t hca_kick_muted(const struct hca *h, uint32_t page);
 
 /* ---- executors ---- */
 
-/* Descriptors for all workers. backstop_ns 0: the default, UINT64_MAX: none (tests). Again: only that. */
+/*
+ * Descriptors for all workers. backstop_ns 0: the default, UINT64_MAX: none (tests). Again: only
+ * that.
+ */
 int hca_sleep_prepare(struct hca *h, uint64_t backstop_ns);
 /*
- * Between two polls: sleeps as often and as long as there is nothing to do, and returns when there is
- * something, or *stop is set. Returns at once where the worker may not sleep. true: the spell without
- * work is over.
+ * Between two polls: sleeps as often and as long as there is nothing to do, and returns when there
+ * is something, or *stop is set. Returns at once where the worker may not sleep. true: the spell
+ * without work is over.
  */
 bool hca_sleep(struct hca *h, unsigned int worker, const int *stop);
 /* hca_poll(): kicks the workers this one has given something to. */
 void hca_wake_those(struct hca *h, unsigned int worker);
 
-/* frame_encap.c, the worker of encap: the next poll asks the port for its link, whatever the time. */
+/*
+ * frame_encap.c, the worker of encap: the next poll asks the port for its link, whatever the time.
+ */
 void hca_encap_ask_link_next(struct hca *h);
 
 /* ---- hca_create() ---- */

@@ -44,9 +44,9 @@ typedef void (*hca_stage_process_fn)(struct hca *h, void *const *objs, unsigned 
 typedef unsigned int (*hca_stage_room_fn)(struct hca *h);
 /*
  * Asked by the stage's own worker between two polls, before it sleeps: until when may the stage be
- * left alone, if nothing comes from outside? now or less: not at all. HCA_DEADLINE_ROOM: it waits for
- * room that nobody announces. UINT64_MAX: for ever. The list of what a worker may not sleep over is
- * what these functions say.
+ * left alone, if nothing comes from outside? now or less: not at all. HCA_DEADLINE_ROOM: it waits
+ * for room that nobody announces. UINT64_MAX: for ever. The list of what a worker may not sleep
+ * over is what these functions say.
  */
 #define HCA_DEADLINE_ROOM (UINT64_MAX - 1)
 typedef uint64_t (*hca_stage_deadline_fn)(const struct hca *h, uint64_t now);

@@ -90,7 +90,9 @@ hca_random(struct hca *h)
 {
 	uint64_t *s = h->rng, r, t;
 
-	/* A device without a seed draws every value from the CSPRNG: keys must not be predictable. */
+	/*
+	 * A device without a seed draws every value from the CSPRNG: keys must not be predictable.
+	 */
 	if (h->cfg.seed == 0 && getrandom(&r, sizeof(r), 0) == (ssize_t)sizeof(r))
 		return r;
 	r = rotl64(s[1] * 5, 7) * 9;

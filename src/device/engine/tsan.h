@@ -46,7 +46,8 @@ hca_tsan_take(const void *p)
 
 /*
  * What is sent again is read again, and may be acknowledged at that moment: the owner then writes
- * to memory that is being read. The peer has the packet already and drops this one, whatever is in it.
+ * to memory that is being read. The peer has the packet already and drops this one, whatever is in
+ * it.
  */
 static inline void
 hca_tsan_repeat_begin(bool repeat)
@@ -62,7 +63,10 @@ hca_tsan_repeat_end(bool repeat)
 		AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 }
 
-/* Have the memory pools say who gives and who takes. After the EAL has started; any number of times. */
+/*
+ * Have the memory pools say who gives and who takes. After the EAL has started; any number of
+ * times.
+ */
 void hca_tsan_watch_pools(void);
 /* The calling thread is a DPDK thread now, or ends being one: its pool caches change hands. */
 void hca_tsan_take_caches(void);

@@ -6,7 +6,8 @@
  * Bytes into a file, from lcores that must not wait for a disk: they go into a bounded ring, and a
  * thread of the writer's own writes them. What does not fit is refused whole.
  *
- * Owner: a capture file (port_pcap.c). start, stop: one thread; put: one at a time, any; failed: any.
+ * Owner: a capture file (port_pcap.c). start, stop: one thread; put: one at a time, any; failed:
+ * any.
  */
 
 #include <stdbool.h>
@@ -19,7 +20,9 @@ struct pcap_piece {
 	size_t len;
 };
 
-/* bytes: of the ring, a power of two. The file stays the caller's. 0, -ENOMEM, -EAGAIN (threads). */
+/*
+ * bytes: of the ring, a power of two. The file stays the caller's. 0, -ENOMEM, -EAGAIN (threads).
+ */
 int pcap_writer_start(int fd, size_t bytes, struct pcap_writer **out);
 
 /* All of the pieces or none. False: no room, or the file cannot be written any more. */

@@ -17,13 +17,14 @@
  *
  * A worker that sleeps (engine/executor.c) needs three more; each may be NULL, all are called from
  * rx's lcore unless said otherwise:
- * wait_fd: a descriptor the worker puts into its epoll set, edge-triggered, and never reads; it stays
- * the same for the life of the port. -1 or NULL: the port has no interrupt and is napped for.
- * arm(true): a frame that comes from now on makes wait_fd an edge; has a full fence in it; returns true
- * if frames are there already, so that the worker must not sleep. arm(false): awake again, frames need
- * no interrupt; returns false.
- * deadline: from any worker of the HCA, between its polls: when rx or poll has something to do although
- * nothing comes, in ns of the clock of now: now or less = at once, UINT64_MAX = never. NULL: never.
+ * wait_fd: a descriptor the worker puts into its epoll set, edge-triggered, and never reads; it
+ * stays the same for the life of the port. -1 or NULL: the port has no interrupt and is napped for.
+ * arm(true): a frame that comes from now on makes wait_fd an edge; has a full fence in it; returns
+ * true if frames are there already, so that the worker must not sleep. arm(false): awake again,
+ * frames need no interrupt; returns false.
+ * deadline: from any worker of the HCA, between its polls: when rx or poll has something to do
+ * although nothing comes, in ns of the clock of now: now or less = at once, UINT64_MAX = never.
+ * NULL: never.
  */
 
 #include <stdbool.h>

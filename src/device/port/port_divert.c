@@ -179,8 +179,8 @@ for_us(const uint8_t *p, uint32_t len, uint64_t mac)
 #define PLAIN_LEN (HCA_ETH_LEN + HCA_IPV4_LEN + 4u)
 
 /*
- * IPv4 without options or tag, no fragment, UDP port 4791, to our own MAC address, as nearly all RoCE
- * is: all of it in one comparison.
+ * IPv4 without options or tag, no fragment, UDP port 4791, to our own MAC address, as nearly all
+ * RoCE is: all of it in one comparison.
  */
 static inline bool
 is_plain_roce(const uint8_t *p, uint32_t len, uint64_t mac)
@@ -596,8 +596,8 @@ divert_arm(struct hca_port *port, bool on)
 }
 
 /*
- * The other side's frames go by and by, a burst a poll. A port that takes none of them is tried again
- * later; one without a link, when that comes up, which somebody announces.
+ * The other side's frames go by and by, a burst a poll. A port that takes none of them is tried
+ * again later; one without a link, when that comes up, which somebody announces.
  */
 static uint64_t
 divert_deadline(const struct hca_port *port, uint64_t now)

@@ -40,7 +40,9 @@ struct hca_port_divert_config {
 	void *kick_arg;
 };
 
-/* Counted by the lcore of decap (rx_...), by that of encap (tx_pkts, tx_bytes), by the other side. */
+/*
+ * Counted by the lcore of decap (rx_...), by that of encap (tx_pkts, tx_bytes), by the other side.
+ */
 #define HCA_PORT_DIVERT_STATS(X) \
 	X(rx_pkts) /* diverted */ \
 	X(rx_bytes) \
@@ -91,8 +93,8 @@ unsigned int hca_port_divert_room(const struct hca_port *p);
 /* To the wire; takes all, and drops what does not fit. Returns how many are on their way. */
 unsigned int hca_port_divert_give(struct hca_port *p, struct rte_mbuf **m, unsigned int n);
 /*
- * Called behind every hca_port_divert_give(), by the thread that gives: the worker that transmits may
- * sleep. Set before there is such a thread.
+ * Called behind every hca_port_divert_give(), by the thread that gives: the worker that transmits
+ * may sleep. Set before there is such a thread.
  */
 void hca_port_divert_set_wake(struct hca_port *p, void (*fn)(void *arg), void *arg);
 /* False: there is something to take. True: kick() will be called when there is. */

@@ -170,7 +170,10 @@ hca_port_ethdev_pause(struct hca_port *port, bool on)
 	__atomic_store_n(&((struct port_ethdev *)port)->paused, on, __ATOMIC_SEQ_CST);
 }
 
-/* Groups of RoCE, and the neighbour solicitations of IPv6; drivers without filters need not know it. */
+/*
+ * Groups of RoCE, and the neighbour solicitations of IPv6; drivers without filters need not know
+ * it.
+ */
 static int
 start_device(struct port_ethdev *p)
 {

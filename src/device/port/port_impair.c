@@ -60,8 +60,8 @@ struct port_impair {
 	struct hca_port *inner;
 	struct hca_port_rng rng;
 	/*
-	 * Three sets: one is the worker's, one the writer's, and the third lies between them; either
-	 * exchanges his own for it. So nobody waits, and nobody reads what is being written.
+	 * Three sets: one is the worker's, one the writer's, and the third lies between them;
+	 * either exchanges his own for it. So nobody waits, and nobody reads what is being written.
 	 */
 	struct odds odds[3];
 	uint32_t now_odds;  /* the worker's */

@@ -14,7 +14,9 @@
 #include "port/port.h"
 #include "port/port_impair.h"
 
-/* 0, -ENOMEM. On failure inner is left to the caller. cfg->name must differ from the other ports'. */
+/*
+ * 0, -ENOMEM. On failure inner is left to the caller. cfg->name must differ from the other ports'.
+ */
 int hca_port_inbound_open(const struct hca_port_impair_config *cfg, struct hca_port *inner,
 			  struct hca_port **out);
 

@@ -22,8 +22,8 @@
 
 #define RX_MBUFS 1664u /* bursts, and what the stages behind hold */
 /*
- * The worker's own store of free mbufs: it takes those again that it gave back last, which are in its
- * CPU's caches. Without one they come round once in the whole pool, 7 MB of 4 KiB frames.
+ * The worker's own store of free mbufs: it takes those again that it gave back last, which are in
+ * its CPU's caches. Without one they come round once in the whole pool, 7 MB of 4 KiB frames.
  */
 #define RX_CACHE 64u
 #define RX_CACHED (RX_CACHE * 3 / 2 * HCA_STAGE_N) /* lie there at most */

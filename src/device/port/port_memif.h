@@ -9,13 +9,14 @@
  * and misbehave as they like, and a link that is up if and only if the peer's process is connected.
  *
  * A thread of the port's own, which sleeps nearly always, accepts and connects, shakes hands, and
- * tears down; the link comes back by itself when the peer does, some 50 ms after that at most. rx and tx touch the rings only. They never wait for the thread; it waits for them before it unmaps
+ * tears down; the link comes back by itself when the peer does, some 50 ms after that at most. rx
+ * and tx touch the rings only. They never wait for the thread; it waits for them before it unmaps
  * anything. Nothing in shared memory is believed: what points outside of the peer's regions is
  * dropped and counted, what breaks the rings takes the link down.
  *
- * Peers whose name begins with HCA_PORT_MEMIF_OURS raise interrupts without gaps; others do not order
- * what they write before what they read, so that a worker is napped for beside its interrupt (port.h,
- * deadline) for a moment after it has begun to sleep.
+ * Peers whose name begins with HCA_PORT_MEMIF_OURS raise interrupts without gaps; others do not
+ * order what they write before what they read, so that a worker is napped for beside its interrupt
+ * (port.h, deadline) for a moment after it has begun to sleep.
  */
 
 #include <stdbool.h>
@@ -93,8 +94,8 @@ int hca_port_memif_parse(const char *args, struct hca_port_memif_config *out, ch
 			 uint32_t size);
 
 /*
- * A server's socket is there when this returns, with the modes umask leaves; -EADDRINUSE: its file was
- * there already. The link comes later. 0 or negative errno.
+ * A server's socket is there when this returns, with the modes umask leaves; -EADDRINUSE: its file
+ * was there already. The link comes later. 0 or negative errno.
  */
 int hca_port_memif_open(const struct hca_port_memif_config *cfg, struct hca_port **out);
 

@@ -69,8 +69,8 @@ close_one(void *arg)
 }
 
 /*
- * The last one to close a socket with a linger time sleeps for it, and a peer may send such sockets.
- * When many sleep already the descriptor is kept: nobody is let in meanwhile.
+ * The last one to close a socket with a linger time sleeps for it, and a peer may send such
+ * sockets. When many sleep already the descriptor is kept: nobody is let in meanwhile.
  */
 void
 memif_close_apart(int fd)
@@ -325,7 +325,10 @@ look_for_broken(struct port_memif *p)
 	p->retry_ticks = PUNISHED_MS / TICK_MS;
 }
 
-/* One that is runnable has merely lost its CPU, and the waking of the peer is a likely place for that. */
+/*
+ * One that is runnable has merely lost its CPU, and the waking of the peer is a likely place for
+ * that.
+ */
 static bool
 thread_sleeps(int32_t tid)
 {

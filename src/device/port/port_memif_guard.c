@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A peer has cut a region short that could not be sealed. Whoever was copying goes on with zeros, and
- * the link goes down.
+ * A peer has cut a region short that could not be sealed. Whoever was copying goes on with zeros,
+ * and the link goes down.
  */
 
 #include <sys/mman.h>

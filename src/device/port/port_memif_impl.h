@@ -3,10 +3,10 @@
 #define PORT_PORT_MEMIF_IMPL_H
 
 /*
- * A connection is built by the port's thread, published, used by rx and tx, taken back and freed by the
- * thread. Each of rx and tx says that it is at work in a word of its own before it looks for the
- * connection; the thread takes the connection back, has the kernel put a barrier into every thread
- * (membarrier), and waits for both words. So a burst pays for two stores, not for a fence.
+ * A connection is built by the port's thread, published, used by rx and tx, taken back and freed by
+ * the thread. Each of rx and tx says that it is at work in a word of its own before it looks for
+ * the connection; the thread takes the connection back, has the kernel put a barrier into every
+ * thread (membarrier), and waits for both words. So a burst pays for two stores, not for a fence.
  *
  * Frames are copied by the C library's memcpy: it looks at the CPU it runs on, rte_memcpy() was
  * compiled for that of -march, with registers of 16 bytes in a distribution's packages.
@@ -153,7 +153,9 @@ uint16_t memif_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64
 bool memif_arm(struct hca_port *port, bool on);
 uint64_t memif_deadline(const struct hca_port *port, uint64_t now);
 uint16_t memif_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now);
-/* From a worker inside of a burst, or the handler of SIGBUS: the thread shall take the link down. */
+/*
+ * From a worker inside of a burst, or the handler of SIGBUS: the thread shall take the link down.
+ */
 void memif_break(struct port_memif *p, struct memif_conn *c, enum memif_broken why);
 /* The buffer of a descriptor, whole inside of one region; NULL: it is not. */
 static inline uint8_t *
@@ -213,7 +215,10 @@ void *memif_thread(void *arg);
 /* Publishes the connection of s; -EBUSY: there is one. */
 int memif_publish(struct port_memif *p, struct memif_session *s);
 int memif_listen(struct port_memif *p);
-/* Closes what a peer gave, or a socket with such things in it: may sleep, so a thread of its own does. */
+/*
+ * Closes what a peer gave, or a socket with such things in it: may sleep, so a thread of its own
+ * does.
+ */
 void memif_close_apart(int fd);
 /* Ends all sessions; the thread does not run. */
 void memif_end_sessions(struct port_memif *p);

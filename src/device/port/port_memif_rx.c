@@ -193,8 +193,8 @@ take(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rt
 }
 
 /*
- * A sender that does not order its write of the index before its look at the flag may have missed that
- * the ring is unmasked now. What it wrote then is seen here a moment later.
+ * A sender that does not order its write of the index before its look at the flag may have missed
+ * that the ring is unmasked now. What it wrote then is seen here a moment later.
  */
 static void
 settle(struct port_memif *p, uint64_t now)

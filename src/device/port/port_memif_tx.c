@@ -73,7 +73,10 @@ look(const struct memif_conn *c, const struct memif_lane *l, uint16_t slot)
 	return s;
 }
 
-/* Region and offset are the client's: its own never change, and it finds a server's as it left them. */
+/*
+ * Region and offset are the client's: its own never change, and it finds a server's as it left
+ * them.
+ */
 static inline void
 fill(const struct memif_conn *c, struct memif_lane *l, uint16_t slot, uint32_t length, bool next)
 {

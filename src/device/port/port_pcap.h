@@ -8,8 +8,8 @@
  * write it twice). Several ports may share one file.
  *
  * Classic files are for debugging and for the decoders of the tests: system calls are made on the
- * lcores of encap and decap. A pcapng file is written by a thread of its own (pcap_writer.h): a slow
- * or full disk costs frames of the capture, which are counted, and no traffic.
+ * lcores of encap and decap. A pcapng file is written by a thread of its own (pcap_writer.h): a
+ * slow or full disk costs frames of the capture, which are counted, and no traffic.
  *
  * hca_port.close() closes what it wraps, not the file.
  */
@@ -34,8 +34,8 @@ struct hca_pcap_ng {
 	size_t ring;	       /* bytes on their way to the disk, a power of two; 0: 32 MiB */
 	bool no_received, no_sent;
 	/*
-	 * Packets of one QP only: received for qpn, sent to remote_qpn of its peer, or from it where
-	 * the packet says so (UD).
+	 * Packets of one QP only: received for qpn, sent to remote_qpn of its peer, or from it
+	 * where the packet says so (UD).
 	 */
 	bool one_qp;
 	uint32_t qpn, remote_qpn;

@@ -14,7 +14,9 @@ struct port_stall {
 	struct hca_port *inner;
 	struct hca_port_rng rng;
 	struct hca_port_stall_stats stats;
-	/* As in port_impair.c: the transmitter's, the writer's, and the one that lies between them. */
+	/*
+	 * As in port_impair.c: the transmitter's, the writer's, and the one that lies between them.
+	 */
 	struct hca_port_stall_rules rules[3];
 	uint32_t now_rules;  /* the transmitter's */
 	uint32_t next_rules; /* the writer's */
@@ -156,8 +158,8 @@ stall_arm(struct hca_port *p, bool on)
 }
 
 /*
- * Where the rules let the link fail nobody announces that. Who has frames that the port does not take
- * looks for room by himself.
+ * Where the rules let the link fail nobody announces that. Who has frames that the port does not
+ * take looks for room by himself.
  */
 static uint64_t
 stall_deadline(const struct hca_port *p, uint64_t now)

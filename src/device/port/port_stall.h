@@ -7,8 +7,8 @@
  * per burst at random, takes nothing in given windows of time, or has no link. Frames that come in
  * are passed through. Time is the `now` of the engine, real or simulated.
  *
- * Owner: the composition. Setters: from one thread at a time, any; they are seen at the next burst. hca_port.close()
- * of a wrapper closes what it wraps.
+ * Owner: the composition. Setters: from one thread at a time, any; they are seen at the next burst.
+ * hca_port.close() of a wrapper closes what it wraps.
  */
 
 #include <stdbool.h>

@@ -3,9 +3,9 @@
 /*
  * Event queues. Raising: any stage ORs the type into the object's pending word and, when that was
  * empty, puts the object on its own list. An object is on one list at most, so one link for each
- * object is enough for all stages, and no list is ever full. Writing: the CEU alone takes the lists,
- * collects the words into its own `owed` words and writes EQEs; what an EQ has no room for stays
- * owed. An object that owes something is on the parked ring exactly once.
+ * object is enough for all stages, and no list is ever full. Writing: the CEU alone takes the
+ * lists, collects the words into its own `owed` words and writes EQEs; what an EQ has no room for
+ * stays owed. An object that owes something is on the parked ring exactly once.
  */
 
 #include <errno.h>

@@ -35,8 +35,8 @@ int hca_foreign_read(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, 
 int hca_foreign_write(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const void *src,
 		      uint32_t len);
 /*
- * Fetch-add or compare-swap of 8 aligned bytes: atomic against every other request of the network, not
- * against the CPUs. What was there comes in *old. -EINVAL: not aligned.
+ * Fetch-add or compare-swap of 8 aligned bytes: atomic against every other request of the network,
+ * not against the CPUs. What was there comes in *old. -EINVAL: not aligned.
  */
 int hca_foreign_atomic(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, bool add,
 		       uint64_t swap_add, uint64_t compare, uint64_t *old);

@@ -5,14 +5,15 @@
 /*
  * One end of an interoperation test: a QP, its memory and what it must send, receive and find. The
  * same sources are compiled twice: on libibverbs for the guest that runs Linux rxe, and on softhca,
- * whose interface mirrors verbs so closely that a page of names (interop_verbs.h) is the difference.
+ * whose interface mirrors verbs so closely that a page of names (interop_verbs.h) is the
+ * difference.
  *
- * A test has `count` messages. Message i lies in slot i of the source area of one end and arrives in
- * slot i of the sink area of the other, at odd addresses; what lies between messages must not
+ * A test has `count` messages. Message i lies in slot i of the source area of one end and arrives
+ * in slot i of the sink area of the other, at odd addresses; what lies between messages must not
  * change. Atomics all hit the same eight bytes of the responder, behind its areas.
  *
- * Order: ep_open(), ep_connect() and ep_start() at both ends, for one QP or several; ep_play() at both
- * runs them all to the end and compares; ep_close().
+ * Order: ep_open(), ep_connect() and ep_start() at both ends, for one QP or several; ep_play() at
+ * both runs them all to the end and compares; ep_close().
  *
  * Threads: one. Errors: 0 or negative errno; ep->reason says what is wrong, in words.
  */
@@ -104,7 +105,9 @@ struct ep_set {
 	struct ep ep[EP_SET_MAX];
 };
 
-/* ep_op.c: the operation of message i; the first message from i on that takes a receive; how many */
+/*
+ * ep_op.c: the operation of message i; the first message from i on that takes a receive; how many
+ */
 uint32_t ep_op(const struct perf_exchange *t, unsigned int i);
 unsigned int ep_next_recv(const struct perf_exchange *t, unsigned int i);
 unsigned int ep_num_recvs(const struct perf_exchange *t);

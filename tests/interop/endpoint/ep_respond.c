@@ -134,7 +134,9 @@ judge_fields(struct ep *ep, const struct ibv_wc *wc, unsigned int i, size_t size
 	return 0;
 }
 
-/* 20 zeros and an IPv4 header, or an IPv6 header: from the peer's address to mine or the group's. */
+/*
+ * 20 zeros and an IPv4 header, or an IPv6 header: from the peer's address to mine or the group's.
+ */
 static int
 judge_header(struct ep *ep, unsigned int slot)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The machine at the other end is killed in full traffic: requests must fail as verbs promise and in
- * bounded time, everything must be freed, and a machine that comes up in its place must be served.
+ * The machine at the other end is killed in full traffic: requests must fail as verbs promise and
+ * in bounded time, everything must be freed, and a machine that comes up in its place must be
+ * served.
  */
 
 #include <errno.h>

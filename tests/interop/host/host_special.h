@@ -12,7 +12,9 @@ const char *host_special_name(unsigned int i);
 /* false: this one does not exist in that direction. */
 bool host_special(unsigned int i, bool ours, struct host_case *c);
 
-/* Test i of those drawn from a seed: any combination that makes sense, on a wire that may be bad. */
+/*
+ * Test i of those drawn from a seed: any combination that makes sense, on a wire that may be bad.
+ */
 void host_random_case(unsigned int i, uint64_t seed, struct host_case *c, char *name, size_t room);
 
 /* What every test needs and none wants to say. */

@@ -393,7 +393,9 @@ with_qkey(struct rig *r, uint32_t op, uint32_t qkey, uint32_t flags)
 	return rig_mbox(r, op, RIG_QPN(5));
 }
 
-/* Q_Keys with the top bit are for QPs that were privileged when they left RESET, and for no other. */
+/*
+ * Q_Keys with the top bit are for QPs that were privileged when they left RESET, and for no other.
+ */
 static void
 controlled_qkeys(void **state)
 {

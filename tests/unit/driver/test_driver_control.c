@@ -504,7 +504,9 @@ test_full_pipe(void **state)
 	close(fd);
 }
 
-/* Two debts of one full channel and one of another: each is paid as soon as its channel has room. */
+/*
+ * Two debts of one full channel and one of another: each is paid as soon as its channel has room.
+ */
 static void
 test_full_pipe_of_another(void **state)
 {

@@ -77,7 +77,10 @@ threads(void **state)
 	mallopt(M_PERTURB, 0);
 }
 
-/* What the child of a fork gets for an answer; the exit status is the first call that was not refused. */
+/*
+ * What the child of a fork gets for an answer; the exit status is the first call that was not
+ * refused.
+ */
 static int
 child(struct softhca_embed *embed, struct softhca_context *ctx, struct softhca_pd *pd,
       struct softhca_cq *cq, struct softhca_qp *qp)

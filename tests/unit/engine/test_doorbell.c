@@ -354,8 +354,8 @@ test_marks_of_others(void **state)
 }
 
 /*
- * One visit looks at some words only: while it finds none of what is marked, the worker may not sleep
- * as if nobody had rung.
+ * One visit looks at some words only: while it finds none of what is marked, the worker may not
+ * sleep as if nobody had rung.
  */
 static void
 test_marks_beyond_a_visit(void **state)

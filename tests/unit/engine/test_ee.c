@@ -206,7 +206,9 @@ one_nak_per_gap(void **state)
 	assert_int_equal(r->qp->cfg.state, HCA_QPS_RTS);
 }
 
-/* Reordering within a burst: the expected packet comes before the NAK has left, the other is gone. */
+/*
+ * Reordering within a burst: the expected packet comes before the NAK has left, the other is gone.
+ */
 static void
 nak_for_what_was_dropped(void **state)
 {

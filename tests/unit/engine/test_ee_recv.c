@@ -199,7 +199,9 @@ no_receive_is_rnr_until_one_is_posted(void **state)
 	assert_int_equal(r->qp->cfg.state, HCA_QPS_RTS);
 }
 
-/* A receive comes while the RNR NAK is still owed: what was dropped behind the SEND is asked for. */
+/*
+ * A receive comes while the RNR NAK is still owed: what was dropped behind the SEND is asked for.
+ */
 static void
 rnr_that_ends_leaves_a_gap(void **state)
 {

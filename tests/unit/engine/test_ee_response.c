@@ -304,7 +304,10 @@ repeats_leave_room_for_new_requests(void **state)
 	rig_expect_silence(r);
 }
 
-/* A plain ACK for a duplicate does not speak of READs and ATOMICs behind it: their data may be lost. */
+/*
+ * A plain ACK for a duplicate does not speak of READs and ATOMICs behind it: their data may be
+ * lost.
+ */
 static void
 repeats_of_writes_before_reads(void **state)
 {

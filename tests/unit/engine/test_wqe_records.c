@@ -146,7 +146,9 @@ poll_often(struct fx *fx)
 		poll_parser(fx);
 }
 
-/* QPs 1 and 2 take what they can and give nothing back; 3, of another owner, goes on all the same. */
+/*
+ * QPs 1 and 2 take what they can and give nothing back; 3, of another owner, goes on all the same.
+ */
 static void
 test_owners_share(void **state)
 {

@@ -261,7 +261,9 @@ old_switch_does_not_count(void **state)
 	assert_false(giveway_shared(g, clock_ns));
 }
 
-/* Yields would go to the hog: there are none, but some now and then that look whether it is gone. */
+/*
+ * Yields would go to the hog: there are none, but some now and then that look whether it is gone.
+ */
 static void
 hog_is_met(void **state)
 {
@@ -332,7 +334,10 @@ spinner_yields_to_hogs(void **state)
 	assert_in_range(yields, 99, 101);
 }
 
-/* A program beside a hog: quick answers are waited for, but nobody polls for long what is not there. */
+/*
+ * A program beside a hog: quick answers are waited for, but nobody polls for long what is not
+ * there.
+ */
 static void
 program_naps_beside_hogs(void **state)
 {

@@ -2,7 +2,10 @@
 #ifndef TESTS_ARP_RIG_H
 #define TESTS_ARP_RIG_H
 
-/* Two responders, x and y, on one wire under simulated time; z is a stranger whose frames are made by hand. */
+/*
+ * Two responders, x and y, on one wire under simulated time; z is a stranger whose frames are made
+ * by hand.
+ */
 
 #include <stdarg.h>
 #include <stddef.h>

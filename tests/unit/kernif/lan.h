@@ -3,8 +3,9 @@
 #define TESTS_UNIT_KERNIF_LAN_H
 
 /*
- * A shared port whose wire leads to one other host, made of the responder: a thread plays the lcores
- * of decap and encap. The host can be replaced by one with another MAC address, or go silent.
+ * A shared port whose wire leads to one other host, made of the responder: a thread plays the
+ * lcores of decap and encap. The host can be replaced by one with another MAC address, or go
+ * silent.
  */
 
 #include <stdbool.h>

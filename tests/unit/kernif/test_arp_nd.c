@@ -99,7 +99,9 @@ gateways(void **state)
 	assert_memory_equal(hop.gid, far4, 16);
 }
 
-/* The peer comes back with another MAC address: its announcement makes us ask, the answer counts. */
+/*
+ * The peer comes back with another MAC address: its announcement makes us ask, the answer counts.
+ */
 static void
 peer_moves(void **state)
 {
@@ -211,7 +213,9 @@ hostile_arp(void **state)
 	rig_put(f, frame_arp(f, all, -1, 2, z_mac, z4 + 12, z4 + 12));
 	assert_int_equal(rig_stats(&x).unasked, 2);
 	assert_int_equal(rig_lookup(z4, NONE, mac), -EAGAIN);
-	/* while the question is open, only an answer to us counts, from that address, on that VLAN */
+	/*
+	 * while the question is open, only an answer to us counts, from that address, on that VLAN
+	 */
 	rig_put(f, frame_arp(f, all, -1, 2, z_mac, z4 + 12, x4 + 12));
 	rig_put(f, frame_arp(f, x_mac, 7, 2, z_mac, z4 + 12, x4 + 12));
 	rig_put(f, frame_arp(f, x_mac, -1, 2, z_mac, y4 + 12, x4 + 12));

@@ -8,8 +8,8 @@
 #include "arp_rig.h"
 
 /*
- * Somebody answers faster than the owner of an address: the owner, who answers too, keeps it, and what
- * the other one says again is nothing. Over IPv4 and IPv6.
+ * Somebody answers faster than the owner of an address: the owner, who answers too, keeps it, and
+ * what the other one says again is nothing. Over IPv4 and IPv6.
  */
 static void
 poisoned(void **state)

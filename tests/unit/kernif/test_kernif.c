@@ -174,7 +174,10 @@ way_to(const uint8_t dgid[16], uint32_t sgid_index, uint8_t mac[6])
 	return err;
 }
 
-/* Asked again where nobody answered in time: on a machine that stalls the other end may not have run. */
+/*
+ * Asked again where nobody answered in time: on a machine that stalls the other end may not have
+ * run.
+ */
 static void
 assert_way(const uint8_t dgid[16], uint32_t sgid_index, const uint8_t expected[6])
 {
@@ -204,7 +207,9 @@ was_moved(const uint8_t dgid[16], const uint8_t mac[6])
 	return false;
 }
 
-/* So many destinations have been told, and the right ones; nobody writes to the log any more then. */
+/*
+ * So many destinations have been told, and the right ones; nobody writes to the log any more then.
+ */
 static void
 wait_moved(unsigned int n, const uint8_t mac[6])
 {
@@ -241,7 +246,9 @@ gids_follow_addresses(void **state)
 	shell("ip addr add 10.9.1.1/24 dev kt0");
 	wait_gid(3, extra4);
 	assert_true(gid_events() >= 1);
-	/* the one in the middle goes: the others stay where they are, the next one takes its place */
+	/*
+	 * the one in the middle goes: the others stay where they are, the next one takes its place
+	 */
 	shell("ip -6 addr del 2001:db8:9::1/64 dev kt0");
 	wait_gid(2, NULL);
 	assert_true(gid_events() >= 1);
@@ -452,7 +459,10 @@ adopts(void **state)
 	shell("ip tuntap del dev kt0 mode tap");
 }
 
-/* The link-local address is being checked for duplicates: another of ours is good enough to ask from. */
+/*
+ * The link-local address is being checked for duplicates: another of ours is good enough to ask
+ * from.
+ */
 static void
 asks_from_its_address(void **state)
 {
@@ -479,7 +489,10 @@ ask_for_host(void *arg)
 	return NULL;
 }
 
-/* The kernel gives the neighbour up again and again, as while an interface settles: asked until it answers. */
+/*
+ * The kernel gives the neighbour up again and again, as while an interface settles: asked until it
+ * answers.
+ */
 static void
 given_up_early(void **state)
 {

@@ -354,7 +354,10 @@ test_regions(void **state)
 	assert_null(softhca_reg_mr_pages(q.pd, UINT64_MAX - 10, 100, 4096, pages, 1, 0));
 }
 
-/* What the device would only refuse with each datagram is refused at once; a PD outlives its handles. */
+/*
+ * What the device would only refuse with each datagram is refused at once; a PD outlives its
+ * handles.
+ */
 static void
 test_address_handles(void **state)
 {

@@ -2,7 +2,10 @@
 #ifndef MEMIF_RIG_H
 #define MEMIF_RIG_H
 
-/* What the tests of the memif port share: a folder with a socket, ports on it, frames that show whose they are. */
+/*
+ * What the tests of the memif port share: a folder with a socket, ports on it, frames that show
+ * whose they are.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>

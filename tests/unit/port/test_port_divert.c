@@ -324,7 +324,9 @@ sorting(void **state)
 	done(p);
 }
 
-/* Every length of every shape: nothing is read behind the end (the sanitizers look), nothing lost. */
+/*
+ * Every length of every shape: nothing is read behind the end (the sanitizers look), nothing lost.
+ */
 static void
 every_length(void **state)
 {

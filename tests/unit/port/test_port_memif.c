@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The memif port against itself: frames of all sizes, full rings, peers that come and go, interrupts. */
+/*
+ * The memif port against itself: frames of all sizes, full rings, peers that come and go,
+ * interrupts.
+ */
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The memif port against DPDK's net_memif in a process of its own, which sends back what it gets: both
- * roles, frames of one and of several buffers, interrupts, and either end killed.
+ * The memif port against DPDK's net_memif in a process of its own, which sends back what it gets:
+ * both roles, frames of one and of several buffers, interrupts, and either end killed.
  */
 
 #include <signal.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The memif port and peers that leave at any point, lie, and write what they like into shared memory:
+ * The memif port and peers that leave at any point, lie, and write what they like into shared
+ * memory:
  * the link goes down, or frames are dropped and counted, and the next peer finds the port well.
  */
 
@@ -136,7 +137,9 @@ silent_ones(void **state)
 
 /* ---- who lies in the handshake ---- */
 
-/* Through the steps before `step`, then that message instead; the peer is told why and turned away. */
+/*
+ * Through the steps before `step`, then that message instead; the peer is told why and turned away.
+ */
 static void
 lies(unsigned int step, const struct memif_message *lie, size_t length, int fd, const char *why)
 {
@@ -298,8 +301,8 @@ close_three(void *arg)
 }
 
 /*
- * Descriptors nobody asked for: sockets that take a minute to close, until the listener is gone. Whoever
- * closes them last waits; where that is this test, a thread of its own does.
+ * Descriptors nobody asked for: sockets that take a minute to close, until the listener is gone.
+ * Whoever closes them last waits; where that is this test, a thread of its own does.
  */
 static void
 slow_to_close(void **state)
@@ -478,8 +481,8 @@ broken_indexes(void **state)
 }
 
 /*
- * Memory that cannot be sealed is taken away under the port. One test: the port installs its handler
- * once, and cmocka takes it away behind each test.
+ * Memory that cannot be sealed is taken away under the port. One test: the port installs its
+ * handler once, and cmocka takes it away behind each test.
  */
 static void
 memory_shrinks(void **state)

@@ -197,7 +197,9 @@ choices(void **state)
 		{.one_qp = true, .qpn = 5, .remote_qpn = RIG_QPN},
 		{.one_qp = true, .qpn = RIG_QPN, .remote_qpn = 9},
 	};
-	/* frames of the sink: 0 received for RIG_QPN; sent to RIG_QPN, a datagram of 5 to 8, to 9 */
+	/*
+	 * frames of the sink: 0 received for RIG_QPN; sent to RIG_QPN, a datagram of 5 to 8, to 9
+	 */
 	static const bool there[][4] = {{1, 0, 0, 0}, {0, 1, 1, 1}, {0, 1, 1, 0}, {1, 0, 0, 1}};
 
 	(void)state;

@@ -2,8 +2,9 @@
 
 /*
  * Frames of a kernel interface and workers that sleep without an alarm: what the other side gives
- * wakes the worker that transmits, what comes for it wakes the one that receives, at random distances
- * around the time after which a worker sleeps. A wake-up that is lost is a frame that never comes.
+ * wakes the worker that transmits, what comes for it wakes the one that receives, at random
+ * distances around the time after which a worker sleeps. A wake-up that is lost is a frame that
+ * never comes.
  */
 
 #include <setjmp.h>
