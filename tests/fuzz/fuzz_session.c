@@ -230,6 +230,19 @@ say(struct client *c, const void *bytes, size_t len, int *fds, unsigned int num_
 		ipc_closer_give(server->closer, fds[i], 0); /* it may be the last of a socket */
 }
 
+/* The fuzzer's own alarm interrupts poll(). */
+static bool
+has_reply(int sock, int ms)
+{
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+	int n;
+
+	do
+		n = poll(&p, 1, ms);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
 /* Waits where the server owes one. */
 static void
 take_reply(struct client *c, int ms)
@@ -243,12 +256,11 @@ take_reply(struct client *c, int ms)
 	} m;
 	int fds[IPC_FDS_PER_MESSAGE];
 	unsigned int num_fds = IPC_FDS_PER_MESSAGE;
-	struct pollfd p = {.fd = c->sock, .events = POLLIN};
 	ssize_t got;
 
 	if (c->sock < 0)
 		return;
-	if (poll(&p, 1, ms) != 1) {
+	if (!has_reply(c->sock, ms)) {
 		fuzz_check(ms == 0, "neither an answer nor an end");
 		return;
 	}
