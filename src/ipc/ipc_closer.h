@@ -6,9 +6,8 @@
  * Closing what a client has sent, or has queued in a socket. close() of such a descriptor may last
  * as long as the client likes (a TCP socket with SO_LINGER, a file of a file system of its own), so
  * no thread that others wait for may do it. Descriptors are given away to threads that do nothing
- * else:
- * one that does not come back is interrupted, and counts as lost while that does not help. Another
- * one takes its place, up to a bound; the user whose descriptor it was owes it.
+ * else: one that does not come back is interrupted, and counts as lost while that does not help.
+ * Another one takes its place, up to a bound; the user whose descriptor it was owes it.
  *
  * Thread safe. The threads of a closer that was destroyed end when they can.
  */
