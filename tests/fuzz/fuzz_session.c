@@ -116,7 +116,7 @@ wait_empty(void)
 	}
 }
 
-/* Every thread that closes comes back: late where the CPUs are busy, and not at all if it is lost. */
+/* Every thread that closes comes back: late where CPUs are busy, not at all if it is lost. */
 static void
 wait_closed(void)
 {
