@@ -126,7 +126,9 @@ void arp_nd_heard(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id, con
 /* False: enough has been answered for now. */
 bool arp_nd_may_answer(struct arp_nd *a, uint64_t now);
 
-/* arp_nd_suspect.c: mac answers for hop unasked; it does not, or nobody else is there. */
+/*
+ * arp_nd_suspect.c: has mac answered for hop unasked lately? It has now. It is believed after all.
+ */
 bool arp_nd_suspected(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6],
 		      uint64_t now);
 void arp_nd_suspect(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6],
