@@ -16,7 +16,8 @@
 #define CHECK_AFTER (30 * SECOND)     /* a known next hop is asked again */
 #define FAILED_FOR SECOND	      /* before a new question */
 #define RECHECK_GAP SECOND	      /* announcements make us ask again at most so often */
-#define DISPUTE SECOND /* who had the address may answer so long after another one did */
+#define DISPUTE SECOND		  /* who had the address may answer so long after another one did */
+#define ESTABLISHED (10 * SECOND) /* a MAC address believed for so long does not become a suspect */
 #define ANNOUNCEMENTS 2u
 #define ANSWERS_BURST 1000u
 #define ANSWER_NS 100000u /* 10,000 answers a second */
@@ -116,8 +117,11 @@ answered(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t n
 	if (other && !fresh) {
 		a->stats.moved++;
 		memcpy(e->old, e->mac, 6);
+		e->old_since = e->since;
 		e->moved = now;
 	}
+	if (other)
+		e->since = now;
 	memcpy(e->mac, mac, 6);
 	e->state = HOP_KNOWN;
 	e->tries = 0;
@@ -138,10 +142,11 @@ both_answer(const struct hop_entry *e, const uint8_t mac[6], uint64_t now)
 }
 
 static void
-go_back(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t now)
+go_back(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t since, uint64_t now)
 {
 	a->stats.disputed++;
 	memcpy(e->mac, mac, 6);
+	e->since = since;
 	e->moved = 0;
 	e->state = HOP_KNOWN;
 	e->tries = 0;
@@ -154,7 +159,7 @@ arp_nd_correct(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac
 	struct hop_entry *e = find_hop(a, hop->gid, hop->vlan_id);
 
 	if (e != NULL && e->state != HOP_ASKING && memcmp(e->mac, mac, 6) != 0)
-		go_back(a, e, mac, now);
+		go_back(a, e, mac, 0, now);
 }
 
 /* An answer is waited for; one that comes while nothing is asked any more is better than none. */
@@ -162,6 +167,17 @@ static bool
 is_open(const struct hop_entry *e)
 {
 	return e->state == HOP_ASKING || e->state == HOP_CHECKING || e->state == HOP_FAILED;
+}
+
+/*
+ * A neighbour may forge answers that name the owner's own MAC address. They must not make the owner
+ * a suspect, whose answers the neighbour could then outvote.
+ */
+static bool
+established(const struct hop_entry *e, const uint8_t mac[6], uint64_t now)
+{
+	return e->state == HOP_KNOWN && now - e->since >= ESTABLISHED &&
+	       memcmp(e->mac, mac, 6) == 0;
 }
 
 /* Does it only answer what was asked? */
@@ -175,7 +191,8 @@ honest(struct arp_nd *a, const struct hop_entry *e, const struct arp_nd_hop *hop
 		return !known || (e->state != HOP_FAILED && e->tries >= TRUST_TRIES);
 	if (e != NULL && now - e->asked < ANSWER_TIME)
 		return !known;
-	arp_nd_suspect(a, hop, mac, now);
+	if (e == NULL || !established(e, mac, now))
+		arp_nd_suspect(a, hop, mac, now);
 	return false;
 }
 
@@ -212,7 +229,7 @@ arp_nd_heard(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id, const ui
 		answered(a, e, mac, now);
 	} else if (e != NULL && believed && both_answer(e, mac, now)) {
 		(*counter)++;
-		go_back(a, e, mac, now);
+		go_back(a, e, mac, e->old_since, now);
 		if (a->cfg.changed != NULL)
 			a->cfg.changed(a->cfg.arg, &e->hop, e->mac);
 	} else {

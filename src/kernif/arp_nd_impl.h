@@ -28,8 +28,10 @@ struct hop_entry {
 	uint8_t tries;
 	uint64_t next;	/* when something is due */
 	uint64_t asked; /* last */
+	uint64_t since; /* the time from which mac has been believed */
 	uint8_t old[6]; /* where it was until `moved` (0: never) */
 	uint64_t moved;
+	uint64_t old_since;
 	uint64_t used; /* looked up last */
 };
 

@@ -174,6 +174,44 @@ owner_suspected(void **state)
 	assert_int_equal(x.lost_hops, 0);
 }
 
+/*
+ * A stranger forges answers that name the owner's MAC address, then says that the address is its own
+ * and answers first: the owner, who was believed for long, answers too and keeps the address.
+ */
+static void
+owner_framed(void **state)
+{
+	uint64_t questions;
+	uint8_t f[128];
+
+	(void)state;
+	ask_both(0);
+	rig_run(15 * SECOND);
+	x.cut = true;
+	for (unsigned int i = 0; i < 100; i++) {
+		rig_put(f, frame_arp(f, x_mac, -1, 2, y_mac, y4 + 12, x4 + 12));
+		nd_mac = y_mac;
+		rig_put(f, frame_nd(f, 136, 0x60, y6, y6, 2, 1, 255, 0));
+		nd_mac = z_mac;
+		now += 10 * MS;
+	}
+	rig_put(f, frame_arp(f, all, -1, 1, z_mac, y4 + 12, y4 + 12));
+	rig_put(f, frame_nd(f, 136, 0x20, y6, y6, 2, 1, 255, 0));
+	claims();
+	rig_put(f, frame_arp(f, x_mac, -1, 2, y_mac, y4 + 12, x4 + 12));
+	nd_mac = y_mac;
+	rig_put(f, frame_nd(f, 136, 0x60, y6, y6, 2, 1, 255, 0));
+	nd_mac = z_mac;
+	expect(y_mac);
+	assert_int_equal(rig_stats(&x).disputed, 2);
+	/* it has the address back, and is as established as before */
+	now += 2 * SECOND;
+	questions = rig_stats(&x).questions;
+	rig_put(f, frame_arp(f, x_mac, -1, 2, y_mac, y4 + 12, x4 + 12));
+	assert_int_equal(rig_stats(&x).questions, questions);
+	expect(y_mac);
+}
+
 /* The answer comes when it has just been given up. */
 static void
 late_answer(void **state)
@@ -222,7 +260,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(poisoned),	    T(answers_unasked), T(answers_too_often), T(only_one_answers),
-		T(owner_suspected), T(late_answer),	T(many_suspects),
+		T(owner_suspected), T(owner_framed),	T(late_answer),	      T(many_suspects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
