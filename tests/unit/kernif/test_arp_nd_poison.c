@@ -175,8 +175,8 @@ owner_suspected(void **state)
 }
 
 /*
- * A stranger forges answers that name the owner's MAC address, then says that the address is its own
- * and answers first: the owner, who was believed for long, answers too and keeps the address.
+ * A stranger forges answers that name the owner's MAC address, then claims the address and answers
+ * first: the owner, believed for long, answers too and keeps the address.
  */
 static void
 owner_framed(void **state)
