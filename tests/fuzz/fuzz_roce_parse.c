@@ -11,7 +11,7 @@
 #include "fuzz.h"
 
 /* For its static functions; nothing else of the device is linked. */
-#include "engine/frame_decap.c"
+#include "engine/decap_roce.c"
 
 static void
 inside(const struct hca_roce_view *v, uint32_t len)

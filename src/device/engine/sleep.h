@@ -80,7 +80,7 @@ bool hca_sleep(struct hca *h, unsigned int worker, const int *stop);
 void hca_wake_those(struct hca *h, unsigned int worker);
 
 /*
- * frame_encap.c, the worker of encap: the next poll asks the port for its link, whatever the time.
+ * encap.c, the worker of encap: the next poll asks the port for its link, whatever the time.
  */
 void hca_encap_ask_link_next(struct hca *h);
 
