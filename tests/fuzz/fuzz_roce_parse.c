@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The frame parser and the two ways of frame_decap, which must judge every frame alike; whatever
+ * The frame parser and the two ways of decap, which must judge every frame alike; whatever
  * they accept lies inside the frame. The input is the frame.
  */
 

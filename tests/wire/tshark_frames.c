@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * tshark_frames FILE.pcap: frames made by frame_encap, every RC opcode with several payloads, into
+ * tshark_frames FILE.pcap: frames made by encap, every RC opcode with several payloads, into
  * FILE; one line "opcode psn length icrc payload" per frame on stdout. For test_tshark.py.
  */
 

@@ -236,7 +236,7 @@ struct hca_qp_ee {
 } __rte_cache_aligned;
 
 /*
- * Writer: frame_encap; the templates by the CEU (hca_roce_template_fill()): only the one that
+ * Writer: encap; the templates by the CEU (hca_roce_template_fill()): only the one that
  * path does not name, or any while the QP cannot send.
  */
 struct hca_qp_encap {

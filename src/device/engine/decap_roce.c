@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * frame_decap: bursts from the port are judged (lengths, opcode, ICRC, QP, addresses, P_Key) and go
+ * decap: bursts from the port are judged (lengths, opcode, ICRC, QP, addresses, P_Key) and go
  * to EE (requests) or RRC (responses). It asks the port only for what both can take; what does not
  * fit stays in the port's queue. A frame that fails is counted under its reason and changes
  * nothing.

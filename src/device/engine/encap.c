@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * frame_encap: packet descriptors of RTC and EE become frames. Per burst: find every payload and
+ * encap: packet descriptors of RTC and EE become frames. Per burst: find every payload and
  * prefetch it; headers and payload into the mbuf; ICRC of the short frames together; hand over to
  * the port. Key, PD, rights and range are checked here, once, at the copy.
  *

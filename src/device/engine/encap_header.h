@@ -2,7 +2,7 @@
 #ifndef ENGINE_ENCAP_HEADER_H
 #define ENGINE_ENCAP_HEADER_H
 
-/* The RoCEv2 headers of one packet descriptor. Only frame_encap includes this. */
+/* The RoCEv2 headers of one packet descriptor. Only encap includes this. */
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  * Every kernel takes and returns the CRC in the convention of zlib and ISA-L (inverted on both
  * sides), so results chain: crc(crc(s, a, n), a + n, m) == crc(s, a, n + m).
  *
- * Used by frame_encap, frame_decap, vtp (copies) and the tests, on any lcore. Kernels keep no
+ * Used by encap, decap, vtp (copies) and the tests, on any lcore. Kernels keep no
  * state, never read outside [p, p + n) and never write outside [dst, dst + n). dst and src must
  * not overlap. Any alignment, any length.
  */

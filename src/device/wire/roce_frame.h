@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RoCEv2 frames: Ethernet II, at most one VLAN tag, IPv4 without options or IPv6 without extension
- * headers, UDP port 4791, BTH. Reading for frame_decap, writing for frame_encap and the tests.
+ * headers, UDP port 4791, BTH. Reading for decap, writing for encap and the tests.
  *
  * Every function takes frames as they are on the wire (big-endian, any alignment), reads nothing
  * past the length it is given, and keeps no state. Numbers in structs are in the CPU's order.

@@ -3,7 +3,7 @@
 #define TESTS_UNIT_ENGINE_FRAME_RIG_H
 
 /*
- * frame_encap and frame_decap alone: the fixture, a port that keeps the frames it is given and
+ * encap and decap alone: the fixture, a port that keeps the frames it is given and
  * hands out those the test makes, one QP, and memory behind two keys.
  */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * frame_decap alone: what goes to EE, what to RRC, and that every refused frame is counted once,
+ * decap alone: what goes to EE, what to RRC, and that every refused frame is counted once,
  * under its reason, and given back.
  */
 

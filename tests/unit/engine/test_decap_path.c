@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * frame_decap: which packets suit which service, and where they may come from: IPv6, VLANs, the
+ * decap: which packets suit which service, and where they may come from: IPv6, VLANs, the
  * alternate path. Congestion marks and notifications.
  */
 

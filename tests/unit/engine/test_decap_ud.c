@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* frame_decap and datagrams: Q_Keys, the GSI, multicast groups and their members. */
+/* decap and datagrams: Q_Keys, the GSI, multicast groups and their members. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* frame_encap alone: what frames look like, what is gathered, what happens when the port stalls. */
+/* encap alone: what frames look like, what is gathered, what happens when the port stalls. */
 
 #include <string.h>
 
