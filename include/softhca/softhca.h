@@ -5,30 +5,38 @@
 /*
  * softhca: the public interface of a host channel adapter in software.
  *
- * Objects and calls are those of the InfiniBand verbs, one to one, and every enumeration has the
- * numbers verbs gives it, so that a libibverbs front is a thin layer. Everything is in host byte
- * order unless a comment says "network order". Sizes are bytes.
+ * Objects and calls correspond one to one to those of the InfiniBand verbs, and every enumeration
+ * uses the numbers of verbs, so that a libibverbs provider is a thin layer. Values are in host byte
+ * order unless a comment says "network order". Sizes are in bytes.
  *
- * Errors. Calls that return int give 0 or a negative errno; calls that return a pointer give NULL
- * and set errno (positive, as libc does). softhca_last_error() holds a sentence that says why.
- *   -EINVAL  an argument, attribute, state or handle is wrong
- *   -ENOMEM  a queue, a table or memory is full
- *   -EBUSY   the object is still used by another one
- *   -EPERM   the object or the memory belongs to somebody else
- *   -EAGAIN  nothing there (non-blocking event calls)
+ * Errors. Calls that return int return 0, or a count where documented, or a negative errno. Calls
+ * that return a pointer return NULL and set errno (positive, as libc does). softhca_last_error()
+ * returns a sentence that explains the error. Every call can return these, beside the errors listed
+ * with it:
+ *   -EINVAL  an argument, attribute, state or handle is invalid
+ *   -ENOMEM  out of memory, or a queue or table is full
+ *   -EBUSY   another object still uses the object
+ *   -EPERM   the object or the memory belongs to another process
+ *   -EAGAIN  nothing is available (non-blocking event calls)
  *   -EFAULT  nothing is mapped at an address
- *   -EIO     the device does not answer any more
- *   -EOPNOTSUPP  not offered by this device
+ *   -EIO     the device does not respond any more
+ *   -EOPNOTSUPP  the device does not offer this
  *
- * Threads. All calls are thread safe. Objects created with SOFTHCA_SINGLE_THREADED take no lock in
- * post_send, post_recv, poll_cq and req_notify_cq: then the caller makes sure that one thread at a
- * time uses the object *and*, for a QP, both of its CQs. Destroying an object that another thread
- * still uses is the caller's error, as in verbs.
+ * Threads. Every call may be made from any thread. For objects created with
+ * SOFTHCA_SINGLE_THREADED, post_send, post_recv, poll_cq and req_notify_cq take no lock: the caller
+ * must ensure that only one thread at a time uses the object and, for a QP, both of its CQs. As in
+ * verbs, the caller must not destroy an object that another thread still uses.
  *
- * Progress. A context whose engine runs in threads of its own, or in a daemon, needs nothing. In
- * manual progress (embedded mode) the engine runs inside poll_cq when there is no
- * completion, inside post_send once 32 requests have been posted without that, and inside
- * req_notify_cq, get_cq_event and softhca_progress(). Who posts must come back and poll.
+ * Ownership. The library allocates and frees all objects; pointers are valid until the matching
+ * destroy, dealloc, dereg or close call succeeds. Arguments passed by pointer are read or written
+ * before the call returns, and the library keeps no reference to them, except for memory that is
+ * registered or attached.
+ *
+ * Progress. If the engine runs in its own threads or in a daemon, the program need not do anything.
+ * With manual progress (embedded mode) the engine runs in the caller's thread: inside poll_cq when
+ * there is no completion, inside post_send after 32 requests have been posted without such a poll,
+ * and inside req_notify_cq, get_cq_event and softhca_progress(). A program that posts requests must
+ * therefore keep polling.
  */
 
 #include <stddef.h>
@@ -42,10 +50,10 @@ extern "C" {
 
 /* --- objects -------------------- */
 
-/* The visible part of each object is read-only for the program. */
+/* The program may read the members below but not write them. */
 struct softhca_context {
 	const char *name; /* "softhca0" */
-	int async_fd;	  /* readable when get_async_event would not block */
+	int async_fd;	  /* readable when an asynchronous event is available */
 	uint32_t num_comp_vectors;
 };
 
@@ -57,7 +65,7 @@ struct softhca_pd {
 struct softhca_mr {
 	struct softhca_context *context;
 	struct softhca_pd *pd;
-	uint64_t addr; /* first address, as work requests and the peer name it */
+	uint64_t addr; /* first address, as used in work requests and by the peer */
 	uint64_t length;
 	uint32_t lkey;
 	uint32_t rkey;
@@ -66,14 +74,15 @@ struct softhca_mr {
 struct softhca_mw {
 	struct softhca_context *context;
 	struct softhca_pd *pd;
-	uint32_t rkey; /* type 1: current; type 2: as it was allocated, the program counts on */
+	/* type 1: the current key; type 2: the key at allocation, the program counts on from it */
+	uint32_t rkey;
 	uint32_t handle;
 	uint32_t type; /* enum softhca_mw_type */
 };
 
 struct softhca_comp_channel {
 	struct softhca_context *context;
-	int fd; /* readable when get_cq_event would not block */
+	int fd; /* readable when a completion event is available */
 };
 
 struct softhca_cq {
@@ -81,7 +90,7 @@ struct softhca_cq {
 	struct softhca_comp_channel *channel;
 	void *cq_context; /* the program's own pointer */
 	uint32_t handle;
-	int cqe; /* entries the queue holds */
+	int cqe; /* number of entries the queue holds */
 };
 
 struct softhca_ah {
@@ -93,7 +102,7 @@ struct softhca_srq {
 	struct softhca_context *context;
 	struct softhca_pd *pd;
 	void *srq_context; /* the program's own pointer */
-	uint32_t handle;   /* SRQ number, also the one a peer names in XRC */
+	uint32_t handle;   /* SRQ number; XRC peers put it into their requests */
 };
 
 struct softhca_xrcd {
@@ -103,13 +112,13 @@ struct softhca_xrcd {
 
 struct softhca_qp {
 	struct softhca_context *context;
-	struct softhca_pd *pd; /* NULL: XRC_RECV */
+	struct softhca_pd *pd; /* NULL for XRC_RECV */
 	struct softhca_cq *send_cq;
 	struct softhca_cq *recv_cq;
 	struct softhca_srq *srq;
 	void *qp_context; /* the program's own pointer */
 	uint32_t qp_num;
-	uint32_t state;	  /* enum softhca_qp_state, as of the last modify or query */
+	uint32_t state;	  /* enum softhca_qp_state after the last modify or query */
 	uint32_t qp_type; /* enum softhca_qp_type */
 };
 
@@ -150,8 +159,8 @@ struct softhca_device_attr {
 	uint32_t max_cqe;
 	uint32_t max_mr;
 	uint32_t max_pd;
-	uint32_t max_qp_rd_atom;      /* READ and ATOMIC served at a time, per QP */
-	uint32_t max_qp_init_rd_atom; /* READ and ATOMIC requested at a time, per QP */
+	uint32_t max_qp_rd_atom;      /* READs and atomics executed concurrently, per QP */
+	uint32_t max_qp_init_rd_atom; /* READs and atomics outstanding, per QP */
 	uint32_t max_inline_data;
 	uint32_t max_pkeys;
 	uint32_t phys_port_cnt;
@@ -171,7 +180,7 @@ struct softhca_device_attr {
 enum softhca_atomic_cap {
 	SOFTHCA_ATOMIC_NONE,
 	SOFTHCA_ATOMIC_HCA,
-	SOFTHCA_ATOMIC_GLOB, /* also against the CPUs of the host */
+	SOFTHCA_ATOMIC_GLOB, /* atomic with respect to the CPUs of the host, too */
 };
 
 /* Numbers of ibv_device_cap_flags */
@@ -212,7 +221,7 @@ enum softhca_gid_type {
 	SOFTHCA_GID_TYPE_ROCE_V2,
 };
 
-/* One entry of the GID table with what belongs to it; ours in place of ndev_ifindex: VLAN. */
+/* One entry of the GID table. vlan_id and mac replace the ndev_ifindex of verbs. */
 struct softhca_gid_entry {
 	union softhca_gid gid;
 	uint32_t gid_index;
@@ -231,9 +240,9 @@ enum softhca_access_flags {
 	SOFTHCA_ACCESS_REMOTE_ATOMIC = 1 << 3,
 	SOFTHCA_ACCESS_MW_BIND = 1 << 4,
 	SOFTHCA_ACCESS_ZERO_BASED = 1 << 5,
-	SOFTHCA_ACCESS_ON_DEMAND = 1 << 6,	   /* -EOPNOTSUPP */
-	SOFTHCA_ACCESS_RELAXED_ORDERING = 1 << 20, /* allowed, changes nothing */
-	SOFTHCA_ACCESS_KEEP_PRIVATE = 1 << 30,	   /* not of verbs: see softhca_reg_mr() */
+	SOFTHCA_ACCESS_ON_DEMAND = 1 << 6,	   /* refused with -EOPNOTSUPP */
+	SOFTHCA_ACCESS_RELAXED_ORDERING = 1 << 20, /* accepted, has no effect */
+	SOFTHCA_ACCESS_KEEP_PRIVATE = 1 << 30,	   /* not in verbs: see softhca_reg_mr() */
 };
 
 /* Numbers of ibv_rereg_mr_flags */
@@ -244,11 +253,11 @@ enum softhca_rereg_mr_flags {
 };
 
 enum softhca_mw_type {
-	SOFTHCA_MW_TYPE_1 = 1, /* bound by softhca_bind_mw(), used by every QP of its PD */
-	SOFTHCA_MW_TYPE_2,     /* (2B) bound by SOFTHCA_WR_BIND_MW, used by that QP only */
+	SOFTHCA_MW_TYPE_1 = 1, /* bound by softhca_bind_mw(), usable by every QP of its PD */
+	SOFTHCA_MW_TYPE_2,     /* (2B) bound by SOFTHCA_WR_BIND_MW, usable by that QP only */
 };
 
-/* length 0 unbinds (type 1). access: remote rights, and ZERO_BASED. */
+/* length 0 unbinds (type 1). mw_access_flags: remote access rights, and ZERO_BASED. */
 struct softhca_mw_bind_info {
 	struct softhca_mr *mr;
 	uint64_t addr;
@@ -312,15 +321,15 @@ enum softhca_wc_flags {
 };
 
 /*
- * After an error status only wr_id, status, vendor_err and qp_num are valid; opcode then says no
- * more than the queue (SEND or RECV).
+ * With an error status only wr_id, status, vendor_err and qp_num are valid, and opcode tells only
+ * the queue (SEND or RECV).
  */
 struct softhca_wc {
 	uint64_t wr_id;
 	uint32_t status;     /* enum softhca_wc_status */
 	uint32_t opcode;     /* enum softhca_wc_opcode */
 	uint32_t vendor_err; /* syndrome[7:0] and vendor error[15:8] of the device */
-	uint32_t byte_len;   /* receives, READ and atomics */
+	uint32_t byte_len;   /* valid for receives, READs and atomics */
 	union {
 		uint32_t imm_data; /* network order, as the peer posted it */
 		uint32_t invalidated_rkey;
@@ -335,7 +344,7 @@ struct softhca_wc {
 };
 
 struct softhca_cq_init_attr {
-	uint32_t cqe; /* wanted; rounded up to a power of two */
+	uint32_t cqe; /* requested number; rounded up to a power of two */
 	uint32_t comp_vector;
 	struct softhca_comp_channel *channel; /* or NULL */
 	void *cq_context;
@@ -358,13 +367,13 @@ struct softhca_modify_cq_attr {
 
 /* --- queue pairs -------------------- */
 
-/* Numbers of ibv_qp_type. Reliable datagrams (RD) exist nowhere and are refused. */
+/* Numbers of ibv_qp_type. Reliable datagrams (RD) are refused. */
 enum softhca_qp_type {
 	SOFTHCA_QPT_RC = 2,
 	SOFTHCA_QPT_UC,
 	SOFTHCA_QPT_UD,
-	SOFTHCA_QPT_XRC_SEND = 9, /* requests; names the SRQ at the peer */
-	SOFTHCA_QPT_XRC_RECV,	  /* executes them; has no queues of its own */
+	SOFTHCA_QPT_XRC_SEND = 9, /* sends requests, which name an SRQ of the peer */
+	SOFTHCA_QPT_XRC_RECV,	  /* executes requests; has no queues of its own */
 };
 
 enum softhca_qp_state {
@@ -420,10 +429,10 @@ struct softhca_qp_init_attr {
 	void *qp_context;
 	struct softhca_cq *send_cq;
 	struct softhca_cq *recv_cq;
-	struct softhca_srq *srq;   /* RC, UD: instead of a receive queue; or NULL */
-	struct softhca_qp_cap cap; /* in: wanted; out: granted (at least what was wanted) */
+	struct softhca_srq *srq;   /* RC, UD: replaces the receive queue; or NULL */
+	struct softhca_qp_cap cap; /* in: requested; out: granted, at least as much as requested */
 	uint32_t qp_type;	   /* enum softhca_qp_type */
-	int sq_sig_all;		   /* non-zero: every send request is signalled */
+	int sq_sig_all;		   /* non-zero: every send request generates a completion */
 	uint32_t flags;		   /* enum softhca_create_flags */
 };
 
@@ -442,16 +451,16 @@ struct softhca_qp_init_attr_ex {
 	int sq_sig_all;
 	uint32_t flags; /* enum softhca_create_flags */
 	uint32_t comp_mask;
-	struct softhca_pd *pd;	   /* all but XRC_RECV */
-	struct softhca_xrcd *xrcd; /* XRC_RECV */
+	struct softhca_pd *pd;	   /* required by all types but XRC_RECV */
+	struct softhca_xrcd *xrcd; /* required by XRC_RECV */
 };
 
 /* --- shared receive queues -------------------- */
 
 struct softhca_srq_attr {
-	uint32_t max_wr; /* in: wanted; out: granted */
+	uint32_t max_wr; /* in: requested; out: granted */
 	uint32_t max_sge;
-	uint32_t srq_limit; /* an event when fewer receives are left; 0 = never */
+	uint32_t srq_limit; /* event when fewer receive WQEs are left; 0 = never */
 };
 
 struct softhca_srq_init_attr {
@@ -467,29 +476,29 @@ enum softhca_srq_type {
 struct softhca_srq_init_attr_ex {
 	void *srq_context;
 	struct softhca_srq_attr attr;
-	uint32_t comp_mask; /* ignored: what the type needs must be there */
+	uint32_t comp_mask; /* ignored; the members that the type needs must be set */
 	uint32_t srq_type;  /* enum softhca_srq_type */
 	struct softhca_pd *pd;
-	struct softhca_xrcd *xrcd; /* XRC */
-	struct softhca_cq *cq;	   /* XRC: where its receives complete */
+	struct softhca_xrcd *xrcd; /* XRC only */
+	struct softhca_cq *cq;	   /* XRC only: CQ for completions of its receives */
 };
 
 enum softhca_srq_attr_mask {
-	SOFTHCA_SRQ_MAX_WR = 1 << 0, /* refused: SRQs are not resized */
+	SOFTHCA_SRQ_MAX_WR = 1 << 0, /* refused: SRQs cannot be resized */
 	SOFTHCA_SRQ_LIMIT = 1 << 1,
 };
 
 struct softhca_xrcd_init_attr {
 	uint32_t comp_mask;
-	int fd;	    /* -1: a domain of its own; files that share domains are not offered */
+	int fd;	    /* -1: a new domain; domains shared through a file are not offered */
 	int oflags; /* ignored */
 };
 
 /* --- addresses -------------------- */
 
 /*
- * Static rates: frames of the QP, of UD the datagrams to this address, leave no faster than this,
- * counted in bytes of Ethernet frames. READ responses are not paced. X(name, number, Mb/s)
+ * Static rates limit the frames of a QP, or the datagrams sent with a UD address handle, in bits of
+ * Ethernet frames per second. READ responses are not paced. X(name, number, Mb/s)
  */
 #define SOFTHCA_RATE_LIST(X) \
 	X(2_5_GBPS, 2, 2500) \
@@ -515,7 +524,7 @@ struct softhca_xrcd_init_attr {
 	X(600_GBPS, 22, 600000)
 
 enum softhca_rate {
-	SOFTHCA_RATE_MAX = 0, /* of the port */
+	SOFTHCA_RATE_MAX = 0, /* the rate of the port */
 #define SOFTHCA_RATE_NUMBER(name, number, mbps) SOFTHCA_RATE_##name = number,
 	SOFTHCA_RATE_LIST(SOFTHCA_RATE_NUMBER)
 #undef SOFTHCA_RATE_NUMBER
@@ -525,12 +534,12 @@ struct softhca_ah_attr {
 	union softhca_gid dgid;
 	uint32_t flow_label; /* 20 bits */
 	uint8_t sgid_index;
-	uint8_t hop_limit; /* 0 = 64 */
+	uint8_t hop_limit; /* 0 stands for 64 */
 	uint8_t traffic_class;
-	uint8_t sl;	     /* priority in a VLAN, 0..7 */
+	uint8_t sl;	     /* VLAN priority, 0..7 */
 	uint8_t static_rate; /* enum softhca_rate */
-	uint8_t port_num;    /* from 1 */
-	uint8_t is_global;   /* always taken as 1: RoCE */
+	uint8_t port_num;    /* counted from 1 */
+	uint8_t is_global;   /* treated as 1, as RoCE requires */
 };
 
 struct softhca_qp_attr {
@@ -542,7 +551,7 @@ struct softhca_qp_attr {
 	uint32_t rq_psn; /* 24 bits */
 	uint32_t sq_psn;
 	uint32_t dest_qp_num;
-	uint32_t qp_access_flags; /* the remote ones of enum softhca_access_flags */
+	uint32_t qp_access_flags; /* the REMOTE_ flags of enum softhca_access_flags */
 	struct softhca_qp_cap cap;
 	struct softhca_ah_attr ah_attr;
 	struct softhca_ah_attr alt_ah_attr;
@@ -554,9 +563,9 @@ struct softhca_qp_attr {
 	uint8_t max_dest_rd_atomic; /* as responder */
 	uint8_t min_rnr_timer;	    /* InfiniBand's 5-bit code; 0 = 655.36 ms, 1 = 10 us */
 	uint8_t port_num;
-	uint8_t timeout;   /* 4.096 us * 2^timeout, 0 = wait for ever */
+	uint8_t timeout;   /* 4.096 us * 2^timeout; 0 = no timeout */
 	uint8_t retry_cnt; /* 0..7 */
-	uint8_t rnr_retry; /* 0..6, 7 = for ever */
+	uint8_t rnr_retry; /* 0..6; 7 = no limit */
 	uint8_t alt_port_num;
 	uint8_t alt_timeout;
 };
@@ -586,7 +595,7 @@ enum softhca_send_flags {
 
 struct softhca_sge {
 	uint64_t addr;
-	uint32_t length; /* at most 2^31 - 1; a message at most 2^31 in all */
+	uint32_t length; /* at most 2^31 - 1; a whole message at most 2^31 */
 	uint32_t lkey;	 /* ignored with SOFTHCA_SEND_INLINE */
 };
 
@@ -611,11 +620,11 @@ struct softhca_send_wr {
 			uint64_t compare_add;
 			uint64_t swap;
 			uint32_t rkey;
-		} atomic; /* result: 8 bytes in host order at the SGE */
+		} atomic; /* the result, 8 bytes in host order, goes to the SGE */
 		struct {
 			struct softhca_ah *ah;
 			uint32_t remote_qpn;
-			uint32_t remote_qkey; /* bit 31 set: the QP's own */
+			uint32_t remote_qkey; /* if bit 31 is set the QP's own Q_Key is sent */
 		} ud;
 	} wr;
 	union {
@@ -626,13 +635,13 @@ struct softhca_send_wr {
 	union {
 		struct {
 			struct softhca_mw *mw;
-			uint32_t rkey; /* the next one: softhca_inc_rkey() of the last */
+			uint32_t rkey; /* the new key: softhca_inc_rkey() of the last one */
 			struct softhca_mw_bind_info bind_info;
 		} bind_mw;
 	};
 };
 
-/* The 40 bytes in front of a datagram: an IPv6 header, or 20 zeros and an IPv4 header. */
+/* The 40 bytes before a datagram's payload: an IPv6 header, or 20 zero bytes and an IPv4 header. */
 #define SOFTHCA_GRH_BYTES 40
 
 struct softhca_recv_wr {
@@ -678,162 +687,251 @@ struct softhca_async_event {
 
 /* --- calls: device -------------------- */
 
-/*
- * Devices of the daemons of this host: sockets in /run/softhca, or where the environment's
- * SOFTHCA_DIRECTORY says. The list ends with NULL; num_devices may be NULL.
+/**
+ * List the devices of the daemons on this host.
+ *
+ * A device is a socket in /run/softhca, or in the directory that the environment variable
+ * SOFTHCA_DIRECTORY names. The embedded device is not in the list.
+ *
+ * @param num_devices  number of devices found; may be NULL
+ * @return  a list that ends with NULL, to be freed with softhca_free_device_list();
+ *   NULL: errno is set
  */
 SOFTHCA_API struct softhca_device **softhca_get_device_list(int *num_devices);
+
+/** Free a list of devices and the devices in it. list may be NULL. */
 SOFTHCA_API void softhca_free_device_list(struct softhca_device **list);
+
+/** The name of a device, valid as long as the list that the device is from. */
 SOFTHCA_API const char *softhca_get_device_name(const struct softhca_device *device);
 
-/*
- * Open a device by its name in that list, or by the path of its socket (a name with a '/'). NULL:
- * the one the environment's SOFTHCA_DEVICE names, else the first of the list. "embed" starts two
- * HCAs back to back inside the process and opens the first ("embed:1" the second); it loads
- * libsofthca-embed. Programs that want to choose more use <softhca/embed.h>.
+/**
+ * Open a device.
  *
- * A daemon may look at memory that is handed to it, so its socket must be of root, of the program's
- * own user, of the owner of /run/softhca, or of the user that SOFTHCA_DAEMON_USER names: else
- * -EACCES.
+ * If the device belongs to a daemon it can access only memory that is shared with the daemon: see
+ * softhca_reg_mr(). A malicious daemon could read such memory, so its socket must belong to root,
+ * to the program's own user, to the owner of /run/softhca, or to the user that the environment
+ * variable SOFTHCA_DAEMON_USER names.
  *
- * A device behind a daemon reaches only memory that is shared with it; see "memory" below. When the
- * daemon ends: get_async_event() gives DEVICE_FATAL, whoever waits for an event wakes with -EIO,
- * polls of an empty CQ, posts and calls give -EIO. A process that was forked off has no use of its
- * parent's contexts: calls give -EPERM; it may open its own.
+ * After the daemon has ended, softhca_get_async_event() reports SOFTHCA_EVENT_DEVICE_FATAL once,
+ * threads that wait for an event wake with -EIO, and posts, polls of an empty CQ and all other
+ * calls return -EIO. The program must close the context and open the device again.
+ *
+ * A context belongs to the process that opened it. In a child of fork() calls with a context of
+ * the parent return -EPERM; the child may open its own.
+ *
+ * @param name  a name from softhca_get_device_list(), or the path of a daemon's socket (it contains
+ *   a '/'), or "embed" or "embed:1": load libsofthca-embed, start two HCAs back to back inside the
+ *   process and open the first or the second (<softhca/embed.h> offers more choices). NULL: the
+ *   device that the environment variable SOFTHCA_DEVICE names, else the first of the list.
+ * @param ctx  the new context
+ * @return  0, or -ENODEV: there is no such device; -EACCES: the socket belongs to another user;
+ *   -ENOENT: the embedded mode is not installed
  */
 SOFTHCA_API int softhca_open(const char *name, struct softhca_context **ctx);
 
-/* Destroys what the program left. -EBUSY is never returned. */
+/**
+ * Close a context and destroy the objects that the program has left in it. Pointers to them are
+ * invalid afterwards. Never returns -EBUSY.
+ */
 SOFTHCA_API int softhca_close(struct softhca_context *ctx);
 
-/* Why the last failed call of this thread failed; never NULL. ctx may be NULL. */
+/**
+ * Explain why the last failed call of this thread failed.
+ *
+ * @param ctx  not used; may be NULL
+ * @return  a sentence, never NULL, valid until the next failed call of this thread
+ */
 SOFTHCA_API const char *softhca_last_error(const struct softhca_context *ctx);
 
+/** Limits and capabilities of the device. They do not change while the context is open. */
 SOFTHCA_API int softhca_query_device(struct softhca_context *ctx, struct softhca_device_attr *attr);
+
+/** State of a port. Ports are counted from 1. */
 SOFTHCA_API int softhca_query_port(struct softhca_context *ctx, unsigned int port,
 				   struct softhca_port_attr *attr);
+
+/** Read one GID; an empty entry reads as all zeros. index counts from 0. */
 SOFTHCA_API int softhca_query_gid(struct softhca_context *ctx, unsigned int port,
 				  unsigned int index, union softhca_gid *gid);
-/* gid, type, VLAN and MAC of an entry; -ENODATA: it is empty. flags must be 0. */
+
+/**
+ * Read one GID with its type, VLAN and MAC address.
+ *
+ * @param flags  must be 0
+ * @return  0, or -ENODATA: the entry is empty
+ */
 SOFTHCA_API int softhca_query_gid_ex(struct softhca_context *ctx, unsigned int port,
 				     unsigned int index, struct softhca_gid_entry *entry,
 				     uint32_t flags);
-/*
- * A QP keeps the P_Key that stood at its index when modify_qp named it; after
- * SOFTHCA_EVENT_PKEY_CHANGE the program names the index again where the new one is wanted.
+
+/**
+ * Read one P_Key, in host order.
+ *
+ * modify_qp copies the P_Key at an index into the QP. After SOFTHCA_EVENT_PKEY_CHANGE a QP keeps
+ * its old P_Key until the program sets the index again.
  */
 SOFTHCA_API int softhca_query_pkey(struct softhca_context *ctx, unsigned int port,
-				   unsigned int index, uint16_t *pkey /* host order */);
+				   unsigned int index, uint16_t *pkey);
 
-/* Run the engine once where progress is manual; otherwise nothing. Returns the work done. */
+/**
+ * Run the engine once if progress is manual; otherwise do nothing. If another thread is running
+ * the engine this call returns at once.
+ *
+ * @return  amount of work done; 0 = the engine is idle
+ */
 SOFTHCA_API unsigned int softhca_progress(struct softhca_context *ctx);
 
 /* --- calls: memory -------------------- */
 
+/** Allocate a protection domain. */
 SOFTHCA_API struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx);
-SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd); /* -EBUSY while it is used */
 
-/*
- * Memory that a daemon's device can reach without further ado: zeroed, aligned to 4 KiB (to 2 MiB
- * from that size on, in hugepages where there are any). It belongs to the process, not to a
- * context; any number of regions may lie in it, and go before it does. A child of fork() does not
- * have it.
+/** Free a protection domain. -EBUSY: another object still uses it. */
+SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd);
+
+/**
+ * Allocate memory that is shared with daemons from the start, so that registering it is cheap.
  *
- * Memory shared with a daemon, wherever it comes from: the process fills it (no page is made by the
- * daemon). A piece of more than 4 MiB is shared with one context: the daemon seals its file against
- * holes and later writers. Regions of another context in it are refused with -EOPNOTSUPP.
+ * The memory is zeroed and aligned to 4 KiB, from 2 MiB on to 2 MiB and in hugepages if there are
+ * any. It belongs to the process, not to a context. Any number of regions may lie in it, and they
+ * must be deregistered first. Children of fork() do not inherit it.
+ *
+ * The process, never a daemon, allocates the pages of shared memory. A piece of more than 4 MiB is
+ * shared with one context only, because the daemon seals its file against hole punching and new
+ * writable mappings; other contexts' regions in it are refused with -EOPNOTSUPP.
  */
 SOFTHCA_API void *softhca_alloc(size_t bytes);
+
+/** Free memory of softhca_alloc(); mem may be NULL. -EBUSY: a region lies in it. */
 SOFTHCA_API int softhca_free(void *mem);
 
-/*
- * Memory at addr is a shared mapping of the file fd from offset on: regions in it need no more. The
- * file is a memfd (or hugetlb memfd) with F_SEAL_SHRINK, open for reading and writing; whole pages.
- * It must stay mapped until softhca_detach(), which gives -EBUSY while a region lies in it. Other
- * files are refused when a region is registered (-EBADF). A file of more than 4 MiB is sealed at
- * the first region (F_SEAL_FUTURE_WRITE): map it for writing before, and attach all of it at once;
- * nobody punches holes into it or maps it for writing after. Who punches one into a smaller file
- * loses the device.
+/**
+ * Declare a shared mapping of the program, so that regions can be registered in it.
+ *
+ * The mapping must stay until softhca_detach(). The library duplicates fd; the program may close
+ * it. The file is checked when the first region in it is registered: it must be a memfd (ordinary
+ * or hugetlb) with F_SEAL_SHRINK, open for reading and writing, else -EBADF.
+ *
+ * A file of more than 4 MiB is then sealed with F_SEAL_FUTURE_WRITE. Map it for writing before,
+ * and attach all of it at once; afterwards no process can punch holes into it or map it for
+ * writing. A program that punches a hole into a smaller file loses the device.
+ *
+ * @param fd  the file
+ * @param addr  start of the mapping, a multiple of 4 KiB
+ * @param length  bytes, a multiple of 4 KiB
+ * @param offset  of the mapping in the file, a multiple of 4 KiB
+ * @return  0, or -EEXIST: part of the range has been attached or allocated already
  */
 SOFTHCA_API int softhca_attach(int fd, void *addr, uint64_t length, uint64_t offset);
+
+/** Undo softhca_attach(addr). -EBUSY: a region lies in the mapping. */
 SOFTHCA_API int softhca_detach(void *addr);
 
-/*
- * Register [addr, addr + length) of the process. Remote write or atomic need local write, and only
- * then must the memory be writable. ZERO_BASED: work requests and the peer count from 0.
- * length 0 is refused, and so is memory that is not there (-EFAULT). It must stay mapped until
- * softhca_dereg_mr() has returned.
+/**
+ * Register memory of the process for the device.
  *
- * With a device behind a daemon the memory must be shared with it. Memory of softhca_alloc() and
- * softhca_attach() is; of another shared mapping of a sealed memfd the file is found while a
- * descriptor of it is open. Private anonymous memory (malloc, mmap, most of .bss) is exchanged in
- * place for shared memory with the same contents, in whole pages, and back when the last region on
- * a page goes: nobody notices, and no store or read(2) of another thread is lost meanwhile, but for
- * transfers to pages the kernel has pinned (O_DIRECT, io_uring with fixed buffers). While it is
- * registered a child of fork() gets a copy of it, made at fork().
+ * The memory must stay mapped until softhca_dereg_mr() returns. It must be readable and, with
+ * LOCAL_WRITE, writable.
  *
- * What cannot be shared stays as it is and is reached the slow way, each packet by system calls of
- * the daemon on the process's /proc/self/mem: stacks, mappings of files (.data too), memory that
- * cannot be written, and all private memory where the process may not use userfaultfd. If a part of
- * a region is such memory all of it goes that way; other regions keep theirs. A process that forks
- * much asks for it: KEEP_PRIVATE in access, or SOFTHCA_SLOW_MR=1 in the environment for all
- * regions, leaves private memory private, and a child costs nothing more; softhca_alloc() is as
- * fast as ever. Everything works there, if the daemon's configuration has slow_memory = yes
- * (-EOPNOTSUPP else), with these differences: ATOMICs are atomic among the requests of the network
- * only (SOFTHCA_ATOMIC_HCA); memory unmapped under a region fails the request instead of keeping
- * its pages; and memory that answers slowly (a page on a slow disk) costs its own queue pairs
- * retries. -EFAULT:
- * something in the range is not mapped, -EACCES: it may not be read, or with local write written.
+ * A daemon's device can access only memory that the process shares with the daemon:
+ * - Memory of softhca_alloc() and softhca_attach() is shared.
+ * - For another shared mapping of a sealed memfd the library finds the file, as long as the process
+ *   has an open descriptor of it.
+ * - Private anonymous memory (malloc, mmap, most of .bss) is replaced in place by shared memory
+ *   with the same contents, in whole pages, and replaced back after the last region on a page is
+ *   gone. Stores and read(2) of other threads meanwhile are not lost; transfers into pages that
+ *   the kernel has pinned (O_DIRECT, io_uring with fixed buffers) are. While the memory is
+ *   registered a child of fork() gets a copy, made at fork().
+ * - Other memory is accessed the slow way: the daemon makes system calls on /proc/self/mem of the
+ *   process for each packet. This is for stacks, mappings of files (.data, too), read-only memory,
+ *   all private memory if the process may not use userfaultfd, and private memory of regions with
+ *   KEEP_PRIVATE in access, or of all regions with SOFTHCA_SLOW_MR=1 in the environment (useful
+ *   for programs that fork often). If part of a region is such memory, the whole region is
+ *   accessed the slow way. The daemon's configuration must have slow_memory = yes, else
+ *   -EOPNOTSUPP.
+ *
+ * Slow memory behaves differently in three ways: atomics are atomic only with respect to requests
+ * from the network (SOFTHCA_ATOMIC_HCA); a request that accesses memory unmapped under the region
+ * fails, whereas shared memory keeps its pages; and slow accesses, as to a page on a slow disk,
+ * cause retries on the QPs concerned.
+ *
+ * @param addr  first byte, any alignment
+ * @param length  bytes, at least 1
+ * @param access  enum softhca_access_flags. REMOTE_WRITE and REMOTE_ATOMIC require LOCAL_WRITE.
+ *   ZERO_BASED: work requests and the peer address the first byte as 0.
+ * @return  the region; NULL with errno EFAULT: part of the range is not mapped; EACCES: it is not
+ *   readable or not writable as needed
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length,
 					      uint32_t access);
 
-/*
- * Register a list of pages: region byte i lies at pages[(va % page_size + i) / page_size] +
- * (va + i) % page_size. page_size is a power of two from 4 KiB to 1 GiB, every page is aligned to
- * it, and npages covers the range exactly. The same page may appear any number of times: a 2 GiB
- * region can lie on one small buffer. va is what work requests and the peer use; it need not be
- * mapped in the process.
+/**
+ * Register a list of pages as one contiguous region.
+ *
+ * Byte i of the region is byte (va + i) % page_size of pages[(va % page_size + i) / page_size]. A
+ * page may appear any number of times: a 2 GiB region can lie on one small buffer. Sharing with a
+ * daemon and errors are as for softhca_reg_mr().
+ *
+ * @param va  first address as work requests and the peer use it; it need not be mapped
+ * @param length  bytes, at least 1
+ * @param page_size  bytes: a power of two, 4 KiB to 1 GiB
+ * @param pages  addresses of the pages, each a multiple of page_size
+ * @param npages  exactly as many as the range covers
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va,
 						    uint64_t length, uint64_t page_size,
 						    void *const pages[], uint64_t npages,
 						    uint32_t access);
 
-/*
- * When this has returned the device touches the memory no more. -EBUSY: a queue lives in it, or a
- * memory window is bound to it.
+/**
+ * Deregister a region. The device does not access the memory any more after this call returns.
+ *
+ * @return  0, or -EBUSY: a queue lies in the region, or a memory window is bound to it
  */
 SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
 
-/*
- * Change what flags name (enum softhca_rereg_mr_flags) and take the rest over. Accesses meanwhile
- * fail as if the region did not exist. New translation or PD: new keys. On error the registration
- * is what it was. -EBUSY as with softhca_dereg_mr(). KEEP_PRIVATE in access goes with the
- * translation.
+/**
+ * Change the translation, the PD or the access rights of a region.
+ *
+ * Accesses during the call fail as if the region did not exist. A new translation or PD changes
+ * lkey and rkey. If the call fails the region is unchanged. KEEP_PRIVATE in access takes effect
+ * with a new translation.
+ *
+ * @param flags  enum softhca_rereg_mr_flags: which of the following arguments to use
+ * @return  0, or -EBUSY as for softhca_dereg_mr()
  */
 SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd,
 				 void *addr, uint64_t length, uint32_t access);
 
 /* --- calls: memory windows -------------------- */
 
-/*
- * A window gives a part of a region (registered with ACCESS_MW_BIND, same PD) rights of its own,
- * under a key that the data path changes. Remote write and atomic need local write of the region.
- * A bind that fails completes with WC_MW_BIND_ERR and takes the QP to ERR. What is bound to a QP
- * that is reset or destroyed can be used by nobody; the window may be deallocated as always.
+/**
+ * Allocate a memory window.
+ *
+ * A window gives part of a region access rights of its own, under an rkey that binds change in the
+ * data path. The region needs SOFTHCA_ACCESS_MW_BIND and the same PD; REMOTE_WRITE and
+ * REMOTE_ATOMIC of a window require LOCAL_WRITE of the region. A bind that fails completes with
+ * SOFTHCA_WC_MW_BIND_ERR and moves the QP to ERR. When a QP is reset or destroyed the windows bound
+ * to it (type 2) become inaccessible; they can still be deallocated.
+ *
+ * @param type  enum softhca_mw_type
  */
 SOFTHCA_API struct softhca_mw *softhca_alloc_mw(struct softhca_pd *pd, uint32_t type);
+
+/** Free a memory window, bound or not. */
 SOFTHCA_API int softhca_dealloc_mw(struct softhca_mw *mw);
 
-/*
- * Type 1: post a bind; mw->rkey is the new key at once, valid when the request has completed. A
- * window may be bound again without unbinding.
+/**
+ * Post a bind of a type 1 window. It may be bound to a new range without unbinding first.
+ *
+ * @return  0: mw->rkey is the new key, valid after the request has completed; errors are those of
+ *   softhca_post_send()
  */
 SOFTHCA_API int softhca_bind_mw(struct softhca_qp *qp, struct softhca_mw *mw,
 				struct softhca_mw_bind *mw_bind);
 
-/* The key with the next tag, for SOFTHCA_WR_BIND_MW. */
+/** The rkey with the next tag, for SOFTHCA_WR_BIND_MW. */
 static inline uint32_t
 softhca_inc_rkey(uint32_t rkey)
 {
@@ -842,150 +940,268 @@ softhca_inc_rkey(uint32_t rkey)
 
 /* --- calls: completion queues -------------------- */
 
+/** Create a channel for completion events. Its fd may be used with poll(2). */
 SOFTHCA_API struct softhca_comp_channel *softhca_create_comp_channel(struct softhca_context *ctx);
+
+/** Destroy a channel. -EBUSY: a CQ still uses it. */
 SOFTHCA_API int softhca_destroy_comp_channel(struct softhca_comp_channel *channel);
 
+/** Create a completion queue; its cqe member tells how many entries it was granted. */
 SOFTHCA_API struct softhca_cq *softhca_create_cq(struct softhca_context *ctx,
 						 const struct softhca_cq_init_attr *attr);
 
-/*
- * Another number of entries, rounded up to a power of two; what is in the queue stays. -EINVAL:
- * more is waiting than would fit, nothing has changed. Under way without pausing traffic.
+/**
+ * Change the number of entries, without losing completions or pausing traffic.
+ *
+ * @param cqe  requested entries; rounded up to a power of two
+ * @return  0, or -EINVAL: the queue holds more completions than would fit; nothing has changed
  */
 SOFTHCA_API int softhca_resize_cq(struct softhca_cq *cq, int cqe);
 
-/*
- * Moderation: an event that was asked for comes when cq_count completions have arrived since the
- * last one, or cq_period microseconds after the first of them (0: no such limit; both 0: at once).
- * Solicited and failed completions do not wait.
+/**
+ * Moderate completion events.
+ *
+ * A requested event is delayed until cq_count completions have arrived since the last event, or
+ * cq_period microseconds have passed since the first of them (0: no such limit; both 0: no delay).
+ * Solicited and failed completions are not delayed.
+ *
+ * @param attr  attr_mask must be SOFTHCA_CQ_ATTR_MODERATE
  */
 SOFTHCA_API int softhca_modify_cq(struct softhca_cq *cq, const struct softhca_modify_cq_attr *attr);
 
-/* -EBUSY while a QP uses it. Waits until every event got from it has been acknowledged. */
+/**
+ * Destroy a completion queue. Blocks until every event obtained from it has been acknowledged.
+ *
+ * @return  0, or -EBUSY: a QP or SRQ still uses it
+ */
 SOFTHCA_API int softhca_destroy_cq(struct softhca_cq *cq);
 
-/* One event at the next completion (or the next solicited or failed one). Poll once more after. */
+/**
+ * Request one event on the CQ's channel, for the next completion. A completion may have arrived
+ * just before the call, so poll the CQ once more after it.
+ *
+ * @param solicited_only  non-zero: for the next solicited or failed completion. It does not weaken
+ *   an earlier request for any completion.
+ * @return  0, or -EINVAL: the CQ has no channel
+ */
 SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only);
 
-/* Blocks, unless the channel's fd was set to O_NONBLOCK (then -EAGAIN). */
+/**
+ * Get the next completion event. Blocks unless the channel's fd is O_NONBLOCK.
+ *
+ * @param cq  the CQ of the event
+ * @param cq_context  its cq_context; may be NULL
+ * @return  0, or -EAGAIN: there is no event (O_NONBLOCK)
+ */
 SOFTHCA_API int softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **cq,
 				     void **cq_context);
+
+/** Acknowledge nevents events of a CQ; each event must be acknowledged once. */
 SOFTHCA_API void softhca_ack_cq_events(struct softhca_cq *cq, unsigned int nevents);
 
-/* Number of entries written to wc, 0..num_entries, or a negative errno. */
+/**
+ * Take completions from a CQ.
+ *
+ * @param num_entries  size of wc
+ * @return  number of entries written to wc, 0 if the CQ is empty, or a negative errno
+ */
 SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int num_entries, struct softhca_wc *wc);
 
 /* --- calls: queue pairs -------------------- */
 
-/* Granted capacities are written back to attr->cap. The QP is in RESET. */
+/**
+ * Create a queue pair, in state RESET.
+ *
+ * @param attr  the granted capacities are written back to attr->cap
+ */
 SOFTHCA_API struct softhca_qp *softhca_create_qp(struct softhca_pd *pd,
 						 struct softhca_qp_init_attr *attr);
 
-/* The transitions and attributes of InfiniBand; last_error names what is missing or not allowed. */
+/**
+ * Change the state or attributes of a QP. Transitions and their required and optional attributes
+ * are those of the InfiniBand specification; if one is missing or not allowed, softhca_last_error()
+ * names it.
+ *
+ * @param attr_mask  enum softhca_qp_attr_mask: which members of attr to use
+ */
 SOFTHCA_API int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 				  uint32_t attr_mask);
 
-/* Fills all of attr, whatever the mask; init_attr may be NULL. */
+/**
+ * Read the state and attributes of a QP.
+ *
+ * @param attr_mask  ignored: all of attr is written
+ * @param init_attr  the attributes at creation; may be NULL
+ */
 SOFTHCA_API int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr,
 				 uint32_t attr_mask, struct softhca_qp_init_attr *init_attr);
 
-/* When this has returned the device touches neither its queues nor any memory for it. */
+/**
+ * Destroy a QP. After the call returns, the device accesses neither its queues nor other memory on
+ * its behalf, and its completions are gone from its CQs. Blocks until every asynchronous event
+ * obtained for it has been acknowledged.
+ */
 SOFTHCA_API int softhca_destroy_qp(struct softhca_qp *qp);
 
-/* The same for types that need more than a PD: XRC_RECV takes a domain and no queue. */
+/** As softhca_create_qp(), for all types: XRC_RECV has an XRC domain and no PD and queues. */
 SOFTHCA_API struct softhca_qp *softhca_create_qp_ex(struct softhca_context *ctx,
 						    struct softhca_qp_init_attr_ex *attr);
 
-/*
- * Datagrams of this group reach the QP (UD) too. lid is ignored. Not in RESET, where a QP is in no
- * group: going there leaves them all, as destroying it does.
+/**
+ * Add a UD QP to a multicast group, so that it receives the group's datagrams.
+ *
+ * The QP must not be in RESET. It leaves all groups when it moves to RESET or is destroyed.
+ *
+ * @param gid  address of the group
+ * @param lid  ignored
  */
 SOFTHCA_API int softhca_attach_mcast(struct softhca_qp *qp, const union softhca_gid *gid,
 				     uint16_t lid);
+
+/** Remove a QP from a multicast group. */
 SOFTHCA_API int softhca_detach_mcast(struct softhca_qp *qp, const union softhca_gid *gid,
 				     uint16_t lid);
 
 /* --- calls: address handles -------------------- */
 
-/*
- * Where a datagram goes. The destination's MAC address is looked up here, once: -EHOSTUNREACH when
- * nobody knows it, -EINVAL when source and destination are of different IP versions.
+/**
+ * Create an address handle: the destination of datagrams.
  *
- * As with other RNICs the handle is the address vector of the WQEs, and stays what it was made as.
- * A connected QP follows a neighbour or router that gets another MAC address; a handle does not,
- * and its datagrams go to the old one: a program that hears nothing any more makes a new handle.
+ * The destination's MAC address is resolved here, once, and stays in the handle. If a neighbour or
+ * router gets a new MAC address connected QPs follow, but datagrams of the handle go to the old
+ * one; a program that gets no replies any more must create a new handle.
+ *
+ * @return  the handle; NULL with errno EHOSTUNREACH: the MAC address is unknown; EINVAL: source and
+ *   destination have different IP versions, or an attribute is invalid
  */
 SOFTHCA_API struct softhca_ah *softhca_create_ah(struct softhca_pd *pd,
 						 const struct softhca_ah_attr *attr);
+
+/** Destroy an address handle. Requests that were posted with it are not affected. */
 SOFTHCA_API int softhca_destroy_ah(struct softhca_ah *ah);
 
-/* The way back to the sender of a datagram: wc of its receive, grh its first 40 bytes. */
+/**
+ * Get the address of the sender of a received datagram.
+ *
+ * @param wc  completion of the receive
+ * @param grh  the first SOFTHCA_GRH_BYTES of its buffer
+ * @param attr  the address, usable in softhca_create_ah()
+ * @return  0, or -EINVAL: wc has no GRH, or the datagram was not sent to a GID of the port
+ */
 SOFTHCA_API int softhca_init_ah_from_wc(struct softhca_context *ctx, uint8_t port,
 					const struct softhca_wc *wc, const void *grh,
 					struct softhca_ah_attr *attr);
+
+/** softhca_init_ah_from_wc(), then softhca_create_ah(). */
 SOFTHCA_API struct softhca_ah *softhca_create_ah_from_wc(struct softhca_pd *pd,
 							 const struct softhca_wc *wc,
 							 const void *grh, uint8_t port);
 
 /* --- calls: shared receive queues, XRC domains -------------------- */
 
+/** Create a shared receive queue. The granted sizes are written back to attr->attr. */
 SOFTHCA_API struct softhca_srq *softhca_create_srq(struct softhca_pd *pd,
 						   struct softhca_srq_init_attr *attr);
+
+/** As softhca_create_srq(), for basic and XRC SRQs. */
 SOFTHCA_API struct softhca_srq *softhca_create_srq_ex(struct softhca_context *ctx,
 						      struct softhca_srq_init_attr_ex *attr);
+
+/**
+ * Set the limit of an SRQ. When fewer receives are left, SOFTHCA_EVENT_SRQ_LIMIT_REACHED is
+ * reported once, and the limit becomes 0.
+ *
+ * @param attr_mask  SOFTHCA_SRQ_LIMIT; SOFTHCA_SRQ_MAX_WR is refused with -EOPNOTSUPP
+ */
 SOFTHCA_API int softhca_modify_srq(struct softhca_srq *srq, const struct softhca_srq_attr *attr,
 				   uint32_t attr_mask);
+
+/** Read the size of an SRQ and its limit (0: none is set). */
 SOFTHCA_API int softhca_query_srq(struct softhca_srq *srq, struct softhca_srq_attr *attr);
+
+/** The SRQ number that XRC peers use; always succeeds. */
 SOFTHCA_API int softhca_get_srq_num(struct softhca_srq *srq, uint32_t *srq_num);
 
-/* -EBUSY while a QP uses it. */
+/**
+ * Destroy an SRQ. Blocks until every asynchronous event obtained for it has been acknowledged.
+ *
+ * @return  0, or -EBUSY: a QP still uses it
+ */
 SOFTHCA_API int softhca_destroy_srq(struct softhca_srq *srq);
+
+/** Post a list of receives; as softhca_post_recv(). */
 SOFTHCA_API int softhca_post_srq_recv(struct softhca_srq *srq, struct softhca_recv_wr *wr,
 				      struct softhca_recv_wr **bad_wr);
 
+/** Create an XRC domain. */
 SOFTHCA_API struct softhca_xrcd *softhca_open_xrcd(struct softhca_context *ctx,
 						   const struct softhca_xrcd_init_attr *attr);
-SOFTHCA_API int softhca_close_xrcd(struct softhca_xrcd *xrcd); /* -EBUSY while it is used */
 
-/*
- * Post a list. On error *bad_wr is the first request that was not posted; all before it are. One
- * doorbell per call. -ENOMEM: the queue is full. -EIO: the device is dead. -EINVAL: wrong state,
- * opcode, too many SGEs, too much inline data, an SGE longer than 2^31 - 1.
+/** Close an XRC domain. -EBUSY: a QP or SRQ still uses it. */
+SOFTHCA_API int softhca_close_xrcd(struct softhca_xrcd *xrcd);
+
+/**
+ * Post a list of send requests, with one doorbell.
+ *
+ * Requests and SGEs may be reused when the call returns; the data buffers only after the requests
+ * have completed, except with SOFTHCA_SEND_INLINE.
+ *
+ * @param wr  first request
+ * @param bad_wr  on error, the first request that was not posted; all before it were
+ * @return  0, or -ENOMEM: the queue is full; -EIO: the device is dead; -EINVAL: wrong state or
+ *   opcode, too many SGEs, too much inline data, or an SGE longer than 2^31 - 1 bytes
  */
 SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 				  struct softhca_send_wr **bad_wr);
+
+/** Post a list of receives; parameters and errors as for softhca_post_send(). */
 SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 				  struct softhca_recv_wr **bad_wr);
 
 /* --- calls: asynchronous events -------------------- */
 
-/* Blocks, unless ctx->async_fd was set to O_NONBLOCK (then -EAGAIN). */
+/**
+ * Get the next asynchronous event. Blocks unless ctx->async_fd is O_NONBLOCK.
+ *
+ * @return  0, or -EAGAIN: there is no event (O_NONBLOCK)
+ */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx,
 					struct softhca_async_event *event);
+
+/** Acknowledge an event; each event must be acknowledged once. */
 SOFTHCA_API void softhca_ack_async_event(struct softhca_async_event *event);
 
-/* --- calls: counters (not of verbs) -------------------- */
+/* --- calls: counters (not in verbs) -------------------- */
 
 struct softhca_counter {
 	char name[48];
 	uint64_t value;
 };
 
-/*
- * Counters since the device was made, of its port, and of a QP since it left RESET (in RESET: 0).
- * Fills in at most max (NULL and 0 to learn the number); returns how many there are or a negative
- * errno. Bytes of the port are those of frames, bytes of a QP are payload. Values may lag.
+/**
+ * Read the counters of the device since it was created. Values may lag behind the traffic.
+ *
+ * @param counters  the array to fill; may be NULL if max is 0
+ * @param max  size of counters; 0 only asks for the number
+ * @return  number of counters that exist, or a negative errno
  */
 SOFTHCA_API int softhca_query_counters(struct softhca_context *ctx,
 				       struct softhca_counter *counters, unsigned int max);
+
+/** Read the counters of a port, as softhca_query_counters(). Bytes count whole frames. */
 SOFTHCA_API int softhca_query_port_counters(struct softhca_context *ctx, uint8_t port_num,
 					    struct softhca_counter *counters, unsigned int max);
+
+/**
+ * Read the counters of a QP since it left RESET (in RESET they are 0), as
+ * softhca_query_counters(). Bytes count payload.
+ */
 SOFTHCA_API int softhca_query_qp_counters(struct softhca_qp *qp, struct softhca_counter *counters,
 					  unsigned int max);
 
 /* --- names -------------------- */
 
-/* Never NULL: what has no name is "unknown". */
+/* Names of enumeration values: constant strings, never NULL; "unknown" for other values. */
 SOFTHCA_API const char *softhca_wc_status_str(uint32_t status);
 SOFTHCA_API const char *softhca_wc_opcode_str(uint32_t opcode);
 SOFTHCA_API const char *softhca_qp_state_str(uint32_t state);
