@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The coverage table of README.md against the tree.
+"""docs/coverage.md against the tree.
 
-Under the heading "What is proved, and where" every entry of the lists in src/abi stands exactly
-once, in the section of its list, beside tests that exist. A row is
+Every entry of the lists in src/abi stands exactly once in it, in the section of its list, beside
+tests that exist. A row is
 
     | `NAME` `NAME` ... | `FILE`: test test, `FILE`: test |
 
@@ -12,9 +12,9 @@ with files below tests/ and names of test functions in them; what is refused say
 import os
 import re
 
-HEADING = '## What is proved, and where'
+PAGE = 'docs/coverage.md'
 
-# section of the table: (header, list macro)
+# section of the page: (header, list macro)
 SECTIONS = {
     'Commands': ('src/abi/abi_cmd.h', 'HCA_CMD_LIST'),
     'Command status': ('src/abi/abi_cmd.h', 'HCA_STAT_LIST'),
@@ -40,25 +40,19 @@ def listed(text, what):
     return re.findall(r'\bX\((\w+),', body)
 
 
-def rows(readme):
+def rows(page):
     """(section, names, tests as [(file, [function])], line number) of every row."""
-    lines = readme.split('\n')
-    if HEADING not in lines:
-        return
     section = None
-    for number in range(lines.index(HEADING) + 1, len(lines)):
-        line = lines[number]
+    for number, line in enumerate(page.split('\n'), 1):
         if line.startswith('## '):
-            return
-        if line.startswith('### '):
-            section = line[4:].strip()
+            section = line[3:].strip()
         match = re.match(r'\| (`[^|]*) \| ([^|]*) \|', line)
         if not match:
             continue
         names = re.findall(r'`(\w+)`', match.group(1))
         tests = [(f, re.findall(r'\w+', t))
                  for f, t in re.findall(r'`([\w/.-]+)`: ([\w ]+)', match.group(2))]
-        yield section, names, tests, number + 1
+        yield section, names, tests, number
 
 
 def missing_functions(root, file, functions):
@@ -72,28 +66,28 @@ def missing_functions(root, file, functions):
 
 
 def complaints(root):
-    with open(os.path.join(root, 'README.md'), encoding='utf-8') as source:
-        readme = source.read()
+    with open(os.path.join(root, PAGE), encoding='utf-8') as source:
+        page = source.read()
     seen = {section: [] for section in SECTIONS}
-    for section, names, tests, line in rows(readme):
+    for section, names, tests, line in rows(page):
         if section not in SECTIONS:
-            yield 'README.md:%d: section %s is not known' % (line, section)
+            yield '%s:%d: section %s is not known' % (PAGE, line, section)
             continue
         seen[section] += names
         if not tests:
-            yield 'README.md:%d: no test named' % line
+            yield '%s:%d: no test named' % (PAGE, line)
         for file, functions in tests:
             for what in missing_functions(root, file, functions):
-                yield 'README.md:%d: there is no %s' % (line, what)
+                yield '%s:%d: there is no %s' % (PAGE, line, what)
     for section, (header, what) in SECTIONS.items():
         with open(os.path.join(root, header), encoding='utf-8') as source:
             known = listed(source.read(), what)
         for name in known:
             if seen[section].count(name) != 1:
-                yield 'README.md: %s stands %d times under %s' % (
-                    name, seen[section].count(name), section)
+                yield '%s: %s stands %d times under %s' % (
+                    PAGE, name, seen[section].count(name), section)
         for name in set(seen[section]) - set(known):
-            yield 'README.md: %s is not in %s' % (name, what)
+            yield '%s: %s is not in %s' % (PAGE, name, what)
 
 
 if __name__ == '__main__':
