@@ -2,6 +2,7 @@
 """Between tests/run and meson: which tests to run, and what became of them.
 
 meson_results.py select BUILD-DIR FILTER QUICK GLOB...  prints the names of the tests to run
+meson_results.py names BUILD-DIR NAME                   prints the test NAME, or those that contain it
 meson_results.py programs BUILD-DIR GLOB...             prints the ninja targets they start
 meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to RESULTS
 
@@ -39,6 +40,12 @@ def select(build, pattern, quick, globs):
             print(test['name'])
 
 
+def names(build, name):
+    known = [test['name'] for test in tests_of(build, ['*'])]
+    chosen = [name] if name in known else fnmatch.filter(known, '*' + name + '*')
+    print('\n'.join(chosen), end='\n' if chosen else '')
+
+
 def programs(build, globs):
     build = os.path.realpath(build)
     started = {os.path.relpath(test['cmd'][0], build) for test in tests_of(build, globs)}
@@ -64,6 +71,8 @@ def record(log, tag, results, names):
 def main():
     if sys.argv[1] == 'select':
         select(sys.argv[2], sys.argv[3], sys.argv[4] == '1', sys.argv[5:])
+    elif sys.argv[1] == 'names':
+        names(sys.argv[2], sys.argv[3])
     elif sys.argv[1] == 'programs':
         programs(sys.argv[2], sys.argv[3:])
     else:
