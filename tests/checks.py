@@ -66,7 +66,7 @@ class Tree:
         self.c_files = [path for path in self.files if path.endswith(('.c', '.h'))]
 
     def walk(self):
-        for top in ('include', 'src', 'apps', 'tests', 'benchmarks', 'config'):
+        for top in ('include', 'src', 'apps', 'tests', 'benchmarks', 'config', 'examples', 'docs'):
             for folder, folders, names in os.walk(os.path.join(self.root, top)):
                 folders[:] = [name for name in folders if name != '__pycache__']
                 for name in names:
@@ -236,6 +236,10 @@ def check_comment_names(tree):
     yield from comments.complaints(tree)
 
 
+def check_page_names(tree):
+    yield from comments.page_complaints(tree)
+
+
 def check_classes(tree):
     """Of a file of tests that are started by class every class is started, but those for the hand."""
     listed = tree.text('tests/endpoint/meson.build')
@@ -264,6 +268,7 @@ def checks():
     yield 'check-coverage', check_coverage
     yield 'check-classes', check_classes
     yield 'check-comment-names', check_comment_names
+    yield 'check-page-names', check_page_names
     if shutil.which('clang-format'):
         yield 'check-clang-format', check_format
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The names that comments use against the tree.
+"""The names that comments and pages (*.md) use against the tree.
 
 A file that a comment names must be there. A name with an underscore, in small letters or in
 capitals, must occur outside comments, and what is written as a call must be called or defined
 there; or they come from somewhere else: EXTERNAL and ABROAD say from where. A name may be short of
 its prefix unless that is the project's. With an underscore (and a star) at its end it stands for
 every name that begins so.
+
+In pages, links and words in backquotes with a slash in them are files or folders too.
 
 Not seen: words without underscore that are no call, and whether what is said of a name is true.
 """
@@ -142,7 +144,12 @@ def is_text(path):
     return '/corpus/' not in path and not path.endswith(('.pcap', '.md'))
 
 
-def complaints(tree):
+LINK = re.compile(r'\]\(([^)#:]+)(?:#[\w-]*)?\)')
+PATH = re.compile(r'`([\w.-]+(?:/[\w.-]+)*/?)`')
+
+
+def names_of(tree):
+    """The names there are, and what has comments: (path, text, spans of its comments)."""
     names = Names(tree.root, tree.files)
     texts = []
     for path in filter(is_text, tree.files):
@@ -151,8 +158,43 @@ def complaints(tree):
         names.add(outside(text, spans))
         texts.append((path, text, spans))
     names.close()
+    return names, texts
+
+
+def complaints(tree):
+    names, texts = names_of(tree)
     for path, text, spans in texts:
         for start, end in spans:
             found = dict(unknown(names, text[start:end]))
             for name, at in sorted(found.items(), key=lambda item: item[1]):
                 yield '%s:%d: there is no %s' % (path, text.count('\n', 0, start + at) + 1, name)
+
+
+def unknown_paths(tree, page, text):
+    """Links are relative to their page; a path in backquotes is that of the tree or its end."""
+    for match in LINK.finditer(text):
+        target = os.path.join(tree.root, os.path.dirname(page), match.group(1))
+        if not os.path.exists(target):
+            yield match.group(1), match.start(1)
+    known = set()
+    for file in tree.files:
+        parts = file.split('/')
+        known.update('/'.join(parts[i:j]) for i in range(len(parts))
+                     for j in range(i + 1, len(parts) + 1))
+    for match in PATH.finditer(text):
+        name = match.group(1).rstrip('/')
+        if '/' in match.group(1) and name not in known and \
+                not os.path.exists(os.path.join(tree.root, name)):
+            yield match.group(1), match.start(1)
+
+
+def page_complaints(tree):
+    names = names_of(tree)[0]
+    pages = [path for path in tree.files if path.endswith('.md')]
+    pages += [name for name in sorted(os.listdir(tree.root)) if name.endswith('.md')]
+    for page in pages:
+        text = tree.text(page)
+        found = dict(unknown(names, text))
+        found.update(unknown_paths(tree, page, text))
+        for name, at in sorted(found.items(), key=lambda item: item[1]):
+            yield '%s:%d: there is no %s' % (page, text.count('\n', 0, at) + 1, name)
