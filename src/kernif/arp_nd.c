@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The responder's table of next hops, its addresses, and what is due when. */
+/* The responder's table of next hops, its own addresses, and its timers. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,19 +8,23 @@
 #include "arp_nd_impl.h"
 
 #define SECOND 1000000000ull
-#define ASK_FIRST (SECOND / 10)	      /* until the second question; then twice as long each time */
-#define ASK_EVERY (SECOND / 2)	      /* at most */
-#define TRIES 8u		      /* 3.2 s */
-#define TRUST_TRIES 4u		      /* 0.7 s: whoever answers now is believed */
-#define ANSWER_TIME (3 * SECOND / 10) /* an answer later than that was not asked for */
-#define CHECK_AFTER (30 * SECOND)     /* a known next hop is asked again */
-#define FAILED_FOR SECOND	      /* before a new question */
-#define RECHECK_GAP SECOND	      /* announcements make us ask again at most so often */
-#define DISPUTE SECOND		  /* who had the address may answer so long after another one did */
-#define ESTABLISHED (10 * SECOND) /* a MAC address believed for so long does not become a suspect */
+#define ASK_FIRST (SECOND / 10)	      /* until the second request; doubles with each request */
+#define ASK_EVERY (SECOND / 2)	      /* upper limit of that interval */
+#define TRIES 8u		      /* 3.2 s in all */
+#define TRUST_TRIES 4u		      /* 0.7 s: from then on a suspect's answer is accepted */
+#define ANSWER_TIME (3 * SECOND / 10) /* a later answer does not belong to the request */
+/* a known next hop is verified this long after it was confirmed */
+#define CHECK_AFTER (30 * SECOND)
+#define FAILED_FOR SECOND /* before new requests */
+/* minimum interval of verifications caused by announcements */
+#define RECHECK_GAP SECOND
+/* after a move, the previous owner has this long to answer, too */
+#define DISPUTE SECOND
+/* a MAC address accepted for this long does not become a suspect */
+#define ESTABLISHED (10 * SECOND)
 #define ANNOUNCEMENTS 2u
 #define ANSWERS_BURST 1000u
-#define ANSWER_NS 100000u /* 10,000 answers a second */
+#define ANSWER_NS 100000u /* 10,000 answers per second */
 
 const struct arp_nd_address *
 arp_nd_own(const struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
@@ -63,7 +67,7 @@ find_hop(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
 	return NULL;
 }
 
-/* A free entry, or the one that was looked up longest ago; those being asked for stay. */
+/* A free entry, else the least recently looked up one; entries with an open request are kept. */
 static struct hop_entry *
 new_hop(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
 {
@@ -108,7 +112,7 @@ begin(struct arp_nd *a, struct hop_entry *e, enum hop_state state, uint64_t now)
 }
 
 static void
-answered(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t now)
+accept_answer(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t now)
 {
 	bool fresh = e->state == HOP_ASKING || e->state == HOP_FAILED;
 	bool other = fresh || memcmp(e->mac, mac, 6) != 0;
@@ -131,18 +135,18 @@ answered(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t n
 }
 
 /*
- * Both answer one question: who had the address is still there, and keeps it. What the other one
- * says afterwards is an answer to nothing.
+ * Both the previous owner and another host have answered one request: the previous owner keeps the
+ * address. Later answers of the other host then belong to no request.
  */
 static bool
-both_answer(const struct hop_entry *e, const uint8_t mac[6], uint64_t now)
+previous_answers(const struct hop_entry *e, const uint8_t mac[6], uint64_t now)
 {
 	return e->state == HOP_KNOWN && e->moved != 0 && now - e->moved < DISPUTE &&
 	       memcmp(e->old, mac, 6) == 0;
 }
 
 static void
-go_back(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t since, uint64_t now)
+undo_move(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], uint64_t since, uint64_t now)
 {
 	a->stats.disputed++;
 	memcpy(e->mac, mac, 6);
@@ -159,10 +163,10 @@ arp_nd_correct(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac
 	struct hop_entry *e = find_hop(a, hop->gid, hop->vlan_id);
 
 	if (e != NULL && e->state != HOP_ASKING && memcmp(e->mac, mac, 6) != 0)
-		go_back(a, e, mac, 0, now);
+		undo_move(a, e, mac, 0, now);
 }
 
-/* An answer is waited for; one that comes while nothing is asked any more is better than none. */
+/* A request is open. After giving up, a late answer is accepted, too. */
 static bool
 is_open(const struct hop_entry *e)
 {
@@ -171,7 +175,7 @@ is_open(const struct hop_entry *e)
 
 /*
  * A neighbour may forge answers that name the owner's own MAC address. They must not make the owner
- * a suspect, whose answers the neighbour could then outvote.
+ * a suspect, because the neighbour's answers would then win over the owner's.
  */
 static bool
 established(const struct hop_entry *e, const uint8_t mac[6], uint64_t now)
@@ -180,10 +184,13 @@ established(const struct hop_entry *e, const uint8_t mac[6], uint64_t now)
 	       memcmp(e->mac, mac, 6) == 0;
 }
 
-/* Does it only answer what was asked? */
+/*
+ * Whether to accept an answer: it belongs to a request, and its sender does not send unsolicited
+ * ones.
+ */
 static bool
-honest(struct arp_nd *a, const struct hop_entry *e, const struct arp_nd_hop *hop,
-       const uint8_t mac[6], uint64_t now)
+is_credible(struct arp_nd *a, const struct hop_entry *e, const struct arp_nd_hop *hop,
+	    const uint8_t mac[6], uint64_t now)
 {
 	bool known = arp_nd_suspected(a, hop, mac, now);
 
@@ -196,20 +203,20 @@ honest(struct arp_nd *a, const struct hop_entry *e, const struct arp_nd_hop *hop
 	return false;
 }
 
-/* Somebody says what nobody has asked. A hop that we know is asked whether it has moved. */
+/* Handle an announcement or an unsolicited answer: verify a known hop, which may have moved. */
 static void
-unasked(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], bool exposed, uint64_t now)
+unsolicited(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], bool exposed, uint64_t now)
 {
 	a->stats.unasked++;
 	if (e == NULL || e->state != HOP_KNOWN)
 		return;
-	if (exposed) { /* the answer that was believed is in doubt: everybody is asked */
+	if (exposed) { /* the accepted answer is in doubt: broadcast a request */
 		e->state = HOP_CHECKING;
 		e->tries = 1;
 		ask(a, e, now);
 	} else if (memcmp(e->mac, mac, 6) != 0 && e->next < now + CHECK_AFTER - RECHECK_GAP) {
 		begin(a, e, HOP_CHECKING, now);
-		ask(a, e, now); /* the old MAC address may be gone: everybody is asked too */
+		ask(a, e, now); /* the old MAC address may be gone: broadcast, too */
 	}
 }
 
@@ -223,20 +230,20 @@ arp_nd_heard(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id, const ui
 
 	memcpy(hop.gid, gid, sizeof(hop.gid));
 	was = arp_nd_suspected(a, &hop, mac, now);
-	believed = solicited && honest(a, e, &hop, mac, now);
+	believed = solicited && is_credible(a, e, &hop, mac, now);
 	if (e != NULL && believed && is_open(e)) {
 		(*counter)++;
-		answered(a, e, mac, now);
-	} else if (e != NULL && believed && both_answer(e, mac, now)) {
+		accept_answer(a, e, mac, now);
+	} else if (e != NULL && believed && previous_answers(e, mac, now)) {
 		(*counter)++;
-		go_back(a, e, mac, e->old_since, now);
+		undo_move(a, e, mac, e->old_since, now);
 		if (a->cfg.changed != NULL)
 			a->cfg.changed(a->cfg.arg, &e->hop, e->mac);
 	} else {
-		unasked(a, e, mac,
-			!was && e != NULL && memcmp(e->mac, mac, 6) == 0 &&
-				arp_nd_suspected(a, &hop, mac, now),
-			now);
+		unsolicited(a, e, mac,
+			    !was && e != NULL && memcmp(e->mac, mac, 6) == 0 &&
+				    arp_nd_suspected(a, &hop, mac, now),
+			    now);
 	}
 }
 
@@ -293,7 +300,7 @@ on_link(const struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
 	return false;
 }
 
-/* Without a gateway everything is on the link. */
+/* Without a gateway every destination counts as on-link. */
 static const uint8_t *
 next_hop(const struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
 {

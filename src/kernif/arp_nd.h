@@ -3,26 +3,26 @@
 #define KERNIF_ARP_ND_H
 
 /*
- * The least an IP host must do, for a port without a kernel interface: answers ARP requests (RFC
- * 826), neighbour solicitations (RFC 4861) and echo requests (RFC 792, 4443) for its addresses, on
- * VLANs too; finds the MAC addresses of next hops; announces itself.
+ * A minimal IP host for a port without a kernel interface. It answers ARP requests (RFC 826),
+ * neighbour solicitations (RFC 4861) and echo requests (RFC 792, 4443) for its addresses, also in
+ * VLANs, resolves the MAC addresses of next hops, and announces its own addresses.
  *
- * No clock, no thread, no socket: frames and the time come as arguments, frames go out through
- * send(). One caller at a time. Everything that comes in is hostile: it is judged whole before it
- * is answered, answers are rate limited, and the table is filled only by answers to questions that
- * are open, so that nobody can push an entry in or another one out. Who answers what was not asked
- * is believed later only if nobody else answers.
+ * It has no clock, thread or socket: frames and the time (ns, monotonic) are arguments, and frames
+ * leave through send(). The caller serializes all calls. All input is untrusted: a frame is checked
+ * completely before it is answered, answers are rate limited, and only answers to open requests
+ * change the table, so that a neighbour can neither add nor evict entries. Answers of a host that
+ * has sent unsolicited ones are accepted later only if no other host answers.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define ARP_ND_NO_VLAN 0xffffu
-#define ARP_ND_ENTRIES 256u    /* next hops known or asked for */
-#define ARP_ND_ADDRESSES 65u   /* of our own */
-#define ARP_ND_FRAME_MAX 4480u /* longest echo that is answered, Ethernet header included */
+#define ARP_ND_ENTRIES 256u    /* next hops, known or being resolved */
+#define ARP_ND_ADDRESSES 65u   /* own addresses */
+#define ARP_ND_FRAME_MAX 4480u /* longest echo request answered, Ethernet header included */
 
-/* A next hop: address in GID form (IPv4: ::ffff:a.b.c.d), network order, on one VLAN. */
+/* A next hop: an address in GID form (IPv4: ::ffff:a.b.c.d) in network order, and its VLAN. */
 struct arp_nd_hop {
 	uint8_t gid[16];
 	uint16_t vlan_id; /* or ARP_ND_NO_VLAN */
@@ -30,7 +30,7 @@ struct arp_nd_hop {
 
 struct arp_nd_address {
 	uint8_t gid[16];
-	uint8_t prefix; /* bits of the IP address */
+	uint8_t prefix; /* bits of the IP address, without ::ffff: */
 	uint16_t vlan_id;
 };
 
@@ -38,34 +38,33 @@ struct arp_nd_config {
 	uint8_t mac[6];
 	const struct arp_nd_address *addresses;
 	uint32_t num_addresses;
-	const struct arp_nd_hop *gateways; /* for what is in no prefix, by version and VLAN */
+	/* for destinations in no prefix, one per IP version and VLAN */
+	const struct arp_nd_hop *gateways;
 	uint32_t num_gateways;
-	/* A whole frame; the callee copies it. */
+	/* Sends a whole frame; copies it before returning. */
 	void (*send)(void *arg, const uint8_t *frame, uint32_t len);
-	/*
-	 * A next hop has become known, has another MAC address than before, or is given up (NULL).
-	 */
+	/* A next hop was resolved, has a new MAC address, or was given up (mac NULL). */
 	void (*changed)(void *arg, const struct arp_nd_hop *hop, const uint8_t *mac);
 	void *arg;
 };
 
-/* Every frame is counted under exactly one of the first group. */
+/* Each received frame is counted under exactly one of the names up to `limited`. */
 #define ARP_ND_STATS(X) \
-	X(arp_requests) /* for us, answered */ \
-	X(arp_answers)	/* to a question of ours */ \
+	X(arp_requests) /* for own addresses, answered */ \
+	X(arp_answers)	/* to own requests */ \
 	X(nd_requests) \
 	X(nd_answers) \
 	X(echo_requests)  /* ICMP and ICMPv6, answered */ \
-	X(not_ours)	  /* other MAC or IP address, other VLAN */ \
-	X(other_protocol) /* nothing this responder speaks */ \
-	X(malformed)	  /* short, wrong lengths, wrong checksum */ \
-	X(spoofed)	  /* claims to come from us, or from a group */ \
-	X(unasked)	  /* answers and announcements nobody waits for */ \
-	X(limited)	  /* not answered: too many */ \
-	X(questions)	  /* sent; so the next two */ \
+	X(not_ours)	  /* for another MAC or IP address or VLAN */ \
+	X(other_protocol) /* a protocol that the responder does not speak */ \
+	X(malformed)	  /* too short, wrong lengths or checksum */ \
+	X(spoofed)	  /* sent from the responder's own address or a group */ \
+	X(unasked)	  /* announcements and answers to no request */ \
+	X(limited)	  /* requests not answered because of the rate limit */ \
+	X(questions)	  /* requests sent */ \
 	X(announcements) \
-	X(disputed) /* moves taken back: who had the address is still there */ \
-	X(given_up) /* next hops that never answered */ \
+	X(disputed) /* moves undone: the previous owner still answers */ \
+	X(given_up) /* next hops that did not answer */ \
 	X(moved)    /* next hops with a new MAC address */
 
 struct arp_nd_stats {
@@ -76,30 +75,40 @@ struct arp_nd_stats {
 
 struct arp_nd;
 
-/* 0, -ENOMEM, -EINVAL (too many addresses). */
+/*
+ * Create a responder; the configuration's arrays are copied. Returns 0, -ENOMEM, or -EINVAL: too
+ * many addresses.
+ */
 int arp_nd_create(const struct arp_nd_config *cfg, struct arp_nd **out);
+/* Free a responder; a may be NULL. */
 void arp_nd_destroy(struct arp_nd *a);
 
+/* Handle a received frame of len bytes, Ethernet header included; it is not kept. */
 void arp_nd_input(struct arp_nd *a, const uint8_t *frame, uint32_t len, uint64_t now);
 
-/* Repeats questions, forgets, announces. Call at least ten times a second. Times in ns. */
+/*
+ * Repeat requests, expire entries, announce addresses. To be called at least ten times per second.
+ */
 void arp_nd_tick(struct arp_nd *a, uint64_t now);
 
-/* Tell the network again who we are: the link has come back. */
+/* Announce the own addresses again, after the link came back. */
 void arp_nd_announce(struct arp_nd *a, uint64_t now);
 
 /*
- * MAC address of the way to dgid from an address on that VLAN: 0; -EAGAIN: asked, look again later
- * (it takes three seconds to give up); -EHOSTUNREACH: nobody answers; -ENOBUFS: too many open
- * questions. *hop is whom that MAC address belongs to.
+ * Find the MAC address for sending to dgid from an own address in a VLAN, and the next hop that it
+ * belongs to.
+ *
+ * @return 0; -EAGAIN: a request was sent, call again later (after at most 3.2 s the result
+ *   changes); -EHOSTUNREACH: the next hop does not answer; -ENOBUFS: too many open requests
  */
 int arp_nd_lookup(struct arp_nd *a, const uint8_t dgid[16], uint16_t vlan_id, uint64_t now,
 		  uint8_t mac[6], struct arp_nd_hop *hop);
 
-/* The hop is at mac after all, whatever was answered. */
+/* Set the MAC address of a hop, overriding the answer that was accepted. */
 void arp_nd_correct(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6],
 		    uint64_t now);
 
+/* Copy the counters. */
 void arp_nd_stats(const struct arp_nd *a, struct arp_nd_stats *out);
 
 #endif

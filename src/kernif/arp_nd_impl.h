@@ -2,7 +2,7 @@
 #ifndef KERNIF_ARP_ND_IMPL_H
 #define KERNIF_ARP_ND_IMPL_H
 
-/* What the files of the responder share: arp_nd.c has its table and life. */
+/* Shared by the files of the responder; the table and its timers are in arp_nd.c. */
 
 #include <string.h>
 
@@ -15,10 +15,10 @@
 
 enum hop_state {
 	HOP_FREE,
-	HOP_ASKING, /* no answer yet */
+	HOP_ASKING, /* first request, not answered yet */
 	HOP_KNOWN,
-	HOP_CHECKING, /* known, and asked again */
-	HOP_FAILED,   /* nobody answered: not asked again at once */
+	HOP_CHECKING, /* known, being verified */
+	HOP_FAILED,   /* not answered; no new request for FAILED_FOR */
 };
 
 struct hop_entry {
@@ -26,21 +26,21 @@ struct hop_entry {
 	uint8_t mac[6];
 	uint8_t state;
 	uint8_t tries;
-	uint64_t next;	/* when something is due */
-	uint64_t asked; /* last */
-	uint64_t since; /* the time from which mac has been believed */
-	uint8_t old[6]; /* where it was until `moved` (0: never) */
+	uint64_t next;	/* time of the next timer event */
+	uint64_t asked; /* time of the last request */
+	uint64_t since; /* time from which mac has been believed */
+	uint8_t old[6]; /* the MAC address until `moved` (0: never) */
 	uint64_t moved;
 	uint64_t old_since;
-	uint64_t used; /* looked up last */
+	uint64_t used; /* time of the last lookup */
 };
 
-/* So many at once, and so many a second. */
+/* Token bucket: a burst, and a rate per second. */
 struct bucket {
-	uint64_t full_at; /* time at which it is full again */
+	uint64_t full_at; /* time at which the bucket is full again */
 };
 
-/* A MAC address that was said to be a hop's when nobody had asked; until 0: none */
+/* A MAC address that was announced for a hop without a request; `until` 0: unused entry */
 #define ARP_ND_SUSPECTS 32u
 struct suspect {
 	struct arp_nd_hop hop;
@@ -60,11 +60,11 @@ struct arp_nd {
 	struct arp_nd_stats stats;
 };
 
-/* A frame taken apart. */
+/* A received frame and the offsets of its headers. */
 struct arp_nd_frame {
 	const uint8_t *bytes;
 	uint32_t len;
-	uint32_t l3; /* offset */
+	uint32_t l3; /* offset of the network header */
 	uint16_t type;
 	uint16_t vlan_id;
 };
@@ -78,9 +78,9 @@ struct arp_nd_frame {
 #define ND_OVERRIDE 0x20000000u
 #define ND_OPTION_SOURCE 1u
 #define ND_OPTION_TARGET 2u
-#define ND_LEN 32u /* solicitation or advertisement with one link-layer address */
+#define ND_LEN 32u /* solicitation or advertisement with one link-layer address option */
 
-/* ICMPv6 message of neighbour discovery: type to target, then options of 8 bytes each. */
+/* Neighbour discovery message, type to target; options of 8 bytes each follow. */
 struct nd_message {
 	uint8_t type;
 	uint8_t code;
@@ -110,7 +110,7 @@ arp_nd_v4_gid(const void *ip, uint8_t gid[16])
 	memcpy(gid + 12, ip, 4);
 }
 
-/* Neither group nor nobody. */
+/* A unicast address other than zero. */
 static inline bool
 arp_nd_good_mac(const uint8_t mac[6])
 {
@@ -119,17 +119,21 @@ arp_nd_good_mac(const uint8_t mac[6])
 	return (mac[0] & 1) == 0 && memcmp(mac, zero, 6) != 0;
 }
 
-/* arp_nd.c: an address of ours; NULL: it is not, or on another VLAN. */
+/* arp_nd.c: the own address with that GID and VLAN, or NULL. */
 const struct arp_nd_address *arp_nd_own(const struct arp_nd *a, const uint8_t gid[16],
 					uint16_t vlan_id);
-/* Somebody said where gid is; solicited: to us alone, as answers do. */
+/*
+ * Handle the claim that gid is at mac. solicited: the frame was addressed to us alone, like an
+ * answer.
+ */
 void arp_nd_heard(struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id, const uint8_t mac[6],
 		  bool solicited, uint64_t *counter, uint64_t now);
-/* False: enough has been answered for now. */
+/* Take a token for an answer; false: the rate limit is reached. */
 bool arp_nd_may_answer(struct arp_nd *a, uint64_t now);
 
 /*
- * arp_nd_suspect.c: has mac answered for hop unasked lately? It has now. It is believed after all.
+ * arp_nd_suspect.c: ask whether mac has recently claimed hop without a request; record such a
+ * claim; forget it.
  */
 bool arp_nd_suspected(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6],
 		      uint64_t now);
@@ -137,16 +141,19 @@ void arp_nd_suspect(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_
 		    uint64_t now);
 void arp_nd_absolve(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6]);
 
-/* arp_nd_output.c: Ethernet header, tag if any; returns where the next header begins. */
+/* arp_nd_output.c: write an Ethernet header, with a VLAN tag if needed. Returns its length. */
 uint32_t arp_nd_ether(const struct arp_nd *a, uint8_t *frame, const uint8_t dmac[6],
 		      uint16_t vlan_id, uint16_t type);
 void arp_nd_send_arp(struct arp_nd *a, uint16_t op, uint16_t vlan_id, const uint8_t spa[4],
 		     const uint8_t tha[6], const uint8_t tpa[4], const uint8_t dmac[6]);
-/* type: solicitation or advertisement, with our MAC address as its option. */
+/* Send a solicitation or an advertisement (type) with our MAC address as its option. */
 void arp_nd_send_nd(struct arp_nd *a, uint8_t type, uint32_t flags, uint16_t vlan_id,
 		    const uint8_t src[16], const uint8_t dst[16], const uint8_t target[16],
 		    const uint8_t dmac[6]);
-/* Who has the hop? to: the MAC address it had, or NULL to ask everybody. */
+/*
+ * Send a request for the hop's MAC address, to the last known MAC address or (to NULL) to all
+ * hosts.
+ */
 void arp_nd_ask(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t *to);
 void arp_nd_announce_one(struct arp_nd *a, const struct arp_nd_address *own);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Frames that come to the responder: judged whole, then answered or learned from. */
+/* Received frames: checked completely, then answered or learned from. */
 
 #include "arp_nd_impl.h"
 
@@ -13,7 +13,7 @@ be16(const uint8_t *p)
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-/* A priority tag names no VLAN. False: there is not even a header. */
+/* Parse the Ethernet header; a priority tag counts as no VLAN. False: the frame is too short. */
 static bool
 open_frame(const uint8_t *bytes, uint32_t len, struct arp_nd_frame *f)
 {
@@ -106,7 +106,7 @@ input_arp(struct arp_nd *a, const struct arp_nd_frame *f, uint64_t now)
 
 /* ---- IPv4 ---- */
 
-/* The frame back to where it came from: addresses swapped, the rest as it was. */
+/* Send an echo reply: the request with its addresses swapped. */
 static void
 answer_echo4(struct arp_nd *a, const struct arp_nd_frame *f, uint32_t total)
 {
@@ -130,7 +130,7 @@ answer_echo4(struct arp_nd *a, const struct arp_nd_frame *f, uint32_t total)
 	a->cfg.send(a->cfg.arg, out, off + total);
 }
 
-/* Header, lengths and checksums of an echo request; total is that of the IP packet. */
+/* Check header, lengths and checksums of an echo request; total is the length of the IP packet. */
 static bool
 good_echo4(const struct arp_nd_frame *f, const struct rte_ipv4_hdr *ip, uint32_t total)
 {
@@ -188,7 +188,7 @@ struct ip6_packet {
 	uint32_t len;
 };
 
-/* The link-layer address option of that kind; NULL: none. False: options are malformed. */
+/* Find the link-layer address option of a kind (*mac NULL: absent). False: malformed options. */
 static bool
 find_option(const struct ip6_packet *p, uint8_t kind, const uint8_t **mac)
 {
@@ -218,7 +218,7 @@ unspecified(const uint8_t ip[16])
 	return memcmp(ip, zero, 16) == 0;
 }
 
-/* RFC 4861 7.1: what makes a message of neighbour discovery valid. */
+/* Validity of a neighbour discovery message, RFC 4861 section 7.1. */
 static bool
 good_nd(const struct ip6_packet *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Frames the responder makes from nothing: questions, answers to ARP and ND, announcements. */
+/* Frames that the responder originates: requests, ARP and ND answers, announcements. */
 
 #include "arp_nd_impl.h"
 
@@ -77,7 +77,10 @@ arp_nd_send_nd(struct arp_nd *a, uint8_t type, uint32_t flags, uint16_t vlan_id,
 	a->cfg.send(a->cfg.arg, frame, off + sizeof(ip) + sizeof(m));
 }
 
-/* An address of ours to ask from: of the same version and VLAN; of its network where possible. */
+/*
+ * Source address of a request: an own address of the same version and VLAN, if possible in the same
+ * network.
+ */
 static const struct arp_nd_address *
 source_for(const struct arp_nd *a, const struct arp_nd_hop *hop)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Who answers what nobody asked. A host that poisons its neighbours' tables sends answers all the
- * time, and so one of them is often the first behind a question. It is remembered for what it says
- * unasked, and what it answers later counts only if nobody else answers.
+ * Suspects: hosts that answer without a request. A host that poisons its neighbours' tables sends
+ * answers all the time, so that one of them is often the first after a request. A suspect's later
+ * answers are accepted only if no other host answers.
  */
 
 #include "arp_nd_impl.h"

@@ -10,7 +10,7 @@ same_hop(const struct arp_nd_hop *a, const struct arp_nd_hop *b)
 	return a->vlan_id == b->vlan_id && memcmp(a->gid, b->gid, 16) == 0;
 }
 
-/* The entry of that destination, else a free one, else the oldest. */
+/* The entry of a destination, else a free one, else the least recently resolved one. */
 static struct dest *
 find(struct dest_table *t, uint32_t sgid_index, const uint8_t dgid[16])
 {

@@ -27,7 +27,7 @@ gid_table_get(const struct gid_table *t, uint32_t index)
 	return index < GID_TABLE_MAX && t->slot[index].used ? &t->slot[index] : NULL;
 }
 
-/* -1: not there */
+/* Index, or -1. */
 static int
 find(const struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id)
 {
@@ -91,7 +91,7 @@ gid_table_add(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id, cons
 	return -ENOSPC;
 }
 
-/* Index 0 falls back to what follows from the MAC address. */
+/* Clear an entry; index 0 falls back to the GID made of the MAC address. */
 static void
 drop(struct gid_table *t, uint32_t index)
 {

@@ -3,9 +3,9 @@
 #define KERNIF_GID_TABLE_H
 
 /*
- * Which address stands at which index of the HCA's GID table. Index 0 is (where that is wanted) the
- * link-local address of the untagged interface, always there; the others are stable while their
- * address stays. The caller serializes.
+ * The addresses in the HCA's GID table. Index 0 may be reserved for the link-local address of the
+ * untagged interface; an address keeps its index until it is removed. The caller serializes all
+ * calls.
  */
 
 #include <stdbool.h>
@@ -21,37 +21,42 @@ struct gid_slot {
 	uint8_t mac[6];
 	uint16_t vlan_id;
 	bool used;
-	bool seen; /* since gid_table_mark() */
+	bool seen; /* added since gid_table_mark() */
 };
 
 struct gid_table {
 	struct hca_driver *drv;
 	struct gid_slot slot[GID_TABLE_MAX];
 	uint8_t mac[6];
-	uint32_t first; /* index of the first that is not reserved: 1 with link_local, 0 without */
+	uint32_t first; /* lowest index not reserved: 1 with link_local, else 0 */
 	uint64_t set, cleared, failed;
 };
 
-/* link_local: index 0 is set, and kept for it. 0 or the driver's error. */
+/*
+ * Set up an empty table. link_local: reserve index 0 and set it from mac. Returns 0 or the driver's
+ * error.
+ */
 int gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6],
 		   bool link_local);
 
-/* Its index, or the driver's error. An address that is there already keeps its index. */
+/* Add an address; one that exists keeps its index. Returns the index or the driver's error. */
 int gid_table_add(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id,
 		  const uint8_t mac[6]);
+/* Remove an address, if it is in the table. */
 void gid_table_remove(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id);
-/* The interface of that VLAN (or the untagged one) has another MAC address. */
+/* Change the MAC address of all entries of a VLAN (or of the untagged interface). */
 void gid_table_set_mac(struct gid_table *t, uint16_t vlan_id, const uint8_t mac[6]);
 
-/* Reading the kernel's table anew: mark, add what is there, sweep what is not. */
+/* Resynchronize with the kernel's table: mark, add all its addresses, sweep the others. */
 void gid_table_mark(struct gid_table *t);
 void gid_table_sweep(struct gid_table *t);
-/* All of a VLAN: its interface is gone. */
+/* Remove all addresses of a VLAN, whose interface is gone. */
 void gid_table_remove_vlan(struct gid_table *t, uint16_t vlan_id);
 
-/* NULL: empty. */
+/* An entry, NULL: it is empty. */
 const struct gid_slot *gid_table_get(const struct gid_table *t, uint32_t index);
 
+/* The link-local GID made of a MAC address. */
 void gid_of_mac(const uint8_t mac[6], uint8_t gid[16]);
 bool gid_is_link_local(const uint8_t gid[16]);
 

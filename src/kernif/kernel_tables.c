@@ -58,7 +58,7 @@ u16_of(const struct rtattr *a, uint16_t otherwise)
 
 /* ---- links ---- */
 
-/* An 802.1Q interface on ours. False: it is something else. */
+/* Is it an 802.1Q interface on top of ours? */
 static bool
 vlan_of(const struct kernel_tables *t, const struct rtattr *table[], uint16_t *vlan_id)
 {
@@ -123,7 +123,7 @@ link_event(struct kernel_tables *t, const struct nlmsghdr *h)
 
 /* ---- addresses ---- */
 
-/* In GID form; false: of a family or length that has none. */
+/* An address in GID form; false: of another family or length. */
 static bool
 gid_of(uint8_t family, const struct rtattr *a, uint8_t gid[16])
 {
@@ -140,7 +140,7 @@ gid_of(uint8_t family, const struct rtattr *a, uint8_t gid[16])
 	return false;
 }
 
-/* An address a packet can come from: what the HCA takes as a GID. */
+/* A unicast address that can be a GID. */
 static bool
 is_host(uint8_t family, const uint8_t gid[16])
 {
@@ -152,9 +152,7 @@ is_host(uint8_t family, const uint8_t gid[16])
 	       memcmp(gid, (const uint8_t[12]){[10] = 0xff, 0xff}, 12) != 0;
 }
 
-/*
- * IPv6 addresses are announced while they are still being checked for duplicates, and again after.
- */
+/* IPv6 addresses are reported during duplicate address detection and again after it. */
 static void
 address_event(struct kernel_tables *t, const struct nlmsghdr *h)
 {
@@ -202,7 +200,7 @@ neighbour_event(struct kernel_tables *t, const struct nlmsghdr *h)
 	    nl_len(table[NDA_LLADDR]) == 6)
 		mac = nl_data(table[NDA_LLADDR]);
 	else if (h->nlmsg_type == RTM_NEWNEIGH && (m->ndm_state & NUD_FAILED) == 0)
-		return; /* being asked for */
+		return; /* being resolved */
 	t->ops.neighbour(t->ops.arg, &hop, mac);
 }
 

@@ -3,8 +3,9 @@
 #define KERNIF_KERNEL_TABLES_H
 
 /*
- * What rtnetlink says about one interface and its VLANs, taken apart: links, addresses, neighbours.
- * No sockets here: messages come as arguments.
+ * Decodes rtnetlink messages about one interface and its VLANs: links, addresses, neighbours. Has
+ * no sockets: messages are arguments. The caller serializes all calls; callbacks run inside
+ * kernel_tables_event().
  */
 
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 #include "arp_nd.h"
 #include "netlink.h"
 
-#define KERNEL_LINKS_MAX 64u /* the interface, first, and its VLANs */
+#define KERNEL_LINKS_MAX 64u /* the interface (entry 0) and its VLANs */
 
 struct kernel_link {
 	uint32_t ifindex;
@@ -23,11 +24,11 @@ struct kernel_link {
 };
 
 struct kernel_tables_ops {
-	/* A link has come or changed; gone: it is no more. */
+	/* A link was added or changed; gone: removed. */
 	void (*link)(void *arg, const struct kernel_link *l, bool gone);
-	/* An address of ours, ready to be used, in GID form. */
+	/* An own address, in GID form, became usable; gone: removed. */
 	void (*address)(void *arg, const struct kernel_link *l, const uint8_t gid[16], bool gone);
-	/* Where a neighbour is; mac NULL: nobody answers, or it is forgotten. */
+	/* The MAC address of a neighbour; NULL: it does not answer, or its entry was removed. */
 	void (*neighbour)(void *arg, const struct arp_nd_hop *hop, const uint8_t *mac);
 	void *arg;
 };
@@ -41,9 +42,9 @@ struct kernel_tables {
 
 void kernel_tables_init(struct kernel_tables *t, uint32_t ifindex,
 			const struct kernel_tables_ops *ops);
-/* Any message of rtnetlink; those about other interfaces are passed over. */
+/* Decode any rtnetlink message; messages about other interfaces are ignored. */
 void kernel_tables_event(struct kernel_tables *t, const struct nlmsghdr *h);
-/* NULL: no such VLAN. */
+/* The link of a VLAN, or NULL. */
 const struct kernel_link *kernel_tables_vlan(const struct kernel_tables *t, uint16_t vlan_id);
 
 #endif

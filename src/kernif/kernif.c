@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Life of the other side, whichever it is, and what both kinds share. */
+/* Life cycle of the kernel interface, and what both kinds share. */
 
 #include <errno.h>
 #include <poll.h>
@@ -81,7 +81,7 @@ ring(int fd)
 	const uint64_t one = 1;
 	ssize_t n = write(fd, &one, sizeof(one));
 
-	(void)n; /* full: it will be woken anyway */
+	(void)n; /* a full eventfd wakes the reader, too */
 }
 
 void
@@ -100,7 +100,7 @@ kernif_rest(struct kernif *k, int fd, int ms)
 	if (!hca_port_divert_may_sleep(k->divert))
 		return;
 	poll(p, fd >= 0 ? 2 : 1, ms);
-	if (p[1].revents & (POLLERR | POLLHUP | POLLNVAL)) /* the interface is gone for good */
+	if (p[1].revents & (POLLERR | POLLHUP | POLLNVAL)) /* the interface was removed */
 		poll(p, 1, ms);
 	if (p[0].revents & POLLIN)
 		got = read(k->kick_fd, &n, sizeof(n));

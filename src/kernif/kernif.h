@@ -3,20 +3,21 @@
 #define KERNIF_KERNIF_H
 
 /*
- * Where the traffic of a port goes that is not RoCE, and where the HCA's addresses come from:
+ * The destination of a port's traffic that is not RoCE, and the source of the HCA's addresses:
  *
- *  KERNIF_BUILTIN  a small responder (arp_nd.h); addresses and gateways as configured;
- *  KERNIF_TAP      a TAP interface of the kernel: ping, ssh, TCP use the same address on the same
- *                  port. The kernel's tables are the truth: addresses of the interface and of its
- *                  VLANs become GIDs, routes and neighbours give next hops, all of it live.
+ *  KERNIF_BUILTIN  a small responder (arp_nd.h), addresses and gateways as configured;
+ *  KERNIF_TAP      a TAP interface of the kernel: ping, ssh and TCP use the same address on the
+ *                  same port. The kernel's tables are authoritative and followed while they
+ *                  change: addresses of the interface and its VLANs become GIDs, routes and
+ *                  neighbours determine next hops.
  *
- * GID 0 is the link-local address (made of the MAC address until the kernel has one); the others
- * take the first free index as they appear and keep it while they stay.
+ * GID 0 is the link-local address, made of the MAC address until the kernel has one. Other
+ * addresses take the lowest free index when they appear and keep it until they are removed.
  *
- * Order of life: kernif_create(), the shared port (port/port_divert.h, kick = kernif_kick), the
- * HCA, the driver (resolve = kernif_resolve), kernif_start() ... kernif_stop(), driver, HCA, port,
- * kernif_destroy(). create, start, stop, destroy: one thread; the rest: any. Errors: 0 or negative
- * errno with a sentence from kernif_reason().
+ * Order of creation: kernif_create(), the shared port (port/port_divert.h, kick = kernif_kick), the
+ * HCA, the driver (resolve = kernif_resolve), kernif_start(). Then kernif_stop(), driver, HCA,
+ * port, kernif_destroy(). One thread makes the calls create, start, stop and destroy; any thread
+ * the others. Errors are 0 or a negative errno; kernif_reason() explains them.
  */
 
 #include <stdbool.h>
@@ -27,7 +28,7 @@
 #include "port/port.h"
 
 #define KERNIF_NAME_MAX 16u
-#define KERNIF_MTU_MAX 4440u /* of the TAP interface: longer frames do not pass the shared port */
+#define KERNIF_MTU_MAX 4440u /* of the TAP interface: the shared port carries no longer frames */
 
 enum kernif_kind {
 	KERNIF_BUILTIN,
@@ -36,40 +37,44 @@ enum kernif_kind {
 
 struct kernif_config {
 	enum kernif_kind kind;
-	char name[KERNIF_NAME_MAX]; /* TAP: of the interface; "" = the kernel chooses */
+	char name[KERNIF_NAME_MAX]; /* TAP: name of the interface; "" = chosen by the kernel */
 	/*
-	 * TAP: true, the addresses are what the interface has or is given by others; the interface
-	 * may exist already (persistent). False: it must not, and gets `addresses`.
+	 * TAP: true: addresses are set by others, and a persistent interface of that name may
+	 * exist. False: it must not exist, and gets `addresses`.
 	 */
 	bool adopt;
-	bool link_local; /* GID 0 is fe80::/64; else link-local addresses are like any other */
-	uint8_t mac[6];	 /* of the port; the interface gets it */
-	uint32_t mtu;	 /* of IP packets */
+	bool link_local; /* GID 0 is the fe80::/64 address; false: it is added like any other */
+	uint8_t mac[6];	 /* of the port; the interface gets the same */
+	uint32_t mtu;	 /* bytes of an IP packet */
 	const struct arp_nd_address *addresses;
 	uint32_t num_addresses;
-	const struct arp_nd_hop *gateways; /* built-in only: the kernel has routes */
+	/* built-in only; with TAP the kernel's routes are used */
+	const struct arp_nd_hop *gateways;
 	uint32_t num_gateways;
 
-	/* TAP: the interface was given another MAC address, was set up or down; or NULL. */
+	/*
+	 * TAP: the interface got another MAC address, or was set up or down; may be NULL. Called
+	 * from a thread of the kernel interface with its lock held.
+	 */
 	void (*mac_changed)(void *arg, const uint8_t mac[6]);
 	void (*link_changed)(void *arg, bool up);
-	void (*log)(void *arg, const char *text); /* things worth a line; or NULL */
+	void (*log)(void *arg, const char *text); /* messages for the log; may be NULL */
 	void *arg;
 };
 
 #define KERNIF_STATS(X) \
 	X(to_kernel_pkts) \
-	X(to_kernel_drops) /* the kernel did not take them */ \
+	X(to_kernel_drops) /* not accepted by the kernel */ \
 	X(from_kernel_pkts) \
-	X(from_kernel_drops) /* no room on the way to the wire */ \
-	X(resolved)	     /* next hops asked for and found; so the next */ \
+	X(from_kernel_drops) /* the ring to the wire was full */ \
+	X(resolved)	     /* next hops, successfully or not */ \
 	X(unresolved) \
 	X(gids_set) \
 	X(gids_cleared) \
-	X(gids_failed)	       /* more addresses than the table has entries, or refused */ \
-	X(neighbours_moved)    /* destinations in use that follow a new MAC address */ \
-	X(neighbours_disputed) /* said to have moved, but RoCE frames came from the old place */ \
-	X(resyncs)	       /* the kernel's tables read anew, events having been lost */
+	X(gids_failed)	       /* the table was full, or the driver refused */ \
+	X(neighbours_moved)    /* destinations that got a new MAC address */ \
+	X(neighbours_disputed) /* claims of a move refuted by RoCE frames from the old place */ \
+	X(resyncs)	       /* of the kernel's tables, after lost events */
 
 struct kernif_stats {
 #define X(n) uint64_t n;
@@ -79,30 +84,42 @@ struct kernif_stats {
 
 struct kernif;
 
+/*
+ * Create a kernel interface; for TAP, open the interface. The configuration is copied, without what
+ * arg points to.
+ */
 int kernif_create(const struct kernif_config *cfg, struct kernif **out);
-/* GIDs are set and frames flow when this has returned 0. */
+/* Start the threads. When it has returned 0 the GIDs are set and frames flow. */
 int kernif_start(struct kernif *k, struct hca_port *divert, struct hca_driver *drv);
-/* No thread of it runs any more; who waits for an address gets -ESHUTDOWN. */
+/* Stop all threads; calls that wait in kernif_resolve() return -ESHUTDOWN. */
 void kernif_stop(struct kernif *k);
+/* Free a stopped kernel interface; k may be NULL. */
 void kernif_destroy(struct kernif *k);
 
-/* For hca_port_divert_config; arg is the kernif. */
+/*
+ * Wake the thread that takes frames from the port: hca_port_divert_config.kick, arg is the kernif.
+ */
 void kernif_kick(void *arg);
-/* hca_resolve_fn: waits up to 3.5 s for an answer. */
+/*
+ * Resolve a destination for the driver (hca_resolve_fn); blocks up to 3.5 s. Returns 0,
+ * -EHOSTUNREACH, -ESHUTDOWN or another negative errno.
+ */
 int kernif_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6]);
 
 /*
- * The wire's link: becomes the carrier of the interface; up again, the responder announces itself.
+ * Tell the state of the port's link: it becomes the carrier of the TAP interface; when it comes up,
+ * the responder announces its addresses.
  */
 void kernif_link(struct kernif *k, bool up);
 
-/* Name of the interface; "" without one. */
+/* Name of the TAP interface; "" if there is none. */
 const char *kernif_interface(const struct kernif *k);
+/* Copy the counters. */
 void kernif_stats(struct kernif *k, struct kernif_stats *out);
-/* false: there is no responder. */
+/* Copy the responder's counters; false: there is no responder. */
 bool kernif_arp_nd_stats(struct kernif *k, struct arp_nd_stats *out);
 
-/* Every counter there is by its name: divert_..., kernel_..., responder_...; started before. */
+/* Call fn with every counter: divert_..., kernel_..., responder_... Only after kernif_start(). */
 typedef void (*kernif_counter_fn)(void *arg, const char *name, uint64_t value);
 void kernif_counters(struct kernif *k, kernif_counter_fn fn, void *arg);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The responder on the shared port: a thread that feeds it and keeps its time. */
+/* The built-in responder on the shared port: a thread feeds it and calls its timers. */
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define TICK_NS 50000000ull
 #define TICK_MS 50
 
-/* Of the responder; lock held, so that the ring to the wire has one producer at a time. */
+/* arp_nd_config.send. The lock is held, so the ring to the wire has one producer at a time. */
 static void
 send_frame(void *arg, const uint8_t *frame, uint32_t len)
 {

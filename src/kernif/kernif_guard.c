@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Next hops with another MAC address, said by ARP or ND: judged by the RoCE frames. */
+/* ARP and ND claim new MAC addresses of next hops; RoCE frames decide whether to believe them. */
 
 #include <string.h>
 
@@ -32,8 +32,8 @@ moved(void *arg, const struct arp_nd_hop *hop, const uint8_t mac[6], bool back)
 
 	if (back) {
 		kernif_log(k,
-			   "a neighbour is still where it was (%02x:%02x:%02x:%02x:%02x:%02x): "
-			   "somebody else says it has its address",
+			   "a neighbour still has MAC address %02x:%02x:%02x:%02x:%02x:%02x: "
+			   "another host claims its IP address",
 			   mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 		k->stats.neighbours_disputed++;
 		arp_nd_correct(k->responder, hop, mac, kernif_now());
@@ -67,8 +67,9 @@ kernif_claim(struct kernif *k, const struct arp_nd_hop *hop, const uint8_t *mac)
 		dest_table_lost(&k->dests, hop);
 	} else if (k->responder == NULL) {
 		/*
-		 * The kernel's tables are the truth. A peer whose interface was given another MAC
-		 * address goes on sending from the old one on QPs that were connected before.
+		 * The kernel's tables are authoritative. RoCE frames would not tell: a peer whose
+		 * interface got another MAC address still sends from the old one on QPs connected
+		 * before.
 		 */
 		k->stats.neighbours_moved += dest_table_moved(&k->dests, k->drv, hop, mac);
 	} else {

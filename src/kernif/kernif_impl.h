@@ -2,7 +2,7 @@
 #ifndef KERNIF_IMPL_H
 #define KERNIF_IMPL_H
 
-/* What the files of the other side share. */
+/* Shared by the files of the kernel interface. */
 
 #include <pthread.h>
 
@@ -18,8 +18,8 @@
 #define KERNIF_RESOLVE_NS 3500000000ull
 
 /*
- * `lock` guards the tables, the responder and what the responder sends. It is held while the driver
- * is called; the driver never calls back with a lock of its own held.
+ * `lock` protects the tables, the responder and the frames that it sends. It is held during calls
+ * of the driver, which never calls back while it holds a lock of its own.
  */
 struct kernif {
 	struct kernif_config cfg;
@@ -28,11 +28,11 @@ struct kernif {
 	struct hca_port *divert;
 	struct hca_driver *drv;
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a neighbour, or the end */
+	pthread_cond_t changed; /* a neighbour's state, or `stop` */
 	struct gid_table gids;
 	struct dest_table dests;
-	struct move_guard guard;   /* before dests move */
-	struct kernif_stats stats; /* pump counters by the pump, the rest under the lock */
+	struct move_guard guard;   /* filters the moves that reach dests */
+	struct kernif_stats stats; /* pump counters: written by the pump; others under the lock */
 	bool started;
 	bool stop;	      /* [pub] */
 	unsigned int waiting; /* threads inside kernif_resolve() */
@@ -40,29 +40,29 @@ struct kernif {
 	pthread_t pump;
 	bool pump_runs;
 
-	struct arp_nd *responder; /* built-in */
+	struct arp_nd *responder; /* built-in only */
 
 	struct tap tap;
-	struct nl events; /* monitor: subscribed */
-	struct nl ask;	  /* monitor: questions; before it runs, whoever starts */
+	struct nl events; /* monitor: subscription */
+	struct nl ask;	  /* monitor: requests; used by the starting thread before it runs */
 	struct kernel_tables tables;
 	pthread_t monitor;
 	bool monitor_runs;
-	bool link_up; /* as told to cfg.link_changed */
+	bool link_up; /* as last passed to cfg.link_changed */
 	int end_fd;   /* eventfd: wakes the monitor */
 };
 
-/* Records the reason for kernif_reason() and returns err. */
+/* Record the reason for kernif_reason(); returns err. */
 int kernif_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void kernif_log(const struct kernif *k, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 uint64_t kernif_now(void);
 bool kernif_stopping(const struct kernif *k);
-/* Until something changes, or 100 ms have passed; lock held. */
+/* Wait until a neighbour changes, at most 100 ms; the lock is held and released meanwhile. */
 void kernif_wait(struct kernif *k);
 /*
- * The pump rests until there is something to take, or ms have passed; fd: also until it is
+ * The pump waits for a kick, at most ms milliseconds, and also until fd (if not negative) is
  * readable.
  */
 void kernif_rest(struct kernif *k, int fd, int ms);
@@ -72,28 +72,31 @@ kernif_count(uint64_t *counter, uint64_t n)
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
-/* kernif_guard.c; lock held. Somebody says that the hop has that MAC address, or NULL: none. */
+/*
+ * kernif_guard.c, lock held. kernif_claim(): ARP, ND or the kernel says that the hop is at mac
+ * (NULL: unreachable).
+ */
 void kernif_guard_init(struct kernif *k);
 void kernif_claim(struct kernif *k, const struct arp_nd_hop *hop, const uint8_t *mac);
 
-/* kernif_builtin.c; resolve: lock held. */
+/* kernif_builtin.c; kernif_builtin_resolve() with the lock held. */
 int kernif_builtin_create(struct kernif *k);
 int kernif_builtin_start(struct kernif *k);
 void *kernif_builtin_pump(void *arg);
 int kernif_builtin_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[16],
 			   uint8_t mac[6]);
 
-/* kernif_kernel.c: interface, pump and monitor. */
+/* kernif_kernel.c: the interface, its pump and its monitor. */
 int kernif_kernel_create(struct kernif *k);
 int kernif_kernel_start(struct kernif *k);
 void *kernif_kernel_pump(void *arg);
 void kernif_kernel_stop(struct kernif *k);
 void kernif_kernel_destroy(struct kernif *k);
 
-/* kernif_route.c */
+/* kernif_route.c; kernif_kernel_resolve() with the lock held. */
 int kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[16],
 			  uint8_t mac[6]);
-/* Has the kernel make sure that a neighbour is where it was; 0 or negative errno. */
+/* Make the kernel verify a neighbour's address; 0 or negative errno. */
 int kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16]);
 
 #endif

@@ -2,7 +2,7 @@
 
 /*
  * A TAP interface on the shared port. The pump moves frames; the monitor follows the kernel's
- * tables and makes GIDs and next hops of them.
+ * tables and updates GIDs and next hops.
  */
 
 #include <errno.h>
@@ -17,8 +17,8 @@
 #include "port/port_divert.h"
 
 #define PUMP_REST_MS 1000
-#define FULL_NS 50000		  /* the way to the wire is full: look again so much later */
-#define FRESHEN_NS 15000000000ull /* neighbours in use are asked for again so often */
+#define FULL_NS 50000		  /* retry interval while the ring to the wire is full */
+#define FRESHEN_NS 15000000000ull /* interval of verifying the neighbours in use */
 
 /* ---- frames ---- */
 
@@ -42,7 +42,7 @@ to_kernel(struct kernif *k)
 	return n;
 }
 
-/* One frame out of the interface; NULL: none now. */
+/* Read a frame from the interface; NULL: there is none. */
 static struct rte_mbuf *
 read_frame(struct kernif *k, bool *full)
 {
@@ -62,7 +62,7 @@ read_frame(struct kernif *k, bool *full)
 	return m;
 }
 
-/* What does not fit waits in the interface's own queue, which tells the senders. */
+/* Frames that do not fit stay in the interface's queue, which slows down the senders. */
 static unsigned int
 from_kernel(struct kernif *k, bool *full)
 {
@@ -118,7 +118,7 @@ on_main_link(struct kernif *k, const struct kernel_link *l, bool gone)
 {
 	tell_link(k, !gone && l->up);
 	if (gone) {
-		kernif_log(k, "interface %s is gone", k->tap.name);
+		kernif_log(k, "interface %s was removed", k->tap.name);
 		return;
 	}
 	if (memcmp(l->mac, k->cfg.mac, 6) != 0) {
@@ -154,8 +154,8 @@ on_address(void *arg, const struct kernel_link *l, const uint8_t gid[16], bool g
 	}
 	index = gid_table_add(&k->gids, gid, l->vlan_id, l->mac);
 	if (index < 0)
-		kernif_log(k, "an address of %s has no place in the GID table: %s", k->tap.name,
-			   index == -ENOSPC ? "it is full" : hca_driver_reason());
+		kernif_log(k, "an address of %s cannot be a GID: %s", k->tap.name,
+			   index == -ENOSPC ? "the table is full" : hca_driver_reason());
 }
 
 static void
@@ -181,7 +181,7 @@ dump(struct kernif *k, uint16_t type, const void *header, size_t len)
 	return nl_talk(&k->ask, &r, on_message, k);
 }
 
-/* Everything anew; lock held. Links first: addresses and neighbours name them. */
+/* Read all tables; lock held. Links come first, because addresses and neighbours refer to them. */
 static int
 resync(struct kernif *k)
 {
@@ -194,7 +194,7 @@ resync(struct kernif *k)
 	if (err == 0)
 		err = dump(k, RTM_GETADDR, &address, sizeof(address));
 	if (err != 0)
-		return err; /* half a list is no reason to remove anything */
+		return err; /* an incomplete list must not remove entries */
 	gid_table_sweep(&k->gids);
 	return dump(k, RTM_GETNEIGH, &neighbour, sizeof(neighbour));
 }
@@ -207,8 +207,8 @@ ignore(void *arg, const struct nlmsghdr *h)
 }
 
 /*
- * The tables anew, lock held. Events that wait are older: what they say may have been taken back
- * since, so they go before the tables are read.
+ * Resynchronize; lock held. Pending events are older than the tables and may be obsolete, so they
+ * are discarded before the tables are read.
  */
 static int
 read_tables(struct kernif *k)
@@ -221,7 +221,7 @@ read_tables(struct kernif *k)
 	return resync(k);
 }
 
-/* Events were lost. */
+/* Resynchronize after events were lost. */
 static void
 start_over(struct kernif *k)
 {
@@ -230,13 +230,13 @@ start_over(struct kernif *k)
 	k->stats.resyncs++;
 	err = read_tables(k);
 	if (err != 0)
-		kernif_log(k, "the kernel's tables of %s could not be read: %s", k->tap.name,
+		kernif_log(k, "cannot read the kernel's tables of %s: %s", k->tap.name,
 			   strerror(-err));
 }
 
 /*
- * RoCE traffic does not tell the kernel that a neighbour is alive: it would never look again. Like
- * a packet sent there, this makes it look when what it knows is old.
+ * RoCE traffic does not confirm neighbours to the kernel, which would never verify them. As a
+ * packet would, this makes it verify entries that are stale.
  */
 static void
 freshen(struct kernif *k)
@@ -309,7 +309,7 @@ kernif_kernel_start(struct kernif *k)
 	int err = tap_set_up(&k->ask, k->tap.ifindex);
 
 	if (err != 0)
-		return kernif_fail(err, "%s could not be set up: %s", k->tap.name, strerror(-err));
+		return kernif_fail(err, "cannot set up %s: %s", k->tap.name, strerror(-err));
 	for (uint32_t i = 0; i < k->cfg.num_addresses && !k->cfg.adopt; i++) {
 		err = tap_add_address(&k->ask, &k->tap, &k->address[i]);
 		if (err != 0)

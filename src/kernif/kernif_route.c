@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The way to a destination, by the kernel's routes and neighbours. */
+/* Resolution of a destination by the kernel's routes and neighbours. */
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,9 +15,9 @@
 
 #define DISCARD_PORT 9u
 #define USABLE (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP)
-#define PROBE_NS 200000000ull /* one that is not known is asked for so often */
+#define PROBE_NS 200000000ull /* interval of requests for an unknown neighbour */
 
-/* A GID as netlink wants it: 4 or 16 bytes. */
+/* A GID as netlink needs it: 4 or 16 bytes. */
 struct nl_ip {
 	uint8_t family;
 	uint8_t len;
@@ -79,7 +79,7 @@ on_route(void *arg, const struct nlmsghdr *h)
 	}
 }
 
-/* Next hop from src on the interface to dst. */
+/* Next hop from src to dst via the interface. */
 static int
 find_route(struct nl *s, uint32_t ifindex, const uint8_t src[16], const uint8_t dst[16],
 	   struct route *out)
@@ -149,7 +149,10 @@ find_neighbour(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
 	return n;
 }
 
-/* A packet makes the kernel look too: where we may not touch the table, and see ask_kernel(). */
+/*
+ * A packet triggers resolution, too: used without permission to change the table, and by
+ * ask_kernel().
+ */
 static int
 send_packet(uint32_t ifindex, const struct nl_ip *ip)
 {
@@ -162,7 +165,7 @@ send_packet(uint32_t ifindex, const struct nl_ip *ip)
 
 	if (fd < 0)
 		return -errno;
-	/* where this is refused the routes decide alone */
+	/* if it is refused, only the routes choose the interface */
 	(void)setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, sizeof(ifindex));
 	memcpy(&sin.sin_addr, ip->bytes, 4);
 	memcpy(&sin6.sin6_addr, ip->bytes, 16);
@@ -193,10 +196,10 @@ kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
 }
 
 /*
- * Makes the kernel ask for the neighbour. An entry of the table that is to be used has no packet,
- * and without one the kernel asks from the link-local address of IPv6 alone: not at all for the
- * first seconds of an interface, while it looks for a duplicate of that. So there is a packet later
- * on.
+ * Make the kernel resolve the neighbour. A request by netlink has no packet to send, and without
+ * one the kernel uses only its IPv6 link-local address as source; it does not ask at all while
+ * duplicate address detection for that runs, in the first seconds of an interface. So from the
+ * second request on a packet is sent, too.
  */
 static int
 ask_kernel(struct nl *s, uint32_t ifindex, const uint8_t gid[16], bool again)
@@ -210,8 +213,8 @@ ask_kernel(struct nl *s, uint32_t ifindex, const uint8_t gid[16], bool again)
 }
 
 /*
- * The lock is given up while waiting. The kernel gives a neighbour up for good after three
- * questions, or at once while an interface settles; we go on asking until our own time is over.
+ * Releases the lock while waiting. The kernel gives up after three requests, or at once while an
+ * interface comes up, so repeat requests until our own timeout.
  */
 static int
 wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8_t gid[16],

@@ -6,8 +6,8 @@
 
 enum claim_state {
 	CLAIM_FREE,
-	CLAIM_HELD,  /* not believed yet */
-	CLAIM_MOVED, /* believed; the old owner may still speak */
+	CLAIM_HELD,  /* undecided */
+	CLAIM_MOVED, /* believed; the old owner may still refute it */
 };
 
 void
@@ -27,9 +27,9 @@ find(struct move_guard *g, const struct arp_nd_hop *hop)
 	return NULL;
 }
 
-/* One that is not in use, else the move that was believed longest ago. */
+/* A free claim, else the move that was believed longest ago; NULL: all are undecided. */
 static struct move_claim *
-place(struct move_guard *g)
+claim_slot(struct move_guard *g)
 {
 	struct move_claim *best = NULL;
 
@@ -53,10 +53,10 @@ end_claim(struct move_guard *g, struct move_claim *c)
 }
 
 static void
-hold(struct move_guard *g, const struct arp_nd_hop *hop, const uint8_t old[6], const uint8_t mac[6],
-     bool direct, uint64_t now)
+hold_claim(struct move_guard *g, const struct arp_nd_hop *hop, const uint8_t old[6],
+	   const uint8_t mac[6], bool direct, uint64_t now)
 {
-	struct move_claim *c = place(g);
+	struct move_claim *c = claim_slot(g);
 	int handle;
 
 	if (c != NULL && c->state != CLAIM_FREE)
@@ -79,14 +79,15 @@ hold(struct move_guard *g, const struct arp_nd_hop *hop, const uint8_t old[6], c
 	g->busy++;
 }
 
-/* Another word about a hop that is disputed */
+/* Handle another claim about a hop that is already disputed. */
 static void
-again(struct move_guard *g, struct move_claim *c, const uint8_t mac[6], bool direct, uint64_t now)
+repeated_claim(struct move_guard *g, struct move_claim *c, const uint8_t mac[6], bool direct,
+	       uint64_t now)
 {
 	const struct arp_nd_hop hop = c->hop;
 	uint8_t at[6];
 
-	if (memcmp(c->old, mac, 6) == 0) { /* it is where it was */
+	if (memcmp(c->old, mac, 6) == 0) { /* it is back at, or never left, the old address */
 		end_claim(g, c);
 		g->cfg.moved(g->cfg.arg, &hop, mac, false);
 		return;
@@ -97,7 +98,7 @@ again(struct move_guard *g, struct move_claim *c, const uint8_t mac[6], bool dir
 	}
 	memcpy(at, c->mac, 6);
 	end_claim(g, c);
-	hold(g, &hop, at, mac, direct, now);
+	hold_claim(g, &hop, at, mac, direct, now);
 }
 
 void
@@ -107,15 +108,15 @@ move_guard_claim(struct move_guard *g, const struct arp_nd_hop *hop, const uint8
 	struct move_claim *c = find(g, hop);
 
 	if (c != NULL)
-		again(g, c, mac, direct, now);
+		repeated_claim(g, c, mac, direct, now);
 	else if (old == NULL || memcmp(old, mac, 6) == 0)
 		g->cfg.moved(g->cfg.arg, hop, mac, false);
 	else
-		hold(g, hop, old, mac, direct, now);
+		hold_claim(g, hop, old, mac, direct, now);
 }
 
 static void
-look(struct move_guard *g, struct move_claim *c, uint64_t now)
+check_claim(struct move_guard *g, struct move_claim *c, uint64_t now)
 {
 	bool held = c->state == CLAIM_HELD, seen = g->cfg.seen(g->cfg.arg, c->handle);
 	struct move_claim was;
@@ -141,7 +142,7 @@ move_guard_tick(struct move_guard *g, uint64_t now)
 {
 	for (uint32_t i = 0; i < MOVE_GUARD_CLAIMS && g->busy != 0; i++)
 		if (g->claim[i].state != CLAIM_FREE)
-			look(g, &g->claim[i], now);
+			check_claim(g, &g->claim[i], now);
 }
 
 void

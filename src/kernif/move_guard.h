@@ -3,14 +3,15 @@
 #define KERNIF_MOVE_GUARD_H
 
 /*
- * Does a next hop really have another MAC address? Anybody on the segment can say so, and live QPs
- * would follow. Frames of RoCE that go on coming from the old MAC address speak against it: a claim
- * is believed when they have been silent for a moment, refused when they have not for longer (the
- * last ones of a hop that really moves come after the claim), and a hop that has moved comes back
- * with the first one afterwards. Frames never speak for a claim.
+ * Decides whether a next hop has really moved to another MAC address. Any host on the segment can
+ * claim that, and live QPs would follow. RoCE frames that still come from the old MAC address
+ * refute a claim: it is believed after they have been silent for MOVE_GUARD_HOLD_NS, and refused if
+ * they are not for MOVE_GUARD_REFUSE_NS (the last frames of a hop that really moves arrive after
+ * the claim). A believed move is undone by the first such frame afterwards. Frames never confirm a
+ * claim.
  *
- * No clock, no lock: the time comes as an argument, the caller serializes. Whoever watches the
- * frames is told by watch() what to look for.
+ * It has no clock or lock: the time (ns) is an argument, and the caller serializes all calls.
+ * watch() tells the caller which frames to look for.
  */
 
 #include <stdbool.h>
@@ -18,18 +19,23 @@
 
 #include "arp_nd.h"
 
-#define MOVE_GUARD_CLAIMS 32u		  /* at a time; more of them are believed at once */
-#define MOVE_GUARD_HOLD_NS 200000000ull	  /* of silence: it has moved */
-#define MOVE_GUARD_REFUSE_NS 700000000ull /* still no such silence: it has not */
+/* undecided at a time; further ones are believed at once */
+#define MOVE_GUARD_CLAIMS 32u
+#define MOVE_GUARD_HOLD_NS 200000000ull /* silence after which a move is believed */
+/* time without such silence after which a claim is refused */
+#define MOVE_GUARD_REFUSE_NS 700000000ull
 #define MOVE_GUARD_WATCH_NS 30000000000ull
 
 struct move_guard_config {
-	/* A handle, or negative: nobody can watch. gid NULL: frames of whatever IP address. */
+	/*
+	 * Starts watching for frames; gid NULL: of any IP address. Returns a handle; negative: not
+	 * possible.
+	 */
 	int (*watch)(void *arg, const uint8_t mac[6], const uint8_t *gid, uint16_t vlan_id);
-	/* Since it was asked last */
+	/* Whether a watched frame came since the last call */
 	bool (*seen)(void *arg, int handle);
 	void (*unwatch)(void *arg, int handle);
-	/* The hop is at mac. back: where it was; what says otherwise is to be corrected. */
+	/* Use mac for the hop. back: mac is the old address; other tables must be corrected. */
 	void (*moved)(void *arg, const struct arp_nd_hop *hop, const uint8_t mac[6], bool back);
 	void *arg;
 };
@@ -45,21 +51,21 @@ struct move_claim {
 struct move_guard {
 	struct move_guard_config cfg;
 	struct move_claim claim[MOVE_GUARD_CLAIMS];
-	uint32_t busy;	  /* claims that are not over */
-	uint64_t refused; /* claims; and the next: moves taken back */
+	uint32_t busy;	  /* claims in use */
+	uint64_t refused; /* claims refused, and moves undone */
 	uint64_t taken_back;
 };
 
 void move_guard_init(struct move_guard *g, const struct move_guard_config *cfg);
 /*
- * Somebody says that the hop has mac; old: where it was, NULL: nowhere. direct: its own address is
- * that of the frames that come from it (no router). moved() is called now, later or never.
+ * Handle the claim that the hop is at mac; old: its MAC address until now, or NULL. direct: frames
+ * of the hop have its own IP address (it is no router). Calls moved() now, later or never.
  */
 void move_guard_claim(struct move_guard *g, const struct arp_nd_hop *hop, const uint8_t *old,
 		      const uint8_t mac[6], bool direct, uint64_t now);
-/* At least ten times a second while it is busy */
+/* Check the claims; to be called at least ten times per second while busy is not 0. */
 void move_guard_tick(struct move_guard *g, uint64_t now);
-/* Nothing is watched any more. */
+/* Drop all claims and stop watching. */
 void move_guard_end(struct move_guard *g);
 
 #endif

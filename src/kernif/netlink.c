@@ -94,7 +94,9 @@ nl_nest_end(struct nl_request *r, size_t at)
 		a->rta_len = (uint16_t)(header_of(r)->nlmsg_len - at);
 }
 
-/* One datagram of the kernel; others may write to the socket too. Length or negative errno. */
+/*
+ * Receive a datagram, ignoring those not from the kernel. Returns its length or a negative errno.
+ */
 static ssize_t
 receive(struct nl *s, void *bytes)
 {
@@ -109,7 +111,7 @@ receive(struct nl *s, void *bytes)
 	return n < 0 ? -errno : n;
 }
 
-/* *done: the answer is complete. Returns the kernel's verdict. */
+/* Handle one datagram of an answer; *done: it was the last. Returns the kernel's error code. */
 static int
 walk_answer(struct nl *s, const void *bytes, ssize_t n, nl_fn fn, void *arg, bool *done)
 {
@@ -117,7 +119,7 @@ walk_answer(struct nl *s, const void *bytes, ssize_t n, nl_fn fn, void *arg, boo
 
 	for (uint32_t left = (uint32_t)n; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
 		if (h->nlmsg_seq != s->seq)
-			continue; /* of a question that timed out */
+			continue; /* answer to an earlier request that timed out */
 		if (h->nlmsg_type == NLMSG_ERROR && h->nlmsg_len >= NLMSG_LENGTH(sizeof(int))) {
 			*done = true;
 			return ((const struct nlmsgerr *)NLMSG_DATA(h))->error;

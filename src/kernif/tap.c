@@ -31,7 +31,7 @@ tap_open(struct tap *t, const char *name, bool exclusive)
 		err = -errno;
 		if (err == -EBUSY)
 			kernif_fail(err,
-				    exclusive ? "there is an interface %s already"
+				    exclusive ? "interface %s exists already"
 					      : "interface %s is in use",
 				    name);
 		else
@@ -39,13 +39,13 @@ tap_open(struct tap *t, const char *name, bool exclusive)
 		tap_close(t);
 		return err;
 	}
-	(void)ioctl(t->fd, TUNSETOFFLOAD, 0ul); /* whole frames with whole checksums */
+	(void)ioctl(t->fd, TUNSETOFFLOAD, 0ul); /* no offload: whole frames with checksums */
 	snprintf(t->name, sizeof(t->name), "%s", r.ifr_name);
 	t->ifindex = if_nametoindex(t->name);
 	if (t->ifindex != 0)
 		return 0;
 	tap_close(t);
-	return kernif_fail(-ENODEV, "interface %s has gone", r.ifr_name);
+	return kernif_fail(-ENODEV, "interface %s was removed", r.ifr_name);
 }
 
 void
@@ -88,7 +88,7 @@ tap_set_up(struct nl *s, uint32_t ifindex)
 	return nl_talk(s, &r, NULL, NULL);
 }
 
-/* Index of NAME.ID, made and set up; negative errno. */
+/* Create the interface NAME.ID and set it up. Returns its index or a negative errno. */
 static int
 vlan_interface(struct nl *s, const struct tap *t, uint16_t vlan_id)
 {
@@ -117,7 +117,7 @@ vlan_interface(struct nl *s, const struct tap *t, uint16_t vlan_id)
 	return err == 0 ? -ENODEV : err;
 }
 
-/* No check for duplicates: that would keep an IPv6 address from being used for a second. */
+/* No duplicate address detection: it would keep an IPv6 address unusable for a second. */
 static int
 add(struct nl *s, uint32_t ifindex, const struct arp_nd_address *a)
 {

@@ -230,7 +230,7 @@ class Tap(Case):
 
     def test_name_taken(self):
         self.net.run(self.side_a, 'ip', 'tuntap', 'add', 'dev', 'hca0', 'mode', 'tap')
-        with self.assertRaisesRegex(AssertionError, 'there is an interface hca0 already'):
+        with self.assertRaisesRegex(AssertionError, 'interface hca0 exists already'):
             self.tap()
 
     def test_carrier(self):
