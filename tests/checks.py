@@ -24,17 +24,19 @@ WALLS = {
     'src/sigbus': {'src/sigbus', 'libc'},
     'src/device': {'src/device', 'src/giveway', 'src/sigbus', 'src/abi', 'dpdk', 'isal', 'libc'},
     'src/driver': {'src/driver', 'src/abi', 'libc'},
-    'src/lib': {'src/lib', 'src/ipc', 'src/giveway', 'src/abi', 'include', 'libc'},
+    'src/ipc/channel': {'src/ipc/channel', 'src/abi', 'libc'},
+    'src/lib': {'src/lib', 'src/ipc/channel', 'src/giveway', 'src/abi', 'include', 'libc'},
     'src/host': {'src/host', 'src/device', 'src/driver', 'src/abi', 'libc'},
     'src/telemetry': {'src/telemetry', 'src/device', 'src/driver', 'src/abi', 'dpdk', 'libc'},
     'src/embed': {'src/embed', 'src/host', 'src/telemetry', 'src/device', 'src/driver', 'src/lib', 'src/abi',
                   'include', 'dpdk', 'isal', 'libc'},
-    'src/ipc': {'src/ipc', 'src/sigbus', 'src/driver', 'src/lib', 'src/abi', 'include', 'libc'},
+    'src/ipc/client': {'src/ipc/client', 'src/ipc/channel', 'src/lib', 'src/abi', 'include', 'libc'},
+    'src/ipc/server': {'src/ipc/server', 'src/ipc/channel', 'src/sigbus', 'src/driver', 'src/abi', 'libc'},
     'src/kernif': {'src/kernif', 'src/device', 'src/driver', 'src/abi', 'dpdk', 'libc'},
     'src/endpoint': {'src/endpoint', 'src/host', 'src/telemetry', 'src/kernif', 'src/device', 'src/driver',
-                     'src/ipc', 'src/abi', 'dpdk', 'libc'},
+                     'src/ipc/server', 'src/abi', 'dpdk', 'libc'},
     'src/verbs': {'src/verbs', 'include', 'verbs', 'libc'},
-    'apps': {'apps', 'include', 'src/embed', 'src/endpoint', 'src/ipc', 'dpdk', 'jansson', 'libc'},
+    'apps': {'apps', 'include', 'src/embed', 'src/endpoint', 'dpdk', 'jansson', 'libc'},
 }
 
 # <...> headers that are not the C library's, by name

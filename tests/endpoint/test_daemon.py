@@ -30,7 +30,7 @@ def name_of(part):
 
 
 class Control:
-    """A client that speaks the control channel itself (src/ipc/ipc_proto.h)."""
+    """A client that speaks the control channel itself (src/ipc/channel/ipc_proto.h)."""
 
     HELLO, CREATE_CHANNEL = 0, 14
 

@@ -11,7 +11,7 @@
 
 #include "ipc_client.h"
 #include "ipc_proto.h"
-#include "lib_types.h"
+#include "lib_error.h"
 
 #define EMBED_LIBRARY "libsofthca-embed.so.0"
 #define EMBED_OPEN "softhca_embed_open_default"
