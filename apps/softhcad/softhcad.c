@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* softhcad: an HCA on a port, for the processes of this machine. Reads a file and runs. */
+/*
+ * softhcad: runs an HCA on a port for the processes of this machine, as a configuration file says.
+ */
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -20,7 +22,7 @@ static const char usage_text[] =
 	"usage: softhcad [-c FILE] [--check] [--version] [--help]\n"
 	"\n"
 	"  -c, --config FILE  configuration (default: " DEFAULT_CONFIG ")\n"
-	"      --check        judge the configuration, also by this machine, and exit\n"
+	"      --check        check the configuration, also against this machine, and exit\n"
 	"      --version      print the version and exit\n"
 	"      --help         print this and exit\n"
 	"\n"
@@ -77,7 +79,7 @@ parse(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* Every thread started later inherits this: endpoint_run() takes them. */
+/* All threads inherit the mask; endpoint_run() takes the signals. */
 static void
 block_signals(void)
 {
@@ -91,7 +93,7 @@ block_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* A descriptor of the daemon must not become what error messages are written to. */
+/* Descriptors of the daemon must not become 0, 1 or 2, where error messages go. */
 static bool
 open_standard_files(void)
 {
@@ -134,7 +136,7 @@ main(int argc, char **argv)
 		return EXIT_START;
 	if (endpoint_config_load(&config, o.config, stderr) != 0)
 		return EXIT_CONFIG;
-	/* What the machine lacks may come: a start that fails for it is tried again. */
+	/* What the machine lacks may appear later: systemd retries the start. */
 	if (endpoint_check(&config, o.config, stderr) != 0)
 		return o.check ? EXIT_CONFIG : EXIT_START;
 	if (o.check) {

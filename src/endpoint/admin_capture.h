@@ -3,8 +3,8 @@
 #define ADMIN_CAPTURE_H
 
 /*
- * "dir=in,qp=0x123,snaplen=128,/PATH": what is to be captured of which frames, and where to. The
- * path is the rest of the text from its first slash on, commas and all.
+ * Parameters of the capture command, "dir=in,qp=0x123,snaplen=128,/PATH": which bytes of which
+ * frames to write, and the file. The path starts at the first slash and may contain commas.
  */
 
 #include <stdint.h>
@@ -12,11 +12,11 @@
 #include "port/port_pcap.h"
 
 struct admin_capture {
-	struct hca_pcap_ng ng; /* without interface, epoch and remote_qpn */
-	const char *path;      /* in the text */
+	struct hca_pcap_ng ng; /* interface, epoch and remote_qpn are left to the caller */
+	const char *path;      /* inside the parsed text */
 };
 
-/* 0 or -EINVAL. */
+/* Parse the parameters; 0 or -EINVAL. */
 int admin_capture_parse(const char *text, struct admin_capture *out);
 
 #endif

@@ -25,7 +25,7 @@
 
 /* ---- building ---- */
 
-/* Memory of a client that is not mapped here; from a worker. */
+/* Access to a client's memory that is not mapped here; called from workers. */
 static int
 access_foreign(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes, uint32_t len)
 {
@@ -95,7 +95,7 @@ start_threads(struct endpoint *e)
 	return 0;
 }
 
-/* Payload bytes as verbs number them: 256 is 1. */
+/* Number of an MTU in verbs: 256 bytes is 1. */
 static uint32_t
 mtu_code(uint32_t payload)
 {
@@ -120,7 +120,7 @@ set_port(struct endpoint *e)
 	return hca_driver_set_port(e->drv, &port);
 }
 
-/* What is left of the memory for queues of clients, but for an eighth */
+/* Free EAL memory for queues of clients; an eighth is kept back. */
 static uint64_t
 memory_left(void)
 {
@@ -281,7 +281,7 @@ endpoint_destroy(struct endpoint *e)
 
 /* ---- running ---- */
 
-/* systemd starts a daemon afresh that does not say it is well: a dead device is not. */
+/* Feed systemd's watchdog, so that it restarts a daemon that hangs or whose device is dead. */
 static void
 say_well(struct endpoint *e, uint64_t now, uint64_t every, uint64_t *due)
 {

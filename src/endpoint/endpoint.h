@@ -3,12 +3,12 @@
 #define ENDPOINT_H
 
 /*
- * An HCA on a real port, for the processes of a machine: the composition of softhcad. Puts
- * together the EAL, a DPDK port, the device with its worker threads, the driver, its addresses and
- * whatever serves clients, and keeps them running.
+ * An HCA on a real port for the processes of a machine: what softhcad runs. Creates the EAL, a DPDK
+ * port, the device with its worker threads, the driver, its addresses and the services for clients,
+ * and runs them.
  *
- * One endpoint per process (the EAL is). Callers: the main thread creates, runs and destroys.
- * Errors: 0 or negative errno, with a sentence from endpoint_reason().
+ * There is one endpoint per process, because there is one EAL. The main thread creates, runs and
+ * destroys it. Errors are 0 or a negative errno; endpoint_reason() explains them.
  */
 
 #include "endpoint_config.h"
@@ -16,22 +16,22 @@
 struct endpoint;
 struct hca_driver;
 
-/* Everything runs when this has returned 0. Signals should be blocked before (endpoint_run). */
+/* Create and start everything. Block signals before this call (see endpoint_run). */
 int endpoint_create(const struct endpoint_config *config, struct endpoint **out);
 
 /*
- * Watches the link and the signals until SIGTERM or SIGINT. Blocks these and SIGHUP for itself:
- * they must be blocked in every thread.
+ * Watch the link and wait for signals; returns 0 after SIGTERM or SIGINT. It takes these and SIGHUP
+ * by signalfd, so all threads must have them blocked.
  */
 int endpoint_run(struct endpoint *e);
 
-/* Clients hear of it first; then everything goes in reverse order. Leaves no file behind. */
+/* Tell the clients, then stop everything in reverse order and remove all files. */
 void endpoint_destroy(struct endpoint *e);
 
-/* Why endpoint_create() failed; never NULL. */
+/* The reason why endpoint_create() failed; never NULL. */
 const char *endpoint_reason(void);
 
-/* For clients inside the process */
+/* The driver, for clients inside the process. */
 struct hca_driver *endpoint_driver(struct endpoint *e);
 
 #endif

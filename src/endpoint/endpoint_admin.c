@@ -23,15 +23,15 @@
 #include "port/port_memif.h"
 #include "port/port_pcap.h"
 
-/* Commands cannot be taken back: they look for the endpoint of this process. */
+/* Telemetry commands cannot be unregistered, so they look up the endpoint of this process. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct endpoint *endpoint;
 
-/* ---- commands; the lock is held ---- */
+/* ---- commands; called with the lock held ---- */
 
 /*
- * An order that is not carried out is answered with {"error": why}; a negative return would reach
- * the operator as null. At most 127 characters.
+ * Answer a refused command with {"error": text}, at most 127 characters. If the handler returned a
+ * negative value the operator would only see null.
  */
 static int refuse(struct rte_tel_data *d, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -157,7 +157,7 @@ other_traffic(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
-/* Packets a QP sends carry the number of its peer only. */
+/* Packets that a QP sends carry only the number of its peer. */
 static int
 find_peer(struct endpoint *e, uint32_t qpn, uint32_t *remote_qpn)
 {
@@ -194,7 +194,7 @@ set_faults(struct endpoint *e, const struct admin_impair *a, uint32_t peer)
 	return rc;
 }
 
-/* Each rule, and how many frames it has changed: prefix, "rule_" and its number from 1 on. */
+/* Report each rule and the number of frames it changed: prefix, "rule_" and its number, from 1. */
 static int
 tell_rules(const struct admin_faults *f, const char *prefix, struct rte_tel_data *d)
 {
@@ -210,7 +210,7 @@ tell_rules(const struct admin_faults *f, const char *prefix, struct rte_tel_data
 	return rc;
 }
 
-/* Counters of frames received are those of frames sent with "in_" in front. */
+/* Counters of received frames have the names of those of sent frames with the prefix "in_". */
 static int
 tell_faults(struct endpoint *e, struct rte_tel_data *d)
 {
@@ -261,7 +261,7 @@ epoch(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - hca_clock_ns();
 }
 
-/* What is told of a capture. */
+/* Summary of a capture, for the answer. */
 struct captured {
 	uint64_t frames, lost;
 	bool active, failed;
@@ -279,7 +279,7 @@ look_at_capture(const struct endpoint *e, struct captured *c)
 	c->active = !c->failed;
 }
 
-/* Counted once no lcore adds to it any more. */
+/* Stop the capture; its counts are read after no lcore writes any more. */
 static void
 end_capture(struct endpoint *e, struct captured *c)
 {
@@ -297,7 +297,7 @@ end_capture(struct endpoint *e, struct captured *c)
 			    e->cfg.name, c->lost);
 }
 
-/* Ends the one there is, if the new one can begin. False: the refusal has been put into d. */
+/* Start a capture and then stop the previous one. False: refused, and d holds the reason. */
 static bool
 begin_capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
@@ -348,7 +348,7 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
-/* At most 127 characters of help each. */
+/* X(command, handler, help); help: at most 127 characters. */
 #define COMMANDS(X) \
 	X(show, "/softhca/endpoint", "The daemon: port, link, workers") \
 	X(ipc, "/softhca/ipc", "Counters of the control socket") \

@@ -3,23 +3,25 @@
 #define ENDPOINT_ADMIN_H
 
 /*
- * What an operator sees and changes of a running endpoint, as commands of DPDK's telemetry socket
- * besides those of every HCA (hca_telemetry.h):
+ * What an operator sees and changes of a running endpoint: commands of DPDK's telemetry socket,
+ * beside those of every HCA (hca_telemetry.h):
  *
  *   /softhca/endpoint               port, addresses of its link, workers
  *   /softhca/ipc, /softhca/kernif   counters
- *   /softhca/memif                  those of a memif port (port_memif.h)
- *   /softhca/impair,drop=0.01,...   faults of frames sent or received (admin_impair.h); "off" ends
- *                                   them; nothing: what happened
- *   /softhca/capture,PATH           both directions into a new pcapng file; "off" ends it; words in
- *                                   front of the path choose (admin_capture.h)
+ *   /softhca/memif                  counters of a memif port (port_memif.h)
+ *   /softhca/impair,drop=0.01,...   faults of sent or received frames (admin_impair.h); "off" ends
+ *                                   them; without parameters: what they did so far
+ *   /softhca/capture,PATH           capture both directions to a new pcapng file; "off" ends it;
+ *                                   options before the path select frames (admin_capture.h)
  *
- * The socket is the daemon's user's alone.
+ * Only the daemon's user can open the socket.
  */
 
 struct endpoint;
 
+/* Register the commands for an endpoint; main thread, after everything else runs. */
 void endpoint_admin_add(struct endpoint *e);
+/* Detach the endpoint from the commands and end a capture; main thread. */
 void endpoint_admin_remove(struct endpoint *e);
 
 #endif

@@ -13,8 +13,8 @@
 #include "hca.h"
 
 /*
- * MiB an HCA takes, measured as the growth of DPDK's heap: of each buffer (two pools of mbufs, one
- * of receive descriptors), of each table at its largest, and of everything else.
+ * MiB that an HCA needs, measured as the growth of DPDK's heap: per 1024 buffers (two pools of
+ * mbufs, one of receive descriptors), per table at its largest size, and for the rest.
  */
 #define MIB_PER_1024_BUFFERS 16u
 #define MIB_QPS 36u  /* 2^14 */
@@ -115,7 +115,7 @@ check_memory(struct check *k, const struct endpoint_config *c)
 	need += table_mib(MIB_MPTS, c->log_mpts, 17) + table_mib(MIB_MTTS, c->log_mtts, 20);
 	if (c->memory_mb >= need)
 		return;
-	/* Hugepages are taken as they are needed, ordinary memory once and for all. */
+	/* Hugepages are allocated on demand, ordinary memory is allocated at the start. */
 	say(k, c->line.memory, c->hugepages != ENDPOINT_HUGEPAGES_NEVER,
 	    "size_mb: expected at least %llu for these [limits] and [pools], found %u",
 	    (unsigned long long)need, c->memory_mb);

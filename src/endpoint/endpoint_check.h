@@ -3,9 +3,9 @@
 #define ENDPOINT_CHECK_H
 
 /*
- * What a good configuration file may still get wrong on this machine: an interface or a group that
- * is not there, CPUs it does not have, memory that cannot hold what the file asks for. `softhcad
- * --check` and every start say all of it before anything is made.
+ * Checks a valid configuration against this machine: a missing interface or group, CPUs that do not
+ * exist, too little memory. `softhcad --check` and every start report all problems before anything
+ * is created.
  */
 
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "endpoint_config.h"
 
 /*
- * Lines "PATH:LINE: key: ..." to out, with "warning:" where the daemon would run. Returns the
- * errors.
+ * Write "PATH:LINE: key: ..." lines to out, marked "warning:" if the daemon can run nevertheless.
+ * Returns the number of errors.
  */
 int endpoint_check(const struct endpoint_config *c, const char *path, FILE *out);
 

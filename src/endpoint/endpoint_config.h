@@ -3,11 +3,11 @@
 #define ENDPOINT_CONFIG_H
 
 /*
- * What a configuration file of the daemon says. Syntax: INI as rte_cfgfile reads it; the keys,
- * their ranges and defaults are the table in config_keys.c, explained in config/softhcad.conf.
+ * The daemon's configuration. Syntax: INI as rte_cfgfile reads it. The table in config_keys.c has
+ * the keys with their ranges and defaults; config/softhcad.conf explains them.
  *
- * A file is judged whole: every error is reported, as "FILE:LINE: key: what was expected, what was
- * found". Nothing here touches the machine.
+ * All errors of a file are reported, as "FILE:LINE: key: expected ..., found ...". Nothing here
+ * depends on the machine.
  */
 
 #include <stdbool.h>
@@ -18,26 +18,26 @@
 
 #define ENDPOINT_NAME_MAX 16u
 #define ENDPOINT_DEVICE_MAX 256u
-#define ENDPOINT_PATH_MAX 108u /* of a unix socket, with its end */
+#define ENDPOINT_PATH_MAX 108u /* of a unix socket, with the terminating zero */
 #define ENDPOINT_CPUS_MAX 64u
 #define ENDPOINT_ADDRESSES_MAX 64u
 #define ENDPOINT_NEIGHBOURS_MAX 256u
 #define ENDPOINT_NO_VLAN 0xffffu
 
 enum endpoint_idle {
-	ENDPOINT_IDLE_AUTO, /* yield when workers outnumber CPUs, else back off and sleep */
+	ENDPOINT_IDLE_AUTO, /* yield if there are more workers than CPUs, else back off and sleep */
 	ENDPOINT_IDLE_SPIN,
 };
 
 enum endpoint_hugepages {
-	ENDPOINT_HUGEPAGES_AUTO, /* when there are enough */
+	ENDPOINT_HUGEPAGES_AUTO, /* if enough are free */
 	ENDPOINT_HUGEPAGES_MUST,
 	ENDPOINT_HUGEPAGES_NEVER,
 };
 
 enum endpoint_kernel {
 	ENDPOINT_KERNEL_NONE, /* the built-in responder */
-	ENDPOINT_KERNEL_AUTO, /* the fastest interface there is: a TAP */
+	ENDPOINT_KERNEL_AUTO, /* the best kind available: a TAP interface */
 	ENDPOINT_KERNEL_TAP,
 };
 
@@ -51,11 +51,11 @@ enum endpoint_log {
 /* An IP address of the port, in GID form (IPv4: ::ffff:a.b.c.d) and network order. */
 struct endpoint_address {
 	uint8_t gid[16];
-	uint8_t prefix;	  /* bits of the IP address, not of the GID */
+	uint8_t prefix;	  /* bits of the IP address, without ::ffff: */
 	uint16_t vlan_id; /* or ENDPOINT_NO_VLAN */
 };
 
-/* The way to whatever is in no prefix, by IP version and VLAN. */
+/* The gateway for destinations in no prefix, one per IP version and VLAN. */
 struct endpoint_gateway {
 	uint8_t gid[16];
 	uint16_t vlan_id; /* or ENDPOINT_NO_VLAN */
@@ -66,7 +66,7 @@ struct endpoint_neighbour {
 	uint8_t mac[6];
 };
 
-/* Where what endpoint_check() judges stands in the file; 0: nowhere. */
+/* Lines of the keys that endpoint_check() reports on; 0: not in the file. */
 struct endpoint_config_lines {
 	uint32_t device, group, layout, lcores, memory;
 };
@@ -82,15 +82,16 @@ struct endpoint_config {
 
 	/* [port] */
 	char device[ENDPOINT_DEVICE_MAX];
-	uint32_t mtu;	   /* of IP packets; 0 = what the device has */
+	uint32_t mtu;	   /* of IP packets; 0 = the device's */
 	uint32_t roce_mtu; /* payload bytes; 0 = the largest that fits mtu */
 	uint8_t mac[6];
-	bool has_mac; /* else the device's own */
+	bool has_mac; /* false: the device's own is used */
 	uint32_t rx_descriptors;
 	uint32_t tx_descriptors;
 	uint32_t discard_after_us;
 	uint32_t link_poll_ms;
-	uint32_t wire_mode; /* of a socket the device makes: memif, vhost, virtio_user server */
+	/* mode of a socket that the device creates: memif, vhost, virtio_user server */
+	uint32_t wire_mode;
 
 	/* [addresses] */
 	struct endpoint_address address[ENDPOINT_ADDRESSES_MAX];
@@ -99,15 +100,15 @@ struct endpoint_config {
 	uint32_t num_neighbours;
 	struct endpoint_gateway gateway[ENDPOINT_ADDRESSES_MAX];
 	uint32_t num_gateways;
-	bool link_local; /* GID 0 is fe80::/64 made of the MAC address */
+	bool link_local; /* GID 0 is fe80::/64, made of the MAC address */
 
 	/* [limits], [quota], [pools] */
 	uint32_t log_qps, log_cqs, log_srqs, log_mpts, log_mtts;
 	uint32_t clients;
 	uint32_t clients_per_user;
 	struct hca_quota quota;
-	uint64_t quota_memory_mb; /* of segments one client may attach */
-	uint64_t user_memory_mb;  /* and all of a user together */
+	uint64_t quota_memory_mb; /* of memory one client may attach */
+	uint64_t user_memory_mb;  /* of memory all clients of a user may attach */
 	uint32_t mbufs;
 	uint32_t records;
 	uint32_t records_per_qp;
@@ -116,24 +117,25 @@ struct endpoint_config {
 	/* [memory] */
 	uint32_t hugepages; /* enum endpoint_hugepages */
 	uint32_t memory_mb;
-	int numa_node;	  /* -1 = any */
-	bool slow_memory; /* of clients that cannot be shared: workers wait for it */
+	int numa_node; /* -1 = any */
+	/* for clients' memory that cannot be shared: workers wait for its pages */
+	bool slow_memory;
 	char dpdk_args[ENDPOINT_DEVICE_MAX];
 
 	/* [control] */
 	char socket[ENDPOINT_PATH_MAX]; /* "" = /run/softhca/NAME.sock */
 	uint32_t socket_mode;
-	char socket_group[32];	    /* "" = the daemon's */
+	char socket_group[32];	    /* "" = the daemon's group */
 	char privileged_users[256]; /* names or numbers, separated by commas or blanks */
 
 	/* [kernel] */
 	uint32_t kernel; /* enum endpoint_kernel */
 	char kernel_interface[16];
-	bool kernel_adopt; /* addresses are what the interface has, not what is written here */
+	bool kernel_adopt; /* use the addresses of the interface instead of the configured ones */
 
 	/* [admin] */
 	bool telemetry;
-	bool impair;	    /* stand ready to inject faults and to capture: three calls per burst */
+	bool impair;	    /* allow fault injection and captures; costs three calls per burst */
 	uint32_t log_level; /* enum endpoint_log */
 
 	struct endpoint_config_lines line;

@@ -19,16 +19,18 @@
 #include "engine/pkt.h"
 #include "port/port_memif.h"
 
-#define MEMORY_MTU 4200u /* IP packets with 4096 bytes of payload and every header there is */
+/* bytes of an IP packet with 4096 bytes of payload and all possible headers */
+#define MEMORY_MTU 4200u
 #define ETHERNET (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN)
-#define RING_HEADER 128u /* what the kernel puts in front of a frame of a packet ring */
+#define RING_HEADER 128u /* bytes that the kernel puts before a frame in a packet ring */
 #define PACKET_BLOCK 65536u
-#define XDP_DATA_ROOM (4096u - 64u - 128u - HCA_MBUF_PRIV - 64u) /* 64: spread over channels */
+/* 64: for the spreading over memory channels */
+#define XDP_DATA_ROOM (4096u - 64u - 128u - HCA_MBUF_PRIV - 64u)
 #define XDP_HEADROOM 256u
 #define XDP_FILL_RING 4096u
 
 struct driver {
-	const char *prefix; /* of the device name, longest first where one starts another */
+	const char *prefix; /* of the device name; a prefix of another one comes after it */
 	uint32_t traits;
 	int (*complete)(const struct endpoint_config *c, struct endpoint_device *d);
 };
@@ -58,7 +60,7 @@ has(const struct endpoint_device *d, const char *option)
 	return endpoint_device_option(d->args, option, value, sizeof(value));
 }
 
-/* Unless it is given */
+/* Append an option, unless the configuration has it. */
 static int add(struct endpoint_device *d, const char *option, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -113,7 +115,7 @@ power_of_two(uint32_t n)
 	return p;
 }
 
-/* The kernel writes into frames of a ring, which the driver copies whole into a buffer. */
+/* The kernel writes frames into a ring; the driver copies each into one buffer. */
 static int
 complete_af_packet(const struct endpoint_config *c, struct endpoint_device *d)
 {
@@ -138,8 +140,8 @@ complete_af_packet(const struct endpoint_config *c, struct endpoint_device *d)
 }
 
 /*
- * The kernel takes chunks of a page at most. A chunk is a whole object of the pool: its header, the
- * mbuf, what the device keeps beside it, and the buffer; XDP programs get 256 bytes of that.
+ * The kernel accepts chunks of at most a page. A chunk is a whole object of the pool: its header,
+ * the mbuf, the device's private area and the buffer, of which XDP programs get 256 bytes.
  */
 static int
 complete_af_xdp(const struct endpoint_config *c, struct endpoint_device *d)
@@ -188,7 +190,7 @@ judge_memif(struct endpoint_device *d)
 	return 0;
 }
 
-/* A peer may be unable to put a frame together again, so buffers hold the longest. */
+/* Peers may be unable to reassemble frames, so buffers must hold the longest one. */
 static int
 complete_memif(const struct endpoint_config *c, struct endpoint_device *d)
 {
@@ -242,7 +244,7 @@ complete_tap(const struct endpoint_config *c, struct endpoint_device *d)
 	return add_mac(c, d);
 }
 
-/* Left alone it makes frames as fast as it is asked. */
+/* Without packet data of its own it would produce frames without limit. */
 static int
 complete_null(const struct endpoint_config *c, struct endpoint_device *d)
 {
@@ -321,7 +323,7 @@ endpoint_device_parse(const struct endpoint_config *c,
 	return driver->complete(c, d);
 }
 
-/* ---- the kernel's side ---- */
+/* ---- interfaces of the kernel ---- */
 
 static int
 interface_ioctl(unsigned long request, const char *interface, struct ifreq *ifr)
@@ -372,9 +374,9 @@ endpoint_make_folder(const struct endpoint_device *d)
 }
 
 /*
- * A datagram socket cannot connect to a listener, but the kernel says which of both it is: there
- * and of another type, or nobody. (A connection would be worse than useless: memif of DPDK 22.11
- * ends its process when one is closed at once.)
+ * Whether a process listens. A datagram socket cannot connect to a stream listener, but the error
+ * tells whether there is one (EPROTOTYPE) or none. A real connection must be avoided: memif of DPDK
+ * 22.11 exits when one is closed at once.
  */
 static int
 listener_state(const char *path)

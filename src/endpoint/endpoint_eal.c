@@ -18,7 +18,7 @@
 #define ARGS_MAX 48
 #define TEXT_MAX 1024
 
-/* Arguments of the EAL as they grow */
+/* Growing list of EAL arguments */
 struct args {
 	char *v[ARGS_MAX + 1];
 	int n;
@@ -109,7 +109,8 @@ build_args(struct args *a, const struct endpoint_config *c, const struct endpoin
 	add(a, "softhcad");
 	add(a, "--iova-mode=va");
 	add(a, "--file-prefix=%s", c->name);
-	add(a, "--no-shconf"); /* no secondary processes; daemons of one name do not meet */
+	/* no secondary processes, so daemons with equal names do not collide */
+	add(a, "--no-shconf");
 	add(a, "--log-level=%s", eal_log_level(c));
 	add(a, "-l");
 	add(a, "%d", hca_host_first_cpu(set));
@@ -126,8 +127,8 @@ build_args(struct args *a, const struct endpoint_config *c, const struct endpoin
 }
 
 /*
- * Telemetry unlinks its socket when the process exits, so the folder goes after that. What is left
- * in it is somebody else's, and keeps it.
+ * Telemetry unlinks its socket when the process exits, so the folder is removed after that. If
+ * files of other programs are left in it, it stays.
  */
 static char runtime_dir[256];
 
@@ -141,7 +142,7 @@ remove_runtime_dir(void)
 int
 endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device *d)
 {
-	static struct args a; /* the EAL keeps pointers to what it was given */
+	static struct args a; /* the EAL keeps pointers to its arguments */
 	cpu_set_t set;
 	int err;
 
@@ -153,10 +154,12 @@ endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device
 	build_args(&a, c, d, &set);
 	if (a.full)
 		return endpoint_fail(-EINVAL, "dpdk_args: too many");
-	atexit(remove_runtime_dir); /* before the EAL registers its own: runs after it */
+	/* registered before the EAL's handlers, hence runs after them */
+	atexit(remove_runtime_dir);
 	if (rte_eal_init(a.n, a.v) < 0)
 		err = endpoint_fail(-rte_errno, "DPDK did not start: %s", rte_strerror(rte_errno));
-	if (rte_eal_get_runtime_dir() != NULL) /* made early: there after a failure too */
+	/* the EAL creates it early, so it exists even after a failure */
+	if (rte_eal_get_runtime_dir() != NULL)
 		snprintf(runtime_dir, sizeof(runtime_dir), "%s", rte_eal_get_runtime_dir());
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 	return err;

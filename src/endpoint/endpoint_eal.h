@@ -3,22 +3,24 @@
 #define ENDPOINT_EAL_H
 
 /*
- * The EAL of the daemon: private memory on hugepages when there are enough, one process.
+ * Starts the EAL of the daemon: a single process, with private memory on hugepages if enough are
+ * free.
  *
- * It is not taken down again. rte_eal_cleanup() of DPDK 22.11 takes the memory away under its own
- * interrupt thread, which still looks at what drivers have left registered there (like a
- * listener), and about one end in ten was a crash. All there is of it ends with the process: the
- * memory has no files, the devices are closed by their ports.
+ * The EAL is not cleaned up at exit: in DPDK 22.11 rte_eal_cleanup() frees memory that its
+ * interrupt thread still uses for what drivers have left registered (such as a listener), and about
+ * one exit in ten crashed. Nothing outlives the process: the memory has no files, and the ports
+ * close the devices.
  */
 
 #include "endpoint_device.h"
 
 /*
- * 0 or negative errno (endpoint_fail). The caller's affinity is left as it was. Once per process.
+ * Start the EAL; 0 or a negative errno (endpoint_fail). The caller's CPU affinity is not changed.
+ * Once per process.
  */
 int endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device *d);
 
-/* The memory is hugepages. */
+/* Whether the EAL's memory is on hugepages. */
 bool endpoint_eal_huge(void);
 
 #endif

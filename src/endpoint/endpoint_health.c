@@ -9,10 +9,10 @@
 
 #define SECOND_NS 1000000000ull
 #define SHORT_PERCENT 25u /* of its time that a worker waits for a CPU */
-#define SHORT_SECONDS 3u  /* so long before it is said */
-#define CALM_SECONDS 20u  /* without that, before it is over */
+#define SHORT_SECONDS 3u  /* duration before the warning */
+#define CALM_SECONDS 20u  /* duration without it before the trouble ends */
 
-/* Worst first: a loss says more than what follows from it. At most 8. */
+/* Worst first: a loss matters more than its consequences. At most 8. */
 static const struct {
 	const char *counter, *what;
 } troubles[] = {
@@ -37,7 +37,7 @@ index_of(const char *counter)
 	return i;
 }
 
-/* Nanoseconds the thread was runnable and had no CPU; 0: the kernel does not say. */
+/* Nanoseconds that a thread was runnable without a CPU; 0: the kernel does not tell. */
 static uint64_t
 waited_ns(int tid)
 {
@@ -100,7 +100,7 @@ watch_counter(struct endpoint_health *h, unsigned int i, uint64_t now)
 	}
 }
 
-/* The worker that waits longest. */
+/* Watch the worker that waits most. */
 static void
 watch_cpu(struct endpoint_health *h, uint64_t elapsed)
 {

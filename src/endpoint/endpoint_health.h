@@ -3,10 +3,10 @@
 #define ENDPOINT_HEALTH_H
 
 /*
- * What goes wrong while the daemon runs, in words: frames that are lost or sent again, and workers
- * that wait for a CPU. The main thread looks once a second and logs the begin and the end of each
- * trouble; a trouble ends when its counter has not moved for ENDPOINT_HEALTH_CALM_NS. Telemetry and
- * softhca-ctl say what is wrong now.
+ * Reports trouble at run time in words: frames lost or retransmitted, and workers that wait for a
+ * CPU. The main thread checks every second and logs when a trouble begins and ends; it ends when
+ * its counter has not changed for ENDPOINT_HEALTH_CALM_NS. Telemetry and softhca-ctl show the
+ * current trouble.
  */
 
 #include <pthread.h>
@@ -20,33 +20,36 @@
 #define ENDPOINT_HEALTH_TROUBLES 8u
 #define ENDPOINT_HEALTH_WORKERS 16u
 
-/* One counter of trouble */
+/* A counter that indicates trouble */
 struct endpoint_trouble {
-	uint64_t last;	   /* its value when it was last read */
-	uint64_t since;	   /* how much it has grown in this trouble; 0: calm */
-	uint64_t moved_at; /* ns */
+	uint64_t last;	   /* its value at the last check */
+	uint64_t since;	   /* growth during this trouble; 0: none */
+	uint64_t moved_at; /* time of the last growth, ns */
 };
 
 struct endpoint_health {
-	pthread_mutex_t lock; /* of all below: the main thread writes, telemetry reads */
+	pthread_mutex_t lock; /* protects all below: the main thread writes, telemetry reads */
 	const char *name;     /* of the HCA, for the log */
 	const struct hca *hca;
 	const struct hca_threads *threads;
-	uint64_t looked_at; /* ns */
+	uint64_t looked_at; /* time of the last check, ns */
 	struct endpoint_trouble trouble[ENDPOINT_HEALTH_TROUBLES];
-	uint64_t waited[ENDPOINT_HEALTH_WORKERS]; /* ns each worker has waited for a CPU so far */
-	unsigned int short_of_cpu;		  /* percent of the last second; 0: enough */
-	unsigned int short_seconds;		  /* of the trouble so far in which it was so */
-	unsigned int calm_seconds;		  /* since it was so last */
+	/* total time each worker has waited for a CPU, ns */
+	uint64_t waited[ENDPOINT_HEALTH_WORKERS];
+	/* percent of the last second that a worker waited */
+	unsigned int short_of_cpu;
+	unsigned int short_seconds; /* number of such seconds in this trouble */
+	unsigned int calm_seconds;  /* seconds since the last such second */
 };
 
+/* Start with the counters' current values; name, hca and threads must outlive h. now: ns. */
 void endpoint_health_init(struct endpoint_health *h, const char *name, const struct hca *hca,
 			  const struct hca_threads *threads, uint64_t now);
-/* From the main thread, at any rate: looks once a second. */
+/* Check the counters, at most once a second. Main thread; may be called more often. now: ns. */
 void endpoint_health_watch(struct endpoint_health *h, uint64_t now);
 /*
- * Any thread. health: "well", or the worst trouble there is. cpu: "enough", or how long workers
- * wait and what helps.
+ * Describe the state; any thread. health: "well" or the worst trouble. cpu: "enough", or how long
+ * workers wait and a remedy.
  */
 void endpoint_health_tell(struct endpoint_health *h, char *health, size_t health_size, char *cpu,
 			  size_t cpu_size);

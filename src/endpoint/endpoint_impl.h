@@ -2,7 +2,7 @@
 #ifndef ENDPOINT_IMPL_H
 #define ENDPOINT_IMPL_H
 
-/* What the files of the composition share. */
+/* Shared by the files of the endpoint. */
 
 #include "admin_impair.h"
 #include "endpoint.h"
@@ -22,17 +22,17 @@ enum endpoint_way {
 };
 
 /*
- * Ports in front of the wire: impair -> inbound -> divert -> pcap -> wire; port.top is the first.
+ * The chain of ports is impair -> inbound -> divert -> pcap -> wire; port.top is the first of them.
  */
 struct endpoint {
 	struct endpoint_config cfg;
 	struct endpoint_port port;
 	struct endpoint_link link;
 	struct endpoint_kernif kernel;
-	struct hca_port *pcap; /* NULL: not wanted */
+	struct hca_port *pcap; /* NULL: not configured */
 	struct admin_faults faults[ENDPOINT_WAYS];
-	void *sleep_words; /* of the workers; NULL: not there yet */
-	int sleep_fd;	   /* a file of them */
+	void *sleep_words; /* wakeup words of the workers (sleep.h); NULL: not created yet */
+	int sleep_fd;	   /* file that holds them */
 	struct ipc_sleep sleep;
 	struct hca *hca;
 	struct hca_threads *threads;
@@ -40,15 +40,15 @@ struct endpoint {
 	struct ipc_server *server;
 	struct hca_telemetry telemetry;
 	struct endpoint_health health;
-	struct hca_pcap *capture; /* under way; endpoint_admin.c */
+	struct hca_pcap *capture; /* the running capture; endpoint_admin.c */
 	struct host_events events;
 };
 
 /* endpoint_services.c: 0 or negative errno (endpoint_fail). */
 
-/* Before the HCA: the ports in front of the wire, the other traffic among them. */
+/* Create the ports in front of the wire, the kernel interface's among them; before the HCA. */
 int endpoint_front_open(struct endpoint *e);
-/* After the driver: addresses, then clients. */
+/* Set the addresses, then start to serve clients; after the driver. */
 int endpoint_services_start(struct endpoint *e);
 void endpoint_clients_stop(struct endpoint *e);
 

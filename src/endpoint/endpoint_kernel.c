@@ -14,7 +14,7 @@
 #include "kernif.h"
 #include "port/port_divert.h"
 
-/* The device may not be able to change its address, or shares it: it lets everything in then. */
+/* A device that cannot change its address, or shares it, is set to receive all frames. */
 static void
 on_mac(void *arg, const uint8_t mac[6])
 {
@@ -44,7 +44,7 @@ on_log(void *arg, const char *text)
 	LOG_WARNING("%s", text);
 }
 
-/* Nobody is to believe that frames take the faster way. */
+/* Log the kind that "auto" chose, so that its speed is no surprise. */
 static void
 tell_choice(const struct endpoint_config *c)
 {
@@ -117,7 +117,7 @@ endpoint_kernel_open(struct endpoint_kernif *k, const struct endpoint_config *c,
 	return 0;
 }
 
-/* ---- telemetry: commands cannot be taken back, so this one looks whom it is to show ---- */
+/* ---- telemetry: the command cannot be unregistered, so it looks up its endpoint ---- */
 
 static pthread_mutex_t shown_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kernif *shown;

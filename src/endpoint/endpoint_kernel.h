@@ -3,8 +3,9 @@
 #define ENDPOINT_KERNEL_H
 
 /*
- * What of the port's traffic is not RoCE, and where addresses come from: a kernel interface or the
- * built-in responder, as configured. Owner: endpoint.c, its thread.
+ * The port's traffic that is not RoCE, and the source of addresses: a kernel interface or the
+ * built-in responder, as configured. Owned by endpoint.c; main thread only, except
+ * endpoint_kernel_resolve().
  */
 
 #include "endpoint_port.h"
@@ -15,23 +16,32 @@ struct kernif;
 struct endpoint_kernif {
 	struct kernif *kernif;
 	struct endpoint_port *port;
-	struct hca_port *divert; /* in front of it */
-	bool carrier;		 /* as told last */
+	struct hca_port *divert; /* the port that splits the traffic */
+	bool carrier;		 /* state of the link as last reported */
 };
 
-/* The port is open and the HCA is not there yet: port->top becomes the shared port. */
+/*
+ * Create the shared port on port->top, which it replaces; before the HCA is created. 0 or a
+ * negative errno (endpoint_fail).
+ */
 int endpoint_kernel_open(struct endpoint_kernif *k, const struct endpoint_config *c,
 			 struct endpoint_port *port);
-/* The workers run: GIDs appear. 0 or negative errno (endpoint_fail). */
+/*
+ * Start it, which sets the GIDs; after the workers have started. 0 or a negative errno
+ * (endpoint_fail).
+ */
 int endpoint_kernel_start(struct endpoint_kernif *k, struct hca_driver *drv);
-/* The wire's link, as often as it is known. */
+/* Report the state of the port's link; may be repeated. */
 void endpoint_kernel_link(struct endpoint_kernif *k, bool up);
-/* Before the driver goes. */
+/* Stop it, before the driver is destroyed. */
 void endpoint_kernel_stop(struct endpoint_kernif *k);
-/* After the port is closed. */
+/* Free it, after the port is closed. */
 void endpoint_kernel_close(struct endpoint_kernif *k);
 
-/* hca_resolve_fn; arg: the endpoint_kernif. */
+/*
+ * hca_resolve_fn; arg: the endpoint_kernif. Blocks until the address is resolved; threads of the
+ * driver.
+ */
 int endpoint_kernel_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16],
 			    uint8_t dmac[6]);
 

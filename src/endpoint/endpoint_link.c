@@ -24,7 +24,7 @@ ask(struct endpoint_link *l)
 	if (is_memif(p))
 		return hca_port_memif_connected(p->wire, &l->connects);
 	up = hca_port_ethdev_ask_link(p->wire);
-	/* Drivers on interfaces of the kernel do not all look at the carrier. */
+	/* Some drivers on kernel interfaces do not check the carrier. */
 	if (up && p->device.interface[0] != '\0')
 		up = endpoint_netdev_running(p->device.interface);
 	hca_port_ethdev_set_link(p->wire, up);
@@ -48,7 +48,7 @@ endpoint_link_stop(struct endpoint_link *l)
 {
 	if (l->port == NULL)
 		return;
-	/* Nobody connects any more while the driver forgets its socket. */
+	/* Make sure that no peer connects while the driver closes its socket. */
 	if (l->port->device.path[0] != '\0')
 		unlink(l->port->device.path);
 	if (!is_memif(l->port)) {
@@ -58,7 +58,10 @@ endpoint_link_stop(struct endpoint_link *l)
 	l->port = NULL;
 }
 
-/* The peer is there and takes nothing: said when frames begin to be lost, and when they are not. */
+/*
+ * Report that a present peer accepts no frames: when the first ones are discarded, and when that
+ * ends.
+ */
 static void
 tell_discarding(struct endpoint_link *l)
 {
@@ -94,7 +97,7 @@ endpoint_link_watch(struct endpoint_link *l)
 {
 	bool up = ask(l);
 
-	/* The peer went and came while nobody looked: it may be another one. */
+	/* A peer disconnected and one connected since the last check: it may be another one. */
 	if (l->up && up && l->connects != l->seen)
 		tell(l, false);
 	l->seen = l->connects;

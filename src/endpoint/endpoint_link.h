@@ -3,9 +3,9 @@
 #define ENDPOINT_LINK_H
 
 /*
- * Watches the link of a port from the main thread. What it finds is what the kernel interface is
- * told, and for devices of DPDK the engine, which raises PORT_CHANGE. A memif says by itself
- * whether its peer is there.
+ * Watches the link of a port from the main thread and reports it to the kernel interface and, for
+ * DPDK devices, to the engine, which raises PORT_CHANGE. (A memif port itself reports whether its
+ * peer is connected.)
  */
 
 #include "endpoint_port.h"
@@ -15,24 +15,22 @@ struct hca;
 struct endpoint_link {
 	struct endpoint_port *port;
 	struct hca *hca;
-	bool up;		 /* as told last */
-	bool discarding;	 /* as told last */
-	uint64_t downs;		 /* how often */
-	uint64_t connects, seen; /* memif: how often a peer came, and as told last */
+	bool up;		 /* as last reported */
+	bool discarding;	 /* as last reported */
+	uint64_t downs;		 /* number of times the link went down */
+	uint64_t connects, seen; /* memif: number of connections, now and at the last report */
 	void (*changed)(void *arg, bool up);
 	void *arg;
 };
 
-/* Before the workers run the link is what the device says. */
+/* Read the initial state, before the workers run; changed() is called for each later change. */
 void endpoint_link_init(struct endpoint_link *l, struct endpoint_port *p, struct hca *h,
 			void (*changed)(void *arg, bool up), void *arg);
 
-/*
- * While workers still run, if they do: nothing goes in or out any more. Not initialized: nothing.
- */
+/* Stop all traffic of the port; workers may still run. Does nothing if l is not initialized. */
 void endpoint_link_stop(struct endpoint_link *l);
 
-/* Every link_poll_ms. */
+/* Check the link; to be called every link_poll_ms. */
 void endpoint_link_watch(struct endpoint_link *l);
 
 #endif

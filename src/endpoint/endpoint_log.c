@@ -34,7 +34,7 @@ endpoint_log_level(uint32_t level)
 	threshold = (enum endpoint_log)level;
 }
 
-/* syslog's numbers, as systemd expects them in front of a line */
+/* syslog priority before the line, for systemd */
 static void
 prefix(enum endpoint_log level, char *text, size_t size)
 {
@@ -65,5 +65,5 @@ endpoint_log(enum endpoint_log level, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
-	fprintf(stderr, "%s%s\n", head, line); /* one write: stderr is unbuffered per call */
+	fprintf(stderr, "%s%s\n", head, line); /* a single write: stderr is not buffered */
 }

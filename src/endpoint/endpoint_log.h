@@ -3,12 +3,13 @@
 #define ENDPOINT_LOG_H
 
 /*
- * Lines of the daemon: to stderr, where systemd and people look. Under systemd a line starts with
- * its priority ("<6>"), elsewhere with the time. From any thread but the workers'.
+ * The daemon's log, on stderr. Under systemd a line starts with its priority ("<6>"), otherwise
+ * with the time. Any thread but workers may log.
  */
 
 #include "endpoint_config.h"
 
+/* Drop lines less important than level (enum endpoint_log). */
 void endpoint_log_level(uint32_t level);
 void endpoint_log(enum endpoint_log level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -18,7 +19,7 @@ void endpoint_log(enum endpoint_log level, const char *format, ...)
 #define LOG_INFO(...) endpoint_log(ENDPOINT_LOG_INFO, __VA_ARGS__)
 #define LOG_DEBUG(...) endpoint_log(ENDPOINT_LOG_DEBUG, __VA_ARGS__)
 
-/* Records the sentence for endpoint_reason() and returns err. */
+/* Record the reason for endpoint_reason(); returns err. */
 int endpoint_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

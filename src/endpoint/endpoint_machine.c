@@ -10,9 +10,9 @@
 #include "endpoint_log.h"
 #include "endpoint_machine.h"
 
-#define OWN_FILES 96u /* EAL, telemetry and who asks there, port, workers, log */
+#define OWN_FILES 96u /* descriptors for EAL, telemetry and its clients, port, workers, log */
 #define FILES_PER_CLIENT \
-	11u /* socket, process, doorbell page, kicks, events; what a request brings */
+	11u /* per client: socket, process, doorbell page, kicks, events, and those in a request */
 #define CHANNELS_MAX 65536u
 
 static uint64_t
@@ -78,7 +78,7 @@ arp_ignore(const char *interface)
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/arp_ignore", interface);
 	f = fopen(path, "re");
 	if (f == NULL)
-		return -1; /* no such interface here: nobody answers */
+		return -1; /* no such interface here */
 	if (fscanf(f, "%d", &value) != 1)
 		value = 0;
 	fclose(f);

@@ -2,23 +2,25 @@
 #ifndef ENDPOINT_MACHINE_H
 #define ENDPOINT_MACHINE_H
 
-/* What the daemon takes from the machine before it builds anything: open files, CPUs. */
+/* What the daemon needs of the machine before it creates anything: file descriptors, CPUs. */
 
 #include "endpoint_config.h"
 
 /*
- * As many open files as the machine allows this process, and a share of them for each client that
- * may come: where no quota of event channels is set, one client cannot take the files of the
- * others.
+ * Raise the limit of open files, and divide it among the clients that may connect: if no quota of
+ * event channels is configured, this prevents one client from using up the descriptors.
  */
 void endpoint_machine_files(struct endpoint_config *c);
 
-/* Each CPU of [hca] lcores is one this process may run on: 0 or negative errno (endpoint_fail). */
+/*
+ * Check that this process may run on each CPU of [hca] lcores; 0 or a negative errno
+ * (endpoint_fail).
+ */
 int endpoint_machine_cpus(const struct endpoint_config *c);
 
 /*
- * Warn where the kernel itself answers ARP on the device's interface, with another MAC address, for
- * addresses of our TAP: peers that believe it send to nobody.
+ * Warn if the kernel answers ARP on the device's interface, with another MAC address, for addresses
+ * of our TAP interface: peers that believe it would send to the wrong address.
  */
 void endpoint_machine_arp(const struct endpoint_config *c, const char *interface);
 

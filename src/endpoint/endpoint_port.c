@@ -16,10 +16,10 @@
 #include "port/port_memif.h"
 
 #define DEFAULT_MTU 1500u
-#define MEMIF_MBUFS 640u    /* beside a ring's worth: bursts, and what stages hold */
-#define MEMIF_SPEED 100000u /* Mb/s, what DPDK says of it */
+#define MEMIF_MBUFS 640u    /* beyond the descriptors: for bursts and packets inside the stages */
+#define MEMIF_SPEED 100000u /* Mb/s, as DPDK reports for memif */
 
-/* A device of the kernel's driver is seen by nobody else. */
+/* A device bound to the kernel's driver is invisible to DPDK. */
 static int
 pci_missing(const struct endpoint_device *d)
 {
@@ -62,7 +62,9 @@ probe(struct endpoint_port *p)
 	return endpoint_fail(-ENODEV, "device %s is no Ethernet port", d->name);
 }
 
-/* The configured address, or the device's own. Frames to another one than the device's: all in. */
+/*
+ * Use the configured address, or the device's own. For another one than the device's: promiscuous.
+ */
 static int
 take_mac(struct endpoint_port *p, const struct endpoint_config *c)
 {
@@ -155,7 +157,7 @@ log_memif(void *arg, bool warning, const char *text)
 		LOG_INFO("port %s: %s", p->device.name, text);
 }
 
-/* Who connects is the other end of the wire. */
+/* Tell which users may connect: they are the other end of the wire. */
 static void
 tell_who_may_connect(const struct endpoint_port *p, const struct hca_port_memif_config *mc,
 		     const struct endpoint_config *c)
@@ -230,7 +232,7 @@ endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c)
 	int rc;
 
 	endpoint_make_folder(&p->device);
-	mask = umask(0777 & ~c->wire_mode); /* of the socket from its first moment on */
+	mask = umask(0777 & ~c->wire_mode); /* the socket gets its mode when it is created */
 	rc = open_device(p, c);
 
 	umask(mask);
@@ -239,7 +241,7 @@ endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c)
 		return rc;
 	}
 	if ((p->device.traits & ENDPOINT_DEVICE_MEMIF) == 0)
-		take_names(p); /* once more: it runs now */
+		take_names(p); /* again: names are known after the start */
 	return 0;
 }
 

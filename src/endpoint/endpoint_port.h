@@ -3,8 +3,8 @@
 #define ENDPOINT_PORT_H
 
 /*
- * The device of an endpoint, DPDK's or a memif of ours, as a port of the HCA. Owner: endpoint.c,
- * one thread.
+ * The device of an endpoint, of DPDK or a memif of our own, as a port of the HCA. Owned by
+ * endpoint.c, main thread only.
  */
 
 #include "endpoint_device.h"
@@ -12,18 +12,18 @@
 
 struct endpoint_port {
 	struct endpoint_device device;
-	uint16_t id; /* of DPDK; not a memif's */
+	uint16_t id; /* DPDK's port number; unused for memif */
 	bool probed;
-	struct hca_port *wire; /* the device itself, which is watched */
-	struct hca_port *top;  /* what the HCA uses: the wire, or what stands in front of it */
+	struct hca_port *wire; /* the device itself, for link state */
+	struct hca_port *top;  /* the port the HCA uses: wire, or the ports in front of it */
 	uint8_t mac[6];
 	uint32_t mtu;	   /* of IP packets */
-	uint32_t roce_mtu; /* payload */
+	uint32_t roce_mtu; /* payload bytes */
 	uint32_t speed;	   /* Mb/s, 0 = unknown */
 	char driver[32];
 };
 
-/* The EAL runs. 0 or negative errno (endpoint_fail). */
+/* Open the device, after the EAL has started. 0 or a negative errno (endpoint_fail). */
 int endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c);
 void endpoint_port_close(struct endpoint_port *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What stands around the HCA: ports in front of the wire, the other traffic, the clients. */
+/* What surrounds the HCA: ports in front of the wire, the kernel interface, the clients' server. */
 
 #include <ctype.h>
 #include <errno.h>
@@ -176,7 +176,7 @@ start_server(struct endpoint *e)
 		err = ipc_server_create(&sc, &server);
 		if (err != 0)
 			return endpoint_fail(err, "control socket: %s", ipc_server_reason());
-		__atomic_store_n(&e->server, server, __ATOMIC_RELEASE); /* workers look at it */
+		__atomic_store_n(&e->server, server, __ATOMIC_RELEASE); /* workers read it */
 	}
 	return err;
 }
@@ -207,5 +207,6 @@ endpoint_clients_stop(struct endpoint *e)
 {
 	if (e->server != NULL)
 		ipc_server_destroy(e->server);
-	__atomic_store_n(&e->server, NULL, __ATOMIC_RELEASE); /* no client, no access any more */
+	/* no client: workers make no foreign accesses any more */
+	__atomic_store_n(&e->server, NULL, __ATOMIC_RELEASE);
 }

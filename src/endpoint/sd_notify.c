@@ -24,7 +24,7 @@ sd_notify_send(const char *state)
 		return -EINVAL;
 	memcpy(a.sun_path, path, len);
 	if (path[0] == '@')
-		a.sun_path[0] = '\0'; /* an abstract name */
+		a.sun_path[0] = '\0'; /* abstract socket name */
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;

@@ -3,18 +3,19 @@
 #define SD_NOTIFY_H
 
 /*
- * What systemd wants to hear of a service of Type=notify: datagrams to the socket that the variable
- * NOTIFY_SOCKET names. Without it nothing happens.
+ * Notifications for systemd (Type=notify): datagrams to the socket named by the environment
+ * variable NOTIFY_SOCKET. Without it these calls do nothing.
  */
 
 #include <stdint.h>
 
 /*
- * "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=..."; several, a line each. 0 or negative errno.
+ * Send "READY=1", "STOPPING=1", "WATCHDOG=1" or "STATUS=...", several separated by newlines. 0 or a
+ * negative errno.
  */
 int sd_notify_send(const char *state);
 
-/* Half the time within which systemd wants WATCHDOG=1, in ns; 0: it does not. */
+/* Half of systemd's watchdog interval in ns; 0: there is no watchdog. */
 uint64_t sd_notify_watchdog_ns(void);
 
 #endif

@@ -3,33 +3,32 @@
 #define GIVEWAY_H
 
 /*
- * When somebody who polls gives way: workers of a device and programs inside poll_cq, which may
- * have to share CPUs. A spell begins with the first poll that finds nothing and ends with one that
+ * When a polling thread yields its CPU: for workers of a device and programs inside poll_cq, which
+ * may have to share CPUs. A spell is a sequence of polls that find nothing; it ends with one that
  * finds something.
  *
- *  - The CPU is not known to be shared: spin. When the spell is 10 us old one sched_yield() probes,
- *    and again every 10 us. What takes less than that never meets a probe.
- *  - A yield that took long and switched to another thread means that the CPU is shared, for 200
- *    us, which such a yield renews when half of them are over: to count switches costs a system
- *    call. Both are asked: a thread that yields in a loop is inside sched_yield() when the timer
- *    ticks, takes the interrupt for a neighbour, and would stay in the mode it should leave.
- *  - Shared: every empty poll yields, and so does a full burst and every eighth busy poll. Else a
- *    stream would starve its own consumer.
- *  - Who finds something in every poll has no spell: a probe every 100 us, 1 % of the time.
- *  - A yield that took half a millisecond met a hog: a thread that never gives way, such as a
- *    program that watches memory. When 8 ms were lost in such yields, less a quarter of what passed
- *    between them, nothing yields for 20 ms, doubling up to 640 ms while hogs are met again: a
- *    yield costs a slice of the hog's, and under EEVDF moves the one that yields further back each
- *    time. A worker sleeps at once instead, and is let in when it is woken. A program spins for 100
- *    us and takes very short sleeps then: spinning on it would be a hog to all others, and they to
- *    each other. One such yield alone says little: another session had its turn, or the host took
- *    the CPU.
- *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the deadline
- *    of the one that yields further away, also when nobody else is there, until it starves for
- *    seconds behind those that work.
+ *  - The CPU is not known to be shared: spin. When a spell is 10 us old, and every 10 us from then
+ *    on, a sched_yield() probes. Shorter spells are never probed.
+ *  - A yield that took long and switched to another thread means that the CPU is shared. This holds
+ *    for 200 us and is renewed by such a yield in the second half of them, because counting
+ *    switches costs a system call. Both conditions are needed: a thread that yields in a loop is
+ *    inside sched_yield() when the timer ticks, would take the interrupt for another thread, and
+ *    would never leave the mode.
+ *  - Shared: every empty poll yields, and so does a full burst and every eighth busy poll. Else
+ *    a stream would starve its own consumer.
+ *  - A thread that finds something in every poll probes every 100 us, which costs 1 % of its time.
+ *  - A yield of half a millisecond met a hog: a thread that never yields, such as a program that
+ *    polls memory. After 8 ms were lost in such yields, minus a quarter of the time between them,
+ *    yields stop for 20 ms, doubling up to 640 ms while hogs are met again: a yield costs a time
+ *    slice of the hog and, under EEVDF, moves the deadline of the yielding thread away. A worker
+ *    then sleeps at once and is scheduled when it is woken. A program spins for 100 us and then
+ *    takes very short sleeps: spinning on, it would be a hog to the others. A single such yield
+ *    proves nothing: another session had its turn, or the host took the CPU.
+ *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the thread's
+ *    deadline away, even if no other thread is there, until threads that work delay it for seconds.
  *
- * One struct giveway per thread; nobody else touches it. Times are ns of any clock that goes
- * forward and is never 0.
+ * Each thread has a struct giveway of its own, which only it accesses. Times are ns of a monotonic
+ * clock that is never 0.
  */
 
 #include <sched.h>
@@ -38,45 +37,51 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define GIVEWAY_PROBE_NS 10000u	      /* age of a spell that probes, and between two probes */
-#define GIVEWAY_SHARED_NS 200000u     /* how long a yield that met somebody counts */
-#define GIVEWAY_SLOW_NS 1000u	      /* nobody there: 0.2 to 0.5 us; two switches: 2 us and more */
-#define GIVEWAY_HOG_NS 500000u	      /* who has the CPU that long does not give way */
-#define GIVEWAY_LOST_NS 8000000u      /* of such time, less what passed between: hogged */
-#define GIVEWAY_LOST_SHARE 4u	      /* what passes between counts for one part in so many */
-#define GIVEWAY_AGAIN_NS 3000000u     /* where that was so a moment ago */
-#define GIVEWAY_HOGGED_MIN 20000000u  /* how long it counts, at first ... */
-#define GIVEWAY_HOGGED_MAX 640000000u /* ... and at most */
-#define GIVEWAY_HOGGED_SPIN_NS 100000u /* how old a spell beside a hog is that is slept through */
-#define GIVEWAY_NAP_EVERY 2048u	       /* yields */
+/* age of a spell at which it is probed, and interval of probes */
+#define GIVEWAY_PROBE_NS 10000u
+#define GIVEWAY_SHARED_NS 200000u /* time for which a CPU counts as shared */
+/* a yield without a switch takes 0.2 to 0.5 us, with two switches 2 us and more */
+#define GIVEWAY_SLOW_NS 1000u
+/* a thread that runs this long during a yield does not yield itself */
+#define GIVEWAY_HOG_NS 500000u
+#define GIVEWAY_LOST_NS 8000000u      /* time lost in such yields after which a hog is assumed */
+#define GIVEWAY_LOST_SHARE 4u	      /* 1/4 of the time between them is subtracted */
+#define GIVEWAY_AGAIN_NS 3000000u     /* the limit if a hog was met recently */
+#define GIVEWAY_HOGGED_MIN 20000000u  /* time without yields, initially */
+#define GIVEWAY_HOGGED_MAX 640000000u /* and at most */
+/* age of a spell after which a program sleeps, if there is a hog */
+#define GIVEWAY_HOGGED_SPIN_NS 100000u
+#define GIVEWAY_NAP_EVERY 2048u /* number of yields per nap */
 #define GIVEWAY_BUSY_POLLS 8u
-#define GIVEWAY_BUSY_PROBE_NS 100000u /* without an empty poll, and between two probes then */
+/* duration of busy polls before a probe, and interval of probes then */
+#define GIVEWAY_BUSY_PROBE_NS 100000u
 
-/* What the rule asks of the system; a test puts something else in its place. */
+/* System calls of the rule; tests replace them. */
 struct giveway_system {
 	uint64_t (*now)(void);
 	void (*yield)(void);
 	void (*nap)(void);
-	uint64_t (*switches)(void); /* how often this thread had to leave its CPU to another one */
+	uint64_t (*switches)(void); /* number of times this thread left its CPU to another one */
 };
 
 struct giveway {
 	const struct giveway_system *system;
-	uint64_t begun;	       /* the spell; 0: the last poll found something */
-	uint64_t probed;       /* the last yield was over */
+	uint64_t begun;	       /* start of the spell; 0: the last poll found something */
+	uint64_t probed;       /* end of the last yield */
 	uint64_t shared_until; /* 0: not shared */
-	uint64_t lost;	       /* in yields to hogs, less a share of what passed between */
-	uint64_t lost_at;      /* the last of them was over */
-	uint64_t hogged_until; /* 0: no hog was met */
-	uint64_t hogged_ns;    /* how long the last one counted */
-	uint64_t switches;     /* when they were last counted */
-	/* the first busy poll behind an empty one; 0: the last one was empty */
+	/* time lost in yields to hogs, minus a share of the time between them */
+	uint64_t lost;
+	uint64_t lost_at;      /* end of the last such yield */
+	uint64_t hogged_until; /* 0: no hog is known */
+	uint64_t hogged_ns;    /* duration of the current or last time without yields */
+	uint64_t switches;     /* value at the last count */
+	/* first busy poll after an empty one; 0: the last poll was empty */
 	uint64_t busy_since;
 	uint32_t yields;
-	uint32_t busy; /* busy polls */
+	uint32_t busy; /* number of successive busy polls */
 	bool soon;     /* the next empty poll probes */
-	bool spins;    /* never sleeps: yields even to a hog */
-	bool naps;     /* has no other sleep than that of the rule: a program */
+	bool spins;    /* never sleeps, and yields even to a hog */
+	bool naps;     /* sleeps only by this rule: a program, not a worker */
 };
 
 static inline void
@@ -107,16 +112,17 @@ giveway_shared(const struct giveway *g, uint64_t now)
 	return now < g->shared_until;
 }
 
-/*
- * Whoever has the CPU gets it from the scheduler only: a yield would cost a slice of milliseconds.
- */
+/* Whether a hog has the CPU: it gives the CPU up only at the end of its slice of milliseconds. */
 static inline bool
 giveway_hogged(const struct giveway *g, uint64_t now)
 {
 	return __builtin_expect(now < g->hogged_until, 0);
 }
 
-/* A yield of so long ended now. Hogs that are met again soon after are looked for less often. */
+/*
+ * Account for a yield that took so long and ended now. If hogs are met again soon, the time without
+ * yields doubles.
+ */
 static inline void
 giveway_met_hog(struct giveway *g, uint64_t took, uint64_t now)
 {
@@ -136,12 +142,12 @@ giveway_met_hog(struct giveway *g, uint64_t took, uint64_t now)
 	g->shared_until = now;
 }
 
-/* One yield, and what it tells about the CPU. */
+/* Yield once and learn from it about the CPU. */
 static __attribute__((noinline, unused)) void
 giveway_yield(struct giveway *g, uint64_t now)
 {
 	const struct giveway_system *s = g->system;
-	/* A count that is old would take a switch of long ago for one of this yield. */
+	/* An old count would take a switch of long ago for one of this yield. */
 	uint64_t before = giveway_shared(g, now) ? g->switches : s->switches();
 	uint64_t t = s->now(), took;
 
@@ -163,7 +169,7 @@ giveway_yield(struct giveway *g, uint64_t now)
 		giveway_met_hog(g, took, g->probed);
 }
 
-/* A poll found nothing at time now; gives way where that is due. Returns the age of the spell. */
+/* A poll at time now found nothing: yield if it is due. Returns the age of the spell. */
 static inline uint64_t
 giveway_empty(struct giveway *g, uint64_t now)
 {
@@ -184,7 +190,7 @@ giveway_empty(struct giveway *g, uint64_t now)
 	return age;
 }
 
-/* A poll found something at time now; full: there is probably more. */
+/* A poll at time now found something; full: there is probably more. */
 static inline void
 giveway_busy(struct giveway *g, uint64_t now, bool full)
 {
@@ -202,14 +208,14 @@ giveway_busy(struct giveway *g, uint64_t now, bool full)
 		giveway_yield(g, now);
 }
 
-/* A thread was woken that may wait for this CPU: the next empty poll probes. */
+/* This thread has woken another one, which may wait for this CPU: probe at the next empty poll. */
 static inline void
 giveway_soon(struct giveway *g)
 {
 	g->soon = true;
 }
 
-/* The next spell begins anew: somebody announced work. */
+/* Start a new spell at the next empty poll, because work was announced. */
 static inline void
 giveway_anew(struct giveway *g)
 {

@@ -41,7 +41,9 @@ hca_host_wait(void *h)
 	sched_yield();
 }
 
-/* Sealed once it is mapped here: no write, no writable mapping, no hole, by whatever descriptor. */
+/*
+ * Sealed after it is mapped here: no descriptor of it allows writing, writable mappings or holes.
+ */
 int
 hca_host_sleep_open(void **words, int *fd)
 {

@@ -8,7 +8,7 @@
 #include "host_events.h"
 #include "queues/eq.h"
 
-/* How long debts wait to be looked at again: while some are paid, and at most */
+/* Interval of retries for events that found no room: initially, and at most */
 #define DEBT_NS 1000000
 #define DEBT_MOST_NS 16000000
 
@@ -21,7 +21,7 @@ host_events_urge(void *arg)
 		syscall(SYS_futex, &ev->due, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* From a worker, at the end of its poll. */
+/* Called by a worker at the end of its poll. */
 static void
 on_events(void *arg, uint32_t eqn_bits)
 {
@@ -32,7 +32,7 @@ on_events(void *arg, uint32_t eqn_bits)
 		host_events_urge(s->owner);
 }
 
-/* Objects with events that found no room. */
+/* Forward all events; returns the number of objects with events that found no room. */
 static uint32_t
 forward_all(struct host_events *ev)
 {
@@ -49,7 +49,7 @@ forward_all(struct host_events *ev)
 	return owed;
 }
 
-/* Until somebody urges, or for so long; 0: no alarm. */
+/* Wait for an urge, at most ns nanoseconds; 0: no timeout. */
 static void
 wait_due(struct host_events *ev, long ns)
 {
@@ -69,10 +69,13 @@ events_main(void *arg)
 		uint32_t before = owed;
 		bool due = __atomic_exchange_n(&ev->due, 0, __ATOMIC_SEQ_CST) != 0;
 
-		/* After `due` was taken: who ends the thread sets `due` last, and only once. */
+		/*
+		 * Read after `due` was taken: host_events_stop() sets `end` before `due`, and
+		 * nothing sets it back.
+		 */
 		if (__atomic_load_n(&ev->end, __ATOMIC_ACQUIRE))
 			break;
-		/* Woken without a reason: rare, and a look costs nothing. */
+		/* A spurious wakeup costs one look. */
 		owed = forward_all(ev);
 		if (owed == 0)
 			pause = 0;
@@ -105,7 +108,7 @@ void
 host_events_forward(struct host_events *ev, uint32_t i, struct hca_driver *drv)
 {
 	__atomic_store_n(&ev->source[i].drv, drv, __ATOMIC_RELEASE);
-	host_events_urge(ev); /* what came before */
+	host_events_urge(ev); /* events from before this call */
 }
 
 void
@@ -121,6 +124,7 @@ host_events_stop(struct host_events *ev)
 		struct host_events_source *s = &ev->source[i];
 
 		if (__atomic_exchange_n(&s->drv, NULL, __ATOMIC_SEQ_CST) != NULL)
-			hca_wait_workers(s->h); /* one may be inside hca_driver_poll_few() */
+			/* a worker may still be inside hca_driver_poll_few() */
+			hca_wait_workers(s->h);
 	}
 }

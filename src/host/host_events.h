@@ -3,12 +3,13 @@
 #define HOST_EVENTS_H
 
 /*
- * Who forwards events from the queues of a device to the channels of its clients, where workers
- * have threads of their own. The worker that wrote them does it itself at the end of its poll, if
- * they are few and it need not wait for anybody. What it leaves is for a thread, which sleeps until
- * it is told, and looks again by itself only while a client owes it room in a pipe.
+ * Forwards events from a device's queues to its clients' channels, when workers have their own
+ * threads. The worker that wrote the events forwards them itself at the end of its poll, if they
+ * are few and it need not wait. A thread forwards the rest; it sleeps until it is urged, and
+ * retries by itself only while events wait for room in a client's pipe.
  *
- * Owner: the composition (src/embed, the daemon). Calls come from its control thread.
+ * Owned by the composition (src/embed, src/endpoint); its control thread makes all calls but
+ * host_events_urge().
  */
 
 #include <pthread.h>
@@ -23,7 +24,7 @@
 struct host_events_source {
 	struct host_events *owner;
 	struct hca *h;
-	struct hca_driver *drv; /* NULL: not yet, or not any more */
+	struct hca_driver *drv; /* NULL before host_events_forward() and after host_events_stop() */
 };
 
 struct host_events {
@@ -31,22 +32,26 @@ struct host_events {
 	pthread_t thread;
 	bool runs;
 	int end;
-	uint32_t due __attribute__((aligned(64))); /* somebody has something for the thread */
+	uint32_t due __attribute__((aligned(64))); /* 1: there is work for the thread */
 };
 
-/* Before workers run: events of h are those of source i. The struct is zeroed. */
+/*
+ * Let the workers of h report events as source i. Before they run; the struct is zeroed initially.
+ */
 void host_events_watch(struct host_events *ev, uint32_t i, struct hca *h);
 
-/* 0 or negative errno. */
+/* Start the thread; 0 or a negative errno. */
 int host_events_start(struct host_events *ev);
 
-/* From now on the events of source i are forwarded by its driver. */
+/* From now on drv forwards the events of source i. */
 void host_events_forward(struct host_events *ev, uint32_t i, struct hca_driver *drv);
 
-/* Ends the thread; workers run still, but nobody looks at the drivers any more. */
+/* End the thread. Workers may still run, but the drivers are not called any more. */
 void host_events_stop(struct host_events *ev);
 
-/* For hca_driver_config.urge, with the struct as argument: the thread should look. Never blocks. */
+/*
+ * hca_driver_config.urge, with the struct as argument: wake the thread. Any thread; never blocks.
+ */
 void host_events_urge(void *arg);
 
 #endif

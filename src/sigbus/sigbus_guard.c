@@ -10,11 +10,11 @@
 
 static struct {
 	void *owner;
-	sigbus_guard_fn fn; /* written while there is no owner */
+	sigbus_guard_fn fn; /* written only while the place has no owner */
 } table[SIGBUS_GUARD_OWNERS];
-static uint32_t used; /* places that were ever taken */
+static uint32_t used; /* places that have ever been in use */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t handlers; /* that may look at the table now */
+static uint32_t handlers; /* handlers that may be reading the table */
 static struct sigaction before;
 static int install_error;
 
@@ -50,7 +50,7 @@ on_sigbus(int sig, siginfo_t *info, void *context)
 	else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
 		before.sa_handler(sig);
 	else
-		sigaction(SIGBUS, &before, NULL); /* it faults again, and ends the process */
+		sigaction(SIGBUS, &before, NULL); /* the access faults again and ends the process */
 }
 
 static void
@@ -72,7 +72,7 @@ sigbus_guard_install(void)
 	return install_error;
 }
 
-/* Where the owner is, or else the first free place. */
+/* The place of an owner, else the first free one. */
 static uint32_t
 place_of(const void *owner)
 {
@@ -111,7 +111,10 @@ sigbus_guard_add(void *owner, sigbus_guard_fn fn)
 	return err;
 }
 
-/* Handlers are waited for under the lock: no place is another's while one may look at it. */
+/*
+ * Waits for running handlers while it holds the lock, so a place is not reused while a handler may
+ * read it.
+ */
 void
 sigbus_guard_remove(void *owner)
 {

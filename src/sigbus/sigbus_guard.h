@@ -3,10 +3,10 @@
 #define SIGBUS_GUARD_H
 
 /*
- * SIGBUS: somebody has taken shared memory away, and there is nothing in its place. Whoever was
- * touching it (a worker in the middle of a copy) goes on as soon as its owner has put something
- * there. The table is process-wide, as signal handlers are; faults that are nobody's go to the
- * handler that was there before.
+ * Handles SIGBUS: another process has removed shared memory, so an access (of a worker in the
+ * middle of a copy) faults. The access continues after the memory's owner has mapped something in
+ * its place. The table is global to the process, as signal handlers are; faults of no owner go to
+ * the handler installed before.
  */
 
 #include <stdbool.h>
@@ -15,16 +15,19 @@
 #define SIGBUS_GUARD_OWNERS 4224u
 
 /*
- * In the handler, in any thread, while the owner is in the table: false: not its memory; true: the
- * access may be tried again. Async-signal-safe; errno is kept by the caller.
+ * Called in the signal handler, in any thread, while the owner is in the table. False: the address
+ * is not in the owner's memory; true: the access can be repeated. Must be async-signal-safe; the
+ * caller saves errno.
  */
 typedef bool (*sigbus_guard_fn)(void *owner, uintptr_t addr);
 
-/* Puts the handler in place, once; sigbus_guard_add() does it, too. 0 or -errno. */
+/* Install the handler, once; sigbus_guard_add() does it, too. Returns 0 or a negative errno. */
 int sigbus_guard_install(void);
-/* Any thread. An owner that is there already stays. -ENOSPC: the table is full. */
+/* Add an owner, if it is not in the table. Any thread. Returns 0, or -ENOSPC: the table is full. */
 int sigbus_guard_add(void *owner, sigbus_guard_fn fn);
-/* When it returns no handler looks at the owner any more. */
+/*
+ * Remove an owner, if it is in the table. After it returns no handler uses the owner. Any thread.
+ */
 void sigbus_guard_remove(void *owner);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The registry, the questions, and what answers are made of. */
+/* The registry of HCAs, the parsing of requests, and helpers for answers. */
 
 #include <ctype.h>
 #include <errno.h>
@@ -52,7 +52,7 @@ parse(const char *params, struct telemetry_request *r)
 	return r->t != NULL ? 0 : -EINVAL;
 }
 
-/* Telemetry wants a function of its own for each command. */
+/* Telemetry needs a separate function for each command. */
 #define X(fn, path, text) \
 	static int on_##fn(const char *cmd, const char *params, struct rte_tel_data *d) \
 	{ \

@@ -3,13 +3,13 @@
 #define TELEMETRY_HCA_TELEMETRY_H
 
 /*
- * DPDK telemetry of the HCAs of this process, for whoever composes them: commands /softhca/...,
- * which softhca-ctl and dpdk-telemetry.py ask. Commands cannot be taken back, so they are
- * registered once and look HCAs up by name; a lock keeps an HCA there while it is read. The
- * registry is the process's, like DPDK's own; the device knows nothing of it.
+ * DPDK telemetry of the HCAs of this process: the commands /softhca/..., which softhca-ctl and
+ * dpdk-telemetry.py use. Commands cannot be unregistered, so they are registered once and look up
+ * HCAs by name, under a lock that keeps an HCA registered while it is read. Like DPDK's, the
+ * registry is global to the process; the device does not know about it.
  *
- * Any thread may add and remove. Answers come from a thread of DPDK: from words that are atomic,
- * which may lag, and from the driver under its lock.
+ * Any thread may add and remove HCAs. A DPDK thread answers, from atomic words, which may lag, and
+ * from the driver under its lock.
  */
 
 #include <stdbool.h>
@@ -20,40 +20,44 @@
 #include "driver.h"
 #include "hca.h"
 
-/* Who a client is, where the composition knows */
+/* A client, if the composition knows its process */
 struct hca_telemetry_client {
 	int pid;
 	uint32_t uid;
-	uint64_t attached; /* bytes of memory */
+	uint64_t attached; /* bytes of attached memory */
 	uint64_t requests;
-	uint64_t muted; /* times its kicks without doorbells were not listened to for a while */
+	/*
+	 * number of times its doorbells were ignored for a while because it woke workers without
+	 * need
+	 */
+	uint64_t muted;
 };
 
 /*
- * Memory of the caller, filled in before it is added and left alone until it is removed. What the
- * composition does not have is NULL or 0.
+ * Memory of the caller, filled in before hca_telemetry_add() and not changed until
+ * hca_telemetry_remove(). Members the composition does not have are NULL or 0.
  */
 struct hca_telemetry {
-	struct hca_telemetry *next; /* of the registry */
+	struct hca_telemetry *next; /* used by the registry */
 	const char *name;
 	struct hca *hca;
 	struct hca_driver *drv;
 	const char *layout;
 	const char *device; /* of the port */
-	const char *socket; /* where clients attach */
+	const char *socket; /* the control socket */
 	uint32_t mtu;	    /* of IP packets */
-	/* Adds what is in use to a dictionary: for leak checks. */
+	/* Adds the composition's objects in use to a dictionary, for leak checks. */
 	int (*usage)(void *arg, struct rte_tel_data *d);
-	/* Client of that UAR page; false: not known. NULL: none is. */
+	/* Describes the client of a UAR page; false: unknown. May be NULL. */
 	bool (*client)(void *arg, uint32_t uar_page, struct hca_telemetry_client *out);
-	/* health: "well" or what is wrong; cpu: "enough" or what is short. NULL: not watched. */
+	/* health: "well" or the trouble; cpu: "enough" or the shortage. May be NULL. */
 	void (*health)(void *arg, char *health, size_t health_size, char *cpu, size_t cpu_size);
 	void *arg;
 };
 
-/* An HCA that is complete can be asked about until it is removed, before anything of it goes. */
+/* Register an HCA that is completely set up. */
 void hca_telemetry_add(struct hca_telemetry *t);
-/* Not added: nothing happens. */
+/* Remove an HCA, before any part of it is destroyed. Does nothing if it is not registered. */
 void hca_telemetry_remove(struct hca_telemetry *t);
 
 #endif

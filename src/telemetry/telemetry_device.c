@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Commands about HCAs as a whole: counters, stages, what is in use. */
+/* Commands about an HCA as a whole: counters, stages, objects in use. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "telemetry_impl.h"
 
-#define ARRAY_MAX 512u /* entries telemetry puts into one answer */
+#define ARRAY_MAX 512u /* DPDK's limit of array entries in an answer */
 
 static int
 counters(struct rte_tel_data *d, unsigned int n, const char *(*name)(unsigned int i),
@@ -63,7 +63,7 @@ telemetry_port_counters(const struct telemetry_request *r, struct rte_tel_data *
 	return counters(d, hca_port_counter_count(), hca_port_counter_name, values);
 }
 
-/* The number skips so many of them: an answer holds 512. */
+/* The number in the request skips so many QPs, because an answer holds 512. */
 int
 telemetry_qp_list(const struct telemetry_request *r, struct rte_tel_data *d)
 {
@@ -135,7 +135,7 @@ telemetry_measure(const struct telemetry_request *r, struct rte_tel_data *d)
 	return t.rc;
 }
 
-/* What is in use: objects, records, mbufs. */
+/* Objects, records and mbufs in use. */
 int
 telemetry_usage(const struct telemetry_request *r, struct rte_tel_data *d)
 {

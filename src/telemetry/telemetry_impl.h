@@ -3,24 +3,26 @@
 #define TELEMETRY_TELEMETRY_IMPL_H
 
 /*
- * The commands and what they share. Lists of objects are read piecewise: an answer of DPDK's is 16
- * KiB at most, and its arrays hold plain values only. A list is a dictionary of its objects by
- * index, ascending; the next question names the index to begin with, and an empty answer is the
- * end.
+ * The commands and their helpers. Object lists are read piecewise, because an answer of DPDK holds
+ * at most 16 KiB and its arrays only plain values. An answer is a dictionary of objects by
+ * ascending index; the next request names the index to start from, and an empty answer ends the
+ * list.
  */
 
 #include "hca_telemetry.h"
 
 #define TELEMETRY_VALUES_MAX 256u
 
-/* NAME[,NUMBER]; without a name the first HCA there is. */
+/* NAME[,NUMBER]; without a name the first HCA is meant. */
 struct telemetry_request {
 	const struct hca_telemetry *t;
 	uint64_t number;
 	bool has_number;
 };
 
-/* X(function, path, help): the lock of the registry is held; 0 or negative errno. */
+/*
+ * X(function, path, help). Functions run with the registry locked and return 0 or a negative errno.
+ */
 #define TELEMETRY_COMMANDS(X) \
 	X(hca_list, "/softhca/hca/list", "Names of the HCAs of this process") \
 	X(hca_counters, "/softhca/hca/counters", "Counters of an HCA. Parameters: NAME") \
@@ -47,22 +49,22 @@ struct telemetry_request {
 TELEMETRY_COMMANDS(X)
 #undef X
 
-/* The first HCA that was added last; for lists of all. */
+/* The head of the list of HCAs (the one added last). */
 const struct hca_telemetry *telemetry_first(void);
 
-/* A dictionary as it grows; the first error stays. */
+/* A dictionary under construction; the first error is kept. */
 struct telemetry_dict {
 	struct rte_tel_data *d;
 	int rc;
 };
 
 void telemetry_put(struct telemetry_dict *t, const char *name, uint64_t value);
-/* Cut at what telemetry can hold. */
+/* Add a string, cut to the length that telemetry supports. */
 void telemetry_put_text(struct telemetry_dict *t, const char *name, const char *text);
 void telemetry_put_values(struct telemetry_dict *t, unsigned int n,
 			  const char *(*name)(unsigned int i), const uint64_t *values);
 
-/* One object of a list: a dictionary in that of the list, under its index. */
+/* Begin an object of a list: a nested dictionary with its index as name. */
 void telemetry_begin(struct telemetry_dict *t);
 int telemetry_end(struct telemetry_dict *t, struct rte_tel_data *list, uint32_t index);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Commands about what an HCA has: its port and limits, QPs, regions, addresses, clients. */
+/* Commands about the contents of an HCA: port, limits, QPs, regions, addresses, clients. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "abi_ctx.h"
 #include "telemetry_impl.h"
 
-/* Entries of an answer: what fits into it however long their numbers are. */
+/* Number of entries per answer: they fit whatever their numbers are. */
 #define QPS 10u
 #define MRS 32u
 #define GIDS 48u
@@ -49,7 +49,7 @@ put_mac(struct telemetry_dict *t, const char *name, const uint8_t m[6])
 	telemetry_put_text(t, name, text);
 }
 
-/* As an IP address: IPv4 where it is one. */
+/* Add a GID as an IP address; IPv4 if it is mapped. */
 static void
 put_ip(struct telemetry_dict *t, const char *name, const uint8_t gid[16])
 {
@@ -61,7 +61,7 @@ put_ip(struct telemetry_dict *t, const char *name, const uint8_t gid[16])
 	telemetry_put_text(t, name, text);
 }
 
-/* An answer that lists objects, from the index that is asked for on. */
+/* Begin an answer that lists objects from the requested index (*from). */
 static int
 begin_list(const struct telemetry_request *r, struct rte_tel_data *d, uint32_t *from)
 {
@@ -153,8 +153,8 @@ add_qp(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct
 	struct hca_qpc q;
 
 	if (hca_driver_query_qp(h->drv, i->qpn, &q) != 0)
-		return 0;			 /* gone meanwhile */
-	hca_qp_counters(h->hca, i->qpn, values); /* zeros in RESET */
+		return 0;			 /* destroyed meanwhile */
+	hca_qp_counters(h->hca, i->qpn, values); /* all zeros in RESET */
 	telemetry_begin(&t);
 	telemetry_put(&t, "qpn", i->qpn);
 	telemetry_put_text(&t, "service", service_name(i->service));
@@ -185,7 +185,7 @@ telemetry_qps(const struct telemetry_request *r, struct rte_tel_data *d)
 
 /* ---- memory ---- */
 
-/* Access rights (T3-2-19), a word each. */
+/* Access rights (T3-2-19), a word for each. */
 static void
 put_rights(struct telemetry_dict *t, uint32_t access)
 {
