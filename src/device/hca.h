@@ -62,7 +62,7 @@ struct hca_config {
 
 	/*
 	 * HCA_SLEEP_BYTES of zeroes for the sleep words of the workers, which others may map to
-	 * read them (engine/sleep.h); belongs to the caller, outlives the HCA. NULL: memory of its
+	 * read them (graph/sleep.h); belongs to the caller, outlives the HCA. NULL: memory of its
 	 * own.
 	 */
 	void *sleep_words;
@@ -118,7 +118,7 @@ void hca_worker_offline(struct hca *h, unsigned int worker);
  */
 void hca_wait_workers(struct hca *h);
 
-/* Counters by name (engine/counters.h), summed over stages. Any thread, values may lag. */
+/* Counters by name (core/counters.h), summed over stages. Any thread, values may lag. */
 unsigned int hca_counter_count(void);
 const char *hca_counter_name(unsigned int i);
 uint64_t hca_counter_value(const struct hca *h, unsigned int i);

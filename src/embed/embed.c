@@ -20,7 +20,7 @@
 #include "embed_impl.h"
 #include "embed_ports.h"
 #include "embed_telemetry.h"
-#include "engine/sleep.h"
+#include "graph/sleep.h"
 #include "host.h"
 #include "queues/eq.h"
 

@@ -11,7 +11,7 @@
 #include <softhca/embed.h>
 
 #include "driver.h"
-#include "engine/executor.h"
+#include "graph/executor.h"
 #include "hca.h"
 #include "hca_telemetry.h"
 #include "host_events.h"

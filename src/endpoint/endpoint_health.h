@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/executor.h"
+#include "graph/executor.h"
 #include "hca.h"
 
 #define ENDPOINT_HEALTH_CALM_NS 60000000000ull

@@ -10,7 +10,7 @@
 #include "endpoint_kernel.h"
 #include "endpoint_link.h"
 #include "endpoint_port.h"
-#include "engine/executor.h"
+#include "graph/executor.h"
 #include "hca_telemetry.h"
 #include "host_events.h"
 #include "ipc_server.h"

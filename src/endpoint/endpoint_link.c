@@ -4,7 +4,7 @@
 
 #include "endpoint_link.h"
 #include "endpoint_log.h"
-#include "engine/sleep.h"
+#include "graph/sleep.h"
 #include "hca.h"
 #include "port/port_ethdev.h"
 #include "port/port_memif.h"

@@ -12,7 +12,7 @@
 #include "endpoint_address.h"
 #include "endpoint_impl.h"
 #include "endpoint_log.h"
-#include "engine/sleep.h"
+#include "graph/sleep.h"
 #include "host.h"
 #include "port/port_divert.h"
 #include "port/port_impair.h"

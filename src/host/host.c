@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine/sleep.h"
+#include "graph/sleep.h"
 #include "host.h"
 
 static int

@@ -27,7 +27,7 @@
 
 #include "embed_impl.h"
 #include "engine/impl.h"
-#include "engine/sleep.h"
+#include "graph/sleep.h"
 #include "host.h"
 #include "ipc_memory_impl.h"
 #include "ipc_server_impl.h"

@@ -9,14 +9,14 @@
 
 #include <rte_common.h>
 
+#include "../test_eal.h"
 #include "embed_ctl.h"
 #include "engine/impl.h"
-#include "engine/sleep.h"
+#include "graph/sleep.h"
 #include "host.h"
 #include "sim.h"
 #include "sim_link.h"
 #include "sim_model.h"
-#include "../test_eal.h"
 
 #define IDLE_LOOPS 4u /* direct: loops without work until time jumps */
 #define IDLE_STEPS 8u /* stepped: sim_poll() calls of STEPS each */

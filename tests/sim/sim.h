@@ -20,7 +20,7 @@
 #include <softhca/softhca.h>
 
 #include "driver.h"
-#include "engine/executor.h"
+#include "graph/executor.h"
 #include "hca.h"
 #include "port/port_impair.h"
 #include "port/port_pcap.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Counters against each other and against the link: engine/counters.h says which sums must hold. */
+/* Counters against each other and against the link: core/counters.h says which sums must hold. */
 
 #include <inttypes.h>
 
-#include "engine/counters.h"
+#include "core/counters.h"
 #include "sim.h"
 #include "sim_link.h"
 

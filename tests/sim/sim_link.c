@@ -8,7 +8,7 @@
 #include <rte_errno.h>
 #include <rte_ring.h>
 
-#include "engine/ring_count.h"
+#include "core/ring_count.h"
 #include "sim_link.h"
 
 struct sim_port {

@@ -751,7 +751,7 @@ hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	return n;
 }
 
-/* Frames that come on the port are its own to announce: engine/sleep.c. */
+/* Frames that come on the port are its own to announce: graph/sleep.c. */
 uint64_t
 hca_decap_deadline(const struct hca *h, uint64_t now)
 {

@@ -17,7 +17,7 @@
 
 #include <rte_ring.h>
 
-#include "engine/ring_count.h"
+#include "core/ring_count.h"
 #include "engine/stage.h"
 
 /* X(ENUM, from, to, process): objects are doorbell words or mbufs. */

@@ -18,12 +18,12 @@
 #include <rte_prefetch.h>
 
 #include "abi_cqe.h"
+#include "core/tsan.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/encap_header.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
-#include "engine/sleep.h"
-#include "engine/tsan.h"
+#include "graph/sleep.h"
 #include "queues/eq.h"
 #include "vtp/foreign.h"
 

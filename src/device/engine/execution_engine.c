@@ -13,8 +13,8 @@
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
+#include "core/mbuf_free.h"
 #include "engine/ee.h"
-#include "engine/mbuf_free.h"
 #include "vtp/window.h"
 
 int

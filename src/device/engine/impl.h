@@ -15,8 +15,8 @@
 #include <rte_mempool.h>
 #include <rte_rcu_qsbr.h>
 
+#include "core/counters.h"
 #include "ctxmgt/qp.h"
-#include "engine/counters.h"
 #include "engine/edge.h"
 #include "engine/loopback.h"
 #include "engine/msg.h"
@@ -32,7 +32,7 @@
 struct hca_ceu;	   /* ceu/ceu.h */
 struct hca_ctxmgt; /* ctxmgt/ctxmgt.h */
 struct hca_eqs;	   /* queues/eq.c */
-struct hca_sleep;  /* engine/sleep.h */
+struct hca_sleep;  /* graph/sleep.h */
 
 /* Per-stage cache lines written by that stage only. */
 struct hca_stage_line {

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "abi_ctx.h"
-#include "engine/counters.h"
+#include "core/counters.h"
 #include "engine/pkt.h"
 #include "engine/stage.h"
 #include "wire/roce_frame.h"

@@ -6,10 +6,10 @@
 
 #include <rte_malloc.h>
 
+#include "core/ring_count.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
 #include "engine/record_pool.h"
-#include "engine/ring_count.h"
 
 int
 hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,

@@ -15,8 +15,8 @@
 #include <rte_prefetch.h>
 
 #include "abi_ctx.h"
+#include "core/mbuf_free.h"
 #include "engine/migrate.h"
-#include "engine/mbuf_free.h"
 #include "engine/rrc.h"
 
 #define HCA_PORT_WAIT_LOG 20u /* ns: 1 ms */

@@ -8,11 +8,11 @@
 
 #include "abi_ctx.h"
 #include "ceu/qp.h"
-#include "engine/graph.h"
 #include "engine/impl.h"
-#include "engine/timer.h"
-#include "queues/eq.h"
 #include "engine/record_pool.h"
+#include "engine/timer.h"
+#include "graph/graph.h"
+#include "queues/eq.h"
 
 static void
 tell_state(struct hca *h, enum hca_stage_id from, uint32_t qpi)

@@ -15,7 +15,7 @@
  * that hold frames back and let them go later. missed: NULL, or called from any thread: frames that
  * came and were lost before rx could return them.
  *
- * A worker that sleeps (engine/executor.c) needs three more; each may be NULL, all are called from
+ * A worker that sleeps (graph/executor.c) needs three more; each may be NULL, all are called from
  * rx's lcore unless said otherwise:
  * wait_fd: a descriptor the worker puts into its epoll set, edge-triggered, and never reads; it
  * stays the same for the life of the port. -1 or NULL: the port has no interrupt and is napped for.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The order of a sleep and a kick (engine/sleep.h), stepped: every interleaving of a worker that
+ * The order of a sleep and a kick (graph/sleep.h), stepped: every interleaving of a worker that
  * goes to sleep and of kickers that publish work, on a machine whose stores reach memory later than
  * its loads (x86: a store buffer each, emptied at any moment; a fence waits until it is). Lost is a
  * wake-up when everybody has come to the end, work is in memory, and the worker sleeps without a

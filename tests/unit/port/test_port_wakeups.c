@@ -23,10 +23,10 @@
 #include <rte_mbuf.h>
 
 #include "../../test_eal.h"
-#include "engine/executor.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
-#include "engine/sleep.h"
+#include "graph/executor.h"
+#include "graph/sleep.h"
 #include "port/port_divert.h"
 #include "port/port_ethdev.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ENGINE_EXECUTOR_H
-#define ENGINE_EXECUTOR_H
+#ifndef GRAPH_EXECUTOR_H
+#define GRAPH_EXECUTOR_H
 
 /*
  * Who polls. The same graph runs under three executors:

@@ -12,11 +12,11 @@
 #include <rte_lcore.h>
 #include <rte_pause.h>
 
-#include "engine/executor.h"
+#include "core/tsan.h"
 #include "engine/impl.h"
-#include "engine/sleep.h"
-#include "engine/tsan.h"
 #include "giveway.h"
+#include "graph/executor.h"
+#include "graph/sleep.h"
 
 #define IDLE_PAUSE 64u	/* empty polls before a pause */
 #define SPELL_NS 200000 /* a worker that has found nothing for so long sleeps */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ENGINE_RING_COUNT_H
-#define ENGINE_RING_COUNT_H
+#ifndef CORE_RING_COUNT_H
+#define CORE_RING_COUNT_H
 
 /*
  * How full a ring is, for whoever asks: rte_ring_count() and its like, but that the words which

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ENGINE_COUNTERS_H
-#define ENGINE_COUNTERS_H
+#ifndef CORE_COUNTERS_H
+#define CORE_COUNTERS_H
 
 /*
  * Counters. Every drop, retry and error is explained by exactly one of them. Each stage counts into

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ENGINE_MBUF_FREE_H
-#define ENGINE_MBUF_FREE_H
+#ifndef CORE_MBUF_FREE_H
+#define CORE_MBUF_FREE_H
 
 /*
  * Received frames back to their pool. Nearly all are single segments nobody else holds, of the pool

@@ -14,9 +14,9 @@
 
 #include "abi_bar.h"
 #include "engine/doorbell.h"
-#include "engine/executor.h"
 #include "engine/impl.h"
-#include "engine/sleep.h"
+#include "graph/executor.h"
+#include "graph/sleep.h"
 
 #define WORD_STRIDE RTE_CACHE_LINE_SIZE
 #define NOT_WORTH_NS 15000u /* an alarm comes 15 to 30 us late */

@@ -11,7 +11,7 @@
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 
-#include "engine/tsan.h"
+#include "core/tsan.h"
 
 #ifdef HCA_TSAN
 

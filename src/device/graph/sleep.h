@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ENGINE_SLEEP_H
-#define ENGINE_SLEEP_H
+#ifndef GRAPH_SLEEP_H
+#define GRAPH_SLEEP_H
 
 /*
  * Workers that sleep, and who wakes them.

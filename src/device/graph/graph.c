@@ -14,13 +14,13 @@
 #include <rte_mbuf.h>
 
 #include "bar/bar.h"
+#include "core/tsan.h"
 #include "ctxmgt/ctxmgt.h"
-#include "engine/graph.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
 #include "engine/record_pool.h"
-#include "engine/sleep.h"
-#include "engine/tsan.h"
+#include "graph/graph.h"
+#include "graph/sleep.h"
 #include "queues/eq.h"
 
 #define MBUF_CACHE_MAX 256u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ENGINE_GRAPH_H
-#define ENGINE_GRAPH_H
+#ifndef GRAPH_GRAPH_H
+#define GRAPH_GRAPH_H
 
 /* What the parts of the engine's own house offer each other; not for stages. */
 

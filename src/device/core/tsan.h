@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ENGINE_TSAN_H
-#define ENGINE_TSAN_H
+#ifndef CORE_TSAN_H
+#define CORE_TSAN_H
 
 /*
  * What ThreadSanitizer cannot see. It understands our atomics and those of DPDK's headers, but not
