@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A link that loses, doubles, reorders and damages frames: what the protocol repairs, and which
+ * counters say so. The choices follow a seed: faults [SEED].
+ *
+ *   cc faults.c -o faults $(pkg-config --cflags --libs softhca-embed)
+ */
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <softhca/embed.h>
+
+#include "example.h"
+
+#define BYTES 16384u /* 16 packets */
+#define MESSAGES 200u
+
+/* Of one HCA and its port, those that are not 0 */
+static void
+print_counters(struct softhca_embed *embed, unsigned int index)
+{
+	struct softhca_value values[512];
+	int i, n = softhca_embed_counters(embed, index, values, 512);
+
+	must(n >= 0 && n <= 512, "counters");
+	printf("HCA %u\n", index);
+	for (i = 0; i < n; i++)
+		if (values[i].value != 0)
+			printf("  %-32s %" PRIu64 "\n", values[i].name, values[i].value);
+}
+
+static void
+write_and_compare(struct side *a, const struct side *b, const struct address *to_b)
+{
+	unsigned int i;
+
+	for (i = 0; i < MESSAGES; i++) {
+		memset(a->memory, (int)i, BYTES);
+		post(a, SOFTHCA_WR_RDMA_WRITE, BYTES, to_b);
+		complete(a);
+		must(memcmp(a->memory, b->memory, BYTES) == 0, "data differ");
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	/* Beside the impairments below: the second ACKNOWLEDGE (BTH opcode 11h) of HCA 1 is lost. */
+	const struct softhca_fault_rule lost_ack = {
+		.opcode = 0x11,
+		.psn = SOFTHCA_FAULT_ANY,
+		.nth = 2,
+		.count = 1,
+		.fault = SOFTHCA_FAULT_DROP,
+	};
+	struct softhca_embed_config config;
+	struct softhca_embed *embed;
+	struct side a, b;
+	struct address to_a, to_b;
+
+	softhca_embed_config_init(&config);
+	config.memory_mb = 256;
+	config.log_qps = 8;
+	config.seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	config.impair.drop = 0.01;
+	config.impair.dup = 0.01;
+	config.impair.reorder = 0.01;
+	config.impair.corrupt = 0.001;
+	must(softhca_embed_create(&config, &embed) == 0, softhca_embed_last_error());
+	must(softhca_embed_add_fault(embed, 1, &lost_ack) == 0, softhca_embed_last_error());
+	must(softhca_embed_open(embed, 0, &a.ctx) == 0, "open 0");
+	must(softhca_embed_open(embed, 1, &b.ctx) == 0, "open 1");
+	create_objects(&a, BYTES, 0);
+	create_objects(&b, BYTES, 0);
+	to_a = address_of(&a, 0);
+	to_b = address_of(&b, 0);
+	connect_to(&a, 0, &to_b);
+	connect_to(&b, 0, &to_a);
+
+	write_and_compare(&a, &b, &to_b);
+	print_counters(embed, 0);
+	print_counters(embed, 1);
+	printf("%u messages of %u bytes, every byte compared\n", MESSAGES, BYTES);
+	return softhca_embed_destroy(embed) == 0 ? 0 : 1;
+}
