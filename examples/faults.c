@@ -47,7 +47,7 @@ write_and_compare(struct side *a, const struct side *b, const struct address *to
 int
 main(int argc, char **argv)
 {
-	/* Beside the impairments below: the second ACKNOWLEDGE (BTH opcode 11h) of HCA 1 is lost. */
+	/* Besides the impairments below, the second ACK (BTH opcode 11h) of HCA 1 is lost. */
 	const struct softhca_fault_rule lost_ack = {
 		.opcode = 0x11,
 		.psn = SOFTHCA_FAULT_ANY,
