@@ -3,28 +3,27 @@
 #define PORT_PORT_H
 
 /*
- * The wire as encap (tx) and decap (rx) see it. Implementations: port_ethdev.c (any DPDK ethdev, a
- * pair joined in memory among them), port_memif.c, what stands in front of another port
- * (port_wrap.h) and the simulated link of the tests. rx and tx may be called from different lcores,
- * each from one lcore only.
+ * The wire as encap (tx) and decap (rx) see it. Implementations: port_ethdev.c (any DPDK ethdev,
+ * including a pair connected in memory), port_memif.c, ports in front of another port
+ * (port_wrap.h), and the simulated link of the tests. rx and tx may run on different lcores; each
+ * runs on one lcore only.
  *
- * rx: up to n single-segment mbufs whose private area has HCA_MBUF_PRIV bytes; ownership passes to
- * the caller. tx: takes the first k of n frames (ownership passes for those) and returns k; a short
- * count with the link up means "stalled": the caller keeps the rest. link_up: may be called at any
- * time from tx's lcore. poll: NULL, or called by encap in every poll, from tx's lcore: for ports
- * that hold frames back and let them go later. missed: NULL, or called from any thread: frames that
- * came and were lost before rx could return them.
+ * rx: returns up to n single-segment mbufs whose private area has HCA_MBUF_PRIV bytes; ownership
+ * passes to the caller. tx: takes the first k of n frames and their ownership, and returns k; if k
+ * < n while the link is up the port is stalled, and the caller keeps the rest. link_up: called at
+ * any time from tx's lcore. poll: NULL, or called by encap in every poll from tx's lcore: for ports
+ * that hold frames back and release them later. missed: NULL, or called from any thread: number of
+ * frames lost before rx could return them.
  *
- * A worker that sleeps (graph/executor.c) needs three more; each may be NULL, all are called from
- * rx's lcore unless said otherwise:
- * wait_fd: a descriptor the worker puts into its epoll set, edge-triggered, and never reads; it
- * stays the same for the life of the port. -1 or NULL: the port has no interrupt and is napped for.
- * arm(true): a frame that comes from now on makes wait_fd an edge; has a full fence in it; returns
- * true if frames are there already, so that the worker must not sleep. arm(false): awake again,
- * frames need no interrupt; returns false.
- * deadline: from any worker of the HCA, between its polls: when rx or poll has something to do
- * although nothing comes, in ns of the clock of now: now or less = at once, UINT64_MAX = never.
- * NULL: never.
+ * A worker that sleeps (graph/executor.c) needs three more functions. Each may be NULL; they are
+ * called from rx's lcore unless stated otherwise. wait_fd: a descriptor for the worker's epoll set,
+ * edge-triggered and never read by the worker; it does not change while the port is open. -1 or
+ * NULL: the port has no interrupt, so the worker polls it after short sleeps. arm(true): frames
+ * that arrive from now on trigger wait_fd. It contains a full fence and returns true if frames are
+ * already there, so that the worker must not sleep. arm(false): the worker is awake and needs no
+ * interrupts; returns false. deadline: called from any worker of the HCA between its polls. Returns
+ * the time (ns, of the clock of now) at which rx or poll must be called although no frame arrives;
+ * now or less = at once, UINT64_MAX = never. NULL: never.
  */
 
 #include <stdbool.h>
@@ -47,11 +46,11 @@ struct hca_port_ops {
 	void (*close)(struct hca_port *p);
 };
 
-/* Embedded first in every implementation. */
+/* The first member of every implementation. */
 struct hca_port {
 	const struct hca_port_ops *ops;
-	uint32_t max_frame;  /* bytes incl. Ethernet header, without FCS */
-	uint32_t queue_size; /* frames the port may hold on to, for sizing pools */
+	uint32_t max_frame;  /* bytes with Ethernet header, without FCS */
+	uint32_t queue_size; /* frames the port may hold, for sizing pools */
 };
 
 static inline uint64_t
@@ -60,14 +59,14 @@ hca_port_missed(const struct hca_port *p)
 	return p->ops->missed != NULL ? p->ops->missed(p) : 0;
 }
 
-/* Statistics of a port: one writer, read at any time. */
+/* Add to a counter that has one writer and any number of readers. */
 static inline void
 hca_port_count(uint64_t *word, uint64_t n)
 {
 	__atomic_store_n(word, *word + n, __ATOMIC_RELAXED);
 }
 
-/* A copy of all of them, words of 64 bits. */
+/* Copy a structure of such counters (64-bit words); any thread. */
 static inline void
 hca_port_counted(void *to, const void *from, size_t bytes)
 {

@@ -20,23 +20,24 @@
 
 #define DEFAULT_DESC 1024u
 #define LINK_NS 10000000u
-#define MEMORY_RX_MBUFS 64u /* memory ports receive the sender's mbufs, their own pool idles */
+/* memory ports receive the sender's mbufs and hardly use their own pool */
+#define MEMORY_RX_MBUFS 64u
 
 struct port_ethdev {
 	struct hca_port port;
 	uint16_t id;
-	bool up;     /* [pub] as last heard */
-	bool paused; /* [pub] nothing goes in or out */
+	bool up;     /* [pub] state of the link as last reported */
+	bool paused; /* [pub] no frames are received or sent */
 	bool watched;
 	bool started;
 	struct rte_mempool *rx_pool;
-	struct rte_ring *owned;		    /* memory pair: the ring this side transmits into */
+	struct rte_ring *owned;		    /* memory pair: the ring that this side sends into */
 	struct port_ethdev *peer;	    /* memory pair */
-	int wait_fd;			    /* -1: none */
-	bool may_sleep;			    /* [pub] somebody has asked for wait_fd */
-	uint32_t armed __rte_cache_aligned; /* [pub] the next frame is to be announced on it */
-	uint64_t rx_copied; /* frames copied because their pool has no room for descriptors */
-	uint64_t rx_lost;   /* of those, lost for want of an mbuf */
+	int wait_fd;			    /* -1: the device has no interrupt */
+	bool may_sleep;			    /* [pub] wait_fd has been requested */
+	uint32_t armed __rte_cache_aligned; /* [pub] signal the next frame on wait_fd */
+	uint64_t rx_copied; /* frames copied because their pool lacks the private area */
+	uint64_t rx_lost;   /* frames of those lost because no mbuf was free */
 };
 
 static struct rte_mbuf *
@@ -74,7 +75,7 @@ ethdev_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	return kept;
 }
 
-/* The other side of a memory pair, which is in this process. */
+/* Wake the other side of a memory pair, which is in this process. */
 static void
 announce(struct port_ethdev *to)
 {
@@ -126,7 +127,7 @@ ethdev_arm(struct hca_port *port, bool on)
 	return on && !hca_ring_empty(p->peer->owned);
 }
 
-/* Nobody announces the link of a device that is not watched. */
+/* Without a watcher, changes of the link are not announced and must be polled. */
 static uint64_t
 ethdev_deadline(const struct hca_port *port, uint64_t now)
 {
@@ -171,8 +172,8 @@ hca_port_ethdev_pause(struct hca_port *port, bool on)
 }
 
 /*
- * Groups of RoCE, and the neighbour solicitations of IPv6; drivers without filters need not know
- * it.
+ * Receive RoCE multicast groups and IPv6 neighbour solicitations; drivers without filters may
+ * refuse.
  */
 static int
 start_device(struct port_ethdev *p)
@@ -246,7 +247,7 @@ make_rx_pool(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, ui
 	return p->rx_pool == NULL ? -rte_errno : 0;
 }
 
-/* Drivers that cannot change the MTU may still pass jumbo frames: not an error here. */
+/* Drivers that cannot change the MTU may still carry jumbo frames, so this is no error. */
 static void
 ask_mtu(struct port_ethdev *p, uint32_t mtu, bool keep)
 {

@@ -3,10 +3,10 @@
 #define PORT_PORT_ETHDEV_H
 
 /*
- * A port on any DPDK ethdev: one receive and one transmit queue, jumbo frames where the driver
- * offers them, promiscuous off. The mbufs it receives come from its own pool with the private area
- * the engine needs; mbufs of other pools (in-memory ports hand over the sender's) are checked once
- * per pool and copied when they lack it.
+ * A port on any DPDK ethdev: one receive and one transmit queue, jumbo frames if the driver offers
+ * them, promiscuous mode off. Received mbufs come from its own pool, which has the private area
+ * that the engine needs. Mbufs of other pools (in-memory ports pass on the sender's) are checked
+ * once per pool and copied if they lack it.
  */
 
 #include <stdbool.h>
@@ -15,34 +15,36 @@
 #include "port/port.h"
 
 struct hca_port_ethdev_config {
-	uint16_t port_id;	   /* probed, not started */
+	uint16_t port_id;	   /* probed but not started */
 	uint16_t rx_desc, tx_desc; /* 0: 1024 */
 	uint32_t rx_mbufs;	   /* 0: rx_desc + 4 bursts + caches */
-	uint32_t mtu;		   /* IP MTU to ask for; 0: leave */
-	bool keep_mtu;		   /* frames of mtu pass, but the device must not be told */
+	uint32_t mtu;		   /* IP MTU to request; 0: keep the device's */
+	bool keep_mtu;		   /* frames of mtu pass, but the device's MTU must not be set */
 	uint32_t data_room;	   /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
-	uint32_t data_room_max;	   /* that at most, whatever frames may come; 0: any */
-	bool watched;		   /* the link is what hca_port_ethdev_set_link() said last */
-	const char *name;	   /* names the pool */
+	uint32_t data_room_max;	   /* largest data_room, even if longer frames may arrive; 0: any */
+	/* the link state is that of the last hca_port_ethdev_set_link() */
+	bool watched;
+	const char *name; /* name of the pool */
 	int socket_id;
 };
 
+/* Start the device and create its port. 0 or a negative errno; on failure the device is stopped. */
 int hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port **out);
 
 /*
- * What the composition may do to an open port from a thread of its own. Paused, a port gives and
- * takes nothing and has no link; workers may still be inside a burst, so hca_wait_workers() comes
- * between pausing and touching the device.
+ * The following functions may be called on an open port by one thread of the composition. A paused
+ * port passes no frames and has no link. Workers may still be inside a burst after pausing, so call
+ * hca_wait_workers() before using the device.
  */
 void hca_port_ethdev_pause(struct hca_port *p, bool on);
-/* Asks the device; changes nothing. */
+/* Read the link state of the device; does not change that of the port. */
 bool hca_port_ethdev_ask_link(struct hca_port *p);
-/* Watched ports: what the engine is told. */
+/* Set the link state that the engine sees; for watched ports. */
 void hca_port_ethdev_set_link(struct hca_port *p, bool up);
 
 /*
- * Two ports joined back to back in memory (net_ring), each an ethdev of its own. depth: frames
- * either direction holds, a power of two.
+ * Create two ports connected back to back in memory (net_ring), each an ethdev of its own. depth:
+ * capacity of each direction in frames, a power of two. 0 or a negative errno.
  */
 int hca_port_memory_pair(const char *name, uint32_t depth, int socket_id, struct hca_port *out[2]);
 

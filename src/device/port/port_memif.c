@@ -20,13 +20,13 @@
 #include "engine/pkt.h"
 #include "port/port_memif_impl.h"
 
-#define RX_MBUFS 1664u /* bursts, and what the stages behind hold */
+#define RX_MBUFS 1664u /* for bursts and packets inside the stages */
 /*
- * The worker's own store of free mbufs: it takes those again that it gave back last, which are in
- * its CPU's caches. Without one they come round once in the whole pool, 7 MB of 4 KiB frames.
+ * Each worker's cache of free mbufs. It returns the mbufs freed last, which are in the CPU's
+ * caches; without it mbufs would cycle through the whole pool, 7 MB of 4 KiB frames.
  */
 #define RX_CACHE 64u
-#define RX_CACHED (RX_CACHE * 3 / 2 * HCA_STAGE_N) /* lie there at most */
+#define RX_CACHED (RX_CACHE * 3 / 2 * HCA_STAGE_N) /* largest number of mbufs in the caches */
 
 static bool
 memif_link_up(struct hca_port *port)
@@ -178,7 +178,7 @@ make_descriptors(struct port_memif *p)
 	return err;
 }
 
-/* Signals are for other threads, but those that this one causes. */
+/* Block all signals in the new thread but those that its own accesses cause. */
 static int
 start_thread(struct port_memif *p)
 {

@@ -3,20 +3,20 @@
 #define PORT_PORT_MEMIF_H
 
 /*
- * A port on a memif (port_memif_proto.h): shared memory with one other process, which may be
- * another HCA, DPDK's net_memif, VPP or libmemif. Named like DPDK's device, and understands its
- * arguments; what DPDK's has not: interrupts, so that a worker may sleep, peers that may come, go
- * and misbehave as they like, and a link that is up if and only if the peer's process is connected.
+ * A port on a memif (port_memif_proto.h): memory shared with one other process, which may be
+ * another HCA, DPDK's net_memif, VPP or libmemif. It uses the names and arguments of DPDK's device.
+ * Unlike DPDK's it has interrupts, so that a worker may sleep, tolerates peers that disconnect,
+ * reconnect and misbehave, and its link is up exactly while the peer's process is connected.
  *
- * A thread of the port's own, which sleeps nearly always, accepts and connects, shakes hands, and
- * tears down; the link comes back by itself when the peer does, some 50 ms after that at most. rx
- * and tx touch the rings only. They never wait for the thread; it waits for them before it unmaps
- * anything. Nothing in shared memory is believed: what points outside of the peer's regions is
- * dropped and counted, what breaks the rings takes the link down.
+ * A thread of the port, which sleeps nearly always, accepts and connects, does the handshakes, and
+ * tears connections down; the link recovers at most about 50 ms after the peer is back. rx and tx
+ * access only the rings and never wait for the thread; it waits for them before it unmaps memory.
+ * Shared memory is untrusted: buffers outside the peer's regions are dropped and counted, invalid
+ * indexes take the link down.
  *
- * Peers whose name begins with HCA_PORT_MEMIF_OURS raise interrupts without gaps; others do not
- * order what they write before what they read, so that a worker is napped for beside its interrupt
- * (port.h, deadline) for a moment after it has begun to sleep.
+ * Peers whose name begins with HCA_PORT_MEMIF_OURS always raise interrupts. Other peers lack a
+ * barrier between writing an index and reading the interrupt flag, so that an interrupt may be
+ * missed; for a short time after it went to sleep a worker checks the ring, too (port.h, deadline).
  */
 
 #include <stdbool.h>
@@ -28,54 +28,57 @@
 #define HCA_PORT_MEMIF_DEVICE "net_memif"
 #define HCA_PORT_MEMIF_OURS "softhca "
 #define HCA_PORT_MEMIF_SOCKET_MAX 108u
-/* Slots come round one after the other: 256 of 4 KiB stay in a CPU's second cache, 1,024 do not. */
-#define HCA_PORT_MEMIF_LOG2_RING 8u /* default; DPDK's is 10 */
+/* Slots are used in turn: 256 buffers of 4 KiB stay in a CPU's L2 cache, 1,024 do not. */
+#define HCA_PORT_MEMIF_LOG2_RING 8u /* default; that of DPDK is 10 */
 
 struct hca_port_memif_config {
-	/* From the arguments of the device, hca_port_memif_parse() */
+	/* Set by hca_port_memif_parse() from the arguments of the device */
 	bool server;
-	bool abstract; /* the socket has no file */
+	bool abstract; /* abstract socket, without a file */
 	bool has_mac;
 	uint8_t log2_ring;
 	uint8_t mac[6];
-	uint16_t buffer; /* bytes each, a client's; 0: the longest frame fits */
+	uint16_t buffer; /* bytes per buffer (client); 0: as the longest frame needs */
 	uint32_t id;
-	uid_t owner_uid; /* of the socket's file; -1: left alone */
+	uid_t owner_uid; /* owner of the socket's file; -1: not changed */
 	gid_t owner_gid;
 	char socket[HCA_PORT_MEMIF_SOCKET_MAX];
-	char secret[24]; /* "": none */
-	/* From whoever opens it */
-	const char *name; /* names the pool; interface towards the peer */
+	char secret[24]; /* "": no secret */
+	/* Set by the caller of hca_port_memif_open() */
+	const char *name; /* name of the pool, and of the interface as the peer sees it */
 	uint32_t rx_mbufs;
 	uint32_t data_room; /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
-	uint32_t mtu;	    /* of IP packets */
+	uint32_t mtu;	    /* bytes of an IP packet */
 	int socket_id;
-	/* From the port's thread: the link went up or down, somebody was turned away; or NULL. */
+	/*
+	 * Called by the port's thread when the link goes up or down or a peer is refused; may be
+	 * NULL.
+	 */
 	void (*log)(void *arg, bool warning, const char *text);
 	void *log_arg;
 };
 
-/* One writer each: the lcore of rx, of tx, the port's thread. */
+/* Counters; each has one writer: rx's lcore, tx's lcore or the port's thread. */
 #define HCA_PORT_MEMIF_STATS(X) \
 	X(rx_pkts) \
 	X(rx_bytes) \
-	X(rx_no_mbuf)	 /* polls in which frames waited for buffers */ \
-	X(rx_bad_buffer) /* dropped: outside of the peer's regions */ \
-	X(rx_too_long)	 /* dropped: longer than a receive buffer */ \
-	X(rx_too_short)	 /* dropped: no Ethernet header */ \
-	X(rx_bad_chain)	 /* dropped: the last descriptor of a frame is not there */ \
-	X(rx_broken)	 /* polls that found indexes beyond the ring: the link went down */ \
-	X(rx_arms)	 /* the worker began to sleep */ \
+	X(rx_no_mbuf)	 /* polls in which frames waited for mbufs */ \
+	X(rx_bad_buffer) /* dropped: buffer outside the peer's regions */ \
+	X(rx_too_long)	 /* dropped: longer than the receive buffer */ \
+	X(rx_too_short)	 /* dropped: shorter than an Ethernet header */ \
+	X(rx_bad_chain)	 /* dropped: the last descriptor of a frame is missing */ \
+	X(rx_broken)	 /* polls that found an invalid index: the link goes down */ \
+	X(rx_arms)	 /* times the worker armed the interrupt */ \
 	X(tx_pkts) \
 	X(tx_bytes) \
-	X(tx_full)     /* bursts cut short: no room */ \
-	X(tx_too_long) /* dropped: longer than all buffers of the ring together */ \
+	X(tx_full)     /* bursts cut short because the ring was full */ \
+	X(tx_too_long) /* dropped: longer than all buffers of the ring */ \
 	X(tx_broken)   /* as rx_broken */ \
 	X(tx_kicks)    /* interrupts raised */ \
-	X(connects)    /* the link went up */ \
-	X(disconnects) /* and down */ \
+	X(connects)    /* times the link went up */ \
+	X(disconnects) /* times it went down */ \
 	X(refused)     /* handshakes that failed */ \
-	X(memory_lost) /* the peer took shared memory away */
+	X(memory_lost) /* the peer truncated shared memory */
 
 struct hca_port_memif_stats {
 #define X(n) uint64_t n;
@@ -83,27 +86,30 @@ struct hca_port_memif_stats {
 #undef X
 };
 
-/* "net_memif0" and the like */
+/* Whether a device's name is that of a memif, such as "net_memif0". */
 bool hca_port_memif_is(const char *device);
 
 /*
- * The arguments behind the device's name ("role=client,socket=/run/x,..."; may be empty). Fills the
- * first part of out. 0, or -EINVAL with a sentence in why.
+ * Parse the arguments of the device ("role=client,socket=/run/x,..."; may be empty) into the first
+ * part of out. 0, or -EINVAL with a reason in why.
  */
 int hca_port_memif_parse(const char *args, struct hca_port_memif_config *out, char *why,
 			 uint32_t size);
 
 /*
- * A server's socket is there when this returns, with the modes umask leaves; -EADDRINUSE: its file
- * was there already. The link comes later. 0 or negative errno.
+ * Open the port. A server's socket exists on return, with the mode that umask leaves; the link
+ * comes up later. 0 or a negative errno; -EADDRINUSE: the socket's file exists.
  */
 int hca_port_memif_open(const struct hca_port_memif_config *cfg, struct hca_port **out);
 
-/* Any thread, while the port is open. */
+/* Copy the counters; any thread, while the port is open. */
 void hca_port_memif_stats(const struct hca_port *p, struct hca_port_memif_stats *out);
-/* Who is at the other end, as it says; "" while the link is down. */
+/* The peer's name for itself; "" while the link is down. Any thread. */
 void hca_port_memif_peer(const struct hca_port *p, char *name, uint32_t size);
-/* Is up; how often it went up in *connects: a peer that came back at once is another one. */
+/*
+ * Whether the link is up. *connects: number of times it came up, which tells whether the peer is
+ * still the same one. Any thread.
+ */
 bool hca_port_memif_connected(const struct hca_port *p, uint64_t *connects);
 
 #endif

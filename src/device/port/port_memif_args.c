@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The arguments of DPDK's net_memif, by the same names and with the same defaults. */
+/* Arguments of DPDK's net_memif, with the same names and defaults. */
 
 #include <errno.h>
 #include <stdarg.h>

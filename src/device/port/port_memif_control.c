@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The port's thread: who comes, who goes, and that nobody touches what is unmapped. */
+/*
+ * The port's thread: accepts and connects peers, ends connections, and makes sure that workers do
+ * not access unmapped memory.
+ */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +22,8 @@
 #include "port/port_memif_impl.h"
 
 #define CLOSERS_MAX 32u
-#define CLOSE_MS 100u /* what takes longer is left to the end of the process */
+/* descriptors that take longer to close are left to the exit of the process */
+#define CLOSE_MS 100u
 
 static const char *const broken_text[] = {
 #define X(name, text) text,
@@ -27,12 +31,12 @@ static const char *const broken_text[] = {
 #undef X
 };
 
-/* ---- words ---- */
+/* ---- log ---- */
 
 static void say(struct port_memif *p, bool warning, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Not twice in a row: a client tries for ever. */
+/* Repeated messages are dropped: a client retries without end. */
 static void
 say(struct port_memif *p, bool warning, const char *format, ...)
 {
@@ -69,8 +73,8 @@ close_one(void *arg)
 }
 
 /*
- * The last one to close a socket with a linger time sleeps for it, and a peer may send such
- * sockets. When many sleep already the descriptor is kept: nobody is let in meanwhile.
+ * The last close() of a socket with a linger time blocks, and a peer may send such sockets. If many
+ * threads block in close() already, the descriptor is kept open, and no peer is accepted meanwhile.
  */
 void
 memif_close_apart(int fd)
@@ -92,7 +96,7 @@ memif_close_apart(int fd)
 	__atomic_fetch_sub(&closers, 1, __ATOMIC_RELEASE);
 }
 
-/* ---- the connection, as the workers see it ---- */
+/* ---- the connection shared with the workers ---- */
 
 static void
 wake(const struct port_memif *p)
@@ -100,17 +104,17 @@ wake(const struct port_memif *p)
 	uint64_t one = 1;
 
 	if (write(p->event_fd, &one, sizeof(one)) < 0)
-		return; /* it counts so many that the worker is awake */
+		return; /* a full counter wakes the worker, too */
 }
 
-/* A worker that sits in a write to an eventfd which its peer has filled up is let go. */
+/* Release a worker that blocks in a write to an eventfd whose counter the peer has filled. */
 static void
 unblock(const struct memif_conn *c)
 {
 	uint64_t value;
 	struct iovec iov = {.iov_base = &value, .iov_len = sizeof(value)};
 
-	/* Whatever the peer makes of O_NONBLOCK. */
+	/* RWF_NOWAIT, because the peer may clear O_NONBLOCK */
 	if (preadv2(c->lane[MEMIF_TX].fd, &iov, 1, -1, RWF_NOWAIT) < 0)
 		return;
 }
@@ -148,7 +152,7 @@ memif_publish(struct port_memif *p, struct memif_session *s)
 	return 0;
 }
 
-/* A session ends; when it was the one, the workers are out of its memory first. */
+/* End a session. If its connection is published, first make the workers leave its memory. */
 static void
 end(struct port_memif *p, struct memif_session *s, const char *why)
 {
@@ -167,7 +171,8 @@ end(struct port_memif *p, struct memif_session *s, const char *why)
 	for (uint32_t i = 0; i < SESSIONS_MAX; i++)
 		if (p->session[i] == s)
 			p->session[i] = NULL;
-	(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, s->fd, NULL); /* closed a moment later */
+	/* the descriptor is closed soon after */
+	(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, s->fd, NULL);
 	memif_session_free(s, why);
 }
 
@@ -187,7 +192,7 @@ static socklen_t
 address_of(const struct port_memif *p, struct sockaddr_un *a)
 {
 	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
-	/* An abstract name is as long as the whole field, as DPDK has it. */
+	/* As in DPDK, an abstract name fills the whole field. */
 	memcpy(a->sun_path + p->cfg.abstract, p->cfg.socket,
 	       RTE_MIN(strlen(p->cfg.socket), sizeof(a->sun_path) - 1 - p->cfg.abstract));
 	return sizeof(*a);
@@ -220,7 +225,7 @@ memif_listen(struct port_memif *p)
 	return err;
 }
 
-/* A free place, or that of the one that has been silent longest; the one that is up keeps its. */
+/* A free entry, else the one that has been silent longest; the connected one is kept. */
 static uint32_t
 place_for(struct port_memif *p)
 {
@@ -245,13 +250,13 @@ add_session(struct port_memif *p, int fd)
 
 	e.data.ptr = &p->session[i];
 	p->session[i] = memif_session_new(p, fd);
-	if (p->session[i] == NULL) /* gone already */
+	if (p->session[i] == NULL) /* ended already */
 		hca_port_count(&p->stats.refused, 1);
 	else if (epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &e) != 0)
 		end(p, p->session[i], "No resources");
 }
 
-/* The listener's edge comes once; those left here are looked for at the next tick. */
+/* Accept while entries are free. The listener is edge-triggered, so the next tick retries. */
 static void
 accept_all(struct port_memif *p)
 {
@@ -289,7 +294,7 @@ try_server(struct port_memif *p)
 	close(fd);
 }
 
-/* ---- what happens ---- */
+/* ---- the thread ---- */
 
 static void
 read_session(struct port_memif *p, struct memif_session *s)
@@ -325,10 +330,7 @@ look_for_broken(struct port_memif *p)
 	p->retry_ticks = PUNISHED_MS / TICK_MS;
 }
 
-/*
- * One that is runnable has merely lost its CPU, and the waking of the peer is a likely place for
- * that.
- */
+/* A runnable thread has only lost its CPU, which is likely where it wakes the peer. */
 static bool
 thread_sleeps(int32_t tid)
 {
@@ -350,7 +352,7 @@ thread_sleeps(int32_t tid)
 	return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
-/* A write to an eventfd takes no time; a thread that sleeps in one a tick later is stuck. */
+/* A write to an eventfd is short; a worker that sleeps in the same one for a tick is stuck. */
 static void
 look_for_stuck(struct port_memif *p)
 {
@@ -391,7 +393,10 @@ tick(struct port_memif *p)
 		try_server(p);
 }
 
-/* The peer that left before the one that comes: by place, and who listens last. */
+/*
+ * Handle events: of sessions by index first, and the listener last, so that a peer that left is
+ * gone before its successor is accepted.
+ */
 static void
 handle(struct port_memif *p, struct epoll_event *e, int n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A peer has cut a region short that could not be sealed. Whoever was copying goes on with zeros,
- * and the link goes down.
+ * A peer has truncated a region that could not be sealed. The worker that was copying continues
+ * with zeros, and the link goes down.
  */
 
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include "port/port_memif_impl.h"
 #include "sigbus_guard.h"
 
-/* Its bytes are zeros from now on. Async-signal-safe. */
+/* Replace the region by zeros. Async-signal-safe. */
 static bool
 repair(void *conn, uintptr_t addr)
 {
@@ -39,7 +39,7 @@ memif_guard_add(struct port_memif *p, struct memif_conn *c)
 	return sigbus_guard_add(c, repair);
 }
 
-/* No handler knows it any more when this has returned. */
+/* After it returns no signal handler uses the connection. */
 void
 memif_guard_remove(struct memif_conn *c)
 {

@@ -3,13 +3,14 @@
 #define PORT_PORT_MEMIF_IMPL_H
 
 /*
- * A connection is built by the port's thread, published, used by rx and tx, taken back and freed by
- * the thread. Each of rx and tx says that it is at work in a word of its own before it looks for
- * the connection; the thread takes the connection back, has the kernel put a barrier into every
- * thread (membarrier), and waits for both words. So a burst pays for two stores, not for a fence.
+ * Life of a connection: the port's thread builds and publishes it, rx and tx use it, and the thread
+ * withdraws and frees it. rx and tx each set a word of their own while they are in a burst, before
+ * they read the pointer to the connection. The thread withdraws the pointer, executes a memory
+ * barrier in all threads (membarrier), and waits until both words are clear. So a burst costs two
+ * stores instead of a fence.
  *
- * Frames are copied by the C library's memcpy: it looks at the CPU it runs on, rte_memcpy() was
- * compiled for that of -march, with registers of 16 bytes in a distribution's packages.
+ * Frames are copied by the C library's memcpy, which selects its code for the CPU at run time.
+ * rte_memcpy() is compiled for -march: with 16-byte registers in distributions' packages.
  */
 
 #include <pthread.h>
@@ -23,10 +24,10 @@
 #define REGIONS_MAX 256u
 #define RING_LOG_MAX 14u
 #define SESSIONS_MAX 8u
-#define RETRY_MS 50u	  /* a client looks for its server so often */
-#define PUNISHED_MS 1000u /* ... but for one that misbehaved */
+#define RETRY_MS 50u	  /* interval of a client's attempts to connect */
+#define PUNISHED_MS 1000u /* interval after its server misbehaved */
 #define TICK_MS 50u
-#define HANDSHAKE_MS 5000u /* no message for so long: it is given up */
+#define HANDSHAKE_MS 5000u /* time without a message after which a handshake fails */
 
 enum memif_side {
 	MEMIF_RX,
@@ -34,7 +35,7 @@ enum memif_side {
 	MEMIF_SIDES
 };
 
-/* Why a worker found a connection unusable; the text is what the peer is told. */
+/* Reasons why a worker declares a connection broken; the peer gets the text. */
 #define MEMIF_BROKEN(X) \
 	X(NO, "") \
 	X(RX_INDEX, "the index of your sending ring is beyond its size") \
@@ -54,38 +55,38 @@ struct memif_region {
 	uint64_t size;
 };
 
-struct memif_lane { /* one direction; the worker's of that side, but ring, log2, fd */
+struct memif_lane { /* one direction; its worker writes all but ring, log2 and fd */
 	struct memif_ring *ring;
-	uint32_t size;	    /* descriptors */
-	uint16_t next;	    /* what is received or filled next */
-	uint16_t given;	    /* a client's receiving: buffers are offered up to here */
-	uint16_t kicked_at; /* the peer's index when it was kicked last */
+	uint32_t size;	    /* number of descriptors */
+	uint16_t next;	    /* next descriptor to receive or fill */
+	uint16_t given;	    /* client's receive side: buffers are offered up to here */
+	uint16_t kicked_at; /* the peer's index at the last kick */
 	bool kicked;
-	bool unmasked;	  /* the peer may interrupt */
+	bool unmasked;	  /* the peer may raise interrupts */
 	int fd;		  /* eventfd */
-	uint8_t *buffers; /* a client's: the buffer of slot 0 */
+	uint8_t *buffers; /* client: the buffer of slot 0 */
 };
 
 struct port_memif;
 
 struct memif_conn {
-	bool client;	 /* the memory is ours, and so are offsets */
-	bool fenced;	 /* the peer is one of ours */
+	bool client;	 /* the memory, and so the offsets, are ours */
+	bool fenced;	 /* the peer has the barrier: it is one of ours */
 	uint32_t broken; /* [pub] enum memif_broken */
 	uint32_t num_regions;
-	uint32_t buffer; /* bytes each, a client's */
+	uint32_t buffer; /* bytes per buffer (client) */
 	struct memif_lane lane[MEMIF_SIDES];
-	uint64_t mapped; /* bytes of all regions */
+	uint64_t mapped; /* total size of the regions */
 	struct memif_region region[REGIONS_MAX];
 	struct port_memif *guarded_by; /* memif_guard_add() */
 };
 
-/* One per lcore, apart from the other's. */
+/* One per lcore, on cache lines of its own. */
 struct memif_worker {
 	uint32_t busy;	 /* [pub] inside a burst */
 	uint32_t kicks;	 /* [pub] odd: inside a write to the peer's eventfd */
-	int32_t kicker;	 /* [pub] the thread that writes */
-	uint64_t settle; /* rx: when the ring was first seen unmasked; 0: not yet */
+	int32_t kicker;	 /* [pub] thread id of the writer */
+	uint64_t settle; /* rx: time at which the ring was first seen unmasked; 0: not yet */
 	struct hca_port_memif_stats stats;
 } __rte_cache_aligned;
 
@@ -94,15 +95,15 @@ struct memif_session;
 struct port_memif {
 	struct hca_port port;
 	struct memif_conn *conn; /* [pub] NULL: the link is down */
-	bool fences;		 /* there is no membarrier */
-	bool armed;		 /* rx's: the worker sleeps */
-	bool napped;		 /* [pub] interrupts may be missed: look after a moment */
+	bool fences;		 /* membarrier is not available: use fences */
+	bool armed;		 /* rx: the worker is going to sleep */
+	bool napped;		 /* [pub] interrupts may be missed: check after a short time */
 	struct rte_mempool *rx_pool;
-	int wait_fd;  /* an epoll: what wakes the worker */
-	int event_fd; /* in it: the link changed */
+	int wait_fd;  /* epoll set whose events wake the worker */
+	int event_fd; /* member of the set: the link changed */
 	struct memif_worker worker[MEMIF_SIDES];
 
-	/* the thread's */
+	/* written by the thread only */
 	struct hca_port_memif_config cfg __rte_cache_aligned;
 	char name[32];
 	pthread_t thread;
@@ -110,12 +111,12 @@ struct port_memif {
 	uint32_t retry_ticks;
 	uint32_t last_kicks;
 	bool stop;  /* [pub] */
-	bool bound; /* the socket's file is ours */
+	bool bound; /* we created the socket's file */
 	struct memif_session *session[SESSIONS_MAX];
-	struct memif_session *active; /* whose connection is published */
+	struct memif_session *active; /* the session whose connection is published */
 	char told[MEMIF_REASON_SIZE + 64];
 	struct hca_port_memif_stats stats;
-	pthread_mutex_t lock; /* peer */
+	pthread_mutex_t lock; /* protects peer */
 	char peer[MEMIF_NAME_SIZE + 1];
 };
 
@@ -125,7 +126,7 @@ memif_of(const struct hca_port *p)
 	return (struct port_memif *)(uintptr_t)p;
 }
 
-/* The connection, or NULL; then memif_leave() must not be called. */
+/* Begin to use the connection; NULL: the link is down, and memif_leave() must not be called. */
 static inline struct memif_conn *
 memif_enter(struct port_memif *p, enum memif_side side)
 {
@@ -148,16 +149,16 @@ memif_leave(struct port_memif *p, enum memif_side side)
 	__atomic_store_n(&p->worker[side].busy, 0, __ATOMIC_RELEASE);
 }
 
-/* port_memif_rx.c, port_memif_tx.c: from their lcores */
+/* port_memif_rx.c, port_memif_tx.c: called on their lcores. */
 uint16_t memif_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now);
 bool memif_arm(struct hca_port *port, bool on);
 uint64_t memif_deadline(const struct hca_port *port, uint64_t now);
 uint16_t memif_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now);
 /*
- * From a worker inside of a burst, or the handler of SIGBUS: the thread shall take the link down.
+ * Called by a worker inside a burst, or by the SIGBUS handler: the thread is to take the link down.
  */
 void memif_break(struct port_memif *p, struct memif_conn *c, enum memif_broken why);
-/* The buffer of a descriptor, whole inside of one region; NULL: it is not. */
+/* The buffer of a descriptor; NULL: it does not lie inside a region. */
 static inline uint8_t *
 memif_buffer(const struct memif_conn *c, uint32_t region, uint32_t offset, uint32_t length)
 {
@@ -168,59 +169,71 @@ memif_buffer(const struct memif_conn *c, uint32_t region, uint32_t offset, uint3
 	return r->base + offset;
 }
 
-/* port_memif_region.c: the thread's. Sentences of failures in *why, which the peer is told too. */
+/*
+ * port_memif_region.c, called by the thread. *why: reason of a failure, which the peer gets, too.
+ */
 struct memif_conn *memif_conn_new(void);
-/* Unmaps everything, and frees it; nobody uses it. */
+/* Unmap all memory and free the connection, which no worker uses any more. */
 void memif_conn_free(struct memif_conn *c);
-/* Memory of a client: rings and buffers. *fd: the memfd, the caller's. 0 or negative errno. */
+/*
+ * Create a client's memory with rings and buffers. *fd: its memfd, owned by the caller. 0 or a
+ * negative errno.
+ */
 int memif_conn_build(struct memif_conn *c, uint8_t log2_ring, uint16_t buffer, int *fd,
 		     const char **why);
-/* A region of a peer; takes nothing of fd but a mapping. */
+/* Map a region of a peer; the caller keeps fd. */
 int memif_conn_add_region(struct port_memif *p, struct memif_conn *c, uint16_t index, uint64_t size,
 			  int fd, const char **why);
-/* A ring of a peer; keeps fd when it succeeds. */
+/* Add a ring of a peer; takes ownership of fd on success. */
 int memif_conn_add_ring(struct memif_conn *c, const struct memif_add_ring *r, int fd,
 			const char **why);
-/* Rings are there and as after a start. */
+/* Check that both rings exist and are in their initial state. */
 int memif_conn_ready(struct memif_conn *c, const char **why);
 
-/* port_memif_guard.c: regions that may shrink. */
+/* port_memif_guard.c: regions that the peer may truncate. */
 int memif_guard_add(struct port_memif *p, struct memif_conn *c);
 void memif_guard_remove(struct memif_conn *c);
 
-/* port_memif_session.c: the thread's. */
+/* port_memif_session.c: used by the thread only. */
 struct memif_session {
 	struct port_memif *port;
 	struct memif_conn *conn;
 	int fd;
-	uint32_t state;	   /* enum in port_memif_session.c */
-	uint32_t ticks;	   /* since the last message */
-	bool drained;	   /* the peer has left, and nothing it sent is left */
-	uint8_t log2_ring; /* a client's, as both want it */
+	uint32_t state;	   /* enumeration in port_memif_session.c */
+	uint32_t ticks;	   /* ticks since the last message */
+	bool drained;	   /* the peer has disconnected and all its messages are read */
+	uint8_t log2_ring; /* client: the size both sides agreed on */
 	char name[MEMIF_NAME_SIZE + 1];
 	char interface[MEMIF_NAME_SIZE + 1];
-	char reason[MEMIF_REASON_SIZE + 1]; /* of the peer, why it ends */
+	char reason[MEMIF_REASON_SIZE + 1]; /* the peer's reason for disconnecting */
 };
 
-/* Over a connected socket, which it owns from now on. NULL: no memory or descriptors. */
+/*
+ * Create a session on a connected socket, which it owns from now on. NULL: out of memory or
+ * descriptors.
+ */
 struct memif_session *memif_session_new(struct port_memif *p, int fd);
-/* A message, or the end. 0, or negative: it is to be ended, for *why. */
+/*
+ * Handle a message or the end of the connection. 0, or negative: end the session because of *why.
+ */
 int memif_session_read(struct memif_session *s, const char **why);
 bool memif_session_is_up(const struct memif_session *s);
-/* Tells the peer and closes; its connection is not published any more. why may be NULL. */
+/*
+ * Tell the peer, if why is not NULL, and close the session. Its connection must not be published.
+ */
 void memif_session_free(struct memif_session *s, const char *why);
 
 /* port_memif_control.c */
 void *memif_thread(void *arg);
-/* Publishes the connection of s; -EBUSY: there is one. */
+/* Publish the connection of s; -EBUSY: another one is published. */
 int memif_publish(struct port_memif *p, struct memif_session *s);
 int memif_listen(struct port_memif *p);
 /*
- * Closes what a peer gave, or a socket with such things in it: may sleep, so a thread of its own
- * does.
+ * Close a descriptor from a peer, or a socket that may contain some. A separate thread does it,
+ * because close() may block.
  */
 void memif_close_apart(int fd);
-/* Ends all sessions; the thread does not run. */
+/* End all sessions, after the thread has ended. */
 void memif_end_sessions(struct port_memif *p);
 
 #endif

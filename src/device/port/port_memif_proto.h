@@ -3,26 +3,26 @@
 #define PORT_PORT_MEMIF_PROTO_H
 
 /*
- * The memif protocol, version 2.0, as VPP, libmemif and DPDK speak it. Control: messages of 128
- * bytes over a SOCK_SEQPACKET socket, some with a descriptor (SCM_RIGHTS). The server greets, the
- * client owns the memory and describes it, each of its messages is acknowledged:
+ * The memif protocol, version 2.0, as VPP, libmemif and DPDK implement it. Control messages have
+ * 128 bytes and are sent over a SOCK_SEQPACKET socket, some with a descriptor (SCM_RIGHTS). The
+ * client owns and describes the memory; the server acknowledges each message:
  *
- *   server                         client
- *   HELLO                 ->
- *                         <-       INIT
- *   ACK                   ->
- *                         <-       ADD_REGION (memfd), once per region
- *   ACK                   ->
- *                         <-       ADD_RING (eventfd), client to server, then the other one
- *   ACK                   ->
- *                         <-       CONNECT
- *   CONNECTED             ->
- *   DISCONNECT            <->      at any time, with a reason; so is closing the socket
+ *  server                         client
+ *  HELLO                 ->
+ *                        <-       INIT
+ *  ACK                   ->
+ *                        <-       ADD_REGION (memfd), once per region
+ *  ACK                   ->
+ *                        <-       ADD_RING (eventfd), client to server, then the other one
+ *  ACK                   ->
+ *                        <-       CONNECT
+ *  CONNECTED             ->
+ *  DISCONNECT            <->      at any time, with a reason; closing the socket means the same
  *
- * A ring is a header and 2^n descriptors. Client to server: the client fills descriptors and moves
- * head, the server gives them back by moving tail. Server to client: the client offers buffers by
- * moving head, the server fills them and moves tail. Both indexes run freely, modulo 2^16. Byte
- * order: the machine's.
+ * A ring is a header and 2^n descriptors. Client to server: the client fills descriptors and
+ * advances head, the server returns them by advancing tail. Server to client: the client offers
+ * buffers by advancing head, the server fills them and advances tail. Both indexes are
+ * free-running, modulo 2^16, in the machine's byte order.
  */
 
 #include <stdint.h>
@@ -48,7 +48,7 @@ enum memif_type {
 struct memif_hello {
 	char name[MEMIF_NAME_SIZE];
 	uint16_t min_version, max_version;
-	uint16_t max_region; /* these three: the highest index */
+	uint16_t max_region; /* this and the next two: highest index */
 	uint16_t max_m2s_ring, max_s2m_ring;
 	uint8_t max_log2_ring_size;
 } __attribute__((packed));
@@ -77,7 +77,7 @@ struct memif_add_ring {
 	uint16_t private_header_size;
 } __attribute__((packed));
 
-struct memif_connect { /* and of CONNECTED */
+struct memif_connect { /* also the layout of CONNECTED */
 	char interface[MEMIF_NAME_SIZE];
 } __attribute__((packed));
 
@@ -101,7 +101,7 @@ struct memif_message {
 
 _Static_assert(sizeof(struct memif_message) == 128, "as on the socket");
 
-#define MEMIF_DESC_NEXT 1u /* the frame goes on in the next descriptor */
+#define MEMIF_DESC_NEXT 1u /* the frame continues in the next descriptor */
 
 struct memif_desc {
 	uint16_t flags;
@@ -111,7 +111,7 @@ struct memif_desc {
 	uint32_t metadata;
 };
 
-#define MEMIF_MASK_INT 1u /* memif_ring.flags: the receiver polls, do not write to its eventfd */
+#define MEMIF_MASK_INT 1u /* memif_ring.flags: the receiver polls and needs no interrupts */
 
 struct memif_ring {
 	uint32_t cookie;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Shared memory of a connection: made by the client, judged and mapped by the server. */
+/* Shared memory of a connection: created by the client, checked and mapped by the server. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "port/port_memif_impl.h"
 
-#define MAPPED_MAX (1ull << 40) /* bytes of address space for the regions of a peer */
+#define MAPPED_MAX (1ull << 40) /* limit of address space for a peer's regions */
 
 struct memif_conn *
 memif_conn_new(void)
@@ -42,7 +42,7 @@ memif_conn_free(struct memif_conn *c)
 	free(c);
 }
 
-/* ---- a client's ---- */
+/* ---- as client ---- */
 
 static void
 build_lane(struct memif_conn *c, enum memif_side side, uint8_t *ring, uint32_t buffers)
@@ -104,11 +104,11 @@ memif_conn_build(struct memif_conn *c, uint8_t log2_ring, uint16_t buffer, int *
 	return 0;
 }
 
-/* ---- a peer's ---- */
+/* ---- as server ---- */
 
 /*
- * Memory that no file system of the peer's answers for, as long as it says. Sealed it cannot shrink
- * any more; where it may, it is guarded.
+ * Accept only memory files (a file system of the peer's could block accesses) of at least this
+ * size. A file that is sealed cannot shrink; one that can is guarded.
  */
 static const char *
 judge_memory(int fd, uint64_t size, bool *sealed)
@@ -125,7 +125,7 @@ judge_memory(int fd, uint64_t size, bool *sealed)
 	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK);
 	seals = fcntl(fd, F_GET_SEALS);
 	*sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fs.f_type == TMPFS_MAGIC;
-	/* It may have shrunk before it was sealed. */
+	/* it may have shrunk before it was sealed */
 	if (fstat(fd, &st) != 0 || size > (uint64_t)st.st_size)
 		return "a region shrinks";
 	return NULL;
@@ -160,7 +160,7 @@ memif_conn_add_region(struct port_memif *p, struct memif_conn *c, uint16_t index
 	return 0;
 }
 
-/* The address of an eventfd is that of its file; anything else may keep its writer waiting. */
+/* All eventfds share one inode; a write to another kind of file could block. */
 static bool
 is_eventfd(int fd)
 {
@@ -230,7 +230,7 @@ memif_conn_ready(struct memif_conn *c, const char **why)
 	}
 	c->lane[MEMIF_RX].unmasked = true;
 	__atomic_store_n(&rx->ring->flags, 0, __ATOMIC_RELAXED);
-	if (c->client) { /* all buffers are the server's to fill */
+	if (c->client) { /* the server may fill all buffers */
 		c->lane[MEMIF_RX].given = (uint16_t)rx->size;
 		__atomic_store_n(&rx->ring->head, (uint16_t)rx->size, __ATOMIC_RELEASE);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The receiving ring: on the lcore of rx. */
+/* The receive ring; called on rx's lcore. */
 
 #include <string.h>
 
@@ -9,11 +9,11 @@
 
 #include "port/port_memif_impl.h"
 
-#define AHEAD 3u /* frames that are fetched while one is copied */
+#define AHEAD 3u /* frames prefetched while one is copied */
 #define NAP_NS 1000000u
-#define SETTLED_NS 100000u /* what another CPU has written by then is seen here */
+#define SETTLED_NS 100000u /* time after which another CPU's writes are visible here */
 
-/* Descriptors that hold frames; hostile indexes end the connection. */
+/* Number of descriptors with frames; an invalid index breaks the connection. */
 static uint32_t
 waiting(struct port_memif *p, struct memif_conn *c, const struct memif_lane *l)
 {
@@ -35,9 +35,9 @@ set_mask(struct memif_lane *l, bool masked)
 	l->unmasked = !masked;
 }
 
-/* A descriptor as it is now: the peer may change it at any time, so it is read once. */
+/* A snapshot of a descriptor: the peer may change it at any time, so it is read once. */
 struct piece {
-	const uint8_t *bytes; /* NULL: not in a region */
+	const uint8_t *bytes; /* NULL: outside of the regions */
 	uint32_t length;
 	bool next;
 };
@@ -70,7 +70,7 @@ fetch(const struct memif_conn *c, const struct memif_lane *l, uint16_t slot)
 		rte_prefetch0(piece.bytes);
 }
 
-/* DPDK's sender never takes the flag back. */
+/* Clear the flag, which DPDK's sender never does. */
 static void
 unchain(const struct memif_lane *l, uint16_t slot)
 {
@@ -79,7 +79,9 @@ unchain(const struct memif_lane *l, uint16_t slot)
 	__atomic_store_n(&d->flags, 0, __ATOMIC_RELAXED);
 }
 
-/* A frame of several descriptors, from *slot on; NULL, or what it is dropped as. */
+/*
+ * Receive a frame of several descriptors from *slot on. Returns NULL, or the counter of its drop.
+ */
 static uint64_t *
 take_chain(struct port_memif *p, const struct memif_conn *c, const struct memif_lane *l,
 	   uint16_t *slot, uint16_t end, struct rte_mbuf *m)
@@ -132,7 +134,7 @@ take_one(struct port_memif *p, const struct memif_conn *c, const struct memif_la
 	return NULL;
 }
 
-/* Descriptors up to next go back to the sender, a client's with their buffers. */
+/* Return descriptors up to next to the sender; with their buffers, if we are the client. */
 static void
 give_back(const struct memif_conn *c, struct memif_lane *l, uint16_t next)
 {
@@ -144,13 +146,13 @@ give_back(const struct memif_conn *c, struct memif_lane *l, uint16_t next)
 	for (; l->given != (uint16_t)(next + l->size); l->given++) {
 		uint64_t *d = (uint64_t *)(void *)&l->ring->desc[l->given & (l->size - 1)];
 
-		/* no flag, region 0; the offset is that of the slot for ever */
+		/* no flags, region 0; the offset of a slot never changes */
 		__atomic_store_n(d, (uint64_t)c->buffer << 32, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&l->ring->head, l->given, __ATOMIC_RELEASE);
 }
 
-/* As many as there are buffers for. */
+/* Allocate as many mbufs of n as possible. */
 static uint16_t
 get_mbufs(struct port_memif *p, struct rte_mbuf **m, uint16_t n)
 {
@@ -193,8 +195,8 @@ take(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rt
 }
 
 /*
- * A sender that does not order its write of the index before its look at the flag may have missed
- * that the ring is unmasked now. What it wrote then is seen here a moment later.
+ * A sender without a barrier between writing the index and reading the flag may have missed that
+ * the ring was unmasked. A moment later its frames are visible here.
  */
 static void
 settle(struct port_memif *p, uint64_t now)
@@ -234,7 +236,10 @@ memif_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	return got;
 }
 
-/* A foreign sender's ring stays unmasked until frames come: then nothing can be missed any more. */
+/*
+ * The ring of a foreign sender stays unmasked until frames arrive, so that later ones are not
+ * missed.
+ */
 bool
 memif_arm(struct hca_port *port, bool on)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A conversation with one peer, from its first message on: a state per message that is waited for.
- * Any number of peers may talk to a server at the same time; who comes to CONNECT first has it.
+ * The handshake with a peer: one state per expected message. A server talks to any number of peers
+ * at the same time; the first one to send CONNECT is connected.
  */
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #include "port/port_memif_impl.h"
 
 enum state {
-	WAITS_INIT, /* a server's */
+	WAITS_INIT, /* server */
 	WAITS_MEMORY,
-	WAITS_HELLO, /* a client's; then one acknowledgement per step */
+	WAITS_HELLO, /* client; then one acknowledgement per step */
 	WAITS_ACK_INIT,
 	WAITS_ACK_REGION,
 	WAITS_ACK_SENDING,
@@ -25,7 +25,7 @@ enum state {
 	UP,
 };
 
-/* The peer's texts need not end. */
+/* Texts of the peer may lack the terminating zero. */
 static void
 take_text(char *to, size_t size, const char *from, size_t length)
 {
@@ -69,7 +69,7 @@ send_plain(const struct memif_session *s, enum memif_type type)
 	return send_message(s, &m, -1);
 }
 
-/* ---- messages of ours ---- */
+/* ---- sending messages ---- */
 
 static int
 send_hello(const struct memif_session *s)
@@ -137,7 +137,7 @@ send_connect(const struct memif_session *s, enum memif_type type)
 	return send_message(s, &m, -1);
 }
 
-/* ---- messages of the peer ---- */
+/* ---- receiving messages ---- */
 
 static int
 take_hello(struct memif_session *s, const struct memif_message *m, const char **why)
@@ -181,7 +181,7 @@ take_init(struct memif_session *s, const struct memif_message *m, const char **w
 	return s->conn != NULL ? send_plain(s, MEMIF_ACK) : -ENOMEM;
 }
 
-/* CONNECT of a client, CONNECTED of a server: the last message before frames. */
+/* Handle CONNECT (server) or CONNECTED (client), the last message before frames. */
 static int
 take_connect(struct memif_session *s, const struct memif_message *m, const char **why)
 {
@@ -226,7 +226,7 @@ take_memory(struct memif_session *s, const struct memif_message *m, int *fd, con
 	return err == 0 ? send_plain(s, MEMIF_ACK) : err;
 }
 
-/* The next step of a client, which was acknowledged. */
+/* The client's next step after an acknowledgement. */
 static int
 go_on(struct memif_session *s, const char **why)
 {
@@ -264,7 +264,7 @@ take(struct memif_session *s, const struct memif_message *m, int *fd, const char
 	return -EPROTO;
 }
 
-/* More than one descriptor, or one where none belongs: all are closed. */
+/* Close all descriptors if there are several, or if the message must have none. */
 static int
 take_descriptor(struct msghdr *h)
 {

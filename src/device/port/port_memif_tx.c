@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The sending ring: on the lcore of tx. */
+/* The transmit ring; called on tx's lcore. */
 
 #include <string.h>
 #include <unistd.h>
@@ -15,14 +15,14 @@ memif_break(struct port_memif *p, struct memif_conn *c, enum memif_broken why)
 	uint32_t none = MEMIF_BROKEN_NO;
 	uint64_t one = 1;
 
-	/* The first reason is the cause of others. */
+	/* keep the first reason: it caused the others */
 	__atomic_compare_exchange_n(&c->broken, &none, why, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 	if (write(p->broken_fd, &one, sizeof(one)) < 0)
-		return; /* the counter is full of such calls: the thread comes anyway */
+		return; /* the eventfd's counter is full: the thread will wake anyway */
 }
 
-/* What the receiver moves: behind its frames, or in front of its buffers. */
+/* The index that the receiver advances: of frames consumed, or of buffers offered. */
 static inline uint16_t
 peer_index(const struct memif_conn *c, const struct memif_lane *l)
 {
@@ -31,7 +31,7 @@ peer_index(const struct memif_conn *c, const struct memif_lane *l)
 	return __atomic_load_n(index, __ATOMIC_ACQUIRE);
 }
 
-/* Descriptors that may be filled; hostile indexes end the connection. */
+/* Number of descriptors that may be filled; an invalid index breaks the connection. */
 static uint32_t
 room(struct port_memif *p, struct memif_conn *c, const struct memif_lane *l)
 {
@@ -46,7 +46,7 @@ room(struct port_memif *p, struct memif_conn *c, const struct memif_lane *l)
 	return 0;
 }
 
-/* Where the frame goes: bytes and how many; NULL: the peer's buffer is none. */
+/* Buffer for a frame; bytes NULL: the peer's descriptor is invalid. */
 struct space {
 	uint8_t *bytes;
 	uint32_t length;
@@ -74,8 +74,8 @@ look(const struct memif_conn *c, const struct memif_lane *l, uint16_t slot)
 }
 
 /*
- * Region and offset are the client's: its own never change, and it finds a server's as it left
- * them.
+ * Write a descriptor. Region and offset belong to the client: its own are constant, and a server
+ * leaves them as they are.
  */
 static inline void
 fill(const struct memif_conn *c, struct memif_lane *l, uint16_t slot, uint32_t length, bool next)
@@ -97,7 +97,7 @@ enum put {
 	PUT_BROKEN
 };
 
-/* Segments into buffers, as many as it takes, from *slot on; *left of them are there. */
+/* Copy a frame into several buffers from *slot on, of which *left are available. */
 static enum put
 put_chain(struct memif_conn *c, struct memif_lane *l, uint16_t *slot, uint32_t *left,
 	  const struct rte_mbuf *m)
@@ -173,7 +173,7 @@ put_all(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct
 			memif_break(p, c, MEMIF_BROKEN_BUFFER);
 		if (rc == PUT_BROKEN || left != l->size)
 			break;
-		dropped++; /* the whole ring is too small for it */
+		dropped++; /* too long for the whole ring */
 	}
 	hca_port_count(&st->tx_pkts, sent - dropped);
 	hca_port_count(&st->tx_bytes, bytes);
@@ -187,7 +187,10 @@ put_all(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct
 	return sent;
 }
 
-/* One of ours that was kicked and has taken nothing since is still waking up. */
+/*
+ * Interrupt the receiver. A receiver of ours that has consumed nothing since the last kick is still
+ * waking up and needs none.
+ */
 static void
 kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
 {
@@ -195,8 +198,8 @@ kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
 	uint64_t one = 1;
 
 	if (l->kicked && peer_index(c, l) != l->kicked_at)
-		l->kicked = false; /* in every burst: indexes come round */
-	/* The index before the look at the flag; arm() has its fence between the two also. */
+		l->kicked = false; /* in every burst, because indexes wrap around */
+	/* index before the flag; memif_arm() has the matching fence */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (likely((__atomic_load_n(&l->ring->flags, __ATOMIC_RELAXED) & MEMIF_MASK_INT) != 0))
 		return;
@@ -208,7 +211,8 @@ kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
 	__atomic_store_n(&w->kicker, rte_gettid(), __ATOMIC_RELAXED);
 	__atomic_store_n(&w->kicks, w->kicks + 1, __ATOMIC_RELEASE);
 	if (write(l->fd, &one, sizeof(one)) < 0)
-		hca_port_count(&w->stats.tx_kicks, (uint64_t)-1); /* it counts enough of them */
+		/* the full counter wakes the receiver */
+		hca_port_count(&w->stats.tx_kicks, (uint64_t)-1);
 	__atomic_store_n(&w->kicks, w->kicks + 1, __ATOMIC_RELAXED);
 }
 

@@ -7,7 +7,7 @@
 #include "port/port_stall.h"
 #include "port/port_wrap.h"
 
-#define FRESH 4u /* beside the index of a set of rules: it has not been taken over */
+#define FRESH 4u /* flag beside the index: these rules are new */
 
 struct port_stall {
 	struct hca_port port;
@@ -15,16 +15,17 @@ struct port_stall {
 	struct hca_port_rng rng;
 	struct hca_port_stall_stats stats;
 	/*
-	 * As in port_impair.c: the transmitter's, the writer's, and the one that lies between them.
+	 * Triple buffer as in port_impair.c: one for the transmitter, one for the writer, one in
+	 * exchange
 	 */
 	struct hca_port_stall_rules rules[3];
-	uint32_t now_rules;  /* the transmitter's */
-	uint32_t next_rules; /* the writer's */
-	uint32_t between;    /* [pub] index, and FRESH */
+	uint32_t now_rules;  /* index of the transmitter's */
+	uint32_t next_rules; /* index of the writer's */
+	uint32_t between;    /* [pub] index of the third, and FRESH */
 	uint32_t unplugged;  /* [pub] */
-	uint64_t now;	     /* as last seen by tx or poll */
-	uint64_t first;	     /* time of the first frame, 0: none yet */
-	uint64_t change;     /* [pub] the rules change the link then; UINT64_MAX: they do not */
+	uint64_t now;	     /* time of the last tx or poll */
+	uint64_t first;	     /* time of the first frame; 0: none yet */
+	uint64_t change;     /* [pub] time at which the rules change the link; UINT64_MAX: never */
 	bool was_up;
 };
 
@@ -158,8 +159,8 @@ stall_arm(struct hca_port *p, bool on)
 }
 
 /*
- * Where the rules let the link fail nobody announces that. Who has frames that the port does not
- * take looks for room by himself.
+ * If the rules take the link down, no event announces it, so it is polled. Whoever has frames that
+ * the port did not accept polls for room anyway.
  */
 static uint64_t
 stall_deadline(const struct hca_port *p, uint64_t now)

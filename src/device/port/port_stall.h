@@ -3,12 +3,12 @@
 #define PORT_PORT_STALL_H
 
 /*
- * A port that does not take what it is given: stands in front of another port, takes 0..k frames
- * per burst at random, takes nothing in given windows of time, or has no link. Frames that come in
- * are passed through. Time is the `now` of the engine, real or simulated.
+ * A port in front of another port that does not accept all frames: it takes 0..k frames per burst
+ * at random, takes none in given windows of time, or has no link. Received frames pass unchanged.
+ * Time is the `now` of the engine, real or simulated.
  *
- * Owner: the composition. Setters: from one thread at a time, any; they are seen at the next burst.
- * hca_port.close() of a wrapper closes what it wraps.
+ * Owned by the composition. One thread at a time calls the setters; they take effect at the next
+ * burst. hca_port.close() also closes the inner port.
  */
 
 #include <stdbool.h>
@@ -21,13 +21,14 @@ struct hca_port_stall_config {
 	int socket_id;
 };
 
-/* All 0: the port takes everything. Times in ns. */
+/* All 0: the port accepts everything. Times in ns. */
 struct hca_port_stall_rules {
-	uint32_t tx_burst_max; /* take 0..n frames per burst; 0: no limit */
-	uint64_t down_after;   /* link goes down so long after the first frame ... */
-	uint64_t down_for;     /* ... for this long; 0: never */
-	uint64_t stall_every;  /* in every such period ... */
-	uint64_t stall_for;    /* ... nothing is taken for so long at its end; 0: never */
+	uint32_t tx_burst_max; /* accept 0..n frames per burst; 0: no limit */
+	uint64_t down_after;   /* the link goes down this long after the first frame */
+	uint64_t down_for;     /* duration of that; 0: the link does not go down */
+	uint64_t stall_every;  /* period of stalls */
+	/* no frames are accepted for this long at the end of each period; 0: no stalls */
+	uint64_t stall_for;
 };
 
 #define HCA_PORT_STALL_STATS(X) \
@@ -43,12 +44,12 @@ struct hca_port_stall_stats {
 #undef X
 };
 
-/* 0, -ENOMEM. On failure inner is left to the caller. */
+/* Create the port; 0 or -ENOMEM. On failure the caller keeps inner. */
 int hca_port_stall_open(const struct hca_port_stall_config *cfg, struct hca_port *inner,
 			struct hca_port **out);
 void hca_port_stall_set(struct hca_port *p, const struct hca_port_stall_rules *rules);
 
-/* Pull and plug the cable by hand. */
+/* Take the link down or up by hand. */
 void hca_port_stall_link(struct hca_port *p, bool up);
 void hca_port_stall_stats(const struct hca_port *p, struct hca_port_stall_stats *out);
 

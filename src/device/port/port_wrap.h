@@ -3,8 +3,8 @@
 #define PORT_PORT_WRAP_H
 
 /*
- * What ports that stand in front of another port share: forwarding, and a generator of their own,
- * so that a seed repeats a run whatever else happens in the process.
+ * Shared by ports in front of another port: forwarding, and a random generator of their own, so
+ * that a seed reproduces a run whatever else the process does.
  */
 
 #include <stdint.h>
@@ -26,7 +26,7 @@ hca_port_random(struct hca_port_rng *r)
 	return z ^ (z >> 31);
 }
 
-/* 0 .. n - 1; n >= 1 */
+/* A random number in 0 .. n - 1; n >= 1. */
 static inline uint32_t
 hca_port_random_below(struct hca_port_rng *r, uint32_t n)
 {
@@ -40,7 +40,7 @@ hca_port_poll(struct hca_port *p, uint64_t now)
 		p->ops->poll(p, now);
 }
 
-/* What a worker that sleeps asks, forwarded; see port.h. */
+/* What a sleeping worker asks, forwarded; see port.h. */
 static inline int
 hca_port_wait_fd(const struct hca_port *p)
 {
