@@ -7,10 +7,11 @@
  * checked.
  *
  * A run is one embedded pair of HCAs (struct perf_session) and a row per message size (struct
- * perf_row). Each row makes its QPs and memory (perf_setup.c), runs the timed pass (perf_bw.c or
- * perf_lat.c), the checking pass (perf_verify.c) and a short pass with the stage clocks on, and is
- * printed (perf_report.c, perf_json.c). One thread does all of it and drives both ends: side 0
- * requests, side 1 responds (and answers, in the ping-pong of the latency test).
+ * perf_row). Each row makes its QPs and memory (perf_setup.c), runs the timed pass (perf_pass.c), a
+ * short pass with the stage clocks on and the checking pass (perf_check.c), and is printed
+ * (perf_report.c, perf_json.c). One thread does all of it and drives both ends: side 0 requests,
+ * side 1 responds (and answers, in the ping-pong of the latency test). Between two processes, see
+ * remote.h, each drives side 0 by the same code.
  *
  * Errors: 0 or negative errno; what went wrong has been printed to stderr by the function that
  * found it.
@@ -143,17 +144,20 @@ struct perf_flow {
 	uint32_t executes[2];	      /* QPN that takes the peer's requests: of target or qp */
 	uint32_t psn[2];	      /* each side's first */
 	struct perf_ring ring;
-	struct perf_ring back; /* remote form: the requests of side 1 with the receives of side 0 */
+	struct perf_ring back; /* the requests of side 1 with the receives of side 0 */
 	uint32_t next;	       /* request the next list begins with */
 	uint32_t room;	       /* messages that may still be posted */
 	uint32_t recv_next;    /* the same for receives */
-	uint32_t recv_room;    /* receives posted and not claimed by a send */
+	uint32_t recv_room;    /* receives posted and, in one process, not claimed by a send */
 	uint32_t recv_done;    /* receives completed and not posted again */
 	uint32_t expected;     /* index of the request that completes next */
 };
 
+struct remote;
+
 struct perf_session {
 	const struct perf_options *opt;
+	struct remote *peer; /* NULL: both sides are of this process */
 	struct softhca_embed *embed;
 	struct softhca_context *ctx[2];
 	struct softhca_pd *pd[2];
@@ -236,6 +240,8 @@ extern const char *const perf_service_names[PERF_SERVICE_COUNT];
 extern const char *const perf_layout_names[3];
 extern const char *const perf_executor_names[2];
 const char *perf_test_name(enum perf_test test);
+/* enum softhca_mtu, or 0 */
+uint32_t perf_mtu_code(uint32_t bytes);
 /* Watches a byte for some 30 us without a call; whether it has come. */
 static inline bool
 perf_watch(const volatile uint8_t *at, uint8_t value)
@@ -244,6 +250,12 @@ perf_watch(const volatile uint8_t *at, uint8_t value)
 		if (__atomic_load_n(at, __ATOMIC_ACQUIRE) == value)
 			return true;
 	return false;
+}
+/* UC, UD: what is lost is not sent again. */
+static inline bool
+perf_is_lossy(const struct perf_options *opt)
+{
+	return opt->service == PERF_SERVICE_UC || opt->service == PERF_SERVICE_UD;
 }
 static inline bool
 perf_is_atomic(enum perf_op op)
@@ -276,9 +288,27 @@ int perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side,
 /* Where requests find or leave their data at the other side. */
 enum perf_area_kind perf_remote_kind(enum perf_op op);
 void perf_ring_free(struct perf_ring *ring);
+/* Requests of `side`, with the receives of the other one */
+static inline struct perf_ring *
+perf_ring_of(struct perf_flow *f, unsigned int side)
+{
+	return side == 0 ? &f->ring : &f->back;
+}
 int perf_post(struct perf_flow *f, unsigned int side, struct softhca_send_wr *wr);
 int perf_post_recv(struct perf_session *s, struct perf_flow *f, unsigned int side,
 		   struct softhca_recv_wr *wr);
+/* Begins with n receives of the ring, a multiple of its group. */
+int perf_receives_start(struct perf_session *s, struct perf_flow *f, unsigned int side, uint32_t n);
+/* Posts the receives that are done again, in whole lists. */
+int perf_receives_post(struct perf_session *s, struct perf_flow *f, unsigned int side);
+/* One more receive is done. */
+static inline int
+perf_receive_again(struct perf_session *s, struct perf_flow *f, unsigned int side)
+{
+	if (++f->recv_done < perf_ring_of(f, !side)->group)
+		return 0;
+	return perf_receives_post(s, f, side);
+}
 /* Bytes a receive reports beyond the message: the header in front of a datagram. */
 static inline uint32_t
 perf_recv_extra(const struct perf_session *s)
@@ -298,17 +328,25 @@ int perf_wait(struct perf_session *s);
 /* The same where only the receive queues' completions are waited for. */
 int perf_wait_recv(struct perf_session *s);
 
-/* --- perf_bw.c, perf_lat.c, perf_verify.c -------------------- */
+/* --- perf_bw.c, perf_lat.c -------------------- */
 int perf_bw_run(struct perf_session *s, struct perf_row *row);
-/* The same with the clocks of the stages on; short. */
+/* The same with the clocks of the stages on; short. In one process only. */
 int perf_bw_stages(struct perf_session *s, struct perf_row *row);
-/* What the loops of the tests have in common: begin afresh, post what fits, take completions. */
-int perf_flows_start(struct perf_session *s, uint32_t group, uint32_t signal_every);
 int perf_lat_run(struct perf_session *s, struct perf_row *row);
-/* sample: n times in ns, n > 0; sorts them. */
-void perf_lat_summarize(uint32_t *sample, uint32_t n, struct perf_latency *out);
+static inline int
+perf_measure(struct perf_session *s, struct perf_row *row)
+{
+	return s->opt->test == PERF_TEST_LAT ? perf_lat_run(s, row) : perf_bw_run(s, row);
+}
+
+/* --- perf_check.c -------------------- */
 /* -EILSEQ after a wrong byte or completion: row->verified says so, and the first one is printed. */
-int perf_verify_run(struct perf_session *s, struct perf_row *row);
+int perf_check_run(struct perf_session *s, struct perf_row *row);
+
+/* --- softhca_perf.c -------------------- */
+struct perf_json;
+/* Every row of the options; json may be NULL. */
+int perf_rows_run(struct perf_session *s, struct perf_json *json);
 
 /* --- perf_report.c -------------------- */
 void perf_report_header(const struct perf_options *opt);
@@ -341,7 +379,6 @@ int perf_bad_completion(const struct perf_session *s, const struct softhca_wc *w
 int perf_stuck(struct perf_session *s);
 
 /* --- perf_json.c, perf_host.c -------------------- */
-struct perf_json;
 struct perf_json *perf_json_open(const struct perf_options *opt);
 int perf_json_row(struct perf_json *j, const struct perf_session *s, const struct perf_row *row);
 int perf_json_close(struct perf_json *j); /* writes the file; frees j */

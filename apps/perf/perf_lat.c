@@ -1,178 +1,196 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Latency: one message under way. WRITE and SEND are a ping-pong (half the round trip counts):
- * WRITE is seen by its last byte in memory, SEND by its completion. READ and atomics: post to
- * completion.
+ * Latency: one message under way. WRITE and SEND are a ping-pong (half the round trip counts): a
+ * WRITE is seen by its last byte in memory, a SEND by its completion; the server answers until it
+ * hears "done". READ and atomics: post to completion.
  */
 
 #include <errno.h>
 #include <math.h>
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "perf.h"
-#include "perf_clock.h"
+#include "perf_pass.h"
 
 #define SAMPLES_MAX (1u << 22)
 #define WARM_UP 100u
 #define SEND_CQ_SLACK 32u /* sends of a side whose completions may be outstanding */
+#define SPINS 256u	  /* polls between two looks at the clock */
+#define LOOK_MASK 63u
+#define ANSWER_LOOK_MASK 1023u /* the client waits while its server looks around */
 
-struct lat {
-	struct perf_session *s;
-	struct perf_clock clock;
-	struct perf_ring back; /* requests of side 1 */
-	uint32_t *sample;      /* ns */
-	uint32_t n;
-	uint32_t unpolled[2];
-	uint64_t begin, end_ticks, limit, rounds;
-};
-
-static bool
-is_ping_pong(const struct lat *l)
-{
-	return l->s->opt->op == PERF_OP_WRITE || l->s->opt->op == PERF_OP_SEND;
-}
-
+/* One completion of cq at most */
 static int
-wait_a_little(struct lat *l, uint64_t since, uint32_t *spins)
+take_one(struct perf_pass *p, struct softhca_cq *cq)
 {
-	if (l->s->opt->events)
-		return perf_wait(l->s);
-	softhca_progress(l->s->ctx[0]);
-	if ((++*spins & 1023) != 0)
-		return 0;
-	if (perf_ticks_to_ns(&l->clock, perf_ticks() - since) > PERF_STUCK_NS)
-		return perf_stuck(l->s);
-	return 0;
-}
-
-/* Waits for one completion of cq. */
-static int
-wait_cq(struct lat *l, struct softhca_cq *cq)
-{
-	uint64_t since = perf_ticks();
 	struct softhca_wc wc;
-	uint32_t spins = 0;
-	int n, err;
+	int n = softhca_poll_cq(cq, 1, &wc);
 
-	while ((n = softhca_poll_cq(cq, 1, &wc)) == 0) {
-		err = wait_a_little(l, since, &spins);
-		if (err != 0)
-			return err;
-	}
-	if (n < 0)
+	if (n <= 0 || wc.status == SOFTHCA_WC_SUCCESS)
 		return n;
-	return wc.status == SOFTHCA_WC_SUCCESS ? 0 : perf_bad_completion(l->s, &wc);
+	return perf_bad_completion(p->s, &wc);
 }
 
-/* Takes send completions without waiting, unless many are outstanding. */
 static int
-reap(struct lat *l, unsigned int side)
+watch_cq(struct perf_pass *p, struct softhca_cq *cq)
 {
-	struct softhca_wc wc[PERF_POLL_MAX];
+	uint32_t spins = p->s->opt->events ? 1 : SPINS;
+	int n = 0;
+
+	while (spins-- != 0 && n == 0)
+		n = take_one(p, cq);
+	return n;
+}
+
+/* The engine may run in this thread. A request that fails must not look like a slow peer. */
+static int
+make_progress(struct perf_pass *p)
+{
 	int n;
 
-	while (l->unpolled[side] >= SEND_CQ_SLACK) {
-		n = softhca_poll_cq(l->s->send_cq[side], PERF_POLL_MAX, wc);
-		if (n < 0)
-			return n;
-		for (int i = 0; i < n; i++)
-			if (wc[i].status != SOFTHCA_WC_SUCCESS)
-				return perf_bad_completion(l->s, &wc[i]);
-		l->unpolled[side] -= (uint32_t)n;
-	}
-	return 0;
-}
-
-static int
-wait_byte(struct lat *l, const volatile uint8_t *at, uint8_t value)
-{
-	uint64_t since = perf_ticks();
-	uint32_t spins = 0;
-
-	if (l->s->opt->memory_poll) {
-		while (!perf_watch(at, value))
-			if (perf_ticks_to_ns(&l->clock, perf_ticks() - since) > PERF_STUCK_NS)
-				return perf_stuck(l->s);
+	if (p->s->local[1]) {
+		softhca_progress(p->s->ctx[0]);
 		return 0;
 	}
-	while (*at != value) {
-		int err = wait_a_little(l, since, &spins);
+	n = take_one(p, p->s->send_cq[0]);
+	if (n > 0)
+		p->unpolled[0] -= (uint32_t)n;
+	return n < 0 ? n : 0;
+}
 
+static int
+watch_byte(struct perf_pass *p, unsigned int side)
+{
+	const uint8_t *last = &perf_slot(p->s, side, PERF_SINK, 0, 0)[p->s->size - 1];
+
+	if (p->s->opt->memory_poll)
+		return perf_watch(last, p->value);
+	for (uint32_t i = 0; i < SPINS; i++) {
+		int err;
+
+		if (__atomic_load_n(last, __ATOMIC_ACQUIRE) == p->value)
+			return 1;
+		err = make_progress(p);
 		if (err != 0)
 			return err;
 	}
 	return 0;
 }
 
-/* One way, from side `from`. */
+/* Send completions are taken when many may be outstanding: post_send must find room. */
 static int
-one_way(struct lat *l, unsigned int from, uint8_t value)
+reap(struct perf_pass *p, unsigned int side)
 {
-	struct perf_session *s = l->s;
-	struct perf_flow *f = &s->flows[0];
-	struct perf_ring *ring = from == 0 ? &f->ring : &l->back;
-	int err;
+	struct softhca_wc wc[PERF_POLL_MAX];
 
-	perf_slot(s, from, PERF_SOURCE, 0, 0)[s->size - 1] = value;
-	if (s->opt->op == PERF_OP_SEND) {
-		/* The receive after this one, so that one is always there. */
-		err = perf_post_recv(s, f, !from, &ring->recv[0]);
-		if (err != 0)
-			return err;
+	while (p->unpolled[side] >= SEND_CQ_SLACK) {
+		int n = softhca_poll_cq(p->s->send_cq[side], PERF_POLL_MAX, wc);
+
+		for (int i = 0; i < n; i++)
+			if (wc[i].status != SOFTHCA_WC_SUCCESS)
+				return perf_bad_completion(p->s, &wc[i]);
+		if (n < 0)
+			return n;
+		p->unpolled[side] -= (uint32_t)n;
 	}
-	err = perf_post(f, from, &ring->wr[0]);
-	if (err != 0)
-		return err;
-	l->unpolled[from]++;
-	if (s->opt->op == PERF_OP_SEND)
-		err = wait_cq(l, s->recv_cq[!from]);
-	else
-		err = wait_byte(l, &perf_slot(s, !from, PERF_SINK, 0, 0)[s->size - 1], value);
-	return err != 0 ? err : reap(l, from);
-}
-
-static int
-one_sample(struct lat *l, uint8_t value)
-{
-	int err;
-
-	if (!is_ping_pong(l)) {
-		err = perf_post(&l->s->flows[0], 0, &l->s->flows[0].ring.wr[0]);
-		return err != 0 ? err : wait_cq(l, l->s->send_cq[0]);
-	}
-	err = one_way(l, 0, value);
-	return err != 0 ? err : one_way(l, 1, value);
-}
-
-static int
-measure(struct lat *l)
-{
-	uint32_t divisor = is_ping_pong(l) ? 2 : 1;
-	uint64_t warm_up = l->limit < WARM_UP ? l->limit : WARM_UP;
-
-	for (uint64_t i = 0; i < l->limit + warm_up; i++) {
-		uint64_t t0 = perf_ticks(), t1;
-		int err = one_sample(l, (uint8_t)(i % 255 + 1));
-
-		if (err != 0)
-			return err;
-		t1 = perf_ticks();
-		if (i < warm_up) {
-			l->begin = t1;
-			continue;
-		}
-		l->sample[l->n++] = (uint32_t)(perf_ticks_to_ns(&l->clock, t1 - t0) / divisor);
-		l->rounds++;
-		if (t1 >= l->end_ticks || l->n == SAMPLES_MAX || perf_interrupted())
-			break;
-		if ((i & 255) == 0)
-			perf_progress(l->s, "lat", (double)l->n / (double)l->limit);
-	}
-	perf_progress(l->s, "lat", -1);
 	return 0;
+}
+
+/* What `side` waits for: 1 = it has come, and the receive it took is posted again; 0 = not yet. */
+static int
+watch(struct perf_pass *p, unsigned int side)
+{
+	bool send = p->s->opt->op == PERF_OP_SEND;
+	int n, err = 0;
+
+	if (p->ways == 1)
+		return watch_cq(p, p->s->send_cq[0]);
+	n = send ? watch_cq(p, p->s->recv_cq[side]) : watch_byte(p, side);
+	if (n <= 0)
+		return n;
+	p->received++;
+	if (send)
+		err = perf_receive_again(p->s, &p->s->flows[0], side);
+	if (err == 0)
+		err = reap(p, side);
+	return err == 0 ? 1 : err;
+}
+
+static int
+post(struct perf_pass *p, unsigned int side)
+{
+	struct perf_flow *f = &p->s->flows[0];
+
+	if (p->ways == 2) {
+		perf_slot(p->s, side, PERF_SOURCE, 0, 0)[p->s->size - 1] = p->value;
+		p->unpolled[side]++;
+	}
+	return perf_post(f, side, &perf_ring_of(f, side)->wr[0]);
+}
+
+/* The values of messages go from 1 to 255 again and again: memory begins with 0. */
+static void
+next_value(struct perf_pass *p)
+{
+	p->value = p->value == 255 ? 1 : (uint8_t)(p->value + 1);
+}
+
+static void
+note_sample(struct perf_pass *p)
+{
+	uint64_t ns = perf_ticks_to_ns(&p->clock, perf_ticks() - p->sent_at);
+
+	p->under_way = false;
+	next_value(p);
+	if (p->warm_up == 0) {
+		p->sample[p->done++] = (uint32_t)(ns / p->ways);
+		return;
+	}
+	p->posted--;
+	if (--p->warm_up == 0)
+		p->begin = perf_now_ns();
+}
+
+/* The end that takes the time; the other one answers here if it is of this process. */
+static int
+request(struct perf_pass *p)
+{
+	int n;
+
+	if (!p->under_way) {
+		if (p->posted >= p->limit)
+			return 0;
+		p->under_way = true;
+		p->posted++;
+		p->side = p->ways == 2 && p->s->local[1];
+		p->sent_at = perf_ticks();
+		n = post(p, 0);
+		if (n != 0)
+			return n;
+	}
+	n = watch(p, p->side);
+	if (n > 0 && p->side == 1) {
+		p->side = 0;
+		n = post(p, 1);
+		if (n == 0)
+			n = watch(p, 0);
+	}
+	if (n > 0)
+		note_sample(p);
+	return n;
+}
+
+/* The end that answers */
+static int
+answer(struct perf_pass *p)
+{
+	int n = p->receives ? watch(p, 0) : 0, err;
+
+	if (n <= 0)
+		return n;
+	err = post(p, 0);
+	next_value(p);
+	return err == 0 ? n : err;
 }
 
 static int
@@ -189,8 +207,9 @@ percentile(const uint32_t *sample, uint32_t n, double p)
 	return sample[(uint32_t)(p * (n - 1) + 0.5)] / 1e3;
 }
 
-void
-perf_lat_summarize(uint32_t *sample, uint32_t n, struct perf_latency *out)
+/* sample: n times in ns, n > 0; sorts them. */
+static void
+summarize(uint32_t *sample, uint32_t n, struct perf_latency *out)
 {
 	double sum = 0, squares = 0;
 
@@ -208,44 +227,55 @@ perf_lat_summarize(uint32_t *sample, uint32_t n, struct perf_latency *out)
 	out->stdev = sqrt(fmax(0, squares / n - sum / n * sum / n)) / 1e3;
 }
 
+/* Rings of one request; receives where both ends are of this process. */
 static int
-prepare(struct lat *l)
+start(struct perf_pass *p)
 {
-	struct perf_session *s = l->s;
-	const struct perf_options *opt = s->opt;
-	int err = perf_ring_build(s, 0, 0, 1, 1, 1, &s->flows[0].ring);
+	struct perf_session *s = p->s;
+	struct perf_flow *f = &s->flows[0];
+	int err = perf_ring_build(s, 0, 0, 1, 1, 1, &f->ring);
 
-	if (err == 0)
-		err = perf_ring_build(s, 0, 1, 1, 1, 1, &l->back);
-	l->sample = malloc(SAMPLES_MAX * sizeof(l->sample[0]));
-	if (err == 0 && l->sample == NULL)
-		err = -ENOMEM;
-	perf_clock_init(&l->clock);
-	l->limit = opt->iters != 0 && opt->iters < SAMPLES_MAX ? opt->iters : SAMPLES_MAX;
-	l->end_ticks = UINT64_MAX;
-	if (opt->iters == 0)
-		l->end_ticks = perf_ticks() + (uint64_t)(opt->duration * 1e9 * 4294967296.0 /
-							 (double)l->clock.ns_per_tick_q32);
-	return err;
+	if (err == 0 && s->local[1])
+		err = perf_ring_build(s, 0, 1, 1, 1, 1, &f->back);
+	for (unsigned int side = 0; side < 2 && s->local[1] && s->opt->op == PERF_OP_SEND; side++)
+		if (err == 0)
+			err = perf_receives_start(s, f, side, 1);
+	if (err != 0 || !p->requests)
+		return err;
+	perf_clock_init(&p->clock);
+	p->sample = malloc(SAMPLES_MAX * sizeof(p->sample[0]));
+	return p->sample != NULL ? 0 : -ENOMEM;
 }
 
 int
 perf_lat_run(struct perf_session *s, struct perf_row *row)
 {
-	struct lat l = {.s = s};
-	uint64_t end;
-	int err = prepare(&l);
+	const struct perf_options *opt = s->opt;
+	bool ping_pong = opt->op == PERF_OP_WRITE || opt->op == PERF_OP_SEND;
+	bool requests = s->peer == NULL || s->peer->client;
+	uint64_t limit = opt->iters != 0 && opt->iters < SAMPLES_MAX ? opt->iters : SAMPLES_MAX;
+	struct perf_pass p = {
+		.s = s,
+		.turn = requests ? request : answer,
+		.look_mask = requests ? LOOK_MASK : ANSWER_LOOK_MASK,
+		.requests = requests,
+		.receives = !requests && ping_pong,
+		.ways = ping_pong ? 2 : 1,
+		.warm_up = limit < WARM_UP ? (uint32_t)limit : WARM_UP,
+		.value = 1,
+		/* Only the server has a result to tell. */
+		.talk = {.result_told = requests, .result_heard = !requests},
+	};
+	int err = start(&p);
 
 	if (err == 0)
-		err = measure(&l);
-	end = perf_ticks();
-	if (err == 0 && l.n != 0) {
-		perf_lat_summarize(l.sample, l.n, &row->lat);
+		err = perf_pass_run(&p, limit, (uint64_t)(opt->duration * 1e9));
+	if (err == 0 && p.done != 0) {
+		summarize(p.sample, (uint32_t)p.done, &row->lat);
 		row->has_latency = true;
-		row->msgs = l.rounds * (is_ping_pong(&l) ? 2 : 1);
-		row->seconds = (double)perf_ticks_to_ns(&l.clock, end - l.begin) / 1e9;
+		row->msgs = p.done * p.ways;
+		row->seconds = (double)(p.end - p.begin) / 1e9;
 	}
-	perf_ring_free(&l.back);
-	free(l.sample);
+	free(p.sample);
 	return err;
 }

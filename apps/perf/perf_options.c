@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "perf.h"
 
 #define MAX_SIZE (1ull << 31)
+#define REAL_MAX 86400.0 /* s */
 #define DEFAULT_SIZE 65536
 #define DEFAULT_DURATION 1.0
 #define REMOTE_ACK_TIMEOUT 16 /* 0.27 s: daemons share their CPUs with others */
@@ -49,108 +51,167 @@ perf_test_name(enum perf_test test)
 	return test_names[test];
 }
 
-/* X(long name, short identifier, argument or NULL, help) */
-#define OPTION_LIST(X) \
-	X("op", OP, "OP", "write, read, send, atomic-fa or atomic-cas [write; ud: send]") \
-	X("service", SERVICE, "S", "rc, uc, ud or xrc [rc]") \
-	X("srq", SRQ, NULL, \
-	  "receives from one shared receive queue per side (rc, ud; xrc always)") \
-	X("ip", IP, "V", "4 or 6 [4]") \
-	X("vlan", VLAN, "ID", "send on this VLAN, 1..4094") \
-	X("events", EVENTS, NULL, "wait for completion events instead of polling") \
-	X("memory-poll", MEMORY_POLL, NULL, \
-	  "watch the memory, calling nothing, as ib_write_lat does (write, lat)") \
-	X("test", TEST, "TEST", "bw: many outstanding; lat: one at a time, ping-pong [bw]") \
-	X("size", SIZE, "BYTES", "message size, suffix K or M allowed [64K; atomics always 8]") \
-	X("all-sizes", ALL_SIZES, NULL, "a row for every power of two from 2 B to 8 MiB") \
-	X("qps", QPS, "N", "connected pairs of QPs [1]") \
-	X("depth", DEPTH, "N", "messages outstanding per QP [128; lat: 1]") \
-	X("mtu", MTU, "BYTES", "256, 512, 1024, 2048 or 4096 [4096]") \
-	X("post-list", POST_LIST, "N", "requests per doorbell [32]") \
-	X("signal-every", SIGNAL_EVERY, "N", "a completion every N requests [1]") \
-	X("inline", INLINE, "N", "messages up to N bytes in the WQE (write, send) [0]") \
-	X("duration", DURATION, "S", "seconds per size, 0.5 is fine [1]") \
-	X("iters", ITERS, "N", "messages per size instead (bw: whole post lists)") \
-	X("stride", STRIDE, "BYTES", "distance of slots in memory [4096 or the size, 2^k]") \
-	X("slots", SLOTS, "N", "slots per QP [depth, at most 32 MiB in all]") \
-	X("layout", LAYOUT, "L", "rtc, txrx or full: stages per lcore [rtc]") \
-	X("executor", EXECUTOR, "E", "manual (this thread) or threads [rtc: manual]") \
-	X("idle", IDLE, "I", "auto or spin: threads without work [auto]") \
-	X("verify", VERIFY, NULL, "check every byte and completion in a pass of its own") \
-	X("seed", SEED, "N", "of data, link and engine [of the system]") \
-	X("report-every", REPORT_EVERY, "S", \
-	  "a line about the pass that runs every S seconds (bw)") \
-	X("json", JSON, "FILE", "write all results and the host to FILE") \
-	X("pcap", PCAP, "FILE", "write every frame on the link to FILE") \
-	X("list-counters", COUNTERS, NULL, "print the counters each row has moved") \
-	X("telemetry", TELEMETRY, NULL, "answer dpdk-telemetry.py -f softhca while running") \
-	X("impair", IMPAIR, "LIST", "drop=P,dup=P,reorder=P,corrupt=P,delay=US,jitter=US") \
-	X("ack-timeout", ACK_TIMEOUT, "T", \
-	  "4.096 us * 2^T [14; daemons 16; threads 17; manual, impaired 11; link-down: more]") \
-	X("edges", EDGES, "N", "entries per edge between stages") \
-	X("mbufs", MBUFS, "N", "mbufs per pool") \
-	X("records", RECORDS, "N", "request records per HCA") \
-	X("port-burst", PORT_BURST, "N", "the port takes 0..N frames per burst, at random") \
-	X("link-down", LINK_DOWN, "AFTER:FOR", "ms: link down after the first frame, for so long") \
-	X("stall-discard", STALL_DISCARD, "US", \
-	  "discard when the port takes nothing for so long [1000000]") \
-	X("huge", HUGE, NULL, "fail without hugepages [use them if there are enough]") \
-	X("no-huge", NO_HUGE, NULL, "no hugepages, runs as any user") \
-	X("server", SERVER, NULL, \
-	  "serve clients on TCP port PORT, the word behind the options [18515]") \
-	X("client", CLIENT, "HOST", "run the test with the server at HOST[:PORT]") \
-	X("device", DEVICE, "NAME", "of a daemon: name or path of its socket [the first]") \
-	X("gids", GIDS, NULL, "print the GID table of the device") \
-	X("gid-index", GID_INDEX, "N", "own GID [of a pair that can reach each other]") \
-	X("bidir", BIDIR, NULL, "both ends make requests at a time (bw)") \
-	X("once", ONCE, NULL, "server: end after one client") \
-	X("timeout", TIMEOUT, "S", \
-	  "seconds the other end may be silent, or not be there yet (10 at most) [20]") \
-	X("version", VERSION, NULL, "print the version") \
-	X("help", HELP, NULL, "this text")
-
-enum option_id {
-	OPT_BASE = 256,
-#define X(name, id, arg, help) OPT_##id,
-	OPTION_LIST(X)
-#undef X
+/* What becomes of the argument of an option */
+struct option_row {
+	const char *name, *arg, *help;
+	enum {
+		KIND_FLAG, /* bool */
+		KIND_SET,  /* uint32_t: min */
+		KIND_U32,  /* min..max */
+		KIND_U64,
+		KIND_REAL, /* real_min..REAL_MAX */
+		KIND_TEXT,
+		KIND_NAME, /* uint32_t: index in names, of which there are max */
+		KIND_CALL, /* 0, 1 = done, -EINVAL */
+	} kind;
+	size_t at; /* offset of the member of perf_options */
+	uint64_t min, max;
+	double real_min;
+	const char *const *names;
+	int (*call)(char *text, struct perf_options *opt);
 };
 
-static const struct option options[] = {
-#define X(name, id, arg, help) \
-	{name, (arg) != NULL ? required_argument : no_argument, NULL, OPT_##id},
-	OPTION_LIST(X)
-#undef X
-		{NULL, 0, NULL, 0},
+static int parse_impairment(char *text, struct perf_options *opt);
+static int parse_link_down(char *text, struct perf_options *opt);
+static int print_version(char *text, struct perf_options *opt);
+static int print_usage(char *text, struct perf_options *opt);
+
+#define AT(member) .at = offsetof(struct perf_options, member)
+#define FLAG(member) .kind = KIND_FLAG, AT(member)
+#define SET(member, number) .kind = KIND_SET, AT(member), .min = (number)
+#define U32(member, low, high) .kind = KIND_U32, AT(member), .min = (low), .max = (high)
+#define U64(member, low, high) .kind = KIND_U64, AT(member), .min = (low), .max = (high)
+#define REAL(member, low) .kind = KIND_REAL, AT(member), .real_min = (low)
+#define TEXT(member) .kind = KIND_TEXT, AT(member)
+#define NAME(member, list) \
+	.kind = KIND_NAME, AT(member), .names = (list), .max = sizeof(list) / sizeof((list)[0])
+#define CALL(fn) .kind = KIND_CALL, .call = (fn)
+
+static const struct option_row rows[] = {
+	{"op", "OP", "write, read, send, atomic-fa or atomic-cas [write; ud: send]",
+	 NAME(op, perf_op_names)},
+	{"service", "S", "rc, uc, ud or xrc [rc]", NAME(service, perf_service_names)},
+	{"srq", NULL, "receives from one shared receive queue per side (rc, ud; xrc always)",
+	 FLAG(srq)},
+	{"ip", "V", "4 or 6 [4]", U32(ip, 4, 6)},
+	{"vlan", "ID", "send on this VLAN, 1..4094", U32(embed.vlan, 1, 4094)},
+	{"events", NULL, "wait for completion events instead of polling", FLAG(events)},
+	{"memory-poll", NULL,
+	 "watch the memory, calling nothing, as ib_write_lat does (write, lat)", FLAG(memory_poll)},
+	{"test", "TEST", "bw: many outstanding; lat: one at a time, ping-pong [bw]",
+	 NAME(test, test_names)},
+	{"size", "BYTES", "message size, suffix K or M allowed [64K; atomics always 8]",
+	 U64(size, 1, MAX_SIZE)},
+	{"all-sizes", NULL, "a row for every power of two from 2 B to 8 MiB", FLAG(all_sizes)},
+	{"qps", "N", "connected pairs of QPs [1]", U32(qps, 1, 16380)},
+	{"depth", "N", "messages outstanding per QP [128; lat: 1]", U32(depth, 1, 32768)},
+	{"mtu", "BYTES", "256, 512, 1024, 2048 or 4096 [4096]", U32(mtu, 256, 4096)},
+	{"post-list", "N", "requests per doorbell [32]", U32(post_list, 1, 32768)},
+	{"signal-every", "N", "a completion every N requests [1]", U32(signal_every, 1, 32768)},
+	{"inline", "N", "messages up to N bytes in the WQE (write, send) [0]",
+	 U32(inline_max, 0, 1024)},
+	{"duration", "S", "seconds per size, 0.5 is fine [1]", REAL(duration, 0.001)},
+	{"iters", "N", "messages per size instead (bw: whole post lists)",
+	 U64(iters, 1, 1ull << 48)},
+	{"stride", "BYTES", "distance of slots in memory [4096 or the size, 2^k]",
+	 U64(stride, 1, MAX_SIZE)},
+	{"slots", "N", "slots per QP [depth, at most 32 MiB in all]", U32(slots, 1, 1u << 20)},
+	{"layout", "L", "rtc, txrx or full: stages per lcore [rtc]",
+	 NAME(embed.layout, perf_layout_names)},
+	{"executor", "E", "manual (this thread) or threads [rtc: manual]",
+	 NAME(embed.executor, perf_executor_names)},
+	{"idle", "I", "auto or spin: threads without work [auto]", NAME(embed.idle, idle_names)},
+	{"verify", NULL, "check every byte and completion in a pass of its own", FLAG(verify)},
+	{"seed", "N", "of data, link and engine [of the system]", U64(seed, 0, UINT64_MAX)},
+	{"report-every", "S", "a line about the pass that runs every S seconds (bw)",
+	 REAL(report_every, 0.01)},
+	{"json", "FILE", "write all results and the host to FILE", TEXT(json)},
+	{"pcap", "FILE", "write every frame on the link to FILE", TEXT(pcap)},
+	{"list-counters", NULL, "print the counters each row has moved", FLAG(list_counters)},
+	{"telemetry", NULL, "answer dpdk-telemetry.py -f softhca while running",
+	 SET(embed.telemetry, 1)},
+	{"impair", "LIST", "drop=P,dup=P,reorder=P,corrupt=P,delay=US,jitter=US",
+	 CALL(parse_impairment)},
+	{"ack-timeout", "T",
+	 "4.096 us * 2^T [14; daemons 16; threads 17; manual, impaired 11; link-down: more]",
+	 U32(ack_timeout, 1, 31)},
+	{"edges", "N", "entries per edge between stages", U32(embed.edge_size, 2, 1u << 20)},
+	{"mbufs", "N", "mbufs per pool", U32(embed.mbufs, 1, 1u << 24)},
+	{"records", "N", "request records per HCA", U32(embed.records, 1, 1u << 24)},
+	{"port-burst", "N", "the port takes 0..N frames per burst, at random",
+	 U32(embed.stall.tx_burst_max, 1, 1u << 20)},
+	{"link-down", "AFTER:FOR", "ms: link down after the first frame, for so long",
+	 CALL(parse_link_down)},
+	{"stall-discard", "US", "discard when the port takes nothing for so long [1000000]",
+	 U32(embed.stall.discard_after_us, 1, 100000000)},
+	{"huge", NULL, "fail without hugepages [use them if there are enough]",
+	 SET(embed.hugepages, 1)},
+	{"no-huge", NULL, "no hugepages, runs as any user", SET(embed.hugepages, 2)},
+	{"server", NULL, "serve clients on TCP port PORT, the word behind the options [18515]",
+	 FLAG(remote.server)},
+	{"client", "HOST", "run the test with the server at HOST[:PORT]", TEXT(remote.client)},
+	{"device", "NAME", "of a daemon: name or path of its socket [the first]",
+	 TEXT(remote.device)},
+	{"gids", NULL, "print the GID table of the device", FLAG(remote.gids)},
+	{"gid-index", "N", "own GID [of a pair that can reach each other]",
+	 U32(remote.gid_index, 0, 255)},
+	{"bidir", NULL, "both ends make requests at a time (bw)", FLAG(remote.bidir)},
+	{"once", NULL, "server: end after one client", FLAG(remote.once)},
+	{"timeout", "S",
+	 "seconds the other end may be silent, or not be there yet (10 at most) [20]",
+	 U32(remote.timeout, 1, 86400)},
+	{"version", NULL, "print the version", CALL(print_version)},
+	{"help", NULL, "this text", CALL(print_usage)},
 };
 
-_Static_assert(sizeof(options) / sizeof(options[0]) <= 64, "bits of perf_options.given");
+#define NUM_ROWS (sizeof(rows) / sizeof(rows[0]))
+#define OPT_BASE 256 /* val of the first row for getopt_long() */
+
+_Static_assert(NUM_ROWS <= 64, "bits of perf_options.given");
+
+/* Index of the row of a name of len bytes, or NUM_ROWS. */
+static unsigned int
+find_row(const char *name, size_t len)
+{
+	unsigned int i = 0;
+
+	while (i < NUM_ROWS && (strncmp(rows[i].name, name, len) != 0 || rows[i].name[len] != '\0'))
+		i++;
+	return i;
+}
 
 bool
 perf_option_given(const struct perf_options *opt, const char *name)
 {
-	for (unsigned int i = 0; options[i].name != NULL; i++)
-		if (strcmp(options[i].name, name) == 0)
-			return (opt->given >> i & 1) != 0;
-	return false;
+	return (opt->given >> find_row(name, strlen(name)) & 1) != 0;
 }
 
-static void
-usage(void)
+static int
+print_version(char *text, struct perf_options *opt)
+{
+	puts("softhca-perf " PERF_VERSION);
+	return 1;
+}
+
+static int
+print_usage(char *text, struct perf_options *opt)
 {
 	printf("usage: softhca-perf [OPTION]...\n"
 	       "       softhca-perf [--device NAME] --server [PORT] [OPTION]...\n"
 	       "       softhca-perf [--device NAME] --client HOST[:PORT] [OPTION]...\n"
 	       "Bandwidth, message rate and latency of two HCAs: back to back in this process, or "
 	       "behind\nthe daemons of two hosts.\n\n");
-#define X(name, id, arg, help) \
-	printf("  --%s%s%-*s %s\n", name, (arg) != NULL ? " " : "", \
-	       24 - (int)strlen(name) - ((arg) != NULL), (arg) != NULL ? (arg) : "", help);
-	OPTION_LIST(X)
-#undef X
+	for (unsigned int i = 0; i < NUM_ROWS; i++) {
+		const char *arg = rows[i].arg;
+
+		printf("  --%s%s%-*s %s\n", rows[i].name, arg != NULL ? " " : "",
+		       24 - (int)strlen(rows[i].name) - (arg != NULL), arg != NULL ? arg : "",
+		       rows[i].help);
+	}
 	printf("\nbw:  Gb/s and messages per second; peak is the best 10 ms.\n"
 	       "lat: us; write and send: half a round trip; read and atomics: post to completion.\n"
 	       "Exit status: 0 all well, 1 a run failed or data was wrong, 2 a bad option.\n");
+	return 1;
 }
 
 static char reason[256]; /* of the last complaint */
@@ -241,8 +302,9 @@ parse_real(const char *option, const char *text, double min, double max, double 
 }
 
 static int
-parse_impairment(char *text, struct softhca_impairment *impair)
+parse_impairment(char *text, struct perf_options *opt)
 {
+	struct softhca_impairment *impair = &opt->embed.impair;
 	static char *const keys[] = {"drop", "dup", "reorder", "corrupt", "delay", "jitter", NULL};
 	double *const rates[] = {&impair->drop, &impair->dup, &impair->reorder, &impair->corrupt};
 	char *value, *here;
@@ -270,8 +332,9 @@ parse_impairment(char *text, struct softhca_impairment *impair)
 }
 
 static int
-parse_link_down(char *text, struct softhca_port_stall *stall)
+parse_link_down(char *text, struct perf_options *opt)
 {
+	struct softhca_port_stall *stall = &opt->embed.stall;
 	char *colon = strchr(text, ':');
 	int rc;
 
@@ -284,175 +347,36 @@ parse_link_down(char *text, struct softhca_port_stall *stall)
 	return parse_u32("link-down", colon + 1, 1, 3600000, &stall->down_for_ms);
 }
 
-/* Options that say what is measured */
 static int
-parse_measure_option(int id, char *arg, struct perf_options *opt)
+parse_option(const struct option_row *row, char *text, struct perf_options *opt)
 {
-	unsigned int choice = 0;
-	int rc;
+	void *member = (char *)opt + row->at;
 
-	switch (id) {
-	case OPT_OP:
-		rc = parse_name("op", arg, perf_op_names, PERF_OP_COUNT, &choice);
-		opt->op = choice;
-		return rc;
-	case OPT_SERVICE:
-		rc = parse_name("service", arg, perf_service_names, PERF_SERVICE_COUNT, &choice);
-		opt->service = choice;
-		return rc;
-	case OPT_SRQ:
-		opt->srq = true;
+	switch (row->kind) {
+	case KIND_FLAG:
+		*(bool *)member = true;
 		return 0;
-	case OPT_IP:
-		return parse_u32("ip", arg, 4, 6, &opt->ip);
-	case OPT_VLAN:
-		return parse_u32("vlan", arg, 1, 4094, &opt->embed.vlan);
-	case OPT_MEMORY_POLL:
-		opt->memory_poll = true;
+	case KIND_SET:
+		*(uint32_t *)member = (uint32_t)row->min;
 		return 0;
-	case OPT_EVENTS:
-		opt->events = true;
+	case KIND_U32:
+		return parse_u32(row->name, text, row->min, row->max, member);
+	case KIND_U64:
+		return parse_number(row->name, text, row->min, row->max, member);
+	case KIND_REAL:
+		return parse_real(row->name, text, row->real_min, REAL_MAX, member);
+	case KIND_TEXT:
+		*(const char **)member = text;
 		return 0;
-	case OPT_TEST:
-		rc = parse_name("test", arg, test_names, 2, &choice);
-		opt->test = choice;
-		return rc;
-	case OPT_SIZE:
-		return parse_number("size", arg, 1, MAX_SIZE, &opt->size);
-	case OPT_ALL_SIZES:
-		opt->all_sizes = true;
-		return 0;
-	case OPT_QPS:
-		return parse_u32("qps", arg, 1, 16380, &opt->qps);
-	case OPT_DEPTH:
-		return parse_u32("depth", arg, 1, 32768, &opt->depth);
-	case OPT_MTU:
-		return parse_u32("mtu", arg, 256, 4096, &opt->mtu);
-	case OPT_POST_LIST:
-		return parse_u32("post-list", arg, 1, 32768, &opt->post_list);
-	case OPT_SIGNAL_EVERY:
-		return parse_u32("signal-every", arg, 1, 32768, &opt->signal_every);
-	case OPT_INLINE:
-		return parse_u32("inline", arg, 0, 1024, &opt->inline_max);
-	case OPT_DURATION:
-		return parse_real("duration", arg, 0.001, 86400, &opt->duration);
-	case OPT_ITERS:
-		return parse_number("iters", arg, 1, 1ull << 48, &opt->iters);
-	case OPT_STRIDE:
-		return parse_number("stride", arg, 1, MAX_SIZE, &opt->stride);
-	case OPT_SLOTS:
-		return parse_u32("slots", arg, 1, 1u << 20, &opt->slots);
+	case KIND_NAME:
+		return parse_name(row->name, text, row->names, (unsigned int)row->max, member);
 	default:
-		return 1;
+		return row->call(text, opt);
 	}
 }
 
-/* Options of the engine and its link */
-static int
-parse_engine_option(int id, char *arg, struct softhca_embed_config *embed)
-{
-	switch (id) {
-	case OPT_LAYOUT:
-		return parse_name("layout", arg, perf_layout_names, 3, &embed->layout);
-	case OPT_EXECUTOR:
-		return parse_name("executor", arg, perf_executor_names, 2, &embed->executor);
-	case OPT_IDLE:
-		return parse_name("idle", arg, idle_names, 2, &embed->idle);
-	case OPT_IMPAIR:
-		return parse_impairment(arg, &embed->impair);
-	case OPT_EDGES:
-		return parse_u32("edges", arg, 2, 1u << 20, &embed->edge_size);
-	case OPT_MBUFS:
-		return parse_u32("mbufs", arg, 1, 1u << 24, &embed->mbufs);
-	case OPT_RECORDS:
-		return parse_u32("records", arg, 1, 1u << 24, &embed->records);
-	case OPT_PORT_BURST:
-		return parse_u32("port-burst", arg, 1, 1u << 20, &embed->stall.tx_burst_max);
-	case OPT_LINK_DOWN:
-		return parse_link_down(arg, &embed->stall);
-	case OPT_STALL_DISCARD:
-		return parse_u32("stall-discard", arg, 1, 100000000,
-				 &embed->stall.discard_after_us);
-	case OPT_TELEMETRY:
-		embed->telemetry = 1;
-		return 0;
-	case OPT_HUGE:
-		embed->hugepages = 1;
-		return 0;
-	case OPT_NO_HUGE:
-		embed->hugepages = 2;
-		return 0;
-	default:
-		return 1;
-	}
-}
-
-static int
-parse_other_option(int id, char *arg, struct perf_options *opt)
-{
-	uint32_t number;
-
-	switch (id) {
-	case OPT_VERIFY:
-		opt->verify = true;
-		return 0;
-	case OPT_SEED:
-		if (parse_number("seed", arg, 0, UINT64_MAX, &opt->seed) != 0)
-			return -EINVAL;
-		opt->embed.seed = opt->seed;
-		return 0;
-	case OPT_REPORT_EVERY:
-		return parse_real("report-every", arg, 0.01, 86400, &opt->report_every);
-	case OPT_JSON:
-		opt->json = arg;
-		return 0;
-	case OPT_PCAP:
-		opt->pcap = arg;
-		return 0;
-	case OPT_COUNTERS:
-		opt->list_counters = true;
-		return 0;
-	case OPT_ACK_TIMEOUT:
-		return parse_u32("ack-timeout", arg, 1, 31, &opt->ack_timeout);
-	case OPT_SERVER:
-		opt->remote.server = true;
-		return 0;
-	case OPT_CLIENT:
-		opt->remote.client = arg;
-		return 0;
-	case OPT_DEVICE:
-		opt->remote.device = arg;
-		return 0;
-	case OPT_GIDS:
-		opt->remote.gids = true;
-		return 0;
-	case OPT_GID_INDEX:
-		if (parse_u32("gid-index", arg, 0, 255, &number) != 0)
-			return -EINVAL;
-		opt->remote.gid_index = (int32_t)number;
-		return 0;
-	case OPT_BIDIR:
-		opt->remote.bidir = true;
-		return 0;
-	case OPT_ONCE:
-		opt->remote.once = true;
-		return 0;
-	case OPT_TIMEOUT:
-		return parse_u32("timeout", arg, 1, 86400, &opt->remote.timeout);
-	case OPT_VERSION:
-		puts("softhca-perf " PERF_VERSION);
-		return 1;
-	case OPT_HELP:
-		usage();
-		return 1;
-	default:
-		fputs("softhca-perf: see --help\n", stderr); /* getopt has said what */
-		return -EINVAL;
-	}
-}
-
-static uint32_t
-mtu_code(uint32_t bytes)
+uint32_t
+perf_mtu_code(uint32_t bytes)
 {
 	for (uint32_t code = SOFTHCA_MTU_256; code <= SOFTHCA_MTU_4096; code++) {
 		if (bytes == 128u << code)
@@ -597,7 +521,7 @@ check_form(const struct perf_options *opt)
 }
 
 static int
-check(struct perf_options *opt, bool executor_given)
+check(struct perf_options *opt)
 {
 	int rc;
 
@@ -614,13 +538,13 @@ check(struct perf_options *opt, bool executor_given)
 		return rc;
 	if (opt->ip == 5)
 		return bad("--ip: 4 or 6");
-	if (mtu_code(opt->mtu) == 0)
+	if (perf_mtu_code(opt->mtu) == 0)
 		return bad("--mtu: %u is none of 256, 512, 1024, 2048, 4096", opt->mtu);
 	if (opt->duration != 0 && opt->iters != 0)
 		return bad("--duration and --iters exclude each other");
 	if (opt->duration == 0 && opt->iters == 0)
 		opt->duration = DEFAULT_DURATION;
-	if (!executor_given)
+	if (!perf_option_given(opt, "executor"))
 		opt->embed.executor = opt->embed.layout == SOFTHCA_LAYOUT_RTC
 					      ? SOFTHCA_EXECUTOR_MANUAL
 					      : SOFTHCA_EXECUTOR_THREADS;
@@ -638,7 +562,7 @@ perf_options_check(struct perf_options *opt)
 	int rc;
 
 	quiet = true;
-	rc = check(opt, true);
+	rc = check(opt);
 	quiet = false;
 	return rc == 0 ? NULL : reason;
 }
@@ -663,32 +587,45 @@ check_names(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		const char *name = argv[i] + 2;
 		size_t len = strcspn(argv[i], "=") - 2;
-		unsigned int k = 0;
 
 		if (strncmp(argv[i], "--", 2) != 0 || *name == '\0')
 			continue;
-		while (options[k].name != NULL &&
-		       (strncmp(options[k].name, name, len) != 0 || options[k].name[len] != '\0'))
-			k++;
-		if (options[k].name == NULL)
+		if (find_row(name, len) == NUM_ROWS)
 			return bad("there is no option --%.*s; --help lists them", (int)len, name);
 	}
 	return 0;
 }
 
-static void
-note_given(int id, struct perf_options *opt)
+/* Each option, then the word behind them. */
+static int
+parse_all(int argc, char **argv, struct perf_options *opt)
 {
-	for (unsigned int i = 0; options[i].name != NULL; i++)
-		if (options[i].val == id)
-			opt->given |= 1ull << i;
+	struct option options[NUM_ROWS + 1] = {0};
+	int id, rc;
+
+	for (unsigned int i = 0; i < NUM_ROWS; i++)
+		options[i] = (struct option){rows[i].name,
+					     rows[i].arg != NULL ? required_argument : no_argument,
+					     NULL, (int)i + OPT_BASE};
+	while ((id = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (id == 'h')
+			return print_usage(NULL, opt);
+		if (id < OPT_BASE) { /* getopt has said what */
+			fputs("softhca-perf: see --help\n", stderr);
+			return -EINVAL;
+		}
+		opt->given |= 1ull << (id - OPT_BASE);
+		rc = parse_option(&rows[id - OPT_BASE], optarg, opt);
+		if (rc != 0)
+			return rc;
+	}
+	return parse_words(argc - optind, argv + optind, opt);
 }
 
 int
 perf_options_parse(int argc, char **argv, struct perf_options *opt)
 {
-	bool executor_given = false;
-	int id, rc;
+	int rc;
 
 	*opt = (struct perf_options){
 		.op = PERF_OP_COUNT, /* not named */
@@ -700,22 +637,9 @@ perf_options_parse(int argc, char **argv, struct perf_options *opt)
 		.remote = {.port = 18515, .gid_index = -1, .timeout = 20},
 	};
 	softhca_embed_config_init(&opt->embed);
-	if (check_names(argc, argv) != 0)
-		return -EINVAL;
-	while ((id = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (id == 'h')
-			id = OPT_HELP;
-		note_given(id, opt);
-		executor_given |= id == OPT_EXECUTOR;
-		rc = parse_measure_option(id, optarg, opt);
-		if (rc > 0)
-			rc = parse_engine_option(id, optarg, &opt->embed);
-		if (rc > 0)
-			rc = parse_other_option(id, optarg, opt);
-		if (rc != 0)
-			return rc;
-	}
-	if (parse_words(argc - optind, argv + optind, opt) != 0)
-		return -EINVAL;
-	return check(opt, executor_given);
+	rc = check_names(argc, argv);
+	if (rc == 0)
+		rc = parse_all(argc, argv, opt);
+	opt->embed.seed = opt->seed;
+	return rc != 0 ? rc : check(opt);
 }

@@ -158,3 +158,28 @@ perf_post_recv(struct perf_session *s, struct perf_flow *f, unsigned int side,
 		fprintf(stderr, "softhca-perf: post_recv: %s\n", softhca_last_error(NULL));
 	return err;
 }
+
+int
+perf_receives_post(struct perf_session *s, struct perf_flow *f, unsigned int side)
+{
+	const struct perf_ring *r = perf_ring_of(f, !side);
+
+	while (f->recv_done >= r->group) {
+		int err = perf_post_recv(s, f, side, &r->recv[f->recv_next]);
+
+		if (err != 0)
+			return err;
+		f->recv_next = (f->recv_next + r->group) % r->count;
+		f->recv_done -= r->group;
+		f->recv_room += r->group;
+	}
+	return 0;
+}
+
+int
+perf_receives_start(struct perf_session *s, struct perf_flow *f, unsigned int side, uint32_t n)
+{
+	f->recv_next = 0;
+	f->recv_done = n;
+	return perf_receives_post(s, f, side);
+}

@@ -277,16 +277,6 @@ create_target(struct perf_session *s, unsigned int side, struct softhca_qp **qp)
 	return *qp != NULL ? 0 : failed("create_qp_ex", softhca_last_error(s->ctx[side]));
 }
 
-static uint32_t
-mtu_code(uint32_t bytes)
-{
-	uint32_t code = SOFTHCA_MTU_256;
-
-	while (128u << code < bytes)
-		code++;
-	return code;
-}
-
 static struct softhca_ah_attr
 path_to(const struct perf_session *s, unsigned int side)
 {
@@ -339,7 +329,7 @@ connect_qp(struct perf_session *s, const struct perf_flow *f, unsigned int side,
 		.port_num = 1,
 		.qkey = PERF_QKEY,
 		.qp_access_flags = RIGHTS & ~(uint32_t)SOFTHCA_ACCESS_LOCAL_WRITE,
-		.path_mtu = mtu_code(s->opt->mtu),
+		.path_mtu = perf_mtu_code(s->opt->mtu),
 		.dest_qp_num = peer,
 		.max_dest_rd_atomic = (uint8_t)s->device.max_qp_rd_atom,
 		.max_rd_atomic = (uint8_t)s->device.max_qp_init_rd_atom,

@@ -90,18 +90,12 @@ prepare_slot(struct perf_verify *v, uint32_t f, uint32_t i)
 		memset(perf_slot(s, !from, PERF_SINK, f, i), GAP_BYTE, s->stride);
 }
 
-static struct perf_ring *
-ring_of(const struct perf_verify *v, uint32_t f)
-{
-	return v->from == 0 ? &v->s->flows[f].ring : &v->s->flows[f].back;
-}
-
 /* Both ends know what the counters must become. */
 static void
 prepare_atomic(struct perf_verify *v, uint32_t f, uint32_t i)
 {
 	struct perf_session *s = v->s;
-	struct softhca_send_wr *wr = &ring_of(v, f)->wr[i];
+	struct softhca_send_wr *wr = &perf_ring_of(&v->s->flows[f], v->from)->wr[i];
 	uint64_t *counter = &v->counter[(size_t)f * s->slots + i];
 	uint64_t operand = slot_seed(v, f, i);
 	bool add = s->opt->op == PERF_OP_FETCH_ADD;
@@ -266,7 +260,7 @@ for_all(struct perf_verify *v, slot_fn fn)
 static int
 post_receives(struct perf_verify *v, uint32_t f)
 {
-	struct perf_ring *r = ring_of(v, f);
+	struct perf_ring *r = perf_ring_of(&v->s->flows[f], v->from);
 	int err = 0;
 
 	v->recv_at[f] = (v->recv_at[f] + v->received[f]) % r->count;
@@ -305,7 +299,7 @@ perf_verify_post(struct perf_verify *v)
 	int err = 0;
 
 	for (uint32_t f = 0; f < v->s->num_flows && v->sends_left != 0; f++) {
-		struct perf_ring *r = ring_of(v, f);
+		struct perf_ring *r = perf_ring_of(&v->s->flows[f], v->from);
 
 		for (uint32_t i = 0; i < r->count && err == 0; i += r->group)
 			err = perf_post(&v->s->flows[f], v->from, &r->wr[i]);
@@ -390,54 +384,6 @@ perf_verify_complete(const struct perf_verify *v)
 	return true;
 }
 
-/* A UC WRITE completes when it has been sent: what is still on its way is waited for. */
-static int
-wait_for_data(struct perf_verify *v)
-{
-	uint64_t since = perf_now_ns();
-
-	if (v->s->opt->service != PERF_SERVICE_UC || v->s->opt->op != PERF_OP_WRITE)
-		return 0;
-	while (!perf_verify_complete(v) && perf_now_ns() - since < PERF_STUCK_NS) {
-		int n = perf_verify_take(v);
-
-		if (n < 0)
-			return n;
-	}
-	return 0;
-}
-
-/* Both sides in this process */
-static int
-run_batch(struct perf_verify *v)
-{
-	uint64_t since = perf_now_ns();
-	int err = perf_verify_post(v);
-
-	if (err != 0)
-		return err;
-	while (v->sends_left != 0 || v->recv_left != 0) {
-		int n = perf_verify_take(v);
-
-		if (n < 0)
-			return n;
-		if (v->s->opt->events && n == 0 && perf_wait(v->s) != 0)
-			return -EIO;
-		if (n != 0)
-			since = perf_now_ns();
-		else if (perf_now_ns() - since > PERF_STUCK_NS)
-			return perf_stuck(v->s);
-	}
-	/* None too many. */
-	for (uint32_t i = 0; i < 64; i++) {
-		int n = perf_verify_take(v);
-
-		if (n < 0)
-			return n;
-	}
-	return wait_for_data(v);
-}
-
 bool
 perf_verify_enough(const struct perf_verify *v, uint64_t begin)
 {
@@ -447,28 +393,6 @@ perf_verify_enough(const struct perf_verify *v, uint64_t begin)
 	perf_progress(s, "verify", (double)(perf_now_ns() - begin) / TIME_NS);
 	return v->round >= ROUNDS_MIN &&
 	       (v->round * batch * s->stride > BYTES_MAX || perf_now_ns() - begin > TIME_NS);
-}
-
-static int
-run_rounds(struct perf_verify *v, struct perf_row *row)
-{
-	struct perf_session *s = v->s;
-	uint64_t begin = perf_now_ns();
-	int err = 0;
-
-	for (v->round = 0; err == 0 && !perf_interrupted(); v->round++) {
-		if (perf_verify_enough(v, begin))
-			break;
-		err = perf_verify_prepare(v);
-		if (err == 0)
-			err = run_batch(v);
-		if (err == 0)
-			err = perf_verify_check(v);
-		if (err == 0)
-			row->verified_msgs += (uint64_t)s->num_flows * s->slots;
-	}
-	perf_progress(s, "verify", -1);
-	return err;
 }
 
 int
@@ -489,7 +413,8 @@ perf_verify_open(struct perf_verify *v, struct perf_session *s, unsigned int fro
 		err = -ENOMEM;
 	for (uint32_t f = 0; f < s->num_flows && err == 0; f++) {
 		v->unposted[f] = s->slots;
-		err = perf_ring_build(s, f, from, s->slots, lossy ? 1 : group, 1, ring_of(v, f));
+		err = perf_ring_build(s, f, from, s->slots, lossy ? 1 : group, 1,
+				      perf_ring_of(&v->s->flows[f], v->from));
 	}
 	return err;
 }
@@ -503,17 +428,4 @@ perf_verify_close(struct perf_verify *v)
 	free(v->received);
 	free(v->unposted);
 	*v = (struct perf_verify){0};
-}
-
-int
-perf_verify_run(struct perf_session *s, struct perf_row *row)
-{
-	struct perf_verify v;
-	int err = perf_verify_open(&v, s, 0, false);
-
-	if (err == 0)
-		err = run_rounds(&v, row);
-	row->verified = perf_verdict(err);
-	perf_verify_close(&v);
-	return err;
 }

@@ -108,7 +108,7 @@ int remote_case_take(const struct perf_exchange *x, const struct perf_options *o
 struct remote {
 	const struct perf_options *own; /* of the command line */
 	struct perf_options opt;	/* of the row */
-	struct perf_session s;
+	struct perf_session s;		/* its peer is this */
 	struct remote_line line;
 	uint32_t port_mtu; /* bytes, of the own port */
 	bool client;
@@ -131,30 +131,36 @@ void remote_flow_say(const struct remote *r, uint32_t i, struct perf_exchange *x
 void remote_flow_hear(struct remote *r, uint32_t i, const struct perf_exchange *x);
 /* Posts the receives this end needs from the first moment on. */
 int remote_receives_start(struct remote *r);
-/* UC, UD: what is lost is not sent again. */
-bool remote_is_lossy(const struct perf_options *opt);
-/* This end makes requests, or takes messages into receives, in the pass. */
-bool remote_requests(const struct remote *r);
-bool remote_receives(const struct remote *r);
 
-/* --- remote_bw.c, remote_lat.c, remote_verify.c: both ends run them after "go" ---------------- */
+/*
+ * How far both ends are with a pass or a round: each says "done" when its requests are, and
+ * "result" when what was sent to it has arrived.
+ */
+struct remote_talk {
+	bool told, heard; /* "done" */
+	bool result_told, result_heard;
+	struct perf_exchange done, result; /* as heard */
+};
 
-/* What all of them do now and then: 1 = a line has come. */
-int remote_look(struct remote *r, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x);
-int remote_bw_run(struct remote *r, struct perf_row *row);
-int remote_lat_run(struct remote *r, struct perf_row *row);
+/* To be called now and then: the other end hears that this one lives. 1 = a word has come. */
+int remote_talk_hear(struct remote *r, struct remote_talk *t);
+int remote_talk_done(struct remote *r, struct remote_talk *t, const struct perf_exchange *x);
+int remote_talk_result(struct remote *r, struct remote_talk *t, const struct perf_exchange *x);
 
-struct remote_verify;
-int remote_verify_open(struct remote *r, struct remote_verify **v);
-void remote_verify_close(struct remote_verify *v);
+/* --- perf_check.c: the checking pass -------------------- */
+
+struct perf_check;
+int perf_check_open(struct perf_session *s, struct perf_check **c);
+void perf_check_close(struct perf_check *c);
 /* Server: everything of a round up to its result. */
-int remote_verify_serve(struct remote_verify *v, uint64_t round);
-/* Client: all rounds. */
-int remote_verify_run(struct remote *r, struct perf_row *row);
+int perf_check_serve(struct perf_check *c, uint64_t round);
 
 /* --- remote_client.c, remote_server.c -------------------- */
 
 int remote_client(const struct perf_options *opt);
+/* Client: makes the QPs at both ends; the timed pass begins when this returns. */
+int remote_pass_open(struct remote *r, enum remote_pass pass, uint64_t size);
+void remote_pass_close(struct remote *r, int err);
 int remote_server(const struct perf_options *opt);
 int remote_print_gids(const struct perf_options *opt);
 

@@ -12,9 +12,6 @@
 #include "perf_version.h"
 #include "remote.h"
 
-#define MIN_SIZE 2u
-#define MAX_SIZE (8u << 20)
-
 static const struct perf_exchange none;
 
 /* ---- before the first row ---- */
@@ -157,9 +154,10 @@ open_flow(struct remote *r, uint32_t i)
 	return err;
 }
 
-static int
-open_pass(struct remote *r, enum remote_pass pass, uint64_t size)
+int
+remote_pass_open(struct remote *r, enum remote_pass pass, uint64_t size)
 {
+	struct perf_exchange x;
 	int err;
 
 	r->pass = pass;
@@ -174,99 +172,23 @@ open_pass(struct remote *r, enum remote_pass pass, uint64_t size)
 	err = perf_row_connect(&r->s);
 	if (err == 0)
 		err = remote_receives_start(r);
-	return err == 0 ? 0
-			: remote_fail(&r->line, err, "the client: %s", softhca_last_error(NULL));
+	if (err != 0)
+		return remote_fail(&r->line, err, "the client: %s", softhca_last_error(NULL));
+	/* Each round of the checking pass has a "go" of its own. */
+	if (pass == REMOTE_PASS_TIMED)
+		err = remote_send(&r->line, "go", &none);
+	if (err == 0 && pass == REMOTE_PASS_TIMED)
+		err = remote_expect(&r->line, "go", &x);
+	return err;
 }
 
-static void
-close_pass(struct remote *r, int err)
+void
+remote_pass_close(struct remote *r, int err)
 {
 	perf_row_close(&r->s);
 	r->open = false;
 	if (err == 0)
 		remote_send(&r->line, "stop", &none);
-}
-
-static int
-timed_pass(struct remote *r, struct perf_row *row)
-{
-	struct perf_exchange x;
-	int err = open_pass(r, REMOTE_PASS_TIMED, row->size);
-
-	row->stride = r->s.stride;
-	row->slots = r->s.slots;
-	if (err == 0)
-		err = remote_send(&r->line, "go", &none);
-	if (err == 0)
-		err = remote_expect(&r->line, "go", &x);
-	if (err == 0 && r->opt.test == PERF_TEST_LAT)
-		err = remote_lat_run(r, row);
-	else if (err == 0)
-		err = remote_bw_run(r, row);
-	close_pass(r, err);
-	return err;
-}
-
-static int
-verify_pass(struct remote *r, struct perf_row *row)
-{
-	int err;
-
-	if (!r->opt.verify || perf_interrupted())
-		return 0;
-	err = open_pass(r, REMOTE_PASS_VERIFY, row->size);
-	if (err == 0)
-		err = remote_verify_run(r, row);
-	if (err != 0)
-		row->verified = perf_verdict(err);
-	close_pass(r, err);
-	return err;
-}
-
-/* ---- rows ---- */
-
-static int
-run_row(struct remote *r, uint64_t size, struct perf_json *json)
-{
-	static struct perf_values before[2]; /* large */
-	static struct perf_row row;
-	uint64_t waited, begin;
-	int err, rc;
-
-	memset(&row, 0, sizeof(row));
-	row.size = size;
-	err = perf_counters_read(&r->s, before);
-	waited = perf_cpu_wait_ns();
-	begin = perf_now_ns();
-	if (err == 0)
-		err = timed_pass(r, &row);
-	row.cpu_wait = (double)(perf_cpu_wait_ns() - waited) / (double)(perf_now_ns() - begin);
-	if (err == 0)
-		err = verify_pass(r, &row);
-	if (err != 0 && row.msgs == 0)
-		return err;
-	rc = perf_counters_diff(&r->s, before, &row);
-	perf_report_row(&r->opt, &row);
-	if (r->opt.list_counters)
-		perf_report_counters(&row);
-	if (json != NULL && rc == 0)
-		rc = perf_json_row(json, &r->s, &row);
-	return err != 0 ? err : rc;
-}
-
-static int
-run_rows(struct remote *r, struct perf_json *json)
-{
-	bool all = r->opt.all_sizes;
-	uint64_t size = all ? MIN_SIZE : r->opt.size, last = all ? MAX_SIZE : r->opt.size;
-	int err = 0;
-
-	perf_report_header(&r->opt);
-	for (; size <= last && err == 0 && !perf_interrupted(); size *= 2)
-		err = run_row(r, size, json);
-	if (err == 0)
-		remote_send(&r->line, "bye", &none);
-	return err;
 }
 
 int
@@ -289,7 +211,9 @@ remote_client(const struct perf_options *opt)
 	if (err == 0 && opt->json != NULL && json == NULL)
 		err = -ENOMEM;
 	if (err == 0)
-		err = run_rows(&r, json);
+		err = perf_rows_run(&r.s, json);
+	if (err == 0)
+		remote_send(&r.line, "bye", &none);
 	if (json != NULL && perf_json_close(json) != 0 && err == 0)
 		err = -EIO;
 	remote_session_close(&r);

@@ -136,15 +136,14 @@ run_timed(struct remote *r)
 	memset(&row, 0, sizeof(row));
 	row.size = r->opt.size;
 	if (err == 0)
-		err = r->opt.test == PERF_TEST_LAT ? remote_lat_run(r, &row)
-						   : remote_bw_run(r, &row);
+		err = perf_measure(&r->s, &row);
 	if (err == 0 && row.msgs != 0)
 		perf_report_row(&r->opt, &row);
 	return err;
 }
 
 static int
-go(struct remote *r, uint64_t round, struct remote_verify **v)
+go(struct remote *r, uint64_t round, struct perf_check **c)
 {
 	int err = 0;
 
@@ -152,23 +151,23 @@ go(struct remote *r, uint64_t round, struct remote_verify **v)
 		return remote_fail(&r->line, -EPROTO, "\"go\" before all QPs are there");
 	if (r->pass == REMOTE_PASS_TIMED)
 		return run_timed(r);
-	if (*v == NULL)
-		err = remote_verify_open(r, v);
+	if (*c == NULL)
+		err = perf_check_open(&r->s, c);
 	if (err != 0)
 		return remote_fail(&r->line, err, "the server has no memory for the check");
-	err = remote_verify_serve(*v, round);
+	err = perf_check_serve(*c, round);
 	r->rounds += err == 0;
 	return err;
 }
 
 static void
-stop(struct remote *r, struct remote_verify **v)
+stop(struct remote *r, struct perf_check **c)
 {
-	if (*v != NULL && r->rounds != 0)
+	if (*c != NULL && r->rounds != 0)
 		printf("# data of %u rounds was checked at this end too\n", r->rounds);
 	r->rounds = 0;
-	remote_verify_close(*v);
-	*v = NULL;
+	perf_check_close(*c);
+	*c = NULL;
 	if (r->open)
 		perf_row_close(&r->s);
 	r->open = false;
@@ -177,7 +176,7 @@ stop(struct remote *r, struct remote_verify **v)
 static int
 serve(struct remote *r)
 {
-	struct remote_verify *v = NULL;
+	struct perf_check *c = NULL;
 	char word[PERF_EXCHANGE_WORD] = "";
 	struct perf_exchange x;
 	int err = say_hello(r);
@@ -191,13 +190,13 @@ serve(struct remote *r)
 		else if (strcmp(word, "case") == 0)
 			err = add_qp(r, &x);
 		else if (strcmp(word, "go") == 0)
-			err = go(r, x.value, &v);
+			err = go(r, x.value, &c);
 		else if (strcmp(word, "stop") == 0)
-			stop(r, &v);
+			stop(r, &c);
 		else
 			err = remote_fail(&r->line, -EPROTO, "the server knows no \"%s\"", word);
 	}
-	stop(r, &v);
+	stop(r, &c);
 	return err;
 }
 

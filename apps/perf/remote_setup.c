@@ -51,6 +51,7 @@ remote_session_open(struct remote *r, const struct perf_options *opt)
 	r->own = opt;
 	r->opt = *opt;
 	s->opt = &r->opt;
+	s->peer = r;
 	s->wake_fd = -1;
 	s->local[0] = true;
 	if (open_device(opt->remote.device, opt->remote.timeout * 1000000000ull, &s->ctx[0]) != 0)
@@ -152,52 +153,23 @@ remote_flow_hear(struct remote *r, uint32_t i, const struct perf_exchange *x)
 	s->srqn[1] = x->srqn & 0xffffff;
 }
 
-bool
-remote_is_lossy(const struct perf_options *opt)
-{
-	return opt->service == PERF_SERVICE_UC || opt->service == PERF_SERVICE_UD;
-}
-
+/* Receives of SEND: in the ping-pong of latency both ends take messages. */
 static bool
-is_ping_pong(const struct perf_options *opt)
+takes_messages(const struct remote *r)
 {
-	return opt->test == PERF_TEST_LAT && (opt->op == PERF_OP_WRITE || opt->op == PERF_OP_SEND);
-}
-
-bool
-remote_requests(const struct remote *r)
-{
-	if (r->client || r->opt.remote.bidir)
-		return true;
-	return r->pass == REMOTE_PASS_TIMED && is_ping_pong(&r->opt);
-}
-
-bool
-remote_receives(const struct remote *r)
-{
-	if (r->opt.op != PERF_OP_SEND)
-		return false;
-	if (!r->client || r->opt.remote.bidir)
-		return true;
-	return r->pass == REMOTE_PASS_TIMED && is_ping_pong(&r->opt);
+	return r->opt.op == PERF_OP_SEND &&
+	       (!r->client || r->opt.remote.bidir || r->opt.test == PERF_TEST_LAT);
 }
 
 static int
 start_flow(struct remote *r, uint32_t i, uint32_t posted)
 {
 	struct perf_session *s = &r->s;
-	struct perf_flow *f = &s->flows[i];
 	uint32_t group = r->opt.post_list, count = posted > s->slots ? posted : s->slots;
-	int err;
+	int err = perf_ring_build(s, i, 1, (count + group - 1) / group * group, group, 1,
+				  &s->flows[i].back);
 
-	count = (count + group - 1) / group * group;
-	err = perf_ring_build(s, i, 1, count, group, 1, &f->back);
-	f->recv_next = 0;
-	for (uint32_t n = 0; err == 0 && n < posted; n += group) {
-		err = perf_post_recv(s, f, 0, &f->back.recv[f->recv_next]);
-		f->recv_next = (f->recv_next + group) % count;
-	}
-	return err;
+	return err == 0 ? perf_receives_start(s, &s->flows[i], 0, posted) : err;
 }
 
 /* The checking pass posts what it needs round by round, the latency test one by one. */
@@ -208,7 +180,7 @@ remote_receives_start(struct remote *r)
 	uint32_t wanted = shared ? r->opt.depth : perf_recv_depth(&r->s);
 	int err = 0;
 
-	if (!remote_receives(r) || r->pass == REMOTE_PASS_VERIFY)
+	if (r->pass == REMOTE_PASS_VERIFY || !takes_messages(r))
 		return 0;
 	if (r->opt.test == PERF_TEST_LAT)
 		wanted = 1;
@@ -217,13 +189,39 @@ remote_receives_start(struct remote *r)
 	return err;
 }
 
-/* The other end hears that this one lives; whether it has said something. */
 int
-remote_look(struct remote *r, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x)
+remote_talk_hear(struct remote *r, struct remote_talk *t)
 {
-	int err = remote_beat(&r->line);
+	char word[PERF_EXCHANGE_WORD];
+	struct perf_exchange x;
+	int rc = remote_beat(&r->line);
 
-	if (err != 0)
-		return err;
-	return remote_poll(&r->line, word, x);
+	if (rc == 0)
+		rc = remote_poll(&r->line, word, &x);
+	if (rc <= 0)
+		return rc;
+	if (strcmp(word, "done") == 0) {
+		t->done = x;
+		t->heard = true;
+	} else if (strcmp(word, "result") == 0) {
+		t->result = x;
+		t->result_heard = true;
+	} else {
+		return remote_fail(&r->line, -EPROTO, "\"%s\" in the middle of a pass", word);
+	}
+	return 1;
+}
+
+int
+remote_talk_done(struct remote *r, struct remote_talk *t, const struct perf_exchange *x)
+{
+	t->told = true;
+	return remote_send(&r->line, "done", x);
+}
+
+int
+remote_talk_result(struct remote *r, struct remote_talk *t, const struct perf_exchange *x)
+{
+	t->result_told = true;
+	return remote_send(&r->line, "result", x);
 }

@@ -38,29 +38,40 @@ perf_now_ns(void)
 }
 
 static int
-open_row(struct perf_session *s, uint64_t size)
+open_pass(struct perf_session *s, enum remote_pass pass, uint64_t size)
 {
-	int err = perf_row_open(s, size);
+	int err;
 
+	if (s->peer != NULL)
+		return remote_pass_open(s->peer, pass, size);
+	err = perf_row_open(s, size);
 	return err == 0 ? perf_row_connect(s) : err;
 }
 
-static int
-timed_passes(struct perf_session *s, struct perf_row *row)
+static void
+close_pass(struct perf_session *s, int err)
 {
-	int err = open_row(s, row->size);
+	if (s->peer != NULL)
+		remote_pass_close(s->peer, err);
+	else
+		perf_row_close(s);
+}
+
+static int
+timed_pass(struct perf_session *s, struct perf_row *row)
+{
+	const struct perf_options *opt = s->opt;
+	int err = open_pass(s, REMOTE_PASS_TIMED, row->size);
 
 	row->stride = s->stride;
 	row->slots = s->slots;
-	if (err == 0 && s->opt->test == PERF_TEST_LAT)
-		err = perf_lat_run(s, row);
-	else if (err == 0)
-		err = perf_bw_run(s, row);
+	if (err == 0)
+		err = perf_measure(s, row);
 	/* The clocks of the stages would disturb the figures: a pass of their own. */
-	if (err == 0 && s->opt->test == PERF_TEST_BW && s->opt->json != NULL &&
-	    s->opt->embed.executor == SOFTHCA_EXECUTOR_MANUAL)
+	if (err == 0 && s->peer == NULL && opt->test == PERF_TEST_BW && opt->json != NULL &&
+	    opt->embed.executor == SOFTHCA_EXECUTOR_MANUAL)
 		err = perf_bw_stages(s, row);
-	perf_row_close(s);
+	close_pass(s, err);
 	return err;
 }
 
@@ -69,14 +80,14 @@ verify_pass(struct perf_session *s, struct perf_row *row)
 {
 	int err;
 
-	if (!s->opt->verify)
+	if (!s->opt->verify || perf_interrupted())
 		return 0;
-	err = open_row(s, row->size);
+	err = open_pass(s, REMOTE_PASS_VERIFY, row->size);
 	if (err == 0)
-		err = perf_verify_run(s, row);
+		err = perf_check_run(s, row);
 	if (err != 0)
 		row->verified = perf_verdict(err);
-	perf_row_close(s);
+	close_pass(s, err);
 	return err;
 }
 
@@ -94,10 +105,12 @@ run_row(struct perf_session *s, uint64_t size, struct perf_json *json)
 	waited = perf_cpu_wait_ns();
 	begin = perf_now_ns();
 	if (err == 0)
-		err = timed_passes(s, &row);
+		err = timed_pass(s, &row);
 	row.cpu_wait = (double)(perf_cpu_wait_ns() - waited) / (double)(perf_now_ns() - begin);
 	if (err == 0)
 		err = verify_pass(s, &row);
+	if (err != 0 && s->peer != NULL && row.msgs == 0)
+		return err;
 	rc = perf_counters_diff(s, before, &row);
 	perf_report_row(s->opt, &row);
 	if (s->opt->list_counters)
@@ -107,8 +120,8 @@ run_row(struct perf_session *s, uint64_t size, struct perf_json *json)
 	return err != 0 ? err : rc;
 }
 
-static int
-run_rows(struct perf_session *s, struct perf_json *json)
+int
+perf_rows_run(struct perf_session *s, struct perf_json *json)
 {
 	const struct perf_options *opt = s->opt;
 	uint64_t size = opt->all_sizes ? MIN_SIZE : opt->size;
@@ -132,7 +145,7 @@ run(const struct perf_options *opt)
 		return -ENOMEM;
 	err = perf_session_open(&s, opt);
 	if (err == 0)
-		err = run_rows(&s, json);
+		err = perf_rows_run(&s, json);
 	if (perf_session_close(&s) != 0 && err == 0)
 		err = -EBUSY;
 	if (json != NULL && perf_json_close(json) != 0 && err == 0)

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The loop of every timed pass; see perf_pass.h. */
+
+#include <errno.h>
+#include <poll.h>
+
+#include "perf_pass.h"
+
+#define PEAK_NS 10000000ull
+#define QUIET_NS 500000000ull /* UC, UD: nothing more is expected */
+#define PASSIVE_MS 100
+
+static bool
+sent_all(const struct perf_pass *p)
+{
+	return !p->requests || (p->posted >= p->limit && p->done >= p->posted);
+}
+
+/* Everything that was sent to this end has arrived, or never will. */
+static bool
+taken_all(const struct perf_pass *p)
+{
+	if (!p->receives)
+		return true;
+	if (!p->talk.heard)
+		return false;
+	return p->s->opt->test == PERF_TEST_LAT || p->received >= p->talk.done.value ||
+	       (perf_is_lossy(p->s->opt) && p->now - p->last_progress > QUIET_NS);
+}
+
+static bool
+is_over(const struct perf_pass *p)
+{
+	return p->s->peer != NULL ? p->talk.result_told && p->talk.result_heard : sent_all(p);
+}
+
+/* Only words of the other end are waited for. */
+static bool
+is_passive(const struct perf_pass *p)
+{
+	return p->s->peer != NULL && !p->receives && sent_all(p);
+}
+
+static int
+tell(struct perf_pass *p)
+{
+	struct remote *r = p->s->peer;
+	struct perf_exchange x = {0};
+	int err;
+
+	if (p->requests && !p->talk.told && sent_all(p)) {
+		p->end = p->now;
+		x.value = p->done * p->ways;
+		x.elapsed_us = (p->end - p->begin) / 1000;
+		err = remote_talk_done(r, &p->talk, &x);
+		if (err != 0)
+			return err;
+	}
+	if (p->talk.result_told || !sent_all(p) || !taken_all(p) || (!r->client && !p->talk.heard))
+		return 0;
+	x = (struct perf_exchange){.value = p->received};
+	if (p->receives && p->talk.done.value > p->received)
+		x.lost = p->talk.done.value - p->received;
+	return remote_talk_result(r, &p->talk, &x);
+}
+
+static int
+talk(struct perf_pass *p)
+{
+	struct remote *r = p->s->peer;
+	bool heard = p->talk.heard;
+	int rc = remote_talk_hear(r, &p->talk);
+
+	if (rc < 0)
+		return rc;
+	if (rc > 0)
+		p->last_progress = p->now;
+	/* The client's time is over, or it was interrupted: so is the server's. */
+	if (p->talk.heard && !heard && !r->client && p->s->opt->iters == 0)
+		p->limit = p->posted;
+	return tell(p);
+}
+
+static void
+note_peak(struct perf_pass *p)
+{
+	uint64_t ns = p->now - p->peak_at;
+	double mmsg;
+
+	if (ns < PEAK_NS)
+		return;
+	mmsg = (double)(p->done - p->peak_done) * 1e3 / (double)ns;
+	if (mmsg > p->peak_mmsg)
+		p->peak_mmsg = mmsg;
+	p->peak_at = p->now;
+	p->peak_done = p->done;
+}
+
+static double
+progress_of(const struct perf_pass *p)
+{
+	if (p->duration_ns == 0)
+		return (double)p->done / (double)p->limit;
+	return (double)(p->now - p->begin) / (double)p->duration_ns;
+}
+
+/* No message is done or taken any more although there are some to come. */
+static bool
+is_stuck(struct perf_pass *p)
+{
+	if (p->seen != p->done + p->received) {
+		p->seen = p->done + p->received;
+		p->last_progress = p->now;
+	}
+	return p->now - p->last_progress > PERF_STUCK_NS &&
+	       (p->s->peer == NULL || p->done < p->posted || (p->talk.heard && !taken_all(p)));
+}
+
+/* What need not be done in every turn: looks at the clock, the user, the peer and the progress. */
+static int
+look_around(struct perf_pass *p)
+{
+	struct remote *r = p->s->peer;
+
+	p->now = perf_now_ns();
+	if (perf_interrupted() && r != NULL && !r->client)
+		return remote_fail(&r->line, -EINTR, "the server was told to end");
+	if ((p->duration_ns != 0 && p->now - p->begin >= p->duration_ns) || perf_interrupted())
+		p->limit = p->posted > 1 ? p->posted : 1;
+	if (is_stuck(p)) {
+		if (r != NULL)
+			remote_fail(&r->line, -ETIMEDOUT, "nothing arrives any more");
+		return perf_stuck(p->s);
+	}
+	if (p->requests && p->end == 0) {
+		note_peak(p);
+		perf_progress(p->s, perf_test_name(p->s->opt->test), progress_of(p));
+	}
+	perf_report_interval(p->s, &p->interval, p->done);
+	return r != NULL ? talk(p) : 0;
+}
+
+/* There was nothing to do: a passive end sleeps; in the others poll_cq gives way to other threads. */
+static int
+rest(struct perf_pass *p)
+{
+	const struct perf_options *opt = p->s->opt;
+
+	if (is_passive(p)) {
+		struct pollfd fd = {.fd = p->s->peer->line.fd, .events = POLLIN};
+
+		poll(&fd, 1, p->talk.told && !p->talk.result_told ? 0 : PASSIVE_MS);
+		return 0;
+	}
+	if (!opt->events)
+		return 0;
+	/* An end that waits for a message must not be woken when its own is acknowledged. */
+	return p->ways == 2 ? perf_wait_recv(p->s) : perf_wait(p->s);
+}
+
+int
+perf_pass_run(struct perf_pass *p, uint64_t limit, uint64_t duration_ns)
+{
+	bool eager = p->s->opt->test == PERF_TEST_LAT || p->s->opt->events;
+	int err = 0;
+
+	p->limit = limit;
+	p->duration_ns = duration_ns;
+	p->begin = p->now = p->peak_at = p->last_progress = perf_now_ns();
+	for (uint32_t turn = 0; !is_over(p); turn++) {
+		int n = p->turn(p);
+
+		if (__builtin_expect(n < 0, 0)) {
+			err = n;
+			break;
+		}
+		if ((turn & p->look_mask) == 0 || (n == 0 && (eager || is_passive(p))))
+			err = look_around(p);
+		if (err == 0 && n == 0 && !is_over(p))
+			err = rest(p);
+		if (err != 0)
+			break;
+	}
+	if (p->s->peer == NULL)
+		p->end = perf_now_ns();
+	perf_progress(p->s, "", -1);
+	return err;
+}
