@@ -2,15 +2,15 @@
 
 /*
  * One end of an RC connection over an endpoint in this process: WRITEs a pattern into the peer's
- * memory and READs it back, until told to stop. The test that starts two of them hands the words of
- * one to the other:
+ * memory and READs it back until it is told to stop. The test starts two of them and passes the
+ * output of each to the other:
  *
- *   kernel_peer CONFIGURATION OWN-ADDRESS PEER-ADDRESS
- *   out: "here QPN PSN RKEY ADDRESS"   in: "there QPN PSN RKEY ADDRESS"
- *   out: "connected"                   in: "go"
- *   in: "count"                        out: "rounds N errors M"
- *   in: "stop"                         out: "done N errors M"
- *   in: "end"
+ *  kernel_peer CONFIGURATION OWN-ADDRESS PEER-ADDRESS
+ *  out: "here QPN PSN RKEY ADDRESS"   in: "there QPN PSN RKEY ADDRESS"
+ *  out: "connected"                   in: "go"
+ *  in: "count"                        out: "rounds N errors M"
+ *  in: "stop"                         out: "done N errors M"
+ *  in: "end"
  */
 
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ struct peer {
 	struct softhca_cq *cq;
 	struct softhca_qp *qp;
 	struct softhca_mr *mr;
-	uint8_t *out, *back, *target; /* BYTES each; target is the peer's to write */
+	uint8_t *out, *back, *target; /* BYTES each; the peer writes to target */
 	uint8_t sgid_index;
 	union softhca_gid to;
 	uint32_t qpn, psn, rkey; /* of the other end */
@@ -121,7 +121,7 @@ to_init(struct peer *p)
 		die("INIT");
 }
 
-/* Finds the peer's MAC address on the way. */
+/* Also resolves the peer's MAC address. */
 static void
 connect_qp(struct peer *p)
 {
@@ -172,7 +172,7 @@ post(struct peer *p, uint32_t opcode, uint8_t *local)
 		die("post");
 }
 
-/* A pattern of this round there and back. */
+/* Write this round's pattern and read it back. */
 static void
 round_trip(struct peer *p)
 {

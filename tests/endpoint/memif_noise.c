@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A peer at the other end of a memif wire that sends frames of random bytes as fast as it can:
- * anything, anything to the daemon's MAC address, and RoCE by its headers.
+ * A peer on a memif that sends frames of random bytes as fast as it can: random frames, random
+ * frames to the daemon's MAC address, and RoCE packets with random transport headers.
  *
- *   memif_noise FOLDER SECONDS SEED    the socket is FOLDER/wire; prints how many were taken
+ *  memif_noise FOLDER SECONDS SEED    the socket is FOLDER/wire; prints the number of frames sent
  */
 
 #include <time.h>
@@ -30,7 +30,10 @@ put16(uint8_t *p, uint32_t value)
 	p[1] = (uint8_t)value;
 }
 
-/* From the peer to the daemon, UDP to RoCE's port; the transport header is whatever it was. */
+/*
+ * Ethernet to UDP headers from the peer to the daemon's RoCE port; the transport header stays
+ * random.
+ */
 static void
 make_roce(struct noise *n)
 {
@@ -63,7 +66,7 @@ make(unsigned int seed)
 	}
 }
 
-/* Whatever the daemon sends is taken, and its buffers are offered again. */
+/* Receive all frames of the daemon and offer the buffers again. */
 static void
 drain(struct fake *f)
 {
@@ -72,7 +75,7 @@ drain(struct fake *f)
 	__atomic_store_n(&f->to_client->head, (uint16_t)(tail + FAKE_SLOTS), __ATOMIC_RELEASE);
 }
 
-/* Fills what is free; returns how many. */
+/* Fill all free descriptors; returns their number. */
 static uint32_t
 flood(struct fake *f, uint32_t *next)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory windows of a conversation: bound here, used from the other daemon, taken away in each way
- * there is, and tried once more. RC answers that trial with an error that ends both QPs, which then
- * get a new life; UC drops it.
+ * Memory windows of a conversation: bound here, accessed from the other daemon, removed in every
+ * possible way, and accessed once more. RC refuses that access with an error that moves both QPs to
+ * ERR, and they are connected again; UC drops it.
  */
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define RIGHTS (SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ)
 #define UNTOUCHED 0x5a
 
-/* What a round does: how a window is bound and taken away, and what counts that. */
+/* Steps of a round: how a window is bound and removed, and the operations that count it. */
 enum away {
 	BY_UNBIND,
 	BY_LOCAL_INV,
@@ -99,7 +99,7 @@ static int
 new_life(struct talk_windows *w)
 {
 	struct softhca_qp_attr reset = {.qp_state = SOFTHCA_QPS_RESET};
-	/* far from the last one's, should frames of it be under way */
+	/* far from the last PSNs, in case old frames are still in the network */
 	uint32_t far = ++w->lives * 0x123457;
 	int err = softhca_modify_qp(w->f.tx, &reset, SOFTHCA_QP_STATE);
 
@@ -141,8 +141,8 @@ untouched(const struct talk_windows *w, uint32_t at, uint8_t value)
 }
 
 /*
- * RC: one end after the other. When an answer was lost on the way, the peer may have gone to ERR
- * before it could repeat it: that proves less, and is not counted.
+ * RC: the ends take turns. If the answer was lost, the peer may be in ERR before it can repeat it:
+ * this proves less and is not counted.
  */
 static int
 refused_rc(struct talk_windows *w, enum talk_op op, uint32_t opcode, const struct talk_place *place)
@@ -173,7 +173,7 @@ refused_rc(struct talk_windows *w, enum talk_op op, uint32_t opcode, const struc
 	return 0;
 }
 
-/* UC: nobody hears of it; the message behind it arrives. */
+/* UC: no error is reported; the next message arrives. */
 static int
 refused_uc(struct talk_windows *w, enum talk_op op, const struct talk_place *place)
 {

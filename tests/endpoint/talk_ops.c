@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Operations of a conversation: each both ways at once, every byte verified where it arrives. */
+/*
+ * Operations of a conversation, in both directions at once; the receiving end verifies every byte.
+ */
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +11,9 @@
 #include "talk_impl.h"
 
 #define QKEY_OF_QP 0x80000000u
-/* Unreliable services: when a message counts as lost, and how often one may be. */
+/*
+ * Unreliable services: time after which a message counts as lost, and limit of successive losses.
+ */
 #define LOST_S 2.0
 #define ATTEMPTS 20
 

@@ -38,8 +38,8 @@ access_wr(const struct access *a, struct softhca_sge *sge, int parts)
 }
 
 /*
- * UC: the message behind says that the write has come or will never. Its first packets may be all
- * that came; behind them must be what was there before.
+ * UC: the next message tells that the write has arrived or never will. If only its first packets
+ * arrived, the bytes after them must be unchanged.
  */
 static int
 write_and_tell(struct talk_flow *f, struct softhca_send_wr *wr)

@@ -7,7 +7,7 @@
 
 #include "talk.h"
 
-/* What an end tells the other. */
+/* What the ends exchange. */
 struct card {
 	uint32_t initiator, target, srqn, psn;
 };

@@ -60,7 +60,7 @@ rules(void **state)
 	assert_int_equal(parse(""), ADMIN_IMPAIR_NOTHING);
 }
 
-/* Where nothing is said, it is about frames that are sent; "off" alone is about all. */
+/* Without dir only sent frames are impaired; "off" alone ends both directions. */
 static void
 directions(void **state)
 {

@@ -150,7 +150,7 @@ names(void **state)
 	expect(GOOD "[hca]\nzzzzzzz = rtc\n", 1, "f:6: zzzzzzz: no such key in [hca]\n");
 	expect(GOOD "[hca]\nname=a\nname=b\n", 1,
 	       "f:7: name: expected once, found again (first on line 6)");
-	/* The lines stay right behind errors and unknown sections. */
+	/* Line numbers stay correct after errors and unknown sections. */
 	expect("junk\n[oops]\nx=1\ny=2\n" GOOD "[hca]\nidle=never\n", 3,
 	       "f:10: idle: expected auto or spin, found \"never\"");
 }
@@ -292,7 +292,7 @@ no_file(void **state)
 	fclose(null);
 }
 
-/* The sample shows every key there is, and says the defaults except where the user must choose. */
+/* The sample file contains every key, with its default unless the user must choose a value. */
 static void
 sample_file(void **state)
 {
@@ -304,7 +304,7 @@ sample_file(void **state)
 	assert_non_null(f);
 	assert_true(fread(text, 1, 65535, f) > 0);
 	fclose(f);
-	/* the device is nobody's but the user's to choose: what to set is said */
+	/* the user must choose the device: the sample says so */
 	assert_non_null(strstr(text, "\n[port]\n"));
 	expect(text, 1, "set device = net_af_packet0,iface=eth1");
 	strcat(text, "[port]\ndevice = net_null0\n[addresses]\naddress = 192.0.2.1/24\n");
@@ -353,7 +353,7 @@ gateways(void **state)
 	}
 }
 
-/* Judged by the machine: the lines of all that is wrong, at once. */
+/* Checks against the machine report all problems at once, with their lines. */
 static void
 machine(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Preloaded: a time of day that jumps by days, forward and back, whenever somebody asks for it. */
+/* Preloaded library: the time of day jumps forward and back by days, at each call that reads it. */
 
 #include <sys/syscall.h>
 #include <sys/time.h>

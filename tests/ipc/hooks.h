@@ -3,18 +3,18 @@
 #define TESTS_IPC_HOOKS_H
 
 /*
- * Memory hooks, as registration caches of MPI libraries have them: functions in the place of the C
- * library's that note each call in memory of their own. One of them is wrong, as one in use is: its
- * mremap() knows four arguments, and pages asked for at an address go to address 0 (or nowhere,
- * where the kernel does not give that away).
+ * Memory hooks like those of MPI registration caches: functions that replace those of the C library
+ * and count each call in their own memory. Like one in real use, one is faulty: its mremap() knows
+ * only four arguments, so that pages requested at an address move to address 0 (or nowhere, if the
+ * kernel does not allow that).
  *
- * hooks.c is a part of the test, for relocations that are patched, and a library for LD_PRELOAD.
+ * hooks.c is part of the test, which patches relocations, and a library for LD_PRELOAD.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where calls are counted, and written to at each; NULL: nowhere */
+/* Counters, written at each call; NULL: none */
 extern volatile uint64_t *hooks_book;
 
 struct hook {
@@ -25,7 +25,10 @@ struct hook {
 extern const struct hook hooks[];
 extern const size_t hooks_count;
 
-/* Every loaded object calls the hooks. How many places were changed. */
+/*
+ * Redirect the calls of every loaded object to the hooks; returns the number of patched
+ * relocations.
+ */
 unsigned int hooks_patch(void);
 
 #endif

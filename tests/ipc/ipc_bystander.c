@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two processes, one on either side, that talk all the time and verify what they get: who is not to
- * be disturbed by what a test does to others.
+ * Two processes, one at each device, that exchange data all the time and verify it: they must not
+ * be disturbed by what a test does to other clients.
  */
 
 #include <errno.h>
@@ -18,14 +18,14 @@
 static int
 open_one(struct peer *p, const struct rig *rig, unsigned int side, int sock)
 {
-	/* 0.27 s: who is disturbed is to be a matter of the daemon, not of a busy machine */
+	/* 0.27 s, so that only the daemon, not a busy machine, can disturb them */
 	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .timeout = 19};
 	int err = peer_open(p, rig->path[side], &cfg);
 
 	return err == 0 ? peer_connect(p, sock) : err;
 }
 
-/* Side 1 talks as long as side 0 says there is another round. */
+/* Side 1 continues while side 0 announces another round. */
 static int
 follow(const struct rig *rig, int sock)
 {

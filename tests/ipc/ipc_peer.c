@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Peers: objects of one end, connection, and the conversation in which everything is verified. */
+/*
+ * Peers: the objects of one end, their connection, and a conversation in which everything is
+ * verified.
+ */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -300,7 +303,7 @@ peer_wait(struct peer *p, struct softhca_wc *wc, double seconds)
 		} else if (++spins < 100) {
 			poll(NULL, 0, 0);
 		} else {
-			usleep(20); /* with more processes than CPUs, others have to run for it */
+			usleep(20); /* with more processes than CPUs, others must be able to run */
 		}
 		if (err != 0)
 			return err;
@@ -348,9 +351,7 @@ peer_post(struct peer *p, uint32_t opcode, uint64_t wr_id, uint64_t offset, uint
 
 /* ---- the conversation ---- */
 
-/*
- * Buffer: sends from 0, receives behind, what the other end writes, what is read back, a counter.
- */
+/* Layout of the buffer: sends, receives, target of the peer's writes, data read back, a counter. */
 #define AT_SEND 0u
 #define AT_RECV (2 * SEND_BYTES)
 #define AT_SOURCE (4 * SEND_BYTES)

@@ -53,7 +53,7 @@ remove_folder(unsigned int number)
 	rmdir(path);
 }
 
-/* Also of those a test that failed has not stopped; they end with this process. */
+/* Includes the folders of tests that failed before they stopped their daemon. */
 static void
 remove_folders(void)
 {
@@ -208,7 +208,7 @@ rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms)
 
 #define CHILDREN 64
 
-static pid_t children[CHILDREN]; /* not joined yet, or reaped by the test itself */
+static pid_t children[CHILDREN]; /* not yet waited for */
 
 static bool
 is_child(pid_t pid)
@@ -247,7 +247,8 @@ rig_fork(rig_child_fn fn, void *arg, int *sock)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever happens to the test */
+		/* the child ends with the test, however that ends */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(pair[0]);
 		status = fn(pair[1], arg) == 0 ? 0 : 1;
 		fflush(stdout);
@@ -270,7 +271,10 @@ rig_join(pid_t pid)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* The objects of the client stay this process's; for the daemon it is gone. */
+/*
+ * Close the connection: the client's objects in this process remain, but the daemon considers it
+ * gone.
+ */
 static void
 hang_up(int fd)
 {

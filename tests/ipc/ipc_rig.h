@@ -3,8 +3,8 @@
 #define TESTS_IPC_RIG_H
 
 /*
- * A test daemon (ipcd) as a child process, questions to it, and peers that talk through it: two
- * ends, usually in two processes, that do the same steps and meet over a socket pair.
+ * A test daemon (ipcd) as a child process, queries of it, and peers that use it: two ends, usually
+ * in two processes, that execute the same steps and synchronize over a socket pair.
  */
 
 #include <setjmp.h>
@@ -31,9 +31,9 @@ struct rig {
 void rig_start(struct rig *rig, const char *const *extra);
 void rig_stop(struct rig *rig); /* asks it to end, and asserts that it ends well */
 void rig_kill(struct rig *rig); /* SIGKILL */
-/* It has ended, and was waited for: what is left of it goes. */
+/* Clean up after a daemon that has ended and was waited for. */
 void rig_forget(struct rig *rig);
-/* The daemon that all tests of a file share, with start() and stop() for the group. */
+/* A daemon shared by all tests of a file, with start() and stop() for the group. */
 #define RIG_OF_ALL(name) \
 	static struct rig name; \
 	static int start(void **state) \
@@ -46,18 +46,17 @@ void rig_forget(struct rig *rig);
 		rig_stop(&name); \
 		return 0; \
 	}
-/* One number of an answer: question "usage", side 0 or 1, name of the number. */
+/* A number in the daemon's answer to question "usage", "counters", ... for side 0 or 1. */
 int64_t rig_ask(struct rig *rig, const char *question, unsigned int side, const char *name);
 /*
- * Waits until nothing is in use on that side, at most ms. How long it took, or -1: prints what is
- * left.
+ * Wait at most ms until nothing is in use on that side. Returns the time it took, or -1 after
+ * printing what is in use.
  */
 int64_t rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms);
 
 /*
- * Teardown of a test: ends the children and detaches the clients of this process that a test which
- * failed has left, so that the next one begins as the first did. Nothing to do after one that
- * passed.
+ * Teardown of a test: ends the children and detaches the clients that a failed test has left, so
+ * that the next test starts clean. Does nothing after a test that passed.
  */
 int rig_tidy(void **state);
 
@@ -67,7 +66,7 @@ uint64_t rig_now_ns(void);
 #define PEER_DEPTH 64u
 #define PEER_INLINE 64u
 
-/* What a peer tells the other. */
+/* What peers exchange. */
 struct peer_card {
 	union softhca_gid gid;
 	uint32_t qpn, psn, srqn;
@@ -102,13 +101,13 @@ struct peer_config {
 	void *buf;	 /* NULL: from softhca_alloc() */
 };
 
-/* All objects in place, the QP in RESET. 0 or negative errno */
+/* Create all objects; the QP is in RESET. 0 or a negative errno */
 int peer_open(struct peer *p, const char *device, const struct peer_config *cfg);
 /* Exchange cards over sock, connect. */
 int peer_connect(struct peer *p, int sock);
 /* Both in one process */
 int peer_connect_pair(struct peer *a, struct peer *b);
-/* Another QP, of any type, to one at the same other end, from RESET to RTS. */
+/* Connect another QP of any type with one of the same other end, from RESET to RTS. */
 int peer_connect_qp(const struct peer *p, struct softhca_qp *qp, uint32_t dest_qpn, uint32_t rq_psn,
 		    uint32_t sq_psn);
 void peer_close(struct peer *p);
@@ -118,7 +117,7 @@ int peer_wait(struct peer *p, struct softhca_wc *wc, double seconds);
 int peer_post_recv(struct peer *p, uint64_t wr_id, uint64_t offset, uint32_t length);
 int peer_post(struct peer *p, uint32_t opcode, uint64_t wr_id, uint64_t offset, uint32_t length,
 	      uint64_t remote_offset);
-/* Wait for the other end. */
+/* Synchronize with the other end. */
 int peer_meet(int sock);
 
 /* byte i of a pattern */
@@ -131,13 +130,15 @@ void peer_fill(uint8_t *buf, uint64_t bytes, uint32_t seed);
 bool peer_verify(const uint8_t *buf, uint64_t bytes, uint32_t seed);
 
 /*
- * The conversation of a type: sends both ways, and for RC writes, reads and atomics, everything
- * verified. Each end calls it. 0, or a negative errno after a line on standard error.
+ * The conversation of a service: sends both ways and, for RC, writes, reads and atomics, all
+ * verified. Both ends call it. Returns 0, or a negative errno after printing the reason on standard
+ * error.
  */
 int peer_talk(struct peer *p, int sock, unsigned int rounds);
 
 /*
- * Two processes that talk all the time (ipc_bystander.c): one client, QP and region on either side.
+ * Two processes that exchange data all the time (ipc_bystander.c); one client, QP and region on
+ * each side.
  */
 struct bystanders {
 	pid_t pid;
@@ -145,7 +146,7 @@ struct bystanders {
 };
 
 void bystanders_start(struct bystanders *by, struct rig *rig);
-/* Asserts that everything they got was right. */
+/* Stop them; asserts that everything they received was right. */
 void bystanders_stop(struct bystanders *by);
 
 /*

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A daemon for tests: two HCAs back to back in this process, each with a socket of its own.
+ * A daemon for tests: two HCAs back to back in this process, each with a control socket.
  *
  * ipcd SOCKET_A SOCKET_B [clients_max [clients_per_uid [memory_max_mb [privileged_uid]]]]
  *
- * 0 selects a default; with a privileged_uid (-1: none) everybody may connect. In the environment:
+ * 0 selects a default; with a privileged_uid (-1: none) every user may connect. Environment:
  *
- *	IPCD_NO_ALARM	workers sleep without the backstop alarm: a wake-up that is lost is lost
- *	IPCD_LAYOUT	rtc, txrx or full
- *	IPCD_MEMIF	a socket: the HCAs are joined by memif ports
- *	IPCD_NO_SLOW_MEMORY
+ *  IPCD_NO_ALARM          workers sleep without the alarm, so a lost wakeup is not repaired
+ *  IPCD_LAYOUT            rtc, txrx or full
+ *  IPCD_MEMIF             a socket: the HCAs are connected by memif ports
+ *  IPCD_NO_SLOW_MEMORY    slow_memory = no
  *
- * Says "ready" when it can be connected to. Commands on its standard input, one line each, answered
- * by one line: "usage A|B" (objects in use beyond those without clients), "counters A|B" (of the
- * server), "device A|B" (of the HCA), "cleanups A|B" (count, longest and sum in ns), "lose PID A|B"
- * (the memory of that client vanishes), "quit". It ends with its input too.
+ * Prints "ready" when clients can connect. Each line on its standard input is a command and
+ * answered by one line: "usage A|B" (objects in use, minus those without clients), "counters A|B"
+ * (of the server), "device A|B" (of the HCA), "cleanups A|B" (number, longest and sum in ns), "lose
+ * PID A|B" (that client's memory loses its pages), "quit". It also exits at the end of its input.
  */
 
 #include <errno.h>
@@ -84,7 +84,10 @@ cleanups(unsigned int i)
 	       (unsigned long)c.longest_ns, (unsigned long)c.sum_ns);
 }
 
-/* Pages of a file without any: touching one is a SIGBUS, as of a segment whose pages are gone. */
+/*
+ * An empty file: accessing a page of its mapping raises SIGBUS, as in a segment that lost its
+ * pages.
+ */
 static int
 empty_file(void)
 {
@@ -96,8 +99,8 @@ empty_file(void)
 }
 
 /*
- * All segments of the client with this process id lose their pages, in one call: with the first
- * page that is missed the session ends, and what describes its memory is gone.
+ * Remove the pages of all segments of the client with this process id in one call, because the
+ * session ends with the first access to a missing page, and its memory's description with it.
  */
 static void
 lose(unsigned int i, int pid)
@@ -247,7 +250,7 @@ main(int argc, char **argv)
 				"[memory_max_mb [privileged_uid]]]]\n");
 		return 2;
 	}
-	signal(SIGPIPE, SIG_IGN); /* a client may be gone when it is told something */
+	signal(SIGPIPE, SIG_IGN); /* a client may disconnect before it is notified */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	start();
 	for (unsigned int i = 0; i < 2; i++)

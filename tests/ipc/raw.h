@@ -3,8 +3,8 @@
 #define TESTS_IPC_RAW_H
 
 /*
- * A client that writes the messages itself, and may write what it likes. Functions assert only what
- * concerns this process; what the daemon answers is the caller's to judge.
+ * A client that builds its messages itself and may send anything. Functions assert only what
+ * concerns this process; the caller checks what the daemon answers.
  */
 
 #include <setjmp.h>
@@ -32,19 +32,19 @@ struct raw {
 	int fds[IPC_FDS_MAX];
 };
 
-/* Connected, nothing said. */
+/* Connect without sending anything. */
 void raw_connect(struct raw *r, const char *path);
-/* Connected and greeted. */
+/* Connect and exchange greetings. */
 void raw_open(struct raw *r, const char *path);
 void raw_close(struct raw *r);
 
-/* Any bytes with any descriptors: 0 or -errno. */
+/* Send any bytes with any descriptors; 0 or -errno. */
 int raw_packet(struct raw *r, const void *bytes, size_t len, const int *fds, unsigned int num_fds);
-/* A request with the right head. */
+/* Send a request with a correct header. */
 int raw_request(struct raw *r, uint16_t op, const void *body, size_t len, int fd);
-/* 1: a reply came, 0: the connection has ended, -1: nothing within ms. */
+/* Wait for a reply. 1: it came; 0: the connection has ended; -1: nothing within ms. */
 int raw_reply(struct raw *r, int ms);
-/* Both; the error of the reply, or -EPIPE when the connection has ended. */
+/* Request and reply; returns the error in the reply, or -EPIPE if the connection has ended. */
 int raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd);
 
 /* Bytes of the request of an op */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The agent of a client's memory with system calls of the test's own: what is late is given up and
- * done by nobody else meanwhile, and nobody waits for an agent that does not come back.
+ * The agent that accesses a client's memory, with replaced system calls: an access that is late is
+ * abandoned and not executed by another thread, and nothing waits for an agent that hangs.
  */
 
 #include <errno.h>
@@ -36,7 +36,7 @@ transfer(void *to, const void *from, size_t n)
 	return n - __atomic_load_n(&shorter, __ATOMIC_RELAXED);
 }
 
-/* Instead of the C library's, for the agent. */
+/* Replaces the C library's function for the agent. */
 ssize_t
 pread64(int fd, void *buf, size_t n, off64_t at)
 {
@@ -72,7 +72,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* As often as it takes: a machine that is busy may make an access late. */
+/* Repeat as needed: on a busy machine an access may be late. */
 static int
 access_surely(struct ipc_foreign *f, bool write, uint64_t at, void *bytes, uint32_t len)
 {
@@ -94,7 +94,7 @@ to_and_fro(void **state)
 		uint32_t at = n * 31 % 8000, len = 1 + n * 97 % 4999;
 
 		if (n % 100 == 99)
-			usleep(2000); /* it falls asleep */
+			usleep(2000); /* the agent falls asleep */
 		assert_int_equal(access_surely(*state, true, at, out, len), 0);
 		assert_int_equal(access_surely(*state, false, at, in, len), 0);
 		assert_memory_equal(in, out, len);
@@ -139,11 +139,11 @@ late(void **state)
 	while (__atomic_load_n(&((struct ipc_foreign *)*state)->state, __ATOMIC_ACQUIRE) == 0)
 		assert_int_equal(ipc_foreign_access(*state, true, 64, &bytes, 8), -EAGAIN);
 	before = calls;
-	for (int i = 0; i < 100; i++) /* at once, and no second call */
+	for (int i = 0; i < 100; i++) /* refused at once, without another system call */
 		assert_int_equal(ipc_foreign_access(*state, false, 64, &got, 8), -EAGAIN);
 	assert_int_equal(calls, before);
 	assert_int_equal(got, 6);
-	bytes = 0; /* what was given up is not looked at again */
+	bytes = 0; /* the abandoned access must not write any more */
 	assert_int_equal(pthread_create(&thread, NULL, unblock_later, NULL), 0);
 	assert_int_equal(ipc_foreign_settle(*state), 0);
 	pthread_join(thread, NULL);
@@ -153,7 +153,7 @@ late(void **state)
 	assert_true(bytes == got);
 }
 
-/* Its owner goes while the agent hangs: neither waits for the other. */
+/* Destroying an owner while its agent hangs: neither waits for the other. */
 static void
 destroyed_while_late(void **state)
 {
@@ -183,8 +183,8 @@ now_ns(void)
 }
 
 /*
- * Eight clients that let workers wait each time: together they get what one may, a tenth of the
- * time and a little at once, however many accesses they ask for.
+ * Eight clients whose accesses always make workers wait: together they get a tenth of the time and
+ * a small burst, however many accesses they request.
  */
 static void
 eight_slow_ones(void **state)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Clients that send what makes others wait: descriptors that are slow to close, memory whose pages
- * come and go. Who comes behind them attaches at once, and the daemon ends when it is told to.
+ * Clients that send objects which could make the daemon wait: descriptors that are slow to close,
+ * memory whose pages come and go. Later clients attach at once, and the daemon ends when it is told
+ * to.
  */
 
 #include <arpa/inet.h>
@@ -29,7 +30,7 @@
 #include "raw.h"
 
 #define LINGER_S 60
-#define STOP_MS 20000 /* far below the time those sockets linger */
+#define STOP_MS 20000 /* far less than the linger time of those sockets */
 
 static struct rig rig;
 
@@ -42,7 +43,7 @@ start(void **state)
 	return 0;
 }
 
-/* Ends within its time, or not at all. */
+/* Must end in time; a hang fails the test. */
 static int
 stop(void **state)
 {
@@ -66,7 +67,7 @@ stop(void **state)
 /* ---- sockets that linger ---- */
 
 struct linger_pair {
-	int full; /* whose close() sleeps: its peer takes nothing any more */
+	int full; /* a socket whose close() blocks, because its peer receives nothing */
 	int peer;
 };
 
@@ -94,8 +95,8 @@ make_linger(struct linger_pair *p)
 }
 
 /*
- * A process that says these packets, the socket with each of them from the second on, and is gone:
- * its own end does not linger, as this process would if it had the last descriptor. Returns the
+ * A process that sends these packets, from the second on with the socket as descriptor, and exits:
+ * its own end must not linger, as this process would if it held the last descriptor. Returns the
  * peer.
  */
 static int
@@ -134,7 +135,7 @@ attack(const char *path, unsigned int packets, bool nested)
 	return p.peer;
 }
 
-/* Those that are about to go still count: it is let in as soon as they have. */
+/* Clients that are being closed still count: retry until the new one is admitted. */
 static void
 open_soon(struct raw *r)
 {
@@ -168,7 +169,7 @@ others_attach(void)
 	}
 }
 
-/* In a request that is refused: the client itself goes on. */
+/* In a request that is refused; the client itself stays connected. */
 static void
 linger_refused(void **state)
 {
@@ -178,7 +179,7 @@ linger_refused(void **state)
 
 	raw_open(&r, rig.path[0]);
 	make_linger(&p);
-	/* queued behind a request that takes longer than close() here */
+	/* queued after a request that takes longer than close() does here */
 	kill(rig.pid, SIGSTOP);
 	assert_int_equal(raw_request(&r, IPC_ATTACH, &segment, sizeof(segment), p.full), 0);
 	close(p.full);
@@ -191,7 +192,9 @@ linger_refused(void **state)
 	close(p.peer);
 }
 
-/* In what ends the session, in what nobody reads any more, and where nobody can look. */
+/*
+ * In messages that end the session, that are never read, and that arrive where none are expected.
+ */
 static void
 linger_queued(void **state)
 {
@@ -205,7 +208,7 @@ linger_queued(void **state)
 		close(peer[i]);
 }
 
-/* Before the listener has let it in, and it does not: the user has his clients. */
+/* In a connection that is not admitted, because the user has its maximum of clients. */
 static void
 linger_not_admitted(void **state)
 {
@@ -224,7 +227,7 @@ linger_not_admitted(void **state)
 		close(peer[i]);
 }
 
-/* While it ends: clients that are there, in the backlog, and half way. */
+/* While the daemon ends: with connected clients, in the backlog, and during the handshake. */
 static void
 linger_at_the_end(void **state)
 {
@@ -238,7 +241,7 @@ linger_at_the_end(void **state)
 
 #define VA UINT64_C(0x10000000)
 #define MIB UINT64_C(0x100000)
-#define HANG_S 60 /* a wait that lasts so long hangs */
+#define HANG_S 60 /* a wait of this length counts as a hang */
 
 /* A file that may be attached, with all its pages */
 static int
@@ -267,7 +270,7 @@ counted(const char *name)
 	return rig_ask(&rig, "counters", 0, name);
 }
 
-/* Blocks of a file: a page that is made shows. */
+/* Allocated blocks of a file, which show whether a page was allocated. */
 static int64_t
 blocks(int fd)
 {
@@ -277,7 +280,7 @@ blocks(int fd)
 	return st.st_blocks;
 }
 
-/* The client fills its memory; the daemon makes not a page of it, and says what is missing. */
+/* The client must allocate its pages; the daemon allocates none and names the hole. */
 static void
 holes(void **state)
 {
@@ -306,7 +309,7 @@ holes(void **state)
 		assert_true(rig_wait_empty(&rig, side, 20000) >= 0);
 }
 
-/* Of a file that only one device has, nothing can be taken away. */
+/* No holes can be punched into a file shared with one device only. */
 static void
 punched_large(void **state)
 {
@@ -340,7 +343,7 @@ punched_large(void **state)
 		assert_true(rig_wait_empty(&rig, side, 20000) >= 0);
 }
 
-/* Of a small file: whoever does it ends, when the device comes there. */
+/* A hole in a small file ends the client that punched it, when the device accesses it. */
 static int
 puncher(int sock, void *arg)
 {
@@ -383,7 +386,7 @@ punched_small(void **state)
 	assert_int_equal(counted("ended_segment_lost") - before, 4);
 }
 
-/* The doorbell page, too: the device looks at it all the time. */
+/* The same with the doorbell page, which the device reads all the time. */
 static void
 punched_doorbell(void **state)
 {
@@ -406,7 +409,7 @@ punched_doorbell(void **state)
 
 /* ---- limits ---- */
 
-/* A daemon without descriptors refuses, lives, and serves again when some have come back. */
+/* A daemon without free descriptors refuses clients and serves again when some are free. */
 static void
 no_descriptors(void **state)
 {
@@ -438,7 +441,7 @@ no_descriptors(void **state)
 		}
 	}
 	assert_true(refused > 0);
-	for (int i = 0; i < 20; i++) /* what finds no room ends this client at most */
+	for (int i = 0; i < 20; i++) /* running out ends at most this client */
 		if (raw_attach(&more, file, VA, MIB, 0) == -EPIPE)
 			break;
 	for (int i = 0; i < 5; i++)
@@ -450,11 +453,11 @@ no_descriptors(void **state)
 	close(file);
 }
 
-/* A user's clients have an end together: who comes last is told the limit and its key. */
+/* Clients of a user share a limit: the client that exceeds it is told the limit and its key. */
 static void
 memory_of_a_user(void **state)
 {
-	static const char *const each[] = {"0", "0", "1", NULL}; /* MiB, and 4 of a user */
+	static const char *const each[] = {"0", "0", "1", NULL}; /* MiB; 4 MiB per user */
 	struct ipc_number first;
 	int file = full_file(MIB);
 	struct raw r[5];
@@ -469,7 +472,7 @@ memory_of_a_user(void **state)
 	}
 	assert_non_null(strstr(r[4].head.reason, "4 MiB ([quota] user_memory_mb)"));
 	assert_int_equal(rig_ask(&own, "counters", 0, "refused_memory_per_uid"), 1);
-	/* What one gives back the next may have. */
+	/* Memory that one client detaches is available to the next. */
 	assert_int_equal(raw_call(&r[0], IPC_DETACH, &first, sizeof(first), -1), 0);
 	assert_int_equal(raw_attach(&r[4], file, VA, MIB, 0), 0);
 	assert_int_equal(raw_attach(&r[0], file, VA, MIB, 0), -ENOMEM);
@@ -487,8 +490,8 @@ memory_of_a_user(void **state)
 }
 
 /*
- * A client that is stopped amid its requests, replies and memory: others go on, and it may be
- * killed. By hand for a minute: STOPPED_SECONDS=60.
+ * A client stopped during requests, replies and attaching memory: others are not affected, and it
+ * can be killed. For a longer test by hand: STOPPED_SECONDS=60.
  */
 static void
 stopped_client(void **state)
@@ -525,7 +528,7 @@ stopped_client(void **state)
 	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
 }
 
-/* Clients with many QPs, memory and descriptors that come and are gone at once */
+/* Clients with many QPs, memory and descriptors that disconnect at once */
 static void
 storm(void **state)
 {
@@ -541,13 +544,13 @@ storm(void **state)
 			raw_request(&r, IPC_CREATE_CQ, &cq, sizeof(cq), -1);
 			r.seq++;
 		}
-		raw_close(&r); /* most of them are still to be read */
+		raw_close(&r); /* most requests are still unread */
 		close(file);
 	}
 	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
 }
 
-/* Slow memory is not there unless it is asked for; who wants it is told how. */
+/* Slow memory must be enabled; the error tells how. */
 static void
 slow_memory_off(void **state)
 {
@@ -574,7 +577,7 @@ slow_memory_off(void **state)
 
 /* ---- versions ---- */
 
-/* The daemon answers a greeting of any version, in that version, and says who is to be upgraded. */
+/* The daemon answers a greeting of any version, in that version, and says which side to upgrade. */
 static void
 other_versions(void **state)
 {
@@ -612,11 +615,11 @@ other_versions(void **state)
 	others_attach();
 }
 
-/* Daemons of another make: what one does with a greeting. */
+/* Other implementations of a daemon: their reaction to a greeting. */
 enum manner {
-	MUTE,	/* ends the connection, unless the version is older */
+	MUTE,	/* closes, unless the version is older */
 	WORDS,	/* answers that the version is too old */
-	CLOSES, /* ends it in any case */
+	CLOSES, /* always closes */
 };
 
 static void
@@ -637,7 +640,7 @@ greet_back(int s, enum manner manner)
 	send(s, &reply, sizeof(reply), MSG_NOSIGNAL);
 }
 
-/* A child that listens at path, as that user, until it is killed. */
+/* Start a child that listens at path as that user, until it is killed. */
 static pid_t
 fake_daemon(struct sockaddr_un *addr, enum manner manner, uid_t uid)
 {
@@ -679,7 +682,7 @@ end_fake(struct sockaddr_un *addr, pid_t pid)
 	rmdir(addr->sun_path);
 }
 
-/* As soon as somebody listens. */
+/* Retry until a process listens. */
 static void
 open_fails(const char *path, int error, const char *words)
 {
@@ -717,7 +720,7 @@ other_daemons(void **state)
 	}
 }
 
-/* Who listens is looked at before anything is said. */
+/* The client checks the owner of the socket before it sends anything. */
 static void
 strangers_daemon(void **state)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The time of day jumps by days under the daemon and its clients: nobody waits by it. Traffic that
- * is verified, events, clients that come and go, and the end of the daemon take as long as ever.
+ * The time of day jumps by days in the daemon and its clients: no wait depends on it. Verified
+ * traffic, events, clients that connect and disconnect, and the end of the daemon take as long as
+ * ever.
  */
 
 #include <stdio.h>
@@ -59,7 +60,7 @@ clock_jumps(void **state)
 	rig_stop(&rig);
 }
 
-/* It does jump here. */
+/* Check that the time jumps in this process. */
 static void
 preloaded(void **state)
 {
@@ -68,7 +69,7 @@ preloaded(void **state)
 	assert_true(labs((long)(a - b)) > 3600);
 }
 
-/* LD_PRELOAD takes a blank for the end of a path: the library is named by a link without one. */
+/* LD_PRELOAD splits at blanks, so the library is named by a symbolic link without one. */
 static int
 again_with(const char *library, char **argv)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Ends that nobody announced: clients killed or stopped in full traffic while others go on, and a
- * daemon killed with clients attached. Times are printed beside the load of the machine; asserted
- * is that there is an end at all.
+ * Abrupt ends: clients killed or stopped in full traffic while others continue, and a daemon killed
+ * with clients attached. Times are printed with the load of the machine; only completion is
+ * asserted.
  */
 
 #include <errno.h>
@@ -36,7 +36,7 @@ random_below(uint32_t n)
 	return (uint32_t)(seed >> 33) % n;
 }
 
-/* ---- a victim: QPs to both sides, posting as fast as it can, until somebody ends it ---- */
+/* ---- a victim: QPs to both sides, posting as fast as it can until it is killed ---- */
 
 static void
 flood(struct peer *a, struct peer *b, unsigned int n)
@@ -85,7 +85,7 @@ stop_bystanders(struct bystanders *by)
 		assert_true(rig_wait_empty(&rig, side, GIVE_UP_MS) >= 0);
 }
 
-/* Until the bystanders' client alone is left on both sides; ns since `from` */
+/* Wait until only the bystanders are left on both sides; returns ns since `from` */
 static uint64_t
 wait_for_base(uint64_t from)
 {
@@ -160,7 +160,7 @@ killed_in_traffic(void **state)
 	stop_bystanders(&by);
 }
 
-/* Stopped anywhere, also between taking a doorbell and filling it in: then killed. */
+/* Stopped anywhere, also between reserving a doorbell and writing it, and then killed. */
 static void
 stopped_and_killed(void **state)
 {
@@ -190,8 +190,8 @@ stopped_and_killed(void **state)
 }
 
 /*
- * Processes of 64 clients, in traffic, that attach and die in turns: in the end all is as it was.
- * By hand 6,400 clients: DEATHS=100 test_ipc_death many_after_each_other
+ * Processes of 64 clients in traffic, attached and killed in turns: in the end nothing is left. By
+ * hand, 6,400 clients: DEATHS=100 test_ipc_death many_after_each_other
  */
 static void
 many_after_each_other(void **state)
@@ -273,7 +273,7 @@ killed_with_many_objects(void **state)
 	assert_true(took >= 0);
 }
 
-/* A process that its child outlives: the socket stays open, the client is gone all the same. */
+/* A process whose child survives it: the socket stays open, but the client is cleaned up. */
 static void
 outlived_by_its_child(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory that is not shared with the daemon: stacks, mappings of files, whatever a process wants to
- * keep. Everything works there; what fails hurts the client that is at fault, nobody else.
+ * Memory that is not shared with the daemon: stacks, mappings of files, memory kept private. All
+ * operations work on it; a failed access affects only the client that owns the memory.
  */
 
 #include <errno.h>
@@ -176,7 +176,7 @@ file_mapping(void **state)
 	close(fd);
 }
 
-/* The process as a whole keeps its memory; softhca_alloc() is shared as ever. */
+/* Private memory of the whole process stays private; softhca_alloc() still shares. */
 static void
 environment(void **state)
 {
@@ -194,12 +194,12 @@ environment(void **state)
 	assert_true(mr[0] != NULL && mr[1] != NULL);
 	assert_false(is_shared(mem));
 	assert_int_equal(setenv("SOFTHCA_SLOW_MR", "0", 1), 0);
-	/* What is in use as it is stays so, beside it things are as ever. */
+	/* Memory in use as private stays private, while memory beside it is converted. */
 	assert_non_null(softhca_reg_mr(pd, mem, 2 * PAGE, REMOTE));
 	assert_false(is_shared(mem) || is_shared(mem + PAGE));
 	assert_non_null(softhca_reg_mr(pd, mem + 2 * PAGE, PAGE, REMOTE));
 	assert_true(is_shared(mem + 2 * PAGE));
-	/* And what is shared already may be named by a region that goes the slow way. */
+	/* Shared memory may also be in a region that is accessed the slow way. */
 	assert_non_null(softhca_reg_mr(pd, mem, 4 * PAGE, REMOTE | KEEP));
 	unsetenv("SOFTHCA_SLOW_MR");
 	assert_int_equal(softhca_close(ctx), 0);
@@ -208,7 +208,7 @@ environment(void **state)
 	munmap(mem, 2 * PEER_BYTES);
 }
 
-/* ---- two peers in this process, one region beside their own ---- */
+/* ---- two peers in this process, with one more region ---- */
 
 struct pair {
 	struct peer a, b;
@@ -275,7 +275,7 @@ reregister(void **state)
 	peer_fill(p.a.buf, 8 * PAGE, 1);
 	expect(operate(&p, SOFTHCA_WR_RDMA_WRITE, 8 * PAGE, 100), SOFTHCA_WC_SUCCESS);
 	assert_true(peer_verify(p.mem + 100, 8 * PAGE, 1));
-	/* slow to fast, to slow again, and its rights */
+	/* from slow to fast and back, and its access rights */
 	assert_int_equal(softhca_rereg_mr(p.mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, other,
 					  20 * PAGE, REMOTE),
 			 0);
@@ -442,7 +442,7 @@ reg_foreign(struct raw *r, uint64_t va, uint64_t length, uint32_t pdn)
 	return raw_call(r, IPC_REG_MR, &mr, sizeof(mr), -1);
 }
 
-/* Memory as a whole: only the client's own, only what is mapped in it. */
+/* The daemon accepts only the client's own memory file, and only mapped ranges. */
 static void
 bad_memory(void **state)
 {
@@ -494,7 +494,7 @@ bad_memory(void **state)
 		assert_true(reg_foreign(&r, bad[i][0], bad[i][1], pdn) < 0);
 	assert_int_equal(reg_foreign(&r, VA, 4096, pdn), 0);
 	assert_int_equal(reg_foreign(&r, VA, 4097, pdn), -EFAULT);
-	/* No queue lies there, whatever the client says. */
+	/* Queues cannot lie there, whatever the client requests. */
 	assert_int_equal(raw_call(&r, IPC_CREATE_CQ,
 				  &(struct hca_ctl_cq){.addr = HCA_BUS_FOREIGN | VA, .log_size = 4},
 				  sizeof(struct hca_ctl_cq), -1),
@@ -509,7 +509,7 @@ bad_memory(void **state)
 	munmap(here, 4096);
 }
 
-/* Memory that goes away under a region: the request fails as one that is not allowed. */
+/* Unmapped memory in a region: the request fails with an access error. */
 static void
 unmapped_under_it(void **state)
 {
@@ -533,7 +533,7 @@ unmapped_under_it(void **state)
 	bystanders_stop(&by);
 }
 
-/* The same of the requester's own memory, and of a receive. */
+/* The same for local memory of the requester, and of a receive. */
 static void
 unmapped_locally(void **state)
 {
@@ -573,7 +573,7 @@ unmapped_locally(void **state)
 
 /* ---- fork(), death ---- */
 
-/* Children come and go, each writes what it inherited; the parent's traffic goes to the parent. */
+/* Children are forked all the time and write to inherited memory; traffic uses the parent's. */
 static void
 forks(void **state)
 {
@@ -607,7 +607,7 @@ forks(void **state)
 	pair_close(&p);
 }
 
-/* Talks over its stack until it is killed. */
+/* Exchanges data in its stack until it is killed. */
 static int
 victim(int sock, void *arg)
 {
@@ -656,7 +656,7 @@ killed_in_traffic(void **state)
 
 /* ---- memory that does not answer ---- */
 
-/* Faults in these pages wait until they are answered; -1: not allowed here. */
+/* Page faults in this range wait until they are resolved; -1: not permitted here. */
 static int
 watch_faults(void *mem, size_t bytes)
 {
@@ -674,8 +674,8 @@ watch_faults(void *mem, size_t bytes)
 }
 
 /*
- * A client whose page does not come holds up nobody else. Some kernels refuse such an access, then
- * the request fails; others wait, then it is repeated until the page is there.
+ * A client whose page is not resolved delays no other client. Some kernels fail such an access, and
+ * the request fails; others wait, and the access is repeated until the page is there.
  */
 static void
 silent_memory(void **state)
@@ -709,7 +709,7 @@ silent_memory(void **state)
 	bystanders_stop(&by);
 }
 
-/* It never answers, and its process is killed, or goes. */
+/* The page is never resolved; the process is killed, or exits. */
 static int
 silent_for_ever(int sock, void *arg)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The SIGBUS handler against clients that come and go: while pages of one memory vanish again and
- * again, others are made and destroyed at the same addresses. Nobody's bytes but those of the lost
- * segment become zeros.
+ * The SIGBUS handler while clients come and go: pages of one memory vanish again and again while
+ * others are created and destroyed at the same addresses. Only bytes of the lost segment become
+ * zeros.
  */
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static const struct hca_ctl_segment segment = {VA, BYTES, 0};
 
 struct user {
 	int file, lost_fd;
-	uint32_t failed; /* lines of what went wrong; a thread cannot assert */
+	uint32_t failed; /* number of failed checks, because a thread cannot assert */
 	bool end;
 };
 
@@ -82,7 +82,7 @@ file_of(uint64_t bytes)
 	return fd;
 }
 
-/* Touches pages that are not there: zeros, and the owner is told. */
+/* Access pages that are missing: they read as zeros, and the owner is told. */
 static void
 lose(const struct user *u, int empty)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Programs whose memory calls somebody hooked (hooks.h): by relocations patched in every loaded
- * object, and by LD_PRELOAD. Memory is registered, used, given back and inherited all the same, and
- * what the hooks write to may lie on the very pages that are exchanged.
+ * Programs with hooked memory functions (hooks.h), by patched relocations in every loaded object
+ * and by LD_PRELOAD. Registering, using, returning and inheriting memory works nevertheless, even
+ * if the hooks write to the very pages that are being replaced.
  */
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 #include "hooks.h"
 #include "ipc_rig.h"
 
-#define SECONDS 60 /* a store that sleeps for ever ends the process */
+#define SECONDS 60 /* a store that blocks for ever ends the process */
 #define ROUNDS 3
 #define PRELOADED "SOFTHCA_TEST_PRELOADED"
 
@@ -33,7 +33,7 @@ differs(const char *what, uint64_t got, uint64_t want)
 	return 1;
 }
 
-/* The child has a copy in the same place, which is its own. */
+/* The child has its own copy at the same address. */
 static int
 inherited(uint8_t *buf)
 {
@@ -52,7 +52,7 @@ inherited(uint8_t *buf)
 	return differs("child of fork()", (uint64_t)status, 0) + !peer_verify(buf, PEER_BYTES, 6);
 }
 
-/* Private memory becomes shared and private again under the program's stores. */
+/* Memory becomes shared and private again while the program stores to it. */
 static int
 use_memory(uint8_t *buf)
 {
@@ -81,7 +81,7 @@ use_memory(uint8_t *buf)
 	return bad;
 }
 
-/* book: where the hooks count; on the first page of the buffer, which begins behind it */
+/* book: the hooks' counters, on the first page of the buffer, before its data */
 static int
 use_memory_hooked(volatile uint64_t **book)
 {
@@ -94,7 +94,7 @@ use_memory_hooked(volatile uint64_t **book)
 		bad = use_memory(mem + 64);
 	if (bad == 0)
 		bad = differs("hooks called by the library", **book, 0);
-	munmap(NULL, 0); /* the hook is there */
+	munmap(NULL, 0); /* check that the hook is called */
 	bad += differs("hooks called by the program", **book, 1);
 	*book = NULL;
 	return bad;
@@ -121,7 +121,7 @@ patched_relocations(void **state)
 	close(sock);
 }
 
-/* In the program that was started with the hooks in front of the C library */
+/* Runs in the program that was started with the hooks preloaded. */
 static int
 main_preloaded(const char *paths)
 {
@@ -137,7 +137,7 @@ main_preloaded(const char *paths)
 	return use_memory_hooked(book) != 0;
 }
 
-/* LD_PRELOAD takes a blank for the end of a path: the library is named by a link without one. */
+/* LD_PRELOAD splits at blanks, so the library is named by a symbolic link without one. */
 static void
 name_link(char *link, size_t size)
 {
@@ -166,7 +166,7 @@ preloaded(void **state)
 	pid_t pid;
 
 	if (getenv("HOOKS") == NULL)
-		skip(); /* a sanitizer wants to be the first */
+		skip(); /* sanitizers must be loaded first */
 	name_link(link, sizeof(link));
 	assert_int_equal(symlink(getenv("HOOKS"), link), 0);
 	pid = rig_fork(child_with_preload, NULL, &sock);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Clients that lie: every message malformed in every way, descriptors and addresses that are not
- * memory or not theirs, numbers and doorbells of others, memory that vanishes, replies nobody
- * reads. They are refused and counted; a conversation of two others goes on, verified, all the
- * time.
+ * Hostile clients: every message malformed in every way, descriptors and addresses that are not
+ * memory or belong to others, numbers and doorbells of others, memory that vanishes, replies that
+ * are never read. All are refused and counted, while two other clients exchange verified data.
  */
 
 #include <dirent.h>
@@ -26,7 +25,7 @@
 #define MEMORY ((uint64_t)MEMORY_MB << 20)
 #define VA UINT64_C(0x10000000)
 #define MIB UINT64_C(0x100000)
-#define HANG_S 60 /* what takes longer hangs */
+#define HANG_S 60 /* longer waits count as hangs */
 #define HANG_NS (HANG_S * UINT64_C(1000000000))
 
 static struct rig rig;
@@ -75,7 +74,7 @@ is_settled(void)
 	       rig_ask(&rig, "usage", 0, "hca_mpts") == 4;
 }
 
-/* Only the bystander is left, soon: the last to go may not even have been let in yet. */
+/* Wait until only the bystanders are left; the last client may not even be admitted yet. */
 static void
 settled(void)
 {
@@ -89,7 +88,7 @@ settled(void)
 
 /* ---- framing ---- */
 
-/* The packet ends the connection without an answer. */
+/* The daemon closes the connection without an answer. */
 static void
 ends(const void *bytes, size_t len, const int *fds, unsigned int num_fds)
 {
@@ -195,9 +194,7 @@ daemon_fds(void)
 	return n;
 }
 
-/*
- * A packet without a byte looks like the end of the stream; its descriptors have come all the same.
- */
+/* An empty packet looks like the end of the stream, but may carry descriptors. */
 static void
 empty_packets(void **state)
 {
@@ -215,7 +212,7 @@ empty_packets(void **state)
 	close(fds[0]);
 	close(fds[1]);
 	settled();
-	/* Threads of their own close what came. */
+	/* separate threads close the descriptors */
 	for (end = rig_now_ns() + HANG_NS; daemon_fds() > before && rig_now_ns() < end;)
 		usleep(1000);
 	assert_true(daemon_fds() <= before);
@@ -244,7 +241,7 @@ bad_hello(void **state)
 	settled();
 }
 
-/* Well framed, otherwise anything. */
+/* Correct framing, random contents. */
 static void
 random_requests(void **state)
 {
@@ -298,7 +295,7 @@ random_requests(void **state)
 
 /* ---- memory ---- */
 
-/* One that is nobody's any more, in a folder. */
+/* A regular file that was unlinked. */
 static int
 plain_file(const char *folder)
 {
@@ -317,7 +314,7 @@ sealed_file(const char *name, uint64_t bytes, int seals)
 	int fd = memfd_create(name, MFD_ALLOW_SEALING | MFD_CLOEXEC);
 
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
-	/* with all its pages; large ones are attached in parts that are refused, or filled then */
+	/* with all pages allocated; large ones have parts that are refused, or filled later */
 	for (uint64_t at = 0; at < bytes && bytes <= 4 * MIB; at += 4096)
 		assert_int_equal(pwrite(fd, "", 1, (off_t)at), 1);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
@@ -394,7 +391,7 @@ bad_segments(void **state)
 		{VA, 4096, UINT64_MAX - 4095, -EBADF},
 		{VA, MIB, 4 * MEMORY, -EBADF},
 		{VA, MEMORY + 4096, 0, -ENOMEM},
-		{VA, MIB, 0, -EEXIST}, /* from here on with one in place */
+		{VA, MIB, 0, -EEXIST}, /* from here on one segment is attached */
 		{VA + 4096, 4096, 0, -EEXIST},
 		{VA - 4096, 8192, 0, -EEXIST},
 		{VA + MIB - 4096, 8192, 0, -EEXIST},
@@ -416,7 +413,7 @@ bad_segments(void **state)
 	number.number = 0;
 	assert_int_equal(raw_call(&r, IPC_DETACH, &number, sizeof(number), -1), 0);
 	assert_int_equal(raw_call(&r, IPC_DETACH, &number, sizeof(number), -1), -EINVAL);
-	/* as many as there may be, each of one page */
+	/* the maximum number of segments, of a page each */
 	for (uint64_t i = 0; i < 4096; i++)
 		assert_int_equal(raw_attach(&r, small, VA + i * 8192, 4096, i % 1024 * 4096), 0);
 	assert_int_equal(raw_attach(&r, fd, 4 * VA, 4096, 0), -ENOMEM);
@@ -441,7 +438,7 @@ reg(struct raw *r, uint32_t pdn, uint64_t va, uint64_t length)
 	return raw_call(r, IPC_REG_MR, &mr, sizeof(mr), -1);
 }
 
-/* Addresses outside of what was attached: regions, queues, pages. */
+/* Addresses outside of attached memory: regions, queues, pages. */
 static void
 foreign_addresses(void **state)
 {
@@ -485,7 +482,7 @@ foreign_addresses(void **state)
 	settled();
 }
 
-/* What another client has: every call that takes a number is refused, and changes nothing. */
+/* Numbers of another client: every call that takes one is refused and has no effect. */
 static void
 foreign_numbers(void **state)
 {
@@ -552,9 +549,7 @@ foreign_numbers(void **state)
 
 /* ---- doorbells ---- */
 
-/*
- * One word, when the device has taken what was there: it may wait for a CPU as long as it has to.
- */
+/* Write one word when the device has taken the previous one; it may have to wait for a CPU. */
 static void
 ring(struct hca_uar_page *uar, uint32_t slot, uint64_t word)
 {
@@ -570,7 +565,7 @@ ring(struct hca_uar_page *uar, uint32_t slot, uint64_t word)
 	__atomic_store_n(&uar->fifo[slot], hca_cpu_to_le64(word), __ATOMIC_RELEASE);
 }
 
-/* At least so many more than before, soon: the device counts a word after it has taken it. */
+/* Wait until the counter has grown by at least so many; the device counts after taking a word. */
 static void
 device_counts(const char *name, int64_t before, int64_t more)
 {
@@ -613,7 +608,7 @@ doorbells_of_others(void **state)
 		     HCA_DB_MAKE(random32() % 64, 0, HCA_OP_SEND, qpn != 0 ? qpn : 1, 4));
 	}
 	device_counts("db_foreign_qpn", foreign, RINGS / 2);
-	/* and all of the page full of anything, again and again */
+	/* and fill the whole page with random words, repeatedly */
 	for (unsigned int i = 0; i < 200; i++)
 		for (size_t k = 0; k < HCA_UAR_PAGE_SIZE / 4; k++)
 			((volatile uint32_t *)uar)[k] = random32();
@@ -624,7 +619,7 @@ doorbells_of_others(void **state)
 	printf("doorbells for another's QP refused: %ld, for none: %ld\n",
 	       (long)(rig_ask(&rig, "device", 0, "db_foreign_qpn") - foreign),
 	       (long)(rig_ask(&rig, "device", 0, "db_dead_qpn") - dead));
-	/* the page is its own: it cannot be taken away, nor made shorter */
+	/* the page is sealed: it cannot be truncated or unmapped */
 	assert_int_not_equal(ftruncate(r.uar_fd, 0), 0);
 	munmap(uar, HCA_UAR_PAGE_SIZE);
 	raw_close(&r);
@@ -636,8 +631,8 @@ doorbells_of_others(void **state)
 /* ---- memory that vanishes ---- */
 
 /*
- * Memory whose pages cannot be had any more (here: the daemon is made to find none at the place of
- * this client's segments) ends its owner, and nobody else. The device goes on reading zeros.
+ * Memory without pages (the daemon is made to find none in this client's segments) ends its owner
+ * only. The device continues with zeros.
  */
 static int
 loser(int sock, void *arg)
@@ -666,7 +661,7 @@ loser(int sock, void *arg)
 		fprintf(stderr, "poll_cq: %d\n", err);
 		return err;
 	}
-	/* what the device found in queues that are zeros now may be told before */
+	/* errors that the device found in queues of zeros may be reported first */
 	do {
 		err = softhca_get_async_event(p.ctx, &e);
 		if (err == 0)
@@ -736,7 +731,7 @@ too_many_clients(void **state)
 	settled();
 }
 
-/* Connect and go, at any point of the conversation. */
+/* Disconnect at every point of the handshake. */
 static void
 come_and_go(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a client could do with the sleep words and its eventfd: write to the page, empty the counter
- * with O_NONBLOCK cleared, kick in a loop. The page is sealed, the worker never reads the counter,
- * and a client that kicks for nothing is soon not listened to. Another one goes on all the while.
+ * Abuse of the sleep words and the eventfd: writing to the page, reading the counter with
+ * O_NONBLOCK cleared, kicking in a loop. The page is sealed, the worker never reads the counter,
+ * and a client that kicks without need is soon ignored for a while. Another client works meanwhile.
  */
 
 #include <errno.h>
@@ -32,7 +32,7 @@ sealed(void **state)
 	assert_true(write(r.sleep_fd, "x", 1) < 0);
 	assert_true(fallocate(r.sleep_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) < 0);
 	assert_true(ftruncate(r.sleep_fd, 0) < 0);
-	/* Opened again it is no other file. */
+	/* Opening it again gives the same file. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", r.sleep_fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd >= 0) {
@@ -43,7 +43,7 @@ sealed(void **state)
 	rig_stop(&rig);
 }
 
-/* A command goes on; its worker may have to be woken for it. */
+/* A command of another client; its worker may have to be woken. */
 static void
 bystand(struct raw *r)
 {
@@ -71,7 +71,7 @@ storm(void **state)
 		if (n % 64 == 0 && rig_ask(&rig, "device", 0, "kicks_muted") != 0)
 			break;
 	}
-	/* A worker that waits for a CPU meets fewer of them in its time. */
+	/* A worker that waits for a CPU sees fewer kicks. */
 	assert_true(rig_ask(&rig, "device", 0, "kicks_for_nothing") >= 1);
 	print_message("not listened to %ld times\n",
 		      (long)rig_ask(&rig, "device", 0, "kicks_muted"));

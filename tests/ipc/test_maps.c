@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Segments of all clients together: nobody takes the mappings of the process away from the others.
- */
+/* Segments of all clients together: no client can use up the process's mappings. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +68,7 @@ one_takes_all(void **state)
 	assert_int_equal(maps.used, 0);
 }
 
-/* What cannot be mapped costs nothing. */
+/* A mapping that fails is not charged. */
 static void
 refused(void **state)
 {
@@ -88,8 +86,7 @@ refused(void **state)
 }
 
 /*
- * Everybody's share and the rest leave the daemon what it needs itself, whatever the machine
- * allows.
+ * All shares together leave the daemon the mappings it needs itself, whatever the machine's limit.
  */
 static void
 limits(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Registering memory of every kind through a daemon: what is converted in place, what is found,
- * what is refused; that no write is lost on the way; and what fork() leaves.
+ * Registering every kind of memory through a daemon: which is converted in place, found, or
+ * refused; no store is lost meanwhile; and the state after fork().
  */
 
 #include <errno.h>
@@ -44,7 +44,7 @@ is_shared(const void *addr)
 	return shared;
 }
 
-/* A buffer on either side, a conversation over it, what was on its pages and beside it is there. */
+/* Convert a buffer on each side, use it, and check the rest of its pages. */
 static int
 talk_over(int sock, unsigned int side, uint8_t *buf)
 {
@@ -89,7 +89,7 @@ static void
 heap(void **state)
 {
 	uint8_t *mem = malloc(PEER_BYTES + 2 * PAGE);
-	uint8_t *buf = mem + 40; /* begins and ends within a page that is somebody else's too */
+	uint8_t *buf = mem + 40; /* begins and ends inside pages that hold other data */
 
 	assert_non_null(mem);
 	memset(mem, 0x5a, 40);
@@ -138,7 +138,10 @@ refused(struct softhca_pd *pd, void *mem, uint64_t bytes, uint32_t access, int e
 		fail_msg("%d: %s", errno, softhca_last_error(NULL));
 }
 
-/* What cannot be shared stays where it is, whole regions with it; what is not there is refused. */
+/*
+ * Memory that cannot be shared is not moved, including whole regions with such parts; unmapped
+ * memory is refused.
+ */
 static void
 left_where_it_is(void **state)
 {
@@ -169,7 +172,7 @@ left_where_it_is(void **state)
 	assert_int_equal(softhca_close(ctx), 0);
 }
 
-/* Regions that share pages: a page is private again when the last one is gone. */
+/* Regions that share pages: a page becomes private again after the last region. */
 static void
 overlapping(void **state)
 {
@@ -197,7 +200,7 @@ overlapping(void **state)
 	assert_int_equal(softhca_close(ctx), 0);
 }
 
-/* Unmapped by the program before the region goes: what lies there then is not touched. */
+/* Unmapped by the program before deregistration: whatever is mapped there later is not touched. */
 static void
 unmapped_before(void **state)
 {
@@ -222,7 +225,7 @@ unmapped_before(void **state)
 	assert_int_equal(softhca_close(ctx), 0);
 }
 
-/* A shared mapping is found, while its descriptor is open. */
+/* A shared mapping is found while its descriptor is open. */
 static void
 shared_mapping(void **state)
 {
@@ -246,7 +249,7 @@ shared_mapping(void **state)
 	assert_int_equal(softhca_close(ctx), 0);
 }
 
-/* Pages of a GiB, of which there are none: a sentence, and the program goes on. */
+/* Pages of 1 GiB, of which there are none: an error with a reason. */
 static void
 no_hugepages(void **state)
 {
@@ -290,7 +293,7 @@ struct hammer {
 	int pipe[2];
 };
 
-/* Words of its own on every page: what it wrote last must be there. */
+/* Stores to its own words on every page: the last value must be there. */
 static void *
 hammer_stores(void *arg)
 {
@@ -384,7 +387,7 @@ expect(int got, int want, const char *what)
 	return 1;
 }
 
-/* In the child: nothing of the parent's context works, nothing crashes, memory is a copy. */
+/* In the child: the parent's context does not work, nothing crashes, memory is a copy. */
 static int
 in_child(struct peer *p, uint8_t *buf, int from_parent, int to_parent)
 {
@@ -478,9 +481,7 @@ register_all_the_time(void *arg)
 	return NULL;
 }
 
-/*
- * With a context of its own the child does what the parent's threads were doing when it was born.
- */
+/* With its own context the child does what the parent's threads were doing at fork(). */
 static void
 fork_while_registering(void **state)
 {
@@ -512,7 +513,7 @@ fork_while_registering(void **state)
 	assert_null(result);
 }
 
-/* Many small regions on one heap: pieces come and go, and nothing stays. */
+/* Many small regions on one heap: registration and deregistration leave nothing behind. */
 static void
 many_regions(void **state)
 {
@@ -572,7 +573,7 @@ register_lists(void *arg)
 	return NULL;
 }
 
-/* A list of pages goes ahead of its region: another region that moves does not come between. */
+/* A list of pages is sent before its region: another conversion must not come between. */
 static void
 lists_beside_moves(void **state)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What processes of ordinary users may not do: management datagrams. Those of a user the daemon was
- * told of may. And what a process is told that may have no more open files. And what a process is
- * told that has used up its own rights.
+ * Rights of users: management datagrams are refused to ordinary users and allowed to privileged
+ * ones. And the errors of a process without free descriptors, in the daemon or in itself.
  */
 
 #include <errno.h>
@@ -21,7 +20,7 @@
 
 static struct rig rig;
 
-/* The user as whom the client runs: this one, unless that is root. */
+/* The user that the client runs as: the current one, unless that is root. */
 static uid_t
 user(void)
 {
@@ -90,7 +89,7 @@ become_user(struct peer *p)
 		return differs("setuid", -errno, 0);
 	if (peer_open(p, rig.path[0], &cfg) != 0)
 		return 1;
-	a.dgid = p->me.gid; /* its own: datagrams come back, nobody takes them */
+	a.dgid = p->me.gid; /* its own address: datagrams come back, and no QP takes them */
 	p->ah = softhca_create_ah(p->pd, &a);
 	return p->ah == NULL;
 }
@@ -127,7 +126,7 @@ ordinary_user(void **state)
 	close(sock);
 	assert_int_equal(rig_ask(&rig, "device", 0, "qp_qkey_refused"), 2);
 	assert_int_equal(rig_ask(&rig, "device", 0, "sq_management_refused"), 1);
-	/* It was its own, and came back. */
+	/* The datagram came back. */
 	assert_int_equal(rig_ask(&rig, "device", 0, "rx_bad_qkey"), 0);
 	rig_stop(&rig);
 }
@@ -161,7 +160,7 @@ privileged_user(void **state)
 	rig_stop(&rig);
 }
 
-/* A program without descriptors is told so, by whatever needs one, and its context goes on. */
+/* Every call that needs a descriptor reports that there is none, and the context stays usable. */
 static int
 poor(int sock, void *arg)
 {

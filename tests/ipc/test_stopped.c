@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A daemon that gets no CPU for a while: whoever posts does not wait for it, and no post fails
- * before its send queue is full, however small the doorbell page is. Nothing of it is lost.
+ * A daemon without CPU for a while: posts do not wait for it and succeed until the send queue is
+ * full, however small the doorbell page is. No request is lost.
  */
 
 #include <errno.h>
@@ -81,7 +81,7 @@ ends_close(struct ends *e)
 	peer_close(&e->b);
 }
 
-/* WRITE number k of QP i has a place of its own. */
+/* WRITE number k of QP i has its own target. */
 static int
 post(struct ends *e, unsigned int i, unsigned int k)
 {

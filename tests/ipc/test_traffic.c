@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Two processes talk through a daemon; afterwards it holds nothing of them. */
+/* Two processes exchange data through a daemon; afterwards nothing of them is left in it. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ uc(void **state)
 	two_processes((struct peer_config){.type = SOFTHCA_QPT_UC, .events = true});
 }
 
-/* Another client, whose channels come and go. */
+/* Another client that creates and destroys channels. */
 static void *
 churn(void *arg)
 {
@@ -104,7 +104,7 @@ churn(void *arg)
 	return (void *)(intptr_t)err;
 }
 
-/* Who sleeps for an event hears it, whatever the driver does for others at that moment. */
+/* A thread waiting for an event gets it, whatever the driver does for other clients meanwhile. */
 static void
 events_beside_control(void **state)
 {
@@ -138,7 +138,7 @@ events_beside_control(void **state)
 	peer_close(&b);
 }
 
-/* Objects that are left at close: the daemon has nothing of them either. */
+/* Objects left at close: the daemon frees them, too. */
 static void
 close_with_objects(void **state)
 {
@@ -152,7 +152,7 @@ close_with_objects(void **state)
 	assert_true(rig_wait_empty(&rig, 0, 0) >= 0);
 }
 
-/* A context on either device in one process; memory is attached to each when it is first used. */
+/* A context on each device in one process; memory is attached to each at its first use. */
 static void
 two_contexts(void **state)
 {
@@ -268,7 +268,7 @@ resize_and_rereg(void **state)
 	assert_true(rig_wait_empty(&rig, 0, 0) >= 0);
 }
 
-/* Descriptors of this file a program that is executed would have too. */
+/* Number of descriptors of this file that exec() would pass on. */
 static unsigned int
 inherited(int file)
 {
@@ -282,7 +282,7 @@ inherited(int file)
 	return n;
 }
 
-/* What softhca_attach() takes, and what it does not. */
+/* Files that softhca_attach() accepts, and those it refuses. */
 static void
 attached_memory(void **state)
 {
@@ -313,7 +313,7 @@ attached_memory(void **state)
 	close(fd);
 }
 
-/* What a test that fails leaves behind is gone before the next one. */
+/* What a failed test leaves behind is gone before the next one. */
 static int
 sleeper(int sock, void *arg)
 {

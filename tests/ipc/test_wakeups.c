@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Wake-ups through a daemon whose workers sleep without an alarm: one that is lost is a request
- * that never completes. Doorbells of more clients than the rota of pages keeps, frames that come
- * over memif, commands, completion events, those a full pipe made wait, and with a worker per stage
- * every edge between them, all at random distances around the time after which a worker sleeps.
+ * Wakeups through a daemon whose workers sleep without the alarm: if one is lost, a request never
+ * completes. Doorbells of more clients than the rota of pages holds, frames over memif, commands,
+ * completion events, events delayed by a full pipe, and, with a worker per stage, every edge
+ * between them, at random times around the one at which a worker falls asleep.
  *
- * And a client that is stopped between its doorbell and the kick: nobody else waits for it.
+ * Also a client that is stopped between its doorbell and the kick: no other client waits for it.
  *
- * By hand for long, 10^6 doorbells: WAKEUPS=1000000 IPCD=.../ipcd test_ipc_wakeups doorbells
+ * A long test by hand, 10^6 doorbells: WAKEUPS=1000000 IPCD=.../ipcd test_ipc_wakeups doorbells
  */
 
 #include <errno.h>
@@ -26,13 +26,13 @@
 
 #include "ipc_rig.h"
 
-#define CLIENTS 17u /* the rota keeps 16 */
+#define CLIENTS 17u /* the rota holds 16 */
 #define DOORBELLS 1200u
 #define EXCHANGES 150u
 #define AT_ONCE_EVERY 16u
 #define COMMANDS_EVERY 8u
 #define DISTANCE_NS 400000u
-#define LOST_S 60.0 /* nothing is so slow */
+#define LOST_S 60.0 /* a lost wakeup, however slow the machine */
 #define PIPE 4096
 
 static struct rig rig;
@@ -41,7 +41,7 @@ static struct rig rig;
 
 static volatile bool stop_at_kick;
 
-/* In place of libc's, also for the library: what writes 8 bytes writes to an eventfd. */
+/* Replaces that of libc, also for the library: writes of 8 bytes go to an eventfd. */
 ssize_t
 write(int fd, const void *bytes, size_t len)
 {
@@ -71,7 +71,7 @@ start_daemon(const char *layout, bool alarm, bool memif)
 	if (memif)
 		setenv("IPCD_MEMIF", wire, 1);
 	rig_start(&rig, NULL);
-	/* A nap of a microsecond is one, not fifty. */
+	/* so that a sleep of a microsecond does not take fifty */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 }
 
@@ -99,7 +99,7 @@ chance(uint32_t below)
 	return (uint32_t)(((chance_state >> 32) * below) >> 32);
 }
 
-/* Exactly so long on this CPU, or asleep, when other threads have it. */
+/* Busy for exactly so long, or asleep so that other threads can run. */
 static void
 pause_between(void)
 {
@@ -162,7 +162,7 @@ done(struct peer *p, uint64_t id)
 	assert_int_equal(err, 0);
 }
 
-/* One client rings, or several at once; each rests long enough to leave the rota. */
+/* One client rings, or several at once, with pauses long enough to leave the rota. */
 static void
 doorbells(void **state)
 {
@@ -247,14 +247,14 @@ bytes_in(const struct peer *p)
 	return bytes;
 }
 
-/* Nobody reads until there is no room; what is owed comes once there is. */
+/* Read no events until the pipe is full; the delayed ones arrive when there is room. */
 static void
 full_pipe(struct peer *p)
 {
 	struct softhca_wc wc;
 	int bytes = 0;
 
-	/* A page that was read in part holds less than a page until it is empty. */
+	/* A pipe page that was partly read holds less than a page until it is empty. */
 	while (bytes_in(p) != 0)
 		take_event(p);
 	assert_int_equal(fcntl(p->channel->fd, F_SETPIPE_SZ, PIPE), PIPE);
@@ -274,7 +274,7 @@ full_pipe(struct peer *p)
 	assert_int_equal(softhca_poll_cq(p->cq, 1, &wc), 0);
 }
 
-/* Both ways, so that either side's workers are woken by doorbells and by frames. */
+/* In both directions, so that doorbells and frames wake the workers of both sides. */
 static void
 exchanges(const char *layout, bool memif)
 {
@@ -326,7 +326,7 @@ memory_txrx(void **state)
 
 #define AT_WRITTEN 64
 
-/* The doorbell rings, the kick waits for SIGCONT. */
+/* Ring the doorbell; the kick waits for SIGCONT. */
 static int
 stopper(int sock, void *buf)
 {
@@ -339,7 +339,7 @@ stopper(int sock, void *buf)
 		err = peer_connect_qp(&p, p.qp, p.me.qpn, p.me.psn, p.me.psn);
 	if (err == 0)
 		err = peer_meet(sock);
-	/* until the worker sleeps when the doorbell rings */
+	/* repeat until the worker sleeps when the doorbell rings */
 	for (stop_at_kick = true; err == 0 && stop_at_kick;) {
 		usleep(3000);
 		p.buf[AT_WRITTEN] = 0;
@@ -377,8 +377,8 @@ wait_for_byte(const uint8_t *byte)
 }
 
 /*
- * With the alarm the request is found without anybody's kick. Without it others are served as ever;
- * their kicks wake the worker, which then finds that of the client, too.
+ * With the alarm the request is found without a kick. Without it others are served as usual; their
+ * kicks wake the worker, which then finds the stopped client's doorbell, too.
  */
 static void
 stopped(bool alarm)
