@@ -2,7 +2,10 @@
 #ifndef TESTS_UNIT_ABI_ABI_TEST_H
 #define TESTS_UNIT_ABI_ABI_TEST_H
 
-/* What every ABI test needs: cmocka in its required order, and comparison with golden bytes. */
+/*
+ * Shared by the ABI tests: cmocka's headers in the required order, and comparison with golden
+ * bytes.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -51,7 +51,7 @@ test_init_hca(void **state)
 	assert_int_equal(HCA_INIT_LOG(hca_be64_to_cpu(m.mpt_base)), 17);
 }
 
-/* Table 3-2-13: pairs, the lower number at 10h, also alone. */
+/* Table 3-2-13: pairs, the first at 10h; also a single one. */
 static void
 test_map_icm(void **state)
 {

@@ -22,7 +22,7 @@ fill_path(struct hca_qpc_path *p)
 	p->dip = BE(0x0a000002);
 }
 
-/* Table 3-2-40, with the words the interface decisions give a meaning. */
+/* Table 3-2-40, with the reserved words that the interface decisions define. */
 static void
 test_qpc(void **state)
 {

@@ -50,7 +50,7 @@ test_opcodes(void **state)
 	assert_int_equal(HCA_BTH_XRC_SEND_ONLY_INV, 0xb7);
 }
 
-/* Header lengths follow from the list; every opcode stands once and in its transport. */
+/* Header lengths follow from the list; every opcode appears once, in its transport. */
 static void
 test_opcode_list(void **state)
 {

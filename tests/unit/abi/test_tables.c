@@ -55,7 +55,7 @@ test_commands(void **state)
 	for (size_t i = 0; i < COUNT(cmds); i++) {
 		assert_true(cmds[i].op <= 0xfff);
 		assert_true(cmds[i].in_len <= HCA_MBOX_SIZE && cmds[i].out_len <= HCA_MBOX_SIZE);
-		/* whatever table 3-2-1 does not have is announced */
+		/* commands that table 3-2-1 lacks are announced by a capability */
 		assert_int_equal(cmds[i].caps != 0,
 				 (cmds[i].op & 0xff0) == 0xf00 ||
 					 (cmds[i].op >= 0x35 && cmds[i].op <= 0x37) ||
@@ -65,7 +65,7 @@ test_commands(void **state)
 	}
 }
 
-/* The mailbox lengths of the list are those of the structures. */
+/* The mailbox lengths in the list equal those of the structures. */
 static void
 test_mailbox_lengths(void **state)
 {
@@ -118,7 +118,7 @@ test_transition_rows(void **state)
 	}
 }
 
-/* Every command of the family leads somewhere, always to the same state. */
+/* Every command of the family has a transition, and all its transitions lead to one state. */
 static void
 test_transition_commands(void **state)
 {
@@ -175,7 +175,7 @@ test_statuses(void **state)
 	assert_int_equal(HCA_STAT_BAD_QP_STATE, 0x10);
 }
 
-/* Requests belong to the module that uses them and have the direction of their type. */
+/* Requests belong to the module that uses them and have the direction that their type implies. */
 static void
 test_ctx_accesses(void **state)
 {
@@ -196,7 +196,7 @@ test_ctx_accesses(void **state)
 				     requests[i].code == requests[j].code);
 }
 
-/* One engine module writes a field; the QP state alone has several and is atomic. */
+/* One engine module writes each field, except the QP state, which is atomic. */
 static void
 test_ctx_single_writer(void **state)
 {

@@ -9,7 +9,7 @@
 #define ICM_BYTES (512u << 10)
 #define POLLS 4000u
 
-/* Layout of the two blocks. */
+/* Layout of the memory blocks. */
 #define D_ICM 0u
 #define D_MBOX_IN ICM_BYTES
 #define D_MBOX_OUT (ICM_BYTES + 4096u)
@@ -390,7 +390,7 @@ rig_to_rts(struct rig *r, uint32_t qpi)
 	return rig_mbox(r, HCA_CMD_RTR2RTS_QPEE, RIG_QPN(qpi));
 }
 
-/* One QP's lines, all MPTs, all CQs. */
+/* Copy the QP's contexts, all MPTs and all CQs. */
 static size_t
 take_snapshot(struct rig *r, uint32_t qpi, uint8_t *out)
 {

@@ -3,8 +3,8 @@
 #define TESTS_UNIT_DEVICE_RIG_H
 
 /*
- * A whole HCA on a port that goes nowhere, and the smallest driver that can talk to it: commands
- * through the HCR, ICM mapped in one piece, queues and regions in one block of memory per domain.
+ * A whole HCA on a port that leads nowhere, with a minimal driver: commands through the HCR, ICM
+ * mapped in one piece, queues and regions in one block of memory per domain.
  */
 
 #include <stdarg.h>
@@ -29,9 +29,9 @@
 #define RIG_LOG_MPTS 7u
 #define RIG_LOG_MTTS 12u
 #define RIG_BLOCK (1u << 20)
-#define RIG_PAGE 1u /* UAR page and domain of the user */
+#define RIG_PAGE 1u /* UAR page and domain of the client */
 #define RIG_PD HCA_PD_MAKE(5, RIG_PAGE)
-#define RIG_KPD HCA_PD_MAKE(1, 0) /* the driver's */
+#define RIG_KPD HCA_PD_MAKE(1, 0) /* the driver's PD */
 #define RIG_QPN(i) HCA_QPN_MAKE(0x155, i, RIG_LOG_QPS)
 
 struct rig {
@@ -44,49 +44,49 @@ struct rig {
 	uint8_t *in, *out;  /* mailboxes */
 	uint64_t out_param; /* of the last command */
 	uint8_t *srqc;	    /* ICM of the SRQ contexts */
-	uint32_t next_mtt;  /* first MTT entry not used yet */
+	uint32_t next_mtt;  /* first unused MTT entry */
 	uint8_t snapshot[1 << 16];
 };
 
-/* init: INIT_HCA done and ICM mapped. */
+/* Create the rig. init: execute INIT_HCA and map the ICM. */
 struct rig *rig_new(bool init);
 void rig_free(struct rig *r);
 int rig_eal(void);
 void rig_poll(struct rig *r);
-/* Pull and plug the cable. */
+/* Take the link down or up. */
 void rig_link(struct rig *r, bool up);
 
-/* Returns the status; in_param and out_param as given. */
+/* Execute a command; returns its status. */
 int rig_cmd(struct rig *r, uint16_t op, uint8_t mod, uint32_t in_mod, uint64_t in, uint64_t out);
-/* The same with the rig's mailboxes. */
+/* Execute a command with the rig's mailboxes. */
 int rig_mbox(struct rig *r, uint16_t op, uint32_t in_mod);
-/* Writes HCR with go, polls nothing. */
+/* Write the HCR with go set, without polling the device. */
 void rig_post(struct rig *r, uint32_t ctrl, uint32_t in_mod, uint64_t in, uint64_t out,
 	      uint16_t token);
 uint32_t rig_ctrl(struct rig *r);
 
 void rig_init_hca(struct rig *r);
-/* Pages of 4 KiB at p, one MTT entry each; returns the first index. */
+/* Write an MTT entry for each of `pages` 4 KiB pages from p; returns the first index. */
 uint32_t rig_mtt(struct rig *r, const uint8_t *p, uint32_t pages);
-/* MPT index over len bytes at p; returns the key. */
+/* Register len bytes at p as MPT index; returns the key. */
 uint32_t rig_mr(struct rig *r, uint32_t index, uint32_t pd, const uint8_t *p, uint64_t len);
 void rig_fill_mpt(struct rig *r, uint32_t index, uint32_t pd, const uint8_t *p, uint64_t len,
 		  uint32_t mtt);
 void rig_eq(struct rig *r, uint32_t eqn, uint32_t log);
 struct hca_eqe *rig_eqe(struct rig *r, uint32_t i);
 void rig_cq(struct rig *r, uint32_t cqn, uint32_t log);
-/* The mailbox of SW2HW_CQ. */
+/* Fill in the mailbox of SW2HW_CQ. */
 void rig_fill_cqc(struct rig *r, uint32_t cqn, uint32_t log, uint32_t key);
 void rig_gid(struct rig *r);
 
-/* SQ of 16 x 64 B and RQ of 8 x 64 B in keys 20, 21; CQs 2 and 3. */
+/* Create what a QP needs: SQ of 16 x 64 B and RQ of 8 x 64 B in keys 20 and 21, CQs 2 and 3. */
 void rig_qp_world(struct rig *r);
 struct hca_qpc *rig_qpc(struct rig *r, uint32_t qpi, uint32_t mask);
 int rig_to_init(struct rig *r, uint32_t qpi);
 int rig_to_rtr(struct rig *r, uint32_t qpi);
 int rig_to_rts(struct rig *r, uint32_t qpi);
 
-/* Nothing of the HCA's contexts may change between the two. */
+/* rig_remember() copies the HCA's contexts; the other call asserts that none has changed. */
 void rig_remember(struct rig *r, uint32_t qpi);
 void rig_unchanged(struct rig *r, uint32_t qpi);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory runs out: every allocation of hca_create() and of the commands that allocate fails once,
- * one after the other. Each time there is an error, nothing has changed, nothing is left. The
- * allocators are wrapped by the linker (--wrap), so the device knows nothing of it.
+ * Out of memory: each allocation of hca_create() and of the commands that allocate fails once, in
+ * turn. Each time there is an error, the state is unchanged, and nothing leaks. The linker wraps
+ * the allocators (--wrap), so the device is not changed for it.
  */
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #define QPN RIG_QPN(QPI)
 #define NEVER (-1)
 
-static int fail_in = NEVER; /* allocations until one fails */
+static int fail_in = NEVER; /* number of allocations until one fails */
 static unsigned int failed;
 
 static bool
@@ -100,7 +100,10 @@ creating_an_hca(void **state)
 	assert_int_equal(allocations(), before);
 }
 
-/* fill() makes the mailbox; how many allocations there were. */
+/*
+ * Execute a command whose mailbox fill() writes, failing each allocation in turn; returns their
+ * number.
+ */
 static unsigned int
 command(struct rig *r, uint16_t op, uint32_t in_mod, void (*fill)(struct rig *r))
 {
@@ -155,7 +158,7 @@ sw2hw_cq(void **state)
 	assert_int_equal(r->h->vtp.mpt[11].users, 1);
 }
 
-/* Queues of more than one page that do not follow each other. */
+/* Queues of more than one page, in pages that are not adjacent. */
 static void
 fill_init(struct rig *r)
 {

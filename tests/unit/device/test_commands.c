@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The HCR state machine and commands about the device: good, bad, by event, reset. */
+/*
+ * The HCR state machine and commands about the device: success, errors, completion by event, reset.
+ */
 
 #include <string.h>
 
@@ -28,7 +30,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Words of QUERY_DEV_LIM as the interface decisions and the rig's configuration make them. */
+/* Words of QUERY_DEV_LIM according to the interface decisions and the rig's configuration. */
 static void
 dev_lim_golden(void **state)
 {
@@ -62,7 +64,7 @@ adapter_and_nop(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_NOP, 0, 3, 0, 0), HCA_STAT_BAD_PARAM);
 }
 
-/* Every opcode there is not, and every one that is not announced. */
+/* Every opcode that does not exist, and every one that is not announced. */
 static void
 unknown_opcodes(void **state)
 {
@@ -114,7 +116,7 @@ init_hca_limits(void **state)
 	assert_false(r->h->ctxmgt->ready);
 }
 
-/* Mailboxes must lie in the driver's windows, whole. */
+/* Mailboxes must lie completely inside the driver's windows. */
 static void
 mailbox_domain(void **state)
 {
@@ -158,7 +160,7 @@ icm_map_and_unmap(void **state)
 	struct rig *r = *state;
 	struct hca_mbox_map_icm *m = (void *)r->in;
 
-	/* overlaps what is mapped: nothing of the group of two is taken */
+	/* overlaps mapped pages: neither chunk of the pair is mapped */
 	memset(m, 0, sizeof(*m));
 	hca_map_icm_entry(m, 0)->virt = hca_cpu_to_be64(0x900000);
 	hca_map_icm_entry(m, 0)->page = hca_cpu_to_be64(HCA_ICM_MAKE_PAGE((uintptr_t)r->driver, 1));
@@ -169,10 +171,10 @@ icm_map_and_unmap(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 3, 1, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 0, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 257, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
-	/* memory of a client */
+	/* a client's memory */
 	hca_map_icm_entry(m, 0)->page = hca_cpu_to_be64(HCA_ICM_MAKE_PAGE((uintptr_t)r->user, 1));
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 1, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
-	/* not whole chunks, then whole */
+	/* parts of chunks, then whole ones */
 	assert_int_equal(rig_cmd(r, HCA_CMD_UNMAP_ICM, 1, 1, 0x100000, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_UNMAP_ICM, 1, 1, 0x700000, 0), HCA_STAT_BAD_PARAM);
 	rig_eq(r, 0, 4);
@@ -199,7 +201,7 @@ address_tables(void **state)
 	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 1, 0xfff));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_PARAM);
 	assert_non_null(hca_gid_get(r->h->ctxmgt, 0));
-	/* the same address on a VLAN is another entry; the same twice is none */
+	/* the same address in another VLAN is another entry; a duplicate is refused */
 	g->index = hca_cpu_to_be32(1);
 	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 0, 0));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_PARAM);
@@ -258,7 +260,10 @@ mad_and_counters(void **state)
 			 HCA_STAT_BAD_INDEX);
 }
 
-/* E = 1: go clears at acceptance, an EQE with the token completes; a full EQ delays it. */
+/*
+ * E = 1: go is cleared at acceptance, and an EQE with the token reports completion; a full EQ
+ * delays it.
+ */
 static void
 completion_by_event(void **state)
 {
@@ -280,7 +285,7 @@ completion_by_event(void **state)
 	assert_int_equal(rig_eqe(r, 0)->status, HCA_STAT_OK);
 	assert_int_equal(rig_eqe(r, 1)->status, HCA_STAT_BAD_PARAM);
 	rig_poll(r);
-	/* the third waits for a slot, and so does the next command */
+	/* the third event waits for room, and so does the next command */
 	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_NOP), 0x1f, 0, 0, 1);
 	rig_poll(r);
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
@@ -331,7 +336,7 @@ reset_register(void **state)
 	}
 }
 
-/* The next driver finds no address and no P_Key of the last one. */
+/* After a reset the next driver finds no GIDs and P_Keys of the previous one. */
 static void
 reset_forgets_addresses(void **state)
 {

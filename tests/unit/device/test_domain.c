@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* CLOSE_DOMAIN: all that one owner has goes at once, what others have stays. */
+/* CLOSE_DOMAIN: all objects of one owner are destroyed, those of others remain. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ everything_of_one(void **state)
 	assert_true(hca_eq_is_live(r->h, 1));
 	for (uint32_t i = 1; i <= r->h->vtp.mpt_mask; i++)
 		assert_int_not_equal(HCA_PD_DOMAIN(r->h->vtp.mpt[i].pd), RIG_PAGE);
-	/* it may end again, having nothing */
+	/* closing an empty domain is allowed */
 	assert_int_equal(close_domain(r, RIG_PAGE), HCA_STAT_OK);
 	assert_int_equal(close_domain(r, OTHER), HCA_STAT_OK);
 	assert_int_equal(r->h->vtp.mpt[OTHER_KEY].state, HCA_MPT_FREE);

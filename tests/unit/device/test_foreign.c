@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Regions of foreign memory in the MPT: which are taken, and what may lie in them. */
+/* Foreign memory in the MPT: which regions are accepted, and what may lie in them. */
 
 #include <errno.h>
 
@@ -34,7 +34,9 @@ teardown(void **state)
 	return 0;
 }
 
-/* Only where the composition reaches such memory, only for clients, on one side of the bit. */
+/*
+ * Only if the composition can access such memory, only for clients, and not across the address bit.
+ */
 static void
 dma_windows(void **state)
 {
@@ -55,7 +57,7 @@ regions(void **state)
 	const uint8_t *at = (const uint8_t *)(uintptr_t)WHERE;
 	uint32_t mtt = rig_mtt(r, at, 3), mixed = rig_mtt(r, at, 1);
 
-	rig_mtt(r, r->user, 1); /* behind it */
+	rig_mtt(r, r->user, 1); /* after the end */
 	rig_fill_mpt(r, 9, RIG_PD, at, LEN, mtt);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 9), HCA_STAT_BAD_PARAM); /* no window */
 	assert_int_equal(hca_dma_attach(r->h, RIG_PAGE, WHERE, LEN), 0);
@@ -67,7 +69,7 @@ regions(void **state)
 	assert_null(r->h->vtp.mpt[9].base);
 	assert_null(hca_vtp_check(&r->h->vtp, KEY(9), RIG_PD, 0, WHERE, 8));
 	assert_non_null(hca_foreign_find(&r->h->vtp, KEY(9), RIG_PD, NULL, 0, WHERE, LEN));
-	/* the window stays as long as the region, and no queue lies in it */
+	/* the window exists as long as the region, and queues cannot lie in it */
 	assert_int_equal(hca_dma_detach(r->h, RIG_PAGE, WHERE, LEN), -EBUSY);
 	rig_fill_cqc(r, 2, 4, KEY(9));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 2), HCA_STAT_BAD_PARAM);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * MAP_ICM and UNMAP_ICM in chunks of every size and order, what is refused, and the copies of
- * contexts that appear in ICM when they change hands.
+ * MAP_ICM and UNMAP_ICM with chunks of all sizes and orders, refused requests, and the copies of
+ * contexts written to ICM when ownership changes.
  */
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "rig.h"
 
 #define PAGE 4096u
-/* Where rig.c has put the tables; the driver's memory behind what rig_init_hca() uses. */
+/* Addresses of the tables in rig.c, and the driver's memory after what rig_init_hca() uses. */
 #define V_QPC 0x100000u
 #define V_CQC 0x110000u
 #define V_EQC 0x120000u
@@ -79,7 +79,9 @@ unmap(struct rig *r, uint8_t type, uint64_t virt, uint32_t pages)
 
 /* ---- which memory a table lies in ---- */
 
-/* The two pages of the QPC table mapped one by one, the second first, to memory the other way. */
+/*
+ * The two pages of the QPC table mapped one at a time, the second first, to pages in reverse order.
+ */
 static void
 pages_out_of_order(void **state)
 {
@@ -103,13 +105,16 @@ pages_out_of_order(void **state)
 		assert_int_equal(hca_be32_to_cpu(q->local_qpn), RIG_QPN(qpis[i]));
 		assert_int_equal(HCA_QPC_STATE(hca_be32_to_cpu(q->flags)), HCA_QPS_INIT);
 	}
-	/* Either chunk is in use now. */
+	/* both chunks are in use now */
 	assert_int_equal(unmap(r, HCA_ICM_CTX, V_QPC, 1), HCA_STAT_RESOURCE_BUSY);
 	assert_int_equal(unmap(r, HCA_ICM_CTX, V_QPC + PAGE, 1), HCA_STAT_RESOURCE_BUSY);
 	assert_int_equal(unmap(r, HCA_ICM_CTX, V_QPC, 2), HCA_STAT_RESOURCE_BUSY);
 }
 
-/* One command of odd chunks in any order; they are joined by nobody and leave as they came. */
+/*
+ * One command with chunks of odd sizes in any order; they are not merged and are unmapped as
+ * mapped.
+ */
 static void
 odd_chunks(void **state)
 {
@@ -121,7 +126,7 @@ odd_chunks(void **state)
 	};
 
 	assert_int_equal(map_list(r, HCA_ICM_CTX, c, RTE_DIM(c)), HCA_STAT_OK);
-	/* the same addresses in the other space are others */
+	/* the same addresses in the other space are different ones */
 	assert_int_equal(map_list(r, HCA_ICM_TPT, c, RTE_DIM(c)), HCA_STAT_OK);
 	assert_int_equal(unmap(r, HCA_ICM_CTX, 0x801000, 1), HCA_STAT_BAD_PARAM);
 	assert_int_equal(unmap(r, HCA_ICM_CTX, 0x802000, 1), HCA_STAT_BAD_PARAM);
@@ -147,17 +152,17 @@ refused(void **state)
 	const uint64_t at = (uintptr_t)spare(r, 0), user = (uintptr_t)r->user;
 	const uint64_t end = (uintptr_t)r->driver + RIG_BLOCK;
 	const struct chunk bad[] = {
-		{0x800000, at, 0}, /* nothing */
-		{0x800800, at, 1}, /* not at a page */
+		{0x800000, at, 0}, /* an empty chunk */
+		{0x800800, at, 1}, /* not page-aligned */
 		{0x800001, at, 1},
-		{UINT64_MAX - 4095, at, 1}, /* around the end of all addresses */
+		{UINT64_MAX - 4095, at, 1}, /* wraps around the address space */
 		{UINT64_MAX - 8191, at, 3},
 		{0x800000, user, 1},	   /* a client's memory */
 		{0x800000, end - PAGE, 2}, /* partly outside */
 		{0x800000, end, 1},
 		{0x800000, UINT64_MAX - 4095, 1},
 		{0x800000, 0, 1},
-		{V_QPC, at, 1}, /* mapped already: all, begin, end, around */
+		{V_QPC, at, 1}, /* mapped already: whole, first page, last page, surrounding */
 		{V_QPC - PAGE, at, 2},
 		{V_QPC + PAGE, at, 2},
 		{V_QPC - PAGE, at, 8},
@@ -165,7 +170,7 @@ refused(void **state)
 	uint32_t count = r->h->ctxmgt->map[HCA_ICM_CTX].count;
 
 	for (unsigned int i = 0; i < RTE_DIM(bad); i++) {
-		/* behind and before a good one: neither is taken */
+		/* after and before a valid one: neither is mapped */
 		const struct chunk good = {0xa00000, at, 1};
 		const struct chunk behind[] = {good, bad[i]}, before[] = {bad[i], good};
 
@@ -188,7 +193,7 @@ refused(void **state)
 	assert_int_equal(r->h->ctxmgt->map[HCA_ICM_CTX].count, count);
 }
 
-/* Random chunks against a plain map of pages. */
+/* Random chunks, compared with a plain page map. */
 static void
 at_random(void **state)
 {
@@ -215,7 +220,7 @@ at_random(void **state)
 				first[i] = at;
 			continue;
 		}
-		/* Whole chunks and no gap. */
+		/* Only whole chunks, without gaps. */
 		for (int i = at; i < at + n; i++)
 			want = first[i] < at ? HCA_STAT_BAD_PARAM : want;
 		if (at + n < PAGES && first[at + n] >= 0 && first[at + n] < at + n)
@@ -246,7 +251,7 @@ make_srq(struct rig *r)
 	return rig_mbox(r, HCA_CMD_SW2HW_SRQ, SRQN);
 }
 
-/* Of every table: its memory stays while something lives in it, and goes then. */
+/* For every table: its memory cannot be unmapped while it holds a live context. */
 static void
 live_contexts_hold_it(void **state)
 {
@@ -291,7 +296,7 @@ state_in_icm(struct rig *r, uint32_t qpi)
 	return HCA_QPC_STATE(hca_be32_to_cpu(qpc(r, qpi)->flags));
 }
 
-/* At each transition, and at QUERY with the PSNs of that moment. */
+/* The copy is updated at each transition and, with the current PSNs, at QUERY. */
 static void
 qp_is_written_back(void **state)
 {
@@ -308,7 +313,7 @@ qp_is_written_back(void **state)
 	assert_int_equal(rig_to_rts(r, 5), HCA_STAT_OK);
 	assert_int_equal(state_in_icm(r, 5), HCA_QPS_RTS);
 	assert_int_equal(hca_be32_to_cpu(qpc(r, 5)->next_send_psn), 0xabcdef);
-	/* The engine goes on; ICM hears of it when it is asked. */
+	/* The engine advances; the copy in ICM follows at the query. */
 	qp->rtc.next_psn = qp->rtc.max_psn = 0xabcdf5;
 	qp->rrc.una = 0xabcdf2;
 	qp->ee.epsn = 0x654399;
@@ -325,14 +330,17 @@ qp_is_written_back(void **state)
 	assert_int_equal(state_in_icm(r, 5), HCA_QPS_ERR);
 	assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, RIG_QPN(5), 0, 0), HCA_STAT_OK);
 	assert_int_equal(state_in_icm(r, 5), HCA_QPS_RST);
-	/* The neighbours are nobody's. */
+	/* The neighbouring entries belong to no QP. */
 	for (uint32_t i = 0; i < HCA_QPC_SIZE; i++) {
 		assert_int_equal(((const uint8_t *)qpc(r, 4))[i], 0);
 		assert_int_equal(((const uint8_t *)qpc(r, 6))[i], 0);
 	}
 }
 
-/* CQ, EQ, SRQ, MPT and MTT: the entry is there when hardware owns it, and says so when not. */
+/*
+ * CQ, EQ, SRQ, MPT and MTT entries: written when the device takes ownership, marked when it gives
+ * it up.
+ */
 static void
 others_are_written_back(void **state)
 {
@@ -356,7 +364,7 @@ others_are_written_back(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 20, 0, 0), HCA_STAT_OK);
 	assert_int_equal(hca_be32_to_cpu(mpt[20].key), 0);
 	assert_int_equal(hca_be32_to_cpu(mpt[21].key), HCA_KEY_MAKE(0x2a, 21, 0x33));
-	/* A CQ still sends its events there. */
+	/* a CQ still reports to this EQ */
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_EQ, 0, 0, 0, 0), HCA_STAT_RESOURCE_BUSY);
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, 3, 0, 0), HCA_STAT_OK);
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_EQ, 0, 0, 0, 0), HCA_STAT_OK);
@@ -393,9 +401,7 @@ with_qkey(struct rig *r, uint32_t op, uint32_t qkey, uint32_t flags)
 	return rig_mbox(r, op, RIG_QPN(5));
 }
 
-/*
- * Q_Keys with the top bit are for QPs that were privileged when they left RESET, and for no other.
- */
+/* Q_Keys with the top bit set are reserved for QPs that were privileged when they left RESET. */
 static void
 controlled_qkeys(void **state)
 {
@@ -436,13 +442,13 @@ special_qp(void **state)
 	assert_int_equal(r->h->ctxmgt->gsi_qpn, 0);
 	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(5)), HCA_STAT_OK);
 	assert_int_equal(r->h->ctxmgt->gsi_qpn, RIG_QPN(5));
-	/* A refused one leaves it; another one takes its place; 0 is none. */
+	/* a refused command changes nothing; another QP replaces it; 0 removes it */
 	assert_int_not_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(6)), HCA_STAT_OK);
 	assert_int_equal(r->h->ctxmgt->gsi_qpn, RIG_QPN(5));
 	assert_int_equal(make_ud(r, 7), HCA_STAT_OK);
 	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(7)), HCA_STAT_OK);
 	assert_int_equal(r->h->ctxmgt->gsi_qpn, RIG_QPN(7));
-	/* The end of another QP is nothing to it, its own is. */
+	/* destroying another QP has no effect on it, destroying it does */
 	assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, RIG_QPN(5), 0, 0), HCA_STAT_OK);
 	assert_int_equal(r->h->ctxmgt->gsi_qpn, RIG_QPN(7));
 	assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, RIG_QPN(7), 0, 0), HCA_STAT_OK);

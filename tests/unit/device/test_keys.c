@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* MPT and MTT commands, the check of a copy, scatter. */
+/* MPT and MTT commands, access checks, scatter. */
 
 #include <string.h>
 
@@ -43,11 +43,11 @@ contiguous_region(void **state)
 	assert_null(hca_vtp_check(v, key ^ 1, RIG_PD, 0, (uintptr_t)p, 1));
 	assert_null(hca_vtp_check(v, key ^ 0x80000000, RIG_PD, 0, (uintptr_t)p, 1));
 	assert_null(hca_vtp_check(v, key, RIG_PD, 0, UINT64_MAX - 1, 8));
-	/* the entry as the owner gave it stands in ICM */
+	/* the ICM holds the entry as the owner wrote it */
 	assert_int_equal(hca_get_be32(r->driver + 4 * 4096 + 5 * HCA_MPT_SIZE + 8), key);
 }
 
-/* Pages out of order; the last byte of what is scattered is written last, each in its page. */
+/* Pages in any order; scatter writes the last byte last, each byte to its page. */
 static void
 scattered_pages(void **state)
 {
@@ -76,7 +76,7 @@ scattered_pages(void **state)
 	assert_int_equal(r->user[4096u * 1 + 4094], 0);
 }
 
-/* Scatter hands the copy kernel all but the last byte. */
+/* Scatter copies all but the last byte with the copy kernel. */
 static size_t copied;
 
 static void
@@ -108,7 +108,7 @@ last_byte_is_last(void **state)
 	}
 }
 
-/* Ranges at the ends of what 64 bits can say: no sum may wrap. */
+/* Ranges near 2^64: no sum may wrap. */
 static void
 ranges_do_not_wrap(void **state)
 {
@@ -151,7 +151,7 @@ ranges_do_not_wrap(void **state)
 				const struct hca_mpt_entry *e =
 					hca_vtp_check(&r->h->vtp, KEY(5), RIG_PD, 0, va[a], len[k]);
 
-				/* nothing at the end, which may be 2^64 */
+				/* length 0 at the end, which may be 2^64 */
 				if (len[k] == 0)
 					inside = va[a] - s <= n;
 				assert_int_equal(e != NULL, inside);
@@ -171,7 +171,7 @@ page_sizes(void **state)
 	for (uint32_t log = 0; log < 32; log++) {
 		uint32_t size = 1u << log;
 		bool valid = log >= HCA_MIN_PAGE_LOG && log <= HCA_MAX_PAGE_LOG;
-		/* the rig's memory is aligned to less than a large page is */
+		/* the rig's memory may be aligned to less than a large page */
 		bool aligned = valid && ((uintptr_t)r->user & (size - 1)) == 0;
 
 		rig_fill_mpt(r, 5, RIG_PD, r->user, 100, rig_mtt(r, r->user, 1));
@@ -181,7 +181,7 @@ page_sizes(void **state)
 			assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 5), HCA_STAT_BAD_PARAM);
 			continue;
 		}
-		/* the region goes on in a second page that was never written */
+		/* the region extends to a second page that was never written */
 		assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 5), HCA_STAT_BAD_PARAM);
 		m->first_byte_offset = hca_cpu_to_be32(size - 100);
 		assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 5), HCA_STAT_OK);
@@ -218,7 +218,7 @@ bad_mpt_changes_nothing(void **state)
 {
 	struct rig *r = *state;
 	struct hca_mpt *m = (void *)r->in;
-	/* the last four pages of the user's window: a fifth is outside */
+	/* the last four pages of the user's window: a fifth page is outside */
 	uint8_t *p = r->user + RIG_BLOCK - 4 * 4096;
 	uint32_t mtt = rig_mtt(r, p, 5);
 
@@ -260,7 +260,7 @@ live_ranges_are_busy(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_WRITE_MTT, 1), HCA_STAT_BAD_PARAM);
 	*hca_write_mtt_entry(m, 0) = hca_cpu_to_be64(0x1000);
 	assert_int_equal(rig_mbox(r, HCA_CMD_WRITE_MTT, 1), HCA_STAT_OK);
-	/* gone: its entries may be written again, the key is dead */
+	/* deregistered: its entries may be written again, and the key is invalid */
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 5, 0, 0), HCA_STAT_OK);
 	assert_null(hca_vtp_check(&r->h->vtp, KEY(5), RIG_PD, 0, (uintptr_t)r->user, 1));
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 5, 0, 0), HCA_STAT_BAD_RES_STATE);
@@ -269,7 +269,7 @@ live_ranges_are_busy(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_WRITE_MTT, 1), HCA_STAT_OK);
 }
 
-/* HW2SW_MPT answers only after every worker has passed a quiescent state. */
+/* HW2SW_MPT completes only after every worker has passed a quiescent state. */
 static void
 invalidation_waits_for_readers(void **state)
 {
@@ -278,7 +278,7 @@ invalidation_waits_for_readers(void **state)
 	rig_mr(r, 5, RIG_PD, r->user, 4096);
 	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_HW2SW_MPT), 5, 0, 0, 1);
 	for (unsigned int i = 0; i < 5; i++)
-		hca_ceu_poll(r->h, 0, 32); /* the worker itself does not report */
+		hca_ceu_poll(r->h, 0, 32); /* this worker itself does not report */
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
 	assert_int_equal(r->h->vtp.mpt[5].state, HCA_MPT_DYING);
 	assert_null(hca_vtp_check(&r->h->vtp, KEY(5), RIG_PD, 0, (uintptr_t)r->user, 1));
@@ -310,7 +310,9 @@ references(const struct rig *r)
 	return sum;
 }
 
-/* No poll does the work of a whole region or HCA; a reset in the middle leaves nothing behind. */
+/*
+ * No poll handles a whole large region or HCA at once; a reset in the middle leaves nothing behind.
+ */
 static void
 big_regions_go_in_slices(void **state)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* MCAST_ATTACH and MCAST_DETACH: who may, limits, and that the end of a QP leaves nothing. */
+/*
+ * MCAST_ATTACH and MCAST_DETACH: permissions, limits, and that destroying a QP removes its
+ * memberships.
+ */
 
 #include <string.h>
 
@@ -64,7 +67,7 @@ detach(struct rig *r, uint32_t qpn, const uint8_t gid[16])
 	return mcast(r, HCA_CMD_MCAST_DETACH, qpn, gid);
 }
 
-/* Members of the group; 0 where there is no such group. */
+/* Number of members of a group; 0 if it does not exist. */
 static unsigned int
 members(struct rig *r, const uint8_t gid[16])
 {
@@ -153,7 +156,7 @@ what_address(void **state)
 	no_group_is_left(r);
 }
 
-/* As many members and groups as QUERY_DEV_LIM says. */
+/* The numbers of members and groups that QUERY_DEV_LIM reports. */
 static void
 limits(void **state)
 {
@@ -179,7 +182,7 @@ limits(void **state)
 	assert_int_equal(members(r, group6), 1);
 }
 
-/* The QP is gone from all groups; those of others stay. */
+/* The QP leaves all groups; other QPs stay. */
 static void
 qp_ends(void **state)
 {

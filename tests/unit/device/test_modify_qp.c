@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The MODIFY_QP family: transitions, attributes, what each state fills in, and destruction. */
+/* The MODIFY_QP family: transitions, attributes, what each transition sets, and destruction. */
 
 #include <string.h>
 
@@ -80,7 +80,10 @@ ladder_fills_the_store(void **state)
 	assert_int_equal(HCA_QPC_STATE(hca_be32_to_cpu(icm->flags)), HCA_QPS_RTS);
 }
 
-/* Responder jobs follow max_dest_rd_atomic; in SQD the number may grow only within them. */
+/*
+ * Responder jobs follow max_dest_rd_atomic; in SQD the value may grow only up to the allocated
+ * number.
+ */
 static void
 responder_jobs(void **state)
 {
@@ -110,7 +113,7 @@ responder_jobs(void **state)
 		rig_qpc(r, QPI, HCA_QP_ATTR_MAX_DEST_RD_ATOMIC)->rd_atomic =
 			hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(0, cases[i].in_sqd, 0));
 		assert_int_equal(rig_mbox(r, HCA_CMD_SQD2SQD_QPEE, QPN), cases[i].rc);
-		/* Rounded up for requesters that round theirs. */
+		/* rounded up, for requesters that round their number up */
 		limit = cases[i].rc == HCA_STAT_OK ? cases[i].in_sqd : cases[i].at_rtr;
 		assert_int_equal(qp(r)->cfg.max_dest_rd_atomic, rte_align32pow2(limit));
 		assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_QP, QPN), HCA_STAT_OK);
@@ -162,7 +165,7 @@ rights_of_queue_regions(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_RST2INIT_QPEE, QPN), HCA_STAT_OK);
 }
 
-/* One field wrong at a time at RST2INIT: refused, and nothing of the device has changed. */
+/* RST2INIT with one invalid field at a time: refused, and the device's state is unchanged. */
 #define BREAK_INIT(X) \
 	X(q->pd = hca_cpu_to_be32(HCA_PD_MAKE(5, 2))) \
 	X(q->usr_page = hca_cpu_to_be32(2)) \
@@ -324,7 +327,7 @@ to_state(struct rig *r, uint32_t state)
 		qp(r)->cfg.state = HCA_QPS_SQE;
 }
 
-/* Every command in every state that has no row for it. */
+/* Every command in every state from which it has no transition. */
 static void
 illegal_transitions(void **state)
 {
@@ -347,7 +350,7 @@ illegal_transitions(void **state)
 			if (legal)
 				continue;
 			to_state(r, from);
-			/* stages digest what they were told */
+			/* let the stages handle their messages */
 			for (unsigned int k = 0; k < 4; k++)
 				rig_poll(r);
 			rig_qpc(r, QPI, 0);
@@ -405,7 +408,7 @@ reset_gives_everything_back(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, 2, 0, 0), HCA_STAT_OK);
 }
 
-/* A number whose tag is not the living one's. */
+/* A QPN whose tag differs from the live QP's. */
 static void
 another_number_on_a_live_index(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Memory windows as entries of the MPT: states, rights, ranges, who may use them. */
+/* Memory windows as MPT entries: states, rights, ranges, permitted users. */
 
 #include <errno.h>
 #include <string.h>
@@ -108,7 +108,9 @@ type1(void **state)
 	e = hca_vtp_check(v, b.new_key, RIG_PD, WR, va, 5000);
 	assert_non_null(e);
 	assert_ptr_equal(hca_vtp_ptr(v, e, va + 7, 100, &n), r->user + 1107);
-	/* its own range and rights, never the region's; no local use; the old key is dead */
+	/*
+	 * range and rights of the window, not of the region; no local use; the old key is invalid
+	 */
 	assert_null(hca_vtp_check(v, b.new_key, RIG_PD, WR, va - 1, 1));
 	assert_null(hca_vtp_check(v, b.new_key, RIG_PD, WR, va, 5001));
 	assert_null(hca_vtp_check(v, b.new_key, RIG_PD, HCA_ACCESS_REMOTE_ATOMIC, va, 8));
@@ -119,7 +121,7 @@ type1(void **state)
 	assert_int_equal(bound_to(r, REGION), 1);
 	assert_int_equal(free_key(r, REGION), HCA_STAT_RESOURCE_BUSY);
 	assert_non_null(hca_vtp_check(v, KEY(REGION, 0x33), RIG_PD, 0, va, 8));
-	/* bound again elsewhere, then to nothing */
+	/* bound elsewhere, then unbound */
 	b = want(r, 0, 10, RD);
 	b.new_key = KEY(WINDOW, 0x12);
 	assert_int_equal(bind(r, &b), 0);
@@ -154,7 +156,7 @@ type2(void **state)
 	assert_null(hca_vtp_check_bound(v, key, &user, WR, 1, 3000));
 	assert_null(hca_vtp_check_bound(v, key, &user, WR, UINT64_MAX, 1));
 	assert_null(hca_vtp_check_bound(v, key, &user, RD, 0, 8));
-	/* only this QP, in this life, in its PD */
+	/* usable only by this QP, until it is reset, and in its PD */
 	other.local_qpn ^= 0x100000;
 	assert_null(hca_vtp_check_bound(v, key, &other, WR, 0, 8));
 	assert_false(hca_window_invalidate(r->h, &other, key));
@@ -164,7 +166,7 @@ type2(void **state)
 	other = user;
 	other.pd += 2048;
 	assert_null(hca_vtp_check_bound(v, key, &other, WR, 0, 8));
-	/* a bound one is not bound again; what is bound may be freed */
+	/* a bound window cannot be bound again, but it can be freed */
 	assert_int_equal(bind(r, &b), HCA_SYND_MW_BIND);
 	assert_int_equal(bound_to(r, REGION), 1);
 	assert_true(hca_window_owned(r->h, &user, key));
@@ -181,7 +183,7 @@ type2(void **state)
 	assert_int_equal(free_key(r, REGION), HCA_STAT_OK);
 }
 
-/* The window's translation is the region's, in pages that do not follow each other too. */
+/* The window uses the region's translation, also when its pages are not adjacent. */
 static void
 scattered(void **state)
 {
@@ -288,7 +290,7 @@ bad_windows_are_refused(void **state)
 	m->key = hca_cpu_to_be32(KEY(WINDOW, 0x10));
 	m->length = hca_cpu_to_be64(1);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, WINDOW), HCA_STAT_BAD_PARAM);
-	/* the two bits that allow binding go together */
+	/* the two bits that allow binding must be set together */
 	rig_fill_mpt(r, REGION, RIG_PD, r->user, 4096, rig_mtt(r, r->user, 1));
 	m->flags |= hca_cpu_to_be32(HCA_ACCESS_MW_BIND);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, REGION), HCA_STAT_BAD_PARAM);
@@ -297,7 +299,7 @@ bad_windows_are_refused(void **state)
 	assert_int_equal(window(r, WINDOW, RIG_PD, 0), HCA_STAT_BAD_RES_STATE);
 }
 
-/* The command waits for whoever is changing the binding. */
+/* The command waits until a concurrent bind has finished. */
 static void
 freeing_waits_while_busy(void **state)
 {
@@ -312,7 +314,7 @@ freeing_waits_while_busy(void **state)
 		rig_poll(r);
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
 	hca_window_settle(r->h, b.new_key);
-	/* whoever binds without a pause cannot keep it from ending */
+	/* continuous binding cannot delay the command for ever */
 	assert_int_equal(hca_window_claim(r->h, &user, &b), HCA_SYND_MW_BIND);
 	assert_int_equal(bound_to(r, REGION), 0);
 	for (unsigned int i = 0; i < 20; i++)
@@ -331,7 +333,7 @@ freeing_waits_while_busy(void **state)
 		rig_poll(r);
 	assert_int_equal(r->h->vtp.mpt[WINDOW].state, HCA_MPT_FREE);
 	assert_int_equal(bound_to(r, REGION), 0);
-	/* given up half way */
+	/* abandoned half way */
 	assert_int_equal(window(r, WINDOW, RIG_PD, HCA_MPT_FLAG_WINDOW2), HCA_STAT_OK);
 	assert_int_equal(hca_window_claim(r->h, &user, &b), 0);
 	hca_window_settle(r->h, b.new_key);
@@ -339,7 +341,7 @@ freeing_waits_while_busy(void **state)
 	assert_int_equal(bind(r, &b), 0);
 }
 
-/* Memory of a live region is not taken from under it. */
+/* Memory of live regions cannot be detached. */
 static void
 detach_with_live_regions(void **state)
 {
@@ -349,13 +351,13 @@ detach_with_live_regions(void **state)
 	rig_mr(r, REGION, RIG_PD, r->user + 3 * 4096 + 5, 4096);
 	assert_int_equal(hca_dma_detach(r->h, RIG_PAGE, bus, RIG_BLOCK), -EBUSY);
 	assert_int_equal(hca_dma_detach(r->h, RIG_PAGE, bus + 4096, RIG_BLOCK), -ENOENT);
-	/* covered by another window: either may go, not both */
+	/* another window covers it: either can be detached, but not both */
 	assert_int_equal(hca_dma_attach(r->h, RIG_PAGE, bus + 3 * 4096, 8192), 0);
 	assert_int_equal(hca_dma_detach(r->h, RIG_PAGE, bus, RIG_BLOCK), 0);
 	assert_int_equal(hca_dma_detach(r->h, RIG_PAGE, bus + 3 * 4096, 8192), -EBUSY);
 	assert_int_equal(hca_dma_attach(r->h, RIG_PAGE, bus, RIG_BLOCK), 0);
 	assert_int_equal(hca_dma_detach(r->h, RIG_PAGE, bus + 3 * 4096, 8192), 0);
-	/* what touches none goes */
+	/* without regions it can be detached */
 	assert_int_equal(hca_dma_attach(r->h, RIG_PAGE, bus + (1 << 21), 4096), 0);
 	assert_int_equal(hca_dma_detach(r->h, RIG_PAGE, bus + (1 << 21), 4096), 0);
 	assert_int_equal(free_key(r, REGION), HCA_STAT_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* SET_NEIGH on a device with connected QPs: those that send to that neighbour follow, no others. */
+/* SET_NEIGH with connected QPs: QPs that send to the neighbour follow, others do not change. */
 
 #include <string.h>
 
@@ -73,15 +73,15 @@ qps_follow(void **state)
 	assert_memory_equal(frame_of(r, 5), "\x06\1\2\3\4\5", 6);
 	assert_memory_equal(frame_of(r, 5) + 6, before + 6, sizeof(before) - 6);
 	assert_true(image_dmac(r, 5) == 0x060102030405);
-	/* somebody else moves */
+	/* another neighbour moves */
 	assert_int_equal(set_neigh(r, stranger, "\x06\1\2\3\4\6", HCA_NEIGH_VALID), HCA_STAT_OK);
 	assert_memory_equal(frame_of(r, 5), "\x06\1\2\3\4\5", 6);
-	/* an entry that goes changes no QP */
+	/* removing an entry changes no QP */
 	assert_int_equal(set_neigh(r, peer, "\x06\1\2\3\4\7", 0), HCA_STAT_OK);
 	assert_memory_equal(frame_of(r, 5), "\x06\1\2\3\4\5", 6);
 }
 
-/* The same address on another VLAN is another neighbour. */
+/* The same address in another VLAN is a different neighbour. */
 static void
 vlans_are_apart(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The two paths of a QP: where the CEU writes them and when, what is in use, what a migration by a
- * stage leaves behind, and what QUERY_QP says of it.
+ * The two paths of a QP: where and when the CEU writes them, which one is in use, the state after a
+ * migration by a stage, and what QUERY_QP reports.
  */
 
 #include <string.h>
@@ -60,7 +60,7 @@ rearm(struct rig *r)
 	assert_int_equal(qp(r)->addr.mig, HCA_MIG_REARM);
 }
 
-/* Last byte of the destination, MigReq. */
+/* Check the last byte of the destination address, and MigReq. */
 static void
 expect_place(struct rig *r, uint32_t place, uint8_t peer, bool migreq)
 {
@@ -86,7 +86,7 @@ post_address(struct rig *r, uint8_t peer)
 	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_SQD2SQD_QPEE), QPN, (uintptr_t)r->in, 0, 0);
 }
 
-/* Both; of a QP that never needed the second one it is empty. */
+/* Both paths; the second is empty in a QP that never needed it. */
 static void
 places(struct rig *r, struct hca_roce_template t[HCA_QP_PATHS])
 {
@@ -97,8 +97,8 @@ places(struct rig *r, struct hca_roce_template t[HCA_QP_PATHS])
 }
 
 /*
- * A new address is written into the free place, after a round, and the place in use is left as it
- * is: whoever is making a frame from it ends with a whole one.
+ * A new address is written into the unused place after a round, and the place in use is not
+ * changed: a stage that is building a frame from it finishes with a consistent one.
  */
 static void
 address_in_the_free_place(void **state)
@@ -129,7 +129,7 @@ address_in_the_free_place(void **state)
 	}
 }
 
-/* What does not change the path moves nothing. */
+/* Commands that do not change the path move nothing. */
 static void
 nothing_moves(void **state)
 {
@@ -146,7 +146,7 @@ nothing_moves(void **state)
 	assert_int_equal(qp(r)->addr.ack_timeout[0], 3);
 }
 
-/* The alternate path is still the alternate path when the primary one has moved. */
+/* The alternate path stays the alternate path when the primary one has moved. */
 static void
 alternate_follows(void **state)
 {
@@ -185,7 +185,10 @@ expect_query(struct rig *r, uint32_t mig, uint8_t primary, uint8_t other)
 	assert_int_equal(HCA_QPC_ACKTO(hca_be32_to_cpu(q->alt_path.ackto)), primary == 9 ? 14 : 11);
 }
 
-/* A stage migrates; software sees it, rearms, and there is a way back without naming it again. */
+/*
+ * A stage migrates; software reads it and rearms, and the QP can migrate back without a new
+ * alternate path.
+ */
 static void
 there_and_back(void **state)
 {
@@ -206,7 +209,7 @@ there_and_back(void **state)
 		assert_int_equal(qp(r)->cfg.ack_timeout, there == 9 ? 11 : 14);
 		assert_int_equal(qp(r)->rtc.pace != 0, there == 9);
 		assert_int_equal(qp(r)->cfg.ask_addr, 1);
-		/* any command makes it known by heart again */
+		/* any command refreshes the cached state */
 		rig_qpc(r, QPI, HCA_QP_ATTR_ACCESS_FLAGS);
 		assert_int_equal(rig_mbox(r, HCA_CMD_RTS2RTS_QPEE, QPN), HCA_STAT_OK);
 		assert_int_equal(qp(r)->cfg.ask_addr, 0);
@@ -220,7 +223,7 @@ there_and_back(void **state)
 	assert_int_equal(hca_counter_value(r->h, HCA_CTR_path_migrations), 4);
 }
 
-/* By software: only what is armed goes anywhere. */
+/* Migration by software: only an armed path can be used. */
 static void
 forced(void **state)
 {
@@ -242,7 +245,7 @@ forced(void **state)
 	assert_int_equal(hca_counter_value(r->h, HCA_CTR_path_migrations), 1);
 }
 
-/* Whoever has the paths has them alone. */
+/* While one thread holds the paths, no other one can. */
 static void
 held(void **state)
 {
@@ -267,7 +270,7 @@ held(void **state)
 	assert_int_equal(qp(r)->addr.mig, HCA_MIG_ARMED);
 }
 
-/* One thing wrong with the alternate path at a time, of a QP that is armed already and stays so. */
+/* An alternate path with one invalid field at a time, for a QP that is armed and stays so. */
 #define BREAK_ALT(X) \
 	X(q->alt_path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(2, 0))) \
 	X(q->alt_path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 1))) \
@@ -287,7 +290,7 @@ bad_alternate_changes_nothing(void **state)
 	struct rig *r = *state;
 	struct hca_qpc *q;
 
-	/* REARM without any path to go to */
+	/* REARM without an alternate path */
 	rig_remember(r, QPI);
 	mailbox(r, HCA_QP_ATTR_PATH_MIG_STATE, HCA_MIG_REARM);
 	assert_int_equal(rig_mbox(r, HCA_CMD_RTS2RTS_QPEE, QPN), HCA_STAT_BAD_PARAM);
@@ -304,7 +307,7 @@ bad_alternate_changes_nothing(void **state)
 #undef X
 }
 
-/* A path may be loaded before anything is sent. */
+/* A path may be loaded before RTR. */
 static void
 loaded_on_the_way_to_rtr(void **state)
 {

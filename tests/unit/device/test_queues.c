@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* CQ and EQ commands and writers: overrun, arming, lying clients, resize, full EQs. */
+/* CQ and EQ commands and writers: overrun, arming, invalid consumer indexes, resize, full EQs. */
 
 #include <string.h>
 
@@ -40,7 +40,7 @@ record(struct rig *r, uint32_t cqn)
 	return (struct hca_cq_record *)(void *)(rig_cq_mem(r, cqn) + SIZE * HCA_CQE_SIZE);
 }
 
-/* One CQE of value v; false: refused. */
+/* Write one CQE of value v; false: refused. */
 static bool
 put(struct rig *r, uint32_t cqn, uint32_t v, bool solicited)
 {
@@ -106,7 +106,7 @@ poll_events(struct rig *r)
 		rig_poll(r);
 }
 
-/* Overrun: one CQ_ERROR, no further CQE, QPs to ERR; a CI that lies does not help. */
+/* Overrun: one CQ_ERROR, no further CQE, QPs go to ERR; an invalid consumer index does not help. */
 static void
 overrun(void **state)
 {
@@ -158,7 +158,7 @@ arming(void **state)
 	uint64_t before = hca_counter_value(r->h, HCA_CTR_comp_events);
 
 #define EVENTS (hca_counter_value(r->h, HCA_CTR_comp_events) - before)
-	assert_true(put(r, CQN, 0, true)); /* not armed */
+	assert_true(put(r, CQN, 0, true)); /* not armed yet */
 	poll_events(r);
 	assert_int_equal(EVENTS, 0);
 	arm(r, CQN, 1, HCA_CQ_ARM_SOLICITED);
@@ -171,7 +171,7 @@ arming(void **state)
 	assert_int_equal(EVENTS, 1);
 	assert_int_equal(rig_eqe(r, 0)->type, HCA_EVENT_COMP);
 	assert_int_equal(hca_le32_to_cpu(rig_eqe(r, 0)->object), CQN);
-	/* armed again before software consumed the EQE: not lost, but not before either */
+	/* armed again before software consumed the EQE: the event comes, but not earlier */
 	arm(r, CQN, 2, HCA_CQ_ARM_NEXT);
 	assert_true(put(r, CQN, 4, false));
 	poll_events(r);
@@ -183,8 +183,8 @@ arming(void **state)
 }
 
 /*
- * A full EQ parks events of many objects and delivers all of them later, each once; and one
- * EQ_OVERFLOW about itself.
+ * A full EQ holds back events of many objects and delivers each of them once later, and one
+ * EQ_OVERFLOW.
  */
 static void
 full_eq_parks(void **state)
@@ -238,7 +238,7 @@ mask_gates_events(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, 8, 1, 0), HCA_STAT_BAD_INDEX);
 }
 
-/* The link goes while nobody listens: who asks for port events later hears of it. */
+/* The link goes down while no EQ takes port events: a later subscriber is told. */
 static void
 link_is_watched(void **state)
 {
@@ -362,7 +362,7 @@ query_cq(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_CQ, 5), HCA_STAT_BAD_RES_STATE);
 }
 
-/* Fill the RESIZE_CQ mailbox: 2^log CQEs in the memory of CQ n, key 20 + n. */
+/* Fill in the RESIZE_CQ mailbox: 2^log CQEs in the memory of CQ n, key 20 + n. */
 static void
 resize_to(struct rig *r, uint32_t n, uint32_t log)
 {
@@ -404,7 +404,7 @@ resize(void **state)
 
 #define USERS(r, index) ((r)->h->vtp.mpt[index].users)
 
-/* Each buffer is a user of its own region while it is in use, and of no other at any time. */
+/* A buffer holds a reference to its own region while it is in use, and to no other region. */
 static void
 resize_counts_users(void **state)
 {
@@ -434,7 +434,7 @@ resize_counts_users(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 27, 0, 0), HCA_STAT_OK);
 }
 
-/* More is waiting than fits: nothing changes, also with a consumer index that lies. */
+/* More completions than fit: nothing changes, even with an invalid consumer index. */
 static void
 resize_refused_keeps_all(void **state)
 {
@@ -459,7 +459,7 @@ resize_refused_keeps_all(void **state)
 	assert_int_equal(r->out_param, 7);
 }
 
-/* The device is reset between the switch and the end of the round. */
+/* The device is reset between the switch of buffers and the end of the round. */
 static void
 reset_amid_resize(void **state)
 {
@@ -481,7 +481,7 @@ reset_amid_resize(void **state)
 		assert_int_equal(USERS(r, i), 0);
 }
 
-/* An overrun CQ keeps what it has and is not resized. */
+/* An overrun CQ keeps its contents and cannot be resized. */
 static void
 resize_of_overrun_cq(void **state)
 {
@@ -506,7 +506,7 @@ moderate(struct rig *r, uint32_t count, uint32_t period)
 	assert_int_equal(rig_mbox(r, HCA_CMD_MODIFY_CQ, CQN), HCA_STAT_OK);
 }
 
-/* Events withheld by moderation: by count, by time, not for solicited ones, let go by a change. */
+/* Moderated events: by count, by time, not for solicited completions, released by a change. */
 static void
 moderation(void **state)
 {
@@ -530,11 +530,11 @@ moderation(void **state)
 	EXPECT(0);
 	put(r, CQN, 0, false);
 	EXPECT(1);
-	/* a solicited one does not wait */
+	/* a solicited completion is not delayed */
 	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
 	put(r, CQN, 0, true);
 	EXPECT(2);
-	/* by time: 50 us of which a poll is one */
+	/* by time: 50 us, of which a poll takes one */
 	moderate(r, 100, 50);
 	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
 	put(r, CQN, 0, false);
@@ -544,14 +544,14 @@ moderation(void **state)
 	for (unsigned int i = 0; i < 10; i++)
 		rig_poll(r);
 	EXPECT(3);
-	/* what waits is let go when the settings change */
+	/* a change of settings releases delayed events */
 	moderate(r, 100, 0);
 	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
 	put(r, CQN, 0, false);
 	EXPECT(3);
 	moderate(r, 0, 0);
 	EXPECT(4);
-	/* a QP that goes in the meantime does not end the period of others */
+	/* a QP destroyed meanwhile does not end the period of other CQs */
 	moderate(r, 100, 50);
 	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
 	put(r, CQN, 0, false);
@@ -562,7 +562,7 @@ moderation(void **state)
 	for (unsigned int i = 0; i < 10; i++)
 		rig_poll(r);
 	EXPECT(5);
-	/* new settings end the old period, their own begins with the next completion */
+	/* new settings end the old period; the new one begins with the next completion */
 	moderate(r, 100, 50);
 	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
 	put(r, CQN, 0, false);
@@ -575,7 +575,7 @@ moderation(void **state)
 	for (unsigned int i = 0; i < 100; i++)
 		rig_poll(r);
 	EXPECT(6);
-	/* with the CQ goes its period */
+	/* destroying the CQ ends its period */
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, CQN, 0, 0), HCA_STAT_OK);
 	assert_false(hca_eqs_due(r->h, UINT64_MAX));
 #undef EXPECT

@@ -78,7 +78,7 @@ query(struct rig *r)
 {
 	memset(r->out, 0xee, 64);
 	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_SRQ, SRQN), HCA_STAT_OK);
-	/* and the same stands in ICM */
+	/* the ICM holds the same */
 	assert_memory_equal(r->srqc + SRQI * HCA_SRQC_SIZE, r->out, HCA_SRQC_SIZE);
 	return (const void *)r->out;
 }
@@ -156,7 +156,7 @@ queried(void **state)
 	assert_int_equal(hca_be32_to_cpu(c->lkey), KEY);
 	assert_int_equal(hca_be32_to_cpu(c->srqn), SRQN);
 	assert_int_equal(c->limit | c->xrcd | c->xrc_cqn | c->producer | c->consumer, 0);
-	/* as far as the device has looked */
+	/* up to where the device has read */
 	post(r, 4);
 	assert_int_equal(hca_srq_available(srq(r)), 1);
 	hca_srq_peek(srq(r), &off);
@@ -171,7 +171,7 @@ queried(void **state)
 	assert_int_equal(destroy(r), HCA_STAT_OK);
 }
 
-/* Every field that can be wrong, one at a time. */
+/* Every field that can be invalid, one at a time. */
 #define BAD_LIST(X) \
 	X(c->srqn = hca_cpu_to_be32(SRQN ^ 0x100)) \
 	X(c->srqn = 0) \
@@ -243,7 +243,7 @@ bad_numbers(void **state)
 
 /* ---- the limit ---- */
 
-/* Events about the SRQ of this type in the EQ. */
+/* Number of events of this type about the SRQ in the EQ. */
 static unsigned int
 events(struct rig *r, uint8_t type)
 {
@@ -281,7 +281,7 @@ armed(void **state)
 	assert_int_equal(events(r, HCA_EVENT_SRQ_LIMIT), 0);
 }
 
-/* Fewer are there when it is armed: at once, and once. */
+/* Armed when there are fewer receives already: the event comes at once, and once. */
 static void
 armed_too_late(void **state)
 {
@@ -295,7 +295,7 @@ armed_too_late(void **state)
 	assert_int_equal(HCA_SRQC_STATE(hca_be32_to_cpu(query(r)->flags)), 0);
 }
 
-/* What a dead SRQ had to say is not said about the next one. */
+/* Pending events of a destroyed SRQ are not reported for the next one. */
 static void
 events_end_with_it(void **state)
 {
@@ -344,7 +344,7 @@ used_by_a_qp(void **state)
 	assert_int_equal(destroy(r), HCA_STAT_OK);
 }
 
-/* Refused, and the SRQ has no user more. */
+/* Refused, and the SRQ has no additional user. */
 static void
 not_for_this_qp(void **state)
 {
@@ -364,7 +364,7 @@ not_for_this_qp(void **state)
 	assert_int_equal(qp_on_srq(r, HCA_ST_RC, SRQN, 0), HCA_STAT_BAD_PARAM);
 }
 
-/* An XRC SRQ holds its CQ. */
+/* An XRC SRQ holds a reference to its CQ. */
 static void
 xrc(void **state)
 {
@@ -397,7 +397,7 @@ overrun(struct rig *r, uint32_t cqn)
 		rig_poll(r);
 }
 
-/* Nothing that comes for the SRQ could be told: it gives no more WQEs. */
+/* Receives of the SRQ can no longer be completed, so it provides no more WQEs. */
 static void
 its_cq_overruns(void **state)
 {
@@ -419,7 +419,7 @@ another_cq_overruns(void **state)
 	assert_int_equal(HCA_SRQC_STATE(hca_be32_to_cpu(query(r)->flags)), HCA_SRQC_STATE_OK);
 }
 
-/* Everything goes with the HCA, and nothing remembers it in the next life. */
+/* CLOSE_HCA destroys all SRQs, and nothing of them remains after the next INIT_HCA. */
 static void
 hca_closes(void **state)
 {

@@ -2,8 +2,8 @@
 
 /*
  * The whole table of transitions: every command in every state, for every service, with each
- * attribute left out or added. What may be set is what QUERY_QP answers then; what is refused
- * changes nothing.
+ * attribute left out or added. QUERY_QP must report exactly what was set; a refused command changes
+ * nothing.
  */
 
 #include <string.h>
@@ -122,7 +122,7 @@ random_path(struct hca_qpc_path *p, uint32_t timeout)
 	p->dmac_hi = hca_cpu_to_be32(0x02000000 + next_value(0x10000));
 }
 
-/* A good mailbox; no value that can have several has the one it had before. */
+/* A valid mailbox; each value that can differ from the previous one does. */
 static struct hca_qpc *
 mailbox(struct rig *r, uint32_t service, uint32_t mask, uint32_t to)
 {
@@ -168,7 +168,7 @@ step(struct rig *r, uint32_t command, uint32_t from, uint32_t service)
 	assert_int_equal(modify(r, command, service, w->required, w->to), HCA_STAT_OK);
 }
 
-/* A new life, up to that state, and everybody has heard of it. */
+/* Reset the QP and bring it to a state; all stages have handled their messages. */
 static void
 to_state(struct rig *r, uint32_t service, uint32_t state)
 {
@@ -182,7 +182,7 @@ to_state(struct rig *r, uint32_t service, uint32_t state)
 	if (state == SQD)
 		step(r, HCA_CMD_RTS2SQD_QPEE, RTS, service);
 	if (state == SQE)
-		r->h->qp[QPI].cfg.state = HCA_QPS_SQE; /* RC would not get there by itself */
+		r->h->qp[QPI].cfg.state = HCA_QPS_SQE; /* RC would not enter this state by itself */
 	if (state == ERR)
 		assert_int_equal(rig_cmd(r, HCA_CMD_2ERR_QPEE, 3, QPN, 0, 0), HCA_STAT_OK);
 	for (unsigned int i = 0; i < 4; i++)
@@ -209,7 +209,7 @@ told(const struct row *w, uint32_t service, uint32_t mask, int rc)
 		    state_names[w->from], service, mask, rc);
 }
 
-/* Exactly the fields of these attributes are those of the mailbox, the others as before. */
+/* The fields of these attributes equal those of the mailbox; the others are unchanged. */
 static void
 check_fields(const struct row *w, uint32_t service, uint32_t mask, const struct hca_qpc *before,
 	     const struct hca_qpc *set, const struct hca_qpc *after)
@@ -235,7 +235,7 @@ accepted(struct rig *r, const struct row *w, uint32_t service, uint32_t mask)
 
 	to_state(r, service, w->from);
 	query(r, &before);
-	if (w->from == RST) /* nothing is said of it; a QP begins as MIGRATED */
+	if (w->from == RST) /* no attribute: a new QP is MIGRATED */
 		before.flags = hca_cpu_to_be32(HCA_MIG_MIGRATED << 11);
 	rc = modify(r, w->command, service, mask, w->to);
 	memcpy(&set, r->in, sizeof(set));
@@ -317,7 +317,7 @@ every_attribute(void **state)
 				each_attribute(r, &rows[i], services[k]);
 }
 
-/* Commands that are for other states. */
+/* Commands in states they do not apply to. */
 static void
 every_command_elsewhere(void **state)
 {
@@ -343,7 +343,7 @@ every_command_elsewhere(void **state)
 			}
 }
 
-/* The state named must be the one the command leads to. */
+/* The next state in the mailbox must be the one the command leads to. */
 static void
 other_next_state(void **state)
 {

@@ -3,8 +3,8 @@
 #define TESTS_UNIT_DRIVER_FAKE_HW_H
 
 /*
- * A device made of arrays: BARs, HCR commands answered in the progress hook, windows counted. Every
- * command is remembered with its mailbox; a test can have one refused or never answered.
+ * A device made of arrays: BARs, HCR commands executed in the progress hook, windows counted. It
+ * records every command with its mailbox; a test can make a command fail or remain unanswered.
  */
 
 #include <stdarg.h>
@@ -35,15 +35,15 @@ struct fake_hw {
 	uint8_t *bar0;
 	uint8_t *bar2;
 	struct fake_command log[FAKE_LOG];
-	uint32_t count;	      /* commands ever executed */
-	uint32_t fail_op;     /* the next command of this opcode ... */
-	uint32_t fail_status; /* ... answers this */
-	bool mute;	      /* answers nothing */
-	int windows;	      /* attached - detached */
-	uint64_t eq_start[8]; /* as SW2HW_EQ said */
+	uint32_t count;	      /* number of executed commands */
+	uint32_t fail_op;     /* the next command of this opcode fails */
+	uint32_t fail_status; /* with this status */
+	bool mute;	      /* no command is answered */
+	int windows;	      /* attached minus detached */
+	uint64_t eq_start[8]; /* as set by SW2HW_EQ */
 	uint32_t eq_log[8];
 	uint32_t eq_producer[8];
-	uint32_t live[5]; /* MPT, EQ, CQ, QP contexts the device holds */
+	uint32_t live[5]; /* number of MPT, EQ, CQ, QP and SRQ contexts the device owns */
 	struct hca_driver *drv;
 };
 
@@ -57,7 +57,7 @@ enum {
 struct fake_hw *fake_hw_create(void);
 void fake_hw_destroy(struct fake_hw *fake);
 
-/* Last command of that opcode, or NULL */
+/* Last command of an opcode, or NULL */
 const struct fake_command *fake_last(const struct fake_hw *fake, uint32_t op);
 
 /* Publish an event as the device would. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Addresses that change while clients are there: GIDs that go, neighbours that are asked for. */
+/* Addresses that change while there are clients: removed GIDs, resolved neighbours. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ other_control_call(void *arg)
 	return NULL;
 }
 
-/* Slow, as far as others can tell: somebody else's call comes through meanwhile. */
+/* A slow resolver: another client's call is executed meanwhile. */
 static int
 resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6])
 {
@@ -109,7 +109,7 @@ gids_come_and_go(void **state)
 	assert_int_equal(hca_driver_clear_gid(drv, 1), 0);
 	assert_int_equal(gid_events(), 0);
 	assert_int_equal(hca_driver_clear_gid(drv, 5000), -EINVAL);
-	/* refused by the device: still there */
+	/* the device refuses: the entry remains */
 	assert_int_equal(hca_driver_set_gid(drv, 1, my_gid, my_mac, 0xffff), 0);
 	fake->fail_op = HCA_CMD_SET_GID;
 	fake->fail_status = HCA_STAT_BAD_PARAM;
@@ -126,19 +126,19 @@ asking_stops_nobody(void **state)
 	(void)state;
 	memcpy(ah.dgid, peer_gid, 16);
 	assert_int_equal(hca_client_resolve(client, &ah),
-			 -EINVAL); /* no such GID: nobody is asked */
+			 -EINVAL); /* no such GID: the resolver is not called */
 	assert_int_equal(asked, 0);
 	assert_int_equal(hca_driver_set_gid(drv, 1, my_gid, my_mac, 0xffff), 0);
 	assert_int_equal(hca_client_resolve(client, &ah), 0);
 	assert_memory_equal(ah.dmac, peer_mac, 6);
 	assert_int_equal(asked, 1);
-	/* answers are not kept */
+	/* results are not cached */
 	assert_int_equal(hca_client_resolve(client, &ah), 0);
 	assert_int_equal(asked, 2);
 	answer = -EHOSTUNREACH;
 	assert_int_equal(hca_client_resolve(client, &ah), -EHOSTUNREACH);
 	assert_non_null(strstr(hca_driver_reason(), "10.77.0.2"));
-	/* what was set needs no question, nor does an own address or a group */
+	/* static neighbours, own addresses and groups are not resolved */
 	assert_int_equal(hca_driver_set_neigh(drv, peer_gid, my_mac), 0);
 	assert_int_equal(hca_client_resolve(client, &ah), 0);
 	assert_memory_equal(ah.dmac, my_mac, 6);
@@ -166,12 +166,12 @@ moved_neighbours(void **state)
 	assert_int_equal(hca_be32_to_cpu(m->flags), HCA_NEIGH_VALID | 1);
 	assert_memory_equal(m->dgid, peer_gid, 16);
 	assert_memory_equal(m->dmac, peer_mac, 6);
-	/* it leaves no entry behind, neither there nor here */
+	/* the resolved neighbour leaves no entry, neither in the device nor in the driver */
 	m = (const void *)fake_last(fake, HCA_CMD_SET_NEIGH)->mailbox;
 	assert_int_equal(hca_be32_to_cpu(m->flags), 0);
 	assert_int_equal(hca_client_resolve(client, &ah), 0);
 	assert_int_equal(asked, 1);
-	/* one that was set is not moved */
+	/* a static neighbour is not moved */
 	assert_int_equal(hca_driver_set_neigh(drv, peer_gid, peer_mac), 0);
 	commands = fake->count;
 	assert_int_equal(hca_driver_move_neigh(drv, 1, peer_gid, my_mac), 0);

@@ -36,7 +36,7 @@ test_ids(void **state)
 	assert_int_equal(index, 20); /* round robin from the start */
 	driver_ids_give(&ids, 20);
 	assert_int_equal(driver_ids_take(&ids, &index), 0);
-	assert_int_equal(index, 40); /* the one just given back comes last */
+	assert_int_equal(index, 40); /* the index freed last is reused last */
 	assert_int_equal(ids.used, 68);
 	driver_ids_free(&ids);
 }
@@ -61,8 +61,8 @@ test_tags_change(void **state)
 }
 
 /*
- * What an attacker would have to guess: every bit of 4000 tags is set in about half of them, none
- * comes often, and neither the next one nor those of another driver follow from it.
+ * Tags must be hard to guess: in 4000 tags every bit is set in about half of them, none occurs
+ * often, and neither the next tag nor those of another driver can be predicted.
  */
 static void
 test_tags_spread(void **state)
@@ -114,7 +114,7 @@ test_seeded_sequence(void **state)
 	assert_int_not_equal(driver_random_next(&a), driver_random_next(&b));
 }
 
-/* Random takes and gives against a plain map of owners: no overlap, everything comes together. */
+/* Random allocations, compared with a plain map of owners: no overlap, and freed ranges merge. */
 static void
 test_ranges(void **state)
 {

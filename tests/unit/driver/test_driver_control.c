@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The driver against a device of arrays: commands, resources, ownership, events, failures. */
+/* The driver with a device made of arrays: commands, resources, ownership, events, failures. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +121,7 @@ test_bring_up(void **state)
 	assert_int_equal(HCA_INIT_LOG(hca_be64_to_cpu(init->qpc_base)), 10);
 	assert_int_equal(HCA_INIT_LOG(hca_be64_to_cpu(init->mpt_base)), 12);
 	assert_int_equal(mask->in_modifier, 1);
-	assert_int_equal(mask->in_param & 1, 0); /* completions are not asked for here */
+	assert_int_equal(mask->in_param & 1, 0); /* completion events are not enabled here */
 	assert_int_equal(hca_client_info(client, &info), 0);
 	assert_int_equal(info.board_id, 0x42);
 	assert_int_equal(info.max_qps, 3);
@@ -130,7 +130,7 @@ test_bring_up(void **state)
 	assert_ptr_equal(hca_client_uar(client), fake->bar2 + 4096);
 }
 
-/* Chunks of ICM are mapped once, at first use, and cover what is used. */
+/* ICM chunks are mapped at first use, once, and cover what is used. */
 static void
 test_icm_at_first_use(void **state)
 {
@@ -193,7 +193,7 @@ test_region_bytes(void **state)
 	assert_int_equal(hca_client_dealloc_pd(client, pdn), 0);
 }
 
-/* More entries than one mailbox holds, the same page again and again */
+/* More entries than one mailbox holds, with the same page repeated */
 static void
 test_large_region(void **state)
 {
@@ -263,10 +263,10 @@ test_refused_regions(void **state)
 	REFUSED(-EPERM, (mr.npages = 0, mr.va = (uintptr_t)memory - PAGE));
 	REFUSED(-EPERM, (mr.npages = 0, mr.va = (uintptr_t)memory, mr.length = 65 * PAGE));
 #undef REFUSED
-	assert_int_equal(fake->count, before); /* no command was tried */
+	assert_int_equal(fake->count, before); /* no command was sent */
 }
 
-/* What the client writes into owned fields of the context does not count. */
+/* Fields that the driver owns: the client's values are ignored. */
 static void
 test_context_is_the_drivers(void **state)
 {
@@ -361,7 +361,7 @@ test_busy_order_and_quota(void **state)
 	assert_int_equal(hca_client_dealloc_pd(client, pdn), 0);
 }
 
-/* Another client can name nothing of the first. */
+/* A client cannot use any object of another. */
 static void
 test_ownership(void **state)
 {
@@ -387,7 +387,7 @@ test_ownership(void **state)
 	hca_client_close(other);
 }
 
-/* A client that goes away takes everything along. */
+/* Closing a client destroys all its objects. */
 static void
 test_close_frees_all(void **state)
 {
@@ -426,7 +426,7 @@ test_events(void **state)
 	cqn = make_cq(channel);
 	qpn = make_qp(make_pd(), cqn);
 	fake_event(fake, 0, HCA_EVENT_COMP, cqn);
-	fake_event(fake, 0, HCA_EVENT_COMP, 77); /* of nobody */
+	fake_event(fake, 0, HCA_EVENT_COMP, 77); /* a CQ of no client */
 	fake_event(fake, 1, HCA_EVENT_WQ_ACCESS, qpn);
 	fake_event(fake, 1, HCA_EVENT_WQ_ACCESS, qpn ^ 1u << 20);
 	fake_event(fake, 1, HCA_EVENT_CQ_ERROR, cqn);
@@ -447,7 +447,7 @@ test_events(void **state)
 	close(fd);
 }
 
-/* Who changes an address tells everybody; who sets the same one again does not. */
+/* A changed address raises an event for all clients; setting the same one again does not. */
 static void
 test_address_events(void **state)
 {
@@ -468,7 +468,7 @@ test_address_events(void **state)
 	assert_int_equal(hca_driver_set_gid(drv, 3, gid, mac, 7), 0);
 	assert_int_equal(next_event(async_fd, &event), 0);
 	assert_int_equal(event.type, HCA_CTL_EVENT_GID_CHANGE);
-	/* the port goes down: everybody hears, and the port says so */
+	/* the port goes down: all clients get the event, and the port's state shows it */
 	fake_event(fake, 1, HCA_EVENT_PORT_CHANGE, 1);
 	hca_driver_poll(drv);
 	assert_int_equal(next_event(async_fd, &event), 0);
@@ -476,7 +476,7 @@ test_address_events(void **state)
 	assert_int_equal(next_event(async_fd, &event), -1);
 }
 
-/* A full pipe delays nobody and loses nothing. */
+/* A full pipe delays no other client, and no event is lost. */
 static void
 test_full_pipe(void **state)
 {
@@ -499,13 +499,14 @@ test_full_pipe(void **state)
 	assert_in_range(got, 1, PAGE / sizeof(event));
 	assert_int_equal(last, cqn);
 	hca_driver_poll(drv);
-	assert_int_equal(next_event(fd, &event), 0); /* what was owed: once */
+	assert_int_equal(next_event(fd, &event), 0); /* the delayed event, once */
 	assert_int_equal(next_event(fd, &event), -1);
 	close(fd);
 }
 
 /*
- * Two debts of one full channel and one of another: each is paid as soon as its channel has room.
+ * Two delayed events for one full channel and one for another: each is written when its channel has
+ * room.
  */
 static void
 test_full_pipe_of_another(void **state)
@@ -537,11 +538,11 @@ test_full_pipe_of_another(void **state)
 	hca_driver_poll_wait(drv);
 	while (next_event(async_fd, &event) == 0)
 		got += event.object == cqn[0] ? 1 : 16;
-	assert_int_equal(got, 17); /* of either one */
+	assert_int_equal(got, 17); /* events of both */
 	close(fd);
 }
 
-/* An event in the queue when its CQ goes is not for who gets the number next. */
+/* An event queued when its CQ is destroyed is not delivered to the next CQ of that number. */
 static void
 test_event_of_the_dead(void **state)
 {
@@ -556,7 +557,7 @@ test_event_of_the_dead(void **state)
 	assert_int_equal(hca_client_destroy_cq(client, cqn), 0);
 	while (next_event(fd, &event) == 0)
 		;
-	while ((again = make_cq(channel)) != cqn) /* numbers go round */
+	while ((again = make_cq(channel)) != cqn) /* numbers are reused in turn */
 		assert_int_equal(hca_client_destroy_cq(client, again), 0);
 	hca_driver_poll(drv);
 	assert_int_equal(next_event(fd, &event), -1);
@@ -586,7 +587,7 @@ test_failed_command_undoes(void **state)
 	assert_int_equal(hca_client_create_cq(client, &cq, &cqn), 0);
 }
 
-/* What a user reads says what is short. */
+/* The reason that a user reads names the exhausted resource. */
 static void
 test_no_room_for_a_qp(void **state)
 {
@@ -601,7 +602,7 @@ test_no_room_for_a_qp(void **state)
 	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), 0);
 }
 
-/* No answer: -EIO, at once from then on; closing still works. */
+/* A device that does not answer: -EIO, at once from then on; closing still works. */
 static void
 test_dead_device(void **state)
 {
@@ -616,7 +617,7 @@ test_dead_device(void **state)
 	assert_true(hca_driver_dead(drv));
 	assert_int_equal(hca_client_create_cq(client, &cq, &cqn), -EIO);
 	assert_non_null(strstr(hca_driver_reason(), "dead"));
-	/* the device cannot say so: the driver does, once */
+	/* the device cannot report this: the driver does, once */
 	hca_driver_poll(drv);
 	hca_driver_poll(drv);
 	assert_int_equal(next_event(async_fd, &event), 0);
@@ -632,7 +633,7 @@ by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* More than the table has places: each has a number of its own, and goes by it. */
+/* More PDs than the table has entries: each has its own number and is found by it. */
 static void
 test_many_pds(void **state)
 {
@@ -664,7 +665,7 @@ test_uar_pages_run_out(void **state)
 
 	while (n < 8 && hca_client_open(drv, NULL, &more[n]) == 0)
 		n++;
-	assert_int_equal(n, 6); /* 8 pages, one the driver's, one taken */
+	assert_int_equal(n, 6); /* 8 pages: one is the driver's, one is in use */
 	hca_client_uar(more[0]);
 	memset((void *)(uintptr_t)hca_client_uar(more[0]), 0xff, PAGE);
 	hca_client_close(more[0]);

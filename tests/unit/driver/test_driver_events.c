@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Events a worker forwards itself, those it leaves, and what wakes who takes them. */
+/*
+ * Events that a worker forwards itself, those it leaves to the thread, and how the thread is woken.
+ */
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +15,7 @@
 #include "fake_hw.h"
 
 #define PAGE 4096u
-#define CHANNELS 9u /* one more than a worker writes to */
+#define CHANNELS 9u /* one more than a worker writes to in a poll */
 
 static struct fake_hw *fake;
 static struct hca_driver *drv;
@@ -23,7 +25,7 @@ static uint32_t channel[CHANNELS], cqn[CHANNELS];
 static int fd[CHANNELS], async_fd;
 static unsigned int urged, writes;
 
-/* In the place of the C library's */
+/* Replaces that of the C library */
 ssize_t
 write(int file, const void *bytes, size_t n)
 {
@@ -117,7 +119,7 @@ many_are_left(void **state)
 		assert_true(got_event(fd[i], HCA_EVENT_COMP, cqn[i]));
 }
 
-/* A write for each client there is. */
+/* An event for all clients takes a write for each, so the thread does it. */
 static void
 what_concerns_all_is_left(void **state)
 {
@@ -146,7 +148,7 @@ tell_port(uint32_t subtype)
 	assert_int_equal(hca_driver_poll_wait(drv), 1);
 }
 
-/* Who describes the port may have asked before its link came up. */
+/* The port's state may have been queried before its link came up. */
 static void
 the_device_says_the_state(void **state)
 {
@@ -169,7 +171,7 @@ few_elsewhere(void *arg)
 	return NULL;
 }
 
-/* A worker does not wait for who holds the lock. */
+/* A worker does not wait for the lock. */
 static void
 lock_is_held(void **state)
 {
@@ -186,7 +188,7 @@ lock_is_held(void **state)
 	assert_true(got_event(fd[0], HCA_EVENT_COMP, cqn[0]));
 }
 
-/* One write for each channel, in the order of the events. */
+/* One write per channel, in the order of the events. */
 static void
 one_write_for_a_channel(void **state)
 {
@@ -209,7 +211,7 @@ one_write_for_a_channel(void **state)
 	assert_true(got_event(fd[1], HCA_EVENT_COMP, cqn[1]));
 }
 
-/* Room for two of three events: two are written, one is owed, and somebody is told. */
+/* Room for two of three events: two are written, one is delayed, and the thread is woken. */
 static void
 part_finds_room(void **state)
 {
@@ -237,7 +239,7 @@ part_finds_room(void **state)
 	assert_int_equal(hca_driver_owed(drv), 0);
 }
 
-/* More in one poll than are put aside at a time. */
+/* More events in one poll than are collected at a time. */
 static void
 storm(void **state)
 {
@@ -248,7 +250,7 @@ storm(void **state)
 		assert_true(got_event(fd[round % CHANNELS], HCA_EVENT_COMP, cqn[round % CHANNELS]));
 }
 
-/* A device that answers no command: clients are told by who finds out, nobody need poll. */
+/* A device that stops answering: the call that finds out notifies the clients, without a poll. */
 static void
 death_is_told(void **state)
 {

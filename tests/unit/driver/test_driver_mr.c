@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Memory windows and re-registration as the driver sees them: bytes, owners, order, failures. */
+/* Memory windows and re-registration in the driver: mailboxes, owners, order, failures. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ test_windows(void **state)
 	assert_int_equal(m->length | m->start | m->mtt_sz | m->page_size, 0);
 	assert_int_equal(fake_last(fake, HCA_CMD_SW2HW_MPT)->in_modifier, HCA_KEY_INDEX(key));
 	assert_int_equal(hca_client_dealloc_pd(client, pdn), -EBUSY);
-	/* no region, not somebody else's; the tag may have changed meanwhile */
+	/* not a region, or another client's; the tag may have changed meanwhile */
 	assert_int_equal(hca_client_dereg_mr(client, key), -EINVAL);
 	assert_int_equal(hca_client_open(drv, NULL, &other), 0);
 	assert_int_equal(hca_client_dealloc_mw(other, key), -EINVAL);
@@ -105,7 +105,7 @@ test_windows(void **state)
 	assert_int_equal(hca_client_dealloc_mw(client, make_mr(0, 8, 0).rkey), -EINVAL);
 }
 
-/* They count as regions; a refused one leaves nothing behind. */
+/* Windows count as regions; a refused one leaves nothing behind. */
 static void
 test_window_quota(void **state)
 {
@@ -124,7 +124,7 @@ test_window_quota(void **state)
 	assert_int_equal(hca_client_alloc_mw(client, pdn, HCA_CTL_MW_TYPE_2, &more), 0);
 }
 
-/* A client that goes away: windows before the regions they may be bound to. */
+/* Closing a client destroys windows before the regions they may be bound to. */
 static void
 test_close_order(void **state)
 {
@@ -203,7 +203,7 @@ test_rereg(void **state)
 	assert_int_equal(hca_be64_to_cpu(last_mpt()->length), 3 * PAGE);
 	assert_int_equal(hca_client_dealloc_pd(client, second), -EBUSY);
 	assert_int_equal(hca_client_dealloc_pd(client, pdn), 0);
-	/* refused before a command */
+	/* refused without a command */
 	count = fake->count;
 #define REFUSED(err, flags, ...) \
 	assert_int_equal(change(&keys, flags, (struct hca_ctl_mr){__VA_ARGS__}), err)
@@ -223,7 +223,7 @@ test_rereg(void **state)
 	assert_int_equal(hca_client_dealloc_pd(client, second), 0);
 }
 
-/* Whatever command fails: the region is what it was, and usable. */
+/* Whichever command fails, the region is unchanged and usable. */
 static void
 test_rereg_fails(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a client may have: of each thing its quota and no more, another client its own, and what is
- * given back can be had again.
+ * Quotas: each client gets its quota of each kind of object and no more, independently of others,
+ * and freed objects are available again.
  */
 
 #include <errno.h>
@@ -52,7 +52,7 @@ stop(void **state)
 	return 0;
 }
 
-/* How many of a thing a client gets; all of them are given back. */
+/* Create objects until one is refused, then destroy all; returns their number. */
 struct thing {
 	int (*make)(struct hca_client *c, uint32_t *handle);
 	int (*drop)(struct hca_client *c, uint32_t handle);
@@ -71,7 +71,7 @@ expect(struct hca_client *c, const struct thing *t, unsigned int quota)
 			assert_true(++n < MANY);
 		assert_int_equal(rc, -ENOMEM);
 		assert_int_equal(n, quota);
-		/* one out, one in */
+		/* destroy one, create one */
 		assert_int_equal(t->drop(c, handle[0]), 0);
 		assert_int_equal(t->make(c, &handle[0]), 0);
 		assert_int_equal(t->make(c, &handle[n]), -ENOMEM);
@@ -80,7 +80,7 @@ expect(struct hca_client *c, const struct thing *t, unsigned int quota)
 	}
 }
 
-/* The quota is each client's own. */
+/* Each client has a quota of its own. */
 static void
 expect_each(const struct thing *t, unsigned int quota)
 {
@@ -110,7 +110,7 @@ make_cq(struct hca_client *c, uint32_t *cqn)
 
 static const struct thing cqs = {make_cq, hca_client_destroy_cq};
 
-/* Of the PD and CQ that the test made for its client. */
+/* PD and CQ that the test created for its client. */
 static uint32_t pdn[4], cqn[4];
 
 static unsigned int
@@ -263,7 +263,7 @@ make_mw(struct hca_client *c, uint32_t *rkey)
 	return hca_client_alloc_mw(c, pdn[i], HCA_CTL_MW_TYPE_1, rkey);
 }
 
-/* A QP for each group: one may be in any number. */
+/* A QP for each group, because a QP may join any number. */
 static int
 join(struct hca_client *c, uint32_t *group)
 {
@@ -311,7 +311,9 @@ take_all(struct hca_client *c, const struct thing *t, const char *why)
 	return n;
 }
 
-/* One takes what it gets; another one of its user, and one of another user, still get something. */
+/*
+ * A client takes all it gets; another one of its user, and one of another user, still get objects.
+ */
 static void
 nobody_takes_all(void **state)
 {
@@ -342,7 +344,7 @@ nobody_takes_all(void **state)
 		assert_true(n[0] >= all / 4 && n[0] <= all * 2 / 5);
 		assert_true(n[1] >= all / 8 && n[1] <= all / 4);
 		assert_true(n[2] >= all / 8);
-		/* who is gone has nothing */
+		/* a closed client does not count */
 		hca_client_close(others[0]);
 		hca_client_close(client);
 		others[0] = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completion events where workers have threads of their own: by the worker that wrote them, by the
- * thread that takes what is too much for it, and once there is room where there was none.
+ * Completion events with worker threads: forwarded by the worker that wrote them, by the thread if
+ * they are many, and later if a pipe was full.
  */
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #define ENDS 17u
 #define ROUNDS 50u
-#define LOST_MS 60000 /* an event that has not come after so long is lost */
+#define LOST_MS 60000 /* an event that takes longer counts as lost */
 #define PIPE 4096
 
 struct end {
@@ -55,7 +55,7 @@ static void
 to_state(unsigned int side, struct softhca_qp *qp, struct softhca_qp *peer, uint32_t state,
 	 uint32_t mask)
 {
-	/* No timeout: the link is clean, however long a thread is off its CPU. */
+	/* No timeout: the link loses nothing, however long a thread waits for its CPU. */
 	struct softhca_qp_attr a = {
 		.qp_state = state,
 		.port_num = 1,
@@ -162,7 +162,7 @@ event(struct end *e)
 	softhca_ack_cq_events(cq, 1);
 }
 
-/* One at a time, which a worker forwards; then more at once than it would. */
+/* One event at a time, which a worker forwards; then more at once than it forwards. */
 static void
 many_channels(void **state)
 {
@@ -182,7 +182,7 @@ many_channels(void **state)
 	}
 }
 
-/* Nobody reads until there is no room; what is owed comes without another event behind it. */
+/* Read nothing until the pipe is full; delayed events arrive without another event after them. */
 static void
 full_pipe(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Embedded HCAs that come and go while events are on their way. Freed memory is overwritten by the
- * allocator, so that whoever looks at a driver that is gone trips over it.
+ * Embedded HCAs that are created and destroyed while events are pending. The allocator overwrites
+ * freed memory, so an access to a destroyed driver crashes.
  */
 
 #include <errno.h>
@@ -39,7 +39,7 @@ config(struct softhca_embed_config *cfg, uint32_t executor)
 	cfg->seed = 1;
 }
 
-/* phase: how far the loop that now and then looks for events has come when the drivers end */
+/* phase: position of the loop that polls for events when the drivers are destroyed */
 static void
 live(uint32_t executor, unsigned int phase)
 {
@@ -77,10 +77,7 @@ threads(void **state)
 	mallopt(M_PERTURB, 0);
 }
 
-/*
- * What the child of a fork gets for an answer; the exit status is the first call that was not
- * refused.
- */
+/* Calls in a forked child; the exit status is the number of the first call that was not refused. */
 static int
 child(struct softhca_embed *embed, struct softhca_context *ctx, struct softhca_pd *pd,
       struct softhca_cq *cq, struct softhca_qp *qp)
@@ -111,7 +108,7 @@ child(struct softhca_embed *embed, struct softhca_context *ctx, struct softhca_p
 	return softhca_embed_destroy(embed) == -EPERM ? 0 : 9;
 }
 
-/* Memory of the engine is shared with a child: whatever the child calls, the parent goes on. */
+/* A child shares the engine's memory: its calls must not affect the parent. */
 static void
 fork_with(uint32_t executor)
 {
@@ -151,7 +148,7 @@ fork_with(uint32_t executor)
 	assert_int_equal(softhca_embed_destroy(embed), 0);
 }
 
-/* A size the device cannot have is refused by its name, before anything starts. */
+/* Sizes that the device does not support are refused with their name, before anything starts. */
 static void
 refused_sizes(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Several HCAs in one process: a pair carries traffic that is verified byte by byte in a thread of
- * its own, while another pair is made, used on a bad link and destroyed again and again. Neither
- * sees anything of the other: memory, completions, keys, counters.
+ * Several HCAs in one process: a pair carries traffic that its thread verifies byte by byte, while
+ * another pair is created, used on a bad link and destroyed repeatedly. Neither affects the other's
+ * memory, completions, keys or counters.
  */
 
 #include <inttypes.h>
@@ -27,10 +27,10 @@
 #define AREA 4096u
 #define LIVES 6u
 #define ROUNDS 40u
-#define BAD_TIMEOUT 16 /* 0.27 s, eight times: a busy machine keeps threads waiting */
+#define BAD_TIMEOUT 16 /* 0.27 s, eight times: on a busy machine threads wait */
 #define PATIENCE_S 120
 
-/* Requests of a round from side 0 to side 1; READ brings back what WRITE has put there. */
+/* Requests of a round from side 0 to side 1; READ reads back what WRITE has written. */
 static const struct request {
 	uint32_t opcode, from, to, packets; /* areas; packets: of the request */
 } requests[] = {
@@ -56,7 +56,7 @@ struct couple {
 	uint8_t salt;
 };
 
-/* Of the thread beside the test: cmocka's assertions are for the test's own thread only. */
+/* For the second thread: cmocka's assertions work only in the test's own thread. */
 struct beside {
 	struct couple *couple;
 	int stop;
@@ -109,7 +109,7 @@ open_side(struct couple *c, unsigned int i)
 	assert_true(s->qp != NULL && s->mr != NULL);
 }
 
-/* timeout 0: a clean link loses nothing, however long a thread is off its CPU. */
+/* timeout 0: a clean link loses nothing, however long a thread waits for its CPU. */
 static void
 couple_open(struct couple *c, uint32_t executor, uint32_t layout, double drop, uint8_t timeout)
 {
@@ -260,7 +260,7 @@ counter(const struct couple *c, unsigned int i, const char *name)
 	return 0;
 }
 
-/* The last acknowledgement may still be on its way. */
+/* Wait for the last acknowledgement. */
 static void
 settle(const struct couple *c)
 {
@@ -273,7 +273,7 @@ settle(const struct couple *c)
 	}
 }
 
-/* Of both sides: what this pair has done and nothing else. */
+/* Counters of both sides: exactly the activity of this pair. */
 static void
 check_counters(const struct couple *c)
 {
@@ -319,7 +319,7 @@ live(uint32_t executor, unsigned int life)
 static void
 several(uint32_t executor)
 {
-	/* static: a failed assertion leaves this function, not the thread */
+	/* static: a failed assertion leaves this function, but not the thread */
 	static struct couple steady;
 	static struct beside b;
 	uint64_t before, after;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What the telemetry socket answers, against what the API says. */
+/* Answers on the telemetry socket, compared with the API. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ ask(const char *format, ...)
 	answer[n] = '\0';
 	whole = json_loads(answer, 0, NULL);
 	assert_non_null(whole);
-	/* {"command": ...}, null where it was refused */
+	/* {"command": ...}, or null if the command was refused */
 	command[strcspn(command, ",")] = '\0';
 	part = json_incref(json_object_get(whole, command));
 	json_decref(whole);
@@ -150,7 +150,7 @@ write_some(unsigned int n)
 static int
 setup(void **state)
 {
-	/* A socket of its own: others may be running this test too. */
+	/* A file prefix of its own, because others may run this test, too. */
 	static char prefix[32];
 	static const char *const args[] = {"--no-huge", "-m",	       "256",
 					   "--no-pci",	"--no-shconf", "--log-level=error",
@@ -229,7 +229,7 @@ same(json_t *dict, const struct softhca_counter *c, int n)
 {
 	assert_int_equal(json_object_size(dict), n);
 	for (int i = 0; i < n; i++) {
-		/* asking through the API is itself counted */
+		/* the API's query is counted, too */
 		if (strncmp(c[i].name, "hcr_", 4) == 0)
 			continue;
 		if (number(dict, c[i].name) != c[i].value)
@@ -319,7 +319,7 @@ text(json_t *dict, const char *key)
 	return t;
 }
 
-/* The only member of a list. */
+/* The single member of a list. */
 static json_t *
 only(json_t *list)
 {
@@ -350,7 +350,7 @@ queue_pairs(void **state)
 	}
 }
 
-/* Piece by piece each region comes once, and those of the program are among them. */
+/* Read in pieces, each region appears once, including those of the program. */
 static void
 regions(void **state)
 {
@@ -455,7 +455,7 @@ wrong_questions(void **state)
 		    "bbbbbbbbbbbbbbbbbbbbbbbbbbbb", "cccccccccc"));
 }
 
-/* What is gone is not found; the commands stay. */
+/* A removed HCA is not found; the commands remain. */
 static void
 gone(void **state)
 {
@@ -497,6 +497,6 @@ main(void)
 		cmocka_unit_test(gone),
 	};
 
-	atexit(remove_runtime_dir); /* behind DPDK's own, which removes its socket */
+	atexit(remove_runtime_dir); /* after DPDK's own handler, which removes its socket */
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

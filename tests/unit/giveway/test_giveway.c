@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* When somebody who polls gives way: the rule alone, with a clock and a scheduler of the test's. */
+/* When a polling thread yields: the rule alone, with a simulated clock and scheduler. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,15 +15,15 @@
 #define SHARED_NS 2500u
 #define TICK_NS 4000u
 #define SLICE_NS 2800000u
-#define FIRST_YIELDS 3u /* the slices that make GIVEWAY_LOST_NS */
+#define FIRST_YIELDS 3u /* yields until GIVEWAY_LOST_NS is lost */
 
-/* The CPU of the test */
+/* The simulated CPU */
 static uint64_t clock_ns;
 static uint64_t switch_count;
 static unsigned int yields, naps;
-static bool neighbour; /* another thread wants this CPU, and yields back */
-static bool hog;       /* another thread wants this CPU and never yields */
-static bool tick;      /* an interrupt comes inside every yield */
+static bool neighbour; /* another thread wants the CPU and yields back */
+static bool hog;       /* another thread wants the CPU and never yields */
+static bool tick;      /* an interrupt occurs in every yield */
 
 static uint64_t
 fake_now(void)
@@ -69,7 +69,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Empty polls of 100 ns each, for so long at least. */
+/* Empty polls of 100 ns each for at least this time. */
 static void
 find_nothing(struct giveway *g, uint64_t ns)
 {
@@ -110,7 +110,7 @@ long_waits_probe(void **state)
 	assert_in_range(yields, 90, 101);
 }
 
-/* Who woke another thread does not keep the CPU from it for 10 us. */
+/* A thread that has woken another one yields before 10 us have passed. */
 static void
 probe_is_due_soon(void **state)
 {
@@ -127,7 +127,7 @@ probe_is_due_soon(void **state)
 	assert_true(giveway_shared(g, clock_ns));
 }
 
-/* The age is that of the spell, and work ends it. */
+/* The age is that of the spell; work ends the spell. */
 static void
 age(void **state)
 {
@@ -153,7 +153,7 @@ neighbour_is_met(void **state)
 	neighbour = true;
 	find_nothing(g, 11000);
 	assert_true(giveway_shared(g, clock_ns));
-	/* Every empty poll yields, from the first one of a spell on. */
+	/* every empty poll yields, from the first of a spell on */
 	before = yields;
 	for (int i = 0; i < 100; i++) {
 		find_something(g, false);
@@ -181,7 +181,7 @@ busy_polls_yield_where_shared(void **state)
 	assert_int_equal(yields, 14);
 }
 
-/* Somebody who finds something in every poll meets its neighbour all the same. */
+/* A thread that finds something in every poll still yields to its neighbour. */
 static void
 endless_work_probes(void **state)
 {
@@ -200,7 +200,7 @@ endless_work_probes(void **state)
 	assert_int_equal(yields, 4);
 }
 
-/* One empty poll among them, and there is no need. */
+/* With an empty poll in between it need not. */
 static void
 work_with_pauses_does_not(void **state)
 {
@@ -214,7 +214,7 @@ work_with_pauses_does_not(void **state)
 	assert_int_equal(yields, 0);
 }
 
-/* The mode ends by itself 100 to 200 us after the last yield that met somebody. */
+/* The mode ends 100 to 200 us after the last yield that switched. */
 static void
 neighbour_leaves(void **state)
 {
@@ -229,7 +229,7 @@ neighbour_leaves(void **state)
 	assert_false(giveway_shared(g, clock_ns));
 }
 
-/* An interrupt makes a yield long; no neighbour. */
+/* An interrupt makes a yield long, but is no neighbour. */
 static void
 tick_is_no_neighbour(void **state)
 {
@@ -243,12 +243,12 @@ tick_is_no_neighbour(void **state)
 	find_nothing(g, 20000);
 	assert_true(giveway_shared(g, clock_ns));
 	neighbour = false;
-	/* A switch that nobody has counted yet may still be taken for one of now. */
+	/* a switch that is not counted yet may still be attributed to this yield */
 	find_nothing(g, GIVEWAY_SHARED_NS / 2 * 3 + 5000);
 	assert_false(giveway_shared(g, clock_ns));
 }
 
-/* A switch between two yields is none of the second one. */
+/* A switch between two yields does not belong to the second one. */
 static void
 old_switch_does_not_count(void **state)
 {
@@ -261,9 +261,7 @@ old_switch_does_not_count(void **state)
 	assert_false(giveway_shared(g, clock_ns));
 }
 
-/*
- * Yields would go to the hog: there are none, but some now and then that look whether it is gone.
- */
+/* Yields would go to the hog: there are none, except a few that check whether it is still there. */
 static void
 hog_is_met(void **state)
 {
@@ -279,7 +277,7 @@ hog_is_met(void **state)
 		find_something(g, true);
 	assert_int_equal(yields, FIRST_YIELDS);
 	find_nothing(g, 5000000000);
-	/* 20, 40 ... 640 ms, then all of them 640; two yields each time */
+	/* 20, 40 ... 640 ms, then 640 each; two yields each time */
 	assert_in_range(yields - FIRST_YIELDS, 20, 26);
 }
 
@@ -295,7 +293,7 @@ hog_leaves(void **state)
 	find_nothing(g, GIVEWAY_HOGGED_MAX);
 	assert_false(giveway_hogged(g, clock_ns));
 	assert_true(giveway_shared(g, clock_ns));
-	/* A new one counts as long as the first one did. */
+	/* a new hog counts as long as the first one did */
 	neighbour = false;
 	find_nothing(g, 4ull * GIVEWAY_HOGGED_MAX);
 	hog = true;
@@ -305,7 +303,7 @@ hog_leaves(void **state)
 	assert_int_equal(g->hogged_ns, GIVEWAY_HOGGED_MIN);
 }
 
-/* The CPU was away for a while: an interrupt of the host, or another session's turn. */
+/* The CPU was away for a moment: an interrupt of the host, or another session. */
 static void
 some_long_yields_are_no_hog(void **state)
 {
@@ -322,7 +320,7 @@ some_long_yields_are_no_hog(void **state)
 	}
 }
 
-/* Who never sleeps has nothing better than a yield. */
+/* A thread that never sleeps yields nevertheless. */
 static void
 spinner_yields_to_hogs(void **state)
 {
@@ -334,10 +332,7 @@ spinner_yields_to_hogs(void **state)
 	assert_in_range(yields, 99, 101);
 }
 
-/*
- * A program beside a hog: quick answers are waited for, but nobody polls for long what is not
- * there.
- */
+/* A program beside a hog polls for quick answers, but sleeps when they take longer. */
 static void
 program_naps_beside_hogs(void **state)
 {
@@ -356,10 +351,10 @@ program_naps_beside_hogs(void **state)
 	find_something(g, false);
 	find_nothing(g, GIVEWAY_HOGGED_MIN / 2);
 	assert_int_equal(yields, 0);
-	/* all of that time but the first part was slept, 20 us and a poll each */
+	/* all of that time but its beginning was spent in sleeps of 20 us and a poll each */
 	assert_in_range(naps, (GIVEWAY_HOGGED_MIN / 2 - GIVEWAY_HOGGED_SPIN_NS) / 20100 - 1,
 			(GIVEWAY_HOGGED_MIN / 2 - GIVEWAY_HOGGED_SPIN_NS) / 20100 + 2);
-	/* a worker sleeps by itself */
+	/* a worker has its own way to sleep */
 	g->naps = false;
 	naps = 0;
 	find_nothing(g, GIVEWAY_HOGGED_MIN / 8);

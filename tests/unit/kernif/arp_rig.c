@@ -158,7 +158,7 @@ frame_arp(uint8_t *f, const uint8_t *dst, int vlan, uint8_t op, const uint8_t *s
 void
 rig_put(const uint8_t *f, uint32_t len)
 {
-	/* a copy of exactly that length: the sanitizers see what is read behind it */
+	/* an exact copy, so that sanitizers detect reads beyond its end */
 	uint8_t *exact = malloc(len ? len : 1);
 	uint64_t before = frames_counted(&x);
 
@@ -168,7 +168,7 @@ rig_put(const uint8_t *f, uint32_t len)
 	assert_int_equal(frames_counted(&x), before + 1);
 }
 
-/* ICMPv6 in a frame; sum: as it should be, or one more. */
+/* Write an ICMPv6 frame; sum: added to the correct checksum. */
 uint32_t
 frame_icmp6(uint8_t *f, const uint8_t *dst_mac, const uint8_t *src, const uint8_t *dst,
 	    const uint8_t *body, uint32_t len, uint8_t hops, unsigned int wrong)

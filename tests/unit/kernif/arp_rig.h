@@ -2,10 +2,7 @@
 #ifndef TESTS_ARP_RIG_H
 #define TESTS_ARP_RIG_H
 
-/*
- * Two responders, x and y, on one wire under simulated time; z is a stranger whose frames are made
- * by hand.
- */
+/* Two responders, x and y, on one simulated wire; z is a stranger whose frames the test builds. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +16,7 @@
 #define MS 1000000ull
 #define NONE ARP_ND_NO_VLAN
 
-/* One end of the wire; what it sends is queued, and kept as `last`. */
+/* One end of the wire; frames it sends are queued, and the last one is kept. */
 struct end {
 	struct arp_nd *a;
 	struct end *peer;
@@ -33,7 +30,7 @@ struct end {
 
 extern struct end x, y;
 extern uint64_t now;
-extern const uint8_t *nd_mac; /* in the option of frame_nd(): z_mac */
+extern const uint8_t *nd_mac; /* MAC address in the option of frame_nd(): z_mac */
 
 static const uint8_t x_mac[6] = {2, 0, 0, 0, 0, 0x0a}, y_mac[6] = {2, 0, 0, 0, 0, 0x0b};
 static const uint8_t z_mac[6] = {2, 0, 0, 0, 0, 0x0c};

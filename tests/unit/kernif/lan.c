@@ -28,7 +28,7 @@ struct lan {
 	struct rte_ring *coming;
 	struct arp_nd *host;
 	bool silent;
-	pthread_mutex_t lock; /* host */
+	pthread_mutex_t lock; /* protects host */
 	pthread_t thread;
 	bool stop;
 };

@@ -3,9 +3,8 @@
 #define TESTS_UNIT_KERNIF_LAN_H
 
 /*
- * A shared port whose wire leads to one other host, made of the responder: a thread plays the
- * lcores of decap and encap. The host can be replaced by one with another MAC address, or go
- * silent.
+ * A shared port whose wire leads to one other host, which is a responder; a thread plays the lcores
+ * of decap and encap. The host can be replaced by one with another MAC address, or be silenced.
  */
 
 #include <stdbool.h>
@@ -20,10 +19,10 @@ struct lan *lan_open(const uint8_t mac[6], void (*kick)(void *arg), void *kick_a
 void lan_close(struct lan *l);
 /* The shared port. */
 struct hca_port *lan_port(struct lan *l);
-/* The other host: 10.9.0.2/24 and 2001:db8:9::2/64, and it announces itself. */
+/* Replace the other host, 10.9.0.2/24 and 2001:db8:9::2/64; it announces itself. */
 void lan_host(struct lan *l, const uint8_t mac[6]);
 void lan_silence(struct lan *l, bool on);
-/* Frames of the host that were echo requests to it. */
+/* Number of echo requests that the host received. */
 uint64_t lan_pinged(struct lan *l);
 
 #endif

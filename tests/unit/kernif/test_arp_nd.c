@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The responder: two of them on one wire under simulated time, and frames by strangers. */
+/* The responder: two of them on a simulated wire, and frames of strangers. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "arp_rig.h"
 
-/* Asked, answered by the other end, known: both versions, with and without a VLAN. */
+/* Request, answer, known: both IP versions, with and without a VLAN. */
 static void
 finds_each_other(void **state)
 {
@@ -29,7 +29,7 @@ finds_each_other(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < 4; i++) {
 		memset(mac, 0, 6);
-		/* the answer comes while the question is being sent */
+		/* the answer arrives while the request is sent */
 		assert_int_equal(rig_lookup(who[i].gid, who[i].vlan, mac), 0);
 		assert_memory_equal(mac, y_mac, 6);
 		assert_memory_equal(x.hop.gid, who[i].gid, 16);
@@ -39,9 +39,9 @@ finds_each_other(void **state)
 	assert_int_equal(rig_stats(&x).nd_answers, 2);
 	assert_int_equal(rig_stats(&y).arp_requests, 2);
 	assert_int_equal(rig_stats(&y).nd_requests, 2);
-	/* the other end has learned nothing by being asked */
+	/* the other end does not learn from a request */
 	assert_int_equal(y.changes, 0);
-	/* known: no more questions */
+	/* known: no further requests */
 	assert_int_equal(rig_lookup(y4, NONE, mac), 0);
 	assert_int_equal(rig_stats(&x).questions, 4);
 }
@@ -61,7 +61,7 @@ asked_often(void **state)
 	assert_int_equal(rig_stats(&x).questions, 8);
 	assert_int_equal(rig_stats(&x).given_up, 1);
 	assert_int_equal(x.lost_hops, 1);
-	/* asked anew, but not at once */
+	/* resolved again, but not at once */
 	rig_run(1500 * MS);
 	assert_int_equal(rig_lookup(z4, NONE, mac), -EAGAIN);
 	assert_int_equal(rig_stats(&x).questions, 9);
@@ -81,7 +81,9 @@ lost_question(void **state)
 	assert_int_equal(rig_stats(&x).questions, 2);
 }
 
-/* What is far away goes to the gateway; link-local stays; without a gateway everything is here. */
+/*
+ * Distant destinations use the gateway, link-local ones do not; without a gateway all are on-link.
+ */
 static void
 gateways(void **state)
 {
@@ -100,7 +102,8 @@ gateways(void **state)
 }
 
 /*
- * The peer comes back with another MAC address: its announcement makes us ask, the answer counts.
+ * The peer comes back with another MAC address: its announcement triggers a request, whose answer
+ * counts.
  */
 static void
 peer_moves(void **state)
@@ -113,7 +116,7 @@ peer_moves(void **state)
 	rig_run(5 * SECOND);
 	arp_nd_destroy(y.a);
 	rig_make(&y, z_mac, y4, y6, &x);
-	rig_run(3 * SECOND); /* announces itself */
+	rig_run(3 * SECOND); /* it announces itself */
 	assert_int_equal(rig_lookup(y4, NONE, mac), 0);
 	assert_memory_equal(mac, z_mac, 6);
 	assert_int_equal(rig_lookup(y6, NONE, mac), 0);
@@ -121,7 +124,7 @@ peer_moves(void **state)
 	assert_int_equal(rig_stats(&x).moved, 2);
 }
 
-/* Nobody announces anything: known next hops are asked again every now and then. */
+/* Without announcements, known next hops are verified from time to time. */
 static void
 checked_again(void **state)
 {
@@ -133,7 +136,7 @@ checked_again(void **state)
 	questions = rig_stats(&x).questions;
 	rig_run(31 * SECOND);
 	assert_int_equal(rig_stats(&x).questions, questions + 1);
-	assert_memory_equal(x.last, y_mac, 6); /* the one that is known is asked alone */
+	assert_memory_equal(x.last, y_mac, 6); /* unicast to the known MAC address */
 	x.cut = true;
 	rig_run(40 * SECOND);
 	assert_int_equal(rig_stats(&x).given_up, 1);
@@ -167,13 +170,13 @@ arp_bytes(void **state)
 	assert_int_equal(x.sent, 1);
 	assert_int_equal(x.last_len, 60);
 	assert_memory_equal(x.last, want, sizeof(want));
-	/* tagged: answered on that VLAN, and only for the address there */
+	/* tagged: answered in that VLAN, and only for its address */
 	rig_put(f, frame_arp(f, all, 7, 1, z_mac, z4 + 12, x4 + 12));
 	assert_int_equal(x.sent, 1);
 	rig_put(f, frame_arp(f, all, 7, 1, z_mac, z4 + 12, (const uint8_t[]){10, 0, 7, 1}));
 	assert_int_equal(x.sent, 2);
 	assert_memory_equal(x.last + 12, "\x81\0\0\7\x08\6", 6);
-	/* a priority tag is no VLAN */
+	/* a priority tag counts as no VLAN */
 	rig_put(f, frame_arp(f, all, 0, 1, z_mac, z4 + 12, x4 + 12));
 	assert_int_equal(x.sent, 3);
 	assert_memory_equal(x.last + 12, "\x08\6", 2);
@@ -201,21 +204,19 @@ hostile_arp(void **state)
 	f[21] = 9;
 	rig_put(f, n);
 	assert_int_equal(rig_stats(&x).malformed, n + 7);
-	/* from a group, from nobody, from us, for our own address */
+	/* from a group, from address 0, from our own, for our own address */
 	rig_put(f, frame_arp(f, all, -1, 1, group, z4 + 12, x4 + 12));
 	rig_put(f, frame_arp(f, all, -1, 1, zero, z4 + 12, x4 + 12));
 	rig_put(f, frame_arp(f, all, -1, 1, x_mac, z4 + 12, x4 + 12));
 	rig_put(f, frame_arp(f, all, -1, 2, z_mac, x4 + 12, x4 + 12));
 	assert_int_equal(rig_stats(&x).spoofed, 4);
 	assert_int_equal(x.sent, 0);
-	/* answers nobody asked for do not fill the table */
+	/* answers without a request do not fill the table */
 	rig_put(f, frame_arp(f, x_mac, -1, 2, y_mac, z4 + 12, x4 + 12));
 	rig_put(f, frame_arp(f, all, -1, 2, z_mac, z4 + 12, z4 + 12));
 	assert_int_equal(rig_stats(&x).unasked, 2);
 	assert_int_equal(rig_lookup(z4, NONE, mac), -EAGAIN);
-	/*
-	 * while the question is open, only an answer to us counts, from that address, on that VLAN
-	 */
+	/* while a request is open, only a unicast answer with that address and VLAN counts */
 	rig_put(f, frame_arp(f, all, -1, 2, z_mac, z4 + 12, x4 + 12));
 	rig_put(f, frame_arp(f, x_mac, 7, 2, z_mac, z4 + 12, x4 + 12));
 	rig_put(f, frame_arp(f, x_mac, -1, 2, z_mac, y4 + 12, x4 + 12));
@@ -223,7 +224,7 @@ hostile_arp(void **state)
 	assert_int_equal(rig_lookup(z4, NONE, mac), -EAGAIN);
 	rig_put(f, frame_arp(f, x_mac, -1, 2, z_mac, z4 + 12, x4 + 12));
 	assert_int_equal(rig_lookup(z4, NONE, mac), 0);
-	/* and afterwards nobody takes it over */
+	/* and later answers cannot replace it */
 	rig_run(5 * SECOND);
 	rig_put(f, frame_arp(f, x_mac, -1, 2, y_mac, z4 + 12, x4 + 12));
 	rig_put(f, frame_arp(f, all, -1, 1, y_mac, z4 + 12, z4 + 12));
@@ -248,12 +249,13 @@ hostile_nd(void **state)
 		rig_put(f, k);
 	bad = rig_stats(&x).malformed;
 	assert_int_equal(bad, n);
-	rig_put(f, frame_nd(f, 135, 0, z6, x6, 1, 1, 254, 0)); /* came through a router */
+	rig_put(f, frame_nd(f, 135, 0, z6, x6, 1, 1, 254, 0)); /* has passed a router */
 	rig_put(f, frame_nd(f, 135, 0, z6, x6, 1, 1, 255, 1));
-	rig_put(f, frame_nd(f, 135, 0, z6, x6, 1, 0, 255, 0)); /* option without length */
+	rig_put(f, frame_nd(f, 135, 0, z6, x6, 1, 0, 255, 0)); /* option of length 0 */
 	rig_put(f, frame_nd(f, 135, 0, z6, x6, 1, 9, 255, 0)); /* longer than the packet */
 	rig_put(f, frame_nd(f, 135, 0, z6, group, 1, 1, 255, 0));
-	rig_put(f, frame_nd(f, 135, 0, any, x6, 1, 1, 255, 0)); /* a probe has no source to tell */
+	/* a probe without a source cannot have the option */
+	rig_put(f, frame_nd(f, 135, 0, any, x6, 1, 1, 255, 0));
 	rig_put(f, frame_nd(f, 136, 0x40, z6, group, 2, 1, 255, 0));
 	assert_int_equal(rig_stats(&x).malformed, bad + 7);
 	rig_put(f, frame_nd(f, 135, 0, x6, x6, 1, 1, 255, 0));
@@ -261,7 +263,7 @@ hostile_nd(void **state)
 	rig_put(f, frame_nd(f, 135, 0, group, x6, 1, 1, 255, 0));
 	assert_int_equal(rig_stats(&x).spoofed, 3);
 	assert_int_equal(x.sent, 1);
-	/* advertisements: unasked; unsolicited; without an address; the right one */
+	/* advertisements: not requested; unsolicited; without an address; the right one */
 	rig_put(f, frame_nd(f, 136, 0x60, z6, y6, 2, 1, 255, 0));
 	assert_int_equal(rig_lookup(z6, NONE, mac), -EAGAIN);
 	rig_put(f, frame_nd(f, 136, 0x20, z6, z6, 2, 1, 255, 0));
@@ -273,7 +275,7 @@ hostile_nd(void **state)
 	assert_int_equal(rig_stats(&x).unasked, 3);
 }
 
-/* A probe for our address (duplicate address detection) is answered to all. */
+/* A probe for our address (duplicate address detection) is answered to all nodes. */
 static void
 nd_probe(void **state)
 {
@@ -365,7 +367,7 @@ hostile_echo(void **state)
 		rig_put(f, n);
 		f[k] ^= 0x10;
 	}
-	rig_put(f, ping4(f, all, z4, x4, 20)); /* to everybody on the link */
+	rig_put(f, ping4(f, all, z4, x4, 20)); /* to all hosts on the link */
 	rig_put(f, ping4(f, x_mac, z4, bcast, 20));
 	rig_put(f, ping4(f, x_mac, bcast, y4, 20));
 	rig_put(f, ping4(f, y_mac, z4, x4, 20));
@@ -382,7 +384,7 @@ hostile_echo(void **state)
 	assert_int_equal(x.sent, 0);
 }
 
-/* A flood is answered at the rate that is allowed, and later again. */
+/* A flood is answered at the allowed rate, and later again. */
 static void
 limited(void **state)
 {
@@ -405,7 +407,7 @@ limited(void **state)
 	assert_int_equal(x.sent, 1600);
 }
 
-/* More next hops than the table holds: those being asked for are not pushed out. */
+/* More next hops than entries: those being resolved are not evicted. */
 static void
 table_full(void **state)
 {
@@ -420,14 +422,17 @@ table_full(void **state)
 		assert_int_equal(rig_lookup(gid, NONE, mac), -EAGAIN);
 	}
 	gid[14] = 2;
-	assert_int_equal(rig_lookup(gid, NONE, mac), -EAGAIN); /* in place of y, known */
+	assert_int_equal(rig_lookup(gid, NONE, mac), -EAGAIN); /* it evicts y, which is known */
 	assert_int_equal(rig_lookup(y4, NONE, mac), -ENOBUFS);
 	rig_run(4 * SECOND);
 	x.cut = false;
 	assert_int_equal(rig_lookup(y4, NONE, mac), 0);
 }
 
-/* Good frames with a few bytes changed, and noise: counted once each, never answered twice. */
+/*
+ * Valid frames with some bytes changed, and random ones: each is counted once and answered at most
+ * once.
+ */
 static void
 noise(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A stranger on the segment says that it has the neighbour's addresses. */
+/* A stranger on the segment claims the neighbour's addresses. */
 
 #include <errno.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "arp_rig.h"
 
 /*
- * Somebody answers faster than the owner of an address: the owner, who answers too, keeps it, and
- * what the other one says again is nothing. Over IPv4 and IPv6.
+ * A stranger answers faster than the owner of an address: the owner, which answers, too, keeps it,
+ * and later answers of the stranger are ignored. IPv4 and IPv6.
  */
 static void
 poisoned(void **state)
@@ -41,7 +41,9 @@ poisoned(void **state)
 	assert_int_equal(rig_lookup(y6, NONE, mac), 0);
 	assert_memory_equal(mac, y_mac, 6);
 	assert_int_equal(rig_stats(&x).disputed, 2);
-	/* later the owner's answer is no answer any more; frames of RoCE may still speak for it */
+	/*
+	 * later the owner's answer does not count any more; RoCE frames may still refute the claim
+	 */
 	rig_run(2 * SECOND);
 	x.cut = true;
 	rig_put(f, frame_arp(f, all, -1, 1, z_mac, y4 + 12, y4 + 12));
@@ -56,7 +58,7 @@ poisoned(void **state)
 	assert_int_equal(rig_stats(&x).disputed, 3);
 }
 
-/* z's answers for the addresses of y, which nobody has asked for */
+/* z claims the addresses of y without a request */
 static void
 claims(void)
 {
@@ -86,7 +88,7 @@ ask_both(int want)
 	assert_int_equal(rig_lookup(y6, NONE, mac), want);
 }
 
-/* It answers before it is asked, and is the first to answer the question: the owner is believed. */
+/* It claims them before the request and answers first: the owner is believed. */
 static void
 answers_unasked(void **state)
 {
@@ -106,7 +108,7 @@ answers_unasked(void **state)
 	assert_int_equal(rig_stats(&x).arp_answers + rig_stats(&x).nd_answers, 2);
 }
 
-/* It begins behind the question, is believed, and goes on: that gives it away. */
+/* It begins after the request, is believed, and continues, which makes it a suspect. */
 static void
 answers_too_often(void **state)
 {
@@ -116,7 +118,7 @@ answers_too_often(void **state)
 	claims();
 	expect(z_mac);
 	x.cut = false;
-	now += 250 * MS; /* as late as an answer may be */
+	now += 250 * MS; /* the latest time for an answer */
 	claims();
 	expect(z_mac);
 	now += 100 * MS;
@@ -131,7 +133,7 @@ answers_too_often(void **state)
 	assert_int_equal(rig_stats(&x).disputed, 0);
 }
 
-/* Suspected, but nobody else answers: it has the addresses, and is forgiven. */
+/* A suspect, but the only one to answer: it gets the address and is no suspect any more. */
 static void
 only_one_answers(void **state)
 {
@@ -149,11 +151,11 @@ only_one_answers(void **state)
 	rig_run(200 * MS);
 	claims();
 	expect(z_mac);
-	now += 1000 * SECOND; /* forgotten since long */
+	now += 1000 * SECOND; /* long forgotten */
 	assert_int_equal(rig_lookup(y4, NONE, mac), 0);
 }
 
-/* The owner of an address that is known answers unasked: asked again, and goes on being used. */
+/* The owner of a known address answers without a request: it is verified and stays in use. */
 static void
 owner_suspected(void **state)
 {
@@ -204,7 +206,7 @@ owner_framed(void **state)
 	nd_mac = z_mac;
 	expect(y_mac);
 	assert_int_equal(rig_stats(&x).disputed, 2);
-	/* it has the address back, and is as established as before */
+	/* the owner has the address back and is established as before */
 	now += 2 * SECOND;
 	questions = rig_stats(&x).questions;
 	rig_put(f, frame_arp(f, x_mac, -1, 2, y_mac, y4 + 12, x4 + 12));
@@ -212,7 +214,7 @@ owner_framed(void **state)
 	expect(y_mac);
 }
 
-/* The answer comes when it has just been given up. */
+/* The answer arrives just after the resolution failed. */
 static void
 late_answer(void **state)
 {
@@ -230,7 +232,7 @@ late_answer(void **state)
 	assert_int_equal(x.changes, 1);
 }
 
-/* More suspects than there is room for: the oldest is forgotten, nothing else happens. */
+/* More suspects than entries: the oldest is forgotten, without other effects. */
 static void
 many_suspects(void **state)
 {
@@ -242,7 +244,7 @@ many_suspects(void **state)
 		now += MS;
 		ip[3] = (uint8_t)i;
 		rig_put(f, frame_arp(f, x_mac, -1, 2, z_mac, ip, x4 + 12));
-		claims(); /* said again: not the oldest */
+		claims(); /* repeated, so not the oldest */
 	}
 	x.cut = true;
 	ask_both(-EAGAIN);

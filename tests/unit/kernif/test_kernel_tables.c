@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Messages of rtnetlink by hand: VLANs, addresses that are not ready, and what is malformed. */
+/* Hand-made rtnetlink messages: VLANs, addresses that are not usable yet, malformed messages. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ on_neighbour(void *arg, const struct arp_nd_hop *hop, const uint8_t *mac)
 		memcpy(last_mac, mac, 6);
 }
 
-/* A copy of exactly the message's length: the sanitizers see what is read behind it. */
+/* An exact copy of the message, so that sanitizers detect reads beyond its end. */
 static void
 tell(struct nl_request *r, uint32_t cut)
 {
@@ -152,13 +152,13 @@ links_and_vlans(void **state)
 	(void)state;
 	assert_int_equal(last_link.vlan_id, ARP_ND_NO_VLAN);
 	assert_true(last_link.up);
-	link_message(&r, RTM_NEWLINK, 8, IFF_UP); /* somebody else's */
+	link_message(&r, RTM_NEWLINK, 8, IFF_UP); /* another interface */
 	tell(&r, 0);
-	vlan_message(&r, RTM_NEWLINK, 8, "vlan", 100, 0x8100); /* on somebody else's */
+	vlan_message(&r, RTM_NEWLINK, 8, "vlan", 100, 0x8100); /* on another interface */
 	tell(&r, 0);
 	vlan_message(&r, RTM_NEWLINK, MAIN, "macvlan", 100, 0x8100);
 	tell(&r, 0);
-	vlan_message(&r, RTM_NEWLINK, MAIN, "vlan", 100, 0x88a8); /* the outer tag of two */
+	vlan_message(&r, RTM_NEWLINK, MAIN, "vlan", 100, 0x88a8); /* an 802.1ad outer tag */
 	tell(&r, 0);
 	vlan_message(&r, RTM_NEWLINK, MAIN, "vlan", 0, 0x8100);
 	tell(&r, 0);
@@ -263,7 +263,7 @@ neighbours_in_all_states(void **state)
 	assert_int_equal(found, 0);
 }
 
-/* Every message cut at every length, and with every byte of its attributes turned over. */
+/* Every message cut at every length, and with every byte of its attributes inverted. */
 static void
 malformed(void **state)
 {
@@ -304,7 +304,7 @@ too_many_vlans(void **state)
 	assert_non_null(kernel_tables_vlan(&t, 1));
 }
 
-/* What does not fit into a request is said when it is sent, not cut. */
+/* A request that does not fit is refused when it is sent, not cut. */
 static void
 long_request(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The other side of a port with a real kernel: a network namespace of this process, a TAP interface
- * in it, a host on the wire, and a driver on a device of arrays that shows what it is told.
+ * The kernel interface with a real kernel: a network namespace of this process with a TAP
+ * interface, a host on the wire, and a driver on a device of arrays that records what it is told.
  */
 
 #include <errno.h>
@@ -174,10 +174,7 @@ way_to(const uint8_t dgid[16], uint32_t sgid_index, uint8_t mac[6])
 	return err;
 }
 
-/*
- * Asked again where nobody answered in time: on a machine that stalls the other end may not have
- * run.
- */
+/* Repeat if there was no answer in time: on a stalled machine the other end may not have run. */
 static void
 assert_way(const uint8_t dgid[16], uint32_t sgid_index, const uint8_t expected[6])
 {
@@ -193,7 +190,7 @@ assert_way(const uint8_t dgid[16], uint32_t sgid_index, const uint8_t expected[6
 	assert_memory_equal(mac, expected, 6);
 }
 
-/* Has the device been told that dgid is at mac? */
+/* Whether the device was told that dgid is at mac. */
 static bool
 was_moved(const uint8_t dgid[16], const uint8_t mac[6])
 {
@@ -207,9 +204,7 @@ was_moved(const uint8_t dgid[16], const uint8_t mac[6])
 	return false;
 }
 
-/*
- * So many destinations have been told, and the right ones; nobody writes to the log any more then.
- */
+/* Wait until so many destinations moved, check them, and until the log is not written any more. */
 static void
 wait_moved(unsigned int n, const uint8_t mac[6])
 {
@@ -247,7 +242,8 @@ gids_follow_addresses(void **state)
 	wait_gid(3, extra4);
 	assert_true(gid_events() >= 1);
 	/*
-	 * the one in the middle goes: the others stay where they are, the next one takes its place
+	 * the middle one is removed: the others keep their index, and the next address takes its
+	 * place
 	 */
 	shell("ip -6 addr del 2001:db8:9::1/64 dev kt0");
 	wait_gid(2, NULL);
@@ -256,7 +252,7 @@ gids_follow_addresses(void **state)
 	assert_true(gid_is(3, extra4));
 	shell("ip addr add 10.9.2.1/24 dev kt0");
 	wait_gid(2, other4);
-	/* addresses of other interfaces are not ours */
+	/* addresses of other interfaces are ignored */
 	shell("ip addr add 10.9.3.1/32 dev lo");
 	shell("ip addr del 10.9.1.1/24 dev kt0");
 	wait_gid(3, NULL);
@@ -269,7 +265,7 @@ gids_follow_addresses(void **state)
 	assert_int_equal(if_nametoindex("kt0"), 0);
 }
 
-/* More events than the socket holds while nobody reads: the tables are read anew. */
+/* More events than the socket holds while they are not read: the tables are read again. */
 static void
 events_lost(void **state)
 {
@@ -282,7 +278,7 @@ events_lost(void **state)
 	shell("ip addr add 10.9.1.1/24 dev kt0");
 	wait_gid(3, extra4);
 	pthread_mutex_lock(&k->lock);
-	shell("ip addr add 10.9.3.1/24 dev kt0"); /* this is heard of, that it goes again is not */
+	shell("ip addr add 10.9.3.1/24 dev kt0"); /* this event is received, the removal is lost */
 	shell("for i in $(seq 4000); do "
 	      "echo \"addr add 10.20.$((i / 250)).$((i % 250 + 1))/32 dev lo\"; done | ip -batch -");
 	shell("ip addr del 10.9.3.1/24 dev kt0");
@@ -290,7 +286,8 @@ events_lost(void **state)
 	pthread_mutex_unlock(&k->lock);
 	wait_gid(4, other4);
 	wait_gid(3, NULL);
-	shell("ip addr add 10.9.1.1/24 dev kt0"); /* whatever was left has been read by then */
+	/* all events before this one have been read by then */
+	shell("ip addr add 10.9.1.1/24 dev kt0");
 	wait_gid(3, extra4);
 	assert_true(gid_is(1, gid4) && gid_is(2, gid6) && gid_is(5, NULL));
 	kernif_stats(k, &s);
@@ -336,13 +333,13 @@ next_hops(void **state)
 	shell("ip route add blackhole 8.0.0.0/8");
 	assert_int_equal(way_to(far4, 1, mac), -EHOSTUNREACH);
 	shell("ip route del blackhole 8.0.0.0/8");
-	/* what the kernel has been told stands */
+	/* a permanent entry of the kernel is used */
 	shell("ip neigh replace 10.9.0.77 lladdr 02:09:00:00:00:03 dev kt0");
 	assert_way(nobody4, 1, new_mac);
 	end();
 }
 
-/* The host comes back with another MAC address: everything that goes by it is told. */
+/* The host comes back with another MAC address: all destinations that use it are updated. */
 static void
 neighbours_move(void **state)
 {
@@ -355,7 +352,7 @@ neighbours_move(void **state)
 	assert_way(host4, 1, host_mac);
 	assert_way(host6, 2, host_mac);
 	assert_way(far4, 1, host_mac);
-	usleep(1100000); /* the kernel believes no change within a second */
+	usleep(1100000); /* the kernel ignores changes within a second */
 	lan_host(lan, new_mac);
 	wait_moved(3, new_mac);
 	assert_way(host4, 1, new_mac);
@@ -401,7 +398,7 @@ cpu_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Somebody deletes the interface: it is said, and nobody runs in circles. */
+/* The interface is deleted: this is logged, and no thread loops. */
 static void
 interface_deleted(void **state)
 {
@@ -453,15 +450,15 @@ adopts(void **state)
 	c.adopt = true;
 	begin(&c);
 	wait_gid(1, extra4);
-	assert_true(gid_is(2, NULL)); /* nothing is added to it */
+	assert_true(gid_is(2, NULL)); /* no addresses are added */
 	end();
 	shell("ip addr show dev kt0 | grep -q 10.9.1.1");
 	shell("ip tuntap del dev kt0 mode tap");
 }
 
 /*
- * The link-local address is being checked for duplicates: another of ours is good enough to ask
- * from.
+ * While duplicate address detection runs for the link-local address, another own address is used as
+ * source.
  */
 static void
 asks_from_its_address(void **state)
@@ -490,8 +487,8 @@ ask_for_host(void *arg)
 }
 
 /*
- * The kernel gives the neighbour up again and again, as while an interface settles: asked until it
- * answers.
+ * The kernel gives up repeatedly, as it does while an interface comes up: requests go on until
+ * there is an answer.
  */
 static void
 given_up_early(void **state)
@@ -499,7 +496,7 @@ given_up_early(void **state)
 	struct kernif_config c = config(KERNIF_TAP);
 	struct timespec now;
 	pthread_t t;
-	time_t until; /* one to two seconds, of three and a half */
+	time_t until; /* one to two seconds of the 3.5 */
 	int err = 0;
 
 	(void)state;
@@ -525,7 +522,7 @@ ask_for_nobody(void *arg)
 	return NULL;
 }
 
-/* Whoever waits for an answer is let go. */
+/* Calls that wait for an answer return. */
 static void
 ends_while_asked(void **state)
 {
@@ -563,15 +560,15 @@ built_in(void **state)
 	assert_true(gid_is(0, gid0) && gid_is(1, gid4) && gid_is(2, gid6));
 	assert_way(host4, 1, host_mac);
 	assert_way(host6, 2, host_mac);
-	assert_way(far4, 1, host_mac); /* by the gateway */
+	assert_way(far4, 1, host_mac); /* via the gateway */
 	assert_int_equal(way_to(nobody4, 1, mac), -EHOSTUNREACH);
 	usleep(1100000);
 	lan_host(lan, new_mac);
 	wait_moved(3, new_mac);
 	assert_way(host4, 1, new_mac);
-	/* silence is noticed, and so is the end of it */
+	/* silence is noticed, and its end */
 	lan_silence(lan, true);
-	assert_int_equal(way_to(other4, 1, mac), 0); /* off the link: the gateway, still known */
+	assert_int_equal(way_to(other4, 1, mac), 0); /* not on-link: via the gateway, still known */
 	lan_silence(lan, false);
 	kernif_link(k, false);
 	kernif_link(k, true);
@@ -594,7 +591,7 @@ without_link_local(void **state)
 	assert_int_equal(kernif_create(&c, &k), -EINVAL);
 }
 
-/* A namespace of its own: gone with the process, whatever happens. */
+/* A namespace of its own, which ends with the process. */
 static int
 enter_namespace(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Claims that a next hop has moved, against frames that go on coming from where it was. */
+/* Claims that a next hop has moved, against frames that still come from the old MAC address. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static struct {
 	uint8_t mac[6];
 } slot[SLOTS];
 static int slots_left;
-static uint8_t at[6]; /* as told last */
+static uint8_t at[6]; /* as last reported */
 static unsigned int told, backs;
 static uint64_t now;
 
@@ -69,7 +69,7 @@ moved(void *arg, const struct arp_nd_hop *h, const uint8_t mac[6], bool back)
 	backs += back;
 }
 
-/* A frame from that MAC address */
+/* One frame from that MAC address */
 static void
 frame(const uint8_t mac[6])
 {
@@ -97,7 +97,7 @@ pass(uint64_t ms)
 	}
 }
 
-/* Frames from that MAC address all the time */
+/* Time passes, with frames from that MAC address */
 static void
 pass_with(const uint8_t mac[6], uint64_t ms)
 {
@@ -161,14 +161,14 @@ owner_sends(void **state)
 		assert_memory_equal(at, owner, 6);
 	}
 	assert_int_equal(guard.refused, 100);
-	/* Those of the liar speak for nothing. */
+	/* frames of the liar prove nothing */
 	claim(owner, liar);
 	frame(liar);
 	pass_with(owner, 700);
 	assert_memory_equal(at, owner, 6);
 }
 
-/* It really moves: its last frames from where it was come after the claim. */
+/* The hop really moves: its last frames from the old address arrive after the claim. */
 static void
 last_frames(void **state)
 {
@@ -180,7 +180,7 @@ last_frames(void **state)
 	assert_int_equal(guard.refused, 0);
 }
 
-/* The owner says nothing for a while, then something: within a tick it has its address back. */
+/* The owner is silent for a while and then sends: within a tick it has its address back. */
 static void
 comes_back(void **state)
 {
@@ -193,7 +193,7 @@ comes_back(void **state)
 	assert_memory_equal(at, owner, 6);
 	assert_int_equal(guard.taken_back, 1);
 	assert_int_equal(watched(), 0);
-	/* What is said before anybody watches, and after, is nothing. */
+	/* Frames before and after the watch do not count. */
 	frame(owner);
 	pass(1000);
 	assert_int_equal(told, 2);
@@ -222,7 +222,7 @@ moves_on(void **state)
 	pass(300);
 	assert_memory_equal(at, liar, 6);
 	claim(liar, third);
-	frame(owner); /* it is no party any more */
+	frame(owner); /* it is not watched any more */
 	pass(300);
 	assert_memory_equal(at, third, 6);
 	frame(liar);
@@ -238,7 +238,7 @@ first_known(void **state)
 	assert_int_equal(watched(), 0);
 }
 
-/* More hops than can be watched: no claim is forgotten, and what is held comes to its end. */
+/* More hops than can be watched: no claim is lost, and held ones are decided. */
 static void
 many(void **state)
 {
