@@ -150,7 +150,7 @@ rig_setup(void **state)
 	return 0;
 }
 
-/* Nothing may be left in the pools. */
+/* Asserts that nothing is left in the pools. */
 int
 rig_teardown(void **state)
 {
@@ -326,7 +326,7 @@ rig_expect_fatal(struct rig *r, uint8_t nak, uint32_t psn, uint8_t event)
 		assert_true(rig_event(r, event));
 	else
 		assert_int_equal(r->fx->events, 0);
-	/* told the others, and answers nothing any more */
+	/* the other stages were told, and the QP answers nothing any more */
 	assert_true(fx_take_msgs(r->fx, HCA_STAGE_EE, HCA_STAGE_RTC, RIG_QPI) & HCA_MSG_STATE);
 	rig_feed(r, rig_write(r->qp->ee.epsn, 0, 16, 1));
 	rig_expect_silence(r);
@@ -397,7 +397,7 @@ make_srq(struct rig *r, unsigned int i, uint32_t pd)
 	memset(s->q.base, 0, 4096);
 	s->q.bytes = bytes + sizeof(struct hca_rq_record);
 	r->srq[i].record = (void *)(s->q.base + bytes);
-	/* no RQ of its own then */
+	/* the QP has no RQ of its own then */
 	free(r->qp->ee.rq.base);
 	memset(&r->qp->ee.rq, 0, sizeof(r->qp->ee.rq));
 	r->record = NULL;

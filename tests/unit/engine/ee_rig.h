@@ -4,7 +4,7 @@
 
 /*
  * One execution engine with one QP (index RIG_QPI), memory regions, a receive queue of 8 WQEs and a
- * CQ that is an array. Requests go in as struct rig_packet, responses come out as struct hca_txd.
+ * CQ that is an array. Requests enter as struct rig_packet, responses leave as struct hca_txd.
  */
 
 #include "fixture.h"
@@ -15,7 +15,7 @@
 #define RIG_MTU 256u
 #define RIG_PD 3u
 #define RIG_MAX_RD 4u
-#define RIG_VA 0x100000u /* of every region, length RIG_LEN */
+#define RIG_VA 0x100000u /* start of every region; its length is RIG_LEN */
 #define RIG_LEN 16384u
 #define RIG_RQ_LOG 3u
 #define RIG_STRIDE_LOG 9u
@@ -28,7 +28,7 @@
 #define RIG_XRCD 0x77u
 #define RIG_XRC_CQ 5u
 
-/* Memory keys; every one but ODD names rig.mem. */
+/* Memory keys; all but ODD refer to rig.mem. */
 #define RIG_KEY_ALL 0x15au
 #define RIG_KEY_NONE 0x25au    /* no rights */
 #define RIG_KEY_FOREIGN 0x35au /* another protection domain */
@@ -39,12 +39,12 @@
 struct rig_packet {
 	uint8_t opcode;
 	uint32_t psn;
-	uint32_t len; /* payload; its bytes are seed, seed + 1, ... */
+	uint32_t len; /* payload bytes; their values are seed, seed + 1, ... */
 	uint8_t seed;
 	uint8_t flags; /* HCA_RXD_* */
-	uint64_t va;   /* RETH or AtomicETH */
+	uint64_t va;   /* of RETH or AtomicETH */
 	uint32_t rkey, dma_len;
-	uint32_t imm; /* ImmDt or IETH, wire bytes */
+	uint32_t imm; /* ImmDt or IETH, in wire order */
 	uint64_t swap_add, compare;
 	uint32_t generation; /* added to the QP's */
 	uint32_t srqn;	     /* XRCETH */
@@ -53,11 +53,11 @@ struct rig_packet {
 	bool ip6;
 };
 
-/* A shared receive queue of 8 WQEs of 128 bytes; posted ones lie RIG_SRQ_STEP slots apart. */
+/* A shared receive queue of 8 WQEs of 128 bytes; posted ones are RIG_SRQ_STEP slots apart. */
 struct rig_srq {
 	struct hca_srq *s;
 	struct hca_rq_record *record;
-	uint32_t slot; /* of the WQE posted next */
+	uint32_t slot; /* of the next WQE to post */
 };
 
 struct rig {
@@ -69,53 +69,56 @@ struct rig {
 	struct rig_srq srq[RIG_SRQS];
 	struct rte_mempool *rx_pool;
 	struct hca_cqe cqe[128];
-	uint32_t cqi[128]; /* of each CQE */
+	uint32_t cqi[128]; /* CQ of each CQE */
 	unsigned int cqes, published;
 	bool cq_full;
 	bool solicited;
 	uint64_t now;
-	uint8_t guard[8]; /* what stands behind the payload in the mbuf */
+	uint8_t guard[8]; /* bytes after the payload in the mbuf */
 };
 
 int rig_setup(void **state);
 int rig_teardown(void **state);
 
-/* One burst into process(). */
+/* Process one burst. */
 void rig_burst(struct rig *r, const struct rig_packet *p, unsigned int n);
-/* One packet and one poll. */
+/* Process one packet, then poll once. */
 void rig_feed(struct rig *r, struct rig_packet p);
 void rig_poll(struct rig *r);
 
-/* Responses not yet looked at. */
+/* Number of responses not looked at yet. */
 unsigned int rig_responses(struct rig *r);
 struct hca_txd *rig_response(struct rig *r, unsigned int i);
 void rig_forget_responses(struct rig *r);
 
-/* Exactly one response is there: ACK, NAK with this syndrome at psn. Forgets it. */
+/*
+ * Asserts that there is exactly one response: an ACK, or a NAK with this syndrome, at psn. Removes
+ * it.
+ */
 void rig_expect_ack(struct rig *r, uint8_t syndrome, uint32_t psn);
-/* The same with a fatal NAK: QP in ERR. event: HCA_EVENT_*, 0 none. */
+/* The same for a fatal NAK: the QP is in ERR. event: HCA_EVENT_*, 0: none. */
 void rig_expect_fatal(struct rig *r, uint8_t nak, uint32_t psn, uint8_t event);
 void rig_expect_silence(struct rig *r);
 bool rig_event(const struct rig *r, uint8_t type);
 
-/* Posts a receive of n SGEs. */
+/* Post a receive of n SGEs. */
 void rig_post(struct rig *r, const struct hca_sge *sge, unsigned int n);
 void rig_post_one(struct rig *r, uint32_t off, uint32_t len);
-/* Memory at off holds the payload of seed, len bytes. */
+/* Whether memory at off holds the payload of seed, len bytes. */
 bool rig_holds(const struct rig *r, uint32_t off, uint32_t len, uint8_t seed);
 
-/* The QP becomes one of this service, without anything of its own changed but that. */
+/* Change the service of the QP, and nothing else. */
 void rig_service(struct rig *r, uint8_t service);
-/* SRQ i, its keys in pd; the QP takes its receives from it. */
+/* Set up SRQ i, with keys in pd; the QP receives from it. */
 void rig_share(struct rig *r, unsigned int i, uint32_t pd);
-/* The same, for XRC QPs of RIG_XRCD; its completions go to RIG_XRC_CQ. */
+/* The same for XRC QPs of RIG_XRCD; completions go to RIG_XRC_CQ. */
 void rig_share_xrc(struct rig *r, unsigned int i, uint32_t pd);
 /* Returns the byte offset of the WQE in the SRQ. */
 uint32_t rig_srq_post(struct rig *r, unsigned int i, const struct hca_sge *sge, unsigned int n);
 uint32_t rig_srq_post_one(struct rig *r, unsigned int i, uint32_t off, uint32_t len);
 /* Byte offset of the n-th WQE ever posted. */
 uint32_t rig_srq_offset(unsigned int n);
-/* How many events of this type about this object. */
+/* Number of events of this type about this object. */
 unsigned int rig_events(const struct rig *r, uint8_t type, uint32_t index);
 
 #define RIG_ACK (HCA_AETH_ACK | HCA_AETH_CREDITS_NONE)

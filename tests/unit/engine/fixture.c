@@ -15,7 +15,7 @@
 #include "engine/record_pool.h"
 #include "queues/eq.h"
 
-/* One HCA at a time: recorders are plain functions. */
+/* One HCA at a time, because recorders are plain functions. */
 static struct fx *current;
 
 static void
@@ -36,7 +36,7 @@ eal_start(void)
 	if (started)
 		return;
 	snprintf(prefix, sizeof(prefix), "--file-prefix=fx%d", (int)getpid());
-	/* Tests run side by side: EAL must not tie us to one CPU. */
+	/* tests run in parallel, so the EAL must not bind us to one CPU */
 	sched_getaffinity(0, sizeof(cpus), &cpus);
 	if (rte_eal_init(RTE_DIM(argv), argv) < 0)
 		abort();
@@ -216,10 +216,7 @@ fx_counter(const struct fx *fx, enum hca_stage_id s, enum hca_counter c)
 	return fx->h->line[s].counters[c];
 }
 
-/*
- * What stages call besides edges and messages. Weak: a test that links the real one gets the real
- * one.
- */
+/* What stages call beside edges and messages. Weak: tests that link the real function use that. */
 __attribute__((weak)) void
 hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
 {

@@ -3,9 +3,9 @@
 #define TESTS_UNIT_ENGINE_FIXTURE_H
 
 /*
- * A struct hca with tiny tables and nothing behind it, to run one stage alone: every edge is a
- * direct call into a recorder, every message channel exists, events and errors raised are kept.
- * The test inits the stages it wants (hca_parser_init(fx->h), ...).
+ * A struct hca with tiny tables, to run one stage alone: every edge calls a recorder, every message
+ * channel exists, and raised events and errors are recorded. The test initializes the stages it
+ * needs (hca_parser_init(fx->h), ...).
  */
 
 #include <stdarg.h>
@@ -19,9 +19,9 @@
 #define FX_OBJECTS 1024u
 
 struct fx_edge {
-	void *obj[FX_OBJECTS]; /* what was pushed */
+	void *obj[FX_OBJECTS]; /* the objects pushed */
 	unsigned int n;
-	unsigned int room; /* what the consumer claims to have */
+	unsigned int room; /* free entries that the consumer reports */
 };
 
 struct fx_event {
@@ -47,14 +47,14 @@ struct fx *fx_create(const struct fx_config *cfg);
 void fx_destroy(struct fx *fx);
 
 /*
- * QP index qpi in RTS on UAR page `page`, RC, with a send queue of 1 << log_sq WQEs of
- * 1 << log_stride bytes and a window of `window` records (power of two). QPN: fx_qpn(qpi).
+ * Make QP qpi an RC QP in RTS on UAR page `page`, with a send queue of 1 << log_sq WQEs of 1 <<
+ * log_stride bytes and a window of `window` records (a power of two). QPN: fx_qpn(qpi).
  */
 struct hca_qp *fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq,
 		     uint32_t log_stride, uint32_t window);
 uint32_t fx_qpn(uint32_t qpi);
 
-/* All flags waiting on the channel for this QP, taken; messages to other QPs stay in order. */
+/* Take all flags for this QP from a channel; messages for other QPs keep their order. */
 unsigned int fx_take_msgs(struct fx *fx, enum hca_stage_id from, enum hca_stage_id to,
 			  uint32_t qpi);
 

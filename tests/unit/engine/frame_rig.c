@@ -132,7 +132,7 @@ frame_rig_own(struct frame_rig *r, unsigned int index, const uint8_t gid[16], ui
 	r->h->ctxmgt->gid_changes++;
 }
 
-/* The table has the address the QP sends from. */
+/* The GID table holds the address that the QP sends from. */
 static void
 make_addresses(struct frame_rig *r)
 {
@@ -222,7 +222,7 @@ frame_rig_txd(struct frame_rig *r, uint8_t opcode, uint32_t psn, uint32_t len)
 	d->va = FR_VA + 100;
 	d->rec = HCA_RECREF_FULL | 1;
 	d->syndrome = 0x1f;
-	/* a READ response names the PD of its key there */
+	/* in a READ response, imm is the PD of its key */
 	d->imm = hca_roce_opcodes[opcode].kind == HCA_PKT_READ_RESP ? r->qp->cfg.pd : 0x04030201;
 	if (op->is_request) {
 		d->reth.raddr = 0x1122334455667788;

@@ -3,8 +3,8 @@
 #define TESTS_UNIT_ENGINE_FRAME_RIG_H
 
 /*
- * encap and decap alone: the fixture, a port that keeps the frames it is given and
- * hands out those the test makes, one QP, and memory behind two keys.
+ * encap and decap alone: the fixture, a port that records sent frames and delivers those the test
+ * builds, one QP, and memory under two keys.
  */
 
 #include "fixture.h"
@@ -20,9 +20,9 @@
 #define FR_PEER_QPN 0x123456u
 #define FR_MEM 32768u
 #define FR_KEY 0x00000155u	 /* all of mem, contiguous */
-#define FR_PAGED_KEY 0x00000255u /* the same pages of 4 KiB, last one first */
+#define FR_PAGED_KEY 0x00000255u /* the same 4 KiB pages in reverse order */
 #define FR_LOCAL_KEY 0x00000355u /* as FR_KEY, without remote rights */
-#define FR_VA 0x7000000u	 /* of the first byte, in each of them */
+#define FR_VA 0x7000000u	 /* of the first byte, under each of them */
 #define FR_FRAMES 512u
 #define FR_FRAME_MAX 4400u
 #define FR_MBUFS 512u
@@ -40,8 +40,8 @@ struct frame_rig {
 	/* tx */
 	uint8_t frame[FR_FRAMES][FR_FRAME_MAX];
 	uint32_t len[FR_FRAMES];
-	unsigned int frames; /* taken */
-	unsigned int accept; /* frames the port takes before it stalls */
+	unsigned int frames; /* number of frames sent */
+	unsigned int accept; /* frames that the port accepts before it stalls */
 	unsigned int tx_calls;
 	bool up;
 	/* rx */
@@ -51,29 +51,31 @@ struct frame_rig {
 };
 
 struct frame_rig *frame_rig_new(void);
-/* Fails when an mbuf has leaked. */
+/* Free the rig; asserts that no mbuf has leaked. */
 void frame_rig_free(struct frame_rig *r);
-/* Byte `off` behind FR_PAGED_KEY. */
+/* Byte `off` of the region of FR_PAGED_KEY. */
 uint8_t *frame_rig_paged(struct frame_rig *r, uint32_t off);
 
-/* A descriptor of our QP with every field the opcode needs; the test changes what it wants. */
+/* A descriptor of our QP with every field that the opcode needs; the test changes some. */
 struct rte_mbuf *frame_rig_txd(struct frame_rig *r, uint8_t opcode, uint32_t psn, uint32_t len);
 void frame_rig_request(struct frame_rig *r, struct rte_mbuf *m);
 void frame_rig_response(struct frame_rig *r, struct rte_mbuf *m);
-/* What hca_roce_build() makes of the descriptor and this payload; returns the length. */
+/*
+ * Build the expected frame from a descriptor and payload with hca_roce_build(); returns its length.
+ */
 uint32_t frame_rig_expect(struct frame_rig *r, const struct hca_txd *d, const void *payload,
 			  uint8_t *out);
 
-/* What the peer puts into its frames for our QP. */
+/* Addresses in the peer's frames to our QP. */
 struct hca_roce_path frame_rig_peer(void);
-/* Entry of the GID table; vlan HCA_NO_VLAN: none. */
+/* Set an entry of the GID table; vlan HCA_NO_VLAN: none. */
 void frame_rig_own(struct frame_rig *r, unsigned int index, const uint8_t gid[16], uint16_t vlan);
-/* A frame with these headers, sealed; returns its length. headers may be NULL: all zero. */
+/* Build a frame with these headers and its ICRC; returns its length. headers NULL: all zero. */
 uint32_t frame_rig_from(struct frame_rig *r, const struct hca_roce_path *path, uint8_t opcode,
 			const struct hca_roce_headers *headers, uint32_t payload_len, uint8_t *out);
-/* A good frame of the peer for our QP; returns its length. */
+/* Build a valid frame of the peer for our QP; returns its length. */
 uint32_t frame_rig_inbound(struct frame_rig *r, uint8_t opcode, uint32_t payload_len, uint8_t *out);
-/* ICRC again after a change. */
+/* Recompute the ICRC after a change. */
 void frame_rig_seal(struct frame_rig *r, uint8_t *frame, uint32_t len);
 void frame_rig_give(struct frame_rig *r, const uint8_t *frame, uint32_t len);
 

@@ -3,8 +3,8 @@
 #define TEST_PARSER_RIG_H
 
 /*
- * The parser's surroundings for its tests: a client that builds WQEs and chains in the queue of a
- * QP, and the stages behind the parser that finish its requests. Asserts with cmocka.
+ * The surroundings of the WQE parser: a client that builds WQEs and chains in a QP's queue, and the
+ * later stages, which finish its requests. Asserts with cmocka.
  */
 
 #include "fixture.h"
@@ -25,7 +25,7 @@
 
 /* ---- client side: building WQEs ---- */
 
-/* A WQE under construction: units are appended behind the next unit. */
+/* A WQE under construction: units are appended to it. */
 struct wqe {
 	uint8_t b[HCA_WQE_MAX_STRIDE];
 	uint32_t len;
@@ -45,7 +45,7 @@ uint8_t *slot(struct fx *fx, uint32_t index);
 
 void put(struct fx *fx, uint32_t index, const struct wqe *w);
 
-/* The WQE at index - 1 announces the one at index. */
+/* Make the WQE at index - 1 point to the one at index. */
 void link_to(struct fx *fx, uint32_t index, uint8_t op, uint32_t size, bool fence);
 
 void ring_qp(struct fx *fx, uint32_t qpi, uint32_t index, uint8_t op, uint32_t size, bool fence);
@@ -54,12 +54,12 @@ void ring(struct fx *fx, uint32_t index, uint8_t op, uint32_t size);
 
 struct wqe write_wqe(uint32_t n);
 
-/* n WRITEs from index on as one chain, announced. */
+/* Post n WRITEs from index on as one chain, with its doorbell. */
 void post_chain_qp(struct fx *fx, uint32_t qpi, uint32_t index, uint32_t n);
 
 void post_chain(struct fx *fx, uint32_t index, uint32_t n);
 
-extern uint64_t fx_now; /* what poll_parser() says the time is */
+extern uint64_t fx_now; /* the time passed by poll_parser() */
 
 /* ---- device side: the rest of the engine ---- */
 
@@ -67,7 +67,7 @@ unsigned int poll_parser(struct fx *fx);
 
 struct hca_record *rec(struct fx *fx, uint32_t cursor);
 
-/* RTC and RRC finish n requests of a QP. */
+/* Finish n requests of a QP, as RTC and RRC do. */
 void complete(struct fx *fx, uint32_t qpi, uint32_t n);
 
 bool told_rtc(struct fx *fx, uint32_t qpi);
@@ -78,7 +78,7 @@ int parser_setup(void **state);
 
 int parser_teardown(void **state);
 
-/* One WQE of op on a fresh QP with stride 512; returns its record. */
+/* Post one WQE of op on a new QP with stride 512; returns its record. */
 struct hca_record *parse_one(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t size);
 
 #endif

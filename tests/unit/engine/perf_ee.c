@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Run by hand: nanoseconds the responder adds per WRITE of 64 bytes at bursts of 32, one ACK per
- * burst, next to a loop that only makes and frees the packets. Asserts nothing.
+ * To be run by hand: nanoseconds that the responder takes per 64-byte WRITE in bursts of 32 with
+ * one ACK each, beside a loop that only allocates and frees the packets. Asserts nothing.
  */
 
 #include "ee_rig.h"
@@ -36,7 +36,7 @@ now_ns(void)
 	return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-/* What decap leaves behind. */
+/* Packets as decap passes them on. */
 static void
 make_burst(struct rig *r, struct rte_mbuf **m, uint8_t opcode, uint32_t psn)
 {
@@ -100,7 +100,7 @@ report(struct rig *r, const char *name, uint8_t opcode)
 	       full, bare, full - bare);
 }
 
-/* The same bytes as 64 WQEs of 64 bytes. */
+/* The same bytes, as 64 WQEs of 64 bytes. */
 static void
 make_receives(struct rig *r)
 {
@@ -112,7 +112,7 @@ make_receives(struct rig *r)
 					       hca_cpu_to_le64(RIG_VA + 128 * i)};
 }
 
-/* The same memory through a memory window of this type. */
+/* Access the same memory through a window of this type. */
 static void
 through_window(struct rig *r, uint32_t index)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What RTC costs per packet and RRC per message: bursts of 32 small WRITEs, one ACK per burst. */
+/* Time of RTC per packet and of RRC per message: bursts of 32 small WRITEs, one ACK per burst. */
 
 #include "req_rig.h"
 
@@ -41,7 +41,7 @@ main(void)
 		hca_rrc_poll(r->h, r->now, HCA_BURST);
 		fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_PARSER, RIG_QPI);
 		t = rte_rdtsc();
-		hca_rtc_poll(r->h, r->now, HCA_BURST); /* returns the records */
+		hca_rtc_poll(r->h, r->now, HCA_BURST); /* frees the records */
 		rtc += rte_rdtsc() - t;
 	}
 	printf("RTC %.1f ns per packet, RRC %.1f ns per message\n", (double)rtc * ns,

@@ -45,7 +45,7 @@ hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qp
 	raised(type, qpi);
 }
 
-/* Of the real one only the copy: it brings half the device with it. */
+/* Only this function of the real one, which depends on half of the device. */
 void
 hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
 		const uint8_t *src, uint32_t len, const struct hca_icrc_ops *ops)
@@ -149,7 +149,7 @@ rig_setup(void **state)
 	return 0;
 }
 
-/* Every test ends with all mbufs back. */
+/* Asserts that no mbuf has leaked. */
 int
 rig_teardown(void **state)
 {
@@ -180,7 +180,7 @@ enter(struct rig *r, struct hca_record_pool *p, uint8_t op, uint32_t len, uint8_
 	struct hca_record *rec;
 	uint32_t ref;
 
-	/* Quotas are the parser's business. */
+	/* quotas belong to the parser */
 	qp->parser.held[0] = qp->parser.held[1] = 0;
 	ref = hca_record_take(p, &qp->parser);
 	assert_int_not_equal(ref, HCA_RECREF_NONE);
@@ -225,7 +225,7 @@ rig_post_full(struct rig *r, uint8_t op, uint32_t len, uint8_t flags, uint8_t ns
 	for (unsigned int i = 0; i < nsge; i++) {
 		f->body.sge[i] =
 			(struct hca_sge){va, RIG_KEY, i + 1 < nsge ? part : len - part * i};
-		/* A gap between segments shows writes past their end. */
+		/* a gap between segments reveals writes beyond their end */
 		va += f->body.sge[i].len + 16;
 	}
 	return f;
@@ -254,7 +254,7 @@ rig_send(struct rig *r, unsigned int polls)
 	return r->n;
 }
 
-/* Stages are polled all the time: what is waiting is done before time goes on. */
+/* Stages are polled all the time: pending work is done before the time advances. */
 void
 rig_pass(struct rig *r, uint64_t ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * decap alone: what goes to EE, what to RRC, and that every refused frame is counted once,
- * under its reason, and given back.
+ * decap alone: which frames go to EE and which to RRC; every refused frame is counted once, under
+ * its reason, and freed.
  */
 
 #include <string.h>
@@ -59,7 +59,7 @@ all_counted(struct frame_rig *r)
 	return n;
 }
 
-/* `frame` is dropped: counted as `why`, nowhere else, passed on to nobody, freed. */
+/* Receive `frame`: it must be dropped, counted only as `why`, and freed. */
 static void
 dropped_as(struct frame_rig *r, uint32_t len, enum hca_counter why, const char *name)
 {
@@ -75,7 +75,7 @@ dropped_as(struct frame_rig *r, uint32_t len, enum hca_counter why, const char *
 }
 #define dropped(r, len, why) dropped_as(r, len, HCA_CTR_##why, #why)
 
-/* A good WRITE ONLY of 32 bytes in `frame`. */
+/* A valid WRITE ONLY of 32 bytes in `frame`. */
 static uint32_t
 good(struct frame_rig *r)
 {
@@ -199,7 +199,7 @@ bad_udp_and_bth(void **state)
 	len = good(r);
 	frame[BTH + 1] |= 1;
 	dropped(r, len, rx_bad_bth);
-	/* no opcode, of a transport that is not RC */
+	/* not an opcode, or not of RC */
 	len = good(r);
 	frame[BTH] = 0x2d;
 	frame_rig_seal(r, frame, len);
@@ -207,7 +207,7 @@ bad_udp_and_bth(void **state)
 	frame[BTH] = 0xff;
 	frame_rig_seal(r, frame, len);
 	dropped(r, len, rx_bad_opcode);
-	/* pad without payload, payload that is no whole word, payload behind an ACK */
+	/* pad without payload, payload that is not a multiple of 4, payload in an ACK */
 	len = frame_rig_inbound(r, HCA_BTH_RC_SEND_ONLY, 0, frame);
 	frame[BTH + 1] |= 1 << 4;
 	frame_rig_seal(r, frame, len);
@@ -218,7 +218,7 @@ bad_udp_and_bth(void **state)
 	dropped(r, len, rx_bad_length);
 }
 
-/* One bit anywhere under the ICRC, or in it. */
+/* One bit inverted anywhere in the frame's ICRC coverage or in the ICRC. */
 static void
 every_bit(void **state)
 {
@@ -242,7 +242,7 @@ every_bit(void **state)
 	assert_true(FX_COUNTER(r->fx, DECAP, rx_icrc_encapsulated) > 0);
 }
 
-/* Congestion marks of good packets are counted; the bits are not covered by the ICRC. */
+/* Congestion marks of valid packets are counted; the ICRC does not cover these bits. */
 static void
 congestion_marks(void **state)
 {
@@ -282,7 +282,7 @@ qpn(void **state)
 	struct frame_rig *r = rig(state);
 	uint32_t len;
 
-	/* the index is right, the tag is not; QPN 0, even where the line is free */
+	/* right index but wrong tag; QPN 0, even if the line is free */
 	for (unsigned int i = 5; i <= 6; i++) {
 		len = good(r);
 		frame[BTH + i] ^= 0x10;
@@ -361,7 +361,7 @@ source(void **state)
 	dropped(r, len, rx_bad_source);
 }
 
-/* The peer's frame, but for another host: a port may be given those too. */
+/* A frame of the peer for another host, which a port may deliver, too. */
 static void
 not_ours(void **state)
 {
@@ -375,7 +375,7 @@ not_ours(void **state)
 			frame[L3 + i] ^= 1;
 			frame_rig_seal(r, frame, len);
 			dropped(r, len, rx_bad_destination);
-			/* both wrong: it is not the peer's */
+			/* both are wrong: not a frame of the peer */
 			frame[L3 + 15] ^= 1;
 			frame_rig_seal(r, frame, len);
 			dropped(r, len, rx_bad_source);
@@ -412,7 +412,7 @@ pkeys(void **state)
 	}
 }
 
-/* In one burst, what was found out about a frame must not serve for one that differs. */
+/* Within a burst, results about a frame must not be applied to a different one. */
 static void
 mixed_burst(void **state)
 {
@@ -435,7 +435,7 @@ mixed_burst(void **state)
 		len = good(r);
 		frame_rig_give(r, frame, len);
 	}
-	/* the other QP's frame from our QP's peer, then from its own */
+	/* the other QP's frame, from our QP's peer and then from its own */
 	frame[BTH + 7] = 2;
 	frame_rig_seal(r, frame, len);
 	frame_rig_give(r, frame, len);
@@ -454,7 +454,7 @@ mixed_burst(void **state)
 	assert_int_equal(FX_COUNTER(r->fx, DECAP, rx_unknown_qpn), 1);
 }
 
-/* An RC opcode that does not exist is for EE to refuse, but only of the right peer. */
+/* EE refuses an RC opcode that does not exist, but only from the right peer. */
 static void
 unknown_opcode(void **state)
 {
@@ -503,7 +503,7 @@ respects_room(void **state)
 		taken += t[i].asks;
 		assert_int_equal(ee(r)->n, taken);
 	}
-	/* no room: the port is not even asked */
+	/* no room: the port is not asked */
 	r->asked = 1000;
 	rrc(r)->room = 0;
 	assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 0);

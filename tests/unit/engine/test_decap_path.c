@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * decap: which packets suit which service, and where they may come from: IPv6, VLANs, the
- * alternate path. Congestion marks and notifications.
+ * decap: services and their packets, and permitted sources: IPv6, VLANs, the alternate path.
+ * Congestion marks and notifications.
  */
 
 #include <string.h>
@@ -14,7 +14,7 @@
 
 static uint8_t frame[FR_FRAME_MAX];
 
-/* The peer on the path in use, and on the other one. */
+/* The peer's addresses on the path in use and on the other one. */
 static const uint8_t ip4[2][16] = {{[10] = 0xff, 0xff, 10, 0, 0, 2},
 				   {[10] = 0xff, 0xff, 10, 0, 9, 2}};
 static const uint8_t ip6[2][16] = {{0xfe, 0x80, [15] = 2}, {0x20, 1, [15] = 2}};
@@ -62,7 +62,7 @@ counted(struct frame_rig *r, enum hca_counter c)
 	return fx_counter(r->fx, HCA_STAGE_DECAP, c);
 }
 
-/* Gives `frame`: dropped as `why`, or, for HCA_CTR_N, passed on to this edge. */
+/* Receive `frame`: it must be dropped as `why` or, for HCA_CTR_N, passed to this edge. */
 static void
 expect(struct frame_rig *r, uint32_t len, enum hca_edge_id edge, enum hca_counter why,
        struct hca_rxd *out)
@@ -118,7 +118,7 @@ verdict(uint8_t service, const struct hca_roce_opcode_info *op)
 	return HCA_CTR_N;
 }
 
-/* Every opcode there is, to a QP of every service. */
+/* Every opcode, sent to a QP of every service. */
 static void
 every_opcode_and_service(void **state)
 {
@@ -149,7 +149,7 @@ every_opcode_and_service(void **state)
 	assert_int_equal(passed, 23 + 23 + 12 + 2);
 }
 
-/* A service that has no packets at all takes none. */
+/* A service without packets accepts none. */
 static void
 no_service(void **state)
 {
@@ -165,7 +165,7 @@ no_service(void **state)
 	}
 }
 
-/* UC knows its peer as RC does. */
+/* UC checks the source as RC does. */
 static void
 uc_source(void **state)
 {
@@ -193,7 +193,7 @@ peer6(void)
 	return p;
 }
 
-/* The QP's own end of a path is where p is sent to. */
+/* Set the QP's own address of a path to the destination of p. */
 static void
 own_end(struct frame_rig *r, uint32_t path, const struct hca_roce_path *p)
 {
@@ -241,7 +241,7 @@ over_ip6(void **state)
 	}
 }
 
-/* Neither kind of address is taken for the other, not even where the bytes agree. */
+/* IPv4 and IPv6 addresses are not confused, even if their bytes are equal. */
 static void
 versions_do_not_mix(void **state)
 {
@@ -251,7 +251,7 @@ versions_do_not_mix(void **state)
 	refused(r, from(r, &p6), HCA_CTR_rx_bad_source);
 	to_ip6(r);
 	refused(r, from(r, &p4), HCA_CTR_rx_bad_source);
-	/* an IPv4 source of zeros against the zero that stands for "IPv6" */
+	/* IPv4 source 0.0.0.0, where zero would stand for "IPv6" */
 	memset(p4.sip + 12, 0, 4);
 	refused(r, from(r, &p4), HCA_CTR_rx_bad_source);
 	/* the last four bytes of the IPv6 address as IPv4 source */
@@ -261,7 +261,7 @@ versions_do_not_mix(void **state)
 
 /* ---- VLANs ---- */
 
-/* Frames of one burst: the tag is looked at in each. */
+/* Frames of one burst: the tag of each is checked. */
 static void
 vlans(void **state)
 {
@@ -302,7 +302,7 @@ vlans(void **state)
 	}
 }
 
-/* What was found good untagged does not let a tagged frame of the same burst through. */
+/* A good untagged frame does not make a tagged one of the same burst pass. */
 static void
 vlans_in_one_burst(void **state)
 {
@@ -322,7 +322,7 @@ vlans_in_one_burst(void **state)
 
 /* ---- the alternate path ---- */
 
-/* Only an armed QP hears it, and says which packets came that way, in bursts too. */
+/* Only an armed QP accepts the alternate path, and marks its packets, also in bursts. */
 static void
 alternate(void **state)
 {
@@ -347,15 +347,15 @@ alternate(void **state)
 			passes(r, from(r, &p), &d);
 			assert_int_equal(d.flags,
 					 HCA_RXD_ACKREQ | HCA_RXD_ALT_PATH | HCA_RXD_ASKED);
-			/* its VLAN is its own */
+			/* the path has its own VLAN */
 			r->qp->addr.vlan[1] = 3;
 			refused(r, from(r, &p), HCA_CTR_rx_bad_source);
 			r->qp->addr.vlan[1] = 0;
-			/* as is its end here */
+			/* its own local address */
 			p.dip[15]++;
 			refused(r, from(r, &p), HCA_CTR_rx_bad_source);
 			p.dip[15]--;
-			/* and its P_Key */
+			/* and its own P_Key */
 			r->qp->addr.pkey[1] = 0x8001;
 			refused(r, from(r, &p), HCA_CTR_rx_bad_pkey);
 			p.pkey = 0x8001;
@@ -387,7 +387,7 @@ alternate_in_one_burst(void **state)
 		assert_int_equal((hca_rxd(ee->obj[i])->flags & HCA_RXD_ALT_PATH) != 0, alt[i]);
 }
 
-/* After a migration the roles are turned. */
+/* After a migration the roles are exchanged. */
 static void
 second_path_in_use(void **state)
 {
@@ -421,7 +421,7 @@ armed(struct frame_rig *r, const uint8_t peer[16])
 	r->qp->addr.mig = HCA_MIG_ARMED;
 }
 
-/* MigReq on the other path moves an armed QP there; what comes by the old one then is foreign. */
+/* MigReq on the other path migrates an armed QP; the old path is then refused. */
 static void
 peer_migrates(void **state)
 {
@@ -446,7 +446,7 @@ peer_migrates(void **state)
 	refused(r, from(r, &p), HCA_CTR_rx_bad_source);
 }
 
-/* Its own address is what tells both paths to one peer apart. */
+/* The local address tells two paths to the same peer apart. */
 static void
 same_peer_on_both_paths(void **state)
 {
@@ -505,7 +505,7 @@ migreq_in_each_state(void **state)
 		assert_int_equal(r->qp->encap.path,
 				 t[i].mig == HCA_MIG_ARMED && t[i].after == HCA_MIG_MIGRATED);
 	}
-	/* without a second path nothing is asked for */
+	/* without a second path MigReq has no effect */
 	armed(r, ip4[1]);
 	r->qp->addr.alt_valid = 0;
 	assert_int_equal(hca_migrate(r->h, HCA_STAGE_RRC, FR_QPI), HCA_MIGRATE_NOT_ARMED);
@@ -531,7 +531,7 @@ marks(void **state)
 	assert_int_equal(counted(r, HCA_CTR_np_ecn_marked_roce_packets), 3);
 }
 
-/* Only the peer's notifications count as such. */
+/* Notifications count only if they come from the peer. */
 static void
 notifications(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* decap and datagrams: Q_Keys, the GSI, multicast groups and their members. */
+/* decap and datagrams: Q_Keys, the GSI, multicast groups and members. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ counted(struct frame_rig *r, enum hca_counter c)
 }
 #define COUNTED(r, name) counted(r, HCA_CTR_##name)
 
-/* To a QPN, from anybody, with this Q_Key; dip NULL: our own. */
+/* Receive a datagram for a QPN with this Q_Key; dip NULL: our own address. */
 static void
 give(struct frame_rig *r, uint32_t qpn, uint32_t qkey, const uint8_t *dip)
 {
@@ -107,7 +107,7 @@ qkeys(void **state)
 	assert_int_equal(ee(r)->n, 2);
 	assert_int_equal(COUNTED(r, rx_bad_qkey), 32);
 	assert_int_equal(COUNTED(r, rx_bad_source), 0);
-	/* the new one counts as soon as it is set */
+	/* a new Q_Key takes effect at once */
 	r->qp->cfg.qkey = QKEY + 1;
 	give(r, qpn, QKEY, NULL);
 	give(r, qpn, QKEY + 1, NULL);
@@ -128,7 +128,7 @@ pkeys(void **state)
 	assert_int_equal(COUNTED(r, rx_bad_pkey), 1);
 }
 
-/* A datagram for another host, or another VLAN, which a port may be given, is nobody's here. */
+/* Datagrams for another host or VLAN, which a port may deliver, are dropped. */
 static void
 destinations(void **state)
 {
@@ -145,7 +145,8 @@ destinations(void **state)
 		{{[10] = 0xff, 0xff, 10, 0, 9, 1}, 5, true},
 		{{[10] = 0xff, 0xff, 10, 0, 9, 1}, 0, false},
 		{{[10] = 0xff, 0xff, 10, 0, 9, 1}, 6, false},
-		{{[10] = 0xff, 0xff, 224, 1, 2, 3}, 0, false}, /* a group, but one QP's number */
+		/* a group, but with the number of one QP */
+		{{[10] = 0xff, 0xff, 224, 1, 2, 3}, 0, false},
 		{{[10] = 0xff, 0xff, 255, 255, 255, 255}, 0, false},
 		{{0x20, 1, [15] = 1}, 0, true},
 		{{0x20, 1, [15] = 2}, 0, false},
@@ -158,7 +159,7 @@ destinations(void **state)
 	frame_rig_own(r, 3, ours4, 5);
 	hca_mcast_attach(r->h, group4, fx_qpn(FR_QPI));
 	for (unsigned int i = 0; i < RTE_DIM(t) * RTE_DIM(t); i++) {
-		/* each behind each */
+		/* every order of two */
 		unsigned int n = i % 2 ? i / 2 % RTE_DIM(t) : i / RTE_DIM(t);
 		struct hca_roce_path p = frame_rig_peer();
 		const struct hca_roce_headers h = {.deth = {.qkey = QKEY}};
@@ -177,7 +178,7 @@ destinations(void **state)
 	}
 }
 
-/* An address that goes takes what is sent to it along. */
+/* After an address is removed, datagrams to it are dropped. */
 static void
 address_goes(void **state)
 {
@@ -194,7 +195,7 @@ address_goes(void **state)
 	assert_int_equal(COUNTED(r, rx_bad_destination), 1);
 }
 
-/* QPN 1 is the QP that was named; its packets carry the well-known Q_Key. */
+/* QPN 1 is the configured QP; its packets carry the well-known Q_Key. */
 static void
 gsi(void **state)
 {
@@ -232,7 +233,7 @@ attach(struct frame_rig *r, const uint8_t *gid, unsigned int qpi)
 	assert_int_equal(hca_mcast_attach(r->h, gid, fx_qpn(qpi)), HCA_STAT_OK);
 }
 
-/* The payload of `frame` lies in a copy for each of these QPs, in any order. */
+/* Asserts that each of these QPs got a copy of the payload of `frame`, in any order. */
 static void
 expect_members(struct frame_rig *r, uint32_t members)
 {
@@ -259,7 +260,7 @@ members(void **state)
 	attach(r, group4, 1);
 	attach(r, group4, 2);
 	attach(r, group4, 4);
-	attach(r, group4, 2); /* twice is once */
+	attach(r, group4, 2); /* attaching twice counts once */
 	attach(r, group6, 2);
 	attach(r, group6, 5);
 	give(r, HCA_QPN_MULTICAST, QKEY, group4);
@@ -279,7 +280,7 @@ members(void **state)
 	assert_int_equal(COUNTED(r, rx_mcast_unattached), 0);
 }
 
-/* Each member's own rules hold. */
+/* Each member applies its own checks. */
 static void
 members_judge(void **state)
 {
@@ -301,7 +302,7 @@ members_judge(void **state)
 	assert_int_equal(COUNTED(r, rx_mcast_copies), 1);
 }
 
-/* Nobody attached; an address that is no group; and the QPN of all groups to one host. */
+/* No member; an address that is not a group; and the multicast QPN with a unicast address. */
 static void
 unattached(void **state)
 {
@@ -324,7 +325,7 @@ unattached(void **state)
 	assert_int_equal(frame_rig_in_use(r), 0);
 }
 
-/* Only datagrams go to groups. */
+/* Groups receive only datagrams. */
 static void
 other_classes(void **state)
 {
@@ -341,7 +342,7 @@ other_classes(void **state)
 	assert_int_equal(COUNTED(r, rx_bad_service), 2);
 }
 
-/* EE has room for a few at a time: nobody is left out, and nobody gets two. */
+/* EE has room for a few copies at a time: each member gets exactly one. */
 static void
 little_room(void **state)
 {
@@ -367,7 +368,7 @@ little_room(void **state)
 		assert_int_equal(got[i], i == 1 ? 4 : 3);
 }
 
-/* Between two polls the group ends and its place becomes another's. */
+/* Between two polls the group is destroyed and its entry is reused. */
 static void
 group_ends_meanwhile(void **state)
 {
@@ -390,7 +391,7 @@ group_ends_meanwhile(void **state)
 	assert_int_equal(frame_rig_in_use(r), 0);
 }
 
-/* No buffer for copies: counted, and the frame itself is given back. */
+/* Without buffers for copies: counted, and the frame itself is freed. */
 static void
 no_buffers(void **state)
 {
@@ -411,7 +412,7 @@ no_buffers(void **state)
 	assert_int_equal(frame_rig_in_use(r), 0);
 }
 
-/* What waits for room when the HCA ends is given back. */
+/* Frames that wait for room are freed with the HCA. */
 static void
 ends_with_frames(void **state)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* doorbell: FIFO order, the register, every check and its counter, pages that open and close. */
+/*
+ * doorbell: order of the FIFO, the register, every check with its counter, opening and closing
+ * pages.
+ */
 
 #include "fixture.h"
 
@@ -75,7 +78,7 @@ test_words_in_order(void **state)
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
 
-	/* More than one turn of the FIFO, in bursts that fit it. */
+	/* more than one turn of the FIFO, in bursts that fit */
 	for (uint32_t round = 0; round < 20; round++) {
 		for (uint32_t i = 0; i < 24; i++)
 			ring(&c, HCA_DB_MAKE((round * 24 + i) % 64, i & 1, HCA_OP_RDMA_WRITE,
@@ -105,7 +108,7 @@ test_stays_behind_an_unfilled_slot(void **state)
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
 
-	c.next++; /* taken, not yet filled */
+	c.next++; /* reserved, not filled yet */
 	ring(&c, word(1, HCA_OP_SEND, fx_qpn(QPI)));
 	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 0);
 	c.page->fifo[HCA_UAR_FIFO_FIRST(PAGE)] = word(0, HCA_OP_SEND, fx_qpn(QPI));
@@ -149,7 +152,7 @@ test_takes_room_first(void **state)
 		assert_int_equal(HCA_CHAIN_SQ_HEAD(pushed(fx, i)), i);
 }
 
-/* One bad word between two good ones: the counter says why, the others pass. */
+/* One invalid word between two valid ones: the counter has the reason, the others pass. */
 static void
 expect_dropped(struct fx *fx, uint64_t bad, uint64_t before, enum hca_counter counter)
 {
@@ -183,7 +186,7 @@ test_checks(void **state)
 	expect_dropped(fx, word(64, HCA_OP_SEND, qpn), good, HCA_CTR_db_bad_index);
 }
 
-/* In RST a QP is being taken apart: whose it was does not matter any more, and nobody is kicked. */
+/* A QP in RST is being destroyed: its owner does not matter, and no stage is kicked. */
 static void
 test_taken_apart(void **state)
 {
@@ -205,7 +208,7 @@ test_dead_entry_and_qpn_zero(void **state)
 	struct fx *fx = *state;
 	struct client c = client_open(fx, 0);
 
-	ring(&c, word(0, HCA_OP_SEND, 0) | 1); /* entry 0 is dead: local_qpn 0 */
+	ring(&c, word(0, HCA_OP_SEND, 0) | 1); /* entry 0 is not used: local_qpn 0 */
 	ring(&c, word(0, HCA_OP_SEND, 0x10));
 	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 2);
 	assert_int_equal(
@@ -256,7 +259,7 @@ test_closed_page_is_not_looked_at(void **state)
 	ring(&c, word(0, HCA_OP_SEND, fx_qpn(QPI)));
 	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 0);
 	assert_int_equal(hca_doorbell_poll(fx->h, SCAN_NS, 32), 0);
-	/* The next owner starts at the first slot. */
+	/* the next owner starts at the first slot */
 	c = client_open(fx, PAGE);
 	ring(&c, word(0, HCA_OP_SEND, fx_qpn(QPI)));
 	assert_int_equal(hca_doorbell_poll(fx->h, SCAN_NS + 1, 32), 1);
@@ -275,7 +278,7 @@ test_idle_pages_are_scanned(void **state)
 		if (page == PAGE)
 			c = p;
 	}
-	/* Long idle: off the rota. Still seen within 50 us. */
+	/* long idle: not in the rota, but checked within 50 us */
 	for (uint64_t t = 0; t < now; t += SCAN_NS)
 		hca_doorbell_poll(fx->h, t, 32);
 	ring(&c, word(0, HCA_OP_SEND, fx_qpn(QPI)));
@@ -331,7 +334,7 @@ test_marks(void **state)
 	assert_int_equal(FX_COUNTER(fx, DOORBELL, doorbells), 0);
 }
 
-/* The mark of somebody else's QP, of none, and of one that is being taken apart. */
+/* The mark of another client's QP, of no QP, and of one that is being destroyed. */
 static void
 test_marks_of_others(void **state)
 {
@@ -354,8 +357,7 @@ test_marks_of_others(void **state)
 }
 
 /*
- * One visit looks at some words only: while it finds none of what is marked, the worker may not
- * sleep as if nobody had rung.
+ * A visit checks only some words: while it has not found the marked one, the worker must not sleep.
  */
 static void
 test_marks_beyond_a_visit(void **state)
@@ -367,7 +369,7 @@ test_marks_beyond_a_visit(void **state)
 	mark(&c, fx_qpn(QPI));
 	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 1);
 	assert_true(hca_doorbell_deadline(fx->h, 0) == UINT64_MAX);
-	/* The next look begins behind that mark, and each is in vain. */
+	/* the next check begins after that mark, and each is in vain */
 	c.page->marked = hca_cpu_to_le64(UINT64_MAX);
 	mark(&c, fx_qpn(QPI));
 	for (unsigned int i = 1; i < 64 && n == 0; i++) {
@@ -380,7 +382,7 @@ test_marks_beyond_a_visit(void **state)
 	assert_int_equal(n, 1);
 }
 
-/* A QP in ERR: its receives are flushed, and what is announced. */
+/* A QP in ERR: its receives and its announced requests are flushed. */
 static void
 test_mark_kicks(void **state)
 {
@@ -394,7 +396,7 @@ test_mark_kicks(void **state)
 	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, 1);
 }
 
-/* A FIFO that is always full does not hide marks, and no mark hides another one. */
+/* A FIFO that is always full does not hide marks, and no mark hides another. */
 static void
 test_marks_take_turns(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The responder's ladder: every rung both ways, WRITE, PSN regions, acknowledgement. */
+/* The checks of the responder, each passed and failed; WRITE, PSN regions, acknowledgement. */
 
 #include "ee_rig.h"
 
@@ -81,7 +81,7 @@ one_ack_per_burst(void **state)
 	rig_expect_ack(r, RIG_ACK, 100 + HCA_BURST - 1);
 }
 
-/* Without AckReq: when idle, after ack_every packets, and at last while busy. */
+/* Without AckReq, ACKs are sent when idle, after ack_every packets, and eventually while busy. */
 static void
 unasked_packets_are_acknowledged(void **state)
 {
@@ -155,7 +155,7 @@ states(void **state)
 	assert_int_equal(r->qp->ee.epsn, 104);
 }
 
-/* In RTR the first request raises COMM_EST once; the second takes the short way. */
+/* In RTR the first request raises COMM_EST once; the second takes the fast path. */
 static void
 communication_is_established_once(void **state)
 {
@@ -199,7 +199,7 @@ one_nak_per_gap(void **state)
 	assert_int_equal(r->mem[0], 0);
 	rig_feed(r, rig_write(100, 0, 16, 2));
 	rig_expect_ack(r, RIG_ACK, 100);
-	rig_feed(r, rig_write(102, 0, 16, 1)); /* a new gap */
+	rig_feed(r, rig_write(102, 0, 16, 1)); /* another gap */
 	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), 101);
 	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 2);
 	assert_int_equal(RIG_COUNTER(r, out_of_seq_request), 4);
@@ -207,7 +207,7 @@ one_nak_per_gap(void **state)
 }
 
 /*
- * Reordering within a burst: the expected packet comes before the NAK has left, the other is gone.
+ * Reordering in a burst: the expected packet arrives before the NAK is sent, the other was dropped.
  */
 static void
 nak_for_what_was_dropped(void **state)
@@ -224,7 +224,7 @@ nak_for_what_was_dropped(void **state)
 	assert_int_equal(r->qp->ee.msn, 2);
 }
 
-/* The same with packets on both sides of the gap that closes. */
+/* The same with packets on both sides of the closed gap. */
 static void
 nak_names_the_first_missing(void **state)
 {
@@ -240,7 +240,7 @@ nak_names_the_first_missing(void **state)
 	assert_int_equal(RIG_COUNTER(r, naks_sent), 1);
 }
 
-/* Everything that was dropped has come again before the NAK left. */
+/* All dropped packets arrive again before the NAK is sent. */
 static void
 closed_gap_needs_no_nak(void **state)
 {
@@ -406,7 +406,7 @@ operations_not_enabled_are_invalid(void **state)
 	}
 }
 
-/* The key is checked again at each packet: it may have gone since FIRST. */
+/* The key is checked at each packet, because it may have become invalid since FIRST. */
 static void
 key_is_checked_at_each_use(void **state)
 {

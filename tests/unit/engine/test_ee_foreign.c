@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Requests on foreign memory: stored before anything of the QP changes, or refused, or not now. */
+/* Requests to foreign memory: executed before the QP's state changes, refused, or postponed. */
 
 #include <errno.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 
 #define KEY 0x65au
 #define PSN 100u
-#define BASE 0x7000000u /* of the region in its process */
+#define BASE 0x7000000u /* address of the region in its process */
 
-/* The other process: RIG_LEN bytes at BASE; what the n-th access from now on answers. */
+/* The other process: RIG_LEN bytes at BASE; results of its next accesses. */
 static uint8_t memory[RIG_LEN];
 static uint64_t mtt[RIG_LEN / 4096];
 static int answer;
@@ -44,7 +44,7 @@ setup(void **state)
 	memset(memory, 0, sizeof(memory));
 	accesses = 0;
 	answer_at = UINT32_MAX;
-	/* pages in the wrong order: 0, 2, 1, 3 */
+	/* pages in the order 0, 2, 1, 3 */
 	for (unsigned int i = 0; i < RTE_DIM(mtt); i++)
 		mtt[i] = HCA_BUS_FOREIGN | (BASE + (i == 1 ? 2u : i == 2 ? 1u : i) * 4096);
 	r->h->cfg.foreign = access_memory;
@@ -60,7 +60,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Where the region's byte off lies in `memory`. */
+/* Address in `memory` of the region's byte off. */
 static uint8_t *
 at(uint32_t off)
 {
@@ -85,7 +85,7 @@ write_packet(uint32_t psn, uint32_t off, uint32_t len, uint8_t seed)
 	return p;
 }
 
-/* The next access but n answers so. */
+/* The n-th access from now on returns rc. */
 static void
 then(unsigned int n, int rc)
 {
@@ -99,7 +99,7 @@ writes(void **state)
 {
 	struct rig *r = *state;
 
-	rig_feed(r, write_packet(PSN, 4000, 250, 9)); /* over a border of pages */
+	rig_feed(r, write_packet(PSN, 4000, 250, 9)); /* across a page border */
 	rig_expect_ack(r, RIG_ACK, PSN);
 	assert_true(holds(4000, 250, 9));
 	assert_int_equal(*at(4250), 0);
@@ -109,7 +109,7 @@ writes(void **state)
 	assert_int_equal(RIG_COUNTER(r, rx_write_requests), 2);
 }
 
-/* The memory is not there: as a key that does not allow it. */
+/* The memory is not mapped: refused like a key without the right. */
 static void
 write_fails(void **state)
 {
@@ -123,7 +123,7 @@ write_fails(void **state)
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, PSN, HCA_EVENT_WQ_ACCESS);
 }
 
-/* Not now: nothing has happened, and the requester comes again. */
+/* The access is postponed: nothing changes, and the requester repeats the packet. */
 static void
 write_is_late(void **state)
 {
@@ -141,7 +141,7 @@ write_is_late(void **state)
 	assert_int_equal(RIG_COUNTER(r, rx_write_requests), 1);
 }
 
-/* A list of foreign memory and other: each part where it belongs. */
+/* A list of foreign and other memory: each part is written to its place. */
 static void
 mixed_receive(void **state)
 {
@@ -188,7 +188,7 @@ atomics(void **state)
 
 	memcpy(at(8), &value, 8);
 	p.rkey = KEY;
-	then(0, -EAGAIN); /* not read: nothing has happened */
+	then(0, -EAGAIN); /* not read, so nothing has changed */
 	rig_feed(r, p);
 	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN);
 	then(UINT32_MAX, 0);
@@ -196,19 +196,19 @@ atomics(void **state)
 	memcpy(&value, at(8), 8);
 	assert_int_equal(value, 42);
 	rig_forget_responses(r);
-	/* a duplicate is answered, not executed */
+	/* a duplicate is answered but not executed */
 	rig_feed(r, p);
 	memcpy(&value, at(8), 8);
 	assert_int_equal(value, 42);
 	rig_forget_responses(r);
-	/* read and not known whether written: an error, never a repetition */
+	/* read, but it is unknown whether it was written: an error, no repetition */
 	p.psn = PSN + 1;
 	then(1, -EAGAIN);
 	rig_feed(r, p);
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, PSN + 1, HCA_EVENT_WQ_ACCESS);
 }
 
-/* Range, rights and PD are those of any region. */
+/* Range, rights and PD are checked as for any region. */
 static void
 checks(void **state)
 {
@@ -229,7 +229,7 @@ checks(void **state)
 	e->flags &= ~wr;
 	assert_null(hca_foreign_find(v, KEY, RIG_PD, NULL, wr, RIG_VA, 8));
 	e->flags |= wr;
-	/* a window of type 2, for its QP alone */
+	/* a window of type 2, usable by its QP only */
 	e->state = HCA_MPT_BOUND;
 	e->qpn = r->qp->cfg.local_qpn;
 	e->generation = r->qp->cfg.generation;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* SEND and WRITE with immediate: receive WQEs, their SGEs, completions, RNR, flush. */
+/* SEND and WRITE with immediate: receive WQEs, SGEs, completions, RNR, flush. */
 
 #include "ee_rig.h"
 
@@ -79,7 +79,7 @@ empty_send_takes_a_receive_without_sges(void **state)
 	rig_expect_ack(r, RIG_ACK, 100);
 }
 
-/* Packets begin and end inside SGEs, some SGEs are empty, one key covers nothing else. */
+/* Packets begin and end inside SGEs, some SGEs are empty, and each key covers only its SGE. */
 static void
 send_over_many_sges(void **state)
 {
@@ -91,12 +91,13 @@ send_over_many_sges(void **state)
 	for (unsigned int i = 0; i < RTE_DIM(len); i++) {
 		sge[i] = (struct hca_sge){RIG_VA + off + 16 * i, RIG_KEY_ALL, len[i]};
 		if (len[i] == 0)
-			sge[i].lkey = RIG_KEY_DEAD; /* not touched, so not checked */
+			sge[i].lkey = RIG_KEY_DEAD; /* not accessed, so not checked */
 		off += len[i];
 	}
 	rig_post(r, sge, RTE_DIM(len));
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_FIRST, 100, 256, 0));
-	memset(r->qp->ee.rq.base, 0xff, 512); /* the WQE was copied; the owner may scribble */
+	/* the WQE was copied, so the owner may overwrite it */
+	memset(r->qp->ee.rq.base, 0xff, 512);
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_MIDDLE, 101, 256, 0));
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_MIDDLE, 102, 256, 0));
 	assert_int_equal(r->cqes, 0);
@@ -182,11 +183,11 @@ no_receive_is_rnr_until_one_is_posted(void **state)
 
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 10, 1));
 	rig_expect_ack(r, HCA_RNR_SYNDROME(12), 100);
-	rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, 101, 10, 2)); /* behind it: no NAK */
+	rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, 101, 10, 2)); /* the next one gets no NAK */
 	rig_feed(r, rig_write(102, 0, 10, 2));
 	rig_expect_silence(r);
 	assert_int_equal(r->mem[0], 0);
-	rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 10, 1)); /* too early again */
+	rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 10, 1)); /* again too early */
 	rig_expect_ack(r, HCA_RNR_SYNDROME(12), 100);
 	rig_post_one(r, 64, 10);
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 10, 1));
@@ -200,7 +201,8 @@ no_receive_is_rnr_until_one_is_posted(void **state)
 }
 
 /*
- * A receive comes while the RNR NAK is still owed: what was dropped behind the SEND is asked for.
+ * A receive is posted while the RNR NAK is still pending: the packets dropped after the SEND are
+ * requested again.
  */
 static void
 rnr_that_ends_leaves_a_gap(void **state)
@@ -219,7 +221,7 @@ rnr_that_ends_leaves_a_gap(void **state)
 	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 1);
 }
 
-/* The message stays open: only its last packet comes again. */
+/* The message stays open: only its last packet is repeated. */
 static void
 write_with_immediate_waits_at_its_last_packet(void **state)
 {
@@ -272,7 +274,7 @@ send_grows_longer_than_the_receive(void **state)
 	assert_int_equal(r->cqes, 1);
 }
 
-/* The first SGE is good: nothing is written to it all the same. */
+/* The first SGE is valid, but nothing is written to it either. */
 static void
 receive_sge_that_fails_its_key(void **state)
 {
@@ -340,7 +342,7 @@ go_to_error(struct rig *r)
 	rig_poll(r);
 }
 
-/* The receive of the SEND in progress is the first to be flushed. */
+/* The receive of the unfinished SEND is flushed first. */
 static void
 error_flushes_in_order_and_kick_flushes_more(void **state)
 {
@@ -382,7 +384,7 @@ kick_of_a_live_qp_is_ignored(void **state)
 	assert_int_equal(r->record->notify, 0);
 }
 
-/* The owner changes a WQE between two packets, or its length behind the check: the copy counts. */
+/* The owner changes a WQE between two packets, or its length after the check: the copy is used. */
 static void
 receive_is_read_once(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* READ and ATOMIC: responses in PSN order, repeats, limits, failures, purge. */
+/* READ and ATOMIC: responses in PSN order, repeats, limits, errors, purge. */
 
 #include "ee_rig.h"
 
@@ -81,7 +81,7 @@ read_psns_wrap(void **state)
 	assert_int_equal(r->qp->ee.epsn, 1);
 }
 
-/* The WRITE behind executes at once; its ACK and the ATOMIC's answer wait for the READ. */
+/* The next WRITE executes at once; its ACK and the ATOMIC's response wait for the READ. */
 static void
 responses_leave_in_psn_order(void **state)
 {
@@ -125,7 +125,7 @@ nak_waits_for_the_read_before_it(void **state)
 	assert_int_equal(r->qp->cfg.state, HCA_QPS_ERR);
 }
 
-/* Nothing is lost and nothing waits while encap has no room or mbufs are out. */
+/* Nothing is lost, and no poll reports work, while encap has no room or there are no mbufs. */
 static void
 owed_responses_wait_for_room(void **state)
 {
@@ -137,7 +137,7 @@ owed_responses_wait_for_room(void **state)
 	rig_feed(r, rig_read(101, 0, 600));
 	rig_feed(r, rig_write(104, 8, 8, 2));
 	assert_int_equal(rig_responses(r), 0);
-	/* No work: its worker gives way, and naps instead of sleeping. */
+	/* no work: the worker yields, and takes short sleeps only */
 	assert_int_equal(hca_ee_poll(r->h, r->now, HCA_BURST), 0);
 	assert_true(hca_ee_deadline(r->h, r->now) == HCA_DEADLINE_ROOM);
 	e->room = 1;
@@ -185,7 +185,7 @@ atomics(void **state)
 	expect_atomic(r, 0, 100, 0);
 	p.psn = 101;
 	p.opcode = HCA_BTH_RC_CMP_SWAP;
-	p.compare = 7; /* differs: unchanged */
+	p.compare = 7; /* not equal: memory unchanged */
 	p.swap_add = 99;
 	rig_feed(r, p);
 	expect_atomic(r, 1, 101, UINT64_C(0x100000001));
@@ -199,7 +199,10 @@ atomics(void **state)
 	assert_int_equal(RIG_COUNTER(r, rx_atomic_requests), 3);
 }
 
-/* The stored result, not the memory's present value; older than the ring: dropped. */
+/*
+ * The stored result is sent, not the memory's current value; a request older than the ring is
+ * dropped.
+ */
 static void
 repeated_atomics_are_replayed(void **state)
 {
@@ -239,8 +242,8 @@ repeated_read_names_its_own_range(void **state)
 }
 
 /*
- * Who still waits for a READ whose memory has gone is refused; late copies of it must not kill the
- * QP, nor what is answered after them.
+ * A repeated READ whose memory is gone is refused; late copies of it must not move the QP to ERR,
+ * nor affect what is answered after them.
  */
 static void
 repeated_read_that_may_not_is_refused(void **state)
@@ -251,7 +254,7 @@ repeated_read_that_may_not_is_refused(void **state)
 	rig_feed(r, p);
 	rig_feed(r, rig_write(102, 0, 8, 1));
 	rig_forget_responses(r);
-	p.dma_len = 1024; /* reaches beyond what was executed */
+	p.dma_len = 1024; /* exceeds what was executed */
 	rig_feed(r, p);
 	rig_expect_silence(r);
 	assert_int_equal(RIG_COUNTER(r, resp_duplicate_dropped), 1);
@@ -268,7 +271,7 @@ repeated_read_that_may_not_is_refused(void **state)
 	assert_int_equal(RIG_COUNTER(r, naks_sent), 2);
 	assert_int_equal(r->qp->cfg.state, HCA_QPS_RTS);
 	assert_int_equal(r->qp->ee.new_jobs, 0);
-	rig_feed(r, p); /* and allowed again */
+	rig_feed(r, p); /* accessible again */
 	assert_int_equal(rig_responses(r), 1);
 	expect_read(r, 0, HCA_BTH_RC_READ_RESP_ONLY, 101, 256, 256);
 	rig_forget_responses(r);
@@ -276,7 +279,7 @@ repeated_read_that_may_not_is_refused(void **state)
 	rig_expect_ack(r, RIG_ACK, 103);
 }
 
-/* However often a request is repeated before it is answered, it is answered once. */
+/* A request that is repeated before it is answered is answered once. */
 static void
 repeats_leave_room_for_new_requests(void **state)
 {
@@ -304,10 +307,7 @@ repeats_leave_room_for_new_requests(void **state)
 	rig_expect_silence(r);
 }
 
-/*
- * A plain ACK for a duplicate does not speak of READs and ATOMICs behind it: their data may be
- * lost.
- */
+/* An ACK for a duplicate must not acknowledge later READs and ATOMICs, whose data may be lost. */
 static void
 repeats_of_writes_before_reads(void **state)
 {
@@ -321,7 +321,7 @@ repeats_of_writes_before_reads(void **state)
 	rig_feed(r, rig_write(0xfffffe, 0, 8, 1));
 	rig_expect_ack(r, RIG_ACK, 0xfffffe);
 
-	/* a READ asked for again ends where it ended before */
+	/* a repeated READ ends where it ended the first time */
 	rig_feed(r, rig_read(0, 256, 344));
 	rig_forget_responses(r);
 	rig_feed(r, rig_write(0xfffffe, 0, 8, 1));
@@ -340,7 +340,7 @@ repeats_of_writes_before_reads(void **state)
 	rig_expect_ack(r, RIG_ACK, 5);
 }
 
-/* A duplicate of a READ whose responses are leaving begins again where it asks to. */
+/* A duplicate of a READ whose responses are being sent restarts where it asks to. */
 static void
 repeat_of_a_read_under_way(void **state)
 {
@@ -366,7 +366,9 @@ repeat_of_a_read_under_way(void **state)
 	rig_expect_silence(r);
 }
 
-/* A new request takes the slot of the oldest; whatever repeat was pending there nobody needs. */
+/*
+ * A new request takes the slot of the oldest, and the requester needs no repeat of that any more.
+ */
 static void
 new_request_ends_the_oldest_repeat(void **state)
 {
@@ -389,7 +391,7 @@ new_request_ends_the_oldest_repeat(void **state)
 	expect_atomic(r, 0, 100 + ring - 1, ring - 1);
 	expect_atomic(r, 1, 100 + ring, ring);
 	rig_forget_responses(r);
-	/* not known any more, or never an ATOMIC */
+	/* forgotten, or not an ATOMIC */
 	rig_feed(r, rig_add(100, 8, 1));
 	rig_feed(r, rig_read(100 + ring, 0, 8));
 	rig_expect_silence(r);
@@ -449,7 +451,7 @@ error_from_elsewhere_drops_what_is_owed(void **state)
 	assert_int_equal(r->qp->ee.new_jobs, 0);
 }
 
-/* QPs before and behind the purged one keep their places in both lists. */
+/* QPs before and after the purged one keep their places in both lists. */
 static void
 purge_forgets_the_qp_only(void **state)
 {

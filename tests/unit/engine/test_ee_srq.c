@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * RC receives from an SRQ, by the ladder and by the short way: which WQE, which PD, the limit, the
- * end of a QP, and owners that lie.
+ * RC receives from an SRQ, by the complete checks and by the fast path: order of WQEs, PD, limit,
+ * end of a QP, and owners that write invalid lists.
  */
 
 #include "ee_rig.h"
@@ -51,7 +51,7 @@ failed(struct rig *r, unsigned int i, uint8_t syndrome, uint32_t wqe)
 	assert_int_equal(c->syndrome, syndrome);
 }
 
-/* WQEs lie where nda says, not one behind the other. */
+/* WQEs are taken in the order of nda, not of their addresses. */
 static void
 follows_the_links(void **state)
 {
@@ -74,7 +74,7 @@ follows_the_links(void **state)
 	assert_int_equal(r->fx->events, 0);
 }
 
-/* What the short way does not take: several SGEs, nothing to send, immediates. */
+/* Requests that the fast path does not handle: several SGEs, empty SENDs, immediates. */
 static void
 by_the_ladder(void **state)
 {
@@ -101,7 +101,7 @@ by_the_ladder(void **state)
 	received(r, 3, HCA_BTH_RC_SEND_ONLY, 4, at[3]);
 }
 
-/* A message of several packets keeps its WQE, whoever takes others meanwhile. */
+/* A message of several packets keeps its WQE while others take the next ones. */
 static void
 message_owns_its_wqe(void **state)
 {
@@ -115,7 +115,7 @@ message_owns_its_wqe(void **state)
 	hca_srq_peek(srq(r), &next);
 	assert_int_equal(next, rig_srq_offset(1));
 	assert_true(hca_srq_take(srq(r), rig_srq_offset(2)));
-	/* the owner may do with its memory what it wants */
+	/* the owner may overwrite its memory */
 	memset(srq(r)->q.base + first, 0xff, 128);
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_LAST, 101, 100, 0));
 	assert_true(rig_holds(r, 0, 356, 0));
@@ -153,7 +153,7 @@ empty(void **state)
 	received(r, 0, HCA_BTH_RC_SEND_ONLY, 16, 0);
 }
 
-/* Keys of receives are those of the SRQ's PD, not of the QP's. */
+/* Keys of receives belong to the SRQ's PD, not to the QP's. */
 static void
 protection_domain(void **state)
 {
@@ -167,7 +167,7 @@ protection_domain(void **state)
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 16, 1));
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, 101, 16, 1));
 	assert_int_equal(r->cqes, 2);
-	/* the WRITE that comes with them is judged in the QP's */
+	/* the WRITE is checked in the QP's PD */
 	rig_feed(r, rig_write(102, 200, 16, 7));
 	assert_true(rig_holds(r, 200, 16, 7));
 	rig_srq_post_one(r, SRQ, 0, 16);
@@ -200,7 +200,7 @@ limit_fires_once(void **state)
 	assert_int_equal(r->fx->events, 1);
 }
 
-/* What was posted since counts, although the device had no need to look. */
+/* WQEs posted since the device last looked count. */
 static void
 limit_knows_new_wqes(void **state)
 {
@@ -218,7 +218,7 @@ limit_knows_new_wqes(void **state)
 	assert_int_equal(rig_events(r, HCA_EVENT_SRQ_LIMIT, SRQ), 1);
 }
 
-/* A message that finds nothing is below every limit. */
+/* A message that finds no receive is below every limit. */
 static void
 limit_of_an_empty_srq(void **state)
 {
@@ -240,7 +240,7 @@ to_error(struct rig *r)
 	rig_poll(r);
 }
 
-/* What lies in the SRQ stays for the others; only LAST_WQE is said, once. */
+/* WQEs in the SRQ stay for other QPs; LAST_WQE is reported once. */
 static void
 end_without_message(void **state)
 {
@@ -271,7 +271,7 @@ end_within_a_message(void **state)
 	assert_int_equal(r->cqes, 1);
 }
 
-/* A SEND longer than the receive takes it, fails it, and ends the QP. */
+/* A SEND longer than the receive consumes it with an error, and the QP goes to ERR. */
 static void
 too_long(void **state)
 {
@@ -303,7 +303,7 @@ too_long_at_last(void **state)
 	rig_expect_fatal(r, HCA_NAK_INVALID_REQ, 101, HCA_EVENT_LAST_WQE);
 }
 
-/* A refused request that takes no receive costs none. */
+/* A refused request that needs no receive consumes none. */
 static void
 access_error(void **state)
 {
@@ -341,7 +341,7 @@ malformed_for_a_send(void **state)
 	inline_receive(*state, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 16, 1));
 }
 
-/* It is the SRQ's WQE that completes, although a WRITE has no message open. */
+/* The SRQ's WQE completes with the error, although a WRITE has no open message. */
 static void
 malformed_for_a_write(void **state)
 {
@@ -386,7 +386,7 @@ count_that_cannot_be(void **state)
 	rig_expect_fatal(r, HCA_NAK_REMOTE_OP, 100, HCA_EVENT_LAST_WQE);
 }
 
-/* The WQE in hand is good; what comes behind it is lost. */
+/* The current WQE is valid; those after the invalid link are lost. */
 static void
 link_that_leads_nowhere(void **state)
 {
@@ -416,7 +416,7 @@ link_that_leads_nowhere(void **state)
 	assert_int_equal(r->qp->cfg.state, HCA_QPS_ERR);
 }
 
-/* A loop in the list is followed as far as WQEs were announced, and no farther. */
+/* A loop in the list is followed only for as many WQEs as were announced. */
 static void
 loop(void **state)
 {
@@ -434,7 +434,7 @@ loop(void **state)
 	assert_int_equal(srq(r)->state, HCA_SRQ_LIVE);
 }
 
-/* UD drops where RC would give up. */
+/* UD drops the datagram where RC would go to ERR. */
 static void
 unreliable_survives(void **state)
 {
@@ -450,7 +450,7 @@ unreliable_survives(void **state)
 	rig_expect_silence(r);
 }
 
-/* An SRQ that is being destroyed does not come back as one in error. */
+/* An SRQ that is being destroyed does not change to the error state. */
 static void
 dying_stays_dying(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The responder of UC: gaps, what a lost packet costs, and that nobody is ever answered. */
+/* The responder of UC: gaps, consequences of a lost packet, and no responses at all. */
 
 #include "ee_rig.h"
 
@@ -16,7 +16,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Nothing was sent, and the QP receives on. */
+/* Asserts that nothing was sent and the QP still receives. */
 static void
 alive(struct rig *r)
 {
@@ -113,7 +113,7 @@ writes(void **state)
 	alive(r);
 }
 
-/* The receive of the message that was lost serves the next one, from its beginning. */
+/* The receive of the lost message is used by the next one, from its start. */
 static void
 middle_lost(void **state)
 {
@@ -151,7 +151,7 @@ first_lost(void **state)
 	alive(r);
 }
 
-/* LAST and whatever follows up to a FIRST of any PSN. */
+/* LAST, and everything that follows up to a FIRST of any PSN. */
 static void
 last_lost(void **state)
 {
@@ -170,7 +170,10 @@ last_lost(void **state)
 	alive(r);
 }
 
-/* Without a gap: a message that begins ends the one before, one that goes on needs its own. */
+/*
+ * Without a gap: a message that begins ends the previous one; one that continues needs its own
+ * beginning.
+ */
 static void
 wrong_sequence(void **state)
 {
@@ -190,7 +193,7 @@ wrong_sequence(void **state)
 	alive(r);
 }
 
-/* Whoever begins, begins: a message that came twice, or late, is executed where it comes. */
+/* A message that begins is executed, even if it arrives twice or late. */
 static void
 repeated_and_late(void **state)
 {
@@ -211,7 +214,7 @@ repeated_and_late(void **state)
 	alive(r);
 }
 
-/* A peer that begins again a little behind is heard; a message's FIRST may come twice. */
+/* A peer that restarts at a slightly lower PSN is accepted; a message's FIRST may arrive twice. */
 static void
 begun_again(void **state)
 {
@@ -228,7 +231,7 @@ begun_again(void **state)
 	alive(r);
 }
 
-/* MIDDLE and LAST go on at the expected PSN only, and never with a message they are not of. */
+/* MIDDLE and LAST continue only at the expected PSN, and only their own message. */
 static void
 late_parts(void **state)
 {
@@ -246,7 +249,7 @@ late_parts(void **state)
 	alive(r);
 }
 
-/* Ends that disagree about the first PSN find each other, whichever is ahead. */
+/* Ends with different initial PSNs synchronize, whichever is ahead. */
 static void
 any_first_psn(void **state)
 {
@@ -263,20 +266,22 @@ any_first_psn(void **state)
 	alive(r);
 }
 
-/* What is wrong in a well-formed request costs that message only. */
+/* An error in a well-formed request affects that message only. */
 static void
 bad_requests(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p[] = {
-		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 16),		 /* key */
-		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 16),		 /* range */
-		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 17),		 /* length */
-		uc_write(HCA_BTH_UC_WRITE_FIRST, 0, 0, 255, 300),	 /* FIRST below the MTU */
-		uc_write(HCA_BTH_UC_WRITE_FIRST, 0, 0, 256, 256),	 /* nothing left for LAST */
-		uc_send(HCA_BTH_UC_SEND_ONLY, 0, 257, 0),		 /* above the MTU */
-		uc_send(HCA_BTH_UC_SEND_LAST, 0, 0, 0),			 /* LAST of nothing */
-		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 1u << 31 | 1), /* 2 GiB and one */
+		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 16),	  /* key */
+		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 16),	  /* range */
+		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 17),	  /* length */
+		uc_write(HCA_BTH_UC_WRITE_FIRST, 0, 0, 255, 300), /* FIRST below the MTU */
+		/* no bytes left for LAST */
+		uc_write(HCA_BTH_UC_WRITE_FIRST, 0, 0, 256, 256),
+		uc_send(HCA_BTH_UC_SEND_ONLY, 0, 257, 0), /* above the MTU */
+		/* LAST without a message */
+		uc_send(HCA_BTH_UC_SEND_LAST, 0, 0, 0),
+		uc_write(HCA_BTH_UC_WRITE_ONLY, 0, 0, 16, 1u << 31 | 1), /* 2 GiB and one byte */
 	};
 
 	p[0].rkey = RIG_KEY_NONE;
@@ -296,7 +301,9 @@ bad_requests(void **state)
 	received(r, 0, HCA_BTH_UC_SEND_ONLY, 10, 0);
 }
 
-/* Without the right to WRITE the QP drops, as it does a WRITE whose middle fails. */
+/*
+ * Without the right to WRITE the QP drops the message, and also a WRITE that fails in the middle.
+ */
 static void
 rights(void **state)
 {
@@ -316,7 +323,7 @@ rights(void **state)
 	alive(r);
 }
 
-/* No receive: the SEND is lost; so is a WRITE with immediate, at its end. */
+/* Without a receive a SEND is lost, and so is a WRITE with immediate, at its end. */
 static void
 no_receive(void **state)
 {
@@ -329,7 +336,7 @@ no_receive(void **state)
 	rig_feed(r, uc_send(HCA_BTH_UC_SEND_LAST, 102, 10, 1));
 	assert_int_equal(r->cqes, 0);
 	assert_int_equal(RIG_COUNTER(r, out_of_buffer), 2);
-	assert_int_equal(RIG_COUNTER(r, resp_uc_dropped), 1); /* LAST of a message given up */
+	assert_int_equal(RIG_COUNTER(r, resp_uc_dropped), 1); /* LAST of an abandoned message */
 	rig_feed(r, uc_send(HCA_BTH_UC_SEND_ONLY, 103, 20, 2));
 	received(r, 0, HCA_BTH_UC_SEND_ONLY, 20, 0);
 	rig_feed(r, uc_write(HCA_BTH_UC_WRITE_ONLY_IMM, 104, 0, 16, 16));
@@ -339,7 +346,7 @@ no_receive(void **state)
 	alive(r);
 }
 
-/* A receive too short for the message: dropped, and the receive is still there. */
+/* A receive too short for the message: dropped, and the receive remains. */
 static void
 too_long(void **state)
 {
@@ -355,7 +362,7 @@ too_long(void **state)
 	received(r, 0, HCA_BTH_UC_SEND_ONLY, 44, 0);
 }
 
-/* The owner's own receive is wrong: it completes so and the QP is in error. */
+/* An invalid receive completes with an error, and the QP goes to ERR. */
 static void
 bad_receive(void **state)
 {
@@ -390,7 +397,7 @@ established(void **state)
 	rig_expect_silence(r);
 }
 
-/* SQE is the requester's trouble. */
+/* SQE concerns only the requester. */
 static void
 states(void **state)
 {

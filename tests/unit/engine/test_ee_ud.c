@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The responder of UD: the GRH in front, what the completion says, and what is dropped. */
+/* The responder of UD: the GRH before the payload, the completion, and drops. */
 
 #include "ee_rig.h"
 
@@ -49,7 +49,7 @@ alive(struct rig *r)
 	assert_int_equal(r->fx->events, 0);
 }
 
-/* 20 zeros, then the header as make_packet() left it: 45h, 80h + its place in the frame. */
+/* 20 zeros, then the header as make_packet() built it: 45h, 80h + offset in the frame. */
 static void
 grh_of_ip4(void **state)
 {
@@ -89,7 +89,7 @@ grh_of_ip6(void **state)
 	alive(r);
 }
 
-/* The GRH is written over the headers of the packet: what they say has been read before. */
+/* The GRH overwrites headers of the packet whose contents have been read before. */
 static void
 immediate_solicited_and_priority(void **state)
 {
@@ -108,7 +108,7 @@ immediate_solicited_and_priority(void **state)
 	alive(r);
 }
 
-/* The GRH alone in its own SGE, as programs that do not want it place it; and cut anywhere. */
+/* The GRH in an SGE of its own, as programs place it that do not need it; and cut anywhere. */
 static void
 several_sges(void **state)
 {
@@ -133,7 +133,7 @@ several_sges(void **state)
 	alive(r);
 }
 
-/* Each is a message, whatever its PSN. */
+/* Each is a message of its own, whatever its PSN. */
 static void
 any_psn(void **state)
 {
@@ -167,7 +167,7 @@ no_receive(void **state)
 	alive(r);
 }
 
-/* Anybody may send one that is too long: that harms neither the QP nor the receive. */
+/* Any host may send a datagram that is too long: neither QP nor receive are affected. */
 static void
 too_long(void **state)
 {
@@ -198,7 +198,7 @@ no_room_for_the_grh(void **state)
 	alive(r);
 }
 
-/* The receive itself is wrong: completes so, and the QP is in error. */
+/* The receive itself is invalid: it completes with an error, and the QP goes to ERR. */
 static void
 bad_receive(void **state)
 {
@@ -223,7 +223,7 @@ bad_receive(void **state)
 	rig_expect_silence(r);
 }
 
-/* From an SRQ, with the keys of its PD. */
+/* From an SRQ, with keys of its PD. */
 static void
 shared(void **state)
 {

@@ -9,7 +9,7 @@
 #include "vtp/window.h"
 
 #define REGION HCA_KEY_INDEX(RIG_KEY_ALL)
-#define W1 6u /* MPT index of the type 1 window, W2: type 2, bound to the QP */
+#define W1 6u /* MPT index of the type 1 window; W2: type 2, bound to the QP */
 #define W2 7u
 #define W2_OTHER 0u /* bound to another QP: index 0 is free in the rig */
 #define KEY(index) HCA_KEY_MAKE(0x21, index, 5)
@@ -98,7 +98,7 @@ not_beyond(void **state)
 	}
 }
 
-/* A window's key is no lkey. */
+/* A window's key cannot be used as lkey. */
 static void
 not_local(void **state)
 {
@@ -140,7 +140,7 @@ invalidates(void **state)
 	assert_int_equal(hca_le32_to_cpu(r->cqe[0].imm), KEY(W2));
 	assert_int_equal(hca_le32_to_cpu(r->cqe[0].byte_cnt), 2 * RIG_MTU + 10);
 	assert_int_equal(RIG_COUNTER(r, resp_invalidations), 1);
-	/* twice: a duplicate changes nothing, and the window is really closed */
+	/* twice: the duplicate changes nothing, and the window is invalid */
 	rig_feed(r, send_inv(HCA_BTH_RC_SEND_LAST_INV, psn + 2, 10, KEY(W2)));
 	rig_expect_ack(r, RIG_ACK, psn + 2);
 	assert_int_equal(RIG_COUNTER(r, resp_invalidations), 1);
@@ -148,7 +148,7 @@ invalidates(void **state)
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, psn + 3, HCA_EVENT_WQ_ACCESS);
 }
 
-/* Regions, windows of type 1 or of another QP, keys that are none: all refused, nothing done. */
+/* Regions, windows of type 1 or of another QP, and invalid keys: all refused without effect. */
 static void
 may_not_invalidate(void **state)
 {

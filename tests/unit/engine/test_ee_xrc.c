@@ -5,7 +5,7 @@
 #include "ee_rig.h"
 
 #define A 1u
-#define B 2u /* its keys are in another PD */
+#define B 2u /* its keys belong to another PD */
 
 static int
 setup(void **state)
@@ -18,7 +18,7 @@ setup(void **state)
 	rig_share_xrc(r, A, RIG_PD);
 	rig_share_xrc(r, B, RIG_PD + 1);
 	r->qp->cfg.rcqn = UINT32_MAX; /* it has none */
-	r->qp->cfg.pd = RIG_PD + 7;   /* of no use here */
+	r->qp->cfg.pd = RIG_PD + 7;   /* not used by XRC */
 	return 0;
 }
 
@@ -108,7 +108,7 @@ several_packets(void **state)
 	assert_int_equal(r->cqes, 1);
 }
 
-/* READ and ATOMIC answer with opcodes of their class, from keys of the SRQ's PD. */
+/* Responses to READ and ATOMIC have opcodes of XRC, and keys belong to the SRQ's PD. */
 static void
 read_and_atomic(void **state)
 {
@@ -131,7 +131,7 @@ read_and_atomic(void **state)
 	assert_int_equal(rig_response(r, 2)->imm, RIG_PD + 1);
 	assert_int_equal(rig_response(r, 3)->resp.result, 5);
 	assert_int_equal(*(uint64_t *)(void *)(r->mem + 64), 12);
-	/* again: as it was */
+	/* repeated: the same answer */
 	rig_forget_responses(r);
 	rig_feed(r, to(A, rig_add(103, 64, 7)));
 	assert_int_equal(rig_response(r, 0)->opcode, HCA_BTH_XRC_ATOMIC_ACK);
@@ -139,7 +139,7 @@ read_and_atomic(void **state)
 	assert_int_equal(*(uint64_t *)(void *)(r->mem + 64), 12);
 }
 
-/* The key of one PD is worth nothing beside an SRQ of another. */
+/* A key of one PD cannot be used with an SRQ of another. */
 static void
 key_of_another_pd(void **state)
 {
@@ -202,7 +202,7 @@ srq_of_no_domain(void **state)
 	assert_int_equal(r->mem[0], 0);
 }
 
-/* A message may not change its SRQ; the WQE it had is flushed. */
+/* A message must not change its SRQ; the WQE it had is flushed. */
 static void
 changes_srq(void **state)
 {
@@ -220,7 +220,7 @@ changes_srq(void **state)
 	assert_int_equal(r->cqe[0].srqn, RIG_SRQN(A));
 }
 
-/* The SRQ went while a message was in it: its CQ may have gone too and gets nothing. */
+/* The SRQ is destroyed during a message: its CQ may not exist any more and gets nothing. */
 static void
 srq_goes_within_a_message(void **state)
 {
@@ -246,7 +246,7 @@ empty(void **state)
 	assert_int_equal(r->cqes, 1);
 }
 
-/* The SRQ's owner is at fault: the WQE completes at its CQ, the QP ends. */
+/* The SRQ's owner made an error: the WQE completes with it, and the QP goes to ERR. */
 static void
 malformed_for_a_write(void **state)
 {
@@ -280,7 +280,7 @@ gap_and_duplicate(void **state)
 	assert_true(rig_holds(r, 0, 16, 1));
 }
 
-/* The key stands behind XRCETH. */
+/* The key follows XRCETH. */
 static void
 invalidates_what_it_names(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* encap alone: what frames look like, what is gathered, what happens when the port stalls. */
+/* encap alone: the contents of frames, gathering of payload, and a stalled port. */
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* The last frame equals what the plain builder makes of d and payload. */
+/* Asserts that the last frame equals the one the plain builder makes from d and payload. */
 static void
 check_last(struct frame_rig *r, const struct hca_txd *d, const void *payload)
 {
@@ -123,7 +123,9 @@ every_opcode(void **state)
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, sent_pkts), r->frames);
 }
 
-/* Short payloads get their ICRC in the burst, long ones while they are copied; pads in both. */
+/*
+ * Short payloads get their ICRC in the burst, long ones while they are copied; both with padding.
+ */
 static void
 every_length(void **state)
 {
@@ -161,7 +163,7 @@ paged_lengths(void **state)
 	}
 }
 
-/* Any cut through a list of odd, empty and page-crossing pieces. */
+/* A range of a list of odd, empty and page-crossing pieces. */
 static void
 gather_lists(void **state)
 {
@@ -261,7 +263,7 @@ request_failures(void **state)
 	r->qp->cfg.pd++;
 	fails_request(r, frame_rig_txd(r, HCA_BTH_RC_SEND_ONLY, 0x205, 64));
 	r->qp->cfg.pd--;
-	/* the second piece of a list; a list that is shorter than the packet */
+	/* the second piece of a list; a list shorter than the packet */
 	record(r, 2);
 	sge(r, 0, FR_KEY, 0, 32);
 	sge(r, 1, FR_KEY, FR_MEM - 16, 32);
@@ -274,7 +276,7 @@ request_failures(void **state)
 	fails_request(r, m);
 }
 
-/* A failure in a burst leaves the others as they were. */
+/* A failure in a burst does not affect other frames. */
 static void
 failure_in_a_burst(void **state)
 {
@@ -315,12 +317,12 @@ response_failures(void **state)
 	struct frame_rig *r = rig(state);
 	struct rte_mbuf *m = frame_rig_txd(r, HCA_BTH_RC_READ_RESP_ONLY, 0x50, 64);
 
-	/* a repeated one is only dropped */
+	/* a repeated packet is only dropped */
 	hca_txd(m)->key = FR_LOCAL_KEY;
 	hca_txd(m)->flags = HCA_TXD_REPEAT;
 	frame_rig_response(r, m);
 	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_EE, FR_QPI), 0);
-	/* the remote right is asked for, and EE is told the PSN, once */
+	/* the remote right is checked, and EE gets the PSN, once */
 	for (uint32_t psn = 0x51; psn < 0x54; psn++) {
 		m = frame_rig_txd(r, HCA_BTH_RC_READ_RESP_MIDDLE, psn, 64);
 		hca_txd(m)->key = FR_LOCAL_KEY;
@@ -334,7 +336,7 @@ response_failures(void **state)
 	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_RTC, FR_QPI), 0);
 }
 
-/* Acknowledged meanwhile: no frame, no error, even where the memory has gone. */
+/* Acknowledged meanwhile: no frame and no error, even if the memory is gone. */
 static void
 released(void **state)
 {
@@ -349,7 +351,7 @@ released(void **state)
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, req_gather_error), 0);
 	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_RTC, FR_QPI), 0);
 	assert_int_equal(r->qp->encap.req_done_seq, 9);
-	/* across the wrap of the PSN */
+	/* across the wrap of PSNs */
 	r->qp->rrc.una = 2;
 	frame_rig_request(r, frame_rig_txd(r, HCA_BTH_RC_SEND_ONLY, 0xffffff, 64));
 	assert_int_equal(r->frames, 0);
@@ -365,7 +367,7 @@ no_requests_in_error(void **state)
 	r->qp->cfg.state = HCA_QPS_ERR;
 	frame_rig_request(r, frame_rig_txd(r, HCA_BTH_RC_SEND_ONLY, 0x200, 64));
 	assert_int_equal(r->frames, 0);
-	/* the fatal NAK still leaves */
+	/* the fatal NAK is still sent */
 	frame_rig_response(r, frame_rig_txd(r, HCA_BTH_RC_ACK, 0x10, 0));
 	assert_int_equal(r->frames, 1);
 }
@@ -389,7 +391,7 @@ another_life(void **state)
 	assert_int_equal(r->qp->encap.req_done_seq, 77);
 }
 
-/* A stale descriptor between two of this life neither hides nor fakes progress. */
+/* A stale descriptor between two of the current generation neither hides nor adds progress. */
 static void
 done_seq(void **state)
 {
@@ -405,7 +407,7 @@ done_seq(void **state)
 	hca_encap_process_req(r->h, objs, 5, r->now);
 	assert_int_equal(r->frames, 4);
 	assert_int_equal(r->qp->encap.req_done_seq, 44);
-	/* same lcore: nobody is told */
+	/* same lcore: no message is sent */
 	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_RTC, FR_QPI), 0);
 }
 
@@ -477,7 +479,9 @@ short_bursts(void **state)
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, tx_discard_stalled), 0);
 }
 
-/* Two edges may each bring what room said: it must fit, and none is left when it is full. */
+/*
+ * Two edges may each deliver as many as room reported: all must fit, and no room may be left after.
+ */
 static void
 credit(void **state)
 {
@@ -513,11 +517,11 @@ discards_after_stall_time(void **state)
 	hca_encap_poll(r->h, r->now, HCA_BURST);
 	assert_int_equal(r->h->backlog, 0);
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, tx_discard_stalled), 10);
-	/* goes on discarding without another wait */
+	/* further frames are discarded at once */
 	r->now += 1;
 	push(r, 3, 0x300);
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, tx_discard_stalled), 13);
-	/* until the port takes something: then it has its time again */
+	/* until the port accepts one: then the time starts anew */
 	r->accept = 1;
 	push(r, 3, 0x400);
 	assert_int_equal(r->frames, 1);
@@ -531,7 +535,7 @@ discards_after_stall_time(void **state)
 	assert_int_equal(psn_of(r, 2), 0x402);
 }
 
-/* Progress, however slow, is no stall. */
+/* A port that is slow but not stopped is not stalled. */
 static void
 slow_is_not_stalled(void **state)
 {
@@ -569,7 +573,7 @@ link_down(void **state)
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, tx_discard_stalled), 0);
 }
 
-/* The time the link was down, and the quiet time after it, are no part of a later stall. */
+/* The time without a link, and without traffic after it, does not count for a later stall. */
 static void
 link_up_again(void **state)
 {

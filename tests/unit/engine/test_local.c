@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* BIND_MW and LOCAL_INV in the requester: executed once, in order, completed in order. */
+/* BIND_MW and LOCAL_INV in the requester: executed once and in order, completed in order. */
 
 #include "req_rig.h"
 
@@ -39,7 +39,7 @@ setup(void **state)
 	return 0;
 }
 
-/* As with several workers: one of them reports when the test says so. */
+/* As with several workers: one of them reports its quiescent state when the test says so. */
 static void
 several_workers(struct rig *r)
 {
@@ -114,7 +114,7 @@ expect_empty(struct rig *r)
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
 }
 
-/* With nothing outstanding nobody's acknowledgement is needed. */
+/* With no packets outstanding no acknowledgement is needed. */
 static void
 alone(void **state)
 {
@@ -139,7 +139,10 @@ alone(void **state)
 	expect_empty(r);
 }
 
-/* Between messages: no PSN, completed when those before it are, whatever acknowledges them. */
+/*
+ * Between messages: they have no PSN, and complete after those before them, whatever acknowledges
+ * these.
+ */
 static void
 in_order(void **state)
 {
@@ -167,7 +170,7 @@ in_order(void **state)
 	expect_empty(r);
 }
 
-/* A READ behind local operations: its response finds it. */
+/* A READ after local operations: its response is assigned correctly. */
 static void
 before_a_read(void **state)
 {
@@ -185,7 +188,7 @@ before_a_read(void **state)
 	expect_empty(r);
 }
 
-/* Packets go again, operations do not. */
+/* Packets are retransmitted, operations are not repeated. */
 static void
 once(void **state)
 {
@@ -209,7 +212,7 @@ once(void **state)
 	expect_empty(r);
 }
 
-/* What fails behind an operation at the tail is not the operation. */
+/* A failure after an operation at the tail does not affect the operation. */
 static void
 failure_behind(void **state)
 {
@@ -252,7 +255,7 @@ bad_bind_in_its_turn(void **state)
 	expect_empty(r);
 }
 
-/* Keys that are no type 2 window bound to the QP. */
+/* Keys that are not type 2 windows bound to the QP. */
 static void
 bad_invalidates(void **state)
 {
@@ -292,7 +295,10 @@ fence(void **state)
 	expect_empty(r);
 }
 
-/* With readers elsewhere: nothing completes, nothing behind is sent, until they have reported. */
+/*
+ * With readers on other workers: nothing completes and nothing later is sent until they have
+ * reported.
+ */
 static void
 waits_for_round(void **state)
 {
@@ -323,7 +329,7 @@ waits_for_round(void **state)
 	expect_empty(r);
 }
 
-/* Going back while an operation is under way: it is neither lost nor begun again. */
+/* A rewind during an operation: it is neither lost nor started again. */
 static void
 rewound_while_waiting(void **state)
 {
@@ -347,7 +353,7 @@ rewound_while_waiting(void **state)
 	expect_empty(r);
 }
 
-/* The QP dies meanwhile: the request is flushed, the window free for others. */
+/* The QP goes to ERR meanwhile: the request is flushed, and the window can be bound by others. */
 static void
 given_up(void **state)
 {
@@ -371,7 +377,7 @@ given_up(void **state)
 	assert_int_equal(hca_rtc_poll(r->h, r->now, 32), 0);
 }
 
-/* An operation that has begun is part of what the queue drains of. */
+/* A started operation belongs to those that SQD waits for. */
 static void
 drained_behind_it(void **state)
 {
@@ -392,7 +398,7 @@ drained_behind_it(void **state)
 	assert_int_equal(rig_cqes(r), 1);
 	assert_int_equal(r->fx->events, 1);
 	assert_int_equal(r->fx->event[0].type, HCA_EVENT_SQ_DRAINED);
-	/* what has not begun waits */
+	/* one that has not started waits */
 	r->qp->cfg.state = HCA_QPS_RTS;
 	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
 	run(r);

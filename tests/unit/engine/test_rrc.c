@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* requester_recv with RTC and timer around it: release, retries, responses, errors, flush. */
+/* requester_recv with RTC and timer: release, retries, responses, errors, flush. */
 
 #include "req_rig.h"
 
@@ -27,7 +27,7 @@ post_writes(struct rig *r, unsigned int n)
 		rig_post(r, WRITE, 8, SIG);
 }
 
-/* Every record is back once RTC has seen the release. */
+/* Asserts that every record is free after RTC has seen the release. */
 static void
 expect_empty(struct rig *r)
 {
@@ -37,7 +37,7 @@ expect_empty(struct rig *r)
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
 }
 
-/* From completion `first` on: request `first` failed like this, the rest up to n flushed. */
+/* Asserts that request `first` failed with this syndrome, and the rest up to n were flushed. */
 static void
 expect_failed(struct rig *r, uint32_t first, uint8_t syndrome, uint32_t n)
 {
@@ -119,7 +119,7 @@ test_ghosts(void **state)
 		rig_atomic(r, psn, 1);
 	}
 	assert_int_equal(RIG_COUNTER(r, RRC, req_stale_response), 6 * RTE_DIM(far));
-	/* Reserved syndromes say nothing. */
+	/* Reserved syndromes are ignored. */
 	rig_ack(r, rig_psn(1), 0x40);
 	rig_ack(r, rig_psn(1), 0x80);
 	rig_ack(r, rig_psn(1), HCA_NAK_SYNDROME(5));
@@ -149,7 +149,7 @@ test_other_life(void **state)
 	assert_int_equal(RIG_COUNTER(r, RRC, rx_qp_state), 1);
 }
 
-/* Long enough to go round the PSN space's end and the window several times. */
+/* Enough packets to pass the end of the PSN space and of the window several times. */
 static void
 test_many(void **state)
 {
@@ -239,7 +239,7 @@ test_timeout(void **state)
 	assert_int_equal(r->qp->rrc.timer_armed, 1);
 	rig_pass(r, RIG_TIMEOUT_NS / 2);
 	rig_ack(r, rig_psn(0), ACK);
-	/* Progress has moved the deadline: the old one passes without a retry. */
+	/* progress has moved the deadline: the old one passes without a retry */
 	rig_pass(r, RIG_TIMEOUT_NS / 2 + 10000);
 	assert_int_equal(rig_send(r, 2), 0);
 	rig_pass(r, RIG_TIMEOUT_NS / 2);
@@ -248,7 +248,7 @@ test_timeout(void **state)
 	assert_int_equal(r->txd[0].psn, rig_psn(1));
 	rig_ack(r, rig_psn(2), ACK);
 	assert_int_equal(rig_cqes(r), 3);
-	/* Nothing is out: the next expiry ends the timer, new packets start it again. */
+	/* nothing is outstanding: the next expiry stops the timer, new packets start it again */
 	rig_pass(r, RIG_TIMEOUT_NS + 10000);
 	assert_int_equal(r->qp->rrc.timer_armed, 0);
 	rig_pass(r, 100 * RIG_TIMEOUT_NS);
@@ -261,7 +261,10 @@ test_timeout(void **state)
 	assert_int_equal(rig_send(r, 1), 1);
 }
 
-/* Idle, timer still in the wheel: a packet sent just before it expires gets its whole time. */
+/*
+ * Idle with the timer still in the wheel: a packet sent just before it expires gets the whole
+ * timeout.
+ */
 static void
 test_timeout_after_idle(void **state)
 {
@@ -327,7 +330,7 @@ test_rnr(void **state)
 	rig_pass(r, 0);
 	rig_ack(r, rig_psn(1), HCA_RNR_SYNDROME(RNR_CODE));
 	rig_expect_ok(r, 0, 0, SEND, 8);
-	/* Once more, and a sequence NAK: already waiting. */
+	/* another RNR NAK and a sequence NAK: the QP is waiting already */
 	rig_ack(r, rig_psn(1), HCA_RNR_SYNDROME(RNR_CODE));
 	rig_ack(r, rig_psn(1), SEQ);
 	rig_post(r, SEND, 8, SIG);
@@ -369,7 +372,7 @@ test_rnr_forever(void **state)
 	struct rig *r = *state;
 
 	r->qp->cfg.rnr_retry = HCA_RNR_RETRY_FOREVER;
-	/* The wait needs no ack timeout. */
+	/* the wait does not depend on the ack timeout */
 	r->qp->cfg.ack_timeout = 0;
 	rig_post(r, SEND, 8, SIG);
 	rig_send(r, 1);
@@ -396,7 +399,7 @@ test_read(void **state)
 	rig_post(r, READ, 0, SIG);
 	rig_post(r, WRITE, 8, SIG);
 	assert_int_equal(rig_send(r, 1), 4);
-	/* FIRST acknowledges the WRITE before it. */
+	/* FIRST acknowledges the previous WRITE. */
 	rig_response(r, FIRST, rig_psn(1), RIG_MTU, 0x11);
 	assert_int_equal(rig_cqes(r), 1);
 	rig_response(r, MIDDLE, rig_psn(2), RIG_MTU, 0x22);
@@ -459,7 +462,10 @@ test_atomic(void **state)
 	expect_empty(r);
 }
 
-/* An ACK beyond a READ without response: everything before it is done, the READ again, once. */
+/*
+ * An ACK beyond a READ without response: everything before it completes, and the READ is repeated
+ * once.
+ */
 static void
 test_implied_nak(void **state)
 {
@@ -484,7 +490,7 @@ test_implied_nak(void **state)
 	expect_empty(r);
 }
 
-/* A response in the middle is lost: the READ goes on from there. */
+/* A response in the middle is lost: the READ is resumed there. */
 static void
 test_read_resumed(void **state)
 {
@@ -566,7 +572,7 @@ test_bad_restart(void **state)
 	expect_failed(r, 0, HCA_SYND_BAD_RESP, 1);
 }
 
-/* Nor in a READ behind one that was resumed. */
+/* Nor in a READ after one that was resumed. */
 static void
 test_bad_restart_later(void **state)
 {
@@ -667,7 +673,7 @@ test_bad_record_first(void **state)
 	expect_failed(r, 0, HCA_SYND_LOCAL_QP_OP, 4);
 }
 
-/* The gather of the second fails; the peer sees a gap and says so. */
+/* gathering the second packet fails; the peer detects a gap and reports it */
 static void
 test_gather_failed(void **state)
 {
@@ -686,7 +692,7 @@ test_gather_failed(void **state)
 	expect_failed(r, 1, HCA_SYND_LOCAL_PROT, 3);
 }
 
-/* Moved to ERR by another stage: everything flushes, sent or not; later requests too. */
+/* Moved to ERR by another stage: all requests are flushed, sent or not, and later ones, too. */
 static void
 test_flush(void **state)
 {

@@ -16,7 +16,7 @@ ackreq(const struct rig *r, unsigned int i)
 	return r->txd[i].flags & HCA_TXD_ACKREQ;
 }
 
-/* RRC's side, by hand. */
+/* Update the state as RRC would. */
 static void
 set_una(struct rig *r, uint32_t tail, uint32_t psn)
 {
@@ -85,7 +85,10 @@ test_boundaries(void **state)
 	}
 }
 
-/* Counts only: 2^31 - 1 bytes at MTU 256 are 2^23 PSNs, all there may be outstanding. */
+/*
+ * Only the PSNs count: 2^31 - 1 bytes at MTU 256 are 2^23 of them, the most that may be
+ * outstanding.
+ */
 static void
 test_largest_read(void **state)
 {
@@ -96,14 +99,14 @@ test_largest_read(void **state)
 	assert_int_equal(rig_send(r, 3), 1);
 	assert_int_equal(rec->npsn, 1u << 23);
 	assert_int_equal(r->qp->rtc.max_psn, (RIG_PSN + (1u << 23)) & HCA_PSN_MASK);
-	/* Room for one as soon as one PSN is done. */
+	/* room for one as soon as one PSN is acknowledged */
 	set_una(r, 0, rig_psn(1));
 	assert_int_equal(rig_send(r, 3), 1);
 	assert_int_equal(r->txd[0].opcode, HCA_BTH_RC_WRITE_ONLY);
 	assert_int_equal(r->txd[0].psn, rig_psn(1u << 23));
 }
 
-/* A READ that does not fit behind what is out goes alone. */
+/* A READ that does not fit after the outstanding PSNs is sent alone. */
 static void
 test_large_read_waits(void **state)
 {
@@ -183,7 +186,7 @@ test_ack_at_half_window(void **state)
 		assert_int_equal(ackreq(r, i), i == RIG_WINDOW / 2 - 1 || i == RIG_WINDOW - 1);
 }
 
-/* The turn ends before a request that has to wait: nothing behind would ask. */
+/* A turn ends before a request that must wait: no later packet of the turn would request an ACK. */
 static void
 test_ack_before_wait(void **state)
 {
@@ -199,7 +202,7 @@ test_ack_before_wait(void **state)
 	assert_false(ackreq(r, 6));
 }
 
-/* The turn ends before a request that puts nothing on the wire. */
+/* A turn ends before a request that sends nothing. */
 static void
 test_ack_before_local(void **state)
 {
@@ -215,7 +218,7 @@ test_ack_before_local(void **state)
 	assert_false(ackreq(r, 6));
 }
 
-/* The turn ends before requests that could be sent, and then they are not. */
+/* A turn ends before requests that could be sent, and then they are not. */
 static void
 ask_again(struct rig *r, void (*stop)(struct rig *r))
 {
@@ -326,7 +329,7 @@ test_sqd(void **state)
 	r->qp->cfg.state = HCA_QPS_SQD;
 	r->qp->cfg.draining = r->qp->cfg.sqd_notify = 1;
 	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
-	/* What has begun goes on, what has not waits. */
+	/* a message that has begun continues, one that has not waits */
 	assert_int_equal(rig_send(r, 3), 8);
 	assert_true(ackreq(r, 7));
 	assert_int_equal(r->fx->events, 0);
@@ -388,7 +391,7 @@ test_rewind_in_read(void **state)
 	assert_int_equal(r->txd[1].psn, rig_psn(11));
 }
 
-/* The old packets were acknowledged after all before the rewind was obeyed, or during it. */
+/* Old packets are acknowledged before the rewind is executed, or during it. */
 static void
 test_release_overtakes(void **state)
 {
@@ -404,7 +407,10 @@ test_release_overtakes(void **state)
 	assert_int_equal(r->txd[0].psn, rig_psn(0));
 	assert_int_equal(r->txd[1].psn, rig_psn(5));
 	assert_int_equal(r->txd[1].opcode, HCA_BTH_RC_WRITE_LAST);
-	/* A rewind to what has been released is clamped; with all released it does nothing. */
+	/*
+	 * A rewind to a released PSN starts at the oldest unreleased one; if all are released it
+	 * does nothing.
+	 */
 	set_una(r, 4, rig_psn(8));
 	rewind_to(r, rig_psn(2));
 	assert_int_equal(rig_send(r, 2), 0);
@@ -446,7 +452,7 @@ test_bad_record(void **state)
 	assert_int_equal(r->qp->rtc.bad, 1);
 	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_RRC, RIG_QPI) & HCA_MSG_BAD,
 			 HCA_MSG_BAD);
-	/* The earlier one may still be lost. */
+	/* the earlier one may still be lost */
 	rewind_to(r, rig_psn(0));
 	assert_int_equal(rig_send(r, 3), 1);
 }
@@ -479,7 +485,7 @@ test_gather_failed(void **state)
 	r->qp->encap.req_failed_psn = rig_psn(2);
 	r->qp->encap.req_failed_syndrome = HCA_SYND_LOCAL_PROT;
 	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_FAILED);
-	/* What was to ask for the one before it may not have left. */
+	/* the packet with the request for an ACK may not have been sent */
 	assert_int_equal(rig_send(r, 2), 1);
 	assert_int_equal(r->txd[0].psn, rig_psn(0));
 	assert_true(ackreq(r, 0));
@@ -507,7 +513,7 @@ test_flush_and_return(void **state)
 	hca_rtc_poll(r->h, r->now, 32);
 	assert_int_equal(r->qp->rtc.next, 4);
 	assert_true(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_RRC, RIG_QPI) & HCA_MSG_BAD);
-	/* RRC is done; encap has not finished the two descriptors: nothing goes back yet. */
+	/* RRC is done, but encap has not finished the two descriptors: no record is freed yet */
 	set_una(r, 4, rig_psn(2));
 	hca_rtc_poll(r->h, r->now, 32);
 	assert_int_equal(r->qp->rtc.freed, 0);
@@ -541,7 +547,7 @@ test_purge(void **state)
 	assert_int_equal(((struct hca_rtc_ctx *)r->h->stage_ctx[HCA_STAGE_RTC])->count, 0);
 }
 
-/* The timer is asked for when none runs. */
+/* The timer is armed if it is not running. */
 static void
 test_arm(void **state)
 {
@@ -588,7 +594,7 @@ test_fair(void **state)
 	assert_in_range(mine, 80, 112);
 }
 
-/* Until RTS the line is the CEU's: a late message of an earlier transition writes nothing to it. */
+/* The CEU owns the line until RTS: a late message of an earlier transition must not write to it. */
 static void
 test_not_before_rts(void **state)
 {

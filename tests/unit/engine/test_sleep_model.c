@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The order of a sleep and a kick (graph/sleep.h), stepped: every interleaving of a worker that
+ * The order of sleep and kick (graph/sleep.h), model-checked: every interleaving of a worker that
  * goes to sleep and of kickers that publish work, on a machine whose stores reach memory later than
- * its loads (x86: a store buffer each, emptied at any moment; a fence waits until it is). Lost is a
- * wake-up when everybody has come to the end, work is in memory, and the worker sleeps without a
- * kick.
+ * its loads (x86: a store buffer per CPU that drains at any time; a fence waits for it). A wakeup
+ * is lost if all threads have finished, work is in memory, and the worker sleeps without a kick.
  *
- * So that the model can be believed: it finds the lost wake-up when either fence is left out, and
- * when the worker looks before it says that it sleeps.
+ * To show that the model is able to find lost wakeups, it also finds those that occur if either
+ * fence is omitted, or if the worker checks for work before it announces its sleep.
  */
 
 #include <setjmp.h>
@@ -24,7 +23,7 @@
 #define BUFFER 3
 #define SEEN_MAX (1u << 22)
 
-/* Memory: the sleep word, the note of which sleep was kicked last, and a work item per kicker. */
+/* Memory: the sleep word, the note of the last kicked sleep, and a work item per kicker. */
 enum cell {
 	WORD,
 	NOTE,
@@ -34,19 +33,19 @@ enum cell {
 
 struct thread {
 	uint8_t pc;
-	uint8_t reg; /* what was loaded */
+	uint8_t reg; /* value loaded last */
 	uint8_t buffered;
 	uint8_t cell[BUFFER], value[BUFFER];
 };
 
 struct state {
 	uint8_t memory[CELLS];
-	uint8_t kicks; /* edges nobody has seen */
-	uint8_t done;  /* work items the worker has found, a bit each */
+	uint8_t kicks; /* kicks not consumed yet */
+	uint8_t done;  /* bits of the work items that the worker has found */
 	struct thread worker, kicker[KICKERS_MAX];
 };
 
-/* What is left out of the protocol. */
+/* Parts of the protocol to omit. */
 struct rules {
 	unsigned int kickers;
 	bool no_worker_fence, no_kicker_fence, look_first;
@@ -67,7 +66,7 @@ hash_of(const struct state *s)
 	return h ^ h >> 29;
 }
 
-/* Newest store of the thread itself first. */
+/* A thread sees its own newest store first. */
 static uint8_t
 load(const struct state *s, const struct thread *t, uint8_t cell)
 {
@@ -97,7 +96,7 @@ drain_one(struct state *s, struct thread *t)
 	t->cell[t->buffered] = t->value[t->buffered] = 0;
 }
 
-/* Looks at every item; true: found one. */
+/* Check every item; true: one was found. */
 static bool
 look(struct state *s, const struct rules *r)
 {
@@ -122,7 +121,7 @@ enum worker_pc {
 	W_AGAIN
 };
 
-/* False: cannot step now. */
+/* False: the thread cannot execute a step now. */
 static bool
 step_worker(struct state *s, const struct rules *r)
 {
@@ -158,7 +157,7 @@ step_worker(struct state *s, const struct rules *r)
 		store(w, WORD, (uint8_t)(load(s, w, WORD) + 1));
 		w->pc = W_AGAIN;
 		return true;
-	default: /* polls, and goes to sleep again while there is something to come */
+	default: /* polls, and goes to sleep again while work is still to come */
 		look(s, r);
 		w->pc = W_EARLY;
 		return true;
@@ -221,7 +220,7 @@ is_new(const struct state *s)
 	return !old;
 }
 
-/* Kickers that are stopped for good have not come to the end: what they owe they would still do. */
+/* Kickers that are stopped for ever have not finished: they would still kick. */
 static void
 judge(const struct state *s, const struct rules *r)
 {
@@ -271,7 +270,7 @@ loses(const struct rules *r)
 	lost = false;
 	states = 0;
 	explore(&s, r);
-	assert_true(states < SEEN_MAX / 16); /* or two of them may have met in the table */
+	assert_true(states < SEEN_MAX / 16); /* so many states that hashes may have collided */
 	print_message("%lu states\n", (unsigned long)states);
 	return lost;
 }

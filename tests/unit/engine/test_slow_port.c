@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* RRC behind a port that is slow: which ack timeouts count. */
+/* RRC with a slow port: which ack timeouts count. */
 
 #include "req_rig.h"
 
@@ -10,7 +10,7 @@ post_write(struct rig *r)
 	rig_post(r, HCA_OP_RDMA_WRITE, 8, HCA_REC_SIGNALED);
 }
 
-/* Frames wait for the port: the time of those who may be among them does not count. */
+/* Frames wait for the port: the timeout of QPs that may have frames among them does not run. */
 static void
 test_frames_that_wait(void **state)
 {
@@ -25,7 +25,7 @@ test_frames_that_wait(void **state)
 	for (unsigned int i = 0; i < 100; i++)
 		rig_pass(r, RIG_TIMEOUT_NS);
 	assert_int_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
-	/* It has left only now: the answer has its time. */
+	/* it was sent only now: the answer gets the whole timeout */
 	w->since = 0;
 	w->left_at = r->now;
 	w->waited = r->now - began;
@@ -36,7 +36,7 @@ test_frames_that_wait(void **state)
 	assert_int_not_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
 }
 
-/* Behind a port that is always slow a loss is found all the same. */
+/* A loss is detected even if the port is always slow. */
 static void
 test_a_loss(void **state)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The timing wheel alone: never early, at most two ticks late, one entry per QP. */
+/*
+ * The timing wheel alone: timers never expire early, and at most two ticks late; one entry per QP.
+ */
 
 #include "fixture.h"
 
@@ -55,7 +57,7 @@ poll_at(uint64_t t)
 	hca_timer_poll(fx->h, now, HCA_BURST);
 }
 
-/* When does qpi's entry expire, polling every `step` ns? */
+/* The time at which qpi's entry expires, if polled every `step` ns. */
 static uint64_t
 expiry(uint32_t qpi, uint64_t step)
 {
@@ -73,7 +75,7 @@ expiry(uint32_t qpi, uint64_t step)
 static void
 test_deadlines(void **state)
 {
-	/* In the past, at once, near, at and around one turn, several turns. */
+	/* past, now, near, close to one turn, several turns */
 	static const int64_t delta[] = {
 		-1000000,    0,	   1,	     TICK - 1,	      TICK, 10 * TICK + 7, TURN - 2 * TICK,
 		TURN - TICK, TURN, TURN + 1, 7 * TURN + 12345};
@@ -93,7 +95,7 @@ test_deadlines(void **state)
 	}
 }
 
-/* Armed again before it expired: one entry, the last deadline counts, earlier or later. */
+/* Rearmed before it expired: one entry, and the last deadline counts, earlier or later. */
 static void
 test_relocate(void **state)
 {
@@ -117,7 +119,7 @@ test_relocate(void **state)
 	assert_false(expired(1));
 }
 
-/* Many in one slot; one leaves from the middle. */
+/* Several entries in one slot; one is removed from the middle. */
 static void
 test_chain(void **state)
 {
@@ -133,14 +135,14 @@ test_chain(void **state)
 	poll_at(now + 8 * TICK);
 	for (uint32_t i = 0; i < 6; i++)
 		assert_int_equal(expired(i), i != 3);
-	/* Not in the wheel: a purge is acknowledged all the same. */
+	/* not in the wheel: a purge is acknowledged nevertheless */
 	fx->h->purge_seq = 10;
 	hca_msg_send(fx->h, HCA_STAGE_CEU, HCA_STAGE_TIMER, 3, HCA_MSG_PURGE);
 	poll_at(now);
 	assert_int_equal(fx->h->line[HCA_STAGE_TIMER].purge_ack, 10);
 }
 
-/* A clock that jumps over many turns: what is due expires, the rest stays. */
+/* The clock jumps over several turns: due entries expire, the others stay. */
 static void
 test_jump(void **state)
 {
@@ -158,7 +160,7 @@ test_jump(void **state)
 	assert_true(expired(2));
 }
 
-/* Disarmed before the timer got to the message. */
+/* Disarmed before the timer has read the message. */
 static void
 test_disarmed(void **state)
 {
@@ -168,7 +170,7 @@ test_disarmed(void **state)
 	assert_int_equal(wheel()->count, 0);
 }
 
-/* A budget smaller than what is due: the rest follows. */
+/* A budget smaller than the number of due entries: the rest expires later. */
 static void
 test_budget(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* wqe_parser: chains that announce themselves, because their doorbell found the page full. */
+/* wqe_parser: chains announced by marks, because their doorbell found the page full. */
 
 #include "engine/doorbell.h"
 #include "parser_rig.h"
@@ -16,7 +16,7 @@ look(struct fx *fx)
 	hca_parser_process(fx->h, &obj, 1, 0);
 }
 
-/* A WRITE that is a chain of its own and rings no doorbell. */
+/* Post a WRITE as a chain of its own without a doorbell. */
 static void
 announce(struct fx *fx, uint32_t index)
 {
@@ -73,7 +73,7 @@ test_found_at_its_mark(void **state)
 	assert_int_equal(FX_COUNTER(fx, PARSER, db_read_on), 2);
 }
 
-/* The first doorbell lies behind a slot that nobody has filled yet. */
+/* The first doorbell is in a slot after one that has not been filled yet. */
 static void
 test_mark_overtakes_a_doorbell(void **state)
 {
@@ -87,7 +87,7 @@ test_mark_overtakes_a_doorbell(void **state)
 	expect_write(fx, 1);
 }
 
-/* The FIFO has room again before the mark is taken. */
+/* The FIFO has room again before the mark is read. */
 static void
 test_doorbell_overtakes_a_mark(void **state)
 {
@@ -107,7 +107,7 @@ test_doorbell_overtakes_a_mark(void **state)
 	assert_int_equal(fx->events, 0);
 }
 
-/* What a WQE said in an earlier round of the queue it says no more, whoever looks. */
+/* Links of an earlier round of the queue are not followed. */
 static void
 test_rounds(void **state)
 {
@@ -130,7 +130,7 @@ test_rounds(void **state)
 	assert_int_equal(fx->events, 0);
 }
 
-/* Not more than the window, however much is announced; the rest when there is room. */
+/* Only as many WQEs as fit the window are parsed; the rest when there is room. */
 static void
 test_window(void **state)
 {
@@ -159,7 +159,7 @@ test_flushed_in_error(void **state)
 	assert_int_equal(rec(fx, 0)->syndrome, HCA_SYND_WR_FLUSH);
 }
 
-/* A doorbell that is not where the queue stands, and nothing announces what is between. */
+/* A doorbell for a later position than the queue's, without marks for the gap, is fatal. */
 static void
 test_gap_is_catas(void **state)
 {

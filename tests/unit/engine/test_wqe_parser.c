@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* wqe_parser: decoding of every unit, what is wrong in a WQE and in a chain. */
+/* wqe_parser: decoding of every unit, and errors in WQEs and chains. */
 
 #include "parser_rig.h"
 
@@ -229,7 +229,7 @@ test_bad_structure(void **state)
 	struct fx *fx = *state;
 	uint8_t data[480] = {0};
 
-	/* announced sizes: none, below the headers, above the stride */
+	/* announced sizes: zero, less than the headers, more than the stride */
 	expect_bad(fx, &head, HCA_OP_SEND, 0, HCA_SYND_LOCAL_QP_OP);
 	expect_bad(fx, &head, HCA_OP_RDMA_WRITE, 16, HCA_SYND_LOCAL_QP_OP);
 	expect_bad(fx, &head, HCA_OP_ATOMIC_CS, 32, HCA_SYND_LOCAL_QP_OP);
@@ -259,7 +259,7 @@ test_bad_structure(void **state)
 	expect_bad(fx, &w, HCA_OP_SEND, 32, HCA_SYND_LOCAL_QP_OP);
 	hca_put_le32(w.b + 16, 0xffffffff);
 	expect_bad(fx, &w, HCA_OP_SEND, 32, HCA_SYND_LOCAL_QP_OP);
-	/* inline data where an answer should go */
+	/* inline data in a request that returns data */
 	w = head;
 	add_raddr(&w, 0, 1);
 	add_inline(&w, data, 8);
@@ -290,7 +290,7 @@ test_bad_lengths(void **state)
 	expect_bad(fx, &w, HCA_OP_ATOMIC_CS, w.len, HCA_SYND_LOCAL_LENGTH);
 	add_sge(&w, 0, 1, 16);
 	expect_bad(fx, &w, HCA_OP_ATOMIC_CS, w.len, HCA_SYND_LOCAL_LENGTH);
-	/* 2^31 exactly is a message */
+	/* a message of exactly 2^31 bytes is allowed */
 	w = head;
 	add_sge(&w, 0, 1, 0x7fffffff);
 	add_sge(&w, 0, 1, 1);
@@ -374,7 +374,7 @@ test_chain_elsewhere_is_catas(void **state)
 	post_chain(fx, 4, 1);
 	assert_int_equal(poll_parser(fx), 2);
 	expect_catas(fx);
-	/* Nothing more is believed until the QP is reset. */
+	/* no further chain is accepted until the QP is reset */
 	post_chain(fx, 2, 1);
 	assert_int_equal(poll_parser(fx), 0);
 	assert_int_equal(fx->h->qp[QPI].parser.head, 2);
@@ -427,7 +427,7 @@ test_more_than_the_queue_is_catas(void **state)
 	fx_qp(fx, QPI, PAGE, 3, 6, 16);
 	post_chain(fx, 0, 8);
 	assert_int_equal(poll_parser(fx), 8);
-	post_chain(fx, 8, 1); /* nothing has completed */
+	post_chain(fx, 8, 1); /* no request has completed */
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(poll_parser(fx), 0);
 	assert_int_equal(fx->events, 0);
@@ -449,7 +449,7 @@ test_late_tail_is_no_catas(void **state)
 		assert_int_equal(poll_parser(fx), 0);
 	complete(fx, QPI, 1);
 	assert_int_equal(poll_parser(fx), 2);
-	/* The patience is for each time anew. */
+	/* the time limit starts anew each time */
 	fx_now += 21000000;
 	post_chain(fx, 9, 1);
 	assert_int_equal(poll_parser(fx), 0);
@@ -474,7 +474,7 @@ test_stale_doorbell(void **state)
 	assert_int_equal(FX_COUNTER(fx, PARSER, db_stale), 2);
 }
 
-/* The WQE is scribbled over behind the copy: what was copied counts. */
+/* The WQE is overwritten after the copy: the copy is used. */
 static void
 test_queue_changes_later(void **state)
 {

@@ -79,14 +79,14 @@ test_two_records_are_reserved(void **state)
 	assert_int_equal(hca_record_reserve_qp(fx->h, PAGE, 1), -ENOMEM);
 	post_chain_qp(fx, 1, 0, 16);
 	poll_parser(fx);
-	assert_int_equal(fx->h->qp[1].parser.head, 2); /* nothing is shared */
+	assert_int_equal(fx->h->qp[1].parser.head, 2); /* no shared records */
 	for (uint32_t i = 2; i <= 4; i++) {
 		post_chain_qp(fx, i, 0, 5);
 		poll_parser(fx);
 		assert_int_equal(fx->h->qp[i].parser.head, 2);
 	}
 	assert_int_equal(FX_COUNTER(fx, PARSER, sq_parked_record), 4);
-	/* Each goes on with its own. */
+	/* each QP continues with its own */
 	complete(fx, 3, 1);
 	poll_parser(fx);
 	assert_int_equal(fx->h->qp[3].parser.head, 3);
@@ -108,7 +108,7 @@ test_shared_go_in_turn(void **state)
 	poll_parser(fx);
 	assert_int_equal(fx->h->qp[2].parser.head, 2);
 	assert_int_equal(fx->h->qp[3].parser.head, 2);
-	/* 1 waited first: it gets what comes back, then 2. */
+	/* QP 1 has waited longer: it gets the freed records, then QP 2 */
 	complete(fx, 1, 1);
 	poll_parser(fx);
 	assert_int_equal(fx->h->qp[1].parser.head, 5);
@@ -146,9 +146,7 @@ poll_often(struct fx *fx)
 		poll_parser(fx);
 }
 
-/*
- * QPs 1 and 2 take what they can and give nothing back; 3, of another owner, goes on all the same.
- */
+/* QPs 1 and 2 take all they can and free nothing; QP 3, of another owner, still makes progress. */
 static void
 test_owners_share(void **state)
 {
@@ -160,7 +158,7 @@ test_owners_share(void **state)
 	post_chain_qp(fx, 1, 0, 60);
 	post_chain_qp(fx, 2, 0, 60);
 	poll_often(fx);
-	assert_int_equal(heads(fx, 1, 2), 4 + 29); /* half of 58 shared ones */
+	assert_int_equal(heads(fx, 1, 2), 4 + 29); /* half of 58 shared records */
 	for (uint32_t round = 0; round < 6; round++) {
 		post_chain_qp(fx, 3, round * 10 % 64, 10);
 		poll_often(fx);
@@ -168,7 +166,7 @@ test_owners_share(void **state)
 		complete(fx, 3, 10);
 		poll_often(fx);
 	}
-	/* Its quarter in one go, and what is left is nobody's: a third owner would have it. */
+	/* a quarter at once; the rest is reserved for a third owner */
 	post_chain_qp(fx, 3, 60, 40);
 	poll_often(fx);
 	assert_int_equal(heads(fx, 3, 3), 60 + 2 + 15);
@@ -177,14 +175,14 @@ test_owners_share(void **state)
 	post_chain_qp(fx, 4, 0, 40);
 	poll_often(fx);
 	assert_int_equal(heads(fx, 4, 4), 2 + 6);
-	/* What the greedy ones give back goes to those below their share first. */
+	/* freed records go first to owners below their share */
 	complete(fx, 1, 12);
 	poll_often(fx);
 	assert_true(heads(fx, 3, 3) > 77 && heads(fx, 4, 4) > 8);
 	assert_true(heads(fx, 1, 2) <= 33 + 12);
 }
 
-/* Alone, an owner leaves an eighth for whoever comes next. */
+/* A single owner leaves an eighth for the next one. */
 static void
 test_owner_alone(void **state)
 {
@@ -295,7 +293,7 @@ test_rst_drops(void **state)
 	assert_int_equal(qp->parser.head, 0);
 }
 
-/* A purge from each list, in front of and behind others. */
+/* Purge an entry of each list, before and after others. */
 static void
 test_purge(void **state)
 {
@@ -310,7 +308,7 @@ test_purge(void **state)
 			post_chain_qp(fx, i, qp->parser.sq_index, 4);
 		}
 		if (gone & 1)
-			poll_parser(fx); /* all of them wait for records */
+			poll_parser(fx); /* all wait for records */
 		fx->h->qp[gone].cfg.state = HCA_QPS_RST;
 		fx->h->purge_seq = gone;
 		hca_msg_send(fx->h, HCA_STAGE_CEU, HCA_STAGE_PARSER, gone, HCA_MSG_PURGE);
@@ -319,7 +317,7 @@ test_purge(void **state)
 		assert_int_equal(fx->h->qp[gone].parser.held[0], 0);
 		assert_int_equal(fx->h->qp[gone].parser.flags, 0);
 		complete(fx, gone, fx->h->qp[gone].parser.head - fx->h->qp[gone].rtc.freed);
-		/* The others finish. */
+		/* the others finish */
 		for (int round = 0; round < 30; round++)
 			for (uint32_t i = 1; i <= 4; i++) {
 				if (i == gone)
@@ -331,13 +329,13 @@ test_purge(void **state)
 			assert_false(fx->h->qp[i].parser.in_chain);
 		assert_int_equal(fx->h->rec.shared_used, 0);
 		assert_int_equal(hca_record_pool_in_use(&fx->h->rec), 0);
-		/* A new life, as the CEU would begin it. */
+		/* reset the QP as the CEU does */
 		fx->h->qp[gone].parser.freed_seen = fx->h->qp[gone].rtc.freed;
 		fx->h->qp[gone].cfg.state = HCA_QPS_RTS;
 	}
 }
 
-/* Records of a purged QP come back without a FREED message: waiting QPs find them all the same. */
+/* Records of a purged QP are freed without a FREED message: waiting QPs still get them. */
 static void
 test_purged_records_wake_others(void **state)
 {
@@ -347,7 +345,7 @@ test_purged_records_wake_others(void **state)
 	a = fx_qp(fx, 1, PAGE, 4, 6, 16);
 	post_chain_qp(fx, 1, 0, 8);
 	poll_parser(fx);
-	assert_int_equal(a->parser.head, 8); /* all there are */
+	assert_int_equal(a->parser.head, 8); /* all records */
 	b = fx_qp(fx, 2, PAGE, 4, 6, 16);
 	post_chain_qp(fx, 2, 0, 8);
 	poll_parser(fx);
