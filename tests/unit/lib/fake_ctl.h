@@ -3,8 +3,8 @@
 #define TESTS_UNIT_LIB_FAKE_CTL_H
 
 /*
- * A driver and a device made of arrays: answers every control call, remembers the last request of
- * each kind, and lets a test play the device on queues, records and the doorbell page.
+ * A driver and a device made of arrays: answers every control call, records the last request of
+ * each kind, and lets a test act as the device on queues, records and the doorbell page.
  */
 
 #include <stdarg.h>
@@ -21,19 +21,19 @@
 
 struct fake_ctl {
 	struct hca_uar_page page __attribute__((aligned(4096)));
-	uint32_t fifo_head; /* the device's */
+	uint32_t fifo_head; /* the device's position */
 	struct hca_ctl_mr mr;
 	uint64_t mr_pages[64];
 	struct hca_ctl_cq cq;
 	struct hca_ctl_qp qp;
-	struct hca_qpc mailbox; /* last modify_qp */
+	struct hca_qpc mailbox; /* of the last modify_qp */
 	uint32_t opcode;
-	struct hca_qpc stored; /* what query_qp answers */
+	struct hca_qpc stored; /* answer to query_qp */
 	uint32_t next_qpn;
 	uint32_t next_cqn;
-	uint32_t objects; /* PDs, MRs, CQs, QPs, channels alive */
-	uint8_t dmac[6];  /* what resolve answers */
-	int fail_modify;  /* next modify_qp answers this */
+	uint32_t objects; /* number of PDs, MRs, CQs, QPs and channels */
+	uint8_t dmac[6];  /* answer to resolve */
+	int fail_modify;  /* error of the next modify_qp */
 	bool dead;
 	int async_write;
 	int channel_write;
@@ -41,17 +41,17 @@ struct fake_ctl {
 	void (*on_progress)(struct fake_ctl *fake);
 };
 
-/* Context over a fresh fake; manual: with a progress hook. */
+/* Open a context on a new fake; manual: with a progress hook. */
 struct fake_ctl *fake_open(struct softhca_context **ctx, bool manual);
 void fake_close(struct fake_ctl *fake, struct softhca_context *ctx);
 
-/* The device's side of the doorbell FIFO: next word, or 0. */
+/* Take the next word from the doorbell FIFO as the device does; 0: none. */
 uint64_t fake_take_doorbell(struct fake_ctl *fake);
 
-/* The device's side of a CQ: write CQE number n (free running) and publish it. */
+/* Write CQE number n (free running) as the device does, and publish it. */
 void fake_complete(struct softhca_cq *cq, uint32_t n, const struct hca_cqe *cqe);
 
-/* A QP on one CQ, moved to `state` without attributes. */
+/* A QP with one CQ, moved to `state` without attributes. */
 struct fake_qp {
 	struct softhca_pd *pd;
 	struct softhca_cq *cq;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The public headers as a strict C11 program includes them: names of its own stay its own. */
+/*
+ * Includes the public headers as a strict C11 program does, with names of its own that must not
+ * clash.
+ */
 
 #define X 5
 #define Y(x) x

@@ -30,7 +30,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* QPN = producer + 2, sq_head and size carry its own sequence number */
+/* QPN = producer + 2; sq_head and size hold the producer's sequence number */
 static uint64_t
 word_of(uint32_t producer, uint32_t sequence)
 {
@@ -52,7 +52,7 @@ produce(void *arg)
 	return NULL;
 }
 
-/* Every word arrives, once, and each producer's in its order. */
+/* Every word arrives once, in the order of its producer. */
 static void
 test_lossless(void **state)
 {
@@ -81,7 +81,9 @@ test_lossless(void **state)
 	assert_int_equal(fake_take_doorbell(fake), 0);
 }
 
-/* A slot taken and not yet filled looks empty; nobody else may get it a round later. */
+/*
+ * A reserved slot that is not filled yet looks empty; a round later no other producer may get it.
+ */
 static void
 test_unfilled_slot_is_not_given_again(void **state)
 {
@@ -94,14 +96,14 @@ test_unfilled_slot_is_not_given_again(void **state)
 		lib_doorbell_fill(&c->uar, number, 1);
 	}
 	assert_int_equal(lib_doorbell_take(c, &number), LIB_DOORBELL_FULL);
-	assert_int_equal(fake_take_doorbell(fake), 0); /* the device waits at the held slot */
+	assert_int_equal(fake_take_doorbell(fake), 0); /* the device waits at the reserved slot */
 	lib_doorbell_fill(&c->uar, held, 2);
 	assert_int_equal(fake_take_doorbell(fake), 2);
 	assert_int_equal(lib_doorbell_take(c, &number), 0);
 	lib_doorbell_fill(&c->uar, number, 3);
 }
 
-/* The WQE at a place of the queue, as the device reads it. */
+/* Link of the WQE at an index of the queue, as the device reads it. */
 static uint32_t
 flags_at(const struct lib_qp *qp, uint32_t index)
 {
@@ -125,7 +127,7 @@ take_mark(const struct lib_qp *qp)
 	return set;
 }
 
-/* The page is full: the WQE says what the doorbell would have said, in every round of the queue. */
+/* The page is full: the previous WQE's link announces the request, in every round of the queue. */
 static void
 test_full(void **state)
 {
@@ -163,7 +165,7 @@ test_full(void **state)
 	fake_drop_qp(&q);
 }
 
-/* What was announced before a reset is not read after it. */
+/* Requests announced before a reset are not read after it. */
 static void
 test_reset_forgets(void **state)
 {
@@ -186,7 +188,7 @@ test_reset_forgets(void **state)
 	fake_drop_qp(&q);
 }
 
-/* Dead: nothing is posted, bad_wr says so. */
+/* Dead device: nothing is posted, and bad_wr is the first request. */
 static void
 test_full_and_dead(void **state)
 {

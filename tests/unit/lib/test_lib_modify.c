@@ -165,7 +165,7 @@ test_refused_values(void **state)
 	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), 0);
 }
 
-/* The driver's refusal leaves the state and tells why. */
+/* If the driver refuses, the state is unchanged and the reason is available. */
 static void
 test_device_refuses(void **state)
 {
@@ -175,7 +175,7 @@ test_device_refuses(void **state)
 	assert_int_equal(q.qp->state, SOFTHCA_QPS_RESET);
 }
 
-/* Back to RESET: queues begin anew and old completions do not appear. */
+/* Back to RESET: queues start from the beginning, and old completions do not appear. */
 static void
 test_reset_rewinds(void **state)
 {
@@ -199,7 +199,7 @@ test_reset_rewinds(void **state)
 	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 0);
 }
 
-/* A QP the device moved to ERR by itself can go to RESET, but not back to RTS. */
+/* A QP that the device moved to ERR can go to RESET, but not back to RTS. */
 static void
 test_state_is_refreshed(void **state)
 {
@@ -271,7 +271,10 @@ test_create_limits(void **state)
 	assert_null(softhca_create_qp(q.pd, &attr));
 }
 
-/* The driver has let the number go, and another thread is given it, before this one has gone. */
+/*
+ * The driver has freed a number and another thread gets it before the first QP is completely
+ * destroyed.
+ */
 static struct {
 	const struct softhca_ctl_ops *ops; /* of the fake */
 	pthread_t thread;
@@ -301,7 +304,7 @@ destroy_slowly(void *arg, uint32_t qpn)
 
 	fake->next_qpn = qpn;
 	assert_int_equal(pthread_create(&heir.thread, NULL, inherit, NULL), 0);
-	usleep(50000); /* if it is slower than that, there is nothing to see */
+	usleep(50000); /* enough time for the race to show */
 	return err;
 }
 
@@ -355,8 +358,8 @@ test_regions(void **state)
 }
 
 /*
- * What the device would only refuse with each datagram is refused at once; a PD outlives its
- * handles.
+ * Attributes for which the device would refuse each datagram are refused at creation; a PD cannot
+ * be freed before its handles.
  */
 static void
 test_address_handles(void **state)
@@ -389,7 +392,7 @@ dmac_of(const struct softhca_ah *ah)
 	return (uint32_t)mac;
 }
 
-/* A neighbour that has moved is found by new handles; those there are stay as they were made. */
+/* New handles get the neighbour's new address; existing ones are not changed. */
 static void
 test_moved_neighbour(void **state)
 {

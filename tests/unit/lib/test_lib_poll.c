@@ -52,7 +52,7 @@ test_owner_protocol(void **state)
 	struct softhca_wc wc[8];
 
 	assert_int_equal(softhca_poll_cq(q.cq, 8, wc), 0);
-	for (uint32_t n = 0; n < 10; n++) { /* wraps the ring of 4 */
+	for (uint32_t n = 0; n < 10; n++) { /* wraps around the ring of 4 */
 		struct softhca_send_wr wr = {.wr_id = 100 + n, .opcode = SOFTHCA_WR_SEND};
 		struct hca_cqe cqe = {
 			.my_qpn = q.qp->qp_num,
@@ -167,7 +167,7 @@ post_receives(void *arg)
 	return NULL;
 }
 
-/* A WQE may be posted again as soon as its completion was polled, not before. */
+/* A WQE may be reused after its completion was polled, not before. */
 static void
 test_posted_by_another_thread(void **state)
 {
@@ -188,7 +188,7 @@ test_posted_by_another_thread(void **state)
 	pthread_join(poster, NULL);
 }
 
-/* What other threads hold at fork() the child does not wait for. */
+/* A child does not wait for locks that other threads held at fork(). */
 static int
 child_of_busy_parent(void)
 {
@@ -197,7 +197,7 @@ child_of_busy_parent(void)
 	struct softhca_wc wc;
 
 	alarm(20);
-	softhca_ack_cq_events(q.cq, 0); /* waits for the context's lock */
+	softhca_ack_cq_events(q.cq, 0); /* takes the context's lock */
 	if (softhca_post_send(q.qp, &send, NULL) != -EPERM)
 		return 1;
 	if (softhca_post_recv(q.qp, &recv, NULL) != -EPERM)
@@ -274,7 +274,7 @@ test_errors(void **state)
 	}
 }
 
-/* A QPN nobody knows, also one that shares the index of a live one, is skipped and given back. */
+/* Completions of unknown QPNs, even with the index of a live QP, are skipped and consumed. */
 static void
 test_unknown_qpn(void **state)
 {
@@ -292,7 +292,7 @@ test_unknown_qpn(void **state)
 	assert_int_equal(cq()->ring[2].owner, HCA_OWNER_HW);
 }
 
-/* Whatever offset a CQE carries, nothing outside the queue is read. */
+/* Whatever offset a CQE has, nothing outside the queue is read. */
 static void
 test_wild_offset(void **state)
 {
@@ -320,10 +320,11 @@ test_arm(void **state)
 	assert_int_equal(*arm, HCA_CQ_ARM_MAKE(1, HCA_CQ_ARM_SOLICITED));
 	assert_int_equal(softhca_req_notify_cq(armed, 0), 0);
 	assert_int_equal(*arm, HCA_CQ_ARM_MAKE(2, HCA_CQ_ARM_NEXT));
-	assert_int_equal(softhca_req_notify_cq(armed, 1), 0); /* does not weaken */
+	/* does not weaken the earlier request */
+	assert_int_equal(softhca_req_notify_cq(armed, 1), 0);
 	assert_int_equal(*arm, HCA_CQ_ARM_MAKE(3, HCA_CQ_ARM_NEXT));
 
-	event.object = 33; /* of a CQ that is gone: skipped */
+	event.object = 33; /* of a destroyed CQ: skipped */
 	assert_int_equal(write(fake->channel_write, &event, sizeof(event)), sizeof(event));
 	event.object = armed->handle;
 	assert_int_equal(write(fake->channel_write, &event, sizeof(event)), sizeof(event));
@@ -341,7 +342,7 @@ test_arm(void **state)
 	assert_int_equal(softhca_destroy_comp_channel(channel), 0);
 }
 
-/* Its number would be that of another channel here. */
+/* Its number means another channel in this context. */
 static void
 test_channel_of_another_context(void **state)
 {
@@ -405,7 +406,7 @@ complete_once(struct fake_ctl *f)
 	fake_complete(q.cq, 0, &cqe);
 }
 
-/* Where progress is manual, an empty CQ runs the engine and looks again. */
+/* With manual progress, polling an empty CQ runs the engine and polls again. */
 static void
 test_manual_progress(void **state)
 {
@@ -424,9 +425,9 @@ test_manual_progress(void **state)
 	q = saved;
 }
 
-static __thread unsigned int yields; /* of the thread that polls, not of those that watch */
+static __thread unsigned int yields; /* of the polling thread, not of watchers */
 
-/* In the place of the C library's */
+/* Replaces that of the C library */
 int
 sched_yield(void)
 {
@@ -434,7 +435,7 @@ sched_yield(void)
 	return (int)syscall(SYS_sched_yield);
 }
 
-/* Whoever polls in vain for long gives way to a worker that may want this CPU. */
+/* A thread that polls without result for long yields to a worker that may need this CPU. */
 static void
 test_waiting_gives_way(void **state)
 {
@@ -446,7 +447,7 @@ test_waiting_gives_way(void **state)
 	assert_int_equal(yields, 3);
 }
 
-/* But not where the poll itself is what runs the engine. */
+/* But not if the poll itself runs the engine. */
 static void
 test_manual_does_not(void **state)
 {

@@ -73,7 +73,7 @@ test_write_golden(void **state)
 	assert_int_equal(fake_take_doorbell(fake), 0);
 }
 
-/* Next and bind unit; the key LOCAL_INV names is a number. */
+/* Next and bind unit; LOCAL_INV names a key. */
 static void
 test_local_golden(void **state)
 {
@@ -105,14 +105,14 @@ test_local_golden(void **state)
 	assert_int_equal(softhca_inc_rkey(0x9ff), 0x900);
 	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
 	next = (const void *)wqe(0);
-	/* what follows is linked */
+	/* the next WQE is linked */
 	assert_int_equal(HCA_NEXT_NOP(hca_le32_to_cpu(next->nda_nop)), HCA_OP_LOCAL_INV);
 	assert_int_equal(HCA_NEXT_NDS(hca_le32_to_cpu(next->nee_nds)), 1);
 	assert_memory_equal(wqe(0) + 8, expect + 8, sizeof(expect) - 8);
 	assert_int_equal(hca_get_le32(wqe(1) + 12), 0x11223344);
 	assert_int_equal(fake_take_doorbell(fake),
 			 HCA_DB_MAKE(0, 0, HCA_OP_BIND_MW, q.qp->qp_num, 3));
-	/* type 1: the key changes by the call, and only by one that posts */
+	/* type 1: the call changes the key, but only if it posts */
 	assert_int_equal(softhca_bind_mw(q.qp, &mw, &bind), -EINVAL);
 	mw.type = SOFTHCA_MW_TYPE_1;
 	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
@@ -210,7 +210,7 @@ test_inline(void **state)
 	assert_int_equal(fake_take_doorbell(fake), 0);
 }
 
-/* A flag nobody knows might change what the request means. */
+/* Unknown flags might change the meaning of a request, so they are refused. */
 static void
 test_unknown_flags(void **state)
 {
@@ -230,7 +230,7 @@ test_unknown_flags(void **state)
 	assert_int_equal(qp()->sq.head, 0);
 }
 
-/* Good requests before a bad one are posted and announced; the bad one and the rest are not. */
+/* Valid requests before an invalid one are posted and announced; that one and the rest are not. */
 static void
 test_bad_in_the_middle(void **state)
 {
@@ -278,7 +278,9 @@ test_send_overflow(void **state)
 	assert_int_equal(softhca_post_send(q.qp, &wr[8], &bad), -ENOMEM);
 	assert_ptr_equal(bad, &wr[8]);
 
-	/* One completion, of the sixth: five unsignalled ones before it are done with it. */
+	/*
+	 * One completion, of the sixth request: the five unsignalled ones before it are free, too.
+	 */
 	cqe.wqe = 5u << qp()->sq.log_stride;
 	fake_complete(q.cq, 0, &cqe);
 	assert_int_equal(softhca_poll_cq(q.cq, 4, &wc), 1);
@@ -290,7 +292,7 @@ test_send_overflow(void **state)
 	assert_int_equal(fake_take_doorbell(fake), HCA_DB_MAKE(0, 0, HCA_OP_SEND, q.qp->qp_num, 1));
 }
 
-/* Both full at once: no wr_id of one queue lies where the other's do, nor in the QP itself. */
+/* Both queues full: their wr_id arrays and the QP do not overlap. */
 static void
 test_wr_ids_apart(void **state)
 {
@@ -319,7 +321,7 @@ test_wr_ids_apart(void **state)
 	}
 	assert_int_equal(qp()->sq_polled.tail, 8);
 	assert_int_equal(qp()->rq_polled.tail, 4);
-	/* Polling has written no line of those who post. */
+	/* polling has not written any cache line that posting uses */
 	assert_memory_equal(&before, qp(), offsetof(struct lib_qp, sq_polled));
 }
 
@@ -362,7 +364,7 @@ test_recv(void **state)
 	assert_int_equal(qp()->rq_record->producer, 1);
 	assert_int_equal(fake_take_doorbell(fake), 0);
 
-	/* The device asked to be told: a kick. */
+	/* The device has requested a kick. */
 	qp()->rq_record->notify = 1;
 	assert_int_equal(softhca_post_recv(q.qp, &wr, NULL), 0);
 	assert_int_equal(fake_take_doorbell(fake),

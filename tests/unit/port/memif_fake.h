@@ -2,7 +2,7 @@
 #ifndef MEMIF_FAKE_H
 #define MEMIF_FAKE_H
 
-/* Peers made by hand, message by message. */
+/* Peers of a memif port that send message by message. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +18,12 @@
 #define FAKE_LOG 6u
 #define FAKE_SLOTS (1u << FAKE_LOG)
 #define FAKE_BUFFER 2048u
-#define FAKE_RING 2048u /* a header and the descriptors */
+#define FAKE_RING 2048u /* bytes of a header and the descriptors */
 #define FAKE_SIZE (2 * FAKE_RING + 2 * FAKE_SLOTS * FAKE_BUFFER)
 
 struct fake {
 	int fd, listener;
-	int memory, event[2]; /* to the server, to the client */
+	int memory, event[2]; /* event: to the server, to the client */
 	uint8_t *base;
 	uint64_t size;
 	struct memif_ring *to_server, *to_client;
@@ -59,7 +59,7 @@ fake_listen(struct fake *f)
 	assert_int_equal(listen(f->listener, 4), 0);
 }
 
-/* Goes, without a word. A listener stays. */
+/* Disconnect without a message. A listener stays open. */
 static inline void
 fake_leave(struct fake *f)
 {
@@ -102,7 +102,7 @@ fake_say(struct fake *f, const struct memif_message *m, int fd)
 	return fake_send(f, m, sizeof(*m), &fd, fd >= 0);
 }
 
-/* The type of the next message; 0: the end. */
+/* Type of the next message; 0: the connection has ended. */
 static inline unsigned int
 fake_hear(struct fake *f, struct memif_message *m, int *fd)
 {
@@ -195,7 +195,7 @@ fake_step(struct fake *f, unsigned int step)
 
 	switch (step) {
 	case 0:
-		return true; /* HELLO comes by itself */
+		return true; /* HELLO is sent without a request */
 	case 1:
 		m = fake_init();
 		return fake_say(f, &m, -1);
@@ -212,7 +212,7 @@ fake_step(struct fake *f, unsigned int step)
 	}
 }
 
-/* Through all steps; the memory is there. */
+/* Complete handshake, with the memory set up. */
 static inline void
 fake_connect(struct fake *f, unsigned int seals)
 {
@@ -240,7 +240,7 @@ fake_accept(struct fake *f)
 	return f->fd >= 0;
 }
 
-/* Step 0 greets; each later one hears a message, takes what is in it, and answers. */
+/* Step 0 sends HELLO; each later one receives a message, handles it and answers. */
 static inline bool
 fake_serve(struct fake *f, unsigned int step)
 {

@@ -3,8 +3,8 @@
 #define MEMIF_RIG_H
 
 /*
- * What the tests of the memif port share: a folder with a socket, ports on it, frames that show
- * whose they are.
+ * Shared by the tests of the memif port: a folder with a socket, ports on it, and frames that can
+ * be identified.
  */
 
 #include <setjmp.h>
@@ -60,7 +60,7 @@ rig_teardown(void **state)
 	return rmdir(folder);
 }
 
-/* A port with those arguments beside role and socket. */
+/* Open a port with these arguments beside role and socket. */
 static inline struct hca_port *
 rig_open(const char *role, const char *more)
 {
@@ -108,7 +108,7 @@ rig_byte(uint32_t serial, uint32_t i)
 	return (uint8_t)(serial * 131 + i * 7 + (i >> 8));
 }
 
-/* A frame whose bytes follow from serial. */
+/* A frame whose bytes depend on serial. */
 static inline struct rte_mbuf *
 rig_frame(uint32_t serial, uint32_t length)
 {
@@ -137,7 +137,7 @@ rig_is(const struct rte_mbuf *m, uint32_t serial, uint32_t length)
 	return true;
 }
 
-/* One frame out, which must go. */
+/* Send one frame, which the port must accept. */
 static inline void
 rig_send(struct hca_port *p, uint32_t serial, uint32_t length)
 {
@@ -146,7 +146,7 @@ rig_send(struct hca_port *p, uint32_t serial, uint32_t length)
 	assert_int_equal(p->ops->tx(p, &m, 1, 0), 1);
 }
 
-/* The next frame to come; NULL after a while. */
+/* The next received frame; NULL after a while. */
 static inline struct rte_mbuf *
 rig_next(struct hca_port *p)
 {
@@ -170,7 +170,7 @@ rig_expect(struct hca_port *p, uint32_t serial, uint32_t length)
 	rte_pktmbuf_free(m);
 }
 
-/* All mbufs are back. */
+/* Close the port; asserts that all mbufs are free. */
 static inline void
 rig_close(struct hca_port *p)
 {

@@ -3,8 +3,8 @@
 #define PORT_RIG_H
 
 /*
- * What the tests of ports that stand in front of another share: the inner port, which keeps what it
- * is given and receives what is to arrive; and frames. One of each per program.
+ * Shared by the tests of ports in front of another port: the inner port, which records sent frames
+ * and provides frames to receive; and builders of frames. One of each per program.
  */
 
 #include <stdarg.h>
@@ -26,35 +26,35 @@
 struct rig_sink {
 	struct hca_port port;
 	struct rte_mbuf *got[RIG_FRAMES];
-	unsigned int n, room, polls; /* takes at most room more */
+	unsigned int n, room, polls; /* accepts at most room more frames */
 	bool closed;
 };
 
 extern struct rig_sink sink;
 extern struct rte_mempool *pool;
-extern unsigned int arrived; /* frames of rig_source() that have been fetched */
+extern unsigned int arrived; /* number of frames of rig_source() that were received */
 
-/* A group's setup: the EAL and the pool. */
+/* Setup of a group: the EAL and the pool. */
 int rig_setup(void **state);
 
 /* The inner port, empty. */
 struct hca_port *rig_sink(void);
 void rig_sink_clear(void);
-/* The same, and frames with PSN 0 .. n - 1 are to be received. */
+/* The same, with frames with PSN 0 .. n - 1 to receive. */
 struct hca_port *rig_source(unsigned int n);
 
-/* 64 bytes of that opcode to that QP; without VLAN tag but on request. */
+/* A 64-byte frame of that opcode for that QP; with a VLAN tag on request. */
 struct rte_mbuf *rig_frame_of(uint8_t opcode, uint32_t psn, uint32_t qpn, uint32_t sqpn, bool vlan);
 /* A WRITE ONLY to RIG_QPN. */
 struct rte_mbuf *rig_frame(uint32_t psn);
-/* PSN of frame i of the sink, or -1 where it does not parse, -2 where the ICRC is wrong. */
+/* PSN of frame i of the sink; -1 if it does not parse, -2 if the ICRC is wrong. */
 int rig_psn_of(unsigned int i);
 
-/* Sends one; the port must take it. */
+/* Send one frame, which the port must accept. */
 void rig_send(struct hca_port *p, uint32_t psn, uint64_t now);
-/* Receives once, behind what the sink has; the sink owns the frames. */
+/* Receive once and append the frames to the sink, which owns them. */
 unsigned int rig_receive(struct hca_port *p, uint16_t n, uint64_t now);
-/* Closes the port; nothing may be left. */
+/* Close the port; asserts that no frame is left. */
 void rig_done(struct hca_port *p);
 
 #endif

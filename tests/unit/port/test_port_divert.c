@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A port shared with a kernel interface: what goes where, in order, fairly, and nothing twice. */
+/* A port shared with a kernel interface: destinations of frames, order, fairness, no duplicates. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 
 #define FRAMES 8192u
 
-/* The inner port: hands out what stands in `coming`, keeps what it is given. */
+/* The inner port: delivers `coming` and records sent frames. */
 struct wire {
 	struct hca_port port;
 	struct rte_mbuf *coming[FRAMES], *got[FRAMES];
@@ -124,7 +124,7 @@ wire_clear(void)
 	wire.n = 0;
 }
 
-/* Nothing is left but what the caller has freed. */
+/* Asserts that no mbufs are left but those the caller has freed. */
 static void
 done(struct hca_port *p)
 {
@@ -190,7 +190,7 @@ ip4(const uint8_t dst[6], int tags, uint8_t proto, unsigned int words, uint16_t 
 	return k;
 }
 
-/* ext: 0 none, or a chain of one extension header of that kind */
+/* ext: 0: none; else a chain of one extension header of that kind */
 static struct maker
 ip6(const uint8_t dst[6], int tags, uint8_t proto, uint8_t ext, uint16_t frag, uint16_t dport)
 {
@@ -234,7 +234,7 @@ enum fate {
 	DROPPED
 };
 
-/* One frame alone through a port of its own burst. */
+/* Pass one frame through a port, in a burst of its own. */
 static enum fate
 fate_of(struct hca_port *p, struct maker k)
 {
@@ -274,7 +274,7 @@ sorting(void **state)
 	struct hca_port *p = new_divert(64);
 
 	(void)state;
-	/* RoCE, good or not */
+	/* RoCE, valid or not */
 	assert_int_equal(fate_of(p, ip4(our_mac, 0, 17, 5, 0, roce)), DEVICE);
 	assert_int_equal(fate_of(p, ip4(our_mac, 1, 17, 5, 0, roce)), DEVICE);
 	assert_int_equal(fate_of(p, ip4(group, 0, 17, 5, 0, roce)), DEVICE);
@@ -294,7 +294,7 @@ sorting(void **state)
 	assert_int_equal(fate_of(p, cut(ip4(our_mac, 0, 17, 5, 0, roce), 13)), DEVICE);
 	assert_int_equal(fate_of(p, cut(ip4(our_mac, 0, 17, 5, 0, roce), 1)), DEVICE);
 	assert_int_equal(stats(p).rx_pkts, 0);
-	/* the same to somebody else */
+	/* the same for another host */
 	assert_int_equal(fate_of(p, ip4(other_mac, 0, 17, 5, 0, roce)), DROPPED);
 	assert_int_equal(fate_of(p, ip6(other_mac, 1, 17, 0, 0, roce)), DROPPED);
 	assert_int_equal(stats(p).rx_not_ours, 2);
@@ -325,7 +325,8 @@ sorting(void **state)
 }
 
 /*
- * Every length of every shape: nothing is read behind the end (the sanitizers look), nothing lost.
+ * Every length of every kind of frame: nothing is read beyond its end (sanitizers check), nothing
+ * is lost.
  */
 static void
 every_length(void **state)
@@ -365,7 +366,7 @@ numbered(uint16_t dport, uint32_t serial)
 	return m;
 }
 
-/* 4000 frames, one in three RoCE: both streams complete and in order, whatever the bursts. */
+/* 4000 frames, one in three RoCE: both streams are complete and in order, whatever the bursts. */
 static void
 order(void **state)
 {
@@ -396,7 +397,9 @@ order(void **state)
 	done(p);
 }
 
-/* Nobody takes: the ring fills, the rest is dropped and counted, the device's frames pass. */
+/*
+ * The ring is not read: when it is full frames for it are dropped and counted; the device's pass.
+ */
 static void
 ring_full(void **state)
 {
@@ -434,7 +437,7 @@ give(struct hca_port *p, uint32_t from, uint32_t n, unsigned int expect)
 	assert_int_equal(hca_port_divert_give(p, m, n), expect);
 }
 
-/* A port without hurry: everything goes at the next poll, in order. */
+/* While the port has room, everything is sent at the next poll, in order. */
 static void
 transmit(void **state)
 {
@@ -457,8 +460,8 @@ transmit(void **state)
 }
 
 /*
- * The port takes 8 frames a poll and both have more: the device gets most, the other side about an
- * eighth, each in order, each exactly once.
+ * The port accepts 8 frames per poll, and both sides have more: the device sends most, the other
+ * side about an eighth, each in order, each frame once.
  */
 static void
 fair(void **state)
@@ -492,14 +495,14 @@ fair(void **state)
 	}
 	assert_int_equal(roce + other, 1800);
 	assert_int_equal(stats(p).tx_pkts, other);
-	/* RoCE frames have 78 bytes here, the others 64: a ninth or so of all */
+	/* RoCE frames have 78 bytes here, the others 64: about a ninth of all frames */
 	assert_in_range(other, 150, 300);
 	for (unsigned int i = 0; i < 4; i++)
 		rte_pktmbuf_free(wait[i]);
 	done(p);
 }
 
-/* The device gave up on a port that stalled: the other side is not left waiting for it. */
+/* The device discards frames of a stalled port: the other side does not wait for it. */
 static void
 device_gives_up(void **state)
 {
@@ -544,7 +547,7 @@ sleeping(void **state)
 	done(p);
 }
 
-/* Frames in parts, and frames longer than a buffer. */
+/* Frames in several segments, and frames longer than a buffer. */
 static void
 odd_buffers(void **state)
 {
@@ -575,7 +578,7 @@ odd_buffers(void **state)
 	done(p);
 }
 
-/* Frames of a station and an address that are watched, and no others */
+/* Frames from a watched station and address, and no others */
 static void
 watched(void **state)
 {
@@ -596,7 +599,7 @@ watched(void **state)
 	assert_false(hca_port_divert_seen(p, a) || hca_port_divert_seen(p, b));
 	assert_int_equal(fate_of(p, roce6), DEVICE);
 	assert_true(hca_port_divert_seen(p, b));
-	k.b[11] ^= 1; /* another station; the same with another address; not RoCE; not to us */
+	k.b[11] ^= 1; /* another station; then another address; not RoCE; not for us */
 	assert_int_equal(fate_of(p, k), DEVICE);
 	k = roce;
 	k.b[HCA_ETH_LEN + 12] = 10;

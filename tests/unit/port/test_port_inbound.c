@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Faults of what arrives. */
+/* Faults of received frames. */
 
 #include "port_rig.h"
 
@@ -16,7 +16,7 @@ stats(struct hca_port *p)
 	return s;
 }
 
-/* Frames with PSN 0 .. n - 1 are to be received. */
+/* A port with frames with PSN 0 .. n - 1 to receive. */
 static struct hca_port *
 new_inbound(const char *name, unsigned int n)
 {
@@ -59,13 +59,13 @@ inbound(void **state)
 	assert_int_equal(rig_psn_of(sink.n - 1), 5);
 	assert_int_equal(stats(im).dropped, 1);
 
-	/* what is sent meets no fault */
+	/* sent frames are not affected */
 	assert_int_equal(p->ops->tx(p, &m, 1, 1200), 1);
 	assert_int_equal(rig_psn_of(sink.n - 1), 77);
 	rig_done(p);
 }
 
-/* More than the caller has room for is kept, and freed when the port is closed. */
+/* Frames beyond the caller's room are kept, and freed when the port is closed. */
 static void
 inbound_keeps_what_does_not_fit(void **state)
 {
@@ -86,8 +86,8 @@ inbound_keeps_what_does_not_fit(void **state)
 }
 
 /*
- * A delay that holds more than there is room for: nothing is lost and nothing overtakes; what does
- * not fit stays in the inner port's queue. Then all is off: what was held comes nevertheless.
+ * A delay that would hold more frames than fit: nothing is lost or reordered; the rest stays in the
+ * inner port's queue. Then the delay ends: held frames still arrive.
  */
 static void
 inbound_delay_is_bounded(void **state)
@@ -117,7 +117,7 @@ inbound_delay_is_bounded(void **state)
 	rig_done(p);
 }
 
-/* Set and not set in turns: every frame arrives once while nothing is set. */
+/* Settings changed back and forth: without faults every frame arrives once. */
 static void
 inbound_comes_and_goes(void **state)
 {

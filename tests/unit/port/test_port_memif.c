@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The memif port against itself: frames of all sizes, full rings, peers that come and go,
- * interrupts.
- */
+/* The memif port connected to itself: frames of all sizes, full rings, reconnects, interrupts. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -130,7 +127,10 @@ segments(void **state)
 	close_both();
 }
 
-/* What does not fit waits with its owner, whole and in order; what never fits is dropped. */
+/*
+ * Frames that do not fit stay with their owner, complete and in order; frames that can never fit
+ * are dropped.
+ */
 static void
 fill_and_drain(struct hca_port *from, struct hca_port *to, uint32_t length)
 {
@@ -235,7 +235,7 @@ peers_return(void **state)
 	close_both();
 }
 
-/* A second client is turned away, and follows the first when that leaves. */
+/* A second client is refused, and connected after the first has left. */
 static void
 second_client(void **state)
 {
@@ -319,7 +319,7 @@ sleep_and_take(void *arg)
 	epoll_ctl(epoll, EPOLL_CTL_ADD, p->ops->wait_fd(p), &e);
 	while (__atomic_load_n(&s->came, __ATOMIC_RELAXED) < SLEEPS) {
 		if (!p->ops->arm(p, true)) {
-			/* No alarm: an edge that is lost is never made up for. */
+			/* no alarm: nothing makes up for a lost edge */
 			if (epoll_wait(epoll, &e, 1, (int)PATIENCE_MS) != 1) {
 				s->missed++;
 				break;
@@ -336,7 +336,7 @@ sleep_and_take(void *arg)
 	return NULL;
 }
 
-/* Every frame only after the one before was taken: one lost edge stops all. */
+/* Each frame is sent after the previous one was received: one lost edge stops the test. */
 static void
 sleeps(struct hca_port *from, struct hca_port *to)
 {
@@ -349,7 +349,8 @@ sleeps(struct hca_port *from, struct hca_port *to)
 		uint32_t wait;
 
 		seed = seed * 1664525u + 1013904223u;
-		wait = (seed >> 16) % (sent % 2 != 0 ? 2000 : 300); /* about when it arms */
+		/* about the time at which it arms */
+		wait = (seed >> 16) % (sent % 2 != 0 ? 2000 : 300);
 		for (volatile uint32_t i = 0; i < wait; i++)
 			;
 		rig_send(from, sent, 64);
@@ -376,7 +377,10 @@ interrupts(void **state)
 	close_both();
 }
 
-/* Who polls is not interrupted; who sleeps is once, however much comes; and when the peer goes. */
+/*
+ * A polling worker is not interrupted; a sleeping one is once, however many frames come; and once
+ * when the peer leaves.
+ */
 static void
 edges(void **state)
 {
@@ -415,7 +419,7 @@ edges(void **state)
 	assert_false(server->ops->arm(server, true));
 	rig_close(client);
 	assert_int_equal(epoll_wait(epoll, &e, 1, (int)PATIENCE_MS), 1);
-	assert_false(server->ops->arm(server, true)); /* nobody there */
+	assert_false(server->ops->arm(server, true)); /* no peer */
 	client = rig_open("client", "");
 	assert_int_equal(epoll_wait(epoll, &e, 1, (int)PATIENCE_MS), 1);
 	assert_int_equal(server->ops->wait_fd(server), fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The memif port against DPDK's net_memif in a process of its own, which sends back what it gets:
- * both roles, frames of one and of several buffers, interrupts, and either end killed.
+ * The memif port against DPDK's net_memif in another process, which echoes frames: both roles,
+ * frames of one and of several buffers, interrupts, and either end killed.
  */
 
 #include <signal.h>
@@ -47,7 +47,7 @@ start_dpdk(const char *role, const char *more)
 		 rig_socket(), more[0] != '\0' ? "," : "", more);
 	if (rte_eal_init(RTE_DIM(argv), (char **)(uintptr_t)argv) < 0)
 		return false;
-	rmdir(rte_eal_get_runtime_dir()); /* nothing is put there, and nobody would remove it */
+	rmdir(rte_eal_get_runtime_dir()); /* unused, and nothing else would remove it */
 	mp = rte_pktmbuf_pool_create("p", 4095, 0, 0, RIG_ROOM, 0);
 	return mp != NULL && rte_eth_dev_configure(0, 1, 1, &conf) == 0 &&
 	       rte_eth_rx_queue_setup(0, 0, 256, 0, NULL, mp) == 0 &&
@@ -76,7 +76,7 @@ echo(const char *role, const char *more)
 	}
 }
 
-/* This program again: DPDK starts once per process. */
+/* Start this program again, because DPDK starts once per process. */
 static void
 start_peer(const char *role, const char *more)
 {
@@ -143,7 +143,7 @@ all_come_back(struct hca_port *p, uint32_t longest)
 	assert_int_equal(hca_port_missed(p), 0);
 }
 
-/* Sleeps before each frame that comes, with the alarm the port asks for and none beside it. */
+/* Sleeps before each frame, only with the alarm that the port requests. */
 static void
 sleeps(struct hca_port *p)
 {
@@ -169,7 +169,7 @@ sleeps(struct hca_port *p)
 		assert_true(rig_is(m, i, 64));
 		rte_pktmbuf_free(m);
 	}
-	/* Nothing comes: the naps end. */
+	/* no frames: the port requests no more alarms */
 	for (uint32_t i = 0; i < 4; i++, now += 1000000) {
 		assert_false(p->ops->arm(p, true));
 		p->ops->arm(p, false);
@@ -196,7 +196,7 @@ talk(const char *ours, const char *theirs, const char *more, uint32_t longest)
 	sleeps(p);
 	kill_peer();
 	assert_true(rig_wait(p, false));
-	unlink(rig_socket()); /* which a killed server leaves */
+	unlink(rig_socket()); /* left by a killed server */
 	rig_close(p);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The memif port and peers that leave at any point, lie, and write what they like into shared
- * memory:
- * the link goes down, or frames are dropped and counted, and the next peer finds the port well.
+ * The memif port and peers that disconnect at any point, send invalid messages, and write anything
+ * to shared memory: the link goes down, or frames are dropped and counted, and the next peer can
+ * use the port.
  */
 
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@ draw(uint32_t n)
 	return (uint32_t)((seed >> 33) % n);
 }
 
-/* A good peer comes, talks and goes. */
+/* A correct peer connects, exchanges frames and disconnects. */
 static void
 still_well(bool server)
 {
@@ -114,7 +114,7 @@ leaves_a_client(void **state)
 	rig_close(port);
 }
 
-/* Many at once, who begin and say no more: they keep nobody out. */
+/* Many peers that connect and then are silent: they do not block others. */
 static void
 silent_ones(void **state)
 {
@@ -138,7 +138,7 @@ silent_ones(void **state)
 /* ---- who lies in the handshake ---- */
 
 /*
- * Through the steps before `step`, then that message instead; the peer is told why and turned away.
+ * Execute the steps before `step`, then send this message: the peer is told the reason and refused.
  */
 static void
 lies(unsigned int step, const struct memif_message *lie, size_t length, int fd, const char *why)
@@ -252,7 +252,7 @@ lies_about_rings(void **state)
 	close(pipes[1]);
 }
 
-/* Rings that lie over each other; no cookie; regions and rings that come when the link is up. */
+/* Overlapping rings; no cookie; regions and rings added after the link is up. */
 static void
 lies_at_the_end(void **state)
 {
@@ -301,8 +301,8 @@ close_three(void *arg)
 }
 
 /*
- * Descriptors nobody asked for: sockets that take a minute to close, until the listener is gone.
- * Whoever closes them last waits; where that is this test, a thread of its own does.
+ * Unexpected descriptors: sockets whose close() takes a minute, until the listener is closed. The
+ * last close() blocks; if it is in the port, a separate thread makes it.
  */
 static void
 slow_to_close(void **state)
@@ -331,7 +331,7 @@ slow_to_close(void **state)
 	}
 	fake_dial(&f);
 	assert_true(fake_send(&f, &m, sizeof(m), fds, 3));
-	assert_true(fake_send(&f, &m, sizeof(m), fds, 3)); /* this one is never read */
+	assert_true(fake_send(&f, &m, sizeof(m), fds, 3)); /* this message is never read */
 	assert_int_equal(pthread_create(&closer, NULL, close_three, fds), 0);
 	fake_leave(&f);
 	for (unsigned int ms = 0; rig_stats(port).refused == 0 && ms < 10000; ms++)
@@ -339,7 +339,7 @@ slow_to_close(void **state)
 	assert_int_not_equal(rig_stats(port).refused, 0);
 	still_well(true);
 	rig_close(port);
-	close(listener); /* which lets them go */
+	close(listener); /* which unblocks them */
 	pthread_join(closer, NULL);
 }
 
@@ -371,7 +371,7 @@ scribble(struct fake *f)
 	case 5:
 		*d = (struct memif_desc){.length = 64, .offset = 8192};
 		break;
-	default: /* goes on, within its ring */
+	default: /* continues, within its ring */
 		__atomic_store_n(&f->to_server->head,
 				 (uint16_t)(f->to_server->tail + draw(FAKE_SLOTS)),
 				 __ATOMIC_RELEASE);
@@ -417,7 +417,7 @@ scribbling_client(void **state)
 	rig_close(port);
 }
 
-/* The memory is the port's own here; so are the offsets, whatever stands in the descriptors. */
+/* The port owns the memory, and so the offsets, whatever the descriptors contain. */
 static void
 scribbling_server(void **state)
 {
@@ -452,7 +452,7 @@ scribbling_server(void **state)
 	rig_close(port);
 }
 
-/* An index beyond the ring takes the link down, in either ring and role. */
+/* An invalid index takes the link down, in either ring and role. */
 static void
 broken_indexes(void **state)
 {
@@ -481,8 +481,8 @@ broken_indexes(void **state)
 }
 
 /*
- * Memory that cannot be sealed is taken away under the port. One test: the port installs its
- * handler once, and cmocka takes it away behind each test.
+ * Memory that cannot be sealed is truncated. A single test, because the port installs its handler
+ * once, and cmocka removes it after each test.
  */
 static void
 memory_shrinks(void **state)
@@ -505,7 +505,7 @@ memory_shrinks(void **state)
 		assert_int_equal(rig_stats(port).memory_lost, turn + 1);
 		fake_leave(&f);
 	}
-	/* What could be sealed is. */
+	/* memory that can be sealed is sealed */
 	fake_connect(&f, 0);
 	assert_int_not_equal(ftruncate(f.memory, 0), 0);
 	fake_leave(&f);
@@ -513,7 +513,7 @@ memory_shrinks(void **state)
 	rig_close(port);
 }
 
-/* Its interrupt descriptor is full, and blocks. */
+/* The interrupt descriptor is full and blocking. */
 static void *
 send_one(void *arg)
 {
@@ -547,7 +547,7 @@ blocking_interrupt(void **state)
 	rig_close(port);
 }
 
-/* A thread that says it writes to the peer's eventfd: it runs, then it sleeps. */
+/* A thread that announces a write to the peer's eventfd: it runs, then it sleeps. */
 struct writer {
 	struct memif_worker *w;
 	int go;
@@ -569,7 +569,7 @@ never_written(void *arg)
 	return NULL;
 }
 
-/* A writer that has lost its CPU is waited for; one that sleeps ends the connection. */
+/* A writer without CPU is waited for; one that sleeps in the write ends the connection. */
 static void
 preempted_writer(void **state)
 {
@@ -609,7 +609,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(blocking_interrupt), cmocka_unit_test(preempted_writer),
 	};
 
-	if (argc > 1) /* one of them */
+	if (argc > 1) /* the named test only */
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
 }

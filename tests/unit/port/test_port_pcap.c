@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Captures: classic and pcapng, of what is sent and of what is received. */
+/* Captures, classic and pcapng, of sent and received frames. */
 
 #include "../../test_path.h"
 #include "port_rig.h"
@@ -58,7 +58,7 @@ capture(void **state)
 	rig_done(p);
 }
 
-/* On request a capture has what was received, too. */
+/* A capture includes received frames if requested. */
 static void
 capture_of_both_ways(void **state)
 {

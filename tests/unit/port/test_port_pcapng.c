@@ -25,7 +25,7 @@ static char path[TEST_PATH_MAX];
 static uint8_t file[FILE_MAX];
 static size_t file_len, at;
 
-/* A path nothing is at. */
+/* Choose a path that does not exist. */
 static void
 new_path(void)
 {
@@ -66,7 +66,7 @@ words(const uint32_t *want, unsigned int n)
 #define WORDS(...) \
 	words((const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-/* Section and interface: name, times in ns. */
+/* Check section and interface blocks: name, times in ns. */
 static void
 head(uint32_t snaplen)
 {
@@ -80,7 +80,7 @@ head(uint32_t snaplen)
 	WORDS(1u << 16 | 9, 9, 0, 44);
 }
 
-/* The packet is frame i of the sink, cut at snaplen. */
+/* Check that the packet block holds frame i of the sink, cut at snaplen. */
 static void
 packet(unsigned int i, uint32_t snaplen, uint32_t way, uint64_t now)
 {
@@ -106,7 +106,7 @@ statistics(uint64_t last, uint32_t lost, uint32_t frames)
 	assert_int_equal(at, file_len);
 }
 
-/* Neither to what is there, nor to what is not yet. */
+/* Symbolic links are not followed, whether their target exists or not. */
 static void
 follows_no_link(const struct hca_pcap_ng *ng)
 {
@@ -146,7 +146,7 @@ end_capture(struct hca_port *p, struct hca_pcap *c)
 	read_file();
 }
 
-/* Both directions, whole and cut: every length of padding. */
+/* Both directions, complete and cut: every length of padding. */
 static void
 blocks(void **state)
 {
@@ -187,7 +187,7 @@ empty(void **state)
 	rig_done(p);
 }
 
-/* One direction; one QP: what comes for it, what goes to its peer or names it as the sender. */
+/* One direction; one QP: frames for it, and frames to its peer or with it as source. */
 static void
 choices(void **state)
 {
@@ -227,7 +227,10 @@ choices(void **state)
 	}
 }
 
-/* What does not fit is not there, counted, and said in the file; the frames themselves go on. */
+/*
+ * Frames that do not fit are left out, counted, and reported in the file; the traffic is not
+ * affected.
+ */
 static void
 no_room(void **state)
 {
@@ -248,7 +251,7 @@ no_room(void **state)
 	rig_done(p);
 }
 
-/* The file may not grow: the capture fails, and says so; nothing is held up. */
+/* The file cannot grow: the capture fails and reports it; traffic is not delayed. */
 static void
 full_disk(void **state)
 {
@@ -284,7 +287,7 @@ full_disk(void **state)
 
 /* ---- the writer alone ---- */
 
-/* Around a small ring many times, in pieces: all of it comes, once and in order. */
+/* Many turns of a small ring, in pieces: everything is written once and in order. */
 static void
 around(void **state)
 {
@@ -315,7 +318,7 @@ around(void **state)
 	assert_int_equal(at, file_len);
 }
 
-/* Nobody reads the pipe: putting never waits, it is refused. */
+/* The pipe is not read: writers never wait, but are refused. */
 static void
 slow_disk(void **state)
 {

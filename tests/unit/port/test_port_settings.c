@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * An operator changes faults while a worker sends and receives: every frame meets one setting, the
- * old or the new one, never a mixture; and ThreadSanitizer has nothing to say.
+ * An operator changes faults while a worker sends and receives: every frame meets the old setting
+ * or the new one, never a mixture; ThreadSanitizer finds no races.
  */
 
 #include <stdarg.h>
@@ -27,7 +27,7 @@
 
 static struct rte_mempool *pool;
 
-/* The worker's: made for rx, freed after tx. */
+/* Used by the worker: frames are allocated in rx and freed after tx. */
 struct wire {
 	struct hca_port port;
 	uint64_t sent, made;
@@ -80,7 +80,7 @@ struct operator
 	int end;
 };
 
-/* All are lost, or all come twice: what is neither has met half of each. */
+/* All frames are lost, or all are duplicated: a frame that is neither met a mixture. */
 static void *
 operate(void *arg)
 {
@@ -98,7 +98,7 @@ operate(void *arg)
 	return NULL;
 }
 
-/* step: one burst through the port. */
+/* step: passes one burst through the port. */
 static void
 change_while(struct hca_port *impair, void (*step)(struct hca_port *p, uint64_t now),
 	     struct hca_port *p)
@@ -116,7 +116,7 @@ change_while(struct hca_port *impair, void (*step)(struct hca_port *p, uint64_t 
 		sched_yield();
 	}
 	pthread_join(thread, NULL);
-	/* the last of all is what holds: everything is lost */
+	/* the last setting is in effect: everything is lost */
 	hca_port_impair_stats(impair, &s);
 	step(p, ++now);
 	for (uint64_t dropped = s.dropped, frames = s.frames, i = 0; i < 10; i++) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames of a kernel interface and workers that sleep without an alarm: what the other side gives
- * wakes the worker that transmits, what comes for it wakes the one that receives, at random
- * distances around the time after which a worker sleeps. A wake-up that is lost is a frame that
- * never comes.
+ * Frames of a kernel interface and workers that sleep without an alarm: frames from the other side
+ * wake the transmitting worker, and frames for it wake the receiving one, at random times around
+ * the one at which a worker falls asleep. If a wakeup is lost, a frame never arrives.
  */
 
 #include <setjmp.h>
@@ -30,7 +29,7 @@
 #include "port/port_divert.h"
 #include "port/port_ethdev.h"
 
-#define FRAMES 300u /* [each way, each layout] or the environment's WAKEUPS */
+#define FRAMES 300u /* [in each direction and layout], or WAKEUPS in the environment */
 #define BYTES 60u
 #define DISTANCE_NS 400000u
 #define LOST_NS 60000000000ull
@@ -130,7 +129,7 @@ rig_close(struct rig *r)
 	rte_mempool_free(r->pool);
 }
 
-/* ARP, of a kind. */
+/* Looks like ARP. */
 static void
 fill(struct rte_mbuf *m, uint32_t serial)
 {

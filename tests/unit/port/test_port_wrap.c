@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Ports that misbehave when they send: impairment by chance and by rule, stalls. */
+/* Ports that misbehave when sending: impairment by probability and by rule, stalls. */
 
 #include "port_rig.h"
 
@@ -82,7 +82,7 @@ by_chance(void **state)
 		swapped += psn >= 0 && psn < last;
 		last = psn >= 0 ? psn : last;
 	}
-	/* A few hit a byte that routers may change: no error. */
+	/* a few corruptions affect a byte that routers may change: not detected */
 	assert_in_range(bad, (s.corrupted + s.truncated) * 9 / 10, s.corrupted + s.truncated);
 	assert_true(swapped >= s.reordered / 2);
 #define X(n) assert_in_range(s.n, 100, 300);
@@ -200,7 +200,7 @@ corruption(void **state)
 	rig_done(p);
 }
 
-/* A full hold makes the port stall under delay; nothing is lost and nothing is reordered. */
+/* When the port holds the maximum of delayed frames it stalls; nothing is lost or reordered. */
 static void
 delay_is_bounded(void **state)
 {
@@ -224,7 +224,7 @@ delay_is_bounded(void **state)
 	assert_int_equal(sink.n, 16);
 	for (uint32_t i = 0; i < 16; i++)
 		assert_int_equal(rig_psn_of(i), i);
-	/* Copies the receiver still has count against the pool: the port stalls. */
+	/* Duplicates still held by the receiver count against the pool: the port stalls. */
 	assert_int_equal(p->ops->tx(p, m + 16, 4, 3000), 0);
 	assert_int_equal(stats(p).no_mbuf, 1);
 	rig_sink_clear();
@@ -236,7 +236,7 @@ delay_is_bounded(void **state)
 	rig_done(p);
 }
 
-/* The inner port refuses: the frame stays with the caller, its fate is not decided twice. */
+/* The inner port refuses: the frame stays with the caller, and its fate is not decided again. */
 static void
 inner_full(void **state)
 {
@@ -268,7 +268,7 @@ send_of(struct hca_port *p, uint8_t opcode, uint32_t qpn, uint32_t sqpn)
 	assert_int_equal(p->ops->tx(p, &m, 1, 0), 1);
 }
 
-/* Odds and rules of one QP leave the frames of others alone, delay and all. */
+/* Probabilities and rules of one QP, including delays, do not affect frames of others. */
 static void
 one_qp(void **state)
 {
@@ -303,7 +303,7 @@ one_qp(void **state)
 	rig_done(p);
 }
 
-/* A receiver that verifies the header's checksum takes the frame; the mark is where it belongs. */
+/* A receiver that verifies the IP checksum accepts the frame, with the mark set. */
 static void
 marks(void **state)
 {

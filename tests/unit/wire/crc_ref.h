@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CRC-32 one bit at a time: slow, and obviously the definition. */
+/* CRC-32 bit by bit: slow, but obviously follows the definition. */
 #ifndef TESTS_UNIT_WIRE_CRC_REF_H
 #define TESTS_UNIT_WIRE_CRC_REF_H
 

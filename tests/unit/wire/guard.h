@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory with an inaccessible page on both sides: one byte too far is a fault, not luck. */
+/* Memory with an inaccessible page on each side: an access beyond it faults. */
 #ifndef TESTS_UNIT_WIRE_GUARD_H
 #define TESTS_UNIT_WIRE_GUARD_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Time of every kernel against ISA-L and libc, interleaved so that a change of clock frequency
- * hits all of them. Prints nanoseconds per call and the ratio to the portable way. Not a test.
+ * Time of every kernel beside ISA-L and libc, interleaved so that changes of the clock frequency
+ * affect all of them. Prints nanoseconds per call and the ratio to the portable code. Not a test.
  *
- * "indep" = each call has its own seed, so calls overlap; "chain" = each call waits for the last.
+ * "indep": each call has its own seed, so calls overlap; "chain": each call depends on the previous
+ * one.
  */
 #include <stdio.h>
 #include <time.h>

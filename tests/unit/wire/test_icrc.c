@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every kernel this CPU runs, against ISA-L and against the definition of CRC-32. */
+/* Every kernel that this CPU supports, compared with ISA-L and with the definition of CRC-32. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -83,7 +83,7 @@ check_crc(const struct hca_icrc_ops *ops, uint32_t seed, const uint8_t *p, size_
 			 (size_t)((uintptr_t)p & 63), got, want);
 }
 
-/* Everything in front of and behind the copy must keep its fill. */
+/* Bytes before and after the copy must be unchanged. */
 static void
 check_untouched(const struct hca_icrc_ops *ops, const uint8_t *from, const uint8_t *to, size_t n)
 {
@@ -129,7 +129,7 @@ test_reference_is_the_ethernet_crc(void **state)
 	assert_int_equal(crc_ref(0, ones, sizeof(ones)), HCA_ICRC_SEED);
 }
 
-/* ISA-L is what the other tests compare with, so it is itself compared with the definition. */
+/* ISA-L, the reference of the other tests, is compared with the definition. */
 static void
 test_all_kernels_match_reference(void **state)
 {
@@ -195,7 +195,7 @@ test_crc_chains(void **state)
 	}
 }
 
-/* Source at the end of its pages, destination at either end of its own. */
+/* Source at the end of its pages, destination at either end. */
 static void
 test_copies_between_guard_pages(void **state)
 {
@@ -251,7 +251,7 @@ pattern(unsigned int which)
 	return p[which % 3];
 }
 
-/* A span's CRC is that of a copy with the pattern ORed over it. */
+/* The CRC of a span equals that of a copy with the pattern ORed into it. */
 static uint32_t
 span_ref(const struct hca_icrc_span *s)
 {
@@ -320,7 +320,7 @@ test_burst_mixed(void **state)
 	}
 }
 
-/* Masking in place and reading through a pattern are two ways to the same bytes. */
+/* Masking in place and reading through a pattern give the same bytes. */
 static void
 test_mask_equals_pattern(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frames built and parsed, and frames that must be refused: every opcode with every short length
- * and every pad count, at the edge of an inaccessible page.
+ * and every pad count, in front of an inaccessible page.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -76,7 +76,7 @@ random_headers(struct hca_roce_headers *h)
 	h->aeth.msn &= 0xffffff;
 }
 
-/* Compares the headers that the opcode has. */
+/* Compare the headers that the opcode has. */
 static void
 assert_headers_equal(const struct hca_roce_opcode_info *op, const struct hca_roce_headers *a,
 		     const struct hca_roce_headers *b)
@@ -222,7 +222,7 @@ test_build_refuses(void **state)
 	assert_int_equal(hca_roce_build(ops, &t, &p, &h, payload, out, sizeof(out)), -EINVAL);
 }
 
-/* A good WRITE ONLY of 5 bytes, for the tests that break one thing each. */
+/* A valid WRITE ONLY of 5 bytes, for tests that change one thing. */
 static uint32_t
 good_frame(uint8_t *frame, uint8_t ip_version, bool vlan)
 {
@@ -245,7 +245,7 @@ expect(const uint8_t *frame, uint32_t len, int want)
 		fail_msg("%s, expected %s", hca_roce_drop_name(rc), hca_roce_drop_name(want));
 }
 
-/* One byte of a good frame changed: X(ip version, offset, value, drop reason). */
+/* One byte of a valid frame changed: X(ip version, offset, value, drop reason). */
 #define BROKEN_LIST(X) \
 	X(4, 12, 0x86, NOT_IP) \
 	X(4, 13, 0x06, NOT_IP) \
@@ -286,7 +286,9 @@ test_one_broken_byte(void **state)
 #undef X
 }
 
-/* A responder that answers an unknown opcode must be able to tell whom, and whether it is real. */
+/*
+ * To answer an unknown opcode, a responder must know the source and whether the frame is genuine.
+ */
 static void
 test_view_of_an_unknown_opcode(void **state)
 {
@@ -323,7 +325,7 @@ test_pad(void **state)
 	uint8_t frame[256];
 	uint32_t pad, n;
 
-	/* payload and pad are 0 .. 8 bytes behind BTH, RETH and ICRC (32 bytes) */
+	/* payload and pad are the 0 .. 8 bytes after BTH, RETH and ICRC (32 bytes) */
 	for (pad = 0; pad < 4; pad++)
 		for (n = 32; n <= 40; n++) {
 			good_frame(frame, 4, false);
@@ -355,7 +357,7 @@ test_ethernet_padding_is_ignored(void **state)
 	assert_int_equal(hca_roce_check_icrc(hca_icrc_select(), frame, &v), 0);
 }
 
-/* Every place where the frame can be cut, in front of an inaccessible page. */
+/* The frame cut at every length, in front of an inaccessible page. */
 static void
 test_truncated_at_every_byte(void **state)
 {
@@ -376,7 +378,7 @@ test_truncated_at_every_byte(void **state)
 	guard_free(&g);
 }
 
-/* Views that were accepted must lie inside the frame; reading all of it must be safe. */
+/* The parts of an accepted view must lie inside the frame; all of it is read. */
 static void
 check_view(const uint8_t *p, uint32_t len, const struct hca_roce_view *v)
 {
@@ -389,7 +391,7 @@ check_view(const uint8_t *p, uint32_t len, const struct hca_roce_view *v)
 	hca_roce_check_icrc(hca_icrc_select(), p, v);
 }
 
-/* p ends at the guard page; lengths in its headers are consistent with the room. */
+/* p ends at the guard page; the lengths in its headers are consistent with that. */
 static void
 short_frame(const struct guard *g, const struct hca_roce_template *t, uint8_t opcode, uint32_t n,
 	    uint8_t pad)
@@ -413,7 +415,7 @@ short_frame(const struct guard *g, const struct hca_roce_template *t, uint8_t op
 	rc = hca_roce_parse(p, len, &v);
 	if (rc == 0)
 		check_view(p, len, &v);
-	/* only headers and ICRC, and at most a word of payload, can be right */
+	/* only headers and ICRC, with at most 4 bytes of payload, can be valid */
 	if (n < 16 || !op->valid || n < op->header_len + 4u)
 		assert_true(rc < 0);
 	else
@@ -439,7 +441,7 @@ test_all_opcodes_all_short_lengths_all_pads(void **state)
 	guard_free(&g);
 }
 
-/* Good frames with random bytes changed, and plain noise behind an Ethernet header. */
+/* Valid frames with random bytes changed, and random bytes after an Ethernet header. */
 static void
 test_random_damage(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The opcode table against header lengths written down by hand. */
+/* The opcode table, compared with header lengths written down by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ test_places(void **state)
 	assert_true(t[HCA_BTH_UC_SEND_ONLY].starts && t[HCA_BTH_UC_SEND_ONLY].ends);
 }
 
-/* What must hold in every row, whatever the list says. */
+/* Conditions that every row must fulfil. */
 static void
 test_every_row_is_consistent(void **state)
 {
