@@ -63,6 +63,7 @@ struct bystander {
 	atomic_bool stop;
 	atomic_int phase; /* 0: before the storms, 1: during them */
 	atomic_ullong rounds;
+	unsigned long long before; /* rounds, when the storms began */
 	struct latency latency[2];
 };
 
@@ -323,6 +324,21 @@ bystander_start(struct bystander *b, const char *name, struct sim *s, uint64_t s
 	pthread_create(&b->thread, NULL, bystander_run, b);
 }
 
+/* Its latency is noted as that of the storms from now on. */
+static void
+bystander_storms(struct bystander *b)
+{
+	atomic_store(&b->phase, 1);
+	b->before = atomic_load(&b->rounds);
+}
+
+/* Has it done a whole round since then? One that was under way may have been noted earlier. */
+static bool
+bystander_has_run(const struct bystander *b)
+{
+	return atomic_load(&b->rounds) >= b->before + 2;
+}
+
 static int
 by_value(const void *a, const void *b)
 {
@@ -581,13 +597,13 @@ soak(const struct options *o)
 	bystander_start(far, "other HCA", calm, o->seed + 2);
 	load_start(load, stormy, o->seed + 3);
 	wait_until(stormy, began + third / 2);
-	atomic_store(&near->phase, 1);
-	atomic_store(&far->phase, 1);
-	for (; now_ns() < began + 2 * third; objects++)
+	bystander_storms(near);
+	bystander_storms(far);
+	for (; now_ns() < began + 2 * third || !bystander_has_run(near); objects++)
 		object_storm(stormy, &rng);
 	bystander_stop(near);
 	load_stop(load);
-	for (; now_ns() < began + 3 * third || hcas < 4; hcas++)
+	for (; now_ns() < began + 3 * third || hcas < 4 || !bystander_has_run(far); hcas++)
 		hca_storm(stormy, &rng);
 	printf("layout %s, %llu s: %u storms of objects, %u of HCAs\n", sim_layout_names[o->layout],
 	       (unsigned long long)o->seconds, objects, hcas);
