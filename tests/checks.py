@@ -15,6 +15,7 @@ import sys
 
 import comments
 import coverage
+import interface
 
 # room -> what its files may include. Rooms are folders and sets of <...> headers.
 WALLS = {
@@ -234,6 +235,10 @@ def check_coverage(tree):
     yield from coverage.complaints(tree.root)
 
 
+def check_interface(tree):
+    yield from interface.complaints(tree.root)
+
+
 def check_comment_names(tree):
     yield from comments.complaints(tree)
 
@@ -268,6 +273,7 @@ def checks():
     yield 'check-length', check_length
     yield 'check-width', check_width
     yield 'check-coverage', check_coverage
+    yield 'check-interface', check_interface
     yield 'check-classes', check_classes
     yield 'check-comment-names', check_comment_names
     yield 'check-page-names', check_page_names
