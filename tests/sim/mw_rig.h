@@ -3,8 +3,8 @@
 #define SIM_MW_RIG_H
 
 /*
- * Two HCAs for tests of regions, windows and rights: side 1 owns the memory, side 0 uses it. Every
- * operation waits for its completion. Failures end the run with the seed.
+ * Two HCAs for tests of regions, windows and access rights: side 1 owns the memory, side 0 accesses
+ * it. Every operation waits for its completion. Failures end the run and print the seed.
  */
 
 #include <errno.h>
@@ -24,7 +24,8 @@
 #define SIGNAL SOFTHCA_SEND_SIGNALED
 
 /*
- * Side 1 owns the memory and the windows, side 0 uses them. CQs are polled here, not by the model.
+ * Side 1 owns the memory and the windows, side 0 accesses them. The rig, not the model, polls the
+ * CQs.
  */
 struct rig {
 	struct sim *s;
@@ -32,7 +33,7 @@ struct rig {
 	uint8_t *mem, *local;
 	struct softhca_mr *mr, *local_mr;
 	struct softhca_wc wc;
-	unsigned int side; /* done() polls its CQ */
+	unsigned int side; /* the side whose CQ done() polls */
 };
 
 uint8_t *memory(struct rig *r, size_t n);
@@ -52,7 +53,7 @@ uint32_t wait_for(struct rig *r, unsigned int side);
 
 void post_on(struct rig *r, struct softhca_qp *qp, struct softhca_send_wr *wr);
 
-/* Posts on a side and returns how it ended. */
+/* Post a request on a side and return the status of its completion. */
 uint32_t perform(struct rig *r, unsigned int side, struct softhca_send_wr wr);
 
 uint32_t rdma(struct rig *r, uint32_t opcode, uint64_t va, uint32_t rkey, uint32_t len);

@@ -299,7 +299,7 @@ open_driver(struct sim *s, unsigned int i)
 struct softhca_context *
 sim_client(struct sim *s, unsigned int side)
 {
-	/* No progress hook: when the engine runs is the simulation's business alone. */
+	/* No progress hook: only the simulation decides when the engine runs. */
 	const struct hca *h = s->side[side].hca;
 	const struct embed_ctl_config cc = {
 		.name = "sim",
@@ -313,7 +313,7 @@ sim_client(struct sim *s, unsigned int side)
 	return ctx;
 }
 
-/* This thread, and those it makes. */
+/* For this thread and those it creates. */
 static void
 choose_cpus(const struct sim *s)
 {
@@ -394,7 +394,7 @@ sim_restart(struct sim *s, unsigned int i)
 
 	softhca_dealloc_pd(side->pd);
 	softhca_close(side->ctx);
-	side->drv = NULL; /* so that nobody polls it */
+	side->drv = NULL; /* so that it is not polled any more */
 	hca_driver_destroy(drv);
 	open_driver(s, i);
 	open_client(s, i);
@@ -437,8 +437,8 @@ poll_stepped(struct sim *s)
 #define REST_US 20u
 
 /*
- * Gives way. Where nobody has wanted the CPU for a while and this thread had nothing to do either,
- * all wait for time to pass: the CPU is for whoever else is on this machine.
+ * Yield the CPU. If no other thread has wanted it for a while and this thread was idle, too, all
+ * wait for time to pass: sleep, and leave the CPU to other programs.
  */
 static void
 wait_for_threads(struct sim *s)
@@ -529,8 +529,8 @@ sim_settle(struct sim *s)
 }
 
 /*
- * Workers of their own may be off their CPU with a message in hand, or a timer that no longer
- * matters may fire between two looks: only what stays in flight over many of them is left in use.
+ * A worker thread may be off its CPU while it handles a message, or a timer that is no longer
+ * needed may expire between two checks: only what stays in use over many checks is a leak.
  */
 static void
 settle_threads(struct sim *s)
@@ -656,7 +656,7 @@ sim_clear_rules(struct sim *s)
 		hca_port_impair_clear_rules(s->side[i].impair);
 }
 
-/* Faults that make a requester send again. */
+/* Number of faults that make a requester retransmit. */
 uint64_t
 sim_faults(const struct sim *s)
 {

@@ -3,12 +3,13 @@
 #define TESTS_SIM_SIM_H
 
 /*
- * Two HCAs back to back with the real driver and the real user library on top, in one process.
- * Time is simulated (except with the threads executor): it advances with every loop, and in jumps
- * while everything is idle, so a timeout of a second costs milliseconds.
+ * Two HCAs back to back, with the real driver and the real library, in one process. Time is
+ * simulated (except with the threads executor): it advances with every loop, and jumps while
+ * everything is idle, so that a timeout of a second takes milliseconds.
  *
- * Stack of ports per side: stall -> impair -> wire. Impairment of side i is what i transmits.
- * SIM_PCAP=FILE in the environment captures the wire, SIM_VERBOSE=1 shows the counters of each run.
+ * Ports per side: stall -> impair -> wire. The impairment of side i applies to what i sends. With
+ * SIM_PCAP=FILE in the environment the wire is captured, SIM_VERBOSE=1 prints the counters of each
+ * run.
  */
 
 #include <setjmp.h>
@@ -32,7 +33,7 @@ enum sim_executor {
 	SIM_THREADS,
 };
 
-/* GIDs of both sides, at the index of the same name: X(id, name, VLAN, first 15 bytes) */
+/* GIDs of both sides, at the index of that name: X(id, name, VLAN, first 15 bytes) */
 #define SIM_GID_LIST(X) \
 	X(V4, "IPv4", 0xffff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0) \
 	X(V6, "IPv6", 0xffff, 0x20, 0x01, 0x0d, 0xb8, 0, 0x77) \
@@ -63,21 +64,21 @@ struct sim_config {
 	uint64_t tick_ns;	/* time per loop or step [500, stepped 50] */
 	struct hca_quota quota; /* of each client */
 	/*
-	 * Threads: on all CPUs, to race each other. Else they share one and give way to each other,
-	 * so that none waits longer than time-outs of milliseconds allow, whatever else the machine
-	 * does.
+	 * Threads: use all CPUs, so that they race. Otherwise they share one and yield to each
+	 * other, so that none waits longer than timeouts of milliseconds allow, whatever else the
+	 * machine does.
 	 */
 	bool all_cpus;
-	uint64_t backstop_ns; /* threads: of sleeping workers; UINT64_MAX: no alarm but deadlines */
+	uint64_t backstop_ns; /* threads: alarm of sleeping workers; UINT64_MAX: only deadlines */
 };
 
 struct sim_side {
 	struct hca *hca;
 	struct hca_driver *drv;
 	struct hca_port *wire, *impair, *stall; /* stall is the port of the HCA */
-	struct softhca_context *ctx;		/* the client everything is done with */
+	struct softhca_context *ctx;		/* the client used by default */
 	struct softhca_pd *pd;
-	struct hca_usage base; /* what is in use with the context open and nothing made */
+	struct hca_usage base; /* objects in use when only the context is open */
 	struct hca_driver_usage drv_base;
 	uint64_t cqe_hash;
 };
@@ -87,59 +88,63 @@ struct sim {
 	struct sim_side side[2];
 	uint64_t now;
 	uint64_t loops;
-	unsigned int idle;  /* loops without work so far */
-	unsigned int alone; /* turns of sim_poll() with threads in which nobody wanted this CPU */
+	unsigned int idle; /* number of loops without work */
+	/* threads: turns of sim_poll() in which no other thread wanted this CPU */
+	unsigned int alone;
 	struct hca_stepper stepper;
 	struct hca_threads *threads;
 	struct hca_pcap *pcap;
 	struct sim_model *model; /* sim_model.h */
 };
 
-/* Starts the EAL at the first call. Fails the test where it cannot. */
+/* Start the EAL, if it does not run, and open the two HCAs. Fails the test on errors. */
 struct sim *sim_open(const struct sim_config *cfg);
 
-/* Waits until everything is quiet, checks that nothing is left in use, and frees it all. */
+/* Wait until everything is idle, check that nothing is in use, and free everything. */
 void sim_close(struct sim *s);
 
-/* Another client of one side, e.g. a hostile one. Closed by softhca_close(). */
+/* Open another client on one side, for example a hostile one; closed by softhca_close(). */
 struct softhca_context *sim_client(struct sim *s, unsigned int side);
 
 /*
- * The driver of one side goes and a new one brings the HCA up from a reset; with it the client
- * everything is done with. No other client of that side may be left.
+ * Destroy the driver of one side; a new one resets the HCA and brings it up, and the default client
+ * is opened again. That side must have no other clients.
  */
 void sim_restart(struct sim *s, unsigned int side);
 
-/* One loop over everything; returns the work done. */
+/* Run one loop over everything; returns the amount of work done. */
 unsigned int sim_poll(struct sim *s);
 void sim_run_for(struct sim *s, uint64_t ns);
-/* Until nothing has happened for some time and no packet is under way. Fails after max_ns. */
+/* Run until nothing has happened for some time and no packet is in flight. Fails after max_ns. */
 void sim_settle(struct sim *s);
 
-/* done() is asked after every loop; false: max_ns of simulated (or real) time have passed. */
+/*
+ * Run until done() returns true, which is called after every loop; false: max_ns of simulated (or
+ * real) time have passed.
+ */
 bool sim_run_until(struct sim *s, bool (*done)(struct sim *s, void *arg), void *arg,
 		   uint64_t max_ns);
 
-/* Code of the ack timeout for QPs: real threads may be kept waiting by whatever else runs. */
+/* Ack timeout for QPs: real threads may have to wait for whatever else runs. */
 uint8_t sim_ack_timeout(const struct sim *s);
 
 uint64_t sim_counter(const struct sim *s, unsigned int side, const char *name);
-/* Fails unless nothing but the baseline is in use. */
+/* Fails unless only the baseline is in use. */
 void sim_check_usage(struct sim *s, bool objects_too);
 
 /*
- * Every packet, request, descriptor and event that is not where it was meant to go is explained by
- * exactly one counter. Nothing may be under way; sim_close() checks it after every test.
+ * Check that exactly one counter explains every packet, request, descriptor and event that did not
+ * reach its destination. Nothing may be in flight; sim_close() calls it after every test.
  */
 void sim_check_conservation(struct sim *s);
-/* Packets dropped before a QP took them. */
+/* Number of packets dropped before a QP accepted them. */
 uint64_t sim_packets_dropped(const struct sim *s, unsigned int side);
-/* What is left of a counter of everything when all that was dropped is taken off. */
+/* Counted requests minus dropped ones. */
 uint64_t sim_requests_executed(const struct sim *s, unsigned int side);
 uint64_t sim_responses_used(const struct sim *s, unsigned int side);
 uint64_t sim_chains_begun(const struct sim *s, unsigned int side);
 
-/* Time, counters and port statistics of both sides, on stderr. */
+/* Print time, counters and port statistics of both sides on stderr. */
 void sim_summary(const struct sim *s);
 uint64_t sim_hash_all(struct sim *s);
 
@@ -148,7 +153,7 @@ void sim_rule(struct sim *s, unsigned int side, struct hca_fault_rule rule);
 void sim_clear_rules(struct sim *s);
 uint64_t sim_faults(const struct sim *s);
 
-/* The test's own randomness. */
+/* The test's own random generator. */
 struct sim_rng {
 	uint64_t s;
 };
@@ -157,8 +162,8 @@ uint64_t sim_random(struct sim_rng *r);
 uint32_t sim_below(struct sim_rng *r, uint32_t n);
 
 /*
- * What went wrong, with the state of everything, the seed and the command line that repeats it.
- * Ends the test: fail() of cmocka, or exit(1).
+ * Print the error, the state of everything, the seed and a command line that repeats the run. Ends
+ * the test: fail() of cmocka, or exit(1).
  */
 void sim_fail(struct sim *s, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
@@ -169,7 +174,7 @@ void sim_fail(struct sim *s, const char *format, ...)
 			sim_fail((s), __VA_ARGS__); \
 	} while (0)
 
-/* How sim_fail() ends a test, and the command line it names. */
+/* How sim_fail() ends a test, and the command line it prints. */
 extern void (*sim_on_fail)(void);
 void sim_set_repeat(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Counters against each other and against the link: core/counters.h says which sums must hold. */
+/*
+ * Counters compared with each other and with the link: core/counters.h defines the sums that must
+ * hold.
+ */
 
 #include <inttypes.h>
 
@@ -83,7 +86,7 @@ check_requester(struct sim *s, unsigned int side)
 		  "side %u: more doorbells dropped than rung", side);
 }
 
-/* Of the port below the device: what it took, and what it offers in the end. */
+/* Frames that the port below the device sent and received. */
 static void
 check_frames(struct sim *s, unsigned int side)
 {

@@ -24,7 +24,7 @@ sim_fault_packets(uint32_t opcode, uint32_t len, uint32_t *sent)
 			     ? 1
 			     : (len + SIM_FAULT_MTU - 1) / SIM_FAULT_MTU;
 
-	/* A READ request is one packet; its PSNs are those of its responses. */
+	/* a READ request is one packet; the other PSNs belong to its responses */
 	*sent = opcode == SOFTHCA_WR_RDMA_READ ? 1 : n;
 	return n;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Judging completions and memory, and what is expected when things fail. */
+/* Checks of completions and memory, and expectations after failures. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ check_data(struct sim_pair *p, const struct sim_op *op)
 {
 	uint32_t left = op->is_recv ? op->byte_len : op->len;
 
-	/* The counter may have been changed by later requests, the result word has not. */
+	/* later requests may have changed the counter, but not the result */
 	if (op->checks & 1) {
 		for (unsigned int i = 0; i < op->nsge && left != 0; i++) {
 			struct sim_area a = op->local[i];
@@ -73,7 +73,7 @@ is_recv_wc(const struct softhca_wc *wc)
 	return (wc->opcode & SOFTHCA_WC_RECV) != 0;
 }
 
-/* Fields a successful completion must have. */
+/* Check the fields that a successful completion must have. */
 static void
 check_fields(struct sim_pair *p, const struct sim_op *op, const struct softhca_wc *wc)
 {
@@ -92,7 +92,7 @@ check_fields(struct sim_pair *p, const struct sim_op *op, const struct softhca_w
 		  "request %" PRIu64 ": an immediate that was not sent", op->wr_id);
 }
 
-/* Where an operation failed, its targets hold anything. */
+/* After a failure the targets of an operation may contain anything. */
 static void
 adopt(struct sim_region *r, struct sim_area a)
 {
@@ -115,7 +115,7 @@ judge(struct sim_pair *p, unsigned int side, const struct softhca_wc *wc)
 	struct sim_fifo *f = recv ? &p->rq[side] : &p->sq[side];
 	struct sim_op *op;
 
-	/* Unsignalled requests before it are done with it. */
+	/* unsignalled requests before it are complete, too */
 	while (f->head != NULL && !f->head->signalled && f->head->wr_id != wc->wr_id) {
 		op = sim_fifo_take(f);
 		check_data(p, op);
@@ -210,7 +210,7 @@ all_done(struct sim *s, void *arg)
 	return true;
 }
 
-/* An unsignalled request at the end would never be known to be done. */
+/* the completion of a last request that is unsignalled would never be known */
 static void
 signal_ends(struct sim *s)
 {
@@ -271,7 +271,7 @@ sim_finish(struct sim *s, uint64_t max_ns)
 			struct sim_area all = {.off = 0, .len = p->region[i].len};
 
 			check_area(p, &op, i, all, "epoch");
-			/* Receives that wait for nothing keep their memory. */
+			/* receives without a message keep their memory */
 			if (p->rq[0].n + p->rq[1].n == 0)
 				p->region[i].used = SIM_COUNTER_BYTES;
 		}

@@ -3,8 +3,8 @@
 #define TESTS_SIM_LINK_H
 
 /*
- * The wire of the simulation: two ports joined by a queue in each direction. What one sends, the
- * other receives, in order and at once. Can keep a hash over all frames.
+ * The wire of the simulation: two ports connected by a queue in each direction. Frames are
+ * delivered in order and without delay. Can compute a hash over all frames.
  */
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 #include "port/port.h"
 
-/* depth: frames each direction holds, a power of two. 0 or negative errno. */
+/* Create the link. depth: frames per direction, a power of two. 0 or a negative errno. */
 int sim_link_open(const char *name, uint32_t depth, struct hca_port *out[2]);
 /* Frees the link when both ports are closed. */
 
@@ -20,20 +20,23 @@ void sim_link_hash_on(struct hca_port *p);
 uint64_t sim_link_hash(const struct hca_port *p);
 uint32_t sim_link_queued(const struct hca_port *p);
 
-/* Frames that p sends and lost() names do not arrive; others it may change. NULL: all do. */
+/*
+ * Decides about each frame that p sends: true: it is lost; it may also change the frame. NULL: none
+ * is lost.
+ */
 typedef bool (*sim_link_lost_fn)(void *arg, uint8_t *frame, uint32_t len);
 void sim_link_lose(struct hca_port *p, sim_link_lost_fn lost, void *arg);
-/* How many there were. */
+/* Number of lost frames. */
 uint64_t sim_link_lost(const struct hca_port *p);
 
-/* A frame put on the wire by the test itself, as if the peer of p had sent it. False: full. */
+/* Put a frame on the wire as if the peer of p had sent it. False: the queue is full. */
 bool sim_link_inject(struct hca_port *p, struct rte_mbuf *m);
-/* Up to n frames that p would have received next; the test has them instead. */
+/* Take up to n frames that p would have received next; the test owns them. */
 uint16_t sim_link_take(struct hca_port *p, struct rte_mbuf **m, uint16_t n);
-/* Injected less taken: frames p receives that its peer has not sent. */
+/* Frames that p receives but its peer has not sent: injected minus taken. */
 uint64_t sim_link_injected(const struct hca_port *p);
 
-/* 64-bit hash that is chained over pieces. */
+/* 64-bit hash, chainable over several pieces. */
 uint64_t sim_hash(uint64_t h, const void *data, size_t n);
 
 #endif

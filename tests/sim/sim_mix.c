@@ -34,7 +34,7 @@ random_attr(struct sim_rng *r)
 	};
 }
 
-/* One chain on a random side of a random pair. Returns how many requests were posted. */
+/* Post one chain on a random side of a random pair. Returns the number of requests posted. */
 static unsigned int
 post_some(struct sim *s, struct sim_pair **p, unsigned int pairs, const struct sim_mix *mix)
 {
@@ -48,7 +48,7 @@ post_some(struct sim *s, struct sim_pair **p, unsigned int pairs, const struct s
 	for (unsigned int i = 0; i < n; i++) {
 		req[i] = sim_random_req(pair, mix->max_len);
 		req[i].no_recv = no_recv;
-		/* A queue that is all unsignalled can never be known to be empty. */
+		/* with only unsignalled requests a queue would never be known to be empty */
 		if (i + 1 == n)
 			req[i].flags |= SOFTHCA_SEND_SIGNALED;
 	}
@@ -100,7 +100,7 @@ epoch(struct sim *s, struct sim_pair **p, unsigned int pairs, const struct sim_m
 	sim_finish(s, 60 * SIM_S);
 }
 
-/* Sent again only where there was a reason. */
+/* Retransmissions must have a reason. */
 static void
 check_counters(struct sim *s, const struct sim_mix *mix)
 {
@@ -112,7 +112,7 @@ check_counters(struct sim *s, const struct sim_mix *mix)
 	for (unsigned int i = 0; i < 2; i++) {
 		struct hca_port_impair_stats st;
 
-		/* Whatever happened to them, requests have been executed once. */
+		/* whatever happened to them, requests were executed once */
 		sim_check(s,
 			  sim_requests_executed(s, 1 - i) ==
 				  sim_counter(s, i, "req_packets") -
@@ -150,7 +150,7 @@ sim_mix_run(const struct sim_mix *mix)
 	for (unsigned int i = 0; i < pairs; i++) {
 		struct sim_pair_attr attr = random_attr(&r);
 
-		/* In real time a thread may have to wait for a CPU. */
+		/* in real time a thread may have to wait for a CPU */
 		if (mix->cfg.executor == SIM_THREADS)
 			attr.timeout = 16;
 		p[i] = sim_pair_open(s, &attr);

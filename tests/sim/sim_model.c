@@ -48,7 +48,7 @@ set_shadow(struct sim_region *r, uint32_t off, const void *data, uint32_t len)
 	memcpy(r->shadow + off, data, len);
 }
 
-/* What the areas hold by the shadow, as one run of bytes. */
+/* The contents of the areas according to the shadow, concatenated. */
 static uint8_t *
 gather(const struct sim_region *r, const struct sim_area *a, unsigned int n, uint32_t len)
 {
@@ -107,7 +107,7 @@ predict_atomic(struct sim_pair *p, const struct sim_op *op, struct softhca_send_
 	set_shadow(l, op->local[0].off, &old, 8);
 }
 
-/* A message and a receive have met. */
+/* A message has found its receive. */
 static void
 match(struct sim_pair *p, struct sim_op *send, struct sim_op *recv)
 {
@@ -260,7 +260,7 @@ sim_post_missing(struct sim_pair *p, unsigned int side)
 	const struct sim_op *send;
 	int rc = 0;
 
-	/* Messages without a receive on purpose wait for this call. */
+	/* messages posted without a receive on purpose are handled here */
 	while (rc == 0 && !p->hold_recvs && (send = p->unmatched_send[1 - side].head) != NULL)
 		rc = sim_post_recv(p, side, send->len, 1);
 	return rc;

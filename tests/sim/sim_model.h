@@ -3,14 +3,14 @@
 #define TESTS_SIM_MODEL_H
 
 /*
- * The application and its plain model. A pair is a QP on each side, connected, with a region of
- * memory on each side whose pages lie scattered. For every request posted the model predicts the
- * bytes at both ends and every completion; what comes is compared at once, the whole of both
- * regions (guard bytes too) at the end of an epoch.
+ * The application and its simple model. A pair is a connected QP and a region of scattered pages on
+ * each side. For every posted request the model predicts the bytes at both ends and the completion;
+ * completions are checked when they arrive, and both regions completely (guard bytes included) at
+ * the end of an epoch.
  *
- * An operation has memory of its own within an epoch, so repeated packets change nothing and the
- * order of effects of different operations does not matter. Except atomics: each pair has one
- * counter per side that only its peer's atomics touch, in order.
+ * Each operation has its own memory within an epoch, so repeated packets have no effect, and
+ * neither has the order of different operations. Atomics are the exception: each side of a pair has
+ * one counter that only the peer's atomics access, in order.
  */
 
 #include "sim.h"
@@ -36,13 +36,13 @@ struct sim_pair_attr {
 };
 
 struct sim_region {
-	uint8_t *view;	 /* as the application sees it: in order */
-	uint8_t *pages;	 /* the same memory with its pages in another order */
-	uint8_t *shadow; /* what must be there when everything has completed */
-	uint64_t va;	 /* what work requests and the peer name */
+	uint8_t *view;	 /* as the application sees it, in order */
+	uint8_t *pages;	 /* the same memory, with its pages in another order */
+	uint8_t *shadow; /* expected contents when everything has completed */
+	uint64_t va;	 /* address in work requests and for the peer */
 	size_t mapped;	 /* bytes of view and pages */
 	uint32_t len;
-	uint32_t used; /* given to operations of this epoch */
+	uint32_t used; /* bytes assigned to operations of this epoch */
 	struct softhca_mr *mr;
 };
 
@@ -56,18 +56,19 @@ struct sim_area {
 struct sim_op {
 	struct sim_op *next;
 	uint64_t wr_id;
-	unsigned int side; /* that posted it */
-	uint32_t opcode;   /* enum softhca_wr_opcode; receives: of what it is to receive */
+	unsigned int side; /* the side that posted it */
+	uint32_t opcode;   /* enum softhca_wr_opcode; of a receive: of its message */
 	bool is_recv, signalled, matched;
 	uint32_t status;   /* expected, enum softhca_wc_status */
-	uint32_t len;	   /* message */
-	uint32_t byte_len; /* expected, where wc has one */
+	uint32_t len;	   /* of the message */
+	uint32_t byte_len; /* expected, if the wc has one */
 	uint32_t imm;
 	unsigned int nsge;
 	struct sim_area local[SIM_MAX_SGE];
 	struct sim_area remote; /* of RDMA */
-	unsigned int checks;	/* bits: 1 local, 2 remote must be as in the shadow at completion */
-	struct sim_op *peer;	/* the receive a SEND goes to */
+	/* bits: 1: local, 2: remote memory must equal the shadow at completion */
+	unsigned int checks;
+	struct sim_op *peer; /* the receive that a SEND uses */
 };
 
 struct sim_fifo {
@@ -80,18 +81,17 @@ struct sim_pair {
 	struct sim *s;
 	unsigned int index;
 	struct sim_pair_attr attr;
-	struct softhca_qp *qp[2];  /* requests */
-	struct softhca_qp *tgt[2]; /* executes the peer's; the same but for XRC */
+	struct softhca_qp *qp[2];  /* send requests */
+	struct softhca_qp *tgt[2]; /* execute the peer's requests; different ones only for XRC */
 	struct softhca_srq *srq[2];
 	struct softhca_xrcd *xrcd[2];
 	struct softhca_cq *cq[2];
 	struct sim_region region[2];
-	struct sim_fifo sq[2], rq[2]; /* expected completions, in order */
-	struct sim_fifo
-		unmatched_send[2]; /* messages sent by side i that no receive was there for */
-	unsigned int posted[2];	   /* requests the SQ holds, unsignalled included */
+	struct sim_fifo sq[2], rq[2];	   /* expected completions, in order */
+	struct sim_fifo unmatched_send[2]; /* messages of side i without a receive */
+	unsigned int posted[2];		   /* requests in the SQ, unsignalled ones included */
 	bool unsignalled_last[2];
-	bool hold_recvs; /* sim_post_missing() does nothing: the test posts them itself */
+	bool hold_recvs; /* sim_post_missing() does nothing: the test posts receives itself */
 	uint64_t next_id;
 	uint64_t completions;
 	uint64_t retired; /* bytes */
@@ -102,40 +102,40 @@ struct sim_model {
 	unsigned int num_pairs;
 	unsigned int serial;
 	struct sim_rng rng;
-	struct softhca_wc last_error; /* the last completion with an error that was expected */
+	struct softhca_wc last_error; /* the last expected completion with an error */
 };
 
-/* What to post. */
+/* A request to post. */
 struct sim_req {
 	uint32_t opcode; /* enum softhca_wr_opcode */
 	uint32_t len;
-	unsigned int nsge;	 /* 0: as many as len needs (0 or 1) */
+	unsigned int nsge;	 /* 0: as many as len requires (0 or 1) */
 	uint32_t flags;		 /* enum softhca_send_flags */
-	const uint32_t *sge_len; /* nsge lengths whose sum is len; NULL: at random */
-	bool no_recv;		 /* do not post the receive it needs */
+	const uint32_t *sge_len; /* nsge lengths with the sum len; NULL: random */
+	bool no_recv;		 /* do not post its receive */
 };
 
-/* Made at the first call. */
+/* The model of a simulation; created by the first call. */
 struct sim_model *sim_model(struct sim *s);
 
 struct sim_pair *sim_pair_open(struct sim *s, const struct sim_pair_attr *attr);
-/* Destroys QPs, CQs and regions. The QPs may be busy. */
+/* Destroy QPs, CQs and regions, even with requests outstanding. */
 void sim_pair_close(struct sim_pair *p);
-/* The same after sim_restart() of a side: its objects went with their client. */
+/* The same after sim_restart() of side `lost`, whose objects were destroyed with their client. */
 void sim_pair_abandon(struct sim_pair *p, unsigned int lost);
 
 /*
- * One chain, one doorbell. Receives that the requests need are posted first on the other side.
- * 0: done, -ENOMEM: queue or region full, nothing was posted.
+ * Post a chain with one doorbell, after the receives it needs on the other side. 0; -ENOMEM: queue
+ * or region are full, nothing was posted.
  */
 int sim_post(struct sim_pair *p, unsigned int side, const struct sim_req *req, unsigned int n);
-/* A receive of len bytes in nsge pieces. */
+/* Post a receive of len bytes in nsge pieces. */
 int sim_post_recv(struct sim_pair *p, unsigned int side, uint32_t len, unsigned int nsge);
-/* Receives on this side for messages that found none, in their order; -ENOMEM: not all. */
+/* Post receives on this side for messages without one, in order; -ENOMEM: not all were posted. */
 int sim_post_missing(struct sim_pair *p, unsigned int side);
 /*
- * Requests made by hand, always signalled by the caller, of which only the completion is judged.
- * wr_id is set and returned.
+ * Post a request made by the test, which must be signalled; only its completion is checked. Returns
+ * the wr_id that was set.
  */
 uint64_t sim_post_wr(struct sim_pair *p, unsigned int side, struct softhca_send_wr *wr,
 		     uint32_t status);
@@ -143,27 +143,30 @@ void sim_post_recv_wr(struct sim_pair *p, unsigned int side, struct softhca_recv
 		      uint32_t status);
 struct sim_req sim_random_req(struct sim_pair *p, uint32_t max_len);
 
-/* Poll the CQs of all pairs once and judge what comes. Returns the number of completions. */
+/* Poll the CQs of all pairs once and check completions; returns their number. */
 unsigned int sim_reap(struct sim *s);
 
-/* Run until every request of all pairs has completed; false after max_ns. */
+/* Run until all requests of all pairs have completed; false after max_ns. */
 bool sim_drain(struct sim *s, uint64_t max_ns);
-/* sim_drain() or fail; then compare both regions of all pairs with their shadows; new epoch. */
+/*
+ * sim_drain(), compare both regions of all pairs with their shadows, and begin a new epoch. Fails
+ * on errors.
+ */
 void sim_finish(struct sim *s, uint64_t max_ns);
 bool sim_outstanding(struct sim_pair *p);
 
 /*
- * Request wr_id completes with that status, those behind it (also unsignalled) are flushed.
- * arrived: the peer may have executed them. For RQs: all flushed, the first with first_status.
+ * Expect request wr_id to complete with that status and later ones to be flushed (unsignalled ones,
+ * too). arrived: the peer may have executed them. RQ: all are flushed, the first with first_status.
  */
 void sim_expect_sq_error(struct sim_pair *p, unsigned int side, uint64_t wr_id, uint32_t status,
 			 bool arrived);
 void sim_expect_rq_flush(struct sim_pair *p, unsigned int side, uint32_t first_status);
-/* QP back through RESET to RTS on both sides; everything outstanding is forgotten. */
+/* Bring the QPs of both sides through RESET to RTS; everything outstanding is forgotten. */
 void sim_pair_reset(struct sim_pair *p);
 void sim_connect(struct sim_pair *p, unsigned int side);
 
-/* Addresses for hand-made requests */
+/* Addresses for requests made by the test */
 struct sim_area sim_area(struct sim_pair *p, unsigned int side, uint32_t len);
 
 #define SIM_S 1000000000ull

@@ -2,16 +2,19 @@
 #ifndef TESTS_SIM_SIM_MODEL_IMPL_H
 #define TESTS_SIM_SIM_MODEL_IMPL_H
 
-/* What the files of the model share: sim_model.c predicts and posts, sim_judge.c, sim_pair.c. */
+/*
+ * Shared by the files of the model: sim_model.c predicts and posts, sim_judge.c checks, sim_pair.c
+ * has the objects.
+ */
 
 #include <stdlib.h>
 
 #include "sim_model.h"
 
-#define SIM_GUARD 64u	      /* bytes between areas, at most */
+#define SIM_GUARD 64u	      /* largest gap between areas in bytes */
 #define SIM_COUNTER_BYTES 64u /* the atomics' counter is the first word of a region */
 
-/* Where an operation failed its targets hold anything: believe them. */
+/* After a failed operation its targets may contain anything: adopt their contents. */
 void sim_forget_targets(struct sim_pair *p, const struct sim_op *op);
 
 static inline bool

@@ -22,8 +22,8 @@ fill(struct sim_model *m, uint8_t *p, uint32_t n)
 }
 
 /*
- * The view is mapped onto a permutation of the file's pages: page by page, in large regions in
- * runs of several, or the kernel's mappings would cost more than the test.
+ * Map the view onto a permutation of the file's pages: page by page, or in large regions in runs of
+ * several, because the kernel's mappings would cost more than the test.
  */
 static void
 map_scattered(struct sim *s, struct sim_region *r, void **list)
@@ -70,7 +70,7 @@ region_open(struct sim_pair *p, unsigned int side)
 	r->shadow = malloc(r->len);
 	sim_check(s, list != NULL && r->shadow != NULL, "no memory");
 	map_scattered(s, r, list);
-	/* A first byte that is not the first of its page. */
+	/* the first byte is not the first of its page */
 	r->va = VA_BASE * (1 + side) + (uint64_t)p->index * 0x100000000ull;
 	r->mr = softhca_reg_mr_pages(s->side[side].pd, r->va, r->len, PAGE, list, r->len / PAGE,
 				     SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
@@ -111,7 +111,7 @@ to_state(struct sim_pair *p, unsigned int side, struct softhca_qp *qp,
 	(SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | \
 	 SOFTHCA_QP_MAX_QP_RD_ATOMIC)
 
-/* What the steps to RTR and RTS take, by the type of the QP */
+/* Attributes of the transitions to RTR and RTS, by QP type */
 static void
 masks(uint32_t type, uint32_t *rtr, uint32_t *rts)
 {
@@ -123,7 +123,7 @@ masks(uint32_t type, uint32_t *rtr, uint32_t *rts)
 		*rts = SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT;
 }
 
-/* Of qp on this side with `peer`: what it sends begins at sq_psn, what it hears at rq_psn. */
+/* Connect qp on this side with `peer`; it sends from sq_psn and expects rq_psn. */
 static void
 connect_qp(struct sim_pair *p, unsigned int side, struct softhca_qp *qp, uint32_t peer)
 {
@@ -318,7 +318,7 @@ close_objects(struct sim_pair *p, unsigned int side)
 
 #define NONE 2u
 
-/* lost: the side whose objects are gone already */
+/* lost: the side whose objects are destroyed already */
 static void
 pair_end(struct sim_pair *p, unsigned int lost)
 {
@@ -366,7 +366,7 @@ sim_pair_reset(struct sim_pair *p)
 	forget_all(p);
 	sim_connect(p, 0);
 	sim_connect(p, 1);
-	/* Whatever a failed atomic did to a counter, it is known now. */
+	/* the counters' values after failed atomics are known now */
 	for (unsigned int i = 0; i < 2; i++) {
 		memcpy(p->region[i].shadow, p->region[i].view, p->region[i].len);
 		p->region[i].used = SIM_COUNTER_BYTES;

@@ -8,7 +8,7 @@
 #include "wire/roce_frame.h"
 
 #define PSNS (1u << 24)
-#define FAR 8192u /* PSNS an ACK may reach back */
+#define FAR 8192u /* PSNs that an ACK may reach back */
 
 static bool
 was_asked(const struct sim_strict_side *d, uint32_t psn)
@@ -25,7 +25,7 @@ note_request(struct sim_strict_side *d, const struct hca_roce_view *v)
 		d->asked[v->psn / 8] |= (uint8_t)(1u << v->psn % 8);
 }
 
-/* The request this ACK may speak of, taken from those that asked; PSNS: none. */
+/* Take the request that this ACK may name from those that requested one; PSNS: none. */
 static uint32_t
 take_asked(struct sim_strict_side *d, uint32_t psn)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Posting and judging of tagged messages; making the QPs is in sim_tagged_qp.c. */
+/* Posting and checking of tagged messages; sim_tagged_qp.c creates the QPs. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define MAGIC 0x7a6d5c4bu
 #define GRH 40u
 
-/* First bytes of a message. */
+/* The first bytes of a message. */
 struct tag {
 	uint32_t magic;
 	uint16_t flow, side;
@@ -20,12 +20,12 @@ struct tag {
 
 _Static_assert(sizeof(struct tag) == 16, "smallest message");
 
-/* What a service promises even on a bad link. */
+/* What a service guarantees even on a bad link. */
 static const struct promise {
 	bool reliable, ordered;
 } promise[SIM_SERVICES] = {
 	[SIM_RC] = {true, true},
-	[SIM_UC] = {false, false}, /* begins wherever a FIRST or ONLY is */
+	[SIM_UC] = {false, false}, /* resynchronizes at any FIRST or ONLY */
 	[SIM_UD] = {false, false},
 	[SIM_XRC] = {true, true},
 };
@@ -149,7 +149,7 @@ sim_tagged_send(struct sim_tagged *t, unsigned int side, uint32_t flow)
 	return true;
 }
 
-/* The 40 bytes in front of a datagram: where it came from. */
+/* Check the 40 bytes before a datagram against its source. */
 static void
 check_grh(struct sim_tagged *t, unsigned int side, const uint8_t *grh)
 {
@@ -158,7 +158,7 @@ check_grh(struct sim_tagged *t, unsigned int side, const uint8_t *grh)
 	sim_gid(t->attr.loop ? 0 : 1 - side, t->attr.gid, from);
 	sim_gid(t->attr.loop ? 0 : side, t->attr.gid, to);
 	if (from[10] == 0xff) {
-		/* No ICRC covers the class: a bad link may have changed it. */
+		/* the ICRC does not cover the traffic class: a bad link may have changed it */
 		sim_check(t->s,
 			  grh[20] == 0x45 &&
 				  (!t->lossless || grh[21] >> 2 == t->attr.traffic_class >> 2),
@@ -188,7 +188,7 @@ check_message(struct sim_tagged *t, unsigned int side, const uint8_t *p, uint32_
 	for (uint32_t i = sizeof(*tag); i < len; i++)
 		sim_check(t->s, p[i] == pattern(tag, i), "flow %u message %u: byte %u of %u wrong",
 			  tag->flow, tag->serial, i, len);
-	/* A message that was given up may have been longer. */
+	/* an abandoned message may have been longer */
 	for (uint32_t i = len;
 	     i < len + 8 && !t->cut && (promise[t->attr.service].reliable || t->lossless); i++)
 		sim_check(t->s, p[i] == 0xee, "a byte behind the message was written");

@@ -3,13 +3,13 @@
 #define TESTS_SIM_SIM_TAGGED_H
 
 /*
- * Messages that carry their own proof: a tag with flow, serial number and length, and a pattern
- * that follows from them. So what arrives can be judged without knowing which receive it would
- * take: unreliable services, where messages may be missing, and shared receive queues, where many
- * QPs take from one. What each service promises is in a table (sim_tagged.c).
+ * Self-describing messages: a tag with flow, serial number and length, and a pattern derived from
+ * them. So arriving messages can be checked without predicting their receives: for unreliable
+ * services, which may lose messages, and for shared receive queues of many QPs. A table in
+ * sim_tagged.c has the guarantees of each service.
  *
  * A flow is a QP on each side (XRC: an initiator and a target on each side) and its two directions.
- * One CQ, one region and, where asked for, one SRQ per side serve all flows.
+ * One CQ, one region and, if requested, one SRQ per side serve all flows.
  */
 
 #include "sim.h"
@@ -45,8 +45,8 @@ struct sim_tagged_attr {
 
 /* One direction of a flow. */
 struct sim_tagged_dir {
-	uint32_t sent, completed; /* messages posted, and known to be done */
-	uint32_t next;		  /* serial that may come next, in order */
+	uint32_t sent, completed; /* messages posted, and known to be complete */
+	uint32_t next;		  /* lowest serial number that may arrive next */
 	uint32_t received, repeated, late;
 };
 
@@ -62,18 +62,20 @@ struct sim_tagged {
 		uint32_t srqn;
 		uint32_t free_recv[SIM_TAGGED_SLOTS], free_recvs;
 		uint32_t free_send[SIM_TAGGED_SLOTS], free_sends;
-		struct softhca_qp *qp[SIM_TAGGED_FLOWS];  /* sends */
-		struct softhca_qp *tgt[SIM_TAGGED_FLOWS]; /* receives; XRC: another one */
+		struct softhca_qp *qp[SIM_TAGGED_FLOWS]; /* for sending */
+		/* for receiving; different ones for XRC */
+		struct softhca_qp *tgt[SIM_TAGGED_FLOWS];
 		struct softhca_ah *ah;
 		uint32_t posted[SIM_TAGGED_FLOWS]; /* receives in the RQ */
 	} end[2];
 	struct sim_tagged_dir dir[SIM_TAGGED_FLOWS][2]; /* by sending side */
-	bool lossless;	 /* every message must arrive; UD and UC: on a clean link, in order */
-	bool duplicates; /* the link repeats frames */
-	bool cut;	 /* messages were given up in the middle: their receives take others */
+	bool lossless;	 /* every message must arrive; UD and UC: a clean link, in order */
+	bool duplicates; /* the link duplicates frames */
+	/* messages were abandoned in the middle: their receives are used by others */
+	bool cut;
 };
 
-/* Where an end lives. */
+/* The side of an end. */
 static inline struct sim_side *
 sim_tagged_side(const struct sim_tagged *t, unsigned int end)
 {
@@ -82,16 +84,16 @@ sim_tagged_side(const struct sim_tagged *t, unsigned int end)
 
 struct sim_tagged *sim_tagged_open(struct sim *s, const struct sim_tagged_attr *attr);
 void sim_tagged_close(struct sim_tagged *t);
-/* The same after sim_restart() of a side: its objects went with their client. */
+/* The same after sim_restart() of side `lost`, whose objects were destroyed with their client. */
 void sim_tagged_abandon(struct sim_tagged *t, unsigned int lost);
 
-/* Post receives wherever there is a slot. */
+/* Post receives in all free slots. */
 void sim_tagged_fill(struct sim_tagged *t);
-/* A SEND of random length; false: no slot, or the queue is full. */
+/* Post a SEND of random length; false: no slot is free, or the queue is full. */
 bool sim_tagged_send(struct sim_tagged *t, unsigned int side, uint32_t flow);
-/* Poll both CQs once and judge. Returns the number of completions. */
+/* Poll both CQs once and check completions; returns their number. */
 unsigned int sim_tagged_reap(struct sim_tagged *t);
-/* Until every send has completed and nothing is under way; then judge what is missing. */
+/* Run until every send has completed and nothing is in flight; then check for missing messages. */
 void sim_tagged_finish(struct sim_tagged *t);
 
 #endif

@@ -2,7 +2,9 @@
 #ifndef TESTS_SIM_SIM_TAGGED_IMPL_H
 #define TESTS_SIM_SIM_TAGGED_IMPL_H
 
-/* What the two files share: sim_tagged.c posts and judges, sim_tagged_qp.c makes the objects. */
+/*
+ * Shared by sim_tagged.c, which posts and checks, and sim_tagged_qp.c, which creates the objects.
+ */
 
 #include "sim_model.h"
 #include "sim_tagged.h"
@@ -16,7 +18,7 @@ sim_tagged_has_srq(const struct sim_tagged *t)
 	return t->attr.srq || t->attr.service == SIM_XRC;
 }
 
-/* What a work request says of its destination: UD and XRC. */
+/* Set the destination in a work request: UD and XRC. */
 void sim_tagged_address(struct sim_tagged *t, unsigned int side, uint32_t flow,
 			struct softhca_send_wr *wr);
 

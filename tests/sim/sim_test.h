@@ -3,8 +3,8 @@
 #define TESTS_SIM_SIM_TEST_H
 
 /*
- * What the cmocka programs share. Each takes SIM_SEED and SIM_LAYOUT (rtc, txrx, full, stepped)
- * from the environment; by default every test runs in all layouts.
+ * Shared by the cmocka programs. Each takes SIM_SEED and SIM_LAYOUT (rtc, txrx, full, stepped) from
+ * the environment; by default every test runs in all layouts.
  */
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ sim_way_wanted(const struct sim_way *w)
 	return v == NULL || strcmp(v, w->name) == 0;
 }
 
-/* fn for every wanted layout, with its name and seed in the line that repeats it. */
+/* Run fn in every selected layout; the command line that repeats it has its name and seed. */
 static inline void
 sim_each_way(const char *program, const char *test, void (*fn)(const struct sim_config *cfg))
 {
@@ -62,7 +62,7 @@ sim_each_way(const char *program, const char *test, void (*fn)(const struct sim_
 	}
 }
 
-/* A test named n: runs the function of that name with _in behind it in every layout. */
+/* Define test n: runs the function whose name is n and "_in" in every layout. */
 #define SIM_TEST(n) \
 	static void n(void **state) \
 	{ \

@@ -181,7 +181,7 @@ post_recvs(struct sim_victim *v)
 		int rc = 0;
 
 		if (v->srq != NULL)
-			/* What earlier lives have not taken is still there. */
+			/* receives that earlier generations have not used are still there */
 			(void)softhca_post_srq_recv(v->srq, &wr, &bad);
 		else if (v->kind <= SIM_VICTIM_UD)
 			rc = softhca_post_recv(v->qp, &wr, &bad);
@@ -220,7 +220,7 @@ step(struct sim_victim *v, uint32_t state, uint32_t mask)
 	(SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY | \
 	 SOFTHCA_QP_MAX_QP_RD_ATOMIC)
 
-/* What the steps to INIT, RTR and RTS take */
+/* Attributes of the transitions to INIT, RTR and RTS */
 static const uint32_t masks[SIM_VICTIM_KINDS][3] = {
 	[SIM_VICTIM_RC] = {SOFTHCA_QP_ACCESS_FLAGS, CONNECT | RESPOND, REQUEST},
 	[SIM_VICTIM_UC] = {SOFTHCA_QP_ACCESS_FLAGS, CONNECT, SOFTHCA_QP_SQ_PSN},
@@ -230,7 +230,7 @@ static const uint32_t masks[SIM_VICTIM_KINDS][3] = {
 				SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT},
 };
 
-/* A send with a key that is none: the send queue is in error, the QP is not. */
+/* A send with an invalid key: the send queue goes to SQE, the QP not to ERR. */
 static bool
 to_sqe(struct sim_victim *v)
 {
@@ -338,7 +338,7 @@ sim_injector_close(struct sim_injector *x)
 	rte_mempool_free(x->pool);
 }
 
-/* Lengths and IP checksum of n bytes behind the UDP header, and the ICRC at their end. */
+/* Set lengths and IP checksum for n bytes after the UDP header, and the ICRC at their end. */
 static uint32_t
 seal(struct sim_injector *x, const struct hca_roce_template *t, uint8_t *frame, uint32_t n)
 {

@@ -3,9 +3,9 @@
 #define TESTS_SIM_SIM_VICTIM_H
 
 /*
- * A QP of any service on side 1, in any state it can be in, and packets of any shape for it with a
- * right ICRC. Its peer is a QPN of side 0 that does not exist, so that everything it hears comes
- * from the test. Around its memory lie guard bytes; what is in the memory is known.
+ * A QP of any service on side 1, in any state, and packets of any form for it with a correct ICRC.
+ * Its peer is a QPN of side 0 that does not exist, so that everything it receives comes from the
+ * test. Its memory has known contents and is surrounded by guard bytes.
  */
 
 #include "sim.h"
@@ -25,7 +25,7 @@ enum sim_victim_kind {
 extern const char *const sim_victim_names[SIM_VICTIM_KINDS];
 
 #define SIM_VICTIM_SIDE 1u
-#define SIM_VICTIM_BYTES 16384u /* of the region; as much guard on both sides */
+#define SIM_VICTIM_BYTES 16384u /* of the region; the guards on both sides have the same size */
 #define SIM_VICTIM_RECVS 16u
 #define SIM_VICTIM_RECV 512u
 #define SIM_VICTIM_MTU 1024u
@@ -42,28 +42,29 @@ struct sim_victim {
 	struct softhca_srq *srq;
 	struct softhca_xrcd *xrcd;
 	struct softhca_cq *cq;
-	struct softhca_mr *mr, *dark; /* dark: one the QP has no right to, of another PD */
+	/* dark: a region in another PD, which the QP may not access */
+	struct softhca_mr *mr, *dark;
 	struct softhca_pd *other;
 	struct softhca_ah *ah;
 	uint8_t *block;	   /* guard, region, guard */
-	uint8_t *mem;	   /* region: receives in its first half */
+	uint8_t *mem;	   /* the region; receives are in its first half */
 	uint32_t srqn;	   /* of XRC_TGT */
 	uint32_t recv_len; /* bytes of each receive [SIM_VICTIM_RECV]; set before sim_victim_to() */
 	struct hca_roce_path path;
 };
 
-/* In RESET. */
+/* Create the QP, in RESET. */
 void sim_victim_open(struct sim *s, struct sim_victim *v, enum sim_victim_kind kind,
 		     enum sim_gid gid);
 void sim_victim_close(struct sim_victim *v);
 
-/* From RESET to state, receives posted; false: this kind has no such state. */
+/* Bring it from RESET to state and post receives; false: this kind does not have the state. */
 bool sim_victim_to(struct sim_victim *v, uint32_t state);
 uint32_t sim_victim_state(struct sim_victim *v);
 
-/* Guards, and with region the region too, are as sim_victim_to() left them. */
+/* Check that the guards and, if asked, the region are as sim_victim_to() left them. */
 void sim_victim_check(struct sim_victim *v, bool region);
-/* Completions there are, thrown away. */
+/* Discard all completions; returns their number. */
 unsigned int sim_victim_completions(struct sim_victim *v);
 
 /* --- packets -------------------- */
@@ -78,27 +79,27 @@ struct sim_injector {
 void sim_injector_open(struct sim *s, struct sim_injector *x);
 void sim_injector_close(struct sim_injector *x);
 
-/* Of the whole that opcode needs, or not. */
+/* A packet, with or without everything that opcode requires. */
 struct sim_packet {
 	uint8_t opcode;
-	uint8_t pad; /* as the BTH says */
+	uint8_t pad; /* pad count in the BTH */
 	uint8_t tver;
 	bool ackreq, se;
 	uint32_t psn;
 	uint32_t len;	     /* bytes between BTH and ICRC */
-	const uint8_t *tail; /* these; NULL: 0xa5 */
-	uint32_t cut;	     /* bytes of the BTH that are missing; then len is 0 */
+	const uint8_t *tail; /* their contents; NULL: 0xa5 */
+	uint32_t cut;	     /* bytes missing at the end of the BTH; then len is 0 */
 };
 
-/* Returns the length; the ICRC is right. */
+/* Build a packet with a correct ICRC; returns its length. */
 uint32_t sim_craft(struct sim_injector *x, const struct hca_roce_path *path,
 		   const struct sim_packet *p, uint8_t *frame);
-/* To side 1; runs the simulation where the link is full. */
+/* Inject a frame to side 1; runs the simulation while the link is full. */
 void sim_inject(struct sim_injector *x, const uint8_t *frame, uint32_t len);
-/* Both. */
+/* Build and inject a packet. */
 void sim_inject_packet(struct sim_injector *x, const struct hca_roce_path *path,
 		       const struct sim_packet *p);
-/* A whole packet with these headers and so many bytes of payload. */
+/* Inject a complete packet with these headers and so many bytes of payload. */
 void sim_inject_whole(struct sim_injector *x, const struct hca_roce_path *path, uint8_t opcode,
 		      uint32_t psn, bool ackreq, const struct hca_roce_headers *h,
 		      uint32_t payload);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Storms with real threads: clients whose QPs are destroyed, whose regions are deregistered, whose
- * QPs are reset and who go away with everything left, all under traffic; then HCAs that are closed
- * and reset under traffic and brought up again. Meanwhile two bystanders do verified ping-pong: one
- * is another client of the same two HCAs (until those are reset), one has two HCAs of its own.
- * Their latency before and during the storms is printed. Nothing may be left in the end.
+ * Storms with real threads: clients whose QPs are destroyed or reset, whose regions are
+ * deregistered, and which are closed with everything in use, all under traffic; then HCAs that are
+ * closed and reset under traffic and brought up again. Meanwhile two bystanders do verified
+ * ping-pong: one is another client of the same two HCAs (until those are reset), one has two HCAs
+ * of its own. Their latency before and during the storms is printed. In the end nothing may be in
+ * use.
  *
- *   soak [--seconds N] [--layout rtc|txrx|full] [--seed N]
+ *  soak [--seconds N] [--layout rtc|txrx|full] [--seed N]
  */
 
 #include <dirent.h>
@@ -67,7 +68,7 @@ struct bystander {
 	struct latency latency[2];
 };
 
-/* A thread that keeps QPs full and does not care what becomes of them. */
+/* A thread that keeps QPs full, whatever becomes of its requests. */
 struct load {
 	struct ends e;
 	pthread_t thread;
@@ -159,7 +160,7 @@ ends_open(struct ends *e, struct sim *s, uint32_t qps, uint64_t seed)
 	}
 }
 
-/* Whatever is left goes with the client; then nobody may touch its memory any more. */
+/* The client closes everything that is left; then its memory must not be accessed any more. */
 static void
 ends_close(struct ends *e)
 {
@@ -194,8 +195,9 @@ post_receive(struct ends *e, unsigned int i, uint32_t n)
 }
 
 /*
- * Requests of many QPs run at once: what is read and what is written of a side's memory lie apart.
- * The first quarter is sent from, the second READ into, the third READ from, the last written to.
+ * Requests of many QPs run concurrently, so a side's memory that is read and memory that is written
+ * are separate: the first quarter is sent from, the second is the target of READs, the third their
+ * source, the last is written by the peer.
  */
 static int
 post_any(struct ends *e, unsigned int i, uint32_t n)
@@ -209,7 +211,7 @@ post_any(struct ends *e, unsigned int i, uint32_t n)
 			(read ? 2 : 3) * quarter + off);
 }
 
-/* A random request and a receive on every QP of both sides, until the queues are full. */
+/* Post a random request and a receive on every QP of both sides until the queues are full. */
 static unsigned int
 post_everywhere(struct ends *e, unsigned int each)
 {
@@ -269,7 +271,7 @@ static void
 request(struct bystander *b, uint32_t op, uint32_t off, uint32_t len)
 {
 	while (post_one(&b->e, 0, 0, op, off, len, REGION / 2 + off) != 0)
-		sched_yield(); /* the doorbell page is full for a moment */
+		sched_yield(); /* the doorbell page is full for the moment */
 	wait_one(b);
 }
 
@@ -278,12 +280,12 @@ note(struct latency *l, uint64_t ns)
 {
 	uint32_t v = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 
-	/* when it is full, new samples take turns with old ones */
+	/* when it is full, new samples replace old ones in turn */
 	l->ns[l->n % SAMPLES] = v;
 	l->n++;
 }
 
-/* WRITE a block, READ it back over zeros, compare; also on the other side's own memory. */
+/* WRITE a block, READ it back over zeros, and compare; also the other side's memory itself. */
 static void *
 bystander_run(void *arg)
 {
@@ -423,7 +425,7 @@ destroy_all(struct ends *e)
 	}
 }
 
-/* Once dereg_mr() has returned, the memory belongs to its owner alone. */
+/* After dereg_mr() the memory belongs to its owner alone. */
 static void
 deregister(struct ends *e)
 {
@@ -510,7 +512,7 @@ read_register(struct sim *s, unsigned int i, uint32_t off)
 	return hca_le32_to_cpu(__atomic_load_n((volatile uint32_t *)(bar + off), __ATOMIC_SEQ_CST));
 }
 
-/* Behind the driver's back, so that everything still works when it happens. */
+/* Without telling the driver, so that everything is in use when it happens. */
 static void
 kill_hca(struct sim *s, unsigned int i, bool reset)
 {
@@ -648,7 +650,7 @@ main(int argc, char **argv)
 	sim_set_repeat("soak --seconds %llu --layout %s --seed %llu", (unsigned long long)o.seconds,
 		       sim_layout_names[o.layout], (unsigned long long)o.seed);
 	warm.layout = o.layout;
-	soak(&warm); /* whatever is allocated once for all */
+	soak(&warm); /* for allocations that are made only once */
 	fds = open_fds();
 	allocations = engine_allocations();
 	heap = mallinfo2().uordblks;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The stepped executor: a hash over all frames, completions and counters of a random run under
+ * The stepped executor: a hash over all frames, completions and counters of a random run with
  * faults. Equal seeds give equal hashes in any process.
  *
- *   stepped_hash SEED [COUNT]   one line "SEED HASH" for each seed
+ *  stepped_hash SEED [COUNT]   one line "SEED HASH" for each seed
  */
 
 #include <inttypes.h>

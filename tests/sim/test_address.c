@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The address of a QP changes in SQD while its peer goes on sending and is answered. Every frame on
- * the wire has the old headers or the new ones, never some of both; nothing is lost by a change
- * that the peer need not know of; the alternate path is still there afterwards.
+ * The address of a QP changes in SQD while its peer keeps sending. Every frame on the wire has the
+ * old headers or the new ones, never a mixture; a change that the peer need not know about loses
+ * nothing; the alternate path is kept.
  */
 
 #include <pthread.h>
@@ -14,9 +14,9 @@
 #include "sim_test.h"
 
 #define PROGRAM "test_address"
-#define DRY_NS 60000000000ull /* of timeouts, and of waiting for CPUs */
+#define DRY_NS 60000000000ull /* enough for timeouts and waiting for CPUs */
 
-/* Traffic class and hop limit belong together. */
+/* Traffic class and hop limit that belong together. */
 static const struct softhca_ah_attr shapes[] = {
 	{.traffic_class = 0, .hop_limit = 64},
 	{.traffic_class = 0x20, .hop_limit = 50},
@@ -26,7 +26,7 @@ static const struct softhca_ah_attr shapes[] = {
 
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-/* Of both wires; counted where frames are sent. */
+/* Frames of both wires, counted when they are sent. */
 static struct {
 	uint64_t frames, shape[SHAPES], torn;
 } seen;
@@ -87,7 +87,7 @@ modify(struct sim *s, struct softhca_qp *qp, struct softhca_qp_attr *a, uint32_t
 		  softhca_last_error(s->side[0].ctx));
 }
 
-/* Side 0 leaves SQD with other headers; the peer has been sending all the time. */
+/* Change the headers of side 0 in SQD, while the peer keeps sending. */
 static void
 change(struct sim_tagged *t, enum sim_gid gid, unsigned int shape)
 {
@@ -127,7 +127,7 @@ so_far(const uint64_t *count)
 	return __atomic_load_n(count, __ATOMIC_RELAXED);
 }
 
-/* Workers may still be sending what is repeated and acknowledged. */
+/* Workers may still send retransmissions and acknowledgements. */
 static void
 expect_good_frames(struct sim *s, unsigned int shape_count)
 {
@@ -145,7 +145,7 @@ watch(struct sim *s)
 		sim_link_lose(s->side[i].wire, look, NULL);
 }
 
-/* One flow, with or without an alternate path that the QP is to keep. */
+/* One flow, with or without an alternate path, which the QP must keep. */
 static void
 one_flow(const struct sim_config *cfg, enum sim_service service, enum sim_gid gid, bool armed,
 	 unsigned int changes)
@@ -173,7 +173,7 @@ one_flow(const struct sim_config *cfg, enum sim_service service, enum sim_gid gi
 	sim_check(s, is.ah_attr.hop_limit == shapes[(changes - 1) % 3].hop_limit, "hop limit");
 	if (armed) {
 		sim_check(s, is.path_mig_state == SOFTHCA_MIG_ARMED, "not armed");
-		/* of UC what is under way to the end that moves is lost */
+		/* UC loses messages in flight to the end that moves */
 		t->lossless = service != SIM_UC;
 		sim_check(s,
 			  softhca_modify_qp(t->end[0].qp[0], &go, SOFTHCA_QP_PATH_MIG_STATE) == 0,
@@ -196,7 +196,7 @@ changes_in(const struct sim_config *cfg)
 }
 SIM_TEST(changes)
 
-/* The same with a thread for each worker. */
+/* The same with a thread per worker. */
 static void
 threads(void **state)
 {
@@ -215,7 +215,7 @@ threads(void **state)
 	}
 }
 
-/* A new address that the peer does not accept: what is answered meanwhile is lost, and repeated. */
+/* A new address that the peer does not accept: answers are lost meanwhile, and repeated. */
 static void
 another_source_in(const struct sim_config *cfg)
 {

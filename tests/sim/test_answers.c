@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A peer that answers what it likes: every kind of response with every syndrome, at, before and
- * behind the PSN that is waited for. The requester goes on, or ends in ERR with a completion that
- * says so; it never stores a byte outside its SGE, completes twice, or hangs.
+ * A peer with arbitrary answers: every kind of response with every syndrome, at, before and after
+ * the expected PSN. The requester continues, or goes to ERR with a corresponding completion; it
+ * never stores a byte outside its SGE, completes twice, or hangs.
  */
 
 #include "sim_test.h"
@@ -48,7 +48,7 @@ request(struct sim_victim *v, unsigned int which)
 	sim_check(v->s, softhca_post_send(v->qp, &wr, &bad) == 0, "post_send");
 }
 
-/* Outside of the SGE nothing has changed; of what is not read into, nothing at all. */
+/* Memory outside the SGE is unchanged; all memory is, if the request is not a READ. */
 static void
 check_memory(struct sim_victim *v, unsigned int which)
 {
@@ -92,7 +92,7 @@ one(struct sim_injector *x, struct sim_victim *v, struct sim_rng *r)
 	uint8_t opcode = answers[sim_below(r, COUNT(answers))];
 	uint8_t syndrome = (uint8_t)sim_random(r);
 	uint32_t psn = SIM_VICTIM_SQ_PSN + sim_below(r, requests[which].packets + 2) - 1;
-	/* Payloads that are right, and all others. */
+	/* Correct payload lengths and others. */
 	static const uint32_t lens[] = {0, 1, 8, 64, 65, 952, 1000, 1024, 1028, 2048, 4096};
 	uint32_t len = lens[sim_below(r, COUNT(lens))];
 	const struct hca_roce_headers h = {
@@ -107,7 +107,7 @@ one(struct sim_injector *x, struct sim_victim *v, struct sim_rng *r)
 	for (unsigned int i = 1 + sim_below(r, 3); i > 0; i--)
 		sim_inject_whole(x, &v->path, op, psn + (i & 1), false, &h,
 				 hca_roce_opcodes[op].has_payload ? len : 0);
-	/* Shorter than an ACK timeout, longer than what a response takes. */
+	/* shorter than an ACK timeout, longer than the handling of a response */
 	sim_run_for(v->s, 100000);
 	check_memory(v, which);
 	check_end(v, which, opcode, syndrome);
@@ -131,7 +131,7 @@ any_in(const struct sim_config *cfg)
 			one(&x, &v, &r);
 		sim_victim_close(&v);
 	}
-	/* It must have come through, or nothing was tested. */
+	/* at least one must have completed, or nothing was tested */
 	sim_check(s,
 		  sim_counter(s, 1, "req_bad_response") > 10 &&
 			  sim_counter(s, 1, "req_cqe_error") > 10 &&
@@ -145,15 +145,15 @@ SIM_TEST(any)
 
 /* --- NAKs of each kind -------------------- */
 
-/* What each syndrome does to a SEND, and to the QP. */
+/* Effect of each syndrome on a SEND and on the QP. */
 static const struct {
 	uint8_t syndrome;
-	uint32_t status; /* SUCCESS: it goes on, sooner or later */
+	uint32_t status; /* SUCCESS: it completes, sooner or later */
 } verdicts[] = {
-	{0x60, SOFTHCA_WC_SUCCESS}, /* PSN sequence: sent again */
+	{0x60, SOFTHCA_WC_SUCCESS}, /* PSN sequence: retransmitted */
 	{0x61, SOFTHCA_WC_REM_INV_REQ_ERR}, {0x62, SOFTHCA_WC_REM_ACCESS_ERR},
 	{0x63, SOFTHCA_WC_REM_OP_ERR},	    {0x21, SOFTHCA_WC_SUCCESS}, /* RNR: waits */
-	{0x64, SOFTHCA_WC_SUCCESS}, /* of RD, or of nothing: no answer */
+	{0x64, SOFTHCA_WC_SUCCESS}, /* of RD, or reserved: no answer */
 	{0x65, SOFTHCA_WC_SUCCESS},	    {0x7f, SOFTHCA_WC_SUCCESS},
 	{0x40, SOFTHCA_WC_SUCCESS},	    {0x5f, SOFTHCA_WC_SUCCESS},
 };
@@ -180,7 +180,7 @@ naks_in(const struct sim_config *cfg)
 			sim_check(s, softhca_poll_cq(v.cq, 1, &wc) == 0, "%#x completes",
 				  verdicts[i].syndrome);
 			sim_check(s, sim_victim_state(&v) == SOFTHCA_QPS_RTS, "not in RTS");
-			/* It is still waited for. */
+			/* the answer is still awaited */
 			h.aeth.syndrome = 0x1f;
 			sim_inject_whole(&x, &v.path, HCA_BTH_RC_ACK, SIM_VICTIM_SQ_PSN, false, &h,
 					 0);

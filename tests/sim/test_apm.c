@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Automatic path migration: each side has several addresses, the wire loses all frames between
- * some of them. Every message proves itself, so what went over which path must not matter.
+ * Automatic path migration: each side has several addresses, and the wire loses all frames between
+ * some of them. Messages are self-describing, so it does not matter which path they took.
  */
 
 #include <pthread.h>
@@ -14,10 +14,10 @@
 #include "sim_test.h"
 
 #define PROGRAM "test_apm"
-#define DRY_NS 60000000000ull /* of timeouts, and of waiting for CPUs */
+#define DRY_NS 60000000000ull /* enough for timeouts and waiting for CPUs */
 #define L3 14u
 
-/* Between which addresses (by their index) nothing arrives. */
+/* Pairs of addresses (by index) between which everything is lost. */
 static bool dead[SIM_GIDS];
 static uint8_t alt_timeout;
 
@@ -172,7 +172,7 @@ exchange(struct sim_tagged *t, unsigned int messages)
 	}
 }
 
-/* Every QP of the test, initiators and targets apart. */
+/* Every QP of the test, initiators and targets separately. */
 #define EACH_QP(t, side, qp) \
 	for (unsigned int side = 0; side < 2; side++) \
 		for (struct softhca_qp *qp = (t)->end[side].qp[0]; qp != NULL; \
@@ -192,7 +192,7 @@ expect_all(struct sim_tagged *t, uint32_t mig, enum sim_gid primary, enum sim_gi
 	expect_path(t->s, side, qp, mig, primary, other);
 }
 
-/* One event of each QP of both sides, in any order. */
+/* Expect one event for each QP of both sides, in any order. */
 static void
 expect_migrated(struct sim_tagged *t)
 {
@@ -222,7 +222,7 @@ static const enum sim_gid pairs[][2] = {
 
 #define PAIRS (sizeof(pairs) / sizeof(pairs[0]))
 
-/* The path dies under traffic, there and back; no completion tells. */
+/* The path fails under traffic and recovers; no completion shows it. */
 static void
 dies_and_comes_back_in(const struct sim_config *cfg)
 {
@@ -263,7 +263,7 @@ dies_and_comes_back_in(const struct sim_config *cfg)
 }
 SIM_TEST(dies_and_comes_back)
 
-/* Software moves one end; the other follows. */
+/* Software migrates one end; the other follows. */
 static void
 forced_in(const struct sim_config *cfg)
 {
@@ -275,7 +275,9 @@ forced_in(const struct sim_config *cfg)
 		struct sim *s = open_sim(cfg);
 		struct sim_tagged *t = sim_tagged_open(s, &a);
 
-		/* what UC has under way to the end that moves comes from a foreign address then */
+		/*
+		 * messages of UC in flight to the end that moves then come from an unknown address
+		 */
 		t->lossless = a.service != SIM_UC;
 		rearm_all(t, pairs[i / 3][1]);
 		exchange(t, 20);
@@ -319,7 +321,7 @@ exchange_until(struct sim_tagged *t, uint32_t mig)
 	}
 }
 
-/* Either end, or both at once, with a thread for each worker and the queues never empty. */
+/* Either end, or both at once, with a thread per worker, and queues that are never empty. */
 static void
 threads(void **state)
 {
@@ -344,7 +346,9 @@ threads(void **state)
 			rearm_all(t, round & 1 ? SIM_GID_V4 : SIM_GID_V6);
 			exchange_until(t, SOFTHCA_MIG_ARMED);
 			exchange(t, 10);
-			/* a responder that goes alone would be missed only after all retries */
+			/*
+			 * if only the responder moved, the requester would notice after all retries
+			 */
 			for (unsigned int side = 0; side < 2; side++)
 				if (i & 1 || round % 3 == 2 || side == round % 3)
 					set_mig(s, side, t->end[side].qp[0], SOFTHCA_MIG_MIGRATED);
@@ -380,7 +384,7 @@ write_works(struct sim_duo *d, unsigned int side)
 	sim_check(d->s, sim_qp_state(d->s, d->qp[side]) == SOFTHCA_QPS_RTS, "not in RTS");
 }
 
-/* The alternate path is no better. */
+/* The alternate path has failed, too. */
 static void
 both_paths_dead_in(const struct sim_config *cfg)
 {
@@ -397,7 +401,7 @@ both_paths_dead_in(const struct sim_config *cfg)
 	expect_event(s, 0, SOFTHCA_EVENT_PATH_MIG, d.qp[0]);
 	expect_no_event(s);
 	expect_path(s, 1, d.qp[1], SOFTHCA_MIG_ARMED, SIM_GID_V4, SIM_GID_V6);
-	/* every attempt on both paths */
+	/* all retries on both paths */
 	sim_check(s, sim_counter(s, 0, "local_ack_timeout_err") == 2 * 8, "%llu timeouts",
 		  (unsigned long long)sim_counter(s, 0, "local_ack_timeout_err"));
 	sim_duo_close(&d);
@@ -405,7 +409,7 @@ both_paths_dead_in(const struct sim_config *cfg)
 }
 SIM_TEST(both_paths_dead)
 
-/* An end alone does not get armed: its peer says MigReq 1 all the time. */
+/* One end alone does not get armed: its peer always sends MigReq 1. */
 static void
 one_end_only_in(const struct sim_config *cfg)
 {
@@ -428,7 +432,7 @@ one_end_only_in(const struct sim_config *cfg)
 SIM_TEST(one_end_only)
 
 /*
- * Armed, its peer not any more but still on the path both use: refused, and software hears of it.
+ * Armed, while its peer no longer is but uses the same path: a migration is refused, and reported.
  */
 static void
 refused_in(const struct sim_config *cfg)
@@ -450,11 +454,11 @@ refused_in(const struct sim_config *cfg)
 	sim_check(s, sim_cq_drain(d.scq[0], NULL) == 0, "accepted");
 	expect_event(s, 1, SOFTHCA_EVENT_PATH_MIG_ERR, d.qp[1]);
 	sim_check(s, sim_counter(s, 1, "rx_bad_migration") != 0, "rx_bad_migration");
-	/* in time for the last attempts */
+	/* in time for the last retries */
 	set_mig(s, 0, d.qp[0], SOFTHCA_MIG_REARM);
 	sim_settle(s);
 	sim_check(s, sim_cq_drain(d.scq[0], NULL) == 1, "no completion");
-	drop_events(s); /* one for each attempt that was refused */
+	drop_events(s); /* one per refused attempt */
 	write_works(&d, 0);
 	write_works(&d, 1);
 	expect_path(s, 0, d.qp[0], SOFTHCA_MIG_ARMED, SIM_GID_V4, SIM_GID_V6);
@@ -464,7 +468,7 @@ refused_in(const struct sim_config *cfg)
 }
 SIM_TEST(refused)
 
-/* ARMED is not for software to say, and without another path there is nothing to watch. */
+/* Software cannot set ARMED, nor REARM without an alternate path. */
 static void
 bad_requests_in(const struct sim_config *cfg)
 {

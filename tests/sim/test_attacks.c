@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Packets by somebody who knows the protocol but is not the peer, or is a peer that means ill. Only
- * a packet that has passed source, P_Key, PSN and ICRC may change a QP, and only that QP.
+ * Packets of an attacker who knows the protocol but is not the peer, or of a hostile peer. Only a
+ * packet that passes the checks of source, P_Key, PSN and ICRC may change a QP, and only that QP.
  */
 
 #include <stdio.h>
@@ -56,7 +56,10 @@ hears_requests(uint32_t state)
 	return state >= SOFTHCA_QPS_RTR && state <= SOFTHCA_QPS_SQE;
 }
 
-/* A whole WRITE of 64 bytes at offset `at` of the region; what the kind takes. */
+/*
+ * Inject a complete WRITE of 64 bytes at offset `at` of the region, or what this kind of QP
+ * accepts.
+ */
 static void
 good_write(struct sim_injector *x, struct sim_victim *v, const struct hca_roce_path *path,
 	   uint32_t psn, uint32_t at)
@@ -79,7 +82,7 @@ was_written(const struct sim_victim *v, uint32_t at)
 	return true;
 }
 
-/* The QP has not noticed: the packet it waits for is still good. */
+/* The QP is unaffected: it still accepts the expected packet. */
 static void
 check_alive(struct sim_injector *x, struct sim_victim *v)
 {
@@ -93,7 +96,7 @@ check_alive(struct sim_injector *x, struct sim_victim *v)
 
 /* --- every opcode -------------------- */
 
-/* A PSN that is not the next one: far ahead, or long gone. */
+/* A PSN other than the expected one: far ahead or far behind. */
 static uint32_t
 other_psn(struct sim_rng *r)
 {
@@ -117,7 +120,7 @@ shower(struct sim_injector *x, struct sim_victim *v, struct sim_rng *r, uint32_t
 				.ackreq = sim_below(r, 2),
 				.se = sim_below(r, 2),
 				.psn = other_psn(r),
-				/* everything shorter than right, and a little longer */
+				/* all lengths up to slightly too long */
 				.len = sim_below(r, headers + 12),
 			};
 
@@ -139,7 +142,7 @@ one_state(struct sim_injector *x, struct sim_victim *v, struct sim_rng *r, uint3
 		return;
 	shower(x, v, r, lengths);
 	sim_settle(v->s);
-	/* UC begins a message at any PSN, and its receives take it. */
+	/* UC begins a message at any PSN and uses its receives */
 	sim_victim_check(v, v->kind != SIM_VICTIM_UC);
 	sim_check(v->s, sim_victim_state(v) == state, "%s over %s: %s became %s",
 		  sim_victim_names[v->kind], sim_gid_names[v->gid], softhca_qp_state_str(state),
@@ -153,7 +156,7 @@ one_state(struct sim_injector *x, struct sim_victim *v, struct sim_rng *r, uint3
 	sim_victim_completions(v);
 }
 
-/* SIM_LENGTHS: how many lengths of each opcode and pad. */
+/* SIM_LENGTHS: number of lengths per opcode and pad. */
 static void
 opcodes_in(const struct sim_config *cfg)
 {
@@ -181,7 +184,7 @@ opcodes_in(const struct sim_config *cfg)
 }
 SIM_TEST(opcodes)
 
-/* The next PSN, and every opcode with its headers full of anything. */
+/* The expected PSN, and every opcode with random headers. */
 static void
 one_in_place(struct sim_injector *x, struct sim_victim *v, struct sim_rng *r, uint8_t opcode)
 {
@@ -197,7 +200,7 @@ one_in_place(struct sim_injector *x, struct sim_victim *v, struct sim_rng *r, ui
 
 	for (uint32_t i = 0; i < sizeof(tail); i++)
 		tail[i] = sim_below(r, 3) ? (uint8_t)sim_random(r) : 0;
-	/* Keys that exist, rights that do not: the first four bytes behind an address. */
+	/* valid keys without the right: the first four bytes after an address */
 	if (op->valid && (op->ext & (HCA_EXT_RETH | HCA_EXT_ATOMICETH)) != 0 && sim_below(r, 2)) {
 		uint32_t at = op->ext & HCA_EXT_RETH ? op->at.reth : op->at.atomiceth;
 		hca_be64 va = hca_cpu_to_be64((uintptr_t)v->block);
@@ -245,7 +248,7 @@ opcodes_in_place_in(const struct sim_config *cfg)
 }
 SIM_TEST(opcodes_in_place)
 
-/* --- packets by others -------------------- */
+/* --- packets of other hosts -------------------- */
 
 /* X(name, counter, change of the path, change of the PSN) */
 #define LIE_LIST(X) \
@@ -290,7 +293,9 @@ lie(struct hca_roce_path path, enum lie what)
 	return path;
 }
 
-/* A good WRITE but for who sent it: dropped and counted, and the QP waits for the same PSN. */
+/*
+ * A correct WRITE from a wrong source: dropped and counted, and the QP still expects the same PSN.
+ */
 static void
 strangers_in(const struct sim_config *cfg)
 {
@@ -326,7 +331,7 @@ strangers_in(const struct sim_config *cfg)
 }
 SIM_TEST(strangers)
 
-/* A false answer to a READ: nothing completes, and the right one is still taken. */
+/* A forged response to a READ: nothing completes, and the genuine one is still accepted. */
 static void
 false_answers_in(const struct sim_config *cfg)
 {
@@ -359,7 +364,7 @@ false_answers_in(const struct sim_config *cfg)
 			sim_inject_whole(&x, &path, op, SIM_VICTIM_SQ_PSN, false, &h, 64);
 			sim_run_for(s, 20000);
 		}
-		/* PSNs never sent, or long answered. */
+		/* PSNs never sent, or answered long ago */
 		for (unsigned int k = 1; k < 40; k += 3) {
 			sim_inject_whole(&x, &v.path, op, SIM_VICTIM_SQ_PSN + k, false, &h, 64);
 			sim_inject_whole(&x, &v.path, op, SIM_VICTIM_SQ_PSN - k, false, &h, 64);
@@ -381,7 +386,7 @@ SIM_TEST(false_answers)
 
 /* --- storms -------------------- */
 
-/* Thousands of packets behind a gap make one NAK, and duplicates at most an ACK per burst. */
+/* Thousands of packets after a gap cause one NAK, and duplicates at most an ACK per burst. */
 static void
 nak_storm_in(const struct sim_config *cfg)
 {
@@ -405,7 +410,7 @@ nak_storm_in(const struct sim_config *cfg)
 		sim_check(s, sim_counter(s, 1, "sent_pkts") == sent + 1, "more than one answer");
 		sim_victim_check(&v, true);
 		check_alive(&x, &v);
-		/* The gap is closed: the next one gets its own NAK. */
+		/* the gap is closed: the next one gets its own NAK */
 		good_write(&x, &v, &v.path, SIM_VICTIM_PSN + 9, 0);
 		sim_settle(s);
 		sim_check(s, sim_counter(s, 1, "seq_nak_sent") == naks + 2, "no second NAK");
@@ -416,7 +421,7 @@ nak_storm_in(const struct sim_config *cfg)
 }
 SIM_TEST(nak_storm)
 
-/* What a stranger sends is answered to nobody. */
+/* Packets of strangers are never answered. */
 static void
 no_answers_in(const struct sim_config *cfg)
 {
@@ -438,7 +443,7 @@ no_answers_in(const struct sim_config *cfg)
 						     .len = 60};
 			struct hca_roce_path path = lie(v.path, op % LIES);
 
-			/* UD has no peer; what suits its Q_Key is all there is. */
+			/* UD has no peer: the Q_Key is the only check */
 			sim_inject_packet(&x, &path, &p);
 		}
 		sim_settle(s);
@@ -453,7 +458,7 @@ SIM_TEST(no_answers)
 
 /*
  * A flood of congestion notifications, from the peer and from strangers, to QPs in every state:
- * each is counted once, none is answered or changes anything, and whoever works beside it goes on.
+ * each is counted once, none is answered or changes anything, and other QPs keep working.
  */
 static void
 cnp_flood_in(const struct sim_config *cfg)
@@ -500,7 +505,7 @@ cnp_flood_in(const struct sim_config *cfg)
 }
 SIM_TEST(cnp_flood)
 
-/* Nothing that comes from outside makes the device write a line. */
+/* No packet makes the device write to the log. */
 static void
 silence_in(const struct sim_config *cfg)
 {

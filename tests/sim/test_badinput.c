@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Bad packets, requests, doorbells, mailboxes and transitions: each gives the specified error or a
- * counted drop, nothing else changes, and nothing is lost for the other QPs.
+ * Invalid packets, requests, doorbells, mailboxes and transitions: each causes the specified error
+ * or a counted drop, nothing else changes, and other QPs lose nothing.
  */
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct rig {
 	struct sim *s;
 	struct sim_pair *victim, *bystander;
 	struct rte_mempool *pool;
-	struct hca_roce_template tmpl; /* frames that side 0 sends to the victim of side 1 */
+	struct hca_roce_template tmpl; /* headers of frames from side 0 to the victim of side 1 */
 	const struct hca_icrc_ops *icrc;
 	struct sim_rng rng;
 };
@@ -91,7 +91,7 @@ work(struct rig *r, struct sim_pair *p)
 	sim_reap(r->s);
 }
 
-/* To side 1, as if it came from side 0. */
+/* Inject a frame to side 1 as if it came from side 0. */
 static void
 inject(struct rig *r, const uint8_t *frame, uint32_t len)
 {
@@ -126,7 +126,7 @@ build(struct rig *r, uint8_t *frame, uint8_t opcode, uint32_t psn, uint32_t payl
 	return (uint32_t)n;
 }
 
-/* A right frame that comes from somebody else, has a false ICRC, or is cut anywhere. */
+/* A valid frame with another source, with a wrong ICRC, or cut anywhere. */
 static void
 damaged_in(const struct sim_config *cfg)
 {
@@ -139,7 +139,7 @@ damaged_in(const struct sim_config *cfg)
 
 		if (!hca_roce_opcodes[i].valid || i > 0x1f)
 			continue;
-		/* The victim's next PSN is 0: this would be executed if it were believed. */
+		/* the victim expects PSN 0: this would be executed if it were accepted */
 		n = build(&r, frame, (uint8_t)i, 0, 64);
 		for (uint32_t len = 0; len < n; len += 1 + sim_below(&r.rng, 3)) {
 			inject(&r, frame, len);
@@ -148,7 +148,7 @@ damaged_in(const struct sim_config *cfg)
 		for (unsigned int k = 0; k < 50; k++) {
 			uint32_t at = HCA_ETH_LEN + sim_below(&r.rng, n - HCA_ETH_LEN);
 
-			/* What a router may change is not covered: not an error. */
+			/* the ICRC does not cover what routers may change: no error */
 			if (at == 15 || at == 22 || at == 24 || at == 25 || at == 40 || at == 41 ||
 			    at == 46)
 				continue;
@@ -165,11 +165,11 @@ damaged_in(const struct sim_config *cfg)
 				  100,
 		  "the drops are not counted");
 	sim_reap(r.s);
-	/* Each under one name. */
+	/* each counted under one name */
 	sim_check(r.s, sim_packets_dropped(r.s, 1) == sim_link_injected(r.s->side[1].wire),
 		  "%llu dropped, not %llu", (unsigned long long)sim_packets_dropped(r.s, 1),
 		  (unsigned long long)sim_link_injected(r.s->side[1].wire));
-	/* The victim has noticed nothing. */
+	/* the victim is unaffected */
 	for (unsigned int k = 0; k < 10; k++)
 		work(&r, r.victim);
 	rig_close(&r);
@@ -188,7 +188,7 @@ noise_in(const struct sim_config *cfg)
 
 		if (i % 3 != 0)
 			n = build(&r, frame, HCA_BTH_RC_WRITE_ONLY, i, 32);
-		/* All noise; right up to the UDP header; right up to the BTH. */
+		/* random; valid up to the UDP header; valid up to the BTH */
 		if (i % 3 == 1)
 			from = HCA_ETH_LEN + HCA_IPV4_LEN + HCA_UDP_LEN;
 		else if (i % 3 == 2)
@@ -202,7 +202,7 @@ noise_in(const struct sim_config *cfg)
 }
 SIM_TEST(noise)
 
-/* Frames with a right ICRC that are not the peer's, or not for this QP. */
+/* Frames with a correct ICRC that are not from the peer or not for this QP. */
 static void
 strangers_in(const struct sim_config *cfg)
 {
@@ -241,7 +241,7 @@ strangers_in(const struct sim_config *cfg)
 		sim_settle(r.s);
 		sim_check(r.s, sim_counter(r.s, 1, counters[kind]) > before, "no %s",
 			  counters[kind]);
-		/* What is only out of sequence the QP has taken. */
+		/* the QP has accepted those that are only out of sequence */
 		sim_check(r.s, sim_packets_dropped(r.s, 1) - dropped == (kind == 4 ? 0 : 20),
 			  "%s: not each under one name", counters[kind]);
 		for (unsigned int k = 0; k < 3; k++)
@@ -330,7 +330,7 @@ SIM_TEST(doorbells)
 
 /* --- requests -------------------- */
 
-/* Addresses and lengths at every edge of the region, and WQEs that make no sense. */
+/* Addresses and lengths at every edge of the region, and inconsistent WQEs. */
 static void
 bad_wqes_in(const struct sim_config *cfg)
 {
@@ -372,7 +372,7 @@ bad_wqes_in(const struct sim_config *cfg)
 
 		sim_check(r.s, sim_post(r.victim, 0, &good, 1) == 0, "post");
 		id = sim_post_wr(r.victim, 0, &wr, SOFTHCA_WC_LOC_PROT_ERR);
-		/* A message longer than the peer's region may be refused there first. */
+		/* the peer may refuse a message longer than its region first */
 		sim_check(r.s, sim_post(r.victim, 0, &good, 1) == 0, "post");
 		if (sges[i].length == 0x7fffffff && sges[i].addr == m->va)
 			r.victim->sq[0].head->next->status = SOFTHCA_WC_REM_ACCESS_ERR;
@@ -385,7 +385,7 @@ bad_wqes_in(const struct sim_config *cfg)
 }
 SIM_TEST(bad_wqes)
 
-/* A WQE changed behind the library's back, good ones around it. */
+/* A WQE changed after the library has written it, between valid ones. */
 static void
 scrambled_in(const struct sim_config *cfg)
 {
@@ -403,7 +403,7 @@ scrambled_in(const struct sim_config *cfg)
 		uint64_t id = r.victim->next_id + 1;
 
 		sim_check(r.s, sim_post(r.victim, 0, req, COUNT(req)) == 0, "post");
-		/* The first WQE describes the second: an opcode or a size there cannot be. */
+		/* the first WQE describes the second: with an invalid opcode or size */
 		if (kind == 0)
 			first->nda_nop = (first->nda_nop & ~0x1fu) | 0x1d;
 		else if (kind == 1)
@@ -421,7 +421,7 @@ SIM_TEST(scrambled)
 
 /* --- commands -------------------- */
 
-/* A mailbox that is not the driver's memory, while others work. */
+/* A mailbox outside the driver's memory, while other QPs work. */
 static void
 mailboxes_in(const struct sim_config *cfg)
 {
@@ -462,7 +462,7 @@ mailboxes_in(const struct sim_config *cfg)
 }
 SIM_TEST(mailboxes)
 
-/* Every transition that is not in the table: refused, and the QP stays what it was. */
+/* Every transition that is not in the table: refused, and the QP is unchanged. */
 static void
 transitions_in(const struct sim_config *cfg)
 {

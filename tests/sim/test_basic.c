@@ -123,7 +123,7 @@ big_messages_in(const struct sim_config *cfg)
 }
 SIM_TEST(big_messages)
 
-/* 0 .. 16 SGEs of odd lengths, empty ones among them. */
+/* 0 .. 16 SGEs of odd lengths, including empty ones. */
 static void
 scatter_in(const struct sim_config *cfg)
 {
@@ -208,7 +208,7 @@ chains_in(const struct sim_config *cfg)
 }
 SIM_TEST(chains)
 
-/* The queue is used round and round, and always full. */
+/* The queue wraps around repeatedly and is always full. */
 static void
 full_queue_in(const struct sim_config *cfg)
 {
@@ -236,8 +236,8 @@ full_queue_in(const struct sim_config *cfg)
 SIM_TEST(full_queue)
 
 /*
- * What is written was read just before, over a link that delays: only the fence makes that right.
- * In one chain, and in two doorbells.
+ * A WRITE of memory that a READ fills just before, over a link with delay: correct only with a
+ * fence. In one chain, and with two doorbells.
  */
 static void
 fence_in(const struct sim_config *cfg)

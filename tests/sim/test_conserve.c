@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What was sent and did not do what it was sent for is explained by exactly one counter. Each run
- * here also ends with the sums that sim_close() checks.
+ * Exactly one counter explains whatever was sent without effect. Each run also ends with the checks
+ * of sim_close().
  */
 
 #include <inttypes.h>
@@ -128,7 +128,7 @@ services_in(const struct sim_config *cfg)
 }
 SIM_TEST(services)
 
-/* --- why packets are sent again -------------------- */
+/* --- reasons for retransmissions -------------------- */
 
 static void
 nothing(struct sim_duo *d)
@@ -172,7 +172,7 @@ late_receive(struct sim_duo *d)
 }
 
 static const struct cause {
-	const char *counter, *event; /* packets sent again; what made the requester do so */
+	const char *counter, *event; /* counters of retransmissions, and of what caused them */
 	uint32_t opcode, len;
 	void (*before)(struct sim_duo *d), (*after)(struct sim_duo *d);
 } causes[] = {
@@ -210,7 +210,7 @@ reasons_in(const struct sim_config *cfg)
 }
 SIM_TEST(reasons)
 
-/* --- requests and doorbells of QPs that end -------------------- */
+/* --- requests and doorbells of destroyed QPs -------------------- */
 
 static void
 to_state(struct sim *s, struct softhca_qp *qp, uint32_t state)
@@ -220,7 +220,7 @@ to_state(struct sim *s, struct softhca_qp *qp, uint32_t state)
 	sim_check(s, softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE) == 0, "to %u", state);
 }
 
-/* Reset or failed at any moment of a burst, with requests before and behind the window. */
+/* Reset or failed at any point of a burst, with requests inside and outside of the window. */
 static void
 ends_in(const struct sim_config *cfg)
 {
@@ -256,13 +256,13 @@ ends_in(const struct sim_config *cfg)
 	EXPECT(s, sim_counter(s, 0, "req_completions") + flushed + gone + dropped, runs * each);
 	sim_check(s, flushed != 0 && gone != 0 && sim_counter(s, 0, "db_dropped") != 0,
 		  "nothing was under way");
-	/* What a reset removes of a CQ, software has not seen. */
+	/* software has not seen completions that a reset removes */
 	sim_check(s, completed <= sim_counter(s, 0, "req_completions") + flushed, "completions");
 	sim_close(s);
 }
 SIM_TEST(ends)
 
-/* --- completions without a place -------------------- */
+/* --- completions that find no room -------------------- */
 
 static void
 small_cq_in(const struct sim_config *cfg)

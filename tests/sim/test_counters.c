@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Counters through the public API: what they are called, that they agree with each other and with
- * the link, and that each packet that is missing is explained by exactly one of them.
+ * Counters through the public API: names, consistency with each other and with the link, and
+ * exactly one of them explains each missing packet.
  */
 
 #include <inttypes.h>
@@ -71,7 +71,7 @@ of_qp(struct sim *s, struct softhca_qp *qp, const char *name)
 			  #got, g_, w_); \
 	} while (0)
 
-/* Names, values, limits, what is refused. */
+/* Names, values, limits, refused queries. */
 static void
 api_in(const struct sim_config *cfg)
 {
@@ -121,7 +121,9 @@ to_reset(struct sim *s, struct softhca_qp *qp)
 	sim_check(s, softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE) == 0, "to RESET");
 }
 
-/* Packets and payload of each operation, both ways; another QP's are not touched. */
+/*
+ * Packets and payload of each operation, in both directions; another QP's counters do not change.
+ */
 static void
 traffic_in(const struct sim_config *cfg)
 {
@@ -188,8 +190,8 @@ add_up(struct sim *s, struct sim_duo *d, unsigned int n, unsigned int side)
 }
 
 /*
- * What was made left the port or was discarded; what left it arrived, but for what the link did;
- * what arrived was dropped for one reason or came to a QP.
+ * Packets created were sent or discarded; sent ones arrived, except for faults of the link;
+ * received ones were dropped for one reason or delivered to a QP.
  */
 static void
 balance(struct sim *s, struct sim_duo *d, unsigned int n)
@@ -275,7 +277,7 @@ adds_up_in(const struct sim_config *cfg)
 }
 SIM_TEST(adds_up)
 
-/* Congestion marks, a link that is down, both counted where they happen. */
+/* Congestion marks and a link that is down are counted where they occur. */
 static void
 marks_and_cables_in(const struct sim_config *cfg)
 {
@@ -299,7 +301,7 @@ marks_and_cables_in(const struct sim_config *cfg)
 }
 SIM_TEST(marks_and_cables)
 
-/* --- datagrams: nothing repeats them, so whatever is missing has one reason ------------------- */
+/* --- datagrams are not repeated, so each missing one has exactly one reason ------------------- */
 
 #define DATAGRAMS 12u
 #define QKEY 0x1234u
@@ -311,7 +313,7 @@ struct ud {
 	struct softhca_mr *mr[2];
 	uint8_t *buf[2];
 	struct softhca_ah *ah;
-	uint32_t qpn, qkey, room, receives; /* what the next ones are sent to */
+	uint32_t qpn, qkey, room, receives; /* destination of the next datagrams */
 };
 
 static void
@@ -370,7 +372,7 @@ ud_close(struct ud *u)
 	}
 }
 
-/* Receives, then datagrams; returns how many arrived. */
+/* Post receives, then datagrams; returns the number that arrived. */
 static unsigned int
 ud_send(struct ud *u)
 {
@@ -465,7 +467,7 @@ ud_stub(struct ud *u)
 static const struct scenario {
 	const char *name;
 	void (*set)(struct ud *u);
-	const char *reason; /* counter that explains what is missing; "link": the link itself */
+	const char *reason; /* counter that explains the missing ones; "link": the link itself */
 	unsigned int side, missing;
 } scenarios[] = {
 	{"nothing", NULL, "link", 1, 0},
@@ -480,7 +482,7 @@ static const struct scenario {
 	{"cut short", ud_stub, "rx_short", 1, 4},
 };
 
-/* Every counter that says that something did not arrive. */
+/* Sum of all counters of losses. */
 static uint64_t
 all_drops(struct sim *s)
 {

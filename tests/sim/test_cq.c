@@ -22,7 +22,7 @@ post(struct sim_pair *p, unsigned int side, unsigned int n)
 	sim_check(p->s, sim_post(p, side, r, n) == 0, "post");
 }
 
-/* Larger and smaller, again and again, with completions waiting and on their way. */
+/* Larger and smaller, repeatedly, with completions in the queue and arriving. */
 static void
 resize_in(const struct sim_config *cfg)
 {
@@ -50,7 +50,7 @@ resize_in(const struct sim_config *cfg)
 }
 SIM_TEST(resize)
 
-/* Smaller than what waits: refused, and nothing has changed. */
+/* Smaller than the number of completions: refused, and nothing changes. */
 static void
 resize_refused_in(const struct sim_config *cfg)
 {
@@ -134,7 +134,7 @@ close_listener(struct sim *s, struct listener *l)
 	sim_check(s, softhca_destroy_comp_channel(l->channel) == 0, "destroy_channel");
 }
 
-/* n messages from the peer, receives for them first. */
+/* Post receives, and then n messages from the peer. */
 static void
 hear(struct sim *s, struct listener *l, unsigned int n, uint32_t flags)
 {
@@ -187,7 +187,7 @@ expect_events(struct sim *s, struct listener *l, unsigned int want, const char *
 	sim_check(s, got == want, "%s: %u events, not %u", what, got, want);
 }
 
-/* One event per arm; solicited arming hears solicited and failed completions only. */
+/* One event per arm; after solicited arming only for solicited and failed completions. */
 static void
 arming_in(const struct sim_config *cfg)
 {
@@ -223,7 +223,7 @@ arming_in(const struct sim_config *cfg)
 }
 SIM_TEST(arming)
 
-/* Not before so many completions or so much time; solicited ones at once. */
+/* Not before the configured number of completions or time; solicited ones at once. */
 static void
 moderation_in(const struct sim_config *cfg)
 {

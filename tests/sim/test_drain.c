@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * SQD at any moment: what was begun ends, what was not waits, and SQ_DRAINED comes once, for every
- * service, on good and bad links, at full speed and paced. SIM_MOMENTS=n of each.
+ * SQD at any time: requests that have begun complete, others wait, and SQ_DRAINED is raised once,
+ * for every service, on good and bad links, at full speed and paced. SIM_MOMENTS=n of each.
  */
 
 #include "sim_duo.h"

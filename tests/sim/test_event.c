@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Asynchronous events from where they arise to get_async_event(), and what else happens with them:
- * overrun CQs, errors of the responder, a drained queue, the link, addresses, acknowledgement.
+ * Asynchronous events from their origin to get_async_event(), and their side effects: overrun CQs,
+ * errors of the responder, a drained queue, the link, addresses, acknowledgement.
  */
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 #define PROGRAM "test_event"
 
-/* The next event of side 0 must be of that type and, unless NULL, about that object. */
+/* The next event of side 0 must have that type and, unless NULL, that object. */
 static void
 expect(struct sim *s, uint32_t type, const void *object)
 {
@@ -51,8 +51,8 @@ small_cq(struct sim *s, uint32_t cqe)
 /* --- CQs that overrun -------------------- */
 
 /*
- * A CQ of 8 entries takes 8; then it is in error: one event, its QPs fail, what else completes is
- * counted and dropped. A QP beside it with another CQ notices nothing.
+ * A CQ of 8 entries accepts 8; then it is in error: one event, its QPs fail, and further
+ * completions are counted and dropped. A QP with another CQ is not affected.
  */
 static void
 overrun_one(struct sim *s, bool receive)
@@ -121,7 +121,7 @@ overrun_shared_in(const struct sim_config *cfg)
 	expect(s, SOFTHCA_EVENT_CQ_ERR, cq);
 	for (unsigned int i = 0; i < 3; i++)
 		sim_check(s, sim_qp_state(s, d[i].qp[0]) == SOFTHCA_QPS_ERR, "QP %u lives", i);
-	/* from here on it takes nothing more, whoever comes */
+	/* from here on it accepts nothing from any QP */
 	sim_check(s, softhca_modify_qp(d[0].qp[0], &again, SOFTHCA_QP_STATE) == 0, "to RESET");
 	sim_check(s, sim_cq_drain(cq, NULL) == 0, "completions of a QP in RESET");
 	sim_settle(s);
@@ -167,7 +167,7 @@ sq_drained_in(const struct sim_config *cfg)
 
 	sim_duo_open(s, &d);
 	for (unsigned int i = 0; i < 3; i++) {
-		/* asked for, refused, not mentioned */
+		/* requested, refused, not mentioned */
 		uint32_t mask = SOFTHCA_QP_STATE | (i < 2 ? SOFTHCA_QP_EN_SQD_ASYNC_NOTIFY : 0);
 
 		a.qp_state = SOFTHCA_QPS_SQD;
@@ -233,7 +233,7 @@ static const struct {
 	{"an unaligned atomic", unaligned_atomic, SOFTHCA_EVENT_QP_REQ_ERR},
 };
 
-/* What the peer, or the owner's own memory, does to a QP. */
+/* Effects of the peer, or of the owner's own memory, on a QP. */
 static void
 responder_in(const struct sim_config *cfg)
 {
@@ -269,7 +269,7 @@ port_state(struct sim *s)
 	return a.state;
 }
 
-/* The cable is pulled and plugged while data flows; every client hears of it. */
+/* The link goes down and up during traffic; every client gets the events. */
 static void
 link_state_in(const struct sim_config *cfg)
 {
@@ -349,8 +349,8 @@ destroy(void *arg)
 }
 
 /*
- * The thread alone drives the engine meanwhile. It must not be through before the event is given
- * back.
+ * Meanwhile only the thread runs the engine. Destruction must not finish before the event is
+ * acknowledged.
  */
 static void
 destroy_unacknowledged(struct destroyer *x, struct softhca_async_event *e)
@@ -378,7 +378,7 @@ acknowledge_in(const struct sim_config *cfg)
 	of_qp.qp = d.qp[0];
 	write_with_wrong_key(&d);
 	sim_settle(s);
-	sim_duo_post(&d, 0, SOFTHCA_WR_RDMA_WRITE, 8, 4, 0); /* all flushed */
+	sim_duo_post(&d, 0, SOFTHCA_WR_RDMA_WRITE, 8, 4, 0); /* all are flushed */
 	sim_settle(s);
 	sim_check(s, sim_async(s->side[0].ctx, &qp_event), "event of the QP");
 	sim_check(s, qp_event.event_type == SOFTHCA_EVENT_QP_ACCESS_ERR, "QP: %s",

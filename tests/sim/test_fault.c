@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One fault at a time: every operation under every fault of every kind of packet, named by PSN or
- * by its place, in each direction.
+ * One fault at a time: every operation with every fault of every kind of packet, selected by PSN or
+ * position, in each direction.
  */
 
 #include "sim_fault.h"
@@ -79,7 +79,7 @@ packets_in(const struct sim_config *cfg)
 }
 SIM_TEST(packets)
 
-/* The repeated packet is hit again, three times in a row. */
+/* The retransmissions of the packet are hit, too, three times. */
 static void
 repeated_in(const struct sim_config *cfg)
 {
@@ -212,7 +212,10 @@ SIM_TEST(rnr_exceeded)
 
 /* --- timeouts -------------------- */
 
-/* Nothing (or no acknowledgement) arrives: so many retries, the error, the rest flushed. */
+/*
+ * No packets (or no acknowledgements) arrive: the configured retries, then the error, and the rest
+ * is flushed.
+ */
 static void
 exhausted(const struct sim_config *cfg, unsigned int deaf, uint32_t retries)
 {
@@ -261,7 +264,7 @@ timeouts_in(const struct sim_config *cfg)
 }
 SIM_TEST(timeouts)
 
-/* Timeout 0: a loss is noticed only by what follows. */
+/* Timeout 0: a loss is detected only by later packets. */
 static void
 no_timeout_in(const struct sim_config *cfg)
 {
@@ -293,14 +296,14 @@ struct refused {
 	const char *what;
 	uint32_t opcode;
 	uint32_t status; /* of the requester */
-	int64_t va;	 /* added to the remote address; far: past the end of the region */
+	int64_t va;	 /* added to the remote address; far beyond the end of the region */
 	uint32_t rkey;	 /* flipped */
 	uint32_t len;
 	uint32_t lkey;	   /* flipped */
 	uint32_t recv_len; /* SENDs: of the receive */
 	uint32_t recv_status;
 	uint32_t recv_lkey; /* flipped */
-	bool local;	    /* the peer notices nothing */
+	bool local;	    /* local error, which the peer does not see */
 };
 
 #define FAR (1 << 20)
@@ -366,7 +369,7 @@ post_bad(struct sim_pair *p, const struct refused *c)
 	sim_post_wr(p, 0, &wr, c->status);
 }
 
-/* Good requests, the bad one, good ones: the first succeed, the last are flushed. */
+/* Valid requests, the invalid one, valid ones: the first succeed, the last are flushed. */
 static void
 refused_one(struct sim *s, struct sim_pair *bystander, const struct refused *c)
 {
