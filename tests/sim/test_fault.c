@@ -439,7 +439,7 @@ check_state(struct sim_pair *p, unsigned int side, uint32_t state)
 		  softhca_qp_state_str(state));
 }
 
-/* Everything posted before and after the move to ERR is flushed, in order, on both queues. */
+/* All requests posted before and after the move to ERR are flushed, in order, on both queues. */
 static void
 flush_in(const struct sim_config *cfg)
 {
@@ -465,7 +465,7 @@ flush_in(const struct sim_config *cfg)
 		sim_check(s, sim_post_recv(p, 1, 100, 2) == 0, "post_recv in ERR");
 		sim_expect_rq_flush(p, 1, SOFTHCA_WC_WR_FLUSH_ERR);
 		sim_finish(s, SIM_S);
-		/* Nothing is left to flush; what is posted now is flushed too. */
+		/* nothing is left to flush; new requests are flushed, too */
 		sim_check(s, sim_post_recv(p, 1, 100, 2) == 0, "post_recv in ERR");
 		sim_expect_rq_flush(p, 1, SOFTHCA_WC_WR_FLUSH_ERR);
 		sim_finish(s, SIM_S);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fault matrix of every service but plain RC over IPv4 (test_fault.c): receives from SRQs, XRC,
- * every kind of address, memory windows, UC and UD. A part of it, chosen by the seed; SIM_CASES=n
- * for more, of each test and layout.
+ * The fault matrix of every service except plain RC over IPv4 (test_fault.c): receives from SRQs,
+ * XRC, every kind of address, memory windows, UC and UD. The seed selects a part of it; SIM_CASES=n
+ * selects more of each test and layout.
  */
 
 #include "mw_rig.h"
@@ -55,7 +55,7 @@ SIM_TEST(reliable)
 
 /* --- memory windows -------------------- */
 
-/* Side 0 works through the window; one of its packets or of the answers is hit. */
+/* Side 0 accesses memory through the window; one of its packets or of the responses is hit. */
 static void
 one_through(struct rig *r, struct softhca_mw *mw, uint32_t op, struct sim_rng *rng)
 {
@@ -94,13 +94,13 @@ windows_in(const struct sim_config *cfg)
 	rig_open(&r, cfg, &attr);
 	mw = window(&r, SOFTHCA_MW_TYPE_1);
 	for (unsigned int n = 0; n < cases(150); n++) {
-		/* Bound anew now and then, to other bounds. */
+		/* bound again from time to time, to other bounds */
 		if (n % 10 == 0)
 			expect(&r, bind1(&r, mw, 4000 - n % 7, 50000, WR | RD), SOFTHCA_WC_SUCCESS,
 			       "bind");
 		one_through(&r, mw, n & 1 ? SOFTHCA_WR_RDMA_READ : SOFTHCA_WR_RDMA_WRITE, &rng);
 	}
-	/* Refused once, however often the refusal comes. */
+	/* refused once, however often the NAK arrives */
 	sim_rule(r.s, 1, sim_fault_rule(HCA_FAULT_DUP, 1));
 	expect(&r, put(&r, va_of(&r, 3000), mw->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "before");
 	sim_clear_rules(r.s);
@@ -113,7 +113,7 @@ SIM_TEST(windows)
 
 /* --- unreliable services -------------------- */
 
-/* How many messages a fault of one packet may cost. */
+/* The number of messages that a fault of one packet may lose. */
 static unsigned int
 most_lost(enum sim_service service, enum hca_fault fault)
 {
@@ -121,13 +121,11 @@ most_lost(enum sim_service service, enum hca_fault fault)
 	case HCA_FAULT_ECN:
 		return 0;
 	case HCA_FAULT_DUP:
-		/* A MIDDLE that comes twice ends its message. */
+		/* a duplicate MIDDLE ends its message */
 		return service == SIM_UC;
 	case HCA_FAULT_REORDER:
 	case HCA_FAULT_DELAY:
-		/*
-		 * What comes too late is a gap for its own message, and ends the one it comes into.
-		 */
+		/* a late packet is a gap for its own message, and ends the one it arrives in */
 		return service == SIM_UD ? 0 : 2;
 	default:
 		return 1;
@@ -154,7 +152,7 @@ check_rts(struct sim *s, struct softhca_qp *qp)
 
 #define SENDS 6u
 
-/* A few messages of which one packet is hit, and a few more that must arrive. */
+/* Some messages, of which one packet is hit, and some more, which must arrive. */
 static void
 one_unreliable(struct sim *s, struct sim_rng *r)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A client that scribbles over everything the device lets it write: its WQEs, CQEs, records and
- * doorbell page. Others work beside it on both HCAs; only its own queues may suffer. Once step by
- * step in every layout, once in a thread at full speed with the engine in threads.
+ * A client that overwrites everything the device lets it write: its WQEs, CQEs, records and
+ * doorbell page. Others use both HCAs meanwhile; only its own queues may be affected. Once stepwise
+ * in every layout, once in a thread at full speed with the engine in threads.
  */
 
 #include <pthread.h>
@@ -28,12 +28,12 @@ struct hostile {
 	struct softhca_qp *qp[2];
 	struct softhca_mr *mr[2];
 	uint8_t *buf[2];
-	uint8_t *wqes[2]; /* what a well-behaved client would have in its queues */
+	uint8_t *wqes[2]; /* queue contents of a well-behaved client */
 	uint8_t *recvs[2];
-	uint64_t bell[2][DEPTH]; /* and ring */
+	uint64_t bell[2][DEPTH]; /* and its doorbells */
 	struct sim_rng rng;
-	uint32_t rung[2]; /* bells rung in order after those of learn() */
-	uint64_t age;	  /* rounds of this life */
+	uint32_t rung[2]; /* doorbells rung in order after those of learn() */
+	uint64_t age;	  /* rounds since it was created */
 	int stop;
 	uint64_t rounds;
 };
@@ -91,7 +91,7 @@ lib_of(struct hostile *x, unsigned int side)
 	return (struct lib_qp *)x->qp[side];
 }
 
-/* The device may write to a queue's record meanwhile. */
+/* the device may be writing to a queue's record */
 static void
 copy_queue(void *to, const void *from, size_t bytes)
 {
@@ -102,7 +102,7 @@ copy_queue(void *to, const void *from, size_t bytes)
 		t[i] = __atomic_load_n(&f[i], __ATOMIC_RELAXED);
 }
 
-/* Fill the queues as the library does, and keep the picture. */
+/* Fill the queues through the library and record them. */
 static void
 learn(struct hostile *x, unsigned int side)
 {
@@ -191,7 +191,7 @@ hostile_open(struct hostile *x, struct sim *s)
 static void
 hostile_close(struct hostile *x)
 {
-	/* The driver cleans up after it. */
+	/* the driver cleans up */
 	for (unsigned int i = 0; i < 2; i++) {
 		sim_check(x->s, softhca_close(x->ctx[i]) == 0, "close");
 		free(x->buf[i]);
@@ -211,7 +211,7 @@ splash(struct hostile *x, void *area, size_t bytes, unsigned int most)
 		p[at + i] = (uint8_t)sim_random(&x->rng);
 }
 
-/* Bells as the library would ring them, or like them, or anything. */
+/* Ring doorbells as the library would, similar ones, or random ones. */
 static void
 ring_bells(struct hostile *x, unsigned int side, bool wild)
 {
@@ -236,7 +236,7 @@ ring_bells(struct hostile *x, unsigned int side, bool wild)
 			 __ATOMIC_RELEASE);
 }
 
-/* The next bell as the library would ring it: the WQE behind it is good or nearly so. */
+/* Ring the next doorbell as the library would: its WQE is valid or nearly so. */
 static void
 ring_next(struct hostile *x, unsigned int side)
 {
@@ -260,7 +260,7 @@ scribble(struct hostile *x)
 	struct hca_uar_page *uar = lib_ctx(x->ctx[side])->uar.page;
 
 	x->rounds++;
-	/* Young, it only writes bad requests; later it goes wild. */
+	/* at first it only posts invalid requests */
 	if (x->age++ < YOUNG) {
 		ring_next(x, side);
 		return;
@@ -300,8 +300,8 @@ scribble(struct hostile *x)
 }
 
 /*
- * Its QPs die soon and its CQs overrun: a new client takes its place, so that there is always
- * something to hurt.
+ * Its QPs soon fail and its CQs overrun: a new client replaces it, so that there is always
+ * something to attack.
  */
 static void
 revive(struct hostile *x)
@@ -340,7 +340,7 @@ check_bystanders(struct sim *s)
 	}
 }
 
-/* It must have come through to the device, or nothing was tested. */
+/* the device must have seen it, or nothing was tested */
 static void
 check_harm(struct sim *s, const char *counter)
 {
@@ -391,13 +391,13 @@ scribbler(void *arg)
 	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
 		for (unsigned int i = 0; i < 64; i++)
 			scribble(x);
-		/* The machine may have fewer CPUs than threads. */
+		/* the machine may have fewer CPUs than threads */
 		usleep(20);
 	}
 	return NULL;
 }
 
-/* The engine in threads, the hostile client in one, the application in another. */
+/* Threads for the engine, for the hostile client and for the application. */
 static void
 threads(void **state)
 {

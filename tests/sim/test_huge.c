@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages of 2 GiB, the largest there are, between regions that show the same 2 MiB again and
- * again: the data has that period, so that the target must equal the source in the end.
+ * Messages of 2 GiB, the maximum, between regions that map the same 2 MiB repeatedly: the data has
+ * that period, so in the end the target must equal the source.
  */
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ open_end(struct sim *s, unsigned int side, struct end *e)
 static void
 one(struct sim *s, struct sim_pair *p, struct end *e, uint32_t opcode)
 {
-	/* The longest SGE there is, and the one byte that is missing. */
+	/* the longest possible SGE, and the missing byte */
 	struct softhca_sge sge[2] = {
 		{.addr = VA, .length = 0x7fffffff, .lkey = e[0].mr->lkey},
 		{.addr = VA + 0x7fffffff, .length = 1, .lkey = e[0].mr->lkey},
@@ -77,7 +77,7 @@ one(struct sim *s, struct sim_pair *p, struct end *e, uint32_t opcode)
 	}
 	sim_check(s, n == 1 && wc.status == SOFTHCA_WC_SUCCESS, "op %u: %d completions, %s", opcode,
 		  n, softhca_wc_status_str(wc.status));
-	/* byte_cnt has 31 bits: 2^31 is one more than it can say. */
+	/* byte_cnt has 31 bits, one too few for 2^31 */
 	sim_check(s, !send || m == 1, "no receive completion");
 	sim_check(s, memcmp(e[0].page, e[1].page, PAGE) == 0, "op %u: other data", opcode);
 }

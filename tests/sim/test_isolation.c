@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Owners beside each other: keys, doorbells and numbers of one are nothing to another, and what one
- * uses up is its own.
+ * Several owners: one cannot use keys, doorbells and numbers of another, and what it consumes is
+ * charged to it.
  */
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 #define BYTES 8192u
 #define FILL 0x42
 
-/* Memory of side 1 that the connection has no business with. */
+/* Memory of side 1 that the connection must not access. */
 struct strange {
 	struct softhca_context *ctx; /* another client */
 	struct softhca_pd *pd;	     /* its PD */
@@ -58,7 +58,7 @@ strange_open(struct sim *s, struct strange *x)
 	sim_check(s, gone != NULL, "reg_mr");
 	x->stale = gone->rkey;
 	sim_check(s, softhca_dereg_mr(gone) == 0, "dereg_mr");
-	/* Other regions have come and gone since. */
+	/* other regions have been registered and deregistered since */
 	for (unsigned int i = 0; i < 20; i++) {
 		again = softhca_reg_mr(s->side[1].pd, x->mem, BYTES, RIGHTS);
 		sim_check(s, again != NULL && again->rkey != x->stale, "a key came back");
@@ -81,8 +81,8 @@ strange_close(struct sim *s, struct strange *x)
 }
 
 /*
- * X(what, key, nearly): keys of side 1 for memory at x.mem, none of which gives the connection a
- * right; or nearly its own key, for its own memory.
+ * X(what, key, nearly): keys of side 1 for memory at x.mem, none of which the connection may use;
+ * nearly: almost its own key, for its own memory.
  */
 #define KEY_LIST(X) \
 	X("another PD", x.of_pd->rkey, 0) \
@@ -161,7 +161,7 @@ own_or(struct sim_pair *p, uint64_t va, uint32_t key, uint32_t nearly)
 	return (struct softhca_sge){own->va + 64, 64, own->mr->lkey ^ nearly};
 }
 
-/* The same keys as local ones: of a request, and of a receive. */
+/* The same keys as lkeys, of a request and of a receive. */
 static void
 refuse_local(struct sim *s, uint32_t op, const char *what, uint64_t va, uint32_t key,
 	     uint32_t nearly)
@@ -237,7 +237,7 @@ ring(struct sim *s, struct lib_context *ctx, uint64_t word)
 	lib_doorbell_fill(&ctx->uar, number, word);
 }
 
-/* Another client rings, with every opcode, for QPs of all kinds that are at work. */
+/* Another client rings doorbells with every opcode for QPs of all kinds that are in use. */
 static void
 foreign_bells_in(const struct sim_config *cfg)
 {
@@ -361,7 +361,7 @@ drop(void *object, enum thing what)
 	}
 }
 
-/* Everything it can get, then all of it back; returns how many that were. */
+/* Create all objects it can get, then destroy them; returns their number. */
 static unsigned int
 gorge(struct sim *s, struct tenant *c, enum thing what, bool keep)
 {
@@ -376,11 +376,14 @@ gorge(struct sim *s, struct tenant *c, enum thing what, bool keep)
 	return n;
 }
 
-/* One takes whatever it can of everything; the other still gets its own, and others work on. */
+/*
+ * One client takes all it can get of everything; another still gets its share, and others keep
+ * working.
+ */
 static void
 quotas_in(const struct sim_config *cfg)
 {
-	/* Less what a tenant has from the start; regions of queues count as its own too. */
+	/* minus what a tenant has from the start; regions of queues count, too */
 	static const unsigned int due[THINGS] = {[THING_pd] = 22,
 						 [THING_cq] = 20,
 						 [THING_srq] = 6,
@@ -406,7 +409,7 @@ quotas_in(const struct sim_config *cfg)
 		unsigned int a = gorge(s, &greedy, what, false), b;
 		struct sim_req r = sim_random_req(p, 3000);
 
-		/* An address handle is memory of the client alone. */
+		/* an address handle only needs memory of the client */
 		sim_check(s, a > 0 && (a < MANY) == (what != THING_ah), "thing %u: %u", what, a);
 		sim_check(s, due[what] == 0 || a == due[what], "thing %u: %u, the quota leaves %u",
 			  what, a, due[what]);
@@ -416,7 +419,7 @@ quotas_in(const struct sim_config *cfg)
 		r.flags |= S;
 		sim_check(s, sim_post(p, what & 1, &r, 1) == 0, "post");
 		sim_finish(s, SIM_S);
-		/* What it kept is gone with it. */
+		/* closing frees what it kept */
 		sim_check(s, softhca_close(greedy.ctx) == 0, "close");
 		free(greedy.mem);
 		tenant_open(s, &greedy);
@@ -431,7 +434,9 @@ SIM_TEST(quotas)
 
 /* --- numbers -------------------- */
 
-/* Of numbers drawn at random each bit is set in about half; 1000 draws leave 8 sigma room here. */
+/*
+ * In random numbers each bit is set in about half; with 1000 of them the limits are 8 sigma away.
+ */
 static void
 check_spread(struct sim *s, const uint32_t *n, unsigned int count, uint32_t mask, const char *what)
 {
@@ -447,7 +452,7 @@ check_spread(struct sim *s, const uint32_t *n, unsigned int count, uint32_t mask
 
 #define DRAWS 1000u
 
-/* QPNs and keys of a thousand objects: random where they can be, and none comes back at once. */
+/* QPNs and keys of a thousand objects: random as far as possible, and not reused at once. */
 static void
 numbers_in(const struct sim_config *cfg)
 {
@@ -489,7 +494,7 @@ SIM_TEST(numbers)
 
 #define POOL (64u << 12)
 
-/* One of everything, through the control channel as a client that bypasses its library would. */
+/* One of each object, created through the control channel as by a client without the library. */
 struct owner {
 	struct hca_client *c;
 	uint8_t *mem;
@@ -587,7 +592,7 @@ owner_close(struct owner *o)
 	free(o->mem);
 }
 
-/* Objects that are b's, but for one thing, which is a's. */
+/* Requests of b with its own objects, except for one object of a. */
 static unsigned int
 refused_to_make(struct hca_client *c, const struct owner *a, const struct owner *b)
 {
@@ -629,7 +634,7 @@ refused_to_make(struct hca_client *c, const struct owner *a, const struct owner 
 	return n;
 }
 
-/* Without the one thing they are made, so that it was the reason. */
+/* Without that object they succeed, so it was the reason. */
 static void
 check_plain(struct sim *s, const struct owner *b)
 {
@@ -653,7 +658,7 @@ check_plain(struct sim *s, const struct owner *b)
 	CTL(s, hca_client_destroy_cq(b->c, number));
 }
 
-/* Calls about a's objects by another client. */
+/* Calls of another client about a's objects. */
 static unsigned int
 refused_to_touch(struct hca_client *c, const struct owner *a, const struct owner *b)
 {
@@ -693,7 +698,7 @@ refused_to_touch(struct hca_client *c, const struct owner *a, const struct owner
 	return n;
 }
 
-/* A client that names what is another's is refused each time, and the other notices nothing. */
+/* A client that names an object of another is always refused, and the other is not affected. */
 static void
 foreign_handles_in(const struct sim_config *cfg)
 {
@@ -716,7 +721,7 @@ foreign_handles_in(const struct sim_config *cfg)
 	sim_check(s, memcmp(&before, &after, sizeof(after)) == 0, "the QP has changed");
 	hca_driver_usage(s->side[0].drv, &now);
 	sim_check(s, memcmp(&used, &now, sizeof(now)) == 0, "something was made or lost");
-	/* All of it is still its owner's. */
+	/* the owner still has all of it */
 	CTL(s, hca_client_destroy_qp(a.c, a.tgt));
 	CTL(s, hca_client_destroy_qp(a.c, a.rc));
 	CTL(s, hca_client_destroy_qp(a.c, a.ud));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Bugs that other software RDMA had, each as a test here: lengths of zero and lengths that wrap,
- * memory that changes while it is read, packets later than their QP, acknowledgements where there
- * are none, datagrams without bounds, atomics repeated, objects left behind.
+ * Bugs of other RDMA implementations in software, each as a test: lengths of zero and lengths that
+ * wrap, memory that changes while it is read, packets for destroyed QPs, unexpected
+ * acknowledgements, datagrams of any length, repeated atomics, leaked objects.
  */
 
 #include <dirent.h>
@@ -28,7 +28,7 @@
 	(SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | \
 	 SOFTHCA_ACCESS_REMOTE_ATOMIC)
 
-/* The next completion of a side; the model is not asked. */
+/* The next completion of a side, without the model. */
 static void
 expect(struct sim_pair *p, unsigned int side, uint32_t status, uint32_t byte_len)
 {
@@ -44,7 +44,7 @@ expect(struct sim_pair *p, unsigned int side, uint32_t status, uint32_t byte_len
 
 /* --- zero length -------------------- */
 
-/* No SGE, or one of no bytes whose key is none; keys of nothing are not looked at. */
+/* No SGE, or an empty one with an invalid key; keys of empty SGEs are not checked. */
 static void
 nothing_in(const struct sim_config *cfg)
 {
@@ -89,7 +89,7 @@ nothing_in(const struct sim_config *cfg)
 }
 SIM_TEST(nothing)
 
-/* An atomic has eight bytes to bring home; without room for them nothing is stored anywhere. */
+/* An atomic returns eight bytes; without room for them nothing is changed. */
 static void
 atomic_of_nothing_in(const struct sim_config *cfg)
 {
@@ -125,7 +125,9 @@ atomic_of_nothing_in(const struct sim_config *cfg)
 }
 SIM_TEST(atomic_of_nothing)
 
-/* Packets of every opcode without payload, at their place: taken or refused, nothing else. */
+/*
+ * Packets of every opcode without payload, in sequence: accepted or refused, without other effects.
+ */
 static void
 empty_packets_in(const struct sim_config *cfg)
 {
@@ -151,7 +153,7 @@ empty_packets_in(const struct sim_config *cfg)
 			sim_victim_to(&v, SOFTHCA_QPS_RTS);
 			sim_inject_whole(&x, &v.path, (uint8_t)op, SIM_VICTIM_PSN, true, &h, 0);
 			sim_settle(s);
-			/* The GRH of a datagram lies in its receive. */
+			/* the GRH of a datagram is in its receive */
 			sim_victim_check(&v, kind != SIM_VICTIM_UD);
 			sim_victim_completions(&v);
 		}
@@ -194,7 +196,7 @@ wrapping_in(const struct sim_config *cfg)
 	struct sim *s = sim_open(cfg);
 	uint8_t *mem = aligned_alloc(4096, 3 * 4096);
 	void *page = mem + 4096;
-	/* The region ends one page below the end of all addresses. */
+	/* the region ends one page below the end of the address space */
 	const uint64_t high = UINT64_MAX - 8191;
 	struct softhca_mr *top =
 		softhca_reg_mr_pages(s->side[1].pd, high, 4096, 4096, &page, 1, RIGHTS);
@@ -223,7 +225,7 @@ wrapping_in(const struct sim_config *cfg)
 	for (unsigned int op = 0; op < 2; op++) {
 		uint32_t code = op ? SOFTHCA_WR_RDMA_READ : SOFTHCA_WR_RDMA_WRITE;
 
-		/* The local region is one MiB; longer ones would fail here first. */
+		/* the local region has one MiB; longer requests would fail there first */
 		for (unsigned int i = 0; i < COUNT(at_top); i++)
 			if (at_top[i].len < 1u << 20)
 				access_range(s, top, code, &at_top[i]);
@@ -233,7 +235,7 @@ wrapping_in(const struct sim_config *cfg)
 	for (unsigned int i = 0; i < 4096; i++)
 		sim_check(s, mem[i] == 0x21 && mem[8192 + i] == 0x21, "beside the region");
 	sim_check(s, softhca_dereg_mr(top) == 0 && softhca_dereg_mr(zero) == 0, "dereg_mr");
-	/* A region that wraps is none. */
+	/* a region cannot wrap around */
 	sim_check(s,
 		  softhca_reg_mr_pages(s->side[1].pd, UINT64_MAX - 4095, 8192, 4096,
 				       (void *const[]){page, page}, 2, RIGHTS) == NULL,
@@ -253,7 +255,7 @@ struct flipper {
 	struct sim_rng rng;
 	int stop;
 	uint64_t flips;
-	uint8_t *page[2]; /* between pages nobody may touch */
+	uint8_t *page[2]; /* between inaccessible pages */
 	struct softhca_mr *mr[2];
 };
 
@@ -270,7 +272,7 @@ guarded_page(struct sim *s)
 	return m + PAGE;
 }
 
-/* One word of a WQE: to a number that is wrong, and back. */
+/* Change one word of a WQE to an invalid value, and back. */
 static void
 flip(struct flipper *x, struct lib_wq *wq)
 {
@@ -280,7 +282,7 @@ flip(struct flipper *x, struct lib_wq *wq)
 	uint32_t words = wq->bytes / 4, at = sim_below(&x->rng, words);
 	uint32_t *w = (uint32_t *)(void *)wq->buf + at, keep;
 
-	/* Records lie behind the WQEs. */
+	/* records are after the WQEs */
 	if (at >= (wq->mask + 1) << wq->log_stride >> 2)
 		return;
 	keep = __atomic_load_n(w, __ATOMIC_RELAXED);
@@ -306,7 +308,7 @@ flipping(void *arg)
 	return NULL;
 }
 
-/* Requests that lie wholly in the guarded pages, but for what is flipped. */
+/* Requests whose data is in the guarded pages, unless a field is flipped. */
 static void
 post_some(struct flipper *x)
 {
@@ -380,7 +382,7 @@ changing_wqes(void **state)
 		x.d = (struct sim_duo){0};
 		one_life(&x);
 	}
-	/* All bytes of both pages are the same, so only one of elsewhere could show. */
+	/* both pages have equal bytes, so foreign data would show */
 	check_page(&x, 0);
 	check_page(&x, 1);
 	sim_check(x.s, x.flips > 100, "only %llu flips", (unsigned long long)x.flips);
@@ -391,13 +393,13 @@ changing_wqes(void **state)
 	sim_close(x.s);
 }
 
-/* --- packets later than their QP -------------------- */
+/* --- packets for destroyed QPs -------------------- */
 
 enum end {
 	END_ERR,
 	END_RESET,
 	END_REUSED, /* RESET and connected again, with other PSNs */
-	END_NEW,    /* destroyed, and others in its place until the index comes round */
+	END_NEW,    /* destroyed, and others created until the index is reused */
 	ENDS
 };
 
@@ -409,7 +411,7 @@ to_state(struct sim_victim *v, uint32_t state)
 	sim_check(v->s, softhca_modify_qp(v->qp, &a, SOFTHCA_QP_STATE) == 0, "modify_qp");
 }
 
-/* Good packets that were on their way when their QP came to its end. */
+/* Valid packets in flight when their QP was reset or destroyed. */
 static void
 late_for(struct sim *s, struct sim_injector *x, enum sim_victim_kind kind, enum end how)
 {
@@ -428,7 +430,7 @@ late_for(struct sim *s, struct sim_injector *x, enum sim_victim_kind kind, enum 
 		to_state(&v, how == END_ERR ? SOFTHCA_QPS_ERR : SOFTHCA_QPS_RESET);
 	if (how == END_REUSED) {
 		sim_victim_to(&v, SOFTHCA_QPS_RTS);
-		psn -= 300; /* what was sent in the life before */
+		psn -= 300; /* sent before the reset */
 	}
 	if (how == END_NEW) {
 		sim_victim_close(&v);
@@ -449,7 +451,7 @@ late_for(struct sim *s, struct sim_injector *x, enum sim_victim_kind kind, enum 
 
 		if (!info->valid || info->is_response)
 			continue;
-		/* UD has no PSN to tell. */
+		/* UD has no expected PSN */
 		if (how == END_REUSED && kind == SIM_VICTIM_UD)
 			continue;
 		sim_inject_whole(x, &path, (uint8_t)op, psn, true, &h, info->has_payload ? 64 : 0);
@@ -479,7 +481,7 @@ late_in(const struct sim_config *cfg)
 }
 SIM_TEST(late)
 
-/* --- acknowledgements where there are none, datagrams without bounds -------------------- */
+/* --- unexpected acknowledgements, datagrams of any length -------------------- */
 
 static void
 ack_bit_in(const struct sim_config *cfg)
@@ -500,7 +502,7 @@ ack_bit_in(const struct sim_config *cfg)
 		sent = sim_counter(s, 1, "sent_pkts");
 		for (uint32_t k = 0; k < 8; k++)
 			sim_inject_whole(&x, &v.path, op, SIM_VICTIM_PSN + k, true, &h, 100);
-		/* Gaps, and what is refused: still no answer. */
+		/* gaps and refused requests are not answered either */
 		for (uint32_t k = 0; k < 8; k++)
 			sim_inject_whole(&x, &v.path, op, SIM_VICTIM_PSN + 1000 * k, true, &h,
 					 1000);
@@ -516,7 +518,7 @@ ack_bit_in(const struct sim_config *cfg)
 }
 SIM_TEST(ack_bit)
 
-/* A datagram longer than its receive or than the MTU is dropped; its receive takes the next. */
+/* A datagram longer than its receive or the MTU is dropped; the next one uses the receive. */
 static void
 datagram_lengths_in(const struct sim_config *cfg)
 {
@@ -560,9 +562,9 @@ datagram_lengths_in(const struct sim_config *cfg)
 }
 SIM_TEST(datagram_lengths)
 
-/* --- atomics repeated -------------------- */
+/* --- repeated atomics -------------------- */
 
-/* What side 1 sends now, while side 0 looks away: values of its ATOMIC acknowledgements. */
+/* Values in the ATOMIC acknowledgements that side 1 sends now, withheld from side 0. */
 static unsigned int
 answers(struct sim *s, uint64_t *value, unsigned int max)
 {
@@ -601,7 +603,7 @@ repeated_atomics_in(const struct sim_config *cfg)
 	struct sim *s = sim_open(cfg);
 	struct sim_injector x;
 
-	/* Its generator has a clock of its own. */
+	/* the stepped executor has a clock of its own */
 	if (cfg->executor == SIM_STEPPED) {
 		sim_close(s);
 		return;
@@ -633,7 +635,7 @@ repeated_atomics_in(const struct sim_config *cfg)
 			sim_check(s, n == 1 && value[0] == was, "%u answers, value %#llx not %#llx",
 				  n, (unsigned long long)value[0], (unsigned long long)was);
 			sim_check(s, *word == (swap ? 7 : was + 7), "executed again");
-			/* Somebody else changes it: what is repeated is the old answer. */
+			/* another writer changes it: the repeated answer is the old one */
 			*word = swap ? 7 : was + 7;
 		}
 		sim_settle(s);
@@ -644,7 +646,7 @@ repeated_atomics_in(const struct sim_config *cfg)
 }
 SIM_TEST(repeated_atomics)
 
-/* --- things left behind -------------------- */
+/* --- leaked objects -------------------- */
 
 static unsigned int
 entries(const char *dir)
@@ -659,7 +661,7 @@ entries(const char *dir)
 	return n;
 }
 
-/* A client that makes a bit of everything and goes without a word. */
+/* A client that creates some of everything and then just closes. */
 static void
 come_and_go(struct sim *s, unsigned int round)
 {

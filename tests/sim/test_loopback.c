@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Both ends on one HCA: every service over every kind of address, and nothing on the wire. */
+/* Both ends on one HCA: every service over every kind of address, without frames on the wire. */
 
 #include "sim_tagged.h"
 #include "sim_test.h"
@@ -70,7 +70,7 @@ nothing_leaves_in(const struct sim_config *cfg)
 }
 SIM_TEST(nothing_leaves)
 
-/* It goes on without a link. */
+/* It works without a link. */
 static void
 without_a_link_in(const struct sim_config *cfg)
 {
@@ -87,7 +87,7 @@ without_a_link_in(const struct sim_config *cfg)
 }
 SIM_TEST(without_a_link)
 
-/* Local and remote peers at the same time; the link being bad concerns the remote ones only. */
+/* Local and remote peers at the same time; a bad link affects only the remote ones. */
 static void
 beside_the_wire_in(const struct sim_config *cfg)
 {
@@ -118,7 +118,7 @@ beside_the_wire_in(const struct sim_config *cfg)
 }
 SIM_TEST(beside_the_wire)
 
-/* Small pools, small rings, long messages: what finds no room waits. */
+/* Small pools, small rings, long messages: packets without room wait. */
 static void
 starved_in(const struct sim_config *cfg)
 {
@@ -220,7 +220,7 @@ self_close(struct self *x)
 	free(x->mem);
 }
 
-/* The first quarter goes to the second, or comes from it; returns the completions it takes. */
+/* Copy the first quarter to the second, or back; returns the number of expected completions. */
 static unsigned int
 self_post(struct self *x, uint32_t opcode, uint32_t len)
 {
@@ -297,7 +297,7 @@ SIM_TEST(itself)
 
 /* --- the ring is full -------------------- */
 
-/* Everything of side 0 runs but the stage that empties the ring. */
+/* Run all stages of side 0 except the one that empties the ring. */
 static void
 run_without_decap(struct sim *s)
 {
@@ -327,7 +327,7 @@ full_ring_in(const struct sim_config *cfg)
 	struct sim_tagged *t;
 	struct sim *s;
 
-	/* Where one worker does both, or a generator chooses, the ring is emptied in time. */
+	/* if one worker runs both, or at random, the ring is emptied in time */
 	if (cfg->layout == HCA_LAYOUT_RTC || cfg->executor == SIM_STEPPED)
 		return;
 	c.mbufs = 4096;
@@ -353,7 +353,7 @@ SIM_TEST(full_ring)
 #define MANY_BYTES (4u * 65536u)
 #define MANY_DEPTH 5u
 
-/* Requests and responses both fill the ring: neither waits for the other for ever. */
+/* Requests and responses fill the ring: they must not wait for each other for ever. */
 static void
 long_messages_in(const struct sim_config *cfg)
 {

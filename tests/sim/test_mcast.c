@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Multicast from end to end: UD QPs of both HCAs in groups of every kind of address. Each member
- * gets exactly one copy of each datagram, on the HCA of the sender too and the sender itself where
- * it is a member; nobody else gets one.
+ * Multicast end to end: UD QPs of both HCAs in groups of every kind of address. Each member gets
+ * exactly one copy of each datagram, also on the sender's HCA, including the sender if it is a
+ * member; no other QP gets one.
  */
 
 #include <errno.h>
@@ -58,7 +58,7 @@ struct club {
 		struct softhca_ah *ah[GROUPS];
 		struct softhca_qp *qp[QPS];
 		bool member[QPS][GROUPS];
-		unsigned int copies[QPS]; /* of the message under way */
+		unsigned int copies[QPS]; /* of the current message */
 		unsigned int sent;
 	} side[2];
 };
@@ -195,7 +195,7 @@ pattern(const struct message *m, uint32_t i)
 	return (uint8_t)(m->serial * 17 + m->qp * 5 + i);
 }
 
-/* The message under way, with so many bytes behind its first words. */
+/* Send a message with so many bytes after its first words. */
 static struct message
 send(struct club *c, unsigned int side, unsigned int qp, enum group g, uint32_t len, uint32_t qkey)
 {
@@ -237,7 +237,7 @@ check_grh(struct club *c, const struct message *m, const uint8_t *grh)
 	}
 }
 
-/* m NULL: anything that has been sent. */
+/* m NULL: any message that was sent. */
 static void
 judge(struct club *c, unsigned int side, const struct softhca_wc *wc, const struct message *m)
 {
@@ -282,7 +282,7 @@ reap(struct club *c, const struct message *m)
 			judge(c, side, &wc, m);
 }
 
-/* Every member has its one copy, nobody else one. */
+/* Each member has exactly one copy, other QPs none. */
 static void
 check_copies(struct club *c, const struct message *m)
 {
@@ -299,7 +299,7 @@ check_copies(struct club *c, const struct message *m)
 	}
 }
 
-/* Members come and go at random; so do the senders, members or not. */
+/* Members join and leave at random; senders are random, too. */
 static void
 each_member_one_in(const struct sim_config *cfg)
 {
@@ -326,7 +326,7 @@ each_member_one_in(const struct sim_config *cfg)
 }
 SIM_TEST(each_member_one)
 
-/* The sender that is a member hears itself, and only then. */
+/* A sender gets its own datagrams if and only if it is a member. */
 static void
 own_voice_in(const struct sim_config *cfg)
 {
@@ -340,7 +340,7 @@ own_voice_in(const struct sim_config *cfg)
 		join(&c, 0, 1, g, true);
 		m = send(&c, 0, 1, g, 100, QKEY);
 		check_copies(&c, &m);
-		join(&c, 0, 1, g, true); /* once more is not twice */
+		join(&c, 0, 1, g, true); /* joining twice has no effect */
 		m = send(&c, 0, 1, g, 100, QKEY);
 		check_copies(&c, &m);
 		join(&c, 0, 1, g, false);
@@ -351,7 +351,7 @@ own_voice_in(const struct sim_config *cfg)
 }
 SIM_TEST(own_voice)
 
-/* What a member does not take, the others still get. */
+/* A copy that one member refuses is still delivered to the others. */
 static void
 refused_by_some_in(const struct sim_config *cfg)
 {
@@ -363,7 +363,7 @@ refused_by_some_in(const struct sim_config *cfg)
 	club_open(&c, cfg);
 	for (unsigned int i = 0; i < 2 * QPS; i++)
 		join(&c, i / QPS, i % QPS, GROUP_V4, true);
-	/* A Q_Key of its own. */
+	/* a different Q_Key */
 	sim_check(c.s,
 		  softhca_modify_qp(c.side[1].qp[2], &a, SOFTHCA_QP_STATE | SOFTHCA_QP_QKEY) == 0,
 		  "modify_qp");
@@ -371,7 +371,7 @@ refused_by_some_in(const struct sim_config *cfg)
 	m = send(&c, 0, 0, GROUP_V4, 500, QKEY);
 	check_copies(&c, &m);
 	sim_check(c.s, sim_counter(c.s, 1, "rx_bad_qkey") == 1, "the Q_Key is not counted");
-	/* A Q_Key nobody has. */
+	/* a Q_Key of no member */
 	for (unsigned int i = 0; i < 2 * QPS; i++)
 		c.side[i / QPS].member[i % QPS][GROUP_V4] = false;
 	m = send(&c, 0, 0, GROUP_V4, 500, QKEY + 2);
@@ -381,7 +381,7 @@ refused_by_some_in(const struct sim_config *cfg)
 	for (unsigned int i = 0; i < 2 * QPS; i++)
 		c.side[i / QPS].member[i % QPS][GROUP_V4] = true;
 	c.side[1].member[2][GROUP_V4] = false;
-	/* A member in ERR. */
+	/* a member in ERR */
 	a.qp_state = SOFTHCA_QPS_ERR;
 	sim_check(c.s, softhca_modify_qp(c.side[0].qp[3], &a, SOFTHCA_QP_STATE) == 0, "to ERR");
 	c.side[0].member[3][GROUP_V4] = false;
@@ -396,7 +396,7 @@ refused_by_some_in(const struct sim_config *cfg)
 }
 SIM_TEST(refused_by_some)
 
-/* A member without a receive loses the message, and nobody else does. */
+/* A member without a receive loses the message, the others do not. */
 static void
 no_receive_in(const struct sim_config *cfg)
 {
@@ -413,7 +413,7 @@ no_receive_in(const struct sim_config *cfg)
 		sim_settle(c.s);
 		while (softhca_poll_cq(c.side[1].cq, 1, &wc) == 1) {
 			got |= 1u << (wc.wr_id >> 8 & 0xff);
-			/* QP 0 gets no new ones. */
+			/* QP 0 gets no new ones */
 			if ((wc.wr_id >> 8 & 0xff) == 1)
 				post_recv(&c, 1, 1, wc.wr_id & 0xff);
 		}
@@ -425,8 +425,8 @@ no_receive_in(const struct sim_config *cfg)
 SIM_TEST(no_receive)
 
 /*
- * Members come, go and die while a stream of datagrams runs: those that stay get every one, the
- * others some, and no wrong byte goes anywhere.
+ * Members join, leave and are destroyed during a stream of datagrams: those that stay get every
+ * one, the others some, and no data is wrong.
  */
 static void
 coming_and_going_in(const struct sim_config *cfg)
@@ -463,7 +463,7 @@ coming_and_going_in(const struct sim_config *cfg)
 }
 SIM_TEST(coming_and_going)
 
-/* Who is refused, and with what. */
+/* Refused requests and their errors. */
 static void
 refusals_in(const struct sim_config *cfg)
 {
@@ -485,7 +485,7 @@ refusals_in(const struct sim_config *cfg)
 	sim_check(c.s, softhca_attach_mcast(p->qp[0], &groups[0].gid, 0) == -EINVAL,
 		  "an RC QP is attached");
 	sim_pair_close(p);
-	/* A QP that is gone from its groups by RESET. */
+	/* RESET removes a QP from its groups */
 	join(&c, 0, 0, GROUP_V4, true);
 	to_state(&c, c.side[0].qp[0], SOFTHCA_QPS_RESET, 0);
 	sim_check(c.s, softhca_detach_mcast(c.side[0].qp[0], &groups[0].gid, 0) == -EINVAL,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory windows of both types and invalidation from both ends: end to end, on a bad link, and
- * under a peer that keeps writing.
+ * Memory windows of both types, and invalidation from both ends: end to end, on a bad link, and
+ * while a peer keeps writing.
  */
 
 #include "mw_rig.h"
@@ -37,7 +37,7 @@ type1_in(const struct sim_config *cfg)
 	reset(&r);
 	expect(&r, put(&r, va_of(&r, 5996), mw->rkey, 8, 3), SOFTHCA_WC_REM_ACCESS_ERR, "behind");
 	reset(&r);
-	/* Bound again without unbinding: the old key is dead. */
+	/* bound again without unbinding: the old key is invalid */
 	old = mw->rkey;
 	expect(&r, bind1(&r, mw, 20000, 100, RD | ZERO), SOFTHCA_WC_SUCCESS, "bind again");
 	sim_check(r.s, old != mw->rkey, "the same key");
@@ -105,7 +105,7 @@ type2_in(const struct sim_config *cfg)
 		expect(&r, rdma(&r, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, va, mw->rkey, 8),
 		       SOFTHCA_WC_SUCCESS, "atomic");
 		sim_check(r.s, r.mem[4000] == 0x22, "not added");
-		/* Of this QP only. */
+		/* usable by this QP only */
 		expect(&r, put(&other, va, mw->rkey, 8, 9), SOFTHCA_WC_REM_ACCESS_ERR, "other QP");
 		sim_pair_reset(other.p);
 		if (round < 2) {
@@ -123,7 +123,7 @@ type2_in(const struct sim_config *cfg)
 		sim_check(r.s, r.mem[4001] == 0x21, "written through a dead window");
 		reset(&r);
 	}
-	/* What belongs to a QP dies with it; the window can be freed. */
+	/* resetting the QP invalidates its windows; they can be freed */
 	expect(&r, bind2(&r, mw, 0, 100, WR), SOFTHCA_WC_SUCCESS, "bind");
 	reset(&r);
 	expect(&r, put(&r, va_of(&r, 0), mw->rkey, 8, 9), SOFTHCA_WC_REM_ACCESS_ERR, "new life");
@@ -181,7 +181,7 @@ open_service(struct rig *r, struct sim_pair *p, uint32_t type)
 	}
 }
 
-/* Completions come from RTC there; a bind that fails stops the send queue only. */
+/* RTC writes the completions of UC; a failed bind stops only the send queue. */
 static void
 uc_in(const struct sim_config *cfg)
 {
@@ -228,7 +228,7 @@ uc_in(const struct sim_config *cfg)
 		if (!alone)
 			expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "write");
 	}
-	/* A peer's write finds nothing: dropped, as UC does. */
+	/* a write of the peer finds no window: dropped, as UC does */
 	expect(&r, put(&r, va_of(&r, 100), mw->rkey, 100, 0x62), SOFTHCA_WC_SUCCESS, "late write");
 	sim_settle(r.s);
 	sim_check(r.s, holds(r.mem + 100, 5000, 0x61), "written through a dead window");
@@ -247,9 +247,9 @@ uc_in(const struct sim_config *cfg)
 }
 SIM_TEST(uc)
 
-/* --- what may not be done -------------------- */
+/* --- refused requests -------------------- */
 
-/* A request that fails, with one before it that succeeds and one behind it that is flushed. */
+/* A request that fails, with one before it that succeeds and one after it that is flushed. */
 static void
 expect_bad(struct rig *r, unsigned int side, struct softhca_send_wr bad, const char *what)
 {
@@ -301,7 +301,7 @@ bad_binds_in(const struct sim_config *cfg)
 	expect(&r, bind2(&r, mw, 100, 1000, WR), SOFTHCA_WC_SUCCESS, "bind");
 	wr = bind_wr(&r, mw, 100, 1000, WR);
 	expect_bad(&r, 1, wr, "bound already");
-	/* Keys that no invalidate may name; type 2 of a QP that was reset is none of its keys. */
+	/* keys that cannot be invalidated; type 2 windows of a QP that was reset */
 	const uint32_t keys[] = {r.mr->rkey, plain->rkey, 0, mw->rkey, UINT32_MAX};
 
 	for (unsigned int i = 0; i < COUNT(keys); i++) {
@@ -313,7 +313,7 @@ bad_binds_in(const struct sim_config *cfg)
 	}
 	sim_check(r.s, sim_counter(r.s, 1, "resp_invalidate_error") == COUNT(keys), "counter");
 	sim_check(r.s, sim_counter(r.s, 1, "resp_invalidations") == 0, "counter");
-	/* Refused before anything is posted. */
+	/* refused before anything is posted */
 #define REFUSED(change) \
 	wr = bind_wr(&r, mw, 100, 1000, WR); \
 	change; \
@@ -369,7 +369,7 @@ keep_writing(struct rig *r, uint64_t va, uint32_t rkey, unsigned int round)
 	}
 }
 
-/* The access is taken away while writes are under way; from then on not a byte changes. */
+/* Access is revoked while writes are in flight; from then on no byte changes. */
 static void
 take_away(struct rig *r, enum way way, unsigned int round)
 {
@@ -430,7 +430,7 @@ take_away(struct rig *r, enum way way, unsigned int round)
 		break;
 	}
 	memcpy(seen, r->mem, BYTES);
-	/* A write that came too late may have taken the QP to ERR first; the window is gone too. */
+	/* a late write may have moved the QP to ERR first; the window is invalid, too */
 	if (status != SOFTHCA_WC_WR_FLUSH_ERR || way == BY_SEND_INV)
 		expect(r, status, SOFTHCA_WC_SUCCESS, "taking it away");
 	keep_writing(r, va_of(r, 0), rkey, 100);
@@ -464,7 +464,7 @@ under_traffic_in(const struct sim_config *cfg)
 }
 SIM_TEST(under_traffic)
 
-/* The same with the engine in threads of its own: readers are on other CPUs. */
+/* The same with the engine in its own threads: readers are on other CPUs. */
 static void
 threads(void **state)
 {
@@ -483,7 +483,7 @@ threads(void **state)
 	}
 }
 
-/* Lost packets: operations are executed once, and everything completes in order all the same. */
+/* Lost packets: operations are executed once, and everything completes in order. */
 static void
 lossy_in(const struct sim_config *cfg)
 {

@@ -2,7 +2,7 @@
 
 /*
  * Completion events with real threads: workers, a thread that forwards events, threads that post,
- * block and poll. Nothing is asserted about time, but that a wake-up comes at all.
+ * block and poll. Times are not asserted, only that each wakeup comes.
  */
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "sim_duo.h"
 #include "sim_test.h"
 
-#define LOST_MS 60000 /* an event that has not come after so long is lost */
-#define ENOUGH_S 3    /* fewer rounds where many threads share few CPUs; SIM_SECONDS has its own */
+#define LOST_MS 60000 /* an event that takes longer counts as lost */
+#define ENOUGH_S 3    /* fewer rounds if many threads share few CPUs; SIM_SECONDS overrides it */
 
 struct pump {
 	struct sim *s;
@@ -25,7 +25,7 @@ struct pump {
 	int stop;
 };
 
-/* The notifier of a daemon: events of both HCAs into the channels. */
+/* A daemon's event thread: forwards events of both HCAs to the channels. */
 static void *
 pump_main(void *arg)
 {
@@ -72,13 +72,13 @@ struct race {
 	struct softhca_comp_channel *channel;
 	struct softhca_cq *cq;
 	uint32_t rounds;
-	uint32_t wanted; /* requests the consumer has asked for */
-	bool over;	 /* and it asks for no more */
+	uint32_t wanted; /* number of requests that the consumer has asked for */
+	bool over;	 /* it asks for no more */
 	uint32_t slept, waited;
 	const char *failed;
 };
 
-/* Is there another round? Waits until the consumer has asked for it, or has ended. */
+/* Wait until the consumer has asked for another round, or has ended. */
 static bool
 race_asked(struct race *r, uint32_t i)
 {
@@ -104,7 +104,7 @@ race_poster(void *arg)
 	return NULL;
 }
 
-/* The textbook: arm, poll once more, only then sleep. */
+/* The standard sequence: arm, poll once more, and only then sleep. */
 static bool
 race_round(struct race *r)
 {
@@ -120,7 +120,7 @@ race_round(struct race *r)
 			r->failed = "a wake-up was lost";
 			return false;
 		}
-		/* of this round, or of one before that found its completion by polling */
+		/* of this round, or of an earlier one whose completion was found by polling */
 		if (softhca_get_cq_event(r->channel, &cq, NULL) != 0 || cq != r->cq) {
 			r->failed = "an event of something else";
 			return false;
@@ -133,8 +133,8 @@ race_round(struct race *r)
 }
 
 /*
- * Waits between asking and arming so long that the completion comes before in about half of the
- * rounds: `longest` follows what happens.
+ * Waits between asking and arming so that the completion is earlier in about half of the rounds;
+ * `longest` is adapted.
  */
 static void *
 race_consumer(void *arg)
@@ -198,7 +198,7 @@ race_in(const struct sim_config *cfg, uint32_t rounds)
 struct crowd {
 	struct softhca_comp_channel *channel;
 	struct softhca_cq *cq[CQS];
-	uint32_t events[CQS]; /* got, per CQ */
+	uint32_t events[CQS]; /* received, per CQ */
 	uint32_t got, stop;
 };
 
@@ -261,7 +261,7 @@ crowd_in(const struct sim_config *cfg, uint32_t rounds)
 			sim_duo_post(&d[i], 0, SOFTHCA_WR_RDMA_WRITE, 8, 3, 0);
 		total += CQS;
 		await(s, &c, total);
-		/* the others of the three make none */
+		/* the other two create no completions */
 		for (uint32_t i = 0; i < CQS; i++)
 			for (uint32_t n = 0; n < 3; sim_poll(s))
 				n += sim_cq_drain(c.cq[i], NULL);
@@ -269,7 +269,7 @@ crowd_in(const struct sim_config *cfg, uint32_t rounds)
 			sim_check(s, c.events[i] == k + 1, "CQ %u: %u events after %u rounds", i,
 				  c.events[i], k + 1);
 	}
-	/* one event for each reader to go home with */
+	/* an event for each reader, so that it ends */
 	__atomic_store_n(&c.stop, 1, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < READERS; i++) {
 		softhca_req_notify_cq(c.cq[i], 0);
@@ -294,7 +294,7 @@ struct busy {
 	struct sim_duo *d;
 	struct softhca_cq *cq;
 	uint32_t requests, polled;
-	bool failed; /* what follows says how */
+	bool failed; /* the following members tell how */
 	uint64_t wr_id;
 	uint32_t status;
 };

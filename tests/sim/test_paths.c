@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the network sees of a connection: UDP source ports that keep a QP on one path and spread
- * many over several, and P_Keys of which both ends must be members.
+ * What the network sees of a connection: UDP source ports, constant per QP but different for
+ * different QPs, and P_Keys, of which both ends must be members.
  */
 
 #include "sim_link.h"
@@ -17,7 +17,7 @@
 
 #define QPNS 64u
 
-/* Of each destination QPN the source port of all frames to it. */
+/* The source port of frames to each destination QPN. */
 struct tap {
 	struct sim *s;
 	struct {
@@ -68,7 +68,7 @@ distinct(const struct tap *t)
 	return n;
 }
 
-/* Many QPs to one peer: each always from one port, whatever is lost; together from many. */
+/* Many QPs with one peer: each uses one port, whatever is lost; together they use many. */
 static void
 source_ports_in(const struct sim_config *cfg)
 {
@@ -102,7 +102,7 @@ source_ports_in(const struct sim_config *cfg)
 		for (unsigned int side = 0; side < 2; side++) {
 			sim_check(s, tap[side].n >= SIM_TAGGED_FLOWS && tap[side].frames > 300,
 				  "%u QPNs, %u frames", tap[side].n, tap[side].frames);
-			/* Of 32 in 2^14 two fall together once in 33 runs. */
+			/* of 32 in 2^14, two are equal once in 33 runs */
 			sim_check(s, distinct(&tap[side]) >= SIM_TAGGED_FLOWS - 3,
 				  "%s: %u ports for %u QPs", sim_service_names[a.service],
 				  distinct(&tap[side]), tap[side].n);
@@ -126,7 +126,7 @@ may_talk(uint16_t a, uint16_t b)
 	return (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000) != 0;
 }
 
-/* All sent, and how many of them failed; receives beside. */
+/* All were sent; the number that failed; the receives. */
 struct outcome {
 	unsigned int ok, failed, received;
 	uint32_t status;
@@ -177,7 +177,7 @@ pair_of_keys(struct sim *s, enum sim_service service, unsigned int i, unsigned i
 		  sim_service_names[service], pkeys[i], pkeys[k], o.received);
 	sim_check(s, talk ? bad == 0 : bad >= 3, "%llu bad P_Keys counted",
 		  (unsigned long long)bad);
-	/* Who cannot be reached, cannot answer. */
+	/* a side that cannot be reached cannot answer */
 	sim_check(s, o.failed == (talk || !reliable ? 0u : 3u), "%u requests failed", o.failed);
 	sim_tagged_close(t);
 }
@@ -199,7 +199,7 @@ partitions_in(const struct sim_config *cfg)
 }
 SIM_TEST(partitions)
 
-/* A QP in no partition: an index without a key, or out of the table. */
+/* A QP without a partition: an index without a key, or outside the table. */
 static void
 no_partition_in(const struct sim_config *cfg)
 {

@@ -24,7 +24,7 @@ static const struct {
 	{"txrx", HCA_LAYOUT_TXRX, SIM_DIRECT},
 	{"full", HCA_LAYOUT_FULL, SIM_DIRECT},
 	{"stepped", HCA_LAYOUT_FULL, SIM_STEPPED},
-	/* Real time and real races: not repeatable, so only few seeds by default. */
+	/* real time and real races: not repeatable, so only few seeds by default */
 	{"threads-rtc", HCA_LAYOUT_RTC, SIM_THREADS},
 	{"threads-txrx", HCA_LAYOUT_TXRX, SIM_THREADS},
 	{"threads-full", HCA_LAYOUT_FULL, SIM_THREADS},
@@ -50,7 +50,7 @@ run(uint64_t seed, unsigned int way, unsigned int ops, bool clean)
 	sim_mix_run(&mix);
 }
 
-/* What was asked for by name; if nothing was, all: with threads only now and then. */
+/* The selected layouts; by default all, those with threads only for some seeds. */
 static bool
 chosen(const char *layout, unsigned int way, uint64_t number)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Static rates: a QP with one is as fast as that and no faster, and nobody else is slower for it.
+ * Static rates: a QP with a rate reaches it and does not exceed it, and other QPs are not slowed
+ * down.
  */
 
 #include "sim_tagged.h"
@@ -11,7 +12,7 @@
 #define FRAME_OVERHEAD 82u
 #define MESSAGES 32u
 #define BYTES 8192u
-#define SLACK_NS 25000.0 /* of the rate may be made up for */
+#define SLACK_NS 25000.0 /* time that may be caught up */
 
 static bool
 all_done(struct sim *s, void *arg)
@@ -102,7 +103,10 @@ others_are_not_paced_in(const struct sim_config *cfg)
 }
 SIM_TEST(others_are_not_paced)
 
-/* Reset, error and destruction find a QP that waits for its time; it works again afterwards. */
+/*
+ * A QP that waits because of its rate is reset, moved to ERR and destroyed; it works again
+ * afterwards.
+ */
 static void
 ends_while_it_waits_in(const struct sim_config *cfg)
 {
@@ -127,7 +131,7 @@ ends_while_it_waits_in(const struct sim_config *cfg)
 }
 SIM_TEST(ends_while_it_waits)
 
-/* The rate of a datagram is that of its address. */
+/* A datagram has the rate of its address handle. */
 static void
 datagrams_in(const struct sim_config *cfg)
 {
@@ -153,7 +157,7 @@ datagrams_in(const struct sim_config *cfg)
 	}
 	sim_tagged_finish(t);
 	sim_check(s, sim_counter(s, 0, "req_paced") != 0, "never paced");
-	/* At least 300 frames of headers alone. */
+	/* at least 300 frames of headers only */
 	sim_check(s, s->now - start > 300ull * FRAME_OVERHEAD * 8 * 1000 / 2500, "too fast");
 	sim_tagged_close(t);
 	sim_close(s);

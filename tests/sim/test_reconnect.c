@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One end begins again and the other does not know: PSNs overlap those of the life before. UC finds
- * together at once, whatever the PSN; RC acknowledges what it takes for repeated, refuses what is
- * ahead, and puts no two messages together; after both have begun again all is well.
+ * One end is reset and the other does not know: PSNs overlap with old ones. UC resynchronizes at
+ * once, whatever the PSN; RC acknowledges what it takes for duplicates, refuses what is ahead, and
+ * never merges two messages; after both ends were reset everything works.
  */
 
 #include "sim_tagged.h"
@@ -65,7 +65,7 @@ send_uc(struct sim_tagged *t, unsigned int n)
 		sim_check(t->s, sim_tagged_send(t, 0, 0), "no room to send");
 }
 
-/* The life ends in the middle of a message, and some of its packets are lost. */
+/* The QP is reset in the middle of a message, and some packets are lost. */
 static void
 cut_short(struct sim_tagged *t, struct sim_rng *r)
 {
@@ -83,7 +83,7 @@ cut_short(struct sim_tagged *t, struct sim_rng *r)
 	sim_settle(t->s);
 	sim_tagged_reap(t);
 	sim_tagged_fill(t);
-	/* Whatever has become of them is over. */
+	/* whatever happened to them, they are done */
 	d->completed = d->received = d->next = d->sent;
 	t->lossless = true;
 }
@@ -120,7 +120,7 @@ SIM_TEST(uc)
 /* --- RC -------------------- */
 
 struct again {
-	int32_t ahead; /* PSNs, of what the responder expects */
+	int32_t ahead; /* relative to the responder's expected PSN */
 	uint32_t opcode, len;
 	uint32_t status;
 	bool executed;
@@ -134,11 +134,11 @@ static const struct again rc_cases[] = {
 	{0, W, 5000, SOFTHCA_WC_SUCCESS, true},
 	{0, R, 5000, SOFTHCA_WC_SUCCESS, true},
 	{-1, W, 8, SOFTHCA_WC_SUCCESS, false},
-	/* acknowledged with PSNs of the life before, which say nothing here */
+	/* acknowledged with old PSNs, which are ignored here */
 	{-20, W, 8, SOFTHCA_WC_RETRY_EXC_ERR, false},
 	{-0x700000, W, 8, SOFTHCA_WC_RETRY_EXC_ERR, false},
-	{-1, W, 1500, SOFTHCA_WC_REM_INV_REQ_ERR, false}, /* LAST of nothing */
-	{-2, R, 2048, SOFTHCA_WC_SUCCESS, true},	  /* as one that was asked for again */
+	{-1, W, 1500, SOFTHCA_WC_REM_INV_REQ_ERR, false}, /* LAST without a message */
+	{-2, R, 2048, SOFTHCA_WC_SUCCESS, true},	  /* like a repeated one */
 	{1, W, 8, SOFTHCA_WC_RETRY_EXC_ERR, false},
 	{300, W, 1500, SOFTHCA_WC_RETRY_EXC_ERR, false},
 	{0x700000, R, 8, SOFTHCA_WC_RETRY_EXC_ERR, false},
@@ -150,7 +150,7 @@ same_as_before(const uint8_t *p, const uint8_t *before, uint32_t len)
 	return memcmp(p, before, len) == 0;
 }
 
-/* A request in the second half of both regions, where the model puts nothing. */
+/* A request in the second half of both regions, which the model does not use. */
 static void
 one_request(struct sim_pair *p, const struct again *c)
 {

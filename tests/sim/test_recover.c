@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What is lost or overtaken at the end of a message, with nothing behind it that would show it: how
- * long it takes until the message completes, with and without ack timeouts. And the counters of
- * acknowledgements against the frames on the link.
+ * Losses and reordering at the end of a message, with no later packets that would reveal them: the
+ * time until the message completes, with and without ack timeouts. And the counters of
+ * acknowledgements compared with the frames on the link.
  */
 
 #include "sim_duo.h"
@@ -18,16 +18,16 @@
 #define PSN0 0xfffffdu
 #define MTU 256u
 #define PACKETS 6u
-/* Where everything waits, time goes on in jumps: so much for a NAK and what follows it. */
+/* while everything waits, time advances in jumps: allowance for a NAK and its consequences */
 #define SLACK_NS 100000u
 #define TIMEOUT_NS (4096ull << 8)
 
 struct
 try {
 	uint32_t opcode, len;
-	bool timeout; /* there is one */
+	bool timeout; /* with an ack timeout */
 	enum hca_fault fault;
-	unsigned int side; /* whose packets */
+	unsigned int side; /* sender of the packet */
 	uint32_t place;	   /* of the packet that is hit; PACKETS: none */
 };
 
@@ -38,7 +38,7 @@ idle(struct sim *s, void *arg)
 	return !sim_outstanding(arg);
 }
 
-/* How long the message took. */
+/* The time that the message took. */
 static uint64_t
 one(struct sim *s, const struct try *t)
 {
@@ -71,7 +71,7 @@ one(struct sim *s, const struct try *t)
 	return start;
 }
 
-/* limit: besides two round trips */
+/* limit: in addition to two round trips */
 static void
 recovers(struct sim *s, struct try t, uint64_t limit)
 {
@@ -91,8 +91,8 @@ static const uint32_t ops[] = {SOFTHCA_WR_SEND, SOFTHCA_WR_SEND_WITH_IMM, SOFTHC
 			       SOFTHCA_WR_RDMA_WRITE_WITH_IMM, SOFTHCA_WR_RDMA_READ};
 
 /*
- * Any packet but the last is overtaken or lost: the peer notices by the next one. Of a READ the
- * answers count.
+ * A packet other than the last is reordered or lost: the next one reveals it. For a READ, the
+ * responses are meant.
  */
 static void
 noticed_in(const struct sim_config *cfg)
@@ -120,8 +120,7 @@ noticed_in(const struct sim_config *cfg)
 SIM_TEST(noticed)
 
 /*
- * The last packet, or the only answer: nothing shows it but the timeout, which then is all it
- * costs.
+ * The last packet, or the only response: only the timeout reveals it, and this is the whole cost.
  */
 static void
 unnoticed_in(const struct sim_config *cfg)
@@ -148,7 +147,10 @@ unnoticed_in(const struct sim_config *cfg)
 }
 SIM_TEST(unnoticed)
 
-/* The receive comes while the SEND before the end is refused, sent twice, or on its way again. */
+/*
+ * The receive is posted while the SEND before the last request is refused, duplicated, or being
+ * repeated.
+ */
 static void
 not_ready_in(const struct sim_config *cfg)
 {
@@ -198,12 +200,12 @@ check_counted(struct sim *s, const struct sim_strict *x)
 		SAME(s, sim_counter(s, i, "seq_nak_sent"), d->seq_naks);
 		SAME(s, sim_counter(s, i, "rnr_nak_sent"), d->rnr_naks);
 		SAME(s, sim_counter(s, i, "naks_sent"), d->seq_naks + d->rnr_naks + d->other_naks);
-		/* nothing answers a CE mark */
+		/* CE marks are not answered */
 		SAME(s, 0ull, d->cnps);
 	}
 }
 
-/* Only what side 0 sends is hit, so that all that side 1 answers is on the link. */
+/* Only frames of side 0 are hit, so all answers of side 1 are on the link. */
 static void
 counters_in(const struct sim_config *cfg)
 {

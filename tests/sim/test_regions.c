@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Memory regions end to end: rights of QP, region and window, kinds of memory, re-registration. */
+/* Memory regions end to end: rights of QP, region and window; kinds of memory; re-registration. */
 
 #include "mw_rig.h"
 
@@ -62,14 +62,14 @@ rights_in(const struct sim_config *cfg)
 			mr = region(&r, 1, r.mem, key | (key & (WR | AT) ? LW : 0));
 			one_right(&r, qp, key, mr->rkey, "region");
 			softhca_dereg_mr(mr);
-			/* the window's rights, not the region's, which has none */
+			/* the rights of the window, not of the region, which has none */
 			expect(&r, bind1(&r, mw, 64, 4096, key), SOFTHCA_WC_SUCCESS, "bind");
 			one_right(&r, qp, key, mw->rkey, "window");
 		}
 	}
 	sim_check(r.s, softhca_dealloc_mw(mw) == 0, "dealloc_mw");
 	reset(&r);
-	/* A region that may not be written takes no receive. */
+	/* a receive cannot use a region without local write */
 	mr = region(&r, 1, r.mem, RD);
 	for (unsigned int i = 0; i < 2; i++) {
 		struct softhca_sge sge = {va_of(&r, 0), 64, i ? r.mr->lkey : mr->lkey};
@@ -102,7 +102,7 @@ registrations_in(const struct sim_config *cfg)
 	struct rig r;
 
 	rig_open(&r, cfg, &patient);
-	/* Memory the process itself cannot write. */
+	/* memory that the process itself cannot write */
 	sim_check(r.s, ro != MAP_FAILED, "mmap");
 	memset(ro, 0x77, BYTES);
 	sim_check(r.s, mprotect(ro, BYTES, PROT_READ) == 0, "mprotect");
@@ -114,7 +114,7 @@ registrations_in(const struct sim_config *cfg)
 	reset(&r);
 	softhca_dereg_mr(mr);
 	munmap(ro, BYTES);
-	/* Counted from 0, at an address that is not the first of its page. */
+	/* zero-based, not at the start of a page */
 	mr = softhca_reg_mr(r.s->side[1].pd, r.mem + 100, 30000, LW | WR | RD | ZERO);
 	sim_check(r.s, mr != NULL && mr->addr == 0, "zero-based: %s", softhca_last_error(NULL));
 	memset(r.mem, 0, BYTES);
@@ -136,7 +136,7 @@ registrations_in(const struct sim_config *cfg)
 }
 SIM_TEST(registrations)
 
-/* What is not there is refused when it is registered, not found out by the engine. */
+/* Unmapped memory is refused at registration, not by the engine. */
 static void
 holes_in(const struct sim_config *cfg)
 {
@@ -162,7 +162,7 @@ holes_in(const struct sim_config *cfg)
 	REFUSED(softhca_reg_mr(pd, NULL, 1, LW), EFAULT);
 	REFUSED(softhca_reg_mr(pd, (void *)(UINTPTR_MAX - 10), 11, LW), EFAULT);
 	REFUSED(softhca_reg_mr_pages(pd, 0x1000, 2 * page, page, list, 2, LW), EFAULT);
-	/* The list would not even fit into memory. */
+	/* the list would not fit into memory */
 	REFUSED(softhca_reg_mr_pages(pd, 0x1000, page, page, list, UINT64_C(1) << 60, LW), EINVAL);
 	REFUSED(softhca_reg_mr_pages(pd, 0x1001, 2 * page, page, list, 2, LW), EINVAL);
 	REFUSED(softhca_reg_mr_pages(pd, 0x1000, page, 0, list, 1, LW), EINVAL);
@@ -200,7 +200,7 @@ rereg_in(const struct sim_config *cfg)
 	rig_open(&r, cfg, &patient);
 	second = memory(&r, 2 * BYTES);
 	mr = region(&r, 1, r.mem, LW | WR | RD);
-	/* Translation: the old key reaches nothing, the new one the new memory. */
+	/* translation: the old key is invalid, the new one refers to the new memory */
 	old = mr->rkey;
 	sim_check(r.s,
 		  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, second + 7,
@@ -211,7 +211,7 @@ rereg_in(const struct sim_config *cfg)
 	sim_check(r.s, holds(second + 7 + BYTES, 9000, 0x44), "wrong bytes");
 	expect(&r, put(&r, va_of(&r, 0), old, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "old key");
 	reset(&r);
-	/* Access: the same key, other rights. */
+	/* access: the same key with other rights */
 	old = mr->rkey;
 	sim_check(r.s, softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RD) == 0,
 		  "rereg_mr: %s", softhca_last_error(NULL));
@@ -220,7 +220,7 @@ rereg_in(const struct sim_config *cfg)
 	       "read");
 	expect(&r, put(&r, mr->addr, mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "write");
 	reset(&r);
-	/* PD: the QP's requests find the key no more; back again they do. */
+	/* PD: the QP's requests cannot use the key any more, until it is changed back */
 	pd = softhca_alloc_pd(r.s->side[1].ctx);
 	sim_check(r.s, softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_PD, pd, NULL, 0, 0) == 0,
 		  "rereg_mr: %s", softhca_last_error(NULL));
@@ -236,7 +236,7 @@ rereg_in(const struct sim_config *cfg)
 		  "rereg_mr: %s", softhca_last_error(NULL));
 	sim_check(r.s, softhca_dealloc_pd(pd) == 0, "dealloc_pd");
 	expect(&r, put(&r, va_of(&r, 0), mr->rkey, 8, 0x55), SOFTHCA_WC_SUCCESS, "all changed");
-	/* What fails changes nothing. */
+	/* a failed call changes nothing */
 	const struct {
 		uint32_t flags;
 		struct softhca_pd *pd;
@@ -264,7 +264,7 @@ rereg_in(const struct sim_config *cfg)
 		expect(&r, put(&r, va_of(&r, i), mr->rkey, 8, 0x56), SOFTHCA_WC_SUCCESS,
 		       "as before");
 	}
-	/* Nor with a window bound to it. */
+	/* nor with a window bound to it */
 	mw = window(&r, SOFTHCA_MW_TYPE_1);
 	{
 		struct softhca_mw_bind b = {SIGNAL, SIGNAL, {mr, va_of(&r, 0), 100, WR}};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What Linux rxe sent to another one, sent to a responder of ours with memory of the same shape at
- * the same addresses: it must give the answers the other rxe gave. It may acknowledge more than it
- * was asked for, and it counts no credits; what else differs is in the table below.
+ * Requests that Linux rxe sent to another rxe are sent to our responder, with equal memory at equal
+ * addresses: it must give the answers of the other rxe. It may acknowledge more than requested, and
+ * it does not count credits; a table below lists the other differences.
  *
- *   test_replay CAPTURE...
+ *  test_replay CAPTURE...
  */
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static const struct capture {
 	uint32_t recv_len;     /* [RECV] */
 	unsigned int late;     /* receives are posted after so many answers */
 	bool uc;
-	uint8_t nak; /* the standard's answer where rxe gives another */
+	uint8_t nak; /* the standard's syndrome, if rxe uses another one */
 } captures[] = {
 	{"rc_cas", 0x1227, SOFTHCA_MTU_256, 0x7f2d9278b000, 0},
 	{"rc_fadd", 0x14dd, SOFTHCA_MTU_256, 0x7f974ce89000, 0},
@@ -52,7 +52,7 @@ static const struct capture {
 	{"uc_all", 0x249a, SOFTHCA_MTU_256, 0x7f65a8745000, 8, .uc = true},
 };
 
-/* What a frame says, without addresses and keys. */
+/* The contents of a frame without addresses and keys. */
 struct answer {
 	uint8_t opcode, syndrome;
 	uint32_t psn, msn, len;
@@ -96,7 +96,7 @@ read_answer(const uint8_t *frame, const struct hca_roce_view *v, struct answer *
 	if (v->op->ext & HCA_EXT_AETH) {
 		a->syndrome = h.aeth.syndrome;
 		a->msn = h.aeth.msn;
-		/* credits, or the time to wait, are each end's own */
+		/* credits and RNR times may differ */
 		if (HCA_AETH_KIND(a->syndrome) != HCA_AETH_NAK)
 			a->syndrome = HCA_AETH_KIND(a->syndrome);
 	}
@@ -104,7 +104,7 @@ read_answer(const uint8_t *frame, const struct hca_roce_view *v, struct answer *
 	memcpy(a->copy, frame + v->payload, v->payload_len);
 }
 
-/* On the link: what the responder says, and nobody hears. */
+/* Observe the responder's frames on the link, which are then lost. */
 static bool
 look(void *arg, uint8_t *frame, uint32_t len)
 {
@@ -148,7 +148,7 @@ note_read(struct replay *r, const uint8_t *frame, const struct hca_roce_view *v)
 		r->reads[r->num_reads++ % MANY] = (struct read){h.atomic.va, v->psn};
 }
 
-/* So that READs and ATOMICs find what the first of them found there. */
+/* restored, so that READs and ATOMICs return what the first of them did */
 static void
 fill_memory(struct replay *r)
 {
@@ -171,7 +171,7 @@ fill_memory(struct replay *r)
 	}
 }
 
-/* Walks the capture; requests: only what is one, or is none. */
+/* Walk the capture; requests: only requests, else only answers. */
 static void
 each_frame(struct replay *r, bool requests,
 	   void (*fn)(struct replay *r, const uint8_t *frame, const struct hca_roce_view *v))
@@ -179,7 +179,7 @@ each_frame(struct replay *r, bool requests,
 	struct hca_roce_view v;
 	struct pcap_frame f;
 
-	r->file.pos = 24; /* behind the header */
+	r->file.pos = 24; /* after the header */
 	while (pcap_next_frame(&r->file, &f) > 0) {
 		sim_check(r->s, hca_roce_parse(f.data, f.len, &v) == 0, "%s: a bad frame",
 			  r->c->name);
@@ -228,7 +228,7 @@ send_request(struct replay *r, const uint8_t *frame, const struct hca_roce_view 
 
 	memcpy(tail, frame + v->bth, v->icrc - v->bth);
 	hca_roce_get_headers(tail, v->op, &h);
-	/* a wrong key stays wrong */
+	/* an invalid key stays invalid */
 	h.reth.rkey = h.reth.rkey - r->c->rkey + r->mr->rkey;
 	h.atomic.rkey = h.atomic.rkey - r->c->rkey + r->mr->rkey;
 	hca_roce_put_headers(tail, v->op, &h);

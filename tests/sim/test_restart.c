@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * An HCA that is closed, reset or left by its driver while everything runs over it: all services,
+ * An HCA that is closed, reset or abandoned by its driver while everything is in use: all services,
  * SRQs, XRC, windows. Then a new driver brings it up, and all of that works again with the other
- * HCA, which has noticed no more than silence.
+ * HCA, for which it was only silent.
  */
 
 #include "abi_bar.h"
@@ -15,7 +15,7 @@
 
 enum way_out {
 	BY_DRIVER,   /* the client is closed, then CLOSE_HCA */
-	BY_COMMAND,  /* CLOSE_HCA behind the driver's back */
+	BY_COMMAND,  /* CLOSE_HCA without telling the driver */
 	BY_REGISTER, /* the reset register of BAR0 */
 	WAYS_OUT
 };
@@ -54,7 +54,7 @@ load_open(struct load *l, struct sim *s)
 	expect(&l->w, bind1(&l->w, l->mw, 0, BYTES, WR | RD), SOFTHCA_WC_SUCCESS, "bind");
 }
 
-/* Some of everything, not waited for. */
+/* Some of everything, without waiting. */
 static void
 post_all(struct load *l)
 {
@@ -123,7 +123,7 @@ load_abandon(struct load *l, unsigned int lost)
 		sim_check(l->s, softhca_dereg_mr(l->w.local_mr) == 0, "dereg_mr");
 		sim_pair_abandon(l->w.p, lost);
 	} else {
-		/* Its own QP is dead by now; no bind unbinds. */
+		/* its QP is in ERR: no bind can unbind */
 		sim_pair_abandon(l->w.p, lost);
 		sim_check(l->s, softhca_dealloc_mw(l->mw) == 0, "dealloc_mw");
 		sim_check(l->s, softhca_dereg_mr(l->w.mr) == 0, "dereg_mr");
@@ -173,7 +173,7 @@ check_empty(struct sim *s, unsigned int side)
 	struct hca_usage u;
 
 	hca_usage(s->side[side].hca, &u);
-	/* After a reset not even what its driver had. */
+	/* after a reset not even the driver's own objects */
 	sim_check(s,
 		  u.qps <= s->side[side].base.qps && u.cqs <= s->side[side].base.cqs &&
 			  u.srqs <= s->side[side].base.srqs && u.mpts <= s->side[side].base.mpts,
@@ -205,11 +205,11 @@ one(struct sim *s, struct sim_rng *r, unsigned int side, enum way_out how)
 		sim_poll(s);
 	sim_restart(s, side);
 	check_empty(s, side);
-	/* What comes from the other side is for nobody here. */
+	/* packets from the other side find no QP here */
 	sim_run_for(s, 3000000);
 	load_abandon(&l, side);
 	sim_check_usage(s, true);
-	/* Everything again. */
+	/* everything again */
 	load_open(&l, s);
 	for (unsigned int i = 0; i < 100; i++) {
 		post_all(&l);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * As many QPs as an HCA can have, a quarter of them active at once with WRITE, SEND and READ in
- * turn: what one costs, how fairly they share the engine, and that all of them go away again with
- * requests under way, some one by one, the rest with their client. SIM_SCALE_LOG and SIM_SCALE_US
+ * As many QPs as an HCA supports, a quarter of them active at a time with WRITEs, SENDs and READs
+ * in turn: the memory each needs, how fairly they share the engine, and their destruction with
+ * requests outstanding, some one by one, the rest with their client. SIM_SCALE_LOG and SIM_SCALE_US
  * change the size.
  */
 
@@ -166,7 +166,7 @@ post_next(struct scale *x, uint32_t n)
 		sim_poll(x->s);
 }
 
-/* Completions of one side; every one makes room for the next request. */
+/* Completions of one side; each makes room for the next request. */
 static void
 reap(struct scale *x, unsigned int i, bool again)
 {
@@ -232,7 +232,7 @@ work_fairly(struct scale *x)
 	free(sorted);
 }
 
-/* In every room of the stack, what their allocators spend on it too. */
+/* In every layer, including the overhead of its allocator. */
 static void
 report_memory(struct scale *x)
 {
@@ -321,7 +321,7 @@ struct greedy {
 	struct softhca_qp *qp[GREEDY_QPS];
 };
 
-/* To a QP that does not exist, and nobody waits for the answer. */
+/* Requests to a QP that does not exist; the client does not wait for them. */
 static void
 greedy_open(struct scale *x, struct greedy *g)
 {
@@ -409,7 +409,7 @@ greedy_owner_in(const struct sim_config *way)
 	greedy_open(&x, &g);
 	honest_bytes(&x, 1000000);
 	hca_usage(x.s->side[0].hca, &u);
-	/* half of what is shared, and two for each QP */
+	/* half of the shared records, and two per QP */
 	sim_check(x.s, u.records > 300 && u.records < 800, "%u records in use", u.records);
 	parked = sim_counter(x.s, 0, "sq_parked_record");
 	during = honest_bytes(&x, 1000000);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Workers that sleep without a backstop alarm: a wake-up that is lost is a request that never
- * completes. Doorbells at random distances around the time after which workers sleep; with several
- * workers every edge and message between them wakes the next one, and commands wake the CEU's. (The
- * wire here has no interrupt: the worker of decap naps.) The environment's SLEEP_ROUNDS asks for
- * more.
+ * Workers that sleep without the alarm: if a wakeup is lost, a request never completes. Doorbells
+ * at random times around the one at which workers fall asleep; with several workers every edge and
+ * message between them wakes the next one, and commands wake that of the CEU. (The wire has no
+ * interrupt here, so the worker of decap takes short sleeps.) SLEEP_ROUNDS in the environment sets
+ * the number of rounds.
  */
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ seconds(void)
 	return (uint64_t)ts.tv_sec;
 }
 
-/* Some of the distances are short enough to meet a worker on its way to sleep. */
+/* Some pauses are short enough to meet a worker that is going to sleep. */
 static void
 pause_between(struct sim_rng *rng)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A request of UC or UD that fails here takes the send queue to SQE: what is behind it is flushed,
- * receives go on, and the program brings the queue back. In SQD it changes a UD QP's partition.
+ * A local error of a UC or UD request moves the send queue to SQE: later requests are flushed,
+ * receives continue, and the program restarts the queue. In SQD it changes a UD QP's partition.
  */
 
 #include "sim_test.h"
@@ -206,7 +206,7 @@ nothing_more(struct link *l)
 	sim_check(l->s, softhca_poll_cq(l->e[0].scq, 1, &wc) == 0, "one completion too many");
 }
 
-/* Ways a request fails at its own end */
+/* Local errors of a request */
 enum flaw {
 	FLAW_KEY,
 	FLAW_RANGE,
@@ -233,7 +233,7 @@ post_bad(struct link *l, enum flaw flaw, uint64_t id)
 	post(l, 0, &wr);
 }
 
-/* Before it all is done, behind it all is flushed, and the peer is heard all the while. */
+/* Earlier requests complete, later ones are flushed, and receives continue all the time. */
 static void
 one_error(struct link *l, enum flaw flaw, bool unsignalled)
 {
@@ -259,11 +259,11 @@ one_error(struct link *l, enum flaw flaw, bool unsignalled)
 	nothing_more(l);
 	check_state(l, 0, SOFTHCA_QPS_SQE);
 	check_state(l, 1, SOFTHCA_QPS_RTS);
-	/* What is behind it may have been on its way. */
+	/* later ones may have been sent already */
 	arrived = received(l, 1);
 	sim_check(l->s, arrived >= 2 && arrived <= 4, "%u arrived", arrived);
 	sim_check(l->s, received(l, 0) == 3, "not heard around the error");
-	/* In SQE: sends are flushed, receives go on. */
+	/* in SQE sends are flushed, receives continue */
 	send(l, 0, 6, f);
 	send(l, 1, 23, S);
 	send(l, 1, 24, S);
@@ -284,7 +284,7 @@ one_error(struct link *l, enum flaw flaw, bool unsignalled)
 	expect(l, 1, 25, SOFTHCA_WC_SUCCESS);
 	sim_check(l->s, received(l, 1) == 2 && received(l, 0) == 1, "not back in RTS");
 	nothing_more(l);
-	/* The receives that are left: none was flushed. */
+	/* the remaining receives: none was flushed */
 	left = 8 - arrived - 2;
 	for (unsigned int i = 0; i < left; i++)
 		send(l, 0, 9, S);
@@ -308,7 +308,7 @@ and_back_in(const struct sim_config *cfg)
 			struct link l;
 
 			link_open(&l, s, ud, gid);
-			/* Again and again the same QP. */
+			/* repeatedly with the same QP */
 			for (unsigned int flaw = 0; flaw < FLAWS; flaw++)
 				one_error(&l, flaw, flaw & 1);
 			link_close(&l);
@@ -318,7 +318,9 @@ and_back_in(const struct sim_config *cfg)
 }
 SIM_TEST(and_back)
 
-/* From SQE to ERR the receives are flushed too; from either the QP is as new after RESET. */
+/*
+ * A move from SQE to ERR flushes the receives, too; from either state RESET makes the QP like new.
+ */
 static void
 and_out_in(const struct sim_config *cfg)
 {
@@ -367,7 +369,7 @@ modify_ud(struct link *l, uint32_t state, uint32_t mask, uint16_t pkey_index)
 		  softhca_qp_state_str(state));
 }
 
-/* From SQD on a UD QP sends in the partition it was given there, and in no other. */
+/* After SQD a UD QP sends in the partition that was set there, and in no other. */
 static void
 other_partition_in(const struct sim_config *cfg)
 {

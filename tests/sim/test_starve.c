@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Everything is short: edges of 4 entries, pools of 64 mbufs, 8 records, a port that takes 0 or 1
- * frame per burst, and a link that goes away for a second.
+ * Scarce resources: edges of 4 entries, pools of 64 mbufs, 8 records, a port that accepts 0 or 1
+ * frame per burst, and a link that is down for a second.
  */
 
 #include "sim_mix.h"
@@ -100,7 +100,7 @@ tiny_in(const struct sim_config *cfg)
 }
 SIM_TEST(tiny)
 
-/* Stalls that end before the discard limit cost time, no frames. */
+/* Stalls shorter than the discard limit take time, but lose no frames. */
 static void
 short_stalls_in(const struct sim_config *cfg)
 {
@@ -123,7 +123,7 @@ short_stalls_in(const struct sim_config *cfg)
 }
 SIM_TEST(short_stalls)
 
-/* Stalls beyond the limit are losses: counted, and repaired. */
+/* Longer stalls lose frames: counted, and repaired. */
 static void
 long_stalls_in(const struct sim_config *cfg)
 {
@@ -139,7 +139,7 @@ long_stalls_in(const struct sim_config *cfg)
 	set_stall(s, &stalls);
 	for (unsigned int i = 0; i < 5; i++) {
 		post_all(s, five_ops[i], 100, 9000);
-		/* Something under way when the next stall begins. */
+		/* requests outstanding when the next stall begins */
 		sim_run_for(s, 50 * MS);
 		sim_finish(s, 100 * SIM_S);
 	}
@@ -150,8 +150,8 @@ long_stalls_in(const struct sim_config *cfg)
 SIM_TEST(long_stalls)
 
 /*
- * Almost a second without a frame taken, which is many times the patience of the QPs: their time
- * does not run while their frames wait, nor before the answer can be there.
+ * The port accepts no frame for almost a second, many times the retry time of the QPs: their
+ * timeouts do not run while their frames wait, nor before an answer is possible.
  */
 static void
 patience(const struct sim_config *cfg, uint32_t code, uint64_t ms)
@@ -182,9 +182,7 @@ patience(const struct sim_config *cfg, uint32_t code, uint64_t ms)
 static void
 stalled_for_a_second_in(const struct sim_config *cfg)
 {
-	/*
-	 * A generator takes small steps: it sees a tenth of it, which is ten times code 8 as well.
-	 */
+	/* the stepped executor advances in small steps: a tenth of it is ten times code 8, too */
 	if (cfg->executor == SIM_STEPPED) {
 		patience(cfg, 8, 90);
 		return;
@@ -194,7 +192,7 @@ stalled_for_a_second_in(const struct sim_config *cfg)
 }
 SIM_TEST(stalled_for_a_second)
 
-/* A port that never takes anything holds up nobody who destroys what he sent with. */
+/* A port that accepts nothing does not delay the destruction of QPs and regions. */
 static void
 destroyed_while_stalled_in(const struct sim_config *cfg)
 {
@@ -223,7 +221,7 @@ destroyed_while_stalled_in(const struct sim_config *cfg)
 }
 SIM_TEST(destroyed_while_stalled)
 
-/* The cable is pulled for a second in the middle, with 0 or 1 frame per burst around it. */
+/* The link is down for a second, with 0 or 1 frame per burst before and after. */
 static void
 link_down_in(const struct sim_config *cfg)
 {
@@ -253,7 +251,7 @@ link_down_in(const struct sim_config *cfg)
 }
 SIM_TEST(link_down)
 
-/* Random mixtures over a bad link, with all that. */
+/* Random operations over a bad link under these conditions. */
 static void
 everything_in(const struct sim_config *cfg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * 1,000 QPs created, connected, used and destroyed while others keep working, ten times over. All
+ * 1,000 QPs created, connected, used and destroyed while others keep working, ten times. Everything
  * that could leak is counted. SIM_STORM_QPS and SIM_STORM_ROUNDS change the size.
  */
 
@@ -42,7 +42,7 @@ traffic(struct sim *s, struct sim_pair *lasting)
 	sim_reap(s);
 }
 
-/* Pairs that are destroyed idle, busy, in error, or with everything still under way. */
+/* Pairs destroyed while idle, busy, in error, or with everything outstanding. */
 static void
 batch(struct sim *s, struct sim_pair *lasting, unsigned int round)
 {
@@ -67,7 +67,7 @@ batch(struct sim *s, struct sim_pair *lasting, unsigned int round)
 			traffic(s, lasting);
 	}
 	for (unsigned int i = 0; i < BATCH; i++) {
-		/* Every fourth is given the time to finish. */
+		/* every fourth pair may finish */
 		if (i % 4 == 0)
 			for (unsigned int k = 0; k < 20 && sim_outstanding(p[i]); k++)
 				traffic(s, lasting);

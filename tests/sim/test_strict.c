@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Against a peer that acknowledges only what asks for it (sim_strict.h), without ack timeouts: what
- * nobody asks for never completes. Every operation, alone and in chains, whatever stops the queue
- * behind it: its end, a local operation, an error, SQD.
+ * A peer that acknowledges only requests that ask for it (sim_strict.h), without ack timeouts: a
+ * request that does not lead to an acknowledgement never completes. Every operation, alone and in
+ * chains, whatever stops the queue after it: its end, a local operation, an error, SQD.
  */
 
 #include "sim_duo.h"
@@ -19,7 +19,7 @@ struct bench {
 	struct sim *s;
 	struct sim_strict x;
 	struct sim_pair *p;
-	struct softhca_mr *mr; /* what the window shows */
+	struct softhca_mr *mr; /* the region that the window is bound to */
 	struct softhca_mw *mw;
 	uint8_t *mem;
 	bool bound;
@@ -59,7 +59,7 @@ bench_close(struct bench *b)
 	free(b->mem);
 }
 
-/* LOCAL_INV of what is bound, BIND_MW of what is not. */
+/* LOCAL_INV of a bound window, BIND_MW of an unbound one. */
 static void
 post_local(struct bench *b)
 {
@@ -105,7 +105,7 @@ check_nothing_again(struct bench *b)
 		  (unsigned long long)again, (unsigned long long)ask);
 }
 
-/* WRITEs, and a request behind them that puts nothing on the wire. */
+/* WRITEs, followed by a request that sends nothing. */
 static void
 before_local_in(const struct sim_config *cfg)
 {
@@ -125,7 +125,7 @@ before_local_in(const struct sim_config *cfg)
 }
 SIM_TEST(before_local)
 
-/* Local operations anywhere in long chains without a fence, in order with everything else. */
+/* Local operations anywhere in long chains without a fence, in order with the rest. */
 static void
 among_locals_in(const struct sim_config *cfg)
 {
@@ -162,7 +162,8 @@ among_locals_in(const struct sim_config *cfg)
 SIM_TEST(among_locals)
 
 /*
- * A request that fails here completes behind everything before it, which nobody may have asked for.
+ * A request that fails locally completes after all before it, which may not have asked for an
+ * acknowledgement.
  */
 static void
 before_error_in(const struct sim_config *cfg)
@@ -205,7 +206,7 @@ is_drained(struct sim *s, void *arg)
 	return true;
 }
 
-/* SQD stops the queue between two requests of which the first has not asked. */
+/* SQD stops the queue after a request that has not asked. */
 static void
 before_sqd_in(const struct sim_config *cfg)
 {

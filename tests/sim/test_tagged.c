@@ -2,7 +2,7 @@
 
 /*
  * Every service over every kind of address, with and without a shared receive queue, on a clean
- * link and on bad ones: messages that carry their own proof.
+ * link and on bad ones, with self-describing messages.
  */
 
 #include "sim_mix.h"
@@ -54,7 +54,7 @@ check_reliable(struct sim *s)
 	}
 }
 
-/* Nothing is lost on a clean link, whatever the service, the address and the receive queue. */
+/* On a clean link nothing is lost, whatever the service, the address and the receive queue. */
 static void
 clean_link_in(const struct sim_config *cfg)
 {
@@ -104,7 +104,7 @@ bad_link_in(const struct sim_config *cfg)
 }
 SIM_TEST(bad_link)
 
-/* Many QPs of a service take from one SRQ. */
+/* Many QPs of a service receive from one SRQ. */
 static void
 shared_in(const struct sim_config *cfg)
 {

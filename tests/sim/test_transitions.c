@@ -2,8 +2,8 @@
 
 /*
  * modify_qp and query_qp as a program sees them: every pair of states for every type of QP, each
- * attribute left out or added, through library, driver and device. What was set is what query
- * answers; what is refused changes nothing. PSNs are those of the traffic.
+ * attribute left out or added, through library, driver and device. Query must return what was set;
+ * a refused call changes nothing. PSNs equal those of the traffic.
  */
 
 #include <errno.h>
@@ -128,7 +128,7 @@ random_address(struct one *o)
 	return a;
 }
 
-/* Good values for everything. */
+/* Valid values of all attributes. */
 static struct softhca_qp_attr
 random_attr(struct one *o, uint32_t to)
 {
@@ -212,7 +212,7 @@ query(struct one *o)
 	return a;
 }
 
-/* Fields in the mask are as in `set`, the others as in `before`. */
+/* Attributes in the mask are as in `set`, others as in `before`. */
 static void
 check_fields(struct one *o, uint32_t mask, const struct softhca_qp_attr *before,
 	     const struct softhca_qp_attr *set)
@@ -243,7 +243,7 @@ step(struct one *o, uint32_t to)
 		  softhca_last_error(o->ctx));
 }
 
-/* A request that cannot be gathered. */
+/* A request that fails to be gathered. */
 static void
 send_error(struct one *o)
 {
@@ -282,7 +282,7 @@ to_state(struct one *o, uint32_t state)
 		send_error(o);
 }
 
-/* Only services whose send errors do not end the connection get to SQE. */
+/* SQE exists only for services that keep the connection after send errors. */
 static bool
 reachable(const struct one *o, uint32_t state)
 {
@@ -303,7 +303,7 @@ accepted(struct one *o, const struct row *w, uint32_t mask)
 		  softhca_qp_state_str(w->from), softhca_qp_state_str(w->to), mask,
 		  softhca_last_error(o->ctx));
 	sim_check(o->s, sim_qp_state(o->s, o->qp) == w->to, "state");
-	/* RESET says little of itself: what has not been set then begins anew */
+	/* after RESET, attributes that were not set have their initial values */
 	if (w->to != RST && w->to != ERR && w->from != RST)
 		check_fields(o, mask, &before, &a);
 }
@@ -337,7 +337,7 @@ each_attribute(struct one *o, const struct row *w)
 		}
 		if (!fresh)
 			to_state(o, w->from);
-		fresh = true; /* and stays so: nothing has changed */
+		fresh = true; /* still so: nothing has changed */
 		refused(o, w->from, w->to, w->required ^ attr);
 	}
 }
@@ -416,7 +416,7 @@ believed_state_in(const struct sim_config *cfg)
 }
 SIM_TEST(believed_state)
 
-/* The device has moved on, the library has not heard of it. */
+/* The device has changed the state, which the library does not know. */
 static void
 outdated_in(const struct sim_config *cfg)
 {
@@ -435,7 +435,7 @@ outdated_in(const struct sim_config *cfg)
 		believes(&o, from[k], RTS, -EINVAL);
 		sim_check(s, o.qp->state == ERR, "not heard of it");
 	}
-	/* RTS to SQE by an error of its own: RTS to RTS is no way out */
+	/* from RTS to SQE by its own error: RTS to RTS does not leave it */
 	to_state(&o, SQE);
 	o.qp->state = RTS;
 	believes(&o, RTS, RTS, -EINVAL);
@@ -457,9 +457,7 @@ expect_psns(struct sim *s, struct softhca_qp *qp, uint32_t sq, uint32_t rq)
 	sim_check(s, a.rq_psn == (rq & 0xffffff), "rq_psn %#x, not %#x", a.rq_psn, rq);
 }
 
-/*
- * Each packet of a message takes one, those of a READ at the reader; across the end of the range.
- */
+/* Each packet of a message has a PSN, for READs at the requester; across the wrap. */
 static void
 live_psns_in(const struct sim_config *cfg)
 {
