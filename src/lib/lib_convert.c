@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory of the program that is to be registered and is not in the table yet: the file of a shared
- * mapping is found; private anonymous memory is exchanged in place, page by page of what the region
- * needs, for pages of the pool's file. What else lies on those pages stays what it is.
+ * Makes memory of the program shared when a region needs it and it is not in the table yet: for a
+ * shared mapping the file is found; private anonymous memory is exchanged in place, only the pages
+ * of the region, for pages of the pool's file. Other data on these pages is preserved.
  */
 
 #include <errno.h>
@@ -17,7 +17,9 @@
 #include "lib_share_impl.h"
 #include "lib_sys.h"
 
-/* A shared mapping is taken in such pieces, so that many regions in it are few pieces. */
+/*
+ * A shared mapping is divided into pieces of this alignment, so that many regions need few pieces.
+ */
 #define FOUND_ALIGN UINT64_C(0x200000)
 
 /* ---- shared mappings ---- */
@@ -34,7 +36,7 @@ adopt_shared(const struct lib_mapping *m, uint64_t va, uint64_t end)
 	piece.fd = lib_maps_file(m);
 	if (piece.fd < 0)
 		return NULL;
-	/* A large file is mapped by the daemon once. */
+	/* a daemon maps a large file only once */
 	if (fstat(piece.fd, &st) == 0 && (uint64_t)st.st_size > IPC_SMALL_FILE) {
 		first = m->start;
 		last = m->end;
@@ -134,7 +136,7 @@ lib_share_adopt(uint64_t va, uint64_t end, bool may_convert)
 
 /* ---- and back ---- */
 
-/* Is it still the memory it was? A program may have unmapped it. */
+/* Whether the memory is still the same; the program may have unmapped it. */
 static bool
 still_there(const struct lib_share *share)
 {
@@ -145,7 +147,7 @@ still_there(const struct lib_share *share)
 	       m.offset + (share->va - m.start) == share->offset;
 }
 
-/* The piece stays shared where that is all that can be done; it is used again when it is needed. */
+/* If this fails the piece stays shared, and is used again when it is needed. */
 static void
 convert_back(struct lib_share *share)
 {

@@ -19,8 +19,8 @@ lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number)
 }
 
 /*
- * Once per sleep, which its word tells from the next. Noted after the write: another thread that
- * finds it noted may rely on it.
+ * Kick at most once per sleep; each sleep has another word. It is noted after the write, so that
+ * another thread that reads it can rely on the kick.
  */
 void
 lib_doorbell_wake(struct lib_uar *uar, uint32_t word)
@@ -34,7 +34,7 @@ lib_doorbell_wake(struct lib_uar *uar, uint32_t word)
 }
 
 /*
- * A watcher tells of a daemon that has gone; whoever has none asks, which is no more than a load.
+ * If there is a watcher it detects the end of the daemon; otherwise ask, which costs only a load.
  */
 int
 lib_doorbell_full(struct lib_context *ctx)

@@ -3,29 +3,33 @@
 #define LIB_DOORBELL_H
 
 /*
- * The lossless doorbell FIFO of a UAR page, producer side. Take a slot first, then touch the queue,
- * then fill it: a doorbell is never lost. A slot once taken must be filled.
+ * Producer side of the doorbell FIFO of a UAR page, which never loses a doorbell. The order is:
+ * take a slot, write to the queue, fill the slot. A slot that was taken must be filled.
  *
- * Where the FIFO is full nobody waits: the chain announces itself in its first WQE and the mark of
- * the QP is set (struct hca_uar_page). That needs no memory of who did so: the device finds such a
- * chain at its mark, or at the next doorbell of the QP, whichever it takes first.
+ * When the FIFO is full nothing waits: the first WQE of a chain announces the chain, and the mark
+ * of the QP is set (struct hca_uar_page). No other state is needed: the device finds such a chain
+ * by its mark or at the next doorbell of the QP, whichever is first.
  */
 
 #include <errno.h>
 
 #include "lib_types.h"
 
+/* Initialize the producer side of the doorbell page `page` with number page_number. */
 void lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number);
 
-/* No slot: mark the QP. */
+/* No slot is free: mark the QP. */
 #define LIB_DOORBELL_FULL 1
 
-/* The FIFO is full: LIB_DOORBELL_FULL, or -EIO: the device is dead. */
+/* Called when the FIFO is full: returns LIB_DOORBELL_FULL, or -EIO: the device is dead. */
 int lib_doorbell_full(struct lib_context *ctx);
-/* The device looks at the QP: its announced chains, receives that wait for a kick. Full fence. */
+/*
+ * Make the device check the QP for announced chains and for receives that wait for a kick. Contains
+ * a full fence.
+ */
 void lib_doorbell_mark(struct lib_uar *uar, uint32_t qpn);
 
-/* One attempt: number of the slot taken, or false. */
+/* Try once to take a slot; *number: its doorbell number. False: the FIFO is full. */
 static inline bool
 lib_doorbell_try(struct lib_uar *uar, uint32_t *number)
 {
@@ -40,7 +44,7 @@ lib_doorbell_try(struct lib_uar *uar, uint32_t *number)
 
 			if (now == n)
 				return false;
-			n = now; /* somebody was faster: look at the next one */
+			n = now; /* another thread was faster: try the next number */
 			continue;
 		}
 		if (__atomic_compare_exchange_n(&uar->next, &n, n + 1, true, __ATOMIC_RELAXED,
@@ -51,7 +55,7 @@ lib_doorbell_try(struct lib_uar *uar, uint32_t *number)
 	}
 }
 
-/* 0: *number is to be filled; LIB_DOORBELL_FULL; -EIO. */
+/* Take a slot. 0: *number must be filled; LIB_DOORBELL_FULL; -EIO: the device is dead. */
 static inline int
 lib_doorbell_take(struct lib_context *ctx, uint32_t *number)
 {
@@ -62,9 +66,10 @@ lib_doorbell_take(struct lib_context *ctx, uint32_t *number)
 	return lib_doorbell_full(ctx);
 }
 
+/* Write to the kick descriptor, once per sleep; word: the sleep word that was read. */
 void lib_doorbell_wake(struct lib_uar *uar, uint32_t word);
 
-/* Wakes the worker if it sleeps. Behind a full fence, or again and again. */
+/* Wake the worker if it sleeps. Must come after a full fence, or be repeated. */
 static inline void
 lib_doorbell_kick(struct lib_uar *uar)
 {
@@ -75,9 +80,9 @@ lib_doorbell_kick(struct lib_uar *uar)
 }
 
 /*
- * Everything written to the queue before is visible to a device that sees the word. A worker that
- * goes to sleep sets its word, then looks at the page; here it is the other way round, so one of
- * the two sees the other.
+ * Fill a slot. A device that sees the word also sees everything written to the queue before. A
+ * worker that goes to sleep first sets its word and then checks the page; here the order is the
+ * reverse, so at least one of the two sees the other.
  */
 static inline void
 lib_doorbell_fill(struct lib_uar *uar, uint32_t number, uint64_t word)
@@ -90,7 +95,7 @@ lib_doorbell_fill(struct lib_uar *uar, uint32_t number, uint64_t word)
 		return;
 	}
 	__atomic_exchange_n(&uar->turn[slot], number + HCA_UAR_FIFO_SLOTS, __ATOMIC_SEQ_CST);
-#ifndef __x86_64__ /* there the exchange is a full fence */
+#ifndef __x86_64__ /* on x86-64 the exchange is a full fence */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 	lib_doorbell_kick(uar);

@@ -2,7 +2,7 @@
 #ifndef LIB_ERROR_H
 #define LIB_ERROR_H
 
-/* Note the reason for this thread (softhca_last_error()), set errno and return err (negative). */
+/* Record the reason for this thread (softhca_last_error()), set errno and return err (negative). */
 int lib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

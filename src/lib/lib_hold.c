@@ -30,7 +30,7 @@ refuse(int err)
 		strerror(err));
 }
 
-/* With faults of the kernel, or not at all: read(2) must wait, not fail. */
+/* The descriptor must handle faults of the kernel, too: read(2) must wait, not fail. */
 static int
 open_fd(void)
 {
@@ -89,8 +89,8 @@ protect(uint64_t va, uint64_t bytes, bool on)
 }
 
 /*
- * Whoever waits goes on, whatever fails here: without its descriptor the kernel holds nobody off,
- * and the next exchange opens another one.
+ * Release waiting writers whatever fails here: after its descriptor is closed the kernel blocks no
+ * writers, and the next exchange opens another one.
  */
 static void
 let_go(uint64_t va, uint64_t bytes)
@@ -102,7 +102,7 @@ let_go(uint64_t va, uint64_t bytes)
 		lib_hold_forget();
 }
 
-/* The pages this thread writes while it holds writers off: its stack, its errno */
+/* Pages that this thread writes while writers are blocked: its stack, its errno */
 static bool
 is_own(uint64_t va, uint64_t bytes)
 {
@@ -112,7 +112,7 @@ is_own(uint64_t va, uint64_t bytes)
 	       (va <= no && no - va < bytes);
 }
 
-/* volatile: no call of a memcpy() that somebody else looks after is made of it */
+/* volatile, so that the compiler does not call memcpy(), which may be intercepted */
 __attribute__((no_sanitize("address", "thread"))) void
 lib_hold_copy(void *to, const void *from, size_t bytes)
 {
@@ -124,8 +124,8 @@ lib_hold_copy(void *to, const void *from, size_t bytes)
 }
 
 /*
- * From here to the end nothing is written but this stack and fresh: a store to the range by this
- * thread would wait for itself.
+ * From here on only this stack and `fresh` are written: a store of this thread to the range would
+ * wait for itself.
  */
 static int
 copy_and_place(uint64_t va, uint64_t bytes, void *fresh)
@@ -139,7 +139,7 @@ copy_and_place(uint64_t va, uint64_t bytes, void *fresh)
 	lib_hold_copy(fresh, at, bytes);
 	if (lib_sys_move(fresh, bytes, at) != 0)
 		return -errno;
-	/* The range is not registered any more; who waits there tries again. */
+	/* the range is not registered any more; waiting writers repeat their access */
 	if (lib_sys_ioctl(hold_fd, UFFDIO_WAKE, &range) != 0)
 		lib_hold_forget();
 	return 0;
@@ -157,11 +157,12 @@ lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh)
 	if (is_own(va, bytes))
 		return lib_fail(-EOPNOTSUPP, "memory at %#llx is this thread's stack",
 				(unsigned long long)va);
-	/* Protection is of pages, so all of them must be there. */
+	/* only present pages can be protected */
 	if (lib_sys_madvise((void *)(uintptr_t)va, bytes, MADV_POPULATE_WRITE) != 0)
 		return lib_fail(-errno, "memory at %#llx: %s", (unsigned long long)va,
 				strerror(errno));
-	sigfillset(&all); /* a handler that wrote there would wait for the thread it interrupts */
+	/* a signal handler that writes there would block the thread it interrupts */
+	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = lib_sys_ioctl(hold_fd, UFFDIO_REGISTER, &reg) == 0 ? 0 : -errno;
 	if (err == 0) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Contexts that share memory with a daemon: a thread watches the channel, so that who only polls a
- * CQ learns that the daemon is gone. And of all contexts, fork() leaves the child nothing it could
- * harm the parent with.
+ * Life cycle of contexts. If a context shares memory with a daemon, a thread watches the
+ * connection, so that a program that only polls CQs learns when the daemon is gone. For all
+ * contexts: after fork() the child cannot harm the parent's.
  */
 
 #include <errno.h>
@@ -53,7 +53,7 @@ watcher_main(void *arg)
 	}
 }
 
-/* The thread is the library's: no signal of the program is delivered to it. */
+/* Block all signals in the thread, so that it never runs the program's handlers. */
 static int
 start_watcher(struct lib_context *ctx)
 {
@@ -107,7 +107,10 @@ fork_parent(void)
 	pthread_mutex_unlock(&contexts_lock);
 }
 
-/* What other threads held at fork() nobody gives back here: they are not in the child. */
+/*
+ * Locks that other threads held at fork() are never released here: those threads are not in the
+ * child.
+ */
 static void
 free_locks(struct lib_context *ctx)
 {
@@ -128,8 +131,8 @@ free_locks(struct lib_context *ctx)
 }
 
 /*
- * The doorbell page is not here; where it was lies nothing a store could harm. The child has no
- * contexts of its own yet, and may open some.
+ * The child has no doorbell page: stores to its address are harmless. The child has no contexts of
+ * its own yet and may open some.
  */
 static void
 fork_child(void)

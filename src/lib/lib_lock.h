@@ -3,8 +3,8 @@
 #define LIB_LOCK_H
 
 /*
- * The lock of one queue: held for tens of ns, so it spins; after a while it yields, because on a
- * machine with fewer CPUs than threads the holder may not be running.
+ * The lock of a queue. It is held for tens of ns, so a waiting thread spins; after a while it
+ * yields, because with fewer CPUs than threads the holder may not be running.
  */
 
 #include <sched.h>

@@ -78,7 +78,7 @@ search_open_files(const struct lib_mapping *mapping)
 		if (entry->d_name[0] == '.' || !is_file(n, mapping))
 			continue;
 		fd = fcntl(n, F_DUPFD_CLOEXEC, 0);
-		if (fd >= 0 && !is_file(fd, mapping)) { /* closed, and the number given away */
+		if (fd >= 0 && !is_file(fd, mapping)) { /* it was closed, and the number reused */
 			close(fd);
 			fd = -1;
 		}
@@ -96,7 +96,7 @@ lib_maps_file(const struct lib_mapping *mapping)
 
 	if (fd >= 0)
 		return fd;
-	/* The kernel's own link to the file is for the privileged. */
+	/* the kernel's own link to the file requires privileges */
 	snprintf(path, sizeof(path), "/proc/self/map_files/%llx-%llx",
 		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
 	fd = open(path, O_RDWR | O_CLOEXEC);

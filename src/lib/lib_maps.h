@@ -3,7 +3,7 @@
 #define LIB_MAPS_H
 
 /*
- * What is mapped in this process, as /proc/self/maps says it. Errors: negative errno with
+ * Mappings of this process according to /proc/self/maps. Errors are a negative errno with
  * lib_fail().
  */
 
@@ -13,17 +13,20 @@
 
 struct lib_mapping {
 	uint64_t start, end;
-	uint64_t offset; /* in the file, of start */
+	uint64_t offset; /* of start in the file */
 	dev_t dev;
 	ino_t inode; /* 0: no file */
 	bool read, write, shared;
-	bool stack; /* of the first thread */
+	bool stack; /* the first thread's */
 };
 
-/* The mapping va lies in; -EFAULT: none. */
+/* Find the mapping that contains va; 0, or -EFAULT: there is none. */
 int lib_maps_find(uint64_t va, struct lib_mapping *mapping);
 
-/* A descriptor of the file of a shared mapping, the caller's; -EOPNOTSUPP: it is not open here. */
+/*
+ * Duplicate a descriptor of the file of a shared mapping. Returns it, owned by the caller, or
+ * -EOPNOTSUPP: the process has no open descriptor of the file.
+ */
 int lib_maps_file(const struct lib_mapping *mapping);
 
 #endif

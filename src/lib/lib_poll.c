@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * poll_cq: CQEs (tables 3-3-1 .. 3-3-4) to work completions. A CQE belongs to software once its
- * owner byte says so; it is read after that byte, given back by writing the byte, and counted in
- * the consumer index after that.
+ * poll_cq: converts CQEs (tables 3-3-1 .. 3-3-4) to work completions. When the owner byte of a CQE
+ * says so, it belongs to software: it is read after that byte, returned by writing the byte, and
+ * then counted in the consumer index.
  */
 
 #include <errno.h>
@@ -11,10 +11,10 @@
 #include "lib_types.h"
 #include "lib_wait.h"
 
-/* CQEs ahead that are fetched while one is read: two cache lines */
+/* Number of CQEs to prefetch while one is read: two cache lines */
 #define POLL_PREFETCH 4
 
-/* What a completion of each send opcode is called */
+/* Completion opcodes of send opcodes */
 static const uint8_t send_wc[32] = {
 	[HCA_OP_RDMA_WRITE] = SOFTHCA_WC_RDMA_WRITE,
 	[HCA_OP_RDMA_WRITE_IMM] = SOFTHCA_WC_RDMA_WRITE,
@@ -28,7 +28,7 @@ static const uint8_t send_wc[32] = {
 	[HCA_OP_LOCAL_INV] = SOFTHCA_WC_LOCAL_INV,
 };
 
-/* Receives: by the low five bits of the BTH opcode of the last packet */
+/* Receives, by the low five bits of the BTH opcode of the last packet */
 struct recv_kind {
 	uint8_t opcode;
 	uint8_t flags;
@@ -90,9 +90,9 @@ take_send(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 	uint32_t tail = sq->tail;
 
 	if (__builtin_expect(sq->wr_id == NULL, 0))
-		return; /* a device that makes up completions */
+		return; /* the device has invented a completion */
 	wc->wr_id = sq->wr_id[index];
-	/* This WQE and the unsignalled ones before it are done. */
+	/* Complete this WQE and the unsignalled ones before it. */
 	__atomic_store_n(&sq->tail, tail + ((index - tail) & sq->mask) + 1, __ATOMIC_RELEASE);
 	wc->opcode = send_wc[cqe->opcode & 31];
 	wc->imm_data = 0;
@@ -100,8 +100,8 @@ take_send(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 }
 
 /*
- * The receive WQE a CQE names: of an SRQ, or in the order of the QP's own queue, where it is free
- * for another thread that posts as soon as tail has passed it.
+ * wr_id of the receive WQE of a CQE: of an SRQ, or the next of the QP's own queue, where another
+ * thread may reuse the WQE as soon as tail has passed it.
  */
 static inline uint64_t
 take_recv_wqe(struct lib_qp *qp, const struct hca_cqe *cqe)
@@ -132,11 +132,11 @@ take_recv(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 	wc->opcode = kind->opcode;
 	wc->wc_flags = kind->flags |
 		       ((hca_le32_to_cpu(cqe->flags) & HCA_CQE_GRH) != 0 ? SOFTHCA_WC_GRH : 0);
-	/* an immediate in network order, as it came; a key as a number */
+	/* an immediate in network order, as received; a key as a number */
 	wc->imm_data = kind->flags & SOFTHCA_WC_WITH_INV ? hca_le32_to_cpu(cqe->imm) : cqe->imm;
 }
 
-/* The QP is gone; what it took from an SRQ is free again all the same. */
+/* The QP is destroyed, but its WQE of an SRQ is freed. */
 static void
 skip_cqe(struct lib_cq *cq, const struct hca_cqe *cqe)
 {
@@ -148,7 +148,7 @@ skip_cqe(struct lib_cq *cq, const struct hca_cqe *cqe)
 		lib_srq_take(srq, hca_le32_to_cpu(cqe->wqe));
 }
 
-/* False: nobody here knows the QP (any more), the CQE is skipped. */
+/* Convert a CQE. False: no such QP (any more); the CQE is skipped. */
 static inline bool
 take_cqe(struct lib_cq *cq, const struct hca_cqe *cqe, struct softhca_wc *wc)
 {
@@ -229,7 +229,7 @@ softhca_poll_cq(struct softhca_cq *pub, int num_entries, struct softhca_wc *wc)
 		lib_wait_over();
 		return got;
 	}
-	/* Who waits for a completion of a daemon that is gone would wait for ever. */
+	/* a program that polls an empty CQ of a dead daemon must not wait for ever */
 	if (cq->ctx->progress == NULL) {
 		if (__builtin_expect(cq->ctx->dead, 0))
 			return lib_dead(cq->ctx);

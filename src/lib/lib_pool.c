@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The files the library's shared memory lies in, and memory from them: softhca_alloc() and queues.
- * Pieces below CHUNK are cut from chunks of that size, since every piece costs a mapping here and
- * in the daemon.
+ * The files of the library's shared memory, and allocation from them, for softhca_alloc() and
+ * queues. Pieces smaller than CHUNK are cut from chunks of that size, because every piece costs a
+ * mapping in this process and in the daemon.
  */
 
 #include <errno.h>
@@ -24,15 +24,15 @@
 #define CHUNK_PAGES ((uint32_t)(CHUNK / LIB_PAGE))
 
 struct lib_extent {
-	struct lib_extent *next; /* by offset; never adjacent */
+	struct lib_extent *next; /* ascending offsets; adjacent extents are merged */
 	uint64_t offset;
 	uint64_t bytes;
 };
 
-/* Small pieces share files of this size, larger ones have one each: IPC_SMALL_FILE says why. */
+/* Small pieces share files of this size, larger ones have a file each; IPC_SMALL_FILE says why. */
 struct lib_file {
 	struct lib_file *next;
-	int fd; /* -1: closed, as no device takes it any more */
+	int fd; /* -1: closed, because no other device can map it */
 	bool own;
 	dev_t dev;
 	ino_t inode;
@@ -118,7 +118,7 @@ drop_file(struct lib_file *f)
 	*link = f->next;
 	if (f->fd >= 0)
 		close(f->fd);
-	free(f->free); /* one extent at most: all of it */
+	free(f->free); /* at most one extent, the whole file */
 	free(f);
 }
 
@@ -178,7 +178,7 @@ lib_pool_attached(struct lib_file *file)
 	file->fd = -1;
 }
 
-/* What cannot be noted stays unused. */
+/* An extent that cannot be recorded for lack of memory stays unused. */
 void
 lib_pool_give(struct lib_file *pool, uint64_t bytes, uint64_t offset)
 {
@@ -220,7 +220,7 @@ lib_pool_is(const struct lib_file *file, const struct lib_mapping *m)
 	return m->dev == file->dev && m->inode == file->inode;
 }
 
-/* The objects stay where they are: fork() in a thread of many may not free. */
+/* The objects are not freed: the child of a multi-threaded process must not call free(). */
 void
 lib_pool_forget(void)
 {
@@ -253,7 +253,7 @@ lib_pool_place(uint64_t bytes)
 	return mem + before;
 }
 
-/* Mapped, all pages there, and nothing of it in a child of fork(). */
+/* Map a piece with all its pages present, and not inherited by children. */
 static int
 map_piece(struct lib_share *piece)
 {
@@ -307,7 +307,7 @@ free_piece(struct lib_share *share)
 
 /* ---- small pieces ---- */
 
-/* First of n free pages in a row, or CHUNK_PAGES */
+/* The first of n successive free pages, or CHUNK_PAGES */
 static uint32_t
 find_run(const struct lib_chunk *c, uint32_t n)
 {
@@ -387,7 +387,7 @@ lib_pool_tidy(struct lib_share *share)
 		drop_chunk(share->chunk);
 }
 
-/* Memory of one kind, whole pages; *share: where it lies */
+/* Allocate whole pages of one kind of memory; *share: the piece that contains them */
 static void *
 take(uint64_t bytes, enum lib_share_kind kind, struct lib_share **share)
 {
@@ -403,7 +403,7 @@ take(uint64_t bytes, enum lib_share_kind kind, struct lib_share **share)
 	return *share != NULL ? (void *)(uintptr_t)(*share)->va : NULL;
 }
 
-/* -EINVAL: not what take() gave. */
+/* Free memory of take(). -EINVAL: it is not; -EBUSY: a region lies in it. */
 static int
 give(void *mem, enum lib_share_kind kind)
 {

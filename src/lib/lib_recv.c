@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * post_recv: no doorbell. The producer count is released behind the WQEs; the device rereads it
- * when the queue seems empty. After the device has set `notify` (QP in ERR) a kick doorbell makes
- * it flush what was posted meanwhile.
+ * post_recv rings no doorbell. The producer count is released after the WQEs are written; the
+ * device rereads it when the queue seems empty. After the device has set `notify` (QP in ERR), a
+ * kick doorbell makes it flush the receives posted since.
  */
 
 #include <string.h>
@@ -21,7 +21,7 @@ lib_recv_judge(const struct lib_wq *wq, const struct softhca_recv_wr *wr)
 	return 0;
 }
 
-/* An all-zero unit ends the list, so SGEs without length are left out. */
+/* An all-zero unit ends the list, so empty SGEs are left out. */
 void
 lib_recv_build(struct lib_wq *rq, uint32_t index, const struct softhca_recv_wr *wr)
 {
@@ -72,8 +72,8 @@ post_all(struct lib_qp *qp, struct softhca_recv_wr **wr)
 }
 
 /*
- * The device sets notify, fences and flushes up to the producer it then sees; here the producer
- * was stored first. One of the two sees the other.
+ * The device sets notify, executes a fence, and flushes up to the producer count it then reads;
+ * here the producer count is stored first. So at least one side sees the other's store.
  */
 static void
 kick_if_asked(struct lib_qp *qp)

@@ -2,7 +2,7 @@
 
 /*
  * post_send: builds a chain of WQEs (tables 3-4-1 .. 3-4-13) and rings one doorbell for it. The
- * next unit of each WQE describes the one behind it, the doorbell the first.
+ * doorbell describes the first WQE, and the next unit of each WQE the following one.
  */
 
 #include <string.h>
@@ -11,19 +11,19 @@
 
 enum imm_kind {
 	IMM_NONE,
-	IMM_DATA, /* wire bytes */
-	IMM_KEY,  /* a key as a number */
+	IMM_DATA, /* in network order */
+	IMM_KEY,  /* a key, as a number */
 };
 
-/* What a WQE of a verbs opcode looks like; units of 16 bytes */
+/* Properties of the WQE of a verbs opcode; units of 16 bytes */
 struct send_op {
 	uint8_t op;	      /* HCA_OP_* */
-	uint8_t header_units; /* next, raddr, atomic; without those of the service */
+	uint8_t header_units; /* next, raddr, atomic; without the unit of the service */
 	bool raddr;
 	bool atomic;
 	uint8_t imm; /* enum imm_kind */
 	bool inline_ok;
-	uint16_t types; /* bits of QP types that may */
+	uint16_t types; /* bits of QP types that have it */
 };
 
 #define BIT(type) (1u << SOFTHCA_QPT_##type)
@@ -43,28 +43,28 @@ static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
 	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = {HCA_OP_ATOMIC_FA, 3, true, true, IMM_NONE, false,
 					     RELIABLE},
 	[SOFTHCA_WR_SEND_WITH_INV] = {HCA_OP_SEND_INV, 1, false, false, IMM_KEY, true, RELIABLE},
-	/* of no type: judge_local() */
+	/* no types here: judge_local() checks */
 	[SOFTHCA_WR_LOCAL_INV] = {HCA_OP_LOCAL_INV, 1, false, false, IMM_KEY, false, 0},
 	[SOFTHCA_WR_BIND_MW] = {HCA_OP_BIND_MW, 3, true, true, IMM_NONE, false, 0},
 };
 
 #define LOCAL_TYPES (BIT(RC) | BIT(UC))
 
-/* States a send request may be posted in: RTS, SQD, SQE, ERR (it is flushed in the last two) */
+/* States in which send requests may be posted: RTS, SQD, SQE, ERR (the last two flush them) */
 #define SENDABLE_STATES \
 	(1u << SOFTHCA_QPS_RTS | 1u << SOFTHCA_QPS_SQD | 1u << SOFTHCA_QPS_SQE | \
 	 1u << SOFTHCA_QPS_ERR)
 
-/* A request that has been judged: its opcode and its size in units of 16 bytes */
+/* A checked request: its opcode and its size in units of 16 bytes */
 struct judged_wr {
 	const struct send_op *op;
 	uint32_t units;
 };
 
-/* Flags that change nothing but bits of the WQE and the doorbell */
+/* Flags that only set bits of the WQE and the doorbell */
 #define PLAIN_FLAGS (SOFTHCA_SEND_FENCE | SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_SOLICITED)
 
-/* There are others: inline data, or what nobody knows. */
+/* There are other flags: inline data, or unknown ones. */
 static int
 judge_inline(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
 {
@@ -110,7 +110,7 @@ judge_ud(const struct lib_qp *qp, const struct softhca_send_wr *wr)
 	return 0;
 }
 
-/* Requests without data and peer; everything else that is no opcode for this type of QP. */
+/* Check requests without data and peer, and opcodes that this type of QP does not have. */
 static __attribute__((noinline)) int
 judge_local(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
 {
@@ -174,7 +174,7 @@ build_sge(struct hca_data_unit *unit, const struct softhca_sge *sge)
 	unit->addr = hca_cpu_to_le64(sge->addr);
 }
 
-/* Any number of them; out of the way of the usual one. */
+/* Any number of SGEs; kept apart from the usual case of one. */
 static __attribute__((noinline)) void
 build_sges(struct hca_data_unit *unit, const struct softhca_sge *sge, int n)
 {
@@ -212,7 +212,7 @@ build_remote(uint8_t *at, const struct softhca_send_wr *wr, bool atomic)
 _Static_assert(SOFTHCA_SEND_SOLICITED >> 1 == HCA_WQE_FLAG_SOLICITED, "one shift moves S and C");
 _Static_assert(SOFTHCA_SEND_SIGNALED << 2 == HCA_WQE_FLAG_SIGNALED, "one shift moves S and C");
 
-/* The unit of the service behind the next unit. */
+/* Write the unit of the service after the next unit. */
 static void
 build_extra(const struct lib_qp *qp, uint8_t *at, const struct softhca_send_wr *wr)
 {
@@ -266,7 +266,7 @@ link_wqe(uint8_t *previous, uint32_t offset, const struct judged_wr *judged, boo
 	next->nee_nds = hca_cpu_to_le32(HCA_NEXT_MAKE_NEE_NDS(fence, judged->units));
 }
 
-/* Build WQEs from *wr on; the first has been judged and there is room for it. */
+/* Build WQEs from *wr on; the first is checked and fits. */
 static int
 build_chain(struct lib_qp *qp, struct softhca_send_wr **wr, struct judged_wr judged, uint32_t room)
 {
@@ -303,7 +303,7 @@ build_chain(struct lib_qp *qp, struct softhca_send_wr **wr, struct judged_wr jud
 	return err;
 }
 
-/* The chain is complete: its first WQE says what the doorbell would have said. */
+/* The chain is complete: its first WQE announces it, because there is no doorbell. */
 static __attribute__((noinline)) void
 announce_chain(struct lib_qp *qp, uint32_t first, uint64_t word)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The table of shared pieces, what is attached where, and what regions lie in. */
+/* The table of shared pieces, their attachments, and the covers of regions. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,17 +14,17 @@
 #include "lib_sys.h"
 
 struct lib_cover {
-	struct lib_cover *next, **link; /* of the same context */
+	struct lib_cover *next, **link; /* list of the same context */
 	struct lib_share **share;
 	uint32_t count;
-	uint64_t va, end; /* reached where it is: whole pages; else 0 */
+	uint64_t va, end; /* whole pages that are accessed in place (foreign); else 0 */
 	struct lib_cover *next_foreign, **link_foreign;
 };
 
 pthread_mutex_t lib_share_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct lib_cover *foreign_covers;
-static struct lib_share **table; /* by va */
+static struct lib_share **table; /* ordered by va */
 static uint32_t table_count, table_room;
 
 /* ---- the table ---- */
@@ -67,7 +67,7 @@ lib_share_at(uint32_t i)
 	return i < table_count ? table[i] : NULL;
 }
 
-/* The objects stay where they are: fork() in a thread of many may not free. */
+/* The objects are not freed: the child of a multi-threaded process must not call free(). */
 void
 lib_share_clear(void)
 {
@@ -113,7 +113,7 @@ lib_share_remove(struct lib_share *share)
 		struct lib_attachment *a = share->attachments;
 
 		share->attachments = a->next;
-		a->ctx->ops->detach(a->ctx->ctl, a->handle); /* a daemon that is gone has let go */
+		a->ctx->ops->detach(a->ctx->ctl, a->handle); /* a dead daemon has released it */
 		free(a);
 	}
 	table_count--;
@@ -124,8 +124,8 @@ lib_share_remove(struct lib_share *share)
 }
 
 /*
- * The pages are this process's to make, the daemon takes none that is not there. Kernels that have
- * no call for it (before 5.14): a store to each that changes nothing.
+ * This process allocates the pages, because a daemon refuses missing ones. On kernels without a
+ * call for it (before 5.14): store to each page without changing it.
  */
 static void
 fill(const struct lib_share *share)
@@ -133,7 +133,7 @@ fill(const struct lib_share *share)
 	if (lib_sys_madvise((void *)(uintptr_t)share->va, share->length, MADV_POPULATE_WRITE) ==
 		    0 ||
 	    errno != EINVAL)
-		return; /* the daemon says what is missing */
+		return; /* the daemon reports what is missing */
 	for (uint64_t at = 0; at < share->length; at += LIB_PAGE)
 		__atomic_fetch_or((uint8_t *)(uintptr_t)(share->va + at), 0, __ATOMIC_RELAXED);
 }
@@ -164,7 +164,10 @@ lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 	if (err != 0) {
 		free(a);
 		err = lib_ctl_fail(ctx, err);
-		/* whoever gave a file means that one; another one is as good as none */
+		/*
+		 * a file named by the program must be usable; one that was found can be replaced by
+		 * slow access
+		 */
 		return err == -EBADF && share->kind == LIB_SHARE_FOUND ? -EOPNOTSUPP : err;
 	}
 	if (share->file != NULL)
@@ -218,7 +221,7 @@ cover_empty(struct lib_cover *cover)
 	free(cover);
 }
 
-/* The piece at va; what is private yet is made shared, at most up to end. */
+/* The piece that contains va; private memory is converted first, at most up to end. */
 static struct lib_share *
 piece_at(uint64_t va, uint64_t end, bool convert)
 {
@@ -231,7 +234,7 @@ piece_at(uint64_t va, uint64_t end, bool convert)
 	return lib_share_adopt(va, end, convert);
 }
 
-/* Whole pages from va to end. *share: where the last va was; tried first */
+/* Cover whole pages from va to end. *share: the last piece found, tried first */
 static int
 cover_range(struct lib_context *ctx, struct lib_cover *cover, uint64_t va, uint64_t end,
 	    bool convert, struct lib_share **share)
@@ -337,7 +340,7 @@ lib_share_foreign(uint64_t va, uint64_t end)
 	return false;
 }
 
-/* Once per context */
+/* Give the daemon access to /proc/self/mem, once per context. */
 static int
 give_memory(struct lib_context *ctx)
 {
@@ -364,7 +367,7 @@ give_memory(struct lib_context *ctx)
 	return err;
 }
 
-/* Pieces of the range stay shared as long as the region is there: nothing moves under it. */
+/* Hold the pieces of the range while the region exists, so that they are not converted. */
 static int
 hold_range(struct lib_cover *cover)
 {

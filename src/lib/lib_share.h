@@ -3,22 +3,23 @@
 #define LIB_SHARE_H
 
 /*
- * Memory of this process that lies in a file of shared memory, so that a daemon can map it too: a
- * table of the whole process, as memory is. A context attaches a piece when a region or a queue
- * first lies in it. Contexts of embedded HCAs need none of this.
+ * Memory of this process that lies in files of shared memory, so that a daemon can map it, too: a
+ * table for the whole process. A piece is attached to a context when the first region or queue of
+ * that context lies in it. Contexts of embedded HCAs do not need this.
  *
- * Where the pieces come from:
- *	QUEUE	  the library's own memory for queues
- *	ALLOC	  softhca_alloc()
- *	GIVEN	  softhca_attach(): the program names file and place
- *	FOUND	  a shared mapping of a memfd the program registers; its file is found
- *	CONVERTED private memory the program registers, exchanged in place for shared memory with
- *		  the same contents; changed back when the last region in it goes
+ * Origins of pieces:
+ *  QUEUE      the library's own memory for queues
+ *  ALLOC      softhca_alloc()
+ *  GIVEN      softhca_attach(): the program names file and offset
+ *  FOUND      a shared mapping of a memfd in which a region is registered; its file is found
+ *  CONVERTED  private memory in which a region is registered, exchanged in place for shared memory
+ *             with the same contents, and back after the last region in it is gone
  * QUEUE, ALLOC and CONVERTED lie in memfds of the library: pieces of up to IPC_SMALL_FILE bytes
- * share files of that size, which any number of devices may have; each larger one has a file of its
- * own, which the first device seals (ipc_proto.h).
+ * share files of that size, which any number of devices may map; each larger piece has a file of
+ * its own, which the first device seals (ipc_proto.h).
  *
- * One lock for the table; functions are thread safe. Errors: negative errno with lib_fail().
+ * One lock protects the table; all functions may be called from any thread. Errors are a negative
+ * errno with lib_fail().
  */
 
 #include <stdbool.h>
@@ -36,32 +37,41 @@ enum lib_share_kind {
 };
 
 /*
- * What a region lies in. It holds the pieces: none goes while it is there. A region may also lie
- * where nothing is shared (lib_cover_take_foreign()): that memory is neither converted nor
- * converted back meanwhile.
+ * The pieces that a region lies in, which are kept while the cover exists. A cover may also be of
+ * memory that is not shared (lib_cover_take_foreign()), which is then not converted meanwhile.
  */
 struct lib_cover;
 
-/* [va, va + length), attached to the context. convert: private memory may be exchanged. */
+/*
+ * Cover [va, va + length) with pieces attached to ctx. convert: private memory may be converted. 0
+ * or a negative errno; -EOPNOTSUPP: the memory cannot be shared, but accessed as foreign memory.
+ */
 int lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, bool convert,
 		   struct lib_cover **cover);
-/* Pages of `size` bytes, in any order, any number of times */
+/* The same for pages of `size` bytes, in any order, possibly repeated. */
 int lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t npages,
 			 uint64_t size, bool convert, struct lib_cover **cover);
-/* Nothing is attached: the device goes through the process's memory, which the context gives. */
+/*
+ * Cover memory that the device accesses through the process's memory file, which is given to the
+ * daemon. Nothing is attached.
+ */
 int lib_cover_take_foreign(struct lib_context *ctx, uint64_t va, uint64_t length,
 			   struct lib_cover **cover);
-/* NULL is nothing. The device does not know the region any more. */
+/* Free a cover after the device has deregistered the region; NULL is ignored. */
 void lib_cover_drop(struct lib_cover *cover);
 
-/* Zeroed memory for a queue, 4 KiB aligned, attached to the context; bytes as given to free. */
+/* Allocate zeroed memory for a queue, 4 KiB aligned and attached to ctx; NULL with lib_fail(). */
 void *lib_share_queue(struct lib_context *ctx, size_t bytes);
+/* Free memory of lib_share_queue(). */
 void lib_share_queue_free(void *mem);
 
-/* The context is gone, and its covers with it. */
+/* Drop attachments and covers of a context that is being closed. */
 void lib_share_forget(struct lib_context *ctx);
 
-/* Around fork(): called by lib_life.c, in this order. */
+/*
+ * Handlers around fork(), called by lib_life.c: in the parent before, in the parent after, in the
+ * child.
+ */
 void lib_share_fork_prepare(void);
 void lib_share_fork_parent(void);
 void lib_share_fork_child(void);

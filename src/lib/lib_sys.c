@@ -37,7 +37,7 @@ lib_sys_move(void *from, size_t bytes, void *to)
 		return 0;
 	if (got == MAP_FAILED)
 		return -1;
-	/* Elsewhere: the caller's mapping goes back to where it was. */
+	/* moved elsewhere: move the caller's mapping back */
 	syscall(SYS_mremap, got, bytes, bytes, flags, from);
 	errno = EFAULT;
 	return -1;

@@ -4,13 +4,13 @@
 
 /*
  * System calls on memory, made directly. Memory hooks of other libraries (registration caches of
- * MPI libraries, allocators, tracers) take the place of the C library's functions in every loaded
- * object. Some drop arguments (mremap() with four), others write to memory of their own, which may
- * be the memory that is held at that moment. Nothing here goes through a function anybody replaces,
- * takes a lock or writes memory, except errno on failure.
+ * MPI libraries, allocators, tracers) replace the C library's functions in every loaded object.
+ * Some drop arguments (mremap() with four), others write to their own memory, which may be the
+ * memory that is write-protected at that moment. These functions call nothing that can be replaced,
+ * take no lock, and write no memory but errno on failure.
  *
- * As the C library's functions of these names: MAP_FAILED or -1 with errno. An address that was
- * asked for with MAP_FIXED or MREMAP_FIXED is compared: another one is a failure (EFAULT).
+ * They behave as the C library's functions of these names: MAP_FAILED or -1 with errno. If
+ * MAP_FIXED or MREMAP_FIXED yields another address than requested, they fail with EFAULT.
  */
 
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 void *lib_sys_mmap(void *at, size_t bytes, int prot, int flags, int fd, uint64_t offset);
 int lib_sys_munmap(void *at, size_t bytes);
-/* Whole mappings change their place: MREMAP_MAYMOVE | MREMAP_FIXED. 0 or -1 */
+/* Move whole mappings (MREMAP_MAYMOVE | MREMAP_FIXED); 0 or -1. */
 int lib_sys_move(void *from, size_t bytes, void *to);
 int lib_sys_madvise(void *at, size_t bytes, int advice);
 int lib_sys_ioctl(int fd, unsigned long request, void *arg);

@@ -3,19 +3,19 @@
 #define LIB_WAIT_H
 
 /*
- * Giving way in poll_cq (giveway.h): the worker that is waited for may want this very CPU. Per
- * thread, whatever CQs of whatever contexts it polls. Where progress is manual the poll runs the
- * engine, and nothing of this.
+ * Yielding in poll_cq (giveway.h), because the worker that the program waits for may need this CPU.
+ * The state belongs to the thread, whatever CQs of whatever contexts it polls. With manual progress
+ * the poll runs the engine, and this is not used.
  */
 
 #include "giveway.h"
 
-/* Looks at the clock: only one poll in so many, unless the CPU is known to be shared. */
+/* Number of empty polls between two readings of the clock, unless the CPU is known to be shared. */
 #define LIB_WAIT_POLLS 32u
 
 struct lib_wait {
 	struct giveway giveway;
-	uint32_t polls; /* that may still pass without a look */
+	uint32_t polls; /* polls left before the next reading */
 };
 
 extern __thread struct lib_wait lib_wait
