@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Neighbours of the programs that benchmarks/shared-cpus measures.
+ * Programs that compete with those that benchmarks/shared-cpus measures.
  *
- *   crowd poll DEVICE    polls an empty CQ in a tight loop
- *   crowd sleep DEVICE   sleeps on a completion channel whose CQ is armed
- *   crowd burn           computes
- *   crowd punch DEVICE   attacks: punches holes into memory that its own requests read and write
+ *  crowd poll DEVICE    polls an empty CQ in a tight loop
+ *  crowd sleep DEVICE   sleeps on a completion channel whose CQ is armed
+ *  crowd burn           computes
+ *  crowd punch DEVICE   attacks: punches holes into memory that its own requests read and write
  *
- * Prints a line when it is ready and runs until it is killed.
+ * Prints a line when it is ready, and runs until it is killed.
  */
 
 #include <fcntl.h>
@@ -59,8 +59,8 @@ attached(const char *device, bool polls)
 /* ---- holes ---- */
 
 #define SMALL \
-	(UINT64_C(1) << 20) /* the daemon watches holes in it: who touches one ends this client */
-#define LARGE (UINT64_C(64) << 20) /* the daemon forbids holes in it once it is attached */
+	(UINT64_C(1) << 20) /* holes are possible in it, but an access to one ends the client */
+#define LARGE (UINT64_C(64) << 20) /* the daemon prevents holes in it after it is attached */
 #define DEPTH 32u
 #define REMOTE (SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE)
 
@@ -156,7 +156,7 @@ close_target(struct target *t)
 	close(t->fd);
 }
 
-/* Blocks all over its memory, read and written by the device. */
+/* Requests that make the device read and write all over the memory. */
 static bool
 keep_it_busy(struct target *t, uint64_t *at)
 {
@@ -180,7 +180,7 @@ keep_it_busy(struct target *t, uint64_t *at)
 	return softhca_poll_cq(t->cq, DEPTH, wc) >= 0;
 }
 
-/* Whatever the daemon makes of it: again from the beginning when it has ended this client. */
+/* Restarts whenever the daemon has ended this client. */
 static int
 punch(const char *device)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * tidy COMMAND...: runs a test so that nothing of it is left, also when it or this program is
+ * tidy COMMAND...: runs a test so that nothing of it is left, even if the test or this program is
  * killed.
  *
- * The test is the child of a keeper in a session of its own, which outlives both and is the parent
- * of all that a test leaves (PR_SET_CHILD_SUBREAPER). When the test has ended, or this program has,
- * the keeper ends what is left and removes the folder in which the test had its files:
+ * The test is the child of a keeper in its own session, which outlives both and becomes the parent
+ * of all processes that the test leaves (PR_SET_CHILD_SUBREAPER). After the test or this program
+ * has ended, the keeper kills what is left and removes the folder of the test's files:
  *
- *   TMPDIR, XDG_RUNTIME_DIR  a new folder below the TMPDIR of the caller, of a short path: sockets
- *   /run/dpdk, /run/netns    files of DPDK and names of network namespaces: file systems of this
- *                            test alone, where the caller may mount them
+ *  TMPDIR, XDG_RUNTIME_DIR  a new folder in the caller's TMPDIR, with a short path for sockets
+ *  /run/dpdk, /run/netns    files of DPDK and names of network namespaces: file systems private to
+ *                           the test, if the caller may mount them
  *
- * The exit status is the test's; 128 and the signal, if that ended it.
+ * The exit status is the test's, or 128 and the signal that ended it.
  */
 
 #include <errno.h>
@@ -31,7 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FOLDER_MAX 64 /* a socket in a folder in it: less than 108 */
+#define FOLDER_MAX 64 /* less than the 108 bytes of a socket's path */
 
 static char folder[FOLDER_MAX];
 
@@ -47,12 +47,12 @@ make_folder(void)
 		perror(folder);
 		exit(125);
 	}
-	chmod(folder, 01777); /* daemons of other users serve in it */
+	chmod(folder, 01777); /* daemons of other users create files in it */
 	setenv("TMPDIR", folder, 1);
 	setenv("XDG_RUNTIME_DIR", folder, 1);
 }
 
-/* What programs put there ends with the last process that sees this. */
+/* Mount a file system that disappears with the last process that sees it. */
 static void
 hide(const char *path)
 {
@@ -92,7 +92,9 @@ on_child(int number)
 	child_ended = 1;
 }
 
-/* Every process whose parent is the keeper: the test, or what it left. Returns how many. */
+/*
+ * Kill every process whose parent is the keeper: the test, or what it left. Returns their number.
+ */
 static unsigned int
 kill_children(bool tell)
 {
@@ -121,7 +123,7 @@ kill_children(bool tell)
 	return n;
 }
 
-/* Until the test ends or nobody waits for it; its status, or -1. */
+/* Wait until the test ends or the starting program is gone; the test's status, or -1. */
 static int
 wait_for(pid_t test, int lifeline)
 {
@@ -140,7 +142,7 @@ wait_for(pid_t test, int lifeline)
 	}
 }
 
-/* Children of those that are killed become ours in turn. */
+/* The children of killed processes become ours in turn. */
 static void
 sweep(bool tell)
 {
@@ -190,7 +192,7 @@ main(int argc, char **argv)
 	}
 	sigemptyset(&block);
 	sigaddset(&block, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &block, &mask); /* the keeper takes it in ppoll() only */
+	sigprocmask(SIG_BLOCK, &block, &mask); /* the keeper takes it only in ppoll() */
 	if (pipe2(life, O_CLOEXEC) != 0 || pipe2(report, O_CLOEXEC) != 0)
 		return 125;
 	switch (fork()) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What fork() does to shared memory. The child has none of the library's memory and none from
- * softhca_alloc() (MADV_DONTFORK). Where queues were it finds zeros, so that calls on the parent's
- * objects see empty queues before they are refused.
+ * Shared memory and fork(). A child does not inherit memory of the library and of softhca_alloc()
+ * (MADV_DONTFORK). In place of queues it gets zeros, so that calls with the parent's objects see
+ * empty queues before they are refused.
  */
 
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "lib_sys.h"
 
 /*
- * Converted memory was private, so the child is to have a copy of its own: made here, by the thread
- * that forks, put in place there. What other threads write meanwhile the child may have or not, as
- * with any memory.
+ * Converted memory was private, so the child must have its own copy: the forking thread makes it
+ * here, and the child puts it in place. As for all memory, concurrent stores of other threads may
+ * be in the copy or not.
  */
 static void
 make_copy(struct lib_share *share)
@@ -54,7 +54,7 @@ lib_share_fork_parent(void)
 	pthread_mutex_unlock(&lib_share_lock);
 }
 
-/* Without a copy (no memory) the child has a hole there rather than its parent's pages. */
+/* Without a copy (out of memory) the child has a hole there instead of the parent's pages. */
 static void
 place_copy(struct lib_share *share)
 {
@@ -64,7 +64,7 @@ place_copy(struct lib_share *share)
 		lib_sys_munmap(at, share->length);
 }
 
-/* What cannot be put there is a hole: the parent's pages are not in the child (MADV_DONTFORK). */
+/* On failure a hole remains: the child does not have the parent's pages (MADV_DONTFORK). */
 static void
 put_zeros(const struct lib_share *share)
 {

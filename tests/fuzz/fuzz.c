@@ -83,7 +83,7 @@ fuzz_eal_start(void)
 	if (started)
 		return;
 	snprintf(prefix, sizeof(prefix), "--file-prefix=fuzz%d", (int)getpid());
-	/* Tests run side by side: EAL must not tie us to one CPU. */
+	/* tests run in parallel, so the EAL must not bind us to one CPU */
 	sched_getaffinity(0, sizeof(cpus), &cpus);
 	fuzz_check(rte_eal_init(RTE_DIM(argv) - 1, argv) >= 0, "rte_eal_init");
 	sched_setaffinity(0, sizeof(cpus), &cpus);

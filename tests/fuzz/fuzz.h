@@ -3,8 +3,8 @@
 #define TESTS_FUZZ_FUZZ_H
 
 /*
- * What the fuzz targets share. A target is LLVMFuzzerTestOneInput() and nothing else; it is linked
- * with libFuzzer (-Dfuzz=true) or with replay.c, which feeds it files.
+ * Shared by the fuzz targets. A target is only LLVMFuzzerTestOneInput(); it is linked with
+ * libFuzzer (-Dfuzz=true) or with replay.c, which feeds it files.
  */
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Says what is wrong and aborts, which is how libFuzzer learns of it. */
+/* Print what is wrong and abort, which libFuzzer detects. */
 void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #define fuzz_check(condition, ...) \
@@ -22,17 +22,17 @@ void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2), nor
 			fuzz_fail(__VA_ARGS__); \
 	} while (0)
 
-/* Starts the EAL at the first call; memory of ordinary pages, no devices. */
+/* Start the EAL, at the first call, with ordinary pages and without devices. */
 void fuzz_eal_start(void);
 
 /*
- * LeakSanitizer does not see pointers that lie in memory of the EAL: what is allocated between the
- * two lives as long as the process.
+ * LeakSanitizer does not see pointers in memory of the EAL: allocations between these two calls are
+ * not checked for leaks.
  */
 void fuzz_lsan_disable(void);
 void fuzz_lsan_enable(void);
 
-/* Bytes of an input, read in order; past its end everything is 0. */
+/* The bytes of an input, read in order; beyond its end all are 0. */
 struct fuzz_input {
 	const uint8_t *p, *end;
 };
@@ -57,7 +57,7 @@ fuzz_u16(struct fuzz_input *in)
 	return (uint16_t)(lo | fuzz_u8(in) << 8);
 }
 
-/* At most max bytes; *n says how many there were. */
+/* Take at most max bytes; *n: the number taken. */
 static inline const uint8_t *
 fuzz_bytes(struct fuzz_input *in, size_t max, size_t *n)
 {

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A second program beside the one of world.c, which rings wherever it can reach, with objects that
- * come and go. The input is a list of steps: a byte that names the step (its low four bits), then
- * what the step takes:
+ * A second program beside the one of world.c, which writes to every part of its doorbell page and
+ * queues and creates and destroys objects. The input is a list of steps: a byte that names the step
+ * (its low bits), then its parameters:
  *
- *   0   word() below: a doorbell in its turn; one for a QP of somebody else must be counted so
- *   1   u8 slot, word(): any slot of the FIFO, in any order
- *   2   u8 slot, u8 half, u16 twice: half a word, as a torn store leaves it
- *   3   word(): the register's place
- *   4   8 bytes: any word, in its turn
- *   5   u8 QP, u8 kind, u8 length: a request through the library
- *   6   u8 QP or SRQ: a receive through the library
- *   7   u8 CQ, u8 what, u16: consumer index, arm word, request for an event, poll
- *   8   u8 QP or SRQ, u8 offset, u16: producer record
- *   9   u8 QP or SRQ, u16 offset, u8 n, n bytes: into a queue
- *   10  u8 what: an object is made
- *   11  u8 what: an object is destroyed
- *   12  u8 QP, u8 state: modify_qp
- *   13  the program ends, with all it has, and starts again
- *   14  u8: time passes, so many units of 1 us
- *   15  the device runs once
- *   19  u8 whose, u16: the mark of a QP; 30 and 31 of whose: words of marks as they come
+ *  0   word() below: a doorbell in its turn; one for another client's QP must be counted as such
+ *  1   u8 slot, word(): any slot of the FIFO, in any order
+ *  2   u8 slot, u8 half, u16 twice: half a word, as after a torn store
+ *  3   word(): into the register's place
+ *  4   8 bytes: any word, in its turn
+ *  5   u8 QP, u8 kind, u8 length: a request through the library
+ *  6   u8 QP or SRQ: a receive through the library
+ *  7   u8 CQ, u8 what, u16: consumer index, arm word, request for an event, poll
+ *  8   u8 QP or SRQ, u8 offset, u16: producer record
+ *  9   u8 QP or SRQ, u16 offset, u8 n, n bytes: into a queue
+ *  10  u8 what: create an object
+ *  11  u8 what: destroy an object
+ *  12  u8 QP, u8 state: modify_qp
+ *  13  the program ends with all its objects, and starts again
+ *  14  u8: so many microseconds pass
+ *  15  the device runs once
+ *  19  u8 whose, u16: the mark of a QP; whose 30 and 31: whole words of marks
  *
- * Whatever happens: nothing of the first program changes, what it has under way goes its way,
- * nothing leaks, and no doorbell is counted twice.
+ * Whatever happens, nothing of the first program changes, its outstanding requests proceed, nothing
+ * leaks, and no doorbell is counted twice.
  */
 
 #include <stdlib.h>
@@ -40,9 +40,9 @@
 #define CQS 2u
 #define MEM 4096u
 #define DEPTH 8u
-/* Until here none of the first program's ack timeouts (4.2 ms) is over. */
+/* Before this time no ack timeout (4.2 ms) of the first program expires. */
 #define CALM_NS 3000000u
-/* Time in which the device looks at every open page. */
+/* Polls in which the device checks every open page. */
 #define SCAN_POLLS 60u
 
 struct ringer {
@@ -55,10 +55,10 @@ struct ringer {
 	struct softhca_qp *qp[QPS];
 	uint8_t *mem;
 	uint32_t gone; /* QPN of the QP destroyed last */
-	bool wild;     /* slots were filled out of turn: nobody knows what is taken when */
+	bool wild;     /* slots were filled out of turn: which ones are taken is unknown */
 };
 
-/* The first program as it was. */
+/* The first program's initial state. */
 struct bystander {
 	struct hca_qp fresh;
 	struct hca_uar_page page;
@@ -103,7 +103,7 @@ make_qp(struct ringer *x, unsigned int i)
 	if (x->qp[i] != NULL || x->pd == NULL || a.send_cq == NULL)
 		return;
 	x->qp[i] = softhca_create_qp(x->pd, &a);
-	if (x->qp[i] != NULL && i != 3) /* the last one stays where it is */
+	if (x->qp[i] != NULL && i != 3) /* the last one is not changed */
 		world_connect(x->w, x->qp[i]);
 }
 
@@ -127,7 +127,7 @@ make_object(struct ringer *x, uint8_t what)
 	}
 }
 
-/* What is still used stays. */
+/* Objects in use are not destroyed. */
 static void
 destroy_object(struct ringer *x, uint8_t what)
 {
@@ -168,7 +168,7 @@ ringer_open(struct ringer *x)
 	x->wild = false;
 }
 
-/* Whatever it has goes with it. */
+/* Closing it destroys all its objects. */
 static void
 ringer_close(struct ringer *x)
 {
@@ -198,7 +198,7 @@ word(const struct ringer *x, struct fuzz_input *in, bool *foreign)
 	else if (whose == QPS + WORLD_QPS)
 		qpn = x->gone;
 	else if (whose == QPS + WORLD_QPS + 1)
-		qpn = index; /* reserved numbers, and entries whose tag is another */
+		qpn = index; /* reserved numbers, and entries with another tag */
 	return HCA_DB_MAKE(index & (index & 0x8000 ? 0xffff : DEPTH - 1), op >> 5 & 1, op & 31, qpn,
 			   size);
 }
@@ -209,7 +209,7 @@ ring(struct ringer *x, uint64_t w)
 	struct lib_uar *uar = &lib_ctx(x->ctx)->uar;
 	uint32_t number;
 
-	/* 0 is no word: the slot would stay taken and empty for ever. */
+	/* 0 is not a word: the slot would stay taken and empty for ever */
 	if (w == 0 || !lib_doorbell_try(uar, &number))
 		return false;
 	lib_doorbell_fill(uar, number, w);
@@ -228,7 +228,7 @@ ring_in_turn(struct ringer *x, struct fuzz_input *in)
 		ring(x, w);
 		return;
 	}
-	/* What rang before is taken first. */
+	/* earlier doorbells are taken first */
 	world_poll(x->w, SCAN_POLLS);
 	if (!ring(x, w))
 		return;
@@ -258,7 +258,8 @@ torn(struct ringer *x, struct fuzz_input *in)
 }
 
 /*
- * A mark is a bit: of a QP, of somebody else's, or words of bits, with and without the one above.
+ * A mark is a bit: of a QP, of another client's, or whole words of bits, with and without the
+ * summary bit.
  */
 static void
 mark(struct ringer *x, struct fuzz_input *in)
@@ -348,7 +349,7 @@ touch_cq(struct ringer *x, struct fuzz_input *in)
 	}
 }
 
-/* The send queue of a QP, or the SRQ; NULL: not there. */
+/* The send queue of a QP, or the SRQ; NULL: it does not exist. */
 static struct lib_wq *
 queue_of(struct ringer *x, uint8_t which)
 {
@@ -372,7 +373,7 @@ touch_record(struct ringer *x, struct fuzz_input *in)
 		r = ((struct lib_qp *)x->qp[which])->rq_record;
 	if (r == NULL)
 		return;
-	/* Mostly the count itself. */
+	/* mostly the count itself */
 	at = at & 3 ? 0 : at / 4 % (sizeof(*r) / 4);
 	__atomic_store_n((uint32_t *)(void *)r + at, v & 0x8000 ? v << 16 : v, __ATOMIC_RELEASE);
 }

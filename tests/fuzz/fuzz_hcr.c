@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The command register: any driver, however wrong. The input is a list of steps on a device that
- * has been reset and, if the first byte of the input is odd, initialized: a byte that names the
- * step (its low three bits), then what the step takes:
+ * The command register with any driver, however wrong. The input is a list of steps on a device
+ * that has been reset and, if the first byte of the input is odd, initialized: a byte that names
+ * the step (its low three bits), then its parameters:
  *
- *   0  u8 command (place in HCA_CMD_LIST), u8 op_modifier, u8 in_modifier, u8 how:
- *      1: completion by event; 2: QPN with its tag; 4, 8: input, output mailbox elsewhere
- *   1  u8 object: a good mailbox (image() below)
- *   2  u16 offset, u8 n, n bytes: into the input mailbox
- *   3  u16 offset, u8 n: that many times FFh into the input mailbox
- *   4  28 bytes: the whole register
- *   5  u8 offset, u32: any word of the EQ consumer indexes, or a reset
- *   6  u16 offset, u8 n, n bytes: into the user's queues
- *   7  the device runs once
+ *  0  u8 command (index in HCA_CMD_LIST), u8 op_modifier, u8 in_modifier, u8 how:
+ *     1: completion by event; 2: QPN with its tag; 4, 8: input, output mailbox elsewhere
+ *  1  u8 object: a valid mailbox (image() below)
+ *  2  u16 offset, u8 n, n bytes: into the input mailbox
+ *  3  u16 offset, u8 n: that many bytes FFh into the input mailbox
+ *  4  28 bytes: the whole register
+ *  5  u8 offset, u32: any word of the EQ consumer indexes, or a reset
+ *  6  u16 offset, u8 n, n bytes: into the user's queues
+ *  7  the device runs once
  *
- * A command ends in bounded time, memory that is in no window stays as it is, and a reset brings
- * everything back.
+ * Each command ends in bounded time, memory outside the windows does not change, and a reset
+ * restores everything.
  */
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@
 #define QPN(i) HCA_QPN_MAKE(0x155, i, LOG_QPS)
 #define POLLS 3000u
 #define STEPS_MAX 64u
-/* Places in the driver's block; the user's holds queues, 8 KiB each. */
+/* Offsets in the driver's block; the user's block holds queues, 8 KiB each. */
 #define D_IN (128u << 10)
 #define D_OUT (D_IN + HCA_MBOX_SIZE)
 #define D_EQ (D_IN + 2 * HCA_MBOX_SIZE)
@@ -110,7 +110,10 @@ post(struct hcr_world *w, uint32_t ctrl, uint32_t in_mod, uint64_t in, uint64_t 
 	hca_bar_store(b, HCR(ctrl), ctrl);
 }
 
-/* With an event a command may wait for room in an EQ nobody empties; then go is clear already. */
+/*
+ * A command that completes by event may wait for room in an EQ that is not read; go is cleared
+ * before.
+ */
 static uint32_t
 command(struct hcr_world *w, uint16_t op, uint8_t mod, uint32_t in_mod)
 {
@@ -148,7 +151,7 @@ image_init_hca(struct hcr_world *w)
 	m->mtt_base = hca_cpu_to_be64(V_MTT);
 }
 
-/* MPT and MTT indexes follow the places: 1 is the EQ, 2 and up the user's queues. */
+/* MPT and MTT indexes follow the offsets: 1 is the EQ, from 2 on the user's queues. */
 static void
 image_mpt(struct hcr_world *w, uint32_t i)
 {
@@ -238,7 +241,7 @@ image_gid(struct hcr_world *w)
 	m->mac[0] = 2;
 }
 
-/* The attributes a transition asks for; everything else is in the image of the QPC. */
+/* The attributes that a transition requires; the image of the QPC has the rest. */
 static void
 image_modify(struct hcr_world *w, uint32_t i)
 {
@@ -319,7 +322,7 @@ run_command(struct hcr_world *w, struct fuzz_input *in)
 	     : in_mod == 0xff ? UINT32_MAX
 			      : in_mod,
 	     src, dst);
-	/* A command whose event finds no room keeps the next one waiting: then reset. */
+	/* a command whose event finds no room delays the next one: reset */
 	if (how & 1)
 		hca_poll(w->h, 0, w->now += 1000);
 	else
@@ -454,7 +457,7 @@ good(struct hcr_world *w, uint8_t what, uint16_t op, uint8_t mod, uint32_t in_mo
 	fuzz_check(status == HCA_STAT_OK, "command %#x on a fresh device: status %u", op, status);
 }
 
-/* Memory, an EQ, two CQs and a QP in INIT: most commands have something to work on. */
+/* Create memory, an EQ, two CQs and a QP in INIT, so that most commands have an object. */
 static void
 initialize(struct hcr_world *w)
 {
@@ -492,7 +495,7 @@ check_empty(struct hcr_world *w)
 		   "a reset leaves %u QPs, %u CQs, %u EQs, %u MPTs", u.qps, u.cqs, u.eqs, u.mpts);
 	fuzz_check(u.records == 0 && u.full_records == 0 && u.tx_mbufs == 0 && u.resp_mbufs == 0,
 		   "a reset leaves records or mbufs");
-	/* every byte equals the one before */
+	/* each byte equals the one before */
 	fuzz_check(w->foreign[0] == 0xa5 && memcmp(w->foreign, w->foreign + 1, BLOCK - 1) == 0,
 		   "memory outside all windows was written");
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The server's end of the control channel: an input is a conversation of one client. Each request
- * is a byte for the op, a byte for its shape (length, which descriptor) and its body. What is well
- * formed is executed on the real driver and device; at the end of the client nothing of it may be
- * left.
+ * The server's end of the control channel: an input is the conversation of one client. Each request
+ * is a byte for the op, a byte for its form (length, descriptor) and its body. Well-formed requests
+ * are executed by the real driver and device; after the client has ended nothing of it may be left.
  */
 
 #include <fcntl.h>
@@ -21,7 +20,7 @@
 #define REQUESTS_MAX 64u
 #define FILE_BYTES (1u << 20)
 
-/* What a shape byte says: bit 7 a body of another length (bits [4:0]); [6:5] which file. */
+/* Form byte: bit 7: a body of another length (bits [4:0]); [6:5]: which file. */
 #define SHAPE_OTHER_LENGTH 0x80u
 #define SHAPE_FILE(s) ((s) >> 5 & 3u)
 
@@ -35,7 +34,7 @@ static const uint32_t sizes[IPC_OP_COUNT] = {
 #undef X
 };
 
-/* Two that are accepted, one that is not sealed, one that is no file. */
+/* Two valid files, one that is not sealed, and a descriptor that is not a file. */
 static void
 make_files(void)
 {
@@ -73,7 +72,7 @@ begin(struct ipc_session *s, struct hca_driver *drv)
 	};
 }
 
-/* The body the input gives: of the op's size unless the shape says otherwise. */
+/* Read the body from the input: of the op's size unless the form byte sets another one. */
 static uint32_t
 read_body(struct fuzz_input *in, uint16_t op, uint8_t shape, uint8_t *body)
 {

@@ -2,16 +2,16 @@
 
 /*
  * The receive path of a whole HCA. The input is a list of steps: a byte that names the step (its
- * low three bits), then what the step takes:
+ * low three bits), then its parameters:
  *
- *   0  u16 n, n bytes: a frame as it is
- *   1  u16 n, n bytes: a frame whose lengths, addresses, QPN and ICRC are made right
- *   2-4  a packet from the peer of a QP, in few bytes (packet() below), all of it right
- *   5  u8: time passes, the square of it in units of 10 us
- *   6  u8 kind, u8 length / 4: post a request, or a receive
- *   7  the device runs once
+ *  0    u16 n, n bytes: a frame, unchanged
+ *  1    u16 n, n bytes: a frame; lengths, addresses, QPN and ICRC are corrected
+ *  2-4  a correct packet of a QP's peer, in few bytes (packet() below)
+ *  5    u8: time passes, its square in units of 10 us
+ *  6    u8 kind, u8 length / 4: post a request, or a receive
+ *  7    the device runs once
  *
- * Several frames in a row come in one burst.
+ * Successive frames arrive in one burst.
  */
 
 #include <string.h>
@@ -26,12 +26,13 @@
 #define CTL_ACKREQ 0x01u
 #define CTL_SE 0x02u
 #define CTL_BAD_PAD 0x04u
-#define CTL_FROM_UNA 0x08u /* PSN counts from the oldest unacknowledged one, not the expected */
-#define CTL_REGION 0x10u   /* RETH and AtomicETH: put a region's key and address in */
-#define CTL_WHICH(c) ((c) >> 5 & 3) /* which: enum world_region */
+/* PSN relative to the oldest unacknowledged one, not to the expected one */
+#define CTL_FROM_UNA 0x08u
+#define CTL_REGION 0x10u	    /* set key and address of a region in RETH or AtomicETH */
+#define CTL_WHICH(c) ((c) >> 5 & 3) /* enum world_region */
 #define CTL_MIGREQ 0x80u
 
-/* Fuzzers do not guess 32-bit keys and 64-bit addresses: the low bits become an offset. */
+/* Fuzzers cannot guess 32-bit keys and 64-bit addresses, so the low bits are used as an offset. */
 static void
 put_region(struct world *w, uint8_t *ext, unsigned int which)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The session layer: a server with its socket, its threads and what closes descriptors, and two
- * clients made of the input. They say whole messages, parts of messages and too much, with
- * descriptors of every kind, read replies or not, and close at any point. When they are gone every
- * session has ended, and nothing of them is left.
+ * The session layer: a server with its socket, its threads and the closer of descriptors, and two
+ * clients driven by the input. They send messages, parts of messages and too many bytes, with
+ * descriptors of every kind, read replies or not, and disconnect at any point. Afterwards all
+ * sessions have ended, and nothing of them is left.
  */
 
 #include <arpa/inet.h>
@@ -32,16 +32,16 @@
 #define REPLY_MS 20000
 #define PEERS_MAX 64u
 
-/* What a step does: bits [2:0]; bit 7: the second client. */
+/* Step byte: bits [2:0]: the action; bit 7: the second client. */
 enum act {
-	ACT_REQUEST,  /* with the right head */
-	ACT_REQUEST2, /* the same: most of the time */
-	ACT_ODD_HEAD, /* a head of the input's */
-	ACT_PART,     /* less than it says */
-	ACT_BYTES,    /* anything, or nothing */
-	ACT_REPLY,    /* takes one, if there is one */
+	ACT_REQUEST,  /* with a correct header */
+	ACT_REQUEST2, /* the same, to make it more likely */
+	ACT_ODD_HEAD, /* with a header from the input */
+	ACT_PART,     /* shorter than its header says */
+	ACT_BYTES,    /* any bytes, or none */
+	ACT_REPLY,    /* read a reply, if there is one */
 	ACT_CLOSE,
-	ACT_OPEN, /* and greets */
+	ACT_OPEN, /* connect and send the greeting */
 };
 
 struct client {
@@ -52,7 +52,7 @@ struct client {
 
 static struct ipc_server *server;
 static char path[100];
-static int peers[PEERS_MAX]; /* of sockets that linger */
+static int peers[PEERS_MAX]; /* peers of sockets that linger */
 static unsigned int num_peers;
 
 static const uint32_t sizes[IPC_OP_COUNT] = {
@@ -99,7 +99,7 @@ start(struct hca_driver *drv)
 	atexit(remove_socket);
 }
 
-/* All threads of clients have ended. */
+/* Wait until all threads of clients have ended. */
 static void
 wait_empty(void)
 {
@@ -116,7 +116,9 @@ wait_empty(void)
 	}
 }
 
-/* Every thread that closes comes back: late where CPUs are busy, not at all if it is lost. */
+/*
+ * Wait until every thread that closes has returned: late if the CPUs are busy, never if it is lost.
+ */
 static void
 wait_closed(void)
 {
@@ -128,7 +130,7 @@ wait_closed(void)
 
 /* ---- descriptors ---- */
 
-/* Its close() would wait: nobody reads what it has still to send. */
+/* A socket whose close() blocks, because its unsent data is never read. */
 static int
 lingering(void)
 {
@@ -167,7 +169,7 @@ memory_file(bool filled, int seals)
 	return fd;
 }
 
-/* One end of a pipe; the other is gone. */
+/* One end of a pipe whose other end is closed. */
 static int
 half_pipe(void)
 {
@@ -178,7 +180,7 @@ half_pipe(void)
 	return fds[1];
 }
 
-/* A socket whose queue holds another that lingers */
+/* A socket with another one in its queue that lingers */
 static int
 nested(void)
 {
@@ -237,7 +239,8 @@ say(struct client *c, const void *bytes, size_t len, int *fds, unsigned int num_
 	if (c->sock >= 0)
 		ipc_send(c->sock, bytes, len, NULL, 0, fds, num_fds, MSG_DONTWAIT);
 	for (unsigned int i = 0; i < num_fds; i++)
-		ipc_closer_give(server->closer, fds[i], 0); /* it may be the last of a socket */
+		/* it may be the last descriptor of a socket */
+		ipc_closer_give(server->closer, fds[i], 0);
 }
 
 /* The fuzzer's own alarm interrupts poll(). */
@@ -253,7 +256,7 @@ has_reply(int sock, int ms)
 	return n == 1;
 }
 
-/* Waits where the server owes one. */
+/* Wait for a reply if the server owes one. */
 static void
 take_reply(struct client *c, int ms)
 {
@@ -322,7 +325,7 @@ open_client(struct client *c, bool greets)
 		greet(c);
 }
 
-/* A message of the input's: [op, descriptors, how many bytes the input gives, those] */
+/* A message from the input: [op, descriptors, number of bytes from the input, bytes] */
 static void
 message(struct fuzz_input *in, struct client *c, enum act act)
 {

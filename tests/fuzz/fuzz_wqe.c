@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A program that writes what it likes into its own queues and doorbell page. The input is a list of
- * steps: a byte that names the step (its low three bits), then what the step takes:
+ * A program that writes anything into its own queues and doorbell page. The input is a list of
+ * steps: a byte that names the step (its low three bits), then its parameters:
  *
- *   0  u8 QP, u16 offset, u8 n, n bytes: into the send queue
- *   1  u8 QP, u16 offset, u8 n, n bytes: into the receive queue and its producer record
- *   2  wqe() below: a WQE of real keys and addresses at the place the device reads next
- *   3  doorbell() below: a doorbell word for one of our QPs
- *   4  8 bytes: any doorbell word
- *   5  u8 QP, u8 how, u8 length: the peer acknowledges, refuses or answers
- *   6  u8: time passes, the square of it in units of 10 us
- *   7  the device runs once
+ *  0  u8 QP, u16 offset, u8 n, n bytes: into the send queue
+ *  1  u8 QP, u16 offset, u8 n, n bytes: into the receive queue and its producer record
+ *  2  wqe() below: a WQE with valid keys and addresses where the device reads next
+ *  3  doorbell() below: a doorbell word for one of our QPs
+ *  4  8 bytes: any doorbell word
+ *  5  u8 QP, u8 how, u8 length: the peer acknowledges, refuses or answers
+ *  6  u8: time passes, its square in units of 10 us
+ *  7  the device runs once
  *
- * Whatever happens: only memory whose keys allow it changes, nothing leaks, the device goes on.
+ * Whatever happens, only memory changes whose keys allow it, nothing leaks, and the device
+ * continues.
  */
 
 #include <string.h>
@@ -31,14 +32,14 @@ scribble(struct fuzz_input *in, const struct hca_qbuf *q, bool rq)
 	size_t n;
 	const uint8_t *p = fuzz_bytes(in, fuzz_u8(in), &n);
 
-	/* The producer record counts: half of the offsets lie there. */
+	/* the producer record is important: half of the offsets are in it */
 	if (rq && off & 1)
 		off = bytes - 128 + (off >> 1) % 128;
 	for (size_t i = 0; i < n && bytes != 0; i++)
 		*(uint8_t *)hca_qbuf_at(q, (off + (uint32_t)i) % bytes) = p[i];
 }
 
-/* One scatter/gather element of a region: its first byte and length from the input. */
+/* An SGE of a region: first byte and length from the input. */
 static void
 data_unit(struct world *w, struct fuzz_input *in, struct hca_data_unit *u)
 {
@@ -69,7 +70,10 @@ bind_unit(struct world *w, struct fuzz_input *in, struct hca_bind_unit *u)
 	u->access = hca_cpu_to_le32(fuzz_u8(in));
 }
 
-/* u8 QP, u8 slots behind the next one, u8 units, u8 what follows the next unit, then those. */
+/*
+ * u8 QP, u8 slots after the next one, u8 units, u8 kinds of units after the next unit, and those
+ * units
+ */
 static void
 wqe(struct world *w, struct fuzz_input *in)
 {
@@ -112,12 +116,12 @@ ring(struct world *w, uint64_t word)
 	struct lib_uar *uar = &((struct lib_context *)w->ctx)->uar;
 	uint32_t number;
 
-	/* 0 is no word: the slot would stay taken and empty for ever. */
+	/* 0 is not a word: the slot would stay taken and empty for ever */
 	if (word != 0 && lib_doorbell_try(uar, &number))
 		lib_doorbell_fill(uar, number, word);
 }
 
-/* u8 QP, u8 opcode, u8 size, u8: fence and distance of the index from the right one. */
+/* u8 QP, u8 opcode, u8 size, u8: fence and distance from the correct index */
 static void
 doorbell(struct world *w, struct fuzz_input *in)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A fuzz target without libFuzzer: replay FILE|DIRECTORY... feeds it every file, in the order of
- * the names. Fails where there is none.
+ * Runs a fuzz target without libFuzzer: replay FILE|DIRECTORY... feeds it every file in the order
+ * of names. Fails if there is none.
  */
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ replay_file(const char *path)
 	fuzz_check(f != NULL && data != NULL, "%s: %s", path, strerror(errno));
 	n = fread(data, 1, INPUT_MAX, f);
 	fclose(f);
-	/* Exactly as large as the input, so that a sanitizer sees who reads past it. */
+	/* exactly as large as the input, so that a sanitizer detects reads beyond it */
 	exact = malloc(n != 0 ? n : 1);
 	fuzz_check(exact != NULL, "no memory");
 	memcpy(exact, data, n);

@@ -17,10 +17,10 @@
 #define SETTLE_MAX 20000u
 #define FRAME_MAX 4096u
 #define QUEUE 16u	 /* WQEs of each queue */
-#define SQ_PSN 0xfffff0u /* wraps soon */
+#define SQ_PSN 0xfffff0u /* wraps around soon */
 #define RQ_PSN 0xfffff8u
 
-/* Regions begin and end inside pages: what lies around them in the same page is guarded too. */
+/* Regions begin and end inside pages: the rest of their pages is guarded, too. */
 static const struct {
 	uint32_t at, len, access;
 	bool changes;
@@ -36,7 +36,7 @@ static const struct {
 	[WORLD_RECV] = {0xa0f1, 0x1000, SOFTHCA_ACCESS_LOCAL_WRITE, true},
 };
 
-/* What the memory holds at the beginning of every input. */
+/* Contents of the memory at the start of every input. */
 static uint8_t pattern[WORLD_MEM];
 
 uint8_t *
@@ -66,7 +66,7 @@ port_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	return i;
 }
 
-/* What the device sends must be good whatever it got. */
+/* Whatever the device received, the frames it sends must be valid. */
 static void
 judge_sent(const struct rte_mbuf *m)
 {
@@ -296,7 +296,7 @@ world_recv(struct world *w, enum world_qp qp, unsigned int nsge, uint32_t sge_le
 
 /* ---- making ---- */
 
-/* Memory of other processes: a client may name it, nothing is there. */
+/* Memory of other processes: clients may name it, but none exists. */
 static int
 no_memory(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes, uint32_t len)
 {
@@ -479,7 +479,7 @@ first_packets(struct world *w)
 
 static struct world *w_of_process;
 
-/* FUZZ_COUNTERS=1: how far the inputs came. */
+/* FUZZ_COUNTERS=1: print how far the inputs came. */
 static void
 show_counters(void)
 {
@@ -540,7 +540,7 @@ check_run(const struct world *w, uint32_t from, uint32_t to)
 	fuzz_fail("byte %#x was overwritten", from);
 }
 
-/* Everything but the regions that may change; the table is in order of addresses. */
+/* All memory except writable regions is unchanged; the table is in the order of addresses. */
 static void
 check_memory(const struct world *w)
 {
@@ -555,7 +555,7 @@ check_memory(const struct world *w)
 	check_run(w, from, WORLD_MEM);
 }
 
-/* Cursors and PSNs of one QP that must hold at any time between two loops. */
+/* Invariants of a QP's cursors and PSNs between two loops. */
 static void
 check_qp(const struct world *w, unsigned int i)
 {
@@ -563,7 +563,7 @@ check_qp(const struct world *w, unsigned int i)
 	uint32_t una = hca_una_psn(q->rrc.una), tail = hca_una_tail(q->rrc.una);
 	int32_t flight = hca_psn_diff(q->rtc.max_psn, una);
 
-	/* Flushing passes requests of which not every packet was sent. */
+	/* flushing skips packets that were not sent */
 	fuzz_check(flight >= 0 || q->cfg.state == HCA_QPS_ERR, "QP %u: UPSN %#x beyond %#x", i, una,
 		   q->rtc.max_psn);
 	fuzz_check((una | q->rtc.max_psn | q->rtc.next_psn | q->ee.epsn) <= HCA_PSN_MASK,

@@ -3,12 +3,11 @@
 #define TESTS_FUZZ_WORLD_H
 
 /*
- * One HCA with the real driver and user library on top, and the fuzzer in the place of its peer:
- * the port hands out frames made from the input. Time is simulated. The HCA lives as long as the
- * process; its QPs begin a new life with every input, so inputs do not influence each other beyond
- * the generation of a QP.
+ * One HCA with the real driver and library; the fuzzer is its peer: the port delivers frames made
+ * from the input. Time is simulated. The HCA exists as long as the process; its QPs are reset for
+ * every input, so inputs influence each other only by the generation of a QP.
  *
- * The QPs differ in where they are: see the table in world.c.
+ * The QPs have different initial states: see the table in world.c.
  */
 
 #include <softhca/softhca.h>
@@ -20,7 +19,7 @@
 
 #define WORLD_MEM 0xc000u
 #define WORLD_RX 64u  /* frames waiting for the device */
-#define WORLD_WRS 64u /* requests and receives an input may post */
+#define WORLD_WRS 64u /* requests and receives that an input may post */
 #define WORLD_MTU 256u
 #define WORLD_LOCAL_IP 0x0a4d0001u
 #define WORLD_PEER_IP 0x0a4d0002u
@@ -31,15 +30,15 @@ enum world_qp {
 	WORLD_READER,	/* READs and an ATOMIC unanswered */
 	WORLD_WRITER,	/* WRITE of several packets, SEND, ATOMIC unacknowledged */
 	WORLD_RECEIVER, /* receives of several SGEs posted */
-	WORLD_WRITTEN,	/* WRITE FIRST came in */
-	WORLD_SENT,	/* SEND FIRST came in */
+	WORLD_WRITTEN,	/* after a WRITE FIRST */
+	WORLD_SENT,	/* after a SEND FIRST */
 	WORLD_QPS,
 };
 
 enum world_region {
 	WORLD_RW,     /* remote write, read, atomic */
 	WORLD_RO,     /* remote read only */
-	WORLD_SOURCE, /* what is sent: no right at all */
+	WORLD_SOURCE, /* source of sends: no remote rights */
 	WORLD_TARGET, /* of READs and ATOMICs */
 	WORLD_RECV,   /* of receives */
 	WORLD_REGIONS,
@@ -66,33 +65,33 @@ struct world {
 	uint8_t *mem;
 	uint64_t now;
 	struct hca_usage base;
-	/* of this input */
+	/* of the current input */
 	unsigned int posted, completed;
 	uint8_t done[WORLD_WRS];
-	bool lying; /* the input wrote into the queues: completions prove nothing */
+	bool lying; /* the input wrote into the queues: completions are not checked */
 };
 
-/* The world at the beginning of an input. */
+/* Set up the initial state for an input. */
 struct world *world_begin(void);
-/* Everything to ERR, then to RESET; checks what must be true then. */
+/* Move everything to ERR and then to RESET, and check the final state. */
 void world_end(struct world *w);
 
 void world_poll(struct world *w, unsigned int n);
-/* Polls until nothing happens, at most a fixed number of loops. */
+/* Poll until nothing happens, at most a fixed number of loops. */
 void world_settle(struct world *w);
-/* Takes completions and judges them. */
+/* Take completions and check them. */
 void world_reap(struct world *w);
 
-/* A frame for the device; dropped when the port's queue is full. len is at most 4 KiB. */
+/* Give the device a frame of at most 4 KiB; dropped if the port's queue is full. */
 void world_frame(struct world *w, const uint8_t *frame, uint32_t len);
 
 /*
- * A frame of one of our QPs' peer: Ethernet to BTH from the arguments, ext bytes behind it as they
- * are, pad and ICRC right. Returns its length.
+ * A frame of a QP's peer: Ethernet to BTH from the arguments, ext bytes after it unchanged, correct
+ * pad and ICRC. Returns its length.
  */
 struct world_packet {
 	enum world_qp to;
-	uint8_t opcode, flags; /* BTH: SE, MigReq; pad count is made */
+	uint8_t opcode, flags; /* BTH: SE, MigReq; the pad count is computed */
 	bool ackreq;
 	uint32_t psn;
 	const uint8_t *ext;
@@ -103,14 +102,14 @@ struct world_packet {
 };
 void world_packet(struct world *w, const struct world_packet *p);
 
-/* Makes lengths, addresses, QPN and ICRC of an IPv4 frame right, as far as it is long enough. */
+/* Correct lengths, addresses, QPN and ICRC of an IPv4 frame, as far as it is long enough. */
 void world_fix(struct world *w, uint8_t *frame, uint32_t len);
 
-/* Request `kind` (enum softhca_wr_opcode) of len bytes; nothing when the queue is full. */
+/* Post request `kind` (enum softhca_wr_opcode) of len bytes; nothing if the queue is full. */
 void world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len);
 void world_recv(struct world *w, enum world_qp qp, unsigned int nsge, uint32_t sge_len);
 
-/* A QP in RESET to RTS, its peer the fuzzer's. */
+/* Connect a QP in RESET with the fuzzer's peer, to RTS. */
 void world_connect(struct world *w, struct softhca_qp *qp);
 
 uint8_t *world_region(struct world *w, enum world_region r, uint32_t *len);

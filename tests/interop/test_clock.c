@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A guest's clock is called wrong when that is proved, and only then. */
+/* A guest's clock is judged wrong if and only if that is proved. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define S 1000000000ull
 
-/* The guest said 0 between 10 and 10 + delay, and `went` between 20 and 20 + delay. */
+/* The guest reported 0 between 10 and 10 + delay, and `went` between 20 and 20 + delay. */
 static bool
 is_wrong(uint64_t delay, uint64_t went)
 {
@@ -46,7 +46,7 @@ goes_wrong(void **state)
 	assert_true(is_wrong(0, 0));
 }
 
-/* Lines that were long on their way, or just one: who knows. */
+/* Delayed lines, or a single one, prove nothing. */
 static void
 nothing_is_proved(void **state)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Lines of the exchange: what is written is read, nonsense is refused, strangers are skipped. */
+/*
+ * Lines of the exchange: written lines can be read, invalid ones are refused, unknown words are
+ * skipped.
+ */
 
 #include <stdarg.h>
 #include <stddef.h>

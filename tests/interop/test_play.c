@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One end of a test beside another that is slow, hangs or says nothing, in simulated time: an end
- * that makes progress is never given up, however long it takes, and one that does not always is.
+ * One end of a test whose other end is slow, hangs or is silent, in simulated time: an end that
+ * makes progress is never given up, one that does not always is.
  */
 
 #include <stdarg.h>
@@ -21,15 +21,15 @@
 #define MS 1000000ull
 #define NEVER UINT64_MAX
 
-/* What the other end and the network do, in ns of the simulation. */
+/* Behaviour of the other end and the network, times in ns of the simulation. */
 static struct {
 	uint64_t now;
-	uint64_t step_ms;   /* from completion to completion, of a requester */
-	uint64_t sent_at;   /* the other end says "sent" */
-	uint64_t result_at; /* ... and "result" */
+	uint64_t step_ms;   /* interval of a requester's completions */
+	uint64_t sent_at;   /* time of the other end's "sent" */
+	uint64_t result_at; /* and of its "result" */
 	bool said_sent, said_result;
-	unsigned int results; /* we have said */
-	uint64_t failed;      /* status we have said */
+	unsigned int results; /* number of results we have sent */
+	uint64_t failed;      /* the status we have sent */
 } sim;
 
 uint64_t
@@ -86,7 +86,7 @@ ep_respond(struct ep *ep)
 	return 0;
 }
 
-/* One completion every step_ms, judged as the true one does. */
+/* One completion every step_ms, checked as by the real function. */
 int
 ep_request(struct ep *ep)
 {
@@ -143,7 +143,7 @@ play(bool requester, unsigned int count, uint64_t step_ms, uint64_t sent_ms)
 	return ep_play(&s, &l, &x);
 }
 
-/* The other end has nothing to send and says so at once: that is no reason to hurry. */
+/* The other end has nothing to send and reports it at once: the deadline is not shortened. */
 static void
 slow_requester(void **state)
 {
@@ -164,7 +164,7 @@ requester_hangs(void **state)
 	assert_true(sim.now >= EP_TIMEOUT_MS * MS && sim.now < 2 * EP_TIMEOUT_MS * MS);
 }
 
-/* Its requests take long; nothing comes of them here, as with READs. */
+/* Its requests take long; nothing arrives here meanwhile, as with READs. */
 static void
 slow_other(void **state)
 {
@@ -182,7 +182,7 @@ other_is_mute(void **state)
 	assert_int_equal(play(true, 1, 1, NEVER), -ETIMEDOUT);
 }
 
-/* All has been sent and not all has come. */
+/* Everything was sent, but not everything arrives. */
 static void
 missing(void **state)
 {

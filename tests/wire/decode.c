@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decode [-q] FILE.pcap... prints a line per frame and fails when a file cannot be read, or a
- * frame is not RoCEv2, is malformed, is cut short, or carries a wrong ICRC. -q: only what fails.
+ * decode [-q] FILE.pcap... prints a line per frame, and fails if a file cannot be read, or if a
+ * frame is not RoCEv2, malformed, cut short, or has a wrong ICRC. -q: print only these.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ print_frame(const uint8_t *frame, const struct hca_roce_view *v, const char *ver
 	printf(" icrc %08x %s\n", hca_icrc_load(frame + v->icrc), verdict);
 }
 
-/* False when the frame is to be complained about. */
+/* False if the frame is to be reported. */
 static bool
 decode_frame(const struct hca_icrc_ops *ops, const struct pcap_frame *f, const char *where,
 	     unsigned long number, bool quiet)

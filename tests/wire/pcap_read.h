@@ -3,8 +3,8 @@
 #define TESTS_WIRE_PCAP_READ_H
 
 /*
- * Classic pcap files of Ethernet frames, read whole into memory. Both byte orders, micro- and
- * nanoseconds. Lengths in the file are checked: captures come from anywhere.
+ * Classic pcap files of Ethernet frames, read completely into memory. Both byte orders, micro- and
+ * nanoseconds. Lengths in the file are checked, because captures may come from anywhere.
  */
 
 #include <stdbool.h>
@@ -21,12 +21,12 @@ struct pcap_file {
 struct pcap_frame {
 	const uint8_t *data;
 	uint32_t len;	   /* bytes captured */
-	uint32_t wire_len; /* bytes there were */
+	uint32_t wire_len; /* original length in bytes */
 };
 
-/* 0, -errno of the system, -EINVAL when it is no pcap file, -ENOTSUP when not Ethernet. */
+/* 0, -errno of the system, -EINVAL: not a pcap file, -ENOTSUP: not Ethernet. */
 int pcap_open_file(struct pcap_file *f, const char *path);
-/* 1 = *out is the next frame, 0 = end, -EINVAL = the file ends inside a record. */
+/* 1: *out is the next frame; 0: end; -EINVAL: the file ends inside a record. */
 int pcap_next_frame(struct pcap_file *f, struct pcap_frame *out);
 void pcap_close_file(struct pcap_file *f);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Real frames of Linux rxe: each is decoded, its ICRC is verified by every kernel, and it is built
- * again from the numbers that were read, byte for byte.
+ * Real frames of Linux rxe: each is decoded, every kernel verifies its ICRC, and it is rebuilt from
+ * the decoded values, byte for byte.
  *
- * Arguments: the capture files. The directory's contents are listed in meson.build, so that a
- * missing file is an error and not a smaller test.
+ * Arguments: the capture files. meson.build lists them, so that a missing file is an error.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +66,7 @@ check_icrc(const struct pcap_frame *f)
 	}
 }
 
-/* A router's changes must not matter: the variant fields are set to other values. */
+/* Changes by routers must not matter: the variant fields are set to other values. */
 static void
 check_variant_fields(const struct pcap_frame *f)
 {
@@ -176,7 +175,7 @@ note_opcode(const struct pcap_frame *f)
 	seen[v.opcode] = true;
 }
 
-/* The captures are worth their place only while they hold these. */
+/* The captures must contain these opcodes. */
 static void
 test_captures_cover_the_opcodes(void **state)
 {

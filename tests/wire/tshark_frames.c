@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * tshark_frames FILE.pcap: frames made by encap, every RC opcode with several payloads, into
- * FILE; one line "opcode psn length icrc payload" per frame on stdout. For test_tshark.py.
+ * tshark_frames FILE.pcap: writes frames made by encap, every RC opcode with several payloads, to
+ * FILE, and a line "opcode psn length icrc payload" per frame to stdout. For test_tshark.py.
  */
 
 #include <stdio.h>

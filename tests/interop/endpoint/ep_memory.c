@@ -2,8 +2,8 @@
 
 /*
  * Slots: | source 0 .. count-1 | sink 0 .. count-1 | headers of datagrams, or the counter of
- * atomics |. A slot has 64 bytes
- * more than the largest message, and message i begins i mod 4 bytes behind its start.
+ * atomics |. A slot is 64 bytes larger than the largest message, and message i begins i mod 4 bytes
+ * after its start.
  */
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static const struct {
 	{3, 2}, {4, -1}, {4, 0}, {4, 1}, {6, 0},  {7, 5},
 };
 
-/* Datagrams end at the MTU. */
+/* datagrams fit the MTU */
 static const unsigned int datagrams = 6;
 
 size_t

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Which operation a message is, and what operations have in common. */
+/* The operation of each message, and properties of operations. */
 
 #include "ep.h"
 

@@ -14,11 +14,11 @@
 struct play {
 	struct ep_set *set;
 	struct ep_line *line;
-	struct perf_exchange *x; /* what the other end says */
-	bool told, heard;	 /* "sent": by me, by the other */
-	uint64_t other_at;	 /* ns; the other end must have said so by then */
-	uint64_t late_at;	 /* ns; what has not arrived then is missing */
-	bool result;		 /* the other's has come */
+	struct perf_exchange *x; /* words of the other end */
+	bool told, heard;	 /* "sent": sent, received */
+	uint64_t other_at;	 /* ns; deadline for the other end's "sent" */
+	uint64_t late_at;	 /* ns; messages that have not arrived then are missing */
+	bool result;		 /* the other end's result was received */
 };
 
 const char *
@@ -37,7 +37,7 @@ ep_close_all(struct ep_set *s)
 		ep_close(&s->ep[--s->n]);
 }
 
-/* One that has failed rests; the others go on. */
+/* A QP that has failed stops; the others continue. */
 static bool
 is_done(struct ep *ep)
 {
@@ -55,7 +55,7 @@ all_done(struct ep_set *s, bool requesters)
 	return true;
 }
 
-/* Responders that are complete are served on: something too much may come. */
+/* Responders that are complete still poll: there may be too many messages. */
 static unsigned int
 step_all(struct ep_set *s)
 {
@@ -76,7 +76,7 @@ step_all(struct ep_set *s)
 	return work;
 }
 
-/* The other end has nothing more to send: what is on its way comes now or never. */
+/* The other end has sent everything: set the deadline for messages in flight. */
 static void
 heard_sent(struct play *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The end that makes the requests: posts them, up to `depth` at a time, and judges completions. */
+/* The requester: posts requests, up to `depth` at a time, and checks completions. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ signaled(const struct ep *ep, unsigned int i)
 	return (ep->test.flags & EP_UNSIGNALED) == 0 || (i + 1) % SIGNAL_EVERY == 0 || last(ep, i);
 }
 
-/* Splits [addr, addr + size) into up to n elements; nothing for no bytes. */
+/* Split [addr, addr + size) into up to n SGEs; none if it is empty. */
 static int
 split(struct ibv_sge *sge, unsigned int n, uint64_t addr, size_t size, uint32_t lkey)
 {
@@ -64,7 +64,7 @@ send_flags(const struct ep *ep, unsigned int i)
 	return flags;
 }
 
-/* What is wrong on purpose is so in the last request only. */
+/* Only the last request has the intended error. */
 static bool
 is_wrong(const struct ep *ep, unsigned int i, enum ep_flags flag)
 {
@@ -92,8 +92,8 @@ set_remote(const struct ep *ep, struct ibv_send_wr *wr, unsigned int i)
 }
 
 /*
- * FETCH_ADD adds i + 1. COMP_SWAP expects what the atomic before it has left and puts i + 1 more
- * there; every third expects something else and changes nothing.
+ * FETCH_ADD adds i + 1. COMP_SWAP expects the value after the previous atomic and stores i + 1
+ * more; every third one expects another value and changes nothing.
  */
 static uint64_t
 value_before(const struct perf_exchange *t, unsigned int i)
@@ -178,7 +178,7 @@ judge(struct ep *ep, const struct ibv_wc *wc)
 {
 	uint32_t expect = last(ep, (unsigned int)wc->wr_id) ? (uint32_t)ep->test.expect : 0;
 
-	/* Unsignalled requests complete with the next one that is, silently. */
+	/* unsignalled requests complete silently with the next signalled one */
 	while (ep->completed < ep->posted && ep->completed != wc->wr_id &&
 	       !signaled(ep, ep->completed))
 		ep->completed++;
@@ -219,7 +219,7 @@ ep_request(struct ep *ep)
 	return n;
 }
 
-/* What an atomic brought back. */
+/* Check the result of an atomic. */
 static int
 verify_result(struct ep *ep, unsigned int i)
 {
@@ -232,7 +232,7 @@ verify_result(struct ep *ep, unsigned int i)
 		       (unsigned long long)found, (unsigned long long)wanted);
 }
 
-/* What all atomics left. */
+/* Check the final value after all atomics. */
 static int
 verify_counter(struct ep *ep, unsigned int n)
 {
@@ -277,7 +277,10 @@ verify_lossy(struct ep *ep)
 	return err == 0 ? verify_loss(ep, came) : err;
 }
 
-/* Receives were judged one by one. What failed on purpose must not have touched anything. */
+/*
+ * Receives were checked one by one. A request that failed on purpose must not have changed
+ * anything.
+ */
 static int
 verify_message(struct ep *ep, unsigned int i)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The end that serves requests: posts receives, sleeps for events, judges what arrives. */
+/* The responder: posts receives, sleeps for events, checks what arrives. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,14 +19,14 @@ recv_size(const struct ep *ep, unsigned int i)
 
 	if (ep_op_is_write(ep_op(t, i)))
 		return 0;
-	/* Where messages can be missing, the next one must fit too. */
+	/* if messages can be missing, the next one must fit, too */
 	size = t->flags & EP_LOSSY ? ep_stride(t) - 64 : ep_size(t, i);
 	if ((t->flags & EP_SHORT_RECV) && i + 1 == t->count)
 		size /= 2;
 	return size;
 }
 
-/* Data in up to `sge` elements, the header of a datagram in one of its own. */
+/* Data in up to `sge` SGEs, the header of a datagram in its own. */
 static int
 fill_sge(struct ep *ep, struct ibv_sge *sge, unsigned int i)
 {
@@ -95,7 +95,7 @@ ep_start(struct ep *ep)
 	return t->delay_us == 0 ? post_recvs(ep) : 0;
 }
 
-/* The number a message with immediate data carries; the others come in order. */
+/* The number in the immediate data of a message; other messages arrive in order. */
 static unsigned int
 message_of(const struct ep *ep, const struct ibv_wc *wc)
 {
@@ -178,7 +178,7 @@ judge(struct ep *ep, const struct ibv_wc *wc)
 	size_t size;
 	int err;
 
-	/* What follows an error on purpose. */
+	/* consequence of an intended error */
 	if (t->expect != 0 && wc->status == IBV_WC_WR_FLUSH_ERR)
 		return 0;
 	if (slot != ep->recv_next)
@@ -203,7 +203,7 @@ judge(struct ep *ep, const struct ibv_wc *wc)
 	return err;
 }
 
-/* Completions are left alone until the event of the solicited one has come. */
+/* Completions are not polled until the event of the solicited one has come. */
 static bool
 asleep(struct ep *ep)
 {
@@ -246,7 +246,7 @@ ep_respond(struct ep *ep)
 	return n;
 }
 
-/* What is not acknowledged may still be on its way. */
+/* Unacknowledged data may still be in flight. */
 static bool
 writes_arrived(struct ep *ep)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Queues, memory, and the way to RTS. */
+/* Queues, memory, and the transitions to RTS. */
 
 #include <errno.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ ep_fail(struct ep *ep, int err, const char *format, ...)
 	va_list ap;
 
 	if (ep->reason[0] != '\0')
-		return err; /* the first reason is the one that matters */
+		return err; /* the first reason is the relevant one */
 	va_start(ap, format);
 	vsnprintf(ep->reason, sizeof(ep->reason), format, ap);
 	va_end(ap);
@@ -147,7 +147,7 @@ to_init(struct ep *ep)
 	return 0;
 }
 
-#define PREFIX 15 /* bytes; the last one tells the ends apart */
+#define PREFIX 15 /* bytes; the last byte distinguishes the ends */
 
 /* The addresses of both ends, by version and kind. */
 static const struct {
@@ -364,7 +364,7 @@ leave_group(struct ep *ep)
 void
 ep_close(struct ep *ep)
 {
-	/* Before its QP: that of rxe does not end while a window is bound to it. */
+	/* before its QP: rxe does not destroy a QP with a window bound to it */
 	if (ep->window != NULL)
 		ibv_dealloc_mw(ep->window);
 	if (ep->qp != NULL) {

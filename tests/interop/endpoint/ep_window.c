@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The responder's memory behind a memory window of type 2. */
+/* The responder's memory through a memory window of type 2. */
 
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@ has_window(const struct ep *ep)
 	return (ep->test.flags & EP_WINDOW) != 0 && !ep->test.requester;
 }
 
-/* The key a bind will give it is the program's choice. */
+/* The program chooses the key for the bind. */
 int
 ep_window_open(struct ep *ep)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* One test: told to the guest, played, compared. */
+/* Runs one test: sends it to the guest, executes it, compares the results. */
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "host.h"
 
-#define ANSWER_MS 20000u /* more than the guest gives itself */
+#define ANSWER_MS 20000u /* more than the guest's own limit */
 #define VALUES_MAX 512
 
 static int lost(char reason[HOST_REASON], int err, const char *format, ...)
@@ -61,7 +61,7 @@ read_counters(struct host *h, struct counters *c)
 		c->n = VALUES_MAX;
 }
 
-/* What the impairments of both directions have done between two readings. */
+/* The number of faults in both directions between two readings. */
 static uint64_t
 faults_done(const struct counters *before, const struct counters *after)
 {
@@ -78,7 +78,7 @@ faults_done(const struct counters *before, const struct counters *after)
 	return sum;
 }
 
-/* A failure is half explained by what has been counted meanwhile. */
+/* Counters since the start of the test help to explain a failure. */
 static void
 print_counters(const struct counters *before, const struct counters *after)
 {
@@ -103,7 +103,7 @@ clear_faults(struct host *h)
 	softhca_embed_clear_faults(h->embed, 0);
 }
 
-/* Opens QP k here and there. */
+/* Open QP k at both ends. */
 static int
 connect_qp(struct host *h, const struct host_case *c, unsigned int k, struct perf_exchange *x)
 {

@@ -3,10 +3,9 @@
 #define TESTS_INTEROP_HOST_H
 
 /*
- * The end outside the virtual machine: an embedded HCA on a vhost-user port, which leads the tests.
- * host.c runs one test, host_matrix.c knows which there are, host_main.c brings up and takes down.
- *
- * One thread runs the engine and everything else. Errors: 0 or negative errno.
+ * The end outside of the virtual machine, which leads the tests: an embedded HCA on a vhost-user
+ * port. host.c runs one test, host_matrix.c has the list of tests, host_main.c starts and stops
+ * everything. One thread runs the engine and everything else. Errors: 0 or a negative errno.
  */
 
 #include <stdbool.h>
@@ -25,34 +24,34 @@ struct host {
 	struct softhca_embed *embed;
 	struct softhca_context *ctx;
 	struct ep_line line;
-	struct ep_set set;	 /* of the test under way */
+	struct ep_set set;	 /* of the current test */
 	int listener;		 /* of the control channel */
 	struct host_clock clock; /* of the guest */
-	bool lost;		 /* the channel is dead: nothing more can be tested */
+	bool lost;		 /* the channel is broken: no more tests are possible */
 };
 
-/* ours: softhca makes the requests, rxe serves them. */
+/* ours: softhca is the requester, rxe the responder. */
 struct host_case {
 	struct perf_exchange test;
 	bool ours;
 	unsigned int qps;		  /* 0: 1 */
-	bool both_ways;			  /* every second QP in the other direction */
+	bool both_ways;			  /* every second QP in the reverse direction */
 	struct softhca_impairment impair; /* zero: none */
 	struct softhca_fault_rule fault[HOST_FAULTS];
 	unsigned int num_faults;
 	bool faults_must_hit;
 };
 
-/* 0: passed. Negative: failed, and why; look at h->lost. */
+/* Run a test. 0: passed. Negative: failed, with the reason; see h->lost. */
 int host_run(struct host *h, const struct host_case *c, char reason[HOST_REASON]);
 
-/* Opens all QPs of a case here and there; h->set holds them. */
+/* Open all QPs of a case at both ends; h->set holds them. */
 int host_connect(struct host *h, const struct host_case *c, struct perf_exchange *x);
 
-/* Accepts the control channel of a machine and waits for its greeting. */
+/* Accept the control channel of a machine and wait for its greeting. */
 int host_wait_guest(struct host *h);
 
-/* Waits for a line while the engine runs. */
+/* Wait for a line while the engine runs. */
 int host_wait_line(struct host *h, unsigned int ms, char word[PERF_EXCHANGE_WORD],
 		   struct perf_exchange *x);
 
@@ -60,20 +59,20 @@ struct host_options {
 	const char *control; /* unix socket this program listens on */
 	const char *device;  /* DPDK device */
 	const char *pcap;
-	const char *filter; /* only cases whose name contains it */
+	const char *filter; /* run only cases whose names contain this */
 	uint64_t seed;
-	unsigned int random; /* so many drawn from the seed */
-	uint32_t layout;     /* enum softhca_layout; others than rtc run in threads */
+	unsigned int random; /* number of random cases */
+	uint32_t layout;     /* enum softhca_layout; other layouts than rtc use threads */
 	bool quick;
-	bool kill; /* the machine is killed in the end; what started it brings up another */
+	bool kill; /* kill the machine at the end; the starting program starts another */
 	bool list;
 	bool verbose;
 };
 
-/* Runs everything and prints the tables; returns the number of failures or negative errno. */
+/* Run everything and print the tables; returns the number of failures or a negative errno. */
 int host_matrix(struct host *h, const struct host_options *o);
 
-/* Says "kill" on stdout and lives with it. 0 or negative errno. */
+/* Print "kill" on stdout and test the consequences. 0 or a negative errno. */
 int host_kill(struct host *h, const struct host_options *o);
 
 #endif

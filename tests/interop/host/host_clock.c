@@ -51,7 +51,7 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Of several the one during which nobody else had the CPU. */
+/* The best of several samples: the one during which no other thread had the CPU. */
 static struct sample
 sample(void)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The machine at the other end is killed in full traffic: requests must fail as verbs promise and
- * in bounded time, everything must be freed, and a machine that comes up in its place must be
- * served.
+ * The machine at the other end is killed in full traffic: requests must fail as verbs specify and
+ * in bounded time, everything must be freed, and a new machine must be served.
  */
 
 #include <errno.h>
@@ -16,7 +15,7 @@
 #define QPS 8
 #define COUNT 4000
 #define KILL_AFTER 50 /* completions */
-#define FAIL_MS 5000u /* eight time-outs of 67 ms, and what a busy machine adds */
+#define FAIL_MS 5000u /* eight timeouts of 67 ms, and delays of a busy machine */
 #define MS 1000000ull
 
 static struct host_case
@@ -41,7 +40,7 @@ traffic(const struct host_options *o)
 	return c;
 }
 
-/* Of the requesters; the others never learn that nobody asks any more. */
+/* Failed requests; responders do not notice that the requester is gone. */
 static unsigned int
 count_failed(const struct host *h, unsigned int *completed)
 {
@@ -104,7 +103,7 @@ watch(struct host *h)
 	return failed_as_promised(h) ? (int64_t)(ep_now() - killed) : -EPROTO;
 }
 
-/* The next machine's greeting, and a case in each direction. */
+/* The greeting of the next machine, and a case in each direction. */
 static int
 serve_next(struct host *h, const struct host_options *o, char reason[HOST_REASON])
 {

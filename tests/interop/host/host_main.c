@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * interop-host: leads the interoperation tests with what runs in the virtual machine. Started by
- * tests/interop/rxe before the machine: says "ready" on stdout when the vhost-user socket and the
- * control socket are there, waits for the guest's greeting, runs the tests, says goodbye.
+ * interop-host: leads the interoperation tests with the virtual machine. tests/interop/rxe starts
+ * it before the machine: it prints "ready" when the vhost-user socket and the control socket exist,
+ * waits for the guest's greeting, runs the tests and sends "bye".
  *
- * Exit status: 0 all passed, 1 some failed, 2 usage, 3 it could not be run, 4 the guest's clock is
- * wrong: what it says about time-outs is no result.
+ * Exit status: 0 all passed, 1 some failed, 2 usage, 3 the tests could not be run, 4 the guest's
+ * clock is wrong, so that its timeouts prove nothing.
  */
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 
 #define VLAN 77
 #define BOOT_MS 120000
-#define STALL_US 2000000 /* an emulated machine may take nothing for long */
+#define STALL_US 2000000 /* an emulated machine may accept no frames for long */
 
 static int
 listen_control(const char *path)
@@ -43,7 +43,7 @@ listen_control(const char *path)
 	return fd;
 }
 
-/* The machine connects when it is created and greets when it is up. */
+/* The machine connects when it is created and sends its greeting when it has booted. */
 int
 host_wait_guest(struct host *h)
 {
@@ -219,7 +219,7 @@ main(int argc, char **argv)
 	struct host_options o = {.seed = 1};
 	int c;
 
-	signal(SIGPIPE, SIG_IGN); /* the guest may be gone when something is told to it */
+	signal(SIGPIPE, SIG_IGN); /* the guest may be gone when something is sent to it */
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if (!take_option(&o, c, optarg))
 			return usage();

@@ -46,7 +46,7 @@ is_wanted(const struct host_options *o, const char *name)
 	return o->filter == NULL || strstr(name, o->filter) != NULL;
 }
 
-/* A failure, or that of a machine that does not know what a second is. */
+/* A failure; not counted as one if the machine's clock is wrong. */
 static void
 fail(struct host *h, const char *name, const char *reason, struct tally *t)
 {
@@ -61,7 +61,7 @@ fail(struct host *h, const char *name, const char *reason, struct tally *t)
 		printf("FAIL %s: %s\n", name, reason);
 }
 
-/* 1: passed, 2: failed; negative: nothing can be tested any more. */
+/* 1: passed, 2: failed; negative: no more tests are possible. */
 static int
 run_one(struct host *h, const struct host_options *o, const char *name, struct host_case *c,
 	struct tally *t)

@@ -6,7 +6,7 @@
 
 #include "host_special.h"
 
-#define FAULTY_PACKETS 3000u /* on a bad wire rxe sends everything many times */
+#define FAULTY_PACKETS 3000u /* on a bad wire rxe repeats packets often */
 
 struct dice {
 	uint64_t s;
@@ -60,7 +60,7 @@ draw_flags(struct dice *d, bool ours, struct perf_exchange *t)
 		t->flags |= EP_SOLICITED;
 	if (t->depth >= 8 && roll(d, 4) == 0)
 		t->flags |= EP_UNSIGNALED;
-	/* Linux 6.1 never repeats a fenced READ or atomic that was lost: it waits for itself. */
+	/* Linux 6.1 never repeats a fenced READ or atomic that was lost: it waits for itself */
 	if (ours && t->service == IBV_QPT_RC && roll(d, 4) == 0)
 		t->flags |= EP_FENCE;
 }
@@ -71,7 +71,7 @@ packets(const struct host_case *c)
 	return c->test.count * (c->test.size / c->test.mtu + 2) * (c->qps != 0 ? c->qps : 1);
 }
 
-/* Bad wires are for those who mend what they do. */
+/* Faults only for services that repair them. */
 static void
 draw_faults(struct dice *d, struct host_case *c)
 {

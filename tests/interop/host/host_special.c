@@ -4,7 +4,7 @@
 
 #include "host_special.h"
 
-/* Opcodes of the BTH that faults are aimed at */
+/* BTH opcodes that are the targets of faults */
 #define SEND_MIDDLE 0x01
 #define WRITE_FIRST 0x06
 #define WRITE_MIDDLE 0x07
@@ -48,7 +48,7 @@ enum way {
 #define MTU_1024 .mtu = 1024
 #define SIZES .count = 26, .flags = EP_SIZES, .mtu = 1024
 #define MANY .count = 130, .flags = EP_SIZES, .mtu = 1024 /* random faults are rare */
-#define LOSS .retry_cnt = 7, .timeout = 14 /* 67 ms: on a busy machine the guest stands still */
+#define LOSS .retry_cnt = 7, .timeout = 14 /* 67 ms: on a busy machine the guest stalls */
 
 static const struct special {
 	const char *name;
@@ -225,7 +225,7 @@ static const struct special {
 	{"UC WRITE, 5 % lost",
 	 UC_TEST(RDMA_WRITE, .count = 130, .flags = EP_SIZES | EP_LOSSY, MTU_1024),
 	 .impair = {.drop = 0.05}},
-	{"UD SEND_IMM, 25 % lost", /* of 60 frames some are, then */
+	{"UD SEND_IMM, 25 % lost", /* some of 60 frames are lost */
 	 UD_TEST(SEND_WITH_IMM, .count = 60, .flags = EP_SIZES | EP_LOSSY, MTU_1024),
 	 .impair = {.drop = 0.25}},
 	{"RC WRITE, a FIRST lost", RC_TEST(RDMA_WRITE, SIZES, LOSS), ONCE(DROP, OUT, WRITE_FIRST)},
@@ -282,7 +282,10 @@ host_special_name(unsigned int i)
 	return specials[i].name;
 }
 
-/* Faults are named by the requests' direction; where rxe requests, outgoing is what we receive. */
+/*
+ * Faults are defined for the requester's direction; if rxe is the requester, outgoing means
+ * received by us.
+ */
 static void
 aim_faults(const struct special *s, bool ours, struct host_case *c)
 {

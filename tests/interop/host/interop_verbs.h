@@ -2,7 +2,7 @@
 #ifndef TESTS_INTEROP_HOST_INTEROP_VERBS_H
 #define TESTS_INTEROP_HOST_INTEROP_VERBS_H
 
-/* Verbs as softhca offers them: the same names behind another prefix. */
+/* The verbs of softhca: the same names with another prefix. */
 
 #include <softhca/softhca.h>
 #include <string.h>
@@ -112,10 +112,10 @@
 #define IBV_WR_SEND_WITH_IMM SOFTHCA_WR_SEND_WITH_IMM
 #define IBV_WR_SEND_WITH_INV SOFTHCA_WR_SEND_WITH_INV
 
-/* What becomes of a receive that is too small for its message */
+/* Status of a receive that is too small for its message */
 #define INTEROP_SHORT_RECV SOFTHCA_WC_LOC_LEN_ERR
 
-/* Of so many messages on a bad wire these must come at least: losses are rare. */
+/* Least number of messages that must arrive on a bad wire: losses are rare. */
 #define INTEROP_LEAST(count) ((count) / 2)
 
 static inline struct softhca_cq *
@@ -158,7 +158,7 @@ interop_invalidated(const struct softhca_wc *wc, uint32_t rkey)
 	return (wc->wc_flags & SOFTHCA_WC_WITH_INV) != 0 && wc->invalidated_rkey == rkey;
 }
 
-/* The engine runs in whoever waits. */
+/* The waiting thread runs the engine. */
 static inline void
 interop_progress(struct softhca_context *ctx)
 {

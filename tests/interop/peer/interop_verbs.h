@@ -2,17 +2,17 @@
 #ifndef TESTS_INTEROP_PEER_INTEROP_VERBS_H
 #define TESTS_INTEROP_PEER_INTEROP_VERBS_H
 
-/* Verbs as they are: libibverbs. */
+/* The verbs of libibverbs. */
 
 #include <infiniband/verbs.h>
 #include <string.h>
 
-/* What becomes of a receive that is too small for its message: rxe says it in its own way. */
+/* Status of a receive that is too small for its message; that of rxe differs. */
 #define INTEROP_SHORT_RECV IBV_WC_LOC_QP_OP_ERR
 
 /*
- * Of so many messages on a bad wire these must come at least. After a loss rxe skips messages until
- * it has seen a whole one from its first packet on.
+ * Least number of messages that must arrive on a bad wire. After a loss rxe skips messages until it
+ * sees the first packet of one.
  */
 #define INTEROP_LEAST(count) ((count) / 32)
 
@@ -35,7 +35,7 @@ interop_invalidate(struct ibv_send_wr *wr, uint32_t rkey)
 	wr->invalidate_rkey = rkey;
 }
 
-/* rxe gives the completion a flag that user space knows under another name. */
+/* rxe sets a completion flag that user space knows by another name. */
 static inline int
 interop_invalidated(const struct ibv_wc *wc, uint32_t rkey)
 {
@@ -43,7 +43,7 @@ interop_invalidated(const struct ibv_wc *wc, uint32_t rkey)
 	       wc->invalidated_rkey == rkey;
 }
 
-/* The kernel needs nobody's help. */
+/* The kernel needs no calls. */
 static inline void
 interop_progress(struct ibv_context *ctx)
 {

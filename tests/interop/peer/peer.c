@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The end inside the virtual machine, on libibverbs: takes tests from the control channel one by
- * one, plays its part in them and reports.
+ * The end inside the virtual machine, with libibverbs: receives tests one by one from the control
+ * channel, executes its part and reports.
  *
- * peer DEVICE CHANNEL		e.g. peer rxe0 /dev/vport1p1
+ * peer DEVICE CHANNEL          e.g. peer rxe0 /dev/vport1p1
  */
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #define NET_DEVICE "eth0"
 #define NET_VLAN_DEVICE "eth0.77"
-#define QUIET_MS 120000 /* nobody speaks: the host is gone */
+#define QUIET_MS 120000 /* limit of silence: the host is gone */
 
 static struct ibv_context *
 open_device(const char *name)
@@ -38,7 +38,7 @@ open_device(const char *name)
 	return ctx;
 }
 
-/* Blocks; the host leaves between tests whatever time it likes. */
+/* Blocks; the host may take any time between tests. */
 static int
 wait_line(struct ep_line *l, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x)
 {
@@ -51,7 +51,7 @@ wait_line(struct ep_line *l, char word[PERF_EXCHANGE_WORD], struct perf_exchange
 	return rc < 0 ? rc : 0;
 }
 
-/* Opens a QP and answers. Returns negative only when the channel is of no use any more. */
+/* Open a QP and answer. Negative only if the channel is broken. */
 static int
 add_qp(struct ibv_context *ctx, struct ep_set *s, struct ep_line *l, const struct perf_exchange *x)
 {
@@ -76,7 +76,7 @@ add_qp(struct ibv_context *ctx, struct ep_set *s, struct ep_line *l, const struc
 	return ep_line_send(l, err == 0 ? "ready" : "error", &answer);
 }
 
-/* A test that failed has been told; only a dead channel ends the peer. */
+/* A failed test has been reported; only a broken channel ends the peer. */
 static int
 play(struct ep_set *s, struct ep_line *l)
 {
@@ -88,8 +88,8 @@ play(struct ep_set *s, struct ep_line *l)
 }
 
 /*
- * What verbs attach to is not enough: the IP layer drops groups that no socket has joined on the
- * interface the frame belongs to, and rxe tells the filters of its own interface alone.
+ * Attaching with verbs is not enough: the IP layer drops groups that no socket has joined on the
+ * interface of the frame, and rxe configures only the filters of its own interface.
  */
 static int
 join_groups(const char *device)
