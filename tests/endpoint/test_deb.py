@@ -21,7 +21,8 @@ EXPECTED = ('./usr/sbin/softhcad', './usr/bin/softhca-perf', './etc/softhca/soft
             './lib/systemd/system/softhcad.service', './usr/share/man/man8/softhcad.8.gz',
             './usr/share/man/man5/softhcad.conf.5.gz', './usr/share/man/man1/softhca-perf.1.gz',
             './usr/share/doc/softhca/copyright', './usr/share/doc/softhca/examples/memif-a.conf',
-            './usr/share/doc/softhca/README.md', './usr/share/doc/softhca/changelog.Debian.gz',
+            './usr/share/doc/softhca/README.md', './usr/share/doc/softhca/docs/pipeline.svg',
+            './usr/share/doc/softhca/changelog.Debian.gz',
             './usr/share/bash-completion/completions/softhca-perf',
             './usr/share/bash-completion/completions/softhca-ctl')
 EXAMPLE = 'usr/share/doc/softhca-dev/examples/embedded_write.c'
