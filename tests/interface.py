@@ -4,7 +4,8 @@
 A table stands below a line that says what it is made of:
 
     <!-- struct hca_qpc, abi_ctx.h -->              its members, as their comments describe them
-    <!-- HCA_CMD_LIST, abi_cmd.h: name, code -->    the rows of an X-macro, with these headings
+    <!-- HCA_CMD_LIST, abi_cmd.h: name, code -->    the rows of an X-macro; of each so many
+                                                    arguments as there are headings
 
 interface.py --write makes them anew; tests/checks.py complains of what is not as it would be.
 """
@@ -45,11 +46,13 @@ def arguments(row):
 
 
 def list_rows(text, name, headings):
-    yield tuple(word.strip() for word in headings.split(','))
+    columns = [word.strip() for word in headings.split(',')]
+    yield tuple(columns)
     body = re.search(r'#define ' + name + r'\(X\)((?:[^\n]*\\\n)*[^\n]*)', text).group(1)
     for row in re.findall(r'\bX\(((?:"[^"]*"|[^")])*)\)', body.replace('\\\n', ' ')):
         words = arguments(row)
         cells = ['`%s`' % words[0]] + [word.strip('"').replace(' |', ',') for word in words[1:]]
+        cells = cells[:len(columns)]
         yield tuple('' if cell == '0' and i > 1 else cell for i, cell in enumerate(cells))
 
 
