@@ -141,7 +141,7 @@ look_around(struct perf_pass *p)
 	return r != NULL ? talk(p) : 0;
 }
 
-/* There was nothing to do: a passive end sleeps; in the others poll_cq gives way to other threads. */
+/* There was nothing to do: a passive end sleeps; in others poll_cq gives way to other threads. */
 static int
 rest(struct perf_pass *p)
 {

@@ -30,7 +30,6 @@ struct hca_config {
 	struct hca_port *port; /* the wire; owned by the caller, outlives the HCA */
 	enum hca_layout layout;
 	int socket_id; /* NUMA socket of the memory, -1 = any */
-	uint64_t seed; /* 0 = CSPRNG, otherwise everything random comes from it */
 
 	uint32_t log_num_qps;  /* log2 of QPs [14], at most 14 */
 	uint32_t log_num_cqs;  /* [14], at most 14 */
@@ -97,13 +96,6 @@ unsigned int hca_workers(const struct hca *h);
  * most 32, then reports a quiescent state. Returns the work done (0 = idle).
  */
 unsigned int hca_poll(struct hca *h, unsigned int worker, uint64_t now);
-
-/*
- * Until when may this worker sleep, if nothing comes from outside? now or less: not at all;
- * UINT64_MAX:
- * for ever. By the thread that polls it, after a poll that found nothing.
- */
-uint64_t hca_next_deadline(struct hca *h, unsigned int worker, uint64_t now);
 
 /* One stage, one burst of at most budget: the stepped executor's unit. */
 unsigned int hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, unsigned int budget);

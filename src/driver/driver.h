@@ -130,11 +130,6 @@ int hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid
 		       const uint8_t mac[6], uint16_t vlan_id);
 /* Empties an entry; that it was empty already is no error. */
 int hca_driver_clear_gid(struct hca_driver *drv, uint32_t index);
-/*
- * For QPs that are given this index from now on: one that has it keeps the P_Key it was given with
- * it, until modify_qp names an index again. Clients hear PKEY_CHANGE.
- */
-int hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey);
 int hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6]);
 /*
  * A neighbour on the VLAN of that GID has another MAC address: connected QPs follow at once. Unlike
@@ -210,11 +205,10 @@ int hca_client_open(struct hca_driver *drv, const struct hca_client_who *who,
 void hca_client_close(struct hca_client *client);
 
 /*
- * Memory the client may let the device touch; every page it registers must lie inside. In
- * embedded use one segment covers the user half of the address space.
+ * Memory the client may let the device touch, until the client is closed; every page it registers
+ * must lie inside. In embedded use one segment covers the user half of the address space.
  */
 int hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len);
-int hca_client_detach(struct hca_client *client, uint64_t bus, uint64_t len);
 
 /* Its doorbell page, 4 KiB inside BAR2 */
 volatile void *hca_client_uar(struct hca_client *client);

@@ -130,27 +130,6 @@ hca_driver_clear_gid(struct hca_driver *drv, uint32_t index)
 	return err;
 }
 
-int
-hca_driver_set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey)
-{
-	struct hca_mbox_set_pkey *mailbox;
-	int err;
-
-	if (index >= table_len(drv->lim.pkey_table_len, DRIVER_MAX_PKEYS))
-		return driver_fail(-EINVAL, "P_Key index %u", index);
-	pthread_mutex_lock(&drv->lock);
-	mailbox = driver_mailbox(drv);
-	mailbox->index = hca_cpu_to_be32(index);
-	mailbox->pkey = hca_cpu_to_be32(pkey);
-	err = driver_command_in(drv, HCA_CMD_SET_PKEY, 0);
-	if (err == 0 && drv->pkeys[index] != pkey) {
-		drv->pkeys[index] = pkey;
-		driver_port_event(drv, HCA_CTL_EVENT_PKEY_CHANGE);
-	}
-	pthread_mutex_unlock(&drv->lock);
-	return err;
-}
-
 static struct driver_neigh *
 find_neigh(const struct hca_driver *drv, const uint8_t gid[16])
 {
@@ -280,9 +259,9 @@ resolve_mac(const struct hca_driver *drv, const uint8_t dgid[16], const struct d
 	return driver_fail(-EHOSTUNREACH, "no MAC address is known for the destination GID");
 }
 
-void
-driver_ask(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
-	   struct driver_answer *told)
+static void
+ask_neigh(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
+	  struct driver_answer *told)
 {
 	uint8_t mac[6];
 	bool ask;
@@ -302,7 +281,7 @@ driver_ask(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
 void
 driver_ask_path(struct hca_driver *drv, const struct hca_qpc_path *path, struct driver_answer *told)
 {
-	driver_ask(drv, HCA_QPC_GID_INDEX(hca_be32_to_cpu(path->ackto)), path->rgid, told);
+	ask_neigh(drv, HCA_QPC_GID_INDEX(hca_be32_to_cpu(path->ackto)), path->rgid, told);
 }
 
 /* "10.0.0.1" or "2001:db8::1", for messages */
@@ -369,7 +348,7 @@ hca_client_resolve(struct hca_client *client, struct hca_ctl_ah *ah)
 	struct driver_answer told;
 	int err;
 
-	driver_ask(drv, ah->sgid_index, ah->dgid, &told);
+	ask_neigh(drv, ah->sgid_index, ah->dgid, &told);
 	pthread_mutex_lock(&drv->lock);
 	err = resolve(drv, ah->sgid_index, ah->dgid, &told, &gid, ah->dmac);
 	if (err == 0)

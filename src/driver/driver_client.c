@@ -248,34 +248,6 @@ hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len)
 			   (unsigned long long)len, (unsigned long long)bus);
 }
 
-int
-hca_client_detach(struct hca_client *client, uint64_t bus, uint64_t len)
-{
-	struct hca_driver *drv = client->drv;
-	struct driver_segment **link;
-	struct driver_segment *segment;
-	int err = 0;
-
-	pthread_mutex_lock(&drv->lock);
-	for (link = &client->segments; *link != NULL; link = &(*link)->next)
-		if ((*link)->bus == bus && (*link)->len == len)
-			break;
-	segment = *link;
-	if (segment == NULL)
-		err = driver_fail(-ENOENT, "no such segment");
-	else if (client->mrs != NULL) /* which region lies where is the device's knowledge */
-		err = driver_fail(-EBUSY, "the client still has memory regions");
-	else if (drv->hw.dma_detach != NULL)
-		err = drv->hw.dma_detach(drv->hw.dma_arg, client->uar, bus, len);
-	if (err == 0) {
-		*link = segment->next;
-		client->count_segments--;
-		free(segment);
-	}
-	pthread_mutex_unlock(&drv->lock);
-	return err;
-}
-
 volatile void *
 hca_client_uar(struct hca_client *client)
 {

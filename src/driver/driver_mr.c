@@ -305,9 +305,9 @@ driver_mr_of(struct hca_client *client, uint32_t lkey)
 	return region;
 }
 
-int
-driver_mr_create(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl_mr *mr,
-		 const uint64_t *list, struct driver_mr **out)
+static int
+create_mr(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl_mr *mr,
+	  const uint64_t *list, struct driver_mr **out)
 {
 	struct page_source pages;
 	struct driver_mr *region;
@@ -351,7 +351,7 @@ driver_mr_queue(struct hca_driver *drv, struct hca_client *owner, uint32_t pdn, 
 	if ((addr & (DRIVER_PAGE - 1)) != 0)
 		return driver_fail(-EINVAL, "the queue at %#llx is not aligned to a page",
 				   (unsigned long long)addr);
-	err = driver_mr_create(drv, owner, &mr, NULL, out);
+	err = create_mr(drv, owner, &mr, NULL, out);
 	if (err == 0)
 		(*out)->internal = true;
 	return err;
@@ -384,7 +384,7 @@ hca_client_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, const 
 
 	pthread_mutex_lock(&drv->lock);
 	pd = driver_pd_of(client, mr->pdn);
-	err = pd != NULL ? driver_mr_create(drv, client, mr, pages, &region)
+	err = pd != NULL ? create_mr(drv, client, mr, pages, &region)
 			 : driver_fail(-EINVAL, "PD %#x does not exist", mr->pdn);
 	if (err == 0) {
 		pd->users++;

@@ -328,9 +328,7 @@ void driver_icm_free(struct hca_driver *drv);
 int driver_icm_need(struct hca_driver *drv, enum driver_icm_area area, uint64_t first,
 		    uint64_t count);
 
-/* driver_mr.c; lock held. A queue's memory: pages of 4 KiB from va on. */
-int driver_mr_create(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl_mr *mr,
-		     const uint64_t *pages, struct driver_mr **out);
+/* driver_mr.c; lock held. A queue's memory: pages of 4 KiB from addr on. */
 int driver_mr_queue(struct hca_driver *drv, struct hca_client *owner, uint32_t pdn, uint64_t addr,
 		    uint64_t bytes, uint32_t access, struct driver_mr **out);
 int driver_mr_destroy(struct hca_driver *drv, struct driver_mr *mr, bool force);
@@ -396,8 +394,6 @@ struct driver_answer {
 	uint8_t dmac[6];
 };
 
-void driver_ask(struct hca_driver *drv, uint32_t sgid_index, const uint8_t dgid[16],
-		struct driver_answer *told);
 void driver_ask_path(struct hca_driver *drv, const struct hca_qpc_path *path,
 		     struct driver_answer *told);
 

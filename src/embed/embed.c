@@ -272,7 +272,6 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 		.port = e->side[i].port,
 		.layout = (enum hca_layout)c->layout,
 		.socket_id = -1,
-		.seed = c->seed == 0 ? 0 : c->seed * EMBED_HCAS_MAX + i,
 		.log_num_qps = c->log_qps,
 		.log_num_cqs = c->log_cqs,
 		.log_num_mpts = c->log_mpts,

@@ -184,8 +184,8 @@ config_device(const struct config_key *key, struct endpoint_config *c, const cha
 	return config_text(key, c, text);
 }
 
-bool
-config_mac(const char *text, uint8_t mac[6])
+static bool
+parse_mac(const char *text, uint8_t mac[6])
 {
 	unsigned int b[6];
 	int used = 0;
@@ -204,11 +204,11 @@ config_mac_key(const struct config_key *key, struct endpoint_config *c, const ch
 {
 	(void)key;
 	c->has_mac = strcmp(text, "device") != 0;
-	return !c->has_mac || config_mac(text, c->mac);
+	return !c->has_mac || parse_mac(text, c->mac);
 }
 
-bool
-config_gid(const char *text, uint8_t gid[16])
+static bool
+parse_gid(const char *text, uint8_t gid[16])
 {
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -268,7 +268,7 @@ config_address(const struct config_key *key, struct endpoint_config *c, const ch
 		return false;
 	*slash = '\0';
 	v4 = strchr(word, ':') == NULL;
-	if (!config_gid(word, a.gid) || !is_unicast(a.gid, v4) ||
+	if (!parse_gid(word, a.gid) || !is_unicast(a.gid, v4) ||
 	    !whole_number(slash + 1, &prefix) || prefix < 1 || prefix > (v4 ? 32 : 128))
 		return false;
 	a.prefix = (uint8_t)prefix;
@@ -290,7 +290,7 @@ config_gateway(const struct config_key *key, struct endpoint_config *c, const ch
 		return false;
 	memcpy(word, text, len);
 	word[len] = '\0';
-	if (!config_gid(word, g.gid) || !is_unicast(g.gid, strchr(word, ':') == NULL) ||
+	if (!parse_gid(word, g.gid) || !is_unicast(g.gid, strchr(word, ':') == NULL) ||
 	    !vlan_of(text + len + strspn(text + len, " \t"), &g.vlan_id))
 		return false;
 	c->gateway[c->num_gateways++] = g;
@@ -309,8 +309,8 @@ config_neighbour(const struct config_key *key, struct endpoint_config *c, const 
 		return false;
 	memcpy(word, text, len);
 	word[len] = '\0';
-	if (!config_gid(word, n.gid) || !is_unicast(n.gid, strchr(word, ':') == NULL) ||
-	    !config_mac(text + len + strspn(text + len, " \t"), n.mac))
+	if (!parse_gid(word, n.gid) || !is_unicast(n.gid, strchr(word, ':') == NULL) ||
+	    !parse_mac(text + len + strspn(text + len, " \t"), n.mac))
 		return false;
 	c->neighbour[c->num_neighbours++] = n;
 	return true;

@@ -29,9 +29,4 @@ CONFIG_VALUES(X)
 /* Store a number the width of the key. */
 void config_store(const struct config_key *key, struct endpoint_config *c, uint64_t value);
 
-/* "02:00:00:00:00:01", unicast and not all zeros. */
-bool config_mac(const char *text, uint8_t mac[6]);
-/* IPv4 or IPv6 as a GID. */
-bool config_gid(const char *text, uint8_t gid[16]);
-
 #endif

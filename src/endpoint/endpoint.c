@@ -45,7 +45,6 @@ create_hca(struct endpoint *e)
 		.port = e->port.top,
 		.layout = (enum hca_layout)c->layout,
 		.socket_id = c->numa_node,
-		.seed = c->seed,
 		.log_num_qps = c->log_qps,
 		.log_num_cqs = c->log_cqs,
 		.log_num_srqs = c->log_srqs,
@@ -329,10 +328,4 @@ endpoint_run(struct endpoint *e)
 	sd_notify_send("STOPPING=1");
 	LOG_INFO("%s: stopping", e->cfg.name);
 	return 0;
-}
-
-struct hca_driver *
-endpoint_driver(struct endpoint *e)
-{
-	return e->drv;
 }

@@ -144,11 +144,3 @@ move_guard_tick(struct move_guard *g, uint64_t now)
 		if (g->claim[i].state != CLAIM_FREE)
 			check_claim(g, &g->claim[i], now);
 }
-
-void
-move_guard_end(struct move_guard *g)
-{
-	for (uint32_t i = 0; i < MOVE_GUARD_CLAIMS; i++)
-		if (g->claim[i].state != CLAIM_FREE)
-			end_claim(g, &g->claim[i]);
-}

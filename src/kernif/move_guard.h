@@ -65,7 +65,5 @@ void move_guard_claim(struct move_guard *g, const struct arp_nd_hop *hop, const 
 		      const uint8_t mac[6], bool direct, uint64_t now);
 /* Check the claims; to be called at least ten times per second while busy is not 0. */
 void move_guard_tick(struct move_guard *g, uint64_t now);
-/* Drop all claims and stop watching. */
-void move_guard_end(struct move_guard *g);
 
 #endif

@@ -233,8 +233,8 @@ lib_pool_forget(void)
 
 /* ---- pieces ---- */
 
-void *
-lib_pool_place(uint64_t bytes)
+static void *
+find_place(uint64_t bytes)
 {
 	uint64_t slack = bytes >= LIB_HUGE_PAGE ? LIB_HUGE_PAGE : 0;
 	uint8_t *mem = lib_sys_mmap(NULL, bytes + slack, PROT_NONE,
@@ -257,7 +257,7 @@ lib_pool_place(uint64_t bytes)
 static int
 map_piece(struct lib_share *piece)
 {
-	void *at = lib_pool_place(piece->length);
+	void *at = find_place(piece->length);
 
 	if (at == NULL)
 		return lib_fail(-ENOMEM, "no addresses for %llu bytes",

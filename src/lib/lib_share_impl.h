@@ -59,8 +59,6 @@ void lib_pool_give(struct lib_file *file, uint64_t bytes, uint64_t offset);
 int lib_pool_fd(const struct lib_file *file);
 /* Note that a device has mapped the file. */
 void lib_pool_attached(struct lib_file *file);
-/* Reserve `bytes` of addresses, aligned for large pages; PROT_NONE. */
-void *lib_pool_place(uint64_t bytes);
 /* Whether the mapping is of this file. */
 struct lib_mapping;
 bool lib_pool_is(const struct lib_file *file, const struct lib_mapping *m);

@@ -23,7 +23,7 @@
 #include <softhca/softhca.h>
 
 #include "embed_ctl.h"
-#include "endpoint.h"
+#include "endpoint_impl.h"
 
 #define BYTES 65536u
 #define CQES 16u
@@ -238,7 +238,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "kernel_peer: %s\n", endpoint_reason());
 		return 1;
 	}
-	if (embed_ctl_open(endpoint_driver(p.endpoint), &cc, &p.ctx) != 0)
+	if (embed_ctl_open(p.endpoint->drv, &cc, &p.ctx) != 0)
 		die("context");
 	find_own(&p, argv[2]);
 	p.to = gid_of(argv[3]);

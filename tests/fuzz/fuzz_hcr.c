@@ -421,7 +421,6 @@ make(void)
 		.name = "hcr",
 		.port = &w.port,
 		.socket_id = -1,
-		.seed = 3,
 		.log_num_qps = LOG_QPS,
 		.log_num_cqs = LOG_CQS,
 		.log_num_eqs = LOG_EQS,

@@ -312,7 +312,6 @@ make_hca(struct world *w)
 		.port = &w->port.port,
 		.layout = getenv("FUZZ_FULL") != NULL ? HCA_LAYOUT_FULL : HCA_LAYOUT_RTC,
 		.socket_id = -1,
-		.seed = 1,
 		.log_num_qps = 4,
 		.log_num_cqs = 4,
 		.log_num_eqs = 3,

@@ -63,7 +63,7 @@ come_and_go(void *arg)
 			break;
 		}
 		byte = (volatile uint8_t *)(uintptr_t)m->segment[0].bus;
-		if (*byte != 'x' || ipc_memory_lost(m))
+		if (*byte != 'x' || __atomic_load_n(&m->lost, __ATOMIC_ACQUIRE))
 			u->failed = __LINE__;
 		ipc_memory_destroy(m);
 	}
@@ -97,7 +97,7 @@ lose(const struct user *u, int empty)
 				  MAP_SHARED | MAP_FIXED, empty, 0),
 			     MAP_FAILED);
 	assert_int_equal(*byte, 0);
-	assert_true(ipc_memory_lost(m));
+	assert_true(__atomic_load_n(&m->lost, __ATOMIC_ACQUIRE));
 	assert_int_equal(read(u->lost_fd, &told, sizeof(told)), sizeof(told));
 	assert_int_equal(told, 1);
 	ipc_memory_destroy(m);

@@ -202,7 +202,6 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 		.port = s->side[i].stall,
 		.layout = c->layout,
 		.socket_id = -1,
-		.seed = c->seed * 2 + i + 1,
 		.log_num_qps = log_qps,
 		.log_num_cqs = RTE_MIN(log_qps + 1, 14u),
 		.log_num_eqs = 3,
@@ -374,7 +373,7 @@ sim_open(const struct sim_config *cfg)
 			sim_link_hash_on(s->side[i].wire);
 		}
 	}
-	hca_stepper_init(&s->stepper, h, 2, cfg->seed, s->cfg.tick_ns);
+	sim_stepper_init(&s->stepper, h, 2, cfg->seed, s->cfg.tick_ns);
 	s->stepper.now = s->now;
 	choose_cpus(s);
 	if (cfg->executor == SIM_THREADS)
@@ -424,7 +423,7 @@ poll_stepped(struct sim *s)
 	unsigned int work = 0;
 
 	for (unsigned int i = 0; i < STEPS; i++)
-		work += hca_stepper_step(&s->stepper);
+		work += sim_stepper_step(&s->stepper);
 	s->idle = work != 0 ? 0 : s->idle + 1;
 	if (s->idle > IDLE_STEPS)
 		s->stepper.now += JUMP_NS;

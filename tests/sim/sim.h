@@ -26,6 +26,7 @@
 #include "port/port_impair.h"
 #include "port/port_pcap.h"
 #include "port/port_stall.h"
+#include "sim_stepper.h"
 
 enum sim_executor {
 	SIM_DIRECT,
@@ -91,7 +92,7 @@ struct sim {
 	unsigned int idle; /* number of loops without work */
 	/* threads: turns of sim_poll() in which no other thread wanted this CPU */
 	unsigned int alone;
-	struct hca_stepper stepper;
+	struct sim_stepper stepper;
 	struct hca_threads *threads;
 	struct hca_pcap *pcap;
 	struct sim_model *model; /* sim_model.h */

@@ -11,6 +11,7 @@
 #include "lib_types.h"
 #include "sim_duo.h"
 #include "sim_test.h"
+#include "../set_pkey.h"
 
 #define PROGRAM "test_event"
 
@@ -320,9 +321,9 @@ addresses_in(const struct sim_config *cfg)
 	gid[15] = 7;
 	sim_check(s, hca_driver_set_gid(s->side[0].drv, 6, gid, mac, 0xffff) == 0, "set_gid");
 	expect(s, SOFTHCA_EVENT_GID_CHANGE, NULL);
-	sim_check(s, hca_driver_set_pkey(s->side[0].drv, 2, 0x8005) == 0, "set_pkey");
+	sim_check(s, set_pkey(s->side[0].drv, 2, 0x8005) == 0, "set_pkey");
 	expect(s, SOFTHCA_EVENT_PKEY_CHANGE, NULL);
-	sim_check(s, hca_driver_set_pkey(s->side[0].drv, 2, 0x8005) == 0, "set_pkey");
+	sim_check(s, set_pkey(s->side[0].drv, 2, 0x8005) == 0, "set_pkey");
 	expect_none(s, 0);
 	sim_close(s);
 }

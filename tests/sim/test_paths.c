@@ -9,6 +9,7 @@
 #include "sim_tagged.h"
 #include "sim_test.h"
 #include "wire/roce_frame.h"
+#include "../set_pkey.h"
 
 #define PROGRAM "test_paths"
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -189,8 +190,7 @@ partitions_in(const struct sim_config *cfg)
 
 	for (unsigned int side = 0; side < 2; side++)
 		for (unsigned int i = 0; i < COUNT(pkeys); i++)
-			sim_check(s, hca_driver_set_pkey(s->side[side].drv, i, pkeys[i]) == 0,
-				  "set_pkey");
+			sim_check(s, set_pkey(s->side[side].drv, i, pkeys[i]) == 0, "set_pkey");
 	for (unsigned int service = 0; service < SIM_SERVICES; service++)
 		for (unsigned int i = 0; i < COUNT(pkeys); i++)
 			for (unsigned int k = 0; k < COUNT(pkeys); k++)

@@ -6,6 +6,7 @@
  */
 
 #include "sim_test.h"
+#include "../set_pkey.h"
 
 #define PROGRAM "test_sqe"
 #define S SOFTHCA_SEND_SIGNALED
@@ -377,7 +378,7 @@ other_partition_in(const struct sim_config *cfg)
 	struct link l;
 
 	for (unsigned int side = 0; side < 2; side++)
-		sim_check(s, hca_driver_set_pkey(s->side[side].drv, 1, 0x9234) == 0, "set_pkey");
+		sim_check(s, set_pkey(s->side[side].drv, 1, 0x9234) == 0, "set_pkey");
 	link_open(&l, s, true, SIM_GID_V4);
 	post_recvs(&l, 1, 3);
 	for (unsigned int i = 0; i < 3; i++) {

@@ -14,6 +14,7 @@
 #include "lib_types.h"
 #include "sim_duo.h"
 #include "sim_test.h"
+#include "../set_pkey.h"
 
 #define PROGRAM "test_transitions"
 
@@ -82,7 +83,7 @@ open_one(struct one *o, struct sim *s, const struct service *service)
 		.pd = s->side[0].pd,
 	};
 
-	sim_check(s, hca_driver_set_pkey(s->side[0].drv, 1, 0x8123) == 0, "set_pkey");
+	sim_check(s, set_pkey(s->side[0].drv, 1, 0x8123) == 0, "set_pkey");
 	*o = (struct one){.s = s, .service = service, .ctx = s->side[0].ctx, .rng = {s->cfg.seed}};
 	o->cq = softhca_create_cq(o->ctx, &ca);
 	a.send_cq = a.recv_cq = o->cq;

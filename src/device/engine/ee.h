@@ -300,8 +300,6 @@ void ee_forget(struct hca *h, struct hca_qp_ee *ee);
 void ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
 /* One chunk. */
 unsigned int ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp);
-/* Takes the QP off both lists. */
-void ee_unlink(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
 /* All messages of other stages. */
 unsigned int ee_messages(struct hca *h, uint64_t now, unsigned int budget);
 

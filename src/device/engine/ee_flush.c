@@ -97,8 +97,8 @@ unlink_lazy(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 		ctx->lazy_tail = before;
 }
 
-void
-ee_unlink(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+static void
+unlink_lists(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 
@@ -127,7 +127,7 @@ static void
 on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_PURGE) {
-		ee_unlink(h, ee_ctx(h), qpi);
+		unlink_lists(h, ee_ctx(h), qpi);
 		ee_forget(h, &qp->ee);
 		qp->ee.flags = 0;
 		hca_purge_ack(h, HCA_STAGE_EE);

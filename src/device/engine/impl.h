@@ -107,7 +107,6 @@ struct hca {
 	struct hca_stage_times {
 		uint64_t busy_cycles, polls, busy_polls;
 	} times_from[HCA_STAGE_N];
-	uint64_t rng[4] __rte_cache_aligned; /* CEU */
 };
 
 /* Where a number would be found; what stands there says whether it is. */
@@ -216,8 +215,5 @@ hca_record(struct hca *h, uint32_t ref)
 	return (struct hca_record *)((uint8_t *)h->rec.mem +
 				     (size_t)ref * sizeof(struct hca_record));
 }
-
-/* Everything random in the device comes from here (xoshiro256**, seeded by cfg or the CSPRNG). */
-uint64_t hca_random(struct hca *h);
 
 #endif

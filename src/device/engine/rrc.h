@@ -111,8 +111,6 @@ void hca_rrc_complete_tail(struct hca_rrc_run *run);
  * stands in the way and is now the tail.
  */
 bool hca_rrc_release(struct hca_rrc_run *run, uint32_t n);
-/* Completes the local operations at the tail that RTC has executed. */
-void hca_rrc_pass_local(struct hca_rrc_run *run);
 /* The record at the tail fails: QP to ERR, its CQE, everything behind it flushed. */
 void hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome);
 /* QP is in ERR or SQE: completes what RTC has handed over. */

@@ -128,11 +128,32 @@ count_run(struct hca_rrc_run *run)
 	run->read_bytes = 0;
 }
 
+/*
+ * They have no PSN, so no acknowledgement speaks of them: they complete when everything before them
+ * has and RTC has set SENT. What it may be writing at this moment is read atomically.
+ */
+static void
+pass_local(struct hca_rrc_run *run)
+{
+	uint32_t head = __atomic_load_n(&run->qp->parser.head, __ATOMIC_ACQUIRE);
+
+	while (run->tail != head) {
+		const struct hca_record *r = hca_rrc_record(run, run->tail);
+
+		if (r->op != HCA_OP_BIND_MW && r->op != HCA_OP_LOCAL_INV)
+			return;
+		if (!(__atomic_load_n(&r->flags, __ATOMIC_ACQUIRE) & HCA_REC_SENT))
+			return;
+		hca_rrc_complete_tail(run);
+	}
+	hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_LOCAL);
+}
+
 void
 hca_rrc_commit(struct hca_rrc_run *run)
 {
 	if (unlikely(run->qp->rrc.flags & HCA_RRC_LOCAL) && !run->dead)
-		hca_rrc_pass_local(run);
+		pass_local(run);
 	/* Within a message only a nearly full PSN window can hold RTC up. */
 	if (unlikely(run->upsn != run->old_upsn &&
 		     ((run->max_psn - run->old_upsn) & HCA_PSN_MASK) > HCA_PSN_HALF / 2))
@@ -327,27 +348,6 @@ hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
 	return true;
 }
 
-/*
- * They have no PSN, so no acknowledgement speaks of them: they complete when everything before them
- * has and RTC has set SENT. What it may be writing at this moment is read atomically.
- */
-void
-hca_rrc_pass_local(struct hca_rrc_run *run)
-{
-	uint32_t head = __atomic_load_n(&run->qp->parser.head, __ATOMIC_ACQUIRE);
-
-	while (run->tail != head) {
-		const struct hca_record *r = hca_rrc_record(run, run->tail);
-
-		if (r->op != HCA_OP_BIND_MW && r->op != HCA_OP_LOCAL_INV)
-			return;
-		if (!(__atomic_load_n(&r->flags, __ATOMIC_ACQUIRE) & HCA_REC_SENT))
-			return;
-		hca_rrc_complete_tail(run);
-	}
-	hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_LOCAL);
-}
-
 static void
 count_error(struct hca *h, uint8_t syndrome)
 {
@@ -371,7 +371,7 @@ hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome)
 	const struct hca_record *r;
 
 	/* Those at the tail have no PSN: what fails lies behind them. */
-	hca_rrc_pass_local(run);
+	pass_local(run);
 	r = hca_rrc_record(run, run->tail);
 	/* ERR before una passes the record, or RTC would go on behind it. */
 	run->dead = true;
@@ -396,7 +396,7 @@ hca_rrc_flush(struct hca_rrc_run *run)
 
 	/* What was executed before the QP failed for a reason of its own has succeeded. */
 	if (!(run->qp->rrc.flags & HCA_RRC_DEAD))
-		hca_rrc_pass_local(run);
+		pass_local(run);
 	hca_rrc_set_flags(&run->qp->rrc, HCA_RRC_DEAD);
 	run->dead = true;
 	for (; (int32_t)(next - run->tail) > 0; n++) {

@@ -111,9 +111,6 @@ hca_rtc_ref(const struct hca_rtc_visit *v, uint32_t cursor)
 	return hca_window_ref(v->qp->rtc.window, v->qp->rtc.window_mask, cursor);
 }
 
-/* rtc_segment.c: operations RTC can put on the wire. */
-bool hca_rtc_op_valid(const struct hca_record *r);
-
 /* ---- requester_trans.c, for rtc_complete.c ---- */
 
 /* What RRC, or for UC and UD RTC itself, has released and encap no longer reads. */

@@ -59,8 +59,8 @@ op_of(const struct hca_record *r)
 	return &rtc_ops[r->op & 31];
 }
 
-bool
-hca_rtc_op_valid(const struct hca_record *r)
+static bool
+op_valid(const struct hca_record *r)
 {
 	const struct rtc_op *op = op_of(r);
 	bool full = r->flags & HCA_REC_FULL;
@@ -92,7 +92,7 @@ may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
 
 	if (unlikely(state == HCA_QPS_SQD))
 		return HCA_RTC_STOP_PARK;
-	if (unlikely(r->syndrome == 0 && !hca_rtc_op_valid(r)))
+	if (unlikely(r->syndrome == 0 && !op_valid(r)))
 		r->syndrome = HCA_SYND_LOCAL_QP_OP;
 	if (unlikely(r->flags & HCA_REC_RD && (v->unreliable || allowed == 0)))
 		r->syndrome = HCA_SYND_LOCAL_QP_OP;

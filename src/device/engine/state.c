@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* QP state changes made by stages, randomness, counters and usage: small things shared by all. */
+/* QP state changes made by stages, counters and usage: small things shared by all. */
 
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "abi_ctx.h"
 #include "ceu/qp.h"
 #include "engine/impl.h"
 #include "engine/record_pool.h"
 #include "engine/timer.h"
-#include "graph/graph.h"
 #include "queues/eq.h"
 
 static void
@@ -51,59 +49,6 @@ hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 		return false;
 	tell_state(h, from, qpi);
 	return true;
-}
-
-/* splitmix64: spreads a small seed over the generator's state. */
-static uint64_t
-splitmix64(uint64_t *s)
-{
-	uint64_t z = (*s += 0x9e3779b97f4a7c15ull);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
-int
-hca_random_seed(struct hca *h)
-{
-	uint64_t s = h->cfg.seed;
-
-	if (s == 0) {
-		ssize_t n = getrandom(h->rng, sizeof(h->rng), 0);
-
-		return n == (ssize_t)sizeof(h->rng) ? 0 : -EIO;
-	}
-	for (unsigned int i = 0; i < RTE_DIM(h->rng); i++)
-		h->rng[i] = splitmix64(&s);
-	return 0;
-}
-
-static inline uint64_t
-rotl64(uint64_t x, int k)
-{
-	return (x << k) | (x >> (64 - k));
-}
-
-uint64_t
-hca_random(struct hca *h)
-{
-	uint64_t *s = h->rng, r, t;
-
-	/*
-	 * A device without a seed draws every value from the CSPRNG: keys must not be predictable.
-	 */
-	if (h->cfg.seed == 0 && getrandom(&r, sizeof(r), 0) == (ssize_t)sizeof(r))
-		return r;
-	r = rotl64(s[1] * 5, 7) * 9;
-	t = s[1] << 17;
-	s[2] ^= s[0];
-	s[3] ^= s[1];
-	s[1] ^= s[2];
-	s[0] ^= s[3];
-	s[2] ^= t;
-	s[3] = rotl64(s[3], 45);
-	return r;
 }
 
 static const char *const counter_names[HCA_CTR_N] = {

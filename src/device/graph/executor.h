@@ -3,14 +3,12 @@
 #define GRAPH_EXECUTOR_H
 
 /*
- * Who polls. The same graph runs under three executors:
+ * Who polls. The same graph runs under two executors:
  *
  *  direct   the caller's thread: hca_direct_poll() polls every worker of the HCA once;
- *  threads  one thread per worker and HCA, started and stopped here;
- *  stepped  one thread, a seeded generator picks the next HCA, stage and burst size, time is
- *           simulated: the same seed gives the same run, bit for bit.
+ *  threads  one thread per worker and HCA, started and stopped here.
  *
- * Only executors read clocks.
+ * Only executors read clocks. Simulations call hca_poll_stage() in an order of their own.
  */
 
 #include <stdbool.h>
@@ -42,22 +40,5 @@ void hca_threads_stop(struct hca_threads *t);
 unsigned int hca_threads_count(const struct hca_threads *t);
 /* The kernel's number of the i-th worker's thread; 0: it has not begun yet. */
 int hca_threads_tid(const struct hca_threads *t, unsigned int i);
-
-/* The stepped executor; HCAs should have layout full. */
-struct hca_stepper {
-	struct hca *hca[4];
-	unsigned int num_hca;
-	uint64_t now;	  /* simulated ns */
-	uint64_t tick_ns; /* time per step, at least 1 */
-	uint64_t rng[2];
-	uint64_t steps;
-};
-
-void hca_stepper_init(struct hca_stepper *s, struct hca **hca, unsigned int n, uint64_t seed,
-		      uint64_t tick_ns);
-/* One burst of one stage of one HCA; returns the work it did. */
-unsigned int hca_stepper_step(struct hca_stepper *s);
-/* The stepper's own randomness, for links and applications that must follow the same seed. */
-uint64_t hca_stepper_random(struct hca_stepper *s);
 
 #endif

@@ -19,7 +19,6 @@
 #include "engine/impl.h"
 #include "engine/pkt.h"
 #include "engine/record_pool.h"
-#include "graph/graph.h"
 #include "graph/sleep.h"
 #include "queues/eq.h"
 
@@ -366,11 +365,6 @@ hca_create(const struct hca_config *cfg, struct hca **out)
 	h->cq_mask = (1u << h->cfg.log_num_cqs) - 1;
 	h->srq_mask = (1u << h->cfg.log_num_srqs) - 1;
 	place_stages(h);
-	rc = hca_random_seed(h);
-	if (rc != 0) {
-		rte_free(h);
-		return rc;
-	}
 	for (i = 0; i < RTE_DIM(parts); i++) {
 		rc = parts[i].init(h);
 		if (rc != 0)

@@ -153,8 +153,8 @@ with_naps(const struct sleeper *s, const struct alarm *a, uint64_t now)
 	return at;
 }
 
-uint64_t
-hca_next_deadline(struct hca *h, unsigned int worker, uint64_t now)
+static uint64_t
+next_deadline(struct hca *h, unsigned int worker, uint64_t now)
 {
 	struct alarm a = ask(h, worker, now);
 
@@ -458,7 +458,7 @@ sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *sto
 	struct alarm a;
 
 	*something = 0;
-	if (hca_next_deadline(h, worker, now) < now + NOT_WORTH_NS)
+	if (next_deadline(h, worker, now) < now + NOT_WORTH_NS)
 		return false;
 	forget_late_kicks(h, s, now);
 	unmute(h, s, now);

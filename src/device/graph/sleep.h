@@ -19,7 +19,7 @@
  * Nobody ever reads an eventfd: O_NONBLOCK is the open file description's, which a client shares,
  * so a read might sleep for ever. The descriptors are edge-triggered: each write is an edge.
  *
- * The time of the sleep is what hca_next_deadline() says, which asks every stage and the port. What
+ * The time of the sleep is what next_deadline() says, which asks every stage and the port. What
  * waits for room that nobody announces is looked for by naps of 20 us, growing to 1 ms; frames of a
  * port without an interrupt by naps of 50 us, growing likewise. Beside that an alarm rings after
  * 20 ms; what it finds without a kick that comes (late) for it is counted as wake_missed: a defect.

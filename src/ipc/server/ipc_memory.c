@@ -98,12 +98,6 @@ ipc_memory_attached(const struct ipc_memory *m)
 	return m->attached;
 }
 
-bool
-ipc_memory_lost(const struct ipc_memory *m)
-{
-	return __atomic_load_n(&m->lost, __ATOMIC_ACQUIRE) != 0;
-}
-
 /* ---- attach and detach ---- */
 
 /* First segment that ends behind va, as an index of by_va */

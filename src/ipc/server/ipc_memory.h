@@ -97,9 +97,6 @@ int ipc_translate(struct ipc_memory *m, struct ipc_hold *hold, uint64_t va, uint
 int ipc_translate_mr(struct ipc_memory *m, struct ipc_hold *hold, struct hca_ctl_mr *mr,
 		     uint64_t *list, uint64_t **out);
 
-/* Has a segment been lost? */
-bool ipc_memory_lost(const struct ipc_memory *m);
-
 /*
  * Install the SIGBUS handler of the process, once; faults elsewhere go to the handler that was
  * there before.

@@ -76,7 +76,6 @@ rig_new(bool init)
 	struct hca_config cfg = {
 		.name = "t0",
 		.socket_id = -1,
-		.seed = 7,
 		.log_num_qps = RIG_LOG_QPS,
 		.log_num_cqs = RIG_LOG_CQS,
 		.log_num_eqs = RIG_LOG_EQS,

@@ -10,6 +10,7 @@
 
 #include "abi_ctx.h"
 #include "fake_hw.h"
+#include "../../set_pkey.h"
 
 #define PAGE 4096u
 #define MEM_PAGES 64u
@@ -457,7 +458,7 @@ test_address_events(void **state)
 
 	for (unsigned int again = 0; again < 2; again++) {
 		assert_int_equal(hca_driver_set_gid(drv, 3, gid, mac, 0xffff), 0);
-		assert_int_equal(hca_driver_set_pkey(drv, 1, 0x8123), 0);
+		assert_int_equal(set_pkey(drv, 1, 0x8123), 0);
 	}
 	assert_int_equal(next_event(async_fd, &event), 0);
 	assert_int_equal(event.type, HCA_CTL_EVENT_GID_CHANGE);

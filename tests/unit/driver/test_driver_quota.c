@@ -71,6 +71,8 @@ expect(struct hca_client *c, const struct thing *t, unsigned int quota)
 			assert_true(++n < MANY);
 		assert_int_equal(rc, -ENOMEM);
 		assert_int_equal(n, quota);
+		if (t->drop == NULL)
+			return;
 		/* destroy one, create one */
 		assert_int_equal(t->drop(c, handle[0]), 0);
 		assert_int_equal(t->make(c, &handle[0]), 0);
@@ -87,7 +89,7 @@ expect_each(const struct thing *t, unsigned int quota)
 	struct hca_client *other;
 	uint32_t handle;
 
-	for (unsigned int i = 0; i < quota; i++)
+	for (unsigned int i = 0; i < quota && t->drop != NULL; i++)
 		assert_int_equal(t->make(client, &handle), 0);
 	assert_int_equal(t->make(client, &handle), -ENOMEM);
 	assert_int_equal(hca_client_open(drv, NULL, &other), 0);
@@ -203,13 +205,8 @@ make_segment(struct hca_client *c, uint32_t *at)
 	return hca_client_attach(c, (uint64_t)*at << 32, PAGE);
 }
 
-static int
-drop_segment(struct hca_client *c, uint32_t at)
-{
-	return hca_client_detach(c, (uint64_t)at << 32, PAGE);
-}
-
-static const struct thing segments = {make_segment, drop_segment};
+/* They stay until the client is closed. */
+static const struct thing segments = {make_segment, NULL};
 
 static void
 each_has_its_quota(void **state)
