@@ -113,7 +113,7 @@ struct hca_ctl_qp {
 	uint64_t sq_addr;
 	uint64_t rq_addr;
 	uint32_t pdn;
-	uint32_t service; /* RC 0, UC 1, UD 3, XRC_INI 6, XRC_TGT 7 */
+	uint32_t service; /* enum hca_service */
 	uint32_t send_cqn;
 	uint32_t recv_cqn;
 	uint8_t log_sq;
@@ -124,27 +124,6 @@ struct hca_ctl_qp {
 	uint32_t xrcd; /* XRC_TGT */
 	uint32_t reserved;
 };
-
-/* Queues a service has, for both ends of the channel: bits of HCA_CTL_HAS_*. */
-#define HCA_CTL_HAS_SQ 1u
-#define HCA_CTL_HAS_RQ 2u /* unless it has an SRQ */
-#define HCA_CTL_MAY_SRQ 4u
-
-static inline uint32_t
-hca_ctl_queues(uint32_t service)
-{
-	switch (service) {
-	case 0: /* RC */
-	case 3: /* UD */
-		return HCA_CTL_HAS_SQ | HCA_CTL_HAS_RQ | HCA_CTL_MAY_SRQ;
-	case 1: /* UC */
-		return HCA_CTL_HAS_SQ | HCA_CTL_HAS_RQ;
-	case 6: /* XRC_INI */
-		return HCA_CTL_HAS_SQ;
-	default:
-		return 0;
-	}
-}
 
 /* SRQ: 2^log_size WQEs of 2^log_stride bytes at addr (4 KiB aligned), producer record behind. */
 struct hca_ctl_srq {

@@ -36,10 +36,11 @@ enum hca_qp_state {
 	HCA_QPS_COUNT
 };
 
+/* Services by number; what each is: abi_service.h. */
 enum hca_service {
 	HCA_ST_RC = 0,
 	HCA_ST_UC = 1,
-	HCA_ST_RD = 2,
+	HCA_ST_RD = 2, /* not offered */
 	HCA_ST_UD = 3,
 	HCA_ST_XRC_INI = 6,
 	HCA_ST_XRC_TGT = 7,

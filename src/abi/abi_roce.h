@@ -309,6 +309,21 @@ enum hca_bth_opcode {
 #undef HCA_BTH_ENUM
 };
 
+/* Opcodes of a request of RC by position in its message: [middle, first, last, only]. */
+#define HCA_BTH_MESSAGE(op, end) \
+	{ \
+		HCA_BTH_RC_##op##_MIDDLE, HCA_BTH_RC_##op##_FIRST, HCA_BTH_RC_##op##_LAST##end, \
+			HCA_BTH_RC_##op##_ONLY##end \
+	}
+#define HCA_BTH_PACKET(op) \
+	{ \
+		HCA_BTH_RC_##op, HCA_BTH_RC_##op, HCA_BTH_RC_##op, HCA_BTH_RC_##op \
+	}
+#define HCA_BTH_NO_PACKET \
+	{ \
+		0 \
+	}
+
 #define HCA_CNP_PAYLOAD_LEN 16u
 
 /* ---- AETH ---- */

@@ -24,25 +24,58 @@
 #define HCA_WQE_MAX_BYTE_CNT 0x7fffffffu
 #define HCA_MAX_MSG_SIZE 0x80000000u /* 2 GiB */
 
+/* What is to know of an operation: its units, its data and who offers it. */
+enum hca_wqe_op_flag {
+	HCA_WQE_OP_RADDR = 1u << 0,
+	HCA_WQE_OP_ATOMIC = 1u << 1,
+	HCA_WQE_OP_READ = 1u << 2,
+	HCA_WQE_OP_INV = 1u << 3, /* imm_data is a key */
+	HCA_WQE_OP_RC = 1u << 4,  /* offered by this service; XRC offers what RC does */
+	HCA_WQE_OP_UC = 1u << 5,
+	HCA_WQE_OP_UD = 1u << 6,
+	HCA_WQE_OP_LOCAL = 1u << 7, /* no packet, no data */
+	HCA_WQE_OP_BIND = 1u << 8,
+	HCA_WQE_OP_IMM = 1u << 9,   /* imm_data is the immediate */
+	HCA_WQE_OP_RECV = 1u << 10, /* consumes a receive WQE of the peer */
+};
+#define HCA_WQE_OP_CONNECTED (HCA_WQE_OP_RC | HCA_WQE_OP_UC)
+#define HCA_WQE_OP_ANY (HCA_WQE_OP_CONNECTED | HCA_WQE_OP_UD)
+
 /*
- * Operation codes, table 3-3-3 (first of that name), in doorbells (5 bits), in next units and in
- * send CQEs. X(name, code, text)
+ * Operations, table 3-3-3 (first of that name); their codes stand in doorbells (5 bits), in next
+ * units and in send CQEs. X(name, code, wr, wc, flags, bth)
+ *   wr     of the work request, behind SOFTHCA_WR_
+ *   wc     of its completion, behind SOFTHCA_WC_
+ *   flags  HCA_WQE_OP_*
+ *   bth    opcodes of its packets (abi_roce.h)
+ * Operations that no service offers complete with an error.
  */
 #define HCA_OP_LIST(X) \
-	X(NOP, 0x00, "nop") \
-	X(SEND_INV, 0x01, "send with invalidate") \
-	X(RDMA_WRITE, 0x08, "rdma write") \
-	X(RDMA_WRITE_IMM, 0x09, "rdma write with immediate") \
-	X(SEND, 0x0a, "send") \
-	X(SEND_IMM, 0x0b, "send with immediate") \
-	X(RDMA_READ, 0x10, "rdma read") \
-	X(ATOMIC_CS, 0x11, "compare and swap") \
-	X(ATOMIC_FA, 0x12, "fetch and add") \
-	X(BIND_MW, 0x18, "bind memory window") \
-	X(LOCAL_INV, 0x1b, "local invalidate")
+	X(SEND_INV, 0x01, SEND_WITH_INV, SEND, HCA_WQE_OP_RECV | HCA_WQE_OP_INV | HCA_WQE_OP_RC, \
+	  HCA_BTH_MESSAGE(SEND, _INV)) \
+	X(RDMA_WRITE, 0x08, RDMA_WRITE, RDMA_WRITE, HCA_WQE_OP_RADDR | HCA_WQE_OP_CONNECTED, \
+	  HCA_BTH_MESSAGE(WRITE, )) \
+	X(RDMA_WRITE_IMM, 0x09, RDMA_WRITE_WITH_IMM, RDMA_WRITE, \
+	  HCA_WQE_OP_RADDR | HCA_WQE_OP_RECV | HCA_WQE_OP_IMM | HCA_WQE_OP_CONNECTED, \
+	  HCA_BTH_MESSAGE(WRITE, _IMM)) \
+	X(SEND, 0x0a, SEND, SEND, HCA_WQE_OP_RECV | HCA_WQE_OP_ANY, HCA_BTH_MESSAGE(SEND, )) \
+	X(SEND_IMM, 0x0b, SEND_WITH_IMM, SEND, HCA_WQE_OP_RECV | HCA_WQE_OP_IMM | HCA_WQE_OP_ANY, \
+	  HCA_BTH_MESSAGE(SEND, _IMM)) \
+	X(RDMA_READ, 0x10, RDMA_READ, RDMA_READ, \
+	  HCA_WQE_OP_RADDR | HCA_WQE_OP_READ | HCA_WQE_OP_RC, HCA_BTH_PACKET(READ_REQ)) \
+	X(ATOMIC_CS, 0x11, ATOMIC_CMP_AND_SWP, COMP_SWAP, \
+	  HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC, HCA_BTH_PACKET(CMP_SWAP)) \
+	X(ATOMIC_FA, 0x12, ATOMIC_FETCH_AND_ADD, FETCH_ADD, \
+	  HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC, HCA_BTH_PACKET(FETCH_ADD)) \
+	X(BIND_MW, 0x18, BIND_MW, BIND_MW, \
+	  HCA_WQE_OP_LOCAL | HCA_WQE_OP_BIND | HCA_WQE_OP_CONNECTED, HCA_BTH_NO_PACKET) \
+	X(LOCAL_INV, 0x1b, LOCAL_INV, LOCAL_INV, \
+	  HCA_WQE_OP_LOCAL | HCA_WQE_OP_INV | HCA_WQE_OP_CONNECTED, HCA_BTH_NO_PACKET)
+
+#define HCA_OP_NOP 0x00u /* not offered */
 
 enum hca_op {
-#define HCA_OP_ENUM(name, code, text) HCA_OP_##name = code,
+#define HCA_OP_ENUM(name, code, wr, wc, flags, bth) HCA_OP_##name = code,
 	HCA_OP_LIST(HCA_OP_ENUM)
 #undef HCA_OP_ENUM
 };

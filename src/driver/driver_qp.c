@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi_service.h"
 #include "driver_types.h"
 
 #define QPN_BITS 24u
@@ -23,25 +24,6 @@ qp_of(struct hca_client *client, uint32_t qpn)
 	return qp != NULL && qp->qpn == qpn && qp->owner == client ? qp : NULL;
 }
 
-/* Capability that announces a service */
-static uint32_t
-service_cap(uint32_t service)
-{
-	switch (service) {
-	case HCA_ST_RC:
-		return HCA_CAP_RC;
-	case HCA_ST_UC:
-		return HCA_CAP_UC;
-	case HCA_ST_UD:
-		return HCA_CAP_UD;
-	case HCA_ST_XRC_INI:
-	case HCA_ST_XRC_TGT:
-		return HCA_CAP_XRC;
-	default:
-		return 0;
-	}
-}
-
 static bool
 queue_fits(const struct hca_driver *drv, uint32_t log_size, uint32_t log_stride)
 {
@@ -49,13 +31,13 @@ queue_fits(const struct hca_driver *drv, uint32_t log_size, uint32_t log_stride)
 	       log_stride >= HCA_WQE_MIN_STRIDE_LOG && log_stride <= HCA_WQE_MAX_STRIDE_LOG;
 }
 
-/* Queues the QP of this request has: HCA_CTL_HAS_SQ, HCA_CTL_HAS_RQ. */
+/* Queues the QP of this request has: HCA_HAS_SQ, HCA_HAS_RQ. */
 static uint32_t
 queues_of(const struct hca_ctl_qp *request)
 {
-	uint32_t has = hca_ctl_queues(request->service);
+	uint32_t has = hca_service_info(request->service)->queues;
 
-	return request->srqn != 0 ? has & ~HCA_CTL_HAS_RQ : has;
+	return request->srqn != 0 ? has & ~HCA_HAS_RQ : has;
 }
 
 static int
@@ -67,7 +49,7 @@ check_srq(struct hca_client *client, const struct hca_ctl_qp *request)
 		return 0;
 	srq = driver_srq_of(client, request->srqn);
 	if (srq == NULL || srq->xrcd != NULL ||
-	    (hca_ctl_queues(request->service) & HCA_CTL_MAY_SRQ) == 0)
+	    (hca_service_info(request->service)->queues & HCA_MAY_SRQ) == 0)
 		return driver_fail(-EINVAL, "SRQ %#x cannot serve the QP", request->srqn);
 	return 0;
 }
@@ -75,7 +57,7 @@ check_srq(struct hca_client *client, const struct hca_ctl_qp *request)
 static int
 check_objects(struct hca_client *client, const struct hca_ctl_qp *request)
 {
-	uint32_t has = hca_ctl_queues(request->service);
+	uint32_t has = hca_service_info(request->service)->queues;
 
 	if (request->service == HCA_ST_XRC_TGT)
 		return driver_xrcd_of(client, request->xrcd) != NULL
@@ -85,7 +67,7 @@ check_objects(struct hca_client *client, const struct hca_ctl_qp *request)
 	if (driver_pd_of(client, request->pdn) == NULL)
 		return driver_fail(-EINVAL, "PD %#x does not exist", request->pdn);
 	if (driver_cq_of(client, request->send_cqn) == NULL ||
-	    ((has & HCA_CTL_HAS_RQ) != 0 && driver_cq_of(client, request->recv_cqn) == NULL))
+	    ((has & HCA_HAS_RQ) != 0 && driver_cq_of(client, request->recv_cqn) == NULL))
 		return driver_fail(-EINVAL, "CQ %#x or %#x does not exist", request->send_cqn,
 				   request->recv_cqn);
 	return check_srq(client, request);
@@ -98,11 +80,11 @@ cost_of(const struct hca_ctl_qp *request)
 	uint32_t has = queues_of(request);
 	uint64_t cost = DRIVER_QP_BYTES;
 
-	if ((has & HCA_CTL_HAS_SQ) != 0)
+	if ((has & HCA_HAS_SQ) != 0)
 		cost += (sizeof(uint32_t) << request->log_sq) +
 			driver_queue_cost(UINT64_C(1)
 					  << (request->log_sq + request->log_sq_stride));
-	if ((has & HCA_CTL_HAS_RQ) != 0)
+	if ((has & HCA_HAS_RQ) != 0)
 		cost += driver_queue_cost(UINT64_C(1)
 					  << (request->log_rq + request->log_rq_stride));
 	return (uint32_t)cost;
@@ -115,13 +97,12 @@ check_qp(struct hca_client *client, const struct hca_ctl_qp *request)
 	uint32_t has = queues_of(request);
 	int err;
 
-	if ((service_cap(request->service) & hca_be32_to_cpu(drv->lim.caps)) == 0)
+	if ((hca_service_info(request->service)->cap & hca_be32_to_cpu(drv->lim.caps)) == 0)
 		return driver_fail(request->service == HCA_ST_RD ? -EOPNOTSUPP : -EINVAL,
 				   "service %u is not offered", request->service);
-	if (((has & HCA_CTL_HAS_SQ) != 0 &&
+	if (((has & HCA_HAS_SQ) != 0 &&
 	     !queue_fits(drv, request->log_sq, request->log_sq_stride)) ||
-	    ((has & HCA_CTL_HAS_RQ) != 0 &&
-	     !queue_fits(drv, request->log_rq, request->log_rq_stride)))
+	    ((has & HCA_HAS_RQ) != 0 && !queue_fits(drv, request->log_rq, request->log_rq_stride)))
 		return driver_fail(-EINVAL, "queues of 2^%u x 2^%u and 2^%u x 2^%u bytes",
 				   request->log_sq, request->log_sq_stride, request->log_rq,
 				   request->log_rq_stride);
@@ -207,12 +188,12 @@ register_queues(struct hca_driver *drv, struct driver_qp *qp, const struct hca_c
 	uint32_t has = queues_of(request);
 	int err = 0;
 
-	if ((has & HCA_CTL_HAS_SQ) != 0) {
+	if ((has & HCA_HAS_SQ) != 0) {
 		qp->sq_bytes = 1u << (request->log_sq + request->log_sq_stride);
 		err = driver_mr_queue(drv, qp->owner, request->pdn, request->sq_addr, qp->sq_bytes,
 				      0, &qp->sq_mr);
 	}
-	if (err != 0 || (has & HCA_CTL_HAS_RQ) == 0)
+	if (err != 0 || (has & HCA_HAS_RQ) == 0)
 		return err;
 	qp->rq_bytes = 1u << (request->log_rq + request->log_rq_stride);
 	return driver_mr_queue(drv, qp->owner, request->pdn, request->rq_addr,
@@ -232,7 +213,7 @@ unregister_queues(struct hca_driver *drv, struct driver_qp *qp)
 static void
 find_objects(struct hca_client *client, struct driver_qp *qp, const struct hca_ctl_qp *request)
 {
-	uint32_t has = hca_ctl_queues(request->service);
+	uint32_t has = hca_service_info(request->service)->queues;
 
 	if (request->service == HCA_ST_XRC_TGT) {
 		qp->xrcd = driver_xrcd_of(client, request->xrcd);
@@ -240,7 +221,7 @@ find_objects(struct hca_client *client, struct driver_qp *qp, const struct hca_c
 	}
 	qp->pd = driver_pd_of(client, request->pdn);
 	qp->send_cq = driver_cq_of(client, request->send_cqn);
-	if ((has & HCA_CTL_HAS_RQ) != 0)
+	if ((has & HCA_HAS_RQ) != 0)
 		qp->recv_cq = driver_cq_of(client, request->recv_cqn);
 	if (request->srqn != 0)
 		qp->srq = driver_srq_of(client, request->srqn);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "abi_roce.h"
 #include "lib_types.h"
 #include "lib_wait.h"
 
@@ -16,33 +17,27 @@
 
 /* Completion opcodes of send opcodes */
 static const uint8_t send_wc[32] = {
-	[HCA_OP_RDMA_WRITE] = SOFTHCA_WC_RDMA_WRITE,
-	[HCA_OP_RDMA_WRITE_IMM] = SOFTHCA_WC_RDMA_WRITE,
-	[HCA_OP_SEND] = SOFTHCA_WC_SEND,
-	[HCA_OP_SEND_IMM] = SOFTHCA_WC_SEND,
-	[HCA_OP_SEND_INV] = SOFTHCA_WC_SEND,
-	[HCA_OP_RDMA_READ] = SOFTHCA_WC_RDMA_READ,
-	[HCA_OP_ATOMIC_CS] = SOFTHCA_WC_COMP_SWAP,
-	[HCA_OP_ATOMIC_FA] = SOFTHCA_WC_FETCH_ADD,
-	[HCA_OP_BIND_MW] = SOFTHCA_WC_BIND_MW,
-	[HCA_OP_LOCAL_INV] = SOFTHCA_WC_LOCAL_INV,
+#define X(name, code, wr, wc, flags, bth) [code] = SOFTHCA_WC_##wc,
+	HCA_OP_LIST(X)
+#undef X
 };
 
-/* Receives, by the low five bits of the BTH opcode of the last packet */
+/* Receives, by the BTH opcode of the last packet: a SEND, or a WRITE with an immediate */
 struct recv_kind {
 	uint8_t opcode;
 	uint8_t flags;
 };
 
-static const struct recv_kind recv_wc[32] = {
-	[0x02] = {SOFTHCA_WC_RECV, 0}, /* SEND last */
-	[0x03] = {SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_IMM},
-	[0x04] = {SOFTHCA_WC_RECV, 0}, /* SEND only */
-	[0x05] = {SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_IMM},
-	[0x09] = {SOFTHCA_WC_RECV_RDMA_WITH_IMM, SOFTHCA_WC_WITH_IMM},
-	[0x0b] = {SOFTHCA_WC_RECV_RDMA_WITH_IMM, SOFTHCA_WC_WITH_IMM},
-	[0x16] = {SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_INV},
-	[0x17] = {SOFTHCA_WC_RECV, SOFTHCA_WC_WITH_INV},
+static const struct recv_kind recv_wc[256] = {
+#define OPCODE(kind) \
+	((kind) == HCA_PKT_SEND	   ? SOFTHCA_WC_RECV \
+	 : (kind) == HCA_PKT_WRITE ? SOFTHCA_WC_RECV_RDMA_WITH_IMM \
+				   : 0)
+#define FLAGS(ext) \
+	((ext)&HCA_EXT_IMMDT ? SOFTHCA_WC_WITH_IMM : (ext)&HCA_EXT_IETH ? SOFTHCA_WC_WITH_INV : 0)
+#define X(name, code, kind, pos, ext) [code] = {OPCODE(HCA_PKT_##kind), FLAGS(ext)},
+	HCA_BTH_LIST(X)
+#undef X
 };
 
 static const uint8_t status_of[] = {
@@ -126,7 +121,7 @@ take_recv_wqe(struct lib_qp *qp, const struct hca_cqe *cqe)
 static inline void
 take_recv(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 {
-	const struct recv_kind *kind = &recv_wc[cqe->opcode & 31];
+	const struct recv_kind *kind = &recv_wc[cqe->opcode];
 
 	wc->wr_id = take_recv_wqe(qp, cqe);
 	wc->opcode = kind->opcode;

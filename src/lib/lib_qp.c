@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi_ctx.h"
+#include "abi_service.h"
 #include "lib_types.h"
 
 #define PAGE 4096u
@@ -16,42 +16,27 @@
 #define ATOMIC_UNITS 4u
 #define UD_HEADER_UNITS 4u /* next, ud: no raddr */
 
-/* X(public type, service, units behind the next unit of every WQE) */
-#define QP_TYPES(X) \
-	X(SOFTHCA_QPT_RC, HCA_ST_RC, 0) \
-	X(SOFTHCA_QPT_UC, HCA_ST_UC, 0) \
-	X(SOFTHCA_QPT_UD, HCA_ST_UD, 3) \
-	X(SOFTHCA_QPT_XRC_SEND, HCA_ST_XRC_INI, 1) \
-	X(SOFTHCA_QPT_XRC_RECV, HCA_ST_XRC_TGT, 0)
-
 #define NO_SERVICE UINT32_MAX
 
 uint32_t
 lib_service_of(uint32_t qp_type)
 {
 	switch (qp_type) {
-#define X(type, service, extra) \
-	case type: \
-		return service;
-		QP_TYPES(X)
+#define X(name, type, ...) \
+	case SOFTHCA_QPT_##type: \
+		return HCA_ST_##name;
+		HCA_SERVICE_LIST(X)
 #undef X
 	default:
 		return NO_SERVICE;
 	}
 }
 
-static uint32_t
-extra_units(uint32_t qp_type)
+/* The row of a QP type; an empty one for a type that is not known. */
+static const struct hca_service_info *
+service_of(uint32_t qp_type)
 {
-	switch (qp_type) {
-#define X(type, service, extra) \
-	case type: \
-		return extra;
-		QP_TYPES(X)
-#undef X
-	default:
-		return 0;
-	}
+	return hca_service_info(lib_service_of(qp_type));
 }
 
 uint32_t
@@ -79,8 +64,8 @@ stride_log(uint32_t bytes)
 static uint32_t
 send_header_bytes(uint32_t qp_type)
 {
-	uint32_t units =
-		qp_type == SOFTHCA_QPT_UD ? UD_HEADER_UNITS : HEADER_UNITS + extra_units(qp_type);
+	uint32_t units = qp_type == SOFTHCA_QPT_UD ? UD_HEADER_UNITS
+						   : HEADER_UNITS + service_of(qp_type)->units;
 
 	return units * HCA_WQE_UNIT;
 }
@@ -94,8 +79,9 @@ send_stride_log(const struct softhca_qp_init_attr_ex *attr)
 
 	if (attr->cap.max_inline_data != 0)
 		in_line += sizeof(struct hca_inline_unit);
-	return stride_log(max_u32(max_u32(sges, in_line),
-				  (ATOMIC_UNITS + extra_units(attr->qp_type)) * HCA_WQE_UNIT));
+	return stride_log(
+		max_u32(max_u32(sges, in_line),
+			(ATOMIC_UNITS + service_of(attr->qp_type)->units) * HCA_WQE_UNIT));
 }
 
 /* IBA's numbers: raw types and reliable datagrams, which nothing speaks. */
@@ -115,12 +101,12 @@ check_objects(const struct softhca_qp_init_attr_ex *attr)
 
 	if (service == NO_SERVICE)
 		return refuse_type(attr->qp_type);
-	has = hca_ctl_queues(service);
-	if ((has & HCA_CTL_HAS_SQ) != 0 && attr->send_cq == NULL)
+	has = hca_service_info(service)->queues;
+	if ((has & HCA_HAS_SQ) != 0 && attr->send_cq == NULL)
 		return lib_fail(-EINVAL, "the QP needs a send CQ");
-	if ((has & HCA_CTL_HAS_RQ) != 0 && attr->recv_cq == NULL)
+	if ((has & HCA_HAS_RQ) != 0 && attr->recv_cq == NULL)
 		return lib_fail(-EINVAL, "the QP needs a receive CQ");
-	if (attr->srq != NULL && (has & HCA_CTL_MAY_SRQ) == 0)
+	if (attr->srq != NULL && (has & HCA_MAY_SRQ) == 0)
 		return lib_fail(-EINVAL, "a QP of type %u takes no SRQ", attr->qp_type);
 	if (attr->srq != NULL && ((struct lib_srq *)attr->srq)->xrcd != NULL)
 		return lib_fail(-EINVAL, "an XRC SRQ serves no other QPs");
@@ -137,12 +123,12 @@ check_objects(const struct softhca_qp_init_attr_ex *attr)
 static int
 check_contexts(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 {
-	uint32_t has = hca_ctl_queues(lib_service_of(attr->qp_type));
+	uint32_t has = service_of(attr->qp_type)->queues;
 	const struct softhca_context *home =
 		attr->qp_type == SOFTHCA_QPT_XRC_RECV ? attr->xrcd->context : attr->pd->context;
 
-	if (home == &ctx->pub && ((has & HCA_CTL_HAS_SQ) == 0 || attr->send_cq->context == home) &&
-	    ((has & HCA_CTL_HAS_RQ) == 0 || attr->recv_cq->context == home) &&
+	if (home == &ctx->pub && ((has & HCA_HAS_SQ) == 0 || attr->send_cq->context == home) &&
+	    ((has & HCA_HAS_RQ) == 0 || attr->recv_cq->context == home) &&
 	    (attr->srq == NULL || attr->srq->context == home))
 		return 0;
 	return lib_fail(-EINVAL, "what the QP is to use belongs to another context");
@@ -261,13 +247,13 @@ lib_qp_rewind(struct lib_qp *qp)
 		memset(qp->rq_record, 0, sizeof(*qp->rq_record));
 }
 
-/* Which queues of its own the QP will have: HCA_CTL_HAS_SQ, HCA_CTL_HAS_RQ */
+/* Which queues of its own the QP will have: HCA_HAS_SQ, HCA_HAS_RQ */
 static uint32_t
 own_queues(const struct softhca_qp_init_attr_ex *attr)
 {
-	uint32_t has = hca_ctl_queues(lib_service_of(attr->qp_type));
+	uint32_t has = service_of(attr->qp_type)->queues;
 
-	return attr->srq != NULL ? has & ~(uint32_t)HCA_CTL_HAS_RQ : has;
+	return attr->srq != NULL ? has & ~(uint32_t)HCA_HAS_RQ : has;
 }
 
 static struct lib_polled
@@ -316,9 +302,9 @@ alloc_object(const struct softhca_qp_init_attr_ex *attr)
 	struct lib_qp *qp;
 	void *mem;
 
-	if ((has & HCA_CTL_HAS_SQ) != 0)
+	if ((has & HCA_HAS_SQ) != 0)
 		sends = (size_t)1 << lib_wq_log(attr->cap.max_send_wr);
-	if ((has & HCA_CTL_HAS_RQ) != 0)
+	if ((has & HCA_HAS_RQ) != 0)
 		receives = (size_t)1 << lib_wq_log(attr->cap.max_recv_wr);
 	bytes = sizeof(*qp) + (sends + receives) * sizeof(qp->wr_ids[0]);
 	if (posix_memalign(&mem, HCA_CACHE_LINE, bytes) != 0)
@@ -348,8 +334,8 @@ alloc_qp(struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 	qp->pub.srq = attr->srq;
 	qp->pub.qp_context = attr->qp_context;
 	qp->pub.qp_type = attr->qp_type;
-	qp->type_bit = 1u << attr->qp_type;
-	qp->extra_units = extra_units(attr->qp_type);
+	qp->ops = service_of(attr->qp_type)->ops;
+	qp->extra_units = service_of(attr->qp_type)->units;
 	qp->sq.locked = (attr->flags & SOFTHCA_SINGLE_THREADED) == 0;
 	qp->rq.locked = qp->sq.locked;
 	qp->signal_all = attr->sq_sig_all ? HCA_WQE_FLAG_SIGNALED : 0;

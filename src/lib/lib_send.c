@@ -23,32 +23,27 @@ struct send_op {
 	bool atomic;
 	uint8_t imm; /* enum imm_kind */
 	bool inline_ok;
-	uint16_t types; /* bits of QP types that have it */
+	uint16_t services; /* that offer it: HCA_WQE_OP_RC, _UC, _UD */
 };
 
-#define BIT(type) (1u << SOFTHCA_QPT_##type)
-#define RELIABLE (BIT(RC) | BIT(XRC_SEND))
-#define CONNECTED (RELIABLE | BIT(UC))
-#define ANY (CONNECTED | BIT(UD))
-
+/* LOCAL_INV and BIND_MW are offered to nobody here: judge_local() */
 static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
-	[SOFTHCA_WR_RDMA_WRITE] = {HCA_OP_RDMA_WRITE, 2, true, false, IMM_NONE, true, CONNECTED},
-	[SOFTHCA_WR_RDMA_WRITE_WITH_IMM] = {HCA_OP_RDMA_WRITE_IMM, 2, true, false, IMM_DATA, true,
-					    CONNECTED},
-	[SOFTHCA_WR_SEND] = {HCA_OP_SEND, 1, false, false, IMM_NONE, true, ANY},
-	[SOFTHCA_WR_SEND_WITH_IMM] = {HCA_OP_SEND_IMM, 1, false, false, IMM_DATA, true, ANY},
-	[SOFTHCA_WR_RDMA_READ] = {HCA_OP_RDMA_READ, 2, true, false, IMM_NONE, false, RELIABLE},
-	[SOFTHCA_WR_ATOMIC_CMP_AND_SWP] = {HCA_OP_ATOMIC_CS, 3, true, true, IMM_NONE, false,
-					   RELIABLE},
-	[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = {HCA_OP_ATOMIC_FA, 3, true, true, IMM_NONE, false,
-					     RELIABLE},
-	[SOFTHCA_WR_SEND_WITH_INV] = {HCA_OP_SEND_INV, 1, false, false, IMM_KEY, true, RELIABLE},
-	/* no types here: judge_local() checks */
-	[SOFTHCA_WR_LOCAL_INV] = {HCA_OP_LOCAL_INV, 1, false, false, IMM_KEY, false, 0},
-	[SOFTHCA_WR_BIND_MW] = {HCA_OP_BIND_MW, 3, true, true, IMM_NONE, false, 0},
+#define IMM(flags) ((flags)&HCA_WQE_OP_INV ? IMM_KEY : (flags)&HCA_WQE_OP_IMM ? IMM_DATA : IMM_NONE)
+#define DATA(flags) (((flags) & (HCA_WQE_OP_READ | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_LOCAL)) == 0)
+#define X(name, code, wr, wc, flags, bth) \
+	[SOFTHCA_WR_##wr] = { \
+		.op = code, \
+		.header_units = 1 + !!((flags)&HCA_WQE_OP_RADDR) + !!((flags)&HCA_WQE_OP_ATOMIC) + \
+				2 * !!((flags)&HCA_WQE_OP_BIND), \
+		.raddr = ((flags) & (HCA_WQE_OP_RADDR | HCA_WQE_OP_BIND)) != 0, \
+		.atomic = ((flags) & (HCA_WQE_OP_ATOMIC | HCA_WQE_OP_BIND)) != 0, \
+		.imm = IMM(flags), \
+		.inline_ok = DATA(flags), \
+		.services = (flags)&HCA_WQE_OP_LOCAL ? 0 : (flags)&HCA_WQE_OP_ANY, \
+	},
+	HCA_OP_LIST(X)
+#undef X
 };
-
-#define LOCAL_TYPES (BIT(RC) | BIT(UC))
 
 /* States in which send requests may be posted: RTS, SQD, SQE, ERR (the last two flush them) */
 #define SENDABLE_STATES \
@@ -116,7 +111,8 @@ judge_local(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct ju
 {
 	bool bind = wr->opcode == SOFTHCA_WR_BIND_MW, inv = wr->opcode == SOFTHCA_WR_LOCAL_INV;
 
-	if ((!bind && !inv) || (LOCAL_TYPES & qp->type_bit) == 0)
+	if ((!bind && !inv) ||
+	    (qp->pub.qp_type != SOFTHCA_QPT_RC && qp->pub.qp_type != SOFTHCA_QPT_UC))
 		return lib_fail(-EINVAL, "opcode %u is not for QPs of type %u", wr->opcode,
 				qp->pub.qp_type);
 	if (wr->num_sge != 0 || (wr->send_flags & ~(uint32_t)PLAIN_FLAGS) != 0)
@@ -133,7 +129,7 @@ judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judge
 	if (__builtin_expect(wr->opcode >= SOFTHCA_WR_OPCODE_COUNT, 0))
 		return lib_fail(-EINVAL, "unknown opcode %u", wr->opcode);
 	out->op = &send_ops[wr->opcode];
-	if (__builtin_expect((out->op->types & qp->type_bit) == 0, 0))
+	if (__builtin_expect((out->op->services & qp->ops) == 0, 0))
 		return judge_local(qp, wr, out);
 	if (__builtin_expect(wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge, 0))
 		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->sq.max_sge);

@@ -157,7 +157,7 @@ struct lib_qp {
 	struct softhca_qp pub; /* see lib_qp_ctx() */
 
 	LIB_CACHE_ALIGNED struct lib_wq sq;
-	uint32_t type_bit;    /* 1 << qp_type, against send_op.types */
+	uint32_t ops;	      /* HCA_WQE_OP_RC, _UC or _UD, against send_op.services */
 	uint32_t extra_units; /* size of the UD or XRC unit after the next unit of every WQE */
 	uint32_t max_inline;
 	uint32_t signal_all; /* the C flag if every request is signalled, else 0 */

@@ -10,7 +10,7 @@
 
 #include <rte_common.h>
 
-#include "abi_ctx.h"
+#include "abi_service.h"
 #include "telemetry_impl.h"
 
 /* Number of entries per answer: they fit whatever their numbers are. */
@@ -31,9 +31,10 @@ name_in(const char *const *names, unsigned int n, uint32_t i)
 static const char *
 service_name(uint32_t service)
 {
-	static const char *const names[] = {
-		[HCA_ST_RC] = "RC",	      [HCA_ST_UC] = "UC",	    [HCA_ST_UD] = "UD",
-		[HCA_ST_XRC_INI] = "XRC_INI", [HCA_ST_XRC_TGT] = "XRC_TGT",
+	static const char *const names[HCA_ST_COUNT] = {
+#define X(name, ...) [HCA_ST_##name] = #name,
+		HCA_SERVICE_LIST(X)
+#undef X
 	};
 
 	return name_in(names, RTE_DIM(names), service);

@@ -126,7 +126,8 @@ static void
 doorbell(struct world *w, struct fuzz_input *in)
 {
 	static const uint8_t ops[] = {
-#define X(name, code, text) code,
+		HCA_OP_NOP,
+#define X(name, code, wr, wc, flags, bth) code,
 		HCA_OP_LIST(X)
 #undef X
 			HCA_DB_OPCODE_KICK

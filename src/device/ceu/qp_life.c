@@ -6,8 +6,7 @@
 
 #include <rte_malloc.h>
 
-#include "abi_roce.h"
-#include "abi_wqe.h"
+#include "abi_service.h"
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
@@ -20,31 +19,9 @@ _Static_assert(HCA_RD_ATOMIC_MAX <= 32, "job_pending has a bit for each");
 #define NO_CQ UINT32_MAX
 #define HEAP_HEADER 128u /* that rte_malloc() puts before each block */
 
-/* Queues a service has; one of these bits in a shape means it has that queue. */
-enum {
-	HAS_SQ = 1,
-	HAS_RQ = 2, /* of its own, unless it has an SRQ */
-	MAY_SRQ = 4,
-	HAS_XRCD = 8,
-};
-
-static const uint8_t service_queues[HCA_ST_COUNT] = {
-	[HCA_ST_RC] = HAS_SQ | HAS_RQ | MAY_SRQ,
-	[HCA_ST_UC] = HAS_SQ | HAS_RQ,
-	[HCA_ST_UD] = HAS_SQ | HAS_RQ | MAY_SRQ,
-	[HCA_ST_XRC_INI] = HAS_SQ,
-	[HCA_ST_XRC_TGT] = HAS_XRCD,
-};
-
-static const uint8_t service_transport[HCA_ST_COUNT] = {
-	[HCA_ST_RC] = HCA_TRANSPORT_RC << 5,	   [HCA_ST_UC] = HCA_TRANSPORT_UC << 5,
-	[HCA_ST_UD] = HCA_TRANSPORT_UD << 5,	   [HCA_ST_XRC_INI] = HCA_TRANSPORT_XRC << 5,
-	[HCA_ST_XRC_TGT] = HCA_TRANSPORT_XRC << 5,
-};
-
 /* Sizes and places RST2INIT latches. */
 struct qp_shape {
-	uint32_t service, has;
+	uint32_t service, has; /* HCA_HAS_*: the queues it will have */
 	struct hca_srq *srq;
 	uint32_t xrcd;
 	uint32_t pd, usr_page;
@@ -84,10 +61,10 @@ read_srq(const struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
 	if (!(word & HCA_QPC_SRQ_VALID))
 		return HCA_STAT_OK;
 	s->srq = hca_srq_find(h, HCA_QPC_SRQN(word));
-	if (!(s->has & MAY_SRQ) || s->srq == NULL || s->srq->usr_page != s->usr_page ||
+	if (!(s->has & HCA_MAY_SRQ) || s->srq == NULL || s->srq->usr_page != s->usr_page ||
 	    s->srq->xrcd & HCA_SRQC_XRCD_VALID)
 		return HCA_STAT_BAD_PARAM;
-	s->has &= ~HAS_RQ;
+	s->has &= ~HCA_HAS_RQ;
 	return HCA_STAT_OK;
 }
 
@@ -101,14 +78,14 @@ read_queues(const struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
 	s->rq_key = WORD(rcv_wqe_base_l);
 	s->sq_stride_log = HCA_QPC_SQ_STRIDE_LOG(WORD(sizes));
 	s->rq_stride_log = HCA_QPC_RQ_STRIDE_LOG(WORD(sizes));
-	if (s->has & HAS_SQ ? !queue_size(WORD(snd_wqe_len), s->sq_stride_log, &s->sq_size_log)
-			    : WORD(snd_wqe_len) != 0)
+	if (s->has & HCA_HAS_SQ ? !queue_size(WORD(snd_wqe_len), s->sq_stride_log, &s->sq_size_log)
+				: WORD(snd_wqe_len) != 0)
 		return HCA_STAT_BAD_PARAM;
-	if (s->has & HAS_RQ ? !queue_size(WORD(rcv_wqe_len), s->rq_stride_log, &s->rq_size_log)
-			    : WORD(rcv_wqe_len) != 0)
+	if (s->has & HCA_HAS_RQ ? !queue_size(WORD(rcv_wqe_len), s->rq_stride_log, &s->rq_size_log)
+				: WORD(rcv_wqe_len) != 0)
 		return HCA_STAT_BAD_PARAM;
-	if ((s->has & HAS_SQ && !cq_usable(h, s->scqn, s->usr_page)) ||
-	    ((s->has & HAS_RQ || s->srq != NULL) && !cq_usable(h, s->rcqn, s->usr_page)))
+	if ((s->has & HCA_HAS_SQ && !cq_usable(h, s->scqn, s->usr_page)) ||
+	    ((s->has & HCA_HAS_RQ || s->srq != NULL) && !cq_usable(h, s->rcqn, s->usr_page)))
 		return HCA_STAT_BAD_PARAM;
 	return HCA_STAT_OK;
 }
@@ -121,13 +98,13 @@ read_shape(const struct hca *h, const struct hca_qp_change *ch, struct qp_shape 
 	int rc;
 
 	s->service = HCA_QPC_SERVICE(WORD(flags));
-	s->has = service_queues[s->service];
+	s->has = hca_services[s->service].queues;
 	s->xrcd = WORD(xrcd);
 	s->pd = WORD(pd);
 	s->usr_page = WORD(usr_page);
 	if (s->usr_page >= HCA_DMA_DOMAINS || HCA_PD_DOMAIN(s->pd) != s->usr_page)
 		return HCA_STAT_BAD_PARAM;
-	if (s->has & HAS_XRCD ? s->xrcd == 0 || s->xrcd > HCA_QPN_MASK : s->xrcd != 0)
+	if (s->has & HCA_HAS_XRCD ? s->xrcd == 0 || s->xrcd > HCA_QPN_MASK : s->xrcd != 0)
 		return HCA_STAT_BAD_PARAM;
 	rc = read_srq(h, q, s);
 	if (rc == HCA_STAT_OK)
@@ -142,9 +119,9 @@ take_queues(struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
 {
 	int rc = HCA_STAT_OK;
 
-	if (s->has & HAS_SQ)
+	if (s->has & HCA_HAS_SQ)
 		rc = hca_qbuf_resolve_whole(h, &s->sq, s->sq_key, s->pd, WORD(snd_wqe_len), 0);
-	if (rc != HCA_STAT_OK || !(s->has & HAS_RQ))
+	if (rc != HCA_STAT_OK || !(s->has & HCA_HAS_RQ))
 		return rc;
 	rc = hca_qbuf_resolve_whole(h, &s->rq, s->rq_key, s->pd,
 				    WORD(rcv_wqe_len) + sizeof(struct hca_rq_record),
@@ -169,9 +146,9 @@ receive_sges(const struct qp_shape *s)
 {
 	uint32_t log = s->srq != NULL ? s->srq->stride_log : s->rq_stride_log;
 
-	if (s->has & HAS_XRCD) /* any SRQ of its domain */
+	if (s->has & HCA_HAS_XRCD) /* any SRQ of its domain */
 		return HCA_WQE_MAX_SGE;
-	if (s->srq == NULL && !(s->has & HAS_RQ))
+	if (s->srq == NULL && !(s->has & HCA_HAS_RQ))
 		return 0;
 	return RTE_MIN((1u << log) / HCA_WQE_UNIT - 1, HCA_WQE_MAX_SGE);
 }
@@ -214,16 +191,18 @@ new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
 static void
 fill_shape(struct hca_qp *n, const struct qp_shape *s)
 {
+	const struct hca_service_info *service = &hca_services[s->service];
+
 	n->cfg.service = (uint8_t)s->service;
-	n->rtc.transport = service_transport[s->service];
-	n->rtc.unreliable = s->service == HCA_ST_UC || s->service == HCA_ST_UD;
+	n->rtc.transport = (uint8_t)(service->transport << 5);
+	n->rtc.unreliable = (service->ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD)) != 0;
 	n->cfg.pd = s->pd;
 	n->addr.xrcd = s->xrcd;
 	n->addr.mig = HCA_MIG_MIGRATED;
 	n->ee.srq = s->srq;
 	n->cfg.usr_page = (uint16_t)s->usr_page;
-	n->cfg.scqn = s->has & HAS_SQ ? s->scqn : NO_CQ;
-	n->cfg.rcqn = s->has & HAS_RQ || s->srq != NULL ? s->rcqn : NO_CQ;
+	n->cfg.scqn = s->has & HCA_HAS_SQ ? s->scqn : NO_CQ;
+	n->cfg.rcqn = s->has & HCA_HAS_RQ || s->srq != NULL ? s->rcqn : NO_CQ;
 	n->parser.sq = s->sq;
 	n->parser.sq_stride_log = (uint8_t)s->sq_stride_log;
 	n->parser.sq_size_log = (uint8_t)s->sq_size_log;

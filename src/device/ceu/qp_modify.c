@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "abi_qp_transition.h"
+#include "abi_service.h"
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
 
@@ -131,19 +132,6 @@ find_qp(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 	return HCA_STAT_OK;
 }
 
-/* RD is not: nothing exists to talk to. */
-static bool
-service_offered(uint32_t service)
-{
-	static const uint32_t cap[HCA_ST_COUNT] = {
-		[HCA_ST_RC] = HCA_CAP_RC,	[HCA_ST_UC] = HCA_CAP_UC,
-		[HCA_ST_UD] = HCA_CAP_UD,	[HCA_ST_XRC_INI] = HCA_CAP_XRC,
-		[HCA_ST_XRC_TGT] = HCA_CAP_XRC,
-	};
-
-	return service < HCA_ST_COUNT && (cap[service] & HCA_CEU_CAPS) != 0;
-}
-
 static int
 check_transition(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 {
@@ -153,7 +141,7 @@ check_transition(const struct hca *h, const struct hca_cmd *c, struct hca_qp_cha
 
 	if (c->op == HCA_CMD_RST2INIT_QPEE && ch->from == HCA_QPS_RST)
 		service = HCA_QPC_SERVICE(hca_be32_to_cpu(in->flags));
-	if (!service_offered(service))
+	if ((hca_service_info(service)->cap & HCA_CEU_CAPS) == 0)
 		return HCA_STAT_BAD_PARAM;
 	t = find_transition(c->op, ch->from, service);
 	if (t == NULL)

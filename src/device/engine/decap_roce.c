@@ -13,7 +13,7 @@
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
-#include "abi_ctx.h"
+#include "abi_service.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
 #include "engine/migrate.h"
@@ -416,18 +416,6 @@ is_for_us(const struct hca *h, struct decap *d, const struct hca_rxd *r, const u
 	(1u << HCA_QPS_RTR | 1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE)
 #define TAKES_RESPONSES (1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE)
 
-/* Opcode class of each service; none: no packet suits it. */
-static const uint8_t service_transport[HCA_ST_COUNT] = {
-	[HCA_ST_RC] = HCA_TRANSPORT_RC,
-	[HCA_ST_UC] = HCA_TRANSPORT_UC,
-	[HCA_ST_RD] = HCA_TRANSPORT_RD,
-	[HCA_ST_UD] = HCA_TRANSPORT_UD,
-	[4] = UINT8_MAX,
-	[5] = UINT8_MAX,
-	[HCA_ST_XRC_INI] = HCA_TRANSPORT_XRC,
-	[HCA_ST_XRC_TGT] = HCA_TRANSPORT_XRC,
-};
-
 /* XRC has a service for each end. */
 static inline bool
 service_fits(uint8_t service, const struct hca_roce_opcode_info *op)
@@ -481,7 +469,7 @@ judge(const struct hca *h, struct decap *d, const struct hca_qp *qp, struct hca_
 		return HCA_CTR_rx_unknown_qpn;
 	if (unlikely((states & 1u << hca_qp_state(qp)) == 0))
 		return HCA_CTR_rx_qp_state;
-	if (unlikely(HCA_BTH_TRANSPORT(r->opcode) != service_transport[qp->cfg.service]))
+	if (unlikely(HCA_BTH_TRANSPORT(r->opcode) != hca_services[qp->cfg.service].transport))
 		return judge_class(qp, r, p);
 	if (unlikely(!service_fits(qp->cfg.service, op)))
 		return HCA_CTR_rx_bad_service;

@@ -141,7 +141,10 @@ hca_record_resumed(const struct hca_record *r)
 static inline uint32_t
 hca_record_sends(const struct hca_record *r)
 {
-	const uint32_t sends = 1u << HCA_OP_SEND | 1u << HCA_OP_SEND_IMM | 1u << HCA_OP_SEND_INV;
+#define X(name, code, wr, wc, flags, bth) \
+	| (uint32_t)(((flags) & (HCA_WQE_OP_RECV | HCA_WQE_OP_RADDR)) == HCA_WQE_OP_RECV) << (code)
+	const uint32_t sends = 0 HCA_OP_LIST(X);
+#undef X
 
 	return sends >> (r->op & 31) & 1;
 }

@@ -29,28 +29,17 @@ struct rtc_op {
 	uint8_t txd_flags; /* on the last packet, if the record asks for it */
 };
 
-#define BTH(m, f, l, o) \
-	{ \
-		HCA_BTH_RC_##m, HCA_BTH_RC_##f, HCA_BTH_RC_##l, HCA_BTH_RC_##o \
-	}
-#define BTH1(o) BTH(o, o, o, o)
+#define KIND(flags) \
+	((flags)&HCA_WQE_OP_LOCAL    ? RTC_OP_LOCAL \
+	 : (flags)&HCA_WQE_OP_READ   ? RTC_OP_READ \
+	 : (flags)&HCA_WQE_OP_ATOMIC ? RTC_OP_ATOMIC \
+				     : RTC_OP_PAYLOAD)
 
 static const struct rtc_op rtc_ops[32] = {
-	[HCA_OP_RDMA_WRITE] = {BTH(WRITE_MIDDLE, WRITE_FIRST, WRITE_LAST, WRITE_ONLY),
-			       RTC_OP_PAYLOAD, 0},
-	[HCA_OP_RDMA_WRITE_IMM] = {BTH(WRITE_MIDDLE, WRITE_FIRST, WRITE_LAST_IMM, WRITE_ONLY_IMM),
-				   RTC_OP_PAYLOAD, HCA_TXD_SOLICITED},
-	[HCA_OP_SEND] = {BTH(SEND_MIDDLE, SEND_FIRST, SEND_LAST, SEND_ONLY), RTC_OP_PAYLOAD,
-			 HCA_TXD_SOLICITED},
-	[HCA_OP_SEND_IMM] = {BTH(SEND_MIDDLE, SEND_FIRST, SEND_LAST_IMM, SEND_ONLY_IMM),
-			     RTC_OP_PAYLOAD, HCA_TXD_SOLICITED},
-	[HCA_OP_SEND_INV] = {BTH(SEND_MIDDLE, SEND_FIRST, SEND_LAST_INV, SEND_ONLY_INV),
-			     RTC_OP_PAYLOAD, HCA_TXD_SOLICITED},
-	[HCA_OP_BIND_MW] = {.kind = RTC_OP_LOCAL},
-	[HCA_OP_LOCAL_INV] = {.kind = RTC_OP_LOCAL},
-	[HCA_OP_RDMA_READ] = {BTH1(READ_REQ), RTC_OP_READ, 0},
-	[HCA_OP_ATOMIC_CS] = {BTH1(CMP_SWAP), RTC_OP_ATOMIC, 0},
-	[HCA_OP_ATOMIC_FA] = {BTH1(FETCH_ADD), RTC_OP_ATOMIC, 0},
+#define X(name, code, wr, wc, flags, bth) \
+	[code] = {bth, KIND(flags), (flags)&HCA_WQE_OP_RECV ? HCA_TXD_SOLICITED : 0},
+	HCA_OP_LIST(X)
+#undef X
 };
 
 static inline const struct rtc_op *

@@ -3,42 +3,23 @@
 #include <string.h>
 
 #include <rte_branch_prediction.h>
+#include <rte_common.h>
 
 #include "abi_cqe.h"
-#include "abi_ctx.h"
+#include "abi_service.h"
 #include "engine/wqe_unit.h"
 
-#define CONNECTED (HCA_WQE_OP_RC | HCA_WQE_OP_UC)
-#define ANY (CONNECTED | HCA_WQE_OP_UD)
-
-/* Operations no service offers complete with an error. */
-const uint8_t hca_wqe_op_flags[32] = {
-	[HCA_OP_SEND_INV] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_INV | HCA_WQE_OP_RC,
-	[HCA_OP_RDMA_WRITE] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | CONNECTED,
-	[HCA_OP_RDMA_WRITE_IMM] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | CONNECTED,
-	[HCA_OP_SEND] = HCA_WQE_OP_KNOWN | ANY,
-	[HCA_OP_SEND_IMM] = HCA_WQE_OP_KNOWN | ANY,
-	[HCA_OP_RDMA_READ] = HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_READ | HCA_WQE_OP_RC,
-	[HCA_OP_ATOMIC_CS] =
-		HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
-	[HCA_OP_ATOMIC_FA] =
-		HCA_WQE_OP_KNOWN | HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC,
-	[HCA_OP_BIND_MW] = HCA_WQE_OP_KNOWN | CONNECTED,
-	[HCA_OP_LOCAL_INV] = HCA_WQE_OP_KNOWN | CONNECTED,
-};
-
-static const uint8_t service_flag[HCA_ST_COUNT] = {
-	[HCA_ST_RC] = HCA_WQE_OP_RC,
-	[HCA_ST_UC] = HCA_WQE_OP_UC,
-	[HCA_ST_UD] = HCA_WQE_OP_UD,
-	[HCA_ST_XRC_INI] = HCA_WQE_OP_RC,
+const uint16_t hca_wqe_op_flags[32] = {
+#define X(name, code, wr, wc, flags, bth) [code] = flags,
+	HCA_OP_LIST(X)
+#undef X
 };
 
 #define ATOMIC_LEN 8u
 
 /* rest: bytes from the inline unit to the announced end. */
 static uint8_t
-decode_inline(const uint8_t *unit, uint32_t rest, uint8_t flags, struct hca_wqe *out)
+decode_inline(const uint8_t *unit, uint32_t rest, uint32_t flags, struct hca_wqe *out)
 {
 	uint32_t len = HCA_INLINE_LENGTH(hca_get_le32(unit));
 
@@ -98,7 +79,7 @@ decode_service(const uint8_t *wqe, uint8_t service, struct hca_wqe *out)
 }
 
 static uint8_t
-decode(const uint8_t *wqe, uint32_t size, uint8_t flags, uint8_t service, struct hca_wqe *out)
+decode(const uint8_t *wqe, uint32_t size, uint32_t flags, uint8_t service, struct hca_wqe *out)
 {
 	uint32_t off = decode_service(wqe, service, out);
 	uint8_t syndrome;
@@ -132,18 +113,12 @@ decode(const uint8_t *wqe, uint32_t size, uint8_t flags, uint8_t service, struct
 	return syndrome;
 }
 
-static inline bool
-is_local(uint8_t op)
-{
-	return op == HCA_OP_BIND_MW || op == HCA_OP_LOCAL_INV;
-}
-
 /* Exactly their units, no data. */
 static uint8_t
-decode_local(const uint8_t *wqe, uint32_t size, uint8_t op, struct hca_wqe *out)
+decode_local(const uint8_t *wqe, uint32_t size, uint32_t flags, struct hca_wqe *out)
 {
 	const struct hca_next_unit *next = (const struct hca_next_unit *)wqe;
-	uint32_t unit = op == HCA_OP_BIND_MW ? sizeof(struct hca_bind_unit) : 0;
+	uint32_t unit = flags & HCA_WQE_OP_BIND ? sizeof(struct hca_bind_unit) : 0;
 
 	if (size != sizeof(*next) + unit)
 		return HCA_SYND_LOCAL_QP_OP;
@@ -169,13 +144,12 @@ void
 hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
 	       struct hca_wqe *out)
 {
-	uint8_t flags = op < sizeof(hca_wqe_op_flags) ? hca_wqe_op_flags[op] : 0;
-	uint8_t built = service < HCA_ST_COUNT ? service_flag[service] : 0;
+	uint32_t flags = op < RTE_DIM(hca_wqe_op_flags) ? hca_wqe_op_flags[op] : 0;
 
 	out->is_inline = false;
 	out->is_rd = flags & (HCA_WQE_OP_READ | HCA_WQE_OP_ATOMIC);
 	out->is_atomic = flags & HCA_WQE_OP_ATOMIC;
-	out->is_local = is_local(op);
+	out->is_local = flags & HCA_WQE_OP_LOCAL;
 	out->nsge = 0;
 	out->nunits = 0;
 	out->len = 0;
@@ -185,10 +159,11 @@ hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, u
 	out->raddr = 0;
 	out->swap_add = out->compare = 0;
 	memset(&out->first, 0, sizeof(out->first));
-	if (unlikely(!(flags & built) || size < sizeof(struct hca_next_unit) || size > stride))
+	if (unlikely(!(flags & hca_service_info(service)->ops) ||
+		     size < sizeof(struct hca_next_unit) || size > stride))
 		out->syndrome = HCA_SYND_LOCAL_QP_OP;
 	else if (unlikely(out->is_local))
-		out->syndrome = decode_local(wqe, size, op, out);
+		out->syndrome = decode_local(wqe, size, flags, out);
 	else
 		out->syndrome = decode(wqe, size, flags, service, out);
 }

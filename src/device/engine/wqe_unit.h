@@ -33,25 +33,14 @@ struct hca_wqe {
 	struct hca_sge first; /* first SGE of non-zero length, when nsge != 0 */
 };
 
-enum hca_wqe_op_flag {
-	HCA_WQE_OP_KNOWN = 1u << 0, /* a doorbell may name it */
-	HCA_WQE_OP_RADDR = 1u << 1,
-	HCA_WQE_OP_ATOMIC = 1u << 2,
-	HCA_WQE_OP_READ = 1u << 3,
-	HCA_WQE_OP_RC = 1u << 4, /* offered by this service; XRC offers what RC does */
-	HCA_WQE_OP_UC = 1u << 5,
-	HCA_WQE_OP_UD = 1u << 6,
-	HCA_WQE_OP_INV = 1u << 7, /* imm_data is a key */
-};
-
-/* By opcode (5 bits). */
-extern const uint8_t hca_wqe_op_flags[32];
+/* HCA_WQE_OP_* by opcode (5 bits); 0: no operation. */
+extern const uint16_t hca_wqe_op_flags[32];
 
 /* A send opcode the doorbell and the parser let pass: built ones and reserved ones. */
 static inline bool
 hca_wqe_op_known(uint8_t op)
 {
-	return hca_wqe_op_flags[op & 31] & HCA_WQE_OP_KNOWN;
+	return hca_wqe_op_flags[op & 31] != 0;
 }
 
 /*
@@ -71,7 +60,8 @@ static inline bool
 hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op,
 		      uint8_t service, struct hca_wqe *out)
 {
-	uint8_t flags = hca_wqe_op_flags[op & 31];
+	const uint32_t other = HCA_WQE_OP_ATOMIC | HCA_WQE_OP_INV | HCA_WQE_OP_LOCAL;
+	uint32_t flags = hca_wqe_op_flags[op & 31];
 	uint32_t off = sizeof(struct hca_next_unit);
 	const struct hca_data_unit *d;
 	uint32_t cnt;
@@ -87,9 +77,8 @@ hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_
 	}
 	d = (const struct hca_data_unit *)(wqe + off);
 	cnt = hca_le32_to_cpu(d->byte_cnt);
-	if ((flags & (HCA_WQE_OP_RC | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_INV)) != HCA_WQE_OP_RC ||
-	    service != HCA_ST_RC || size != off + sizeof(*d) || size > stride || cnt == 0 ||
-	    cnt & HCA_INLINE_FLAG)
+	if ((flags & (HCA_WQE_OP_RC | other)) != HCA_WQE_OP_RC || service != HCA_ST_RC ||
+	    size != off + sizeof(*d) || size > stride || cnt == 0 || cnt & HCA_INLINE_FLAG)
 		return false;
 	out->syndrome = 0;
 	out->is_inline = false;

@@ -15,7 +15,7 @@
 
 #include "abi_bar.h"
 #include "abi_cqe.h"
-#include "abi_wqe.h"
+#include "abi_service.h"
 #include "ipc_msg.h"
 #include "ipc_server_impl.h"
 #include "ipc_watch.h"
@@ -603,14 +603,14 @@ op_moderate_cq(struct ipc_session *s, const void *body, const int *fds, struct i
 static int
 qp_memory(struct ipc_session *s, struct ipc_hold *hold, struct hca_ctl_qp *r)
 {
-	uint32_t has = hca_ctl_queues(r->service);
-	bool rq = (has & HCA_CTL_HAS_RQ) != 0 && r->srqn == 0;
+	uint32_t has = hca_service_info(r->service)->queues;
+	bool rq = (has & HCA_HAS_RQ) != 0 && r->srqn == 0;
 	int err = 0;
 
 	if (r->log_sq_stride > QUEUE_LOG_MAX || r->log_rq_stride > QUEUE_LOG_MAX)
 		return ipc_fail(-EINVAL, "WQEs of 2^%u and 2^%u bytes", r->log_sq_stride,
 				r->log_rq_stride);
-	if ((has & HCA_CTL_HAS_SQ) != 0)
+	if ((has & HCA_HAS_SQ) != 0)
 		err = queue_memory(s, hold, &r->sq_addr, r->log_sq, 1u << r->log_sq_stride, 0);
 	else
 		r->sq_addr = 0;
