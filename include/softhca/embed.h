@@ -98,6 +98,7 @@ struct softhca_embed_config {
 	uint32_t records_per_qp; /* 256 */
 	uint32_t log_qps;	 /* 14 */
 	uint32_t log_cqs;	 /* 14 */
+	uint32_t log_srqs;	 /* 12 */
 	uint32_t log_mpts;	 /* 17 */
 	uint32_t log_mtts;	 /* 20 */
 	uint32_t hugepages;	 /* 0 = if there are enough, 1 = required, 2 = not used */

@@ -313,7 +313,7 @@ struct hca_mbox_init_hca {
 	hca_be64 reserved00; /* 00h */
 	hca_be64 qpc_base;   /* 08h log_num_qps in [7:0] */
 	hca_be64 cqc_base;   /* 10h log_num_cqs in [7:0] */
-	hca_be64 eqc_base;   /* 18h log_num_eqs in [7:0] */
+	hca_be64 eqc_base;   /* 18h log_eqs in [7:0] */
 	hca_be64 srqc_base;  /* 20h log_num_srqs in [7:0]; ours: the table leaves it empty */
 	hca_be64 reserved28; /* 28h */
 	hca_be64 mpt_base;   /* 30h log2 of the MPT entries in [7:0] */

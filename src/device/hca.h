@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hca_limits.h"
+
 struct hca;
 struct hca_port;
 
@@ -31,23 +33,15 @@ struct hca_config {
 	enum hca_layout layout;
 	int socket_id; /* NUMA socket of the memory, -1 = any */
 
-	uint32_t log_num_qps;  /* log2 of QPs [14], at most 14 */
-	uint32_t log_num_cqs;  /* [14], at most 14 */
-	uint32_t log_num_srqs; /* [12], at most 14 */
-	uint32_t log_num_eqs;  /* [5], at most 5 */
-	uint32_t log_num_mpts; /* [17], at most 17 */
-	uint32_t log_num_mtts; /* log2 of 8-byte MTT entries [20] */
-
-	uint32_t edge_size;    /* objects per ring edge [256] */
-	uint32_t records;      /* request records of one cache line [two per QP and 16384 shared] */
-	uint32_t full_records; /* with SGL or inline data [two per QP and 4096 shared] */
-	uint32_t records_per_qp; /* window per QP, at most 256 [256] */
-	uint32_t tx_mbufs;	 /* requester frames [4096] */
-	uint32_t resp_mbufs;	 /* responder frames [4096] */
-	uint32_t ack_every;	 /* AckReq at least every so many packets [32] */
-	uint64_t port_stall_ns;	 /* encap discards after so long without progress [1 s] */
-	uint32_t max_mtu;	 /* bytes, 256..4096 [4096] */
-	uint8_t mac[6];		 /* port address, reported by QUERY/MAD_IFC */
+#define X(section, name, least, most, preset) uint32_t name;
+	HCA_LIMIT_LIST(X)
+#undef X
+	uint32_t log_eqs;	/* log2 of event queues [5], at most 5 */
+	uint32_t full_records;	/* with SGL or inline data [two per QP and 4096 shared] */
+	uint32_t ack_every;	/* AckReq at least every so many packets [32] */
+	uint64_t port_stall_ns; /* encap discards after so long without progress [1 s] */
+	uint32_t max_mtu;	/* bytes, 256..4096 [4096] */
+	uint8_t mac[6];		/* port address, reported by QUERY/MAD_IFC */
 
 	/*
 	 * Reads or writes [addr, addr + len) of the process that owns the domain, for memory of it

@@ -48,41 +48,25 @@ embed_fail(int err, const char *format, ...)
 void
 softhca_embed_config_init(struct softhca_embed_config *c)
 {
-	*c = (struct softhca_embed_config){
-		.size = sizeof(*c),
-		.num_hcas = 2,
-		.max_mtu = SOFTHCA_MTU_4096,
-		.edge_size = 256,
-		.mbufs = 4096,
-		.records_per_qp = 256,
-		.log_qps = 14,
-		.log_cqs = 14,
-		.log_mpts = 17,
-		.log_mtts = 20,
-		.memory_mb = 512,
+	*c = (struct softhca_embed_config)
+	{
+		.size = sizeof(*c), .num_hcas = 2, .max_mtu = SOFTHCA_MTU_4096,
+#define X(section, name, least, most, preset) .name = preset,
+		HCA_LIMIT_LIST(X)
+#undef X
+			.memory_mb = 512,
 		.port_queue = 1024,
 	};
 }
 
-/* X(field, least, most): what the device would refuse without a word */
-#define SIZES(X) \
-	X(log_qps, 2, 14) \
-	X(log_cqs, 1, 14) \
-	X(log_mpts, 3, 17) \
-	X(log_mtts, 3, 26) \
-	X(edge_size, 2, 1u << 20) \
-	X(records_per_qp, 1, 256)
-
 static int
 check_sizes(const struct softhca_embed_config *c)
 {
-#define X(field, least, most) \
-	if (c->field < (least) || c->field > (most)) \
-		return embed_fail(-EINVAL, #field " = %u: %u to %u", c->field, least, most);
-	SIZES(X)
+#define X(section, name, least, most, preset) \
+	if (!hca_limit_holds(c->name, least, most, preset)) \
+		return embed_fail(-EINVAL, #name " = %u: %u to %u", c->name, least, most);
+	HCA_LIMIT_LIST(X)
 #undef X
-	if (c->records == 1)
-		return embed_fail(-EINVAL, "records = 1: 0, which chooses, or 2 and more");
 	return 0;
 }
 
@@ -103,13 +87,9 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	c->f = d.f
 	DEFAULT(num_hcas);
 	DEFAULT(max_mtu);
-	DEFAULT(edge_size);
-	DEFAULT(mbufs);
-	DEFAULT(records_per_qp);
-	DEFAULT(log_qps);
-	DEFAULT(log_cqs);
-	DEFAULT(log_mpts);
-	DEFAULT(log_mtts);
+#define X(section, name, ...) DEFAULT(name);
+	HCA_LIMIT_LIST(X)
+#undef X
 	DEFAULT(memory_mb);
 	DEFAULT(port_queue);
 #undef DEFAULT
@@ -272,16 +252,10 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 		.port = e->side[i].port,
 		.layout = (enum hca_layout)c->layout,
 		.socket_id = -1,
-		.log_num_qps = c->log_qps,
-		.log_num_cqs = c->log_cqs,
-		.log_num_mpts = c->log_mpts,
-		.log_num_mtts = c->log_mtts,
-		.edge_size = c->edge_size,
-		.records = c->records,
-		.full_records = c->records,
-		.records_per_qp = c->records_per_qp,
-		.tx_mbufs = c->mbufs,
-		.resp_mbufs = c->mbufs,
+#define X(section, name, ...) .name = c->name,
+		HCA_LIMIT_LIST(X)
+#undef X
+			.full_records = c->records,
 		.port_stall_ns = (uint64_t)c->stall.discard_after_us * 1000,
 		.max_mtu = 128u << c->max_mtu,
 	};

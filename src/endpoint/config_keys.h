@@ -31,7 +31,8 @@ extern const unsigned int config_keys_count;
 
 /* NULL: there is none. */
 const struct config_key *config_key_find(const char *section, const char *name);
-bool config_section_known(const char *section);
+/* The section of that name as the table spells it, or NULL. */
+const char *config_section_find(const char *section);
 
 /* What was probably meant: the known name nearest to the one that is not, or NULL. */
 const char *config_section_nearest(const char *section);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <rte_cfgfile.h>
+#include <sys/stat.h>
 
 #include "config_keys.h"
-#include "config_scan.h"
 #include "config_values.h"
 #include "hca.h"
 
@@ -19,13 +18,19 @@
 /* Without extended and immediate headers, over IPv4: less than that can never do. */
 #define LEAST_HEADERS (20u + 8 + 12 + 16 + 4)
 
+#define LINE_MAX_BYTES 320u /* with its newline; keys and values: with their terminating zero */
+#define KEY_MAX_BYTES 64u
+#define VALUE_MAX_BYTES 256u
+
 struct loader {
 	struct endpoint_config *c;
 	const char *path;
 	FILE *errors;
-	struct config_scan scan;
-	struct rte_cfgfile *file;
-	uint32_t *given; /* line each key of the table was given on; 0: not */
+	uint32_t line;
+	const char *section; /* of the table; NULL: unknown, its keys are skipped */
+	bool in_section;     /* a heading was read */
+	bool broken;	     /* by its syntax: what is missing may stand there */
+	uint32_t *given;     /* line each key of the table was given on; 0: not */
 	int failed;
 };
 
@@ -78,61 +83,134 @@ line_of(const struct loader *l, const char *section, const char *name)
 	return l->given[config_key_find(section, name) - config_keys];
 }
 
-static void
-take_entry(struct loader *l, const char *section, const struct rte_cfgfile_entry *e, uint32_t line)
+/* ---- lines ---- */
+
+/* Without blanks at both ends, in place. */
+static char *
+strip(char *text)
 {
-	const struct config_key *k = config_key_find(section, e->name);
+	char *end = text + strlen(text);
+
+	while (end > text && isspace((unsigned char)end[-1]))
+		end--;
+	*end = '\0';
+	while (isspace((unsigned char)*text))
+		text++;
+	return text;
+}
+
+/* A semicolon starts a comment, unless a backslash before it says that it is a semicolon. */
+static void
+cut_comment(char *text)
+{
+	char *to = text;
+
+	for (const char *p = text; *p != '\0' && *p != ';'; p++) {
+		if (p[0] == '\\' && p[1] == ';')
+			p++;
+		*to++ = *p;
+	}
+	*to = '\0';
+}
+
+static void
+take_entry(struct loader *l, const char *name, const char *value)
+{
+	const struct config_key *k = config_key_find(l->section, name);
 	const char *near;
 	uint32_t *given;
 
 	if (k == NULL) {
-		near = config_key_nearest(section, e->name);
-		complain(l, line, "%s: no such key in [%s]%s%s%s", e->name, section,
+		near = config_key_nearest(l->section, name);
+		complain(l, l->line, "%s: no such key in [%s]%s%s%s", name, l->section,
 			 near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 		return;
 	}
 	given = &l->given[k - config_keys];
 	if (*given != 0 && !k->repeats) {
-		complain(l, line, "%s: expected once, found again (first on line %u)", e->name,
+		complain(l, l->line, "%s: expected once, found again (first on line %u)", name,
 			 *given);
 		return;
 	}
-	*given = line;
-	if (!k->parse(k, l->c, e->value))
-		complain(l, line, "%s: expected %s, found \"%s\"", e->name, k->expected, e->value);
+	*given = l->line;
+	if (!k->parse(k, l->c, value))
+		complain(l, l->line, "%s: expected %s, found \"%s\"", name, k->expected, value);
 }
 
-/* Returns how many entries the section has. */
-static int
-take_section(struct loader *l, int index, uint32_t first)
+static void
+take_heading(struct loader *l, char *text)
 {
-	char name[CFG_NAME_LEN] = "";
-	int n = rte_cfgfile_section_num_entries_by_index(l->file, name, index);
-	struct rte_cfgfile_entry *e;
-	uint32_t line = (uint32_t)index < l->scan.sections ? l->scan.section[index] : 0;
-	const char *near;
+	char *end = strchr(text, ']');
+	const char *name, *near;
 
-	if (!config_section_known(name)) {
-		near = config_section_nearest(name);
-		complain(l, line, "[%s]: no such section%s%s%s", name,
-			 near ? ", did you mean [" : "", near ? near : "", near ? "]?" : "");
-		return n > 0 ? n : 0;
+	l->in_section = true;
+	l->section = NULL;
+	if (end == NULL) {
+		complain(l, l->line, "section: expected [name], found \"%.60s\"", text);
+		l->broken = true;
+		return;
 	}
-	if (n <= 0)
-		return 0;
-	e = calloc((size_t)n, sizeof(*e));
-	if (e == NULL) {
-		complain(l, 0, "no memory");
-		return n;
-	}
-	rte_cfgfile_section_entries_by_index(l->file, index, name, e, n);
-	for (int i = 0; i < n; i++) {
-		uint32_t at = first + (uint32_t)i;
+	if (end[1] != '\0')
+		complain(l, l->line, "section: expected nothing behind [name], found \"%.60s\"",
+			 text);
+	*end = '\0';
+	name = strip(text + 1);
+	l->section = config_section_find(name);
+	if (l->section != NULL)
+		return;
+	near = config_section_nearest(name);
+	complain(l, l->line, "[%s]: no such section%s%s%s", name, near ? ", did you mean [" : "",
+		 near ? near : "", near ? "]?" : "");
+}
 
-		take_entry(l, name, &e[i], at < l->scan.entries ? l->scan.entry[at] : 0);
+static void
+take_assignment(struct loader *l, char *text, char *equals)
+{
+	const char *name, *value;
+
+	if (!l->in_section) {
+		complain(l, l->line,
+			 "file: expected a [section] before the first key, found \"%.60s\"", text);
+		l->broken = true;
+		return;
 	}
-	free(e);
-	return n;
+	*equals = '\0';
+	name = strip(text);
+	value = strip(equals + 1);
+	if (*name == '\0')
+		complain(l, l->line, "line: expected key = value, found \"= %.60s\"", value);
+	else if (strlen(name) >= KEY_MAX_BYTES || strlen(value) >= VALUE_MAX_BYTES)
+		complain(l, l->line,
+			 "line: expected a key of up to %u and a value of up to %u characters, "
+			 "found \"%.60s\"",
+			 KEY_MAX_BYTES - 1, VALUE_MAX_BYTES - 1, name);
+	else if (l->section != NULL)
+		take_entry(l, name, value);
+}
+
+static void
+take_line(struct loader *l, char *text)
+{
+	char *equals;
+
+	l->line++;
+	if (strlen(text) > LINE_MAX_BYTES) {
+		complain(l, l->line, "line: expected at most %u characters, found \"%.60s\"",
+			 LINE_MAX_BYTES, text);
+		l->broken = true;
+		return;
+	}
+	cut_comment(text);
+	text = strip(text);
+	equals = strchr(text, '=');
+	if (*text == '[')
+		take_heading(l, text);
+	else if (equals != NULL)
+		take_assignment(l, text, equals);
+	else if (*text != '\0')
+		complain(l, l->line,
+			 "line: expected [section], key = value or ; comment, found \"%.60s\"",
+			 text);
 }
 
 /* ---- what no single key can say ---- */
@@ -266,21 +344,9 @@ finish(struct endpoint_config *c)
 		memcpy(c->kernel_interface, name, sizeof(c->kernel_interface));
 }
 
-static int
-read_all(struct loader *l)
+static void
+check_all(struct loader *l)
 {
-	uint32_t at = 0;
-
-	if (l->scan.unreadable)
-		return l->failed;
-	l->file = rte_cfgfile_load(l->path, CFG_FLAG_EMPTY_VALUES);
-	if (l->file == NULL) {
-		if (l->failed == 0)
-			complain(l, 0, "this is no INI file");
-		return l->failed;
-	}
-	for (int i = 0; i < rte_cfgfile_num_sections(l->file, NULL, 0); i++)
-		at += (uint32_t)take_section(l, i, at);
 	check_port(l);
 	check_addresses(l);
 	check_gateways(l);
@@ -292,32 +358,50 @@ read_all(struct loader *l)
 		.lcores = line_of(l, "hca", "lcores"),
 		.memory = line_of(l, "memory", "size_mb"),
 	};
-	rte_cfgfile_close(l->file);
-	return l->failed;
+}
+
+static int
+read_file(struct loader *l, FILE *f)
+{
+	char *text = NULL;
+	struct stat st;
+	size_t size = 0;
+	int err;
+
+	if (fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode)) { /* it might never end */
+		complain(l, 0, "expected a file, found %s",
+			 S_ISDIR(st.st_mode) ? "a folder" : "a pipe or device");
+		return 0;
+	}
+	l->given = calloc(config_keys_count, sizeof(*l->given));
+	if (l->given == NULL)
+		return -ENOMEM;
+	while (getline(&text, &size, f) >= 0)
+		take_line(l, text);
+	err = ferror(f) ? -errno : 0;
+	if (err == 0 && !l->broken)
+		check_all(l);
+	free(text);
+	free(l->given);
+	return err;
 }
 
 int
 endpoint_config_load(struct endpoint_config *c, const char *path, FILE *errors)
 {
 	struct loader l = {.c = c, .path = path, .errors = errors};
-	int err;
+	FILE *f = fopen(path, "re");
+	int err = f == NULL ? -errno : 0;
 
 	endpoint_config_init(c);
-	err = config_scan(&l.scan, path, errors);
+	if (f != NULL) {
+		err = read_file(&l, f);
+		fclose(f);
+	}
 	if (err != 0) {
 		fprintf(errors, "%s: %s\n", path, strerror(-err));
 		return err;
 	}
-	l.failed = (int)l.scan.errors;
-	l.given = calloc(config_keys_count, sizeof(*l.given));
-	if (l.given == NULL) {
-		fprintf(errors, "%s: no memory\n", path);
-		err = -ENOMEM;
-	} else {
-		err = read_all(&l);
-		finish(c);
-	}
-	free(l.given);
-	config_scan_free(&l.scan);
-	return err;
+	finish(c);
+	return l.failed;
 }

@@ -134,7 +134,7 @@ add_cpus(struct endpoint_config *c, uint64_t first, uint64_t last)
 
 /* "1,3-5" */
 bool
-config_cpus(const struct config_key *key, struct endpoint_config *c, const char *text)
+config_lcores(const struct config_key *key, struct endpoint_config *c, const char *text)
 {
 	(void)key;
 	c->num_cpus = 0;
@@ -200,7 +200,7 @@ parse_mac(const char *text, uint8_t mac[6])
 }
 
 bool
-config_mac_key(const struct config_key *key, struct endpoint_config *c, const char *text)
+config_mac(const struct config_key *key, struct endpoint_config *c, const char *text)
 {
 	(void)key;
 	c->has_mac = strcmp(text, "device") != 0;

@@ -13,9 +13,9 @@
 	X(config_yes_no) \
 	X(config_text) \
 	X(config_name) \
-	X(config_cpus) \
+	X(config_lcores) \
 	X(config_device) \
-	X(config_mac_key) \
+	X(config_mac) \
 	X(config_address) \
 	X(config_gateway) \
 	X(config_neighbour) \

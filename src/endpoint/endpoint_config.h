@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "driver.h"
+#include "hca_limits.h"
 
 #define ENDPOINT_NAME_MAX 16u
 #define ENDPOINT_DEVICE_MAX 256u
@@ -71,72 +72,102 @@ struct endpoint_config_lines {
 	uint32_t device, group, layout, lcores, memory;
 };
 
+/*
+ * The keys. A row declares the member of struct endpoint_config, and makes the key: its range,
+ * its default and what a message says is expected; of a text its size is the range. A key of a
+ * new kind has a parser in config_values.c besides.
+ *   NUMBER, POWER (of two)(section, name, type, member, least, most, preset, expected)
+ *   CHOICE(section, name, member, preset, expected)  words in the order of their enum
+ *   YES_NO(section, name, member, preset)
+ *   TEXT(section, name, size, member, parse, preset, expected)
+ *   PARSED(section, name, type, member, parse, preset, expected)
+ * A number whose preset is 0 and below its least may be "auto".
+ */
+#define ENDPOINT_CONFIG_LIST(NUMBER, POWER, CHOICE, YES_NO, TEXT, PARSED) \
+	TEXT(hca, name, ENDPOINT_NAME_MAX, name, config_name, "softhca0", \
+	     "1 to 15 letters, digits, '-', '_' or '.'") \
+	CHOICE(hca, layout, layout, HCA_LAYOUT_RTC, "rtc, txrx or full") \
+	CHOICE(hca, idle, idle, ENDPOINT_IDLE_AUTO, "auto or spin") \
+	NUMBER(hca, seed, uint64_t, seed, 0, UINT64_MAX, 0, "a number") \
+	TEXT(port, device, ENDPOINT_DEVICE_MAX, device, config_device, "", \
+	     "a PCI address or a DPDK device like net_af_packet0,iface=eth1") \
+	/* MTU of IP packets; 0: what the device has */ \
+	NUMBER(port, mtu, uint32_t, mtu, 576, 9216, 0, \
+	       "bytes of an IP packet, 576 to 9216, or auto") \
+	/* payload bytes; 0: the largest that fits mtu */ \
+	POWER(port, roce_mtu, uint32_t, roce_mtu, 256, 4096, 0, \
+	      "256, 512, 1024, 2048, 4096 or auto") \
+	POWER(port, rx_descriptors, uint32_t, rx_descriptors, 32, 32768, 1024, \
+	      "a power of two, 32 to 32768") \
+	POWER(port, tx_descriptors, uint32_t, tx_descriptors, 32, 32768, 1024, \
+	      "a power of two, 32 to 32768") \
+	NUMBER(port, discard_after_us, uint32_t, discard_after_us, 1, 60000000, 1000000, \
+	       "microseconds, 1 to 60000000") \
+	NUMBER(port, link_poll_ms, uint32_t, link_poll_ms, 1, 10000, 100, \
+	       "milliseconds, 1 to 10000") \
+	/* of a socket the device makes: memif, vhost, virtio_user server */ \
+	PARSED(port, socket_mode, uint32_t, wire_mode, config_mode, 0600, \
+	       "an octal mode like 0600") \
+	/* GID 0 is fe80::/64 made of the MAC address */ \
+	YES_NO(addresses, link_local, link_local, 1) \
+	NUMBER(limits, clients, uint32_t, clients, 1, 2047, 256, "1 to 2047") \
+	NUMBER(limits, clients_per_user, uint32_t, clients_per_user, 1, 2047, 64, "1 to 2047") \
+	/* of segments one client may attach, and all of a user together */ \
+	NUMBER(quota, memory_mb, uint64_t, quota_memory_mb, 1, 1u << 24, 16384, \
+	       "MiB, 1 to 16777216") \
+	NUMBER(quota, user_memory_mb, uint64_t, user_memory_mb, 1, 1u << 24, 65536, \
+	       "MiB, 1 to 16777216") \
+	CHOICE(memory, hugepages, hugepages, ENDPOINT_HUGEPAGES_AUTO, "auto, must or never") \
+	NUMBER(memory, size_mb, uint32_t, memory_mb, 64, 1u << 20, 512, "MiB, 64 to 1048576") \
+	/* -1: any */ \
+	PARSED(memory, numa_node, int, numa_node, config_node, UINT32_MAX, "a NUMA node or any") \
+	/* of clients that cannot be shared: workers wait for it */ \
+	YES_NO(memory, slow_memory, slow_memory, 0) \
+	TEXT(memory, dpdk_args, ENDPOINT_DEVICE_MAX, dpdk_args, config_text, "", \
+	     "more arguments of the EAL") \
+	/* "": /run/softhca/NAME.sock */ \
+	TEXT(control, socket, ENDPOINT_PATH_MAX, socket, config_text, "", \
+	     "a path of up to 107 characters") \
+	PARSED(control, mode, uint32_t, socket_mode, config_mode, 0660, "an octal mode like 0660") \
+	/* "": the daemon's */ \
+	TEXT(control, group, 32, socket_group, config_text, "", "the name of a group") \
+	TEXT(control, privileged_users, 256, privileged_users, config_text, "", \
+	     "names or numbers of users, up to 255 characters") \
+	CHOICE(kernel, interface, kernel, ENDPOINT_KERNEL_NONE, "none, auto or tap") \
+	TEXT(kernel, name, 16, kernel_interface, config_text, "", "up to 15 characters") \
+	/* addresses are what the interface has, not what is written here */ \
+	YES_NO(kernel, adopt, kernel_adopt, 0) \
+	YES_NO(admin, telemetry, telemetry, 1) \
+	/* stand ready to inject faults and to capture: three calls per burst */ \
+	YES_NO(admin, impair, impair, 0) \
+	CHOICE(admin, log, log_level, ENDPOINT_LOG_INFO, "error, warning, info or debug")
+
 struct endpoint_config {
-	/* [hca] */
-	char name[ENDPOINT_NAME_MAX];
-	uint32_t layout; /* enum hca_layout */
-	uint32_t idle;	 /* enum endpoint_idle */
-	uint64_t seed;
+#define NUMBER(section, name, type, member, ...) type member;
+#define CHOICE(section, name, member, ...) uint32_t member;
+#define YES_NO(section, name, member, ...) bool member;
+#define TEXT(section, name, size, member, ...) char member[size];
+	ENDPOINT_CONFIG_LIST(NUMBER, NUMBER, CHOICE, YES_NO, TEXT, NUMBER)
+#undef NUMBER
+#undef CHOICE
+#undef YES_NO
+#undef TEXT
+#define X(section, name, least, most, preset) uint32_t name;
+	HCA_LIMIT_LIST(X)
+#undef X
+	struct hca_quota quota;
+
+	/* Keys with a parser of their own */
 	int cpus[ENDPOINT_CPUS_MAX];
 	uint32_t num_cpus;
-
-	/* [port] */
-	char device[ENDPOINT_DEVICE_MAX];
-	uint32_t mtu;	   /* of IP packets; 0 = the device's */
-	uint32_t roce_mtu; /* payload bytes; 0 = the largest that fits mtu */
 	uint8_t mac[6];
-	bool has_mac; /* false: the device's own is used */
-	uint32_t rx_descriptors;
-	uint32_t tx_descriptors;
-	uint32_t discard_after_us;
-	uint32_t link_poll_ms;
-	/* mode of a socket that the device creates: memif, vhost, virtio_user server */
-	uint32_t wire_mode;
-
-	/* [addresses] */
+	bool has_mac; /* else the device's own */
 	struct endpoint_address address[ENDPOINT_ADDRESSES_MAX];
 	uint32_t num_addresses;
 	struct endpoint_neighbour neighbour[ENDPOINT_NEIGHBOURS_MAX];
 	uint32_t num_neighbours;
 	struct endpoint_gateway gateway[ENDPOINT_ADDRESSES_MAX];
 	uint32_t num_gateways;
-	bool link_local; /* GID 0 is fe80::/64, made of the MAC address */
-
-	/* [limits], [quota], [pools] */
-	uint32_t log_qps, log_cqs, log_srqs, log_mpts, log_mtts;
-	uint32_t clients;
-	uint32_t clients_per_user;
-	struct hca_quota quota;
-	uint64_t quota_memory_mb; /* of memory one client may attach */
-	uint64_t user_memory_mb;  /* of memory all clients of a user may attach */
-	uint32_t mbufs;
-	uint32_t records;
-	uint32_t records_per_qp;
-	uint32_t edge_size;
-
-	/* [memory] */
-	uint32_t hugepages; /* enum endpoint_hugepages */
-	uint32_t memory_mb;
-	int numa_node; /* -1 = any */
-	/* for clients' memory that cannot be shared: workers wait for its pages */
-	bool slow_memory;
-	char dpdk_args[ENDPOINT_DEVICE_MAX];
-
-	/* [control] */
-	char socket[ENDPOINT_PATH_MAX]; /* "" = /run/softhca/NAME.sock */
-	uint32_t socket_mode;
-	char socket_group[32];	    /* "" = the daemon's group */
-	char privileged_users[256]; /* names or numbers, separated by commas or blanks */
-
-	/* [kernel] */
-	uint32_t kernel; /* enum endpoint_kernel */
-	char kernel_interface[16];
-	bool kernel_adopt; /* use the addresses of the interface instead of the configured ones */
-
-	/* [admin] */
-	bool telemetry;
-	bool impair;	    /* allow fault injection and captures; costs three calls per burst */
-	uint32_t log_level; /* enum endpoint_log */
 
 	struct endpoint_config_lines line;
 };

@@ -421,16 +421,15 @@ make(void)
 		.name = "hcr",
 		.port = &w.port,
 		.socket_id = -1,
-		.log_num_qps = LOG_QPS,
-		.log_num_cqs = LOG_CQS,
-		.log_num_eqs = LOG_EQS,
-		.log_num_mpts = LOG_MPTS,
-		.log_num_mtts = LOG_MTTS,
+		.log_qps = LOG_QPS,
+		.log_cqs = LOG_CQS,
+		.log_eqs = LOG_EQS,
+		.log_mpts = LOG_MPTS,
+		.log_mtts = LOG_MTTS,
 		.records = 64,
 		.full_records = 64,
 		.records_per_qp = 8,
-		.tx_mbufs = 64,
-		.resp_mbufs = 64,
+		.mbufs = 64,
 	};
 
 	w.port = (struct hca_port){.ops = &port_ops, .max_frame = 9000, .queue_size = 32};

@@ -33,13 +33,13 @@ fill_extended(const struct hca *h, struct hca_mbox_dev_lim *m)
 	m->caps = hca_cpu_to_be32(HCA_CEU_CAPS);
 	m->rd_atomic =
 		hca_cpu_to_be32(HCA_LIM_MAKE_RD_ATOMIC(HCA_RD_ATOMIC_MAX, HCA_RD_ATOMIC_MAX,
-						       h->cfg.log_num_srqs, HCA_WQ_MAX_LOG_SIZE));
-	m->inline_mw = hca_cpu_to_be32(HCA_LIM_MAKE_INLINE_MW(INLINE_MAX, h->cfg.log_num_mpts, 0));
+						       h->cfg.log_srqs, HCA_WQ_MAX_LOG_SIZE));
+	m->inline_mw = hca_cpu_to_be32(HCA_LIM_MAKE_INLINE_MW(INLINE_MAX, h->cfg.log_mpts, 0));
 	m->gid_table_len = hca_cpu_to_be32(HCA_GID_ENTRIES);
 	m->pkey_table_len = hca_cpu_to_be32(HCA_PKEY_ENTRIES);
 	m->max_records = hca_cpu_to_be32(h->cfg.records_per_qp);
-	m->mr = hca_cpu_to_be32(HCA_LIM_MAKE_MR(HCA_MAX_PAGE_LOG, h->cfg.log_num_mtts));
-	m->max_mr_size = hca_cpu_to_be64(UINT64_C(1) << (HCA_MAX_PAGE_LOG + h->cfg.log_num_mtts));
+	m->mr = hca_cpu_to_be32(HCA_LIM_MAKE_MR(HCA_MAX_PAGE_LOG, h->cfg.log_mtts));
+	m->max_mr_size = hca_cpu_to_be64(UINT64_C(1) << (HCA_MAX_PAGE_LOG + h->cfg.log_mtts));
 	m->mcast = hca_cpu_to_be32(HCA_LIM_MAKE_MCAST(HCA_MCAST_GROUPS_LOG, HCA_MCAST_MEMBERS));
 	m->num_uars = hca_cpu_to_be32(HCA_UAR_PAGES);
 	m->num_counters = hca_cpu_to_be32(HCA_CTR_N);
@@ -57,8 +57,8 @@ hca_cmd_query_dev_lim(struct hca *h, struct hca_cmd *c)
 	m->reserved_log = hca_cpu_to_be32(HCA_LIM_MAKE_RESERVED(1, 0, 0, 0));
 	m->reserved_pd_lkey = hca_cpu_to_be32(HCA_LIM_MAKE_RESERVED_PD_LKEY(0, 0));
 	m->max_sz = hca_cpu_to_be32(HCA_LIM_MAKE_SZ(HCA_WQ_MAX_LOG_SIZE, CQ_LOG_MAX));
-	m->max_log = hca_cpu_to_be32(
-		HCA_LIM_MAKE_MAX(g->log_num_qps, g->log_num_cqs, g->log_num_eqs, g->log_num_mpts));
+	m->max_log =
+		hca_cpu_to_be32(HCA_LIM_MAKE_MAX(g->log_qps, g->log_cqs, g->log_eqs, g->log_mpts));
 	m->max_pd_gid_pkey = hca_cpu_to_be32(
 		HCA_LIM_MAKE_PD_GID_PKEY(PDS_LOG, HCA_GID_ENTRIES_LOG, HCA_PKEY_ENTRIES_LOG));
 	m->mtt_seg_sz = hca_cpu_to_be32(HCA_LIM_MAKE_MTT_SEG_SZ(HCA_MTT_SIZE));
@@ -94,11 +94,11 @@ hca_cmd_init_hca(struct hca *h, struct hca_cmd *c)
 		hca_be64 base;
 		uint32_t max_log;
 	} t[] = {
-		[HCA_ICM_QPC] = {m->qpc_base, h->cfg.log_num_qps},
-		[HCA_ICM_CQC] = {m->cqc_base, h->cfg.log_num_cqs},
-		[HCA_ICM_EQC] = {m->eqc_base, h->cfg.log_num_eqs},
-		[HCA_ICM_SRQC] = {m->srqc_base, h->cfg.log_num_srqs},
-		[HCA_ICM_MPT] = {m->mpt_base, h->cfg.log_num_mpts},
+		[HCA_ICM_QPC] = {m->qpc_base, h->cfg.log_qps},
+		[HCA_ICM_CQC] = {m->cqc_base, h->cfg.log_cqs},
+		[HCA_ICM_EQC] = {m->eqc_base, h->cfg.log_eqs},
+		[HCA_ICM_SRQC] = {m->srqc_base, h->cfg.log_srqs},
+		[HCA_ICM_MPT] = {m->mpt_base, h->cfg.log_mpts},
 	};
 
 	if (x->ready)

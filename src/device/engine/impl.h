@@ -63,12 +63,12 @@ struct hca_wake {
 struct hca {
 	/* read-mostly, set by hca_create() */
 	struct hca_config cfg;
-	struct hca_qp *qp; /* 1 << log_num_qps */
+	struct hca_qp *qp; /* 1 << log_qps */
 	uint32_t qp_mask;  /* [pub] CEU: at INIT_HCA, while no QP lives; also srq_mask */
 	uint32_t cq_mask;
 	uint32_t srq_mask;
 	struct hca_cq *cq;
-	struct hca_srq *srq; /* 1 << log_num_srqs */
+	struct hca_srq *srq; /* 1 << log_srqs */
 	struct hca_vtp vtp;
 	struct hca_port *port;
 	const struct hca_icrc_ops *icrc;

@@ -107,16 +107,10 @@ apply_defaults(struct hca_config *c)
 		size_t off;
 		uint32_t value;
 	} defaults[] = {
-		{offsetof(struct hca_config, log_num_qps), 14},
-		{offsetof(struct hca_config, log_num_cqs), 14},
-		{offsetof(struct hca_config, log_num_srqs), 12},
-		{offsetof(struct hca_config, log_num_eqs), 5},
-		{offsetof(struct hca_config, log_num_mpts), 17},
-		{offsetof(struct hca_config, log_num_mtts), 20},
-		{offsetof(struct hca_config, edge_size), 256},
-		{offsetof(struct hca_config, records_per_qp), 256},
-		{offsetof(struct hca_config, tx_mbufs), 4096},
-		{offsetof(struct hca_config, resp_mbufs), 4096},
+#define X(section, name, least, most, preset) {offsetof(struct hca_config, name), preset},
+		HCA_LIMIT_LIST(X)
+#undef X
+			{offsetof(struct hca_config, log_eqs), 5},
 		{offsetof(struct hca_config, ack_every), 32},
 		{offsetof(struct hca_config, max_mtu), 4096},
 	};
@@ -128,11 +122,10 @@ apply_defaults(struct hca_config *c)
 			*v = defaults[i].value;
 	}
 	/* Two of each kind are every QP's own; what is shared comes on top. */
-	if (c->records == 0 && c->log_num_qps <= 14)
-		c->records = (HCA_RECORDS_PER_QP_RESERVED << c->log_num_qps) + SHARED_RECORDS;
-	if (c->full_records == 0 && c->log_num_qps <= 14)
-		c->full_records =
-			(HCA_RECORDS_PER_QP_RESERVED << c->log_num_qps) + SHARED_FULL_RECORDS;
+	if (c->records == 0 && c->log_qps <= 14)
+		c->records = (HCA_RECORDS_PER_QP_RESERVED << c->log_qps) + SHARED_RECORDS;
+	if (c->full_records == 0 && c->log_qps <= 14)
+		c->full_records = (HCA_RECORDS_PER_QP_RESERVED << c->log_qps) + SHARED_FULL_RECORDS;
 	if (c->port_stall_ns == 0)
 		c->port_stall_ns = 1000 * 1000 * 1000;
 }
@@ -143,10 +136,12 @@ check_config(const struct hca_config *c)
 	if (c->port == NULL || c->name == NULL || strlen(c->name) > 16 ||
 	    (unsigned int)c->layout >= RTE_DIM(layouts))
 		return -EINVAL;
-	if (c->log_num_qps > 14 || c->log_num_cqs > 14 || c->log_num_srqs > 14 ||
-	    c->log_num_eqs > 5 || c->log_num_mpts > 17 || c->log_num_mtts > 26)
+#define X(section, name, least, most, preset) \
+	if (!hca_limit_holds(c->name, least, most, preset)) \
 		return -EINVAL;
-	if (c->records_per_qp > 256 || c->records < 2 || c->full_records < 2 || c->edge_size < 2)
+	HCA_LIMIT_LIST(X)
+#undef X
+	if (c->log_eqs > 5 || c->records < 2 || c->full_records < 2)
 		return -EINVAL;
 	if (c->max_mtu < 256 || c->max_mtu > 4096)
 		return -EINVAL;
@@ -250,8 +245,8 @@ pools_init(struct hca *h)
 	int rc;
 
 	hca_tsan_watch_pools();
-	h->tx_pool = mbuf_pool(h, "tx", h->cfg.tx_mbufs);
-	h->resp_pool = mbuf_pool(h, "resp", h->cfg.resp_mbufs);
+	h->tx_pool = mbuf_pool(h, "tx", h->cfg.mbufs);
+	h->resp_pool = mbuf_pool(h, "resp", h->cfg.mbufs);
 	if (h->tx_pool == NULL || h->resp_pool == NULL)
 		return -ENOMEM;
 	rc = hca_record_pool_init(h, &h->rec, "rec", h->cfg.records, false);
@@ -361,9 +356,9 @@ hca_create(const struct hca_config *cfg, struct hca **out)
 	}
 	h->port = h->cfg.port;
 	h->icrc = hca_icrc_select();
-	h->qp_mask = (1u << h->cfg.log_num_qps) - 1;
-	h->cq_mask = (1u << h->cfg.log_num_cqs) - 1;
-	h->srq_mask = (1u << h->cfg.log_num_srqs) - 1;
+	h->qp_mask = (1u << h->cfg.log_qps) - 1;
+	h->cq_mask = (1u << h->cfg.log_cqs) - 1;
+	h->srq_mask = (1u << h->cfg.log_srqs) - 1;
 	place_stages(h);
 	for (i = 0; i < RTE_DIM(parts); i++) {
 		rc = parts[i].init(h);

@@ -28,7 +28,7 @@ int
 hca_vtp_init(struct hca *h)
 {
 	struct hca_vtp *v = &h->vtp;
-	size_t mpts = (size_t)1 << h->cfg.log_num_mpts, mtts = (size_t)1 << h->cfg.log_num_mtts;
+	size_t mpts = (size_t)1 << h->cfg.log_mpts, mtts = (size_t)1 << h->cfg.log_mtts;
 	int socket = h->cfg.socket_id;
 
 	v->mpt = rte_zmalloc_socket("hca_mpt", mpts * sizeof(*v->mpt), RTE_CACHE_LINE_SIZE, socket);

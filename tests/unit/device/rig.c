@@ -76,16 +76,15 @@ rig_new(bool init)
 	struct hca_config cfg = {
 		.name = "t0",
 		.socket_id = -1,
-		.log_num_qps = RIG_LOG_QPS,
-		.log_num_cqs = RIG_LOG_CQS,
-		.log_num_eqs = RIG_LOG_EQS,
-		.log_num_mpts = RIG_LOG_MPTS,
-		.log_num_mtts = RIG_LOG_MTTS,
+		.log_qps = RIG_LOG_QPS,
+		.log_cqs = RIG_LOG_CQS,
+		.log_eqs = RIG_LOG_EQS,
+		.log_mpts = RIG_LOG_MPTS,
+		.log_mtts = RIG_LOG_MTTS,
 		.records = 128,
 		.full_records = 64,
 		.records_per_qp = 8,
-		.tx_mbufs = 128,
-		.resp_mbufs = 128,
+		.mbufs = 128,
 		.mac = {2, 0, 0, 0, 0, 1},
 	};
 

@@ -108,8 +108,8 @@ fx_create(const struct fx_config *cfg)
 	fx->h = h;
 	h->cfg.name = "fx";
 	h->cfg.socket_id = SOCKET_ID_ANY;
-	h->cfg.log_num_qps = c->log_num_qps ? c->log_num_qps : 4;
-	h->qp_mask = (1u << h->cfg.log_num_qps) - 1;
+	h->cfg.log_qps = c->log_num_qps ? c->log_num_qps : 4;
+	h->qp_mask = (1u << h->cfg.log_qps) - 1;
 	h->qp = aligned_alloc(RTE_CACHE_LINE_SIZE, (h->qp_mask + 1) * sizeof(*h->qp));
 	assert_non_null(h->qp);
 	memset(h->qp, 0, (h->qp_mask + 1) * sizeof(*h->qp));
