@@ -37,7 +37,7 @@ WALLS = {
     'src/endpoint': {'src/endpoint', 'src/host', 'src/telemetry', 'src/kernif', 'src/device', 'src/driver',
                      'src/ipc/server', 'src/abi', 'dpdk', 'libc'},
     'src/verbs': {'src/verbs', 'include', 'verbs', 'libc'},
-    'apps': {'apps', 'include', 'src/embed', 'src/endpoint', 'dpdk', 'jansson', 'libc'},
+    'apps': {'apps', 'include', 'src/abi', 'src/embed', 'src/endpoint', 'dpdk', 'jansson', 'libc'},
 }
 
 # <...> headers that are not the C library's, by name

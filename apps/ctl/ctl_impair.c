@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "abi_impair.h"
 #include "ctl.h"
 
 #define RULES_MAX 32u
@@ -17,15 +18,17 @@ enum {
 	OPT_ODDS, /* and those behind it */
 };
 
-/* Options that set a probability or a time: their name for the daemon. */
+/* Options that set a probability or a time have the names the daemon knows them by. */
 static const struct {
-	const char *option, *word;
+	const char *name;
 	double max;
 } odds[] = {
-	{"drop", "drop", 1},	     {"dup", "dup", 1},
-	{"reorder", "reorder", 1},   {"corrupt", "corrupt", 1},
-	{"truncate", "truncate", 1}, {"ecn", "ecn", 1},
-	{"delay", "delay_us", 6e7},  {"jitter", "jitter_us", 6e7},
+#define X(name) {#name, 1},
+	HCA_IMPAIR_ODDS_LIST(X)
+#undef X
+#define X(name) {#name, HCA_IMPAIR_TIME_MAX},
+		HCA_IMPAIR_TIME_LIST(X)
+#undef X
 };
 #define ODDS (sizeof(odds) / sizeof(odds[0]))
 
@@ -43,14 +46,14 @@ take_odds(struct impair *o, unsigned int i, const char *value)
 	size_t used = strlen(o->words);
 	double number;
 
-	if (ctl_number(odds[i].option, value, 0, odds[i].max, &number) != 0)
+	if (ctl_number(odds[i].name, value, 0, odds[i].max, &number) != 0)
 		return -1;
 	if (odds[i].max > 1)
 		snprintf(o->words + used, sizeof(o->words) - used, "%s%s=%.0f",
-			 used != 0 ? "," : "", odds[i].word, number);
+			 used != 0 ? "," : "", odds[i].name, number);
 	else
 		snprintf(o->words + used, sizeof(o->words) - used, "%s%s=%.12g",
-			 used != 0 ? "," : "", odds[i].word, number);
+			 used != 0 ? "," : "", odds[i].name, number);
 	return 0;
 }
 
@@ -58,8 +61,11 @@ take_odds(struct impair *o, unsigned int i, const char *value)
 static int
 take_psn(struct impair *o, const char *value)
 {
-	static const char *const faults[] = {"drop",	"dup",	    "reorder",
-					     "corrupt", "truncate", "ecn"};
+	static const char *const faults[] = {
+#define X(name) #name,
+		HCA_IMPAIR_ODDS_LIST(X)
+#undef X
+	};
 	const char *fault = strchr(value, '=');
 	char number[16];
 	double psn;
@@ -184,7 +190,7 @@ make_options(struct option *own)
 	own[n++] = (struct option){"qp", required_argument, NULL, OPT_QP};
 	for (unsigned int i = 0; i < ODDS; i++)
 		own[n++] =
-			(struct option){odds[i].option, required_argument, NULL, OPT_ODDS + (int)i};
+			(struct option){odds[i].name, required_argument, NULL, OPT_ODDS + (int)i};
 	own[n] = (struct option){0};
 }
 

@@ -130,7 +130,7 @@ static const struct option_row rows[] = {
 	{"list-counters", NULL, "print the counters each row has moved", FLAG(list_counters)},
 	{"telemetry", NULL, "answer dpdk-telemetry.py -f softhca while running",
 	 SET(embed.telemetry, 1)},
-	{"impair", "LIST", "drop=P,dup=P,reorder=P,corrupt=P,delay=US,jitter=US",
+	{"impair", "LIST", "drop=P,dup=P,reorder=P,corrupt=P,truncate=P,ecn=P,delay=US,jitter=US",
 	 CALL(parse_impairment)},
 	{"ack-timeout", "T",
 	 "4.096 us * 2^T [14; daemons 16; threads 17; manual, impaired 11; link-down: more]",
@@ -304,31 +304,9 @@ parse_real(const char *option, const char *text, double min, double max, double 
 static int
 parse_impairment(char *text, struct perf_options *opt)
 {
-	struct softhca_impairment *impair = &opt->embed.impair;
-	static char *const keys[] = {"drop", "dup", "reorder", "corrupt", "delay", "jitter", NULL};
-	double *const rates[] = {&impair->drop, &impair->dup, &impair->reorder, &impair->corrupt};
-	char *value, *here;
-	int key, rc;
-
-	while (*text != '\0') {
-		here = text;
-		key = getsubopt(&text, keys, &value);
-		if (key < 0)
-			return bad(
-				"--impair: no such fault: %s: drop, dup, reorder, corrupt, delay or "
-				"jitter",
-				here);
-		if (value == NULL)
-			return bad("--impair: %s needs a value", keys[key]);
-		if (key < 4)
-			rc = parse_real("impair", value, 0, 1, rates[key]);
-		else
-			rc = parse_u32("impair", value, 0, 10000000,
-				       key == 4 ? &impair->delay_us : &impair->jitter_us);
-		if (rc != 0)
-			return rc;
-	}
-	return 0;
+	if (softhca_embed_parse_impairment(text, &opt->embed.impair) == 0)
+		return 0;
+	return bad("--impair: %s", softhca_embed_last_error());
 }
 
 static int
@@ -388,7 +366,8 @@ perf_mtu_code(uint32_t bytes)
 static bool
 is_impaired(const struct softhca_impairment *impair)
 {
-	return impair->drop + impair->dup + impair->reorder + impair->corrupt > 0;
+	return impair->drop + impair->dup + impair->reorder + impair->corrupt + impair->truncate >
+	       0;
 }
 
 /*

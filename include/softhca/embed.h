@@ -68,6 +68,8 @@ struct softhca_impairment {
 	double dup;
 	double reorder;
 	double corrupt;
+	double truncate;
+	double ecn; /* set the ECN bits to "congestion experienced" */
 	uint32_t delay_us;
 	uint32_t jitter_us;
 };
@@ -185,6 +187,12 @@ SOFTHCA_API int softhca_embed_add_fault(struct softhca_embed *embed, unsigned in
 					const struct softhca_fault_rule *rule);
 /** Remove all rules of an HCA; same condition as for softhca_embed_add_fault(). */
 SOFTHCA_API int softhca_embed_clear_faults(struct softhca_embed *embed, unsigned int index);
+
+/**
+ * Read an impairment from text like "drop=0.01,delay=50": the names of softhca_impairment, times
+ * in microseconds without "_us". What is not named is 0 in out. 0 or -EINVAL.
+ */
+SOFTHCA_API int softhca_embed_parse_impairment(const char *text, struct softhca_impairment *out);
 
 /** Change the impairment of all links, also during traffic; NULL removes it. */
 SOFTHCA_API int softhca_embed_set_impairment(struct softhca_embed *embed,

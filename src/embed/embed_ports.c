@@ -175,23 +175,41 @@ softhca_embed_set_impairment(struct softhca_embed *e, const struct softhca_impai
 	struct hca_impair out = {0};
 
 	if (im != NULL) {
-		if (!is_probability(im->drop) || !is_probability(im->dup) ||
-		    !is_probability(im->reorder) || !is_probability(im->corrupt))
-			return embed_fail(-EINVAL, "impairment: probabilities are 0 to 1");
-		out = (struct hca_impair){
-			.drop = im->drop,
-			.dup = im->dup,
-			.reorder = im->reorder,
-			.corrupt = im->corrupt,
-			.delay_ns = (uint64_t)im->delay_us * 1000,
-			.jitter_ns = (uint64_t)im->jitter_us * 1000,
-		};
+#define X(name) \
+	if (!is_probability(im->name)) \
+		return embed_fail(-EINVAL, "impairment: " #name " is not 0 to 1"); \
+	out.name = im->name;
+		HCA_IMPAIR_ODDS_LIST(X)
+#undef X
+#define X(name) out.name##_ns = (uint64_t)im->name##_us * 1000;
+		HCA_IMPAIR_TIME_LIST(X)
+#undef X
 	}
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
 		hca_port_impair_set(e->side[i].impair, im != NULL ? &out : NULL);
 		if (e->side[i].inbound != NULL)
 			hca_port_impair_set(e->side[i].inbound, im != NULL ? &out : NULL);
 	}
+	return 0;
+}
+
+int
+softhca_embed_parse_impairment(const char *text, struct softhca_impairment *out)
+{
+	struct hca_impair_text t;
+	char why[192];
+
+	if (hca_impair_parse(text, &t, why, sizeof(why)) != 0)
+		return embed_fail(-EINVAL, "%s", why);
+	if (t.is_rule || t.qpn != 0)
+		return embed_fail(-EINVAL, "impairment \"%.60s\": expected no rule and no QP",
+				  text);
+#define X(name) out->name = t.odds.name;
+	HCA_IMPAIR_ODDS_LIST(X)
+#undef X
+#define X(name) out->name##_us = (uint32_t)(t.odds.name##_ns / 1000);
+	HCA_IMPAIR_TIME_LIST(X)
+#undef X
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 #define ADMIN_IMPAIR_H
 
 /*
- * "[dir=in|out|both,]drop=0.01,delay_us=50,qp=0x123", "[dir=...,]rule=drop,psn=100,count=1",
+ * "[dir=in|out|both,]drop=0.01,delay=50,qp=0x123", "[dir=...,]rule=drop,psn=100,count=1",
  * "[dir=...,]off", "" as an impairment. A list of probabilities replaces the one before; rules add
  * up until "off". Without dir: frames that are sent; but "off" ends everything.
  */
@@ -21,11 +21,9 @@ enum admin_impair_what {
 
 struct admin_impair {
 	enum admin_impair_what what;
-	bool sent, received; /* which frames */
-	uint32_t qpn;	     /* a QP of ours, 0: all of them */
-	struct hca_impair odds;
-	struct hca_fault_rule rule;
-	const char *words; /* in the text, behind dir */
+	bool sent, received;	     /* which frames */
+	struct hca_impair_text said; /* qpn: of a QP of this HCA */
+	const char *words;	     /* in the text, behind dir */
 };
 
 /* A direction's port and what is set there. */
@@ -35,8 +33,8 @@ struct admin_faults {
 	char rule[HCA_FAULT_RULES][80]; /* each rule as it was given, in the port's order */
 };
 
-/* 0 or -EINVAL. */
-int admin_impair_parse(const char *text, struct admin_impair *out);
+/* 0, or -EINVAL and the reason in why. */
+int admin_impair_parse(const char *text, struct admin_impair *out, char *why, size_t size);
 
 /*
  * Changes one direction. qpn and sqpn: see struct hca_fault_rule. After "off" the caller waits for

@@ -186,9 +186,9 @@ set_faults(struct endpoint *e, const struct admin_impair *a, uint32_t peer)
 	int rc = 0;
 
 	if (a->sent)
-		rc = admin_impair_set(&e->faults[ENDPOINT_SENT], a, peer, a->qpn);
+		rc = admin_impair_set(&e->faults[ENDPOINT_SENT], a, peer, a->said.qpn);
 	if (rc == 0 && a->received)
-		rc = admin_impair_set(&e->faults[ENDPOINT_RECEIVED], a, a->qpn, 0);
+		rc = admin_impair_set(&e->faults[ENDPOINT_RECEIVED], a, a->said.qpn, 0);
 	if (rc == 0 && a->what == ADMIN_IMPAIR_OFF)
 		hca_wait_workers(e->hca);
 	return rc;
@@ -237,13 +237,14 @@ impair(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
 	struct admin_impair a;
 	uint32_t peer = 0;
+	char why[128];
 
 	if (e->faults[ENDPOINT_SENT].port == NULL)
 		return refuse_disabled(d);
-	if (admin_impair_parse(params != NULL ? params : "", &a) != 0)
-		return refuse(d, "\"%.60s\" is no impairment; see softhca-ctl --help", params);
-	if (a.qpn != 0 && find_peer(e, a.qpn, &peer) != 0)
-		return refuse_qp(e, d, a.qpn);
+	if (admin_impair_parse(params != NULL ? params : "", &a, why, sizeof(why)) != 0)
+		return refuse(d, "%s", why);
+	if (a.said.qpn != 0 && find_peer(e, a.said.qpn, &peer) != 0)
+		return refuse_qp(e, d, a.said.qpn);
 	if (!has_room(e, &a) || set_faults(e, &a, peer) != 0)
 		return refuse(d, "there are %u rules, and there is no room for more: use \"off\"",
 			      HCA_FAULT_RULES);
@@ -355,7 +356,7 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	X(memif, "/softhca/memif", "Counters of a memif port") \
 	X(other_traffic, "/softhca/kernif", "Counters of what is not RoCE") \
 	X(impair, "/softhca/impair", \
-	  "Faults. Parameters: [dir=in|out|both,]off|drop|dup|...=0..1,delay_us=N,qp=N|rule=...") \
+	  "Faults. Parameters: [dir=in|out|both,]off|drop|dup|...=0..1,delay=US,qp=N|rule=...") \
 	X(capture, "/softhca/capture", \
 	  "Frames as pcapng. Parameters: [dir=in|out,][qp=N,][snaplen=N,]/PATH, or off")
 

@@ -3,8 +3,9 @@
 #define ENDPOINT_CONFIG_H
 
 /*
- * The daemon's configuration. Syntax: INI as rte_cfgfile reads it. The table in config_keys.c has
- * the keys with their ranges and defaults; config/softhcad.conf explains them.
+ * The daemon's configuration. Syntax: "[section]" and below it "key = value"; a semicolon starts a
+ * comment, "\;" is one that does not. The list below has the keys, besides those of hca_limits.h
+ * and a few in config_keys.c; config/softhcad.conf explains them.
  *
  * All errors of a file are reported, as "FILE:LINE: key: expected ..., found ...". Nothing here
  * depends on the machine.

@@ -21,10 +21,11 @@ static struct admin_impair all;
 static int
 parse(const char *text)
 {
-	int rc = admin_impair_parse(text, &all);
+	char why[128];
+	int rc = admin_impair_parse(text, &all, why, sizeof(why));
 
-	odds = all.odds;
-	rule = all.rule;
+	odds = all.said.odds;
+	rule = all.said.rule;
 	return rc != 0 ? rc : (int)all.what;
 }
 
@@ -33,7 +34,7 @@ probabilities(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("drop=0.5,dup=1,reorder=0,corrupt=1e-3,truncate=.25,ecn=0.125,"
-			       "delay_us=7,jitter_us=0x10"),
+			       "delay=7,jitter=0x10"),
 			 ADMIN_IMPAIR_ODDS);
 	assert_true(odds.drop == 0.5 && odds.dup == 1 && odds.reorder == 0);
 	assert_true(odds.corrupt == 1e-3 && odds.truncate == 0.25 && odds.ecn == 0.125);
@@ -90,7 +91,7 @@ directions(void **state)
 		assert_int_equal(parse(all_of_them[i].text), all_of_them[i].what);
 		assert_int_equal(all.sent, all_of_them[i].sent);
 		assert_int_equal(all.received, all_of_them[i].received);
-		assert_int_equal(all.qpn, all_of_them[i].qpn);
+		assert_int_equal(all.said.qpn, all_of_them[i].qpn);
 		assert_string_equal(all.words, all_of_them[i].words);
 	}
 }
@@ -119,8 +120,9 @@ refused(void **state)
 		",",
 		"drop=0.1,",
 		"fly=1",
-		"delay_us=1.5",
-		"delay_us=99999999999",
+		"delay=1.5",
+		"delay=99999999999",
+		"delay_us=1",
 		"rule=",
 		"rule=melt",
 		"rule=drop,psn=16777216",

@@ -350,11 +350,11 @@ class Faults(Lab):
         self.assertEqual(self.impair(1, '--show')['setting'], '')
         self.traffic()
         said = self.impair(1, '--drop', '0.05', '--delay', '3')
-        self.assertEqual(said['setting'], 'drop=0.05,delay_us=3')
+        self.assertEqual(said['setting'], 'drop=0.05,delay=3')
         self.wait(lambda: self.impair(1)['dropped'] > 10 and
                   self.impair(1)['delayed'] > 10)
         said = self.impair(1, '--psn', '0x10=drop')
-        self.assertEqual(said['setting'], 'drop=0.05,delay_us=3 rule=drop,psn=16,count=1')
+        self.assertEqual(said['setting'], 'drop=0.05,delay=3 rule=drop,psn=16,count=1')
         self.wait(lambda: any(qp['retransmissions'] for qp in self.about(1, 'qps')[0]['qps']))
         self.assertEqual(self.impair(1, 'off')['setting'], '')
         dropped = self.impair(1)['dropped']

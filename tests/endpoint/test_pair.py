@@ -332,7 +332,7 @@ class Admin(Case):
         """Faults are injected while traffic runs, and data is right nevertheless."""
         a = self.daemons[0]
         for bad in ('drop=2', 'drop=x', 'drop', 'nothing=1', 'rule=melt', 'rule=drop,psn=99999999',
-                    'delay_us=-1', ',', 'drop=0.1,'):
+                    'delay=-1', 'delay_us=1', ',', 'drop=0.1,'):
             self.assertEqual(list(a.ask('/softhca/impair,' + bad)), ['error'], bad)
         for d in self.daemons:
             d.ask('/softhca/impair,drop=0.03,dup=0.03,reorder=0.03,corrupt=0.03')

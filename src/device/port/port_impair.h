@@ -16,8 +16,11 @@
  * (hca_wait_workers). hca_port.close() closes what is wrapped too.
  */
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "abi_impair.h"
 #include "port/port.h"
 
 /* Where a frame is corrupted: one byte there is changed. */
@@ -41,16 +44,9 @@ struct hca_impair {
 };
 
 enum hca_fault {
-	HCA_FAULT_DROP,
-	HCA_FAULT_DUP,
-	HCA_FAULT_REORDER, /* behind the next frame (or reorder_ns later when none comes) */
-	HCA_FAULT_DELAY,   /* by arg ns */
-	HCA_FAULT_CORRUPT_PAYLOAD,
-	HCA_FAULT_CORRUPT_HEADER,
-	HCA_FAULT_CORRUPT_ICRC,
-	HCA_FAULT_CORRUPT_RANDOM,
-	HCA_FAULT_TRUNCATE, /* to arg bytes, 0: random */
-	HCA_FAULT_ECN,
+#define X(name, text) HCA_FAULT_##name,
+	HCA_FAULT_LIST(X)
+#undef X
 	HCA_FAULT_KINDS
 };
 
@@ -70,6 +66,20 @@ struct hca_fault_rule {
 	 */
 	uint32_t qpn, sqpn;
 };
+
+/*
+ * What a text says: "drop=0.01,delay=50,qp=0x123", or "rule=drop,psn=100,count=1,qp=5", with the
+ * names of abi_impair.h; in a rule psn, opcode, nth, count and arg as above.
+ */
+struct hca_impair_text {
+	bool is_rule;
+	struct hca_impair odds;
+	struct hca_fault_rule rule;
+	uint32_t qpn; /* 0: not said */
+};
+
+/* 0, or -EINVAL and in why what was expected and what was found. Any thread. */
+int hca_impair_parse(const char *text, struct hca_impair_text *out, char *why, size_t size);
 
 #define HCA_FAULT_RULES 32u
 
