@@ -7,7 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "abi_reason.h"
 #include "driver_types.h"
+
+HCA_REASON_DEFINE(driver_fail, hca_driver_reason, 256, 0)
 
 #define DEFAULT_LOG_MTTS 20u
 #define ASYNC_EQ_MAX_LOG 12u

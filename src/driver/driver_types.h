@@ -293,7 +293,7 @@ struct hca_driver {
 			(object)->next->link = (object)->link; \
 	} while (0)
 
-/* driver_error.c: note the reason for this thread and return err. */
+/* Note the reason for this thread (hca_driver_reason()) and return err. */
 int driver_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* driver_cmd.c: one HCR command; lock held. */

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include <rte_lcore.h>
 
+#include "abi_reason.h"
 #include "embed_ctl.h"
 #include "embed_impl.h"
 #include "embed_ports.h"
@@ -26,24 +26,7 @@
 
 #define EVENTS_EVERY 1024u /* manual: look at the event queues at least every so many loops */
 
-static __thread char reason[256] = "no error";
-
-const char *
-softhca_embed_last_error(void)
-{
-	return reason;
-}
-
-int
-embed_fail(int err, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(reason, sizeof(reason), format, ap);
-	va_end(ap);
-	return err;
-}
+HCA_REASON_DEFINE(embed_fail, softhca_embed_last_error, 256, 0)
 
 void
 softhca_embed_config_init(struct softhca_embed_config *c)

@@ -5,28 +5,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "abi_reason.h"
 #include "endpoint.h"
 #include "endpoint_log.h"
 
 static enum endpoint_log threshold = ENDPOINT_LOG_INFO;
-static __thread char reason[512] = "no error";
 
-const char *
-endpoint_reason(void)
-{
-	return reason;
-}
-
-int
-endpoint_fail(int err, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(reason, sizeof(reason), format, ap);
-	va_end(ap);
-	return err;
-}
+HCA_REASON_DEFINE(endpoint_fail, endpoint_reason, 512, 0)
 
 void
 endpoint_log_level(uint32_t level)

@@ -12,29 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi_reason.h"
 #include "kernif_impl.h"
 #include "port/port_divert.h"
 
 #define WAIT_NS 100000000ull
 
-static __thread char reason[256] = "no error";
-
-const char *
-kernif_reason(void)
-{
-	return reason;
-}
-
-int
-kernif_fail(int err, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(reason, sizeof(reason), format, ap);
-	va_end(ap);
-	return err;
-}
+HCA_REASON_DEFINE(kernif_fail, kernif_reason, 256, 0)
 
 void
 kernif_log(const struct kernif *k, const char *format, ...)

@@ -4,5 +4,6 @@
 
 /* Record the reason for this thread (softhca_last_error()), set errno and return err (negative). */
 int lib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *lib_reason(void);
 
 #endif

@@ -6,11 +6,10 @@
  */
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "abi_reason.h"
 #include "ipc_memory_impl.h"
 #include "sigbus_guard.h"
 
@@ -90,21 +89,4 @@ ipc_memory_guard(void)
 	return sigbus_guard_install();
 }
 
-static _Thread_local char reason[sizeof(((struct ipc_reply *)NULL)->reason)] = "no error";
-
-int
-ipc_fail(int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(reason, sizeof(reason), format, args);
-	va_end(args);
-	return err;
-}
-
-const char *
-ipc_reason(void)
-{
-	return reason;
-}
+HCA_REASON_DEFINE(ipc_fail, ipc_reason, sizeof(((struct ipc_reply *)NULL)->reason), 0)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HCA_ABI_REASON_H
+#define HCA_ABI_REASON_H
+
+/*
+ * Why a call failed, in words: a text per thread and room. Not a layout; it is here because every
+ * room that fails towards an operator or a program has one.
+ */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/*
+ * Defines two functions, which the room declares:
+ *   int fail(int err, const char *format, ...)  notes the reason and returns err; also sets errno
+ *                                               when to_errno is 1, err being a negative errno
+ *   const char *reason(void)                    that of the last failure in this thread
+ */
+#define HCA_REASON_DEFINE(fail, reason, size, to_errno) \
+	static _Thread_local char fail##_text[size] = "no error"; \
+	int fail(int err, const char *format, ...) \
+	{ \
+		va_list args; \
+		va_start(args, format); \
+		vsnprintf(fail##_text, sizeof(fail##_text), format, args); \
+		va_end(args); \
+		if (to_errno) \
+			errno = -err; \
+		return err; \
+	} \
+	const char *reason(void) \
+	{ \
+		return fail##_text; \
+	}
+
+#endif
