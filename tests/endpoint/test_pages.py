@@ -41,7 +41,7 @@ class Pages(unittest.TestCase):
         self.options(PERF, PERF_PAGE)
 
     def test_keys(self):
-        """Every key of the sample, in its section."""
+        """Every key of the sample, in its section, with the default the sample shows."""
         text = page('config/softhcad.conf.5')
         with open(os.path.join(ROOT, 'config/softhcad.conf'), encoding='utf-8') as file:
             sample = file.read()
@@ -49,9 +49,13 @@ class Pages(unittest.TestCase):
         for section, body in zip(sections[::2], sections[1::2]):
             self.assertIn('.Ss Section %s\n' % section, text)
             part = text.split('.Ss Section %s\n' % section)[1].split('.Ss ')[0]
-            for key in re.findall(r'^(\w+) =', body, re.M):
-                self.assertRegex(part, r'\.It Ic (.* )?%s\b' % key,
-                                 '[%s] %s is not in the page' % (section, key))
+            items = [item.split('\n', 1) for item in re.split(r'^\.It ', part, flags=re.M)[1:]]
+            for key, value in re.findall(r'^(\w+) = ?(.*)$', body, re.M):
+                said = [item for name, item in items if re.match(r'Ic (.* )?%s\b' % key, name)]
+                self.assertEqual(len(said), 1, '[%s] %s is not in the page' % (section, key))
+                if value:
+                    self.assertRegex(said[0], r'\b%s\b' % re.escape(value),
+                                     '[%s] %s: the default is not in the page' % (section, key))
 
     def test_lint(self):
         if shutil.which('mandoc') is None:
