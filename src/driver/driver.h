@@ -52,14 +52,14 @@ typedef int (*hca_resolve_fn)(void *arg, uint32_t sgid_index, const uint8_t dgid
 			      uint8_t dmac[6]);
 
 struct hca_driver_config {
-	uint32_t log_num_qps; /* 0 = the device's limit; so the next four */
+	uint32_t log_num_qps; /* 0 = the device's limit; so the other four */
 	uint32_t log_num_cqs;
 	uint32_t log_num_mpts;
 	uint32_t log_num_srqs;
-	uint32_t log_num_mtts; /* 0 = 20 */
-	uint32_t log_eq_size;  /* entries per EQ; 0 = by the number of CQs and QPs */
-	uint32_t timeout_ms;   /* per command; 0 = 10 s */
-	uint64_t seed;	       /* 0 = getrandom; else key and QPN tags follow it (tests) */
+	uint32_t log_num_mtts;
+	uint32_t log_eq_size; /* entries per EQ; 0 = by the number of CQs and QPs */
+	uint32_t timeout_ms;  /* per command; 0 = 10 s */
+	uint64_t seed;	      /* 0 = getrandom; else key and QPN tags follow it (tests) */
 	struct hca_quota quota;
 	uint64_t device_bytes; /* memory of the device for queues of clients; 0 = no limit */
 	/*

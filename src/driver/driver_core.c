@@ -12,7 +12,6 @@
 
 HCA_REASON_DEFINE(driver_fail, hca_driver_reason, 256, 0)
 
-#define DEFAULT_LOG_MTTS 20u
 #define ASYNC_EQ_MAX_LOG 12u
 #define XRCDS_LOG 14u
 
@@ -98,10 +97,7 @@ choose_sizes(struct hca_driver *drv)
 	config->log_num_qps = limit_log(config->log_num_qps, HCA_LIM_QPS_LOG(max));
 	config->log_num_cqs = limit_log(config->log_num_cqs, HCA_LIM_CQS_LOG(max));
 	config->log_num_mpts = limit_log(config->log_num_mpts, HCA_LIM_MPTS_LOG(max));
-	if (config->log_num_mtts == 0)
-		config->log_num_mtts = DEFAULT_LOG_MTTS;
-	if (mtts != 0)
-		config->log_num_mtts = limit_log(config->log_num_mtts, mtts);
+	config->log_num_mtts = limit_log(config->log_num_mtts, mtts);
 	if (config->log_num_qps < 2 || config->log_num_qps > 23 || config->log_num_cqs < 1 ||
 	    config->log_num_cqs > 23 || config->log_num_srqs > 23 || config->log_num_mpts < 3 ||
 	    config->log_num_mpts > HCA_KEY_INDEX_BITS || config->log_num_mtts > 31 ||

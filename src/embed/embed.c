@@ -305,7 +305,6 @@ create_driver(struct softhca_embed *e, uint32_t i)
 	struct embed_hca *s = &e->side[i];
 	struct hca_hw hw = hca_host_hw(s->hca);
 	struct hca_driver_config dc = {
-		.log_num_mtts = e->cfg.log_mtts,
 		.seed = e->cfg.seed == 0 ? 0 : e->cfg.seed * EMBED_HCAS_MAX + i,
 		.urge = e->threads != NULL ? host_events_urge : NULL,
 		.urge_arg = &e->notifier,

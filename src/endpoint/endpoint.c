@@ -130,7 +130,6 @@ create_driver(struct endpoint *e)
 {
 	struct hca_hw hw = hca_host_hw(e->hca);
 	struct hca_driver_config dc = {
-		.log_num_mtts = e->cfg.log_mtts,
 		.seed = e->cfg.seed,
 		.quota = e->cfg.quota,
 		.device_bytes = memory_left(),
