@@ -138,7 +138,7 @@ end(const struct ctl *c, struct ctl_process *p, const char *path)
 	}
 	json_decref(answer);
 	if (failed)
-		ctl_error("%s is not complete: the disk took no more", path);
+		ctl_error("%s is not complete: the file could not be written", path);
 	return failed ? -1 : 0;
 }
 

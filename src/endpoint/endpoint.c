@@ -274,7 +274,7 @@ endpoint_destroy(struct endpoint *e)
 
 /* Feed systemd's watchdog, so that it restarts a daemon that hangs or whose device is dead. */
 static void
-say_well(struct endpoint *e, uint64_t now, uint64_t every, uint64_t *due)
+feed_watchdog(struct endpoint *e, uint64_t now, uint64_t every, uint64_t *due)
 {
 	if (every == 0 || now < *due || hca_driver_dead(e->drv))
 		return;
@@ -304,7 +304,7 @@ watch(struct endpoint *e)
 		now = monotonic_ns();
 		endpoint_link_watch(&e->link);
 		endpoint_health_watch(&e->health, now);
-		say_well(e, now, every, &due);
+		feed_watchdog(e, now, every, &due);
 	}
 }
 

@@ -269,7 +269,7 @@ struct captured {
 };
 
 static void
-look_at_capture(const struct endpoint *e, struct captured *c)
+summarize_capture(const struct endpoint *e, struct captured *c)
 {
 	memset(c, 0, sizeof(*c));
 	if (e->capture == NULL)
@@ -288,11 +288,12 @@ end_capture(struct endpoint *e, struct captured *c)
 	if (e->capture == NULL)
 		return;
 	hca_port_pcap_attach(e->pcap, NULL);
-	look_at_capture(e, c);
+	summarize_capture(e, c);
 	c->failed = hca_pcap_close(e->capture) != 0;
 	c->active = false;
 	e->capture = NULL;
-	LOG_INFO("%s: capture ended%s", e->cfg.name, c->failed ? ": the disk took no more" : "");
+	LOG_INFO("%s: capture ended%s", e->cfg.name,
+		 c->failed ? ": the file could not be written" : "");
 	if (c->lost != 0)
 		LOG_WARNING("%s: %" PRIu64 " frames are not in the capture: the disk was too slow",
 			    e->cfg.name, c->lost);
@@ -340,7 +341,7 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	else if (params != NULL && *params != '\0' && !begin_capture(e, params, d))
 		return 0;
 	if (!off)
-		look_at_capture(e, &c);
+		summarize_capture(e, &c);
 	rc = rte_tel_data_start_dict(d);
 	rc |= rte_tel_data_add_dict_u64(d, "active", c.active);
 	rc |= rte_tel_data_add_dict_u64(d, "frames", c.frames);

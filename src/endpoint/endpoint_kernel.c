@@ -46,7 +46,7 @@ on_log(void *arg, const char *text)
 
 /* Log the kind that "auto" chose, so that its speed is no surprise. */
 static void
-tell_choice(const struct endpoint_config *c)
+log_chosen_kind(const struct endpoint_config *c)
 {
 	if (c->kernel == ENDPOINT_KERNEL_AUTO)
 		LOG_INFO("[kernel] interface = auto: a TAP interface (%s)",
@@ -87,7 +87,7 @@ create(struct endpoint_kernif *k, const struct endpoint_config *c)
 		memcpy(gateway[i].gid, c->gateway[i].gid, sizeof(gateway[i].gid));
 		gateway[i].vlan_id = c->gateway[i].vlan_id;
 	}
-	tell_choice(c);
+	log_chosen_kind(c);
 	err = kernif_create(&kc, &k->kernif);
 	return err == 0 ? 0 : endpoint_fail(err, "[kernel]: %s", kernif_reason());
 }

@@ -63,7 +63,7 @@ endpoint_link_stop(struct endpoint_link *l)
  * ends.
  */
 static void
-tell_discarding(struct endpoint_link *l)
+log_discarding(struct endpoint_link *l)
 {
 	bool on = hca_port_discarding(l->hca);
 
@@ -102,5 +102,5 @@ endpoint_link_watch(struct endpoint_link *l)
 		tell(l, false);
 	l->seen = l->connects;
 	tell(l, up);
-	tell_discarding(l);
+	log_discarding(l);
 }

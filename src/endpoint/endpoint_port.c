@@ -30,7 +30,7 @@ pci_missing(const struct endpoint_device *d)
 }
 
 static int
-make_way(const struct endpoint_device *d)
+remove_stale_socket(const struct endpoint_device *d)
 {
 	int rc = d->path[0] != '\0' ? endpoint_unlink_stale(d->path) : 0;
 
@@ -159,8 +159,8 @@ log_memif(void *arg, bool warning, const char *text)
 
 /* Tell which users may connect: they are the other end of the wire. */
 static void
-tell_who_may_connect(const struct endpoint_port *p, const struct hca_port_memif_config *mc,
-		     const struct endpoint_config *c)
+log_permitted_peers(const struct endpoint_port *p, const struct hca_port_memif_config *mc,
+		    const struct endpoint_config *c)
 {
 	bool all = mc->abstract || (c->wire_mode & 06) != 0;
 
@@ -201,14 +201,14 @@ open_memif(struct endpoint_port *p, const struct endpoint_config *c)
 		return endpoint_fail(rc, "device %s: %s: %s", p->device.name, mc.socket,
 				     strerror(-rc));
 	p->top = p->wire;
-	tell_who_may_connect(p, &mc, c);
+	log_permitted_peers(p, &mc, c);
 	return 0;
 }
 
 static int
 open_device(struct endpoint_port *p, const struct endpoint_config *c)
 {
-	int rc = make_way(&p->device);
+	int rc = remove_stale_socket(&p->device);
 
 	if (rc == 0 && (p->device.traits & ENDPOINT_DEVICE_MEMIF) != 0)
 		return open_memif(p, c);

@@ -299,11 +299,11 @@ class Captures(Lab):
         soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (1 << 20, hard))
         try:
-            self.bad(1, 'the disk took no more', 'capture', path, '--prefix', self.daemons[1].name)
+            self.bad(1, 'the file could not be written', 'capture', path, '--prefix', self.daemons[1].name)
         finally:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
         self.assertEqual(os.path.getsize(path), 1 << 20)
-        self.assertIn('capture ended: the disk took no more', self.daemons[1].text())
+        self.assertIn('capture ended: the file could not be written', self.daemons[1].text())
         before = max(qp['tx_bytes'] for qp in self.about(1, 'qps')[0]['qps'])
         self.wait(lambda: max(qp['tx_bytes'] for qp in self.about(1, 'qps')[0]['qps']) > before)
         frames, seen, _ = self.capture('after')

@@ -227,7 +227,7 @@ memif_listen(struct port_memif *p)
 
 /* A free entry, else the one that has been silent longest; the connected one is kept. */
 static uint32_t
-place_for(struct port_memif *p)
+session_slot(struct port_memif *p)
 {
 	uint32_t oldest = SESSIONS_MAX;
 
@@ -246,7 +246,7 @@ static void
 add_session(struct port_memif *p, int fd)
 {
 	struct epoll_event e = {.events = EPOLLIN};
-	uint32_t i = place_for(p);
+	uint32_t i = session_slot(p);
 
 	e.data.ptr = &p->session[i];
 	p->session[i] = memif_session_new(p, fd);
@@ -269,7 +269,7 @@ accept_all(struct port_memif *p)
 		if (fd >= 0)
 			add_session(p, fd);
 		else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			say(p, true, "nobody can connect: %s", strerror(errno));
+			say(p, true, "cannot accept connections: %s", strerror(errno));
 	}
 }
 
@@ -308,14 +308,14 @@ read_session(struct port_memif *p, struct memif_session *s)
 	if (why == NULL && s->reason[0] != '\0')
 		say(p, !was_up, "the peer %s: %s", was_up ? "leaves" : "refuses", s->reason);
 	else if (why != NULL)
-		say(p, true, "a peer is turned away: %s", why);
+		say(p, true, "a peer was refused: %s", why);
 	else if (was_up)
-		say(p, false, "the peer is gone");
+		say(p, false, "the peer disconnected");
 	end(p, s, why);
 }
 
 static void
-look_for_broken(struct port_memif *p)
+check_broken(struct port_memif *p)
 {
 	uint32_t why = p->active == NULL
 			       ? MEMIF_BROKEN_NO
@@ -325,7 +325,7 @@ look_for_broken(struct port_memif *p)
 		return;
 	if (why == MEMIF_BROKEN_MEMORY)
 		hca_port_count(&p->stats.memory_lost, 1);
-	say(p, true, "the peer breaks the rules: %s", broken_text[why]);
+	say(p, true, "the peer violates the protocol: %s", broken_text[why]);
 	end(p, p->active, broken_text[why]);
 	p->retry_ticks = PUNISHED_MS / TICK_MS;
 }
@@ -354,7 +354,7 @@ thread_sleeps(int32_t tid)
 
 /* A write to an eventfd is short; a worker that sleeps in the same one for a tick is stuck. */
 static void
-look_for_stuck(struct port_memif *p)
+check_stuck_writers(struct port_memif *p)
 {
 	const struct memif_worker *w = &p->worker[MEMIF_TX];
 	uint32_t kicks = __atomic_load_n(&w->kicks, __ATOMIC_ACQUIRE);
@@ -374,8 +374,8 @@ tick(struct port_memif *p)
 
 	if (read(p->timer, &times, sizeof(times)) < 0)
 		return;
-	look_for_stuck(p);
-	look_for_broken(p);
+	check_stuck_writers(p);
+	check_broken(p);
 	for (uint32_t i = 0; i < SESSIONS_MAX; i++) {
 		struct memif_session *s = p->session[i];
 
@@ -412,7 +412,7 @@ handle(struct port_memif *p, struct epoll_event *e, int n)
 			comes = true;
 		else if (what == &p->broken_fd) {
 			if (read(p->broken_fd, &value, sizeof(value)) > 0)
-				look_for_broken(p);
+				check_broken(p);
 		} else if (what != &p->stop_fd && *(struct memif_session **)what != NULL)
 			read_session(p, *(struct memif_session **)what);
 	}

@@ -201,7 +201,7 @@ memif_conn_add_ring(struct memif_conn *c, const struct memif_add_ring *r, int fd
 }
 
 static bool
-apart(const struct memif_lane *a, const struct memif_lane *b)
+are_disjoint(const struct memif_lane *a, const struct memif_lane *b)
 {
 	uintptr_t from = (uintptr_t)a->ring, to = from + sizeof(*a->ring) + a->size * 16u;
 	uintptr_t other = (uintptr_t)b->ring, end = other + sizeof(*b->ring) + b->size * 16u;
@@ -215,7 +215,7 @@ memif_conn_ready(struct memif_conn *c, const char **why)
 	const struct memif_lane *rx = &c->lane[MEMIF_RX], *tx = &c->lane[MEMIF_TX];
 
 	*why = "two rings are needed, one each way";
-	if (rx->ring == NULL || tx->ring == NULL || !apart(rx, tx))
+	if (rx->ring == NULL || tx->ring == NULL || !are_disjoint(rx, tx))
 		return -EINVAL;
 	for (uint32_t i = 0; i < MEMIF_SIDES; i++) {
 		struct memif_lane *l = &c->lane[i];

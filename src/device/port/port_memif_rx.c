@@ -72,7 +72,7 @@ fetch(const struct memif_conn *c, const struct memif_lane *l, uint16_t slot)
 
 /* Clear the flag, which DPDK's sender never does. */
 static void
-unchain(const struct memif_lane *l, uint16_t slot)
+clear_next_flag(const struct memif_lane *l, uint16_t slot)
 {
 	struct memif_desc *d = &l->ring->desc[slot & (l->size - 1)];
 
@@ -96,7 +96,7 @@ take_chain(struct port_memif *p, const struct memif_conn *c, const struct memif_
 			return &st->rx_bad_chain;
 		piece = look(c, l, *slot);
 		if (piece.next)
-			unchain(l, *slot);
+			clear_next_flag(l, *slot);
 		(*slot)++;
 		if (drop == NULL && piece.bytes == NULL)
 			drop = &st->rx_bad_buffer;
@@ -136,7 +136,7 @@ take_one(struct port_memif *p, const struct memif_conn *c, const struct memif_la
 
 /* Return descriptors up to next to the sender; with their buffers, if we are the client. */
 static void
-give_back(const struct memif_conn *c, struct memif_lane *l, uint16_t next)
+return_descriptors(const struct memif_conn *c, struct memif_lane *l, uint16_t next)
 {
 	l->next = next;
 	if (!c->client) {
@@ -188,7 +188,7 @@ take(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rt
 	if (unlikely(kept < n))
 		rte_pktmbuf_free_bulk(m + kept, n - kept);
 	if (likely(slot != l->next))
-		give_back(c, l, slot);
+		return_descriptors(c, l, slot);
 	hca_port_count(&st->rx_pkts, kept);
 	hca_port_count(&st->rx_bytes, bytes);
 	return kept;
@@ -199,7 +199,7 @@ take(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rt
  * the ring was unmasked. A moment later its frames are visible here.
  */
 static void
-settle(struct port_memif *p, uint64_t now)
+check_missed_interrupt(struct port_memif *p, uint64_t now)
 {
 	struct memif_worker *w = &p->worker[MEMIF_RX];
 
@@ -230,7 +230,7 @@ memif_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 		}
 		got = take(p, c, l, m, n, ready);
 	} else if (l->unmasked && __atomic_load_n(&p->napped, __ATOMIC_RELAXED)) {
-		settle(p, now);
+		check_missed_interrupt(p, now);
 	}
 	memif_leave(p, MEMIF_RX);
 	return got;

@@ -228,7 +228,7 @@ take_memory(struct memif_session *s, const struct memif_message *m, int *fd, con
 
 /* The client's next step after an acknowledgement. */
 static int
-go_on(struct memif_session *s, const char **why)
+next_client_step(struct memif_session *s, const char **why)
 {
 	switch (s->state++) {
 	case WAITS_ACK_INIT:
@@ -259,7 +259,7 @@ take(struct memif_session *s, const struct memif_message *m, int *fd, const char
 	if (s->state == WAITS_CONNECTED && m->type == MEMIF_CONNECTED)
 		return take_connect(s, m, why);
 	if (s->state >= WAITS_ACK_INIT && s->state <= WAITS_ACK_RECEIVING && m->type == MEMIF_ACK)
-		return go_on(s, why);
+		return next_client_step(s, why);
 	*why = "Unexpected message";
 	return -EPROTO;
 }
