@@ -28,9 +28,9 @@
 /* Everybody's: no DMA domain has this number. */
 #define HCA_DOMAIN_ALL UINT32_MAX
 
-/* Taking QPs out of the engine: one index, or all that live, or those of one domain. */
+/* Taking objects of one kind out of the engine: one, all that live, or those of one domain. */
 struct hca_teardown {
-	uint32_t first, last; /* QP indexes */
+	uint32_t first, last; /* object indexes, see engine/object.h */
 	uint32_t domain;      /* or HCA_DOMAIN_ALL */
 	uint32_t cursor;
 	uint32_t step;
@@ -94,7 +94,7 @@ uint64_t hca_round_start(struct hca *h);
 bool hca_round_done(struct hca *h, uint64_t token);
 
 void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, uint32_t domain);
-/* true: every QP of the range is reset, its memory free. */
+/* true: every object of the range is reset, its memory free. */
 bool hca_teardown_step(struct hca *h, struct hca_teardown *t);
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Rounds: how something is taken away from a running engine. For QPs: state word, RCU round (nobody
- * produces for it any more), edges (what was produced has arrived), purge (what arrived is
- * forgotten), RCU round, free.
+ * Rounds: how something is taken away from a running engine. For objects that stages keep state of
+ * (QPs): state word, RCU round (no stage produces for it any more), edges (what was produced has
+ * arrived), purge (what arrived is forgotten), RCU round, free.
  */
 
 #include <rte_rcu_qsbr.h>
@@ -55,11 +55,41 @@ is_meant(const struct hca_teardown *t, uint32_t domain)
 
 /* A living QP that is to go */
 static bool
-is_doomed(const struct hca *h, const struct hca_teardown *t, uint32_t qpi)
+is_doomed_qp(const struct hca *h, const struct hca_teardown *t, uint32_t qpi)
 {
 	const struct hca_qp_cfg *q = &h->qp[qpi].cfg;
 
 	return q->local_qpn != 0 && is_meant(t, q->usr_page);
+}
+
+static void
+reset_qp(struct hca *h, const struct hca_teardown *t, uint32_t qpi)
+{
+	struct hca_qp_cfg *q = &h->qp[qpi].cfg;
+
+	if (!is_meant(t, q->usr_page))
+		return;
+	__atomic_store_n(&q->state, HCA_QPS_RST, __ATOMIC_SEQ_CST);
+	if (q->service == HCA_ST_UD && q->local_qpn != 0)
+		hca_mcast_forget(h, q->local_qpn);
+}
+
+/* By kind: the state word, whom it concerns, the stages that keep something, and the memory. */
+static const struct kind_row {
+	void (*reset)(struct hca *h, const struct hca_teardown *t, uint32_t obj);
+	bool (*is_doomed)(const struct hca *h, const struct hca_teardown *t, uint32_t obj);
+	void (*free)(struct hca *h, uint32_t obj);
+	uint32_t purged; /* a bit per stage */
+} kinds[HCA_OBJECT_N] = {
+	[HCA_OBJECT_QP] = {reset_qp, is_doomed_qp, hca_qp_free,
+			   1u << HCA_STAGE_PARSER | 1u << HCA_STAGE_RTC | 1u << HCA_STAGE_RRC |
+				   1u << HCA_STAGE_EE | 1u << HCA_STAGE_TIMER},
+};
+
+static const struct kind_row *
+row_of(const struct hca *h, const struct hca_teardown *t)
+{
+	return &kinds[hca_object_kind(h, t->first)];
 }
 
 static void
@@ -83,38 +113,36 @@ edges_passed(const struct hca *h, const struct hca_teardown *t)
 	return true;
 }
 
-static const uint8_t purged[] = {HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC, HCA_STAGE_EE,
-				 HCA_STAGE_TIMER};
-
 static void
-purge_send(struct hca *h, uint32_t qpi)
+purge_send(struct hca *h, uint32_t stages, uint32_t obj)
 {
-	h->purge_qpi = qpi;
 	__atomic_store_n(&h->purge_seq, h->purge_seq + 1, __ATOMIC_RELEASE);
-	for (unsigned int i = 0; i < RTE_DIM(purged); i++)
-		hca_msg_send(h, HCA_STAGE_CEU, purged[i], qpi, HCA_MSG_PURGE);
+	for (; stages != 0; stages &= stages - 1)
+		hca_msg_send(h, HCA_STAGE_CEU, rte_bsf32(stages), obj, HCA_MSG_PURGE);
 }
 
 static bool
-purge_acked(const struct hca *h)
+purge_acked(const struct hca *h, uint32_t stages)
 {
-	for (unsigned int i = 0; i < RTE_DIM(purged); i++)
-		if (__atomic_load_n(&h->line[purged[i]].purge_ack, __ATOMIC_ACQUIRE) !=
+	for (; stages != 0; stages &= stages - 1)
+		if (__atomic_load_n(&h->line[rte_bsf32(stages)].purge_ack, __ATOMIC_ACQUIRE) !=
 		    h->purge_seq)
 			return false;
 	return true;
 }
 
-/* Purge the next living QP of the range; false: there is none. */
+/* Purge the next living object of the range; false: there is none. */
 static bool
 purge_next(struct hca *h, struct hca_teardown *t)
 {
-	while (t->cursor <= t->last) {
-		uint32_t qpi = t->cursor++;
+	const struct kind_row *row = row_of(h, t);
 
-		if (!is_doomed(h, t, qpi))
+	while (t->cursor <= t->last) {
+		uint32_t obj = t->cursor++;
+
+		if (!row->is_doomed(h, t, obj))
 			continue;
-		purge_send(h, qpi);
+		purge_send(h, row->purged, obj);
 		return true;
 	}
 	return false;
@@ -139,30 +167,24 @@ slice(uint32_t *cursor, uint32_t end, uint32_t *from)
 }
 
 static bool
-states_to_rst(struct hca *h, struct hca_teardown *t)
-{
-	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
-
-	for (; i < end; i++) {
-		const struct hca_qp_cfg *q = &h->qp[i].cfg;
-
-		if (!is_meant(t, q->usr_page))
-			continue;
-		__atomic_store_n(&h->qp[i].cfg.state, HCA_QPS_RST, __ATOMIC_SEQ_CST);
-		if (q->service == HCA_ST_UD && q->local_qpn != 0)
-			hca_mcast_forget(h, q->local_qpn);
-	}
-	return end == t->last + 1;
-}
-
-static bool
-free_qps(struct hca *h, struct hca_teardown *t)
+reset_all(struct hca *h, struct hca_teardown *t)
 {
 	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
 
 	for (; i < end; i++)
-		if (is_doomed(h, t, i))
-			hca_qp_free(h, i);
+		row_of(h, t)->reset(h, t, i);
+	return end == t->last + 1;
+}
+
+static bool
+free_all(struct hca *h, struct hca_teardown *t)
+{
+	const struct kind_row *row = row_of(h, t);
+	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
+
+	for (; i < end; i++)
+		if (row->is_doomed(h, t, i))
+			row->free(h, i);
 	return end == t->last + 1;
 }
 
@@ -171,7 +193,7 @@ hca_teardown_step(struct hca *h, struct hca_teardown *t)
 {
 	switch (t->step) {
 	case TD_STATE:
-		if (!states_to_rst(h, t))
+		if (!reset_all(h, t))
 			return false;
 		t->cursor = t->first;
 		t->token = hca_round_start(h);
@@ -197,7 +219,7 @@ hca_teardown_step(struct hca *h, struct hca_teardown *t)
 		t->step = TD_RCU2;
 		return false;
 	case TD_PURGED:
-		if (purge_acked(h))
+		if (purge_acked(h, row_of(h, t)->purged))
 			t->step = TD_PURGE;
 		return false;
 	case TD_RCU2:
@@ -207,7 +229,7 @@ hca_teardown_step(struct hca *h, struct hca_teardown *t)
 		t->step = TD_FREE;
 		/* fall through */
 	default:
-		return free_qps(h, t);
+		return free_all(h, t);
 	}
 }
 

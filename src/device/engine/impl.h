@@ -63,8 +63,9 @@ struct hca_wake {
 struct hca {
 	/* read-mostly, set by hca_create() */
 	struct hca_config cfg;
-	struct hca_qp *qp; /* 1 << log_qps */
-	uint32_t qp_mask;  /* [pub] CEU: at INIT_HCA, while no QP lives; also srq_mask */
+	struct hca_qp *qp;				  /* 1 << log_qps */
+	struct hca_object_range object[HCA_OBJECT_N + 1]; /* by kind, the last one: all */
+	uint32_t qp_mask; /* [pub] CEU: at INIT_HCA, while no QP lives; also srq_mask */
 	uint32_t cq_mask;
 	uint32_t srq_mask;
 	struct hca_cq *cq;
@@ -92,9 +93,8 @@ struct hca {
 
 	/* CEU */
 	uint32_t purge_seq __rte_cache_aligned; /* [pub] */
-	uint32_t purge_qpi;
-	uint32_t backlog;	    /* [pub] encap: frames waiting for the port */
-	uint32_t link_down;	    /* [pub] encap: what the port said last */
+	uint32_t backlog;			/* [pub] encap: frames waiting for the port */
+	uint32_t link_down;			/* [pub] encap: what the port said last */
 	bool discarding;	    /* [pub] encap: the port took nothing for cfg.port_stall_ns */
 	struct hca_tx_wait tx_wait; /* [pub] encap */
 	uint64_t qp_own_bytes;	    /* [pub] of the blocks of living QPs, see struct hca_qp_work */
@@ -114,6 +114,17 @@ static inline uint32_t
 hca_qp_index(const struct hca *h, uint32_t qpn)
 {
 	return qpn & __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED);
+}
+
+/* obj: an object index there is. */
+static inline enum hca_object_kind
+hca_object_kind(const struct hca *h, uint32_t obj)
+{
+	enum hca_object_kind k = 0;
+
+	while (obj - h->object[k].first >= h->object[k].count)
+		k++;
+	return k;
 }
 
 /* One writer; whoever asks for the sum reads at any time. */
@@ -138,13 +149,14 @@ hca_count(struct hca *h, enum hca_stage_id s, enum hca_counter c)
 #define HCA_COUNT_OF(h, stage, name) hca_count((h), (stage), HCA_CTR_##name)
 
 /*
- * Send flags about QP index qpi over the channel FROM -> TO; the channel must be in HCA_MSG_LIST.
+ * Send flags about object obj over the channel FROM -> TO, which must be in HCA_MSG_LIST for
+ * objects of that kind.
  */
 static inline void
-hca_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32_t qpi,
+hca_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32_t obj,
 	     uint8_t flags)
 {
-	hca_msg_post(h->msg[from][to], qpi, flags);
+	hca_msg_post(h->msg[from][to], obj, flags);
 }
 
 /* Is a walk over the channels of this stage worth while? */
@@ -164,7 +176,7 @@ hca_wake_stage(struct hca *h, enum hca_stage_id from, enum hca_stage_id to)
 		h->wake[h->stage_worker[from]].workers |= 1u << h->stage_worker[to];
 }
 
-/* Deliver at most budget messages of channel from -> to; returns how many. */
+/* Deliver at most budget messages about QPs of channel from -> to; returns how many. */
 typedef void (*hca_msg_fn)(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags,
 			   uint64_t now);
 
@@ -196,7 +208,7 @@ bool hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi);
  */
 bool hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi);
 
-/* A stage has forgotten the QP of the current purge (after a PURGE message). */
+/* A stage has forgotten the object of the current purge (after a PURGE message). */
 static inline void
 hca_purge_ack(struct hca *h, enum hca_stage_id s)
 {

@@ -3,43 +3,45 @@
 #define ENGINE_MSG_H
 
 /*
- * Messages between stages about one QP: a set of flags per (producer, consumer, QP) plus the QP's
- * index on a SPSC ring that is large enough for every QP, so a message can never be refused: a QP
- * enters the ring only when its flags were 0, and they become 0 only after it has left. The ring is
- * our own because with every QP on 16 bits it takes a quarter of an rte_ring. The flags say that
- * something happened; what happened is read from the producer's own line of the key-QPC store.
- * Sending a flag that is already pending costs one atomic OR and no ring entry.
+ * Messages between stages about one object (object.h): a set of flags per (producer, consumer,
+ * object) plus the object's index on a SPSC ring that is large enough for every object of the
+ * channel, so a message can never be refused: an object enters the ring only when its flags were 0,
+ * and they become 0 only after it has left. The ring is our own because with every object on 16
+ * bits it takes a quarter of an rte_ring. The flags say that something happened; what happened is
+ * read from the producer's own line of the object's context. Sending a flag that is already pending
+ * costs one atomic OR and no ring entry.
  *
  * Messages are delivered at the target's next poll, never from inside the sender.
  */
 
 #include <rte_common.h>
 
+#include "engine/object.h"
 #include "engine/stage.h"
 
-/* X(from, to): the only channels there are. */
+/* X(from, to, kind of the objects): the only channels there are. */
 #define HCA_MSG_LIST(X) \
-	X(PARSER, RTC)	/* NEW: records entered the window */ \
-	X(RTC, PARSER)	/* FREED: window slots and records came back; STATE */ \
-	X(RTC, RRC)	/* ARM: unacknowledged packets, BAD: error or flush records wait, LOCAL */ \
-	X(RRC, RTC)	/* RELEASE, REWIND, HOLD, STATE */ \
-	X(RRC, PARSER)	/* STATE */ \
-	X(RRC, EE)	/* STATE */ \
-	X(RRC, TIMER)	/* ARM: (re)arm at rrc.timer_deadline */ \
-	X(TIMER, RRC)	/* EXPIRED */ \
-	X(ENCAP, RTC)	/* FAILED: gather failed at encap.req_failed_*; COPIED */ \
-	X(ENCAP, EE)	/* FAILED: gather of a READ response failed */ \
-	X(EE, PARSER)	/* STATE */ \
-	X(EE, RTC)	/* STATE */ \
-	X(EE, RRC)	/* STATE */ \
-	X(PARSER, RRC)	/* STATE */ \
-	X(PARSER, EE)	/* STATE */ \
-	X(DOORBELL, EE) /* KICK: flush receives posted after the error */ \
-	X(CEU, PARSER)	/* STATE, PURGE */ \
-	X(CEU, RTC)	/* STATE, PURGE */ \
-	X(CEU, RRC)	/* STATE, PURGE */ \
-	X(CEU, EE)	/* STATE, PURGE */ \
-	X(CEU, TIMER)	/* PURGE */
+	X(PARSER, RTC, QP) /* NEW: records entered the window */ \
+	X(RTC, PARSER, QP) /* FREED: window slots and records came back; STATE */ \
+	X(RTC, RRC, QP) /* ARM: unacknowledged packets, BAD: error or flush records wait, LOCAL */ \
+	X(RRC, RTC, QP) /* RELEASE, REWIND, HOLD, STATE */ \
+	X(RRC, PARSER, QP)  /* STATE */ \
+	X(RRC, EE, QP)	    /* STATE */ \
+	X(RRC, TIMER, QP)   /* ARM: (re)arm at rrc.timer_deadline */ \
+	X(TIMER, RRC, QP)   /* EXPIRED */ \
+	X(ENCAP, RTC, QP)   /* FAILED: gather failed at encap.req_failed_*; COPIED */ \
+	X(ENCAP, EE, QP)    /* FAILED: gather of a READ response failed */ \
+	X(EE, PARSER, QP)   /* STATE */ \
+	X(EE, RTC, QP)	    /* STATE */ \
+	X(EE, RRC, QP)	    /* STATE */ \
+	X(PARSER, RRC, QP)  /* STATE */ \
+	X(PARSER, EE, QP)   /* STATE */ \
+	X(DOORBELL, EE, QP) /* KICK: flush receives posted after the error */ \
+	X(CEU, PARSER, QP)  /* STATE, PURGE */ \
+	X(CEU, RTC, QP)	    /* STATE, PURGE */ \
+	X(CEU, RRC, QP)	    /* STATE, PURGE */ \
+	X(CEU, EE, QP)	    /* STATE, PURGE */ \
+	X(CEU, TIMER, ANY)  /* PURGE */
 
 /* With REWIND: why packets are sent again. HCA_AGAIN_LIST (counters.h) has their counters. */
 enum hca_again {
@@ -65,7 +67,7 @@ enum hca_msg_flag {
 	HCA_MSG_COPIED = 1u << 2,
 	HCA_MSG_LOCAL = 1u << 2, /* local operations were executed */
 	HCA_MSG_STATE = 1u << 3, /* cfg.state changed: wake, flush */
-	HCA_MSG_PURGE = 1u << 4, /* forget the QP, then acknowledge to the CEU */
+	HCA_MSG_PURGE = 1u << 4, /* forget the object, then acknowledge to the CEU */
 };
 
 /*
@@ -78,8 +80,8 @@ struct hca_msg_inbox {
 };
 
 struct hca_msg_channel {
-	uint16_t *slot;		     /* ring of QP indexes, one slot per QP */
-	uint8_t *pending;	     /* flags per QP index */
+	uint16_t *slot;		     /* ring of object indexes, one slot per object */
+	uint8_t *pending;	     /* flags by object index, of the objects of the channel */
 	struct hca_msg_inbox *inbox; /* of the consumer, when local */
 	uint32_t mask;		     /* slots - 1 */
 	bool local;		     /* same worker: no atomic needed */
@@ -89,8 +91,8 @@ struct hca_msg_channel {
 	uint32_t tail __rte_cache_aligned; /* consumer */
 };
 
-/* What a channel takes for each QP. */
-#define HCA_MSG_BYTES_PER_QP (sizeof(uint16_t) + sizeof(uint8_t))
+/* What a channel takes for each object. */
+#define HCA_MSG_BYTES_PER_OBJECT (sizeof(uint16_t) + sizeof(uint8_t))
 
 /* Messages waiting; may lag. */
 static inline uint32_t
@@ -102,19 +104,19 @@ hca_msg_count(const struct hca_msg_channel *c)
 }
 
 static inline void
-hca_msg_post(struct hca_msg_channel *c, uint32_t qpi, uint8_t flags)
+hca_msg_post(struct hca_msg_channel *c, uint32_t obj, uint8_t flags)
 {
 	uint8_t old;
 
 	if (c->local) {
-		old = c->pending[qpi];
-		c->pending[qpi] = old | flags;
+		old = c->pending[obj];
+		c->pending[obj] = old | flags;
 	} else {
-		old = __atomic_fetch_or(&c->pending[qpi], flags, __ATOMIC_ACQ_REL);
+		old = __atomic_fetch_or(&c->pending[obj], flags, __ATOMIC_ACQ_REL);
 	}
 	if (old != 0)
 		return;
-	c->slot[c->head & c->mask] = (uint16_t)qpi;
+	c->slot[c->head & c->mask] = (uint16_t)obj;
 	__atomic_store_n(&c->head, c->head + 1, __ATOMIC_RELEASE);
 	if (c->local)
 		c->inbox->waiting++;
@@ -122,24 +124,24 @@ hca_msg_post(struct hca_msg_channel *c, uint32_t qpi, uint8_t flags)
 		*c->wake |= c->wake_bit;
 }
 
-/* One message: returns the flags and the QP index, or 0 when there is none. */
+/* One message: returns the flags and the object index, or 0 when there is none. */
 static inline uint8_t
-hca_msg_take(struct hca_msg_channel *c, uint32_t *qpi)
+hca_msg_take(struct hca_msg_channel *c, uint32_t *obj)
 {
 	if (c->tail == __atomic_load_n(&c->head, __ATOMIC_ACQUIRE))
 		return 0;
-	*qpi = c->slot[c->tail & c->mask];
+	*obj = c->slot[c->tail & c->mask];
 	__atomic_store_n(&c->tail, c->tail + 1, __ATOMIC_RELEASE);
 	if (c->local) {
-		uint8_t f = c->pending[*qpi];
+		uint8_t f = c->pending[*obj];
 
-		c->pending[*qpi] = 0;
+		c->pending[*obj] = 0;
 		c->inbox->waiting--;
 		return f;
 	}
-	return __atomic_exchange_n(&c->pending[*qpi], 0, __ATOMIC_ACQ_REL);
+	return __atomic_exchange_n(&c->pending[*obj], 0, __ATOMIC_ACQ_REL);
 }
 
-/* See impl.h for hca_msg_send(h, FROM, TO, qpi, flags) and hca_msg_drain(). */
+/* See impl.h for hca_msg_send(h, FROM, TO, obj, flags) and hca_msg_drain(). */
 
 #endif

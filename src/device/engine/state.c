@@ -111,7 +111,7 @@ bytes_per_qp(const struct hca *h, uint32_t qps)
 
 	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
 		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
-			share += h->msg[f][t] != NULL ? HCA_MSG_BYTES_PER_QP : 0;
+			share += h->msg[f][t] != NULL ? HCA_MSG_BYTES_PER_OBJECT : 0;
 	return (uint32_t)(share + (qps != 0 ? own / qps : 0));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Timing wheel: ARM from RRC, EXPIRED to RRC, PURGE from the CEU. See timer.h. */
+/* Timing wheel: ARM and EXPIRED from and to the stage of each kind, PURGE from the CEU. */
 
 #include <errno.h>
 
@@ -14,17 +14,19 @@ hca_timer_init(struct hca *h)
 {
 	struct hca_timer_ctx *t =
 		rte_zmalloc_socket("timer", sizeof(*t), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	uint32_t objects;
 
 	h->stage_ctx[HCA_STAGE_TIMER] = t;
 	if (t == NULL)
 		return -ENOMEM;
-	t->entry = rte_malloc_socket("timer", (h->qp_mask + 1) * sizeof(*t->entry),
-				     RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	objects = h->object[HCA_OBJECT_ANY].count;
+	t->entry = rte_malloc_socket("timer", objects * sizeof(*t->entry), RTE_CACHE_LINE_SIZE,
+				     h->cfg.socket_id);
 	if (t->entry == NULL) {
 		hca_timer_fini(h);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i <= h->qp_mask; i++)
+	for (uint32_t i = 0; i < objects; i++)
 		t->entry[i].slot = HCA_TIMER_NONE;
 	for (uint32_t i = 0; i < HCA_TIMER_SLOTS; i++)
 		t->slot[i] = HCA_TIMER_NONE;
@@ -50,9 +52,9 @@ timer_ctx(const struct hca *h)
 }
 
 static void
-take_out(struct hca_timer_ctx *t, uint32_t qpi)
+take_out(struct hca_timer_ctx *t, uint32_t obj)
 {
-	struct hca_timer_entry *e = &t->entry[qpi];
+	struct hca_timer_entry *e = &t->entry[obj];
 
 	if (e->slot == HCA_TIMER_NONE)
 		return;
@@ -70,9 +72,9 @@ take_out(struct hca_timer_ctx *t, uint32_t qpi)
 
 /* Into the slot of its deadline, rounded up; what is overdue goes where poll looks next. */
 static void
-put_in(struct hca_timer_ctx *t, uint32_t qpi, uint64_t first)
+put_in(struct hca_timer_ctx *t, uint32_t obj, uint64_t first)
 {
-	struct hca_timer_entry *e = &t->entry[qpi];
+	struct hca_timer_entry *e = &t->entry[obj];
 	uint64_t tick = (e->deadline >> HCA_TIMER_TICK_LOG) + 1;
 
 	tick = RTE_MIN(RTE_MAX(tick, first), first + HCA_TIMER_SLOTS - 1);
@@ -80,48 +82,80 @@ put_in(struct hca_timer_ctx *t, uint32_t qpi, uint64_t first)
 	e->prev = HCA_TIMER_NONE;
 	e->next = t->slot[e->slot];
 	if (e->next != HCA_TIMER_NONE)
-		t->entry[e->next].prev = qpi;
-	t->slot[e->slot] = qpi;
+		t->entry[e->next].prev = obj;
+	t->slot[e->slot] = obj;
 	t->used[e->slot / 64] |= UINT64_C(1) << (e->slot % 64);
 	t->count++;
 }
 
-static void
-on_arm(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+/* false: the time of the QP is not to be watched. */
+static bool
+qp_deadline(const struct hca *h, uint32_t obj, uint64_t *deadline)
 {
-	struct hca_timer_ctx *t = timer_ctx(h);
+	const struct hca_qp_rrc *q = &h->qp[obj].rrc;
 
-	if (__atomic_load_n(&qp->rrc.timer_armed, __ATOMIC_ACQUIRE) == 0)
-		return;
-	take_out(t, qpi);
-	t->entry[qpi].deadline = __atomic_load_n(&qp->rrc.timer_deadline, __ATOMIC_RELAXED);
-	put_in(t, qpi, t->tick);
+	if (__atomic_load_n(&q->timer_armed, __ATOMIC_ACQUIRE) == 0)
+		return false;
+	*deadline = __atomic_load_n(&q->timer_deadline, __ATOMIC_RELAXED);
+	return true;
 }
 
+/* By kind: the stage that arms the timer and is told of expiries, and where the deadline is. */
+static const struct kind_row {
+	enum hca_stage_id stage;
+	bool (*deadline)(const struct hca *h, uint32_t obj, uint64_t *deadline);
+} kinds[HCA_OBJECT_N] = {
+	[HCA_OBJECT_QP] = {HCA_STAGE_RRC, qp_deadline},
+};
+
 static void
-on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+arm(struct hca *h, uint32_t obj)
 {
-	if (!(flags & HCA_MSG_PURGE))
+	struct hca_timer_ctx *t = timer_ctx(h);
+	uint64_t deadline;
+
+	if (!kinds[hca_object_kind(h, obj)].deadline(h, obj, &deadline))
 		return;
-	take_out(timer_ctx(h), qpi);
-	hca_purge_ack(h, HCA_STAGE_TIMER);
+	take_out(t, obj);
+	t->entry[obj].deadline = deadline;
+	put_in(t, obj, t->tick);
+}
+
+static unsigned int
+messages(struct hca *h, enum hca_stage_id from, unsigned int budget)
+{
+	struct hca_msg_channel *c = h->msg[from][HCA_STAGE_TIMER];
+	unsigned int n = 0;
+	uint8_t flags;
+	uint32_t obj;
+
+	for (; n < budget && (flags = hca_msg_take(c, &obj)) != 0; n++) {
+		if (flags & HCA_MSG_ARM) {
+			arm(h, obj);
+		} else if (flags & HCA_MSG_PURGE) {
+			take_out(timer_ctx(h), obj);
+			hca_purge_ack(h, HCA_STAGE_TIMER);
+		}
+	}
+	return n;
 }
 
 /* Everything in one slot; entries not yet due (beyond the wheel) go round again. */
 static unsigned int
 run_slot(struct hca *h, struct hca_timer_ctx *t, uint32_t slot, uint64_t now, uint64_t first)
 {
-	uint32_t qpi = t->slot[slot], next;
+	uint32_t obj = t->slot[slot], next;
 	unsigned int n = 0;
 
-	for (; qpi != HCA_TIMER_NONE; qpi = next) {
-		next = t->entry[qpi].next;
-		take_out(t, qpi);
-		if (t->entry[qpi].deadline > now) {
-			put_in(t, qpi, first);
+	for (; obj != HCA_TIMER_NONE; obj = next) {
+		next = t->entry[obj].next;
+		take_out(t, obj);
+		if (t->entry[obj].deadline > now) {
+			put_in(t, obj, first);
 			continue;
 		}
-		hca_msg_send(h, HCA_STAGE_TIMER, HCA_STAGE_RRC, qpi, HCA_MSG_EXPIRED);
+		hca_msg_send(h, HCA_STAGE_TIMER, kinds[hca_object_kind(h, obj)].stage, obj,
+			     HCA_MSG_EXPIRED);
 		n++;
 	}
 	return n;
@@ -178,8 +212,10 @@ hca_timer_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 	if (!hca_msg_due(h, HCA_STAGE_TIMER))
 		return n;
-	n += hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_TIMER, on_ceu, now, budget);
-	return n + hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_TIMER, on_arm, now, budget);
+	n += messages(h, HCA_STAGE_CEU, budget);
+	for (unsigned int k = 0; k < HCA_OBJECT_N; k++)
+		n += messages(h, kinds[k].stage, budget);
+	return n;
 }
 
 uint64_t

@@ -3,9 +3,9 @@
 #define ENGINE_TIMER_H
 
 /*
- * Timing wheel of the QPs' retry timers. One entry per QP at most; RRC moves real deadlines lazily
- * and re-arms when an entry expires too early, so an active connection touches the wheel once per
- * timeout and an idle one never.
+ * Timing wheel of the retry timers of all objects (object.h). At most one entry per object; its
+ * stage (RRC for QPs) moves real deadlines lazily and re-arms when an entry expires too early, so
+ * an active connection touches the wheel once per timeout and an idle one never.
  *
  * Time is the `now` of poll(), ns. An entry expires at the first poll whose tick is not before its
  * deadline: never early, at most two ticks late. Deadlines beyond the wheel go as far as it reaches
@@ -20,10 +20,10 @@
 #define HCA_TIMER_SLOTS 4096u
 #define HCA_TIMER_NONE UINT32_MAX
 
-/* Per QP: doubly linked into its slot. */
+/* Per object: doubly linked into its slot. */
 struct hca_timer_entry {
 	uint64_t deadline;   /* ns */
-	uint32_t prev, next; /* QP index, HCA_TIMER_NONE ends */
+	uint32_t prev, next; /* object index, HCA_TIMER_NONE ends */
 	uint32_t slot;	     /* HCA_TIMER_NONE: not in the wheel */
 	uint32_t reserved;
 };
@@ -31,7 +31,7 @@ struct hca_timer_entry {
 struct hca_timer_ctx {
 	uint64_t tick;			     /* first one not processed */
 	uint32_t count;			     /* entries in the wheel */
-	struct hca_timer_entry *entry;	     /* one per QP */
+	struct hca_timer_entry *entry;	     /* one per object */
 	uint64_t used[HCA_TIMER_SLOTS / 64]; /* slots that hold something */
 	uint32_t slot[HCA_TIMER_SLOTS];	     /* first entry */
 } __rte_cache_aligned;

@@ -65,8 +65,10 @@ static const struct edge_row edge_rows[HCA_EDGE_N] = {
 #undef X
 };
 
-static const uint8_t msg_rows[][2] = {
-#define X(f, t) {HCA_STAGE_##f, HCA_STAGE_##t},
+static const struct msg_row {
+	uint8_t from, to, kind;
+} msg_rows[] = {
+#define X(f, t, k) {HCA_STAGE_##f, HCA_STAGE_##t, HCA_OBJECT_##k},
 	HCA_MSG_LIST(X)
 #undef X
 };
@@ -191,8 +193,10 @@ static int
 msgs_init(struct hca *h)
 {
 	for (unsigned int i = 0; i < RTE_DIM(msg_rows); i++) {
-		unsigned int from = msg_rows[i][0], to = msg_rows[i][1];
+		unsigned int from = msg_rows[i].from, to = msg_rows[i].to;
+		const struct hca_object_range *objects;
 		struct hca_msg_channel *c;
+		uint32_t slots;
 
 		c = rte_zmalloc_socket(NULL, sizeof(*c), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 		if (c == NULL)
@@ -203,13 +207,14 @@ msgs_init(struct hca *h)
 		h->inbox[to].remote |= !c->local;
 		c->wake = &h->wake[h->stage_worker[from]].workers;
 		c->wake_bit = 1u << h->stage_worker[to];
-		c->mask = h->qp_mask;
-		c->slot = rte_zmalloc_socket(NULL, (h->qp_mask + 1) * sizeof(*c->slot),
+		objects = &h->object[msg_rows[i].kind];
+		slots = rte_align32pow2(objects->count);
+		c->mask = slots - 1;
+		c->slot = rte_zmalloc_socket(NULL, slots * HCA_MSG_BYTES_PER_OBJECT,
 					     RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
-		c->pending = rte_zmalloc_socket(NULL, h->qp_mask + 1, RTE_CACHE_LINE_SIZE,
-						h->cfg.socket_id);
-		if (c->slot == NULL || c->pending == NULL)
+		if (c->slot == NULL)
 			return -ENOMEM;
+		c->pending = (uint8_t *)(c->slot + slots) - objects->first;
 	}
 	return 0;
 }
@@ -218,12 +223,11 @@ static void
 msgs_fini(struct hca *h)
 {
 	for (unsigned int i = 0; i < RTE_DIM(msg_rows); i++) {
-		struct hca_msg_channel *c = h->msg[msg_rows[i][0]][msg_rows[i][1]];
+		struct hca_msg_channel *c = h->msg[msg_rows[i].from][msg_rows[i].to];
 
 		if (c == NULL)
 			continue;
 		rte_free(c->slot);
-		rte_free(c->pending);
 		rte_free(c);
 	}
 }
@@ -335,6 +339,19 @@ place_stages(struct hca *h)
 	h->single_worker = l->workers == 1;
 }
 
+static void
+number_objects(struct hca *h)
+{
+	struct hca_object_range *all = &h->object[HCA_OBJECT_ANY];
+
+#define X(k, log) \
+	h->object[HCA_OBJECT_##k].first = all->count; \
+	h->object[HCA_OBJECT_##k].count = 1u << h->cfg.log; \
+	all->count += h->object[HCA_OBJECT_##k].count;
+	HCA_OBJECT_LIST(X)
+#undef X
+}
+
 int
 hca_create(const struct hca_config *cfg, struct hca **out)
 {
@@ -359,6 +376,7 @@ hca_create(const struct hca_config *cfg, struct hca **out)
 	h->qp_mask = (1u << h->cfg.log_qps) - 1;
 	h->cq_mask = (1u << h->cfg.log_cqs) - 1;
 	h->srq_mask = (1u << h->cfg.log_srqs) - 1;
+	number_objects(h);
 	place_stages(h);
 	for (i = 0; i < RTE_DIM(parts); i++) {
 		rc = parts[i].init(h);

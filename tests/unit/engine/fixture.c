@@ -110,6 +110,7 @@ fx_create(const struct fx_config *cfg)
 	h->cfg.socket_id = SOCKET_ID_ANY;
 	h->cfg.log_qps = c->log_num_qps ? c->log_num_qps : 4;
 	h->qp_mask = (1u << h->cfg.log_qps) - 1;
+	h->object[HCA_OBJECT_QP].count = h->object[HCA_OBJECT_ANY].count = h->qp_mask + 1;
 	h->qp = aligned_alloc(RTE_CACHE_LINE_SIZE, (h->qp_mask + 1) * sizeof(*h->qp));
 	assert_non_null(h->qp);
 	memset(h->qp, 0, (h->qp_mask + 1) * sizeof(*h->qp));
@@ -117,7 +118,7 @@ fx_create(const struct fx_config *cfg)
 	assert_non_null(h->bar2);
 	memset(h->bar2, 0, HCA_BAR2_SIZE);
 	make_edges(fx);
-#define X(f, t) make_channel(h, HCA_STAGE_##f, HCA_STAGE_##t);
+#define X(f, t, k) make_channel(h, HCA_STAGE_##f, HCA_STAGE_##t);
 	HCA_MSG_LIST(X)
 #undef X
 	assert_int_equal(

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_OBJECT_H
+#define ENGINE_OBJECT_H
+
+/*
+ * Objects: what messages, timer entries and rounds refer to. Each kind has one range of object
+ * indexes, in the order of the list, fixed when the HCA is created. QPs come first, so the object
+ * index of a QP is its index in the key-QPC store.
+ *
+ * What differs between kinds is a row per kind in the file that needs it: timer.c (the stage that
+ * is told of expiries), round.c (how objects of the kind are reset, purged and freed).
+ */
+
+#include <stdint.h>
+
+/* X(KIND, log2 of the number of its objects, in struct hca_config) */
+#define HCA_OBJECT_LIST(X) X(QP, log_qps)
+
+enum hca_object_kind {
+#define X(k, log) HCA_OBJECT_##k,
+	HCA_OBJECT_LIST(X)
+#undef X
+	HCA_OBJECT_N,
+	HCA_OBJECT_ANY = HCA_OBJECT_N, /* objects of every kind */
+};
+
+/* The object indexes of a kind. */
+struct hca_object_range {
+	uint32_t first, count;
+};
+
+#endif
