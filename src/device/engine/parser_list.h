@@ -97,7 +97,7 @@ make_ready(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 static inline uint8_t
 wait_flag(const struct hca_record_pool *pool)
 {
-	return pool->full ? HCA_PF_WAIT_FULL : HCA_PF_WAIT_REC;
+	return pool->mark != 0 ? HCA_PF_WAIT_FULL : HCA_PF_WAIT_REC;
 }
 
 /* Owners some of whose QPs wait take turns, so that one who may have no more holds up nobody. */
@@ -165,7 +165,7 @@ wake(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool, uint
 static inline bool
 reserve_due(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
 {
-	return p->held[pool->full != 0] < HCA_RECORDS_PER_QP_RESERVED;
+	return p->held[pool->mark != 0] < HCA_RECORDS_PER_QP_RESERVED;
 }
 
 static inline void

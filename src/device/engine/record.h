@@ -114,7 +114,7 @@ struct hca_record_pool {
 	struct hca_record_owner *owner; /* parser: by usr_page */
 	uint16_t *owner_qps;		/* CEU: by usr_page */
 	uint32_t count;
-	uint32_t full;				   /* HCA_RECREF_FULL or 0 */
+	uint32_t mark;				   /* of its references: HCA_RECREF_FULL or 0 */
 	uint32_t reserved_qps __rte_cache_aligned; /* [pub] CEU: QPs with two records each */
 	uint32_t owners;			   /* [pub] CEU: with at least one such QP */
 	uint32_t stack_n __rte_cache_aligned;	   /* [pub] parser */

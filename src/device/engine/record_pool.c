@@ -13,18 +13,18 @@
 
 int
 hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,
-		     bool full)
+		     uint32_t size, uint32_t mark)
 {
-	size_t size = full ? sizeof(struct hca_record_full) : sizeof(struct hca_record);
 	char name[RTE_RING_NAMESIZE];
 
 	memset(p, 0, sizeof(*p));
 	p->count = count;
-	p->full = full ? HCA_RECREF_FULL : 0;
+	p->mark = mark;
 	snprintf(name, sizeof(name), "%s.%s", h->cfg.name, kind);
 	p->free = rte_ring_create_elem(name, sizeof(uint32_t), count, h->cfg.socket_id,
 				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
-	p->mem = rte_zmalloc_socket(NULL, count * size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	p->mem = rte_zmalloc_socket(NULL, (size_t)count * size, RTE_CACHE_LINE_SIZE,
+				    h->cfg.socket_id);
 	p->stack = rte_malloc_socket(NULL, count * sizeof(uint32_t), RTE_CACHE_LINE_SIZE,
 				     h->cfg.socket_id);
 	p->owner = rte_zmalloc_socket(NULL, HCA_DMA_DOMAINS * sizeof(*p->owner),
@@ -40,7 +40,7 @@ hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind,
 		p->owner[i].wait_head = p->owner[i].wait_tail = UINT32_MAX;
 	/* Lowest on top: the first records used are neighbours. */
 	for (uint32_t i = 0; i < count; i++)
-		p->stack[i] = (count - 1 - i) | p->full;
+		p->stack[i] = (count - 1 - i) | mark;
 	p->stack_n = count;
 	return 0;
 }

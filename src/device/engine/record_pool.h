@@ -33,9 +33,13 @@ struct hca;
 
 #define HCA_RECORDS_PER_QP_RESERVED 2u
 
-/* -ENOMEM; a pool that was never set up (all zero) may be passed to fini. */
+/*
+ * count objects of `size` bytes each, zeroed; the references to them are their indexes, ORed with
+ * mark (HCA_RECREF_FULL or 0). kind ends the name of the ring. -ENOMEM; a pool that was never set
+ * up (all zero) may be passed to fini.
+ */
 int hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,
-			 bool full);
+			 uint32_t size, uint32_t mark);
 void hca_record_pool_fini(struct hca_record_pool *p);
 
 /* Records neither on the parser's stack nor on their way back to it. */
@@ -86,7 +90,7 @@ hca_record_share(const struct hca_record_pool *p, const struct hca_record_owner 
 static inline uint32_t
 hca_record_take(struct hca_record_pool *p, struct hca_qp_parser *q)
 {
-	uint16_t *held = &q->held[p->full != 0];
+	uint16_t *held = &q->held[p->mark != 0];
 
 	if (unlikely(p->stack_n == 0)) {
 		hca_record_pool_refill(p);
@@ -110,7 +114,7 @@ hca_record_take(struct hca_record_pool *p, struct hca_qp_parser *q)
 static inline uint32_t
 hca_record_allowance(const struct hca_record_pool *p, const struct hca_qp_parser *q, bool shared)
 {
-	uint32_t held = RTE_MIN((uint32_t)q->held[p->full != 0], HCA_RECORDS_PER_QP_RESERVED);
+	uint32_t held = RTE_MIN((uint32_t)q->held[p->mark != 0], HCA_RECORDS_PER_QP_RESERVED);
 	uint32_t n = HCA_RECORDS_PER_QP_RESERVED - held;
 
 	if (shared)
@@ -122,7 +126,7 @@ hca_record_allowance(const struct hca_record_pool *p, const struct hca_qp_parser
 static inline void
 hca_record_taken(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 {
-	uint16_t *held = &q->held[p->full != 0];
+	uint16_t *held = &q->held[p->mark != 0];
 	uint32_t before = RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);
 
 	*held += n;
@@ -136,7 +140,7 @@ hca_record_taken(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 static inline void
 hca_record_settle(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 {
-	uint16_t *held = &q->held[p->full != 0];
+	uint16_t *held = &q->held[p->mark != 0];
 	uint32_t before = RTE_MAX((uint32_t)*held, HCA_RECORDS_PER_QP_RESERVED);
 
 	*held -= n;

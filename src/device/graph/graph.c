@@ -253,10 +253,11 @@ pools_init(struct hca *h)
 	h->resp_pool = mbuf_pool(h, "resp", h->cfg.mbufs);
 	if (h->tx_pool == NULL || h->resp_pool == NULL)
 		return -ENOMEM;
-	rc = hca_record_pool_init(h, &h->rec, "rec", h->cfg.records, false);
+	rc = hca_record_pool_init(h, &h->rec, "rec", h->cfg.records, sizeof(struct hca_record), 0);
 	if (rc != 0)
 		return rc;
-	return hca_record_pool_init(h, &h->rec_full, "recf", h->cfg.full_records, true);
+	return hca_record_pool_init(h, &h->rec_full, "recf", h->cfg.full_records,
+				    sizeof(struct hca_record_full), HCA_RECREF_FULL);
 }
 
 static void

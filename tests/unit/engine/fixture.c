@@ -121,10 +121,12 @@ fx_create(const struct fx_config *cfg)
 #define X(f, t, k) make_channel(h, HCA_STAGE_##f, HCA_STAGE_##t);
 	HCA_MSG_LIST(X)
 #undef X
-	assert_int_equal(
-		hca_record_pool_init(h, &h->rec, "rec", c->records ? c->records : 64, false), 0);
+	assert_int_equal(hca_record_pool_init(h, &h->rec, "rec", c->records ? c->records : 64,
+					      sizeof(struct hca_record), 0),
+			 0);
 	assert_int_equal(hca_record_pool_init(h, &h->rec_full, "recf",
-					      c->full_records ? c->full_records : 32, true),
+					      c->full_records ? c->full_records : 32,
+					      sizeof(struct hca_record_full), HCA_RECREF_FULL),
 			 0);
 	return fx;
 }
