@@ -25,7 +25,7 @@
 #include <rte_common.h>
 
 #include "abi_ctx.h"
-#include "queues/qbuf.h"
+#include "queues/rq.h"
 #include "wire/roce_frame.h"
 
 /*
@@ -46,13 +46,6 @@ struct hca_resp_job {
 } __attribute__((packed, aligned(4)));
 
 #define HCA_RESP_JOBS 16u /* of every QP; more only where max_dest_rd_atomic asks for it */
-
-/* Data segment as kept in records and receive contexts; host byte order. */
-struct hca_sge {
-	uint64_t va;
-	uint32_t lkey;
-	uint32_t len;
-};
 
 /* Line 0. Writer: CEU; state also by RRC and EE through hca_qp_state_cas(). */
 struct hca_qp_cfg {

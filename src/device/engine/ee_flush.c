@@ -28,18 +28,17 @@ void
 ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
-	struct hca_rq_record *record;
-	uint32_t producer;
+	uint32_t bytes_log = ee->rq_size_log + ee->rq_stride_log, producer;
 
 	ee->msg_kind = EE_MSG_NONE;
 	if (ee->rq.bytes == 0) {
 		ee_recv_last(h, ctx, qpi);
 		return;
 	}
-	record = hca_qbuf_at(&ee->rq, 1u << (ee->rq_size_log + ee->rq_stride_log));
-	__atomic_store_n(&record->notify, hca_cpu_to_le32(1), __ATOMIC_RELAXED);
+	__atomic_store_n(&hca_rq_record(&ee->rq, bytes_log)->notify, hca_cpu_to_le32(1),
+			 __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	producer = hca_le32_to_cpu(__atomic_load_n(&record->producer, __ATOMIC_ACQUIRE));
+	producer = hca_rq_posted(&ee->rq, bytes_log);
 	if (producer - ee->rq_consumed > 1u << ee->rq_size_log) {
 		HCA_COUNT(h, EE, rq_catas);
 		hca_eq_raise_qp(h, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, qpi);

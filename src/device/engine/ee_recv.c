@@ -13,66 +13,42 @@
 int
 ee_recv_available(struct hca_qp_ee *ee)
 {
-	const struct hca_rq_record *record;
 	uint32_t producer;
 
 	if (likely(ee->rq_producer != ee->rq_consumed))
 		return 1;
 	if (ee->rq.bytes == 0)
 		return 0;
-	record = hca_qbuf_at(&ee->rq, 1u << (ee->rq_size_log + ee->rq_stride_log));
-	producer = hca_le32_to_cpu(__atomic_load_n(&record->producer, __ATOMIC_ACQUIRE));
+	producer = hca_rq_posted(&ee->rq, ee->rq_size_log + ee->rq_stride_log);
 	if (producer - ee->rq_consumed > 1u << ee->rq_size_log)
 		return -1;
 	ee->rq_producer = producer;
 	return producer != ee->rq_consumed;
 }
 
-/* One data unit in one read of each of its words; false: the list ends here. */
-static inline bool
-read_unit(const uint8_t *unit, uint32_t *count, struct hca_sge *sge)
-{
-	const hca_le64 *word = (const void *)unit;
-	uint64_t w0 = hca_le64_to_cpu(__atomic_load_n(&word[0], __ATOMIC_RELAXED));
-	uint64_t w1 = hca_le64_to_cpu(__atomic_load_n(&word[1], __ATOMIC_RELAXED));
-
-	*count = (uint32_t)w0;
-	sge->va = w1;
-	sge->lkey = (uint32_t)(w0 >> 32);
-	sge->len = *count & HCA_WQE_MAX_BYTE_CNT;
-	return (w0 | w1) != 0;
-}
-
 bool
 ee_recv_fetch(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
-	uint32_t stride = 1u << ee->rq_stride_log, count, off;
+	uint32_t stride_log = ee->rq_stride_log, off;
 	const uint8_t *wqe;
-	uint64_t total = 0;
-	unsigned int n = 0;
+	int n;
 
 	q->fetched = true;
 	if (q->srq != NULL) {
 		wqe = hca_srq_peek(q->srq, &off);
-		stride = 1u << q->srq->stride_log;
+		stride_log = q->srq->stride_log;
 		q->nda = hca_le32_to_cpu(
 			__atomic_load_n((const hca_le32 *)(const void *)wqe, __ATOMIC_RELAXED));
 	} else {
 		wqe = hca_qbuf_at(&ee->rq, ee_recv_offset(ee));
 	}
-	for (uint32_t at = HCA_WQE_UNIT; at < stride && n < HCA_WQE_MAX_SGE;
-	     at += HCA_WQE_UNIT, n++) {
-		if (!read_unit(wqe + at, &count, &ee->recv_sge[n]))
-			break;
-		if (count & HCA_INLINE_FLAG)
-			return false;
-		total += ee->recv_sge[n].len;
-	}
-	q->nsge = n;
+	n = hca_rq_fetch(wqe, 1u << stride_log, ee->recv_sge, &q->room);
+	if (n < 0)
+		return false;
+	q->nsge = (uint8_t)n;
 	q->sge_at = 0;
 	q->sge_off = 0;
-	q->room = RTE_MIN(total, HCA_MAX_MSG_SIZE);
 	return true;
 }
 

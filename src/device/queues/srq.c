@@ -30,9 +30,7 @@ hca_srq_fail(struct hca_srq *s)
 uint32_t
 hca_srq_posted(const struct hca_srq *s)
 {
-	const struct hca_rq_record *r = hca_qbuf_at(&s->q, 1u << (s->size_log + s->stride_log));
-
-	return hca_le32_to_cpu(__atomic_load_n(&r->producer, __ATOMIC_ACQUIRE));
+	return hca_rq_posted(&s->q, s->size_log + s->stride_log);
 }
 
 static void

@@ -18,7 +18,7 @@
 
 #include <rte_common.h>
 
-#include "queues/qbuf.h"
+#include "queues/rq.h"
 
 enum hca_srq_state {
 	HCA_SRQ_FREE = 0,

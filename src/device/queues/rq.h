@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef QUEUES_RQ_H
+#define QUEUES_RQ_H
+
+/*
+ * What receive queues and shared receive queues have in common: the record with the producer count
+ * at the end of the queue, and the data segments of a WQE. All of it is the owner's memory and may
+ * change at any time: each word is read once, and only what was read is used.
+ */
+
+#include "abi_wqe.h"
+#include "queues/qbuf.h"
+
+/* Data segment as kept in records and receive contexts; host byte order. */
+struct hca_sge {
+	uint64_t va;
+	uint32_t lkey;
+	uint32_t len;
+};
+
+/* The record of a queue whose WQEs take 1 << bytes_log bytes. */
+static inline struct hca_rq_record *
+hca_rq_record(const struct hca_qbuf *q, uint32_t bytes_log)
+{
+	return hca_qbuf_at(q, 1u << bytes_log);
+}
+
+/* WQEs ever posted, as the owner says at this moment; free running. Any lcore. */
+static inline uint32_t
+hca_rq_posted(const struct hca_qbuf *q, uint32_t bytes_log)
+{
+	const struct hca_rq_record *r = hca_rq_record(q, bytes_log);
+
+	return hca_le32_to_cpu(__atomic_load_n(&r->producer, __ATOMIC_ACQUIRE));
+}
+
+/*
+ * Copies the data segments of the receive WQE at wqe into the caller's list.
+ *
+ * stride: bytes of a WQE of this queue. sge: room for as many segments as the stride has, at most
+ * HCA_WQE_MAX_SGE. room: set to the bytes the segments take together, at most HCA_MAX_MSG_SIZE.
+ * Returns the number of segments, or -EINVAL: a segment is marked as inline data. Any lcore.
+ */
+int hca_rq_fetch(const uint8_t *wqe, uint32_t stride, struct hca_sge *sge, uint32_t *room);
+
+#endif
