@@ -55,11 +55,11 @@ class Qp:
     def lines(self):
         parser, rtc, rrc, ee, encap = (
             self.value[line] for line in ('parser', 'rtc', 'rrc', 'ee', 'encap'))
-        una = int(rrc['una'])
+        una = int(self.value['sq_una'])
         head, tail = int(parser['head']), una >> 32
         return {
             'window': '%d requests: tail %d, next %d, head %d, freed %d' % (
-                (head - tail) & 0xffffffff, tail, int(rtc['next']), head, int(rtc['freed'])),
+                (head - tail) & 0xffffffff, tail, int(self.value['sq_next']), head, int(self.value['sq_freed'])),
             'requester': 'una_psn %d, next_psn %d, max_psn %d, packet %d of the request, '
                          'flags %#x' % (una & 0xffffffff, int(rtc['next_psn']), int(rtc['max_psn']),
                                         int(rtc['pkt']), int(rtc['flags'])),
@@ -138,7 +138,7 @@ class Window(gdb.Function):
     def invoke(self, hca, index):
         qp = hca['qp'][int(index)]
         parser = qp['parser']
-        tail, head = int(qp['rrc']['una']) >> 32, int(parser['head'])
+        tail, head = int(qp['sq_una']) >> 32, int(parser['head'])
         lines = []
         for cursor in range(tail, tail + ((head - tail) & 0xffffffff)):
             ref = parser['window'][cursor & int(parser['window_mask'])]

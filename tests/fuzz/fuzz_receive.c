@@ -60,8 +60,7 @@ packet(struct world *w, struct fuzz_input *in)
 		.flags = (uint8_t)((ctl & CTL_SE ? HCA_BTH_SE : 0) |
 				   (ctl & CTL_MIGREQ ? HCA_BTH_MIGREQ : 0)),
 		.ackreq = ctl & CTL_ACKREQ,
-		.psn = hca_psn_add(ctl & CTL_FROM_UNA ? hca_una_psn(q->rrc.una) : q->ee.epsn,
-				   delta),
+		.psn = hca_psn_add(ctl & CTL_FROM_UNA ? hca_una_psn(q->sq_una) : q->ee.epsn, delta),
 		.ext = ext,
 		.ext_len = (uint32_t)want,
 		.payload_len = op->has_payload || ctl & CTL_BAD_PAD ? payload : 0,

@@ -150,7 +150,7 @@ answer(struct world *w, struct fuzz_input *in)
 	struct world_packet p = {.to = qp, .ext = ext, .ext_len = 4, .fill = 0x5a};
 
 	ext[0] = syndromes[how / 4 % sizeof(syndromes)];
-	p.psn = hca_una_psn(q->rrc.una);
+	p.psn = hca_una_psn(q->sq_una);
 	switch (how & 3) {
 	case 0:
 		p.opcode = HCA_BTH_RC_ACK;

@@ -558,7 +558,7 @@ static void
 check_qp(const struct world *w, unsigned int i)
 {
 	const struct hca_qp *q = &w->h->qp[w->qp[i]->qp_num & w->h->qp_mask];
-	uint32_t una = hca_una_psn(q->rrc.una), tail = hca_una_tail(q->rrc.una);
+	uint32_t una = hca_una_psn(q->sq_una), tail = hca_una_tail(q->sq_una);
 	int32_t flight = hca_psn_diff(q->rtc.max_psn, una);
 
 	/* flushing skips packets that were not sent */
@@ -566,11 +566,11 @@ check_qp(const struct world *w, unsigned int i)
 		   q->rtc.max_psn);
 	fuzz_check((una | q->rtc.max_psn | q->rtc.next_psn | q->ee.epsn) <= HCA_PSN_MASK,
 		   "QP %u: PSN of more than 24 bits", i);
-	fuzz_check((int32_t)(q->parser.head - tail) >= 0 && (int32_t)(tail - q->rtc.freed) >= 0 &&
-			   q->parser.head - q->rtc.freed <= q->parser.window_mask + 1,
-		   "QP %u: window head %u tail %u freed %u", i, q->parser.head, tail, q->rtc.freed);
-	fuzz_check((int32_t)(q->parser.head - q->rtc.next) >= 0, "QP %u: next %u beyond head %u", i,
-		   q->rtc.next, q->parser.head);
+	fuzz_check((int32_t)(q->parser.head - tail) >= 0 && (int32_t)(tail - q->sq_freed) >= 0 &&
+			   q->parser.head - q->sq_freed <= q->parser.window_mask + 1,
+		   "QP %u: window head %u tail %u freed %u", i, q->parser.head, tail, q->sq_freed);
+	fuzz_check((int32_t)(q->parser.head - q->sq_next) >= 0, "QP %u: next %u beyond head %u", i,
+		   q->sq_next, q->parser.head);
 	fuzz_check(q->ee.new_jobs <= __builtin_popcount(q->ee.job_pending) &&
 			   q->ee.job_pending >> 1 >> q->ee.job_mask == 0 &&
 			   q->ee.job_now <= q->ee.job_mask + 1,

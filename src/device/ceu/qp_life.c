@@ -376,7 +376,7 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	struct hca_qpc image;
 
 	__atomic_store_n(&qp->cfg.local_qpn, 0, __ATOMIC_RELEASE);
-	HCA_COUNT_N(h, CEU, sq_purged, qp->parser.head - hca_una_tail(qp->rrc.una));
+	HCA_COUNT_N(h, CEU, sq_purged, qp->parser.head - hca_una_tail(qp->sq_una));
 	hca_eq_forget_qp(h, qpi);
 	if (qp->cfg.service == HCA_ST_UD)
 		forget_ud(h, qpn);
@@ -416,7 +416,7 @@ apply_sq_psn(struct hca_qp *qp, uint32_t psn)
 {
 	__atomic_store_n(&qp->rtc.next_psn, psn, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->rtc.max_psn, psn, __ATOMIC_RELEASE);
-	__atomic_store_n(&qp->rrc.una, psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->sq_una, psn, __ATOMIC_RELEASE);
 }
 
 /* What stages look at as long as the QP runs, in SQD too. */

@@ -326,8 +326,8 @@ static bool
 draining(const struct hca_qp *qp, uint32_t state)
 {
 	return state == HCA_QPS_SQD &&
-	       hca_una_tail(__atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE)) !=
-		       __atomic_load_n(&qp->rtc.next, __ATOMIC_ACQUIRE);
+	       hca_una_tail(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE)) !=
+		       __atomic_load_n(&qp->sq_next, __ATOMIC_ACQUIRE);
 }
 
 static void
@@ -342,7 +342,7 @@ live_fields(const struct hca_qp *qp, uint32_t state, struct hca_qpc *out)
 	timer = HCA_QPC_MIN_RNR_TIMER(hca_be32_to_cpu(out->rnr_nextrecvpsn));
 	out->next_send_psn = hca_cpu_to_be32(__atomic_load_n(&qp->rtc.next_psn, __ATOMIC_ACQUIRE));
 	out->last_acked_psn =
-		hca_cpu_to_be32(hca_una_psn(__atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE)));
+		hca_cpu_to_be32(hca_una_psn(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE)));
 	out->rnr_nextrecvpsn = hca_cpu_to_be32(
 		HCA_QPC_MAKE_RNR_EPSN(timer, __atomic_load_n(&qp->ee.epsn, __ATOMIC_ACQUIRE)));
 	out->rmsn =

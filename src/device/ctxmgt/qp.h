@@ -130,18 +130,16 @@ struct hca_qp_parser {
 	uint8_t marked;				/* enum hca_parser_marked in parser.h */
 	uint32_t rd_count;	       /* READ/ATOMIC records parsed, gives record.rd_ord */
 	uint32_t list_next, list_prev; /* ready list or record wait list links, QP indexes */
-	uint32_t freed_seen;	       /* rtc.freed up to which `held` has been settled */
-	uint32_t tail_seen;	       /* window tail (rrc.una) last read */
+	uint32_t freed_seen;	       /* sq_freed up to which `held` has been settled */
+	uint32_t tail_seen;	       /* window tail (sq_una) last read */
 	uint16_t held[2];	       /* records in use: one line, full */
 	uint16_t chain_len;	       /* WQEs of this chain walked so far */
 	uint16_t full_polls;	       /* visits since the queue was found over-full */
 	uint64_t full_since;	       /* ns */
 } __rte_cache_aligned;
 
-/* Line 2. Writer: requester_trans. */
+/* Line 2, after sq_next and sq_freed. Writer: requester_trans. */
 struct hca_qp_rtc {
-	uint32_t next;	   /* [pub] window cursor: record being sent */
-	uint32_t freed;	   /* [pub] window cursor: records returned to their pool */
 	uint32_t next_psn; /* [pub] */
 	uint32_t max_psn;  /* [pub] highest PSN sent + 1 */
 	uint32_t bad; /* [pub] window cursor of an error record that stops the QP; with BAD flag */
@@ -161,11 +159,10 @@ struct hca_qp_rtc {
 	uint8_t unreliable;   /* CEU: UC, UD: completes what has been copied */
 	uint8_t failed_seen;  /* encap.req_failed already obeyed, low bits */
 	uint8_t again;	      /* enum hca_again: why it went back last */
-} __rte_cache_aligned;
+};
 
-/* Line 3. Writer: requester_recv. The CEU zeroes it at RST2INIT and sets una at RTR2RTS. */
+/* Line 3, after sq_una. Writer: requester_recv. The CEU zeroes it at RST2INIT. */
 struct hca_qp_rrc {
-	uint64_t una;		 /* [pub] window tail << 32 | unacked_psn: one word, never torn */
 	uint64_t rewind;	 /* [pub] epoch << 32 | enum hca_again << 24 | PSN to go back to */
 	uint32_t rd_done;	 /* [pub] READ/ATOMIC records completed */
 	uint16_t timer_armed;	 /* [pub] an entry is in the wheel */
@@ -178,7 +175,7 @@ struct hca_qp_rrc {
 	uint8_t retries, rnr_retries; /* used since the last progress, against cfg.retry_cnt */
 	uint8_t flags;		      /* [pub] see rrc.h */
 	uint8_t sq_stride_log;	      /* CEU: for the wqe field of CQEs */
-} __rte_cache_aligned;
+};
 
 /* Lines 4-5. Writer: execution_engine. */
 struct hca_qp_ee {
@@ -264,7 +261,15 @@ struct hca_qp_stats {
 struct hca_qp {
 	struct hca_qp_cfg cfg;
 	struct hca_qp_parser parser;
+	/*
+	 * Cursors of the requester in the window, each at the head of its writer's line. The parser
+	 * reads nothing else of a requester: they have this place whatever the transport is.
+	 */
+	uint32_t sq_next __rte_cache_aligned; /* [pub] RTC: window cursor: record being sent */
+	uint32_t sq_freed; /* [pub] RTC: window cursor: records returned to their pool */
 	struct hca_qp_rtc rtc;
+	/* [pub] RRC, of UC and UD RTC, CEU at RTR2RTS: window tail << 32 | unacked_psn */
+	uint64_t sq_una __rte_cache_aligned;
 	struct hca_qp_rrc rrc;
 	struct hca_qp_ee ee;
 	struct hca_qp_encap encap;
@@ -275,8 +280,9 @@ struct hca_qp {
 _Static_assert(sizeof(struct hca_resp_job) == 32, "packed");
 _Static_assert(sizeof(struct hca_qp_cfg) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_parser) <= 128, "at most two lines");
-_Static_assert(sizeof(struct hca_qp_rtc) == 64, "one line");
-_Static_assert(sizeof(struct hca_qp_rrc) == 64, "one line");
+_Static_assert(offsetof(struct hca_qp, sq_una) - offsetof(struct hca_qp, sq_next) == 64,
+	       "one line");
+_Static_assert(offsetof(struct hca_qp, ee) - offsetof(struct hca_qp, sq_una) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_ee) <= 192, "at most three lines");
 _Static_assert(offsetof(struct hca_qp_ee, rq) == 64, "a WRITE touches one line");
 _Static_assert(offsetof(struct hca_qp_ee, owed_psn) == 128, "a SEND two");

@@ -473,7 +473,7 @@ request_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 static inline bool
 is_released(const struct hca_qp *qp, const struct hca_txd *d)
 {
-	uint64_t una = __atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE);
+	uint64_t una = __atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE);
 
 	return hca_psn_diff(d->psn, hca_una_psn(una)) < 0;
 }

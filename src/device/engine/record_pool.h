@@ -12,10 +12,10 @@
  * Of the shared ones an owner (UAR page) may hold only as many as are still free: one that never
  * gives back ends with half of them, two with a third each, and there is always something for who
  * comes next. An owner that is alone may have seven eighths. The parser counts what each
- * QP holds (parser.held) from the window: references enter at head and leave at rtc.freed.
+ * QP holds (parser.held) from the window: references enter at head and leave at sq_freed.
  *
  * Take and settle: parser only. Return: RTC enqueues references on pool->free before it publishes
- * rtc.freed. hca_record_reserve_qp(): CEU only. in_use: anybody, may lag.
+ * sq_freed. hca_record_reserve_qp(): CEU only. in_use: anybody, may lag.
  */
 
 #include <stdbool.h>

@@ -62,7 +62,7 @@ start_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 static bool
 all_acknowledged(const struct hca_qp *qp)
 {
-	return hca_una_psn(qp->rrc.una) == __atomic_load_n(&qp->rtc.max_psn, __ATOMIC_ACQUIRE);
+	return hca_una_psn(qp->sq_una) == __atomic_load_n(&qp->rtc.max_psn, __ATOMIC_ACQUIRE);
 }
 
 /* RTC asked for a timer, or it may have sent while we disarmed. */

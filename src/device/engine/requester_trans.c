@@ -192,7 +192,7 @@ static void
 load(struct hca_rtc_visit *v, struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
-	uint64_t una = __atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE);
+	uint64_t una = __atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE);
 	uint32_t half = (qp->rtc.window_mask + 1) / 2;
 
 	v->h = h;
@@ -201,7 +201,7 @@ load(struct hca_rtc_visit *v, struct hca *h, struct hca_rtc_ctx *ctx, uint32_t q
 	v->last = NULL;
 	v->qpi = qpi;
 	v->generation = qp->cfg.generation;
-	v->next = qp->rtc.next;
+	v->next = qp->sq_next;
 	v->pkt = qp->rtc.pkt;
 	v->head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
 	v->tail = hca_una_tail(una);
@@ -234,7 +234,7 @@ store(struct hca_rtc_visit *v)
 	q->since_ackreq = v->since_ackreq;
 	__atomic_store_n(&q->next_psn, v->next_psn, __ATOMIC_RELEASE);
 	__atomic_store_n(&q->max_psn, v->max_psn, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->next, v->next, __ATOMIC_RELEASE);
+	__atomic_store_n(&v->qp->sq_next, v->next, __ATOMIC_RELEASE);
 }
 
 /* Window cursor of the sent record that holds psn; head: none. */
@@ -283,9 +283,9 @@ return_all(struct hca *h, struct hca_rtc_ctx *ctx)
 void
 hca_rtc_free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 {
-	uint32_t tail = hca_una_tail(__atomic_load_n(&qp->rrc.una, __ATOMIC_ACQUIRE));
+	uint32_t tail = hca_una_tail(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE));
 	uint32_t done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
-	uint32_t freed = qp->rtc.freed, mask = qp->rtc.window_mask;
+	uint32_t freed = qp->sq_freed, mask = qp->rtc.window_mask;
 	const uint32_t *window = qp->rtc.window;
 
 	for (; freed != tail; freed++) {
@@ -295,10 +295,10 @@ hca_rtc_free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp,
 			break;
 		return_record(h, ctx, ref);
 	}
-	if (freed == qp->rtc.freed)
+	if (freed == qp->sq_freed)
 		return;
 	return_all(h, ctx);
-	__atomic_store_n(&qp->rtc.freed, freed, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->sq_freed, freed, __ATOMIC_RELEASE);
 	hca_msg_send(h, HCA_STAGE_RTC, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
 }
 
@@ -629,10 +629,10 @@ purge(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	unlink_qp(h, ctx, qpi);
 	unlink_paced(h, ctx, qpi);
 	hca_rtc_local_abandon(h, ctx, qpi);
-	for (uint32_t i = qp->rtc.freed; i != head; i++)
+	for (uint32_t i = qp->sq_freed; i != head; i++)
 		return_record(h, ctx, qp->rtc.window[i & qp->rtc.window_mask]);
 	return_all(h, ctx);
-	__atomic_store_n(&qp->rtc.freed, head, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->sq_freed, head, __ATOMIC_RELEASE);
 }
 
 static void

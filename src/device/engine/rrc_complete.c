@@ -17,7 +17,7 @@ hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now
 	      struct hca_cq_batch *batch)
 {
 	struct hca_qp *qp = &h->qp[qpi];
-	uint64_t una = __atomic_load_n(&qp->rrc.una, __ATOMIC_RELAXED);
+	uint64_t una = __atomic_load_n(&qp->sq_una, __ATOMIC_RELAXED);
 
 	/* A run touches one CQ; its CQEs must be published before the batch that names it ends. */
 	if (unlikely(batch->n == HCA_CQ_BATCH))
@@ -49,7 +49,8 @@ publish(struct hca_rrc_run *run)
 		if (run->tail != run->old_tail)
 			run->msg |= HCA_MSG_RELEASE;
 		__atomic_store_n(&q->rd_done, run->rd_done, __ATOMIC_RELEASE);
-		__atomic_store_n(&q->una, (uint64_t)run->tail << 32 | run->upsn, __ATOMIC_RELEASE);
+		__atomic_store_n(&run->qp->sq_una, (uint64_t)run->tail << 32 | run->upsn,
+				 __ATOMIC_RELEASE);
 		run->old_tail = run->tail;
 		run->old_upsn = run->upsn;
 	}
@@ -392,7 +393,7 @@ hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome)
 void
 hca_rrc_flush(struct hca_rrc_run *run)
 {
-	uint32_t next = __atomic_load_n(&run->qp->rtc.next, __ATOMIC_ACQUIRE), n = 0;
+	uint32_t next = __atomic_load_n(&run->qp->sq_next, __ATOMIC_ACQUIRE), n = 0;
 
 	/* What was executed before the QP failed for a reason of its own has succeeded. */
 	if (!(run->qp->rrc.flags & HCA_RRC_DEAD))

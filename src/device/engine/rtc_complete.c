@@ -38,7 +38,7 @@ record_at(const struct completer *c, uint32_t cursor)
 static void
 publish(struct completer *c)
 {
-	__atomic_store_n(&c->qp->rrc.una, (uint64_t)c->tail << 32 | c->upsn, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->qp->sq_una, (uint64_t)c->tail << 32 | c->upsn, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < c->pending; i++)
 		hca_cq_publish(c->cqe[i].cqe, c->cqe[i].last_word);
 	c->pending = 0;
@@ -110,7 +110,7 @@ pass(struct completer *c, const struct hca_record *r)
 static void
 complete_copied(struct completer *c, uint32_t done)
 {
-	uint32_t next = c->qp->rtc.next;
+	uint32_t next = c->qp->sq_next;
 
 	for (; c->tail != next; c->tail++) {
 		const struct hca_record *r = record_at(c, c->tail);
@@ -129,7 +129,7 @@ complete_copied(struct completer *c, uint32_t done)
 static void
 flush(struct completer *c)
 {
-	uint32_t next = c->qp->rtc.next;
+	uint32_t next = c->qp->sq_next;
 
 	for (; (int32_t)(next - c->tail) > 0; c->flushed++) {
 		const struct hca_record *r = record_at(c, c->tail);
@@ -159,7 +159,7 @@ fail(struct completer *c)
 	pass(c, r);
 	q->flags &= ~HCA_RTC_BAD;
 	/* What was sent is gone; what is sent after SQE uses PSNs of its own. */
-	__atomic_store_n(&q->next, head, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->qp->sq_next, head, __ATOMIC_RELEASE);
 	q->pkt = 0;
 	__atomic_store_n(&q->next_psn, q->max_psn, __ATOMIC_RELEASE);
 	for (uint32_t i = c->tail; i != head; i++) {
@@ -195,7 +195,7 @@ hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint
 	/* Encap stores a failure before the sequence that covers it. */
 	done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
 	note_failure(h, qp, qpi);
-	una = qp->rrc.una;
+	una = qp->sq_una;
 	c.h = h;
 	c.ctx = ctx;
 	c.qp = qp;

@@ -95,7 +95,7 @@ static void
 settle_freed(struct hca *h, struct hca_qp *qp)
 {
 	struct hca_qp_parser *p = &qp->parser;
-	uint32_t freed = __atomic_load_n(&qp->rtc.freed, __ATOMIC_ACQUIRE);
+	uint32_t freed = __atomic_load_n(&qp->sq_freed, __ATOMIC_ACQUIRE);
 	uint32_t n = freed - p->freed_seen, full = 0;
 
 	if (n == 0)
@@ -521,7 +521,7 @@ static enum visit_end
 look_for_room(struct hca *h, struct visit *v, uint64_t now)
 {
 	struct hca_qp_parser *p = v->p;
-	uint64_t una = __atomic_load_n(&v->qp->rrc.una, __ATOMIC_ACQUIRE);
+	uint64_t una = __atomic_load_n(&v->qp->sq_una, __ATOMIC_ACQUIRE);
 
 	p->tail_seen = hca_una_tail(una);
 	settle_freed(h, v->qp);

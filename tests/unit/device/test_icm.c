@@ -315,7 +315,7 @@ qp_is_written_back(void **state)
 	assert_int_equal(hca_be32_to_cpu(qpc(r, 5)->next_send_psn), 0xabcdef);
 	/* The engine advances; the copy in ICM follows at the query. */
 	qp->rtc.next_psn = qp->rtc.max_psn = 0xabcdf5;
-	qp->rrc.una = 0xabcdf2;
+	qp->sq_una = 0xabcdf2;
 	qp->ee.epsn = 0x654399;
 	assert_int_equal(hca_be32_to_cpu(qpc(r, 5)->next_send_psn), 0xabcdef);
 	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_QP, RIG_QPN(5)), HCA_STAT_OK);

@@ -73,7 +73,7 @@ ladder_fills_the_store(void **state)
 	assert_int_equal(rig_to_rts(r, QPI), HCA_STAT_OK);
 	assert_int_equal(q->rtc.next_psn, 0xabcdef);
 	assert_int_equal(q->rtc.max_psn, 0xabcdef);
-	assert_int_equal(q->rrc.una, 0xabcdef);
+	assert_int_equal(q->sq_una, 0xabcdef);
 	assert_int_equal(q->cfg.retry_cnt, 7);
 	assert_int_equal(q->cfg.ack_timeout, 14);
 	assert_int_equal(q->cfg.max_rd_atomic, 4);

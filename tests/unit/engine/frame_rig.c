@@ -115,7 +115,7 @@ make_qp(struct frame_rig *r)
 	memcpy(&r->qp->cfg.peer_ip4, "\x0a\0\0\x02", 4);
 	memcpy(&r->qp->cfg.own_ip4, "\x0a\0\0\x01", 4);
 	memcpy(r->qp->addr.peer_gid[0], path.dip, 16);
-	r->qp->rrc.una = FR_PSN;
+	r->qp->sq_una = FR_PSN;
 	assert_int_equal(hca_roce_template_fill(&path, &r->qp->encap.tmpl), 0);
 	r->block.second = &r->second;
 	r->qp->cfg.block = &r->block;

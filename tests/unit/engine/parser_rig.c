@@ -119,16 +119,16 @@ complete(struct fx *fx, uint32_t qpi, uint32_t n)
 {
 	struct hca_qp *qp = &fx->h->qp[qpi];
 
-	assert_true(qp->parser.head - qp->rtc.freed >= n);
+	assert_true(qp->parser.head - qp->sq_freed >= n);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t ref = qp->parser.window[(qp->rtc.freed + i) & qp->parser.window_mask];
+		uint32_t ref = qp->parser.window[(qp->sq_freed + i) & qp->parser.window_mask];
 		struct hca_record_pool *pool =
 			ref & HCA_RECREF_FULL ? &fx->h->rec_full : &fx->h->rec;
 
 		assert_int_equal(rte_ring_sp_enqueue_elem(pool->free, &ref, sizeof(ref)), 0);
 	}
-	qp->rtc.freed += n;
-	qp->rrc.una = (uint64_t)qp->rtc.freed << 32;
+	qp->sq_freed += n;
+	qp->sq_una = (uint64_t)qp->sq_freed << 32;
 	hca_msg_send(fx->h, HCA_STAGE_RTC, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
 }
 

@@ -111,7 +111,7 @@ make_qp(struct rig *r)
 	qp->cfg.max_rd_atomic = 4;
 	qp->rrc.sq_stride_log = RIG_STRIDE_LOG;
 	qp->rtc.next_psn = qp->rtc.max_psn = RIG_PSN;
-	qp->rrc.una = RIG_PSN;
+	qp->sq_una = RIG_PSN;
 }
 
 int
@@ -201,7 +201,7 @@ enter(struct rig *r, struct hca_record_pool *p, uint8_t op, uint32_t len, uint8_
 		qp->parser.rd_count++;
 	}
 	rec->sge = (struct hca_sge){RIG_VA, RIG_KEY, len};
-	assert_true(qp->parser.head - qp->rtc.freed < RIG_WINDOW);
+	assert_true(qp->parser.head - qp->sq_freed < RIG_WINDOW);
 	qp->parser.window[qp->parser.head & qp->parser.window_mask] = ref;
 	qp->parser.head++;
 	hca_msg_send(r->h, HCA_STAGE_PARSER, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_NEW);
@@ -331,13 +331,13 @@ rig_cqes(const struct rig *r)
 uint32_t
 rig_tail(const struct rig *r)
 {
-	return hca_una_tail(r->qp->rrc.una);
+	return hca_una_tail(r->qp->sq_una);
 }
 
 uint32_t
 rig_una(const struct rig *r)
 {
-	return hca_una_psn(r->qp->rrc.una);
+	return hca_una_psn(r->qp->sq_una);
 }
 
 uint32_t

@@ -352,7 +352,7 @@ released(void **state)
 	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_RTC, FR_QPI), 0);
 	assert_int_equal(r->qp->encap.req_done_seq, 9);
 	/* across the wrap of PSNs */
-	r->qp->rrc.una = 2;
+	r->qp->sq_una = 2;
 	frame_rig_request(r, frame_rig_txd(r, HCA_BTH_RC_SEND_ONLY, 0xffffff, 64));
 	assert_int_equal(r->frames, 0);
 	frame_rig_request(r, frame_rig_txd(r, HCA_BTH_RC_SEND_ONLY, 2, 64));

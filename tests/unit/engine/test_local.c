@@ -109,7 +109,7 @@ static void
 expect_empty(struct rig *r)
 {
 	run(r);
-	assert_int_equal(r->qp->rtc.freed, r->qp->parser.head);
+	assert_int_equal(r->qp->sq_freed, r->qp->parser.head);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 0);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
 }

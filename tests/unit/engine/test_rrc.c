@@ -32,7 +32,7 @@ static void
 expect_empty(struct rig *r)
 {
 	rig_send(r, 2);
-	assert_int_equal(r->qp->rtc.freed, r->qp->parser.head);
+	assert_int_equal(r->qp->sq_freed, r->qp->parser.head);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 0);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
 }
@@ -105,7 +105,7 @@ test_ghosts(void **state)
 	post_writes(r, 4);
 	rig_send(r, 1);
 	rig_ack(r, rig_psn(0), ACK);
-	una = r->qp->rrc.una;
+	una = r->qp->sq_una;
 	rig_ack(r, rig_psn(0), ACK);
 	assert_int_equal(RIG_COUNTER(r, RRC, req_duplicate_ack), 1);
 	for (unsigned int i = 0; i < RTE_DIM(far); i++) {
@@ -125,7 +125,7 @@ test_ghosts(void **state)
 	rig_ack(r, rig_psn(1), HCA_NAK_SYNDROME(5));
 	rig_ack(r, rig_psn(1), HCA_NAK_SYNDROME(HCA_NAK_INVALID_RD_REQ));
 	assert_int_equal(RIG_COUNTER(r, RRC, req_bad_response), 4);
-	assert_int_equal(r->qp->rrc.una, una);
+	assert_int_equal(r->qp->sq_una, una);
 	assert_int_equal(rig_cqes(r), 1);
 	assert_int_equal(rig_state(r), HCA_QPS_RTS);
 	assert_int_equal(rig_send(r, 2), 0);

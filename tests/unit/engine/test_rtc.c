@@ -20,7 +20,7 @@ ackreq(const struct rig *r, unsigned int i)
 static void
 set_una(struct rig *r, uint32_t tail, uint32_t psn)
 {
-	r->qp->rrc.una = (uint64_t)tail << 32 | psn;
+	r->qp->sq_una = (uint64_t)tail << 32 | psn;
 	hca_msg_send(r->h, HCA_STAGE_RRC, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_RELEASE);
 }
 
@@ -414,7 +414,7 @@ test_release_overtakes(void **state)
 	set_una(r, 4, rig_psn(8));
 	rewind_to(r, rig_psn(2));
 	assert_int_equal(rig_send(r, 2), 0);
-	assert_int_equal(r->qp->rtc.next, 4);
+	assert_int_equal(r->qp->sq_next, 4);
 	rig_post(r, WRITE, 8, 0);
 	assert_int_equal(rig_send(r, 1), 1);
 	assert_int_equal(r->txd[0].psn, rig_psn(8));
@@ -511,17 +511,17 @@ test_flush_and_return(void **state)
 	r->qp->cfg.state = HCA_QPS_ERR;
 	hca_msg_send(r->h, HCA_STAGE_EE, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
 	hca_rtc_poll(r->h, r->now, 32);
-	assert_int_equal(r->qp->rtc.next, 4);
+	assert_int_equal(r->qp->sq_next, 4);
 	assert_true(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_RRC, RIG_QPI) & HCA_MSG_BAD);
 	/* RRC is done, but encap has not finished the two descriptors: no record is freed yet */
 	set_una(r, 4, rig_psn(2));
 	hca_rtc_poll(r->h, r->now, 32);
-	assert_int_equal(r->qp->rtc.freed, 0);
+	assert_int_equal(r->qp->sq_freed, 0);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 3);
 	assert_int_equal(rig_send(r, 0), 2);
 	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_COPIED);
 	hca_rtc_poll(r->h, r->now, 32);
-	assert_int_equal(r->qp->rtc.freed, 4);
+	assert_int_equal(r->qp->sq_freed, 4);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 0);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
 	assert_true(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_PARSER, RIG_QPI) & HCA_MSG_FREED);

@@ -210,22 +210,22 @@ test_everything_gets_done(void **state)
 		uint32_t i = (uint32_t)(round * 7 / 3) % 4;
 		struct hca_qp *qp = &fx->h->qp[i + 1];
 
-		if (posted[i] - qp->rtc.freed <= 11) {
+		if (posted[i] - qp->sq_freed <= 11) {
 			post_chain_qp(fx, i + 1, posted[i], 5);
 			posted[i] += 5;
 		}
 		poll_parser(fx);
 		qp = &fx->h->qp[(i + 1) % 4 + 1];
-		complete(fx, (i + 1) % 4 + 1, RTE_MIN(qp->parser.head - qp->rtc.freed, 2u));
+		complete(fx, (i + 1) % 4 + 1, RTE_MIN(qp->parser.head - qp->sq_freed, 2u));
 	}
 	for (int round = 0; round < 200; round++)
 		for (uint32_t i = 1; i <= 4; i++) {
-			complete(fx, i, fx->h->qp[i].parser.head - fx->h->qp[i].rtc.freed);
+			complete(fx, i, fx->h->qp[i].parser.head - fx->h->qp[i].sq_freed);
 			poll_parser(fx);
 		}
 	for (uint32_t i = 0; i < 4; i++) {
 		assert_true(posted[i] > 100);
-		assert_int_equal(fx->h->qp[i + 1].rtc.freed, posted[i]);
+		assert_int_equal(fx->h->qp[i + 1].sq_freed, posted[i]);
 		assert_int_equal(fx->h->qp[i + 1].parser.held[0], 0);
 	}
 	assert_int_equal(fx->h->rec.shared_used, 0);
@@ -316,13 +316,13 @@ test_purge(void **state)
 		assert_int_equal(fx->h->line[HCA_STAGE_PARSER].purge_ack, gone);
 		assert_int_equal(fx->h->qp[gone].parser.held[0], 0);
 		assert_int_equal(fx->h->qp[gone].parser.flags, 0);
-		complete(fx, gone, fx->h->qp[gone].parser.head - fx->h->qp[gone].rtc.freed);
+		complete(fx, gone, fx->h->qp[gone].parser.head - fx->h->qp[gone].sq_freed);
 		/* the others finish */
 		for (int round = 0; round < 30; round++)
 			for (uint32_t i = 1; i <= 4; i++) {
 				if (i == gone)
 					continue;
-				complete(fx, i, fx->h->qp[i].parser.head - fx->h->qp[i].rtc.freed);
+				complete(fx, i, fx->h->qp[i].parser.head - fx->h->qp[i].sq_freed);
 				poll_parser(fx);
 			}
 		for (uint32_t i = 1; i <= 4; i++)
@@ -330,7 +330,7 @@ test_purge(void **state)
 		assert_int_equal(fx->h->rec.shared_used, 0);
 		assert_int_equal(hca_record_pool_in_use(&fx->h->rec), 0);
 		/* reset the QP as the CEU does */
-		fx->h->qp[gone].parser.freed_seen = fx->h->qp[gone].rtc.freed;
+		fx->h->qp[gone].parser.freed_seen = fx->h->qp[gone].sq_freed;
 		fx->h->qp[gone].cfg.state = HCA_QPS_RTS;
 	}
 }
