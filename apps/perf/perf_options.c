@@ -279,7 +279,7 @@ parse_number(const char *option, const char *text, uint64_t min, uint64_t max, u
 static int
 parse_u32(const char *option, const char *text, uint64_t min, uint64_t max, uint32_t *out)
 {
-	uint64_t value;
+	uint64_t value = 0;
 	int rc = parse_number(option, text, min, max, &value);
 
 	if (rc == 0)
