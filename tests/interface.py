@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of docs/interface.md, made from the headers of src/abi.
+"""The tables of docs/interface.md, made from the headers of src/abi (or others of src).
 
 A table stands below a line that says what it is made of:
 
@@ -14,7 +14,7 @@ import re
 import sys
 
 PAGE = 'docs/interface.md'
-MARK = re.compile(r'<!-- (struct )?(\w+), (abi_\w+\.h)(?:: ([^>]*))? -->\n\n?')
+MARK = re.compile(r'<!-- (struct )?(\w+), ([\w/]+\.h)(?:: ([^>]*))? -->\n\n?')
 MEMBER = re.compile(r'^\t+(?:const )?(?:struct )?(\w+) (\w+)((?:\[[^\]]*\])?);[ \t]*'
                     r'(?:/\*(.*?)\*/)?', re.M | re.S)
 OFFSET = re.compile(r'^([0-9A-F]{2,3}h)\s*(\[[0-9A-F]+h\])?\s*')
@@ -49,7 +49,7 @@ def list_rows(text, name, headings):
     columns = [word.strip() for word in headings.split(',')]
     yield tuple(columns)
     body = re.search(r'#define ' + name + r'\(X\)((?:[^\n]*\\\n)*[^\n]*)', text).group(1)
-    for row in re.findall(r'\bX\(((?:"[^"]*"|[^")])*)\)', body.replace('\\\n', ' ')):
+    for row in re.findall(r'\bX\(((?:"[^"]*"|\([^()]*\)|[^"()])*)\)', body.replace('\\\n', ' ')):
         words = arguments(row)
         cells = ['`%s`' % words[0]] + [word.strip('"').replace(' |', ',') for word in words[1:]]
         cells = cells[:len(columns)]
@@ -57,7 +57,8 @@ def list_rows(text, name, headings):
 
 
 def table(root, match):
-    with open(os.path.join(root, 'src/abi', match.group(3)), encoding='utf-8') as file:
+    path = match.group(3) if '/' in match.group(3) else 'abi/' + match.group(3)
+    with open(os.path.join(root, 'src', path), encoding='utf-8') as file:
         text = file.read()
     rows = list(struct_rows(text, match.group(2)) if match.group(1) else
                 list_rows(text, match.group(2), match.group(4)))
