@@ -34,7 +34,7 @@ table_len(hca_be32 device, uint32_t own)
 	return len < own ? len : own;
 }
 
-/* The default P_Key is there from the start. */
+/* The default P_Key exists from the start. */
 int
 driver_addr_init(struct hca_driver *drv)
 {
@@ -105,9 +105,7 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 	return err;
 }
 
-/*
- * The address is not ours any more. QPs that use it go on: what they do is their owners' business.
- */
+/* QPs that use the address are not changed: that is their owners' decision. */
 int
 hca_driver_clear_gid(struct hca_driver *drv, uint32_t index)
 {
@@ -181,8 +179,8 @@ hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_
 }
 
 /*
- * The device retargets its QPs; the table, which would outlive what the kernel knows, stays as it
- * is.
+ * The device changes its QPs. The table is not changed: its entry would outlive what the kernel
+ * knows.
  */
 int
 hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uint8_t gid[16],
@@ -230,7 +228,7 @@ own_mac(const struct hca_driver *drv, const uint8_t dgid[16], uint8_t mac[6])
 	return false;
 }
 
-/* What needs nobody to be asked. */
+/* Addresses that need no resolution. */
 static bool
 known_mac(const struct hca_driver *drv, const uint8_t dgid[16], uint8_t mac[6])
 {
@@ -295,7 +293,7 @@ gid_text(const uint8_t gid[16], char text[INET6_ADDRSTRLEN])
 	return text;
 }
 
-/* The source entry and both MAC addresses of a path. */
+/* Fill in the source entry and both MAC addresses of a path. */
 static int
 resolve(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
 	const struct driver_answer *told, const struct driver_gid **source, uint8_t dmac[6])

@@ -49,7 +49,7 @@ driver_random_next(struct driver_random *random)
 {
 	uint64_t z;
 
-	/* requests of up to 256 bytes are neither interrupted nor cut short */
+	/* requests of up to 256 bytes are never interrupted or truncated */
 	if (random->seed == 0 && getrandom(&z, sizeof(z), 0) == (ssize_t)sizeof(z))
 		return z;
 	random->state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
@@ -152,7 +152,7 @@ driver_ranges_free(struct driver_ranges *ranges)
 	memset(ranges, 0, sizeof(*ranges));
 }
 
-/* First free range of that size; there is one. */
+/* The first free range of that size, which exists. */
 static uint32_t
 find_free(const struct driver_ranges *ranges, uint32_t log)
 {

@@ -21,7 +21,7 @@ close_fd(int *fd)
 	*fd = -1;
 }
 
-/* A free slot of the channel table; under event_lock, as all that touches the table. */
+/* A free slot of the channel table; event_lock held, as for all uses of the table. */
 static int
 find_slot(struct hca_client *client, uint32_t *slot)
 {
@@ -57,7 +57,7 @@ open_channel(struct hca_client *client, uint32_t *channel, int *read_fd)
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		return driver_fail(-errno, "pipe: %s", strerror(errno));
 	fcntl(fds[1], F_SETFL, O_NONBLOCK);
-	/* As many events as there is room for without asking; what does not fit waits. */
+	/* As large as is allowed without privileges; events that do not fit are delayed. */
 	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES);
 	pthread_mutex_lock(&drv->event_lock);
 	err = find_slot(client, channel);
@@ -74,7 +74,7 @@ open_channel(struct hca_client *client, uint32_t *channel, int *read_fd)
 	return 0;
 }
 
-/* Doorbells of the page's last owner must not ring for the next one. */
+/* Clear doorbells of the page's previous owner. */
 static void
 clear_uar(struct hca_client *client)
 {
@@ -124,7 +124,10 @@ err_unlock:
 	return err;
 }
 
-/* One command for all a client has, where the device knows that; else object by object. */
+/*
+ * Destroy all objects of a client with one command, if the device supports it; otherwise one by
+ * one.
+ */
 static bool
 close_domain(struct hca_driver *drv, const struct hca_client *client)
 {
@@ -133,7 +136,7 @@ close_domain(struct hca_driver *drv, const struct hca_client *client)
 	return driver_command_bare(drv, HCA_CMD_CLOSE_DOMAIN, 0, client->uar, 0) == 0;
 }
 
-/* The lists shrink from their heads; each release unlinks. */
+/* Each release unlinks the head of its list. */
 static void
 release_objects(struct hca_driver *drv, struct hca_client *client)
 {
@@ -296,7 +299,7 @@ hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
 	uint32_t sq = hca_be32_to_cpu(lim->sq_sg);
 	uint32_t rd = hca_be32_to_cpu(lim->rd_atomic);
 
-	pthread_mutex_lock(&drv->lock); /* what others leave changes */
+	pthread_mutex_lock(&drv->lock); /* the share depends on what other clients have */
 	*info = (struct hca_ctl_info){
 		.board_id = drv->board_id,
 		.uar_page = client->uar,
@@ -350,7 +353,7 @@ hca_client_query_port(struct hca_client *client, uint32_t port, struct hca_ctl_p
 
 /* --- protection domains --- */
 
-/* Where the PD hangs, or would: numbers of one client differ in their upper bits only. */
+/* Place of a PD in its list. Numbers of one client differ only in their upper bits. */
 static struct driver_pd **
 pd_link(struct hca_client *client, uint32_t pdn)
 {
@@ -444,7 +447,8 @@ hca_client_create_channel(struct hca_client *client, uint32_t *channel, int *fd)
 	int err;
 
 	pthread_mutex_lock(&drv->lock);
-	if (quota != 0 && client->count_channels > quota) /* the asynchronous one is free */
+	/* the asynchronous channel is not counted */
+	if (quota != 0 && client->count_channels > quota)
 		err = driver_fail(-ENOMEM, "the client has its %u channels ([quota] channels)",
 				  quota);
 	else

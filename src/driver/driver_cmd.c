@@ -76,7 +76,7 @@ now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Let the device run until (*word & mask) == 0. */
+/* Let the device run until (*word & mask) == 0, or the command times out. */
 static int
 wait_clear(struct hca_driver *drv, volatile uint32_t *word, uint32_t mask)
 {

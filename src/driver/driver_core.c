@@ -21,7 +21,7 @@ limit_log(uint32_t wanted, uint32_t device)
 	return wanted != 0 && wanted < device ? wanted : device;
 }
 
-/* The arena is one piece, so that the device needs one window for all the driver's memory. */
+/* The arena is one piece, so that one window covers all of the driver's memory. */
 static int
 alloc_arena(struct hca_driver *drv, size_t bytes)
 {
@@ -57,7 +57,7 @@ free_arena(struct hca_driver *drv)
 	drv->arena = NULL;
 }
 
-/* Mailboxes first: the limits that size the rest come through them. */
+/* The mailboxes come first: the limits that determine the other sizes are read through them. */
 static void
 place_mailboxes(struct hca_driver *drv)
 {
@@ -127,7 +127,7 @@ choose_sizes(struct hca_driver *drv)
 	return 0;
 }
 
-/* Mailboxes, EQs, ICM behind each other */
+/* Mailboxes, EQs and ICM, one after another */
 static int
 place_tables(struct hca_driver *drv)
 {
@@ -309,7 +309,10 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 	usage->srqs = drv->srq_ids.used;
 	usage->xrcds = drv->xrcd_ids.used;
 	usage->mtts = drv->mtt_ranges.used;
-	/* the object and malloc's header, its place in the table, its number's tag, the context */
+	/*
+	 * the object and malloc's header, its entry in the table, the tag of its number, the
+	 * context
+	 */
 	usage->qp_bytes = sizeof(struct driver_qp) + 2 * sizeof(void *) + sizeof(*drv->qps) +
 			  sizeof(*drv->qp_ids.tag) + HCA_QPC_SIZE;
 	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++) {

@@ -13,7 +13,7 @@
 #include "driver_types.h"
 
 #define BUSY_POLLS 16u
-#define FEW 8u /* events that a worker forwards itself */
+#define FEW 8u /* limit of events that a worker forwards itself */
 
 static int
 create_eq(struct hca_driver *drv, uint32_t eqn)
@@ -72,7 +72,10 @@ driver_eq_destroy_all(struct hca_driver *drv)
 
 /* --- forwarding; event_lock held --- */
 
-/* False: the pipe is full, and nothing was written. A pipe nobody reads swallows events. */
+/*
+ * Write n records. False: the pipe is full, and nothing was written. A pipe without a reader drops
+ * events.
+ */
 static bool
 write_events(const struct hca_client *client, uint32_t channel, const struct hca_ctl_event *event,
 	     uint32_t n)
@@ -100,7 +103,7 @@ send_event(const struct hca_client *client, uint32_t channel, uint32_t type, uin
 	return false;
 }
 
-/* Found full since the debts are being looked at: not asked again. */
+/* The pipe was found full in the current pass over delayed events: do not try again. */
 static bool
 is_full(const struct hca_client *client, uint32_t channel)
 {
@@ -119,7 +122,8 @@ owe(struct hca_driver *drv, uint32_t *owed, uint32_t type)
 }
 
 /*
- * All that is due on the channel of the first one, in one write: less than PIPE_BUF, so not torn.
+ * Write all collected events of the first one's channel at once: less than PIPE_BUF, so the write
+ * is atomic.
  */
 static void
 send_channel(struct hca_driver *drv, struct driver_due *first, uint32_t n)
@@ -139,7 +143,7 @@ send_channel(struct hca_driver *drv, struct driver_due *first, uint32_t n)
 
 		if (d->client != client || d->channel != channel)
 			continue;
-		/* No room for all of them: one after the other until it is full. */
+		/* not enough room for all: one by one until it is full */
 		full = !sent && (full || !write_events(client, channel, &d->event, 1));
 		if (full)
 			owe(drv, d->owed, d->event.type);
@@ -147,7 +151,7 @@ send_channel(struct hca_driver *drv, struct driver_due *first, uint32_t n)
 	}
 }
 
-/* Whatever has been put aside is written. */
+/* Write all collected events. */
 static void
 send_due(struct hca_driver *drv)
 {
@@ -168,7 +172,7 @@ send_later(struct hca_client *client, uint32_t channel, uint32_t *owed,
 	drv->due[drv->num_due++] = (struct driver_due){client, owed, channel, *event};
 }
 
-/* What concerns everybody: the port, the device */
+/* Events for all clients: about the port, about the device */
 static void
 send_to_all(struct hca_driver *drv, const struct hca_eqe *eqe)
 {
@@ -201,7 +205,7 @@ driver_port_event(struct hca_driver *drv, uint32_t type)
 	pthread_mutex_unlock(&drv->event_lock);
 }
 
-/* The device answered no command any more: it cannot say so itself. */
+/* Report a device that no longer answers commands, and so cannot report it itself. */
 void
 driver_dead_event(struct hca_driver *drv)
 {
@@ -241,7 +245,7 @@ forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 		send_to_all(drv, eqe);
 		break;
 	case HCA_EVENT_CMD:	    /* commands are polled */
-	case HCA_EVENT_EQ_OVERFLOW: /* the device parks what does not fit */
+	case HCA_EVENT_EQ_OVERFLOW: /* the device delays what does not fit */
 		break;
 	default:
 		qp = drv->qps[object & (drv->qp_ids.count - 1)];
@@ -285,7 +289,7 @@ driver_eq_drain(struct hca_driver *drv)
 	return done;
 }
 
-/* Send again what an object is owed; true: nothing is left. */
+/* Write the delayed events of an object; true: none is left. */
 static bool
 pay(const struct hca_client *client, uint32_t *owed, uint32_t comp_channel, uint32_t object,
     uint32_t subtype)
@@ -321,7 +325,9 @@ pay_all(struct hca_driver *drv)
 	}
 }
 
-/* Debts, of which there may be one per object, wait while there is news, but not for ever. */
+/*
+ * Delayed events, up to one per object and type, wait while there are new events, but not for ever.
+ */
 static unsigned int
 poll_all(struct hca_driver *drv)
 {
@@ -355,7 +361,7 @@ hca_driver_poll_wait(struct hca_driver *drv)
 	return done;
 }
 
-/* EQEs to be forwarded; more than FEW: too many, or not for a worker. */
+/* Number of EQEs to forward; more than FEW: too many, or not for a worker. */
 static uint32_t
 count_few(const struct hca_driver *drv)
 {
@@ -372,7 +378,7 @@ count_few(const struct hca_driver *drv)
 				break;
 			if (eqe->type == HCA_EVENT_LOCAL_CATAS ||
 			    eqe->type == HCA_EVENT_PORT_CHANGE)
-				return FEW + 1; /* a write per client */
+				return FEW + 1; /* needs a write per client */
 		}
 	}
 	return n;

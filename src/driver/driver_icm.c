@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ICM: the tables of contexts the device keeps in host memory. Each area lies in one address space
- * of the driver's making; its memory is part of the arena and is shown to the device (MAP_ICM,
- * table 3-2-13) chunk by chunk, at first use.
+ * ICM: the device's tables of contexts in host memory. Each area has an address space chosen by the
+ * driver; its memory is part of the arena and is mapped for the device (MAP_ICM, table 3-2-13) in
+ * chunks, at first use.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@ area_bytes(const struct driver_icm *icm)
 	return (bytes + icm->chunk_bytes - 1) / icm->chunk_bytes * icm->chunk_bytes;
 }
 
-/* Places for all areas behind arena_offset; returns the first byte behind them. */
+/* Place all areas from arena_offset on; returns the offset after them. */
 uint64_t
 driver_icm_layout(struct hca_driver *drv, uint64_t arena_offset)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What there is, for operators: lists read piece by piece under the driver's lock. */
+/* Lists of objects for operators, read piecewise under the driver's lock. */
 
 #include <errno.h>
 #include <string.h>
@@ -35,7 +35,7 @@ next_client(const struct hca_driver *drv, uint32_t from)
 	return best;
 }
 
-/* The list is in the order they came; there are few. */
+/* The list is in the order of creation, and short. */
 unsigned int
 hca_driver_list_clients(struct hca_driver *drv, uint32_t from, struct hca_driver_client_info *out,
 			unsigned int max)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Multicast groups: the device has a table of them, each with a few places. Who has how many of
- * both is kept here, so that no client and no user takes them all.
+ * Multicast groups: the device has a table of them, each with a small number of members. The driver
+ * counts both per client and user, so that none can take all.
  */
 
 #include <errno.h>
@@ -11,14 +11,14 @@
 
 #include "driver_types.h"
 
-/* A group somebody is in */
+/* A group with members */
 struct driver_group {
 	struct driver_group *next;
 	uint8_t mgid[16];
 	uint32_t members;
 };
 
-/* A QP in a group */
+/* Membership of a QP in a group */
 struct driver_member {
 	struct driver_member *next; /* of the same QP */
 	struct driver_group *group;
@@ -50,7 +50,7 @@ find_group(struct hca_driver *drv, const uint8_t mgid[16])
 	return g;
 }
 
-/* How many of the client's QPs are in the group */
+/* Number of the client's QPs in the group */
 static uint32_t
 members_of(const struct hca_client *client, const struct driver_group *g)
 {
@@ -72,7 +72,7 @@ find_member(struct driver_qp *qp, const struct driver_group *g)
 	return link;
 }
 
-/* Places of one group are shared as everything is. */
+/* Members of one group are shared by the general rule. */
 static int
 judge_places(const struct hca_client *client, const struct driver_group *g, uint32_t own)
 {
@@ -81,7 +81,7 @@ judge_places(const struct hca_client *client, const struct driver_group *g, uint
 	uint32_t left = all > g->members ? all - g->members : 0, most;
 
 	if (q->user_share == 0 || q->client_share == 0 || left == 0)
-		return 0; /* a full one the device refuses */
+		return 0; /* the device refuses if the group is full */
 	for (const struct hca_client *c = client->drv->clients; c != NULL; c = c->next)
 		user += c->user == client->user ? members_of(c, g) : 0;
 	most = (user + left) * q->user_share / 100;

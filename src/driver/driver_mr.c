@@ -10,7 +10,7 @@
 #define MIN_PAGE_LOG HCA_MIN_PAGE_LOG
 #define HUGE_PAGE_LOG 21u
 #define MAX_PAGE_LOG HCA_MAX_PAGE_LOG
-#define MANY_PAGES 4096u /* a region of more pages is given larger ones */
+#define MANY_PAGES 4096u /* a region of more pages uses larger pages */
 #define KEY_RANDOM_BITS 7u
 #define KEY_TAG_BITS 8u
 
@@ -25,7 +25,7 @@ pages_of(uint64_t va, uint64_t length, uint32_t log)
 {
 	uint64_t in_page = va & ((UINT64_C(1) << log) - 1);
 
-	/* in two steps: in_page + length may not fit */
+	/* in two steps: in_page + length may overflow */
 	return ((length - 1) >> log) + 1 +
 	       ((in_page + ((length - 1) & ((UINT64_C(1) << log) - 1))) >> log);
 }
@@ -57,7 +57,7 @@ driver_mr_check(const struct hca_ctl_mr *mr)
 	return 0;
 }
 
-/* A consecutive region: pages as small as fit the MTT well and stay inside the owner's memory. */
+/* A consecutive region: use pages that need few MTT entries and lie inside the owner's memory. */
 static void
 choose_pages(const struct hca_client *owner, const struct hca_ctl_mr *mr, struct page_source *pages)
 {
@@ -172,7 +172,7 @@ driver_mr_write_mpt(struct hca_driver *drv, const struct driver_mr *region)
 	mpt->page_size = hca_cpu_to_be32(1u << region->page_log);
 	mpt->key = hca_cpu_to_be32(region->key);
 	mpt->pd = hca_cpu_to_be32(region->pdn);
-	/* zero-based: counted from 0, the memory is the same */
+	/* zero-based: the address is 0, the memory is the same */
 	if ((region->access & HCA_ACCESS_ZERO_BASED) == 0)
 		mpt->start = hca_cpu_to_be64(region->va);
 	mpt->length = hca_cpu_to_be64(region->length);
@@ -221,7 +221,7 @@ driver_mr_take_mtts(struct hca_driver *drv, uint32_t log, uint32_t *mtt)
 	return err;
 }
 
-/* Numbers of a region: MPT index with a fresh key, MTT range, both mapped in ICM. */
+/* Allocate an MPT index with a new key and an MTT range, both mapped in ICM. */
 static int
 take_numbers(struct hca_driver *drv, struct driver_mr *region)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory windows: an MPT entry with a key and a PD. What it is bound to is the data path's affair;
- * the consumer's tag of its key changes there, so the rest of the key names it here.
+ * Memory windows: an MPT entry with a key and a PD. Binding is done in the data path, which changes
+ * the consumer's tag of the key; here the rest of the key identifies the window.
  */
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Queue pairs. A QP here is a number and two registered queues; the device learns of it at
- * RST2INIT and forgets it at 2RST. Of the mailbox a client sends, everything that names a resource
- * is replaced by what the driver's tables say.
+ * Queue pairs. For the driver a QP is a number and two registered queues; the device knows it from
+ * RST2INIT to 2RST. In a client's mailbox, all fields that name resources are replaced by values
+ * from the driver's tables.
  */
 
 #include <errno.h>
@@ -31,7 +31,7 @@ queue_fits(const struct hca_driver *drv, uint32_t log_size, uint32_t log_stride)
 	       log_stride >= HCA_WQE_MIN_STRIDE_LOG && log_stride <= HCA_WQE_MAX_STRIDE_LOG;
 }
 
-/* Queues the QP of this request has: HCA_HAS_SQ, HCA_HAS_RQ. */
+/* Queues that the request's QP has: HCA_HAS_SQ, HCA_HAS_RQ. */
 static uint32_t
 queues_of(const struct hca_ctl_qp *request)
 {
@@ -73,7 +73,7 @@ check_objects(struct hca_client *client, const struct hca_ctl_qp *request)
 	return check_srq(client, request);
 }
 
-/* What the device keeps of a QP: its own, the ring of its doorbells, the pages of its queues. */
+/* Device memory of a QP: its own, its doorbell ring, the pages of its queues. */
 static uint32_t
 cost_of(const struct hca_ctl_qp *request)
 {
@@ -112,7 +112,7 @@ check_qp(struct hca_client *client, const struct hca_ctl_qp *request)
 	return err == 0 ? check_objects(client, request) : err;
 }
 
-/* A QPN nobody can guess; the reserved ones are not given out. */
+/* A QPN that cannot be predicted; reserved ones are not used. */
 static int
 take_qpn(struct hca_driver *drv, uint32_t *qpn)
 {
@@ -135,7 +135,7 @@ take_qpn(struct hca_driver *drv, uint32_t *qpn)
 	return 0;
 }
 
-/* What the QP holds has one user more or less. */
+/* Change the user counts of the objects that the QP refers to. */
 static void
 use_objects(struct driver_qp *qp, uint32_t add)
 {
@@ -181,7 +181,7 @@ unlink_qp(struct hca_driver *drv, struct driver_qp *qp)
 	use_objects(qp, (uint32_t)-1);
 }
 
-/* Memory of the queues the QP has; the PD of an XRC target is the owner's first. */
+/* Register the memory of the QP's queues; an XRC target uses its owner's first PD. */
 static int
 register_queues(struct hca_driver *drv, struct driver_qp *qp, const struct hca_ctl_qp *request)
 {
@@ -281,7 +281,7 @@ driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force)
 	return 0;
 }
 
-/* The words of the context a client has no say in */
+/* Fill in the words of the context that clients cannot choose */
 static void
 fill_owned_fields(const struct driver_qp *qp, struct hca_qpc *qpc)
 {
@@ -322,7 +322,7 @@ is_modify(uint32_t opcode)
 	}
 }
 
-/* The device knows nothing of it any more. */
+/* The QP is in RESET: the device does not know it any more. */
 static void
 in_reset(struct driver_qp *qp)
 {
@@ -345,10 +345,10 @@ modify_bare(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode)
 	return err;
 }
 
-/* A MODIFY_QP of a client: judged and sent from one copy. */
+/* A MODIFY_QP of a client: checked and sent from one copy. */
 struct modify {
 	struct hca_qpc qpc;
-	struct driver_answer path, alt_path; /* what was learned of their MAC addresses */
+	struct driver_answer path, alt_path; /* resolved MAC addresses */
 };
 
 static bool
@@ -357,7 +357,7 @@ sets(const struct hca_qpc *qpc, uint32_t attr)
 	return (hca_be32_to_cpu(qpc->opt_param_mask) & attr) != 0;
 }
 
-/* Addresses that must be asked for; no lock is held. */
+/* Resolve addresses that need it; called without locks. */
 static void
 ask_paths(struct hca_driver *drv, struct modify *m)
 {
@@ -367,7 +367,7 @@ ask_paths(struct hca_driver *drv, struct modify *m)
 		driver_ask_path(drv, &m->qpc.alt_path, &m->alt_path);
 }
 
-/* What a status of the device does not say */
+/* Record a reason that the device's status does not tell */
 static int
 explain(const struct driver_qp *qp, uint32_t opcode, const struct hca_qpc *qpc, int err)
 {

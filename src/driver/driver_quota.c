@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * How many of each thing a client may have. What the configuration names is each client's own; else
- * there are shares: a user's clients together may take user_share per cent of what nobody else has,
- * and one client client_share per cent of what its user has left to it. So nobody takes all,
- * whoever comes later gets something, and who gives back can have it again.
+ * Quotas of clients. A configured number applies to each client. Otherwise there are shares: a
+ * user's clients together may have user_share per cent of what other users do not have, and one
+ * client client_share per cent of what is left to its user. So no client can take all, later
+ * clients always get something, and freed objects are available again.
  */
 
 #include <errno.h>
@@ -29,7 +29,7 @@ left_of(const struct hca_driver *drv, uint64_t all, enum driver_thing thing)
 	return used < all ? all - used : 0;
 }
 
-/* What nobody has; UINT64_MAX: there is no end to it. */
+/* What other users do not have; UINT64_MAX: unlimited. */
 static uint64_t
 table_left(const struct hca_driver *drv, enum driver_thing thing)
 {
@@ -58,7 +58,7 @@ table_left(const struct hca_driver *drv, enum driver_thing thing)
 	}
 }
 
-/* What they are called in messages, and the key that gives a client its own number. */
+/* Names in messages, and the configuration keys of numbers per client. */
 static const struct {
 	const char *name, *key;
 } things[DRIVER_THINGS] = {
@@ -85,7 +85,7 @@ own_quota(const struct hca_quota *q, enum driver_thing thing)
 	return quota[thing];
 }
 
-/* What the client's user may still have. */
+/* What is left to the client's user. */
 static uint64_t
 user_left(const struct hca_client *client, enum driver_thing thing, uint64_t left)
 {
@@ -146,7 +146,7 @@ driver_quota(const struct hca_client *client, enum driver_thing thing, uint64_t 
 
 /* ---- memory of the device ---- */
 
-/* What the device keeps of a queue: its pages. */
+/* Device memory of a queue: its pages. */
 uint64_t
 driver_queue_cost(uint64_t bytes)
 {

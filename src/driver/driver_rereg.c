@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Changing a registration. Everything that can fail for want of something is done first: request
- * judged, new translation written beside the old one. Then the entry is taken from the device,
- * which waits until nobody uses it, and given back changed, under the same index. Accesses in
- * between find no key. Where they could reach other memory, or another PD, afterwards, the key is a
- * new one. If the device does not take the new entry it gets the old one again.
+ * Changing a registration. All steps that can fail for lack of resources come first: the request is
+ * checked, and a new translation is written beside the old one. Then the entry is taken from the
+ * device, which waits until no access uses it, and is returned changed, under the same index.
+ * Accesses in between find no key. If accesses could afterwards reach other memory or another PD,
+ * the key is changed. If the device refuses the new entry, the old one is restored.
  */
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define FLAGS (HCA_CTL_REREG_TRANSLATION | HCA_CTL_REREG_PD | HCA_CTL_REREG_ACCESS)
 #define NEW_KEY (HCA_CTL_REREG_TRANSLATION | HCA_CTL_REREG_PD)
 
-/* What the region is to be: its own members, but for those that flags name. */
+/* The changed region: its own values, except those that flags name. */
 static struct hca_ctl_mr
 merge(const struct driver_mr *region, uint32_t flags, const struct hca_ctl_mr *mr)
 {
@@ -39,7 +39,7 @@ merge(const struct driver_mr *region, uint32_t flags, const struct hca_ctl_mr *m
 	return want;
 }
 
-/* The pages of the old translation are where they were. */
+/* The pages of the old translation are unchanged. */
 static int
 prepare(struct hca_driver *drv, const struct driver_mr *region, uint32_t flags,
 	const struct hca_ctl_mr *want, const uint64_t *list, struct driver_mr *next)
@@ -76,7 +76,7 @@ swap(struct hca_driver *drv, const struct driver_mr *region, const struct driver
 	if (err != 0)
 		return err;
 	err = driver_mr_write_mpt(drv, next);
-	/* It was taken before and its translation has not changed: only a dead device refuses. */
+	/* it was accepted before and its translation is unchanged: only a dead device refuses it */
 	if (err != 0 && driver_mr_write_mpt(drv, region) != 0)
 		return -EIO;
 	return err;

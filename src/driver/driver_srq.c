@@ -55,7 +55,7 @@ check_srq(struct hca_client *client, const struct hca_ctl_srq *request)
 	return driver_quota(client, DRIVER_SRQS, 1);
 }
 
-/* Peers name an XRC SRQ: nobody can guess its number. */
+/* Peers name XRC SRQs, so numbers must not be predictable. */
 static int
 take_srqn(struct hca_driver *drv, uint32_t *srqn)
 {
