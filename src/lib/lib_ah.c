@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Address handles: the UD unit of a WQE (tables 3-4-8, 3-4-9), made once. */
+/* Address handles: the UD unit of a WQE (tables 3-4-8, 3-4-9), filled in at creation. */
 
 #include <errno.h>
 #include <string.h>
@@ -58,7 +58,7 @@ check_ah(const struct lib_context *ctx, const struct softhca_ah_attr *attr)
 	return lib_check_path(attr);
 }
 
-/* The GID form serves both IP versions. */
+/* The GID form is used for both IP versions. */
 static void
 fill_unit(struct hca_ud_unit *u, const struct softhca_ah_attr *attr, const struct hca_ctl_ah *known)
 {
@@ -112,7 +112,9 @@ softhca_destroy_ah(struct softhca_ah *ah)
 	return 0;
 }
 
-/* Index of the GID the datagram was sent to; the VLAN is not known here, the first one counts. */
+/*
+ * Index of the GID to which the datagram was sent; the VLAN is unknown, so the first match is used.
+ */
 static int
 find_sgid(struct lib_context *ctx, const uint8_t gid[16], uint8_t *index)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Contexts: making, ending, queries. */
+/* Contexts: creation, destruction, queries. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,11 +11,11 @@
 #include "abi_cmd.h"
 #include "lib_doorbell.h"
 
-/* In front of the memory of an object. */
+/* Header of an object's memory. */
 struct lib_object {
 	_Alignas(16) struct lib_object *next;
 	struct lib_object *prev;
-	int fd; /* goes with it; -1: none */
+	int fd; /* closed with the object; -1: none */
 };
 
 void *
@@ -185,7 +185,7 @@ softhca_progress(struct softhca_context *pub)
 	return ctx->progress != NULL ? ctx->progress(ctx->ctl) : 0;
 }
 
-/* Capabilities of the device to those verbs knows */
+/* Translate the device's capabilities to those of verbs */
 static uint64_t
 cap_flags(uint32_t caps)
 {
@@ -233,7 +233,7 @@ softhca_query_device(struct softhca_context *pub, struct softhca_device_attr *at
 	attr->max_srq = info->max_srqs;
 	attr->max_srq_wr = attr->max_srq != 0 ? attr->max_qp_wr - 1 : 0;
 	attr->max_srq_sge = attr->max_srq != 0 ? info->max_sge : 0;
-	attr->max_ah = UINT32_MAX; /* host memory is what limits them */
+	attr->max_ah = UINT32_MAX; /* only limited by host memory */
 	attr->max_mcast_grp = info->max_mcgs;
 	attr->max_mcast_qp_attach = info->max_qps_per_mcg;
 	attr->max_mw = info->max_mws;

@@ -14,7 +14,7 @@ _Static_assert(sizeof(((struct softhca_counter *)0)->name) ==
 		       sizeof(((struct hca_ctl_counter *)0)->name),
 	       "names are copied whole");
 
-/* How many there are, or a negative errno. */
+/* Returns the number of counters, or a negative errno. */
 static int
 query(struct lib_context *ctx, uint32_t of, uint32_t number, struct softhca_counter *counters,
       unsigned int max)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Completion queues: creation, arming, removal of what a dead QP left. Polling: lib_poll.c. */
+/*
+ * Completion queues: creation, arming, removal of a destroyed QP's entries. Polling is in
+ * lib_poll.c.
+ */
 
 #include <errno.h>
 #include <stddef.h>
@@ -114,10 +117,7 @@ err_free:
 	return NULL;
 }
 
-/*
- * The number may be given to another CQ as soon as the driver has it back, so the table forgets it
- * before.
- */
+/* The driver may reuse the number as soon as it is free, so it is removed from the table first. */
 int
 softhca_destroy_cq(struct softhca_cq *pub)
 {
@@ -152,9 +152,9 @@ softhca_destroy_cq(struct softhca_cq *pub)
 }
 
 /*
- * Each arm has a sequence number of its own; the device fires once per number. Asking for solicited
- * completions never weakens an earlier request for any completion. The fence orders the arm word
- * before the poll that follows, against the device's publish-then-read.
+ * Each arm has its own sequence number; the device fires once per number. A request for solicited
+ * completions never weakens an earlier request for any completion. The fence orders the store of
+ * the arm word before the caller's next poll; the device first publishes and then reads.
  */
 int
 softhca_req_notify_cq(struct softhca_cq *pub, int solicited_only)
@@ -180,7 +180,7 @@ softhca_req_notify_cq(struct softhca_cq *pub, int solicited_only)
 	return 0;
 }
 
-/* QPN 0 exists nowhere, so poll skips the entries. */
+/* QPN 0 is never used, so poll skips these entries. */
 void
 lib_cq_forget(struct lib_cq *cq, uint32_t qpn)
 {
@@ -194,7 +194,7 @@ lib_cq_forget(struct lib_cq *cq, uint32_t qpn)
 	}
 }
 
-/* Either may be NULL. */
+/* a and b may be NULL. */
 void
 lib_cq_lock_pair(struct lib_cq *a, struct lib_cq *b)
 {
@@ -217,8 +217,8 @@ lib_cq_unlock_pair(struct lib_cq *a, struct lib_cq *b)
 }
 
 /*
- * What the device has written before it changed over is moved to the new ring, where its places are
- * still free: the device goes on behind it. Nobody polls meanwhile.
+ * Move completions that the device wrote before the switch to the new ring, to the slots that
+ * precede those the device uses. No thread polls meanwhile.
  */
 static void
 change_over(struct lib_cq *cq, const struct lib_cq *fresh, uint32_t index)
@@ -247,7 +247,7 @@ resize_locked(struct lib_cq *cq, uint32_t log_size)
 
 	if (err != 0)
 		return err;
-	/* The device looks at the new record as soon as it has changed over. */
+	/* the device reads the new record as soon as it has switched */
 	fresh.record->consumer = hca_cpu_to_le32(cq->consumer);
 	fresh.record->arm = cq->record->arm;
 	err = ctx->ops->resize_cq(ctx->ctl, cq->pub.handle, (uintptr_t)fresh.ring, log_size,

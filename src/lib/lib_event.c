@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completion channels and asynchronous events: records of struct hca_ctl_event read from pipes.
- * Where progress is manual, waiting means running the engine.
+ * Completion channels and asynchronous events: struct hca_ctl_event records read from pipes. With
+ * manual progress, waiting means running the engine.
  */
 
 #include <errno.h>
@@ -56,7 +56,7 @@ softhca_destroy_comp_channel(struct softhca_comp_channel *pub)
 	return 0;
 }
 
-/* Run the engine until fd is readable; idle rounds leave the CPU to others. */
+/* Run the engine until fd is readable; yield after rounds without work. */
 static void
 progress_until_readable(struct lib_context *ctx, int fd)
 {
@@ -72,7 +72,7 @@ progress_until_readable(struct lib_context *ctx, int fd)
 	}
 }
 
-/* The pipe's other end is gone, and so is the daemon: the program is told once, in order. */
+/* The write end is closed, so the daemon is gone: report that once, after all earlier events. */
 static int
 channel_ended(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 {
@@ -83,7 +83,7 @@ channel_ended(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 	return 0;
 }
 
-/* One whole record: writes of that size to a pipe are not torn. */
+/* Read one whole record: writes of that size to a pipe are atomic. */
 static int
 read_event(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 {
@@ -129,7 +129,7 @@ softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **o
 			cq->events_got++;
 			break;
 		}
-		pthread_mutex_unlock(&ctx->lock); /* of a CQ that is gone */
+		pthread_mutex_unlock(&ctx->lock); /* of a destroyed CQ */
 	}
 	__atomic_store_n(&cq->arm_mode, HCA_CQ_ARM_NONE, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&ctx->lock);
@@ -182,7 +182,7 @@ static const struct event_kind event_kinds[] = {
 	{HCA_EVENT_LAST_WQE, SOFTHCA_EVENT_QP_LAST_WQE_REACHED, ELEMENT_QP},
 };
 
-/* Fill in the object and count it; false: it is gone. Under the context's lock. */
+/* Fill in the object and count the event; false: it was destroyed. The context's lock is held. */
 static bool
 find_element(struct lib_context *ctx, const struct event_kind *kind,
 	     const struct hca_ctl_event *event, struct softhca_async_event *out)

@@ -74,7 +74,7 @@ softhca_dealloc_pd(struct softhca_pd *pub)
 	return 0;
 }
 
-/* Flags the device knows nothing of */
+/* Flags that the device does not know */
 #define IGNORED (SOFTHCA_ACCESS_RELAXED_ORDERING | SOFTHCA_ACCESS_KEEP_PRIVATE)
 
 static int
@@ -102,7 +102,7 @@ check_range(const struct hca_ctl_mr *request)
 			(unsigned long long)request->length, (unsigned long long)request->va);
 }
 
-/* Of what flags name, the address and length as the program sees them. */
+/* Update the address and length as the program sees them, as far as flags say. */
 static void
 describe(struct lib_mr *mr, uint32_t flags, const struct hca_ctl_mr *request)
 {
@@ -115,13 +115,13 @@ describe(struct lib_mr *mr, uint32_t flags, const struct hca_ctl_mr *request)
 	mr->pub.addr = mr->zero_based ? 0 : mr->va;
 }
 
-/* Is there memory from va to last? The device is of this process, and would end it. */
+/* Check that [va, last] is mapped: the device is in this process, and an access would crash it. */
 static int
 check_mapped(uint64_t va, uint64_t last)
 {
 	uint64_t first = va & ~(LIB_PAGE - 1), bytes = (last | (LIB_PAGE - 1)) - first + 1;
 
-	/* With this flag all it does is to look for holes. */
+	/* with this flag it only checks for unmapped pages */
 	if (bytes != 0 && msync((void *)(uintptr_t)first, bytes, MS_ASYNC) == 0)
 		return 0;
 	return lib_fail(-EFAULT, "not all of %#llx to %#llx is mapped", (unsigned long long)va,
@@ -140,7 +140,7 @@ check_memory(const struct hca_ctl_mr *request, const uint64_t *pages)
 	return err;
 }
 
-/* May private memory be exchanged for shared memory? The process may say no for all of it. */
+/* Whether private memory may be converted; the process may forbid it for all. */
 static bool
 may_convert(uint32_t access)
 {
@@ -150,7 +150,7 @@ may_convert(uint32_t access)
 	       (slow == NULL || slow[0] == '\0' || strcmp(slow, "0") == 0);
 }
 
-/* From the first page to the last, whatever lies between them */
+/* From the first page to the last, including the gaps between them */
 static int
 take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request, const uint64_t *pages,
 		   struct lib_cover **cover)
@@ -170,8 +170,9 @@ take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request, co
 }
 
 /*
- * The memory of a region; where the device reaches all of it anyway, it must be there. Else it is
- * shared with it, or left where it is, which the request then says. access: as the program gave it.
+ * Prepare the memory of a region. Embedded: check that it is mapped. Otherwise share it with the
+ * daemon, or leave it in place as foreign memory, which is noted in the request. access: as the
+ * program passed it.
  */
 static int
 share(struct lib_context *ctx, uint32_t access, struct hca_ctl_mr *request, const uint64_t *pages,
@@ -253,7 +254,7 @@ softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length, uint32_t acce
 	return register_region(pd, access, &request, NULL);
 }
 
-/* As many pages as the region has, before there is a list of them. */
+/* Check the number of pages before the list is built. */
 static int
 check_pages(const struct hca_ctl_mr *request)
 {
@@ -264,7 +265,7 @@ check_pages(const struct hca_ctl_mr *request)
 	if (check_range(request) != 0)
 		return -EINVAL;
 	last = request->length - 1;
-	/* in two steps: in_page + length may not fit */
+	/* in two steps: in_page + length may overflow */
 	if (request->npages != last / size + (in_page + last % size) / size + 1)
 		return lib_fail(-EINVAL, "%llu pages of %llu bytes for a region of %llu",
 				(unsigned long long)request->npages, (unsigned long long)size,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * modify_qp and query_qp: verbs attributes to and from the QPC mailbox (table 3-2-40), after the
- * transition has been judged by the one table of transitions. The device judges again.
+ * modify_qp and query_qp: converts verbs attributes to and from the QPC mailbox (table 3-2-40)
+ * after checking them against the table of transitions. The device checks again.
  */
 
 #include <errno.h>
@@ -167,7 +167,7 @@ hw_access(uint32_t access)
 	       (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC);
 }
 
-/* Only the fields named by the mask count; the others stay 0. */
+/* Only the fields named by the mask are set; the others are 0. */
 static void
 fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask,
 	     uint32_t to, struct hca_qpc *qpc)
@@ -223,7 +223,7 @@ refresh_state(struct lib_qp *qp)
 	return 0;
 }
 
-/* Stale completions of the queues that begin anew must not reach the program. */
+/* Old completions of the reset queues must not reach the program. */
 static void
 after_reset(struct lib_qp *qp)
 {
@@ -240,8 +240,8 @@ after_reset(struct lib_qp *qp)
 }
 
 /*
- * Run the command of a judged transition. A QP that goes to RESET stops taking posts before the
- * device stops taking WQEs; every other state is shown once it is reached.
+ * Execute the command of a checked transition. A QP that goes to RESET refuses posts before the
+ * device stops taking WQEs; other states are stored after they are reached.
  */
 static int
 run_transition(struct lib_qp *qp, const struct hca_qp_transition *t,
@@ -275,7 +275,7 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *attr, ui
 	uint32_t to;
 	int err;
 
-	/* The device leaves all other states by itself, on errors. */
+	/* the device may have left any other state because of an error */
 	if (pub->state != SOFTHCA_QPS_RESET && pub->state != SOFTHCA_QPS_ERR) {
 		err = refresh_state(qp);
 		if (err != 0)
@@ -297,7 +297,7 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *attr, ui
 		err = check_values(lib_qp_ctx(qp), attr, mask);
 	if (err != 0)
 		return err;
-	/* To the device naming the attribute is asking for the event. */
+	/* for the device, naming the attribute requests the event */
 	if (attr->en_sqd_async_notify == 0)
 		mask &= ~(uint32_t)SOFTHCA_QP_EN_SQD_ASYNC_NOTIFY;
 	return run_transition(qp, t, attr, mask, to);

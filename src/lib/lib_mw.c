@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory windows. Which binding is allowed the device says, in the completion; here only what no
- * request can be made of is refused.
+ * Memory windows. The device decides about a binding and reports it in the completion; here only
+ * requests that cannot be expressed are refused.
  */
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 	(SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC | \
 	 SOFTHCA_ACCESS_ZERO_BASED)
 
-/* In sg_list of a bind, which has no data: it comes from softhca_bind_mw(). */
+/* Marks requests of softhca_bind_mw() in sg_list, which binds do not use. */
 static struct softhca_sge from_bind_mw;
 
 struct softhca_mw *

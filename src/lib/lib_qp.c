@@ -11,8 +11,8 @@
 
 #define PAGE 4096u
 
-/* Units of 16 bytes in front of the data of the largest send WQE; extra ones by service */
-#define HEADER_UNITS 2u /* next, raddr; an atomic has a third and one SGE */
+/* Units of 16 bytes before the data of the largest send WQE; extra ones depend on the service */
+#define HEADER_UNITS 2u /* next, raddr; an atomic has a third one, but only one SGE */
 #define ATOMIC_UNITS 4u
 #define UD_HEADER_UNITS 4u /* next, ud: no raddr */
 
@@ -32,7 +32,7 @@ lib_service_of(uint32_t qp_type)
 	}
 }
 
-/* The row of a QP type; an empty one for a type that is not known. */
+/* The row of a QP type; an empty one if the type is unknown. */
 static const struct hca_service_info *
 service_of(uint32_t qp_type)
 {
@@ -84,7 +84,7 @@ send_stride_log(const struct softhca_qp_init_attr_ex *attr)
 			(ATOMIC_UNITS + service_of(attr->qp_type)->units) * HCA_WQE_UNIT));
 }
 
-/* IBA's numbers: raw types and reliable datagrams, which nothing speaks. */
+/* Raw types and reliable datagrams have numbers in verbs, but are not supported. */
 static int
 refuse_type(uint32_t qp_type)
 {
@@ -117,8 +117,8 @@ check_objects(const struct softhca_qp_init_attr_ex *attr)
 }
 
 /*
- * Numbers of another context mean other objects here, if any. What the type has no use for may be
- * junk.
+ * Numbers of another context would mean other objects here. Members that the type does not use are
+ * not checked.
  */
 static int
 check_contexts(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
@@ -194,7 +194,7 @@ smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Grant everything the strides have room for. */
+/* Grant everything that fits the strides. */
 static void
 set_send_limits(struct lib_qp *qp, const struct lib_context *ctx)
 {
@@ -225,7 +225,7 @@ lib_qp_cap(const struct lib_qp *qp)
 	};
 }
 
-/* What a WQE announced in the last life of the queue must not be read in the next one. */
+/* Announcements in WQEs must not be read after the queue was reset. */
 static void
 forget_announced(struct lib_qp *qp)
 {
@@ -247,7 +247,7 @@ lib_qp_rewind(struct lib_qp *qp)
 		memset(qp->rq_record, 0, sizeof(*qp->rq_record));
 }
 
-/* Which queues of its own the QP will have: HCA_HAS_SQ, HCA_HAS_RQ */
+/* The queues that the QP will have: HCA_HAS_SQ, HCA_HAS_RQ */
 static uint32_t
 own_queues(const struct softhca_qp_init_attr_ex *attr)
 {
@@ -293,7 +293,7 @@ map_rq(struct lib_context *ctx, struct lib_qp *qp, const struct softhca_qp_init_
 	return 0;
 }
 
-/* The object and its wr_ids, zeroed: one piece of memory */
+/* The object and its wr_ids, zeroed, in one allocation */
 static struct lib_qp *
 alloc_object(const struct softhca_qp_init_attr_ex *attr)
 {
@@ -350,7 +350,7 @@ alloc_qp(struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 	return qp;
 }
 
-/* Objects the QP holds have one user more or less; under the context's lock. */
+/* Change the user counts of the objects that the QP refers to; the context's lock is held. */
 static void
 use_objects(struct lib_qp *qp, uint32_t add)
 {
@@ -371,7 +371,7 @@ enter_qp(struct lib_context *ctx, struct lib_qp *qp)
 	int err = 0;
 
 	pthread_mutex_lock(&ctx->lock);
-	/* Another thread has destroyed the one that was there and is about to take it out. */
+	/* another thread has destroyed the previous one and is about to remove it */
 	while (*place != NULL && (*place)->leaving)
 		pthread_cond_wait(&ctx->acked, &ctx->lock);
 	if (*place != NULL) {
@@ -465,7 +465,7 @@ softhca_create_qp(struct softhca_pd *pd, struct softhca_qp_init_attr *attr)
 	return qp;
 }
 
-/* Pollers look the QP up under their CQ's lock: with both held none is between. */
+/* Pollers look up the QP with their CQ's lock held: with both locks held no poller is using it. */
 static void
 leave_qp(struct lib_context *ctx, struct lib_qp *qp)
 {

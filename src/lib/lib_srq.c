@@ -2,8 +2,8 @@
 
 /*
  * Shared receive queues and XRC domains. The WQEs of an SRQ complete out of order, so they form a
- * list: each names by nda the one that is posted behind it, and the device follows. What is behind
- * the last one posted must be known when it is posted: one WQE of the queue always stays free.
+ * list: nda of each is the next one to be posted, which the device follows. That must be known when
+ * a WQE is posted, so one WQE of the queue is always free.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@ list_all(struct lib_srq *srq)
 	srq->free_tail = srq->wq.mask;
 }
 
-/* The object, its wr_ids and the list: one piece of memory */
+/* The object, its wr_ids and the list in one allocation */
 static struct lib_srq *
 alloc_object(uint32_t log_size)
 {
@@ -114,7 +114,7 @@ enter_srq(struct lib_context *ctx, struct lib_srq *srq)
 	int err = 0;
 
 	pthread_mutex_lock(&ctx->lock);
-	while (*place != NULL && (*place)->leaving) /* another thread takes it out */
+	while (*place != NULL && (*place)->leaving) /* another thread is removing it */
 		pthread_cond_wait(&ctx->acked, &ctx->lock);
 	if (*place != NULL) {
 		err = lib_fail(-EIO, "the driver gave SRQN %#x twice", srq->pub.handle);
@@ -191,8 +191,8 @@ softhca_create_srq(struct softhca_pd *pd, struct softhca_srq_init_attr *attr)
 }
 
 /*
- * Under the context's lock. What QPs that are gone received from the SRQ may still lie in any CQ,
- * and who polls it gives the WQE back: none is in the middle of that when each lock was seen free.
+ * The context's lock is held. Completions of destroyed QPs with WQEs of the SRQ may still be in any
+ * CQ, and pollers free these WQEs; after each CQ's lock was seen free, none is doing so.
  */
 static void
 leave_srq(struct lib_context *ctx, struct lib_srq *srq)
@@ -284,7 +284,7 @@ softhca_get_srq_num(struct softhca_srq *srq, uint32_t *srq_num)
 
 /* --- receives -------------------- */
 
-/* The WQE goes behind the last free one, which learns of it. */
+/* Append the WQE to the list of free ones. */
 uint64_t
 lib_srq_take(struct lib_srq *srq, uint32_t wqe_offset)
 {
