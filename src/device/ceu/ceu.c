@@ -14,7 +14,7 @@
 
 #define HCR(field) (HCA_BAR0_HCR + offsetof(struct hca_hcr, field))
 
-/* QPs looked at per poll while those of an overrun CQ are moved to ERR. */
+/* QPs checked per poll while those of an overrun CQ are moved to ERR. */
 #define FAIL_SLICE 256u
 
 struct hca_cmd_row {
@@ -22,11 +22,11 @@ struct hca_cmd_row {
 	uint16_t in_len, out_len;
 	uint16_t flags; /* HCA_CMDF_* */
 	uint32_t caps;
-	bool anytime;	/* also before INIT_HCA */
+	bool anytime;	/* allowed before INIT_HCA, too */
 	hca_cmd_fn run; /* NULL: refused */
 };
 
-/* What the rows of HCA_CMD_LIST run, and whether they work before INIT_HCA. */
+/* The functions of the rows of HCA_CMD_LIST, and whether they are allowed before INIT_HCA. */
 #define RUN_QUERY_DEV_LIM true, hca_cmd_query_dev_lim
 #define RUN_QUERY_ADAPTER true, hca_cmd_query_adapter
 #define RUN_INIT_HCA true, hca_cmd_init_hca
@@ -100,7 +100,7 @@ find_row(uint32_t op)
 	return r->run != NULL && (r->caps & ~HCA_CEU_CAPS) == 0 ? r : NULL;
 }
 
-/* Bytes of the input mailbox that count; false: more than there can be. */
+/* Bytes of the input mailbox; false: the count in the command is too large. */
 static bool
 in_length(const struct hca_cmd_row *r, struct hca_cmd *c)
 {
@@ -118,7 +118,7 @@ in_length(const struct hca_cmd_row *r, struct hca_cmd *c)
 	return true;
 }
 
-/* Mailboxes belong to the driver's domain; the copy is what the command judges and uses. */
+/* Mailboxes lie in the driver's domain; the command checks and uses a copy. */
 static int
 fetch_mailbox(struct hca *h, const struct hca_cmd_row *r, struct hca_cmd *c)
 {
@@ -231,7 +231,7 @@ accept_command(struct hca *h, struct hca_ceu *u, uint32_t ctrl)
 	u->ctrl = ctrl;
 	read_hcr(h, &u->cmd, ctrl);
 	status = judge(h, u);
-	/* With E the register is free for the next command as soon as this one has been copied. */
+	/* with E the register is free for the next command after this one has been copied */
 	if (u->cmd.event)
 		release_hcr(h, u, HCA_STAT_OK);
 	if (status != HCA_STAT_OK)
@@ -240,7 +240,7 @@ accept_command(struct hca *h, struct hca_ceu *u, uint32_t ctrl)
 		run(h, u);
 }
 
-/* The reset register: whatever was going on ends, a waiting command sees BAD_SYS_STATE. */
+/* The reset register was written: abandon everything; a pending command gets BAD_SYS_STATE. */
 static void
 reset_start(struct hca *h, struct hca_ceu *u)
 {
@@ -269,7 +269,7 @@ fail_qp(struct hca *h, uint32_t i, uint32_t cqi)
 		hca_qp_to_error(h, HCA_STAGE_CEU, i);
 }
 
-/* The CQ of an XRC SRQ: no QP names it, and what came for the SRQ would complete nowhere. */
+/* Fail an XRC SRQ of the CQ: no QP refers to the CQ, and requests of the SRQ could not complete. */
 static void
 fail_srq(struct hca *h, uint32_t i, uint32_t cqi)
 {
@@ -279,7 +279,7 @@ fail_srq(struct hca *h, uint32_t i, uint32_t cqi)
 		hca_srq_fail(s);
 }
 
-/* A CQ overran: every QP and XRC SRQ that completes to it is in error. */
+/* A CQ has overrun: every QP and XRC SRQ that completes to it goes to the error state. */
 static unsigned int
 fail_users(struct hca *h, struct hca_ceu *u)
 {
@@ -355,7 +355,7 @@ hca_ceu_fini(struct hca *h)
 {
 	if (h->ceu == NULL)
 		return;
-	/* Nobody polls any more: what is left goes without rounds. */
+	/* no worker polls any more: free the rest without rounds */
 	for (uint32_t i = 0; i <= h->qp_mask; i++)
 		if (h->qp[i].cfg.local_qpn != 0)
 			hca_qp_free(h, i);

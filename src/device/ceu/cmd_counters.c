@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* QUERY_COUNTERS: of the device, of a QP, of the port. */
+/* QUERY_COUNTERS: of the device, a QP or the port. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -141,7 +141,7 @@ put_values(struct hca_mbox_counters *m, const uint64_t *values, uint32_t n)
 		m->value[i] = hca_cpu_to_be64(values[i]);
 }
 
-/* Values of n counters, those of the device from first on. */
+/* Values of n counters; those of the device from `first` on. */
 static int
 read_values(struct hca *h, const struct hca_cmd *c, uint32_t first, uint32_t n)
 {

@@ -10,11 +10,11 @@
 #include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
 
-/* Largest CQ: its buffer and record have a 32-bit length. */
+/* Limit of CQs: buffer and record together have a 32-bit length. */
 #define CQ_LOG_MAX 22u
 #define PDS_LOG 20u
 #define ICM_MAX (UINT64_C(1) << 40)
-/* In a WRITE: stride less next, raddr and the head of the inline unit. */
+/* In a WRITE: the stride minus next, raddr and the header of the inline unit. */
 #define INLINE_MAX (HCA_WQE_MAX_STRIDE - 16u - 16u - 4u)
 
 static uint32_t
@@ -53,7 +53,7 @@ hca_cmd_query_dev_lim(struct hca *h, struct hca_cmd *c)
 	struct hca_mbox_dev_lim *m = (void *)c->out;
 	const struct hca_config *g = &h->cfg;
 
-	/* QPNs 0 and 1 and key index 0 are never allocated. */
+	/* QPNs 0 and 1 and key index 0 are reserved */
 	m->reserved_log = hca_cpu_to_be32(HCA_LIM_MAKE_RESERVED(1, 0, 0, 0));
 	m->reserved_pd_lkey = hca_cpu_to_be32(HCA_LIM_MAKE_RESERVED_PD_LKEY(0, 0));
 	m->max_sz = hca_cpu_to_be32(HCA_LIM_MAKE_SZ(HCA_WQ_MAX_LOG_SIZE, CQ_LOG_MAX));
@@ -78,7 +78,7 @@ hca_cmd_query_adapter(struct hca *h, struct hca_cmd *c)
 {
 	struct hca_mbox_adapter *m = (void *)c->out;
 	const uint8_t *mac = h->cfg.mac;
-	/* EUI-64 of the port's MAC, as node GUIDs are made. */
+	/* EUI-64 made of the port's MAC address, as usual for node GUIDs */
 	const uint8_t guid[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
 
 	memcpy(&m->board_id, guid, sizeof(guid));
@@ -115,7 +115,8 @@ hca_cmd_init_hca(struct hca *h, struct hca_cmd *c)
 	x->base[HCA_ICM_MTT] = hca_be64_to_cpu(m->mtt_base);
 	x->count[HCA_ICM_MTT] = h->vtp.mtt_count;
 	/*
-	 * The driver decides how many bits of a QPN are index; no QP lives that a stage could know.
+	 * the driver chooses the number of index bits of a QPN; no QP exists yet that a stage could
+	 * use
 	 */
 	__atomic_store_n(&h->qp_mask, x->count[HCA_ICM_QPC] - 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&h->srq_mask, x->count[HCA_ICM_SRQC] - 1, __ATOMIC_RELAXED);
@@ -135,7 +136,7 @@ hca_cmd_close_hca(struct hca *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
-/* An owner is gone: everything of it at once. */
+/* Destroy all objects of an owner at once. */
 int
 hca_cmd_close_domain(struct hca *h, struct hca_cmd *c)
 {
@@ -189,7 +190,9 @@ hca_cmd_unmap_icm(struct hca *h, struct hca_cmd *c)
 	return hca_icm_unmap(h, c->op_modifier, c->in_param, c->in_modifier);
 }
 
-/* UD sends read entries: a live one disappears first and is changed after a round. */
+/*
+ * Encap reads entries for UD sends: a valid entry is first invalidated, and changed after a round.
+ */
 int
 hca_cmd_set_gid(struct hca *h, struct hca_cmd *c)
 {

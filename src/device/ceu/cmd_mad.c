@@ -64,7 +64,7 @@ get_port_info(struct hca *h, uint32_t mod, uint8_t *data)
 {
 	struct hca_mad_port_info *p = (void *)data;
 	uint8_t mtu = mtu_code(h->cfg.max_mtu);
-	/* The port itself is asked by encap alone. */
+	/* only encap queries the port itself */
 	bool up = hca_port_link_up(h);
 
 	if (mod > 1)

@@ -5,7 +5,7 @@
 #include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
 
-/* in_modifier names a live UD QP. */
+/* The live UD QP named by in_modifier. */
 static int
 find_ud(const struct hca *h, const struct hca_cmd *c)
 {
@@ -26,7 +26,10 @@ hca_cmd_mcast_attach(struct hca *h, struct hca_cmd *c)
 	return rc == HCA_STAT_OK ? hca_mcast_attach(h, m->mgid, c->in_modifier) : rc;
 }
 
-/* An address without members may be another group's after the round: nobody compares it then. */
+/*
+ * The entry of a group without members is reused only after a round, when no lookup compares it any
+ * more.
+ */
 int
 hca_cmd_mcast_detach(struct hca *h, struct hca_cmd *c)
 {

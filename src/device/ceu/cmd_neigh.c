@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * SET_NEIGH: the table of neighbours, and the connected QPs that send to one: their frames go to
- * its new MAC address from the next one on, without a state change.
+ * SET_NEIGH: the table of neighbours, and connected QPs that send to one: from the next frame on
+ * they use its new MAC address, without a change of state.
  */
 
 #include <string.h>
@@ -10,14 +10,14 @@
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
 
-#define QPS_PER_STEP 512u /* looked at per poll: the lcore has other work too */
+#define QPS_PER_STEP 512u /* checked per poll, because the lcore has other work, too */
 
-/* The first eight bytes of a frame: destination, and two of the source. */
+/* The first eight bytes of a frame: destination, and two bytes of the source. */
 _Static_assert(offsetof(struct hca_qp, encap.tmpl.bytes) % sizeof(uint64_t) == 0 &&
 		       offsetof(struct hca_qp_second, tmpl.bytes) % sizeof(uint64_t) == 0,
 	       "a MAC address changes in one store");
 
-/* VLAN of the interface the neighbour was seen on, as QPs note it: 0, none. */
+/* VLAN of the neighbour's interface in the form that QPs have: 0 for none. */
 static uint16_t
 vlan_of(const struct hca *h, const struct hca_mbox_set_neigh *m)
 {
@@ -27,7 +27,7 @@ vlan_of(const struct hca *h, const struct hca_mbox_set_neigh *m)
 	return g != NULL && g->vlan_id != HCA_NO_VLAN ? g->vlan_id : 0;
 }
 
-/* Encap may be copying the template: it finds the old address or the new one, no mixture. */
+/* Encap may be copying the template: it gets the old address or the new one, never a mixture. */
 static void
 retarget(struct hca_roce_template *t, const uint8_t mac[6])
 {
@@ -38,7 +38,7 @@ retarget(struct hca_roce_template *t, const uint8_t mac[6])
 	__atomic_store_n(word, first, __ATOMIC_RELAXED);
 }
 
-/* What QUERY_QP answers, and what a later change of other attributes starts from. */
+/* The image for QUERY_QP, which is also the base of later changes of other attributes. */
 static void
 retarget_image(struct hca_qpc_path *p, const uint8_t gid[16], const uint8_t mac[6])
 {

@@ -24,7 +24,7 @@ hca_cmd_sw2hw_eq(struct hca *h, struct hca_cmd *c)
 	return hca_eq_create(h, c->in_modifier, (const void *)c->in);
 }
 
-/* Only the CEU writes EQs, so no stage has to be waited for. */
+/* Only the CEU writes EQs, so there is no need to wait for stages. */
 int
 hca_cmd_hw2sw_eq(struct hca *h, struct hca_cmd *c)
 {
@@ -44,7 +44,7 @@ cq_find(struct hca *h, struct hca_cmd *c, bool live)
 	return HCA_STAT_OK;
 }
 
-/* The buffer of 2^log CQEs with its record behind, as the mailbox places it. */
+/* The buffer of 2^log CQEs, followed by its record, as the mailbox places it. */
 static int
 cq_buffer(struct hca *h, struct hca_cq_buf *b, uint32_t log, uint32_t key, uint32_t pd,
 	  uint64_t start, uint32_t ci_db, uint32_t state_db)
@@ -111,7 +111,7 @@ hca_cmd_sw2hw_cq(struct hca *h, struct hca_cmd *c)
 		.log_size = HCA_CQC_LOGSIZE(size),
 		.start = hca_cqc_start(m),
 		.buf_key = {hca_be32_to_cpu(m->lkey)},
-		/* One lcore alone writes it when all stages share one. */
+		/* if all stages share an lcore it is the only writer */
 		.single_writer = h->single_worker,
 	};
 	int rc = cq_find(h, c, false);
@@ -179,7 +179,10 @@ hca_cmd_hw2sw_cq(struct hca *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
-/* CQEs up to prod neither consumed nor impossible, as the record of the buffer says now. */
+/*
+ * Number of CQEs up to prod that are not consumed, according to the record; an impossible value
+ * counts as none consumed.
+ */
 static uint32_t
 cq_unconsumed(const struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod)
 {
@@ -191,11 +194,11 @@ cq_unconsumed(const struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod
 }
 
 /*
- * The reservation word changes buffer and index in one step: whoever reserved before writes to the
- * old buffer, whoever reserves later to the new one. The round waits for the former. Slots of the
- * new buffer go on counting from the switch index. The consumer count is unaffected: the library
- * stores it into the new record before it issues the command. false: more is waiting at that very
- * moment than the new buffer holds.
+ * The reservation word changes buffer and index in one step: earlier reservations write to the old
+ * buffer, later ones to the new one. The round waits for the former. Slots of the new buffer
+ * continue from the switch index. The consumer count does not change: the library stores it into
+ * the new record before it issues the command. False: at that moment the queue holds more than the
+ * new buffer can.
  */
 static bool
 cq_switch(struct hca_cq *cq, uint64_t *index)
@@ -215,7 +218,7 @@ cq_switch(struct hca_cq *cq, uint64_t *index)
 	return true;
 }
 
-/* The buffer that is not written to now. */
+/* The buffer that is not in use. */
 static uint32_t
 other_buf(const struct hca_cq *cq)
 {
@@ -237,7 +240,7 @@ resize_begin(struct hca *h, struct hca_cmd *c, struct hca_cq *cq)
 		       hca_be32_to_cpu(m->ci_db), hca_be32_to_cpu(m->state_db));
 	if (rc != HCA_STAT_OK)
 		return rc;
-	/* Nobody looks at this one: the round of the last resize is over. */
+	/* the round of the last resize is over, so no stage uses this one */
 	cq->buf[next] = b;
 	cq->buf_key[next] = key;
 	if (cq_switch(cq, &c->out_param))
@@ -247,8 +250,8 @@ resize_begin(struct hca *h, struct hca_cmd *c, struct hca_cq *cq)
 }
 
 /*
- * Every writer looks at the switched word from the round on; the old buffer is let go then. A CQ
- * written without CAS (all stages on the CEU's own lcore) cannot be in the middle of a reservation.
+ * After the round every writer uses the new word, and the old buffer is released. If the CQ is
+ * written without CAS, all stages are on the CEU's lcore, so no reservation is in progress.
  */
 int
 hca_cmd_resize_cq(struct hca *h, struct hca_cmd *c)
@@ -304,7 +307,7 @@ hca_cmd_modify_cq(struct hca *h, struct hca_cmd *c)
 	__atomic_store_n(&h->cq[c->in_modifier].moderation, hca_be32_to_cpu(m->moderation),
 			 __ATOMIC_RELAXED);
 	hca_eq_forget_later(h, c->in_modifier);
-	/* What was held back by the old settings may be nobody's business under the new ones. */
+	/* an event delayed by the old settings may be due under the new ones */
 	hca_cq_fire_late(h, c->in_modifier);
 	cq_mirror(h, c->in_modifier);
 	return HCA_STAT_OK;

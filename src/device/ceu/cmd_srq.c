@@ -15,7 +15,7 @@ srq_at(struct hca *h, uint32_t srqn)
 	return &h->srq[srqn & h->srq_mask];
 }
 
-/* in_modifier names a live SRQ, all bits of it. */
+/* The live SRQ named by in_modifier; all bits are compared. */
 static int
 find_live(struct hca *h, const struct hca_cmd *c, struct hca_srq **out)
 {
@@ -67,7 +67,7 @@ shape_ok(const struct hca_srq *n)
 	       n->limit <= 1u << n->size_log;
 }
 
-/* An XRC SRQ has a domain and a CQ of its own; another one has neither. */
+/* An XRC SRQ has a domain and a CQ of its own; a basic one has neither. */
 static bool
 xrc_ok(const struct hca *h, const struct hca_srq *n)
 {
@@ -142,7 +142,7 @@ hca_srq_free(struct hca *h, uint32_t srqi)
 	srq_mirror(h, srqi);
 }
 
-/* EE may be looking at it: gone from sight first, freed after a round. */
+/* EE may be using it: hide it first, free it after a round. */
 int
 hca_cmd_hw2sw_srq(struct hca *h, struct hca_cmd *c)
 {
@@ -180,8 +180,8 @@ hca_cmd_query_srq(struct hca *h, struct hca_cmd *c)
 }
 
 /*
- * Fewer are there already: nobody might take one for long. EE may see the same; the one who takes
- * the limit back raises the event.
+ * Fewer receives are left already, and none may be taken for long. EE may detect the same; the side
+ * that resets the limit raises the event.
  */
 static void
 fire_at_once(struct hca *h, struct hca_srq *s, uint32_t limit)
@@ -195,7 +195,7 @@ fire_at_once(struct hca *h, struct hca_srq *s, uint32_t limit)
 	hca_eq_raise_srq(h, HCA_STAGE_CEU, HCA_EVENT_SRQ_LIMIT, (uint32_t)(s - h->srq));
 }
 
-/* The limit in in_param; 0 disarms. EE takes it back to 0 when it fires. */
+/* Set the limit to in_param; 0 disarms. EE resets it to 0 when it raises the event. */
 int
 hca_cmd_arm_srq(struct hca *h, struct hca_cmd *c)
 {

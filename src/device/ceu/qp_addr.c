@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The addresses of a path, from the context's words (1Ch..4Fh, C0h..F3h) to ready-made headers. */
+/*
+ * Converts the addresses of a path from words of the context (1Ch..4Fh, C0h..F3h) to header
+ * templates.
+ */
 
 #include <string.h>
 
@@ -18,7 +21,7 @@ mac_bytes(uint8_t out[6], uint64_t mac)
 		out[i] = (uint8_t)(mac >> (8 * (5 - i)));
 }
 
-/* Destination address: GID form, plain IPv4 form, or both if they agree. */
+/* Destination address: in GID form, in plain IPv4 form, or in both if they are equal. */
 static bool
 path_dip(const struct hca_qpc_path *q, uint8_t dip[16])
 {
@@ -36,7 +39,7 @@ path_dip(const struct hca_qpc_path *q, uint8_t dip[16])
 	return hca_gid_is_ip4(dip) || hca_gid_is_ip6(dip);
 }
 
-/* Source MAC and IP come from the GID entry; a mailbox that names others is wrong. */
+/* Source MAC and IP come from the GID entry; a mailbox with different ones is invalid. */
 static bool
 path_source(const struct hca *h, const struct hca_qpc_path *q, struct hca_roce_path *p)
 {
@@ -89,7 +92,7 @@ fill_path(const struct hca *h, const struct hca_qpc_path *q, struct hca_roce_pat
 	if (hca_gid_is_ip4(p->dip) != (p->ip_version == 4))
 		return false;
 	p->flow_label = HCA_QPC_FLOW_LABEL(WORD(sl_tclass_flow));
-	p->tclass = (uint8_t)HCA_QPC_TCLASS(WORD(sl_tclass_flow)) & 0xfc; /* ECN is ours */
+	p->tclass = (uint8_t)HCA_QPC_TCLASS(WORD(sl_tclass_flow)) & 0xfc; /* the device sets ECN */
 	p->hop_limit = (uint8_t)(hop != 0 ? hop : DEFAULT_TTL);
 	p->pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(port_pkey))];
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Judging the attributes of MODIFY_QP on the merged image (tables 3-2-40, 3-2-41, A1-3, A1-4). */
+/* Checks of MODIFY_QP's attributes in the merged image (tables 3-2-40, 3-2-41, A1-3, A1-4). */
 
 #include <string.h>
 
@@ -9,7 +9,10 @@
 
 #define WORD(f) hca_be32_to_cpu(q->f)
 
-/* Ethernet to immediate, pad and ICRC around one MTU of payload: WRITE ONLY with immediate. */
+/*
+ * Bytes of a frame beside one MTU of payload: Ethernet to immediate, pad and ICRC of WRITE ONLY
+ * with immediate.
+ */
 #define FRAME_OVERHEAD (14u + 20u + 8u + 12u + 16u + 4u + 4u)
 
 static bool
@@ -105,7 +108,7 @@ attr_dest_qpn(const struct hca *h, const struct hca_qpc *q)
 	return WORD(remote_qpn) > HCA_QPN_GSI && WORD(remote_qpn) < HCA_QPN_MULTICAST;
 }
 
-/* ARMED is what the device finds out. */
+/* Only the device sets ARMED. */
 static bool
 attr_mig(const struct hca *h, const struct hca_qpc *q)
 {
@@ -148,7 +151,7 @@ hca_qp_may_have_qkey(const struct hca_qpc *q)
 	return !(WORD(qkey) & HCA_QKEY_CONTROLLED) || WORD(flags) & HCA_QPC_PRIVILEGED;
 }
 
-/* A QP that is to be armed needs a path to go to. */
+/* A QP can only be rearmed if it has an alternate path. */
 static bool
 may_rearm(const struct hca *h, const struct hca_qp_change *ch)
 {

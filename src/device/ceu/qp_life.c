@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a QP owns: queues, records, rings; and its lines of the key-QPC store. */
+/* Memory of a QP: queues, records, rings; and its lines of the key-QPC store. */
 
 #include <string.h>
 
@@ -17,9 +17,9 @@ _Static_assert((HCA_RESP_JOBS & (HCA_RESP_JOBS - 1)) == 0, "ring");
 _Static_assert(HCA_RD_ATOMIC_MAX <= 32, "job_pending has a bit for each");
 
 #define NO_CQ UINT32_MAX
-#define HEAP_HEADER 128u /* that rte_malloc() puts before each block */
+#define HEAP_HEADER 128u /* size of rte_malloc()'s header before each block */
 
-/* Sizes and places RST2INIT latches. */
+/* Sizes and addresses latched by RST2INIT. */
 struct qp_shape {
 	uint32_t service, has; /* HCA_HAS_*: the queues it will have */
 	struct hca_srq *srq;
@@ -33,7 +33,7 @@ struct qp_shape {
 	struct hca_qbuf sq, rq;
 };
 
-/* 2^size_log entries of 2^stride_log bytes are exactly len bytes. */
+/* Whether 2^size_log entries of 2^stride_log bytes are exactly len bytes. */
 static bool
 queue_size(uint32_t len, uint32_t stride_log, uint32_t *size_log)
 {
@@ -52,7 +52,7 @@ cq_usable(const struct hca *h, uint32_t cqn, uint32_t usr_page)
 	       h->cq[cqn].usr_page == usr_page;
 }
 
-/* An SRQ of the same owner instead of an RQ. */
+/* An SRQ of the same owner replaces the RQ. */
 static int
 read_srq(const struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
 {
@@ -140,7 +140,7 @@ carve(size_t *at, size_t bytes)
 	return off;
 }
 
-/* Data segments a receive WQE of this QP can have. */
+/* Number of SGEs that a receive WQE of this QP can have. */
 static uint32_t
 receive_sges(const struct qp_shape *s)
 {
@@ -154,8 +154,8 @@ receive_sges(const struct qp_shape *s)
 }
 
 /*
- * One block without gaps: what EE writes, struct hca_qp_work, what the parser writes. The image in
- * between is cold, so that no two stages write to one line.
+ * One block without gaps: data that EE writes, struct hca_qp_work, data that the parser writes. The
+ * image in between is rarely used, so no two stages write to one cache line.
  */
 static struct hca_qp_work *
 new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
@@ -233,7 +233,7 @@ hca_qp_image_store(struct hca_qp *qp, const struct hca_qpc *image)
 		w->block.second->words = image->alt_path;
 }
 
-/* Read by whoever asks what QPs cost, at any time. */
+/* Atomic, because it is read at any time for statistics. */
 static void
 account_bytes(uint64_t *sum, uint64_t add)
 {
@@ -288,7 +288,7 @@ hca_qp_fit_second(struct hca *h, uint32_t qpi)
 	return HCA_STAT_OK;
 }
 
-/* The new life becomes visible: everything else first, then the number, then the state. */
+/* Make the QP visible: first everything else, then the number, then the state. */
 static void
 publish(struct hca *h, const struct hca_qp_change *ch, struct hca_qp *n)
 {
@@ -297,8 +297,8 @@ publish(struct hca *h, const struct hca_qp_change *ch, struct hca_qp *n)
 	n->cfg.generation = qp->cfg.generation + 1;
 	n->cfg.privileged = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_PRIVILEGED) != 0;
 	/*
-	 * In RST, and without a number: that is what a packet for the index, or who counts, may
-	 * see.
+	 * In RST and without a number: this is what a packet for the index and readers of counters
+	 * may see.
 	 */
 	hca_store_words(qp, n, sizeof(*n));
 	hca_qp_apply(h, ch);
@@ -306,7 +306,7 @@ publish(struct hca *h, const struct hca_qp_change *ch, struct hca_qp *n)
 	__atomic_store_n(&qp->cfg.state, HCA_QPS_INIT, __ATOMIC_RELEASE);
 }
 
-/* CQs and SRQ have one user more or less. */
+/* Change the user counts of CQs and SRQ. */
 static void
 use_queues(struct hca *h, const struct hca_qp *qp, uint32_t add)
 {
@@ -356,7 +356,7 @@ err_queues:
 	return rc;
 }
 
-/* It left its groups before the rounds: those without members are free now. */
+/* It left its groups before the rounds: groups without members are free now. */
 static void
 forget_ud(struct hca *h, uint32_t qpn)
 {
@@ -388,9 +388,9 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	account_bytes(&h->qp_job_bytes, -job_bytes(qp));
 	hca_record_reserve_qp(h, qp->cfg.usr_page, -1);
 	/*
-	 * Packets and doorbells for the index go on being judged, by local_qpn and state alone,
-	 * which already say what they will say: all that lies behind them is nobody's since the
-	 * round, but whoever asks for counters reads them first and the number afterwards.
+	 * Packets and doorbells for the index are still checked, by local_qpn and state only, which
+	 * have their final values already: no stage uses the other fields since the round. But
+	 * readers of counters read these first and the number afterwards.
 	 */
 	hca_store_words((uint8_t *)qp + dead, NULL, sizeof(*qp) - dead);
 	qp->cfg.generation = generation;
@@ -419,7 +419,7 @@ apply_sq_psn(struct hca_qp *qp, uint32_t psn)
 	__atomic_store_n(&qp->sq_una, psn, __ATOMIC_RELEASE);
 }
 
-/* What stages look at as long as the QP runs, in SQD too. */
+/* Set a byte that stages may read while the QP runs, also in SQD. */
 static void
 set_live(uint8_t *byte, uint32_t value)
 {
@@ -445,15 +445,15 @@ apply_responder(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
 	if (mask & HCA_QP_ATTR_MIN_RNR_TIMER)
 		set_live(&cfg->min_rnr_timer, HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)));
 	/*
-	 * Requesters round their own limit up to a power of two (Linux rxe, some NICs): who is
-	 * content with five at once may get eight. The jobs are there.
+	 * Requesters round their limit up to a power of two (Linux rxe, some NICs): one that agreed
+	 * to five at a time may use eight. The jobs exist.
 	 */
 	if (mask & HCA_QP_ATTR_MAX_DEST_RD_ATOMIC)
 		set_live(&cfg->max_dest_rd_atomic,
 			 rte_align32pow2(HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic))));
 }
 
-/* Of a connected QP it is its path's, from RTR on. */
+/* From RTR on, a connected QP uses the P_Key of its path. */
 static void
 apply_pkey(const struct hca *h, struct hca_qp *qp, uint32_t index)
 {

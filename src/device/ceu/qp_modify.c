@@ -27,7 +27,7 @@ find_transition(uint32_t cmd, uint32_t from, uint32_t service)
 	return NULL;
 }
 
-/* Which fields of the context an attribute carries: X(attribute, field, hi, lo). */
+/* Fields of the context that belong to an attribute: X(attribute, field, hi, lo). */
 #define QP_FIELD_LIST(X) \
 	X(ACCESS_FLAGS, access_flags, 31, 0) \
 	X(PKEY_INDEX, path.port_pkey, 6, 0) \
@@ -91,7 +91,7 @@ merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)
 		memcpy(image->alt_path.rgid, in->alt_path.rgid, sizeof(image->alt_path.rgid));
 }
 
-/* What RST2INIT latches besides its attributes. */
+/* Latch what RST2INIT takes besides attributes. */
 static void
 latch(struct hca_qpc *image, const struct hca_qpc *in)
 {
@@ -100,7 +100,7 @@ latch(struct hca_qpc *image, const struct hca_qpc *in)
 	image->flags = hca_cpu_to_be32(
 		HCA_QPC_MAKE_FLAGS(HCA_QPS_INIT, HCA_QPC_SERVICE(flags), HCA_MIG_MIGRATED, 0) |
 		(flags & HCA_QPC_PRIVILEGED));
-	/* PATH_MTU brings the rest of that word */
+	/* PATH_MTU comes with the rest of its word */
 	image->sizes = hca_cpu_to_be32(hca_be32_to_cpu(in->sizes) & HCA_MASK(23, 0));
 	image->usr_page = in->usr_page;
 	image->local_qpn = in->local_qpn;
@@ -115,7 +115,7 @@ latch(struct hca_qpc *image, const struct hca_qpc *in)
 	image->rcv_wqe_len = in->rcv_wqe_len;
 }
 
-/* in_modifier names a QPN: its index, and the state of what lives there. */
+/* The QP named by in_modifier: its index, and its state. */
 static int
 find_qp(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 {
@@ -172,7 +172,7 @@ prepare(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 	return rc != HCA_STAT_OK ? rc : check_transition(h, c, ch);
 }
 
-/* Who has to know that the state of the QP changed. */
+/* Tell the stages that the state of the QP changed. */
 static void
 tell_state(struct hca *h, uint32_t qpi)
 {
@@ -192,7 +192,9 @@ mirror(struct hca *h, uint32_t qpi, uint32_t qpn)
 	hca_icm_write(h, HCA_ICM_QPC, qpi, &image);
 }
 
-/* From INIT on: attributes first, then the state, unless a stage moved the QP to ERR meanwhile. */
+/*
+ * From INIT on: first the attributes, then the state, unless a stage moved the QP to ERR meanwhile.
+ */
 static int
 commit(struct hca *h, const struct hca_qp_change *ch)
 {
@@ -204,7 +206,7 @@ commit(struct hca *h, const struct hca_qp_change *ch)
 	if (ch->to == HCA_QPS_SQD) {
 		bool notify = (ch->mask & HCA_QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
 
-		/* From SQD to SQD RTC is looking meanwhile. */
+		/* from SQD to SQD: RTC may be reading it */
 		__atomic_store_n(&qp->cfg.draining, ch->from != HCA_QPS_SQD || qp->cfg.draining,
 				 __ATOMIC_RELAXED);
 		__atomic_store_n(&qp->cfg.sqd_notify, notify, __ATOMIC_RELAXED);
@@ -217,7 +219,7 @@ commit(struct hca *h, const struct hca_qp_change *ch)
 	return HCA_STAT_OK;
 }
 
-/* The image as it will be, judged; what can be refused is refused here. */
+/* Compute and check the new image; everything that can be refused is refused here. */
 static int
 judge_change(struct hca *h, const struct hca_qpc *in, struct hca_qp_change *ch)
 {
@@ -242,7 +244,7 @@ judge_change(struct hca *h, const struct hca_qpc *in, struct hca_qp_change *ch)
 
 enum modify_step {
 	MODIFY_PREPARE,
-	MODIFY_PATHS, /* of a QP that is running */
+	MODIFY_PATHS, /* of a running QP */
 };
 
 static int
@@ -321,7 +323,7 @@ hca_cmd_qp_to_rst(struct hca *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
-/* SQD is draining until everything that was started has been released. */
+/* SQD is draining until all requests that had begun are released. */
 static bool
 draining(const struct hca_qp *qp, uint32_t state)
 {
@@ -380,7 +382,7 @@ hca_cmd_query_qp(struct hca *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
-/* The GSI is a privileged UD QP: packets to QPN 1 are its own. */
+/* The GSI is a privileged UD QP, which receives the packets to QPN 1. */
 int
 hca_cmd_conf_special_qp(struct hca *h, struct hca_cmd *c)
 {

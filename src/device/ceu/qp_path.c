@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The two paths of a QP that is running. Frames are made from the place encap.path names, decap
- * compares with both: so a place is written only while it is not the one in use, the QP is not
- * armed, and a round has passed since somebody could have looked at it. A new primary path goes
- * into the free place, one store puts it into use for requests and responses alike, and after
- * another round the alternate path follows into the place that became free.
+ * The two paths of a running QP. encap.path names the place from which frames are built; decap
+ * compares packets with both. So a place is written only while it is not in use, the QP is not
+ * armed, and a round has passed since a stage could have read it. A new primary path is written to
+ * the free place, one store puts it into use for requests and responses, and after another round
+ * the alternate path is written to the other place.
  */
 
 #include <string.h>
@@ -16,14 +16,14 @@
 
 enum path_step {
 	PATH_BEGIN,
-	PATH_FREE, /* nobody looks at the free place any more, after this round */
+	PATH_FREE, /* after this round no stage uses the free place */
 	PATH_MOVED,
 	PATH_DONE,
 };
 
 #define RNR_RETRY_BITS HCA_MASK(31, 24)
 
-/* The RNR retry count stands in the primary path's words but is the QP's. */
+/* The RNR retry count is stored with the primary path but belongs to the QP. */
 static void
 swap_paths(struct hca_qpc *q)
 {
@@ -51,7 +51,7 @@ hca_qp_paths_query(const struct hca_qp *qp, struct hca_qpc *image)
 
 	if (path_in_use(qp) != hca_qp_work(qp)->image_path)
 		swap_paths(image);
-	/* Between two states a stage is migrating it. */
+	/* between two states a stage is migrating it */
 	image->flags = hca_cpu_to_be32(
 		HCA_SET_BITS(flags, 12, 11, mig == HCA_MIG_HELD ? HCA_MIG_MIGRATED : mig));
 }
@@ -133,13 +133,13 @@ set_migreq(struct hca_roce_template *t, bool on)
 {
 	struct hca_bth *bth = (void *)(t->bytes + t->bth);
 
-	if (t->len == 0) /* not connected yet, or datagrams */
+	if (t->len == 0) /* not connected yet, or UD */
 		return;
 	t->migreq = on;
 	bth->flags = HCA_BTH_MAKE_FLAGS(0, on, 0);
 }
 
-/* As the mailbox has it, or as it is; the rest comes from the image. */
+/* Values from the mailbox, or the current ones; the rest comes from the image. */
 static void
 plan_path(const struct hca_qp *qp, uint32_t place, struct hca_qp_path *p,
 	  const struct hca_qpc_path *words, bool migreq)
@@ -153,7 +153,7 @@ plan_path(const struct hca_qp *qp, uint32_t place, struct hca_qp_path *p,
 	set_migreq(&p->slot.tmpl, migreq);
 }
 
-/* What is armed says MigReq 0; the path it would go to says 1 from the first frame on. */
+/* An armed path sends MigReq 0; the path it may migrate to sends 1 from its first frame on. */
 int
 hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch)
 {
@@ -164,7 +164,7 @@ hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch)
 		ch->mig = HCA_QPC_MIG(hca_be32_to_cpu(ch->image.flags));
 	ch->forced = ch->was == HCA_MIG_ARMED && ch->mig == HCA_MIG_MIGRATED;
 	if (ch->path[1].known && !qp->addr.alt_valid)
-		qp->addr.alt_valid = 1; /* decap reads it of armed ones */
+		qp->addr.alt_valid = 1; /* decap reads it if the QP is armed */
 	plan_path(qp, place, &ch->path[0], &ch->image.path, ch->mig == HCA_MIG_MIGRATED);
 	plan_path(qp, 1 - place, &ch->path[1], &ch->image.alt_path, true);
 	if (ch->forced) {
@@ -178,7 +178,7 @@ hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch)
 	return is_there(qp, place, &ch->path[0]) ? HCA_STAT_OK : hca_qp_fit_second(h, ch->qpi);
 }
 
-/* The free place may be written: the alternate path, or the primary one to move to. */
+/* Write the free place: with the alternate path, or with the new primary one. */
 static void
 step_free(struct hca *h, struct hca_qp_change *ch)
 {
@@ -229,7 +229,7 @@ hca_qp_paths_step(struct hca *h, struct hca_qp_change *ch)
 	return true;
 }
 
-/* decap knows the path in use by heart as long as it is IPv4 and cannot change by itself. */
+/* Cache the path in use for decap, if it is IPv4 and cannot change by itself. */
 static void
 know_by_heart(struct hca_qp *qp, uint32_t place, uint32_t mig)
 {
@@ -251,7 +251,7 @@ know_by_heart(struct hca_qp *qp, uint32_t place, uint32_t mig)
 		__atomic_store_n(&qp->cfg.ask_addr, 0, __ATOMIC_RELEASE);
 }
 
-/* Timeouts and rates are read by who migrates: nobody does now. */
+/* Timeouts and rates are changed by migration, which is excluded now. */
 static void
 set_pace(struct hca_qp *qp, uint32_t place, const struct hca_qp_path *path)
 {

@@ -53,7 +53,7 @@ is_meant(const struct hca_teardown *t, uint32_t domain)
 	return t->domain == HCA_DOMAIN_ALL || t->domain == domain;
 }
 
-/* A living QP that is to go */
+/* Whether this is a live QP to be removed. */
 static bool
 is_doomed_qp(const struct hca *h, const struct hca_teardown *t, uint32_t qpi)
 {
@@ -100,8 +100,8 @@ mark_edges(const struct hca *h, struct hca_teardown *t)
 }
 
 /*
- * Frames may wait for the port as long as it likes: edges to encap are not waited for. What is on
- * them belongs to another life of its QP, and encap looks at that before it uses anything else.
+ * Frames may wait for the port for any time, so edges to encap are not waited for: their
+ * descriptors belong to an old generation of the QP, which encap checks first.
  */
 static bool
 edges_passed(const struct hca *h, const struct hca_teardown *t)
@@ -149,9 +149,8 @@ purge_next(struct hca *h, struct hca_teardown *t)
 }
 
 /*
- * So many objects are looked at per poll: those of 16 K QPs must not hold up the other stages.
- * Looking at an entry that is not meant costs little, and polls cost much where lcores outnumber
- * CPUs.
+ * Objects checked per poll, so that 16 K QPs do not delay the other stages. Checking an entry costs
+ * little; polls cost much if there are more lcores than CPUs.
  */
 #define SLICE 256u
 #define GLANCES 2048u
@@ -235,11 +234,11 @@ hca_teardown_step(struct hca *h, struct hca_teardown *t)
 
 enum close_step {
 	CLOSE_QPS,
-	CLOSE_MARK_CQS, /* no new work finds them, but readers may still hold one */
+	CLOSE_MARK_CQS, /* new work does not find them, but readers may still use one */
 	CLOSE_MARK_SRQS,
 	CLOSE_MARK_KEYS,
 	CLOSE_RCU,
-	CLOSE_SRQS, /* XRC ones use CQs */
+	CLOSE_SRQS, /* before the CQs, which XRC SRQs use */
 	CLOSE_CQS,
 	CLOSE_KEYS,
 };
@@ -258,7 +257,7 @@ mark(uint32_t *state, uint32_t free, uint32_t dying)
 		__atomic_store_n(state, dying, __ATOMIC_RELEASE);
 }
 
-/* How far a slice goes: entries that were only looked at, and those something was done for. */
+/* Whether the slice continues: entries cost 1 if they were only checked, else more. */
 static bool
 goes_on(uint32_t *spent, uint32_t cost)
 {
@@ -266,7 +265,7 @@ goes_on(uint32_t *spent, uint32_t cost)
 	return *spent < GLANCES;
 }
 
-/* One slice of a step that goes over a table; true: the whole table is done. */
+/* One slice of a step over a table; true: the whole table is done. */
 static bool
 mark_cqs(struct hca *h, struct hca_teardown *t)
 {
