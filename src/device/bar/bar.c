@@ -9,8 +9,8 @@
 #include "engine/impl.h"
 
 /*
- * BAR2 is ordinary memory in small pages: the composition puts a page of its own, one it can share
- * with a process, in the place of any of them.
+ * BAR2 is ordinary memory in small pages, so that the composition can replace any page with one
+ * that it can share with a process.
  */
 static void *
 map_bar2(void)

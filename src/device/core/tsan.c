@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory pools under ThreadSanitizer: their rings work inside an uninstrumented library, so the
- * two operations that move objects are wrapped. Empty in every other build.
+ * Memory pools under ThreadSanitizer: their rings are in a library that is not instrumented, so the
+ * two operations that move objects are wrapped. Empty in other builds.
  */
 
 #include <stdint.h>
@@ -15,7 +15,7 @@
 
 #ifdef HCA_TSAN
 
-/* The table of the library as it was; the process has one, whatever HCAs live in it. */
+/* The library's original table; global to the process, whatever HCAs exist. */
 static struct {
 	rte_mempool_enqueue_t enqueue;
 	rte_mempool_dequeue_t dequeue;

@@ -16,7 +16,7 @@ hca_gid_clear(struct hca_ctxmgt *c, uint32_t index)
 	__atomic_store_n(&c->gid[index].valid, 0, __ATOMIC_RELEASE);
 }
 
-/* All but `valid`, which says so already and is looked at all the time. */
+/* Clear everything but `valid`, which is cleared already and read at any time. */
 static void
 empty_gid(struct hca_gid_entry *e)
 {
@@ -67,7 +67,7 @@ hca_gid_is_ip6(const uint8_t gid[16])
 	       (memcmp(gid, zero, sizeof(zero)) != 0 || gid[15] > 1);
 }
 
-/* The type says which kind of address it is. */
+/* The type must match the kind of address. */
 static bool
 gid_type_ok(uint32_t type, const uint8_t gid[16])
 {
@@ -81,7 +81,7 @@ gid_vlan(uint32_t flags)
 	return flags & HCA_GID_VLAN_PRESENT ? (uint16_t)HCA_GID_VLAN_ID(flags) : HCA_NO_VLAN;
 }
 
-/* The same address twice, unless on another VLAN, would name two sources alike. */
+/* The same address twice, unless in different VLANs, would be ambiguous. */
 static bool
 is_duplicate(const struct hca_ctxmgt *c, uint32_t index, const uint8_t gid[16], uint16_t vlan)
 {
@@ -129,7 +129,7 @@ hca_gid_put(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m)
 	empty_gid(e);
 	if (hca_be32_to_cpu(m->flags) & HCA_GID_VALID)
 		fill_gid(e, m);
-	/* Who sees the new count and copies the table must find the change in it. */
+	/* a reader that sees the new count and copies the table must find the change */
 	__atomic_store_n(&c->gid_changes, c->gid_changes + 1, __ATOMIC_RELEASE);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The tables of contexts the engine works on. */
+/* The tables of contexts that the engine uses. */
 
 #include <errno.h>
 

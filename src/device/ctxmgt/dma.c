@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * DMA windows: which bus addresses the device may touch on whose behalf. An IOMMU does this in
- * silicon. Attach and detach come from the composer's thread while the CEU may be checking for
- * another domain, hence the lock; no stage of the data path ever comes here.
+ * DMA windows: which bus addresses the device may access on whose behalf, as an IOMMU does in
+ * silicon. The composition's thread attaches and detaches while the CEU may be checking another
+ * domain, hence the lock; the stages of the data path do not use it.
  */
 
 #include <errno.h>
@@ -20,7 +20,10 @@ window_ok(uint32_t domain, uint64_t bus, uint64_t len)
 	return domain < HCA_DMA_DOMAINS && len != 0 && bus + len - 1 >= bus;
 }
 
-/* Memory of other processes: of clients, where the composition reaches it, and by itself. */
+/*
+ * Memory of other processes: only for clients, only if the composition can access it, and not mixed
+ * with other memory.
+ */
 static bool
 foreign_ok(const struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 {
@@ -29,7 +32,7 @@ foreign_ok(const struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 	return (bus & HCA_BUS_FOREIGN) == 0 || (domain != 0 && h->cfg.foreign != NULL);
 }
 
-/* Windows of the domain; the lock is held. */
+/* Number of windows of the domain; the lock is held. */
 static uint32_t
 window_count(const struct hca_dma *d, uint32_t domain)
 {
@@ -41,8 +44,8 @@ window_count(const struct hca_dma *d, uint32_t domain)
 }
 
 /*
- * A domain other than the driver's is a user context: its doorbell page is live from its first
- * window to its last.
+ * A domain other than the driver's is a client: its doorbell page is in use from its first window
+ * to its last.
  */
 int
 hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
@@ -94,7 +97,7 @@ hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 
 	if (rc != 0)
 		return rc;
-	/* Regions that live on it would go on reading and writing what is no longer theirs. */
+	/* live regions on it would keep accessing memory that no longer belongs to the client */
 	if (hca_vtp_uncovered(h, domain, bus, len)) {
 		rte_spinlock_lock(&d->lock);
 		d->window[d->count++] = (struct hca_dma_window){bus, len, domain};
@@ -106,7 +109,7 @@ hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 	return 0;
 }
 
-/* Bytes of the domain's windows from bus on, at most len; 0: none. */
+/* Bytes from bus on, at most len, that the domain's windows cover; 0: none. */
 static uint64_t
 window_reach(const struct hca_dma *d, uint32_t domain, uint64_t bus, uint64_t len)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The map from ICM addresses to owner memory (tables 3-2-12 .. 3-2-15). The engine works on its
- * own tables; ICM receives a copy of every context when it changes hands.
+ * The map from ICM addresses to owner memory (tables 3-2-12 .. 3-2-15). The engine uses its own
+ * tables; a copy of each context is written to ICM when its ownership changes.
  */
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ chunk_end(const struct hca_icm_chunk *c)
 	return c->virt + (uint64_t)c->pages * HCA_ICM_PAGE_SIZE;
 }
 
-/* Index of the first chunk that ends behind virt. */
+/* Index of the first chunk that ends after virt. */
 static uint32_t
 map_lower(const struct hca_icm_map *m, uint64_t virt)
 {
@@ -113,7 +113,7 @@ hca_icm_map_chunks(struct hca *h, uint32_t type, const struct hca_icm_chunk *c, 
 	return HCA_STAT_BAD_PARAM;
 }
 
-/* Live contexts keep their ICM: is entry i of table t in use? */
+/* Whether entry i of table t is in use: ICM of live contexts cannot be unmapped. */
 static bool
 entry_live(const struct hca *h, enum hca_icm_table t, uint32_t i)
 {
@@ -159,7 +159,7 @@ hca_icm_unmap(struct hca *h, uint32_t type, uint64_t virt, uint32_t pages)
 
 	if (pages == 0 || virt % HCA_ICM_PAGE_SIZE != 0 || end <= virt)
 		return HCA_STAT_BAD_PARAM;
-	/* Whole chunks without a gap, as they were mapped. */
+	/* whole chunks without gaps, as they were mapped */
 	while (at < end) {
 		if (first + n >= m->count || m->chunk[first + n].virt != at)
 			return HCA_STAT_BAD_PARAM;

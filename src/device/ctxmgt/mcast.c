@@ -36,7 +36,7 @@ new_group(struct hca *h, const uint8_t mgid[16])
 	for (uint32_t i = 0; i < HCA_MCAST_GROUPS; i++) {
 		if (g[i].state != HCA_MCAST_FREE)
 			continue;
-		g[i].used = 0; /* and nobody is a member any more */
+		g[i].used = 0; /* no QP is a member any more */
 		memcpy(g[i].mgid, mgid, sizeof(g[i].mgid));
 		__atomic_store_n(&g[i].state, HCA_MCAST_LIVE, __ATOMIC_RELEASE);
 		if (i >= h->ctxmgt->mcast_end)
@@ -46,7 +46,7 @@ new_group(struct hca *h, const uint8_t mgid[16])
 	return NULL;
 }
 
-/* Place of qpn in the group, or of a free one for qpn 0; NULL: there is none. */
+/* Entry of qpn in the group, or a free one for qpn 0; NULL: there is none. */
 static uint32_t *
 member(struct hca_mcast_group *g, uint32_t qpn)
 {
@@ -66,7 +66,7 @@ hca_mcast_attach(struct hca *h, const uint8_t mgid[16], uint32_t qpn)
 		return HCA_STAT_BAD_PARAM;
 	g = (struct hca_mcast_group *)(uintptr_t)hca_mcast_find(h, mgid);
 	if (g != NULL && member(g, qpn) != NULL)
-		return HCA_STAT_OK; /* once more is not twice */
+		return HCA_STAT_OK; /* attaching twice has no effect */
 	if (g == NULL)
 		g = new_group(h, mgid);
 	place = g != NULL ? member(g, 0) : NULL;
