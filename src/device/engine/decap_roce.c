@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * decap: bursts from the port are judged (lengths, opcode, ICRC, QP, addresses, P_Key) and go
- * to EE (requests) or RRC (responses). It asks the port only for what both can take; what does not
- * fit stays in the port's queue. A frame that fails is counted under its reason and changes
- * nothing.
+ * decap: checks received bursts (lengths, opcode, ICRC, QP, addresses, P_Key) and passes frames to
+ * EE (requests) or RRC (responses). It takes from the port only as many frames as both can accept;
+ * the others stay in the port's queue. A frame that fails a check is counted under its reason and
+ * has no other effect.
  */
 
 #include <errno.h>
@@ -21,16 +21,16 @@
 #include "wire/roce_frame.h"
 
 /*
- * A multicast on its way to its members; continued when EE has room. Its group is looked up again
- * then: between two polls it may have become another one's.
+ * A multicast being delivered to its members, continued when EE has room. The group is looked up
+ * again then, because its entry may have been reused between two polls.
  */
 struct to_members {
 	struct rte_mbuf *frame;
-	uint32_t next; /* member */
-	bool served;   /* there was one */
+	uint32_t next; /* next member */
+	bool served;   /* at least one member was served */
 };
 
-/* A burst: between the two passes a frame's destination QPN waits in rxd.qpi. */
+/* The state of decap. Between the two passes over a burst rxd.qpi holds the destination QPN. */
 struct decap {
 	struct rte_mbuf *frame[HCA_BURST];
 	struct hca_icrc_span span[HCA_BURST];
@@ -39,12 +39,12 @@ struct decap {
 	struct rte_mbuf *dead[HCA_BURST];
 	unsigned int n_ee, n_rrc, n_dead;
 	struct to_members mcast[HCA_BURST];
-	unsigned int mcast_at, mcast_n; /* first not finished; end */
+	unsigned int mcast_at, mcast_n; /* first unfinished one; end */
 	/* the own address the last datagram was sent to */
 	uint8_t own[16];
 	uint16_t own_vlan;
-	uint64_t own_gids; /* state of the GID table that has it, 0: none */
-	bool stuck;	   /* EE or RRC had no room: the port was not asked */
+	uint64_t own_gids; /* state of the GID table in which it was found, 0: none */
+	bool stuck;	   /* EE or RRC had no room, so the port was not read */
 };
 
 int
@@ -68,7 +68,7 @@ hca_decap_fini(struct hca *h)
 	rte_free(h->stage_ctx[HCA_STAGE_DECAP]);
 }
 
-/* Which counter explains a frame that hca_roce_parse() refused. */
+/* Counter of a frame that hca_roce_parse() refused. */
 static const uint8_t parse_counter[HCA_ROCE_DROP_COUNT] = {
 	[HCA_ROCE_DROP_SHORT] = HCA_CTR_rx_short,
 	[HCA_ROCE_DROP_NOT_IP] = HCA_CTR_rx_not_ip,
@@ -98,8 +98,8 @@ drop(struct hca *h, struct decap *d, struct rte_mbuf *m, enum hca_counter why)
 }
 
 /*
- * An RC opcode that does not exist is the responder's to refuse with a NAK, once ICRC and source
- * have been found good; the view then has no operation and no payload.
+ * The responder refuses an unknown RC opcode with a NAK, after ICRC and source have been checked;
+ * the view then has no operation and no payload.
  */
 static bool
 is_unknown_rc_request(int rc, struct hca_roce_view *v)
@@ -121,7 +121,7 @@ is_request(const struct hca_roce_opcode_info *op)
 	return op->is_request || op->kind == HCA_PKT_NONE;
 }
 
-/* The slow way to a descriptor: everything the general parser takes. 0 or a negative drop. */
+/* Fill in a descriptor with the general parser. Returns 0 or a negative drop reason. */
 static int
 describe(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc_span *span)
 {
@@ -154,8 +154,8 @@ describe(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc_span
 #define V4_BTH (V4_UDP + HCA_UDP_LEN)
 
 /*
- * The same for a good IPv4 frame without VLAN tag, in few comparisons; false: no verdict, the
- * general parser gives it.
+ * Fill in the descriptor of a valid IPv4 frame without VLAN tag, with few comparisons; false:
+ * undecided, use the general parser.
  */
 static inline bool
 describe_fast(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc_span *span)
@@ -166,7 +166,7 @@ describe_fast(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc
 	if (unlikely(len < V4_BTH + HCA_ROCE_BTH_LEN + HCA_ICRC_LEN))
 		return false;
 	total = hca_get_be16(p + V4_L3 + 2);
-	/* Ethertype, version and header length; no fragment; UDP; port and length of RoCE. */
+	/* Ethertype, version and header length; not a fragment; UDP; port and length of RoCE */
 	if (unlikely((hca_get_be32(p + 12) & 0xffffff00) != (HCA_ETHERTYPE_IPV4 << 16 | 0x4500) ||
 		     total > len - V4_L3 ||
 		     total < HCA_IPV4_LEN + HCA_UDP_LEN + HCA_ROCE_BTH_LEN + HCA_ICRC_LEN ||
@@ -178,7 +178,9 @@ describe_fast(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc
 	bth0 = hca_get_be32(p + V4_BTH);
 	op = &hca_roce_opcodes[bth0 >> 24];
 	rest = total - HCA_IPV4_LEN - HCA_UDP_LEN - HCA_ICRC_LEN - op->header_len;
-	/* Valid opcodes have header_len; of what is shorter, rest wraps and is no whole packet. */
+	/*
+	 * valid opcodes have header_len; for shorter frames rest wraps around and exceeds a packet
+	 */
 	if (unlikely(!op->valid || (bth0 & 0x0f0000) != 0 || (rest & 3) != 0 || rest > len ||
 		     rest < (bth0 >> 20 & 3) || (!op->has_payload && rest != 0)))
 		return false;
@@ -205,11 +207,12 @@ describe_fast(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc
 
 /*
  * The words of an IPv4 frame from its Ethertype to the end of the BTH, without IP identification,
- * TTL and checksum, AckReq and PSN: all that describe_fast() looks at, and more.
+ * TTL and checksum, AckReq and PSN: all that describe_fast() checks, and more.
  */
 struct alike {
 	uint64_t w[5];
-	uint32_t len; /* of the frame; more than any has: nothing to compare with */
+	/* of the frame; a value larger than any frame: there is nothing to compare with */
+	uint32_t len;
 };
 
 static inline uint64_t
@@ -245,7 +248,7 @@ is_alike(const struct alike *a, const uint8_t *p, uint32_t len)
 
 _Static_assert(V4_BTH + 10 == 44 + 8, "the last word has AckReq and one byte of the PSN");
 
-/* The descriptor of a frame that is alike the one described by as: only AckReq and PSN differ. */
+/* Fill in the descriptor of a frame that equals the one of `as` except for AckReq and PSN. */
 static inline void
 describe_alike(const uint8_t *p, const struct hca_rxd *as, struct hca_rxd *r)
 {
@@ -256,7 +259,7 @@ describe_alike(const uint8_t *p, const struct hca_rxd *as, struct hca_rxd *r)
 	r->flags = (uint8_t)((as->flags & ~HCA_RXD_ACKREQ) | (psn >> 31) * HCA_RXD_ACKREQ);
 }
 
-/* Headers: returns the number of frames whose ICRC is worth computing. */
+/* Parse the headers; returns the number of frames whose ICRC must be computed. */
 static inline unsigned int
 parse_burst(struct hca *h, struct decap *d, struct rte_mbuf **m, unsigned int n)
 {
@@ -306,7 +309,7 @@ vlan_matches(uint16_t ours, const struct hca_rxd *r)
 	return HCA_VLAN_VID(r->vlan) == ours;
 }
 
-/* From the peer's end of the path to ours. */
+/* Whether source and destination are the ends of the path. */
 static bool
 is_of_path(const struct hca_qp *qp, uint32_t path, const struct hca_rxd *r, const uint8_t *l3)
 {
@@ -314,7 +317,7 @@ is_of_path(const struct hca_qp *qp, uint32_t path, const struct hca_rxd *r, cons
 	       hca_path_is_to(l3, hca_qp_tmpl(qp, path));
 }
 
-/* The long way: IPv6, and QPs whose paths may change; the alternate path of an armed QP. */
+/* General comparison: IPv6, QPs whose paths may change, the alternate path of an armed QP. */
 static bool
 addresses_match_any(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
 {
@@ -331,7 +334,7 @@ addresses_match_any(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l
 	return true;
 }
 
-/* P_Key of the path the packet came by. */
+/* P_Key of the path that the packet used. */
 static inline uint16_t
 pkey_of(const struct hca_qp *qp, const struct hca_rxd *r)
 {
@@ -356,8 +359,8 @@ ip4_of(const uint8_t *l3)
 }
 
 /*
- * From the QP's peer to the QP's own address, in its VLAN: a port may be given frames for others. A
- * tag that only has a priority is none.
+ * Whether the packet is from the QP's peer to the QP's own address, in its VLAN: a port may deliver
+ * frames for others. A priority tag counts as no VLAN.
  */
 static inline bool
 addresses_match(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
@@ -369,7 +372,7 @@ addresses_match(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
 	return addresses_match_any(qp, r, l3);
 }
 
-/* Which of the two is wrong: the destination only where the source is the peer. */
+/* Counter of a wrong address: of the destination only if the source is the peer. */
 static enum hca_counter
 bad_address(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *l3)
 {
@@ -390,7 +393,7 @@ destination(const uint8_t *l3, uint8_t gid[16])
 		memcpy(gid, l3 + offsetof(struct hca_ipv6_hdr, daddr), 16);
 }
 
-/* A datagram to any address of this port, in its VLAN; groups have been found by theirs. */
+/* Whether a datagram is for any address of this port, in its VLAN; groups were found by theirs. */
 static bool
 is_for_us(const struct hca *h, struct decap *d, const struct hca_rxd *r, const uint8_t *l3)
 {
@@ -411,7 +414,7 @@ is_for_us(const struct hca *h, struct decap *d, const struct hca_rxd *r, const u
 	return true;
 }
 
-/* States in which a QP takes requests and responses (A1-1). */
+/* States in which a QP accepts requests and responses (A1-1). */
 #define TAKES_REQUESTS \
 	(1u << HCA_QPS_RTR | 1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE)
 #define TAKES_RESPONSES (1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE)
@@ -425,7 +428,7 @@ service_fits(uint8_t service, const struct hca_roce_opcode_info *op)
 	return service == HCA_ST_XRC_TGT ? is_request(op) : op->is_response;
 }
 
-/* What is sent to QPN 1 carries the well-known Q_Key, whatever that of the QP behind it is. */
+/* Packets to QPN 1 carry the well-known Q_Key, whatever that of the actual QP is. */
 static inline bool
 qkey_matches(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *deth)
 {
@@ -435,7 +438,7 @@ qkey_matches(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *de
 	return hca_get_be32(deth) == ours;
 }
 
-/* Packets of no service; nothing is done about congestion. */
+/* Packets of no service: congestion notifications, which have no effect. */
 static enum hca_counter
 judge_class(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 {
@@ -446,7 +449,7 @@ judge_class(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 	return HCA_CTR_rx_bad_service;
 }
 
-/* What is asked of datagrams, which may come from anybody. */
+/* Checks of datagrams, which may come from any host. */
 static enum hca_counter
 judge_datagram(const struct hca *h, struct decap *d, const struct hca_qp *qp,
 	       const struct hca_rxd *r, const uint8_t *p)
@@ -456,7 +459,7 @@ judge_datagram(const struct hca *h, struct decap *d, const struct hca_qp *qp,
 	return qkey_matches(qp, r, p + r->ext_off) ? HCA_CTR_N : HCA_CTR_rx_bad_qkey;
 }
 
-/* The rungs in order; HCA_CTR_N: the packet is the QP's. */
+/* All checks in order; HCA_CTR_N: the packet is accepted. */
 static inline enum hca_counter
 judge(const struct hca *h, struct decap *d, const struct hca_qp *qp, struct hca_rxd *r,
       const uint8_t *p)
@@ -485,7 +488,9 @@ judge(const struct hca *h, struct decap *d, const struct hca_qp *qp, struct hca_
 	return HCA_CTR_N;
 }
 
-/* What judge() looks at: a frame that equals the last good one of the burst is as good. */
+/*
+ * Fields that judge() checks: a frame equal to the last accepted one of the burst is accepted, too.
+ */
 struct judged {
 	const void *info;
 	uint64_t ip4;
@@ -499,7 +504,7 @@ same_as_last(const struct judged *j, const struct hca_rxd *r, const uint8_t *p)
 	uint16_t pkey;
 
 	memcpy(&pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(pkey));
-	/* No other frame has its BTH at this place. Marked ones are looked at, to be counted. */
+	/* no other frame has its BTH at this offset; marked frames must be counted */
 	return r->info == j->info && r->qpi == j->qpn && r->ext_off == V4_BTH + HCA_ROCE_BTH_LEN &&
 	       ip4_of(p + V4_L3) == j->ip4 && pkey == j->pkey && r->ecn != HCA_ECN_CE;
 }
@@ -512,7 +517,7 @@ remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, con
 	j->generation = qp->cfg.generation;
 	j->ip4 = ip4_of(p + V4_L3);
 	memcpy(&j->pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(j->pkey));
-	/* Datagrams of one source may differ in their Q_Key; each has to know its path; MigReq. */
+	/* not for datagrams, whose Q_Keys may differ; packets that must know their path; MigReq */
 	if (r->l3_off != V4_L3 || qp->cfg.service == HCA_ST_UD || r->flags & HCA_RXD_ASKED)
 		j->info = NULL;
 }
@@ -578,7 +583,7 @@ to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn
 	d->to_ee[d->n_ee++] = c;
 }
 
-/* It was for members here, or for nobody. */
+/* Finish a multicast: delivered to members, or without any. */
 static void
 end_multicast(struct hca *h, struct decap *d, const struct to_members *t)
 {
@@ -589,7 +594,7 @@ end_multicast(struct hca *h, struct decap *d, const struct to_members *t)
 	d->dead[d->n_dead++] = t->frame;
 }
 
-/* As far as EE has room. */
+/* Deliver to members as far as EE has room. */
 static void
 serve_members(struct hca *h, struct decap *d, unsigned int room)
 {
@@ -612,7 +617,7 @@ serve_members(struct hca *h, struct decap *d, unsigned int room)
 	d->mcast_at = d->mcast_n = 0;
 }
 
-/* QPN 1 is whichever QP CONF_SPECIAL_QP has named. */
+/* QPN 1 is the QP named by CONF_SPECIAL_QP. */
 static inline void
 redirect_gsi(const struct hca *h, struct hca_rxd *r)
 {
@@ -681,7 +686,7 @@ hand_over(struct hca *h, struct decap *d, uint64_t now)
 		rte_pktmbuf_free_bulk(d->dead, d->n_dead);
 }
 
-/* Nothing new is taken from the port until the last multicasts have reached their members. */
+/* The port is not read until the last multicasts have been delivered. */
 static unsigned int
 continue_multicast(struct hca *h, struct decap *d, unsigned int room, uint64_t now)
 {
@@ -691,7 +696,7 @@ continue_multicast(struct hca *h, struct decap *d, unsigned int room, uint64_t n
 	return 1;
 }
 
-/* Frames of our own get no more than half of a full burst, and what the port leaves of the rest. */
+/* Looped-back frames get at most half of a full burst, and what the port leaves of the rest. */
 static inline unsigned int
 take(struct hca *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
 {
@@ -739,7 +744,7 @@ hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	return n;
 }
 
-/* Frames that come on the port are its own to announce: graph/sleep.c. */
+/* The port announces its frames itself: graph/sleep.c. */
 uint64_t
 hca_decap_deadline(const struct hca *h, uint64_t now)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * doorbell: takes words from the UAR pages (tables 3-1-6, 3-1-7), judges them and hands them to
- * the parser. Pages are client memory: a word is read once, every field of it is checked. Marks are
- * taken the same way; what they cost in one visit is bounded by MARK_WORDS and the burst.
+ * doorbell: takes words from the UAR pages (tables 3-1-6, 3-1-7), checks them and passes them to
+ * the parser. Pages are client memory: each word is read once, and every field of it is checked.
+ * Marks are taken in the same way; MARK_WORDS and the burst limit the cost of a visit.
  *
- * Pages that rang lately are on the rota and looked at in every poll; all open pages are looked at
- * every SCAN_NS. While only a few pages are on the rota none leaves it.
+ * Pages with recent doorbells are on the rota and checked in every poll; all open pages are checked
+ * every SCAN_NS. While the rota is short no page leaves it.
  */
 
 #include <errno.h>
@@ -20,27 +20,28 @@
 #include "engine/wqe_unit.h"
 
 #define SCAN_NS 25000u
-#define ROTA_KEEP 16u /* pages that stay on the rota however idle */
+#define ROTA_KEEP 16u /* pages that stay on the rota even if idle */
 #define ROTA_IDLE_NS 1000000u
 #define PAGE_WORDS (HCA_UAR_PAGES / 64u)
-#define MARK_WORDS 8u /* looked at in one visit of a page */
+#define MARK_WORDS 8u /* limit of words checked per visit of a page */
 
 struct hca_doorbell_ctx {
-	/* control plane; odd = open, counts openings and closings of the page */
+	/* control plane; odd = open, incremented when the page is opened or closed */
 	uint32_t page_gen[HCA_UAR_PAGES];
 	uint32_t epoch __rte_cache_aligned; /* [pub] counts changes of page_gen */
 
 	/* doorbell stage */
 	uint32_t epoch_seen __rte_cache_aligned;
 	uint32_t hot_n, hot_at;
-	bool stuck; /* a page rang and nothing was taken: no room, or marks beyond one visit */
+	/* a page had doorbells and none was taken: no room, or more marks than a visit checks */
+	bool stuck;
 	uint64_t next_scan; /* ns */
 	uint64_t open[PAGE_WORDS];
 	uint64_t on_rota[PAGE_WORDS];
 	uint64_t last_ring[HCA_UAR_PAGES]; /* ns */
 	uint32_t gen_seen[HCA_UAR_PAGES];
 	uint16_t hot[HCA_UAR_PAGES];
-	uint16_t mark_at[HCA_UAR_PAGES]; /* where the next look at the marks begins */
+	uint16_t mark_at[HCA_UAR_PAGES]; /* position of the next check of marks */
 	uint8_t head[HCA_UAR_PAGES];	 /* next FIFO slot */
 };
 
@@ -123,7 +124,7 @@ rota_remove_at(struct hca_doorbell_ctx *c, uint32_t i)
 	c->hot[i] = c->hot[--c->hot_n];
 }
 
-/* The control plane opened or closed pages. */
+/* The control plane has opened or closed pages. */
 static void
 pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
 {
@@ -149,8 +150,8 @@ pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
 }
 
 /*
- * The register at 00h counts as written when its second half is: QPN 0 never exists, so that half
- * cannot be zero.
+ * Whether the register was written, judged by its second half, which is never zero because QPN 0
+ * does not exist.
  */
 static inline bool
 register_rang(const struct hca_uar_page *u)
@@ -158,7 +159,7 @@ register_rang(const struct hca_uar_page *u)
 	return hca_le64_to_cpu(__atomic_load_n(&u->sq_doorbell, __ATOMIC_RELAXED)) >> 32 != 0;
 }
 
-/* On the line of the register. */
+/* On the same cache line as the register. */
 static inline bool
 is_marked(const struct hca_uar_page *u)
 {
@@ -172,7 +173,7 @@ page_rang(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u, uint32
 	       register_rang(u) || is_marked(u);
 }
 
-/* Those that rang come onto the rota. */
+/* Check open pages that are not on the rota; those with doorbells join it. */
 static void
 look_at_cold_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 {
@@ -188,7 +189,7 @@ look_at_cold_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 	}
 }
 
-/* Every open page off the rota once; idle ones leave the rota when it has grown long. */
+/* Check every open page once; idle pages leave the rota if it is long. */
 static void
 scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 {
@@ -199,7 +200,7 @@ scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 	look_at_cold_pages(h, c, now);
 }
 
-/* At most max words of the page, cleared behind us. */
+/* Take at most max words of the page and clear them. */
 static inline unsigned int
 take_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, uint64_t *words,
 	   unsigned int max)
@@ -233,7 +234,10 @@ state_takes_wqes(uint32_t state)
 	       (1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE | 1u << HCA_QPS_ERR);
 }
 
-/* Word for the parser, or NULL: counted and dropped, or not for the parser. */
+/*
+ * Check a word: returns it for the parser, or NULL if it was dropped (and counted) or is not for
+ * the parser.
+ */
 static inline void *
 judge(struct hca *h, uint32_t page, uint64_t w)
 {
@@ -250,7 +254,7 @@ judge(struct hca *h, uint32_t page, uint64_t w)
 		HCA_COUNT(h, DOORBELL, db_dead_qpn);
 		return NULL;
 	}
-	/* In RST it is being taken apart: nothing else of it may be looked at. */
+	/* in RST the QP is being destroyed: its other fields must not be used */
 	state = hca_qp_state(qp);
 	if (unlikely(state == HCA_QPS_RST)) {
 		HCA_COUNT(h, DOORBELL, db_bad_state);
@@ -282,7 +286,7 @@ judge(struct hca *h, uint32_t page, uint64_t w)
 
 /* ---- marks ---- */
 
-/* QPs that share one mark. */
+/* Number of QPs that share one mark. */
 static inline uint32_t
 qps_per_mark(const struct hca *h)
 {
@@ -292,8 +296,8 @@ qps_per_mark(const struct hca *h)
 }
 
 /*
- * Up to max marks of word w from bit `from` on, cleared in the page. Bits that stay are set again:
- * the word before its bit in marked, as the owner does it.
+ * Take up to max marks of word w from bit `from` on and clear them in the page. If some remain they
+ * are set again: the word first, then its bit in `marked`, as the owner does.
  */
 static unsigned int
 take_mark_word(struct hca_uar_page *u, uint32_t w, uint32_t from, uint16_t *marks, unsigned int max)
@@ -315,8 +319,8 @@ take_mark_word(struct hca_uar_page *u, uint32_t w, uint32_t from, uint16_t *mark
 }
 
 /*
- * Up to max marks, beginning behind the one taken last: none waits for others that are set again
- * and again.
+ * Take up to max marks, beginning after the one taken last, so that none waits for others that are
+ * set again and again.
  */
 static unsigned int
 take_marks(struct hca_doorbell_ctx *c, struct hca_uar_page *u, uint32_t page, uint16_t *marks,
@@ -326,7 +330,7 @@ take_marks(struct hca_doorbell_ctx *c, struct hca_uar_page *u, uint32_t page, ui
 	uint32_t at = c->mark_at[page], looked = 0;
 	unsigned int n = 0;
 
-	/* The word it begins in comes twice: from the middle on, and in the end the rest. */
+	/* the first word is visited twice: from the middle on, and at the end the rest */
 	for (uint32_t i = 0; i <= HCA_UAR_MARK_WORDS && looked < MARK_WORDS; i++) {
 		uint32_t w = at / 64;
 
@@ -344,7 +348,7 @@ take_marks(struct hca_doorbell_ctx *c, struct hca_uar_page *u, uint32_t page, ui
 	return n;
 }
 
-/* What a mark means for one QP that has it: 1 word for the parser, or none. */
+/* Handle a mark for one QP that shares it: 1 word for the parser, or none. */
 static unsigned int
 judge_marked(struct hca *h, uint32_t page, uint32_t qpi, void **obj, bool *own, bool *foreign)
 {
@@ -369,7 +373,7 @@ judge_marked(struct hca *h, uint32_t page, uint32_t qpi, void **obj, bool *own, 
 	return 1;
 }
 
-/* Returns the marks taken; the words for the parser fit into max. */
+/* Returns the number of marks taken; their words for the parser fit into max. */
 static unsigned int
 visit_marks(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
 	    uint64_t now)
@@ -423,7 +427,7 @@ visit_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned i
 	return n;
 }
 
-/* Half of the burst is for marks, if there are any: a FIFO that stays full does not hide them. */
+/* Half of the burst is for marks, if there are any, so that a full FIFO does not hide them. */
 static unsigned int
 visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max, uint64_t now)
 {
@@ -436,7 +440,7 @@ visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned in
 	return done + visit_words(h, c, page, max, now);
 }
 
-/* Room first: what the parser's edge cannot take stays in its FIFO. */
+/* Room first: words that the parser's edge cannot take stay in their FIFO. */
 static inline unsigned int
 burst_room(struct hca *h, unsigned int budget)
 {
@@ -476,12 +480,12 @@ hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
 		}
 		at = at + 1 < c->hot_n ? at + 1 : 0;
 	}
-	/* Where the burst ended the next one begins: no page holds up another. */
+	/* the next burst starts where this one ended, so that no page delays another */
 	c->hot_at = at;
 	return done;
 }
 
-/* Who rings kicks; the last look before a sleep saw all pages. */
+/* Clients kick after a doorbell; the last check before a sleep sees all pages. */
 uint64_t
 hca_doorbell_deadline(const struct hca *h, uint64_t now)
 {

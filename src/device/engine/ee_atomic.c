@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ATOMICs: executed once, on the CPU's own atomic instructions, so that they are atomic against
- * every other agent of the host. The value before stays in the job for requests that come again.
+ * ATOMICs: executed once, with the CPU's atomic instructions, so that they are atomic with respect
+ * to all CPUs of the host. The job keeps the previous value for repeated requests.
  */
 
 #include "engine/ee.h"
@@ -12,7 +12,7 @@ execute_at(uint64_t *p, uint8_t kind, uint64_t swap_add, uint64_t compare)
 {
 	if (kind == HCA_PKT_FETCH_ADD)
 		return __atomic_fetch_add(p, swap_add, __ATOMIC_SEQ_CST);
-	/* on failure the builtin leaves what it found in compare; on success they are equal */
+	/* on failure the builtin stores the value found in compare; on success they are equal */
 	__atomic_compare_exchange_n(p, &compare, swap_add, false, __ATOMIC_SEQ_CST,
 				    __ATOMIC_SEQ_CST);
 	return compare;

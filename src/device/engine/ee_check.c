@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The ladder of the responder: checks in InfiniBand's order. A rung reads the request and the QP
- * and may fill in the request; of the QP it changes only what says that the expected PSN came.
+ * The responder's checks, in InfiniBand's order. A check reads the request and the QP and may fill
+ * in the request; in the QP it changes only the state of the expected PSN.
  */
 
 #include <string.h>
@@ -20,7 +20,7 @@ drop(struct ee_request *q, enum hca_counter why)
 	return EE_DROP;
 }
 
-/* Before the QP takes it. */
+/* Drop the packet before the QP accepts it. */
 static enum ee_verdict
 not_taken(struct ee_request *q, enum hca_counter why)
 {
@@ -67,7 +67,7 @@ check_psn_rc(struct ee_request *q)
 	struct hca_qp_ee *ee = &q->qp->ee;
 	int32_t ahead = hca_psn_diff(q->rxd->psn, ee->epsn);
 
-	/* A NAK that is still owed stays so: what came too early was dropped. */
+	/* a pending NAK stays: packets that came too early were dropped */
 	if (likely(ahead == 0)) {
 		if (ee->flags & (EE_GAP | EE_RNR))
 			ee->flags &= ~(EE_GAP | EE_RNR);
@@ -77,11 +77,11 @@ check_psn_rc(struct ee_request *q)
 }
 
 /*
- * UC: a message begins wherever its first packet is, so that ends which disagree about the PSN find
- * each other, whichever began again; one that the network repeats is executed twice. A packet that
- * goes on does so at the expected PSN only. Elsewhere it is dropped and ends the message that is
- * open, or the parts of two might be put together; the message's own that come behind it find
- * nothing to go on with.
+ * UC: a message begins wherever its first packet is, so that ends with different PSNs
+ * resynchronize, whichever was reset; a message that the network repeats is executed twice. A
+ * packet that continues a message must have the expected PSN. Otherwise it is dropped and ends the
+ * open message, so that parts of two messages are never merged; later parts of its own message find
+ * no beginning.
  */
 static enum ee_verdict
 check_psn_uc(struct ee_request *q)
@@ -115,7 +115,7 @@ check_psn(struct ee_request *q)
 	}
 }
 
-/* FIRST and ONLY begin a message where none is open; MIDDLE and LAST go on with their own. */
+/* FIRST and ONLY begin a message if none is open; MIDDLE and LAST continue their own. */
 static enum ee_verdict
 check_opcode(struct ee_request *q)
 {
@@ -128,20 +128,20 @@ check_opcode(struct ee_request *q)
 
 	if (!q->op->is_request)
 		return EE_INVALID;
-	/* A lost end is nothing that UC minds: the next message begins. */
+	/* UC tolerates a lost end: the next message begins */
 	if (unlikely(q->qp->cfg.service == HCA_ST_UC && q->op->starts))
 		q->qp->ee.msg_kind = EE_MSG_NONE;
 	return q->qp->ee.msg_kind == needs ? EE_NEXT : EE_INVALID;
 }
 
-/* A SEND ends in the SRQ whose WQE it has taken. */
+/* A SEND must end in the SRQ whose WQE it has taken. */
 static bool
 leaves_its_srq(const struct ee_request *q)
 {
 	return q->op->kind == HCA_PKT_SEND && !q->op->starts && q->srq->srqn != q->qp->ee.recv_srqn;
 }
 
-/* XRC names the SRQ of its domain in every request; keys are judged in the SRQ's PD. */
+/* XRC requests each name an SRQ of the domain; keys belong to the SRQ's PD. */
 static enum ee_verdict
 check_srq(struct ee_request *q)
 {
@@ -187,7 +187,7 @@ lying_queue(struct ee_request *q)
 	}
 }
 
-/* A SEND takes a receive at its start, a WRITE with immediate at its end. */
+/* A SEND needs a receive at its beginning, a WRITE with immediate at its end. */
 static enum ee_verdict
 check_receive(struct ee_request *q)
 {
@@ -203,7 +203,7 @@ check_receive(struct ee_request *q)
 		lying_queue(q);
 		return EE_OPERATIONAL;
 	}
-	/* Of an SRQ's WQE even a WRITE needs to know where the next one lies. */
+	/* for an SRQ, even a WRITE must read the WQE, to find the next one */
 	if ((q->op->kind == HCA_PKT_SEND || q->srq != NULL) && !ee_recv_fetch(q)) {
 		q->recv_syndrome = HCA_SYND_LOCAL_QP_OP;
 		return EE_OPERATIONAL;
@@ -233,7 +233,7 @@ check_resources(struct ee_request *q)
 	}
 }
 
-/* The headers of a request that has some, or where its message stands. */
+/* Read the request's headers, or the state of its message. */
 static void
 read_headers(struct ee_request *q)
 {
@@ -272,7 +272,7 @@ packet_length_fits(const struct ee_request *q, uint32_t mtu)
 	}
 }
 
-/* dma_len is what the message still owes: all of it now, or more than this packet. */
+/* dma_len is what is left of the message: it ends in this packet, or exceeds it. */
 static bool
 write_length_fits(const struct ee_request *q)
 {
@@ -330,7 +330,7 @@ may_access(struct ee_request *q, uint32_t right, uint32_t len)
 	return e != NULL;
 }
 
-/* The page of an ATOMIC must keep its alignment, or the CPU would not execute it as one. */
+/* Address and page must keep an ATOMIC aligned, so that the CPU executes it atomically. */
 static bool
 atomic_is_aligned(const struct ee_request *q)
 {
@@ -341,8 +341,8 @@ atomic_is_aligned(const struct ee_request *q)
 }
 
 /*
- * The 40 bytes in front of a datagram's payload: the IPv6 header, or the IPv4 header in the last 20
- * of them. They replace headers of the packet that have been read by then.
+ * Write the 40 bytes before a datagram's payload: the IPv6 header, or the IPv4 header in the last
+ * 20 of them. They overwrite packet headers that have been read already.
  */
 static void
 put_grh(struct ee_request *q)
@@ -365,8 +365,8 @@ put_grh(struct ee_request *q)
 }
 
 /*
- * A peer may invalidate type 2 windows bound to this QP and nothing else: windows of type 1 are
- * bound away by their owner, and regions as verbs registers them live until he deregisters them.
+ * A peer may only invalidate type 2 windows bound to this QP: type 1 windows and regions belong to
+ * their owner until he unbinds or deregisters them.
  */
 static enum ee_verdict
 check_invalidate(struct ee_request *q)
@@ -378,7 +378,7 @@ check_invalidate(struct ee_request *q)
 	return EE_ACCESS;
 }
 
-/* Foreign memory can fail: it is accessed before anything of the QP changes. */
+/* Foreign memory can fail, so it is accessed before the QP changes. */
 static enum ee_verdict
 access_foreign(struct ee_request *q)
 {
@@ -387,7 +387,10 @@ access_foreign(struct ee_request *q)
 	return is_atomic(q) ? ee_foreign_atomic(q) : ee_foreign_scatter(q);
 }
 
-/* Whole range where a message begins, this packet's share later; zero length checks nothing. */
+/*
+ * Check the whole range at the beginning of a message, the packet's part later; a length of zero
+ * needs no key.
+ */
 static enum ee_verdict
 check_key(struct ee_request *q)
 {
@@ -436,8 +439,8 @@ ee_check(struct ee_request *q)
 }
 
 /*
- * A repeated READ names its own range, perhaps the rest of the first one: it must lie in PSNs
- * already executed and be allowed now. A repeated ATOMIC only has to be one.
+ * A repeated READ has its own range, possibly the rest of the original one: its PSNs must have been
+ * executed and it must be allowed now. A repeated ATOMIC only has to be one.
  */
 enum ee_verdict
 ee_check_repeat(struct ee_request *q)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The end of a QP as the responder sees it: messages of other stages, flushing the receive queue in
- * ERR, forgetting everything for a purge.
+ * The end of a QP in the responder: messages of other stages, flushing of receives in ERR, and
+ * forgetting everything for a purge.
  */
 
 #include "engine/ee.h"
@@ -21,8 +21,8 @@ ee_forget(struct hca *h, struct hca_qp_ee *ee)
 }
 
 /*
- * notify first, then the count: whoever posts later sees notify and rings. A count that cannot be
- * true flushes nothing.
+ * First notify, then the count: a later post sees notify and rings. An invalid count flushes
+ * nothing.
  */
 void
 ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
@@ -143,8 +143,8 @@ on_kick(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t 
 }
 
 /*
- * The memory of a READ went away while it was answered. Its later responses are not generated; a
- * fatal NAK that waited behind them gives way to this earlier one.
+ * The memory of a READ became invalid while it was answered. Its remaining responses are not sent;
+ * a fatal NAK that waited after them is replaced by this earlier one.
  */
 static void
 on_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)

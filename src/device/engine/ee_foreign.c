@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests whose data goes to foreign memory. The access can fail where a pointer cannot, so it is
- * made as the last of the checks: a request that is refused has changed nothing of the QP, one that
- * is repeated stores the same bytes again.
+ * Requests for foreign memory. Such an access can fail, so it is the last of the checks: a refused
+ * request has not changed the QP, and a repeated one stores the same bytes again.
  */
 
 #include <errno.h>
@@ -20,7 +19,7 @@ ee_foreign_piece(struct ee_request *q, struct ee_piece *p, uint32_t lkey, uint32
 	return p->mpt != NULL;
 }
 
-/* Not now: the requester is to come again. Anything else is an error of the key's owner. */
+/* -EAGAIN: the requester must repeat the request. Any other error is attributed to the key. */
 static enum ee_verdict
 failed(struct ee_request *q, int rc)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The receive side of SEND and WRITE with immediate: receive WQEs, where their data goes, and the
- * completions. All of the queue is the owner's memory and may change at any time: the producer
- * count is checked and kept, a WQE is copied once and only the copy is used.
+ * The receive side of SEND and WRITE with immediate: receive WQEs, their SGEs, and completions. The
+ * queue is the owner's memory and may change at any time: the producer count is checked and cached,
+ * and a WQE is copied once and only the copy is used.
  */
 
 #include <string.h>
@@ -90,7 +90,7 @@ ee_srq_limit(struct hca *h, struct hca_srq *s)
 
 	if (likely(limit == 0) || hca_srq_count(s) >= limit)
 		return;
-	/* The CEU may arm it anew meanwhile: only this limit has fired. */
+	/* the CEU may rearm it concurrently: only this limit has fired */
 	if (!__atomic_compare_exchange_n(&s->limit, &limit, 0, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return;
@@ -130,7 +130,9 @@ ee_recv_take(struct ee_request *q)
 		ee_srq_take(q->h, q->qp, q->srq, q->nda);
 }
 
-/* A CQE for the WQE held, or for the oldest of the RQ; either is gone then. */
+/*
+ * Reserve a CQE for the WQE taken from an SRQ, or for the oldest one of the RQ, which is consumed.
+ */
 static struct hca_cqe *
 reserve(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, bool solicited)
 {
@@ -188,7 +190,7 @@ ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 	if (qp->ee.flags & EE_RECV_HELD) {
 		if (likely(hca_srq_find(h, qp->ee.recv_srqn) != NULL))
 			ee_recv_fail(h, ctx, qp, HCA_SYND_WR_FLUSH);
-		else /* an XRC SRQ may go before its message is complete, and its CQ with it */
+		else /* an XRC SRQ and its CQ may be destroyed before its message is complete */
 			qp->ee.flags &= ~EE_RECV_HELD;
 	}
 	if (qp->ee.srq == NULL || qp->ee.flags & EE_LAST_WQE)

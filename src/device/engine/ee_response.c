@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the responder owes: a ring of the last READs and ATOMICs per QP, each with a bit while it is
- * to be answered, and at most one ACK or NAK behind them, so that everything leaves in PSN order:
- * the oldest job first, one after the other. QPs that owe
- * something stand in one list and have their turns; who finds no room or no mbuf stays in it.
+ * Pending responses: per QP a ring of the last READs and ATOMICs, each with a bit while it must be
+ * answered, and at most one ACK or NAK after them, so that everything is sent in PSN order, the
+ * oldest job first. QPs with pending responses are in one list and take turns; a QP that finds no
+ * room or no mbuf stays in it.
  */
 
 #include <rte_mempool.h>
 
 #include "engine/ee.h"
 
-/* Turns in one poll: a blocked edge must not make every poll walk all QPs. */
+/* Limit of visits per poll, so that a blocked edge does not make every poll visit all QPs. */
 #define VISITS 64u
 
 static const uint8_t ack_syndrome = HCA_AETH_ACK | HCA_AETH_CREDITS_NONE;
 
-/* owed_psn of a NAK that is not fatal: the packet farthest ahead of those that were refused. */
+/* owed_psn of a NAK that is not fatal is the highest PSN that was refused. */
 void
 ee_refused(struct hca_qp_ee *ee, uint32_t psn)
 {
@@ -38,7 +38,7 @@ ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, ui
 	ee_list_ready(h, ctx, ee, qpi);
 }
 
-/* The slot's answer is no longer wanted, or has left. */
+/* The slot's response was sent or is not needed any more. */
 static inline void
 settle(struct hca_qp_ee *ee, uint32_t slot)
 {
@@ -48,8 +48,8 @@ settle(struct hca_qp_ee *ee, uint32_t slot)
 }
 
 /*
- * The ring holds as many as the requester may have outstanding, so a new request means that the
- * one whose slot it takes has been answered: whatever duplicate of that is pending, nobody waits.
+ * The ring is as large as the requester's limit, so the request whose slot is reused has been
+ * answered: a pending duplicate of it is not needed any more.
  */
 void
 ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va)
@@ -76,7 +76,7 @@ ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va)
 	ee_list_ready(q->h, q->ctx, ee, q->qpi);
 }
 
-/* The newest job that does not begin behind psn, or NULL. */
+/* The newest job that does not begin after psn, or NULL. */
 static struct hca_resp_job *
 find_job(const struct hca_qp_ee *ee, uint32_t psn)
 {
@@ -105,9 +105,9 @@ repeat_read(struct hca_resp_job *job, const struct ee_request *q, bool refused)
 }
 
 /*
- * In the job's own place: however often a requester asks again, it is owed one answer. A READ is
- * answered from what the duplicate names, perhaps the rest of the first request only; an ATOMIC
- * with the result that is kept.
+ * Answer in the job's own slot: however often a requester repeats, it gets one answer. A READ is
+ * answered from where the duplicate begins, possibly only the rest of the request; an ATOMIC with
+ * the stored result.
  */
 bool
 ee_repeat_job(struct ee_request *q, bool refused)
@@ -129,7 +129,7 @@ ee_repeat_job(struct ee_request *q, bool refused)
 	return true;
 }
 
-/* The oldest one that is pending, unless another has begun. */
+/* The oldest pending job, unless another one has begun. */
 static inline struct hca_resp_job *
 next_job(struct hca_qp_ee *ee)
 {
@@ -220,9 +220,9 @@ next_response(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 }
 
 /*
- * The last request that wanted no data back, of those that have been executed. A plain ACK may name
- * the PSN of a READ's last response, but Linux rxe then takes a READ for complete whose last bytes
- * were lost: a duplicate is acknowledged without the READs and ATOMICs behind it. All are answered.
+ * PSN of the last executed request without a response. A plain ACK may name the PSN of a READ's
+ * last response, but Linux rxe then considers a READ complete whose last bytes were lost: so a
+ * duplicate is acknowledged without the READs and ATOMICs after it. (All are answered.)
  */
 static uint32_t
 last_plain_psn(const struct hca_qp_ee *ee)
@@ -252,8 +252,8 @@ ack_psn(const struct hca_qp_ee *ee)
 }
 
 /*
- * The expected packet may have come since the NAK was owed. What was dropped behind it has not,
- * unless it came twice: the NAK then names the first that is missing now, or is none any more.
+ * The expected packet may have arrived after the NAK was recorded. Packets dropped after it have
+ * not, unless they arrived twice: the NAK then names the first one missing now, or is not needed.
  */
 static uint8_t
 answer(const struct hca_qp_ee *ee, uint32_t *psn)
@@ -288,7 +288,7 @@ count_answer(struct hca *h, struct hca_qp_ee *ee, uint8_t syndrome)
 	}
 }
 
-/* No job is left: everything before epsn has been executed and answered. */
+/* No job is left: everything before epsn was executed and answered. */
 static void
 acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
@@ -302,7 +302,7 @@ acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 	count_answer(h, ee, syndrome);
 }
 
-/* Descriptors the QP would emit in this turn. */
+/* Number of descriptors the QP needs in this turn. */
 static unsigned int
 wanted(const struct hca_qp_ee *ee)
 {
@@ -331,7 +331,7 @@ push(struct hca *h, struct ee_ctx *ctx, uint64_t now)
 	ctx->nout = 0;
 }
 
-/* Up to n raw mbufs behind ctx->out; fewer rather than none. */
+/* Allocate up to n raw mbufs after ctx->out; possibly fewer. */
 static unsigned int
 take_mbufs(struct hca *h, struct ee_ctx *ctx, unsigned int n)
 {
@@ -380,7 +380,7 @@ pop_ready(struct hca *h, struct ee_ctx *ctx)
 	return qpi;
 }
 
-/* A QP that left its life or went to ERR for a reason of its own answers no more. */
+/* A QP that was reset or went to ERR for its own reasons sends no more. */
 static unsigned int
 visit(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now,
       unsigned int *work)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * encap: packet descriptors of RTC and EE become frames. Per burst: find every payload and
- * prefetch it; headers and payload into the mbuf; ICRC of the short frames together; hand over to
- * the port. Key, PD, rights and range are checked here, once, at the copy.
+ * encap: builds frames from the packet descriptors of RTC and EE. Per burst: find every payload and
+ * prefetch it; write headers and payload into the mbuf; compute the ICRC of the short frames
+ * together; pass them to the port. Key, PD, rights and range are checked here, once, at the copy.
  *
- * The port may take fewer frames than offered: the rest waits in `backlog` and credit (room) is
- * withheld, up to the doorbells. Who is merely slow is waited for: h->tx_wait tells RRC how long
- * frames wait, so that no ack timeout counts meanwhile. A port that has no link, or takes nothing
- * for cfg.port_stall_ns, makes encap discard and count until it takes frames again.
+ * If the port accepts fewer frames than offered, the rest waits in `backlog` and credit (room) is
+ * withheld, back to the doorbells. A port that is only slow loses nothing: h->tx_wait tells RRC how
+ * long frames wait, so that ack timeouts do not run meanwhile. If the port has no link, or accepts
+ * nothing for cfg.port_stall_ns, encap discards and counts frames until it accepts some again.
  */
 
 #include <errno.h>
@@ -28,30 +28,30 @@
 #include "vtp/foreign.h"
 
 #define BACKLOG 128u		/* frames, a power of two, at least 2 bursts */
-#define LINK_EVERY_NS 10000000u /* ask the port for its link so often */
-#define FUSED_MIN 257u		/* payload bytes from which copy and CRC in one pass wins */
+#define LINK_EVERY_NS 10000000u /* interval of queries of the port's link */
+#define FUSED_MIN 257u		/* payload bytes from which copying and CRC in one pass is faster */
 
-/* Headers of the last datagram: the next one often goes the same way. */
+/* Headers of the last datagram: the next one often has the same destination. */
 struct ud_template {
 	struct hca_roce_template tmpl;
 	struct hca_ud_av av;
 	uint32_t qpi, generation;
-	uint16_t pkey; /* as the QP had it: SQD may change it */
+	uint16_t pkey; /* the QP's at that time; SQD may change it */
 	uint64_t gids; /* state of the GID table they were made from */
 };
 
 struct encap {
 	struct rte_mbuf *backlog[BACKLOG];
-	uint64_t kept_at[BACKLOG]; /* when each came, ns */
+	uint64_t kept_at[BACKLOG]; /* arrival of each, ns */
 	struct ud_template ud;
 	uint32_t head, tail;	/* free running */
-	uint64_t stalled_since; /* 0: the port took something last time */
-	uint64_t link_at;	/* when the port is asked next */
+	uint64_t stalled_since; /* 0: the port accepted frames last time */
+	uint64_t link_at;	/* time of the next query of the link */
 	bool discarding, link_down;
-	bool late; /* of the last gather that failed: foreign memory did not answer */
+	bool late; /* the last failed gather was because foreign memory did not answer in time */
 };
 
-/* One burst while it is being built. */
+/* A burst being built. */
 struct burst {
 	struct rte_mbuf *frame[HCA_BURST];
 	struct hca_icrc_span span[HCA_BURST];
@@ -89,8 +89,8 @@ backlog_count(const struct encap *e)
 }
 
 /*
- * Both incoming edges may bring their room's worth in one loop: each gets half. Nobody knows yet
- * where a frame will go, so it needs room on both ways.
+ * Both incoming edges may deliver their room in one loop, so each gets half. The destination of a
+ * frame is not known yet, so there must be room for it in the port and in the loopback ring.
  */
 unsigned int
 hca_encap_room(struct hca *h)
@@ -104,8 +104,8 @@ hca_encap_room(struct hca *h)
 }
 
 /*
- * How long the oldest frame waits, and with the first that leave after a long time, how long that
- * was.
+ * Publish how long the oldest frame has waited and, after a long wait, how long the first ones sent
+ * had waited.
  */
 static void
 note_wait(struct hca *h, const struct encap *e, uint32_t left, uint64_t now)
@@ -145,7 +145,7 @@ discard(struct hca *h, struct encap *e, enum hca_counter why)
 		rte_pktmbuf_free(e->backlog[e->tail & (BACKLOG - 1)]);
 }
 
-/* Asks the port, and tells the world when the answer is another one than before. */
+/* Query the link; report a change. */
 static bool
 link_is_up(struct hca *h, struct encap *e)
 {
@@ -159,7 +159,7 @@ link_is_up(struct hca *h, struct encap *e)
 	return up;
 }
 
-/* The port did not take everything: how long already, and is there a link at all? */
+/* The port did not accept everything: check how long, and whether there is a link. */
 static void
 port_stalled(struct hca *h, struct encap *e, bool progress, uint64_t now)
 {
@@ -170,7 +170,7 @@ port_stalled(struct hca *h, struct encap *e, bool progress, uint64_t now)
 	}
 	if (!link_is_up(h, e)) {
 		discard(h, e, HCA_CTR_tx_discard_link_down);
-		/* Nothing waits any more: a port whose link comes up has its full time again. */
+		/* nothing waits any more: the time starts anew */
 		e->stalled_since = 0;
 		set_discarding(h, e, false);
 	} else if (e->discarding || now - e->stalled_since >= h->cfg.port_stall_ns) {
@@ -246,7 +246,7 @@ transmit(struct hca *h, struct burst *b, uint64_t now)
 	note_wait(h, e, 0, now);
 }
 
-/* ICRC of the short frames of the burst, all at once. */
+/* Compute the ICRC of the short frames of the burst together. */
 static void
 finish_icrc(struct hca *h, struct burst *b)
 {
@@ -259,7 +259,7 @@ finish_icrc(struct hca *h, struct burst *b)
 		hca_icrc_store(b->icrc_at[i], crc[i]);
 }
 
-/* Copy n bytes from src; crc NULL: only copy. */
+/* Copy n bytes from src; crc NULL: without CRC. */
 static inline void
 put(struct hca *h, uint8_t *dst, const uint8_t *src, uint32_t n, uint32_t *crc)
 {
@@ -280,7 +280,7 @@ find_entry(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, ui
 	return e;
 }
 
-/* The check did not find the key: it may be one of foreign memory. */
+/* Gather from foreign memory, if the key is of such a region. */
 static bool
 gather_foreign(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
 	       uint64_t va, uint32_t n, uint8_t *dst, uint32_t *crc)
@@ -297,7 +297,7 @@ gather_foreign(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key
 	return rc == 0;
 }
 
-/* One run of [va, va + n) of a memory key; false: not allowed. */
+/* Gather [va, va + n) of one key; false: not allowed. */
 static bool
 gather_run(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
 	   uint64_t va, uint32_t n, uint8_t *dst, uint32_t *crc)
@@ -318,7 +318,7 @@ gather_run(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, ui
 	return true;
 }
 
-/* The record's gather list from byte d->off on. */
+/* Gather from the record's list, from byte d->off on. */
 static bool
 gather_list(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint8_t *dst,
 	    uint32_t *crc)
@@ -345,7 +345,7 @@ gather_list(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uin
 	return left == 0;
 }
 
-/* What does not lie in one run. */
+/* Gather payload that is not in one contiguous run. */
 static __rte_noinline bool
 gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint8_t *dst, uint32_t *crc)
 {
@@ -363,15 +363,15 @@ gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint8_t 
 			  crc);
 }
 
-/* The index has begun another life, or the QP no longer sends. */
+/* Whether the descriptor is of an earlier generation, or the QP no longer sends. */
 static inline bool
 is_stale(const struct hca_qp *qp, const struct hca_txd *d)
 {
-	/* In this order: the generation of a new life is there before its state. */
+	/* in this order: a new generation is stored before its state */
 	return unlikely(hca_qp_state(qp) == HCA_QPS_RST || d->generation != qp->cfg.generation);
 }
 
-/* Where the payload lies when it is one run; also starts fetching it. */
+/* Address of a payload in one contiguous run, which is prefetched. */
 static inline const uint8_t *
 find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, bool request)
 {
@@ -394,8 +394,8 @@ find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, bo
 }
 
 /*
- * Headers, payload, pad and (long frames) ICRC; false: the payload could not be gathered. Inline
- * in both bursts (a call costs 5 % of a 64 B WRITE).
+ * Write headers, payload, pad and (long frames) ICRC; false: the payload could not be gathered.
+ * Inline in both bursts, because a call costs 5 % of a 64 B WRITE.
  */
 static __rte_always_inline bool
 build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_roce_template *t,
@@ -444,7 +444,7 @@ build(struct hca *h, struct burst *b, const struct hca_qp *qp, const struct hca_
 	return true;
 }
 
-/* The memory may answer the next time: the frame counts as lost on the wire. */
+/* The memory may answer next time: the frame counts as lost on the wire. */
 static bool
 is_late(struct hca *h)
 {
@@ -469,7 +469,7 @@ request_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, d->qpi, HCA_MSG_FAILED);
 }
 
-/* Already acknowledged: the owner may be using the buffer again. */
+/* Whether it was acknowledged already: the owner may be reusing the buffer. */
 static inline bool
 is_released(const struct hca_qp *qp, const struct hca_txd *d)
 {
@@ -502,7 +502,7 @@ ud_fill(const struct hca_qp *qp, uint16_t pkey, const struct hca_gid_entry *g,
 	return hca_roce_template_fill(&p, t);
 }
 
-/* Headers of a datagram; NULL: its GID entry has gone since the WQE was judged. */
+/* Headers of a datagram; NULL: its GID entry was removed after the WQE was checked. */
 static const struct hca_roce_template *
 ud_headers(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
 {
@@ -517,7 +517,7 @@ ud_headers(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
 	if (u->qpi == d->qpi && u->generation == d->generation && u->gids == gids &&
 	    u->pkey == pkey && memcmp(&u->av, av, sizeof(*av)) == 0)
 		return &u->tmpl;
-	u->gids = 0; /* changes count from 1: nothing is cached while it is filled */
+	u->gids = 0; /* counts begin at 1: nothing is cached while it is being filled in */
 	if (ud_fill(qp, pkey, g, av, &u->tmpl) != 0)
 		return NULL;
 	hca_loopback_learn(h, av->dmac);
@@ -529,18 +529,18 @@ ud_headers(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
 	return &u->tmpl;
 }
 
-/* Consecutive descriptors of one QP: what is looked up once for all of them. */
+/* Consecutive descriptors of one QP share these values. */
 struct run {
 	struct hca_qp *qp;
 	const struct hca_roce_template *tmpl; /* NULL: each datagram has its own */
 	uint32_t qpi, generation, seq;
-	bool sends;	     /* state lets requests out */
+	bool sends;	     /* the state permits requests */
 	bool any;	     /* seq is valid */
-	unsigned int frames; /* of the burst when the run began; payload likewise */
+	unsigned int frames; /* in the burst when the run began; likewise payload */
 	uint64_t payload;
 };
 
-/* What the burst has of the QP since frames and payload were noted. */
+/* Add to the QP's counters what the burst has sent since the run began. */
 static inline void
 count_sent(struct hca_qp *qp, const struct burst *b, unsigned int frames, uint64_t payload)
 {
@@ -550,7 +550,7 @@ count_sent(struct hca_qp *qp, const struct burst *b, unsigned int frames, uint64
 	__atomic_store_n(&e->tx_bytes, e->tx_bytes + (b->payload - payload), __ATOMIC_RELAXED);
 }
 
-/* Tell RTC how far the QP's descriptors are finished; once per run of one QP. */
+/* Tell RTC how far the QP's descriptors are finished; once per run. */
 static void
 finish_run(struct hca *h, uint32_t qpi, uint32_t seq)
 {
@@ -566,7 +566,7 @@ find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned in
 		const struct hca_txd *d = hca_txd(objs[i]);
 		const struct hca_qp *qp = &h->qp[d->qpi];
 
-		/* What is stale may have no context any more. */
+		/* a stale descriptor may have no context any more */
 		src[i] = is_stale(qp, d) ? NULL : find_payload(h, qp, d, request);
 	}
 }
@@ -594,11 +594,11 @@ begin_run(struct hca *h, const struct burst *b, struct run *r, const struct hca_
 	state = hca_qp_state(r->qp);
 	r->sends = state != HCA_QPS_RST && state != HCA_QPS_ERR;
 	r->any = !is_stale(r->qp, d);
-	/* What is stale may have no templates any more. */
+	/* a stale descriptor may have no templates any more */
 	r->tmpl = !r->any || r->qp->cfg.service == HCA_ST_UD ? NULL : hca_qp_template(r->qp);
 }
 
-/* One request that belongs to the run; false: nothing of it leaves. */
+/* Handle a request of the run; false: no frame is sent. */
 static inline bool
 request(struct hca *h, struct burst *b, struct run *r, struct rte_mbuf *m, const uint8_t *src)
 {
@@ -616,7 +616,7 @@ request(struct hca *h, struct burst *b, struct run *r, struct rte_mbuf *m, const
 	}
 	if (unlikely(t == NULL)) {
 		t = ud_headers(h, r->qp, d);
-		/* Datagrams may be lost: the request completes all the same. */
+		/* datagrams may be lost: the request completes nevertheless */
 		if (t == NULL) {
 			HCA_COUNT(h, ENCAP, req_bad_av);
 			return false;
@@ -660,8 +660,8 @@ hca_encap_process_req(struct hca *h, void *const *objs, unsigned int n, uint64_t
 }
 
 /*
- * A failed READ response ends the connection, so only the first PSN of a QP's life is told. One of
- * a repeated READ is only dropped: the memory may have gone since the first time.
+ * A failed READ response ends the connection, so only the first one since the reset is reported.
+ * One of a repeated READ is only dropped: the memory may have been released since.
  */
 static void
 response_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
@@ -727,7 +727,7 @@ hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	}
 	if (unlikely(backlog_count(e) != 0))
 		done += flush_backlog(h, e, now);
-	/* Responses first: they free the peer's window. */
+	/* responses first, because they open the peer's window */
 	room = RTE_MIN(hca_encap_room(h), budget);
 	done += hca_edge_drain(h, &h->edge[HCA_EDGE_EE_ENCAP], room, now);
 	room = RTE_MIN(hca_encap_room(h), budget);
@@ -735,7 +735,7 @@ hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	return done;
 }
 
-/* The link is whoever changes it to announce, and looked at after every sleep. */
+/* Changes of the link are announced by their cause, and the link is checked after every sleep. */
 uint64_t
 hca_encap_deadline(const struct hca *h, uint64_t now)
 {

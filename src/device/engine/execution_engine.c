@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * execution_engine (EE): the responder. Requests that decap has validated are judged in
- * InfiniBand's order (ee_check.c), executed and completed; responses leave from poll().
+ * execution_engine (EE): the responder. Requests validated by decap are checked in InfiniBand's
+ * order (ee_check.c), executed and completed; poll() sends the responses.
  *
- * EE is a sink: it takes every packet at once and never waits for an edge, an mbuf or a queue.
+ * EE is a sink: it accepts every packet at once and never waits for an edge, an mbuf or a queue.
  */
 
 #include <errno.h>
@@ -64,7 +64,7 @@ ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, u
 	ee_owe_nak(h, ctx, qpi, HCA_NAK_SYNDROME(row[why].nak), psn);
 	hca_qp_to_error(h, HCA_STAGE_EE, qpi);
 	if (hca_qp_state(qp) != HCA_QPS_ERR)
-		return; /* the CEU reset it meanwhile */
+		return; /* the CEU has reset it */
 	if (recv_syndrome != 0)
 		ee_recv_fail(h, ctx, qp, recv_syndrome);
 	else if (row[why].event != 0)
@@ -84,8 +84,8 @@ count_receive_error(struct hca *h, uint8_t syndrome)
 }
 
 /*
- * A READ whose memory has gone is refused, but that ends nothing here: the packet may be a late
- * copy of one that was answered long ago, and then its requester ignores the NAK.
+ * A READ whose memory is gone is refused without moving the QP to ERR: the packet may be a late
+ * copy of a request answered long ago, whose requester ignores the NAK.
  */
 static bool
 repeat_job(struct ee_request *q)
@@ -127,7 +127,7 @@ repeat(struct ee_request *q)
 	HCA_COUNT(q->h, EE, resp_duplicate_dropped);
 }
 
-/* Behind the expected packet, which is answered once: it will come again, and this one too. */
+/* A packet after the expected one, which is reported once: both will be repeated. */
 static void
 too_early(struct ee_request *q)
 {
@@ -143,7 +143,7 @@ too_early(struct ee_request *q)
 	ee_owe_nak(q->h, q->ctx, q->qpi, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), q->rxd->psn);
 }
 
-/* The owner's own receive is at fault: it completes so, and a UC or UD QP goes to ERR. */
+/* The owner's receive is invalid: it completes with an error, and a UC or UD QP goes to ERR. */
 static void
 local_error(struct ee_request *q)
 {
@@ -154,14 +154,14 @@ local_error(struct ee_request *q)
 		ee_recv_take(q);
 	hca_qp_to_error(h, HCA_STAGE_EE, q->qpi);
 	if (hca_qp_state(q->qp) != HCA_QPS_ERR)
-		return; /* the CEU reset it meanwhile */
+		return; /* the CEU has reset it */
 	ee_recv_fail(h, q->ctx, q->qp, q->recv_syndrome);
 	ee_flush_start(h, q->ctx, q->qpi);
 }
 
 /*
- * UC, UD: the message is dropped, its receive serves the next one. A datagram that is too long for
- * the receive is dropped too: anybody may send one.
+ * UC, UD: drop the message; the next one uses its receive. A datagram too long for the receive is
+ * dropped, too, because any host may send one.
  */
 static void
 refuse_silently(struct ee_request *q, enum ee_verdict v)
@@ -171,7 +171,7 @@ refuse_silently(struct ee_request *q, enum ee_verdict v)
 
 	if (v == EE_DROP)
 		return;
-	/* What found no receive is counted as out_of_buffer. */
+	/* packets without a receive are counted as out_of_buffer */
 	if (v != EE_NOT_READY)
 		hca_count(q->h, HCA_STAGE_EE,
 			  ud ? HCA_CTR_resp_ud_dropped : HCA_CTR_resp_uc_dropped);
@@ -251,7 +251,7 @@ scatter(struct ee_request *q)
 	}
 }
 
-/* SEND and WRITE: the data, and where the message stands behind it. */
+/* SEND and WRITE: store the data and advance the state of the message. */
 static void
 execute_data(struct ee_request *q)
 {
@@ -289,9 +289,9 @@ immediate(const struct ee_request *q)
 }
 
 /*
- * Behind the data of the message and before its completion. All writes through the window are this
- * stage's, so it is at once; what encap has still to gather for READs before it, fails. If RTC or
- * the CEU was faster there is nothing left to do.
+ * After the message's data and before its completion. Only this stage writes through the window, so
+ * it takes effect at once; encap then fails to gather for earlier READs. If RTC or the CEU was
+ * faster there is nothing left to do.
  */
 static void
 invalidate(struct ee_request *q)
@@ -303,7 +303,7 @@ invalidate(struct ee_request *q)
 	HCA_COUNT(q->h, EE, resp_invalidations);
 }
 
-/* Whole SEND messages that have found their receives. */
+/* Count complete SEND messages that found receives. */
 static inline void
 count_sends(struct hca *h, uint64_t n)
 {
@@ -332,7 +332,7 @@ complete_data(struct ee_request *q)
 	HCA_COUNT(q->h, EE, resp_completions);
 }
 
-/* A whole message; the completion says where it came from. */
+/* A complete message; the completion names its source. */
 static void
 execute_datagram(struct ee_request *q)
 {
@@ -417,8 +417,8 @@ climb(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 /* ---- the short way: single-packet WRITEs and SENDs in order ---- */
 
 /*
- * Everything the ladder would find in order. false is no verdict: the ladder then gives it, so the
- * short way refuses nothing itself.
+ * Whether a packet is the expected one in a normal state, so that all checks would pass. False:
+ * undecided, the general checks decide, so the fast path itself refuses nothing.
  */
 static inline bool
 in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
@@ -433,7 +433,7 @@ in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
 	       rxd->payload_len - 1 < 1u << ee->mtu_log;
 }
 
-/* hca_vtp_scatter() of what is not empty, without the call where the memory is one run. */
+/* hca_vtp_scatter() without a call if the memory is contiguous; len is not 0. */
 static inline void
 store_payload(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const uint8_t *src,
 	      uint32_t len)
@@ -480,7 +480,7 @@ short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct 
 	return true;
 }
 
-/* The payload fits the first SGE of the receive WQE: no copy of the WQE is needed. */
+/* The payload fits the first SGE of the receive WQE, so the WQE need not be copied. */
 static inline bool
 to_first_sge(struct hca *h, uint32_t pd, const uint8_t *wqe, struct rte_mbuf *m,
 	     const struct hca_rxd *rxd)
@@ -510,7 +510,7 @@ short_send_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const stru
 	ctx->sends++;
 }
 
-/* The same from an SRQ: where its next WQE lies is read before the data may cover it. */
+/* The same for an SRQ: the offset of its next WQE is read before data may overwrite it. */
 static inline bool
 short_shared(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
@@ -545,7 +545,7 @@ short_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct h
 	return true;
 }
 
-/* What the first glance does not deal with. */
+/* Requests that the fast paths do not handle. */
 static __rte_noinline void
 other_request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
@@ -599,7 +599,10 @@ hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	hca_mbuf_free_burst(m, n);
 }
 
-/* Acknowledgements nobody asked for: when the stage goes idle, or has been busy for long. */
+/*
+ * Send acknowledgements that were not requested: when the stage becomes idle, or has been busy for
+ * long.
+ */
 static void
 acknowledge_lazily(struct hca *h, struct ee_ctx *ctx)
 {
@@ -644,6 +647,6 @@ hca_ee_deadline(const struct hca *h, uint64_t now)
 
 	if (ctx->lazy_head != EE_NO_QP)
 		return now;
-	/* Answers that are owed wait for encap, or for buffers. */
+	/* Pending responses wait for encap or for mbufs. */
 	return ctx->ready_count != 0 ? HCA_DEADLINE_ROOM : UINT64_MAX;
 }

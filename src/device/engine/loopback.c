@@ -7,7 +7,7 @@
 #include "engine/impl.h"
 #include "engine/loopback.h"
 
-#define FRAMES_MAX 256u /* 1 MiB of the largest frames: what is looped stays in the cache */
+#define FRAMES_MAX 256u /* 1 MiB of the largest frames, which stay in the cache */
 #define FRAMES_MIN 8u
 
 static bool
@@ -78,7 +78,7 @@ read_macs(struct hca *h, struct hca_loopback *l)
 	l->gids = gids;
 }
 
-/* For the members here; those elsewhere get the frame itself. */
+/* A copy for local members; the frame itself goes to the port. */
 static struct rte_mbuf *
 copy_of(struct hca *h, const struct rte_mbuf *m)
 {
@@ -94,7 +94,7 @@ copy_of(struct hca *h, const struct rte_mbuf *m)
 	return c;
 }
 
-/* There is room: encap said so before it took the frame. */
+/* There is room: encap has checked before it took the frame. */
 static void
 loop(struct hca *h, struct rte_mbuf *m)
 {

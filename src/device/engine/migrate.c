@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Automatic path migration: who may move a QP to its other path, and what that means. */
+/* Automatic path migration: permission, and execution. */
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ hca_migrate_release(struct hca_qp *qp, uint32_t mig)
 	__atomic_store_n(&qp->addr.mig, mig, __ATOMIC_RELEASE);
 }
 
-/* decap must ask before the paths differ from what it knows by heart. */
+/* from here on decap must check the paths, because they differ from its cache */
 void
 hca_migrate_use(struct hca_qp *qp, uint32_t to)
 {

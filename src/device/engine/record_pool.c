@@ -38,7 +38,7 @@ hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind,
 	}
 	for (uint32_t i = 0; i < HCA_DMA_DOMAINS; i++)
 		p->owner[i].wait_head = p->owner[i].wait_tail = UINT32_MAX;
-	/* Lowest on top: the first records used are neighbours. */
+	/* lowest on top, so that the first records used are adjacent */
 	for (uint32_t i = 0; i < count; i++)
 		p->stack[i] = (count - 1 - i) | mark;
 	p->stack_n = count;
@@ -65,7 +65,7 @@ hca_record_pool_in_use(const struct hca_record_pool *p)
 {
 	uint32_t idle = hca_ring_count(p->free) + __atomic_load_n(&p->stack_n, __ATOMIC_RELAXED);
 
-	/* The parser may be moving some from one place to the other. */
+	/* the parser may be moving some from one place to the other */
 	return idle < p->count ? p->count - idle : 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * requester_recv (RRC): ACKs, NAKs and responses, judged against una and max_psn; retries and their
- * counters; the QP's timer. A packet outside the window changes nothing. RRC waits for nothing: it
- * takes every packet offered, CQEs that find no slot are counted and dropped by the CQ.
+ * requester_recv (RRC): ACKs, NAKs and responses, compared with una and max_psn; retries and their
+ * counters; the QP's timer. A packet outside the window has no effect. RRC waits for nothing: it
+ * accepts every packet; the CQ counts and drops CQEs that find no slot.
  *
  * Losses (timeout, sequence NAK, missing response) count against retry_cnt, RNR NAKs against
  * rnr_retry; progress resets both. All of them make RTC go back to una.
@@ -65,7 +65,7 @@ all_acknowledged(const struct hca_qp *qp)
 	return hca_una_psn(qp->sq_una) == __atomic_load_n(&qp->rtc.max_psn, __ATOMIC_ACQUIRE);
 }
 
-/* RTC asked for a timer, or it may have sent while we disarmed. */
+/* Arm the timer if RTC has asked for it, or may have sent while we disarmed it. */
 static void
 arm_if_needed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 {
@@ -75,7 +75,7 @@ arm_if_needed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 	start_timer(h, qp, qpi);
 }
 
-/* Pairs with RTC: it publishes max_psn, fence, reads timer_armed. */
+/* Pairs with RTC, which publishes max_psn, executes a fence, and reads timer_armed. */
 static void
 disarm(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 {
@@ -95,7 +95,7 @@ set_hold(struct hca_qp *qp, bool on)
 
 /* ---- retries ---- */
 
-/* Attempts are counted anew on another path, whoever moved the QP there. */
+/* After a migration, whoever caused it, retries are counted anew. */
 static void
 note_path(struct hca_qp *qp)
 {
@@ -110,7 +110,7 @@ note_path(struct hca_qp *qp)
 	qp->rrc.retries = 0;
 }
 
-/* The attempts on this path are used up. */
+/* The retries on this path are used up: try the other one. */
 static bool
 other_path(struct hca_rrc_run *run)
 {
@@ -118,14 +118,14 @@ other_path(struct hca_rrc_run *run)
 	case HCA_MIGRATE_DONE:
 		note_path(run->qp);
 		return true;
-	case HCA_MIGRATE_HELD: /* whoever changes its paths is about to be through */
+	case HCA_MIGRATE_HELD: /* its paths are being changed, which ends soon */
 		return true;
 	default:
 		return false;
 	}
 }
 
-/* Back to una, unless the attempts are used up. */
+/* Go back to una, unless the retries are used up. */
 static void
 retry(struct hca_rrc_run *run, enum hca_again why)
 {
@@ -151,14 +151,14 @@ hca_rrc_drop(struct hca_rrc_run *run, enum hca_counter why)
 	hca_qp_stat_add(&run->qp->stats.rx_dropped, 1);
 }
 
-/* A response before the packet is missing; at most one rewind per loss. */
+/* A response before this packet is missing; at most one rewind per loss. */
 static void
 implied_nak(struct hca_rrc_run *run)
 {
 	struct hca_qp_rrc *q = &run->qp->rrc;
 
 	hca_rrc_note_progress(run);
-	/* The end of the RNR wait goes back to una anyway. */
+	/* the end of the RNR wait goes back to una anyway */
 	if (q->flags & (HCA_RRC_IMPLIED | HCA_RRC_HOLD))
 		return;
 	hca_rrc_set_flags(q, HCA_RRC_IMPLIED);
@@ -210,7 +210,7 @@ rnr_nak(struct hca_rrc_run *run, uint32_t code)
 
 /* ---- packets ---- */
 
-/* What stands in the way of a release: a record that fails speaks for itself at commit. */
+/* Handle what prevents a release; a record with an error is handled at commit. */
 static void
 blocked(struct hca_rrc_run *run)
 {
@@ -230,7 +230,7 @@ handle_nak(struct hca_rrc_run *run, uint8_t syndrome, uint32_t d)
 	};
 	uint32_t value = HCA_AETH_VALUE(syndrome);
 
-	/* It acknowledges everything before its PSN. */
+	/* it acknowledges everything before its PSN */
 	if (!hca_rrc_release(run, d)) {
 		blocked(run);
 		return;
@@ -312,7 +312,7 @@ is_sending(const struct hca_qp *qp)
 	return state == HCA_QPS_RTS || state == HCA_QPS_SQD;
 }
 
-/* Of this life of the index, and in a state that takes responses? */
+/* Whether the packet is of this generation and the QP's state accepts responses. */
 static bool
 accepts(struct hca *h, const struct hca_rxd *d)
 {
@@ -360,7 +360,7 @@ hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 /* ---- messages ---- */
 
-/* Error, flush or local records wait, or the state has changed. */
+/* Handle pending errors, flushes and local operations, or a change of state. */
 static void
 attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
@@ -368,7 +368,7 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 	uint32_t state = hca_qp_state(qp);
 	struct hca_rrc_run run;
 
-	/* Before RTS there is nothing; nobody answers UC and UD: RTC completes their requests. */
+	/* nothing before RTS; UC and UD have no responses: RTC completes their requests */
 	if (state < HCA_QPS_RTS || qp->rtc.unreliable)
 		return;
 	hca_rrc_begin(&run, h, qpi, now, &batch);
@@ -399,7 +399,7 @@ on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 static void
 on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
-	/* RRC keeps nothing about a QP outside its line. */
+	/* RRC keeps no state of a QP outside its line */
 	if (flags & HCA_MSG_PURGE)
 		hca_purge_ack(h, HCA_STAGE_RRC);
 	else
@@ -425,10 +425,10 @@ timed_out(struct hca_rrc_run *run)
 }
 
 /*
- * The timeout is over: how much longer the answer may take because frames wait for our own port, or
- * left it only now; 0: it does not. What a frame waits is judged by what others waited: who has
- * been in the backlog for a while may have been on the way there for three times as long. More than
- * that is not given in all: behind a port that is always slow, losses must be found too.
+ * The timeout has expired: returns how much longer an answer may take because frames wait for our
+ * own port, or were sent only now; 0: no longer. How long a frame waits is estimated from other
+ * frames: one that has been in the backlog may have been on its way there for three times as long.
+ * The total is limited, because losses must be found even if the port is always slow.
  */
 static uint64_t
 port_owes(const struct hca *h, const struct hca_qp *qp, uint64_t timeout, uint64_t now)
@@ -451,7 +451,7 @@ port_owes(const struct hca *h, const struct hca_qp *qp, uint64_t timeout, uint64
 	return 0;
 }
 
-/* False: it has been moved. */
+/* False: the deadline was moved. */
 static bool
 is_over(struct hca *h, struct hca_qp *qp, bool hold, uint64_t now)
 {
@@ -469,7 +469,9 @@ is_over(struct hca *h, struct hca_qp *qp, bool hold, uint64_t now)
 	return more == 0;
 }
 
-/* The entry has left the wheel. Deadlines move without telling it, so look at the real one. */
+/*
+ * The entry has left the wheel. Deadlines are moved without updating it, so check the actual one.
+ */
 static void
 on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
@@ -528,7 +530,7 @@ hca_rrc_poll(struct hca *h, uint64_t now, unsigned int budget)
 	return n + hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_RRC], budget, now);
 }
 
-/* Everything comes by edges and messages; times are in the wheel. */
+/* All work arrives by edges and messages; times are in the wheel. */
 uint64_t
 hca_rrc_deadline(const struct hca *h, uint64_t now)
 {

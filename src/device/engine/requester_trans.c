@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * requester_trans (RTC): who may send, how much, in which order; where each QP stands in its window
- * and PSN space; return of records. Contract: design of the requester; descriptors: rtc_segment.c.
+ * requester_trans (RTC): which QP may send, how much and in which order; the position of each QP in
+ * its window and PSN space; return of records. rtc_segment.c writes the descriptors.
  */
 
 #include <errno.h>
@@ -74,7 +74,7 @@ pop(struct hca *h, struct hca_rtc_ctx *ctx)
 	ctx->count--;
 }
 
-/* Only for a purge: walks the list. */
+/* For a purge only: searches the list. */
 static void
 unlink_qp(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 {
@@ -95,7 +95,7 @@ unlink_qp(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 
 /* ---- static rates ---- */
 
-/* The QP's next frame has to wait. */
+/* The QP's next frame must wait. */
 static void
 pace(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 {
@@ -105,7 +105,7 @@ pace(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 	ctx->paced_next = RTE_MIN(ctx->paced_next, qp->addr.pace_at);
 }
 
-/* Whose time has come may send again. */
+/* QPs whose pacing deadline has passed may send again. */
 static void
 end_pacing(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now)
 {
@@ -128,7 +128,7 @@ end_pacing(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now)
 	ctx->paced_next = next;
 }
 
-/* Only for a purge: walks the list. */
+/* For a purge only: searches the list. */
 static void
 unlink_paced(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 {
@@ -143,8 +143,8 @@ unlink_paced(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 }
 
 /*
- * The frames from ctx->out[first] on take their time on the link. A worker that comes late makes up
- * for a little of it, or the rate would never be reached.
+ * Account for the time that the frames from ctx->out[first] on take on the link. A worker that is
+ * late catches up a little, otherwise the rate would never be reached.
  */
 static void
 spend_time(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t first)
@@ -159,8 +159,8 @@ spend_time(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t first)
 /* ---- cursors ---- */
 
 /*
- * Release may overtake next_psn after a rewind: continue at the later of both. The window cursors
- * decide, because PSNs 2^23 apart could be either way round.
+ * After a rewind, releases may pass next_psn: continue at the later one. The window cursors decide,
+ * because the order of PSNs 2^23 apart is ambiguous.
  */
 static void
 catch_up(struct hca_rtc_visit *v)
@@ -187,7 +187,7 @@ catch_up(struct hca_rtc_visit *v)
 	}
 }
 
-/* una is read before the state: whoever moves una past an error has set the state before. */
+/* Read una before the state: a stage that moves una past an error sets the state first. */
 static void
 load(struct hca_rtc_visit *v, struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 {
@@ -216,13 +216,13 @@ load(struct hca_rtc_visit *v, struct hca *h, struct hca_rtc_ctx *ctx, uint32_t q
 	v->transport = qp->rtc.transport;
 	v->unreliable = qp->rtc.unreliable;
 	if (unlikely(v->unreliable))
-		v->ack_every = v->half = UINT32_MAX; /* nobody answers */
+		v->ack_every = v->half = UINT32_MAX; /* there are no acknowledgements */
 	v->deficit = qp->rtc.deficit;
 	v->since_ackreq = qp->rtc.since_ackreq;
 	catch_up(v);
 }
 
-/* Before the descriptors leave: an answer must find max_psn. */
+/* Before the descriptors are passed on: a response must find max_psn. */
 static void
 store(struct hca_rtc_visit *v)
 {
@@ -237,7 +237,7 @@ store(struct hca_rtc_visit *v)
 	__atomic_store_n(&v->qp->sq_next, v->next, __ATOMIC_RELEASE);
 }
 
-/* Window cursor of the sent record that holds psn; head: none. */
+/* Window cursor of the sent record that contains psn; head: there is none. */
 static uint32_t
 find_psn(struct hca_rtc_visit *v, uint32_t psn)
 {
@@ -304,14 +304,14 @@ hca_rtc_free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp,
 
 /* ---- errors ---- */
 
-/* The record at cursor fails when everything before it is done; nothing behind it is sent. */
+/* The record at cursor fails after everything before it; nothing later is sent. */
 static void
 report_bad(struct hca_rtc_visit *v, uint32_t cursor)
 {
 	struct hca_qp_rtc *q = &v->qp->rtc;
 	struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, cursor));
 
-	/* The first one counts; one that the peer turned out to have does not. */
+	/* the first one counts; one that the peer turned out to have received does not */
 	if (q->flags & HCA_RTC_BAD && (int32_t)(cursor - q->bad) >= 0 &&
 	    (int32_t)(q->bad - v->tail) >= 0)
 		return;
@@ -325,7 +325,7 @@ report_bad(struct hca_rtc_visit *v, uint32_t cursor)
 		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
 }
 
-/* ERR, SQE: whatever the window holds goes to RRC unsent. */
+/* ERR, SQE: everything in the window goes to RRC without being sent. */
 static void
 flush(struct hca_rtc_visit *v)
 {
@@ -340,7 +340,7 @@ flush(struct hca_rtc_visit *v)
 	store(v);
 	if (v->unreliable)
 		hca_rtc_complete(v->h, v->ctx, v->qp, v->qpi);
-	/* Also when nothing is new: RRC may have flushed before it saw our last `next`. */
+	/* even without new records: RRC may have flushed before it saw our last `next` */
 	else if (v->tail != v->head)
 		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
 }
@@ -381,7 +381,7 @@ hca_rtc_check_drained(struct hca *h, uint32_t qpi)
 	check_drained(&v);
 }
 
-/* Unacknowledged packets and no timer: RRC starts it. Pairs with RRC's disarm. */
+/* There are unacknowledged packets and no timer: RRC starts it. Pairs with RRC's disarm. */
 static void
 arm_timer(struct hca_rtc_visit *v)
 {
@@ -399,7 +399,7 @@ on_hold(const struct hca_qp *qp)
 	return __atomic_load_n(&qp->rrc.flags, __ATOMIC_ACQUIRE) & HCA_RRC_HOLD;
 }
 
-/* The QP at the head of the list; false: no credit left, it stays there. */
+/* Visit the QP at the head of the list; false: without credit it stays there. */
 static bool
 visit(struct hca *h, struct hca_rtc_ctx *ctx)
 {
@@ -451,7 +451,7 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 		report_bad(&v, v.next);
 	if (unlikely(state == HCA_QPS_SQD))
 		check_drained(&v);
-	/* What is copied of the packets before it, encap may have told already. */
+	/* encap may have reported already the copies of earlier packets */
 	if (unlikely(v.local && v.unreliable))
 		hca_rtc_complete(h, ctx, v.qp, qpi);
 	return true;
@@ -467,7 +467,7 @@ send_burst(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int bu
 		return 0;
 	ctx->room = RTE_MIN(RTE_MIN(budget, HCA_BURST), hca_edge_room(h, e));
 	ctx->n_out = ctx->n_spare = ctx->retransmitted = ctx->n_copied = 0;
-	/* A lone QP gets several turns; the bound is for QPs that come round without sending. */
+	/* a single QP gets several turns; the limit is for QPs that do not send */
 	ctx->stuck = ctx->room == 0;
 	for (turns = HCA_BURST; turns > 0 && ctx->count != 0 && ctx->n_out < ctx->room; turns--) {
 		if (!visit(h, ctx)) {
@@ -482,7 +482,7 @@ send_burst(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int bu
 	HCA_COUNT_N(h, RTC, req_packets, ctx->n_out);
 	HCA_COUNT_N(h, RTC, retransmissions, ctx->retransmitted);
 	hca_edge_push(h, e, (void *const *)ctx->out, ctx->n_out, now);
-	/* A direct edge has copied everything by now; otherwise encap tells. */
+	/* a direct edge has copied everything by now; otherwise encap reports it */
 	for (uint32_t i = 0; i < ctx->n_copied && e->ring == NULL; i++)
 		hca_rtc_complete(h, ctx, &h->qp[ctx->copied[i]], ctx->copied[i]);
 	return ctx->n_out;
@@ -490,7 +490,7 @@ send_burst(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int bu
 
 /* ---- messages ---- */
 
-/* Something changed for the QP: what does not need room is done now, the rest in its turn. */
+/* The QP's state changed: do now what needs no room, the rest in its turn. */
 static void
 attend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
@@ -498,7 +498,7 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	struct hca_rtc_visit v;
 	uint32_t state;
 
-	/* Before RTS the CEU sets the PSNs: storing what was loaded would undo it. */
+	/* before RTS the CEU sets the PSNs: storing the loaded ones would overwrite them */
 	if (unlikely(hca_qp_state(qp) < HCA_QPS_RTS))
 		return;
 	load(&v, h, ctx, qpi);
@@ -530,7 +530,7 @@ on_new(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 		attend(h, qp, qpi);
 }
 
-/* Back to the PSN RRC asks for, or to una when that has passed it; never forward. */
+/* Go back to the PSN that RRC requests, or to una if that is later; never forward. */
 static void
 rewind_to(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
@@ -563,7 +563,7 @@ on_rrc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 {
 	uint32_t state = hca_qp_state(qp);
 
-	/* HOLD needs nothing: the flag is read before each turn. */
+	/* HOLD needs no action: the flag is read before each turn */
 	if (unlikely(flags & HCA_MSG_REWIND) && (state == HCA_QPS_RTS || state == HCA_QPS_SQD))
 		rewind_to(h, qp, qpi);
 	attend(h, qp, qpi);
@@ -591,7 +591,9 @@ hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 		qp->rtc.again = HCA_AGAIN_GATHER;
 		catch_up(&v);
 	}
-	/* Who was to ask for what lies before it may be what failed: it is asked for in a turn. */
+	/*
+	 * the packet with the request for an ACK may be the one that failed: request it in a turn
+	 */
 	v.since_ackreq = 1;
 	store(&v);
 	report_bad(&v, at);
@@ -619,7 +621,7 @@ on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 	attend(h, qp, qpi);
 }
 
-/* The QP is in RST and nothing new comes: give everything back. */
+/* The QP is in RST and nothing new arrives: return all records. */
 static void
 purge(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
@@ -678,7 +680,7 @@ hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
 	return n;
 }
 
-/* An alarm comes a little late: before the time of a QP with a rate the worker polls. */
+/* Alarms are slightly late: before the deadline of a paced QP the worker polls. */
 uint64_t
 hca_rtc_deadline(const struct hca *h, uint64_t now)
 {

@@ -2,8 +2,8 @@
 
 /*
  * Completion of requests: the walk over the window from the tail, CQEs in window order, errors and
- * flushing. It is the walk of RespRecvCore_Thread_2 (WQE, judge, data, CQE, event) with the
- * branches that machine leaves out: atomics carry data, unsignalled success makes no CQE.
+ * flushing. It is the walk of RespRecvCore_Thread_2 (WQE, check, data, CQE, event), plus the cases
+ * that this machine leaves out: atomics carry data, unsignalled successes generate no CQE.
  */
 
 #include <rte_prefetch.h>
@@ -19,7 +19,7 @@ hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now
 	struct hca_qp *qp = &h->qp[qpi];
 	uint64_t una = __atomic_load_n(&qp->sq_una, __ATOMIC_RELAXED);
 
-	/* A run touches one CQ; its CQEs must be published before the batch that names it ends. */
+	/* a run uses one CQ; its CQEs must be published before the batch that contains it ends */
 	if (unlikely(batch->n == HCA_CQ_BATCH))
 		hca_cq_batch_end(h, batch, HCA_STAGE_RRC);
 	run->h = h;
@@ -39,7 +39,7 @@ hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now
 	run->cq.cq = NULL;
 }
 
-/* una first: whoever sees a CQE must find the window moved. */
+/* una first: software that sees a CQE must find the window moved */
 static void
 publish(struct hca_rrc_run *run)
 {
@@ -80,7 +80,7 @@ hca_rrc_note_progress(struct hca_rrc_run *run)
 			      : run->now + HCA_ACK_TIMEOUT_NS(hca_qp_ack_timeout(run->qp) & 31);
 }
 
-/* The bad record's turn has come when everything before it is released. */
+/* The bad record fails when everything before it is released. */
 static void
 check_bad(struct hca_rrc_run *run)
 {
@@ -89,7 +89,7 @@ check_bad(struct hca_rrc_run *run)
 
 	if (passed == 0)
 		hca_rrc_fail(run, hca_record_syndrome(hca_rrc_record(run, run->tail)));
-	else if (passed > 0) /* the peer had it already when it could not be read again */
+	else if (passed > 0) /* the peer already had it when reading it again failed */
 		hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_BAD);
 }
 
@@ -130,8 +130,8 @@ count_run(struct hca_rrc_run *run)
 }
 
 /*
- * They have no PSN, so no acknowledgement speaks of them: they complete when everything before them
- * has and RTC has set SENT. What it may be writing at this moment is read atomically.
+ * Local operations have no PSN, so no acknowledgement covers them: they complete when everything
+ * before them has and RTC has set SENT. Fields that RTC may be writing are read atomically.
  */
 static void
 pass_local(struct hca_rrc_run *run)
@@ -155,7 +155,7 @@ hca_rrc_commit(struct hca_rrc_run *run)
 {
 	if (unlikely(run->qp->rrc.flags & HCA_RRC_LOCAL) && !run->dead)
 		pass_local(run);
-	/* Within a message only a nearly full PSN window can hold RTC up. */
+	/* within a message only a nearly full PSN window can stop RTC */
 	if (unlikely(run->upsn != run->old_upsn &&
 		     ((run->max_psn - run->old_upsn) & HCA_PSN_MASK) > HCA_PSN_HALF / 2))
 		run->msg |= HCA_MSG_RELEASE;
@@ -184,13 +184,13 @@ add_pending(struct hca_rrc_run *run, struct hca_cqe *cqe, uint32_t last_word)
 static inline struct hca_cqe *
 reserve(struct hca_rrc_run *run, bool solicited)
 {
-	/* What went the short way comes first; una must have passed it when it is handed over. */
+	/* CQEs of the fast path come first; una must have passed them when they are published */
 	if (run->cq.cq != NULL)
 		publish(run);
 	return hca_cq_reserve(run->h, run->qp->cfg.scqn, run->batch, solicited, HCA_STAGE_RRC);
 }
 
-/* A CQE without errors on the short way: whole, but for the owner byte. */
+/* Fill in a CQE without error on the fast path, except for the owner byte. */
 static inline void
 fill_plain_cqe(struct hca_cqe *cqe, uint32_t qpn, uint32_t wqe, const struct hca_record *r)
 {
@@ -255,7 +255,7 @@ make_room(struct hca_rrc_run *run)
 		publish(run);
 }
 
-/* una behind record r. One that was never sent has no PSNs. */
+/* Move una after record r. A record that was never sent has no PSNs. */
 static inline void
 pass(struct hca_rrc_run *run, const struct hca_record *r)
 {
@@ -279,9 +279,9 @@ hca_rrc_complete_tail(struct hca_rrc_run *run)
 }
 
 /*
- * Releases whole SENDs and WRITEs of n PSNs from una on while the short way is open, everything
- * kept in registers: as hca_rrc_release() with hca_rrc_complete_tail(). Stops in front of whatever
- * is not that; returns what is left of n.
+ * Release complete SENDs and WRITEs of n PSNs from una on while the fast path is open, with
+ * everything in registers; equivalent to hca_rrc_release() with hca_rrc_complete_tail(). Stops
+ * before other records; returns the rest of n.
  */
 static uint32_t
 release_plain(struct hca_rrc_run *run, uint32_t n)
@@ -299,7 +299,8 @@ release_plain(struct hca_rrc_run *run, uint32_t n)
 			 left = (end - upsn) & HCA_PSN_MASK;
 
 		/*
-		 * Slots behind the head hold old references: valid addresses, perhaps idle records.
+		 * slots after the head hold old references: valid addresses, possibly of unused
+		 * records
 		 */
 		rte_prefetch0(hca_record(h, hca_window_ref(window, mask, tail + 3)));
 		if (unlikely((r->flags & (HCA_REC_RD | HCA_REC_SENT)) != HCA_REC_SENT ||
@@ -371,10 +372,10 @@ hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome)
 	uint32_t head = __atomic_load_n(&run->qp->parser.head, __ATOMIC_ACQUIRE);
 	const struct hca_record *r;
 
-	/* Those at the tail have no PSN: what fails lies behind them. */
+	/* those at the tail have no PSN: a failing record is after them */
 	pass_local(run);
 	r = hca_rrc_record(run, run->tail);
-	/* ERR before una passes the record, or RTC would go on behind it. */
+	/* ERR before una passes the record, otherwise RTC would continue after it */
 	run->dead = true;
 	publish(run);
 	if (hca_qp_to_error(run->h, HCA_STAGE_RRC, run->qpi) && run->tail != head) {
@@ -395,7 +396,7 @@ hca_rrc_flush(struct hca_rrc_run *run)
 {
 	uint32_t next = __atomic_load_n(&run->qp->sq_next, __ATOMIC_ACQUIRE), n = 0;
 
-	/* What was executed before the QP failed for a reason of its own has succeeded. */
+	/* what was executed before the QP failed for another reason has succeeded */
 	if (!(run->qp->rrc.flags & HCA_RRC_DEAD))
 		pass_local(run);
 	hca_rrc_set_flags(&run->qp->rrc, HCA_RRC_DEAD);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * READ and ATOMIC responses. Each response packet has one place, given by its PSN: it must be at
- * una, after what it acknowledges implicitly has been released; its opcode and length must be those
- * of its place. The payload goes straight to the data segments of the record, which are checked at
- * every copy; nothing of a packet is used before it has been judged.
+ * READ and ATOMIC responses. The PSN of a response packet determines its place: it must be at una,
+ * after everything it acknowledges implicitly was released, and have the opcode and length of that
+ * place. The payload is stored directly to the SGEs of the record, which are checked at every copy;
+ * nothing of a packet is used before it was checked.
  */
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "engine/rrc.h"
 #include "vtp/foreign.h"
 
-/* Bytes of a data segment whose key the check did not find. */
+/* Store to an SGE in foreign memory, if its key is of such a region. */
 static int
 scatter_foreign(struct hca_rrc_run *run, const struct hca_sge *sge, uint32_t off,
 		const uint8_t *src, uint32_t n)
@@ -27,7 +27,7 @@ scatter_foreign(struct hca_rrc_run *run, const struct hca_sge *sge, uint32_t off
 }
 
 /*
- * Message bytes [off, off + len) of the record's gather list. 0, -EFAULT: a key does not allow it,
+ * Store message bytes [off, off + len) to the record's SGEs. 0; -EFAULT: a key does not allow it;
  * -EAGAIN: not now.
  */
 static int
@@ -63,7 +63,7 @@ scatter(struct hca_rrc_run *run, const struct hca_record *r, uint32_t off, const
 	return len == 0 ? 0 : -EFAULT;
 }
 
-/* The packet could not be placed: the request fails, or the packet is as good as lost. */
+/* Storing failed: the request fails, or the packet is treated as lost. */
 static void
 not_placed(struct hca_rrc_run *run, int rc)
 {
@@ -75,7 +75,10 @@ not_placed(struct hca_rrc_run *run, int rc)
 	hca_rrc_fail(run, HCA_SYND_LOCAL_PROT);
 }
 
-/* Window cursor of the record that holds the PSN d ahead of una; rd: a READ or ATOMIC before it. */
+/*
+ * Window cursor of the record with the PSN at distance d from una; rd: a READ or ATOMIC is before
+ * it.
+ */
 static uint32_t
 find_record(const struct hca_rrc_run *run, uint32_t d, bool *rd)
 {
@@ -103,11 +106,14 @@ opcode_fits(const struct hca_record *r, uint8_t opcode, uint32_t pos, bool last)
 
 	if (ends != last)
 		return false;
-	/* A READ that was resumed begins again where it was; the old answer may still arrive. */
+	/*
+	 * a resumed READ begins again where it was resumed; responses of the first request may
+	 * still arrive
+	 */
 	return pos == 0 ? begins : !begins || pos == hca_record_resumed(r);
 }
 
-/* A response's AETH says ACK; MIDDLE has none. */
+/* The AETH of a response must be an ACK; MIDDLE has none. */
 static bool
 aeth_fits(struct rte_mbuf *m)
 {
@@ -118,7 +124,7 @@ aeth_fits(struct rte_mbuf *m)
 	return HCA_AETH_KIND(*rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off)) == HCA_AETH_ACK;
 }
 
-/* The packet at una of the READ at the tail. */
+/* Handle the packet at una of the READ at the tail. */
 static void
 take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
 {
@@ -147,7 +153,7 @@ take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
 		run->upsn = (run->upsn + 1) & HCA_PSN_MASK;
 }
 
-/* The result, in the order of this host, goes where the request said. */
+/* Store the result, in host order, where the request says. */
 static void
 take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
 {
@@ -172,8 +178,8 @@ take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
 }
 
 /*
- * Brings the record whose response this is to the tail: SENDs and WRITEs before it are acknowledged
- * by it. false: nothing to take, because something before it is missing or it answers nothing.
+ * Make the record of this response the tail: it acknowledges the SENDs and WRITEs before it. False:
+ * ignore the packet, because something before it is missing or it is no expected response.
  */
 static bool
 bring_to_tail(struct hca_rrc_run *run, uint32_t d, bool begins, bool read)
@@ -191,7 +197,7 @@ bring_to_tail(struct hca_rrc_run *run, uint32_t d, bool begins, bool read)
 		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
 		return false;
 	}
-	/* Its own beginning is missing. */
+	/* its own beginning is missing */
 	if (d != 0 && (at == run->tail || !begins || r->psn != ((run->upsn + d) & HCA_PSN_MASK))) {
 		hca_rrc_out_of_order(run);
 		return false;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completions of UC and UD requests. Nobody answers them: one is done when its last packet has been
- * copied out of the owner's memory, which encap tells (req_done_seq). RTC then plays the part RRC
- * has for RC: it alone writes una and the send CQEs of these QPs, in window order; a bad request
- * completes in its turn, moves the QP to SQE, and what was announced behind it is flushed.
+ * Completions of UC and UD requests. There are no acknowledgements: a request is complete when its
+ * last packet has been copied from the owner's memory, which encap reports (req_done_seq). RTC then
+ * does what RRC does for RC: it alone writes una and the send CQEs of these QPs, in window order; a
+ * bad request completes when it is the oldest, moves the QP to SQE, and requests announced after it
+ * are flushed.
  */
 
 #include "abi_cqe.h"
@@ -13,7 +14,9 @@
 
 #define PENDING 32u
 
-/* One call's work; CQEs are handed over behind una, which the owner of a CQE must find moved. */
+/*
+ * State of one call. CQEs are published after una, because their reader must find the window moved.
+ */
 struct completer {
 	struct hca *h;
 	struct hca_rtc_ctx *ctx;
@@ -51,7 +54,7 @@ reserve(struct completer *c, const struct hca_record *r, bool error, uint32_t la
 
 	if (c->pending == PENDING)
 		publish(c);
-	/* A CQ the batch cannot name any more would miss its event. */
+	/* a CQ that the batch has no room for would miss its event */
 	if (c->ctx->batch.n == HCA_CQ_BATCH) {
 		publish(c);
 		hca_cq_batch_end(c->h, &c->ctx->batch, HCA_STAGE_RTC);
@@ -97,7 +100,7 @@ put_error(struct completer *c, const struct hca_record *r, uint8_t syndrome)
 	err->reserved14 = 0;
 }
 
-/* The record at the tail is over; what it has not sent of its PSNs nobody waits for. */
+/* The record at the tail is done; PSNs of it that were not sent are skipped. */
 static inline void
 pass(struct completer *c, const struct hca_record *r)
 {
@@ -106,7 +109,7 @@ pass(struct completer *c, const struct hca_record *r)
 	c->tail++;
 }
 
-/* Everything before `next` that has been copied and is good. */
+/* Complete everything before `next` that was copied successfully. */
 static void
 complete_copied(struct completer *c, uint32_t done)
 {
@@ -125,7 +128,9 @@ complete_copied(struct completer *c, uint32_t done)
 	}
 }
 
-/* SQE, ERR: all that entered the window, the failed one first if it is still there. */
+/*
+ * SQE, ERR: flush everything in the window; the failed request comes first, if it is still there.
+ */
 static void
 flush(struct completer *c)
 {
@@ -140,7 +145,7 @@ flush(struct completer *c)
 	c->upsn = c->qp->rtc.max_psn;
 }
 
-/* The bad request has become the oldest: it fails, the send queue stops. */
+/* The bad request is the oldest: it fails, and the send queue stops. */
 static void
 fail(struct completer *c)
 {
@@ -148,7 +153,7 @@ fail(struct completer *c)
 	const struct hca_record *r = record_at(c, c->tail);
 	uint32_t head = __atomic_load_n(&c->qp->parser.head, __ATOMIC_ACQUIRE);
 
-	/* SQE before una passes the record, or the parser would go on behind it. */
+	/* SQE before una passes the record, otherwise the parser would continue after it */
 	publish(c);
 	hca_rtc_local_abandon(c->h, c->ctx, c->qpi);
 	if (!hca_qp_to_sq_error(c->h, HCA_STAGE_RTC, c->qpi))
@@ -158,7 +163,7 @@ fail(struct completer *c)
 	put_error(c, r, r->syndrome);
 	pass(c, r);
 	q->flags &= ~HCA_RTC_BAD;
-	/* What was sent is gone; what is sent after SQE uses PSNs of its own. */
+	/* the packets are gone; those sent after SQE use PSNs of their own */
 	__atomic_store_n(&c->qp->sq_next, head, __ATOMIC_RELEASE);
 	q->pkt = 0;
 	__atomic_store_n(&q->next_psn, q->max_psn, __ATOMIC_RELEASE);
@@ -171,7 +176,7 @@ fail(struct completer *c)
 	flush(c);
 }
 
-/* A gather failed since the last look: the record it belongs to must not complete well. */
+/* A gather failed since the last check: its record must not complete with success. */
 static void
 note_failure(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
@@ -192,7 +197,7 @@ hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint
 
 	if (state == HCA_QPS_RST)
 		return;
-	/* Encap stores a failure before the sequence that covers it. */
+	/* encap stores a failure before the sequence number that covers it */
 	done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
 	note_failure(h, qp, qpi);
 	una = qp->sq_una;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * BIND_MW and LOCAL_INV: requests that put nothing on the wire. RTC executes them when their turn
- * comes, once: they take no PSN, and who goes back passes them by. Their window can be used by
- * nobody while it changes; where other lcores may still be reading it a round has to pass between
- * the two steps, during which the QP waits. An operation under way belongs to RTC and ends without
- * the QP, whatever becomes of that: the CEU waits for it when the window is freed.
+ * BIND_MW and LOCAL_INV: requests without packets. RTC executes them once, in order: they have no
+ * PSN, and rewinds skip them. Their window is inaccessible while it changes; if other lcores may
+ * still be reading it, a round must pass between the two steps, during which the QP waits. An
+ * operation in progress belongs to RTC and ends independently of the QP: the CEU waits for it when
+ * the window is freed.
  *
- * Those under way form a list of records through imm; raddr holds the round, srqn the QP index.
+ * Those in progress form a list of records linked by imm; raddr holds the round, srqn the QP index.
  */
 
 #include <rte_rcu_qsbr.h>
@@ -37,7 +37,7 @@ begin(struct hca *h, const struct hca_qp *qp, const struct hca_record *r)
 	return hca_window_invalidate(h, &qp->cfg, r->rkey) ? 0 : HCA_SYND_MW_BIND;
 }
 
-/* RRC may complete the request from here on. */
+/* from here on RRC may complete the request */
 static void
 finish(struct hca *h, const struct hca_qp *qp, struct hca_record *r)
 {

@@ -2,9 +2,9 @@
 
 /*
  * Segmentation: from the record at `next` to packet descriptors, as long as the QP may send. A
- * packet is described in the private area of the mbuf it will be built in and is complete for
- * encap, the gather list of several SGEs, inline data and atomic operands aside: those are read
- * from the record, which stays until encap has finished its last descriptor.
+ * packet is described in the private area of the mbuf in which it will be built. Gather lists of
+ * several SGEs, inline data and atomic operands are read from the record, which remains until encap
+ * has finished its last descriptor.
  */
 
 #include <rte_prefetch.h>
@@ -22,11 +22,11 @@ enum rtc_op_kind {
 	RTC_OP_LOCAL, /* no packet */
 };
 
-/* Per WQ opcode: RC's BTH opcodes by position [middle, first, last, only]; see rtc.transport. */
+/* Per WQE opcode: RC's BTH opcodes by position [middle, first, last, only]; see rtc.transport. */
 struct rtc_op {
 	uint8_t bth[4];
 	uint8_t kind;
-	uint8_t txd_flags; /* on the last packet, if the record asks for it */
+	uint8_t txd_flags; /* on the last packet, if the record requests it */
 };
 
 #define KIND(flags) \
@@ -56,7 +56,7 @@ op_valid(const struct hca_record *r)
 
 	if (r->op >= RTE_DIM(rtc_ops) || op->kind == RTC_OP_NONE)
 		return false;
-	/* What is read from the long form needs the long form; RD says whose responses count. */
+	/* fields of the long form require it; RD determines which responses count */
 	if ((op->kind == RTC_OP_ATOMIC || r->flags & HCA_REC_INLINE || r->nsge > 1) && !full)
 		return false;
 	if (op->kind == RTC_OP_LOCAL)
@@ -64,7 +64,7 @@ op_valid(const struct hca_record *r)
 	return !!(r->flags & HCA_REC_RD) == (op->kind != RTC_OP_PAYLOAD);
 }
 
-/* PSNs of a message: one per packet, for a READ one per response packet. */
+/* Number of PSNs of a message: one per packet, for a READ one per response packet. */
 static inline uint32_t
 psn_count(const struct hca_record *r, uint32_t mtu_log)
 {
@@ -73,7 +73,7 @@ psn_count(const struct hca_record *r, uint32_t mtu_log)
 	return ((r->len - 1) >> mtu_log) + 1;
 }
 
-/* A message not begun yet: may it begin? SENT ones have passed all of this. */
+/* Whether a message that has not begun may begin. SENT ones have passed these checks. */
 static enum hca_rtc_stop
 may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
 {
@@ -97,7 +97,7 @@ may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
 	return HCA_RTC_STOP_TURN;
 }
 
-/* Are raw mbufs (encap resets them) at hand? want: how many the QP could use. */
+/* Whether raw mbufs (encap resets them) are available. want: how many the QP could use. */
 static inline bool
 have_mbufs(struct hca_rtc_visit *v, uint32_t want)
 {
@@ -117,7 +117,7 @@ have_mbufs(struct hca_rtc_visit *v, uint32_t want)
 	return true;
 }
 
-/* One for the next descriptor, or NULL. */
+/* An mbuf for the next descriptor, or NULL. */
 static inline struct rte_mbuf *
 take_mbuf(struct hca_rtc_visit *v, uint32_t want)
 {
@@ -185,7 +185,7 @@ count_again(struct hca_rtc_visit *v, struct hca_txd *d)
 	hca_qp_stat_add(&v->qp->stats.retransmissions, 1);
 }
 
-/* npsn PSNs have been used; true: it was sent before. */
+/* Advance by npsn PSNs; true: the packet was sent before. */
 static inline bool
 advance_psn(struct hca_rtc_visit *v, struct hca_txd *d, uint32_t npsn)
 {
@@ -243,7 +243,7 @@ emit_payload(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, 
 		v->pkt++;
 }
 
-/* A READ from packet v->pkt on, or an atomic. Their response is their acknowledgement. */
+/* Send a READ from packet v->pkt on, or an atomic. Its response is its acknowledgement. */
 static void
 emit_request(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
 {
@@ -264,7 +264,7 @@ emit_request(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, 
 	next_record(v);
 }
 
-/* Would the PSNs this packet needs exceed what may be unacknowledged? */
+/* Whether the PSNs of this packet would exceed the limit of unacknowledged ones. */
 static inline bool
 window_full(const struct hca_rtc_visit *v, const struct hca_record *r)
 {
@@ -274,8 +274,8 @@ window_full(const struct hca_rtc_visit *v, const struct hca_record *r)
 }
 
 /*
- * The last packet before a pause asks for an acknowledgement: nothing behind it will. A turn that
- * merely ends needs none, unless what comes next may have to wait.
+ * The last packet before a pause requests an acknowledgement, because no later one will. The end of
+ * a turn needs none, unless the next record may have to wait.
  */
 static void
 end_visit(struct hca_rtc_visit *v, enum hca_rtc_stop why)
@@ -297,7 +297,7 @@ end_visit(struct hca_rtc_visit *v, enum hca_rtc_stop why)
 
 /*
  * First word of a record: op, flags, syndrome, nsge. Plain ones are new single-packet SENDs and
- * WRITEs with one SGE, signalled or not; of what the general way looks at only the length is left.
+ * WRITEs with one SGE, signalled or not; of the general checks only the length remains.
  */
 #define PLAIN_MASK 0xffffff00u
 #define PLAIN_WORD 0x01000000u
@@ -335,7 +335,7 @@ put_plain(struct hca_txd *d, const struct hca_txd *common, const struct hca_reco
 	d->imm = r->imm;
 }
 
-/* How many plain records may leave at once, counting everything but their own bytes. */
+/* Number of plain records that may be sent at once, not considering their bytes. */
 static inline uint32_t
 plain_limit(const struct hca_rtc_visit *v)
 {
@@ -346,8 +346,8 @@ plain_limit(const struct hca_rtc_visit *v)
 }
 
 /*
- * The short way for a run of plain records that have not been sent before: the same result as
- * send_records() one by one. Stops before the first record that is not plain.
+ * Fast path for a run of plain records that have not been sent before, equivalent to send_records()
+ * one by one. Stops before the first record that is not plain.
  */
 static inline void
 send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
@@ -414,8 +414,8 @@ pass_local(struct hca_rtc_visit *v)
 }
 
 /*
- * A datagram brings its rate with it. The frames of one visit have the same: what was sent before
- * takes its time first.
+ * A datagram has its own rate. The frames of one visit share a rate: earlier ones are accounted for
+ * first.
  */
 static bool
 at_own_rate(struct hca_rtc_visit *v, const struct hca_record *r)
@@ -447,7 +447,7 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 		if (v->deficit <= 0 || v->wqes >= HCA_RTC_WQES_PER_VISIT)
 			return HCA_RTC_STOP_TURN;
 		r = hca_record(v->h, hca_rtc_ref(v, v->next));
-		/* Behind the head: an old reference, prefetched for nothing. */
+		/* after the head: an old reference, whose prefetch is useless but harmless */
 		rte_prefetch0(hca_record(v->h, hca_rtc_ref(v, v->next + 2)));
 		if (likely(!(r->flags & HCA_REC_SENT))) {
 			stop = may_begin(v, r, state);
@@ -474,7 +474,7 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 		m = take_mbuf(v, v->head - v->next + r->npsn - v->pkt - 1);
 		if (unlikely(m == NULL))
 			return HCA_RTC_STOP_CREDIT;
-		/* Once: RRC reads the flags while the rest of the message is sent. */
+		/* once: RRC reads the flags while the rest of the message is sent */
 		if (!(r->flags & HCA_REC_SENT))
 			r->flags |= HCA_REC_SENT;
 		if (v->pkt == 0)
@@ -487,8 +487,8 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 }
 
 /*
- * Back to the last packet that was sent, if it is one that only an ACK answers: sent once more it
- * can ask for what nobody has asked for.
+ * Go back to the last packet sent, if it is of a kind that only an ACK answers: repeated, it can
+ * request the acknowledgement that was not requested before.
  */
 static bool
 step_back(struct hca_rtc_visit *v)
@@ -510,8 +510,8 @@ step_back(struct hca_rtc_visit *v)
 }
 
 /*
- * Stopped without having sent anything, by what could not be foreseen when the last turn ended (the
- * queue drains, a request turned out to be bad), and the peer need not answer what came so far.
+ * Whether it stopped without having sent anything, for a reason that could not be foreseen when the
+ * last turn ended (SQD, a bad request), and no acknowledgement was requested.
  */
 static inline bool
 left_unasked(const struct hca_rtc_visit *v, enum hca_rtc_stop why)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* QP state changes made by stages, counters and usage: small things shared by all. */
+/* Changes of QP states by stages, counters and usage, shared by all stages. */
 
 #include <errno.h>
 #include <string.h>
@@ -81,7 +81,7 @@ hca_counter_value(const struct hca *h, unsigned int i)
 	return sum;
 }
 
-/* The CEU may be changing it. */
+/* atomic, because the CEU may be changing it */
 #define LIVE(word, free) (__atomic_load_n(&(word), __ATOMIC_RELAXED) != (free))
 
 static uint32_t
@@ -101,7 +101,7 @@ live_contexts(const struct hca *h, struct hca_usage *u)
 	return u->qps;
 }
 
-/* What a live QP takes, whatever is its queues' left out. Records are the HCA's. */
+/* Memory of a live QP, without its queues. Records belong to the HCA. */
 static uint32_t
 bytes_per_qp(const struct hca *h, uint32_t qps)
 {

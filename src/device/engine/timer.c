@@ -70,7 +70,10 @@ take_out(struct hca_timer_ctx *t, uint32_t obj)
 	t->count--;
 }
 
-/* Into the slot of its deadline, rounded up; what is overdue goes where poll looks next. */
+/*
+ * Insert into the slot of its deadline, rounded up; overdue entries go to the slot that poll checks
+ * next.
+ */
 static void
 put_in(struct hca_timer_ctx *t, uint32_t obj, uint64_t first)
 {
@@ -140,7 +143,7 @@ messages(struct hca *h, enum hca_stage_id from, unsigned int budget)
 	return n;
 }
 
-/* Everything in one slot; entries not yet due (beyond the wheel) go round again. */
+/* Handle a slot; entries beyond the wheel's range are inserted again. */
 static unsigned int
 run_slot(struct hca *h, struct hca_timer_ctx *t, uint32_t slot, uint64_t now, uint64_t first)
 {
@@ -161,7 +164,9 @@ run_slot(struct hca *h, struct hca_timer_ctx *t, uint32_t slot, uint64_t now, ui
 	return n;
 }
 
-/* First used slot at or behind tick, as ticks from there; at least `limit`: none before. */
+/*
+ * Distance from tick to the first used slot at or after it; at least `limit`: there is none before.
+ */
 static uint64_t
 next_used(const struct hca_timer_ctx *t, uint64_t tick, uint64_t limit)
 {
@@ -178,7 +183,10 @@ next_used(const struct hca_timer_ctx *t, uint64_t tick, uint64_t limit)
 	return ahead;
 }
 
-/* Slots up to now, until the budget is used; whole slots, because messages are never refused. */
+/*
+ * Handle slots up to now until the budget is used, but always whole slots, because messages are
+ * never refused.
+ */
 static unsigned int
 advance(struct hca *h, struct hca_timer_ctx *t, uint64_t now, unsigned int budget)
 {
@@ -189,7 +197,7 @@ advance(struct hca *h, struct hca_timer_ctx *t, uint64_t now, unsigned int budge
 		t->tick = RTE_MAX(t->tick, last + 1);
 		return 0;
 	}
-	/* After a long pause every slot is due once. */
+	/* after a long pause every slot is handled once */
 	if (last >= t->tick + HCA_TIMER_SLOTS)
 		t->tick = last - HCA_TIMER_SLOTS + 1;
 	while (t->tick <= last && n < budget) {

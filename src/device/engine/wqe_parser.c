@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The parser: chains announced by doorbells wait per QP; QPs with work are served round robin; each
- * WQE becomes one request record, which is its window entry.
+ * The parser: chains announced by doorbells wait per QP; QPs with work are visited round robin;
+ * each WQE becomes a request record, which is its window entry.
  *
- * The queue is client memory. A WQE is copied once and only the copy is looked at. A WQE that is
- * wrong in itself becomes a record with a syndrome and completes in its turn; a chain that is
- * wrong (does not begin where the last one ended, leaves the order of the queue, is longer than
- * the queue) leaves nothing to trust: WQ_CATAS and ERR.
+ * The queue is client memory. A WQE is copied once and only the copy is used. An invalid WQE
+ * becomes a record with a syndrome and completes in order. An invalid chain (which does not begin
+ * where the last one ended, leaves the order of the queue, or is longer than the queue) makes the
+ * queue unusable: WQ_CATAS and ERR.
  */
 
 #include <errno.h>
@@ -31,9 +31,9 @@
 #define COPY_BLOCK 64u
 
 /*
- * A queue that seems to hold more WQEs than it has places is given so long before WQ_CATAS: the
- * owner may have seen a completion and reused its place before the tail that covers it reached us,
- * and the lcore that publishes the tail may be off its CPU.
+ * A queue that seems to hold more WQEs than fit is tolerated this long before WQ_CATAS: the owner
+ * may have seen a completion and reused its slot before we see the tail that covers it, and the
+ * lcore that publishes the tail may be off its CPU.
  */
 #define OVERFULL_NS 20000000u
 #define OVERFULL_VISITS 64u
@@ -42,10 +42,10 @@ _Static_assert(HCA_WQE_MAX_STRIDE - sizeof(struct hca_next_unit) - sizeof(struct
 		       sizeof(((struct hca_record_full *)0)->body),
 	       "all inline data a WQE can carry fits a record");
 
-/* What a visit of one QP found and must finish with. */
+/* Result of the visit of a QP. */
 enum visit_end {
-	VISIT_MORE, /* quota used up, or must be looked at again */
-	VISIT_IDLE, /* nothing announced */
+	VISIT_MORE, /* quota used up, or visit again */
+	VISIT_IDLE, /* no WQEs announced */
 	VISIT_PARKED,
 	VISIT_NO_RECORD,
 	VISIT_CATAS,
@@ -55,8 +55,8 @@ struct visit {
 	struct hca_qp *qp;
 	struct hca_qp_parser *p;
 	uint32_t head;
-	uint32_t stop; /* window cursor head must not pass */
-	uint32_t bad;  /* WQEs with a syndrome other than flush */
+	uint32_t stop; /* limit of the window cursor head */
+	uint32_t bad;  /* number of WQEs with a syndrome other than flush */
 	bool flush;
 	struct hca_record_pool *wanted; /* VISIT_NO_RECORD */
 	enum visit_end end;		/* parse_run(): VISIT_MORE or VISIT_CATAS */
@@ -90,7 +90,7 @@ hca_parser_fini(struct hca *h)
 
 /* ---- a QP's window and records ---- */
 
-/* RTC has returned records: the QP holds fewer, the window has room. */
+/* RTC has returned records: update the count of the QP's records and the room of the window. */
 static void
 settle_freed(struct hca *h, struct hca_qp *qp)
 {
@@ -153,7 +153,7 @@ accepts_chains(uint32_t state)
 	return state == HCA_QPS_RTS || state >= HCA_QPS_SQE;
 }
 
-/* Somewhere in the queue a chain announces itself, now or soon. */
+/* A chain announces itself in the queue, or will soon. */
 static void
 on_mark(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
@@ -201,7 +201,7 @@ hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64_t no
 	}
 }
 
-/* process() never refuses: chains beyond a queue's worth are the client's error. */
+/* process() never refuses: more chains than WQEs are the client's error. */
 unsigned int
 hca_parser_room(struct hca *h)
 {
@@ -219,8 +219,8 @@ chain_start(struct hca_qp_parser *p, uint32_t op, uint32_t size0, uint32_t fence
 }
 
 /*
- * Does the WQE where the queue stands announce a chain? What it says is judged like a doorbell: by
- * the parser of WQEs. head: WQEs parsed in this life.
+ * Whether the WQE at the queue's position announces a chain; its contents are checked like a
+ * doorbell. head: number of WQEs parsed since the reset.
  */
 static __rte_noinline bool
 chain_announced(struct hca *h, struct hca_qp_parser *p, uint32_t head)
@@ -238,8 +238,8 @@ chain_announced(struct hca *h, struct hca_qp_parser *p, uint32_t head)
 }
 
 /*
- * The next chain begins: that of the next doorbell, or one in front of it that found no place in
- * the page. VISIT_IDLE: there is none; VISIT_CATAS: a doorbell is not where the queue stands.
+ * Begin the next chain: that of the next doorbell, or one before it that found the page full.
+ * VISIT_IDLE: there is none; VISIT_CATAS: the doorbell is not for the queue's position.
  */
 static inline enum visit_end
 chain_begin(struct hca *h, struct hca_qp_parser *p, uint32_t head)
@@ -260,7 +260,10 @@ chain_begin(struct hca *h, struct hca_qp_parser *p, uint32_t head)
 	return VISIT_MORE;
 }
 
-/* Behind the WQE just parsed, as its copy says; false: the chain leaves the order of the queue. */
+/*
+ * Advance to the WQE after the one just parsed, according to its copy; false: the chain leaves the
+ * order of the queue.
+ */
 static inline bool
 chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
 {
@@ -281,7 +284,7 @@ chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
 
 /* ---- one WQE ---- */
 
-/* The one copy. The asm makes the compiler forget that buf and the queue held the same bytes. */
+/* The only copy. The asm prevents the compiler from reading the queue again. */
 static inline void
 copy_wqe(uint8_t *buf, const uint8_t *src, uint32_t size, uint32_t stride)
 {
@@ -319,7 +322,7 @@ fill_common(struct hca_record *r, const struct hca_qp_parser *p, const struct hc
 	r->npsn = 0;
 	r->desc_seq = 0;
 	r->srqn = 0; /* XRC: set by parse_any() */
-	/* Word by word: see hca_wqe_decode_simple(). */
+	/* word by word: see hca_wqe_decode_simple() */
 	r->sge.va = w->first.va;
 	r->sge.lkey = w->first.lkey;
 	r->sge.len = w->first.len;
@@ -338,7 +341,7 @@ fill_full(struct hca_record_full *f, const struct hca_wqe *w)
 		hca_wqe_sges(w, f->body.sge);
 }
 
-/* Completes with this syndrome in its turn; nothing else of the WQE counts. */
+/* The WQE completes with this syndrome; its other fields are not used. */
 static inline void
 wqe_failed(struct hca_wqe *w, uint8_t syndrome)
 {
@@ -371,7 +374,7 @@ others_wait(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
 	return unlikely(pool->waiting != 0) && hca_record_owner(pool, p)->wait_head != HCA_NO_QP;
 }
 
-/* Those who wait longer come first, unless the QP's own two records are due. */
+/* QPs that have waited longer come first, unless the QP lacks one of its own two records. */
 static inline uint32_t
 take_record(struct hca_record_pool *pool, struct hca_qp_parser *p)
 {
@@ -380,7 +383,7 @@ take_record(struct hca_record_pool *pool, struct hca_qp_parser *p)
 	return hca_record_take(pool, p);
 }
 
-/* The record is filled: it enters the window, the chain goes on. */
+/* The record is filled in: put it into the window and continue the chain. */
 static inline enum visit_end
 window_push(struct visit *v, const struct hca_next_unit *next, uint32_t ref)
 {
@@ -397,7 +400,7 @@ no_record(struct visit *v, struct hca_record_pool *pool)
 	return VISIT_NO_RECORD;
 }
 
-/* Everything but the common shape. */
+/* WQEs of any form. */
 static __rte_noinline enum visit_end
 parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
 {
@@ -444,9 +447,9 @@ parse_wqe(struct hca *h, struct visit *v)
 }
 
 /*
- * A run of WQEs of the common shape within the chain, at most quota, everything taken in bulk and
- * kept in locals (9.5 ns a WQE; 14 one by one). Stops in front of the first WQE
- * that is anything else and of the end of room; what follows is parse_wqe()'s to judge.
+ * Parse a run of WQEs of the common form within the chain, at most quota, taking everything in bulk
+ * and keeping it in locals (9.5 ns per WQE, 14 one by one). Stops before the first WQE of another
+ * form and at the end of room; parse_wqe() handles the rest.
  */
 static unsigned int
 parse_run(struct hca *h, struct visit *v, unsigned int quota)
@@ -457,7 +460,7 @@ parse_run(struct hca *h, struct visit *v, unsigned int quota)
 	struct hca_record_pool *pool = &h->rec;
 	bool shared = !others_wait(pool, p) || p->flags & HCA_PF_GRANTED;
 	const uint32_t *refs = pool->stack + pool->stack_n;
-	struct hca_qp_parser at = *p; /* the walk, in registers */
+	struct hca_qp_parser at = *p; /* state of the walk, in registers */
 	uint32_t window_mask = at.window_mask, *window = at.window, stride_log = at.sq_stride_log;
 	uint32_t stride = 1u << stride_log, head = v->head, n = 0;
 	uint8_t service = v->qp->cfg.service;
@@ -516,7 +519,10 @@ overfull(struct hca_qp_parser *p, uint64_t now)
 	return now - p->full_since < OVERFULL_NS ? VISIT_MORE : VISIT_CATAS;
 }
 
-/* head has reached what was known of the other cursors: look again. VISIT_IDLE: go on. */
+/*
+ * head has reached the last known values of the other cursors: read them again. VISIT_IDLE:
+ * continue.
+ */
 static enum visit_end
 look_for_room(struct hca *h, struct visit *v, uint64_t now)
 {
@@ -606,7 +612,7 @@ finish(struct hca *h, struct hca_parser_ctx *c, struct visit *v, uint32_t qpi, u
 	}
 }
 
-/* Returns the WQEs parsed. */
+/* Returns the number of WQEs parsed. */
 static unsigned int
 visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned int quota, uint64_t now)
 {
@@ -637,7 +643,7 @@ visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned int quo
 
 /* ---- messages ---- */
 
-/* Everything about this life of the QP; RTC returns the records themselves. */
+/* Forget everything about the QP since its reset; RTC itself returns the records. */
 static void
 purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
@@ -707,8 +713,8 @@ drain_messages(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 /*
- * Records come back with FREED, but those of a purged QP without: while somebody waits the rings
- * are looked at every time.
+ * Returned records are announced by FREED, except those of a purged QP: while QPs wait, the rings
+ * are always checked.
  */
 static inline void
 take_back_records(struct hca *h, struct hca_parser_ctx *c)
@@ -743,7 +749,7 @@ hca_parser_poll(struct hca *h, uint64_t now, unsigned int budget)
 	return done + wqes;
 }
 
-/* QPs that have work; and those that wait for records, which may come back without a word. */
+/* QPs that have work, and those that wait for records, which may be returned without a message. */
 uint64_t
 hca_parser_deadline(const struct hca *h, uint64_t now)
 {

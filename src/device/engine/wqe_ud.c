@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The UD unit of a send WQE (tables 3-4-8, 3-4-9), judged against the port's GID table. */
+/* The UD unit of a send WQE (tables 3-4-8, 3-4-9), checked against the port's GID table. */
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ mac_bytes(uint8_t out[6], uint64_t mac)
 		out[i] = (uint8_t)(mac >> (8 * (5 - i)));
 }
 
-/* Addresses of the source that are named must be those of the GID entry. */
+/* Source addresses in the WQE must equal those of the GID entry. */
 static bool
 source_ok(const struct hca_ud_unit *u, const struct hca_gid_entry *g, bool gid_form)
 {
@@ -56,7 +56,7 @@ is_mapped_ip4(const uint8_t gid[16])
 	return memcmp(gid, prefix, sizeof(prefix)) == 0;
 }
 
-/* Datagrams of management are not for everybody: QPNs 0 and 1, Q_Keys with the top bit. */
+/* Management datagrams need privileges: QPNs 0 and 1, Q_Keys with the top bit set. */
 static bool
 may_send(const struct hca_qp *qp, const struct hca_ud_av *av)
 {

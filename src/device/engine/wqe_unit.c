@@ -60,7 +60,7 @@ decode_sges(const uint8_t *unit, uint32_t n, struct hca_wqe *out)
 	return total > HCA_MAX_MSG_SIZE ? HCA_SYND_LOCAL_LENGTH : 0;
 }
 
-/* The unit of the service behind the next unit; returns the offset behind it. */
+/* Decode the unit of the service after the next unit; returns the offset after it. */
 static uint32_t
 decode_service(const uint8_t *wqe, uint8_t service, struct hca_wqe *out)
 {
@@ -113,7 +113,7 @@ decode(const uint8_t *wqe, uint32_t size, uint32_t flags, uint8_t service, struc
 	return syndrome;
 }
 
-/* Exactly their units, no data. */
+/* Local operations have exactly their units and no data. */
 static uint8_t
 decode_local(const uint8_t *wqe, uint32_t size, uint32_t flags, struct hca_wqe *out)
 {
