@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Writing completions (abi_cqe.h). The consumer index and the arm word live in client memory and
- * are hints; what the device relies on is its own.
+ * Writes completions (abi_cqe.h). The consumer index and the arm word are in client memory and are
+ * only hints; the device relies on its own state.
  */
 
 #include "abi_cqe.h"
@@ -18,7 +18,7 @@ cq_record(const struct hca_cq_buf *b)
 	return hca_qbuf_at(&b->q, b->record_off);
 }
 
-/* Is there no slot for index prod? Rereads the consumer index only when it seems so. */
+/* Whether there is no slot for index prod. Reads the consumer index again only if it seems so. */
 static inline bool
 cq_full(struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod)
 {
@@ -27,7 +27,7 @@ cq_full(struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod)
 	if (likely(prod - seen <= b->mask))
 		return false;
 	ci = hca_le32_to_cpu(__atomic_load_n(&cq_record(b)->consumer, __ATOMIC_ACQUIRE));
-	/* Only an index between the last one and the producer can be true. */
+	/* only an index between the last one and the producer is plausible */
 	if (prod - ci > prod - seen)
 		return true;
 	__atomic_store_n(&cq->consumer, ci, __ATOMIC_RELAXED);
@@ -56,7 +56,7 @@ cq_take(struct hca_cq *cq, uint64_t *word)
 		if (unlikely(cq_full(cq, &cq->buf[GENERATION(w) & 1], (uint32_t)w)))
 			return false;
 		*word = w;
-		/* The index wraps within its half of the word. */
+		/* the index wraps within its half of the word */
 		w = (w & HCA_MASK64(63, 32)) | (uint32_t)(w + 1);
 		__atomic_store_n(&cq->reserve, w, __ATOMIC_RELEASE);
 		return true;
@@ -150,13 +150,13 @@ hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 	cqe->opcode = (uint8_t)last_word;
 	cqe->is_send = (uint8_t)(last_word >> 8);
 	cqe->reserved1e = (uint8_t)(last_word >> 16);
-	/* Stored as software loads it: that byte alone, after all others. */
+	/* software loads this byte alone, so it is stored after all others */
 	__atomic_store_n(&cqe->owner, (uint8_t)(last_word >> 24), __ATOMIC_RELEASE);
 }
 
 /*
- * Moderation: is it too early for an event? Asks the CEU, which knows the time, to fire when the
- * period is over; once, until an event has fired.
+ * Moderation: whether it is too early for an event. Asks the CEU, which knows the time, to raise it
+ * at the end of the period; once per event.
  */
 static bool
 too_early(struct hca *h, struct hca_cq *cq, uint32_t cqi, uint32_t prod, enum hca_stage_id stage)
@@ -189,7 +189,7 @@ cq_check_arm(struct hca *h, uint32_t cqi, bool solicited, bool late, enum hca_st
 	fired = __atomic_load_n(&cq->fired_seq, __ATOMIC_ACQUIRE);
 	if (fired == seq)
 		return;
-	/* What is solicited, or has failed, does not wait. */
+	/* solicited and failed completions are not delayed */
 	if (!solicited && !late && too_early(h, cq, cqi, (uint32_t)word, stage))
 		return;
 	if (!__atomic_compare_exchange_n(&cq->fired_seq, &fired, seq, false, __ATOMIC_ACQ_REL,
@@ -219,7 +219,10 @@ hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id stage)
 {
 	if (b->n == 0)
 		return;
-	/* The library stores arm, fences, then looks for CQEs: one of both sees the other. */
+	/*
+	 * the library stores the arm word, executes a fence, and then polls: at least one sees the
+	 * other
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < b->n; i++)
 		cq_check_arm(h, b->e[i].cqi, b->e[i].solicited, false, stage);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Event queues. Raising: any stage ORs the type into the object's pending word and, when that was
- * empty, puts the object on its own list. An object is on one list at most, so one link for each
- * object is enough for all stages, and no list is ever full. Writing: the CEU alone takes the
- * lists, collects the words into its own `owed` words and writes EQEs; what an EQ has no room for
- * stays owed. An object that owes something is on the parked ring exactly once.
+ * Event queues. To raise an event, a stage ORs the type into the object's pending word and, if that
+ * was 0, adds the object to its own list. An object is on at most one list, so one link per object
+ * suffices for all stages, and lists cannot be full. Only the CEU writes EQEs: it takes the lists,
+ * moves the bits to its own `owed` words and writes; bits remain if an EQ has no room. An object
+ * with owed events is on the parked ring exactly once.
  */
 
 #include <errno.h>
@@ -48,10 +48,10 @@ struct hca_eq {
 	bool live;
 	struct hca_qbuf q;
 	uint32_t log_size, key, pd, intr;
-	uint32_t prod, ci; /* free running; ci as last believed */
-	uint64_t mask;	   /* types mapped here */
+	uint32_t prod, ci; /* free running; ci as last accepted */
+	uint64_t mask;	   /* event types mapped to it */
 	uint64_t start;
-	bool overflowed; /* EQ_OVERFLOW raised and not drained since */
+	bool overflowed; /* EQ_OVERFLOW was raised, and the queue was not empty since */
 };
 
 /* The COMP event of a CQ that software has not consumed yet. */
@@ -60,26 +60,29 @@ struct comp_mark {
 	uint32_t valid;
 };
 
-/* The last object a stage put on its list; the CEU takes them all at once. */
+/* The last object on a stage's list; the CEU takes all at once. */
 struct raised {
 	uint32_t last __rte_cache_aligned; /* [pub] token */
 };
 
 struct hca_eqs {
-	uint32_t kick __rte_cache_aligned;	   /* [pub] some stage's list has something */
+	uint32_t kick __rte_cache_aligned;	   /* [pub] some stage's list is not empty */
 	uint32_t parked_count __rte_cache_aligned; /* CEU from here on */
-	uint32_t scan_left;			   /* parked objects still to be looked at */
-	uint32_t written;			   /* EQNs since the last notify */
+	uint32_t scan_left;			   /* parked objects still to be checked */
+	uint32_t written;			   /* bits of EQNs written since the last notify */
 	uint8_t port_subtype;
 	struct hca_eq eq[EQ_MAX];
 	uint8_t type_eqn[EVENT_TYPES];
 	uint32_t count[OBJ_KINDS];
 	uint32_t *pending[OBJ_KINDS]; /* [pub] any stage */
-	uint32_t *link[OBJ_KINDS];    /* tokens: who is raising it, then the CEU */
+	/* tokens: used by the stage that raises an event, then by the CEU */
+	uint32_t *link[OBJ_KINDS];
 	uint32_t *owed[OBJ_KINDS];
 	struct comp_mark *comp;
-	/* CQs whose moderation period runs: indexes, and when each is over (0: it does not,
-	 * LATER_UNSET: it began when nobody knew the time) */
+	/*
+	 * CQs whose moderation period runs: indexes, and the end of each period (0: none,
+	 * LATER_UNSET: it began at an unknown time)
+	 */
 	uint32_t *later;
 	uint64_t *later_at;
 	uint32_t later_n;
@@ -98,7 +101,7 @@ link_of(struct hca_eqs *q, uint32_t token)
 
 /* ---- raising: any stage ---- */
 
-/* Against the CEU alone, which only ever empties the list. */
+/* Concurrent only with the CEU, which empties the list. */
 static void
 push(struct hca_eqs *q, enum hca_stage_id from, uint32_t token)
 {
@@ -163,7 +166,7 @@ hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype)
 
 /* ---- writing: CEU ---- */
 
-/* The consumer index in BAR0, believed only between the last one and the producer. */
+/* Read the consumer index in BAR0; accepted only if between the last one and the producer. */
 static bool
 eq_refresh(struct hca *h, uint32_t eqn)
 {
@@ -176,7 +179,7 @@ eq_refresh(struct hca *h, uint32_t eqn)
 	return true;
 }
 
-/* Nothing is lost, but software should know that it is late: once until the queue was empty. */
+/* No event is lost, but software is told that it is late: once until the queue is empty. */
 static bool
 eq_full(struct hca *h, uint32_t eqn)
 {
@@ -224,7 +227,7 @@ object_number(const struct hca *h, enum object_kind kind, uint32_t index)
 	}
 }
 
-/* true: written, or nobody asked for this type. */
+/* True: written, or the type is not mapped to any EQ. */
 static bool
 write_async(struct hca *h, enum object_kind kind, uint32_t index, uint8_t type)
 {
@@ -272,7 +275,7 @@ write_comp(struct hca *h, uint32_t cqi)
 	return m->valid;
 }
 
-/* Write what the object owes; returns EQEs written. */
+/* Write the object's events; returns the number of EQEs written. */
 static unsigned int
 deliver(struct hca *h, uint32_t token)
 {
@@ -308,7 +311,7 @@ later_end(const struct hca *h, uint32_t cqi, uint64_t now)
 	return now + RTE_MAX((uint64_t)HCA_CQ_MOD_PERIOD(h->cq[cqi].moderation), 1u) * 1000;
 }
 
-/* now 0: not known here; the next poll does. */
+/* now 0: unknown here; the next poll sets it. */
 static void
 later_add(struct hca *h, uint32_t cqi, uint64_t now)
 {
@@ -333,7 +336,7 @@ later_remove(struct hca_eqs *q, uint32_t cqi)
 			q->later[i] = q->later[--q->later_n];
 }
 
-/* CQs whose period is over. */
+/* Handle CQs whose period is over. */
 static void
 later_poll(struct hca *h, uint64_t now)
 {
@@ -358,7 +361,7 @@ later_poll(struct hca *h, uint64_t now)
 	q->later_next = next;
 }
 
-/* All that a stage has put on its list: the first one, to be followed by link. */
+/* Take all objects of a stage's list: returns the first one, the others follow by link. */
 static uint32_t
 take(struct hca_eqs *q, enum hca_stage_id from)
 {
@@ -375,7 +378,7 @@ take(struct hca_eqs *q, enum hca_stage_id from)
 	return first;
 }
 
-/* From the pending word into the owed one. */
+/* Move the bits of the pending word to the owed word. */
 static void
 collect_one(struct hca *h, uint32_t token, uint64_t now)
 {
@@ -407,7 +410,7 @@ collect(struct hca *h, uint64_t now)
 		return;
 	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
 		for (token = take(q, s); token != TOKEN_NONE; token = next) {
-			next = *link_of(q, token); /* from then on it may be raised again */
+			next = *link_of(q, token); /* after this it may be raised again */
 			collect_one(h, token, now);
 		}
 	}
@@ -518,7 +521,7 @@ hca_eq_take_failed_cq(struct hca *h, uint32_t *cqi)
 	return rte_ring_sc_dequeue_elem(h->eqs->failed_cq, cqi, sizeof(*cqi)) == 0;
 }
 
-/* What the object owes is lost with it. */
+/* Discard the object's events with it. */
 static void
 drop_owed(struct hca *h, enum object_kind kind, uint32_t index)
 {
@@ -604,7 +607,7 @@ hca_eq_create(struct hca *h, uint32_t eqn, const struct hca_eqc *c)
 		return HCA_STAT_BAD_INDEX;
 	if (h->eqs->eq[eqn].live || !hca_icm_mapped(h, HCA_ICM_EQC, eqn))
 		return HCA_STAT_BAD_RES_STATE;
-	/* EQs belong to the driver. */
+	/* EQs belong to the driver */
 	if (e.log_size > EQ_MAX_LOG || HCA_PD_DOMAIN(e.pd) != 0)
 		return HCA_STAT_BAD_PARAM;
 	rc = hca_qbuf_resolve(h, &e.q, e.key, e.pd, e.start, HCA_EQE_SIZE << e.log_size);
@@ -658,7 +661,7 @@ hca_eq_map(struct hca *h, uint32_t eqn, uint64_t mask, bool unmap)
 		else if (q->type_eqn[t] == eqn)
 			q->type_eqn[t] = EQN_NONE;
 	}
-	/* Software takes a port to be up until it hears otherwise. */
+	/* software assumes that a port is up until it is told otherwise */
 	if (!unmap && (mask & HCA_EVENT_MASK(HCA_EVENT_PORT_CHANGE)) != 0 &&
 	    __atomic_load_n(&q->port_subtype, __ATOMIC_ACQUIRE) == HCA_PORT_DOWN)
 		raise_event(h, HCA_STAGE_CEU, OBJ_DEVICE, 0, HCA_EVENT_PORT_CHANGE);

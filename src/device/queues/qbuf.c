@@ -64,7 +64,7 @@ int
 hca_qbuf_resolve_whole(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint32_t bytes,
 		       uint32_t access)
 {
-	/* The start of a key that is not valid is refused by the check behind it. */
+	/* the following check refuses a key that is invalid */
 	return resolve(h, q, key, pd, entry_of(h, key)->start, bytes, access);
 }
 

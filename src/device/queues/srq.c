@@ -17,7 +17,7 @@ hca_srq_find(const struct hca *h, uint32_t srqn)
 	return state == HCA_SRQ_LIVE || state == HCA_SRQ_ERROR ? s : NULL;
 }
 
-/* Unless the CEU is destroying it: DYING stays, or it would be found again. */
+/* Not while the CEU is destroying it: the state must stay DYING, or lookups would find it again. */
 void
 hca_srq_fail(struct hca_srq *s)
 {

@@ -5,7 +5,7 @@
 #include "engine/impl.h"
 #include "vtp/foreign.h"
 
-/* A region or a window of type 1, or a window of type 2 that is bound to this QP. */
+/* A region or a window of type 1, or a window of type 2 bound to this QP. */
 static bool
 usable(const struct hca_mpt_entry *e, const struct hca_qp_cfg *qp)
 {
@@ -29,7 +29,7 @@ hca_foreign_find(const struct hca_vtp *v, uint32_t key, uint32_t pd, const struc
 	return e;
 }
 
-/* The address of va in its process, and how many bytes follow it there (at most len). */
+/* Address of va in its process, and number of bytes contiguous there (at most len). */
 static uint64_t
 locate(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va, uint32_t len,
        uint32_t *run)
@@ -97,6 +97,6 @@ hca_foreign_atomic(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, bo
 		return rc;
 	value = add ? *old + swap_add : swap_add;
 	rc = transfer(h, e, true, va, (uint8_t *)&value, 8);
-	/* Repeated, it might be executed twice. */
+	/* never -EAGAIN: a repetition might execute it twice */
 	return rc == 0 ? 0 : -EFAULT;
 }

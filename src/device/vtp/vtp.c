@@ -14,7 +14,7 @@
 #include "vtp/vtp.h"
 #include "vtp/window.h"
 
-/* MTT entries judged per poll of the CEU. */
+/* MTT entries checked per poll of the CEU. */
 #define SLICE 1024u
 
 #define FLAGS_REFUSED (HCA_MPT_FLAG_PHYSICAL | HCA_ACCESS_ON_DEMAND)
@@ -56,7 +56,7 @@ hca_vtp_fini(struct hca *h)
 	memset(&h->vtp, 0, sizeof(h->vtp));
 }
 
-/* The owner's regions, queues' among them, become one more or less. */
+/* Change the count of the owner's regions, including those of queues. */
 static void
 count_region(struct hca *h, const struct hca_mpt_entry *e, int n)
 {
@@ -73,7 +73,7 @@ flags_ok(uint32_t flags, uint64_t start)
 		return false;
 	if (!(flags & HCA_MPT_FLAG_BIND_ENABLE) != !(flags & HCA_ACCESS_MW_BIND))
 		return false;
-	/* InfiniBand: remote write and atomic need local write. */
+	/* InfiniBand: remote write and atomic require local write */
 	if ((flags & writes) && !(flags & HCA_ACCESS_LOCAL_WRITE))
 		return false;
 	return !(flags & HCA_ACCESS_ZERO_BASED) || start == 0;
@@ -93,7 +93,7 @@ index_free(const struct hca *h, uint32_t index)
 	       hca_icm_mapped(h, HCA_ICM_MPT, index);
 }
 
-/* A window that is not bound. */
+/* An unbound window. */
 static int
 begin_window(const struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca_mpt_build *b)
 {
@@ -146,7 +146,7 @@ hca_mpt_begin(struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca
 	return HCA_STAT_OK;
 }
 
-/* The bytes gathered so far lie in the windows of the PD's domain. */
+/* Whether the bytes collected so far lie in the windows of the PD's domain. */
 static bool
 run_allowed(struct hca *h, const struct hca_mpt_build *b)
 {
@@ -234,7 +234,7 @@ window_dying(struct hca *h, struct hca_mpt_entry *e)
 		__atomic_store_n(&e->doomed, 1, __ATOMIC_RELEASE);
 		return HCA_MPT_AGAIN;
 	}
-	/* The region cannot go before its own round, in which this one ends too. */
+	/* the region is not freed before its own round, in which this one ends, too */
 	hca_window_unpin(h, e);
 	return HCA_STAT_OK;
 }
@@ -250,7 +250,10 @@ hca_mpt_dying(struct hca *h, uint32_t index)
 		return HCA_STAT_BAD_RES_STATE;
 	if (e->users != 0 || __atomic_load_n(&e->windows, __ATOMIC_SEQ_CST) != 0)
 		return HCA_STAT_RESOURCE_BUSY;
-	/* A bind counts first and then looks at the state: one of the two sees the other. */
+	/*
+	 * A bind first counts itself and then checks the state, so at least one side sees the
+	 * other.
+	 */
 	__atomic_store_n(&e->state, HCA_MPT_DYING, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&e->windows, __ATOMIC_SEQ_CST) == 0)
 		return HCA_STAT_OK;
@@ -274,7 +277,7 @@ hca_mpt_release(struct hca *h, uint32_t index)
 	return true;
 }
 
-/* Bytes of the region in its page i: where they begin on the bus, how many. */
+/* Bytes of the region in its page i: bus address of the first, and their number. */
 static uint64_t
 page_run(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint32_t i, uint64_t *len)
 {
@@ -306,14 +309,14 @@ region_uncovered(struct hca *h, const struct hca_mpt_entry *e, uint32_t domain, 
 bool
 hca_vtp_uncovered(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 {
-	/* As a rule the owner has gone, and has many windows to close. */
+	/* usually the owner is gone and has many windows to close */
 	if (domain >= DOMAINS || __atomic_load_n(&h->vtp.regions[domain], __ATOMIC_ACQUIRE) == 0)
 		return false;
 	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++) {
 		const struct hca_mpt_entry *e = &h->vtp.mpt[i];
 		uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 
-		/* Those of other domains may be changing. */
+		/* entries of other domains may be changing */
 		if (state == HCA_MPT_FREE || !is_region(e) ||
 		    HCA_PD_DOMAIN(__atomic_load_n(&e->pd, __ATOMIC_RELAXED)) != domain)
 			continue;

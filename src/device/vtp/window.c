@@ -19,7 +19,7 @@ state_of(const struct hca_mpt_entry *e)
 	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 }
 
-/* May the QP bind the window, in the state it is in? */
+/* Whether the QP may bind the window, which is in this state. */
 static bool
 window_fits(const struct hca_mpt_entry *w, uint32_t state, const struct hca_qp_cfg *qp,
 	    const struct hca_bind *b)
@@ -31,7 +31,7 @@ window_fits(const struct hca_mpt_entry *w, uint32_t state, const struct hca_qp_c
 	if (w->flags & HCA_MPT_FLAG_REGION || w->pd != qp->pd ||
 	    __atomic_load_n(&w->doomed, __ATOMIC_ACQUIRE))
 		return false;
-	/* Only the consumer's tag may differ. */
+	/* only the consumer's tag may differ */
 	if (HCA_KEY_TAG(w->key ^ b->new_key) != (w->key ^ b->new_key) ||
 	    HCA_KEY_TAG(w->key ^ b->old_key) != (w->key ^ b->old_key))
 		return false;
@@ -39,7 +39,7 @@ window_fits(const struct hca_mpt_entry *w, uint32_t state, const struct hca_qp_c
 	return !type2 || b->length != 0;
 }
 
-/* Does the region allow this binding? Whether it still lives when it is counted is asked later. */
+/* Whether the region allows this binding; whether it is still live is checked after counting. */
 static bool
 region_fits(const struct hca_mpt_entry *r, const struct hca_qp_cfg *qp, const struct hca_bind *b)
 {
@@ -52,7 +52,7 @@ region_fits(const struct hca_mpt_entry *r, const struct hca_qp_cfg *qp, const st
 	       b->addr - r->start <= r->length - b->length;
 }
 
-/* Counted first, looked at then: HW2SW_MPT does it the other way round. */
+/* First count, then check the state: HW2SW_MPT does it in the reverse order. */
 static bool
 pin(struct hca_mpt_entry *r)
 {
@@ -111,7 +111,7 @@ hca_window_bind(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bin
 	w->length = b->length;
 	w->base = r->base != NULL ? r->base + off : NULL;
 	w->foreign = r->foreign;
-	/* the CEU may be asking whether this is a region */
+	/* the CEU may be reading whether this is a region */
 	__atomic_store_n(&w->flags, type2 | b->access, __ATOMIC_RELAXED);
 	w->page_shift = r->page_shift;
 	w->mtt = r->mtt + (uint32_t)(lin >> r->page_shift);
@@ -122,7 +122,7 @@ hca_window_bind(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bin
 			 __ATOMIC_RELEASE);
 }
 
-/* Bound to this life of this QP, under this key. */
+/* Whether it is bound to this generation of the QP, under this key. */
 static bool
 owned(const struct hca_mpt_entry *e, const struct hca_qp_cfg *qp, uint32_t key)
 {
