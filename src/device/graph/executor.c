@@ -19,7 +19,7 @@
 #include "graph/sleep.h"
 
 #define IDLE_PAUSE 64u	/* empty polls before a pause */
-#define SPELL_NS 200000 /* a worker that has found nothing for so long sleeps */
+#define SPELL_NS 200000 /* time without work after which a worker sleeps */
 #define IDLE_SLEEP_NS 50000
 
 static const hca_stage_poll_fn stage_poll[HCA_STAGE_N] = {
@@ -46,7 +46,7 @@ hca_clock_ns(void)
 }
 
 /*
- * Stage times. While enabled, a worker charges cycles to the stage that is running; direct edges
+ * Stage times. While they are measured, a worker charges cycles to the running stage; direct edges
  * go through a trampoline that charges the consumer and then switches back.
  */
 struct stage_clock {
@@ -107,7 +107,8 @@ since(const uint64_t *now, const uint64_t *from)
 }
 
 /*
- * The workers go on counting meanwhile: what they have is not set back, but where it began noted.
+ * The workers keep counting meanwhile: their counters are not reset, but the start values are
+ * noted.
  */
 void
 hca_stage_times_enable(struct hca *h, bool on)
@@ -210,7 +211,7 @@ poll_timed(struct hca *h, unsigned int worker, uint64_t now)
 		stage_clock.stage = s;
 		n = stage_poll[s](h, now, HCA_BURST);
 		count_poll(&h->line[s], n != 0);
-		/* A poll that found nothing says nothing about the cost of the work. */
+		/* a poll that found nothing does not show the cost of work */
 		if (n != 0)
 			charge(h, s);
 		else
@@ -221,7 +222,7 @@ poll_timed(struct hca *h, unsigned int worker, uint64_t now)
 	return work;
 }
 
-/* Layout rtc: no table look-ups, the compiler sees every callee. */
+/* Layout rtc: no table look-ups, so that the compiler can inline everything. */
 static inline unsigned int
 poll_all(struct hca *h, uint64_t now)
 {
@@ -297,9 +298,9 @@ struct worker {
 	struct hca_threads *owner;
 	struct hca *hca;
 	unsigned int id;
-	int cpu;	    /* -1: anywhere */
-	bool polite;	    /* gives way */
-	unsigned int empty; /* polls since one found something */
+	int cpu;	    /* -1: any */
+	bool polite;	    /* yields to other threads */
+	unsigned int empty; /* polls since the last one that found something */
 	struct giveway giveway;
 	int tid; /* [pub] */
 	pthread_t thread;
@@ -331,7 +332,7 @@ static const struct giveway_system giveway_system = {
 	.switches = giveway_switches,
 };
 
-/* Somebody announced work, or it was there: the next spell begins anew. */
+/* Work was announced or found: begin a new spell. */
 static void
 sleep_after_spell(struct worker *w)
 {
@@ -362,7 +363,7 @@ found_work(struct worker *w, unsigned int work, uint64_t now)
 		giveway_busy(&w->giveway, now, work >= HCA_BURST);
 }
 
-/* Whoever waits for events was woken, on this very CPU perhaps. */
+/* A thread waiting for events was woken, possibly on this CPU. */
 static void
 was_told(struct worker *w)
 {
@@ -403,7 +404,7 @@ worker_main(void *arg)
 	return NULL;
 }
 
-/* CPUs this process may run on: fewer than there are where it is confined. */
+/* Number of CPUs this process may run on, which may be fewer than the machine has. */
 static unsigned int
 usable_cpus(void)
 {
@@ -441,7 +442,10 @@ hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out
 
 			*w = (struct worker){.owner = t, .hca = cfg->hca[k], .id = id, .cpu = -1};
 			w->giveway.system = &giveway_system;
-			/* Who spins has CPUs of his own, unless they are fewer than the workers. */
+			/*
+			 * spinning workers need CPUs of their own; if there are fewer CPUs than
+			 * workers they yield
+			 */
 			w->polite = !t->spin || n > cpus;
 			w->giveway.spins = t->spin;
 			if (cfg->num_cpus != 0)
@@ -468,7 +472,7 @@ hca_threads_stop(struct hca_threads *t)
 		hca_kick_all(t->w[i].hca);
 	for (unsigned int i = 0; i < t->n; i++) {
 		pthread_join(t->w[i].thread, NULL);
-		/* Whoever polls this HCA next in his own thread finds it online. */
+		/* the HCA is online for a thread that polls it next */
 		hca_worker_online(t->w[i].hca, t->w[i].id);
 	}
 	free(t);

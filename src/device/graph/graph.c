@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Building an HCA: tables, pools, stages, and the graph that joins them. Everything is decided
- * here once from the configuration; afterwards the engine only polls.
+ * Builds an HCA: tables, pools, stages, and the graph that connects them. Everything is decided
+ * here, once, from the configuration; afterwards the engine only polls.
  */
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "queues/eq.h"
 
 #define MBUF_CACHE_MAX 256u
-/* Default records beyond those reserved for QPs. */
+/* Default number of records beyond those reserved for QPs. */
 #define SHARED_RECORDS 16384u
 #define SHARED_FULL_RECORDS 4096u
 #define MBUF_CACHE_MIN_POOL 2048u
@@ -84,7 +84,7 @@ static const struct stage_row stage_rows[HCA_STAGE_N] = {
 #undef X
 };
 
-/* A full edge can only push back along a DAG: forward edges must not close a circle. */
+/* Full edges push back along a DAG, so forward edges must not form a cycle. */
 static bool
 edges_form_dag(void)
 {
@@ -123,7 +123,7 @@ apply_defaults(struct hca_config *c)
 		if (*v == 0)
 			*v = defaults[i].value;
 	}
-	/* Two of each kind are every QP's own; what is shared comes on top. */
+	/* two of each kind are reserved per QP; shared ones are added */
 	if (c->records == 0 && c->log_qps <= 14)
 		c->records = (HCA_RECORDS_PER_QP_RESERVED << c->log_qps) + SHARED_RECORDS;
 	if (c->full_records == 0 && c->log_qps <= 14)
@@ -312,7 +312,10 @@ stages_fini(struct hca *h)
 		stage_rows[i].fini(h);
 }
 
-/* Acquisition order; hca_destroy() goes backwards. Every fini accepts what a failed init left. */
+/*
+ * In the order of creation; hca_destroy() goes backwards. Every fini function accepts the state
+ * that a failed init leaves.
+ */
 static const struct {
 	int (*init)(struct hca *h);
 	void (*fini)(struct hca *h);
@@ -390,7 +393,7 @@ hca_create(const struct hca_config *cfg, struct hca **out)
 	return 0;
 
 err_parts:
-	/* stages_init() cleans up after itself; the others free what they have. */
+	/* stages_init() cleans up after itself; the others are cleaned up here */
 	if (i + 1 < RTE_DIM(parts))
 		parts[i].fini(h);
 	while (i-- > 0)

@@ -19,28 +19,28 @@
 #include "graph/sleep.h"
 
 #define WORD_STRIDE RTE_CACHE_LINE_SIZE
-#define NOT_WORTH_NS 15000u /* an alarm comes 15 to 30 us late */
+#define NOT_WORTH_NS 15000u /* alarms are 15 to 30 us late */
 #define NAP_ROOM_NS 20000u
 #define NAP_FRAME_NS 50000u
 #define NAP_MAX_NS 1000000u
-#define SUSPECT_NS 50000000u /* a kick whose writer waits for a CPU may come so late */
+#define SUSPECT_NS 50000000u /* a kick may be this late if its sender waits for a CPU */
 
-#define IN_VAIN_MAX 64u	     /* kicks without a doorbell ... */
-#define IN_VAIN_NS 10000000u /* ... in so long are enough for */
-#define MUTE_NS 100000000u   /* so long without listening */
+#define IN_VAIN_MAX 64u	     /* number of kicks without a doorbell */
+#define IN_VAIN_NS 10000000u /* within this time after which */
+#define MUTE_NS 100000000u   /* kicks are ignored for this time */
 
 #define EVENTS 32
 #define DATA_OWN 0u
 #define DATA_PORT 1u
-#define DATA_CLIENT 2u /* and its page */
+#define DATA_CLIENT 2u /* beside the number of its page */
 
 _Static_assert(HCA_STAGE_N *WORD_STRIDE <= HCA_SLEEP_BYTES, "a page holds the words");
 
 /* A client's eventfd. */
 struct kicker {
-	int fd;		  /* [pub] -1: none; the control plane */
-	bool muted;	  /* [pub] as all that follows: the worker's */
-	uint32_t in_vain; /* kicks since `since` */
+	int fd;		  /* [pub] -1: none; written by the control plane */
+	bool muted;	  /* [pub] this and the following members are written by the worker */
+	uint32_t in_vain; /* useless kicks since `since` */
 	uint64_t since, listen_at;
 	uint64_t mutes; /* [pub] */
 };
@@ -48,31 +48,31 @@ struct kicker {
 struct sleeper {
 	uint32_t *word;
 	int epoll_fd, kick_fd; /* -1: the worker never sleeps */
-	int port_fd;	       /* -1: none, or not this worker's */
+	int port_fd;	       /* -1: none, or another worker polls the port */
 	bool rx, doorbells, encap;
-	enum hca_stage_id stage; /* under which it counts */
+	enum hca_stage_id stage; /* the stage of its counters */
 	uint32_t nap_room, nap_frame;
-	uint32_t muted;	    /* clients */
-	uint64_t listen_at; /* to the first of them again */
-	uint64_t suspect;   /* the backstop found something then; 0: no */
-	/* [pub] the word of the sleep that was kicked last: who kicks inside the process */
+	uint32_t muted;	    /* number of muted clients */
+	uint64_t listen_at; /* time at which the first of them is unmuted */
+	uint64_t suspect;   /* time at which the backstop found work; 0: none */
+	/* [pub] the sleep word at the last kick from inside the process */
 	uint32_t kicked __rte_cache_aligned;
 } __rte_cache_aligned;
 
 struct hca_sleep {
 	struct sleeper worker[HCA_STAGE_N];
 	uint64_t backstop_ns; /* [pub] */
-	void *own_words;      /* NULL: the composer's */
+	void *own_words;      /* NULL: the composition provides them */
 	struct kicker kicker[HCA_UAR_PAGES];
 };
 
-/* What ended a sleep. */
+/* The reason why a sleep ended. */
 struct waking {
 	struct epoll_event ev[EVENTS];
 	int n;
 };
 
-/* Until when a worker may sleep. */
+/* The time until which a worker may sleep. */
 struct alarm {
 	uint64_t at;
 	bool room; /* something waits for room */
@@ -98,7 +98,7 @@ local_messages(const struct hca *h, unsigned int stage)
 	return h->inbox[stage].waiting != 0;
 }
 
-/* After a poll that found nothing what lies on an edge found no room behind it. */
+/* After a poll without work, objects on an edge are there because the next stage has no room. */
 static bool
 edge_blocked(const struct hca *h, unsigned int stage)
 {
@@ -138,7 +138,7 @@ ask(const struct hca *h, unsigned int worker, uint64_t now)
 	return a;
 }
 
-/* Naps beside the alarm proper. */
+/* The alarm, or a short sleep if something must be polled. */
 static uint64_t
 with_naps(const struct sleeper *s, const struct alarm *a, uint64_t now)
 {
@@ -177,7 +177,7 @@ short_naps(struct sleeper *s)
 
 /* ---- kicks ---- */
 
-/* Behind a full fence. */
+/* Called after a full fence. */
 static void
 kick_sleeper(struct sleeper *s)
 {
@@ -186,7 +186,7 @@ kick_sleeper(struct sleeper *s)
 
 	if ((word & HCA_SLEEP_ASLEEP) == 0 || __atomic_load_n(&s->kicked, __ATOMIC_RELAXED) == word)
 		return;
-	/* Only a counter that is full refuses, after 2^64 kicks. */
+	/* fails only if the counter is full, after 2^64 kicks */
 	if (write(s->kick_fd, &one, sizeof(one)) == sizeof(one))
 		__atomic_store_n(&s->kicked, word, __ATOMIC_RELAXED);
 }
@@ -249,7 +249,7 @@ hca_kick_add(struct hca *h, uint32_t page, int fd)
 	return 0;
 }
 
-/* The worker may be about to mute it: the descriptor lives until that has passed. */
+/* The worker may be about to mute it, so wait before the descriptor is closed. */
 void
 hca_kick_remove(struct hca *h, uint32_t page)
 {
@@ -302,7 +302,7 @@ kicked_in_vain(struct hca *h, struct sleeper *s, uint32_t page, uint64_t now)
 		mute(h, s, k, page, now);
 }
 
-/* By what the look of time now has found. */
+/* Judge kicks by whether the check at time now found work. */
 static void
 judge_kicks(struct hca *h, struct sleeper *s, const struct waking *w, uint64_t now)
 {
@@ -314,7 +314,7 @@ judge_kicks(struct hca *h, struct sleeper *s, const struct waking *w, uint64_t n
 	}
 }
 
-/* Those whose time is over are listened to again; what they wrote meanwhile is an edge now. */
+/* Unmute clients whose time is over; kicks written meanwhile trigger now. */
 static void
 unmute(struct hca *h, struct sleeper *s, uint64_t now)
 {
@@ -358,7 +358,7 @@ arm_port(struct hca *h, const struct sleeper *s, bool on)
 	return s->port_fd >= 0 && h->port->ops->arm != NULL && h->port->ops->arm(h->port, on);
 }
 
-/* A kick that came answers for what the backstop found. */
+/* A late kick explains what the backstop found. */
 static void
 settle_suspicion(struct hca *h, struct sleeper *s, bool kicked, uint64_t now)
 {
@@ -371,7 +371,7 @@ settle_suspicion(struct hca *h, struct sleeper *s, bool kicked, uint64_t now)
 	s->suspect = 0;
 }
 
-/* Kicks for an earlier sleep that came late. */
+/* Discard late kicks of an earlier sleep. */
 static void
 forget_late_kicks(struct hca *h, struct sleeper *s, uint64_t now)
 {
@@ -394,7 +394,7 @@ set_awake(struct hca *h, struct sleeper *s)
 	arm_port(h, s, false);
 }
 
-/* Linux before 5.11 has no epoll_pwait2(), and filters of system calls may not know it. */
+/* Linux before 5.11 has no epoll_pwait2(), and system call filters may not know it. */
 static int
 wait_for_events(int fd, struct epoll_event *ev, const struct timespec *ts)
 {
@@ -428,7 +428,9 @@ frames_received(const struct hca *h)
 			       __ATOMIC_RELAXED);
 }
 
-/* Awake again: what is there, and would it have been found without the backstop? */
+/*
+ * After a sleep: look for work, and decide whether it would have been found without the backstop.
+ */
 static unsigned int
 look_around(struct hca *h, struct sleeper *s, unsigned int worker, const struct alarm *a,
 	    const struct waking *w)
@@ -440,7 +442,7 @@ look_around(struct hca *h, struct sleeper *s, unsigned int worker, const struct 
 
 	settle_suspicion(h, s, w->n > 0, now);
 	something = look(h, s, worker, now);
-	/* Frames on a port without an interrupt are what naps are for. */
+	/* short sleeps are meant to find frames on a port without an interrupt */
 	if (s->rx && s->port_fd < 0 && rcvd != frames_received(h))
 		missed = false;
 	if (missed && something != 0 && s->suspect == 0)
@@ -449,7 +451,7 @@ look_around(struct hca *h, struct sleeper *s, unsigned int worker, const struct 
 	return something;
 }
 
-/* False: the worker did not sleep. Then something: what the last look found. */
+/* False: the worker did not sleep. Then something: result of the last check. */
 static bool
 sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *stop, struct waking *w,
 	   unsigned int *something)
@@ -484,7 +486,7 @@ sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *sto
 	return true;
 }
 
-/* Somebody who does not kick for nothing. */
+/* Woken by the process itself, which does not kick without need. */
 static bool
 kicked_by_us(const struct waking *w)
 {
