@@ -359,7 +359,7 @@ sets(const struct hca_qpc *qpc, uint32_t attr)
 
 /* Resolve addresses that need it; called without locks. */
 static void
-ask_paths(struct hca_driver *drv, struct modify *m)
+resolve_paths(struct hca_driver *drv, struct modify *m)
 {
 	if (sets(&m->qpc, HCA_QP_ATTR_AV))
 		driver_ask_path(drv, &m->qpc.path, &m->path);
@@ -428,7 +428,7 @@ hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcode, c
 
 	if (mailbox != NULL) {
 		memcpy(&m.qpc, mailbox, sizeof(m.qpc));
-		ask_paths(drv, &m);
+		resolve_paths(drv, &m);
 	}
 	pthread_mutex_lock(&drv->lock);
 	qp = qp_of(client, qpn);

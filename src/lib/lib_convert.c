@@ -138,7 +138,7 @@ lib_share_adopt(uint64_t va, uint64_t end, bool may_convert)
 
 /* Whether the memory is still the same; the program may have unmapped it. */
 static bool
-still_there(const struct lib_share *share)
+is_unchanged(const struct lib_share *share)
 {
 	struct lib_mapping m;
 
@@ -155,7 +155,7 @@ convert_back(struct lib_share *share)
 	struct lib_file *file = share->file;
 	void *fresh;
 
-	if (!still_there(share)) {
+	if (!is_unchanged(share)) {
 		lib_share_remove(share);
 		lib_pool_give(file, bytes, offset);
 		return;

@@ -93,7 +93,7 @@ protect(uint64_t va, uint64_t bytes, bool on)
  * writers, and the next exchange opens another one.
  */
 static void
-let_go(uint64_t va, uint64_t bytes)
+release_writers(uint64_t va, uint64_t bytes)
 {
 	struct uffdio_range range = {va, bytes};
 
@@ -104,7 +104,7 @@ let_go(uint64_t va, uint64_t bytes)
 
 /* Pages that this thread writes while writers are blocked: its stack, its errno */
 static bool
-is_own(uint64_t va, uint64_t bytes)
+own_thread_writes(uint64_t va, uint64_t bytes)
 {
 	uint64_t stack = (uintptr_t)__builtin_frame_address(0), no = (uintptr_t)&errno;
 
@@ -154,7 +154,7 @@ lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh)
 
 	if (err != 0)
 		return err;
-	if (is_own(va, bytes))
+	if (own_thread_writes(va, bytes))
 		return lib_fail(-EOPNOTSUPP, "memory at %#llx is this thread's stack",
 				(unsigned long long)va);
 	/* only present pages can be protected */
@@ -168,7 +168,7 @@ lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh)
 	if (err == 0) {
 		err = copy_and_place(va, bytes, fresh);
 		if (err != 0)
-			let_go(va, bytes);
+			release_writers(va, bytes);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err != 0)

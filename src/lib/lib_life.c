@@ -112,7 +112,7 @@ fork_parent(void)
  * child.
  */
 static void
-free_locks(struct lib_context *ctx)
+reset_locks(struct lib_context *ctx)
 {
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_cond_init(&ctx->acked, NULL);
@@ -142,7 +142,7 @@ fork_child(void)
 		ctx->dead = true;
 		ctx->progress = NULL; /* the engine's memory is shared with the parent */
 		ctx->watch_stop = -1;
-		free_locks(ctx);
+		reset_locks(ctx);
 	}
 	contexts = NULL;
 	lib_share_fork_child();

@@ -120,7 +120,7 @@ put_path(struct hca *h, struct hca_qp *qp, uint32_t place, const struct hca_qp_p
 }
 
 static bool
-is_there(const struct hca_qp *qp, uint32_t place, const struct hca_qp_path *p)
+is_in_place(const struct hca_qp *qp, uint32_t place, const struct hca_qp_path *p)
 {
 	struct hca_path_slot s;
 
@@ -175,7 +175,7 @@ hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch)
 		swap_paths(&ch->image);
 	}
 	ch->step = PATH_BEGIN;
-	return is_there(qp, place, &ch->path[0]) ? HCA_STAT_OK : hca_qp_fit_second(h, ch->qpi);
+	return is_in_place(qp, place, &ch->path[0]) ? HCA_STAT_OK : hca_qp_fit_second(h, ch->qpi);
 }
 
 /* Write the free place: with the alternate path, or with the new primary one. */
@@ -186,7 +186,7 @@ step_free(struct hca *h, struct hca_qp_change *ch)
 	uint32_t place = path_in_use(qp);
 
 	ch->step = PATH_DONE;
-	if (is_there(qp, place, &ch->path[0])) {
+	if (is_in_place(qp, place, &ch->path[0])) {
 		put_path(h, qp, 1 - place, &ch->path[1]);
 		return;
 	}
@@ -206,8 +206,8 @@ hca_qp_paths_step(struct hca *h, struct hca_qp_change *ch)
 
 	switch (ch->step) {
 	case PATH_BEGIN:
-		if (is_there(qp, place, &ch->path[0]) &&
-		    (!qp->addr.alt_valid || is_there(qp, 1 - place, &ch->path[1])))
+		if (is_in_place(qp, place, &ch->path[0]) &&
+		    (!qp->addr.alt_valid || is_in_place(qp, 1 - place, &ch->path[1])))
 			break;
 		ch->rcu = hca_round_start(h);
 		ch->step = PATH_FREE;
@@ -231,7 +231,7 @@ hca_qp_paths_step(struct hca *h, struct hca_qp_change *ch)
 
 /* Cache the path in use for decap, if it is IPv4 and cannot change by itself. */
 static void
-know_by_heart(struct hca_qp *qp, uint32_t place, uint32_t mig)
+cache_path(struct hca_qp *qp, uint32_t place, uint32_t mig)
 {
 	const struct hca_roce_template *t = hca_qp_tmpl(qp, place);
 	bool ip4 = t->ip_version == 4;
@@ -279,5 +279,5 @@ hca_qp_paths_apply(struct hca *h, const struct hca_qp_change *ch)
 	__atomic_store_n(&qp->cfg.ack_timeout, qp->addr.ack_timeout[place], __ATOMIC_RELAXED);
 	hca_rate_pace(qp->addr.rate[place], &pace);
 	__atomic_store_n(&qp->rtc.pace, pace, __ATOMIC_RELAXED);
-	know_by_heart(qp, place, ch->held ? ch->mig : HCA_MIG_MIGRATED);
+	cache_path(qp, place, ch->held ? ch->mig : HCA_MIG_MIGRATED);
 }

@@ -48,7 +48,7 @@ hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, uint32
 }
 
 static bool
-is_meant(const struct hca_teardown *t, uint32_t domain)
+in_domain(const struct hca_teardown *t, uint32_t domain)
 {
 	return t->domain == HCA_DOMAIN_ALL || t->domain == domain;
 }
@@ -59,7 +59,7 @@ is_doomed_qp(const struct hca *h, const struct hca_teardown *t, uint32_t qpi)
 {
 	const struct hca_qp_cfg *q = &h->qp[qpi].cfg;
 
-	return q->local_qpn != 0 && is_meant(t, q->usr_page);
+	return q->local_qpn != 0 && in_domain(t, q->usr_page);
 }
 
 static void
@@ -67,7 +67,7 @@ reset_qp(struct hca *h, const struct hca_teardown *t, uint32_t qpi)
 {
 	struct hca_qp_cfg *q = &h->qp[qpi].cfg;
 
-	if (!is_meant(t, q->usr_page))
+	if (!in_domain(t, q->usr_page))
 		return;
 	__atomic_store_n(&q->state, HCA_QPS_RST, __ATOMIC_SEQ_CST);
 	if (q->service == HCA_ST_UD && q->local_qpn != 0)
@@ -259,7 +259,7 @@ mark(uint32_t *state, uint32_t free, uint32_t dying)
 
 /* Whether the slice continues: entries cost 1 if they were only checked, else more. */
 static bool
-goes_on(uint32_t *spent, uint32_t cost)
+slice_continues(uint32_t *spent, uint32_t cost)
 {
 	*spent += cost;
 	return *spent < GLANCES;
@@ -269,10 +269,11 @@ goes_on(uint32_t *spent, uint32_t cost)
 static bool
 mark_cqs(struct hca *h, struct hca_teardown *t)
 {
-	for (uint32_t spent = 0; t->cursor <= h->cq_mask && goes_on(&spent, 1); t->cursor++) {
+	for (uint32_t spent = 0; t->cursor <= h->cq_mask && slice_continues(&spent, 1);
+	     t->cursor++) {
 		struct hca_cq *cq = &h->cq[t->cursor];
 
-		if (is_meant(t, cq->usr_page))
+		if (in_domain(t, cq->usr_page))
 			mark(&cq->state, HCA_CQ_FREE, HCA_CQ_DYING);
 	}
 	return t->cursor > h->cq_mask;
@@ -281,10 +282,11 @@ mark_cqs(struct hca *h, struct hca_teardown *t)
 static bool
 mark_srqs(struct hca *h, struct hca_teardown *t)
 {
-	for (uint32_t spent = 0; t->cursor <= h->srq_mask && goes_on(&spent, 1); t->cursor++) {
+	for (uint32_t spent = 0; t->cursor <= h->srq_mask && slice_continues(&spent, 1);
+	     t->cursor++) {
 		struct hca_srq *srq = &h->srq[t->cursor];
 
-		if (is_meant(t, srq->usr_page))
+		if (in_domain(t, srq->usr_page))
 			mark(&srq->state, HCA_SRQ_FREE, HCA_SRQ_DYING);
 	}
 	return t->cursor > h->srq_mask;
@@ -293,10 +295,11 @@ mark_srqs(struct hca *h, struct hca_teardown *t)
 static bool
 mark_keys(struct hca *h, struct hca_teardown *t)
 {
-	for (uint32_t spent = 0; t->cursor <= h->vtp.mpt_mask && goes_on(&spent, 1); t->cursor++) {
+	for (uint32_t spent = 0; t->cursor <= h->vtp.mpt_mask && slice_continues(&spent, 1);
+	     t->cursor++) {
 		struct hca_mpt_entry *e = &h->vtp.mpt[t->cursor];
 
-		if (is_meant(t, HCA_PD_DOMAIN(e->pd)))
+		if (in_domain(t, HCA_PD_DOMAIN(e->pd)))
 			mark(&e->state, HCA_MPT_FREE, HCA_MPT_DYING);
 	}
 	return t->cursor > h->vtp.mpt_mask;
@@ -305,10 +308,11 @@ mark_keys(struct hca *h, struct hca_teardown *t)
 static bool
 free_cqs(struct hca *h, struct hca_teardown *t)
 {
-	for (uint32_t spent = 0; t->cursor <= h->cq_mask && goes_on(&spent, 1); t->cursor++) {
+	for (uint32_t spent = 0; t->cursor <= h->cq_mask && slice_continues(&spent, 1);
+	     t->cursor++) {
 		const struct hca_cq *cq = &h->cq[t->cursor];
 
-		if (hca_cq_state(cq) == HCA_CQ_FREE || !is_meant(t, cq->usr_page))
+		if (hca_cq_state(cq) == HCA_CQ_FREE || !in_domain(t, cq->usr_page))
 			continue;
 		hca_cq_free(h, t->cursor);
 		spent += WORK;
@@ -319,10 +323,11 @@ free_cqs(struct hca *h, struct hca_teardown *t)
 static bool
 free_srqs(struct hca *h, struct hca_teardown *t)
 {
-	for (uint32_t spent = 0; t->cursor <= h->srq_mask && goes_on(&spent, 1); t->cursor++) {
+	for (uint32_t spent = 0; t->cursor <= h->srq_mask && slice_continues(&spent, 1);
+	     t->cursor++) {
 		const struct hca_srq *srq = &h->srq[t->cursor];
 
-		if (hca_srq_state(srq) == HCA_SRQ_FREE || !is_meant(t, srq->usr_page))
+		if (hca_srq_state(srq) == HCA_SRQ_FREE || !in_domain(t, srq->usr_page))
 			continue;
 		hca_srq_free(h, t->cursor);
 		spent += WORK;
@@ -336,10 +341,11 @@ free_keys(struct hca *h, struct hca_teardown *t)
 {
 	static const struct hca_mpt gone;
 
-	for (uint32_t spent = 0; t->cursor <= h->vtp.mpt_mask && goes_on(&spent, 1); t->cursor++) {
+	for (uint32_t spent = 0; t->cursor <= h->vtp.mpt_mask && slice_continues(&spent, 1);
+	     t->cursor++) {
 		const struct hca_mpt_entry *e = &h->vtp.mpt[t->cursor];
 
-		if (hca_mpt_state(e) == HCA_MPT_FREE || !is_meant(t, HCA_PD_DOMAIN(e->pd)))
+		if (hca_mpt_state(e) == HCA_MPT_FREE || !in_domain(t, HCA_PD_DOMAIN(e->pd)))
 			continue;
 		spent += WORK + e->mtt_count / 2;
 		if (!hca_mpt_release(h, t->cursor))

@@ -154,7 +154,7 @@ pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
  * does not exist.
  */
 static inline bool
-register_rang(const struct hca_uar_page *u)
+register_written(const struct hca_uar_page *u)
 {
 	return hca_le64_to_cpu(__atomic_load_n(&u->sq_doorbell, __ATOMIC_RELAXED)) >> 32 != 0;
 }
@@ -167,15 +167,15 @@ is_marked(const struct hca_uar_page *u)
 }
 
 static inline bool
-page_rang(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u, uint32_t page)
+has_doorbells(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u, uint32_t page)
 {
 	return __atomic_load_n(&u->fifo[c->head[page]], __ATOMIC_RELAXED) != HCA_DB_EMPTY ||
-	       register_rang(u) || is_marked(u);
+	       register_written(u) || is_marked(u);
 }
 
 /* Check open pages that are not on the rota; those with doorbells join it. */
 static void
-look_at_cold_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
+check_cold_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 {
 	for (uint32_t w = 0; w < PAGE_WORDS; w++) {
 		uint64_t cold = c->open[w] & ~c->on_rota[w];
@@ -183,7 +183,7 @@ look_at_cold_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 		for (; cold != 0; cold &= cold - 1) {
 			uint32_t page = w * 64 + (uint32_t)__builtin_ctzll(cold);
 
-			if (page_rang(c, uar_page(h, page), page))
+			if (has_doorbells(c, uar_page(h, page), page))
 				rota_add(c, page, now);
 		}
 	}
@@ -197,7 +197,7 @@ scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 	for (uint32_t i = c->hot_n; i-- > 0 && c->hot_n > ROTA_KEEP;)
 		if (now - c->last_ring[c->hot[i]] > ROTA_IDLE_NS)
 			rota_remove_at(c, i);
-	look_at_cold_pages(h, c, now);
+	check_cold_pages(h, c, now);
 }
 
 /* Take at most max words of the page and clear them. */
@@ -221,7 +221,7 @@ take_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, uint64_t *w
 		words[n++] = w;
 	}
 	c->head[page] = head;
-	if (unlikely(n < max && register_rang(u)))
+	if (unlikely(n < max && register_written(u)))
 		words[n++] =
 			hca_le64_to_cpu(__atomic_exchange_n(&u->sq_doorbell, 0, __ATOMIC_ACQ_REL));
 	return n;
@@ -467,7 +467,7 @@ hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
 	for (uint32_t i = 0; i < c->hot_n; i++) {
 		uint32_t page = c->hot[at];
 
-		if (unlikely(page_rang(c, uar_page(h, page), page))) {
+		if (unlikely(has_doorbells(c, uar_page(h, page), page))) {
 			unsigned int max = burst_room(h, budget - done), taken;
 
 			if (max == 0) {

@@ -11,7 +11,7 @@
 #include "vtp/foreign.h"
 #include "vtp/window.h"
 
-typedef enum ee_verdict (*ee_rung)(struct ee_request *q);
+typedef enum ee_verdict (*ee_check_fn)(struct ee_request *q);
 
 static enum ee_verdict
 drop(struct ee_request *q, enum hca_counter why)
@@ -136,7 +136,7 @@ check_opcode(struct ee_request *q)
 
 /* A SEND must end in the SRQ whose WQE it has taken. */
 static bool
-leaves_its_srq(const struct ee_request *q)
+changes_srq(const struct ee_request *q)
 {
 	return q->op->kind == HCA_PKT_SEND && !q->op->starts && q->srq->srqn != q->qp->ee.recv_srqn;
 }
@@ -152,7 +152,7 @@ check_srq(struct ee_request *q)
 		return EE_NEXT;
 	q->srq = hca_srq_find(q->h, hca_be32_to_cpu(x->srqn) & HCA_QPN_MASK);
 	if (q->srq == NULL || q->srq->xrcd != (HCA_SRQC_XRCD_VALID | q->qp->addr.xrcd) ||
-	    leaves_its_srq(q)) {
+	    changes_srq(q)) {
 		HCA_COUNT(q->h, EE, resp_xrc_srq_error);
 		return EE_INVALID;
 	}
@@ -177,7 +177,7 @@ check_enabled(struct ee_request *q)
 }
 
 static void
-lying_queue(struct ee_request *q)
+queue_invalid(struct ee_request *q)
 {
 	if (q->srq != NULL) {
 		ee_srq_catas(q->h, q->srq);
@@ -200,7 +200,7 @@ check_receive(struct ee_request *q)
 		return EE_NOT_READY;
 	}
 	if (available < 0) {
-		lying_queue(q);
+		queue_invalid(q);
 		return EE_OPERATIONAL;
 	}
 	/* for an SRQ, even a WRITE must read the WQE, to find the next one */
@@ -424,13 +424,13 @@ check_key(struct ee_request *q)
 enum ee_verdict
 ee_check(struct ee_request *q)
 {
-	static const ee_rung ladder[] = {
+	static const ee_check_fn checks[] = {
 		check_state,   check_psn,	check_opcode, check_srq,
 		check_enabled, check_resources, check_length, check_key,
 	};
 
-	for (unsigned int i = 0; i < RTE_DIM(ladder); i++) {
-		enum ee_verdict v = ladder[i](q);
+	for (unsigned int i = 0; i < RTE_DIM(checks); i++) {
+		enum ee_verdict v = checks[i](q);
 
 		if (unlikely(v != EE_NEXT))
 			return v;

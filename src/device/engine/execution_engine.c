@@ -129,7 +129,7 @@ repeat(struct ee_request *q)
 
 /* A packet after the expected one, which is reported once: both will be repeated. */
 static void
-too_early(struct ee_request *q)
+refuse_early(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 
@@ -216,7 +216,7 @@ refuse(struct ee_request *q, enum ee_verdict v)
 		repeat(q);
 		break;
 	case EE_SEQ:
-		too_early(q);
+		refuse_early(q);
 		break;
 	case EE_NOT_READY:
 		qp->ee.flags |= EE_RNR;
@@ -379,7 +379,7 @@ execute(struct ee_request *q)
 }
 
 static void
-climb(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
+process_request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 {
 	const struct hca_rxd *rxd = hca_rxd(m);
 	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -445,7 +445,7 @@ store_payload(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const u
 }
 
 static inline void
-short_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
+fast_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
 {
 	ee_count_message(&qp->ee);
 	ee_set_epsn(&qp->ee, rxd->psn + 1);
@@ -454,7 +454,7 @@ short_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hc
 }
 
 static inline bool
-short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+fast_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -475,15 +475,15 @@ short_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct 
 	if (unlikely(e == NULL))
 		return false;
 	store_payload(h, e, va, data + rxd->payload_off, rxd->payload_len);
-	short_done(h, ctx, qp, rxd);
+	fast_done(h, ctx, qp, rxd);
 	ctx->writes++;
 	return true;
 }
 
 /* The payload fits the first SGE of the receive WQE, so the WQE need not be copied. */
 static inline bool
-to_first_sge(struct hca *h, uint32_t pd, const uint8_t *wqe, struct rte_mbuf *m,
-	     const struct hca_rxd *rxd)
+store_to_first_sge(struct hca *h, uint32_t pd, const uint8_t *wqe, struct rte_mbuf *m,
+		   const struct hca_rxd *rxd)
 {
 	const hca_le64 *unit = (const void *)(wqe + HCA_WQE_UNIT);
 	uint64_t w0 = hca_le64_to_cpu(__atomic_load_n(&unit[0], __ATOMIC_RELAXED));
@@ -502,17 +502,17 @@ to_first_sge(struct hca *h, uint32_t pd, const uint8_t *wqe, struct rte_mbuf *m,
 }
 
 static inline void
-short_send_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
+fast_send_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
 {
 	ee_recv_complete(h, ctx, qp, rxd->opcode, 0, rxd->payload_len,
 			 (rxd->flags & HCA_RXD_SOLICITED) != 0);
-	short_done(h, ctx, qp, rxd);
+	fast_done(h, ctx, qp, rxd);
 	ctx->sends++;
 }
 
 /* The same for an SRQ: the offset of its next WQE is read before data may overwrite it. */
 static inline bool
-short_shared(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+fast_send_srq(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 	struct hca_srq *s = qp->ee.srq;
@@ -524,24 +524,24 @@ short_shared(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct
 	wqe = hca_srq_peek(s, &off);
 	nda = hca_le32_to_cpu(
 		__atomic_load_n((const hca_le32 *)(const void *)wqe, __ATOMIC_RELAXED));
-	if (unlikely(!to_first_sge(h, s->pd, wqe, m, rxd)))
+	if (unlikely(!store_to_first_sge(h, s->pd, wqe, m, rxd)))
 		return false;
 	ee_srq_take(h, qp, s, nda);
-	short_send_done(h, ctx, qp, rxd);
+	fast_send_done(h, ctx, qp, rxd);
 	return true;
 }
 
 static inline bool
-short_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+fast_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 
 	if (unlikely(!in_order(qp, rxd) || ee_recv_available(&qp->ee) != 1))
 		return false;
-	if (unlikely(!to_first_sge(h, qp->cfg.pd, hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)),
-				   m, rxd)))
+	if (unlikely(!store_to_first_sge(h, qp->cfg.pd,
+					 hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)), m, rxd)))
 		return false;
-	short_send_done(h, ctx, qp, rxd);
+	fast_send_done(h, ctx, qp, rxd);
 	return true;
 }
 
@@ -549,9 +549,9 @@ short_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct h
 static __rte_noinline void
 other_request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
-	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && short_shared(h, ctx, m, rxd))
+	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && fast_send_srq(h, ctx, m, rxd))
 		return;
-	climb(h, ctx, m);
+	process_request(h, ctx, m);
 }
 
 static inline void
@@ -559,9 +559,9 @@ request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 {
 	const struct hca_rxd *rxd = hca_rxd(m);
 
-	if (rxd->opcode == HCA_BTH_RC_WRITE_ONLY && short_write(h, ctx, m, rxd))
+	if (rxd->opcode == HCA_BTH_RC_WRITE_ONLY && fast_write(h, ctx, m, rxd))
 		return;
-	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && short_send(h, ctx, m, rxd))
+	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && fast_send(h, ctx, m, rxd))
 		return;
 	other_request(h, ctx, m, rxd);
 }

@@ -65,7 +65,7 @@ scatter(struct hca_rrc_run *run, const struct hca_record *r, uint32_t off, const
 
 /* Storing failed: the request fails, or the packet is treated as lost. */
 static void
-not_placed(struct hca_rrc_run *run, int rc)
+placement_failed(struct hca_rrc_run *run, int rc)
 {
 	if (rc == -EAGAIN) {
 		hca_rrc_drop(run, HCA_CTR_req_scatter_late);
@@ -144,7 +144,7 @@ take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
 	}
 	rc = scatter(run, r, off, rte_pktmbuf_mtod_offset(m, uint8_t *, d->payload_off), len);
 	if (unlikely(rc != 0)) {
-		not_placed(run, rc);
+		placement_failed(run, rc);
 		return;
 	}
 	if (last)
@@ -171,7 +171,7 @@ take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
 			     sizeof(struct hca_aeth));
 	rc = scatter(run, r, 0, (const uint8_t *)&value, sizeof(value));
 	if (unlikely(rc != 0)) {
-		not_placed(run, rc);
+		placement_failed(run, rc);
 		return;
 	}
 	hca_rrc_complete_tail(run);

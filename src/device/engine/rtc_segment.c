@@ -491,7 +491,7 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
  * request the acknowledgement that was not requested before.
  */
 static bool
-step_back(struct hca_rtc_visit *v)
+repeat_last_packet(struct hca_rtc_visit *v)
 {
 	for (uint32_t c = v->next; c != v->tail; c--) {
 		const struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, c - 1));
@@ -514,7 +514,7 @@ step_back(struct hca_rtc_visit *v)
  * last turn ended (SQD, a bad request), and no acknowledgement was requested.
  */
 static inline bool
-left_unasked(const struct hca_rtc_visit *v, enum hca_rtc_stop why)
+lacks_ack_request(const struct hca_rtc_visit *v, enum hca_rtc_stop why)
 {
 	return v->last == NULL && v->since_ackreq != 0 && !v->unreliable && v->pkt == 0 &&
 	       v->next_psn != v->upsn && (why == HCA_RTC_STOP_PARK || why == HCA_RTC_STOP_BAD);
@@ -525,7 +525,7 @@ hca_rtc_send(struct hca_rtc_visit *v, uint32_t state)
 {
 	enum hca_rtc_stop why = send_records(v, state);
 
-	if (unlikely(left_unasked(v, why)) && step_back(v))
+	if (unlikely(lacks_ack_request(v, why)) && repeat_last_packet(v))
 		why = send_records(v, state);
 	end_visit(v, why);
 	return why;

@@ -504,7 +504,7 @@ parse_run(struct hca *h, struct visit *v, unsigned int quota)
 
 /* The owner seems to have announced more WQEs than the queue holds. */
 static enum visit_end
-overfull(struct hca_qp_parser *p, uint64_t now)
+judge_overfull(struct hca_qp_parser *p, uint64_t now)
 {
 	if (!(p->flags & HCA_PF_OVERFULL)) {
 		p->flags |= HCA_PF_OVERFULL;
@@ -524,7 +524,7 @@ overfull(struct hca_qp_parser *p, uint64_t now)
  * continue.
  */
 static enum visit_end
-look_for_room(struct hca *h, struct visit *v, uint64_t now)
+refresh_room(struct hca *h, struct visit *v, uint64_t now)
 {
 	struct hca_qp_parser *p = v->p;
 	uint64_t una = __atomic_load_n(&v->qp->sq_una, __ATOMIC_ACQUIRE);
@@ -537,7 +537,7 @@ look_for_room(struct hca *h, struct visit *v, uint64_t now)
 		return VISIT_IDLE;
 	}
 	if (v->head - p->tail_seen >= 1u << p->sq_size_log)
-		return overfull(p, now);
+		return judge_overfull(p, now);
 	p->flags |= HCA_PF_PARK_WINDOW;
 	HCA_COUNT(h, PARSER, sq_parked_window);
 	return VISIT_PARKED;
@@ -558,7 +558,7 @@ walk(struct hca *h, struct visit *v, unsigned int quota, uint64_t now)
 				return end;
 		}
 		if (unlikely(v->head == v->stop)) {
-			end = look_for_room(h, v, now);
+			end = refresh_room(h, v, now);
 			if (end != VISIT_IDLE)
 				return end;
 		}

@@ -365,7 +365,7 @@ found_work(struct worker *w, unsigned int work, uint64_t now)
 
 /* A thread waiting for events was woken, possibly on this CPU. */
 static void
-was_told(struct worker *w)
+note_told_events(struct worker *w)
 {
 	struct hca_wake *wake = &w->hca->wake[w->id];
 
@@ -391,7 +391,7 @@ worker_main(void *arg)
 		uint64_t now = hca_clock_ns();
 		unsigned int work = hca_poll(w->hca, w->id, now);
 
-		was_told(w);
+		note_told_events(w);
 		if (work == 0)
 			found_nothing(w, now);
 		else

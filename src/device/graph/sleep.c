@@ -432,8 +432,8 @@ frames_received(const struct hca *h)
  * After a sleep: look for work, and decide whether it would have been found without the backstop.
  */
 static unsigned int
-look_around(struct hca *h, struct sleeper *s, unsigned int worker, const struct alarm *a,
-	    const struct waking *w)
+check_after_sleep(struct hca *h, struct sleeper *s, unsigned int worker, const struct alarm *a,
+		  const struct waking *w)
 {
 	uint64_t rcvd = frames_received(h);
 	uint64_t now = hca_clock_ns();
@@ -482,7 +482,7 @@ sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *sto
 		until = earlier(until, now + backstop);
 	wait_until(h, s, worker, until, now, w);
 	set_awake(h, s);
-	*something = look_around(h, s, worker, &a, w);
+	*something = check_after_sleep(h, s, worker, &a, w);
 	return true;
 }
 
