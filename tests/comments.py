@@ -171,7 +171,8 @@ def complaints(tree):
 
 
 def unknown_paths(tree, page, text):
-    """Links are relative to their page; a path in backquotes is that of the tree or its end."""
+    """Links are relative to their page; a path in backquotes is that of the tree or its end, or
+    of a build."""
     for match in LINK.finditer(text):
         target = os.path.join(tree.root, os.path.dirname(page), match.group(1))
         if not os.path.exists(target):
@@ -183,7 +184,7 @@ def unknown_paths(tree, page, text):
                      for j in range(i + 1, len(parts) + 1))
     for match in PATH.finditer(text):
         name = match.group(1).rstrip('/')
-        if '/' in match.group(1) and name not in known and \
+        if '/' in match.group(1) and name not in known and not name.startswith('build/') and \
                 not os.path.exists(os.path.join(tree.root, name)):
             yield match.group(1), match.start(1)
 
