@@ -27,7 +27,7 @@
  *   ops        HCA_WQE_OP_RC, _UC or _UD: the operations its send queue takes; 0: it has none
  *   cap        capability that announces it, behind HCA_CAP_
  *   unit       bytes between the next unit and the others of every send WQE
- * RD has no row: it is not offered.
+ * Numbers without a row (RD, 4, 5) are not offered.
  */
 #define HCA_SERVICE_LIST(X) \
 	X(RC, RC, RC, HCA_HAS_SQ | HCA_HAS_RQ | HCA_MAY_SRQ, HCA_WQE_OP_RC, RC, 0) \
@@ -38,12 +38,15 @@
 	X(XRC_TGT, XRC_RECV, XRC, HCA_HAS_XRCD, 0, XRC, 0)
 
 struct hca_service_info {
-	uint8_t transport; /* HCA_TRANSPORT_* */
+	uint8_t transport; /* HCA_TRANSPORT_* or HCA_NO_TRANSPORT */
 	uint8_t queues;	   /* HCA_HAS_* */
 	uint8_t ops;	   /* HCA_WQE_OP_* */
 	uint8_t units;	   /* of 16 bytes behind the next unit */
 	uint32_t cap;	   /* HCA_CAP_*; 0: the service is not offered */
 };
+
+/* The class of no packet, for numbers that are not offered. */
+#define HCA_NO_TRANSPORT 0xffu
 
 /* clang-format takes a bracket at this place of a header for Objective-C. */
 #define HCA_AT(index) [index]
@@ -55,6 +58,9 @@ static const struct hca_service_info hca_services[HCA_ST_COUNT] = {
 				 HCA_CAP_##cap},
 	HCA_SERVICE_LIST(X)
 #undef X
+		HCA_AT(HCA_ST_RD) = {.transport = HCA_NO_TRANSPORT},
+	HCA_AT(4) = {.transport = HCA_NO_TRANSPORT},
+	HCA_AT(5) = {.transport = HCA_NO_TRANSPORT},
 };
 
 /* The same for a number from outside: any; an empty row for what is not offered. */
