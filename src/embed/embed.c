@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * HCAs inside the calling process: device, driver and link of each, and who runs them. With the
- * executor "manual" whoever posts, polls or waits runs one loop of every HCA; with "threads" the
- * workers of the device do, and forward events (host_events.h).
+ * HCAs inside the calling process: device, driver and link of each, and how they run. With the
+ * executor "manual" a thread that posts, polls or waits runs one loop of every HCA; with "threads"
+ * the device's workers run, and forward events (host_events.h).
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "host.h"
 #include "queues/eq.h"
 
-#define EVENTS_EVERY 1024u /* manual: look at the event queues at least every so many loops */
+#define EVENTS_EVERY 1024u /* manual: interval of checks of the event queues, in loops */
 
 HCA_REASON_DEFINE(embed_fail, softhca_embed_last_error, 256, 0)
 
@@ -53,7 +53,7 @@ check_sizes(const struct softhca_embed_config *c)
 	return 0;
 }
 
-/* Fields left 0 get their default. */
+/* Fields that are 0 get their defaults. */
 static int
 take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 {
@@ -87,7 +87,7 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 
 /* ---- running ---- */
 
-/* Manual: whoever runs the engine forwards what he finds afterwards. */
+/* Manual: the thread that runs the engine forwards the events afterwards. */
 static void
 on_events(void *arg, uint32_t eqn_bits)
 {
@@ -100,7 +100,10 @@ static void
 forward_events(struct softhca_embed *e)
 {
 	if (__atomic_load_n(&e->stop, __ATOMIC_RELAXED))
-		return; /* the drivers go one by one, and commands of the last run the engine */
+		/*
+		 * the drivers are destroyed one by one, and commands of the last one run the engine
+		 */
+		return;
 	__atomic_exchange_n(&e->events, 0, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
 		struct hca_driver *drv = __atomic_load_n(&e->side[i].drv, __ATOMIC_ACQUIRE);
@@ -110,7 +113,7 @@ forward_events(struct softhca_embed *e)
 	}
 }
 
-/* The mbuf pools keep a cache per registered thread. */
+/* Mbuf pools have a cache per registered thread. */
 static inline void
 register_thread(void)
 {
@@ -133,7 +136,7 @@ run_once(struct softhca_embed *e)
 	return work;
 }
 
-/* Manual: one thread at a time runs the engine, the others go on with what they have. */
+/* Manual: one thread at a time runs the engine; others continue with what they have. */
 static unsigned int
 run_manual(void *arg)
 {
@@ -150,7 +153,7 @@ run_manual(void *arg)
 	return work;
 }
 
-/* What the driver does while a command is being executed. */
+/* Called by the driver while a command is executed. */
 static void
 wait_for_command(void *arg)
 {
@@ -196,7 +199,7 @@ start_threads(struct softhca_embed *e)
 	return err == 0 ? 0 : embed_fail(err, "the notifier thread could not be started");
 }
 
-/* Nobody looks at a driver's event queues after this. */
+/* After this the event queues of the drivers are not read any more. */
 static void
 stop_events(struct softhca_embed *e)
 {
@@ -214,7 +217,7 @@ mac_of(uint32_t i, uint8_t mac[6])
 	memcpy(mac, m, sizeof(m));
 }
 
-/* Addresses of every HCA, by GID index; the last byte is 1 + its number. */
+/* Addresses of every HCA by GID index; the last byte is 1 + its number. */
 static const struct embed_gid {
 	bool vlan;
 	uint8_t prefix[15];
@@ -317,7 +320,8 @@ create_driver(struct softhca_embed *e, uint32_t i)
 	err = hca_driver_create(&hw, &dc, &drv);
 	if (err != 0)
 		return embed_fail(err, "driver of HCA %u: %s", i, hca_driver_reason());
-	__atomic_store_n(&s->drv, drv, __ATOMIC_RELEASE); /* whoever runs the engine looks for it */
+	/* read by the thread that runs the engine */
+	__atomic_store_n(&s->drv, drv, __ATOMIC_RELEASE);
 	if (e->threads != NULL)
 		host_events_forward(&e->notifier, i, drv);
 	err = set_addresses(e, i);
@@ -487,8 +491,8 @@ softhca_embed_destroy(struct softhca_embed *e)
 }
 
 /*
- * "embed:N" of softhca_open(): HCA N of a pair that this process shares, made at the first open
- * with worker threads and default sizes. It lives as long as the process.
+ * "embed:N" of softhca_open(): HCA N of a pair shared within this process, created at the first
+ * open with worker threads and default sizes. It exists as long as the process.
  */
 SOFTHCA_API int softhca_embed_open_default(unsigned int index, struct softhca_context **ctx);
 

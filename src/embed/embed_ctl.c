@@ -16,7 +16,7 @@ struct embed_ctl {
 	uint32_t forks; /* embed_forks() when it was opened */
 };
 
-/* The process that asks was forked from the one that has the HCA. */
+/* Whether this process was forked from the one that has the HCA. */
 static bool
 foreign(void *arg)
 {
@@ -305,7 +305,8 @@ int
 embed_ctl_open(struct hca_driver *drv, const struct embed_ctl_config *config,
 	       struct softhca_context **ctx)
 {
-	const struct hca_client_who who = {.privileged = true}; /* the device is this process's */
+	/* the device belongs to this process */
+	const struct hca_client_who who = {.privileged = true};
 	struct embed_ctl *ctl = calloc(1, sizeof(*ctl));
 	int err;
 

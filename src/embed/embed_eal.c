@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The EAL of an embedded process: private to it (in memory, no files, no PCI), on hugepages when
- * there are enough of them.
+ * The EAL of an embedded process: private (in memory, without files or PCI), on hugepages if there
+ * are enough.
  */
 
 #include <errno.h>
@@ -26,7 +26,7 @@ softhca_embed_dpdk_version(void)
 	return rte_version();
 }
 
-/* true: hugepages; false: ordinary memory, if that is allowed. */
+/* true: hugepages; false: ordinary memory, if it is permitted. */
 static int
 choose_memory(const struct softhca_embed_config *cfg, bool *huge)
 {
@@ -80,7 +80,7 @@ int
 embed_eal_start(const struct softhca_embed_config *cfg)
 {
 	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-	static uint32_t forks; /* when it was started */
+	static uint32_t forks; /* embed_forks() when it was started */
 	static bool started;
 	cpu_set_t set;
 	int err = 0;

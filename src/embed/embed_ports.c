@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The link in memory, or devices: every port can stall, misbehave and be captured, and does none by
+ * The link in memory, or devices: every port can be stalled, impaired and captured; none is by
  * default.
  */
 
@@ -18,9 +18,9 @@
 #include "port/port_ethdev.h"
 #include "port/port_memif.h"
 
-#define HEADERS_MAX 128u /* of IP and above, with pad and ICRC: what an IP MTU has to hold */
+#define HEADERS_MAX 128u /* bytes of a packet beside its payload: IP and above, with pad and ICRC */
 
-/* Only where the other end is not ours: a link in memory is impaired by its senders. */
+/* Only if the other end is not ours: the senders impair a link in memory. */
 static int
 wrap_inbound(struct embed_hca *s, const char *name, uint64_t seed)
 {

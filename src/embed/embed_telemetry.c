@@ -6,7 +6,7 @@
 
 #define VALUES_MAX 256u
 
-/* What is in use: objects, records, mbufs. */
+/* Objects, records and mbufs in use. */
 static int
 usage(void *arg, struct rte_tel_data *d)
 {

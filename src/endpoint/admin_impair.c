@@ -6,7 +6,7 @@
 
 #include "admin_impair.h"
 
-/* Returns what is behind it. */
+/* Returns the text after it. */
 static const char *
 take_direction(const char *text, struct admin_impair *a)
 {
@@ -44,7 +44,7 @@ admin_impair_parse(const char *text, struct admin_impair *a, char *why, size_t s
 	return 0;
 }
 
-/* Rules stand behind the probabilities, which replace each other. */
+/* Rules follow the probabilities, which replace earlier ones. */
 static void
 note(struct admin_faults *f, const struct admin_impair *a)
 {

@@ -85,9 +85,11 @@ config_section_find(const char *section)
 /* ---- names that were probably meant ---- */
 
 #define NAME_MAX_CHARS 32u
-#define NEAR 3u /* letters that may differ */
+#define NEAR 3u /* largest number of differing letters */
 
-/* Letters to insert, delete or change (Levenshtein); long names are far from everything. */
+/*
+ * Letters to insert, delete or change (Levenshtein); names that are too long have a large distance.
+ */
 static unsigned int
 distance(const char *a, const char *b)
 {
@@ -121,7 +123,7 @@ nearer(const char *name, const char *candidate, const char *best, unsigned int *
 {
 	unsigned int d = distance(name, candidate);
 
-	/* Half of a short name must be right. */
+	/* half of a short name must be right */
 	if (d >= *least || 2 * d > strlen(candidate))
 		return best;
 	*least = d;

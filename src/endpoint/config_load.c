@@ -15,7 +15,7 @@
  * Headers around the payload of the largest packet: IPv6, UDP, BTH, XRCETH, RETH, immediate, ICRC.
  */
 #define LARGEST_HEADERS (40u + 8 + 12 + 4 + 16 + 4 + 4)
-/* Without extended and immediate headers, over IPv4: less than that can never do. */
+/* Without extended and immediate headers, over IPv4: the minimum. */
 #define LEAST_HEADERS (20u + 8 + 12 + 16 + 4)
 
 #define LINE_MAX_BYTES 320u /* with its newline; keys and values: with their terminating zero */
@@ -27,10 +27,10 @@ struct loader {
 	const char *path;
 	FILE *errors;
 	uint32_t line;
-	const char *section; /* of the table; NULL: unknown, its keys are skipped */
+	const char *section; /* of the table; NULL: unknown, its keys are ignored */
 	bool in_section;     /* a heading was read */
-	bool broken;	     /* by its syntax: what is missing may stand there */
-	uint32_t *given;     /* line each key of the table was given on; 0: not */
+	bool broken;	     /* syntax errors: missing keys may be in those lines */
+	uint32_t *given;     /* line of each key of the table; 0: absent */
 	int failed;
 };
 
@@ -85,7 +85,7 @@ line_of(const struct loader *l, const char *section, const char *name)
 
 /* ---- lines ---- */
 
-/* Without blanks at both ends, in place. */
+/* Remove blanks at both ends, in place. */
 static char *
 strip(char *text)
 {
@@ -99,7 +99,7 @@ strip(char *text)
 	return text;
 }
 
-/* A semicolon starts a comment, unless a backslash before it says that it is a semicolon. */
+/* A semicolon starts a comment, unless a backslash precedes it. */
 static void
 cut_comment(char *text)
 {
@@ -243,7 +243,7 @@ is_ip4(const uint8_t gid[16])
 	return memcmp(gid, prefix, sizeof(prefix)) == 0;
 }
 
-/* The first bits of two IP addresses in GID form are the same. */
+/* Whether the first bits of two IP addresses in GID form are equal. */
 static bool
 same_prefix(const uint8_t a[16], const uint8_t b[16], unsigned int bits)
 {
@@ -368,7 +368,7 @@ read_file(struct loader *l, FILE *f)
 	size_t size = 0;
 	int err;
 
-	if (fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode)) { /* it might never end */
+	if (fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode)) { /* other files might be endless */
 		complain(l, 0, "expected a file, found %s",
 			 S_ISDIR(st.st_mode) ? "a folder" : "a pipe or device");
 		return 0;

@@ -23,7 +23,7 @@ config_store(const struct config_key *key, struct endpoint_config *c, uint64_t v
 		memcpy(at, &flag, sizeof(flag));
 }
 
-/* Decimal, or hexadecimal with 0x; nothing in front or behind. */
+/* Decimal, or hexadecimal with 0x; nothing before or after it. */
 static bool
 whole_number(const char *text, uint64_t *value)
 {
@@ -218,7 +218,7 @@ parse_gid(const char *text, uint8_t gid[16])
 	return inet_pton(AF_INET, text, gid + 12) == 1;
 }
 
-/* An address a port may have: not the unspecified, a multicast or a loopback one. */
+/* An address that a port may have: not unspecified, multicast or loopback. */
 static bool
 is_unicast(const uint8_t gid[16], bool v4)
 {
@@ -229,7 +229,7 @@ is_unicast(const uint8_t gid[16], bool v4)
 	return gid[0] != 0xff && !(memcmp(gid, zeros, sizeof(zeros)) == 0 && gid[15] <= 1);
 }
 
-/* "vlan N" behind an address */
+/* "vlan N" after an address */
 static bool
 vlan_of(const char *text, uint16_t *vlan)
 {

@@ -50,7 +50,7 @@ ipc_send(int sock, const void *head, size_t head_bytes, const void *body, size_t
 	return errno == ECONNRESET ? -EPIPE : -errno;
 }
 
-/* Takes over every descriptor of the message; what has no room is closed. */
+/* Take over all descriptors of the message; those without room are closed. */
 static unsigned int
 take_fds(struct msghdr *msg, int *fds, unsigned int room)
 {
@@ -100,9 +100,9 @@ ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_f
 	*num_fds = n < room ? n : room;
 	if (got > 0 && n <= room && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
 		return got;
-	/* What came is whole, only this process may have no more descriptors. */
+	/* the message is complete, but this process may have no more descriptors */
 	if (got > 0 && n <= room && (msg.msg_flags & MSG_TRUNC) == 0)
 		return -EMFILE;
-	/* A packet without bytes, taken for the end of the stream, may bring descriptors too. */
+	/* an empty packet, which looks like the end of the stream, may carry descriptors, too */
 	return got == 0 ? 0 : -EBADMSG;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The operations of a context as messages to the daemon. One request at a time per context. A
- * process that was forked off may not go on with its parent's channel: it is told so and sends
- * nothing.
+ * The operations of a context as messages to the daemon, one request at a time per context. A
+ * forked process must not use its parent's channel: calls are refused and nothing is sent.
  */
 
 #include <errno.h>
@@ -28,30 +27,30 @@
 
 struct ipc_channel {
 	int sock;
-	pid_t pid; /* of who opened it */
+	pid_t pid; /* of the process that opened it */
 	pthread_mutex_t lock;
-	pthread_mutex_t lists; /* a list of pages and the request behind it stay together */
+	pthread_mutex_t lists; /* keeps a list of pages and the following request together */
 	uint64_t seq;
-	bool broken; /* the daemon is gone, or talks nonsense */
+	bool broken; /* the daemon is gone, or sends invalid replies */
 	struct hca_ctl_info info;
 	void *uar;
-	int async_fd; /* until it is fetched */
+	int async_fd; /* until it is taken */
 	const uint8_t *sleep_page;
 	uint32_t sleep_offset;
 	int kick_fd;
 	char name[32];
 };
 
-/* A request and its reply; the bodies are the caller's. */
+/* A request and its reply; the caller owns the bodies. */
 struct call {
 	enum ipc_op op;
 	const void *request;
 	size_t request_bytes;
 	void *reply;
-	size_t reply_bytes; /* exactly, unless shorter is set */
+	size_t reply_bytes; /* exact length, unless `shorter` is set */
 	bool shorter;
-	int fd_in;  /* to send; -1: none */
-	int fd_in2; /* a second one, of MEMORY */
+	int fd_in;  /* descriptor to send; -1: none */
+	int fd_in2; /* a second one, for MEMORY */
 	int *fds_out;
 	unsigned int num_fds_out;
 };
@@ -120,7 +119,7 @@ receive_reply(struct ipc_channel *c, const struct call *call)
 		ipc_close_fds(fds, num_fds);
 		if (got != -EMFILE)
 			return gone(c);
-		/* Whatever the daemon has made it ends with the context. */
+		/* whatever the daemon has created is destroyed with the context */
 		c->seq++;
 		return fail(-EMFILE, "this process may have no more open files");
 	}
@@ -138,7 +137,7 @@ receive_reply(struct ipc_channel *c, const struct call *call)
 	return 0;
 }
 
-/* Before any lock: in a child of fork() a thread of the parent may have it. */
+/* Called before any lock is taken: in a child of fork() a thread of the parent may hold it. */
 static int
 check_process(const struct ipc_channel *c)
 {
@@ -171,7 +170,7 @@ do_call(struct ipc_channel *c, const struct call *call)
 		-1 \
 	}
 
-/* A request of one structure that is answered by another. */
+/* A request of one structure that another one answers. */
 static int
 exchange(void *arg, enum ipc_op op, const void *request, size_t request_bytes, void *reply,
 	 size_t reply_bytes)
@@ -296,7 +295,7 @@ send_pages(void *arg, const uint64_t *pages, uint64_t npages)
 	return err;
 }
 
-/* The list and the request behind it must not be parted by another thread's list, or region. */
+/* No list or region of another thread may come between the list and its request. */
 static int
 ctl_reg_mr(void *arg, const struct hca_ctl_mr *mr, const uint64_t *pages, struct hca_ctl_keys *keys)
 {
@@ -329,7 +328,7 @@ ctl_rereg_mr(void *arg, uint32_t lkey, uint32_t flags, const struct hca_ctl_mr *
 
 	if (err != 0)
 		return err;
-	pthread_mutex_lock(&c->lists); /* a region that moves ends the list that has begun */
+	pthread_mutex_lock(&c->lists); /* converting a region would end the list in progress */
 	err = exchange(arg, IPC_REREG_MR, &r, sizeof(r), keys, sizeof(*keys));
 	pthread_mutex_unlock(&c->lists);
 	return err;
@@ -621,7 +620,7 @@ close_channel(struct ipc_channel *c)
 	free(c);
 }
 
-/* When the daemon has answered, the device touches no memory of this context any more. */
+/* After the daemon's answer the device does not access memory of this context any more. */
 static void
 ctl_close(void *arg)
 {
@@ -677,7 +676,7 @@ static const struct softhca_ctl_ops client_ops = {
 
 /* ---- opening ---- */
 
-/* The child of a fork has no use of it, and harms nobody with it. */
+/* Not inherited by children, which cannot use it. */
 static int
 map_sleep_page(struct ipc_channel *c, int fd, uint32_t offset)
 {

@@ -15,9 +15,9 @@
 #include "ipc_msg.h"
 #include "lib_error.h"
 
-#define REPLY_SECONDS 60 /* the driver gives a command up long before */
+#define REPLY_SECONDS 60 /* the driver gives up a command much earlier */
 
-/* The user whose daemon may have this process's memory, beside root and the own one; -1: none */
+/* A user whose daemon may have this process's memory, beside root and the own one; -1: none */
 static uid_t
 trusted_user(void)
 {
@@ -34,11 +34,11 @@ trusted_user(void)
 		if (getpwnam_r(named, &user, text, sizeof(text), &found) == 0 && found != NULL)
 			return user.pw_uid;
 	}
-	/* Only root makes folders beside this one. */
+	/* only root can create folders beside it */
 	return lstat(IPC_DIRECTORY, &st) == 0 && S_ISDIR(st.st_mode) ? st.st_uid : (uid_t)-1;
 }
 
-/* Who listens gets memory and descriptors of this process: not just anybody. */
+/* A daemon gets memory and descriptors of this process, so its user must be trusted. */
 static int
 check_owner(const char *path, int sock)
 {
@@ -87,7 +87,7 @@ ipc_connect(const char *path, int *out)
 	return 0;
 }
 
-/* Does whoever listens answer a HELLO of this version? */
+/* Whether the daemon answers a HELLO of this version. */
 static bool
 answers(const char *path, uint16_t version)
 {
@@ -111,7 +111,7 @@ answers(const char *path, uint16_t version)
 	return got > 0;
 }
 
-/* The daemon ended the connection without a word: those before this version do that. */
+/* The daemon closed the connection without an answer, as earlier versions do. */
 int
 ipc_explain_silence(const char *path)
 {

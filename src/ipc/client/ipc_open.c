@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Which devices there are, and opening one: embedded, or behind the socket of a daemon. */
+/* Lists devices and opens one: embedded, or by the socket of a daemon. */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -103,7 +103,7 @@ is_socket(const struct dirent *entry)
 	       strcmp(entry->d_name + bytes - suffix, SUFFIX) == 0;
 }
 
-/* One piece of memory: the pointers, then what they point to. */
+/* One allocation: the pointers, then the devices. */
 static struct softhca_device **
 make_list(struct dirent **entries, int n)
 {

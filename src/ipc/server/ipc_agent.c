@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The agent: one thread per client with foreign memory, one request at a time. A worker fills in
- * the request and waits; either it takes the answer, or it gives the request up, and then the agent
- * alone ends it. Bytes cross in a buffer of the agent's, so that what comes late comes nowhere.
+ * The agent: one thread per client with foreign memory, which executes one request at a time. A
+ * worker fills in the request and waits; either it takes the answer, or it abandons the request,
+ * which then only the agent ends. Data passes through a buffer of the agent, so that late data
+ * reaches no other memory.
  *
- * What is held against the client is the time of its system call alone, and that only while the
- * CPUs had time for the agent: a machine with too much to do is nobody's fault.
+ * A client is charged only the time of its system call, and only while CPUs were available to the
+ * agent: it is not responsible for a busy machine.
  */
 
 #include <errno.h>
@@ -22,15 +23,16 @@
 #include "ipc_memory.h"
 
 #define AGENT_STACK (64u << 10)
-#define AWAKE_NS 50000u	     /* the agent waits so long for the next request before it sleeps */
-#define PATIENCE_NS 5000000u /* a worker waits so long for the system call */
-#define START_NS 1000000000u /* and so long until it begins */
-#define TURNS 50u	     /* and yields the CPU so often at least */
-#define USUAL_NS 200000u     /* so long is nobody's fault */
-#define ACCOUNT_NS 50000000u /* beyond that at most so long at once, and a twentieth of all time */
+#define AWAKE_NS 50000u	     /* time that the agent waits for the next request before it sleeps */
+#define PATIENCE_NS 5000000u /* limit of a worker's wait for the system call */
+#define START_NS 1000000000u /* limit of its wait until the call begins */
+#define TURNS 50u	     /* least number of times it yields the CPU */
+#define USUAL_NS 200000u     /* not charged */
+/* budget per client beyond that; refilled with a twentieth of the time */
+#define ACCOUNT_NS 50000000u
 #define EARN 20u
 #define ALL_ACCOUNT_NS \
-	50000000u /* all clients together: so long at once, and a tenth of all time */
+	50000000u /* budget of all clients together; refilled with a tenth of the time */
 #define ALL_EARN 10u
 #define SPINS 100u
 #define SETTLE_MS 2000u
@@ -40,7 +42,7 @@ enum request_state {
 	REQUEST_ASKED,
 	REQUEST_RUNNING,
 	REQUEST_DONE,
-	REQUEST_GIVEN_UP, /* the agent still works on it */
+	REQUEST_GIVEN_UP, /* the agent is still executing it */
 };
 
 static uint64_t
@@ -96,7 +98,7 @@ stopped(const struct ipc_foreign *f)
 	return __atomic_load_n(&f->stop, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Returns when there is a request, or nothing more to come. */
+/* Returns when there is a request, or the agent must end. */
 static void
 wait_for_request(struct ipc_foreign *f)
 {
@@ -111,12 +113,12 @@ wait_for_request(struct ipc_foreign *f)
 		if (__atomic_load_n(&f->state, __ATOMIC_SEQ_CST) == REQUEST_IDLE && !stopped(f))
 			futex(&f->state, FUTEX_WAIT, REQUEST_IDLE);
 		else if (state_of(f) == REQUEST_DONE)
-			sched_yield(); /* the worker is about to take it */
+			sched_yield(); /* the worker will take it soon */
 		__atomic_store_n(&f->asleep, 0, __ATOMIC_SEQ_CST);
 	}
 }
 
-/* Less than all bytes: the rest is not mapped, or all of it has gone. */
+/* Fewer bytes than requested: the rest is not mapped, or the process is gone. */
 static int
 perform(struct ipc_foreign *f)
 {
@@ -181,7 +183,7 @@ ipc_foreign_destroy(struct ipc_foreign *f)
 {
 	ipc_foreign_end(f);
 	__atomic_store_n(&f->stop, 1, __ATOMIC_SEQ_CST);
-	/* It may have looked at stop just before: it does not stay asleep. */
+	/* it may have read stop just before: it must not stay asleep */
 	while (__atomic_load_n(&f->refs, __ATOMIC_ACQUIRE) != 1 &&
 	       state_of(f) != REQUEST_GIVEN_UP) {
 		wake(f);
@@ -210,13 +212,13 @@ ask(struct ipc_foreign *f, bool write, uint64_t addr, const void *bytes, uint32_
 	wake(f);
 }
 
-/* What the clients of this process may still make workers wait, all of them: many do not add up. */
+/* Budget of all clients of this process together. */
 static struct {
 	uint32_t taken;
 	uint64_t account, account_at;
 } all = {.account = ALL_ACCOUNT_NS};
 
-/* A part of the time that passes is given back. */
+/* Refill a budget with a part of the time that has passed. */
 static void
 earn(uint64_t *account, uint64_t *at, uint64_t now, uint64_t part, uint64_t most)
 {
@@ -240,7 +242,7 @@ give_all(void)
 	__atomic_store_n(&all.taken, 0, __ATOMIC_RELEASE);
 }
 
-/* Could workers wait for it once more, as long as they do? */
+/* Whether the budget permits another wait of the maximal length. */
 static bool
 can_pay(struct ipc_foreign *f, uint64_t now)
 {
@@ -254,7 +256,7 @@ can_pay(struct ipc_foreign *f, uint64_t now)
 	return can;
 }
 
-/* What was waited beyond the usual is taken off. */
+/* Charge the time beyond the usual. */
 static void
 spend(struct ipc_foreign *f, uint64_t ns)
 {
@@ -266,7 +268,7 @@ spend(struct ipc_foreign *f, uint64_t ns)
 	give_all();
 }
 
-/* true: it is running, or done. Else nothing of it will be done. */
+/* True: it is executed, or done. Otherwise it will not be executed. */
 static bool
 wait_for_start(struct ipc_foreign *f, uint64_t began)
 {
@@ -281,7 +283,7 @@ wait_for_start(struct ipc_foreign *f, uint64_t began)
 	return true;
 }
 
-/* true: it is done. */
+/* True: it is done. */
 static bool
 wait_for_answer(struct ipc_foreign *f)
 {

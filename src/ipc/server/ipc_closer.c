@@ -13,9 +13,9 @@
 
 #define CLOSERS_MAX 16u
 #define CLOSER_STACK (64u << 10)
-#define LOOK_MS 20u	/* the keeper looks so often while somebody closes */
-#define LOST_MS 200u	/* who closes so long is lost */
-#define DESTROY_MS 500u /* the destroyer waits so long */
+#define LOOK_MS 20u	/* interval of the keeper's checks while a close is in progress */
+#define LOST_MS 200u	/* a thread that takes longer is counted as lost */
+#define DESTROY_MS 500u /* limit of the wait when the closer is destroyed */
 #define INTERRUPT (SIGRTMIN + 5)
 
 struct job {
@@ -34,12 +34,12 @@ struct hand {
 
 struct ipc_closer {
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* for the hands: a job, or stop */
-	pthread_cond_t look; /* for the keeper, and for who destroys */
+	pthread_cond_t work; /* for the workers: a job, or stop */
+	pthread_cond_t look; /* for the keeper, and for the destroying thread */
 	struct job *first, **last;
 	struct hand hand[CLOSERS_MAX];
 	uint32_t busy, idle;
-	uint32_t refs; /* threads, and the owner */
+	uint32_t refs; /* number of threads, and the owner */
 	uint64_t lost;
 	bool stop;
 };
@@ -90,7 +90,7 @@ ipc_closer_interrupt(pthread_t thread)
 
 /* ---- threads ---- */
 
-/* Lock held; gone after it: the lock, too, if nobody else is left. */
+/* Lock held; it is released or, with the last reference, destroyed. */
 static void
 release(struct ipc_closer *c)
 {
@@ -117,7 +117,7 @@ take_job(struct ipc_closer *c)
 	return job;
 }
 
-/* What the socket still has to send is its owner's affair. */
+/* The socket's unsent data is not waited for. */
 static void
 close_patiently(int fd)
 {
@@ -206,7 +206,8 @@ add_hand(struct ipc_closer *c)
 }
 
 /*
- * Lock held: who is slow is interrupted, who stays away is lost. true: somebody could take a job.
+ * Lock held: interrupt slow threads, count those that do not return as lost. True: some thread can
+ * take a job.
  */
 static bool
 look_after(struct ipc_closer *c)
@@ -253,7 +254,7 @@ keeper_main(void *arg)
 	pthread_mutex_lock(&c->lock);
 	while (!c->stop || c->first != NULL || c->busy != 0) {
 		if (!look_after(c) && (c->first != NULL || c->busy != 0))
-			add_hand(c); /* none: the descriptors wait */
+			add_hand(c); /* on failure the descriptors wait */
 		if (c->busy != 0)
 			wait_ms(c, LOOK_MS);
 		else if (!c->stop)
@@ -297,7 +298,7 @@ ipc_closer_create(struct ipc_closer **out)
 		c->stop = true;
 		pthread_cond_broadcast(&c->work);
 	}
-	c->refs--; /* of the keeper, who is not there */
+	c->refs--; /* the keeper does not exist */
 	release(c);
 	return ipc_fail(err, "no thread that closes descriptors");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Which files are accepted, what is mapped in the client, and its pages as bus addresses. */
+/* Checks the files of a client, its mappings, and translates its pages to bus addresses. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,13 +16,13 @@
 #include "ipc_foreign_impl.h"
 #include "ipc_memory.h"
 
-#define PAGES_MAX 512u /* a region of more pages is given larger ones */
-#define RUNS_MAX 1024u /* pieces of a page list that do not follow each other */
+#define PAGES_MAX 512u /* a region of more pages uses larger pages */
+#define RUNS_MAX 1024u /* limit of discontiguous pieces of a page list */
 #define PATH_ROOM 128u
 
 /* ---- the files ---- */
 
-/* Path of the folder of a file of procfs with this name; -EBADF: it is another one. */
+/* Path of the folder of a procfs file with this name; -EBADF: it is another file. */
 static int
 folder_of(int fd, const char *name, int access, char folder[PATH_ROOM])
 {
@@ -46,7 +46,7 @@ folder_of(int fd, const char *name, int access, char folder[PATH_ROOM])
 	return 0;
 }
 
-/* The folder is named by a process number: of the peer, if the number is one of our own procfs. */
+/* The folder's name is a process number: the peer's, if it belongs to our own procfs. */
 static bool
 folder_fits(int fd, const char *folder, int peer)
 {
@@ -115,7 +115,7 @@ ipc_foreign_free(struct ipc_foreign *f)
 
 /* ---- what is mapped ---- */
 
-/* Lines ascend: *va moves to the end of those that fit. */
+/* Lines ascend: *va advances to the end of those that match. */
 static int
 judge_line(const char *line, uint64_t *va, bool writes)
 {
@@ -174,7 +174,7 @@ pages_of(uint64_t va, uint64_t length, uint32_t log)
 	return ((va + (length - 1)) >> log) - (va >> log) + 1;
 }
 
-/* Only addresses: pages may stick out of what is mapped, the device stays within the region. */
+/* Only addresses: pages may extend beyond the mapping, the device stays within the region. */
 static int
 pages_of_range(struct hca_ctl_mr *mr, uint64_t **out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A client has taken the pages of a segment away and there are no others. Whoever was touching it
- * (an lcore in the middle of a copy, the driver) goes on with zeros.
+ * A client has removed the pages of a segment. A thread that was accessing it (an lcore in the
+ * middle of a copy, the driver) continues with zeros.
  */
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "sigbus_guard.h"
 
 #define PAGE UINT64_C(4096)
-#define PIECES 32u /* of a segment that are replaced on their own */
+#define PIECES 32u /* of a segment that are replaced separately */
 
 static bool
 put_zeros(uint64_t at, uint64_t bytes)
@@ -34,8 +34,8 @@ tell(struct ipc_memory *m, bool first)
 }
 
 /*
- * The page is zeros from now on; false: not mapped here. A page at a time takes a moment, all of a
- * large segment would hold up an lcore; but each is a mapping. Async-signal-safe.
+ * Replace the page by zeros; false: it is not mapped here. Replacing a whole large segment would
+ * delay an lcore, but each page is a mapping. Async-signal-safe.
  */
 static bool
 replace(struct ipc_memory *m, uint64_t addr)
@@ -76,7 +76,7 @@ ipc_guard_add(struct ipc_memory *m)
 	return sigbus_guard_add(m, repair);
 }
 
-/* No handler knows it any more when this has returned. */
+/* After it returns no signal handler uses m. */
 void
 ipc_guard_remove(struct ipc_memory *m)
 {

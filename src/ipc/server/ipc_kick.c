@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a client wakes the worker with that looks at its doorbells. */
+/* How a client wakes the worker that checks its doorbells. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "ipc_server_impl.h"
 
-/* Where workers never sleep: a page that says so. */
+/* For workers that never sleep: a page that says so. */
 static int
 awake_page(void)
 {
@@ -25,7 +25,7 @@ awake_page(void)
 	return -1;
 }
 
-/* The descriptor here stays, that of the answer goes. */
+/* The session keeps one descriptor, the other one is sent. */
 int
 ipc_kick_open(struct ipc_session *s, struct ipc_answer *answer)
 {

@@ -6,7 +6,7 @@
 
 #define LIMIT_FILE "/proc/sys/vm/max_map_count"
 #define LIMIT_DEFAULT 65530u
-#define OWN_MAPS 4096u	   /* the daemon itself: EAL, device, libraries */
+#define OWN_MAPS 4096u	   /* for the daemon itself: EAL, device, libraries */
 #define MAPS_PER_CLIENT 8u /* arena, doorbell page, thread, its stack and heap */
 #define MAPS_PER_SEGMENT 2u
 

@@ -14,7 +14,7 @@
 #define HUGE_LOG 21u
 #define GIANT_LOG 30u
 #define PAGE_SIZE (UINT64_C(1) << PAGE_LOG)
-#define MANY_PAGES 4096u /* a region of more pages is given larger ones, where they fit */
+#define MANY_PAGES 4096u /* a region of more pages uses larger pages, if they fit */
 #define PAGES_MAX (UINT64_C(1) << 22)
 #define ARENA_SLACK (UINT64_C(4) << 30) /* for alignment and holes */
 
@@ -66,7 +66,7 @@ ipc_memory_destroy(struct ipc_memory *m)
 			free(hold->segment);
 			free(hold);
 		}
-	ipc_guard_remove(m); /* first: these addresses may be another's at once */
+	ipc_guard_remove(m); /* first, because these addresses may be reused at once */
 	munmap((void *)(uintptr_t)m->base, m->bytes);
 	ipc_maps_give(m->config.maps, m->count, 0);
 	free(m->by_va);
@@ -100,7 +100,7 @@ ipc_memory_attached(const struct ipc_memory *m)
 
 /* ---- attach and detach ---- */
 
-/* First segment that ends behind va, as an index of by_va */
+/* The first segment that ends after va, as an index of by_va */
 static uint32_t
 find_behind(const struct ipc_memory *m, uint64_t va)
 {
@@ -125,7 +125,7 @@ segment_at(const struct ipc_memory *m, uint64_t va)
 	return i < m->count && m->by_va[i]->va <= va ? m->by_va[i] : NULL;
 }
 
-/* Where in the arena a segment lies that [at, at + length) would cut, if any */
+/* A segment in the arena that [at, at + length) would overlap, or NULL */
 static const struct ipc_segment *
 collision(const struct ipc_memory *m, uint64_t at, uint64_t length)
 {
@@ -138,7 +138,7 @@ collision(const struct ipc_memory *m, uint64_t at, uint64_t length)
 	return NULL;
 }
 
-/* From `from` on: the first place whose address agrees with va below align. 0: none. */
+/* The first free place after `from` that is congruent to va modulo align. 0: none. */
 static uint64_t
 place_from(const struct ipc_memory *m, uint64_t from, uint64_t va, uint64_t length, uint64_t align)
 {
@@ -215,7 +215,7 @@ enter(struct ipc_memory *m, struct ipc_segment *s, const struct hca_ctl_segment 
 	s->holders = 0;
 	s->lost = 0;
 	s->page = page;
-	__atomic_store_n(&s->length, r->length, __ATOMIC_RELEASE); /* the handler looks at it */
+	__atomic_store_n(&s->length, r->length, __ATOMIC_RELEASE); /* read by the signal handler */
 	memmove(&m->by_va[i + 1], &m->by_va[i], (m->count - i) * sizeof(m->by_va[0]));
 	m->by_va[i] = s;
 	m->count++;
@@ -223,7 +223,7 @@ enter(struct ipc_memory *m, struct ipc_segment *s, const struct hca_ctl_segment 
 	m->next = bus + r->length;
 }
 
-/* What was mapped there is no more; the place stays taken. */
+/* Replace the mapping by an inaccessible one; the place stays reserved. */
 static int
 cover(uint64_t at, uint64_t bytes)
 {
@@ -325,7 +325,7 @@ ipc_hold_drop(struct ipc_memory *m, struct ipc_hold *hold)
 static struct ipc_hold **
 bucket(struct ipc_memory *m, enum ipc_holder kind, uint32_t number)
 {
-	/* of a key the low byte is the consumer's: the index is above it */
+	/* the low byte of a key is the consumer's, the index is above it */
 	return &m->holds[(number ^ number >> 8 ^ (uint32_t)kind << 5) % IPC_HOLD_BUCKETS];
 }
 
@@ -395,7 +395,7 @@ not_attached(uint64_t va)
 	return ipc_fail(-EPERM, "memory at %#llx is not attached", (unsigned long long)va);
 }
 
-/* Of a piece that lies in one segment. *last: where the last one was found, tried first */
+/* Translate a piece inside one segment. *last: the last segment found, tried first */
 static int
 translate(struct ipc_memory *m, struct ipc_hold *hold, uint64_t va, uint64_t bytes,
 	  struct ipc_segment **last, uint64_t *bus)
@@ -417,8 +417,9 @@ translate(struct ipc_memory *m, struct ipc_hold *hold, uint64_t va, uint64_t byt
 }
 
 /*
- * The pages are the client's (ipc_watch.h): here they come into this process's tables, as a fault
- * on the device's lcores would cost time. Kernels that cannot (before 5.14) do without.
+ * The client has allocated the pages (ipc_watch.h): enter them into this process's page tables,
+ * because faults would cost the device's lcores time. Not on kernels without the call (before
+ * 5.14).
  */
 static int
 populate(uint64_t bus, uint64_t bytes)
@@ -450,7 +451,7 @@ pages_of(uint64_t va, uint64_t length, uint32_t log)
 	return ((va + (length - 1)) >> log) - (va >> log) + 1;
 }
 
-/* Every page translated on its own; runs of pages that follow each other are populated at once. */
+/* Translate every page; runs of contiguous pages are populated at once. */
 static int
 translate_pages(struct ipc_memory *m, struct ipc_hold *hold, uint64_t *page, uint64_t count,
 		uint64_t size)
@@ -481,7 +482,7 @@ translate_pages(struct ipc_memory *m, struct ipc_hold *hold, uint64_t *page, uin
 	return err != 0 || run_bytes == 0 ? err : populate(run, run_bytes);
 }
 
-/* [va, va + length) in pages of 2^log bytes. -EPERM also: pages that large would stick out. */
+/* [va, va + length) in pages of 2^log bytes. -EPERM also if such pages would exceed the segment. */
 static int
 translate_range(struct ipc_memory *m, struct ipc_hold *hold, const struct hca_ctl_mr *mr,
 		uint32_t log, uint64_t **out)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the requests do: addresses of the client become bus addresses, the driver does the rest and
- * checks that numbers are the client's own.
+ * Executes requests: translates the client's addresses to bus addresses; the driver does the rest
+ * and checks that numbers belong to the client.
  */
 
 #include <errno.h>
@@ -21,26 +21,26 @@
 #include "ipc_watch.h"
 
 #define STAGED_PAGES_MAX (UINT64_C(1) << 20)
-#define QUEUE_LOG_MAX 24u /* far above what any device has: the driver says what that is */
+#define QUEUE_LOG_MAX 24u /* far more than any device supports: the driver reports the limit */
 
 typedef int (*op_fn)(struct ipc_session *s, const void *body, const int *fds,
 		     struct ipc_answer *answer);
 
-/* The driver's answer, with its reason */
+/* Returns the driver's result with its reason */
 static int
 driver_says(int err)
 {
 	return err == 0 ? 0 : ipc_fail(err, "%s", hca_driver_reason());
 }
 
-/* The number that is the request */
+/* The number that is the whole request */
 static uint32_t
 number_in(const void *body)
 {
 	return ((const struct ipc_number *)body)->number;
 }
 
-/* Where the number that is the answer goes */
+/* Address of the number that is the whole answer */
 static uint32_t *
 number_out(struct ipc_answer *answer)
 {
@@ -49,7 +49,7 @@ number_out(struct ipc_answer *answer)
 
 /* ---- a client comes and goes ---- */
 
-/* Its doorbell page becomes a page that can be given away: a file of its own. */
+/* Make the doorbell page a file of its own that can be sent. */
 static int
 map_uar(struct ipc_session *s, int *out)
 {
@@ -68,12 +68,12 @@ map_uar(struct ipc_session *s, int *out)
 		close(fd);
 		return err;
 	}
-	ipc_watch((uintptr_t)page, HCA_UAR_PAGE_SIZE); /* of a page the client has punched out */
+	ipc_watch((uintptr_t)page, HCA_UAR_PAGE_SIZE); /* pages that the client has punched out */
 	*out = fd;
 	return 0;
 }
 
-/* Before the page's number is given back: what the client rings from now on nobody hears. */
+/* Before the page's number is released: the client's further doorbells have no effect. */
 static void
 unmap_uar(const struct ipc_session *s)
 {
@@ -81,7 +81,7 @@ unmap_uar(const struct ipc_session *s)
 
 	if (mmap(page, HCA_UAR_PAGE_SIZE, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-		abort(); /* a page was there, so there is room for one */
+		abort(); /* a page was mapped there, so a page can be */
 }
 
 static bool
@@ -124,12 +124,12 @@ open_client(struct ipc_session *s, struct ipc_answer *answer)
 	err = ipc_memory_create(&mc, &s->memory);
 	if (err != 0)
 		return err;
-	/* From here on the device looks at the doorbell page. */
+	/* from here on the device checks the doorbell page */
 	return driver_says(hca_client_attach(s->client, ipc_memory_bus(s->memory),
 					     ipc_memory_window(s->memory)));
 }
 
-/* Before the page's number is given back, and the next owner may give memory of his. */
+/* Before the page's number is released, because the next owner may attach memory of its own. */
 static void
 forget_memory(const struct ipc_session *s)
 {
@@ -193,12 +193,12 @@ op_hello(struct ipc_session *s, const void *body, const int *fds, struct ipc_ans
 	}
 	w->sleep_offset = s->server->config.sleep != NULL ? s->server->config.sleep->offset : 0;
 	memcpy(w->name, s->server->name, sizeof(w->name));
-	s->seq = w->nonce; /* counted up behind the reply */
+	s->seq = w->nonce; /* incremented after the reply */
 	s->greeted = true;
 	return 0;
 }
 
-/* The session ends behind the reply: nothing of the client is left when it comes. */
+/* The session ends after the reply: nothing of the client is left when it arrives. */
 static int
 op_close(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
@@ -250,7 +250,7 @@ op_resolve(struct ipc_session *s, const void *body, const int *fds, struct ipc_a
 
 /* ---- memory of objects ---- */
 
-/* The object has been made, or not: what was held for it is its own now, or let go. */
+/* The object was created, or not: bind its hold to it, or drop it. */
 static int
 bind_hold(struct ipc_session *s, struct ipc_hold *hold, int err, enum ipc_holder holder,
 	  uint32_t number)
@@ -262,7 +262,7 @@ bind_hold(struct ipc_session *s, struct ipc_hold *hold, int err, enum ipc_holder
 	return err;
 }
 
-/* The object has gone, or not. */
+/* The object was destroyed, or not. */
 static int
 drop_hold(struct ipc_session *s, int err, enum ipc_holder holder, uint32_t number)
 {
@@ -306,7 +306,7 @@ op_pages(struct ipc_session *s, const void *body, const int *fds, struct ipc_ans
 	}
 	grown = realloc(s->pages, total * sizeof(*grown) + 1);
 	if (grown == NULL) {
-		forget_pages(s); /* half a list would be taken for the beginning of the next */
+		forget_pages(s); /* an incomplete list would become the beginning of the next one */
 		return ipc_fail(-ENOMEM, "no memory for %llu pages", (unsigned long long)total);
 	}
 	memcpy(grown + s->num_pages, r->page, r->count * sizeof(*grown));
@@ -315,7 +315,7 @@ op_pages(struct ipc_session *s, const void *body, const int *fds, struct ipc_ans
 	return 0;
 }
 
-/* Memory that is not attached. */
+/* Pages of memory that is not attached. */
 static int
 foreign_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hold, bool writes,
 	      uint64_t **list)
@@ -329,7 +329,7 @@ foreign_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hol
 	return ipc_foreign_pages(s->foreign, mr, writes, s->pages, list);
 }
 
-/* The bus pages of a region: *list to be freed unless it is the staged one. */
+/* The bus pages of a region: *list must be freed unless it is the staged one. */
 static int
 region_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hold, bool writes,
 	     uint64_t **list)
@@ -347,7 +347,7 @@ region_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hold
 	return ipc_translate_mr(s->memory, hold, mr, s->pages, list);
 }
 
-/* Once the device has let go of something: nothing that was given up is still to be written. */
+/* After the device has released memory: make sure that no abandoned access writes to it. */
 static int
 settle(struct ipc_session *s)
 {
@@ -355,7 +355,7 @@ settle(struct ipc_session *s)
 	int err = s->foreign != NULL ? ipc_foreign_settle(s->foreign) : 0;
 
 	if (err != 0 && write(s->lost_fd, &one, sizeof(one)) < 0)
-		return err; /* it is told already */
+		return err; /* the reason is recorded */
 	return err;
 }
 
@@ -394,7 +394,7 @@ op_dereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_
 	return err != 0 ? err : settle(s);
 }
 
-/* Rights a region of foreign memory did not have: is the memory mapped so? */
+/* For rights that a region of foreign memory did not have before: check its mapping. */
 static int
 judge_rights(struct ipc_session *s, const struct ipc_foreign_region *old)
 {
@@ -403,7 +403,7 @@ judge_rights(struct ipc_session *s, const struct ipc_foreign_region *old)
 	return ipc_foreign_judge(s->foreign, old->va, old->length, true);
 }
 
-/* The new pages are held before the old ones are let go. */
+/* The new pages are held before the old ones are released. */
 static int
 op_rereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
 {
@@ -465,8 +465,8 @@ op_dealloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ip
 }
 
 /*
- * Its memory as a whole. The window of the device covers all addresses of the client: which of them
- * are a region's is decided at each registration.
+ * All of the client's memory. The device's window covers all addresses of the client; each
+ * registration decides what is accessible.
  */
 static int
 op_memory(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
@@ -599,7 +599,7 @@ op_moderate_cq(struct ipc_session *s, const void *body, const int *fds, struct i
 
 /* ---- QPs ---- */
 
-/* Queues the service has are translated, the addresses of others mean nothing. */
+/* Translate the queues that the service has; the addresses of others are ignored. */
 static int
 qp_memory(struct ipc_session *s, struct ipc_hold *hold, struct hca_ctl_qp *r)
 {

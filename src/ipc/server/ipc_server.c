@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The socket, its listener, the list of clients. */
+/* The socket, its listener, and the list of clients. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +22,8 @@
 
 #define BACKLOG 64
 #define SESSION_STACK (256u << 10)
-#define OWED_MAX 2u	/* threads a user may keep from closing what he sent */
-#define INTERRUPT_MS 50 /* a session that is to end and sleeps is interrupted so often */
+#define OWED_MAX 2u	/* limit of threads that a user may block in close() */
+#define INTERRUPT_MS 50 /* interval of interrupts of a session that must end but blocks */
 
 static const char *const counter_names[] = {
 #define X(name) #name,
@@ -88,7 +88,7 @@ make_folder(const char *path)
 	return ipc_fail(-errno, "the folder of %s: %s", path, strerror(errno));
 }
 
-/* A socket nobody listens on is a leftover; one that answers is another daemon's. */
+/* A socket without a listener is a leftover; one with a listener belongs to another daemon. */
 static int
 clear_path(const struct sockaddr_un *addr)
 {
@@ -127,7 +127,7 @@ open_socket(struct ipc_server *server)
 	server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (server->listen_fd < 0)
 		return ipc_fail(-errno, "socket: %s", strerror(errno));
-	mask = umask(0177); /* nobody gets in before mode and group are set */
+	mask = umask(0177); /* no process can connect before mode and group are set */
 	err = bind(server->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ? -errno : 0;
 	umask(mask);
 	if (err != 0)
@@ -141,7 +141,7 @@ open_socket(struct ipc_server *server)
 	return 0;
 }
 
-/* Unless it was removed, and another daemon has put its own there. */
+/* Not if it was removed and another daemon has created its own. */
 static void
 remove_socket(const struct ipc_server *server)
 {
@@ -203,7 +203,7 @@ start_thread(struct ipc_session *session)
 	return -err;
 }
 
-/* The peer's process; -1: it is gone already, or the kernel knows no pidfd. */
+/* A pidfd of the peer; -1: it is gone, or the kernel has no pidfds. */
 static int
 open_pid(int sock, pid_t pid)
 {
@@ -244,11 +244,11 @@ err_free:
 	return NULL;
 }
 
-/* What is still in the socket, descriptors among it, is closed with it: not here. */
+/* Messages left in the socket, with descriptors, are closed with it: not in this thread. */
 static void
 free_session(struct ipc_session *session)
 {
-	shutdown(session->sock, SHUT_RDWR); /* the client sees its end now */
+	shutdown(session->sock, SHUT_RDWR); /* the client sees the end now */
 	ipc_closer_give(session->server->closer, session->sock, session->uid);
 	if (session->pid_fd >= 0)
 		close(session->pid_fd);
@@ -257,7 +257,7 @@ free_session(struct ipc_session *session)
 	free(session);
 }
 
-/* Under the lock: room for one more of this user? */
+/* Lock held: whether the user may have one more client. */
 static bool
 admit(struct ipc_server *server, const struct ipc_session *session)
 {
@@ -324,11 +324,12 @@ listener_main(void *arg)
 		if (sock >= 0)
 			take_client(server, sock);
 		else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			poll(NULL, 0, 10); /* no descriptors, no memory: it waits in the backlog */
+			/* no descriptors or memory: the client waits in the backlog */
+			poll(NULL, 0, 10);
 	}
 }
 
-/* The last thing a session's thread does. */
+/* The last call of a session's thread. */
 void
 ipc_session_gone(struct ipc_session *session, uint64_t ns)
 {
@@ -348,7 +349,8 @@ ipc_session_gone(struct ipc_session *session, uint64_t ns)
 	pthread_mutex_unlock(&server->lock);
 	free_session(session);
 	pthread_mutex_lock(&server->lock);
-	server->num_sessions--; /* the last touch: the server may be gone behind the lock */
+	/* the last access: the server may be freed when the lock is released */
+	server->num_sessions--;
 	pthread_cond_broadcast(&server->ended);
 	pthread_mutex_unlock(&server->lock);
 }
@@ -438,7 +440,7 @@ err_close:
 	return err;
 }
 
-/* Their threads see stop_fd, unless they sleep in a system call on behalf of their client. */
+/* Threads see stop_fd, unless they block in a system call on behalf of their client. */
 static void
 end_sessions(struct ipc_server *server)
 {
@@ -466,10 +468,10 @@ ipc_server_destroy(struct ipc_server *server)
 	if (server == NULL)
 		return;
 	if (write(server->stop_fd, &one, sizeof(one)) < 0)
-		abort(); /* a fresh eventfd takes 1 */
+		abort(); /* a new eventfd accepts 1 */
 	pthread_join(server->listener, NULL);
 	remove_socket(server);
-	ipc_closer_give(server->closer, server->listen_fd, (uid_t)-1); /* its backlog, too */
+	ipc_closer_give(server->closer, server->listen_fd, (uid_t)-1); /* with its backlog */
 	end_sessions(server);
 	ipc_closer_destroy(server->closer);
 	close(server->stop_fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A client's thread: waits for requests and for its end, keeps the framing, answers. Only this
- * thread touches the session, but for the numbers shown to an operator.
+ * A client's thread: waits for requests and for the end of the client, checks the framing, answers.
+ * Only this thread uses the session, except for the numbers shown to operators.
  */
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct message {
 	} body;
 };
 
-/* What one turn of the loop needs; too large for the stack of a thread that should be small. */
+/* Buffers of the loop, too large for the small stack of the thread. */
 struct desk {
 	struct message in;
 	struct ipc_answer answer;
@@ -42,7 +42,7 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* How a session ends: IPC_COUNTER_ended_*, or IPC_COUNTER_COUNT: it goes on. */
+/* How a session ends: IPC_COUNTER_ended_*, or IPC_COUNTER_COUNT: it continues. */
 #define GOES_ON IPC_COUNTER_COUNT
 
 static enum ipc_counter
@@ -68,7 +68,7 @@ wait_for_message(struct ipc_session *s)
 	return n == 0 ? IPC_COUNTER_ended_silent : GOES_ON;
 }
 
-/* The client has so long to make room for a reply it asked for. */
+/* The client has this long to make room for a reply. */
 static enum ipc_counter
 send_reply(struct ipc_session *s, const struct ipc_reply *head, struct ipc_answer *answer)
 {
@@ -112,7 +112,7 @@ count_refusal(struct ipc_server *server, int err)
 					  : IPC_COUNTER_refused_request);
 }
 
-/* A greeting in another version: what both ends understand of each other is this. */
+/* A greeting of another version: the part that both versions share. */
 static bool
 other_version(const struct ipc_session *s, const struct message *in, size_t got)
 {
@@ -178,7 +178,7 @@ answer_one(struct ipc_session *s, struct desk *d, size_t got, int *fds, unsigned
 	s->seq++;
 	end = send_reply(s, &head, &d->answer);
 	ipc_close_fds(d->answer.fds, d->answer.num_fds);
-	/* After CLOSE, and a HELLO that was not granted, there is nothing to go on with. */
+	/* after CLOSE, or a refused HELLO, the session cannot continue */
 	if (end == GOES_ON && s->client == NULL)
 		end = IPC_COUNTER_ended_closed;
 	return end;

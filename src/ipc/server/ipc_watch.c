@@ -32,7 +32,7 @@ open_watch(void)
 {
 	struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_SIGBUS};
 
-	/* Faults of this process's own code are all there are: no privilege is needed for those. */
+	/* only faults of this process's own code are handled, which needs no privileges */
 	watch_fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
 	if (watch_fd < 0 || ioctl(watch_fd, UFFDIO_API, &api) == 0)
 		return;
@@ -54,7 +54,7 @@ ipc_watch(uint64_t at, uint64_t bytes)
 
 /* ---- files ---- */
 
-/* The first questions are the kernel's own: a file of a hostile file system is asked nothing. */
+/* The first checks are done by the kernel itself: a file of a hostile file system is not called. */
 int
 ipc_file_judge(const struct hca_ctl_segment *request, int fd, uint64_t *page)
 {
@@ -93,9 +93,9 @@ has_holes(uint64_t va)
 }
 
 /*
- * SEEK_HOLE knows of none in hugetlbfs, mincore() of those pages only that are mapped already.
- * Where holes are watched, mapping all of it finds them and makes no page; else the file must be
- * full.
+ * SEEK_HOLE does not find holes in hugetlbfs, and mincore() only knows pages that are mapped. If
+ * holes are watched, mapping the whole file finds them without allocating pages; otherwise the file
+ * must be full.
  */
 static int
 check_huge(const struct hca_ctl_segment *r, int fd, uint64_t at)
@@ -129,13 +129,13 @@ ipc_file_protect(const struct hca_ctl_segment *request, int fd, uint64_t at, uin
 	bool small = false;
 	struct stat st;
 
-	/* A small file that cannot grow any more stays one. */
+	/* a small file that cannot grow stays small */
 	if (fstat(fd, &st) == 0 && (uint64_t)st.st_size <= IPC_SMALL_FILE)
 		small = (fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0 ||
 			 (fcntl(fd, F_GET_SEALS) & F_SEAL_GROW) != 0) &&
 			fstat(fd, &st) == 0 && (uint64_t)st.st_size <= IPC_SMALL_FILE;
 	if (small)
-		ipc_watch(at, request->length); /* else holes in it are filled: a page at a time */
+		ipc_watch(at, request->length); /* otherwise holes are filled, a page at a time */
 	else if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0)
 		return ipc_fail(-EBADF, "the memfd cannot be sealed against holes: %s",
 				strerror(errno));
