@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Calls no other test makes: address handles from completions, SRQ attributes, devices, names. */
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <softhca/embed.h>
+#include <softhca/softhca.h>
+
+#define BYTES 64u
+#define QKEY 0x1234u
+#define TURNS 100000u /* of the engine: a datagram needs a few */
+
+static struct softhca_embed *embed;
+static struct side {
+	struct softhca_context *ctx;
+	struct softhca_pd *pd;
+	struct softhca_cq *cq;
+	struct softhca_mr *mr;
+	struct softhca_qp *qp;
+	uint8_t mem[SOFTHCA_GRH_BYTES + BYTES];
+} sides[2];
+
+/* A UD QP in RTS */
+static void
+open_side(unsigned int i)
+{
+	struct side *s = &sides[i];
+	struct softhca_cq_init_attr cq = {.cqe = 16};
+	struct softhca_qp_init_attr init = {
+		.qp_type = SOFTHCA_QPT_UD,
+		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
+	};
+	struct softhca_qp_attr a = {.port_num = 1, .qkey = QKEY};
+	static const uint32_t masks[] = {
+		SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_QKEY,
+		SOFTHCA_QP_STATE,
+		SOFTHCA_QP_STATE | SOFTHCA_QP_SQ_PSN,
+	};
+
+	assert_int_equal(softhca_embed_open(embed, i, &s->ctx), 0);
+	s->pd = softhca_alloc_pd(s->ctx);
+	s->cq = softhca_create_cq(s->ctx, &cq);
+	s->mr = softhca_reg_mr(s->pd, s->mem, sizeof(s->mem), SOFTHCA_ACCESS_LOCAL_WRITE);
+	init.send_cq = init.recv_cq = s->cq;
+	s->qp = softhca_create_qp(s->pd, &init);
+	assert_true(s->pd != NULL && s->cq != NULL && s->mr != NULL && s->qp != NULL);
+	for (uint32_t k = 0; k < 3; k++) {
+		a.qp_state = SOFTHCA_QPS_INIT + k;
+		assert_int_equal(softhca_modify_qp(s->qp, &a, masks[k]), 0);
+	}
+}
+
+static int
+setup(void **state)
+{
+	struct softhca_embed_config cfg;
+
+	softhca_embed_config_init(&cfg);
+	cfg.hugepages = 2;
+	cfg.executor = SOFTHCA_EXECUTOR_MANUAL;
+	cfg.mbufs = 512;
+	cfg.log_qps = cfg.log_cqs = 8;
+	cfg.log_mpts = 10;
+	cfg.log_mtts = 12;
+	cfg.seed = 1;
+	assert_int_equal(softhca_embed_create(&cfg, &embed), 0);
+	open_side(0);
+	open_side(1);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(softhca_destroy_qp(sides[i].qp), 0);
+		assert_int_equal(softhca_dereg_mr(sides[i].mr), 0);
+		assert_int_equal(softhca_destroy_cq(sides[i].cq), 0);
+		assert_int_equal(softhca_dealloc_pd(sides[i].pd), 0);
+	}
+	return softhca_embed_destroy(embed);
+}
+
+static void
+take(struct side *s, struct softhca_wc *wc)
+{
+	unsigned int turns = 0;
+
+	while (softhca_poll_cq(s->cq, 1, wc) == 0)
+		assert_true(turns++ < TURNS);
+	assert_int_equal(wc->status, SOFTHCA_WC_SUCCESS);
+}
+
+/* One datagram; returns the completion of its receive. */
+static struct softhca_wc
+transfer(struct side *from, struct side *to, struct softhca_ah *ah)
+{
+	struct softhca_sge in = {(uintptr_t)to->mem, sizeof(to->mem), to->mr->lkey};
+	struct softhca_sge out = {(uintptr_t)from->mem, BYTES, from->mr->lkey};
+	struct softhca_recv_wr recv = {.sg_list = &in, .num_sge = 1}, *bad_recv;
+	struct softhca_send_wr send =
+				       {
+					       .sg_list = &out,
+					       .num_sge = 1,
+					       .opcode = SOFTHCA_WR_SEND,
+					       .send_flags = SOFTHCA_SEND_SIGNALED,
+					       .wr.ud = {.ah = ah,
+							 .remote_qpn = to->qp->qp_num,
+							 .remote_qkey = QKEY},
+				       },
+			       *bad_send;
+	struct softhca_wc sent, received;
+
+	assert_int_equal(softhca_post_recv(to->qp, &recv, &bad_recv), 0);
+	assert_int_equal(softhca_post_send(from->qp, &send, &bad_send), 0);
+	take(to, &received);
+	take(from, &sent);
+	assert_int_equal(received.byte_len, SOFTHCA_GRH_BYTES + BYTES);
+	assert_int_equal(received.src_qp, from->qp->qp_num);
+	assert_true((received.wc_flags & SOFTHCA_WC_GRH) != 0);
+	assert_int_equal(softhca_destroy_ah(ah), 0);
+	return received;
+}
+
+/* The datagram, and one back to where it came from: gid 0 is IPv4, 1 is IPv6. */
+static void
+reply(uint8_t gid)
+{
+	struct softhca_ah_attr to = {.port_num = 1,
+				     .is_global = 1,
+				     .sgid_index = gid,
+				     .traffic_class = 0x28,
+				     .flow_label = gid == 1 ? 0x12345 : 0};
+	struct softhca_ah_attr back;
+	struct softhca_wc wc;
+	struct softhca_ah *ah;
+
+	assert_int_equal(softhca_query_gid(sides[1].ctx, 1, gid, &to.dgid), 0);
+	wc = transfer(&sides[0], &sides[1], softhca_create_ah(sides[0].pd, &to));
+	assert_int_equal(softhca_init_ah_from_wc(sides[1].ctx, 1, &wc, sides[1].mem, &back), 0);
+	assert_int_equal(back.sgid_index, gid);
+	assert_int_equal(back.port_num, 1);
+	assert_int_equal(back.traffic_class, to.traffic_class);
+	assert_int_equal(back.flow_label, to.flow_label);
+	assert_int_equal(softhca_query_gid(sides[0].ctx, 1, gid, &to.dgid), 0);
+	assert_memory_equal(back.dgid.raw, to.dgid.raw, sizeof(to.dgid.raw));
+	ah = softhca_create_ah_from_wc(sides[1].pd, &wc, sides[1].mem, 1);
+	assert_non_null(ah);
+	assert_int_equal(ah->pd == sides[1].pd, 1);
+	transfer(&sides[1], &sides[0], ah);
+}
+
+static void
+test_reply(void **state)
+{
+	reply(0);
+	reply(1);
+}
+
+static void
+refused(const struct softhca_wc *wc, const uint8_t *grh, uint8_t port, const char *why)
+{
+	errno = 0;
+	assert_null(softhca_create_ah_from_wc(sides[1].pd, wc, grh, port));
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(strstr(softhca_last_error(sides[1].ctx), why));
+}
+
+static void
+test_reply_refused(void **state)
+{
+	struct softhca_ah_attr to = {.port_num = 1, .is_global = 1};
+	uint8_t grh[SOFTHCA_GRH_BYTES];
+	struct softhca_wc wc, plain;
+
+	assert_int_equal(softhca_query_gid(sides[1].ctx, 1, 0, &to.dgid), 0);
+	wc = transfer(&sides[0], &sides[1], softhca_create_ah(sides[0].pd, &to));
+	plain = wc;
+	plain.wc_flags &= ~(uint32_t)SOFTHCA_WC_GRH;
+	refused(&plain, sides[1].mem, 1, "no GRH");
+	refused(&wc, sides[1].mem, 2, "port 2");
+	memcpy(grh, sides[1].mem, sizeof(grh));
+	grh[39] ^= 0x40; /* the IPv4 destination */
+	refused(&wc, grh, 1, "not sent to a GID");
+	grh[20] = 0x70;
+	refused(&wc, grh, 1, "neither");
+}
+
+static void
+test_srq(void **state)
+{
+	struct softhca_srq_init_attr init = {.attr = {.max_wr = 16, .max_sge = 2}};
+	struct softhca_srq_attr a = {.srq_limit = 5}, got;
+	struct softhca_sge sge = {(uintptr_t)sides[0].mem, BYTES, sides[0].mr->lkey};
+	struct softhca_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+	struct softhca_srq *srq = softhca_create_srq(sides[0].pd, &init);
+
+	assert_non_null(srq);
+	/* With fewer receives than the limit it would be reported at once, and be 0 again. */
+	for (unsigned int i = 0; i < 8; i++)
+		assert_int_equal(softhca_post_srq_recv(srq, &wr, &bad), 0);
+	assert_int_equal(softhca_query_srq(srq, &got), 0);
+	assert_true(got.max_wr >= 16 && got.max_sge >= 2);
+	assert_int_equal(got.srq_limit, 0);
+	assert_int_equal(softhca_modify_srq(srq, &a, 0), 0); /* nothing is named */
+	assert_int_equal(softhca_query_srq(srq, &got), 0);
+	assert_int_equal(got.srq_limit, 0);
+	assert_int_equal(softhca_modify_srq(srq, &a, SOFTHCA_SRQ_LIMIT), 0);
+	a.srq_limit = got.max_wr + 1;
+	assert_int_equal(softhca_modify_srq(srq, &a, SOFTHCA_SRQ_LIMIT), -EINVAL);
+	assert_int_equal(softhca_modify_srq(srq, &a, SOFTHCA_SRQ_MAX_WR), -EOPNOTSUPP);
+	assert_int_equal(softhca_modify_srq(srq, &a, 1u << 7), -EINVAL);
+	assert_int_equal(softhca_query_srq(srq, &got), 0);
+	assert_int_equal(got.srq_limit, 5);
+	assert_int_equal(softhca_destroy_srq(srq), 0);
+}
+
+static void
+make_file(const char *folder, const char *name)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fclose(f);
+}
+
+static void
+test_devices(void **state)
+{
+	static const char *const files[] = {"beta.sock", "alpha.sock", "notes", ".sock"};
+	char folder[] = "/tmp/softhca-calls-XXXXXX", path[128];
+	struct softhca_device **list;
+	int n = -1;
+
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(setenv("SOFTHCA_DIRECTORY", folder, 1), 0);
+	list = softhca_get_device_list(&n);
+	assert_non_null(list);
+	assert_int_equal(n, 0);
+	assert_null(list[0]);
+	softhca_free_device_list(list);
+	for (unsigned int i = 0; i < 4; i++)
+		make_file(folder, files[i]);
+	list = softhca_get_device_list(NULL);
+	assert_non_null(list);
+	assert_string_equal(softhca_get_device_name(list[0]), "alpha");
+	assert_string_equal(softhca_get_device_name(list[1]), "beta");
+	assert_null(list[2]);
+	softhca_free_device_list(list);
+	for (unsigned int i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(rmdir(folder), 0);
+	/* a folder that does not exist has no devices */
+	list = softhca_get_device_list(&n);
+	assert_non_null(list);
+	assert_int_equal(n, 0);
+	softhca_free_device_list(list);
+	softhca_free_device_list(NULL);
+	unsetenv("SOFTHCA_DIRECTORY");
+}
+
+static void
+test_names(void **state)
+{
+	static const uint32_t opcodes[] = {
+		SOFTHCA_WC_SEND,      SOFTHCA_WC_RDMA_WRITE, SOFTHCA_WC_RDMA_READ,
+		SOFTHCA_WC_COMP_SWAP, SOFTHCA_WC_FETCH_ADD,  SOFTHCA_WC_BIND_MW,
+		SOFTHCA_WC_LOCAL_INV, SOFTHCA_WC_RECV,	     SOFTHCA_WC_RECV_RDMA_WITH_IMM,
+	};
+
+	assert_string_equal(softhca_wc_opcode_str(SOFTHCA_WC_RDMA_READ), "rdma read");
+	for (size_t i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+		assert_string_not_equal(softhca_wc_opcode_str(opcodes[i]), "unknown");
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(softhca_wc_opcode_str(opcodes[i]),
+						softhca_wc_opcode_str(opcodes[k]));
+	}
+	assert_string_equal(softhca_wc_opcode_str(SOFTHCA_WC_RECV - 1), "unknown");
+	assert_string_equal(softhca_wc_opcode_str(1u << 20), "unknown");
+	assert_string_equal(softhca_wc_opcode_str(UINT32_MAX), "unknown");
+}
+
+/* A link whose rules change while it runs still brings every datagram. */
+static void
+test_stall(void **state)
+{
+	const struct softhca_port_stall one = {.tx_burst_max = 1};
+
+	assert_int_equal(softhca_embed_set_stall(embed, &one), 0);
+	reply(0);
+	assert_int_equal(softhca_embed_set_stall(embed, NULL), 0);
+	reply(1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reply), cmocka_unit_test(test_reply_refused),
+		cmocka_unit_test(test_srq),   cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_names), cmocka_unit_test(test_stall),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
