@@ -25,16 +25,16 @@
 #include <softhca/embed.h>
 #include <softhca/softhca.h>
 
-/* X(name, enum name, opcode of the request, opcode of its completion) */
+/* X(name, enum name, opcode) */
 #define PERF_OP_LIST(X) \
-	X("write", WRITE, SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WC_RDMA_WRITE) \
-	X("read", READ, SOFTHCA_WR_RDMA_READ, SOFTHCA_WC_RDMA_READ) \
-	X("send", SEND, SOFTHCA_WR_SEND, SOFTHCA_WC_SEND) \
-	X("atomic-fa", FETCH_ADD, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, SOFTHCA_WC_FETCH_ADD) \
-	X("atomic-cas", CMP_SWAP, SOFTHCA_WR_ATOMIC_CMP_AND_SWP, SOFTHCA_WC_COMP_SWAP)
+	X("write", WRITE, SOFTHCA_WR_RDMA_WRITE) \
+	X("read", READ, SOFTHCA_WR_RDMA_READ) \
+	X("send", SEND, SOFTHCA_WR_SEND) \
+	X("atomic-fa", FETCH_ADD, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD) \
+	X("atomic-cas", CMP_SWAP, SOFTHCA_WR_ATOMIC_CMP_AND_SWP)
 
 enum perf_op {
-#define X(name, id, wr, wc) PERF_OP_##id,
+#define X(name, id, wr) PERF_OP_##id,
 	PERF_OP_LIST(X)
 #undef X
 	PERF_OP_COUNT
@@ -237,6 +237,8 @@ perf_is_remote(const struct perf_options *opt)
 }
 extern const char *const perf_op_names[PERF_OP_COUNT];
 extern const char *const perf_service_names[PERF_SERVICE_COUNT];
+extern const uint32_t perf_op_codes[PERF_OP_COUNT];	      /* enum softhca_wr_opcode */
+extern const uint32_t perf_service_types[PERF_SERVICE_COUNT]; /* enum softhca_qp_type */
 extern const char *const perf_layout_names[3];
 extern const char *const perf_executor_names[2];
 const char *perf_test_name(enum perf_test test);

@@ -21,12 +21,22 @@
 #define SHARED_ACK_TIMEOUT 17 /* 0.54 s: more workers than CPUs wait for each other */
 
 const char *const perf_op_names[PERF_OP_COUNT] = {
-#define X(name, id, wr, wc) [PERF_OP_##id] = name,
+#define X(name, id, wr) [PERF_OP_##id] = name,
+	PERF_OP_LIST(X)
+#undef X
+};
+const uint32_t perf_op_codes[PERF_OP_COUNT] = {
+#define X(name, id, wr) [PERF_OP_##id] = wr,
 	PERF_OP_LIST(X)
 #undef X
 };
 const char *const perf_service_names[PERF_SERVICE_COUNT] = {
 #define X(name, id, type) [PERF_SERVICE_##id] = name,
+	PERF_SERVICE_LIST(X)
+#undef X
+};
+const uint32_t perf_service_types[PERF_SERVICE_COUNT] = {
+#define X(name, id, type) [PERF_SERVICE_##id] = type,
 	PERF_SERVICE_LIST(X)
 #undef X
 };

@@ -8,12 +8,6 @@
 
 #include "perf.h"
 
-static const uint32_t wr_opcode[PERF_OP_COUNT] = {
-#define X(name, id, wr, wc) [PERF_OP_##id] = wr,
-	PERF_OP_LIST(X)
-#undef X
-};
-
 /* Where the data of a request lies at its own side, and at the other one. */
 static enum perf_area_kind
 local_kind(enum perf_op op)
@@ -47,7 +41,7 @@ fill_request(const struct perf_session *s, uint32_t f, unsigned int side, uint32
 	wr->num_sge = 1;
 	if (s->size <= s->opt->inline_max)
 		wr->send_flags = SOFTHCA_SEND_INLINE;
-	wr->opcode = wr_opcode[op];
+	wr->opcode = perf_op_codes[op];
 	if (s->opt->service == PERF_SERVICE_XRC)
 		wr->qp_type.xrc.remote_srqn = s->srqn[!side];
 	if (s->opt->service == PERF_SERVICE_UD) {

@@ -198,12 +198,6 @@ open_cq(struct perf_session *s, unsigned int side, struct softhca_cq **cq)
 	return *cq != NULL ? 0 : failed("create_cq", softhca_last_error(s->ctx[side]));
 }
 
-static const uint32_t qp_types[PERF_SERVICE_COUNT] = {
-#define X(name, id, type) [PERF_SERVICE_##id] = type,
-	PERF_SERVICE_LIST(X)
-#undef X
-};
-
 /* One SRQ for all flows; half the receives of so many RQs, at most what a queue holds. */
 static int
 open_srq(struct perf_session *s, unsigned int side)
@@ -247,7 +241,7 @@ create_qp(struct perf_session *s, unsigned int side, struct softhca_qp **qp)
 		.send_cq = s->send_cq[side],
 		.recv_cq = s->recv_cq[side],
 		.srq = s->opt->service == PERF_SERVICE_XRC ? NULL : s->srq[side],
-		.qp_type = qp_types[s->opt->service],
+		.qp_type = perf_service_types[s->opt->service],
 		.flags = SOFTHCA_SINGLE_THREADED,
 		.cap =
 			{

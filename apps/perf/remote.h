@@ -126,11 +126,12 @@ void remote_session_close(struct remote *r);
  * link.
  */
 void remote_wait_link(struct remote *r);
-/* The numbers of flow i for the other end, and what it says of its own. */
-void remote_flow_say(const struct remote *r, uint32_t i, struct perf_exchange *x);
+/* Chooses the PSN of flow i and fills in its numbers for the other end. */
+int remote_flow_say(struct remote *r, uint32_t i, struct perf_exchange *x);
+/* What the other end says of its own. */
 void remote_flow_hear(struct remote *r, uint32_t i, const struct perf_exchange *x);
-/* Posts the receives this end needs from the first moment on. */
-int remote_receives_start(struct remote *r);
+/* Connects all flows and posts the receives this end needs from the first moment on. */
+int remote_row_connect(struct remote *r);
 
 /*
  * How far both ends are with a pass or a round: each says "done" when its requests are, and

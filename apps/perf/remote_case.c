@@ -32,17 +32,6 @@
 	X(count, "iters", iters, 0, 1ull << 48) \
 	X(seed, "seed", seed, 0, UINT64_MAX)
 
-static const uint32_t services[PERF_SERVICE_COUNT] = {
-#define X(name, id, type) [PERF_SERVICE_##id] = type,
-	PERF_SERVICE_LIST(X)
-#undef X
-};
-static const uint32_t ops[PERF_OP_COUNT] = {
-#define X(name, id, wr, wc) [PERF_OP_##id] = wr,
-	PERF_OP_LIST(X)
-#undef X
-};
-
 void
 remote_case_fill(const struct perf_session *s, enum remote_pass pass, struct perf_exchange *x)
 {
@@ -50,8 +39,8 @@ remote_case_fill(const struct perf_session *s, enum remote_pass pass, struct per
 
 	*x = (struct perf_exchange){
 		.version = PERF_EXCHANGE_VERSION,
-		.service = services[opt->service],
-		.op = ops[opt->op],
+		.service = perf_service_types[opt->service],
+		.op = perf_op_codes[opt->op],
 		.test = opt->test,
 		.pass = pass,
 		.duration_us = (uint64_t)(opt->duration * 1e6),
@@ -76,8 +65,8 @@ find(const uint32_t *table, unsigned int n, uint64_t value)
 static int
 take_kind(const struct perf_exchange *x, struct perf_options *opt, char why[256])
 {
-	int service = find(services, PERF_SERVICE_COUNT, x->service);
-	int op = find(ops, PERF_OP_COUNT, x->op);
+	int service = find(perf_service_types, PERF_SERVICE_COUNT, x->service);
+	int op = find(perf_op_codes, PERF_OP_COUNT, x->op);
 
 	if (x->version != PERF_EXCHANGE_VERSION) {
 		snprintf(why, 256,

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "perf_version.h"
 #include "remote.h"
@@ -137,16 +136,13 @@ static int
 open_flow(struct remote *r, uint32_t i)
 {
 	struct perf_exchange x, ready;
-	uint32_t random;
 	int err;
 
-	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return -EIO;
-	r->s.flows[i].psn[0] = random & 0xffffff;
 	remote_case_fill(&r->s, r->pass, &x);
 	x.sgid = r->s.sgid_index[1];
-	remote_flow_say(r, i, &x);
-	err = remote_send(&r->line, "case", &x);
+	err = remote_flow_say(r, i, &x);
+	if (err == 0)
+		err = remote_send(&r->line, "case", &x);
 	if (err == 0)
 		err = remote_expect(&r->line, "ready", &ready);
 	if (err == 0)
@@ -169,9 +165,7 @@ remote_pass_open(struct remote *r, enum remote_pass pass, uint64_t size)
 		err = open_flow(r, i);
 	if (err != 0)
 		return err;
-	err = perf_row_connect(&r->s);
-	if (err == 0)
-		err = remote_receives_start(r);
+	err = remote_row_connect(r);
 	if (err != 0)
 		return remote_fail(&r->line, err, "the client: %s", softhca_last_error(NULL));
 	/* Each round of the checking pass has a "go" of its own. */

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "perf_version.h"
@@ -102,7 +101,6 @@ static int
 add_qp(struct remote *r, const struct perf_exchange *x)
 {
 	struct perf_exchange ready = {.version = PERF_EXCHANGE_VERSION};
-	uint32_t random;
 	int err = 0;
 
 	if (!r->open)
@@ -111,16 +109,10 @@ add_qp(struct remote *r, const struct perf_exchange *x)
 		return err;
 	if (r->cases == r->s.num_flows)
 		return remote_fail(&r->line, -EPROTO, "more QPs than were announced");
-	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return -EIO;
-	r->s.flows[r->cases].psn[0] = random & 0xffffff;
 	remote_flow_hear(r, r->cases, x);
-	remote_flow_say(r, r->cases, &ready);
-	if (++r->cases == r->s.num_flows) {
-		err = perf_row_connect(&r->s);
-		if (err == 0)
-			err = remote_receives_start(r);
-	}
+	err = remote_flow_say(r, r->cases, &ready);
+	if (err == 0 && ++r->cases == r->s.num_flows)
+		err = remote_row_connect(r);
 	if (err != 0)
 		return remote_fail(&r->line, err, "the server: %s", softhca_last_error(NULL));
 	return remote_send(&r->line, "ready", &ready);

@@ -121,12 +121,16 @@ remote_session_close(struct remote *r)
 	r->s.ctx[0] = NULL;
 }
 
-void
-remote_flow_say(const struct remote *r, uint32_t i, struct perf_exchange *x)
+int
+remote_flow_say(struct remote *r, uint32_t i, struct perf_exchange *x)
 {
 	const struct perf_session *s = &r->s;
 	const struct perf_area *a = &s->area[0][perf_remote_kind(r->opt.op)];
+	uint32_t random;
 
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -EIO;
+	s->flows[i].psn[0] = random & 0xffffff;
 	x->qpn = s->flows[i].qpn[0];
 	x->executes = s->flows[i].executes[0];
 	x->psn = s->flows[i].psn[0];
@@ -135,6 +139,7 @@ remote_flow_say(const struct remote *r, uint32_t i, struct perf_exchange *x)
 	x->rkey = a->rkey;
 	x->srqn = s->srqn[0];
 	memcpy(x->gid, s->gid[0].raw, sizeof(x->gid));
+	return 0;
 }
 
 /* Numbers of the wire have 24 or 32 bits, whatever was said. */
@@ -174,14 +179,14 @@ start_flow(struct remote *r, uint32_t i, uint32_t posted)
 
 /* The checking pass posts what it needs round by round, the latency test one by one. */
 int
-remote_receives_start(struct remote *r)
+remote_row_connect(struct remote *r)
 {
 	bool shared = r->s.srq[0] != NULL;
 	uint32_t wanted = shared ? r->opt.depth : perf_recv_depth(&r->s);
-	int err = 0;
+	int err = perf_row_connect(&r->s);
 
-	if (r->pass == REMOTE_PASS_VERIFY || !takes_messages(r))
-		return 0;
+	if (err != 0 || r->pass == REMOTE_PASS_VERIFY || !takes_messages(r))
+		return err;
 	if (r->opt.test == PERF_TEST_LAT)
 		wanted = 1;
 	for (uint32_t i = 0; i < r->s.num_flows && err == 0; i++)
