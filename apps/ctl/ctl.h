@@ -56,6 +56,8 @@ int ctl_options(struct ctl *c, int argc, char **argv, const struct option *own,
 		int (*take)(void *arg, int code, const char *value), void *arg);
 /* A number within [min, max] with nothing behind it. */
 int ctl_number(const char *option, const char *text, double min, double max, double *out);
+/* The value of --dir: in, out or both. */
+int ctl_direction(const char *text);
 
 /* Seconds of the monotonic clock; sleeping, which a signal ends early. */
 double ctl_now(void);
@@ -99,8 +101,8 @@ void ctl_name_hanging(const struct ctl_others *others);
 void ctl_none(const struct ctl *c, const char *what, const struct ctl_others *others);
 /* The only process the command line can mean; says why there is none. */
 int ctl_one(const struct ctl *c, struct ctl_process *out);
-/* The only HCA it can mean: name of at most `size` bytes. */
-int ctl_one_hca(const struct ctl *c, struct ctl_process *p, char *name, size_t size);
+/* The same with the only HCA it can mean: name of at most `size` bytes. */
+int ctl_one_hca(const struct ctl *c, struct ctl_process *out, char *name, size_t size);
 
 /* The answer, or NULL when it was refused or the process is gone. */
 json_t *ctl_ask(struct ctl_process *p, const char *command, const char *parameters);
@@ -140,6 +142,9 @@ void ctl_json_line(FILE *out, const json_t *value);
  * be NULL, time is UTC with milliseconds. Takes the reference to value.
  */
 json_t *ctl_frame(const char *process, const char *hca, const char *name, json_t *value);
+/* An answer about an HCA in such a frame, or its members as text. Takes the reference. */
+void ctl_show(const struct ctl *c, const char *process, const char *hca, const char *name,
+	      json_t *answer);
 
 /* ---- commands that print one answer (ctl_lists.c) ---- */
 

@@ -40,11 +40,8 @@ take(void *arg, int code, const char *value)
 	if (code == OPT_SECONDS)
 		return ctl_number("seconds", value, 0.01, 1e9, &o->seconds);
 	if (code == OPT_DIR) {
-		if (strcmp(value, "in") != 0 && strcmp(value, "out") != 0 &&
-		    strcmp(value, "both") != 0) {
-			ctl_error("--dir: expected in, out or both, found \"%s\"", value);
+		if (ctl_direction(value) != 0)
 			return -1;
-		}
 		snprintf(word, sizeof(word), "dir=%s", value);
 	} else if (code == OPT_QP) {
 		if (ctl_number("qp", value, 1, 0xffffff, &number) != 0)

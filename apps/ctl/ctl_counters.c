@@ -150,20 +150,13 @@ watch(const struct ctl *c, const struct counters *o, struct ctl_process *p, cons
 static int
 once(const struct ctl *c, const struct counters *o, struct ctl_process *p, const char *hca)
 {
-	json_t *all = gather(p, hca), *shown;
+	json_t *all = gather(p, hca);
 
 	if (all == NULL) {
 		ctl_error("%s does not answer", p->prefix);
 		return CTL_EXIT_FAILED;
 	}
-	shown = filtered(all, o->nonzero);
-	if (c->json) {
-		shown = ctl_frame(p->prefix, hca, "counters", shown);
-		ctl_json(stdout, shown);
-	} else {
-		ctl_members(stdout, shown);
-	}
-	json_decref(shown);
+	ctl_show(c, p->prefix, hca, "counters", filtered(all, o->nonzero));
 	json_decref(all);
 	return 0;
 }
@@ -185,11 +178,9 @@ ctl_run_counters(struct ctl *c, int argc, char **argv)
 
 	if (rc != 0)
 		return rc;
-	if (ctl_one(c, &p) != 0)
+	if (ctl_one_hca(c, &p, hca, sizeof(hca)) != 0)
 		return CTL_EXIT_FAILED;
-	rc = ctl_one_hca(c, &p, hca, sizeof(hca)) != 0 ? CTL_EXIT_FAILED
-	     : o.watch				       ? watch(c, &o, &p, hca)
-						       : once(c, &o, &p, hca);
+	rc = o.watch ? watch(c, &o, &p, hca) : once(c, &o, &p, hca);
 	ctl_close(&p, 1);
 	return rc;
 }

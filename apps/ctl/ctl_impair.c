@@ -96,12 +96,8 @@ take_psn(struct impair *o, const char *value)
 static int
 take_dir(struct impair *o, const char *value)
 {
-	if (strcmp(value, "in") != 0 && strcmp(value, "out") != 0 && strcmp(value, "both") != 0) {
-		ctl_error("--dir: expected in, out or both, found \"%s\"", value);
-		return -1;
-	}
 	snprintf(o->dir, sizeof(o->dir), "dir=%s,", value);
-	return 0;
+	return ctl_direction(value);
 }
 
 static int
@@ -169,13 +165,7 @@ show(const struct ctl *c, struct ctl_process *p)
 
 	if (answer == NULL)
 		return -1;
-	if (c->json) {
-		answer = ctl_frame(p->prefix, p->prefix, "impair", answer);
-		ctl_json(stdout, answer);
-	} else {
-		ctl_members(stdout, answer);
-	}
-	json_decref(answer);
+	ctl_show(c, p->prefix, p->prefix, "impair", answer);
 	return 0;
 }
 

@@ -167,3 +167,16 @@ ctl_frame(const char *process, const char *hca, const char *name, json_t *value)
 	return json_pack("{s:s?, s:s?, s:s, s:o}", "process", process, "hca", hca, "time", now,
 			 name, value);
 }
+
+void
+ctl_show(const struct ctl *c, const char *process, const char *hca, const char *name,
+	 json_t *answer)
+{
+	if (c->json) {
+		answer = ctl_frame(process, hca, name, answer);
+		ctl_json(stdout, answer);
+	} else {
+		ctl_members(stdout, answer);
+	}
+	json_decref(answer);
+}

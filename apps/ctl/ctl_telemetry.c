@@ -355,8 +355,8 @@ ctl_one(const struct ctl *c, struct ctl_process *out)
 	return which >= 0 ? 0 : -1;
 }
 
-int
-ctl_one_hca(const struct ctl *c, struct ctl_process *p, char *name, size_t size)
+static int
+choose_hca(const struct ctl *c, struct ctl_process *p, char *name, size_t size)
 {
 	json_t *list = ctl_ask(p, "/softhca/hca/list", NULL), *each;
 	char names[512] = "";
@@ -384,6 +384,17 @@ ctl_one_hca(const struct ctl *c, struct ctl_process *p, char *name, size_t size)
 		ctl_error("%s has no HCA", p->prefix);
 	json_decref(list);
 	return matches == 1 ? 0 : -1;
+}
+
+int
+ctl_one_hca(const struct ctl *c, struct ctl_process *out, char *name, size_t size)
+{
+	if (ctl_one(c, out) != 0)
+		return -1;
+	if (choose_hca(c, out, name, size) == 0)
+		return 0;
+	ctl_close(out, 1);
+	return -1;
 }
 
 /* ---- asking ---- */

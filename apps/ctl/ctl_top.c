@@ -391,18 +391,15 @@ ctl_run_top(struct ctl *c, int argc, char **argv)
 
 	if (rc != 0)
 		return rc;
-	if (ctl_one(c, &p) != 0)
+	if (ctl_one_hca(c, &p, hca, sizeof(hca)) != 0)
 		return CTL_EXIT_FAILED;
-	rc = CTL_EXIT_FAILED;
-	if (ctl_one_hca(c, &p, hca, sizeof(hca)) == 0) {
-		ctl_catch_signals();
-		o.keys = !o.once && !c->json && read_keys(&terminal);
-		measure(&p, hca, "1");
-		rc = loop(c, &o, &p, hca);
-		measure(&p, hca, "0");
-		if (o.keys)
-			tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
-	}
+	ctl_catch_signals();
+	o.keys = !o.once && !c->json && read_keys(&terminal);
+	measure(&p, hca, "1");
+	rc = loop(c, &o, &p, hca);
+	measure(&p, hca, "0");
+	if (o.keys)
+		tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
 	ctl_close(&p, 1);
 	return rc;
 }

@@ -181,16 +181,15 @@ read_config(struct doctor *d)
 		d->memory_mb = strtod(text, NULL);
 	doctor_key(d, "memory", "slow_memory", d->slow_memory, sizeof(d->slow_memory));
 	if (!d->configured)
-		doctor_report(d, DOCTOR_WARN, "configuration", "softhca-ctl doctor --config FILE",
-			      "%s cannot be read: %s; what depends on it is not judged", d->config,
-			      strerror(why));
+		doctor_warn(d, "configuration", "softhca-ctl doctor --config FILE",
+			    "%s cannot be read: %s; what depends on it is not judged", d->config,
+			    strerror(why));
 	else if (d->device[0] == '\0')
-		doctor_report(d, DOCTOR_FAIL, "configuration",
-			      "set device in section [port], then: softhcad -c FILE --check",
-			      "%s names no port", d->config);
+		doctor_fail(d, "configuration",
+			    "set device in section [port], then: softhcad -c FILE --check",
+			    "%s names no port", d->config);
 	else
-		doctor_report(d, DOCTOR_OK, "configuration", NULL, "%s: port %s", d->config,
-			      d->device);
+		doctor_ok(d, "configuration", "%s: port %s", d->config, d->device);
 }
 
 static int

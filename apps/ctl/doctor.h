@@ -41,6 +41,9 @@ struct doctor {
 /* check: a short name. fix: a command, or NULL. */
 void doctor_report(struct doctor *d, enum doctor_level level, const char *check, const char *fix,
 		   const char *format, ...) __attribute__((format(printf, 5, 6)));
+#define doctor_ok(d, check, ...) doctor_report(d, DOCTOR_OK, check, NULL, __VA_ARGS__)
+#define doctor_warn(d, check, ...) doctor_report(d, DOCTOR_WARN, check, __VA_ARGS__)
+#define doctor_fail(d, check, ...) doctor_report(d, DOCTOR_FAIL, check, __VA_ARGS__)
 
 /* Path below the root; a static buffer of this call. */
 const char *doctor_path(const struct doctor *d, const char *format, ...)

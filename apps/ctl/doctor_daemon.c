@@ -24,23 +24,21 @@ judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
 	d->workers += (unsigned int)json_integer_value(json_object_get(s, "workers"));
 	d->clients += (unsigned int)json_integer_value(json_object_get(s, "clients"));
 	if (health == NULL || state == NULL)
-		doctor_report(d, DOCTOR_WARN, "daemon", "systemctl restart softhcad",
-			      "%s does not say how it is: another version?", hca);
+		doctor_warn(d, "daemon", "systemctl restart softhcad",
+			    "%s does not say how it is: another version?", hca);
 	else if (strcmp(health, "dead") == 0)
-		doctor_report(d, DOCTOR_FAIL, "daemon", "systemctl restart softhcad", "%s is dead",
-			      hca);
+		doctor_fail(d, "daemon", "systemctl restart softhcad", "%s is dead", hca);
 	else if (strcmp(state, "ACTIVE") != 0)
-		doctor_report(d, DOCTOR_FAIL, "daemon", NULL,
-			      "%s is well, but its link is down: look at the other end", hca);
+		doctor_fail(d, "daemon", NULL,
+			    "%s is well, but its link is down: look at the other end", hca);
 	else if (strcmp(health, "well") != 0)
-		doctor_report(d, DOCTOR_WARN, "daemon", "softhca-ctl counters --nonzero --prefix P",
-			      "%s: %s", hca, health);
+		doctor_warn(d, "daemon", "softhca-ctl counters --nonzero --prefix P", "%s: %s", hca,
+			    health);
 	else
-		doctor_report(d, DOCTOR_OK, "daemon", NULL, "%s is well and its link is up", hca);
+		doctor_ok(d, "daemon", "%s is well and its link is up", hca);
 	if (cpu != NULL && strcmp(cpu, "enough") != 0)
-		doctor_report(d, DOCTOR_WARN, "cores",
-			      "lcores in section [hca], or programs that wait for events", "%s: %s",
-			      hca, cpu);
+		doctor_warn(d, "cores", "lcores in section [hca], or programs that wait for events",
+			    "%s: %s", hca, cpu);
 	json_decref(s);
 }
 
@@ -83,17 +81,16 @@ judge_gids(struct doctor *d, struct ctl_process *p, const char *hca)
 		first = (size_t)json_integer_value(json_object_get(g, "index"));
 	}
 	if (json_array_size(list) == 0)
-		doctor_report(d, DOCTOR_FAIL, "gids", "address = IP/PREFIX in section [addresses]",
-			      "%s has no address", hca);
+		doctor_fail(d, "gids", "address = IP/PREFIX in section [addresses]",
+			    "%s has no address", hca);
 	else if (good == NULL)
-		doctor_report(d, DOCTOR_WARN, "gids", "address = IP/PREFIX in section [addresses]",
-			      "%s has link-local addresses only: no router passes them", hca);
+		doctor_warn(d, "gids", "address = IP/PREFIX in section [addresses]",
+			    "%s has link-local addresses only: no router passes them", hca);
 	else if (first != 0)
-		doctor_report(d, DOCTOR_OK, "gids", NULL,
-			      "%s: use GID index %zu (%s), index 0 is link-local", hca, first,
-			      good);
+		doctor_ok(d, "gids", "%s: use GID index %zu (%s), index 0 is link-local", hca,
+			  first, good);
 	else
-		doctor_report(d, DOCTOR_OK, "gids", NULL, "%s: GID index 0 is %s", hca, good);
+		doctor_ok(d, "gids", "%s: GID index 0 is %s", hca, good);
 	json_decref(list);
 }
 
@@ -135,8 +132,7 @@ judge_hanging(struct doctor *d)
 
 		snprintf(fix, sizeof(fix), "kill -CONT %d # if it was stopped, or restart it",
 			 p->pid);
-		doctor_report(d, DOCTOR_FAIL, "daemon", p->pid != 0 ? fix : NULL, "%s",
-			      ctl_hangs(p));
+		doctor_fail(d, "daemon", p->pid != 0 ? fix : NULL, "%s", ctl_hangs(p));
 	}
 }
 
@@ -147,8 +143,8 @@ doctor_daemon(struct doctor *d)
 
 	judge_hanging(d);
 	if (n == 0 && d->others.hung == 0 && d->root[0] == '\0')
-		doctor_report(d, DOCTOR_WARN, "daemon", "systemctl start softhcad",
-			      "no HCA answers; is one running, and as another user?");
+		doctor_warn(d, "daemon", "systemctl start softhcad",
+			    "no HCA answers; is one running, and as another user?");
 }
 
 /* ---- control sockets ---- */
@@ -169,16 +165,16 @@ judge_socket(struct doctor *d, const char *path)
 	rc = connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 ? 0 : errno;
 	close(fd);
 	if (rc == 0) {
-		doctor_report(d, DOCTOR_OK, "socket", NULL, "%s can be used", path);
+		doctor_ok(d, "socket", "%s can be used", path);
 	} else if (rc == ECONNREFUSED) {
 		snprintf(fix, sizeof(fix), "rm %s", path);
-		doctor_report(d, DOCTOR_WARN, "socket", fix, "nobody listens on %s any more", path);
+		doctor_warn(d, "socket", fix, "nobody listens on %s any more", path);
 	} else if (rc == EACCES) {
-		doctor_report(d, DOCTOR_FAIL, "socket",
-			      "usermod -aG GROUP USER # the group of the socket, then log in again",
-			      "%s is not yours to use", path);
+		doctor_fail(d, "socket",
+			    "usermod -aG GROUP USER # the group of the socket, then log in again",
+			    "%s is not yours to use", path);
 	} else {
-		doctor_report(d, DOCTOR_FAIL, "socket", NULL, "%s: %s", path, strerror(rc));
+		doctor_fail(d, "socket", NULL, "%s: %s", path, strerror(rc));
 	}
 }
 
@@ -208,8 +204,8 @@ doctor_sockets(struct doctor *d)
 
 	control_sockets(d);
 	if (stale != 0)
-		doctor_report(d, DOCTOR_WARN, "telemetry", "ls /var/run/dpdk/*/dpdk_telemetry.v2*",
-			      "%u telemetry sockets of processes that ended are left", stale);
+		doctor_warn(d, "telemetry", "ls /var/run/dpdk/*/dpdk_telemetry.v2*",
+			    "%u telemetry sockets of processes that ended are left", stale);
 }
 
 /* ---- configured addresses ---- */
@@ -222,12 +218,12 @@ configured_addresses(struct doctor *d)
 	if (!d->configured || d->running)
 		return;
 	if (doctor_key(d, "kernel", "adopt", text, sizeof(text)) && strcmp(text, "yes") == 0)
-		doctor_report(d, DOCTOR_OK, "gids", NULL, "those of the kernel interface");
+		doctor_ok(d, "gids", "those of the kernel interface");
 	else if (!doctor_key(d, "addresses", "address", text, sizeof(text)))
-		doctor_report(d, DOCTOR_FAIL, "gids", "address = IP/PREFIX in section [addresses]",
-			      "no address is configured: only link-local ones remain");
+		doctor_fail(d, "gids", "address = IP/PREFIX in section [addresses]",
+			    "no address is configured: only link-local ones remain");
 	else
-		doctor_report(d, DOCTOR_OK, "gids", NULL, "%s", text);
+		doctor_ok(d, "gids", "%s", text);
 }
 
 void

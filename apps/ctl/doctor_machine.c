@@ -30,14 +30,14 @@ hugepages_mount(struct doctor *d)
 			sscanf(line, "%*s %255s", place);
 	free(text);
 	if (place[0] == '\0')
-		doctor_report(d, DOCTOR_OK, "hugetlbfs", NULL, "not mounted, and not needed");
+		doctor_ok(d, "hugetlbfs", "not mounted, and not needed");
 	else if (access(doctor_path(d, "%s", place), R_OK | W_OK) != 0)
-		doctor_report(
-			d, DOCTOR_WARN, "hugetlbfs", NULL,
+		doctor_warn(
+			d, "hugetlbfs", NULL,
 			"%s is not yours to use; softhcad needs no mount, other DPDK programs do",
 			place);
 	else
-		doctor_report(d, DOCTOR_OK, "hugetlbfs", NULL, "mounted on %s", place);
+		doctor_ok(d, "hugetlbfs", "mounted on %s", place);
 }
 
 void
@@ -52,20 +52,18 @@ doctor_hugepages(struct doctor *d)
 	snprintf(fix, sizeof(fix), "echo %ld > " HUGEPAGES "nr_hugepages",
 		 need + (total > 0 ? total - available : 0));
 	if (strcmp(d->hugepages, "never") == 0)
-		doctor_report(d, DOCTOR_OK, "hugepages", NULL,
-			      "not used: [memory] hugepages = never");
+		doctor_ok(d, "hugepages", "not used: [memory] hugepages = never");
 	else if (total < 0)
 		doctor_report(d, short_of, "hugepages", NULL, "this kernel has none of 2 MiB");
 	else if (d->running)
-		doctor_report(d, DOCTOR_OK, "hugepages", NULL,
-			      "%ld of 2 MiB, %ld free beside what runs", total, available);
+		doctor_ok(d, "hugepages", "%ld of 2 MiB, %ld free beside what runs", total,
+			  available);
 	else if (available < need)
 		doctor_report(d, short_of, "hugepages", fix,
 			      "%ld of 2 MiB are free, %ld are needed%s", available, need,
 			      short_of == DOCTOR_WARN ? ": ordinary memory is slower" : "");
 	else
-		doctor_report(d, DOCTOR_OK, "hugepages", NULL,
-			      "%ld of 2 MiB are free, %ld are needed", available, need);
+		doctor_ok(d, "hugepages", "%ld of 2 MiB are free, %ld are needed", available, need);
 	hugepages_mount(d);
 }
 
@@ -89,21 +87,19 @@ doctor_cpu(struct doctor *d)
 	char text[CPUINFO_MAX];
 
 	if (doctor_read(doctor_path(d, "/proc/cpuinfo"), text, sizeof(text)) != 0) {
-		doctor_report(d, DOCTOR_WARN, "cpu", NULL, "/proc/cpuinfo cannot be read");
+		doctor_warn(d, "cpu", NULL, "/proc/cpuinfo cannot be read");
 		return;
 	}
 	if (!has_flag(text, "sse4_2") || !has_flag(text, "pclmulqdq"))
-		doctor_report(d, DOCTOR_FAIL, "cpu",
-			      "give the virtual machine the CPU of its host (-cpu host)",
-			      "no SSE4.2 or no carry-less multiplication: DPDK does not start");
+		doctor_fail(d, "cpu", "give the virtual machine the CPU of its host (-cpu host)",
+			    "no SSE4.2 or no carry-less multiplication: DPDK does not start");
 	else if (!has_flag(text, "avx2"))
-		doctor_report(d, DOCTOR_WARN, "cpu",
-			      "give the virtual machine the CPU of its host (-cpu host)",
-			      "no AVX2: copies and CRCs are slower");
+		doctor_warn(d, "cpu", "give the virtual machine the CPU of its host (-cpu host)",
+			    "no AVX2: copies and CRCs are slower");
 	else
-		doctor_report(d, DOCTOR_OK, "cpu", NULL, "SSE4.2, AVX2%s%s",
-			      has_flag(text, "avx512f") ? ", AVX-512" : "",
-			      has_flag(text, "vpclmulqdq") ? ", VPCLMULQDQ" : "");
+		doctor_ok(d, "cpu", "SSE4.2, AVX2%s%s",
+			  has_flag(text, "avx512f") ? ", AVX-512" : "",
+			  has_flag(text, "vpclmulqdq") ? ", VPCLMULQDQ" : "");
 }
 
 /* CPUs in a list like 0-3,8 */
@@ -139,10 +135,10 @@ governor(struct doctor *d)
 			text, sizeof(text)) != 0)
 		return; /* the hypervisor's business */
 	if (strcmp(text, "performance") == 0)
-		doctor_report(d, DOCTOR_OK, "frequency", NULL, "governor performance");
+		doctor_ok(d, "frequency", "governor performance");
 	else
-		doctor_report(d, DOCTOR_WARN, "frequency", "cpupower frequency-set -g performance",
-			      "governor %s: latencies vary", text);
+		doctor_warn(d, "frequency", "cpupower frequency-set -g performance",
+			    "governor %s: latencies vary", text);
 }
 
 void
@@ -156,28 +152,25 @@ doctor_cores(struct doctor *d)
 	doctor_read(doctor_path(d, "/sys/devices/system/cpu/isolated"), isolated, sizeof(isolated));
 	n = count_cpus(online);
 	if (spin && need >= n)
-		doctor_report(
-			d, DOCTOR_FAIL, "cores", "idle = auto in section [hca], or layout = rtc",
-			"%u workers of layout %s spin on %u CPUs: nothing is left for programs",
-			need, d->layout, n);
+		doctor_fail(d, "cores", "idle = auto in section [hca], or layout = rtc",
+			    "%u workers of layout %s spin on %u CPUs: nothing is left for programs",
+			    need, d->layout, n);
 	else if (need > n)
-		doctor_report(d, DOCTOR_WARN, "cores", "layout = rtc in section [hca]",
-			      "layout %s has %u workers for %u CPUs", d->layout, need, n);
+		doctor_warn(d, "cores", "layout = rtc in section [hca]",
+			    "layout %s has %u workers for %u CPUs", d->layout, need, n);
 	else if (d->workers + d->clients > n)
-		doctor_report(
-			d, DOCTOR_WARN, "cores",
-			"let programs wait for events (--events), or use fewer daemons",
-			"%u CPUs for %u workers and %u programs that may poll: they take turns", n,
-			d->workers, d->clients);
+		doctor_warn(d, "cores",
+			    "let programs wait for events (--events), or use fewer daemons",
+			    "%u CPUs for %u workers and %u programs that may poll: they take turns",
+			    n, d->workers, d->clients);
 	else
-		doctor_report(d, DOCTOR_OK, "cores", NULL, "%u CPUs for %u worker%s", n, need,
-			      need == 1 ? "" : "s");
+		doctor_ok(d, "cores", "%u CPUs for %u worker%s", n, need, need == 1 ? "" : "s");
 	if (count_cpus(isolated) != 0)
-		doctor_report(d, DOCTOR_OK, "isolation", NULL, "isolated CPUs: %s", isolated);
+		doctor_ok(d, "isolation", "isolated CPUs: %s", isolated);
 	else if (spin)
-		doctor_report(d, DOCTOR_WARN, "isolation",
-			      "boot with isolcpus=LIST and name them as lcores in section [hca]",
-			      "workers spin, and no CPU is isolated: latencies have outliers");
+		doctor_warn(d, "isolation",
+			    "boot with isolcpus=LIST and name them as lcores in section [hca]",
+			    "workers spin, and no CPU is isolated: latencies have outliers");
 	governor(d);
 }
 
@@ -201,12 +194,12 @@ void
 doctor_slow_memory(struct doctor *d)
 {
 	if (strcmp(d->slow_memory, "yes") == 0)
-		doctor_report(d, DOCTOR_WARN, "slow memory", "slow_memory = no in section [memory]",
-			      "allowed: programs whose memory answers slowly may take a tenth of a "
-			      "worker's time from all others");
+		doctor_warn(d, "slow memory", "slow_memory = no in section [memory]",
+			    "allowed: programs whose memory answers slowly may take a tenth of a "
+			    "worker's time from all others");
 	else if (d->configured)
-		doctor_report(d, DOCTOR_OK, "slow memory", NULL,
-			      "refused: stacks and mappings of files cannot be registered");
+		doctor_ok(d, "slow memory",
+			  "refused: stacks and mappings of files cannot be registered");
 }
 
 void
@@ -221,18 +214,18 @@ doctor_limits(struct doctor *d)
 	files = limit(text, "Max open files");
 	/* Only VFIO pins memory, and then all of it. */
 	if (locked == -1 || locked >= MEMLOCK_MIN || !doctor_is_pci(d->device))
-		doctor_report(d, DOCTOR_OK, "memlock", NULL, "%s",
-			      locked == -1		 ? "unlimited"
-			      : doctor_is_pci(d->device) ? "enough"
-							 : "limited; only PCI devices need more");
+		doctor_ok(d, "memlock", "%s",
+			  locked == -1		     ? "unlimited"
+			  : doctor_is_pci(d->device) ? "enough"
+						     : "limited; only PCI devices need more");
 	else
-		doctor_report(d, DOCTOR_FAIL, "memlock",
-			      "LimitMEMLOCK=infinity in the service, or: ulimit -l unlimited",
-			      "%lld KiB may be locked, VFIO locks %.0f MiB", locked >> 10,
-			      d->memory_mb);
+		doctor_fail(d, "memlock",
+			    "LimitMEMLOCK=infinity in the service, or: ulimit -l unlimited",
+			    "%lld KiB may be locked, VFIO locks %.0f MiB", locked >> 10,
+			    d->memory_mb);
 	if (files != -1 && files < FILES_MIN)
-		doctor_report(d, DOCTOR_WARN, "open files", "ulimit -n 65536",
-			      "%lld: a client needs several", files);
+		doctor_warn(d, "open files", "ulimit -n 65536", "%lld: a client needs several",
+			    files);
 	else
-		doctor_report(d, DOCTOR_OK, "open files", NULL, "enough");
+		doctor_ok(d, "open files", "enough");
 }

@@ -26,8 +26,8 @@ vfio(struct doctor *d)
 	snprintf(address, sizeof(address), "%s%.*s", strcspn(d->device, ":") == 2 ? "0000:" : "",
 		 (int)strcspn(d->device, ", "), d->device);
 	if (access(doctor_path(d, "/sys/bus/pci/devices/%s", address), F_OK) != 0) {
-		doctor_report(d, DOCTOR_FAIL, "port", "dpdk-devbind.py --status-dev net",
-			      "there is no PCI device %s", address);
+		doctor_fail(d, "port", "dpdk-devbind.py --status-dev net",
+			    "there is no PCI device %s", address);
 		return;
 	}
 	n = readlink(doctor_path(d, "/sys/bus/pci/devices/%s/driver", address), driver,
@@ -39,18 +39,18 @@ vfio(struct doctor *d)
 	    strcmp(name, "uio_pci_generic") != 0 && strcmp(name, "igb_uio") != 0) {
 		snprintf(fix, sizeof(fix), "modprobe vfio-pci; dpdk-devbind.py -b vfio-pci %s",
 			 address);
-		doctor_report(d, DOCTOR_FAIL, "port", fix, "%s belongs to %s", address,
-			      n > 0 ? name : "no driver");
+		doctor_fail(d, "port", fix, "%s belongs to %s", address,
+			    n > 0 ? name : "no driver");
 		return;
 	}
-	doctor_report(d, DOCTOR_OK, "port", NULL, "%s is bound to %s", address, name);
+	doctor_ok(d, "port", "%s is bound to %s", address, name);
 	if (strcmp(name, "vfio-pci") != 0)
 		return;
 	if (access(doctor_path(d, "/dev/vfio/vfio"), R_OK | W_OK) != 0)
-		doctor_report(d, DOCTOR_FAIL, "vfio", "modprobe vfio-pci; chmod 666 /dev/vfio/vfio",
-			      "/dev/vfio/vfio is missing or not yours to use");
+		doctor_fail(d, "vfio", "modprobe vfio-pci; chmod 666 /dev/vfio/vfio",
+			    "/dev/vfio/vfio is missing or not yours to use");
 	else
-		doctor_report(d, DOCTOR_OK, "vfio", NULL, "/dev/vfio/vfio is there");
+		doctor_ok(d, "vfio", "/dev/vfio/vfio is there");
 }
 
 static void
@@ -59,19 +59,18 @@ netdev(struct doctor *d, const char *name)
 	char state[32] = "", fix[128];
 
 	if (access(doctor_path(d, "/sys/class/net/%s", name), F_OK) != 0) {
-		doctor_report(d, DOCTOR_FAIL, "port", "ip link", "there is no interface %s", name);
+		doctor_fail(d, "port", "ip link", "there is no interface %s", name);
 		return;
 	}
 	doctor_read(doctor_path(d, "/sys/class/net/%s/operstate", name), state, sizeof(state));
 	snprintf(fix, sizeof(fix), "ip link set %s up", name);
 	if (strcmp(state, "down") == 0 || strcmp(state, "lowerlayerdown") == 0)
-		doctor_report(d, DOCTOR_FAIL, "port", fix, "interface %s is down", name);
+		doctor_fail(d, "port", fix, "interface %s is down", name);
 	else
-		doctor_report(d, DOCTOR_OK, "port", NULL, "interface %s is %s", name, state);
+		doctor_ok(d, "port", "interface %s is %s", name, state);
 	if (geteuid() != 0)
-		doctor_report(d, DOCTOR_WARN, "rights",
-			      "setcap cap_net_raw,cap_net_admin+ep softhcad",
-			      "packets of %s need the capability net_raw", name);
+		doctor_warn(d, "rights", "setcap cap_net_raw,cap_net_admin+ep softhcad",
+			    "packets of %s need the capability net_raw", name);
 }
 
 /* Who connects to the socket of a memif server is the other end of the wire. */
@@ -84,18 +83,18 @@ memif(struct doctor *d)
 	doctor_device_arg(d->device, "socket", path, sizeof(path));
 	doctor_key(d, "port", "socket_mode", mode, sizeof(mode));
 	if (path[0] != '/') {
-		doctor_report(
-			d, DOCTOR_WARN, "memif", NULL,
+		doctor_warn(
+			d, "memif", NULL,
 			"every user of this machine may connect to socket=%s: choose a path, like "
 			"socket=/run/softhca/wire",
 			path);
 		return;
 	}
 	if ((strtoul(mode, NULL, 8) & 06) != 0) {
-		doctor_report(d, DOCTOR_WARN, "memif", NULL,
-			      "socket_mode = %s: every user of this machine may connect to %s: "
-			      "choose 0600 or 0660",
-			      mode, path);
+		doctor_warn(d, "memif", NULL,
+			    "socket_mode = %s: every user of this machine may connect to %s: "
+			    "choose 0600 or 0660",
+			    mode, path);
 		return;
 	}
 	slash = strrchr(path, '/');
@@ -103,12 +102,11 @@ memif(struct doctor *d)
 	if (stat(doctor_path(d, "%s", path), &st) == 0 &&
 	    (st.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
 		snprintf(fix, sizeof(fix), "chmod o-w %s", path);
-		doctor_report(d, DOCTOR_WARN, "memif", fix,
-			      "every user of this machine may replace sockets in %s", path);
+		doctor_warn(d, "memif", fix, "every user of this machine may replace sockets in %s",
+			    path);
 		return;
 	}
-	doctor_report(d, DOCTOR_OK, "memif", NULL,
-		      "the socket is for the daemon's user or group only");
+	doctor_ok(d, "memif", "the socket is for the daemon's user or group only");
 }
 
 static bool
@@ -134,8 +132,7 @@ doctor_device(struct doctor *d)
 		 strchr(name, '/') == NULL)
 		netdev(d, name);
 	else
-		doctor_report(d, DOCTOR_OK, "port", NULL, "%s needs nothing of the machine",
-			      d->device);
+		doctor_ok(d, "port", "%s needs nothing of the machine", d->device);
 	if (is_memif_server(d->device))
 		memif(d);
 }
@@ -159,16 +156,16 @@ judge_mtu(struct doctor *d, const char *name, unsigned int mtu, unsigned int wan
 
 	snprintf(fix, sizeof(fix), "ip link set %s mtu 4200 # here and at the other end", name);
 	if (fits(mtu) == 0 || wanted > fits(mtu))
-		doctor_report(d, DOCTOR_FAIL, "mtu", fix,
-			      "MTU %u of %s holds RoCE packets of %u bytes, %u are configured", mtu,
-			      name, fits(mtu), wanted);
+		doctor_fail(d, "mtu", fix,
+			    "MTU %u of %s holds RoCE packets of %u bytes, %u are configured", mtu,
+			    name, fits(mtu), wanted);
 	else if (fits(mtu) < 4096 && wanted == 0)
-		doctor_report(d, DOCTOR_WARN, "mtu", fix,
-			      "MTU %u of %s gives RoCE packets of %u bytes; 4096 need 4156", mtu,
-			      name, fits(mtu));
+		doctor_warn(d, "mtu", fix,
+			    "MTU %u of %s gives RoCE packets of %u bytes; 4096 need 4156", mtu,
+			    name, fits(mtu));
 	else
-		doctor_report(d, DOCTOR_OK, "mtu", NULL, "MTU %u of %s, RoCE packets of %u bytes",
-			      mtu, name, wanted != 0 ? wanted : fits(mtu));
+		doctor_ok(d, "mtu", "MTU %u of %s, RoCE packets of %u bytes", mtu, name,
+			  wanted != 0 ? wanted : fits(mtu));
 }
 
 void
@@ -196,12 +193,12 @@ node(struct doctor *d, const char *path, const char *module)
 
 	snprintf(fix, sizeof(fix), "modprobe %s", module);
 	if (access(doctor_path(d, "%s", path), F_OK) != 0)
-		doctor_report(d, DOCTOR_FAIL, "kernel", fix, "%s is missing", path);
+		doctor_fail(d, "kernel", fix, "%s is missing", path);
 	else if (access(doctor_path(d, "%s", path), R_OK | W_OK) != 0)
-		doctor_report(d, DOCTOR_FAIL, "kernel", "run softhcad as root or with its unit",
-			      "%s is not yours to use", path);
+		doctor_fail(d, "kernel", "run softhcad as root or with its unit",
+			    "%s is not yours to use", path);
 	else
-		doctor_report(d, DOCTOR_OK, "kernel", NULL, "%s is there", path);
+		doctor_ok(d, "kernel", "%s is there", path);
 }
 
 void
@@ -218,8 +215,8 @@ void
 doctor_bridge(struct doctor *d)
 {
 	if (doctor_number(doctor_path(d, "/proc/sys/net/bridge/bridge-nf-call-iptables")) > 0)
-		doctor_report(
-			d, DOCTOR_WARN, "bridge", "sysctl -w net.bridge.bridge-nf-call-iptables=0",
+		doctor_warn(
+			d, "bridge", "sysctl -w net.bridge.bridge-nf-call-iptables=0",
 			"bridges of this machine pass packets to iptables, which may drop RoCE");
 }
 
@@ -279,8 +276,8 @@ doctor_rxe(struct doctor *d)
 		return;
 	}
 	if (used)
-		doctor_report(d, DOCTOR_WARN, "rxe", "ss -ulnp 'sport = :4791'",
-			      "somebody has bound UDP port 4791 in this network namespace");
+		doctor_warn(d, "rxe", "ss -ulnp 'sport = :4791'",
+			    "somebody has bound UDP port 4791 in this network namespace");
 	else
-		doctor_report(d, DOCTOR_OK, "rxe", NULL, "nobody else does RoCE here");
+		doctor_ok(d, "rxe", "nobody else does RoCE here");
 }

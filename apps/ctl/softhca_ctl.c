@@ -87,6 +87,15 @@ ctl_number(const char *option, const char *text, double min, double max, double 
 	return -1;
 }
 
+int
+ctl_direction(const char *text)
+{
+	if (strcmp(text, "in") == 0 || strcmp(text, "out") == 0 || strcmp(text, "both") == 0)
+		return 0;
+	ctl_error("--dir: expected in, out or both, found \"%s\"", text);
+	return -1;
+}
+
 double
 ctl_now(void)
 {

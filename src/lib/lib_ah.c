@@ -92,11 +92,9 @@ softhca_create_ah(struct softhca_pd *pd, const struct softhca_ah_attr *attr)
 		lib_ctl_fail(ctx, err);
 		return NULL;
 	}
-	ah = lib_object_new(ctx, sizeof(*ah));
-	if (ah == NULL) {
-		lib_fail(-ENOMEM, "no memory for an address handle");
+	ah = lib_object_new(ctx, sizeof(*ah), "an address handle");
+	if (ah == NULL)
 		return NULL;
-	}
 	ah->pub.context = pd->context;
 	ah->pub.pd = pd;
 	__atomic_add_fetch(&((struct lib_pd *)pd)->ahs, 1, __ATOMIC_RELAXED);

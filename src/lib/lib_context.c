@@ -19,12 +19,14 @@ struct lib_object {
 };
 
 void *
-lib_object_new(struct lib_context *ctx, size_t bytes)
+lib_object_new(struct lib_context *ctx, size_t bytes, const char *what)
 {
 	struct lib_object *o = calloc(1, sizeof(*o) + bytes);
 
-	if (o == NULL)
+	if (o == NULL) {
+		lib_fail(-ENOMEM, "no memory for %s", what);
 		return NULL;
+	}
 	o->fd = -1;
 	pthread_mutex_lock(&ctx->lock);
 	o->next = ctx->objects;
@@ -51,6 +53,14 @@ lib_object_free(struct lib_context *ctx, void *object)
 	if (o->fd >= 0)
 		close(o->fd);
 	free(o);
+}
+
+void *
+lib_object_refused(struct lib_context *ctx, void *object, int err)
+{
+	lib_object_free(ctx, object);
+	lib_ctl_fail(ctx, err);
+	return NULL;
 }
 
 void

@@ -49,6 +49,22 @@ enter_cq(struct lib_context *ctx, struct lib_cq *cq)
 	return err;
 }
 
+static int
+check_cq(const struct lib_context *ctx, const struct softhca_cq_init_attr *attr)
+{
+	if (attr->cqe == 0 || lib_log2_up(attr->cqe) > ctx->info.log_max_cqes)
+		return lib_fail(-EINVAL, "a CQ of %u entries, the device has 1..2^%u", attr->cqe,
+				ctx->info.log_max_cqes);
+	if (attr->comp_vector >= ctx->pub.num_comp_vectors)
+		return lib_fail(-EINVAL, "comp_vector %u, the device has %u", attr->comp_vector,
+				ctx->pub.num_comp_vectors);
+	if ((attr->flags & ~(uint32_t)SOFTHCA_SINGLE_THREADED) != 0)
+		return lib_fail(-EINVAL, "CQ flags %#x are not known", attr->flags);
+	if (attr->channel != NULL && attr->channel->context != &ctx->pub)
+		return lib_fail(-EINVAL, "the completion channel belongs to another context");
+	return 0;
+}
+
 struct softhca_cq *
 softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr *attr)
 {
@@ -59,24 +75,8 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 	struct lib_cq *cq;
 	int err;
 
-	if (attr->cqe == 0 || log_size > ctx->info.log_max_cqes) {
-		lib_fail(-EINVAL, "a CQ of %u entries, the device has 1..2^%u", attr->cqe,
-			 ctx->info.log_max_cqes);
+	if (check_cq(ctx, attr) != 0)
 		return NULL;
-	}
-	if (attr->comp_vector >= pub->num_comp_vectors) {
-		lib_fail(-EINVAL, "comp_vector %u, the device has %u", attr->comp_vector,
-			 pub->num_comp_vectors);
-		return NULL;
-	}
-	if ((attr->flags & ~(uint32_t)SOFTHCA_SINGLE_THREADED) != 0) {
-		lib_fail(-EINVAL, "CQ flags %#x are not known", attr->flags);
-		return NULL;
-	}
-	if (channel != NULL && channel->pub.context != pub) {
-		lib_fail(-EINVAL, "the completion channel belongs to another context");
-		return NULL;
-	}
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL) {
 		lib_fail(-ENOMEM, "no memory for a CQ");

@@ -18,20 +18,15 @@ struct softhca_comp_channel *
 softhca_create_comp_channel(struct softhca_context *pub)
 {
 	struct lib_context *ctx = lib_ctx(pub);
-	struct lib_channel *channel = lib_object_new(ctx, sizeof(*channel));
+	struct lib_channel *channel = lib_object_new(ctx, sizeof(*channel), "a completion channel");
 	int err;
 
-	if (channel == NULL) {
-		lib_fail(-ENOMEM, "no memory for a completion channel");
+	if (channel == NULL)
 		return NULL;
-	}
 	channel->pub.context = pub;
 	err = ctx->ops->create_channel(ctx->ctl, &channel->handle, &channel->pub.fd);
-	if (err != 0) {
-		lib_object_free(ctx, channel);
-		lib_ctl_fail(ctx, err);
-		return NULL;
-	}
+	if (err != 0)
+		return lib_object_refused(ctx, channel, err);
 	lib_object_fd(channel, channel->pub.fd);
 	return &channel->pub;
 }

@@ -41,20 +41,15 @@ struct softhca_pd *
 softhca_alloc_pd(struct softhca_context *pub)
 {
 	struct lib_context *ctx = lib_ctx(pub);
-	struct lib_pd *pd = lib_object_new(ctx, sizeof(*pd));
+	struct lib_pd *pd = lib_object_new(ctx, sizeof(*pd), "a PD");
 	int err;
 
-	if (pd == NULL) {
-		lib_fail(-ENOMEM, "no memory for a PD");
+	if (pd == NULL)
 		return NULL;
-	}
 	pd->pub.context = pub;
 	err = ctx->ops->alloc_pd(ctx->ctl, &pd->pub.handle);
-	if (err != 0) {
-		lib_object_free(ctx, pd);
-		lib_ctl_fail(ctx, err);
-		return NULL;
-	}
+	if (err != 0)
+		return lib_object_refused(ctx, pd, err);
 	return &pd->pub;
 }
 
@@ -212,11 +207,9 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 		return NULL;
 	if (check_range(request) != 0)
 		return NULL;
-	mr = lib_object_new(ctx, sizeof(*mr));
-	if (mr == NULL) {
-		lib_fail(-ENOMEM, "no memory for an MR");
+	mr = lib_object_new(ctx, sizeof(*mr), "an MR");
+	if (mr == NULL)
 		return NULL;
-	}
 	err = share(ctx, access, request, pages, &mr->cover);
 	if (err != 0)
 		goto err_free;

@@ -21,19 +21,14 @@ struct softhca_mw *
 softhca_alloc_mw(struct softhca_pd *pd, uint32_t type)
 {
 	struct lib_context *ctx = lib_ctx(pd->context);
-	struct lib_mw *mw = lib_object_new(ctx, sizeof(*mw));
+	struct lib_mw *mw = lib_object_new(ctx, sizeof(*mw), "a window");
 	int err;
 
-	if (mw == NULL) {
-		lib_fail(-ENOMEM, "no memory for a window");
+	if (mw == NULL)
 		return NULL;
-	}
 	err = ctx->ops->alloc_mw(ctx->ctl, pd->handle, type, &mw->pub.rkey);
-	if (err != 0) {
-		lib_object_free(ctx, mw);
-		lib_ctl_fail(ctx, err);
-		return NULL;
-	}
+	if (err != 0)
+		return lib_object_refused(ctx, mw, err);
 	mw->pub.context = pd->context;
 	mw->pub.pd = pd;
 	mw->pub.handle = HCA_KEY_INDEX(mw->pub.rkey);

@@ -358,18 +358,13 @@ softhca_open_xrcd(struct softhca_context *pub, const struct softhca_xrcd_init_at
 		lib_fail(-EOPNOTSUPP, "XRC domains are not shared through files");
 		return NULL;
 	}
-	xrcd = lib_object_new(ctx, sizeof(*xrcd));
-	if (xrcd == NULL) {
-		lib_fail(-ENOMEM, "no memory for an XRC domain");
+	xrcd = lib_object_new(ctx, sizeof(*xrcd), "an XRC domain");
+	if (xrcd == NULL)
 		return NULL;
-	}
 	xrcd->pub.context = pub;
 	err = ctx->ops->alloc_xrcd(ctx->ctl, &xrcd->pub.handle);
-	if (err != 0) {
-		lib_object_free(ctx, xrcd);
-		lib_ctl_fail(ctx, err);
-		return NULL;
-	}
+	if (err != 0)
+		return lib_object_refused(ctx, xrcd, err);
 	return &xrcd->pub;
 }
 

@@ -262,9 +262,12 @@ lib_find_srq(const struct lib_context *ctx, uint32_t srqn)
 
 /*
  * lib_context.c: zeroed host memory for objects that are in no table (PDs, MRs, AHs, channels, XRC
- * domains). softhca_close() frees those that the program has not.
+ * domains). softhca_close() frees those that the program has not. NULL with the reason set: there
+ * is no memory for `what`.
  */
-void *lib_object_new(struct lib_context *ctx, size_t bytes);
+void *lib_object_new(struct lib_context *ctx, size_t bytes, const char *what);
+/* Free an object that the control channel has refused; sets the reason and returns NULL. */
+void *lib_object_refused(struct lib_context *ctx, void *object, int err);
 void lib_object_free(struct lib_context *ctx, void *object);
 /* Close fd when the object is freed. */
 void lib_object_fd(void *object, int fd);

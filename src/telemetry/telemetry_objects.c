@@ -74,6 +74,22 @@ begin_list(const struct telemetry_request *r, struct rte_tel_data *d, uint32_t *
 	return rc;
 }
 
+/* A command that lists objects: at most `most` of those list() knows, each by add(). */
+#define LIST(name, type, most, list, add) \
+	int name(const struct telemetry_request *r, struct rte_tel_data *d) \
+	{ \
+		type info[most]; \
+		unsigned int n = 0; \
+		uint32_t from; \
+		int rc = begin_list(r, d, &from); \
+\
+		if (rc == 0) \
+			n = list(r->t->drv, from, info, most); \
+		for (unsigned int i = 0; i < n && rc == 0; i++) \
+			rc = add(r->t, &info[i], d); \
+		return rc; \
+	}
+
 /* ---- the HCA ---- */
 
 static void
@@ -169,20 +185,7 @@ add_qp(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct
 	return telemetry_end(&t, d, i->index);
 }
 
-int
-telemetry_qps(const struct telemetry_request *r, struct rte_tel_data *d)
-{
-	struct hca_driver_qp_info info[QPS];
-	unsigned int n = 0;
-	uint32_t from;
-	int rc = begin_list(r, d, &from);
-
-	if (rc == 0)
-		n = hca_driver_list_qps(r->t->drv, from, info, QPS);
-	for (unsigned int i = 0; i < n && rc == 0; i++)
-		rc = add_qp(r->t, &info[i], d);
-	return rc;
-}
+LIST(telemetry_qps, struct hca_driver_qp_info, QPS, hca_driver_list_qps, add_qp)
 
 /* ---- memory ---- */
 
@@ -212,7 +215,7 @@ put_rights(struct telemetry_dict *t, uint32_t access)
 }
 
 static int
-add_mr(const struct hca_driver_mr_info *m, struct rte_tel_data *d)
+add_mr(const struct hca_telemetry *h, const struct hca_driver_mr_info *m, struct rte_tel_data *d)
 {
 	struct telemetry_dict t;
 
@@ -229,20 +232,7 @@ add_mr(const struct hca_driver_mr_info *m, struct rte_tel_data *d)
 	return telemetry_end(&t, d, m->index);
 }
 
-int
-telemetry_mrs(const struct telemetry_request *r, struct rte_tel_data *d)
-{
-	struct hca_driver_mr_info info[MRS];
-	unsigned int n = 0;
-	uint32_t from;
-	int rc = begin_list(r, d, &from);
-
-	if (rc == 0)
-		n = hca_driver_list_mrs(r->t->drv, from, info, MRS);
-	for (unsigned int i = 0; i < n && rc == 0; i++)
-		rc = add_mr(&info[i], d);
-	return rc;
-}
+LIST(telemetry_mrs, struct hca_driver_mr_info, MRS, hca_driver_list_mrs, add_mr)
 
 /* ---- addresses ---- */
 
@@ -308,17 +298,4 @@ add_client(const struct hca_telemetry *h, const struct hca_driver_client_info *c
 	return telemetry_end(&t, d, c->index);
 }
 
-int
-telemetry_clients(const struct telemetry_request *r, struct rte_tel_data *d)
-{
-	struct hca_driver_client_info info[CLIENTS];
-	unsigned int n = 0;
-	uint32_t from;
-	int rc = begin_list(r, d, &from);
-
-	if (rc == 0)
-		n = hca_driver_list_clients(r->t->drv, from, info, CLIENTS);
-	for (unsigned int i = 0; i < n && rc == 0; i++)
-		rc = add_client(r->t, &info[i], d);
-	return rc;
-}
+LIST(telemetry_clients, struct hca_driver_client_info, CLIENTS, hca_driver_list_clients, add_client)
