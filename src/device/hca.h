@@ -91,7 +91,10 @@ unsigned int hca_workers(const struct hca *h);
  */
 unsigned int hca_poll(struct hca *h, unsigned int worker, uint64_t now);
 
-/* One stage, one burst of at most budget: the stepped executor's unit. */
+/*
+ * One burst of one stage, of at most budget frames or records, at the time `now`. This is the step
+ * of simulations, which choose stage, budget and time themselves; executors call hca_poll().
+ */
 unsigned int hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, unsigned int budget);
 
 /* A worker that stops polling goes offline first, so that rounds do not wait for it. */

@@ -62,8 +62,7 @@ struct divert_watch {
 };
 
 struct port_divert {
-	struct hca_port port;
-	struct hca_port *inner;
+	struct hca_port_wrap wrap;
 	uint64_t mac;	   /* [pub] mac_bits() */
 	uint32_t watching; /* [pub] of watch[] that are on */
 	void (*kick)(void *arg);
@@ -366,7 +365,7 @@ divert_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_divert *d = divert(port);
 	uint64_t mac = __atomic_load_n(&d->mac, __ATOMIC_RELAXED);
-	uint16_t got = d->inner->ops->rx(d->inner, m, n, now), kept = 0;
+	uint16_t got = d->wrap.inner->ops->rx(d->wrap.inner, m, n, now), kept = 0;
 	bool diverted = false;
 
 	for (uint16_t i = 0; i < got; i++) {
@@ -425,7 +424,9 @@ send_other_side(struct port_divert *d, uint64_t now)
 	n = allowed(t);
 	for (unsigned int i = 0; i < n; i++) /* frames that are taken are no longer ours to read */
 		length[i] = t->held[t->held_at + i]->pkt_len;
-	took = n == 0 ? 0 : d->inner->ops->tx(d->inner, t->held + t->held_at, (uint16_t)n, now);
+	took = n == 0 ? 0
+		      : d->wrap.inner->ops->tx(d->wrap.inner, t->held + t->held_at, (uint16_t)n,
+					       now);
 	for (unsigned int i = 0; i < took; i++)
 		bytes += length[i];
 	t->held_at += took;
@@ -435,7 +436,7 @@ send_other_side(struct port_divert *d, uint64_t now)
 	hca_port_count(&t->bytes, bytes);
 	if (took != 0)
 		return t->held_at != t->held_n || !hca_ring_empty(d->out) ? MORE_NOW : MORE_NONE;
-	return d->inner->ops->link_up(d->inner) ? MORE_LATER : MORE_NONE;
+	return d->wrap.inner->ops->link_up(d->wrap.inner) ? MORE_LATER : MORE_NONE;
 }
 
 /* The other side has something waiting: it earns by what the device sends. */
@@ -447,7 +448,7 @@ tx_shared(struct port_divert *d, struct rte_mbuf **m, uint16_t n, uint64_t now)
 
 	for (uint16_t i = 0; i < k; i++)
 		length[i] = m[i]->pkt_len;
-	took = d->inner->ops->tx(d->inner, m, k, now);
+	took = d->wrap.inner->ops->tx(d->wrap.inner, m, k, now);
 	for (uint16_t i = 0; i < took; i++)
 		earned += length[i] >> SHARE_SHIFT;
 	d->tx.credit = RTE_MIN(d->tx.credit + earned, CREDIT_MAX);
@@ -463,7 +464,7 @@ divert_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 
 	t->asked = true;
 	if (likely(t->held_at == t->held_n && hca_ring_empty(d->out))) {
-		took = d->inner->ops->tx(d->inner, m, n, now);
+		took = d->wrap.inner->ops->tx(d->wrap.inner, m, n, now);
 	} else {
 		do {
 			last = tx_shared(d, m + took, n - took, now);
@@ -479,26 +480,12 @@ divert_poll(struct hca_port *port, uint64_t now)
 {
 	struct port_divert *d = divert(port);
 
-	hca_port_poll(d->inner, now);
+	hca_port_poll(d->wrap.inner, now);
 	/* The device has nothing more to send, or has given up. */
 	if (!d->tx.asked)
 		d->tx.waiting = false;
 	d->tx.asked = false;
 	__atomic_store_n(&d->tx.more, send_other_side(d, now), __ATOMIC_RELAXED);
-}
-
-static bool
-divert_link_up(struct hca_port *port)
-{
-	struct port_divert *d = divert(port);
-
-	return d->inner->ops->link_up(d->inner);
-}
-
-static uint64_t
-divert_missed(const struct hca_port *port)
-{
-	return hca_port_missed(((const struct port_divert *)port)->inner);
 }
 
 /* ---- the other side ---- */
@@ -582,19 +569,6 @@ release(struct port_divert *d)
 	rte_free(d);
 }
 
-/* The inner port frees what it still transmits, which may be of our pool: it goes first. */
-static int
-divert_wait_fd(const struct hca_port *port)
-{
-	return hca_port_wait_fd(((const struct port_divert *)port)->inner);
-}
-
-static bool
-divert_arm(struct hca_port *port, bool on)
-{
-	return hca_port_arm(((struct port_divert *)port)->inner, on);
-}
-
 /*
  * The other side's frames go by and by, a burst a poll. A port that takes none of them is tried
  * again later; one without a link, when that comes up, which somebody announces.
@@ -603,7 +577,7 @@ static uint64_t
 divert_deadline(const struct hca_port *port, uint64_t now)
 {
 	const struct port_divert *d = (const struct port_divert *)port;
-	uint64_t inner = hca_port_deadline(d->inner, now);
+	uint64_t inner = hca_port_deadline(d->wrap.inner, now);
 
 	switch (__atomic_load_n(&d->tx.more, __ATOMIC_RELAXED)) {
 	case MORE_NOW:
@@ -615,23 +589,24 @@ divert_deadline(const struct hca_port *port, uint64_t now)
 	}
 }
 
+/* The inner port frees what it still transmits, which may be of our pool: it goes first. */
 static void
 divert_close(struct hca_port *port)
 {
 	struct port_divert *d = divert(port);
 
-	d->inner->ops->close(d->inner);
+	d->wrap.inner->ops->close(d->wrap.inner);
 	release(d);
 }
 
 static const struct hca_port_ops divert_ops = {
 	.rx = divert_rx,
 	.tx = divert_tx,
-	.link_up = divert_link_up,
+	.link_up = hca_port_wrap_link_up,
 	.poll = divert_poll,
-	.missed = divert_missed,
-	.wait_fd = divert_wait_fd,
-	.arm = divert_arm,
+	.missed = hca_port_wrap_missed,
+	.wait_fd = hca_port_wrap_wait_fd,
+	.arm = hca_port_wrap_arm,
 	.deadline = divert_deadline,
 	.close = divert_close,
 };
@@ -668,9 +643,7 @@ hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_port *
 	d = rte_zmalloc_socket("hca_divert", sizeof(*d), RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	if (d == NULL)
 		return -ENOMEM;
-	d->port = *inner;
-	d->port.ops = &divert_ops;
-	d->inner = inner;
+	hca_port_wrap_init(&d->wrap, &divert_ops, inner);
 	d->mac = mac_bits_of(cfg->mac);
 	d->kick = cfg->kick;
 	d->kick_arg = cfg->kick_arg;
@@ -682,7 +655,7 @@ hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_port *
 		release(d);
 		return -ENOMEM;
 	}
-	*out = &d->port;
+	*out = &d->wrap.port;
 	return 0;
 }
 
@@ -708,12 +681,4 @@ hca_port_divert_stats(const struct hca_port *p, struct hca_port_divert_stats *ou
 		.tx_bytes = __atomic_load_n(&d->tx.bytes, __ATOMIC_RELAXED),
 		.tx_drops = __atomic_load_n(&d->tx_drops, __ATOMIC_RELAXED),
 	};
-}
-
-uint32_t
-hca_port_divert_mbufs(const struct hca_port *p)
-{
-	const struct port_divert *d = (const struct port_divert *)p;
-
-	return rte_mempool_in_use_count(d->in_pool) + rte_mempool_in_use_count(d->out_pool);
 }

@@ -65,8 +65,6 @@ int hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_po
 			 struct hca_port **out);
 void hca_port_divert_set_mac(struct hca_port *p, const uint8_t mac[6]);
 void hca_port_divert_stats(const struct hca_port *p, struct hca_port_divert_stats *out);
-/* Buffers of this port that are in use, both ways: for leak checks. */
-uint32_t hca_port_divert_mbufs(const struct hca_port *p);
 
 /* ---- who sends ---- */
 

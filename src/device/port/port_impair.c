@@ -56,8 +56,7 @@ struct rule {
 };
 
 struct port_impair {
-	struct hca_port port;
-	struct hca_port *inner;
+	struct hca_port_wrap wrap;
 	struct hca_port_rng rng;
 	/*
 	 * Three sets: one is the worker's, one the writer's, and the third lies between them;
@@ -147,7 +146,7 @@ heap_remove(struct port_impair *p, uint32_t i)
 static bool
 offer(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 {
-	return p->inner->ops->tx(p->inner, &m, 1, now) == 1;
+	return p->wrap.inner->ops->tx(p->wrap.inner, &m, 1, now) == 1;
 }
 
 /* Frames that wait for others to pass are few: rules make them. */
@@ -514,7 +513,7 @@ impair_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 
 	take_over(p);
 	if (is_clean(p)) {
-		done = p->inner->ops->tx(p->inner, m, n, now);
+		done = p->wrap.inner->ops->tx(p->wrap.inner, m, n, now);
 		hca_port_count(&p->stats.frames, done);
 		return done;
 	}
@@ -529,22 +528,6 @@ impair_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	return done;
 }
 
-static uint16_t
-impair_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
-{
-	struct port_impair *p = impair(port);
-
-	return p->inner->ops->rx(p->inner, m, n, now);
-}
-
-static bool
-impair_link_up(struct hca_port *port)
-{
-	struct port_impair *p = impair(port);
-
-	return p->inner->ops->link_up(p->inner);
-}
-
 static void
 impair_poll(struct hca_port *port, uint64_t now)
 {
@@ -553,25 +536,7 @@ impair_poll(struct hca_port *port, uint64_t now)
 	take_over(p);
 	if (p->num_held != 0)
 		let_go(p, now);
-	hca_port_poll(p->inner, now);
-}
-
-static uint64_t
-impair_missed(const struct hca_port *p)
-{
-	return hca_port_missed(((const struct port_impair *)p)->inner);
-}
-
-static int
-impair_wait_fd(const struct hca_port *port)
-{
-	return hca_port_wait_fd(((const struct port_impair *)port)->inner);
-}
-
-static bool
-impair_arm(struct hca_port *port, bool on)
-{
-	return hca_port_arm(((struct port_impair *)port)->inner, on);
+	hca_port_poll(p->wrap.inner, now);
 }
 
 static uint64_t
@@ -583,7 +548,7 @@ impair_deadline(const struct hca_port *port, uint64_t now)
 	/* Due and still here: the inner port took no more. */
 	if (due <= now)
 		due = now + LATER_NS;
-	return hca_port_earlier(due, hca_port_deadline(p->inner, now));
+	return hca_port_earlier(due, hca_port_deadline(p->wrap.inner, now));
 }
 
 static void
@@ -593,19 +558,19 @@ impair_close(struct hca_port *port)
 
 	while (p->num_held != 0)
 		rte_pktmbuf_free(p->heap[--p->num_held].m);
-	p->inner->ops->close(p->inner);
+	p->wrap.inner->ops->close(p->wrap.inner);
 	rte_mempool_free(p->pool);
 	rte_free(p);
 }
 
 static const struct hca_port_ops impair_ops = {
-	.rx = impair_rx,
+	.rx = hca_port_wrap_rx,
 	.tx = impair_tx,
-	.link_up = impair_link_up,
+	.link_up = hca_port_wrap_link_up,
 	.poll = impair_poll,
-	.missed = impair_missed,
-	.wait_fd = impair_wait_fd,
-	.arm = impair_arm,
+	.missed = hca_port_wrap_missed,
+	.wait_fd = hca_port_wrap_wait_fd,
+	.arm = hca_port_wrap_arm,
 	.deadline = impair_deadline,
 	.close = impair_close,
 };
@@ -622,10 +587,8 @@ hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *
 			       RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	if (p == NULL)
 		return -ENOMEM;
-	p->port = *inner;
-	p->port.ops = &impair_ops;
-	p->port.queue_size = inner->queue_size + hold;
-	p->inner = inner;
+	hca_port_wrap_init(&p->wrap, &impair_ops, inner);
+	p->wrap.port.queue_size = inner->queue_size + hold;
 	p->rng.s = cfg->seed;
 	p->hold = hold;
 	p->next_due = UINT64_MAX;
@@ -639,7 +602,7 @@ hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *
 		rte_free(p);
 		return -ENOMEM;
 	}
-	*out = &p->port;
+	*out = &p->wrap.port;
 	return 0;
 }
 

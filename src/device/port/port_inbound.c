@@ -26,8 +26,7 @@ struct queue {
 };
 
 struct port_inbound {
-	struct hca_port port;
-	struct hca_port *inner;
+	struct hca_port_wrap wrap;
 	struct hca_port *impair;
 	struct queue *queue; /* belongs to impair */
 	struct rte_mbuf *waiting[BURST];
@@ -97,7 +96,8 @@ fetch(struct port_inbound *p, uint16_t n, uint64_t now)
 		p->at = p->end = 0;
 		if (p->queue->head - p->queue->tail > QUEUE / 2)
 			return;
-		p->end = p->inner->ops->rx(p->inner, p->waiting, (uint16_t)RTE_MIN(n, BURST), now);
+		p->end = p->wrap.inner->ops->rx(p->wrap.inner, p->waiting,
+						(uint16_t)RTE_MIN(n, BURST), now);
 	}
 	if (p->at != p->end)
 		p->at += p->impair->ops->tx(p->impair, p->waiting + p->at,
@@ -111,7 +111,7 @@ inbound_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	uint16_t got;
 
 	if (likely(is_empty(p) && hca_port_impair_clean(p->impair))) {
-		got = p->inner->ops->rx(p->inner, m, n, now);
+		got = p->wrap.inner->ops->rx(p->wrap.inner, m, n, now);
 		if (got != 0)
 			hca_port_impair_count(p->impair, got);
 		return got;
@@ -123,46 +123,6 @@ inbound_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	return got;
 }
 
-static uint16_t
-inbound_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
-{
-	struct port_inbound *p = (struct port_inbound *)port;
-
-	return p->inner->ops->tx(p->inner, m, n, now);
-}
-
-static bool
-inbound_link_up(struct hca_port *port)
-{
-	struct port_inbound *p = (struct port_inbound *)port;
-
-	return p->inner->ops->link_up(p->inner);
-}
-
-static void
-inbound_poll(struct hca_port *port, uint64_t now)
-{
-	hca_port_poll(((struct port_inbound *)port)->inner, now);
-}
-
-static uint64_t
-inbound_missed(const struct hca_port *port)
-{
-	return hca_port_missed(((const struct port_inbound *)port)->inner);
-}
-
-static int
-inbound_wait_fd(const struct hca_port *port)
-{
-	return hca_port_wait_fd(((const struct port_inbound *)port)->inner);
-}
-
-static bool
-inbound_arm(struct hca_port *port, bool on)
-{
-	return hca_port_arm(((struct port_inbound *)port)->inner, on);
-}
-
 /* Frames held back, or already through; those that wait are tried when one leaves. */
 static uint64_t
 inbound_deadline(const struct hca_port *port, uint64_t now)
@@ -172,7 +132,7 @@ inbound_deadline(const struct hca_port *port, uint64_t now)
 	if (__atomic_load_n(&p->ready, __ATOMIC_RELAXED))
 		return now;
 	return hca_port_earlier(hca_port_deadline(p->impair, now),
-				hca_port_deadline(p->inner, now));
+				hca_port_deadline(p->wrap.inner, now));
 }
 
 static void
@@ -182,18 +142,18 @@ inbound_close(struct hca_port *port)
 
 	rte_pktmbuf_free_bulk(p->waiting + p->at, p->end - p->at);
 	p->impair->ops->close(p->impair);
-	p->inner->ops->close(p->inner);
+	p->wrap.inner->ops->close(p->wrap.inner);
 	rte_free(p);
 }
 
 static const struct hca_port_ops inbound_ops = {
 	.rx = inbound_rx,
-	.tx = inbound_tx,
-	.link_up = inbound_link_up,
-	.poll = inbound_poll,
-	.missed = inbound_missed,
-	.wait_fd = inbound_wait_fd,
-	.arm = inbound_arm,
+	.tx = hca_port_wrap_tx,
+	.link_up = hca_port_wrap_link_up,
+	.poll = hca_port_wrap_poll,
+	.missed = hca_port_wrap_missed,
+	.wait_fd = hca_port_wrap_wait_fd,
+	.arm = hca_port_wrap_arm,
 	.deadline = inbound_deadline,
 	.close = inbound_close,
 };
@@ -218,11 +178,9 @@ hca_port_inbound_open(const struct hca_port_impair_config *cfg, struct hca_port 
 	rc = hca_port_impair_open(cfg, &p->queue->port, &p->impair);
 	if (rc != 0)
 		goto err_queue;
-	p->port = *inner;
-	p->port.ops = &inbound_ops;
-	p->port.queue_size = inner->queue_size + p->impair->queue_size;
-	p->inner = inner;
-	*out = &p->port;
+	hca_port_wrap_init(&p->wrap, &inbound_ops, inner);
+	p->wrap.port.queue_size = inner->queue_size + p->impair->queue_size;
+	*out = &p->wrap.port;
 	return 0;
 
 err_queue:

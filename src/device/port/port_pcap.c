@@ -70,8 +70,7 @@ struct copied {
 };
 
 struct port_pcap {
-	struct hca_port port;
-	struct hca_port *inner;
+	struct hca_port_wrap wrap;
 	pthread_mutex_t lock; /* file */
 	struct hca_pcap *file;
 	bool both_ways;
@@ -345,7 +344,7 @@ write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t no
 		p->copy[i].caplen = RTE_MIN(m[i]->data_len, COPY_BYTES);
 		memcpy(p->copy[i].data, rte_pktmbuf_mtod(m[i], void *), p->copy[i].caplen);
 	}
-	took = p->inner->ops->tx(p->inner, m, n, now);
+	took = p->wrap.inner->ops->tx(p->wrap.inner, m, n, now);
 	for (uint16_t i = 0; i < took; i++)
 		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now, SENT);
 	return took;
@@ -358,10 +357,10 @@ pcap_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	uint16_t done = 0;
 
 	if (__atomic_load_n(&p->file, __ATOMIC_RELAXED) == NULL)
-		return p->inner->ops->tx(p->inner, m, n, now);
+		return p->wrap.inner->ops->tx(p->wrap.inner, m, n, now);
 	pthread_mutex_lock(&p->lock);
 	if (p->file == NULL)
-		done = p->inner->ops->tx(p->inner, m, n, now);
+		done = p->wrap.inner->ops->tx(p->wrap.inner, m, n, now);
 	while (p->file != NULL && done < n) {
 		uint16_t want = (uint16_t)RTE_MIN((unsigned int)n - done, COPY_FRAMES);
 		uint16_t took = write_and_pass(p, m + done, want, now);
@@ -378,7 +377,7 @@ static uint16_t
 pcap_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_pcap *p = (struct port_pcap *)port;
-	uint16_t got = p->inner->ops->rx(p->inner, m, n, now);
+	uint16_t got = p->wrap.inner->ops->rx(p->wrap.inner, m, n, now);
 
 	if (!p->both_ways || got == 0 || __atomic_load_n(&p->file, __ATOMIC_RELAXED) == NULL)
 		return got;
@@ -390,50 +389,12 @@ pcap_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	return got;
 }
 
-static bool
-pcap_link_up(struct hca_port *port)
-{
-	struct port_pcap *p = (struct port_pcap *)port;
-
-	return p->inner->ops->link_up(p->inner);
-}
-
-static void
-pcap_poll(struct hca_port *port, uint64_t now)
-{
-	hca_port_poll(((struct port_pcap *)port)->inner, now);
-}
-
-static uint64_t
-pcap_missed(const struct hca_port *p)
-{
-	return hca_port_missed(((const struct port_pcap *)p)->inner);
-}
-
-static int
-pcap_wait_fd(const struct hca_port *port)
-{
-	return hca_port_wait_fd(((const struct port_pcap *)port)->inner);
-}
-
-static bool
-pcap_arm(struct hca_port *port, bool on)
-{
-	return hca_port_arm(((struct port_pcap *)port)->inner, on);
-}
-
-static uint64_t
-pcap_deadline(const struct hca_port *port, uint64_t now)
-{
-	return hca_port_deadline(((const struct port_pcap *)port)->inner, now);
-}
-
 static void
 pcap_close(struct hca_port *port)
 {
 	struct port_pcap *p = (struct port_pcap *)port;
 
-	p->inner->ops->close(p->inner);
+	p->wrap.inner->ops->close(p->wrap.inner);
 	pthread_mutex_destroy(&p->lock);
 	rte_free(p);
 }
@@ -441,12 +402,12 @@ pcap_close(struct hca_port *port)
 static const struct hca_port_ops pcap_ops = {
 	.rx = pcap_rx,
 	.tx = pcap_tx,
-	.link_up = pcap_link_up,
-	.poll = pcap_poll,
-	.missed = pcap_missed,
-	.wait_fd = pcap_wait_fd,
-	.arm = pcap_arm,
-	.deadline = pcap_deadline,
+	.link_up = hca_port_wrap_link_up,
+	.poll = hca_port_wrap_poll,
+	.missed = hca_port_wrap_missed,
+	.wait_fd = hca_port_wrap_wait_fd,
+	.arm = hca_port_wrap_arm,
+	.deadline = hca_port_wrap_deadline,
 	.close = pcap_close,
 };
 
@@ -459,12 +420,10 @@ hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket_id,
 	p = rte_zmalloc_socket("hca_pcap", sizeof(*p), RTE_CACHE_LINE_SIZE, socket_id);
 	if (p == NULL)
 		return -ENOMEM;
-	p->port = *inner;
-	p->port.ops = &pcap_ops;
-	p->inner = inner;
+	hca_port_wrap_init(&p->wrap, &pcap_ops, inner);
 	p->file = file;
 	pthread_mutex_init(&p->lock, NULL);
-	*out = &p->port;
+	*out = &p->wrap.port;
 	return 0;
 }
 

@@ -10,8 +10,7 @@
 #define FRESH 4u /* flag beside the index: these rules are new */
 
 struct port_stall {
-	struct hca_port port;
-	struct hca_port *inner;
+	struct hca_port_wrap wrap;
 	struct hca_port_rng rng;
 	struct hca_port_stall_stats stats;
 	/*
@@ -106,7 +105,7 @@ stall_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	if (take != 0 && rules_of(s)->tx_burst_max != 0)
 		take = RTE_MIN(take, hca_port_random_below(&s->rng, rules_of(s)->tx_burst_max + 1));
 	if (take != 0)
-		took = s->inner->ops->tx(s->inner, m, take, now);
+		took = s->wrap.inner->ops->tx(s->wrap.inner, m, take, now);
 	hca_port_count(&s->stats.offered, n);
 	hca_port_count(&s->stats.taken, took);
 	hca_port_count(&s->stats.short_bursts, took < n);
@@ -114,20 +113,12 @@ stall_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	return took;
 }
 
-static uint16_t
-stall_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
-{
-	struct port_stall *s = stall(p);
-
-	return s->inner->ops->rx(s->inner, m, n, now);
-}
-
 static bool
 stall_link_up(struct hca_port *p)
 {
 	struct port_stall *s = stall(p);
 
-	return link_is_up(s) && s->inner->ops->link_up(s->inner);
+	return link_is_up(s) && s->wrap.inner->ops->link_up(s->wrap.inner);
 }
 
 static void
@@ -137,25 +128,7 @@ stall_poll(struct hca_port *p, uint64_t now)
 
 	set_time(s, now);
 	set_change(s);
-	hca_port_poll(s->inner, now);
-}
-
-static uint64_t
-stall_missed(const struct hca_port *p)
-{
-	return hca_port_missed(((const struct port_stall *)p)->inner);
-}
-
-static int
-stall_wait_fd(const struct hca_port *p)
-{
-	return hca_port_wait_fd(((const struct port_stall *)p)->inner);
-}
-
-static bool
-stall_arm(struct hca_port *p, bool on)
-{
-	return hca_port_arm(stall(p)->inner, on);
+	hca_port_poll(s->wrap.inner, now);
 }
 
 /*
@@ -170,7 +143,7 @@ stall_deadline(const struct hca_port *p, uint64_t now)
 
 	if (change <= now)
 		change = UINT64_MAX;
-	return hca_port_earlier(change, hca_port_deadline(s->inner, now));
+	return hca_port_earlier(change, hca_port_deadline(s->wrap.inner, now));
 }
 
 static void
@@ -178,18 +151,18 @@ stall_close(struct hca_port *p)
 {
 	struct port_stall *s = stall(p);
 
-	s->inner->ops->close(s->inner);
+	s->wrap.inner->ops->close(s->wrap.inner);
 	rte_free(s);
 }
 
 static const struct hca_port_ops stall_ops = {
-	.rx = stall_rx,
+	.rx = hca_port_wrap_rx,
 	.tx = stall_tx,
 	.link_up = stall_link_up,
 	.poll = stall_poll,
-	.missed = stall_missed,
-	.wait_fd = stall_wait_fd,
-	.arm = stall_arm,
+	.missed = hca_port_wrap_missed,
+	.wait_fd = hca_port_wrap_wait_fd,
+	.arm = hca_port_wrap_arm,
 	.deadline = stall_deadline,
 	.close = stall_close,
 };
@@ -203,15 +176,13 @@ hca_port_stall_open(const struct hca_port_stall_config *cfg, struct hca_port *in
 	s = rte_zmalloc_socket("hca_stall", sizeof(*s), RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	if (s == NULL)
 		return -ENOMEM;
-	s->port = *inner;
-	s->port.ops = &stall_ops;
-	s->inner = inner;
+	hca_port_wrap_init(&s->wrap, &stall_ops, inner);
 	s->rng.s = cfg->seed;
 	s->was_up = true;
 	s->change = UINT64_MAX;
 	s->next_rules = 1;
 	s->between = 2;
-	*out = &s->port;
+	*out = &s->wrap.port;
 	return 0;
 }
 

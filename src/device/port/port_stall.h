@@ -49,7 +49,7 @@ int hca_port_stall_open(const struct hca_port_stall_config *cfg, struct hca_port
 			struct hca_port **out);
 void hca_port_stall_set(struct hca_port *p, const struct hca_port_stall_rules *rules);
 
-/* Take the link down or up by hand. */
+/* Takes the link down or up by hand: simulations do, at a time of their own. */
 void hca_port_stall_link(struct hca_port *p, bool up);
 void hca_port_stall_stats(const struct hca_port *p, struct hca_port_stall_stats *out);
 

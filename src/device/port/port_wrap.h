@@ -11,6 +11,26 @@
 
 #include "port/port.h"
 
+/* The first member of a port in front of another port. */
+struct hca_port_wrap {
+	struct hca_port port;
+	struct hca_port *inner; /* owned: close() closes it */
+};
+
+/* The wrapper has the properties of the inner port; its owner may change them afterwards. */
+void hca_port_wrap_init(struct hca_port_wrap *w, const struct hca_port_ops *ops,
+			struct hca_port *inner);
+
+/* Operations that hand everything to the inner port. */
+uint16_t hca_port_wrap_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now);
+uint16_t hca_port_wrap_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now);
+bool hca_port_wrap_link_up(struct hca_port *p);
+void hca_port_wrap_poll(struct hca_port *p, uint64_t now);
+uint64_t hca_port_wrap_missed(const struct hca_port *p);
+int hca_port_wrap_wait_fd(const struct hca_port *p);
+bool hca_port_wrap_arm(struct hca_port *p, bool on);
+uint64_t hca_port_wrap_deadline(const struct hca_port *p, uint64_t now);
+
 struct hca_port_rng {
 	uint64_t s;
 };
