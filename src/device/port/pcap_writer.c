@@ -13,19 +13,19 @@
 
 #include "port/pcap_writer.h"
 
-#define IDLE_NS 1000000	     /* lcores wake nobody: the thread looks so often */
-#define WRITE_MAX (1u << 20) /* at a time, so that room is seen soon */
+#define IDLE_NS 1000000	     /* lcores do not wake the thread, so it polls at this interval */
+#define WRITE_MAX (1u << 20) /* limit of a write, so that space in the ring is freed early */
 
 struct pcap_writer {
 	uint8_t *ring;
 	size_t size;
 	int fd;
 	pthread_t thread;
-	int end;			   /* [pub] no more will be put */
+	int end;			   /* [pub] nothing more will be added */
 	int error;			   /* [pub] errno of the file; 0 */
-	uint64_t head;			   /* [pub] free running; who puts writes it */
-	uint64_t cached_tail;		   /* as who puts saw it last */
-	uint64_t tail __rte_cache_aligned; /* [pub] the thread's */
+	uint64_t head;			   /* [pub] free running; written by the producer */
+	uint64_t cached_tail;		   /* [pub] as last read by the producer */
+	uint64_t tail __rte_cache_aligned; /* [pub] written by the thread */
 };
 
 static bool
@@ -71,7 +71,7 @@ pcap_writer_failed(const struct pcap_writer *w)
 
 /* ---- the thread ---- */
 
-/* What lies there, up to the end of the ring; 0: nothing. */
+/* Bytes that can be written at once, up to the end of the ring; 0: none. */
 static size_t
 lies_there(const struct pcap_writer *w)
 {
@@ -99,7 +99,7 @@ writer_main(void *arg)
 	struct pcap_writer *w = arg;
 
 	while (!pcap_writer_failed(w)) {
-		/* in that order: nothing is put behind `end` */
+		/* in this order: nothing is added after `end` */
 		bool end = __atomic_load_n(&w->end, __ATOMIC_ACQUIRE);
 		size_t n = lies_there(w);
 
@@ -113,7 +113,7 @@ writer_main(void *arg)
 	return NULL;
 }
 
-/* Signals are for others: one for a file that may not grow would end the process. */
+/* Block signals in the thread: SIGXFSZ of a file that may not grow would end the process. */
 static int
 start_thread(struct pcap_writer *w)
 {

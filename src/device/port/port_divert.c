@@ -16,11 +16,11 @@
 #include "wire/roce_frame.h"
 
 #define DEFAULT_DEPTH 1024u
-#define HELD 32u	  /* frames of the other side on their way to the port */
-#define SHARE_SHIFT 3	  /* the other side's part of a busy port: 1/8 */
-#define LATER_NS 100000u  /* until a port that took nothing is tried again */
+#define HELD 32u	  /* frames of the other side being sent */
+#define SHARE_SHIFT 3	  /* the other side's share of a busy port: 1/8 */
+#define LATER_NS 100000u  /* retry interval for a port that accepted nothing */
 #define CREDIT_MAX 65536u /* bytes */
-#define EXT_HEADERS 8u	  /* IPv6 extension headers that are looked behind */
+#define EXT_HEADERS 8u	  /* limit of IPv6 extension headers that are skipped */
 
 #define IPPROTO_HOP 0u
 #define IPPROTO_ROUTE 43u
@@ -34,11 +34,11 @@ struct divert_rx {
 	uint64_t pkts, bytes, drops, no_mbuf, too_long, not_ours;
 } __rte_cache_aligned;
 
-/* Frames of the other side after a poll. */
+/* Frames of the other side left after a poll. */
 enum more {
-	MORE_NONE, /* or no link */
+	MORE_NONE, /* none, or there is no link */
 	MORE_NOW,
-	MORE_LATER, /* the port took none */
+	MORE_LATER, /* the port accepted none */
 };
 
 struct divert_tx {
@@ -46,12 +46,15 @@ struct divert_tx {
 	struct rte_mbuf *held[HELD];
 	unsigned int held_at, held_n; /* first, end */
 	uint32_t credit;	      /* bytes the other side may send while the device waits */
-	bool waiting;		      /* the port did not take all the device's frames */
+	bool waiting;		      /* the port did not accept all frames of the device */
 	bool asked;		      /* the device has sent since the last poll */
 	uint32_t more;		      /* [pub] enum more */
 } __rte_cache_aligned;
 
-/* Written while `on` is 0 by who watches; `seen` by the lcore of decap and taken by who watches. */
+/*
+ * Written while `on` is 0 by the watching thread; `seen` is set by decap's lcore and cleared by the
+ * watching thread.
+ */
 struct divert_watch {
 	uint32_t on;   /* [pub] */
 	uint32_t seen; /* [pub] */
@@ -64,17 +67,17 @@ struct divert_watch {
 struct port_divert {
 	struct hca_port_wrap wrap;
 	uint64_t mac;	   /* [pub] mac_bits() */
-	uint32_t watching; /* [pub] of watch[] that are on */
+	uint32_t watching; /* [pub] number of active entries in watch[] */
 	void (*kick)(void *arg);
 	void *kick_arg;
-	void (*wake)(void *arg); /* the worker that transmits */
+	void (*wake)(void *arg); /* wakes the worker that transmits */
 	void *wake_arg;
 	struct rte_ring *in, *out; /* to and from the other side */
 	struct rte_mempool *in_pool, *out_pool;
 	struct divert_rx rx;
 	struct divert_tx tx;
 	uint64_t tx_drops __rte_cache_aligned; /* the other side's */
-	uint32_t sleeping __rte_cache_aligned; /* [pub] the other side wants a kick */
+	uint32_t sleeping __rte_cache_aligned; /* [pub] the other side needs a kick */
 	struct divert_watch watch[HCA_PORT_DIVERT_WATCHES];
 	uint32_t watch_next;
 };
@@ -87,7 +90,7 @@ divert(struct hca_port *p)
 
 /* ---- sorting ---- */
 
-/* The first six bytes in a register, as memory has them; the frame has eight. */
+/* The first six bytes in one register, in memory order; eight bytes must be readable. */
 static inline uint64_t
 mac_bits(const uint8_t *p)
 {
@@ -106,7 +109,7 @@ mac_bits_of(const uint8_t mac[6])
 	return mac_bits(p);
 }
 
-/* A UDP header at off, of which the destination port is in the frame. */
+/* Whether there is a UDP header at off with RoCE's destination port. */
 static bool
 is_roce_udp(const uint8_t *p, uint32_t len, uint32_t off)
 {
@@ -123,7 +126,7 @@ is_roce_ip4(const uint8_t *p, uint32_t len, uint32_t off)
 	header = (p[off] & 15) * 4u;
 	if (p[off] >> 4 != 4 || header < HCA_IPV4_LEN)
 		return false;
-	/* A fragment that is not the first has no ports. */
+	/* only the first fragment has ports */
 	if ((hca_get_be16(p + off + 6) & 0x1fff) != 0)
 		return false;
 	return is_roce_udp(p, len, off + header);
@@ -158,7 +161,7 @@ is_roce(const uint8_t *p, uint32_t len)
 	uint32_t off = HCA_ETH_LEN, type;
 
 	if (len < HCA_ETH_LEN)
-		return true; /* counted by the device as short */
+		return true; /* the device counts it as too short */
 	type = hca_get_be16(p + 12);
 	if (type == HCA_ETHERTYPE_VLAN && len >= HCA_ETH_LEN + HCA_VLAN_LEN) {
 		off += HCA_VLAN_LEN;
@@ -178,8 +181,8 @@ for_us(const uint8_t *p, uint32_t len, uint64_t mac)
 #define PLAIN_LEN (HCA_ETH_LEN + HCA_IPV4_LEN + 4u)
 
 /*
- * IPv4 without options or tag, no fragment, UDP port 4791, to our own MAC address, as nearly all
- * RoCE is: all of it in one comparison.
+ * IPv4 without options or tag, not a fragment, UDP port 4791, to our own MAC address, as nearly all
+ * RoCE frames are, in one comparison.
  */
 static inline bool
 is_plain_roce(const uint8_t *p, uint32_t len, uint64_t mac)
@@ -240,7 +243,7 @@ hand_over(struct port_divert *d, struct rte_mbuf *m)
 	hca_port_count(&d->rx.bytes, c->pkt_len);
 }
 
-/* The fence orders the ring before the flag; the other side does it the other way round. */
+/* The fence orders the ring before the flag; the other side uses the reverse order. */
 static void
 wake(struct port_divert *d)
 {
@@ -250,7 +253,7 @@ wake(struct port_divert *d)
 		d->kick(d->kick_arg);
 }
 
-/* The long way. True: the frame is the device's. */
+/* The general decision. True: the frame is for the device. */
 static bool
 sort(struct port_divert *d, struct rte_mbuf *m, uint64_t mac, bool *diverted)
 {
@@ -273,7 +276,7 @@ sort(struct port_divert *d, struct rte_mbuf *m, uint64_t mac, bool *diverted)
 #define NO_VLAN 0xffffu
 #define VID_MASK 0xfffu
 
-/* Where a RoCE frame comes from: VLAN and source address in GID form. False: too short to say. */
+/* VLAN and source address (GID form) of a RoCE frame. False: it is too short. */
 static bool
 source_of(const uint8_t *p, uint32_t len, uint16_t *vlan_id, uint8_t gid[16])
 {
@@ -298,7 +301,7 @@ source_of(const uint8_t *p, uint32_t len, uint16_t *vlan_id, uint8_t gid[16])
 	return true;
 }
 
-/* Rarely anything is watched, and then not for long. */
+/* Watches are rare and short. */
 static __rte_noinline void
 look(struct port_divert *d, struct rte_mbuf *const *m, uint16_t n)
 {
@@ -383,7 +386,7 @@ divert_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 
 /* ---- transmit ---- */
 
-/* More of the other side's frames; false: it has none. */
+/* Get more frames of the other side; false: there are none. */
 static bool
 refill(struct port_divert *d)
 {
@@ -396,7 +399,7 @@ refill(struct port_divert *d)
 	return t->held_n != 0;
 }
 
-/* How many of the held frames may go now. */
+/* Number of held frames that may be sent now. */
 static unsigned int
 allowed(const struct divert_tx *t)
 {
@@ -410,7 +413,7 @@ allowed(const struct divert_tx *t)
 	return n;
 }
 
-/* One burst per poll: the device's own turn comes right behind. */
+/* One burst per poll: the device's turn follows. */
 static enum more
 send_other_side(struct port_divert *d, uint64_t now)
 {
@@ -422,7 +425,7 @@ send_other_side(struct port_divert *d, uint64_t now)
 	if (!refill(d))
 		return MORE_NONE;
 	n = allowed(t);
-	for (unsigned int i = 0; i < n; i++) /* frames that are taken are no longer ours to read */
+	for (unsigned int i = 0; i < n; i++) /* accepted frames must not be read any more */
 		length[i] = t->held[t->held_at + i]->pkt_len;
 	took = n == 0 ? 0
 		      : d->wrap.inner->ops->tx(d->wrap.inner, t->held + t->held_at, (uint16_t)n,
@@ -439,7 +442,7 @@ send_other_side(struct port_divert *d, uint64_t now)
 	return d->wrap.inner->ops->link_up(d->wrap.inner) ? MORE_LATER : MORE_NONE;
 }
 
-/* The other side has something waiting: it earns by what the device sends. */
+/* The other side has frames waiting: it earns credit when the device sends. */
 static uint16_t
 tx_shared(struct port_divert *d, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
@@ -481,7 +484,7 @@ divert_poll(struct hca_port *port, uint64_t now)
 	struct port_divert *d = divert(port);
 
 	hca_port_poll(d->wrap.inner, now);
-	/* The device has nothing more to send, or has given up. */
+	/* the device has nothing more to send, or has given up */
 	if (!d->tx.asked)
 		d->tx.waiting = false;
 	d->tx.asked = false;
@@ -570,8 +573,8 @@ release(struct port_divert *d)
 }
 
 /*
- * The other side's frames go by and by, a burst a poll. A port that takes none of them is tried
- * again later; one without a link, when that comes up, which somebody announces.
+ * The other side's frames are sent gradually, a burst per poll. If the port accepts none it is
+ * retried later; if it has no link, when that comes up, which is announced.
  */
 static uint64_t
 divert_deadline(const struct hca_port *port, uint64_t now)
@@ -589,7 +592,7 @@ divert_deadline(const struct hca_port *port, uint64_t now)
 	}
 }
 
-/* The inner port frees what it still transmits, which may be of our pool: it goes first. */
+/* The inner port is closed first: it may still transmit buffers of our pool. */
 static void
 divert_close(struct hca_port *port)
 {
@@ -620,7 +623,7 @@ make_ring(const struct hca_port_divert_config *cfg, const char *what, uint32_t d
 	return rte_ring_create(name, depth, cfg->socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
 }
 
-/* Enough for a full ring, a full queue of the port, and what each end has in hand. */
+/* For a full ring, a full queue of the port, and the bursts of both ends. */
 static struct rte_mempool *
 make_pool(const struct hca_port_divert_config *cfg, const char *what, uint32_t frames)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Each frame is given one fate. Frames that go on at once are offered to the inner port one by one,
- * because their fate must not be decided again when the inner port refuses: then the next frame
- * offered passes as it is.
+ * The fate of each frame is decided once. Frames to be sent at once are offered to the inner port
+ * one by one: if it refuses one, its fate must not be decided again, so the next frame offered
+ * passes unchanged.
  */
 
 #include <errno.h>
@@ -22,15 +22,15 @@
 #define REORDER_NS 10000u
 #define LATER_NS 20000u
 #define FATE_PASS HCA_FAULT_KINDS
-#define FRESH 4u /* beside the index of a set of odds: it has not been taken over */
+#define FRESH 4u /* flag beside the index: this set of odds is new */
 
-/* What fate_of() decided. */
+/* Result of fate_of(). */
 struct fate {
 	unsigned int fault; /* enum hca_fault or FATE_PASS */
 	uint64_t arg;
 	bool ecn;
 	bool by_rule;
-	bool spared; /* of another QP than that of the odds */
+	bool spared; /* the odds are for another QP */
 };
 
 /* Held frames: a binary heap by due time, then age. */
@@ -38,7 +38,7 @@ struct held {
 	struct rte_mbuf *m;
 	uint64_t due;
 	uint64_t seq;
-	uint64_t after; /* also due when so many frames have been offered, UINT64_MAX: no */
+	uint64_t after; /* also due after so many offered frames, UINT64_MAX: no */
 };
 
 /* Probabilities as 32-bit thresholds. */
@@ -59,22 +59,22 @@ struct port_impair {
 	struct hca_port_wrap wrap;
 	struct hca_port_rng rng;
 	/*
-	 * Three sets: one is the worker's, one the writer's, and the third lies between them;
-	 * either exchanges his own for it. So nobody waits, and nobody reads what is being written.
+	 * Triple buffer: one set is the worker's, one the writer's, and the third is in exchange;
+	 * either swaps its own for it. So neither waits, and no set is read while it is written.
 	 */
 	struct odds odds[3];
-	uint32_t now_odds;  /* the worker's */
-	uint32_t next_odds; /* the writer's */
-	uint32_t between;   /* [pub] index, and FRESH */
+	uint32_t now_odds;  /* index of the worker's */
+	uint32_t next_odds; /* index of the writer's */
+	uint32_t between;   /* [pub] index of the third, and FRESH */
 	struct rule rules[HCA_FAULT_RULES];
 	unsigned int num_rules; /* [pub] */
-	bool pass_next;		/* the next frame's fate has been decided: it passes */
+	bool pass_next;		/* the next frame's fate is decided: it passes */
 	struct hca_port_impair_stats stats;
 	struct rte_mempool *pool;
 	uint64_t seq;
 	uint32_t hold;
 	uint32_t num_held; /* [pub] */
-	uint64_t next_due; /* [pub] of those held */
+	uint64_t next_due; /* [pub] of the held frames */
 	struct held heap[];
 };
 
@@ -124,7 +124,7 @@ heap_remove(struct port_impair *p, uint32_t i)
 	struct held last = p->heap[p->num_held - 1];
 
 	set_held(p, p->num_held - 1);
-	/* Up, where the last is earlier than the parent of the hole; else down. */
+	/* move the hole up while the last entry is earlier than its parent; otherwise down */
 	while (i != 0 && earlier(&last, &p->heap[(i - 1) / 2])) {
 		p->heap[i] = p->heap[(i - 1) / 2];
 		i = (i - 1) / 2;
@@ -149,7 +149,7 @@ offer(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 	return p->wrap.inner->ops->tx(p->wrap.inner, &m, 1, now) == 1;
 }
 
-/* Frames that wait for others to pass are few: rules make them. */
+/* Frames that wait for others to pass are few, because only rules cause that. */
 static void
 let_go_after(struct port_impair *p, uint64_t now)
 {
@@ -168,7 +168,7 @@ let_go(struct port_impair *p, uint64_t now)
 		heap_remove(p, 0);
 }
 
-/* A copy that leaves at `due`; false: no room. */
+/* Hold a copy until `due`; false: no room. */
 static bool
 hold_copy(struct port_impair *p, struct rte_mbuf *m, uint64_t due, uint64_t after)
 {
@@ -218,10 +218,10 @@ rules_of(const struct port_impair *p)
 	return __atomic_load_n(&p->num_rules, __ATOMIC_ACQUIRE);
 }
 
-/* What rules and odds look at; false: no RoCE. */
+/* Fields of a frame that rules and odds need; false: not RoCE. */
 struct frame {
 	struct hca_roce_view v;
-	uint32_t sqpn; /* QPN the frame itself says it comes from, 0: it does not */
+	uint32_t sqpn; /* source QPN in the frame, 0: it has none */
 };
 
 static bool
@@ -279,7 +279,7 @@ fate_by_rule(struct port_impair *p, struct rte_mbuf *m, struct fate *f)
 	return false;
 }
 
-/* The odds are for the frames of one QP, and this is none of them. */
+/* The odds are for one QP, and the frame is not of it. */
 static bool
 is_spared(const struct port_impair *p, const struct rte_mbuf *m)
 {
@@ -317,7 +317,7 @@ fate_of(struct port_impair *p, struct rte_mbuf *m)
 	return f;
 }
 
-/* First byte and number of bytes where a corruption of that kind may strike. */
+/* Offset and length of the range that a corruption of this kind may change. */
 static uint32_t
 corruptible(const struct rte_mbuf *m, unsigned int fault, uint32_t *from)
 {
@@ -364,7 +364,7 @@ cut(struct port_impair *p, struct rte_mbuf *m, uint64_t to)
 	hca_port_count(&p->stats.truncated, 1);
 }
 
-/* As a switch does it: the checksum of the header is mended (RFC 1624). */
+/* As a switch does: the header's checksum is updated (RFC 1624). */
 static void
 mark_ipv4(uint8_t *l3)
 {
@@ -396,7 +396,7 @@ mark_ecn(struct port_impair *p, struct rte_mbuf *m)
 	hca_port_count(&p->stats.ecn_marked, 1);
 }
 
-/* What is done to the frame itself. */
+/* Apply a fault to the frame's contents. */
 static void
 damage(struct port_impair *p, struct rte_mbuf *m, const struct fate *f)
 {
@@ -408,7 +408,7 @@ damage(struct port_impair *p, struct rte_mbuf *m, const struct fate *f)
 		cut(p, m, f->arg);
 }
 
-/* When a frame leaves: 0 = now. after: see struct held. */
+/* Time at which a frame is sent: 0 = now. after: see struct held. */
 static uint64_t
 due_time(struct port_impair *p, const struct fate *f, uint64_t now, uint64_t *after)
 {
@@ -438,7 +438,7 @@ count_held(struct port_impair *p, const struct fate *f)
 	hca_port_count(&p->stats.delayed, f->fault != HCA_FAULT_REORDER);
 }
 
-/* False: not taken, the frame stays with the caller. */
+/* False: not accepted, the caller keeps the frame. */
 static bool
 send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 {
@@ -545,7 +545,7 @@ impair_deadline(const struct hca_port *port, uint64_t now)
 	const struct port_impair *p = (const struct port_impair *)port;
 	uint64_t due = __atomic_load_n(&p->next_due, __ATOMIC_RELAXED);
 
-	/* Due and still here: the inner port took no more. */
+	/* due but still held: the inner port accepts no more */
 	if (due <= now)
 		due = now + LATER_NS;
 	return hca_port_earlier(due, hca_port_deadline(p->wrap.inner, now));
@@ -594,7 +594,7 @@ hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *
 	p->next_due = UINT64_MAX;
 	p->next_odds = 1;
 	p->between = 2;
-	/* Copies that have left are with the receiver until he frees them. */
+	/* copies that were sent belong to the receiver until it frees them */
 	snprintf(name, sizeof(name), "%.20s.hold", cfg->name);
 	p->pool = rte_pktmbuf_pool_create(name, 2 * hold, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,
 					  cfg->socket_id);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What arrives is "transmitted" through an impairment into a queue of this port, and received from
- * there. The impairment may let go of held frames at any time, so the queue is larger than a burst.
- * What it refuses (its own store full under a delay) waits here, and no more is fetched meanwhile:
- * loss is then the inner port's, which counts it (missed).
+ * Received frames are "transmitted" through an impairment to a queue of this port, and received
+ * from it. The impairment may release held frames at any time, so the queue is larger than a burst.
+ * Frames that it refuses (its store is full during a delay) wait here, and no more are fetched
+ * meanwhile: losses then occur in the inner port, which counts them (missed).
  */
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define BURST 32u
 #define QUEUE 256u /* frames; a power of two */
 
-/* Where the impairment transmits to. */
+/* The port the impairment transmits to. */
 struct queue {
 	struct hca_port port;
 	uint32_t head, tail; /* free running */
@@ -28,10 +28,10 @@ struct queue {
 struct port_inbound {
 	struct hca_port_wrap wrap;
 	struct hca_port *impair;
-	struct queue *queue; /* belongs to impair */
+	struct queue *queue; /* owned by impair */
 	struct rte_mbuf *waiting[BURST];
-	uint16_t at, end; /* of those that wait */
-	bool ready;	  /* [pub] frames are through that rx had no room for */
+	uint16_t at, end; /* of the waiting frames */
+	bool ready;	  /* [pub] frames have passed for which rx had no room */
 };
 
 static uint16_t
@@ -88,7 +88,7 @@ is_empty(const struct port_inbound *p)
 	return p->at == p->end && p->queue->head == p->queue->tail;
 }
 
-/* One burst more into the impairment, once it has taken the one before. */
+/* Pass one more burst to the impairment, after it has accepted the previous one. */
 static void
 fetch(struct port_inbound *p, uint16_t n, uint64_t now)
 {
@@ -123,7 +123,7 @@ inbound_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	return got;
 }
 
-/* Frames held back, or already through; those that wait are tried when one leaves. */
+/* For held frames and those that have passed; waiting ones are retried when one leaves. */
 static uint64_t
 inbound_deadline(const struct hca_port *port, uint64_t now)
 {

@@ -20,7 +20,7 @@
 #define PCAP_SNAPLEN 65535u
 #define PCAP_ETHERNET 1u
 #define COPY_FRAMES 32u
-#define COPY_BYTES 9216u /* per frame; longer ones are cut, as snaplen would */
+#define COPY_BYTES 9216u /* per frame; longer ones are cut, as by snaplen */
 
 #define NG_SECTION 0x0a0d0d0au
 #define NG_MAGIC 0x1a2b3c4du
@@ -33,7 +33,7 @@
 #define NG_IF_TSRESOL 9u
 #define NG_ISB_IFDROP 5u
 #define NG_ISB_USRDELIV 8u
-#define NG_RING (32u << 20) /* bytes on their way to the disk */
+#define NG_RING (32u << 20) /* bytes buffered for the disk */
 #define NG_NAME_MAX 60u
 #define NG_HEAD_WORDS 40u
 
@@ -54,10 +54,10 @@ struct pcap_frame {
 };
 
 struct hca_pcap {
-	FILE *f; /* pcapng: written by the writer only */
+	FILE *f; /* pcapng: used by the writer only */
 	pthread_mutex_t lock;
 	uint64_t frames, max, lost;
-	uint64_t last; /* time of the last frame, of day */
+	uint64_t last; /* time of day of the last frame */
 	bool failed;
 	bool is_ng;
 	struct pcap_writer *writer; /* pcapng */
@@ -71,7 +71,7 @@ struct copied {
 
 struct port_pcap {
 	struct hca_port_wrap wrap;
-	pthread_mutex_t lock; /* file */
+	pthread_mutex_t lock; /* protects file */
 	struct hca_pcap *file;
 	bool both_ways;
 	struct copied copy[COPY_FRAMES];
@@ -86,7 +86,7 @@ open_file(const char *path, int flags, uint64_t max_frames, const void *head, si
 
 	if (c == NULL)
 		return -ENOMEM;
-	/* Not where a link of somebody else's leads. */
+	/* never follow a symbolic link */
 	fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
 	c->f = fd >= 0 ? fdopen(fd, "wb") : NULL;
 	if (c->f == NULL) {
@@ -123,7 +123,7 @@ hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out)
 	return open_file(path, O_TRUNC, max_frames, &head, sizeof(head), out);
 }
 
-/* One section, one interface: its name, and times in ns. Returns the bytes. */
+/* One section and one interface: its name, and times in ns. Returns the length. */
 static size_t
 ng_head(const char *interface, uint32_t snaplen, uint32_t head[NG_HEAD_WORDS])
 {
@@ -177,7 +177,7 @@ hca_pcap_open_ng(const char *path, const struct hca_pcap_ng *ng, struct hca_pcap
 	return 0;
 }
 
-/* How many frames there are, and how many were to be there. */
+/* Number of frames in the file, and number that should be. */
 static void
 put_statistics(struct hca_pcap *c)
 {
@@ -268,7 +268,7 @@ put_classic(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t l
 	return true;
 }
 
-/* False: it did not fit. */
+/* False: no room. */
 static bool
 put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now,
        enum direction way)
@@ -288,7 +288,7 @@ put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, u
 	return pcap_writer_put(c->writer, pieces, RTE_DIM(pieces));
 }
 
-/* QPN the frame itself says it comes from; 0: it does not. */
+/* Source QPN in the frame; 0: it has none. */
 static uint32_t
 source_qpn(const uint8_t *data, const struct hca_roce_view *v)
 {
@@ -333,7 +333,7 @@ write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t l
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* A frame that the inner port has taken may be changed by its receiver: copy first. */
+/* The receiver may change a frame that the inner port has accepted: copy it first. */
 static uint16_t
 write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copy kernels for x86. Short lengths use two overlapping moves from both ends instead of a
- * ladder of branches; long ones a loop whose stores are aligned to a vector, since a store that
- * crosses a cache line costs more than a load that does.
+ * Copy kernels for x86. Short lengths use two overlapping moves from both ends instead of a cascade
+ * of branches; long ones a loop with aligned stores, because a store that crosses a cache line
+ * costs more than such a load.
  */
 #if defined(__x86_64__)
 

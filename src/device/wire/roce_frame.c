@@ -45,8 +45,8 @@ hca_roce_drop_is_foreign(int reason)
 }
 
 /*
- * Each layer is given where it starts and how many bytes are there, and answers with the length
- * of the UDP datagram or a drop reason.
+ * Each layer's parser gets its start and the available bytes, and returns the length of the UDP
+ * datagram or a drop reason.
  */
 static int
 parse_ipv4(const uint8_t *l3, uint32_t avail)

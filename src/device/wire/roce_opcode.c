@@ -5,7 +5,7 @@
 #define REQUESTS (KIND(SEND) | KIND(WRITE) | KIND(READ_REQ) | KIND(CMP_SWAP) | KIND(FETCH_ADD))
 #define RESPONSES (KIND(READ_RESP) | KIND(ACK) | KIND(ATOMIC_ACK))
 
-/* Header bits count upwards in the order of the wire, so what lies below one lies in front. */
+/* Header bits ascend in wire order, so headers with lower bits precede. */
 #define AT(NAME, ext) \
 	(((ext)&HCA_EXT_##NAME) ? HCA_ROCE_BTH_LEN + HCA_EXT_LEN((ext) & (HCA_EXT_##NAME - 1)) : 0)
 
