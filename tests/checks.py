@@ -16,6 +16,7 @@ import sys
 import comments
 import coverage
 import interface
+import rooms
 
 # room -> what its files may include. Rooms are folders and sets of <...> headers.
 WALLS = {
@@ -265,6 +266,7 @@ def checks():
     for room in WALLS:
         yield ('check-wall-' + os.path.basename(room),
                lambda tree, room=room: check_wall(tree, room))
+    yield 'check-rooms', rooms.complaints
     yield 'check-abi-no-logic', check_abi_has_no_logic
     yield 'check-device-time-random', check_time_and_random
     yield 'check-clocks', check_clocks

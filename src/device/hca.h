@@ -82,6 +82,13 @@ volatile void *hca_bar2(struct hca *h);
 int hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
 int hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
 
+/*
+ * Has fn called at the end of a poll of the CEU that wrote EQEs, with a bit per EQN, in the worker
+ * that polls: fn must not wait. Before workers run.
+ */
+typedef void (*hca_notify_fn)(void *arg, uint32_t eqn_bits);
+void hca_set_notify(struct hca *h, hca_notify_fn fn, void *arg);
+
 /* Workers of the layout: 1 (rtc), 2 (txrx), HCA_STAGE_N (full). */
 unsigned int hca_workers(const struct hca *h);
 

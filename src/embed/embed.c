@@ -22,7 +22,6 @@
 #include "embed_telemetry.h"
 #include "graph/sleep.h"
 #include "host.h"
-#include "queues/eq.h"
 
 #define EVENTS_EVERY 1024u /* manual: interval of checks of the event queues, in loops */
 
@@ -260,7 +259,7 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 	if (c->executor == SOFTHCA_EXECUTOR_THREADS)
 		host_events_watch(&e->notifier, i, e->side[i].hca);
 	else
-		hca_eq_set_notify(e->side[i].hca, on_events, e);
+		hca_set_notify(e->side[i].hca, on_events, e);
 	return 0;
 }
 

@@ -14,9 +14,9 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
+#include "core/mbuf.h"
 #include "endpoint_device.h"
 #include "endpoint_log.h"
-#include "engine/pkt.h"
 #include "port/port_memif.h"
 
 /* bytes of an IP packet with 4096 bytes of payload and all possible headers */

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "host_events.h"
-#include "queues/eq.h"
 
 /* Interval of retries for events that found no room: initially, and at most */
 #define DEBT_NS 1000000
@@ -92,7 +91,7 @@ void
 host_events_watch(struct host_events *ev, uint32_t i, struct hca *h)
 {
 	ev->source[i] = (struct host_events_source){.owner = ev, .h = h};
-	hca_eq_set_notify(h, on_events, &ev->source[i]);
+	hca_set_notify(h, on_events, &ev->source[i]);
 }
 
 int

@@ -6,7 +6,7 @@
 #include <rte_malloc.h>
 
 #include "bar/bar.h"
-#include "engine/impl.h"
+#include "core/core.h"
 
 /*
  * BAR2 is ordinary memory in small pages, so that the composition can replace any page with one
@@ -25,7 +25,7 @@ map_bar2(void)
 }
 
 int
-hca_bar_init(struct hca *h)
+hca_bar_init(struct hca_core *h)
 {
 	h->bar0 =
 		rte_zmalloc_socket("hca_bar0", HCA_BAR0_SIZE, HCA_UAR_PAGE_SIZE, h->cfg.socket_id);
@@ -38,7 +38,7 @@ hca_bar_init(struct hca *h)
 }
 
 void
-hca_bar_fini(struct hca *h)
+hca_bar_fini(struct hca_core *h)
 {
 	if (h->bar2 != NULL)
 		munmap(h->bar2, HCA_BAR2_SIZE);

@@ -13,11 +13,11 @@
 
 #include "abi_bar.h"
 
-struct hca;
+struct hca_core;
 
 /* 0 or -ENOMEM. */
-int hca_bar_init(struct hca *h);
-void hca_bar_fini(struct hca *h);
+int hca_bar_init(struct hca_core *h);
+void hca_bar_fini(struct hca_core *h);
 
 static inline hca_le32 *
 hca_bar_word(uint8_t *bar0, uint32_t off)

@@ -11,6 +11,8 @@
 #include "bar/bar.h"
 #include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
+#include "engine/stage.h"
+#include "engine/state.h"
 
 #define HCR(field) (HCA_BAR0_HCR + offsetof(struct hca_hcr, field))
 
@@ -120,7 +122,7 @@ in_length(const struct hca_cmd_row *r, struct hca_cmd *c)
 
 /* Mailboxes lie in the driver's domain; the command checks and uses a copy. */
 static int
-fetch_mailbox(struct hca *h, const struct hca_cmd_row *r, struct hca_cmd *c)
+fetch_mailbox(struct hca_core *h, const struct hca_cmd_row *r, struct hca_cmd *c)
 {
 	if (!in_length(r, c))
 		return HCA_STAT_BAD_PARAM;
@@ -139,7 +141,7 @@ fetch_mailbox(struct hca *h, const struct hca_cmd_row *r, struct hca_cmd *c)
 }
 
 static int
-judge(struct hca *h, struct hca_ceu *u)
+judge(struct hca_core *h, struct hca_ceu *u)
 {
 	struct hca_cmd *c = &u->cmd;
 
@@ -152,7 +154,7 @@ judge(struct hca *h, struct hca_ceu *u)
 }
 
 static void
-read_hcr(struct hca *h, struct hca_cmd *c, uint32_t ctrl)
+read_hcr(struct hca_core *h, struct hca_cmd *c, uint32_t ctrl)
 {
 	uint8_t *b = h->bar0;
 
@@ -172,13 +174,13 @@ read_hcr(struct hca *h, struct hca_cmd *c, uint32_t ctrl)
 }
 
 static void
-release_hcr(struct hca *h, const struct hca_ceu *u, uint8_t status)
+release_hcr(struct hca_core *h, const struct hca_ceu *u, uint8_t status)
 {
 	hca_bar_store(h->bar0, HCR(ctrl), HCA_HCR_MAKE_DONE(u->ctrl, status));
 }
 
 static void
-put_event(struct hca *h, struct hca_ceu *u)
+put_event(struct hca_core *h, struct hca_ceu *u)
 {
 	const struct hca_cmd *c = &u->cmd;
 
@@ -188,7 +190,7 @@ put_event(struct hca *h, struct hca_ceu *u)
 }
 
 static void
-finish(struct hca *h, struct hca_ceu *u, int status)
+finish(struct hca_core *h, struct hca_ceu *u, int status)
 {
 	struct hca_cmd *c = &u->cmd;
 
@@ -212,7 +214,7 @@ finish(struct hca *h, struct hca_ceu *u, int status)
 }
 
 static void
-run(struct hca *h, struct hca_ceu *u)
+run(struct hca_core *h, struct hca_ceu *u)
 {
 	int status = u->row->run(h, &u->cmd);
 
@@ -223,7 +225,7 @@ run(struct hca *h, struct hca_ceu *u)
 }
 
 static void
-accept_command(struct hca *h, struct hca_ceu *u, uint32_t ctrl)
+accept_command(struct hca_core *h, struct hca_ceu *u, uint32_t ctrl)
 {
 	int status;
 
@@ -242,7 +244,7 @@ accept_command(struct hca *h, struct hca_ceu *u, uint32_t ctrl)
 
 /* The reset register was written: abandon everything; a pending command gets BAD_SYS_STATE. */
 static void
-reset_start(struct hca *h, struct hca_ceu *u)
+reset_start(struct hca_core *h, struct hca_ceu *u)
 {
 	if ((u->state == HCA_CEU_RUN || u->state == HCA_CEU_EVENT) && !u->cmd.event)
 		release_hcr(h, u, HCA_STAT_BAD_SYS_STATE);
@@ -252,7 +254,7 @@ reset_start(struct hca *h, struct hca_ceu *u)
 }
 
 static void
-reset_step(struct hca *h, struct hca_ceu *u)
+reset_step(struct hca_core *h, struct hca_ceu *u)
 {
 	if (!hca_close_step(h, &u->cmd))
 		return;
@@ -261,17 +263,17 @@ reset_step(struct hca *h, struct hca_ceu *u)
 }
 
 static void
-fail_qp(struct hca *h, uint32_t i, uint32_t cqi)
+fail_qp(struct hca_core *h, uint32_t i, uint32_t cqi)
 {
 	const struct hca_qp_cfg *q = &h->qp[i].cfg;
 
 	if (q->local_qpn != 0 && (q->scqn == cqi || q->rcqn == cqi))
-		hca_qp_to_error(h, HCA_STAGE_CEU, i);
+		hca_qp_to_error(hca_of(h), HCA_STAGE_CEU, i);
 }
 
 /* Fail an XRC SRQ of the CQ: no QP refers to the CQ, and requests of the SRQ could not complete. */
 static void
-fail_srq(struct hca *h, uint32_t i, uint32_t cqi)
+fail_srq(struct hca_core *h, uint32_t i, uint32_t cqi)
 {
 	struct hca_srq *s = &h->srq[i];
 
@@ -281,7 +283,7 @@ fail_srq(struct hca *h, uint32_t i, uint32_t cqi)
 
 /* A CQ has overrun: every QP and XRC SRQ that completes to it goes to the error state. */
 static unsigned int
-fail_users(struct hca *h, struct hca_ceu *u)
+fail_users(struct hca_core *h, struct hca_ceu *u)
 {
 	uint32_t last = RTE_MAX(h->qp_mask, h->srq_mask), end;
 
@@ -303,8 +305,9 @@ fail_users(struct hca *h, struct hca_ceu *u)
 }
 
 unsigned int
-hca_ceu_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_ceu_poll(struct hca *dev, uint64_t now, unsigned int budget)
 {
+	struct hca_core *h = hca_core(dev);
 	struct hca_ceu *u = h->ceu;
 	unsigned int work = 0;
 	uint32_t ctrl;
@@ -343,16 +346,20 @@ hca_ceu_poll(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 int
-hca_ceu_init(struct hca *h)
+hca_ceu_init(struct hca *dev)
 {
+	struct hca_core *h = hca_core(dev);
+
 	h->ceu = rte_zmalloc_socket("hca_ceu", sizeof(*h->ceu), RTE_CACHE_LINE_SIZE,
 				    h->cfg.socket_id);
 	return h->ceu == NULL ? -ENOMEM : 0;
 }
 
 void
-hca_ceu_fini(struct hca *h)
+hca_ceu_fini(struct hca *dev)
 {
+	struct hca_core *h = hca_core(dev);
+
 	if (h->ceu == NULL)
 		return;
 	/* no worker polls any more: free the rest without rounds */
@@ -371,8 +378,9 @@ hca_ceu_fini(struct hca *h)
 
 /* Commands and resets come with a kick. */
 uint64_t
-hca_ceu_deadline(const struct hca *h, uint64_t now)
+hca_ceu_deadline(const struct hca *dev, uint64_t now)
 {
+	const struct hca_core *h = hca_core(dev);
 	const struct hca_ceu *u = h->ceu;
 
 	if (u->state == HCA_CEU_EVENT)

@@ -19,8 +19,14 @@
 
 #include "abi_cmd.h"
 #include "ceu/qp_change.h"
-#include "engine/impl.h"
+#include "core/core.h"
+#include "ctxmgt/qp.h"
+#include "engine/edge.h"
+#include "queues/cq.h"
 #include "queues/eq.h"
+#include "queues/qbuf.h"
+#include "queues/srq.h"
+#include "vtp/vtp.h"
 
 /* A command is not finished: call again at the next poll. Everything else is enum hca_stat. */
 #define HCA_CMD_AGAIN (-1)
@@ -58,7 +64,7 @@ struct hca_cmd {
 	_Alignas(64) uint8_t out[HCA_MBOX_SIZE];
 };
 
-typedef int (*hca_cmd_fn)(struct hca *h, struct hca_cmd *c);
+typedef int (*hca_cmd_fn)(struct hca_core *h, struct hca_cmd *c);
 
 enum hca_ceu_state {
 	HCA_CEU_IDLE,
@@ -90,28 +96,28 @@ struct hca_ceu {
 /* ---- rounds (round.c) ---- */
 
 /* A new RCU round; hca_round_done() is asked at each poll and counts it. */
-uint64_t hca_round_start(struct hca *h);
-bool hca_round_done(struct hca *h, uint64_t token);
+uint64_t hca_round_start(struct hca_core *h);
+bool hca_round_done(struct hca_core *h, uint64_t token);
 
 void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, uint32_t domain);
 /* true: every object of the range is reset, its memory free. */
-bool hca_teardown_step(struct hca *h, struct hca_teardown *t);
+bool hca_teardown_step(struct hca_core *h, struct hca_teardown *t);
 
 /*
  * Everything: QPs, CQs, EQs, MPTs, ICM, as CLOSE_HCA and the reset register want it; or the QPs,
  * SRQs, CQs and MPTs of a domain: all states first, then one purge, one round, and all is freed.
  */
-void hca_close_start(struct hca *h, struct hca_cmd *c, uint32_t domain);
-bool hca_close_step(struct hca *h, struct hca_cmd *c);
+void hca_close_start(struct hca_core *h, struct hca_cmd *c, uint32_t domain);
+bool hca_close_step(struct hca_core *h, struct hca_cmd *c);
 
 /* ---- objects (qp_life.c, qp_modify.c, cmd_queue.c, cmd_srq.c) ---- */
 
 /* The QP is in no stage any more: free what it has. */
-void hca_qp_free(struct hca *h, uint32_t qpi);
+void hca_qp_free(struct hca_core *h, uint32_t qpi);
 /* Live PSNs and counters into the image; out is a mailbox of HCA_QPC_SIZE. */
-void hca_qp_image(struct hca *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out);
-void hca_cq_free(struct hca *h, uint32_t cqi);
-void hca_srq_free(struct hca *h, uint32_t srqi);
+void hca_qp_image(struct hca_core *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out);
+void hca_cq_free(struct hca_core *h, uint32_t cqi);
+void hca_srq_free(struct hca_core *h, uint32_t srqi);
 
 /* ---- commands: X(check or run function) ---- */
 #define HCA_CMD_FN_LIST(X) \
@@ -150,7 +156,7 @@ void hca_srq_free(struct hca *h, uint32_t srqi);
 	X(set_gid) \
 	X(set_pkey) \
 	X(set_neigh)
-#define X(n) int hca_cmd_##n(struct hca *h, struct hca_cmd *c);
+#define X(n) int hca_cmd_##n(struct hca_core *h, struct hca_cmd *c);
 HCA_CMD_FN_LIST(X)
 #undef X
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "ceu/ceu.h"
+#include "port/port.h"
 
 static const char *const qp_names[] = {
 #define X(n) #n,
@@ -48,7 +49,7 @@ hca_port_counter_name(unsigned int i)
 int
 hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 {
-	const struct hca_qp *qp = &h->qp[hca_qp_index(h, qpn)];
+	const struct hca_qp *qp = &hca_core(h)->qp[hca_qp_index(hca_core(h), qpn)];
 	const struct hca_qp_stats *s = &qp->stats;
 	const uint64_t tx_packets = READ(qp->encap.tx_packets), tx_bytes = READ(qp->encap.tx_bytes);
 	const uint64_t rx_packets = READ(qp->ee.rx_packets) + READ(qp->rrc.rx_packets);
@@ -75,8 +76,9 @@ hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 }
 
 unsigned int
-hca_qp_list(const struct hca *h, uint32_t *qpns, unsigned int max)
+hca_qp_list(const struct hca *dev, uint32_t *qpns, unsigned int max)
 {
+	const struct hca_core *h = hca_core(dev);
 	uint32_t mask = __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED);
 	unsigned int n = 0;
 
@@ -115,7 +117,7 @@ hca_port_counters(const struct hca *h, uint64_t *values)
 	const uint64_t port_rcv_packets = hca_counter_value(h, HCA_CTR_rcvd_pkts);
 	const uint64_t port_rcv_data = hca_counter_value(h, HCA_CTR_port_rcv_data);
 	const uint64_t port_rcv_errors = sum_of(h, rx_drops, RTE_DIM(rx_drops));
-	const uint64_t port_rcv_missed = hca_port_missed(h->port);
+	const uint64_t port_rcv_missed = hca_port_missed(hca_core(h)->port);
 
 #define X(n) *values++ = n;
 	HCA_PORT_COUNTER_LIST(X)
@@ -167,7 +169,7 @@ read_values(struct hca *h, const struct hca_cmd *c, uint32_t first, uint32_t n)
 }
 
 int
-hca_cmd_query_counters(struct hca *h, struct hca_cmd *c)
+hca_cmd_query_counters(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_mbox_counters *m = (void *)c->out;
 	bool names = (c->op_modifier & HCA_COUNTERS_NAMES) != 0;
@@ -183,7 +185,7 @@ hca_cmd_query_counters(struct hca *h, struct hca_cmd *c)
 	m->count = hca_cpu_to_be32(n);
 	m->total = hca_cpu_to_be32(total);
 	if (!names)
-		return read_values(h, c, first, n);
+		return read_values(hca_of(h), c, first, n);
 	for (uint32_t i = 0; i < n; i++)
 		snprintf(m->name[i], sizeof(m->name[i]), "%s", sets[of].name(first + i));
 	return HCA_STAT_OK;

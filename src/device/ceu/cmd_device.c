@@ -28,7 +28,7 @@ mtu_code(uint32_t bytes)
 }
 
 static void
-fill_extended(const struct hca *h, struct hca_mbox_dev_lim *m)
+fill_extended(const struct hca_core *h, struct hca_mbox_dev_lim *m)
 {
 	m->caps = hca_cpu_to_be32(HCA_CEU_CAPS);
 	m->rd_atomic =
@@ -48,7 +48,7 @@ fill_extended(const struct hca *h, struct hca_mbox_dev_lim *m)
 }
 
 int
-hca_cmd_query_dev_lim(struct hca *h, struct hca_cmd *c)
+hca_cmd_query_dev_lim(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_mbox_dev_lim *m = (void *)c->out;
 	const struct hca_config *g = &h->cfg;
@@ -74,7 +74,7 @@ hca_cmd_query_dev_lim(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_query_adapter(struct hca *h, struct hca_cmd *c)
+hca_cmd_query_adapter(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_mbox_adapter *m = (void *)c->out;
 	const uint8_t *mac = h->cfg.mac;
@@ -86,7 +86,7 @@ hca_cmd_query_adapter(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_init_hca(struct hca *h, struct hca_cmd *c)
+hca_cmd_init_hca(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_mbox_init_hca *m = (const void *)c->in;
 	struct hca_ctxmgt *x = h->ctxmgt;
@@ -125,7 +125,7 @@ hca_cmd_init_hca(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_close_hca(struct hca *h, struct hca_cmd *c)
+hca_cmd_close_hca(struct hca_core *h, struct hca_cmd *c)
 {
 	if (c->index == 0) {
 		hca_close_start(h, c, HCA_DOMAIN_ALL);
@@ -138,7 +138,7 @@ hca_cmd_close_hca(struct hca *h, struct hca_cmd *c)
 
 /* Destroy all objects of an owner at once. */
 int
-hca_cmd_close_domain(struct hca *h, struct hca_cmd *c)
+hca_cmd_close_domain(struct hca_core *h, struct hca_cmd *c)
 {
 	if (c->index == 0) {
 		if (c->in_modifier == 0 || c->in_modifier >= HCA_DMA_DOMAINS)
@@ -152,7 +152,7 @@ hca_cmd_close_domain(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_nop(struct hca *h, struct hca_cmd *c)
+hca_cmd_nop(struct hca_core *h, struct hca_cmd *c)
 {
 	return c->in_modifier == HCA_NOP_IN_MODIFIER ? HCA_STAT_OK : HCA_STAT_BAD_PARAM;
 }
@@ -164,7 +164,7 @@ icm_type_ok(const struct hca_cmd *c)
 }
 
 int
-hca_cmd_map_icm(struct hca *h, struct hca_cmd *c)
+hca_cmd_map_icm(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_mbox_map_icm *m = (void *)c->in;
 	struct hca_icm_chunk chunk[HCA_MAP_ICM_MAX];
@@ -182,19 +182,39 @@ hca_cmd_map_icm(struct hca *h, struct hca_cmd *c)
 	return hca_icm_map_chunks(h, c->op_modifier, chunk, c->in_modifier);
 }
 
+/* Live contexts keep their ICM. */
+static bool
+entry_live(const struct hca_core *h, enum hca_icm_table t, uint32_t i)
+{
+	switch (t) {
+	case HCA_ICM_QPC:
+		return h->qp[i].cfg.local_qpn != 0;
+	case HCA_ICM_CQC:
+		return hca_cq_state(&h->cq[i]) != HCA_CQ_FREE;
+	case HCA_ICM_EQC:
+		return hca_eq_is_live(h, i);
+	case HCA_ICM_SRQC:
+		return hca_srq_state(&h->srq[i]) != HCA_SRQ_FREE;
+	case HCA_ICM_MPT:
+		return hca_mpt_state(&h->vtp.mpt[i]) != HCA_MPT_FREE;
+	default:
+		return h->vtp.mtt_ref[i] != 0;
+	}
+}
+
 int
-hca_cmd_unmap_icm(struct hca *h, struct hca_cmd *c)
+hca_cmd_unmap_icm(struct hca_core *h, struct hca_cmd *c)
 {
 	if (!icm_type_ok(c))
 		return HCA_STAT_BAD_PARAM;
-	return hca_icm_unmap(h, c->op_modifier, c->in_param, c->in_modifier);
+	return hca_icm_unmap(h, c->op_modifier, c->in_param, c->in_modifier, entry_live);
 }
 
 /*
  * Encap reads entries for UD sends: a valid entry is first invalidated, and changed after a round.
  */
 int
-hca_cmd_set_gid(struct hca *h, struct hca_cmd *c)
+hca_cmd_set_gid(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_mbox_set_gid *m = (const void *)c->in;
 	uint32_t index = hca_be32_to_cpu(m->index);
@@ -220,7 +240,7 @@ hca_cmd_set_gid(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_set_pkey(struct hca *h, struct hca_cmd *c)
+hca_cmd_set_pkey(struct hca_core *h, struct hca_cmd *c)
 {
 	return hca_pkey_set(h->ctxmgt, (const void *)c->in);
 }

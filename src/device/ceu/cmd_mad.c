@@ -15,7 +15,7 @@
 #define NODE_CA 1u
 
 static hca_be64
-node_guid(const struct hca *h)
+node_guid(const struct hca_core *h)
 {
 	const uint8_t *m = h->cfg.mac;
 	const uint8_t guid[8] = {m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]};
@@ -26,14 +26,14 @@ node_guid(const struct hca *h)
 }
 
 static bool
-get_node_desc(struct hca *h, uint32_t mod, uint8_t *data)
+get_node_desc(struct hca_core *h, uint32_t mod, uint8_t *data)
 {
 	snprintf((char *)data, 64, "softhca %s", h->cfg.name != NULL ? h->cfg.name : "");
 	return true;
 }
 
 static bool
-get_node_info(struct hca *h, uint32_t mod, uint8_t *data)
+get_node_info(struct hca_core *h, uint32_t mod, uint8_t *data)
 {
 	struct hca_mad_node_info *n = (void *)data;
 
@@ -60,12 +60,12 @@ mtu_code(uint32_t bytes)
 }
 
 static bool
-get_port_info(struct hca *h, uint32_t mod, uint8_t *data)
+get_port_info(struct hca_core *h, uint32_t mod, uint8_t *data)
 {
 	struct hca_mad_port_info *p = (void *)data;
 	uint8_t mtu = mtu_code(h->cfg.max_mtu);
 	/* only encap queries the port itself */
-	bool up = hca_port_link_up(h);
+	bool up = hca_port_link_up(hca_of(h));
 
 	if (mod > 1)
 		return false;
@@ -85,7 +85,7 @@ get_port_info(struct hca *h, uint32_t mod, uint8_t *data)
 }
 
 static bool
-get_guid_info(struct hca *h, uint32_t mod, uint8_t *data)
+get_guid_info(struct hca_core *h, uint32_t mod, uint8_t *data)
 {
 	uint32_t first = mod * HCA_MAD_GUIDS_PER_BLOCK;
 
@@ -97,7 +97,7 @@ get_guid_info(struct hca *h, uint32_t mod, uint8_t *data)
 }
 
 static bool
-get_pkey_table(struct hca *h, uint32_t mod, uint8_t *data)
+get_pkey_table(struct hca_core *h, uint32_t mod, uint8_t *data)
 {
 	uint32_t first = (mod & 0xffff) * HCA_MAD_PKEYS_PER_BLOCK;
 
@@ -110,7 +110,7 @@ get_pkey_table(struct hca *h, uint32_t mod, uint8_t *data)
 
 static const struct {
 	uint16_t attr;
-	bool (*get)(struct hca *h, uint32_t mod, uint8_t *data);
+	bool (*get)(struct hca_core *h, uint32_t mod, uint8_t *data);
 } attrs[] = {
 	{HCA_MAD_ATTR_NODE_DESC, get_node_desc},   {HCA_MAD_ATTR_NODE_INFO, get_node_info},
 	{HCA_MAD_ATTR_GUID_INFO, get_guid_info},   {HCA_MAD_ATTR_PORT_INFO, get_port_info},
@@ -118,7 +118,7 @@ static const struct {
 };
 
 static uint16_t
-answer(struct hca *h, const struct hca_mad_smp *in, struct hca_mad_smp *out)
+answer(struct hca_core *h, const struct hca_mad_smp *in, struct hca_mad_smp *out)
 {
 	if (in->base_version != HCA_MAD_BASE_VERSION || in->class_version != 1 ||
 	    (in->mgmt_class != HCA_MAD_CLASS_SUBN_LID && in->mgmt_class != HCA_MAD_CLASS_SUBN_DIR))
@@ -137,7 +137,7 @@ answer(struct hca *h, const struct hca_mad_smp *in, struct hca_mad_smp *out)
 }
 
 int
-hca_cmd_mad_ifc(struct hca *h, struct hca_cmd *c)
+hca_cmd_mad_ifc(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_mad_smp *in = (const void *)c->in;
 	struct hca_mad_smp *out = (void *)c->out;

@@ -7,7 +7,7 @@
 
 /* The live UD QP named by in_modifier. */
 static int
-find_ud(const struct hca *h, const struct hca_cmd *c)
+find_ud(const struct hca_core *h, const struct hca_cmd *c)
 {
 	const struct hca_qp_cfg *q = &h->qp[c->in_modifier & h->qp_mask].cfg;
 
@@ -18,7 +18,7 @@ find_ud(const struct hca *h, const struct hca_cmd *c)
 }
 
 int
-hca_cmd_mcast_attach(struct hca *h, struct hca_cmd *c)
+hca_cmd_mcast_attach(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_mbox_mcast *m = (const void *)c->in;
 	int rc = find_ud(h, c);
@@ -31,7 +31,7 @@ hca_cmd_mcast_attach(struct hca *h, struct hca_cmd *c)
  * more.
  */
 int
-hca_cmd_mcast_detach(struct hca *h, struct hca_cmd *c)
+hca_cmd_mcast_detach(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_mbox_mcast *m = (const void *)c->in;
 	int rc;

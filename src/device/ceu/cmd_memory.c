@@ -8,7 +8,7 @@
 #include "ctxmgt/ctxmgt.h"
 
 int
-hca_cmd_sw2hw_mpt(struct hca *h, struct hca_cmd *c)
+hca_cmd_sw2hw_mpt(struct hca_core *h, struct hca_cmd *c)
 {
 	int rc;
 
@@ -34,7 +34,7 @@ hca_cmd_sw2hw_mpt(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_hw2sw_mpt(struct hca *h, struct hca_cmd *c)
+hca_cmd_hw2sw_mpt(struct hca_core *h, struct hca_cmd *c)
 {
 	static const struct hca_mpt gone;
 	uint32_t index = c->in_modifier;
@@ -64,7 +64,7 @@ hca_cmd_hw2sw_mpt(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_write_mtt(struct hca *h, struct hca_cmd *c)
+hca_cmd_write_mtt(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_mbox_write_mtt *m = (void *)c->in;
 	uint64_t bus[HCA_WRITE_MTT_MAX];

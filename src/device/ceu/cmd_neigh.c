@@ -19,7 +19,7 @@ _Static_assert(offsetof(struct hca_qp, encap.tmpl.bytes) % sizeof(uint64_t) == 0
 
 /* VLAN of the neighbour's interface in the form that QPs have: 0 for none. */
 static uint16_t
-vlan_of(const struct hca *h, const struct hca_mbox_set_neigh *m)
+vlan_of(const struct hca_core *h, const struct hca_mbox_set_neigh *m)
 {
 	uint32_t index = HCA_NEIGH_SGID_INDEX(hca_be32_to_cpu(m->flags));
 	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, index);
@@ -54,7 +54,7 @@ retarget_image(struct hca_qpc_path *p, const uint8_t gid[16], const uint8_t mac[
 }
 
 static void
-follow(struct hca *h, struct hca_qp *qp, const struct hca_mbox_set_neigh *m, uint16_t vlan)
+follow(struct hca_core *h, struct hca_qp *qp, const struct hca_mbox_set_neigh *m, uint16_t vlan)
 {
 	struct hca_roce_template *place[HCA_QP_PATHS] = {&qp->encap.tmpl};
 	struct hca_qpc image;
@@ -80,7 +80,7 @@ follow(struct hca *h, struct hca_qp *qp, const struct hca_mbox_set_neigh *m, uin
 }
 
 int
-hca_cmd_set_neigh(struct hca *h, struct hca_cmd *c)
+hca_cmd_set_neigh(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_mbox_set_neigh *m = (const void *)c->in;
 	uint32_t n = h->ctxmgt->count[HCA_ICM_QPC], end;

@@ -12,27 +12,27 @@
 #define CQ_LOG_MAX 22u
 
 int
-hca_cmd_map_eq(struct hca *h, struct hca_cmd *c)
+hca_cmd_map_eq(struct hca_core *h, struct hca_cmd *c)
 {
 	return hca_eq_map(h, HCA_MAP_EQ_EQN(c->in_modifier), c->in_param,
 			  (c->in_modifier & HCA_MAP_EQ_UNMAP) != 0);
 }
 
 int
-hca_cmd_sw2hw_eq(struct hca *h, struct hca_cmd *c)
+hca_cmd_sw2hw_eq(struct hca_core *h, struct hca_cmd *c)
 {
 	return hca_eq_create(h, c->in_modifier, (const void *)c->in);
 }
 
 /* Only the CEU writes EQs, so there is no need to wait for stages. */
 int
-hca_cmd_hw2sw_eq(struct hca *h, struct hca_cmd *c)
+hca_cmd_hw2sw_eq(struct hca_core *h, struct hca_cmd *c)
 {
 	return hca_eq_destroy(h, c->in_modifier);
 }
 
 static int
-cq_find(struct hca *h, struct hca_cmd *c, bool live)
+cq_find(struct hca_core *h, struct hca_cmd *c, bool live)
 {
 	uint32_t state;
 
@@ -46,7 +46,7 @@ cq_find(struct hca *h, struct hca_cmd *c, bool live)
 
 /* The buffer of 2^log CQEs, followed by its record, as the mailbox places it. */
 static int
-cq_buffer(struct hca *h, struct hca_cq_buf *b, uint32_t log, uint32_t key, uint32_t pd,
+cq_buffer(struct hca_core *h, struct hca_cq_buf *b, uint32_t log, uint32_t key, uint32_t pd,
 	  uint64_t start, uint32_t ci_db, uint32_t state_db)
 {
 	uint32_t bytes;
@@ -89,7 +89,7 @@ cq_image(const struct hca_cq *cq, struct hca_cqc *out)
 }
 
 static void
-cq_mirror(struct hca *h, uint32_t cqn)
+cq_mirror(struct hca_core *h, uint32_t cqn)
 {
 	struct hca_cqc c;
 
@@ -98,7 +98,7 @@ cq_mirror(struct hca *h, uint32_t cqn)
 }
 
 int
-hca_cmd_sw2hw_cq(struct hca *h, struct hca_cmd *c)
+hca_cmd_sw2hw_cq(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_cqc *m = (const void *)c->in;
 	uint32_t size = hca_be32_to_cpu(m->logsize_usrpage);
@@ -136,7 +136,7 @@ hca_cmd_sw2hw_cq(struct hca *h, struct hca_cmd *c)
 }
 
 static void
-let_go(struct hca *h, struct hca_cq *cq, unsigned int buf)
+let_go(struct hca_core *h, struct hca_cq *cq, unsigned int buf)
 {
 	hca_qbuf_release(h, &cq->buf[buf].q, cq->buf_key[buf]);
 	cq->buf[buf] = (struct hca_cq_buf){0};
@@ -144,7 +144,7 @@ let_go(struct hca *h, struct hca_cq *cq, unsigned int buf)
 }
 
 void
-hca_cq_free(struct hca *h, uint32_t cqi)
+hca_cq_free(struct hca_core *h, uint32_t cqi)
 {
 	struct hca_cq *cq = &h->cq[cqi];
 
@@ -156,7 +156,7 @@ hca_cq_free(struct hca *h, uint32_t cqi)
 }
 
 int
-hca_cmd_hw2sw_cq(struct hca *h, struct hca_cmd *c)
+hca_cmd_hw2sw_cq(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_cq *cq;
 
@@ -226,7 +226,7 @@ other_buf(const struct hca_cq *cq)
 }
 
 static int
-resize_begin(struct hca *h, struct hca_cmd *c, struct hca_cq *cq)
+resize_begin(struct hca_core *h, struct hca_cmd *c, struct hca_cq *cq)
 {
 	const struct hca_mbox_resize_cq *m = (const void *)c->in;
 	uint32_t log = HCA_RESIZE_CQ_LOGSIZE(hca_be32_to_cpu(m->logsize));
@@ -254,7 +254,7 @@ resize_begin(struct hca *h, struct hca_cmd *c, struct hca_cq *cq)
  * written without CAS, all stages are on the CEU's lcore, so no reservation is in progress.
  */
 int
-hca_cmd_resize_cq(struct hca *h, struct hca_cmd *c)
+hca_cmd_resize_cq(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_mbox_resize_cq *m = (const void *)c->in;
 	struct hca_cq *cq;
@@ -285,7 +285,7 @@ hca_cmd_resize_cq(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_query_cq(struct hca *h, struct hca_cmd *c)
+hca_cmd_query_cq(struct hca_core *h, struct hca_cmd *c)
 {
 	int rc = cq_find(h, c, true);
 
@@ -297,7 +297,7 @@ hca_cmd_query_cq(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_modify_cq(struct hca *h, struct hca_cmd *c)
+hca_cmd_modify_cq(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_mbox_modify_cq *m = (const void *)c->in;
 	int rc = cq_find(h, c, true);

@@ -10,14 +10,14 @@
 #include "ctxmgt/store.h"
 
 static struct hca_srq *
-srq_at(struct hca *h, uint32_t srqn)
+srq_at(struct hca_core *h, uint32_t srqn)
 {
 	return &h->srq[srqn & h->srq_mask];
 }
 
 /* The live SRQ named by in_modifier; all bits are compared. */
 static int
-find_live(struct hca *h, const struct hca_cmd *c, struct hca_srq **out)
+find_live(struct hca_core *h, const struct hca_cmd *c, struct hca_srq **out)
 {
 	*out = hca_srq_find(h, c->in_modifier);
 	return *out != NULL ? HCA_STAT_OK : HCA_STAT_BAD_INDEX;
@@ -50,7 +50,7 @@ srq_image(struct hca_srq *s, struct hca_srqc *out)
 }
 
 static void
-srq_mirror(struct hca *h, uint32_t index)
+srq_mirror(struct hca_core *h, uint32_t index)
 {
 	struct hca_srqc image;
 
@@ -69,7 +69,7 @@ shape_ok(const struct hca_srq *n)
 
 /* An XRC SRQ has a domain and a CQ of its own; a basic one has neither. */
 static bool
-xrc_ok(const struct hca *h, const struct hca_srq *n)
+xrc_ok(const struct hca_core *h, const struct hca_srq *n)
 {
 	if (!(n->xrcd & HCA_SRQC_XRCD_VALID))
 		return n->xrcd == 0;
@@ -100,7 +100,7 @@ read_srqc(const struct hca_srqc *m)
 }
 
 int
-hca_cmd_sw2hw_srq(struct hca *h, struct hca_cmd *c)
+hca_cmd_sw2hw_srq(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_srq n = read_srqc((const void *)c->in), *s = srq_at(h, c->in_modifier);
 	uint32_t index = c->in_modifier & h->srq_mask;
@@ -130,7 +130,7 @@ hca_cmd_sw2hw_srq(struct hca *h, struct hca_cmd *c)
 }
 
 void
-hca_srq_free(struct hca *h, uint32_t srqi)
+hca_srq_free(struct hca_core *h, uint32_t srqi)
 {
 	struct hca_srq *s = &h->srq[srqi];
 
@@ -144,7 +144,7 @@ hca_srq_free(struct hca *h, uint32_t srqi)
 
 /* EE may be using it: hide it first, free it after a round. */
 int
-hca_cmd_hw2sw_srq(struct hca *h, struct hca_cmd *c)
+hca_cmd_hw2sw_srq(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_srq *s;
 
@@ -167,7 +167,7 @@ hca_cmd_hw2sw_srq(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_query_srq(struct hca *h, struct hca_cmd *c)
+hca_cmd_query_srq(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_srq *s;
 	int rc = find_live(h, c, &s);
@@ -184,7 +184,7 @@ hca_cmd_query_srq(struct hca *h, struct hca_cmd *c)
  * that resets the limit raises the event.
  */
 static void
-fire_at_once(struct hca *h, struct hca_srq *s, uint32_t limit)
+fire_at_once(struct hca_core *h, struct hca_srq *s, uint32_t limit)
 {
 	uint32_t left = hca_srq_posted(s) - __atomic_load_n(&s->consumed, __ATOMIC_RELAXED);
 
@@ -197,7 +197,7 @@ fire_at_once(struct hca *h, struct hca_srq *s, uint32_t limit)
 
 /* Set the limit to in_param; 0 disarms. EE resets it to 0 when it raises the event. */
 int
-hca_cmd_arm_srq(struct hca *h, struct hca_cmd *c)
+hca_cmd_arm_srq(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_srq *s;
 	int rc = find_live(h, c, &s);

@@ -25,47 +25,47 @@ struct hca_qp_work {
 };
 
 /* enum hca_mtu: what the port and the configuration carry at most, as UD uses it. */
-uint32_t hca_port_mtu(const struct hca *h);
+uint32_t hca_port_mtu(const struct hca_core *h);
 
 /* Q_Keys with the top bit are for privileged QPs. */
 bool hca_qp_may_have_qkey(const struct hca_qpc *q);
 
 /* Attributes of the image that ch->mask names. enum hca_stat. */
-int hca_qp_check_attrs(const struct hca *h, struct hca_qp_change *ch);
+int hca_qp_check_attrs(const struct hca_core *h, struct hca_qp_change *ch);
 
 /* The addresses that q names; false: they do not fit together, or nobody knows them. */
-bool hca_qp_resolve(const struct hca *h, const struct hca_qp_change *ch,
+bool hca_qp_resolve(const struct hca_core *h, const struct hca_qp_change *ch,
 		    const struct hca_qpc_path *q, struct hca_qp_path *out);
 
 /* RST2INIT: judge what is latched, take queues, records and memory. */
-int hca_qp_create(struct hca *h, struct hca_qp_change *ch);
+int hca_qp_create(struct hca_core *h, struct hca_qp_change *ch);
 /*
  * As many responder jobs as max_dest_rd_atomic asks for: more than a QP has anyway are allocated on
  * the way to RTR, while EE does not execute for it. Later the number may only grow as far as that.
  */
-int hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch);
+int hca_qp_fit_jobs(struct hca_core *h, const struct hca_qp_change *ch);
 /* It has a second place for a path from now on. */
-int hca_qp_fit_second(struct hca *h, uint32_t qpi);
+int hca_qp_fit_second(struct hca_core *h, uint32_t qpi);
 
 /* The context as it was set, in whole; the alternate path only of who has a second place. */
 void hca_qp_image_load(const struct hca_qp *qp, struct hca_qpc *image);
 void hca_qp_image_store(struct hca_qp *qp, const struct hca_qpc *image);
 
 /* The attributes of ch->mask into the lines the transition opens. */
-void hca_qp_apply(struct hca *h, const struct hca_qp_change *ch);
+void hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch);
 
 /* ---- qp_path.c ---- */
 
 /* Its paths are the CEU's from here on; false: someone is migrating it, ask again. */
-bool hca_qp_paths_hold(struct hca *h, struct hca_qp_change *ch);
+bool hca_qp_paths_hold(struct hca_core *h, struct hca_qp_change *ch);
 /* The new ones, judged, are to be put into place; what is known only then. enum hca_stat. */
-int hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch);
+int hca_qp_paths_plan(struct hca_core *h, struct hca_qp_change *ch);
 /* At each poll until true: every frame from now on goes the new way. */
-bool hca_qp_paths_step(struct hca *h, struct hca_qp_change *ch);
+bool hca_qp_paths_step(struct hca_core *h, struct hca_qp_change *ch);
 /* done: migration state and everything as planned; otherwise as it was. Held or not. */
-void hca_qp_paths_release(struct hca *h, struct hca_qp_change *ch, bool done);
+void hca_qp_paths_release(struct hca_core *h, struct hca_qp_change *ch, bool done);
 /* Everything else about them; on the way to RTR the paths too: nobody looks at them yet. */
-void hca_qp_paths_apply(struct hca *h, const struct hca_qp_change *ch);
+void hca_qp_paths_apply(struct hca_core *h, const struct hca_qp_change *ch);
 /* Of the image the primary path becomes the one in use. */
 void hca_qp_paths_query(const struct hca_qp *qp, struct hca_qpc *image);
 

@@ -41,7 +41,7 @@ path_dip(const struct hca_qpc_path *q, uint8_t dip[16])
 
 /* Source MAC and IP come from the GID entry; a mailbox with different ones is invalid. */
 static bool
-path_source(const struct hca *h, const struct hca_qpc_path *q, struct hca_roce_path *p)
+path_source(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_roce_path *p)
 {
 	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, HCA_QPC_GID_INDEX(WORD(ackto)));
 	uint64_t smac = HCA_QPC_SMAC(WORD(mac_lo), WORD(smac_hi));
@@ -65,7 +65,7 @@ path_source(const struct hca *h, const struct hca_qpc_path *q, struct hca_roce_p
 }
 
 static bool
-path_dmac(const struct hca *h, const struct hca_qpc_path *q, struct hca_roce_path *p)
+path_dmac(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_roce_path *p)
 {
 	uint64_t dmac = HCA_QPC_DMAC(WORD(mac_lo), WORD(dmac_hi));
 	const uint8_t *known;
@@ -83,7 +83,7 @@ path_dmac(const struct hca *h, const struct hca_qpc_path *q, struct hca_roce_pat
 }
 
 static bool
-fill_path(const struct hca *h, const struct hca_qpc_path *q, struct hca_roce_path *p)
+fill_path(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_roce_path *p)
 {
 	uint32_t hop = HCA_QPC_HOP_LIMIT(WORD(ackto));
 
@@ -99,8 +99,8 @@ fill_path(const struct hca *h, const struct hca_qpc_path *q, struct hca_roce_pat
 }
 
 bool
-hca_qp_resolve(const struct hca *h, const struct hca_qp_change *ch, const struct hca_qpc_path *q,
-	       struct hca_qp_path *out)
+hca_qp_resolve(const struct hca_core *h, const struct hca_qp_change *ch,
+	       const struct hca_qpc_path *q, struct hca_qp_path *out)
 {
 	struct hca_roce_path p = {.qpn = hca_be32_to_cpu(ch->image.remote_qpn), .migreq = true};
 	uint32_t pace;

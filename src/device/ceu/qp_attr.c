@@ -6,6 +6,7 @@
 
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
+#include "port/port.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
 
@@ -16,13 +17,13 @@
 #define FRAME_OVERHEAD (14u + 20u + 8u + 12u + 16u + 4u + 4u)
 
 static bool
-attr_access(const struct hca *h, const struct hca_qpc *q)
+attr_access(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return (WORD(access_flags) & ~HCA_ACCESS_MASK) == 0;
 }
 
 static bool
-attr_pkey(const struct hca *h, const struct hca_qpc *q)
+attr_pkey(const struct hca_core *h, const struct hca_qpc *q)
 {
 	uint32_t i = HCA_QPC_PKEY_INDEX(WORD(path.port_pkey));
 
@@ -30,20 +31,20 @@ attr_pkey(const struct hca *h, const struct hca_qpc *q)
 }
 
 static bool
-attr_port(const struct hca *h, const struct hca_qpc *q)
+attr_port(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return HCA_QPC_PORT(WORD(path.port_pkey)) == 1;
 }
 
 static bool
-mtu_fits(const struct hca *h, uint32_t bytes)
+mtu_fits(const struct hca_core *h, uint32_t bytes)
 {
 	return bytes <= h->cfg.max_mtu && (h->port == NULL || h->port->max_frame == 0 ||
 					   bytes + FRAME_OVERHEAD <= h->port->max_frame);
 }
 
 uint32_t
-hca_port_mtu(const struct hca *h)
+hca_port_mtu(const struct hca_core *h)
 {
 	uint32_t code = HCA_MTU_4096;
 
@@ -53,7 +54,7 @@ hca_port_mtu(const struct hca *h)
 }
 
 static bool
-attr_mtu(const struct hca *h, const struct hca_qpc *q)
+attr_mtu(const struct hca_core *h, const struct hca_qpc *q)
 {
 	uint32_t code = HCA_QPC_MTU(WORD(sizes));
 
@@ -61,63 +62,63 @@ attr_mtu(const struct hca *h, const struct hca_qpc *q)
 }
 
 static bool
-attr_timeout(const struct hca *h, const struct hca_qpc *q)
+attr_timeout(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return HCA_QPC_ACKTO(WORD(path.ackto)) <= 31;
 }
 
 static bool
-attr_retry(const struct hca *h, const struct hca_qpc *q)
+attr_retry(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return HCA_QPC_RETRY_CNT(WORD(rd_atomic)) <= 7;
 }
 
 static bool
-attr_rnr_retry(const struct hca *h, const struct hca_qpc *q)
+attr_rnr_retry(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return HCA_QPC_RNR_RETRY(WORD(path.rnr_retry)) <= 7;
 }
 
 static bool
-attr_min_rnr(const struct hca *h, const struct hca_qpc *q)
+attr_min_rnr(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)) <= 31;
 }
 
 static bool
-attr_max_rd(const struct hca *h, const struct hca_qpc *q)
+attr_max_rd(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return HCA_QPC_MAX_RD_ATOMIC(WORD(rd_atomic)) <= HCA_RD_ATOMIC_MAX;
 }
 
 static bool
-attr_max_dest(const struct hca *h, const struct hca_qpc *q)
+attr_max_dest(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic)) <= HCA_RD_ATOMIC_MAX;
 }
 
 static bool
-attr_sq_psn(const struct hca *h, const struct hca_qpc *q)
+attr_sq_psn(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return (WORD(next_send_psn) & ~HCA_QPN_MASK) == 0;
 }
 
 static bool
-attr_dest_qpn(const struct hca *h, const struct hca_qpc *q)
+attr_dest_qpn(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return WORD(remote_qpn) > HCA_QPN_GSI && WORD(remote_qpn) < HCA_QPN_MULTICAST;
 }
 
 /* Only the device sets ARMED. */
 static bool
-attr_mig(const struct hca *h, const struct hca_qpc *q)
+attr_mig(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return HCA_QPC_MIG(WORD(flags)) == HCA_MIG_MIGRATED ||
 	       HCA_QPC_MIG(WORD(flags)) == HCA_MIG_REARM;
 }
 
 static bool
-attr_alt(const struct hca *h, const struct hca_qpc *q)
+attr_alt(const struct hca_core *h, const struct hca_qpc *q)
 {
 	uint32_t word = WORD(alt_path.port_pkey), pkey = HCA_QPC_PKEY_INDEX(word);
 
@@ -127,7 +128,7 @@ attr_alt(const struct hca *h, const struct hca_qpc *q)
 
 static const struct {
 	uint32_t attr;
-	bool (*ok)(const struct hca *h, const struct hca_qpc *q);
+	bool (*ok)(const struct hca_core *h, const struct hca_qpc *q);
 } checks[] = {
 	{HCA_QP_ATTR_ACCESS_FLAGS, attr_access},
 	{HCA_QP_ATTR_PKEY_INDEX, attr_pkey},
@@ -153,14 +154,14 @@ hca_qp_may_have_qkey(const struct hca_qpc *q)
 
 /* A QP can only be rearmed if it has an alternate path. */
 static bool
-may_rearm(const struct hca *h, const struct hca_qp_change *ch)
+may_rearm(const struct hca_core *h, const struct hca_qp_change *ch)
 {
 	return HCA_QPC_MIG(hca_be32_to_cpu(ch->image.flags)) != HCA_MIG_REARM ||
 	       h->qp[ch->qpi].addr.alt_valid || ch->mask & HCA_QP_ATTR_ALT_PATH;
 }
 
 int
-hca_qp_check_attrs(const struct hca *h, struct hca_qp_change *ch)
+hca_qp_check_attrs(const struct hca_core *h, struct hca_qp_change *ch)
 {
 	const struct hca_qpc *q = &ch->image;
 	bool primary =

@@ -46,7 +46,7 @@ queue_size(uint32_t len, uint32_t stride_log, uint32_t *size_log)
 }
 
 static bool
-cq_usable(const struct hca *h, uint32_t cqn, uint32_t usr_page)
+cq_usable(const struct hca_core *h, uint32_t cqn, uint32_t usr_page)
 {
 	return cqn < h->ctxmgt->count[HCA_ICM_CQC] && hca_cq_state(&h->cq[cqn]) == HCA_CQ_LIVE &&
 	       h->cq[cqn].usr_page == usr_page;
@@ -54,7 +54,7 @@ cq_usable(const struct hca *h, uint32_t cqn, uint32_t usr_page)
 
 /* An SRQ of the same owner replaces the RQ. */
 static int
-read_srq(const struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
+read_srq(const struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
 {
 	uint32_t word = WORD(srqn);
 
@@ -70,7 +70,7 @@ read_srq(const struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
 
 /* Exactly the queues that the service has. */
 static int
-read_queues(const struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
+read_queues(const struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
 {
 	s->scqn = WORD(cqn_snd);
 	s->rcqn = WORD(cqn_rcv);
@@ -91,7 +91,7 @@ read_queues(const struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
 }
 
 static int
-read_shape(const struct hca *h, const struct hca_qp_change *ch, struct qp_shape *s)
+read_shape(const struct hca_core *h, const struct hca_qp_change *ch, struct qp_shape *s)
 {
 	const struct hca_qpc *q = &ch->image;
 	uint32_t records;
@@ -115,7 +115,7 @@ read_shape(const struct hca *h, const struct hca_qp_change *ch, struct qp_shape 
 }
 
 static int
-take_queues(struct hca *h, const struct hca_qpc *q, struct qp_shape *s)
+take_queues(struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
 {
 	int rc = HCA_STAT_OK;
 
@@ -158,7 +158,7 @@ receive_sges(const struct qp_shape *s)
  * image in between is rarely used, so no two stages write to one cache line.
  */
 static struct hca_qp_work *
-new_work(struct hca *h, const struct qp_shape *s, struct hca_qp *n)
+new_work(struct hca_core *h, const struct qp_shape *s, struct hca_qp *n)
 {
 	size_t at = 0, chain, window, jobs, sge, work;
 	struct hca_qp_work *made;
@@ -249,7 +249,7 @@ job_bytes(const struct hca_qp *qp)
 }
 
 int
-hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch)
+hca_qp_fit_jobs(struct hca_core *h, const struct hca_qp_change *ch)
 {
 	uint32_t wanted = HCA_QPC_MAX_DEST_RD_ATOMIC(hca_be32_to_cpu(ch->image.rd_atomic));
 	struct hca_qp *qp = &h->qp[ch->qpi];
@@ -271,7 +271,7 @@ hca_qp_fit_jobs(struct hca *h, const struct hca_qp_change *ch)
 }
 
 int
-hca_qp_fit_second(struct hca *h, uint32_t qpi)
+hca_qp_fit_second(struct hca_core *h, uint32_t qpi)
 {
 	struct hca_qp_work *w = hca_qp_work(&h->qp[qpi]);
 	struct hca_qp_second *second;
@@ -290,7 +290,7 @@ hca_qp_fit_second(struct hca *h, uint32_t qpi)
 
 /* Make the QP visible: first everything else, then the number, then the state. */
 static void
-publish(struct hca *h, const struct hca_qp_change *ch, struct hca_qp *n)
+publish(struct hca_core *h, const struct hca_qp_change *ch, struct hca_qp *n)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 
@@ -308,7 +308,7 @@ publish(struct hca *h, const struct hca_qp_change *ch, struct hca_qp *n)
 
 /* Change the user counts of CQs and SRQ. */
 static void
-use_queues(struct hca *h, const struct hca_qp *qp, uint32_t add)
+use_queues(struct hca_core *h, const struct hca_qp *qp, uint32_t add)
 {
 	if (qp->cfg.scqn != NO_CQ)
 		h->cq[qp->cfg.scqn].users += add;
@@ -319,7 +319,7 @@ use_queues(struct hca *h, const struct hca_qp *qp, uint32_t add)
 }
 
 int
-hca_qp_create(struct hca *h, struct hca_qp_change *ch)
+hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 {
 	struct hca_qp n = {.cfg.state = HCA_QPS_RST};
 	struct qp_shape s = {0};
@@ -334,7 +334,7 @@ hca_qp_create(struct hca *h, struct hca_qp_change *ch)
 	if (rc != HCA_STAT_OK)
 		return rc;
 	rc = HCA_STAT_EXCEED_LIM;
-	if (hca_record_reserve_qp(h, s.usr_page, 1) != 0)
+	if (hca_record_reserve_qp(hca_of(h), s.usr_page, 1) != 0)
 		goto err_queues;
 	w = new_work(h, &s, &n);
 	if (w == NULL)
@@ -349,7 +349,7 @@ hca_qp_create(struct hca *h, struct hca_qp_change *ch)
 	return HCA_STAT_OK;
 
 err_records:
-	hca_record_reserve_qp(h, s.usr_page, -1);
+	hca_record_reserve_qp(hca_of(h), s.usr_page, -1);
 err_queues:
 	hca_qbuf_release(h, &s.rq, s.rq_key);
 	hca_qbuf_release(h, &s.sq, s.sq_key);
@@ -358,7 +358,7 @@ err_queues:
 
 /* It left its groups before the rounds: groups without members are free now. */
 static void
-forget_ud(struct hca *h, uint32_t qpn)
+forget_ud(struct hca_core *h, uint32_t qpn)
 {
 	hca_mcast_reap(h);
 	if (h->ctxmgt->gsi_qpn == qpn)
@@ -366,7 +366,7 @@ forget_ud(struct hca *h, uint32_t qpn)
 }
 
 void
-hca_qp_free(struct hca *h, uint32_t qpi)
+hca_qp_free(struct hca_core *h, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t qpn = qp->cfg.local_qpn;
@@ -386,7 +386,7 @@ hca_qp_free(struct hca *h, uint32_t qpi)
 	use_queues(h, qp, (uint32_t)-1);
 	account_bytes(&h->qp_own_bytes, -(uint64_t)w->bytes);
 	account_bytes(&h->qp_job_bytes, -job_bytes(qp));
-	hca_record_reserve_qp(h, qp->cfg.usr_page, -1);
+	hca_record_reserve_qp(hca_of(h), qp->cfg.usr_page, -1);
 	/*
 	 * Packets and doorbells for the index are still checked, by local_qpn and state only, which
 	 * have their final values already: no stage uses the other fields since the round. But
@@ -455,7 +455,7 @@ apply_responder(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
 
 /* From RTR on, a connected QP uses the P_Key of its path. */
 static void
-apply_pkey(const struct hca *h, struct hca_qp *qp, uint32_t index)
+apply_pkey(const struct hca_core *h, struct hca_qp *qp, uint32_t index)
 {
 	if (qp->cfg.service == HCA_ST_UD)
 		__atomic_store_n(&qp->cfg.pkey, h->ctxmgt->pkey[index], __ATOMIC_RELAXED);
@@ -463,7 +463,7 @@ apply_pkey(const struct hca *h, struct hca_qp *qp, uint32_t index)
 }
 
 void
-hca_qp_apply(struct hca *h, const struct hca_qp_change *ch)
+hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	const struct hca_qpc *q = &ch->image;

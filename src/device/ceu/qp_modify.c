@@ -8,6 +8,7 @@
 #include "abi_service.h"
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
+#include "engine/state.h"
 
 static const struct hca_qp_transition transitions[] = {
 #define X HCA_QP_TRANSITION_ROW
@@ -117,7 +118,7 @@ latch(struct hca_qpc *image, const struct hca_qpc *in)
 
 /* The QP named by in_modifier: its index, and its state. */
 static int
-find_qp(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
+find_qp(const struct hca_core *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 {
 	uint32_t qpn = c->in_modifier, live;
 
@@ -133,7 +134,7 @@ find_qp(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 }
 
 static int
-check_transition(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
+check_transition(const struct hca_core *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 {
 	const struct hca_qpc *in = (const void *)c->in;
 	uint32_t service = h->qp[ch->qpi].cfg.service, state;
@@ -159,7 +160,7 @@ check_transition(const struct hca *h, const struct hca_cmd *c, struct hca_qp_cha
 }
 
 static int
-prepare(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
+prepare(const struct hca_core *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 {
 	const uint8_t inbox = HCA_MODIFY_QP_INBOX, none = HCA_MODIFY_QP_NO_INBOX;
 	bool may_omit = c->op == HCA_CMD_2ERR_QPEE || c->op == HCA_CMD_ERR2RST_QPEE;
@@ -172,19 +173,8 @@ prepare(const struct hca *h, const struct hca_cmd *c, struct hca_qp_change *ch)
 	return rc != HCA_STAT_OK ? rc : check_transition(h, c, ch);
 }
 
-/* Tell the stages that the state of the QP changed. */
 static void
-tell_state(struct hca *h, uint32_t qpi)
-{
-	static const uint8_t told[] = {HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC,
-				       HCA_STAGE_EE};
-
-	for (unsigned int i = 0; i < RTE_DIM(told); i++)
-		hca_msg_send(h, HCA_STAGE_CEU, told[i], qpi, HCA_MSG_STATE);
-}
-
-static void
-mirror(struct hca *h, uint32_t qpi, uint32_t qpn)
+mirror(struct hca_core *h, uint32_t qpi, uint32_t qpn)
 {
 	struct hca_qpc image;
 
@@ -196,7 +186,7 @@ mirror(struct hca *h, uint32_t qpi, uint32_t qpn)
  * From INIT on: first the attributes, then the state, unless a stage moved the QP to ERR meanwhile.
  */
 static int
-commit(struct hca *h, const struct hca_qp_change *ch)
+commit(struct hca_core *h, const struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 
@@ -215,13 +205,13 @@ commit(struct hca *h, const struct hca_qp_change *ch)
 		return HCA_STAT_BAD_QP_STATE;
 	hca_qp_image_store(qp, &ch->image);
 	if (ch->from != ch->to)
-		tell_state(h, ch->qpi);
+		hca_tell_state(hca_of(h), HCA_STAGE_CEU, ch->qpi);
 	return HCA_STAT_OK;
 }
 
 /* Compute and check the new image; everything that can be refused is refused here. */
 static int
-judge_change(struct hca *h, const struct hca_qpc *in, struct hca_qp_change *ch)
+judge_change(struct hca_core *h, const struct hca_qpc *in, struct hca_qp_change *ch)
 {
 	int rc;
 
@@ -248,7 +238,7 @@ enum modify_step {
 };
 
 static int
-modify_begin(struct hca *h, struct hca_cmd *c)
+modify_begin(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_qpc *in = (const void *)c->in;
 	uint32_t named = hca_be32_to_cpu(in->local_qpn) & HCA_QPN_MASK;
@@ -268,7 +258,7 @@ modify_begin(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_modify_qp(struct hca *h, struct hca_cmd *c)
+hca_cmd_modify_qp(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_qp_change *ch = &c->change;
 	int rc = HCA_STAT_OK;
@@ -290,20 +280,20 @@ hca_cmd_modify_qp(struct hca *h, struct hca_cmd *c)
 }
 
 int
-hca_cmd_qp_to_err(struct hca *h, struct hca_cmd *c)
+hca_cmd_qp_to_err(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_qp_change ch;
 	int rc = prepare(h, c, &ch);
 
 	if (rc != HCA_STAT_OK)
 		return rc;
-	hca_qp_to_error(h, HCA_STAGE_CEU, ch.qpi);
+	hca_qp_to_error(hca_of(h), HCA_STAGE_CEU, ch.qpi);
 	mirror(h, ch.qpi, ch.qpn);
 	return HCA_STAT_OK;
 }
 
 int
-hca_cmd_qp_to_rst(struct hca *h, struct hca_cmd *c)
+hca_cmd_qp_to_rst(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_qp_change ch;
 
@@ -355,7 +345,7 @@ live_fields(const struct hca_qp *qp, uint32_t state, struct hca_qpc *out)
 }
 
 void
-hca_qp_image(struct hca *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out)
+hca_qp_image(struct hca_core *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out)
 {
 	const struct hca_qp *qp = &h->qp[qpi];
 
@@ -370,7 +360,7 @@ hca_qp_image(struct hca *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out)
 }
 
 int
-hca_cmd_query_qp(struct hca *h, struct hca_cmd *c)
+hca_cmd_query_qp(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_qp_change ch = {0};
 	int rc = find_qp(h, c, &ch);
@@ -384,7 +374,7 @@ hca_cmd_query_qp(struct hca *h, struct hca_cmd *c)
 
 /* The GSI is a privileged UD QP, which receives the packets to QPN 1. */
 int
-hca_cmd_conf_special_qp(struct hca *h, struct hca_cmd *c)
+hca_cmd_conf_special_qp(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_qp_change ch = {0};
 

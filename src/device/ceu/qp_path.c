@@ -12,6 +12,7 @@
 
 #include "ceu/qp.h"
 #include "ctxmgt/rate.h"
+#include "engine/loopback.h"
 #include "engine/migrate.h"
 
 enum path_step {
@@ -57,7 +58,7 @@ hca_qp_paths_query(const struct hca_qp *qp, struct hca_qpc *image)
 }
 
 bool
-hca_qp_paths_hold(struct hca *h, struct hca_qp_change *ch)
+hca_qp_paths_hold(struct hca_core *h, struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	struct hca_qp_work *w = hca_qp_work(qp);
@@ -77,7 +78,7 @@ hca_qp_paths_hold(struct hca *h, struct hca_qp_change *ch)
 }
 
 void
-hca_qp_paths_release(struct hca *h, struct hca_qp_change *ch, bool done)
+hca_qp_paths_release(struct hca_core *h, struct hca_qp_change *ch, bool done)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 
@@ -87,7 +88,7 @@ hca_qp_paths_release(struct hca *h, struct hca_qp_change *ch, bool done)
 	hca_qp_work(qp)->image_path = path_in_use(qp);
 	hca_migrate_release(qp, done ? ch->mig : ch->was);
 	if (done && ch->forced)
-		hca_migrate_tell(h, HCA_STAGE_CEU, ch->qpi);
+		hca_migrate_tell(hca_of(h), HCA_STAGE_CEU, ch->qpi);
 }
 
 static void
@@ -104,7 +105,7 @@ get_slot(const struct hca_qp *qp, uint32_t place, struct hca_path_slot *s)
 }
 
 static void
-put_path(struct hca *h, struct hca_qp *qp, uint32_t place, const struct hca_qp_path *p)
+put_path(struct hca_core *h, struct hca_qp *qp, uint32_t place, const struct hca_qp_path *p)
 {
 	const struct hca_path_slot *s = &p->slot;
 
@@ -116,7 +117,7 @@ put_path(struct hca *h, struct hca_qp *qp, uint32_t place, const struct hca_qp_p
 	qp->addr.ack_timeout[place] = p->timeout;
 	qp->addr.rate[place] = p->rate;
 	if (p->known)
-		hca_loopback_learn(h, p->dmac);
+		hca_loopback_learn(hca_of(h), p->dmac);
 }
 
 static bool
@@ -155,7 +156,7 @@ plan_path(const struct hca_qp *qp, uint32_t place, struct hca_qp_path *p,
 
 /* An armed path sends MigReq 0; the path it may migrate to sends 1 from its first frame on. */
 int
-hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch)
+hca_qp_paths_plan(struct hca_core *h, struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	uint32_t place = path_in_use(qp);
@@ -180,7 +181,7 @@ hca_qp_paths_plan(struct hca *h, struct hca_qp_change *ch)
 
 /* Write the free place: with the alternate path, or with the new primary one. */
 static void
-step_free(struct hca *h, struct hca_qp_change *ch)
+step_free(struct hca_core *h, struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	uint32_t place = path_in_use(qp);
@@ -199,7 +200,7 @@ step_free(struct hca *h, struct hca_qp_change *ch)
 }
 
 bool
-hca_qp_paths_step(struct hca *h, struct hca_qp_change *ch)
+hca_qp_paths_step(struct hca_core *h, struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	uint32_t place = path_in_use(qp);
@@ -262,7 +263,7 @@ set_pace(struct hca_qp *qp, uint32_t place, const struct hca_qp_path *path)
 }
 
 void
-hca_qp_paths_apply(struct hca *h, const struct hca_qp_change *ch)
+hca_qp_paths_apply(struct hca_core *h, const struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	uint32_t place = path_in_use(qp), pace = 0;

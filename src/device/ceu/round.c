@@ -10,15 +10,16 @@
 
 #include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
+#include "engine/impl.h"
 
 uint64_t
-hca_round_start(struct hca *h)
+hca_round_start(struct hca_core *h)
 {
 	return rte_rcu_qsbr_start(h->rcu);
 }
 
 bool
-hca_round_done(struct hca *h, uint64_t token)
+hca_round_done(struct hca_core *h, uint64_t token)
 {
 	if (rte_rcu_qsbr_check(h->rcu, token, false) != 1)
 		return false;
@@ -55,7 +56,7 @@ in_domain(const struct hca_teardown *t, uint32_t domain)
 
 /* Whether this is a live QP to be removed. */
 static bool
-is_doomed_qp(const struct hca *h, const struct hca_teardown *t, uint32_t qpi)
+is_doomed_qp(const struct hca_core *h, const struct hca_teardown *t, uint32_t qpi)
 {
 	const struct hca_qp_cfg *q = &h->qp[qpi].cfg;
 
@@ -63,7 +64,7 @@ is_doomed_qp(const struct hca *h, const struct hca_teardown *t, uint32_t qpi)
 }
 
 static void
-reset_qp(struct hca *h, const struct hca_teardown *t, uint32_t qpi)
+reset_qp(struct hca_core *h, const struct hca_teardown *t, uint32_t qpi)
 {
 	struct hca_qp_cfg *q = &h->qp[qpi].cfg;
 
@@ -76,9 +77,9 @@ reset_qp(struct hca *h, const struct hca_teardown *t, uint32_t qpi)
 
 /* By kind: the state word, whom it concerns, the stages that keep something, and the memory. */
 static const struct kind_row {
-	void (*reset)(struct hca *h, const struct hca_teardown *t, uint32_t obj);
-	bool (*is_doomed)(const struct hca *h, const struct hca_teardown *t, uint32_t obj);
-	void (*free)(struct hca *h, uint32_t obj);
+	void (*reset)(struct hca_core *h, const struct hca_teardown *t, uint32_t obj);
+	bool (*is_doomed)(const struct hca_core *h, const struct hca_teardown *t, uint32_t obj);
+	void (*free)(struct hca_core *h, uint32_t obj);
 	uint32_t purged; /* a bit per stage */
 } kinds[HCA_OBJECT_N] = {
 	[HCA_OBJECT_QP] = {reset_qp, is_doomed_qp, hca_qp_free,
@@ -87,9 +88,9 @@ static const struct kind_row {
 };
 
 static const struct kind_row *
-row_of(const struct hca *h, const struct hca_teardown *t)
+row_of(struct hca_core *h, const struct hca_teardown *t)
 {
-	return &kinds[hca_object_kind(h, t->first)];
+	return &kinds[hca_object_kind(hca_of(h), t->first)];
 }
 
 static void
@@ -133,7 +134,7 @@ purge_acked(const struct hca *h, uint32_t stages)
 
 /* Purge the next living object of the range; false: there is none. */
 static bool
-purge_next(struct hca *h, struct hca_teardown *t)
+purge_next(struct hca_core *h, struct hca_teardown *t)
 {
 	const struct kind_row *row = row_of(h, t);
 
@@ -142,7 +143,7 @@ purge_next(struct hca *h, struct hca_teardown *t)
 
 		if (!row->is_doomed(h, t, obj))
 			continue;
-		purge_send(h, row->purged, obj);
+		purge_send(hca_of(h), row->purged, obj);
 		return true;
 	}
 	return false;
@@ -166,7 +167,7 @@ slice(uint32_t *cursor, uint32_t end, uint32_t *from)
 }
 
 static bool
-reset_all(struct hca *h, struct hca_teardown *t)
+reset_all(struct hca_core *h, struct hca_teardown *t)
 {
 	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
 
@@ -176,7 +177,7 @@ reset_all(struct hca *h, struct hca_teardown *t)
 }
 
 static bool
-free_all(struct hca *h, struct hca_teardown *t)
+free_all(struct hca_core *h, struct hca_teardown *t)
 {
 	const struct kind_row *row = row_of(h, t);
 	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
@@ -188,7 +189,7 @@ free_all(struct hca *h, struct hca_teardown *t)
 }
 
 bool
-hca_teardown_step(struct hca *h, struct hca_teardown *t)
+hca_teardown_step(struct hca_core *h, struct hca_teardown *t)
 {
 	switch (t->step) {
 	case TD_STATE:
@@ -201,11 +202,11 @@ hca_teardown_step(struct hca *h, struct hca_teardown *t)
 	case TD_RCU:
 		if (!hca_round_done(h, t->token))
 			return false;
-		mark_edges(h, t);
+		mark_edges(hca_of(h), t);
 		t->step = TD_EDGES;
 		/* fall through */
 	case TD_EDGES:
-		if (!edges_passed(h, t))
+		if (!edges_passed(hca_of(h), t))
 			return false;
 		t->step = TD_PURGE;
 		/* fall through */
@@ -218,7 +219,7 @@ hca_teardown_step(struct hca *h, struct hca_teardown *t)
 		t->step = TD_RCU2;
 		return false;
 	case TD_PURGED:
-		if (purge_acked(h, row_of(h, t)->purged))
+		if (purge_acked(hca_of(h), row_of(h, t)->purged))
 			t->step = TD_PURGE;
 		return false;
 	case TD_RCU2:
@@ -244,7 +245,7 @@ enum close_step {
 };
 
 void
-hca_close_start(struct hca *h, struct hca_cmd *c, uint32_t domain)
+hca_close_start(struct hca_core *h, struct hca_cmd *c, uint32_t domain)
 {
 	hca_teardown_start(&c->teardown, 0, h->qp_mask, domain);
 	c->step = CLOSE_QPS;
@@ -267,7 +268,7 @@ slice_continues(uint32_t *spent, uint32_t cost)
 
 /* One slice of a step over a table; true: the whole table is done. */
 static bool
-mark_cqs(struct hca *h, struct hca_teardown *t)
+mark_cqs(struct hca_core *h, struct hca_teardown *t)
 {
 	for (uint32_t spent = 0; t->cursor <= h->cq_mask && slice_continues(&spent, 1);
 	     t->cursor++) {
@@ -280,7 +281,7 @@ mark_cqs(struct hca *h, struct hca_teardown *t)
 }
 
 static bool
-mark_srqs(struct hca *h, struct hca_teardown *t)
+mark_srqs(struct hca_core *h, struct hca_teardown *t)
 {
 	for (uint32_t spent = 0; t->cursor <= h->srq_mask && slice_continues(&spent, 1);
 	     t->cursor++) {
@@ -293,7 +294,7 @@ mark_srqs(struct hca *h, struct hca_teardown *t)
 }
 
 static bool
-mark_keys(struct hca *h, struct hca_teardown *t)
+mark_keys(struct hca_core *h, struct hca_teardown *t)
 {
 	for (uint32_t spent = 0; t->cursor <= h->vtp.mpt_mask && slice_continues(&spent, 1);
 	     t->cursor++) {
@@ -306,7 +307,7 @@ mark_keys(struct hca *h, struct hca_teardown *t)
 }
 
 static bool
-free_cqs(struct hca *h, struct hca_teardown *t)
+free_cqs(struct hca_core *h, struct hca_teardown *t)
 {
 	for (uint32_t spent = 0; t->cursor <= h->cq_mask && slice_continues(&spent, 1);
 	     t->cursor++) {
@@ -321,7 +322,7 @@ free_cqs(struct hca *h, struct hca_teardown *t)
 }
 
 static bool
-free_srqs(struct hca *h, struct hca_teardown *t)
+free_srqs(struct hca_core *h, struct hca_teardown *t)
 {
 	for (uint32_t spent = 0; t->cursor <= h->srq_mask && slice_continues(&spent, 1);
 	     t->cursor++) {
@@ -337,7 +338,7 @@ free_srqs(struct hca *h, struct hca_teardown *t)
 
 /* A large region takes several slices of its own. */
 static bool
-free_keys(struct hca *h, struct hca_teardown *t)
+free_keys(struct hca_core *h, struct hca_teardown *t)
 {
 	static const struct hca_mpt gone;
 
@@ -356,7 +357,7 @@ free_keys(struct hca *h, struct hca_teardown *t)
 }
 
 static void
-close_rest(struct hca *h)
+close_rest(struct hca_core *h)
 {
 	struct hca_ctxmgt *c = h->ctxmgt;
 
@@ -369,9 +370,9 @@ close_rest(struct hca *h)
 }
 
 bool
-hca_close_step(struct hca *h, struct hca_cmd *c)
+hca_close_step(struct hca_core *h, struct hca_cmd *c)
 {
-	static bool (*const table[])(struct hca * h, struct hca_teardown * t) = {
+	static bool (*const table[])(struct hca_core * h, struct hca_teardown * t) = {
 		[CLOSE_MARK_CQS] = mark_cqs,   [CLOSE_MARK_SRQS] = mark_srqs,
 		[CLOSE_MARK_KEYS] = mark_keys, [CLOSE_CQS] = free_cqs,
 		[CLOSE_SRQS] = free_srqs,      [CLOSE_KEYS] = free_keys,

@@ -20,7 +20,7 @@
 #include "abi_ctx.h"
 #include "ctxmgt/mcast.h"
 
-struct hca;
+struct hca_core;
 
 #define HCA_DMA_WINDOWS 4096u
 #define HCA_DMA_DOMAINS 2048u /* domain 0: driver; p: UAR page p */
@@ -103,22 +103,35 @@ struct hca_ctxmgt {
 	struct hca_dma dma;
 };
 
-int hca_ctxmgt_init(struct hca *h);
-void hca_ctxmgt_fini(struct hca *h);
+int hca_ctxmgt_init(struct hca_core *h);
+void hca_ctxmgt_fini(struct hca_core *h);
 
+/*
+ * A window of a domain more, or less: hca_dma_attach() and hca_dma_detach(), which see to what else
+ * depends on it. *first, *last: the domain had no other. 0, -EINVAL, -ENOSPC, -ENOENT.
+ */
+int hca_dma_window_add(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len,
+		       bool *first);
+int hca_dma_window_remove(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len,
+			  bool *last);
 /* May the device touch [bus, bus + len) for domain? Adjacent windows of a domain join. */
-bool hca_dma_allowed(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
+bool hca_dma_allowed(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len);
 
 /* ---- ICM (icm.c) ---- */
 
 /* n checked entries; all or none. enum hca_stat. */
-int hca_icm_map_chunks(struct hca *h, uint32_t type, const struct hca_icm_chunk *c, uint32_t n);
-int hca_icm_unmap(struct hca *h, uint32_t type, uint64_t virt, uint32_t pages);
-void hca_icm_unmap_all(struct hca *h);
+int hca_icm_map_chunks(struct hca_core *h, uint32_t type, const struct hca_icm_chunk *c,
+		       uint32_t n);
+/* Is entry index of the table in use? The rooms that own the objects know. */
+typedef bool (*hca_icm_live_fn)(const struct hca_core *h, enum hca_icm_table t, uint32_t index);
+/* Whole chunks without a live entry; enum hca_stat. */
+int hca_icm_unmap(struct hca_core *h, uint32_t type, uint64_t virt, uint32_t pages,
+		  hca_icm_live_fn live);
+void hca_icm_unmap_all(struct hca_core *h);
 /* Is entry index of the table backed by memory? */
-bool hca_icm_mapped(const struct hca *h, enum hca_icm_table t, uint64_t index);
+bool hca_icm_mapped(const struct hca_core *h, enum hca_icm_table t, uint64_t index);
 /* Mirror an entry into owner memory; false when it is not mapped. */
-bool hca_icm_write(struct hca *h, enum hca_icm_table t, uint64_t index, const void *entry);
+bool hca_icm_write(struct hca_core *h, enum hca_icm_table t, uint64_t index, const void *entry);
 
 /* ---- addresses (addr.c) ---- */
 

@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "abi_bar.h"
+#include "core/core.h"
 #include "ctxmgt/ctxmgt.h"
-#include "engine/impl.h"
-#include "engine/doorbell.h"
 
 static bool
 window_ok(uint32_t domain, uint64_t bus, uint64_t len)
@@ -25,7 +24,7 @@ window_ok(uint32_t domain, uint64_t bus, uint64_t len)
  * with other memory.
  */
 static bool
-foreign_ok(const struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+foreign_ok(const struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len)
 {
 	if (((bus ^ (bus + len - 1)) & HCA_BUS_FOREIGN) != 0)
 		return false;
@@ -43,34 +42,28 @@ window_count(const struct hca_dma *d, uint32_t domain)
 	return n;
 }
 
-/*
- * A domain other than the driver's is a client: its doorbell page is in use from its first window
- * to its last.
- */
 int
-hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+hca_dma_window_add(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len, bool *first)
 {
 	struct hca_dma *d = &h->ctxmgt->dma;
-	bool first = false;
 	int rc = -ENOSPC;
 
 	if (!window_ok(domain, bus, len) || !foreign_ok(h, domain, bus, len))
 		return -EINVAL;
 	rte_spinlock_lock(&d->lock);
 	if (d->count < HCA_DMA_WINDOWS) {
-		first = window_count(d, domain) == 0;
+		*first = window_count(d, domain) == 0;
 		d->window[d->count++] = (struct hca_dma_window){bus, len, domain};
 		rc = 0;
 	}
 	rte_spinlock_unlock(&d->lock);
-	if (first && domain != 0)
-		hca_doorbell_page_open(h, domain, true);
 	return rc;
 }
 
-static int
-window_remove(struct hca_dma *d, uint32_t domain, uint64_t bus, uint64_t len, bool *last)
+int
+hca_dma_window_remove(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len, bool *last)
 {
+	struct hca_dma *d = &h->ctxmgt->dma;
 	int rc = -ENOENT;
 
 	rte_spinlock_lock(&d->lock);
@@ -86,27 +79,6 @@ window_remove(struct hca_dma *d, uint32_t domain, uint64_t bus, uint64_t len, bo
 	}
 	rte_spinlock_unlock(&d->lock);
 	return rc;
-}
-
-int
-hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
-{
-	struct hca_dma *d = &h->ctxmgt->dma;
-	bool last = false;
-	int rc = window_remove(d, domain, bus, len, &last);
-
-	if (rc != 0)
-		return rc;
-	/* live regions on it would keep accessing memory that no longer belongs to the client */
-	if (hca_vtp_uncovered(h, domain, bus, len)) {
-		rte_spinlock_lock(&d->lock);
-		d->window[d->count++] = (struct hca_dma_window){bus, len, domain};
-		rte_spinlock_unlock(&d->lock);
-		return -EBUSY;
-	}
-	if (last && domain != 0)
-		hca_doorbell_page_open(h, domain, false);
-	return 0;
 }
 
 /* Bytes from bus on, at most len, that the domain's windows cover; 0: none. */
@@ -126,7 +98,7 @@ window_reach(const struct hca_dma *d, uint32_t domain, uint64_t bus, uint64_t le
 }
 
 bool
-hca_dma_allowed(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+hca_dma_allowed(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len)
 {
 	struct hca_dma *d = &h->ctxmgt->dma;
 	uint64_t n = 1;

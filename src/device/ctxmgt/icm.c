@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/core.h"
 #include "ctxmgt/ctxmgt.h"
-#include "engine/impl.h"
-#include "queues/eq.h"
 
 static const struct {
 	uint32_t map, size;
@@ -86,14 +85,14 @@ map_remove(struct hca_icm_map *m, uint64_t virt)
 }
 
 static bool
-chunk_ok(struct hca *h, const struct hca_icm_chunk *c)
+chunk_ok(struct hca_core *h, const struct hca_icm_chunk *c)
 {
 	return c->pages != 0 && c->virt % HCA_ICM_PAGE_SIZE == 0 && chunk_end(c) > c->virt &&
 	       hca_dma_allowed(h, 0, c->bus, (uint64_t)c->pages * HCA_ICM_PAGE_SIZE);
 }
 
 int
-hca_icm_map_chunks(struct hca *h, uint32_t type, const struct hca_icm_chunk *c, uint32_t n)
+hca_icm_map_chunks(struct hca_core *h, uint32_t type, const struct hca_icm_chunk *c, uint32_t n)
 {
 	struct hca_icm_map *m = &h->ctxmgt->map[type];
 	uint32_t done;
@@ -113,28 +112,10 @@ hca_icm_map_chunks(struct hca *h, uint32_t type, const struct hca_icm_chunk *c, 
 	return HCA_STAT_BAD_PARAM;
 }
 
-/* Whether entry i of table t is in use: ICM of live contexts cannot be unmapped. */
+/* Whether an entry there is in use: ICM of live contexts cannot be unmapped. */
 static bool
-entry_live(const struct hca *h, enum hca_icm_table t, uint32_t i)
-{
-	switch (t) {
-	case HCA_ICM_QPC:
-		return h->qp[i].cfg.local_qpn != 0;
-	case HCA_ICM_CQC:
-		return hca_cq_state(&h->cq[i]) != HCA_CQ_FREE;
-	case HCA_ICM_EQC:
-		return hca_eq_is_live(h, i);
-	case HCA_ICM_SRQC:
-		return hca_srq_state(&h->srq[i]) != HCA_SRQ_FREE;
-	case HCA_ICM_MPT:
-		return hca_mpt_state(&h->vtp.mpt[i]) != HCA_MPT_FREE;
-	default:
-		return h->vtp.mtt_ref[i] != 0;
-	}
-}
-
-static bool
-range_live(const struct hca *h, uint32_t type, uint64_t from, uint64_t to)
+range_live(const struct hca_core *h, uint32_t type, uint64_t from, uint64_t to,
+	   hca_icm_live_fn live)
 {
 	const struct hca_ctxmgt *c = h->ctxmgt;
 
@@ -144,14 +125,15 @@ range_live(const struct hca *h, uint32_t type, uint64_t from, uint64_t to)
 		if (tables[t].map != type || end <= from || base >= to)
 			continue;
 		for (uint64_t a = RTE_MAX(from, base); a < RTE_MIN(to, end); a += tables[t].size)
-			if (entry_live(h, t, (uint32_t)((a - base) / tables[t].size)))
+			if (live(h, t, (uint32_t)((a - base) / tables[t].size)))
 				return true;
 	}
 	return false;
 }
 
 int
-hca_icm_unmap(struct hca *h, uint32_t type, uint64_t virt, uint32_t pages)
+hca_icm_unmap(struct hca_core *h, uint32_t type, uint64_t virt, uint32_t pages,
+	      hca_icm_live_fn live)
 {
 	struct hca_icm_map *m = &h->ctxmgt->map[type];
 	uint64_t end = virt + (uint64_t)pages * HCA_ICM_PAGE_SIZE, at = virt;
@@ -168,7 +150,7 @@ hca_icm_unmap(struct hca *h, uint32_t type, uint64_t virt, uint32_t pages)
 	}
 	if (at != end)
 		return HCA_STAT_BAD_PARAM;
-	if (range_live(h, type, virt, end))
+	if (range_live(h, type, virt, end, live))
 		return HCA_STAT_RESOURCE_BUSY;
 	m->count -= n;
 	memmove(&m->chunk[first], &m->chunk[first + n], (m->count - first) * sizeof(*m->chunk));
@@ -176,7 +158,7 @@ hca_icm_unmap(struct hca *h, uint32_t type, uint64_t virt, uint32_t pages)
 }
 
 void
-hca_icm_unmap_all(struct hca *h)
+hca_icm_unmap_all(struct hca_core *h)
 {
 	for (unsigned int i = 0; i < RTE_DIM(h->ctxmgt->map); i++) {
 		struct hca_icm_map *m = &h->ctxmgt->map[i];
@@ -187,7 +169,7 @@ hca_icm_unmap_all(struct hca *h)
 }
 
 static uint8_t *
-entry_addr(const struct hca *h, enum hca_icm_table t, uint64_t index)
+entry_addr(const struct hca_core *h, enum hca_icm_table t, uint64_t index)
 {
 	const struct hca_ctxmgt *c = h->ctxmgt;
 	const struct hca_icm_map *m = &c->map[tables[t].map];
@@ -204,13 +186,13 @@ entry_addr(const struct hca *h, enum hca_icm_table t, uint64_t index)
 }
 
 bool
-hca_icm_mapped(const struct hca *h, enum hca_icm_table t, uint64_t index)
+hca_icm_mapped(const struct hca_core *h, enum hca_icm_table t, uint64_t index)
 {
 	return entry_addr(h, t, index) != NULL;
 }
 
 bool
-hca_icm_write(struct hca *h, enum hca_icm_table t, uint64_t index, const void *entry)
+hca_icm_write(struct hca_core *h, enum hca_icm_table t, uint64_t index, const void *entry)
 {
 	uint8_t *p = entry_addr(h, t, index);
 

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "abi_cmd.h"
+#include "core/core.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/mcast.h"
-#include "engine/impl.h"
 
 const struct hca_mcast_group *
-hca_mcast_find(const struct hca *h, const uint8_t mgid[16])
+hca_mcast_find(const struct hca_core *h, const uint8_t mgid[16])
 {
 	const struct hca_mcast_group *g = h->ctxmgt->mcast;
 	uint32_t end = __atomic_load_n(&h->ctxmgt->mcast_end, __ATOMIC_ACQUIRE);
@@ -29,7 +29,7 @@ is_multicast(const uint8_t gid[16])
 }
 
 static struct hca_mcast_group *
-new_group(struct hca *h, const uint8_t mgid[16])
+new_group(struct hca_core *h, const uint8_t mgid[16])
 {
 	struct hca_mcast_group *g = h->ctxmgt->mcast;
 
@@ -57,7 +57,7 @@ member(struct hca_mcast_group *g, uint32_t qpn)
 }
 
 int
-hca_mcast_attach(struct hca *h, const uint8_t mgid[16], uint32_t qpn)
+hca_mcast_attach(struct hca_core *h, const uint8_t mgid[16], uint32_t qpn)
 {
 	struct hca_mcast_group *g;
 	uint32_t *place;
@@ -86,7 +86,7 @@ leave(struct hca_mcast_group *g, uint32_t *place)
 }
 
 int
-hca_mcast_detach(struct hca *h, const uint8_t mgid[16], uint32_t qpn)
+hca_mcast_detach(struct hca_core *h, const uint8_t mgid[16], uint32_t qpn)
 {
 	struct hca_mcast_group *g = (struct hca_mcast_group *)(uintptr_t)hca_mcast_find(h, mgid);
 	uint32_t *place = g != NULL ? member(g, qpn) : NULL;
@@ -98,7 +98,7 @@ hca_mcast_detach(struct hca *h, const uint8_t mgid[16], uint32_t qpn)
 }
 
 void
-hca_mcast_forget(struct hca *h, uint32_t qpn)
+hca_mcast_forget(struct hca_core *h, uint32_t qpn)
 {
 	struct hca_mcast_group *g = h->ctxmgt->mcast;
 
@@ -111,7 +111,7 @@ hca_mcast_forget(struct hca *h, uint32_t qpn)
 }
 
 void
-hca_mcast_reap(struct hca *h)
+hca_mcast_reap(struct hca_core *h)
 {
 	struct hca_mcast_group *g = h->ctxmgt->mcast;
 	uint32_t end = h->ctxmgt->mcast_end;

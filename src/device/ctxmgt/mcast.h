@@ -27,17 +27,17 @@ struct hca_mcast_group {
 	uint32_t qpn[HCA_MCAST_MEMBERS]; /* [pub] */
 };
 
-struct hca;
+struct hca_core;
 
 /* Group of an address in network order (IPv4 as ::ffff:a.b.c.d), or NULL. Any lcore. */
-const struct hca_mcast_group *hca_mcast_find(const struct hca *h, const uint8_t mgid[16]);
+const struct hca_mcast_group *hca_mcast_find(const struct hca_core *h, const uint8_t mgid[16]);
 
 /* CEU; all return enum hca_stat. */
-int hca_mcast_attach(struct hca *h, const uint8_t mgid[16], uint32_t qpn);
-int hca_mcast_detach(struct hca *h, const uint8_t mgid[16], uint32_t qpn);
+int hca_mcast_attach(struct hca_core *h, const uint8_t mgid[16], uint32_t qpn);
+int hca_mcast_detach(struct hca_core *h, const uint8_t mgid[16], uint32_t qpn);
 /* The QP leaves all its groups: before the rounds that end it. */
-void hca_mcast_forget(struct hca *h, uint32_t qpn);
+void hca_mcast_forget(struct hca_core *h, uint32_t qpn);
 /* Groups that were DYING when a round began are free after it. */
-void hca_mcast_reap(struct hca *h);
+void hca_mcast_reap(struct hca_core *h);
 
 #endif

@@ -25,7 +25,7 @@
 #include <rte_common.h>
 
 #include "abi_ctx.h"
-#include "queues/rq.h"
+#include "core/qbuf.h"
 #include "wire/roce_frame.h"
 
 /*

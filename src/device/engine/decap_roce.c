@@ -92,7 +92,7 @@ _Static_assert(HCA_CTR_N < 256, "counter ids fit the table");
 static inline void
 drop(struct hca *h, struct decap *d, struct rte_mbuf *m, enum hca_counter why)
 {
-	hca_count(h, HCA_STAGE_DECAP, why);
+	HCA_COUNT_AT(h, HCA_STAGE_DECAP, why);
 	HCA_COUNT_N(h, DECAP, port_rcv_data, m->pkt_len);
 	d->dead[d->n_dead++] = m;
 }
@@ -538,7 +538,7 @@ group_of(const struct hca *h, struct rte_mbuf *m)
 	uint8_t gid[16];
 
 	destination(rte_pktmbuf_mtod_offset(m, const uint8_t *, hca_rxd(m)->l3_off), gid);
-	return hca_mcast_find(h, gid);
+	return hca_mcast_find(&h->core, gid);
 }
 
 static struct rte_mbuf *
@@ -561,7 +561,7 @@ copy_frame(struct hca *h, const struct rte_mbuf *m)
 static void
 to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn)
 {
-	uint32_t qpi = hca_qp_index(h, qpn);
+	uint32_t qpi = hca_qp_index(&h->core, qpn);
 	const struct hca_qp *qp = &h->qp[qpi];
 	struct hca_rxd r = *hca_rxd((struct rte_mbuf *)(uintptr_t)m);
 	struct rte_mbuf *c;
@@ -572,7 +572,7 @@ to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn
 	r.flags |= HCA_RXD_GROUP;
 	why = judge(h, d, qp, &r, rte_pktmbuf_mtod(m, const uint8_t *));
 	if (why != HCA_CTR_N) {
-		hca_count(h, HCA_STAGE_DECAP, why);
+		HCA_COUNT_AT(h, HCA_STAGE_DECAP, why);
 		return;
 	}
 	c = copy_frame(h, m);
@@ -652,7 +652,7 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 				continue;
 			}
 			redirect_gsi(h, r);
-			qp = &h->qp[hca_qp_index(h, r->qpi)];
+			qp = &h->qp[hca_qp_index(&h->core, r->qpi)];
 			why = judge(h, d, qp, r, p);
 			if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N))
 				why = hca_migrate_judge(h, qp, r, p + r->l3_off);
@@ -665,7 +665,7 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 			remember(&last, qp, r, p);
 		}
 		bytes += m->data_len;
-		r->qpi = hca_qp_index(h, r->qpi);
+		r->qpi = hca_qp_index(&h->core, r->qpi);
 		r->generation = last.generation;
 		if (is_request(r->info))
 			d->to_ee[d->n_ee++] = m;

@@ -217,7 +217,7 @@ take_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, uint64_t *w
 			break;
 		__atomic_store_n(slot, HCA_DB_EMPTY, __ATOMIC_RELEASE);
 		head++;
-		rte_prefetch0(&h->qp[hca_qp_index(h, HCA_DB_QPN(w))]);
+		rte_prefetch0(&h->qp[hca_qp_index(&h->core, HCA_DB_QPN(w))]);
 		words[n++] = w;
 	}
 	c->head[page] = head;
@@ -241,7 +241,7 @@ state_takes_wqes(uint32_t state)
 static inline void *
 judge(struct hca *h, uint32_t page, uint64_t w)
 {
-	uint32_t qpn = HCA_DB_QPN(w), qpi = hca_qp_index(h, qpn);
+	uint32_t qpn = HCA_DB_QPN(w), qpi = hca_qp_index(&h->core, qpn);
 	uint8_t op = (uint8_t)HCA_DB_OPCODE(w);
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t state;

@@ -16,7 +16,7 @@ typedef enum ee_verdict (*ee_check_fn)(struct ee_request *q);
 static enum ee_verdict
 drop(struct ee_request *q, enum hca_counter why)
 {
-	hca_count(q->h, HCA_STAGE_EE, why);
+	HCA_COUNT_AT(q->h, HCA_STAGE_EE, why);
 	return EE_DROP;
 }
 
@@ -40,7 +40,7 @@ established(struct ee_request *q)
 	if (q->qp->ee.flags & EE_ESTABLISHED)
 		return;
 	q->qp->ee.flags |= EE_ESTABLISHED;
-	hca_eq_raise_qp(q->h, HCA_STAGE_EE, HCA_EVENT_COMM_EST, q->qpi);
+	hca_eq_raise_qp(&q->h->core, HCA_STAGE_EE, HCA_EVENT_COMM_EST, q->qpi);
 }
 
 static enum ee_verdict
@@ -150,7 +150,7 @@ check_srq(struct ee_request *q)
 	q->srq = q->qp->ee.srq;
 	if (likely(q->qp->cfg.service != HCA_ST_XRC_TGT))
 		return EE_NEXT;
-	q->srq = hca_srq_find(q->h, hca_be32_to_cpu(x->srqn) & HCA_QPN_MASK);
+	q->srq = hca_srq_find(&q->h->core, hca_be32_to_cpu(x->srqn) & HCA_QPN_MASK);
 	if (q->srq == NULL || q->srq->xrcd != (HCA_SRQC_XRCD_VALID | q->qp->addr.xrcd) ||
 	    changes_srq(q)) {
 		HCA_COUNT(q->h, EE, resp_xrc_srq_error);
@@ -183,7 +183,7 @@ queue_invalid(struct ee_request *q)
 		ee_srq_catas(q->h, q->srq);
 	} else {
 		HCA_COUNT(q->h, EE, rq_catas);
-		hca_eq_raise_qp(q->h, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, q->qpi);
+		hca_eq_raise_qp(&q->h->core, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, q->qpi);
 	}
 }
 
@@ -372,7 +372,7 @@ static enum ee_verdict
 check_invalidate(struct ee_request *q)
 {
 	q->rkey = ee_invalidated_key(q);
-	if (hca_window_owned(q->h, &q->qp->cfg, q->rkey))
+	if (hca_window_owned(&q->h->core, &q->qp->cfg, q->rkey))
 		return EE_NEXT;
 	HCA_COUNT(q->h, EE, resp_invalidate_error);
 	return EE_ACCESS;

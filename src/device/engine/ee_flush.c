@@ -41,7 +41,7 @@ ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 	producer = hca_rq_posted(&ee->rq, bytes_log);
 	if (producer - ee->rq_consumed > 1u << ee->rq_size_log) {
 		HCA_COUNT(h, EE, rq_catas);
-		hca_eq_raise_qp(h, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, qpi);
+		hca_eq_raise_qp(&h->core, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, qpi);
 		producer = ee->rq_consumed;
 	}
 	ee->rq_producer = producer;

@@ -40,7 +40,9 @@ ee_foreign_scatter(struct ee_request *q)
 
 	for (unsigned int i = 0; i < q->npieces; i++) {
 		const struct ee_piece *p = &q->piece[i];
-		int rc = p->mpt->foreign ? hca_foreign_write(q->h, p->mpt, p->va, src, p->len) : 0;
+		int rc = p->mpt->foreign
+				 ? hca_foreign_write(&q->h->core, p->mpt, p->va, src, p->len)
+				 : 0;
 
 		if (rc != 0)
 			return failed(q, rc);
@@ -53,9 +55,9 @@ enum ee_verdict
 ee_foreign_atomic(struct ee_request *q)
 {
 	const struct hca_atomiceth *a = (const void *)q->ext;
-	int rc = hca_foreign_atomic(q->h, q->piece[0].mpt, q->va, q->op->kind == HCA_PKT_FETCH_ADD,
-				    hca_be64_to_cpu(a->swap_add), hca_be64_to_cpu(a->cmp),
-				    &q->before);
+	int rc = hca_foreign_atomic(&q->h->core, q->piece[0].mpt, q->va,
+				    q->op->kind == HCA_PKT_FETCH_ADD, hca_be64_to_cpu(a->swap_add),
+				    hca_be64_to_cpu(a->cmp), &q->before);
 
 	return rc == 0 ? EE_NEXT : failed(q, rc);
 }

@@ -95,7 +95,7 @@ ee_srq_limit(struct hca *h, struct hca_srq *s)
 					 __ATOMIC_RELAXED))
 		return;
 	HCA_COUNT(h, EE, srq_limit_events);
-	hca_eq_raise_srq(h, HCA_STAGE_EE, HCA_EVENT_SRQ_LIMIT, (uint32_t)(s - h->srq));
+	hca_eq_raise_srq(&h->core, HCA_STAGE_EE, HCA_EVENT_SRQ_LIMIT, (uint32_t)(s - h->srq));
 }
 
 void
@@ -105,7 +105,7 @@ ee_srq_catas(struct hca *h, struct hca_srq *s)
 		return;
 	s->told = true;
 	HCA_COUNT(h, EE, srq_catas);
-	hca_eq_raise_srq(h, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS, (uint32_t)(s - h->srq));
+	hca_eq_raise_srq(&h->core, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS, (uint32_t)(s - h->srq));
 }
 
 void
@@ -139,7 +139,7 @@ reserve(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, bool solicited)
 	struct hca_qp_ee *ee = &qp->ee;
 	bool held = ee->flags & EE_RECV_HELD;
 	uint32_t cqi = held ? ee->recv_cq : qp->cfg.rcqn;
-	struct hca_cqe *cqe = hca_cq_reserve(h, cqi, &ctx->batch, solicited, HCA_STAGE_EE);
+	struct hca_cqe *cqe = hca_cq_reserve(&h->core, cqi, &ctx->batch, solicited, HCA_STAGE_EE);
 
 	if (likely(cqe != NULL)) {
 		cqe->my_qpn = hca_cpu_to_le32(qp->cfg.local_qpn);
@@ -188,7 +188,7 @@ ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 	struct hca_qp *qp = &h->qp[qpi];
 
 	if (qp->ee.flags & EE_RECV_HELD) {
-		if (likely(hca_srq_find(h, qp->ee.recv_srqn) != NULL))
+		if (likely(hca_srq_find(&h->core, qp->ee.recv_srqn) != NULL))
 			ee_recv_fail(h, ctx, qp, HCA_SYND_WR_FLUSH);
 		else /* an XRC SRQ and its CQ may be destroyed before its message is complete */
 			qp->ee.flags &= ~EE_RECV_HELD;
@@ -196,7 +196,7 @@ ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 	if (qp->ee.srq == NULL || qp->ee.flags & EE_LAST_WQE)
 		return;
 	qp->ee.flags |= EE_LAST_WQE;
-	hca_eq_raise_qp(h, HCA_STAGE_EE, HCA_EVENT_LAST_WQE, qpi);
+	hca_eq_raise_qp(&h->core, HCA_STAGE_EE, HCA_EVENT_LAST_WQE, qpi);
 }
 
 void
@@ -205,9 +205,9 @@ ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndr
 	struct hca_cqe *cqe = reserve(h, ctx, qp, true);
 	struct hca_cqe_err *err = (struct hca_cqe_err *)cqe;
 
-	hca_count(h, HCA_STAGE_EE,
-		  syndrome == HCA_SYND_WR_FLUSH ? HCA_CTR_resp_cqe_flush_error
-						: HCA_CTR_resp_cqe_error);
+	HCA_COUNT_AT(h, HCA_STAGE_EE,
+		     syndrome == HCA_SYND_WR_FLUSH ? HCA_CTR_resp_cqe_flush_error
+						   : HCA_CTR_resp_cqe_error);
 	hca_qp_stat_add32(&qp->ee.resp_cqe_error, 1);
 	if (cqe == NULL)
 		return;

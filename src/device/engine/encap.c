@@ -23,7 +23,6 @@
 #include "engine/encap_header.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
-#include "graph/sleep.h"
 #include "queues/eq.h"
 #include "vtp/foreign.h"
 
@@ -140,7 +139,7 @@ set_discarding(struct hca *h, struct encap *e, bool on)
 static void
 discard(struct hca *h, struct encap *e, enum hca_counter why)
 {
-	hca_count_n(h, HCA_STAGE_ENCAP, why, backlog_count(e));
+	hca_count(&h->line[HCA_STAGE_ENCAP], why, backlog_count(e));
 	for (; e->tail != e->head; e->tail++)
 		rte_pktmbuf_free(e->backlog[e->tail & (BACKLOG - 1)]);
 }
@@ -154,7 +153,7 @@ link_is_up(struct hca *h, struct encap *e)
 	if (up == e->link_down) {
 		e->link_down = !up;
 		__atomic_store_n(&h->link_down, e->link_down, __ATOMIC_RELAXED);
-		hca_eq_raise_port(h, HCA_STAGE_ENCAP, up ? HCA_PORT_ACTIVE : HCA_PORT_DOWN);
+		hca_eq_raise_port(&h->core, HCA_STAGE_ENCAP, up ? HCA_PORT_ACTIVE : HCA_PORT_DOWN);
 	}
 	return up;
 }
@@ -289,7 +288,7 @@ gather_foreign(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key
 	const struct hca_mpt_entry *e =
 		hca_foreign_find(&h->vtp, key, pd,
 				 access == HCA_ACCESS_REMOTE_READ ? &qp->cfg : NULL, access, va, n);
-	int rc = e != NULL ? hca_foreign_read(h, e, va, dst, n) : -EFAULT;
+	int rc = e != NULL ? hca_foreign_read(&h->core, e, va, dst, n) : -EFAULT;
 
 	enc->late = rc == -EAGAIN;
 	if (rc == 0 && crc != NULL)

@@ -13,7 +13,7 @@
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
-#include "core/mbuf_free.h"
+#include "core/mbuf.h"
 #include "engine/ee.h"
 #include "vtp/window.h"
 
@@ -68,7 +68,7 @@ ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, u
 	if (recv_syndrome != 0)
 		ee_recv_fail(h, ctx, qp, recv_syndrome);
 	else if (row[why].event != 0)
-		hca_eq_raise_qp(h, HCA_STAGE_EE, row[why].event, qpi);
+		hca_eq_raise_qp(&h->core, HCA_STAGE_EE, row[why].event, qpi);
 	ee_flush_start(h, ctx, qpi);
 }
 
@@ -173,8 +173,8 @@ refuse_silently(struct ee_request *q, enum ee_verdict v)
 		return;
 	/* packets without a receive are counted as out_of_buffer */
 	if (v != EE_NOT_READY)
-		hca_count(q->h, HCA_STAGE_EE,
-			  ud ? HCA_CTR_resp_ud_dropped : HCA_CTR_resp_uc_dropped);
+		HCA_COUNT_AT(q->h, HCA_STAGE_EE,
+			     ud ? HCA_CTR_resp_ud_dropped : HCA_CTR_resp_uc_dropped);
 	if (!ud)
 		ee_set_epsn(ee, q->rxd->psn + 1);
 	if (q->recv_syndrome != 0 && v == EE_OPERATIONAL) {
@@ -193,7 +193,7 @@ refuse_fatally(struct ee_request *q, enum ee_verdict v)
 		[EE_OPERATIONAL] = HCA_CTR_resp_remote_operation_errors,
 	};
 
-	hca_count(q->h, HCA_STAGE_EE, counter[v]);
+	HCA_COUNT_AT(q->h, HCA_STAGE_EE, counter[v]);
 	count_receive_error(q->h, q->recv_syndrome);
 	if (q->recv_syndrome != 0 && q->fetched)
 		ee_recv_take(q);
@@ -298,8 +298,8 @@ invalidate(struct ee_request *q)
 {
 	uint32_t key = ee_invalidated_key(q);
 
-	if (hca_window_invalidate(q->h, &q->qp->cfg, key))
-		hca_window_settle(q->h, key);
+	if (hca_window_invalidate(&q->h->core, &q->qp->cfg, key))
+		hca_window_settle(&q->h->core, key);
 	HCA_COUNT(q->h, EE, resp_invalidations);
 }
 
@@ -636,7 +636,7 @@ hca_ee_poll(struct hca *h, uint64_t now, unsigned int budget)
 	ctx->seen = false;
 	work += ee_emit(h, ctx, now, budget);
 	if (ctx->batch.n != 0)
-		hca_cq_batch_end(h, &ctx->batch, HCA_STAGE_EE);
+		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_EE);
 	return work;
 }
 

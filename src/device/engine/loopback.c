@@ -104,7 +104,7 @@ loop(struct hca *h, struct rte_mbuf *m)
 		return;
 	}
 	HCA_COUNT(h, ENCAP, loopback_pkts);
-	hca_wake_stage(h, HCA_STAGE_ENCAP, HCA_STAGE_DECAP);
+	hca_wake_stage(&h->core, HCA_STAGE_ENCAP, HCA_STAGE_DECAP);
 }
 
 unsigned int

@@ -47,8 +47,8 @@ hca_migrate_use(struct hca_qp *qp, uint32_t to)
 void
 hca_migrate_tell(struct hca *h, enum hca_stage_id by, uint32_t qpi)
 {
-	hca_count(h, by, HCA_CTR_path_migrations);
-	hca_eq_raise_qp(h, by, HCA_EVENT_PATH_MIG, qpi);
+	HCA_COUNT_AT(h, by, HCA_CTR_path_migrations);
+	hca_eq_raise_qp(&h->core, by, HCA_EVENT_PATH_MIG, qpi);
 }
 
 enum hca_migrate_result
@@ -111,7 +111,7 @@ enum hca_counter
 hca_migrate_judge(struct hca *h, struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *l3)
 {
 	uint32_t mig = __atomic_load_n(&qp->addr.mig, __ATOMIC_ACQUIRE),
-		 qpi = hca_qp_index(h, r->qpi);
+		 qpi = hca_qp_index(&h->core, r->qpi);
 
 	if (mig == HCA_MIG_REARM && !(r->flags & HCA_RXD_MIGREQ))
 		mig_cas(qp, HCA_MIG_REARM, HCA_MIG_ARMED);
@@ -121,6 +121,6 @@ hca_migrate_judge(struct hca *h, struct hca_qp *qp, const struct hca_rxd *r, con
 		hca_migrate(h, HCA_STAGE_DECAP, qpi);
 		return HCA_CTR_N;
 	}
-	hca_eq_raise_qp(h, HCA_STAGE_DECAP, HCA_EVENT_PATH_MIG_FAILED, qpi);
+	hca_eq_raise_qp(&h->core, HCA_STAGE_DECAP, HCA_EVENT_PATH_MIG_FAILED, qpi);
 	return HCA_CTR_rx_bad_migration;
 }

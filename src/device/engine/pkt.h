@@ -12,6 +12,7 @@
 
 #include <rte_mbuf.h>
 
+#include "core/mbuf.h"
 #include "ctxmgt/qp.h"
 
 enum hca_txd_flag {
@@ -80,11 +81,8 @@ enum hca_rxd_flag {
 	HCA_RXD_GROUP = 1u << 6,    /* was sent to a multicast group its QP is a member of */
 };
 
-_Static_assert(sizeof(struct hca_txd) <= 80, "fits the private area");
-_Static_assert(sizeof(struct hca_rxd) <= 64, "fits the private area");
-
-#define HCA_MBUF_PRIV 128u
-#define HCA_MBUF_DATA 4608u /* headroom, largest headers, 4096 payload, pad, ICRC */
+_Static_assert(sizeof(struct hca_txd) <= 80, "fits HCA_MBUF_PRIV");
+_Static_assert(sizeof(struct hca_rxd) <= 64, "fits HCA_MBUF_PRIV");
 
 static inline struct hca_txd *
 hca_txd(struct rte_mbuf *m)

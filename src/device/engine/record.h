@@ -18,6 +18,7 @@
 
 #include "abi_wqe.h"
 #include "ctxmgt/qp.h"
+#include "vtp/window.h"
 
 enum hca_record_flag {
 	HCA_REC_SIGNALED = 1u << 0,
@@ -46,14 +47,6 @@ struct hca_ud_av {
 	uint32_t flow_label;
 	uint32_t dqpn;
 	uint32_t qkey; /* as it goes on the wire */
-};
-
-/* What BIND_MW asks for, as its WQE says. */
-struct hca_bind {
-	uint32_t access; /* HCA_ACCESS_* */
-	uint32_t old_key, new_key;
-	uint32_t lkey;
-	uint64_t addr, length; /* length 0 unbinds */
 };
 
 struct hca_record {

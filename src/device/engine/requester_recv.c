@@ -15,7 +15,7 @@
 #include <rte_prefetch.h>
 
 #include "abi_ctx.h"
-#include "core/mbuf_free.h"
+#include "core/mbuf.h"
 #include "engine/migrate.h"
 #include "engine/rrc.h"
 
@@ -147,7 +147,7 @@ retry(struct hca_rrc_run *run, enum hca_again why)
 void
 hca_rrc_drop(struct hca_rrc_run *run, enum hca_counter why)
 {
-	hca_count(run->h, HCA_STAGE_RRC, why);
+	HCA_COUNT_AT(run->h, HCA_STAGE_RRC, why);
 	hca_qp_stat_add(&run->qp->stats.rx_dropped, 1);
 }
 
@@ -354,7 +354,7 @@ hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	}
 	if (open)
 		hca_rrc_commit(&run);
-	hca_cq_batch_end(h, &batch, HCA_STAGE_RRC);
+	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
 	hca_mbuf_free_burst((struct rte_mbuf *const *)objs, n);
 }
 
@@ -378,7 +378,7 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 		hca_rrc_set_flags(&qp->rrc, (flags & HCA_MSG_BAD ? HCA_RRC_BAD : 0) |
 						    (flags & HCA_MSG_LOCAL ? HCA_RRC_LOCAL : 0));
 	hca_rrc_commit(&run);
-	hca_cq_batch_end(h, &batch, HCA_STAGE_RRC);
+	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
 }
 
 static void
@@ -499,7 +499,7 @@ on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 		else
 			timed_out(&run);
 		hca_rrc_commit(&run);
-		hca_cq_batch_end(h, &batch, HCA_STAGE_RRC);
+		hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
 	}
 	if (hold && hca_qp_ack_timeout(qp) == 0 && !(q->flags & HCA_RRC_HOLD))
 		disarm(h, qp, qpi, now);

@@ -369,7 +369,7 @@ check_drained(struct hca_rtc_visit *v)
 	}
 	v->qp->rtc.flags |= HCA_RTC_DRAINED;
 	if (__atomic_load_n(&cfg->sqd_notify, __ATOMIC_RELAXED))
-		hca_eq_raise_qp(v->h, HCA_STAGE_RTC, HCA_EVENT_SQ_DRAINED, v->qpi);
+		hca_eq_raise_qp(&v->h->core, HCA_STAGE_RTC, HCA_EVENT_SQ_DRAINED, v->qpi);
 }
 
 void
@@ -676,7 +676,7 @@ hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
 		end_pacing(h, ctx, now);
 	n += send_burst(h, ctx, now, budget);
 	if (unlikely(ctx->batch.n != 0))
-		hca_cq_batch_end(h, &ctx->batch, HCA_STAGE_RTC);
+		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_RTC);
 	return n;
 }
 

@@ -21,7 +21,7 @@ hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now
 
 	/* a run uses one CQ; its CQEs must be published before the batch that contains it ends */
 	if (unlikely(batch->n == HCA_CQ_BATCH))
-		hca_cq_batch_end(h, batch, HCA_STAGE_RRC);
+		hca_cq_batch_end(&h->core, batch, HCA_STAGE_RRC);
 	run->h = h;
 	run->qp = qp;
 	run->batch = batch;
@@ -187,7 +187,8 @@ reserve(struct hca_rrc_run *run, bool solicited)
 	/* CQEs of the fast path come first; una must have passed them when they are published */
 	if (run->cq.cq != NULL)
 		publish(run);
-	return hca_cq_reserve(run->h, run->qp->cfg.scqn, run->batch, solicited, HCA_STAGE_RRC);
+	return hca_cq_reserve(&run->h->core, run->qp->cfg.scqn, run->batch, solicited,
+			      HCA_STAGE_RRC);
 }
 
 /* Fill in a CQE without error on the fast path, except for the owner byte. */
@@ -330,7 +331,8 @@ bool
 hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
 {
 	if (run->pending == 0 && run->cq.cq == NULL)
-		hca_cq_cursor_open(run->h, run->qp->cfg.scqn, run->batch, HCA_STAGE_RRC, &run->cq);
+		hca_cq_cursor_open(&run->h->core, run->qp->cfg.scqn, run->batch, HCA_STAGE_RRC,
+				   &run->cq);
 	if (likely(run->cq.cq != NULL))
 		n = release_plain(run, n);
 	while (n != 0) {
@@ -363,7 +365,7 @@ count_error(struct hca *h, uint8_t syndrome)
 
 	HCA_COUNT(h, RRC, req_cqe_error);
 	if (syndrome < RTE_DIM(counter) && counter[syndrome] != 0)
-		hca_count(h, HCA_STAGE_RRC, counter[syndrome]);
+		HCA_COUNT_AT(h, HCA_STAGE_RRC, counter[syndrome]);
 }
 
 void

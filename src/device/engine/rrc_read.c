@@ -23,7 +23,7 @@ scatter_foreign(struct hca_rrc_run *run, const struct hca_sge *sge, uint32_t off
 	const struct hca_mpt_entry *e = hca_foreign_find(&h->vtp, sge->lkey, run->qp->cfg.pd, NULL,
 							 HCA_ACCESS_LOCAL_WRITE, sge->va + off, n);
 
-	return e != NULL ? hca_foreign_write(h, e, sge->va + off, src, n) : -EFAULT;
+	return e != NULL ? hca_foreign_write(&h->core, e, sge->va + off, src, n) : -EFAULT;
 }
 
 /*

@@ -57,9 +57,9 @@ reserve(struct completer *c, const struct hca_record *r, bool error, uint32_t la
 	/* a CQ that the batch has no room for would miss its event */
 	if (c->ctx->batch.n == HCA_CQ_BATCH) {
 		publish(c);
-		hca_cq_batch_end(c->h, &c->ctx->batch, HCA_STAGE_RTC);
+		hca_cq_batch_end(&c->h->core, &c->ctx->batch, HCA_STAGE_RTC);
 	}
-	cqe = hca_cq_reserve(c->h, c->qp->cfg.scqn, &c->ctx->batch, error, HCA_STAGE_RTC);
+	cqe = hca_cq_reserve(&c->h->core, c->qp->cfg.scqn, &c->ctx->batch, error, HCA_STAGE_RTC);
 	if (cqe == NULL)
 		return NULL;
 	cqe->my_qpn = hca_cpu_to_le32(c->qp->cfg.local_qpn);

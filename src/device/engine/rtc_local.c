@@ -33,8 +33,8 @@ static uint8_t
 begin(struct hca *h, const struct hca_qp *qp, const struct hca_record *r)
 {
 	if (is_bind(r))
-		return hca_window_claim(h, &qp->cfg, bind_of(r));
-	return hca_window_invalidate(h, &qp->cfg, r->rkey) ? 0 : HCA_SYND_MW_BIND;
+		return hca_window_claim(&h->core, &qp->cfg, bind_of(r));
+	return hca_window_invalidate(&h->core, &qp->cfg, r->rkey) ? 0 : HCA_SYND_MW_BIND;
 }
 
 /* from here on RRC may complete the request */
@@ -42,9 +42,9 @@ static void
 finish(struct hca *h, const struct hca_qp *qp, struct hca_record *r)
 {
 	if (is_bind(r))
-		hca_window_bind(h, &qp->cfg, bind_of(r));
+		hca_window_bind(&h->core, &qp->cfg, bind_of(r));
 	else
-		hca_window_settle(h, r->rkey);
+		hca_window_settle(&h->core, r->rkey);
 	HCA_COUNT(h, RTC, req_local_ops);
 	__atomic_store_n(&r->flags, r->flags | HCA_REC_SENT, __ATOMIC_RELEASE);
 }
@@ -108,5 +108,5 @@ hca_rtc_local_abandon(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 	for (r = hca_record(h, *link); r->srqn != qpi; r = hca_record(h, *link))
 		link = &r->imm;
 	*link = r->imm;
-	hca_window_settle(h, is_bind(r) ? bind_of(r)->new_key : r->rkey);
+	hca_window_settle(&h->core, is_bind(r) ? bind_of(r)->new_key : r->rkey);
 }

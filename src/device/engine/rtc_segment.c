@@ -181,7 +181,7 @@ count_again(struct hca_rtc_visit *v, struct hca_txd *d)
 
 	d->flags |= HCA_TXD_REPEAT;
 	v->ctx->retransmitted++;
-	hca_count(v->h, HCA_STAGE_RTC, counter[v->qp->rtc.again]);
+	HCA_COUNT_AT(v->h, HCA_STAGE_RTC, counter[v->qp->rtc.again]);
 	hca_qp_stat_add(&v->qp->stats.retransmissions, 1);
 }
 

@@ -9,26 +9,9 @@
 
 #include <stdint.h>
 
+#include "core/stage.h"
+
 struct hca;
-
-/* X(ENUM, name): in the order in which a worker polls them. */
-#define HCA_STAGE_LIST(X) \
-	X(DOORBELL, doorbell) \
-	X(PARSER, parser) \
-	X(RTC, rtc) \
-	X(DECAP, decap) \
-	X(EE, ee) \
-	X(RRC, rrc) \
-	X(TIMER, timer) \
-	X(ENCAP, encap) \
-	X(CEU, ceu)
-
-enum hca_stage_id {
-#define X(e, n) HCA_STAGE_##e,
-	HCA_STAGE_LIST(X)
-#undef X
-	HCA_STAGE_N
-};
 
 #define HCA_BURST 32u
 
@@ -48,7 +31,6 @@ typedef unsigned int (*hca_stage_room_fn)(struct hca *h);
  * for room that nobody announces. UINT64_MAX: for ever. The list of what a worker may not sleep
  * over is what these functions say.
  */
-#define HCA_DEADLINE_ROOM (UINT64_MAX - 1)
 typedef uint64_t (*hca_stage_deadline_fn)(const struct hca *h, uint64_t now);
 
 #define X(e, n) \
@@ -68,5 +50,7 @@ unsigned int hca_parser_room(struct hca *h);
 unsigned int hca_encap_room(struct hca *h);
 unsigned int hca_ee_room(struct hca *h);
 unsigned int hca_rrc_room(struct hca *h);
+/* The worker of encap, before it sleeps: its next poll asks the port for its link. */
+void hca_encap_ask_link_next(struct hca *h);
 
 #endif

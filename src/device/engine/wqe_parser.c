@@ -143,7 +143,7 @@ catas(struct hca *h, uint32_t qpi)
 	p->flags |= HCA_PF_CATAS;
 	drop_chains(h, p);
 	HCA_COUNT(h, PARSER, sq_catas);
-	hca_eq_raise_qp(h, HCA_STAGE_PARSER, HCA_EVENT_WQ_CATAS, qpi);
+	hca_eq_raise_qp(&h->core, HCA_STAGE_PARSER, HCA_EVENT_WQ_CATAS, qpi);
 	hca_qp_to_error(h, HCA_STAGE_PARSER, qpi);
 }
 

@@ -312,6 +312,33 @@ stages_fini(struct hca *h)
 		stage_rows[i].fini(h);
 }
 
+/* The rooms below the engine, in the order in which one builds on the other. */
+static const struct {
+	int (*init)(struct hca_core *h);
+	void (*fini)(struct hca_core *h);
+} rooms[] = {
+	{hca_bar_init, hca_bar_fini}, {hca_ctxmgt_init, hca_ctxmgt_fini},
+	{hca_vtp_init, hca_vtp_fini}, {hca_queues_init, hca_queues_fini},
+	{hca_eqs_init, hca_eqs_fini},
+};
+
+static int
+rooms_init(struct hca *h)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; rc == 0 && i < RTE_DIM(rooms); i++)
+		rc = rooms[i].init(&h->core);
+	return rc;
+}
+
+static void
+rooms_fini(struct hca *h)
+{
+	for (unsigned int i = RTE_DIM(rooms); i-- > 0;)
+		rooms[i].fini(&h->core);
+}
+
 /*
  * In the order of creation; hca_destroy() goes backwards. Every fini function accepts the state
  * that a failed init leaves.
@@ -320,14 +347,11 @@ static const struct {
 	int (*init)(struct hca *h);
 	void (*fini)(struct hca *h);
 } parts[] = {
-	{hca_bar_init, hca_bar_fini},
-	{hca_ctxmgt_init, hca_ctxmgt_fini},
-	{hca_vtp_init, hca_vtp_fini},
+	{rooms_init, rooms_fini},
 	{edges_init, edges_fini},
 	{msgs_init, msgs_fini},
 	{pools_init, pools_fini},
 	{rcu_init, rcu_fini},
-	{hca_eqs_init, hca_eqs_fini},
 	{hca_loopback_init, hca_loopback_fini},
 	{hca_sleep_init, hca_sleep_fini},
 	{stages_init, stages_fini},
@@ -410,22 +434,4 @@ hca_destroy(struct hca *h)
 	for (unsigned int i = RTE_DIM(parts); i-- > 0;)
 		parts[i].fini(h);
 	rte_free(h);
-}
-
-volatile void *
-hca_bar0(struct hca *h)
-{
-	return h->bar0;
-}
-
-volatile void *
-hca_bar2(struct hca *h)
-{
-	return h->bar2;
-}
-
-unsigned int
-hca_workers(const struct hca *h)
-{
-	return h->num_workers;
 }

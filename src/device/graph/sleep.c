@@ -283,7 +283,7 @@ mute(struct hca *h, struct sleeper *s, struct kicker *k, uint32_t page, uint64_t
 	__atomic_store_n(&k->mutes, k->mutes + 1, __ATOMIC_RELAXED);
 	if (s->muted++ == 0)
 		s->listen_at = k->listen_at;
-	HCA_COUNT_OF(h, s->stage, kicks_muted);
+	HCA_COUNT_AT(h, s->stage, HCA_CTR_kicks_muted);
 }
 
 static void
@@ -291,7 +291,7 @@ kicked_in_vain(struct hca *h, struct sleeper *s, uint32_t page, uint64_t now)
 {
 	struct kicker *k = &h->sleep->kicker[page];
 
-	HCA_COUNT_OF(h, s->stage, kicks_for_nothing);
+	HCA_COUNT_AT(h, s->stage, HCA_CTR_kicks_for_nothing);
 	if (k->muted)
 		return;
 	if (now - k->since > IN_VAIN_NS) {
@@ -367,7 +367,7 @@ settle_suspicion(struct hca *h, struct sleeper *s, bool kicked, uint64_t now)
 	if (!kicked && now - s->suspect < SUSPECT_NS)
 		return;
 	if (!kicked)
-		HCA_COUNT_OF(h, s->stage, wake_missed);
+		HCA_COUNT_AT(h, s->stage, HCA_CTR_wake_missed);
 	s->suspect = 0;
 }
 
@@ -418,7 +418,7 @@ wait_until(struct hca *h, struct sleeper *s, unsigned int worker, uint64_t until
 	hca_worker_offline(h, worker);
 	w->n = wait_for_events(s->epoll_fd, w->ev, until == UINT64_MAX ? NULL : &ts);
 	hca_worker_online(h, worker);
-	HCA_COUNT_OF(h, s->stage, worker_sleeps);
+	HCA_COUNT_AT(h, s->stage, HCA_CTR_worker_sleeps);
 }
 
 static uint64_t
@@ -507,7 +507,7 @@ hca_sleep(struct hca *h, unsigned int worker, const int *stop)
 		return false;
 	while (sleep_once(h, s, worker, stop, &w, &something)) {
 		if (w.n > 0)
-			HCA_COUNT_OF(h, s->stage, worker_kicked);
+			HCA_COUNT_AT(h, s->stage, HCA_CTR_worker_kicked);
 		if (something != 0 || kicked_by_us(&w)) {
 			short_naps(s);
 			return true;

@@ -79,11 +79,6 @@ bool hca_sleep(struct hca *h, unsigned int worker, const int *stop);
 /* hca_poll(): kicks the workers this one has given something to. */
 void hca_wake_those(struct hca *h, unsigned int worker);
 
-/*
- * encap.c, the worker of encap: the next poll asks the port for its link, whatever the time.
- */
-void hca_encap_ask_link_next(struct hca *h);
-
 /* ---- hca_create() ---- */
 
 int hca_sleep_init(struct hca *h);

@@ -9,8 +9,8 @@
 #include <rte_ring.h>
 
 #include "abi_roce.h"
+#include "core/mbuf.h"
 #include "core/ring_count.h"
-#include "engine/pkt.h"
 #include "port/port_divert.h"
 #include "port/port_wrap.h"
 #include "wire/roce_frame.h"

@@ -13,9 +13,9 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include "core/mbuf.h"
 #include "core/ring_count.h"
 #include "core/tsan.h"
-#include "engine/pkt.h"
 #include "port/port_ethdev.h"
 
 #define DEFAULT_DESC 1024u

@@ -13,7 +13,7 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
-#include "engine/pkt.h"
+#include "core/mbuf.h"
 #include "port/port_impair.h"
 #include "port/port_wrap.h"
 #include "wire/roce_frame.h"

@@ -16,8 +16,8 @@
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 
-#include "engine/impl.h"
-#include "engine/pkt.h"
+#include "core/mbuf.h"
+#include "core/stage.h"
 #include "port/port_memif_impl.h"
 
 #define RX_MBUFS 1664u /* for bursts and packets inside the stages */

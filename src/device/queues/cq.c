@@ -5,10 +5,34 @@
  * only hints; the device relies on its own state.
  */
 
+#include <errno.h>
+
+#include <rte_malloc.h>
+
 #include "abi_cqe.h"
-#include "engine/impl.h"
+#include "core/core.h"
 #include "queues/cq.h"
 #include "queues/eq.h"
+#include "queues/srq.h"
+
+int
+hca_queues_init(struct hca_core *h)
+{
+	h->cq = rte_zmalloc_socket("hca_cq", ((size_t)h->cq_mask + 1) * sizeof(*h->cq),
+				   RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	h->srq = rte_zmalloc_socket("hca_srq", ((size_t)h->srq_mask + 1) * sizeof(*h->srq),
+				    RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	return h->cq != NULL && h->srq != NULL ? 0 : -ENOMEM;
+}
+
+void
+hca_queues_fini(struct hca_core *h)
+{
+	rte_free(h->srq);
+	rte_free(h->cq);
+	h->srq = NULL;
+	h->cq = NULL;
+}
 
 #define GENERATION(word) ((uint32_t)((word) >> 32))
 
@@ -35,11 +59,11 @@ cq_full(struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod)
 }
 
 static void
-cq_overrun(struct hca *h, struct hca_cq *cq, uint32_t cqi, enum hca_stage_id stage)
+cq_overrun(struct hca_core *h, struct hca_cq *cq, uint32_t cqi, enum hca_stage_id stage)
 {
 	uint32_t live = HCA_CQ_LIVE;
 
-	hca_count(h, stage, HCA_CTR_cqe_overrun);
+	HCA_COUNT_AT(h, stage, HCA_CTR_cqe_overrun);
 	if (__atomic_compare_exchange_n(&cq->state, &live, HCA_CQ_ERROR, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&cq->overrun, 1, __ATOMIC_RELEASE);
@@ -72,7 +96,7 @@ cq_take(struct hca_cq *cq, uint64_t *word)
 }
 
 static inline void
-batch_add(struct hca *h, struct hca_cq_batch *b, uint32_t cqi, bool solicited,
+batch_add(struct hca_core *h, struct hca_cq_batch *b, uint32_t cqi, bool solicited,
 	  enum hca_stage_id stage)
 {
 	for (uint32_t i = b->n; i-- > 0;) {
@@ -89,7 +113,7 @@ batch_add(struct hca *h, struct hca_cq_batch *b, uint32_t cqi, bool solicited,
 }
 
 struct hca_cqe *
-hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,
+hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,
 	       enum hca_stage_id stage)
 {
 	struct hca_cq *cq = &h->cq[cqi];
@@ -98,7 +122,7 @@ hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicit
 
 	if (unlikely(cqi > h->cq_mask ||
 		     __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE) != HCA_CQ_LIVE)) {
-		hca_count(h, stage, HCA_CTR_cqe_dead_cq);
+		HCA_COUNT_AT(h, stage, HCA_CTR_cqe_dead_cq);
 		return NULL;
 	}
 	if (unlikely(!cq_take(cq, &word))) {
@@ -111,8 +135,8 @@ hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicit
 }
 
 bool
-hca_cq_cursor_open(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, enum hca_stage_id stage,
-		   struct hca_cq_cursor *c)
+hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
+		   enum hca_stage_id stage, struct hca_cq_cursor *c)
 {
 	struct hca_cq *cq = &h->cq[cqi];
 	uint64_t word = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
@@ -159,7 +183,8 @@ hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
  * at the end of the period; once per event.
  */
 static bool
-too_early(struct hca *h, struct hca_cq *cq, uint32_t cqi, uint32_t prod, enum hca_stage_id stage)
+too_early(struct hca_core *h, struct hca_cq *cq, uint32_t cqi, uint32_t prod,
+	  enum hca_stage_id stage)
 {
 	uint32_t mod = __atomic_load_n(&cq->moderation, __ATOMIC_RELAXED);
 	uint32_t count = HCA_CQ_MOD_COUNT(mod);
@@ -174,7 +199,7 @@ too_early(struct hca *h, struct hca_cq *cq, uint32_t cqi, uint32_t prod, enum hc
 }
 
 static void
-cq_check_arm(struct hca *h, uint32_t cqi, bool solicited, bool late, enum hca_stage_id stage)
+cq_check_arm(struct hca_core *h, uint32_t cqi, bool solicited, bool late, enum hca_stage_id stage)
 {
 	struct hca_cq *cq = &h->cq[cqi];
 	uint64_t word = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
@@ -200,7 +225,7 @@ cq_check_arm(struct hca *h, uint32_t cqi, bool solicited, bool late, enum hca_st
 }
 
 void
-hca_cq_fire_late(struct hca *h, uint32_t cqi)
+hca_cq_fire_late(struct hca_core *h, uint32_t cqi)
 {
 	struct hca_cq *cq = &h->cq[cqi];
 	uint32_t prod, state = __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE);
@@ -215,7 +240,7 @@ hca_cq_fire_late(struct hca *h, uint32_t cqi)
 }
 
 void
-hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id stage)
+hca_cq_batch_end(struct hca_core *h, struct hca_cq_batch *b, enum hca_stage_id stage)
 {
 	if (b->n == 0)
 		return;

@@ -16,11 +16,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_branch_prediction.h>
 #include <rte_common.h>
 
 #include "abi_cqe.h"
-#include "engine/stage.h"
-#include "queues/qbuf.h"
+#include "core/stage.h"
+#include "core/qbuf.h"
+
+struct hca_core;
 
 struct hca_cq {
 	/* line 0: CEU */
@@ -64,6 +67,10 @@ hca_cq_state(const struct hca_cq *cq)
 	return __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE);
 }
 
+/* hca_create(): the tables of CQs and SRQs. 0 or -ENOMEM; hca_queues_fini() frees what there is. */
+int hca_queues_init(struct hca_core *h);
+void hca_queues_fini(struct hca_core *h);
+
 /* CQs a stage touched in this poll; a stage owns one and ends it before its poll returns. */
 #define HCA_CQ_BATCH 16
 struct hca_cq_batch {
@@ -74,11 +81,9 @@ struct hca_cq_batch {
 	} e[HCA_CQ_BATCH];
 };
 
-struct hca;
-
 /* Slot for one CQE of CQ index cqi, or NULL (overrun, dead CQ). Adds cqi to the batch. */
-struct hca_cqe *hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,
-			       enum hca_stage_id stage);
+struct hca_cqe *hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
+			       bool solicited, enum hca_stage_id stage);
 /* Everything but the owner is in the slot: hand it to software. last_word: host order value of the
  * word at 1Ch with owner = software (0). */
 void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word);
@@ -98,7 +103,7 @@ struct hca_cq_cursor {
 };
 
 /* false: this CQ has to be written slot by slot with hca_cq_reserve(). Adds cqi to the batch. */
-bool hca_cq_cursor_open(struct hca *h, uint32_t cqi, struct hca_cq_batch *b,
+bool hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 			enum hca_stage_id stage, struct hca_cq_cursor *c);
 
 /* NULL: full as far as is known; close and ask hca_cq_reserve(). */
@@ -129,8 +134,8 @@ hca_cq_cursor_publish(struct hca_cq_cursor *c)
 void hca_cq_cursor_close(struct hca_cq_cursor *c);
 
 /* CEU: the period of moderation is over: an event if one is asked for and something is there. */
-void hca_cq_fire_late(struct hca *h, uint32_t cqi);
+void hca_cq_fire_late(struct hca_core *h, uint32_t cqi);
 
-void hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id stage);
+void hca_cq_batch_end(struct hca_core *h, struct hca_cq_batch *b, enum hca_stage_id stage);
 
 #endif

@@ -19,9 +19,13 @@
 #include "abi_cmd.h"
 #include "abi_cqe.h"
 #include "bar/bar.h"
+#include "core/core.h"
 #include "ctxmgt/ctxmgt.h"
-#include "engine/impl.h"
+#include "ctxmgt/qp.h"
+#include "queues/cq.h"
 #include "queues/eq.h"
+#include "queues/qbuf.h"
+#include "queues/srq.h"
 
 #define EQ_MAX HCA_BAR0_EQ_CI_MAX
 #define EQ_MAX_LOG 22u
@@ -88,7 +92,7 @@ struct hca_eqs {
 	uint32_t later_n;
 	uint64_t later_next; /* the earliest */
 	struct rte_ring *parked, *failed_cq;
-	hca_eq_notify_fn notify;
+	hca_notify_fn notify;
 	void *notify_arg;
 	struct raised raised[HCA_STAGE_N];
 };
@@ -115,7 +119,7 @@ push(struct hca_eqs *q, enum hca_stage_id from, uint32_t token)
 }
 
 static void
-raise_event(struct hca *h, enum hca_stage_id from, enum object_kind kind, uint32_t index,
+raise_event(struct hca_core *h, enum hca_stage_id from, enum object_kind kind, uint32_t index,
 	    uint8_t type)
 {
 	struct hca_eqs *q = h->eqs;
@@ -123,9 +127,9 @@ raise_event(struct hca *h, enum hca_stage_id from, enum object_kind kind, uint32
 
 	old = __atomic_fetch_or(&q->pending[kind][index], HCA_BIT(type), __ATOMIC_ACQ_REL);
 	if (type != HCA_EQ_LATER) {
-		HCA_COUNT_OF(h, from, events_raised);
+		HCA_COUNT_AT(h, from, HCA_CTR_events_raised);
 		if (old & HCA_BIT(type))
-			HCA_COUNT_OF(h, from, events_coalesced);
+			HCA_COUNT_AT(h, from, HCA_CTR_events_coalesced);
 	}
 	if (old != 0)
 		return;
@@ -134,31 +138,31 @@ raise_event(struct hca *h, enum hca_stage_id from, enum object_kind kind, uint32
 }
 
 void
-hca_eq_raise_comp(struct hca *h, enum hca_stage_id from, uint32_t cqi)
+hca_eq_raise_comp(struct hca_core *h, enum hca_stage_id from, uint32_t cqi)
 {
 	raise_event(h, from, OBJ_CQ, cqi, HCA_EVENT_COMP);
 }
 
 void
-hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi)
+hca_eq_raise_cq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t cqi)
 {
 	raise_event(h, from, OBJ_CQ, cqi, type);
 }
 
 void
-hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
+hca_eq_raise_qp(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
 {
 	raise_event(h, from, OBJ_QP, qpi, type);
 }
 
 void
-hca_eq_raise_srq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t srqi)
+hca_eq_raise_srq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t srqi)
 {
 	raise_event(h, from, OBJ_SRQ, srqi, type);
 }
 
 void
-hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype)
+hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subtype)
 {
 	__atomic_store_n(&h->eqs->port_subtype, subtype, __ATOMIC_RELEASE);
 	raise_event(h, from, OBJ_DEVICE, 0, HCA_EVENT_PORT_CHANGE);
@@ -168,7 +172,7 @@ hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype)
 
 /* Read the consumer index in BAR0; accepted only if between the last one and the producer. */
 static bool
-eq_refresh(struct hca *h, uint32_t eqn)
+eq_refresh(struct hca_core *h, uint32_t eqn)
 {
 	struct hca_eq *e = &h->eqs->eq[eqn];
 	uint32_t ci = hca_bar_load(h->bar0, HCA_BAR0_EQ_CI(eqn));
@@ -181,7 +185,7 @@ eq_refresh(struct hca *h, uint32_t eqn)
 
 /* No event is lost, but software is told that it is late: once until the queue is empty. */
 static bool
-eq_full(struct hca *h, uint32_t eqn)
+eq_full(struct hca_core *h, uint32_t eqn)
 {
 	struct hca_eq *e = &h->eqs->eq[eqn];
 
@@ -192,7 +196,7 @@ eq_full(struct hca *h, uint32_t eqn)
 }
 
 static bool
-eq_write(struct hca *h, uint32_t eqn, const struct hca_eqe *ev)
+eq_write(struct hca_core *h, uint32_t eqn, const struct hca_eqe *ev)
 {
 	struct hca_eq *e = &h->eqs->eq[eqn];
 	uint32_t size = 1u << e->log_size;
@@ -213,7 +217,7 @@ eq_write(struct hca *h, uint32_t eqn, const struct hca_eqe *ev)
 }
 
 static uint32_t
-object_number(const struct hca *h, enum object_kind kind, uint32_t index)
+object_number(const struct hca_core *h, enum object_kind kind, uint32_t index)
 {
 	switch (kind) {
 	case OBJ_CQ:
@@ -229,7 +233,7 @@ object_number(const struct hca *h, enum object_kind kind, uint32_t index)
 
 /* True: written, or the type is not mapped to any EQ. */
 static bool
-write_async(struct hca *h, enum object_kind kind, uint32_t index, uint8_t type)
+write_async(struct hca_core *h, enum object_kind kind, uint32_t index, uint8_t type)
 {
 	struct hca_eqs *q = h->eqs;
 	uint32_t eqn = q->type_eqn[type];
@@ -251,7 +255,7 @@ write_async(struct hca *h, enum object_kind kind, uint32_t index, uint8_t type)
 }
 
 static bool
-write_comp(struct hca *h, uint32_t cqi)
+write_comp(struct hca_core *h, uint32_t cqi)
 {
 	struct hca_eqs *q = h->eqs;
 	struct comp_mark *m = &q->comp[cqi];
@@ -277,7 +281,7 @@ write_comp(struct hca *h, uint32_t cqi)
 
 /* Write the object's events; returns the number of EQEs written. */
 static unsigned int
-deliver(struct hca *h, uint32_t token)
+deliver(struct hca_core *h, uint32_t token)
 {
 	enum object_kind kind = TOKEN_KIND(token);
 	uint32_t index = TOKEN_INDEX(token), *owed = &h->eqs->owed[kind][index];
@@ -306,14 +310,14 @@ park(struct hca_eqs *q, uint32_t token)
 }
 
 static uint64_t
-later_end(const struct hca *h, uint32_t cqi, uint64_t now)
+later_end(const struct hca_core *h, uint32_t cqi, uint64_t now)
 {
 	return now + RTE_MAX((uint64_t)HCA_CQ_MOD_PERIOD(h->cq[cqi].moderation), 1u) * 1000;
 }
 
 /* now 0: unknown here; the next poll sets it. */
 static void
-later_add(struct hca *h, uint32_t cqi, uint64_t now)
+later_add(struct hca_core *h, uint32_t cqi, uint64_t now)
 {
 	struct hca_eqs *q = h->eqs;
 	uint64_t due = now != 0 ? later_end(h, cqi, now) : 0;
@@ -338,7 +342,7 @@ later_remove(struct hca_eqs *q, uint32_t cqi)
 
 /* Handle CQs whose period is over. */
 static void
-later_poll(struct hca *h, uint64_t now)
+later_poll(struct hca_core *h, uint64_t now)
 {
 	struct hca_eqs *q = h->eqs;
 	uint64_t next = UINT64_MAX;
@@ -380,7 +384,7 @@ take(struct hca_eqs *q, enum hca_stage_id from)
 
 /* Move the bits of the pending word to the owed word. */
 static void
-collect_one(struct hca *h, uint32_t token, uint64_t now)
+collect_one(struct hca_core *h, uint32_t token, uint64_t now)
 {
 	struct hca_eqs *q = h->eqs;
 	enum object_kind kind = TOKEN_KIND(token);
@@ -401,7 +405,7 @@ collect_one(struct hca *h, uint32_t token, uint64_t now)
 }
 
 static void
-collect(struct hca *h, uint64_t now)
+collect(struct hca_core *h, uint64_t now)
 {
 	struct hca_eqs *q = h->eqs;
 	uint32_t token, next;
@@ -418,7 +422,7 @@ collect(struct hca *h, uint64_t now)
 }
 
 static bool
-any_consumed(struct hca *h)
+any_consumed(struct hca_core *h)
 {
 	bool moved = false;
 
@@ -429,7 +433,7 @@ any_consumed(struct hca *h)
 }
 
 bool
-hca_eqs_due(const struct hca *h, uint64_t now)
+hca_eqs_due(const struct hca_core *h, uint64_t now)
 {
 	const struct hca_eqs *q = h->eqs;
 
@@ -438,7 +442,7 @@ hca_eqs_due(const struct hca *h, uint64_t now)
 }
 
 uint64_t
-hca_eqs_deadline(const struct hca *h, uint64_t now)
+hca_eqs_deadline(const struct hca_core *h, uint64_t now)
 {
 	const struct hca_eqs *q = h->eqs;
 
@@ -450,7 +454,7 @@ hca_eqs_deadline(const struct hca *h, uint64_t now)
 }
 
 unsigned int
-hca_eqs_poll(struct hca *h, uint64_t now)
+hca_eqs_poll(struct hca_core *h, uint64_t now)
 {
 	struct hca_eqs *q = h->eqs;
 	unsigned int n = 0;
@@ -479,7 +483,7 @@ hca_eqs_poll(struct hca *h, uint64_t now)
 }
 
 void
-hca_eqs_notify(struct hca *h)
+hca_eqs_notify(struct hca_core *h)
 {
 	struct hca_eqs *q = h->eqs;
 	uint32_t written = q->written;
@@ -493,14 +497,16 @@ hca_eqs_notify(struct hca *h)
 }
 
 void
-hca_eq_set_notify(struct hca *h, hca_eq_notify_fn fn, void *arg)
+hca_set_notify(struct hca *h, hca_notify_fn fn, void *arg)
 {
-	h->eqs->notify_arg = arg;
-	h->eqs->notify = fn;
+	struct hca_eqs *q = hca_core(h)->eqs;
+
+	q->notify_arg = arg;
+	q->notify = fn;
 }
 
 bool
-hca_eq_write_cmd(struct hca *h, uint16_t token, uint8_t status, uint64_t out_param)
+hca_eq_write_cmd(struct hca_core *h, uint16_t token, uint8_t status, uint64_t out_param)
 {
 	uint32_t eqn = h->eqs->type_eqn[HCA_EVENT_CMD];
 	struct hca_eqe ev = {.type = HCA_EVENT_CMD, .status = status};
@@ -516,14 +522,14 @@ hca_eq_write_cmd(struct hca *h, uint16_t token, uint8_t status, uint64_t out_par
 }
 
 bool
-hca_eq_take_failed_cq(struct hca *h, uint32_t *cqi)
+hca_eq_take_failed_cq(struct hca_core *h, uint32_t *cqi)
 {
 	return rte_ring_sc_dequeue_elem(h->eqs->failed_cq, cqi, sizeof(*cqi)) == 0;
 }
 
 /* Discard the object's events with it. */
 static void
-drop_owed(struct hca *h, enum object_kind kind, uint32_t index)
+drop_owed(struct hca_core *h, enum object_kind kind, uint32_t index)
 {
 	uint32_t *owed = &h->eqs->owed[kind][index];
 
@@ -532,14 +538,14 @@ drop_owed(struct hca *h, enum object_kind kind, uint32_t index)
 }
 
 static void
-forget(struct hca *h, enum object_kind kind, uint32_t index)
+forget(struct hca_core *h, enum object_kind kind, uint32_t index)
 {
 	collect(h, 0);
 	drop_owed(h, kind, index);
 }
 
 void
-hca_eq_forget_cq(struct hca *h, uint32_t cqi)
+hca_eq_forget_cq(struct hca_core *h, uint32_t cqi)
 {
 	hca_eq_forget_later(h, cqi);
 	drop_owed(h, OBJ_CQ, cqi);
@@ -547,20 +553,20 @@ hca_eq_forget_cq(struct hca *h, uint32_t cqi)
 }
 
 void
-hca_eq_forget_later(struct hca *h, uint32_t cqi)
+hca_eq_forget_later(struct hca_core *h, uint32_t cqi)
 {
 	collect(h, 0);
 	later_remove(h->eqs, cqi);
 }
 
 void
-hca_eq_forget_qp(struct hca *h, uint32_t qpi)
+hca_eq_forget_qp(struct hca_core *h, uint32_t qpi)
 {
 	forget(h, OBJ_QP, qpi);
 }
 
 void
-hca_eq_forget_srq(struct hca *h, uint32_t srqi)
+hca_eq_forget_srq(struct hca_core *h, uint32_t srqi)
 {
 	forget(h, OBJ_SRQ, srqi);
 }
@@ -568,13 +574,13 @@ hca_eq_forget_srq(struct hca *h, uint32_t srqi)
 /* ---- commands ---- */
 
 bool
-hca_eq_is_live(const struct hca *h, uint32_t eqn)
+hca_eq_is_live(const struct hca_core *h, uint32_t eqn)
 {
 	return eqn < EQ_MAX && h->eqs->eq[eqn].live;
 }
 
 static void
-eq_mirror(struct hca *h, uint32_t eqn)
+eq_mirror(struct hca_core *h, uint32_t eqn)
 {
 	const struct hca_eq *e = &h->eqs->eq[eqn];
 	struct hca_eqc c = {0};
@@ -591,7 +597,7 @@ eq_mirror(struct hca *h, uint32_t eqn)
 }
 
 int
-hca_eq_create(struct hca *h, uint32_t eqn, const struct hca_eqc *c)
+hca_eq_create(struct hca_core *h, uint32_t eqn, const struct hca_eqc *c)
 {
 	struct hca_eq e = {
 		.live = true,
@@ -620,7 +626,7 @@ hca_eq_create(struct hca *h, uint32_t eqn, const struct hca_eqc *c)
 }
 
 static void
-eq_drop(struct hca *h, uint32_t eqn)
+eq_drop(struct hca_core *h, uint32_t eqn)
 {
 	struct hca_eq *e = &h->eqs->eq[eqn];
 
@@ -631,7 +637,7 @@ eq_drop(struct hca *h, uint32_t eqn)
 }
 
 int
-hca_eq_destroy(struct hca *h, uint32_t eqn)
+hca_eq_destroy(struct hca_core *h, uint32_t eqn)
 {
 	if (eqn >= h->ctxmgt->count[HCA_ICM_EQC])
 		return HCA_STAT_BAD_INDEX;
@@ -645,7 +651,7 @@ hca_eq_destroy(struct hca *h, uint32_t eqn)
 }
 
 int
-hca_eq_map(struct hca *h, uint32_t eqn, uint64_t mask, bool unmap)
+hca_eq_map(struct hca_core *h, uint32_t eqn, uint64_t mask, bool unmap)
 {
 	struct hca_eqs *q = h->eqs;
 
@@ -669,7 +675,7 @@ hca_eq_map(struct hca *h, uint32_t eqn, uint64_t mask, bool unmap)
 }
 
 void
-hca_eq_destroy_all(struct hca *h)
+hca_eq_destroy_all(struct hca_core *h)
 {
 	struct hca_eqs *q = h->eqs;
 
@@ -687,7 +693,7 @@ hca_eq_destroy_all(struct hca *h)
 /* ---- life ---- */
 
 static struct rte_ring *
-ring_new(struct hca *h, uint32_t objects)
+ring_new(struct hca_core *h, uint32_t objects)
 {
 	uint32_t n = rte_align32pow2(objects + 1);
 	ssize_t size = rte_ring_get_memsize_elem(sizeof(uint32_t), n);
@@ -702,13 +708,13 @@ ring_new(struct hca *h, uint32_t objects)
 }
 
 static void *
-words_new(struct hca *h, size_t n, size_t size)
+words_new(struct hca_core *h, size_t n, size_t size)
 {
 	return rte_zmalloc_socket("hca_eq", n * size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 }
 
 static bool
-tables_new(struct hca *h, struct hca_eqs *q)
+tables_new(struct hca_core *h, struct hca_eqs *q)
 {
 	uint32_t objects = 0;
 	bool ok = true;
@@ -736,7 +742,7 @@ tables_new(struct hca *h, struct hca_eqs *q)
 }
 
 size_t
-hca_eqs_bytes_per_qp(const struct hca *h)
+hca_eqs_bytes_per_qp(const struct hca_core *h)
 {
 	const struct hca_eqs *q = h->eqs;
 	uint64_t objects = 0;
@@ -748,7 +754,7 @@ hca_eqs_bytes_per_qp(const struct hca *h)
 }
 
 int
-hca_eqs_init(struct hca *h)
+hca_eqs_init(struct hca_core *h)
 {
 	h->eqs = words_new(h, 1, sizeof(*h->eqs));
 	if (h->eqs == NULL)
@@ -762,7 +768,7 @@ hca_eqs_init(struct hca *h)
 }
 
 void
-hca_eqs_fini(struct hca *h)
+hca_eqs_fini(struct hca_core *h)
 {
 	struct hca_eqs *q = h->eqs;
 

@@ -14,66 +14,59 @@
 #include <stdint.h>
 
 #include "abi_ctx.h"
-#include "engine/stage.h"
+#include "core/stage.h"
 
-struct hca;
+struct hca_core;
 
 /* A completion event of CQ index cqi is due on its comp_eqn. */
-void hca_eq_raise_comp(struct hca *h, enum hca_stage_id from, uint32_t cqi);
+void hca_eq_raise_comp(struct hca_core *h, enum hca_stage_id from, uint32_t cqi);
 
 /* For hca_eq_raise_cq() only, never written: fire the CQ when its moderation period is over. */
 #define HCA_EQ_LATER 30u
 
 /* An asynchronous event (HCA_EVENT_*) about the object at that index of its table. */
-void hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi);
-void hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi);
-void hca_eq_raise_srq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t srqi);
+void hca_eq_raise_qp(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t qpi);
+void hca_eq_raise_cq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t cqi);
+void hca_eq_raise_srq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t srqi);
 
 /* PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. Raised again for who asks for it later. */
-void hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype);
-
-/*
- * Called at the end of the CEU's poll if EQEs were written, with a bit per EQN. It waits for
- * nobody: the worker that polls is needed elsewhere. Set before workers run.
- */
-typedef void (*hca_eq_notify_fn)(void *arg, uint32_t eqn_bits);
-void hca_eq_set_notify(struct hca *h, hca_eq_notify_fn fn, void *arg);
+void hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subtype);
 
 /* ---- CEU and hca_create() only ---- */
 
-int hca_eqs_init(struct hca *h);
-void hca_eqs_fini(struct hca *h);
+int hca_eqs_init(struct hca_core *h);
+void hca_eqs_fini(struct hca_core *h);
 
 /* Memory here that grows with the number of QPs the HCA can have, for each. */
-size_t hca_eqs_bytes_per_qp(const struct hca *h);
+size_t hca_eqs_bytes_per_qp(const struct hca_core *h);
 
 /* As hca_stage_deadline_fn: moderation periods, events that wait for room in a queue. */
-uint64_t hca_eqs_deadline(const struct hca *h, uint64_t now);
+uint64_t hca_eqs_deadline(const struct hca_core *h, uint64_t now);
 
 /* Has hca_eqs_poll() anything to do? */
-bool hca_eqs_due(const struct hca *h, uint64_t now);
+bool hca_eqs_due(const struct hca_core *h, uint64_t now);
 /* Move raised events into EQs as far as there is room; returns how many EQEs were written. */
-unsigned int hca_eqs_poll(struct hca *h, uint64_t now);
+unsigned int hca_eqs_poll(struct hca_core *h, uint64_t now);
 /* Tell the embedder what was written since the last call. */
-void hca_eqs_notify(struct hca *h);
+void hca_eqs_notify(struct hca_core *h);
 
 /* Completion of a command; false: the EQ is full, try again. Not asked for: true. */
-bool hca_eq_write_cmd(struct hca *h, uint16_t token, uint8_t status, uint64_t out_param);
+bool hca_eq_write_cmd(struct hca_core *h, uint16_t token, uint8_t status, uint64_t out_param);
 
 /* Next CQ that overran since the last call (for the CEU to fail its QPs); false: none. */
-bool hca_eq_take_failed_cq(struct hca *h, uint32_t *cqi);
+bool hca_eq_take_failed_cq(struct hca_core *h, uint32_t *cqi);
 
-bool hca_eq_is_live(const struct hca *h, uint32_t eqn);
+bool hca_eq_is_live(const struct hca_core *h, uint32_t eqn);
 /* Commands; all return enum hca_stat. */
-int hca_eq_create(struct hca *h, uint32_t eqn, const struct hca_eqc *c);
-int hca_eq_destroy(struct hca *h, uint32_t eqn);
-int hca_eq_map(struct hca *h, uint32_t eqn, uint64_t mask, bool unmap);
-void hca_eq_destroy_all(struct hca *h);
+int hca_eq_create(struct hca_core *h, uint32_t eqn, const struct hca_eqc *c);
+int hca_eq_destroy(struct hca_core *h, uint32_t eqn);
+int hca_eq_map(struct hca_core *h, uint32_t eqn, uint64_t mask, bool unmap);
+void hca_eq_destroy_all(struct hca_core *h);
 /* The object is gone: what it still owes software is dropped. */
-void hca_eq_forget_cq(struct hca *h, uint32_t cqi);
+void hca_eq_forget_cq(struct hca_core *h, uint32_t cqi);
 /* A moderation period of the CQ that runs is over; nothing fires. */
-void hca_eq_forget_later(struct hca *h, uint32_t cqi);
-void hca_eq_forget_qp(struct hca *h, uint32_t qpi);
-void hca_eq_forget_srq(struct hca *h, uint32_t srqi);
+void hca_eq_forget_later(struct hca_core *h, uint32_t cqi);
+void hca_eq_forget_qp(struct hca_core *h, uint32_t qpi);
+void hca_eq_forget_srq(struct hca_core *h, uint32_t srqi);
 
 #endif

@@ -5,20 +5,21 @@
 #include <rte_malloc.h>
 
 #include "abi_cmd.h"
-#include "engine/impl.h"
+#include "core/core.h"
 #include "queues/qbuf.h"
+#include "vtp/vtp.h"
 
 #define QBUF_PAGE_SHIFT 12u
 #define QBUF_PAGE (1u << QBUF_PAGE_SHIFT)
 
 static struct hca_mpt_entry *
-entry_of(struct hca *h, uint32_t key)
+entry_of(struct hca_core *h, uint32_t key)
 {
 	return &h->vtp.mpt[HCA_KEY_INDEX(key) & h->vtp.mpt_mask];
 }
 
 static int
-resolve_pages(struct hca *h, struct hca_qbuf *q, const struct hca_mpt_entry *e, uint64_t va)
+resolve_pages(struct hca_core *h, struct hca_qbuf *q, const struct hca_mpt_entry *e, uint64_t va)
 {
 	uint32_t n = (q->bytes + QBUF_PAGE - 1) >> QBUF_PAGE_SHIFT, contig;
 
@@ -32,8 +33,8 @@ resolve_pages(struct hca *h, struct hca_qbuf *q, const struct hca_mpt_entry *e, 
 }
 
 static int
-resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va, uint32_t bytes,
-	uint32_t access)
+resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
+	uint32_t bytes, uint32_t access)
 {
 	const struct hca_mpt_entry *e =
 		hca_vtp_check(&h->vtp, key, pd, access | HCA_MPT_FLAG_REGION, va, bytes);
@@ -54,22 +55,22 @@ resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t v
 }
 
 int
-hca_qbuf_resolve(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
+hca_qbuf_resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
 		 uint32_t bytes)
 {
 	return resolve(h, q, key, pd, va, bytes, HCA_ACCESS_LOCAL_WRITE);
 }
 
 int
-hca_qbuf_resolve_whole(struct hca *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint32_t bytes,
-		       uint32_t access)
+hca_qbuf_resolve_whole(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
+		       uint32_t bytes, uint32_t access)
 {
 	/* the following check refuses a key that is invalid */
 	return resolve(h, q, key, pd, entry_of(h, key)->start, bytes, access);
 }
 
 void
-hca_qbuf_release(struct hca *h, struct hca_qbuf *q, uint32_t key)
+hca_qbuf_release(struct hca_core *h, struct hca_qbuf *q, uint32_t key)
 {
 	if (q->bytes == 0)
 		return;

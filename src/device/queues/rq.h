@@ -9,14 +9,7 @@
  */
 
 #include "abi_wqe.h"
-#include "queues/qbuf.h"
-
-/* Data segment as kept in records and receive contexts; host byte order. */
-struct hca_sge {
-	uint64_t va;
-	uint32_t lkey;
-	uint32_t len;
-};
+#include "core/qbuf.h"
 
 /* The record of a queue whose WQEs take 1 << bytes_log bytes. */
 static inline struct hca_rq_record *

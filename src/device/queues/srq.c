@@ -2,11 +2,11 @@
 
 #include "abi_ctx.h"
 #include "abi_wqe.h"
-#include "engine/impl.h"
+#include "core/core.h"
 #include "queues/srq.h"
 
 struct hca_srq *
-hca_srq_find(const struct hca *h, uint32_t srqn)
+hca_srq_find(const struct hca_core *h, uint32_t srqn)
 {
 	struct hca_srq *s = &h->srq[srqn & __atomic_load_n(&h->srq_mask, __ATOMIC_RELAXED)];
 	uint32_t state;

@@ -16,8 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_branch_prediction.h>
 #include <rte_common.h>
 
+#include "core/qbuf.h"
 #include "queues/rq.h"
 
 enum hca_srq_state {
@@ -46,7 +48,7 @@ struct hca_srq {
 	bool told;			       /* SRQ_CATAS was raised */
 } __rte_cache_aligned;
 
-struct hca;
+struct hca_core;
 
 static inline uint32_t
 hca_srq_state(const struct hca_srq *s)
@@ -55,7 +57,7 @@ hca_srq_state(const struct hca_srq *s)
 }
 
 /* SRQ of an SRQN (all 24 bits) that is not being destroyed, or NULL. Any lcore. */
-struct hca_srq *hca_srq_find(const struct hca *h, uint32_t srqn);
+struct hca_srq *hca_srq_find(const struct hca_core *h, uint32_t srqn);
 
 /* A live SRQ gives no more WQEs; EE, or the CEU when the CQ of an XRC SRQ has overrun. */
 void hca_srq_fail(struct hca_srq *s);

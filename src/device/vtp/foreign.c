@@ -2,8 +2,10 @@
 
 #include <errno.h>
 
-#include "engine/impl.h"
+#include "core/core.h"
+#include "ctxmgt/qp.h"
 #include "vtp/foreign.h"
+#include "vtp/vtp.h"
 
 /* A region or a window of type 1, or a window of type 2 bound to this QP. */
 static bool
@@ -45,7 +47,7 @@ locate(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va, uint
 }
 
 static int
-transfer(struct hca *h, const struct hca_mpt_entry *e, bool write, uint64_t va, uint8_t *bytes,
+transfer(struct hca_core *h, const struct hca_mpt_entry *e, bool write, uint64_t va, uint8_t *bytes,
 	 uint32_t len)
 {
 	while (len != 0) {
@@ -64,13 +66,14 @@ transfer(struct hca *h, const struct hca_mpt_entry *e, bool write, uint64_t va, 
 }
 
 int
-hca_foreign_read(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, void *dst, uint32_t len)
+hca_foreign_read(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, void *dst,
+		 uint32_t len)
 {
 	return transfer(h, e, false, va, dst, len);
 }
 
 int
-hca_foreign_write(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const void *src,
+hca_foreign_write(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, const void *src,
 		  uint32_t len)
 {
 	uint8_t *bytes = (uint8_t *)(uintptr_t)src;
@@ -83,7 +86,7 @@ hca_foreign_write(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, con
 }
 
 int
-hca_foreign_atomic(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, bool add,
+hca_foreign_atomic(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, bool add,
 		   uint64_t swap_add, uint64_t compare, uint64_t *old)
 {
 	uint64_t value;

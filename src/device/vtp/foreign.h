@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct hca;
+struct hca_core;
 struct hca_mpt_entry;
 struct hca_qp_cfg;
 struct hca_vtp;
@@ -29,16 +29,16 @@ const struct hca_mpt_entry *hca_foreign_find(const struct hca_vtp *v, uint32_t k
 					     const struct hca_qp_cfg *qp, uint32_t access,
 					     uint64_t va, uint64_t len);
 
-int hca_foreign_read(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, void *dst,
+int hca_foreign_read(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, void *dst,
 		     uint32_t len);
 /* The last byte is stored after all others. */
-int hca_foreign_write(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const void *src,
-		      uint32_t len);
+int hca_foreign_write(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va,
+		      const void *src, uint32_t len);
 /*
  * Fetch-add or compare-swap of 8 aligned bytes: atomic against every other request of the network,
  * not against the CPUs. What was there comes in *old. -EINVAL: not aligned.
  */
-int hca_foreign_atomic(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, bool add,
+int hca_foreign_atomic(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, bool add,
 		       uint64_t swap_add, uint64_t compare, uint64_t *old);
 
 #endif

@@ -8,11 +8,12 @@
 #include <rte_malloc.h>
 
 #include "abi_cmd.h"
+#include "core/core.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
-#include "engine/impl.h"
 #include "vtp/vtp.h"
 #include "vtp/window.h"
+#include "wire/icrc.h"
 
 /* MTT entries checked per poll of the CEU. */
 #define SLICE 1024u
@@ -25,7 +26,7 @@
 #define FLAGS_WINDOW (HCA_MPT_FLAG_SW_OWNS | HCA_MPT_FLAG_WINDOW2)
 
 int
-hca_vtp_init(struct hca *h)
+hca_vtp_init(struct hca_core *h)
 {
 	struct hca_vtp *v = &h->vtp;
 	size_t mpts = (size_t)1 << h->cfg.log_mpts, mtts = (size_t)1 << h->cfg.log_mtts;
@@ -47,7 +48,7 @@ hca_vtp_init(struct hca *h)
 }
 
 void
-hca_vtp_fini(struct hca *h)
+hca_vtp_fini(struct hca_core *h)
 {
 	rte_free(h->vtp.regions);
 	rte_free(h->vtp.mtt_ref);
@@ -58,7 +59,7 @@ hca_vtp_fini(struct hca *h)
 
 /* Change the count of the owner's regions, including those of queues. */
 static void
-count_region(struct hca *h, const struct hca_mpt_entry *e, int n)
+count_region(struct hca_core *h, const struct hca_mpt_entry *e, int n)
 {
 	if (e->flags & HCA_MPT_FLAG_REGION)
 		__atomic_fetch_add(&h->vtp.regions[HCA_PD_DOMAIN(e->pd)], n, __ATOMIC_RELEASE);
@@ -87,7 +88,7 @@ page_size_ok(uint32_t psize)
 }
 
 static bool
-index_free(const struct hca *h, uint32_t index)
+index_free(const struct hca_core *h, uint32_t index)
 {
 	return hca_mpt_state(&h->vtp.mpt[index]) == HCA_MPT_FREE &&
 	       hca_icm_mapped(h, HCA_ICM_MPT, index);
@@ -95,7 +96,8 @@ index_free(const struct hca *h, uint32_t index)
 
 /* An unbound window. */
 static int
-begin_window(const struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca_mpt_build *b)
+begin_window(const struct hca_core *h, uint32_t index, const struct hca_mpt *m,
+	     struct hca_mpt_build *b)
 {
 	static const struct hca_mpt zero;
 	struct hca_mpt rest = *m;
@@ -108,7 +110,7 @@ begin_window(const struct hca *h, uint32_t index, const struct hca_mpt *m, struc
 }
 
 int
-hca_mpt_begin(struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca_mpt_build *b)
+hca_mpt_begin(struct hca_core *h, uint32_t index, const struct hca_mpt *m, struct hca_mpt_build *b)
 {
 	struct hca_mpt_entry *e = &b->e;
 	uint32_t psize = hca_be32_to_cpu(m->page_size), sz = hca_be32_to_cpu(m->mtt_sz);
@@ -148,14 +150,14 @@ hca_mpt_begin(struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca
 
 /* Whether the bytes collected so far lie in the windows of the PD's domain. */
 static bool
-run_allowed(struct hca *h, const struct hca_mpt_build *b)
+run_allowed(struct hca_core *h, const struct hca_mpt_build *b)
 {
 	return b->run_len == 0 ||
 	       hca_dma_allowed(h, HCA_PD_DOMAIN(b->e.pd), b->run_bus, b->run_len);
 }
 
 int
-hca_mpt_slice(struct hca *h, struct hca_mpt_build *b)
+hca_mpt_slice(struct hca_core *h, struct hca_mpt_build *b)
 {
 	struct hca_mpt_entry *e = &b->e;
 	uint32_t end = RTE_MIN(e->mtt_count, b->at + SLICE);
@@ -191,7 +193,7 @@ hca_mpt_slice(struct hca *h, struct hca_mpt_build *b)
 }
 
 int
-hca_mpt_commit(struct hca *h, uint32_t index, struct hca_mpt_build *b)
+hca_mpt_commit(struct hca_core *h, uint32_t index, struct hca_mpt_build *b)
 {
 	struct hca_mpt_entry *e = &h->vtp.mpt[index];
 	bool region = b->e.flags & HCA_MPT_FLAG_REGION;
@@ -224,7 +226,7 @@ is_region(const struct hca_mpt_entry *e)
 }
 
 static int
-window_dying(struct hca *h, struct hca_mpt_entry *e)
+window_dying(struct hca_core *h, struct hca_mpt_entry *e)
 {
 	uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 
@@ -240,7 +242,7 @@ window_dying(struct hca *h, struct hca_mpt_entry *e)
 }
 
 int
-hca_mpt_dying(struct hca *h, uint32_t index)
+hca_mpt_dying(struct hca_core *h, uint32_t index)
 {
 	struct hca_mpt_entry *e = &h->vtp.mpt[index];
 
@@ -262,7 +264,7 @@ hca_mpt_dying(struct hca *h, uint32_t index)
 }
 
 bool
-hca_mpt_release(struct hca *h, uint32_t index)
+hca_mpt_release(struct hca_core *h, uint32_t index)
 {
 	struct hca_mpt_entry *e = &h->vtp.mpt[index];
 
@@ -289,7 +291,7 @@ page_run(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint32_t i, uin
 }
 
 static bool
-region_uncovered(struct hca *h, const struct hca_mpt_entry *e, uint32_t domain, uint64_t bus,
+region_uncovered(struct hca_core *h, const struct hca_mpt_entry *e, uint32_t domain, uint64_t bus,
 		 uint64_t len)
 {
 	for (uint32_t i = 0; i < e->mtt_count; i++) {
@@ -307,7 +309,7 @@ region_uncovered(struct hca *h, const struct hca_mpt_entry *e, uint32_t domain, 
 }
 
 bool
-hca_vtp_uncovered(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+hca_vtp_uncovered(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len)
 {
 	/* usually the owner is gone and has many windows to close */
 	if (domain >= DOMAINS || __atomic_load_n(&h->vtp.regions[domain], __ATOMIC_ACQUIRE) == 0)
@@ -327,7 +329,7 @@ hca_vtp_uncovered(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 }
 
 int
-hca_mtt_write(struct hca *h, uint64_t start, const uint64_t *bus, uint32_t n)
+hca_mtt_write(struct hca_core *h, uint64_t start, const uint64_t *bus, uint32_t n)
 {
 	struct hca_vtp *v = &h->vtp;
 

@@ -31,9 +31,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_branch_prediction.h>
 #include <rte_common.h>
 
 #include "abi_ctx.h"
+#include "core/core.h"
 
 struct hca_mpt_entry {
 	uint64_t start; /* va */
@@ -75,19 +77,8 @@ enum hca_mpt_state {
 	HCA_MPT_FOREIGN = 6, /* as VALID, and only foreign.h finds it */
 };
 
-struct hca_vtp {
-	struct hca_mpt_entry *mpt;
-	uint64_t *mtt;	   /* bus addresses = CPU addresses, host order */
-	uint32_t mpt_mask; /* entries - 1 */
-	uint32_t mtt_count;
-	uint16_t *mtt_ref; /* CEU: live MPTs over each MTT entry */
-	uint32_t *regions; /* CEU: per DMA domain, also read by hca_vtp_uncovered() */
-};
-
-struct hca;
-
-int hca_vtp_init(struct hca *h);
-void hca_vtp_fini(struct hca *h);
+int hca_vtp_init(struct hca_core *h);
+void hca_vtp_fini(struct hca_core *h);
 
 static inline uint32_t
 hca_mpt_state(const struct hca_mpt_entry *e)
@@ -163,22 +154,23 @@ struct hca_mpt_build {
 	bool entered; /* commit has begun */
 };
 
-int hca_mpt_begin(struct hca *h, uint32_t index, const struct hca_mpt *m, struct hca_mpt_build *b);
-int hca_mpt_slice(struct hca *h, struct hca_mpt_build *b);
-int hca_mpt_commit(struct hca *h, uint32_t index, struct hca_mpt_build *b);
+int hca_mpt_begin(struct hca_core *h, uint32_t index, const struct hca_mpt *m,
+		  struct hca_mpt_build *b);
+int hca_mpt_slice(struct hca_core *h, struct hca_mpt_build *b);
+int hca_mpt_commit(struct hca_core *h, uint32_t index, struct hca_mpt_build *b);
 /*
  * HW2SW_MPT: make it DYING. HCA_MPT_AGAIN: ask again at the next poll. A region with queues or
  * windows is RESOURCE_BUSY.
  */
-int hca_mpt_dying(struct hca *h, uint32_t index);
+int hca_mpt_dying(struct hca_core *h, uint32_t index);
 /* The entry is DYING and the round is over: drop it, a slice per call; true when it is done. */
-bool hca_mpt_release(struct hca *h, uint32_t index);
+bool hca_mpt_release(struct hca_core *h, uint32_t index);
 /* WRITE_MTT: n entries from start on. */
-int hca_mtt_write(struct hca *h, uint64_t start, const uint64_t *bus, uint32_t n);
+int hca_mtt_write(struct hca_core *h, uint64_t start, const uint64_t *bus, uint32_t n);
 /*
  * Live regions of the domain that touch [bus, bus + len) and that its windows no longer cover.
  * Not while a command of the domain is in flight.
  */
-bool hca_vtp_uncovered(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
+bool hca_vtp_uncovered(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len);
 
 #endif

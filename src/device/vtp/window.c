@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include "abi_cqe.h"
-#include "engine/impl.h"
+#include "core/core.h"
+#include "ctxmgt/qp.h"
 #include "vtp/window.h"
 
 #define BIND_RIGHTS (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)
 #define BIND_WRITES (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC)
 
 static struct hca_mpt_entry *
-entry_of(const struct hca *h, uint32_t key)
+entry_of(const struct hca_core *h, uint32_t key)
 {
 	return &h->vtp.mpt[HCA_KEY_INDEX(key) & h->vtp.mpt_mask];
 }
@@ -64,7 +65,7 @@ pin(struct hca_mpt_entry *r)
 }
 
 void
-hca_window_unpin(struct hca *h, struct hca_mpt_entry *e)
+hca_window_unpin(struct hca_core *h, struct hca_mpt_entry *e)
 {
 	if (e->parent != 0)
 		__atomic_fetch_sub(&h->vtp.mpt[e->parent].windows, 1, __ATOMIC_SEQ_CST);
@@ -72,7 +73,7 @@ hca_window_unpin(struct hca *h, struct hca_mpt_entry *e)
 }
 
 uint8_t
-hca_window_claim(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bind *b)
+hca_window_claim(struct hca_core *h, const struct hca_qp_cfg *qp, const struct hca_bind *b)
 {
 	struct hca_mpt_entry *w = entry_of(h, b->new_key), *r = entry_of(h, b->lkey);
 	uint32_t state = state_of(w);
@@ -93,7 +94,7 @@ hca_window_claim(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bi
 }
 
 void
-hca_window_bind(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bind *b)
+hca_window_bind(struct hca_core *h, const struct hca_qp_cfg *qp, const struct hca_bind *b)
 {
 	struct hca_mpt_entry *w = entry_of(h, b->new_key);
 	const struct hca_mpt_entry *r = entry_of(h, b->lkey);
@@ -143,13 +144,13 @@ hca_vtp_check_bound(const struct hca_vtp *v, uint32_t key, const struct hca_qp_c
 }
 
 bool
-hca_window_owned(const struct hca *h, const struct hca_qp_cfg *qp, uint32_t key)
+hca_window_owned(const struct hca_core *h, const struct hca_qp_cfg *qp, uint32_t key)
 {
 	return owned(entry_of(h, key), qp, key);
 }
 
 bool
-hca_window_invalidate(struct hca *h, const struct hca_qp_cfg *qp, uint32_t key)
+hca_window_invalidate(struct hca_core *h, const struct hca_qp_cfg *qp, uint32_t key)
 {
 	struct hca_mpt_entry *e = entry_of(h, key);
 
@@ -160,7 +161,7 @@ hca_window_invalidate(struct hca *h, const struct hca_qp_cfg *qp, uint32_t key)
 }
 
 void
-hca_window_settle(struct hca *h, uint32_t key)
+hca_window_settle(struct hca_core *h, uint32_t key)
 {
 	struct hca_mpt_entry *e = entry_of(h, key);
 

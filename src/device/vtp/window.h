@@ -23,9 +23,16 @@
 
 #include "vtp/vtp.h"
 
-struct hca;
-struct hca_bind;
+struct hca_core;
 struct hca_qp_cfg;
+
+/* What BIND_MW asks for, as its WQE says. */
+struct hca_bind {
+	uint32_t access; /* HCA_ACCESS_* */
+	uint32_t old_key, new_key;
+	uint32_t lkey;
+	uint64_t addr, length; /* length 0 unbinds */
+};
 
 static inline bool
 hca_mpt_cas(struct hca_mpt_entry *e, uint32_t from, uint32_t to)
@@ -42,17 +49,17 @@ hca_mpt_live_state(const struct hca_mpt_entry *e)
 }
 
 /* 0: the window of b->new_key is BUSY, its region counts it. Otherwise HCA_SYND_*: no change. */
-uint8_t hca_window_claim(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bind *b);
-void hca_window_bind(struct hca *h, const struct hca_qp_cfg *qp, const struct hca_bind *b);
+uint8_t hca_window_claim(struct hca_core *h, const struct hca_qp_cfg *qp, const struct hca_bind *b);
+void hca_window_bind(struct hca_core *h, const struct hca_qp_cfg *qp, const struct hca_bind *b);
 
 /* Is key a type 2 window bound to this QP? Nothing else may be invalidated by a request. */
-bool hca_window_owned(const struct hca *h, const struct hca_qp_cfg *qp, uint32_t key);
+bool hca_window_owned(const struct hca_core *h, const struct hca_qp_cfg *qp, uint32_t key);
 /* true: it was, and is BUSY now. */
-bool hca_window_invalidate(struct hca *h, const struct hca_qp_cfg *qp, uint32_t key);
+bool hca_window_invalidate(struct hca_core *h, const struct hca_qp_cfg *qp, uint32_t key);
 /* BUSY -> UNBOUND. */
-void hca_window_settle(struct hca *h, uint32_t key);
+void hca_window_settle(struct hca_core *h, uint32_t key);
 
 /* Its region, if any, counts it no more. The caller owns the entry. */
-void hca_window_unpin(struct hca *h, struct hca_mpt_entry *e);
+void hca_window_unpin(struct hca_core *h, struct hca_mpt_entry *e);
 
 #endif

@@ -142,14 +142,14 @@ windows_join_and_go(void **state)
 
 	assert_int_equal(hca_dma_attach(h, 9, 0x10000, 0x1000), 0);
 	assert_int_equal(hca_dma_attach(h, 9, 0x11000, 0x1000), 0);
-	assert_true(hca_dma_allowed(h, 9, 0x10800, 0x1000));
-	assert_false(hca_dma_allowed(h, 9, 0x10800, 0x1801));
-	assert_false(hca_dma_allowed(h, 8, 0x10800, 1));
-	assert_false(hca_dma_allowed(h, 9, 0x10800, 0));
+	assert_true(hca_dma_allowed(&h->core, 9, 0x10800, 0x1000));
+	assert_false(hca_dma_allowed(&h->core, 9, 0x10800, 0x1801));
+	assert_false(hca_dma_allowed(&h->core, 8, 0x10800, 1));
+	assert_false(hca_dma_allowed(&h->core, 9, 0x10800, 0));
 	assert_int_equal(hca_dma_detach(h, 9, 0x11000, 0x1000), 0);
 	assert_int_equal(hca_dma_detach(h, 9, 0x11000, 0x1000), -ENOENT);
-	assert_false(hca_dma_allowed(h, 9, 0x10800, 0x1000));
-	assert_true(hca_dma_allowed(h, 9, 0x10800, 0x800));
+	assert_false(hca_dma_allowed(&h->core, 9, 0x10800, 0x1000));
+	assert_true(hca_dma_allowed(&h->core, 9, 0x10800, 0x800));
 	assert_int_equal(hca_dma_attach(h, 2048, 0x10000, 0x1000), -EINVAL);
 	assert_int_equal(hca_dma_attach(h, 1, UINT64_MAX - 1, 0x1000), -EINVAL);
 }
@@ -180,8 +180,8 @@ icm_map_and_unmap(void **state)
 	rig_eq(r, 0, 4);
 	assert_int_equal(rig_cmd(r, HCA_CMD_UNMAP_ICM, 1, 1, 0x120000, 0), HCA_STAT_RESOURCE_BUSY);
 	assert_int_equal(rig_cmd(r, HCA_CMD_UNMAP_ICM, 1, 2, 0x100000, 0), HCA_STAT_OK);
-	assert_false(hca_icm_mapped(r->h, HCA_ICM_QPC, 0));
-	assert_true(hca_icm_mapped(r->h, HCA_ICM_CQC, 0));
+	assert_false(hca_icm_mapped(&r->h->core, HCA_ICM_QPC, 0));
+	assert_true(hca_icm_mapped(&r->h->core, HCA_ICM_CQC, 0));
 }
 
 static void

@@ -59,7 +59,7 @@ everything_of_one(void **state)
 	assert_int_equal(u.qps, before.qps);
 	assert_int_equal(u.cqs, before.cqs);
 	assert_int_equal(r->h->vtp.mpt[OTHER_KEY].state, HCA_MPT_VALID);
-	assert_true(hca_eq_is_live(r->h, 1));
+	assert_true(hca_eq_is_live(&r->h->core, 1));
 	for (uint32_t i = 1; i <= r->h->vtp.mpt_mask; i++)
 		assert_int_not_equal(HCA_PD_DOMAIN(r->h->vtp.mpt[i].pd), RIG_PAGE);
 	/* closing an empty domain is allowed */

@@ -72,10 +72,10 @@ want(struct rig *r, uint64_t off, uint64_t len, uint32_t access)
 static uint8_t
 bind(struct rig *r, const struct hca_bind *b)
 {
-	uint8_t rc = hca_window_claim(r->h, &user, b);
+	uint8_t rc = hca_window_claim(&r->h->core, &user, b);
 
 	if (rc == 0)
-		hca_window_bind(r->h, &user, b);
+		hca_window_bind(&r->h->core, &user, b);
 	return rc;
 }
 
@@ -159,7 +159,7 @@ type2(void **state)
 	/* usable only by this QP, until it is reset, and in its PD */
 	other.local_qpn ^= 0x100000;
 	assert_null(hca_vtp_check_bound(v, key, &other, WR, 0, 8));
-	assert_false(hca_window_invalidate(r->h, &other, key));
+	assert_false(hca_window_invalidate(&r->h->core, &other, key));
 	other = user;
 	other.generation++;
 	assert_null(hca_vtp_check_bound(v, key, &other, WR, 0, 8));
@@ -169,12 +169,12 @@ type2(void **state)
 	/* a bound window cannot be bound again, but it can be freed */
 	assert_int_equal(bind(r, &b), HCA_SYND_MW_BIND);
 	assert_int_equal(bound_to(r, REGION), 1);
-	assert_true(hca_window_owned(r->h, &user, key));
-	assert_false(hca_window_owned(r->h, &user, key ^ 1));
-	assert_false(hca_window_owned(r->h, &user, KEY(REGION, 0x33)));
-	assert_true(hca_window_invalidate(r->h, &user, key));
-	assert_false(hca_window_invalidate(r->h, &user, key));
-	hca_window_settle(r->h, key);
+	assert_true(hca_window_owned(&r->h->core, &user, key));
+	assert_false(hca_window_owned(&r->h->core, &user, key ^ 1));
+	assert_false(hca_window_owned(&r->h->core, &user, KEY(REGION, 0x33)));
+	assert_true(hca_window_invalidate(&r->h->core, &user, key));
+	assert_false(hca_window_invalidate(&r->h->core, &user, key));
+	hca_window_settle(&r->h->core, key);
 	assert_null(hca_vtp_check_bound(v, key, &user, WR, 0, 8));
 	assert_int_equal(bound_to(r, REGION), 0);
 	assert_int_equal(bind(r, &b), 0);
@@ -308,14 +308,14 @@ freeing_waits_while_busy(void **state)
 
 	region(r, REGION, HCA_ACCESS_MW_BIND);
 	assert_int_equal(window(r, WINDOW, RIG_PD, HCA_MPT_FLAG_WINDOW2), HCA_STAT_OK);
-	assert_int_equal(hca_window_claim(r->h, &user, &b), 0);
+	assert_int_equal(hca_window_claim(&r->h->core, &user, &b), 0);
 	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_HW2SW_MPT), WINDOW, 0, 0, 1);
 	for (unsigned int i = 0; i < 20; i++)
 		rig_poll(r);
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
-	hca_window_settle(r->h, b.new_key);
+	hca_window_settle(&r->h->core, b.new_key);
 	/* continuous binding cannot delay the command for ever */
-	assert_int_equal(hca_window_claim(r->h, &user, &b), HCA_SYND_MW_BIND);
+	assert_int_equal(hca_window_claim(&r->h->core, &user, &b), HCA_SYND_MW_BIND);
 	assert_int_equal(bound_to(r, REGION), 0);
 	for (unsigned int i = 0; i < 20; i++)
 		rig_poll(r);
@@ -324,10 +324,10 @@ freeing_waits_while_busy(void **state)
 	assert_int_equal(bound_to(r, REGION), 0);
 	/* bound while the command waits */
 	assert_int_equal(window(r, WINDOW, RIG_PD, HCA_MPT_FLAG_WINDOW2), HCA_STAT_OK);
-	assert_int_equal(hca_window_claim(r->h, &user, &b), 0);
+	assert_int_equal(hca_window_claim(&r->h->core, &user, &b), 0);
 	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_HW2SW_MPT), WINDOW, 0, 0, 1);
 	rig_poll(r);
-	hca_window_bind(r->h, &user, &b);
+	hca_window_bind(&r->h->core, &user, &b);
 	assert_int_equal(bound_to(r, REGION), 1);
 	for (unsigned int i = 0; i < 20; i++)
 		rig_poll(r);
@@ -335,8 +335,8 @@ freeing_waits_while_busy(void **state)
 	assert_int_equal(bound_to(r, REGION), 0);
 	/* abandoned half way */
 	assert_int_equal(window(r, WINDOW, RIG_PD, HCA_MPT_FLAG_WINDOW2), HCA_STAT_OK);
-	assert_int_equal(hca_window_claim(r->h, &user, &b), 0);
-	hca_window_settle(r->h, b.new_key);
+	assert_int_equal(hca_window_claim(&r->h->core, &user, &b), 0);
+	hca_window_settle(&r->h->core, b.new_key);
 	assert_int_equal(bound_to(r, REGION), 0);
 	assert_int_equal(bind(r, &b), 0);
 }

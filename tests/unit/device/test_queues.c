@@ -45,13 +45,13 @@ static bool
 put(struct rig *r, uint32_t cqn, uint32_t v, bool solicited)
 {
 	struct hca_cq_batch b = {0};
-	struct hca_cqe *c = hca_cq_reserve(r->h, cqn, &b, solicited, HCA_STAGE_RRC);
+	struct hca_cqe *c = hca_cq_reserve(&r->h->core, cqn, &b, solicited, HCA_STAGE_RRC);
 
 	if (c != NULL) {
 		c->my_qpn = hca_cpu_to_le32(v);
 		hca_cq_publish(c, HCA_OP_SEND | 1u << 8);
 	}
-	hca_cq_batch_end(r->h, &b, HCA_STAGE_RRC);
+	hca_cq_batch_end(&r->h->core, &b, HCA_STAGE_RRC);
 	return c != NULL;
 }
 
@@ -194,8 +194,8 @@ full_eq_parks(void **state)
 
 	for (uint32_t i = 8; i < 20; i++) {
 		r->h->qp[i].cfg.local_qpn = 0x1000 + i;
-		hca_eq_raise_qp(r->h, HCA_STAGE_EE, HCA_EVENT_COMM_EST, i);
-		hca_eq_raise_qp(r->h, HCA_STAGE_RTC, HCA_EVENT_COMM_EST, i);
+		hca_eq_raise_qp(&r->h->core, HCA_STAGE_EE, HCA_EVENT_COMM_EST, i);
+		hca_eq_raise_qp(&r->h->core, HCA_STAGE_RTC, HCA_EVENT_COMM_EST, i);
 	}
 	poll_events(r);
 	for (unsigned int i = 0; i < 40; i++) {
@@ -228,8 +228,8 @@ mask_gates_events(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, HCA_MAP_EQ_UNMAP | 0,
 				 HCA_EVENT_MASK(HCA_EVENT_COMM_EST), 0),
 			 HCA_STAT_OK);
-	hca_eq_raise_qp(r->h, HCA_STAGE_EE, HCA_EVENT_COMM_EST, 5);
-	hca_eq_raise_port(r->h, HCA_STAGE_DECAP, HCA_PORT_ACTIVE);
+	hca_eq_raise_qp(&r->h->core, HCA_STAGE_EE, HCA_EVENT_COMM_EST, 5);
+	hca_eq_raise_port(&r->h->core, HCA_STAGE_DECAP, HCA_PORT_ACTIVE);
 	poll_events(r);
 	assert_int_equal(rig_eqe(r, 0)->type, HCA_EVENT_PORT_CHANGE);
 	assert_int_equal(rig_eqe(r, 0)->subtype, HCA_PORT_ACTIVE);
@@ -281,13 +281,13 @@ notifier_hears_of_eqes(void **state)
 	struct rig *r = *state;
 	uint32_t bits = 0;
 
-	hca_eq_set_notify(r->h, note, &bits);
+	hca_set_notify(r->h, note, &bits);
 	poll_events(r);
 	assert_int_equal(bits, 0);
-	hca_eq_raise_port(r->h, HCA_STAGE_DECAP, HCA_PORT_DOWN);
+	hca_eq_raise_port(&r->h->core, HCA_STAGE_DECAP, HCA_PORT_DOWN);
 	poll_events(r);
 	assert_int_equal(bits, 1);
-	hca_eq_set_notify(r->h, NULL, NULL);
+	hca_set_notify(r->h, NULL, NULL);
 }
 
 static struct hca_cqc *
@@ -555,7 +555,7 @@ moderation(void **state)
 	moderate(r, 100, 50);
 	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
 	put(r, CQN, 0, false);
-	hca_eq_forget_qp(r->h, 1);
+	hca_eq_forget_qp(&r->h->core, 1);
 	for (unsigned int i = 0; i < 40; i++)
 		rig_poll(r);
 	EXPECT(4);
@@ -577,7 +577,7 @@ moderation(void **state)
 	EXPECT(6);
 	/* destroying the CQ ends its period */
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, CQN, 0, 0), HCA_STAT_OK);
-	assert_false(hca_eqs_due(r->h, UINT64_MAX));
+	assert_false(hca_eqs_due(&r->h->core, UINT64_MAX));
 #undef EXPECT
 #undef EVENTS
 	assert_int_equal(rig_mbox(r, HCA_CMD_MODIFY_CQ, 5), HCA_STAT_BAD_RES_STATE);

@@ -125,13 +125,13 @@ comes_and_goes(void **state)
 
 	for (unsigned int i = 0; i < 20; i++) {
 		assert_int_equal(create(r), HCA_STAT_OK);
-		assert_ptr_equal(hca_srq_find(r->h, SRQN), srq(r));
+		assert_ptr_equal(hca_srq_find(&r->h->core, SRQN), srq(r));
 		assert_int_equal(usage(r), 1);
 		assert_int_equal(create(r), HCA_STAT_BAD_RES_STATE);
 		assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 22, 0, 0),
 				 HCA_STAT_RESOURCE_BUSY);
 		assert_int_equal(destroy(r), HCA_STAT_OK);
-		assert_null(hca_srq_find(r->h, SRQN));
+		assert_null(hca_srq_find(&r->h->core, SRQN));
 		assert_int_equal(usage(r), 0);
 		assert_int_equal(r->h->vtp.mpt[22].users, 0);
 		assert_int_equal(destroy(r), HCA_STAT_BAD_INDEX);
@@ -302,8 +302,8 @@ events_end_with_it(void **state)
 	struct rig *r = *state;
 
 	assert_int_equal(create(r), HCA_STAT_OK);
-	hca_eq_raise_srq(r->h, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS, SRQI);
-	hca_srq_free(r->h, SRQI);
+	hca_eq_raise_srq(&r->h->core, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS, SRQI);
+	hca_srq_free(&r->h->core, SRQI);
 	assert_int_equal(create(r), HCA_STAT_OK);
 	assert_int_equal(events(r, HCA_EVENT_SRQ_CATAS), 0);
 }
@@ -337,7 +337,7 @@ used_by_a_qp(void **state)
 		assert_ptr_equal(r->h->qp[QPI].ee.srq, srq(r));
 		assert_int_equal(r->h->qp[QPI].ee.rq.bytes, 0);
 		assert_int_equal(destroy(r), HCA_STAT_RESOURCE_BUSY);
-		assert_ptr_equal(hca_srq_find(r->h, SRQN), srq(r));
+		assert_ptr_equal(hca_srq_find(&r->h->core, SRQN), srq(r));
 		assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, RIG_QPN(QPI), 0, 0),
 				 HCA_STAT_OK);
 	}
@@ -390,9 +390,9 @@ overrun(struct rig *r, uint32_t cqn)
 	assert_int_equal(create_xrc(r), HCA_STAT_OK);
 	srq(r)->cqn = cqn;
 	record(r)->producer = hca_cpu_to_le32(1);
-	while ((c = hca_cq_reserve(r->h, 3, &b, false, HCA_STAGE_EE)) != NULL)
+	while ((c = hca_cq_reserve(&r->h->core, 3, &b, false, HCA_STAGE_EE)) != NULL)
 		hca_cq_publish(c, HCA_OP_SEND);
-	hca_cq_batch_end(r->h, &b, HCA_STAGE_EE);
+	hca_cq_batch_end(&r->h->core, &b, HCA_STAGE_EE);
 	for (unsigned int i = 0; i < 64; i++)
 		rig_poll(r);
 }

@@ -17,7 +17,7 @@ static struct rig *current;
 /* ---- what the stage calls ---- */
 
 struct hca_cqe *
-hca_cq_reserve(struct hca *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,
+hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,
 	       enum hca_stage_id stage)
 {
 	assert_int_equal(stage, HCA_STAGE_EE);
@@ -40,7 +40,7 @@ hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 }
 
 void
-hca_cq_batch_end(struct hca *h, struct hca_cq_batch *b, enum hca_stage_id stage)
+hca_cq_batch_end(struct hca_core *h, struct hca_cq_batch *b, enum hca_stage_id stage)
 {
 	b->n = 0;
 }

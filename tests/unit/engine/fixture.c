@@ -221,21 +221,21 @@ fx_counter(const struct fx *fx, enum hca_stage_id s, enum hca_counter c)
 
 /* What stages call beside edges and messages. Weak: tests that link the real function use that. */
 __attribute__((weak)) void
-hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
+hca_eq_raise_qp(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
 {
 	assert_true(current->events < RTE_DIM(current->event));
 	current->event[current->events++] = (struct fx_event){type, qpi};
 }
 
 __attribute__((weak)) void
-hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi)
+hca_eq_raise_cq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t cqi)
 {
 	assert_true(current->events < RTE_DIM(current->event));
 	current->event[current->events++] = (struct fx_event){type, cqi};
 }
 
 __attribute__((weak)) void
-hca_eq_raise_port(struct hca *h, enum hca_stage_id from, uint8_t subtype)
+hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subtype)
 {
 	assert_true(current->events < RTE_DIM(current->event));
 	current->event[current->events++] = (struct fx_event){HCA_EVENT_PORT_CHANGE, subtype};
@@ -272,7 +272,7 @@ hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 }
 
 __attribute__((weak)) void
-hca_eq_raise_srq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t srqi)
+hca_eq_raise_srq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t srqi)
 {
 	assert_true(current->events < RTE_DIM(current->event));
 	current->event[current->events++] = (struct fx_event){type, srqi};

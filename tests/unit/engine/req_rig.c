@@ -28,19 +28,19 @@ raised(uint8_t type, uint32_t index)
 }
 
 void
-hca_eq_raise_comp(struct hca *h, enum hca_stage_id from, uint32_t cqi)
+hca_eq_raise_comp(struct hca_core *h, enum hca_stage_id from, uint32_t cqi)
 {
 	raised(HCA_EVENT_COMP, cqi);
 }
 
 void
-hca_eq_raise_cq(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t cqi)
+hca_eq_raise_cq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t cqi)
 {
 	raised(type, cqi);
 }
 
 void
-hca_eq_raise_qp(struct hca *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
+hca_eq_raise_qp(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
 {
 	raised(type, qpi);
 }

@@ -29,7 +29,7 @@ setup(void **state)
 	r->qp->addr.pkey[0] = r->qp->addr.pkey[1] = 0xffff;
 	r->qp->addr.mig = HCA_MIG_MIGRATED;
 	if (r->h->eqs == NULL)
-		assert_int_equal(hca_eqs_init(r->h), 0);
+		assert_int_equal(hca_eqs_init(&r->h->core), 0);
 	*state = r;
 	return 0;
 }
@@ -39,7 +39,7 @@ teardown(void **state)
 {
 	struct frame_rig *r = *state;
 
-	hca_eqs_fini(r->h);
+	hca_eqs_fini(&r->h->core);
 	frame_rig_free(r);
 	return 0;
 }

@@ -157,7 +157,7 @@ destinations(void **state)
 
 	frame_rig_own(r, 1, ours6, HCA_NO_VLAN);
 	frame_rig_own(r, 3, ours4, 5);
-	hca_mcast_attach(r->h, group4, fx_qpn(FR_QPI));
+	hca_mcast_attach(&r->h->core, group4, fx_qpn(FR_QPI));
 	for (unsigned int i = 0; i < RTE_DIM(t) * RTE_DIM(t); i++) {
 		/* every order of two */
 		unsigned int n = i % 2 ? i / 2 % RTE_DIM(t) : i / RTE_DIM(t);
@@ -230,7 +230,7 @@ gsi(void **state)
 static void
 attach(struct frame_rig *r, const uint8_t *gid, unsigned int qpi)
 {
-	assert_int_equal(hca_mcast_attach(r->h, gid, fx_qpn(qpi)), HCA_STAT_OK);
+	assert_int_equal(hca_mcast_attach(&r->h->core, gid, fx_qpn(qpi)), HCA_STAT_OK);
 }
 
 /* Asserts that each of these QPs got a copy of the payload of `frame`, in any order. */
@@ -273,7 +273,7 @@ members(void **state)
 	expect_members(r, 1u << 2 | 1u << 5);
 	forget(r);
 	assert_int_equal(frame_rig_in_use(r), 0);
-	assert_int_equal(hca_mcast_detach(r->h, group4, fx_qpn(2)), HCA_STAT_OK);
+	assert_int_equal(hca_mcast_detach(&r->h->core, group4, fx_qpn(2)), HCA_STAT_OK);
 	give(r, HCA_QPN_MULTICAST, QKEY, group4);
 	poll_all(r);
 	expect_members(r, 1u << 1 | 1u << 4);
@@ -318,7 +318,7 @@ unattached(void **state)
 	poll_all(r);
 	assert_int_equal(ee(r)->n, 0);
 	assert_int_equal(COUNTED(r, rx_mcast_unattached), 3);
-	assert_int_equal(hca_mcast_detach(r->h, group4, fx_qpn(1)), HCA_STAT_OK);
+	assert_int_equal(hca_mcast_detach(&r->h->core, group4, fx_qpn(1)), HCA_STAT_OK);
 	give(r, HCA_QPN_MULTICAST, QKEY, group4);
 	poll_all(r);
 	assert_int_equal(COUNTED(r, rx_mcast_unattached), 4);
@@ -380,9 +380,9 @@ group_ends_meanwhile(void **state)
 	ee(r)->room = 1;
 	hca_decap_poll(r->h, r->now, HCA_BURST);
 	assert_int_equal(ee(r)->n, 1);
-	hca_mcast_forget(r->h, fx_qpn(1));
-	hca_mcast_forget(r->h, fx_qpn(2));
-	hca_mcast_reap(r->h);
+	hca_mcast_forget(&r->h->core, fx_qpn(1));
+	hca_mcast_forget(&r->h->core, fx_qpn(2));
+	hca_mcast_reap(&r->h->core);
 	for (unsigned int i = 1; i <= MEMBERS; i++)
 		attach(r, group6, i);
 	poll_all(r);

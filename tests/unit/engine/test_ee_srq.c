@@ -463,7 +463,7 @@ dying_stays_dying(void **state)
 	assert_int_equal(srq(r)->state, HCA_SRQ_DYING);
 	assert_false(hca_srq_take(srq(r), 64));
 	assert_int_equal(srq(r)->state, HCA_SRQ_DYING);
-	assert_null(hca_srq_find(r->h, RIG_SRQN(SRQ)));
+	assert_null(hca_srq_find(&r->h->core, RIG_SRQN(SRQ)));
 }
 
 int

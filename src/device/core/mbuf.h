@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CORE_MBUF_FREE_H
-#define CORE_MBUF_FREE_H
+#ifndef CORE_MBUF_H
+#define CORE_MBUF_H
 
-/*
- * Received frames back to their pool. Nearly all are single segments nobody else holds, of the pool
- * the first one of the burst came from: those go back in one go. rte_pktmbuf_free_bulk() has the
- * rest. Called by the stage that ends a frame, on its own lcore.
- */
+/* Frames: what their pools reserve, and how received ones go back. */
 
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
+
+#define HCA_MBUF_PRIV 128u  /* bytes of the private area: struct hca_txd or hca_rxd */
+#define HCA_MBUF_DATA 4608u /* headroom, largest headers, 4096 payload, pad, ICRC */
 
 static inline bool
 hca_mbuf_is_whole(const struct rte_mbuf *m, const struct rte_mempool *pool)
@@ -18,7 +17,11 @@ hca_mbuf_is_whole(const struct rte_mbuf *m, const struct rte_mempool *pool)
 	       m->next == NULL && RTE_MBUF_DIRECT(m);
 }
 
-/* n > 0 */
+/*
+ * Frees n > 0 frames. Nearly all are single segments that nothing else holds, of the pool of the
+ * first one: those go back in one go. rte_pktmbuf_free_bulk() has the rest. Called by the stage
+ * that ends a frame, on its own lcore.
+ */
 static inline void
 hca_mbuf_free_burst(struct rte_mbuf *const *m, unsigned int n)
 {

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CORE_CORE_H
+#define CORE_CORE_H
+
+/*
+ * What the rooms of the device share: its configuration, the tables of contexts, which worker runs
+ * which stage, and the counters. struct hca (engine/impl.h) begins with it and adds what the stages
+ * share among themselves; register memory, key-QPC store, address translation, queues and the CEU's
+ * commands know no more than this. Members are grouped by writer.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_common.h>
+
+#include "core/counters.h"
+#include "core/stage.h"
+#include "hca.h"
+
+struct hca_ceu;	      /* ceu/ceu.h */
+struct hca_cq;	      /* queues/cq.h */
+struct hca_ctxmgt;    /* ctxmgt/ctxmgt.h */
+struct hca_eqs;	      /* queues/eq.c */
+struct hca_mpt_entry; /* vtp/vtp.h */
+struct hca_qp;	      /* ctxmgt/qp.h */
+struct hca_srq;	      /* queues/srq.h */
+struct rte_rcu_qsbr;
+
+/* Memory keys and their translation: vtp/vtp.h. */
+struct hca_vtp {
+	struct hca_mpt_entry *mpt;
+	uint64_t *mtt;	   /* bus addresses = CPU addresses, host order */
+	uint32_t mpt_mask; /* entries - 1 */
+	uint32_t mtt_count;
+	uint16_t *mtt_ref; /* CEU: live MPTs over each MTT entry */
+	uint32_t *regions; /* CEU: per DMA domain, also read by hca_vtp_uncovered() */
+};
+
+/* Per-stage cache lines written by that stage only. */
+struct hca_stage_line {
+	uint64_t counters[HCA_CTR_N];
+	/* while times are taken, see hca_stage_times_enable(); never set back */
+	uint64_t busy_cycles, polls, busy_polls;
+	uint32_t purge_ack; /* [pub] last purge_seq obeyed */
+} __rte_cache_aligned;
+
+/* Workers that one worker has given something to since its last poll ended: a bit each. */
+struct hca_wake {
+	uint32_t workers;
+	bool events; /* were told at the end of a poll: a thread that waits for them was woken */
+} __rte_cache_aligned;
+
+struct hca_core {
+	/* read-mostly, set by hca_create() */
+	struct hca_config cfg;
+	struct hca_qp *qp; /* 1 << log_qps */
+	uint32_t qp_mask;  /* [pub] CEU: at INIT_HCA, while no QP lives; also srq_mask */
+	uint32_t cq_mask;
+	uint32_t srq_mask;
+	struct hca_cq *cq;
+	struct hca_srq *srq; /* 1 << log_srqs */
+	struct hca_vtp vtp;
+	struct hca_port *port;
+	uint8_t *bar0, *bar2;
+	struct rte_rcu_qsbr *rcu; /* one thread id per worker */
+	struct hca_ceu *ceu;
+	struct hca_ctxmgt *ctxmgt;
+	struct hca_eqs *eqs;
+	uint8_t stage_worker[HCA_STAGE_N];
+	unsigned int num_workers;
+	bool single_worker; /* all stages on one worker */
+
+	/* CEU, and encap */
+	uint64_t qp_own_bytes __rte_cache_aligned; /* [pub] of the blocks of living QPs, see
+						    * struct hca_qp_work */
+	uint64_t qp_job_bytes;			   /* [pub] of their rings of responder jobs */
+	uint32_t link_down;			   /* [pub] encap: what the port said last */
+	bool discarding; /* [pub] encap: the port took nothing for cfg.port_stall_ns */
+
+	struct hca_wake wake[HCA_STAGE_N]; /* by worker */
+	struct hca_stage_line line[HCA_STAGE_N];
+};
+
+/* The device of a core and the core of a device: the one begins with the other. */
+static inline struct hca_core *
+hca_core(const struct hca *h)
+{
+	return (struct hca_core *)(uintptr_t)h;
+}
+
+static inline struct hca *
+hca_of(struct hca_core *c)
+{
+	return (struct hca *)c;
+}
+
+/* Where a number would be found; what stands there says whether it is. */
+static inline uint32_t
+hca_qp_index(const struct hca_core *h, uint32_t qpn)
+{
+	return qpn & __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED);
+}
+
+/* One writer; whoever asks for the sum reads at any time. */
+static inline void
+hca_count(struct hca_stage_line *line, enum hca_counter c, uint64_t n)
+{
+	uint64_t *word = &line->counters[c];
+
+	__atomic_store_n(word, *word + n, __ATOMIC_RELAXED);
+}
+
+/* h is a device or its core; of a stage and a counter named by constants, or by variables. */
+#define HCA_COUNT_N(h, STAGE, name, n) hca_count(&(h)->line[HCA_STAGE_##STAGE], HCA_CTR_##name, n)
+#define HCA_COUNT(h, STAGE, name) HCA_COUNT_N(h, STAGE, name, 1)
+#define HCA_COUNT_AT(h, stage, counter) hca_count(&(h)->line[stage], counter, 1)
+
+/*
+ * Stage `from` has left something for stage `to`, beside edges and messages: its worker may sleep.
+ */
+static inline void
+hca_wake_stage(struct hca_core *h, enum hca_stage_id from, enum hca_stage_id to)
+{
+	if (h->stage_worker[from] != h->stage_worker[to])
+		h->wake[h->stage_worker[from]].workers |= 1u << h->stage_worker[to];
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CORE_STAGE_H
+#define CORE_STAGE_H
+
+/* The stages by name and number. Their contract is engine/stage.h. */
+
+#include <stdint.h>
+
+/* X(ENUM, name): in the order in which a worker polls them. */
+#define HCA_STAGE_LIST(X) \
+	X(DOORBELL, doorbell) \
+	X(PARSER, parser) \
+	X(RTC, rtc) \
+	X(DECAP, decap) \
+	X(EE, ee) \
+	X(RRC, rrc) \
+	X(TIMER, timer) \
+	X(ENCAP, encap) \
+	X(CEU, ceu)
+
+enum hca_stage_id {
+#define X(e, n) HCA_STAGE_##e,
+	HCA_STAGE_LIST(X)
+#undef X
+	HCA_STAGE_N
+};
+
+/* Of a stage's deadline: it waits for room, and nothing announces that there is some. */
+#define HCA_DEADLINE_ROOM (UINT64_MAX - 1)
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_STATE_H
+#define ENGINE_STATE_H
+
+/* QP states that stages change, and the CEU with them. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/stage.h"
+
+struct hca;
+
+/* Tells every other stage that the state of the QP has changed (STATE). */
+void hca_tell_state(struct hca *h, enum hca_stage_id from, uint32_t qpi);
+
+/*
+ * QP to ERR from a stage: CAS along the legal transitions; on success tells every other stage with
+ * STATE (the caller handles its own part). false: already ERR or RST.
+ */
+bool hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi);
+
+/*
+ * Send queue error of a UC or UD QP: RTS or SQD to SQE, everybody told. It goes on receiving; what
+ * is announced flushes. false: it was in another state.
+ */
+bool hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* What the composer asks of a device (hca.h): registers, DMA windows and usage. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "ctxmgt/ctxmgt.h"
+#include "engine/doorbell.h"
+#include "engine/impl.h"
+#include "engine/record_pool.h"
+#include "engine/timer.h"
+#include "queues/eq.h"
+
+volatile void *
+hca_bar0(struct hca *h)
+{
+	return h->bar0;
+}
+
+volatile void *
+hca_bar2(struct hca *h)
+{
+	return h->bar2;
+}
+
+unsigned int
+hca_workers(const struct hca *h)
+{
+	return h->num_workers;
+}
+
+/*
+ * A domain other than the driver's is a client: its doorbell page is in use from its first window
+ * to its last.
+ */
+int
+hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	bool first = false;
+	int rc = hca_dma_window_add(&h->core, domain, bus, len, &first);
+
+	if (rc == 0 && first && domain != 0)
+		hca_doorbell_page_open(h, domain, true);
+	return rc;
+}
+
+int
+hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
+{
+	bool last = false;
+	int rc = hca_dma_window_remove(&h->core, domain, bus, len, &last);
+
+	if (rc != 0)
+		return rc;
+	/* live regions on it would keep accessing memory that no longer belongs to the client */
+	if (hca_vtp_uncovered(&h->core, domain, bus, len)) {
+		hca_dma_window_add(&h->core, domain, bus, len, &last);
+		return -EBUSY;
+	}
+	if (last && domain != 0)
+		hca_doorbell_page_open(h, domain, false);
+	return 0;
+}
+
+/* atomic, because the CEU may be changing it */
+#define LIVE(word, free) (__atomic_load_n(&(word), __ATOMIC_RELAXED) != (free))
+
+static uint32_t
+live_contexts(const struct hca *h, struct hca_usage *u)
+{
+	uint32_t qp_mask = __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED);
+	uint32_t srq_mask = __atomic_load_n(&h->srq_mask, __ATOMIC_RELAXED);
+
+	for (uint32_t i = 0; i <= qp_mask; i++)
+		u->qps += LIVE(h->qp[i].cfg.local_qpn, 0);
+	for (uint32_t i = 0; i <= h->cq_mask; i++)
+		u->cqs += LIVE(h->cq[i].state, HCA_CQ_FREE);
+	for (uint32_t i = 0; i <= srq_mask; i++)
+		u->srqs += LIVE(h->srq[i].state, HCA_SRQ_FREE);
+	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++)
+		u->mpts += LIVE(h->vtp.mpt[i].state, HCA_MPT_FREE);
+	return u->qps;
+}
+
+/* Memory of a live QP, without its queues. Records belong to the HCA. */
+static uint32_t
+bytes_per_qp(const struct hca *h, uint32_t qps)
+{
+	uint64_t own = __atomic_load_n(&h->qp_own_bytes, __ATOMIC_RELAXED);
+	size_t share = sizeof(struct hca_qp) + sizeof(struct hca_timer_entry) +
+		       hca_eqs_bytes_per_qp(&h->core);
+
+	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
+		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
+			share += h->msg[f][t] != NULL ? HCA_MSG_BYTES_PER_OBJECT : 0;
+	return (uint32_t)(share + (qps != 0 ? own / qps : 0));
+}
+
+void
+hca_usage(const struct hca *h, struct hca_usage *u)
+{
+	memset(u, 0, sizeof(*u));
+	u->records = hca_record_pool_in_use(&h->rec);
+	u->full_records = hca_record_pool_in_use(&h->rec_full);
+	u->tx_mbufs = rte_mempool_in_use_count(h->tx_pool);
+	u->resp_mbufs = rte_mempool_in_use_count(h->resp_pool);
+	u->backlog = __atomic_load_n(&h->backlog, __ATOMIC_RELAXED);
+	u->qp_bytes = bytes_per_qp(h, live_contexts(h, u));
+	if (u->qps != 0)
+		u->qp_job_bytes =
+			(uint32_t)(__atomic_load_n(&h->qp_job_bytes, __ATOMIC_RELAXED) / u->qps);
+	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
+		if (h->edge[i].ring != NULL)
+			u->edge_objects += hca_ring_count(h->edge[i].ring);
+	u->edge_objects += hca_loopback_count(h);
+	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
+		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
+			if (h->msg[f][t] != NULL)
+				u->messages += hca_msg_count(h->msg[f][t]);
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rooms of the tree in one order: a room uses earlier rooms only.
+
+Room A uses room B when a file of A includes a header of B, or when an object of A has an undefined
+symbol that an object of B defines. Function pointers that are handed over at run time do not count.
+Objects are those of the builds without link time optimization in the folder build; an object that
+is older than its source says nothing.
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+
+ROOMS = [
+    'include', 'src/abi', 'src/giveway', 'src/sigbus',
+    'src/device',  # hca.h: the device as others see it
+    'src/device/core', 'src/device/wire', 'src/device/port', 'src/device/bar', 'src/device/ctxmgt',
+    'src/device/vtp', 'src/device/queues', 'src/device/engine', 'src/device/ceu', 'src/device/graph',
+    'src/driver', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/host', 'src/telemetry',
+    'src/embed', 'src/ipc/server', 'src/kernif', 'src/endpoint', 'src/verbs', 'apps',
+]
+
+# Folders that includes start from.
+STARTS = ['include', 'src/device'] + ROOMS
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+["<]([^">]+)[">]', re.M)
+
+
+def room_of(path):
+    """The index of the innermost room a file is in, or -1."""
+    folder = os.path.dirname(path)
+    while folder and folder not in ROOMS:
+        folder = os.path.dirname(folder)
+    return ROOMS.index(folder) if folder else -1
+
+
+def included(tree, path):
+    for name in INCLUDE.findall(tree.text(path)):
+        for folder in [os.path.dirname(path)] + STARTS:
+            target = os.path.normpath(os.path.join(folder, name))
+            if tree.exists(target):
+                yield target
+                break
+
+
+def objects(root):
+    """(source, object) of the builds that nm can read."""
+    for database in glob.glob(os.path.join(root, 'build', '*', 'compile_commands.json')):
+        build = os.path.dirname(database)
+        with open(database, encoding='utf-8') as file:
+            commands = json.load(file)
+        for command in commands:
+            source = os.path.normpath(os.path.join(command['directory'], command['file']))
+            built = os.path.join(build, command.get('output', ''))
+            if '-flto' not in command['command'] and os.path.isfile(built) and \
+                    os.path.exists(source) and os.path.getmtime(built) > os.path.getmtime(source):
+                yield os.path.relpath(source, root), built
+
+
+def symbols(built):
+    """Names an object defines, and names it needs."""
+    lines = subprocess.run(['nm', '-g', built], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           encoding='utf-8').stdout.splitlines()
+    kinds = [(line.split()[-1], line.split()[-2]) for line in lines if len(line.split()) > 1]
+    return ({name for name, kind in kinds if kind in 'TDBRC'},
+            {name for name, kind in kinds if kind == 'U'})
+
+
+def complaints(tree):
+    for path in tree.c_files:
+        for target in included(tree, path):
+            if -1 < room_of(path) < room_of(target):
+                yield '%s: includes %s, of a later room' % (path, target)
+    defined, needed = {}, {}
+    for source, built in objects(tree.root):
+        if room_of(source) >= 0:
+            ours, theirs = symbols(built)
+            defined.update((name, source) for name in ours)
+            needed.setdefault(source, set()).update(theirs)
+    for source, names in sorted(needed.items()):
+        for name in sorted(names & defined.keys()):
+            if room_of(source) < room_of(defined[name]):
+                yield '%s: needs %s of %s, of a later room' % (source, name, defined[name])
