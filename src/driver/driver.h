@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "abi_ctl.h"
+#include "abi_ops.h"
 #include "driver_hw.h"
 
 struct hca_driver;
@@ -178,7 +178,7 @@ struct hca_driver_qp_info {
 };
 unsigned int hca_driver_list_qps(struct hca_driver *drv, uint32_t from,
 				 struct hca_driver_qp_info *out, unsigned int max);
-/* As hca_client_query_qp(), for any QP. */
+/* As the operation QUERY_QP, for any QP. */
 int hca_driver_query_qp(struct hca_driver *drv, uint32_t qpn, void *mailbox);
 
 /* -EINVAL: no such index. out->valid 0: the entry is empty. */
@@ -213,75 +213,12 @@ int hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len);
 /* Its doorbell page, 4 KiB inside BAR2 */
 volatile void *hca_client_uar(struct hca_client *client);
 
-int hca_client_info(struct hca_client *client, struct hca_ctl_info *info);
-int hca_client_query_port(struct hca_client *client, uint32_t port, struct hca_ctl_port *out);
-int hca_client_query_gid(struct hca_client *client, uint32_t index, uint8_t gid[16]);
-/* out->valid 0: the entry is empty. */
-int hca_client_query_gid_entry(struct hca_client *client, uint32_t index, struct hca_ctl_gid *out);
-/* MAC addresses of a path: multicast by rule, the port's own, or what is known. -EHOSTUNREACH */
-int hca_client_resolve(struct hca_client *client, struct hca_ctl_ah *ah);
-int hca_client_query_pkey(struct hca_client *client, uint32_t index, uint16_t *pkey);
-
-int hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn);
-int hca_client_dealloc_pd(struct hca_client *client, uint32_t pdn);
-
-int hca_client_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, const uint64_t *pages,
-		      struct hca_ctl_keys *keys);
-int hca_client_dereg_mr(struct hca_client *client, uint32_t lkey);
 /*
- * flags: HCA_CTL_REREG_*; pages as in reg_mr, for HCA_CTL_REREG_TRANSLATION. On error the region is
- * what it was.
+ * Carry out an operation of a client: op, request, answer and extra as the row of op in abi_ops.h
+ * says; NULL where it has nothing. Callers: the control channel, on behalf of the client. Rows
+ * answered by the channel itself are -EINVAL. -EACCES: op is for privileged clients.
  */
-int hca_client_rereg_mr(struct hca_client *client, uint32_t lkey, uint32_t flags,
-			const struct hca_ctl_mr *mr, const uint64_t *pages,
-			struct hca_ctl_keys *keys);
-/* type: HCA_CTL_MW_*. A window counts as a region in the quota. Any tag of its key frees it. */
-int hca_client_alloc_mw(struct hca_client *client, uint32_t pdn, uint32_t type, uint32_t *rkey);
-int hca_client_dealloc_mw(struct hca_client *client, uint32_t rkey);
-
-/*
- * Event channels are pipes: the client reads struct hca_ctl_event from *fd, which it owns and
- * closes; the write end stays here and never blocks. Channel 0 is the asynchronous one and exists
- * from the start.
- */
-int hca_client_async_fd(struct hca_client *client, int *fd);
-int hca_client_create_channel(struct hca_client *client, uint32_t *channel, int *fd);
-int hca_client_destroy_channel(struct hca_client *client, uint32_t channel);
-
-int hca_client_create_cq(struct hca_client *client, const struct hca_ctl_cq *cq, uint32_t *cqn);
-int hca_client_destroy_cq(struct hca_client *client, uint32_t cqn);
-/* *index: first completion in the new buffer; -EINVAL: more wait than it holds. */
-int hca_client_resize_cq(struct hca_client *client, uint32_t cqn, uint64_t addr, uint32_t log_size,
-			 uint32_t *index);
-int hca_client_moderate_cq(struct hca_client *client, uint32_t cqn, uint16_t count,
-			   uint16_t period_us);
-
-int hca_client_create_qp(struct hca_client *client, const struct hca_ctl_qp *qp, uint32_t *qpn);
-
-/*
- * opcode: one of the MODIFY_QP family. mailbox: T3-2-40 image, NULL for 2RST and 2ERR. Fields a
- * client may not choose are taken from the driver's tables; addresses are resolved here.
- */
-int hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcode,
-			 const void *mailbox);
-int hca_client_query_qp(struct hca_client *client, uint32_t qpn, void *mailbox);
-int hca_client_destroy_qp(struct hca_client *client, uint32_t qpn);
-
-/*
- * of: enum hca_ctl_counters_of; number: QPN or port. At most max into out; *total is how many there
- * are. A QP in RESET has zeros.
- */
-int hca_client_query_counters(struct hca_client *client, uint32_t of, uint32_t number,
-			      struct hca_ctl_counter *out, uint32_t max, uint32_t *total);
-
-/* Multicast group of a UD QP, mgid in network order */
-int hca_client_mcast(struct hca_client *client, uint32_t qpn, const uint8_t mgid[16], bool attach);
-
-int hca_client_alloc_xrcd(struct hca_client *client, uint32_t *xrcd);
-int hca_client_dealloc_xrcd(struct hca_client *client, uint32_t xrcd);
-int hca_client_create_srq(struct hca_client *client, const struct hca_ctl_srq *srq, uint32_t *srqn);
-int hca_client_arm_srq(struct hca_client *client, uint32_t srqn, uint32_t limit);
-int hca_client_query_srq(struct hca_client *client, uint32_t srqn, struct hca_ctl_srq_state *out);
-int hca_client_destroy_srq(struct hca_client *client, uint32_t srqn);
+int hca_client_call(struct hca_client *client, enum hca_ctl_op op, const void *request,
+		    void *answer, struct hca_ctl_extra *extra);
 
 #endif

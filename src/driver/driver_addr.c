@@ -268,12 +268,14 @@ ask_neigh(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
 	if (drv->config.resolve == NULL || index >= DRIVER_MAX_GIDS)
 		return;
 	memcpy(told->dgid, dgid, sizeof(told->dgid));
-	pthread_mutex_lock(&drv->lock);
 	ask = drv->gids[index].valid && is_v4(drv->gids[index].gid) == is_v4(told->dgid) &&
 	      !known_mac(drv, told->dgid, mac);
+	if (!ask)
+		return;
 	pthread_mutex_unlock(&drv->lock);
-	told->valid = ask && drv->config.resolve(drv->config.resolve_arg, index, told->dgid,
-						 told->dmac) == 0;
+	told->valid =
+		drv->config.resolve(drv->config.resolve_arg, index, told->dgid, told->dmac) == 0;
+	pthread_mutex_lock(&drv->lock);
 }
 
 void
@@ -339,35 +341,44 @@ driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path,
 }
 
 int
-hca_client_resolve(struct hca_client *client, struct hca_ctl_ah *ah)
+driver_op_resolve(struct hca_client *client, const struct hca_ctl_ah *request,
+		  struct hca_ctl_ah *answer)
 {
 	struct hca_driver *drv = client->drv;
 	const struct driver_gid *gid = NULL;
 	struct driver_answer told;
 	int err;
 
-	ask_neigh(drv, ah->sgid_index, ah->dgid, &told);
-	pthread_mutex_lock(&drv->lock);
-	err = resolve(drv, ah->sgid_index, ah->dgid, &told, &gid, ah->dmac);
+	*answer = *request;
+	ask_neigh(drv, answer->sgid_index, answer->dgid, &told);
+	err = resolve(drv, answer->sgid_index, answer->dgid, &told, &gid, answer->dmac);
 	if (err == 0)
-		memcpy(ah->smac, gid->mac, sizeof(ah->smac));
-	pthread_mutex_unlock(&drv->lock);
+		memcpy(answer->smac, gid->mac, sizeof(answer->smac));
 	return err;
 }
 
-int
-hca_driver_query_gid(struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out)
+static int
+query_gid(const struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out)
 {
 	if (index >= hca_driver_gid_entries(drv))
 		return driver_fail(-EINVAL, "GID index %u", index);
-	pthread_mutex_lock(&drv->lock);
 	memset(out, 0, sizeof(*out));
 	memcpy(out->gid, drv->gids[index].gid, sizeof(out->gid));
 	memcpy(out->mac, drv->gids[index].mac, sizeof(out->mac));
 	out->vlan_id = drv->gids[index].vlan_id;
 	out->valid = drv->gids[index].valid;
-	pthread_mutex_unlock(&drv->lock);
 	return 0;
+}
+
+int
+hca_driver_query_gid(struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out)
+{
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	err = query_gid(drv, index, out);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
 }
 
 uint32_t
@@ -377,33 +388,18 @@ hca_driver_gid_entries(const struct hca_driver *drv)
 }
 
 int
-hca_client_query_gid_entry(struct hca_client *client, uint32_t index, struct hca_ctl_gid *out)
+driver_op_query_gid(struct hca_client *client, const uint32_t *index, struct hca_ctl_gid *answer)
 {
-	return hca_driver_query_gid(client->drv, index, out);
+	return query_gid(client->drv, *index, answer);
 }
 
 int
-hca_client_query_gid(struct hca_client *client, uint32_t index, uint8_t gid[16])
+driver_op_query_pkey(struct hca_client *client, const uint32_t *index, uint16_t *pkey)
 {
-	struct hca_driver *drv = client->drv;
+	const struct hca_driver *drv = client->drv;
 
-	if (index >= table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS))
-		return driver_fail(-EINVAL, "GID index %u", index);
-	pthread_mutex_lock(&drv->lock);
-	memcpy(gid, drv->gids[index].gid, 16);
-	pthread_mutex_unlock(&drv->lock);
-	return 0;
-}
-
-int
-hca_client_query_pkey(struct hca_client *client, uint32_t index, uint16_t *pkey)
-{
-	struct hca_driver *drv = client->drv;
-
-	if (index >= table_len(drv->lim.pkey_table_len, DRIVER_MAX_PKEYS))
-		return driver_fail(-EINVAL, "P_Key index %u", index);
-	pthread_mutex_lock(&drv->lock);
-	*pkey = drv->pkeys[index];
-	pthread_mutex_unlock(&drv->lock);
+	if (*index >= table_len(drv->lim.pkey_table_len, DRIVER_MAX_PKEYS))
+		return driver_fail(-EINVAL, "P_Key index %u", *index);
+	*pkey = drv->pkeys[*index];
 	return 0;
 }

@@ -290,16 +290,16 @@ most(const struct hca_client *client, enum driver_thing thing)
 }
 
 int
-hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
+driver_op_info(struct hca_client *client, const struct hca_ctl_none *none,
+	       struct hca_ctl_info *info)
 {
-	struct hca_driver *drv = client->drv;
+	const struct hca_driver *drv = client->drv;
 	const struct hca_mbox_dev_lim *lim = &drv->lim;
 	uint32_t sz = hca_be32_to_cpu(lim->max_sz);
 	uint32_t port = hca_be32_to_cpu(lim->port);
 	uint32_t sq = hca_be32_to_cpu(lim->sq_sg);
 	uint32_t rd = hca_be32_to_cpu(lim->rd_atomic);
 
-	pthread_mutex_lock(&drv->lock); /* the share depends on what other clients have */
 	*info = (struct hca_ctl_info){
 		.board_id = drv->board_id,
 		.uar_page = client->uar,
@@ -330,7 +330,6 @@ hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
 		.max_mws = mws(lim),
 		.num_vectors = drv->num_eqs - 1,
 	};
-	pthread_mutex_unlock(&drv->lock);
 	if ((info->flags & HCA_CAP_SRQ) == 0)
 		info->max_srqs = 0;
 	if ((info->flags & HCA_CAP_XRC) == 0)
@@ -339,14 +338,14 @@ hca_client_info(struct hca_client *client, struct hca_ctl_info *info)
 }
 
 int
-hca_client_query_port(struct hca_client *client, uint32_t port, struct hca_ctl_port *out)
+driver_op_query_port(struct hca_client *client, const uint32_t *port, struct hca_ctl_port *answer)
 {
 	struct hca_driver *drv = client->drv;
 
-	if (port != 1)
-		return driver_fail(-EINVAL, "port %u does not exist", port);
+	if (*port != 1)
+		return driver_fail(-EINVAL, "port %u does not exist", *port);
 	pthread_mutex_lock(&drv->event_lock);
-	*out = drv->port;
+	*answer = drv->port;
 	pthread_mutex_unlock(&drv->event_lock);
 	return 0;
 }
@@ -371,18 +370,16 @@ driver_pd_of(struct hca_client *client, uint32_t pdn)
 }
 
 int
-hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn)
+driver_op_alloc_pd(struct hca_client *client, const struct hca_ctl_none *none, uint32_t *pdn)
 {
-	struct hca_driver *drv = client->drv;
-	struct driver_pd *pd = calloc(1, sizeof(*pd)), **link;
-	int err = 0;
+	struct driver_pd *pd, **link;
+	int err = driver_quota(client, DRIVER_PDS, 1);
 
+	if (err != 0)
+		return err;
+	pd = calloc(1, sizeof(*pd));
 	if (pd == NULL)
 		return driver_fail(-ENOMEM, "no memory for a PD");
-	pthread_mutex_lock(&drv->lock);
-	err = driver_quota(client, DRIVER_PDS, 1);
-	if (err != 0)
-		goto out;
 	do { /* number 0 is the PD of the client's CQs */
 		client->next_pd = client->next_pd < PD_INDEX_MAX ? client->next_pd + 1 : 1;
 		pd->pdn = HCA_PD_MAKE(client->next_pd, client->uar);
@@ -391,91 +388,64 @@ hca_client_alloc_pd(struct hca_client *client, uint32_t *pdn)
 	*link = pd;
 	client->count[DRIVER_PDS]++;
 	*pdn = pd->pdn;
-out:
-	pthread_mutex_unlock(&drv->lock);
-	if (err != 0)
-		free(pd);
-	return err;
+	return 0;
 }
 
 int
-hca_client_dealloc_pd(struct hca_client *client, uint32_t pdn)
+driver_op_dealloc_pd(struct hca_client *client, const uint32_t *pdn, struct hca_ctl_none *none)
 {
-	struct hca_driver *drv = client->drv;
-	struct driver_pd **link;
-	struct driver_pd *pd;
-	int err = 0;
+	struct driver_pd **link = pd_link(client, *pdn), *pd = *link;
 
-	pthread_mutex_lock(&drv->lock);
-	link = pd_link(client, pdn);
-	pd = *link;
-	if (pd == NULL) {
-		err = driver_fail(-EINVAL, "PD %#x does not exist", pdn);
-	} else if (pd->users != 0) {
-		err = driver_fail(-EBUSY, "%u objects use the PD", pd->users);
-	} else {
-		*link = pd->next;
-		client->count[DRIVER_PDS]--;
-		free(pd);
-	}
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+	if (pd == NULL)
+		return driver_fail(-EINVAL, "PD %#x does not exist", *pdn);
+	if (pd->users != 0)
+		return driver_fail(-EBUSY, "%u objects use the PD", pd->users);
+	*link = pd->next;
+	client->count[DRIVER_PDS]--;
+	free(pd);
+	return 0;
 }
 
 /* --- channels --- */
 
 int
-hca_client_async_fd(struct hca_client *client, int *fd)
+driver_op_async_fd(struct hca_client *client, const struct hca_ctl_none *request,
+		   struct hca_ctl_none *answer, struct hca_ctl_extra *extra)
 {
-	int err = 0;
-
-	pthread_mutex_lock(&client->drv->lock);
 	if (client->async_read_fd < 0)
-		err = driver_fail(-EINVAL, "the asynchronous channel was handed out before");
-	else
-		*fd = client->async_read_fd;
+		return driver_fail(-EINVAL, "the asynchronous channel was handed out before");
+	extra->fds[0] = client->async_read_fd;
 	client->async_read_fd = -1;
-	pthread_mutex_unlock(&client->drv->lock);
-	return err;
+	return 0;
 }
 
 int
-hca_client_create_channel(struct hca_client *client, uint32_t *channel, int *fd)
+driver_op_create_channel(struct hca_client *client, const struct hca_ctl_none *none,
+			 uint32_t *channel, struct hca_ctl_extra *extra)
 {
-	struct hca_driver *drv = client->drv;
-	uint32_t quota = drv->config.quota.channels;
-	int err;
+	uint32_t quota = client->drv->config.quota.channels;
 
-	pthread_mutex_lock(&drv->lock);
 	/* the asynchronous channel is not counted */
 	if (quota != 0 && client->count_channels > quota)
-		err = driver_fail(-ENOMEM, "the client has its %u channels ([quota] channels)",
-				  quota);
-	else
-		err = open_channel(client, channel, fd);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+		return driver_fail(-ENOMEM, "the client has its %u channels ([quota] channels)",
+				   quota);
+	return open_channel(client, channel, &extra->fds[0]);
 }
 
 int
-hca_client_destroy_channel(struct hca_client *client, uint32_t channel)
+driver_op_destroy_channel(struct hca_client *client, const uint32_t *channel,
+			  struct hca_ctl_none *none)
 {
-	struct hca_driver *drv = client->drv;
-	int err = 0;
+	struct driver_channel *c =
+		*channel < client->num_channels ? &client->channels[*channel] : NULL;
 
-	pthread_mutex_lock(&drv->lock);
-	pthread_mutex_lock(&drv->event_lock);
-	if (channel == 0 || channel >= client->num_channels ||
-	    client->channels[channel].write_fd < 0) {
-		err = driver_fail(-EINVAL, "channel %u does not exist", channel);
-	} else if (client->channels[channel].users != 0) {
-		err = driver_fail(-EBUSY, "%u CQs use the channel",
-				  client->channels[channel].users);
-	} else {
-		close_fd(&client->channels[channel].write_fd);
-		client->count_channels--;
-	}
-	pthread_mutex_unlock(&drv->event_lock);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+	if (*channel == 0 || c == NULL || c->write_fd < 0)
+		return driver_fail(-EINVAL, "channel %u does not exist", *channel);
+	if (c->users != 0)
+		return driver_fail(-EBUSY, "%u CQs use the channel", c->users);
+	pthread_mutex_lock(&client->drv->event_lock);
+	close_fd(&c->write_fd);
+	client->count_channels--;
+	pthread_mutex_unlock(&client->drv->event_lock);
+	return 0;
 }

@@ -76,15 +76,18 @@ read_values(struct hca_driver *drv, uint32_t set, uint32_t number, struct hca_ct
 	return 0;
 }
 
-static int
-query_counters(struct hca_client *client, uint32_t of, uint32_t number, struct hca_ctl_counter *out,
-	       uint32_t max, uint32_t *total)
+int
+driver_op_query_counters(struct hca_client *client, const struct hca_ctl_count *request,
+			 struct hca_ctl_counters *answer)
 {
 	static const uint8_t sets[] = {
 		[HCA_CTL_COUNTERS_DEVICE] = HCA_COUNTERS_VALUES,
 		[HCA_CTL_COUNTERS_QP] = HCA_COUNTERS_QP,
 		[HCA_CTL_COUNTERS_PORT] = HCA_COUNTERS_PORT,
 	};
+	const uint32_t of = request->of, number = request->number;
+	const uint32_t max =
+		request->max < HCA_CTL_COUNTERS_MAX ? request->max : HCA_CTL_COUNTERS_MAX;
 	struct hca_driver *drv = client->drv;
 	bool live = true;
 	int err;
@@ -100,20 +103,9 @@ query_counters(struct hca_client *client, uint32_t of, uint32_t number, struct h
 			return driver_fail(-EINVAL, "QP %#x does not exist", number);
 		live = qp->live;
 	}
-	err = read_names(drv, sets[of], out, max, total);
+	err = read_names(drv, sets[of], answer->counter, max, &answer->total);
 	if (err != 0 || !live || max == 0)
 		return err;
-	return read_values(drv, sets[of], number, out, max < *total ? max : *total);
-}
-
-int
-hca_client_query_counters(struct hca_client *client, uint32_t of, uint32_t number,
-			  struct hca_ctl_counter *out, uint32_t max, uint32_t *total)
-{
-	int err;
-
-	pthread_mutex_lock(&client->drv->lock);
-	err = query_counters(client, of, number, out, max, total);
-	pthread_mutex_unlock(&client->drv->lock);
-	return err;
+	return read_values(drv, sets[of], number, answer->counter,
+			   max < answer->total ? max : answer->total);
 }

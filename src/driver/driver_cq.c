@@ -89,8 +89,8 @@ unlink_cq(struct hca_driver *drv, struct driver_cq *cq)
 	pthread_mutex_unlock(&drv->event_lock);
 }
 
-static int
-create_cq(struct hca_client *client, const struct hca_ctl_cq *request, uint32_t *cqn)
+int
+driver_op_create_cq(struct hca_client *client, const struct hca_ctl_cq *request, uint32_t *cqn)
 {
 	struct hca_driver *drv = client->drv;
 	uint64_t bytes;
@@ -149,33 +149,15 @@ driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force)
 }
 
 int
-hca_client_create_cq(struct hca_client *client, const struct hca_ctl_cq *request, uint32_t *cqn)
+driver_op_destroy_cq(struct hca_client *client, const uint32_t *cqn, struct hca_ctl_none *none)
 {
-	int err;
+	struct driver_cq *cq = driver_cq_of(client, *cqn);
 
-	pthread_mutex_lock(&client->drv->lock);
-	err = create_cq(client, request, cqn);
-	pthread_mutex_unlock(&client->drv->lock);
-	return err;
-}
-
-int
-hca_client_destroy_cq(struct hca_client *client, uint32_t cqn)
-{
-	struct hca_driver *drv = client->drv;
-	struct driver_cq *cq;
-	int err;
-
-	pthread_mutex_lock(&drv->lock);
-	cq = driver_cq_of(client, cqn);
 	if (cq == NULL)
-		err = driver_fail(-EINVAL, "CQ %#x does not exist", cqn);
-	else if (cq->users != 0)
-		err = driver_fail(-EBUSY, "%u queues complete to the CQ", cq->users);
-	else
-		err = driver_cq_release(drv, cq, false);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+		return driver_fail(-EINVAL, "CQ %#x does not exist", *cqn);
+	if (cq->users != 0)
+		return driver_fail(-EBUSY, "%u queues complete to the CQ", cq->users);
+	return driver_cq_release(client->drv, cq, false);
 }
 
 static int
@@ -214,36 +196,25 @@ resize_cq(struct hca_driver *drv, struct driver_cq *cq, uint64_t addr, uint32_t 
 }
 
 int
-hca_client_resize_cq(struct hca_client *client, uint32_t cqn, uint64_t addr, uint32_t log_size,
-		     uint32_t *index)
+driver_op_resize_cq(struct hca_client *client, const struct hca_ctl_resize *request,
+		    uint32_t *index)
 {
-	struct hca_driver *drv = client->drv;
-	struct driver_cq *cq;
-	int err;
+	struct driver_cq *cq = driver_cq_of(client, request->cqn);
 
-	pthread_mutex_lock(&drv->lock);
-	cq = driver_cq_of(client, cqn);
-	err = cq != NULL ? resize_cq(drv, cq, addr, log_size, index)
-			 : driver_fail(-EINVAL, "CQ %#x does not exist", cqn);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+	if (cq == NULL)
+		return driver_fail(-EINVAL, "CQ %#x does not exist", request->cqn);
+	return resize_cq(client->drv, cq, request->addr, request->log_size, index);
 }
 
 int
-hca_client_moderate_cq(struct hca_client *client, uint32_t cqn, uint16_t count, uint16_t period_us)
+driver_op_moderate_cq(struct hca_client *client, const struct hca_ctl_moderate *request,
+		      struct hca_ctl_none *none)
 {
-	struct hca_driver *drv = client->drv;
 	struct hca_mbox_modify_cq *m;
-	int err;
 
-	pthread_mutex_lock(&drv->lock);
-	if (driver_cq_of(client, cqn) == NULL) {
-		err = driver_fail(-EINVAL, "CQ %#x does not exist", cqn);
-	} else {
-		m = driver_mailbox(drv);
-		m->moderation = hca_cpu_to_be32(HCA_CQ_MOD_MAKE(count, period_us));
-		err = driver_command_in(drv, HCA_CMD_MODIFY_CQ, cqn);
-	}
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+	if (driver_cq_of(client, request->cqn) == NULL)
+		return driver_fail(-EINVAL, "CQ %#x does not exist", request->cqn);
+	m = driver_mailbox(client->drv);
+	m->moderation = hca_cpu_to_be32(HCA_CQ_MOD_MAKE(request->count, request->period_us));
+	return driver_command_in(client->drv, HCA_CMD_MODIFY_CQ, request->cqn);
 }

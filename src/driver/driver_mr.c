@@ -374,44 +374,36 @@ driver_mr_destroy(struct hca_driver *drv, struct driver_mr *mr, bool force)
 }
 
 int
-hca_client_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, const uint64_t *pages,
-		  struct hca_ctl_keys *keys)
+driver_op_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, struct hca_ctl_keys *keys,
+		 struct hca_ctl_extra *extra)
 {
-	struct hca_driver *drv = client->drv;
-	struct driver_pd *pd;
+	struct driver_pd *pd = driver_pd_of(client, mr->pdn);
 	struct driver_mr *region;
 	int err;
 
-	pthread_mutex_lock(&drv->lock);
-	pd = driver_pd_of(client, mr->pdn);
-	err = pd != NULL ? create_mr(drv, client, mr, pages, &region)
-			 : driver_fail(-EINVAL, "PD %#x does not exist", mr->pdn);
-	if (err == 0) {
-		pd->users++;
-		keys->lkey = region->key;
-		keys->rkey = region->key;
-	}
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+	if (pd == NULL)
+		return driver_fail(-EINVAL, "PD %#x does not exist", mr->pdn);
+	err = create_mr(client->drv, client, mr, extra != NULL ? extra->pages : NULL, &region);
+	if (err != 0)
+		return err;
+	pd->users++;
+	keys->lkey = region->key;
+	keys->rkey = region->key;
+	return 0;
 }
 
 int
-hca_client_dereg_mr(struct hca_client *client, uint32_t lkey)
+driver_op_dereg_mr(struct hca_client *client, const uint32_t *lkey, struct hca_ctl_none *none)
 {
-	struct hca_driver *drv = client->drv;
-	struct driver_mr *region;
+	struct driver_mr *region = driver_mr_of(client, *lkey);
 	struct driver_pd *pd;
-	int err = -EINVAL;
+	int err;
 
-	pthread_mutex_lock(&drv->lock);
-	region = driver_mr_of(client, lkey);
 	if (region == NULL)
-		goto out;
+		return -EINVAL;
 	pd = driver_pd_of(client, region->pdn);
-	err = driver_mr_destroy(drv, region, false);
+	err = driver_mr_destroy(client->drv, region, false);
 	if (err == 0 && pd != NULL)
 		pd->users--;
-out:
-	pthread_mutex_unlock(&drv->lock);
 	return err;
 }

@@ -56,29 +56,25 @@ err_free:
 }
 
 int
-hca_client_alloc_mw(struct hca_client *client, uint32_t pdn, uint32_t type, uint32_t *rkey)
+driver_op_alloc_mw(struct hca_client *client, const struct hca_ctl_mw *request, uint32_t *rkey)
 {
-	struct hca_driver *drv = client->drv;
-	struct driver_mr *window = NULL;
-	struct driver_pd *pd;
+	struct driver_pd *pd = driver_pd_of(client, request->pdn);
+	uint32_t type = request->type;
+	struct driver_mr *window;
 	int err;
 
-	pthread_mutex_lock(&drv->lock);
-	pd = driver_pd_of(client, pdn);
 	if (pd == NULL)
-		err = driver_fail(-EINVAL, "PD %#x does not exist", pdn);
-	else if ((hca_be32_to_cpu(drv->lim.caps) & HCA_CAP_MW) == 0)
-		err = driver_fail(-EOPNOTSUPP, "the device has no memory windows");
-	else if (type != HCA_CTL_MW_TYPE_1 && type != HCA_CTL_MW_TYPE_2)
-		err = driver_fail(-EINVAL, "windows of type %u do not exist", type);
-	else
-		err = create(client, pdn, type, &window);
-	if (err == 0) {
-		pd->users++;
-		*rkey = window->key;
-	}
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+		return driver_fail(-EINVAL, "PD %#x does not exist", request->pdn);
+	if ((hca_be32_to_cpu(client->drv->lim.caps) & HCA_CAP_MW) == 0)
+		return driver_fail(-EOPNOTSUPP, "the device has no memory windows");
+	if (type != HCA_CTL_MW_TYPE_1 && type != HCA_CTL_MW_TYPE_2)
+		return driver_fail(-EINVAL, "windows of type %u do not exist", type);
+	err = create(client, request->pdn, type, &window);
+	if (err != 0)
+		return err;
+	pd->users++;
+	*rkey = window->key;
+	return 0;
 }
 
 int
@@ -98,25 +94,20 @@ driver_mw_release(struct hca_driver *drv, struct driver_mr *window, bool force)
 }
 
 int
-hca_client_dealloc_mw(struct hca_client *client, uint32_t rkey)
+driver_op_dealloc_mw(struct hca_client *client, const uint32_t *rkey, struct hca_ctl_none *none)
 {
 	struct hca_driver *drv = client->drv;
-	uint32_t index = HCA_KEY_INDEX(rkey);
-	struct driver_mr *window;
+	uint32_t index = HCA_KEY_INDEX(*rkey);
+	struct driver_mr *window = index < drv->mpt_ids.count ? drv->mrs[index] : NULL;
 	struct driver_pd *pd;
 	int err;
 
-	pthread_mutex_lock(&drv->lock);
-	window = index < drv->mpt_ids.count ? drv->mrs[index] : NULL;
 	if (window == NULL || !window->window || window->owner != client ||
-	    HCA_KEY_TAG(window->key ^ rkey) != (window->key ^ rkey)) {
-		err = driver_fail(-EINVAL, "key %#x names no window of the client", rkey);
-	} else {
-		pd = driver_pd_of(client, window->pdn);
-		err = driver_mw_release(drv, window, false);
-		if (err == 0 && pd != NULL)
-			pd->users--;
-	}
-	pthread_mutex_unlock(&drv->lock);
+	    HCA_KEY_TAG(window->key ^ *rkey) != (window->key ^ *rkey))
+		return driver_fail(-EINVAL, "key %#x names no window of the client", *rkey);
+	pd = driver_pd_of(client, window->pdn);
+	err = driver_mw_release(drv, window, false);
+	if (err == 0 && pd != NULL)
+		pd->users--;
 	return err;
 }

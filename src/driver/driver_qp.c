@@ -227,8 +227,8 @@ find_objects(struct hca_client *client, struct driver_qp *qp, const struct hca_c
 		qp->srq = driver_srq_of(client, request->srqn);
 }
 
-static int
-create_qp(struct hca_client *client, const struct hca_ctl_qp *request, uint32_t *qpn)
+int
+driver_op_create_qp(struct hca_client *client, const struct hca_ctl_qp *request, uint32_t *qpn)
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_qp *qp;
@@ -357,7 +357,7 @@ sets(const struct hca_qpc *qpc, uint32_t attr)
 	return (hca_be32_to_cpu(qpc->opt_param_mask) & attr) != 0;
 }
 
-/* Resolve addresses that need it; called without locks. */
+/* Resolve addresses that need it; the lock is held, and released while config.resolve is asked. */
 static void
 resolve_paths(struct hca_driver *drv, struct modify *m)
 {
@@ -408,40 +408,25 @@ modify_with(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode, struc
 }
 
 int
-hca_client_create_qp(struct hca_client *client, const struct hca_ctl_qp *request, uint32_t *qpn)
-{
-	int err;
-
-	pthread_mutex_lock(&client->drv->lock);
-	err = create_qp(client, request, qpn);
-	pthread_mutex_unlock(&client->drv->lock);
-	return err;
-}
-
-int
-hca_client_modify_qp(struct hca_client *client, uint32_t qpn, uint32_t opcode, const void *mailbox)
+driver_op_modify_qp(struct hca_client *client, const struct hca_ctl_modify *request,
+		    struct hca_ctl_none *none)
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_qp *qp;
 	struct modify m;
-	int err;
 
-	if (mailbox != NULL) {
-		memcpy(&m.qpc, mailbox, sizeof(m.qpc));
+	if (request->has_mailbox != 0) {
+		m.qpc = request->mailbox;
 		resolve_paths(drv, &m);
 	}
-	pthread_mutex_lock(&drv->lock);
-	qp = qp_of(client, qpn);
+	qp = qp_of(client, request->qpn);
 	if (qp == NULL)
-		err = driver_fail(-EINVAL, "QP %#x does not exist", qpn);
-	else if (!is_modify(opcode))
-		err = driver_fail(-EINVAL, "command %#x modifies no QP", opcode);
-	else if (mailbox == NULL)
-		err = modify_bare(drv, qp, opcode);
-	else
-		err = modify_with(drv, qp, opcode, &m);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+		return driver_fail(-EINVAL, "QP %#x does not exist", request->qpn);
+	if (!is_modify(request->opcode))
+		return driver_fail(-EINVAL, "command %#x modifies no QP", request->opcode);
+	if (request->has_mailbox == 0)
+		return modify_bare(drv, qp, request->opcode);
+	return modify_with(drv, qp, request->opcode, &m);
 }
 
 int
@@ -462,46 +447,32 @@ driver_qp_query(struct hca_driver *drv, const struct driver_qp *qp, void *mailbo
 }
 
 int
-hca_client_query_qp(struct hca_client *client, uint32_t qpn, void *mailbox)
+driver_op_query_qp(struct hca_client *client, const uint32_t *qpn, struct hca_qpc *mailbox)
 {
-	struct hca_driver *drv = client->drv;
-	struct driver_qp *qp;
-	int err;
+	const struct driver_qp *qp = qp_of(client, *qpn);
 
-	pthread_mutex_lock(&drv->lock);
-	qp = qp_of(client, qpn);
-	err = qp != NULL ? driver_qp_query(drv, qp, mailbox)
-			 : driver_fail(-EINVAL, "QP %#x does not exist", qpn);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+	if (qp == NULL)
+		return driver_fail(-EINVAL, "QP %#x does not exist", *qpn);
+	return driver_qp_query(client->drv, qp, mailbox);
 }
 
 int
-hca_client_destroy_qp(struct hca_client *client, uint32_t qpn)
+driver_op_destroy_qp(struct hca_client *client, const uint32_t *qpn, struct hca_ctl_none *none)
 {
-	struct hca_driver *drv = client->drv;
-	struct driver_qp *qp;
-	int err;
+	struct driver_qp *qp = qp_of(client, *qpn);
 
-	pthread_mutex_lock(&drv->lock);
-	qp = qp_of(client, qpn);
-	err = qp != NULL ? driver_qp_release(drv, qp, false)
-			 : driver_fail(-EINVAL, "QP %#x does not exist", qpn);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+	if (qp == NULL)
+		return driver_fail(-EINVAL, "QP %#x does not exist", *qpn);
+	return driver_qp_release(client->drv, qp, false);
 }
 
 int
-hca_client_mcast(struct hca_client *client, uint32_t qpn, const uint8_t mgid[16], bool attach)
+driver_op_mcast(struct hca_client *client, const struct hca_ctl_mcast *request,
+		struct hca_ctl_none *none)
 {
-	struct hca_driver *drv = client->drv;
-	struct driver_qp *qp;
-	int err;
+	struct driver_qp *qp = qp_of(client, request->qpn);
 
-	pthread_mutex_lock(&drv->lock);
-	qp = qp_of(client, qpn);
-	err = qp != NULL ? driver_mcast(qp, mgid, attach)
-			 : driver_fail(-EINVAL, "QP %#x does not exist", qpn);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+	if (qp == NULL)
+		return driver_fail(-EINVAL, "QP %#x does not exist", request->qpn);
+	return driver_mcast(qp, request->mgid, request->attach != 0);
 }

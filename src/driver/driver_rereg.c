@@ -120,23 +120,19 @@ change(struct hca_client *client, struct driver_mr *region, uint32_t flags,
 }
 
 int
-hca_client_rereg_mr(struct hca_client *client, uint32_t lkey, uint32_t flags,
-		    const struct hca_ctl_mr *mr, const uint64_t *pages, struct hca_ctl_keys *keys)
+driver_op_rereg_mr(struct hca_client *client, const struct hca_ctl_rereg *request,
+		   struct hca_ctl_keys *keys, struct hca_ctl_extra *extra)
 {
-	struct driver_mr *region;
-	int err = -EINVAL;
+	struct driver_mr *region = driver_mr_of(client, request->lkey);
+	int err;
 
-	pthread_mutex_lock(&client->drv->lock);
-	region = driver_mr_of(client, lkey);
 	if (region == NULL)
-		goto out;
-	if (flags == 0 || (flags & ~FLAGS) != 0)
-		err = driver_fail(-EINVAL, "flags %#x", flags);
-	else
-		err = change(client, region, flags, mr, pages);
+		return -EINVAL;
+	if (request->flags == 0 || (request->flags & ~FLAGS) != 0)
+		return driver_fail(-EINVAL, "flags %#x", request->flags);
+	err = change(client, region, request->flags, &request->mr,
+		     extra != NULL ? extra->pages : NULL);
 	if (err == 0)
 		keys->lkey = keys->rkey = region->key;
-out:
-	pthread_mutex_unlock(&client->drv->lock);
 	return err;
 }

@@ -140,8 +140,8 @@ unlink_srq(struct hca_driver *drv, struct driver_srq *srq)
 	use_objects(srq, (uint32_t)-1);
 }
 
-static int
-create_srq(struct hca_client *client, const struct hca_ctl_srq *request, uint32_t *srqn)
+int
+driver_op_create_srq(struct hca_client *client, const struct hca_ctl_srq *request, uint32_t *srqn)
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_srq *srq;
@@ -200,81 +200,47 @@ driver_srq_release(struct hca_driver *drv, struct driver_srq *srq, bool force)
 }
 
 int
-hca_client_create_srq(struct hca_client *client, const struct hca_ctl_srq *request, uint32_t *srqn)
+driver_op_arm_srq(struct hca_client *client, const struct hca_ctl_arm *request,
+		  struct hca_ctl_none *none)
 {
-	int err;
-
-	pthread_mutex_lock(&client->drv->lock);
-	err = create_srq(client, request, srqn);
-	pthread_mutex_unlock(&client->drv->lock);
-	return err;
+	if (driver_srq_of(client, request->srqn) == NULL)
+		return driver_fail(-EINVAL, "SRQ %#x does not exist", request->srqn);
+	return driver_command_bare(client->drv, HCA_CMD_ARM_SRQ, 0, request->srqn, request->limit);
 }
 
 int
-hca_client_arm_srq(struct hca_client *client, uint32_t srqn, uint32_t limit)
+driver_op_query_srq(struct hca_client *client, const uint32_t *srqn,
+		    struct hca_ctl_srq_state *answer)
 {
-	struct hca_driver *drv = client->drv;
+	const struct hca_srqc *c = client->drv->mailbox_out;
 	int err;
 
-	pthread_mutex_lock(&drv->lock);
-	if (driver_srq_of(client, srqn) == NULL)
-		err = driver_fail(-EINVAL, "SRQ %#x does not exist", srqn);
-	else
-		err = driver_command_bare(drv, HCA_CMD_ARM_SRQ, 0, srqn, limit);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
-}
-
-static int
-query_srq(struct hca_driver *drv, uint32_t srqn, struct hca_ctl_srq_state *out)
-{
-	const struct hca_srqc *c = drv->mailbox_out;
-	int err = driver_command_out(drv, HCA_CMD_QUERY_SRQ, srqn);
-
+	if (driver_srq_of(client, *srqn) == NULL)
+		return driver_fail(-EINVAL, "SRQ %#x does not exist", *srqn);
+	err = driver_command_out(client->drv, HCA_CMD_QUERY_SRQ, *srqn);
 	if (err != 0)
 		return err;
-	out->limit = hca_be32_to_cpu(c->limit);
-	out->error = HCA_SRQC_STATE(hca_be32_to_cpu(c->flags)) == HCA_SRQC_STATE_ERR;
+	answer->limit = hca_be32_to_cpu(c->limit);
+	answer->error = HCA_SRQC_STATE(hca_be32_to_cpu(c->flags)) == HCA_SRQC_STATE_ERR;
 	return 0;
 }
 
 int
-hca_client_query_srq(struct hca_client *client, uint32_t srqn, struct hca_ctl_srq_state *out)
+driver_op_destroy_srq(struct hca_client *client, const uint32_t *srqn, struct hca_ctl_none *none)
 {
-	struct hca_driver *drv = client->drv;
-	int err;
+	struct driver_srq *srq = driver_srq_of(client, *srqn);
 
-	pthread_mutex_lock(&drv->lock);
-	err = driver_srq_of(client, srqn) != NULL
-		      ? query_srq(drv, srqn, out)
-		      : driver_fail(-EINVAL, "SRQ %#x does not exist", srqn);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
-}
-
-int
-hca_client_destroy_srq(struct hca_client *client, uint32_t srqn)
-{
-	struct hca_driver *drv = client->drv;
-	struct driver_srq *srq;
-	int err;
-
-	pthread_mutex_lock(&drv->lock);
-	srq = driver_srq_of(client, srqn);
 	if (srq == NULL)
-		err = driver_fail(-EINVAL, "SRQ %#x does not exist", srqn);
-	else if (srq->users != 0)
-		err = driver_fail(-EBUSY, "%u QPs use the SRQ", srq->users);
-	else
-		err = driver_srq_release(drv, srq, false);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+		return driver_fail(-EINVAL, "SRQ %#x does not exist", *srqn);
+	if (srq->users != 0)
+		return driver_fail(-EBUSY, "%u QPs use the SRQ", srq->users);
+	return driver_srq_release(client->drv, srq, false);
 }
 
 /* --- XRC domains -------------------- */
 
-static int
-alloc_xrcd(struct hca_client *client, uint32_t *number)
+int
+driver_op_alloc_xrcd(struct hca_client *client, const struct hca_ctl_none *none, uint32_t *number)
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_xrcd *xrcd;
@@ -314,31 +280,14 @@ driver_xrcd_release(struct hca_driver *drv, struct hca_client *client, struct dr
 }
 
 int
-hca_client_alloc_xrcd(struct hca_client *client, uint32_t *xrcd)
+driver_op_dealloc_xrcd(struct hca_client *client, const uint32_t *number, struct hca_ctl_none *none)
 {
-	int err;
+	struct driver_xrcd *xrcd = driver_xrcd_of(client, *number);
 
-	pthread_mutex_lock(&client->drv->lock);
-	err = alloc_xrcd(client, xrcd);
-	pthread_mutex_unlock(&client->drv->lock);
-	return err;
-}
-
-int
-hca_client_dealloc_xrcd(struct hca_client *client, uint32_t number)
-{
-	struct hca_driver *drv = client->drv;
-	struct driver_xrcd *xrcd;
-	int err = 0;
-
-	pthread_mutex_lock(&drv->lock);
-	xrcd = driver_xrcd_of(client, number);
 	if (xrcd == NULL)
-		err = driver_fail(-EINVAL, "XRC domain %u does not exist", number);
-	else if (xrcd->users != 0)
-		err = driver_fail(-EBUSY, "%u QPs and SRQs use the XRC domain", xrcd->users);
-	else
-		driver_xrcd_release(drv, client, xrcd);
-	pthread_mutex_unlock(&drv->lock);
-	return err;
+		return driver_fail(-EINVAL, "XRC domain %u does not exist", *number);
+	if (xrcd->users != 0)
+		return driver_fail(-EBUSY, "%u QPs and SRQs use the XRC domain", xrcd->users);
+	driver_xrcd_release(client->drv, client, xrcd);
+	return 0;
 }

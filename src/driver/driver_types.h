@@ -296,6 +296,24 @@ struct hca_driver {
 /* Note the reason for this thread (hca_driver_reason()) and return err. */
 int driver_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * What the driver does for each operation of a client (abi_ops.h), in the file of the object it is
+ * about; lock held. 0 or negative errno, with driver_fail().
+ */
+#define DRIVER_OP_DRIVER(name, request, answer) \
+	int driver_op_##name(struct hca_client *, const request *, answer *);
+#define DRIVER_OP_EXTRA(name, request, answer) \
+	int driver_op_##name(struct hca_client *, const request *, answer *, \
+			     struct hca_ctl_extra *);
+#define DRIVER_OP_CHANNEL(name, request, answer)
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \
+	DRIVER_OP_##by(name, request, answer)
+HCA_CTL_OPS(X)
+#undef X
+#undef DRIVER_OP_DRIVER
+#undef DRIVER_OP_EXTRA
+#undef DRIVER_OP_CHANNEL
+
 /* driver_cmd.c: one HCR command; lock held. */
 struct driver_cmd {
 	uint32_t op;
@@ -394,6 +412,7 @@ struct driver_answer {
 	uint8_t dmac[6];
 };
 
+/* Lock held; it is released while config.resolve is asked. */
 void driver_ask_path(struct hca_driver *drv, const struct hca_qpc_path *path,
 		     struct driver_answer *told);
 

@@ -82,16 +82,12 @@ softhca_create_ah(struct softhca_pd *pd, const struct softhca_ah_attr *attr)
 	struct lib_context *ctx = lib_ctx(pd->context);
 	struct hca_ctl_ah request = {.sgid_index = attr->sgid_index};
 	struct lib_ah *ah;
-	int err;
 
 	if (check_ah(ctx, attr) != 0)
 		return NULL;
 	memcpy(request.dgid, attr->dgid.raw, sizeof(request.dgid));
-	err = ctx->ops->resolve(ctx->ctl, &request);
-	if (err != 0) {
-		lib_ctl_fail(ctx, err);
+	if (LIB_CALL(ctx, RESOLVE, &request, &request) != 0)
 		return NULL;
-	}
 	ah = lib_object_new(ctx, sizeof(*ah), "an address handle");
 	if (ah == NULL)
 		return NULL;
@@ -119,7 +115,7 @@ find_sgid(struct lib_context *ctx, const uint8_t gid[16], uint8_t *index)
 	for (uint32_t i = 0; i < ctx->info.gid_entries; i++) {
 		struct hca_ctl_gid e;
 
-		if (ctx->ops->query_gid_entry(ctx->ctl, i, &e) != 0 || !e.valid ||
+		if (LIB_CALL(ctx, QUERY_GID, &i, &e) != 0 || !e.valid ||
 		    memcmp(e.gid, gid, 16) != 0)
 			continue;
 		*index = (uint8_t)i;

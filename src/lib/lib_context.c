@@ -56,10 +56,9 @@ lib_object_free(struct lib_context *ctx, void *object)
 }
 
 void *
-lib_object_refused(struct lib_context *ctx, void *object, int err)
+lib_object_refused(struct lib_context *ctx, void *object)
 {
 	lib_object_free(ctx, object);
-	lib_ctl_fail(ctx, err);
 	return NULL;
 }
 
@@ -99,6 +98,7 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 		       struct softhca_context **out)
 {
 	struct lib_context *ctx = aligned_alloc(HCA_CACHE_LINE, sizeof(*ctx));
+	struct hca_ctl_extra extra;
 	volatile void *page;
 	int err;
 
@@ -113,11 +113,9 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 	ctx->pub.async_fd = -1;
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_cond_init(&ctx->acked, NULL);
-	err = ops->info(arg, &ctx->info);
-	if (err != 0) {
-		lib_ctl_fail(ctx, err);
+	err = LIB_CALL(ctx, INFO, NULL, &ctx->info);
+	if (err != 0)
 		goto err_free;
-	}
 	ctx->pub.num_comp_vectors = ctx->info.num_vectors != 0 ? ctx->info.num_vectors : 1;
 	err = alloc_tables(ctx);
 	if (err != 0)
@@ -130,11 +128,10 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 	lib_uar_init(&ctx->uar, page, ctx->info.uar_page);
 	if (ops->sleep != NULL)
 		(void)ops->sleep(arg, &ctx->uar.sleep_word, &ctx->uar.kick_fd);
-	err = ops->async_fd(arg, &ctx->pub.async_fd);
-	if (err != 0) {
-		lib_ctl_fail(ctx, err);
+	err = LIB_CALL_EXTRA(ctx, ASYNC_FD, NULL, NULL, &extra);
+	if (err != 0)
 		goto err_tables;
-	}
+	ctx->pub.async_fd = extra.fds[0];
 	err = lib_life_begin(ctx);
 	if (err != 0)
 		goto err_async;
@@ -268,11 +265,10 @@ softhca_query_port(struct softhca_context *pub, unsigned int port, struct softhc
 	struct hca_ctl_port state;
 	int err = check_port(ctx, port);
 
+	if (err == 0)
+		err = LIB_CALL(ctx, QUERY_PORT, &port, &state);
 	if (err != 0)
 		return err;
-	err = ctx->ops->query_port(ctx->ctl, port, &state);
-	if (err != 0)
-		return lib_ctl_fail(ctx, err);
 	memset(attr, 0, sizeof(*attr));
 	attr->state = state.state;
 	attr->max_mtu = state.max_mtu;
@@ -290,12 +286,14 @@ softhca_query_gid(struct softhca_context *pub, unsigned int port, unsigned int i
 		  union softhca_gid *gid)
 {
 	struct lib_context *ctx = lib_ctx(pub);
+	struct hca_ctl_gid entry;
 	int err = check_port(ctx, port);
 
-	if (err != 0)
-		return err;
-	err = ctx->ops->query_gid(ctx->ctl, index, gid->raw);
-	return err == 0 ? 0 : lib_ctl_fail(ctx, err);
+	if (err == 0)
+		err = LIB_CALL(ctx, QUERY_GID, &index, &entry);
+	if (err == 0)
+		memcpy(gid->raw, entry.gid, sizeof(gid->raw));
+	return err;
 }
 
 int
@@ -308,11 +306,10 @@ softhca_query_gid_ex(struct softhca_context *pub, unsigned int port, unsigned in
 
 	if (err == 0 && flags != 0)
 		err = lib_fail(-EINVAL, "flags %#x are not known", flags);
+	if (err == 0)
+		err = LIB_CALL(ctx, QUERY_GID, &index, &gid);
 	if (err != 0)
 		return err;
-	err = ctx->ops->query_gid_entry(ctx->ctl, index, &gid);
-	if (err != 0)
-		return lib_ctl_fail(ctx, err);
 	if (!gid.valid)
 		return lib_fail(-ENODATA, "GID index %u is empty", index);
 	*entry = (struct softhca_gid_entry){
@@ -333,8 +330,5 @@ softhca_query_pkey(struct softhca_context *pub, unsigned int port, unsigned int 
 	struct lib_context *ctx = lib_ctx(pub);
 	int err = check_port(ctx, port);
 
-	if (err != 0)
-		return err;
-	err = ctx->ops->query_pkey(ctx->ctl, index, pkey);
-	return err == 0 ? 0 : lib_ctl_fail(ctx, err);
+	return err != 0 ? err : LIB_CALL(ctx, QUERY_PKEY, &index, pkey);
 }

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ipc_proto.h"
 #include "lib_hold.h"
 #include "lib_maps.h"
 #include "lib_share_impl.h"
@@ -37,7 +36,7 @@ adopt_shared(const struct lib_mapping *m, uint64_t va, uint64_t end)
 	if (piece.fd < 0)
 		return NULL;
 	/* a daemon maps a large file only once */
-	if (fstat(piece.fd, &st) == 0 && (uint64_t)st.st_size > IPC_SMALL_FILE) {
+	if (fstat(piece.fd, &st) == 0 && (uint64_t)st.st_size > HCA_CTL_SMALL_FILE) {
 		first = m->start;
 		last = m->end;
 		if (m->offset + (last - m->start) > (uint64_t)st.st_size)

@@ -8,8 +8,6 @@
 
 #include "lib_types.h"
 
-#define COUNTERS_MAX 4096u /* more than any device has */
-
 _Static_assert(sizeof(((struct softhca_counter *)0)->name) ==
 		       sizeof(((struct hca_ctl_counter *)0)->name),
 	       "names are copied whole");
@@ -19,22 +17,21 @@ static int
 query(struct lib_context *ctx, uint32_t of, uint32_t number, struct softhca_counter *counters,
       unsigned int max)
 {
-	struct hca_ctl_counter *raw;
-	uint32_t total = 0;
-	int err;
+	const struct hca_ctl_count request = {.of = of, .number = number, .max = max};
+	struct hca_ctl_counters *got = calloc(1, sizeof(*got));
+	int n;
 
-	if (max > COUNTERS_MAX)
-		max = COUNTERS_MAX;
-	raw = calloc(max + 1, sizeof(*raw));
-	if (raw == NULL)
-		return lib_fail(-ENOMEM, "no memory for %u counters", max);
-	err = ctx->ops->query_counters(ctx->ctl, of, number, raw, max, &total);
-	for (uint32_t i = 0; err == 0 && i < max && i < total; i++) {
-		memcpy(counters[i].name, raw[i].name, sizeof(counters[i].name));
-		counters[i].value = raw[i].value;
+	if (got == NULL)
+		return lib_fail(-ENOMEM, "no memory for counters");
+	n = LIB_CALL(ctx, QUERY_COUNTERS, &request, got);
+	if (n == 0)
+		n = (int)got->total;
+	for (int i = 0; i < n && (unsigned int)i < max && i < (int)HCA_CTL_COUNTERS_MAX; i++) {
+		memcpy(counters[i].name, got->counter[i].name, sizeof(counters[i].name));
+		counters[i].value = got->counter[i].value;
 	}
-	free(raw);
-	return err == 0 ? (int)total : lib_ctl_fail(ctx, err);
+	free(got);
+	return n;
 }
 
 int

@@ -97,18 +97,16 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 		.channel = channel != NULL ? channel->handle : HCA_CTL_NO_CHANNEL,
 		.vector = attr->comp_vector,
 	};
-	err = ctx->ops->create_cq(ctx->ctl, &request, &cq->pub.handle);
-	if (err != 0) {
-		lib_ctl_fail(ctx, err);
+	err = LIB_CALL(ctx, CREATE_CQ, &request, &cq->pub.handle);
+	if (err != 0)
 		goto err_unmap;
-	}
 	err = enter_cq(ctx, cq);
 	if (err != 0)
 		goto err_destroy;
 	return &cq->pub;
 
 err_destroy:
-	ctx->ops->destroy_cq(ctx->ctl, cq->pub.handle);
+	lib_drop(ctx, HCA_CTL_DESTROY_CQ, cq->pub.handle);
 err_unmap:
 	lib_unmap(ctx, cq->ring, cq->bytes);
 err_free:
@@ -135,7 +133,7 @@ softhca_destroy_cq(struct softhca_cq *pub)
 	pthread_mutex_unlock(&ctx->lock);
 	if (err != 0)
 		return err;
-	err = ctx->ops->destroy_cq(ctx->ctl, pub->handle);
+	err = LIB_CALL(ctx, DESTROY_CQ, &pub->handle, NULL);
 	pthread_mutex_lock(&ctx->lock);
 	if (err != 0)
 		*place = cq;
@@ -145,7 +143,7 @@ softhca_destroy_cq(struct softhca_cq *pub)
 		channel->users--;
 	pthread_mutex_unlock(&ctx->lock);
 	if (err != 0)
-		return lib_ctl_fail(ctx, err);
+		return err;
 	lib_unmap(ctx, cq->ring, cq->bytes);
 	free(cq);
 	return 0;
@@ -241,6 +239,7 @@ static int
 resize_locked(struct lib_cq *cq, uint32_t log_size)
 {
 	struct lib_context *ctx = cq->ctx;
+	struct hca_ctl_resize request = {.cqn = cq->pub.handle, .log_size = log_size};
 	struct lib_cq fresh = {0};
 	uint32_t index;
 	int err = alloc_ring(ctx, &fresh, log_size);
@@ -250,11 +249,11 @@ resize_locked(struct lib_cq *cq, uint32_t log_size)
 	/* the device reads the new record as soon as it has switched */
 	fresh.record->consumer = hca_cpu_to_le32(cq->consumer);
 	fresh.record->arm = cq->record->arm;
-	err = ctx->ops->resize_cq(ctx->ctl, cq->pub.handle, (uintptr_t)fresh.ring, log_size,
-				  &index);
+	request.addr = (uintptr_t)fresh.ring;
+	err = LIB_CALL(ctx, RESIZE_CQ, &request, &index);
 	if (err != 0) {
 		lib_unmap(ctx, fresh.ring, fresh.bytes);
-		return lib_ctl_fail(ctx, err);
+		return err;
 	}
 	change_over(cq, &fresh, index);
 	return 0;
@@ -284,12 +283,13 @@ softhca_resize_cq(struct softhca_cq *pub, int cqe)
 int
 softhca_modify_cq(struct softhca_cq *pub, const struct softhca_modify_cq_attr *attr)
 {
-	struct lib_cq *cq = (struct lib_cq *)pub;
-	int err;
+	const struct hca_ctl_moderate request = {
+		.cqn = pub->handle,
+		.count = attr->moderate.cq_count,
+		.period_us = attr->moderate.cq_period,
+	};
 
 	if (attr->attr_mask != SOFTHCA_CQ_ATTR_MODERATE)
 		return lib_fail(-EINVAL, "CQ attributes %#x are not known", attr->attr_mask);
-	err = cq->ctx->ops->moderate_cq(cq->ctx->ctl, pub->handle, attr->moderate.cq_count,
-					attr->moderate.cq_period);
-	return err == 0 ? 0 : lib_ctl_fail(cq->ctx, err);
+	return LIB_CALL(((struct lib_cq *)pub)->ctx, MODERATE_CQ, &request, NULL);
 }

@@ -6,9 +6,18 @@
 HCA_REASON_DEFINE(lib_fail, lib_reason, 256, 1)
 
 int
-lib_ctl_fail(struct lib_context *ctx, int err)
+lib_call(struct lib_context *ctx, enum hca_ctl_op op, const void *request, void *answer,
+	 struct hca_ctl_extra *extra)
 {
-	return lib_fail(err, "%s", ctx->ops->reason(ctx->ctl));
+	int err = ctx->ops->call(ctx->ctl, op, request, answer, extra);
+
+	return err == 0 ? 0 : lib_fail(err, "%s", ctx->ops->reason(ctx->ctl));
+}
+
+void
+lib_drop(struct lib_context *ctx, enum hca_ctl_op op, uint32_t number)
+{
+	(void)ctx->ops->call(ctx->ctl, op, &number, NULL, NULL);
 }
 
 const char *

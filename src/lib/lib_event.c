@@ -19,14 +19,14 @@ softhca_create_comp_channel(struct softhca_context *pub)
 {
 	struct lib_context *ctx = lib_ctx(pub);
 	struct lib_channel *channel = lib_object_new(ctx, sizeof(*channel), "a completion channel");
-	int err;
+	struct hca_ctl_extra extra;
 
 	if (channel == NULL)
 		return NULL;
 	channel->pub.context = pub;
-	err = ctx->ops->create_channel(ctx->ctl, &channel->handle, &channel->pub.fd);
-	if (err != 0)
-		return lib_object_refused(ctx, channel, err);
+	if (LIB_CALL_EXTRA(ctx, CREATE_CHANNEL, NULL, &channel->handle, &extra) != 0)
+		return lib_object_refused(ctx, channel);
+	channel->pub.fd = extra.fds[0];
 	lib_object_fd(channel, channel->pub.fd);
 	return &channel->pub;
 }
@@ -44,11 +44,10 @@ softhca_destroy_comp_channel(struct softhca_comp_channel *pub)
 	pthread_mutex_unlock(&ctx->lock);
 	if (users != 0)
 		return lib_fail(-EBUSY, "%u CQs use the channel", users);
-	err = ctx->ops->destroy_channel(ctx->ctl, channel->handle);
-	if (err != 0)
-		return lib_ctl_fail(ctx, err);
-	lib_object_free(ctx, channel);
-	return 0;
+	err = LIB_CALL(ctx, DESTROY_CHANNEL, &channel->handle, NULL);
+	if (err == 0)
+		lib_object_free(ctx, channel);
+	return err;
 }
 
 /* Run the engine until fd is readable; yield after rounds without work. */

@@ -19,7 +19,7 @@ lib_map(struct lib_context *ctx, size_t bytes)
 {
 	void *mem;
 
-	if (ctx->ops->attach != NULL)
+	if (ctx->ops->attaches)
 		return lib_share_queue(ctx, bytes);
 	mem = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -31,7 +31,7 @@ lib_unmap(struct lib_context *ctx, void *mem, size_t bytes)
 {
 	if (mem == NULL)
 		return;
-	if (ctx->ops->attach != NULL)
+	if (ctx->ops->attaches)
 		lib_share_queue_free(mem);
 	else
 		lib_sys_munmap(mem, bytes);
@@ -42,14 +42,12 @@ softhca_alloc_pd(struct softhca_context *pub)
 {
 	struct lib_context *ctx = lib_ctx(pub);
 	struct lib_pd *pd = lib_object_new(ctx, sizeof(*pd), "a PD");
-	int err;
 
 	if (pd == NULL)
 		return NULL;
 	pd->pub.context = pub;
-	err = ctx->ops->alloc_pd(ctx->ctl, &pd->pub.handle);
-	if (err != 0)
-		return lib_object_refused(ctx, pd, err);
+	if (LIB_CALL(ctx, ALLOC_PD, NULL, &pd->pub.handle) != 0)
+		return lib_object_refused(ctx, pd);
 	return &pd->pub;
 }
 
@@ -62,11 +60,10 @@ softhca_dealloc_pd(struct softhca_pd *pub)
 
 	if (ahs != 0)
 		return lib_fail(-EBUSY, "%u address handles use the PD", ahs);
-	err = ctx->ops->dealloc_pd(ctx->ctl, pub->handle);
-	if (err != 0)
-		return lib_ctl_fail(ctx, err);
-	lib_object_free(ctx, pub);
-	return 0;
+	err = LIB_CALL(ctx, DEALLOC_PD, &pub->handle, NULL);
+	if (err == 0)
+		lib_object_free(ctx, pub);
+	return err;
 }
 
 /* Flags that the device does not know */
@@ -176,14 +173,14 @@ share(struct lib_context *ctx, uint32_t access, struct hca_ctl_mr *request, cons
 	bool convert = may_convert(access);
 	int err;
 
-	if (ctx->ops->attach == NULL)
+	if (!ctx->ops->attaches)
 		return check_memory(request, pages);
 	if (pages == NULL)
 		err = lib_cover_take(ctx, request->va, request->length, convert, cover);
 	else
 		err = lib_cover_take_pages(ctx, pages, request->npages, request->page_size, convert,
 					   cover);
-	if (err != -EOPNOTSUPP || ctx->ops->give_memory == NULL)
+	if (err != -EOPNOTSUPP)
 		return err;
 	if (pages == NULL)
 		err = lib_cover_take_foreign(ctx, request->va, request->length, cover);
@@ -198,6 +195,7 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 		const uint64_t *pages)
 {
 	struct lib_context *ctx = lib_ctx(pd->context);
+	struct hca_ctl_extra extra = {.pages = pages};
 	struct hca_ctl_keys keys;
 	struct lib_mr *mr;
 	int err;
@@ -213,11 +211,9 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 	err = share(ctx, access, request, pages, &mr->cover);
 	if (err != 0)
 		goto err_free;
-	err = ctx->ops->reg_mr(ctx->ctl, request, pages, &keys);
-	if (err != 0) {
-		lib_ctl_fail(ctx, err);
+	err = LIB_CALL_EXTRA(ctx, REG_MR, request, &keys, &extra);
+	if (err != 0)
 		goto err_cover;
-	}
 	mr->pub = (struct softhca_mr){
 		.context = pd->context,
 		.pd = pd,
@@ -302,10 +298,10 @@ int
 softhca_dereg_mr(struct softhca_mr *mr)
 {
 	struct lib_context *ctx = lib_ctx(mr->context);
-	int err = ctx->ops->dereg_mr(ctx->ctl, mr->lkey);
+	int err = LIB_CALL(ctx, DEREG_MR, &mr->lkey, NULL);
 
 	if (err != 0)
-		return lib_ctl_fail(ctx, err);
+		return err;
 	lib_cover_drop(((struct lib_mr *)mr)->cover);
 	lib_object_free(ctx, mr);
 	return 0;
@@ -316,10 +312,12 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 		 uint64_t length, uint32_t access)
 {
 	struct lib_context *ctx = lib_ctx(mr->context);
-	struct hca_ctl_mr request = {
-		.va = (uintptr_t)addr,
-		.length = length,
-		.access = access & ~(uint32_t)IGNORED,
+	struct hca_ctl_rereg request = {
+		.lkey = mr->lkey,
+		.flags = flags,
+		.mr = {.va = (uintptr_t)addr,
+		       .length = length,
+		       .access = access & ~(uint32_t)IGNORED},
 	};
 	struct lib_cover *cover = NULL;
 	struct hca_ctl_keys keys;
@@ -328,21 +326,21 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 	if (flags & SOFTHCA_REREG_MR_CHANGE_PD) {
 		if (pd == NULL || pd->context != mr->context)
 			return lib_fail(-EINVAL, "no PD of the region's context");
-		request.pdn = pd->handle;
+		request.mr.pdn = pd->handle;
 	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS && check_access(access) != 0)
 		return -EINVAL;
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
-		err = check_range(&request);
+		err = check_range(&request.mr);
 		if (err == 0)
-			err = share(ctx, access, &request, NULL, &cover);
+			err = share(ctx, access, &request.mr, NULL, &cover);
 		if (err != 0)
 			return err;
 	}
-	err = ctx->ops->rereg_mr(ctx->ctl, mr->lkey, flags, &request, &keys);
+	err = LIB_CALL(ctx, REREG_MR, &request, &keys);
 	if (err != 0) {
 		lib_cover_drop(cover);
-		return lib_ctl_fail(ctx, err);
+		return err;
 	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
 		lib_cover_drop(((struct lib_mr *)mr)->cover);
@@ -352,6 +350,6 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 	mr->rkey = keys.rkey;
 	if (flags & SOFTHCA_REREG_MR_CHANGE_PD)
 		mr->pd = pd;
-	describe((struct lib_mr *)mr, flags, &request);
+	describe((struct lib_mr *)mr, flags, &request.mr);
 	return 0;
 }

@@ -213,10 +213,10 @@ refresh_state(struct lib_qp *qp)
 	struct lib_context *ctx = lib_qp_ctx(qp);
 	struct hca_qpc qpc;
 	uint32_t state;
-	int err = ctx->ops->query_qp(ctx->ctl, qp->pub.qp_num, &qpc);
+	int err = LIB_CALL(ctx, QUERY_QP, &qp->pub.qp_num, &qpc);
 
 	if (err != 0)
-		return lib_ctl_fail(ctx, err);
+		return err;
 	state = HCA_QPC_STATE(hca_be32_to_cpu(qpc.flags));
 	if (state < HCA_QPS_COUNT)
 		qp->pub.state = sw_state[state];
@@ -248,18 +248,21 @@ run_transition(struct lib_qp *qp, const struct hca_qp_transition *t,
 	       const struct softhca_qp_attr *attr, uint32_t mask, uint32_t to)
 {
 	struct lib_context *ctx = lib_qp_ctx(qp);
-	bool bare = t->to == HCA_QPS_RST || t->to == HCA_QPS_ERR;
+	struct hca_ctl_modify request = {
+		.qpn = qp->pub.qp_num,
+		.opcode = t->cmd,
+		.has_mailbox = t->to != HCA_QPS_RST && t->to != HCA_QPS_ERR,
+	};
 	uint32_t before = qp->pub.state;
-	struct hca_qpc qpc;
 	int err;
 
-	fill_mailbox(qp, attr, mask, t->to, &qpc);
+	fill_mailbox(qp, attr, mask, t->to, &request.mailbox);
 	if (t->to == HCA_QPS_RST)
 		qp->pub.state = SOFTHCA_QPS_RESET;
-	err = ctx->ops->modify_qp(ctx->ctl, qp->pub.qp_num, t->cmd, bare ? NULL : &qpc);
+	err = LIB_CALL(ctx, MODIFY_QP, &request, NULL);
 	if (err != 0) {
 		qp->pub.state = before;
-		return lib_ctl_fail(ctx, err);
+		return err;
 	}
 	if (t->to == HCA_QPS_RST)
 		after_reset(qp);
@@ -362,10 +365,10 @@ softhca_query_qp(struct softhca_qp *pub, struct softhca_qp_attr *attr, uint32_t 
 	struct lib_qp *qp = (struct lib_qp *)pub;
 	struct lib_context *ctx = lib_qp_ctx(qp);
 	struct hca_qpc qpc;
-	int err = ctx->ops->query_qp(ctx->ctl, pub->qp_num, &qpc);
+	int err = LIB_CALL(ctx, QUERY_QP, &pub->qp_num, &qpc);
 
 	if (err != 0)
-		return lib_ctl_fail(ctx, err);
+		return err;
 	memset(attr, 0, sizeof(*attr));
 	read_mailbox(&qpc, attr);
 	attr->cap = lib_qp_cap(qp);

@@ -21,14 +21,13 @@ struct softhca_mw *
 softhca_alloc_mw(struct softhca_pd *pd, uint32_t type)
 {
 	struct lib_context *ctx = lib_ctx(pd->context);
+	const struct hca_ctl_mw request = {.pdn = pd->handle, .type = type};
 	struct lib_mw *mw = lib_object_new(ctx, sizeof(*mw), "a window");
-	int err;
 
 	if (mw == NULL)
 		return NULL;
-	err = ctx->ops->alloc_mw(ctx->ctl, pd->handle, type, &mw->pub.rkey);
-	if (err != 0)
-		return lib_object_refused(ctx, mw, err);
+	if (LIB_CALL(ctx, ALLOC_MW, &request, &mw->pub.rkey) != 0)
+		return lib_object_refused(ctx, mw);
 	mw->pub.context = pd->context;
 	mw->pub.pd = pd;
 	mw->pub.handle = HCA_KEY_INDEX(mw->pub.rkey);
@@ -40,12 +39,11 @@ int
 softhca_dealloc_mw(struct softhca_mw *mw)
 {
 	struct lib_context *ctx = lib_ctx(mw->context);
-	int err = ctx->ops->dealloc_mw(ctx->ctl, mw->rkey);
+	int err = LIB_CALL(ctx, DEALLOC_MW, &mw->rkey, NULL);
 
-	if (err != 0)
-		return lib_ctl_fail(ctx, err);
-	lib_object_free(ctx, mw);
-	return 0;
+	if (err == 0)
+		lib_object_free(ctx, mw);
+	return err;
 }
 
 int

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ipc_proto.h"
 #include "lib_maps.h"
 #include "lib_share_impl.h"
 #include "lib_sys.h"
@@ -29,7 +28,7 @@ struct lib_extent {
 	uint64_t bytes;
 };
 
-/* Small pieces share files of this size, larger ones have a file each; IPC_SMALL_FILE says why. */
+/* Small pieces share files of HCA_CTL_SMALL_FILE bytes, larger ones have a file each. */
 struct lib_file {
 	struct lib_file *next;
 	int fd; /* -1: closed, because no other device can map it */
@@ -145,7 +144,7 @@ take_free(struct lib_file *pool, uint64_t bytes, uint64_t *offset)
 int
 lib_pool_take(uint64_t bytes, uint32_t page, struct lib_file **file, uint64_t *offset)
 {
-	bool own = page != LIB_PAGE || bytes > IPC_SMALL_FILE;
+	bool own = page != LIB_PAGE || bytes > HCA_CTL_SMALL_FILE;
 
 	*offset = 0;
 	for (struct lib_file *f = files; f != NULL && !own; f = f->next)
@@ -153,7 +152,7 @@ lib_pool_take(uint64_t bytes, uint32_t page, struct lib_file **file, uint64_t *o
 			*file = f;
 			return 0;
 		}
-	*file = make_file(own ? bytes : IPC_SMALL_FILE, page, own);
+	*file = make_file(own ? bytes : HCA_CTL_SMALL_FILE, page, own);
 	if (*file == NULL)
 		return -errno;
 	if (!own)
@@ -210,7 +209,7 @@ lib_pool_give(struct lib_file *pool, uint64_t bytes, uint64_t offset)
 		e->next = behind->next;
 		free(behind);
 	}
-	if (pool->free->bytes == IPC_SMALL_FILE)
+	if (pool->free->bytes == HCA_CTL_SMALL_FILE)
 		drop_file(pool);
 }
 

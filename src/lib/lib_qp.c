@@ -424,11 +424,9 @@ softhca_create_qp_ex(struct softhca_context *pub, struct softhca_qp_init_attr_ex
 		return NULL;
 	qp->xrcd = attr->qp_type == SOFTHCA_QPT_XRC_RECV ? (struct lib_xrcd *)attr->xrcd : NULL;
 	request = qp_request(qp, attr);
-	err = ctx->ops->create_qp(ctx->ctl, &request, &qp->pub.qp_num);
-	if (err != 0) {
-		lib_ctl_fail(ctx, err);
+	err = LIB_CALL(ctx, CREATE_QP, &request, &qp->pub.qp_num);
+	if (err != 0)
 		goto err_free;
-	}
 	err = enter_qp(ctx, qp);
 	if (err != 0)
 		goto err_destroy;
@@ -436,7 +434,7 @@ softhca_create_qp_ex(struct softhca_context *pub, struct softhca_qp_init_attr_ex
 	return &qp->pub;
 
 err_destroy:
-	ctx->ops->destroy_qp(ctx->ctl, qp->pub.qp_num);
+	lib_drop(ctx, HCA_CTL_DESTROY_QP, qp->pub.qp_num);
 err_free:
 	lib_qp_free(qp);
 	errno = -err;
@@ -491,7 +489,7 @@ softhca_destroy_qp(struct softhca_qp *pub)
 	pthread_mutex_lock(&ctx->lock);
 	qp->leaving = true;
 	pthread_mutex_unlock(&ctx->lock);
-	err = ctx->ops->destroy_qp(ctx->ctl, pub->qp_num);
+	err = LIB_CALL(ctx, DESTROY_QP, &pub->qp_num, NULL);
 	if (err == 0)
 		leave_qp(ctx, qp);
 	pthread_mutex_lock(&ctx->lock);
@@ -499,7 +497,7 @@ softhca_destroy_qp(struct softhca_qp *pub)
 	pthread_cond_broadcast(&ctx->acked);
 	if (err != 0) {
 		pthread_mutex_unlock(&ctx->lock);
-		return lib_ctl_fail(ctx, err);
+		return err;
 	}
 	use_objects(qp, (uint32_t)-1);
 	while (qp->events_got != qp->events_acked)
@@ -512,14 +510,12 @@ softhca_destroy_qp(struct softhca_qp *pub)
 static int
 mcast(struct softhca_qp *pub, const union softhca_gid *gid, bool attach)
 {
-	struct lib_qp *qp = (struct lib_qp *)pub;
-	struct lib_context *ctx = lib_qp_ctx(qp);
-	int err;
+	struct hca_ctl_mcast request = {.qpn = pub->qp_num, .attach = attach};
 
 	if (pub->qp_type != SOFTHCA_QPT_UD)
 		return lib_fail(-EINVAL, "only a UD QP takes multicasts");
-	err = ctx->ops->mcast(ctx->ctl, pub->qp_num, gid->raw, attach);
-	return err == 0 ? 0 : lib_ctl_fail(ctx, err);
+	memcpy(request.mgid, gid->raw, sizeof(request.mgid));
+	return LIB_CALL(lib_qp_ctx((struct lib_qp *)pub), MCAST, &request, NULL);
 }
 
 int

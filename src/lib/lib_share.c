@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "ipc_proto.h"
 #include "lib_share_impl.h"
 #include "lib_sys.h"
 
@@ -113,7 +112,7 @@ lib_share_remove(struct lib_share *share)
 		struct lib_attachment *a = share->attachments;
 
 		share->attachments = a->next;
-		a->ctx->ops->detach(a->ctx->ctl, a->handle); /* a dead daemon has released it */
+		lib_drop(a->ctx, HCA_CTL_DETACH, a->handle); /* a dead daemon has released it */
 		free(a);
 	}
 	table_count--;
@@ -143,6 +142,7 @@ lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 {
 	const struct hca_ctl_segment segment = {share->va, share->length, share->offset};
 	int fd = share->file != NULL ? lib_pool_fd(share->file) : share->fd, err;
+	struct hca_ctl_extra extra;
 	struct lib_attachment *a;
 
 	for (a = share->attachments; a != NULL; a = a->next)
@@ -154,16 +154,16 @@ lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 				"context: pieces of more than %llu MiB can be with one",
 				(unsigned long long)share->length >> 20,
 				(unsigned long long)share->va,
-				(unsigned long long)IPC_SMALL_FILE >> 20);
+				(unsigned long long)HCA_CTL_SMALL_FILE >> 20);
 	a = malloc(sizeof(*a));
 	if (a == NULL)
 		return lib_fail(-ENOMEM, "no memory");
 	if (share->file == NULL)
 		fill(share);
-	err = ctx->ops->attach(ctx->ctl, &segment, fd, &a->handle);
+	extra.fds[0] = fd;
+	err = LIB_CALL_EXTRA(ctx, ATTACH, &segment, &a->handle, &extra);
 	if (err != 0) {
 		free(a);
-		err = lib_ctl_fail(ctx, err);
 		/*
 		 * a file named by the program must be usable; one that was found can be replaced by
 		 * slow access
@@ -344,20 +344,19 @@ lib_share_foreign(uint64_t va, uint64_t end)
 static int
 give_memory(struct lib_context *ctx)
 {
+	struct hca_ctl_extra extra;
 	int mem, maps, err;
 
 	if (ctx->memory_given)
 		return 0;
-	if (ctx->ops->give_memory == NULL)
-		return lib_fail(-EOPNOTSUPP, "memory that is not shared cannot be reached");
 	mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	if (mem < 0 || maps < 0) {
 		err = lib_fail(-EOPNOTSUPP, "/proc/self/mem cannot be opened: %s", strerror(errno));
 	} else {
-		err = ctx->ops->give_memory(ctx->ctl, mem, maps);
-		if (err != 0)
-			lib_ctl_fail(ctx, err);
+		extra.fds[0] = mem;
+		extra.fds[1] = maps;
+		err = LIB_CALL_EXTRA(ctx, MEMORY, NULL, NULL, &extra);
 		ctx->memory_given = err == 0;
 	}
 	if (mem >= 0)

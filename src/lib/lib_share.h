@@ -7,16 +7,16 @@
  * table for the whole process. A piece is attached to a context when the first region or queue of
  * that context lies in it. Contexts of embedded HCAs do not need this.
  *
- * Origins of pieces:
- *  QUEUE      the library's own memory for queues
- *  ALLOC      softhca_alloc()
- *  GIVEN      softhca_attach(): the program names file and offset
- *  FOUND      a shared mapping of a memfd in which a region is registered; its file is found
- *  CONVERTED  private memory in which a region is registered, exchanged in place for shared memory
- *             with the same contents, and back after the last region in it is gone
- * QUEUE, ALLOC and CONVERTED lie in memfds of the library: pieces of up to IPC_SMALL_FILE bytes
- * share files of that size, which any number of devices may map; each larger piece has a file of
- * its own, which the first device seals (ipc_proto.h).
+ * Where the pieces come from:
+ *	QUEUE	  the library's own memory for queues
+ *	ALLOC	  softhca_alloc()
+ *	GIVEN	  softhca_attach(): the program names file and place
+ *	FOUND	  a shared mapping of a memfd the program registers; its file is found
+ *	CONVERTED private memory the program registers, exchanged in place for shared memory with
+ *		  the same contents; changed back when the last region in it goes
+ * QUEUE, ALLOC and CONVERTED lie in memfds of the library: pieces of up to HCA_CTL_SMALL_FILE bytes
+ * share files of that size, which any number of devices may have; each larger one has a file of its
+ * own, which the first device seals (abi_ctl.h).
  *
  * One lock protects the table; all functions may be called from any thread. Errors are a negative
  * errno with lib_fail().

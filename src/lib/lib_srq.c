@@ -154,11 +154,9 @@ softhca_create_srq_ex(struct softhca_context *pub, struct softhca_srq_init_attr_
 		.log_stride = (uint8_t)srq->wq.log_stride,
 		.max_sge = (uint8_t)srq->wq.max_sge,
 	};
-	err = ctx->ops->create_srq(ctx->ctl, &request, &srq->pub.handle);
-	if (err != 0) {
-		lib_ctl_fail(ctx, err);
+	err = LIB_CALL(ctx, CREATE_SRQ, &request, &srq->pub.handle);
+	if (err != 0)
 		goto err_free;
-	}
 	err = enter_srq(ctx, srq);
 	if (err != 0)
 		goto err_destroy;
@@ -167,7 +165,7 @@ softhca_create_srq_ex(struct softhca_context *pub, struct softhca_srq_init_attr_
 	return &srq->pub;
 
 err_destroy:
-	ctx->ops->destroy_srq(ctx->ctl, srq->pub.handle);
+	lib_drop(ctx, HCA_CTL_DESTROY_SRQ, srq->pub.handle);
 err_free:
 	lib_srq_free(srq);
 	errno = -err;
@@ -222,13 +220,13 @@ softhca_destroy_srq(struct softhca_srq *pub)
 	pthread_mutex_unlock(&ctx->lock);
 	if (users != 0)
 		return lib_fail(-EBUSY, "%u QPs use the SRQ", users);
-	err = ctx->ops->destroy_srq(ctx->ctl, pub->handle);
+	err = LIB_CALL(ctx, DESTROY_SRQ, &pub->handle, NULL);
 	pthread_mutex_lock(&ctx->lock);
 	srq->leaving = false;
 	pthread_cond_broadcast(&ctx->acked);
 	if (err != 0) {
 		pthread_mutex_unlock(&ctx->lock);
-		return lib_ctl_fail(ctx, err);
+		return err;
 	}
 	leave_srq(ctx, srq);
 	use_objects(srq, (uint32_t)-1);
@@ -242,8 +240,8 @@ softhca_destroy_srq(struct softhca_srq *pub)
 int
 softhca_modify_srq(struct softhca_srq *pub, const struct softhca_srq_attr *attr, uint32_t mask)
 {
+	struct hca_ctl_arm request = {.srqn = pub->handle};
 	struct lib_srq *srq = (struct lib_srq *)pub;
-	int err;
 
 	if ((mask & ~(uint32_t)(SOFTHCA_SRQ_MAX_WR | SOFTHCA_SRQ_LIMIT)) != 0)
 		return lib_fail(-EINVAL, "SRQ attributes %#x are not known", mask);
@@ -254,8 +252,8 @@ softhca_modify_srq(struct softhca_srq *pub, const struct softhca_srq_attr *attr,
 	if (attr->srq_limit > srq->wq.mask)
 		return lib_fail(-EINVAL, "limit %u, the SRQ holds %u", attr->srq_limit,
 				srq->wq.mask);
-	err = srq->ctx->ops->arm_srq(srq->ctx->ctl, pub->handle, attr->srq_limit);
-	return err == 0 ? 0 : lib_ctl_fail(srq->ctx, err);
+	request.limit = attr->srq_limit;
+	return LIB_CALL(srq->ctx, ARM_SRQ, &request, NULL);
 }
 
 int
@@ -263,10 +261,10 @@ softhca_query_srq(struct softhca_srq *pub, struct softhca_srq_attr *attr)
 {
 	struct lib_srq *srq = (struct lib_srq *)pub;
 	struct hca_ctl_srq_state state;
-	int err = srq->ctx->ops->query_srq(srq->ctx->ctl, pub->handle, &state);
+	int err = LIB_CALL(srq->ctx, QUERY_SRQ, &pub->handle, &state);
 
 	if (err != 0)
-		return lib_ctl_fail(srq->ctx, err);
+		return err;
 	*attr = (struct softhca_srq_attr){
 		.max_wr = srq->wq.mask,
 		.max_sge = srq->wq.max_sge,
@@ -352,7 +350,6 @@ softhca_open_xrcd(struct softhca_context *pub, const struct softhca_xrcd_init_at
 {
 	struct lib_context *ctx = lib_ctx(pub);
 	struct lib_xrcd *xrcd;
-	int err;
 
 	if (attr->fd != -1) {
 		lib_fail(-EOPNOTSUPP, "XRC domains are not shared through files");
@@ -362,9 +359,8 @@ softhca_open_xrcd(struct softhca_context *pub, const struct softhca_xrcd_init_at
 	if (xrcd == NULL)
 		return NULL;
 	xrcd->pub.context = pub;
-	err = ctx->ops->alloc_xrcd(ctx->ctl, &xrcd->pub.handle);
-	if (err != 0)
-		return lib_object_refused(ctx, xrcd, err);
+	if (LIB_CALL(ctx, ALLOC_XRCD, NULL, &xrcd->pub.handle) != 0)
+		return lib_object_refused(ctx, xrcd);
 	return &xrcd->pub;
 }
 
@@ -381,9 +377,8 @@ softhca_close_xrcd(struct softhca_xrcd *pub)
 	pthread_mutex_unlock(&ctx->lock);
 	if (users != 0)
 		return lib_fail(-EBUSY, "%u QPs and SRQs use the XRC domain", users);
-	err = ctx->ops->dealloc_xrcd(ctx->ctl, pub->handle);
-	if (err != 0)
-		return lib_ctl_fail(ctx, err);
-	lib_object_free(ctx, xrcd);
-	return 0;
+	err = LIB_CALL(ctx, DEALLOC_XRCD, &pub->handle, NULL);
+	if (err == 0)
+		lib_object_free(ctx, xrcd);
+	return err;
 }

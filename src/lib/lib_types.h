@@ -266,8 +266,8 @@ lib_find_srq(const struct lib_context *ctx, uint32_t srqn)
  * is no memory for `what`.
  */
 void *lib_object_new(struct lib_context *ctx, size_t bytes, const char *what);
-/* Free an object that the control channel has refused; sets the reason and returns NULL. */
-void *lib_object_refused(struct lib_context *ctx, void *object, int err);
+/* Free an object that the control channel has refused; returns NULL. */
+void *lib_object_refused(struct lib_context *ctx, void *object);
 void lib_object_free(struct lib_context *ctx, void *object);
 /* Close fd when the object is freed. */
 void lib_object_fd(void *object, int fd);
@@ -289,8 +289,20 @@ int lib_wq_map(struct lib_context *ctx, struct lib_wq *wq, uint32_t log_size, ui
 uint32_t lib_log2_up(uint32_t n);
 uint32_t lib_service_of(uint32_t qp_type);
 
-/* lib_error.c: record the control channel's reason for this thread; returns err. */
-int lib_ctl_fail(struct lib_context *ctx, int err);
+/*
+ * lib_error.c: call a control operation (abi_ops.h). 0 or the negative errno of the channel, whose
+ * reason is recorded for this thread. Use it as LIB_CALL(ctx, CREATE_CQ, &request, &cqn), which
+ * checks the types against the row of the operation.
+ */
+int lib_call(struct lib_context *ctx, enum hca_ctl_op op, const void *request, void *answer,
+	     struct hca_ctl_extra *extra);
+/* Release the object of that number on an error path: the recorded reason does not change. */
+void lib_drop(struct lib_context *ctx, enum hca_ctl_op op, uint32_t number);
+
+#define LIB_CALL_EXTRA(ctx, NAME, request, answer, extra) \
+	lib_call(ctx, HCA_CTL_##NAME, HCA_CTL_REQUEST(NAME, request), \
+		 HCA_CTL_ANSWER(NAME, answer), extra)
+#define LIB_CALL(ctx, NAME, request, answer) LIB_CALL_EXTRA(ctx, NAME, request, answer, NULL)
 
 /* lib_mw.c: check a BIND_MW request of post_send (0 or -EINVAL); write its unit. */
 int lib_mw_judge(const struct lib_qp *qp, const struct softhca_send_wr *wr);

@@ -32,7 +32,7 @@ def name_of(part):
 class Control:
     """A client that speaks the control channel itself (src/ipc/channel/ipc_proto.h)."""
 
-    HELLO, CREATE_CHANNEL = 0, 14
+    HELLO, CREATE_CHANNEL = 0, 19
 
     def __init__(self, path):
         self.seq = 0
@@ -43,7 +43,7 @@ class Control:
         self.seq = struct.unpack_from('=Q', reply, 192)[0] + 1
 
     def call(self, number, body=b''):
-        self.socket.send(struct.pack('=HHIQ', 2, number, len(body), self.seq) + body)
+        self.socket.send(struct.pack('=HHIQ', 3, number, len(body), self.seq) + body)
         message, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 4)
         for fd in fds:
             os.close(fd)

@@ -28,12 +28,6 @@ static struct ipc_server server;
 static int files[4];
 static int own_mem, own_maps;
 
-static const uint32_t sizes[IPC_OP_COUNT] = {
-#define X(NAME, name, request, reply, fds_in, fds_out) [IPC_##NAME] = sizeof(request),
-	IPC_OPS(X)
-#undef X
-};
-
 /* Two valid files, one that is not sealed, and a descriptor that is not a file. */
 static void
 make_files(void)
@@ -76,41 +70,41 @@ begin(struct ipc_session *s, struct hca_driver *drv)
 static uint32_t
 read_body(struct fuzz_input *in, uint16_t op, uint8_t shape, uint8_t *body)
 {
-	uint32_t want = op < IPC_OP_COUNT ? sizes[op] : shape & 31u;
+	uint32_t want = op < HCA_CTL_OP_COUNT ? hca_ctl_shape(op)->request : shape & 31u;
 	const uint8_t *p;
 	size_t n;
 
-	if (op == IPC_PAGES)
+	if (op == HCA_CTL_PAGES)
 		want = 8 + (shape & 15u) * 8;
 	if (shape & SHAPE_OTHER_LENGTH)
 		want = want / 2 + (shape & 31u);
 	memset(body, 0, want);
 	p = fuzz_bytes(in, want, &n);
 	memcpy(body, p, n);
-	if (op == IPC_PAGES && want >= 8)
-		((struct ipc_pages *)body)->count = shape & 15u;
-	if (op == IPC_HELLO)
-		((struct ipc_hello *)body)->magic = IPC_MAGIC;
+	if (op == HCA_CTL_PAGES && want >= 8)
+		((struct hca_ctl_pages *)body)->count = shape & 15u;
+	if (op == HCA_CTL_HELLO)
+		((struct hca_ctl_hello *)body)->magic = IPC_MAGIC;
 	return want;
 }
 
 static void
 request(struct fuzz_input *in, struct ipc_session *s)
 {
-	static struct ipc_pages body; /* the largest, and aligned */
+	static struct hca_ctl_pages body; /* the largest, and aligned */
 	static struct ipc_answer answer;
-	uint16_t op = s->greeted ? fuzz_u8(in) % (IPC_OP_COUNT + 2) : IPC_HELLO;
+	uint16_t op = s->greeted ? fuzz_u8(in) % (HCA_CTL_OP_COUNT + 2) : HCA_CTL_HELLO;
 	uint8_t shape = fuzz_u8(in);
 	uint32_t len = read_body(in, op, shape, (uint8_t *)&body);
 	int fds[2] = {files[SHAPE_FILE(shape)], files[3]}, err;
-	unsigned int num_fds = shape & 1 ? 0 : op == IPC_ATTACH ? 1 : op == IPC_MEMORY ? 2 : 0;
+	unsigned int num_fds = shape & 1 || op >= HCA_CTL_OP_COUNT ? 0 : hca_ctl_shape(op)->fds_in;
 
-	if (op == IPC_MEMORY && !(shape & 2)) {
+	if (op == HCA_CTL_MEMORY && !(shape & 2)) {
 		fds[0] = own_mem;
 		fds[1] = own_maps;
 	}
 
-	if (!ipc_well_formed(op, &body, len, num_fds) || (op == IPC_HELLO) == s->greeted)
+	if (!ipc_well_formed(op, &body, len, num_fds) || (op == HCA_CTL_HELLO) == s->greeted)
 		return;
 	answer.len = 0;
 	answer.num_fds = 0;
@@ -118,7 +112,7 @@ request(struct fuzz_input *in, struct ipc_session *s)
 	fuzz_check(err <= 0, "op %u answers %d", op, err);
 	fuzz_check(err == 0 || answer.num_fds == 0, "op %u fails and gives descriptors", op);
 	fuzz_check(answer.len <= IPC_BODY_MAX, "op %u answers %u bytes", op, answer.len);
-	ipc_close_fds(answer.fds, answer.num_fds);
+	ipc_close_fds(answer.extra.fds, answer.num_fds);
 }
 
 static bool

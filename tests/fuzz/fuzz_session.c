@@ -55,18 +55,6 @@ static char path[100];
 static int peers[PEERS_MAX]; /* peers of sockets that linger */
 static unsigned int num_peers;
 
-static const uint32_t sizes[IPC_OP_COUNT] = {
-#define X(NAME, name, request, reply, fds_in, fds_out) [IPC_##NAME] = sizeof(request),
-	IPC_OPS(X)
-#undef X
-};
-
-static const uint32_t fds_in[IPC_OP_COUNT] = {
-#define X(NAME, name, request, reply, in, out) [IPC_##NAME] = in,
-	IPC_OPS(X)
-#undef X
-};
-
 /* ---- the server ---- */
 
 static void
@@ -264,7 +252,7 @@ take_reply(struct client *c, int ms)
 		struct ipc_reply head;
 		union {
 			uint8_t body[IPC_BODY_MAX];
-			struct ipc_welcome welcome;
+			struct hca_ctl_welcome welcome;
 		};
 	} m;
 	int fds[IPC_FDS_PER_MESSAGE];
@@ -285,7 +273,7 @@ take_reply(struct client *c, int ms)
 			   m.head.len == (size_t)got - sizeof(m.head),
 		   "a reply of %zd bytes", got);
 	fuzz_check(m.head.err == 0 || num_fds == 0, "a refusal with descriptors");
-	if (m.head.op == IPC_HELLO && m.head.err == 0 && !c->greeted) {
+	if (m.head.op == HCA_CTL_HELLO && m.head.err == 0 && !c->greeted) {
 		c->greeted = true;
 		c->seq = m.welcome.nonce + 1;
 	}
@@ -296,8 +284,9 @@ greet(struct client *c)
 {
 	const struct {
 		struct ipc_request head;
-		struct ipc_hello hello;
-	} m = {{IPC_VERSION, IPC_HELLO, sizeof(struct ipc_hello), 0}, {.magic = IPC_MAGIC}};
+		struct hca_ctl_hello hello;
+	} m = {{HCA_CTL_VERSION, HCA_CTL_HELLO, sizeof(struct hca_ctl_hello), 0},
+	       {.magic = IPC_MAGIC}};
 
 	say(c, &m, sizeof(m), NULL, 0);
 	take_reply(c, REPLY_MS);
@@ -333,24 +322,25 @@ message(struct fuzz_input *in, struct client *c, enum act act)
 		struct ipc_request head;
 		uint8_t body[IPC_BODY_MAX + 256];
 	} m;
-	uint16_t op = fuzz_u8(in) % (IPC_OP_COUNT + 2);
+	uint16_t op = fuzz_u8(in) % (HCA_CTL_OP_COUNT + 2);
 	uint8_t shape = fuzz_u8(in);
-	uint32_t len = op < IPC_OP_COUNT && op != IPC_PAGES ? sizes[op] : 8 + (shape & 15u) * 8;
-	unsigned int num_fds = op < IPC_OP_COUNT ? fds_in[op] : 1;
-	int fds[IPC_FDS_MAX];
+	const struct hca_ctl_shape *row = hca_ctl_shape(op);
+	uint32_t len = row != NULL && op != HCA_CTL_PAGES ? row->request : 8 + (shape & 15u) * 8;
+	unsigned int num_fds = row != NULL ? row->fds_in : 1;
+	int fds[HCA_CTL_FDS_MAX];
 	const uint8_t *p;
 	size_t n;
 
 	if ((shape & 0xe0) == 0xe0)
-		num_fds = shape & 1u ? IPC_FDS_MAX : 0;
+		num_fds = shape & 1u ? HCA_CTL_FDS_MAX : 0;
 	for (unsigned int i = 0; i < num_fds; i++)
 		fds[i] = make_fd(fuzz_u8(in));
 	memset(&m, 0, sizeof(m.head) + len);
-	m.head = (struct ipc_request){IPC_VERSION, op, len, c->seq};
+	m.head = (struct ipc_request){HCA_CTL_VERSION, op, len, c->seq};
 	p = fuzz_bytes(in, fuzz_u8(in), &n);
 	memcpy(m.body, p, n < len ? n : len);
-	if (op == IPC_PAGES)
-		((struct ipc_pages *)m.body)->count = shape & 15u;
+	if (op == HCA_CTL_PAGES)
+		((struct hca_ctl_pages *)m.body)->count = shape & 15u;
 	if (act == ACT_ODD_HEAD)
 		memcpy(&m.head, p, n < sizeof(m.head) ? n : sizeof(m.head));
 	n = sizeof(m.head) + len;

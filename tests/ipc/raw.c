@@ -9,44 +9,39 @@
 
 #include "raw.h"
 
-static const size_t sizes[IPC_OP_COUNT] = {
-#define X(NAME, name, request, reply, fds_in, fds_out) [IPC_##NAME] = sizeof(request),
-	IPC_OPS(X)
-#undef X
-};
-
-size_t
-raw_size(uint16_t op)
-{
-	return op < IPC_OP_COUNT ? sizes[op] : 0;
-}
-
 void
 raw_connect(struct raw *r, const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 
 	memset(r, 0, sizeof(*r));
-	r->uar_fd = r->async_fd = r->sleep_fd = r->kick_fd = -1;
+	r->uar_fd = r->sleep_fd = r->kick_fd = -1;
 	strncpy(addr.sun_path, path, sizeof(addr.sun_path) - 1);
 	r->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	assert_true(r->sock >= 0);
 	assert_int_equal(connect(r->sock, (struct sockaddr *)&addr, sizeof(addr)), 0);
 }
 
+int
+raw_greet(struct raw *r)
+{
+	const struct hca_ctl_hello hello = {.magic = IPC_MAGIC};
+	int err = raw_call(r, HCA_CTL_HELLO, &hello, sizeof(hello), -1);
+
+	if (err != 0)
+		return err;
+	r->uar_fd = r->fds[0];
+	r->sleep_fd = r->fds[1];
+	r->kick_fd = r->fds[2];
+	r->seq = r->welcome.nonce + 1;
+	return 0;
+}
+
 void
 raw_open(struct raw *r, const char *path)
 {
-	const struct ipc_hello hello = {.magic = IPC_MAGIC};
-
 	raw_connect(r, path);
-	assert_int_equal(raw_call(r, IPC_HELLO, &hello, sizeof(hello), -1), 0);
-	r->uar_fd = r->fds[0];
-	r->async_fd = r->fds[1];
-	r->sleep_fd = r->fds[2];
-	r->kick_fd = r->fds[3];
-	r->info = r->welcome.info;
-	r->seq = r->welcome.nonce + 1;
+	assert_int_equal(raw_greet(r), 0);
 }
 
 void
@@ -54,8 +49,6 @@ raw_close(struct raw *r)
 {
 	if (r->uar_fd >= 0)
 		close(r->uar_fd);
-	if (r->async_fd >= 0)
-		close(r->async_fd);
 	if (r->sleep_fd >= 0)
 		close(r->sleep_fd);
 	if (r->kick_fd >= 0)
@@ -90,7 +83,7 @@ raw_request(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
 	struct {
 		struct ipc_request head;
 		uint8_t body[IPC_BODY_MAX];
-	} m = {.head = {IPC_VERSION, op, (uint32_t)len, r->seq}};
+	} m = {.head = {HCA_CTL_VERSION, op, (uint32_t)len, r->seq}};
 
 	if (len != 0)
 		memcpy(m.body, body, len);
@@ -110,7 +103,7 @@ take_fds(struct raw *r, struct msghdr *msg)
 int
 raw_reply(struct raw *r, int ms)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * IPC_FDS_MAX)];
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * HCA_CTL_FDS_MAX)];
 	struct iovec iov[2] = {{&r->head, sizeof(r->head)}, {r->body, sizeof(r->body)}};
 	struct msghdr msg = {
 		.msg_iov = iov,
@@ -153,7 +146,7 @@ raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
 int
 raw_memory(struct raw *r, int mem, int maps)
 {
-	const struct ipc_request head = {IPC_VERSION, IPC_MEMORY, 0, r->seq};
+	const struct ipc_request head = {HCA_CTL_VERSION, HCA_CTL_MEMORY, 0, r->seq};
 	const int fds[] = {mem, maps};
 
 	return answered(r, raw_packet(r, &head, sizeof(head), fds, 2));
@@ -164,5 +157,5 @@ raw_attach(struct raw *r, int fd, uint64_t va, uint64_t length, uint64_t offset)
 {
 	const struct hca_ctl_segment segment = {va, length, offset};
 
-	return raw_call(r, IPC_ATTACH, &segment, sizeof(segment), fd);
+	return raw_call(r, HCA_CTL_ATTACH, &segment, sizeof(segment), fd);
 }

@@ -20,20 +20,22 @@
 struct raw {
 	int sock;
 	uint64_t seq;
-	int uar_fd, async_fd, sleep_fd, kick_fd;
-	struct hca_ctl_info info;
+	int uar_fd, sleep_fd, kick_fd;
 	struct ipc_reply head; /* of the last reply */
 	union {
 		uint8_t body[IPC_BODY_MAX];
-		struct ipc_number number;
+		uint32_t number;
 		struct hca_ctl_keys keys;
-		struct ipc_welcome welcome;
+		struct hca_ctl_info info;
+		struct hca_ctl_welcome welcome;
 	};
-	int fds[IPC_FDS_MAX];
+	int fds[HCA_CTL_FDS_MAX];
 };
 
 /* Connect without sending anything. */
 void raw_connect(struct raw *r, const char *path);
+/* Exchange greetings; returns the error of the reply, or -EPIPE. */
+int raw_greet(struct raw *r);
 /* Connect and exchange greetings. */
 void raw_open(struct raw *r, const char *path);
 void raw_close(struct raw *r);
@@ -47,8 +49,6 @@ int raw_reply(struct raw *r, int ms);
 /* Request and reply; returns the error in the reply, or -EPIPE if the connection has ended. */
 int raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd);
 
-/* Bytes of the request of an op */
-size_t raw_size(uint16_t op);
 /* MEMORY with these files */
 int raw_memory(struct raw *r, int mem, int maps);
 int raw_attach(struct raw *r, int fd, uint64_t va, uint64_t length, uint64_t offset);

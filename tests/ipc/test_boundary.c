@@ -139,18 +139,10 @@ attack(const char *path, unsigned int packets, bool nested)
 static void
 open_soon(struct raw *r)
 {
-	const struct ipc_hello hello = {.magic = IPC_MAGIC};
-
 	for (int i = 0; i < 2000; i++) {
 		raw_connect(r, rig.path[0]);
-		if (raw_call(r, IPC_HELLO, &hello, sizeof(hello), -1) == 0) {
-			r->uar_fd = r->fds[0];
-			r->async_fd = r->fds[1];
-			r->sleep_fd = r->fds[2];
-			r->kick_fd = r->fds[3];
-			r->seq = r->welcome.nonce + 1;
+		if (raw_greet(r) == 0)
 			return;
-		}
 		raw_close(r);
 		usleep(1000);
 	}
@@ -164,7 +156,7 @@ others_attach(void)
 
 	for (int i = 0; i < 4; i++) {
 		open_soon(&r);
-		assert_int_equal(raw_call(&r, IPC_ALLOC_PD, NULL, 0, -1), 0);
+		assert_int_equal(raw_call(&r, HCA_CTL_ALLOC_PD, NULL, 0, -1), 0);
 		raw_close(&r);
 	}
 }
@@ -181,12 +173,12 @@ linger_refused(void **state)
 	make_linger(&p);
 	/* queued after a request that takes longer than close() does here */
 	kill(rig.pid, SIGSTOP);
-	assert_int_equal(raw_request(&r, IPC_ATTACH, &segment, sizeof(segment), p.full), 0);
+	assert_int_equal(raw_request(&r, HCA_CTL_ATTACH, &segment, sizeof(segment), p.full), 0);
 	close(p.full);
 	kill(rig.pid, SIGCONT);
 	assert_int_equal(raw_reply(&r, 20000), 1);
 	assert_int_equal(r.head.err, -EBADF);
-	assert_int_equal(raw_call(&r, IPC_ALLOC_PD, NULL, 0, -1), 0);
+	assert_int_equal(raw_call(&r, HCA_CTL_ALLOC_PD, NULL, 0, -1), 0);
 	others_attach();
 	raw_close(&r);
 	close(p.peer);
@@ -261,7 +253,7 @@ reg(struct raw *r, uint32_t pdn, uint64_t va, uint64_t length)
 {
 	const struct hca_ctl_mr mr = {.va = va, .length = length, .pdn = pdn, .access = 7};
 
-	return raw_call(r, IPC_REG_MR, &mr, sizeof(mr), -1);
+	return raw_call(r, HCA_CTL_REG_MR, &mr, sizeof(mr), -1);
 }
 
 static int64_t
@@ -295,8 +287,8 @@ holes(void **state)
 		assert_int_equal(ftruncate(fd, (off_t)sizes[i]), 0);
 		assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
 		open_soon(&r);
-		assert_int_equal(raw_call(&r, IPC_ALLOC_PD, NULL, 0, -1), 0);
-		pdn = r.number.number;
+		assert_int_equal(raw_call(&r, HCA_CTL_ALLOC_PD, NULL, 0, -1), 0);
+		pdn = r.number;
 		assert_int_equal(raw_attach(&r, fd, VA, MIB, 0), -EFAULT);
 		assert_non_null(strstr(r.head.reason, "has holes"));
 		assert_int_equal(reg(&r, pdn, VA, MIB), -EPERM);
@@ -413,7 +405,7 @@ punched_doorbell(void **state)
 static void
 no_descriptors(void **state)
 {
-	const struct ipc_hello hello = {.magic = IPC_MAGIC};
+	const struct hca_ctl_hello hello = {.magic = IPC_MAGIC};
 	struct rlimit old, low;
 	struct raw r[5], more;
 	int refused = 0, file = full_file(MIB), n = 0;
@@ -432,10 +424,10 @@ no_descriptors(void **state)
 	assert_int_equal(prlimit(rig.pid, RLIMIT_NOFILE, &low, NULL), 0);
 	for (int i = 0; i < 5; i++) {
 		raw_connect(&r[i], rig.path[0]);
-		raw_request(&r[i], IPC_HELLO, &hello, sizeof(hello), -1);
+		raw_request(&r[i], HCA_CTL_HELLO, &hello, sizeof(hello), -1);
 		if (raw_reply(&r[i], 1000) == 1 && r[i].head.err == 0) {
 			r[i].uar_fd = r[i].fds[0];
-			r[i].async_fd = r[i].fds[1];
+			r[i].sleep_fd = r[i].fds[1];
 		} else {
 			refused++;
 		}
@@ -458,8 +450,8 @@ static void
 memory_of_a_user(void **state)
 {
 	static const char *const each[] = {"0", "0", "1", NULL}; /* MiB; 4 MiB per user */
-	struct ipc_number first;
 	int file = full_file(MIB);
+	uint32_t first = 0;
 	struct raw r[5];
 	struct rig own;
 
@@ -473,7 +465,7 @@ memory_of_a_user(void **state)
 	assert_non_null(strstr(r[4].head.reason, "4 MiB ([quota] user_memory_mb)"));
 	assert_int_equal(rig_ask(&own, "counters", 0, "refused_memory_per_uid"), 1);
 	/* Memory that one client detaches is available to the next. */
-	assert_int_equal(raw_call(&r[0], IPC_DETACH, &first, sizeof(first), -1), 0);
+	assert_int_equal(raw_call(&r[0], HCA_CTL_DETACH, &first, sizeof(first), -1), 0);
 	assert_int_equal(raw_attach(&r[4], file, VA, MIB, 0), 0);
 	assert_int_equal(raw_attach(&r[0], file, VA, MIB, 0), -ENOMEM);
 	raw_close(&r[4]);
@@ -505,14 +497,14 @@ stopped_client(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		const struct ipc_count all = {.of = HCA_CTL_COUNTERS_DEVICE, .max = 1000};
+		const struct hca_ctl_count all = {.of = HCA_CTL_COUNTERS_DEVICE, .max = 1000};
 		struct raw r;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		open_soon(&r);
 		raw_attach(&r, full_file(MIB), VA, MIB, 0);
 		for (int i = 0; i < 3; i++, r.seq++)
-			raw_request(&r, IPC_QUERY_COUNTERS, &all, sizeof(all), -1);
+			raw_request(&r, HCA_CTL_QUERY_COUNTERS, &all, sizeof(all), -1);
 		if (write(pipes[1], "x", 1) == 1)
 			raise(SIGSTOP);
 		_exit(0);
@@ -541,7 +533,7 @@ storm(void **state)
 		assert_int_equal(raw_attach(&r, file, VA, MIB, 0), 0);
 		for (uint64_t k = 0; k < 40; k++) {
 			cq.addr = VA + k * 4096;
-			raw_request(&r, IPC_CREATE_CQ, &cq, sizeof(cq), -1);
+			raw_request(&r, HCA_CTL_CREATE_CQ, &cq, sizeof(cq), -1);
 			r.seq++;
 		}
 		raw_close(&r); /* most requests are still unread */
@@ -581,15 +573,15 @@ slow_memory_off(void **state)
 static void
 other_versions(void **state)
 {
-	static const uint16_t versions[] = {0, IPC_VERSION - 1, IPC_VERSION + 1, 0xffff};
+	static const uint16_t versions[] = {0, HCA_CTL_VERSION - 1, HCA_CTL_VERSION + 1, 0xffff};
 	int64_t before = rig_ask(&rig, "counters", 0, "refused_version");
 
 	for (unsigned int i = 0; i < 4; i++) {
 		struct {
 			struct ipc_request head;
-			struct ipc_hello hello;
+			struct hca_ctl_hello hello;
 			uint8_t more[24]; /* of a later version */
-		} m = {{versions[i], IPC_HELLO, sizeof(m) - sizeof(m.head), 7},
+		} m = {{versions[i], HCA_CTL_HELLO, sizeof(m) - sizeof(m.head), 7},
 		       {.magic = IPC_MAGIC}};
 		char number[16];
 		struct raw r;
@@ -598,14 +590,14 @@ other_versions(void **state)
 		assert_int_equal(raw_packet(&r, &m, sizeof(m), NULL, 0), 0);
 		assert_int_equal(raw_reply(&r, 20000), 1);
 		assert_int_equal(r.head.version, versions[i]);
-		assert_int_equal(r.head.op, IPC_HELLO);
+		assert_int_equal(r.head.op, HCA_CTL_HELLO);
 		assert_int_equal(r.head.seq, 7);
 		assert_int_equal(r.head.len, 0);
 		assert_int_equal(r.head.err, -EPROTONOSUPPORT);
-		assert_int_equal(r.head.speaks, IPC_VERSION);
+		assert_int_equal(r.head.speaks, HCA_CTL_VERSION);
 		snprintf(number, sizeof(number), "version %u:", versions[i]);
 		assert_non_null(strstr(r.head.reason, number));
-		assert_non_null(strstr(r.head.reason, versions[i] < IPC_VERSION
+		assert_non_null(strstr(r.head.reason, versions[i] < HCA_CTL_VERSION
 							      ? "upgrade libsofthca"
 							      : "upgrade the daemon"));
 		assert_int_equal(raw_reply(&r, 20000), 0);
@@ -627,12 +619,12 @@ greet_back(int s, enum manner manner)
 {
 	struct {
 		struct ipc_request head;
-		struct ipc_hello hello;
+		struct hca_ctl_hello hello;
 	} m;
-	struct ipc_reply reply = {.op = IPC_HELLO, .err = -EPROTONOSUPPORT, .speaks = 99};
+	struct ipc_reply reply = {.op = HCA_CTL_HELLO, .err = -EPROTONOSUPPORT, .speaks = 99};
 
 	if (recv(s, &m, sizeof(m), 0) != sizeof(m) || manner == CLOSES ||
-	    (manner == MUTE && m.head.version == IPC_VERSION))
+	    (manner == MUTE && m.head.version == HCA_CTL_VERSION))
 		return;
 	reply.version = m.head.version;
 	reply.seq = m.head.seq;
@@ -706,8 +698,9 @@ other_daemons(void **state)
 		const char *words;
 	} cases[] = {
 		{WORDS, -EPROTONOSUPPORT, "version 99 here: upgrade libsofthca"},
-		{MUTE, IPC_VERSION > 1 ? -EPROTONOSUPPORT : -EIO,
-		 IPC_VERSION > 1 ? "upgrade the daemon" : "ended the connection at the greeting"},
+		{MUTE, HCA_CTL_VERSION > 1 ? -EPROTONOSUPPORT : -EIO,
+		 HCA_CTL_VERSION > 1 ? "upgrade the daemon"
+				     : "ended the connection at the greeting"},
 		{CLOSES, -EIO, "ended the connection at the greeting"},
 	};
 

@@ -439,7 +439,7 @@ reg_foreign(struct raw *r, uint64_t va, uint64_t length, uint32_t pdn)
 				      .pdn = pdn,
 				      .access = 1 | HCA_CTL_ACCESS_FOREIGN};
 
-	return raw_call(r, IPC_REG_MR, &mr, sizeof(mr), -1);
+	return raw_call(r, HCA_CTL_REG_MR, &mr, sizeof(mr), -1);
 }
 
 /* The daemon accepts only the client's own memory file, and only mapped ranges. */
@@ -482,8 +482,8 @@ bad_memory(void **state)
 
 	assert_ptr_not_equal(here, MAP_FAILED);
 	raw_open(&r, rig.path[0]);
-	assert_int_equal(raw_call(&r, IPC_ALLOC_PD, NULL, 0, -1), 0);
-	pdn = r.number.number;
+	assert_int_equal(raw_call(&r, HCA_CTL_ALLOC_PD, NULL, 0, -1), 0);
+	pdn = r.number;
 	assert_int_equal(reg_foreign(&r, VA, 4096, pdn), -EINVAL); /* none was given */
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
 		if (pairs[i][0] >= 0 && pairs[i][1] >= 0)
@@ -495,7 +495,7 @@ bad_memory(void **state)
 	assert_int_equal(reg_foreign(&r, VA, 4096, pdn), 0);
 	assert_int_equal(reg_foreign(&r, VA, 4097, pdn), -EFAULT);
 	/* Queues cannot lie there, whatever the client requests. */
-	assert_int_equal(raw_call(&r, IPC_CREATE_CQ,
+	assert_int_equal(raw_call(&r, HCA_CTL_CREATE_CQ,
 				  &(struct hca_ctl_cq){.addr = HCA_BUS_FOREIGN | VA, .log_size = 4},
 				  sizeof(struct hca_ctl_cq), -1),
 			 -EPERM);

@@ -111,17 +111,17 @@ every_length(void **state)
 	int64_t before = counted("ended_protocol");
 	unsigned int n = 0;
 
-	for (uint16_t op = 1; op < IPC_OP_COUNT; op++) {
-		size_t right = raw_size(op);
+	for (uint16_t op = 1; op < HCA_CTL_OP_COUNT; op++) {
+		size_t right = hca_ctl_shape(op)->request;
 		const size_t lens[] = {0, 1, right - 1, right + 1, right + 8, IPC_BODY_MAX};
 
 		for (unsigned int i = 0; i < 6; i++) {
 			if (lens[i] > IPC_BODY_MAX || lens[i] == right ||
-			    (op == IPC_PAGES && lens[i] == 8))
+			    (op == HCA_CTL_PAGES && lens[i] == 8))
 				continue;
 			memset(&m, 0, sizeof(m.head));
 			memset(m.body, 0xff, sizeof(m.body));
-			m.head = (struct ipc_request){IPC_VERSION, op, (uint32_t)lens[i], 0};
+			m.head = (struct ipc_request){HCA_CTL_VERSION, op, (uint32_t)lens[i], 0};
 			ends(&m, sizeof(m.head) + lens[i], NULL, 0);
 			n++;
 		}
@@ -138,7 +138,7 @@ bad_framing(void **state)
 		struct ipc_request head;
 		uint8_t body[IPC_BODY_MAX + 4096];
 	} m;
-	const struct ipc_request good = {IPC_VERSION, IPC_ALLOC_PD, 0, 0};
+	const struct ipc_request good = {HCA_CTL_VERSION, HCA_CTL_ALLOC_PD, 0, 0};
 	int64_t before = counted("ended_protocol");
 	int fds[253], one = open("/dev/null", O_RDWR);
 
@@ -152,10 +152,10 @@ bad_framing(void **state)
 		ends(&m, bytes, fds, nfds); \
 	} while (0)
 	BAD(m.head.version = 0, sizeof(m.head), 0);
-	BAD(m.head.version = IPC_VERSION + 1, sizeof(m.head), 0);
-	BAD(m.head.op = IPC_OP_COUNT, sizeof(m.head), 0);
+	BAD(m.head.version = HCA_CTL_VERSION + 1, sizeof(m.head), 0);
+	BAD(m.head.op = HCA_CTL_OP_COUNT, sizeof(m.head), 0);
 	BAD(m.head.op = 0xffff, sizeof(m.head), 0);
-	BAD(m.head.op = IPC_HELLO; m.head.len = 8, sizeof(m.head) + 8, 0);
+	BAD(m.head.op = HCA_CTL_HELLO; m.head.len = 8, sizeof(m.head) + 8, 0);
 	BAD(m.head.len = 1, sizeof(m.head), 0);
 	BAD(m.head.len = UINT32_MAX, sizeof(m.head), 0);
 	BAD(m.head.seq = 1, sizeof(m.head), 0);
@@ -166,10 +166,10 @@ bad_framing(void **state)
 	BAD(, sizeof(m.head), 1);
 	BAD(, sizeof(m.head), 2);
 	BAD(, sizeof(m.head), 253);
-	BAD(m.head.op = IPC_ATTACH; m.head.len = 24, sizeof(m.head) + 24, 0);
-	BAD(m.head.op = IPC_ATTACH; m.head.len = 24, sizeof(m.head) + 24, 2);
-	BAD(m.head.op = IPC_PAGES; m.head.len = 16; m.body[0] = 2, sizeof(m.head) + 16, 0);
-	BAD(m.head.op = IPC_PAGES; m.head.len = 16;
+	BAD(m.head.op = HCA_CTL_ATTACH; m.head.len = 24, sizeof(m.head) + 24, 0);
+	BAD(m.head.op = HCA_CTL_ATTACH; m.head.len = 24, sizeof(m.head) + 24, 2);
+	BAD(m.head.op = HCA_CTL_PAGES; m.head.len = 16; m.body[0] = 2, sizeof(m.head) + 16, 0);
+	BAD(m.head.op = HCA_CTL_PAGES; m.head.len = 16;
 	    memset(m.body, 0xff, 4), sizeof(m.head) + 16, 0);
 #undef BAD
 	close(one);
@@ -221,17 +221,17 @@ empty_packets(void **state)
 static void
 bad_hello(void **state)
 {
-	struct ipc_hello hello = {.magic = IPC_MAGIC + 1};
+	struct hca_ctl_hello hello = {.magic = IPC_MAGIC + 1};
 	int64_t silent = counted("ended_silent");
 	struct raw r;
 
 	raw_connect(&r, rig.path[0]);
-	assert_int_equal(raw_call(&r, IPC_HELLO, &hello, sizeof(hello), -1), -EPROTO);
+	assert_int_equal(raw_call(&r, HCA_CTL_HELLO, &hello, sizeof(hello), -1), -EPROTO);
 	assert_int_equal(raw_reply(&r, 5000), 0);
 	raw_close(&r);
 
 	raw_connect(&r, rig.path[0]);
-	assert_int_equal(raw_call(&r, IPC_ALLOC_PD, NULL, 0, -1), -EPIPE);
+	assert_int_equal(raw_call(&r, HCA_CTL_ALLOC_PD, NULL, 0, -1), -EPIPE);
 	raw_close(&r);
 
 	raw_connect(&r, rig.path[0]); /* and nothing more */
@@ -258,23 +258,24 @@ random_requests(void **state)
 	assert_int_equal(fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK), 0);
 	raw_open(&r, rig.path[0]);
 	for (unsigned int i = 0; i < REQUESTS; i++) {
-		uint16_t op = 1 + (uint16_t)(random32() % (IPC_CLOSE - 1));
-		size_t len = raw_size(op);
+		uint16_t op = HCA_CTL_ATTACH +
+			      (uint16_t)(random32() % (HCA_CTL_OP_COUNT - HCA_CTL_ATTACH));
+		size_t len = hca_ctl_shape(op)->request;
 		int err;
 
 		for (size_t k = 0; k < len; k++)
 			body[k] = random32() % 3 == 0 ? (uint8_t)random32() : 0;
-		if (op == IPC_PAGES) {
-			((struct ipc_pages *)body)->count = random32() % 16;
-			len = 8 + ((struct ipc_pages *)body)->count * 8;
+		if (op == HCA_CTL_PAGES) {
+			((struct hca_ctl_pages *)body)->count = random32() % 16;
+			len = 8 + ((struct hca_ctl_pages *)body)->count * 8;
 		}
-		if (op == IPC_ATTACH && random32() % 2 == 0) {
+		if (op == HCA_CTL_ATTACH && random32() % 2 == 0) {
 			const struct hca_ctl_segment s = {VA + random32() % 64 * 4096,
 							  random32() % 16 * 4096,
 							  random32() % 8 * 4096};
 			memcpy(body, &s, sizeof(s));
 		}
-		err = raw_call(&r, op, body, len, op == IPC_ATTACH ? mem : -1);
+		err = raw_call(&r, op, body, len, op == HCA_CTL_ATTACH ? mem : -1);
 		if (r.fds[0] >= 0)
 			close(r.fds[0]);
 		r.fds[0] = -1;
@@ -398,7 +399,7 @@ bad_segments(void **state)
 		{VA - MIB, 4 * MIB, 0, -EEXIST},
 		{2 * VA, MEMORY - MIB + 4096, 0, -ENOMEM},
 	};
-	struct ipc_number number;
+	uint32_t number;
 	struct raw r;
 
 	raw_open(&r, rig.path[0]);
@@ -408,11 +409,11 @@ bad_segments(void **state)
 		assert_int_equal(raw_attach(&r, fd, bad[i].va, bad[i].length, bad[i].offset),
 				 bad[i].error);
 	}
-	number.number = r.number.number + 100000;
-	assert_int_equal(raw_call(&r, IPC_DETACH, &number, sizeof(number), -1), -EINVAL);
-	number.number = 0;
-	assert_int_equal(raw_call(&r, IPC_DETACH, &number, sizeof(number), -1), 0);
-	assert_int_equal(raw_call(&r, IPC_DETACH, &number, sizeof(number), -1), -EINVAL);
+	number = r.number + 100000;
+	assert_int_equal(raw_call(&r, HCA_CTL_DETACH, &number, sizeof(number), -1), -EINVAL);
+	number = 0;
+	assert_int_equal(raw_call(&r, HCA_CTL_DETACH, &number, sizeof(number), -1), 0);
+	assert_int_equal(raw_call(&r, HCA_CTL_DETACH, &number, sizeof(number), -1), -EINVAL);
 	/* the maximum number of segments, of a page each */
 	for (uint64_t i = 0; i < 4096; i++)
 		assert_int_equal(raw_attach(&r, small, VA + i * 8192, 4096, i % 1024 * 4096), 0);
@@ -426,8 +427,8 @@ bad_segments(void **state)
 static uint32_t
 make_pd(struct raw *r)
 {
-	assert_int_equal(raw_call(r, IPC_ALLOC_PD, NULL, 0, -1), 0);
-	return r->number.number;
+	assert_int_equal(raw_call(r, HCA_CTL_ALLOC_PD, NULL, 0, -1), 0);
+	return r->number;
 }
 
 static int
@@ -435,7 +436,7 @@ reg(struct raw *r, uint32_t pdn, uint64_t va, uint64_t length)
 {
 	const struct hca_ctl_mr mr = {.va = va, .length = length, .pdn = pdn, .access = 7};
 
-	return raw_call(r, IPC_REG_MR, &mr, sizeof(mr), -1);
+	return raw_call(r, HCA_CTL_REG_MR, &mr, sizeof(mr), -1);
 }
 
 /* Addresses outside of attached memory: regions, queues, pages. */
@@ -446,7 +447,7 @@ foreign_addresses(void **state)
 	int64_t before = counted("refused_address");
 	struct hca_ctl_cq cq = {.log_size = 4, .channel = HCA_CTL_NO_CHANNEL};
 	struct hca_ctl_mr list = {.va = VA, .length = 8192, .page_size = 4096, .npages = 2};
-	struct ipc_pages pages = {.count = 2, .page = {VA, 0x7f0000000000}};
+	struct hca_ctl_pages pages = {.count = 2, .page = {VA, 0x7f0000000000}};
 	struct raw r;
 
 	raw_open(&r, rig.path[0]);
@@ -462,20 +463,20 @@ foreign_addresses(void **state)
 	assert_int_equal(reg(&r, list.pdn, UINT64_MAX - 10, 100), -EINVAL);
 	cq.addr = VA + MIB - 4096;
 	cq.log_size = 10; /* sticks out */
-	assert_int_equal(raw_call(&r, IPC_CREATE_CQ, &cq, sizeof(cq), -1), -EPERM);
+	assert_int_equal(raw_call(&r, HCA_CTL_CREATE_CQ, &cq, sizeof(cq), -1), -EPERM);
 	cq.addr = 0x7f0000000000;
-	assert_int_equal(raw_call(&r, IPC_CREATE_CQ, &cq, sizeof(cq), -1), -EPERM);
+	assert_int_equal(raw_call(&r, HCA_CTL_CREATE_CQ, &cq, sizeof(cq), -1), -EPERM);
 	cq.addr = VA + 8;
-	assert_int_equal(raw_call(&r, IPC_CREATE_CQ, &cq, sizeof(cq), -1), -EINVAL);
+	assert_int_equal(raw_call(&r, HCA_CTL_CREATE_CQ, &cq, sizeof(cq), -1), -EINVAL);
 	cq.log_size = 200;
-	assert_int_equal(raw_call(&r, IPC_CREATE_CQ, &cq, sizeof(cq), -1), -EINVAL);
-	assert_int_equal(raw_call(&r, IPC_PAGES, &pages, 8 + 16, -1), 0);
-	assert_int_equal(raw_call(&r, IPC_REG_MR, &list, sizeof(list), -1), -EPERM);
+	assert_int_equal(raw_call(&r, HCA_CTL_CREATE_CQ, &cq, sizeof(cq), -1), -EINVAL);
+	assert_int_equal(raw_call(&r, HCA_CTL_PAGES, &pages, 8 + 16, -1), 0);
+	assert_int_equal(raw_call(&r, HCA_CTL_REG_MR, &list, sizeof(list), -1), -EPERM);
 	/* the list is used up */
-	assert_int_equal(raw_call(&r, IPC_REG_MR, &list, sizeof(list), -1), -EINVAL);
+	assert_int_equal(raw_call(&r, HCA_CTL_REG_MR, &list, sizeof(list), -1), -EINVAL);
 	pages.page[1] = VA + 1;
-	assert_int_equal(raw_call(&r, IPC_PAGES, &pages, 8 + 16, -1), 0);
-	assert_int_equal(raw_call(&r, IPC_REG_MR, &list, sizeof(list), -1), -EINVAL);
+	assert_int_equal(raw_call(&r, HCA_CTL_PAGES, &pages, 8 + 16, -1), 0);
+	assert_int_equal(raw_call(&r, HCA_CTL_REG_MR, &list, sizeof(list), -1), -EINVAL);
 	assert_int_equal(counted("refused_address") - before, 7);
 	raw_close(&r);
 	close(fd);
@@ -488,11 +489,12 @@ foreign_numbers(void **state)
 {
 	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .srq = true, .events = true};
 	struct softhca_context *ctx;
-	struct ipc_modify modify = {0};
+	struct hca_ctl_modify modify = {0};
 	struct hca_ctl_mr mr = {.va = VA, .length = 4096, .access = 1};
-	struct ipc_rereg rereg = {.flags = HCA_CTL_REREG_ACCESS};
-	struct ipc_pair pair = {0};
-	struct ipc_number n = {0};
+	struct hca_ctl_rereg rereg = {.flags = HCA_CTL_REREG_ACCESS};
+	struct hca_ctl_arm arm = {0};
+	struct hca_ctl_mw mw = {.type = 1};
+	uint32_t n;
 	struct softhca_xrcd *xrcd;
 	const struct softhca_xrcd_init_attr xa = {.fd = -1};
 	struct softhca_qp_attr attr;
@@ -508,8 +510,8 @@ foreign_numbers(void **state)
 	raw_open(&r, rig.path[0]);
 #define REFUSED(op, value) \
 	do { \
-		n.number = (value); \
-		assert_int_not_equal(raw_call(&r, IPC_##op, &n, sizeof(n), -1), 0); \
+		n = (value); \
+		assert_int_not_equal(raw_call(&r, HCA_CTL_##op, &n, sizeof(n), -1), 0); \
 		assert_int_not_equal(r.head.err, -EPIPE); \
 	} while (0)
 	REFUSED(DEALLOC_PD, p.pd->handle);
@@ -527,16 +529,15 @@ foreign_numbers(void **state)
 		for (modify.opcode = op, modify.has_mailbox = 0; modify.has_mailbox < 2;
 		     modify.has_mailbox++)
 			assert_int_not_equal(
-				raw_call(&r, IPC_MODIFY_QP, &modify, sizeof(modify), -1), 0);
+				raw_call(&r, HCA_CTL_MODIFY_QP, &modify, sizeof(modify), -1), 0);
 	rereg.lkey = p.mr->lkey;
-	assert_int_not_equal(raw_call(&r, IPC_REREG_MR, &rereg, sizeof(rereg), -1), 0);
-	pair.number = p.srq->handle;
-	assert_int_not_equal(raw_call(&r, IPC_ARM_SRQ, &pair, sizeof(pair), -1), 0);
-	pair.number = p.pd->handle;
-	pair.value = 1;
-	assert_int_not_equal(raw_call(&r, IPC_ALLOC_MW, &pair, sizeof(pair), -1), 0);
+	assert_int_not_equal(raw_call(&r, HCA_CTL_REREG_MR, &rereg, sizeof(rereg), -1), 0);
+	arm.srqn = p.srq->handle;
+	assert_int_not_equal(raw_call(&r, HCA_CTL_ARM_SRQ, &arm, sizeof(arm), -1), 0);
+	mw.pdn = p.pd->handle;
+	assert_int_not_equal(raw_call(&r, HCA_CTL_ALLOC_MW, &mw, sizeof(mw), -1), 0);
 	mr.pdn = p.pd->handle;
-	assert_int_not_equal(raw_call(&r, IPC_REG_MR, &mr, sizeof(mr), -1), 0);
+	assert_int_not_equal(raw_call(&r, HCA_CTL_REG_MR, &mr, sizeof(mr), -1), 0);
 
 	assert_int_equal(softhca_query_qp(p.qp, &attr, 0, NULL), 0);
 	assert_int_equal(attr.qp_state, SOFTHCA_QPS_RTS);
@@ -600,6 +601,7 @@ doorbells_of_others(void **state)
 	raw_open(&r, rig.path[0]);
 	uar = mmap(NULL, HCA_UAR_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, r.uar_fd, 0);
 	assert_ptr_not_equal(uar, MAP_FAILED);
+	assert_int_equal(raw_call(&r, HCA_CTL_INFO, NULL, 0, -1), 0);
 	slot = HCA_UAR_FIFO_FIRST(r.info.uar_page);
 	for (unsigned int i = 0; i < RINGS; i++, slot = (slot + 1) % HCA_UAR_FIFO_SLOTS) {
 		uint32_t qpn = i % 2 == 0 ? p.qp->qp_num : random32() & 0xffffff;
@@ -698,13 +700,13 @@ lost_segment(void **state)
 static void
 replies_nobody_reads(void **state)
 {
-	const struct ipc_count all = {.of = HCA_CTL_COUNTERS_DEVICE, .max = 1000};
+	const struct hca_ctl_count all = {.of = HCA_CTL_COUNTERS_DEVICE, .max = 1000};
 	int64_t before = counted("ended_not_reading");
 	struct raw r;
 	int n = 0;
 
 	raw_open(&r, rig.path[0]);
-	while (n < 100000 && raw_request(&r, IPC_QUERY_COUNTERS, &all, sizeof(all), -1) == 0) {
+	while (n < 100000 && raw_request(&r, HCA_CTL_QUERY_COUNTERS, &all, sizeof(all), -1) == 0) {
 		r.seq++;
 		n++;
 	}
@@ -735,18 +737,18 @@ too_many_clients(void **state)
 static void
 come_and_go(void **state)
 {
-	const struct ipc_hello hello = {.magic = IPC_MAGIC};
+	const struct hca_ctl_hello hello = {.magic = IPC_MAGIC};
 	struct raw r;
 
 	for (int i = 0; i < 300; i++) {
 		raw_connect(&r, rig.path[0]);
 		if (i % 3 != 0)
-			raw_request(&r, IPC_HELLO, &hello, sizeof(hello), -1);
+			raw_request(&r, HCA_CTL_HELLO, &hello, sizeof(hello), -1);
 		if (i % 3 == 2 && raw_reply(&r, 5000) == 1) {
 			r.uar_fd = r.fds[0];
-			r.async_fd = r.fds[1];
+			r.sleep_fd = r.fds[1];
 			r.seq = r.welcome.nonce + 1;
-			raw_request(&r, IPC_ALLOC_PD, NULL, 0, -1);
+			raw_request(&r, HCA_CTL_ALLOC_PD, NULL, 0, -1);
 		}
 		raw_close(&r);
 		if (i % 4 == 3)

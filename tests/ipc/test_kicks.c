@@ -47,7 +47,7 @@ sealed(void **state)
 static void
 bystand(struct raw *r)
 {
-	assert_int_equal(raw_call(r, IPC_ALLOC_PD, NULL, 0, -1), 0);
+	assert_int_equal(raw_call(r, HCA_CTL_ALLOC_PD, NULL, 0, -1), 0);
 }
 
 static void

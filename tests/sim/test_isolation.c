@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "../driver_calls.h"
 #include "abi_bar.h"
 #include "abi_cmd.h"
 #include "abi_ctx.h"
@@ -558,29 +559,30 @@ owner_open(struct sim *s, struct owner *o)
 	memset(o->mem, 0, POOL);
 	CTL(s, hca_client_open(s->side[0].drv, NULL, &o->c));
 	CTL(s, hca_client_attach(o->c, (uintptr_t)o->mem, POOL));
-	CTL(s, hca_client_alloc_pd(o->c, &o->pd));
-	CTL(s, hca_client_create_channel(o->c, &o->channel, &o->fd));
+	CTL(s, hca_client_call(o->c, HCA_CTL_ALLOC_PD, NULL, &o->pd, NULL));
+	CTL(s, call_create_channel(o->c, &o->channel, &o->fd));
 	cq = plain_cq(o);
-	CTL(s, hca_client_create_cq(o->c, &cq, &o->cq));
-	CTL(s, hca_client_alloc_xrcd(o->c, &o->xrcd));
+	CTL(s, hca_client_call(o->c, HCA_CTL_CREATE_CQ, &cq, &o->cq, NULL));
+	CTL(s, hca_client_call(o->c, HCA_CTL_ALLOC_XRCD, NULL, &o->xrcd, NULL));
 	srq = plain_srq(o);
-	CTL(s, hca_client_create_srq(o->c, &srq, &o->srq));
+	CTL(s, hca_client_call(o->c, HCA_CTL_CREATE_SRQ, &srq, &o->srq, NULL));
 	srq.addr += 4u << 12;
 	srq.xrcd = o->xrcd;
 	srq.cqn = o->cq;
-	CTL(s, hca_client_create_srq(o->c, &srq, &o->xsrq));
+	CTL(s, hca_client_call(o->c, HCA_CTL_CREATE_SRQ, &srq, &o->xsrq, NULL));
 	qp = plain_qp(o, HCA_ST_RC);
-	CTL(s, hca_client_create_qp(o->c, &qp, &o->rc));
+	CTL(s, hca_client_call(o->c, HCA_CTL_CREATE_QP, &qp, &o->rc, NULL));
 	qp = plain_qp(o, HCA_ST_UD);
 	qp.sq_addr += 4u << 12;
 	qp.rq_addr += 4u << 12;
-	CTL(s, hca_client_create_qp(o->c, &qp, &o->ud));
+	CTL(s, hca_client_call(o->c, HCA_CTL_CREATE_QP, &qp, &o->ud, NULL));
 	qp = (struct hca_ctl_qp){.service = HCA_ST_XRC_TGT, .xrcd = o->xrcd};
-	CTL(s, hca_client_create_qp(o->c, &qp, &o->tgt));
-	CTL(s, hca_client_alloc_mw(o->c, o->pd, HCA_CTL_MW_TYPE_1, &o->mw));
+	CTL(s, hca_client_call(o->c, HCA_CTL_CREATE_QP, &qp, &o->tgt, NULL));
+	CTL(s, hca_client_call(o->c, HCA_CTL_ALLOC_MW,
+			       &(struct hca_ctl_mw){o->pd, HCA_CTL_MW_TYPE_1}, &o->mw, NULL));
 	mr.va = (uintptr_t)o->mem + (40u << 12);
 	mr.pdn = o->pd;
-	CTL(s, hca_client_reg_mr(o->c, &mr, NULL, &keys));
+	CTL(s, hca_client_call(o->c, HCA_CTL_REG_MR, &mr, &keys, NULL));
 	o->mr = keys.lkey;
 }
 
@@ -614,7 +616,7 @@ refused_to_make(struct hca_client *c, const struct owner *a, const struct owner 
 	qp[5].rq_addr = (uintptr_t)a->mem + (16u << 12);
 	qp[6] = (struct hca_ctl_qp){.service = HCA_ST_XRC_TGT, .xrcd = a->xrcd};
 	for (unsigned int i = 0; i < 7; i++)
-		n += hca_client_create_qp(c, &qp[i], &number) != 0;
+		n += hca_client_call(c, HCA_CTL_CREATE_QP, &qp[i], &number, NULL) != 0;
 	for (unsigned int i = 0; i < 3; i++)
 		srq[i] = plain_srq(b);
 	srq[0].pdn = a->pd;
@@ -623,14 +625,15 @@ refused_to_make(struct hca_client *c, const struct owner *a, const struct owner 
 	srq[2].xrcd = b->xrcd;
 	srq[2].cqn = a->cq;
 	for (unsigned int i = 0; i < 3; i++)
-		n += hca_client_create_srq(c, &srq[i], &number) != 0;
+		n += hca_client_call(c, HCA_CTL_CREATE_SRQ, &srq[i], &number, NULL) != 0;
 	cq.addr = (uintptr_t)a->mem + (48u << 12);
-	n += hca_client_create_cq(c, &cq, &number) != 0;
-	n += hca_client_reg_mr(c, &mr, NULL, &keys) != 0;
+	n += hca_client_call(c, HCA_CTL_CREATE_CQ, &cq, &number, NULL) != 0;
+	n += hca_client_call(c, HCA_CTL_REG_MR, &mr, &keys, NULL) != 0;
 	mr.pdn = b->pd;
 	mr.va = (uintptr_t)a->mem;
-	n += hca_client_reg_mr(c, &mr, NULL, &keys) != 0;
-	n += hca_client_alloc_mw(c, a->pd, HCA_CTL_MW_TYPE_1, &number) != 0;
+	n += hca_client_call(c, HCA_CTL_REG_MR, &mr, &keys, NULL) != 0;
+	n += hca_client_call(c, HCA_CTL_ALLOC_MW, &(struct hca_ctl_mw){a->pd, HCA_CTL_MW_TYPE_1},
+			     &number, NULL) != 0;
 	return n;
 }
 
@@ -644,18 +647,18 @@ check_plain(struct sim *s, const struct owner *b)
 	struct hca_ctl_cq cq = plain_cq(b);
 	uint32_t number = 0;
 
-	CTL(s, hca_client_create_qp(b->c, &qp, &number));
-	CTL(s, hca_client_destroy_qp(b->c, number));
-	CTL(s, hca_client_create_qp(b->c, &tgt, &number));
-	CTL(s, hca_client_destroy_qp(b->c, number));
-	CTL(s, hca_client_create_srq(b->c, &srq, &number));
-	CTL(s, hca_client_destroy_srq(b->c, number));
+	CTL(s, hca_client_call(b->c, HCA_CTL_CREATE_QP, &qp, &number, NULL));
+	CTL(s, call_drop(b->c, HCA_CTL_DESTROY_QP, number));
+	CTL(s, hca_client_call(b->c, HCA_CTL_CREATE_QP, &tgt, &number, NULL));
+	CTL(s, call_drop(b->c, HCA_CTL_DESTROY_QP, number));
+	CTL(s, hca_client_call(b->c, HCA_CTL_CREATE_SRQ, &srq, &number, NULL));
+	CTL(s, call_drop(b->c, HCA_CTL_DESTROY_SRQ, number));
 	srq.xrcd = b->xrcd;
 	srq.cqn = b->cq;
-	CTL(s, hca_client_create_srq(b->c, &srq, &number));
-	CTL(s, hca_client_destroy_srq(b->c, number));
-	CTL(s, hca_client_create_cq(b->c, &cq, &number));
-	CTL(s, hca_client_destroy_cq(b->c, number));
+	CTL(s, hca_client_call(b->c, HCA_CTL_CREATE_SRQ, &srq, &number, NULL));
+	CTL(s, call_drop(b->c, HCA_CTL_DESTROY_SRQ, number));
+	CTL(s, hca_client_call(b->c, HCA_CTL_CREATE_CQ, &cq, &number, NULL));
+	CTL(s, call_drop(b->c, HCA_CTL_DESTROY_CQ, number));
 }
 
 /* Calls of another client about a's objects. */
@@ -665,7 +668,7 @@ refused_to_touch(struct hca_client *c, const struct owner *a, const struct owner
 	static const uint8_t group[16] = {0xff, 0x0e, [15] = 9};
 	const uint32_t qps[] = {a->rc, a->ud, a->tgt};
 	struct hca_ctl_mr mr = {.va = (uintptr_t)b->mem, .length = 64, .pdn = b->pd};
-	struct hca_ctl_counter counter[4];
+	static struct hca_ctl_counters counters;
 	struct hca_ctl_srq_state state;
 	struct hca_ctl_keys keys;
 	struct hca_qpc qpc = {0};
@@ -673,27 +676,36 @@ refused_to_touch(struct hca_client *c, const struct owner *a, const struct owner
 	uint32_t x;
 
 	for (unsigned int i = 0; i < COUNT(qps); i++) {
-		n += hca_client_modify_qp(c, qps[i], HCA_CMD_RST2INIT_QPEE, &qpc) != 0;
-		n += hca_client_modify_qp(c, qps[i], HCA_CMD_2ERR_QPEE, NULL) != 0;
-		n += hca_client_query_qp(c, qps[i], &qpc) != 0;
-		n += hca_client_query_counters(c, HCA_CTL_COUNTERS_QP, qps[i], counter, 4, &x) != 0;
-		n += hca_client_mcast(c, qps[i], group, true) != 0;
-		n += hca_client_destroy_qp(c, qps[i]) != 0;
+		n += call_modify_qp(c, qps[i], HCA_CMD_RST2INIT_QPEE, &qpc) != 0;
+		n += call_modify_qp(c, qps[i], HCA_CMD_2ERR_QPEE, NULL) != 0;
+		n += hca_client_call(c, HCA_CTL_QUERY_QP, &(uint32_t){qps[i]}, &qpc, NULL) != 0;
+		n += hca_client_call(c, HCA_CTL_QUERY_COUNTERS,
+				     &(struct hca_ctl_count){HCA_CTL_COUNTERS_QP, qps[i], 4},
+				     &counters, NULL) != 0;
+		n += call_mcast(c, qps[i], group, true) != 0;
+		n += call_drop(c, HCA_CTL_DESTROY_QP, qps[i]) != 0;
 	}
-	n += hca_client_arm_srq(c, a->srq, 1) != 0;
-	n += hca_client_query_srq(c, a->srq, &state) != 0;
-	n += hca_client_destroy_srq(c, a->srq) != 0;
-	n += hca_client_destroy_srq(c, a->xsrq) != 0;
-	n += hca_client_dealloc_xrcd(c, a->xrcd) != 0;
-	n += hca_client_resize_cq(c, a->cq, (uintptr_t)b->mem + (50u << 12), 5, &x) != 0;
-	n += hca_client_moderate_cq(c, a->cq, 3, 3) != 0;
-	n += hca_client_destroy_cq(c, a->cq) != 0;
-	n += hca_client_dereg_mr(c, a->mr) != 0;
-	n += hca_client_rereg_mr(c, a->mr, HCA_CTL_REREG_ACCESS, &mr, NULL, &keys) != 0;
-	n += hca_client_rereg_mr(c, b->mr, HCA_CTL_REREG_PD, &(struct hca_ctl_mr){.pdn = a->pd},
-				 NULL, &keys) != 0;
-	n += hca_client_dealloc_mw(c, a->mw) != 0;
-	n += hca_client_dealloc_pd(c, a->pd) != 0;
+	n += hca_client_call(c, HCA_CTL_ARM_SRQ, &(struct hca_ctl_arm){a->srq, 1}, NULL, NULL) != 0;
+	n += hca_client_call(c, HCA_CTL_QUERY_SRQ, &(uint32_t){a->srq}, &state, NULL) != 0;
+	n += call_drop(c, HCA_CTL_DESTROY_SRQ, a->srq) != 0;
+	n += call_drop(c, HCA_CTL_DESTROY_SRQ, a->xsrq) != 0;
+	n += call_drop(c, HCA_CTL_DEALLOC_XRCD, a->xrcd) != 0;
+	n += hca_client_call(c, HCA_CTL_RESIZE_CQ,
+			     &(struct hca_ctl_resize){a->cq, 5, (uintptr_t)b->mem + (50u << 12)},
+			     &x, NULL) != 0;
+	n += hca_client_call(c, HCA_CTL_MODERATE_CQ, &(struct hca_ctl_moderate){a->cq, 3, 3}, NULL,
+			     NULL) != 0;
+	n += call_drop(c, HCA_CTL_DESTROY_CQ, a->cq) != 0;
+	n += call_drop(c, HCA_CTL_DEREG_MR, a->mr) != 0;
+	n += hca_client_call(c, HCA_CTL_REREG_MR,
+			     &(struct hca_ctl_rereg){a->mr, HCA_CTL_REREG_ACCESS, mr}, &keys,
+			     NULL) != 0;
+	n += hca_client_call(c, HCA_CTL_REREG_MR,
+			     &(struct hca_ctl_rereg){b->mr, HCA_CTL_REREG_PD,
+						     (struct hca_ctl_mr){.pdn = a->pd}},
+			     &keys, NULL) != 0;
+	n += call_drop(c, HCA_CTL_DEALLOC_MW, a->mw) != 0;
+	n += call_drop(c, HCA_CTL_DEALLOC_PD, a->pd) != 0;
 	return n;
 }
 
@@ -710,27 +722,27 @@ foreign_handles_in(const struct sim_config *cfg)
 	owner_open(s, &a);
 	owner_open(s, &b);
 	hca_driver_usage(s->side[0].drv, &used);
-	CTL(s, hca_client_query_qp(a.c, a.rc, &before));
+	CTL(s, hca_client_call(a.c, HCA_CTL_QUERY_QP, &(uint32_t){a.rc}, &before, NULL));
 	check_plain(s, &b);
 	n = refused_to_make(b.c, &a, &b);
 	sim_check(s, n == 14, "%u of 14 refused", n);
 	n = refused_to_touch(b.c, &a, &b);
 	sim_check(s, n == 18 + 13, "%u of 31 refused", n);
-	CTL(s, hca_client_query_qp(a.c, a.rc, &after));
+	CTL(s, hca_client_call(a.c, HCA_CTL_QUERY_QP, &(uint32_t){a.rc}, &after, NULL));
 	sim_check(s, memcmp(&before, &after, sizeof(after)) == 0, "the QP has changed");
 	hca_driver_usage(s->side[0].drv, &now);
 	sim_check(s, memcmp(&used, &now, sizeof(now)) == 0, "something was made or lost");
 	/* the owner still has all of it */
-	CTL(s, hca_client_destroy_qp(a.c, a.tgt));
-	CTL(s, hca_client_destroy_qp(a.c, a.rc));
-	CTL(s, hca_client_destroy_qp(a.c, a.ud));
-	CTL(s, hca_client_destroy_srq(a.c, a.xsrq));
-	CTL(s, hca_client_destroy_srq(a.c, a.srq));
-	CTL(s, hca_client_dealloc_xrcd(a.c, a.xrcd));
-	CTL(s, hca_client_destroy_cq(a.c, a.cq));
-	CTL(s, hca_client_dealloc_mw(a.c, a.mw));
-	CTL(s, hca_client_dereg_mr(a.c, a.mr));
-	CTL(s, hca_client_dealloc_pd(a.c, a.pd));
+	CTL(s, call_drop(a.c, HCA_CTL_DESTROY_QP, a.tgt));
+	CTL(s, call_drop(a.c, HCA_CTL_DESTROY_QP, a.rc));
+	CTL(s, call_drop(a.c, HCA_CTL_DESTROY_QP, a.ud));
+	CTL(s, call_drop(a.c, HCA_CTL_DESTROY_SRQ, a.xsrq));
+	CTL(s, call_drop(a.c, HCA_CTL_DESTROY_SRQ, a.srq));
+	CTL(s, call_drop(a.c, HCA_CTL_DEALLOC_XRCD, a.xrcd));
+	CTL(s, call_drop(a.c, HCA_CTL_DESTROY_CQ, a.cq));
+	CTL(s, call_drop(a.c, HCA_CTL_DEALLOC_MW, a.mw));
+	CTL(s, call_drop(a.c, HCA_CTL_DEREG_MR, a.mr));
+	CTL(s, call_drop(a.c, HCA_CTL_DEALLOC_PD, a.pd));
 	owner_close(&a);
 	owner_close(&b);
 	sim_close(s);

@@ -424,14 +424,14 @@ outdated_in(const struct sim_config *cfg)
 	static const uint32_t from[] = {RTR, RTS, SQD, SQE};
 	struct sim *s = sim_open(cfg);
 	struct lib_context *lib = (struct lib_context *)s->side[0].ctx;
+	struct hca_ctl_modify err = {.opcode = HCA_CMD_2ERR_QPEE};
 	struct one o;
 
 	open_one(&o, s, &services[1]);
+	err.qpn = o.qp->qp_num;
 	for (unsigned int k = 0; k < 4; k++) {
 		to_state(&o, from[k]);
-		sim_check(s,
-			  lib->ops->modify_qp(lib->ctl, o.qp->qp_num, HCA_CMD_2ERR_QPEE, NULL) == 0,
-			  "2ERR");
+		sim_check(s, LIB_CALL(lib, MODIFY_QP, &err, NULL) == 0, "2ERR");
 		sim_check(s, o.qp->state == from[k], "heard of it");
 		believes(&o, from[k], RTS, -EINVAL);
 		sim_check(s, o.qp->state == ERR, "not heard of it");

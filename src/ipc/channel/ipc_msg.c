@@ -21,7 +21,7 @@ int
 ipc_send(int sock, const void *head, size_t head_bytes, const void *body, size_t body_bytes,
 	 const int *fds, unsigned int num_fds, int flags)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * IPC_FDS_MAX)] = {0};
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * HCA_CTL_FDS_MAX)] = {0};
 	struct iovec iov[2] = {
 		{(void *)(uintptr_t)head, head_bytes},
 		{(void *)(uintptr_t)body, body_bytes},
@@ -29,7 +29,7 @@ ipc_send(int sock, const void *head, size_t head_bytes, const void *body, size_t
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = body_bytes != 0 ? 2 : 1};
 	ssize_t n;
 
-	if (num_fds > IPC_FDS_MAX)
+	if (num_fds > HCA_CTL_FDS_MAX)
 		return -EINVAL;
 	if (num_fds != 0) {
 		struct cmsghdr *c;

@@ -93,8 +93,8 @@ answers(const char *path, uint16_t version)
 {
 	const struct {
 		struct ipc_request head;
-		struct ipc_hello hello;
-	} m = {{version, IPC_HELLO, sizeof(struct ipc_hello), 0}, {.magic = IPC_MAGIC}};
+		struct hca_ctl_hello hello;
+	} m = {{version, HCA_CTL_HELLO, sizeof(struct hca_ctl_hello), 0}, {.magic = IPC_MAGIC}};
 	uint8_t reply[sizeof(struct ipc_reply) + IPC_BODY_MAX];
 	int fds[IPC_FDS_PER_MESSAGE], sock;
 	unsigned int num_fds = IPC_FDS_PER_MESSAGE;
@@ -115,13 +115,13 @@ answers(const char *path, uint16_t version)
 int
 ipc_explain_silence(const char *path)
 {
-	for (uint16_t version = IPC_VERSION - 1; version > 0; version--)
+	for (uint16_t version = HCA_CTL_VERSION - 1; version > 0; version--)
 		if (answers(path, version))
 			return lib_fail(-EPROTONOSUPPORT,
 					"%s: the daemon speaks version %u of the control channel, "
 					"this program's libsofthca version %u: upgrade the daemon, "
 					"and restart it",
-					path, version, IPC_VERSION);
+					path, version, HCA_CTL_VERSION);
 	return lib_fail(-EIO,
 			"%s: the daemon ended the connection at the greeting: it may have all the "
 			"clients it takes ('softhca-ctl clients'), or be about to end",

@@ -27,7 +27,7 @@ awake_page(void)
 
 /* The session keeps one descriptor, the other one is sent. */
 int
-ipc_kick_open(struct ipc_session *s, struct ipc_answer *answer)
+ipc_kick_open(struct ipc_session *s, int *fds)
 {
 	const struct ipc_sleep *sleep = s->server->config.sleep;
 	int page = sleep != NULL ? fcntl(sleep->page_fd, F_DUPFD_CLOEXEC, 0) : awake_page(),
@@ -35,7 +35,7 @@ ipc_kick_open(struct ipc_session *s, struct ipc_answer *answer)
 
 	if (page < 0)
 		return ipc_fail(-errno, "the sleep words: %s", strerror(errno));
-	answer->fds[answer->num_fds++] = page;
+	fds[0] = page;
 	s->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->kick_fd < 0)
 		return ipc_fail(-errno, "eventfd: %s", strerror(errno));
@@ -44,11 +44,8 @@ ipc_kick_open(struct ipc_session *s, struct ipc_answer *answer)
 		err = sleep->add(sleep->arg, s->uar_page, s->kick_fd);
 	if (err != 0)
 		return ipc_fail(err, "the device does not take an eventfd: %s", strerror(-err));
-	answer->fds[answer->num_fds] = fcntl(s->kick_fd, F_DUPFD_CLOEXEC, 0);
-	if (answer->fds[answer->num_fds] < 0)
-		return ipc_fail(-errno, "eventfd: %s", strerror(errno));
-	answer->num_fds++;
-	return 0;
+	fds[1] = fcntl(s->kick_fd, F_DUPFD_CLOEXEC, 0);
+	return fds[1] >= 0 ? 0 : ipc_fail(-errno, "eventfd: %s", strerror(errno));
 }
 
 void

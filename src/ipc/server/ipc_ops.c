@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Executes requests: translates the client's addresses to bus addresses; the driver does the rest
- * and checks that numbers belong to the client.
+ * What the requests do. Most are the driver's (abi_ops.h), which checks that numbers are the
+ * client's own. Here are those of the channel itself, and those of objects that lie in memory of
+ * the client: its addresses become bus addresses, and what lies there is held as long as the object
+ * is there.
  */
 
 #include <errno.h>
@@ -23,8 +25,9 @@
 #define STAGED_PAGES_MAX (UINT64_C(1) << 20)
 #define QUEUE_LOG_MAX 24u /* far more than any device supports: the driver reports the limit */
 
-typedef int (*op_fn)(struct ipc_session *s, const void *body, const int *fds,
-		     struct ipc_answer *answer);
+/* request and answer as the row of op says; extra has the descriptors of the request. */
+typedef int (*op_fn)(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+		     struct hca_ctl_extra *extra);
 
 /* Returns the driver's result with its reason */
 static int
@@ -33,18 +36,11 @@ driver_says(int err)
 	return err == 0 ? 0 : ipc_fail(err, "%s", hca_driver_reason());
 }
 
-/* The number that is the whole request */
-static uint32_t
-number_in(const void *body)
+static int
+op_driver(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	  struct hca_ctl_extra *extra)
 {
-	return ((const struct ipc_number *)body)->number;
-}
-
-/* Address of the number that is the whole answer */
-static uint32_t *
-number_out(struct ipc_answer *answer)
-{
-	return &((struct ipc_number *)answer->body.bytes)->number;
+	return driver_says(hca_client_call(s->client, op, request, answer, extra));
 }
 
 /* ---- a client comes and goes ---- */
@@ -94,7 +90,7 @@ is_privileged(const struct ipc_server_config *c, uid_t uid)
 }
 
 static int
-open_client(struct ipc_session *s, struct ipc_answer *answer)
+open_client(struct ipc_session *s, int *uar_fd)
 {
 	const struct ipc_server_config *c = &s->server->config;
 	struct ipc_memory_config mc = {
@@ -112,14 +108,9 @@ open_client(struct ipc_session *s, struct ipc_answer *answer)
 		s->client = NULL;
 		return err;
 	}
-	err = map_uar(s, &answer->fds[0]);
+	err = map_uar(s, uar_fd);
 	if (err != 0)
 		return err;
-	answer->num_fds = 1;
-	err = driver_says(hca_client_async_fd(s->client, &answer->fds[1]));
-	if (err != 0)
-		return err;
-	answer->num_fds = 2;
 	mc.uar = (uintptr_t)hca_client_uar(s->client);
 	err = ipc_memory_create(&mc, &s->memory);
 	if (err != 0)
@@ -168,26 +159,28 @@ random_nonce(uint64_t *nonce)
 }
 
 static int
-op_hello(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+op_hello(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	 struct hca_ctl_extra *extra)
 {
-	const struct ipc_hello *hello = body;
-	struct ipc_welcome *w = (struct ipc_welcome *)answer->body.bytes;
-	int err;
+	const struct hca_ctl_hello *hello = request;
+	struct hca_ctl_welcome *w = answer;
+	struct hca_ctl_info info;
+	int *fds = extra->fds, err;
 
 	if (hello->magic != IPC_MAGIC)
 		return ipc_fail(-EPROTO, "this is not a client of softhca");
+	fds[0] = fds[1] = fds[2] = -1;
 	err = random_nonce(&w->nonce);
 	if (err == 0)
-		err = open_client(s, answer);
+		err = open_client(s, &fds[0]);
 	if (err == 0)
-		err = driver_says(hca_client_info(s->client, &w->info));
+		err = op_driver(s, HCA_CTL_INFO, NULL, &info, NULL);
 	if (err == 0) {
-		__atomic_store_n(&s->uar_page, w->info.uar_page, __ATOMIC_RELAXED);
-		err = ipc_kick_open(s, answer);
+		__atomic_store_n(&s->uar_page, info.uar_page, __ATOMIC_RELAXED);
+		err = ipc_kick_open(s, &fds[1]);
 	}
 	if (err != 0) {
-		ipc_close_fds(answer->fds, answer->num_fds);
-		answer->num_fds = 0;
+		ipc_close_fds(fds, 3);
 		ipc_session_release(s);
 		return err;
 	}
@@ -200,52 +193,11 @@ op_hello(struct ipc_session *s, const void *body, const int *fds, struct ipc_ans
 
 /* The session ends after the reply: nothing of the client is left when it arrives. */
 static int
-op_close(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+op_close(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	 struct hca_ctl_extra *extra)
 {
 	ipc_session_release(s);
 	return 0;
-}
-
-/* ---- addresses ---- */
-
-static int
-op_query_port(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	return driver_says(hca_client_query_port(s->client, number_in(body),
-						 (struct hca_ctl_port *)answer->body.bytes));
-}
-
-static int
-op_query_gid(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	return driver_says(hca_client_query_gid(s->client, number_in(body), answer->body.bytes));
-}
-
-static int
-op_query_gid_entry(struct ipc_session *s, const void *body, const int *fds,
-		   struct ipc_answer *answer)
-{
-	return driver_says(hca_client_query_gid_entry(s->client, number_in(body),
-						      (struct hca_ctl_gid *)answer->body.bytes));
-}
-
-static int
-op_query_pkey(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	uint16_t pkey = 0;
-	int err = driver_says(hca_client_query_pkey(s->client, number_in(body), &pkey));
-
-	*number_out(answer) = pkey;
-	return err;
-}
-
-static int
-op_resolve(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	struct hca_ctl_ah *ah = (struct hca_ctl_ah *)answer->body.bytes;
-
-	memcpy(ah, body, sizeof(*ah));
-	return driver_says(hca_client_resolve(s->client, ah));
 }
 
 /* ---- memory of objects ---- */
@@ -271,19 +223,37 @@ drop_hold(struct ipc_session *s, int err, enum ipc_holder holder, uint32_t numbe
 	return err;
 }
 
-/* ---- protection domains, regions, windows ---- */
-
+/* After the device has released memory: make sure that no abandoned access writes to it. */
 static int
-op_alloc_pd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+settle(struct ipc_session *s)
 {
-	return driver_says(hca_client_alloc_pd(s->client, number_out(answer)));
+	const uint64_t one = 1;
+	int err = s->foreign != NULL ? ipc_foreign_settle(s->foreign) : 0;
+
+	if (err != 0 && write(s->lost_fd, &one, sizeof(one)) < 0)
+		return err; /* the reason is recorded */
+	return err;
 }
 
+/* The device lets go of memory of the client, which may have been that of an object. */
 static int
-op_dealloc_pd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+op_release(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	   struct hca_ctl_extra *extra)
 {
-	return driver_says(hca_client_dealloc_pd(s->client, number_in(body)));
+	static const enum ipc_holder holders[] = {
+		[HCA_CTL_DEREG_MR] = IPC_HOLDER_MR,
+		[HCA_CTL_DESTROY_CQ] = IPC_HOLDER_CQ,
+		[HCA_CTL_DESTROY_QP] = IPC_HOLDER_QP,
+		[HCA_CTL_DESTROY_SRQ] = IPC_HOLDER_SRQ,
+	};
+	int err = op_driver(s, op, request, answer, extra);
+
+	if (op != HCA_CTL_DEALLOC_MW && op != HCA_CTL_MODIFY_QP)
+		drop_hold(s, err, holders[op], *(const uint32_t *)request);
+	return err != 0 ? err : settle(s);
 }
+
+/* ---- regions ---- */
 
 static void
 forget_pages(struct ipc_session *s)
@@ -294,9 +264,10 @@ forget_pages(struct ipc_session *s)
 }
 
 static int
-op_pages(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+op_pages(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	 struct hca_ctl_extra *extra)
 {
-	const struct ipc_pages *r = body;
+	const struct hca_ctl_pages *r = request;
 	uint64_t total = s->num_pages + r->count;
 	uint64_t *grown;
 
@@ -347,18 +318,6 @@ region_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hold
 	return ipc_translate_mr(s->memory, hold, mr, s->pages, list);
 }
 
-/* After the device has released memory: make sure that no abandoned access writes to it. */
-static int
-settle(struct ipc_session *s)
-{
-	const uint64_t one = 1;
-	int err = s->foreign != NULL ? ipc_foreign_settle(s->foreign) : 0;
-
-	if (err != 0 && write(s->lost_fd, &one, sizeof(one)) < 0)
-		return err; /* the reason is recorded */
-	return err;
-}
-
 static bool
 writes_to(uint32_t access)
 {
@@ -366,32 +325,24 @@ writes_to(uint32_t access)
 }
 
 static int
-op_reg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+op_reg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	  struct hca_ctl_extra *extra)
 {
-	struct hca_ctl_keys *keys = (struct hca_ctl_keys *)answer->body.bytes;
-	struct hca_ctl_mr mr = *(const struct hca_ctl_mr *)body;
+	struct hca_ctl_keys *keys = answer;
+	struct hca_ctl_mr mr = *(const struct hca_ctl_mr *)request;
 	struct ipc_hold *hold = ipc_hold_new();
 	uint64_t *list = NULL;
 	int err;
 
 	err = hold != NULL ? region_pages(s, &mr, hold, writes_to(mr.access), &list) : -ENOMEM;
+	extra->pages = list;
 	if (err == 0)
-		err = driver_says(hca_client_reg_mr(s->client, &mr, list, keys));
+		err = op_driver(s, op, &mr, keys, extra);
 	bind_hold(s, hold, err, IPC_HOLDER_MR, keys->lkey);
 	if (list != s->pages)
 		free(list);
 	forget_pages(s);
 	return err;
-}
-
-static int
-op_dereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	uint32_t lkey = number_in(body);
-	int err = drop_hold(s, driver_says(hca_client_dereg_mr(s->client, lkey)), IPC_HOLDER_MR,
-			    lkey);
-
-	return err != 0 ? err : settle(s);
 }
 
 /* For rights that a region of foreign memory did not have before: check its mapping. */
@@ -405,10 +356,11 @@ judge_rights(struct ipc_session *s, const struct ipc_foreign_region *old)
 
 /* The new pages are held before the old ones are released. */
 static int
-op_rereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+op_rereg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	    struct hca_ctl_extra *extra)
 {
-	struct hca_ctl_keys *keys = (struct hca_ctl_keys *)answer->body.bytes;
-	struct ipc_rereg r = *(const struct ipc_rereg *)body;
+	struct hca_ctl_keys *keys = answer;
+	struct hca_ctl_rereg r = *(const struct hca_ctl_rereg *)request;
 	bool moves = (r.flags & HCA_CTL_REREG_TRANSLATION) != 0;
 	bool rights = (r.flags & HCA_CTL_REREG_ACCESS) != 0, writes = writes_to(r.mr.access);
 	struct ipc_hold *hold = NULL, *old = ipc_hold_find(s->memory, IPC_HOLDER_MR, r.lkey);
@@ -428,9 +380,9 @@ op_rereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_
 		err = judge_rights(s, ipc_hold_foreign(old));
 	}
 	r.mr.access &= ~HCA_CTL_ACCESS_FOREIGN;
+	extra->pages = list;
 	if (err == 0)
-		err = driver_says(
-			hca_client_rereg_mr(s->client, r.lkey, r.flags, &r.mr, list, keys));
+		err = op_driver(s, op, &r, keys, extra);
 	free(list);
 	if (err != 0) {
 		ipc_hold_drop(s->memory, hold);
@@ -448,28 +400,13 @@ op_rereg_mr(struct ipc_session *s, const void *body, const int *fds, struct ipc_
 	return settle(s);
 }
 
-static int
-op_alloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	const struct ipc_pair *r = body;
-
-	return driver_says(hca_client_alloc_mw(s->client, r->number, r->value, number_out(answer)));
-}
-
-static int
-op_dealloc_mw(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	int err = driver_says(hca_client_dealloc_mw(s->client, number_in(body)));
-
-	return err != 0 ? err : settle(s);
-}
-
 /*
  * All of the client's memory. The device's window covers all addresses of the client; each
  * registration decides what is accessible.
  */
 static int
-op_memory(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+op_memory(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	  struct hca_ctl_extra *extra)
 {
 	struct ipc_foreign *f;
 	int err;
@@ -482,7 +419,7 @@ op_memory(struct ipc_session *s, const void *body, const int *fds, struct ipc_an
 			"of softhca_alloc()");
 	if (s->foreign != NULL)
 		return ipc_fail(-EEXIST, "the client has given its memory");
-	err = ipc_foreign_create(fds[0], fds[1], s->pid, &f);
+	err = ipc_foreign_create(extra->fds[0], extra->fds[1], s->pid, &f);
 	if (err != 0)
 		return err;
 	err = driver_says(hca_client_attach(s->client, HCA_BUS_FOREIGN, HCA_BUS_FOREIGN_BYTES));
@@ -496,44 +433,26 @@ op_memory(struct ipc_session *s, const void *body, const int *fds, struct ipc_an
 }
 
 static int
-op_attach(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+op_attach(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	  struct hca_ctl_extra *extra)
 {
-	const struct hca_ctl_segment *r = body;
-	int err = ipc_memory_attach(s->memory, r, fds[0], number_out(answer));
+	int err = ipc_memory_attach(s->memory, request, extra->fds[0], answer);
 
 	__atomic_store_n(&s->attached, ipc_memory_attached(s->memory), __ATOMIC_RELAXED);
 	return err;
 }
 
 static int
-op_detach(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+op_detach(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	  struct hca_ctl_extra *extra)
 {
-	int err = ipc_memory_detach(s->memory, number_in(body));
+	int err = ipc_memory_detach(s->memory, *(const uint32_t *)request);
 
 	__atomic_store_n(&s->attached, ipc_memory_attached(s->memory), __ATOMIC_RELAXED);
 	return err;
 }
 
-/* ---- channels and CQs ---- */
-
-static int
-op_create_channel(struct ipc_session *s, const void *body, const int *fds,
-		  struct ipc_answer *answer)
-{
-	int err = driver_says(
-		hca_client_create_channel(s->client, number_out(answer), &answer->fds[0]));
-
-	if (err == 0)
-		answer->num_fds = 1;
-	return err;
-}
-
-static int
-op_destroy_channel(struct ipc_session *s, const void *body, const int *fds,
-		   struct ipc_answer *answer)
-{
-	return driver_says(hca_client_destroy_channel(s->client, number_in(body)));
-}
+/* ---- queues ---- */
 
 /* Memory of a queue: one piece of one segment */
 static int
@@ -546,58 +465,10 @@ queue_memory(struct ipc_session *s, struct ipc_hold *hold, uint64_t *addr, uint3
 }
 
 static int
-op_create_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+cq_memory(struct ipc_session *s, struct ipc_hold *hold, uint64_t *addr, uint32_t log_size)
 {
-	uint32_t *cqn = number_out(answer);
-	struct hca_ctl_cq r = *(const struct hca_ctl_cq *)body;
-	struct ipc_hold *hold = ipc_hold_new();
-	int err;
-
-	if (hold == NULL)
-		return -ENOMEM;
-	err = queue_memory(s, hold, &r.addr, r.log_size, HCA_CQE_SIZE,
-			   sizeof(struct hca_cq_record));
-	if (err == 0)
-		err = driver_says(hca_client_create_cq(s->client, &r, cqn));
-	return bind_hold(s, hold, err, IPC_HOLDER_CQ, *cqn);
+	return queue_memory(s, hold, addr, log_size, HCA_CQE_SIZE, sizeof(struct hca_cq_record));
 }
-
-static int
-op_destroy_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	uint32_t cqn = number_in(body);
-
-	return drop_hold(s, driver_says(hca_client_destroy_cq(s->client, cqn)), IPC_HOLDER_CQ, cqn);
-}
-
-static int
-op_resize_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	uint32_t *index = number_out(answer);
-	struct ipc_resize r = *(const struct ipc_resize *)body;
-	struct ipc_hold *hold = ipc_hold_new();
-	int err;
-
-	if (hold == NULL)
-		return -ENOMEM;
-	err = queue_memory(s, hold, &r.addr, r.log_size, HCA_CQE_SIZE,
-			   sizeof(struct hca_cq_record));
-	if (err == 0)
-		err = driver_says(
-			hca_client_resize_cq(s->client, r.cqn, r.addr, r.log_size, index));
-	drop_hold(s, err, IPC_HOLDER_CQ, r.cqn);
-	return bind_hold(s, hold, err, IPC_HOLDER_CQ, r.cqn);
-}
-
-static int
-op_moderate_cq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	const struct ipc_moderate *r = body;
-
-	return driver_says(hca_client_moderate_cq(s->client, r->cqn, r->count, r->period_us));
-}
-
-/* ---- QPs ---- */
 
 /* Translate the queues that the service has; the addresses of others are ignored. */
 static int
@@ -623,164 +494,96 @@ qp_memory(struct ipc_session *s, struct ipc_hold *hold, struct hca_ctl_qp *r)
 }
 
 static int
-op_create_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
+srq_memory(struct ipc_session *s, struct ipc_hold *hold, struct hca_ctl_srq *r)
 {
-	uint32_t *qpn = number_out(answer);
-	struct hca_ctl_qp r = *(const struct hca_ctl_qp *)body;
+	if (r->log_stride > QUEUE_LOG_MAX)
+		return ipc_fail(-EINVAL, "WQEs of 2^%u bytes", r->log_stride);
+	return queue_memory(s, hold, &r->addr, r->log_size, 1u << r->log_stride,
+			    sizeof(struct hca_rq_record));
+}
+
+/* An object in memory of the client, or, of a CQ, its new memory in place of the old */
+static int
+op_create(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	  struct hca_ctl_extra *extra)
+{
+	union {
+		struct hca_ctl_cq cq;
+		struct hca_ctl_resize resize;
+		struct hca_ctl_qp qp;
+		struct hca_ctl_srq srq;
+	} r;
 	struct ipc_hold *hold = ipc_hold_new();
+	enum ipc_holder holder = IPC_HOLDER_CQ;
 	int err;
 
 	if (hold == NULL)
 		return -ENOMEM;
-	err = qp_memory(s, hold, &r);
+	memcpy(&r, request, hca_ctl_shape(op)->request);
+	if (op == HCA_CTL_CREATE_CQ) {
+		err = cq_memory(s, hold, &r.cq.addr, r.cq.log_size);
+	} else if (op == HCA_CTL_RESIZE_CQ) {
+		err = cq_memory(s, hold, &r.resize.addr, r.resize.log_size);
+	} else if (op == HCA_CTL_CREATE_QP) {
+		holder = IPC_HOLDER_QP;
+		err = qp_memory(s, hold, &r.qp);
+	} else {
+		holder = IPC_HOLDER_SRQ;
+		err = srq_memory(s, hold, &r.srq);
+	}
 	if (err == 0)
-		err = driver_says(hca_client_create_qp(s->client, &r, qpn));
-	return bind_hold(s, hold, err, IPC_HOLDER_QP, *qpn);
-}
-
-static int
-op_modify_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	const struct ipc_modify *r = body;
-	int err = driver_says(hca_client_modify_qp(s->client, r->qpn, r->opcode,
-						   r->has_mailbox != 0 ? &r->mailbox : NULL));
-
-	return err != 0 ? err : settle(s);
-}
-
-static int
-op_query_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	return driver_says(hca_client_query_qp(s->client, number_in(body), answer->body.bytes));
-}
-
-static int
-op_destroy_qp(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	uint32_t qpn = number_in(body);
-	int err = drop_hold(s, driver_says(hca_client_destroy_qp(s->client, qpn)), IPC_HOLDER_QP,
-			    qpn);
-
-	return err != 0 ? err : settle(s);
-}
-
-static int
-op_query_counters(struct ipc_session *s, const void *body, const int *fds,
-		  struct ipc_answer *answer)
-{
-	struct ipc_counters *out = (struct ipc_counters *)answer->body.bytes;
-	const struct ipc_count *r = body;
-	uint32_t max = r->max < IPC_COUNTERS_MAX ? r->max : (uint32_t)IPC_COUNTERS_MAX;
-	int err = driver_says(hca_client_query_counters(s->client, r->of, r->number, out->counter,
-							max, &out->total));
-
-	if (err != 0)
-		return err;
-	out->count = out->total < max ? out->total : max;
-	answer->len = (uint32_t)(offsetof(struct ipc_counters, counter) +
-				 out->count * sizeof(out->counter[0]));
-	return 0;
-}
-
-static int
-op_mcast(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	const struct ipc_mcast *r = body;
-
-	return driver_says(hca_client_mcast(s->client, r->qpn, r->mgid, r->attach != 0));
-}
-
-/* ---- SRQs and XRC domains ---- */
-
-static int
-op_alloc_xrcd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	return driver_says(hca_client_alloc_xrcd(s->client, number_out(answer)));
-}
-
-static int
-op_dealloc_xrcd(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	return driver_says(hca_client_dealloc_xrcd(s->client, number_in(body)));
-}
-
-static int
-op_create_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	uint32_t *srqn = number_out(answer);
-	struct hca_ctl_srq r = *(const struct hca_ctl_srq *)body;
-	struct ipc_hold *hold = ipc_hold_new();
-	int err;
-
-	if (hold == NULL)
-		return -ENOMEM;
-	if (r.log_stride > QUEUE_LOG_MAX)
-		err = ipc_fail(-EINVAL, "WQEs of 2^%u bytes", r.log_stride);
-	else
-		err = queue_memory(s, hold, &r.addr, r.log_size, 1u << r.log_stride,
-				   sizeof(struct hca_rq_record));
-	if (err == 0)
-		err = driver_says(hca_client_create_srq(s->client, &r, srqn));
-	return bind_hold(s, hold, err, IPC_HOLDER_SRQ, *srqn);
-}
-
-static int
-op_arm_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	const struct ipc_pair *r = body;
-
-	return driver_says(hca_client_arm_srq(s->client, r->number, r->value));
-}
-
-static int
-op_query_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	return driver_says(hca_client_query_srq(s->client, number_in(body),
-						(struct hca_ctl_srq_state *)answer->body.bytes));
-}
-
-static int
-op_destroy_srq(struct ipc_session *s, const void *body, const int *fds, struct ipc_answer *answer)
-{
-	uint32_t srqn = number_in(body);
-
-	return drop_hold(s, driver_says(hca_client_destroy_srq(s->client, srqn)), IPC_HOLDER_SRQ,
-			 srqn);
+		err = op_driver(s, op, &r, answer, extra);
+	if (op != HCA_CTL_RESIZE_CQ)
+		return bind_hold(s, hold, err, holder, *(const uint32_t *)answer);
+	drop_hold(s, err, holder, r.resize.cqn);
+	return bind_hold(s, hold, err, holder, r.resize.cqn);
 }
 
 /* ---- dispatch ---- */
 
-static const struct op {
-	op_fn run;
-	uint32_t request, reply; /* bytes */
-	uint32_t fds;
-} ops[IPC_OP_COUNT] = {
-#define X(NAME, name, request, reply, fds_in, fds_out) \
-	[IPC_##NAME] = {op_##name, sizeof(request), sizeof(reply), fds_in},
-	IPC_OPS(X)
-#undef X
+/* What is not the driver's alone */
+static const op_fn ops[HCA_CTL_OP_COUNT] = {
+	[HCA_CTL_HELLO] = op_hello,	   [HCA_CTL_CLOSE] = op_close,
+	[HCA_CTL_ATTACH] = op_attach,	   [HCA_CTL_DETACH] = op_detach,
+	[HCA_CTL_MEMORY] = op_memory,	   [HCA_CTL_PAGES] = op_pages,
+	[HCA_CTL_REG_MR] = op_reg_mr,	   [HCA_CTL_REREG_MR] = op_rereg_mr,
+	[HCA_CTL_DEREG_MR] = op_release,   [HCA_CTL_DEALLOC_MW] = op_release,
+	[HCA_CTL_CREATE_CQ] = op_create,   [HCA_CTL_RESIZE_CQ] = op_create,
+	[HCA_CTL_DESTROY_CQ] = op_release, [HCA_CTL_CREATE_QP] = op_create,
+	[HCA_CTL_MODIFY_QP] = op_release,  [HCA_CTL_DESTROY_QP] = op_release,
+	[HCA_CTL_CREATE_SRQ] = op_create,  [HCA_CTL_DESTROY_SRQ] = op_release,
 };
 
 static bool
-pages_formed(const struct ipc_pages *r, uint32_t len)
+pages_formed(const struct hca_ctl_pages *r, uint32_t len)
 {
-	return len >= offsetof(struct ipc_pages, page) && r->count <= IPC_PAGES_MAX &&
-	       len == offsetof(struct ipc_pages, page) + r->count * sizeof(r->page[0]);
+	return len >= offsetof(struct hca_ctl_pages, page) && r->count <= HCA_CTL_PAGES_MAX &&
+	       len == offsetof(struct hca_ctl_pages, page) + r->count * sizeof(r->page[0]);
 }
 
 bool
 ipc_well_formed(uint32_t op, const void *body, uint32_t len, unsigned int num_fds)
 {
-	if (op >= IPC_OP_COUNT || num_fds != ops[op].fds)
+	const struct hca_ctl_shape *shape = hca_ctl_shape(op);
+
+	if (shape == NULL || num_fds != shape->fds_in)
 		return false;
-	return op == IPC_PAGES ? pages_formed(body, len) : len == ops[op].request;
+	return op == HCA_CTL_PAGES ? pages_formed(body, len) : len == shape->request;
 }
 
 int
-ipc_execute(struct ipc_session *session, enum ipc_op op, const void *body, const int *fds,
+ipc_execute(struct ipc_session *session, enum hca_ctl_op op, const void *request, const int *fds,
 	    struct ipc_answer *answer)
 {
-	memset(answer->body.bytes, 0, ops[op].reply);
-	answer->len = ops[op].reply;
-	return ops[op].run(session, body, fds, answer);
+	const struct hca_ctl_shape *shape = hca_ctl_shape(op);
+	op_fn run = ops[op] != NULL ? ops[op] : op_driver;
+	int err;
+
+	memset(answer->body.bytes, 0, shape->answer);
+	answer->extra = (struct hca_ctl_extra){0};
+	memcpy(answer->extra.fds, fds, shape->fds_in * sizeof(int));
+	err = run(session, op, request, answer->body.bytes, &answer->extra);
+	answer->len = shape->answer;
+	answer->num_fds = err == 0 ? shape->fds_out : 0;
+	return err;
 }

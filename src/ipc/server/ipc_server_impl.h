@@ -20,7 +20,10 @@ enum ipc_counter {
 #define X(name) IPC_COUNTER_##name,
 	IPC_COUNTERS(X)
 #undef X
-	IPC_COUNTER_COUNT,
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) IPC_COUNTER_calls_##name,
+	HCA_CTL_OPS(X)
+#undef X
+		IPC_COUNTER_COUNT,
 };
 
 struct ipc_server {
@@ -72,7 +75,7 @@ struct ipc_answer {
 		uint64_t align;
 	} body;
 	uint32_t len;
-	int fds[IPC_FDS_MAX]; /* given away: closed once they are sent */
+	struct hca_ctl_extra extra; /* its descriptors are given away: closed once they are sent */
 	unsigned int num_fds;
 };
 
@@ -94,18 +97,19 @@ void ipc_session_gone(struct ipc_session *session, uint64_t ns);
 int ipc_session_more(void *session, uint64_t bytes);
 
 /*
- * ipc_ops.c: does what a well-framed request asks for; the body has the size its op wants. 0 or
- * negative errno, reason by ipc_fail(); answer filled in.
+ * ipc_ops.c: does what a well-formed request asks for; fds are those of its row. 0 or negative
+ * errno, reason by ipc_fail(); answer filled in.
  */
-int ipc_execute(struct ipc_session *session, enum ipc_op op, const void *body, const int *fds,
-		struct ipc_answer *answer);
+int ipc_execute(struct ipc_session *session, enum hca_ctl_op op, const void *request,
+		const int *fds, struct ipc_answer *answer);
 /* Sizes and descriptors of a request. */
 bool ipc_well_formed(uint32_t op, const void *body, uint32_t len, unsigned int num_fds);
 /*
- * ipc_kick.c: the sleep words and an eventfd for the client whose doorbell page is known; both are
- * added to the answer. close: before the page's number is given back, any number of times.
+ * ipc_kick.c: the sleep words and an eventfd for the client whose doorbell page is known: fds[0]
+ * and [1], to be given away even on failure where they are not -1. close: before the page's number
+ * is given back, any number of times.
  */
-int ipc_kick_open(struct ipc_session *session, struct ipc_answer *answer);
+int ipc_kick_open(struct ipc_session *session, int *fds);
 void ipc_kick_close(struct ipc_session *session);
 /* ipc_ops.c: releases everything the client has, in the right order. */
 void ipc_session_release(struct ipc_session *session);

@@ -81,7 +81,7 @@ send_reply(struct ipc_session *s, const struct ipc_reply *head, struct ipc_answe
 
 	for (;;) {
 		err = ipc_send(s->sock, head, sizeof(*head), answer->body.bytes, answer->len,
-			       answer->fds, answer->num_fds, MSG_DONTWAIT);
+			       answer->extra.fds, answer->num_fds, MSG_DONTWAIT);
 		if (err == 0)
 			return GOES_ON;
 		if (err != -EAGAIN)
@@ -100,8 +100,8 @@ framed(const struct ipc_session *s, const struct message *in, size_t got)
 {
 	const struct ipc_request *h = &in->head;
 
-	return got >= sizeof(*h) && h->version == IPC_VERSION && h->len == got - sizeof(*h) &&
-	       h->seq == s->seq && (h->op == IPC_HELLO) == !s->greeted;
+	return got >= sizeof(*h) && h->version == HCA_CTL_VERSION && h->len == got - sizeof(*h) &&
+	       h->seq == s->seq && (h->op == HCA_CTL_HELLO) == !s->greeted;
 }
 
 static void
@@ -118,10 +118,10 @@ other_version(const struct ipc_session *s, const struct message *in, size_t got)
 {
 	const struct ipc_request *h = &in->head;
 
-	return !s->greeted && got >= sizeof(*h) && h->version != IPC_VERSION &&
-	       h->op == IPC_HELLO && h->len == got - sizeof(*h) &&
-	       h->len >= sizeof(struct ipc_hello) &&
-	       ((const struct ipc_hello *)in->body.bytes)->magic == IPC_MAGIC;
+	return !s->greeted && got >= sizeof(*h) && h->version != HCA_CTL_VERSION &&
+	       h->op == HCA_CTL_HELLO && h->len == got - sizeof(*h) &&
+	       h->len >= sizeof(struct hca_ctl_hello) &&
+	       ((const struct hca_ctl_hello *)in->body.bytes)->magic == IPC_MAGIC;
 }
 
 static enum ipc_counter
@@ -133,14 +133,14 @@ refuse_version(struct ipc_session *s, struct desk *d)
 		.op = h->op,
 		.seq = h->seq,
 		.err = -EPROTONOSUPPORT,
-		.speaks = IPC_VERSION,
+		.speaks = HCA_CTL_VERSION,
 	};
 
 	snprintf(head.reason, sizeof(head.reason),
 		 "the daemon speaks version %u of the control channel, this program's libsofthca "
 		 "version %u: upgrade %s",
-		 IPC_VERSION, h->version,
-		 h->version < IPC_VERSION ? "libsofthca" : "the daemon, and restart it");
+		 HCA_CTL_VERSION, h->version,
+		 h->version < HCA_CTL_VERSION ? "libsofthca" : "the daemon, and restart it");
 	ipc_count(s->server, IPC_COUNTER_refused_version);
 	d->answer.len = 0;
 	d->answer.num_fds = 0;
@@ -152,10 +152,10 @@ static enum ipc_counter
 answer_one(struct ipc_session *s, struct desk *d, size_t got, int *fds, unsigned int num_fds)
 {
 	struct ipc_reply head = {
-		.version = IPC_VERSION,
+		.version = HCA_CTL_VERSION,
 		.op = d->in.head.op,
 		.seq = s->seq,
-		.speaks = IPC_VERSION,
+		.speaks = HCA_CTL_VERSION,
 	};
 	enum ipc_counter end;
 
@@ -166,6 +166,7 @@ answer_one(struct ipc_session *s, struct desk *d, size_t got, int *fds, unsigned
 		return IPC_COUNTER_ended_protocol;
 	__atomic_store_n(&s->requests, s->requests + 1, __ATOMIC_RELAXED);
 	ipc_count(s->server, IPC_COUNTER_requests);
+	ipc_count(s->server, IPC_COUNTER_calls_hello + d->in.head.op);
 	d->answer.len = 0;
 	d->answer.num_fds = 0;
 	head.err = ipc_execute(s, d->in.head.op, d->in.body.bytes, fds, &d->answer);
@@ -177,7 +178,7 @@ answer_one(struct ipc_session *s, struct desk *d, size_t got, int *fds, unsigned
 	head.len = d->answer.len;
 	s->seq++;
 	end = send_reply(s, &head, &d->answer);
-	ipc_close_fds(d->answer.fds, d->answer.num_fds);
+	ipc_close_fds(d->answer.extra.fds, d->answer.num_fds);
 	/* after CLOSE, or a refused HELLO, the session cannot continue */
 	if (end == GOES_ON && s->client == NULL)
 		end = IPC_COUNTER_ended_closed;

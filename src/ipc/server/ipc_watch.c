@@ -71,7 +71,7 @@ ipc_file_judge(const struct hca_ctl_segment *request, int fd, uint64_t *page)
 		return ipc_fail(-EBADF,
 				"the memfd is sealed against further writers: it is another "
 				"device's, and a file of more than %llu MiB serves one",
-				(unsigned long long)IPC_SMALL_FILE >> 20);
+				(unsigned long long)HCA_CTL_SMALL_FILE >> 20);
 	if ((flags & O_ACCMODE) != O_RDWR || (seals & F_SEAL_WRITE) != 0)
 		return ipc_fail(-EBADF, "the memfd cannot be written");
 	if (request->offset > (uint64_t)st.st_size ||
@@ -130,10 +130,10 @@ ipc_file_protect(const struct hca_ctl_segment *request, int fd, uint64_t at, uin
 	struct stat st;
 
 	/* a small file that cannot grow stays small */
-	if (fstat(fd, &st) == 0 && (uint64_t)st.st_size <= IPC_SMALL_FILE)
+	if (fstat(fd, &st) == 0 && (uint64_t)st.st_size <= HCA_CTL_SMALL_FILE)
 		small = (fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0 ||
 			 (fcntl(fd, F_GET_SEALS) & F_SEAL_GROW) != 0) &&
-			fstat(fd, &st) == 0 && (uint64_t)st.st_size <= IPC_SMALL_FILE;
+			fstat(fd, &st) == 0 && (uint64_t)st.st_size <= HCA_CTL_SMALL_FILE;
 	if (small)
 		ipc_watch(at, request->length); /* otherwise holes are filled, a page at a time */
 	else if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0)

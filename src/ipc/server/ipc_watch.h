@@ -7,9 +7,9 @@
  * it has filled them, the daemon never makes one (what it made would be charged to it), and the
  * client cannot take them away under a worker, which would sleep for as long as that takes:
  *
- *	files of more than IPC_SMALL_FILE are sealed once they are mapped (F_SEAL_FUTURE_WRITE): no
- *	holes can be punched any more, and nobody maps them for writing any more, another device
- *	neither: such a file serves one
+ *	files of more than HCA_CTL_SMALL_FILE are sealed once they are mapped
+ *	(F_SEAL_FUTURE_WRITE): no holes can be punched any more, and nobody maps them for writing
+ *	any more, another device neither: such a file serves one
  *
  *	smaller ones are quickly punched: they may serve several devices, and are watched
  *	(userfaultfd, SIGBUS): who touches a hole ends its owner (ipc_guard.c) instead of filling it

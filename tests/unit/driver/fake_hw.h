@@ -17,7 +17,7 @@
 #include "abi_bar.h"
 #include "abi_cmd.h"
 #include "abi_cqe.h"
-#include "driver.h"
+#include "../../driver_calls.h"
 
 #define FAKE_LOG 512u
 

@@ -26,10 +26,10 @@ static const uint8_t peer_mac[6] = {2, 1, 3, 5, 7, 9};
 static void *
 other_control_call(void *arg)
 {
-	uint8_t gid[16];
+	struct hca_ctl_gid gid;
 
 	(void)arg;
-	assert_int_equal(hca_client_query_gid(client, 0, gid), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_QUERY_GID, &(uint32_t){0}, &gid, NULL), 0);
 	return NULL;
 }
 
@@ -64,7 +64,7 @@ setup(void **state)
 	fake = fake_hw_create();
 	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
 	assert_int_equal(hca_client_open(drv, NULL, &client), 0);
-	assert_int_equal(hca_client_async_fd(client, &async_fd), 0);
+	assert_int_equal(call_async_fd(client, &async_fd), 0);
 	fcntl(async_fd, F_SETFL, O_NONBLOCK);
 	return 0;
 }
@@ -104,7 +104,8 @@ gids_come_and_go(void **state)
 	m = (const void *)fake_last(fake, HCA_CMD_SET_GID)->mailbox;
 	assert_int_equal(hca_be32_to_cpu(m->index), 1);
 	assert_int_equal(hca_be32_to_cpu(m->flags), 0);
-	assert_int_equal(hca_client_query_gid_entry(client, 1, &entry), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_QUERY_GID, &(uint32_t){1}, &entry, NULL),
+			 0);
 	assert_int_equal(entry.valid, 0);
 	assert_int_equal(hca_driver_clear_gid(drv, 1), 0);
 	assert_int_equal(gid_events(), 0);
@@ -114,7 +115,8 @@ gids_come_and_go(void **state)
 	fake->fail_op = HCA_CMD_SET_GID;
 	fake->fail_status = HCA_STAT_BAD_PARAM;
 	assert_true(hca_driver_clear_gid(drv, 1) < 0);
-	assert_int_equal(hca_client_query_gid_entry(client, 1, &entry), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_QUERY_GID, &(uint32_t){1}, &entry, NULL),
+			 0);
 	assert_int_equal(entry.valid, 1);
 }
 
@@ -125,27 +127,27 @@ asking_stops_nobody(void **state)
 
 	(void)state;
 	memcpy(ah.dgid, peer_gid, 16);
-	assert_int_equal(hca_client_resolve(client, &ah),
+	assert_int_equal(hca_client_call(client, HCA_CTL_RESOLVE, &ah, &ah, NULL),
 			 -EINVAL); /* no such GID: the resolver is not called */
 	assert_int_equal(asked, 0);
 	assert_int_equal(hca_driver_set_gid(drv, 1, my_gid, my_mac, 0xffff), 0);
-	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_RESOLVE, &ah, &ah, NULL), 0);
 	assert_memory_equal(ah.dmac, peer_mac, 6);
 	assert_int_equal(asked, 1);
 	/* results are not cached */
-	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_RESOLVE, &ah, &ah, NULL), 0);
 	assert_int_equal(asked, 2);
 	answer = -EHOSTUNREACH;
-	assert_int_equal(hca_client_resolve(client, &ah), -EHOSTUNREACH);
+	assert_int_equal(hca_client_call(client, HCA_CTL_RESOLVE, &ah, &ah, NULL), -EHOSTUNREACH);
 	assert_non_null(strstr(hca_driver_reason(), "10.77.0.2"));
 	/* static neighbours, own addresses and groups are not resolved */
 	assert_int_equal(hca_driver_set_neigh(drv, peer_gid, my_mac), 0);
-	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_RESOLVE, &ah, &ah, NULL), 0);
 	assert_memory_equal(ah.dmac, my_mac, 6);
 	memcpy(ah.dgid, my_gid, 16);
-	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_RESOLVE, &ah, &ah, NULL), 0);
 	ah.dgid[12] = 239;
-	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_RESOLVE, &ah, &ah, NULL), 0);
 	assert_int_equal(asked, 3);
 }
 
@@ -169,7 +171,7 @@ moved_neighbours(void **state)
 	/* the resolved neighbour leaves no entry, neither in the device nor in the driver */
 	m = (const void *)fake_last(fake, HCA_CMD_SET_NEIGH)->mailbox;
 	assert_int_equal(hca_be32_to_cpu(m->flags), 0);
-	assert_int_equal(hca_client_resolve(client, &ah), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_RESOLVE, &ah, &ah, NULL), 0);
 	assert_int_equal(asked, 1);
 	/* a static neighbour is not moved */
 	assert_int_equal(hca_driver_set_neigh(drv, peer_gid, peer_mac), 0);

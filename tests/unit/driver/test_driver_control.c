@@ -36,7 +36,7 @@ setup(void **state)
 	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
 	assert_int_equal(hca_client_open(drv, NULL, &client), 0);
 	assert_int_equal(hca_client_attach(client, (uintptr_t)memory, MEM_PAGES * PAGE), 0);
-	assert_int_equal(hca_client_async_fd(client, &async_fd), 0);
+	assert_int_equal(call_async_fd(client, &async_fd), 0);
 	fcntl(async_fd, F_SETFL, O_NONBLOCK);
 	return 0;
 }
@@ -61,7 +61,7 @@ make_pd(void)
 {
 	uint32_t pdn;
 
-	assert_int_equal(hca_client_alloc_pd(client, &pdn), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_PD, NULL, &pdn, NULL), 0);
 	return pdn;
 }
 
@@ -71,7 +71,7 @@ make_cq(uint32_t channel)
 	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory, .log_size = 4, .channel = channel};
 	uint32_t cqn;
 
-	assert_int_equal(hca_client_create_cq(client, &cq, &cqn), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &cqn, NULL), 0);
 	return cqn;
 }
 
@@ -90,7 +90,7 @@ try_qp(uint32_t pdn, uint32_t cqn, uint32_t *qpn)
 		.log_rq_stride = 7,
 	};
 
-	return hca_client_create_qp(client, &qp, qpn);
+	return hca_client_call(client, HCA_CTL_CREATE_QP, &qp, qpn, NULL);
 }
 
 static uint32_t
@@ -123,7 +123,7 @@ test_bring_up(void **state)
 	assert_int_equal(HCA_INIT_LOG(hca_be64_to_cpu(init->mpt_base)), 12);
 	assert_int_equal(mask->in_modifier, 1);
 	assert_int_equal(mask->in_param & 1, 0); /* completion events are not enabled here */
-	assert_int_equal(hca_client_info(client, &info), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_INFO, NULL, &info, NULL), 0);
 	assert_int_equal(info.board_id, 0x42);
 	assert_int_equal(info.max_qps, 3);
 	assert_int_equal(info.log_num_qps, 10);
@@ -141,7 +141,7 @@ test_icm_at_first_use(void **state)
 
 	qpn = make_qp(pdn, cqn);
 	before = fake->count;
-	assert_int_equal(hca_client_destroy_qp(client, qpn), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_QP, qpn), 0);
 	qpn = make_qp(pdn, cqn);
 	for (uint32_t i = before; i < fake->count; i++)
 		assert_int_not_equal(fake->log[i % FAKE_LOG].op, HCA_CMD_MAP_ICM);
@@ -166,7 +166,9 @@ test_region_bytes(void **state)
 
 	for (int i = 0; i < 6; i++)
 		pages[i] = (uintptr_t)memory + (uint64_t)(5 - i) * PAGE;
-	assert_int_equal(hca_client_reg_mr(client, &mr, pages, &keys), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &keys,
+					 &(struct hca_ctl_extra){.pages = pages}),
+			 0);
 	mtt = (void *)fake_last(fake, HCA_CMD_WRITE_MTT)->mailbox;
 	mpt = (void *)fake_last(fake, HCA_CMD_SW2HW_MPT)->mailbox;
 	assert_int_equal(fake_last(fake, HCA_CMD_WRITE_MTT)->in_modifier, 6);
@@ -184,14 +186,16 @@ test_region_bytes(void **state)
 	assert_int_equal(fake_last(fake, HCA_CMD_SW2HW_MPT)->in_modifier, HCA_KEY_INDEX(keys.lkey));
 	assert_int_not_equal(HCA_KEY_INDEX(keys.lkey), 0);
 
-	assert_int_equal(hca_client_dealloc_pd(client, pdn), -EBUSY);
-	assert_int_equal(hca_client_dereg_mr(client, keys.lkey ^ 1u << 25), -EINVAL);
-	assert_int_equal(hca_client_dereg_mr(client, keys.lkey), 0);
-	assert_int_equal(hca_client_dereg_mr(client, keys.lkey), -EINVAL);
-	assert_int_equal(hca_client_reg_mr(client, &mr, pages, &again), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, pdn), -EBUSY);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey ^ 1u << 25), -EINVAL);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), -EINVAL);
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &again,
+					 &(struct hca_ctl_extra){.pages = pages}),
+			 0);
 	assert_int_not_equal(again.lkey, keys.lkey);
-	assert_int_equal(hca_client_dereg_mr(client, again.lkey), 0);
-	assert_int_equal(hca_client_dealloc_pd(client, pdn), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, again.lkey), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, pdn), 0);
 }
 
 /* More entries than one mailbox holds, with the same page repeated */
@@ -214,7 +218,9 @@ test_large_region(void **state)
 
 	for (uint32_t i = 0; i < n; i++)
 		pages[i] = (uintptr_t)memory;
-	assert_int_equal(hca_client_reg_mr(client, &mr, pages, &keys), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &keys,
+					 &(struct hca_ctl_extra){.pages = pages}),
+			 0);
 	last = fake_last(fake, HCA_CMD_WRITE_MTT);
 	assert_int_equal(last->in_modifier, 5);
 	assert_int_equal(
@@ -223,7 +229,7 @@ test_large_region(void **state)
 	hca_driver_usage(drv, &usage);
 	assert_int_equal(usage.mrs, 1);
 	assert_int_equal(usage.mtts, 1024);
-	assert_int_equal(hca_client_dereg_mr(client, keys.lkey), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), 0);
 	free(pages);
 }
 
@@ -247,7 +253,9 @@ test_refused_regions(void **state)
 	do { \
 		mr = good; \
 		change; \
-		assert_int_equal(hca_client_reg_mr(client, &mr, &page, &keys), err); \
+		assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &keys, \
+						 &(struct hca_ctl_extra){.pages = &page}), \
+				 err); \
 	} while (0)
 	REFUSED(-EINVAL, mr.length = 0);
 	REFUSED(-EINVAL, mr.va = UINT64_MAX - 3);
@@ -280,7 +288,7 @@ test_context_is_the_drivers(void **state)
 
 	memset(&qpc, 0xff, sizeof(qpc));
 	qpc.opt_param_mask = hca_cpu_to_be32(HCA_QP_ATTR_PORT);
-	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), 0);
+	assert_int_equal(call_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), 0);
 	cmd = fake_last(fake, HCA_CMD_RST2INIT_QPEE);
 	sent = (void *)cmd->mailbox;
 	assert_int_equal(cmd->in_modifier, qpn);
@@ -296,10 +304,9 @@ test_context_is_the_drivers(void **state)
 	assert_int_equal(HCA_QPC_SQ_STRIDE_LOG(hca_be32_to_cpu(sent->sizes)), 6);
 	assert_int_equal(HCA_QPC_RQ_STRIDE_LOG(hca_be32_to_cpu(sent->sizes)), 7);
 	assert_int_equal(sent->srqn, 0);
-	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_CLOSE_HCA, &qpc), -EINVAL);
-	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_RTR2RTS_QPEE, NULL), -EINVAL);
-	assert_int_equal(hca_client_modify_qp(client, qpn ^ 1u << 23, HCA_CMD_2ERR_QPEE, NULL),
-			 -EINVAL);
+	assert_int_equal(call_modify_qp(client, qpn, HCA_CMD_CLOSE_HCA, &qpc), -EINVAL);
+	assert_int_equal(call_modify_qp(client, qpn, HCA_CMD_RTR2RTS_QPEE, NULL), -EINVAL);
+	assert_int_equal(call_modify_qp(client, qpn ^ 1u << 23, HCA_CMD_2ERR_QPEE, NULL), -EINVAL);
 }
 
 static void
@@ -308,16 +315,15 @@ test_addresses(void **state)
 	uint32_t qpn = make_qp(make_pd(), make_cq(HCA_CTL_NO_CHANNEL));
 	struct hca_qpc qpc = {.opt_param_mask = hca_cpu_to_be32(HCA_QP_ATTR_AV)};
 	const struct hca_qpc *sent;
-	uint8_t gid[16];
+	struct hca_ctl_gid entry;
 
 	memcpy(qpc.path.rgid, peer_gid, 16);
-	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_INIT2RTR_QPEE, &qpc), -EINVAL);
+	assert_int_equal(call_modify_qp(client, qpn, HCA_CMD_INIT2RTR_QPEE, &qpc), -EINVAL);
 	assert_int_equal(hca_driver_set_gid(drv, 0, my_gid, my_mac, 0xffff), 0);
-	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_INIT2RTR_QPEE, &qpc),
-			 -EHOSTUNREACH);
+	assert_int_equal(call_modify_qp(client, qpn, HCA_CMD_INIT2RTR_QPEE, &qpc), -EHOSTUNREACH);
 	assert_non_null(strstr(hca_driver_reason(), "10.77.0.2"));
 	assert_int_equal(hca_driver_set_neigh(drv, peer_gid, peer_mac), 0);
-	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_INIT2RTR_QPEE, &qpc), 0);
+	assert_int_equal(call_modify_qp(client, qpn, HCA_CMD_INIT2RTR_QPEE, &qpc), 0);
 	sent = (void *)fake_last(fake, HCA_CMD_INIT2RTR_QPEE)->mailbox;
 	assert_int_equal(HCA_QPC_DMAC(hca_be32_to_cpu(sent->path.mac_lo),
 				      hca_be32_to_cpu(sent->path.dmac_hi)),
@@ -327,9 +333,11 @@ test_addresses(void **state)
 			 0x020000000001);
 	assert_int_equal(hca_be32_to_cpu(sent->path.sip), 0x0a4d0001);
 	assert_int_equal(hca_be32_to_cpu(sent->path.dip), 0x0a4d0002);
-	assert_int_equal(hca_client_query_gid(client, 0, gid), 0);
-	assert_memory_equal(gid, my_gid, 16);
-	assert_int_equal(hca_client_query_gid(client, 16, gid), -EINVAL);
+	assert_int_equal(hca_client_call(client, HCA_CTL_QUERY_GID, &(uint32_t){0}, &entry, NULL),
+			 0);
+	assert_memory_equal(entry.gid, my_gid, 16);
+	assert_int_equal(hca_client_call(client, HCA_CTL_QUERY_GID, &(uint32_t){16}, &entry, NULL),
+			 -EINVAL);
 	assert_int_equal(hca_driver_set_gid(drv, 16, my_gid, my_mac, 0xffff), -EINVAL);
 }
 
@@ -346,20 +354,20 @@ test_busy_order_and_quota(void **state)
 		assert_true(qpn[i] > 1 && qpn[i] < 0xffffff);
 	}
 	assert_int_equal(try_qp(pdn, cqn, &more), -ENOMEM);
-	assert_int_equal(hca_client_destroy_cq(client, cqn), -EBUSY);
-	assert_int_equal(hca_client_dealloc_pd(client, pdn), -EBUSY);
-	assert_int_equal(hca_client_modify_qp(client, qpn[0], HCA_CMD_RST2INIT_QPEE, &qpc), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_CQ, cqn), -EBUSY);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, pdn), -EBUSY);
+	assert_int_equal(call_modify_qp(client, qpn[0], HCA_CMD_RST2INIT_QPEE, &qpc), 0);
 	assert_int_equal(fake->live[LIVE_QP], 1);
 	fake->fail_op = HCA_CMD_ERR2RST_QPEE;
 	fake->fail_status = HCA_STAT_RESOURCE_BUSY;
-	assert_int_equal(hca_client_destroy_qp(client, qpn[0]), -EBUSY);
-	assert_int_equal(hca_client_destroy_qp(client, qpn[0]), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_QP, qpn[0]), -EBUSY);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_QP, qpn[0]), 0);
 	assert_int_equal(fake->live[LIVE_QP], 0);
-	assert_int_equal(hca_client_destroy_qp(client, qpn[0]), -EINVAL);
-	assert_int_equal(hca_client_destroy_qp(client, qpn[1]), 0);
-	assert_int_equal(hca_client_destroy_qp(client, qpn[2]), 0);
-	assert_int_equal(hca_client_destroy_cq(client, cqn), 0);
-	assert_int_equal(hca_client_dealloc_pd(client, pdn), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_QP, qpn[0]), -EINVAL);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_QP, qpn[1]), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_QP, qpn[2]), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_CQ, cqn), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, pdn), 0);
 }
 
 /* A client cannot use any object of another. */
@@ -374,17 +382,18 @@ test_ownership(void **state)
 	struct hca_ctl_keys keys;
 	struct hca_qpc qpc = {0};
 
-	assert_int_equal(hca_client_reg_mr(client, &mr, NULL, &keys), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &keys, NULL), 0);
 	assert_int_equal(hca_client_open(drv, NULL, &other), 0);
-	assert_int_equal(hca_client_dereg_mr(other, keys.lkey), -EINVAL);
-	assert_int_equal(hca_client_destroy_qp(other, qpn), -EINVAL);
-	assert_int_equal(hca_client_modify_qp(other, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), -EINVAL);
-	assert_int_equal(hca_client_query_qp(other, qpn, &qpc), -EINVAL);
-	assert_int_equal(hca_client_destroy_cq(other, cqn), -EINVAL);
-	assert_int_equal(hca_client_dealloc_pd(other, pdn), -EINVAL);
-	assert_int_equal(hca_client_reg_mr(other, &mr, NULL, &keys), -EINVAL);
-	assert_int_equal(hca_client_alloc_pd(other, &mr.pdn), 0);
-	assert_int_equal(hca_client_reg_mr(other, &mr, NULL, &keys), -EPERM);
+	assert_int_equal(call_drop(other, HCA_CTL_DEREG_MR, keys.lkey), -EINVAL);
+	assert_int_equal(call_drop(other, HCA_CTL_DESTROY_QP, qpn), -EINVAL);
+	assert_int_equal(call_modify_qp(other, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), -EINVAL);
+	assert_int_equal(hca_client_call(other, HCA_CTL_QUERY_QP, &(uint32_t){qpn}, &qpc, NULL),
+			 -EINVAL);
+	assert_int_equal(call_drop(other, HCA_CTL_DESTROY_CQ, cqn), -EINVAL);
+	assert_int_equal(call_drop(other, HCA_CTL_DEALLOC_PD, pdn), -EINVAL);
+	assert_int_equal(hca_client_call(other, HCA_CTL_REG_MR, &mr, &keys, NULL), -EINVAL);
+	assert_int_equal(hca_client_call(other, HCA_CTL_ALLOC_PD, NULL, &mr.pdn, NULL), 0);
+	assert_int_equal(hca_client_call(other, HCA_CTL_REG_MR, &mr, &keys, NULL), -EPERM);
 	hca_client_close(other);
 }
 
@@ -398,8 +407,8 @@ test_close_frees_all(void **state)
 	struct hca_ctl_keys keys;
 	struct hca_qpc qpc = {0};
 
-	assert_int_equal(hca_client_reg_mr(client, &mr, NULL, &keys), 0);
-	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &keys, NULL), 0);
+	assert_int_equal(call_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), 0);
 	hca_client_close(client);
 	hca_driver_usage(drv, &usage);
 	assert_int_equal(usage.clients + usage.pds + usage.mrs + usage.cqs + usage.qps, 0);
@@ -422,7 +431,7 @@ test_events(void **state)
 	uint32_t channel, cqn, qpn;
 	int fd;
 
-	assert_int_equal(hca_client_create_channel(client, &channel, &fd), 0);
+	assert_int_equal(call_create_channel(client, &channel, &fd), 0);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	cqn = make_cq(channel);
 	qpn = make_qp(make_pd(), cqn);
@@ -444,7 +453,7 @@ test_events(void **state)
 	assert_int_equal(next_event(async_fd, &event), 0);
 	assert_int_equal(event.type, HCA_EVENT_CQ_ERROR);
 	assert_int_equal(next_event(async_fd, &event), -1);
-	assert_int_equal(hca_client_destroy_channel(client, channel), -EBUSY);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_CHANNEL, channel), -EBUSY);
 	close(fd);
 }
 
@@ -485,7 +494,7 @@ test_full_pipe(void **state)
 	uint32_t channel, cqn, got = 0, last = 0;
 	int fd;
 
-	assert_int_equal(hca_client_create_channel(client, &channel, &fd), 0);
+	assert_int_equal(call_create_channel(client, &channel, &fd), 0);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	fcntl(fd, F_SETPIPE_SZ, PAGE);
 	cqn = make_cq(channel);
@@ -517,7 +526,7 @@ test_full_pipe_of_another(void **state)
 	int fd;
 
 	fcntl(async_fd, F_SETPIPE_SZ, PAGE);
-	assert_int_equal(hca_client_create_channel(client, &channel, &fd), 0);
+	assert_int_equal(call_create_channel(client, &channel, &fd), 0);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	cqn[0] = make_cq(channel);
 	cqn[1] = make_cq(channel);
@@ -551,15 +560,15 @@ test_event_of_the_dead(void **state)
 	uint32_t channel, cqn, again;
 	int fd;
 
-	assert_int_equal(hca_client_create_channel(client, &channel, &fd), 0);
+	assert_int_equal(call_create_channel(client, &channel, &fd), 0);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	cqn = make_cq(channel);
 	fake_event(fake, 0, HCA_EVENT_COMP, cqn);
-	assert_int_equal(hca_client_destroy_cq(client, cqn), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_CQ, cqn), 0);
 	while (next_event(fd, &event) == 0)
 		;
 	while ((again = make_cq(channel)) != cqn) /* numbers are reused in turn */
-		assert_int_equal(hca_client_destroy_cq(client, again), 0);
+		assert_int_equal(call_drop(client, HCA_CTL_DESTROY_CQ, again), 0);
 	hca_driver_poll(drv);
 	assert_int_equal(next_event(fd, &event), -1);
 	close(fd);
@@ -578,14 +587,15 @@ test_failed_command_undoes(void **state)
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		fake->fail_op = ops[i];
 		fake->fail_status = HCA_STAT_BAD_PARAM;
-		assert_int_equal(hca_client_create_cq(client, &cq, &cqn), -EINVAL);
+		assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &cqn, NULL),
+				 -EINVAL);
 		assert_non_null(strstr(hca_driver_reason(), "bad parameter"));
 		hca_driver_usage(drv, &usage);
 		assert_int_equal(usage.cqs, 0);
 		assert_int_equal(usage.mrs, 0);
 		assert_int_equal(usage.mtts, 0);
 	}
-	assert_int_equal(hca_client_create_cq(client, &cq, &cqn), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &cqn, NULL), 0);
 }
 
 /* The reason that a user reads names the exhausted resource. */
@@ -597,10 +607,10 @@ test_no_room_for_a_qp(void **state)
 
 	fake->fail_op = HCA_CMD_RST2INIT_QPEE;
 	fake->fail_status = HCA_STAT_EXCEED_LIM;
-	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), -ENOMEM);
+	assert_int_equal(call_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), -ENOMEM);
 	assert_non_null(strstr(hca_driver_reason(), "request records"));
 	fake->fail_op = 0;
-	assert_int_equal(hca_client_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), 0);
+	assert_int_equal(call_modify_qp(client, qpn, HCA_CMD_RST2INIT_QPEE, &qpc), 0);
 }
 
 /* A device that does not answer: -EIO, at once from then on; closing still works. */
@@ -614,9 +624,9 @@ test_dead_device(void **state)
 	make_qp(make_pd(), make_cq(HCA_CTL_NO_CHANNEL));
 	fake->mute = true;
 	assert_false(hca_driver_dead(drv));
-	assert_int_equal(hca_client_create_cq(client, &cq, &cqn), -EIO);
+	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &cqn, NULL), -EIO);
 	assert_true(hca_driver_dead(drv));
-	assert_int_equal(hca_client_create_cq(client, &cq, &cqn), -EIO);
+	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &cqn, NULL), -EIO);
 	assert_non_null(strstr(hca_driver_reason(), "dead"));
 	/* the device cannot report this: the driver does, once */
 	hca_driver_poll(drv);
@@ -650,9 +660,10 @@ test_many_pds(void **state)
 	for (uint32_t i = 1; i < PDS; i++)
 		assert_int_not_equal(pdn[i - 1], pdn[i]);
 	for (uint32_t i = 0; i < PDS; i += 2)
-		assert_int_equal(hca_client_dealloc_pd(client, pdn[i]), 0);
+		assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, pdn[i]), 0);
 	for (uint32_t i = 0; i < PDS; i++)
-		assert_int_equal(hca_client_dealloc_pd(client, pdn[i]), i % 2 == 0 ? -EINVAL : 0);
+		assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, pdn[i]),
+				 i % 2 == 0 ? -EINVAL : 0);
 	make_pd();
 	hca_driver_usage(drv, &usage);
 	assert_int_equal(usage.pds, 1);

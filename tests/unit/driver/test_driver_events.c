@@ -46,7 +46,7 @@ make_cq(uint32_t on)
 	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory, .log_size = 4, .channel = on};
 	uint32_t number;
 
-	assert_int_equal(hca_client_create_cq(client, &cq, &number), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &number, NULL), 0);
 	return number;
 }
 
@@ -63,10 +63,10 @@ setup(void **state)
 	assert_int_equal(hca_client_open(drv, 0, &client), 0);
 	memory = aligned_alloc(PAGE, PAGE);
 	assert_int_equal(hca_client_attach(client, (uintptr_t)memory, PAGE), 0);
-	assert_int_equal(hca_client_async_fd(client, &async_fd), 0);
+	assert_int_equal(call_async_fd(client, &async_fd), 0);
 	fcntl(async_fd, F_SETFL, O_NONBLOCK);
 	for (unsigned int i = 0; i < CHANNELS; i++) {
-		assert_int_equal(hca_client_create_channel(client, &channel[i], &fd[i]), 0);
+		assert_int_equal(call_create_channel(client, &channel[i], &fd[i]), 0);
 		fcntl(fd[i], F_SETFL, O_NONBLOCK);
 		cqn[i] = make_cq(channel[i]);
 	}
@@ -258,7 +258,7 @@ death_is_told(void **state)
 	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory, .log_size = 4, .channel = channel[0]};
 
 	fake->mute = true;
-	assert_int_not_equal(hca_client_create_cq(client, &cq, &number), 0);
+	assert_int_not_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &number, NULL), 0);
 	assert_true(hca_driver_dead(drv));
 	assert_true(got_event(async_fd, HCA_EVENT_LOCAL_CATAS, 1));
 	hca_driver_poll_wait(drv);

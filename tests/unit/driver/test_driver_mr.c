@@ -28,7 +28,7 @@ setup(void **state)
 	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
 	assert_int_equal(hca_client_open(drv, NULL, &client), 0);
 	assert_int_equal(hca_client_attach(client, (uintptr_t)memory, MEM_PAGES * PAGE), 0);
-	assert_int_equal(hca_client_alloc_pd(client, &pdn), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_PD, NULL, &pdn, NULL), 0);
 	return 0;
 }
 
@@ -52,7 +52,7 @@ make_mr(uint64_t off, uint64_t length, uint32_t access)
 				.access = access};
 	struct hca_ctl_keys keys;
 
-	assert_int_equal(hca_client_reg_mr(client, &mr, NULL, &keys), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &keys, NULL), 0);
 	return keys;
 }
 
@@ -78,31 +78,42 @@ test_windows(void **state)
 	struct hca_client *other;
 	uint32_t key, again;
 
-	assert_int_equal(hca_client_alloc_mw(client, pdn, HCA_CTL_MW_TYPE_1, &key), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_MW,
+					 &(struct hca_ctl_mw){pdn, HCA_CTL_MW_TYPE_1}, &key, NULL),
+			 0);
 	m = last_mpt();
 	assert_int_equal(hca_be32_to_cpu(m->flags), 0);
 	assert_int_equal(hca_be32_to_cpu(m->key), key);
 	assert_int_equal(hca_be32_to_cpu(m->pd), pdn);
 	assert_int_equal(m->length | m->start | m->mtt_sz | m->page_size, 0);
 	assert_int_equal(fake_last(fake, HCA_CMD_SW2HW_MPT)->in_modifier, HCA_KEY_INDEX(key));
-	assert_int_equal(hca_client_dealloc_pd(client, pdn), -EBUSY);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, pdn), -EBUSY);
 	/* not a region, or another client's; the tag may have changed meanwhile */
-	assert_int_equal(hca_client_dereg_mr(client, key), -EINVAL);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, key), -EINVAL);
 	assert_int_equal(hca_client_open(drv, NULL, &other), 0);
-	assert_int_equal(hca_client_dealloc_mw(other, key), -EINVAL);
-	assert_int_equal(hca_client_alloc_mw(other, pdn, HCA_CTL_MW_TYPE_1, &again), -EINVAL);
+	assert_int_equal(call_drop(other, HCA_CTL_DEALLOC_MW, key), -EINVAL);
+	assert_int_equal(hca_client_call(other, HCA_CTL_ALLOC_MW,
+					 &(struct hca_ctl_mw){pdn, HCA_CTL_MW_TYPE_1}, &again,
+					 NULL),
+			 -EINVAL);
 	hca_client_close(other);
-	assert_int_equal(hca_client_dealloc_mw(client, key ^ 1u << 25), -EINVAL);
-	assert_int_equal(hca_client_dealloc_mw(client, key ^ 0x5a), 0);
-	assert_int_equal(hca_client_dealloc_mw(client, key), -EINVAL);
-	assert_int_equal(hca_client_alloc_mw(client, pdn, HCA_CTL_MW_TYPE_2, &again), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_MW, key ^ 1u << 25), -EINVAL);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_MW, key ^ 0x5a), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_MW, key), -EINVAL);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_MW,
+					 &(struct hca_ctl_mw){pdn, HCA_CTL_MW_TYPE_2}, &again,
+					 NULL),
+			 0);
 	assert_int_equal(hca_be32_to_cpu(last_mpt()->flags), HCA_MPT_FLAG_WINDOW2);
 	assert_int_not_equal(HCA_KEY_TAG(key ^ again), key ^ again);
-	assert_int_equal(hca_client_dealloc_mw(client, again), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_MW, again), 0);
 	for (uint32_t type = 0; type < 5; type++)
 		if (type != HCA_CTL_MW_TYPE_1 && type != HCA_CTL_MW_TYPE_2)
-			assert_int_equal(hca_client_alloc_mw(client, pdn, type, &key), -EINVAL);
-	assert_int_equal(hca_client_dealloc_mw(client, make_mr(0, 8, 0).rkey), -EINVAL);
+			assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_MW,
+							 &(struct hca_ctl_mw){pdn, type}, &key,
+							 NULL),
+					 -EINVAL);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_MW, make_mr(0, 8, 0).rkey), -EINVAL);
 }
 
 /* Windows count as regions; a refused one leaves nothing behind. */
@@ -113,15 +124,24 @@ test_window_quota(void **state)
 
 	fake->fail_op = HCA_CMD_SW2HW_MPT;
 	fake->fail_status = HCA_STAT_BAD_PARAM;
-	assert_int_equal(hca_client_alloc_mw(client, pdn, HCA_CTL_MW_TYPE_1, &more), -EINVAL);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_MW,
+					 &(struct hca_ctl_mw){pdn, HCA_CTL_MW_TYPE_1}, &more, NULL),
+			 -EINVAL);
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(hca_client_alloc_mw(client, pdn, HCA_CTL_MW_TYPE_2, &key[i]), 0);
-	assert_int_equal(hca_client_alloc_mw(client, pdn, HCA_CTL_MW_TYPE_2, &more), -ENOMEM);
+		assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_MW,
+						 &(struct hca_ctl_mw){pdn, HCA_CTL_MW_TYPE_2},
+						 &key[i], NULL),
+				 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_MW,
+					 &(struct hca_ctl_mw){pdn, HCA_CTL_MW_TYPE_2}, &more, NULL),
+			 -ENOMEM);
 	fake->fail_op = HCA_CMD_HW2SW_MPT;
 	fake->fail_status = HCA_STAT_RESOURCE_BUSY;
-	assert_int_equal(hca_client_dealloc_mw(client, key[0]), -EBUSY);
-	assert_int_equal(hca_client_dealloc_mw(client, key[0]), 0);
-	assert_int_equal(hca_client_alloc_mw(client, pdn, HCA_CTL_MW_TYPE_2, &more), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_MW, key[0]), -EBUSY);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_MW, key[0]), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_MW,
+					 &(struct hca_ctl_mw){pdn, HCA_CTL_MW_TYPE_2}, &more, NULL),
+			 0);
 }
 
 /* Closing a client destroys windows before the regions they may be bound to. */
@@ -134,7 +154,9 @@ test_close_order(void **state)
 	make_mr(0, PAGE, HCA_ACCESS_MW_BIND);
 	assert_int_equal(hca_be32_to_cpu(last_mpt()->flags),
 			 HCA_MPT_FLAG_REGION | HCA_MPT_FLAG_BIND_ENABLE | HCA_ACCESS_MW_BIND);
-	assert_int_equal(hca_client_alloc_mw(client, pdn, HCA_CTL_MW_TYPE_1, &key), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_MW,
+					 &(struct hca_ctl_mw){pdn, HCA_CTL_MW_TYPE_1}, &key, NULL),
+			 0);
 	make_mr(0, PAGE, HCA_ACCESS_MW_BIND);
 	index = fake->count;
 	hca_client_close(client);
@@ -165,7 +187,8 @@ test_zero_based(void **state)
 static int
 change(struct hca_ctl_keys *keys, uint32_t flags, struct hca_ctl_mr mr)
 {
-	return hca_client_rereg_mr(client, keys->lkey, flags, &mr, NULL, keys);
+	return hca_client_call(client, HCA_CTL_REREG_MR,
+			       &(struct hca_ctl_rereg){keys->lkey, flags, mr}, keys, NULL);
 }
 
 static void
@@ -175,7 +198,7 @@ test_rereg(void **state)
 	const struct hca_mpt *m;
 	uint32_t second, count;
 
-	assert_int_equal(hca_client_alloc_pd(client, &second), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_PD, NULL, &second, NULL), 0);
 	assert_int_equal(change(&keys, HCA_CTL_REREG_ACCESS, (struct hca_ctl_mr){.access = 0}), 0);
 	m = last_mpt();
 	assert_int_equal(keys.lkey, old.lkey);
@@ -201,8 +224,8 @@ test_rereg(void **state)
 	assert_int_not_equal(keys.lkey, old.lkey);
 	assert_int_equal(hca_be32_to_cpu(last_mpt()->pd), second);
 	assert_int_equal(hca_be64_to_cpu(last_mpt()->length), 3 * PAGE);
-	assert_int_equal(hca_client_dealloc_pd(client, second), -EBUSY);
-	assert_int_equal(hca_client_dealloc_pd(client, pdn), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, second), -EBUSY);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, pdn), 0);
 	/* refused without a command */
 	count = fake->count;
 #define REFUSED(err, flags, ...) \
@@ -218,9 +241,9 @@ test_rereg(void **state)
 	REFUSED(-ENOMEM, HCA_CTL_REREG_TRANSLATION, .va = (uintptr_t)memory, .length = 20 * PAGE);
 #undef REFUSED
 	assert_int_equal(fake->count, count);
-	assert_int_equal(hca_client_dereg_mr(client, keys.lkey), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), 0);
 	assert_int_equal(mtts(), 0);
-	assert_int_equal(hca_client_dealloc_pd(client, second), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, second), 0);
 }
 
 /* Whichever command fails, the region is unchanged and usable. */
@@ -250,8 +273,8 @@ test_rereg_fails(void **state)
 	}
 	assert_int_equal(change(&keys, HCA_CTL_REREG_TRANSLATION, mr), 0);
 	assert_int_equal(mtts(), 8);
-	assert_int_equal(hca_client_dereg_mr(client, old.lkey), -EINVAL);
-	assert_int_equal(hca_client_dereg_mr(client, keys.lkey), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, old.lkey), -EINVAL);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), 0);
 }
 
 int

@@ -55,8 +55,22 @@ stop(void **state)
 /* Create objects until one is refused, then destroy all; returns their number. */
 struct thing {
 	int (*make)(struct hca_client *c, uint32_t *handle);
+	enum hca_ctl_op op; /* gives one back; or, where that is not all: */
 	int (*drop)(struct hca_client *c, uint32_t handle);
 };
+
+/* Nothing gives it back but the end of the client. */
+static bool
+stays(const struct thing *t)
+{
+	return t->drop == NULL && t->op == HCA_CTL_HELLO;
+}
+
+static int
+drop_one(struct hca_client *c, const struct thing *t, uint32_t handle)
+{
+	return t->drop != NULL ? t->drop(c, handle) : call_drop(c, t->op, handle);
+}
 
 static void
 expect(struct hca_client *c, const struct thing *t, unsigned int quota)
@@ -71,14 +85,14 @@ expect(struct hca_client *c, const struct thing *t, unsigned int quota)
 			assert_true(++n < MANY);
 		assert_int_equal(rc, -ENOMEM);
 		assert_int_equal(n, quota);
-		if (t->drop == NULL)
+		if (stays(t))
 			return;
 		/* destroy one, create one */
-		assert_int_equal(t->drop(c, handle[0]), 0);
+		assert_int_equal(drop_one(c, t, handle[0]), 0);
 		assert_int_equal(t->make(c, &handle[0]), 0);
 		assert_int_equal(t->make(c, &handle[n]), -ENOMEM);
 		while (n > 0)
-			assert_int_equal(t->drop(c, handle[--n]), 0);
+			assert_int_equal(drop_one(c, t, handle[--n]), 0);
 	}
 }
 
@@ -89,7 +103,7 @@ expect_each(const struct thing *t, unsigned int quota)
 	struct hca_client *other;
 	uint32_t handle;
 
-	for (unsigned int i = 0; i < quota && t->drop != NULL; i++)
+	for (unsigned int i = 0; i < quota && !stays(t); i++)
 		assert_int_equal(t->make(client, &handle), 0);
 	assert_int_equal(t->make(client, &handle), -ENOMEM);
 	assert_int_equal(hca_client_open(drv, NULL, &other), 0);
@@ -98,7 +112,13 @@ expect_each(const struct thing *t, unsigned int quota)
 	hca_client_close(other);
 }
 
-static const struct thing pds = {hca_client_alloc_pd, hca_client_dealloc_pd};
+static int
+make_pd(struct hca_client *c, uint32_t *number)
+{
+	return hca_client_call(c, HCA_CTL_ALLOC_PD, NULL, number, NULL);
+}
+
+static const struct thing pds = {make_pd, HCA_CTL_DEALLOC_PD};
 
 static int
 make_cq(struct hca_client *c, uint32_t *cqn)
@@ -107,10 +127,10 @@ make_cq(struct hca_client *c, uint32_t *cqn)
 				      .log_size = 4,
 				      .channel = HCA_CTL_NO_CHANNEL};
 
-	return hca_client_create_cq(c, &cq, cqn);
+	return hca_client_call(c, HCA_CTL_CREATE_CQ, &cq, cqn, NULL);
 }
 
-static const struct thing cqs = {make_cq, hca_client_destroy_cq};
+static const struct thing cqs = {make_cq, HCA_CTL_DESTROY_CQ};
 
 /* PD and CQ that the test created for its client. */
 static uint32_t pdn[4], cqn[4];
@@ -134,14 +154,15 @@ make_qp(struct hca_client *c, uint32_t *qpn)
 		.log_rq_stride = 7,
 	};
 
-	if (pdn[i] == 0 && (hca_client_alloc_pd(c, &pdn[i]) != 0 || make_cq(c, &cqn[i]) != 0))
+	if (pdn[i] == 0 && (hca_client_call(c, HCA_CTL_ALLOC_PD, NULL, &pdn[i], NULL) != 0 ||
+			    make_cq(c, &cqn[i]) != 0))
 		return -EIO;
 	qp.pdn = pdn[i];
 	qp.send_cqn = qp.recv_cqn = cqn[i];
-	return hca_client_create_qp(c, &qp, qpn);
+	return hca_client_call(c, HCA_CTL_CREATE_QP, &qp, qpn, NULL);
 }
 
-static const struct thing qps = {make_qp, hca_client_destroy_qp};
+static const struct thing qps = {make_qp, HCA_CTL_DESTROY_QP};
 
 static int
 make_mr(struct hca_client *c, uint64_t pages, uint32_t *lkey)
@@ -151,10 +172,10 @@ make_mr(struct hca_client *c, uint64_t pages, uint32_t *lkey)
 	struct hca_ctl_keys keys;
 	int rc;
 
-	if (pdn[i] == 0 && hca_client_alloc_pd(c, &pdn[i]) != 0)
+	if (pdn[i] == 0 && hca_client_call(c, HCA_CTL_ALLOC_PD, NULL, &pdn[i], NULL) != 0)
 		return -EIO;
 	mr.pdn = pdn[i];
-	rc = hca_client_reg_mr(c, &mr, NULL, &keys);
+	rc = hca_client_call(c, HCA_CTL_REG_MR, &mr, &keys, NULL);
 	*lkey = keys.lkey;
 	return rc;
 }
@@ -171,15 +192,15 @@ make_large_mr(struct hca_client *c, uint32_t *lkey)
 	return make_mr(c, 4, lkey);
 }
 
-static const struct thing mrs = {make_small_mr, hca_client_dereg_mr};
-static const struct thing large_mrs = {make_large_mr, hca_client_dereg_mr};
+static const struct thing mrs = {make_small_mr, HCA_CTL_DEREG_MR};
+static const struct thing large_mrs = {make_large_mr, HCA_CTL_DEREG_MR};
 
 static int read_end[2 * MANY];
 
 static int
 make_channel(struct hca_client *c, uint32_t *channel)
 {
-	int fd, rc = hca_client_create_channel(c, channel, &fd);
+	int fd, rc = call_create_channel(c, channel, &fd);
 
 	if (rc == 0)
 		read_end[(c != client ? MANY : 0) + *channel] = fd;
@@ -190,10 +211,10 @@ static int
 drop_channel(struct hca_client *c, uint32_t channel)
 {
 	close(read_end[(c != client ? MANY : 0) + channel]);
-	return hca_client_destroy_channel(c, channel);
+	return call_drop(c, HCA_CTL_DESTROY_CHANNEL, channel);
 }
 
-static const struct thing channels = {make_channel, drop_channel};
+static const struct thing channels = {make_channel, .drop = drop_channel};
 
 /* Beside the one that start() attached. */
 static int
@@ -206,7 +227,7 @@ make_segment(struct hca_client *c, uint32_t *at)
 }
 
 /* They stay until the client is closed. */
-static const struct thing segments = {make_segment, NULL};
+static const struct thing segments = {.make = make_segment};
 
 static void
 each_has_its_quota(void **state)
@@ -244,10 +265,10 @@ make_srq(struct hca_client *c, uint32_t *srqn)
 				  .log_stride = 6,
 				  .max_sge = 1};
 
-	if (pdn[i] == 0 && hca_client_alloc_pd(c, &pdn[i]) != 0)
+	if (pdn[i] == 0 && hca_client_call(c, HCA_CTL_ALLOC_PD, NULL, &pdn[i], NULL) != 0)
 		return -EIO;
 	srq.pdn = pdn[i];
-	return hca_client_create_srq(c, &srq, srqn);
+	return hca_client_call(c, HCA_CTL_CREATE_SRQ, &srq, srqn, NULL);
 }
 
 static int
@@ -255,9 +276,10 @@ make_mw(struct hca_client *c, uint32_t *rkey)
 {
 	unsigned int i = index_of(c);
 
-	if (pdn[i] == 0 && hca_client_alloc_pd(c, &pdn[i]) != 0)
+	if (pdn[i] == 0 && hca_client_call(c, HCA_CTL_ALLOC_PD, NULL, &pdn[i], NULL) != 0)
 		return -EIO;
-	return hca_client_alloc_mw(c, pdn[i], HCA_CTL_MW_TYPE_1, rkey);
+	return hca_client_call(c, HCA_CTL_ALLOC_MW, &(struct hca_ctl_mw){pdn[i], HCA_CTL_MW_TYPE_1},
+			       rkey, NULL);
 }
 
 /* A QP for each group, because a QP may join any number. */
@@ -281,16 +303,16 @@ join(struct hca_client *c, uint32_t *group)
 	uint8_t mgid[16] = {0xff};
 
 	if (pdn[i] == 0) {
-		assert_int_equal(hca_client_alloc_pd(c, &pdn[i]), 0);
+		assert_int_equal(hca_client_call(c, HCA_CTL_ALLOC_PD, NULL, &pdn[i], NULL), 0);
 		assert_int_equal(make_cq(c, &cqn[i]), 0);
 		qp.pdn = pdn[i];
 		qp.send_cqn = qp.recv_cqn = cqn[i];
-		assert_int_equal(hca_client_create_qp(c, &qp, &ud[i]), 0);
-		assert_int_equal(hca_client_modify_qp(c, ud[i], HCA_CMD_RST2INIT_QPEE, &qpc), 0);
+		assert_int_equal(hca_client_call(c, HCA_CTL_CREATE_QP, &qp, &ud[i], NULL), 0);
+		assert_int_equal(call_modify_qp(c, ud[i], HCA_CMD_RST2INIT_QPEE, &qpc), 0);
 	}
 	*group = next++;
 	memcpy(&mgid[1], group, sizeof(*group));
-	return hca_client_mcast(c, ud[i], mgid, true);
+	return call_mcast(c, ud[i], mgid, true);
 }
 
 static unsigned int
@@ -314,8 +336,8 @@ take_all(struct hca_client *c, const struct thing *t, const char *why)
 static void
 nobody_takes_all(void **state)
 {
-	static const struct thing srqs = {make_srq, NULL}, mws = {make_mw, NULL},
-				  groups = {join, NULL};
+	static const struct thing srqs = {.make = make_srq}, mws = {.make = make_mw},
+				  groups = {.make = join};
 	static const struct {
 		const struct thing *thing;
 		unsigned int all;

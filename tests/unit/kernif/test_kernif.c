@@ -115,7 +115,7 @@ begin(const struct kernif_config *c)
 	dc.resolve_arg = k;
 	assert_int_equal(hca_driver_create(&fake->hw, &dc, &drv), 0);
 	assert_int_equal(hca_client_open(drv, NULL, &client), 0);
-	assert_int_equal(hca_client_async_fd(client, &async_fd), 0);
+	assert_int_equal(call_async_fd(client, &async_fd), 0);
 	fcntl(async_fd, F_SETFL, O_NONBLOCK);
 	if (kernif_start(k, lan_port(lan), drv) != 0)
 		fail_msg("%s", kernif_reason());
@@ -137,7 +137,8 @@ gid_is(uint32_t index, const uint8_t gid[16])
 {
 	struct hca_ctl_gid e;
 
-	assert_int_equal(hca_client_query_gid_entry(client, index, &e), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_QUERY_GID, &(uint32_t){index}, &e, NULL),
+			 0);
 	return e.valid ? gid != NULL && memcmp(e.gid, gid, 16) == 0 : gid == NULL;
 }
 
@@ -169,7 +170,7 @@ way_to(const uint8_t dgid[16], uint32_t sgid_index, uint8_t mac[6])
 	int err;
 
 	memcpy(ah.dgid, dgid, 16);
-	err = hca_client_resolve(client, &ah);
+	err = hca_client_call(client, HCA_CTL_RESOLVE, &ah, &ah, NULL);
 	memcpy(mac, ah.dmac, 6);
 	return err;
 }
@@ -372,10 +373,11 @@ interface_changes(void **state)
 	shell("ip link set kt0 address 02:09:00:00:00:07");
 	for (int ms = 0; e.mac[5] != 7 && ms < PATIENCE_MS; ms += 5) {
 		usleep(5000);
-		assert_int_equal(hca_client_query_gid_entry(client, 1, &e), 0);
+		assert_int_equal(
+			hca_client_call(client, HCA_CTL_QUERY_GID, &(uint32_t){1}, &e, NULL), 0);
 	}
 	assert_memory_equal(e.mac, "\x02\x09\0\0\0\x07", 6);
-	assert_int_equal(hca_client_query_gid_entry(client, 0, &e), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_QUERY_GID, &(uint32_t){0}, &e, NULL), 0);
 	assert_int_equal(e.gid[15], 7);
 	assert_true(__atomic_load_n(&macs_changed, __ATOMIC_ACQUIRE) >= 1);
 	shell("ip link set kt0 down");

@@ -9,7 +9,7 @@
 #include "fake_ctl.h"
 
 static int
-fake_info(void *arg, struct hca_ctl_info *info)
+fake_info(struct hca_ctl_info *info)
 {
 	*info = (struct hca_ctl_info){
 		.board_id = 0x1122334455667788,
@@ -41,146 +41,121 @@ fake_uar(void *arg)
 	return &((struct fake_ctl *)arg)->page;
 }
 
+/* Both ends of a pipe: one is kept here to write to, the other handed out. */
 static int
-fake_query_port(void *arg, uint32_t port, struct hca_ctl_port *out)
+fake_pipe(int *kept, struct hca_ctl_extra *extra)
 {
-	*out = (struct hca_ctl_port){.state = 4, .max_mtu = 5, .active_mtu = 5};
+	int fds[2];
+
+	if (pipe(fds) != 0)
+		return -errno;
+	*kept = fds[1];
+	extra->fds[0] = fds[0];
 	return 0;
 }
 
 static int
-fake_query_gid(void *arg, uint32_t index, uint8_t gid[16])
+fake_reg_mr(struct fake_ctl *fake, const struct hca_ctl_mr *mr, struct hca_ctl_keys *keys,
+	    const struct hca_ctl_extra *extra)
 {
-	memset(gid, (int)index, 16);
-	return 0;
-}
-
-static int
-fake_query_pkey(void *arg, uint32_t index, uint16_t *pkey)
-{
-	*pkey = 0xffff;
-	return 0;
-}
-
-static int
-fake_resolve(void *arg, struct hca_ctl_ah *ah)
-{
-	memcpy(ah->dmac, ((struct fake_ctl *)arg)->dmac, sizeof(ah->dmac));
-	return 0;
-}
-
-static int
-fake_alloc_pd(void *arg, uint32_t *pdn)
-{
-	((struct fake_ctl *)arg)->objects++;
-	*pdn = HCA_PD_MAKE(1, FAKE_UAR_PAGE);
-	return 0;
-}
-
-static int
-fake_drop(void *arg, uint32_t number)
-{
-	((struct fake_ctl *)arg)->objects--;
-	return 0;
-}
-
-static int
-fake_reg_mr(void *arg, const struct hca_ctl_mr *mr, const uint64_t *pages,
-	    struct hca_ctl_keys *keys)
-{
-	struct fake_ctl *fake = arg;
-
 	fake->mr = *mr;
 	for (uint64_t i = 0; i < mr->npages && i < 64; i++)
-		fake->mr_pages[i] = pages[i];
-	fake->objects++;
-	keys->lkey = 0xabcd01;
-	keys->rkey = 0xabcd01;
+		fake->mr_pages[i] = extra->pages[i];
+	*keys = (struct hca_ctl_keys){0xabcd01, 0xabcd01};
 	return 0;
 }
 
 static int
-fake_async_fd(void *arg, int *fd)
+fake_modify_qp(struct fake_ctl *fake, const struct hca_ctl_modify *m)
 {
-	int fds[2];
-
-	if (pipe(fds) != 0)
-		return -errno;
-	((struct fake_ctl *)arg)->async_write = fds[1];
-	*fd = fds[0];
-	return 0;
-}
-
-static int
-fake_create_channel(void *arg, uint32_t *channel, int *fd)
-{
-	struct fake_ctl *fake = arg;
-	int fds[2];
-
-	if (pipe(fds) != 0)
-		return -errno;
-	fake->channel_write = fds[1];
-	fake->objects++;
-	*channel = 1;
-	*fd = fds[0];
-	return 0;
-}
-
-static int
-fake_destroy_channel(void *arg, uint32_t channel)
-{
-	struct fake_ctl *fake = arg;
-
-	close(fake->channel_write);
-	fake->channel_write = -1;
-	fake->objects--;
-	return 0;
-}
-
-static int
-fake_create_cq(void *arg, const struct hca_ctl_cq *cq, uint32_t *cqn)
-{
-	struct fake_ctl *fake = arg;
-
-	fake->cq = *cq;
-	fake->objects++;
-	*cqn = fake->next_cqn++;
-	return 0;
-}
-
-static int
-fake_create_qp(void *arg, const struct hca_ctl_qp *qp, uint32_t *qpn)
-{
-	struct fake_ctl *fake = arg;
-
-	fake->qp = *qp;
-	fake->objects++;
-	*qpn = fake->next_qpn++;
-	return 0;
-}
-
-static int
-fake_modify_qp(void *arg, uint32_t qpn, uint32_t opcode, const void *mailbox)
-{
-	struct fake_ctl *fake = arg;
 	int err = fake->fail_modify;
 
 	fake->fail_modify = 0;
 	if (err != 0)
 		return err;
-	fake->opcode = opcode;
+	fake->opcode = m->opcode;
 	memset(&fake->mailbox, 0, sizeof(fake->mailbox));
-	if (mailbox != NULL)
-		memcpy(&fake->mailbox, mailbox, sizeof(fake->mailbox));
+	if (m->has_mailbox)
+		fake->mailbox = m->mailbox;
 	fake->stored.flags = fake->mailbox.flags;
 	return 0;
 }
 
+/* Operations that make no object */
 static int
-fake_query_qp(void *arg, uint32_t qpn, void *mailbox)
+fake_query(struct fake_ctl *fake, enum hca_ctl_op op, const void *request, void *answer,
+	   struct hca_ctl_extra *extra)
 {
-	memcpy(mailbox, &((struct fake_ctl *)arg)->stored, sizeof(struct hca_qpc));
-	return 0;
+	switch (op) {
+	case HCA_CTL_INFO:
+		return fake_info(answer);
+	case HCA_CTL_ASYNC_FD:
+		return fake_pipe(&fake->async_write, extra);
+	case HCA_CTL_QUERY_PORT:
+		*(struct hca_ctl_port *)answer =
+			(struct hca_ctl_port){.state = 4, .max_mtu = 5, .active_mtu = 5};
+		return 0;
+	case HCA_CTL_QUERY_GID:
+		memset(answer, (int)*(const uint32_t *)request, sizeof(struct hca_ctl_gid));
+		return 0;
+	case HCA_CTL_QUERY_PKEY:
+		*(uint16_t *)answer = 0xffff;
+		return 0;
+	case HCA_CTL_RESOLVE:
+		memcpy(((struct hca_ctl_ah *)answer)->dmac, fake->dmac, sizeof(fake->dmac));
+		return 0;
+	case HCA_CTL_MODIFY_QP:
+		return fake_modify_qp(fake, request);
+	case HCA_CTL_QUERY_QP:
+		*(struct hca_qpc *)answer = fake->stored;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int
+fake_call(void *arg, enum hca_ctl_op op, const void *request, void *answer,
+	  struct hca_ctl_extra *extra)
+{
+	struct fake_ctl *fake = arg;
+	uint32_t *number = answer;
+
+	switch (op) {
+	case HCA_CTL_ALLOC_PD:
+		fake->objects++;
+		*number = HCA_PD_MAKE(1, FAKE_UAR_PAGE);
+		return 0;
+	case HCA_CTL_REG_MR:
+		fake->objects++;
+		return fake_reg_mr(fake, request, answer, extra);
+	case HCA_CTL_CREATE_CHANNEL:
+		fake->objects++;
+		*number = 1;
+		return fake_pipe(&fake->channel_write, extra);
+	case HCA_CTL_CREATE_CQ:
+		fake->objects++;
+		fake->cq = *(const struct hca_ctl_cq *)request;
+		*number = fake->next_cqn++;
+		return 0;
+	case HCA_CTL_CREATE_QP:
+		fake->objects++;
+		fake->qp = *(const struct hca_ctl_qp *)request;
+		*number = fake->next_qpn++;
+		return 0;
+	case HCA_CTL_DESTROY_CHANNEL:
+		close(fake->channel_write);
+		fake->channel_write = -1;
+		/* fallthrough */
+	case HCA_CTL_DEALLOC_PD:
+	case HCA_CTL_DEREG_MR:
+	case HCA_CTL_DESTROY_CQ:
+	case HCA_CTL_DESTROY_QP:
+		fake->objects--;
+		return 0;
+	default:
+		return fake_query(fake, op, request, answer, extra);
+	}
 }
 
 static const char *
@@ -213,15 +188,8 @@ fake_ctl_close(void *arg)
 
 #define FAKE_OPS(hook) \
 	{ \
-		.info = fake_info, .uar = fake_uar, .query_port = fake_query_port, \
-		.query_gid = fake_query_gid, .query_pkey = fake_query_pkey, \
-		.resolve = fake_resolve, .alloc_pd = fake_alloc_pd, .dealloc_pd = fake_drop, \
-		.reg_mr = fake_reg_mr, .dereg_mr = fake_drop, .async_fd = fake_async_fd, \
-		.create_channel = fake_create_channel, .destroy_channel = fake_destroy_channel, \
-		.create_cq = fake_create_cq, .destroy_cq = fake_drop, .create_qp = fake_create_qp, \
-		.modify_qp = fake_modify_qp, .query_qp = fake_query_qp, .destroy_qp = fake_drop, \
-		.reason = fake_reason, .alive = fake_alive, .progress = hook, \
-		.close = fake_ctl_close, \
+		.call = fake_call, .reason = fake_reason, .uar = fake_uar, .alive = fake_alive, \
+		.progress = hook, .close = fake_ctl_close, \
 	}
 
 static const struct softhca_ctl_ops background_ops = FAKE_OPS(NULL);

@@ -298,11 +298,14 @@ inherit(void *arg)
 }
 
 static int
-destroy_slowly(void *arg, uint32_t qpn)
+destroy_slowly(void *arg, enum hca_ctl_op op, const void *request, void *answer,
+	       struct hca_ctl_extra *extra)
 {
-	int err = heir.ops->destroy_qp(arg, qpn);
+	int err = heir.ops->call(arg, op, request, answer, extra);
 
-	fake->next_qpn = qpn;
+	if (op != HCA_CTL_DESTROY_QP)
+		return err;
+	fake->next_qpn = *(const uint32_t *)request;
 	assert_int_equal(pthread_create(&heir.thread, NULL, inherit, NULL), 0);
 	usleep(50000); /* enough time for the race to show */
 	return err;
@@ -315,7 +318,7 @@ test_number_of_the_dead(void **state)
 	uint32_t qpn = q.qp->qp_num;
 
 	heir.ops = lib_ctx(ctx)->ops;
-	ops.destroy_qp = destroy_slowly;
+	ops.call = destroy_slowly;
 	lib_ctx(ctx)->ops = &ops;
 	assert_int_equal(softhca_destroy_qp(q.qp), 0);
 	assert_int_equal(pthread_join(heir.thread, NULL), 0);

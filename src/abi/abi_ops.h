@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HCA_ABI_OPS_H
+#define HCA_ABI_OPS_H
+
+/*
+ * The operations of the control channel. Each is one row:
+ *
+ * X(NAME, name, request, answer, fds_in, fds_out, caller, by)
+ *
+ *  request, answer  types from abi_ctl.h; struct hca_ctl_none means nothing
+ *  fds_in, fds_out  number of file descriptors with the request and with the answer, at most
+ *                   HCA_CTL_FDS_MAX; the caller keeps those of a request and owns those of an
+ *                   answer
+ *  caller           ANYBODY, or PRIVILEGED: only clients that may send management datagrams
+ *  by               what carries the operation out:
+ *                   DRIVER   driver_op_name(client, request, answer) in src/driver
+ *                   EXTRA    the same with struct hca_ctl_extra as the fourth argument
+ *                   CHANNEL  the server's end of the socket (src/ipc/server)
+ *
+ * Generated from the rows: the call inside one process, the messages between two processes and
+ * their sizes, the dispatch in driver and server, the counters of calls and the inputs of the
+ * fuzzers. The order of the rows gives the numbers; HELLO is 0 in every version of the channel. A
+ * message has exactly the size of its type, except the request of PAGES, which ends after its last
+ * element.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "abi_ctl.h"
+
+/* Of the rows; a client and a daemon of different versions do not work together. */
+#define HCA_CTL_VERSION 3u
+
+#define HCA_CTL_OPS(X) \
+	X(HELLO, hello, struct hca_ctl_hello, struct hca_ctl_welcome, 0, 3, ANYBODY, CHANNEL) \
+	X(CLOSE, close, struct hca_ctl_none, struct hca_ctl_none, 0, 0, ANYBODY, CHANNEL) \
+	X(MEMORY, memory, struct hca_ctl_none, struct hca_ctl_none, 2, 0, ANYBODY, CHANNEL) \
+	X(ATTACH, attach, struct hca_ctl_segment, uint32_t, 1, 0, ANYBODY, CHANNEL) \
+	X(DETACH, detach, uint32_t, struct hca_ctl_none, 0, 0, ANYBODY, CHANNEL) \
+	X(PAGES, pages, struct hca_ctl_pages, struct hca_ctl_none, 0, 0, ANYBODY, CHANNEL) \
+	X(INFO, info, struct hca_ctl_none, struct hca_ctl_info, 0, 0, ANYBODY, DRIVER) \
+	X(ASYNC_FD, async_fd, struct hca_ctl_none, struct hca_ctl_none, 0, 1, ANYBODY, EXTRA) \
+	X(QUERY_PORT, query_port, uint32_t, struct hca_ctl_port, 0, 0, ANYBODY, DRIVER) \
+	X(QUERY_GID, query_gid, uint32_t, struct hca_ctl_gid, 0, 0, ANYBODY, DRIVER) \
+	X(QUERY_PKEY, query_pkey, uint32_t, uint16_t, 0, 0, ANYBODY, DRIVER) \
+	X(RESOLVE, resolve, struct hca_ctl_ah, struct hca_ctl_ah, 0, 0, ANYBODY, DRIVER) \
+	X(ALLOC_PD, alloc_pd, struct hca_ctl_none, uint32_t, 0, 0, ANYBODY, DRIVER) \
+	X(DEALLOC_PD, dealloc_pd, uint32_t, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER) \
+	X(REG_MR, reg_mr, struct hca_ctl_mr, struct hca_ctl_keys, 0, 0, ANYBODY, EXTRA) \
+	X(DEREG_MR, dereg_mr, uint32_t, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER) \
+	X(REREG_MR, rereg_mr, struct hca_ctl_rereg, struct hca_ctl_keys, 0, 0, ANYBODY, EXTRA) \
+	X(ALLOC_MW, alloc_mw, struct hca_ctl_mw, uint32_t, 0, 0, ANYBODY, DRIVER) \
+	X(DEALLOC_MW, dealloc_mw, uint32_t, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER) \
+	X(CREATE_CHANNEL, create_channel, struct hca_ctl_none, uint32_t, 0, 1, ANYBODY, EXTRA) \
+	X(DESTROY_CHANNEL, destroy_channel, uint32_t, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER) \
+	X(CREATE_CQ, create_cq, struct hca_ctl_cq, uint32_t, 0, 0, ANYBODY, DRIVER) \
+	X(DESTROY_CQ, destroy_cq, uint32_t, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER) \
+	X(RESIZE_CQ, resize_cq, struct hca_ctl_resize, uint32_t, 0, 0, ANYBODY, DRIVER) \
+	X(MODERATE_CQ, moderate_cq, struct hca_ctl_moderate, struct hca_ctl_none, 0, 0, ANYBODY, \
+	  DRIVER) \
+	X(CREATE_QP, create_qp, struct hca_ctl_qp, uint32_t, 0, 0, ANYBODY, DRIVER) \
+	X(MODIFY_QP, modify_qp, struct hca_ctl_modify, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER) \
+	X(QUERY_QP, query_qp, uint32_t, struct hca_qpc, 0, 0, ANYBODY, DRIVER) \
+	X(DESTROY_QP, destroy_qp, uint32_t, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER) \
+	X(QUERY_COUNTERS, query_counters, struct hca_ctl_count, struct hca_ctl_counters, 0, 0, \
+	  ANYBODY, DRIVER) \
+	X(MCAST, mcast, struct hca_ctl_mcast, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER) \
+	X(ALLOC_XRCD, alloc_xrcd, struct hca_ctl_none, uint32_t, 0, 0, ANYBODY, DRIVER) \
+	X(DEALLOC_XRCD, dealloc_xrcd, uint32_t, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER) \
+	X(CREATE_SRQ, create_srq, struct hca_ctl_srq, uint32_t, 0, 0, ANYBODY, DRIVER) \
+	X(ARM_SRQ, arm_srq, struct hca_ctl_arm, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER) \
+	X(QUERY_SRQ, query_srq, uint32_t, struct hca_ctl_srq_state, 0, 0, ANYBODY, DRIVER) \
+	X(DESTROY_SRQ, destroy_srq, uint32_t, struct hca_ctl_none, 0, 0, ANYBODY, DRIVER)
+
+enum hca_ctl_op {
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) HCA_CTL_##NAME,
+	HCA_CTL_OPS(X)
+#undef X
+	HCA_CTL_OP_COUNT,
+};
+
+/* Types of a row, so that the compiler can check what callers hand over: */
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \
+	typedef request hca_ctl_request_##NAME; \
+	typedef answer hca_ctl_answer_##NAME;
+HCA_CTL_OPS(X)
+#undef X
+
+/* a pointer to the request or the answer of NAME, or NULL; anything else does not compile. */
+#define HCA_CTL_REQUEST(NAME, pointer) (1 ? (pointer) : (const hca_ctl_request_##NAME *)NULL)
+#define HCA_CTL_ANSWER(NAME, pointer) (1 ? (pointer) : (hca_ctl_answer_##NAME *)NULL)
+
+enum hca_ctl_caller {
+	HCA_CTL_CALLER_ANYBODY,
+	HCA_CTL_CALLER_PRIVILEGED,
+};
+
+/* A row as data */
+struct hca_ctl_shape {
+	const char *name;
+	uint32_t request, answer; /* bytes */
+	uint32_t fds_in, fds_out;
+	enum hca_ctl_caller caller;
+};
+
+/* NULL: there is no such operation. */
+static inline const struct hca_ctl_shape *
+hca_ctl_shape(uint32_t op)
+{
+	static const struct hca_ctl_shape shapes[HCA_CTL_OP_COUNT] = {
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \
+	{#name, sizeof(request), sizeof(answer), fds_in, fds_out, HCA_CTL_CALLER_##caller},
+		HCA_CTL_OPS(X)
+#undef X
+	};
+
+	return op < HCA_CTL_OP_COUNT ? &shapes[op] : NULL;
+}
+
+#endif
