@@ -78,7 +78,7 @@ unlink_cq(struct hca_driver *drv, struct driver_cq *cq)
 	struct hca_client *client = cq->owner;
 
 	pthread_mutex_lock(&drv->event_lock);
-	driver_eq_drain(drv); /* its events are not for who gets the number next */
+	driver_eq_drain(drv); /* its events must not go to the next owner of the number */
 	DRIVER_LIST_REMOVE(cq);
 	client->count[DRIVER_CQS]--;
 	drv->cqs[cq->cqn] = NULL;
@@ -116,7 +116,7 @@ driver_op_create_cq(struct hca_client *client, const struct hca_ctl_cq *request,
 				      bytes, HCA_ACCESS_LOCAL_WRITE, &cq->mr);
 	if (err != 0)
 		goto err_id;
-	/* Linked first: the device may raise an event as soon as the command is done. */
+	/* linked first, because the device may raise events as soon as the command is done */
 	link_cq(drv, cq);
 	err = enable_cq(drv, cq, request);
 	if (err != 0)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Event queues and forwarding. EQ 1 takes the asynchronous events, all others
- * those of completions, a vector each. Events
- * become records in pipes; what finds a pipe full is remembered at its object and written later,
- * so that one client that does not read delays nobody and loses nothing.
+ * Event queues and forwarding. EQ 1 is for asynchronous events, all others for completions, one per
+ * vector. Events become records in pipes; events that find a pipe full are recorded at their object
+ * and written later, so that a client that does not read delays no other client and loses nothing.
  */
 
 #include <errno.h>

@@ -26,7 +26,7 @@ struct send_op {
 	uint16_t services; /* that offer it: HCA_WQE_OP_RC, _UC, _UD */
 };
 
-/* LOCAL_INV and BIND_MW are offered to nobody here: judge_local() */
+/* LOCAL_INV and BIND_MW are not offered by services: see judge_local() */
 static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
 #define IMM(flags) ((flags)&HCA_WQE_OP_INV ? IMM_KEY : (flags)&HCA_WQE_OP_IMM ? IMM_DATA : IMM_NONE)
 #define DATA(flags) (((flags) & (HCA_WQE_OP_READ | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_LOCAL)) == 0)

@@ -75,7 +75,7 @@ reset_qp(struct hca_core *h, const struct hca_teardown *t, uint32_t qpi)
 		hca_mcast_forget(h, q->local_qpn);
 }
 
-/* By kind: the state word, whom it concerns, the stages that keep something, and the memory. */
+/* By kind: the state word, the range concerned, the stages that keep state, and the memory. */
 static const struct kind_row {
 	void (*reset)(struct hca_core *h, const struct hca_teardown *t, uint32_t obj);
 	bool (*is_doomed)(const struct hca_core *h, const struct hca_teardown *t, uint32_t obj);
@@ -132,7 +132,7 @@ purge_acked(const struct hca *h, uint32_t stages)
 	return true;
 }
 
-/* Purge the next living object of the range; false: there is none. */
+/* Purge the next live object of the range; false: there is none. */
 static bool
 purge_next(struct hca_core *h, struct hca_teardown *t)
 {

@@ -91,7 +91,7 @@ put_in(struct hca_timer_ctx *t, uint32_t obj, uint64_t first)
 	t->count++;
 }
 
-/* false: the time of the QP is not to be watched. */
+/* False: the QP's timeout is not running. */
 static bool
 qp_deadline(const struct hca *h, uint32_t obj, uint64_t *deadline)
 {
@@ -103,7 +103,7 @@ qp_deadline(const struct hca *h, uint32_t obj, uint64_t *deadline)
 	return true;
 }
 
-/* By kind: the stage that arms the timer and is told of expiries, and where the deadline is. */
+/* By kind: the stage that arms the timer and gets expiries, and the place of the deadline. */
 static const struct kind_row {
 	enum hca_stage_id stage;
 	bool (*deadline)(const struct hca *h, uint32_t obj, uint64_t *deadline);

@@ -132,8 +132,8 @@ stall_poll(struct hca_port *p, uint64_t now)
 }
 
 /*
- * If the rules take the link down, no event announces it, so it is polled. Whoever has frames that
- * the port did not accept polls for room anyway.
+ * If the rules take the link down, no event announces it, so it is polled. Stages with frames that
+ * the port did not accept poll for room anyway.
  */
 static uint64_t
 stall_deadline(const struct hca_port *p, uint64_t now)

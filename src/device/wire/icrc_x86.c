@@ -21,7 +21,10 @@
 
 #define LANES_DIRECT 16 /* entries of hca_icrc_lane */
 
-/* Bodies test dst and ones for NULL; a caller that has them says so, and the tests vanish. */
+/*
+ * Bodies test dst and ones for NULL; callers that have them assert that, so that the tests are
+ * optimized away.
+ */
 #define PRESENT(p) \
 	do { \
 		if ((p) == NULL) \
@@ -271,8 +274,8 @@ add_product_z(__m512i x, int v, __m512i s)
 }
 
 /*
- * The first vector: 64 - pad bytes behind pad zeros, with the register in the first four bytes.
- * It is loaded from pad bytes in front of the data with those masked off, which cannot fault.
+ * The first vector: pad zeros, then 64 - pad bytes, with the register in the first four bytes. It
+ * is loaded from pad bytes before the data with those masked off, which cannot fault.
  */
 INLINE Z512 __m512i
 load_first(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, unsigned int pad)
