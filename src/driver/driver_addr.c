@@ -6,25 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi_addr.h"
 #include "driver_types.h"
-
-static const uint8_t v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-static bool
-is_v4(const uint8_t gid[16])
-{
-	return memcmp(gid, v4_prefix, sizeof(v4_prefix)) == 0;
-}
-
-static uint64_t
-mac_number(const uint8_t mac[6])
-{
-	uint64_t number = 0;
-
-	for (int i = 0; i < 6; i++)
-		number = number << 8 | mac[i];
-	return number;
-}
 
 static uint32_t
 table_len(hca_be32 device, uint32_t own)
@@ -76,7 +59,7 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 		   const uint8_t mac[6], uint16_t vlan_id)
 {
 	bool vlan = vlan_id != 0xffff, changed = false;
-	uint32_t type = is_v4(gid) ? HCA_GID_ROCE_V2_IPV4 : HCA_GID_ROCE_V2_IPV6;
+	uint32_t type = hca_gid_is_mapped(gid) ? HCA_GID_ROCE_V2_IPV4 : HCA_GID_ROCE_V2_IPV6;
 	struct hca_mbox_set_gid *mailbox;
 	int err;
 
@@ -202,7 +185,7 @@ hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uint8_t
 static bool
 multicast_mac(const uint8_t dgid[16], uint8_t mac[6])
 {
-	if (is_v4(dgid) && (dgid[12] & 0xf0) == 0xe0) {
+	if (hca_gid_is_mapped(dgid) && (dgid[12] & 0xf0) == 0xe0) {
 		const uint8_t m[6] = {0x01, 0x00, 0x5e, dgid[13] & 0x7f, dgid[14], dgid[15]};
 
 		memcpy(mac, m, sizeof(m));
@@ -251,7 +234,7 @@ resolve_mac(const struct hca_driver *drv, const uint8_t dgid[16], const struct d
 		memcpy(mac, told->dmac, sizeof(told->dmac));
 		return 0;
 	}
-	if (is_v4(dgid))
+	if (hca_gid_is_mapped(dgid))
 		return driver_fail(-EHOSTUNREACH, "no MAC address is known for %u.%u.%u.%u",
 				   dgid[12], dgid[13], dgid[14], dgid[15]);
 	return driver_fail(-EHOSTUNREACH, "no MAC address is known for the destination GID");
@@ -268,7 +251,8 @@ ask_neigh(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
 	if (drv->config.resolve == NULL || index >= DRIVER_MAX_GIDS)
 		return;
 	memcpy(told->dgid, dgid, sizeof(told->dgid));
-	ask = drv->gids[index].valid && is_v4(drv->gids[index].gid) == is_v4(told->dgid) &&
+	ask = drv->gids[index].valid &&
+	      hca_gid_is_mapped(drv->gids[index].gid) == hca_gid_is_mapped(told->dgid) &&
 	      !known_mac(drv, told->dgid, mac);
 	if (!ask)
 		return;
@@ -288,7 +272,7 @@ driver_ask_path(struct hca_driver *drv, const struct hca_qpc_path *path, struct 
 static const char *
 gid_text(const uint8_t gid[16], char text[INET6_ADDRSTRLEN])
 {
-	if (is_v4(gid))
+	if (hca_gid_is_mapped(gid))
 		inet_ntop(AF_INET, gid + 12, text, INET6_ADDRSTRLEN);
 	else
 		inet_ntop(AF_INET6, gid, text, INET6_ADDRSTRLEN);
@@ -305,7 +289,7 @@ resolve(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
 
 	if (gid == NULL || !gid->valid)
 		return driver_fail(-EINVAL, "GID index %u is empty", index);
-	if (is_v4(gid->gid) != is_v4(dgid))
+	if (hca_gid_is_mapped(gid->gid) != hca_gid_is_mapped(dgid))
 		return driver_fail(-EINVAL,
 				   "GID index %u (%s) and the destination %s are of different IP "
 				   "versions",
@@ -326,14 +310,14 @@ driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path,
 
 	if (err != 0)
 		return err;
-	dst = mac_number(dmac);
-	src = mac_number(gid->mac);
+	dst = hca_mac_number(dmac);
+	src = hca_mac_number(gid->mac);
 	path->mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(dst, src));
 	path->smac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(src));
 	path->dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(dst));
 	path->sip = 0;
 	path->dip = 0;
-	if (is_v4(gid->gid)) {
+	if (hca_gid_is_mapped(gid->gid)) {
 		path->sip = hca_cpu_to_be32(hca_get_be32(gid->gid + 12));
 		path->dip = hca_cpu_to_be32(hca_get_be32(path->rgid + 12));
 	}

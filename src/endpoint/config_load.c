@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "abi_addr.h"
 #include "config_keys.h"
 #include "config_values.h"
 #include "hca.h"
@@ -235,23 +236,15 @@ check_addresses(struct loader *l)
 					 k + 1);
 }
 
-static bool
-is_ip4(const uint8_t gid[16])
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(gid, prefix, sizeof(prefix)) == 0;
-}
-
 /* Whether the first bits of two IP addresses in GID form are equal. */
 static bool
 same_prefix(const uint8_t a[16], const uint8_t b[16], unsigned int bits)
 {
 	unsigned int whole, rest;
 
-	if (is_ip4(a) != is_ip4(b))
+	if (hca_gid_is_mapped(a) != hca_gid_is_mapped(b))
 		return false;
-	if (is_ip4(a))
+	if (hca_gid_is_mapped(a))
 		bits += 96;
 	whole = bits / 8;
 	rest = bits % 8;

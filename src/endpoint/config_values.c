@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi_addr.h"
 #include "config_values.h"
 
 void
@@ -196,7 +197,7 @@ parse_mac(const char *text, uint8_t mac[6])
 		return false;
 	for (int i = 0; i < 6; i++)
 		mac[i] = (uint8_t)b[i];
-	return (mac[0] & 1) == 0 && (b[0] | b[1] | b[2] | b[3] | b[4] | b[5]) != 0;
+	return hca_mac_is_unicast(mac);
 }
 
 bool
@@ -210,12 +211,14 @@ config_mac(const struct config_key *key, struct endpoint_config *c, const char *
 static bool
 parse_gid(const char *text, uint8_t gid[16])
 {
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	uint8_t ip[4];
 
 	if (strchr(text, ':') != NULL)
 		return inet_pton(AF_INET6, text, gid) == 1;
-	memcpy(gid, v4, sizeof(v4));
-	return inet_pton(AF_INET, text, gid + 12) == 1;
+	if (inet_pton(AF_INET, text, ip) != 1)
+		return false;
+	hca_gid_from_ip4(gid, ip);
+	return true;
 }
 
 /* An address that a port may have: not unspecified, multicast or loopback. */

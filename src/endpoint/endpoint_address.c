@@ -3,15 +3,14 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "abi_addr.h"
 #include "endpoint_address.h"
 #include "endpoint_log.h"
 
 const char *
 endpoint_gid_text(const uint8_t gid[16], char *text, uint32_t size)
 {
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-
-	if (memcmp(gid, v4, sizeof(v4)) == 0)
+	if (hca_gid_is_mapped(gid))
 		return inet_ntop(AF_INET, gid + 12, text, size);
 	return inet_ntop(AF_INET6, gid, text, size);
 }

@@ -281,7 +281,7 @@ hop_due(struct arp_nd *a, struct hop_entry *e, uint64_t now)
 static bool
 in_prefix(const struct arp_nd_address *own, const uint8_t gid[16])
 {
-	uint32_t bits = own->prefix + (arp_nd_is_v4(gid) ? 96u : 0u), whole = bits / 8;
+	uint32_t bits = own->prefix + (hca_gid_is_mapped(gid) ? 96u : 0u), whole = bits / 8;
 	uint8_t mask = (uint8_t)(0xff00u >> bits % 8);
 
 	if (bits > 128 || memcmp(own->gid, gid, whole) != 0)
@@ -308,7 +308,7 @@ next_hop(const struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
 		return gid;
 	for (uint32_t i = 0; i < a->cfg.num_gateways; i++)
 		if (a->gateway[i].vlan_id == vlan_id &&
-		    arp_nd_is_v4(a->gateway[i].gid) == arp_nd_is_v4(gid))
+		    hca_gid_is_mapped(a->gateway[i].gid) == hca_gid_is_mapped(gid))
 			return a->gateway[i].gid;
 	return gid;
 }

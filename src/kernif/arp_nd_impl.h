@@ -11,6 +11,7 @@
 #include <rte_icmp.h>
 #include <rte_ip.h>
 
+#include "abi_addr.h"
 #include "arp_nd.h"
 
 enum hop_state {
@@ -93,31 +94,6 @@ struct nd_message {
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct nd_message) == ND_LEN, "as on the wire");
-
-static inline bool
-arp_nd_is_v4(const uint8_t gid[16])
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(gid, prefix, sizeof(prefix)) == 0;
-}
-
-static inline void
-arp_nd_v4_gid(const void *ip, uint8_t gid[16])
-{
-	memset(gid, 0, 10);
-	gid[10] = gid[11] = 0xff;
-	memcpy(gid + 12, ip, 4);
-}
-
-/* A unicast address other than zero. */
-static inline bool
-arp_nd_good_mac(const uint8_t mac[6])
-{
-	static const uint8_t zero[6];
-
-	return (mac[0] & 1) == 0 && memcmp(mac, zero, 6) != 0;
-}
 
 /* arp_nd.c: the own address with that GID and VLAN, or NULL. */
 const struct arp_nd_address *arp_nd_own(const struct arp_nd *a, const uint8_t gid[16],

@@ -58,9 +58,9 @@ arp_request(struct arp_nd *a, const struct arp_nd_frame *f, const struct rte_arp
 	const uint8_t *tpa = (const uint8_t *)&h->arp_data.arp_tip;
 	uint8_t gid[16];
 
-	arp_nd_v4_gid(tpa, gid);
+	hca_gid_from_ip4(gid, tpa);
 	if (arp_nd_own(a, gid, f->vlan_id) == NULL) {
-		arp_nd_v4_gid(spa, gid);
+		hca_gid_from_ip4(gid, spa);
 		if (memcmp(spa, tpa, 4) == 0) /* gratuitous */
 			arp_nd_heard(a, gid, f->vlan_id, sha, false, NULL, now);
 		else
@@ -90,8 +90,8 @@ input_arp(struct arp_nd *a, const struct arp_nd_frame *f, uint64_t now)
 		a->stats.malformed++;
 		return;
 	}
-	arp_nd_v4_gid(&h.arp_data.arp_sip, gid);
-	if (!arp_nd_good_mac((const uint8_t *)&h.arp_data.arp_sha) ||
+	hca_gid_from_ip4(gid, &h.arp_data.arp_sip);
+	if (!hca_mac_is_unicast((const uint8_t *)&h.arp_data.arp_sha) ||
 	    memcmp(&h.arp_data.arp_sha, a->cfg.mac, 6) == 0 ||
 	    arp_nd_own(a, gid, f->vlan_id) != NULL)
 		a->stats.spoofed++;
@@ -162,12 +162,12 @@ input_ip4(struct arp_nd *a, const struct arp_nd_frame *f, uint64_t now)
 	memcpy(&ip, f->bytes + f->l3, sizeof(ip));
 	memcpy(&icmp, f->bytes + f->l3 + sizeof(ip), sizeof(icmp));
 	total = rte_be_to_cpu_16(ip.total_length);
-	arp_nd_v4_gid(&ip.dst_addr, gid);
+	hca_gid_from_ip4(gid, &ip.dst_addr);
 	if (!to_us_alone(a, f) || arp_nd_own(a, gid, f->vlan_id) == NULL) {
 		a->stats.not_ours++;
 		return;
 	}
-	arp_nd_v4_gid(&ip.src_addr, gid);
+	hca_gid_from_ip4(gid, &ip.src_addr);
 	if (ip.version_ihl != RTE_IPV4_VHL_DEF || ip.next_proto_id != IPPROTO_ICMP ||
 	    (rte_be_to_cpu_16(ip.fragment_offset) & ~RTE_IPV4_HDR_DF_FLAG) != 0 ||
 	    icmp.icmp_type != RTE_IP_ICMP_ECHO_REQUEST || icmp.icmp_code != 0)
@@ -207,7 +207,7 @@ find_option(const struct ip6_packet *p, uint8_t kind, const uint8_t **mac)
 			*mac = p->body + off + 2;
 		off += bytes;
 	}
-	return *mac == NULL || arp_nd_good_mac(*mac);
+	return *mac == NULL || hca_mac_is_unicast(*mac);
 }
 
 static bool
@@ -363,7 +363,7 @@ arp_nd_input(struct arp_nd *a, const uint8_t *frame, uint32_t len, uint64_t now)
 		a->stats.not_ours++;
 		return;
 	}
-	if (!arp_nd_good_mac(source_mac(&f)) || memcmp(source_mac(&f), a->cfg.mac, 6) == 0)
+	if (!hca_mac_is_unicast(source_mac(&f)) || memcmp(source_mac(&f), a->cfg.mac, 6) == 0)
 		a->stats.spoofed++;
 	else if (f.type == RTE_ETHER_TYPE_ARP)
 		input_arp(a, &f, now);

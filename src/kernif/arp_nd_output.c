@@ -85,14 +85,14 @@ static const struct arp_nd_address *
 source_for(const struct arp_nd *a, const struct arp_nd_hop *hop)
 {
 	const struct arp_nd_address *best = NULL;
-	bool v4 = arp_nd_is_v4(hop->gid);
+	bool v4 = hca_gid_is_mapped(hop->gid);
 	uint32_t most = 0;
 
 	for (uint32_t i = 0; i < a->cfg.num_addresses; i++) {
 		const struct arp_nd_address *own = &a->address[i];
 		uint32_t same = 0;
 
-		if (own->vlan_id != hop->vlan_id || arp_nd_is_v4(own->gid) != v4)
+		if (own->vlan_id != hop->vlan_id || hca_gid_is_mapped(own->gid) != v4)
 			continue;
 		while (same < 16 && own->gid[same] == hop->gid[same])
 			same++;
@@ -126,7 +126,7 @@ arp_nd_ask(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t *to)
 
 	if (from == NULL)
 		return;
-	if (arp_nd_is_v4(hop->gid))
+	if (hca_gid_is_mapped(hop->gid))
 		arp_nd_send_arp(a, RTE_ARP_OP_REQUEST, hop->vlan_id, from->gid + 12, nobody,
 				hop->gid + 12, to != NULL ? to : broadcast);
 	else
@@ -141,7 +141,7 @@ arp_nd_announce_one(struct arp_nd *a, const struct arp_nd_address *own)
 	static const uint8_t all_nodes_mac[6] = {0x33, 0x33, 0, 0, 0, 1};
 	static const uint8_t nobody[6];
 
-	if (arp_nd_is_v4(own->gid))
+	if (hca_gid_is_mapped(own->gid))
 		arp_nd_send_arp(a, RTE_ARP_OP_REQUEST, own->vlan_id, own->gid + 12, nobody,
 				own->gid + 12, broadcast);
 	else

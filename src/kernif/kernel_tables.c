@@ -8,6 +8,7 @@
 #include <linux/if_ether.h>
 #include <linux/neighbour.h>
 
+#include "abi_addr.h"
 #include "kernel_tables.h"
 
 void
@@ -149,7 +150,7 @@ is_host(uint8_t family, const uint8_t gid[16])
 	if (family == AF_INET)
 		return gid[12] != 0 && gid[12] != 127 && gid[12] < 224;
 	return gid[0] != 0xff && memcmp(gid, loopback, 16) != 0 && memcmp(gid, loopback, 15) != 0 &&
-	       memcmp(gid, (const uint8_t[12]){[10] = 0xff, 0xff}, 12) != 0;
+	       !hca_gid_is_mapped(gid);
 }
 
 /* IPv6 addresses are reported during duplicate address detection and again after it. */

@@ -30,7 +30,7 @@ ip_of(const uint8_t gid[16])
 	struct nl_ip ip = {.family = AF_INET6, .len = 16};
 
 	memcpy(ip.bytes, gid, 16);
-	if (arp_nd_is_v4(gid)) {
+	if (hca_gid_is_mapped(gid)) {
 		ip = (struct nl_ip){.family = AF_INET, .len = 4};
 		memcpy(ip.bytes, gid + 12, 4);
 	}
@@ -50,7 +50,7 @@ static void
 set_hop(struct route *r, uint16_t family, const void *ip, size_t len)
 {
 	if (family == AF_INET && len == 4)
-		arp_nd_v4_gid(ip, r->hop);
+		hca_gid_from_ip4(r->hop, ip);
 	else if (family == AF_INET6 && len == 16)
 		memcpy(r->hop, ip, 16);
 }

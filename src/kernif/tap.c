@@ -11,6 +11,7 @@
 #include <linux/if_addr.h>
 #include <linux/if_tun.h>
 
+#include "abi_addr.h"
 #include "kernif_impl.h"
 #include "tap.h"
 
@@ -121,8 +122,7 @@ vlan_interface(struct nl *s, const struct tap *t, uint16_t vlan_id)
 static int
 add(struct nl *s, uint32_t ifindex, const struct arp_nd_address *a)
 {
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-	bool is_v4 = memcmp(a->gid, v4, sizeof(v4)) == 0;
+	bool is_v4 = hca_gid_is_mapped(a->gid);
 	const struct ifaddrmsg m = {
 		.ifa_family = is_v4 ? AF_INET : AF_INET6,
 		.ifa_prefixlen = a->prefix,

@@ -5,22 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi_addr.h"
 #include "lib_types.h"
 
 #define DEFAULT_HOP_LIMIT 64u
 #define FLOW_LABEL_MAX 0xfffffu
-
-static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-static uint64_t
-mac_number(const uint8_t mac[6])
-{
-	uint64_t n = 0;
-
-	for (int i = 0; i < 6; i++)
-		n = n << 8 | mac[i];
-	return n;
-}
 
 static int
 check_rate(uint32_t static_rate)
@@ -62,7 +51,7 @@ check_ah(const struct lib_context *ctx, const struct softhca_ah_attr *attr)
 static void
 fill_unit(struct hca_ud_unit *u, const struct softhca_ah_attr *attr, const struct hca_ctl_ah *known)
 {
-	uint64_t dmac = mac_number(known->dmac), smac = mac_number(known->smac);
+	uint64_t dmac = hca_mac_number(known->dmac), smac = hca_mac_number(known->smac);
 	uint32_t hops = attr->hop_limit != 0 ? attr->hop_limit : DEFAULT_HOP_LIMIT;
 
 	memset(u, 0, sizeof(*u));
@@ -145,10 +134,8 @@ softhca_init_ah_from_wc(struct softhca_context *pub, uint8_t port, const struct 
 		memcpy(to, p + 24, 16);
 	} else if (p[20] >> 4 == 4) {
 		attr->traffic_class = p[21];
-		memcpy(attr->dgid.raw, v4_prefix, sizeof(v4_prefix));
-		memcpy(attr->dgid.raw + 12, p + 32, 4);
-		memcpy(to, v4_prefix, sizeof(v4_prefix));
-		memcpy(to + 12, p + 36, 4);
+		hca_gid_from_ip4(attr->dgid.raw, p + 32);
+		hca_gid_from_ip4(to, p + 36);
 	} else {
 		return lib_fail(-EINVAL, "neither an IPv6 nor an IPv4 header is in the GRH");
 	}

@@ -10,6 +10,7 @@
 
 #include <rte_common.h>
 
+#include "abi_addr.h"
 #include "abi_service.h"
 #include "telemetry_impl.h"
 
@@ -54,9 +55,8 @@ put_mac(struct telemetry_dict *t, const char *name, const uint8_t m[6])
 static void
 put_ip(struct telemetry_dict *t, const char *name, const uint8_t gid[16])
 {
-	static const uint8_t ip4[12] = {[10] = 0xff, [11] = 0xff};
 	char text[INET6_ADDRSTRLEN];
-	bool is_ip4 = memcmp(gid, ip4, sizeof(ip4)) == 0;
+	bool is_ip4 = hca_gid_is_mapped(gid);
 
 	inet_ntop(is_ip4 ? AF_INET : AF_INET6, is_ip4 ? gid + 12 : gid, text, sizeof(text));
 	telemetry_put_text(t, name, text);

@@ -14,13 +14,6 @@
 #define WORD(f) hca_be32_to_cpu(q->f)
 #define DEFAULT_TTL 64u
 
-static void
-mac_bytes(uint8_t out[6], uint64_t mac)
-{
-	for (unsigned int i = 0; i < 6; i++)
-		out[i] = (uint8_t)(mac >> (8 * (5 - i)));
-}
-
 /* Destination address: in GID form, in plain IPv4 form, or in both if they are equal. */
 static bool
 path_dip(const struct hca_qpc_path *q, uint8_t dip[16])
@@ -49,7 +42,7 @@ path_source(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_r
 
 	if (g == NULL)
 		return false;
-	mac_bytes(mac, smac);
+	hca_mac_bytes(mac, smac);
 	if (smac != 0 && memcmp(mac, g->mac, sizeof(mac)) != 0)
 		return false;
 	if (WORD(sip) != 0 && (g->ip_version != 4 || memcmp(&q->sip, g->gid + 12, 4) != 0))
@@ -71,7 +64,7 @@ path_dmac(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_roc
 	const uint8_t *known;
 
 	if (dmac != 0) {
-		mac_bytes(p->dmac, dmac);
+		hca_mac_bytes(p->dmac, dmac);
 		return (p->dmac[0] & 1) == 0;
 	}
 	known = hca_gid_mac(h->ctxmgt, p->dip);

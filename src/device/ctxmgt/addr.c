@@ -8,8 +8,6 @@
 
 #include "ctxmgt/ctxmgt.h"
 
-static const uint8_t ip4_prefix[12] = {[10] = 0xff, [11] = 0xff};
-
 void
 hca_gid_clear(struct hca_ctxmgt *c, uint32_t index)
 {
@@ -36,26 +34,11 @@ hca_addr_reset(struct hca_ctxmgt *c)
 	__atomic_store_n(&c->gid_changes, c->gid_changes + 1, __ATOMIC_RELEASE);
 }
 
-void
-hca_gid_from_ip4(uint8_t gid[16], const uint8_t ip[4])
-{
-	memcpy(gid, ip4_prefix, sizeof(ip4_prefix));
-	memcpy(gid + 12, ip, 4);
-}
-
 /* IPv4-mapped and neither 0.0.0.0, multicast nor broadcast. */
 bool
 hca_gid_is_ip4(const uint8_t gid[16])
 {
-	return memcmp(gid, ip4_prefix, sizeof(ip4_prefix)) == 0 && gid[12] != 0 && gid[12] < 224;
-}
-
-static bool
-mac_is_unicast(const uint8_t mac[6])
-{
-	static const uint8_t zero[6];
-
-	return (mac[0] & 1) == 0 && memcmp(mac, zero, 6) != 0;
+	return hca_gid_is_mapped(gid) && gid[12] != 0 && gid[12] < 224;
 }
 
 bool
@@ -63,7 +46,7 @@ hca_gid_is_ip6(const uint8_t gid[16])
 {
 	static const uint8_t zero[15];
 
-	return memcmp(gid, ip4_prefix, sizeof(ip4_prefix)) != 0 && gid[0] != 0xff &&
+	return !hca_gid_is_mapped(gid) && gid[0] != 0xff &&
 	       (memcmp(gid, zero, sizeof(zero)) != 0 || gid[15] > 1);
 }
 
@@ -102,7 +85,7 @@ hca_gid_check(const struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m)
 		return HCA_STAT_BAD_INDEX;
 	if (!(flags & HCA_GID_VALID))
 		return HCA_STAT_OK;
-	if (!gid_type_ok(HCA_GID_TYPE(flags), m->gid) || !mac_is_unicast(m->mac) ||
+	if (!gid_type_ok(HCA_GID_TYPE(flags), m->gid) || !hca_mac_is_unicast(m->mac) ||
 	    (vlan != HCA_NO_VLAN && (vlan == 0 || vlan == 0xfff)) ||
 	    is_duplicate(c, index, m->gid, vlan))
 		return HCA_STAT_BAD_PARAM;
@@ -178,7 +161,7 @@ hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m)
 			memset(e, 0, sizeof(*e));
 		return HCA_STAT_OK;
 	}
-	if (!mac_is_unicast(m->dmac))
+	if (!hca_mac_is_unicast(m->dmac))
 		return HCA_STAT_BAD_PARAM;
 	if (e == NULL)
 		return HCA_STAT_EXCEED_LIM;

@@ -16,6 +16,7 @@
 
 #include <rte_spinlock.h>
 
+#include "abi_addr.h"
 #include "abi_cmd.h"
 #include "abi_ctx.h"
 #include "ctxmgt/mcast.h"
@@ -152,7 +153,6 @@ const uint8_t *hca_gid_mac(const struct hca_ctxmgt *c, const uint8_t gid[16]);
 bool hca_gid_is_own(const struct hca_ctxmgt *c, const uint8_t gid[16], uint16_t vlan);
 /* NULL: nobody told the device this neighbour's MAC. */
 const uint8_t *hca_neigh_find(const struct hca_ctxmgt *c, const uint8_t gid[16]);
-void hca_gid_from_ip4(uint8_t gid[16], const uint8_t ip[4]);
 bool hca_gid_is_ip4(const uint8_t gid[16]);
 /* Neither IPv4-mapped nor unspecified, loopback or multicast. */
 bool hca_gid_is_ip6(const uint8_t gid[16]);

@@ -23,9 +23,7 @@ hca_mcast_find(const struct hca_core *h, const uint8_t mgid[16])
 static bool
 is_multicast(const uint8_t gid[16])
 {
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-
-	return gid[0] == 0xff || (memcmp(gid, v4, sizeof(v4)) == 0 && (gid[12] & 0xf0) == 0xe0);
+	return gid[0] == 0xff || (hca_gid_is_mapped(gid) && (gid[12] & 0xf0) == 0xe0);
 }
 
 static struct hca_mcast_group *

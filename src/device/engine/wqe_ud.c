@@ -14,13 +14,6 @@
 #define DEFAULT_HOP_LIMIT 64u
 #define ECN_MASK 3u
 
-static void
-mac_bytes(uint8_t out[6], uint64_t mac)
-{
-	for (unsigned int i = 0; i < 6; i++)
-		out[i] = (uint8_t)(mac >> (8 * (5 - i)));
-}
-
 /* Source addresses in the WQE must equal those of the GID entry. */
 static bool
 source_ok(const struct hca_ud_unit *u, const struct hca_gid_entry *g, bool gid_form)
@@ -29,7 +22,7 @@ source_ok(const struct hca_ud_unit *u, const struct hca_gid_entry *g, bool gid_f
 	uint32_t sip = gid_form ? 0 : hca_le32_to_cpu(u->sip);
 	uint8_t mac[6];
 
-	mac_bytes(mac, smac);
+	hca_mac_bytes(mac, smac);
 	if (smac != 0 && memcmp(mac, g->mac, sizeof(mac)) != 0)
 		return false;
 	return sip == 0 || (g->ip_version == 4 && sip == hca_get_be32(g->gid + 12));
@@ -46,14 +39,6 @@ read_dgid(const struct hca_ud_unit *u, bool gid_form, uint8_t dgid[16])
 	}
 	hca_put_be32(ip, hca_le32_to_cpu(u->dip));
 	hca_gid_from_ip4(dgid, ip);
-}
-
-static bool
-is_mapped_ip4(const uint8_t gid[16])
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(gid, prefix, sizeof(prefix)) == 0;
 }
 
 /* Management datagrams need privileges: QPNs 0 and 1, Q_Keys with the top bit set. */
@@ -84,9 +69,9 @@ hca_wqe_judge_ud(struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w
 	if (!hca_rate_pace(HCA_UD_STATIC_RATE(flow), &av->pace))
 		return HCA_SYND_LOCAL_QP_OP;
 	read_dgid(u, gid_form, av->dgid);
-	if (is_mapped_ip4(av->dgid) != (g->ip_version == 4))
+	if (hca_gid_is_mapped(av->dgid) != (g->ip_version == 4))
 		return HCA_SYND_LOCAL_QP_OP;
-	mac_bytes(av->dmac, dmac);
+	hca_mac_bytes(av->dmac, dmac);
 	av->sgid_index = (uint8_t)HCA_UD_SGID_INDEX(port);
 	av->hop_limit = (uint8_t)(hop != 0 ? hop : DEFAULT_HOP_LIMIT);
 	av->tclass = (uint8_t)(HCA_UD_TCLASS(port) & ~ECN_MASK);

@@ -8,6 +8,7 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include "abi_addr.h"
 #include "abi_roce.h"
 #include "core/mbuf.h"
 #include "core/ring_count.h"
@@ -280,7 +281,6 @@ sort(struct port_divert *d, struct rte_mbuf *m, uint64_t mac, bool *diverted)
 static bool
 source_of(const uint8_t *p, uint32_t len, uint16_t *vlan_id, uint8_t gid[16])
 {
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 	uint32_t off = HCA_ETH_LEN, type = len >= HCA_ETH_LEN ? hca_get_be16(p + 12) : 0;
 
 	*vlan_id = NO_VLAN;
@@ -291,8 +291,7 @@ source_of(const uint8_t *p, uint32_t len, uint16_t *vlan_id, uint8_t gid[16])
 		type = hca_get_be16(p + 16);
 	}
 	if (type == HCA_ETHERTYPE_IPV4 && len >= off + HCA_IPV4_LEN) {
-		memcpy(gid, v4, sizeof(v4));
-		memcpy(gid + 12, p + off + 12, 4);
+		hca_gid_from_ip4(gid, p + off + 12);
 		return true;
 	}
 	if (type != HCA_ETHERTYPE_IPV6 || len < off + HCA_IPV6_LEN)
