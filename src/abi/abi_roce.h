@@ -411,11 +411,4 @@ hca_psn_diff(uint32_t a, uint32_t b)
 	return (int32_t)(d ^ HCA_PSN_HALF) - (int32_t)HCA_PSN_HALF;
 }
 
-/* psn + n modulo 2^24; n may be negative. */
-static inline uint32_t
-hca_psn_add(uint32_t psn, int32_t n)
-{
-	return (psn + (uint32_t)n) & HCA_PSN_MASK;
-}
-
 #endif

@@ -31,7 +31,4 @@ void endpoint_destroy(struct endpoint *e);
 /* The reason why endpoint_create() failed; never NULL. */
 const char *endpoint_reason(void);
 
-/* The driver, for clients inside the process. */
-struct hca_driver *endpoint_driver(struct endpoint *e);
-
 #endif

@@ -90,7 +90,6 @@ int kernif_builtin_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t 
 int kernif_kernel_create(struct kernif *k);
 int kernif_kernel_start(struct kernif *k);
 void *kernif_kernel_pump(void *arg);
-void kernif_kernel_stop(struct kernif *k);
 void kernif_kernel_destroy(struct kernif *k);
 
 /* kernif_route.c; kernif_kernel_resolve() with the lock held. */

@@ -60,7 +60,9 @@ packet(struct world *w, struct fuzz_input *in)
 		.flags = (uint8_t)((ctl & CTL_SE ? HCA_BTH_SE : 0) |
 				   (ctl & CTL_MIGREQ ? HCA_BTH_MIGREQ : 0)),
 		.ackreq = ctl & CTL_ACKREQ,
-		.psn = hca_psn_add(ctl & CTL_FROM_UNA ? hca_una_psn(q->sq_una) : q->ee.epsn, delta),
+		.psn = ((ctl & CTL_FROM_UNA ? hca_una_psn(q->sq_una) : q->ee.epsn) +
+			(uint32_t)delta) &
+		       HCA_PSN_MASK,
 		.ext = ext,
 		.ext_len = (uint32_t)want,
 		.payload_len = op->has_payload || ctl & CTL_BAD_PAD ? payload : 0,

@@ -20,7 +20,6 @@
 
 #define IDLE_PAUSE 64u	/* empty polls before a pause */
 #define SPELL_NS 200000 /* time without work after which a worker sleeps */
-#define IDLE_SLEEP_NS 50000
 
 static const hca_stage_poll_fn stage_poll[HCA_STAGE_N] = {
 #define X(e, n) [HCA_STAGE_##e] = hca_##n##_poll,

@@ -45,12 +45,11 @@ struct hca_cq {
 	} buf[2] __rte_cache_aligned;
 	/* writers: CAS on {generation:32, producer index:32}; consumer copy is a hint */
 	uint64_t reserve __rte_cache_aligned;
-	uint32_t consumer;	/* last consumer index read from the record */
-	uint32_t fired_seq;	/* arm sequence already fired, CAS */
-	uint32_t overrun;	/* CQ_ERROR raised */
-	uint32_t mod_mark;	/* producer index when the last event fired */
-	uint32_t mod_later;	/* [pub] the CEU has been asked to fire when the period is over */
-	uint64_t event_pending; /* solicited/error seen in this batch per stage bit */
+	uint32_t consumer;  /* last consumer index read from the record */
+	uint32_t fired_seq; /* arm sequence already fired, CAS */
+	uint32_t overrun;   /* CQ_ERROR raised */
+	uint32_t mod_mark;  /* producer index when the last event fired */
+	uint32_t mod_later; /* [pub] the CEU has been asked to fire when the period is over */
 } __rte_cache_aligned;
 
 enum hca_cq_state {

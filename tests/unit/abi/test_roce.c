@@ -108,8 +108,6 @@ test_psn(void **state)
 	assert_int_equal(hca_psn_diff(0xffffff, 0), -1);
 	assert_int_equal(hca_psn_diff(0x7fffff, 0), 0x7fffff);
 	assert_int_equal(hca_psn_diff(0x800000, 0), -0x800000);
-	assert_int_equal(hca_psn_add(0xffffff, 1), 0);
-	assert_int_equal(hca_psn_add(0, -1), 0xffffff);
 }
 
 static void
