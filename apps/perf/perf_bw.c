@@ -10,7 +10,7 @@
 
 #include "perf_pass.h"
 
-#define LOOK_MASK 31u
+#define ROUNDS 32u /* between two looks at the clock */
 #define STAGE_MSGS_MAX 200000u
 #define STAGE_NS 100000000ull
 
@@ -99,21 +99,29 @@ poll_receives(struct perf_pass *p)
 	return n;
 }
 
+/* Rounds of posting and polling, until there is nothing to do but wait. */
 static int
 turn(struct perf_pass *p)
 {
 	struct perf_session *s = p->s;
-	bool gated = s->local[1] && s->opt->op == PERF_OP_SEND;
-	int n = 0, m = 0;
+	bool gated = s->local[1] && s->opt->op == PERF_OP_SEND, takes = p->receives || gated;
+	int n = 0, m = 0, all = 0;
 
-	for (uint32_t i = 0; p->requests && i < s->num_flows; i++)
-		if (__builtin_expect(post_lists(p, &s->flows[i], gated) != 0, 0))
-			return -EIO;
-	if (p->requests)
-		n = poll_sends(p);
-	if (n >= 0 && (p->receives || gated))
-		m = poll_receives(p);
-	return n < 0 ? n : m < 0 ? m : n + m;
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		for (uint32_t i = 0; p->requests && i < s->num_flows; i++)
+			if (__builtin_expect(post_lists(p, &s->flows[i], gated) != 0, 0))
+				return -EIO;
+		if (p->requests)
+			n = poll_sends(p);
+		if (n >= 0 && takes)
+			m = poll_receives(p);
+		if (__builtin_expect(n < 0 || m < 0, 0))
+			return n < 0 ? n : m;
+		all += n + m;
+		if (n + m == 0 && (s->opt->events || (!p->receives && perf_pass_sent_all(p))))
+			break;
+	}
+	return all;
 }
 
 static int
@@ -126,7 +134,6 @@ run(struct perf_pass *p, struct perf_session *s, uint64_t limit, uint64_t durati
 	*p = (struct perf_pass){
 		.s = s,
 		.turn = turn,
-		.look_mask = LOOK_MASK,
 		.requests = r == NULL || r->client || both,
 		.receives = r != NULL && s->opt->op == PERF_OP_SEND && (!r->client || both),
 		.ways = 1,

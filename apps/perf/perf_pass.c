@@ -11,12 +11,6 @@
 #define QUIET_NS 500000000ull /* UC, UD: nothing more is expected */
 #define PASSIVE_MS 100
 
-static bool
-sent_all(const struct perf_pass *p)
-{
-	return !p->requests || (p->posted >= p->limit && p->done >= p->posted);
-}
-
 /* Everything that was sent to this end has arrived, or never will. */
 static bool
 taken_all(const struct perf_pass *p)
@@ -32,14 +26,15 @@ taken_all(const struct perf_pass *p)
 static bool
 is_over(const struct perf_pass *p)
 {
-	return p->s->peer != NULL ? p->talk.result_told && p->talk.result_heard : sent_all(p);
+	return p->s->peer != NULL ? p->talk.result_told && p->talk.result_heard
+				  : perf_pass_sent_all(p);
 }
 
 /* Only words of the other end are waited for. */
 static bool
 is_passive(const struct perf_pass *p)
 {
-	return p->s->peer != NULL && !p->receives && sent_all(p);
+	return p->s->peer != NULL && !p->receives && perf_pass_sent_all(p);
 }
 
 static int
@@ -49,7 +44,7 @@ tell(struct perf_pass *p)
 	struct perf_exchange x = {0};
 	int err;
 
-	if (p->requests && !p->talk.told && sent_all(p)) {
+	if (p->requests && !p->talk.told && perf_pass_sent_all(p)) {
 		p->end = p->now;
 		x.value = p->done * p->ways;
 		x.elapsed_us = (p->end - p->begin) / 1000;
@@ -57,7 +52,8 @@ tell(struct perf_pass *p)
 		if (err != 0)
 			return err;
 	}
-	if (p->talk.result_told || !sent_all(p) || !taken_all(p) || (!r->client && !p->talk.heard))
+	if (p->talk.result_told || !perf_pass_sent_all(p) || !taken_all(p) ||
+	    (!r->client && !p->talk.heard))
 		return 0;
 	x = (struct perf_exchange){.value = p->received};
 	if (p->receives && p->talk.done.value > p->received)
@@ -162,25 +158,17 @@ rest(struct perf_pass *p)
 int
 perf_pass_run(struct perf_pass *p, uint64_t limit, uint64_t duration_ns)
 {
-	bool eager = p->s->opt->test == PERF_TEST_LAT || p->s->opt->events;
 	int err = 0;
 
 	p->limit = limit;
 	p->duration_ns = duration_ns;
 	p->begin = p->now = p->peak_at = p->last_progress = perf_now_ns();
-	for (uint32_t turn = 0; !is_over(p); turn++) {
+	while (err == 0 && !is_over(p)) {
 		int n = p->turn(p);
 
-		if (__builtin_expect(n < 0, 0)) {
-			err = n;
-			break;
-		}
-		if ((turn & p->look_mask) == 0 || (n == 0 && (eager || is_passive(p))))
-			err = look_around(p);
+		err = n < 0 ? n : look_around(p);
 		if (err == 0 && n == 0 && !is_over(p))
 			err = rest(p);
-		if (err != 0)
-			break;
 	}
 	if (p->s->peer == NULL)
 		p->end = perf_now_ns();

@@ -13,9 +13,11 @@
 
 struct perf_pass {
 	struct perf_session *s;
-	/* One turn. Returns completions and messages taken, 0 = none, or negative errno. */
+	/*
+	 * One turn, after which the clock, the user and the peer are looked at. Returns completions
+	 * and messages taken, 0 = none, or negative errno.
+	 */
 	int (*turn)(struct perf_pass *p);
-	uint32_t look_mask;   /* clock, user and peer are looked at every look_mask + 1 turns */
 	bool requests;	      /* this end makes requests */
 	bool receives;	      /* the other process sends messages that this end takes */
 	uint64_t limit;	      /* messages (latency: samples) to post */
@@ -39,6 +41,12 @@ struct perf_pass {
 	uint8_t value; /* last byte of the next message */
 	uint64_t sent_at;
 };
+
+static inline bool
+perf_pass_sent_all(const struct perf_pass *p)
+{
+	return !p->requests || (p->posted >= p->limit && p->done >= p->posted);
+}
 
 /* Sets limit and duration as the options say, runs the pass; p->end is valid where it requests. */
 int perf_pass_run(struct perf_pass *p, uint64_t limit, uint64_t duration_ns);
