@@ -39,7 +39,7 @@ struct ctl {
 	const char *prefix; /* NULL: whatever runs */
 	const char *hca;    /* NULL: all */
 	bool json;
-	const char *const *words; /* behind the options */
+	const char *const *words; /* after the options */
 	int num_words;
 	double patience; /* s to wait for an answer; 0: CTL_PATIENCE_S */
 };
@@ -54,7 +54,7 @@ void ctl_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 int ctl_options(struct ctl *c, int argc, char **argv, const struct option *own,
 		int (*take)(void *arg, int code, const char *value), void *arg);
-/* A number within [min, max] with nothing behind it. */
+/* Parses a whole string as a number within [min, max]. */
 int ctl_number(const char *option, const char *text, double min, double max, double *out);
 /* The value of --dir: in, out or both. */
 int ctl_direction(const char *text);
@@ -106,7 +106,7 @@ int ctl_one_hca(const struct ctl *c, struct ctl_process *out, char *name, size_t
 
 /* The answer, or NULL when it was refused or the process is gone. */
 json_t *ctl_ask(struct ctl_process *p, const char *command, const char *parameters);
-/* The same of a command whose refusals are sentences: NULL after the sentence was printed. */
+/* The same for a command whose refusals are sentences: NULL after the sentence was printed. */
 json_t *ctl_order(struct ctl_process *p, const char *command, const char *parameters);
 json_t *ctl_ask_about(struct ctl_process *p, const char *command, const char *hca,
 		      const char *more);
@@ -135,7 +135,7 @@ void ctl_table(FILE *out, const struct ctl_column *columns, unsigned int n, cons
 void ctl_members(FILE *out, const json_t *object);
 /* As JSON, with a newline. */
 void ctl_json(FILE *out, const json_t *value);
-/* The same in one line, flushed: for commands that go on. */
+/* The same in one line, flushed: for commands that keep printing. */
 void ctl_json_line(FILE *out, const json_t *value);
 /*
  * The frame of every answer in JSON: {"process", "hca", "time", name: value}; process and hca may

@@ -15,7 +15,7 @@ enum {
 	OPT_PSN,
 	OPT_DIR,
 	OPT_QP,
-	OPT_ODDS, /* and those behind it */
+	OPT_ODDS, /* and the words after them */
 };
 
 /* Options that set a probability or a time have the names the daemon knows them by. */

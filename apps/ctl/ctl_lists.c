@@ -9,7 +9,7 @@
 #include "ctl.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define STAGES_S 0.5 /* stages are measured so long */
+#define STAGES_S 0.5 /* how long stages are measured */
 
 #define ASK(name, command) \
 	static json_t *name(struct ctl_process *p, const char *hca) \
@@ -56,7 +56,7 @@ stage_rows(json_t *answer)
 }
 
 /*
- * Polls and cycles are counted only while somebody measures: unless somebody does (top), this
+ * Polls and cycles are counted only while a client measures: if none does (such as top), this
  * command measures for a while itself.
  */
 static json_t *

@@ -63,7 +63,10 @@ be_patient(int fd, double seconds)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
 }
 
-/* 0; -ECONNREFUSED: nobody listens; -EAGAIN: nobody accepts; -1: it cannot be reached. */
+/*
+ * 0; -ECONNREFUSED: no process listens; -EAGAIN: the process does not accept; -1: it cannot be
+ * reached.
+ */
 static int
 attach(struct ctl_process *p)
 {
@@ -150,7 +153,7 @@ hangs(struct ctl_others *o, struct ctl_process *p)
 	o->hanging[o->hung++] = *p;
 }
 
-/* Connects to whatever is there; who answers is seen later, of all at once. */
+/* Connects to every socket found; answers are awaited later, from all at once. */
 static void
 search(struct search *s, const char *folder)
 {
@@ -412,7 +415,7 @@ ctl_ask(struct ctl_process *p, const char *command, const char *parameters)
 		return NULL;
 	if (send(p->fd, question, (size_t)len, MSG_NOSIGNAL) != len)
 		goto lost;
-	do { /* a signal ends the command, but what was asked must be known */
+	do { /* a signal ends the command, but not before the result of a request is known */
 		n = recv(p->fd, p->answer, p->longest, 0);
 	} while (n < 0 && errno == EINTR);
 	if (n <= 0)

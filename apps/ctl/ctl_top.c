@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * top: what moves, per second. Two samples make a picture; stage times are measured only while
- * somebody looks, so that nobody else pays for them.
+ * top: rates per second, from two samples. Stage times are measured only while top runs, so that
+ * they cost nothing otherwise.
  */
 
 #include <inttypes.h>
@@ -318,7 +318,7 @@ read_keys(struct termios *before)
 	return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
 }
 
-/* Sleeps that long; true: somebody wants to leave. */
+/* Sleeps that long; true: the user wants to leave. */
 static bool
 wait_for_key(double seconds, bool keys)
 {

@@ -73,7 +73,7 @@ netdev(struct doctor *d, const char *name)
 			    "packets of %s need the capability net_raw", name);
 }
 
-/* Who connects to the socket of a memif server is the other end of the wire. */
+/* The process that connects to the socket of a memif server is the other end of the wire. */
 static void
 memif(struct doctor *d)
 {
@@ -220,7 +220,7 @@ doctor_bridge(struct doctor *d)
 			"bridges of this machine pass packets to iptables, which may drop RoCE");
 }
 
-/* Somebody has bound UDP port 4791 in this network namespace. */
+/* A process has bound UDP port 4791 in this network namespace. */
 static bool
 port_in_use(struct doctor *d, const char *file)
 {

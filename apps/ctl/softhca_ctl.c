@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* softhca-ctl: looks at running HCAs and changes what may be changed. A table of commands. */
+/* softhca-ctl: inspects running HCAs and changes their settings. A table of commands. */
 
 #include <errno.h>
 #include <signal.h>

@@ -101,7 +101,7 @@ struct perf_options {
 	bool list_counters;
 	const char *json; /* file names, or NULL */
 	const char *pcap;
-	uint32_t inline_max; /* messages up to so many bytes travel in the WQE; 0: none */
+	uint32_t inline_max; /* messages up to this many bytes are sent inline; 0: none */
 	double report_every; /* s between lines about the pass that runs; 0: none */
 	uint64_t given;	     /* options that were on the command line: perf_option_given() */
 	struct perf_remote_options remote;
@@ -114,7 +114,7 @@ enum perf_area_kind {
 	PERF_AREA_KINDS
 };
 
-/* A region of slots: those of QP 0, then those of QP 1, ... Guard bytes in front and behind. */
+/* A region of slots: those of QP 0, then those of QP 1, ... with guard bytes before and after. */
 struct perf_area {
 	uint8_t *base; /* NULL at the side of another process */
 	uint64_t length;
@@ -401,7 +401,7 @@ void perf_host_query(struct perf_host *host, bool core_to_core);
 /* Set by SIGINT and SIGTERM: passes end early, what is there is reported. */
 bool perf_interrupted(void);
 
-/* No completion for so long: give up. */
+/* Give up when no completion has come for this time. */
 #define PERF_STUCK_NS 20000000000ull
 
 /* Monotonic. Not for the inside of loops: perf_clock.h has what is cheap. */

@@ -10,7 +10,7 @@
 
 #include "perf_pass.h"
 
-#define ROUNDS 32u /* between two looks at the clock */
+#define ROUNDS 32u /* passes between two reads of the clock */
 #define STAGE_MSGS_MAX 200000u
 #define STAGE_NS 100000000ull
 

@@ -30,7 +30,7 @@ struct round {
 	struct perf_check *c;
 	struct remote_talk talk;
 	uint64_t last_progress;
-	uint64_t next_scan; /* UC WRITE: memory is looked at so rarely */
+	uint64_t next_scan; /* UC WRITE: when the memory is read next */
 	uint32_t idle;
 };
 
@@ -163,7 +163,7 @@ talk(struct round *t)
 	return tell(t);
 }
 
-/* Nothing came for so long that nothing will, although requests or messages are missing. */
+/* Nothing has come for so long that the requests or messages still missing are lost. */
 static int
 give_up(struct round *t)
 {

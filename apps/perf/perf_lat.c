@@ -15,7 +15,7 @@
 #define SAMPLES_MAX (1u << 22)
 #define WARM_UP 100u
 #define SEND_CQ_SLACK 32u /* sends of a side whose completions may be outstanding */
-#define SPINS 256u	  /* polls between two looks at the clock */
+#define SPINS 256u	  /* polls between two reads of the clock */
 #define ROUNDS 64u
 #define ANSWER_ROUNDS 1024u /* the client waits while its server looks around */
 

@@ -260,7 +260,7 @@ parse_name(const char *option, const char *text, const char *const names[], unsi
 	return bad("--%s: there is no \"%.40s\": %s", option, text, choices);
 }
 
-/* A number with K, M or G behind it, within [min, max]. */
+/* Parses a number within [min, max], which K, M or G may follow. */
 static int
 parse_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
@@ -556,7 +556,7 @@ perf_options_check(struct perf_options *opt)
 	return rc == 0 ? NULL : reason;
 }
 
-/* Behind --server there may be a port. */
+/* A port may follow --server. */
 static int
 parse_words(int n, char **word, struct perf_options *opt)
 {
@@ -585,7 +585,7 @@ check_names(int argc, char **argv)
 	return 0;
 }
 
-/* Each option, then the word behind them. */
+/* Each option, then the word after the options. */
 static int
 parse_all(int argc, char **argv, struct perf_options *opt)
 {

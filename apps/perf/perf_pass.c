@@ -113,7 +113,7 @@ is_stuck(struct perf_pass *p)
 	       (p->s->peer == NULL || p->done < p->posted || (p->talk.heard && !taken_all(p)));
 }
 
-/* What need not be done in every turn: looks at the clock, the user, the peer and the progress. */
+/* Work that is not needed in every turn: the clock, signals, the peer and the progress. */
 static int
 look_around(struct perf_pass *p)
 {
@@ -137,7 +137,7 @@ look_around(struct perf_pass *p)
 	return r != NULL ? talk(p) : 0;
 }
 
-/* There was nothing to do: a passive end sleeps; in others poll_cq gives way to other threads. */
+/* There was nothing to do: a passive end sleeps; at other ends poll_cq yields to other threads. */
 static int
 rest(struct perf_pass *p)
 {

@@ -155,7 +155,7 @@ perf_report_counters(const struct perf_row *row)
 				       row->counters[i].value[k].value);
 }
 
-/* Of the device behind the daemon, all its users together. The names stay where they are. */
+/* Of the daemon's device, all its users together. The names stay where they are. */
 static int
 read_device_counters(struct perf_session *s, struct perf_values values[2])
 {

@@ -59,7 +59,7 @@ perf_session_open(struct perf_session *s, const struct perf_options *opt)
 	return 0;
 }
 
-/* Kinds of resources that somebody still has, of both HCAs. */
+/* Kinds of resources that are still in use, of both HCAs. */
 static unsigned int
 left_in_use(const struct perf_session *s, bool print)
 {
@@ -129,7 +129,7 @@ choose_slots(struct perf_session *s)
 		s->slots = fit < 1 ? 1 : fit < opt->depth ? (uint32_t)fit : opt->depth;
 }
 
-/* Behind a daemon only memory that is shared with it will do. */
+/* With a daemon, only memory shared with it can be used. */
 static void *
 get_memory(const struct perf_session *s, uint64_t bytes)
 {

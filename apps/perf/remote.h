@@ -26,7 +26,7 @@
 #include "perf_exchange.h"
 
 #define REMOTE_PORT 18515u
-/* A daemon or server being started is waited for so long, or for --timeout if that is less. */
+/* How long to wait for a daemon or server that is being started, or --timeout if that is less. */
 #define REMOTE_START_NS 10000000000ull
 #define REMOTE_GIDS_MAX 256u
 #define REMOTE_MEMORY_MAX (1ull << 30) /* a server gives to the slots of one kind */
@@ -87,7 +87,7 @@ int remote_gids_choose(const struct remote_gids *own, const struct remote_gids *
 		       struct remote_gid *mine, struct remote_gid *other, char why[256]);
 /* Why frames cannot get from one to the other, or NULL. */
 const char *remote_gid_unroutable(const struct remote_gid *a, const struct remote_gid *b);
-/* Both seem to be in one network: nobody needs to forward. */
+/* Both addresses seem to be in one network, so that no router is needed. */
 bool remote_gid_adjacent(const struct remote_gid *a, const struct remote_gid *b);
 void remote_gid_text(const struct remote_gid *g, char text[80]);
 

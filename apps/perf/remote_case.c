@@ -127,7 +127,7 @@ compare_number(char why[256], const char *option, uint64_t server, uint64_t clie
 	return differ(why, option, a, b);
 }
 
-/* What was asked of the server by name has to be what the client asks for. */
+/* An option that the server was given must agree with the client's test. */
 static int
 compare(const struct perf_options *own, const struct perf_options *opt, char why[256])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Lines over TCP. Nobody waits longer than the other end may be silent, whatever arrives. */
+/* Lines over TCP. No call waits longer than the other end may be silent, whatever arrives. */
 
 #include <errno.h>
 #include <netdb.h>

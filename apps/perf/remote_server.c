@@ -43,7 +43,7 @@ say_gids(struct remote *r)
 	return err == 0 ? remote_send(&r->line, "end", &none) : err;
 }
 
-/* The own GID is the one the client has chosen of those it was told. */
+/* The own GID is the one that the client chose from the server's list. */
 static int
 take_gids(struct remote *r, const struct perf_exchange *x)
 {

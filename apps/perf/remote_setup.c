@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The device behind the daemon, and what both ends need to know of each other's queues. */
+/* The daemon's device, and what both ends need to know of each other's queues. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ failed(const char *what)
 	return -EIO;
 }
 
-/* A name or a path where nobody listens */
+/* A name or a path where no process listens */
 static bool
 is_absent(int err)
 {
