@@ -83,23 +83,23 @@ _Static_assert(HCA_UAR_PAGE_SIZE *HCA_UAR_PAGES == HCA_BAR2_SIZE, "BAR2 is full 
  */
 #define HCA_UAR_FIFO_FIRST(page) ((8u * (uint32_t)(page)) % HCA_UAR_FIFO_SLOTS)
 
-/* Number of the mark of a QP, and of the others whose QPN ends in the same bits. */
+/* Number of a QP's mark, shared with other QPs whose QPNs have the same low bits. */
 #define HCA_UAR_MARK(qpn) ((uint32_t)(qpn) % HCA_UAR_MARK_COUNT)
 
 /*
- * One UAR page. The lossless doorbell FIFO has many producers (threads of the owner) and one
- * consumer (the device). A slot is empty when it is 0; a producer fills it with one release
- * store, the device clears it. Ticket counter and head are private to either side.
+ * One UAR page. The doorbell FIFO, which loses nothing, has many producers (threads of the owner)
+ * and one consumer (the device). A slot is empty when it is 0; a producer fills it with one release
+ * store, the device clears it. Each side keeps its own position.
  *
- * Who finds the FIFO full writes the doorbell into the first WQE (HCA_WQE_ANNOUNCED in abi_wqe.h),
- * then sets the mark of the QP: bit m % 64 of marks[m / 64], then bit m / 64 of marked, both by
- * atomic or. The device clears marked before marks, looks at the queue of each QP of the owner
- * that has the mark, and sends on receives that wait for a kick. A mark says "look here" and no
- * more: it stands for any number of doorbells, and one too many does no harm.
+ * If the FIFO is full a producer writes the doorbell into the first WQE (HCA_WQE_ANNOUNCED in
+ * abi_wqe.h) and then sets the mark of the QP: bit m % 64 of marks[m / 64], then bit m / 64 of
+ * marked, both by atomic OR. The device clears marked before marks, checks the queue of each of the
+ * owner's QPs that share the mark, and handles receives that wait for a kick. A mark only means
+ * "check": it stands for any number of doorbells, and a superfluous one is harmless.
  */
 struct hca_uar_page {
 	hca_le64 sq_doorbell; /* 000h table 3-1-6 */
-	hca_le64 marked;      /* 008h bit w: look at marks[w] */
+	hca_le64 marked;      /* 008h bit w: check marks[w] */
 	uint8_t reserved010[HCA_UAR_MARKS - HCA_UAR_MARKED - 8];
 	hca_le64 marks[HCA_UAR_MARK_WORDS]; /* 100h a bit for each QP, see HCA_UAR_MARK() */
 	uint8_t reserved300[HCA_UAR_FIFO - HCA_UAR_MARKS - 8 * HCA_UAR_MARK_WORDS];

@@ -132,7 +132,7 @@ enum hca_cmd_op {
 /* op_modifier of CONF_SPECIAL_QP. */
 #define HCA_CONF_SPECIAL_GSI 1u
 /*
- * op_modifier of QUERY_COUNTERS: whose counters, and bit 0: names instead of values. in_modifier:
+ * op_modifier of QUERY_COUNTERS: kind of counters, and bit 0: names, not values. in_modifier:
  * of the device the index of the first counter; of a QP its QPN (for names 0 will do); of a port
  * its number.
  */

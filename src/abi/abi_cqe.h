@@ -108,7 +108,7 @@ enum hca_synd {
 };
 
 /*
- * CQ record: 128 bytes right behind the last CQE, in the CQ's own memory region, at the offsets
+ * CQ record: 128 bytes after the last CQE, in the CQ's own memory region, at the offsets
  * the CQC names in ci_db and state_db. One cache line per purpose, both written by the owner.
  */
 struct hca_cq_record {

@@ -5,7 +5,7 @@
 /*
  * What crosses the control channel between a client (src/lib) and the driver (src/driver): calls
  * inside one process, messages of a unix socket (src/ipc) between two. Flat structures without
- * pointers, host byte order (both ends are on one machine). The driver believes none of it.
+ * pointers, host byte order (both ends are on one machine). The driver does not trust it.
  *
  * QP contexts cross as the mailbox of the MODIFY_QP family (T3-2-40); the driver replaces every
  * field a client may not choose.
@@ -161,7 +161,7 @@ struct hca_ctl_keys {
 	uint32_t rkey;
 };
 
-/* CQ: 2^log_size CQEs at addr (4 KiB aligned), 128 bytes of CQ record behind the last */
+/* CQ: 2^log_size CQEs at addr (4 KiB aligned), followed by 128 bytes of CQ record */
 struct hca_ctl_cq {
 	uint64_t addr;
 	uint32_t log_size;

@@ -3,7 +3,7 @@
 #define HCA_ABI_CTXMGT_H
 
 /*
- * Requests to the context manager and who may read or write which field of the key-QPC store.
+ * Requests to the context manager, and access of modules to fields of the key-QPC store.
  * Tables 2.2, 3.1 and section 5.4.2 of the context management document. The CEU reads and writes
  * everything and has no rows in the access lists. Data only: a unit test walks the lists, and the
  * store is cut into cache lines after them.

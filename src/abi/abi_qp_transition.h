@@ -7,9 +7,9 @@
  * atomics (MAX_QP_RD_ATOMIC, MAX_DEST_RD_ATOMIC) and of XRC. What is not in it is illegal.
  *
  * HCA_QP_TRANSITION_LIST(X): X(cmd, from, to, service, required, optional)
- *   cmd       name in HCA_CMD_LIST, to be pasted behind HCA_CMD_
- *   from, to  states, to be pasted behind HCA_QPS_
- *   service   to be pasted behind HCA_ST_
+ *   cmd       name in HCA_CMD_LIST, to be appended to HCA_CMD_
+ *   from, to  states, to be appended to HCA_QPS_
+ *   service   to be appended to HCA_ST_
  *   required, optional  masks of HCA_QP_ATTR_*; STATE is optional in every row; anything else is
  *             refused
  *

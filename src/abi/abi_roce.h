@@ -20,7 +20,7 @@
 #define HCA_ROCE_UDP_PORT 4791u
 #define HCA_ROCE_SPORT_BASE 0xc000u /* source ports: 14 bits of hash above this */
 #define HCA_ROCE_SPORT_MASK 0x3fffu
-#define HCA_ICRC_LEN 4u	   /* behind the padded payload, least significant byte first */
+#define HCA_ICRC_LEN 4u	   /* after the padded payload, least significant byte first */
 #define HCA_UD_GRH_LEN 40u /* bytes in front of a UD receive */
 
 struct hca_eth_hdr {
@@ -101,7 +101,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_grh, dgid, 24);
 struct hca_udp_hdr {
 	hca_be16 sport;
 	hca_be16 dport;
-	hca_be16 len; /* header and everything behind it, ICRC included */
+	hca_be16 len; /* header and everything after it, ICRC included */
 	hca_be16 csum;
 } HCA_PACKED;
 HCA_STATIC_ASSERT_SIZE(struct hca_udp_hdr, 8);
@@ -188,7 +188,7 @@ struct hca_ieth {
 } HCA_PACKED;
 HCA_STATIC_ASSERT_SIZE(struct hca_ieth, 4);
 
-/* XRC extended header, directly behind the BTH of XRC requests. */
+/* XRC extended header, directly after the BTH of XRC requests. */
 struct hca_xrceth {
 	hca_be32 srqn; /* [23:0] */
 } HCA_PACKED;
@@ -202,7 +202,7 @@ HCA_STATIC_ASSERT_SIZE(struct hca_rdeth, 4);
 
 /* ---- BTH opcodes ---- */
 
-/* Extended headers behind the BTH, in this order of appearance. */
+/* Extended headers after the BTH, in this order of appearance. */
 #define HCA_EXT_RDETH HCA_BIT(0)
 #define HCA_EXT_DETH HCA_BIT(1)
 #define HCA_EXT_XRCETH HCA_BIT(2)
@@ -286,7 +286,7 @@ enum hca_pkt_kind {
 
 /*
  * All opcodes of InfiniBand's table 38, and the congestion notification of RoCEv2.
- * X(name, opcode, kind, position, ext): kind behind HCA_PKT_, position behind HCA_PKT_.
+ * X(name, opcode, kind, position, ext): kind after HCA_PKT_, position after HCA_PKT_.
  */
 #define HCA_BTH_LIST(X) \
 	HCA_BTH_SEND_WRITE_ROWS(X, RC, 0x00, 0) \

@@ -20,12 +20,12 @@
 
 /*
  * X(name, type, transport, queues, ops, cap, unit)
- *   name       behind HCA_ST_; operators see it
- *   type       of the QP in the public interface, behind SOFTHCA_QPT_
- *   transport  opcode class of its packets, behind HCA_TRANSPORT_
+ *   name       after HCA_ST_; shown to operators
+ *   type       of the QP in the public interface, after SOFTHCA_QPT_
+ *   transport  opcode class of its packets, after HCA_TRANSPORT_
  *   queues     HCA_HAS_*
  *   ops        HCA_WQE_OP_RC, _UC or _UD: the operations its send queue takes; 0: it has none
- *   cap        capability that announces it, behind HCA_CAP_
+ *   cap        capability that announces it, after HCA_CAP_
  *   unit       bytes between the next unit and the others of every send WQE
  * Numbers without a row (RD, 4, 5) are not offered.
  */
@@ -41,7 +41,7 @@ struct hca_service_info {
 	uint8_t transport; /* HCA_TRANSPORT_* or HCA_NO_TRANSPORT */
 	uint8_t queues;	   /* HCA_HAS_* */
 	uint8_t ops;	   /* HCA_WQE_OP_* */
-	uint8_t units;	   /* of 16 bytes behind the next unit */
+	uint8_t units;	   /* of 16 bytes after the next unit */
 	uint32_t cap;	   /* HCA_CAP_*; 0: the service is not offered */
 };
 

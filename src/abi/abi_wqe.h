@@ -4,8 +4,8 @@
 
 /*
  * Work queue elements, tables 3-4-1 .. 3-4-13, and the producer record of a receive queue.
- * Little-endian words; 64-bit fields are le64. Written by the owner of the queue, who is not
- * trusted: the device copies a WQE once and judges the copy.
+ * Little-endian words; 64-bit fields are le64. Written by the owner of the queue, which is not
+ * trusted: the device copies a WQE once and checks the copy.
  *
  * Order of units: next, (xrc), (raddr), (atomic) or (bind) or (ud), then one inline unit or data
  * units. Receive WQEs: next, data units up to an all-zero unit or the largest SGE count.
@@ -24,7 +24,7 @@
 #define HCA_WQE_MAX_BYTE_CNT 0x7fffffffu
 #define HCA_MAX_MSG_SIZE 0x80000000u /* 2 GiB */
 
-/* What is to know of an operation: its units, its data and who offers it. */
+/* Properties of an operation: its units, its data, and the services that offer it. */
 enum hca_wqe_op_flag {
 	HCA_WQE_OP_RADDR = 1u << 0,
 	HCA_WQE_OP_ATOMIC = 1u << 1,
@@ -44,8 +44,8 @@ enum hca_wqe_op_flag {
 /*
  * Operations, table 3-3-3 (first of that name); their codes stand in doorbells (5 bits), in next
  * units and in send CQEs. X(name, code, wr, wc, flags, bth)
- *   wr     of the work request, behind SOFTHCA_WR_
- *   wc     of its completion, behind SOFTHCA_WC_
+ *   wr     of the work request, after SOFTHCA_WR_
+ *   wc     of its completion, after SOFTHCA_WC_
  *   flags  HCA_WQE_OP_*
  *   bth    opcodes of its packets (abi_roce.h)
  * Operations that no service offers complete with an error.
@@ -84,10 +84,10 @@ enum hca_op {
  * Next unit, tables 3-4-2 and 3-4-3: first unit of every WQE. 00h and 04h describe the NEXT WQE,
  * 08h and 0Ch THIS one. nds = 0 ends the chain.
  *
- * A chain whose doorbell found no place in the UAR page is announced by its first WQE itself: what
- * the doorbell would have said stands in flags, stored last, with release. L is the lowest bit of
- * the number of times the queue went round, so that what a WQE says of an earlier round is none;
- * the owner clears it from the whole queue before RST2INIT.
+ * If the doorbell of a chain finds the UAR page full, the first WQE announces the chain: flags has
+ * the contents of the doorbell, stored last, with release. L is the lowest bit of the number of
+ * rounds of the queue, so that announcements of earlier rounds are recognized; the owner clears
+ * flags in the whole queue before RST2INIT.
  */
 struct hca_next_unit {
 	hca_le32 nda_nop;  /* 00h nda[31:6] byte offset of the next WQE, nop[4:0] its opcode */
@@ -239,7 +239,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_bind_unit, lkey, 0x0c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_bind_unit, addr, 0x10);
 HCA_STATIC_ASSERT_OFFSET(struct hca_bind_unit, length, 0x18);
 
-/* XRC unit, no table: directly behind the next unit of an XRC_INI QP's WQE. */
+/* XRC unit, no table: after the next unit of an XRC_INI QP's WQE. */
 struct hca_xrc_unit {
 	hca_le32 remote_srqn; /* 00h [23:0] */
 	hca_le32 reserved[3];
@@ -250,8 +250,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_xrc_unit, remote_srqn, 0x00);
 #define HCA_CACHE_LINE 64u
 
 /*
- * Producer record: 128 bytes right behind the last WQE of an RQ or SRQ, in that queue's own
- * memory region. One cache line per writer. The owner zeroes both before RST2INIT.
+ * Producer record: 128 bytes after the last WQE of an RQ or SRQ, in that queue's own memory region.
+ * One cache line per writer. The owner zeroes both before RST2INIT.
  */
 struct hca_rq_record {
 	/* First line, written by the owner. */

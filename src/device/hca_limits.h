@@ -3,16 +3,16 @@
 #define DEVICE_HCA_LIMITS_H
 
 /*
- * Sizes of an HCA that its composer may choose: ranges and defaults, the same for the device,
- * for embedded HCAs (softhca_embed_config) and for the daemon (keys of its configuration).
+ * Sizes of an HCA that its composition may choose: ranges and defaults, shared by the device,
+ * embedded HCAs (softhca_embed_config) and the daemon (keys of its configuration).
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * X(section, name, least, most, preset): a uint32_t of that name in every configuration, and a key
- * of that section in the daemon's. 0 stands for the preset; a preset of 0: the device chooses.
+ * X(section, name, least, most, preset): a uint32_t with that name in every configuration, and a
+ * key of that section in the daemon's. 0 stands for the preset; preset 0: chosen by the device.
  */
 #define HCA_LIMIT_LIST(X) \
 	X(limits, log_qps, 2, 14, 14)	      /* log2 of QPs */ \
@@ -21,7 +21,7 @@
 	X(limits, log_mpts, 3, 17, 17)	      /* log2 of memory regions and windows */ \
 	X(limits, log_mtts, 3, 26, 20)	      /* log2 of pages of regions */ \
 	X(pools, mbufs, 32, 1048576, 4096)    /* of requests, and as many of responses */ \
-	X(pools, records, 2, 1048576, 0)      /* of requests; 0: two per QP and some to share */ \
+	X(pools, records, 2, 1048576, 0)      /* of requests; 0: two per QP and a shared pool */ \
 	X(pools, records_per_qp, 1, 256, 256) /* window of a QP */ \
 	X(pools, edge_size, 2, 1048576, 256)  /* objects per edge between two workers */
 

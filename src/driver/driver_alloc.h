@@ -3,39 +3,39 @@
 #define DRIVER_ALLOC_H
 
 /*
- * Numbers: indexes of contexts with random tags, ranges of MTT entries, random bits. Not thread
- * safe; the driver's lock is held.
+ * Allocators of numbers: indexes of contexts with random tags, ranges of MTT entries, random bits.
+ * Not thread safe: the driver's lock is held.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Tags of keys and QPNs must not be guessable: getrandom, or a seeded sequence for tests. */
+/* Tags of keys and QPNs must not be predictable: from getrandom, or a seeded sequence for tests. */
 struct driver_random {
 	uint64_t seed; /* 0 = getrandom */
 	uint64_t state;
 };
 
-/* 0 or -EIO: the kernel has no random bits to give. */
+/* 0, or -EIO: the kernel provides no random bits. */
 int driver_random_init(struct driver_random *random, uint64_t seed);
 uint64_t driver_random_next(struct driver_random *random);
 
 /*
- * Indexes [first, count): taken round robin, so that one is reused as late as possible. Each has
- * the tag of its last life, so that the next life gets another one.
+ * Indexes [first, count), allocated round robin so that an index is reused as late as possible.
+ * Each keeps its last tag, so that it gets a different one when it is reused.
  */
 struct driver_ids {
 	uint32_t first;
 	uint32_t count;
 	uint32_t used;
-	uint32_t next;	 /* where the search begins */
+	uint32_t next;	 /* start of the search */
 	uint64_t *taken; /* bitmap */
 	uint32_t *tag;
 };
 
 int driver_ids_init(struct driver_ids *ids, uint32_t first, uint32_t count);
 void driver_ids_free(struct driver_ids *ids);
-/* 0, or -ENOMEM when all are in use */
+/* 0, or -ENOMEM: all are in use */
 int driver_ids_take(struct driver_ids *ids, uint32_t *index);
 void driver_ids_give(struct driver_ids *ids, uint32_t index);
 /* A tag of `bits` bits that differs from the index's last one */
@@ -45,7 +45,7 @@ uint32_t driver_ids_new_tag(struct driver_ids *ids, uint32_t index, uint32_t bit
 /* Buddy allocator: ranges of 2^log entries, aligned to their size */
 struct driver_ranges {
 	uint32_t max_log;
-	uint64_t used;	      /* entries */
+	uint64_t used;	      /* number of entries */
 	uint64_t **free;      /* [log]: bitmap of free ranges of that size */
 	uint32_t *free_count; /* [log] */
 };

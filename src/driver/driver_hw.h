@@ -4,8 +4,8 @@
 
 /*
  * What the driver needs of a device: its two BARs, a way to let it run, and the DMA windows (an
- * IOMMU in silicon). Filled in by the composition (src/embed, the daemon) or by a fake device in a
- * test; copied by hca_driver_create().
+ * IOMMU in silicon). Filled in by the composition (src/embed, src/endpoint) or by a fake device in
+ * tests; copied by hca_driver_create().
  */
 
 #include <stdint.h>
@@ -16,24 +16,24 @@ struct hca_hw {
 	volatile void *bar2; /* 8 MiB, 2048 UAR pages */
 
 	/*
-	 * Called again and again while a command is executed. Manual progress: runs the engine.
-	 * Engine in threads: may yield or sleep. Never calls back into the driver's commands, but
-	 * may call hca_driver_poll(). NULL: the driver yields.
+	 * Called repeatedly while a command is executed. Manual progress: runs the engine. Engine
+	 * in threads: may yield or sleep. It must not issue commands of the driver, but may call
+	 * hca_driver_poll(). NULL: the driver yields.
 	 */
 	void (*progress)(void *arg);
 	void *progress_arg;
 
 	/*
-	 * Open and close a window: the device touches [bus, bus + len) only on behalf of `domain`
-	 * (0 = driver, otherwise a UAR page number). 0 or negative errno. Page aligned.
+	 * Open and close a window: the device may access [bus, bus + len) on behalf of `domain` (0
+	 * = driver, otherwise a UAR page number). Page aligned. 0 or a negative errno.
 	 */
 	int (*dma_attach)(void *arg, uint32_t domain, uint64_t bus, uint64_t len);
 	int (*dma_detach)(void *arg, uint32_t domain, uint64_t bus, uint64_t len);
 	void *dma_arg;
 
 	/*
-	 * Memory for ICM, EQs and mailboxes, zeroed, aligned to 4 KiB, and its bus address. Both
-	 * NULL: anonymous memory of the process, bus address = virtual address.
+	 * Allocate zeroed memory for ICM, EQs and mailboxes, aligned to 4 KiB, and return its bus
+	 * address. Both NULL: anonymous memory of the process; bus address = virtual address.
 	 */
 	void *(*alloc_mem)(void *arg, size_t len, uint64_t *bus);
 	void (*free_mem)(void *arg, void *mem, size_t len);

@@ -3,13 +3,13 @@
 #define DRIVER_MR_H
 
 /*
- * The steps of a registration, for driver_mr.c (register) and driver_rereg.c (change). The lock is
- * held; every step leaves nothing behind when it fails.
+ * The steps of a registration, used by driver_mr.c (register) and driver_rereg.c (change). The lock
+ * is held; a step that fails leaves nothing behind.
  */
 
 #include "driver_types.h"
 
-/* The pages of a region: a list, or as many as it needs from its own address on */
+/* The pages of a region: a list, or consecutive ones from its address on */
 struct page_source {
 	const uint64_t *list; /* NULL: consecutive */
 	uint64_t first;
@@ -19,19 +19,19 @@ struct page_source {
 
 uint32_t driver_log2_up(uint64_t n);
 
-/* Range and access flags. */
+/* Check range and access flags. */
 int driver_mr_check(const struct hca_ctl_mr *mr);
-/* Judges the request and finds its pages. */
+/* Check the request and find its pages. */
 int driver_mr_pages(struct hca_driver *drv, const struct hca_client *owner,
 		    const struct hca_ctl_mr *mr, const uint64_t *list, struct page_source *pages);
 void driver_mr_describe(struct driver_mr *region, const struct hca_ctl_mr *mr,
 			const struct page_source *pages);
 int driver_mr_take_mtts(struct hca_driver *drv, uint32_t log, uint32_t *mtt);
 int driver_mr_write_mtts(struct hca_driver *drv, uint32_t first, const struct page_source *pages);
-/* SW2HW_MPT of what region describes. */
+/* Execute SW2HW_MPT with the values of region. */
 int driver_mr_write_mpt(struct hca_driver *drv, const struct driver_mr *region);
 
-/* A region the client registered; NULL and a reason. */
+/* A region that the client registered; NULL with a reason. */
 struct driver_mr *driver_mr_of(struct hca_client *client, uint32_t lkey);
 
 #endif

@@ -3,12 +3,12 @@
 #define DRIVER_TYPES_H
 
 /*
- * The driver's own objects.
+ * The driver's objects.
  *
- * Two locks. `lock` is held by every control call from beginning to end, commands included.
- * `event_lock` guards what hca_driver_poll() reads (channels, who owns which CQ and QP); poll runs
- * from the progress hook while `lock` is held, so it takes `event_lock` only, and a holder of
- * `event_lock` never issues a command.
+ * There are two locks. Every control call holds `lock` from start to end, including its commands.
+ * `event_lock` protects what hca_driver_poll() reads (channels, owners of CQs and QPs); poll may
+ * run inside the progress hook while `lock` is held, so it takes only `event_lock`, and no command
+ * is issued while `event_lock` is held.
  */
 
 #include <pthread.h>
@@ -41,7 +41,7 @@ enum driver_icm_area {
 	ICM_AREAS,
 };
 
-/* One table in ICM: entries in chunks, each mapped at its first use and kept */
+/* A table in ICM: entries in chunks, each mapped at its first use and then kept */
 struct driver_icm {
 	uint64_t virt;	 /* ICM address of entry 0 */
 	uint64_t offset; /* of its memory in the arena */
@@ -53,7 +53,7 @@ struct driver_icm {
 	uint8_t *mapped;     /* per chunk */
 };
 
-/* EQ 0 and those from EQ_MORE on take completions, EQ 1 asynchronous events. */
+/* EQ 0 and those from EQ_MORE on are for completions, EQ 1 for asynchronous events. */
 enum driver_eq_number {
 	EQ_COMP,
 	EQ_ASYNC,
@@ -62,8 +62,9 @@ enum driver_eq_number {
 };
 
 struct driver_mr {
-	struct driver_mr *next, **link; /* of the same owner; what points here */
-	struct hca_client *owner;	/* NULL: the driver */
+	/* list of the owner's regions, and the pointer to this one */
+	struct driver_mr *next, **link;
+	struct hca_client *owner; /* NULL: the driver */
 	uint32_t key;
 	uint32_t pdn;
 	uint32_t mtt;
@@ -73,7 +74,7 @@ struct driver_mr {
 	uint64_t length;
 	uint64_t pages;
 	uint8_t page_log;
-	bool internal; /* memory of a queue: no client may deregister it */
+	bool internal; /* memory of a queue: the client cannot deregister it */
 	bool window;   /* a memory window: key and PD only */
 };
 
@@ -89,30 +90,30 @@ struct driver_eq {
 struct driver_pd {
 	struct driver_pd *next;
 	uint32_t pdn;
-	uint32_t users; /* MRs and QPs */
+	uint32_t users; /* number of MRs and QPs */
 };
 
 struct driver_channel {
 	int write_fd;	    /* -1: the slot is free */
-	uint32_t users;	    /* CQs */
-	uint32_t full_pass; /* of pay_pass, when it had no room last */
+	uint32_t users;	    /* number of CQs */
+	uint32_t full_pass; /* value of pay_pass when the pipe was last found full */
 };
 
 struct driver_cq {
-	struct driver_cq *next, **link; /* of the same owner; what points here */
+	struct driver_cq *next, **link; /* list of the owner's CQs, and the pointer to this one */
 	struct hca_client *owner;
 	struct driver_mr *mr;
 	uint32_t cqn;
 	uint32_t channel;
-	uint32_t users; /* QP queues */
-	uint32_t owed;	/* bits of event types that did not fit into a pipe */
+	uint32_t users; /* number of QP queues */
+	uint32_t owed;	/* bits of event types that are delayed because a pipe was full */
 };
 
 /* XRC domains are numbers of the driver: [23:0], 0 = none. */
 struct driver_xrcd {
 	struct driver_xrcd *next;
 	uint32_t number;
-	uint32_t users; /* SRQs and QPs */
+	uint32_t users; /* number of SRQs and QPs */
 };
 
 struct driver_srq {
@@ -123,13 +124,13 @@ struct driver_srq {
 	struct driver_cq *cq;	  /* XRC, else NULL */
 	struct driver_xrcd *xrcd; /* XRC, else NULL */
 	uint32_t srqn;
-	uint32_t users; /* QPs */
-	uint32_t owed;	/* bits of event types that did not fit into a pipe */
+	uint32_t users; /* number of QPs */
+	uint32_t owed;	/* bits of event types that are delayed because a pipe was full */
 };
 
-/* pd, the CQs and queues are NULL where the service has none. */
+/* pd, CQs and queues are NULL if the service has none. */
 struct driver_qp {
-	struct driver_qp *next, **link; /* of the same owner; what points here */
+	struct driver_qp *next, **link; /* list of the owner's QPs, and the pointer to this one */
 	struct hca_client *owner;
 	struct driver_pd *pd;
 	struct driver_cq *send_cq;
@@ -142,15 +143,15 @@ struct driver_qp {
 	uint32_t sq_bytes;
 	uint32_t rq_bytes;
 	uint32_t owed;
-	uint32_t cost; /* bytes of the device */
+	uint32_t cost; /* bytes of device memory */
 	struct driver_member *groups;
 	uint8_t service;
 	uint8_t log_sq_stride;
 	uint8_t log_rq_stride;
-	bool live; /* has a context: left RESET */
+	bool live; /* has a context: it is not in RESET */
 };
 
-/* What is shared among clients (driver_quota.c) */
+/* Resources shared among clients (driver_quota.c) */
 enum driver_thing {
 	DRIVER_QPS,
 	DRIVER_CQS,
@@ -164,9 +165,9 @@ enum driver_thing {
 	DRIVER_THINGS,
 };
 
-#define DRIVER_PDS_ALL 65536u	/* a number costs nothing but the driver's memory */
-#define DRIVER_QP_BYTES 4096u	/* of the device for a QP, about */
-#define DRIVER_QUEUE_BYTES 128u /* and for a queue, without its pages */
+#define DRIVER_PDS_ALL 65536u	/* a number needs only memory of the driver */
+#define DRIVER_QP_BYTES 4096u	/* device memory of a QP, approximately */
+#define DRIVER_QUEUE_BYTES 128u /* of a queue, without its pages */
 
 struct driver_segment {
 	struct driver_segment *next;
@@ -181,7 +182,7 @@ struct hca_client {
 	uint32_t next_pd;
 	struct driver_pd *pds[DRIVER_PD_BUCKETS]; /* by HCA_PD_NUMBER() */
 	struct driver_mr *mrs;
-	struct driver_mr *mws; /* memory windows; freed before the regions they are bound to */
+	struct driver_mr *mws; /* memory windows; freed before the regions they may be bound to */
 	struct driver_cq *cqs;
 	struct driver_qp *qps;
 	struct driver_srq *srqs;
@@ -189,14 +190,14 @@ struct hca_client {
 	struct driver_segment *segments;
 	struct driver_channel *channels; /* [0] = asynchronous events */
 	uint32_t num_channels;		 /* slots */
-	int async_read_fd;		 /* until the client has fetched it */
-	uint32_t owed_port;		 /* LOCAL_CATAS, PORT_CHANGE not yet delivered */
+	int async_read_fd;		 /* until the client has taken it */
+	uint32_t owed_port;		 /* LOCAL_CATAS and PORT_CHANGE, not delivered yet */
 	uint32_t count_segments;
 	uint32_t count_channels;
 	uint64_t count[DRIVER_THINGS];
 	uint32_t user;
 	bool privileged;
-	bool closed; /* the device has nothing of it any more: objects go without commands */
+	bool closed; /* the device has no objects of it any more: they are freed without commands */
 };
 
 struct driver_gid {
@@ -211,7 +212,7 @@ struct driver_neigh {
 	uint8_t mac[6];
 };
 
-/* An event on its way into a pipe, and where it is noted if there is no room. */
+/* An event to be written to a pipe, and where to record it if there is no room. */
 struct driver_due {
 	struct hca_client *client;
 	uint32_t *owed;
@@ -227,7 +228,7 @@ struct hca_driver {
 	pthread_mutex_t lock;
 	pthread_mutex_t event_lock;
 	bool dead;
-	bool told_dead;	  /* clients know */
+	bool told_dead;	  /* the clients know that the device is dead */
 	bool initialized; /* INIT_HCA done */
 
 	uint8_t *arena; /* mailboxes, EQs, ICM: one DMA window */
@@ -243,9 +244,9 @@ struct hca_driver {
 	struct driver_icm icm[ICM_AREAS];
 	struct driver_eq eq[EQ_COUNT];
 	uint32_t num_eqs;    /* of eq[] in use */
-	uint32_t owed;	     /* objects with events that wait for room in a pipe */
-	uint32_t pay_pass;   /* how often they have been looked at */
-	uint32_t busy_polls; /* polls with news while something was owed */
+	uint32_t owed;	     /* number of objects with delayed events */
+	uint32_t pay_pass;   /* number of passes over them */
+	uint32_t busy_polls; /* polls with new events while some were delayed */
 	uint32_t num_due;
 	struct driver_due due[DRIVER_DUE_MAX];
 
@@ -257,12 +258,12 @@ struct hca_driver {
 	struct driver_ids mpt_ids;
 	struct driver_ids uar_ids;
 	struct driver_ranges mtt_ranges;
-	struct driver_qp **qps; /* by index; written under both locks */
+	struct driver_qp **qps; /* by index; written with both locks held */
 	struct driver_srq **srqs;
 	struct driver_cq **cqs;
-	struct driver_mr **mrs; /* by MPT index; under `lock` */
+	struct driver_mr **mrs; /* by MPT index; `lock` held */
 	struct hca_client *clients;
-	struct driver_group *groups; /* somebody is in */
+	struct driver_group *groups; /* groups with members */
 	uint32_t num_groups;
 
 	struct driver_gid gids[DRIVER_MAX_GIDS];
@@ -270,12 +271,12 @@ struct hca_driver {
 	struct driver_neigh neighs[DRIVER_MAX_NEIGH];
 	uint32_t num_neighs;
 	struct hca_ctl_port port;
-	bool port_told; /* its state is what the last PORT_CHANGE said */
+	bool port_told; /* its state is that of the last PORT_CHANGE */
 };
 
 /*
- * Lists of a client's objects. An owner may have tens of thousands and drop them in any order, so
- * each knows what points to it.
+ * Lists of a client's objects. An owner may have tens of thousands and destroy them in any order,
+ * so each knows the pointer to it.
  */
 #define DRIVER_LIST_ADD(head, object) \
 	do { \
@@ -293,7 +294,7 @@ struct hca_driver {
 			(object)->next->link = (object)->link; \
 	} while (0)
 
-/* Note the reason for this thread (hca_driver_reason()) and return err. */
+/* Record the reason for this thread (hca_driver_reason()) and return err. */
 int driver_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
@@ -325,7 +326,7 @@ struct driver_cmd {
 
 int driver_command(struct hca_driver *drv, struct driver_cmd *cmd);
 int driver_reset(struct hca_driver *drv);
-/* The input mailbox, zeroed; a command that uses it follows under the same lock. */
+/* The zeroed input mailbox, for a command under the same lock. */
 void *driver_mailbox(struct hca_driver *drv);
 int driver_command_in(struct hca_driver *drv, uint32_t op, uint32_t in_modifier);
 int driver_command_out(struct hca_driver *drv, uint32_t op, uint32_t in_modifier);
@@ -333,8 +334,8 @@ int driver_command_bare(struct hca_driver *drv, uint32_t op, uint32_t op_modifie
 			uint32_t in_modifier, uint64_t in_param);
 
 /*
- * A command that takes an object of a client from the device; nothing to do where the device has
- * nothing of the client any more. owner NULL: the driver's own.
+ * Execute a command that takes a client's object from the device; does nothing if the device has no
+ * objects of the client any more. owner NULL: the driver.
  */
 int driver_take_back(struct hca_driver *drv, const struct hca_client *owner, uint32_t op,
 		     uint32_t op_modifier, uint32_t in_modifier);
@@ -346,29 +347,29 @@ void driver_icm_free(struct hca_driver *drv);
 int driver_icm_need(struct hca_driver *drv, enum driver_icm_area area, uint64_t first,
 		    uint64_t count);
 
-/* driver_mr.c; lock held. A queue's memory: pages of 4 KiB from addr on. */
+/* driver_mr.c; lock held. Register a queue's memory: pages of 4 KiB from addr on. */
 int driver_mr_queue(struct hca_driver *drv, struct hca_client *owner, uint32_t pdn, uint64_t addr,
 		    uint64_t bytes, uint32_t access, struct driver_mr **out);
 int driver_mr_destroy(struct hca_driver *drv, struct driver_mr *mr, bool force);
-/* May the owner have so many more regions (or windows) and translation entries? */
+/* Check the owner's quotas of regions (or windows) and translation entries. */
 int driver_mr_quota(const struct hca_driver *drv, const struct hca_client *owner, uint32_t mrs,
 		    uint64_t mtts);
-/* An MPT index mapped in ICM, with a fresh key. */
+/* Allocate an MPT index, mapped in ICM, with a new key. */
 int driver_mpt_take(struct hca_driver *drv, uint32_t *key);
 uint32_t driver_mpt_new_key(struct hca_driver *drv, uint32_t index);
 
 /*
- * driver_quota.c; lock held. May the client (NULL: the driver itself) have so many more? How many
- * it may have at most, as things are; UINT64_MAX: there is no end.
+ * driver_quota.c; lock held. Check whether the client (NULL: the driver) may have so many more; the
+ * largest number it may have at present, UINT64_MAX: unlimited.
  */
 int driver_quota(const struct hca_client *client, enum driver_thing thing, uint64_t more);
 uint64_t driver_quota_most(const struct hca_client *client, enum driver_thing thing);
-/* Bytes of the device for a queue of so many. */
+/* Device memory for a queue of so many bytes. */
 uint64_t driver_queue_cost(uint64_t bytes);
 
 /* driver_mcast.c; lock held. */
 int driver_mcast(struct driver_qp *qp, const uint8_t mgid[16], bool attach);
-/* The device has forgotten the QP. */
+/* Remove the QP from all groups; the device has done so already. */
 void driver_mcast_forget(struct driver_qp *qp);
 uint64_t driver_groups_left(const struct hca_driver *drv);
 
@@ -378,14 +379,14 @@ int driver_mw_release(struct hca_driver *drv, struct driver_mr *window, bool for
 /* driver_eq.c */
 int driver_eq_create_all(struct hca_driver *drv);
 void driver_eq_destroy_all(struct hca_driver *drv);
-/* What is in the queues is forwarded; event_lock held. Returns the number of events. */
+/* Forward all events in the queues; event_lock held. Returns their number. */
 unsigned int driver_eq_drain(struct hca_driver *drv);
-/* The device has died without a word: the clients are told. As the next one. */
+/* Tell the clients that the device is dead. Locks as for the next one. */
 void driver_dead_event(struct hca_driver *drv);
-/* An event about the port for every client; no lock but `lock` may be held. */
+/* Send an event about the port to every client; of the locks only `lock` may be held. */
 void driver_port_event(struct hca_driver *drv, uint32_t type);
 
-/* driver_cq.c, driver_qp.c; lock held; force: release even where the device refuses. */
+/* driver_cq.c, driver_qp.c; lock held; force: release even if the device refuses. */
 int driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force);
 int driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force);
 struct driver_cq *driver_cq_of(struct hca_client *client, uint32_t cqn);
@@ -403,8 +404,8 @@ struct driver_pd *driver_pd_of(struct hca_client *client, uint32_t pdn);
 bool driver_client_covers(const struct hca_client *client, uint64_t bus, uint64_t len);
 
 /*
- * driver_addr.c. What config.resolve says may take seconds: it is asked without the lock, where
- * nothing else knows the address, and the answer is used afterwards.
+ * driver_addr.c. config.resolve may take seconds: it is called without the lock for addresses that
+ * are not in the table, and the answer is used afterwards.
  */
 struct driver_answer {
 	bool valid;
@@ -416,7 +417,7 @@ struct driver_answer {
 void driver_ask_path(struct hca_driver *drv, const struct hca_qpc_path *path,
 		     struct driver_answer *told);
 
-/* Lock held. Fill in the MAC and IPv4 addresses of a path. */
+/* Fill in the MAC and IPv4 addresses of a path; lock held. */
 int driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path,
 			const struct driver_answer *told);
 int driver_addr_init(struct hca_driver *drv);

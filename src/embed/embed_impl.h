@@ -2,7 +2,7 @@
 #ifndef EMBED_IMPL_H
 #define EMBED_IMPL_H
 
-/* What the files of the embedded composition share. */
+/* Shared by the files of the embedded composition. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,18 +23,18 @@
 #define EMBED_HCAS_MAX 16u
 #define EMBED_CONTEXTS_MAX 64u
 
-/* One HCA, its driver, and its stack of ports: stall -> impair -> (inbound ->) pcap -> wire. */
+/* One HCA, its driver, and its chain of ports: stall -> impair -> (inbound ->) pcap -> wire. */
 struct embed_hca {
 	struct softhca_embed *owner;
 	char name[16];
 	void *sleep_words; /* of its workers */
-	int sleep_fd;	   /* a file of them */
+	int sleep_fd;	   /* file that holds them */
 	struct hca *hca;
 	struct hca_driver *drv;
 	struct hca_port *wire, *pcap, *impair, *port;
-	struct hca_port *inbound; /* on a device of its own: impairment of what it receives */
+	struct hca_port *inbound; /* on a device of its own: impairment of received frames */
 	struct hca_telemetry telemetry;
-	struct hca_usage base; /* in use before any client came */
+	struct hca_usage base; /* objects in use before the first client */
 };
 
 struct softhca_embed {
@@ -43,19 +43,21 @@ struct softhca_embed {
 	struct hca_threads *threads;
 	struct softhca_context *ctx[EMBED_CONTEXTS_MAX];
 	struct hca_pcap *capture;
-	pthread_mutex_t lock;	     /* contexts, capture */
+	pthread_mutex_t lock;	     /* protects contexts and capture */
 	struct host_events notifier; /* threads */
-	uint32_t forks;		     /* embed_forks() when it was made */
+	uint32_t forks;		     /* embed_forks() when it was created */
 	int stop;
-	uint32_t polls;				  /* manual: counts loops, for the event queues */
+	/* manual: number of loops, for checks of event queues */
+	uint32_t polls;
 	int running __attribute__((aligned(64))); /* manual: a thread is inside the engine */
-	uint32_t events __attribute__((aligned(64))); /* manual: EQEs were written since */
+	/* manual: EQEs were written since the last check */
+	uint32_t events __attribute__((aligned(64)));
 };
 
-/* Records the reason for softhca_embed_last_error() and returns err. */
+/* Record the reason for softhca_embed_last_error(); returns err. */
 int embed_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* embed_eal.c: start the EAL once per process; the caller's affinity is left as it was. */
+/* embed_eal.c: start the EAL once per process, without changing the caller's CPU affinity. */
 int embed_eal_start(const struct softhca_embed_config *cfg);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "embed_impl.h"
 
-/* Joins HCAs 2i and 2i + 1 back to back; side[].port is what each HCA transmits to. */
+/* Connect HCAs 2i and 2i + 1 back to back; side[].port is the port of each HCA. */
 int embed_ports_open(struct softhca_embed *e, uint32_t serial);
 void embed_ports_close(struct softhca_embed *e);
 

@@ -5,10 +5,11 @@
 #include "embed_impl.h"
 
 /*
- * HCAs that are complete can be asked about until they are removed, before anything of them goes.
+ * Register HCAs that are completely set up; they must be removed before any part of them is
+ * destroyed.
  */
 void embed_telemetry_add(struct softhca_embed *e);
-/* Not added: nothing happens. */
+/* Does nothing if they are not registered. */
 void embed_telemetry_remove(struct softhca_embed *e);
 
 #endif

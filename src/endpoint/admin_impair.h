@@ -3,9 +3,10 @@
 #define ADMIN_IMPAIR_H
 
 /*
- * "[dir=in|out|both,]drop=0.01,delay=50,qp=0x123", "[dir=...,]rule=drop,psn=100,count=1",
- * "[dir=...,]off", "" as an impairment. A list of probabilities replaces the one before; rules add
- * up until "off". Without dir: frames that are sent; but "off" ends everything.
+ * Parameters of the impairment command: "[dir=in|out|both,]drop=0.01,delay=50,qp=0x123",
+ * "[dir=...,]rule=drop,psn=100,count=1", "[dir=...,]off", or "". A list of probabilities replaces
+ * the previous one; rules are added until "off". Without dir they apply to sent frames, but "off"
+ * to both directions.
  */
 
 #include <stdbool.h>
@@ -23,22 +24,22 @@ struct admin_impair {
 	enum admin_impair_what what;
 	bool sent, received;	     /* which frames */
 	struct hca_impair_text said; /* qpn: of a QP of this HCA */
-	const char *words;	     /* in the text, behind dir */
+	const char *words;	     /* in the text, after dir */
 };
 
-/* A direction's port and what is set there. */
+/* A direction's port and its settings. */
 struct admin_faults {
-	struct hca_port *port;		/* NULL: there is none */
-	char setting[128];		/* for operators, cut at what telemetry can say */
-	char rule[HCA_FAULT_RULES][80]; /* each rule as it was given, in the port's order */
+	struct hca_port *port;		/* NULL: it has none */
+	char setting[128];		/* for operators, truncated to what telemetry supports */
+	char rule[HCA_FAULT_RULES][80]; /* text of each rule, in the port's order */
 };
 
-/* 0, or -EINVAL and the reason in why. */
+/* Parse the parameters; 0, or -EINVAL with a reason in why. */
 int admin_impair_parse(const char *text, struct admin_impair *out, char *why, size_t size);
 
 /*
- * Changes one direction. qpn and sqpn: see struct hca_fault_rule. After "off" the caller waits for
- * the workers (hca_wait_workers) before anything else. 0, -ENOSPC.
+ * Change one direction. qpn and sqpn: see struct hca_fault_rule. After "off" the caller must call
+ * hca_wait_workers() before it does anything else. 0 or -ENOSPC.
  */
 int admin_impair_set(struct admin_faults *f, const struct admin_impair *a, uint32_t qpn,
 		     uint32_t sqpn);

@@ -2,7 +2,7 @@
 #ifndef CONFIG_KEYS_H
 #define CONFIG_KEYS_H
 
-/* The keys of the configuration: one table, from which reading, defaults and messages follow. */
+/* The keys of the configuration: one table that determines reading, defaults and messages. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 struct config_key;
 
-/* false: the value is not what the key expects. */
+/* Stores the value; false: it is not what the key expects. */
 typedef bool (*config_parse_fn)(const struct config_key *key, struct endpoint_config *c,
 				const char *value);
 
@@ -29,12 +29,12 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const unsigned int config_keys_count;
 
-/* NULL: there is none. */
+/* The key of a section and name, or NULL. */
 const struct config_key *config_key_find(const char *section, const char *name);
-/* The section of that name as the table spells it, or NULL. */
+/* The section as the table spells it, or NULL. */
 const char *config_section_find(const char *section);
 
-/* What was probably meant: the known name nearest to the one that is not, or NULL. */
+/* The known name nearest to an unknown one, as a suggestion; or NULL. */
 const char *config_section_nearest(const char *section);
 const char *config_key_nearest(const char *section, const char *name);
 

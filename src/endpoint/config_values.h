@@ -2,12 +2,12 @@
 #ifndef CONFIG_VALUES_H
 #define CONFIG_VALUES_H
 
-/* What values of keys may look like; the config_parse_fn of the table in config_keys.c. */
+/* Syntax of values: the config_parse_fn of the table in config_keys.c. */
 
 #include "config_keys.h"
 
 #define CONFIG_VALUES(X) \
-	X(config_number) /* min..max; "auto" where the default is 0 and below min */ \
+	X(config_number) /* min..max; "auto" if the default is 0 and less than min */ \
 	X(config_power)	 /* as config_number, a power of two */ \
 	X(config_choice) /* one word of `expected` */ \
 	X(config_yes_no) \
@@ -26,7 +26,7 @@
 CONFIG_VALUES(X)
 #undef X
 
-/* Store a number the width of the key. */
+/* Store a number in the width of the key. */
 void config_store(const struct config_key *key, struct endpoint_config *c, uint64_t value);
 
 #endif

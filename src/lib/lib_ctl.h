@@ -37,26 +37,30 @@ struct softhca_ctl_ops {
 	bool (*alive)(void *arg);	  /* asked when the doorbell page is full; a load */
 
 	/*
-	 * A descriptor that hangs up when the device is gone, of the channel. NULL: alive() is all.
+	 * A descriptor that hangs up when the device is gone, owned by the channel. NULL: use
+	 * alive().
 	 */
 	int (*watch_fd)(void *arg);
 
 	/*
-	 * The worker that looks at the doorbell page may sleep: its sleep word, bit 0 of which says
-	 * so while the rest counts, and an eventfd that wakes it; both are the channel's. NULL, or
-	 * an error: it never sleeps.
+	 * The worker that checks the doorbell page may sleep: returns its sleep word (bit 0:
+	 * asleep, the rest counts) and an eventfd that wakes it; both are owned by the channel.
+	 * NULL, or an error: it never sleeps.
 	 */
 	int (*sleep)(void *arg, const uint32_t **word, int *kick_fd);
 
-	/* Manual progress: run the engine once, return the work done. NULL: it runs by itself. */
+	/*
+	 * Manual progress: run the engine once and return the amount of work done. NULL: it runs by
+	 * itself.
+	 */
 	unsigned int (*progress)(void *arg);
 
-	void (*close)(void *arg); /* everything left is destroyed; arg is gone after it */
+	void (*close)(void *arg); /* destroys everything left; arg is invalid afterwards */
 };
 
 /*
- * Make a context over a control channel. ops must outlive it. On failure the channel is not
- * closed. softhca_close() closes it.
+ * Create a context on a control channel; ops must outlive it. On failure the caller keeps the
+ * channel; softhca_close() closes it.
  */
 SOFTHCA_API int softhca_context_create(const struct softhca_ctl_ops *ops, void *arg,
 				       const char *name, struct softhca_context **ctx);

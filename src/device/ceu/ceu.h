@@ -3,15 +3,15 @@
 #define CEU_CEU_H
 
 /*
- * The HCR command processor: a state machine that hca_ceu_poll() advances and that never waits.
+ * The HCR command processor: a state machine advanced by hca_ceu_poll(), which never waits.
  *
- * IDLE: go set -> copy the HCR words, look the opcode up, copy the mailbox to private memory (only
- * out of the driver's window), check, run. RUN: a command that needs rounds, or much work, answers
- * HCA_CMD_AGAIN and is called again at the next poll with its own step count. EVENT: a command
- * with E=1 waits for room in its EQ. RESET: the reset register was written.
+ * IDLE: go is set -> copy the HCR words, look up the opcode, copy the mailbox (only from the
+ * driver's window), check, run. RUN: a command that needs rounds or much work returns HCA_CMD_AGAIN
+ * and is called again at the next poll; it keeps a step count. EVENT: a command with E=1 waits for
+ * room in its EQ. RESET: the reset register was written.
  *
- * Commands see only struct hca_cmd; all state of contexts is changed on the CEU's lcore.
- * Included by ceu sources and tests only.
+ * Commands only use struct hca_cmd; contexts are changed on the CEU's lcore only. Included by ceu
+ * sources and tests only.
  */
 
 #include <stdbool.h>
@@ -28,10 +28,10 @@
 #include "queues/srq.h"
 #include "vtp/vtp.h"
 
-/* A command is not finished: call again at the next poll. Everything else is enum hca_stat. */
+/* The command is not finished: call it again at the next poll. Other results are enum hca_stat. */
 #define HCA_CMD_AGAIN (-1)
 
-/* Everybody's: no DMA domain has this number. */
+/* All domains: no DMA domain has this number. */
 #define HCA_DOMAIN_ALL UINT32_MAX
 
 /* Taking objects of one kind out of the engine: one, all that live, or those of one domain. */
@@ -40,20 +40,21 @@ struct hca_teardown {
 	uint32_t domain;      /* or HCA_DOMAIN_ALL */
 	uint32_t cursor;
 	uint32_t step;
-	uint64_t token;		   /* RCU */
-	uint64_t mark[HCA_EDGE_N]; /* objects ever enqueued when the edges' round began */
+	uint64_t token; /* RCU */
+	/* objects ever enqueued on each edge when the round of edges began */
+	uint64_t mark[HCA_EDGE_N];
 };
 
 struct hca_cmd {
 	uint16_t op, token;
 	uint8_t op_modifier;
 	bool event;	   /* E */
-	bool out_is_value; /* out_param is returned */
+	bool out_is_value; /* out_param is part of the result */
 	uint32_t in_modifier;
 	uint64_t in_param, out_param;
 	uint32_t in_len, out_len; /* bytes of the mailboxes */
 	uint32_t step;		  /* 0 when run() is called for the first time */
-	uint32_t index;		  /* object, as check() found it */
+	uint32_t index;		  /* index of the object, set by check() */
 	uint64_t rcu;
 	union {
 		struct hca_teardown teardown;
@@ -77,7 +78,7 @@ struct hca_cmd_row;
 
 struct hca_ceu {
 	enum hca_ceu_state state;
-	uint8_t status; /* EVENT: of the finished command */
+	uint8_t status; /* EVENT: status of the finished command */
 	uint32_t ctrl;	/* HCR word 18h of the current command */
 	const struct hca_cmd_row *row;
 	bool failing; /* QPs of an overrun CQ are being moved to ERR */
@@ -85,7 +86,7 @@ struct hca_ceu {
 	struct hca_cmd cmd;
 };
 
-/* What the device can do: HCA_CAP_*. */
+/* Capabilities of the device: HCA_CAP_*. */
 #define HCA_CEU_CAPS \
 	((uint32_t)(HCA_CAP_GID | HCA_CAP_PKEY | HCA_CAP_NEIGH | HCA_CAP_QUERY_CQ | \
 		    HCA_CAP_COUNTERS | HCA_CAP_MODIFY_CQ | HCA_CAP_SRQ | HCA_CAP_MCAST | \
@@ -104,8 +105,9 @@ void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, u
 bool hca_teardown_step(struct hca_core *h, struct hca_teardown *t);
 
 /*
- * Everything: QPs, CQs, EQs, MPTs, ICM, as CLOSE_HCA and the reset register want it; or the QPs,
- * SRQs, CQs and MPTs of a domain: all states first, then one purge, one round, and all is freed.
+ * Destroy everything (QPs, CQs, EQs, MPTs, ICM) for CLOSE_HCA and the reset register, or the QPs,
+ * SRQs, CQs and MPTs of a domain: first all states, then one purge and one round, then all is
+ * freed.
  */
 void hca_close_start(struct hca_core *h, struct hca_cmd *c, uint32_t domain);
 bool hca_close_step(struct hca_core *h, struct hca_cmd *c);

@@ -3,31 +3,35 @@
 #define CEU_QP_H
 
 /*
- * MODIFY_QP in parts: qp_modify.c finds the row of the transition table and merges the mailbox into
- * a private image; qp_attr.c judges the attributes of that image, qp_addr.c its addresses;
- * qp_life.c makes and frees what a QP owns and copies the image into the lines of the key-QPC
- * store; qp_path.c changes the paths of a QP that is running.
+ * Parts of MODIFY_QP: qp_modify.c finds the row of the transition table and merges the mailbox into
+ * a private image; qp_attr.c checks the attributes of the image, qp_addr.c its addresses; qp_life.c
+ * allocates and frees a QP's memory and copies the image into the lines of the key-QPC store;
+ * qp_path.c changes the paths of a running QP.
  */
 
 #include "ceu/ceu.h"
 
-/* Of the context: what was set. Behind it stands what is filled in, and the alternate path. */
+/*
+ * The part of the context that was set; the following part is computed or holds the alternate path.
+ */
 #define HCA_QP_IMAGE_BYTES offsetof(struct hca_qpc, reserveda0)
 
-/* In the block behind hca_qp.cfg.block, between the rings the lines point to. */
+/* In the block of hca_qp.cfg.block, between the rings that the lines point to. */
 struct hca_qp_work {
 	struct hca_qp_block block;
-	uint8_t image[HCA_QP_IMAGE_BYTES]; /* as QUERY_QP answers it */
-	uint32_t image_path;		   /* encap.path that its primary path stands for */
-	uint32_t bytes; /* of all a QP has but its rings: for the SQ, and of responder jobs */
-	void *memory;	/* which this is part of */
-	struct hca_resp_job *more_jobs; /* NULL: those in this block are enough */
+	uint8_t image[HCA_QP_IMAGE_BYTES]; /* as returned by QUERY_QP */
+	/* value of encap.path for which it holds the primary path */
+	uint32_t image_path;
+	/* size of the QP's memory without its rings: for the SQ, and of responder jobs */
+	uint32_t bytes;
+	void *memory;			/* the allocation that contains this */
+	struct hca_resp_job *more_jobs; /* NULL: those in this block are sufficient */
 };
 
 /* enum hca_mtu: what the port and the configuration carry at most, as UD uses it. */
 uint32_t hca_port_mtu(const struct hca_core *h);
 
-/* Q_Keys with the top bit are for privileged QPs. */
+/* Whether the QP may have this Q_Key: those with the top bit set are for privileged QPs. */
 bool hca_qp_may_have_qkey(const struct hca_qpc *q);
 
 /* Attributes of the image that ch->mask names. enum hca_stat. */
@@ -40,14 +44,14 @@ bool hca_qp_resolve(const struct hca_core *h, const struct hca_qp_change *ch,
 /* RST2INIT: judge what is latched, take queues, records and memory. */
 int hca_qp_create(struct hca_core *h, struct hca_qp_change *ch);
 /*
- * As many responder jobs as max_dest_rd_atomic asks for: more than a QP has anyway are allocated on
- * the way to RTR, while EE does not execute for it. Later the number may only grow as far as that.
+ * Provide the number of responder jobs that max_dest_rd_atomic requests. More than a QP has anyway
+ * are allocated at RTR, while EE does not execute for it; later the number cannot exceed these.
  */
 int hca_qp_fit_jobs(struct hca_core *h, const struct hca_qp_change *ch);
 /* It has a second place for a path from now on. */
 int hca_qp_fit_second(struct hca_core *h, uint32_t qpi);
 
-/* The context as it was set, in whole; the alternate path only of who has a second place. */
+/* Copy the context as it was set; the alternate path only if the QP has a second place. */
 void hca_qp_image_load(const struct hca_qp *qp, struct hca_qpc *image);
 void hca_qp_image_store(struct hca_qp *qp, const struct hca_qpc *image);
 

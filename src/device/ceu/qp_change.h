@@ -2,7 +2,7 @@
 #ifndef CEU_QP_CHANGE_H
 #define CEU_QP_CHANGE_H
 
-/* One MODIFY_QP in progress; part of struct hca_cmd because paths change over several polls. */
+/* A MODIFY_QP in progress; part of struct hca_cmd, because changing paths takes several polls. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include "abi_ctx.h"
 #include "ctxmgt/qp.h"
 
-/* What the engine knows of one path, as it stands in one of the two places of a QP. */
+/* What the engine needs of one path, for one of the two places of a QP. */
 struct hca_path_slot {
 	struct hca_roce_template tmpl;
 	uint8_t peer_gid[16];
@@ -21,20 +21,20 @@ struct hca_qp_path {
 	struct hca_path_slot slot;
 	uint8_t dmac[6];
 	uint8_t timeout, rate;
-	bool known; /* there is such a path */
+	bool known; /* the path exists */
 };
 
 struct hca_qp_change {
 	uint32_t qpi, qpn;
 	uint32_t from, to;    /* states */
 	uint32_t mask;	      /* attributes in the mailbox */
-	struct hca_qpc image; /* merged */
+	struct hca_qpc image; /* merged image */
 	/* resolved where the mask asks for it: primary, alternate */
 	struct hca_qp_path path[HCA_QP_PATHS];
-	/* once held: */
+	/* valid while the paths are held: */
 	bool held;
-	bool forced;	   /* by software to the alternate path */
-	uint32_t was, mig; /* migration states, before and after */
+	bool forced;	   /* migrated by software */
+	uint32_t was, mig; /* migration state before and after */
 	uint8_t step;
 	uint64_t rcu;
 };

@@ -6,7 +6,7 @@
  * Counters. Every drop, retry and error is explained by exactly one of them. Each stage counts into
  * its own cache lines (hca_count()); hca_counter_value() sums. Names follow rxe and mlx5.
  *
- * What comes, goes: with nothing under way these sums hold exactly (the simulator checks them).
+ * While nothing is in progress these sums hold exactly (the simulator checks them).
  *   rcvd_pkts - rx_mcast_pkts + rx_mcast_members
  *	= HCA_RX_DROP_LIST + rcvd_requests + rcvd_responses
  *   rcvd_requests = requests executed + HCA_REQUEST_DROP_LIST
@@ -19,7 +19,7 @@
  *   sq_wqes = req_completions + req_cqe_error + req_cqe_flush_error + sq_purged
  *   CQEs wanted = CQEs written + cqe_overrun + cqe_dead_cq
  *   events_raised = comp_events + async_events + events_coalesced + events_unmapped + events_dead
- * Of these "late" means that memory of another process did not answer in time: as if lost.
+ * "late": memory of another process did not answer in time; the packet counts as lost.
  * Refused to QPs without privilege: qp_qkey_refused, Q_Keys with the top bit in commands
  * (hcr_errors counts these too); sq_management_refused, datagrams to QPN 0 or 1 (so does
  * sq_bad_wqe). The other names say more about what one of these counts, or what had to wait:
@@ -27,7 +27,7 @@
  * in vain.
  */
 
-/* A packet that came and was dropped before a QP took it: each under one of these. */
+/* Reasons for which a received packet is dropped before a QP accepts it. */
 #define HCA_RX_DROP_LIST(X) \
 	X(rx_short) \
 	X(rx_not_ip) \
@@ -54,7 +54,7 @@
 	X(rx_stale_generation) \
 	X(rp_cnp_ignored)
 
-/* A request that a QP took and did not execute. */
+/* Reasons for which a QP accepts a request and does not execute it. */
 #define HCA_REQUEST_DROP_LIST(X) \
 	X(duplicate_request) \
 	X(out_of_seq_request) \
@@ -67,8 +67,9 @@
 	X(resp_scatter_late)
 
 /*
- * An acknowledgement or response that a QP took and did not use. req_out_of_order: an earlier
- * response is missing, so an acknowledgement was used up to there at most.
+ * Reasons for which a QP accepts an acknowledgement or response and does not use it.
+ * req_out_of_order: an earlier response is missing, so an acknowledgement is used at most up to
+ * there.
  */
 #define HCA_RESPONSE_DROP_LIST(X) \
 	X(req_stale_response) \
@@ -78,7 +79,7 @@
 	X(req_scatter_error) \
 	X(req_scatter_late)
 
-/* A packet that was described and no frame was made of it. */
+/* Reasons for which no frame is built from a descriptor. */
 #define HCA_DESCRIPTOR_DROP_LIST(X) \
 	X(stale_descriptors) \
 	X(req_dropped_released) \
@@ -88,7 +89,7 @@
 	X(req_gather_late) \
 	X(resp_gather_late)
 
-/* Why a request packet was sent again; in the order of enum hca_again (msg.h). */
+/* Reasons for retransmissions, in the order of enum hca_again (msg.h). */
 #define HCA_AGAIN_LIST(X) \
 	X(again_timeout) \
 	X(again_seq_nak) \
@@ -98,9 +99,9 @@
 	X(again_ask)
 
 /*
- * A doorbell nothing was done for. db_stale: its QP has gone or left the states that send;
- * db_dropped: it was taken, then the queue turned out to be wrong or the QP was reset. Where some
- * of its WQEs had been executed by then it is in db_cut.
+ * Reasons for which a doorbell has no effect. db_stale: its QP was destroyed or cannot send;
+ * db_dropped: it was accepted, but then the queue was invalid or the QP was reset. If some of its
+ * WQEs were executed before, it is counted in db_cut.
  */
 #define HCA_DOORBELL_DROP_LIST(X) \
 	X(db_bad_opcode) \
@@ -111,7 +112,7 @@
 	X(db_stale) \
 	X(db_dropped)
 
-/* A frame that was made and did not reach the port. */
+/* Reasons for which a frame is built but does not reach the port. */
 #define HCA_TX_DROP_LIST(X) \
 	X(tx_discard_link_down) \
 	X(tx_discard_stalled)
@@ -126,7 +127,7 @@
 	X(tx_backlog_events) \
 	/* drops */ \
 	HCA_RX_DROP_LIST(X) \
-	/* multicast: packets, members they were for, and those who got one */ \
+	/* multicast: packets, members addressed, and members served */ \
 	X(rx_mcast_pkts) \
 	X(rx_mcast_members) \
 	X(rx_mcast_copies) \
@@ -211,7 +212,7 @@
 	/* queues */ \
 	X(cqe_overrun) \
 	X(cqe_dead_cq) \
-	/* unmapped: no event queue asked for it; dead: its object or queue went first */ \
+	/* unmapped: to no event queue; dead: its object or queue was destroyed first */ \
 	X(events_raised) \
 	X(comp_events) \
 	X(async_events) \
@@ -227,9 +228,9 @@
 	X(qp_qkey_refused) \
 	X(rounds) \
 	/*
-	 * workers: how often they slept; were woken by a kick; found when the backstop alarm rang
-	 * what nobody had kicked them for; and kicks of clients without a doorbell behind them, and
-	 * how often a client's kicks were not listened to for a while
+	 * workers: times they slept; times they were woken by a kick; times the alarm found work
+	 * without a kick; kicks of clients without a doorbell; and times a client's kicks were
+	 * ignored for a while because of that
 	 */ \
 	X(worker_sleeps) \
 	X(worker_kicked) \
@@ -240,11 +241,11 @@
 	X(np_ecn_marked_roce_packets)
 
 /*
- * Of one QP since it left RESET: frames and payload bytes both ways, whoever of requester and
- * responder they belong to, and what went wrong. Names as above; out_of_sequence counts the
- * device's out_of_seq_request too, rx_dropped all of rx_packets that was not executed or used,
- * whatever the reason, and the errors of completions the flushed ones too. What was dropped before
- * it was known to be the QP's is only in the device's counters: anybody can send that.
+ * Counters of one QP since it left RESET: frames and payload bytes in both directions, as requester
+ * and responder, and errors. Names as above; out_of_sequence includes the device's
+ * out_of_seq_request, rx_dropped all of rx_packets that were not executed or used, for any reason,
+ * and errors of completions include flushed ones. Packets dropped before they were assigned to the
+ * QP are only in the device's counters, because anyone can send them.
  */
 #define HCA_QP_COUNTER_LIST(X) \
 	X(tx_packets) \
@@ -265,8 +266,8 @@
 	X(resp_cqe_error)
 
 /*
- * Of the port: frames and bytes (Ethernet header to ICRC) both ways, the sums of the drops, and
- * what the port itself lost because it was not emptied in time.
+ * Counters of the port: frames and bytes (Ethernet header to ICRC) in both directions, sums of
+ * drops, and frames that the port lost because it was not read in time.
  */
 #define HCA_PORT_COUNTER_LIST(X) \
 	X(port_xmit_packets) \

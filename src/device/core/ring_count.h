@@ -3,9 +3,9 @@
 #define CORE_RING_COUNT_H
 
 /*
- * How full a ring is, for whoever asks: rte_ring_count() and its like, but that the words which
- * producer and consumer store meanwhile are loaded atomically. May lag; what the producer hears of
- * the room, and the consumer of the count, only gets better until he acts on it.
+ * Fill level of a ring, for any thread: like rte_ring_count() and similar, but the words that
+ * producer and consumer store meanwhile are loaded atomically. Values may lag, but only to the safe
+ * side: the producer never sees too much room, and the consumer never too many objects.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 static inline uint32_t
 hca_ring_count(const struct rte_ring *r)
 {
-	/* In that order: the consumer cannot pass what the producer is then seen to have stored. */
+	/* in this order: the consumer cannot pass what the producer is then seen to have stored */
 	uint32_t tail = __atomic_load_n(&r->cons.tail, __ATOMIC_ACQUIRE);
 	uint32_t count = (__atomic_load_n(&r->prod.tail, __ATOMIC_RELAXED) - tail) & r->mask;
 

@@ -3,15 +3,14 @@
 #define CORE_TSAN_H
 
 /*
- * What ThreadSanitizer cannot see. It understands our atomics and those of DPDK's headers, but not
- * what happens inside DPDK's libraries, which are not instrumented: there an object goes from one
- * thread to the next through a memory pool or an in-memory port, ordered by their rings. These
- * calls say so; in an ordinary build they are nothing. They are for DPDK's hand-overs for words
- * that one side writes and the other reads in another size, and for what is sent twice, never for a
- * race of our own.
+ * Annotations for ThreadSanitizer. It understands our atomics and those in DPDK's headers, but not
+ * DPDK's libraries, which are not instrumented: there an object passes from one thread to another
+ * through a memory pool or an in-memory port, ordered by their rings. These calls declare that; in
+ * other builds they are empty. They are for objects handed over by DPDK, for words that one side
+ * writes and the other reads in another size, and for retransmissions, never for a race of our own.
  *
- * Built with -Db_sanitize=thread; rings in headers are then those of the C11 memory model, which
- * the tool follows by itself.
+ * Used with -Db_sanitize=thread; rings in headers then use the C11 memory model, which the tool
+ * understands.
  */
 
 #include <stdbool.h>
@@ -31,7 +30,7 @@ void __tsan_release(void *addr);
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
 
-/* Everything this thread did so far happens before what the next owner of p does. */
+/* All that this thread has done happens before what the next owner of p does. */
 static inline void
 hca_tsan_give(const void *p)
 {
@@ -45,9 +44,9 @@ hca_tsan_take(const void *p)
 }
 
 /*
- * What is sent again is read again, and may be acknowledged at that moment: the owner then writes
- * to memory that is being read. The peer has the packet already and drops this one, whatever is in
- * it.
+ * A retransmission reads its payload again and may be acknowledged at that moment: the owner may
+ * then write to memory that is being read. The peer already has the packet and drops this one,
+ * whatever it contains.
  */
 static inline void
 hca_tsan_repeat_begin(bool repeat)
@@ -63,12 +62,9 @@ hca_tsan_repeat_end(bool repeat)
 		AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 }
 
-/*
- * Have the memory pools say who gives and who takes. After the EAL has started; any number of
- * times.
- */
+/* Make memory pools report who gives and who takes. After the EAL has started; may be repeated. */
 void hca_tsan_watch_pools(void);
-/* The calling thread is a DPDK thread now, or ends being one: its pool caches change hands. */
+/* The calling thread becomes a DPDK thread, or ceases to be one: its pool caches change owners. */
 void hca_tsan_take_caches(void);
 void hca_tsan_give_caches(void);
 

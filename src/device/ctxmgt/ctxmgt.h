@@ -3,12 +3,12 @@
 #define CTXMGT_CTXMGT_H
 
 /*
- * Context management: the key-QPC store and the CQ table in hugepages, the map of ICM (owner
- * memory that mirrors the contexts), DMA windows, and the port's address tables.
+ * Context management: the key-QPC store and the CQ table in hugepages, the map of ICM (owner memory
+ * that mirrors the contexts), DMA windows, and the port's address tables.
  *
- * Owner: the CEU. Everything here runs on the CEU's lcore, except hca_ctxmgt_init/fini
- * (hca_create) and hca_dma_attach/detach (hca.h, any thread; they share a lock with the CEU's
- * checks, which are never on the data path).
+ * Owner: the CEU. All calls are made on the CEU's lcore, except hca_ctxmgt_init/fini (hca_create)
+ * and hca_dma_attach/detach (hca.h, any thread; a lock excludes the CEU's checks, which are not in
+ * the data path).
  */
 
 #include <stdbool.h>
@@ -44,7 +44,7 @@ struct hca_dma {
 	struct hca_dma_window window[HCA_DMA_WINDOWS];
 };
 
-/* One mapped chunk of ICM; each table is sorted by virt and free of overlaps. */
+/* A mapped chunk of ICM; each map is sorted by virt, without overlaps. */
 struct hca_icm_chunk {
 	uint64_t virt, bus;
 	uint32_t pages;
@@ -90,9 +90,9 @@ struct hca_neigh_entry {
 };
 
 struct hca_ctxmgt {
-	bool ready; /* between INIT_HCA and CLOSE_HCA */
+	bool ready; /* true between INIT_HCA and CLOSE_HCA */
 	uint64_t base[HCA_ICM_TABLE_N];
-	uint32_t count[HCA_ICM_TABLE_N]; /* entries in use of each table; 0 before INIT_HCA */
+	uint32_t count[HCA_ICM_TABLE_N]; /* entries of each table; 0 before INIT_HCA */
 	struct hca_icm_map map[3];	 /* by op_modifier: HCA_ICM_CTX, HCA_ICM_TPT */
 	uint64_t gid_changes;		 /* [pub] from 1 on */
 	struct hca_gid_entry gid[HCA_GID_ENTRIES];
@@ -100,7 +100,7 @@ struct hca_ctxmgt {
 	struct hca_neigh_entry neigh[HCA_NEIGH_ENTRIES];
 	uint32_t gsi_qpn; /* [pub] CONF_SPECIAL_QP, 0 = off */
 	struct hca_mcast_group mcast[HCA_MCAST_GROUPS];
-	uint32_t mcast_end; /* [pub] no group from here on */
+	uint32_t mcast_end; /* [pub] entries from here on are unused */
 	struct hca_dma dma;
 };
 
@@ -136,10 +136,11 @@ bool hca_icm_write(struct hca_core *h, enum hca_icm_table t, uint64_t index, con
 
 /* ---- addresses (addr.c) ---- */
 
-/* As after power on: no GID, no neighbour, the default P_Key at index 0. */
+/* Set the state after power on: no GIDs, no neighbours, the default P_Key at index 0. */
 void hca_addr_reset(struct hca_ctxmgt *c);
 /*
- * Judges the mailbox; enum hca_stat. hca_gid_put() fills the entry in, hca_gid_clear() empties it.
+ * Check the mailbox; returns enum hca_stat. hca_gid_put() fills in the entry, hca_gid_clear()
+ * clears it.
  */
 int hca_gid_check(const struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m);
 void hca_gid_clear(struct hca_ctxmgt *c, uint32_t index);
@@ -147,14 +148,14 @@ void hca_gid_put(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m);
 int hca_pkey_set(struct hca_ctxmgt *c, const struct hca_mbox_set_pkey *m);
 int hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m);
 const struct hca_gid_entry *hca_gid_get(const struct hca_ctxmgt *c, uint32_t index);
-/* MAC of an own address; NULL: it is none. */
+/* MAC address of an own address; NULL: it is not one. */
 const uint8_t *hca_gid_mac(const struct hca_ctxmgt *c, const uint8_t gid[16]);
-/* An own address in this VLAN, 0: in none. */
+/* Whether it is an own address in this VLAN (0: in none). */
 bool hca_gid_is_own(const struct hca_ctxmgt *c, const uint8_t gid[16], uint16_t vlan);
-/* NULL: nobody told the device this neighbour's MAC. */
+/* The neighbour's MAC address, or NULL: the driver has not set it. */
 const uint8_t *hca_neigh_find(const struct hca_ctxmgt *c, const uint8_t gid[16]);
 bool hca_gid_is_ip4(const uint8_t gid[16]);
-/* Neither IPv4-mapped nor unspecified, loopback or multicast. */
+/* Whether it is an IPv6 unicast address: not IPv4-mapped, unspecified, loopback or multicast. */
 bool hca_gid_is_ip6(const uint8_t gid[16]);
 
 #endif

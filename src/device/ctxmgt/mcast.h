@@ -3,9 +3,9 @@
 #define CTXMGT_MCAST_H
 
 /*
- * Multicast groups: which UD QPs hear which address. Written by the CEU (MCAST_ATTACH and _DETACH,
- * the end of a QP), read by decap. A member is one word, 0 where there is none; a group that has
- * lost its last member keeps its place until a round has passed.
+ * Multicast groups and their UD QPs. Written by the CEU (MCAST_ATTACH, MCAST_DETACH, destruction of
+ * a QP), read by decap. A member is one word, 0 for none; a group that has lost its last member
+ * keeps its entry until a round has passed.
  */
 
 #include <stdint.h>
@@ -17,12 +17,12 @@
 enum hca_mcast_state {
 	HCA_MCAST_FREE = 0,
 	HCA_MCAST_LIVE = 1,
-	HCA_MCAST_DYING = 2, /* a round has to pass before it is another group's */
+	HCA_MCAST_DYING = 2, /* a round must pass before the entry is reused */
 };
 
 struct hca_mcast_group {
 	uint32_t state; /* [pub] enum hca_mcast_state */
-	uint32_t used;	/* CEU: members */
+	uint32_t used;	/* CEU: number of members */
 	uint8_t mgid[16];
 	uint32_t qpn[HCA_MCAST_MEMBERS]; /* [pub] */
 };

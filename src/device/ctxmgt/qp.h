@@ -4,17 +4,17 @@
 
 /*
  * The key-QPC store: what the data path needs of a QP, an array in hugepages indexed by the index
- * bits of the QPN. Cut into cache lines by who writes them. Configuration a stage needs per message
- * is repeated in that stage's own line: the CEU fills it at RST2INIT..RTR2RTS while the stage does
+ * bits of the QPN, divided into cache lines by writer. Configuration that a stage needs per message
+ * is repeated in that stage's own line: the CEU writes it at RST2INIT..RTR2RTS while the stage does
  * not run for this QP, so each line still has one writer at any time.
  *
  * Words marked [pub] are read by other lcores: stored with release, loaded with acquire, never
- * torn. Everything else is private to the line's stage. Host byte order unless said otherwise;
- * PSNs are 24-bit values in uint32_t.
+ * torn. All others are private to the line's stage. Host byte order unless stated otherwise; PSNs
+ * are 24-bit values in uint32_t.
  *
- * The memory behind parser.chain, the window, ee.jobs and ee.recv_sge is one block per QP
- * (cfg.block), allocated by the CEU at RST2INIT and freed at 2RST after the round. A QP that is to
- * answer more READs and ATOMICs at a time than the block has jobs for gets those as a block apart.
+ * parser.chain, the window, ee.jobs and ee.recv_sge point into one block per QP (cfg.block),
+ * allocated by the CEU at RST2INIT and freed at 2RST after the round. If a QP must answer more
+ * READs and ATOMICs at a time than the block has jobs for, these are a separate block.
  */
 
 #include <stdbool.h>
@@ -29,11 +29,11 @@
 #include "wire/roce_frame.h"
 
 /*
- * One of the last READs and ATOMICs executed, to be answered now or perhaps again later; see
- * engine/ee. A QP has as many as its requester may have outstanding, hence the packing.
+ * One of the last READs and ATOMICs that were executed, to be answered now or possibly again later;
+ * see engine/ee. A QP has as many as its requester may have outstanding, so they are packed.
  */
 struct hca_resp_job {
-	uint64_t va; /* READ: next byte; ATOMIC: result */
+	uint64_t va; /* READ: next byte to send; ATOMIC: result */
 	uint32_t rkey;
 	uint32_t left;	     /* READ: bytes still to send */
 	uint32_t first : 24; /* PSN of the request when it was executed */
@@ -42,10 +42,10 @@ struct hca_resp_job {
 	uint32_t flags : 8;
 	uint32_t msn : 24;
 	uint32_t reserved : 8;
-	uint32_t pd; /* READ: of its key; XRC: that of the SRQ the request named */
+	uint32_t pd; /* READ: of its key; XRC: of the SRQ that the request named */
 } __attribute__((packed, aligned(4)));
 
-#define HCA_RESP_JOBS 16u /* of every QP; more only where max_dest_rd_atomic asks for it */
+#define HCA_RESP_JOBS 16u /* of every QP; more only if max_dest_rd_atomic requests it */
 
 /* Line 0. Writer: CEU; state also by RRC and EE through hca_qp_state_cas(). */
 struct hca_qp_cfg {
@@ -53,10 +53,10 @@ struct hca_qp_cfg {
 	uint32_t local_qpn; /* [pub] all 24 bits, 0 = dead */
 	uint32_t remote_qpn;
 	uint32_t pd;
-	union {		      /* what its packets carry */
+	union {		      /* transport bits of its packets */
 		uint64_t ip4; /* [pub] connected, over IPv4: source and destination in one word */
 		struct {
-			uint32_t peer_ip4, own_ip4; /* network order, as they stand in the packet */
+			uint32_t peer_ip4, own_ip4; /* network order, as in the packet */
 		};
 		uint32_t qkey; /* [pub] UD */
 	};
@@ -67,37 +67,38 @@ struct hca_qp_cfg {
 	uint8_t mtu_log;	      /* 8..12 */
 	uint8_t access;		      /* [pub] remote rights, HCA_ACCESS_* */
 	uint8_t max_rd_atomic;	      /* [pub] */
-	uint8_t max_dest_rd_atomic;   /* [pub] what was asked for, rounded up to a power of two */
+	uint8_t max_dest_rd_atomic;   /* [pub] as requested, rounded up to a power of two */
 	uint8_t retry_cnt, rnr_retry; /* [pub] */
-	uint8_t ack_timeout;	      /* [pub] 4.096 us << n, 0 = never; also by who migrates */
-	uint8_t min_rnr_timer;	      /* [pub] code 0..31 */
-	uint8_t draining;	      /* [pub] SQD entered, SQ_DRAINED owed */
-	uint8_t sqd_notify;	      /* [pub] */
-	uint8_t ask_addr;    /* [pub] IPv6, or paths that may change: decap asks hca_qp_addr */
-	uint32_t generation; /* counts lives of this index */
-	uint16_t vlan;	     /* VLAN id of the path, 0: none */
-	bool privileged;     /* HCA_QPC_PRIVILEGED */
-	struct hca_qp_block *block; /* what else it has */
+	/* [pub] 4.096 us << n, 0 = never; also changed by migration */
+	uint8_t ack_timeout;
+	uint8_t min_rnr_timer; /* [pub] code 0..31 */
+	uint8_t draining;      /* [pub] SQD entered, SQ_DRAINED not raised yet */
+	uint8_t sqd_notify;    /* [pub] */
+	uint8_t ask_addr;      /* [pub] IPv6, or paths that may change: decap uses hca_qp_addr */
+	uint32_t generation;   /* counts the generations of this index */
+	uint16_t vlan;	       /* VLAN id of the path, 0: none */
+	bool privileged;       /* HCA_QPC_PRIVILEGED */
+	struct hca_qp_block *block; /* its other memory */
 } __rte_cache_aligned;
 
-/* Which path the QP's frames take; the bits of the QPC's migration state. */
+/* Paths of a QP; values are bits of the QPC's migration state. */
 #define HCA_QP_PATHS 2u
 
-/* Place 1 of a QP's paths: it has one once there is, or was, a path besides the first. */
+/* Place 1 of a QP's paths, which exists if the QP has or had a path besides the first. */
 struct hca_qp_second {
 	struct hca_roce_template tmpl;
 	struct hca_qpc_path words; /* CEU: the alternate path as it was set, for QUERY_QP */
 };
 
-/* Where a QP's own memory begins; more of it is in struct hca_qp_work of ceu/qp.h. */
+/* Start of a QP's own memory; struct hca_qp_work in ceu/qp.h has more of it. */
 struct hca_qp_block {
-	struct hca_qp_second *second; /* [pub] CEU; stored before anything says that it is used */
+	struct hca_qp_second *second; /* [pub] CEU; stored before anything that says it is used */
 };
 
 /*
- * Written by the CEU, mig and encap.path also by whoever migrates (engine/migrate.h). Read where
- * the short ways do not reach: packets over IPv6, alternate paths, XRC. What is said of a path
- * changes only while nobody looks at it: ceu/qp_path.c.
+ * Written by the CEU; mig and encap.path also by a stage that migrates the QP (engine/migrate.h).
+ * Read where the fast paths do not apply: packets over IPv6, alternate paths, XRC. Fields of a path
+ * change only while no stage uses it: ceu/qp_path.c.
  */
 struct hca_qp_addr {
 	uint8_t peer_gid[HCA_QP_PATHS][16]; /* network order; IPv4 as ::ffff:a.b.c.d */
@@ -107,12 +108,13 @@ struct hca_qp_addr {
 	uint32_t xrcd;		     /* XRC domain of an XRC_TGT QP */
 	uint8_t ack_timeout[HCA_QP_PATHS];
 	uint8_t rate[HCA_QP_PATHS]; /* static, as in the QPC */
-	uint8_t alt_valid;	    /* the path not in use may be migrated to */
+	uint8_t alt_valid;	    /* the unused path may be migrated to */
 	uint8_t pkey_index;	    /* [pub] of the path in use */
-	uint64_t pace_at;	    /* RTC, of paced QPs only: when the next frame may leave, ns */
+	/* RTC, only QPs with a rate: earliest time of the next frame, ns */
+	uint64_t pace_at;
 } __rte_cache_aligned;
 
-/* Lines 1-2. Writer: parser; the CEU zeroes all of it at RST2INIT before it sets its members. */
+/* Lines 1-2. Writer: parser; the CEU zeroes them at RST2INIT before it sets its members. */
 struct hca_qp_parser {
 	struct hca_qbuf sq; /* CEU */
 	/* CEU: announced chains, private, room for one per WQE of the SQ: size0[31:24], low bits of
@@ -121,20 +123,21 @@ struct hca_qp_parser {
 	uint32_t *window;     /* CEU: ring of record references, written before head */
 	uint32_t window_mask; /* CEU */
 	uint8_t sq_stride_log, sq_size_log; /* CEU */
-	uint8_t flags;			    /* see parser.h: on a list, parked and why */
+	uint8_t flags;			    /* see parser.h: lists, and reasons for parking */
 	uint8_t in_chain;		    /* walking a chain; next_* valid */
-	uint32_t head;			 /* [pub] records ever put into the window (free running) */
-	uint32_t chain_head, chain_tail; /* free running */
-	uint16_t sq_index;		 /* next WQE index, reduced */
+	/* [pub] number of records put into the window (free running) */
+	uint32_t head;
+	uint32_t chain_head, chain_tail;	/* free running */
+	uint16_t sq_index;			/* next WQE index, reduced */
 	uint8_t next_op, next_size, next_fence; /* of the next WQE of the chain, size in 16 B */
 	uint8_t marked;				/* enum hca_parser_marked in parser.h */
-	uint32_t rd_count;	       /* READ/ATOMIC records parsed, gives record.rd_ord */
+	uint32_t rd_count;	       /* READ/ATOMIC records parsed; determines record.rd_ord */
 	uint32_t list_next, list_prev; /* ready list or record wait list links, QP indexes */
 	uint32_t freed_seen;	       /* sq_freed up to which `held` has been settled */
 	uint32_t tail_seen;	       /* window tail (sq_una) last read */
-	uint16_t held[2];	       /* records in use: one line, full */
-	uint16_t chain_len;	       /* WQEs of this chain walked so far */
-	uint16_t full_polls;	       /* visits since the queue was found over-full */
+	uint16_t held[2];	       /* number of records in use: one line, full */
+	uint16_t chain_len;	       /* WQEs of this chain parsed so far */
+	uint16_t full_polls;	       /* visits since the queue was found overfull */
 	uint64_t full_since;	       /* ns */
 } __rte_cache_aligned;
 
@@ -142,10 +145,11 @@ struct hca_qp_parser {
 struct hca_qp_rtc {
 	uint32_t next_psn; /* [pub] */
 	uint32_t max_psn;  /* [pub] highest PSN sent + 1 */
-	uint32_t bad; /* [pub] window cursor of an error record that stops the QP; with BAD flag */
-	uint32_t pkt; /* packets of record `next` already sent */
-	uint32_t desc_seq;     /* descriptors ever given to encap */
-	uint32_t rewind_epoch; /* last one obeyed */
+	/* [pub] window cursor of the error record that stops the QP; valid with the BAD flag */
+	uint32_t bad;
+	uint32_t pkt;	       /* packets of record `next` already sent */
+	uint32_t desc_seq;     /* number of descriptors given to encap */
+	uint32_t rewind_epoch; /* last epoch executed */
 	uint32_t list_next;
 	int32_t deficit; /* bytes */
 	uint16_t since_ackreq;
@@ -153,26 +157,27 @@ struct hca_qp_rtc {
 	uint8_t mtu_log;      /* CEU */
 	uint32_t window_mask; /* CEU */
 	uint32_t *window;     /* CEU */
-	uint32_t pace;	      /* CEU and who migrates, of UD its datagrams: ps per byte, 0 = as fast
-			       * as it goes */
-	uint8_t transport;    /* CEU: top three bits of the BTH opcodes */
-	uint8_t unreliable;   /* CEU: UC, UD: completes what has been copied */
-	uint8_t failed_seen;  /* encap.req_failed already obeyed, low bits */
-	uint8_t again;	      /* enum hca_again: why it went back last */
+	/* CEU and migration, for UD the current datagram: ps per byte, 0 = no limit */
+	uint32_t pace;
+	uint8_t transport;   /* CEU: top three bits of BTH opcodes */
+	uint8_t unreliable;  /* CEU: UC, UD: requests complete when they have been copied */
+	uint8_t failed_seen; /* value of encap.req_failed already handled, low bits */
+	uint8_t again;	     /* enum hca_again: reason of the last rewind */
 };
 
 /* Line 3, after sq_una. Writer: requester_recv. The CEU zeroes it at RST2INIT. */
 struct hca_qp_rrc {
-	uint64_t rewind;	 /* [pub] epoch << 32 | enum hca_again << 24 | PSN to go back to */
-	uint32_t rd_done;	 /* [pub] READ/ATOMIC records completed */
-	uint16_t timer_armed;	 /* [pub] an entry is in the wheel */
-	uint16_t port_waits;	 /* given since the timeout was over, HCA_PORT_WAIT_LOG */
-	uint64_t timer_deadline; /* [pub] ns, read by timer on ARM */
-	uint64_t deadline;	 /* real deadline, moved lazily */
-	uint32_t *window;	 /* CEU */
-	uint64_t rx_packets;	 /* [pub] responses */
-	uint32_t window_mask;	 /* CEU */
-	uint8_t retries, rnr_retries; /* used since the last progress, against cfg.retry_cnt */
+	uint64_t rewind;      /* [pub] epoch << 32 | enum hca_again << 24 | PSN to go back to */
+	uint32_t rd_done;     /* [pub] READ/ATOMIC records completed */
+	uint16_t timer_armed; /* [pub] the wheel has an entry */
+	/* time granted since the timeout expired, in units of HCA_PORT_WAIT_LOG */
+	uint16_t port_waits;
+	uint64_t timer_deadline;      /* [pub] ns, read by timer on ARM */
+	uint64_t deadline;	      /* actual deadline, updated lazily */
+	uint32_t *window;	      /* CEU */
+	uint64_t rx_packets;	      /* [pub] responses */
+	uint32_t window_mask;	      /* CEU */
+	uint8_t retries, rnr_retries; /* used since the last progress; limits in cfg */
 	uint8_t flags;		      /* [pub] see rrc.h */
 	uint8_t sq_stride_log;	      /* CEU: for the wqe field of CQEs */
 };
@@ -187,13 +192,13 @@ struct hca_qp_ee {
 	uint32_t msg_done;     /* bytes of the message received */
 	uint8_t msg_kind;      /* enum ee_msg_kind in ee.h */
 	uint8_t mtu_log;       /* CEU */
-	uint8_t owed_syndrome; /* AETH syndrome of the owed NAK */
+	uint8_t owed_syndrome; /* AETH syndrome of the pending NAK */
 	uint8_t job_now;       /* slot + 1 of the job being answered, 0: none */
-	uint16_t flags;	       /* enum ee_flag in ee.h: nak sent, ack owed, on list, ... */
+	uint16_t flags;	       /* enum ee_flag in ee.h */
 	uint16_t unacked;      /* packets accepted since the last acknowledgement */
-	uint32_t job_pending;  /* ring slots not answered, or not answered again, yet */
-	uint32_t list_next;    /* QPs that owe something */
-	uint32_t lazy_next;    /* QPs to acknowledge when the stage goes idle */
+	uint32_t job_pending;  /* bits of ring slots that must be answered, or answered again */
+	uint32_t list_next;    /* list of QPs with pending responses */
+	uint32_t lazy_next;    /* list of QPs to acknowledge when the stage becomes idle */
 	uint64_t rx_packets;   /* [pub] requests */
 	uint64_t rx_bytes;     /* [pub] their payload */
 	/* second line */
@@ -204,25 +209,26 @@ struct hca_qp_ee {
 	struct hca_sge *recv_sge;  /* CEU: private copy of the receive WQE in progress, as many
 				   * entries as the stride has room for, at most 16 */
 	uint8_t recv_nsge;	   /* entries in recv_sge */
-	uint8_t recv_sge_at;	   /* SGE the next byte goes to */
+	uint8_t recv_sge_at;	   /* SGE of the next byte */
 	uint8_t rq_stride_log, rq_size_log; /* CEU */
 	uint32_t recv_sge_off;
-	uint32_t job_head; /* READs and ATOMICs executed, free running; ring of job_mask + 1 */
+	/* number of READs and ATOMICs executed, free running; the ring has job_mask + 1 slots */
+	uint32_t job_head;
 	uint16_t job_mask; /* CEU */
-	uint16_t new_jobs; /* jobs never answered completely yet */
+	uint16_t new_jobs; /* jobs never answered completely */
 	/* third line */
-	uint32_t owed_psn;   /* what the NAK refuses, or the duplicate an ACK is owed to */
-	uint32_t recv_off;   /* with EE_RECV_HELD: WQE taken from an SRQ, byte offset in it */
+	uint32_t owed_psn;   /* PSN that the NAK refuses, or of the duplicate to acknowledge */
+	uint32_t recv_off;   /* with EE_RECV_HELD: byte offset of the WQE taken from an SRQ */
 	uint32_t recv_srqn;  /* of that SRQ */
-	uint32_t recv_cq;    /* CQ index its completion goes to */
-	struct hca_srq *srq; /* CEU: instead of the RQ; NULL: none */
-	/* what seldom happens, counted [pub] */
+	uint32_t recv_cq;    /* CQ of its completion */
+	struct hca_srq *srq; /* CEU: replaces the RQ; NULL: none */
+	/* counters of rare events [pub] */
 	uint64_t rx_dropped; /* of rx_packets: not executed */
 	uint64_t duplicate_request;
 	uint64_t out_of_sequence;
 	uint64_t rnr_nak_sent;
 	uint32_t seq_nak_sent;
-	uint32_t resp_cqe_error; /* receives that completed with an error, flushed ones too */
+	uint32_t resp_cqe_error; /* receives completed with an error, including flushed ones */
 } __rte_cache_aligned;
 
 /*
@@ -232,29 +238,32 @@ struct hca_qp_ee {
 struct hca_qp_encap {
 	uint32_t
 		req_done_seq; /* [pub] requester descriptors finished (copied, dropped or failed) */
-	uint32_t req_failed_psn;       /* [pub] with FAILED to RTC */
-	uint32_t req_failed;	       /* [pub] gathers that failed; stored before req_done_seq */
-	uint32_t resp_failed_psn;      /* [pub] with FAILED to EE */
-	uint8_t req_failed_syndrome;   /* [pub] enum hca_synd */
-	uint8_t resp_failed;	       /* resp_failed_psn has been told */
-	uint8_t path;		       /* [pub] of the two, the one in use; changed by migration */
-	uint64_t tx_packets;	       /* [pub] frames made, requests and responses */
-	uint64_t tx_bytes;	       /* [pub] their payload */
-	struct hca_roce_template tmpl; /* CEU: headers up to the BTH, place 0; hca_qp_tmpl() */
+	uint32_t req_failed_psn; /* [pub] sent with FAILED to RTC */
+	/* [pub] number of failed gathers; stored before req_done_seq */
+	uint32_t req_failed;
+	uint32_t resp_failed_psn;    /* [pub] sent with FAILED to EE */
+	uint8_t req_failed_syndrome; /* [pub] enum hca_synd */
+	uint8_t resp_failed;	     /* resp_failed_psn has been sent */
+	uint8_t path;		     /* [pub] the path in use; changed by migration */
+	uint64_t tx_packets;	     /* [pub] frames built, requests and responses */
+	uint64_t tx_bytes;	     /* [pub] their payload */
+	/* CEU: headers up to the BTH of place 0; see hca_qp_tmpl() */
+	struct hca_roce_template tmpl;
 } __rte_cache_aligned;
 
 /*
- * What seldom happens to the requester, counted: each word has one writer, but the line has two.
- * rx_read_bytes, added once per burst, is the exception that READs pay for.
+ * Counters of rare events of the requester: each word has one writer, but the line has two.
+ * rx_read_bytes, updated once per burst, is the exception, which costs READs some time.
  */
 struct hca_qp_stats {
-	uint64_t rx_read_bytes; /* [pub] RRC: payload of READ responses; so the next five */
+	/* [pub] RRC: payload of READ responses; RRC also writes the next five */
+	uint64_t rx_read_bytes;
 	uint64_t local_ack_timeout_err;
 	uint64_t packet_seq_err;
 	uint64_t implied_nak_seq_err;
 	uint64_t rnr_nak_received;
 	uint64_t rx_dropped;	  /* of rrc.rx_packets: not used */
-	uint64_t req_cqe_error;	  /* [pub] RRC, of UC and UD RTC: errors, flushed ones too */
+	uint64_t req_cqe_error;	  /* [pub] RRC, for UC and UD RTC: errors, including flushed ones */
 	uint64_t retransmissions; /* [pub] RTC */
 } __rte_cache_aligned;
 
@@ -289,7 +298,7 @@ _Static_assert(offsetof(struct hca_qp_ee, owed_psn) == 128, "a SEND two");
 _Static_assert(sizeof(struct hca_qp_stats) == 64, "one line");
 _Static_assert(sizeof(struct hca_qp_encap) <= 128, "two lines");
 
-/* One of hca_qp_stats; its writer. */
+/* Add to a word of hca_qp_stats; only by its writer. */
 static inline void
 hca_qp_stat_add(uint64_t *word, uint64_t n)
 {
@@ -308,7 +317,7 @@ hca_qp_state(const struct hca_qp *qp)
 	return __atomic_load_n(&qp->cfg.state, __ATOMIC_ACQUIRE);
 }
 
-/* Legal transition from -> to as one atomic step; false when the state was no longer `from`. */
+/* Change the state atomically; false: it was not `from` any more. */
 static inline bool
 hca_qp_state_cas(struct hca_qp *qp, uint32_t from, uint32_t to)
 {
@@ -316,7 +325,7 @@ hca_qp_state_cas(struct hca_qp *qp, uint32_t from, uint32_t to)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* Template in a place; NULL: the QP does not have that place. */
+/* Template of a place; NULL: the QP does not have that place. */
 static inline const struct hca_roce_template *
 hca_qp_tmpl(const struct hca_qp *qp, uint32_t place)
 {
@@ -335,14 +344,14 @@ hca_qp_template(const struct hca_qp *qp)
 	return hca_qp_tmpl(qp, __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE));
 }
 
-/* Reference at a window cursor; a slot that is being filled may be looked at, to prefetch. */
+/* Reference at a window cursor; the slot may be written concurrently, for prefetching. */
 static inline uint32_t
 hca_window_ref(const uint32_t *window, uint32_t mask, uint32_t cursor)
 {
 	return __atomic_load_n(&window[cursor & mask], __ATOMIC_RELAXED);
 }
 
-/* An attribute of one byte that may be changed while the QP runs. */
+/* Read an attribute of one byte that may be changed while the QP runs. */
 static inline uint32_t
 hca_qp_live(const uint8_t *byte)
 {

@@ -3,15 +3,17 @@
 #define DEVICE_CTXMGT_RATE_H
 
 /*
- * Static rates of address vectors, in the codes of InfiniBand (verbs: enum ibv_rate). A QP with one
- * leaves that much time between its frames, requests and retransmissions; what it answers as a
- * responder is paced by its requester. Pure function, any lcore.
+ * Static rates of address vectors, in the codes of InfiniBand (verbs: enum ibv_rate). A QP with a
+ * rate spaces its frames, requests and retransmissions accordingly; its requester paces what it
+ * sends as responder. Pure function, any lcore.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Code to ps per byte, 0: none (code 0, as fast as the port). false: there is no such rate. */
+/*
+ * Convert a code to ps per byte; 0: no limit (code 0, the rate of the port). False: unknown code.
+ */
 bool hca_rate_pace(uint32_t code, uint32_t *pace);
 
 #endif

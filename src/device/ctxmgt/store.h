@@ -3,15 +3,15 @@
 #define CTXMGT_STORE_H
 
 /*
- * Replacing a context of which other lcores may read single words at the same time (its state, to
- * see that it is not theirs): no word is torn. Callers: CEU. What orders the words is the caller's
- * release store of the state afterwards.
+ * Replaces a context while other lcores may read single words of it (its state, to see that it is
+ * not theirs): no word is torn. Called by the CEU. The caller orders the words by a release store
+ * of the state afterwards.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* bytes is a multiple of 8, to is aligned to 8; from NULL: zeros. */
+/* bytes is a multiple of 8, to is aligned to 8; from NULL: store zeros. */
 static inline void
 hca_store_words(void *to, const void *from, size_t bytes)
 {

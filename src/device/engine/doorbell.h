@@ -3,8 +3,8 @@
 #define ENGINE_DOORBELL_H
 
 /*
- * The doorbell stage and its neighbours: which UAR pages it looks at, and the word it hands to the
- * parser (edge DB_PARSER).
+ * The doorbell stage's interface: which UAR pages it checks, and the word it passes to the parser
+ * (edge DB_PARSER).
  */
 
 #include <stdbool.h>
@@ -16,21 +16,21 @@
 struct hca;
 
 /*
- * UAR page `page` is in use from now on (open) or no longer. Called by the thread that attaches
- * DMA windows of domain page != 0, after the page has been zeroed; never from a stage. Opening
- * starts the FIFO at HCA_UAR_FIFO_FIRST(page) again. Pages are closed until opened.
+ * Start (open) or stop checking UAR page `page`. Called by the thread that attaches DMA windows of
+ * domain page != 0, after the page has been zeroed; never by a stage. Opening restarts the FIFO at
+ * HCA_UAR_FIFO_FIRST(page). Pages are closed initially.
  */
 void hca_doorbell_page_open(struct hca *h, uint32_t page, bool open);
 
-/* The doorbell's worker: the next poll looks at every open page, whatever the time. */
+/* On the doorbell's worker: make the next poll check every open page, whatever the time. */
 void hca_doorbell_scan_next(struct hca *h);
-/* The same: the page had something in the poll of that time, or was opened then. */
+/* The same worker: whether the page had doorbells in the poll of that time, or was opened then. */
 bool hca_doorbell_rang(const struct hca *h, uint32_t page, uint64_t now);
 
 /*
- * A judged doorbell, one 64-bit word travelling as a pointer: [23:0] as in the doorbell (sq_head,
- * F, opcode), [31:24] size0, [45:32] QP index, [63:46] low bits of cfg.generation, so that a word
- * that waited in a ring while its QP was reset is recognised.
+ * A checked doorbell, one 64-bit word passed as a pointer: [23:0] as in the doorbell (sq_head, F,
+ * opcode), [31:24] size0, [45:32] QP index, [63:46] low bits of cfg.generation, which reveal a word
+ * that waited in a ring while its QP was reset.
  */
 #define HCA_DBW_QPI_SHIFT 32
 #define HCA_DBW_QPI_BITS 14
@@ -64,7 +64,9 @@ hca_dbw_current(uint64_t w, uint32_t generation)
 	       ((uint64_t)generation << HCA_DBW_GEN_SHIFT) >> HCA_DBW_GEN_SHIFT;
 }
 
-/* Opcode of a word that is no doorbell: the QP's mark was set, see hca_uar_page. Kicks go to EE. */
+/*
+ * Opcode of a word that is not a doorbell: the QP was marked, see hca_uar_page. (Kicks go to EE.)
+ */
 #define HCA_DBW_LOOK HCA_DB_OPCODE_KICK
 
 /* Chain words: the low half, as kept in parser.chain. */

@@ -3,16 +3,17 @@
 #define ENGINE_EDGE_H
 
 /*
- * Edges: how descriptors go forward. Same worker: a direct call on the burst. Otherwise an
- * rte_ring (single producer, single consumer). Decided once, when the graph is built.
+ * Edges pass descriptors forward. On the same worker an edge is a direct call with the burst,
+ * otherwise an rte_ring (single producer, single consumer). This is decided once, when the graph is
+ * built.
  *
- * The producer asks hca_edge_room() before it changes any state and pushes no more than that, so a
- * push cannot fail. Only the forward edges below exist; they form a DAG (graph.c asserts it), so a
- * full edge cannot deadlock. Everything backward is a message (msg.h), which cannot be full; the
- * ring of frames for the device itself (loopback.h) ends in sinks.
+ * The producer calls hca_edge_room() before it changes any state and pushes at most that many, so a
+ * push cannot fail. Only the forward edges below exist; they form a DAG (graph.c asserts it), so
+ * full edges cannot deadlock. Everything backward is a message (msg.h), which cannot be full; the
+ * ring of looped-back frames (loopback.h) ends in sinks.
  *
- * enq and deq count objects for ever, each on its writer's cache line: a round is complete for an
- * edge when deq has passed the enq value seen at its start.
+ * enq and deq count objects, each on its writer's cache line: an edge has passed a round when deq
+ * has reached the value of enq at its start.
  */
 
 #include <rte_ring.h>
@@ -37,11 +38,11 @@ enum hca_edge_id {
 
 struct hca_edge {
 	struct rte_ring *ring;	      /* NULL: direct */
-	hca_stage_process_fn process; /* [pub] changes when times are taken */
+	hca_stage_process_fn process; /* [pub] replaced while stage times are measured */
 	hca_stage_room_fn room;
 	uint8_t from, to;
-	uint32_t *
-		wake; /* ring: workers the producer's worker is to wake; the consumer's bit there */
+	/* ring: word of workers that the producer's worker must wake; wake_bit: the consumer's */
+	uint32_t *wake;
 	uint32_t wake_bit;
 	uint64_t enq __rte_cache_aligned; /* producer */
 	uint64_t deq __rte_cache_aligned; /* consumer */
@@ -60,7 +61,7 @@ hca_edge_process(struct hca *h, const struct hca_edge *e, void *const *objs, uns
 	__atomic_load_n(&e->process, __ATOMIC_RELAXED)(h, objs, n, now);
 }
 
-/* n <= the room just asked for. */
+/* n must not exceed the room just returned. */
 static inline void
 hca_edge_push(struct hca *h, struct hca_edge *e, void *const *objs, unsigned int n, uint64_t now)
 {
@@ -73,7 +74,7 @@ hca_edge_push(struct hca *h, struct hca_edge *e, void *const *objs, unsigned int
 	*e->wake |= e->wake_bit;
 }
 
-/* Consumer side, called from the consumer's poll; 0 for a direct edge. */
+/* Consumer side, called in the consumer's poll; returns 0 for a direct edge. */
 static inline unsigned int
 hca_edge_drain(struct hca *h, struct hca_edge *e, unsigned int budget, uint64_t now)
 {

@@ -2,7 +2,7 @@
 #ifndef ENGINE_ENCAP_HEADER_H
 #define ENGINE_ENCAP_HEADER_H
 
-/* The RoCEv2 headers of one packet descriptor. Only encap includes this. */
+/* Writes the RoCEv2 headers of one packet descriptor. Only encap includes this. */
 
 #include <string.h>
 
@@ -18,14 +18,16 @@ hca_txd_is_read_resp(const struct hca_txd *d)
 	return op >= HCA_BTH_RC_READ_RESP_FIRST && op <= HCA_BTH_RC_READ_RESP_ONLY;
 }
 
-/* Rights the payload's key must give: any live MR may be sent from, READ needs the remote right. */
+/*
+ * Rights required of the payload's key: any live MR may be sent from, READ needs the remote right.
+ */
 static inline uint32_t
 hca_txd_access(const struct hca_txd *d)
 {
 	return hca_txd_is_read_resp(d) ? HCA_ACCESS_REMOTE_READ : HCA_MPT_FLAG_REGION;
 }
 
-/* PD in which the payload's key is judged. */
+/* PD of the payload's key. */
 static inline uint32_t
 hca_txd_pd(const struct hca_qp *qp, const struct hca_txd *d)
 {
@@ -63,7 +65,7 @@ hca_encap_atomic(struct hca *h, uint8_t *p, const struct hca_txd *d)
 	return p + sizeof(*a);
 }
 
-/* UD: who sends, and the key the receiver asks for. */
+/* UD: source QP, and the receiver's Q_Key. */
 static inline uint8_t *
 hca_encap_deth(struct hca *h, uint8_t *p, const struct hca_txd *d)
 {
@@ -74,7 +76,7 @@ hca_encap_deth(struct hca *h, uint8_t *p, const struct hca_txd *d)
 	return p + sizeof(struct hca_deth);
 }
 
-/* The extended headers that are not RETH alone, in their order on the wire. */
+/* Write extended headers other than a single RETH, in wire order. */
 static inline uint8_t *
 hca_encap_ext(struct hca *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
 {
@@ -106,8 +108,8 @@ hca_encap_ext(struct hca *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
 }
 
 /*
- * All headers of the packet into frame; returns where the payload begins. The lengths, the IPv4
- * checksum and the BTH are what differs from the template.
+ * Write all headers of the packet to frame; returns the address of the payload. Lengths, IPv4
+ * checksum and BTH differ from the template.
  */
 static inline uint8_t *
 hca_encap_headers(struct hca *h, const struct hca_roce_template *t, const struct hca_txd *d,
@@ -119,7 +121,9 @@ hca_encap_headers(struct hca *h, const struct hca_roce_template *t, const struct
 	uint32_t flags = d->flags;
 	uint64_t first;
 
-	/* The CEU may be storing the neighbour's new MAC address: the old one or the new one. */
+	/*
+	 * the CEU may be storing the neighbour's new MAC address: read the old one or the new one
+	 */
 	first = __atomic_load_n((const uint64_t *)(const void *)t->bytes, __ATOMIC_RELAXED);
 	memcpy(frame, &first, sizeof(first));
 	memcpy(frame + sizeof(first), t->bytes + sizeof(first), sizeof(t->bytes) - sizeof(first));

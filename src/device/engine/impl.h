@@ -34,15 +34,15 @@
 struct hca_sleep; /* graph/sleep.h */
 
 /*
- * How long frames wait for the port; writer: encap, reader: RRC. `since`, stored last: when the
- * oldest frame that waits came, 0: none waits. left_at, waited: the last frames that had waited
- * long left then, after so long.
+ * How long frames wait for the port; writer: encap, reader: RRC. `since`, stored last: arrival of
+ * the oldest waiting frame, 0: none. left_at, waited: time at which the last frames with a long
+ * wait were sent, and how long they had waited.
  */
 struct hca_tx_wait {
 	uint64_t since, left_at, waited; /* [pub] ns */
 };
 
-/* A frame passes an edge of twice the backlog's length, at the same pace, before it comes there. */
+/* Before it waits, a frame passes an edge twice as long as the backlog at the same rate. */
 #define HCA_TX_WAIT_FACTOR 4u
 
 struct hca {
@@ -77,7 +77,7 @@ struct hca {
 
 _Static_assert(offsetof(struct hca, core) == 0, "hca_core(), hca_of()");
 
-/* obj: an object index there is. */
+/* obj: a valid object index. */
 static inline enum hca_object_kind
 hca_object_kind(const struct hca *h, uint32_t obj)
 {
@@ -99,7 +99,7 @@ hca_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32
 	hca_msg_post(h->msg[from][to], obj, flags);
 }
 
-/* Is a walk over the channels of this stage worth while? */
+/* Whether the channels of this stage may have messages. */
 static inline bool
 hca_msg_due(const struct hca *h, enum hca_stage_id to)
 {

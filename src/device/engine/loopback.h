@@ -3,18 +3,18 @@
 #define ENGINE_LOOPBACK_H
 
 /*
- * Frames to the device's own addresses do not leave it: a bounded ring takes them from encap to
- * decap. Multicasts go both ways, the ring gets a copy.
+ * Frames for the device's own addresses do not leave it: a bounded ring takes them from encap to
+ * decap. Multicasts go both ways; the ring gets a copy.
  *
- * The ring's room is credit like that of the port: encap takes no more than it has room for
- * (hca_encap_room()), whoever the frames are for, so nothing is lost on it. encap -> decap closes a
- * circle with the edges between them, but nobody waits in a circle: EE and RRC take what decap has
- * whether they find room behind them or not, so decap always empties the ring. loopback_drops
- * counts copies of multicasts no mbuf was left for.
+ * Room in the ring is credit, like that of the port: encap takes no more frames than fit
+ * (hca_encap_room()), whatever their destinations, so none is lost. encap -> decap closes a cycle
+ * with the edges between them, but there is no deadlock: EE and RRC accept all frames of decap
+ * without waiting for room, so decap always empties the ring. loopback_drops counts copies of
+ * multicasts for which there was no mbuf.
  *
- * Switched on by the first path to an own address or a multicast one, so that a device without
- * them pays nothing. Writer of `on`: the CEU and encap, never back to false. divert: encap's
- * worker; rx: decap's worker.
+ * The first path to an own or multicast address switches it on, so that devices without such paths
+ * pay nothing. The CEU and encap write `on`, which is never reset. divert: on encap's worker; rx:
+ * on decap's worker.
  */
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ struct hca;
 struct hca_loopback {
 	struct rte_ring *ring; /* of frames, SPSC encap -> decap */
 	uint32_t on;	       /* [pub] */
-	/* encap: the distinct MACs of the GID table as of gid_changes */
+	/* encap: the different MAC addresses of the GID table at gid_changes */
 	uint64_t gids __rte_cache_aligned;
 	uint32_t n_macs;
 	uint8_t mac[HCA_GID_ENTRIES][6];
@@ -39,15 +39,15 @@ struct hca_loopback {
 int hca_loopback_init(struct hca *h);
 void hca_loopback_fini(struct hca *h);
 
-/* A path has this destination: switched on if it needs it. CEU or encap. */
+/* Announce a path's destination, which switches it on if necessary. CEU or encap. */
 void hca_loopback_learn(struct hca *h, const uint8_t dmac[6]);
-/* Takes what is for the device itself out of the burst; returns how many frames are left. */
+/* Remove frames for the device itself from the burst; returns the number of remaining frames. */
 unsigned int hca_loopback_divert(struct hca *h, struct rte_mbuf **m, unsigned int n);
-/* Frames the ring takes now; only more until the next divert. Encap's worker. */
+/* Frames that the ring can take until the next divert. On encap's worker. */
 uint32_t hca_loopback_room(const struct hca *h);
-/* Up to n frames; ownership passes to the caller. */
+/* Receive up to n frames, whose ownership passes to the caller. */
 unsigned int hca_loopback_rx(struct hca *h, struct rte_mbuf **m, unsigned int n);
-/* Frames in the ring. */
+/* Number of frames in the ring. */
 uint32_t hca_loopback_count(const struct hca *h);
 
 #endif

@@ -22,7 +22,7 @@
 /* X(from, to, kind of the objects): the only channels there are. */
 #define HCA_MSG_LIST(X) \
 	X(PARSER, RTC, QP) /* NEW: records entered the window */ \
-	X(RTC, PARSER, QP) /* FREED: window slots and records came back; STATE */ \
+	X(RTC, PARSER, QP) /* FREED: window slots and records were returned; STATE */ \
 	X(RTC, RRC, QP) /* ARM: unacknowledged packets, BAD: error or flush records wait, LOCAL */ \
 	X(RRC, RTC, QP) /* RELEASE, REWIND, HOLD, STATE */ \
 	X(RRC, PARSER, QP)  /* STATE */ \
@@ -43,14 +43,14 @@
 	X(CEU, EE, QP)	    /* STATE, PURGE */ \
 	X(CEU, TIMER, ANY)  /* PURGE */
 
-/* With REWIND: why packets are sent again. HCA_AGAIN_LIST (counters.h) has their counters. */
+/* With REWIND: reason of retransmissions. HCA_AGAIN_LIST (counters.h) has their counters. */
 enum hca_again {
 	HCA_AGAIN_TIMEOUT,
 	HCA_AGAIN_SEQ_NAK,
-	HCA_AGAIN_IMPLIED_NAK, /* a response before the one that came is missing */
+	HCA_AGAIN_IMPLIED_NAK, /* a response before the one that arrived is missing */
 	HCA_AGAIN_RNR_NAK,
-	HCA_AGAIN_GATHER, /* behind a request that could not be read again and need not be */
-	HCA_AGAIN_ASK,	  /* nobody had asked for an acknowledgement */
+	HCA_AGAIN_GATHER, /* after a request whose data could not be read again and is not needed */
+	HCA_AGAIN_ASK,	  /* no acknowledgement had been requested */
 };
 
 enum hca_msg_flag {
@@ -71,8 +71,8 @@ enum hca_msg_flag {
 };
 
 /*
- * What a stage looks at before it walks its channels: messages waiting on channels from the same
- * worker, and whether any channel comes from another one (those are always looked at).
+ * What a stage checks before it walks its channels: messages on channels from the same worker, and
+ * whether any channel comes from another worker (these are always checked).
  */
 struct hca_msg_inbox {
 	uint32_t waiting;
@@ -91,10 +91,10 @@ struct hca_msg_channel {
 	uint32_t tail __rte_cache_aligned; /* consumer */
 };
 
-/* What a channel takes for each object. */
+/* Memory of a channel per object. */
 #define HCA_MSG_BYTES_PER_OBJECT (sizeof(uint16_t) + sizeof(uint8_t))
 
-/* Messages waiting; may lag. */
+/* Number of messages waiting; may lag. */
 static inline uint32_t
 hca_msg_count(const struct hca_msg_channel *c)
 {
@@ -124,7 +124,7 @@ hca_msg_post(struct hca_msg_channel *c, uint32_t obj, uint8_t flags)
 		*c->wake |= c->wake_bit;
 }
 
-/* One message: returns the flags and the object index, or 0 when there is none. */
+/* Take a message: returns the flags and the object index, or 0: there is none. */
 static inline uint8_t
 hca_msg_take(struct hca_msg_channel *c, uint32_t *obj)
 {

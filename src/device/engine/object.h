@@ -3,12 +3,12 @@
 #define ENGINE_OBJECT_H
 
 /*
- * Objects: what messages, timer entries and rounds refer to. Each kind has one range of object
- * indexes, in the order of the list, fixed when the HCA is created. QPs come first, so the object
- * index of a QP is its index in the key-QPC store.
+ * Objects: the things that messages, timer entries and rounds refer to. Each kind has one range of
+ * object indexes, in the order of the list, fixed when the HCA is created. QPs come first, so the
+ * object index of a QP is its index in the key-QPC store.
  *
- * What differs between kinds is a row per kind in the file that needs it: timer.c (the stage that
- * is told of expiries), round.c (how objects of the kind are reset, purged and freed).
+ * Differences between kinds are a row per kind in the file that needs them: timer.c (the stage that
+ * gets expiries), round.c (how objects of the kind are reset, purged and freed).
  */
 
 #include <stdint.h>

@@ -4,10 +4,9 @@
 
 /*
  * Lists of QPs of the parser, by index and linked through their parser lines: those with work, and
- * per owner and pool those that wait for a record. Everything here is O(1) but wake_waiting(),
- * which is bounded by HCA_OWNER_VISITS and the records there are.
- *
- * Private to wqe_parser.c, on the parser's lcore.
+ * per owner and pool those that wait for a record. All operations are O(1), except wake_waiting(),
+ * which is bounded by HCA_OWNER_VISITS and the number of records. Included by wqe_parser.c only, on
+ * the parser's lcore.
  */
 
 #include "engine/impl.h"
@@ -15,7 +14,7 @@
 #include "engine/record_pool.h"
 
 #define HCA_NO_QP UINT32_MAX
-/* Owners looked at per poll while some of their QPs wait for records. */
+/* Owners visited per poll while some of their QPs wait for records. */
 #define HCA_OWNER_VISITS 16u
 
 #define ON_LIST (HCA_PF_READY | HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL)
@@ -24,7 +23,7 @@
 struct hca_parser_ctx {
 	uint32_t ready_head, ready_tail; /* QP indexes, linked by parser.list_next */
 	uint32_t ready_n;
-	bool freed; /* records came back in this poll */
+	bool freed; /* records were returned in this poll */
 } __rte_cache_aligned;
 
 static inline void
@@ -100,7 +99,7 @@ wait_flag(const struct hca_record_pool *pool)
 	return pool->mark != 0 ? HCA_PF_WAIT_FULL : HCA_PF_WAIT_REC;
 }
 
-/* Owners some of whose QPs wait take turns, so that one who may have no more holds up nobody. */
+/* Owners with waiting QPs take turns, so that one that has used up its share delays no other. */
 static inline void
 owner_append(struct hca_record_pool *pool, struct hca_record_owner *o)
 {
@@ -126,8 +125,8 @@ owner_pop(struct hca_record_pool *pool)
 }
 
 /*
- * Wait for a record behind others of the same owner. In front: those whose own two records are due,
- * and those who were woken in their turn and found nothing.
+ * Wait for a record after others of the same owner. QPs that lack their own two records, and those
+ * that were woken and found none, wait at the front.
  */
 static inline void
 wait_for_record(struct hca *h, struct hca_record_pool *pool, uint32_t qpi, bool in_front)
@@ -188,7 +187,7 @@ wake_waiting(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *po
 	}
 }
 
-/* A waiting QP whose own two records have become due waits for nobody. */
+/* A waiting QP that lacks one of its own two records can go on. */
 static inline void
 wake_if_due(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool, uint32_t qpi)
 {

@@ -3,9 +3,9 @@
 #define ENGINE_PKT_H
 
 /*
- * Packet descriptors: the private area of the mbuf itself. On the way out filled by RTC or EE and
- * read by encap; on the way in filled by decap and read by EE or RRC. Every pool of an HCA reserves
- * HCA_MBUF_PRIV bytes; a received mbuf whose pool has less is copied by the port.
+ * Packet descriptors, in the private area of the mbuf. Outgoing ones are filled in by RTC or EE and
+ * read by encap; incoming ones are filled in by decap and read by EE or RRC. Every pool of an HCA
+ * reserves HCA_MBUF_PRIV bytes; the port copies received mbufs whose pool has less.
  */
 
 #include <stdint.h>
@@ -20,7 +20,7 @@ enum hca_txd_flag {
 	HCA_TXD_SOLICITED = 1u << 1,
 	HCA_TXD_LAST_OF_RECORD = 1u << 2,
 	HCA_TXD_INLINE = 1u << 3, /* payload in the record's inline data at off */
-	/* sent before; of a READ response, a failed gather is a counted drop */
+	/* sent before; for a READ response, a failed gather is only a counted drop */
 	HCA_TXD_REPEAT = 1u << 4,
 };
 
@@ -34,7 +34,7 @@ struct hca_txd {
 	uint8_t syndrome; /* AETH */
 	uint16_t len;	  /* payload bytes in this packet */
 	uint16_t reserved;
-	uint32_t seq; /* requests: encap stores it into encap.req_done_seq when finished */
+	uint32_t seq; /* requests: encap stores it in encap.req_done_seq when finished */
 	uint32_t key; /* lkey, or rkey for READ responses */
 	uint64_t va;  /* of the payload (nsge == 1) */
 	uint32_t rec; /* record reference (nsge > 1, inline, atomics); READ resp: start of job */
@@ -51,10 +51,10 @@ struct hca_txd {
 		} resp;
 	};
 	uint32_t imm;	     /* as on the wire; READ responses: PD of the key */
-	uint32_t generation; /* qp.cfg.generation: another life of the index is dropped */
+	uint32_t generation; /* qp.cfg.generation: descriptors of an earlier one are dropped */
 };
 
-/* Incoming packet, validated: lengths, ICRC, QP, source, P_Key, class. */
+/* Incoming packet after validation of lengths, ICRC, QP, source, P_Key and class. */
 struct hca_rxd {
 	uint32_t qpi;
 	uint32_t psn;
@@ -62,7 +62,7 @@ struct hca_rxd {
 	uint8_t flags; /* HCA_RXD_* */
 	uint8_t pad;
 	uint8_t ecn;	      /* IP ECN bits as received */
-	uint16_t ext_off;     /* offset of the first header behind BTH from the mbuf's data */
+	uint16_t ext_off;     /* offset of the first header after BTH in the mbuf's data */
 	uint16_t payload_off; /* offset of the payload */
 	uint32_t payload_len; /* without pad and ICRC */
 	uint32_t generation;
@@ -77,8 +77,8 @@ enum hca_rxd_flag {
 	HCA_RXD_MIGREQ = 1u << 2,
 	HCA_RXD_ALT_PATH = 1u << 3, /* came from the alternate path's address */
 	HCA_RXD_GSI = 1u << 4,	    /* was sent to QPN 1 */
-	HCA_RXD_ASKED = 1u << 5,    /* judged by hca_qp_addr, not by hca_qp_cfg */
-	HCA_RXD_GROUP = 1u << 6,    /* was sent to a multicast group its QP is a member of */
+	HCA_RXD_ASKED = 1u << 5,    /* checked with hca_qp_addr instead of hca_qp_cfg */
+	HCA_RXD_GROUP = 1u << 6,    /* was sent to a multicast group of which its QP is a member */
 };
 
 _Static_assert(sizeof(struct hca_txd) <= 80, "fits HCA_MBUF_PRIV");

@@ -3,15 +3,15 @@
 #define ENGINE_RECORD_H
 
 /*
- * Request records. The record the parser fills is the window entry; the per-QP window is a ring of
- * record references with three cursors: head (parser), next (RTC), tail (RRC, in una). A record is
- * written by the parser before head is published, its psn/npsn/desc_seq by RTC before max_psn is
- * published; afterwards everybody only reads.
+ * Request records. The record that the parser fills in is the window entry; the window of a QP is a
+ * ring of record references with three cursors: head (parser), next (RTC), tail (RRC, in una). The
+ * parser writes a record before it publishes head, RTC writes psn, npsn and desc_seq before it
+ * publishes max_psn; afterwards it is only read.
  *
- * Life: parser takes it from the pool -> window -> RTC sends it, perhaps several times -> RRC moves
- * the tail past it (and writes its CQE) -> RTC returns it to the pool, once encap has finished its
- * last descriptor (encap.req_done_seq has passed desc_seq). RTC is the only one that returns
- * records, so nobody can be sending from a record that is being refilled.
+ * Life cycle: the parser takes it from the pool and puts it into the window; RTC sends it, possibly
+ * several times; RRC moves the tail past it and writes its CQE; RTC returns it to the pool after
+ * encap has finished its last descriptor (encap.req_done_seq has passed desc_seq). Only RTC returns
+ * records, so none is refilled while it may be sent.
  */
 
 #include <stdint.h>
@@ -32,7 +32,7 @@ enum hca_record_flag {
 };
 
 /*
- * Where a UD message goes, as its WQE says (T3-4-8): judged by the parser, read by encap. Source
+ * Destination of a UD message from its WQE (T3-4-8): checked by the parser, read by encap. Source
  * MAC, address and VLAN come from the GID entry at the time of sending.
  */
 struct hca_ud_av {
@@ -40,34 +40,34 @@ struct hca_ud_av {
 	uint8_t dmac[6];
 	uint8_t sgid_index;
 	uint8_t hop_limit;
-	uint8_t tclass; /* ECN bits 0 */
+	uint8_t tclass; /* ECN bits are 0 */
 	uint8_t priority;
 	uint16_t reserved;
-	uint32_t pace; /* of its static rate, ps per byte */
+	uint32_t pace; /* of the static rate, ps per byte */
 	uint32_t flow_label;
 	uint32_t dqpn;
-	uint32_t qkey; /* as it goes on the wire */
+	uint32_t qkey; /* in wire order */
 };
 
 struct hca_record {
 	uint8_t op; /* HCA_OP_* */
 	uint8_t flags;
-	uint8_t syndrome; /* 0, or the error this request completes with when its turn comes */
+	uint8_t syndrome; /* 0, or the error that this request completes with */
 	uint8_t nsge;	  /* 0, 1 (sge below) or up to 16 (body.sge) */
 	uint16_t wqe_index;
 	uint16_t reserved;
 	uint32_t len; /* message bytes */
-	uint32_t imm; /* as on the wire; READ: see hca_record_resumed() */
+	uint32_t imm; /* in wire order; READ: see hca_record_resumed() */
 	uint64_t raddr;
-	uint32_t rkey;	    /* also the key SEND_INV and LOCAL_INV name */
-	uint32_t rd_ord;    /* READ/ATOMIC records of this QP before this one */
-	uint32_t psn, npsn; /* first PSN and count of PSNs */
+	uint32_t rkey;	    /* also the key of SEND_INV and LOCAL_INV */
+	uint32_t rd_ord;    /* number of READ/ATOMIC records of this QP before this one */
+	uint32_t psn, npsn; /* first PSN and number of PSNs */
 	uint32_t desc_seq;  /* rtc.desc_seq after its last descriptor so far */
 	uint32_t srqn;	    /* XRC: SRQ at the peer */
 	struct hca_sge sge; /* nsge == 1 */
 };
 
-#define HCA_INLINE_MAX 480u /* largest inline data: stride 512 less next and inline headers */
+#define HCA_INLINE_MAX 480u /* largest inline data: a stride of 512 minus next and inline headers */
 #define HCA_SGE_MAX 16u
 
 /* Several SGEs, inline data, an atomic, a UD message or a bind. */
@@ -90,14 +90,14 @@ _Static_assert(sizeof(struct hca_record_full) == 640, "ten lines");
 
 /*
  * Pools: an array in hugepages and its free references. RTC returns references through `free`; the
- * parser keeps those it has at hand on a stack, so that the few records of a quiet device stay in
- * the cache. Functions and the rules of reservation: record_pool.h.
+ * parser keeps those it can use on a stack, so that the few records of a lightly loaded device stay
+ * in the cache. Functions and reservation rules: record_pool.h.
  */
 struct hca_record_owner {
-	uint32_t used;		       /* shared records its QPs hold */
+	uint32_t used;		       /* shared records of its QPs */
 	uint32_t wait_head, wait_tail; /* its QPs waiting for a record, by parser.list_next */
-	uint16_t next;		       /* the owner that waits behind it */
-	uint16_t waiting;	       /* on the list of those that wait */
+	uint16_t next;		       /* the owner that waits after it */
+	uint16_t waiting;	       /* on the list of waiting owners */
 };
 
 struct hca_record_pool {
@@ -109,28 +109,29 @@ struct hca_record_pool {
 	uint32_t count;
 	uint32_t mark;				   /* of its references: HCA_RECREF_FULL or 0 */
 	uint32_t reserved_qps __rte_cache_aligned; /* [pub] CEU: QPs with two records each */
-	uint32_t owners;			   /* [pub] CEU: with at least one such QP */
+	uint32_t owners;			   /* [pub] CEU: owners with at least one such QP */
 	uint32_t stack_n __rte_cache_aligned;	   /* [pub] parser */
-	uint32_t shared_used;			   /* parser: records QPs hold beyond their two */
-	uint32_t waiting;			   /* parser: owners on their list, head to tail */
+	uint32_t shared_used;			   /* parser: records of QPs beyond their own two */
+	/* parser: list of waiting owners, head to tail */
+	uint32_t waiting;
 	uint16_t wait_head, wait_tail;
 };
 
-/* RTC may find out that a request which has been sent fails after all, while RRC looks at it. */
+/* Atomic: RTC may set an error for a request that was sent, while RRC reads it. */
 static inline uint8_t
 hca_record_syndrome(const struct hca_record *r)
 {
 	return __atomic_load_n(&r->syndrome, __ATOMIC_RELAXED);
 }
 
-/* READ: the packet with which it was asked for last; RTC writes it while RRC may look. */
+/* READ: the packet from which it was last requested; RTC writes it while RRC may read it. */
 static inline uint32_t
 hca_record_resumed(const struct hca_record *r)
 {
 	return __atomic_load_n(&r->imm, __ATOMIC_RELAXED);
 }
 
-/* 1: a SEND, with whatever it may carry besides; 0: something else. */
+/* 1: any kind of SEND; 0: another request. */
 static inline uint32_t
 hca_record_sends(const struct hca_record *r)
 {
@@ -142,7 +143,7 @@ hca_record_sends(const struct hca_record *r)
 	return sends >> (r->op & 31) & 1;
 }
 
-/* The data segments of a record wherever they stand. */
+/* The SGEs of a record, wherever they are stored. */
 static inline const struct hca_sge *
 hca_record_sges(const struct hca_record *r)
 {

@@ -3,19 +3,19 @@
 #define ENGINE_RECORD_POOL_H
 
 /*
- * Pools of request records and who may take one.
+ * Pools of request records and the rules for taking one.
  *
- * Every live QP owns two records of each kind; the rest is shared. A QP that holds fewer than two
- * of a kind may always take one, others only while shared ones are left, so that a QP which waits
- * (RNR, a dead peer) cannot keep those from working that would free it.
+ * Every live QP owns two records of each kind; the rest is shared. A QP with fewer than two of a
+ * kind may always take one, others only while shared ones are left, so that waiting QPs (RNR, a
+ * dead peer) cannot block those whose progress would free records.
  *
- * Of the shared ones an owner (UAR page) may hold only as many as are still free: one that never
- * gives back ends with half of them, two with a third each, and there is always something for who
- * comes next. An owner that is alone may have seven eighths. The parser counts what each
- * QP holds (parser.held) from the window: references enter at head and leave at sq_freed.
+ * An owner (UAR page) may hold at most as many shared records as are still free: a single greedy
+ * owner gets half of them, two get a third each, and some are always left for the next one. An
+ * owner that is alone may have seven eighths. The parser counts the records of each QP
+ * (parser.held) from the window: references enter at head and leave at sq_freed.
  *
  * Take and settle: parser only. Return: RTC enqueues references on pool->free before it publishes
- * sq_freed. hca_record_reserve_qp(): CEU only. in_use: anybody, may lag.
+ * sq_freed. hca_record_reserve_qp(): CEU only. in_use: any thread, may lag.
  */
 
 #include <stdbool.h>
@@ -34,27 +34,27 @@ struct hca;
 #define HCA_RECORDS_PER_QP_RESERVED 2u
 
 /*
- * count objects of `size` bytes each, zeroed; the references to them are their indexes, ORed with
- * mark (HCA_RECREF_FULL or 0). kind ends the name of the ring. -ENOMEM; a pool that was never set
- * up (all zero) may be passed to fini.
+ * Create a pool of count zeroed objects of `size` bytes; references are indexes ORed with mark
+ * (HCA_RECREF_FULL or 0). kind: end of the ring's name. 0 or -ENOMEM. A pool that was never
+ * initialized (all zero) may be passed to fini.
  */
 int hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,
 			 uint32_t size, uint32_t mark);
 void hca_record_pool_fini(struct hca_record_pool *p);
 
-/* Records neither on the parser's stack nor on their way back to it. */
+/* Number of records in use: neither on the parser's stack nor being returned to it. */
 uint32_t hca_record_pool_in_use(const struct hca_record_pool *p);
 
 /*
- * One live QP more (delta 1) or less (-1, after every stage has forgotten it). -ENOMEM: the pools
- * cannot give two records of each kind to one more QP; nothing has changed.
+ * Reserve the records of one more live QP (delta 1) or of one less (-1, after every stage has
+ * forgotten it). -ENOMEM: there are not two records of each kind for one more QP; nothing changes.
  */
 int hca_record_reserve_qp(struct hca *h, uint32_t usr_page, int delta);
 
 /* Move returned references to the stack. */
 void hca_record_pool_refill(struct hca_record_pool *p);
 
-/* Read at any time by whoever asks how many records are in use. */
+/* Atomic, because it is read at any time for statistics. */
 static inline void
 hca_record_set_stack(struct hca_record_pool *p, uint32_t n)
 {
@@ -69,7 +69,7 @@ hca_record_owner(const struct hca_record_pool *p, const struct hca_qp_parser *q)
 	return &p->owner[qp->cfg.usr_page];
 }
 
-/* How many more of the shared records the owner may take now. */
+/* Number of shared records that the owner may take now. */
 static inline uint32_t
 hca_record_share(const struct hca_record_pool *p, const struct hca_record_owner *o)
 {
@@ -86,7 +86,7 @@ hca_record_share(const struct hca_record_pool *p, const struct hca_record_owner 
 	return left > o->used ? (left - o->used + 1) / 2 : 0;
 }
 
-/* HCA_RECREF_NONE: none for this QP now. */
+/* Take a record; HCA_RECREF_NONE: none is available to this QP. */
 static inline uint32_t
 hca_record_take(struct hca_record_pool *p, struct hca_qp_parser *q)
 {
@@ -110,7 +110,7 @@ hca_record_take(struct hca_record_pool *p, struct hca_qp_parser *q)
 	return p->stack[p->stack_n];
 }
 
-/* Records the QP could take in one go; shared: it may take from the shared ones. */
+/* Number of records that the QP may take at once; shared: including shared ones. */
 static inline uint32_t
 hca_record_allowance(const struct hca_record_pool *p, const struct hca_qp_parser *q, bool shared)
 {
@@ -122,7 +122,7 @@ hca_record_allowance(const struct hca_record_pool *p, const struct hca_qp_parser
 	return RTE_MIN(n, p->stack_n);
 }
 
-/* The QP has used the n topmost of the stack, within its allowance. */
+/* The QP has taken the n topmost of the stack, within its allowance. */
 static inline void
 hca_record_taken(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 {
@@ -136,7 +136,7 @@ hca_record_taken(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 	hca_record_set_stack(p, p->stack_n - n);
 }
 
-/* The QP has got rid of n records of this kind. */
+/* The QP has returned n records of this kind. */
 static inline void
 hca_record_settle(struct hca_record_pool *p, struct hca_qp_parser *q, uint32_t n)
 {

@@ -3,8 +3,8 @@
 #define ENGINE_STAGE_H
 
 /*
- * Stages: single-threaded objects that see time only as an argument and packets only as mbufs.
- * No stage reads a clock, calls ethdev, takes a lock, allocates (mbufs and records aside) or logs.
+ * Stages: single-threaded objects that get the time as an argument and packets as mbufs. No stage
+ * reads a clock, calls ethdev, takes a lock, allocates (except mbufs and records) or logs.
  */
 
 #include <stdint.h>
@@ -16,20 +16,20 @@ struct hca;
 #define HCA_BURST 32u
 
 /*
- * What a stage file exports. poll: messages, own lists, ring edges; does at most budget units of
- * work (packets, WQEs, doorbells) and returns how many it did. process: accepts all n objects of
- * one incoming edge, because the producer took room first. room: how many objects process() would
- * accept now (only asked for direct edges).
+ * Interface of a stage. poll: messages, own lists, ring edges; does at most budget units of work
+ * (packets, WQEs, doorbells) and returns their number. process: accepts all n objects of an
+ * incoming edge, because the producer has checked the room. room: number of objects that process()
+ * would accept now (used for direct edges only).
  */
 typedef unsigned int (*hca_stage_poll_fn)(struct hca *h, uint64_t now, unsigned int budget);
 typedef void (*hca_stage_process_fn)(struct hca *h, void *const *objs, unsigned int n,
 				     uint64_t now);
 typedef unsigned int (*hca_stage_room_fn)(struct hca *h);
 /*
- * Asked by the stage's own worker between two polls, before it sleeps: until when may the stage be
- * left alone, if nothing comes from outside? now or less: not at all. HCA_DEADLINE_ROOM: it waits
- * for room that nobody announces. UINT64_MAX: for ever. The list of what a worker may not sleep
- * over is what these functions say.
+ * Called by the stage's worker between two polls, before it sleeps: the time until which the stage
+ * has nothing to do without external events. now or less: it has work. HCA_DEADLINE_ROOM: it waits
+ * for room that is not announced. UINT64_MAX: no deadline. These functions define which work keeps
+ * a worker awake.
  */
 typedef uint64_t (*hca_stage_deadline_fn)(const struct hca *h, uint64_t now);
 

@@ -4,12 +4,12 @@
 
 /*
  * Timing wheel of the retry timers of all objects (object.h). At most one entry per object; its
- * stage (RRC for QPs) moves real deadlines lazily and re-arms when an entry expires too early, so
- * an active connection touches the wheel once per timeout and an idle one never.
+ * stage (RRC for QPs) updates actual deadlines lazily and rearms when an entry expires too early,
+ * so an active connection uses the wheel once per timeout and an idle one never.
  *
  * Time is the `now` of poll(), ns. An entry expires at the first poll whose tick is not before its
- * deadline: never early, at most two ticks late. Deadlines beyond the wheel go as far as it reaches
- * and are put in again there.
+ * deadline: never early, at most two ticks late. Deadlines beyond the wheel are inserted at its end
+ * and moved on from there.
  */
 
 #include <stdint.h>
@@ -20,7 +20,7 @@
 #define HCA_TIMER_SLOTS 4096u
 #define HCA_TIMER_NONE UINT32_MAX
 
-/* Per object: doubly linked into its slot. */
+/* Per object: doubly linked list of its slot. */
 struct hca_timer_entry {
 	uint64_t deadline;   /* ns */
 	uint32_t prev, next; /* object index, HCA_TIMER_NONE ends */
@@ -29,10 +29,10 @@ struct hca_timer_entry {
 };
 
 struct hca_timer_ctx {
-	uint64_t tick;			     /* first one not processed */
+	uint64_t tick;			     /* first tick not handled */
 	uint32_t count;			     /* entries in the wheel */
 	struct hca_timer_entry *entry;	     /* one per object */
-	uint64_t used[HCA_TIMER_SLOTS / 64]; /* slots that hold something */
+	uint64_t used[HCA_TIMER_SLOTS / 64]; /* bitmap of used slots */
 	uint32_t slot[HCA_TIMER_SLOTS];	     /* first entry */
 } __rte_cache_aligned;
 

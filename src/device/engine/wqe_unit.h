@@ -3,8 +3,8 @@
 #define ENGINE_WQE_UNIT_H
 
 /*
- * Send WQEs decoded (abi_wqe.h). Works on the device's private copy of a WQE and changes nothing
- * else; structure only: keys, domains and ranges are judged at the copy of the data.
+ * Decodes send WQEs (abi_wqe.h). Reads only the device's private copy of a WQE, and checks only the
+ * structure: keys, domains and ranges are checked when data is copied.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "abi_wqe.h"
 #include "engine/record.h"
 
-/* Numbers in host order. Valid without a syndrome: everything; with one: nothing else. */
+/* Values in host order. If syndrome is not 0 the other members are invalid. */
 struct hca_wqe {
 	uint8_t syndrome; /* 0 or HCA_SYND_* */
 	bool is_inline;	  /* data: len bytes of inline data */
@@ -22,11 +22,11 @@ struct hca_wqe {
 	bool is_atomic;
 	bool is_local;		      /* BIND_MW or LOCAL_INV */
 	uint8_t nsge;		      /* SGEs of non-zero length */
-	uint8_t nunits;		      /* data units, zero-length ones among them */
+	uint8_t nunits;		      /* number of data units, including empty ones */
 	uint32_t len;		      /* message bytes */
-	uint32_t rkey;		      /* or the key SEND_INV or LOCAL_INV names */
+	uint32_t rkey;		      /* or the key of SEND_INV or LOCAL_INV */
 	uint32_t srqn;		      /* XRC */
-	const struct hca_ud_unit *ud; /* in the copy; not judged here */
+	const struct hca_ud_unit *ud; /* in the copy; not checked here */
 	uint64_t raddr;
 	uint64_t swap_add, compare;
 	const uint8_t *data;  /* in the copy: first data unit, inline bytes or the bind unit */
@@ -36,7 +36,7 @@ struct hca_wqe {
 /* HCA_WQE_OP_* by opcode (5 bits); 0: no operation. */
 extern const uint16_t hca_wqe_op_flags[32];
 
-/* A send opcode the doorbell and the parser let pass: built ones and reserved ones. */
+/* Send opcodes that doorbell and parser accept: known ones and reserved ones. */
 static inline bool
 hca_wqe_op_known(uint8_t op)
 {
@@ -44,17 +44,17 @@ hca_wqe_op_known(uint8_t op)
 }
 
 /*
- * wqe: the copy, 8-byte aligned, size bytes announced for it (any value), of which no more than
- * stride exist. op, service: HCA_OP_*, HCA_ST_*.
+ * wqe: the copy, 8-byte aligned; size: announced size in bytes (any value), of which at most stride
+ * exist. op, service: HCA_OP_*, HCA_ST_*.
  */
 void hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
 		    struct hca_wqe *out);
 
 /*
- * The common shape only: RC; WRITE, SEND or READ of one data unit that is not empty. false: any
- * other, ask hca_wqe_decode(); nothing of *out counts. Inline so that *out stays in registers: a
- * structure written in words and read in vectors waits for the store queue (18 ns a WQE, 14
- * without).
+ * Decodes the common form only: RC; WRITE, SEND or READ with one data unit that is not empty.
+ * False: another form, use hca_wqe_decode(); *out is invalid. Inline so that *out stays in
+ * registers: a structure written in words and read in vectors stalls on the store queue (18 ns per
+ * WQE instead of 14).
  */
 static inline bool
 hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op,
@@ -93,8 +93,8 @@ hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_
 }
 
 /*
- * The UD unit of a decoded WQE of a UD QP (struct hca_ud_unit): 0 and *av, or a syndrome. Judges
- * the destination, the GID index, the addresses of the source and the Q_Key.
+ * Check the UD unit of a decoded WQE of a UD QP: destination, GID index, source addresses and
+ * Q_Key. 0 and *av, or a syndrome.
  */
 struct hca;
 struct hca_qp;
@@ -103,7 +103,7 @@ uint8_t hca_wqe_judge_ud(struct hca *h, const struct hca_qp *qp, const struct hc
 /* The bind unit of a decoded BIND_MW. */
 void hca_wqe_bind(const struct hca_wqe *w, struct hca_bind *b);
 
-/* The SGEs of non-zero length of a decoded WQE, out->nsge of them. */
+/* Copy the SGEs of non-zero length of a decoded WQE, out->nsge of them. */
 void hca_wqe_sges(const struct hca_wqe *w, struct hca_sge *sge);
 
 #endif

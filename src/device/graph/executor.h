@@ -3,12 +3,12 @@
 #define GRAPH_EXECUTOR_H
 
 /*
- * Who polls. The same graph runs under two executors:
+ * Executors poll the stages. The same graph runs under either:
  *
  *  direct   the caller's thread: hca_direct_poll() polls every worker of the HCA once;
  *  threads  one thread per worker and HCA, started and stopped here.
  *
- * Only executors read clocks. Simulations call hca_poll_stage() in an order of their own.
+ * Only executors read clocks. Simulations call hca_poll_stage() in their own order.
  */
 
 #include <stdbool.h>
@@ -16,10 +16,10 @@
 
 #include "hca.h"
 
-/* Monotonic ns of this process, from the TSC. */
+/* Monotonic time in ns, derived from the TSC. Any thread. */
 uint64_t hca_clock_ns(void);
 
-/* direct: one loop over all workers at time now; returns the work done. */
+/* direct: poll all workers once at time now (ns); returns the amount of work done. */
 unsigned int hca_direct_poll(struct hca *h, uint64_t now);
 
 struct hca_threads;
@@ -27,18 +27,20 @@ struct hca_threads;
 struct hca_threads_config {
 	struct hca **hca;
 	unsigned int num_hca;
-	const int *cpus; /* CPU per worker, round robin; NULL: the scheduler places them */
+	const int *cpus; /* CPU of each worker, round robin; NULL: the scheduler chooses */
 	unsigned int num_cpus;
-	bool spin; /* never sleep, whatever the number of CPUs */
-	uint64_t
-		backstop_ns; /* the alarm beside every sleep [20 ms]; UINT64_MAX: none, for tests */
+	bool spin;	      /* never sleep, whatever the number of CPUs */
+	uint64_t backstop_ns; /* alarm during sleeps [20 ms]; UINT64_MAX: none, for tests */
 };
 
-/* Workers poll until stopped, give way where they share CPUs (giveway.h) and sleep without work. */
+/*
+ * Start worker threads. They poll until stopped, yield if they share CPUs (giveway.h), and sleep
+ * without work. 0 or a negative errno.
+ */
 int hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out);
 void hca_threads_stop(struct hca_threads *t);
 unsigned int hca_threads_count(const struct hca_threads *t);
-/* The kernel's number of the i-th worker's thread; 0: it has not begun yet. */
+/* Thread id of the i-th worker; 0: it has not started yet. */
 int hca_threads_tid(const struct hca_threads *t, unsigned int i);
 
 #endif

@@ -3,29 +3,29 @@
 #define GRAPH_SLEEP_H
 
 /*
- * Workers that sleep, and who wakes them.
+ * Workers that sleep, and how they are woken.
  *
- * Each worker has a sleep word on a cache line of its own: bit 0 asleep, the rest counts. Workers
- * alone write it; others, processes of clients among them, read it.
+ * Each worker has a sleep word on its own cache line: bit 0: asleep; the rest counts. Only workers
+ * write it; others, including processes of clients, read it.
  *
- *	sleeper (worker)			kicker
- *	word = asleep				publish the work
- *	full fence				full fence
- *	look at everything once more		load the word; asleep, and this sleep was not
- *	found: awake				kicked yet: write 1 to an eventfd
- *	until when? RCU offline, epoll, online
- *	word = awake, look at everything
+ *   sleeper (worker)                     kicker
+ *   word = asleep                        publish the work
+ *   full fence                           full fence
+ *   check everything once more           load the word; if asleep, and this sleep was not
+ *   work found: awake                    kicked yet: write 1 to an eventfd
+ *   deadline; RCU offline, epoll, online
+ *   word = awake, check everything
  *
- * Nobody ever reads an eventfd: O_NONBLOCK is the open file description's, which a client shares,
- * so a read might sleep for ever. The descriptors are edge-triggered: each write is an edge.
+ * The eventfds are never read: O_NONBLOCK belongs to the open file description, which a client
+ * shares, so a read could block for ever. The descriptors are edge-triggered: each write triggers.
  *
- * The time of the sleep is what next_deadline() says, which asks every stage and the port. What
- * waits for room that nobody announces is looked for by naps of 20 us, growing to 1 ms; frames of a
- * port without an interrupt by naps of 50 us, growing likewise. Beside that an alarm rings after
- * 20 ms; what it finds without a kick that comes (late) for it is counted as wake_missed: a defect.
+ * A sleep lasts until next_deadline(), which asks every stage and the port. Work that waits for
+ * room which is not announced is polled after short sleeps of 20 us, growing to 1 ms; frames of a
+ * port without an interrupt after 50 us, growing likewise. In addition an alarm wakes the worker
+ * after 20 ms; work that it finds without a (late) kick is counted as wake_missed: a defect.
  *
- * A worker that sleeps is RCU-offline. Between two polls it holds no pointer; what it remembers is
- * judged by generation, as after any quiescent point.
+ * A sleeping worker is RCU-offline. Between two polls it holds no pointers; what it remembers is
+ * checked by generation, as after any quiescent point.
  */
 
 #include <stdbool.h>
@@ -38,45 +38,40 @@ struct hca;
 #define HCA_SLEEP_ASLEEP 1u
 #define HCA_SLEEP_BACKSTOP_NS 20000000u
 
-/*
- * The sleep word of a worker, or of the one that looks at doorbells, and where it is in the page.
- */
+/* The sleep word of a worker, or of the one that checks doorbells, and its offset in the page. */
 const uint32_t *hca_sleep_word(const struct hca *h, unsigned int worker);
 uint32_t hca_sleep_offset(const struct hca *h);
 
 /* ---- kicks: after the work was published ---- */
 
-/* Any thread: the worker of a stage, or all of them. */
+/* Wake the worker of a stage, or all workers. Any thread. */
 void hca_kick_stage(struct hca *h, enum hca_stage_id stage);
 void hca_kick_all(struct hca *h);
-/* The eventfd of the process itself for the worker that looks at doorbells; -1: it never sleeps. */
+/* The process's own eventfd of the worker that checks doorbells; -1: it never sleeps. */
 int hca_kick_fd(const struct hca *h);
 
 /*
- * An eventfd that the client of doorbell page `page` may write to. remove: by the thread that
- * closes the descriptor, before it does.
+ * Add an eventfd to which the client of doorbell page `page` may write. remove: called by the
+ * thread that closes the descriptor, before it does.
  */
 int hca_kick_add(struct hca *h, uint32_t page, int fd);
 void hca_kick_remove(struct hca *h, uint32_t page);
-/*
- * How often that client's kicks were not listened to for a while, because nothing was behind them.
- */
+/* Number of times that the client's kicks were ignored for a while, because they were useless. */
 uint64_t hca_kick_muted(const struct hca *h, uint32_t page);
 
 /* ---- executors ---- */
 
 /*
- * Descriptors for all workers. backstop_ns 0: the default, UINT64_MAX: none (tests). Again: only
- * that.
+ * Create the descriptors of all workers. backstop_ns 0: the default, UINT64_MAX: none (tests). If
+ * called again it only changes that.
  */
 int hca_sleep_prepare(struct hca *h, uint64_t backstop_ns);
 /*
- * Between two polls: sleeps as often and as long as there is nothing to do, and returns when there
- * is something, or *stop is set. Returns at once where the worker may not sleep. true: the spell
- * without work is over.
+ * Called between two polls: sleep repeatedly while there is nothing to do; returns when there is
+ * work, or *stop is set, or at once if the worker may not sleep. True: work was announced or found.
  */
 bool hca_sleep(struct hca *h, unsigned int worker, const int *stop);
-/* hca_poll(): kicks the workers this one has given something to. */
+/* hca_poll(): wake the workers to which this one has passed something. */
 void hca_wake_those(struct hca *h, unsigned int worker);
 
 /* ---- hca_create() ---- */

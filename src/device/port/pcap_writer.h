@@ -3,11 +3,11 @@
 #define PORT_PCAP_WRITER_H
 
 /*
- * Bytes into a file, from lcores that must not wait for a disk: they go into a bounded ring, and a
- * thread of the writer's own writes them. What does not fit is refused whole.
+ * Writes bytes to a file from lcores that must not wait for a disk: they go to a bounded ring, and
+ * the writer's thread writes them. What does not fit is refused completely.
  *
- * Owner: a capture file (port_pcap.c). start, stop: one thread; put: one at a time, any; failed:
- * any.
+ * Owned by a capture file (port_pcap.c). start, stop: one thread; put: any thread, one at a time;
+ * failed: any thread.
  */
 
 #include <stdbool.h>
@@ -21,17 +21,18 @@ struct pcap_piece {
 };
 
 /*
- * bytes: of the ring, a power of two. The file stays the caller's. 0, -ENOMEM, -EAGAIN (threads).
+ * Start a writer. bytes: size of the ring, a power of two. The caller keeps fd. 0, -ENOMEM, -EAGAIN
+ * (threads).
  */
 int pcap_writer_start(int fd, size_t bytes, struct pcap_writer **out);
 
-/* All of the pieces or none. False: no room, or the file cannot be written any more. */
+/* Add all pieces or none. False: no room, or the file cannot be written any more. */
 bool pcap_writer_put(struct pcap_writer *w, const struct pcap_piece *piece, unsigned int n);
 
-/* The file took no more; what was put since is gone. */
+/* Whether writing has failed; later data is lost. */
 bool pcap_writer_failed(const struct pcap_writer *w);
 
-/* Writes what is left and frees the writer. 0, or the errno the file gave, negative. */
+/* Write the rest and free the writer. 0, or the error of the file, negative. */
 int pcap_writer_stop(struct pcap_writer *w);
 
 #endif

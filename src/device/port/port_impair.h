@@ -3,17 +3,17 @@
 #define PORT_PORT_IMPAIR_H
 
 /*
- * A port that misbehaves on transmit: stands in front of another port and drops, duplicates,
- * reorders, delays, corrupts, truncates or marks what it is given, at random or by rules that name
- * a packet. Works under real and simulated time: the only clock is the engine's `now`.
+ * A port that impairs transmission: it is in front of another port and drops, duplicates, reorders,
+ * delays, corrupts, truncates or marks frames, at random or by rules that select packets. Works
+ * with real and simulated time: its only clock is the engine's `now`.
  *
  * A frame that is duplicated or held back is a copy from a pool of this port (the sender gets its
- * mbuf back at once); at most `hold` frames are held. When that is full a delay makes the port
- * stall, and other faults let the frame pass.
+ * mbuf back at once); at most `hold` frames are held. When that many are held, a delay makes the
+ * port stall, and with other faults the frame passes.
  *
- * Owner: the composition. Changes from one thread at a time, any; they are seen at the next burst.
- * After rules were cleared, a new one only when no worker may still be in that burst
- * (hca_wait_workers). hca_port.close() closes what is wrapped too.
+ * Owned by the composition. One thread at a time may change settings; changes take effect at the
+ * next burst. After rules were cleared, add a new one only when no worker can still be in that
+ * burst (hca_wait_workers). hca_port.close() also closes the inner port.
  */
 
 #include <stdbool.h>
@@ -23,24 +23,25 @@
 #include "abi_impair.h"
 #include "port/port.h"
 
-/* Where a frame is corrupted: one byte there is changed. */
+/* Parts of a frame where one byte is changed. */
 enum hca_corrupt_kind {
-	HCA_CORRUPT_PAYLOAD = 1 << 0, /* payload or pad; header where there is none */
+	HCA_CORRUPT_PAYLOAD = 1 << 0, /* payload or pad; header if there is none */
 	HCA_CORRUPT_HEADER = 1 << 1,  /* BTH and extension headers */
 	HCA_CORRUPT_ICRC = 1 << 2,
-	HCA_CORRUPT_RANDOM = 1 << 3, /* anywhere behind the MAC addresses */
+	HCA_CORRUPT_RANDOM = 1 << 3, /* anywhere after the MAC addresses */
 	HCA_CORRUPT_ANY = 15,
 };
 
-/* Probabilities 0..1 per frame, each judged on its own; at most one of the faults happens. */
+/* Probabilities 0..1 per frame, evaluated separately; at most one of the faults is applied. */
 struct hca_impair {
 	double drop, dup, reorder, corrupt, truncate;
-	double ecn;		/* CE mark, besides any other fault */
+	double ecn;		/* CE mark, in addition to another fault */
 	uint32_t corrupt_kinds; /* enum hca_corrupt_kind, 0: any */
 	uint64_t delay_ns;	/* every frame */
-	uint64_t jitter_ns;	/* 0..jitter more, at random: reorders too */
-	uint64_t reorder_ns;	/* a reordered frame comes 1..reorder_ns later, 0: 10 us */
-	uint32_t qpn, sqpn;	/* as in a rule: other frames have no fault, nor delay */
+	uint64_t jitter_ns;	/* 0..jitter more, at random; this reorders, too */
+	uint64_t reorder_ns;	/* a reordered frame is sent 1..reorder_ns later, 0: 10 us */
+	/* as in a rule; frames of other QPs have neither faults nor delays */
+	uint32_t qpn, sqpn;
 };
 
 enum hca_fault {
@@ -52,17 +53,17 @@ enum hca_fault {
 
 #define HCA_FAULT_ANY 0xffffffffu
 
-/* One rule; the first that matches a frame decides, and no random fault happens to it then. */
+/* The first rule that matches a frame is applied, and no random fault. */
 struct hca_fault_rule {
 	uint32_t opcode; /* of the BTH, or HCA_FAULT_ANY */
 	uint32_t psn;	 /* or HCA_FAULT_ANY */
-	uint32_t nth;	 /* from the nth matching frame on, counted from 1; 0 as 1 */
-	uint32_t count;	 /* so many matching frames, 0: all that come */
+	uint32_t nth;	 /* from the nth matching frame on, counted from 1; 0 stands for 1 */
+	uint32_t count;	 /* number of matching frames, 0: all */
 	enum hca_fault fault;
 	uint64_t arg;
 	/*
-	 * Frames of one QP: to QPN qpn by their BTH, or from QPN sqpn by their DETH; 0: not asked,
-	 * both 0: any. (Only datagrams say who sends them: of the rest, qpn is the peer's.)
+	 * Frames of one QP: to QPN qpn (BTH), or from QPN sqpn (DETH); 0: not compared, both 0:
+	 * any. (Only datagrams contain their source; otherwise qpn is the peer's.)
 	 */
 	uint32_t qpn, sqpn;
 };
@@ -75,10 +76,10 @@ struct hca_impair_text {
 	bool is_rule;
 	struct hca_impair odds;
 	struct hca_fault_rule rule;
-	uint32_t qpn; /* 0: not said */
+	uint32_t qpn; /* 0: absent */
 };
 
-/* 0, or -EINVAL and in why what was expected and what was found. Any thread. */
+/* Parse the text. 0, or -EINVAL with what was expected and found in why. Any thread. */
 int hca_impair_parse(const char *text, struct hca_impair_text *out, char *why, size_t size);
 
 #define HCA_FAULT_RULES 32u
@@ -105,35 +106,35 @@ struct hca_port_impair_stats {
 struct hca_port_impair_config {
 	const char *name; /* unique: names the pool */
 	uint64_t seed;
-	uint32_t hold; /* frames held at most, 0: 1024 */
+	uint32_t hold; /* limit of held frames, 0: 1024 */
 	int socket_id;
 };
 
-/* 0, -ENOMEM. On failure inner is left to the caller. */
+/* Create the port; 0 or -ENOMEM. On failure the caller keeps inner. */
 int hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *inner,
 			 struct hca_port **out);
 
-/* NULL: no faults at random any more. */
+/* Set random faults and delays; NULL: none. */
 void hca_port_impair_set(struct hca_port *p, const struct hca_impair *impair);
 
-/* 0, -ENOSPC. */
+/* Add a rule; 0 or -ENOSPC. */
 int hca_port_impair_rule(struct hca_port *p, const struct hca_fault_rule *rule);
 void hca_port_impair_clear_rules(struct hca_port *p);
 unsigned int hca_port_impair_rules(const struct hca_port *p);
 
-/* Frames the rule in that place has matched and changed. */
+/* Number of frames that the i-th rule has matched and changed. */
 uint64_t hca_port_impair_hits(const struct hca_port *p, unsigned int rule);
 
 /*
- * For a port that impairs what it receives (port_inbound.c), from its lcore: frames may pass it by,
- * since nothing is set and nothing held; and so many did.
+ * For a port that impairs received frames (port_inbound.c), on its lcore: whether frames may bypass
+ * it, because nothing is set or held; and count such frames.
  */
 bool hca_port_impair_clean(struct hca_port *p);
 void hca_port_impair_count(struct hca_port *p, uint16_t n);
 
 void hca_port_impair_stats(const struct hca_port *p, struct hca_port_impair_stats *out);
 uint32_t hca_port_impair_held(const struct hca_port *p);
-/* Copies not yet freed by whoever has received them. */
+/* Number of copies that their receivers have not freed. */
 uint32_t hca_port_impair_mbufs(const struct hca_port *p);
 
 #endif

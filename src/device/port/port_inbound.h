@@ -3,24 +3,25 @@
 #define PORT_PORT_INBOUND_H
 
 /*
- * A port whose *received* frames meet with faults: where the other end of the wire is not ours, its
- * frames can only be lost, doubled or damaged after they have arrived. What port_impair.h does to
- * frames on their way out happens here to those on their way in, from the same rules and odds.
+ * A port that impairs *received* frames: if the other end of the wire is not ours, its frames can
+ * only be lost, duplicated or damaged after they have arrived. Applies the rules and odds of
+ * port_impair.h to them.
  *
- * Owner: the composition. rx is called by decap's lcore only, as always; transmission passes
- * through untouched. hca_port.close() closes what is wrapped too.
+ * Owned by the composition. Only decap's lcore calls rx; transmission is not affected.
+ * hca_port.close() also closes the inner port.
  */
 
 #include "port/port.h"
 #include "port/port_impair.h"
 
 /*
- * 0, -ENOMEM. On failure inner is left to the caller. cfg->name must differ from the other ports'.
+ * Create the port; 0 or -ENOMEM. On failure the caller keeps inner. cfg->name must differ from
+ * those of other ports.
  */
 int hca_port_inbound_open(const struct hca_port_impair_config *cfg, struct hca_port *inner,
 			  struct hca_port **out);
 
-/* The port that decides the fates: for hca_port_impair_set(), _rule(), _stats() and so on. */
+/* The impairment, for hca_port_impair_set(), _rule(), _stats() and so on. */
 struct hca_port *hca_port_inbound_impair(struct hca_port *p);
 
 #endif

@@ -4,14 +4,14 @@
 
 /*
  * A port that writes every frame it transmits to a classic pcap file (nanosecond times, Ethernet)
- * and passes it on; on request also every frame it receives (both ends of a link in memory would
- * write it twice). Several ports may share one file.
+ * and passes it on; on request also every frame it receives (for a link in memory, both ends would
+ * write it). Several ports may share one file.
  *
- * Classic files are for debugging and for the decoders of the tests: system calls are made on the
- * lcores of encap and decap. A pcapng file is written by a thread of its own (pcap_writer.h): a
- * slow or full disk costs frames of the capture, which are counted, and no traffic.
+ * Classic files are for debugging and for the decoders of the tests: the lcores of encap and decap
+ * make system calls. A pcapng file is written by a separate thread (pcap_writer.h): a slow or full
+ * disk loses frames of the capture, which are counted, but no traffic.
  *
- * hca_port.close() closes what it wraps, not the file.
+ * hca_port.close() also closes the inner port, but not the file.
  */
 
 #include <stdbool.h>
@@ -21,21 +21,21 @@
 
 struct hca_pcap;
 
-/* At most max_frames frames are written, 0: no bound. 0 or negative errno. */
+/* Open a file for at most max_frames frames, 0: no limit. 0 or a negative errno. */
 int hca_pcap_open(const char *path, uint64_t max_frames, struct hca_pcap **out);
 /*
- * The same as pcapng, which names the interface and tells received frames from sent ones, with what
- * of them is wanted. The file must not be there yet: -EEXIST.
+ * The same as pcapng, which names the interface and tells received frames from sent ones, with a
+ * selection of frames. -EEXIST: the file exists.
  */
 struct hca_pcap_ng {
-	const char *interface; /* at most 60 characters of it */
-	uint64_t epoch;	       /* ns to add to the time of the engine to get that of day */
-	uint32_t snaplen;      /* bytes of a frame, 0: all */
-	size_t ring;	       /* bytes on their way to the disk, a power of two; 0: 32 MiB */
+	const char *interface; /* at most 60 characters are used */
+	uint64_t epoch;	       /* ns to add to the engine's time to get the time of day */
+	uint32_t snaplen;      /* bytes per frame, 0: all */
+	size_t ring;	       /* bytes buffered for the disk, a power of two; 0: 32 MiB */
 	bool no_received, no_sent;
 	/*
-	 * Packets of one QP only: received for qpn, sent to remote_qpn of its peer, or from it
-	 * where the packet says so (UD).
+	 * Only packets of one QP: received for qpn, sent to remote_qpn of its peer, or from it if
+	 * the packet has a source (UD).
 	 */
 	bool one_qp;
 	uint32_t qpn, remote_qpn;
@@ -43,25 +43,27 @@ struct hca_pcap_ng {
 
 int hca_pcap_open_ng(const char *path, const struct hca_pcap_ng *ng, struct hca_pcap **out);
 /*
- * 0, or -EIO when something could not be written. Ports may outlive it only detached. A pcapng file
- * ends with how many frames there are and how many were lost on the way.
+ * Close the file; 0, or -EIO: not everything could be written. Ports must be detached before. A
+ * pcapng file ends with the numbers of frames and of lost frames.
  */
 int hca_pcap_close(struct hca_pcap *file);
-/* Those that are in the file, or will be when it is closed. */
+/* Number of frames in the file when it is closed. */
 uint64_t hca_pcap_frames(const struct hca_pcap *file);
-/* pcapng: frames that were wanted and did not fit between lcore and disk. */
+/* pcapng: selected frames that were lost because the disk is too slow. */
 uint64_t hca_pcap_lost(const struct hca_pcap *file);
-/* pcapng: the disk takes no more; the capture had better be ended. */
+/* pcapng: writing has failed; the capture should be ended. */
 bool hca_pcap_failed(const struct hca_pcap *file);
 
-/* 0, -ENOMEM. file may be NULL: nothing is written until hca_port_pcap_attach(). */
+/*
+ * Create the port; 0 or -ENOMEM. file may be NULL: nothing is written until hca_port_pcap_attach().
+ */
 int hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket_id,
 		       struct hca_port **out);
 
-/* Received frames too. Before the port is used. */
+/* Capture received frames, too; before the port is used. */
 void hca_port_pcap_both_ways(struct hca_port *p);
 
-/* Another file, or NULL. The file that was attached is in use no more when this has returned. */
+/* Use another file, or none (NULL). After it returns the previous file is not used any more. */
 void hca_port_pcap_attach(struct hca_port *p, struct hca_pcap *file);
 
 #endif

@@ -5,12 +5,12 @@
 /*
  * Completion queues as their writers (RRC, EE, RTC for UC/UD) see them.
  *
- * One CQE: hca_cq_reserve() -> fill 28 bytes -> hca_cq_publish() stores the last word with release
- * (owner byte last). At the end of a poll the stage calls hca_cq_batch_end(): one full fence, then
- * the arm word of each CQ touched is read and at most one event raised.
+ * A CQE: hca_cq_reserve() -> fill in 28 bytes -> hca_cq_publish() stores the last word with release
+ * semantics (owner byte last). At the end of a poll the stage calls hca_cq_batch_end(): one full
+ * fence, then for each CQ written the arm word is read and at most one event raised.
  *
- * Overrun: reserve returns NULL; the CQ goes into error once (CQ_ERROR event, the CEU moves its QPs
- * to ERR); the CQE is counted and dropped.
+ * Overrun: reserve returns NULL; the CQ goes to the error state once (CQ_ERROR event, and the CEU
+ * moves its QPs to ERR); the CQE is counted and dropped.
  */
 
 #include <stdbool.h>
@@ -31,17 +31,20 @@ struct hca_cq {
 	uint32_t cqn;
 	uint32_t comp_eqn;
 	uint32_t lkey, pd, usr_page;
-	uint32_t single_writer; /* one lcore alone writes it: no CAS */
-	uint32_t users;		/* CEU: QPs on this CQ, as SQ and RQ each */
+	uint32_t single_writer; /* only one lcore writes it: no CAS */
+	uint32_t users;		/* CEU: QPs with this CQ, for SQ and RQ each */
 	uint32_t log_size;	/* CEU */
-	uint32_t moderation;	/* [pub] CEU: HCA_CQ_MOD_*, 0 = an event for every one asked for */
+	uint32_t moderation;	/* [pub] CEU: HCA_CQ_MOD_*, 0 = no moderation */
 	uint64_t start;		/* CEU: virtual address of the first CQE */
-	uint32_t buf_key[2];	/* CEU: of the region that has buf[i] as a user */
-	/* two generations of the buffer: resize switches by the generation in `reserve` */
+	uint32_t buf_key[2];	/* CEU: of the region that buf[i] holds a reference to */
+	/*
+	 * two generations of the buffer: resize switches between them by the generation in
+	 * `reserve`
+	 */
 	struct hca_cq_buf {
 		struct hca_qbuf q;
 		uint32_t mask;	     /* entries - 1 */
-		uint32_t record_off; /* of the CQ record behind the last CQE */
+		uint32_t record_off; /* offset of the CQ record, after the last CQE */
 	} buf[2] __rte_cache_aligned;
 	/* writers: CAS on {generation:32, producer index:32}; consumer copy is a hint */
 	uint64_t reserve __rte_cache_aligned;
@@ -59,7 +62,7 @@ enum hca_cq_state {
 	HCA_CQ_DYING = 3,
 };
 
-/* The stages that write it set ERROR. */
+/* The stages that write the CQ may set ERROR. */
 static inline uint32_t
 hca_cq_state(const struct hca_cq *cq)
 {
@@ -88,24 +91,24 @@ struct hca_cqe *hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_b
 void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word);
 
 /*
- * The short way for a stage that completes many requests of one QP: slots one after the other from
- * a copy of the producer index. Only for CQs that one lcore alone writes; nothing else may reserve
- * on this CQ between open and close. Slots taken are filled with owner = hardware and handed over
- * by storing the owner byte.
+ * Fast path for a stage that completes many requests of one QP: slots in sequence from a copy of
+ * the producer index. Only for CQs that one lcore writes; between open and close nothing else may
+ * reserve in this CQ. Slots taken are filled in with owner = hardware and published by storing the
+ * owner byte.
  */
 struct hca_cq_cursor {
 	struct hca_cq *cq; /* NULL: closed */
-	uint8_t *base;	   /* of the buffer */
+	uint8_t *base;	   /* start of the buffer */
 	uint32_t mask;
-	uint32_t prod, first; /* next slot, first one not handed over yet; free running */
-	uint32_t consumer;    /* as known */
+	uint32_t prod, first; /* next slot, first one not published; free running */
+	uint32_t consumer;    /* last known value */
 };
 
 /* false: this CQ has to be written slot by slot with hca_cq_reserve(). Adds cqi to the batch. */
 bool hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 			enum hca_stage_id stage, struct hca_cq_cursor *c);
 
-/* NULL: full as far as is known; close and ask hca_cq_reserve(). */
+/* Take a slot; NULL: it seems full: close and use hca_cq_reserve(). */
 static inline struct hca_cqe *
 hca_cq_cursor_take(struct hca_cq_cursor *c)
 {
@@ -117,7 +120,7 @@ hca_cq_cursor_take(struct hca_cq_cursor *c)
 	return (struct hca_cqe *)(void *)(c->base + (size_t)(at & c->mask) * HCA_CQE_SIZE);
 }
 
-/* Everything taken so far goes to software, in order. */
+/* Publish all slots taken so far, in order. */
 static inline void
 hca_cq_cursor_publish(struct hca_cq_cursor *c)
 {
@@ -129,7 +132,7 @@ hca_cq_cursor_publish(struct hca_cq_cursor *c)
 	}
 }
 
-/* Publishes, and gives the producer index back to the CQ. */
+/* Publish, and write the producer index back to the CQ. */
 void hca_cq_cursor_close(struct hca_cq_cursor *c);
 
 /* CEU: the period of moderation is over: an event if one is asked for and something is there. */

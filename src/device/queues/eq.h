@@ -3,11 +3,11 @@
 #define QUEUES_EQ_H
 
 /*
- * Event queues. Any stage may raise an event at any time; it is never lost. The CEU alone writes
- * EQEs: a stage sets the bit of the type in the object's pending word and puts the object on its
- * own list, which the CEU takes. What an EQ has no room for stays owed (a bit per object and type)
- * and is tried again. At most one unconsumed COMP per CQ; asynchronous events coalesce per (object,
- * type). An EQ found full raises EQ_OVERFLOW about itself, once until it has been empty again.
+ * Event queues. Any stage may raise an event at any time; none is lost. Only the CEU writes EQEs: a
+ * stage sets the bit of the type in the object's pending word and puts the object on its own list,
+ * which the CEU takes. If an EQ has no room the event stays pending (a bit per object and type) and
+ * is retried. At most one unconsumed COMP event per CQ; asynchronous events coalesce per object and
+ * type. An EQ found full raises EQ_OVERFLOW about itself, once until it has been empty again.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,9 @@ struct hca_core;
 /* A completion event of CQ index cqi is due on its comp_eqn. */
 void hca_eq_raise_comp(struct hca_core *h, enum hca_stage_id from, uint32_t cqi);
 
-/* For hca_eq_raise_cq() only, never written: fire the CQ when its moderation period is over. */
+/*
+ * For hca_eq_raise_cq() only, never written: raise the event at the end of the moderation period.
+ */
 #define HCA_EQ_LATER 30u
 
 /* An asynchronous event (HCA_EVENT_*) about the object at that index of its table. */

@@ -3,9 +3,9 @@
 #define QUEUES_RQ_H
 
 /*
- * What receive queues and shared receive queues have in common: the record with the producer count
- * at the end of the queue, and the data segments of a WQE. All of it is the owner's memory and may
- * change at any time: each word is read once, and only what was read is used.
+ * Shared by receive queues and shared receive queues: the record with the producer count at the end
+ * of the queue, and the data segments of a WQE. All of it is the owner's memory and may change at
+ * any time: each word is read once, and only the value read is used.
  */
 
 #include "abi_wqe.h"
@@ -18,7 +18,7 @@ hca_rq_record(const struct hca_qbuf *q, uint32_t bytes_log)
 	return hca_qbuf_at(q, 1u << bytes_log);
 }
 
-/* WQEs ever posted, as the owner says at this moment; free running. Any lcore. */
+/* Number of WQEs ever posted, according to the owner; free running. Any lcore. */
 static inline uint32_t
 hca_rq_posted(const struct hca_qbuf *q, uint32_t bytes_log)
 {
@@ -28,10 +28,10 @@ hca_rq_posted(const struct hca_qbuf *q, uint32_t bytes_log)
 }
 
 /*
- * Copies the data segments of the receive WQE at wqe into the caller's list.
+ * Copy the data segments of the receive WQE at wqe into the caller's list.
  *
- * stride: bytes of a WQE of this queue. sge: room for as many segments as the stride has, at most
- * HCA_WQE_MAX_SGE. room: set to the bytes the segments take together, at most HCA_MAX_MSG_SIZE.
+ * stride: size of a WQE of this queue in bytes. sge: room for as many segments as fit the stride,
+ * at most HCA_WQE_MAX_SGE. room: set to the total size of the segments, at most HCA_MAX_MSG_SIZE.
  * Returns the number of segments, or -EINVAL: a segment is marked as inline data. Any lcore.
  */
 int hca_rq_fetch(const uint8_t *wqe, uint32_t stride, struct hca_sge *sge, uint32_t *room);

@@ -3,17 +3,17 @@
 #define VTP_FOREIGN_H
 
 /*
- * Foreign memory: regions whose bytes have no address in this process (HCA_BUS_FOREIGN). They are
- * reached by hca_config.foreign only, a call per run of bytes.
+ * Foreign memory: regions whose bytes have no address in this process (HCA_BUS_FOREIGN). Only
+ * hca_config.foreign accesses them, with a call per contiguous run of bytes.
  *
- * Such a region is FOREIGN where another one is VALID, so hca_vtp_check() does not find it and no
- * code that knows nothing of it can take its bus address for a pointer: not the short ways, not the
- * queues. Who is to know of it asks here when that check has failed.
+ * The state of such a region is FOREIGN instead of VALID, so that hca_vtp_check() does not find it
+ * and no other code (fast paths, queues) can take its bus address for a pointer. Code that supports
+ * foreign memory calls this when that check has failed.
  *
  * Callers: encap, EE, RRC within their poll(). Transfers return
- *	0
- *	-EAGAIN	 the memory does not answer now: as if the packet had been lost, or RNR NAK
- *	-EFAULT	 it is not there, its owner is gone, or it may not be accessed so
+ *  0
+ *  -EAGAIN  the memory does not answer now: treat the packet as lost, or send an RNR NAK
+ *  -EFAULT  the memory or its owner is gone, or the access is not allowed
  */
 
 #include <stdbool.h>
@@ -35,8 +35,8 @@ int hca_foreign_read(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t
 int hca_foreign_write(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va,
 		      const void *src, uint32_t len);
 /*
- * Fetch-add or compare-swap of 8 aligned bytes: atomic against every other request of the network,
- * not against the CPUs. What was there comes in *old. -EINVAL: not aligned.
+ * Fetch-add or compare-swap of 8 aligned bytes: atomic with respect to other requests from the
+ * network, not to CPUs. *old: the previous value. -EINVAL: not aligned.
  */
 int hca_foreign_atomic(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, bool add,
 		       uint64_t swap_add, uint64_t compare, uint64_t *old);

@@ -6,26 +6,27 @@
  * Virtual-to-physical: memory keys to CPU addresses (MPT and MTT, T3-2-17, T3-2-22).
  *
  * hca_vtp_check() is the one check of a copy: key, state, PD, rights and range. The entry it
- * returns is valid until the end of the caller's poll() (the RCU read section): nobody may keep it,
- * or an address from hca_vtp_ptr(), any longer. Any lcore may read; the CEU writes.
+ * returns, and addresses from hca_vtp_ptr(), are valid until the end of the caller's poll() (the
+ * RCU read section). Any lcore may read; the CEU writes.
  *
- * Memory windows are entries without HCA_MPT_FLAG_REGION. Bound, they carry the translation of
- * their region, so that an access through a window costs what one to a region does; the region
- * counts them and cannot go before them. They have remote rights only: a local access asks for
- * LOCAL_WRITE or, to read, for the REGION flag. A bound window of type 1 is VALID like a region;
- * one of type 2 is BOUND and found by hca_vtp_check_bound(), behind the check that failed.
+ * Memory windows are entries without HCA_MPT_FLAG_REGION. When bound, they contain the translation
+ * of their region, so that an access through a window costs the same as one to a region; the region
+ * counts its windows and cannot be freed before them. They have remote rights only: a local access
+ * requires LOCAL_WRITE or, to read, the REGION flag. A bound window of type 1 is VALID like a
+ * region; one of type 2 is BOUND and found by hca_vtp_check_bound(), after hca_vtp_check() has
+ * failed.
  *
  * The state is changed by CAS, by the CEU and (windows only, window.c) by RTC and EE:
- *	FREE -> UNBOUND (SW2HW_MPT), {VALID, BOUND} -> BUSY -> UNBOUND (unbind, invalidate)
- *	{UNBOUND, VALID} -> BUSY -> {VALID, BOUND} (bind)
- *	{UNBOUND, VALID, BOUND} -> DYING -> FREE (HW2SW_MPT, which waits while it is BUSY)
- * where FOREIGN stands for VALID if the memory is (foreign.h).
- * Whoever made it BUSY owns the entry. A window that HW2SW_MPT waits for is not bound again, so the
- * command does not wait for ever. Its members change only after a round that began while it
- * was BUSY, so no reader sees half a binding.
+ * 	FREE -> UNBOUND (SW2HW_MPT), {VALID, BOUND} -> BUSY -> UNBOUND (unbind, invalidate)
+ * 	{UNBOUND, VALID} -> BUSY -> {VALID, BOUND} (bind)
+ * 	{UNBOUND, VALID, BOUND} -> DYING -> FREE (HW2SW_MPT, which waits while it is BUSY)
+ * FOREIGN replaces VALID for foreign memory (foreign.h). The stage that made it BUSY owns the
+ * entry. A window that HW2SW_MPT waits for cannot be bound again, so the command does not wait for
+ * ever. Members change only after a round that began while it was BUSY, so no reader sees half a
+ * binding.
  *
- * CPU address = MTT[mtt + (lin >> page_shift)] + lin % page size, lin = first + (va - start).
- * Entries whose pages follow each other on the bus carry the address of their first byte in base.
+ * CPU address = MTT[mtt + (lin >> page_shift)] + lin % page size, lin = first + (va - start). For
+ * entries with contiguous pages on the bus, base is the address of the first byte.
  */
 
 #include <stdbool.h>
@@ -38,7 +39,7 @@
 #include "core/core.h"
 
 struct hca_mpt_entry {
-	uint64_t start; /* va */
+	uint64_t start; /* virtual address of the first byte */
 	uint64_t length;
 	uint8_t *base; /* address of byte `start` when contiguous, else NULL */
 	uint32_t key;  /* all 32 bits */
@@ -56,12 +57,12 @@ struct hca_mpt_entry {
 		uint32_t qpn;	/* window of type 2: its QP, all 24 bits */
 	};
 	union {
-		uint32_t windows; /* region: bound to it, counted atomically */
+		uint32_t windows; /* region: number of windows bound to it, atomic */
 		uint32_t parent;  /* window: index of its region, 0 = not bound */
 	};
 	uint8_t page_shift;
-	uint8_t doomed;	 /* window, CEU: HW2SW_MPT found it BUSY; it is not bound again */
-	uint8_t foreign; /* its pages are: base is NULL */
+	uint8_t doomed;	 /* window, CEU: HW2SW_MPT found it BUSY; it cannot be bound again */
+	uint8_t foreign; /* its memory is foreign: base is NULL */
 	uint8_t reserved;
 } __rte_cache_aligned;
 
@@ -72,9 +73,9 @@ enum hca_mpt_state {
 	HCA_MPT_VALID = 1,
 	HCA_MPT_DYING = 2, /* HW2SW_MPT waits for its round */
 	HCA_MPT_UNBOUND = 3,
-	HCA_MPT_BUSY = 4,    /* RTC or EE changes the binding */
+	HCA_MPT_BUSY = 4,    /* RTC or EE is changing the binding */
 	HCA_MPT_BOUND = 5,   /* window of type 2 */
-	HCA_MPT_FOREIGN = 6, /* as VALID, and only foreign.h finds it */
+	HCA_MPT_FOREIGN = 6, /* as VALID, but only found by foreign.h */
 };
 
 int hca_vtp_init(struct hca_core *h);
@@ -86,14 +87,14 @@ hca_mpt_state(const struct hca_mpt_entry *e)
 	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 }
 
-/* NULL: the access is not allowed. len 0 checks the key all the same. */
+/* Check an access; returns the entry, or NULL: not allowed. The key is checked even if len is 0. */
 static inline const struct hca_mpt_entry *
 hca_vtp_check(const struct hca_vtp *v, uint32_t key, uint32_t pd, uint32_t access, uint64_t va,
 	      uint64_t len)
 {
 	const struct hca_mpt_entry *e = &v->mpt[HCA_KEY_INDEX(key) & v->mpt_mask];
 
-	/* Nothing of the entry is read before its state: it may be of its last life. */
+	/* nothing of the entry is read before its state: it may be outdated */
 	if (unlikely(__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != HCA_MPT_VALID ||
 		     e->key != key || e->pd != pd || (e->flags & access) != access ||
 		     len > e->length || va - e->start > e->length - len))
@@ -102,15 +103,15 @@ hca_vtp_check(const struct hca_vtp *v, uint32_t key, uint32_t pd, uint32_t acces
 }
 
 /*
- * The remote access failed hca_vtp_check(): is it one of this QP through a type 2 window bound to
- * it? An entry, or NULL.
+ * After hca_vtp_check() has refused a remote access: whether it is allowed by a type 2 window bound
+ * to this QP. Returns the entry, or NULL.
  */
 struct hca_qp_cfg;
 const struct hca_mpt_entry *hca_vtp_check_bound(const struct hca_vtp *v, uint32_t key,
 						const struct hca_qp_cfg *qp, uint32_t access,
 						uint64_t va, uint64_t len);
 
-/* CPU address of va and how many bytes follow it without a break (at most len). */
+/* CPU address of va, and number of contiguous bytes there (at most len). */
 static inline uint8_t *
 hca_vtp_ptr(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va, uint32_t len,
 	    uint32_t *contig)
@@ -129,27 +130,27 @@ hca_vtp_ptr(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
 }
 
 /*
- * Scatter len bytes to va (already checked): every byte but the last, then the last, so that a
- * program polling the last byte sees all of them. Plain CPU copies; ops gives the copy kernel.
+ * Store len bytes to va (already checked): the last byte after all others, so that a program
+ * polling it sees all of them. Plain CPU copies; ops provides the copy kernel.
  */
 struct hca_icrc_ops;
 void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va,
 		     const uint8_t *src, uint32_t len, const struct hca_icrc_ops *ops);
 
 /*
- * SW2HW_MPT in slices, so that a huge region does not hold up the CEU: hca_mpt_begin() judges the
- * mailbox, then hca_mpt_slice() as often as it answers HCA_MPT_AGAIN judges MTT entries, then
- * hca_mpt_commit() as often. Nothing changes before commit; an entry whose commit is not finished
- * is DYING and may be released. All return enum hca_stat otherwise. CEU only.
+ * SW2HW_MPT in slices, so that a huge region does not delay the CEU: hca_mpt_begin() checks the
+ * mailbox; then hca_mpt_slice(), repeated while it returns HCA_MPT_AGAIN, checks MTT entries; then
+ * hca_mpt_commit(), repeated likewise. Nothing changes before commit; an entry whose commit is not
+ * finished is DYING and may be released. Otherwise they return enum hca_stat. CEU only.
  */
 #define HCA_MPT_AGAIN (-1)
 
 struct hca_mpt_build {
 	struct hca_mpt_entry e;
 	uint64_t psize;
-	uint64_t run_bus, run_len; /* bytes that follow each other and are not checked yet */
-	uint64_t left;		   /* bytes of the region behind those */
-	uint32_t at;		   /* entries seen */
+	uint64_t run_bus, run_len; /* contiguous bytes that are not checked yet */
+	uint64_t left;		   /* bytes of the region after those */
+	uint32_t at;		   /* number of entries seen */
 	bool contiguous;
 	bool entered; /* commit has begun */
 };
@@ -159,8 +160,8 @@ int hca_mpt_begin(struct hca_core *h, uint32_t index, const struct hca_mpt *m,
 int hca_mpt_slice(struct hca_core *h, struct hca_mpt_build *b);
 int hca_mpt_commit(struct hca_core *h, uint32_t index, struct hca_mpt_build *b);
 /*
- * HW2SW_MPT: make it DYING. HCA_MPT_AGAIN: ask again at the next poll. A region with queues or
- * windows is RESOURCE_BUSY.
+ * HW2SW_MPT: set the state DYING. HCA_MPT_AGAIN: try again at the next poll. RESOURCE_BUSY: a
+ * region with queues or windows.
  */
 int hca_mpt_dying(struct hca_core *h, uint32_t index);
 /* The entry is DYING and the round is over: drop it, a slice per call; true when it is done. */
@@ -168,8 +169,8 @@ bool hca_mpt_release(struct hca_core *h, uint32_t index);
 /* WRITE_MTT: n entries from start on. */
 int hca_mtt_write(struct hca_core *h, uint64_t start, const uint64_t *bus, uint32_t n);
 /*
- * Live regions of the domain that touch [bus, bus + len) and that its windows no longer cover.
- * Not while a command of the domain is in flight.
+ * Whether live regions of the domain lie in [bus, bus + len) that its windows no longer cover. Not
+ * while a command of the domain is in progress.
  */
 bool hca_vtp_uncovered(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len);
 

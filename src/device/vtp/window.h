@@ -3,17 +3,16 @@
 #define VTP_WINDOW_H
 
 /*
- * Memory windows: binding and invalidating, from the data path. States and who may change them:
- * vtp.h. No locks: the state word is claimed by CAS, and who loses is told so.
+ * Memory windows: binding and invalidating in the data path. States and their writers: vtp.h. There
+ * are no locks: the state word is changed by CAS, and the loser is told.
  *
- * A window belongs to a PD; type 1 may be bound again at any time and be used by every QP of the
- * PD, type 2 must be unbound to be bound and is then used by one QP only. Changing a binding takes
- * two steps, with an RCU round between them where other lcores may be reading the entry:
- *	hca_window_claim()	all checks; nobody can use the window any more
- *	hca_window_bind()	the new binding
- * or	hca_window_invalidate(), hca_window_settle().
- * Between the steps the window is BUSY and stays so until the second one; who cannot go on calls
- * hca_window_settle(), which leaves it unbound.
+ * A window belongs to a PD. Type 1 may be rebound at any time and used by every QP of the PD; type
+ * 2 must be unbound before it is bound and is used by one QP only. Changing a binding takes two
+ * steps, with an RCU round between them if other lcores may be reading the entry:
+ *  hca_window_claim()       all checks; the window becomes inaccessible
+ *  hca_window_bind()        the new binding
+ * or hca_window_invalidate(), hca_window_settle(). Between the steps the window is BUSY. If the
+ * second step is not possible, hca_window_settle() leaves the window unbound.
  *
  * Callers: RTC and EE, within their poll(); the CEU for hca_window_unpin().
  */
@@ -41,7 +40,7 @@ hca_mpt_cas(struct hca_mpt_entry *e, uint32_t from, uint32_t to)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* What a region is while it lives, and a window of type 1 while it is bound. */
+/* State of a live region, and of a bound window of type 1. */
 static inline uint32_t
 hca_mpt_live_state(const struct hca_mpt_entry *e)
 {

@@ -29,8 +29,9 @@
 	(HCA_ETH_LEN + HCA_VLAN_LEN + HCA_IPV6_LEN + HCA_UDP_LEN + HCA_ROCE_BTH_LEN + 32)
 
 /*
- * Why a frame is not taken: X(NAME, name of the counter, foreign, meaning). Foreign frames are
- * somebody else's (the exception path); the others claim to be RoCE and are malformed.
+ * Reasons for which a frame is not accepted: X(NAME, name of the counter, foreign, meaning).
+ * Foreign frames are not RoCE for us (exception path); the others claim to be RoCE and are
+ * malformed.
  */
 #define HCA_ROCE_DROP_LIST(X) \
 	X(SHORT, short, 0, "ends inside the Ethernet, IP or UDP header") \
@@ -58,7 +59,7 @@ enum hca_roce_drop {
 	HCA_ROCE_DROP_COUNT
 };
 
-/* reason as returned, negative or not. Names of counters; "none" and "unknown" exist. */
+/* Name of the counter of a reason, negative or not; never NULL: "none" and "unknown" exist. */
 const char *hca_roce_drop_name(int reason);
 const char *hca_roce_drop_text(int reason);
 bool hca_roce_drop_is_foreign(int reason);
@@ -83,15 +84,15 @@ struct hca_roce_view {
 };
 
 /*
- * Judges everything but the ICRC. Returns 0 or -enum hca_roce_drop. *v is meaningful on 0, and but
- * for payload and payload_len on -HCA_ROCE_DROP_OPCODE and later reasons of the list: a responder
- * that answers an opcode it does not know can check the ICRC, the QP and the PSN first.
- * Bytes behind the IP length (Ethernet padding) are ignored. The payload length is bounded by the
- * frame only: the MTU is the QP's business.
+ * Parse a frame and check everything but the ICRC. Returns 0 or -enum hca_roce_drop. *v is valid on
+ * 0, and, except for payload and payload_len, on -HCA_ROCE_DROP_OPCODE and later reasons of the
+ * list, so that a responder can check ICRC, QP and PSN before it refuses an unknown opcode. Bytes
+ * after the IP length (Ethernet padding) are ignored. The payload length is only limited by the
+ * frame: the QP checks the MTU.
  */
 int hca_roce_parse(const uint8_t *frame, uint32_t len, struct hca_roce_view *v);
 
-/* The transport part, from the BTH to the ICRC: n bytes that are there, at frame + v->bth. */
+/* Parse the transport part, from the BTH to the ICRC: n available bytes at frame + v->bth. */
 static inline int
 hca_roce_parse_bth(const uint8_t *frame, uint32_t n, struct hca_roce_view *v)
 {
@@ -133,7 +134,7 @@ hca_roce_ones(uint8_t ip_version)
 	return ip_version == 4 ? hca_icrc_ones_ipv4 : hca_icrc_ones_ipv6;
 }
 
-/* What the ICRC of a parsed frame covers, for crc_burst: the frame itself is not touched. */
+/* The span that the ICRC of a parsed frame covers, for crc_burst; the frame is not changed. */
 static inline void
 hca_roce_icrc_span(const uint8_t *frame, const struct hca_roce_view *v, struct hca_icrc_span *span)
 {
@@ -174,7 +175,7 @@ struct hca_roce_headers {
 	uint32_t ieth; /* rkey to invalidate */
 };
 
-/* The headers that info names, at bth; the others are left as they are. */
+/* Read the headers that info names, at bth; other members are unchanged. */
 void hca_roce_get_headers(const uint8_t *bth, const struct hca_roce_opcode_info *info,
 			  struct hca_roce_headers *h);
 void hca_roce_put_headers(uint8_t *bth, const struct hca_roce_opcode_info *info,
@@ -284,7 +285,7 @@ int hca_roce_build(const struct hca_icrc_ops *ops, const struct hca_roce_templat
 		   const struct hca_roce_packet *p, const struct hca_roce_headers *h,
 		   const void *payload, uint8_t *out, uint32_t room);
 
-/* Recomputes the ICRC of a frame whose headers were changed. v as hca_roce_parse() left it. */
+/* Recompute the ICRC of a frame whose headers were changed. v: from hca_roce_parse(). */
 void hca_roce_seal(const struct hca_icrc_ops *ops, uint8_t *frame, const struct hca_roce_view *v);
 
 #endif

@@ -3,9 +3,9 @@
 #define IPC_MSG_H
 
 /*
- * One message of the control channel out or in, with its descriptors. Used by both ends; no state.
- * Errors: negative errno; -EPIPE: the other end is gone; -EBADMSG: cut off, or too many
- * descriptors.
+ * Sends and receives one message of the control channel with its descriptors. Used by both ends; no
+ * state. Errors are a negative errno; -EPIPE: the other end has closed; -EBADMSG: truncated, or too
+ * many descriptors.
  */
 
 #include <stddef.h>
@@ -13,18 +13,19 @@
 
 #include "ipc_proto.h"
 
-/* Descriptors a hostile peer may send at once */
+/* Limit of descriptors in a message, which a hostile peer may use */
 #define IPC_FDS_PER_MESSAGE 253u
 
-/* The descriptors stay the caller's. flags: MSG_DONTWAIT or 0. */
+/* Send a message; the caller keeps the descriptors. flags: MSG_DONTWAIT or 0. */
 int ipc_send(int sock, const void *head, size_t head_bytes, const void *body, size_t body_bytes,
 	     const int *fds, unsigned int num_fds, int flags);
 
 /*
- * Returns the bytes read, 0 at the end of the stream and for a packet without bytes. *num_fds in:
- * room in fds, out: how many came, close-on-exec, the caller's whatever is returned. What does not
- * fit is closed here: where that may sleep, there is room for IPC_FDS_PER_MESSAGE. -EMFILE: this
- * process may not have the descriptors that came, the rest is as it should be; -EBADMSG: it is not.
+ * Receive a message. Returns its length; 0 at the end of the stream and for an empty packet.
+ * *num_fds in: room in fds; out: number received, close-on-exec, owned by the caller whatever is
+ * returned. Those without room are closed here; if that must not block, provide room for
+ * IPC_FDS_PER_MESSAGE. -EMFILE: the process may not have the descriptors, the message is valid
+ * otherwise; -EBADMSG: it is invalid.
  */
 ssize_t ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_fds);
 

@@ -9,15 +9,15 @@
  * structures, addresses are those of the client. File descriptors accompany a message as
  * SCM_RIGHTS. The server believes nothing of what it reads.
  *
- * The first message is HELLO. Its reply brings a nonce: the n-th request after it (n from 1) has
- * seq = nonce + n, so that two writers of one socket, or a client that has lost count, are found
- * out at once. Any breach of the framing ends the connection; a request that is merely refused is
- * answered with a negative errno and a sentence.
+ * The first message is HELLO. Its reply contains a nonce: the n-th request after it (n from 1) has
+ * seq = nonce + n, so that two writers on one socket, or a client that has lost count, are detected
+ * at once. A framing error ends the connection; a refused request is answered with a negative errno
+ * and a reason.
  *
- * Across versions: the heads of requests and replies, the number of HELLO and the size of its body
- * stay as they are. A HELLO of another version is answered in the version it came with, so that its
- * sender takes the reply: -EPROTONOSUPPORT, `speaks` and a sentence. Then the connection ends.
- * Daemons of version 1 that know nothing of this end it without an answer.
+ * Compatibility: the headers of requests and replies, the number of HELLO and the size of its body
+ * never change. A HELLO of another version is answered in that version, so that the sender accepts
+ * the reply: -EPROTONOSUPPORT, `speaks` and a reason. Then the connection ends. Daemons of version
+ * 1 that lack this end it without an answer.
  */
 
 #include "abi_ops.h"
@@ -38,9 +38,9 @@ struct ipc_reply {
 	uint16_t op;
 	uint32_t len;
 	uint64_t seq;
-	int32_t err;	  /* 0 or negative errno; then there is no body */
+	int32_t err;	  /* 0, or a negative errno without a body */
 	uint32_t speaks;  /* the daemon's own version */
-	char reason[168]; /* why, 0-terminated */
+	char reason[168]; /* the reason, 0-terminated */
 };
 
 #define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \

@@ -2,11 +2,17 @@
 #ifndef IPC_CONNECT_H
 #define IPC_CONNECT_H
 
-/* Who listens on a socket, and which version it speaks: before anything is handed over. */
+/* Checks the owner of a socket and the daemon's version before anything is handed over. */
 
-/* -ENOENT: nobody listens there; -EACCES: not for this user, or another user than a daemon's. */
+/*
+ * Connect. -ENOENT: no process listens; -EACCES: this user may not use it, or its owner is not
+ * trusted.
+ */
 int ipc_connect(const char *path, int *sock);
-/* Why a greeting got no answer: -EPROTONOSUPPORT an older daemon, else -EIO; with lib_fail(). */
+/*
+ * The reason why a greeting got no answer, with lib_fail(): -EPROTONOSUPPORT: an older daemon; else
+ * -EIO.
+ */
 int ipc_explain_silence(const char *path);
 
 #endif

@@ -3,19 +3,18 @@
 #define IPC_FOREIGN_H
 
 /*
- * Memory of a client that the daemon does not map: read and written through the client's own
- * /proc/self/mem, which it has opened and handed over. Such a file is bound to the memory, not to a
- * process number: it never reaches another process, neither one that got the number later, nor a
- * child, nor the program the client becomes by exec(). The daemon needs no rights over the client
- * for it, and does nothing with it that the client could not do itself.
+ * Memory of a client that the daemon does not map: accessed through the client's own
+ * /proc/self/mem, which the client has opened and sent. Such a file is bound to the memory, not to
+ * a process number: it never refers to another process, be it a later one with the same number, a
+ * child, or the program after exec(). The daemon needs no rights over the client, and does nothing
+ * that the client could not do itself.
  *
- * The system call may wait as long as the client likes (a page of a file system of its own,
- * userfaultfd). So it is made by a thread of the client's own, the agent, and a worker of the
- * device waits for that a few milliseconds at most: then the access counts as lost, and so do all
- * that follow until the agent is back. A client whose memory often makes workers wait is not waited
- * for.
+ * The system call may block as long as the client wants (a page of its own file system,
+ * userfaultfd). So a thread per client, the agent, makes it, and a worker of the device waits for
+ * that at most a few milliseconds: then the access counts as lost, and so do further ones until the
+ * agent returns. Workers do not wait for clients that have used up their budget.
  *
- * Errors: negative errno, reason by ipc_fail().
+ * Errors are a negative errno, reason by ipc_fail().
  */
 
 #include <stdbool.h>
@@ -26,28 +25,29 @@
 struct ipc_foreign;
 
 /*
- * mem and maps: /proc/PID/mem open for reading and writing, /proc/PID/maps of the same process,
- * which stay the caller's. peer: its number as the socket says it. -EBADF: other files.
+ * Create the access to a client. mem and maps: /proc/PID/mem open for reading and writing, and
+ * /proc/PID/maps of the same process, which the caller keeps. peer: the process number according to
+ * the socket. -EBADF: other files.
  */
 int ipc_foreign_create(int mem, int maps, int peer, struct ipc_foreign **out);
-/* From now on every access fails. */
+/* Make every further access fail. */
 void ipc_foreign_end(struct ipc_foreign *f);
-/* The device touches it no more. An agent that is still waiting ends when it can. */
+/* Destroy it when the device does not use it any more. A blocked agent ends when it can. */
 void ipc_foreign_destroy(struct ipc_foreign *f);
 
-/* As hca_config.foreign: 0, -EAGAIN, -EFAULT. Any worker. */
+/* hca_config.foreign: 0, -EAGAIN, -EFAULT. Any worker. */
 int ipc_foreign_access(struct ipc_foreign *f, bool write, uint64_t addr, void *bytes, uint32_t len);
 
 /*
- * Waits until an access that was given up is over, so that memory the device has let go is not
- * written later. -EIO: it lasts too long.
+ * Wait until an abandoned access has ended, so that memory that the device has released is not
+ * written later. -EIO: it takes too long.
  */
 int ipc_foreign_settle(struct ipc_foreign *f);
 
-/* Bus pages of a region, as ipc_translate_mr(). writes: the device will write there. */
+/* Bus pages of a region, as ipc_translate_mr(). writes: the device will write to it. */
 int ipc_foreign_pages(struct ipc_foreign *f, struct hca_ctl_mr *mr, bool writes, uint64_t *list,
 		      uint64_t **out);
-/* May [va, va + length) be read, and written, as the client has mapped it now? -EFAULT, -EACCES */
+/* Whether [va, va + length) is readable (and writable) as currently mapped; 0, -EFAULT, -EACCES. */
 int ipc_foreign_judge(struct ipc_foreign *f, uint64_t va, uint64_t length, bool writes);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef IPC_FOREIGN_IMPL_H
 #define IPC_FOREIGN_IMPL_H
 
-/* What ipc_foreign.c (files, maps, pages) and ipc_agent.c (access) share. */
+/* Shared by ipc_foreign.c (files, mappings, pages) and ipc_agent.c (access). */
 
 #include "ipc_foreign.h"
 
@@ -10,13 +10,13 @@
 
 struct ipc_foreign {
 	int mem, maps;
-	uint32_t refs;	  /* the owner and the agent */
+	uint32_t refs;	  /* references of the owner and the agent */
 	uint32_t ended;	  /* every access fails */
-	uint32_t stop;	  /* the agent is to end */
-	uint32_t asleep;  /* the agent is, or is about to */
+	uint32_t stop;	  /* the agent must end */
+	uint32_t asleep;  /* the agent sleeps, or is about to */
 	uint32_t taken;	  /* lock of the workers */
-	uint32_t state;	  /* of the request: enum in ipc_agent.c; the agent sleeps on it */
-	uint64_t account; /* ns workers may still wait longer than usual; under the lock */
+	uint32_t state;	  /* of the request: enumeration in ipc_agent.c; the agent sleeps on it */
+	uint64_t account; /* remaining budget of waiting, ns; under the lock */
 	uint64_t account_at;
 	/* the request */
 	bool write;
@@ -28,7 +28,7 @@ struct ipc_foreign {
 
 /* ipc_agent.c: the agent's thread. */
 int ipc_foreign_start(struct ipc_foreign *f);
-/* ipc_foreign.c: nobody uses it any more. */
+/* ipc_foreign.c: called with the last reference. */
 void ipc_foreign_free(struct ipc_foreign *f);
 
 #endif

@@ -3,8 +3,9 @@
 #define IPC_SERVER_IMPL_H
 
 /*
- * What the files of the server share: ipc_server.c (listener, list of sessions), ipc_session.c (a
- * client's thread: life, framing), ipc_ops.c (what each request does), ipc_kick.c (waking workers).
+ * Shared by the files of the server: ipc_server.c (listener, list of sessions), ipc_session.c (a
+ * client's thread: life cycle, framing), ipc_ops.c (execution of requests), ipc_kick.c (waking
+ * workers).
  */
 
 #include <pthread.h>
@@ -32,17 +33,17 @@ struct ipc_server {
 	char name[32];
 	int listen_fd;
 	ino_t inode; /* of the socket's file */
-	int stop_fd; /* eventfd: everybody is to end */
+	int stop_fd; /* eventfd: all threads must end */
 	pthread_t listener;
-	struct ipc_closer *closer; /* of what clients send */
-	pthread_mutex_t lock;	   /* the list; nothing that may sleep happens under it */
+	struct ipc_closer *closer; /* for descriptors that clients send */
+	pthread_mutex_t lock;	   /* protects the list; never held during calls that may block */
 	pthread_cond_t ended;
 	struct ipc_session *sessions;
 	uint32_t num_sessions;
 	uint64_t counter[IPC_COUNTER_COUNT];
 	struct ipc_clean_ups clean_ups;
 	struct ipc_maps maps;
-	struct ipc_foreign *foreign[HCA_UAR_PAGES]; /* by doorbell page; workers read it */
+	struct ipc_foreign *foreign[HCA_UAR_PAGES]; /* by doorbell page; read by workers */
 };
 
 struct ipc_session {
@@ -50,25 +51,26 @@ struct ipc_session {
 	struct ipc_server *server;
 	pthread_t thread;
 	int sock;
-	int pid_fd; /* -1: the kernel has none */
+	int pid_fd; /* -1: not supported by the kernel */
 	int lost_fd;
 	pid_t pid;
 	uid_t uid;
 	uint64_t seq; /* of the next request */
 	uint64_t requests;
 	bool greeted;
-	struct hca_client *client; /* after HELLO, as what follows */
+	struct hca_client *client; /* valid after HELLO, as the following members */
 	struct ipc_memory *memory;
 	uint32_t uar_page;
-	bool kicks; /* the client has an eventfd to wake a worker with: */
+	bool kicks; /* the client has an eventfd to wake a worker */
 	int kick_fd;
 	uint64_t *pages; /* PAGES, for the next REG_MR */
 	uint64_t num_pages;
-	uint64_t attached; /* bytes, or about to be: for its user's sum, the operator's list */
-	struct ipc_foreign *foreign; /* MEMORY was called */
+	/* bytes, including a segment being attached: for its user's sum and the operator's list */
+	uint64_t attached;
+	struct ipc_foreign *foreign; /* set by MEMORY */
 };
 
-/* A reply in the making */
+/* A reply under construction */
 struct ipc_answer {
 	union {
 		uint8_t bytes[IPC_BODY_MAX];
@@ -87,12 +89,12 @@ ipc_count(struct ipc_server *server, enum ipc_counter counter)
 
 /* ipc_session.c: the thread of a client. */
 void *ipc_session_main(void *session);
-/* ipc_server.c: the last thing that thread does; ns: how long the clean-up took. */
+/* ipc_server.c: its last call; ns: duration of the clean-up. */
 void ipc_session_gone(struct ipc_session *session, uint64_t ns);
 
 /*
- * ipc_server.c: may the client attach so many bytes more, with what all of its user have? Then they
- * count, until its thread sets `attached` to what came of it. 0, -ENOMEM.
+ * ipc_server.c: whether the client may attach so many more bytes, considering all clients of its
+ * user. They are counted until its thread sets `attached` to the actual value. 0 or -ENOMEM.
  */
 int ipc_session_more(void *session, uint64_t bytes);
 
@@ -111,7 +113,7 @@ bool ipc_well_formed(uint32_t op, const void *body, uint32_t len, unsigned int n
  */
 int ipc_kick_open(struct ipc_session *session, int *fds);
 void ipc_kick_close(struct ipc_session *session);
-/* ipc_ops.c: releases everything the client has, in the right order. */
+/* ipc_ops.c: destroy everything the client has, in the right order. */
 void ipc_session_release(struct ipc_session *session);
 
 #endif
