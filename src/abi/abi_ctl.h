@@ -17,9 +17,9 @@
 
 #define HCA_CTL_FDS_MAX 4u
 
-/* What accompanies the structures of a few operations */
+/* Data of a few operations beside request and answer */
 struct hca_ctl_extra {
-	int fds[HCA_CTL_FDS_MAX]; /* those of the request; after it, those of the answer */
+	int fds[HCA_CTL_FDS_MAX]; /* of the request; after the call, of the answer */
 	const uint64_t *pages;	  /* REG_MR: npages page addresses */
 };
 
@@ -27,16 +27,16 @@ struct hca_ctl_none {
 	uint8_t nothing[0];
 };
 
-/* HELLO, the first message to a daemon */
+/* HELLO, the first message of a client */
 struct hca_ctl_hello {
 	uint32_t magic;
 	uint32_t reserved;
 };
 
 /*
- * With three descriptors: the doorbell page, a page of sleep words to be read, an eventfd that
- * wakes the worker whose word is at sleep_offset: the one that looks at doorbells (struct
- * softhca_ctl_ops, sleep). The eventfd is this client's alone.
+ * Three descriptors come with it: the doorbell page; the page of sleep words, read-only; an
+ * eventfd, used by this client only, that wakes the worker that reads the doorbells. The sleep word
+ * of that worker is at sleep_offset (struct softhca_ctl_ops, sleep).
  */
 struct hca_ctl_welcome {
 	uint64_t nonce;
@@ -45,7 +45,7 @@ struct hca_ctl_welcome {
 	char name[32]; /* of the device */
 };
 
-/* Page addresses of the next REG_MR, appended to those that came before */
+/* Page addresses for the next REG_MR; several messages form one list. */
 #define HCA_CTL_PAGES_MAX 4000u
 
 struct hca_ctl_pages {
@@ -113,15 +113,16 @@ struct hca_ctl_mr {
 };
 
 /*
- * ATTACH: memory a client lets the device reach, [offset, offset + length) of a file of shared
- * memory, which lies at va in the client. Answered with a handle for DETACH, which is -EBUSY while
- * regions or queues lie there. The file is a memfd sealed against shrinking (F_SEAL_SHRINK), open
- * for reading and writing, without holes in the segment. Up to HCA_CTL_SMALL_FILE the daemon seals
- * it against growing, and a client with a hole there ends; larger ones it seals against writers
- * that come later (F_SEAL_FUTURE_WRITE): no holes, and no second device.
+ * ATTACH makes memory of a client accessible to the device: bytes [offset, offset + length) of a
+ * file, which the client has mapped at va. The answer is a handle for DETACH, which fails with
+ * -EBUSY while regions or queues use the memory. The file is a memfd, open for reading and writing,
+ * sealed against shrinking (F_SEAL_SHRINK), and without holes in the segment. The daemon seals a
+ * file of up to HCA_CTL_SMALL_FILE bytes against growing, and ends a client that punches a hole. It
+ * seals a larger file against later writers (F_SEAL_FUTURE_WRITE): the file can then have no holes,
+ * and no second device can map it.
  *
- * MEMORY brings /proc/self/mem, open for reading and writing, and /proc/self/maps, once; from then
- * on regions may have HCA_CTL_ACCESS_FOREIGN.
+ * MEMORY gives /proc/self/mem, open for reading and writing, and /proc/self/maps to the daemon. A
+ * client sends it once; afterwards its regions may have HCA_CTL_ACCESS_FOREIGN.
  */
 #define HCA_CTL_SMALL_FILE (UINT64_C(4) << 20)
 
@@ -132,8 +133,8 @@ struct hca_ctl_segment {
 };
 
 /*
- * Change a region. flags: which members of mr count, as verbs numbers them. On error the region is
- * what it was.
+ * Change a region. flags selects the members of mr that are used, numbered as in verbs. If the
+ * operation fails, the region has not changed.
  */
 struct hca_ctl_rereg {
 	uint32_t lkey;
@@ -145,8 +146,8 @@ struct hca_ctl_rereg {
 };
 
 /*
- * A memory window; it counts as a region in the quota. Answered with its rkey; any tag of its key
- * frees it.
+ * Allocate a memory window, which counts as a region in the quota. The answer is its rkey. To free
+ * the window the index of the key is enough; the tag may be any.
  */
 struct hca_ctl_mw {
 	uint32_t pdn;
@@ -171,8 +172,8 @@ struct hca_ctl_cq {
 };
 
 /*
- * A new buffer for a CQ. Answered with the index of the first completion in it; -EINVAL: more
- * completions wait than it holds.
+ * Give a CQ a new buffer. The answer is the index of the first completion in the new buffer.
+ * -EINVAL: more completions are pending than it holds.
  */
 struct hca_ctl_resize {
 	uint32_t cqn;
@@ -207,8 +208,8 @@ struct hca_ctl_qp {
 };
 
 /*
- * opcode: one of the MODIFY_QP family. Without a mailbox: 2RST and 2ERR. Fields a client may not
- * choose are taken from the driver's tables; addresses are resolved by it.
+ * opcode: a command of the MODIFY_QP family; 2RST and 2ERR have no mailbox. The driver resolves
+ * addresses, and replaces the fields that a client may not choose by the values of its tables.
  */
 struct hca_ctl_modify {
 	uint32_t qpn;
@@ -257,8 +258,8 @@ struct hca_ctl_gid {
 };
 
 /*
- * Resolve: which MAC addresses the path of a datagram to dgid has: multicast by rule, the port's
- * own, or what is known. -EHOSTUNREACH
+ * Find the MAC addresses for a path to dgid: of a multicast group by rule, of the port itself, or
+ * of a known neighbour. -EHOSTUNREACH: there is none.
  */
 struct hca_ctl_ah {
 	uint8_t dgid[16];
@@ -274,7 +275,7 @@ enum hca_ctl_counters_of {
 	HCA_CTL_COUNTERS_PORT,
 };
 
-/* At most max are answered with. A QP in RESET has zeros. */
+/* The answer has at most max counters. Those of a QP in RESET are 0. */
 struct hca_ctl_count {
 	uint32_t of;	 /* enum hca_ctl_counters_of */
 	uint32_t number; /* QPN or port */
@@ -300,8 +301,9 @@ struct hca_ctl_counters {
 #define HCA_CTL_EVENT_GID_CHANGE 0x1du
 
 /*
- * Event channels are pipes; the client reads events and closes its end, the driver's never blocks.
- * Channel 0, which ASYNC_FD answers with, once, is the asynchronous one and exists from the start.
+ * Event channels are pipes. The client owns the read end; the driver keeps the write end, which
+ * never blocks. Channel 0 is the asynchronous one: it exists from the start, and ASYNC_FD hands its
+ * read end out once.
  *
  * What is read from a completion channel (type COMP 0) and from the asynchronous one (T3-2-25 or
  * HCA_CTL_EVENT_*)

@@ -29,7 +29,7 @@
 
 #include "abi_ctl.h"
 
-/* Of the rows; a client and a daemon of different versions do not work together. */
+/* Version of the rows. A client and a daemon of different versions cannot work together. */
 #define HCA_CTL_VERSION 3u
 
 #define HCA_CTL_OPS(X) \
@@ -80,14 +80,14 @@ enum hca_ctl_op {
 	HCA_CTL_OP_COUNT,
 };
 
-/* Types of a row, so that the compiler can check what callers hand over: */
+/* The types of each row, for the checks of HCA_CTL_REQUEST() and HCA_CTL_ANSWER() */
 #define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \
 	typedef request hca_ctl_request_##NAME; \
 	typedef answer hca_ctl_answer_##NAME;
 HCA_CTL_OPS(X)
 #undef X
 
-/* a pointer to the request or the answer of NAME, or NULL; anything else does not compile. */
+/* The pointer, which must point to the request (answer) type of NAME or be NULL */
 #define HCA_CTL_REQUEST(NAME, pointer) (1 ? (pointer) : (const hca_ctl_request_##NAME *)NULL)
 #define HCA_CTL_ANSWER(NAME, pointer) (1 ? (pointer) : (hca_ctl_answer_##NAME *)NULL)
 
@@ -96,7 +96,7 @@ enum hca_ctl_caller {
 	HCA_CTL_CALLER_PRIVILEGED,
 };
 
-/* A row as data */
+/* A row at run time */
 struct hca_ctl_shape {
 	const char *name;
 	uint32_t request, answer; /* bytes */
@@ -104,7 +104,7 @@ struct hca_ctl_shape {
 	enum hca_ctl_caller caller;
 };
 
-/* NULL: there is no such operation. */
+/* The row of an operation; NULL if there is no such operation */
 static inline const struct hca_ctl_shape *
 hca_ctl_shape(uint32_t op)
 {

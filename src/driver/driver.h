@@ -221,9 +221,11 @@ int hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len);
 volatile void *hca_client_uar(struct hca_client *client);
 
 /*
- * Carry out an operation of a client: op, request, answer and extra as the row of op in abi_ops.h
- * says; NULL where it has nothing. Callers: the control channel, on behalf of the client. Rows
- * answered by the channel itself are -EINVAL. -EACCES: op is for privileged clients.
+ * Carry out an operation of a client. Called by the control channel, from any thread.
+ *
+ * request, answer: of the types in the row of op (abi_ops.h), NULL for struct hca_ctl_none; extra:
+ * needed by rows with descriptors or page lists, otherwise NULL. Returns 0 or a negative errno:
+ * -EINVAL also for an operation of the channel itself, -EACCES if op needs a privileged client.
  */
 int hca_client_call(struct hca_client *client, enum hca_ctl_op op, const void *request,
 		    void *answer, struct hca_ctl_extra *extra);

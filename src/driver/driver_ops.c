@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Operations of clients: from the row of abi_ops.h to the function that carries it out. */
+/* Dispatch of the operations of clients (abi_ops.h) */
 
 #include <errno.h>
 

@@ -298,8 +298,8 @@ struct hca_driver {
 int driver_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * What the driver does for each operation of a client (abi_ops.h), in the file of the object it is
- * about; lock held. 0 or negative errno, with driver_fail().
+ * The operations of clients (abi_ops.h), called by hca_client_call() with the lock held. Each is in
+ * the file of the object that it concerns. 0 or a negative errno, with driver_fail().
  */
 #define DRIVER_OP_DRIVER(name, request, answer) \
 	int driver_op_##name(struct hca_client *, const request *, answer *);

@@ -3,9 +3,9 @@
 #define LIB_CTL_H
 
 /*
- * The control channel of a context: how the user side reaches the driver. In embedded use calls go
- * to the driver of this process (src/embed), for a client of the daemon they are messages
- * (src/ipc/client). Everything that is not here goes through shared memory.
+ * The control channel of a context connects the library with the driver. In embedded use calls go
+ * to the driver of this process (src/embed); for a client of the daemon they are messages
+ * (src/ipc/client). Everything else goes through shared memory.
  *
  * Every function gets the `arg` of softhca_context_create() and is thread safe.
  */
@@ -28,8 +28,8 @@ struct softhca_ctl_ops {
 	const char *(*reason)(void *arg);
 
 	/*
-	 * The device reaches memory that was attached (ATTACH) or given (MEMORY), and no other.
-	 * false: all memory of the process (embedded).
+	 * true: the device can access only memory that was attached (ATTACH) or given (MEMORY).
+	 * false: it can access all memory of the process (embedded).
 	 */
 	bool attaches;
 

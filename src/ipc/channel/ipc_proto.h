@@ -4,8 +4,8 @@
 
 /*
  * The control channel on a unix socket (SOCK_SEQPACKET): one message is one packet, a request is
- * answered by one reply, and one request at a time is under way. Which operations there are, and
- * what their bodies are, abi_ops.h says. Both ends are on one machine: host byte order, flat
+ * answered by one reply, and one request at a time is under way. abi_ops.h lists the operations and
+ * the types of their bodies. Both ends are on one machine: host byte order, flat
  * structures, addresses are those of the client. File descriptors accompany a message as
  * SCM_RIGHTS. The server believes nothing of what it reads.
  *

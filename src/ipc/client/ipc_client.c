@@ -30,7 +30,7 @@ struct ipc_channel {
 	pid_t pid; /* of the process that opened it */
 	pthread_mutex_t lock;
 	uint64_t seq;
-	bool broken; /* the daemon is gone, or talks nonsense */
+	bool broken; /* the daemon is gone, or sends invalid replies */
 	void *uar;
 	const uint8_t *sleep_page;
 	uint32_t sleep_offset;

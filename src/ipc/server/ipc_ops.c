@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the requests do. Most are the driver's (abi_ops.h), which checks that numbers are the
- * client's own. Here are those of the channel itself, and those of objects that lie in memory of
- * the client: its addresses become bus addresses, and what lies there is held as long as the object
- * is there.
+ * Execution of requests. Most go to the driver (abi_ops.h), which checks that the numbers belong to
+ * the client. The functions here serve the operations of the channel itself, and those of objects
+ * in memory of the client: they translate its addresses to bus addresses, and hold the memory until
+ * the object is destroyed.
  */
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 #define STAGED_PAGES_MAX (UINT64_C(1) << 20)
 #define QUEUE_LOG_MAX 24u /* far more than any device supports: the driver reports the limit */
 
-/* request and answer as the row of op says; extra has the descriptors of the request. */
+/* request and answer have the types of the row of op; extra has the descriptors of the request. */
 typedef int (*op_fn)(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
 		     struct hca_ctl_extra *extra);
 
@@ -235,7 +235,7 @@ settle(struct ipc_session *s)
 	return err;
 }
 
-/* The device lets go of memory of the client, which may have been that of an object. */
+/* An operation after which the device no longer uses some memory of the client */
 static int
 op_release(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
 	   struct hca_ctl_extra *extra)
@@ -502,7 +502,7 @@ srq_memory(struct ipc_session *s, struct ipc_hold *hold, struct hca_ctl_srq *r)
 			    sizeof(struct hca_rq_record));
 }
 
-/* An object in memory of the client, or, of a CQ, its new memory in place of the old */
+/* Create an object in memory of the client, or give a CQ new memory. */
 static int
 op_create(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
 	  struct hca_ctl_extra *extra)
