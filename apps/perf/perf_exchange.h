@@ -5,7 +5,7 @@
 /*
  * What two ends of a test tell each other before and after it, over any byte stream: one line of
  * text per message, "word key=value key=value ...\n". Numbers are decimal, a GID is 32 hex digits.
- * Keys that are 0 may be left out, keys nobody knows are skipped: so ends of different age meet.
+ * Keys that are 0 may be left out, unknown keys are skipped, so that versions can differ.
  *
  * Needs the C library only: the same file is compiled into programs on libibverbs.
  */

@@ -157,7 +157,7 @@ static const struct option_row rows[] = {
 	{"huge", NULL, "fail without hugepages [use them if there are enough]",
 	 SET(embed.hugepages, 1)},
 	{"no-huge", NULL, "no hugepages, runs as any user", SET(embed.hugepages, 2)},
-	{"server", NULL, "serve clients on TCP port PORT, the word behind the options [18515]",
+	{"server", NULL, "serve clients on TCP port PORT, the word after the options [18515]",
 	 FLAG(remote.server)},
 	{"client", "HOST", "run the test with the server at HOST[:PORT]", TEXT(remote.client)},
 	{"device", "NAME", "of a daemon: name or path of its socket [the first]",

@@ -189,7 +189,7 @@ struct hca_ctl_moderate {
 
 /*
  * QP: SQ of 2^log_sq WQEs of 2^log_sq_stride bytes at sq_addr, RQ alike with 128 bytes of producer
- * record behind it; both 4 KiB aligned.
+ * record after it; both 4 KiB aligned.
  */
 struct hca_ctl_qp {
 	uint64_t sq_addr;
@@ -226,7 +226,7 @@ struct hca_ctl_mcast {
 	uint8_t mgid[16];
 };
 
-/* SRQ: 2^log_size WQEs of 2^log_stride bytes at addr (4 KiB aligned), producer record behind. */
+/* SRQ: 2^log_size WQEs of 2^log_stride bytes at addr (4 KiB aligned), producer record after it. */
 struct hca_ctl_srq {
 	uint64_t addr;
 	uint32_t pdn;

@@ -204,7 +204,7 @@ struct hca_client_who {
 	bool privileged;
 };
 
-/* Open a client; who NULL: of no user. */
+/* Open a client of the user *who; NULL: of no user. */
 int hca_client_open(struct hca_driver *drv, const struct hca_client_who *who,
 		    struct hca_client **client);
 

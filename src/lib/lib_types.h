@@ -178,7 +178,7 @@ struct lib_qp {
 	LIB_CACHE_ALIGNED uint64_t wr_ids[]; /* of the send queue, then of the receive queue */
 };
 
-_Static_assert(sizeof(struct lib_qp) == 5 * HCA_CACHE_LINE, "a line for each who works on a QP");
+_Static_assert(sizeof(struct lib_qp) == 5 * HCA_CACHE_LINE, "one cache line per user of a QP");
 _Static_assert(offsetof(struct lib_qp, sq) == HCA_CACHE_LINE, "posts write no line that all read");
 _Static_assert(offsetof(struct lib_qp, rq_polled) == 4 * HCA_CACHE_LINE,
 	       "nor one that another polls");

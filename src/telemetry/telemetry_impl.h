@@ -41,8 +41,7 @@ struct telemetry_request {
 	X(qps, "/softhca/qps", "QPs, with their counters. Parameters: NAME[,FIRST_INDEX]") \
 	X(mrs, "/softhca/mrs", "Memory regions and windows. Parameters: NAME[,FIRST_INDEX]") \
 	X(gids, "/softhca/gids", "GID table. Parameters: NAME[,FIRST_INDEX]") \
-	X(clients, "/softhca/clients", \
-	  "Who is attached, and what it has. Parameters: NAME[,FIRST_INDEX]")
+	X(clients, "/softhca/clients", "Clients and what they have. Parameters: NAME[,FIRST_INDEX]")
 
 #define X(fn, path, text) \
 	int telemetry_##fn(const struct telemetry_request *r, struct rte_tel_data *d);

@@ -32,7 +32,7 @@ hca_bar_load(uint8_t *bar0, uint32_t off)
 	return hca_le32_to_cpu(__atomic_load_n(hca_bar_word(bar0, off), __ATOMIC_ACQUIRE));
 }
 
-/* Release: everything the device stored before is visible to who reads the word. */
+/* Release: everything the device stored before is visible to a reader of the word. */
 static inline void
 hca_bar_store(uint8_t *bar0, uint32_t off, uint32_t v)
 {

@@ -37,7 +37,7 @@ bool hca_qp_may_have_qkey(const struct hca_qpc *q);
 /* Attributes of the image that ch->mask names. enum hca_stat. */
 int hca_qp_check_attrs(const struct hca_core *h, struct hca_qp_change *ch);
 
-/* The addresses that q names; false: they do not fit together, or nobody knows them. */
+/* The addresses that q names; false: they contradict each other or are unknown. */
 bool hca_qp_resolve(const struct hca_core *h, const struct hca_qp_change *ch,
 		    const struct hca_qpc_path *q, struct hca_qp_path *out);
 
@@ -68,7 +68,7 @@ int hca_qp_paths_plan(struct hca_core *h, struct hca_qp_change *ch);
 bool hca_qp_paths_step(struct hca_core *h, struct hca_qp_change *ch);
 /* done: migration state and everything as planned; otherwise as it was. Held or not. */
 void hca_qp_paths_release(struct hca_core *h, struct hca_qp_change *ch, bool done);
-/* Everything else about them; on the way to RTR the paths too: nobody looks at them yet. */
+/* The other attributes; on the way to RTR also the paths: no stage reads them yet. */
 void hca_qp_paths_apply(struct hca_core *h, const struct hca_qp_change *ch);
 /* Of the image the primary path becomes the one in use. */
 void hca_qp_paths_query(const struct hca_qp *qp, struct hca_qpc *image);

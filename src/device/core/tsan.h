@@ -62,7 +62,7 @@ hca_tsan_repeat_end(bool repeat)
 		AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 }
 
-/* Make memory pools report who gives and who takes. After the EAL has started; may be repeated. */
+/* Make memory pools report the threads that use them. After the EAL start; may be repeated. */
 void hca_tsan_watch_pools(void);
 /* The calling thread becomes a DPDK thread, or ceases to be one: its pool caches change owners. */
 void hca_tsan_take_caches(void);

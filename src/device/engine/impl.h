@@ -5,7 +5,7 @@
 /*
  * struct hca: everything of one device hangs here. The stages see it, rounds (ceu/round.c) and what
  * composes them (graph); the other rooms work on the core that it begins with. Members are
- * grouped by who writes them. Stage-private state lives in each stage's own struct behind
+ * grouped by their writer. Stage-private state lives in each stage's own struct behind
  * stage_ctx[], allocated cache aligned in its init.
  */
 
@@ -69,7 +69,7 @@ struct hca {
 	struct hca_tx_wait tx_wait;		/* [pub] encap */
 
 	struct hca_loopback loop;
-	/* what the lines counted when times were enabled: who enables them */
+	/* what the lines counted when times were enabled; written by the enabling thread */
 	struct hca_stage_times {
 		uint64_t busy_cycles, polls, busy_polls;
 	} times_from[HCA_STAGE_N];

@@ -272,7 +272,7 @@ sort(struct port_divert *d, struct rte_mbuf *m, uint64_t mac, bool *diverted)
 	return false;
 }
 
-/* ---- who sends ---- */
+/* ---- watches for senders ---- */
 
 #define NO_VLAN 0xffffu
 #define VID_MASK 0xfffu

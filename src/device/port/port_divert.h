@@ -64,7 +64,7 @@ int hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_po
 void hca_port_divert_set_mac(struct hca_port *p, const uint8_t mac[6]);
 void hca_port_divert_stats(const struct hca_port *p, struct hca_port_divert_stats *out);
 
-/* ---- who sends ---- */
+/* ---- watches for senders ---- */
 
 /*
  * Watch for RoCE frames from that MAC address, in that VLAN (0xffff: none), with that source IP

@@ -31,7 +31,7 @@ void hca_eq_raise_qp(struct hca_core *h, enum hca_stage_id from, uint8_t type, u
 void hca_eq_raise_cq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t cqi);
 void hca_eq_raise_srq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t srqi);
 
-/* PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. Raised again for who asks for it later. */
+/* PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. Raised again for later subscribers. */
 void hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subtype);
 
 /* ---- CEU and hca_create() only ---- */

@@ -4,7 +4,7 @@
  *
  * The ICRC is the CRC-32 of Ethernet over eight bytes of ones followed by everything from the IP
  * header to the last pad byte, with the fields a router may change read as ones. It travels least
- * significant byte first, directly behind the pad bytes.
+ * significant byte first, directly after the pad bytes.
  *
  * Every kernel takes and returns the CRC in the convention of zlib and ISA-L (inverted on both
  * sides), so results chain: crc(crc(s, a, n), a + n, m) == crc(s, a, n + m).

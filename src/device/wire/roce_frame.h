@@ -47,7 +47,7 @@
 	X(TVER, tver, 0, "transport version is not 0") \
 	X(OPCODE, opcode, 0, "opcode is not defined or not supported") \
 	X(PAD, pad, 0, "pad count exceeds the payload, or not whole words") \
-	X(PAYLOAD, payload, 0, "payload behind an opcode that has none") \
+	X(PAYLOAD, payload, 0, "payload after an opcode that has none") \
 	X(ICRC, icrc, 0, "ICRC is wrong")
 
 /* Returned negated. */

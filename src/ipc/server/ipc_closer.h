@@ -7,7 +7,7 @@
  * descriptor may block as long as the client wants (a TCP socket with SO_LINGER, a file of its own
  * file system), so threads that others wait for must not call it. Descriptors are passed to threads
  * that do nothing else; one that blocks is interrupted, and counted as lost while that does not
- * help. Another thread replaces it, up to a limit; it is charged to the user who sent the
+ * help. Another thread replaces it, up to a limit; it is charged to the user that sent the
  * descriptor.
  *
  * Any thread may call. The threads of a destroyed closer end when they can.

@@ -8,8 +8,8 @@
  * worker uses them, which would then block:
  *
  *	files of more than HCA_CTL_SMALL_FILE are sealed once they are mapped
- *	(F_SEAL_FUTURE_WRITE): no holes can be punched any more, and nobody maps them for writing
- *	any more, another device neither: such a file serves one
+ *	(F_SEAL_FUTURE_WRITE): holes cannot be punched any more, and the file cannot be mapped for
+ *	writing again, not even by another device: such a file serves one device
  *
  *   smaller ones can be punched quickly: they may serve several devices, and are watched
  *   (userfaultfd, SIGBUS): an access to a hole ends the owner (ipc_guard.c) instead of filling it
