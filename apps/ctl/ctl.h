@@ -87,8 +87,8 @@ struct ctl_others {
 
 /*
  * Processes that answer and --prefix admits. *others: sockets without a listener, and processes
- * that accept a connection and do not greet within CTL_GREETING_S. Takes no longer than that, except
- * where DPDK rejects callers because it serves others.
+ * that accept a connection and do not greet within CTL_GREETING_S. Takes no longer than that,
+ * except where DPDK rejects callers because it serves others.
  */
 unsigned int ctl_find(const struct ctl *c, struct ctl_process *out, unsigned int max,
 		      struct ctl_others *others);
