@@ -80,29 +80,29 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, opcode, 0x1c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, is_send, 0x1d);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, owner, 0x1f);
 
-/* Syndromes, table 3-3-3 (second of that name). X(name, code, text) */
+/* Syndromes, table 3-3-3 (second of that name). X(name, code, text, status behind SOFTHCA_WC_) */
 #define HCA_SYND_LIST(X) \
-	X(LOCAL_LENGTH, 0x01, "local length error") \
-	X(LOCAL_QP_OP, 0x02, "local QP operation error") \
-	X(LOCAL_EEC_OP, 0x03, "local EE context operation error") \
-	X(LOCAL_PROT, 0x04, "local protection error") \
-	X(WR_FLUSH, 0x05, "work request flushed") \
-	X(MW_BIND, 0x06, "memory window bind error") \
-	X(BAD_RESP, 0x10, "bad response") \
-	X(LOCAL_ACCESS, 0x11, "local access error") \
-	X(REMOTE_INVAL_REQ, 0x12, "remote invalid request") \
-	X(REMOTE_ACCESS, 0x13, "remote access error") \
-	X(REMOTE_OP, 0x14, "remote operation error") \
-	X(RETRY_EXC, 0x15, "transport retry counter exceeded") \
-	X(RNR_RETRY_EXC, 0x16, "RNR retry counter exceeded") \
-	X(LOCAL_RDD_VIOL, 0x20, "local RDD violation") \
-	X(REMOTE_INVAL_RD_REQ, 0x21, "remote invalid RD request") \
-	X(REMOTE_ABORTED, 0x22, "remote aborted") \
-	X(INVAL_EECN, 0x23, "invalid EE context number") \
-	X(INVAL_EEC_STATE, 0x24, "invalid EE context state")
+	X(LOCAL_LENGTH, 0x01, "local length error", LOC_LEN_ERR) \
+	X(LOCAL_QP_OP, 0x02, "local QP operation error", LOC_QP_OP_ERR) \
+	X(LOCAL_EEC_OP, 0x03, "local EE context operation error", LOC_EEC_OP_ERR) \
+	X(LOCAL_PROT, 0x04, "local protection error", LOC_PROT_ERR) \
+	X(WR_FLUSH, 0x05, "work request flushed", WR_FLUSH_ERR) \
+	X(MW_BIND, 0x06, "memory window bind error", MW_BIND_ERR) \
+	X(BAD_RESP, 0x10, "bad response", BAD_RESP_ERR) \
+	X(LOCAL_ACCESS, 0x11, "local access error", LOC_ACCESS_ERR) \
+	X(REMOTE_INVAL_REQ, 0x12, "remote invalid request", REM_INV_REQ_ERR) \
+	X(REMOTE_ACCESS, 0x13, "remote access error", REM_ACCESS_ERR) \
+	X(REMOTE_OP, 0x14, "remote operation error", REM_OP_ERR) \
+	X(RETRY_EXC, 0x15, "transport retry counter exceeded", RETRY_EXC_ERR) \
+	X(RNR_RETRY_EXC, 0x16, "RNR retry counter exceeded", RNR_RETRY_EXC_ERR) \
+	X(LOCAL_RDD_VIOL, 0x20, "local RDD violation", LOC_RDD_VIOL_ERR) \
+	X(REMOTE_INVAL_RD_REQ, 0x21, "remote invalid RD request", REM_INV_RD_REQ_ERR) \
+	X(REMOTE_ABORTED, 0x22, "remote aborted", REM_ABORT_ERR) \
+	X(INVAL_EECN, 0x23, "invalid EE context number", INV_EECN_ERR) \
+	X(INVAL_EEC_STATE, 0x24, "invalid EE context state", INV_EEC_STATE_ERR)
 
 enum hca_synd {
-#define HCA_SYND_ENUM(name, code, text) HCA_SYND_##name = code,
+#define HCA_SYND_ENUM(name, code, text, wc) HCA_SYND_##name = code,
 	HCA_SYND_LIST(HCA_SYND_ENUM)
 #undef HCA_SYND_ENUM
 };

@@ -6,6 +6,8 @@
 
 #include <softhca/softhca.h>
 
+#include "abi_cqe.h"
+
 #define NAME_OF(table, index) name_of(table, sizeof(table) / sizeof((table)[0]), index)
 
 static const char *
@@ -16,25 +18,10 @@ name_of(const char *const *names, size_t count, uint32_t index)
 
 static const char *const status_names[] = {
 	[SOFTHCA_WC_SUCCESS] = "success",
-	[SOFTHCA_WC_LOC_LEN_ERR] = "local length error",
-	[SOFTHCA_WC_LOC_QP_OP_ERR] = "local QP operation error",
-	[SOFTHCA_WC_LOC_EEC_OP_ERR] = "local EE context operation error",
-	[SOFTHCA_WC_LOC_PROT_ERR] = "local protection error",
-	[SOFTHCA_WC_WR_FLUSH_ERR] = "work request flushed",
-	[SOFTHCA_WC_MW_BIND_ERR] = "memory window bind error",
-	[SOFTHCA_WC_BAD_RESP_ERR] = "bad response",
-	[SOFTHCA_WC_LOC_ACCESS_ERR] = "local access error",
-	[SOFTHCA_WC_REM_INV_REQ_ERR] = "remote invalid request",
-	[SOFTHCA_WC_REM_ACCESS_ERR] = "remote access error",
-	[SOFTHCA_WC_REM_OP_ERR] = "remote operation error",
-	[SOFTHCA_WC_RETRY_EXC_ERR] = "transport retry counter exceeded",
-	[SOFTHCA_WC_RNR_RETRY_EXC_ERR] = "RNR retry counter exceeded",
-	[SOFTHCA_WC_LOC_RDD_VIOL_ERR] = "local RDD violation",
-	[SOFTHCA_WC_REM_INV_RD_REQ_ERR] = "remote invalid RD request",
-	[SOFTHCA_WC_REM_ABORT_ERR] = "remote aborted",
-	[SOFTHCA_WC_INV_EECN_ERR] = "invalid EE context number",
-	[SOFTHCA_WC_INV_EEC_STATE_ERR] = "invalid EE context state",
-	[SOFTHCA_WC_FATAL_ERR] = "fatal error",
+#define X(name, code, text, wc) [SOFTHCA_WC_##wc] = text,
+	HCA_SYND_LIST(X)
+#undef X
+		[SOFTHCA_WC_FATAL_ERR] = "fatal error",
 	[SOFTHCA_WC_RESP_TIMEOUT_ERR] = "response timeout",
 	[SOFTHCA_WC_GENERAL_ERR] = "general error",
 };
