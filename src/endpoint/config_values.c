@@ -252,30 +252,46 @@ vlan_of(const char *text, uint16_t *vlan)
 	return true;
 }
 
-bool
-config_address(const struct config_key *key, struct endpoint_config *c, const char *text)
+/*
+ * An address that a port may have, followed by "/" and its prefix where one is asked for. Returns
+ * what stands after it, or NULL.
+ */
+static const char *
+take_address(const char *text, uint8_t gid[16], uint8_t *prefix)
 {
-	struct endpoint_address a = {.vlan_id = ENDPOINT_NO_VLAN};
-	char word[64], *slash;
 	size_t len = strcspn(text, " \t");
-	uint64_t prefix;
+	char word[64], *slash;
+	uint64_t bits = 0;
 	bool v4;
 
-	(void)key;
-	if (c->num_addresses == ENDPOINT_ADDRESSES_MAX || len >= sizeof(word))
-		return false;
+	if (len >= sizeof(word))
+		return NULL;
 	memcpy(word, text, len);
 	word[len] = '\0';
 	slash = strchr(word, '/');
-	if (slash == NULL)
-		return false;
-	*slash = '\0';
+	if ((slash != NULL) != (prefix != NULL))
+		return NULL;
+	if (slash != NULL)
+		*slash++ = '\0';
 	v4 = strchr(word, ':') == NULL;
-	if (!parse_gid(word, a.gid) || !is_unicast(a.gid, v4) ||
-	    !whole_number(slash + 1, &prefix) || prefix < 1 || prefix > (v4 ? 32 : 128))
-		return false;
-	a.prefix = (uint8_t)prefix;
-	if (!vlan_of(text + len + strspn(text + len, " \t"), &a.vlan_id))
+	if (!parse_gid(word, gid) || !is_unicast(gid, v4))
+		return NULL;
+	if (slash != NULL && (!whole_number(slash, &bits) || bits < 1 || bits > (v4 ? 32 : 128)))
+		return NULL;
+	if (prefix != NULL)
+		*prefix = (uint8_t)bits;
+	return text + len + strspn(text + len, " \t");
+}
+
+bool
+config_address(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	struct endpoint_address a = {0};
+
+	(void)key;
+	text = take_address(text, a.gid, &a.prefix);
+	if (text == NULL || !vlan_of(text, &a.vlan_id) ||
+	    c->num_addresses == ENDPOINT_ADDRESSES_MAX)
 		return false;
 	c->address[c->num_addresses++] = a;
 	return true;
@@ -284,17 +300,11 @@ config_address(const struct config_key *key, struct endpoint_config *c, const ch
 bool
 config_gateway(const struct config_key *key, struct endpoint_config *c, const char *text)
 {
-	struct endpoint_gateway g;
-	char word[64];
-	size_t len = strcspn(text, " \t");
+	struct endpoint_gateway g = {0};
 
 	(void)key;
-	if (c->num_gateways == ENDPOINT_ADDRESSES_MAX || len >= sizeof(word))
-		return false;
-	memcpy(word, text, len);
-	word[len] = '\0';
-	if (!parse_gid(word, g.gid) || !is_unicast(g.gid, strchr(word, ':') == NULL) ||
-	    !vlan_of(text + len + strspn(text + len, " \t"), &g.vlan_id))
+	text = take_address(text, g.gid, NULL);
+	if (text == NULL || !vlan_of(text, &g.vlan_id) || c->num_gateways == ENDPOINT_ADDRESSES_MAX)
 		return false;
 	c->gateway[c->num_gateways++] = g;
 	return true;
@@ -303,17 +313,11 @@ config_gateway(const struct config_key *key, struct endpoint_config *c, const ch
 bool
 config_neighbour(const struct config_key *key, struct endpoint_config *c, const char *text)
 {
-	struct endpoint_neighbour n;
-	char word[64];
-	size_t len = strcspn(text, " \t");
+	struct endpoint_neighbour n = {0};
 
 	(void)key;
-	if (c->num_neighbours == ENDPOINT_NEIGHBOURS_MAX || len >= sizeof(word))
-		return false;
-	memcpy(word, text, len);
-	word[len] = '\0';
-	if (!parse_gid(word, n.gid) || !is_unicast(n.gid, strchr(word, ':') == NULL) ||
-	    !parse_mac(text + len + strspn(text + len, " \t"), n.mac))
+	text = take_address(text, n.gid, NULL);
+	if (text == NULL || !parse_mac(text, n.mac) || c->num_neighbours == ENDPOINT_NEIGHBOURS_MAX)
 		return false;
 	c->neighbour[c->num_neighbours++] = n;
 	return true;
