@@ -20,14 +20,14 @@ SECTIONS = {
     'Command status': ('src/abi/abi_cmd.h', 'HCA_STAT_LIST'),
     'Operations': ('src/abi/abi_wqe.h', 'HCA_OP_LIST'),
     'Services': ('src/abi/abi_ctx.h', 'enum hca_service'),
-    'QP states': ('src/abi/abi_ctx.h', 'enum hca_qp_state'),
+    'QP states': ('src/abi/abi_ctx.h', 'HCA_QP_STATE_LIST'),
     'QP attributes': ('src/abi/abi_ctx.h', 'HCA_QP_ATTR_LIST'),
     'Completion status': ('src/abi/abi_cqe.h', 'HCA_SYND_LIST'),
     'Events': ('src/abi/abi_cqe.h', 'HCA_EVENT_LIST'),
     'Capabilities': ('src/abi/abi_cmd.h', 'HCA_CAP_LIST'),
 }
 
-ENUM_PREFIX = {'enum hca_service': 'HCA_ST_', 'enum hca_qp_state': 'HCA_QPS_'}
+ENUM_PREFIX = {'enum hca_service': 'HCA_ST_'}
 
 
 def listed(text, what):

@@ -25,14 +25,20 @@ enum hca_mtu {
 
 /* ---- queue pair, tables 3-2-40 .. 3-2-42 ---- */
 
+/* X(name, number, its name in the public interface, behind SOFTHCA_QPS_) */
+#define HCA_QP_STATE_LIST(X) \
+	X(RST, 0, RESET) \
+	X(INIT, 1, INIT) \
+	X(RTR, 2, RTR) \
+	X(RTS, 3, RTS) \
+	X(SQE, 4, SQE) \
+	X(SQD, 5, SQD) \
+	X(ERR, 6, ERR)
+
 enum hca_qp_state {
-	HCA_QPS_RST = 0,
-	HCA_QPS_INIT = 1,
-	HCA_QPS_RTR = 2,
-	HCA_QPS_RTS = 3,
-	HCA_QPS_SQE = 4,
-	HCA_QPS_SQD = 5,
-	HCA_QPS_ERR = 6,
+#define HCA_QP_STATE_ENUM(name, number, verbs) HCA_QPS_##name = number,
+	HCA_QP_STATE_LIST(HCA_QP_STATE_ENUM)
+#undef HCA_QP_STATE_ENUM
 	HCA_QPS_COUNT
 };
 

@@ -21,17 +21,15 @@ static const struct hca_qp_transition transitions[] = {
 	HCA_QP_TRANSITION_LIST(HCA_QP_TRANSITION_ROW)};
 
 static const uint8_t hw_state[] = {
-	[SOFTHCA_QPS_RESET] = HCA_QPS_RST, [SOFTHCA_QPS_INIT] = HCA_QPS_INIT,
-	[SOFTHCA_QPS_RTR] = HCA_QPS_RTR,   [SOFTHCA_QPS_RTS] = HCA_QPS_RTS,
-	[SOFTHCA_QPS_SQD] = HCA_QPS_SQD,   [SOFTHCA_QPS_SQE] = HCA_QPS_SQE,
-	[SOFTHCA_QPS_ERR] = HCA_QPS_ERR,
+#define X(name, number, verbs) [SOFTHCA_QPS_##verbs] = HCA_QPS_##name,
+	HCA_QP_STATE_LIST(X)
+#undef X
 };
 
 static const uint8_t sw_state[HCA_QPS_COUNT] = {
-	[HCA_QPS_RST] = SOFTHCA_QPS_RESET, [HCA_QPS_INIT] = SOFTHCA_QPS_INIT,
-	[HCA_QPS_RTR] = SOFTHCA_QPS_RTR,   [HCA_QPS_RTS] = SOFTHCA_QPS_RTS,
-	[HCA_QPS_SQD] = SOFTHCA_QPS_SQD,   [HCA_QPS_SQE] = SOFTHCA_QPS_SQE,
-	[HCA_QPS_ERR] = SOFTHCA_QPS_ERR,
+#define X(name, number, verbs) [HCA_QPS_##name] = SOFTHCA_QPS_##verbs,
+	HCA_QP_STATE_LIST(X)
+#undef X
 };
 
 static const uint8_t hw_mig[] = {

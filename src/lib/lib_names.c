@@ -7,6 +7,7 @@
 #include <softhca/softhca.h>
 
 #include "abi_cqe.h"
+#include "abi_ctx.h"
 
 #define NAME_OF(table, index) name_of(table, sizeof(table) / sizeof((table)[0]), index)
 
@@ -39,9 +40,9 @@ static const char *const opcode_names[] = {
 };
 
 static const char *const state_names[] = {
-	[SOFTHCA_QPS_RESET] = "RESET", [SOFTHCA_QPS_INIT] = "INIT", [SOFTHCA_QPS_RTR] = "RTR",
-	[SOFTHCA_QPS_RTS] = "RTS",     [SOFTHCA_QPS_SQD] = "SQD",   [SOFTHCA_QPS_SQE] = "SQE",
-	[SOFTHCA_QPS_ERR] = "ERR",
+#define X(name, number, verbs) [SOFTHCA_QPS_##verbs] = #verbs,
+	HCA_QP_STATE_LIST(X)
+#undef X
 };
 
 static const char *const event_names[] = {

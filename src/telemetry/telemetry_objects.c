@@ -20,7 +20,11 @@
 #define GIDS 48u
 #define CLIENTS 40u
 
-static const char *const states[] = {"RESET", "INIT", "RTR", "RTS", "SQE", "SQD", "ERR"};
+static const char *const states[] = {
+#define X(name, number, verbs) #verbs,
+	HCA_QP_STATE_LIST(X)
+#undef X
+};
 static const char *const port_states[] = {"NOP", "DOWN", "INIT", "ARMED", "ACTIVE"};
 
 static const char *
