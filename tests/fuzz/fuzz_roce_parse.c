@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The frame parser and the two ways of decap, which must judge every frame alike; whatever
- * they accept lies inside the frame. The input is the frame.
+ * The ways of decap to a descriptor, which must judge every frame alike; whatever they accept lies
+ * inside the frame. The input is the frame.
  */
 
 #include <stdlib.h>
@@ -10,65 +10,87 @@
 
 #include "fuzz.h"
 
-/* For its static functions; nothing else of the device is linked. */
+/* For its static functions. */
 #include "engine/decap_roce.c"
 
 static void
-inside(const struct hca_roce_view *v, uint32_t len)
+inside(const struct hca_wire_view *v, uint32_t len)
 {
 	fuzz_check(v->icrc + HCA_ICRC_LEN <= len, "ICRC at %u of %u", v->icrc, len);
-	fuzz_check(v->payload + v->payload_len + v->pad == v->icrc, "payload and ICRC apart");
-	fuzz_check(v->payload == v->bth + v->op->header_len, "headers and payload apart");
-	fuzz_check(v->psn <= HCA_PSN_MASK && v->qpn <= 0xffffff, "PSN or QPN");
+	fuzz_check(v->payload <= v->icrc, "headers end behind the ICRC");
+	fuzz_check(v->payload == v->transport + hca_roce_opcodes[v->opcode].header_len,
+		   "headers and payload apart");
+	fuzz_check(v->psn <= HCA_PSN_MASK && v->dst <= 0xffffff && v->src <= 0xffffff,
+		   "PSN or QPN");
 }
 
 static void
-same_descriptions(const uint8_t *frame, uint32_t len)
+descriptor_inside(const struct hca_rxd *r, const struct hca_icrc_span *span, const uint8_t *frame)
 {
-	struct hca_rxd slow, fast;
-	struct hca_icrc_span span[2];
-	int rc;
+	uint32_t icrc = (uint32_t)((const uint8_t *)span->data + span->len - frame);
 
-	memset(&slow, 0, sizeof(slow));
+	fuzz_check(span->data == frame + r->l3_off, "span and L3 apart");
+	fuzz_check(r->payload_off >= r->ext_off && r->payload_off <= icrc, "payload outside");
+	fuzz_check(r->payload_off + r->payload_len + r->pad == icrc ||
+			   ((const struct hca_roce_opcode_info *)r->info)->name == NULL,
+		   "payload and ICRC apart");
+}
+
+static void
+same(const struct hca_rxd *a, const struct hca_rxd *b)
+{
+	fuzz_check(a->qpi == b->qpi && a->psn == b->psn && a->opcode == b->opcode &&
+			   a->flags == b->flags && a->pad == b->pad && a->ecn == b->ecn &&
+			   a->ext_off == b->ext_off && a->payload_off == b->payload_off &&
+			   a->payload_len == b->payload_len && a->info == b->info &&
+			   a->l3_off == b->l3_off && a->vlan == b->vlan,
+		   "decap's ways differ");
+}
+
+static void
+same_descriptions(const uint8_t *frame, uint32_t len, int rc, const struct hca_rxd *general,
+		  const struct hca_icrc_span *span)
+{
+	struct hca_rxd fast, alike;
+	struct hca_icrc_span of_fast;
+	struct alike last;
+
 	memset(&fast, 0, sizeof(fast));
-	rc = describe(frame, len, &slow, &span[0]);
-	if (!describe_fast(frame, len, &fast, &span[1]))
+	if (!describe_fast(frame, len, &fast, &of_fast))
 		return;
 	fuzz_check(rc == 0, "decap's fast way takes what the other refuses: %d", rc);
-	fuzz_check(slow.qpi == fast.qpi && slow.psn == fast.psn && slow.opcode == fast.opcode &&
-			   slow.flags == fast.flags && slow.pad == fast.pad &&
-			   slow.ecn == fast.ecn && slow.ext_off == fast.ext_off &&
-			   slow.payload_off == fast.payload_off &&
-			   slow.payload_len == fast.payload_len && slow.info == fast.info &&
-			   slow.l3_off == fast.l3_off,
-		   "decap's two ways differ");
-	fuzz_check(span[0].data == span[1].data && span[0].len == span[1].len &&
-			   span[0].ones == span[1].ones,
-		   "decap's two spans differ");
+	same(general, &fast);
+	fuzz_check(memcmp(span, &of_fast, sizeof(*span)) == 0, "decap's two spans differ");
+	note_alike(&last, frame, len);
+	fuzz_check(is_alike(&last, frame, len), "a frame is not like itself");
+	describe_alike(frame, &fast, &alike);
+	same(general, &alike);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct hca_roce_headers headers;
-	struct hca_roce_view v;
-	struct hca_icrc_span span;
 	uint32_t icrc, len = (uint32_t)size;
-	int rc;
+	struct hca_icrc_span span;
+	struct hca_wire_view v;
+	struct hca_rxd r;
+	int parsed, rc;
 
 	if (size > HCA_MBUF_DATA)
 		return 0;
 	memset(&v, 0, sizeof(v));
-	rc = hca_roce_parse(data, len, &v);
-	fuzz_check(rc <= 0 && rc > -HCA_ROCE_DROP_COUNT, "unknown verdict %d", rc);
-	same_descriptions(data, len);
+	memset(&r, 0, sizeof(r));
+	parsed = hca_wire_parse(data, len, &v);
+	rc = hca_decap_describe(data, len, &r, &span);
+	fuzz_check(rc <= 0 && rc > -HCA_WIRE_DROP_COUNT, "unknown verdict %d", rc);
+	fuzz_check(rc == parsed || (rc == 0 && parsed == -HCA_WIRE_DROP_OPCODE),
+		   "decap says %d of what is %d", rc, parsed);
+	same_descriptions(data, len, rc, &r, &span);
+	if (parsed == 0)
+		inside(&v, len);
 	if (rc != 0)
 		return 0;
-	inside(&v, len);
-	hca_roce_get_headers(data + v.bth, v.op, &headers);
-	hca_roce_icrc_span(data, &v, &span);
+	descriptor_inside(&r, &span, data);
 	hca_icrc_select()->crc_burst(&span, &icrc, 1);
-	rc = hca_roce_check_icrc(hca_icrc_select(), data, &v);
-	fuzz_check((rc == 0) == (icrc == hca_icrc_load(data + v.icrc)), "two ICRC verdicts");
 	return 0;
 }

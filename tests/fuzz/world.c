@@ -10,7 +10,7 @@
 #include "embed_ctl.h"
 #include "engine/pkt.h"
 #include "host.h"
-#include "wire/roce_frame.h"
+#include "roce_craft.h"
 
 #define TICK_NS 1000u
 #define SETTLE_IDLE 8u
@@ -71,12 +71,11 @@ static void
 judge_sent(const struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	struct hca_roce_view v;
-	int rc = hca_roce_parse(frame, m->data_len, &v);
+	struct roce_view v;
+	int rc = roce_parse(frame, m->data_len, &v);
 
-	fuzz_check(rc == 0, "sent a malformed frame: %s", hca_roce_drop_name(rc));
-	fuzz_check(hca_roce_check_icrc(hca_icrc_select(), frame, &v) == 0,
-		   "sent a frame with a wrong ICRC");
+	fuzz_check(rc == 0, "sent a malformed frame: %s", roce_drop_name(rc));
+	fuzz_check(roce_icrc_ok(hca_icrc_select(), frame, &v), "sent a frame with a wrong ICRC");
 	fuzz_check(v.qpn == WORLD_PEER_QPN, "sent a frame to QPN %#x", v.qpn);
 	fuzz_check(v.payload_len <= WORLD_MTU, "sent %u bytes in one packet", v.payload_len);
 }
@@ -122,12 +121,9 @@ world_frame(struct world *w, const uint8_t *frame, uint32_t len)
 static void
 seal(uint8_t *frame, uint32_t len)
 {
-	struct hca_icrc_span span = {frame + HCA_ETH_LEN, hca_icrc_ones_ipv4,
-				     len - HCA_ETH_LEN - HCA_ICRC_LEN, HCA_ICRC_SEED};
-	uint32_t icrc;
+	const struct roce_view v = {.l3 = HCA_ETH_LEN, .ip_version = 4, .icrc = len - HCA_ICRC_LEN};
 
-	hca_icrc_select()->crc_burst(&span, &icrc, 1);
-	hca_icrc_store(frame + len - HCA_ICRC_LEN, icrc);
+	roce_seal(hca_icrc_select(), frame, &v);
 }
 
 void

@@ -5,7 +5,7 @@
 #include "abi_roce.h"
 #include "sim_link.h"
 #include "sim_strict.h"
-#include "wire/roce_frame.h"
+#include "roce_craft.h"
 
 #define PSNS (1u << 24)
 #define FAR 8192u /* PSNs that an ACK may reach back */
@@ -17,7 +17,7 @@ was_asked(const struct sim_strict_side *d, uint32_t psn)
 }
 
 static void
-note_request(struct sim_strict_side *d, const struct hca_roce_view *v)
+note_request(struct sim_strict_side *d, const struct roce_view *v)
 {
 	d->requests++;
 	d->asks += v->ackreq;
@@ -42,7 +42,7 @@ take_asked(struct sim_strict_side *d, uint32_t psn)
 }
 
 static bool
-judge_ack(struct sim_strict_side *d, uint8_t *frame, const struct hca_roce_view *v)
+judge_ack(struct sim_strict_side *d, uint8_t *frame, const struct roce_view *v)
 {
 	struct hca_bth *bth = (void *)(frame + v->bth);
 	uint32_t psn;
@@ -53,7 +53,7 @@ judge_ack(struct sim_strict_side *d, uint8_t *frame, const struct hca_roce_view 
 	if (psn == PSNS)
 		return true;
 	bth->psn = hca_cpu_to_be32(HCA_BTH_MAKE_PSN(false, psn));
-	hca_roce_seal(hca_icrc_select(), frame, v);
+	roce_seal(hca_icrc_select(), frame, v);
 	return false;
 }
 
@@ -61,10 +61,10 @@ static bool
 look(void *arg, uint8_t *frame, uint32_t len)
 {
 	struct sim_strict_side *d = arg;
-	struct hca_roce_view v;
+	struct roce_view v;
 	uint8_t syndrome;
 
-	if (hca_roce_parse(frame, len, &v) != 0)
+	if (roce_parse(frame, len, &v) != 0)
 		return false;
 	if (v.opcode == HCA_BTH_CNP) {
 		d->cnps++;

@@ -111,19 +111,19 @@ make_path(struct sim_victim *v)
 	struct hca_roce_path *p = &v->path;
 
 	*p = (struct hca_roce_path){
-		.dmac = {2, 0, 0, 0, 0, 2},
-		.smac = {2, 0, 0, 0, 0, 1},
-		.vlan = has_vlan(v->gid),
-		.vlan_tci = has_vlan(v->gid) ? VLAN_ID : 0,
-		.hop_limit = 64,
-		.udp_sport = 0xc123,
+		.udp.dmac = {2, 0, 0, 0, 0, 2},
+		.udp.smac = {2, 0, 0, 0, 0, 1},
+		.udp.vlan = has_vlan(v->gid),
+		.udp.vlan_tci = has_vlan(v->gid) ? VLAN_ID : 0,
+		.udp.hop_limit = 64,
+		.udp.sport = 0xc123,
 		.pkey = 0xffff,
 		.qpn = v->qp->qp_num,
 		.migreq = true,
 	};
-	sim_gid(0, v->gid, p->sip);
-	sim_gid(1, v->gid, p->dip);
-	p->ip_version = p->sip[0] == 0 ? 4 : 6;
+	sim_gid(0, v->gid, p->udp.sip);
+	sim_gid(1, v->gid, p->udp.dip);
+	p->udp.ip_version = p->udp.sip[0] == 0 ? 4 : 6;
 }
 
 void
@@ -142,7 +142,7 @@ sim_victim_open(struct sim *s, struct sim_victim *v, enum sim_victim_kind kind, 
 	if (kind == SIM_VICTIM_UD) {
 		struct softhca_ah_attr aa = {.sgid_index = (uint8_t)gid, .port_num = 1};
 
-		memcpy(aa.dgid.raw, v->path.sip, 16);
+		memcpy(aa.dgid.raw, v->path.udp.sip, 16);
 		v->ah = softhca_create_ah(side_of(v)->pd, &aa);
 		CHECK(v, v->ah != NULL, "create_ah");
 	}
@@ -210,7 +210,7 @@ step(struct sim_victim *v, uint32_t state, uint32_t mask)
 		.ah_attr = {.port_num = 1, .is_global = 1, .sgid_index = (uint8_t)v->gid},
 	};
 
-	memcpy(a.ah_attr.dgid.raw, v->path.sip, 16);
+	memcpy(a.ah_attr.dgid.raw, v->path.udp.sip, 16);
 	return softhca_modify_qp(v->qp, &a, SOFTHCA_QP_STATE | mask);
 }
 
@@ -338,52 +338,29 @@ sim_injector_close(struct sim_injector *x)
 	rte_mempool_free(x->pool);
 }
 
-/* Set lengths and IP checksum for n bytes after the UDP header, and the ICRC at their end. */
-static uint32_t
-seal(struct sim_injector *x, const struct hca_roce_template *t, uint8_t *frame, uint32_t n)
-{
-	struct hca_udp_hdr *udp = (void *)(frame + t->bth - HCA_UDP_LEN);
-	struct hca_roce_view v = {.l3 = t->l3,
-				  .bth = t->bth,
-				  .ip_version = t->ip_version,
-				  .icrc = t->bth + n - 4};
-
-	udp->len = hca_cpu_to_be16(HCA_UDP_LEN + n);
-	if (t->ip_version == 4) {
-		struct hca_ipv4_hdr *ip = (void *)(frame + t->l3);
-		uint32_t total = HCA_IPV4_LEN + HCA_UDP_LEN + n;
-
-		ip->total_len = hca_cpu_to_be16(total);
-		ip->csum = hca_cpu_to_be16(~hca_ip_fold(t->ip_sum + total));
-	} else {
-		struct hca_ipv6_hdr *ip = (void *)(frame + t->l3);
-
-		ip->payload_len = hca_cpu_to_be16(HCA_UDP_LEN + n);
-	}
-	hca_roce_seal(x->icrc, frame, &v);
-	return t->bth + n;
-}
-
 uint32_t
 sim_craft(struct sim_injector *x, const struct hca_roce_path *path, const struct sim_packet *p,
 	  uint8_t *frame)
 {
-	struct hca_roce_template t;
+	uint32_t n = HCA_ROCE_BTH_LEN + HCA_ICRC_LEN + (p->cut != 0 ? -p->cut : p->len);
+	struct hca_udp_template t;
+	struct roce_view v;
 	struct hca_bth *bth;
 
 	sim_check(x->s, hca_roce_template_fill(path, &t) == 0, "template");
-	memcpy(frame, t.bytes, t.len);
-	bth = (void *)(frame + t.bth);
+	bth = (void *)hca_udp_template_put(&t, HCA_UDP_LEN + n, frame);
 	bth->opcode = p->opcode;
 	bth->flags = HCA_BTH_MAKE_FLAGS(p->se, path->migreq, p->pad) | p->tver;
 	bth->psn = hca_cpu_to_be32(HCA_BTH_MAKE_PSN(p->ackreq, p->psn));
-	if (p->cut != 0)
-		return seal(x, &t, frame, HCA_ROCE_BTH_LEN - p->cut + HCA_ICRC_LEN);
-	if (p->tail != NULL)
-		memcpy(frame + t.len, p->tail, p->len);
-	else
-		memset(frame + t.len, 0xa5, p->len);
-	return seal(x, &t, frame, HCA_ROCE_BTH_LEN + p->len + HCA_ICRC_LEN);
+	if (p->cut == 0 && p->tail != NULL)
+		memcpy(bth + 1, p->tail, p->len);
+	else if (p->cut == 0)
+		memset(bth + 1, 0xa5, p->len);
+	v = (struct roce_view){.l3 = t.l3,
+			       .ip_version = t.ip_version,
+			       .icrc = t.transport + n - HCA_ICRC_LEN};
+	roce_seal(x->icrc, frame, &v);
+	return t.transport + n;
 }
 
 void
@@ -412,19 +389,19 @@ sim_inject_packet(struct sim_injector *x, const struct hca_roce_path *path,
 
 void
 sim_inject_whole(struct sim_injector *x, const struct hca_roce_path *path, uint8_t opcode,
-		 uint32_t psn, bool ackreq, const struct hca_roce_headers *h, uint32_t payload)
+		 uint32_t psn, bool ackreq, const struct roce_headers *h, uint32_t payload)
 {
-	struct hca_roce_packet p = {.opcode = opcode,
-				    .psn = psn & 0xffffff,
-				    .ackreq = ackreq,
-				    .payload_len = payload};
+	struct roce_packet p = {.opcode = opcode,
+				.psn = psn & 0xffffff,
+				.ackreq = ackreq,
+				.payload_len = payload};
 	uint8_t frame[HCA_MBUF_DATA], data[HCA_MBUF_DATA];
-	struct hca_roce_template t;
+	struct hca_udp_template t;
 	int n;
 
 	memset(data, 0xe7, sizeof(data));
 	sim_check(x->s, hca_roce_template_fill(path, &t) == 0, "template");
-	n = hca_roce_build(x->icrc, &t, &p, h, data, frame, sizeof(frame));
+	n = roce_build(x->icrc, &t, &p, h, data, frame, sizeof(frame));
 	sim_check(x->s, n > 0, "build %#x: %d", opcode, n);
 	sim_inject(x, frame, (uint32_t)n);
 }

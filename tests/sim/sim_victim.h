@@ -9,7 +9,7 @@
  */
 
 #include "sim.h"
-#include "wire/roce_frame.h"
+#include "roce_craft.h"
 
 struct rte_mempool;
 
@@ -101,7 +101,6 @@ void sim_inject_packet(struct sim_injector *x, const struct hca_roce_path *path,
 		       const struct sim_packet *p);
 /* Inject a complete packet with these headers and so many bytes of payload. */
 void sim_inject_whole(struct sim_injector *x, const struct hca_roce_path *path, uint8_t opcode,
-		      uint32_t psn, bool ackreq, const struct hca_roce_headers *h,
-		      uint32_t payload);
+		      uint32_t psn, bool ackreq, const struct roce_headers *h, uint32_t payload);
 
 #endif

@@ -95,7 +95,7 @@ one(struct sim_injector *x, struct sim_victim *v, struct sim_rng *r)
 	/* Correct payload lengths and others. */
 	static const uint32_t lens[] = {0, 1, 8, 64, 65, 952, 1000, 1024, 1028, 2048, 4096};
 	uint32_t len = lens[sim_below(r, COUNT(lens))];
-	const struct hca_roce_headers h = {
+	const struct roce_headers h = {
 		.aeth = {.syndrome = syndrome, .msn = (uint32_t)sim_random(r) & 0xffffff},
 		.original = sim_random(r),
 	};
@@ -166,7 +166,7 @@ naks_in(const struct sim_config *cfg)
 
 	sim_injector_open(s, &x);
 	for (unsigned int i = 0; i < COUNT(verdicts); i++) {
-		struct hca_roce_headers h = {.aeth = {.syndrome = verdicts[i].syndrome, .msn = 1}};
+		struct roce_headers h = {.aeth = {.syndrome = verdicts[i].syndrome, .msn = 1}};
 		struct softhca_wc wc;
 		struct sim_victim v;
 

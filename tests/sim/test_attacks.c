@@ -64,7 +64,7 @@ static void
 good_write(struct sim_injector *x, struct sim_victim *v, const struct hca_roce_path *path,
 	   uint32_t psn, uint32_t at)
 {
-	const struct hca_roce_headers h = {
+	const struct roce_headers h = {
 		.reth = {.va = (uintptr_t)v->mem + at, .rkey = v->mr->rkey, .len = 64},
 		.xrceth = v->srqn,
 	};
@@ -252,12 +252,12 @@ SIM_TEST(opcodes_in_place)
 
 /* X(name, counter, change of the path, change of the PSN) */
 #define LIE_LIST(X) \
-	X(ANOTHER_ADDRESS, "rx_bad_source", path.sip[15] ^= 0x40, 0) \
-	X(FOR_ANOTHER_HOST, "rx_bad_destination", path.dip[15] ^= 0x40, 0) \
-	X(ANOTHER_NETWORK, "rx_bad_source", path.sip[13] ^= 1, 0) \
-	X(ANOTHER_VLAN, "rx_bad_source", (path.vlan = true, path.vlan_tci ^= 2), 0) \
+	X(ANOTHER_ADDRESS, "rx_bad_source", path.udp.sip[15] ^= 0x40, 0) \
+	X(FOR_ANOTHER_HOST, "rx_bad_destination", path.udp.dip[15] ^= 0x40, 0) \
+	X(ANOTHER_NETWORK, "rx_bad_source", path.udp.sip[13] ^= 1, 0) \
+	X(ANOTHER_VLAN, "rx_bad_source", (path.udp.vlan = true, path.udp.vlan_tci ^= 2), 0) \
 	X(TAGGED_OR_NOT, "rx_bad_source", \
-	  (path.vlan = !path.vlan, path.vlan_tci = path.vlan ? 5 : 0), 0) \
+	  (path.udp.vlan = !path.udp.vlan, path.udp.vlan_tci = path.udp.vlan ? 5 : 0), 0) \
 	X(PKEY, "rx_bad_pkey", path.pkey = 0x8001, 0) \
 	X(PKEY_ZERO, "rx_bad_pkey", path.pkey = 0, 0) \
 	X(QPN_TAG, "rx_unknown_qpn", path.qpn ^= 0x800000, 0) \
@@ -342,7 +342,7 @@ false_answers_in(const struct sim_config *cfg)
 	for (unsigned int i = 0; i < COUNT(gids) * 2; i++) {
 		bool xrc = i & 1;
 		uint8_t op = xrc ? HCA_BTH_XRC_READ_RESP_ONLY : HCA_BTH_RC_READ_RESP_ONLY;
-		const struct hca_roce_headers h = {.aeth = {.syndrome = 0x1f, .msn = 1}};
+		const struct roce_headers h = {.aeth = {.syndrome = 0x1f, .msn = 1}};
 		struct softhca_send_wr wr = {.num_sge = 1,
 					     .opcode = SOFTHCA_WR_RDMA_READ,
 					     .send_flags = S,

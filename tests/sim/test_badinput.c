@@ -15,7 +15,7 @@
 #include "lib_doorbell.h"
 #include "sim_link.h"
 #include "sim_test.h"
-#include "wire/roce_frame.h"
+#include "roce_craft.h"
 
 #define PROGRAM "test_badinput"
 #define S SOFTHCA_SEND_SIGNALED
@@ -25,7 +25,7 @@ struct rig {
 	struct sim *s;
 	struct sim_pair *victim, *bystander;
 	struct rte_mempool *pool;
-	struct hca_roce_template tmpl; /* headers of frames from side 0 to the victim of side 1 */
+	struct hca_udp_template tmpl; /* headers of frames from side 0 to the victim of side 1 */
 	const struct hca_icrc_ops *icrc;
 	struct sim_rng rng;
 };
@@ -34,13 +34,13 @@ static void
 make_template(struct rig *r)
 {
 	struct hca_roce_path path = {
-		.dmac = {2, 0, 0, 0, 0, 2},
-		.smac = {2, 0, 0, 0, 0, 1},
-		.ip_version = 4,
-		.hop_limit = 64,
-		.sip = {[10] = 0xff, 0xff, 10, 77, 0, 1},
-		.dip = {[10] = 0xff, 0xff, 10, 77, 0, 2},
-		.udp_sport = 0xc001,
+		.udp.dmac = {2, 0, 0, 0, 0, 2},
+		.udp.smac = {2, 0, 0, 0, 0, 1},
+		.udp.ip_version = 4,
+		.udp.hop_limit = 64,
+		.udp.sip = {[10] = 0xff, 0xff, 10, 77, 0, 1},
+		.udp.dip = {[10] = 0xff, 0xff, 10, 77, 0, 2},
+		.udp.sport = 0xc001,
 		.pkey = 0xffff,
 		.qpn = r->victim->qp[1]->qp_num,
 		.migreq = true,
@@ -106,8 +106,8 @@ inject(struct rig *r, const uint8_t *frame, uint32_t len)
 static uint32_t
 build(struct rig *r, uint8_t *frame, uint8_t opcode, uint32_t psn, uint32_t payload)
 {
-	struct hca_roce_packet p = {.opcode = opcode, .psn = psn & 0xffffff, .ackreq = true};
-	struct hca_roce_headers h = {
+	struct roce_packet p = {.opcode = opcode, .psn = psn & 0xffffff, .ackreq = true};
+	struct roce_headers h = {
 		.reth = {.va = r->victim->region[1].va + 4096,
 			 .rkey = r->victim->region[1].mr->rkey,
 			 .len = payload},
@@ -121,7 +121,7 @@ build(struct rig *r, uint8_t *frame, uint8_t opcode, uint32_t psn, uint32_t payl
 		p.payload_len = 0;
 	else
 		p.payload_len = payload;
-	n = hca_roce_build(r->icrc, &r->tmpl, &p, &h, data, frame, 4500);
+	n = roce_build(r->icrc, &r->tmpl, &p, &h, data, frame, 4500);
 	sim_check(r->s, n > 0, "build %#x: %d", opcode, n);
 	return (uint32_t)n;
 }
@@ -216,14 +216,14 @@ strangers_in(const struct sim_config *cfg)
 						       "out_of_seq_request"};
 		uint64_t before = sim_counter(r.s, 1, counters[kind]);
 		uint64_t dropped = sim_packets_dropped(r.s, 1);
-		struct hca_roce_template keep = r.tmpl;
+		struct hca_udp_template keep = r.tmpl;
 		struct hca_roce_path path = {
-			.ip_version = 4,
-			.hop_limit = 64,
-			.udp_sport = 0xc001,
+			.udp.ip_version = 4,
+			.udp.hop_limit = 64,
+			.udp.sport = 0xc001,
 			.migreq = true,
-			.sip = {[10] = 0xff, 0xff, 10, 77, 0, kind == 0 ? 9 : 1},
-			.dip = {[10] = 0xff, 0xff, 10, 77, 0, 2},
+			.udp.sip = {[10] = 0xff, 0xff, 10, 77, 0, kind == 0 ? 9 : 1},
+			.udp.dip = {[10] = 0xff, 0xff, 10, 77, 0, 2},
 			.pkey = kind == 3 ? 0x1234 : 0xffff,
 			.qpn = r.victim->qp[1]->qp_num ^ (kind == 1 ? 0x800000 : 0) ^
 			       (kind == 2 ? 0x000080 : 0),

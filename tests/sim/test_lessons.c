@@ -141,7 +141,7 @@ empty_packets_in(const struct sim_config *cfg)
 		sim_victim_open(s, &v, kind, SIM_GID_V4);
 		for (unsigned int op = 0; op < 256; op++) {
 			const struct hca_roce_opcode_info *info = &hca_roce_opcodes[op];
-			struct hca_roce_headers h = {
+			struct roce_headers h = {
 				.deth = {SIM_VICTIM_QKEY, SIM_VICTIM_PEER},
 				.xrceth = v.srqn,
 				.reth = {.va = UINT64_MAX, .rkey = 0xdeadbeef},
@@ -417,15 +417,15 @@ late_for(struct sim *s, struct sim_injector *x, enum sim_victim_kind kind, enum 
 {
 	struct sim_victim v, next;
 	struct hca_roce_path path;
-	struct hca_roce_headers h;
+	struct roce_headers h;
 	uint32_t psn = SIM_VICTIM_PSN;
 
 	sim_victim_open(s, &v, kind, SIM_GID_V4);
 	sim_victim_to(&v, SOFTHCA_QPS_RTS);
 	path = v.path;
-	h = (struct hca_roce_headers){.reth = {(uintptr_t)v.mem + 8192, v.mr->rkey, 64},
-				      .deth = {SIM_VICTIM_QKEY, SIM_VICTIM_PEER},
-				      .xrceth = v.srqn};
+	h = (struct roce_headers){.reth = {(uintptr_t)v.mem + 8192, v.mr->rkey, 64},
+				  .deth = {SIM_VICTIM_QKEY, SIM_VICTIM_PEER},
+				  .xrceth = v.srqn};
 	if (how == END_ERR || how == END_RESET)
 		to_state(&v, how == END_ERR ? SOFTHCA_QPS_ERR : SOFTHCA_QPS_RESET);
 	if (how == END_REUSED) {
@@ -494,7 +494,7 @@ ack_bit_in(const struct sim_config *cfg)
 	for (unsigned int i = 0; i < 2; i++) {
 		enum sim_victim_kind kind = i ? SIM_VICTIM_UD : SIM_VICTIM_UC;
 		uint8_t op = i ? HCA_BTH_UD_SEND_ONLY : HCA_BTH_UC_SEND_ONLY;
-		const struct hca_roce_headers h = {.deth = {SIM_VICTIM_QKEY, SIM_VICTIM_PEER}};
+		const struct roce_headers h = {.deth = {SIM_VICTIM_QKEY, SIM_VICTIM_PEER}};
 		struct sim_victim v;
 
 		sim_victim_open(s, &v, kind, SIM_GID_V6);
@@ -530,7 +530,7 @@ datagram_lengths_in(const struct sim_config *cfg)
 		{4136, 4096, true},  {4135, 4096, false}, {8192, 4096, true}, {8192, 4097, false},
 		{8192, 4200, false}, {40, 0, true},	  {39, 0, false},     {40, 1, false},
 	};
-	const struct hca_roce_headers h = {.deth = {SIM_VICTIM_QKEY, SIM_VICTIM_PEER}};
+	const struct roce_headers h = {.deth = {SIM_VICTIM_QKEY, SIM_VICTIM_PEER}};
 	struct sim *s = sim_open(cfg);
 	struct sim_injector x;
 
@@ -582,12 +582,12 @@ answers(struct sim *s, uint64_t *value, unsigned int max)
 		n = sim_link_take(wire, m, 32);
 		for (uint16_t i = 0; i < n; i++) {
 			const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
-			struct hca_roce_headers hd;
-			struct hca_roce_view v;
+			struct roce_headers hd;
+			struct roce_view v;
 
-			if (hca_roce_parse(p, m[i]->data_len, &v) == 0 &&
+			if (roce_parse(p, m[i]->data_len, &v) == 0 &&
 			    v.op->ext & HCA_EXT_ATOMICACKETH && got < max) {
-				hca_roce_get_headers(p + v.bth, v.op, &hd);
+				roce_get_headers(p + v.bth, v.op, &hd);
 				value[got++] = hd.original;
 			}
 			rte_pktmbuf_free(m[i]);
@@ -613,7 +613,7 @@ repeated_atomics_in(const struct sim_config *cfg)
 		bool xrc = kinds[i / 2] == SIM_VICTIM_XRC_TGT, swap = i & 1;
 		uint8_t op = (uint8_t)((xrc ? HCA_TRANSPORT_XRC : HCA_TRANSPORT_RC) << 5 |
 				       (swap ? HCA_BTH_RC_CMP_SWAP : HCA_BTH_RC_FETCH_ADD));
-		struct hca_roce_headers h;
+		struct roce_headers h;
 		uint64_t value[64], was, *word;
 		struct sim_victim v;
 		unsigned int n;
@@ -622,7 +622,7 @@ repeated_atomics_in(const struct sim_config *cfg)
 		sim_victim_to(&v, SOFTHCA_QPS_RTS);
 		word = (uint64_t *)(void *)(v.mem + 8192);
 		was = *word;
-		h = (struct hca_roce_headers){
+		h = (struct roce_headers){
 			.xrceth = v.srqn,
 			.atomic = {.va = (uintptr_t)word,
 				   .rkey = v.mr->rkey,

@@ -8,7 +8,7 @@
 #include "sim_link.h"
 #include "sim_tagged.h"
 #include "sim_test.h"
-#include "wire/roce_frame.h"
+#include "roce_craft.h"
 #include "../set_pkey.h"
 
 #define PROGRAM "test_paths"
@@ -33,11 +33,11 @@ static bool
 look(void *arg, uint8_t *frame, uint32_t len)
 {
 	struct tap *t = arg;
-	struct hca_roce_view v;
+	struct roce_view v;
 	uint16_t port;
 	unsigned int i;
 
-	sim_check(t->s, hca_roce_parse(frame, len, &v) == 0, "a frame that is none");
+	sim_check(t->s, roce_parse(frame, len, &v) == 0, "a frame that is none");
 	port = hca_get_be16(frame + v.bth - HCA_UDP_LEN);
 	t->frames++;
 	for (i = 0; i < t->n && t->seen[i].qpn != v.qpn; i++)

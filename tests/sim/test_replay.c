@@ -87,11 +87,11 @@ static char **files;
 /* --- frames -------------------- */
 
 static void
-read_answer(const uint8_t *frame, const struct hca_roce_view *v, struct answer *a)
+read_answer(const uint8_t *frame, const struct roce_view *v, struct answer *a)
 {
-	struct hca_roce_headers h = {0};
+	struct roce_headers h = {0};
 
-	hca_roce_get_headers(frame + v->bth, v->op, &h);
+	roce_get_headers(frame + v->bth, v->op, &h);
 	*a = (struct answer){.opcode = v->opcode, .psn = v->psn, .len = v->payload_len};
 	if (v->op->ext & HCA_EXT_AETH) {
 		a->syndrome = h.aeth.syndrome;
@@ -109,9 +109,9 @@ static bool
 look(void *arg, uint8_t *frame, uint32_t len)
 {
 	struct replay *r = arg;
-	struct hca_roce_view v;
+	struct roce_view v;
 
-	if (hca_roce_parse(frame, len, &v) != 0)
+	if (roce_parse(frame, len, &v) != 0)
 		return false;
 	sim_check(r->s, r->num_ours < MANY && v.payload_len <= sizeof(r->ours[0].copy),
 		  "too many answers");
@@ -137,11 +137,11 @@ memory_at(struct replay *r, uint64_t va, uint32_t len)
 }
 
 static void
-note_read(struct replay *r, const uint8_t *frame, const struct hca_roce_view *v)
+note_read(struct replay *r, const uint8_t *frame, const struct roce_view *v)
 {
-	struct hca_roce_headers h = {0};
+	struct roce_headers h = {0};
 
-	hca_roce_get_headers(frame + v->bth, v->op, &h);
+	roce_get_headers(frame + v->bth, v->op, &h);
 	if (v->op->kind == HCA_PKT_READ_REQ)
 		r->reads[r->num_reads++ % MANY] = (struct read){h.reth.va, v->psn};
 	else if (v->op->kind == HCA_PKT_CMP_SWAP || v->op->kind == HCA_PKT_FETCH_ADD)
@@ -174,22 +174,21 @@ fill_memory(struct replay *r)
 /* Walk the capture; requests: only requests, else only answers. */
 static void
 each_frame(struct replay *r, bool requests,
-	   void (*fn)(struct replay *r, const uint8_t *frame, const struct hca_roce_view *v))
+	   void (*fn)(struct replay *r, const uint8_t *frame, const struct roce_view *v))
 {
-	struct hca_roce_view v;
+	struct roce_view v;
 	struct pcap_frame f;
 
 	r->file.pos = 24; /* after the header */
 	while (pcap_next_frame(&r->file, &f) > 0) {
-		sim_check(r->s, hca_roce_parse(f.data, f.len, &v) == 0, "%s: a bad frame",
-			  r->c->name);
+		sim_check(r->s, roce_parse(f.data, f.len, &v) == 0, "%s: a bad frame", r->c->name);
 		if (v.op->is_response != requests)
 			fn(r, f.data, &v);
 	}
 }
 
 static void
-note_theirs(struct replay *r, const uint8_t *frame, const struct hca_roce_view *v)
+note_theirs(struct replay *r, const uint8_t *frame, const struct roce_view *v)
 {
 	struct answer *a = &r->theirs[r->num_theirs++];
 
@@ -211,10 +210,10 @@ post_receives(struct replay *r)
 }
 
 static void
-send_request(struct replay *r, const uint8_t *frame, const struct hca_roce_view *v)
+send_request(struct replay *r, const uint8_t *frame, const struct roce_view *v)
 {
 	uint8_t tail[HCA_MBUF_DATA], out[HCA_MBUF_DATA];
-	struct hca_roce_headers h = {0};
+	struct roce_headers h = {0};
 	struct sim_packet p = {
 		.opcode = v->opcode,
 		.pad = v->pad,
@@ -227,11 +226,11 @@ send_request(struct replay *r, const uint8_t *frame, const struct hca_roce_view 
 	unsigned int before = r->num_ours;
 
 	memcpy(tail, frame + v->bth, v->icrc - v->bth);
-	hca_roce_get_headers(tail, v->op, &h);
+	roce_get_headers(tail, v->op, &h);
 	/* an invalid key stays invalid */
 	h.reth.rkey = h.reth.rkey - r->c->rkey + r->mr->rkey;
 	h.atomic.rkey = h.atomic.rkey - r->c->rkey + r->mr->rkey;
-	hca_roce_put_headers(tail, v->op, &h);
+	roce_put_headers(tail, v->op, &h);
 	if (v->ackreq)
 		r->asked[r->num_asked++ % MANY] = v->psn;
 	sim_inject(&r->x, out, sim_craft(&r->x, &r->path, &p, out));
@@ -266,17 +265,17 @@ modify(struct replay *r, uint32_t state, uint32_t mask)
 	sim_check(r->s, softhca_modify_qp(r->qp, &a, mask | SOFTHCA_QP_STATE) == 0, "to %s: %s",
 		  softhca_qp_state_str(state), softhca_last_error(NULL));
 	r->path = (struct hca_roce_path){
-		.dmac = {2, 0, 0, 0, 0, 2},
-		.smac = {2, 0, 0, 0, 0, 1},
-		.hop_limit = 64,
-		.udp_sport = 0xc123,
+		.udp.dmac = {2, 0, 0, 0, 0, 2},
+		.udp.smac = {2, 0, 0, 0, 0, 1},
+		.udp.hop_limit = 64,
+		.udp.sport = 0xc123,
 		.pkey = 0xffff,
 		.qpn = r->qp->qp_num,
 		.migreq = true,
-		.ip_version = v6 ? 6 : 4,
+		.udp.ip_version = v6 ? 6 : 4,
 	};
-	sim_gid(0, a.ah_attr.sgid_index, r->path.sip);
-	sim_gid(1, a.ah_attr.sgid_index, r->path.dip);
+	sim_gid(0, a.ah_attr.sgid_index, r->path.udp.sip);
+	sim_gid(1, a.ah_attr.sgid_index, r->path.udp.dip);
 }
 
 static void

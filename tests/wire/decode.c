@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pcap_read.h"
-#include "wire/roce_frame.h"
+#include "roce_craft.h"
 
 struct totals {
 	unsigned long frames;
@@ -16,7 +16,7 @@ struct totals {
 };
 
 static void
-print_headers(const struct hca_roce_opcode_info *op, const struct hca_roce_headers *h)
+print_headers(const struct hca_roce_opcode_info *op, const struct roce_headers *h)
 {
 	if (op->at.deth)
 		printf(" qkey %08x src_qpn %06x", h->deth.qkey, h->deth.src_qpn);
@@ -39,14 +39,14 @@ print_headers(const struct hca_roce_opcode_info *op, const struct hca_roce_heade
 }
 
 static void
-print_frame(const uint8_t *frame, const struct hca_roce_view *v, const char *verdict)
+print_frame(const uint8_t *frame, const struct roce_view *v, const char *verdict)
 {
-	struct hca_roce_headers h;
+	struct roce_headers h;
 
 	printf("IPv%u %-22s qpn %06x psn %06x pkey %04x%s%s%s payload %u pad %u", v->ip_version,
 	       v->op->name, v->qpn, v->psn, v->pkey, v->ackreq ? " ackreq" : "", v->se ? " se" : "",
 	       v->migreq ? " migreq" : "", v->payload_len, v->pad);
-	hca_roce_get_headers(frame + v->bth, v->op, &h);
+	roce_get_headers(frame + v->bth, v->op, &h);
 	print_headers(v->op, &h);
 	printf(" icrc %08x %s\n", hca_icrc_load(frame + v->icrc), verdict);
 }
@@ -56,21 +56,22 @@ static bool
 decode_frame(const struct hca_icrc_ops *ops, const struct pcap_frame *f, const char *where,
 	     unsigned long number, bool quiet)
 {
-	struct hca_roce_view v;
+	struct roce_view v;
+	bool ok;
 	int rc;
 
-	rc = hca_roce_parse(f->data, f->len, &v);
+	rc = roce_parse(f->data, f->len, &v);
 	if (rc < 0) {
-		printf("%s:%lu: %s: %s%s\n", where, number, hca_roce_drop_name(rc),
-		       hca_roce_drop_text(rc), f->len < f->wire_len ? " (cut by capture)" : "");
+		printf("%s:%lu: %s: %s%s\n", where, number, roce_drop_name(rc), roce_drop_text(rc),
+		       f->len < f->wire_len ? " (cut by capture)" : "");
 		return false;
 	}
-	rc = hca_roce_check_icrc(ops, f->data, &v);
-	if (rc < 0 || !quiet) {
+	ok = roce_icrc_ok(ops, f->data, &v);
+	if (!ok || !quiet) {
 		printf("%s:%lu: ", where, number);
-		print_frame(f->data, &v, rc < 0 ? "WRONG" : "ok");
+		print_frame(f->data, &v, ok ? "ok" : "WRONG");
 	}
-	return rc == 0;
+	return ok;
 }
 
 static bool

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "pcap_read.h"
-#include "wire/roce_frame.h"
+#include "roce_craft.h"
 
 static int capture_count;
 static char **capture_paths;
@@ -42,17 +42,17 @@ for_each_frame(frame_check check)
 }
 
 static void
-parse(const struct pcap_frame *f, struct hca_roce_view *v)
+parse(const struct pcap_frame *f, struct roce_view *v)
 {
 	memset(v, 0, sizeof(*v));
-	assert_int_equal(hca_roce_parse(f->data, f->len, v), 0);
+	assert_int_equal(roce_parse(f->data, f->len, v), 0);
 }
 
 static void
 check_icrc(const struct pcap_frame *f)
 {
 	const struct hca_icrc_ops *ops;
-	struct hca_roce_view v;
+	struct roce_view v;
 	uint8_t bad[9000];
 	unsigned int i;
 
@@ -61,8 +61,8 @@ check_icrc(const struct pcap_frame *f)
 	memcpy(bad, f->data, f->len);
 	bad[v.icrc - 1] ^= 0x01;
 	for (i = 0; (ops = hca_icrc_nth(i)) != NULL; i++) {
-		assert_int_equal(hca_roce_check_icrc(ops, f->data, &v), 0);
-		assert_int_equal(hca_roce_check_icrc(ops, bad, &v), -HCA_ROCE_DROP_ICRC);
+		assert_true(roce_icrc_ok(ops, f->data, &v));
+		assert_false(roce_icrc_ok(ops, bad, &v));
 	}
 }
 
@@ -71,7 +71,7 @@ static void
 check_variant_fields(const struct pcap_frame *f)
 {
 	uint8_t routed[9000], *l3, *bth;
-	struct hca_roce_view v;
+	struct roce_view v;
 
 	parse(f, &v);
 	memcpy(routed, f->data, f->len);
@@ -88,35 +88,35 @@ check_variant_fields(const struct pcap_frame *f)
 	}
 	bth[-1] ^= 0x77;
 	bth[4] ^= 0xc0;
-	assert_int_equal(hca_roce_check_icrc(hca_icrc_select(), routed, &v), 0);
+	assert_true(roce_icrc_ok(hca_icrc_select(), routed, &v));
 }
 
 static void
-read_path(const uint8_t *frame, const struct hca_roce_view *v, struct hca_roce_path *p)
+read_path(const uint8_t *frame, const struct roce_view *v, struct hca_roce_path *p)
 {
 	const struct hca_ipv4_hdr *v4 = (const void *)(frame + v->l3);
 	const struct hca_ipv6_hdr *v6 = (const void *)(frame + v->l3);
 	uint32_t word;
 
 	memset(p, 0, sizeof(*p));
-	memcpy(p->dmac, frame, 6);
-	memcpy(p->smac, frame + 6, 6);
-	p->ip_version = v->ip_version;
+	memcpy(p->udp.dmac, frame, 6);
+	memcpy(p->udp.smac, frame + 6, 6);
+	p->udp.ip_version = v->ip_version;
 	if (v->ip_version == 4) {
-		p->tclass = v4->tos;
-		p->hop_limit = v4->ttl;
-		p->ip_id = hca_be16_to_cpu(v4->id);
-		memcpy(p->sip + 12, &v4->saddr, 4);
-		memcpy(p->dip + 12, &v4->daddr, 4);
+		p->udp.tclass = v4->tos;
+		p->udp.hop_limit = v4->ttl;
+		p->udp.ip_id = hca_be16_to_cpu(v4->id);
+		memcpy(p->udp.sip + 12, &v4->saddr, 4);
+		memcpy(p->udp.dip + 12, &v4->daddr, 4);
 	} else {
 		word = hca_be32_to_cpu(v6->ver_tc_flow);
-		p->tclass = HCA_IPV6_TCLASS(word);
-		p->flow_label = HCA_IPV6_FLOW(word);
-		p->hop_limit = v6->hop_limit;
-		memcpy(p->sip, v6->saddr, 16);
-		memcpy(p->dip, v6->daddr, 16);
+		p->udp.tclass = HCA_IPV6_TCLASS(word);
+		p->udp.flow_label = HCA_IPV6_FLOW(word);
+		p->udp.hop_limit = v6->hop_limit;
+		memcpy(p->udp.sip, v6->saddr, 16);
+		memcpy(p->udp.dip, v6->daddr, 16);
 	}
-	p->udp_sport = hca_get_be16(frame + v->bth - HCA_UDP_LEN);
+	p->udp.sport = hca_get_be16(frame + v->bth - HCA_UDP_LEN);
 	p->pkey = v->pkey;
 	p->qpn = v->qpn;
 	p->migreq = v->migreq;
@@ -125,20 +125,20 @@ read_path(const uint8_t *frame, const struct hca_roce_view *v, struct hca_roce_p
 static void
 check_rebuilt(const struct pcap_frame *f)
 {
-	struct hca_roce_headers h = {0};
-	struct hca_roce_template t;
-	struct hca_roce_packet p;
+	struct roce_headers h = {0};
+	struct hca_udp_template t;
+	struct roce_packet p;
 	struct hca_roce_path path;
-	struct hca_roce_view v;
+	struct roce_view v;
 	uint8_t out[9000];
 	int len;
 
 	parse(f, &v);
 	read_path(f->data, &v, &path);
-	hca_roce_get_headers(f->data + v.bth, v.op, &h);
-	p = (struct hca_roce_packet){v.opcode, v.se, v.ackreq, v.psn, v.payload_len};
+	roce_get_headers(f->data + v.bth, v.op, &h);
+	p = (struct roce_packet){v.opcode, v.se, v.ackreq, v.psn, v.payload_len};
 	assert_int_equal(hca_roce_template_fill(&path, &t), 0);
-	len = hca_roce_build(hca_icrc_select(), &t, &p, &h, f->data + v.payload, out, sizeof(out));
+	len = roce_build(hca_icrc_select(), &t, &p, &h, f->data + v.payload, out, sizeof(out));
 	assert_int_equal(len, v.icrc + HCA_ICRC_LEN);
 	assert_memory_equal(out, f->data, len);
 }
@@ -169,7 +169,7 @@ static bool seen[256];
 static void
 note_opcode(const struct pcap_frame *f)
 {
-	struct hca_roce_view v;
+	struct roce_view v;
 
 	parse(f, &v);
 	seen[v.opcode] = true;

@@ -32,11 +32,11 @@ refuse() {
 patch icrc 91 252			# a PSN byte: 40 + 14 + 20 + 8 + 9
 refuse icrc 'WRONG'
 patch not_roce 76 000			# UDP destination port
-refuse not_roce 'not_roce'
+refuse not_roce 'NOT_ROCE'
 patch opcode 82 037
-refuse opcode 'opcode'
+refuse opcode 'OPCODE'
 patch fragment 60 040
-refuse fragment 'fragment'
+refuse fragment 'FRAGMENT'
 patch magic 0 000
 refuse magic 'Invalid argument'
 head -c 100 "$capture" >"$dir/cut"

@@ -29,7 +29,7 @@ vlan_of(const struct hca_core *h, const struct hca_mbox_set_neigh *m)
 
 /* Encap may be copying the template: it gets the old address or the new one, never a mixture. */
 static void
-retarget(struct hca_roce_template *t, const uint8_t mac[6])
+retarget(struct hca_udp_template *t, const uint8_t mac[6])
 {
 	uint64_t *word = (void *)t->bytes, first;
 
@@ -56,7 +56,7 @@ retarget_image(struct hca_qpc_path *p, const uint8_t gid[16], const uint8_t mac[
 static void
 follow(struct hca_core *h, struct hca_qp *qp, const struct hca_mbox_set_neigh *m, uint16_t vlan)
 {
-	struct hca_roce_template *place[HCA_QP_PATHS] = {&qp->encap.tmpl};
+	struct hca_udp_template *place[HCA_QP_PATHS] = {&qp->encap.tmpl};
 	struct hca_qpc image;
 	bool any = false;
 
@@ -65,7 +65,7 @@ follow(struct hca_core *h, struct hca_qp *qp, const struct hca_mbox_set_neigh *m
 	if (qp->cfg.block->second != NULL)
 		place[1] = &qp->cfg.block->second->tmpl;
 	for (uint32_t i = 0; i < HCA_QP_PATHS; i++) {
-		if (place[i] == NULL || place[i]->len == 0 || qp->addr.vlan[i] != vlan ||
+		if (place[i] == NULL || place[i]->transport == 0 || qp->addr.vlan[i] != vlan ||
 		    memcmp(qp->addr.peer_gid[i], m->dgid, sizeof(m->dgid)) != 0)
 			continue;
 		retarget(place[i], m->dmac);

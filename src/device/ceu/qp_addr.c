@@ -34,7 +34,7 @@ path_dip(const struct hca_qpc_path *q, uint8_t dip[16])
 
 /* Source MAC and IP come from the GID entry; a mailbox with different ones is invalid. */
 static bool
-path_source(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_roce_path *p)
+path_source(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp_path *p)
 {
 	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, HCA_QPC_GID_INDEX(WORD(ackto)));
 	uint64_t smac = HCA_QPC_SMAC(WORD(mac_lo), WORD(smac_hi));
@@ -58,7 +58,7 @@ path_source(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_r
 }
 
 static bool
-path_dmac(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_roce_path *p)
+path_dmac(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp_path *p)
 {
 	uint64_t dmac = HCA_QPC_DMAC(WORD(mac_lo), WORD(dmac_hi));
 	const uint8_t *known;
@@ -76,7 +76,7 @@ path_dmac(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_roc
 }
 
 static bool
-fill_path(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_roce_path *p)
+fill_path(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp_path *p)
 {
 	uint32_t hop = HCA_QPC_HOP_LIMIT(WORD(ackto));
 
@@ -87,7 +87,6 @@ fill_path(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_roc
 	p->flow_label = HCA_QPC_FLOW_LABEL(WORD(sl_tclass_flow));
 	p->tclass = (uint8_t)HCA_QPC_TCLASS(WORD(sl_tclass_flow)) & 0xfc; /* the device sets ECN */
 	p->hop_limit = (uint8_t)(hop != 0 ? hop : DEFAULT_TTL);
-	p->pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(port_pkey))];
 	return true;
 }
 
@@ -101,15 +100,16 @@ hca_qp_resolve(const struct hca_core *h, const struct hca_qp_change *ch,
 	memset(out, 0, sizeof(*out));
 	out->rate = (uint8_t)HCA_QPC_STATIC_RATE(WORD(ackto));
 	out->timeout = (uint8_t)HCA_QPC_ACKTO(WORD(ackto));
-	if (!hca_rate_pace(out->rate, &pace) || !fill_path(h, q, &p))
+	if (!hca_rate_pace(out->rate, &pace) || !fill_path(h, q, &p.udp))
 		return false;
-	p.udp_sport = hca_roce_udp_sport(ch->qpn, p.qpn);
+	p.pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(port_pkey))];
+	p.udp.sport = hca_roce_udp_sport(ch->qpn, p.qpn);
 	if (hca_roce_template_fill(&p, &out->slot.tmpl) != 0)
 		return false;
 	out->slot.pkey = p.pkey;
-	out->slot.vlan = p.vlan ? HCA_VLAN_VID(p.vlan_tci) : 0;
-	memcpy(out->slot.peer_gid, p.dip, sizeof(out->slot.peer_gid));
-	memcpy(out->dmac, p.dmac, sizeof(out->dmac));
+	out->slot.vlan = p.udp.vlan ? HCA_VLAN_VID(p.udp.vlan_tci) : 0;
+	memcpy(out->slot.peer_gid, p.udp.dip, sizeof(out->slot.peer_gid));
+	memcpy(out->dmac, p.udp.dmac, sizeof(out->dmac));
 	out->known = true;
 	return true;
 }

@@ -12,7 +12,7 @@
 
 /* What the engine needs of one path, for one of the two places of a QP. */
 struct hca_path_slot {
-	struct hca_roce_template tmpl;
+	struct hca_udp_template tmpl;
 	uint8_t peer_gid[16];
 	uint16_t pkey, vlan;
 };

@@ -94,7 +94,7 @@ hca_qp_paths_release(struct hca_core *h, struct hca_qp_change *ch, bool done)
 static void
 get_slot(const struct hca_qp *qp, uint32_t place, struct hca_path_slot *s)
 {
-	const struct hca_roce_template *t = hca_qp_tmpl(qp, place);
+	const struct hca_udp_template *t = hca_qp_tmpl(qp, place);
 
 	memset(s, 0, sizeof(*s));
 	if (t != NULL)
@@ -130,14 +130,12 @@ is_in_place(const struct hca_qp *qp, uint32_t place, const struct hca_qp_path *p
 }
 
 static void
-set_migreq(struct hca_roce_template *t, bool on)
+set_migreq(struct hca_udp_template *t, bool on)
 {
-	struct hca_bth *bth = (void *)(t->bytes + t->bth);
+	struct hca_bth *bth = (void *)(t->bytes + t->transport);
 
-	if (t->len == 0) /* not connected yet, or UD */
-		return;
-	t->migreq = on;
-	bth->flags = HCA_BTH_MAKE_FLAGS(0, on, 0);
+	if (t->transport != 0) /* else not connected yet, or UD */
+		bth->flags = HCA_BTH_MAKE_FLAGS(0, on, 0);
 }
 
 /* Values from the mailbox, or the current ones; the rest comes from the image. */
@@ -234,7 +232,7 @@ hca_qp_paths_step(struct hca_core *h, struct hca_qp_change *ch)
 static void
 cache_path(struct hca_qp *qp, uint32_t place, uint32_t mig)
 {
-	const struct hca_roce_template *t = hca_qp_tmpl(qp, place);
+	const struct hca_udp_template *t = hca_qp_tmpl(qp, place);
 	bool ip4 = t->ip_version == 4;
 	uint8_t ip[8] = {0};
 	uint64_t both;
@@ -275,7 +273,7 @@ hca_qp_paths_apply(struct hca_core *h, const struct hca_qp_change *ch)
 		set_pace(qp, place, ch->path);
 	else
 		qp->addr.alt_valid |= ch->path[1].known;
-	if (hca_qp_tmpl(qp, place)->len == 0)
+	if (hca_qp_tmpl(qp, place)->transport == 0)
 		return;
 	__atomic_store_n(&qp->cfg.ack_timeout, qp->addr.ack_timeout[place], __ATOMIC_RELAXED);
 	hca_rate_pace(qp->addr.rate[place], &pace);

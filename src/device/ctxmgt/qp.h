@@ -86,7 +86,7 @@ struct hca_qp_cfg {
 
 /* Place 1 of a QP's paths, which exists if the QP has or had a path besides the first. */
 struct hca_qp_second {
-	struct hca_roce_template tmpl;
+	struct hca_udp_template tmpl;
 	struct hca_qpc_path words; /* CEU: the alternate path as it was set, for QUERY_QP */
 };
 
@@ -248,7 +248,7 @@ struct hca_qp_encap {
 	uint64_t tx_packets;	     /* [pub] frames built, requests and responses */
 	uint64_t tx_bytes;	     /* [pub] their payload */
 	/* CEU: headers up to the BTH of place 0; see hca_qp_tmpl() */
-	struct hca_roce_template tmpl;
+	struct hca_udp_template tmpl;
 } __rte_cache_aligned;
 
 /*
@@ -326,7 +326,7 @@ hca_qp_state_cas(struct hca_qp *qp, uint32_t from, uint32_t to)
 }
 
 /* Template of a place; NULL: the QP does not have that place. */
-static inline const struct hca_roce_template *
+static inline const struct hca_udp_template *
 hca_qp_tmpl(const struct hca_qp *qp, uint32_t place)
 {
 	const struct hca_qp_second *second;
@@ -338,7 +338,7 @@ hca_qp_tmpl(const struct hca_qp *qp, uint32_t place)
 }
 
 /* Template of the path in use. */
-static inline const struct hca_roce_template *
+static inline const struct hca_udp_template *
 hca_qp_template(const struct hca_qp *qp)
 {
 	return hca_qp_tmpl(qp, __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE));

@@ -1,118 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * decap: checks received bursts (lengths, opcode, ICRC, QP, addresses, P_Key) and passes frames to
- * EE (requests) or RRC (responses). It takes from the port only as many frames as both can accept;
- * the others stay in the port's queue. A frame that fails a check is counted under its reason and
- * has no other effect.
+ * RoCE in decap: descriptors of frames, and whether the QP takes them (service, state, addresses,
+ * P_Key, Q_Key). Multicasts are copied for each member of their group.
  */
 
-#include <errno.h>
 #include <string.h>
-
-#include <rte_malloc.h>
-#include <rte_prefetch.h>
 
 #include "abi_service.h"
 #include "ctxmgt/ctxmgt.h"
-#include "engine/impl.h"
+#include "engine/decap.h"
 #include "engine/migrate.h"
-#include "engine/pkt.h"
 #include "wire/roce_frame.h"
 
-/*
- * A multicast being delivered to its members, continued when EE has room. The group is looked up
- * again then, because its entry may have been reused between two polls.
- */
-struct to_members {
-	struct rte_mbuf *frame;
-	uint32_t next; /* next member */
-	bool served;   /* at least one member was served */
-};
-
-/* The state of decap. Between the two passes over a burst rxd.qpi holds the destination QPN. */
-struct decap {
-	struct rte_mbuf *frame[HCA_BURST];
-	struct hca_icrc_span span[HCA_BURST];
-	uint32_t icrc[HCA_BURST];
-	void *to_ee[HCA_BURST], *to_rrc[HCA_BURST];
-	struct rte_mbuf *dead[HCA_BURST];
-	unsigned int n_ee, n_rrc, n_dead;
-	struct to_members mcast[HCA_BURST];
-	unsigned int mcast_at, mcast_n; /* first unfinished one; end */
-	/* the own address the last datagram was sent to */
-	uint8_t own[16];
-	uint16_t own_vlan;
-	uint64_t own_gids; /* state of the GID table in which it was found, 0: none */
-	bool stuck;	   /* EE or RRC had no room, so the port was not read */
-};
-
-int
-hca_decap_init(struct hca *h)
-{
-	struct decap *d =
-		rte_zmalloc_socket("decap", sizeof(*d), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
-
-	h->stage_ctx[HCA_STAGE_DECAP] = d;
-	return d == NULL ? -ENOMEM : 0;
-}
-
 void
-hca_decap_fini(struct hca *h)
+hca_decap_roce_fini(struct hca_decap *d)
 {
-	struct decap *d = h->stage_ctx[HCA_STAGE_DECAP];
+	struct hca_decap_roce *rd = &d->roce;
 
-	if (d != NULL)
-		for (; d->mcast_at < d->mcast_n; d->mcast_at++)
-			rte_pktmbuf_free(d->mcast[d->mcast_at].frame);
-	rte_free(h->stage_ctx[HCA_STAGE_DECAP]);
-}
-
-/* Counter of a frame that hca_roce_parse() refused. */
-static const uint8_t parse_counter[HCA_ROCE_DROP_COUNT] = {
-	[HCA_ROCE_DROP_SHORT] = HCA_CTR_rx_short,
-	[HCA_ROCE_DROP_NOT_IP] = HCA_CTR_rx_not_ip,
-	[HCA_ROCE_DROP_BAD_IP_VERSION] = HCA_CTR_rx_bad_ip,
-	[HCA_ROCE_DROP_IP_OPTIONS] = HCA_CTR_rx_bad_ip,
-	[HCA_ROCE_DROP_IP_LEN] = HCA_CTR_rx_bad_length,
-	[HCA_ROCE_DROP_FRAGMENT] = HCA_CTR_rx_fragment,
-	[HCA_ROCE_DROP_NOT_UDP] = HCA_CTR_rx_not_udp,
-	[HCA_ROCE_DROP_NOT_ROCE] = HCA_CTR_rx_not_roce,
-	[HCA_ROCE_DROP_UDP_LEN] = HCA_CTR_rx_bad_length,
-	[HCA_ROCE_DROP_HEADER_SHORT] = HCA_CTR_rx_bad_length,
-	[HCA_ROCE_DROP_TVER] = HCA_CTR_rx_bad_bth,
-	[HCA_ROCE_DROP_OPCODE] = HCA_CTR_rx_bad_opcode,
-	[HCA_ROCE_DROP_PAD] = HCA_CTR_rx_bad_pad,
-	[HCA_ROCE_DROP_PAYLOAD] = HCA_CTR_rx_bad_length,
-	[HCA_ROCE_DROP_ICRC] = HCA_CTR_rx_icrc_encapsulated,
-};
-
-_Static_assert(HCA_CTR_N < 256, "counter ids fit the table");
-
-static inline void
-drop(struct hca *h, struct decap *d, struct rte_mbuf *m, enum hca_counter why)
-{
-	HCA_COUNT_AT(h, HCA_STAGE_DECAP, why);
-	HCA_COUNT_N(h, DECAP, port_rcv_data, m->pkt_len);
-	d->dead[d->n_dead++] = m;
+	for (; rd->mcast_at < rd->mcast_n; rd->mcast_at++)
+		rte_pktmbuf_free(rd->mcast[rd->mcast_at].frame);
 }
 
 /*
  * The responder refuses an unknown RC opcode with a NAK, after ICRC and source have been checked;
- * the view then has no operation and no payload.
+ * the descriptor then has no operation and no payload.
  */
 static bool
-is_unknown_rc_request(int rc, struct hca_roce_view *v)
+is_unknown_rc_request(int rc, const struct hca_wire_view *v)
 {
-	if (rc != -HCA_ROCE_DROP_OPCODE || HCA_BTH_TRANSPORT(v->opcode) != HCA_TRANSPORT_RC)
-		return false;
-	v->op = &hca_roce_opcodes[v->opcode];
-	v->payload = v->bth + HCA_ROCE_BTH_LEN;
-	v->payload_len = 0;
-	v->pad = 0;
-	v->se = false;
-	v->migreq = false;
-	return true;
+	return rc == -HCA_WIRE_DROP_OPCODE && HCA_BTH_TRANSPORT(v->opcode) == HCA_TRANSPORT_RC;
 }
 
 static inline bool
@@ -121,31 +38,34 @@ is_request(const struct hca_roce_opcode_info *op)
 	return op->is_request || op->kind == HCA_PKT_NONE;
 }
 
-/* Fill in a descriptor with the general parser. Returns 0 or a negative drop reason. */
-static int
-describe(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc_span *span)
+int
+hca_decap_roce_describe(const uint8_t *frame, const struct hca_wire_view *v, int rc,
+			struct hca_rxd *r)
 {
-	struct hca_roce_view v;
-	int rc = hca_roce_parse(p, len, &v);
+	const uint8_t *bth = frame + v->transport, *l3 = frame + v->l3;
+	bool known = rc == 0;
 
-	if (rc != 0 && !is_unknown_rc_request(rc, &v))
+	if (!known && !is_unknown_rc_request(rc, v))
 		return rc;
-	hca_roce_icrc_span(p, &v, span);
 	*r = (struct hca_rxd){
-		.qpi = v.qpn,
-		.psn = v.psn,
-		.opcode = v.opcode,
-		.flags = (v.ackreq ? HCA_RXD_ACKREQ : 0) | (v.se ? HCA_RXD_SOLICITED : 0) |
-			 (v.migreq ? HCA_RXD_MIGREQ : 0),
-		.pad = v.pad,
-		.ecn = v.ip_version == 4 ? p[v.l3 + 1] & 3 : p[v.l3 + 1] >> 4 & 3,
-		.ext_off = v.bth + HCA_ROCE_BTH_LEN,
-		.payload_off = v.payload,
-		.payload_len = v.payload_len,
-		.info = v.op,
-		.l3_off = v.l3,
-		.vlan = v.l3 == HCA_ETH_LEN + HCA_VLAN_LEN ? hca_get_be16(p + HCA_ETH_LEN) : 0,
+		.qpi = v->dst,
+		.psn = v->psn,
+		.opcode = v->opcode,
+		.flags = bth[8] & 0x80 ? HCA_RXD_ACKREQ : 0,
+		.ecn = v->ip_version == 4 ? l3[1] & 3 : l3[1] >> 4 & 3,
+		.ext_off = v->transport + HCA_ROCE_BTH_LEN,
+		.payload_off = v->transport + HCA_ROCE_BTH_LEN,
+		.info = &hca_roce_opcodes[v->opcode],
+		.l3_off = v->l3,
+		.vlan = v->l3 == HCA_ETH_LEN + HCA_VLAN_LEN ? hca_get_be16(frame + HCA_ETH_LEN) : 0,
 	};
+	if (!known)
+		return 0;
+	r->flags |= (bth[1] & HCA_BTH_SE ? HCA_RXD_SOLICITED : 0) |
+		    (bth[1] & HCA_BTH_MIGREQ ? HCA_RXD_MIGREQ : 0);
+	r->pad = HCA_BTH_PAD(bth[1]);
+	r->payload_off = v->payload;
+	r->payload_len = v->icrc - v->payload - r->pad;
 	return 0;
 }
 
@@ -198,10 +118,7 @@ describe_fast(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc
 	r->info = op;
 	r->l3_off = V4_L3;
 	r->vlan = 0;
-	span->data = p + V4_L3;
-	span->ones = hca_icrc_ones_ipv4;
-	span->len = total - HCA_ICRC_LEN;
-	span->seed = HCA_ICRC_SEED;
+	*span = hca_icrc_span_of(HCA_WIRE_ROCE, 4, p + V4_L3, total - HCA_ICRC_LEN);
 	return true;
 }
 
@@ -259,42 +176,32 @@ describe_alike(const uint8_t *p, const struct hca_rxd *as, struct hca_rxd *r)
 	r->flags = (uint8_t)((as->flags & ~HCA_RXD_ACKREQ) | (psn >> 31) * HCA_RXD_ACKREQ);
 }
 
-/* Parse the headers; returns the number of frames whose ICRC must be computed. */
-static inline unsigned int
-parse_burst(struct hca *h, struct decap *d, struct rte_mbuf **m, unsigned int n)
+unsigned int
+hca_decap_roce_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 {
 	struct alike last = {.len = UINT32_MAX};
 	struct hca_icrc_span span;
-	unsigned int good = 0;
 	struct hca_rxd as;
+	unsigned int i;
 
-	for (unsigned int i = 0; i < n; i++) {
+	for (i = 0; i < n && likely(m[i]->nb_segs == 1); i++) {
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
 		struct hca_rxd *r = hca_rxd(m[i]);
-		int rc;
 
-		if (unlikely(m[i]->nb_segs != 1)) {
-			drop(h, d, m[i], HCA_CTR_rx_multi_segment);
-			continue;
-		}
 		if (is_alike(&last, p, m[i]->data_len)) {
 			describe_alike(p, &as, r);
 			span.data = p + V4_L3;
-			d->span[good] = span;
-		} else if (likely(describe_fast(p, m[i]->data_len, r, &d->span[good]))) {
+			d->span[d->n] = span;
+		} else if (likely(describe_fast(p, m[i]->data_len, r, &d->span[d->n]))) {
 			note_alike(&last, p, m[i]->data_len);
 			as = *r;
-			span = d->span[good];
+			span = d->span[d->n];
 		} else {
-			rc = describe(p, m[i]->data_len, r, &d->span[good]);
-			if (rc != 0) {
-				drop(h, d, m[i], parse_counter[-rc]);
-				continue;
-			}
+			break;
 		}
-		d->frame[good++] = m[i];
+		d->frame[d->n++] = m[i];
 	}
-	return good;
+	return i;
 }
 
 static inline bool
@@ -395,7 +302,7 @@ destination(const uint8_t *l3, uint8_t gid[16])
 
 /* Whether a datagram is for any address of this port, in its VLAN; groups were found by theirs. */
 static bool
-is_for_us(const struct hca *h, struct decap *d, const struct hca_rxd *r, const uint8_t *l3)
+is_for_us(const struct hca *h, struct hca_decap_roce *d, const struct hca_rxd *r, const uint8_t *l3)
 {
 	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
 	uint16_t vlan = HCA_VLAN_VID(r->vlan);
@@ -451,7 +358,7 @@ judge_class(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 
 /* Checks of datagrams, which may come from any host. */
 static enum hca_counter
-judge_datagram(const struct hca *h, struct decap *d, const struct hca_qp *qp,
+judge_datagram(const struct hca *h, struct hca_decap_roce *d, const struct hca_qp *qp,
 	       const struct hca_rxd *r, const uint8_t *p)
 {
 	if (!is_for_us(h, d, r, p + r->l3_off))
@@ -461,7 +368,7 @@ judge_datagram(const struct hca *h, struct decap *d, const struct hca_qp *qp,
 
 /* All checks in order; HCA_CTR_N: the packet is accepted. */
 static inline enum hca_counter
-judge(const struct hca *h, struct decap *d, const struct hca_qp *qp, struct hca_rxd *r,
+judge(const struct hca *h, struct hca_decap_roce *d, const struct hca_qp *qp, struct hca_rxd *r,
       const uint8_t *p)
 {
 	const struct hca_roce_opcode_info *op = r->info;
@@ -522,14 +429,6 @@ remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, con
 		j->info = NULL;
 }
 
-static inline bool
-icrc_matches(const struct decap *d, unsigned int i)
-{
-	const struct hca_icrc_span *span = &d->span[i];
-
-	return d->icrc[i] == hca_icrc_load((const uint8_t *)span->data + span->len);
-}
-
 /* ---- multicast: a copy for each member ---- */
 
 static const struct hca_mcast_group *
@@ -559,7 +458,7 @@ copy_frame(struct hca *h, const struct rte_mbuf *m)
 }
 
 static void
-to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn)
+to_member(struct hca *h, struct hca_decap *d, const struct rte_mbuf *m, uint32_t qpn)
 {
 	uint32_t qpi = hca_qp_index(&h->core, qpn);
 	const struct hca_qp *qp = &h->qp[qpi];
@@ -570,7 +469,7 @@ to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn
 	HCA_COUNT(h, DECAP, rx_mcast_members);
 	r.qpi = qpn;
 	r.flags |= HCA_RXD_GROUP;
-	why = judge(h, d, qp, &r, rte_pktmbuf_mtod(m, const uint8_t *));
+	why = judge(h, &d->roce, qp, &r, rte_pktmbuf_mtod(m, const uint8_t *));
 	if (why != HCA_CTR_N) {
 		HCA_COUNT_AT(h, HCA_STAGE_DECAP, why);
 		return;
@@ -585,7 +484,7 @@ to_member(struct hca *h, struct decap *d, const struct rte_mbuf *m, uint32_t qpn
 
 /* Finish a multicast: delivered to members, or without any. */
 static void
-end_multicast(struct hca *h, struct decap *d, const struct to_members *t)
+end_multicast(struct hca *h, struct hca_decap *d, const struct hca_to_members *t)
 {
 	if (t->served)
 		HCA_COUNT(h, DECAP, rx_mcast_pkts);
@@ -594,12 +493,13 @@ end_multicast(struct hca *h, struct decap *d, const struct to_members *t)
 	d->dead[d->n_dead++] = t->frame;
 }
 
-/* Deliver to members as far as EE has room. */
-static void
-serve_members(struct hca *h, struct decap *d, unsigned int room)
+void
+hca_decap_roce_multicast(struct hca *h, struct hca_decap *d, unsigned int room)
 {
-	for (; d->mcast_at < d->mcast_n; d->mcast_at++) {
-		struct to_members *t = &d->mcast[d->mcast_at];
+	struct hca_decap_roce *rd = &d->roce;
+
+	for (; rd->mcast_at < rd->mcast_n; rd->mcast_at++) {
+		struct hca_to_members *t = &rd->mcast[rd->mcast_at];
 		const struct hca_mcast_group *g = group_of(h, t->frame);
 
 		for (; g != NULL && t->next < HCA_MCAST_MEMBERS; t->next++) {
@@ -614,7 +514,7 @@ serve_members(struct hca *h, struct decap *d, unsigned int room)
 		}
 		end_multicast(h, d, t);
 	}
-	d->mcast_at = d->mcast_n = 0;
+	rd->mcast_at = rd->mcast_n = 0;
 }
 
 /* QPN 1 is the QP named by CONF_SPECIAL_QP. */
@@ -627,19 +527,19 @@ redirect_gsi(const struct hca *h, struct hca_rxd *r)
 	r->flags |= HCA_RXD_GSI;
 }
 
-static inline void
-sort_burst(struct hca *h, struct decap *d, unsigned int n)
+void
+hca_decap_roce_judge(struct hca *h, struct hca_decap *d, unsigned int from, unsigned int to)
 {
+	struct hca_decap_roce *rd = &d->roce;
 	struct judged last = {.info = NULL};
-	uint64_t bytes = 0;
 
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int i = from; i < to; i++) {
 		struct rte_mbuf *m = d->frame[i];
 		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 		struct hca_rxd *r = hca_rxd(m);
 
-		if (unlikely(!icrc_matches(d, i))) {
-			drop(h, d, m, HCA_CTR_rx_icrc_encapsulated);
+		if (unlikely(!hca_decap_icrc_matches(d, i))) {
+			hca_decap_drop(h, d, m, HCA_CTR_rx_icrc_encapsulated);
 			continue;
 		}
 		if (unlikely(!same_as_last(&last, r, p))) {
@@ -647,24 +547,22 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 			enum hca_counter why;
 
 			if (unlikely(r->qpi == HCA_QPN_MULTICAST)) {
-				bytes += m->data_len;
-				d->mcast[d->mcast_n++] = (struct to_members){.frame = m};
+				rd->mcast[rd->mcast_n++] = (struct hca_to_members){.frame = m};
 				continue;
 			}
 			redirect_gsi(h, r);
 			qp = &h->qp[hca_qp_index(&h->core, r->qpi)];
-			why = judge(h, d, qp, r, p);
+			why = judge(h, rd, qp, r, p);
 			if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N))
 				why = hca_migrate_judge(h, qp, r, p + r->l3_off);
 			if (unlikely(why != HCA_CTR_N)) {
-				drop(h, d, m, why);
+				hca_decap_drop(h, d, m, why);
 				continue;
 			}
 			if (r->ecn == HCA_ECN_CE)
 				HCA_COUNT(h, DECAP, np_ecn_marked_roce_packets);
 			remember(&last, qp, r, p);
 		}
-		bytes += m->data_len;
 		r->qpi = hca_qp_index(&h->core, r->qpi);
 		r->generation = last.generation;
 		if (is_request(r->info))
@@ -672,85 +570,4 @@ sort_burst(struct hca *h, struct decap *d, unsigned int n)
 		else
 			d->to_rrc[d->n_rrc++] = m;
 	}
-	HCA_COUNT_N(h, DECAP, port_rcv_data, bytes);
-}
-
-static inline void
-hand_over(struct hca *h, struct decap *d, uint64_t now)
-{
-	if (d->n_rrc != 0)
-		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_RRC], d->to_rrc, d->n_rrc, now);
-	if (d->n_ee != 0)
-		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_EE], d->to_ee, d->n_ee, now);
-	if (unlikely(d->n_dead != 0))
-		rte_pktmbuf_free_bulk(d->dead, d->n_dead);
-}
-
-/* The port is not read until the last multicasts have been delivered. */
-static unsigned int
-continue_multicast(struct hca *h, struct decap *d, unsigned int room, uint64_t now)
-{
-	d->n_ee = d->n_rrc = d->n_dead = 0;
-	serve_members(h, d, room);
-	hand_over(h, d, now);
-	return 1;
-}
-
-/* Looped-back frames get at most half of a full burst, and what the port leaves of the rest. */
-static inline unsigned int
-take(struct hca *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
-{
-	bool loops = unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0);
-	unsigned int n = 0;
-
-	if (loops)
-		n = hca_loopback_rx(h, m, (room + 1) / 2);
-	if (n == room)
-		return n;
-	n += h->port->ops->rx(h->port, m + n, (uint16_t)(room - n), now);
-	if (loops && n < room)
-		n += hca_loopback_rx(h, m + n, room - n);
-	return n;
-}
-
-unsigned int
-hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
-{
-	struct decap *d = h->stage_ctx[HCA_STAGE_DECAP];
-	struct hca_edge *ee = &h->edge[HCA_EDGE_DECAP_EE], *rrc = &h->edge[HCA_EDGE_DECAP_RRC];
-	struct rte_mbuf *m[HCA_BURST];
-	unsigned int room, n, good;
-
-	room = RTE_MIN(RTE_MIN(hca_edge_room(h, ee), hca_edge_room(h, rrc)),
-		       RTE_MIN(budget, HCA_BURST));
-	d->stuck = room == 0;
-	if (room == 0)
-		return 0;
-	if (unlikely(d->mcast_n != 0))
-		return continue_multicast(h, d, room, now);
-	n = take(h, m, room, now);
-	if (n == 0)
-		return 0;
-	HCA_COUNT_N(h, DECAP, rcvd_pkts, n);
-	for (unsigned int i = 0; i < n; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(m[i], void *));
-	d->n_ee = d->n_rrc = d->n_dead = 0;
-	good = parse_burst(h, d, m, n);
-	h->icrc->crc_burst(d->span, d->icrc, good);
-	sort_burst(h, d, good);
-	if (unlikely(d->mcast_n != 0))
-		serve_members(h, d, room);
-	hand_over(h, d, now);
-	return n;
-}
-
-/* The port announces its frames itself: graph/sleep.c. */
-uint64_t
-hca_decap_deadline(const struct hca *h, uint64_t now)
-{
-	const struct decap *d = h->stage_ctx[HCA_STAGE_DECAP];
-
-	if (d->stuck)
-		return HCA_DEADLINE_ROOM;
-	return d->mcast_n != 0 || hca_loopback_count(h) != 0 ? now : UINT64_MAX;
 }

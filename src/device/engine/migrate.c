@@ -83,7 +83,7 @@ hca_path_is_from(const uint8_t *l3, const struct hca_rxd *r, const uint8_t gid[1
 }
 
 bool
-hca_path_is_to(const uint8_t *l3, const struct hca_roce_template *t)
+hca_path_is_to(const uint8_t *l3, const struct hca_udp_template *t)
 {
 	const uint8_t *ours = t->bytes + t->l3;
 

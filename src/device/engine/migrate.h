@@ -56,6 +56,6 @@ enum hca_counter hca_migrate_judge(struct hca *h, struct hca_qp *qp, const struc
 bool hca_path_is_from(const uint8_t *l3, const struct hca_rxd *r, const uint8_t gid[16],
 		      uint16_t vlan);
 /* Whether the packet's IP destination is the source in the path's headers. */
-bool hca_path_is_to(const uint8_t *l3, const struct hca_roce_template *t);
+bool hca_path_is_to(const uint8_t *l3, const struct hca_udp_template *t);
 
 #endif

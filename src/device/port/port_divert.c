@@ -14,19 +14,13 @@
 #include "core/ring_count.h"
 #include "port/port_divert.h"
 #include "port/port_wrap.h"
-#include "wire/roce_frame.h"
+#include "wire/wire_view.h"
 
 #define DEFAULT_DEPTH 1024u
 #define HELD 32u	  /* frames of the other side being sent */
 #define SHARE_SHIFT 3	  /* the other side's share of a busy port: 1/8 */
 #define LATER_NS 100000u  /* retry interval for a port that accepted nothing */
 #define CREDIT_MAX 65536u /* bytes */
-#define EXT_HEADERS 8u	  /* limit of IPv6 extension headers that are skipped */
-
-#define IPPROTO_HOP 0u
-#define IPPROTO_ROUTE 43u
-#define IPPROTO_FRAG 44u
-#define IPPROTO_DST 60u
 
 _Static_assert(HCA_PORT_DIVERT_FRAME <= HCA_MBUF_DATA - RTE_PKTMBUF_HEADROOM, "a buffer holds it");
 
@@ -110,67 +104,11 @@ mac_bits_of(const uint8_t mac[6])
 	return mac_bits(p);
 }
 
-/* Whether there is a UDP header at off with RoCE's destination port. */
+/* Frames of the device's wires; the device counts what is too short for an Ethernet header. */
 static bool
-is_roce_udp(const uint8_t *p, uint32_t len, uint32_t off)
+is_of_wires(const uint8_t *p, uint32_t len)
 {
-	return off + 4 <= len && hca_get_be16(p + off + 2) == HCA_ROCE_UDP_PORT;
-}
-
-static bool
-is_roce_ip4(const uint8_t *p, uint32_t len, uint32_t off)
-{
-	uint32_t header;
-
-	if (off + HCA_IPV4_LEN > len || p[off + 9] != HCA_IPPROTO_UDP)
-		return false;
-	header = (p[off] & 15) * 4u;
-	if (p[off] >> 4 != 4 || header < HCA_IPV4_LEN)
-		return false;
-	/* only the first fragment has ports */
-	if ((hca_get_be16(p + off + 6) & 0x1fff) != 0)
-		return false;
-	return is_roce_udp(p, len, off + header);
-}
-
-static bool
-is_roce_ip6(const uint8_t *p, uint32_t len, uint32_t off)
-{
-	uint32_t next;
-
-	if (off + HCA_IPV6_LEN > len || p[off] >> 4 != 6)
-		return false;
-	next = p[off + 6];
-	off += HCA_IPV6_LEN;
-	for (unsigned int i = 0; i < EXT_HEADERS; i++) {
-		if (next == HCA_IPPROTO_UDP)
-			return is_roce_udp(p, len, off);
-		if (off + 8 > len || (next != IPPROTO_HOP && next != IPPROTO_ROUTE &&
-				      next != IPPROTO_FRAG && next != IPPROTO_DST))
-			return false;
-		if (next == IPPROTO_FRAG && (hca_get_be16(p + off + 2) & 0xfff8) != 0)
-			return false;
-		next = p[off];
-		off += hca_get_be16(p + off) & 0xff ? (p[off + 1] + 1u) * 8 : 8;
-	}
-	return false;
-}
-
-static bool
-is_roce(const uint8_t *p, uint32_t len)
-{
-	uint32_t off = HCA_ETH_LEN, type;
-
-	if (len < HCA_ETH_LEN)
-		return true; /* the device counts it as too short */
-	type = hca_get_be16(p + 12);
-	if (type == HCA_ETHERTYPE_VLAN && len >= HCA_ETH_LEN + HCA_VLAN_LEN) {
-		off += HCA_VLAN_LEN;
-		type = hca_get_be16(p + 16);
-	}
-	if (type == HCA_ETHERTYPE_IPV4)
-		return is_roce_ip4(p, len, off);
-	return type == HCA_ETHERTYPE_IPV6 && is_roce_ip6(p, len, off);
+	return len < HCA_ETH_LEN || hca_wire_of(p, len) != HCA_WIRE_NONE;
 }
 
 static inline bool
@@ -260,7 +198,7 @@ sort(struct port_divert *d, struct rte_mbuf *m, uint64_t mac, bool *diverted)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 
-	if (!is_roce(p, m->data_len)) {
+	if (!is_of_wires(p, m->data_len)) {
 		hand_over(d, m);
 		*diverted = true;
 		return false;

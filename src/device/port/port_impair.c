@@ -16,7 +16,7 @@
 #include "core/mbuf.h"
 #include "port/port_impair.h"
 #include "port/port_wrap.h"
-#include "wire/roce_frame.h"
+#include "wire/udp_template.h"
 
 #define HOLD_DEFAULT 1024u
 #define REORDER_NS 10000u
@@ -218,55 +218,41 @@ rules_of(const struct port_impair *p)
 	return __atomic_load_n(&p->num_rules, __ATOMIC_ACQUIRE);
 }
 
-/* Fields of a frame that rules and odds need; false: not RoCE. */
-struct frame {
-	struct hca_roce_view v;
-	uint32_t sqpn; /* source QPN in the frame, 0: it has none */
-};
-
+/* What rules and odds look at; false: a frame of no wire. */
 static bool
-read_frame(const struct rte_mbuf *m, struct frame *f)
+read_frame(const struct rte_mbuf *m, struct hca_wire_view *v)
 {
-	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
-	const struct hca_deth *deth;
-
-	if (hca_roce_parse(data, m->data_len, &f->v) != 0)
-		return false;
-	deth = (const void *)(data + f->v.bth + HCA_ROCE_BTH_LEN);
-	f->sqpn = 0;
-	if ((f->v.op->ext & (HCA_EXT_DETH | HCA_EXT_RDETH)) == HCA_EXT_DETH)
-		f->sqpn = hca_be32_to_cpu(deth->sqpn) & 0xffffff;
-	return true;
+	return hca_wire_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, v) == 0;
 }
 
 static bool
-is_of_qp(const struct frame *f, uint32_t qpn, uint32_t sqpn)
+is_of_qp(const struct hca_wire_view *v, uint32_t qpn, uint32_t sqpn)
 {
-	return (qpn == 0 && sqpn == 0) || (qpn != 0 && f->v.qpn == qpn) ||
-	       (sqpn != 0 && f->sqpn == sqpn);
+	return (qpn == 0 && sqpn == 0) || (qpn != 0 && v->dst == qpn) ||
+	       (sqpn != 0 && v->src == sqpn);
 }
 
 static bool
-rule_matches(const struct hca_fault_rule *r, const struct frame *f)
+rule_matches(const struct hca_fault_rule *r, const struct hca_wire_view *v)
 {
 	bool any_qp = r->qpn == 0 && r->sqpn == 0;
 
-	if (f == NULL)
+	if (v == NULL)
 		return r->opcode == HCA_FAULT_ANY && r->psn == HCA_FAULT_ANY && any_qp;
-	return (r->opcode == HCA_FAULT_ANY || r->opcode == f->v.opcode) &&
-	       (r->psn == HCA_FAULT_ANY || r->psn == f->v.psn) && is_of_qp(f, r->qpn, r->sqpn);
+	return (r->opcode == HCA_FAULT_ANY || r->opcode == v->opcode) &&
+	       (r->psn == HCA_FAULT_ANY || r->psn == v->psn) && is_of_qp(v, r->qpn, r->sqpn);
 }
 
 static bool
 fate_by_rule(struct port_impair *p, struct rte_mbuf *m, struct fate *f)
 {
-	struct frame frame;
-	bool parsed = read_frame(m, &frame);
+	struct hca_wire_view v;
+	bool parsed = read_frame(m, &v);
 
 	for (unsigned int i = 0; i < rules_of(p); i++) {
 		struct rule *r = &p->rules[i];
 
-		if (!rule_matches(&r->r, parsed ? &frame : NULL))
+		if (!rule_matches(&r->r, parsed ? &v : NULL))
 			continue;
 		if (++r->seen < r->r.nth || (r->r.count != 0 && r->hits >= r->r.count))
 			continue;
@@ -284,11 +270,11 @@ static bool
 is_spared(const struct port_impair *p, const struct rte_mbuf *m)
 {
 	const struct odds *o = odds_of(p);
-	struct frame frame;
+	struct hca_wire_view v;
 
 	if (likely(o->qpn == 0 && o->sqpn == 0))
 		return false;
-	return !read_frame(m, &frame) || !is_of_qp(&frame, o->qpn, o->sqpn);
+	return !read_frame(m, &v) || !is_of_qp(&v, o->qpn, o->sqpn);
 }
 
 static struct fate
@@ -321,12 +307,11 @@ fate_of(struct port_impair *p, struct rte_mbuf *m)
 static uint32_t
 corruptible(const struct rte_mbuf *m, unsigned int fault, uint32_t *from)
 {
-	struct hca_roce_view v;
+	struct hca_wire_view v;
 	uint32_t len = m->data_len;
 
 	*from = 2 * 6;
-	if (hca_roce_parse(rte_pktmbuf_mtod(m, const uint8_t *), len, &v) != 0 ||
-	    fault == HCA_FAULT_CORRUPT_RANDOM)
+	if (!read_frame(m, &v) || fault == HCA_FAULT_CORRUPT_RANDOM)
 		return len > *from ? len - *from : 0;
 	if (fault == HCA_FAULT_CORRUPT_ICRC) {
 		*from = v.icrc;
@@ -336,8 +321,8 @@ corruptible(const struct rte_mbuf *m, unsigned int fault, uint32_t *from)
 		*from = v.payload;
 		return v.icrc - v.payload;
 	}
-	*from = v.bth;
-	return v.payload - v.bth;
+	*from = v.transport;
+	return v.payload - v.transport;
 }
 
 static void

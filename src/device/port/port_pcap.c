@@ -14,7 +14,7 @@
 #include "port/pcap_writer.h"
 #include "port/port_pcap.h"
 #include "port/port_wrap.h"
-#include "wire/roce_frame.h"
+#include "wire/wire_view.h"
 
 #define PCAP_MAGIC_NS 0xa1b23c4du
 #define PCAP_SNAPLEN 65535u
@@ -288,31 +288,20 @@ put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, u
 	return pcap_writer_put(c->writer, pieces, RTE_DIM(pieces));
 }
 
-/* Source QPN in the frame; 0: it has none. */
-static uint32_t
-source_qpn(const uint8_t *data, const struct hca_roce_view *v)
-{
-	const struct hca_deth *deth = (const void *)(data + v->bth + HCA_ROCE_BTH_LEN);
-
-	if ((v->op->ext & (HCA_EXT_DETH | HCA_EXT_RDETH)) != HCA_EXT_DETH)
-		return 0;
-	return hca_be32_to_cpu(deth->sqpn) & 0xffffff;
-}
-
 static bool
 wanted(const struct hca_pcap_ng *ng, const uint8_t *data, uint32_t len, enum direction way)
 {
-	struct hca_roce_view v;
+	struct hca_wire_view v;
 
 	if (way == RECEIVED ? ng->no_received : ng->no_sent)
 		return false;
 	if (!ng->one_qp)
 		return true;
-	if (hca_roce_parse(data, len, &v) != 0)
+	if (hca_wire_parse(data, len, &v) != 0)
 		return false;
 	if (way == RECEIVED)
-		return v.qpn == ng->qpn;
-	return v.qpn == ng->remote_qpn || source_qpn(data, &v) == ng->qpn;
+		return v.dst == ng->qpn;
+	return v.dst == ng->remote_qpn || v.src == ng->qpn;
 }
 
 static void

@@ -7,27 +7,20 @@
 
 #define GUARD HCA_ICRC_PATTERN_GUARD
 
-const uint8_t hca_icrc_ones_table[3][HCA_ICRC_PATTERN_LEN + 3 * GUARD] = {
-	[1] =
+/* Where a byte of ones stands in a pattern, by its offset from the IP header. */
+#define ONES(offset) [GUARD + (offset)] = 0xff
+
+/* TOS, TTL, checksum; checksum of UDP. */
+#define IPV4_ONES ONES(1), ONES(8), ONES(10), ONES(11), ONES(26), ONES(27)
+/* Traffic class and flow label, hop limit; checksum of UDP. */
+#define IPV6_ONES [GUARD] = 0x0f, ONES(1), ONES(2), ONES(3), ONES(7), ONES(46), ONES(47)
+
+/* Of the BTH: the byte with FECN, BECN and reserved bits. */
+const uint8_t hca_icrc_patterns[HCA_WIRES][2][HCA_ICRC_PATTERN_LEN + 3 * GUARD] = {
+	[HCA_WIRE_ROCE] =
 		{
-			[GUARD + HCA_ICRC_V4_TOS] = 0xff,
-			[GUARD + HCA_ICRC_V4_TTL] = 0xff,
-			[GUARD + HCA_ICRC_V4_CSUM] = 0xff,
-			[GUARD + HCA_ICRC_V4_CSUM + 1] = 0xff,
-			[GUARD + HCA_ICRC_V4_UDP_CSUM] = 0xff,
-			[GUARD + HCA_ICRC_V4_UDP_CSUM + 1] = 0xff,
-			[GUARD + HCA_ICRC_V4_BTH4] = 0xff,
-		},
-	[2] =
-		{
-			[GUARD] = 0x0f,
-			[GUARD + 1] = 0xff,
-			[GUARD + 2] = 0xff,
-			[GUARD + 3] = 0xff,
-			[GUARD + HCA_ICRC_V6_HOP] = 0xff,
-			[GUARD + HCA_ICRC_V6_UDP_CSUM] = 0xff,
-			[GUARD + HCA_ICRC_V6_UDP_CSUM + 1] = 0xff,
-			[GUARD + HCA_ICRC_V6_BTH4] = 0xff,
+			{IPV4_ONES, ONES(28 + 4)},
+			{IPV6_ONES, ONES(48 + 4)},
 		},
 };
 

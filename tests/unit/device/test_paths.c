@@ -64,11 +64,10 @@ rearm(struct rig *r)
 static void
 expect_place(struct rig *r, uint32_t place, uint8_t peer, bool migreq)
 {
-	const struct hca_roce_template *t = hca_qp_tmpl(qp(r), place);
+	const struct hca_udp_template *t = hca_qp_tmpl(qp(r), place);
 
 	assert_int_equal(t->bytes[14 + 19], peer);
-	assert_int_equal(t->migreq, migreq);
-	assert_int_equal((t->bytes[t->bth + 1] & HCA_BTH_MIGREQ) != 0, migreq);
+	assert_int_equal((t->bytes[t->transport + 1] & HCA_BTH_MIGREQ) != 0, migreq);
 	assert_int_equal(qp(r)->addr.peer_gid[place][15], peer);
 }
 
@@ -88,7 +87,7 @@ post_address(struct rig *r, uint8_t peer)
 
 /* Both paths; the second is empty in a QP that never needed it. */
 static void
-places(struct rig *r, struct hca_roce_template t[HCA_QP_PATHS])
+places(struct rig *r, struct hca_udp_template t[HCA_QP_PATHS])
 {
 	memset(t, 0, HCA_QP_PATHS * sizeof(*t));
 	for (uint32_t i = 0; i < HCA_QP_PATHS; i++)
@@ -104,7 +103,7 @@ static void
 address_in_the_free_place(void **state)
 {
 	struct rig *r = *state;
-	struct hca_roce_template before[HCA_QP_PATHS], during[HCA_QP_PATHS];
+	struct hca_udp_template before[HCA_QP_PATHS], during[HCA_QP_PATHS];
 
 	to_sqd(r);
 	for (unsigned int i = 0; i < 6; i++) {

@@ -97,13 +97,13 @@ static void
 make_qp(struct frame_rig *r)
 {
 	const struct hca_roce_path path = {
-		.dmac = {2, 0, 0, 0, 0, 2},
-		.smac = {2, 0, 0, 0, 0, 1},
-		.ip_version = 4,
-		.hop_limit = 64,
-		.sip = {[10] = 0xff, 0xff, 10, 0, 0, 1},
-		.dip = {[10] = 0xff, 0xff, 10, 0, 0, 2},
-		.udp_sport = 0xc123,
+		.udp.dmac = {2, 0, 0, 0, 0, 2},
+		.udp.smac = {2, 0, 0, 0, 0, 1},
+		.udp.ip_version = 4,
+		.udp.hop_limit = 64,
+		.udp.sip = {[10] = 0xff, 0xff, 10, 0, 0, 1},
+		.udp.dip = {[10] = 0xff, 0xff, 10, 0, 0, 2},
+		.udp.sport = 0xc123,
 		.pkey = 0xffff,
 		.qpn = FR_PEER_QPN,
 		.migreq = true,
@@ -114,7 +114,7 @@ make_qp(struct frame_rig *r)
 	r->qp->cfg.pkey = 0xffff;
 	memcpy(&r->qp->cfg.peer_ip4, "\x0a\0\0\x02", 4);
 	memcpy(&r->qp->cfg.own_ip4, "\x0a\0\0\x01", 4);
-	memcpy(r->qp->addr.peer_gid[0], path.dip, 16);
+	memcpy(r->qp->addr.peer_gid[0], path.udp.dip, 16);
 	r->qp->sq_una = FR_PSN;
 	assert_int_equal(hca_roce_template_fill(&path, &r->qp->encap.tmpl), 0);
 	r->block.second = &r->second;
@@ -256,14 +256,14 @@ frame_rig_expect(struct frame_rig *r, const struct hca_txd *d, const void *paylo
 {
 	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[d->opcode];
 	const struct hca_record_full *rec = (void *)hca_record(r->h, HCA_RECREF_FULL | 1);
-	const struct hca_roce_packet p = {
+	const struct roce_packet p = {
 		.opcode = d->opcode,
 		.se = d->flags & HCA_TXD_SOLICITED,
 		.ackreq = d->flags & HCA_TXD_ACKREQ,
 		.psn = d->psn,
 		.payload_len = d->len,
 	};
-	struct hca_roce_headers h;
+	struct roce_headers h;
 	int rc;
 
 	memset(&h, 0, sizeof(h));
@@ -279,7 +279,7 @@ frame_rig_expect(struct frame_rig *r, const struct hca_txd *d, const void *paylo
 		h.aeth.msn = d->resp.msn;
 		h.original = d->resp.result;
 	}
-	rc = hca_roce_build(r->h->icrc, &r->qp->encap.tmpl, &p, &h, payload, out, FR_FRAME_MAX);
+	rc = roce_build(r->h->icrc, &r->qp->encap.tmpl, &p, &h, payload, out, FR_FRAME_MAX);
 	assert_true(rc > 0);
 	return (uint32_t)rc;
 }
@@ -290,12 +290,12 @@ struct hca_roce_path
 frame_rig_peer(void)
 {
 	return (struct hca_roce_path){
-		.ip_version = 4,
-		.tclass = 2,
-		.hop_limit = 64,
-		.sip = {[10] = 0xff, 0xff, 10, 0, 0, 2},
-		.dip = {[10] = 0xff, 0xff, 10, 0, 0, 1},
-		.udp_sport = 0xc456,
+		.udp.ip_version = 4,
+		.udp.tclass = 2,
+		.udp.hop_limit = 64,
+		.udp.sip = {[10] = 0xff, 0xff, 10, 0, 0, 2},
+		.udp.dip = {[10] = 0xff, 0xff, 10, 0, 0, 1},
+		.udp.sport = 0xc456,
 		.pkey = 0xffff,
 		.qpn = fx_qpn(FR_QPI),
 	};
@@ -303,21 +303,21 @@ frame_rig_peer(void)
 
 uint32_t
 frame_rig_from(struct frame_rig *r, const struct hca_roce_path *path, uint8_t opcode,
-	       const struct hca_roce_headers *headers, uint32_t payload_len, uint8_t *out)
+	       const struct roce_headers *headers, uint32_t payload_len, uint8_t *out)
 {
-	const struct hca_roce_packet p = {.opcode = opcode,
-					  .ackreq = true,
-					  .psn = FR_PSN,
-					  .payload_len = payload_len};
-	struct hca_roce_headers h;
-	struct hca_roce_template t;
+	const struct roce_packet p = {.opcode = opcode,
+				      .ackreq = true,
+				      .psn = FR_PSN,
+				      .payload_len = payload_len};
+	struct roce_headers h;
+	struct hca_udp_template t;
 	int rc;
 
 	memset(&h, 0, sizeof(h));
 	if (headers != NULL)
 		h = *headers;
 	assert_int_equal(hca_roce_template_fill(path, &t), 0);
-	rc = hca_roce_build(r->h->icrc, &t, &p, &h, r->mem, out, FR_FRAME_MAX);
+	rc = roce_build(r->h->icrc, &t, &p, &h, r->mem, out, FR_FRAME_MAX);
 	assert_true(rc > 0);
 	return (uint32_t)rc;
 }
@@ -333,12 +333,9 @@ frame_rig_inbound(struct frame_rig *r, uint8_t opcode, uint32_t payload_len, uin
 void
 frame_rig_seal(struct frame_rig *r, uint8_t *frame, uint32_t len)
 {
-	const struct hca_icrc_span span = {frame + HCA_ETH_LEN, hca_icrc_ones_ipv4,
-					   len - HCA_ETH_LEN - HCA_ICRC_LEN, HCA_ICRC_SEED};
-	uint32_t icrc;
+	const struct roce_view v = {.l3 = HCA_ETH_LEN, .ip_version = 4, .icrc = len - HCA_ICRC_LEN};
 
-	r->h->icrc->crc_burst(&span, &icrc, 1);
-	hca_icrc_store(frame + len - HCA_ICRC_LEN, icrc);
+	roce_seal(r->h->icrc, frame, &v);
 }
 
 void

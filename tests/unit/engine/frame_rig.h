@@ -12,7 +12,7 @@
 #include "abi_cqe.h"
 #include "abi_ctx.h"
 #include "engine/pkt.h"
-#include "wire/roce_frame.h"
+#include "roce_craft.h"
 
 #define FR_QPI 1u
 #define FR_PD 5u
@@ -61,7 +61,7 @@ struct rte_mbuf *frame_rig_txd(struct frame_rig *r, uint8_t opcode, uint32_t psn
 void frame_rig_request(struct frame_rig *r, struct rte_mbuf *m);
 void frame_rig_response(struct frame_rig *r, struct rte_mbuf *m);
 /*
- * Build the expected frame from a descriptor and payload with hca_roce_build(); returns its length.
+ * Build the expected frame from a descriptor and payload with roce_build(); returns its length.
  */
 uint32_t frame_rig_expect(struct frame_rig *r, const struct hca_txd *d, const void *payload,
 			  uint8_t *out);
@@ -72,7 +72,7 @@ struct hca_roce_path frame_rig_peer(void);
 void frame_rig_own(struct frame_rig *r, unsigned int index, const uint8_t gid[16], uint16_t vlan);
 /* Build a frame with these headers and its ICRC; returns its length. headers NULL: all zero. */
 uint32_t frame_rig_from(struct frame_rig *r, const struct hca_roce_path *path, uint8_t opcode,
-			const struct hca_roce_headers *headers, uint32_t payload_len, uint8_t *out);
+			const struct roce_headers *headers, uint32_t payload_len, uint8_t *out);
 /* Build a valid frame of the peer for our QP; returns its length. */
 uint32_t frame_rig_inbound(struct frame_rig *r, uint8_t opcode, uint32_t payload_len, uint8_t *out);
 /* Recompute the ICRC after a change. */

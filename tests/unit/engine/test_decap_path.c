@@ -173,7 +173,7 @@ uc_source(void **state)
 	struct frame_rig *r = *state;
 
 	r->qp->cfg.service = HCA_ST_UC;
-	p.sip[15] = 9;
+	p.udp.sip[15] = 9;
 	refused(r, frame_rig_from(r, &p, HCA_BTH_UC_SEND_ONLY, NULL, 8, frame),
 		HCA_CTR_rx_bad_source);
 }
@@ -185,11 +185,11 @@ peer6(void)
 {
 	struct hca_roce_path p = frame_rig_peer();
 
-	p.ip_version = 6;
-	memcpy(p.sip, ip6[0], 16);
-	memcpy(p.dip, ip6[0], 16);
-	p.dip[15] = 1;
-	p.flow_label = 0x12345;
+	p.udp.ip_version = 6;
+	memcpy(p.udp.sip, ip6[0], 16);
+	memcpy(p.udp.dip, ip6[0], 16);
+	p.udp.dip[15] = 1;
+	p.udp.flow_label = 0x12345;
 	return p;
 }
 
@@ -199,8 +199,8 @@ own_end(struct frame_rig *r, uint32_t path, const struct hca_roce_path *p)
 {
 	struct hca_roce_path out = *p;
 
-	memcpy(out.sip, p->dip, 16);
-	memcpy(out.dip, p->sip, 16);
+	memcpy(out.udp.sip, p->udp.dip, 16);
+	memcpy(out.udp.dip, p->udp.sip, 16);
 	assert_int_equal(
 		hca_roce_template_fill(&out, path == 0 ? &r->qp->encap.tmpl : &r->second.tmpl), 0);
 }
@@ -232,12 +232,12 @@ over_ip6(void **state)
 	assert_int_equal(d.ecn, 2);
 	assert_int_equal(d.flags, HCA_RXD_ACKREQ | HCA_RXD_ASKED);
 	for (unsigned int i = 0; i < 16; i++) {
-		p.sip[i] ^= 1;
+		p.udp.sip[i] ^= 1;
 		refused(r, from(r, &p), HCA_CTR_rx_bad_source);
-		p.sip[i] ^= 1;
-		p.dip[i] ^= 1;
+		p.udp.sip[i] ^= 1;
+		p.udp.dip[i] ^= 1;
 		refused(r, from(r, &p), HCA_CTR_rx_bad_destination);
-		p.dip[i] ^= 1;
+		p.udp.dip[i] ^= 1;
 	}
 }
 
@@ -252,10 +252,10 @@ versions_do_not_mix(void **state)
 	to_ip6(r);
 	refused(r, from(r, &p4), HCA_CTR_rx_bad_source);
 	/* IPv4 source 0.0.0.0, where zero would stand for "IPv6" */
-	memset(p4.sip + 12, 0, 4);
+	memset(p4.udp.sip + 12, 0, 4);
 	refused(r, from(r, &p4), HCA_CTR_rx_bad_source);
 	/* the last four bytes of the IPv6 address as IPv4 source */
-	memcpy(p4.sip + 12, ip6[0] + 12, 4);
+	memcpy(p4.udp.sip + 12, ip6[0] + 12, 4);
 	refused(r, from(r, &p4), HCA_CTR_rx_bad_source);
 }
 
@@ -289,8 +289,8 @@ vlans(void **state)
 			struct hca_rxd d;
 
 			r->qp->cfg.vlan = r->qp->addr.vlan[0] = t[i].ours;
-			p.vlan = t[i].tagged;
-			p.vlan_tci = t[i].tci;
+			p.udp.vlan = t[i].tagged;
+			p.udp.vlan_tci = t[i].tci;
 			if (!t[i].match) {
 				refused(r, from(r, &p), HCA_CTR_rx_bad_source);
 				continue;
@@ -310,10 +310,10 @@ vlans_in_one_burst(void **state)
 	struct frame_rig *r = *state;
 
 	frame_rig_give(r, frame, from(r, &p));
-	p.vlan = true;
-	p.vlan_tci = 9;
+	p.udp.vlan = true;
+	p.udp.vlan_tci = 9;
 	frame_rig_give(r, frame, from(r, &p));
-	p.vlan = false;
+	p.udp.vlan = false;
 	frame_rig_give(r, frame, from(r, &p));
 	assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 3);
 	assert_int_equal(r->fx->edge[HCA_EDGE_DECAP_EE].n, 2);
@@ -332,8 +332,8 @@ alternate(void **state)
 	for (unsigned int v6 = 0; v6 < 2; v6++) {
 		struct hca_roce_path p = v6 ? peer6() : frame_rig_peer();
 
-		memcpy(p.sip, v6 ? ip6[1] : ip4[1], 16);
-		memcpy(r->qp->addr.peer_gid[1], p.sip, 16);
+		memcpy(p.udp.sip, v6 ? ip6[1] : ip4[1], 16);
+		memcpy(r->qp->addr.peer_gid[1], p.udp.sip, 16);
 		own_end(r, 1, &p);
 		for (unsigned int i = 0; i < 2 * RTE_DIM(mig); i++) {
 			struct hca_rxd d;
@@ -352,9 +352,9 @@ alternate(void **state)
 			refused(r, from(r, &p), HCA_CTR_rx_bad_source);
 			r->qp->addr.vlan[1] = 0;
 			/* its own local address */
-			p.dip[15]++;
+			p.udp.dip[15]++;
 			refused(r, from(r, &p), HCA_CTR_rx_bad_source);
-			p.dip[15]--;
+			p.udp.dip[15]--;
 			/* and its own P_Key */
 			r->qp->addr.pkey[1] = 0x8001;
 			refused(r, from(r, &p), HCA_CTR_rx_bad_pkey);
@@ -378,7 +378,7 @@ alternate_in_one_burst(void **state)
 	for (unsigned int i = 0; i < RTE_DIM(alt); i++) {
 		struct hca_roce_path p = frame_rig_peer();
 
-		memcpy(p.sip, ip4[alt[i]], 16);
+		memcpy(p.udp.sip, ip4[alt[i]], 16);
 		frame_rig_give(r, frame, from(r, &p));
 	}
 	hca_decap_poll(r->h, r->now, HCA_BURST);
@@ -403,7 +403,7 @@ second_path_in_use(void **state)
 	r->qp->addr.alt_valid = 1;
 	passes(r, from(r, &p), &d);
 	assert_true(d.flags & HCA_RXD_ALT_PATH);
-	memcpy(p.sip, ip4[1], 16);
+	memcpy(p.udp.sip, ip4[1], 16);
 	passes(r, from(r, &p), &d);
 	assert_false(d.flags & HCA_RXD_ALT_PATH);
 }
@@ -429,7 +429,7 @@ peer_migrates(void **state)
 	struct hca_roce_path p = frame_rig_peer();
 
 	armed(r, ip4[1]);
-	memcpy(p.sip, ip4[1], 16);
+	memcpy(p.udp.sip, ip4[1], 16);
 	p.migreq = true;
 	frame_rig_give(r, frame, from(r, &p));
 	frame_rig_give(r, frame, from(r, &p));
@@ -442,7 +442,7 @@ peer_migrates(void **state)
 	assert_int_equal(r->qp->encap.path, 1);
 	assert_int_equal(r->qp->cfg.ack_timeout, 9);
 	assert_int_equal(counted(r, HCA_CTR_path_migrations), 1);
-	memcpy(p.sip, ip4[0], 16);
+	memcpy(p.udp.sip, ip4[0], 16);
 	refused(r, from(r, &p), HCA_CTR_rx_bad_source);
 }
 
@@ -455,13 +455,13 @@ same_peer_on_both_paths(void **state)
 	struct hca_roce_path p = frame_rig_peer(), out = frame_rig_peer();
 	struct hca_rxd d;
 
-	memcpy(out.sip, ours, 16);
+	memcpy(out.udp.sip, ours, 16);
 	assert_int_equal(hca_roce_template_fill(&out, &r->second.tmpl), 0);
 	p.migreq = true;
 	armed(r, ip4[0]);
 	refused(r, from(r, &p), HCA_CTR_rx_bad_migration);
 	assert_int_equal(r->qp->encap.path, 0);
-	memcpy(p.dip, ours, 16);
+	memcpy(p.udp.dip, ours, 16);
 	passes(r, from(r, &p), &d);
 	assert_int_equal(r->qp->encap.path, 1);
 	assert_int_equal(r->qp->addr.mig, HCA_MIG_MIGRATED);
@@ -499,7 +499,7 @@ migreq_in_each_state(void **state)
 		armed(r, ip4[1]);
 		r->qp->addr.mig = t[i].mig;
 		p.migreq = t[i].migreq;
-		memcpy(p.sip, ip4[t[i].other], 16);
+		memcpy(p.udp.sip, ip4[t[i].other], 16);
 		expect(r, from(r, &p), HCA_EDGE_DECAP_EE, t[i].why, &d);
 		assert_int_equal(r->qp->addr.mig, t[i].after);
 		assert_int_equal(r->qp->encap.path,
@@ -523,7 +523,7 @@ marks(void **state)
 	for (unsigned int i = 0; i < RTE_DIM(ecn); i++) {
 		struct hca_roce_path p = frame_rig_peer();
 
-		p.tclass = 0x40 | ecn[i];
+		p.udp.tclass = 0x40 | ecn[i];
 		frame_rig_give(r, frame, from(r, &p));
 	}
 	hca_decap_poll(r->h, r->now, HCA_BURST);
@@ -539,7 +539,7 @@ notifications(void **state)
 	struct hca_roce_path p = frame_rig_peer();
 
 	refused(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_CTR_rp_cnp_ignored);
-	p.sip[15]++;
+	p.udp.sip[15]++;
 	refused(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_CTR_rx_bad_service);
 }
 

@@ -70,16 +70,16 @@ static void
 give(struct frame_rig *r, uint32_t qpn, uint32_t qkey, const uint8_t *dip)
 {
 	struct hca_roce_path p = frame_rig_peer();
-	const struct hca_roce_headers h = {.deth = {.qkey = qkey, .src_qpn = 0x777}};
+	const struct roce_headers h = {.deth = {.qkey = qkey, .src_qpn = 0x777}};
 
 	p.qpn = qpn;
-	p.sip[15] = 200;
+	p.udp.sip[15] = 200;
 	if (dip != NULL)
-		memcpy(p.dip, dip, 16);
+		memcpy(p.udp.dip, dip, 16);
 	if (dip != NULL && !hca_gid_is_ip4(dip)) {
-		p.ip_version = 6;
-		memset(p.sip, 0, 12);
-		p.sip[0] = 0x20;
+		p.udp.ip_version = 6;
+		memset(p.udp.sip, 0, 12);
+		p.udp.sip[0] = 0x20;
 	}
 	frame_rig_give(r, frame, frame_rig_from(r, &p, HCA_BTH_UD_SEND_ONLY, &h, 24, frame));
 }
@@ -162,12 +162,12 @@ destinations(void **state)
 		/* every order of two */
 		unsigned int n = i % 2 ? i / 2 % RTE_DIM(t) : i / RTE_DIM(t);
 		struct hca_roce_path p = frame_rig_peer();
-		const struct hca_roce_headers h = {.deth = {.qkey = QKEY}};
+		const struct roce_headers h = {.deth = {.qkey = QKEY}};
 
-		p.ip_version = hca_gid_is_ip6(t[n].gid) || t[n].gid[0] == 0xff ? 6 : 4;
-		memcpy(p.dip, t[n].gid, 16);
-		p.vlan = t[n].tag != 0;
-		p.vlan_tci = t[n].tag;
+		p.udp.ip_version = hca_gid_is_ip6(t[n].gid) || t[n].gid[0] == 0xff ? 6 : 4;
+		memcpy(p.udp.dip, t[n].gid, 16);
+		p.udp.vlan = t[n].tag != 0;
+		p.udp.vlan_tci = t[n].tag;
 		frame_rig_give(r, frame,
 			       frame_rig_from(r, &p, HCA_BTH_UD_SEND_ONLY, &h, 24, frame));
 		poll_all(r);
@@ -334,7 +334,7 @@ other_classes(void **state)
 
 	attach(r, group4, 1);
 	p.qpn = HCA_QPN_MULTICAST;
-	memcpy(p.dip, group4, 16);
+	memcpy(p.udp.dip, group4, 16);
 	frame_rig_give(r, frame, frame_rig_from(r, &p, HCA_BTH_RC_WRITE_ONLY, NULL, 24, frame));
 	frame_rig_give(r, frame, frame_rig_from(r, &p, HCA_BTH_RC_ACK, NULL, 0, frame));
 	poll_all(r);

@@ -91,24 +91,23 @@ rig_sink(void)
 struct rte_mbuf *
 rig_frame_of(uint8_t opcode, uint32_t psn, uint32_t qpn, uint32_t sqpn, bool vlan)
 {
-	const struct hca_roce_path path = {.ip_version = 4,
-					   .vlan = vlan,
-					   .vlan_tci = 7,
-					   .hop_limit = 64,
+	const struct hca_roce_path path = {.udp.ip_version = 4,
+					   .udp.vlan = vlan,
+					   .udp.vlan_tci = 7,
+					   .udp.hop_limit = 64,
 					   .pkey = 0xffff,
 					   .qpn = qpn,
-					   .udp_sport = 0xc000};
-	const struct hca_roce_packet pk = {.opcode = opcode, .psn = psn, .payload_len = 64};
-	const struct hca_roce_headers h = {.reth = {.len = 64}, .deth = {.src_qpn = sqpn}};
+					   .udp.sport = 0xc000};
+	const struct roce_packet pk = {.opcode = opcode, .psn = psn, .payload_len = 64};
+	const struct roce_headers h = {.reth = {.len = 64}, .deth = {.src_qpn = sqpn}};
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
-	struct hca_roce_template t;
+	struct hca_udp_template t;
 	uint8_t data[64] = {1, 2, 3};
 	int n;
 
 	assert_non_null(m);
 	assert_int_equal(hca_roce_template_fill(&path, &t), 0);
-	n = hca_roce_build(hca_icrc_select(), &t, &pk, &h, data, rte_pktmbuf_mtod(m, uint8_t *),
-			   512);
+	n = roce_build(hca_icrc_select(), &t, &pk, &h, data, rte_pktmbuf_mtod(m, uint8_t *), 512);
 	assert_true(n > 0);
 	rte_pktmbuf_append(m, (uint16_t)n);
 	return m;
@@ -124,11 +123,11 @@ int
 rig_psn_of(unsigned int i)
 {
 	const uint8_t *f = rte_pktmbuf_mtod(sink.got[i], const uint8_t *);
-	struct hca_roce_view v;
+	struct roce_view v;
 
-	if (hca_roce_parse(f, sink.got[i]->data_len, &v) != 0)
+	if (roce_parse(f, sink.got[i]->data_len, &v) != 0)
 		return -1;
-	return hca_roce_check_icrc(hca_icrc_select(), f, &v) == 0 ? (int)v.psn : -2;
+	return roce_icrc_ok(hca_icrc_select(), f, &v) ? (int)v.psn : -2;
 }
 
 void

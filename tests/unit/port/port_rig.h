@@ -17,7 +17,7 @@
 
 #include "engine/pkt.h"
 #include "port/port.h"
-#include "wire/roce_frame.h"
+#include "roce_craft.h"
 
 #define RIG_FRAMES 4096u
 #define RIG_MISSED 7u

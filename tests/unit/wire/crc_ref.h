@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline uint32_t
 crc_ref(uint32_t seed, const void *p, size_t n)
@@ -20,6 +21,25 @@ crc_ref(uint32_t seed, const void *p, size_t n)
 			reg = reg >> 1 ^ (reg & 1 ? 0xedb88320U : 0);
 	}
 	return ~reg;
+}
+
+/* l3: IP header, UDP and BTH of a RoCE frame. */
+static inline void
+mask_ref(uint8_t *l3, int is_v6)
+{
+	uint8_t *udp = l3 + (is_v6 ? 40 : 20);
+
+	if (is_v6) {
+		l3[0] |= 0x0f; /* traffic class and flow label */
+		memset(l3 + 1, 0xff, 3);
+		l3[7] = 0xff; /* hop limit */
+	} else {
+		l3[1] = 0xff; /* TOS */
+		l3[8] = 0xff; /* TTL */
+		memset(l3 + 10, 0xff, 2);
+	}
+	memset(udp + 6, 0xff, 2); /* checksum */
+	udp[8 + 4] = 0xff;	  /* of the BTH: FECN, BECN, reserved */
 }
 
 #endif

@@ -38,14 +38,14 @@ crc_indep(const struct hca_icrc_ops *ops, size_t n)
 	int i;
 
 	for (i = 0; i < BURST; i++)
-		x ^= ops->crc(HCA_ICRC_SEED, src + i * STRIDE + 14, n);
+		x ^= ops->crc(hca_icrc_seed[HCA_WIRE_ROCE], src + i * STRIDE + 14, n);
 	sink = x;
 }
 
 static void
 crc_chain(const struct hca_icrc_ops *ops, size_t n)
 {
-	uint32_t x = HCA_ICRC_SEED;
+	uint32_t x = hca_icrc_seed[HCA_WIRE_ROCE];
 	int i;
 
 	for (i = 0; i < BURST; i++)
@@ -61,7 +61,8 @@ crc_burst_with(const struct hca_icrc_ops *ops, size_t n, const uint8_t *ones)
 	int i;
 
 	for (i = 0; i < BURST; i++)
-		spans[i] = (struct hca_icrc_span){src + i * STRIDE + 14, ones, n, HCA_ICRC_SEED};
+		spans[i] = (struct hca_icrc_span){src + i * STRIDE + 14, ones, n,
+						  hca_icrc_seed[HCA_WIRE_ROCE]};
 	ops->crc_burst(spans, out, BURST);
 	sink = out[BURST - 1];
 }
@@ -75,7 +76,7 @@ crc_burst(const struct hca_icrc_ops *ops, size_t n)
 static void
 crc_burst_masked(const struct hca_icrc_ops *ops, size_t n)
 {
-	crc_burst_with(ops, n, hca_icrc_ones_ipv4);
+	crc_burst_with(ops, n, hca_icrc_ones(HCA_WIRE_ROCE, 4));
 }
 
 static void
@@ -85,7 +86,8 @@ copy_crc(const struct hca_icrc_ops *ops, size_t n)
 	int i;
 
 	for (i = 0; i < BURST; i++)
-		x ^= ops->copy_crc(HCA_ICRC_SEED, dst + i * STRIDE + 68, src + i * STRIDE, n);
+		x ^= ops->copy_crc(hca_icrc_seed[HCA_WIRE_ROCE], dst + i * STRIDE + 68,
+				   src + i * STRIDE, n);
 	sink = x;
 }
 

@@ -13,12 +13,12 @@
 
 #include <cmocka.h>
 
-#include "wire/roce_frame.h"
+#include "roce_craft.h"
 
 #include "crc_ref.h"
 #include "guard.h"
 
-#define ROOM (HCA_ROCE_MAX_HEADERS + 4096 + 8)
+#define ROOM (ROCE_MAX_HEADERS + 4096 + 8)
 
 static uint64_t rng_state;
 
@@ -35,17 +35,17 @@ static struct hca_roce_path
 make_path(uint8_t ip_version, bool vlan)
 {
 	struct hca_roce_path p = {
-		.dmac = {2, 0, 0, 0, 0, 1},
-		.smac = {2, 0, 0, 0, 0, 2},
-		.vlan = vlan,
-		.vlan_tci = 0x6064,
-		.ip_version = ip_version,
-		.tclass = 0x6a,
-		.hop_limit = 64,
-		.flow_label = 0x12345,
-		.sip = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1},
-		.dip = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2},
-		.udp_sport = 0xc123,
+		.udp.dmac = {2, 0, 0, 0, 0, 1},
+		.udp.smac = {2, 0, 0, 0, 0, 2},
+		.udp.vlan = vlan,
+		.udp.vlan_tci = 0x6064,
+		.udp.ip_version = ip_version,
+		.udp.tclass = 0x6a,
+		.udp.hop_limit = 64,
+		.udp.flow_label = 0x12345,
+		.udp.sip = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1},
+		.udp.dip = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2},
+		.udp.sport = 0xc123,
 		.pkey = 0xffff,
 		.qpn = 0xabcdef,
 	};
@@ -53,18 +53,18 @@ make_path(uint8_t ip_version, bool vlan)
 	return p;
 }
 
-static struct hca_roce_template
+static struct hca_udp_template
 make_template(uint8_t ip_version, bool vlan)
 {
 	struct hca_roce_path path = make_path(ip_version, vlan);
-	struct hca_roce_template t;
+	struct hca_udp_template t;
 
 	assert_int_equal(hca_roce_template_fill(&path, &t), 0);
 	return t;
 }
 
 static void
-random_headers(struct hca_roce_headers *h)
+random_headers(struct roce_headers *h)
 {
 	uint8_t *b = (uint8_t *)h;
 	size_t i;
@@ -78,13 +78,13 @@ random_headers(struct hca_roce_headers *h)
 
 /* Compare the headers that the opcode has. */
 static void
-assert_headers_equal(const struct hca_roce_opcode_info *op, const struct hca_roce_headers *a,
-		     const struct hca_roce_headers *b)
+assert_headers_equal(const struct hca_roce_opcode_info *op, const struct roce_headers *a,
+		     const struct roce_headers *b)
 {
 	uint8_t x[64] = {0}, y[64] = {0};
 
-	hca_roce_put_headers(x, op, a);
-	hca_roce_put_headers(y, op, b);
+	roce_put_headers(x, op, a);
+	roce_put_headers(y, op, b);
 	assert_memory_equal(x, y, sizeof(x));
 }
 
@@ -101,36 +101,35 @@ check_ipv4_checksum(const uint8_t *ip)
 
 /* The definition of the ICRC, byte by byte. */
 static uint32_t
-icrc_ref(const uint8_t *frame, const struct hca_roce_view *v)
+icrc_ref(const uint8_t *frame, const struct roce_view *v)
 {
 	static uint8_t copy[ROOM];
 	uint32_t n = v->icrc - v->l3;
-	struct hca_icrc_saved saved;
 
 	memcpy(copy, frame + v->l3, n);
-	hca_icrc_mask(copy, v->ip_version == 6, &saved);
-	return crc_ref(HCA_ICRC_SEED, copy, n);
+	mask_ref(copy, v->ip_version == 6);
+	return crc_ref(hca_icrc_seed[HCA_WIRE_ROCE], copy, n);
 }
 
 static void
-round_trip(const struct hca_roce_template *t, uint8_t opcode, uint32_t payload_len)
+round_trip(const struct hca_udp_template *t, uint8_t opcode, uint32_t payload_len)
 {
 	const struct hca_icrc_ops *ops = hca_icrc_select();
-	struct hca_roce_packet p = {opcode, rng() & 1, rng() & 1, rng() & 0xffffff, payload_len};
-	struct hca_roce_headers h, got = {0};
+	struct roce_packet p = {opcode, rng() & 1, rng() & 1, rng() & 0xffffff, payload_len};
+	struct roce_headers h, got = {0};
 	static uint8_t frame[ROOM], payload[4096];
-	struct hca_roce_view v;
+	struct roce_view v;
 	uint32_t i;
 	int len;
 
 	for (i = 0; i < payload_len; i++)
 		payload[i] = rng();
 	random_headers(&h);
-	len = hca_roce_build(ops, t, &p, &h, payload, frame, sizeof(frame));
-	assert_int_equal(len, hca_roce_frame_len(t, opcode, payload_len) + HCA_ICRC_LEN);
+	len = roce_build(ops, t, &p, &h, payload, frame, sizeof(frame));
+	assert_int_equal(len, roce_frame_len(t, opcode, payload_len) + HCA_ICRC_LEN);
 	memset(&v, 0, sizeof(v));
-	assert_int_equal(hca_roce_parse(frame, len, &v), 0);
-	assert_int_equal(hca_roce_check_icrc(ops, frame, &v), 0);
+	assert_int_equal(roce_parse(frame, len, &v), 0);
+	assert_true(roce_icrc_ok(ops, frame, &v));
 	assert_int_equal(icrc_ref(frame, &v), hca_icrc_load(frame + v.icrc));
 
 	assert_int_equal(v.opcode, opcode);
@@ -142,22 +141,22 @@ round_trip(const struct hca_roce_template *t, uint8_t opcode, uint32_t payload_l
 	assert_int_equal(v.payload_len, payload_len);
 	assert_int_equal(v.icrc + HCA_ICRC_LEN, len);
 	assert_memory_equal(frame + v.payload, payload, payload_len);
-	hca_roce_get_headers(frame + v.bth, v.op, &got);
+	roce_get_headers(frame + v.bth, v.op, &got);
 	assert_headers_equal(v.op, &h, &got);
 	if (v.ip_version == 4)
 		check_ipv4_checksum(frame + v.l3);
 
 	frame[v.l3 + 4] ^= 0x10;
-	assert_int_equal(hca_roce_check_icrc(ops, frame, &v), -HCA_ROCE_DROP_ICRC);
-	hca_roce_seal(ops, frame, &v);
-	assert_int_equal(hca_roce_check_icrc(ops, frame, &v), 0);
+	assert_false(roce_icrc_ok(ops, frame, &v));
+	roce_seal(ops, frame, &v);
+	assert_true(roce_icrc_ok(ops, frame, &v));
 }
 
 static void
 test_round_trip(void **state)
 {
 	static const uint32_t sizes[] = {0, 1, 2, 3, 4, 8, 63, 64, 65, 255, 256, 1024, 4095, 4096};
-	struct hca_roce_template t;
+	struct hca_udp_template t;
 	unsigned int op, i, form;
 
 	for (form = 0; form < 4; form++) {
@@ -175,7 +174,7 @@ test_round_trip(void **state)
 static void
 test_template_fields(void **state)
 {
-	struct hca_roce_template t = make_template(4, true);
+	struct hca_udp_template t = make_template(4, true);
 	const uint8_t *ip = t.bytes + t.l3;
 
 	assert_int_equal(t.l3, 18);
@@ -187,18 +186,18 @@ test_template_fields(void **state)
 	assert_int_equal(hca_get_be16(ip + 20), 0xc123);
 	assert_int_equal(hca_get_be16(ip + 22), HCA_ROCE_UDP_PORT);
 	assert_int_equal(hca_get_be16(ip + 26), 0);
-	assert_int_equal(t.len, t.bth + 12);
+	assert_int_equal(t.transport, 18 + 20 + 8);
 }
 
 static void
 test_template_refuses(void **state)
 {
 	struct hca_roce_path path = make_path(5, false);
-	struct hca_roce_template t;
+	struct hca_udp_template t;
 
 	assert_int_equal(hca_roce_template_fill(&path, &t), -EINVAL);
 	path = make_path(6, false);
-	path.flow_label = 0x100000;
+	path.udp.flow_label = 0x100000;
 	assert_int_equal(hca_roce_template_fill(&path, &t), -EINVAL);
 	path = make_path(6, false);
 	path.qpn = 0x1000000;
@@ -209,27 +208,27 @@ static void
 test_build_refuses(void **state)
 {
 	const struct hca_icrc_ops *ops = hca_icrc_select();
-	struct hca_roce_template t = make_template(4, false);
-	struct hca_roce_packet p = {.opcode = HCA_BTH_RC_ACK, .payload_len = 4};
-	struct hca_roce_headers h = {0};
+	struct hca_udp_template t = make_template(4, false);
+	struct roce_packet p = {.opcode = HCA_BTH_RC_ACK, .payload_len = 4};
+	struct roce_headers h = {0};
 	uint8_t out[64], payload[4] = {0};
 
-	assert_int_equal(hca_roce_build(ops, &t, &p, &h, payload, out, sizeof(out)), -EINVAL);
+	assert_int_equal(roce_build(ops, &t, &p, &h, payload, out, sizeof(out)), -EINVAL);
 	p.payload_len = 0;
-	assert_int_equal(hca_roce_build(ops, &t, &p, &h, payload, out, 61), -ENOSPC);
-	assert_int_equal(hca_roce_build(ops, &t, &p, &h, payload, out, 62), 62);
+	assert_int_equal(roce_build(ops, &t, &p, &h, payload, out, 61), -ENOSPC);
+	assert_int_equal(roce_build(ops, &t, &p, &h, payload, out, 62), 62);
 	p.opcode = 0x1f;
-	assert_int_equal(hca_roce_build(ops, &t, &p, &h, payload, out, sizeof(out)), -EINVAL);
+	assert_int_equal(roce_build(ops, &t, &p, &h, payload, out, sizeof(out)), -EINVAL);
 }
 
 /* A valid WRITE ONLY of 5 bytes, for tests that change one thing. */
 static uint32_t
 good_frame(uint8_t *frame, uint8_t ip_version, bool vlan)
 {
-	struct hca_roce_template t = make_template(ip_version, vlan);
-	struct hca_roce_packet p = {.opcode = HCA_BTH_RC_WRITE_ONLY, .payload_len = 5};
-	struct hca_roce_headers h = {.reth = {0x1000, 0x2200, 5}};
-	int len = hca_roce_build(hca_icrc_select(), &t, &p, &h, "hello", frame, 256);
+	struct hca_udp_template t = make_template(ip_version, vlan);
+	struct roce_packet p = {.opcode = HCA_BTH_RC_WRITE_ONLY, .payload_len = 5};
+	struct roce_headers h = {.reth = {0x1000, 0x2200, 5}};
+	int len = roce_build(hca_icrc_select(), &t, &p, &h, "hello", frame, 256);
 
 	assert_true(len > 0);
 	return len;
@@ -238,11 +237,11 @@ good_frame(uint8_t *frame, uint8_t ip_version, bool vlan)
 static void
 expect(const uint8_t *frame, uint32_t len, int want)
 {
-	struct hca_roce_view v;
-	int rc = hca_roce_parse(frame, len, &v);
+	struct roce_view v;
+	int rc = roce_parse(frame, len, &v);
 
 	if (rc != -want)
-		fail_msg("%s, expected %s", hca_roce_drop_name(rc), hca_roce_drop_name(want));
+		fail_msg("%s, expected %s", roce_drop_name(rc), roce_drop_name(want));
 }
 
 /* One byte of a valid frame changed: X(ip version, offset, value, drop reason). */
@@ -277,11 +276,11 @@ test_one_broken_byte(void **state)
 	uint32_t len;
 
 	len = good_frame(frame, 4, false);
-	expect(frame, len, HCA_ROCE_DROP_NONE);
+	expect(frame, len, HCA_WIRE_DROP_NONE);
 #define X(version, offset, value, reason) \
 	len = good_frame(frame, version, false); \
 	frame[offset] = value; \
-	expect(frame, len, HCA_ROCE_DROP_##reason);
+	expect(frame, len, HCA_WIRE_DROP_##reason);
 	BROKEN_LIST(X)
 #undef X
 }
@@ -294,22 +293,22 @@ test_view_of_an_unknown_opcode(void **state)
 {
 	const struct hca_icrc_ops *ops = hca_icrc_select();
 	uint8_t frame[256];
-	struct hca_roce_view v;
+	struct roce_view v;
 	uint32_t len = good_frame(frame, 4, false);
 
-	assert_int_equal(hca_roce_parse(frame, len, &v), 0);
+	assert_int_equal(roce_parse(frame, len, &v), 0);
 	hca_put_be32(frame + v.bth + 8, 0x80123456);
 	frame[v.bth] = 0x1f;
-	hca_roce_seal(ops, frame, &v);
+	roce_seal(ops, frame, &v);
 	memset(&v, 0, sizeof(v));
-	assert_int_equal(hca_roce_parse(frame, len, &v), -HCA_ROCE_DROP_OPCODE);
+	assert_int_equal(roce_parse(frame, len, &v), -HCA_WIRE_DROP_OPCODE);
 	assert_int_equal(v.opcode, 0x1f);
 	assert_int_equal(v.qpn, 0xabcdef);
 	assert_int_equal(v.psn, 0x123456);
 	assert_true(v.ackreq);
-	assert_int_equal(hca_roce_check_icrc(ops, frame, &v), 0);
+	assert_true(roce_icrc_ok(ops, frame, &v));
 	frame[v.bth + 11] ^= 1;
-	assert_int_equal(hca_roce_check_icrc(ops, frame, &v), -HCA_ROCE_DROP_ICRC);
+	assert_false(roce_icrc_ok(ops, frame, &v));
 }
 
 static void
@@ -332,29 +331,29 @@ test_pad(void **state)
 			frame[43] = pad << 4;
 			set_udp_payload(frame, n);
 			expect(frame, 42 + n,
-			       n % 4 == 0 && n - 32 >= pad ? HCA_ROCE_DROP_NONE
-							   : HCA_ROCE_DROP_PAD);
+			       n % 4 == 0 && n - 32 >= pad ? HCA_WIRE_DROP_NONE
+							   : HCA_WIRE_DROP_PAD);
 		}
 }
 
 static void
 test_ethernet_padding_is_ignored(void **state)
 {
-	struct hca_roce_template t = make_template(4, false);
-	struct hca_roce_packet p = {.opcode = HCA_BTH_RC_SEND_ONLY};
-	struct hca_roce_headers h = {0};
+	struct hca_udp_template t = make_template(4, false);
+	struct roce_packet p = {.opcode = HCA_BTH_RC_SEND_ONLY};
+	struct roce_headers h = {0};
 	uint8_t frame[64];
-	struct hca_roce_view v;
+	struct roce_view v;
 	int len;
 
 	memset(frame, 0xee, sizeof(frame));
-	len = hca_roce_build(hca_icrc_select(), &t, &p, &h, NULL, frame, sizeof(frame));
+	len = roce_build(hca_icrc_select(), &t, &p, &h, NULL, frame, sizeof(frame));
 	assert_int_equal(len, 58);
 	memset(frame + len, 0xee, sizeof(frame) - len);
-	assert_int_equal(hca_roce_parse(frame, 60, &v), 0);
+	assert_int_equal(roce_parse(frame, 60, &v), 0);
 	assert_int_equal(v.payload_len, 0);
 	assert_int_equal(v.icrc, 54);
-	assert_int_equal(hca_roce_check_icrc(hca_icrc_select(), frame, &v), 0);
+	assert_true(roce_icrc_ok(hca_icrc_select(), frame, &v));
 }
 
 /* The frame cut at every length, in front of an inaccessible page. */
@@ -368,11 +367,11 @@ test_truncated_at_every_byte(void **state)
 	for (form = 0; form < 4; form++) {
 		len = good_frame(frame, form & 1 ? 6 : 4, form >> 1);
 		for (cut = 0; cut < len; cut++) {
-			struct hca_roce_view v;
+			struct roce_view v;
 			uint8_t *p = g.end - cut;
 
 			memcpy(p, frame, cut);
-			assert_true(hca_roce_parse(p, cut, &v) < 0);
+			assert_true(roce_parse(p, cut, &v) < 0);
 		}
 	}
 	guard_free(&g);
@@ -380,29 +379,29 @@ test_truncated_at_every_byte(void **state)
 
 /* The parts of an accepted view must lie inside the frame; all of it is read. */
 static void
-check_view(const uint8_t *p, uint32_t len, const struct hca_roce_view *v)
+check_view(const uint8_t *p, uint32_t len, const struct roce_view *v)
 {
-	struct hca_roce_headers h;
+	struct roce_headers h;
 
 	assert_true(v->payload + v->payload_len + v->pad == v->icrc);
 	assert_true(v->icrc + HCA_ICRC_LEN <= len);
 	assert_true(v->bth + v->op->header_len == v->payload);
-	hca_roce_get_headers(p + v->bth, v->op, &h);
-	hca_roce_check_icrc(hca_icrc_select(), p, v);
+	roce_get_headers(p + v->bth, v->op, &h);
+	roce_icrc_ok(hca_icrc_select(), p, v);
 }
 
 /* p ends at the guard page; the lengths in its headers are consistent with that. */
 static void
-short_frame(const struct guard *g, const struct hca_roce_template *t, uint8_t opcode, uint32_t n,
+short_frame(const struct guard *g, const struct hca_udp_template *t, uint8_t opcode, uint32_t n,
 	    uint8_t pad)
 {
 	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[opcode];
-	uint32_t len = t->bth + n;
-	uint8_t *p = g->end - len, *bth = p + t->bth;
-	struct hca_roce_view v;
+	uint32_t len = t->transport + n;
+	uint8_t *p = g->end - len, *bth = p + t->transport;
+	struct roce_view v;
 	int rc;
 
-	memcpy(p, t->bytes, len < t->len ? len : t->len);
+	memcpy(p, t->bytes, len < t->transport + 12u ? len : t->transport + 12u);
 	if (t->ip_version == 4)
 		hca_put_be16(p + t->l3 + 2, n + HCA_UDP_LEN + HCA_IPV4_LEN);
 	else
@@ -412,7 +411,7 @@ short_frame(const struct guard *g, const struct hca_roce_template *t, uint8_t op
 		bth[0] = opcode;
 	if (n > 1)
 		bth[1] = pad << 4;
-	rc = hca_roce_parse(p, len, &v);
+	rc = roce_parse(p, len, &v);
 	if (rc == 0)
 		check_view(p, len, &v);
 	/* only headers and ICRC, with at most 4 bytes of payload, can be valid */
@@ -428,7 +427,7 @@ static void
 test_all_opcodes_all_short_lengths_all_pads(void **state)
 {
 	struct guard g = guard_alloc(1);
-	struct hca_roce_template t;
+	struct hca_udp_template t;
 	unsigned int form, op, n, pad;
 
 	for (form = 0; form < 4; form++) {
@@ -447,7 +446,7 @@ test_random_damage(void **state)
 {
 	struct guard g = guard_alloc(1);
 	uint8_t frame[256];
-	struct hca_roce_view v;
+	struct roce_view v;
 	unsigned int round, i;
 
 	for (round = 0; round < 200000; round++) {
@@ -461,7 +460,7 @@ test_random_damage(void **state)
 		p = g.end - len;
 		memcpy(p, frame, len);
 		memset(&v, 0, sizeof(v));
-		rc = hca_roce_parse(p, len, &v);
+		rc = roce_parse(p, len, &v);
 		if (rc == 0)
 			check_view(p, len, &v);
 	}
@@ -473,14 +472,11 @@ test_drop_names(void **state)
 {
 	int i;
 
-	for (i = 0; i < HCA_ROCE_DROP_COUNT; i++)
-		assert_string_not_equal(hca_roce_drop_name(-i), "unknown");
-	assert_string_equal(hca_roce_drop_name(-HCA_ROCE_DROP_UDP_LEN), "udp_len");
-	assert_string_equal(hca_roce_drop_name(-1000), "unknown");
-	assert_string_equal(hca_roce_drop_text(INT32_MIN), "unknown");
-	assert_true(hca_roce_drop_is_foreign(-HCA_ROCE_DROP_NOT_ROCE));
-	assert_false(hca_roce_drop_is_foreign(-HCA_ROCE_DROP_PAD));
-	assert_false(hca_roce_drop_is_foreign(-1000));
+	for (i = 0; i < HCA_WIRE_DROP_COUNT; i++)
+		assert_string_not_equal(roce_drop_name(-i), "unknown");
+	assert_string_equal(roce_drop_name(-HCA_WIRE_DROP_UDP_LEN), "UDP_LEN");
+	assert_string_equal(roce_drop_name(-1000), "unknown");
+	assert_string_equal(roce_drop_text(INT32_MIN), "unknown");
 }
 
 static void

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ready-made headers of a path, from Ethernet to UDP, with room behind them for the wire's
+ * transport header. The CEU fills templates; encap copies them and sets what differs per packet.
+ */
+#ifndef DEVICE_WIRE_UDP_TEMPLATE_H
+#define DEVICE_WIRE_UDP_TEMPLATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "abi_roce.h"
+#include "wire/wire_view.h"
+
+#define HCA_TRANSPORT_LEN 16 /* longest transport header of a wire */
+
+/* Where frames go and what their headers up to UDP say. Numbers in the CPU's order. */
+struct hca_udp_path {
+	uint8_t dmac[6];
+	uint8_t smac[6];
+	bool vlan;
+	uint16_t vlan_tci;   /* priority, DEI, VLAN id */
+	uint8_t ip_version;  /* 4 or 6 */
+	uint8_t tclass;	     /* TOS or traffic class, ECN included */
+	uint8_t hop_limit;   /* or TTL */
+	uint16_t ip_id;	     /* IPv4 identification; 0 with DF */
+	uint32_t flow_label; /* IPv6 */
+	uint8_t sip[16];     /* IPv4: ::ffff:a.b.c.d, or just the last four bytes */
+	uint8_t dip[16];
+	uint16_t sport;
+};
+
+/*
+ * Real values, not ones, stand in the variant fields: the ICRC kernels mask while they read. The
+ * first eight bytes may change while others read them: aligned, so that they do so at once.
+ */
+struct hca_udp_template {
+	uint8_t bytes[HCA_ETH_LEN + HCA_VLAN_LEN + HCA_IPV6_LEN + HCA_UDP_LEN + HCA_TRANSPORT_LEN]
+		__attribute__((aligned(8)));
+	uint8_t l3;
+	uint8_t transport; /* where the transport header begins; 0: nothing is filled in */
+	uint8_t ip_version;
+	uint16_t ip_sum; /* IPv4 words without total length and checksum */
+};
+
+/*
+ * Fills all of *t; the bytes of the transport header are 0, for the caller to fill. dport: UDP port
+ * of the wire. Returns 0, or -EINVAL for an IP version other than 4 and 6 or a flow label that does
+ * not fit.
+ */
+int hca_udp_template_fill(const struct hca_udp_path *path, uint16_t dport,
+			  struct hca_udp_template *t);
+
+static inline uint16_t
+hca_ip_fold(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/*
+ * The headers into frame, which has room for all bytes of the template; udp_len: from the UDP
+ * header to the ICRC, bytes, bounded by the caller. Returns where the transport header begins.
+ */
+static inline uint8_t *
+hca_udp_template_put(const struct hca_udp_template *t, uint32_t udp_len, uint8_t *frame)
+{
+	uint8_t *l3 = frame + t->l3, *transport = frame + t->transport;
+	uint64_t first;
+
+	/*
+	 * the CEU may be storing the neighbour's new MAC address: read the old one or the new one
+	 */
+	first = __atomic_load_n((const uint64_t *)(const void *)t->bytes, __ATOMIC_RELAXED);
+	memcpy(frame, &first, sizeof(first));
+	memcpy(frame + sizeof(first), t->bytes + sizeof(first), sizeof(t->bytes) - sizeof(first));
+	if (__builtin_expect(t->ip_version == 4, 1)) {
+		uint32_t total = udp_len + HCA_IPV4_LEN;
+
+		hca_put_be16(l3 + 2, (uint16_t)total);
+		hca_put_be16(l3 + 10, (uint16_t)~hca_ip_fold(t->ip_sum + total));
+	} else {
+		hca_put_be16(l3 + 4, (uint16_t)udp_len);
+	}
+	hca_put_be16(transport - 4, (uint16_t)udp_len);
+	return transport;
+}
+
+#endif
