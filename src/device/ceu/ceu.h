@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_rcu_qsbr.h>
+
 #include "abi_cmd.h"
 #include "ceu/qp_change.h"
 #include "core/core.h"
@@ -97,8 +99,20 @@ struct hca_ceu {
 /* ---- rounds (round.c) ---- */
 
 /* A new RCU round; hca_round_done() is asked at each poll and counts it. */
-uint64_t hca_round_start(struct hca_core *h);
-bool hca_round_done(struct hca_core *h, uint64_t token);
+static inline uint64_t
+hca_round_start(struct hca_core *h)
+{
+	return rte_rcu_qsbr_start(h->rcu);
+}
+
+static inline bool
+hca_round_done(struct hca_core *h, uint64_t token)
+{
+	if (rte_rcu_qsbr_check(h->rcu, token, false) != 1)
+		return false;
+	HCA_COUNT(h, CEU, rounds);
+	return true;
+}
 
 void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, uint32_t domain);
 /* true: every object of the range is reset, its memory free. */

@@ -3,11 +3,13 @@
 #define CEU_QP_H
 
 /*
- * Parts of MODIFY_QP: qp_modify.c finds the row of the transition table and merges the mailbox into
- * a private image; qp_attr.c checks the attributes of the image, qp_addr.c its addresses; qp_life.c
- * allocates and frees a QP's memory and copies the image into the lines of the key-QPC store;
- * qp_path.c changes the paths of a running QP.
+ * MODIFY_QP as a ladder, which hca_cmd_modify_qp() goes down: find the row of the transition table
+ * (qp_modify.c); hold the paths of a QP that is running (qp_path.c); merge the mailbox into a
+ * private image and judge it (qp_judge.c); put new paths into place (qp_path.c); create the QP, or
+ * copy the image into the lines of the key-QPC store (qp_life.c).
  */
+
+#include <string.h>
 
 #include "ceu/ceu.h"
 
@@ -28,32 +30,50 @@ struct hca_qp_work {
 	struct hca_resp_job *more_jobs; /* NULL: those in this block are sufficient */
 };
 
-/* enum hca_mtu: what the port and the configuration carry at most, as UD uses it. */
-uint32_t hca_port_mtu(const struct hca_core *h);
+static inline struct hca_qp_work *
+hca_qp_work(const struct hca_qp *qp)
+{
+	return (struct hca_qp_work *)qp->cfg.block;
+}
 
-/* Whether the QP may have this Q_Key: those with the top bit set are for privileged QPs. */
-bool hca_qp_may_have_qkey(const struct hca_qpc *q);
-
-/* Attributes of the image that ch->mask names. enum hca_stat. */
-int hca_qp_check_attrs(const struct hca_core *h, struct hca_qp_change *ch);
-
-/* The addresses that q names; false: they contradict each other or are unknown. */
-bool hca_qp_resolve(const struct hca_core *h, const struct hca_qp_change *ch,
-		    const struct hca_qpc_path *q, struct hca_qp_path *out);
+/*
+ * Merges the mailbox into ch->image and judges it: attributes, and the addresses that they name, as
+ * headers in ch->path. What the QP needs for it is allocated. enum hca_stat.
+ */
+int hca_qp_judge(struct hca_core *h, const struct hca_qpc *in, struct hca_qp_change *ch);
 
 /* RST2INIT: judge what is latched, take queues, records and memory. */
 int hca_qp_create(struct hca_core *h, struct hca_qp_change *ch);
 /*
- * Provide the number of responder jobs that max_dest_rd_atomic requests. More than a QP has anyway
- * are allocated at RTR, while EE does not execute for it; later the number cannot exceed these.
+ * Of a QP that exists: as many responder jobs as max_dest_rd_atomic asks for, and a second place if
+ * it gets an alternate path. More jobs than a QP has anyway are allocated on the way to RTR, while
+ * EE does not execute for it; later their number cannot grow. enum hca_stat.
  */
-int hca_qp_fit_jobs(struct hca_core *h, const struct hca_qp_change *ch);
+int hca_qp_fit(struct hca_core *h, const struct hca_qp_change *ch);
 /* It has a second place for a path from now on. */
 int hca_qp_fit_second(struct hca_core *h, uint32_t qpi);
 
-/* Copy the context as it was set; the alternate path only if the QP has a second place. */
-void hca_qp_image_load(const struct hca_qp *qp, struct hca_qpc *image);
-void hca_qp_image_store(struct hca_qp *qp, const struct hca_qpc *image);
+/* The context as it was set, in whole; the alternate path only if there is a second place. */
+static inline void
+hca_qp_image_load(const struct hca_qp *qp, struct hca_qpc *image)
+{
+	const struct hca_qp_work *w = hca_qp_work(qp);
+
+	memset(image, 0, sizeof(*image));
+	memcpy(image, w->image, sizeof(w->image));
+	if (w->block.second != NULL)
+		image->alt_path = w->block.second->words;
+}
+
+static inline void
+hca_qp_image_store(struct hca_qp *qp, const struct hca_qpc *image)
+{
+	struct hca_qp_work *w = hca_qp_work(qp);
+
+	memcpy(w->image, image, sizeof(w->image));
+	if (w->block.second != NULL)
+		w->block.second->words = image->alt_path;
+}
 
 /* The attributes of ch->mask into the lines the transition opens. */
 void hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch);
@@ -62,10 +82,11 @@ void hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch);
 
 /* Its paths are the CEU's from here on; false: someone is migrating it, ask again. */
 bool hca_qp_paths_hold(struct hca_core *h, struct hca_qp_change *ch);
-/* The new ones, judged, are to be put into place; what is known only then. enum hca_stat. */
-int hca_qp_paths_plan(struct hca_core *h, struct hca_qp_change *ch);
-/* At each poll until true: every frame from now on goes the new way. */
-bool hca_qp_paths_step(struct hca_core *h, struct hca_qp_change *ch);
+/*
+ * The new ones, judged, are put into place. HCA_CMD_AGAIN: again at the next poll; HCA_STAT_OK:
+ * every frame from now on takes the new path.
+ */
+int hca_qp_paths_step(struct hca_core *h, struct hca_qp_change *ch);
 /* done: migration state and everything as planned; otherwise as it was. Held or not. */
 void hca_qp_paths_release(struct hca_core *h, struct hca_qp_change *ch, bool done);
 /* The other attributes; on the way to RTR also the paths: no stage reads them yet. */
@@ -74,11 +95,5 @@ void hca_qp_paths_apply(struct hca_core *h, const struct hca_qp_change *ch);
 void hca_qp_paths_query(const struct hca_qp *qp, struct hca_qpc *image);
 
 _Static_assert(offsetof(struct hca_qp_work, block) == 0, "the engine sees its beginning");
-
-static inline struct hca_qp_work *
-hca_qp_work(const struct hca_qp *qp)
-{
-	return (struct hca_qp_work *)qp->cfg.block;
-}
 
 #endif

@@ -28,7 +28,8 @@ struct hca_qp_change {
 	uint32_t qpi, qpn;
 	uint32_t from, to;    /* states */
 	uint32_t mask;	      /* attributes in the mailbox */
-	struct hca_qpc image; /* merged image */
+	struct hca_qpc image; /* merged */
+	uint8_t mtu;	      /* enum hca_mtu it gets, 0: as it is */
 	/* resolved where the mask asks for it: primary, alternate */
 	struct hca_qp_path path[HCA_QP_PATHS];
 	/* valid while the paths are held: */

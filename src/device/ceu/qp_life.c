@@ -212,27 +212,6 @@ fill_shape(struct hca_qp *n, const struct qp_shape *s)
 	n->ee.rq_size_log = (uint8_t)s->rq_size_log;
 }
 
-void
-hca_qp_image_load(const struct hca_qp *qp, struct hca_qpc *image)
-{
-	const struct hca_qp_work *w = hca_qp_work(qp);
-
-	memset(image, 0, sizeof(*image));
-	memcpy(image, w->image, sizeof(w->image));
-	if (w->block.second != NULL)
-		image->alt_path = w->block.second->words;
-}
-
-void
-hca_qp_image_store(struct hca_qp *qp, const struct hca_qpc *image)
-{
-	struct hca_qp_work *w = hca_qp_work(qp);
-
-	memcpy(w->image, image, sizeof(w->image));
-	if (w->block.second != NULL)
-		w->block.second->words = image->alt_path;
-}
-
 /* Atomic, because it is read at any time for statistics. */
 static void
 account_bytes(uint64_t *sum, uint64_t add)
@@ -248,8 +227,8 @@ job_bytes(const struct hca_qp *qp)
 	return sizeof(struct hca_resp_job) * (HCA_RESP_JOBS + more);
 }
 
-int
-hca_qp_fit_jobs(struct hca_core *h, const struct hca_qp_change *ch)
+static int
+fit_jobs(struct hca_core *h, const struct hca_qp_change *ch)
 {
 	uint32_t wanted = HCA_QPC_MAX_DEST_RD_ATOMIC(hca_be32_to_cpu(ch->image.rd_atomic));
 	struct hca_qp *qp = &h->qp[ch->qpi];
@@ -286,6 +265,14 @@ hca_qp_fit_second(struct hca_core *h, uint32_t qpi)
 	account_bytes(&h->qp_own_bytes, sizeof(*second) + HEAP_HEADER);
 	__atomic_store_n(&w->block.second, second, __ATOMIC_RELEASE);
 	return HCA_STAT_OK;
+}
+
+int
+hca_qp_fit(struct hca_core *h, const struct hca_qp_change *ch)
+{
+	int rc = fit_jobs(h, ch);
+
+	return rc == HCA_STAT_OK && ch->path[1].known ? hca_qp_fit_second(h, ch->qpi) : rc;
 }
 
 /* Make the QP visible: first everything else, then the number, then the state. */
@@ -475,12 +462,10 @@ hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch)
 		apply_pkey(h, qp, HCA_QPC_PKEY_INDEX(WORD(path.port_pkey)));
 	if (mask & HCA_QP_ATTR_QKEY)
 		__atomic_store_n(&qp->cfg.qkey, WORD(qkey), __ATOMIC_RELEASE);
-	if (qp->cfg.service == HCA_ST_UD && ch->to == HCA_QPS_INIT)
-		apply_mtu(qp, hca_port_mtu(h));
 	if (mask & HCA_QP_ATTR_DEST_QPN)
 		qp->cfg.remote_qpn = WORD(remote_qpn);
-	if (mask & HCA_QP_ATTR_PATH_MTU)
-		apply_mtu(qp, HCA_QPC_MTU(WORD(sizes)));
+	if (ch->mtu != 0)
+		apply_mtu(qp, ch->mtu);
 	if (mask & HCA_QP_ATTR_RQ_PSN)
 		__atomic_store_n(&qp->ee.epsn, HCA_QPC_EPSN(WORD(rnr_nextrecvpsn)),
 				 __ATOMIC_RELEASE);

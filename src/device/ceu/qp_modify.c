@@ -28,94 +28,6 @@ find_transition(uint32_t cmd, uint32_t from, uint32_t service)
 	return NULL;
 }
 
-/* Fields of the context that belong to an attribute: X(attribute, field, hi, lo). */
-#define QP_FIELD_LIST(X) \
-	X(ACCESS_FLAGS, access_flags, 31, 0) \
-	X(PKEY_INDEX, path.port_pkey, 6, 0) \
-	X(PORT, path.port_pkey, 26, 24) \
-	X(QKEY, qkey, 31, 0) \
-	X(AV, path.rnr_retry, 23, 16) \
-	X(AV, path.ackto, 23, 0) \
-	X(AV, path.sl_tclass_flow, 31, 0) \
-	X(AV, path.mac_lo, 31, 0) \
-	X(AV, path.smac_hi, 31, 0) \
-	X(AV, path.dmac_hi, 31, 0) \
-	X(AV, path.sip, 31, 0) \
-	X(AV, path.dip, 31, 0) \
-	X(PATH_MTU, sizes, 31, 24) \
-	X(TIMEOUT, path.ackto, 31, 24) \
-	X(RETRY_CNT, rd_atomic, 15, 8) \
-	X(RNR_RETRY, path.rnr_retry, 31, 24) \
-	X(RQ_PSN, rnr_nextrecvpsn, 23, 0) \
-	X(MAX_QP_RD_ATOMIC, rd_atomic, 31, 24) \
-	X(MIN_RNR_TIMER, rnr_nextrecvpsn, 31, 24) \
-	X(ALT_PATH, alt_path.port_pkey, 26, 24) \
-	X(ALT_PATH, alt_path.port_pkey, 6, 0) \
-	X(ALT_PATH, alt_path.rnr_retry, 23, 16) \
-	X(ALT_PATH, alt_path.ackto, 31, 0) \
-	X(ALT_PATH, alt_path.sl_tclass_flow, 31, 0) \
-	X(ALT_PATH, alt_path.mac_lo, 31, 0) \
-	X(ALT_PATH, alt_path.smac_hi, 31, 0) \
-	X(ALT_PATH, alt_path.dmac_hi, 31, 0) \
-	X(ALT_PATH, alt_path.sip, 31, 0) \
-	X(ALT_PATH, alt_path.dip, 31, 0) \
-	X(SQ_PSN, next_send_psn, 31, 0) \
-	X(MAX_DEST_RD_ATOMIC, rd_atomic, 23, 16) \
-	X(PATH_MIG_STATE, flags, 12, 11) \
-	X(DEST_QPN, remote_qpn, 31, 0)
-
-static const struct {
-	uint32_t attr, bits;
-	uint16_t off;
-} fields[] = {
-#define X(attr, field, hi, lo) \
-	{HCA_QP_ATTR_##attr, HCA_MASK(hi, lo), offsetof(struct hca_qpc, field)},
-	QP_FIELD_LIST(X)
-#undef X
-};
-
-static void
-merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)
-{
-	for (unsigned int i = 0; i < RTE_DIM(fields); i++) {
-		uint8_t *to = (uint8_t *)image + fields[i].off;
-		const uint8_t *from = (const uint8_t *)in + fields[i].off;
-
-		if (!(mask & fields[i].attr))
-			continue;
-		hca_put_be32(to, (hca_get_be32(to) & ~fields[i].bits) |
-					 (hca_get_be32(from) & fields[i].bits));
-	}
-	if (mask & HCA_QP_ATTR_AV)
-		memcpy(image->path.rgid, in->path.rgid, sizeof(image->path.rgid));
-	if (mask & HCA_QP_ATTR_ALT_PATH)
-		memcpy(image->alt_path.rgid, in->alt_path.rgid, sizeof(image->alt_path.rgid));
-}
-
-/* Latch what RST2INIT takes besides attributes. */
-static void
-latch(struct hca_qpc *image, const struct hca_qpc *in)
-{
-	uint32_t flags = hca_be32_to_cpu(in->flags);
-
-	image->flags = hca_cpu_to_be32(
-		HCA_QPC_MAKE_FLAGS(HCA_QPS_INIT, HCA_QPC_SERVICE(flags), HCA_MIG_MIGRATED, 0) |
-		(flags & HCA_QPC_PRIVILEGED));
-	/* PATH_MTU comes with the rest of its word */
-	image->sizes = hca_cpu_to_be32(hca_be32_to_cpu(in->sizes) & HCA_MASK(23, 0));
-	image->usr_page = in->usr_page;
-	image->local_qpn = in->local_qpn;
-	image->srqn = in->srqn;
-	image->pd = in->pd;
-	image->xrcd = in->xrcd;
-	image->cqn_snd = in->cqn_snd;
-	image->snd_wqe_base_l = in->snd_wqe_base_l;
-	image->snd_wqe_len = in->snd_wqe_len;
-	image->cqn_rcv = in->cqn_rcv;
-	image->rcv_wqe_base_l = in->rcv_wqe_base_l;
-	image->rcv_wqe_len = in->rcv_wqe_len;
-}
-
 /* The QP named by in_modifier: its index, and its state. */
 static int
 find_qp(const struct hca_core *h, const struct hca_cmd *c, struct hca_qp_change *ch)
@@ -209,29 +121,6 @@ commit(struct hca_core *h, const struct hca_qp_change *ch)
 	return HCA_STAT_OK;
 }
 
-/* Compute and check the new image; everything that can be refused is refused here. */
-static int
-judge_change(struct hca_core *h, const struct hca_qpc *in, struct hca_qp_change *ch)
-{
-	int rc;
-
-	if (ch->from == HCA_QPS_RST)
-		latch(&ch->image, in);
-	else
-		hca_qp_image_load(&h->qp[ch->qpi], &ch->image);
-	merge(&ch->image, in, ch->mask);
-	if (ch->mask & HCA_QP_ATTR_QKEY && !hca_qp_may_have_qkey(&ch->image)) {
-		HCA_COUNT(h, CEU, qp_qkey_refused);
-		return HCA_STAT_BAD_PARAM;
-	}
-	rc = hca_qp_check_attrs(h, ch);
-	if (rc == HCA_STAT_OK && ch->from != HCA_QPS_RST)
-		rc = hca_qp_fit_jobs(h, ch);
-	if (rc == HCA_STAT_OK && ch->path[1].known)
-		rc = hca_qp_fit_second(h, ch->qpi);
-	return rc;
-}
-
 enum modify_step {
 	MODIFY_PREPARE,
 	MODIFY_PATHS, /* of a running QP */
@@ -251,26 +140,21 @@ modify_begin(struct hca_core *h, struct hca_cmd *c)
 		return HCA_STAT_BAD_PARAM;
 	if (ch->from != HCA_QPS_RST && ch->from != HCA_QPS_INIT && !hca_qp_paths_hold(h, ch))
 		return HCA_CMD_AGAIN;
-	rc = judge_change(h, in, ch);
-	if (rc == HCA_STAT_OK && ch->held)
-		rc = hca_qp_paths_plan(h, ch);
-	return rc;
+	return hca_qp_judge(h, in, ch);
 }
 
 int
 hca_cmd_modify_qp(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_qp_change *ch = &c->change;
-	int rc = HCA_STAT_OK;
+	int rc = c->step == MODIFY_PREPARE ? modify_begin(h, c) : HCA_STAT_OK;
 
-	if (c->step == MODIFY_PREPARE)
-		rc = modify_begin(h, c);
+	if (rc == HCA_STAT_OK && ch->held) {
+		c->step = MODIFY_PATHS;
+		rc = hca_qp_paths_step(h, ch);
+	}
 	if (rc == HCA_CMD_AGAIN)
 		return rc;
-	if (rc == HCA_STAT_OK && ch->held && !hca_qp_paths_step(h, ch)) {
-		c->step = MODIFY_PATHS;
-		return HCA_CMD_AGAIN;
-	}
 	if (rc == HCA_STAT_OK)
 		rc = ch->from == HCA_QPS_RST ? hca_qp_create(h, ch) : commit(h, ch);
 	hca_qp_paths_release(h, ch, rc == HCA_STAT_OK);

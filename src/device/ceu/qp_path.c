@@ -16,6 +16,7 @@
 #include "engine/migrate.h"
 
 enum path_step {
+	PATH_PLAN,
 	PATH_BEGIN,
 	PATH_FREE, /* after this round no stage uses the free place */
 	PATH_MOVED,
@@ -88,7 +89,7 @@ hca_qp_paths_release(struct hca_core *h, struct hca_qp_change *ch, bool done)
 	hca_qp_work(qp)->image_path = path_in_use(qp);
 	hca_migrate_release(qp, done ? ch->mig : ch->was);
 	if (done && ch->forced)
-		hca_migrate_tell(hca_of(h), HCA_STAGE_CEU, ch->qpi);
+		hca_migrate_tell(h, HCA_STAGE_CEU, ch->qpi);
 }
 
 static void
@@ -153,8 +154,8 @@ plan_path(const struct hca_qp *qp, uint32_t place, struct hca_qp_path *p,
 }
 
 /* An armed path sends MigReq 0; the path it may migrate to sends 1 from its first frame on. */
-int
-hca_qp_paths_plan(struct hca_core *h, struct hca_qp_change *ch)
+static int
+plan(struct hca_core *h, struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	uint32_t place = path_in_use(qp);
@@ -197,35 +198,41 @@ step_free(struct hca_core *h, struct hca_qp_change *ch)
 	ch->step = PATH_MOVED;
 }
 
-bool
+int
 hca_qp_paths_step(struct hca_core *h, struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	uint32_t place = path_in_use(qp);
+	int rc;
 
 	switch (ch->step) {
+	case PATH_PLAN:
+		rc = plan(h, ch);
+		if (rc != HCA_STAT_OK)
+			return rc;
+		/* fall through */
 	case PATH_BEGIN:
 		if (is_in_place(qp, place, &ch->path[0]) &&
 		    (!qp->addr.alt_valid || is_in_place(qp, 1 - place, &ch->path[1])))
 			break;
 		ch->rcu = hca_round_start(h);
 		ch->step = PATH_FREE;
-		return false;
+		return HCA_CMD_AGAIN;
 	case PATH_FREE:
 		if (!hca_round_done(h, ch->rcu))
-			return false;
+			return HCA_CMD_AGAIN;
 		step_free(h, ch);
-		return ch->step == PATH_DONE;
+		return ch->step == PATH_DONE ? HCA_STAT_OK : HCA_CMD_AGAIN;
 	case PATH_MOVED:
 		if (!hca_round_done(h, ch->rcu))
-			return false;
+			return HCA_CMD_AGAIN;
 		put_path(h, qp, 1 - place, &ch->path[1]);
 		break;
 	default:
 		break;
 	}
 	ch->step = PATH_DONE;
-	return true;
+	return HCA_STAT_OK;
 }
 
 /* Cache the path in use for decap, if it is IPv4 and cannot change by itself. */

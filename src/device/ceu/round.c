@@ -6,26 +6,9 @@
  * arrived), purge (what arrived is forgotten), RCU round, free.
  */
 
-#include <rte_rcu_qsbr.h>
-
 #include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
-
-uint64_t
-hca_round_start(struct hca_core *h)
-{
-	return rte_rcu_qsbr_start(h->rcu);
-}
-
-bool
-hca_round_done(struct hca_core *h, uint64_t token)
-{
-	if (rte_rcu_qsbr_check(h->rcu, token, false) != 1)
-		return false;
-	HCA_COUNT(h, CEU, rounds);
-	return true;
-}
 
 enum teardown_step {
 	TD_STATE,

@@ -34,22 +34,6 @@ hca_addr_reset(struct hca_ctxmgt *c)
 	__atomic_store_n(&c->gid_changes, c->gid_changes + 1, __ATOMIC_RELEASE);
 }
 
-/* IPv4-mapped and neither 0.0.0.0, multicast nor broadcast. */
-bool
-hca_gid_is_ip4(const uint8_t gid[16])
-{
-	return hca_gid_is_mapped(gid) && gid[12] != 0 && gid[12] < 224;
-}
-
-bool
-hca_gid_is_ip6(const uint8_t gid[16])
-{
-	static const uint8_t zero[15];
-
-	return !hca_gid_is_mapped(gid) && gid[0] != 0xff &&
-	       (memcmp(gid, zero, sizeof(zero)) != 0 || gid[15] > 1);
-}
-
 /* The type must match the kind of address. */
 static bool
 gid_type_ok(uint32_t type, const uint8_t gid[16])
@@ -172,26 +156,6 @@ hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m)
 	return HCA_STAT_OK;
 }
 
-const struct hca_gid_entry *
-hca_gid_get(const struct hca_ctxmgt *c, uint32_t index)
-{
-	return index < HCA_GID_ENTRIES && __atomic_load_n(&c->gid[index].valid, __ATOMIC_ACQUIRE)
-		       ? &c->gid[index]
-		       : NULL;
-}
-
-const uint8_t *
-hca_gid_mac(const struct hca_ctxmgt *c, const uint8_t gid[16])
-{
-	for (uint32_t i = 0; i < HCA_GID_ENTRIES; i++) {
-		const struct hca_gid_entry *g = hca_gid_get(c, i);
-
-		if (g != NULL && memcmp(g->gid, gid, 16) == 0)
-			return g->mac;
-	}
-	return NULL;
-}
-
 bool
 hca_gid_is_own(const struct hca_ctxmgt *c, const uint8_t gid[16], uint16_t vlan)
 {
@@ -207,9 +171,15 @@ hca_gid_is_own(const struct hca_ctxmgt *c, const uint8_t gid[16], uint16_t vlan)
 }
 
 const uint8_t *
-hca_neigh_find(const struct hca_ctxmgt *c, const uint8_t gid[16])
+hca_addr_mac(const struct hca_ctxmgt *c, const uint8_t gid[16])
 {
-	for (unsigned int i = 0; i < HCA_NEIGH_ENTRIES; i++)
+	for (uint32_t i = 0; i < HCA_GID_ENTRIES; i++) {
+		const struct hca_gid_entry *g = hca_gid_get(c, i);
+
+		if (g != NULL && memcmp(g->gid, gid, 16) == 0)
+			return g->mac;
+	}
+	for (uint32_t i = 0; i < HCA_NEIGH_ENTRIES; i++)
 		if (c->neigh[i].valid && memcmp(c->neigh[i].gid, gid, 16) == 0)
 			return c->neigh[i].mac;
 	return NULL;

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <rte_spinlock.h>
 
@@ -147,15 +148,35 @@ void hca_gid_clear(struct hca_ctxmgt *c, uint32_t index);
 void hca_gid_put(struct hca_ctxmgt *c, const struct hca_mbox_set_gid *m);
 int hca_pkey_set(struct hca_ctxmgt *c, const struct hca_mbox_set_pkey *m);
 int hca_neigh_set(struct hca_ctxmgt *c, const struct hca_mbox_set_neigh *m);
-const struct hca_gid_entry *hca_gid_get(const struct hca_ctxmgt *c, uint32_t index);
-/* MAC address of an own address; NULL: it is not one. */
-const uint8_t *hca_gid_mac(const struct hca_ctxmgt *c, const uint8_t gid[16]);
-/* Whether it is an own address in this VLAN (0: in none). */
+/* MAC of an own address or of a neighbour; NULL: neither. */
+const uint8_t *hca_addr_mac(const struct hca_ctxmgt *c, const uint8_t gid[16]);
+/* An own address in this VLAN, 0: in none. */
 bool hca_gid_is_own(const struct hca_ctxmgt *c, const uint8_t gid[16], uint16_t vlan);
-/* The neighbour's MAC address, or NULL: the driver has not set it. */
-const uint8_t *hca_neigh_find(const struct hca_ctxmgt *c, const uint8_t gid[16]);
-bool hca_gid_is_ip4(const uint8_t gid[16]);
+
+/* The entry; NULL: it is not valid. Any lcore. */
+static inline const struct hca_gid_entry *
+hca_gid_get(const struct hca_ctxmgt *c, uint32_t index)
+{
+	return index < HCA_GID_ENTRIES && __atomic_load_n(&c->gid[index].valid, __ATOMIC_ACQUIRE)
+		       ? &c->gid[index]
+		       : NULL;
+}
+
+/* IPv4-mapped and neither 0.0.0.0, multicast nor broadcast. */
+static inline bool
+hca_gid_is_ip4(const uint8_t gid[16])
+{
+	return hca_gid_is_mapped(gid) && gid[12] != 0 && gid[12] < 224;
+}
+
 /* Whether it is an IPv6 unicast address: not IPv4-mapped, unspecified, loopback or multicast. */
-bool hca_gid_is_ip6(const uint8_t gid[16]);
+static inline bool
+hca_gid_is_ip6(const uint8_t gid[16])
+{
+	static const uint8_t zero[15];
+
+	return !hca_gid_is_mapped(gid) && gid[0] != 0xff &&
+	       (memcmp(gid, zero, sizeof(zero)) != 0 || gid[15] > 1);
+}
 
 #endif

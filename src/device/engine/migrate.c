@@ -6,50 +6,9 @@
 
 #include "abi_cqe.h"
 #include "ctxmgt/ctxmgt.h"
-#include "ctxmgt/rate.h"
 #include "engine/impl.h"
 #include "engine/migrate.h"
 #include "queues/eq.h"
-
-static bool
-mig_cas(struct hca_qp *qp, uint32_t from, uint32_t to)
-{
-	return __atomic_compare_exchange_n(&qp->addr.mig, &from, to, false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_ACQUIRE);
-}
-
-bool
-hca_migrate_hold(struct hca_qp *qp, uint32_t *was)
-{
-	*was = __atomic_load_n(&qp->addr.mig, __ATOMIC_ACQUIRE);
-	return *was != HCA_MIG_HELD && mig_cas(qp, *was, HCA_MIG_HELD);
-}
-
-void
-hca_migrate_release(struct hca_qp *qp, uint32_t mig)
-{
-	__atomic_store_n(&qp->addr.mig, mig, __ATOMIC_RELEASE);
-}
-
-/* from here on decap must check the paths, because they differ from its cache */
-void
-hca_migrate_use(struct hca_qp *qp, uint32_t to)
-{
-	uint32_t pace = 0;
-
-	hca_rate_pace(qp->addr.rate[to], &pace);
-	__atomic_store_n(&qp->cfg.ask_addr, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&qp->cfg.ack_timeout, qp->addr.ack_timeout[to], __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->rtc.pace, pace, __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->encap.path, (uint8_t)to, __ATOMIC_RELEASE);
-}
-
-void
-hca_migrate_tell(struct hca *h, enum hca_stage_id by, uint32_t qpi)
-{
-	HCA_COUNT_AT(h, by, HCA_CTR_path_migrations);
-	hca_eq_raise_qp(&h->core, by, HCA_EVENT_PATH_MIG, qpi);
-}
 
 enum hca_migrate_result
 hca_migrate(struct hca *h, enum hca_stage_id by, uint32_t qpi)
@@ -59,7 +18,7 @@ hca_migrate(struct hca *h, enum hca_stage_id by, uint32_t qpi)
 
 	if (mig == HCA_MIG_HELD)
 		return HCA_MIGRATE_HELD;
-	if (mig != HCA_MIG_ARMED || !mig_cas(qp, HCA_MIG_ARMED, HCA_MIG_HELD))
+	if (mig != HCA_MIG_ARMED || !hca_migrate_cas(qp, HCA_MIG_ARMED, HCA_MIG_HELD))
 		return HCA_MIGRATE_NOT_ARMED;
 	if (!qp->addr.alt_valid) {
 		hca_migrate_release(qp, mig);
@@ -67,7 +26,7 @@ hca_migrate(struct hca *h, enum hca_stage_id by, uint32_t qpi)
 	}
 	hca_migrate_use(qp, 1 - qp->encap.path);
 	hca_migrate_release(qp, HCA_MIG_MIGRATED);
-	hca_migrate_tell(h, by, qpi);
+	hca_migrate_tell(&h->core, by, qpi);
 	return HCA_MIGRATE_DONE;
 }
 
@@ -114,7 +73,7 @@ hca_migrate_judge(struct hca *h, struct hca_qp *qp, const struct hca_rxd *r, con
 		 qpi = hca_qp_index(&h->core, r->qpi);
 
 	if (mig == HCA_MIG_REARM && !(r->flags & HCA_RXD_MIGREQ))
-		mig_cas(qp, HCA_MIG_REARM, HCA_MIG_ARMED);
+		hca_migrate_cas(qp, HCA_MIG_REARM, HCA_MIG_ARMED);
 	if (mig != HCA_MIG_ARMED || !qp->addr.alt_valid || !(r->flags & HCA_RXD_MIGREQ))
 		return HCA_CTR_N;
 	if (came_by_other_path(qp, r, l3)) {

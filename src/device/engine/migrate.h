@@ -16,10 +16,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi_cqe.h"
 #include "abi_ctx.h"
-#include "core/counters.h"
+#include "core/core.h"
+#include "ctxmgt/qp.h"
+#include "ctxmgt/rate.h"
 #include "engine/pkt.h"
 #include "engine/stage.h"
+#include "queues/eq.h"
 #include "wire/roce_frame.h"
 
 struct hca;
@@ -36,13 +40,51 @@ enum hca_migrate_result {
 /* Migrate to the other path, if the QP is armed. Any stage. */
 enum hca_migrate_result hca_migrate(struct hca *h, enum hca_stage_id by, uint32_t qpi);
 
-/* Reserve the QP's paths until the caller stores a state; *was: the previous state. CEU. */
-bool hca_migrate_hold(struct hca_qp *qp, uint32_t *was);
-void hca_migrate_release(struct hca_qp *qp, uint32_t mig);
-/* Use path `to` from now on; the paths are held. */
-void hca_migrate_use(struct hca_qp *qp, uint32_t to);
-/* Raise the event and tell the stages. */
-void hca_migrate_tell(struct hca *h, enum hca_stage_id by, uint32_t qpi);
+/* From one migration state to another, in one step. */
+static inline bool
+hca_migrate_cas(struct hca_qp *qp, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&qp->addr.mig, &from, to, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+/* The QP's paths are the caller's until it stores a state; *was: the state so far. CEU. */
+static inline bool
+hca_migrate_hold(struct hca_qp *qp, uint32_t *was)
+{
+	*was = __atomic_load_n(&qp->addr.mig, __ATOMIC_ACQUIRE);
+	return *was != HCA_MIG_HELD && hca_migrate_cas(qp, *was, HCA_MIG_HELD);
+}
+
+static inline void
+hca_migrate_release(struct hca_qp *qp, uint32_t mig)
+{
+	__atomic_store_n(&qp->addr.mig, mig, __ATOMIC_RELEASE);
+}
+
+/*
+ * The paths are held: path `to` is in use from now on. decap must check the paths then, because
+ * they differ from its cache.
+ */
+static inline void
+hca_migrate_use(struct hca_qp *qp, uint32_t to)
+{
+	uint32_t pace = 0;
+
+	hca_rate_pace(qp->addr.rate[to], &pace);
+	__atomic_store_n(&qp->cfg.ask_addr, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->cfg.ack_timeout, qp->addr.ack_timeout[to], __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->rtc.pace, pace, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->encap.path, (uint8_t)to, __ATOMIC_RELEASE);
+}
+
+/* Says that it has happened. */
+static inline void
+hca_migrate_tell(struct hca_core *h, enum hca_stage_id by, uint32_t qpi)
+{
+	HCA_COUNT_AT(h, by, HCA_CTR_path_migrations);
+	hca_eq_raise_qp(h, by, HCA_EVENT_PATH_MIG, qpi);
+}
 
 /*
  * Handle the MigReq of a packet with HCA_RXD_ASKED that has passed the other checks. HCA_CTR_N, or

@@ -5,18 +5,6 @@
 #include "core/core.h"
 #include "queues/srq.h"
 
-struct hca_srq *
-hca_srq_find(const struct hca_core *h, uint32_t srqn)
-{
-	struct hca_srq *s = &h->srq[srqn & __atomic_load_n(&h->srq_mask, __ATOMIC_RELAXED)];
-	uint32_t state;
-
-	if (srqn == 0 || __atomic_load_n(&s->srqn, __ATOMIC_ACQUIRE) != srqn)
-		return NULL;
-	state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
-	return state == HCA_SRQ_LIVE || state == HCA_SRQ_ERROR ? s : NULL;
-}
-
 /* Not while the CEU is destroying it: the state must stay DYING, or lookups would find it again. */
 void
 hca_srq_fail(struct hca_srq *s)

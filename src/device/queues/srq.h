@@ -19,6 +19,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
 
+#include "core/core.h"
 #include "core/qbuf.h"
 #include "queues/rq.h"
 
@@ -49,8 +50,6 @@ struct hca_srq {
 	bool told;			       /* SRQ_CATAS was raised */
 } __rte_cache_aligned;
 
-struct hca_core;
-
 static inline uint32_t
 hca_srq_state(const struct hca_srq *s)
 {
@@ -58,7 +57,17 @@ hca_srq_state(const struct hca_srq *s)
 }
 
 /* SRQ of an SRQN (all 24 bits) that is not being destroyed, or NULL. Any lcore. */
-struct hca_srq *hca_srq_find(const struct hca_core *h, uint32_t srqn);
+static inline struct hca_srq *
+hca_srq_find(const struct hca_core *h, uint32_t srqn)
+{
+	struct hca_srq *s = &h->srq[srqn & __atomic_load_n(&h->srq_mask, __ATOMIC_RELAXED)];
+	uint32_t state;
+
+	if (srqn == 0 || __atomic_load_n(&s->srqn, __ATOMIC_ACQUIRE) != srqn)
+		return NULL;
+	state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
+	return state == HCA_SRQ_LIVE || state == HCA_SRQ_ERROR ? s : NULL;
+}
 
 /* Stop a live SRQ from providing WQEs. EE, or the CEU when the CQ of an XRC SRQ has overrun. */
 void hca_srq_fail(struct hca_srq *s);

@@ -60,12 +60,3 @@ hca_roce_template_fill(const struct hca_roce_path *path, struct hca_udp_template
 	bth->dqpn = hca_cpu_to_be32(path->qpn);
 	return 0;
 }
-
-/* A multiplicative hash of both numbers; its top bits depend on all bits of the input. */
-uint16_t
-hca_roce_udp_sport(uint32_t local_qpn, uint32_t remote_qpn)
-{
-	uint64_t v = (uint64_t)(local_qpn & 0xffffff) << 24 | (remote_qpn & 0xffffff);
-
-	return HCA_ROCE_SPORT_BASE | (v * 0x9e3779b97f4a7c15ULL) >> 50;
-}

@@ -30,6 +30,12 @@ struct hca_roce_path {
 int hca_roce_template_fill(const struct hca_roce_path *path, struct hca_udp_template *t);
 
 /* Source port of a QP pair: 0xC000 and 14 bits of a hash, so that paths spread over ECMP. */
-uint16_t hca_roce_udp_sport(uint32_t local_qpn, uint32_t remote_qpn);
+static inline uint16_t
+hca_roce_udp_sport(uint32_t local_qpn, uint32_t remote_qpn)
+{
+	uint64_t v = (uint64_t)(local_qpn & 0xffffff) << 24 | (remote_qpn & 0xffffff);
+
+	return HCA_ROCE_SPORT_BASE | (v * 0x9e3779b97f4a7c15ULL) >> 50;
+}
 
 #endif

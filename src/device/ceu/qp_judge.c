@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What MODIFY_QP asks for, judged: the mailbox is merged into the image of the context, its
+ * attributes are checked (tables 3-2-40, 3-2-41, A1-3, A1-4), and its addresses (1Ch..4Fh,
+ * C0h..F3h) become headers that are ready to be sent.
+ */
+
+#include <string.h>
+
+#include "abi_addr.h"
+#include "ceu/qp.h"
+#include "ctxmgt/ctxmgt.h"
+#include "ctxmgt/rate.h"
+#include "port/port.h"
+
+#define WORD(f) hca_be32_to_cpu(q->f)
+#define DEFAULT_TTL 64u
+
+/*
+ * Bytes of a frame beside one MTU of payload: Ethernet to immediate, pad and ICRC of WRITE ONLY
+ * with immediate.
+ */
+#define FRAME_OVERHEAD (14u + 20u + 8u + 12u + 16u + 4u + 4u)
+
+static bool
+attr_access(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return (WORD(access_flags) & ~HCA_ACCESS_MASK) == 0;
+}
+
+static bool
+attr_pkey(const struct hca_core *h, const struct hca_qpc *q)
+{
+	uint32_t i = HCA_QPC_PKEY_INDEX(WORD(path.port_pkey));
+
+	return i < HCA_PKEY_ENTRIES && h->ctxmgt->pkey[i] != 0;
+}
+
+static bool
+attr_port(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return HCA_QPC_PORT(WORD(path.port_pkey)) == 1;
+}
+
+static bool
+mtu_fits(const struct hca_core *h, uint32_t bytes)
+{
+	return bytes <= h->cfg.max_mtu && (h->port == NULL || h->port->max_frame == 0 ||
+					   bytes + FRAME_OVERHEAD <= h->port->max_frame);
+}
+
+static uint32_t
+port_mtu(const struct hca_core *h)
+{
+	uint32_t code = HCA_MTU_4096;
+
+	while (code > HCA_MTU_256 && !mtu_fits(h, HCA_MTU_BYTES(code)))
+		code--;
+	return code;
+}
+
+static bool
+attr_mtu(const struct hca_core *h, const struct hca_qpc *q)
+{
+	uint32_t code = HCA_QPC_MTU(WORD(sizes));
+
+	return HCA_MTU_VALID(code) && mtu_fits(h, HCA_MTU_BYTES(code));
+}
+
+static bool
+attr_timeout(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return HCA_QPC_ACKTO(WORD(path.ackto)) <= 31;
+}
+
+static bool
+attr_retry(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return HCA_QPC_RETRY_CNT(WORD(rd_atomic)) <= 7;
+}
+
+static bool
+attr_rnr_retry(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return HCA_QPC_RNR_RETRY(WORD(path.rnr_retry)) <= 7;
+}
+
+static bool
+attr_min_rnr(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)) <= 31;
+}
+
+static bool
+attr_max_rd(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return HCA_QPC_MAX_RD_ATOMIC(WORD(rd_atomic)) <= HCA_RD_ATOMIC_MAX;
+}
+
+static bool
+attr_max_dest(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic)) <= HCA_RD_ATOMIC_MAX;
+}
+
+static bool
+attr_sq_psn(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return (WORD(next_send_psn) & ~HCA_QPN_MASK) == 0;
+}
+
+static bool
+attr_dest_qpn(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return WORD(remote_qpn) > HCA_QPN_GSI && WORD(remote_qpn) < HCA_QPN_MULTICAST;
+}
+
+/* Only the device sets ARMED. */
+static bool
+attr_mig(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return HCA_QPC_MIG(WORD(flags)) == HCA_MIG_MIGRATED ||
+	       HCA_QPC_MIG(WORD(flags)) == HCA_MIG_REARM;
+}
+
+static bool
+attr_alt(const struct hca_core *h, const struct hca_qpc *q)
+{
+	uint32_t word = WORD(alt_path.port_pkey), pkey = HCA_QPC_PKEY_INDEX(word);
+
+	return HCA_QPC_PORT(word) == 1 && pkey < HCA_PKEY_ENTRIES && h->ctxmgt->pkey[pkey] != 0 &&
+	       HCA_QPC_ACKTO(WORD(alt_path.ackto)) <= 31;
+}
+
+static const struct {
+	uint32_t attr;
+	bool (*ok)(const struct hca_core *h, const struct hca_qpc *q);
+} checks[] = {
+	{HCA_QP_ATTR_ACCESS_FLAGS, attr_access},
+	{HCA_QP_ATTR_PKEY_INDEX, attr_pkey},
+	{HCA_QP_ATTR_PORT, attr_port},
+	{HCA_QP_ATTR_PATH_MTU, attr_mtu},
+	{HCA_QP_ATTR_TIMEOUT, attr_timeout},
+	{HCA_QP_ATTR_RETRY_CNT, attr_retry},
+	{HCA_QP_ATTR_RNR_RETRY, attr_rnr_retry},
+	{HCA_QP_ATTR_MIN_RNR_TIMER, attr_min_rnr},
+	{HCA_QP_ATTR_MAX_QP_RD_ATOMIC, attr_max_rd},
+	{HCA_QP_ATTR_MAX_DEST_RD_ATOMIC, attr_max_dest},
+	{HCA_QP_ATTR_SQ_PSN, attr_sq_psn},
+	{HCA_QP_ATTR_DEST_QPN, attr_dest_qpn},
+	{HCA_QP_ATTR_PATH_MIG_STATE, attr_mig},
+	{HCA_QP_ATTR_ALT_PATH, attr_alt},
+};
+
+/* A QP can only be rearmed if it has an alternate path. */
+static bool
+may_rearm(const struct hca_core *h, const struct hca_qp_change *ch)
+{
+	return HCA_QPC_MIG(hca_be32_to_cpu(ch->image.flags)) != HCA_MIG_REARM ||
+	       h->qp[ch->qpi].addr.alt_valid || ch->mask & HCA_QP_ATTR_ALT_PATH;
+}
+
+/* Destination address: in GID form, in plain IPv4 form, or in both if they are equal. */
+static bool
+path_dip(const struct hca_qpc_path *q, uint8_t dip[16])
+{
+	static const uint8_t zero[16];
+	uint8_t ip[4];
+
+	memcpy(ip, &q->dip, sizeof(ip));
+	if (memcmp(q->rgid, zero, sizeof(zero)) == 0) {
+		hca_gid_from_ip4(dip, ip);
+	} else {
+		memcpy(dip, q->rgid, 16);
+		if (WORD(dip) != 0 && memcmp(dip + 12, ip, sizeof(ip)) != 0)
+			return false;
+	}
+	return hca_gid_is_ip4(dip) || hca_gid_is_ip6(dip);
+}
+
+/* Source MAC and IP come from the GID entry; a mailbox with different ones is invalid. */
+static bool
+path_source(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp_path *p)
+{
+	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, HCA_QPC_GID_INDEX(WORD(ackto)));
+	uint64_t smac = HCA_QPC_SMAC(WORD(mac_lo), WORD(smac_hi));
+	uint8_t mac[6];
+
+	if (g == NULL)
+		return false;
+	hca_mac_bytes(mac, smac);
+	if (smac != 0 && memcmp(mac, g->mac, sizeof(mac)) != 0)
+		return false;
+	if (WORD(sip) != 0 && (g->ip_version != 4 || memcmp(&q->sip, g->gid + 12, 4) != 0))
+		return false;
+	p->ip_version = g->ip_version;
+	p->vlan = g->vlan_id != HCA_NO_VLAN;
+	p->vlan_tci = 0;
+	if (p->vlan)
+		p->vlan_tci = (uint16_t)((HCA_QPC_SL(WORD(sl_tclass_flow)) & 7) << 13 | g->vlan_id);
+	memcpy(p->smac, g->mac, sizeof(p->smac));
+	memcpy(p->sip, g->gid, sizeof(p->sip));
+	return true;
+}
+
+static bool
+path_dmac(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp_path *p)
+{
+	uint64_t dmac = HCA_QPC_DMAC(WORD(mac_lo), WORD(dmac_hi));
+	const uint8_t *known;
+
+	if (dmac != 0) {
+		hca_mac_bytes(p->dmac, dmac);
+		return (p->dmac[0] & 1) == 0;
+	}
+	known = hca_addr_mac(h->ctxmgt, p->dip);
+	if (known != NULL)
+		memcpy(p->dmac, known, sizeof(p->dmac));
+	return known != NULL;
+}
+
+static bool
+fill_path(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp_path *p)
+{
+	uint32_t hop = HCA_QPC_HOP_LIMIT(WORD(ackto));
+
+	if (!path_source(h, q, p) || !path_dip(q, p->dip) || !path_dmac(h, q, p))
+		return false;
+	if (hca_gid_is_ip4(p->dip) != (p->ip_version == 4))
+		return false;
+	p->flow_label = HCA_QPC_FLOW_LABEL(WORD(sl_tclass_flow));
+	p->tclass = (uint8_t)HCA_QPC_TCLASS(WORD(sl_tclass_flow)) & 0xfc; /* the device sets ECN */
+	p->hop_limit = (uint8_t)(hop != 0 ? hop : DEFAULT_TTL);
+	return true;
+}
+
+static bool
+resolve(const struct hca_core *h, const struct hca_qp_change *ch, const struct hca_qpc_path *q,
+	struct hca_qp_path *out)
+{
+	struct hca_roce_path p = {.qpn = hca_be32_to_cpu(ch->image.remote_qpn), .migreq = true};
+	uint32_t pace;
+
+	memset(out, 0, sizeof(*out));
+	out->rate = (uint8_t)HCA_QPC_STATIC_RATE(WORD(ackto));
+	out->timeout = (uint8_t)HCA_QPC_ACKTO(WORD(ackto));
+	if (!hca_rate_pace(out->rate, &pace) || !fill_path(h, q, &p.udp))
+		return false;
+	p.pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(port_pkey))];
+	p.udp.sport = hca_roce_udp_sport(ch->qpn, p.qpn);
+	if (hca_roce_template_fill(&p, &out->slot.tmpl) != 0)
+		return false;
+	out->slot.pkey = p.pkey;
+	out->slot.vlan = p.udp.vlan ? HCA_VLAN_VID(p.udp.vlan_tci) : 0;
+	memcpy(out->slot.peer_gid, p.udp.dip, sizeof(out->slot.peer_gid));
+	memcpy(out->dmac, p.udp.dmac, sizeof(out->dmac));
+	out->known = true;
+	return true;
+}
+
+/* Q_Keys with the top bit are for privileged QPs. */
+static bool
+may_have_qkey(const struct hca_qpc *q)
+{
+	return !(WORD(qkey) & HCA_QKEY_CONTROLLED) || WORD(flags) & HCA_QPC_PRIVILEGED;
+}
+
+static bool
+is_ud(const struct hca_qpc *q)
+{
+	return HCA_QPC_SERVICE(WORD(flags)) == HCA_ST_UD;
+}
+
+static int
+check_attrs(const struct hca_core *h, struct hca_qp_change *ch)
+{
+	const struct hca_qpc *q = &ch->image;
+	bool primary =
+		ch->to == HCA_QPS_RTR || ch->mask & (HCA_QP_ATTR_AV | HCA_QP_ATTR_PKEY_INDEX);
+
+	for (unsigned int i = 0; i < RTE_DIM(checks); i++)
+		if ((ch->mask & checks[i].attr) && !checks[i].ok(h, &ch->image))
+			return HCA_STAT_BAD_PARAM;
+	if (is_ud(q))
+		return HCA_STAT_OK; /* each message names its own path */
+	if (ch->mask & HCA_QP_ATTR_PATH_MIG_STATE && !may_rearm(h, ch))
+		return HCA_STAT_BAD_PARAM;
+	if (ch->to == HCA_QPS_INIT)
+		return HCA_STAT_OK;
+	if (primary && !resolve(h, ch, &q->path, &ch->path[0]))
+		return HCA_STAT_BAD_PARAM;
+	if (ch->mask & HCA_QP_ATTR_ALT_PATH && !resolve(h, ch, &q->alt_path, &ch->path[1]))
+		return HCA_STAT_BAD_PARAM;
+	return HCA_STAT_OK;
+}
+
+/* Fields of the context that belong to an attribute: X(attribute, field, hi, lo). */
+#define QP_FIELD_LIST(X) \
+	X(ACCESS_FLAGS, access_flags, 31, 0) \
+	X(PKEY_INDEX, path.port_pkey, 6, 0) \
+	X(PORT, path.port_pkey, 26, 24) \
+	X(QKEY, qkey, 31, 0) \
+	X(AV, path.rnr_retry, 23, 16) \
+	X(AV, path.ackto, 23, 0) \
+	X(AV, path.sl_tclass_flow, 31, 0) \
+	X(AV, path.mac_lo, 31, 0) \
+	X(AV, path.smac_hi, 31, 0) \
+	X(AV, path.dmac_hi, 31, 0) \
+	X(AV, path.sip, 31, 0) \
+	X(AV, path.dip, 31, 0) \
+	X(PATH_MTU, sizes, 31, 24) \
+	X(TIMEOUT, path.ackto, 31, 24) \
+	X(RETRY_CNT, rd_atomic, 15, 8) \
+	X(RNR_RETRY, path.rnr_retry, 31, 24) \
+	X(RQ_PSN, rnr_nextrecvpsn, 23, 0) \
+	X(MAX_QP_RD_ATOMIC, rd_atomic, 31, 24) \
+	X(MIN_RNR_TIMER, rnr_nextrecvpsn, 31, 24) \
+	X(ALT_PATH, alt_path.port_pkey, 26, 24) \
+	X(ALT_PATH, alt_path.port_pkey, 6, 0) \
+	X(ALT_PATH, alt_path.rnr_retry, 23, 16) \
+	X(ALT_PATH, alt_path.ackto, 31, 0) \
+	X(ALT_PATH, alt_path.sl_tclass_flow, 31, 0) \
+	X(ALT_PATH, alt_path.mac_lo, 31, 0) \
+	X(ALT_PATH, alt_path.smac_hi, 31, 0) \
+	X(ALT_PATH, alt_path.dmac_hi, 31, 0) \
+	X(ALT_PATH, alt_path.sip, 31, 0) \
+	X(ALT_PATH, alt_path.dip, 31, 0) \
+	X(SQ_PSN, next_send_psn, 31, 0) \
+	X(MAX_DEST_RD_ATOMIC, rd_atomic, 23, 16) \
+	X(PATH_MIG_STATE, flags, 12, 11) \
+	X(DEST_QPN, remote_qpn, 31, 0)
+
+static const struct {
+	uint32_t attr, bits;
+	uint16_t off;
+} fields[] = {
+#define X(attr, field, hi, lo) \
+	{HCA_QP_ATTR_##attr, HCA_MASK(hi, lo), offsetof(struct hca_qpc, field)},
+	QP_FIELD_LIST(X)
+#undef X
+};
+
+static void
+merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)
+{
+	for (unsigned int i = 0; i < RTE_DIM(fields); i++) {
+		uint8_t *to = (uint8_t *)image + fields[i].off;
+		const uint8_t *from = (const uint8_t *)in + fields[i].off;
+
+		if (!(mask & fields[i].attr))
+			continue;
+		hca_put_be32(to, (hca_get_be32(to) & ~fields[i].bits) |
+					 (hca_get_be32(from) & fields[i].bits));
+	}
+	if (mask & HCA_QP_ATTR_AV)
+		memcpy(image->path.rgid, in->path.rgid, sizeof(image->path.rgid));
+	if (mask & HCA_QP_ATTR_ALT_PATH)
+		memcpy(image->alt_path.rgid, in->alt_path.rgid, sizeof(image->alt_path.rgid));
+}
+
+/* Latch what RST2INIT takes besides attributes. */
+static void
+latch(struct hca_qpc *image, const struct hca_qpc *in)
+{
+	uint32_t flags = hca_be32_to_cpu(in->flags);
+
+	image->flags = hca_cpu_to_be32(
+		HCA_QPC_MAKE_FLAGS(HCA_QPS_INIT, HCA_QPC_SERVICE(flags), HCA_MIG_MIGRATED, 0) |
+		(flags & HCA_QPC_PRIVILEGED));
+	/* PATH_MTU comes with the rest of its word */
+	image->sizes = hca_cpu_to_be32(hca_be32_to_cpu(in->sizes) & HCA_MASK(23, 0));
+	image->usr_page = in->usr_page;
+	image->local_qpn = in->local_qpn;
+	image->srqn = in->srqn;
+	image->pd = in->pd;
+	image->xrcd = in->xrcd;
+	image->cqn_snd = in->cqn_snd;
+	image->snd_wqe_base_l = in->snd_wqe_base_l;
+	image->snd_wqe_len = in->snd_wqe_len;
+	image->cqn_rcv = in->cqn_rcv;
+	image->rcv_wqe_base_l = in->rcv_wqe_base_l;
+	image->rcv_wqe_len = in->rcv_wqe_len;
+}
+
+/* Compute and check the new image; everything that can be refused is refused here. */
+int
+hca_qp_judge(struct hca_core *h, const struct hca_qpc *in, struct hca_qp_change *ch)
+{
+	int rc;
+
+	if (ch->from == HCA_QPS_RST)
+		latch(&ch->image, in);
+	else
+		hca_qp_image_load(&h->qp[ch->qpi], &ch->image);
+	merge(&ch->image, in, ch->mask);
+	if (ch->mask & HCA_QP_ATTR_QKEY && !may_have_qkey(&ch->image)) {
+		HCA_COUNT(h, CEU, qp_qkey_refused);
+		return HCA_STAT_BAD_PARAM;
+	}
+	rc = check_attrs(h, ch);
+	if (rc != HCA_STAT_OK)
+		return rc;
+	if (ch->mask & HCA_QP_ATTR_PATH_MTU)
+		ch->mtu = (uint8_t)HCA_QPC_MTU(hca_be32_to_cpu(ch->image.sizes));
+	else if (is_ud(&ch->image) && ch->to == HCA_QPS_INIT)
+		ch->mtu = (uint8_t)port_mtu(h);
+	return ch->from == HCA_QPS_RST ? HCA_STAT_OK : hca_qp_fit(h, ch);
+}
