@@ -60,7 +60,7 @@ driver_op_alloc_mw(struct hca_client *client, const struct hca_ctl_mw *request, 
 {
 	struct driver_pd *pd = driver_pd_of(client, request->pdn);
 	uint32_t type = request->type;
-	struct driver_mr *window;
+	struct driver_mr *window = NULL;
 	int err;
 
 	if (pd == NULL)
