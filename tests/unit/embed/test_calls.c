@@ -17,6 +17,8 @@
 #include <softhca/embed.h>
 #include <softhca/softhca.h>
 
+#include "../../test_path.h"
+
 #define BYTES 64u
 #define QKEY 0x1234u
 #define TURNS 100000u /* of the engine: a datagram needs a few */
@@ -242,11 +244,11 @@ static void
 test_devices(void **state)
 {
 	static const char *const files[] = {"beta.sock", "alpha.sock", "notes", ".sock"};
-	char folder[] = "/tmp/softhca-calls-XXXXXX", path[128];
+	char folder[TEST_PATH_MAX], path[128];
 	struct softhca_device **list;
 	int n = -1;
 
-	assert_non_null(mkdtemp(folder));
+	assert_non_null(mkdtemp(test_path(folder, "calls")));
 	assert_int_equal(setenv("SOFTHCA_DIRECTORY", folder, 1), 0);
 	list = softhca_get_device_list(&n);
 	assert_non_null(list);
