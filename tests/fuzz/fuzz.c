@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,21 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+/*
+ * libFuzzer's timer of slow inputs interrupts whatever call an input waits in, connect() among them.
+ * Restart those calls; poll() and its like are never restarted, and their callers handle EINTR.
+ */
+static void
+restart_interrupted_calls(void)
+{
+	struct sigaction action;
+
+	if (sigaction(SIGALRM, NULL, &action) != 0 || action.sa_handler == SIG_DFL)
+		return;
+	action.sa_flags |= SA_RESTART;
+	sigaction(SIGALRM, &action, NULL);
+}
+
 static void
 remove_runtime_dir(void)
 {
@@ -82,6 +98,7 @@ fuzz_eal_start(void)
 
 	if (started)
 		return;
+	restart_interrupted_calls();
 	snprintf(prefix, sizeof(prefix), "--file-prefix=fuzz%d", (int)getpid());
 	/* tests run in parallel, so the EAL must not bind us to one CPU */
 	sched_getaffinity(0, sizeof(cpus), &cpus);
