@@ -37,23 +37,24 @@ hca_qp_work(const struct hca_qp *qp)
 }
 
 /*
- * Merges the mailbox into ch->image and judges it: attributes, and the addresses that they name, as
- * headers in ch->path. What the QP needs for it is allocated. enum hca_stat.
+ * Merges the mailbox into ch->image, checks its attributes, builds the headers of its addresses in
+ * ch->path and allocates the memory that the QP needs for them. Returns enum hca_stat.
  */
 int hca_qp_judge(struct hca_core *h, const struct hca_qpc *in, struct hca_qp_change *ch);
 
-/* RST2INIT: judge what is latched, take queues, records and memory. */
+/* RST2INIT: checks sizes and queues, takes references to queues, records and memory. */
 int hca_qp_create(struct hca_core *h, struct hca_qp_change *ch);
 /*
- * Of a QP that exists: as many responder jobs as max_dest_rd_atomic asks for, and a second place if
- * it gets an alternate path. More jobs than a QP has anyway are allocated on the way to RTR, while
- * EE does not execute for it; later their number cannot grow. enum hca_stat.
+ * Allocates for a QP that exists: as many responder jobs as max_dest_rd_atomic asks for, and a
+ * second place if it gets an alternate path. More than the HCA_RESP_JOBS that each QP has are
+ * allocated on the way to RTR, while EE does not execute for it; later their number cannot grow.
+ * Returns enum hca_stat.
  */
 int hca_qp_fit(struct hca_core *h, const struct hca_qp_change *ch);
-/* It has a second place for a path from now on. */
+/* Allocates the second place for a path. Returns enum hca_stat. */
 int hca_qp_fit_second(struct hca_core *h, uint32_t qpi);
 
-/* The context as it was set, in whole; the alternate path only if there is a second place. */
+/* Loads the context as it was set; the alternate path only if there is a second place. */
 static inline void
 hca_qp_image_load(const struct hca_qp *qp, struct hca_qpc *image)
 {
@@ -75,23 +76,26 @@ hca_qp_image_store(struct hca_qp *qp, const struct hca_qpc *image)
 		w->block.second->words = image->alt_path;
 }
 
-/* The attributes of ch->mask into the lines the transition opens. */
+/* Writes the attributes of ch->mask, except the paths, into the lines of the key-QPC store. */
 void hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch);
 
 /* ---- qp_path.c ---- */
 
-/* Its paths are the CEU's from here on; false: someone is migrating it, ask again. */
+/* From here on only the CEU changes the QP's paths. False: a stage is migrating it, call again. */
 bool hca_qp_paths_hold(struct hca_core *h, struct hca_qp_change *ch);
 /*
- * The new ones, judged, are put into place. HCA_CMD_AGAIN: again at the next poll; HCA_STAT_OK:
- * every frame from now on takes the new path.
+ * Puts the judged paths into place, and timeout and rate with them. The paths of a running QP are
+ * held and change in steps; before RTR no stage reads them. HCA_CMD_AGAIN: call again at the next
+ * poll; HCA_STAT_OK: every frame from now on takes the new path; HCA_STAT_BAD_QP_STATE: a stage has
+ * changed the state meanwhile.
  */
 int hca_qp_paths_step(struct hca_core *h, struct hca_qp_change *ch);
-/* done: migration state and everything as planned; otherwise as it was. Held or not. */
+/*
+ * Ends hca_qp_paths_hold(), if the paths are held. done: the migration state is the planned one;
+ * otherwise it is as before.
+ */
 void hca_qp_paths_release(struct hca_core *h, struct hca_qp_change *ch, bool done);
-/* The other attributes; on the way to RTR also the paths: no stage reads them yet. */
-void hca_qp_paths_apply(struct hca_core *h, const struct hca_qp_change *ch);
-/* Of the image the primary path becomes the one in use. */
+/* Makes the path in use the primary path of the image. */
 void hca_qp_paths_query(const struct hca_qp *qp, struct hca_qpc *image);
 
 _Static_assert(offsetof(struct hca_qp_work, block) == 0, "the engine sees its beginning");

@@ -23,11 +23,54 @@
  */
 #define FRAME_OVERHEAD (14u + 20u + 8u + 12u + 16u + 4u + 4u)
 
-static bool
-attr_access(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return (WORD(access_flags) & ~HCA_ACCESS_MASK) == 0;
-}
+#define ANY UINT32_MAX
+/* Fields of the context that belong to an attribute: X(attribute, field, hi, lo, largest value). */
+#define QP_FIELD_LIST(X) \
+	X(ACCESS_FLAGS, access_flags, 31, 0, HCA_ACCESS_MASK) \
+	X(PKEY_INDEX, path.port_pkey, 6, 0, ANY) \
+	X(PORT, path.port_pkey, 26, 24, ANY) \
+	X(QKEY, qkey, 31, 0, ANY) \
+	X(AV, path.rnr_retry, 23, 16, ANY) \
+	X(AV, path.ackto, 23, 0, ANY) \
+	X(AV, path.sl_tclass_flow, 31, 0, ANY) \
+	X(AV, path.mac_lo, 31, 0, ANY) \
+	X(AV, path.smac_hi, 31, 0, ANY) \
+	X(AV, path.dmac_hi, 31, 0, ANY) \
+	X(AV, path.sip, 31, 0, ANY) \
+	X(AV, path.dip, 31, 0, ANY) \
+	X(PATH_MTU, sizes, 31, 24, ANY) \
+	X(TIMEOUT, path.ackto, 31, 24, 31) \
+	X(RETRY_CNT, rd_atomic, 15, 8, 7) \
+	X(RNR_RETRY, path.rnr_retry, 31, 24, 7) \
+	X(RQ_PSN, rnr_nextrecvpsn, 23, 0, ANY) \
+	X(MAX_QP_RD_ATOMIC, rd_atomic, 31, 24, HCA_RD_ATOMIC_MAX) \
+	X(MIN_RNR_TIMER, rnr_nextrecvpsn, 31, 24, 31) \
+	X(ALT_PATH, alt_path.port_pkey, 26, 24, ANY) \
+	X(ALT_PATH, alt_path.port_pkey, 6, 0, ANY) \
+	X(ALT_PATH, alt_path.rnr_retry, 23, 16, ANY) \
+	X(ALT_PATH, alt_path.ackto, 31, 24, 31) \
+	X(ALT_PATH, alt_path.ackto, 23, 0, ANY) \
+	X(ALT_PATH, alt_path.sl_tclass_flow, 31, 0, ANY) \
+	X(ALT_PATH, alt_path.mac_lo, 31, 0, ANY) \
+	X(ALT_PATH, alt_path.smac_hi, 31, 0, ANY) \
+	X(ALT_PATH, alt_path.dmac_hi, 31, 0, ANY) \
+	X(ALT_PATH, alt_path.sip, 31, 0, ANY) \
+	X(ALT_PATH, alt_path.dip, 31, 0, ANY) \
+	X(SQ_PSN, next_send_psn, 31, 0, HCA_QPN_MASK) \
+	X(MAX_DEST_RD_ATOMIC, rd_atomic, 23, 16, HCA_RD_ATOMIC_MAX) \
+	X(PATH_MIG_STATE, flags, 12, 11, ANY) \
+	X(DEST_QPN, remote_qpn, 31, 0, ANY)
+
+static const struct {
+	uint32_t attr, bits, max;
+	uint16_t off;
+} fields[] = {
+#define X(attr, field, hi, lo, max) \
+	{HCA_QP_ATTR_##attr, HCA_MASK(hi, lo), HCA_FIELD(hi, lo, max), \
+	 offsetof(struct hca_qpc, field)},
+	QP_FIELD_LIST(X)
+#undef X
+};
 
 static bool
 attr_pkey(const struct hca_core *h, const struct hca_qpc *q)
@@ -69,48 +112,6 @@ attr_mtu(const struct hca_core *h, const struct hca_qpc *q)
 }
 
 static bool
-attr_timeout(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return HCA_QPC_ACKTO(WORD(path.ackto)) <= 31;
-}
-
-static bool
-attr_retry(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return HCA_QPC_RETRY_CNT(WORD(rd_atomic)) <= 7;
-}
-
-static bool
-attr_rnr_retry(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return HCA_QPC_RNR_RETRY(WORD(path.rnr_retry)) <= 7;
-}
-
-static bool
-attr_min_rnr(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)) <= 31;
-}
-
-static bool
-attr_max_rd(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return HCA_QPC_MAX_RD_ATOMIC(WORD(rd_atomic)) <= HCA_RD_ATOMIC_MAX;
-}
-
-static bool
-attr_max_dest(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return HCA_QPC_MAX_DEST_RD_ATOMIC(WORD(rd_atomic)) <= HCA_RD_ATOMIC_MAX;
-}
-
-static bool
-attr_sq_psn(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return (WORD(next_send_psn) & ~HCA_QPN_MASK) == 0;
-}
-
-static bool
 attr_dest_qpn(const struct hca_core *h, const struct hca_qpc *q)
 {
 	return WORD(remote_qpn) > HCA_QPN_GSI && WORD(remote_qpn) < HCA_QPN_MULTICAST;
@@ -129,28 +130,27 @@ attr_alt(const struct hca_core *h, const struct hca_qpc *q)
 {
 	uint32_t word = WORD(alt_path.port_pkey), pkey = HCA_QPC_PKEY_INDEX(word);
 
-	return HCA_QPC_PORT(word) == 1 && pkey < HCA_PKEY_ENTRIES && h->ctxmgt->pkey[pkey] != 0 &&
-	       HCA_QPC_ACKTO(WORD(alt_path.ackto)) <= 31;
+	return HCA_QPC_PORT(word) == 1 && pkey < HCA_PKEY_ENTRIES && h->ctxmgt->pkey[pkey] != 0;
 }
 
+static bool
+within_limits(const struct hca_qpc *q, uint32_t mask)
+{
+	for (unsigned int i = 0; i < RTE_DIM(fields); i++)
+		if ((mask & fields[i].attr) && (hca_get_be32((const uint8_t *)q + fields[i].off) &
+						fields[i].bits) > fields[i].max)
+			return false;
+	return true;
+}
+
+/* What a limit cannot tell. */
 static const struct {
 	uint32_t attr;
 	bool (*ok)(const struct hca_core *h, const struct hca_qpc *q);
 } checks[] = {
-	{HCA_QP_ATTR_ACCESS_FLAGS, attr_access},
-	{HCA_QP_ATTR_PKEY_INDEX, attr_pkey},
-	{HCA_QP_ATTR_PORT, attr_port},
-	{HCA_QP_ATTR_PATH_MTU, attr_mtu},
-	{HCA_QP_ATTR_TIMEOUT, attr_timeout},
-	{HCA_QP_ATTR_RETRY_CNT, attr_retry},
-	{HCA_QP_ATTR_RNR_RETRY, attr_rnr_retry},
-	{HCA_QP_ATTR_MIN_RNR_TIMER, attr_min_rnr},
-	{HCA_QP_ATTR_MAX_QP_RD_ATOMIC, attr_max_rd},
-	{HCA_QP_ATTR_MAX_DEST_RD_ATOMIC, attr_max_dest},
-	{HCA_QP_ATTR_SQ_PSN, attr_sq_psn},
-	{HCA_QP_ATTR_DEST_QPN, attr_dest_qpn},
-	{HCA_QP_ATTR_PATH_MIG_STATE, attr_mig},
-	{HCA_QP_ATTR_ALT_PATH, attr_alt},
+	{HCA_QP_ATTR_PKEY_INDEX, attr_pkey},	{HCA_QP_ATTR_PORT, attr_port},
+	{HCA_QP_ATTR_PATH_MTU, attr_mtu},	{HCA_QP_ATTR_DEST_QPN, attr_dest_qpn},
+	{HCA_QP_ATTR_PATH_MIG_STATE, attr_mig}, {HCA_QP_ATTR_ALT_PATH, attr_alt},
 };
 
 /* A QP can only be rearmed if it has an alternate path. */
@@ -279,6 +279,8 @@ check_attrs(const struct hca_core *h, struct hca_qp_change *ch)
 	bool primary =
 		ch->to == HCA_QPS_RTR || ch->mask & (HCA_QP_ATTR_AV | HCA_QP_ATTR_PKEY_INDEX);
 
+	if (!within_limits(q, ch->mask))
+		return HCA_STAT_BAD_PARAM;
 	for (unsigned int i = 0; i < RTE_DIM(checks); i++)
 		if ((ch->mask & checks[i].attr) && !checks[i].ok(h, &ch->image))
 			return HCA_STAT_BAD_PARAM;
@@ -294,52 +296,6 @@ check_attrs(const struct hca_core *h, struct hca_qp_change *ch)
 		return HCA_STAT_BAD_PARAM;
 	return HCA_STAT_OK;
 }
-
-/* Fields of the context that belong to an attribute: X(attribute, field, hi, lo). */
-#define QP_FIELD_LIST(X) \
-	X(ACCESS_FLAGS, access_flags, 31, 0) \
-	X(PKEY_INDEX, path.port_pkey, 6, 0) \
-	X(PORT, path.port_pkey, 26, 24) \
-	X(QKEY, qkey, 31, 0) \
-	X(AV, path.rnr_retry, 23, 16) \
-	X(AV, path.ackto, 23, 0) \
-	X(AV, path.sl_tclass_flow, 31, 0) \
-	X(AV, path.mac_lo, 31, 0) \
-	X(AV, path.smac_hi, 31, 0) \
-	X(AV, path.dmac_hi, 31, 0) \
-	X(AV, path.sip, 31, 0) \
-	X(AV, path.dip, 31, 0) \
-	X(PATH_MTU, sizes, 31, 24) \
-	X(TIMEOUT, path.ackto, 31, 24) \
-	X(RETRY_CNT, rd_atomic, 15, 8) \
-	X(RNR_RETRY, path.rnr_retry, 31, 24) \
-	X(RQ_PSN, rnr_nextrecvpsn, 23, 0) \
-	X(MAX_QP_RD_ATOMIC, rd_atomic, 31, 24) \
-	X(MIN_RNR_TIMER, rnr_nextrecvpsn, 31, 24) \
-	X(ALT_PATH, alt_path.port_pkey, 26, 24) \
-	X(ALT_PATH, alt_path.port_pkey, 6, 0) \
-	X(ALT_PATH, alt_path.rnr_retry, 23, 16) \
-	X(ALT_PATH, alt_path.ackto, 31, 0) \
-	X(ALT_PATH, alt_path.sl_tclass_flow, 31, 0) \
-	X(ALT_PATH, alt_path.mac_lo, 31, 0) \
-	X(ALT_PATH, alt_path.smac_hi, 31, 0) \
-	X(ALT_PATH, alt_path.dmac_hi, 31, 0) \
-	X(ALT_PATH, alt_path.sip, 31, 0) \
-	X(ALT_PATH, alt_path.dip, 31, 0) \
-	X(SQ_PSN, next_send_psn, 31, 0) \
-	X(MAX_DEST_RD_ATOMIC, rd_atomic, 23, 16) \
-	X(PATH_MIG_STATE, flags, 12, 11) \
-	X(DEST_QPN, remote_qpn, 31, 0)
-
-static const struct {
-	uint32_t attr, bits;
-	uint16_t off;
-} fields[] = {
-#define X(attr, field, hi, lo) \
-	{HCA_QP_ATTR_##attr, HCA_MASK(hi, lo), offsetof(struct hca_qpc, field)},
-	QP_FIELD_LIST(X)
-#undef X
-};
 
 static void
 merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)

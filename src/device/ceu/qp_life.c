@@ -471,5 +471,4 @@ hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch)
 				 __ATOMIC_RELEASE);
 	if (mask & HCA_QP_ATTR_SQ_PSN)
 		apply_sq_psn(qp, WORD(next_send_psn));
-	hca_qp_paths_apply(h, ch);
 }

@@ -95,15 +95,13 @@ mirror(struct hca_core *h, uint32_t qpi, uint32_t qpn)
 }
 
 /*
- * From INIT on: first the attributes, then the state, unless a stage moved the QP to ERR meanwhile.
+ * From INIT on: first the attributes, then the state, unless a stage has changed it meanwhile.
  */
 static int
 commit(struct hca_core *h, const struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 
-	if (hca_qp_state(qp) != ch->from)
-		return HCA_STAT_BAD_QP_STATE;
 	hca_qp_apply(h, ch);
 	if (ch->to == HCA_QPS_SQD) {
 		bool notify = (ch->mask & HCA_QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
@@ -123,7 +121,7 @@ commit(struct hca_core *h, const struct hca_qp_change *ch)
 
 enum modify_step {
 	MODIFY_PREPARE,
-	MODIFY_PATHS, /* of a running QP */
+	MODIFY_PATHS,
 };
 
 static int
@@ -149,7 +147,7 @@ hca_cmd_modify_qp(struct hca_core *h, struct hca_cmd *c)
 	struct hca_qp_change *ch = &c->change;
 	int rc = c->step == MODIFY_PREPARE ? modify_begin(h, c) : HCA_STAT_OK;
 
-	if (rc == HCA_STAT_OK && ch->held) {
+	if (rc == HCA_STAT_OK && ch->from != HCA_QPS_RST) {
 		c->step = MODIFY_PATHS;
 		rc = hca_qp_paths_step(h, ch);
 	}

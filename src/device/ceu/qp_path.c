@@ -198,8 +198,9 @@ step_free(struct hca_core *h, struct hca_qp_change *ch)
 	ch->step = PATH_MOVED;
 }
 
-int
-hca_qp_paths_step(struct hca_core *h, struct hca_qp_change *ch)
+/* The paths of a running QP are written in steps. */
+static int
+move_paths(struct hca_core *h, struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	uint32_t place = path_in_use(qp);
@@ -267,8 +268,8 @@ set_pace(struct hca_qp *qp, uint32_t place, const struct hca_qp_path *path)
 	}
 }
 
-void
-hca_qp_paths_apply(struct hca_core *h, const struct hca_qp_change *ch)
+static void
+apply_paths(struct hca_core *h, const struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
 	uint32_t place = path_in_use(qp), pace = 0;
@@ -286,4 +287,17 @@ hca_qp_paths_apply(struct hca_core *h, const struct hca_qp_change *ch)
 	hca_rate_pace(qp->addr.rate[place], &pace);
 	__atomic_store_n(&qp->rtc.pace, pace, __ATOMIC_RELAXED);
 	cache_path(qp, place, ch->held ? ch->mig : HCA_MIG_MIGRATED);
+}
+
+int
+hca_qp_paths_step(struct hca_core *h, struct hca_qp_change *ch)
+{
+	int rc = ch->held ? move_paths(h, ch) : HCA_STAT_OK;
+
+	if (rc != HCA_STAT_OK)
+		return rc;
+	if (hca_qp_state(&h->qp[ch->qpi]) != ch->from)
+		return HCA_STAT_BAD_QP_STATE;
+	apply_paths(h, ch);
+	return HCA_STAT_OK;
 }
