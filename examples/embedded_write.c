@@ -20,7 +20,7 @@ main(void)
 	struct softhca_embed_config config;
 	struct softhca_embed *embed;
 	struct side a, b;
-	struct address to_a, to_b;
+	struct address to_b;
 
 	softhca_embed_config_init(&config);
 	config.memory_mb = 256;
@@ -28,12 +28,7 @@ main(void)
 	must(softhca_embed_create(&config, &embed) == 0, softhca_embed_last_error());
 	must(softhca_embed_open(embed, 0, &a.ctx) == 0, "open 0");
 	must(softhca_embed_open(embed, 1, &b.ctx) == 0, "open 1");
-	create_objects(&a, BYTES, 0);
-	create_objects(&b, BYTES, 0);
-	to_a = address_of(&a, 0);
-	to_b = address_of(&b, 0);
-	connect_to(&a, 0, &to_b);
-	connect_to(&b, 0, &to_a);
+	to_b = connect_pair(&a, &b, BYTES, 0);
 
 	/* The engine runs inside poll_cq: this thread is the device, too. */
 	strcpy(a.memory, "written by the other HCA");

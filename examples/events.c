@@ -18,7 +18,7 @@
 #define BYTES 256u
 #define ROUNDS 1000u
 
-/* Completions there are; the number of receives among them. Each receive is answered by a SEND. */
+/* Polls all completions and answers each receive with a SEND. Returns the number of receives. */
 static unsigned int
 serve(struct side *s)
 {
@@ -38,7 +38,7 @@ serve(struct side *s)
 	return received;
 }
 
-/* The channel of a side is readable: take its event, ask for the next, then poll what came. */
+/* The channel of a side is readable: take its event, ask for the next, then poll completions. */
 static unsigned int
 on_event(struct side *s)
 {
@@ -51,21 +51,12 @@ on_event(struct side *s)
 	return serve(s);
 }
 
-static void
-open_side(struct softhca_embed *embed, unsigned int index, struct side *s)
-{
-	must(softhca_embed_open(embed, index, &s->ctx) == 0, "open");
-	create_objects(s, BYTES, 1);
-	must(softhca_req_notify_cq(s->cq, 0) == 0, "req_notify_cq");
-}
-
 int
 main(void)
 {
 	struct softhca_embed_config config;
 	struct softhca_embed *embed;
 	struct side side[2];
-	struct address to[2];
 	struct pollfd fds[2];
 	unsigned int i, received = 0;
 
@@ -74,14 +65,13 @@ main(void)
 	config.log_qps = 8;
 	config.executor = SOFTHCA_EXECUTOR_THREADS;
 	must(softhca_embed_create(&config, &embed) == 0, softhca_embed_last_error());
+	for (i = 0; i < 2; i++)
+		must(softhca_embed_open(embed, i, &side[i].ctx) == 0, "open");
+	connect_pair(&side[0], &side[1], BYTES, 1);
 	for (i = 0; i < 2; i++) {
-		open_side(embed, i, &side[i]);
-		to[i] = address_of(&side[i], 0);
-		fds[i] = (struct pollfd){.fd = side[i].channel->fd, .events = POLLIN};
-	}
-	for (i = 0; i < 2; i++) {
-		connect_to(&side[i], 0, &to[!i]);
+		must(softhca_req_notify_cq(side[i].cq, 0) == 0, "req_notify_cq");
 		post_receive(&side[i], BYTES);
+		fds[i] = (struct pollfd){.fd = side[i].channel->fd, .events = POLLIN};
 	}
 	post(&side[0], SOFTHCA_WR_SEND, BYTES, NULL);
 	while (received < ROUNDS) {

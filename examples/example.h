@@ -114,6 +114,24 @@ connect_to(struct side *s, unsigned int gid_index, const struct address *peer)
 	     "RTS");
 }
 
+/*
+ * Creates the objects of two sides that are open in this process, and connects them. Returns the
+ * address of b, to which a can write.
+ */
+static inline struct address
+connect_pair(struct side *a, struct side *b, size_t bytes, int with_channel)
+{
+	struct address to_a, to_b;
+
+	create_objects(a, bytes, with_channel);
+	create_objects(b, bytes, with_channel);
+	to_a = address_of(a, 0);
+	to_b = address_of(b, 0);
+	connect_to(a, 0, &to_b);
+	connect_to(b, 0, &to_a);
+	return to_b;
+}
+
 /* Posts one signalled request of an operation on `bytes` of s->memory. */
 static inline void
 post(struct side *s, enum softhca_wr_opcode opcode, uint32_t bytes, const struct address *peer)

@@ -17,7 +17,7 @@
 #define BYTES 16384u /* 16 packets */
 #define MESSAGES 200u
 
-/* Of one HCA and its port, those that are not 0 */
+/* Prints the counters of one HCA and its port that are not 0. */
 static void
 print_counters(struct softhca_embed *embed, unsigned int index)
 {
@@ -58,7 +58,7 @@ main(int argc, char **argv)
 	struct softhca_embed_config config;
 	struct softhca_embed *embed;
 	struct side a, b;
-	struct address to_a, to_b;
+	struct address to_b;
 
 	softhca_embed_config_init(&config);
 	config.memory_mb = 256;
@@ -72,12 +72,7 @@ main(int argc, char **argv)
 	must(softhca_embed_add_fault(embed, 1, &lost_ack) == 0, softhca_embed_last_error());
 	must(softhca_embed_open(embed, 0, &a.ctx) == 0, "open 0");
 	must(softhca_embed_open(embed, 1, &b.ctx) == 0, "open 1");
-	create_objects(&a, BYTES, 0);
-	create_objects(&b, BYTES, 0);
-	to_a = address_of(&a, 0);
-	to_b = address_of(&b, 0);
-	connect_to(&a, 0, &to_b);
-	connect_to(&b, 0, &to_a);
+	to_b = connect_pair(&a, &b, BYTES, 0);
 
 	write_and_compare(&a, &b, &to_b);
 	print_counters(embed, 0);
