@@ -18,6 +18,7 @@
 #include "hca_limits.h"
 
 struct hca;
+struct hca_congestion_ops;
 struct hca_port;
 
 /* How stages are distributed over lcores; the same stages and tests for all layouts. */
@@ -42,7 +43,9 @@ struct hca_config {
 	uint32_t ack_every;	/* largest distance of AckReqs in packets [32] */
 	uint64_t port_stall_ns; /* encap discards frames after this time without progress [1 s] */
 	uint32_t max_mtu;	/* bytes, 256..4096 [4096] */
-	uint8_t mac[6];		/* address of the port, reported by QUERY commands and MAD_IFC */
+	/* congestion control [none]: engine/congestion.h; must outlive the HCA */
+	const struct hca_congestion_ops *congestion;
+	uint8_t mac[6]; /* address of the port, reported by QUERY commands and MAD_IFC */
 
 	/*
 	 * Reads or writes [addr, addr + len) of the process that owns the domain, for memory that

@@ -214,6 +214,7 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 		.mbufs = c->mbufs ? c->mbufs : 1024,
 		.port_stall_ns = c->port_stall_ns,
 		.max_mtu = c->max_mtu,
+		.congestion = c->congestion,
 		.mac = {2, 0, 0, 0, 0, (uint8_t)(i + 1)},
 	};
 	int rc;

@@ -10,6 +10,7 @@
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
+#include "engine/congestion.h"
 #include "engine/record_pool.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
@@ -332,6 +333,8 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 	use_queues(h, &n, 1);
 	account_bytes(&h->qp_own_bytes, w->bytes);
 	account_bytes(&h->qp_job_bytes, job_bytes(&n));
+	if (h->cfg.congestion != NULL)
+		hca_congestion_begin(hca_of(h), ch->qpi);
 	publish(h, ch, &n);
 	return HCA_STAT_OK;
 

@@ -27,7 +27,10 @@
  * in vain.
  */
 
-/* Reasons for which a received packet is dropped before a QP accepts it. */
+/*
+ * Reasons for which a received packet is dropped before a QP accepts it, and packets that are
+ * neither request nor response.
+ */
 #define HCA_RX_DROP_LIST(X) \
 	X(rx_short) \
 	X(rx_not_ip) \
@@ -52,7 +55,8 @@
 	X(rx_mcast_unattached) \
 	X(rx_mcast_no_buffer) \
 	X(rx_stale_generation) \
-	X(rp_cnp_ignored)
+	X(rp_cnp_ignored) \
+	X(rp_cnp_handled)
 
 /* Reasons for which a QP accepts a request and does not execute it. */
 #define HCA_REQUEST_DROP_LIST(X) \

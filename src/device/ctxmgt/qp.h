@@ -110,7 +110,7 @@ struct hca_qp_addr {
 	uint8_t rate[HCA_QP_PATHS]; /* static, as in the QPC */
 	uint8_t alt_valid;	    /* the unused path may be migrated to */
 	uint8_t pkey_index;	    /* [pub] of the path in use */
-	/* RTC, only QPs with a rate: earliest time of the next frame, ns */
+	/* RTC, of QPs that wait for a time: when the next frame may leave, ns */
 	uint64_t pace_at;
 } __rte_cache_aligned;
 

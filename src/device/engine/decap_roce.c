@@ -345,15 +345,16 @@ qkey_matches(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *de
 	return hca_get_be32(deth) == ours;
 }
 
-/* Packets of no service: congestion notifications, which have no effect. */
+/* Packets of no service: RRC takes CNPs where there is congestion control. */
 static enum hca_counter
-judge_class(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
+judge_class(const struct hca *h, const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 {
 	const struct hca_roce_opcode_info *op = r->info;
 
-	if (op->kind == HCA_PKT_CNP && addresses_match(qp, r, p + r->l3_off))
-		return HCA_CTR_rp_cnp_ignored;
-	return HCA_CTR_rx_bad_service;
+	if (op->kind != HCA_PKT_CNP || !addresses_match(qp, r, p + r->l3_off))
+		return HCA_CTR_rx_bad_service;
+	return h->cfg.congestion != NULL && !qp->rtc.unreliable ? HCA_CTR_N
+								: HCA_CTR_rp_cnp_ignored;
 }
 
 /* Checks of datagrams, which may come from any host. */
@@ -380,7 +381,7 @@ judge(const struct hca *h, struct hca_decap_roce *d, const struct hca_qp *qp, st
 	if (unlikely((states & 1u << hca_qp_state(qp)) == 0))
 		return HCA_CTR_rx_qp_state;
 	if (unlikely(HCA_BTH_TRANSPORT(r->opcode) != hca_services[qp->cfg.service].transport))
-		return judge_class(qp, r, p);
+		return judge_class(h, qp, r, p);
 	if (unlikely(!service_fits(qp->cfg.service, op)))
 		return HCA_CTR_rx_bad_service;
 	if (unlikely(qp->cfg.service != HCA_ST_UD && !addresses_match(qp, r, p + r->l3_off)))

@@ -31,6 +31,7 @@
 #include "vtp/vtp.h"
 #include "wire/icrc.h"
 
+struct hca_congestion_flow;
 struct hca_sleep; /* graph/sleep.h */
 
 /*
@@ -61,7 +62,8 @@ struct hca {
 	struct hca_record_pool rec, rec_full;
 	struct rte_mempool *tx_pool, *resp_pool;
 	struct hca_sleep *sleep;
-	bool times_on; /* [pub] */
+	struct hca_congestion_flow *flow; /* by object index; NULL: no congestion control */
+	bool times_on;			  /* [pub] */
 
 	/* CEU */
 	uint32_t purge_seq __rte_cache_aligned; /* [pub] */

@@ -16,6 +16,7 @@
 
 #include "abi_ctx.h"
 #include "core/mbuf.h"
+#include "engine/congestion.h"
 #include "engine/migrate.h"
 #include "engine/rrc.h"
 
@@ -139,6 +140,8 @@ retry(struct hca_rrc_run *run, enum hca_again why)
 		hca_rrc_fail(run, HCA_SYND_RETRY_EXC);
 		return;
 	}
+	if (unlikely(run->h->cfg.congestion != NULL))
+		run->h->cfg.congestion->lost(run->h, run->qpi, why, run->now);
 	q->deadline = run->now + ack_timeout_ns(run->qp);
 	run->msg |= HCA_MSG_REWIND;
 	run->again = why;
@@ -272,6 +275,18 @@ handle_ack(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
 		blocked(run);
 }
 
+/* Decap lets it pass only where there is congestion control. It answers nothing. */
+static bool
+took_cnp(struct hca_rrc_run *run, const struct hca_rxd *rxd)
+{
+	if (rxd->opcode != HCA_BTH_CNP)
+		return false;
+	HCA_COUNT(run->h, RRC, rp_cnp_handled);
+	run->packets--;
+	run->h->cfg.congestion->cnp(run->h, run->qpi, run->now);
+	return true;
+}
+
 static void
 handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
 {
@@ -279,6 +294,8 @@ handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
 	uint32_t d = hca_rrc_ahead(run, rxd->psn);
 
 	if (unlikely(d >= hca_rrc_outstanding(run))) {
+		if (took_cnp(run, rxd))
+			return;
 		if (d == HCA_PSN_MASK && HCA_BTH_OPERATION(rxd->opcode) == HCA_BTH_RC_ACK)
 			hca_rrc_drop(run, HCA_CTR_req_duplicate_ack);
 		else
@@ -300,7 +317,8 @@ handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
 		hca_rrc_atomic_response(run, m, d);
 		break;
 	default:
-		hca_rrc_drop(run, HCA_CTR_req_bad_response);
+		if (!took_cnp(run, rxd))
+			hca_rrc_drop(run, HCA_CTR_req_bad_response);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include <rte_malloc.h>
 
 #include "abi_ctx.h"
+#include "engine/congestion.h"
 #include "engine/rrc.h"
 #include "engine/rtc.h"
 #include "queues/eq.h"
@@ -95,14 +96,15 @@ unlink_qp(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 
 /* ---- static rates ---- */
 
-/* The QP's next frame must wait. */
+/* The QP's next frame must wait until then. */
 static void
-pace(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+pace(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi, uint64_t until)
 {
+	qp->addr.pace_at = until;
 	qp->rtc.flags |= HCA_RTC_PACED;
 	qp->rtc.list_next = ctx->paced;
 	ctx->paced = qpi;
-	ctx->paced_next = RTE_MIN(ctx->paced_next, qp->addr.pace_at);
+	ctx->paced_next = RTE_MIN(ctx->paced_next, until);
 }
 
 /* QPs whose pacing deadline has passed may send again. */
@@ -142,6 +144,17 @@ unlink_paced(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 	h->qp[qpi].rtc.flags &= ~HCA_RTC_PACED;
 }
 
+/* Of the frames from ctx->out[first] on, from Ethernet header to ICRC. */
+static uint64_t
+bytes_from(const struct hca_rtc_ctx *ctx, uint32_t first)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = first; i < ctx->n_out; i++)
+		bytes += hca_txd(ctx->out[i])->len + HCA_RTC_FRAME_OVERHEAD;
+	return bytes;
+}
+
 /*
  * Account for the time that the frames from ctx->out[first] on take on the link. A worker that is
  * late catches up a little, otherwise the rate would never be reached.
@@ -149,11 +162,10 @@ unlink_paced(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 static void
 spend_time(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t first)
 {
-	uint64_t bytes = 0, from = ctx->now - RTE_MIN(ctx->now, HCA_RTC_PACE_SLACK);
+	uint64_t from = ctx->now - RTE_MIN(ctx->now, HCA_RTC_PACE_SLACK);
 
-	for (uint32_t i = first; i < ctx->n_out; i++)
-		bytes += hca_txd(ctx->out[i])->len + HCA_RTC_FRAME_OVERHEAD;
-	qp->addr.pace_at = RTE_MAX(qp->addr.pace_at, from) + bytes * hca_qp_pace(qp) / 1000;
+	qp->addr.pace_at =
+		RTE_MAX(qp->addr.pace_at, from) + bytes_from(ctx, first) * hca_qp_pace(qp) / 1000;
 }
 
 /* ---- cursors ---- */
@@ -399,11 +411,53 @@ on_hold(const struct hca_qp *qp)
 	return __atomic_load_n(&qp->rrc.flags, __ATOMIC_ACQUIRE) & HCA_RRC_HOLD;
 }
 
+/* How much the QP may send in this turn; false: its pacing deadline has not passed. */
+static inline bool
+begin_turn(struct hca_rtc_visit *v)
+{
+	const struct hca_congestion_ops *congestion = v->h->cfg.congestion;
+	uint32_t rate = hca_qp_pace(v->qp);
+
+	if (unlikely(rate != 0)) {
+		if (v->ctx->now < v->qp->addr.pace_at)
+			return false;
+		v->deficit = (int32_t)RTE_MIN(HCA_RTC_QUANTUM, HCA_RTC_PACE_TURN / rate + 1);
+	} else if (v->deficit <= 0) {
+		v->deficit += HCA_RTC_QUANTUM;
+	}
+	v->leave = UINT32_MAX;
+	if (unlikely(congestion != NULL) && !v->unreliable) {
+		v->again = UINT64_MAX;
+		v->leave =
+			congestion->may_send(v->h, v->qpi, (v->next_psn - v->upsn) & HCA_PSN_MASK,
+					     v->ctx->now, &v->again);
+	}
+	return true;
+}
+
+/* Frames were described from ctx->out[first] on; repeated: some not for the first time. */
+static inline void
+account_frames(struct hca_rtc_visit *v, uint32_t first, bool repeated)
+{
+	struct hca_rtc_ctx *ctx = v->ctx;
+
+	if (unlikely(hca_qp_pace(v->qp) != 0))
+		spend_time(ctx, v->qp, first);
+	if (unlikely(v->unreliable)) {
+		ctx->copied[ctx->n_copied++] = v->qpi;
+		return;
+	}
+	arm_timer(v);
+	if (unlikely(v->h->cfg.congestion != NULL))
+		hca_congestion_sent(v->h, v->qpi, (v->next_psn - 1) & HCA_PSN_MASK, repeated,
+				    ctx->n_out - first, bytes_from(ctx, first), ctx->now);
+}
+
 /* Visit the QP at the head of the list; false: without credit it stays there. */
 static bool
 visit(struct hca *h, struct hca_rtc_ctx *ctx)
 {
-	uint32_t qpi = ctx->head, state, seq, first;
+	uint32_t qpi = ctx->head, first = ctx->n_out, repeated = ctx->retransmitted, state, seq;
 	struct hca_rtc_visit v;
 	enum hca_rtc_stop why;
 
@@ -415,31 +469,19 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 			flush(&v);
 		return true;
 	}
-	if (unlikely(hca_qp_pace(v.qp) != 0 && ctx->now < v.qp->addr.pace_at)) {
+	if (unlikely(!begin_turn(&v))) {
 		HCA_COUNT(h, RTC, req_paced);
 		pop(h, ctx);
-		pace(ctx, v.qp, qpi);
+		pace(ctx, v.qp, qpi, v.qp->addr.pace_at);
 		return true;
 	}
-	if (unlikely(hca_qp_pace(v.qp) != 0))
-		v.deficit = (int32_t)RTE_MIN(HCA_RTC_QUANTUM,
-					     HCA_RTC_PACE_TURN / hca_qp_pace(v.qp) + 1);
-	else if (v.deficit <= 0)
-		v.deficit += HCA_RTC_QUANTUM;
 	seq = v.desc_seq;
-	first = ctx->n_out;
 	why = hca_rtc_send(&v, state);
-	if (why == HCA_RTC_STOP_PARK || why == HCA_RTC_STOP_BAD)
+	if (why >= HCA_RTC_STOP_PARK)
 		v.deficit = 0;
 	store(&v);
-	if (seq != v.desc_seq) {
-		if (unlikely(hca_qp_pace(v.qp) != 0))
-			spend_time(ctx, v.qp, first);
-		if (unlikely(v.unreliable))
-			ctx->copied[ctx->n_copied++] = qpi;
-		else
-			arm_timer(&v);
-	}
+	if (seq != v.desc_seq)
+		account_frames(&v, first, repeated != ctx->retransmitted);
 	if (unlikely(v.local && !v.unreliable))
 		hca_msg_send(h, HCA_STAGE_RTC, HCA_STAGE_RRC, qpi, HCA_MSG_LOCAL);
 	if (why == HCA_RTC_STOP_CREDIT)
@@ -449,6 +491,8 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 		wake(h, ctx, v.qp, qpi);
 	else if (why == HCA_RTC_STOP_BAD)
 		report_bad(&v, v.next);
+	else if (unlikely(why == HCA_RTC_STOP_CONGESTED) && v.again != UINT64_MAX)
+		pace(ctx, v.qp, qpi, RTE_MAX(v.again, v.qp->addr.pace_at));
 	if (unlikely(state == HCA_QPS_SQD))
 		check_drained(&v);
 	/* encap may have reported already the copies of earlier packets */

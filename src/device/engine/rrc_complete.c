@@ -10,6 +10,7 @@
 
 #include "abi_ctx.h"
 #include "abi_wqe.h"
+#include "engine/congestion.h"
 #include "engine/rrc.h"
 
 void
@@ -60,6 +61,18 @@ publish(struct hca_rrc_run *run)
 	hca_cq_cursor_close(&run->cq);
 }
 
+/* Congestion control may let RTC go on: it is asked again. */
+static void
+tell_acked(struct hca_rrc_run *run)
+{
+	uint32_t n = (run->upsn - run->noted_upsn) & HCA_PSN_MASK;
+
+	if (n == 0)
+		return;
+	hca_congestion_acked(run->h, run->qpi, run->upsn, n, run->now);
+	run->msg |= HCA_MSG_RELEASE;
+}
+
 void
 hca_rrc_note_progress(struct hca_rrc_run *run)
 {
@@ -71,6 +84,8 @@ hca_rrc_note_progress(struct hca_rrc_run *run)
 	q->rnr_retries = 0;
 	if (unlikely(q->flags & HCA_RRC_IMPLIED))
 		hca_rrc_clear_flags(q, HCA_RRC_IMPLIED);
+	if (unlikely(run->h->cfg.congestion != NULL))
+		tell_acked(run);
 	run->noted_tail = run->tail;
 	run->noted_upsn = run->upsn;
 	if (q->flags & HCA_RRC_HOLD)

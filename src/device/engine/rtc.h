@@ -11,6 +11,7 @@
  * that lets it continue:
  *  nothing to send: NEW             PSN window, fence, rd_atomic: RELEASE
  *  RNR wait: REWIND                 bad record: never               SQD: STATE
+ *  congestion control: RELEASE, REWIND, or its time
  *  BIND_MW, LOCAL_INV waiting for their round: rtc_local.c
  */
 
@@ -28,7 +29,7 @@ enum hca_rtc_flag {
 	HCA_RTC_READY = 1u << 0,   /* on the ready list */
 	HCA_RTC_BAD = 1u << 1,	   /* rtc.bad is valid and has been reported */
 	HCA_RTC_DRAINED = 1u << 2, /* SQ_DRAINED raised since the QP entered SQD */
-	HCA_RTC_PACED = 1u << 4,   /* on the list of paced QPs */
+	HCA_RTC_PACED = 1u << 4,   /* on the list of QPs that wait for pace_at */
 	HCA_RTC_LOCAL = 1u << 3,   /* a local operation is in progress */
 };
 
@@ -54,7 +55,7 @@ struct hca_rtc_ctx {
 	/* ready list through rtc.list_next */
 	uint32_t head, tail, count;
 	uint32_t local; /* records of local operations in progress */
-	/* QPs waiting because of their static rate, also linked by rtc.list_next */
+	/* QPs that a static rate or congestion control delays, also linked by rtc.list_next */
 	uint32_t paced;
 	uint64_t paced_next; /* the earliest deadline, ns; UINT64_MAX: none */
 	uint64_t now;	     /* of the current poll */
@@ -83,6 +84,8 @@ struct hca_rtc_visit {
 	uint32_t next_psn, max_psn, upsn;
 	uint32_t desc_seq;
 	uint32_t wqes;		  /* records begun in this visit */
+	uint32_t leave;		  /* bytes congestion control allows; UINT32_MAX: there is none */
+	uint64_t again;		  /* when it may be asked again, ns; where there is one */
 	uint32_t ack_every, half; /* largest distance of AckReqs; half a window minus one, a mask */
 	int32_t deficit;
 	uint16_t since_ackreq;
@@ -93,10 +96,11 @@ struct hca_rtc_visit {
 
 /* Why sending stopped. */
 enum hca_rtc_stop {
-	HCA_RTC_STOP_TURN,   /* deficit or WQEs are used up: next in the round */
-	HCA_RTC_STOP_CREDIT, /* no room or no mbuf: the same QP at the next poll */
-	HCA_RTC_STOP_PARK,   /* wait for a message */
-	HCA_RTC_STOP_BAD,    /* record at `next` has a syndrome */
+	HCA_RTC_STOP_TURN,	/* deficit or WQEs are used up: next in the round */
+	HCA_RTC_STOP_CREDIT,	/* no room or no mbuf: the same QP at the next poll */
+	HCA_RTC_STOP_PARK,	/* wait for a message */
+	HCA_RTC_STOP_CONGESTED, /* until congestion control allows the next frame */
+	HCA_RTC_STOP_BAD,	/* record at `next` has a syndrome */
 };
 
 static inline struct hca_rtc_ctx *

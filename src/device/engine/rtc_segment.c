@@ -273,6 +273,27 @@ window_full(const struct hca_rtc_visit *v, const struct hca_record *r)
 	return ((v->next_psn - v->upsn) & HCA_PSN_MASK) + need > HCA_RTC_PSN_WINDOW;
 }
 
+/* Bytes of the largest frame of this QP. */
+static inline uint32_t
+frame_max(const struct hca_rtc_visit *v)
+{
+	return (1u << v->qp->rtc.mtu_log) + HCA_RTC_FRAME_OVERHEAD;
+}
+
+/* Does congestion control allow the next packet of r? It is counted as sent. */
+static bool
+take_leave(struct hca_rtc_visit *v, const struct hca_record *r)
+{
+	uint32_t mtu_log = v->qp->rtc.mtu_log, need = HCA_RTC_FRAME_OVERHEAD;
+
+	if (!(r->flags & HCA_REC_RD))
+		need += RTE_MIN(r->len - (v->pkt << mtu_log), 1u << mtu_log);
+	if (need > v->leave)
+		return false;
+	v->leave -= need;
+	return true;
+}
+
 /*
  * The last packet before a pause requests an acknowledgement, because no later one will. The end of
  * a turn needs none, unless the next record may have to wait.
@@ -284,6 +305,8 @@ end_visit(struct hca_rtc_visit *v, enum hca_rtc_stop why)
 
 	if (v->last == NULL || v->unreliable)
 		return;
+	if (unlikely(v->leave < frame_max(v)))
+		why = HCA_RTC_STOP_PARK;
 	if (v->next != v->head && v->pkt == 0 &&
 	    (why == HCA_RTC_STOP_TURN || why == HCA_RTC_STOP_CREDIT)) {
 		r = hca_record(v->h, hca_rtc_ref(v, v->next));
@@ -434,13 +457,14 @@ static enum hca_rtc_stop
 send_records(struct hca_rtc_visit *v, uint32_t state)
 {
 	uint32_t mtu_log = v->qp->rtc.mtu_log;
+	bool may_be_plain = state == HCA_QPS_RTS && v->leave == UINT32_MAX;
 
 	for (;;) {
 		struct hca_record *r;
 		struct rte_mbuf *m;
 		enum hca_rtc_stop stop;
 
-		if (likely(v->pkt == 0 && v->next_psn == v->max_psn && state == HCA_QPS_RTS))
+		if (likely(v->pkt == 0 && v->next_psn == v->max_psn && may_be_plain))
 			send_plain(v, mtu_log);
 		if (v->next == v->head)
 			return HCA_RTC_STOP_PARK;
@@ -471,6 +495,8 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 		}
 		if (unlikely(window_full(v, r)))
 			return HCA_RTC_STOP_PARK;
+		if (unlikely(v->leave != UINT32_MAX) && !take_leave(v, r))
+			return HCA_RTC_STOP_CONGESTED;
 		m = take_mbuf(v, v->head - v->next + r->npsn - v->pkt - 1);
 		if (unlikely(m == NULL))
 			return HCA_RTC_STOP_CREDIT;
@@ -493,15 +519,15 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 static bool
 repeat_last_packet(struct hca_rtc_visit *v)
 {
-	for (uint32_t c = v->next; c != v->tail; c--) {
+	for (uint32_t c = v->next + (v->pkt != 0); c != v->tail; c--) {
 		const struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, c - 1));
 
 		if (r->flags & HCA_REC_LOCAL)
 			continue;
 		if (r->flags & HCA_REC_RD || r->syndrome != 0)
 			return false;
+		v->pkt = (c - 1 == v->next ? v->pkt : r->npsn) - 1;
 		v->next = c - 1;
-		v->pkt = r->npsn - 1;
 		v->next_psn = (v->next_psn - 1) & HCA_PSN_MASK;
 		v->qp->rtc.again = HCA_AGAIN_ASK;
 		return true;
@@ -516,8 +542,10 @@ repeat_last_packet(struct hca_rtc_visit *v)
 static inline bool
 lacks_ack_request(const struct hca_rtc_visit *v, enum hca_rtc_stop why)
 {
-	return v->last == NULL && v->since_ackreq != 0 && !v->unreliable && v->pkt == 0 &&
-	       v->next_psn != v->upsn && (why == HCA_RTC_STOP_PARK || why == HCA_RTC_STOP_BAD);
+	if (v->last != NULL || v->since_ackreq == 0 || v->unreliable || v->next_psn == v->upsn)
+		return false;
+	return why == HCA_RTC_STOP_CONGESTED ||
+	       (v->pkt == 0 && (why == HCA_RTC_STOP_PARK || why == HCA_RTC_STOP_BAD));
 }
 
 enum hca_rtc_stop
@@ -525,8 +553,10 @@ hca_rtc_send(struct hca_rtc_visit *v, uint32_t state)
 {
 	enum hca_rtc_stop why = send_records(v, state);
 
-	if (unlikely(lacks_ack_request(v, why)) && repeat_last_packet(v))
+	if (unlikely(lacks_ack_request(v, why)) && repeat_last_packet(v)) {
+		v->leave = RTE_MAX(v->leave, frame_max(v));
 		why = send_records(v, state);
+	}
 	end_visit(v, why);
 	return why;
 }

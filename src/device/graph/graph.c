@@ -16,6 +16,7 @@
 #include "bar/bar.h"
 #include "core/tsan.h"
 #include "ctxmgt/ctxmgt.h"
+#include "engine/congestion.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
 #include "engine/record_pool.h"
@@ -351,6 +352,7 @@ static const struct {
 	{edges_init, edges_fini},
 	{msgs_init, msgs_fini},
 	{pools_init, pools_fini},
+	{hca_congestion_init, hca_congestion_fini},
 	{rcu_init, rcu_fini},
 	{hca_loopback_init, hca_loopback_fini},
 	{hca_sleep_init, hca_sleep_fini},

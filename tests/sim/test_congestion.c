@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The seam of congestion control: made-up algorithms are asked before anything leaves and obeyed,
+ * and they are told of all that was sent, acknowledged, timed, lost and notified, with the time of
+ * the simulated clock.
+ */
+
+#include "sim_test.h"
+#include "sim_victim.h"
+#include "engine/congestion.h"
+#include "engine/impl.h"
+
+#define PROGRAM "test_congestion"
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define MTU 1024u
+#define FRAME (MTU + 82u)
+#define MESSAGES 8u
+#define BYTES (4 * MTU)
+#define GAP_NS 30000u
+#define DELAY_NS 20000u
+#define TIMEOUT 14u
+#define QPS 256u
+#define TURNS 256u
+
+/* What one QP was asked and told. Written by RTC, then by RRC. */
+struct told {
+	uint32_t begun;
+	uint32_t asked, refused, frames, most; /* most: frames not acknowledged at a time */
+	uint32_t psns, not_frames; /* sent, as may_send knows; how often that was not frames */
+	uint64_t bytes, next_at;
+	uint32_t turns;		 /* in which frames were sent */
+	uint64_t sent_at[TURNS]; /* of each turn */
+	uint32_t acked, timed, cnps, lost[HCA_AGAIN_ASK + 1];
+	uint64_t shortest, lost_after,
+		cnp_at; /* the last loss, ns after the last frame; the last CNP */
+};
+
+/* Of each HCA; the lcores of one simulation are one thread. */
+static struct {
+	const struct hca *hca;
+	struct told qp[QPS];
+} told[2];
+
+static struct sim *clock_of;
+
+static struct told *
+told_of(const struct hca *h, uint32_t obj)
+{
+	for (unsigned int i = 0; i < COUNT(told); i++)
+		if (told[i].hca == NULL || told[i].hca == h) {
+			told[i].hca = h;
+			return &told[i].qp[obj];
+		}
+	fail_msg("more HCAs than two");
+	return NULL;
+}
+
+/* What the algorithm is told of the time is what the clock of the simulation shows. */
+static struct told *
+told_at(const struct hca *h, uint32_t obj, uint64_t now)
+{
+	struct sim *s = clock_of;
+	uint64_t shown = s->cfg.executor == SIM_STEPPED ? s->stepper.now : s->now;
+
+	sim_check(s, now == shown, "told of %llu ns at %llu ns", (unsigned long long)now,
+		  (unsigned long long)shown);
+	return told_of(h, obj);
+}
+
+static void
+begin(struct hca *h, uint32_t obj)
+{
+	struct told *t = told_of(h, obj);
+
+	*t = (struct told){.begun = t->begun + 1, .shortest = UINT64_MAX};
+}
+
+static struct told *
+ask(const struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, const uint64_t *again)
+{
+	struct told *t = told_at(h, obj, now);
+
+	t->asked++;
+	sim_check(clock_of, *again == UINT64_MAX, "the time to ask again is set already");
+	t->psns = unanswered + t->acked;
+	t->not_frames += t->psns != t->frames;
+	return t;
+}
+
+/* One PSN unanswered at a time. */
+static uint32_t
+one_at_a_time(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
+{
+	struct told *t = ask(h, obj, unanswered, now, again);
+
+	t->refused += unanswered != 0;
+	return unanswered == 0 ? FRAME : 0;
+}
+
+/* A frame each GAP_NS. */
+static uint32_t
+one_each_gap(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
+{
+	struct told *t = ask(h, obj, unanswered, now, again);
+
+	if (now >= t->next_at)
+		return FRAME;
+	t->refused++;
+	*again = t->next_at;
+	return 0;
+}
+
+static uint32_t
+all(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
+{
+	ask(h, obj, unanswered, now, again);
+	return UINT32_MAX - 1;
+}
+
+static void
+sent(struct hca *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now)
+{
+	struct told *t = told_at(h, obj, now);
+
+	sim_check(clock_of, t->turns < TURNS, "too many turns");
+	t->sent_at[t->turns++] = now;
+	t->frames += frames;
+	t->most = RTE_MAX(t->most, t->frames - t->acked);
+	t->bytes += bytes;
+	t->next_at = now + GAP_NS;
+}
+
+static void
+acked(struct hca *h, uint32_t obj, uint32_t psns, uint64_t now)
+{
+	told_at(h, obj, now)->acked += psns;
+}
+
+static void
+round_trip(struct hca *h, uint32_t obj, uint64_t ns, uint64_t now)
+{
+	struct told *t = told_at(h, obj, now);
+	uint32_t i = 0;
+
+	while (i < t->turns && t->sent_at[i] != now - ns)
+		i++;
+	sim_check(clock_of, i < t->turns, "round trip of %llu ns: nothing was sent then",
+		  (unsigned long long)ns);
+	t->timed++;
+	t->shortest = RTE_MIN(t->shortest, ns);
+}
+
+static void
+cnp(struct hca *h, uint32_t obj, uint64_t now)
+{
+	struct told *t = told_at(h, obj, now);
+
+	t->cnps++;
+	t->cnp_at = now;
+}
+
+static void
+lost(struct hca *h, uint32_t obj, enum hca_again why, uint64_t now)
+{
+	struct told *t = told_at(h, obj, now);
+
+	t->lost[why]++;
+	t->lost_after = now - t->sent_at[t->turns - 1];
+}
+
+#define OPS(n, ask) \
+	{ \
+		.name = n, .begin = begin, .may_send = ask, .sent = sent, .acked = acked, \
+		.round_trip = round_trip, .cnp = cnp, .lost = lost \
+	}
+
+static const struct hca_congestion_ops window = OPS("window", one_at_a_time);
+static const struct hca_congestion_ops rate = OPS("rate", one_each_gap);
+static const struct hca_congestion_ops open_wide = OPS("open", all);
+
+static struct sim *
+open_with(const struct sim_config *cfg, const struct hca_congestion_ops *ops)
+{
+	struct sim_config c = *cfg;
+
+	memset(told, 0, sizeof(told));
+	c.congestion = ops;
+	clock_of = sim_open(&c);
+	return clock_of;
+}
+
+static struct told *
+told_side(struct sim *s, const struct sim_pair *p, unsigned int side)
+{
+	const struct hca *h = s->side[side].hca;
+
+	return told_of(h, hca_qp_index(hca_core(h), p->qp[side]->qp_num));
+}
+
+static void
+post(struct sim_pair *p, uint32_t opcode, unsigned int n)
+{
+	const struct sim_req req = {
+		.opcode = opcode,
+		.len = BYTES,
+		.flags = SOFTHCA_SEND_SIGNALED,
+	};
+
+	for (unsigned int i = 0; i < n; i++)
+		sim_check(p->s, sim_post(p, 0, &req, 1) == 0, "post");
+}
+
+/* Never more than one frame unanswered, though nothing else asks for ACKs of single packets. */
+static void
+window_of_one_in(const struct sim_config *cfg)
+{
+	const struct hca_impair slow = {.delay_ns = DELAY_NS};
+	const struct sim_pair_attr a = {.timeout = TIMEOUT};
+	struct sim *s = open_with(cfg, &window);
+	struct sim_pair *p = sim_pair_open(s, &a);
+	const struct told *t = told_side(s, p, 0);
+	uint32_t psns = 2 * MESSAGES * BYTES / MTU;
+
+	sim_impair(s, 0, &slow);
+	sim_impair(s, 1, &slow);
+	post(p, SOFTHCA_WR_RDMA_WRITE, MESSAGES);
+	post(p, SOFTHCA_WR_SEND, MESSAGES);
+	sim_finish(s, SIM_S);
+	sim_check(s, t->begun == 1 && t->asked >= psns, "asked %u times", t->asked);
+	sim_check(s, t->most == 1, "%u frames unanswered", t->most);
+	sim_check(s, t->not_frames == 0 && t->psns + 1 == psns, "asked about %u PSNs", t->psns);
+	sim_check(s, t->frames == psns && t->bytes == (uint64_t)psns * FRAME,
+		  "told of %u frames of %llu bytes", t->frames, (unsigned long long)t->bytes);
+	sim_check(s, t->acked == psns, "%u of %u PSNs", t->acked, psns);
+	sim_check(s, t->timed == psns && t->shortest >= 2 * DELAY_NS,
+		  "%u round trips, the shortest %llu ns", t->timed,
+		  (unsigned long long)t->shortest);
+	sim_check(s, sim_counter(s, 0, "retransmissions") == 0, "retransmissions");
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(window_of_one)
+
+/* READs and small messages: a READ leaves when its bytes fit, its responses count as PSNs. */
+static void
+all_operations_in(const struct sim_config *cfg)
+{
+	static const struct hca_congestion_ops *const ops[] = {&window, &rate, &open_wide};
+
+	for (unsigned int k = 0; k < COUNT(ops); k++) {
+		const struct sim_pair_attr a = {.timeout = TIMEOUT};
+		struct sim *s = open_with(cfg, ops[k]);
+		struct sim_pair *p = sim_pair_open(s, &a);
+
+		for (unsigned int n = 0; n < 60; n++) {
+			const struct sim_req req = sim_random_req(p, 3 * MTU);
+
+			if (sim_post(p, n & 1, &req, 1) != 0)
+				sim_finish(s, SIM_S);
+		}
+		sim_finish(s, SIM_S);
+		for (unsigned int side = 0; side < 2; side++) {
+			const struct told *t = told_side(s, p, side);
+
+			sim_check(s, t->frames == sim_counter(s, side, "req_packets"),
+				  "side %u: told of %u frames", side, t->frames);
+			sim_check(s, t->acked >= t->frames && t->timed != 0,
+				  "side %u: %u PSNs, %u round trips", side, t->acked, t->timed);
+		}
+		sim_pair_close(p);
+		sim_close(s);
+	}
+}
+SIM_TEST(all_operations)
+
+static void
+paced_in(const struct sim_config *cfg)
+{
+	const struct sim_pair_attr a = {.timeout = TIMEOUT};
+	struct sim *s = open_with(cfg, &rate);
+	struct sim_pair *p = sim_pair_open(s, &a);
+	const struct told *t = told_side(s, p, 0);
+	uint64_t start = s->now;
+
+	post(p, SOFTHCA_WR_RDMA_WRITE, MESSAGES);
+	sim_finish(s, SIM_S);
+	sim_check(s, t->refused != 0 && t->frames == MESSAGES * BYTES / MTU, "%u frames",
+		  t->frames);
+	sim_check(s, s->now - start >= (t->frames - 1) * (uint64_t)GAP_NS, "took %llu ns",
+		  (unsigned long long)(s->now - start));
+	/* Reset and destruction find a QP that waits; the next life is told to begin. */
+	for (unsigned int i = 1; i <= 3; i++) {
+		post(p, SOFTHCA_WR_RDMA_WRITE, MESSAGES);
+		sim_run_for(s, GAP_NS * i);
+		sim_pair_reset(p);
+		sim_check(s, t->begun == i + 1 && t->frames == 0, "begun %u times", t->begun);
+	}
+	post(p, SOFTHCA_WR_RDMA_WRITE, MESSAGES);
+	sim_run_for(s, 2 * GAP_NS);
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(paced)
+
+/* A frame that does not arrive: what RRC makes of it is told once, and no round trip of it. */
+static void
+lose_one(const struct sim_config *cfg, const struct hca_congestion_ops *ops, uint32_t opcode,
+	 unsigned int side, enum hca_again why)
+{
+	const struct sim_pair_attr a = {.timeout = TIMEOUT};
+	struct sim *s = open_with(cfg, ops);
+	struct sim_pair *p = sim_pair_open(s, &a);
+	const struct told *t = told_side(s, p, 0);
+
+	sim_rule(s, side,
+		 (struct hca_fault_rule){.opcode = HCA_FAULT_ANY,
+					 .psn = HCA_FAULT_ANY,
+					 .nth = 2,
+					 .count = 1,
+					 .fault = HCA_FAULT_DROP});
+	post(p, opcode, 2);
+	sim_finish(s, SIM_S);
+	sim_check(s, sim_faults(s) != 0 && t->lost[why] != 0, "loss %d is not told", (int)why);
+	sim_check(s, t->frames == sim_counter(s, 0, "req_packets"), "told of %u frames", t->frames);
+	sim_check(s, t->acked == 2 * BYTES / MTU, "%u PSNs", t->acked);
+	sim_check(s, (t->lost_after >= HCA_ACK_TIMEOUT_NS(TIMEOUT)) == (why == HCA_AGAIN_TIMEOUT),
+		  "told %llu ns after the frame", (unsigned long long)t->lost_after);
+	sim_check(s, t->timed < t->acked, "a frame that was sent twice is timed");
+	sim_pair_close(p);
+	sim_close(s);
+}
+
+static void
+losses_in(const struct sim_config *cfg)
+{
+	lose_one(cfg, &window, SOFTHCA_WR_RDMA_WRITE, 0, HCA_AGAIN_TIMEOUT);
+	lose_one(cfg, &open_wide, SOFTHCA_WR_RDMA_WRITE, 0, HCA_AGAIN_SEQ_NAK);
+	lose_one(cfg, &open_wide, SOFTHCA_WR_RDMA_READ, 1, HCA_AGAIN_IMPLIED_NAK);
+}
+SIM_TEST(losses)
+
+/* CNPs from the peer of a reliable QP reach the algorithm; UC and UD ignore theirs. */
+static void
+notifications_in(const struct sim_config *cfg)
+{
+	const struct sim_packet packet = {.opcode = HCA_BTH_CNP, .len = 16};
+	struct sim *s = open_with(cfg, &window);
+	struct sim_injector x;
+
+	sim_injector_open(s, &x);
+	for (unsigned int kind = 0; kind < SIM_VICTIM_XRC_TGT; kind++) {
+		bool told_it = kind != SIM_VICTIM_UC && kind != SIM_VICTIM_UD;
+		uint64_t handled = sim_counter(s, 1, "rp_cnp_handled");
+		uint64_t ignored = sim_counter(s, 1, "rp_cnp_ignored");
+		const struct hca *h = s->side[1].hca;
+		struct sim_victim v;
+		const struct told *t;
+		uint64_t start;
+
+		sim_victim_open(s, &v, kind, SIM_GID_V4);
+		sim_victim_to(&v, SOFTHCA_QPS_RTS);
+		sim_settle(s);
+		t = told_of(h, hca_qp_index(hca_core(h), v.qp->qp_num));
+		start = s->now;
+		for (unsigned int n = 0; n < 50; n++)
+			sim_inject_packet(&x, &v.path, &packet);
+		sim_settle(s);
+		handled = sim_counter(s, 1, "rp_cnp_handled") - handled;
+		ignored = sim_counter(s, 1, "rp_cnp_ignored") - ignored;
+		sim_check(s, handled == (told_it ? 50 : 0) && t->cnps == handled,
+			  "%s: %u of %llu are told", sim_victim_names[kind], t->cnps,
+			  (unsigned long long)handled);
+		sim_check(s, t->cnp_at <= s->now && (t->cnp_at > start) == told_it,
+			  "%s: told at %llu", sim_victim_names[kind],
+			  (unsigned long long)t->cnp_at);
+		sim_check(s, handled + ignored <= 50, "%s: counted twice", sim_victim_names[kind]);
+		sim_victim_check(&v, true);
+		sim_victim_close(&v);
+	}
+	sim_injector_close(&x);
+	sim_close(s);
+}
+SIM_TEST(notifications)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(window_of_one), cmocka_unit_test(all_operations),
+		cmocka_unit_test(paced),	 cmocka_unit_test(losses),
+		cmocka_unit_test(notifications),
+	};
+
+	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));
+}
