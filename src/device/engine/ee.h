@@ -22,10 +22,12 @@
 #include "abi_wqe.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
+#include "engine/qp_list.h"
 #include "queues/eq.h"
 #include "wire/roce_opcode.h"
 
-#define EE_NO_QP 0xffffffffu
+#define EE_READY_LINK offsetof(struct hca_qp, ee.list_next)
+#define EE_LAZY_LINK offsetof(struct hca_qp, ee.lazy_next)
 
 /* Responses one QP may send, and receives it may flush, before it is the next one's turn. */
 #define EE_CHUNK 16u
@@ -132,8 +134,8 @@ struct ee_request {
 
 /* State of the stage. */
 struct ee_ctx {
-	uint32_t ready_head, ready_tail, ready_count;
-	uint32_t lazy_head, lazy_tail;
+	struct hca_qp_list ready, lazy;
+	uint32_t ready_count;
 	uint32_t busy_polls;
 	uint16_t ack_every;
 	bool seen; /* packets arrived since the last poll */
@@ -191,12 +193,7 @@ ee_list_ready(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t 
 	if (ee->flags & EE_ON_READY)
 		return;
 	ee->flags |= EE_ON_READY;
-	ee->list_next = EE_NO_QP;
-	if (ctx->ready_head == EE_NO_QP)
-		ctx->ready_head = qpi;
-	else
-		h->qp[ctx->ready_tail].ee.list_next = qpi;
-	ctx->ready_tail = qpi;
+	hca_qp_list_append(h, &ctx->ready, EE_READY_LINK, qpi);
 	ctx->ready_count++;
 }
 
@@ -206,12 +203,7 @@ ee_list_lazy(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t q
 	if (ee->flags & EE_ON_LAZY)
 		return;
 	ee->flags |= EE_ON_LAZY;
-	ee->lazy_next = EE_NO_QP;
-	if (ctx->lazy_head == EE_NO_QP)
-		ctx->lazy_head = qpi;
-	else
-		h->qp[ctx->lazy_tail].ee.lazy_next = qpi;
-	ctx->lazy_tail = qpi;
+	hca_qp_list_append(h, &ctx->lazy, EE_LAZY_LINK, qpi);
 }
 
 /* A packet was accepted: acknowledge at the end of the burst, or when the stage becomes idle. */

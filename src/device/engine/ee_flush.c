@@ -68,43 +68,16 @@ ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp)
 }
 
 static void
-unlink_ready(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
-{
-	uint32_t *link = &ctx->ready_head, before = EE_NO_QP;
-
-	while (*link != qpi) {
-		before = *link;
-		link = &h->qp[before].ee.list_next;
-	}
-	*link = h->qp[qpi].ee.list_next;
-	if (ctx->ready_tail == qpi)
-		ctx->ready_tail = before;
-	ctx->ready_count--;
-}
-
-static void
-unlink_lazy(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
-{
-	uint32_t *link = &ctx->lazy_head, before = EE_NO_QP;
-
-	while (*link != qpi) {
-		before = *link;
-		link = &h->qp[before].ee.lazy_next;
-	}
-	*link = h->qp[qpi].ee.lazy_next;
-	if (ctx->lazy_tail == qpi)
-		ctx->lazy_tail = before;
-}
-
-static void
 unlink_lists(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 
-	if (ee->flags & EE_ON_READY)
-		unlink_ready(h, ctx, qpi);
+	if (ee->flags & EE_ON_READY) {
+		hca_qp_list_remove(h, &ctx->ready, EE_READY_LINK, qpi);
+		ctx->ready_count--;
+	}
 	if (ee->flags & EE_ON_LAZY)
-		unlink_lazy(h, ctx, qpi);
+		hca_qp_list_remove(h, &ctx->lazy, EE_LAZY_LINK, qpi);
 	ee->flags &= ~(EE_ON_READY | EE_ON_LAZY);
 }
 

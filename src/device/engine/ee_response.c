@@ -371,12 +371,10 @@ emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint
 static uint32_t
 pop_ready(struct hca *h, struct ee_ctx *ctx)
 {
-	uint32_t qpi = ctx->ready_head;
-	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+	uint32_t qpi = hca_qp_list_pop(h, &ctx->ready, EE_READY_LINK);
 
-	ctx->ready_head = ee->list_next;
+	h->qp[qpi].ee.flags &= ~EE_ON_READY;
 	ctx->ready_count--;
-	ee->flags &= ~EE_ON_READY;
 	return qpi;
 }
 

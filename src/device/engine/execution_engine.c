@@ -26,8 +26,7 @@ hca_ee_init(struct hca *h)
 	h->stage_ctx[HCA_STAGE_EE] = ctx;
 	if (ctx == NULL)
 		return -ENOMEM;
-	ctx->ready_head = EE_NO_QP;
-	ctx->lazy_head = EE_NO_QP;
+	ctx->ready.head = ctx->lazy.head = HCA_QP_NONE;
 	ctx->ack_every = h->cfg.ack_every ? RTE_MIN(h->cfg.ack_every, 0xffffu) : HCA_BURST;
 	return 0;
 }
@@ -606,16 +605,15 @@ hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 static void
 acknowledge_lazily(struct hca *h, struct ee_ctx *ctx)
 {
-	if (ctx->lazy_head == EE_NO_QP)
+	if (ctx->lazy.head == HCA_QP_NONE)
 		return;
 	if (ctx->seen && ++ctx->busy_polls < EE_LAZY_POLLS)
 		return;
 	ctx->busy_polls = 0;
-	while (ctx->lazy_head != EE_NO_QP) {
-		uint32_t qpi = ctx->lazy_head;
+	while (ctx->lazy.head != HCA_QP_NONE) {
+		uint32_t qpi = hca_qp_list_pop(h, &ctx->lazy, EE_LAZY_LINK);
 		struct hca_qp_ee *ee = &h->qp[qpi].ee;
 
-		ctx->lazy_head = ee->lazy_next;
 		ee->flags &= ~EE_ON_LAZY;
 		if (ee->unacked == 0)
 			continue;
@@ -645,7 +643,7 @@ hca_ee_deadline(const struct hca *h, uint64_t now)
 {
 	const struct ee_ctx *ctx = h->stage_ctx[HCA_STAGE_EE];
 
-	if (ctx->lazy_head != EE_NO_QP)
+	if (ctx->lazy.head != HCA_QP_NONE)
 		return now;
 	/* Pending responses wait for encap or for mbufs. */
 	return ctx->ready_count != 0 ? HCA_DEADLINE_ROOM : UINT64_MAX;

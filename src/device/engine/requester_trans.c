@@ -17,6 +17,7 @@
 #include "queues/eq.h"
 
 #define PACE_EARLY 50000u /* ns */
+#define LINK offsetof(struct hca_qp, rtc.list_next)
 
 int
 hca_rtc_init(struct hca *h)
@@ -27,7 +28,7 @@ hca_rtc_init(struct hca *h)
 	h->stage_ctx[HCA_STAGE_RTC] = ctx;
 	if (ctx == NULL)
 		return -ENOMEM;
-	ctx->head = ctx->tail = ctx->paced = HCA_RTC_NONE;
+	ctx->ready.head = ctx->paced.head = HCA_QP_NONE;
 	ctx->paced_next = UINT64_MAX;
 	ctx->local = HCA_RECREF_NONE;
 	return 0;
@@ -48,12 +49,7 @@ wake(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 	if (qp->rtc.flags & (HCA_RTC_READY | HCA_RTC_PACED))
 		return;
 	qp->rtc.flags |= HCA_RTC_READY;
-	qp->rtc.list_next = HCA_RTC_NONE;
-	if (ctx->tail == HCA_RTC_NONE)
-		ctx->head = qpi;
-	else
-		h->qp[ctx->tail].rtc.list_next = qpi;
-	ctx->tail = qpi;
+	hca_qp_list_append(h, &ctx->ready, LINK, qpi);
 	ctx->count++;
 }
 
@@ -66,44 +62,36 @@ hca_rtc_wake(struct hca *h, uint32_t qpi)
 static void
 pop(struct hca *h, struct hca_rtc_ctx *ctx)
 {
-	struct hca_qp_rtc *q = &h->qp[ctx->head].rtc;
+	uint32_t qpi = hca_qp_list_pop(h, &ctx->ready, LINK);
 
-	q->flags &= ~HCA_RTC_READY;
-	ctx->head = q->list_next;
-	if (ctx->head == HCA_RTC_NONE)
-		ctx->tail = HCA_RTC_NONE;
+	h->qp[qpi].rtc.flags &= ~HCA_RTC_READY;
 	ctx->count--;
 }
 
-/* For a purge only: searches the list. */
+/* For a purge only: takes the QP off the list it is on. */
 static void
 unlink_qp(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 {
-	uint32_t *link = &ctx->head, prev = HCA_RTC_NONE;
+	struct hca_qp_rtc *q = &h->qp[qpi].rtc;
 
-	if (!(h->qp[qpi].rtc.flags & HCA_RTC_READY))
-		return;
-	while (*link != qpi) {
-		prev = *link;
-		link = &h->qp[prev].rtc.list_next;
+	if (q->flags & HCA_RTC_READY) {
+		hca_qp_list_remove(h, &ctx->ready, LINK, qpi);
+		ctx->count--;
+	} else if (q->flags & HCA_RTC_PACED) {
+		hca_qp_list_remove(h, &ctx->paced, LINK, qpi);
 	}
-	*link = h->qp[qpi].rtc.list_next;
-	if (ctx->tail == qpi)
-		ctx->tail = prev;
-	h->qp[qpi].rtc.flags &= ~HCA_RTC_READY;
-	ctx->count--;
+	q->flags &= ~(HCA_RTC_READY | HCA_RTC_PACED);
 }
 
 /* ---- static rates ---- */
 
 /* The QP's next frame must wait until then. */
 static void
-pace(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi, uint64_t until)
+pace(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi, uint64_t until)
 {
 	qp->addr.pace_at = until;
 	qp->rtc.flags |= HCA_RTC_PACED;
-	qp->rtc.list_next = ctx->paced;
-	ctx->paced = qpi;
+	hca_qp_list_append(h, &ctx->paced, LINK, qpi);
 	ctx->paced_next = RTE_MIN(ctx->paced_next, until);
 }
 
@@ -111,37 +99,20 @@ pace(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi, uint64_t until)
 static void
 end_pacing(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now)
 {
-	uint32_t *link = &ctx->paced;
-	uint64_t next = UINT64_MAX;
+	uint32_t qpi = ctx->paced.head;
 
-	while (*link != HCA_RTC_NONE) {
-		uint32_t qpi = *link;
+	ctx->paced_next = UINT64_MAX;
+	ctx->paced.head = HCA_QP_NONE;
+	for (uint32_t next; qpi != HCA_QP_NONE; qpi = next) {
 		struct hca_qp *qp = &h->qp[qpi];
 
-		if (now < qp->addr.pace_at) {
-			next = RTE_MIN(next, qp->addr.pace_at);
-			link = &qp->rtc.list_next;
-			continue;
-		}
-		*link = qp->rtc.list_next;
+		next = qp->rtc.list_next;
 		qp->rtc.flags &= ~HCA_RTC_PACED;
-		wake(h, ctx, qp, qpi);
+		if (now < qp->addr.pace_at)
+			pace(h, ctx, qp, qpi, qp->addr.pace_at);
+		else
+			wake(h, ctx, qp, qpi);
 	}
-	ctx->paced_next = next;
-}
-
-/* For a purge only: searches the list. */
-static void
-unlink_paced(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
-{
-	uint32_t *link = &ctx->paced;
-
-	if (!(h->qp[qpi].rtc.flags & HCA_RTC_PACED))
-		return;
-	while (*link != qpi)
-		link = &h->qp[*link].rtc.list_next;
-	*link = h->qp[qpi].rtc.list_next;
-	h->qp[qpi].rtc.flags &= ~HCA_RTC_PACED;
 }
 
 /* Of the frames from ctx->out[first] on, from Ethernet header to ICRC. */
@@ -457,7 +428,8 @@ account_frames(struct hca_rtc_visit *v, uint32_t first, bool repeated)
 static bool
 visit(struct hca *h, struct hca_rtc_ctx *ctx)
 {
-	uint32_t qpi = ctx->head, first = ctx->n_out, repeated = ctx->retransmitted, state, seq;
+	uint32_t qpi = ctx->ready.head, first = ctx->n_out, repeated = ctx->retransmitted, state,
+		 seq;
 	struct hca_rtc_visit v;
 	enum hca_rtc_stop why;
 
@@ -472,7 +444,7 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 	if (unlikely(!begin_turn(&v))) {
 		HCA_COUNT(h, RTC, req_paced);
 		pop(h, ctx);
-		pace(ctx, v.qp, qpi, v.qp->addr.pace_at);
+		pace(h, ctx, v.qp, qpi, v.qp->addr.pace_at);
 		return true;
 	}
 	seq = v.desc_seq;
@@ -492,7 +464,7 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 	else if (why == HCA_RTC_STOP_BAD)
 		report_bad(&v, v.next);
 	else if (unlikely(why == HCA_RTC_STOP_CONGESTED) && v.again != UINT64_MAX)
-		pace(ctx, v.qp, qpi, RTE_MAX(v.again, v.qp->addr.pace_at));
+		pace(h, ctx, v.qp, qpi, RTE_MAX(v.again, v.qp->addr.pace_at));
 	if (unlikely(state == HCA_QPS_SQD))
 		check_drained(&v);
 	/* encap may have reported already the copies of earlier packets */
@@ -673,7 +645,6 @@ purge(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	uint32_t head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
 
 	unlink_qp(h, ctx, qpi);
-	unlink_paced(h, ctx, qpi);
 	hca_rtc_local_abandon(h, ctx, qpi);
 	for (uint32_t i = qp->sq_freed; i != head; i++)
 		return_record(h, ctx, qp->rtc.window[i & qp->rtc.window_mask]);

@@ -23,6 +23,7 @@
 #include "abi_roce.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
+#include "engine/qp_list.h"
 
 /* Bits of hca_qp.rtc.flags. */
 enum hca_rtc_flag {
@@ -33,7 +34,6 @@ enum hca_rtc_flag {
 	HCA_RTC_LOCAL = 1u << 3,   /* a local operation is in progress */
 };
 
-#define HCA_RTC_NONE UINT32_MAX
 /* Deficit round robin: cost of a packet and of a message beside their bytes. */
 #define HCA_RTC_OVERHEAD 512
 #define HCA_RTC_FRAME_OVERHEAD 82  /* Ethernet to ICRC around the payload */
@@ -52,11 +52,11 @@ struct hca_rtc_returns {
 };
 
 struct hca_rtc_ctx {
-	/* ready list through rtc.list_next */
-	uint32_t head, tail, count;
+	struct hca_qp_list ready; /* count QPs, linked by rtc.list_next */
+	uint32_t count;
 	uint32_t local; /* records of local operations in progress */
 	/* QPs that a static rate or congestion control delays, also linked by rtc.list_next */
-	uint32_t paced;
+	struct hca_qp_list paced;
 	uint64_t paced_next; /* the earliest deadline, ns; UINT64_MAX: none */
 	uint64_t now;	     /* of the current poll */
 	/* the burst of the current poll */

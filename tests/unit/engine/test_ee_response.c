@@ -480,13 +480,13 @@ purge_forgets_the_qp_only(void **state)
 	assert_int_equal(r->qp->ee.flags, 0);
 	assert_int_equal(ee_jobs(&r->qp->ee), 0);
 	assert_int_equal(ctx->ready_count, 2);
-	assert_int_equal(ctx->lazy_head, EE_NO_QP);
+	assert_int_equal(ctx->lazy.head, HCA_QP_NONE);
 	r->fx->edge[HCA_EDGE_EE_ENCAP].room = 64;
 	rig_poll(r);
 	assert_int_equal(rig_responses(r), 2);
 	assert_int_equal(rig_response(r, 0)->qpi + rig_response(r, 1)->qpi, 5);
 	assert_int_equal(ctx->ready_count, 0);
-	assert_int_equal(ctx->ready_head, EE_NO_QP);
+	assert_int_equal(ctx->ready.head, HCA_QP_NONE);
 }
 
 int
