@@ -203,7 +203,6 @@ void
 ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome)
 {
 	struct hca_cqe *cqe = reserve(h, ctx, qp, true);
-	struct hca_cqe_err *err = (struct hca_cqe_err *)cqe;
 
 	HCA_COUNT_AT(h, HCA_STAGE_EE,
 		     syndrome == HCA_SYND_WR_FLUSH ? HCA_CTR_resp_cqe_flush_error
@@ -211,11 +210,6 @@ ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndr
 	hca_qp_stat_add32(&qp->ee.resp_cqe_error, 1);
 	if (cqe == NULL)
 		return;
-	err->reserved08 = 0;
-	err->reserved0c = 0;
-	err->syndrome = syndrome;
-	err->vendor_err = 0;
-	err->db_cnt = 0;
-	err->reserved14 = 0;
+	hca_cqe_fill_error(cqe, syndrome);
 	hca_cq_publish(cqe, HCA_CQE_OP_ERR_RECV);
 }

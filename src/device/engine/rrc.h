@@ -16,10 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "abi_cqe.h"
 #include "abi_roce.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
+#include "engine/send_cqe.h"
 
 /* Bits of hca_qp.rrc.flags. */
 enum hca_rrc_flag {
@@ -46,7 +46,6 @@ hca_rrc_clear_flags(struct hca_qp_rrc *q, uint8_t clear)
 
 /* Deadline of a QP without unacknowledged packets: the next expiry stops the timer. */
 #define HCA_RRC_IDLE UINT64_MAX
-#define HCA_RRC_PENDING 64u
 
 struct hca_rrc_run {
 	struct hca *h;
@@ -62,15 +61,11 @@ struct hca_rrc_run {
 	uint32_t sends;	  /* number of SENDs among them */
 	uint32_t packets; /* accepted in this run; payload of READ responses among them */
 	uint64_t read_bytes;
-	uint8_t msg;		 /* flags to send to RTC */
-	uint8_t again;		 /* with REWIND: enum hca_again */
-	bool dead;		 /* QP is in ERR: the rest of the run is dropped */
-	struct hca_cq_cursor cq; /* fast path to the CQ, see release_plain() */
-	uint32_t pending;	 /* CQEs filled in on the general path, not published yet */
-	struct {
-		struct hca_cqe *cqe;
-		uint32_t last_word;
-	} cqe[HCA_RRC_PENDING];
+	uint8_t msg;		   /* flags to send to RTC */
+	uint8_t again;		   /* with REWIND: enum hca_again */
+	bool dead;		   /* QP is in ERR: the rest of the run is dropped */
+	struct hca_cq_cursor cq;   /* fast path to the CQ, see release_plain() */
+	struct hca_send_cqes cqes; /* filled in on the general path, not published yet */
 };
 
 /* PSNs from una to p, modulo 2^24; less than hca_rrc_outstanding() if p is unacknowledged. */

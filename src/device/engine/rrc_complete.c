@@ -36,7 +36,7 @@ hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now
 	run->read_bytes = 0;
 	run->msg = 0;
 	run->dead = false;
-	run->pending = 0;
+	run->cqes.n = 0;
 	run->cq.cq = NULL;
 }
 
@@ -55,9 +55,7 @@ publish(struct hca_rrc_run *run)
 		run->old_tail = run->tail;
 		run->old_upsn = run->upsn;
 	}
-	for (uint32_t i = 0; i < run->pending; i++)
-		hca_cq_publish(run->cqe[i].cqe, run->cqe[i].last_word);
-	run->pending = 0;
+	hca_send_cqes_publish(&run->cqes);
 	hca_cq_cursor_close(&run->cq);
 }
 
@@ -187,14 +185,6 @@ hca_rrc_commit(struct hca_rrc_run *run)
 	count_run(run);
 }
 
-static inline void
-add_pending(struct hca_rrc_run *run, struct hca_cqe *cqe, uint32_t last_word)
-{
-	run->cqe[run->pending].cqe = cqe;
-	run->cqe[run->pending].last_word = last_word;
-	run->pending++;
-}
-
 /* CQ full: counted where the slot is refused. */
 static inline struct hca_cqe *
 reserve(struct hca_rrc_run *run, bool solicited)
@@ -222,52 +212,16 @@ fill_plain_cqe(struct hca_cqe *cqe, uint32_t qpn, uint32_t wqe, const struct hca
 	cqe->reserved1e = 0;
 }
 
-static inline bool
-is_atomic(uint8_t op)
-{
-	return op == HCA_OP_ATOMIC_CS || op == HCA_OP_ATOMIC_FA;
-}
-
-static inline void
-put_cqe(struct hca_rrc_run *run, const struct hca_record *r)
-{
-	struct hca_cqe *cqe = reserve(run, false);
-
-	if (unlikely(cqe == NULL))
-		return;
-	cqe->my_qpn = hca_cpu_to_le32(run->qp->cfg.local_qpn);
-	cqe->srqn = 0;
-	cqe->rqpn = 0;
-	cqe->flags = 0;
-	cqe->imm = 0;
-	cqe->byte_cnt = hca_cpu_to_le32(is_atomic(r->op) ? 8 : r->len);
-	cqe->wqe = hca_cpu_to_le32((uint32_t)r->wqe_index << run->qp->rrc.sq_stride_log);
-	add_pending(run, cqe, r->op | 1u << 8);
-}
-
 static void
 put_error_cqe(struct hca_rrc_run *run, const struct hca_record *r, uint8_t syndrome)
 {
-	struct hca_cqe_err *cqe = (struct hca_cqe_err *)reserve(run, true);
-
-	if (cqe == NULL)
-		return;
-	cqe->my_qpn = hca_cpu_to_le32(run->qp->cfg.local_qpn);
-	cqe->srqn = 0;
-	cqe->reserved08 = 0;
-	cqe->reserved0c = 0;
-	cqe->syndrome = syndrome;
-	cqe->vendor_err = 0;
-	cqe->db_cnt = 0;
-	cqe->reserved14 = 0;
-	cqe->wqe = hca_cpu_to_le32((uint32_t)r->wqe_index << run->qp->rrc.sq_stride_log);
-	add_pending(run, (struct hca_cqe *)cqe, HCA_CQE_OP_ERR_SEND | 1u << 8);
+	hca_send_cqe_error(&run->cqes, reserve(run, true), run->qp, r, syndrome);
 }
 
 static inline void
 make_room(struct hca_rrc_run *run)
 {
-	if (unlikely(run->pending == HCA_RRC_PENDING))
+	if (unlikely(run->cqes.n == HCA_SEND_CQES))
 		publish(run);
 }
 
@@ -287,7 +241,7 @@ hca_rrc_complete_tail(struct hca_rrc_run *run)
 
 	make_room(run);
 	if (likely(r->flags & HCA_REC_SIGNALED))
-		put_cqe(run, r);
+		hca_send_cqe_success(&run->cqes, reserve(run, false), run->qp, r);
 	if (r->flags & HCA_REC_RD)
 		run->rd_done++;
 	count_completed(run, r);
@@ -345,7 +299,7 @@ release_plain(struct hca_rrc_run *run, uint32_t n)
 bool
 hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
 {
-	if (run->pending == 0 && run->cq.cq == NULL)
+	if (run->cqes.n == 0 && run->cq.cq == NULL)
 		hca_cq_cursor_open(&run->h->core, run->qp->cfg.scqn, run->batch, HCA_STAGE_RRC,
 				   &run->cq);
 	if (likely(run->cq.cq != NULL))

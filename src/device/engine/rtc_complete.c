@@ -8,11 +8,9 @@
  * are flushed.
  */
 
-#include "abi_cqe.h"
 #include "abi_ctx.h"
 #include "engine/rtc.h"
-
-#define PENDING 32u
+#include "engine/send_cqe.h"
 
 /*
  * State of one call. CQEs are published after una, because their reader must find the window moved.
@@ -23,11 +21,8 @@ struct completer {
 	struct hca_qp *qp;
 	uint32_t qpi;
 	uint32_t tail, upsn;
-	uint32_t pending, completed, sends, flushed;
-	struct {
-		struct hca_cqe *cqe;
-		uint32_t last_word;
-	} cqe[PENDING];
+	uint32_t completed, sends, flushed;
+	struct hca_send_cqes cqes;
 };
 
 static inline struct hca_record *
@@ -42,62 +37,26 @@ static void
 publish(struct completer *c)
 {
 	__atomic_store_n(&c->qp->sq_una, (uint64_t)c->tail << 32 | c->upsn, __ATOMIC_RELEASE);
-	for (uint32_t i = 0; i < c->pending; i++)
-		hca_cq_publish(c->cqe[i].cqe, c->cqe[i].last_word);
-	c->pending = 0;
+	hca_send_cqes_publish(&c->cqes);
 }
 
 static struct hca_cqe *
-reserve(struct completer *c, const struct hca_record *r, bool error, uint32_t last_word)
+reserve(struct completer *c, bool error)
 {
-	struct hca_cqe *cqe;
-
-	if (c->pending == PENDING)
+	if (c->cqes.n == HCA_SEND_CQES)
 		publish(c);
 	/* a CQ that the batch has no room for would miss its event */
 	if (c->ctx->batch.n == HCA_CQ_BATCH) {
 		publish(c);
 		hca_cq_batch_end(&c->h->core, &c->ctx->batch, HCA_STAGE_RTC);
 	}
-	cqe = hca_cq_reserve(&c->h->core, c->qp->cfg.scqn, &c->ctx->batch, error, HCA_STAGE_RTC);
-	if (cqe == NULL)
-		return NULL;
-	cqe->my_qpn = hca_cpu_to_le32(c->qp->cfg.local_qpn);
-	cqe->srqn = 0;
-	cqe->wqe = hca_cpu_to_le32((uint32_t)r->wqe_index << c->qp->rrc.sq_stride_log);
-	c->cqe[c->pending].cqe = cqe;
-	c->cqe[c->pending].last_word = last_word;
-	c->pending++;
-	return cqe;
-}
-
-static void
-put_success(struct completer *c, const struct hca_record *r)
-{
-	struct hca_cqe *cqe = reserve(c, r, false, r->op | 1u << 8);
-
-	if (cqe == NULL)
-		return;
-	cqe->rqpn = 0;
-	cqe->flags = 0;
-	cqe->imm = 0;
-	cqe->byte_cnt = hca_cpu_to_le32(r->len);
+	return hca_cq_reserve(&c->h->core, c->qp->cfg.scqn, &c->ctx->batch, error, HCA_STAGE_RTC);
 }
 
 static void
 put_error(struct completer *c, const struct hca_record *r, uint8_t syndrome)
 {
-	struct hca_cqe_err *err =
-		(struct hca_cqe_err *)reserve(c, r, true, HCA_CQE_OP_ERR_SEND | 1u << 8);
-
-	if (err == NULL)
-		return;
-	err->reserved08 = 0;
-	err->reserved0c = 0;
-	err->syndrome = syndrome;
-	err->vendor_err = 0;
-	err->db_cnt = 0;
-	err->reserved14 = 0;
+	hca_send_cqe_error(&c->cqes, reserve(c, true), c->qp, r, syndrome);
 }
 
 /* The record at the tail is done; PSNs of it that were not sent are skipped. */
@@ -121,7 +80,7 @@ complete_copied(struct completer *c, uint32_t done)
 		if (r->syndrome != 0 || (int32_t)(done - r->desc_seq) < 0)
 			return;
 		if (r->flags & HCA_REC_SIGNALED)
-			put_success(c, r);
+			hca_send_cqe_success(&c->cqes, reserve(c, false), c->qp, r);
 		c->completed++;
 		c->sends += hca_record_sends(r);
 		c->upsn = (r->psn + r->npsn) & HCA_PSN_MASK;
@@ -207,7 +166,7 @@ hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint
 	c.qpi = qpi;
 	c.tail = hca_una_tail(una);
 	c.upsn = hca_una_psn(una);
-	c.pending = c.completed = c.sends = c.flushed = 0;
+	c.cqes.n = c.completed = c.sends = c.flushed = 0;
 	complete_copied(&c, done);
 	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)
 		flush(&c);

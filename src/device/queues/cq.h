@@ -90,6 +90,20 @@ struct hca_cqe *hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_b
  * word at 1Ch with owner = software (0). */
 void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word);
 
+/* What an error CQE has in place of the result; whose it is, its opcode and owner are not set. */
+static inline void
+hca_cqe_fill_error(struct hca_cqe *cqe, uint8_t syndrome)
+{
+	struct hca_cqe_err *err = (struct hca_cqe_err *)cqe;
+
+	err->reserved08 = 0;
+	err->reserved0c = 0;
+	err->syndrome = syndrome;
+	err->vendor_err = 0;
+	err->db_cnt = 0;
+	err->reserved14 = 0;
+}
+
 /*
  * Fast path for a stage that completes many requests of one QP: slots in sequence from a copy of
  * the producer index. Only for CQs that one lcore writes; between open and close nothing else may
