@@ -96,6 +96,7 @@ struct hca_rtc_visit {
 
 /* Why sending stopped. */
 enum hca_rtc_stop {
+	HCA_RTC_GO,		/* it did not stop */
 	HCA_RTC_STOP_TURN,	/* deficit or WQEs are used up: next in the round */
 	HCA_RTC_STOP_CREDIT,	/* no room or no mbuf: the same QP at the next poll */
 	HCA_RTC_STOP_PARK,	/* wait for a message */
@@ -138,7 +139,7 @@ void hca_rtc_wake(struct hca *h, uint32_t qpi);
 /* rtc_local.c */
 
 /*
- * Handle the local operation at v->next, which is not executed yet. TURN: it is now; PARK: it waits
+ * Handle the local operation at v->next, which is not executed yet. GO: it is now; PARK: it waits
  * for its round; BAD: it failed.
  */
 enum hca_rtc_stop hca_rtc_local(struct hca_rtc_visit *v, struct hca_record *r);

@@ -64,7 +64,7 @@ hca_rtc_local(struct hca_rtc_visit *v, struct hca_record *r)
 	r->desc_seq = v->desc_seq;
 	if (v->h->single_worker) {
 		finish(v->h, v->qp, r);
-		return HCA_RTC_STOP_TURN;
+		return HCA_RTC_GO;
 	}
 	v->qp->rtc.flags |= HCA_RTC_LOCAL;
 	r->raddr = rte_rcu_qsbr_start(v->h->rcu);

@@ -88,13 +88,13 @@ may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
 	if (unlikely(r->syndrome != 0))
 		return HCA_RTC_STOP_BAD;
 	if (likely(!(r->flags & (HCA_REC_RD | HCA_REC_FENCE))))
-		return HCA_RTC_STOP_TURN;
+		return HCA_RTC_GO;
 	done = __atomic_load_n(&v->qp->rrc.rd_done, __ATOMIC_ACQUIRE);
 	if (r->flags & HCA_REC_FENCE && r->rd_ord != done)
 		return HCA_RTC_STOP_PARK;
 	if (r->flags & HCA_REC_RD && r->rd_ord - done >= allowed)
 		return HCA_RTC_STOP_PARK;
-	return HCA_RTC_STOP_TURN;
+	return HCA_RTC_GO;
 }
 
 /* Whether raw mbufs (encap resets them) are available. want: how many the QP could use. */
@@ -453,6 +453,41 @@ at_own_rate(struct hca_rtc_visit *v, const struct hca_record *r)
 	return true;
 }
 
+/* Why the record at `next` may not be sent now; HCA_RTC_GO: it may, a local operation is done. */
+static inline enum hca_rtc_stop
+begin_record(struct hca_rtc_visit *v, struct hca_record *r, uint32_t state, uint32_t mtu_log)
+{
+	enum hca_rtc_stop stop;
+
+	if (unlikely(r->flags & HCA_REC_SENT))
+		return unlikely(r->syndrome != 0) ? HCA_RTC_STOP_BAD : HCA_RTC_GO;
+	stop = may_begin(v, r, state);
+	if (unlikely(stop != HCA_RTC_GO))
+		return stop;
+	if (unlikely(r->flags & HCA_REC_LOCAL))
+		return hca_rtc_local(v, r);
+	if (v->transport == HCA_TRANSPORT_UD << 5 && !at_own_rate(v, r))
+		return HCA_RTC_STOP_TURN;
+	r->psn = v->next_psn;
+	r->npsn = psn_count(r, mtu_log);
+	return HCA_RTC_GO;
+}
+
+/* The next packet of r; the caller has an mbuf for it. */
+static inline void
+send_packet(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
+{
+	/* once: RRC reads the flags while the rest of the message is sent */
+	if (!(r->flags & HCA_REC_SENT))
+		r->flags |= HCA_REC_SENT;
+	if (v->pkt == 0)
+		v->deficit -= HCA_RTC_OVERHEAD;
+	if (likely(!(r->flags & HCA_REC_RD)))
+		emit_payload(v, m, r, mtu_log);
+	else
+		emit_request(v, m, r, mtu_log);
+}
+
 static enum hca_rtc_stop
 send_records(struct hca_rtc_visit *v, uint32_t state)
 {
@@ -473,23 +508,10 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 		r = hca_record(v->h, hca_rtc_ref(v, v->next));
 		/* after the head: an old reference, whose prefetch is useless but harmless */
 		rte_prefetch0(hca_record(v->h, hca_rtc_ref(v, v->next + 2)));
-		if (likely(!(r->flags & HCA_REC_SENT))) {
-			stop = may_begin(v, r, state);
-			if (unlikely(r->flags & HCA_REC_LOCAL) && stop == HCA_RTC_STOP_TURN)
-				stop = hca_rtc_local(v, r);
-			if (unlikely(stop != HCA_RTC_STOP_TURN))
-				return stop;
-			if (unlikely(r->flags & HCA_REC_LOCAL)) {
-				pass_local(v);
-				continue;
-			}
-			if (v->transport == HCA_TRANSPORT_UD << 5 && !at_own_rate(v, r))
-				return HCA_RTC_STOP_TURN;
-			r->psn = v->next_psn;
-			r->npsn = psn_count(r, mtu_log);
-		} else if (unlikely(r->syndrome != 0)) {
-			return HCA_RTC_STOP_BAD;
-		} else if (unlikely(r->flags & HCA_REC_LOCAL)) {
+		stop = begin_record(v, r, state, mtu_log);
+		if (unlikely(stop != HCA_RTC_GO))
+			return stop;
+		if (unlikely(r->flags & HCA_REC_LOCAL)) {
 			pass_local(v);
 			continue;
 		}
@@ -500,15 +522,7 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 		m = take_mbuf(v, v->head - v->next + r->npsn - v->pkt - 1);
 		if (unlikely(m == NULL))
 			return HCA_RTC_STOP_CREDIT;
-		/* once: RRC reads the flags while the rest of the message is sent */
-		if (!(r->flags & HCA_REC_SENT))
-			r->flags |= HCA_REC_SENT;
-		if (v->pkt == 0)
-			v->deficit -= HCA_RTC_OVERHEAD;
-		if (likely(!(r->flags & HCA_REC_RD)))
-			emit_payload(v, m, r, mtu_log);
-		else
-			emit_request(v, m, r, mtu_log);
+		send_packet(v, m, r, mtu_log);
 	}
 }
 
