@@ -2,7 +2,6 @@
 
 /* The list of checks, what they share, and how findings are printed. */
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -89,47 +88,6 @@ doctor_number(const char *path)
 	return doctor_read(path, text, sizeof(text)) == 0 ? strtol(text, NULL, 10) : -1;
 }
 
-static char *
-trimmed(char *s)
-{
-	char *end;
-
-	s += strspn(s, " \t");
-	end = s + strlen(s);
-	while (end > s && isspace((unsigned char)end[-1]))
-		*--end = '\0';
-	return s;
-}
-
-/* The daemon's own reader judges the file; here only what it says matters. */
-bool
-doctor_key(const struct doctor *d, const char *section, const char *key, char *value, size_t size)
-{
-	FILE *f = fopen(doctor_path(d, "%s", d->config), "re");
-	char line[512], *s, *equals;
-	bool inside = false, found = false;
-
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-		s = trimmed(line);
-		if (*s == '[') {
-			inside = strncmp(s + 1, section, strlen(section)) == 0 &&
-				 s[1 + strlen(section)] == ']';
-			continue;
-		}
-		equals = strchr(s, '=');
-		if (!inside || *s == ';' || *s == '#' || equals == NULL)
-			continue;
-		*equals = '\0';
-		if (strcmp(trimmed(s), key) != 0)
-			continue;
-		snprintf(value, size, "%s", trimmed(equals + 1));
-		found = true;
-	}
-	if (f != NULL)
-		fclose(f);
-	return found;
-}
-
 bool
 doctor_device_arg(const char *device, const char *name, char *value, size_t size)
 {
@@ -145,51 +103,31 @@ doctor_device_arg(const char *device, const char *name, char *value, size_t size
 	return false;
 }
 
-/* 0000:3b:00.0, perhaps with arguments */
-bool
-doctor_is_pci(const char *device)
-{
-	unsigned int domain, bus, slot, function;
-
-	return sscanf(device, "%4x:%2x:%2x.%1x", &domain, &bus, &slot, &function) == 4 ||
-	       sscanf(device, "%2x:%2x.%1x", &bus, &slot, &function) == 3;
-}
-
 /* ---- the command ---- */
 
+/* Errors are judged by their number and the first one; a key with an error has its default. */
 static void
 read_config(struct doctor *d)
 {
-	char text[64];
-	FILE *f = fopen(doctor_path(d, "%s", d->config), "re");
-	int why = errno;
+	char *errors = NULL;
+	size_t size;
+	FILE *to = open_memstream(&errors, &size);
+	int n = to != NULL ? endpoint_config_load(&d->config, doctor_path(d, "%s", d->file), to)
+			   : -ENOMEM;
 
-	d->configured = f != NULL;
-	if (f != NULL)
-		fclose(f);
-	d->memory_mb = 512;
-	snprintf(d->idle, sizeof(d->idle), "auto");
-	snprintf(d->layout, sizeof(d->layout), "rtc");
-	snprintf(d->kernel, sizeof(d->kernel), "none");
-	snprintf(d->hugepages, sizeof(d->hugepages), "auto");
-	doctor_key(d, "port", "device", d->device, sizeof(d->device));
-	doctor_key(d, "hca", "idle", d->idle, sizeof(d->idle));
-	doctor_key(d, "hca", "layout", d->layout, sizeof(d->layout));
-	doctor_key(d, "kernel", "interface", d->kernel, sizeof(d->kernel));
-	doctor_key(d, "memory", "hugepages", d->hugepages, sizeof(d->hugepages));
-	if (doctor_key(d, "memory", "size_mb", text, sizeof(text)))
-		d->memory_mb = strtod(text, NULL);
-	doctor_key(d, "memory", "slow_memory", d->slow_memory, sizeof(d->slow_memory));
-	if (!d->configured)
+	if (to != NULL)
+		fclose(to);
+	d->configured = n >= 0;
+	if (n < 0)
 		doctor_warn(d, "configuration", "softhca-ctl doctor --config FILE",
-			    "%s cannot be read: %s; what depends on it is not judged", d->config,
-			    strerror(why));
-	else if (d->device[0] == '\0')
-		doctor_fail(d, "configuration",
-			    "set device in section [port], then: softhcad -c FILE --check",
-			    "%s names no port", d->config);
+			    "%s cannot be read: %s; what depends on it is not judged", d->file,
+			    strerror(-n));
+	else if (n > 0)
+		doctor_fail(d, "configuration", "softhcad -c FILE --check", "%d error%s: %.*s", n,
+			    n == 1 ? "" : "s", (int)strcspn(errors, "\n"), errors);
 	else
-		doctor_ok(d, "configuration", "%s: port %s", d->config, d->device);
+		doctor_ok(d, "configuration", "%s: port %s", d->file, d->config.device);
+	free(errors);
 }
 
 static int
@@ -200,7 +138,7 @@ take(void *arg, int code, const char *value)
 	if (code == OPT_ROOT)
 		d->root = value;
 	else
-		d->config = value;
+		d->file = value;
 	return 0;
 }
 
@@ -227,7 +165,7 @@ ctl_run_doctor(struct ctl *c, int argc, char **argv)
 		{"config", required_argument, NULL, OPT_CONFIG},
 		{NULL, 0, NULL, 0},
 	};
-	static struct doctor d = {.root = "", .config = "/etc/softhca/softhcad.conf"};
+	static struct doctor d = {.root = "", .file = "/etc/softhca/softhcad.conf"};
 	int rc = ctl_options(c, argc, argv, own, take, &d);
 
 	if (rc != 0)

@@ -9,6 +9,7 @@
  */
 
 #include "ctl.h"
+#include "endpoint_config.h"
 
 enum doctor_level {
 	DOCTOR_OK,
@@ -18,9 +19,9 @@ enum doctor_level {
 
 struct doctor {
 	struct ctl *ctl;
-	const char *root;   /* "" or a folder: where /sys, /proc, /dev, /run and /etc are */
-	const char *config; /* of the daemon; path below root */
-	json_t *found;	    /* what was reported */
+	const char *root; /* "" or a folder: where /sys, /proc, /dev, /run and /etc are */
+	const char *file; /* configuration of the daemon; path below root */
+	json_t *found;	  /* what was reported */
 	unsigned int failed, warned;
 
 	/* Learned on the way */
@@ -28,14 +29,7 @@ struct doctor {
 	unsigned int workers, clients; /* of the daemons that run */
 	bool configured;	       /* the file is there */
 	bool running;		       /* some daemon answers */
-	char device[256];
-	char layout[16];
-	char idle[16];
-	char hugepages[16];
-	char kernel[16];
-	char slow_memory[16];
-	char socket[128];
-	double memory_mb;
+	struct endpoint_config config; /* the defaults, where the file does not say */
 };
 
 /* check: a short name. fix: a command, or NULL. */
@@ -52,12 +46,8 @@ const char *doctor_path(const struct doctor *d, const char *format, ...)
 int doctor_read(const char *path, char *text, size_t size);
 /* Its number, or -1. */
 long doctor_number(const char *path);
-/* [section] key of the daemon's configuration; false: not there. */
-bool doctor_key(const struct doctor *d, const char *section, const char *key, char *value,
-		size_t size);
 /* Value of NAME= in a list "a,NAME=value,b"; false: not there. */
 bool doctor_device_arg(const char *device, const char *name, char *value, size_t size);
-bool doctor_is_pci(const char *device);
 
 /* doctor_machine.c */
 void doctor_hugepages(struct doctor *d);

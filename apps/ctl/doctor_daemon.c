@@ -2,6 +2,7 @@
 
 /* Daemons: are there any, can they be reached, do their addresses make sense. */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <glob.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "abi_addr.h"
 #include "doctor.h"
 
 static void
@@ -181,7 +183,7 @@ judge_socket(struct doctor *d, const char *path)
 static void
 control_sockets(struct doctor *d)
 {
-	char other[128];
+	const char *other = d->config.socket;
 	glob_t found;
 	struct stat st;
 
@@ -190,8 +192,7 @@ control_sockets(struct doctor *d)
 			judge_socket(d, found.gl_pathv[i]);
 		globfree(&found);
 	}
-	if (!doctor_key(d, "control", "socket", other, sizeof(other)) || other[0] != '/' ||
-	    strncmp(other, "/run/softhca/", 13) == 0)
+	if (!d->configured || other[0] != '/' || strncmp(other, "/run/softhca/", 13) == 0)
 		return;
 	if (stat(doctor_path(d, "%s", other), &st) == 0)
 		judge_socket(d, doctor_path(d, "%s", other));
@@ -213,17 +214,21 @@ doctor_sockets(struct doctor *d)
 static void
 configured_addresses(struct doctor *d)
 {
-	char text[128];
+	char text[INET6_ADDRSTRLEN];
+	const uint8_t *gid = d->config.address[0].gid;
+	bool ip4 = hca_gid_is_mapped(gid);
 
 	if (!d->configured || d->running)
 		return;
-	if (doctor_key(d, "kernel", "adopt", text, sizeof(text)) && strcmp(text, "yes") == 0)
+	if (d->config.kernel_adopt)
 		doctor_ok(d, "gids", "those of the kernel interface");
-	else if (!doctor_key(d, "addresses", "address", text, sizeof(text)))
+	else if (d->config.num_addresses == 0)
 		doctor_fail(d, "gids", "address = IP/PREFIX in section [addresses]",
 			    "no address is configured: only link-local ones remain");
 	else
-		doctor_ok(d, "gids", "%s", text);
+		doctor_ok(d, "gids", "%s",
+			  inet_ntop(ip4 ? AF_INET : AF_INET6, ip4 ? gid + 12 : gid, text,
+				    sizeof(text)));
 }
 
 void

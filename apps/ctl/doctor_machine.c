@@ -45,13 +45,14 @@ doctor_hugepages(struct doctor *d)
 {
 	long total = doctor_number(doctor_path(d, HUGEPAGES "nr_hugepages"));
 	long available = doctor_number(doctor_path(d, HUGEPAGES "free_hugepages"));
-	long need = (long)(d->memory_mb + 1) / 2;
-	enum doctor_level short_of = strcmp(d->hugepages, "must") == 0 ? DOCTOR_FAIL : DOCTOR_WARN;
+	long need = ((long)d->config.memory_mb + 1) / 2;
+	enum endpoint_hugepages use = d->config.hugepages;
+	enum doctor_level short_of = use == ENDPOINT_HUGEPAGES_MUST ? DOCTOR_FAIL : DOCTOR_WARN;
 	char fix[128];
 
 	snprintf(fix, sizeof(fix), "echo %ld > " HUGEPAGES "nr_hugepages",
 		 need + (total > 0 ? total - available : 0));
-	if (strcmp(d->hugepages, "never") == 0)
+	if (use == ENDPOINT_HUGEPAGES_NEVER)
 		doctor_ok(d, "hugepages", "not used: [memory] hugepages = never");
 	else if (total < 0)
 		doctor_report(d, short_of, "hugepages", NULL, "this kernel has none of 2 MiB");
@@ -120,12 +121,6 @@ count_cpus(const char *list)
 	return n;
 }
 
-static unsigned int
-workers(const struct doctor *d)
-{
-	return strcmp(d->layout, "full") == 0 ? 9 : strcmp(d->layout, "txrx") == 0 ? 2 : 1;
-}
-
 static void
 governor(struct doctor *d)
 {
@@ -145,19 +140,18 @@ void
 doctor_cores(struct doctor *d)
 {
 	char online[256] = "0", isolated[256] = "";
-	unsigned int n, need = workers(d);
-	bool spin = strcmp(d->idle, "spin") == 0;
+	unsigned int n, need = endpoint_workers(&d->config);
+	bool spin = d->config.idle == ENDPOINT_IDLE_SPIN;
 
 	doctor_read(doctor_path(d, "/sys/devices/system/cpu/online"), online, sizeof(online));
 	doctor_read(doctor_path(d, "/sys/devices/system/cpu/isolated"), isolated, sizeof(isolated));
 	n = count_cpus(online);
 	if (spin && need >= n)
 		doctor_fail(d, "cores", "idle = auto in section [hca], or layout = rtc",
-			    "%u workers of layout %s spin on %u CPUs: nothing is left for programs",
-			    need, d->layout, n);
+			    "%u workers spin on %u CPUs: nothing is left for programs", need, n);
 	else if (need > n)
 		doctor_warn(d, "cores", "layout = rtc in section [hca]",
-			    "layout %s has %u workers for %u CPUs", d->layout, need, n);
+			    "the layout has %u workers for %u CPUs", need, n);
 	else if (d->workers + d->clients > n)
 		doctor_warn(d, "cores",
 			    "let programs wait for events (--events), or use fewer daemons",
@@ -193,7 +187,7 @@ limit(const char *limits, const char *name)
 void
 doctor_slow_memory(struct doctor *d)
 {
-	if (strcmp(d->slow_memory, "yes") == 0)
+	if (d->config.slow_memory)
 		doctor_warn(d, "slow memory", "slow_memory = no in section [memory]",
 			    "allowed: programs whose memory answers slowly may take a tenth of a "
 			    "worker's time from all others");
@@ -213,16 +207,17 @@ doctor_limits(struct doctor *d)
 	locked = limit(text, "Max locked memory");
 	files = limit(text, "Max open files");
 	/* Only VFIO pins memory, and then all of it. */
-	if (locked == -1 || locked >= MEMLOCK_MIN || !doctor_is_pci(d->device))
+	if (locked == -1 || locked >= MEMLOCK_MIN || !endpoint_is_pci(d->config.device))
 		doctor_ok(d, "memlock", "%s",
-			  locked == -1		     ? "unlimited"
-			  : doctor_is_pci(d->device) ? "enough"
-						     : "limited; only PCI devices need more");
+			  locked == -1 ? "unlimited"
+			  : endpoint_is_pci(d->config.device)
+				  ? "enough"
+				  : "limited; only PCI devices need more");
 	else
 		doctor_fail(d, "memlock",
 			    "LimitMEMLOCK=infinity in the service, or: ulimit -l unlimited",
-			    "%lld KiB may be locked, VFIO locks %.0f MiB", locked >> 10,
-			    d->memory_mb);
+			    "%lld KiB may be locked, VFIO locks %u MiB", locked >> 10,
+			    d->config.memory_mb);
 	if (files != -1 && files < FILES_MIN)
 		doctor_warn(d, "open files", "ulimit -n 65536", "%lld: a client needs several",
 			    files);

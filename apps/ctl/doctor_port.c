@@ -11,7 +11,6 @@
 #include "doctor.h"
 
 #define ROCE_PORT 4791u
-#define HEADERS 60u /* of IP packets besides the payload, in the largest form */
 #define TEXT_MAX 65536u
 
 /* ---- the device ---- */
@@ -23,8 +22,9 @@ vfio(struct doctor *d)
 	const char *name;
 	ssize_t n;
 
-	snprintf(address, sizeof(address), "%s%.*s", strcspn(d->device, ":") == 2 ? "0000:" : "",
-		 (int)strcspn(d->device, ", "), d->device);
+	snprintf(address, sizeof(address), "%s%.*s",
+		 strcspn(d->config.device, ":") == 2 ? "0000:" : "",
+		 (int)strcspn(d->config.device, ", "), d->config.device);
 	if (access(doctor_path(d, "/sys/bus/pci/devices/%s", address), F_OK) != 0) {
 		doctor_fail(d, "port", "dpdk-devbind.py --status-dev net",
 			    "there is no PCI device %s", address);
@@ -77,11 +77,10 @@ netdev(struct doctor *d, const char *name)
 static void
 memif(struct doctor *d)
 {
-	char path[128] = "", mode[16] = "", fix[256], *slash;
+	char path[128] = "", fix[256], *slash;
 	struct stat st;
 
-	doctor_device_arg(d->device, "socket", path, sizeof(path));
-	doctor_key(d, "port", "socket_mode", mode, sizeof(mode));
+	doctor_device_arg(d->config.device, "socket", path, sizeof(path));
 	if (path[0] != '/') {
 		doctor_warn(
 			d, "memif", NULL,
@@ -90,11 +89,11 @@ memif(struct doctor *d)
 			path);
 		return;
 	}
-	if ((strtoul(mode, NULL, 8) & 06) != 0) {
+	if ((d->config.wire_mode & 06) != 0) {
 		doctor_warn(d, "memif", NULL,
-			    "socket_mode = %s: every user of this machine may connect to %s: "
+			    "socket_mode = %04o: every user of this machine may connect to %s: "
 			    "choose 0600 or 0660",
-			    mode, path);
+			    d->config.wire_mode, path);
 		return;
 	}
 	slash = strrchr(path, '/');
@@ -124,64 +123,54 @@ doctor_device(struct doctor *d)
 {
 	char name[64];
 
-	if (d->device[0] == '\0')
+	if (d->config.device[0] == '\0')
 		return;
-	if (doctor_is_pci(d->device))
+	if (endpoint_is_pci(d->config.device))
 		vfio(d);
-	else if (doctor_device_arg(d->device, "iface", name, sizeof(name)) &&
+	else if (doctor_device_arg(d->config.device, "iface", name, sizeof(name)) &&
 		 strchr(name, '/') == NULL)
 		netdev(d, name);
 	else
-		doctor_ok(d, "port", "%s needs nothing of the machine", d->device);
-	if (is_memif_server(d->device))
+		doctor_ok(d, "port", "%s needs nothing of the machine", d->config.device);
+	if (is_memif_server(d->config.device))
 		memif(d);
 }
 
 /* ---- MTU ---- */
 
-static unsigned int
-fits(unsigned int mtu)
-{
-	unsigned int payload = 4096;
-
-	while (payload >= 256 && payload + HEADERS > mtu)
-		payload /= 2;
-	return payload >= 256 ? payload : 0;
-}
-
+/* wanted: roce_mtu of the configuration; 0: the largest that fits */
 static void
 judge_mtu(struct doctor *d, const char *name, unsigned int mtu, unsigned int wanted)
 {
+	unsigned int largest = endpoint_roce_mtu(mtu);
 	char fix[128];
 
 	snprintf(fix, sizeof(fix), "ip link set %s mtu 4200 # here and at the other end", name);
-	if (fits(mtu) == 0 || wanted > fits(mtu))
+	if (wanted != 0 ? wanted + ENDPOINT_LEAST_HEADERS > mtu : largest == 0)
 		doctor_fail(d, "mtu", fix,
 			    "MTU %u of %s holds RoCE packets of %u bytes, %u are configured", mtu,
-			    name, fits(mtu), wanted);
-	else if (fits(mtu) < 4096 && wanted == 0)
+			    name, largest, wanted);
+	else if (largest < 4096 && wanted == 0)
 		doctor_warn(d, "mtu", fix,
-			    "MTU %u of %s gives RoCE packets of %u bytes; 4096 need 4156", mtu,
-			    name, fits(mtu));
+			    "MTU %u of %s gives RoCE packets of %u bytes; 4096 need %u", mtu, name,
+			    largest, 4096 + ENDPOINT_LARGEST_HEADERS);
 	else
 		doctor_ok(d, "mtu", "MTU %u of %s, RoCE packets of %u bytes", mtu, name,
-			  wanted != 0 ? wanted : fits(mtu));
+			  wanted != 0 ? wanted : largest);
 }
 
 void
 doctor_mtu(struct doctor *d)
 {
-	char name[64], text[32];
-	unsigned int wanted = 0;
+	char name[64];
 	long mtu;
 
-	if (doctor_key(d, "port", "roce_mtu", text, sizeof(text)))
-		wanted = (unsigned int)strtoul(text, NULL, 10); /* auto: 0 */
-	if (!doctor_device_arg(d->device, "iface", name, sizeof(name)) || strchr(name, '/') != NULL)
+	if (!doctor_device_arg(d->config.device, "iface", name, sizeof(name)) ||
+	    strchr(name, '/') != NULL)
 		return;
 	mtu = doctor_number(doctor_path(d, "/sys/class/net/%s/mtu", name));
 	if (mtu > 0)
-		judge_mtu(d, name, (unsigned int)mtu, wanted);
+		judge_mtu(d, name, (unsigned int)mtu, d->config.roce_mtu);
 }
 
 /* ---- the kernel beside it ---- */
@@ -204,11 +193,8 @@ node(struct doctor *d, const char *path, const char *module)
 void
 doctor_kernel(struct doctor *d)
 {
-	if (strcmp(d->kernel, "none") == 0)
-		return;
-	node(d, "/dev/net/tun", "tun");
-	if (strcmp(d->kernel, "virtio") == 0)
-		node(d, "/dev/vhost-net", "vhost_net");
+	if (d->config.kernel != ENDPOINT_KERNEL_NONE)
+		node(d, "/dev/net/tun", "tun");
 }
 
 void
@@ -266,7 +252,7 @@ doctor_rxe(struct doctor *d)
 	char name[256], parent[64], iface[64] = "", fix[300];
 	bool used = port_in_use(d, "/proc/net/udp") || port_in_use(d, "/proc/net/udp6");
 
-	doctor_device_arg(d->device, "iface", iface, sizeof(iface));
+	doctor_device_arg(d->config.device, "iface", iface, sizeof(iface));
 	if (find_rxe(d, name, sizeof(name), parent, sizeof(parent))) {
 		snprintf(fix, sizeof(fix), "rdma link delete %s", name);
 		doctor_report(d, strcmp(parent, iface) == 0 ? DOCTOR_FAIL : DOCTOR_OK, "rxe",

@@ -12,13 +12,6 @@
 #include "config_values.h"
 #include "hca.h"
 
-/*
- * Headers around the payload of the largest packet: IPv6, UDP, BTH, XRCETH, RETH, immediate, ICRC.
- */
-#define LARGEST_HEADERS (40u + 8 + 12 + 4 + 16 + 4 + 4)
-/* Without extended and immediate headers, over IPv4: the minimum. */
-#define LEAST_HEADERS (20u + 8 + 12 + 16 + 4)
-
 #define LINE_MAX_BYTES 320u /* with its newline; keys and values: with their terminating zero */
 #define KEY_MAX_BYTES 64u
 #define VALUE_MAX_BYTES 256u
@@ -39,9 +32,18 @@ uint32_t
 endpoint_roce_mtu(uint32_t mtu)
 {
 	for (uint32_t payload = 4096; payload >= 256; payload /= 2)
-		if (payload + LARGEST_HEADERS <= mtu)
+		if (payload + ENDPOINT_LARGEST_HEADERS <= mtu)
 			return payload;
 	return 0;
+}
+
+uint32_t
+endpoint_workers(const struct endpoint_config *c)
+{
+	static const uint32_t workers[] =
+		{[HCA_LAYOUT_RTC] = 1, [HCA_LAYOUT_TXRX] = 2, [HCA_LAYOUT_FULL] = 9};
+
+	return workers[c->layout];
 }
 
 void
@@ -291,11 +293,11 @@ check_port(struct loader *l)
 			"NIC bound to vfio-pci, or "
 			"net_memif0,role=server,socket=/run/softhca/wire for a process on this "
 			"machine; and an address = 192.0.2.1/24 in [addresses]");
-	if (c->mtu != 0 && c->roce_mtu != 0 && c->mtu < c->roce_mtu + LEAST_HEADERS)
+	if (c->mtu != 0 && c->roce_mtu != 0 && c->mtu < c->roce_mtu + ENDPOINT_LEAST_HEADERS)
 		complain(l, line_of(l, "port", "roce_mtu"),
 			 "roce_mtu: expected at most the MTU of the link less %u, found %u with "
 			 "mtu = %u",
-			 LEAST_HEADERS, c->roce_mtu, c->mtu);
+			 ENDPOINT_LEAST_HEADERS, c->roce_mtu, c->mtu);
 }
 
 static void

@@ -161,8 +161,8 @@ config_lcores(const struct config_key *key, struct endpoint_config *c, const cha
 	return true;
 }
 
-static bool
-is_pci(const char *text)
+bool
+endpoint_is_pci(const char *text)
 {
 	unsigned int domain = 0, bus, device, function;
 	int used = 0;
@@ -180,7 +180,7 @@ config_device(const struct config_key *key, struct endpoint_config *c, const cha
 {
 	bool vdev = strncmp(text, "net_", 4) == 0 || strncmp(text, "eth_", 4) == 0;
 
-	if (strpbrk(text, " \t") != NULL || !(vdev || is_pci(text)))
+	if (strpbrk(text, " \t") != NULL || !(vdev || endpoint_is_pci(text)))
 		return false;
 	return config_text(key, c, text);
 }

@@ -80,9 +80,7 @@ usable_cpus(void)
 static void
 check_cpus(struct check *k, const struct endpoint_config *c)
 {
-	static const unsigned int workers[] =
-		{[HCA_LAYOUT_RTC] = 1, [HCA_LAYOUT_TXRX] = 2, [HCA_LAYOUT_FULL] = 9};
-	unsigned int need = workers[c->layout], cpus = usable_cpus();
+	unsigned int need = endpoint_workers(c), cpus = usable_cpus();
 	bool spin = c->idle == ENDPOINT_IDLE_SPIN;
 
 	if (endpoint_machine_cpus(c) != 0)

@@ -26,6 +26,13 @@
 #define ENDPOINT_NEIGHBOURS_MAX 256u
 #define ENDPOINT_NO_VLAN 0xffffu
 
+/*
+ * Headers around the payload of the largest packet: IPv6, UDP, BTH, XRCETH, RETH, immediate, ICRC;
+ * and without extended and immediate headers, over IPv4: the minimum.
+ */
+#define ENDPOINT_LARGEST_HEADERS (40u + 8 + 12 + 4 + 16 + 4 + 4)
+#define ENDPOINT_LEAST_HEADERS (20u + 8 + 12 + 16 + 4)
+
 enum endpoint_idle {
 	ENDPOINT_IDLE_AUTO, /* yield if there are more workers than CPUs, else back off and sleep */
 	ENDPOINT_IDLE_SPIN,
@@ -176,12 +183,18 @@ struct endpoint_config {
 void endpoint_config_init(struct endpoint_config *c);
 
 /*
- * Reads path over the defaults. Errors go to `errors`, a line each. Returns their number (0 =
- * good), or a negative errno when the file could not be read (said in `errors` too).
+ * Sets the defaults and reads the file `path` over them. Each error is a line in `errors`; its key
+ * keeps the default. Returns the number of errors (0: the file is good), or a negative errno if the
+ * file cannot be read, which is a line in `errors` too. Called by the daemon and softhca-ctl
+ * doctor.
  */
 int endpoint_config_load(struct endpoint_config *c, const char *path, FILE *errors);
 
 /* RoCE payload that fits IP packets of mtu bytes, in the largest form a request has; 0 = none. */
 uint32_t endpoint_roce_mtu(uint32_t mtu);
+/* Number of workers of the layout. */
+uint32_t endpoint_workers(const struct endpoint_config *c);
+/* Whether a device is named by its PCI address: [0000:]3b:00.0, maybe with arguments. */
+bool endpoint_is_pci(const char *device);
 
 #endif

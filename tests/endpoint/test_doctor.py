@@ -25,7 +25,7 @@ GOOD = {
     'proc/net/udp': '  sl  local_address\n   0: 00000000:0044 00000000:0000 07\n',
     'sys/devices/system/cpu/online': '0-3\n', 'sys/devices/system/cpu/isolated': '\n',
     'sys/class/net/eth9/operstate': 'up\n', 'sys/class/net/eth9/mtu': '4200\n',
-    'dev/net/tun': '', 'dev/vhost-net': '',
+    'dev/net/tun': '',
 }
 CONFIG = {'hca': {}, 'port': {'device': 'net_af_packet0,iface=eth9'},
           'addresses': {'address': '10.0.0.1/24'}}
@@ -95,7 +95,11 @@ class Doctor(unittest.TestCase):
     def test_configuration(self):
         self.finds(Machine(self), 'warn', 'configuration', 'cannot be read')
         self.finds(Machine(self, config={'hca': {}, 'addresses': CONFIG['addresses']}), 'FAIL',
-                   'configuration', 'names no port')
+                   'configuration', 'device: expected in [port], found none', '--check')
+        self.finds(Machine(self, config=config(hca={'layout': 'rtx', 'seed': 'x'})), 'FAIL',
+                   'configuration', '2 errors: ', '--check')
+        self.finds(Machine(self, config=config(kernel={'interface': 'virtio'})), 'FAIL',
+                   'configuration', '1 error: ', '--check')
 
     def test_hugepages(self):
         few = {HUGE + 'free_hugepages': '100\n'}
@@ -196,11 +200,10 @@ class Doctor(unittest.TestCase):
         self.finds(Machine(self, low, config(port={'roce_mtu': '1024'})), 'ok', 'mtu', '1024')
 
     def test_kernel(self):
-        for kind, missing in (('tap', 'dev/net/tun'), ('auto', 'dev/net/tun'),
-                              ('virtio', 'dev/vhost-net')):
+        for kind in ('tap', 'auto'):
             wanted = config(kernel={'interface': kind})
-            self.finds(Machine(self, None, wanted, [missing]), 'FAIL', 'kernel',
-                       '/%s is missing' % missing, 'modprobe')
+            self.finds(Machine(self, None, wanted, ['dev/net/tun']), 'FAIL', 'kernel',
+                       '/dev/net/tun is missing', 'modprobe')
             self.judged(Machine(self, None, wanted), 0)
         self.finds(Machine(self, {'proc/sys/net/bridge/bridge-nf-call-iptables': '1\n'}, config()),
                    'warn', 'bridge', 'iptables', 'sysctl')
@@ -235,7 +238,7 @@ class Doctor(unittest.TestCase):
     def test_addresses(self):
         none = {'hca': {}, 'port': CONFIG['port']}
         self.finds(Machine(self, None, none), 'FAIL', 'gids', 'no address', 'address =')
-        self.finds(Machine(self, None, dict(none, kernel={'adopt': 'yes'})), 'ok', 'gids',
+        self.finds(Machine(self, None, dict(none, kernel={'interface': 'tap', 'adopt': 'yes'})), 'ok', 'gids',
                    'kernel interface')
 
     def test_this_machine(self):
