@@ -66,7 +66,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 }
 
 /*
- * libFuzzer's timer of slow inputs interrupts whatever call an input waits in, connect() among them.
+ * libFuzzer's timer of slow inputs interrupts the call an input waits in, connect() among them.
  * Restart those calls; poll() and its like are never restarted, and their callers handle EINTR.
  */
 static void
