@@ -20,10 +20,9 @@
 #define GAP_NS 30000u
 #define DELAY_NS 20000u
 #define TIMEOUT 14u
-#define QPS 256u
 #define TURNS 256u
 
-/* What one QP was asked and told. Written by RTC, then by RRC. */
+/* What one QP was asked and told; the lcores of one simulation are one thread. */
 struct told {
 	uint32_t begun;
 	uint32_t asked, refused, frames, most; /* most: frames not acknowledged at a time */
@@ -32,29 +31,12 @@ struct told {
 	uint32_t turns;		 /* in which frames were sent */
 	uint64_t sent_at[TURNS]; /* of each turn */
 	uint32_t acked, timed, cnps, lost[HCA_AGAIN_ASK + 1];
-	uint64_t shortest, lost_after,
-		cnp_at; /* the last loss, ns after the last frame; the last CNP */
+	uint64_t shortest;   /* round trip, ns */
+	uint64_t lost_after; /* the last loss: ns after the last frame */
+	uint64_t cnp_at;     /* the last CNP */
 };
 
-/* Of each HCA; the lcores of one simulation are one thread. */
-static struct {
-	const struct hca *hca;
-	struct told qp[QPS];
-} told[2];
-
 static struct sim *clock_of;
-
-static struct told *
-told_of(const struct hca *h, uint32_t obj)
-{
-	for (unsigned int i = 0; i < COUNT(told); i++)
-		if (told[i].hca == NULL || told[i].hca == h) {
-			told[i].hca = h;
-			return &told[i].qp[obj];
-		}
-	fail_msg("more HCAs than two");
-	return NULL;
-}
 
 /* What the algorithm is told of the time is what the clock of the simulation shows. */
 static struct told *
@@ -65,13 +47,13 @@ told_at(const struct hca *h, uint32_t obj, uint64_t now)
 
 	sim_check(s, now == shown, "told of %llu ns at %llu ns", (unsigned long long)now,
 		  (unsigned long long)shown);
-	return told_of(h, obj);
+	return hca_congestion_state(h, obj);
 }
 
 static void
 begin(struct hca *h, uint32_t obj)
 {
-	struct told *t = told_of(h, obj);
+	struct told *t = hca_congestion_state(h, obj);
 
 	*t = (struct told){.begun = t->begun + 1, .shortest = UINT64_MAX};
 }
@@ -171,8 +153,8 @@ lost(struct hca *h, uint32_t obj, enum hca_again why, uint64_t now)
 
 #define OPS(n, ask) \
 	{ \
-		.name = n, .begin = begin, .may_send = ask, .sent = sent, .acked = acked, \
-		.round_trip = round_trip, .cnp = cnp, .lost = lost \
+		.name = n, .state_bytes = sizeof(struct told), .begin = begin, .may_send = ask, \
+		.sent = sent, .acked = acked, .round_trip = round_trip, .cnp = cnp, .lost = lost \
 	}
 
 static const struct hca_congestion_ops window = OPS("window", one_at_a_time);
@@ -184,7 +166,6 @@ open_with(const struct sim_config *cfg, const struct hca_congestion_ops *ops)
 {
 	struct sim_config c = *cfg;
 
-	memset(told, 0, sizeof(told));
 	c.congestion = ops;
 	clock_of = sim_open(&c);
 	return clock_of;
@@ -195,7 +176,7 @@ told_side(struct sim *s, const struct sim_pair *p, unsigned int side)
 {
 	const struct hca *h = s->side[side].hca;
 
-	return told_of(h, hca_qp_index(hca_core(h), p->qp[side]->qp_num));
+	return hca_congestion_state(h, hca_qp_index(hca_core(h), p->qp[side]->qp_num));
 }
 
 static void
@@ -361,7 +342,7 @@ notifications_in(const struct sim_config *cfg)
 		sim_victim_open(s, &v, kind, SIM_GID_V4);
 		sim_victim_to(&v, SOFTHCA_QPS_RTS);
 		sim_settle(s);
-		t = told_of(h, hca_qp_index(hca_core(h), v.qp->qp_num));
+		t = hca_congestion_state(h, hca_qp_index(hca_core(h), v.qp->qp_num));
 		start = s->now;
 		for (unsigned int n = 0; n < 50; n++)
 			sim_inject_packet(&x, &v.path, &packet);

@@ -8,13 +8,14 @@
  * asks before it sends them and says what it has sent; RRC tells what it learns from the network.
  *
  * may_send and sent run on the lcore of RTC, acked, round_trip, cnp and lost on that of RRC, begin
- * on that of the CEU while neither of them works for the object. State that an algorithm keeps per
- * object needs one writer per cache line, or atomics. No call may block or allocate.
+ * on that of the CEU while neither of them works for the object. No call may block or allocate. An
+ * algorithm defines all of them, with an empty function where it has nothing to do.
  *
  * obj: object index (object.h). now: ns, of poll(). Bytes: of frames, from Ethernet header to ICRC.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rte_common.h>
@@ -25,6 +26,8 @@ struct hca;
 
 struct hca_congestion_ops {
 	const char *name;
+	/* Of its state of each object, zero at first: hca_congestion_state(); see there. */
+	size_t state_bytes;
 	/* A new life of the object begins: nothing is unanswered. */
 	void (*begin)(struct hca *h, uint32_t obj);
 	/*
@@ -47,6 +50,12 @@ struct hca_congestion_ops {
 	/* RTC goes back to the first unanswered PSN: TIMEOUT, SEQ_NAK or IMPLIED_NAK. */
 	void (*lost)(struct hca *h, uint32_t obj, enum hca_again why, uint64_t now);
 };
+
+/*
+ * The state of an object that the algorithm keeps, for its own functions. It begins at a cache
+ * line. Each line has one writer, or atomics: may_send and sent may run beside the others.
+ */
+void *hca_congestion_state(const struct hca *h, uint32_t obj);
 
 /* Round trips: one PSN of each object at a time is timed. Only where there is an algorithm. */
 struct hca_congestion_flow {
