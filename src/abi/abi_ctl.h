@@ -15,6 +15,10 @@
 
 #include "abi_ctx.h"
 
+/* No structure has padding: an answer would carry bytes of the daemon's memory in it. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+
 #define HCA_CTL_FDS_MAX 4u
 
 /* Data of a few operations beside request and answer */
@@ -86,6 +90,7 @@ struct hca_ctl_info {
 	uint32_t max_qps_per_mcg;
 	uint32_t max_mws;
 	uint32_t num_vectors; /* completion vectors: event queues */
+	uint32_t reserved;
 };
 
 /* Port; state as verbs numbers it */
@@ -95,7 +100,7 @@ struct hca_ctl_port {
 	uint32_t max_mtu;
 	uint32_t active_mtu;
 	uint8_t mac[6];
-	uint8_t reserved[2];
+	uint8_t reserved[6];
 };
 
 /*
@@ -236,7 +241,7 @@ struct hca_ctl_srq {
 	uint8_t log_size;
 	uint8_t log_stride;
 	uint8_t max_sge;
-	uint8_t reserved;
+	uint8_t reserved[5];
 };
 
 struct hca_ctl_arm {
@@ -314,5 +319,7 @@ struct hca_ctl_event {
 	uint32_t subtype;
 	uint32_t reserved;
 };
+
+#pragma GCC diagnostic pop
 
 #endif

@@ -77,8 +77,9 @@ raw_packet(struct raw *r, const void *bytes, size_t len, const int *fds, unsigne
 	return sendmsg(r->sock, &msg, MSG_NOSIGNAL) >= 0 ? 0 : -errno;
 }
 
-int
-raw_request(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
+static int
+request_fds(struct raw *r, uint16_t op, const void *body, size_t len, const int *fds,
+	    unsigned int num_fds)
 {
 	struct {
 		struct ipc_request head;
@@ -87,7 +88,13 @@ raw_request(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
 
 	if (len != 0)
 		memcpy(m.body, body, len);
-	return raw_packet(r, &m, sizeof(m.head) + len, &fd, fd >= 0 ? 1 : 0);
+	return raw_packet(r, &m, sizeof(m.head) + len, fds, num_fds);
+}
+
+int
+raw_request(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
+{
+	return request_fds(r, op, body, len, &fd, fd >= 0 ? 1 : 0);
 }
 
 static void
@@ -144,12 +151,18 @@ raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd)
 }
 
 int
+raw_call_fds(struct raw *r, uint16_t op, const void *body, size_t len, const int *fds,
+	     unsigned int num_fds)
+{
+	return answered(r, request_fds(r, op, body, len, fds, num_fds));
+}
+
+int
 raw_memory(struct raw *r, int mem, int maps)
 {
-	const struct ipc_request head = {HCA_CTL_VERSION, HCA_CTL_MEMORY, 0, r->seq};
 	const int fds[] = {mem, maps};
 
-	return answered(r, raw_packet(r, &head, sizeof(head), fds, 2));
+	return raw_call_fds(r, HCA_CTL_MEMORY, NULL, 0, fds, 2);
 }
 
 int

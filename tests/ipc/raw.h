@@ -49,6 +49,10 @@ int raw_reply(struct raw *r, int ms);
 /* Request and reply; returns the error in the reply, or -EPIPE if the connection has ended. */
 int raw_call(struct raw *r, uint16_t op, const void *body, size_t len, int fd);
 
+/* The same with any number of descriptors */
+int raw_call_fds(struct raw *r, uint16_t op, const void *body, size_t len, const int *fds,
+		 unsigned int num_fds);
+
 /* MEMORY with these files */
 int raw_memory(struct raw *r, int mem, int maps);
 int raw_attach(struct raw *r, int fd, uint64_t va, uint64_t length, uint64_t offset);

@@ -401,23 +401,35 @@ punched_doorbell(void **state)
 
 /* ---- limits ---- */
 
-/* A daemon without free descriptors refuses clients and serves again when some are free. */
+static int
+open_files(pid_t pid)
+{
+	char folder[40];
+	int n = 0;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
+	dir = opendir(folder);
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/*
+ * A daemon without free descriptors refuses clients and requests with descriptors, and serves again
+ * when some are free.
+ */
 static void
 no_descriptors(void **state)
 {
 	const struct hca_ctl_hello hello = {.magic = IPC_MAGIC};
 	struct rlimit old, low;
 	struct raw r[5], more;
-	int refused = 0, file = full_file(MIB), n = 0;
-	char folder[40];
-	DIR *dir;
+	int refused = 0, file = full_file(MIB), n = open_files(rig.pid);
+	int64_t ended = counted("ended_protocol"), resources;
 
-	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)rig.pid);
-	dir = opendir(folder);
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
 	open_soon(&more);
 	assert_int_equal(prlimit(rig.pid, RLIMIT_NOFILE, NULL, &old), 0);
 	low = (struct rlimit){(rlim_t)n + 10, old.rlim_max};
@@ -433,13 +445,19 @@ no_descriptors(void **state)
 		}
 	}
 	assert_true(refused > 0);
-	for (int i = 0; i < 20; i++) /* running out ends at most this client */
-		if (raw_attach(&more, file, VA, MIB, 0) == -EPIPE)
-			break;
+	low.rlim_cur = 3; /* for certain */
+	resources = counted("refused_resources");
+	assert_int_equal(prlimit(rig.pid, RLIMIT_NOFILE, &low, NULL), 0);
+	assert_int_equal(raw_attach(&more, file, VA, MIB, 0), -EMFILE);
+	assert_string_equal(more.head.reason, "the daemon has no free descriptors");
+	assert_int_equal(raw_call(&more, HCA_CTL_ALLOC_PD, NULL, 0, -1), 0);
 	for (int i = 0; i < 5; i++)
 		raw_close(&r[i]);
-	raw_close(&more);
 	assert_int_equal(prlimit(rig.pid, RLIMIT_NOFILE, &old, NULL), 0);
+	assert_int_equal(counted("refused_resources") - resources, 1);
+	assert_int_equal(counted("ended_protocol"), ended);
+	assert_int_equal(raw_attach(&more, file, VA, MIB, 0), 0);
+	raw_close(&more);
 	others_attach();
 	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
 	close(file);
@@ -612,6 +630,7 @@ enum manner {
 	MUTE,	/* closes, unless the version is older */
 	WORDS,	/* answers that the version is too old */
 	CLOSES, /* always closes */
+	SPILLS, /* answers older versions with a descriptor and more bytes than any reply has */
 };
 
 static void
@@ -624,8 +643,14 @@ greet_back(int s, enum manner manner)
 	struct ipc_reply reply = {.op = HCA_CTL_HELLO, .err = -EPROTONOSUPPORT, .speaks = 99};
 
 	if (recv(s, &m, sizeof(m), 0) != sizeof(m) || manner == CLOSES ||
-	    (manner == MUTE && m.head.version == HCA_CTL_VERSION))
+	    (manner != WORDS && m.head.version == HCA_CTL_VERSION))
 		return;
+	if (manner == SPILLS) {
+		static uint8_t much[sizeof(struct ipc_reply) + IPC_BODY_MAX + 1];
+
+		raw_packet(&(struct raw){.sock = s}, much, sizeof(much), &s, 1);
+		return;
+	}
 	reply.version = m.head.version;
 	reply.seq = m.head.seq;
 	strcpy(reply.reason, "version 99 here: upgrade libsofthca");
@@ -702,13 +727,16 @@ other_daemons(void **state)
 		 HCA_CTL_VERSION > 1 ? "upgrade the daemon"
 				     : "ended the connection at the greeting"},
 		{CLOSES, -EIO, "ended the connection at the greeting"},
+		{SPILLS, -EIO, "ended the connection at the greeting"},
 	};
 
-	for (unsigned int i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		struct sockaddr_un addr;
 		pid_t pid = fake_daemon(&addr, cases[i].manner, getuid());
+		int before = open_files(getpid());
 
 		open_fails(addr.sun_path, cases[i].error, cases[i].words);
+		assert_int_equal(open_files(getpid()), before);
 		end_fake(&addr, pid);
 	}
 }

@@ -2,10 +2,12 @@
 
 /*
  * Rights of users: management datagrams are refused to ordinary users and allowed to privileged
- * ones. And the errors of a process without free descriptors, in the daemon or in itself.
+ * ones; each row of the table of operations is for the clients that it names. And the errors of a
+ * process without free descriptors, in the daemon or in itself.
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "ipc_rig.h"
+#include "raw.h"
 
 #define NOBODY 65534
 #define GSI_QKEY 0x80010000u
@@ -160,6 +163,62 @@ privileged_user(void **state)
 	rig_stop(&rig);
 }
 
+/* ---- the table of operations ---- */
+
+/* A client of that user sends zeros as the request of a row; returns the error in the reply. */
+static int
+zeros(uint16_t op, uid_t uid)
+{
+	static const struct {
+		struct ipc_request head;
+		uint8_t body[IPC_BODY_MAX];
+	} nothing;
+	const struct hca_ctl_shape *shape = hca_ctl_shape(op);
+	/* of PAGES its head only */
+	uint32_t len = op == HCA_CTL_PAGES ? offsetof(struct hca_ctl_pages, page) : shape->request;
+	uid_t before = geteuid();
+	int file = open("/dev/null", O_RDWR | O_CLOEXEC), fds[] = {file, file, file, file}, err;
+	struct raw r;
+
+	assert_int_equal(seteuid(uid), 0);
+	raw_open(&r, rig.path[0]);
+	assert_int_equal(seteuid(before), 0);
+	err = raw_call_fds(&r, op, nothing.body, len, fds, shape->fds_in);
+	for (unsigned int i = 0; i < HCA_CTL_FDS_MAX; i++)
+		if (err == 0 && r.fds[i] >= 0)
+			close(r.fds[i]);
+	raw_close(&r);
+	close(file);
+	return err;
+}
+
+/* Each row is for the clients that it names; others are refused, and counted. */
+static void
+callers_of_rows(void **state)
+{
+	unsigned int reserved = 0;
+
+	for (int privileged = 0; privileged < 2; privileged++) {
+		start_rig(privileged ? (int)user() : -1);
+		for (uint16_t op = HCA_CTL_HELLO + 1; op < HCA_CTL_OP_COUNT; op++) {
+			const struct hca_ctl_shape *shape = hca_ctl_shape(op);
+			bool may = shape->caller == HCA_CTL_CALLER_EVERY || privileged;
+			int64_t refused = rig_ask(&rig, "counters", 0, "refused_request");
+			int err = zeros(op, user());
+
+			if ((err == -EACCES) == may || err == -EPIPE || err == -ETIMEDOUT)
+				fail_msg("%s: %d", shape->name, err);
+			if (may)
+				continue;
+			reserved++;
+			assert_int_equal(rig_ask(&rig, "counters", 0, "refused_request") - refused,
+					 1);
+		}
+		rig_stop(&rig);
+	}
+	printf("%u of %u rows are for privileged clients\n", reserved, HCA_CTL_OP_COUNT);
+}
+
 /* Every call that needs a descriptor reports that there is none, and the context stays usable. */
 static int
 poor(int sock, void *arg)
@@ -207,6 +266,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ordinary_user),
 		cmocka_unit_test(privileged_user),
+		cmocka_unit_test(callers_of_rows),
 		cmocka_unit_test(no_descriptors),
 	};
 

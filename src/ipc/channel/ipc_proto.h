@@ -44,10 +44,12 @@ struct ipc_reply {
 };
 
 #define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \
-	_Static_assert(sizeof(request) <= IPC_BODY_MAX && sizeof(answer) <= IPC_BODY_MAX && \
-			       fds_in <= HCA_CTL_FDS_MAX && fds_out <= HCA_CTL_FDS_MAX, \
+	_Static_assert(sizeof(request) <= IPC_BODY_MAX && sizeof(answer) <= IPC_BODY_MAX, \
 		       #name " fits a message");
 HCA_CTL_OPS(X)
 #undef X
+_Static_assert(sizeof(struct ipc_request) == 16 && sizeof(struct ipc_reply) == 192 &&
+		       HCA_CTL_HELLO == 0 && sizeof(struct hca_ctl_hello) == 8,
+	       "what all versions have in common");
 
 #endif

@@ -98,15 +98,14 @@ answers(const char *path, uint16_t version)
 	uint8_t reply[sizeof(struct ipc_reply) + IPC_BODY_MAX];
 	int fds[IPC_FDS_PER_MESSAGE], sock;
 	unsigned int num_fds = IPC_FDS_PER_MESSAGE;
-	ssize_t got;
+	ssize_t got = 0;
 
 	if (ipc_connect(path, &sock) != 0)
 		return false;
-	got = ipc_send(sock, &m, sizeof(m), NULL, 0, NULL, 0, 0) == 0
-		      ? ipc_receive(sock, reply, sizeof(reply), fds, &num_fds)
-		      : -EPIPE;
-	if (got >= 0)
+	if (ipc_send(sock, &m, sizeof(m), NULL, 0, NULL, 0, 0) == 0) {
+		got = ipc_receive(sock, reply, sizeof(reply), fds, &num_fds);
 		ipc_close_fds(fds, num_fds);
+	}
 	close(sock);
 	return got > 0;
 }

@@ -169,7 +169,6 @@ op_hello(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *a
 
 	if (hello->magic != IPC_MAGIC)
 		return ipc_fail(-EPROTO, "this is not a client of softhca");
-	fds[0] = fds[1] = fds[2] = -1;
 	err = random_nonce(&w->nonce);
 	if (err == 0)
 		err = open_client(s, &fds[0]);
@@ -580,7 +579,7 @@ ipc_execute(struct ipc_session *session, enum hca_ctl_op op, const void *request
 	int err;
 
 	memset(answer->body.bytes, 0, shape->answer);
-	answer->extra = (struct hca_ctl_extra){0};
+	answer->extra = (struct hca_ctl_extra){.fds = {-1, -1, -1, -1}};
 	memcpy(answer->extra.fds, fds, shape->fds_in * sizeof(int));
 	err = run(session, op, request, answer->body.bytes, &answer->extra);
 	answer->len = shape->answer;

@@ -124,61 +124,78 @@ other_version(const struct ipc_session *s, const struct message *in, size_t got)
 	       ((const struct hca_ctl_hello *)in->body.bytes)->magic == IPC_MAGIC;
 }
 
+/* Answers the request in d->in. An error: with ipc_reason(), without body and descriptors. */
 static enum ipc_counter
-refuse_version(struct ipc_session *s, struct desk *d)
-{
-	const struct ipc_request *h = &d->in.head;
-	struct ipc_reply head = {
-		.version = h->version,
-		.op = h->op,
-		.seq = h->seq,
-		.err = -EPROTONOSUPPORT,
-		.speaks = HCA_CTL_VERSION,
-	};
-
-	snprintf(head.reason, sizeof(head.reason),
-		 "the daemon speaks version %u of the control channel, this program's libsofthca "
-		 "version %u: upgrade %s",
-		 HCA_CTL_VERSION, h->version,
-		 h->version < HCA_CTL_VERSION ? "libsofthca" : "the daemon, and restart it");
-	ipc_count(s->server, IPC_COUNTER_refused_version);
-	d->answer.len = 0;
-	d->answer.num_fds = 0;
-	send_reply(s, &head, &d->answer);
-	return IPC_COUNTER_ended_protocol;
-}
-
-static enum ipc_counter
-answer_one(struct ipc_session *s, struct desk *d, size_t got, int *fds, unsigned int num_fds)
+answer(struct ipc_session *s, struct desk *d, int err)
 {
 	struct ipc_reply head = {
-		.version = HCA_CTL_VERSION,
+		.version = d->in.head.version,
 		.op = d->in.head.op,
-		.seq = s->seq,
+		.seq = d->in.head.seq,
+		.err = err,
 		.speaks = HCA_CTL_VERSION,
 	};
 	enum ipc_counter end;
 
-	if (other_version(s, &d->in, got))
-		return refuse_version(s, d);
-	if (!framed(s, &d->in, got) ||
-	    !ipc_well_formed(d->in.head.op, d->in.body.bytes, d->in.head.len, num_fds))
-		return IPC_COUNTER_ended_protocol;
-	__atomic_store_n(&s->requests, s->requests + 1, __ATOMIC_RELAXED);
-	ipc_count(s->server, IPC_COUNTER_requests);
-	ipc_count(s->server, IPC_COUNTER_calls_hello + d->in.head.op);
-	d->answer.len = 0;
-	d->answer.num_fds = 0;
-	head.err = ipc_execute(s, d->in.head.op, d->in.body.bytes, fds, &d->answer);
-	if (head.err != 0) {
+	if (err != 0) {
 		strncpy(head.reason, ipc_reason(), sizeof(head.reason) - 1);
-		count_refusal(s->server, head.err);
 		d->answer.len = 0;
+		d->answer.num_fds = 0;
 	}
 	head.len = d->answer.len;
 	s->seq++;
 	end = send_reply(s, &head, &d->answer);
 	ipc_close_fds(d->answer.extra.fds, d->answer.num_fds);
+	return end;
+}
+
+static enum ipc_counter
+refuse_version(struct ipc_session *s, struct desk *d)
+{
+	uint16_t version = d->in.head.version;
+
+	ipc_fail(-EPROTONOSUPPORT,
+		 "the daemon speaks version %u of the control channel, this program's libsofthca "
+		 "version %u: upgrade %s",
+		 HCA_CTL_VERSION, version,
+		 version < HCA_CTL_VERSION ? "libsofthca" : "the daemon, and restart it");
+	ipc_count(s->server, IPC_COUNTER_refused_version);
+	answer(s, d, -EPROTONOSUPPORT);
+	return IPC_COUNTER_ended_protocol;
+}
+
+/* The request is complete except for descriptors that this process may not have. */
+static enum ipc_counter
+refuse_descriptors(struct ipc_session *s, struct desk *d, unsigned int num_fds)
+{
+	const struct ipc_request *h = &d->in.head;
+	const struct hca_ctl_shape *shape = hca_ctl_shape(h->op);
+
+	if (!s->greeted || shape == NULL || num_fds >= shape->fds_in ||
+	    !framed(s, &d->in, sizeof(*h) + h->len))
+		return IPC_COUNTER_ended_protocol;
+	ipc_count(s->server, IPC_COUNTER_refused_resources);
+	return answer(s, d, ipc_fail(-EMFILE, "the daemon has no free descriptors"));
+}
+
+static enum ipc_counter
+answer_one(struct ipc_session *s, struct desk *d, size_t got, int *fds, unsigned int num_fds)
+{
+	const struct ipc_request *h = &d->in.head;
+	enum ipc_counter end;
+	int err;
+
+	if (other_version(s, &d->in, got))
+		return refuse_version(s, d);
+	if (!framed(s, &d->in, got) || !ipc_well_formed(h->op, d->in.body.bytes, h->len, num_fds))
+		return IPC_COUNTER_ended_protocol;
+	__atomic_store_n(&s->requests, s->requests + 1, __ATOMIC_RELAXED);
+	ipc_count(s->server, IPC_COUNTER_requests);
+	ipc_count(s->server, IPC_COUNTER_calls_hello + h->op);
+	err = ipc_execute(s, h->op, d->in.body.bytes, fds, &d->answer);
+	if (err != 0)
+		count_refusal(s->server, err);
+	end = answer(s, d, err);
 	/* after CLOSE, or a refused HELLO, the session cannot continue */
 	if (end == GOES_ON && s->client == NULL)
 		end = IPC_COUNTER_ended_closed;
@@ -195,7 +212,9 @@ serve_one(struct ipc_session *s, struct desk *d)
 	if (end != GOES_ON)
 		return end;
 	got = ipc_receive(s->sock, &d->in, sizeof(d->in), d->fds, &num_fds);
-	if (got == -EBADMSG || got == -EMFILE)
+	if (got == -EMFILE)
+		end = refuse_descriptors(s, d, num_fds);
+	else if (got == -EBADMSG)
 		end = IPC_COUNTER_ended_protocol;
 	else if (got <= 0)
 		end = IPC_COUNTER_ended_closed;
