@@ -8,94 +8,25 @@
  * with owed events is on the parked ring exactly once.
  */
 
-#include <errno.h>
 #include <string.h>
 
-#include <rte_malloc.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
-#include "abi_bar.h"
 #include "abi_cmd.h"
 #include "abi_cqe.h"
 #include "bar/bar.h"
-#include "core/core.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/qp.h"
 #include "queues/cq.h"
 #include "queues/eq.h"
-#include "queues/qbuf.h"
+#include "queues/eq_impl.h"
 #include "queues/srq.h"
 
-#define EQ_MAX HCA_BAR0_EQ_CI_MAX
 #define EQ_MAX_LOG 22u
-#define EQN_NONE 0xffu
-#define EVENT_TYPES 31u /* bit 31 of owed is PARKED */
 #define PARKED HCA_BIT(31)
 #define SCAN_BUDGET 256u
 #define LATER_UNSET UINT64_MAX
-
-enum object_kind {
-	OBJ_CQ,
-	OBJ_QP,
-	OBJ_DEVICE, /* 0: the port; 1 + EQN: an event queue */
-	OBJ_SRQ,
-	OBJ_KINDS
-};
-
-#define TOKEN(kind, index) ((uint32_t)(kind) << 30 | (index))
-#define TOKEN_KIND(t) ((t) >> 30)
-#define TOKEN_INDEX(t) ((t)&0x3fffffffu)
-#define TOKEN_NONE UINT32_MAX
-
-struct hca_eq {
-	bool live;
-	struct hca_qbuf q;
-	uint32_t log_size, key, pd, intr;
-	uint32_t prod, ci; /* free running; ci as last accepted */
-	uint64_t mask;	   /* event types mapped to it */
-	uint64_t start;
-	bool overflowed; /* EQ_OVERFLOW was raised, and the queue was not empty since */
-};
-
-/* The COMP event of a CQ that software has not consumed yet. */
-struct comp_mark {
-	uint32_t index; /* of its EQE */
-	uint32_t valid;
-};
-
-/* The last object on a stage's list; the CEU takes all at once. */
-struct raised {
-	uint32_t last __rte_cache_aligned; /* [pub] token */
-};
-
-struct hca_eqs {
-	uint32_t kick __rte_cache_aligned;	   /* [pub] some stage's list is not empty */
-	uint32_t parked_count __rte_cache_aligned; /* CEU from here on */
-	uint32_t scan_left;			   /* parked objects still to be checked */
-	uint32_t written;			   /* bits of EQNs written since the last notify */
-	uint8_t port_subtype;
-	struct hca_eq eq[EQ_MAX];
-	uint8_t type_eqn[EVENT_TYPES];
-	uint32_t count[OBJ_KINDS];
-	uint32_t *pending[OBJ_KINDS]; /* [pub] any stage */
-	/* tokens: used by the stage that raises an event, then by the CEU */
-	uint32_t *link[OBJ_KINDS];
-	uint32_t *owed[OBJ_KINDS];
-	struct comp_mark *comp;
-	/*
-	 * CQs whose moderation period runs: indexes, and the end of each period (0: none,
-	 * LATER_UNSET: it began at an unknown time)
-	 */
-	uint32_t *later;
-	uint64_t *later_at;
-	uint32_t later_n;
-	uint64_t later_next; /* the earliest */
-	struct rte_ring *parked, *failed_cq;
-	hca_notify_fn notify;
-	void *notify_arg;
-	struct raised raised[HCA_STAGE_N];
-};
 
 static uint32_t *
 link_of(struct hca_eqs *q, uint32_t token)
@@ -688,105 +619,4 @@ hca_eq_destroy_all(struct hca_core *h)
 			drop_owed(h, k, i);
 	memset(q->comp, 0, q->count[OBJ_CQ] * sizeof(*q->comp));
 	q->written = 0;
-}
-
-/* ---- life ---- */
-
-static struct rte_ring *
-ring_new(struct hca_core *h, uint32_t objects)
-{
-	uint32_t n = rte_align32pow2(objects + 1);
-	ssize_t size = rte_ring_get_memsize_elem(sizeof(uint32_t), n);
-	struct rte_ring *r;
-
-	if (size < 0)
-		return NULL;
-	r = rte_zmalloc_socket("hca_eq_ring", size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
-	if (r != NULL)
-		rte_ring_init(r, "hca_eq", n, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	return r;
-}
-
-static void *
-words_new(struct hca_core *h, size_t n, size_t size)
-{
-	return rte_zmalloc_socket("hca_eq", n * size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
-}
-
-static bool
-tables_new(struct hca_core *h, struct hca_eqs *q)
-{
-	uint32_t objects = 0;
-	bool ok = true;
-
-	q->count[OBJ_CQ] = h->cq_mask + 1;
-	q->count[OBJ_QP] = h->qp_mask + 1;
-	q->count[OBJ_DEVICE] = 1 + EQ_MAX;
-	q->count[OBJ_SRQ] = h->srq_mask + 1;
-	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
-		q->pending[k] = words_new(h, q->count[k], sizeof(uint32_t));
-		q->owed[k] = words_new(h, q->count[k], sizeof(uint32_t));
-		q->link[k] = words_new(h, q->count[k], sizeof(uint32_t));
-		ok &= q->pending[k] != NULL && q->owed[k] != NULL && q->link[k] != NULL;
-		objects += q->count[k];
-	}
-	q->later = words_new(h, q->count[OBJ_CQ], sizeof(*q->later));
-	q->later_at = words_new(h, q->count[OBJ_CQ], sizeof(*q->later_at));
-	q->comp = words_new(h, q->count[OBJ_CQ], sizeof(*q->comp));
-	q->parked = ring_new(h, objects);
-	q->failed_cq = ring_new(h, q->count[OBJ_CQ]);
-	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
-		q->raised[s].last = TOKEN_NONE;
-	return ok && q->later != NULL && q->later_at != NULL && q->comp != NULL &&
-	       q->parked != NULL && q->failed_cq != NULL;
-}
-
-size_t
-hca_eqs_bytes_per_qp(const struct hca_core *h)
-{
-	const struct hca_eqs *q = h->eqs;
-	uint64_t objects = 0;
-
-	for (unsigned int k = 0; k < OBJ_KINDS; k++)
-		objects += q->count[k];
-	return sizeof(*q->pending[0]) + sizeof(*q->link[0]) + sizeof(*q->owed[0]) +
-	       rte_ring_get_size(q->parked) * sizeof(uint32_t) / objects;
-}
-
-int
-hca_eqs_init(struct hca_core *h)
-{
-	h->eqs = words_new(h, 1, sizeof(*h->eqs));
-	if (h->eqs == NULL)
-		return -ENOMEM;
-	memset(h->eqs->type_eqn, EQN_NONE, sizeof(h->eqs->type_eqn));
-	if (!tables_new(h, h->eqs)) {
-		hca_eqs_fini(h);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-void
-hca_eqs_fini(struct hca_core *h)
-{
-	struct hca_eqs *q = h->eqs;
-
-	if (q == NULL)
-		return;
-	for (uint32_t eqn = 0; eqn < EQ_MAX; eqn++)
-		if (q->eq[eqn].live)
-			rte_free(q->eq[eqn].q.pages);
-	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
-		rte_free(q->pending[k]);
-		rte_free(q->link[k]);
-		rte_free(q->owed[k]);
-	}
-	rte_free(q->failed_cq);
-	rte_free(q->parked);
-	rte_free(q->later);
-	rte_free(q->later_at);
-	rte_free(q->comp);
-	rte_free(q);
-	h->eqs = NULL;
 }
