@@ -120,7 +120,7 @@ read_config(struct doctor *d)
 	d->configured = n >= 0;
 	if (n < 0)
 		doctor_warn(d, "configuration", "softhca-ctl doctor --config FILE",
-			    "%s cannot be read: %s; what depends on it is not judged", d->file,
+			    "%s cannot be read: %s; the defaults are checked", d->file,
 			    strerror(-n));
 	else if (n > 0)
 		doctor_fail(d, "configuration", "softhcad -c FILE --check", "%d error%s: %.*s", n,
@@ -154,7 +154,7 @@ conclude(const struct doctor *d)
 		json_decref(all);
 		return;
 	}
-	printf("\n%u to mend, %u to think about\n", d->failed, d->warned);
+	printf("\n%u failures, %u warnings\n", d->failed, d->warned);
 }
 
 int

@@ -27,12 +27,12 @@ judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
 	d->clients += (unsigned int)json_integer_value(json_object_get(s, "clients"));
 	if (health == NULL || state == NULL)
 		doctor_warn(d, "daemon", "systemctl restart softhcad",
-			    "%s does not say how it is: another version?", hca);
+			    "%s does not report its health: is it another version?", hca);
 	else if (strcmp(health, "dead") == 0)
 		doctor_fail(d, "daemon", "systemctl restart softhcad", "%s is dead", hca);
 	else if (strcmp(state, "ACTIVE") != 0)
 		doctor_fail(d, "daemon", NULL,
-			    "%s is well, but its link is down: look at the other end", hca);
+			    "%s is well, but its link is down: check the other end", hca);
 	else if (strcmp(health, "well") != 0)
 		doctor_warn(d, "daemon", "softhca-ctl counters --nonzero --prefix P", "%s: %s", hca,
 			    health);
@@ -170,11 +170,11 @@ judge_socket(struct doctor *d, const char *path)
 		doctor_ok(d, "socket", "%s can be used", path);
 	} else if (rc == ECONNREFUSED) {
 		snprintf(fix, sizeof(fix), "rm %s", path);
-		doctor_warn(d, "socket", fix, "nobody listens on %s any more", path);
+		doctor_warn(d, "socket", fix, "no process listens on %s", path);
 	} else if (rc == EACCES) {
 		doctor_fail(d, "socket",
 			    "usermod -aG GROUP USER # the group of the socket, then log in again",
-			    "%s is not yours to use", path);
+			    "no permission to connect to %s", path);
 	} else {
 		doctor_fail(d, "socket", NULL, "%s: %s", path, strerror(rc));
 	}

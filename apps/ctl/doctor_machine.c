@@ -34,7 +34,7 @@ hugepages_mount(struct doctor *d)
 	else if (access(doctor_path(d, "%s", place), R_OK | W_OK) != 0)
 		doctor_warn(
 			d, "hugetlbfs", NULL,
-			"%s is not yours to use; softhcad needs no mount, other DPDK programs do",
+			"no permission to use %s; softhcad needs no mount, other DPDK programs do",
 			place);
 	else
 		doctor_ok(d, "hugetlbfs", "mounted on %s", place);
@@ -55,9 +55,10 @@ doctor_hugepages(struct doctor *d)
 	if (use == ENDPOINT_HUGEPAGES_NEVER)
 		doctor_ok(d, "hugepages", "not used: [memory] hugepages = never");
 	else if (total < 0)
-		doctor_report(d, short_of, "hugepages", NULL, "this kernel has none of 2 MiB");
+		doctor_report(d, short_of, "hugepages", NULL,
+			      "this kernel has no hugepages of 2 MiB");
 	else if (d->running)
-		doctor_ok(d, "hugepages", "%ld of 2 MiB, %ld free beside what runs", total,
+		doctor_ok(d, "hugepages", "%ld of 2 MiB, %ld are free while a daemon runs", total,
 			  available);
 	else if (available < need)
 		doctor_report(d, short_of, "hugepages", fix,

@@ -48,7 +48,7 @@ vfio(struct doctor *d)
 		return;
 	if (access(doctor_path(d, "/dev/vfio/vfio"), R_OK | W_OK) != 0)
 		doctor_fail(d, "vfio", "modprobe vfio-pci; chmod 666 /dev/vfio/vfio",
-			    "/dev/vfio/vfio is missing or not yours to use");
+			    "/dev/vfio/vfio is missing, or may not be opened");
 	else
 		doctor_ok(d, "vfio", "/dev/vfio/vfio is there");
 }
@@ -185,7 +185,7 @@ node(struct doctor *d, const char *path, const char *module)
 		doctor_fail(d, "kernel", fix, "%s is missing", path);
 	else if (access(doctor_path(d, "%s", path), R_OK | W_OK) != 0)
 		doctor_fail(d, "kernel", "run softhcad as root or with its unit",
-			    "%s is not yours to use", path);
+			    "no permission to open %s", path);
 	else
 		doctor_ok(d, "kernel", "%s is there", path);
 }
@@ -263,7 +263,8 @@ doctor_rxe(struct doctor *d)
 	}
 	if (used)
 		doctor_warn(d, "rxe", "ss -ulnp 'sport = :4791'",
-			    "somebody has bound UDP port 4791 in this network namespace");
+			    "a process has bound UDP port 4791 in this network namespace");
 	else
-		doctor_ok(d, "rxe", "nobody else does RoCE here");
+		doctor_ok(d, "rxe",
+			  "UDP port 4791 is free, the kernel has no software RDMA device");
 }

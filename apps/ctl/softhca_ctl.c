@@ -71,7 +71,7 @@ usage(void)
 	       "  --json      for programs\n"
 	       "  --help      this text\n"
 	       "  --version   print the version\n"
-	       "\nExit status: 0 all well, 1 not, 2 a bad command line.\n");
+	       "\nExit status: 0 success, 1 failure, 2 an invalid command line.\n");
 }
 
 int

@@ -174,7 +174,7 @@ give_up(struct round *t)
 		return 0;
 	if (c->requests && !t->talk.told) {
 		if (r != NULL)
-			remote_fail(&r->line, -ETIMEDOUT, "nothing completes any more");
+			remote_fail(&r->line, -ETIMEDOUT, "no more completions");
 		return perf_stuck(c->s);
 	}
 	if (t->talk.heard && !c->in.lossy && c->in.recv_left != 0)
@@ -312,7 +312,7 @@ perf_check_run(struct perf_session *s, struct perf_row *row)
 		lost = c->out.lost + c->in.lost;
 	row->lost += lost;
 	if (err == 0 && row->verified_msgs != 0 && lost >= row->verified_msgs) {
-		fprintf(stderr, "softhca-perf: not one message arrived\n");
+		fprintf(stderr, "softhca-perf: no message arrived\n");
 		row->verified = PERF_WRONG;
 		err = -EILSEQ;
 	}

@@ -210,7 +210,7 @@ print_usage(char *text, struct perf_options *opt)
 	       "       softhca-perf [--device NAME] --server [PORT] [OPTION]...\n"
 	       "       softhca-perf [--device NAME] --client HOST[:PORT] [OPTION]...\n"
 	       "Bandwidth, message rate and latency of two HCAs: back to back in this process, or "
-	       "behind\nthe daemons of two hosts.\n\n");
+	       "with\nthe daemons of two hosts.\n\n");
 	for (unsigned int i = 0; i < NUM_ROWS; i++) {
 		const char *arg = rows[i].arg;
 
@@ -220,7 +220,7 @@ print_usage(char *text, struct perf_options *opt)
 	}
 	printf("\nbw:  Gb/s and messages per second; peak is the best 10 ms.\n"
 	       "lat: us; write and send: half a round trip; read and atomics: post to completion.\n"
-	       "Exit status: 0 all well, 1 a run failed or data was wrong, 2 a bad option.\n");
+	       "Exit status: 0 success, 1 a run failed or data was wrong, 2 an invalid option.\n");
 	return 1;
 }
 
@@ -488,14 +488,15 @@ check_form(const struct perf_options *opt)
 		return bad("--server and --client exclude each other");
 	for (unsigned int i = 0; i < sizeof(back_to_back) / sizeof(back_to_back[0]); i++)
 		if (perf_is_remote(opt) && perf_option_given(opt, back_to_back[i]))
-			return bad("--%s: of HCAs back to back; a daemon has its configuration",
-				   back_to_back[i]);
+			return bad(
+				"--%s: only for HCAs in this process; a daemon has its configuration",
+				back_to_back[i]);
 	for (unsigned int i = 0; i < sizeof(between) / sizeof(between[0]); i++)
 		if (!perf_is_remote(opt) && perf_option_given(opt, between[i]))
 			return bad("--%s: with --server or --client only", between[i]);
 	for (unsigned int i = 0; i < sizeof(of_client) / sizeof(of_client[0]); i++)
 		if (opt->remote.server && perf_option_given(opt, of_client[i]))
-			return bad("--%s: the client says it", of_client[i]);
+			return bad("--%s: an option of the client", of_client[i]);
 	if (perf_option_given(opt, "device") && !perf_is_remote(opt) && !opt->remote.gids)
 		return bad("--device: with --server, --client or --gids only");
 	if (opt->report_every != 0 && opt->test != PERF_TEST_BW)
@@ -566,7 +567,7 @@ parse_words(int n, char **word, struct perf_options *opt)
 		n--;
 		word++;
 	}
-	return n > 0 ? bad("what is this: %s", word[0]) : 0;
+	return n > 0 ? bad("unexpected argument: %s", word[0]) : 0;
 }
 
 /* getopt_long() takes a beginning for the whole: "--port" for "--port-burst". */

@@ -126,7 +126,7 @@ look_around(struct perf_pass *p)
 		p->limit = p->posted > 1 ? p->posted : 1;
 	if (is_stuck(p)) {
 		if (r != NULL)
-			remote_fail(&r->line, -ETIMEDOUT, "nothing arrives any more");
+			remote_fail(&r->line, -ETIMEDOUT, "no more messages arrive");
 		return perf_stuck(p->s);
 	}
 	if (p->requests && p->end == 0) {

@@ -249,7 +249,7 @@ perf_stuck(struct perf_session *s)
 {
 	struct perf_values v[2];
 
-	fprintf(stderr, "softhca-perf: nothing completes any more at size %" PRIu64 "\n", s->size);
+	fprintf(stderr, "softhca-perf: no more completions at size %" PRIu64 "\n", s->size);
 	if (perf_counters_read(s, v) != 0)
 		return -ETIMEDOUT;
 	for (unsigned int i = 0; i < 2; i++)

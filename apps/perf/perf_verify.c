@@ -317,7 +317,7 @@ take_one(struct perf_verify *v, const struct softhca_wc *wc, bool is_recv)
 	if (wc->status != SOFTHCA_WC_SUCCESS)
 		return perf_bad_completion(v->s, wc);
 	if (f >= v->s->num_flows || *left == 0)
-		return wrong(v, f, at, 0, "a completion nobody asked for");
+		return wrong(v, f, at, 0, "an unexpected completion");
 	expected =
 		is_recv ? (v->recv_at[f] + v->received[f]) % v->s->slots : v->s->flows[f].expected;
 	if (at != expected)

@@ -3,8 +3,8 @@
 #define APPS_PERF_REMOTE_H
 
 /*
- * softhca-perf between two processes: --server on one host, --client on another, each on a device
- * of its own behind a daemon (libsofthca only). They agree over TCP on lines of perf_exchange.h.
+ * softhca-perf between two processes: --server on one host, --client on another, each on the
+ * device of a daemon (libsofthca only). They agree over TCP on lines of perf_exchange.h.
  *
  * In a session of this form side 0 is this process and side 1 the other one, of which numbers are
  * known and no objects: the rest of the program sees a session with one local side.

@@ -246,7 +246,7 @@ lost(struct remote_line *l, int err)
 {
 	fprintf(stderr, "softhca-perf: %s: %s\n", l->peer,
 		err == -EPIPE	    ? "the other end has gone"
-		: err == -EPROTO    ? "what came is not the exchange of softhca-perf"
+		: err == -EPROTO    ? "the data received is not the protocol of softhca-perf"
 		: err == -ETIMEDOUT ? "silent for too long"
 				    : strerror(-err));
 	return err;

@@ -112,7 +112,7 @@ class Doctor(unittest.TestCase):
         self.finds(Machine(self, few, config(memory={'size_mb': '128'})), 'ok', 'hugepages',
                    '64 are needed')
         self.finds(Machine(self, None, config(), [HUGE + 'nr_hugepages']), 'warn', 'hugepages',
-                   'this kernel has none')
+                   'this kernel has no hugepages')
 
     def test_slow_memory(self):
         self.finds(Machine(self, None, config()), 'ok', 'slow memory', 'refused')
@@ -226,14 +226,14 @@ class Doctor(unittest.TestCase):
             s.bind(path)
             s.listen()
             self.finds(machine, 'ok', 'socket', 'can be used')
-        self.finds(machine, 'warn', 'socket', 'nobody listens', 'rm ' + path)
+        self.finds(machine, 'warn', 'socket', 'no process listens', 'rm ' + path)
 
     def test_socket_elsewhere(self):
         machine = Machine(self, None, config(control={'socket': '/opt/my.sock'}))
         os.makedirs(os.path.join(machine.root, 'opt'))
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
             s.bind(os.path.join(machine.root, 'opt/my.sock'))
-        self.finds(machine, 'warn', 'socket', 'nobody listens')
+        self.finds(machine, 'warn', 'socket', 'no process listens')
 
     def test_addresses(self):
         none = {'hca': {}, 'port': CONFIG['port']}

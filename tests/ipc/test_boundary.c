@@ -754,7 +754,7 @@ strangers_daemon(void **state)
 		skip();
 	}
 	pid = fake_daemon(&addr, WORDS, stranger);
-	open_fails(addr.sun_path, -EACCES, "user 65533 listens there");
+	open_fails(addr.sun_path, -EACCES, "run by user 65533");
 	setenv("SOFTHCA_DAEMON_USER", "65533", 1);
 	open_fails(addr.sun_path, -EPROTONOSUPPORT, "version 99 here");
 	setenv("SOFTHCA_DAEMON_USER", "no such user", 1);

@@ -246,7 +246,7 @@ map_sleep_page(struct ipc_channel *c, int fd, uint32_t offset)
 	void *page;
 
 	if (offset > SLEEP_PAGE - sizeof(uint32_t) || offset % sizeof(uint32_t) != 0)
-		return lib_fail(-EPROTO, "the daemon talks nonsense about its sleep words");
+		return lib_fail(-EPROTO, "the daemon's offset of its sleep words is invalid");
 	page = lib_sys_mmap(NULL, SLEEP_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return lib_fail(-errno, "the sleep words: %s", strerror(errno));

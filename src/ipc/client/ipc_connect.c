@@ -46,13 +46,14 @@ check_owner(const char *path, int sock)
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
-		return lib_fail(-errno, "%s: who listens is not told: %s", path, strerror(errno));
+		return lib_fail(-errno, "%s: the user of the daemon cannot be determined: %s", path,
+				strerror(errno));
 	if (cred.uid == 0 || cred.uid == geteuid() || cred.uid == trusted_user())
 		return 0;
 	return lib_fail(
 		-EACCES,
-		"%s: user %u listens there, who is neither root, nor this user, nor owns " IPC_DIRECTORY
-		": name the user in SOFTHCA_DAEMON_USER if that is right",
+		"%s: the daemon is run by user %u, which is neither root, nor this user, nor the owner of " IPC_DIRECTORY
+		": set SOFTHCA_DAEMON_USER to the user if that is right",
 		path, (unsigned int)cred.uid);
 }
 
@@ -123,6 +124,6 @@ ipc_explain_silence(const char *path)
 					path, version, HCA_CTL_VERSION);
 	return lib_fail(-EIO,
 			"%s: the daemon ended the connection at the greeting: it may have all the "
-			"clients it takes ('softhca-ctl clients'), or be about to end",
+			"clients it takes ('softhca-ctl clients'), or be shutting down",
 			path);
 }

@@ -54,7 +54,7 @@ open_named(const char *name, struct softhca_context **ctx)
 		return 0;
 	if (errno != ENOENT)
 		return -errno;
-	return lib_fail(-ENODEV, "there is no device \"%s\": nobody listens on %s", name, path);
+	return lib_fail(-ENODEV, "there is no device \"%s\": no daemon listens on %s", name, path);
 }
 
 static int
