@@ -28,51 +28,6 @@ struct hca_cmd_row {
 	hca_cmd_fn run; /* NULL: refused */
 };
 
-/* The functions of the rows of HCA_CMD_LIST, and whether they are allowed before INIT_HCA. */
-#define RUN_QUERY_DEV_LIM true, hca_cmd_query_dev_lim
-#define RUN_QUERY_ADAPTER true, hca_cmd_query_adapter
-#define RUN_INIT_HCA true, hca_cmd_init_hca
-#define RUN_CLOSE_HCA false, hca_cmd_close_hca
-#define RUN_MAP_ICM true, hca_cmd_map_icm
-#define RUN_UNMAP_ICM true, hca_cmd_unmap_icm
-#define RUN_SW2HW_MPT false, hca_cmd_sw2hw_mpt
-#define RUN_HW2SW_MPT false, hca_cmd_hw2sw_mpt
-#define RUN_WRITE_MTT false, hca_cmd_write_mtt
-#define RUN_MAP_EQ false, hca_cmd_map_eq
-#define RUN_SW2HW_EQ false, hca_cmd_sw2hw_eq
-#define RUN_HW2SW_EQ false, hca_cmd_hw2sw_eq
-#define RUN_SW2HW_CQ false, hca_cmd_sw2hw_cq
-#define RUN_HW2SW_CQ false, hca_cmd_hw2sw_cq
-#define RUN_RESIZE_CQ false, hca_cmd_resize_cq
-#define RUN_RST2INIT_QPEE false, hca_cmd_modify_qp
-#define RUN_INIT2RTR_QPEE false, hca_cmd_modify_qp
-#define RUN_RTR2RTS_QPEE false, hca_cmd_modify_qp
-#define RUN_RTS2RTS_QPEE false, hca_cmd_modify_qp
-#define RUN_SQERR2RTS_QPEE false, hca_cmd_modify_qp
-#define RUN_2ERR_QPEE false, hca_cmd_qp_to_err
-#define RUN_RTS2SQD_QPEE false, hca_cmd_modify_qp
-#define RUN_SQD2SQD_QPEE false, hca_cmd_modify_qp
-#define RUN_SQD2RTS_QPEE false, hca_cmd_modify_qp
-#define RUN_ERR2RST_QPEE false, hca_cmd_qp_to_rst
-#define RUN_INIT2INIT_QPEE false, hca_cmd_modify_qp
-#define RUN_QUERY_QP false, hca_cmd_query_qp
-#define RUN_CONF_SPECIAL_QP false, hca_cmd_conf_special_qp
-#define RUN_MAD_IFC true, hca_cmd_mad_ifc
-#define RUN_NOP true, hca_cmd_nop
-#define RUN_SW2HW_SRQ false, hca_cmd_sw2hw_srq
-#define RUN_HW2SW_SRQ false, hca_cmd_hw2sw_srq
-#define RUN_QUERY_SRQ false, hca_cmd_query_srq
-#define RUN_ARM_SRQ false, hca_cmd_arm_srq
-#define RUN_SET_GID true, hca_cmd_set_gid
-#define RUN_SET_PKEY true, hca_cmd_set_pkey
-#define RUN_SET_NEIGH true, hca_cmd_set_neigh
-#define RUN_MCAST_ATTACH false, hca_cmd_mcast_attach
-#define RUN_MCAST_DETACH false, hca_cmd_mcast_detach
-#define RUN_MODIFY_CQ false, hca_cmd_modify_cq
-#define RUN_QUERY_CQ false, hca_cmd_query_cq
-#define RUN_QUERY_COUNTERS true, hca_cmd_query_counters
-#define RUN_CLOSE_DOMAIN false, hca_cmd_close_domain
-
 enum cmd_row_index {
 	ROW_UNKNOWN,
 #define X(name, opcode, in_len, out_len, flags, caps) ROW_##name,
@@ -83,7 +38,7 @@ enum cmd_row_index {
 
 static const struct hca_cmd_row rows[ROW_N] = {
 #define X(name, opcode, in_len, out_len, flags, caps) \
-	[ROW_##name] = {opcode, in_len, out_len, flags, caps, RUN_##name},
+	[ROW_##name] = {opcode, in_len, out_len, flags, caps, HCA_CMD_RUN_##name},
 	HCA_CMD_LIST(X)
 #undef X
 };

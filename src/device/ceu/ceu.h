@@ -135,45 +135,56 @@ void hca_qp_image(struct hca_core *h, uint32_t qpi, uint32_t qpn, struct hca_qpc
 void hca_cq_free(struct hca_core *h, uint32_t cqi);
 void hca_srq_free(struct hca_core *h, uint32_t srqi);
 
-/* ---- commands: X(check or run function) ---- */
-#define HCA_CMD_FN_LIST(X) \
-	X(query_dev_lim) \
-	X(query_adapter) \
-	X(init_hca) \
-	X(close_hca) \
-	X(close_domain) \
-	X(nop) \
-	X(query_counters) \
-	X(map_icm) \
-	X(unmap_icm) \
-	X(sw2hw_mpt) \
-	X(hw2sw_mpt) \
-	X(write_mtt) \
-	X(map_eq) \
-	X(sw2hw_eq) \
-	X(hw2sw_eq) \
-	X(sw2hw_cq) \
-	X(hw2sw_cq) \
-	X(resize_cq) \
-	X(query_cq) \
-	X(modify_cq) \
-	X(mcast_attach) \
-	X(mcast_detach) \
-	X(sw2hw_srq) \
-	X(hw2sw_srq) \
-	X(query_srq) \
-	X(arm_srq) \
-	X(modify_qp) \
-	X(qp_to_err) \
-	X(qp_to_rst) \
-	X(query_qp) \
-	X(conf_special_qp) \
-	X(mad_ifc) \
-	X(set_gid) \
-	X(set_pkey) \
-	X(set_neigh)
-#define X(n) int hca_cmd_##n(struct hca_core *h, struct hca_cmd *c);
-HCA_CMD_FN_LIST(X)
+/* ---- commands: of each row of HCA_CMD_LIST whether it may run before INIT_HCA, and how ---- */
+
+#define HCA_CMD_RUN_QUERY_DEV_LIM true, hca_cmd_query_dev_lim
+#define HCA_CMD_RUN_QUERY_ADAPTER true, hca_cmd_query_adapter
+#define HCA_CMD_RUN_INIT_HCA true, hca_cmd_init_hca
+#define HCA_CMD_RUN_CLOSE_HCA false, hca_cmd_close_hca
+#define HCA_CMD_RUN_MAP_ICM true, hca_cmd_map_icm
+#define HCA_CMD_RUN_UNMAP_ICM true, hca_cmd_unmap_icm
+#define HCA_CMD_RUN_SW2HW_MPT false, hca_cmd_sw2hw_mpt
+#define HCA_CMD_RUN_HW2SW_MPT false, hca_cmd_hw2sw_mpt
+#define HCA_CMD_RUN_WRITE_MTT false, hca_cmd_write_mtt
+#define HCA_CMD_RUN_MAP_EQ false, hca_cmd_map_eq
+#define HCA_CMD_RUN_SW2HW_EQ false, hca_cmd_sw2hw_eq
+#define HCA_CMD_RUN_HW2SW_EQ false, hca_cmd_hw2sw_eq
+#define HCA_CMD_RUN_SW2HW_CQ false, hca_cmd_sw2hw_cq
+#define HCA_CMD_RUN_HW2SW_CQ false, hca_cmd_hw2sw_cq
+#define HCA_CMD_RUN_RESIZE_CQ false, hca_cmd_resize_cq
+#define HCA_CMD_RUN_RST2INIT_QPEE false, hca_cmd_modify_qp
+#define HCA_CMD_RUN_INIT2RTR_QPEE false, hca_cmd_modify_qp
+#define HCA_CMD_RUN_RTR2RTS_QPEE false, hca_cmd_modify_qp
+#define HCA_CMD_RUN_RTS2RTS_QPEE false, hca_cmd_modify_qp
+#define HCA_CMD_RUN_SQERR2RTS_QPEE false, hca_cmd_modify_qp
+#define HCA_CMD_RUN_2ERR_QPEE false, hca_cmd_qp_to_err
+#define HCA_CMD_RUN_RTS2SQD_QPEE false, hca_cmd_modify_qp
+#define HCA_CMD_RUN_SQD2SQD_QPEE false, hca_cmd_modify_qp
+#define HCA_CMD_RUN_SQD2RTS_QPEE false, hca_cmd_modify_qp
+#define HCA_CMD_RUN_ERR2RST_QPEE false, hca_cmd_qp_to_rst
+#define HCA_CMD_RUN_INIT2INIT_QPEE false, hca_cmd_modify_qp
+#define HCA_CMD_RUN_QUERY_QP false, hca_cmd_query_qp
+#define HCA_CMD_RUN_CONF_SPECIAL_QP false, hca_cmd_conf_special_qp
+#define HCA_CMD_RUN_MAD_IFC true, hca_cmd_mad_ifc
+#define HCA_CMD_RUN_NOP true, hca_cmd_nop
+#define HCA_CMD_RUN_SW2HW_SRQ false, hca_cmd_sw2hw_srq
+#define HCA_CMD_RUN_HW2SW_SRQ false, hca_cmd_hw2sw_srq
+#define HCA_CMD_RUN_QUERY_SRQ false, hca_cmd_query_srq
+#define HCA_CMD_RUN_ARM_SRQ false, hca_cmd_arm_srq
+#define HCA_CMD_RUN_SET_GID true, hca_cmd_set_gid
+#define HCA_CMD_RUN_SET_PKEY true, hca_cmd_set_pkey
+#define HCA_CMD_RUN_SET_NEIGH true, hca_cmd_set_neigh
+#define HCA_CMD_RUN_MCAST_ATTACH false, hca_cmd_mcast_attach
+#define HCA_CMD_RUN_MCAST_DETACH false, hca_cmd_mcast_detach
+#define HCA_CMD_RUN_MODIFY_CQ false, hca_cmd_modify_cq
+#define HCA_CMD_RUN_QUERY_CQ false, hca_cmd_query_cq
+#define HCA_CMD_RUN_QUERY_COUNTERS true, hca_cmd_query_counters
+#define HCA_CMD_RUN_CLOSE_DOMAIN false, hca_cmd_close_domain
+
+#define HCA_CMD_DECLARE(anytime, run) int run(struct hca_core *h, struct hca_cmd *c);
+#define HCA_CMD_DECLARE_OF(...) HCA_CMD_DECLARE(__VA_ARGS__)
+#define X(name, ...) HCA_CMD_DECLARE_OF(HCA_CMD_RUN_##name)
+HCA_CMD_LIST(X)
 #undef X
 
 #endif
