@@ -2,7 +2,6 @@
 
 /* Daemons: are there any, can they be reached, do their addresses make sense. */
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <glob.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "abi_addr.h"
+#include "abi_gid_text.h"
 #include "doctor.h"
 
 static void
@@ -215,8 +214,6 @@ static void
 configured_addresses(struct doctor *d)
 {
 	char text[INET6_ADDRSTRLEN];
-	const uint8_t *gid = d->config.address[0].gid;
-	bool ip4 = hca_gid_is_mapped(gid);
 
 	if (!d->configured || d->running)
 		return;
@@ -227,8 +224,7 @@ configured_addresses(struct doctor *d)
 			    "no address is configured: only link-local ones remain");
 	else
 		doctor_ok(d, "gids", "%s",
-			  inet_ntop(ip4 ? AF_INET : AF_INET6, ip4 ? gid + 12 : gid, text,
-				    sizeof(text)));
+			  hca_gid_text(d->config.address[0].gid, text, sizeof(text)));
 }
 
 void

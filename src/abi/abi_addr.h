@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Whether a GID stands for an IPv4 address, whatever that is. */
+/* Whether a GID holds an IPv4 address, which may be any. */
 static inline bool
 hca_gid_is_mapped(const uint8_t gid[16])
 {

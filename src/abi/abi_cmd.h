@@ -46,7 +46,7 @@ enum hca_cap {
 /* ---- commands, table 3-2-1 and extensions ---- */
 
 /* How a command uses its parameters. */
-#define HCA_CMDF_VAR HCA_BIT(0)	      /* in_modifier says how much of the mailbox counts */
+#define HCA_CMDF_VAR HCA_BIT(0)	      /* in_modifier: number of entries in the mailbox */
 #define HCA_CMDF_IN_OPT HCA_BIT(1)    /* no input mailbox when op_modifier is 3 */
 #define HCA_CMDF_IN_IMM HCA_BIT(2)    /* in_param is a value */
 #define HCA_CMDF_OUT_IMM HCA_BIT(3)   /* out_param is returned as a value */
@@ -132,9 +132,9 @@ enum hca_cmd_op {
 /* op_modifier of CONF_SPECIAL_QP. */
 #define HCA_CONF_SPECIAL_GSI 1u
 /*
- * op_modifier of QUERY_COUNTERS: kind of counters, and bit 0: names, not values. in_modifier:
- * of the device the index of the first counter; of a QP its QPN (for names 0 will do); of a port
- * its number.
+ * op_modifier of QUERY_COUNTERS: the kind of counters; bit 0 asks for names instead of values.
+ * in_modifier: for the device the index of the first counter, for a QP its QPN (0 suffices for
+ * names), for a port its number.
  */
 #define HCA_COUNTERS_VALUES 0u
 #define HCA_COUNTERS_NAMES 1u
@@ -164,7 +164,7 @@ enum hca_stat {
 
 /* ---- QUERY_DEV_LIM, tables 3-2-3 and 3-2-4 ---- */
 
-/* Words of 40h..FFh are ours. "log" values are base-2 logarithms. */
+/* The words 40h..FFh are extensions. "log" values are base-2 logarithms. */
 struct hca_mbox_dev_lim {
 	hca_be32 reserved_log;	   /* 00h log reserved QP[31:24] CQ[23:16] EQ[15:8] MTT[7:0] */
 	hca_be32 reserved_pd_lkey; /* 04h log reserved PD[23:16] lkey[7:0] */
@@ -314,7 +314,7 @@ struct hca_mbox_init_hca {
 	hca_be64 qpc_base;   /* 08h log_num_qps in [7:0] */
 	hca_be64 cqc_base;   /* 10h log_num_cqs in [7:0] */
 	hca_be64 eqc_base;   /* 18h log_eqs in [7:0] */
-	hca_be64 srqc_base;  /* 20h log_num_srqs in [7:0]; ours: the table leaves it empty */
+	hca_be64 srqc_base;  /* 20h log_num_srqs in [7:0]; extension: empty in the table */
 	hca_be64 reserved28; /* 28h */
 	hca_be64 mpt_base;   /* 30h log2 of the MPT entries in [7:0] */
 	hca_be64 mtt_base;   /* 38h all 64 bits */
@@ -428,7 +428,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_set_gid, gid, 0x08);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_set_gid, mac, 0x18);
 
 enum hca_gid_type {
-	HCA_GID_ROCE_V1 = 0, /* refused: only RoCEv2 is spoken */
+	HCA_GID_ROCE_V1 = 0, /* refused: only RoCEv2 is supported */
 	HCA_GID_ROCE_V2_IPV4 = 1,
 	HCA_GID_ROCE_V2_IPV6 = 2,
 };

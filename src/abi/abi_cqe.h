@@ -4,20 +4,20 @@
 
 /*
  * Completion and event queue entries and the record of a CQ. Tables 3-3-1 .. 3-3-4, 3-2-25.
- * Little-endian. Entries are written by the device; the owner byte is written last, by a release
- * store, and only publishes.
+ * Little-endian. The device writes the entries, the owner byte last by a release store, which
+ * publishes the entry.
  */
 
 #include "abi_bits.h"
 
-/* Owner byte of CQEs and EQEs, table 3-3-2. Software writes HW to slots it gives away. */
+/* Owner byte of CQEs and EQEs, table 3-3-2. Software writes HW to the slots it returns. */
 #define HCA_OWNER_SW 0x00u
 #define HCA_OWNER_HW 0x80u
 
 #define HCA_CQE_SIZE 32u
 #define HCA_EQE_SIZE 32u
 
-/* Opcode byte of error completions; tells the queue where is_send alone would do. */
+/* Opcode byte of error completions; it names the queue, as is_send does. */
 #define HCA_CQE_OP_ERR_SEND 0xffu
 #define HCA_CQE_OP_ERR_RECV 0xfeu
 
@@ -80,7 +80,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, opcode, 0x1c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, is_send, 0x1d);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, owner, 0x1f);
 
-/* Syndromes, table 3-3-3 (second of that name). X(name, code, text, status behind SOFTHCA_WC_) */
+/* Syndromes, table 3-3-3 (second of that name). X(name, code, text, status after SOFTHCA_WC_) */
 #define HCA_SYND_LIST(X) \
 	X(LOCAL_LENGTH, 0x01, "local length error", LOC_LEN_ERR) \
 	X(LOCAL_QP_OP, 0x02, "local QP operation error", LOC_QP_OP_ERR) \
@@ -128,7 +128,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cq_record, arm, 0x40);
 #define HCA_CQ_ARM_SEQ(w) HCA_BITS(w, 31, 2)
 #define HCA_CQ_ARM_MAKE(seq, mode) (HCA_FIELD(31, 2, seq) | HCA_FIELD(1, 0, mode))
 
-/* Event types: table 3-2-25 and those verbs need besides. X(name, type, text) */
+/* Event types: table 3-2-25, and further ones that verbs need. X(name, type, text) */
 #define HCA_EVENT_LIST(X) \
 	X(COMP, 0x00, "completion") \
 	X(PATH_MIG, 0x01, "path migrated") \
@@ -167,7 +167,7 @@ enum hca_event {
 #define HCA_CQ_ERR_OVERRUN 1u
 #define HCA_CQ_ERR_ACCESS 2u
 
-/* Event queue entry. No table; the bytes are named in the interface decisions. */
+/* Event queue entry; no table. */
 struct hca_eqe {
 	uint8_t reserved00; /* 00h */
 	uint8_t type;	    /* 01h enum hca_event */

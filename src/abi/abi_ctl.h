@@ -3,12 +3,12 @@
 #define HCA_ABI_CTL_H
 
 /*
- * What crosses the control channel between a client (src/lib) and the driver (src/driver): calls
- * inside one process, messages of a unix socket (src/ipc) between two. Flat structures without
- * pointers, host byte order (both ends are on one machine). The driver does not trust it.
+ * Structures of the control channel between a client (src/lib) and the driver (src/driver): calls
+ * inside one process, messages of a unix socket (src/ipc) between two. They are flat, without
+ * pointers, in host byte order (both ends are on one machine). The driver does not trust them.
  *
- * QP contexts cross as the mailbox of the MODIFY_QP family (T3-2-40); the driver replaces every
- * field a client may not choose.
+ * QP contexts have the form of the mailbox of the MODIFY_QP family (T3-2-40); the driver replaces
+ * every field that a client may not choose.
  */
 
 #include <stdint.h>
@@ -296,7 +296,7 @@ struct hca_ctl_counter {
 #define HCA_CTL_COUNTERS_MAX 512u /* more than any device has */
 
 struct hca_ctl_counters {
-	uint32_t total; /* how many there are */
+	uint32_t total; /* number of counters that exist */
 	uint32_t reserved;
 	struct hca_ctl_counter counter[HCA_CTL_COUNTERS_MAX];
 };
@@ -310,8 +310,8 @@ struct hca_ctl_counters {
  * never blocks. Channel 0 is the asynchronous one: it exists from the start, and ASYNC_FD hands its
  * read end out once.
  *
- * What is read from a completion channel (type COMP 0) and from the asynchronous one (T3-2-25 or
- * HCA_CTL_EVENT_*)
+ * An event as it is read from a completion channel (type COMP, 0) or from the asynchronous one
+ * (T3-2-25 or HCA_CTL_EVENT_*)
  */
 struct hca_ctl_event {
 	uint32_t type;

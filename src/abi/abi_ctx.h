@@ -25,7 +25,7 @@ enum hca_mtu {
 
 /* ---- queue pair, tables 3-2-40 .. 3-2-42 ---- */
 
-/* X(name, number, its name in the public interface, behind SOFTHCA_QPS_) */
+/* X(name, number, its name in the public interface, after SOFTHCA_QPS_) */
 #define HCA_QP_STATE_LIST(X) \
 	X(RST, 0, RESET) \
 	X(INIT, 1, INIT) \
@@ -457,8 +457,8 @@ hca_srqc_set_start(struct hca_srqc *c, uint64_t start)
 #define HCA_MPT_SIZE 64u
 #define HCA_MTT_SIZE 8u /* hca_be64 bus address of a page */
 /*
- * Set in a bus address: memory of another process at the address below it, which no pointer
- * reaches. A region's pages have it all or none, a window of DMA lies on one side of it.
+ * Set in a bus address: the bits below it are an address in another process, whose memory is not
+ * mapped here. Either all pages of a region have it or none, and no DMA window crosses it.
  */
 #define HCA_BUS_FOREIGN (UINT64_C(1) << 63)
 #define HCA_BUS_FOREIGN_BYTES (UINT64_C(1) << 62) /* addresses of a process are below it */
@@ -504,9 +504,9 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_MPT_FLAG_WINDOW2 HCA_BIT(10)     /* not in the table: the window is of type 2 */
 #define HCA_MPT_FLAG_PHYSICAL HCA_BIT(9)     /* refused */
 /*
- * Set: a region. Clear: a memory window, of type 1 unless WINDOW2 is set; SW2HW_MPT makes it
- * unbound, and everything but flags, key and pd is 0 then. Binding is the data path's (BIND_MW) and
- * is not written back to ICM.
+ * Set: a region. Clear: a memory window, of type 1 unless WINDOW2 is set; SW2HW_MPT creates it
+ * unbound, with 0 in everything but flags, key and pd. The data path binds it (BIND_MW); the
+ * binding is not written back to ICM.
  */
 #define HCA_MPT_FLAG_REGION HCA_BIT(8)
 #define HCA_ACCESS_LOCAL_WRITE HCA_BIT(0)
@@ -519,9 +519,9 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_ACCESS_MASK HCA_MASK(6, 0)
 
 /*
- * Protection domain numbers: a PD has one DMA domain and carries it. domain[10:0] = UAR page of
- * the owner, 0 = the driver; [31:11] is the owner's own numbering. SW2HW_MPT checks every MTT
- * entry against the windows of HCA_PD_DOMAIN(pd); a QP's or CQ's usr_page must equal it.
+ * Protection domain numbers. A PD has one DMA domain, which is part of its number: domain[10:0] is
+ * the UAR page of the owner, 0 the driver; [31:11] is the owner's own numbering. SW2HW_MPT checks
+ * every MTT entry against the windows of HCA_PD_DOMAIN(pd); a QP's or CQ's usr_page must equal it.
  */
 #define HCA_PD_DOMAIN(pd) HCA_BITS(pd, 10, 0)
 #define HCA_PD_NUMBER(pd) HCA_BITS(pd, 31, 11)

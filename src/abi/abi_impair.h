@@ -16,7 +16,7 @@
 	X(truncate) \
 	X(ecn)
 
-/* Times each frame is held back: in text microseconds, at most so many. X(name) */
+/* Times by which each frame is delayed, in microseconds in text form. X(name) */
 #define HCA_IMPAIR_TIME_LIST(X) \
 	X(delay) \
 	X(jitter)

@@ -3,8 +3,9 @@
 #define HCA_ABI_QP_TRANSITION_H
 
 /*
- * The one table of QP transitions: table A1-2, completed by what InfiniBand asks of reads and
- * atomics (MAX_QP_RD_ATOMIC, MAX_DEST_RD_ATOMIC) and of XRC. What is not in it is illegal.
+ * The table of QP transitions: table A1-2, completed with the attributes that InfiniBand requires
+ * for reads and atomics (MAX_QP_RD_ATOMIC, MAX_DEST_RD_ATOMIC) and with XRC. A transition that is
+ * not in it is illegal.
  *
  * HCA_QP_TRANSITION_LIST(X): X(cmd, from, to, service, required, optional)
  *   cmd       name in HCA_CMD_LIST, to be appended to HCA_CMD_

@@ -3,8 +3,8 @@
 #define HCA_ABI_REASON_H
 
 /*
- * Why a call failed, in words: a text per thread and room. Not a layout; it is here because every
- * room that fails towards an operator or a program has one.
+ * The reason of a failed call as a sentence, one per thread and room. It is no layout; it is here
+ * because each room that reports errors to operators or programs has one.
  */
 
 #include <errno.h>

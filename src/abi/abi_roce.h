@@ -331,7 +331,7 @@ enum hca_bth_opcode {
 #define HCA_AETH_SYNDROME(w) HCA_BITS(w, 31, 24)
 #define HCA_AETH_MSN(w) HCA_BITS(w, 23, 0)
 #define HCA_AETH_MAKE(syndrome, msn) (HCA_FIELD(31, 24, syndrome) | HCA_FIELD(23, 0, msn))
-/* Kind of a syndrome byte, and the five bits under it. */
+/* Kind of a syndrome byte, and its lower five bits. */
 #define HCA_AETH_KIND_MASK 0xe0u
 #define HCA_AETH_ACK 0x00u     /* value: credits */
 #define HCA_AETH_RNR_NAK 0x20u /* value: timer code */
@@ -394,7 +394,7 @@ enum hca_nak {
 /* Local ACK timeout code t (1..31; 0 = never) in nanoseconds: 4.096 us * 2^t. */
 #define HCA_ACK_TIMEOUT_NS(t) (UINT64_C(4096) << (t))
 
-#define HCA_RETRY_MAX 7u /* retry_cnt 7 = seven times */
+#define HCA_RETRY_MAX 7u /* retry_cnt 7: seven retries */
 #define HCA_RNR_RETRY_FOREVER 7u
 
 /* ---- packet sequence numbers: 24 bits, circular ---- */

@@ -3,8 +3,8 @@
 #define HCA_ABI_SERVICE_H
 
 /*
- * What a service is: one row each, from which the driver, the library and the device take what
- * they need to know of it.
+ * Services: one row each, from which the driver, the library and the device take the properties
+ * of a service.
  */
 
 #include "abi_cmd.h"
@@ -63,7 +63,7 @@ static const struct hca_service_info hca_services[HCA_ST_COUNT] = {
 	HCA_AT(5) = {.transport = HCA_NO_TRANSPORT},
 };
 
-/* The same for a number from outside: any; an empty row for what is not offered. */
+/* The row of any number, as clients send it; empty if the service is not offered. */
 static inline const struct hca_service_info *
 hca_service_info(uint32_t number)
 {

@@ -194,7 +194,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_ud_unit, flow, 0x28);
 #define HCA_UD_GID_FORM HCA_BIT(31)
 #define HCA_UD_PRIORITY(w) HCA_BITS(w, 30, 28)
 #define HCA_UD_FLOW_LABEL(w) HCA_BITS(w, 19, 0)
-#define HCA_UD_STATIC_RATE(w) HCA_BITS(w, 27, 20) /* ours: coded as in the QPC */
+#define HCA_UD_STATIC_RATE(w) HCA_BITS(w, 27, 20) /* extension: coded as in the QPC */
 #define HCA_UD_MAKE_FLOW(gid_form, priority, static_rate, flow_label) \
 	(HCA_FIELD(31, 31, gid_form) | HCA_FIELD(30, 28, priority) | \
 	 HCA_FIELD(27, 20, static_rate) | HCA_FIELD(19, 0, flow_label))
@@ -222,7 +222,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_data_unit, byte_cnt, 0x00);
 HCA_STATIC_ASSERT_OFFSET(struct hca_data_unit, lkey, 0x04);
 HCA_STATIC_ASSERT_OFFSET(struct hca_data_unit, addr, 0x08);
 
-/* Bind unit, no table: the place is reserved for memory windows. */
+/* Bind unit of memory windows; no table. */
 struct hca_bind_unit {
 	hca_le32 access;  /* 00h HCA_ACCESS_* */
 	hca_le32 old_key; /* 04h rkey of the window before the bind */

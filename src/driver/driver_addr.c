@@ -2,11 +2,10 @@
 
 /* Addresses: GID and P_Key tables, neighbours, the MAC and IPv4 words of a path. */
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
-#include "abi_addr.h"
+#include "abi_gid_text.h"
 #include "driver_types.h"
 
 static uint32_t
@@ -268,17 +267,6 @@ driver_ask_path(struct hca_driver *drv, const struct hca_qpc_path *path, struct 
 	ask_neigh(drv, HCA_QPC_GID_INDEX(hca_be32_to_cpu(path->ackto)), path->rgid, told);
 }
 
-/* "10.0.0.1" or "2001:db8::1", for messages */
-static const char *
-gid_text(const uint8_t gid[16], char text[INET6_ADDRSTRLEN])
-{
-	if (hca_gid_is_mapped(gid))
-		inet_ntop(AF_INET, gid + 12, text, INET6_ADDRSTRLEN);
-	else
-		inet_ntop(AF_INET6, gid, text, INET6_ADDRSTRLEN);
-	return text;
-}
-
 /* Fill in the source entry and both MAC addresses of a path. */
 static int
 resolve(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
@@ -293,7 +281,8 @@ resolve(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
 		return driver_fail(-EINVAL,
 				   "GID index %u (%s) and the destination %s are of different IP "
 				   "versions",
-				   index, gid_text(gid->gid, from), gid_text(dgid, to));
+				   index, hca_gid_text(gid->gid, from, sizeof(from)),
+				   hca_gid_text(dgid, to, sizeof(to)));
 	*source = gid;
 	return resolve_mac(drv, dgid, told, dmac);
 }

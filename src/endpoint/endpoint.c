@@ -12,6 +12,7 @@
 #include <rte_malloc.h>
 
 #include "abi_cqe.h"
+#include "abi_gid_text.h"
 #include "endpoint_address.h"
 #include "endpoint_admin.h"
 #include "endpoint_eal.h"
@@ -222,7 +223,7 @@ tell(const struct endpoint *e)
 		 endpoint_eal_huge() ? "hugepages" : "ordinary pages");
 	for (uint32_t i = 0; i < e->cfg.num_addresses; i++)
 		LOG_INFO("%s: GID %u is %s", e->cfg.name, i + (e->cfg.link_local ? 1 : 0),
-			 endpoint_gid_text(e->cfg.address[i].gid, text, sizeof(text)));
+			 hca_gid_text(e->cfg.address[i].gid, text, sizeof(text)));
 }
 
 int

@@ -10,7 +10,7 @@
 
 #include <rte_common.h>
 
-#include "abi_addr.h"
+#include "abi_gid_text.h"
 #include "abi_service.h"
 #include "telemetry_impl.h"
 
@@ -60,10 +60,8 @@ static void
 put_ip(struct telemetry_dict *t, const char *name, const uint8_t gid[16])
 {
 	char text[INET6_ADDRSTRLEN];
-	bool is_ip4 = hca_gid_is_mapped(gid);
 
-	inet_ntop(is_ip4 ? AF_INET : AF_INET6, is_ip4 ? gid + 12 : gid, text, sizeof(text));
-	telemetry_put_text(t, name, text);
+	telemetry_put_text(t, name, hca_gid_text(gid, text, sizeof(text)));
 }
 
 /* Begin an answer that lists objects from the requested index (*from). */

@@ -21,7 +21,7 @@
 struct hca_ceu;	      /* ceu/ceu.h */
 struct hca_cq;	      /* queues/cq.h */
 struct hca_ctxmgt;    /* ctxmgt/ctxmgt.h */
-struct hca_eqs;	      /* queues/eq.c */
+struct hca_eqs;	      /* queues/eq_impl.h */
 struct hca_mpt_entry; /* vtp/vtp.h */
 struct hca_qp;	      /* ctxmgt/qp.h */
 struct hca_srq;	      /* queues/srq.h */
