@@ -228,19 +228,27 @@ enum hca_pkt_pos {
 	HCA_PKT_ONLY,
 };
 
-/* What a packet does. */
+/*
+ * What a packet does. X(name, direction, access): REQUEST, RESPONSE or neither, OTHER; what the
+ * responder must allow, HCA_ACCESS_*.
+ */
+#define HCA_PKT_KIND_LIST(X) \
+	X(NONE, OTHER, 0) /* no such opcode; keeps zeroed tables safe */ \
+	X(SEND, REQUEST, 0) \
+	X(WRITE, REQUEST, HCA_ACCESS_REMOTE_WRITE) \
+	X(READ_REQ, REQUEST, HCA_ACCESS_REMOTE_READ) \
+	X(READ_RESP, RESPONSE, 0) \
+	X(ACK, RESPONSE, 0) \
+	X(ATOMIC_ACK, RESPONSE, 0) \
+	X(CMP_SWAP, REQUEST, HCA_ACCESS_REMOTE_ATOMIC) \
+	X(FETCH_ADD, REQUEST, HCA_ACCESS_REMOTE_ATOMIC) \
+	X(RESYNC, OTHER, 0) \
+	X(CNP, OTHER, 0)
+
 enum hca_pkt_kind {
-	HCA_PKT_NONE, /* no such opcode; keeps zeroed tables safe */
-	HCA_PKT_SEND,
-	HCA_PKT_WRITE,
-	HCA_PKT_READ_REQ,
-	HCA_PKT_READ_RESP,
-	HCA_PKT_ACK,
-	HCA_PKT_ATOMIC_ACK,
-	HCA_PKT_CMP_SWAP,
-	HCA_PKT_FETCH_ADD,
-	HCA_PKT_RESYNC,
-	HCA_PKT_CNP,
+#define HCA_PKT_ENUM(name, direction, access) HCA_PKT_##name,
+	HCA_PKT_KIND_LIST(HCA_PKT_ENUM)
+#undef HCA_PKT_ENUM
 };
 
 /* Transport, opcode bits [7:5]. */

@@ -74,6 +74,15 @@ enum hca_wqe_op_flag {
 
 #define HCA_OP_NOP 0x00u /* not offered */
 
+/* Bits 1 << code of those with an atomic unit. */
+enum {
+	HCA_OPS_ATOMIC = 0
+#define HCA_OP_BIT(name, code, wr, wc, flags, bth) \
+	| (((flags)&HCA_WQE_OP_ATOMIC) != 0 ? 1 << (code) : 0)
+		HCA_OP_LIST(HCA_OP_BIT)
+#undef HCA_OP_BIT
+};
+
 enum hca_op {
 #define HCA_OP_ENUM(name, code, wr, wc, flags, bth) HCA_OP_##name = code,
 	HCA_OP_LIST(HCA_OP_ENUM)

@@ -31,7 +31,7 @@ not_taken(struct ee_request *q, enum hca_counter why)
 static inline bool
 is_atomic(const struct ee_request *q)
 {
-	return q->op->kind == HCA_PKT_CMP_SWAP || q->op->kind == HCA_PKT_FETCH_ADD;
+	return q->op->access == HCA_ACCESS_REMOTE_ATOMIC;
 }
 
 static void
@@ -164,14 +164,7 @@ check_srq(struct ee_request *q)
 static enum ee_verdict
 check_enabled(struct ee_request *q)
 {
-	static const uint8_t right[] = {
-		[HCA_PKT_WRITE] = HCA_ACCESS_REMOTE_WRITE,
-		[HCA_PKT_READ_REQ] = HCA_ACCESS_REMOTE_READ,
-		[HCA_PKT_CMP_SWAP] = HCA_ACCESS_REMOTE_ATOMIC,
-		[HCA_PKT_FETCH_ADD] = HCA_ACCESS_REMOTE_ATOMIC,
-		[HCA_PKT_CNP] = 0,
-	};
-	uint8_t needed = right[q->op->kind];
+	uint8_t needed = q->op->access;
 
 	return (hca_qp_live(&q->qp->cfg.access) & needed) == needed ? EE_NEXT : EE_INVALID;
 }

@@ -49,7 +49,7 @@ static inline void
 hca_send_cqe_success(struct hca_send_cqes *c, struct hca_cqe *cqe, const struct hca_qp *qp,
 		     const struct hca_record *r)
 {
-	bool atomic = r->op == HCA_OP_ATOMIC_CS || r->op == HCA_OP_ATOMIC_FA;
+	bool atomic = (HCA_OPS_ATOMIC >> r->op & 1) != 0;
 
 	if (unlikely(!hca_send_cqe_add(c, cqe, qp, r, r->op)))
 		return;

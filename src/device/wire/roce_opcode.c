@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire/roce_opcode.h"
 
-#define KIND(name) (1U << HCA_PKT_##name)
-#define REQUESTS (KIND(SEND) | KIND(WRITE) | KIND(READ_REQ) | KIND(CMP_SWAP) | KIND(FETCH_ADD))
-#define RESPONSES (KIND(READ_RESP) | KIND(ACK) | KIND(ATOMIC_ACK))
+#include "abi_ctx.h"
+
+enum direction {
+	OTHER,
+	REQUEST,
+	RESPONSE,
+};
+
+/* Of each kind of packet. */
+enum {
+#define X(name, direction, access) \
+	IS_REQUEST_##name = (direction) == REQUEST, IS_RESPONSE_##name = (direction) == RESPONSE, \
+	ACCESS_##name = (access),
+	HCA_PKT_KIND_LIST(X)
+#undef X
+};
 
 /* Header bits ascend in wire order, so headers with lower bits precede. */
 #define AT(NAME, ext) \
@@ -21,8 +34,9 @@ const struct hca_roce_opcode_info hca_roce_opcodes[256] = {
 		.ends = HCA_PKT_##where == HCA_PKT_LAST || HCA_PKT_##where == HCA_PKT_ONLY, \
 		.ext = (headers), \
 		.header_len = HCA_ROCE_BTH_LEN + HCA_EXT_LEN(headers), \
-		.is_request = (KIND(what) & REQUESTS) != 0, \
-		.is_response = (KIND(what) & RESPONSES) != 0, \
+		.is_request = IS_REQUEST_##what, \
+		.is_response = IS_RESPONSE_##what, \
+		.access = ACCESS_##what, \
 		.has_payload = ((headers)&HCA_EXT_PAYLOAD) != 0, \
 		.at = \
 			{ \

@@ -35,6 +35,7 @@ struct hca_roce_opcode_info {
 	bool ends;	    /* last or only */
 	uint16_t ext;	    /* HCA_EXT_* */
 	uint8_t header_len; /* BTH and extension headers */
+	uint8_t access;	    /* HCA_ACCESS_* that the responder must allow */
 	bool is_request;
 	bool is_response;
 	bool has_payload; /* may carry any */
