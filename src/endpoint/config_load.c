@@ -154,7 +154,7 @@ take_heading(struct loader *l, char *text)
 		return;
 	}
 	if (end[1] != '\0')
-		complain(l, l->line, "section: expected nothing behind [name], found \"%.60s\"",
+		complain(l, l->line, "section: expected nothing after [name], found \"%.60s\"",
 			 text);
 	*end = '\0';
 	name = strip(text + 1);

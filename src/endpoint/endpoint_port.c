@@ -169,8 +169,8 @@ log_permitted_peers(const struct endpoint_port *p, const struct hca_port_memif_c
 			    "and socket_mode = 0600",
 			    p->device.name, mc->socket);
 	else if (mc->server && !mc->abstract)
-		LOG_INFO("device %s: who may connect to %s (mode %04o) is the other end of the "
-			 "wire",
+		LOG_INFO("device %s: the process that connects to %s (mode %04o) is the other "
+			 "end of the wire",
 			 p->device.name, mc->socket, c->wire_mode);
 }
 

@@ -121,13 +121,13 @@ ask_nd(struct arp_nd *a, const struct arp_nd_hop *hop, const struct arp_nd_addre
 void
 arp_nd_ask(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t *to)
 {
-	static const uint8_t nobody[6];
+	static const uint8_t no_mac[6];
 	const struct arp_nd_address *from = source_for(a, hop);
 
 	if (from == NULL)
 		return;
 	if (hca_gid_is_mapped(hop->gid))
-		arp_nd_send_arp(a, RTE_ARP_OP_REQUEST, hop->vlan_id, from->gid + 12, nobody,
+		arp_nd_send_arp(a, RTE_ARP_OP_REQUEST, hop->vlan_id, from->gid + 12, no_mac,
 				hop->gid + 12, to != NULL ? to : broadcast);
 	else
 		ask_nd(a, hop, from, to);
@@ -139,10 +139,10 @@ arp_nd_announce_one(struct arp_nd *a, const struct arp_nd_address *own)
 {
 	static const uint8_t all_nodes[16] = {0xff, 2, [15] = 1};
 	static const uint8_t all_nodes_mac[6] = {0x33, 0x33, 0, 0, 0, 1};
-	static const uint8_t nobody[6];
+	static const uint8_t no_mac[6];
 
 	if (hca_gid_is_mapped(own->gid))
-		arp_nd_send_arp(a, RTE_ARP_OP_REQUEST, own->vlan_id, own->gid + 12, nobody,
+		arp_nd_send_arp(a, RTE_ARP_OP_REQUEST, own->vlan_id, own->gid + 12, no_mac,
 				own->gid + 12, broadcast);
 	else
 		arp_nd_send_nd(a, ND_ADVERT, ND_OVERRIDE, own->vlan_id, own->gid, all_nodes,

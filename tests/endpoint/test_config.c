@@ -131,7 +131,7 @@ syntax(void **state)
 	       "f:5: line: expected [section], key = value or ; comment, found \"word\"");
 	expect("a = b\n" GOOD, 1, "f:1: file: expected a [section] before the first key");
 	expect(GOOD "[hca\n", 1, "f:5: section: expected [name], found \"[hca\"");
-	expect(GOOD "[hca] name=x\n", 1, "f:5: section: expected nothing behind [name]");
+	expect(GOOD "[hca] name=x\n", 1, "f:5: section: expected nothing after [name]");
 	expect(GOOD "= 5\n", 1, "f:5: line: expected key = value");
 	snprintf(text, sizeof(text), GOOD "[hca]\nname = %0300d\n", 0);
 	expect(text, 1, "f:6: line: expected a key of up to 63 and a value of up to 255");

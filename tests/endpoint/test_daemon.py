@@ -184,7 +184,7 @@ class Life(Case):
                 if mode & 6:
                     self.assertIn('every user of this machine may connect', d.text())
                 else:
-                    self.assertIn('who may connect to %s (mode %04o)' % (path, mode), d.text())
+                    self.assertIn('the process that connects to %s (mode %04o)' % (path, mode), d.text())
                 if part == 'p' and os.geteuid() == 0:
                     self.refuses_strangers(path)
                 self.clean_end(d)

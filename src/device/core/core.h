@@ -102,7 +102,7 @@ hca_qp_index(const struct hca_core *h, uint32_t qpn)
 	return qpn & __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED);
 }
 
-/* One writer; whoever asks for the sum reads at any time. */
+/* One writer; readers of the sum may read at any time. */
 static inline void
 hca_count(struct hca_stage_line *line, enum hca_counter c, uint64_t n)
 {

@@ -96,7 +96,7 @@ set_hold(struct hca_qp *qp, bool on)
 
 /* ---- retries ---- */
 
-/* After a migration, whoever caused it, retries are counted anew. */
+/* Each migration starts a new count of retries. */
 static void
 note_path(struct hca_qp *qp)
 {

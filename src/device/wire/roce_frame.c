@@ -3,7 +3,7 @@
 
 #include "wire/roce_frame.h"
 
-/* Only datagrams say who sends them. */
+/* Only datagrams carry the QPN of their sender. */
 static uint32_t
 source_qpn(const uint8_t *bth, const struct hca_roce_opcode_info *op)
 {

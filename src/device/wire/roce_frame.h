@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RoCEv2 behind UDP: BTH, extension headers, payload, pad and ICRC. Functions as those of
+ * RoCEv2 after the UDP header: BTH, extension headers, payload, pad and ICRC. Functions as those of
  * wire_view.h and udp_template.h.
  */
 #ifndef DEVICE_WIRE_ROCE_FRAME_H

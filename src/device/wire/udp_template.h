@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ready-made headers of a path, from Ethernet to UDP, with room behind them for the wire's
+ * Ready-made headers of a path, from Ethernet to UDP, with room after them for the wire's
  * transport header. The CEU fills templates; encap copies them and sets what differs per packet.
  */
 #ifndef DEVICE_WIRE_UDP_TEMPLATE_H

@@ -2,7 +2,7 @@
 #include "wire/roce_frame.h"
 #include "wire/wire_view.h"
 
-#define EXT_HEADERS 8u /* IPv6 extension headers that are looked behind */
+#define EXT_HEADERS 8u /* IPv6 extension headers that are skipped at most */
 #define IPPROTO_HOP 0u
 #define IPPROTO_ROUTE 43u
 #define IPPROTO_FRAG 44u

@@ -3,7 +3,7 @@
  * The wires of the device and a view of a frame that is the same for all of them: Ethernet II, at
  * most one VLAN tag, IPv4 without options or IPv6 without extension headers, a UDP port of the
  * wire, its transport header. Decap's general way, impairment rules, capture filters, divert and
- * the tests read frames through it; each wire fills in what lies behind UDP.
+ * the tests read frames through it; each wire fills in what follows the UDP header.
  *
  * Every function takes frames as they are on the wire (big-endian, any alignment), reads nothing
  * past the length it is given, and keeps no state; any thread may call it. Numbers in structs are
@@ -59,9 +59,9 @@ struct hca_wire_view {
 	uint8_t opcode;
 	uint8_t ip_version; /* 4 or 6 */
 	uint16_t l3;
-	uint16_t transport; /* first byte behind UDP */
+	uint16_t transport; /* first byte after the UDP header */
 	uint16_t payload;   /* where the headers end */
-	uint32_t icrc;	    /* behind payload and pad */
+	uint32_t icrc;	    /* after payload and pad */
 	uint32_t psn;
 	uint32_t dst; /* number of the receiver's object: a QPN */
 	uint32_t src; /* number the frame itself says it comes from, 0: it does not */
@@ -71,7 +71,7 @@ struct hca_wire_view {
  * Judges everything but the ICRC. Returns 0 or -enum hca_wire_drop; *v is meaningful on 0. When
  * the frame is refused, v->wire says whose it would have been, and from -HCA_WIRE_DROP_OPCODE on
  * all but payload is meaningful: a responder that answers an opcode it does not know can check
- * ICRC, destination and PSN first. Bytes behind the IP length (Ethernet padding) are ignored. The
+ * ICRC, destination and PSN first. Bytes after the IP length (Ethernet padding) are ignored. The
  * payload is bounded by the frame only: the MTU is a matter of the connection.
  */
 int hca_wire_parse(const uint8_t *frame, uint32_t len, struct hca_wire_view *v);

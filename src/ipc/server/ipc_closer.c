@@ -277,7 +277,7 @@ ipc_closer_create(struct ipc_closer **out)
 	int err;
 
 	if (c == NULL)
-		return ipc_fail(-ENOMEM, "no memory for who closes descriptors");
+		return ipc_fail(-ENOMEM, "no memory for the threads that close descriptors");
 	c->last = &c->first;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_condattr_init(&attr);
