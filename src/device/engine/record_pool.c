@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rte_malloc.h>
-
+#include "core/table.h"
 #include "core/ring_count.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
@@ -23,14 +22,10 @@ hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind,
 	snprintf(name, sizeof(name), "%s.%s", h->cfg.name, kind);
 	p->free = rte_ring_create_elem(name, sizeof(uint32_t), count, h->cfg.socket_id,
 				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
-	p->mem = rte_zmalloc_socket(NULL, (size_t)count * size, RTE_CACHE_LINE_SIZE,
-				    h->cfg.socket_id);
-	p->stack = rte_malloc_socket(NULL, count * sizeof(uint32_t), RTE_CACHE_LINE_SIZE,
-				     h->cfg.socket_id);
-	p->owner = rte_zmalloc_socket(NULL, HCA_DMA_DOMAINS * sizeof(*p->owner),
-				      RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
-	p->owner_qps = rte_zmalloc_socket(NULL, HCA_DMA_DOMAINS * sizeof(*p->owner_qps),
-					  RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	p->mem = hca_table_alloc(count, size, h->cfg.socket_id);
+	p->stack = hca_table_alloc(count, sizeof(uint32_t), h->cfg.socket_id);
+	p->owner = hca_table_alloc(HCA_DMA_DOMAINS, sizeof(*p->owner), h->cfg.socket_id);
+	p->owner_qps = hca_table_alloc(HCA_DMA_DOMAINS, sizeof(*p->owner_qps), h->cfg.socket_id);
 	if (p->free == NULL || p->mem == NULL || p->stack == NULL || p->owner == NULL ||
 	    p->owner_qps == NULL) {
 		hca_record_pool_fini(p);
@@ -49,10 +44,10 @@ void
 hca_record_pool_fini(struct hca_record_pool *p)
 {
 	rte_ring_free(p->free);
-	rte_free(p->mem);
-	rte_free(p->stack);
-	rte_free(p->owner);
-	rte_free(p->owner_qps);
+	hca_table_free(p->mem);
+	hca_table_free(p->stack);
+	hca_table_free(p->owner);
+	hca_table_free(p->owner_qps);
 	p->owner = NULL;
 	p->owner_qps = NULL;
 	p->free = NULL;

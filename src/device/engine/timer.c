@@ -6,6 +6,7 @@
 
 #include <rte_malloc.h>
 
+#include "core/table.h"
 #include "engine/impl.h"
 #include "engine/timer.h"
 
@@ -20,8 +21,7 @@ hca_timer_init(struct hca *h)
 	if (t == NULL)
 		return -ENOMEM;
 	objects = h->object[HCA_OBJECT_ANY].count;
-	t->entry = rte_malloc_socket("timer", objects * sizeof(*t->entry), RTE_CACHE_LINE_SIZE,
-				     h->cfg.socket_id);
+	t->entry = hca_table_alloc(objects, sizeof(*t->entry), h->cfg.socket_id);
 	if (t->entry == NULL) {
 		hca_timer_fini(h);
 		return -ENOMEM;
@@ -40,7 +40,7 @@ hca_timer_fini(struct hca *h)
 
 	if (t == NULL)
 		return;
-	rte_free(t->entry);
+	hca_table_free(t->entry);
 	rte_free(t);
 	h->stage_ctx[HCA_STAGE_TIMER] = NULL;
 }

@@ -15,6 +15,7 @@
 
 #include "bar/bar.h"
 #include "core/tsan.h"
+#include "core/table.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/congestion.h"
 #include "engine/impl.h"
@@ -240,8 +241,7 @@ mbuf_pool(struct hca *h, const char *kind, uint32_t n)
 	unsigned int cache = n >= MBUF_CACHE_MIN_POOL ? MBUF_CACHE_MAX : 0;
 
 	snprintf(name, sizeof(name), "%s.%s", h->cfg.name, kind);
-	return rte_pktmbuf_pool_create(name, n, cache, HCA_MBUF_PRIV, HCA_MBUF_DATA,
-				       h->cfg.socket_id);
+	return hca_mbuf_pool(name, n, cache, HCA_MBUF_DATA, h->cfg.socket_id);
 }
 
 static int

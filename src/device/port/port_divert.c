@@ -11,6 +11,7 @@
 #include "abi_addr.h"
 #include "abi_roce.h"
 #include "core/mbuf.h"
+#include "core/table.h"
 #include "core/ring_count.h"
 #include "port/port_divert.h"
 #include "port/port_wrap.h"
@@ -567,8 +568,7 @@ make_pool(const struct hca_port_divert_config *cfg, const char *what, uint32_t f
 	char name[RTE_MEMPOOL_NAMESIZE];
 
 	snprintf(name, sizeof(name), "%.14s.%s", cfg->name, what);
-	return rte_pktmbuf_pool_create(name, frames + 4 * HELD, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,
-				       cfg->socket_id);
+	return hca_mbuf_pool(name, frames + 4 * HELD, 0, HCA_MBUF_DATA, cfg->socket_id);
 }
 
 int

@@ -16,6 +16,7 @@
 #include "core/mbuf.h"
 #include "core/ring_count.h"
 #include "core/tsan.h"
+#include "core/table.h"
 #include "port/port_ethdev.h"
 
 #define DEFAULT_DESC 1024u
@@ -242,8 +243,7 @@ make_rx_pool(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, ui
 	if (room > UINT16_MAX)
 		return -EINVAL;
 	snprintf(name, sizeof(name), "%.20s.rx", cfg->name);
-	p->rx_pool =
-		rte_pktmbuf_pool_create(name, n, 0, HCA_MBUF_PRIV, (uint16_t)room, cfg->socket_id);
+	p->rx_pool = hca_mbuf_pool(name, n, 0, (uint16_t)room, cfg->socket_id);
 	return p->rx_pool == NULL ? -rte_errno : 0;
 }
 

@@ -14,6 +14,7 @@
 #include <rte_malloc.h>
 
 #include "core/mbuf.h"
+#include "core/table.h"
 #include "port/port_impair.h"
 #include "port/port_wrap.h"
 #include "wire/udp_template.h"
@@ -581,8 +582,7 @@ hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *
 	p->between = 2;
 	/* copies that were sent belong to the receiver until it frees them */
 	snprintf(name, sizeof(name), "%.20s.hold", cfg->name);
-	p->pool = rte_pktmbuf_pool_create(name, 2 * hold, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,
-					  cfg->socket_id);
+	p->pool = hca_mbuf_pool(name, 2 * hold, 0, HCA_MBUF_DATA, cfg->socket_id);
 	if (p->pool == NULL) {
 		rte_free(p);
 		return -ENOMEM;

@@ -18,6 +18,7 @@
 
 #include "core/mbuf.h"
 #include "core/stage.h"
+#include "core/table.h"
 #include "port/port_memif_impl.h"
 
 #define RX_MBUFS 1664u /* for bursts and packets inside the stages */
@@ -139,8 +140,8 @@ make_pool(struct port_memif *p)
 	if (data_room > UINT16_MAX)
 		return -EINVAL;
 	snprintf(name, sizeof(name), "%.20s.rx", p->cfg.name);
-	p->rx_pool = rte_pktmbuf_pool_create(name, cache == 0 ? n : n + RX_CACHED, cache,
-					     HCA_MBUF_PRIV, (uint16_t)data_room, p->cfg.socket_id);
+	p->rx_pool = hca_mbuf_pool(name, cache == 0 ? n : n + RX_CACHED, cache, (uint16_t)data_room,
+				   p->cfg.socket_id);
 	return p->rx_pool == NULL ? -rte_errno : 0;
 }
 

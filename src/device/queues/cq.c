@@ -7,10 +7,9 @@
 
 #include <errno.h>
 
-#include <rte_malloc.h>
-
 #include "abi_cqe.h"
 #include "core/core.h"
+#include "core/table.h"
 #include "queues/cq.h"
 #include "queues/eq.h"
 #include "queues/srq.h"
@@ -18,18 +17,16 @@
 int
 hca_queues_init(struct hca_core *h)
 {
-	h->cq = rte_zmalloc_socket("hca_cq", ((size_t)h->cq_mask + 1) * sizeof(*h->cq),
-				   RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
-	h->srq = rte_zmalloc_socket("hca_srq", ((size_t)h->srq_mask + 1) * sizeof(*h->srq),
-				    RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	h->cq = hca_table_alloc((size_t)h->cq_mask + 1, sizeof(*h->cq), h->cfg.socket_id);
+	h->srq = hca_table_alloc((size_t)h->srq_mask + 1, sizeof(*h->srq), h->cfg.socket_id);
 	return h->cq != NULL && h->srq != NULL ? 0 : -ENOMEM;
 }
 
 void
 hca_queues_fini(struct hca_core *h)
 {
-	rte_free(h->srq);
-	rte_free(h->cq);
+	hca_table_free(h->srq);
+	hca_table_free(h->cq);
 	h->srq = NULL;
 	h->cq = NULL;
 }

@@ -5,10 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include <rte_malloc.h>
-
 #include "abi_cmd.h"
 #include "core/core.h"
+#include "core/table.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
 #include "vtp/vtp.h"
@@ -32,12 +31,10 @@ hca_vtp_init(struct hca_core *h)
 	size_t mpts = (size_t)1 << h->cfg.log_mpts, mtts = (size_t)1 << h->cfg.log_mtts;
 	int socket = h->cfg.socket_id;
 
-	v->mpt = rte_zmalloc_socket("hca_mpt", mpts * sizeof(*v->mpt), RTE_CACHE_LINE_SIZE, socket);
-	v->mtt = rte_zmalloc_socket("hca_mtt", mtts * sizeof(*v->mtt), RTE_CACHE_LINE_SIZE, socket);
-	v->mtt_ref = rte_zmalloc_socket("hca_mtt_ref", mtts * sizeof(*v->mtt_ref),
-					RTE_CACHE_LINE_SIZE, socket);
-	v->regions = rte_zmalloc_socket("hca_regions", DOMAINS * sizeof(*v->regions),
-					RTE_CACHE_LINE_SIZE, socket);
+	v->mpt = hca_table_alloc(mpts, sizeof(*v->mpt), socket);
+	v->mtt = hca_table_alloc(mtts, sizeof(*v->mtt), socket);
+	v->mtt_ref = hca_table_alloc(mtts, sizeof(*v->mtt_ref), socket);
+	v->regions = hca_table_alloc(DOMAINS, sizeof(*v->regions), socket);
 	if (v->mpt == NULL || v->mtt == NULL || v->mtt_ref == NULL || v->regions == NULL) {
 		hca_vtp_fini(h);
 		return -ENOMEM;
@@ -50,10 +47,10 @@ hca_vtp_init(struct hca_core *h)
 void
 hca_vtp_fini(struct hca_core *h)
 {
-	rte_free(h->vtp.regions);
-	rte_free(h->vtp.mtt_ref);
-	rte_free(h->vtp.mtt);
-	rte_free(h->vtp.mpt);
+	hca_table_free(h->vtp.regions);
+	hca_table_free(h->vtp.mtt_ref);
+	hca_table_free(h->vtp.mtt);
+	hca_table_free(h->vtp.mpt);
 	memset(&h->vtp, 0, sizeof(h->vtp));
 }
 

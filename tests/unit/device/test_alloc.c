@@ -7,6 +7,7 @@
  */
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <rte_errno.h>
 #include <rte_malloc.h>
@@ -32,6 +33,16 @@ fails(void)
 	return true;
 }
 
+/* Its value that means failure is not NULL. */
+void *__real_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t at);
+void *__wrap_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t at);
+
+void *
+__wrap_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t at)
+{
+	return fails() ? MAP_FAILED : __real_mmap(addr, n, prot, flags, fd, at);
+}
+
 #define WRAP(type, name, params, args) \
 	type __real_##name params; \
 	type __wrap_##name params; \
@@ -44,9 +55,10 @@ WRAP(void *, rte_zmalloc_socket, (const char *t, size_t n, unsigned int a, int s
 WRAP(void *, rte_malloc_socket, (const char *t, size_t n, unsigned int a, int s), (t, n, a, s))
 WRAP(struct rte_ring *, rte_ring_create_elem,
      (const char *n, unsigned int e, unsigned int c, int s, unsigned int f), (n, e, c, s, f))
-WRAP(struct rte_mempool *, rte_pktmbuf_pool_create,
-     (const char *n, unsigned int c, unsigned int k, uint16_t p, uint16_t d, int s),
-     (n, c, k, p, d, s))
+WRAP(struct rte_mempool *, rte_mempool_create_empty,
+     (const char *n, unsigned int c, unsigned int e, unsigned int k, unsigned int p, int s,
+      unsigned int f),
+     (n, c, e, k, p, s, f))
 WRAP(void *, realloc, (void *p, size_t n), (p, n))
 
 static unsigned int
