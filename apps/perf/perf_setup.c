@@ -12,7 +12,8 @@
 #include "perf.h"
 
 #define GUARD 4096u
-#define AREA_MAX (32ull << 20) /* slots of one kind at one side, unless a message is larger */
+#define AREA_MAX (32ull << 20)	/* slots of one kind at one side, unless a message is larger */
+#define LENGTH_MAX (8ull << 20) /* largest size of --all-sizes */
 #define RIGHTS \
 	(SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | \
 	 SOFTHCA_ACCESS_REMOTE_ATOMIC)
@@ -31,12 +32,39 @@ gid_index(const struct perf_options *opt)
 	return (uint8_t)((opt->ip == 6 ? 1 : 0) + (opt->embed.vlan != 0 ? 2 : 0));
 }
 
+static uint32_t
+log2_at_least(uint64_t n, uint32_t least, uint32_t most)
+{
+	uint32_t log = least;
+
+	while (log < most && 1ull << log < n)
+		log++;
+	return log;
+}
+
+/*
+ * Tables as large as this run needs: to initialise and to clear those of the largest HCA takes
+ * longer than a short run.
+ */
+static void
+fit_sizes(struct softhca_embed_config *config, const struct perf_options *opt)
+{
+	uint64_t slot = opt->all_sizes ? 2 * LENGTH_MAX : 2 * opt->size + opt->stride;
+	uint64_t bytes = slot * opt->qps > AREA_MAX ? slot * opt->qps : AREA_MAX;
+
+	config->log_qps = log2_at_least(2ull * opt->qps + 32, 6, 14);
+	config->log_cqs = config->log_srqs = 6;
+	config->log_mpts = config->log_qps + 3;
+	config->log_mtts = log2_at_least(bytes / 2048 + 64ull * opt->qps, 14, 20);
+}
+
 int
 perf_session_open(struct perf_session *s, const struct perf_options *opt)
 {
 	struct softhca_embed_config config = opt->embed;
 
 	memset(s, 0, sizeof(*s));
+	fit_sizes(&config, opt);
 	s->opt = opt;
 	s->wake_fd = -1;
 	s->local[0] = s->local[1] = true;
