@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +148,9 @@ start_eal(void)
 		return;
 	sched_getaffinity(0, sizeof(every_cpu), &every_cpu);
 	sim_check(NULL, test_eal_start(1024) == 0, "rte_eal_init");
+	/* freed memory serves the next simulation: page faults would take longer than it does */
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	started = true;
 }
 
@@ -204,6 +208,7 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 		.socket_id = -1,
 		.log_qps = log_qps,
 		.log_cqs = RTE_MIN(log_qps + 1, 14u),
+		.log_srqs = 8,
 		.log_eqs = 3,
 		.log_mpts = RTE_MIN(log_qps + 3, 17u),
 		.log_mtts = 17,

@@ -36,11 +36,10 @@ struct sim_pair_attr {
 };
 
 struct sim_region {
-	uint8_t *view;	 /* as the application sees it, in order */
-	uint8_t *pages;	 /* the same memory, with its pages in another order */
+	struct sim_scattered *memory;
+	uint8_t *view;	 /* of the memory, as the application sees it: in order */
 	uint8_t *shadow; /* expected contents when everything has completed */
 	uint64_t va;	 /* address in work requests and for the peer */
-	size_t mapped;	 /* bytes of view and pages */
 	uint32_t len;
 	uint32_t used; /* bytes assigned to operations of this epoch */
 	struct softhca_mr *mr;

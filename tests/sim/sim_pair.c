@@ -2,6 +2,7 @@
 
 /* Pairs of connected QPs and their memory. */
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,41 +22,88 @@ fill(struct sim_model *m, uint8_t *p, uint32_t n)
 	}
 }
 
+/* Memory of a region, mapped twice: in order, and with its pages in another order. */
+struct sim_scattered {
+	uint8_t *view, *pages;
+	void **list; /* the pages in the order of the view */
+	size_t mapped;
+	uint32_t len;
+};
+
 /*
  * Map the view onto a permutation of the file's pages: page by page, or in large regions in runs of
- * several, because the kernel's mappings would cost more than the test.
+ * several, because the kernel's mappings would cost more than the test. The permutation is the same
+ * for every seed, so that the memory can be used again.
  */
-static void
-map_scattered(struct sim *s, struct sim_region *r, void **list)
+static struct sim_scattered *
+map_scattered(struct sim *s, uint32_t len)
 {
-	uint32_t run = r->len / PAGE > 64 ? r->len / PAGE / 64 : 1;
-	uint32_t n = (r->len / PAGE + run - 1) / run, *perm = malloc(n * sizeof(*perm));
+	uint32_t run = len / PAGE > 64 ? len / PAGE / 64 : 1;
+	uint32_t n = (len / PAGE + run - 1) / run, *perm = malloc(n * sizeof(*perm));
 	int fd = memfd_create("sim", 0), rw = PROT_READ | PROT_WRITE;
+	struct sim_scattered *m = calloc(1, sizeof(*m));
 	size_t step = (size_t)run * PAGE;
+	struct sim_rng rng = {len};
 
-	sim_check(s, perm != NULL && fd >= 0 && ftruncate(fd, (off_t)(n * step)) == 0, "no memory");
-	r->mapped = n * step;
-	r->pages = mmap(NULL, r->mapped, rw, MAP_SHARED | MAP_POPULATE, fd, 0);
-	r->view = mmap(NULL, r->mapped, rw, MAP_SHARED, fd, 0);
-	sim_check(s, r->pages != MAP_FAILED && r->view != MAP_FAILED, "no memory");
+	sim_check(s, m != NULL && perm != NULL && fd >= 0, "no memory");
+	m->len = len;
+	m->mapped = n * step;
+	m->list = malloc(len / PAGE * sizeof(*m->list));
+	sim_check(s, m->list != NULL && ftruncate(fd, (off_t)m->mapped) == 0, "no memory");
+	m->pages = mmap(NULL, m->mapped, rw, MAP_SHARED | MAP_POPULATE, fd, 0);
+	m->view = mmap(NULL, m->mapped, rw, MAP_SHARED, fd, 0);
+	sim_check(s, m->pages != MAP_FAILED && m->view != MAP_FAILED, "no memory");
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t k = sim_below(&s->model->rng, i + 1);
+		uint32_t k = sim_below(&rng, i + 1);
 
 		perm[i] = perm[k];
 		perm[k] = i;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		void *at = r->view + i * step;
+		void *at = m->view + i * step;
 
 		sim_check(s,
 			  mmap(at, step, rw, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
 			       (off_t)(perm[i] * step)) == at,
 			  "mmap");
 	}
-	for (uint32_t i = 0; i < r->len / PAGE; i++)
-		list[i] = r->pages + perm[i / run] * step + (size_t)(i % run) * PAGE;
+	for (uint32_t i = 0; i < len / PAGE; i++)
+		m->list[i] = m->pages + perm[i / run] * step + (size_t)(i % run) * PAGE;
 	close(fd);
 	free(perm);
+	return m;
+}
+
+/* Memory of closed regions: to map it anew takes longer than most simulations. */
+#define KEPT_MAX 8
+static struct sim_scattered *kept[KEPT_MAX];
+
+static struct sim_scattered *
+get_scattered(struct sim *s, uint32_t len)
+{
+	for (unsigned int i = 0; i < KEPT_MAX; i++) {
+		struct sim_scattered *m = kept[i];
+
+		if (m == NULL || m->len != len)
+			continue;
+		kept[i] = NULL;
+		return m;
+	}
+	return map_scattered(s, len);
+}
+
+static void
+put_scattered(struct sim_scattered *m)
+{
+	for (unsigned int i = 0; i < KEPT_MAX; i++)
+		if (kept[i] == NULL) {
+			kept[i] = m;
+			return;
+		}
+	munmap(m->view, m->mapped);
+	munmap(m->pages, m->mapped);
+	free(m->list);
+	free(m);
 }
 
 static void
@@ -63,21 +111,20 @@ region_open(struct sim_pair *p, unsigned int side)
 {
 	struct sim *s = p->s;
 	struct sim_region *r = &p->region[side];
-	void **list;
 
 	r->len = ((p->attr.region ? p->attr.region : 1u << 20) + PAGE - 1) & ~(PAGE - 1);
-	list = malloc(r->len / PAGE * sizeof(*list));
 	r->shadow = malloc(r->len);
-	sim_check(s, list != NULL && r->shadow != NULL, "no memory");
-	map_scattered(s, r, list);
+	sim_check(s, r->shadow != NULL, "no memory");
+	r->memory = get_scattered(s, r->len);
+	r->view = r->memory->view;
 	/* the first byte is not the first of its page */
 	r->va = VA_BASE * (1 + side) + (uint64_t)p->index * 0x100000000ull;
-	r->mr = softhca_reg_mr_pages(s->side[side].pd, r->va, r->len, PAGE, list, r->len / PAGE,
+	r->mr = softhca_reg_mr_pages(s->side[side].pd, r->va, r->len, PAGE, r->memory->list,
+				     r->len / PAGE,
 				     SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
 					     SOFTHCA_ACCESS_REMOTE_READ |
 					     SOFTHCA_ACCESS_REMOTE_ATOMIC);
 	sim_check(s, r->mr != NULL, "reg_mr_pages: %s", softhca_last_error(s->side[side].ctx));
-	free(list);
 	fill(s->model, r->view, r->len);
 	memcpy(r->shadow, r->view, r->len);
 	r->used = SIM_COUNTER_BYTES;
@@ -90,8 +137,7 @@ region_close(struct sim_pair *p, unsigned int side, bool lost)
 	int rc = lost ? 0 : softhca_dereg_mr(r->mr);
 
 	sim_check(p->s, rc == 0, "dereg_mr: %d: %s", rc, softhca_last_error(p->s->side[side].ctx));
-	munmap(r->view, r->mapped);
-	munmap(r->pages, r->mapped);
+	put_scattered(r->memory);
 	free(r->shadow);
 }
 

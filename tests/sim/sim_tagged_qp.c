@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "sim_tagged_impl.h"
 
@@ -28,8 +27,8 @@ open_memory(struct sim_tagged *t, unsigned int side)
 {
 	struct sim_tagged_end *e = &t->end[side];
 
-	e->mem = mmap(NULL, MEM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	sim_check(t->s, e->mem != MAP_FAILED, "no memory");
+	e->mem = aligned_alloc(4096, MEM_BYTES);
+	sim_check(t->s, e->mem != NULL, "no memory");
 	e->mr = softhca_reg_mr(sim_tagged_side(t, side)->pd, e->mem, MEM_BYTES, RIGHTS);
 	CHECK(t, side, e->mr != NULL, "reg_mr");
 	e->free_sends = e->free_recvs = SIM_TAGGED_SLOTS;
@@ -298,7 +297,7 @@ tagged_end(struct sim_tagged *t, unsigned int lost)
 	for (unsigned int side = 0; side < 2; side++) {
 		if (side != lost)
 			close_end(t, side);
-		munmap(t->end[side].mem, MEM_BYTES);
+		free(t->end[side].mem);
 	}
 	free(t);
 }
