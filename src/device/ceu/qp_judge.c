@@ -236,8 +236,8 @@ fill_path(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp
 }
 
 static bool
-resolve(const struct hca_core *h, const struct hca_qp_change *ch, const struct hca_qpc_path *q,
-	struct hca_qp_path *out)
+resolve_path(const struct hca_core *h, const struct hca_qp_change *ch, const struct hca_qpc_path *q,
+	     struct hca_qp_path *out)
 {
 	struct hca_roce_path p = {.qpn = hca_be32_to_cpu(ch->image.remote_qpn), .migreq = true};
 	uint32_t pace;
@@ -290,9 +290,9 @@ check_attrs(const struct hca_core *h, struct hca_qp_change *ch)
 		return HCA_STAT_BAD_PARAM;
 	if (ch->to == HCA_QPS_INIT)
 		return HCA_STAT_OK;
-	if (primary && !resolve(h, ch, &q->path, &ch->path[0]))
+	if (primary && !resolve_path(h, ch, &q->path, &ch->path[0]))
 		return HCA_STAT_BAD_PARAM;
-	if (ch->mask & HCA_QP_ATTR_ALT_PATH && !resolve(h, ch, &q->alt_path, &ch->path[1]))
+	if (ch->mask & HCA_QP_ATTR_ALT_PATH && !resolve_path(h, ch, &q->alt_path, &ch->path[1]))
 		return HCA_STAT_BAD_PARAM;
 	return HCA_STAT_OK;
 }

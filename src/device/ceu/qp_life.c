@@ -124,12 +124,9 @@ take_queues(struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
 		rc = hca_qbuf_resolve_whole(h, &s->sq, s->sq_key, s->pd, WORD(snd_wqe_len), 0);
 	if (rc != HCA_STAT_OK || !(s->has & HCA_HAS_RQ))
 		return rc;
-	rc = hca_qbuf_resolve_whole(h, &s->rq, s->rq_key, s->pd,
-				    WORD(rcv_wqe_len) + sizeof(struct hca_rq_record),
-				    HCA_ACCESS_LOCAL_WRITE);
-	if (rc != HCA_STAT_OK)
-		hca_qbuf_release(h, &s->sq, s->sq_key);
-	return rc;
+	return hca_qbuf_resolve_whole(h, &s->rq, s->rq_key, s->pd,
+				      WORD(rcv_wqe_len) + sizeof(struct hca_rq_record),
+				      HCA_ACCESS_LOCAL_WRITE);
 }
 
 static size_t
@@ -320,7 +317,7 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 		return HCA_STAT_BAD_RES_STATE;
 	rc = take_queues(h, &ch->image, &s);
 	if (rc != HCA_STAT_OK)
-		return rc;
+		goto err_queues;
 	rc = HCA_STAT_EXCEED_LIM;
 	if (hca_record_reserve_qp(hca_of(h), s.usr_page, 1) != 0)
 		goto err_queues;

@@ -30,7 +30,7 @@ is_bind(const struct hca_record *r)
 }
 
 static uint8_t
-begin(struct hca *h, const struct hca_qp *qp, const struct hca_record *r)
+begin_local(struct hca *h, const struct hca_qp *qp, const struct hca_record *r)
 {
 	if (is_bind(r))
 		return hca_window_claim(&h->core, &qp->cfg, bind_of(r));
@@ -39,7 +39,7 @@ begin(struct hca *h, const struct hca_qp *qp, const struct hca_record *r)
 
 /* from here on RRC may complete the request */
 static void
-finish(struct hca *h, const struct hca_qp *qp, struct hca_record *r)
+finish_local(struct hca *h, const struct hca_qp *qp, struct hca_record *r)
 {
 	if (is_bind(r))
 		hca_window_bind(&h->core, &qp->cfg, bind_of(r));
@@ -54,7 +54,7 @@ hca_rtc_local(struct hca_rtc_visit *v, struct hca_record *r)
 {
 	if (v->qp->rtc.flags & HCA_RTC_LOCAL)
 		return HCA_RTC_STOP_PARK;
-	r->syndrome = begin(v->h, v->qp, r);
+	r->syndrome = begin_local(v->h, v->qp, r);
 	if (r->syndrome != 0) {
 		HCA_COUNT(v->h, RTC, req_bind_error);
 		return HCA_RTC_STOP_BAD;
@@ -63,7 +63,7 @@ hca_rtc_local(struct hca_rtc_visit *v, struct hca_record *r)
 	r->npsn = 0;
 	r->desc_seq = v->desc_seq;
 	if (v->h->single_worker) {
-		finish(v->h, v->qp, r);
+		finish_local(v->h, v->qp, r);
 		return HCA_RTC_GO;
 	}
 	v->qp->rtc.flags |= HCA_RTC_LOCAL;
@@ -90,7 +90,7 @@ hca_rtc_local_poll(struct hca *h, struct hca_rtc_ctx *ctx)
 		}
 		*link = r->imm;
 		h->qp[qpi].rtc.flags &= ~HCA_RTC_LOCAL;
-		finish(h, &h->qp[qpi], r);
+		finish_local(h, &h->qp[qpi], r);
 		hca_rtc_wake(h, qpi);
 	}
 	return n;

@@ -45,12 +45,13 @@ resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint6
 		return HCA_STAT_BAD_PARAM;
 	q->bytes = bytes;
 	q->page_shift = QBUF_PAGE_SHIFT;
+	entry_of(h, key)->users++;
 	if (e->base != NULL)
 		q->base = e->base + (va - e->start);
 	else
 		rc = resolve_pages(h, q, e, va);
-	if (rc == HCA_STAT_OK)
-		entry_of(h, key)->users++;
+	if (rc != HCA_STAT_OK)
+		hca_qbuf_release(h, q, key);
 	return rc;
 }
 
