@@ -3,9 +3,8 @@
 #define CTL_DOCTOR_H
 
 /*
- * softhca-ctl doctor: everything that keeps a new user from running softhcad, judged one by one,
- * with the command that mends it. Reads files below a root, which tests replace by one of their
- * own.
+ * softhca-ctl doctor: checks one by one everything that can keep softhcad from running, and prints
+ * the commands that fix it. It reads files below a root, which tests replace.
  */
 
 #include "ctl.h"
@@ -24,7 +23,7 @@ struct doctor {
 	json_t *found;	  /* what was reported */
 	unsigned int failed, warned;
 
-	/* Learned on the way */
+	/* Results of earlier checks */
 	struct ctl_others others;      /* processes that do not answer */
 	unsigned int workers, clients; /* of the daemons that run */
 	bool configured;	       /* the file is there */

@@ -22,26 +22,27 @@ static const struct command {
 	const char *name, *arguments, *help;
 	ctl_run_fn run; /* NULL: a view */
 } commands[] = {
-	{"status", "", "port, layout, what is in use", NULL},
+	{"status", "", "port, layout, resources in use", NULL},
 	{"qps", "", "QPs: state, peer, PSNs, counters", NULL},
 	{"mrs", "", "memory regions and windows", NULL},
 	{"gids", "", "addresses", NULL},
-	{"clients", "", "processes that are attached", NULL},
-	{"stages", "", "stages of the engine, what waits for them", NULL},
+	{"clients", "", "attached processes", NULL},
+	{"stages", "", "stages of the engine and their waiting work", NULL},
 	{"usage", "", "objects, records and buffers in use", NULL},
-	{"counters", "[--nonzero] [--watch] [--interval S] [--count N]", "every counter",
+	{"counters", "[--nonzero] [--watch] [--interval S] [--count N]", "all counters",
 	 ctl_run_counters},
 	{"top", "[--interval S] [--once] [--qps N]", "rates, stages and the busiest QPs, live",
 	 ctl_run_top},
 	{"capture", "FILE [--seconds S] [--dir in|out|both] [--qp QPN] [--snaplen BYTES]",
-	 "what a daemon sends and receives, as pcapng", ctl_run_capture},
+	 "write the frames that a daemon sends and receives as pcapng", ctl_run_capture},
 	{"impair",
 	 "[--show | off | --drop P --dup P --reorder P --corrupt P --truncate P --ecn P\n"
 	 "         --delay US --jitter US --psn N=FAULT] [--dir in|out|both] [--qp QPN]",
-	 "faults in what a daemon sends or receives; P is 0 to 1, FAULT one of the names",
+	 "inject faults into frames of a daemon; P is 0 to 1, FAULT one of the names",
 	 ctl_run_impair},
 	{"doctor", "[--config FILE] [--root DIR]",
-	 "what keeps softhcad from running here, and what mends it", ctl_run_doctor},
+	 "find what keeps softhcad from running here, and print commands that fix it",
+	 ctl_run_doctor},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -65,11 +66,11 @@ usage(void)
 		printf("  %s%s%s\n        %s\n", commands[i].name,
 		       commands[i].arguments[0] != '\0' ? " " : "", commands[i].arguments,
 		       commands[i].help);
-	printf("\nof every command:\n"
+	printf("\noptions of every command:\n"
 	       "  --prefix P  the process with that DPDK file prefix: the name of a daemon's HCA\n"
-	       "  --hca NAME  that HCA of it\n"
-	       "  --json      for programs\n"
-	       "  --help      this text\n"
+	       "  --hca NAME  the HCA of that name in the process\n"
+	       "  --json      print JSON, for programs\n"
+	       "  --help      print this text\n"
 	       "  --version   print the version\n"
 	       "\nExit status: 0 success, 1 failure, 2 an invalid command line.\n");
 }
