@@ -4,8 +4,7 @@
 
 #include <errno.h>
 
-#include <rte_malloc.h>
-
+#include "core/table.h"
 #include "engine/congestion.h"
 #include "engine/impl.h"
 
@@ -34,15 +33,14 @@ hca_congestion_init(struct hca *h)
 {
 	if (h->cfg.congestion == NULL)
 		return 0;
-	h->flow = rte_zmalloc_socket("congestion", h->object[HCA_OBJECT_ANY].count * flow_bytes(h),
-				     RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	h->flow = hca_table_alloc(h->object[HCA_OBJECT_ANY].count, flow_bytes(h), h->cfg.socket_id);
 	return h->flow != NULL ? 0 : -ENOMEM;
 }
 
 void
 hca_congestion_fini(struct hca *h)
 {
-	rte_free(h->flow);
+	hca_table_free(h->flow);
 	h->flow = NULL;
 }
 
