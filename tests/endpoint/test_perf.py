@@ -720,7 +720,8 @@ class Hostile(Case):
     def test_bad_servers(self):
         for data, words in (
                 (b'', 'silent for too long'), (b'hello version=9 mtu=1024 text=other\n', 'version 9'),
-                (b'HTTP/1.1 400 Bad Request\r\n', 'not the exchange'), (b'\xff' * 4000, 'exchange'),
+                (b'HTTP/1.1 400 Bad Request\r\n', 'not the protocol of softhca-perf'),
+                (b'\xff' * 4000, 'not the protocol of softhca-perf'),
                 (b'hello version=1 mtu=1024\nend\n', 'no GID'),
                 (b'hello version=1 mtu=1024\n' + b'gid sgid=1\n' * 300, 'no GID'),
                 (b'error text=go away\n', 'says: go away')):
