@@ -74,9 +74,9 @@ run_meson_tests() {
 	say "tests, $tag: ${#selected[@]} to run"
 	# meson adds the name of a wrapper to that of the log
 	rm -f "$logs"*.json
-	# one more than there are CPUs: many wait most of the time
+	# two more than there are CPUs: many wait most of the time
 	# the lock on descriptor 9 must not survive in a test that does not end
-	meson test -C "$dir" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 1)) \
+	meson test -C "$dir" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 2)) \
 		--timeout-multiplier "$multiplier" --logbase "testlog-$tag" "$@" "${selected[@]}" \
 		</dev/null 9>&-
 	python3 "$root/tests/meson_results.py" record "$(echo "$logs"*.json)" "$tag" "$results" "${selected[@]}" ||
