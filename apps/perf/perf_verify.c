@@ -54,20 +54,30 @@ fill(uint8_t *p, uint64_t n, uint64_t seed)
 	memcpy(p, &w, n);
 }
 
+static unsigned int
+first_difference(const uint8_t *p, uint64_t w, unsigned int n)
+{
+	unsigned int k = 0;
+
+	while (k < n && p[k] == ((const uint8_t *)&w)[k])
+		k++;
+	return k;
+}
+
 /* Offset of the first wrong byte, or n. */
 static uint64_t
 compare(const uint8_t *p, uint64_t n, uint64_t seed)
 {
-	for (uint64_t off = 0; off < n; off += 8) {
-		uint64_t w = word_at(seed, off / 8), len = n - off < 8 ? n - off : 8;
+	uint64_t off = 0, found;
 
-		if (memcmp(p + off, &w, len) == 0)
-			continue;
-		for (uint64_t k = 0; k < len; k++)
-			if (p[off + k] != ((const uint8_t *)&w)[k])
-				return off + k;
+	for (; n - off >= 8; off += 8) {
+		uint64_t w = word_at(seed, off / 8);
+
+		memcpy(&found, p + off, 8);
+		if (found != w)
+			return off + first_difference(p + off, w, 8);
 	}
-	return n;
+	return off + first_difference(p + off, word_at(seed, off / 8), (unsigned int)(n - off));
 }
 
 /* The side and kind data is taken from, and arrives at. */
