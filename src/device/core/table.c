@@ -88,40 +88,42 @@ hca_table_free(void *table)
 }
 
 static void
-unmap_pool(struct rte_mempool_memhdr *memhdr, void *bytes)
+free_chunk(struct rte_mempool_memhdr *memhdr, void *chunk)
 {
-	munmap(memhdr->addr, (uintptr_t)bytes);
+	(void)memhdr;
+	rte_free(chunk);
 }
 
-/* Objects may cross pages: without hugepages no device reads them by physical address. */
+/* Objects side by side in one block of the heap: with IOVA as VA they may cross pages. */
 static int
-populate_mapped(struct rte_mempool *mp, size_t bytes)
+populate_packed(struct rte_mempool *mp, size_t bytes)
 {
-	void *p;
+	void *chunk = rte_malloc_socket("hca_mbufs", bytes, RTE_CACHE_LINE_SIZE, mp->socket_id);
 	int rc;
 
-	bytes = whole_pages(bytes + RTE_CACHE_LINE_SIZE);
-	p = map(bytes);
-	if (p == NULL)
+	if (chunk == NULL)
 		return -ENOMEM;
-	rc = rte_mempool_populate_iova(mp, p, (uintptr_t)p, bytes, unmap_pool,
-				       (void *)(uintptr_t)bytes);
+	rc = rte_mempool_populate_iova(mp, chunk, rte_malloc_virt2iova(chunk), bytes, free_chunk,
+				       chunk);
 	if (rc <= 0)
-		munmap(p, bytes);
+		rte_free(chunk);
 	return rc;
 }
 
-/* DPDK keeps objects that fit into a page within one, and so needs more for them. */
+/*
+ * Without hugepages DPDK begins each object that is larger than a page at a page: 8 KiB for a frame
+ * of 4 KiB. Objects that fit into a page stay within one.
+ */
 static int
 populate(struct rte_mempool *mp)
 {
 	size_t object = mp->header_size + mp->elt_size + mp->trailer_size;
 	int rc;
 
-	if (rte_eal_has_hugepages() || object < page_size())
+	if (rte_eal_has_hugepages() || rte_eal_iova_mode() != RTE_IOVA_VA || object < page_size())
 		rc = rte_mempool_populate_default(mp);
 	else
-		rc = populate_mapped(mp, mp->size * object);
+		rc = populate_packed(mp, mp->size * object);
 	if (rc >= 0 && (uint32_t)rc < mp->size)
 		rc = -ENOMEM;
 	return rc;

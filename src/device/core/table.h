@@ -5,8 +5,10 @@
 /*
  * Memory that lives as long as a device: tables of contexts and pools of packet buffers. With
  * hugepages it comes from the EAL's heap. Without them that heap is a file of small pages, all of
- * which rte_free() touches to clear them, used or not. Then large tables and pools are mappings of
- * their own, which transparent hugepages may back and which the kernel takes back as a whole.
+ * which rte_free() touches to clear them, used or not. Then large tables, which only this process
+ * reads, are mappings of their own: transparent hugepages may back them, and the kernel takes them
+ * back as a whole. Packet buffers always belong to the heap, because devices and other processes
+ * may read them.
  */
 
 #include <stddef.h>
