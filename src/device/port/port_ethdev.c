@@ -33,6 +33,7 @@ struct port_ethdev {
 	bool started;
 	struct rte_mempool *rx_pool;
 	struct rte_ring *owned;		    /* memory pair: the ring that this side sends into */
+	struct rte_ring *inherited;	    /* memory pair: that of a peer which is closed */
 	struct port_ethdev *peer;	    /* memory pair */
 	int wait_fd;			    /* -1: the device has no interrupt */
 	bool may_sleep;			    /* [pub] wait_fd has been requested */
@@ -211,11 +212,16 @@ ethdev_close(struct hca_port *port)
 	if (p->started)
 		rte_eth_dev_stop(p->id);
 	rte_eth_dev_close(p->id);
-	if (p->peer != NULL)
+	if (p->peer != NULL) {
+		/* the peer still receives from that ring */
+		p->peer->inherited = p->owned;
+		p->owned = NULL;
 		p->peer->peer = NULL;
+	}
 	if (p->wait_fd >= 0)
 		close(p->wait_fd);
 	rte_ring_free(p->owned);
+	rte_ring_free(p->inherited);
 	rte_mempool_free(p->rx_pool);
 	rte_free(p);
 }

@@ -213,6 +213,29 @@ full(void **state)
 	both_ways(HCA_LAYOUT_FULL);
 }
 
+/* The ports of a memory pair are closed one after the other, with a frame in each direction. */
+static void
+closed_with_frames(void **state)
+{
+	struct rte_mempool *pool =
+		rte_pktmbuf_pool_create("closed", 63, 0, HCA_MBUF_PRIV, 2048, -1);
+	struct hca_port *pair[2];
+
+	assert_non_null(pool);
+	assert_int_equal(hca_port_memory_pair("closed", 64, -1, pair), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+
+		assert_non_null(m);
+		assert_non_null(rte_pktmbuf_append(m, 64));
+		assert_int_equal(pair[i]->ops->tx(pair[i], &m, 1, 0), 1);
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		pair[i]->ops->close(pair[i]);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	rte_mempool_free(pool);
+}
+
 int
 main(void)
 {
@@ -220,6 +243,7 @@ main(void)
 		cmocka_unit_test(rtc),
 		cmocka_unit_test(txrx),
 		cmocka_unit_test(full),
+		cmocka_unit_test(closed_with_frames),
 	};
 
 	if (test_eal_start(256) != 0)
