@@ -161,7 +161,7 @@ flush_backlog(struct hca *h, struct hca_encap *e, uint64_t now)
 		done += took;
 		note_wait(h, e, took, now);
 		if (took < n) {
-			port_stalled(h, e, took != 0, now);
+			port_stalled(h, e, done != 0, now);
 			break;
 		}
 	}
