@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +27,28 @@
 
 static uint8_t memory[BYTES];
 static uint32_t blocked, calls, shorter;
+static int agent_cpu = -1; /* the calls use up some milliseconds of this CPU, with low priority */
+
+static void
+use_cpu(void)
+{
+	struct timespec ts;
+	uint64_t until = 0;
+
+	if (sched_getcpu() != agent_cpu) {
+		cpu_set_t set;
+
+		CPU_ZERO(&set);
+		CPU_SET(agent_cpu, &set);
+		pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+		setpriority(PRIO_PROCESS, (id_t)gettid(), 10);
+	}
+	do {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+		if (until == 0)
+			until = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + 2000000;
+	} while ((uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec < until);
+}
 
 static size_t
 transfer(void *to, const void *from, size_t n)
@@ -32,6 +56,8 @@ transfer(void *to, const void *from, size_t n)
 	__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
 	while (__atomic_load_n(&blocked, __ATOMIC_ACQUIRE) != 0)
 		usleep(100);
+	if (agent_cpu >= 0)
+		use_cpu();
 	memcpy(to, from, n);
 	return n - __atomic_load_n(&shorter, __ATOMIC_RELAXED);
 }
@@ -170,6 +196,62 @@ destroyed_while_late(void **state)
 	usleep(20000);
 }
 
+/* ---- no CPU for the agent ---- */
+
+static uint32_t burning;
+
+static void
+stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+static void *
+burn(void *cpu)
+{
+	stay_on(*(int *)cpu);
+	while (__atomic_load_n(&burning, __ATOMIC_RELAXED) != 0)
+		;
+	return NULL;
+}
+
+/*
+ * The agent needs the CPU for some milliseconds in a call, on a CPU that others use nearly always,
+ * while the worker's is idle: the client is not charged for it, and no access is given up.
+ */
+static void
+agent_without_cpu(void **state)
+{
+	struct ipc_foreign *f = *state;
+	uint8_t out = 7, in = 0;
+	cpu_set_t before;
+	pthread_t thread;
+	int cpu[2], n = 0;
+
+	pthread_getaffinity_np(pthread_self(), sizeof(before), &before);
+	for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+		if (CPU_ISSET(i, &before))
+			cpu[n++] = i;
+	if (n < 2)
+		skip();
+	burning = 1;
+	assert_int_equal(pthread_create(&thread, NULL, burn, &cpu[0]), 0);
+	stay_on(cpu[1]);
+	agent_cpu = cpu[0];
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(ipc_foreign_access(f, true, 8, &out, 1), 0);
+	assert_int_equal(ipc_foreign_access(f, false, 8, &in, 1), 0);
+	assert_int_equal(in, out);
+	__atomic_store_n(&burning, 0, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	agent_cpu = -1;
+	pthread_setaffinity_np(pthread_self(), sizeof(before), &before);
+}
+
 #define SLOW 8
 #define PATIENCE_NS 5000000u /* as ipc_agent.c has it */
 
@@ -255,6 +337,7 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(to_and_fro),
+		TEST(agent_without_cpu), /* before those that use up the budget of all */
 		TEST(failures),
 		TEST(late),
 		cmocka_unit_test(destroyed_while_late),

@@ -6,14 +6,18 @@
  * which then only the agent ends. Data passes through a buffer of the agent, so that late data
  * reaches no other memory.
  *
- * A client is charged only the time of its system call, and only while CPUs were available to the
- * agent: it is not responsible for a busy machine.
+ * A client is charged only the time of its system call, without the time in which the agent could
+ * run but had no CPU: it is not responsible for a busy machine. The kernel's statistics of the
+ * agent's thread tell them apart.
  */
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -25,9 +29,11 @@
 #define AGENT_STACK (64u << 10)
 #define AWAKE_NS 50000u	     /* time that the agent waits for the next request before it sleeps */
 #define PATIENCE_NS 5000000u /* limit of a worker's wait for the system call */
-#define START_NS 1000000000u /* limit of its wait until the call begins */
-#define TURNS 50u	     /* least number of times it yields the CPU */
-#define USUAL_NS 200000u     /* not charged */
+#define START_NS \
+	1000000000u	  /* limit of its wait until the call begins, and while there is no CPU */
+#define SAMPLE_NS 100000u /* time from which a wait is worth a look at the statistics */
+#define TURNS 50u	  /* least number of times it yields the CPU */
+#define USUAL_NS 200000u  /* not charged */
 /* budget per client beyond that; refilled with a twentieth of the time */
 #define ACCOUNT_NS 50000000u
 #define EARN 20u
@@ -133,6 +139,8 @@ agent_main(void *arg)
 {
 	struct ipc_foreign *f = arg;
 
+	pthread_setname_np(pthread_self(), "hca-agent");
+	__atomic_store_n(&f->tid, (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	for (;;) {
 		wait_for_request(f);
 		if (stopped(f))
@@ -283,11 +291,89 @@ wait_for_start(struct ipc_foreign *f, uint64_t began)
 	return true;
 }
 
+/* Read what the kernel says of the agent's thread. */
+static bool
+read_of_agent(const struct ipc_foreign *f, const char *name, char *text, size_t size)
+{
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(text, size, "/proc/self/task/%d/%s", __atomic_load_n(&f->tid, __ATOMIC_ACQUIRE),
+		 name);
+	fd = open(text, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* Times of the agent's thread, ns: on a CPU, and ready to run but waiting for one. */
+struct usage {
+	uint64_t run, queued;
+};
+
+static bool
+usage_of(const struct ipc_foreign *f, struct usage *u)
+{
+	char text[128];
+
+	return read_of_agent(f, "schedstat", text, sizeof(text)) &&
+	       sscanf(text, "%" SCNu64 " %" SCNu64, &u->run, &u->queued) == 2;
+}
+
+static bool
+is_ready(const struct ipc_foreign *f)
+{
+	char text[128], *p;
+
+	if (!read_of_agent(f, "stat", text, sizeof(text)))
+		return false;
+	p = strrchr(text, ')'); /* the end of the thread's name */
+	return p != NULL && p[1] == ' ' && p[2] == 'R';
+}
+
+/* A worker's wait for one system call. */
+struct wait {
+	uint64_t began, patience; /* patience: since then the agent has had the time to finish */
+	bool sampled;
+	struct usage usage;
+};
+
+/* Whether the agent had no CPU lately, although it could run. Asked every PATIENCE_NS at most. */
+static bool
+had_no_cpu(struct ipc_foreign *f, struct wait *w, uint64_t now)
+{
+	struct usage u;
+	bool lately;
+
+	if (now - w->began >= START_NS || !w->sampled || !is_ready(f) || !usage_of(f, &u))
+		return false;
+	lately = u.run - w->usage.run < (now - w->patience) / 2;
+	w->usage.run = u.run;
+	w->patience = now;
+	return lately;
+}
+
+/* The time since the wait began without that in which the agent had no CPU. */
+static uint64_t
+time_to_charge(const struct ipc_foreign *f, const struct wait *w, uint64_t ns)
+{
+	struct usage u;
+	uint64_t queued = 0;
+
+	if (ns > USUAL_NS && w->sampled && usage_of(f, &u))
+		queued = u.queued - w->usage.queued;
+	return ns > queued ? ns - queued : 0;
+}
+
 /* True: it is done. */
 static bool
 wait_for_answer(struct ipc_foreign *f)
 {
-	uint64_t began = 0, ns = 0;
+	struct wait w = {0};
+	uint64_t now = 0;
 	uint32_t turns = 0;
 	bool done = true;
 
@@ -296,16 +382,18 @@ wait_for_answer(struct ipc_foreign *f)
 			relax();
 			continue;
 		}
+		now = now_ns();
 		if (turns++ == 0)
-			began = now_ns();
-		ns = now_ns() - began;
-		if (ns >= PATIENCE_NS && turns > TURNS)
+			w.began = w.patience = now;
+		if (!w.sampled && now - w.began >= SAMPLE_NS)
+			w.sampled = usage_of(f, &w.usage);
+		if (now - w.patience >= PATIENCE_NS && turns > TURNS && !had_no_cpu(f, &w, now))
 			done = !change(f, REQUEST_RUNNING, REQUEST_GIVEN_UP);
 		else
 			sched_yield();
 	}
 	if (turns > TURNS)
-		spend(f, ns);
+		spend(f, time_to_charge(f, &w, now - w.began));
 	return done;
 }
 

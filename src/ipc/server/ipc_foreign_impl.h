@@ -10,6 +10,7 @@
 
 struct ipc_foreign {
 	int mem, maps;
+	int tid;	  /* of the agent's thread; 0: it has not begun */
 	uint32_t refs;	  /* references of the owner and the agent */
 	uint32_t ended;	  /* every access fails */
 	uint32_t stop;	  /* the agent must end */
