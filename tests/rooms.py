@@ -16,7 +16,8 @@ ROOMS = [
     'include', 'src/abi', 'src/giveway', 'src/sigbus',
     'src/device',  # hca.h: the device as others see it
     'src/device/core', 'src/device/wire', 'src/device/port', 'src/device/bar', 'src/device/ctxmgt',
-    'src/device/vtp', 'src/device/queues', 'src/device/engine', 'src/device/ceu', 'src/device/graph',
+    'src/device/vtp', 'src/device/queues', 'src/device/engine',
+    'src/device/frame', 'src/device/requester', 'src/device/responder', 'src/device/ceu', 'src/device/graph',
     'src/driver', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/host', 'src/telemetry',
     'src/embed', 'src/ipc/server', 'src/kernif', 'src/endpoint', 'src/verbs', 'apps',
 ]

@@ -43,7 +43,7 @@ struct hca_config {
 	uint32_t ack_every;	/* largest distance of AckReqs in packets [32] */
 	uint64_t port_stall_ns; /* encap discards frames after this time without progress [1 s] */
 	uint32_t max_mtu;	/* bytes, 256..4096 [4096] */
-	/* congestion control [none]: engine/congestion.h; must outlive the HCA */
+	/* congestion control [none]: requester/congestion.h; must outlive the HCA */
 	const struct hca_congestion_ops *congestion;
 	uint8_t mac[6]; /* address of the port, reported by QUERY commands and MAD_IFC */
 

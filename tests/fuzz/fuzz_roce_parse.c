@@ -11,7 +11,7 @@
 #include "fuzz.h"
 
 /* For its static functions. */
-#include "engine/decap_roce.c"
+#include "frame/decap_roce.c"
 
 static void
 inside(const struct hca_wire_view *v, uint32_t len)

@@ -8,7 +8,7 @@
 
 #include "sim_test.h"
 #include "sim_victim.h"
-#include "engine/congestion.h"
+#include "requester/congestion.h"
 #include "engine/impl.h"
 
 #define PROGRAM "test_congestion"

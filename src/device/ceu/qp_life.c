@@ -10,8 +10,8 @@
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
-#include "engine/congestion.h"
-#include "engine/record_pool.h"
+#include "requester/congestion.h"
+#include "requester/record_pool.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
 _Static_assert((HCA_RESP_JOBS & (HCA_RESP_JOBS - 1)) == 0, "ring");

@@ -30,7 +30,7 @@
 
 /*
  * One of the last READs and ATOMICs that were executed, to be answered now or possibly again later;
- * see engine/ee. A QP has as many as its requester may have outstanding, so they are packed.
+ * see responder/ee.h. A QP has as many as its requester may have outstanding, so they are packed.
  */
 struct hca_resp_job {
 	uint64_t va; /* READ: next byte to send; ATOMIC: result */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "ctxmgt/ctxmgt.h"
-#include "engine/doorbell.h"
+#include "requester/doorbell.h"
 #include "engine/impl.h"
-#include "engine/record_pool.h"
+#include "requester/record_pool.h"
 #include "engine/timer.h"
 #include "queues/eq.h"
 

@@ -17,10 +17,10 @@
 #include "core/tsan.h"
 #include "core/table.h"
 #include "ctxmgt/ctxmgt.h"
-#include "engine/congestion.h"
+#include "requester/congestion.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
-#include "engine/record_pool.h"
+#include "requester/record_pool.h"
 #include "graph/sleep.h"
 #include "queues/eq.h"
 

@@ -13,7 +13,7 @@
 #include <rte_malloc.h>
 
 #include "abi_bar.h"
-#include "engine/doorbell.h"
+#include "requester/doorbell.h"
 #include "engine/impl.h"
 #include "graph/executor.h"
 #include "graph/sleep.h"

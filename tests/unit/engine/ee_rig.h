@@ -9,7 +9,7 @@
 
 #include "fixture.h"
 
-#include "engine/ee.h"
+#include "responder/ee.h"
 
 #define RIG_QPI 1u
 #define RIG_MTU 256u

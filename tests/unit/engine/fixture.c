@@ -12,7 +12,7 @@
 
 #include "abi_bar.h"
 #include "abi_ctx.h"
-#include "engine/record_pool.h"
+#include "requester/record_pool.h"
 #include "queues/eq.h"
 
 /* One HCA at a time, because recorders are plain functions. */

@@ -15,9 +15,9 @@
 #include "abi_cqe.h"
 #include "abi_ctx.h"
 #include "abi_wqe.h"
-#include "engine/doorbell.h"
-#include "engine/parser.h"
-#include "engine/record_pool.h"
+#include "requester/doorbell.h"
+#include "requester/parser.h"
+#include "requester/record_pool.h"
 
 #define QPI 3u
 #define PAGE 5u

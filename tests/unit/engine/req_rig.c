@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/record_pool.h"
+#include "requester/record_pool.h"
 #include "queues/eq.h"
 #include "wire/icrc.h"
 

@@ -15,8 +15,8 @@
 #include "abi_roce.h"
 #include "abi_wqe.h"
 #include "engine/pkt.h"
-#include "engine/rrc.h"
-#include "engine/rtc.h"
+#include "requester/rrc.h"
+#include "requester/rtc.h"
 #include "engine/timer.h"
 
 #define RIG_QPI 3u

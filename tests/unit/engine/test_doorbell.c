@@ -10,7 +10,7 @@
 #include "abi_bar.h"
 #include "abi_ctx.h"
 #include "abi_wqe.h"
-#include "engine/doorbell.h"
+#include "requester/doorbell.h"
 
 #define PAGE 5u
 #define QPI 3u

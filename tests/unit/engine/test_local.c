@@ -8,7 +8,7 @@
 
 #include <rte_rcu_qsbr.h>
 
-#include "engine/record_pool.h"
+#include "requester/record_pool.h"
 #include "vtp/window.h"
 
 #define WRITE HCA_OP_RDMA_WRITE

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "engine/record_pool.h"
+#include "requester/record_pool.h"
 
 #define WRITE HCA_OP_RDMA_WRITE
 

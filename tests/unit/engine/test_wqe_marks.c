@@ -2,7 +2,7 @@
 
 /* wqe_parser: chains announced by marks, because their doorbell found the page full. */
 
-#include "engine/doorbell.h"
+#include "requester/doorbell.h"
 #include "parser_rig.h"
 
 #define QUEUE 16u

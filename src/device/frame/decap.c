@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * decap: checks received bursts and passes frames to the stages of their wire: of RoCE to EE
+ * (requests) or RRC (responses). It takes from the port only as many frames as all of them can
+ * accept; the others stay in the port's queue. A frame that fails a check is counted under its
+ * reason and has no other effect.
+ */
+
+#include <errno.h>
+
+#include <rte_malloc.h>
+#include <rte_prefetch.h>
+
+#include "frame/decap.h"
+#include "wire/wire_view.h"
+
+int
+hca_decap_init(struct hca *h)
+{
+	struct hca_decap *d =
+		rte_zmalloc_socket("decap", sizeof(*d), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+
+	h->stage_ctx[HCA_STAGE_DECAP] = d;
+	return d == NULL ? -ENOMEM : 0;
+}
+
+void
+hca_decap_fini(struct hca *h)
+{
+	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
+
+	if (d != NULL)
+		hca_decap_roce_fini(d);
+	rte_free(d);
+}
+
+int
+hca_decap_describe(const uint8_t *frame, uint32_t len, struct hca_rxd *r,
+		   struct hca_icrc_span *span)
+{
+	struct hca_wire_view v;
+	int rc = hca_wire_parse(frame, len, &v);
+
+	if (v.wire == HCA_WIRE_ROCE)
+		rc = hca_decap_roce_describe(frame, &v, rc, r);
+	if (rc == 0)
+		*span = hca_icrc_span_of_view(frame, &v);
+	return rc;
+}
+
+static void
+take_general(struct hca *h, struct hca_decap *d, struct rte_mbuf *m)
+{
+	static const uint8_t counter[HCA_WIRE_DROP_COUNT] = {
+#define X(NAME, name, text) [HCA_WIRE_DROP_##NAME] = HCA_CTR_##name,
+		HCA_WIRE_DROP_LIST(X)
+#undef X
+	};
+	int rc;
+
+	_Static_assert(HCA_CTR_N < 256, "counter ids fit the table");
+	if (m->nb_segs != 1) {
+		hca_decap_drop(h, d, m, HCA_CTR_rx_multi_segment);
+		return;
+	}
+	rc = hca_decap_describe(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, hca_rxd(m),
+				&d->span[d->n]);
+	if (rc != 0)
+		hca_decap_drop(h, d, m, counter[-rc]);
+	else
+		d->frame[d->n++] = m;
+}
+
+/* The short way of the wire of the last frame is tried first. */
+static inline void
+describe_burst(struct hca *h, struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
+{
+	unsigned int i = hca_decap_roce_take(d, m, n);
+
+	while (unlikely(i < n)) {
+		take_general(h, d, m[i++]);
+		i += hca_decap_roce_take(d, m + i, n - i);
+	}
+}
+
+static inline void
+begin_burst(struct hca_decap *d)
+{
+	d->n = d->n_ee = d->n_rrc = d->n_dead = 0;
+}
+
+static inline void
+hand_over(struct hca *h, struct hca_decap *d, uint64_t now)
+{
+	if (d->n_rrc != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_RRC], d->to_rrc, d->n_rrc, now);
+	if (d->n_ee != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_EE], d->to_ee, d->n_ee, now);
+	if (unlikely(d->n_dead != 0))
+		rte_pktmbuf_free_bulk(d->dead, d->n_dead);
+}
+
+/* The port is not read until the last multicasts have been delivered. */
+static unsigned int
+continue_multicast(struct hca *h, struct hca_decap *d, unsigned int room, uint64_t now)
+{
+	begin_burst(d);
+	hca_decap_roce_multicast(h, d, room);
+	hand_over(h, d, now);
+	return 1;
+}
+
+/* Looped-back frames get at most half of a full burst, and what the port leaves of the rest. */
+static inline unsigned int
+take(struct hca *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
+{
+	bool loops = unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0);
+	unsigned int n = 0;
+
+	if (loops)
+		n = hca_loopback_rx(h, m, (room + 1) / 2);
+	if (n == room)
+		return n;
+	n += h->port->ops->rx(h->port, m + n, (uint16_t)(room - n), now);
+	if (loops && n < room)
+		n += hca_loopback_rx(h, m + n, room - n);
+	return n;
+}
+
+unsigned int
+hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
+	struct hca_edge *ee = &h->edge[HCA_EDGE_DECAP_EE], *rrc = &h->edge[HCA_EDGE_DECAP_RRC];
+	struct rte_mbuf *m[HCA_BURST];
+	unsigned int room, n;
+	uint64_t bytes = 0;
+
+	room = RTE_MIN(RTE_MIN(hca_edge_room(h, ee), hca_edge_room(h, rrc)),
+		       RTE_MIN(budget, HCA_BURST));
+	d->stuck = room == 0;
+	if (room == 0)
+		return 0;
+	if (unlikely(d->roce.mcast_n != 0))
+		return continue_multicast(h, d, room, now);
+	n = take(h, m, room, now);
+	if (n == 0)
+		return 0;
+	for (unsigned int i = 0; i < n; i++) {
+		rte_prefetch0(rte_pktmbuf_mtod(m[i], void *));
+		bytes += m[i]->pkt_len;
+	}
+	HCA_COUNT_N(h, DECAP, rcvd_pkts, n);
+	HCA_COUNT_N(h, DECAP, port_rcv_data, bytes);
+	begin_burst(d);
+	describe_burst(h, d, m, n);
+	h->icrc->crc_burst(d->span, d->icrc, d->n);
+	hca_decap_roce_judge(h, d, 0, d->n);
+	if (unlikely(d->roce.mcast_n != 0))
+		hca_decap_roce_multicast(h, d, room);
+	hand_over(h, d, now);
+	return n;
+}
+
+/* The port announces its frames itself: graph/sleep.c. */
+uint64_t
+hca_decap_deadline(const struct hca *h, uint64_t now)
+{
+	const struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
+
+	if (d->stuck)
+		return HCA_DEADLINE_ROOM;
+	return d->roce.mcast_n != 0 || hca_loopback_count(h) != 0 ? now : UINT64_MAX;
+}

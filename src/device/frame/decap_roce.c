@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * RoCE in decap: descriptors of frames, and whether the QP takes them (service, state, addresses,
+ * P_Key, Q_Key). Multicasts are copied for each member of their group.
+ */
+
+#include <string.h>
+
+#include "abi_service.h"
+#include "ctxmgt/ctxmgt.h"
+#include "frame/decap.h"
+#include "engine/migrate.h"
+#include "wire/roce_frame.h"
+
+void
+hca_decap_roce_fini(struct hca_decap *d)
+{
+	struct hca_decap_roce *rd = &d->roce;
+
+	for (; rd->mcast_at < rd->mcast_n; rd->mcast_at++)
+		rte_pktmbuf_free(rd->mcast[rd->mcast_at].frame);
+}
+
+/*
+ * The responder refuses an unknown RC opcode with a NAK, after ICRC and source have been checked;
+ * the descriptor then has no operation and no payload.
+ */
+static bool
+is_unknown_rc_request(int rc, const struct hca_wire_view *v)
+{
+	return rc == -HCA_WIRE_DROP_OPCODE && HCA_BTH_TRANSPORT(v->opcode) == HCA_TRANSPORT_RC;
+}
+
+static inline bool
+is_request(const struct hca_roce_opcode_info *op)
+{
+	return op->is_request || op->kind == HCA_PKT_NONE;
+}
+
+int
+hca_decap_roce_describe(const uint8_t *frame, const struct hca_wire_view *v, int rc,
+			struct hca_rxd *r)
+{
+	const uint8_t *bth = frame + v->transport, *l3 = frame + v->l3;
+	bool known = rc == 0;
+
+	if (!known && !is_unknown_rc_request(rc, v))
+		return rc;
+	*r = (struct hca_rxd){
+		.qpi = v->dst,
+		.psn = v->psn,
+		.opcode = v->opcode,
+		.flags = bth[8] & 0x80 ? HCA_RXD_ACKREQ : 0,
+		.ecn = v->ip_version == 4 ? l3[1] & 3 : l3[1] >> 4 & 3,
+		.ext_off = v->transport + HCA_ROCE_BTH_LEN,
+		.payload_off = v->transport + HCA_ROCE_BTH_LEN,
+		.info = &hca_roce_opcodes[v->opcode],
+		.l3_off = v->l3,
+		.vlan = v->l3 == HCA_ETH_LEN + HCA_VLAN_LEN ? hca_get_be16(frame + HCA_ETH_LEN) : 0,
+	};
+	if (!known)
+		return 0;
+	r->flags |= (bth[1] & HCA_BTH_SE ? HCA_RXD_SOLICITED : 0) |
+		    (bth[1] & HCA_BTH_MIGREQ ? HCA_RXD_MIGREQ : 0);
+	r->pad = HCA_BTH_PAD(bth[1]);
+	r->payload_off = v->payload;
+	r->payload_len = v->icrc - v->payload - r->pad;
+	return 0;
+}
+
+#define V4_L3 HCA_ETH_LEN
+#define V4_UDP (V4_L3 + HCA_IPV4_LEN)
+#define V4_BTH (V4_UDP + HCA_UDP_LEN)
+
+/*
+ * Fill in the descriptor of a valid IPv4 frame without VLAN tag, with few comparisons; false:
+ * undecided, use the general parser.
+ */
+static inline bool
+describe_fast(const uint8_t *p, uint32_t len, struct hca_rxd *r, struct hca_icrc_span *span)
+{
+	const struct hca_roce_opcode_info *op;
+	uint32_t total, rest, bth0, psn;
+
+	if (unlikely(len < V4_BTH + HCA_ROCE_BTH_LEN + HCA_ICRC_LEN))
+		return false;
+	total = hca_get_be16(p + V4_L3 + 2);
+	/* Ethertype, version and header length; not a fragment; UDP; port and length of RoCE */
+	if (unlikely((hca_get_be32(p + 12) & 0xffffff00) != (HCA_ETHERTYPE_IPV4 << 16 | 0x4500) ||
+		     total > len - V4_L3 ||
+		     total < HCA_IPV4_LEN + HCA_UDP_LEN + HCA_ROCE_BTH_LEN + HCA_ICRC_LEN ||
+		     (hca_get_be32(p + V4_L3 + 6) & (HCA_IPV4_FRAG_MASK << 16 | 0xff)) !=
+			     HCA_IPPROTO_UDP ||
+		     hca_get_be32(p + V4_UDP + 2) !=
+			     (HCA_ROCE_UDP_PORT << 16 | (total - HCA_IPV4_LEN))))
+		return false;
+	bth0 = hca_get_be32(p + V4_BTH);
+	op = &hca_roce_opcodes[bth0 >> 24];
+	rest = total - HCA_IPV4_LEN - HCA_UDP_LEN - HCA_ICRC_LEN - op->header_len;
+	/*
+	 * valid opcodes have header_len; for shorter frames rest wraps around and exceeds a packet
+	 */
+	if (unlikely(!op->valid || (bth0 & 0x0f0000) != 0 || (rest & 3) != 0 || rest > len ||
+		     rest < (bth0 >> 20 & 3) || (!op->has_payload && rest != 0)))
+		return false;
+	psn = hca_get_be32(p + V4_BTH + 8);
+	r->qpi = hca_get_be32(p + V4_BTH + 4) & 0xffffff;
+	r->psn = psn & HCA_PSN_MASK;
+	r->opcode = (uint8_t)(bth0 >> 24);
+	r->flags = (uint8_t)((psn >> 31) * HCA_RXD_ACKREQ | (bth0 >> 23 & 1) * HCA_RXD_SOLICITED |
+			     (bth0 >> 22 & 1) * HCA_RXD_MIGREQ);
+	r->pad = (uint8_t)(bth0 >> 20 & 3);
+	r->ecn = p[V4_L3 + 1] & 3;
+	r->ext_off = V4_BTH + HCA_ROCE_BTH_LEN;
+	r->payload_off = V4_BTH + op->header_len;
+	r->payload_len = rest - r->pad;
+	r->info = op;
+	r->l3_off = V4_L3;
+	r->vlan = 0;
+	*span = hca_icrc_span_of(HCA_WIRE_ROCE, 4, p + V4_L3, total - HCA_ICRC_LEN);
+	return true;
+}
+
+/*
+ * The words of an IPv4 frame from its Ethertype to the end of the BTH, without IP identification,
+ * TTL and checksum, AckReq and PSN: all that describe_fast() checks, and more.
+ */
+struct alike {
+	uint64_t w[5];
+	/* of the frame; a value larger than any frame: there is nothing to compare with */
+	uint32_t len;
+};
+
+static inline uint64_t
+word_of(const uint8_t *p, uint64_t be_mask)
+{
+	uint64_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return w & rte_cpu_to_be_64(be_mask);
+}
+
+/* len: at least that of the shortest frame, see describe_fast(). */
+static inline void
+note_alike(struct alike *a, const uint8_t *p, uint32_t len)
+{
+	a->w[0] = word_of(p + 12, 0xffffffffffff0000);
+	a->w[1] = word_of(p + 20, 0xffff00ff0000ffff);
+	a->w[2] = word_of(p + 28, UINT64_MAX);
+	a->w[3] = word_of(p + 36, UINT64_MAX);
+	a->w[4] = word_of(p + 44, 0xffffffffffff0000);
+	a->len = len;
+}
+
+static inline bool
+is_alike(const struct alike *a, const uint8_t *p, uint32_t len)
+{
+	return a->len == len &&
+	       ((word_of(p + 12, 0xffffffffffff0000) ^ a->w[0]) |
+		(word_of(p + 20, 0xffff00ff0000ffff) ^ a->w[1]) |
+		(word_of(p + 28, UINT64_MAX) ^ a->w[2]) | (word_of(p + 36, UINT64_MAX) ^ a->w[3]) |
+		(word_of(p + 44, 0xffffffffffff0000) ^ a->w[4])) == 0;
+}
+
+_Static_assert(V4_BTH + 10 == 44 + 8, "the last word has AckReq and one byte of the PSN");
+
+/* Fill in the descriptor of a frame that equals the one of `as` except for AckReq and PSN. */
+static inline void
+describe_alike(const uint8_t *p, const struct hca_rxd *as, struct hca_rxd *r)
+{
+	uint32_t psn = hca_get_be32(p + V4_BTH + 8);
+
+	*r = *as;
+	r->psn = psn & HCA_PSN_MASK;
+	r->flags = (uint8_t)((as->flags & ~HCA_RXD_ACKREQ) | (psn >> 31) * HCA_RXD_ACKREQ);
+}
+
+unsigned int
+hca_decap_roce_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
+{
+	struct alike last = {.len = UINT32_MAX};
+	struct hca_icrc_span span;
+	struct hca_rxd as;
+	unsigned int i;
+
+	for (i = 0; i < n && likely(m[i]->nb_segs == 1); i++) {
+		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
+		struct hca_rxd *r = hca_rxd(m[i]);
+
+		if (is_alike(&last, p, m[i]->data_len)) {
+			describe_alike(p, &as, r);
+			span.data = p + V4_L3;
+			d->span[d->n] = span;
+		} else if (likely(describe_fast(p, m[i]->data_len, r, &d->span[d->n]))) {
+			note_alike(&last, p, m[i]->data_len);
+			as = *r;
+			span = d->span[d->n];
+		} else {
+			break;
+		}
+		d->frame[d->n++] = m[i];
+	}
+	return i;
+}
+
+static inline bool
+pkey_matches(uint16_t ours, uint16_t theirs)
+{
+	return ((ours ^ theirs) & 0x7fff) == 0 && ((ours | theirs) & 0x8000) != 0;
+}
+
+static inline bool
+vlan_matches(uint16_t ours, const struct hca_rxd *r)
+{
+	return HCA_VLAN_VID(r->vlan) == ours;
+}
+
+/* Whether source and destination are the ends of the path. */
+static bool
+is_of_path(const struct hca_qp *qp, uint32_t path, const struct hca_rxd *r, const uint8_t *l3)
+{
+	return hca_path_is_from(l3, r, qp->addr.peer_gid[path], qp->addr.vlan[path]) &&
+	       hca_path_is_to(l3, hca_qp_tmpl(qp, path));
+}
+
+/* General comparison: IPv6, QPs whose paths may change, the alternate path of an armed QP. */
+static bool
+addresses_match_any(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
+{
+	uint32_t path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1;
+	const struct hca_qp_addr *a = &qp->addr;
+
+	r->flags |= HCA_RXD_ASKED;
+	if (is_of_path(qp, path, r, l3))
+		return true;
+	if (__atomic_load_n(&a->mig, __ATOMIC_ACQUIRE) != HCA_MIG_ARMED || !a->alt_valid ||
+	    !is_of_path(qp, 1 - path, r, l3))
+		return false;
+	r->flags |= HCA_RXD_ALT_PATH;
+	return true;
+}
+
+/* P_Key of the path that the packet used. */
+static inline uint16_t
+pkey_of(const struct hca_qp *qp, const struct hca_rxd *r)
+{
+	uint32_t path;
+
+	if (likely(!(r->flags & HCA_RXD_ASKED)))
+		return __atomic_load_n(&qp->cfg.pkey, __ATOMIC_RELAXED);
+	path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1;
+	return qp->addr.pkey[r->flags & HCA_RXD_ALT_PATH ? 1 - path : path];
+}
+
+_Static_assert(offsetof(struct hca_ipv4_hdr, daddr) == offsetof(struct hca_ipv4_hdr, saddr) + 4,
+	       "both addresses are one word");
+
+static inline uint64_t
+ip4_of(const uint8_t *l3)
+{
+	uint64_t ip4;
+
+	memcpy(&ip4, l3 + offsetof(struct hca_ipv4_hdr, saddr), sizeof(ip4));
+	return ip4;
+}
+
+/*
+ * Whether the packet is from the QP's peer to the QP's own address, in its VLAN: a port may deliver
+ * frames for others. A priority tag counts as no VLAN.
+ */
+static inline bool
+addresses_match(const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *l3)
+{
+	if (likely(l3[0] >> 4 == 4 && !__atomic_load_n(&qp->cfg.ask_addr, __ATOMIC_ACQUIRE) &&
+		   ip4_of(l3) == __atomic_load_n(&qp->cfg.ip4, __ATOMIC_RELAXED) &&
+		   vlan_matches(__atomic_load_n(&qp->cfg.vlan, __ATOMIC_RELAXED), r)))
+		return true;
+	return addresses_match_any(qp, r, l3);
+}
+
+/* Counter of a wrong address: of the destination only if the source is the peer. */
+static enum hca_counter
+bad_address(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *l3)
+{
+	uint32_t path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1;
+
+	return hca_path_is_from(l3, r, qp->addr.peer_gid[path], qp->addr.vlan[path])
+		       ? HCA_CTR_rx_bad_destination
+		       : HCA_CTR_rx_bad_source;
+}
+
+/* The IP destination as a GID. */
+static void
+destination(const uint8_t *l3, uint8_t gid[16])
+{
+	if (l3[0] >> 4 == 4)
+		hca_gid_from_ip4(gid, l3 + offsetof(struct hca_ipv4_hdr, daddr));
+	else
+		memcpy(gid, l3 + offsetof(struct hca_ipv6_hdr, daddr), 16);
+}
+
+/* Whether a datagram is for any address of this port, in its VLAN; groups were found by theirs. */
+static bool
+is_for_us(const struct hca *h, struct hca_decap_roce *d, const struct hca_rxd *r, const uint8_t *l3)
+{
+	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
+	uint16_t vlan = HCA_VLAN_VID(r->vlan);
+	uint8_t gid[16];
+
+	if (r->flags & HCA_RXD_GROUP)
+		return true;
+	destination(l3, gid);
+	if (likely(d->own_gids == gids && d->own_vlan == vlan && memcmp(d->own, gid, 16) == 0))
+		return true;
+	if (!hca_gid_is_own(h->ctxmgt, gid, vlan))
+		return false;
+	memcpy(d->own, gid, sizeof(d->own));
+	d->own_vlan = vlan;
+	d->own_gids = gids;
+	return true;
+}
+
+/* States in which a QP accepts requests and responses (A1-1). */
+#define TAKES_REQUESTS \
+	(1u << HCA_QPS_RTR | 1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE)
+#define TAKES_RESPONSES (1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE)
+
+/* XRC has a service for each end. */
+static inline bool
+service_fits(uint8_t service, const struct hca_roce_opcode_info *op)
+{
+	if (likely(service < HCA_ST_XRC_INI))
+		return true;
+	return service == HCA_ST_XRC_TGT ? is_request(op) : op->is_response;
+}
+
+/* Packets to QPN 1 carry the well-known Q_Key, whatever that of the actual QP is. */
+static inline bool
+qkey_matches(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *deth)
+{
+	uint32_t ours = r->flags & HCA_RXD_GSI ? HCA_QKEY_GSI
+					       : __atomic_load_n(&qp->cfg.qkey, __ATOMIC_ACQUIRE);
+
+	return hca_get_be32(deth) == ours;
+}
+
+/* Packets of no service: RRC takes CNPs where there is congestion control. */
+static enum hca_counter
+judge_class(const struct hca *h, const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
+{
+	const struct hca_roce_opcode_info *op = r->info;
+
+	if (op->kind != HCA_PKT_CNP || !addresses_match(qp, r, p + r->l3_off))
+		return HCA_CTR_rx_bad_service;
+	return h->cfg.congestion != NULL && !qp->rtc.unreliable ? HCA_CTR_N
+								: HCA_CTR_rp_cnp_ignored;
+}
+
+/* Checks of datagrams, which may come from any host. */
+static enum hca_counter
+judge_datagram(const struct hca *h, struct hca_decap_roce *d, const struct hca_qp *qp,
+	       const struct hca_rxd *r, const uint8_t *p)
+{
+	if (!is_for_us(h, d, r, p + r->l3_off))
+		return HCA_CTR_rx_bad_destination;
+	return qkey_matches(qp, r, p + r->ext_off) ? HCA_CTR_N : HCA_CTR_rx_bad_qkey;
+}
+
+/* All checks in order; HCA_CTR_N: the packet is accepted. */
+static inline enum hca_counter
+judge(const struct hca *h, struct hca_decap_roce *d, const struct hca_qp *qp, struct hca_rxd *r,
+      const uint8_t *p)
+{
+	const struct hca_roce_opcode_info *op = r->info;
+	uint32_t states = is_request(op) ? TAKES_REQUESTS : TAKES_RESPONSES;
+
+	if (unlikely(__atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != r->qpi ||
+		     r->qpi == 0))
+		return HCA_CTR_rx_unknown_qpn;
+	if (unlikely((states & 1u << hca_qp_state(qp)) == 0))
+		return HCA_CTR_rx_qp_state;
+	if (unlikely(HCA_BTH_TRANSPORT(r->opcode) != hca_services[qp->cfg.service].transport))
+		return judge_class(h, qp, r, p);
+	if (unlikely(!service_fits(qp->cfg.service, op)))
+		return HCA_CTR_rx_bad_service;
+	if (unlikely(qp->cfg.service != HCA_ST_UD && !addresses_match(qp, r, p + r->l3_off)))
+		return bad_address(qp, r, p + r->l3_off);
+	if (unlikely(!pkey_matches(pkey_of(qp, r),
+				   hca_get_be16(p + r->ext_off - HCA_ROCE_BTH_LEN + 2))))
+		return HCA_CTR_rx_bad_pkey;
+	if (unlikely(!is_request(op) && !op->is_response))
+		return HCA_CTR_rx_bad_service;
+	if (unlikely(qp->cfg.service == HCA_ST_UD))
+		return judge_datagram(h, d, qp, r, p);
+	return HCA_CTR_N;
+}
+
+/*
+ * Fields that judge() checks: a frame equal to the last accepted one of the burst is accepted, too.
+ */
+struct judged {
+	const void *info;
+	uint64_t ip4;
+	uint32_t qpn, generation;
+	uint16_t pkey;
+};
+
+static inline bool
+same_as_last(const struct judged *j, const struct hca_rxd *r, const uint8_t *p)
+{
+	uint16_t pkey;
+
+	memcpy(&pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(pkey));
+	/* no other frame has its BTH at this offset; marked frames must be counted */
+	return r->info == j->info && r->qpi == j->qpn && r->ext_off == V4_BTH + HCA_ROCE_BTH_LEN &&
+	       ip4_of(p + V4_L3) == j->ip4 && pkey == j->pkey && r->ecn != HCA_ECN_CE;
+}
+
+static void
+remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *p)
+{
+	j->info = r->info;
+	j->qpn = r->qpi;
+	j->generation = qp->cfg.generation;
+	j->ip4 = ip4_of(p + V4_L3);
+	memcpy(&j->pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(j->pkey));
+	/* not for datagrams, whose Q_Keys may differ; packets that must know their path; MigReq */
+	if (r->l3_off != V4_L3 || qp->cfg.service == HCA_ST_UD || r->flags & HCA_RXD_ASKED)
+		j->info = NULL;
+}
+
+/* ---- multicast: a copy for each member ---- */
+
+static const struct hca_mcast_group *
+group_of(const struct hca *h, struct rte_mbuf *m)
+{
+	uint8_t gid[16];
+
+	destination(rte_pktmbuf_mtod_offset(m, const uint8_t *, hca_rxd(m)->l3_off), gid);
+	return hca_mcast_find(&h->core, gid);
+}
+
+static struct rte_mbuf *
+copy_frame(struct hca *h, const struct rte_mbuf *m)
+{
+	struct rte_mbuf *c = rte_pktmbuf_alloc(h->resp_pool);
+	char *to = c != NULL ? rte_pktmbuf_append(c, m->data_len) : NULL;
+
+	if (to == NULL) {
+		rte_pktmbuf_free(c);
+		HCA_COUNT(h, DECAP, rx_mcast_no_buffer);
+		return NULL;
+	}
+	memcpy(to, rte_pktmbuf_mtod(m, const char *), m->data_len);
+	*hca_rxd(c) = *hca_rxd((struct rte_mbuf *)(uintptr_t)m);
+	HCA_COUNT(h, DECAP, rx_mcast_copies);
+	return c;
+}
+
+static void
+to_member(struct hca *h, struct hca_decap *d, const struct rte_mbuf *m, uint32_t qpn)
+{
+	uint32_t qpi = hca_qp_index(&h->core, qpn);
+	const struct hca_qp *qp = &h->qp[qpi];
+	struct hca_rxd r = *hca_rxd((struct rte_mbuf *)(uintptr_t)m);
+	struct rte_mbuf *c;
+	enum hca_counter why;
+
+	HCA_COUNT(h, DECAP, rx_mcast_members);
+	r.qpi = qpn;
+	r.flags |= HCA_RXD_GROUP;
+	why = judge(h, &d->roce, qp, &r, rte_pktmbuf_mtod(m, const uint8_t *));
+	if (why != HCA_CTR_N) {
+		HCA_COUNT_AT(h, HCA_STAGE_DECAP, why);
+		return;
+	}
+	c = copy_frame(h, m);
+	if (c == NULL)
+		return;
+	hca_rxd(c)->qpi = qpi;
+	hca_rxd(c)->generation = qp->cfg.generation;
+	d->to_ee[d->n_ee++] = c;
+}
+
+/* Finish a multicast: delivered to members, or without any. */
+static void
+end_multicast(struct hca *h, struct hca_decap *d, const struct hca_to_members *t)
+{
+	if (t->served)
+		HCA_COUNT(h, DECAP, rx_mcast_pkts);
+	else
+		HCA_COUNT(h, DECAP, rx_mcast_unattached);
+	d->dead[d->n_dead++] = t->frame;
+}
+
+void
+hca_decap_roce_multicast(struct hca *h, struct hca_decap *d, unsigned int room)
+{
+	struct hca_decap_roce *rd = &d->roce;
+
+	for (; rd->mcast_at < rd->mcast_n; rd->mcast_at++) {
+		struct hca_to_members *t = &rd->mcast[rd->mcast_at];
+		const struct hca_mcast_group *g = group_of(h, t->frame);
+
+		for (; g != NULL && t->next < HCA_MCAST_MEMBERS; t->next++) {
+			uint32_t qpn = __atomic_load_n(&g->qpn[t->next], __ATOMIC_ACQUIRE);
+
+			if (qpn == 0)
+				continue;
+			if (d->n_ee == room)
+				return;
+			to_member(h, d, t->frame, qpn);
+			t->served = true;
+		}
+		end_multicast(h, d, t);
+	}
+	rd->mcast_at = rd->mcast_n = 0;
+}
+
+/* QPN 1 is the QP named by CONF_SPECIAL_QP. */
+static inline void
+redirect_gsi(const struct hca *h, struct hca_rxd *r)
+{
+	if (likely(r->qpi != HCA_QPN_GSI))
+		return;
+	r->qpi = __atomic_load_n(&h->ctxmgt->gsi_qpn, __ATOMIC_ACQUIRE);
+	r->flags |= HCA_RXD_GSI;
+}
+
+void
+hca_decap_roce_judge(struct hca *h, struct hca_decap *d, unsigned int from, unsigned int to)
+{
+	struct hca_decap_roce *rd = &d->roce;
+	struct judged last = {.info = NULL};
+
+	for (unsigned int i = from; i < to; i++) {
+		struct rte_mbuf *m = d->frame[i];
+		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+		struct hca_rxd *r = hca_rxd(m);
+
+		if (unlikely(!hca_decap_icrc_matches(d, i))) {
+			hca_decap_drop(h, d, m, HCA_CTR_rx_icrc_encapsulated);
+			continue;
+		}
+		if (unlikely(!same_as_last(&last, r, p))) {
+			struct hca_qp *qp;
+			enum hca_counter why;
+
+			if (unlikely(r->qpi == HCA_QPN_MULTICAST)) {
+				rd->mcast[rd->mcast_n++] = (struct hca_to_members){.frame = m};
+				continue;
+			}
+			redirect_gsi(h, r);
+			qp = &h->qp[hca_qp_index(&h->core, r->qpi)];
+			why = judge(h, rd, qp, r, p);
+			if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N))
+				why = hca_migrate_judge(h, qp, r, p + r->l3_off);
+			if (unlikely(why != HCA_CTR_N)) {
+				hca_decap_drop(h, d, m, why);
+				continue;
+			}
+			if (r->ecn == HCA_ECN_CE)
+				HCA_COUNT(h, DECAP, np_ecn_marked_roce_packets);
+			remember(&last, qp, r, p);
+		}
+		r->qpi = hca_qp_index(&h->core, r->qpi);
+		r->generation = last.generation;
+		if (is_request(r->info))
+			d->to_ee[d->n_ee++] = m;
+		else
+			d->to_rrc[d->n_rrc++] = m;
+	}
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FRAME_ENCAP_H
+#define FRAME_ENCAP_H
+
+/*
+ * Internal to encap: a burst of frames being built, and the functions of encap.c for the file of
+ * each wire. The wire's file writes the headers of a packet descriptor and names the PD and the
+ * rights with which its payload is read; the rest of the frame and its transmission are common.
+ */
+
+#include <string.h>
+
+#include <rte_prefetch.h>
+
+#include "engine/impl.h"
+#include "engine/pkt.h"
+#include "core/tsan.h"
+#include "wire/icrc.h"
+#include "wire/udp_template.h"
+
+#define HCA_ENCAP_BACKLOG 128u /* frames, a power of two, at least 2 bursts */
+#define HCA_ENCAP_FUSED_MIN \
+	257u /* payload bytes from which copying and CRC in one pass is faster */
+
+/* RoCE: headers of the last datagram; the next one often has the same destination. */
+struct hca_encap_ud {
+	struct hca_udp_template tmpl;
+	struct hca_ud_av av;
+	uint32_t qpi, generation;
+	uint16_t pkey; /* the QP's at that time; SQD may change it */
+	uint64_t gids; /* state of the GID table they were made from */
+};
+
+struct hca_encap {
+	struct rte_mbuf *backlog[HCA_ENCAP_BACKLOG];
+	uint64_t kept_at[HCA_ENCAP_BACKLOG]; /* arrival of each, ns */
+	struct hca_encap_ud ud;
+	uint32_t head, tail;	/* free running */
+	uint32_t share;		/* log2 of the incoming edges, rounded up */
+	uint64_t stalled_since; /* 0: the port accepted frames last time */
+	uint64_t link_at;	/* time of the next query of the link */
+	bool discarding, link_down;
+	bool late; /* the last failed gather was because foreign memory did not answer in time */
+};
+
+/* A burst being built; its counts begin as 0. */
+struct hca_encap_burst {
+	struct rte_mbuf *frame[HCA_BURST];
+	struct hca_icrc_span span[HCA_BURST];
+	uint8_t *icrc_at[HCA_BURST];
+	unsigned int frames, spans;
+	uint64_t bytes, payload;
+};
+
+/* Computes the ICRC of the short frames and gives all to loopback, the port or the backlog. */
+void hca_encap_transmit(struct hca *h, struct hca_encap_burst *b, uint64_t now);
+
+/*
+ * Gather the descriptor's payload to dst; its key is checked for pd and access. crc: continued over
+ * the bytes, NULL: without CRC. false: not allowed, or foreign memory did not answer in time.
+ */
+bool hca_encap_gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint32_t pd,
+		      uint32_t access, uint8_t *dst, uint32_t *crc);
+
+/* The same with the PD and the rights of a wire. */
+typedef bool (*hca_encap_gather_fn)(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d,
+				    uint8_t *dst, uint32_t *crc);
+
+/* The memory may answer next time: the frame counts as lost on the wire. */
+static inline bool
+hca_encap_is_late(struct hca *h)
+{
+	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
+	bool late = e->late;
+
+	e->late = false;
+	return late;
+}
+
+/* Copy n bytes from src; crc NULL: without CRC. */
+static inline void
+hca_encap_put(struct hca *h, uint8_t *dst, const uint8_t *src, uint32_t n, uint32_t *crc)
+{
+	if (crc == NULL)
+		h->icrc->copy(dst, src, n);
+	else
+		*crc = h->icrc->copy_crc(*crc, dst, src, n);
+}
+
+static inline const struct hca_mpt_entry *
+hca_encap_find_entry(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key,
+		     uint32_t access, uint64_t va, uint32_t n)
+{
+	const struct hca_mpt_entry *e = hca_vtp_check(&h->vtp, key, pd, access, va, n);
+
+	if (unlikely(e == NULL && access == HCA_ACCESS_REMOTE_READ))
+		e = hca_vtp_check_bound(&h->vtp, key, &qp->cfg, access, va, n);
+	return e;
+}
+
+/* Address of a payload in one contiguous run, which is prefetched, else NULL. */
+static inline const uint8_t *
+hca_encap_find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint32_t pd,
+		       uint32_t access)
+{
+	const struct hca_mpt_entry *e;
+	const uint8_t *src;
+	uint32_t run;
+
+	if (d->nsge != 1 || d->len == 0)
+		return NULL;
+	e = hca_encap_find_entry(h, qp, pd, d->key, access, d->va, d->len);
+	if (unlikely(e == NULL))
+		return NULL;
+	src = hca_vtp_ptr(&h->vtp, e, d->va, d->len, &run);
+	if (unlikely(run != d->len))
+		return NULL;
+	rte_prefetch0(src);
+	return src;
+}
+
+/* Where the frame of an mbuf begins. */
+static inline uint8_t *
+hca_encap_frame(struct rte_mbuf *m)
+{
+	return (uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM;
+}
+
+/*
+ * Write payload, pad and (long frames) ICRC after the headers, which end at payload, and add the
+ * frame to the burst. src: as hca_encap_find_payload() returned it. false: the payload could not be
+ * gathered. Inline in the bursts of a wire, because a call costs 5 % of a 64 B WRITE.
+ */
+static __rte_always_inline bool
+hca_encap_finish(struct hca *h, struct hca_encap_burst *b, const struct hca_qp *qp,
+		 enum hca_wire wire, const struct hca_udp_template *t, struct rte_mbuf *m,
+		 uint8_t *payload, const uint8_t *src, hca_encap_gather_fn gather)
+{
+	const struct hca_txd *d = hca_txd(m);
+	uint8_t *frame = hca_encap_frame(m), *l3 = frame + t->l3, *end = payload + d->len;
+	uint32_t pad = -(uint32_t)d->len & 3, crc = 0;
+	bool fused = d->len >= HCA_ENCAP_FUSED_MIN, there = true;
+	struct hca_icrc_span span =
+		hca_icrc_span_of(wire, t->ip_version, l3, (uint32_t)(payload - l3));
+
+	m->data_off = RTE_PKTMBUF_HEADROOM;
+	if (fused)
+		h->icrc->crc_burst(&span, &crc, 1);
+	hca_tsan_repeat_begin(d->flags & HCA_TXD_REPEAT);
+	if (likely(src != NULL))
+		hca_encap_put(h, payload, src, d->len, fused ? &crc : NULL);
+	else if (d->len != 0)
+		there = gather(h, qp, d, payload, fused ? &crc : NULL);
+	hca_tsan_repeat_end(d->flags & HCA_TXD_REPEAT);
+	if (unlikely(!there))
+		return false;
+	memset(end, 0, 4);
+	if (fused) {
+		if (pad != 0)
+			crc = h->icrc->crc(crc, end, pad);
+		hca_icrc_store(end + pad, crc);
+	} else {
+		span.len = (uint32_t)(end + pad - l3);
+		b->span[b->spans] = span;
+		b->icrc_at[b->spans++] = end + pad;
+	}
+	end += pad + HCA_ICRC_LEN;
+	m->ol_flags = 0;
+	m->data_len = (uint16_t)(end - frame);
+	m->pkt_len = m->data_len;
+	b->bytes += m->data_len;
+	b->payload += d->len;
+	b->frame[b->frames++] = m;
+	return true;
+}
+
+#endif

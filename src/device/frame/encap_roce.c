@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * RoCE in encap: builds frames from the packet descriptors of RTC and EE. Per burst: find every
+ * payload and prefetch it; write headers and payload into the mbuf; transmit.
+ */
+
+#include <string.h>
+
+#include "abi_cqe.h"
+#include "ctxmgt/ctxmgt.h"
+#include "frame/encap.h"
+#include "wire/roce_frame.h"
+
+/* ---- one frame ---- */
+
+static inline bool
+is_read_resp(const struct hca_txd *d)
+{
+	uint8_t op = HCA_BTH_OPERATION(d->opcode);
+
+	return op >= HCA_BTH_RC_READ_RESP_FIRST && op <= HCA_BTH_RC_READ_RESP_ONLY;
+}
+
+/*
+ * Rights required of the payload's key: any live MR may be sent from, READ needs the remote right.
+ */
+static inline uint32_t
+access_of(const struct hca_txd *d)
+{
+	return is_read_resp(d) ? HCA_ACCESS_REMOTE_READ : HCA_MPT_FLAG_REGION;
+}
+
+/* PD of the payload's key. */
+static inline uint32_t
+pd_of(const struct hca_qp *qp, const struct hca_txd *d)
+{
+	return is_read_resp(d) ? d->imm : qp->cfg.pd;
+}
+
+static inline uint8_t *
+put_reth(uint8_t *p, const struct hca_txd *d)
+{
+	struct hca_reth *r = (struct hca_reth *)p;
+
+	hca_put_be64(&r->va, d->reth.raddr);
+	hca_put_be32(&r->rkey, d->reth.rkey);
+	hca_put_be32(&r->dma_len, d->reth.dma_len);
+	return p + sizeof(*r);
+}
+
+static inline uint8_t *
+put_aeth(uint8_t *p, const struct hca_txd *d)
+{
+	hca_put_be32(p, HCA_AETH_MAKE(d->syndrome, d->resp.msn));
+	return p + sizeof(struct hca_aeth);
+}
+
+static inline uint8_t *
+put_atomic(struct hca *h, uint8_t *p, const struct hca_txd *d)
+{
+	const struct hca_record_full *r = (void *)hca_record(h, d->rec);
+	struct hca_atomiceth *a = (struct hca_atomiceth *)p;
+
+	hca_put_be64(&a->va, d->reth.raddr);
+	hca_put_be32(&a->rkey, d->reth.rkey);
+	hca_put_be64(&a->swap_add, r->swap_add);
+	hca_put_be64(&a->cmp, r->compare);
+	return p + sizeof(*a);
+}
+
+/* UD: source QP, and the receiver's Q_Key. */
+static inline uint8_t *
+put_deth(struct hca *h, uint8_t *p, const struct hca_txd *d)
+{
+	const struct hca_record_full *r = (void *)hca_record(h, d->rec);
+
+	hca_put_be32(p, r->av.qkey);
+	hca_put_be32(p + 4, h->qp[d->qpi].cfg.local_qpn);
+	return p + sizeof(struct hca_deth);
+}
+
+/* Write extended headers other than a single RETH, in wire order. */
+static inline uint8_t *
+put_ext(struct hca *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
+{
+	if (ext & HCA_EXT_DETH)
+		p = put_deth(h, p, d);
+	if (ext & HCA_EXT_XRCETH) {
+		hca_put_be32(p, hca_record(h, d->rec)->srqn);
+		p += sizeof(struct hca_xrceth);
+	}
+	if (ext & HCA_EXT_RETH)
+		p = put_reth(p, d);
+	if (ext & HCA_EXT_ATOMICETH)
+		p = put_atomic(h, p, d);
+	if (ext & HCA_EXT_AETH)
+		p = put_aeth(p, d);
+	if (ext & HCA_EXT_ATOMICACKETH) {
+		hca_put_be64(p, d->resp.result);
+		p += sizeof(struct hca_atomicacketh);
+	}
+	if (ext & HCA_EXT_IMMDT) {
+		memcpy(p, &d->imm, sizeof(d->imm));
+		p += sizeof(struct hca_immdt);
+	}
+	if (ext & HCA_EXT_IETH) {
+		hca_put_be32(p, d->reth.rkey);
+		p += sizeof(struct hca_ieth);
+	}
+	return p;
+}
+
+/* Write all headers of the packet to frame; returns the address of the payload. */
+static inline uint8_t *
+put_headers(struct hca *h, const struct hca_udp_template *t, const struct hca_txd *d,
+	    uint8_t *frame)
+{
+	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[d->opcode];
+	uint32_t udp_len = HCA_UDP_LEN + op->header_len + ((d->len + 3u) & ~3u) + HCA_ICRC_LEN;
+	uint8_t *bth = hca_udp_template_put(t, udp_len, frame), *p = bth + HCA_ROCE_BTH_LEN;
+	uint32_t flags = d->flags;
+
+	bth[0] = d->opcode;
+	bth[1] = (uint8_t)(t->bytes[t->transport + 1] | !!(flags & HCA_TXD_SOLICITED) << 7 |
+			   (-(uint32_t)d->len & 3) << 4);
+	hca_put_be32(bth + 8, (flags & HCA_TXD_ACKREQ) << 31 | d->psn);
+	if (likely((op->ext & ~HCA_EXT_PAYLOAD) == HCA_EXT_RETH))
+		return put_reth(p, d);
+	return put_ext(h, p, d, op->ext);
+}
+
+_Static_assert(HCA_TXD_ACKREQ == 1, "shifted into the AckReq bit");
+
+/* Gather payload that is not in one contiguous run. */
+static __rte_noinline bool
+gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint8_t *dst, uint32_t *crc)
+{
+	return hca_encap_gather(h, qp, d, pd_of(qp, d), access_of(d), dst, crc);
+}
+
+/* False: the payload could not be gathered. */
+static __rte_always_inline bool
+build(struct hca *h, struct hca_encap_burst *b, const struct hca_qp *qp,
+      const struct hca_udp_template *t, struct rte_mbuf *m, const uint8_t *src)
+{
+	uint8_t *payload = put_headers(h, t, hca_txd(m), hca_encap_frame(m));
+
+	return hca_encap_finish(h, b, qp, HCA_WIRE_ROCE, t, m, payload, src, gather);
+}
+
+/* ---- datagrams ---- */
+
+static int
+ud_fill(const struct hca_qp *qp, uint16_t pkey, const struct hca_gid_entry *g,
+	const struct hca_ud_av *av, struct hca_udp_template *t)
+{
+	struct hca_roce_path p = {
+		.udp = {.vlan = g->vlan_id != HCA_NO_VLAN,
+			.vlan_tci = (uint16_t)(av->priority << 13 | (g->vlan_id & 0xfff)),
+			.ip_version = g->ip_version,
+			.tclass = av->tclass,
+			.hop_limit = av->hop_limit,
+			.flow_label = av->flow_label,
+			.sport = hca_roce_udp_sport(qp->cfg.local_qpn, av->dqpn)},
+		.pkey = pkey,
+		.qpn = av->dqpn,
+		.migreq = true,
+	};
+
+	memcpy(p.udp.dmac, av->dmac, sizeof(p.udp.dmac));
+	memcpy(p.udp.smac, g->mac, sizeof(p.udp.smac));
+	memcpy(p.udp.sip, g->gid, sizeof(p.udp.sip));
+	memcpy(p.udp.dip, av->dgid, sizeof(p.udp.dip));
+	return hca_roce_template_fill(&p, t);
+}
+
+/* Headers of a datagram; NULL: its GID entry was removed after the WQE was checked. */
+static const struct hca_udp_template *
+ud_headers(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
+{
+	struct hca_encap_ud *u = &((struct hca_encap *)h->stage_ctx[HCA_STAGE_ENCAP])->ud;
+	const struct hca_ud_av *av = &((const struct hca_record_full *)hca_record(h, d->rec))->av;
+	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, av->sgid_index);
+	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
+	uint16_t pkey = __atomic_load_n(&qp->cfg.pkey, __ATOMIC_RELAXED);
+
+	if (unlikely(g == NULL))
+		return NULL;
+	if (u->qpi == d->qpi && u->generation == d->generation && u->gids == gids &&
+	    u->pkey == pkey && memcmp(&u->av, av, sizeof(*av)) == 0)
+		return &u->tmpl;
+	u->gids = 0; /* counts begin at 1: nothing is cached while it is being filled in */
+	if (ud_fill(qp, pkey, g, av, &u->tmpl) != 0)
+		return NULL;
+	hca_loopback_learn(h, av->dmac);
+	u->av = *av;
+	u->qpi = d->qpi;
+	u->generation = d->generation;
+	u->pkey = pkey;
+	u->gids = gids;
+	return &u->tmpl;
+}
+
+/* ---- requests ---- */
+
+/* Whether the descriptor is of an earlier generation, or the QP no longer sends. */
+static inline bool
+is_stale(const struct hca_qp *qp, const struct hca_txd *d)
+{
+	/* in this order: a new generation is stored before its state */
+	return unlikely(hca_qp_state(qp) == HCA_QPS_RST || d->generation != qp->cfg.generation);
+}
+
+static void
+request_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
+{
+	if (hca_encap_is_late(h)) {
+		HCA_COUNT(h, ENCAP, req_gather_late);
+		return;
+	}
+	HCA_COUNT(h, ENCAP, req_gather_error);
+	__atomic_store_n(&qp->encap.req_failed_syndrome, HCA_SYND_LOCAL_PROT, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->encap.req_failed_psn, d->psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->encap.req_failed, qp->encap.req_failed + 1, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, d->qpi, HCA_MSG_FAILED);
+}
+
+/* Whether it was acknowledged already: the owner may be reusing the buffer. */
+static inline bool
+is_released(const struct hca_qp *qp, const struct hca_txd *d)
+{
+	uint64_t una = __atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE);
+
+	return hca_psn_diff(d->psn, hca_una_psn(una)) < 0;
+}
+
+/* Consecutive descriptors of one QP share these values. */
+struct run {
+	struct hca_qp *qp;
+	const struct hca_udp_template *tmpl; /* NULL: each datagram has its own */
+	uint32_t qpi, generation, seq;
+	bool sends;	     /* the state permits requests */
+	bool any;	     /* seq is valid */
+	unsigned int frames; /* in the burst when the run began; likewise payload */
+	uint64_t payload;
+};
+
+/* Add to the QP's counters what the burst has sent since the run began. */
+static inline void
+count_sent(struct hca_qp *qp, const struct hca_encap_burst *b, unsigned int frames,
+	   uint64_t payload)
+{
+	struct hca_qp_encap *e = &qp->encap;
+
+	__atomic_store_n(&e->tx_packets, e->tx_packets + (b->frames - frames), __ATOMIC_RELAXED);
+	__atomic_store_n(&e->tx_bytes, e->tx_bytes + (b->payload - payload), __ATOMIC_RELAXED);
+}
+
+/* Tell RTC how far the QP's descriptors are finished; once per run. */
+static void
+finish_run(struct hca *h, uint32_t qpi, uint32_t seq)
+{
+	__atomic_store_n(&h->qp[qpi].encap.req_done_seq, seq, __ATOMIC_RELEASE);
+	if (h->edge[HCA_EDGE_RTC_ENCAP].ring != NULL)
+		hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, qpi, HCA_MSG_COPIED);
+}
+
+static inline void
+find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned int n, bool request)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		const struct hca_txd *d = hca_txd(objs[i]);
+		const struct hca_qp *qp = &h->qp[d->qpi];
+
+		/* a stale descriptor may have no context any more */
+		src[i] = is_stale(qp, d) ? NULL
+					 : hca_encap_find_payload(
+						   h, qp, d, request ? qp->cfg.pd : pd_of(qp, d),
+						   request ? HCA_MPT_FLAG_REGION : access_of(d));
+	}
+}
+
+static void
+end_run(struct hca *h, const struct hca_encap_burst *b, struct run *r)
+{
+	if (!r->any)
+		return;
+	count_sent(r->qp, b, r->frames, r->payload);
+	finish_run(h, r->qpi, r->seq);
+}
+
+static void
+begin_run(struct hca *h, const struct hca_encap_burst *b, struct run *r, const struct hca_txd *d)
+{
+	uint32_t state;
+
+	end_run(h, b, r);
+	r->frames = b->frames;
+	r->payload = b->payload;
+	r->qp = &h->qp[d->qpi];
+	r->qpi = d->qpi;
+	r->generation = d->generation;
+	state = hca_qp_state(r->qp);
+	r->sends = state != HCA_QPS_RST && state != HCA_QPS_ERR;
+	r->any = !is_stale(r->qp, d);
+	/* a stale descriptor may have no templates any more */
+	r->tmpl = !r->any || r->qp->cfg.service == HCA_ST_UD ? NULL : hca_qp_template(r->qp);
+}
+
+/* Handle a request of the run; false: no frame is sent. */
+static inline bool
+request(struct hca *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m,
+	const uint8_t *src)
+{
+	const struct hca_udp_template *t = r->tmpl;
+	struct hca_txd *d = hca_txd(m);
+
+	if (unlikely(!r->any)) {
+		HCA_COUNT(h, ENCAP, stale_descriptors);
+		return false;
+	}
+	r->seq = d->seq;
+	if (unlikely(!r->sends || is_released(r->qp, d))) {
+		HCA_COUNT(h, ENCAP, req_dropped_released);
+		return false;
+	}
+	if (unlikely(t == NULL)) {
+		t = ud_headers(h, r->qp, d);
+		/* datagrams may be lost: the request completes nevertheless */
+		if (t == NULL) {
+			HCA_COUNT(h, ENCAP, req_bad_av);
+			return false;
+		}
+	}
+	if (likely(build(h, b, r->qp, t, m, src)))
+		return true;
+	request_failed(h, r->qp, d);
+	return false;
+}
+
+static void
+request_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	struct hca_encap_burst b;
+	const uint8_t *src[HCA_BURST];
+	struct run run = {.any = false};
+
+	b.frames = b.spans = 0;
+	b.bytes = b.payload = 0;
+	find_payloads(h, objs, src, n, true);
+	begin_run(h, &b, &run, hca_txd(objs[0]));
+	for (unsigned int i = 0; i < n; i++) {
+		const struct hca_txd *d = hca_txd(objs[i]);
+
+		if (unlikely(d->qpi != run.qpi || d->generation != run.generation))
+			begin_run(h, &b, &run, d);
+		if (unlikely(!request(h, &b, &run, objs[i], src[i])))
+			rte_pktmbuf_free(objs[i]);
+	}
+	end_run(h, &b, &run);
+	hca_encap_transmit(h, &b, now);
+}
+
+void
+hca_encap_process_req(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	for (unsigned int i = 0; i < n; i += HCA_BURST)
+		request_burst(h, objs + i, RTE_MIN(n - i, HCA_BURST), now);
+}
+
+/*
+ * A failed READ response ends the connection, so only the first one since the reset is reported.
+ * One of a repeated READ is only dropped: the memory may have been released since.
+ */
+static void
+response_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
+{
+	if (hca_encap_is_late(h)) {
+		HCA_COUNT(h, ENCAP, resp_gather_late);
+		return;
+	}
+	HCA_COUNT(h, ENCAP, resp_gather_error);
+	if (d->flags & HCA_TXD_REPEAT || qp->encap.resp_failed)
+		return;
+	qp->encap.resp_failed = 1;
+	__atomic_store_n(&qp->encap.resp_failed_psn, d->psn, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, d->qpi, HCA_MSG_FAILED);
+}
+
+static void
+response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	struct hca_encap_burst b;
+	const uint8_t *src[HCA_BURST];
+
+	b.frames = b.spans = 0;
+	b.bytes = b.payload = 0;
+	find_payloads(h, objs, src, n, false);
+	for (unsigned int i = 0; i < n; i++) {
+		struct rte_mbuf *m = objs[i];
+		struct hca_txd *d = hca_txd(m);
+		struct hca_qp *qp = &h->qp[d->qpi];
+
+		if (unlikely(is_stale(qp, d))) {
+			HCA_COUNT(h, ENCAP, stale_descriptors);
+			rte_pktmbuf_free(m);
+		} else if (unlikely(!build(h, &b, qp, hca_qp_template(qp), m, src[i]))) {
+			response_failed(h, qp, d);
+			rte_pktmbuf_free(m);
+		} else {
+			count_sent(qp, &b, b.frames - 1, b.payload - d->len);
+		}
+	}
+	hca_encap_transmit(h, &b, now);
+}
+
+void
+hca_encap_process_resp(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	for (unsigned int i = 0; i < n; i += HCA_BURST)
+		response_burst(h, objs + i, RTE_MIN(n - i, HCA_BURST), now);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* What the requester tells an algorithm of congestion control; round trips are measured here. */
+
+#include <errno.h>
+
+#include "core/table.h"
+#include "requester/congestion.h"
+#include "engine/impl.h"
+
+/* Of an object: its round trips, then the state of the algorithm. */
+static size_t
+flow_bytes(const struct hca *h)
+{
+	return sizeof(struct hca_congestion_flow) +
+	       RTE_ALIGN_CEIL(h->cfg.congestion->state_bytes, RTE_CACHE_LINE_SIZE);
+}
+
+static struct hca_congestion_flow *
+flow_of(const struct hca *h, uint32_t obj)
+{
+	return RTE_PTR_ADD(h->flow, obj * flow_bytes(h));
+}
+
+void *
+hca_congestion_state(const struct hca *h, uint32_t obj)
+{
+	return flow_of(h, obj) + 1;
+}
+
+int
+hca_congestion_init(struct hca *h)
+{
+	if (h->cfg.congestion == NULL)
+		return 0;
+	h->flow = hca_table_alloc(h->object[HCA_OBJECT_ANY].count, flow_bytes(h), h->cfg.socket_id);
+	return h->flow != NULL ? 0 : -ENOMEM;
+}
+
+void
+hca_congestion_fini(struct hca *h)
+{
+	hca_table_free(h->flow);
+	h->flow = NULL;
+}
+
+void
+hca_congestion_begin(struct hca *h, uint32_t obj)
+{
+	struct hca_congestion_flow *f = flow_of(h, obj);
+
+	f->repeated = f->ended = f->begun;
+	h->cfg.congestion->begin(h, obj);
+}
+
+void
+hca_congestion_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
+		    uint64_t bytes, uint64_t now)
+{
+	struct hca_congestion_flow *f = flow_of(h, obj);
+
+	if (repeated) {
+		__atomic_store_n(&f->repeated, f->begun, __ATOMIC_RELEASE);
+	} else if (__atomic_load_n(&f->ended, __ATOMIC_ACQUIRE) == f->begun) {
+		f->sent_at = now;
+		f->psn = last;
+		__atomic_store_n(&f->begun, f->begun + 1, __ATOMIC_RELEASE);
+	}
+	h->cfg.congestion->sent(h, obj, frames, bytes, now);
+}
+
+void
+hca_congestion_acked(struct hca *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now)
+{
+	const struct hca_congestion_ops *ops = h->cfg.congestion;
+	struct hca_congestion_flow *f = flow_of(h, obj);
+	uint32_t begun = __atomic_load_n(&f->begun, __ATOMIC_ACQUIRE);
+
+	if (begun != f->ended && ((una - 1 - f->psn) & HCA_PSN_MASK) < HCA_PSN_HALF) {
+		if (__atomic_load_n(&f->repeated, __ATOMIC_ACQUIRE) != begun)
+			ops->round_trip(h, obj, RTE_MAX(now, f->sent_at) - f->sent_at, now);
+		__atomic_store_n(&f->ended, begun, __ATOMIC_RELEASE);
+	}
+	ops->acked(h, obj, n, now);
+}

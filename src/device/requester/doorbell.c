@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * doorbell: takes words from the UAR pages (tables 3-1-6, 3-1-7), checks them and passes them to
+ * the parser. Pages are client memory: each word is read once, and every field of it is checked.
+ * Marks are taken in the same way; MARK_WORDS and the burst limit the cost of a visit.
+ *
+ * Pages with recent doorbells are on the rota and checked in every poll; all open pages are checked
+ * every SCAN_NS. While the rota is short no page leaves it.
+ */
+
+#include <errno.h>
+
+#include <rte_malloc.h>
+#include <rte_prefetch.h>
+
+#include "abi_ctx.h"
+#include "requester/doorbell.h"
+#include "engine/impl.h"
+#include "requester/wqe_unit.h"
+
+#define SCAN_NS 25000u
+#define ROTA_KEEP 16u /* pages that stay on the rota even if idle */
+#define ROTA_IDLE_NS 1000000u
+#define PAGE_WORDS (HCA_UAR_PAGES / 64u)
+#define MARK_WORDS 8u /* limit of words checked per visit of a page */
+
+struct hca_doorbell_ctx {
+	/* control plane; odd = open, incremented when the page is opened or closed */
+	uint32_t page_gen[HCA_UAR_PAGES];
+	uint32_t epoch __rte_cache_aligned; /* [pub] counts changes of page_gen */
+
+	/* doorbell stage */
+	uint32_t epoch_seen __rte_cache_aligned;
+	uint32_t hot_n, hot_at;
+	/* a page had doorbells and none was taken: no room, or more marks than a visit checks */
+	bool stuck;
+	uint64_t next_scan; /* ns */
+	uint64_t open[PAGE_WORDS];
+	uint64_t on_rota[PAGE_WORDS];
+	uint64_t last_ring[HCA_UAR_PAGES]; /* ns */
+	uint32_t gen_seen[HCA_UAR_PAGES];
+	uint16_t hot[HCA_UAR_PAGES];
+	uint16_t mark_at[HCA_UAR_PAGES]; /* position of the next check of marks */
+	uint8_t head[HCA_UAR_PAGES];	 /* next FIFO slot */
+};
+
+_Static_assert(HCA_UAR_FIFO_SLOTS == 256, "head counts in 8 bits");
+
+static inline struct hca_doorbell_ctx *
+doorbell_ctx(struct hca *h)
+{
+	return h->stage_ctx[HCA_STAGE_DOORBELL];
+}
+
+static inline struct hca_uar_page *
+uar_page(struct hca *h, uint32_t page)
+{
+	return (struct hca_uar_page *)(h->bar2 + (size_t)page * HCA_UAR_PAGE_SIZE);
+}
+
+static inline bool
+bit_get(const uint64_t *map, uint32_t i)
+{
+	return map[i / 64] >> (i % 64) & 1;
+}
+
+static inline void
+bit_set(uint64_t *map, uint32_t i, bool on)
+{
+	uint64_t bit = 1ull << (i % 64);
+
+	map[i / 64] = on ? map[i / 64] | bit : map[i / 64] & ~bit;
+}
+
+int
+hca_doorbell_init(struct hca *h)
+{
+	struct hca_doorbell_ctx *c;
+
+	c = rte_zmalloc_socket(NULL, sizeof(*c), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	if (c == NULL)
+		return -ENOMEM;
+	h->stage_ctx[HCA_STAGE_DOORBELL] = c;
+	return 0;
+}
+
+void
+hca_doorbell_fini(struct hca *h)
+{
+	rte_free(h->stage_ctx[HCA_STAGE_DOORBELL]);
+	h->stage_ctx[HCA_STAGE_DOORBELL] = NULL;
+}
+
+void
+hca_doorbell_page_open(struct hca *h, uint32_t page, bool open)
+{
+	struct hca_doorbell_ctx *c = doorbell_ctx(h);
+	uint32_t gen;
+
+	if (page >= HCA_UAR_PAGES)
+		return;
+	gen = c->page_gen[page];
+	if ((gen & 1) == open)
+		return;
+	__atomic_store_n(&c->page_gen[page], gen + 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&c->epoch, 1, __ATOMIC_RELEASE);
+}
+
+static void
+rota_add(struct hca_doorbell_ctx *c, uint32_t page, uint64_t now)
+{
+	c->last_ring[page] = now;
+	if (bit_get(c->on_rota, page))
+		return;
+	bit_set(c->on_rota, page, true);
+	c->hot[c->hot_n++] = (uint16_t)page;
+}
+
+static void
+rota_remove_at(struct hca_doorbell_ctx *c, uint32_t i)
+{
+	bit_set(c->on_rota, c->hot[i], false);
+	c->hot[i] = c->hot[--c->hot_n];
+}
+
+/* The control plane has opened or closed pages. */
+static void
+pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
+{
+	c->epoch_seen = epoch;
+	for (uint32_t page = 0; page < HCA_UAR_PAGES; page++) {
+		uint32_t gen = __atomic_load_n(&c->page_gen[page], __ATOMIC_RELAXED);
+
+		if (gen == c->gen_seen[page])
+			continue;
+		c->gen_seen[page] = gen;
+		c->head[page] = (uint8_t)HCA_UAR_FIFO_FIRST(page);
+		c->mark_at[page] = 0;
+		bit_set(c->open, page, gen & 1);
+		if (gen & 1)
+			rota_add(c, page, now);
+	}
+	for (uint32_t i = 0; i < c->hot_n;) {
+		if (bit_get(c->open, c->hot[i]))
+			i++;
+		else
+			rota_remove_at(c, i);
+	}
+}
+
+/*
+ * Whether the register was written, judged by its second half, which is never zero because QPN 0
+ * does not exist.
+ */
+static inline bool
+register_written(const struct hca_uar_page *u)
+{
+	return hca_le64_to_cpu(__atomic_load_n(&u->sq_doorbell, __ATOMIC_RELAXED)) >> 32 != 0;
+}
+
+/* On the same cache line as the register. */
+static inline bool
+is_marked(const struct hca_uar_page *u)
+{
+	return __atomic_load_n(&u->marked, __ATOMIC_RELAXED) != 0;
+}
+
+static inline bool
+has_doorbells(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u, uint32_t page)
+{
+	return __atomic_load_n(&u->fifo[c->head[page]], __ATOMIC_RELAXED) != HCA_DB_EMPTY ||
+	       register_written(u) || is_marked(u);
+}
+
+/* Check open pages that are not on the rota; those with doorbells join it. */
+static void
+check_cold_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
+{
+	for (uint32_t w = 0; w < PAGE_WORDS; w++) {
+		uint64_t cold = c->open[w] & ~c->on_rota[w];
+
+		for (; cold != 0; cold &= cold - 1) {
+			uint32_t page = w * 64 + (uint32_t)__builtin_ctzll(cold);
+
+			if (has_doorbells(c, uar_page(h, page), page))
+				rota_add(c, page, now);
+		}
+	}
+}
+
+/* Check every open page once; idle pages leave the rota if it is long. */
+static void
+scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
+{
+	c->next_scan = now + SCAN_NS;
+	for (uint32_t i = c->hot_n; i-- > 0 && c->hot_n > ROTA_KEEP;)
+		if (now - c->last_ring[c->hot[i]] > ROTA_IDLE_NS)
+			rota_remove_at(c, i);
+	check_cold_pages(h, c, now);
+}
+
+/* Take at most max words of the page and clear them. */
+static inline unsigned int
+take_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, uint64_t *words,
+	   unsigned int max)
+{
+	struct hca_uar_page *u = uar_page(h, page);
+	uint8_t head = c->head[page];
+	unsigned int n = 0;
+
+	while (n < max) {
+		hca_le64 *slot = &u->fifo[head];
+		uint64_t w = hca_le64_to_cpu(__atomic_load_n(slot, __ATOMIC_ACQUIRE));
+
+		if (w == HCA_DB_EMPTY)
+			break;
+		__atomic_store_n(slot, HCA_DB_EMPTY, __ATOMIC_RELEASE);
+		head++;
+		rte_prefetch0(&h->qp[hca_qp_index(&h->core, HCA_DB_QPN(w))]);
+		words[n++] = w;
+	}
+	c->head[page] = head;
+	if (unlikely(n < max && register_written(u)))
+		words[n++] =
+			hca_le64_to_cpu(__atomic_exchange_n(&u->sq_doorbell, 0, __ATOMIC_ACQ_REL));
+	return n;
+}
+
+static inline bool
+state_takes_wqes(uint32_t state)
+{
+	return 1u << state &
+	       (1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE | 1u << HCA_QPS_ERR);
+}
+
+/*
+ * Check a word: returns it for the parser, or NULL if it was dropped (and counted) or is not for
+ * the parser.
+ */
+static inline void *
+judge(struct hca *h, uint32_t page, uint64_t w)
+{
+	uint32_t qpn = HCA_DB_QPN(w), qpi = hca_qp_index(&h->core, qpn);
+	uint8_t op = (uint8_t)HCA_DB_OPCODE(w);
+	struct hca_qp *qp = &h->qp[qpi];
+	uint32_t state;
+
+	if (unlikely(!hca_wqe_op_known(op) && op != HCA_DB_OPCODE_KICK)) {
+		HCA_COUNT(h, DOORBELL, db_bad_opcode);
+		return NULL;
+	}
+	if (unlikely(qpn == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != qpn)) {
+		HCA_COUNT(h, DOORBELL, db_dead_qpn);
+		return NULL;
+	}
+	/* in RST the QP is being destroyed: its other fields must not be used */
+	state = hca_qp_state(qp);
+	if (unlikely(state == HCA_QPS_RST)) {
+		HCA_COUNT(h, DOORBELL, db_bad_state);
+		return NULL;
+	}
+	if (unlikely(qp->cfg.usr_page != page)) {
+		HCA_COUNT(h, DOORBELL, db_foreign_qpn);
+		return NULL;
+	}
+	if (unlikely(op == HCA_DB_OPCODE_KICK)) {
+		HCA_COUNT(h, DOORBELL, db_kicks);
+		hca_msg_send(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, qpi, HCA_MSG_KICK);
+		return NULL;
+	}
+	if (unlikely(!state_takes_wqes(state))) {
+		HCA_COUNT(h, DOORBELL, db_bad_state);
+		return NULL;
+	}
+	if (unlikely(qp->parser.sq.bytes == 0)) {
+		HCA_COUNT(h, DOORBELL, db_bad_state);
+		return NULL;
+	}
+	if (unlikely(HCA_DB_SQ_HEAD(w) >> qp->parser.sq_size_log != 0)) {
+		HCA_COUNT(h, DOORBELL, db_bad_index);
+		return NULL;
+	}
+	return hca_dbw_make(w, qpi, qp->cfg.generation);
+}
+
+/* ---- marks ---- */
+
+/* Number of QPs that share one mark. */
+static inline uint32_t
+qps_per_mark(const struct hca *h)
+{
+	uint32_t qps = __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED) + 1;
+
+	return qps > HCA_UAR_MARK_COUNT ? qps / HCA_UAR_MARK_COUNT : 1;
+}
+
+/*
+ * Take up to max marks of word w from bit `from` on and clear them in the page. If some remain they
+ * are set again: the word first, then its bit in `marked`, as the owner does.
+ */
+static unsigned int
+take_mark_word(struct hca_uar_page *u, uint32_t w, uint32_t from, uint16_t *marks, unsigned int max)
+{
+	uint64_t bit = 1ull << w, set, left;
+	unsigned int n = 0;
+
+	__atomic_fetch_and(&u->marked, hca_cpu_to_le64(~bit), __ATOMIC_SEQ_CST);
+	set = hca_le64_to_cpu(__atomic_exchange_n(&u->marks[w], 0, __ATOMIC_SEQ_CST));
+	left = set & ((1ull << from) - 1);
+	for (set &= ~left; set != 0 && n < max; set &= set - 1)
+		marks[n++] = (uint16_t)(w * 64 + (uint32_t)__builtin_ctzll(set));
+	left |= set;
+	if (left != 0) {
+		__atomic_fetch_or(&u->marks[w], hca_cpu_to_le64(left), __ATOMIC_RELAXED);
+		__atomic_fetch_or(&u->marked, hca_cpu_to_le64(bit), __ATOMIC_RELEASE);
+	}
+	return n;
+}
+
+/*
+ * Take up to max marks, beginning after the one taken last, so that none waits for others that are
+ * set again and again.
+ */
+static unsigned int
+take_marks(struct hca_doorbell_ctx *c, struct hca_uar_page *u, uint32_t page, uint16_t *marks,
+	   unsigned int max)
+{
+	uint64_t set = hca_le64_to_cpu(__atomic_load_n(&u->marked, __ATOMIC_RELAXED));
+	uint32_t at = c->mark_at[page], looked = 0;
+	unsigned int n = 0;
+
+	/* the first word is visited twice: from the middle on, and at the end the rest */
+	for (uint32_t i = 0; i <= HCA_UAR_MARK_WORDS && looked < MARK_WORDS; i++) {
+		uint32_t w = at / 64;
+
+		if (set >> w & 1) {
+			looked++;
+			n += take_mark_word(u, w, at % 64, &marks[n], max - n);
+			if (n == max) {
+				at = marks[n - 1] + 1u;
+				break;
+			}
+		}
+		at = (w + 1) % HCA_UAR_MARK_WORDS * 64;
+	}
+	c->mark_at[page] = (uint16_t)(at % HCA_UAR_MARK_COUNT);
+	return n;
+}
+
+/* Handle a mark for one QP that shares it: 1 word for the parser, or none. */
+static unsigned int
+judge_marked(struct hca *h, uint32_t page, uint32_t qpi, void **obj, bool *own, bool *foreign)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	uint32_t state;
+
+	if (__atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) == 0)
+		return 0;
+	state = hca_qp_state(qp);
+	if (state == HCA_QPS_RST)
+		return 0;
+	if (qp->cfg.usr_page != page) {
+		*foreign = true;
+		return 0;
+	}
+	*own = true;
+	if (state == HCA_QPS_ERR)
+		hca_msg_send(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, qpi, HCA_MSG_KICK);
+	if (!state_takes_wqes(state) || qp->parser.sq.bytes == 0)
+		return 0;
+	*obj = hca_dbw_make(HCA_DB_MAKE(0, 0, HCA_DBW_LOOK, 0, 0), qpi, qp->cfg.generation);
+	return 1;
+}
+
+/* Returns the number of marks taken; their words for the parser fit into max. */
+static unsigned int
+visit_marks(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
+	    uint64_t now)
+{
+	uint32_t per = qps_per_mark(h);
+	uint16_t marks[HCA_BURST];
+	void *objs[HCA_BURST];
+	unsigned int n = take_marks(c, uar_page(h, page), page, marks, max / per), good = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		bool own = false, foreign = false;
+
+		for (uint32_t k = 0; k < per; k++)
+			good += judge_marked(h, page,
+					     (marks[i] + k * HCA_UAR_MARK_COUNT) & h->qp_mask,
+					     &objs[good], &own, &foreign);
+		if (own) {
+			HCA_COUNT(h, DOORBELL, db_marks);
+			continue;
+		}
+		HCA_COUNT(h, DOORBELL, doorbells);
+		if (foreign)
+			HCA_COUNT(h, DOORBELL, db_foreign_qpn);
+		else
+			HCA_COUNT(h, DOORBELL, db_dead_qpn);
+	}
+	if (good != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DB_PARSER], objs, good, now);
+	return n;
+}
+
+static unsigned int
+visit_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
+	    uint64_t now)
+{
+	uint64_t words[HCA_BURST];
+	void *objs[HCA_BURST];
+	unsigned int n, good = 0;
+
+	n = take_words(h, c, page, words, max);
+	c->last_ring[page] = now;
+	for (unsigned int i = 0; i < n; i++) {
+		void *obj = judge(h, page, words[i]);
+
+		if (likely(obj != NULL))
+			objs[good++] = obj;
+	}
+	HCA_COUNT_N(h, DOORBELL, doorbells, n);
+	if (good != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DB_PARSER], objs, good, now);
+	return n;
+}
+
+/* Half of the burst is for marks, if there are any, so that a full FIFO does not hide them. */
+static unsigned int
+visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max, uint64_t now)
+{
+	unsigned int marks = RTE_MAX(max / 2, qps_per_mark(h)), done = 0;
+
+	if (unlikely(is_marked(uar_page(h, page))) && marks <= max) {
+		done = visit_marks(h, c, page, marks, now);
+		max -= marks;
+	}
+	return done + visit_words(h, c, page, max, now);
+}
+
+/* Room first: words that the parser's edge cannot take stay in their FIFO. */
+static inline unsigned int
+burst_room(struct hca *h, unsigned int budget)
+{
+	unsigned int room = hca_edge_room(h, &h->edge[HCA_EDGE_DB_PARSER]);
+
+	room = RTE_MIN(room, budget);
+	return RTE_MIN(room, HCA_BURST);
+}
+
+unsigned int
+hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	struct hca_doorbell_ctx *c = doorbell_ctx(h);
+	uint32_t epoch = __atomic_load_n(&c->epoch, __ATOMIC_ACQUIRE);
+	unsigned int done = 0;
+	uint32_t at;
+
+	if (unlikely(epoch != c->epoch_seen))
+		pages_changed(c, epoch, now);
+	if (unlikely(now >= c->next_scan))
+		scan_pages(h, c, now);
+	at = c->hot_at < c->hot_n ? c->hot_at : 0;
+	c->stuck = false;
+	for (uint32_t i = 0; i < c->hot_n; i++) {
+		uint32_t page = c->hot[at];
+
+		if (unlikely(has_doorbells(c, uar_page(h, page), page))) {
+			unsigned int max = burst_room(h, budget - done), taken;
+
+			if (max == 0) {
+				c->stuck = true;
+				break;
+			}
+			taken = visit_page(h, c, page, max, now);
+			c->stuck |= taken == 0;
+			done += taken;
+		}
+		at = at + 1 < c->hot_n ? at + 1 : 0;
+	}
+	/* the next burst starts where this one ended, so that no page delays another */
+	c->hot_at = at;
+	return done;
+}
+
+/* Clients kick after a doorbell; the last check before a sleep sees all pages. */
+uint64_t
+hca_doorbell_deadline(const struct hca *h, uint64_t now)
+{
+	const struct hca_doorbell_ctx *c = h->stage_ctx[HCA_STAGE_DOORBELL];
+
+	(void)now;
+	return c->stuck ? HCA_DEADLINE_ROOM : UINT64_MAX;
+}
+
+void
+hca_doorbell_scan_next(struct hca *h)
+{
+	doorbell_ctx(h)->next_scan = 0;
+}
+
+bool
+hca_doorbell_rang(const struct hca *h, uint32_t page, uint64_t now)
+{
+	const struct hca_doorbell_ctx *c = h->stage_ctx[HCA_STAGE_DOORBELL];
+
+	return c->last_ring[page] == now || c->stuck;
+}

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * requester_recv (RRC): ACKs, NAKs and responses, compared with una and max_psn; retries and their
+ * counters; the QP's timer. A packet outside the window has no effect. RRC waits for nothing: it
+ * accepts every packet; the CQ counts and drops CQEs that find no slot.
+ *
+ * Losses (timeout, sequence NAK, missing response) count against retry_cnt, RNR NAKs against
+ * rnr_retry; progress resets both. All of them make RTC go back to una.
+ */
+
+#include <errno.h>
+
+#include <rte_atomic.h>
+#include <rte_prefetch.h>
+
+#include "abi_ctx.h"
+#include "core/mbuf.h"
+#include "requester/congestion.h"
+#include "engine/migrate.h"
+#include "requester/rrc.h"
+
+#define HCA_PORT_WAIT_LOG 20u /* ns: 1 ms */
+
+#define X(code, us) [code] = (us)*1000u,
+static const uint32_t rnr_ns[32] = {HCA_RNR_TIMER_LIST(X)};
+#undef X
+
+int
+hca_rrc_init(struct hca *h)
+{
+	h->stage_ctx[HCA_STAGE_RRC] = NULL;
+	return 0;
+}
+
+void
+hca_rrc_fini(struct hca *h)
+{
+}
+
+unsigned int
+hca_rrc_room(struct hca *h)
+{
+	return HCA_BURST;
+}
+
+/* ---- timer ---- */
+
+static inline uint64_t
+ack_timeout_ns(const struct hca_qp *qp)
+{
+	return HCA_ACK_TIMEOUT_NS(hca_qp_ack_timeout(qp) & 31);
+}
+
+static void
+start_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	__atomic_store_n(&qp->rrc.timer_deadline, qp->rrc.deadline, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->rrc.timer_armed, 1, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_RRC, HCA_STAGE_TIMER, qpi, HCA_MSG_ARM);
+}
+
+static bool
+all_acknowledged(const struct hca_qp *qp)
+{
+	return hca_una_psn(qp->sq_una) == __atomic_load_n(&qp->rtc.max_psn, __ATOMIC_ACQUIRE);
+}
+
+/* Arm the timer if RTC has asked for it, or may have sent while we disarmed it. */
+static void
+arm_if_needed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
+{
+	if (qp->rrc.timer_armed || hca_qp_ack_timeout(qp) == 0 || all_acknowledged(qp))
+		return;
+	qp->rrc.deadline = now + ack_timeout_ns(qp);
+	start_timer(h, qp, qpi);
+}
+
+/* Pairs with RTC, which publishes max_psn, executes a fence, and reads timer_armed. */
+static void
+disarm(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
+{
+	__atomic_store_n(&qp->rrc.timer_armed, 0, __ATOMIC_RELAXED);
+	rte_smp_mb();
+	arm_if_needed(h, qp, qpi, now);
+}
+
+static void
+set_hold(struct hca_qp *qp, bool on)
+{
+	if (on)
+		hca_rrc_set_flags(&qp->rrc, HCA_RRC_HOLD);
+	else
+		hca_rrc_clear_flags(&qp->rrc, HCA_RRC_HOLD);
+}
+
+/* ---- retries ---- */
+
+/* Each migration starts a new count of retries. */
+static void
+note_path(struct hca_qp *qp)
+{
+	uint8_t path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1 ? HCA_RRC_PATH1 : 0;
+
+	if ((qp->rrc.flags & HCA_RRC_PATH1) == path)
+		return;
+	if (path != 0)
+		hca_rrc_set_flags(&qp->rrc, HCA_RRC_PATH1);
+	else
+		hca_rrc_clear_flags(&qp->rrc, HCA_RRC_PATH1);
+	qp->rrc.retries = 0;
+}
+
+/* The retries on this path are used up: try the other one. */
+static bool
+other_path(struct hca_rrc_run *run)
+{
+	switch (hca_migrate(run->h, HCA_STAGE_RRC, run->qpi)) {
+	case HCA_MIGRATE_DONE:
+		note_path(run->qp);
+		return true;
+	case HCA_MIGRATE_HELD: /* its paths are being changed, which ends soon */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Go back to una, unless the retries are used up. */
+static void
+retry(struct hca_rrc_run *run, enum hca_again why)
+{
+	struct hca_qp_rrc *q = &run->qp->rrc;
+
+	hca_rrc_note_progress(run);
+	note_path(run->qp);
+	if (q->retries < hca_qp_live(&run->qp->cfg.retry_cnt)) {
+		q->retries++;
+	} else if (!other_path(run)) {
+		hca_rrc_fail(run, HCA_SYND_RETRY_EXC);
+		return;
+	}
+	if (unlikely(run->h->cfg.congestion != NULL))
+		run->h->cfg.congestion->lost(run->h, run->qpi, why, run->now);
+	q->deadline = run->now + ack_timeout_ns(run->qp);
+	run->msg |= HCA_MSG_REWIND;
+	run->again = why;
+}
+
+void
+hca_rrc_drop(struct hca_rrc_run *run, enum hca_counter why)
+{
+	HCA_COUNT_AT(run->h, HCA_STAGE_RRC, why);
+	hca_qp_stat_add(&run->qp->stats.rx_dropped, 1);
+}
+
+/* A response before this packet is missing; at most one rewind per loss. */
+static void
+implied_nak(struct hca_rrc_run *run)
+{
+	struct hca_qp_rrc *q = &run->qp->rrc;
+
+	hca_rrc_note_progress(run);
+	/* the end of the RNR wait goes back to una anyway */
+	if (q->flags & (HCA_RRC_IMPLIED | HCA_RRC_HOLD))
+		return;
+	hca_rrc_set_flags(q, HCA_RRC_IMPLIED);
+	HCA_COUNT(run->h, RRC, implied_nak_seq_err);
+	hca_qp_stat_add(&run->qp->stats.implied_nak_seq_err, 1);
+	retry(run, HCA_AGAIN_IMPLIED_NAK);
+}
+
+void
+hca_rrc_out_of_order(struct hca_rrc_run *run)
+{
+	hca_rrc_drop(run, HCA_CTR_req_out_of_order);
+	implied_nak(run);
+}
+
+static void
+sequence_nak(struct hca_rrc_run *run)
+{
+	HCA_COUNT(run->h, RRC, packet_seq_err);
+	hca_qp_stat_add(&run->qp->stats.packet_seq_err, 1);
+	if (!(run->qp->rrc.flags & HCA_RRC_HOLD))
+		retry(run, HCA_AGAIN_SEQ_NAK);
+}
+
+static void
+rnr_nak(struct hca_rrc_run *run, uint32_t code)
+{
+	struct hca_qp_rrc *q = &run->qp->rrc;
+	uint32_t allowed = hca_qp_live(&run->qp->cfg.rnr_retry);
+
+	HCA_COUNT(run->h, RRC, rnr_nak_received);
+	hca_qp_stat_add(&run->qp->stats.rnr_nak_received, 1);
+	hca_rrc_note_progress(run);
+	if (q->flags & HCA_RRC_HOLD)
+		return;
+	if (allowed != HCA_RNR_RETRY_FOREVER) {
+		if (q->rnr_retries >= allowed) {
+			hca_rrc_fail(run, HCA_SYND_RNR_RETRY_EXC);
+			return;
+		}
+		q->rnr_retries++;
+	}
+	HCA_COUNT(run->h, RRC, rnr_nak_retry_err);
+	set_hold(run->qp, true);
+	q->deadline = run->now + rnr_ns[code];
+	start_timer(run->h, run->qp, run->qpi);
+	run->msg |= HCA_MSG_HOLD;
+}
+
+/* ---- packets ---- */
+
+/* Handle what prevents a release; a record with an error is handled at commit. */
+static void
+blocked(struct hca_rrc_run *run)
+{
+	if (hca_record_syndrome(hca_rrc_record(run, run->tail)) == 0)
+		hca_rrc_out_of_order(run);
+	else
+		hca_rrc_drop(run, HCA_CTR_req_out_of_order);
+}
+
+static void
+handle_nak(struct hca_rrc_run *run, uint8_t syndrome, uint32_t d)
+{
+	static const uint8_t fatal[] = {
+		[HCA_NAK_INVALID_REQ] = HCA_SYND_REMOTE_INVAL_REQ,
+		[HCA_NAK_REMOTE_ACCESS] = HCA_SYND_REMOTE_ACCESS,
+		[HCA_NAK_REMOTE_OP] = HCA_SYND_REMOTE_OP,
+	};
+	uint32_t value = HCA_AETH_VALUE(syndrome);
+
+	/* it acknowledges everything before its PSN */
+	if (!hca_rrc_release(run, d)) {
+		blocked(run);
+		return;
+	}
+	if (HCA_AETH_KIND(syndrome) == HCA_AETH_RNR_NAK)
+		rnr_nak(run, value);
+	else if (value == HCA_NAK_PSN_SEQ)
+		sequence_nak(run);
+	else
+		hca_rrc_fail(run, fatal[value]);
+}
+
+static bool
+aeth_known(uint8_t syndrome)
+{
+	switch (HCA_AETH_KIND(syndrome)) {
+	case HCA_AETH_ACK:
+	case HCA_AETH_RNR_NAK:
+		return true;
+	case HCA_AETH_NAK:
+		return HCA_AETH_VALUE(syndrome) <= HCA_NAK_REMOTE_OP;
+	default:
+		return false;
+	}
+}
+
+static void
+handle_ack(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
+{
+	uint8_t syndrome = *rte_pktmbuf_mtod_offset(m, uint8_t *, hca_rxd(m)->ext_off);
+
+	if (unlikely(!aeth_known(syndrome))) {
+		hca_rrc_drop(run, HCA_CTR_req_bad_response);
+		return;
+	}
+	if (unlikely(HCA_AETH_KIND(syndrome) != HCA_AETH_ACK))
+		handle_nak(run, syndrome, d);
+	else if (unlikely(!hca_rrc_release(run, d + 1)))
+		blocked(run);
+}
+
+/* Decap lets it pass only where there is congestion control. It answers nothing. */
+static bool
+took_cnp(struct hca_rrc_run *run, const struct hca_rxd *rxd)
+{
+	if (rxd->opcode != HCA_BTH_CNP)
+		return false;
+	HCA_COUNT(run->h, RRC, rp_cnp_handled);
+	run->packets--;
+	run->h->cfg.congestion->cnp(run->h, run->qpi, run->now);
+	return true;
+}
+
+static void
+handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
+{
+	const struct hca_rxd *rxd = hca_rxd(m);
+	uint32_t d = hca_rrc_ahead(run, rxd->psn);
+
+	if (unlikely(d >= hca_rrc_outstanding(run))) {
+		if (took_cnp(run, rxd))
+			return;
+		if (d == HCA_PSN_MASK && HCA_BTH_OPERATION(rxd->opcode) == HCA_BTH_RC_ACK)
+			hca_rrc_drop(run, HCA_CTR_req_duplicate_ack);
+		else
+			hca_rrc_drop(run, HCA_CTR_req_stale_response);
+		return;
+	}
+	switch (HCA_BTH_OPERATION(rxd->opcode)) { /* RC and XRC */
+	case HCA_BTH_RC_ACK:
+		handle_ack(run, m, d);
+		break;
+	case HCA_BTH_RC_READ_RESP_FIRST:
+	case HCA_BTH_RC_READ_RESP_MIDDLE:
+	case HCA_BTH_RC_READ_RESP_LAST:
+	case HCA_BTH_RC_READ_RESP_ONLY:
+		run->read_bytes += rxd->payload_len;
+		hca_rrc_read_response(run, m, d);
+		break;
+	case HCA_BTH_RC_ATOMIC_ACK:
+		hca_rrc_atomic_response(run, m, d);
+		break;
+	default:
+		if (!took_cnp(run, rxd))
+			hca_rrc_drop(run, HCA_CTR_req_bad_response);
+	}
+}
+
+static bool
+is_sending(const struct hca_qp *qp)
+{
+	uint32_t state = hca_qp_state(qp);
+
+	return state == HCA_QPS_RTS || state == HCA_QPS_SQD;
+}
+
+/* Whether the packet is of this generation and the QP's state accepts responses. */
+static bool
+accepts(struct hca *h, const struct hca_rxd *d)
+{
+	const struct hca_qp *qp = &h->qp[d->qpi];
+
+	if (unlikely(d->generation != qp->cfg.generation))
+		HCA_COUNT(h, RRC, rx_stale_generation);
+	else if (unlikely(!is_sending(qp)))
+		HCA_COUNT(h, RRC, rx_qp_state);
+	else
+		return true;
+	return false;
+}
+
+void
+hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+{
+	struct hca_cq_batch batch = {.n = 0};
+	struct hca_rrc_run run;
+	bool open = false;
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct rte_mbuf *m = objs[i];
+		const struct hca_rxd *d = hca_rxd(m);
+
+		if (i + 1 < n)
+			rte_prefetch0(hca_rxd(objs[i + 1]));
+		if (open && (run.qpi != d->qpi || run.dead)) {
+			hca_rrc_commit(&run);
+			open = false;
+		}
+		if (unlikely(!accepts(h, d)))
+			continue;
+		if (!open)
+			hca_rrc_begin(&run, h, d->qpi, now, &batch);
+		open = true;
+		run.packets++;
+		handle_packet(&run, m);
+	}
+	if (open)
+		hca_rrc_commit(&run);
+	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
+	hca_mbuf_free_burst((struct rte_mbuf *const *)objs, n);
+}
+
+/* ---- messages ---- */
+
+/* Handle pending errors, flushes and local operations, or a change of state. */
+static void
+attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	struct hca_cq_batch batch = {.n = 0};
+	uint32_t state = hca_qp_state(qp);
+	struct hca_rrc_run run;
+
+	/* nothing before RTS; UC and UD have no responses: RTC completes their requests */
+	if (state < HCA_QPS_RTS || qp->rtc.unreliable)
+		return;
+	hca_rrc_begin(&run, h, qpi, now, &batch);
+	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)
+		hca_rrc_flush(&run);
+	else
+		hca_rrc_set_flags(&qp->rrc, (flags & HCA_MSG_BAD ? HCA_RRC_BAD : 0) |
+						    (flags & HCA_MSG_LOCAL ? HCA_RRC_LOCAL : 0));
+	hca_rrc_commit(&run);
+	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
+}
+
+static void
+on_rtc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (flags & HCA_MSG_ARM && is_sending(qp))
+		arm_if_needed(h, qp, qpi, now);
+	if (unlikely(flags & (HCA_MSG_BAD | HCA_MSG_LOCAL)))
+		attend(h, qp, qpi, flags, now);
+}
+
+static void
+on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	attend(h, qp, qpi, 0, now);
+}
+
+static void
+on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	/* RRC keeps no state of a QP outside its line */
+	if (flags & HCA_MSG_PURGE)
+		hca_purge_ack(h, HCA_STAGE_RRC);
+	else
+		attend(h, qp, qpi, 0, now);
+}
+
+static void
+end_hold(struct hca_rrc_run *run)
+{
+	set_hold(run->qp, false);
+	run->qp->rrc.deadline = run->now + ack_timeout_ns(run->qp);
+	run->msg |= HCA_MSG_REWIND;
+	run->again = HCA_AGAIN_RNR_NAK;
+}
+
+static void
+timed_out(struct hca_rrc_run *run)
+{
+	HCA_COUNT(run->h, RRC, local_ack_timeout_err);
+	hca_qp_stat_add(&run->qp->stats.local_ack_timeout_err, 1);
+	hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_IMPLIED);
+	retry(run, HCA_AGAIN_TIMEOUT);
+}
+
+/*
+ * The timeout has expired: returns how much longer an answer may take because frames wait for our
+ * own port, or were sent only now; 0: no longer. How long a frame waits is estimated from other
+ * frames: one that has been in the backlog may have been on its way there for three times as long.
+ * The total is limited, because losses must be found even if the port is always slow.
+ */
+static uint64_t
+port_owes(const struct hca *h, const struct hca_qp *qp, uint64_t timeout, uint64_t now)
+{
+	const struct hca_tx_wait *w = &h->tx_wait;
+	uint64_t since = __atomic_load_n(&w->since, __ATOMIC_ACQUIRE);
+	uint64_t left_at = __atomic_load_n(&w->left_at, __ATOMIC_RELAXED);
+	uint64_t waited = __atomic_load_n(&w->waited, __ATOMIC_RELAXED);
+	uint64_t given = ((uint64_t)qp->rrc.port_waits << HCA_PORT_WAIT_LOG) + timeout;
+	uint64_t longest = now <= left_at + HCA_TX_WAIT_FACTOR * waited ? waited : 0;
+
+	if (since != 0 && now > since)
+		longest = RTE_MAX(longest, now - since);
+	if (qp->rrc.port_waits == UINT16_MAX || HCA_TX_WAIT_FACTOR * longest < given)
+		return 0;
+	if (since != 0)
+		return timeout;
+	if (now < left_at + timeout)
+		return left_at + timeout - now;
+	return 0;
+}
+
+/* False: the deadline was moved. */
+static bool
+is_over(struct hca *h, struct hca_qp *qp, bool hold, uint64_t now)
+{
+	struct hca_qp_rrc *q = &qp->rrc;
+	uint64_t more, units;
+
+	if (q->deadline != q->timer_deadline)
+		q->port_waits = 0; /* there was progress */
+	if (now < q->deadline)
+		return false;
+	more = hold ? 0 : port_owes(h, qp, ack_timeout_ns(qp), now);
+	units = (more >> HCA_PORT_WAIT_LOG) + 1;
+	q->deadline = more != 0 ? now + (units << HCA_PORT_WAIT_LOG) : q->deadline;
+	q->port_waits = more != 0 ? (uint16_t)RTE_MIN(q->port_waits + units, UINT16_MAX) : 0;
+	return more == 0;
+}
+
+/*
+ * The entry has left the wheel. Deadlines are moved without updating it, so check the actual one.
+ */
+static void
+on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	struct hca_cq_batch batch = {.n = 0};
+	struct hca_qp_rrc *q = &qp->rrc;
+	bool hold = q->flags & HCA_RRC_HOLD;
+	struct hca_rrc_run run;
+
+	if (!q->timer_armed)
+		return;
+	if (!is_sending(qp)) {
+		__atomic_store_n(&q->timer_armed, 0, __ATOMIC_RELAXED);
+		return;
+	}
+	if (!hold && (hca_qp_ack_timeout(qp) == 0 || all_acknowledged(qp))) {
+		disarm(h, qp, qpi, now);
+		return;
+	}
+	if (q->deadline == HCA_RRC_IDLE)
+		q->deadline = now + ack_timeout_ns(qp);
+	if (is_over(h, qp, hold, now)) {
+		hca_rrc_begin(&run, h, qpi, now, &batch);
+		if (hold)
+			end_hold(&run);
+		else
+			timed_out(&run);
+		hca_rrc_commit(&run);
+		hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
+	}
+	if (hold && hca_qp_ack_timeout(qp) == 0 && !(q->flags & HCA_RRC_HOLD))
+		disarm(h, qp, qpi, now);
+	else
+		start_timer(h, qp, qpi);
+}
+
+static unsigned int
+messages(struct hca *h, uint64_t now, unsigned int budget)
+{
+	unsigned int n;
+
+	n = hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_RRC, on_ceu, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_RTC, HCA_STAGE_RRC, on_rtc, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_RRC, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_RRC, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_TIMER, HCA_STAGE_RRC, on_timer, now, budget);
+	return n;
+}
+
+unsigned int
+hca_rrc_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	unsigned int n = 0;
+
+	if (hca_msg_due(h, HCA_STAGE_RRC))
+		n = messages(h, now, budget);
+	return n + hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_RRC], budget, now);
+}
+
+/* All work arrives by edges and messages; times are in the wheel. */
+uint64_t
+hca_rrc_deadline(const struct hca *h, uint64_t now)
+{
+	(void)h;
+	(void)now;
+	return UINT64_MAX;
+}

@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * requester_trans (RTC): which QP may send, how much and in which order; the position of each QP in
+ * its window and PSN space; return of records. rtc_segment.c writes the descriptors.
+ */
+
+#include <errno.h>
+
+#include <rte_atomic.h>
+#include <rte_malloc.h>
+
+#include "abi_ctx.h"
+#include "requester/congestion.h"
+#include "requester/rrc.h"
+#include "requester/rtc.h"
+#include "queues/eq.h"
+
+#define PACE_EARLY 50000u /* ns */
+#define LINK offsetof(struct hca_qp, rtc.list_next)
+
+int
+hca_rtc_init(struct hca *h)
+{
+	struct hca_rtc_ctx *ctx =
+		rte_zmalloc_socket("rtc", sizeof(*ctx), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+
+	h->stage_ctx[HCA_STAGE_RTC] = ctx;
+	if (ctx == NULL)
+		return -ENOMEM;
+	ctx->ready.head = ctx->paced.head = HCA_QP_NONE;
+	ctx->paced_next = UINT64_MAX;
+	ctx->local = HCA_RECREF_NONE;
+	return 0;
+}
+
+void
+hca_rtc_fini(struct hca *h)
+{
+	rte_free(h->stage_ctx[HCA_STAGE_RTC]);
+	h->stage_ctx[HCA_STAGE_RTC] = NULL;
+}
+
+/* ---- ready list ---- */
+
+static void
+wake(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+{
+	if (qp->rtc.flags & (HCA_RTC_READY | HCA_RTC_PACED))
+		return;
+	qp->rtc.flags |= HCA_RTC_READY;
+	hca_qp_list_append(h, &ctx->ready, LINK, qpi);
+	ctx->count++;
+}
+
+void
+hca_rtc_wake(struct hca *h, uint32_t qpi)
+{
+	wake(h, hca_rtc_ctx(h), &h->qp[qpi], qpi);
+}
+
+static void
+pop(struct hca *h, struct hca_rtc_ctx *ctx)
+{
+	uint32_t qpi = hca_qp_list_pop(h, &ctx->ready, LINK);
+
+	h->qp[qpi].rtc.flags &= ~HCA_RTC_READY;
+	ctx->count--;
+}
+
+/* For a purge only: takes the QP off the list it is on. */
+static void
+unlink_qp(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp_rtc *q = &h->qp[qpi].rtc;
+
+	if (q->flags & HCA_RTC_READY) {
+		hca_qp_list_remove(h, &ctx->ready, LINK, qpi);
+		ctx->count--;
+	} else if (q->flags & HCA_RTC_PACED) {
+		hca_qp_list_remove(h, &ctx->paced, LINK, qpi);
+	}
+	q->flags &= ~(HCA_RTC_READY | HCA_RTC_PACED);
+}
+
+/* ---- static rates ---- */
+
+/* The QP's next frame must wait until then. */
+static void
+pace(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi, uint64_t until)
+{
+	qp->addr.pace_at = until;
+	qp->rtc.flags |= HCA_RTC_PACED;
+	hca_qp_list_append(h, &ctx->paced, LINK, qpi);
+	ctx->paced_next = RTE_MIN(ctx->paced_next, until);
+}
+
+/* QPs whose pacing deadline has passed may send again. */
+static void
+end_pacing(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now)
+{
+	uint32_t qpi = ctx->paced.head;
+
+	ctx->paced_next = UINT64_MAX;
+	ctx->paced.head = HCA_QP_NONE;
+	for (uint32_t next; qpi != HCA_QP_NONE; qpi = next) {
+		struct hca_qp *qp = &h->qp[qpi];
+
+		next = qp->rtc.list_next;
+		qp->rtc.flags &= ~HCA_RTC_PACED;
+		if (now < qp->addr.pace_at)
+			pace(h, ctx, qp, qpi, qp->addr.pace_at);
+		else
+			wake(h, ctx, qp, qpi);
+	}
+}
+
+/* Of the frames from ctx->out[first] on, from Ethernet header to ICRC. */
+static uint64_t
+bytes_from(const struct hca_rtc_ctx *ctx, uint32_t first)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = first; i < ctx->n_out; i++)
+		bytes += hca_txd(ctx->out[i])->len + HCA_RTC_FRAME_OVERHEAD;
+	return bytes;
+}
+
+/*
+ * Account for the time that the frames from ctx->out[first] on take on the link. A worker that is
+ * late catches up a little, otherwise the rate would never be reached.
+ */
+static void
+spend_time(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t first)
+{
+	uint64_t from = ctx->now - RTE_MIN(ctx->now, HCA_RTC_PACE_SLACK);
+
+	qp->addr.pace_at =
+		RTE_MAX(qp->addr.pace_at, from) + bytes_from(ctx, first) * hca_qp_pace(qp) / 1000;
+}
+
+/* ---- cursors ---- */
+
+/*
+ * After a rewind, releases may pass next_psn: continue at the later one. The window cursors decide,
+ * because the order of PSNs 2^23 apart is ambiguous.
+ */
+static void
+catch_up(struct hca_rtc_visit *v)
+{
+	const struct hca_record *r;
+	uint32_t done;
+
+	if (likely((int32_t)(v->tail - v->next) < 0))
+		return;
+	if (v->tail != v->next) {
+		v->next = v->tail;
+		v->pkt = 0;
+		v->next_psn = v->upsn;
+	}
+	if (v->tail == v->head)
+		return;
+	r = hca_record(v->h, hca_rtc_ref(v, v->tail));
+	if (!(r->flags & HCA_REC_SENT))
+		return;
+	done = (v->upsn - r->psn) & HCA_PSN_MASK;
+	if (done > v->pkt) {
+		v->pkt = done;
+		v->next_psn = v->upsn;
+	}
+}
+
+/* Read una before the state: a stage that moves una past an error sets the state first. */
+static void
+load(struct hca_rtc_visit *v, struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	uint64_t una = __atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE);
+	uint32_t half = (qp->rtc.window_mask + 1) / 2;
+
+	v->h = h;
+	v->ctx = ctx;
+	v->qp = qp;
+	v->last = NULL;
+	v->qpi = qpi;
+	v->generation = qp->cfg.generation;
+	v->next = qp->sq_next;
+	v->pkt = qp->rtc.pkt;
+	v->head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
+	v->tail = hca_una_tail(una);
+	v->upsn = hca_una_psn(una);
+	v->next_psn = qp->rtc.next_psn;
+	v->max_psn = qp->rtc.max_psn;
+	v->desc_seq = qp->rtc.desc_seq;
+	v->wqes = 0;
+	v->local = false;
+	v->ack_every = h->cfg.ack_every;
+	v->half = half ? half - 1 : 0;
+	v->transport = qp->rtc.transport;
+	v->unreliable = qp->rtc.unreliable;
+	if (unlikely(v->unreliable))
+		v->ack_every = v->half = UINT32_MAX; /* there are no acknowledgements */
+	v->deficit = qp->rtc.deficit;
+	v->since_ackreq = qp->rtc.since_ackreq;
+	catch_up(v);
+}
+
+/* Before the descriptors are passed on: a response must find max_psn. */
+static void
+store(struct hca_rtc_visit *v)
+{
+	struct hca_qp_rtc *q = &v->qp->rtc;
+
+	q->pkt = v->pkt;
+	q->desc_seq = v->desc_seq;
+	q->deficit = v->deficit;
+	q->since_ackreq = v->since_ackreq;
+	__atomic_store_n(&q->next_psn, v->next_psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->max_psn, v->max_psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&v->qp->sq_next, v->next, __ATOMIC_RELEASE);
+}
+
+/* Window cursor of the sent record that contains psn; head: there is none. */
+static uint32_t
+find_psn(struct hca_rtc_visit *v, uint32_t psn)
+{
+	for (uint32_t c = v->tail; c != v->head; c++) {
+		const struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, c));
+
+		if (!(r->flags & HCA_REC_SENT))
+			break;
+		if (((psn - r->psn) & HCA_PSN_MASK) < r->npsn)
+			return c;
+	}
+	return v->head;
+}
+
+/* ---- records back to their pools ---- */
+
+static void
+return_flush(struct hca_record_pool *p, struct hca_rtc_returns *ret)
+{
+	if (ret->n != 0)
+		rte_ring_sp_enqueue_bulk_elem(p->free, ret->ref, sizeof(ret->ref[0]), ret->n, NULL);
+	ret->n = 0;
+}
+
+static inline void
+return_record(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t ref)
+{
+	bool full = ref & HCA_RECREF_FULL;
+	struct hca_rtc_returns *ret = &ctx->ret[full];
+
+	ret->ref[ret->n++] = ref;
+	if (unlikely(ret->n == RTE_DIM(ret->ref)))
+		return_flush(full ? &h->rec_full : &h->rec, ret);
+}
+
+static void
+return_all(struct hca *h, struct hca_rtc_ctx *ctx)
+{
+	return_flush(&h->rec, &ctx->ret[0]);
+	return_flush(&h->rec_full, &ctx->ret[1]);
+}
+
+void
+hca_rtc_free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+{
+	uint32_t tail = hca_una_tail(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE));
+	uint32_t done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
+	uint32_t freed = qp->sq_freed, mask = qp->rtc.window_mask;
+	const uint32_t *window = qp->rtc.window;
+
+	for (; freed != tail; freed++) {
+		uint32_t ref = window[freed & mask];
+
+		if ((int32_t)(done - hca_record(h, ref)->desc_seq) < 0)
+			break;
+		return_record(h, ctx, ref);
+	}
+	if (freed == qp->sq_freed)
+		return;
+	return_all(h, ctx);
+	__atomic_store_n(&qp->sq_freed, freed, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_RTC, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
+}
+
+/* ---- errors ---- */
+
+/* The record at cursor fails after everything before it; nothing later is sent. */
+static void
+report_bad(struct hca_rtc_visit *v, uint32_t cursor)
+{
+	struct hca_qp_rtc *q = &v->qp->rtc;
+	struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, cursor));
+
+	/* the first one counts; one that the peer turned out to have received does not */
+	if (q->flags & HCA_RTC_BAD && (int32_t)(cursor - q->bad) >= 0 &&
+	    (int32_t)(q->bad - v->tail) >= 0)
+		return;
+	if (!(r->flags & HCA_REC_SENT))
+		r->desc_seq = v->desc_seq;
+	q->flags |= HCA_RTC_BAD;
+	__atomic_store_n(&q->bad, cursor, __ATOMIC_RELEASE);
+	if (v->unreliable)
+		hca_rtc_complete(v->h, v->ctx, v->qp, v->qpi);
+	else
+		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
+}
+
+/* ERR, SQE: everything in the window goes to RRC without being sent. */
+static void
+flush(struct hca_rtc_visit *v)
+{
+	hca_rtc_local_abandon(v->h, v->ctx, v->qpi);
+	for (; v->next != v->head; v->next++) {
+		struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, v->next));
+
+		if (!(r->flags & HCA_REC_SENT))
+			r->desc_seq = v->desc_seq;
+	}
+	v->pkt = 0;
+	store(v);
+	if (v->unreliable)
+		hca_rtc_complete(v->h, v->ctx, v->qp, v->qpi);
+	/* even without new records: RRC may have flushed before it saw our last `next` */
+	else if (v->tail != v->head)
+		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
+}
+
+static inline bool
+is_flushing(uint32_t state)
+{
+	return state == HCA_QPS_ERR || state == HCA_QPS_SQE;
+}
+
+/* ---- one QP's turn ---- */
+
+static void
+check_drained(struct hca_rtc_visit *v)
+{
+	const struct hca_qp_cfg *cfg = &v->qp->cfg;
+	const struct hca_record *r;
+
+	if (!__atomic_load_n(&cfg->draining, __ATOMIC_RELAXED) ||
+	    v->qp->rtc.flags & (HCA_RTC_DRAINED | HCA_RTC_LOCAL) || v->upsn != v->max_psn)
+		return;
+	if (v->tail != v->head) {
+		r = hca_record(v->h, hca_rtc_ref(v, v->tail));
+		if (r->flags & HCA_REC_SENT)
+			return;
+	}
+	v->qp->rtc.flags |= HCA_RTC_DRAINED;
+	if (__atomic_load_n(&cfg->sqd_notify, __ATOMIC_RELAXED))
+		hca_eq_raise_qp(&v->h->core, HCA_STAGE_RTC, HCA_EVENT_SQ_DRAINED, v->qpi);
+}
+
+void
+hca_rtc_check_drained(struct hca *h, uint32_t qpi)
+{
+	struct hca_rtc_visit v;
+
+	load(&v, h, hca_rtc_ctx(h), qpi);
+	check_drained(&v);
+}
+
+/* There are unacknowledged packets and no timer: RRC starts it. Pairs with RRC's disarm. */
+static void
+arm_timer(struct hca_rtc_visit *v)
+{
+	if (hca_qp_ack_timeout(v->qp) == 0)
+		return;
+	if (!v->h->single_worker)
+		rte_smp_mb();
+	if (__atomic_load_n(&v->qp->rrc.timer_armed, __ATOMIC_RELAXED) == 0)
+		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_ARM);
+}
+
+static bool
+on_hold(const struct hca_qp *qp)
+{
+	return __atomic_load_n(&qp->rrc.flags, __ATOMIC_ACQUIRE) & HCA_RRC_HOLD;
+}
+
+/* How much the QP may send in this turn; false: its pacing deadline has not passed. */
+static inline bool
+begin_turn(struct hca_rtc_visit *v)
+{
+	const struct hca_congestion_ops *congestion = v->h->cfg.congestion;
+	uint32_t rate = hca_qp_pace(v->qp);
+
+	if (unlikely(rate != 0)) {
+		if (v->ctx->now < v->qp->addr.pace_at)
+			return false;
+		v->deficit = (int32_t)RTE_MIN(HCA_RTC_QUANTUM, HCA_RTC_PACE_TURN / rate + 1);
+	} else if (v->deficit <= 0) {
+		v->deficit += HCA_RTC_QUANTUM;
+	}
+	v->leave = UINT32_MAX;
+	if (unlikely(congestion != NULL) && !v->unreliable) {
+		v->again = UINT64_MAX;
+		v->leave =
+			congestion->may_send(v->h, v->qpi, (v->next_psn - v->upsn) & HCA_PSN_MASK,
+					     v->ctx->now, &v->again);
+	}
+	return true;
+}
+
+/* Frames were described from ctx->out[first] on; repeated: some not for the first time. */
+static inline void
+account_frames(struct hca_rtc_visit *v, uint32_t first, bool repeated)
+{
+	struct hca_rtc_ctx *ctx = v->ctx;
+
+	if (unlikely(hca_qp_pace(v->qp) != 0))
+		spend_time(ctx, v->qp, first);
+	if (unlikely(v->unreliable)) {
+		ctx->copied[ctx->n_copied++] = v->qpi;
+		return;
+	}
+	arm_timer(v);
+	if (unlikely(v->h->cfg.congestion != NULL))
+		hca_congestion_sent(v->h, v->qpi, (v->next_psn - 1) & HCA_PSN_MASK, repeated,
+				    ctx->n_out - first, bytes_from(ctx, first), ctx->now);
+}
+
+/* Visit the QP at the head of the list; false: without credit it stays there. */
+static bool
+visit(struct hca *h, struct hca_rtc_ctx *ctx)
+{
+	uint32_t qpi = ctx->ready.head, first = ctx->n_out, repeated = ctx->retransmitted, state,
+		 seq;
+	struct hca_rtc_visit v;
+	enum hca_rtc_stop why;
+
+	load(&v, h, ctx, qpi);
+	state = hca_qp_state(v.qp);
+	if (unlikely(state != HCA_QPS_RTS && state != HCA_QPS_SQD) || on_hold(v.qp)) {
+		pop(h, ctx);
+		if (is_flushing(state))
+			flush(&v);
+		return true;
+	}
+	if (unlikely(!begin_turn(&v))) {
+		HCA_COUNT(h, RTC, req_paced);
+		pop(h, ctx);
+		pace(h, ctx, v.qp, qpi, v.qp->addr.pace_at);
+		return true;
+	}
+	seq = v.desc_seq;
+	why = hca_rtc_send(&v, state);
+	if (why >= HCA_RTC_STOP_PARK)
+		v.deficit = 0;
+	store(&v);
+	if (seq != v.desc_seq)
+		account_frames(&v, first, repeated != ctx->retransmitted);
+	if (unlikely(v.local && !v.unreliable))
+		hca_msg_send(h, HCA_STAGE_RTC, HCA_STAGE_RRC, qpi, HCA_MSG_LOCAL);
+	if (why == HCA_RTC_STOP_CREDIT)
+		return false;
+	pop(h, ctx);
+	if (why == HCA_RTC_STOP_TURN)
+		wake(h, ctx, v.qp, qpi);
+	else if (why == HCA_RTC_STOP_BAD)
+		report_bad(&v, v.next);
+	else if (unlikely(why == HCA_RTC_STOP_CONGESTED) && v.again != UINT64_MAX)
+		pace(h, ctx, v.qp, qpi, RTE_MAX(v.again, v.qp->addr.pace_at));
+	if (unlikely(state == HCA_QPS_SQD))
+		check_drained(&v);
+	/* encap may have reported already the copies of earlier packets */
+	if (unlikely(v.local && v.unreliable))
+		hca_rtc_complete(h, ctx, v.qp, qpi);
+	return true;
+}
+
+static unsigned int
+send_burst(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int budget)
+{
+	struct hca_edge *e = &h->edge[HCA_EDGE_RTC_ENCAP];
+	uint32_t turns;
+
+	if (ctx->count == 0)
+		return 0;
+	ctx->room = RTE_MIN(RTE_MIN(budget, HCA_BURST), hca_edge_room(h, e));
+	ctx->n_out = ctx->n_spare = ctx->retransmitted = ctx->n_copied = 0;
+	/* a single QP gets several turns; the limit is for QPs that do not send */
+	ctx->stuck = ctx->room == 0;
+	for (turns = HCA_BURST; turns > 0 && ctx->count != 0 && ctx->n_out < ctx->room; turns--) {
+		if (!visit(h, ctx)) {
+			ctx->stuck = true;
+			break;
+		}
+	}
+	if (ctx->n_spare != 0)
+		rte_pktmbuf_free_bulk(ctx->spare, ctx->n_spare);
+	if (ctx->n_out == 0)
+		return 0;
+	HCA_COUNT_N(h, RTC, req_packets, ctx->n_out);
+	HCA_COUNT_N(h, RTC, retransmissions, ctx->retransmitted);
+	hca_edge_push(h, e, (void *const *)ctx->out, ctx->n_out, now);
+	/* a direct edge has copied everything by now; otherwise encap reports it */
+	for (uint32_t i = 0; i < ctx->n_copied && e->ring == NULL; i++)
+		hca_rtc_complete(h, ctx, &h->qp[ctx->copied[i]], ctx->copied[i]);
+	return ctx->n_out;
+}
+
+/* ---- messages ---- */
+
+/* The QP's state changed: do now what needs no room, the rest in its turn. */
+static void
+attend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
+	struct hca_rtc_visit v;
+	uint32_t state;
+
+	/* before RTS the CEU sets the PSNs: storing the loaded ones would overwrite them */
+	if (unlikely(hca_qp_state(qp) < HCA_QPS_RTS))
+		return;
+	load(&v, h, ctx, qpi);
+	state = hca_qp_state(qp);
+	if (unlikely(state == HCA_QPS_RST))
+		return;
+	if (unlikely(is_flushing(state))) {
+		flush(&v);
+	} else {
+		if (unlikely(v.unreliable && state == HCA_QPS_RTS))
+			qp->rtc.flags &= ~HCA_RTC_BAD; /* back from SQE */
+		store(&v);
+		if (state == HCA_QPS_SQD)
+			check_drained(&v);
+		else
+			qp->rtc.flags &= ~HCA_RTC_DRAINED;
+		if (v.next != v.head)
+			wake(h, ctx, qp, qpi);
+	}
+	hca_rtc_free_released(h, ctx, qp, qpi);
+}
+
+static void
+on_new(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (likely(hca_qp_state(qp) == HCA_QPS_RTS))
+		wake(h, hca_rtc_ctx(h), qp, qpi);
+	else
+		attend(h, qp, qpi);
+}
+
+/* Go back to the PSN that RRC requests, or to una if that is later; never forward. */
+static void
+rewind_to(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint64_t word = __atomic_load_n(&qp->rrc.rewind, __ATOMIC_ACQUIRE);
+	uint32_t psn = (uint32_t)word & HCA_PSN_MASK, at, pkt;
+	struct hca_rtc_visit v;
+
+	if ((uint32_t)(word >> 32) == qp->rtc.rewind_epoch)
+		return;
+	qp->rtc.rewind_epoch = (uint32_t)(word >> 32);
+	load(&v, h, hca_rtc_ctx(h), qpi);
+	if (((psn - v.upsn) & HCA_PSN_MASK) >= ((v.max_psn - v.upsn) & HCA_PSN_MASK))
+		psn = v.upsn;
+	at = find_psn(&v, psn);
+	if (at != v.head) {
+		pkt = (psn - hca_record(h, hca_rtc_ref(&v, at))->psn) & HCA_PSN_MASK;
+		if ((int32_t)(at - v.next) < 0 || (at == v.next && pkt < v.pkt)) {
+			v.next = at;
+			v.pkt = pkt;
+			v.next_psn = psn;
+			qp->rtc.again = (uint8_t)(word >> 24);
+			HCA_COUNT(h, RTC, req_rewinds);
+		}
+	}
+	store(&v);
+}
+
+static void
+on_rrc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	uint32_t state = hca_qp_state(qp);
+
+	/* HOLD needs no action: the flag is read before each turn */
+	if (unlikely(flags & HCA_MSG_REWIND) && (state == HCA_QPS_RTS || state == HCA_QPS_SQD))
+		rewind_to(h, qp, qpi);
+	attend(h, qp, qpi);
+}
+
+void
+hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint32_t psn = __atomic_load_n(&qp->encap.req_failed_psn, __ATOMIC_ACQUIRE), at;
+	uint32_t why = __atomic_load_n(&qp->encap.req_failed_syndrome, __ATOMIC_RELAXED);
+	struct hca_rtc_visit v;
+	struct hca_record *r;
+
+	load(&v, h, hca_rtc_ctx(h), qpi);
+	at = find_psn(&v, psn & HCA_PSN_MASK);
+	if (at == v.head)
+		return;
+	r = hca_record(h, hca_rtc_ref(&v, at));
+	if (r->syndrome == 0)
+		__atomic_store_n(&r->syndrome, (uint8_t)why, __ATOMIC_RELEASE);
+	if ((int32_t)(v.next - at) > 0 || (v.next == at && v.pkt != 0)) {
+		v.next = at;
+		v.pkt = 0;
+		v.next_psn = r->psn;
+		qp->rtc.again = HCA_AGAIN_GATHER;
+		catch_up(&v);
+	}
+	/*
+	 * the packet with the request for an ACK may be the one that failed: request it in a turn
+	 */
+	v.since_ackreq = 1;
+	store(&v);
+	report_bad(&v, at);
+	if (!v.unreliable)
+		hca_rtc_wake(h, qpi);
+}
+
+static void
+on_encap(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	uint32_t state = hca_qp_state(qp);
+
+	if (unlikely(state == HCA_QPS_RST))
+		return;
+	if (unlikely(flags & HCA_MSG_FAILED) && !is_flushing(state) && !qp->rtc.unreliable)
+		hca_rtc_gather_failed(h, qp, qpi);
+	if (unlikely(qp->rtc.unreliable))
+		hca_rtc_complete(h, hca_rtc_ctx(h), qp, qpi);
+	hca_rtc_free_released(h, hca_rtc_ctx(h), qp, qpi);
+}
+
+static void
+on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	attend(h, qp, qpi);
+}
+
+/* The QP is in RST and nothing new arrives: return all records. */
+static void
+purge(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
+	uint32_t head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
+
+	unlink_qp(h, ctx, qpi);
+	hca_rtc_local_abandon(h, ctx, qpi);
+	for (uint32_t i = qp->sq_freed; i != head; i++)
+		return_record(h, ctx, qp->rtc.window[i & qp->rtc.window_mask]);
+	return_all(h, ctx);
+	__atomic_store_n(&qp->sq_freed, head, __ATOMIC_RELEASE);
+}
+
+static void
+on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (flags & HCA_MSG_PURGE) {
+		purge(h, qp, qpi);
+		hca_purge_ack(h, HCA_STAGE_RTC);
+	} else {
+		attend(h, qp, qpi);
+	}
+}
+
+static unsigned int
+messages(struct hca *h, uint64_t now, unsigned int budget)
+{
+	unsigned int n;
+
+	n = hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_RTC, on_ceu, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_RTC, on_rrc, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, on_encap, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_RTC, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_RTC, on_new, now, budget);
+	return n;
+}
+
+unsigned int
+hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
+	unsigned int n = 0;
+
+	if (hca_msg_due(h, HCA_STAGE_RTC))
+		n = messages(h, now, budget);
+	if (unlikely(ctx->local != HCA_RECREF_NONE))
+		n += hca_rtc_local_poll(h, ctx);
+	ctx->now = now;
+	if (unlikely(now >= ctx->paced_next))
+		end_pacing(h, ctx, now);
+	n += send_burst(h, ctx, now, budget);
+	if (unlikely(ctx->batch.n != 0))
+		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_RTC);
+	return n;
+}
+
+/* Alarms are slightly late: before the deadline of a paced QP the worker polls. */
+uint64_t
+hca_rtc_deadline(const struct hca *h, uint64_t now)
+{
+	const struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
+
+	if (ctx->local != HCA_RECREF_NONE)
+		return now;
+	if (ctx->count != 0)
+		return ctx->stuck ? HCA_DEADLINE_ROOM : now;
+	return ctx->paced_next == UINT64_MAX
+		       ? UINT64_MAX
+		       : ctx->paced_next - RTE_MIN(ctx->paced_next, PACE_EARLY);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_RRC_H
+#define REQUESTER_RRC_H
+
+/*
+ * requester_recv: handles responses, releases the window, completes requests. Private to
+ * requester_recv.c (packets, retries, messages), rrc_complete.c (window walk, CQEs, errors) and
+ * rrc_read.c (READ and ATOMIC responses). HCA_RRC_HOLD is also read by RTC.
+ *
+ * A run is the work on one QP within one burst. It keeps the cursors in registers and publishes
+ * once, in this order: una, CQEs, messages. Software that sees a completion may reuse the buffer
+ * and the queue slot at once, so encap and the parser must not see the old una then; and RTC may
+ * refill a record as soon as una has passed it, so it is not read afterwards.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi_roce.h"
+#include "engine/impl.h"
+#include "engine/pkt.h"
+#include "requester/send_cqe.h"
+
+/* Bits of hca_qp.rrc.flags. */
+enum hca_rrc_flag {
+	HCA_RRC_HOLD = 1u << 0,	   /* [pub] RNR wait: RTC sends nothing */
+	HCA_RRC_IMPLIED = 1u << 1, /* went back because of a missing response; once per loss */
+	HCA_RRC_BAD = 1u << 2,	   /* rtc.bad is a record that fails when it becomes the oldest */
+	HCA_RRC_LOCAL = 1u << 3,   /* the window may hold executed local operations */
+	HCA_RRC_DEAD = 1u << 4,	   /* an error was completed: only errors follow */
+	HCA_RRC_PATH1 = 1u << 5,   /* retries are those of path 1 */
+};
+
+/* RTC reads the flags at any time. */
+static inline void
+hca_rrc_set_flags(struct hca_qp_rrc *q, uint8_t set)
+{
+	__atomic_store_n(&q->flags, q->flags | set, __ATOMIC_RELEASE);
+}
+
+static inline void
+hca_rrc_clear_flags(struct hca_qp_rrc *q, uint8_t clear)
+{
+	__atomic_store_n(&q->flags, q->flags & ~clear, __ATOMIC_RELEASE);
+}
+
+/* Deadline of a QP without unacknowledged packets: the next expiry stops the timer. */
+#define HCA_RRC_IDLE UINT64_MAX
+
+struct hca_rrc_run {
+	struct hca *h;
+	struct hca_qp *qp;
+	struct hca_cq_batch *batch;
+	uint64_t now;
+	uint32_t qpi;
+	uint32_t tail, upsn, max_psn;	 /* tail and upsn may be ahead of the published ones */
+	uint32_t old_tail, old_upsn;	 /* as published */
+	uint32_t noted_tail, noted_upsn; /* positions up to which progress was noted */
+	uint32_t rd_done;
+	uint32_t completed;
+	uint32_t sends;	  /* number of SENDs among them */
+	uint32_t packets; /* accepted in this run; payload of READ responses among them */
+	uint64_t read_bytes;
+	uint8_t msg;		   /* flags to send to RTC */
+	uint8_t again;		   /* with REWIND: enum hca_again */
+	bool dead;		   /* QP is in ERR: the rest of the run is dropped */
+	struct hca_cq_cursor cq;   /* fast path to the CQ, see release_plain() */
+	struct hca_send_cqes cqes; /* filled in on the general path, not published yet */
+};
+
+/* PSNs from una to p, modulo 2^24; less than hca_rrc_outstanding() if p is unacknowledged. */
+static inline uint32_t
+hca_rrc_ahead(const struct hca_rrc_run *run, uint32_t p)
+{
+	return (p - run->upsn) & HCA_PSN_MASK;
+}
+
+static inline uint32_t
+hca_rrc_outstanding(const struct hca_rrc_run *run)
+{
+	return (run->max_psn - run->upsn) & HCA_PSN_MASK;
+}
+
+static inline struct hca_record *
+hca_rrc_record(const struct hca_rrc_run *run, uint32_t cursor)
+{
+	const struct hca_qp_rrc *q = &run->qp->rrc;
+
+	return hca_record(run->h, hca_window_ref(q->window, q->window_mask, cursor));
+}
+
+/* rrc_complete.c */
+void hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now,
+		   struct hca_cq_batch *batch);
+/* Publish and tell RTC; the run may continue afterwards. */
+void hca_rrc_commit(struct hca_rrc_run *run);
+/*
+ * Note progress: reset the counters of retries and the timeout of what is outstanding. Called
+ * before a retry is counted, so that a loss after the progress counts anew.
+ */
+void hca_rrc_note_progress(struct hca_rrc_run *run);
+/* The record at the tail is complete; move una after it. */
+void hca_rrc_complete_tail(struct hca_rrc_run *run);
+/*
+ * Release n PSNs from una on. False: a READ or ATOMIC without response, or a record with an error,
+ * prevents it and is now the tail.
+ */
+bool hca_rrc_release(struct hca_rrc_run *run, uint32_t n);
+/* The record at the tail fails: QP to ERR, its CQE, and everything after it is flushed. */
+void hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome);
+/* QP is in ERR or SQE: complete what RTC has passed on. */
+void hca_rrc_flush(struct hca_rrc_run *run);
+
+/* rrc_read.c; d: distance from una in PSNs, inside the window. */
+void hca_rrc_read_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d);
+void hca_rrc_atomic_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d);
+
+/* requester_recv.c */
+
+/* Drop the packet and count the reason. */
+void hca_rrc_drop(struct hca_rrc_run *run, enum hca_counter why);
+/* A response before the packet is missing: drop it; at most one rewind per loss. */
+void hca_rrc_out_of_order(struct hca_rrc_run *run);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * READ and ATOMIC responses. The PSN of a response packet determines its place: it must be at una,
+ * after everything it acknowledges implicitly was released, and have the opcode and length of that
+ * place. The payload is stored directly to the SGEs of the record, which are checked at every copy;
+ * nothing of a packet is used before it was checked.
+ */
+
+#include <errno.h>
+
+#include "abi_ctx.h"
+#include "abi_wqe.h"
+#include "requester/rrc.h"
+#include "vtp/foreign.h"
+
+/* Store to an SGE in foreign memory, if its key is of such a region. */
+static int
+scatter_foreign(struct hca_rrc_run *run, const struct hca_sge *sge, uint32_t off,
+		const uint8_t *src, uint32_t n)
+{
+	struct hca *h = run->h;
+	const struct hca_mpt_entry *e = hca_foreign_find(&h->vtp, sge->lkey, run->qp->cfg.pd, NULL,
+							 HCA_ACCESS_LOCAL_WRITE, sge->va + off, n);
+
+	return e != NULL ? hca_foreign_write(&h->core, e, sge->va + off, src, n) : -EFAULT;
+}
+
+/*
+ * Store message bytes [off, off + len) to the record's SGEs. 0; -EFAULT: a key does not allow it;
+ * -EAGAIN: not now.
+ */
+static int
+scatter(struct hca_rrc_run *run, const struct hca_record *r, uint32_t off, const uint8_t *src,
+	uint32_t len)
+{
+	const struct hca_sge *sge = hca_record_sges(r);
+	struct hca *h = run->h;
+
+	for (uint32_t i = 0; i < r->nsge && len != 0; i++) {
+		const struct hca_mpt_entry *e;
+		uint32_t n;
+
+		if (off >= sge[i].len) {
+			off -= sge[i].len;
+			continue;
+		}
+		n = RTE_MIN(sge[i].len - off, len);
+		e = hca_vtp_check(&h->vtp, sge[i].lkey, run->qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE,
+				  sge[i].va + off, n);
+		if (likely(e != NULL)) {
+			hca_vtp_scatter(&h->vtp, e, sge[i].va + off, src, n, h->icrc);
+		} else {
+			int rc = scatter_foreign(run, &sge[i], off, src, n);
+
+			if (rc != 0)
+				return rc;
+		}
+		src += n;
+		len -= n;
+		off = 0;
+	}
+	return len == 0 ? 0 : -EFAULT;
+}
+
+/* Storing failed: the request fails, or the packet is treated as lost. */
+static void
+placement_failed(struct hca_rrc_run *run, int rc)
+{
+	if (rc == -EAGAIN) {
+		hca_rrc_drop(run, HCA_CTR_req_scatter_late);
+		return;
+	}
+	hca_rrc_drop(run, HCA_CTR_req_scatter_error);
+	hca_rrc_fail(run, HCA_SYND_LOCAL_PROT);
+}
+
+/*
+ * Window cursor of the record with the PSN at distance d from una; rd: a READ or ATOMIC is before
+ * it.
+ */
+static uint32_t
+find_record(const struct hca_rrc_run *run, uint32_t d, bool *rd)
+{
+	uint32_t psn = run->upsn, c = run->tail;
+
+	*rd = false;
+	for (;; c++) {
+		const struct hca_record *r = hca_rrc_record(run, c);
+		uint32_t left = (r->psn + r->npsn - psn) & HCA_PSN_MASK;
+
+		if (d < left)
+			return c;
+		if (r->flags & HCA_REC_RD || hca_record_syndrome(r) != 0)
+			*rd = true;
+		d -= left;
+		psn = (psn + left) & HCA_PSN_MASK;
+	}
+}
+
+static bool
+opcode_fits(const struct hca_record *r, uint8_t opcode, uint32_t pos, bool last)
+{
+	bool begins = opcode == HCA_BTH_RC_READ_RESP_FIRST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
+	bool ends = opcode == HCA_BTH_RC_READ_RESP_LAST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
+
+	if (ends != last)
+		return false;
+	/*
+	 * a resumed READ begins again where it was resumed; responses of the first request may
+	 * still arrive
+	 */
+	return pos == 0 ? begins : !begins || pos == hca_record_resumed(r);
+}
+
+/* The AETH of a response must be an ACK; MIDDLE has none. */
+static bool
+aeth_fits(struct rte_mbuf *m)
+{
+	const struct hca_rxd *d = hca_rxd(m);
+
+	if (HCA_BTH_OPERATION(d->opcode) == HCA_BTH_RC_READ_RESP_MIDDLE)
+		return true;
+	return HCA_AETH_KIND(*rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off)) == HCA_AETH_ACK;
+}
+
+/* Handle the packet at una of the READ at the tail. */
+static void
+take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
+{
+	const struct hca_rxd *d = hca_rxd(m);
+	const struct hca_record *r = hca_rrc_record(run, run->tail);
+	uint32_t mtu_log = run->qp->cfg.mtu_log, pos = (run->upsn - r->psn) & HCA_PSN_MASK;
+	uint32_t off = pos << mtu_log;
+	bool last = pos + 1 == r->npsn;
+	uint32_t len = last ? r->len - off : 1u << mtu_log;
+	int rc;
+
+	if (!opcode_fits(r, HCA_BTH_OPERATION(d->opcode), pos, last) || d->payload_len != len ||
+	    !aeth_fits(m)) {
+		hca_rrc_drop(run, HCA_CTR_req_bad_response);
+		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
+		return;
+	}
+	rc = scatter(run, r, off, rte_pktmbuf_mtod_offset(m, uint8_t *, d->payload_off), len);
+	if (unlikely(rc != 0)) {
+		placement_failed(run, rc);
+		return;
+	}
+	if (last)
+		hca_rrc_complete_tail(run);
+	else
+		run->upsn = (run->upsn + 1) & HCA_PSN_MASK;
+}
+
+/* Store the result, in host order, where the request says. */
+static void
+take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
+{
+	const struct hca_rxd *d = hca_rxd(m);
+	const struct hca_record *r = hca_rrc_record(run, run->tail);
+	uint64_t value;
+	int rc;
+
+	if (d->payload_len != 0 || !aeth_fits(m)) {
+		hca_rrc_drop(run, HCA_CTR_req_bad_response);
+		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
+		return;
+	}
+	value = hca_get_be64(rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off) +
+			     sizeof(struct hca_aeth));
+	rc = scatter(run, r, 0, (const uint8_t *)&value, sizeof(value));
+	if (unlikely(rc != 0)) {
+		placement_failed(run, rc);
+		return;
+	}
+	hca_rrc_complete_tail(run);
+}
+
+/*
+ * Make the record of this response the tail: it acknowledges the SENDs and WRITEs before it. False:
+ * ignore the packet, because something before it is missing or it is no expected response.
+ */
+static bool
+bring_to_tail(struct hca_rrc_run *run, uint32_t d, bool begins, bool read)
+{
+	bool rd;
+	uint32_t at = find_record(run, d, &rd);
+	const struct hca_record *r = hca_rrc_record(run, at);
+
+	if (rd) {
+		hca_rrc_out_of_order(run);
+		return false;
+	}
+	if (!(r->flags & HCA_REC_RD) || (r->op == HCA_OP_RDMA_READ) != read) {
+		hca_rrc_drop(run, HCA_CTR_req_bad_response);
+		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
+		return false;
+	}
+	/* its own beginning is missing */
+	if (d != 0 && (at == run->tail || !begins || r->psn != ((run->upsn + d) & HCA_PSN_MASK))) {
+		hca_rrc_out_of_order(run);
+		return false;
+	}
+	while (run->tail != at)
+		hca_rrc_complete_tail(run);
+	return true;
+}
+
+void
+hca_rrc_read_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
+{
+	uint8_t opcode = HCA_BTH_OPERATION(hca_rxd(m)->opcode);
+	bool begins = opcode == HCA_BTH_RC_READ_RESP_FIRST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
+
+	if (bring_to_tail(run, d, begins, true))
+		take_data(run, m);
+}
+
+void
+hca_rrc_atomic_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
+{
+	if (bring_to_tail(run, d, true, false))
+		take_result(run, m);
+}

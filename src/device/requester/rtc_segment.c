@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Segmentation: from the record at `next` to packet descriptors, as long as the QP may send. A
+ * packet is described in the private area of the mbuf in which it will be built. Gather lists of
+ * several SGEs, inline data and atomic operands are read from the record, which remains until encap
+ * has finished its last descriptor.
+ */
+
+#include <rte_prefetch.h>
+
+#include "abi_cqe.h"
+#include "abi_ctx.h"
+#include "abi_wqe.h"
+#include "requester/rtc.h"
+
+enum rtc_op_kind {
+	RTC_OP_NONE = 0,
+	RTC_OP_PAYLOAD, /* SEND, WRITE: a packet per MTU */
+	RTC_OP_READ,	/* one request, a PSN per response */
+	RTC_OP_ATOMIC,
+	RTC_OP_LOCAL, /* no packet */
+};
+
+/* Per WQE opcode: RC's BTH opcodes by position [middle, first, last, only]; see rtc.transport. */
+struct rtc_op {
+	uint8_t bth[4];
+	uint8_t kind;
+	uint8_t txd_flags; /* on the last packet, if the record requests it */
+};
+
+#define KIND(flags) \
+	((flags)&HCA_WQE_OP_LOCAL    ? RTC_OP_LOCAL \
+	 : (flags)&HCA_WQE_OP_READ   ? RTC_OP_READ \
+	 : (flags)&HCA_WQE_OP_ATOMIC ? RTC_OP_ATOMIC \
+				     : RTC_OP_PAYLOAD)
+
+static const struct rtc_op rtc_ops[32] = {
+#define X(name, code, wr, wc, flags, bth) \
+	[code] = {bth, KIND(flags), (flags)&HCA_WQE_OP_RECV ? HCA_TXD_SOLICITED : 0},
+	HCA_OP_LIST(X)
+#undef X
+};
+
+static inline const struct rtc_op *
+op_of(const struct hca_record *r)
+{
+	return &rtc_ops[r->op & 31];
+}
+
+static bool
+op_valid(const struct hca_record *r)
+{
+	const struct rtc_op *op = op_of(r);
+	bool full = r->flags & HCA_REC_FULL;
+
+	if (r->op >= RTE_DIM(rtc_ops) || op->kind == RTC_OP_NONE)
+		return false;
+	/* fields of the long form require it; RD determines which responses count */
+	if ((op->kind == RTC_OP_ATOMIC || r->flags & HCA_REC_INLINE || r->nsge > 1) && !full)
+		return false;
+	if (op->kind == RTC_OP_LOCAL)
+		return r->flags & HCA_REC_LOCAL && (full || r->op != HCA_OP_BIND_MW);
+	return !!(r->flags & HCA_REC_RD) == (op->kind != RTC_OP_PAYLOAD);
+}
+
+/* Number of PSNs of a message: one per packet, for a READ one per response packet. */
+static inline uint32_t
+psn_count(const struct hca_record *r, uint32_t mtu_log)
+{
+	if (r->len <= 1u << mtu_log || op_of(r)->kind == RTC_OP_ATOMIC)
+		return 1;
+	return ((r->len - 1) >> mtu_log) + 1;
+}
+
+/* Whether a message that has not begun may begin. SENT ones have passed these checks. */
+static enum hca_rtc_stop
+may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
+{
+	uint32_t allowed = hca_qp_live(&v->qp->cfg.max_rd_atomic), done;
+
+	if (unlikely(state == HCA_QPS_SQD))
+		return HCA_RTC_STOP_PARK;
+	if (unlikely(r->syndrome == 0 && !op_valid(r)))
+		r->syndrome = HCA_SYND_LOCAL_QP_OP;
+	if (unlikely(r->flags & HCA_REC_RD && (v->unreliable || allowed == 0)))
+		r->syndrome = HCA_SYND_LOCAL_QP_OP;
+	if (unlikely(r->syndrome != 0))
+		return HCA_RTC_STOP_BAD;
+	if (likely(!(r->flags & (HCA_REC_RD | HCA_REC_FENCE))))
+		return HCA_RTC_GO;
+	done = __atomic_load_n(&v->qp->rrc.rd_done, __ATOMIC_ACQUIRE);
+	if (r->flags & HCA_REC_FENCE && r->rd_ord != done)
+		return HCA_RTC_STOP_PARK;
+	if (r->flags & HCA_REC_RD && r->rd_ord - done >= allowed)
+		return HCA_RTC_STOP_PARK;
+	return HCA_RTC_GO;
+}
+
+/* Whether raw mbufs (encap resets them) are available. want: how many the QP could use. */
+static inline bool
+have_mbufs(struct hca_rtc_visit *v, uint32_t want)
+{
+	struct hca_rtc_ctx *ctx = v->ctx;
+
+	if (unlikely(ctx->n_out == ctx->room))
+		return false;
+	if (ctx->n_spare == 0) {
+		want = RTE_MIN(RTE_MAX(want, 1u), ctx->room - ctx->n_out);
+		while (rte_mempool_get_bulk(v->h->tx_pool, (void **)ctx->spare, want) != 0)
+			if ((want /= 2) == 0) {
+				HCA_COUNT(v->h, RTC, req_no_mbuf);
+				return false;
+			}
+		ctx->n_spare = want;
+	}
+	return true;
+}
+
+/* An mbuf for the next descriptor, or NULL. */
+static inline struct rte_mbuf *
+take_mbuf(struct hca_rtc_visit *v, uint32_t want)
+{
+	return have_mbufs(v, want) ? v->ctx->spare[--v->ctx->n_spare] : NULL;
+}
+
+static inline struct hca_txd *
+put_txd(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint8_t opcode)
+{
+	struct hca_txd *d = hca_txd(m);
+
+	v->ctx->out[v->ctx->n_out++] = m;
+	d->qpi = v->qpi;
+	d->psn = v->next_psn;
+	d->opcode = opcode | v->transport;
+	d->flags = 0;
+	d->nsge = 0;
+	d->syndrome = 0;
+	d->len = 0;
+	d->reserved = 0;
+	d->seq = ++v->desc_seq;
+	d->key = 0;
+	d->va = 0;
+	d->rec = hca_rtc_ref(v, v->next);
+	d->off = 0;
+	d->reth.raddr = r->raddr;
+	d->reth.rkey = r->rkey;
+	d->reth.dma_len = r->len;
+	d->imm = r->imm;
+	d->generation = v->generation;
+	r->desc_seq = v->desc_seq;
+	return d;
+}
+
+static inline void
+put_payload(struct hca_txd *d, const struct hca_record *r, uint32_t off, uint32_t len)
+{
+	d->len = (uint16_t)len;
+	d->off = off;
+	if (len == 0)
+		return;
+	if (unlikely(r->flags & HCA_REC_INLINE)) {
+		d->flags |= HCA_TXD_INLINE;
+		return;
+	}
+	d->nsge = r->nsge;
+	if (likely(r->nsge == 1)) {
+		const struct hca_sge *s = hca_record_sges(r);
+
+		d->key = s->lkey;
+		d->va = s->va + off;
+	}
+}
+
+static void
+count_again(struct hca_rtc_visit *v, struct hca_txd *d)
+{
+#define X(n) HCA_CTR_##n,
+	static const uint8_t counter[] = { HCA_AGAIN_LIST(X) };
+#undef X
+
+	d->flags |= HCA_TXD_REPEAT;
+	v->ctx->retransmitted++;
+	HCA_COUNT_AT(v->h, HCA_STAGE_RTC, counter[v->qp->rtc.again]);
+	hca_qp_stat_add(&v->qp->stats.retransmissions, 1);
+}
+
+/* Advance by npsn PSNs; true: the packet was sent before. */
+static inline bool
+advance_psn(struct hca_rtc_visit *v, struct hca_txd *d, uint32_t npsn)
+{
+	bool again = v->next_psn != v->max_psn;
+
+	v->next_psn = (v->next_psn + npsn) & HCA_PSN_MASK;
+	if (unlikely(again))
+		count_again(v, d);
+	else
+		v->max_psn = v->next_psn;
+	return again;
+}
+
+static inline void
+ask_for_ack(struct hca_rtc_visit *v, struct hca_txd *d)
+{
+	d->flags |= HCA_TXD_ACKREQ;
+	v->since_ackreq = 0;
+}
+
+static inline void
+next_record(struct hca_rtc_visit *v)
+{
+	v->next++;
+	v->pkt = 0;
+	v->wqes++;
+}
+
+/* One packet of a SEND or WRITE. */
+static inline void
+emit_payload(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
+{
+	const struct rtc_op *op = op_of(r);
+	uint32_t off = v->pkt << mtu_log, left = r->len - off;
+	uint32_t len = RTE_MIN(left, 1u << mtu_log);
+	bool last = v->pkt + 1 == r->npsn;
+	struct hca_txd *d = put_txd(v, m, r, op->bth[last * 2 + (v->pkt == 0)]);
+
+	put_payload(d, r, off, len);
+	v->deficit -= (int32_t)len + HCA_RTC_FRAME_OVERHEAD + HCA_RTC_OVERHEAD;
+	if (last) {
+		d->flags |= HCA_TXD_LAST_OF_RECORD;
+		if (unlikely(r->flags & HCA_REC_SOLICITED))
+			d->flags |= op->txd_flags;
+	}
+	v->since_ackreq++;
+	v->last = d;
+	if (unlikely(advance_psn(v, d, 1) && v->next_psn == v->max_psn))
+		ask_for_ack(v, d);
+	if (v->since_ackreq >= v->ack_every || (last && (v->next & v->half) == v->half))
+		ask_for_ack(v, d);
+	if (last)
+		next_record(v);
+	else
+		v->pkt++;
+}
+
+/* Send a READ from packet v->pkt on, or an atomic. Its response is its acknowledgement. */
+static void
+emit_request(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
+{
+	const struct rtc_op *op = op_of(r);
+	struct hca_txd *d = put_txd(v, m, r, op->bth[3]);
+	uint32_t off = v->pkt << mtu_log;
+
+	d->flags |= HCA_TXD_LAST_OF_RECORD;
+	__atomic_store_n(&r->imm, v->pkt, __ATOMIC_RELAXED);
+	if (op->kind == RTC_OP_READ) {
+		d->reth.raddr += off;
+		d->reth.dma_len -= off;
+	}
+	v->deficit -= HCA_RTC_FRAME_OVERHEAD + HCA_RTC_OVERHEAD;
+	v->since_ackreq = 0;
+	v->last = NULL;
+	advance_psn(v, d, r->npsn - v->pkt);
+	next_record(v);
+}
+
+/* Whether the PSNs of this packet would exceed the limit of unacknowledged ones. */
+static inline bool
+window_full(const struct hca_rtc_visit *v, const struct hca_record *r)
+{
+	uint32_t need = r->flags & HCA_REC_RD ? r->npsn - v->pkt : 1;
+
+	return ((v->next_psn - v->upsn) & HCA_PSN_MASK) + need > HCA_RTC_PSN_WINDOW;
+}
+
+/* Bytes of the largest frame of this QP. */
+static inline uint32_t
+frame_max(const struct hca_rtc_visit *v)
+{
+	return (1u << v->qp->rtc.mtu_log) + HCA_RTC_FRAME_OVERHEAD;
+}
+
+/* Does congestion control allow the next packet of r? It is counted as sent. */
+static bool
+take_leave(struct hca_rtc_visit *v, const struct hca_record *r)
+{
+	uint32_t mtu_log = v->qp->rtc.mtu_log, need = HCA_RTC_FRAME_OVERHEAD;
+
+	if (!(r->flags & HCA_REC_RD))
+		need += RTE_MIN(r->len - (v->pkt << mtu_log), 1u << mtu_log);
+	if (need > v->leave)
+		return false;
+	v->leave -= need;
+	return true;
+}
+
+/*
+ * The last packet before a pause requests an acknowledgement, because no later one will. The end of
+ * a turn needs none, unless the next record may have to wait.
+ */
+static void
+end_visit(struct hca_rtc_visit *v, enum hca_rtc_stop why)
+{
+	const struct hca_record *r;
+
+	if (v->last == NULL || v->unreliable)
+		return;
+	if (unlikely(v->leave < frame_max(v)))
+		why = HCA_RTC_STOP_PARK;
+	if (v->next != v->head && v->pkt == 0 &&
+	    (why == HCA_RTC_STOP_TURN || why == HCA_RTC_STOP_CREDIT)) {
+		r = hca_record(v->h, hca_rtc_ref(v, v->next));
+		if (r->syndrome == 0 && !(r->flags & (HCA_REC_FENCE | HCA_REC_RD | HCA_REC_LOCAL)))
+			return;
+	} else if (v->pkt != 0 && why != HCA_RTC_STOP_PARK) {
+		return;
+	}
+	ask_for_ack(v, v->last);
+}
+
+/*
+ * First word of a record: op, flags, syndrome, nsge. Plain ones are new single-packet SENDs and
+ * WRITEs with one SGE, signalled or not; of the general checks only the length remains.
+ */
+#define PLAIN_MASK 0xffffff00u
+#define PLAIN_WORD 0x01000000u
+#define PLAIN_FREE ((uint32_t)HCA_REC_SIGNALED << 8)
+
+_Static_assert(offsetof(struct hca_record, flags) == 1 && offsetof(struct hca_record, nsge) == 3,
+	       "first word");
+
+static inline bool
+is_plain(const struct hca_record *r, uint32_t mtu_log)
+{
+	uint32_t w;
+
+	memcpy(&w, r, sizeof(w));
+	w = rte_le_to_cpu_32(w);
+	return (w & PLAIN_MASK & ~PLAIN_FREE) == PLAIN_WORD && (w & 0xff) < RTE_DIM(rtc_ops) &&
+	       rtc_ops[w & 31].kind == RTC_OP_PAYLOAD && r->len - 1 < 1u << mtu_log;
+}
+
+static inline void
+put_plain(struct hca_txd *d, const struct hca_txd *common, const struct hca_record *r, uint32_t ref,
+	  uint32_t psn, uint32_t seq)
+{
+	memcpy(d, common, sizeof(*d));
+	d->psn = psn;
+	d->opcode = rtc_ops[r->op & 31].bth[3] | common->opcode;
+	d->len = (uint16_t)r->len;
+	d->seq = seq;
+	d->key = r->sge.lkey;
+	d->va = r->sge.va;
+	d->rec = ref;
+	d->reth.raddr = r->raddr;
+	d->reth.rkey = r->rkey;
+	d->reth.dma_len = r->len;
+	d->imm = r->imm;
+}
+
+/* Number of plain records that may be sent at once, not considering their bytes. */
+static inline uint32_t
+plain_limit(const struct hca_rtc_visit *v)
+{
+	uint32_t n = RTE_MIN(v->head - v->next, HCA_RTC_WQES_PER_VISIT - v->wqes);
+	uint32_t psns = HCA_RTC_PSN_WINDOW - ((v->next_psn - v->upsn) & HCA_PSN_MASK);
+
+	return RTE_MIN(RTE_MIN(n, psns), v->ctx->room - v->ctx->n_out);
+}
+
+/*
+ * Fast path for a run of plain records that have not been sent before, equivalent to send_records()
+ * one by one. Stops before the first record that is not plain.
+ */
+static inline void
+send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
+{
+	const struct hca_txd common = {
+		.qpi = v->qpi,
+		.opcode = v->transport,
+		.flags = HCA_TXD_LAST_OF_RECORD,
+		.nsge = 1,
+		.generation = v->generation,
+	};
+	const uint32_t *window = v->qp->rtc.window, mask = v->qp->rtc.window_mask;
+	uint32_t n = plain_limit(v), psn = v->next_psn, next = v->next, seq = v->desc_seq, i;
+	uint32_t since = v->since_ackreq, ack_every = v->ack_every, half = v->half;
+	struct rte_mbuf **out = v->ctx->out + v->ctx->n_out, **spare;
+	int32_t deficit = v->deficit;
+	struct hca_txd *d = v->last;
+	struct hca *h = v->h;
+
+	if (unlikely(n == 0 || !is_plain(hca_record(h, window[next & mask]), mtu_log) ||
+		     !have_mbufs(v, n)))
+		return;
+	n = RTE_MIN(n, v->ctx->n_spare);
+	spare = v->ctx->spare + v->ctx->n_spare;
+	for (i = 0; i < n && deficit > 0; i++) {
+		uint32_t ref = window[next & mask];
+		struct hca_record *r = hca_record(h, ref);
+
+		if (unlikely(!is_plain(r, mtu_log)))
+			break;
+		out[i] = *--spare;
+		d = hca_txd(out[i]);
+		r->psn = psn;
+		r->npsn = 1;
+		r->desc_seq = ++seq;
+		r->flags |= HCA_REC_SENT;
+		put_plain(d, &common, r, ref, psn, seq);
+		deficit -= (int32_t)r->len + HCA_RTC_FRAME_OVERHEAD + 2 * HCA_RTC_OVERHEAD;
+		if (++since >= ack_every || (next & half) == half) {
+			d->flags |= HCA_TXD_ACKREQ;
+			since = 0;
+		}
+		psn = (psn + 1) & HCA_PSN_MASK;
+		next++;
+	}
+	v->ctx->n_out += i;
+	v->ctx->n_spare -= i;
+	v->deficit = deficit;
+	v->since_ackreq = since;
+	v->desc_seq = seq;
+	v->next = next;
+	v->wqes += i;
+	v->next_psn = v->max_psn = psn;
+	v->last = d;
+}
+
+/* Executed, now or before. */
+static void
+pass_local(struct hca_rtc_visit *v)
+{
+	v->deficit -= HCA_RTC_OVERHEAD;
+	v->local = true;
+	next_record(v);
+}
+
+/*
+ * A datagram has its own rate. The frames of one visit share a rate: earlier ones are accounted for
+ * first.
+ */
+static bool
+at_own_rate(struct hca_rtc_visit *v, const struct hca_record *r)
+{
+	uint32_t pace = ((const struct hca_record_full *)r)->av.pace;
+
+	if (likely(pace == v->qp->rtc.pace))
+		return true;
+	if (v->desc_seq != v->qp->rtc.desc_seq)
+		return false;
+	v->qp->rtc.pace = pace;
+	return true;
+}
+
+/* Why the record at `next` may not be sent now; HCA_RTC_GO: it may, a local operation is done. */
+static inline enum hca_rtc_stop
+begin_record(struct hca_rtc_visit *v, struct hca_record *r, uint32_t state, uint32_t mtu_log)
+{
+	enum hca_rtc_stop stop;
+
+	if (unlikely(r->flags & HCA_REC_SENT))
+		return unlikely(r->syndrome != 0) ? HCA_RTC_STOP_BAD : HCA_RTC_GO;
+	stop = may_begin(v, r, state);
+	if (unlikely(stop != HCA_RTC_GO))
+		return stop;
+	if (unlikely(r->flags & HCA_REC_LOCAL))
+		return hca_rtc_local(v, r);
+	if (v->transport == HCA_TRANSPORT_UD << 5 && !at_own_rate(v, r))
+		return HCA_RTC_STOP_TURN;
+	r->psn = v->next_psn;
+	r->npsn = psn_count(r, mtu_log);
+	return HCA_RTC_GO;
+}
+
+/* The next packet of r; the caller has an mbuf for it. */
+static inline void
+send_packet(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
+{
+	/* once: RRC reads the flags while the rest of the message is sent */
+	if (!(r->flags & HCA_REC_SENT))
+		r->flags |= HCA_REC_SENT;
+	if (v->pkt == 0)
+		v->deficit -= HCA_RTC_OVERHEAD;
+	if (likely(!(r->flags & HCA_REC_RD)))
+		emit_payload(v, m, r, mtu_log);
+	else
+		emit_request(v, m, r, mtu_log);
+}
+
+static enum hca_rtc_stop
+send_records(struct hca_rtc_visit *v, uint32_t state)
+{
+	uint32_t mtu_log = v->qp->rtc.mtu_log;
+	bool may_be_plain = state == HCA_QPS_RTS && v->leave == UINT32_MAX;
+
+	for (;;) {
+		struct hca_record *r;
+		struct rte_mbuf *m;
+		enum hca_rtc_stop stop;
+
+		if (likely(v->pkt == 0 && v->next_psn == v->max_psn && may_be_plain))
+			send_plain(v, mtu_log);
+		if (v->next == v->head)
+			return HCA_RTC_STOP_PARK;
+		if (v->deficit <= 0 || v->wqes >= HCA_RTC_WQES_PER_VISIT)
+			return HCA_RTC_STOP_TURN;
+		r = hca_record(v->h, hca_rtc_ref(v, v->next));
+		/* after the head: an old reference, whose prefetch is useless but harmless */
+		rte_prefetch0(hca_record(v->h, hca_rtc_ref(v, v->next + 2)));
+		stop = begin_record(v, r, state, mtu_log);
+		if (unlikely(stop != HCA_RTC_GO))
+			return stop;
+		if (unlikely(r->flags & HCA_REC_LOCAL)) {
+			pass_local(v);
+			continue;
+		}
+		if (unlikely(window_full(v, r)))
+			return HCA_RTC_STOP_PARK;
+		if (unlikely(v->leave != UINT32_MAX) && !take_leave(v, r))
+			return HCA_RTC_STOP_CONGESTED;
+		m = take_mbuf(v, v->head - v->next + r->npsn - v->pkt - 1);
+		if (unlikely(m == NULL))
+			return HCA_RTC_STOP_CREDIT;
+		send_packet(v, m, r, mtu_log);
+	}
+}
+
+/*
+ * Go back to the last packet sent, if it is of a kind that only an ACK answers: repeated, it can
+ * request the acknowledgement that was not requested before.
+ */
+static bool
+repeat_last_packet(struct hca_rtc_visit *v)
+{
+	for (uint32_t c = v->next + (v->pkt != 0); c != v->tail; c--) {
+		const struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, c - 1));
+
+		if (r->flags & HCA_REC_LOCAL)
+			continue;
+		if (r->flags & HCA_REC_RD || r->syndrome != 0)
+			return false;
+		v->pkt = (c - 1 == v->next ? v->pkt : r->npsn) - 1;
+		v->next = c - 1;
+		v->next_psn = (v->next_psn - 1) & HCA_PSN_MASK;
+		v->qp->rtc.again = HCA_AGAIN_ASK;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Whether it stopped without having sent anything, for a reason that could not be foreseen when the
+ * last turn ended (SQD, a bad request), and no acknowledgement was requested.
+ */
+static inline bool
+lacks_ack_request(const struct hca_rtc_visit *v, enum hca_rtc_stop why)
+{
+	if (v->last != NULL || v->since_ackreq == 0 || v->unreliable || v->next_psn == v->upsn)
+		return false;
+	return why == HCA_RTC_STOP_CONGESTED ||
+	       (v->pkt == 0 && (why == HCA_RTC_STOP_PARK || why == HCA_RTC_STOP_BAD));
+}
+
+enum hca_rtc_stop
+hca_rtc_send(struct hca_rtc_visit *v, uint32_t state)
+{
+	enum hca_rtc_stop why = send_records(v, state);
+
+	if (unlikely(lacks_ack_request(v, why)) && repeat_last_packet(v)) {
+		v->leave = RTE_MAX(v->leave, frame_max(v));
+		why = send_records(v, state);
+	}
+	end_visit(v, why);
+	return why;
+}

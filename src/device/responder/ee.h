@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RESPONDER_EE_H
+#define RESPONDER_EE_H
+
+/*
+ * Shared by the files of the execution engine (the responder) only.
+ *
+ * A request passes a sequence of checks (ee_check.c); each reads the packet and the QP and returns
+ * a verdict. The QP does not change before the last check has passed. What the responder owes the
+ * requester (READ and ATOMIC responses, one ACK or NAK) is recorded in the QP and sent in PSN order
+ * by poll() (ee_response.c) when encap has room and mbufs are available.
+ *
+ * Everything runs on the stage's one lcore.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi_cqe.h"
+#include "abi_ctx.h"
+#include "abi_roce.h"
+#include "abi_wqe.h"
+#include "engine/impl.h"
+#include "engine/pkt.h"
+#include "engine/qp_list.h"
+#include "queues/eq.h"
+#include "wire/roce_opcode.h"
+
+#define EE_READY_LINK offsetof(struct hca_qp, ee.list_next)
+#define EE_LAZY_LINK offsetof(struct hca_qp, ee.lazy_next)
+
+/* Responses one QP may send, and receives it may flush, before it is the next one's turn. */
+#define EE_CHUNK 16u
+#define EE_FLUSH_CHUNK 64u
+/*
+ * While busy, the stage sends acknowledgements that were not requested after so many polls at the
+ * latest.
+ */
+#define EE_LAZY_POLLS 16u
+
+/* hca_qp_ee.flags */
+enum ee_flag {
+	EE_ON_READY = 1u << 0, /* linked through list_next */
+	EE_ON_LAZY = 1u << 1,  /* linked through lazy_next */
+	EE_ACK_OWED = 1u << 2, /* acknowledge up to epsn - 1 */
+	/* owed_syndrome is to be sent; where, and whether still: ee_response.c */
+	EE_NAK_OWED = 1u << 3,
+	/* a fatal NAK is pending or was sent: no more requests are accepted */
+	EE_FATAL = 1u << 4,
+	/* a sequence NAK was sent, and the expected PSN has not arrived since */
+	EE_GAP = 1u << 5,
+	/* an RNR NAK was sent, and the expected PSN has not arrived since */
+	EE_RNR = 1u << 6,
+	EE_ESTABLISHED = 1u << 7, /* COMM_EST was raised */
+	EE_FLUSHING = 1u << 8,	  /* receives up to rq_producer must be flushed */
+	EE_RECV_HELD = 1u << 9,	  /* ee.recv_off, recv_srqn, recv_cq: a WQE was taken from an SRQ */
+	EE_LAST_WQE = 1u << 10,	  /* LAST_WQE was raised */
+	EE_ACK_REPEAT = 1u << 11, /* the ACK is for a duplicate with PSN owed_psn */
+};
+
+/* hca_qp_ee.msg_kind: the unfinished message. */
+enum ee_msg_kind {
+	EE_MSG_NONE = 0,
+	EE_MSG_SEND,
+	EE_MSG_WRITE,
+};
+
+/* hca_resp_job.kind and .flags */
+enum ee_job_kind {
+	EE_JOB_READ = 1,
+	EE_JOB_ATOMIC,
+};
+
+enum ee_job_flag {
+	EE_JOB_STARTED = 1u << 0, /* FIRST was sent */
+	EE_JOB_REPEAT = 1u << 1,  /* answered before: a duplicate has arrived */
+	EE_JOB_REFUSED = 1u << 2, /* READ: send NAK remote access error at PSN va, no data */
+};
+
+/* Verdict of a check; EE_SEQ and the following ones are answered with a NAK. */
+enum ee_verdict {
+	EE_NEXT = 0, /* continue with the next check */
+	EE_DROP,     /* ignore the packet, which is counted already */
+	EE_DUPLICATE,
+	EE_SEQ,		/* PSN sequence error; only the first one of a gap is answered */
+	EE_NOT_READY,	/* no receive WQE */
+	EE_INVALID,	/* invalid request; fatal, as the following ones */
+	EE_ACCESS,	/* remote access error */
+	EE_OPERATIONAL, /* remote operational error: the error is on this side */
+};
+
+/* Destination of a part of a packet's payload. */
+struct ee_piece {
+	const struct hca_mpt_entry *mpt;
+	uint64_t va;
+	uint32_t len;
+};
+
+/* A request being checked; on the stack of process(). */
+struct ee_request {
+	struct hca *h;
+	struct ee_ctx *ctx;
+	struct hca_qp *qp;
+	const struct hca_rxd *rxd;
+	const uint8_t *frame;
+	const uint8_t *ext; /* first header after BTH; XRC: after XRCETH, when that has been read */
+	const uint8_t *payload;
+	const struct hca_roce_opcode_info *op;
+	uint32_t qpi;
+	uint32_t pd;	     /* the PD of its keys */
+	struct hca_srq *srq; /* SRQ of its receives; NULL: RQ */
+	uint32_t nda;	     /* of the SRQ's WQE: offset of the next one */
+	bool counted;	     /* the QP has accepted the packet */
+	bool fetched;	     /* a WQE was read but not taken yet */
+	uint32_t imm;	     /* UD: in wire order, read before the GRH overwrites it */
+	uint32_t src_qpn;    /* UD */
+	uint32_t len;	     /* payload */
+	uint32_t npsn;	     /* number of PSNs of this request */
+	/* RETH, AtomicETH, or the WRITE in progress */
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t dma_len;
+	/* receive WQE */
+	uint32_t room;	       /* remaining bytes */
+	uint8_t nsge, sge_at;  /* SGE of the next byte */
+	uint8_t recv_syndrome; /* error completion of the receive, 0: none */
+	uint32_t sge_off;
+	/* destination, set by check_key() */
+	bool foreign;	 /* part of it is foreign memory, and was written by check_key() */
+	uint64_t before; /* ATOMIC on foreign memory: the previous value */
+	unsigned int npieces;
+	struct ee_piece piece[HCA_WQE_MAX_SGE];
+};
+
+/* State of the stage. */
+struct ee_ctx {
+	struct hca_qp_list ready, lazy;
+	uint32_t ready_count;
+	uint32_t busy_polls;
+	uint16_t ack_every;
+	bool seen; /* packets arrived since the last poll */
+	/* counted per burst by the fast path */
+	uint32_t writes, sends;
+	uint32_t not_taken; /* of the burst: dropped before a QP accepted them */
+	struct hca_cq_batch batch;
+	struct rte_mbuf *out[HCA_BURST];
+	unsigned int nout;
+} __rte_cache_aligned;
+
+static inline struct ee_ctx *
+ee_ctx(struct hca *h)
+{
+	return h->stage_ctx[HCA_STAGE_EE];
+}
+
+/* States in which requests are executed: RTR, RTS, SQE, SQD. */
+static inline bool
+ee_state_receives(uint32_t state)
+{
+	return state >= HCA_QPS_RTR && state <= HCA_QPS_SQD;
+}
+
+/* Slots of jobs to be answered. */
+static inline uint32_t
+ee_jobs(const struct hca_qp_ee *ee)
+{
+	return (uint32_t)__builtin_popcount(ee->job_pending);
+}
+
+static inline void
+ee_set_epsn(struct hca_qp_ee *ee, uint32_t psn)
+{
+	__atomic_store_n(&ee->epsn, psn & HCA_PSN_MASK, __ATOMIC_RELEASE);
+}
+
+static inline void
+ee_count_message(struct hca_qp_ee *ee)
+{
+	__atomic_store_n(&ee->msn, (ee->msn + 1) & HCA_PSN_MASK, __ATOMIC_RELEASE);
+}
+
+/* Count a packet that is this QP's, whatever happens to it. */
+static inline void
+ee_count_received(struct hca_qp_ee *ee, const struct hca_rxd *rxd)
+{
+	__atomic_store_n(&ee->rx_packets, ee->rx_packets + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&ee->rx_bytes, ee->rx_bytes + rxd->payload_len, __ATOMIC_RELAXED);
+}
+
+static inline void
+ee_list_ready(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
+{
+	if (ee->flags & EE_ON_READY)
+		return;
+	ee->flags |= EE_ON_READY;
+	hca_qp_list_append(h, &ctx->ready, EE_READY_LINK, qpi);
+	ctx->ready_count++;
+}
+
+static inline void
+ee_list_lazy(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
+{
+	if (ee->flags & EE_ON_LAZY)
+		return;
+	ee->flags |= EE_ON_LAZY;
+	hca_qp_list_append(h, &ctx->lazy, EE_LAZY_LINK, qpi);
+}
+
+/* A packet was accepted: acknowledge at the end of the burst, or when the stage becomes idle. */
+static inline void
+ee_accepted(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi, bool asked)
+{
+	if (asked || ++ee->unacked >= ctx->ack_every) {
+		ee->flags |= EE_ACK_OWED;
+		ee_list_ready(h, ctx, ee, qpi);
+	} else {
+		ee_list_lazy(h, ctx, ee, qpi);
+	}
+}
+
+/* IETH: the key that a SEND invalidates. */
+static inline uint32_t
+ee_invalidated_key(const struct ee_request *q)
+{
+	return hca_get_be32(q->frame + q->rxd->ext_off + q->op->at.ieth - HCA_ROCE_BTH_LEN);
+}
+
+/* ---- ee_check.c ---- */
+
+/* Execute all checks; EE_NEXT: q is complete and may be executed. */
+enum ee_verdict ee_check(struct ee_request *q);
+/* The checks of a repeated READ or ATOMIC; EE_ACCESS: the READ is not allowed any more. */
+enum ee_verdict ee_check_repeat(struct ee_request *q);
+
+/* ---- ee_recv.c ---- */
+
+/* Whether the RQ has a receive WQE: 1, 0, or -1: the producer count is invalid. */
+int ee_recv_available(struct hca_qp_ee *ee);
+/* Take the current WQE of q->srq for the QP; does nothing without an SRQ. */
+void ee_recv_take(struct ee_request *q);
+/* The same without a request: the WQE at the SRQ's head, whose next one is at nda. */
+void ee_srq_take(struct hca *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda);
+/* Put the SRQ into the error state and raise its event, once. */
+void ee_srq_catas(struct hca *h, struct hca_srq *s);
+/* Raise the limit event if the limit is armed and fewer WQEs are left. */
+void ee_srq_limit(struct hca *h, struct hca_srq *s);
+/* The QP is in ERR and has an SRQ: flush the WQE of the unfinished message, raise LAST_WQE once. */
+void ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
+/* Copy the next receive WQE into ee.recv_sge; false: it is malformed. */
+bool ee_recv_fetch(struct ee_request *q);
+/* Determine the destination of q's payload; false: an SGE fails its key, range or right. */
+bool ee_recv_place(struct ee_request *q);
+/* Complete the receive WQE at rq_consumed. imm: in wire order. */
+void ee_recv_complete(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode,
+		      uint32_t imm, uint32_t bytes, bool solicited);
+/* The same for a datagram: with its source QPN and word 0Ch of the CQE. */
+void ee_recv_complete_ud(struct ee_request *q, uint32_t flags, uint32_t bytes);
+/* Complete it with an error. */
+void ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome);
+
+static inline uint32_t
+ee_recv_offset(const struct hca_qp_ee *ee)
+{
+	return (ee->rq_consumed & ((1u << ee->rq_size_log) - 1)) << ee->rq_stride_log;
+}
+
+/* ---- ee_response.c ---- */
+
+/* Record a NAK for packet psn; it replaces a pending ACK. */
+void ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn);
+/* Packet psn was dropped after one that was answered with a NAK. */
+void ee_refused(struct hca_qp_ee *ee, uint32_t psn);
+/* Add a response to the new request q, within max_dest_rd_atomic. va: result of an ATOMIC. */
+void ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va);
+/* Answer the duplicate q again, or refuse it; false: the original request is not known any more. */
+bool ee_repeat_job(struct ee_request *q, bool refused);
+/* Send responses of the ready QPs, at most budget descriptors; returns their number. */
+unsigned int ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget);
+
+/* ---- ee_atomic.c ---- */
+
+/* Execute; returns the previous value. */
+uint64_t ee_atomic_execute(struct ee_request *q);
+
+/* ---- ee_foreign.c ---- */
+
+/* Whether the receive's SGE is in foreign memory; if so sets p->mpt and q->foreign. */
+bool ee_foreign_piece(struct ee_request *q, struct ee_piece *p, uint32_t lkey, uint32_t pd);
+/* Store payload for foreign memory; EE_NEXT: the rest may be executed. */
+enum ee_verdict ee_foreign_scatter(struct ee_request *q);
+/* Execute an ATOMIC in foreign memory: q->before. */
+enum ee_verdict ee_foreign_atomic(struct ee_request *q);
+
+/* ---- ee_flush.c ---- */
+
+/* Forget pending responses and the unfinished message. */
+void ee_forget(struct hca *h, struct hca_qp_ee *ee);
+/* The QP is in ERR: complete all receives posted so far as flushed, a chunk per visit. */
+void ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
+/* Flush one chunk. */
+unsigned int ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp);
+/* Handle messages of other stages. */
+unsigned int ee_messages(struct hca *h, uint64_t now, unsigned int budget);
+
+/* ---- execution_engine.c ---- */
+
+/* UC, UD: refusals are not answered, and one packet does not move the QP to ERR. */
+static inline bool
+ee_is_unreliable(const struct hca_qp *qp)
+{
+	return qp->rtc.unreliable;
+}
+
+/* Fatal error: QP to ERR, NAK, events, receives flushed. */
+void ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, uint32_t psn,
+	      uint8_t recv_syndrome);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * ATOMICs: executed once, with the CPU's atomic instructions, so that they are atomic with respect
+ * to all CPUs of the host. The job keeps the previous value for repeated requests.
+ */
+
+#include "responder/ee.h"
+
+static uint64_t
+execute_at(uint64_t *p, uint8_t kind, uint64_t swap_add, uint64_t compare)
+{
+	if (kind == HCA_PKT_FETCH_ADD)
+		return __atomic_fetch_add(p, swap_add, __ATOMIC_SEQ_CST);
+	/* on failure the builtin stores the value found in compare; on success they are equal */
+	__atomic_compare_exchange_n(p, &compare, swap_add, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return compare;
+}
+
+uint64_t
+ee_atomic_execute(struct ee_request *q)
+{
+	const struct hca_atomiceth *a = (const void *)q->ext;
+	uint32_t run;
+	uint8_t *p = hca_vtp_ptr(&q->h->vtp, q->piece[0].mpt, q->va, 8, &run);
+
+	return execute_at((uint64_t *)p, q->op->kind, hca_be64_to_cpu(a->swap_add),
+			  hca_be64_to_cpu(a->cmp));
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The end of a QP in the responder: messages of other stages, flushing of receives in ERR, and
+ * forgetting everything for a purge.
+ */
+
+#include "responder/ee.h"
+
+void
+ee_forget(struct hca *h, struct hca_qp_ee *ee)
+{
+	HCA_COUNT_N(h, EE, resp_abandoned,
+		    ee_jobs(ee) + ((ee->flags & (EE_ACK_OWED | EE_NAK_OWED)) != 0));
+	ee->job_pending = 0;
+	ee->job_now = 0;
+	ee->new_jobs = 0;
+	ee->unacked = 0;
+	ee->msg_kind = EE_MSG_NONE;
+	ee->flags &= ~(EE_ACK_OWED | EE_NAK_OWED | EE_GAP | EE_RNR);
+}
+
+/*
+ * First notify, then the count: a later post sees notify and rings. An invalid count flushes
+ * nothing.
+ */
+void
+ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+	uint32_t bytes_log = ee->rq_size_log + ee->rq_stride_log, producer;
+
+	ee->msg_kind = EE_MSG_NONE;
+	if (ee->rq.bytes == 0) {
+		ee_recv_last(h, ctx, qpi);
+		return;
+	}
+	__atomic_store_n(&hca_rq_record(&ee->rq, bytes_log)->notify, hca_cpu_to_le32(1),
+			 __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	producer = hca_rq_posted(&ee->rq, bytes_log);
+	if (producer - ee->rq_consumed > 1u << ee->rq_size_log) {
+		HCA_COUNT(h, EE, rq_catas);
+		hca_eq_raise_qp(&h->core, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, qpi);
+		producer = ee->rq_consumed;
+	}
+	ee->rq_producer = producer;
+	if (producer == ee->rq_consumed)
+		return;
+	ee->flags |= EE_FLUSHING;
+	ee_list_ready(h, ctx, ee, qpi);
+}
+
+unsigned int
+ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp)
+{
+	struct hca_qp_ee *ee = &qp->ee;
+	unsigned int n = 0;
+
+	if (hca_qp_state(qp) == HCA_QPS_ERR)
+		for (; n < EE_FLUSH_CHUNK && ee->rq_consumed != ee->rq_producer; n++)
+			ee_recv_fail(h, ctx, qp, HCA_SYND_WR_FLUSH);
+	else
+		ee->rq_producer = ee->rq_consumed;
+	if (ee->rq_consumed == ee->rq_producer)
+		ee->flags &= ~EE_FLUSHING;
+	return n;
+}
+
+static void
+unlink_lists(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+
+	if (ee->flags & EE_ON_READY) {
+		hca_qp_list_remove(h, &ctx->ready, EE_READY_LINK, qpi);
+		ctx->ready_count--;
+	}
+	if (ee->flags & EE_ON_LAZY)
+		hca_qp_list_remove(h, &ctx->lazy, EE_LAZY_LINK, qpi);
+	ee->flags &= ~(EE_ON_READY | EE_ON_LAZY);
+}
+
+static void
+state_changed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint32_t state = hca_qp_state(qp);
+
+	if (state == HCA_QPS_ERR) {
+		if (!(qp->ee.flags & EE_FATAL))
+			ee_forget(h, &qp->ee);
+		ee_flush_start(h, ee_ctx(h), qpi);
+	} else if (state == HCA_QPS_RST) {
+		ee_forget(h, &qp->ee);
+	}
+}
+
+static void
+on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (flags & HCA_MSG_PURGE) {
+		unlink_lists(h, ee_ctx(h), qpi);
+		ee_forget(h, &qp->ee);
+		qp->ee.flags = 0;
+		hca_purge_ack(h, HCA_STAGE_EE);
+	} else if (flags & HCA_MSG_STATE) {
+		state_changed(h, qp, qpi);
+	}
+}
+
+static void
+on_kick(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (hca_qp_state(qp) == HCA_QPS_ERR)
+		ee_flush_start(h, ee_ctx(h), qpi);
+}
+
+/*
+ * The memory of a READ became invalid while it was answered. Its remaining responses are not sent;
+ * a fatal NAK that waited after them is replaced by this earlier one.
+ */
+static void
+on_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	uint32_t state = hca_qp_state(qp);
+	uint32_t psn = __atomic_load_n(&qp->encap.resp_failed_psn, __ATOMIC_ACQUIRE);
+
+	if (!ee_state_receives(state) && !(state == HCA_QPS_ERR && qp->ee.flags & EE_FATAL))
+		return;
+	if (qp->ee.flags & EE_FATAL &&
+	    (!(qp->ee.flags & EE_NAK_OWED) || hca_psn_diff(psn, qp->ee.owed_psn) >= 0))
+		return; /* later responses fail as well */
+	ee_forget(h, &qp->ee);
+	ee_fatal(h, ee_ctx(h), qpi, EE_ACCESS, psn, 0);
+}
+
+unsigned int
+ee_messages(struct hca *h, uint64_t now, unsigned int budget)
+{
+	unsigned int n = 0;
+
+	if (!hca_msg_due(h, HCA_STAGE_EE))
+		return 0;
+	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, on_failed, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_EE, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_EE, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, on_kick, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_EE, on_state, now, budget);
+	return n;
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Pending responses: per QP a ring of the last READs and ATOMICs, each with a bit while it must be
+ * answered, and at most one ACK or NAK after them, so that everything is sent in PSN order, the
+ * oldest job first. QPs with pending responses are in one list and take turns; a QP that finds no
+ * room or no mbuf stays in it.
+ */
+
+#include <rte_mempool.h>
+
+#include "responder/ee.h"
+
+/* Limit of visits per poll, so that a blocked edge does not make every poll visit all QPs. */
+#define VISITS 64u
+
+static const uint8_t ack_syndrome = HCA_AETH_ACK | HCA_AETH_CREDITS_NONE;
+
+/* owed_psn of a NAK that is not fatal is the highest PSN that was refused. */
+void
+ee_refused(struct hca_qp_ee *ee, uint32_t psn)
+{
+	if (ee->flags & EE_NAK_OWED && hca_psn_diff(psn, ee->owed_psn) > 0)
+		ee->owed_psn = psn;
+}
+
+void
+ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+
+	ee->owed_syndrome = syndrome;
+	if (ee->flags & EE_NAK_OWED && !(ee->flags & EE_FATAL))
+		ee_refused(ee, psn);
+	else
+		ee->owed_psn = psn;
+	ee->flags = (ee->flags & ~(EE_ACK_OWED | EE_ACK_REPEAT)) | EE_NAK_OWED;
+	ee_list_ready(h, ctx, ee, qpi);
+}
+
+/* The slot's response was sent or is not needed any more. */
+static inline void
+settle(struct hca_qp_ee *ee, uint32_t slot)
+{
+	ee->job_pending &= ~(1u << slot);
+	if (ee->job_now == slot + 1)
+		ee->job_now = 0;
+}
+
+/*
+ * The ring is as large as the requester's limit, so the request whose slot is reused has been
+ * answered: a pending duplicate of it is not needed any more.
+ */
+void
+ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+	uint32_t slot = ee->job_head++ & ee->job_mask;
+
+	settle(ee, slot);
+	ee->jobs[slot] = (struct hca_resp_job){
+		.va = va,
+		.rkey = q->rkey,
+		.pd = q->pd,
+		.left = q->dma_len,
+		.first = q->rxd->psn,
+		.psn = q->rxd->psn,
+		.msn = ee->msn,
+		.kind = kind,
+	};
+	ee->job_pending |= 1u << slot;
+	ee->new_jobs++;
+	/* the response acknowledges everything before it */
+	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT);
+	ee->unacked = 0;
+	ee_list_ready(q->h, q->ctx, ee, q->qpi);
+}
+
+/* The newest job that does not begin after psn, or NULL. */
+static struct hca_resp_job *
+find_job(const struct hca_qp_ee *ee, uint32_t psn)
+{
+	for (uint32_t i = 1; i <= (uint32_t)ee->job_mask + 1; i++) {
+		struct hca_resp_job *job = &ee->jobs[(ee->job_head - i) & ee->job_mask];
+
+		if (job->kind == 0)
+			break;
+		if (hca_psn_diff(psn, job->first) >= 0)
+			return job;
+	}
+	return NULL;
+}
+
+static void
+repeat_read(struct hca_resp_job *job, const struct ee_request *q, bool refused)
+{
+	job->va = refused ? q->rxd->psn : q->va;
+	job->rkey = q->rkey;
+	job->pd = q->pd;
+	job->left = refused ? 0 : q->dma_len;
+	job->psn = q->rxd->psn + (refused ? q->npsn : 0);
+	job->flags &= (uint8_t) ~(EE_JOB_STARTED | EE_JOB_REFUSED);
+	if (refused)
+		job->flags |= EE_JOB_REFUSED;
+}
+
+/*
+ * Answer in the job's own slot: however often a requester repeats, it gets one answer. A READ is
+ * answered from where the duplicate begins, possibly only the rest of the request; an ATOMIC with
+ * the stored result.
+ */
+bool
+ee_repeat_job(struct ee_request *q, bool refused)
+{
+	struct hca_qp_ee *ee = &q->qp->ee;
+	struct hca_resp_job *job = find_job(ee, q->rxd->psn);
+	bool read = q->op->kind == HCA_PKT_READ_REQ;
+	uint32_t slot;
+
+	if (job == NULL || job->kind != (read ? EE_JOB_READ : EE_JOB_ATOMIC) ||
+	    (!read && job->first != q->rxd->psn))
+		return false;
+	slot = (uint32_t)(job - ee->jobs);
+	if (read)
+		repeat_read(job, q, refused);
+	job->msn = ee->msn;
+	ee->job_pending |= 1u << slot;
+	ee_list_ready(q->h, q->ctx, ee, q->qpi);
+	return true;
+}
+
+/* The oldest pending job, unless another one has begun. */
+static inline struct hca_resp_job *
+next_job(struct hca_qp_ee *ee)
+{
+	uint32_t oldest = ee->job_head & ee->job_mask, size = (uint32_t)ee->job_mask + 1;
+	uint64_t pending = ee->job_pending;
+
+	if (ee->job_now == 0) {
+		uint32_t turned = (uint32_t)(pending >> oldest | pending << (size - oldest));
+
+		ee->job_now = (uint8_t)(((oldest + rte_bsf32(turned)) & ee->job_mask) + 1);
+	}
+	return &ee->jobs[ee->job_now - 1];
+}
+
+static inline void
+describe(struct hca_txd *d, const struct hca_qp *qp, uint32_t qpi, uint8_t opcode, uint8_t syndrome,
+	 uint32_t psn, uint32_t msn)
+{
+	*d = (struct hca_txd){
+		.qpi = qpi,
+		.psn = psn & HCA_PSN_MASK,
+		.opcode = opcode | qp->rtc.transport,
+		.syndrome = syndrome,
+		.resp.msn = msn,
+		.generation = qp->cfg.generation,
+	};
+}
+
+static inline void
+finish_job(struct hca_qp_ee *ee, struct hca_resp_job *job)
+{
+	if (!(job->flags & EE_JOB_REPEAT))
+		ee->new_jobs--;
+	job->flags |= EE_JOB_REPEAT;
+	settle(ee, (uint32_t)(job - ee->jobs));
+}
+
+static void
+read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi, struct hca_resp_job *job)
+{
+	static const uint8_t opcode[2][2] = {
+		/* [first][last] */
+		{HCA_BTH_RC_READ_RESP_MIDDLE, HCA_BTH_RC_READ_RESP_LAST},
+		{HCA_BTH_RC_READ_RESP_FIRST, HCA_BTH_RC_READ_RESP_ONLY},
+	};
+	uint32_t mtu = 1u << qp->ee.mtu_log;
+	bool first = !(job->flags & EE_JOB_STARTED), last = job->left <= mtu;
+	uint32_t len = last ? job->left : mtu;
+
+	describe(d, qp, qpi, opcode[first][last], ack_syndrome, job->psn, job->msn);
+	d->flags = job->flags & EE_JOB_REPEAT ? HCA_TXD_REPEAT : 0;
+	d->nsge = len != 0;
+	d->len = (uint16_t)len;
+	d->key = job->rkey;
+	d->va = job->va;
+	d->imm = job->pd;
+	job->flags |= EE_JOB_STARTED;
+	job->va += len;
+	job->left -= len;
+	job->psn++;
+	if (last)
+		finish_job(&qp->ee, job);
+}
+
+static void
+next_response(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &qp->ee;
+	struct hca_resp_job *job = next_job(ee);
+
+	if (unlikely(job->flags & EE_JOB_REFUSED)) {
+		HCA_COUNT(h, EE, naks_sent);
+		describe(d, qp, qpi, HCA_BTH_RC_ACK, HCA_NAK_SYNDROME(HCA_NAK_REMOTE_ACCESS),
+			 (uint32_t)job->va, job->msn);
+		finish_job(ee, job);
+		return;
+	}
+	HCA_COUNT(h, EE, resp_packets);
+	if (unlikely(job->flags & EE_JOB_REPEAT))
+		HCA_COUNT(h, EE, resp_repeated);
+	if (job->kind == EE_JOB_READ) {
+		read_response(d, qp, qpi, job);
+		return;
+	}
+	describe(d, qp, qpi, HCA_BTH_RC_ATOMIC_ACK, ack_syndrome, job->psn, job->msn);
+	d->resp.result = job->va;
+	finish_job(ee, job);
+}
+
+/*
+ * PSN of the last executed request without a response. A plain ACK may name the PSN of a READ's
+ * last response, but Linux rxe then considers a READ complete whose last bytes were lost: so a
+ * duplicate is acknowledged without the READs and ATOMICs after it. (All are answered.)
+ */
+static uint32_t
+last_plain_psn(const struct hca_qp_ee *ee)
+{
+	uint32_t next = ee->epsn;
+
+	for (uint32_t i = 1; i <= (uint32_t)ee->job_mask + 1; i++) {
+		const struct hca_resp_job *job = &ee->jobs[(ee->job_head - i) & ee->job_mask];
+		uint32_t end = job->kind == EE_JOB_READ ? job->psn : job->first + 1u;
+
+		if (job->kind == 0 || (end & HCA_PSN_MASK) != next)
+			break;
+		next = job->first;
+	}
+	return next - 1;
+}
+
+static uint32_t
+ack_psn(const struct hca_qp_ee *ee)
+{
+	uint32_t psn;
+
+	if (likely(!(ee->flags & EE_ACK_REPEAT)))
+		return ee->epsn - 1;
+	psn = last_plain_psn(ee);
+	return hca_psn_diff(psn, ee->owed_psn) >= 0 ? psn : ee->epsn - 1;
+}
+
+/*
+ * The expected packet may have arrived after the NAK was recorded. Packets dropped after it have
+ * not, unless they arrived twice: the NAK then names the first one missing now, or is not needed.
+ */
+static uint8_t
+answer(const struct hca_qp_ee *ee, uint32_t *psn)
+{
+	if (likely(!(ee->flags & EE_NAK_OWED))) {
+		*psn = ack_psn(ee);
+		return ack_syndrome;
+	}
+	*psn = ee->flags & EE_FATAL ? ee->owed_psn : ee->epsn;
+	if (ee->flags & (EE_FATAL | EE_RNR))
+		return ee->owed_syndrome;
+	if (hca_psn_diff(ee->owed_psn, ee->epsn) >= 0)
+		return HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ);
+	*psn = ee->epsn - 1;
+	return ack_syndrome;
+}
+
+static void
+count_answer(struct hca *h, struct hca_qp_ee *ee, uint8_t syndrome)
+{
+	if (likely(syndrome == ack_syndrome)) {
+		HCA_COUNT(h, EE, acks_sent);
+		return;
+	}
+	HCA_COUNT(h, EE, naks_sent);
+	if (syndrome == HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ)) {
+		HCA_COUNT(h, EE, seq_nak_sent);
+		hca_qp_stat_add32(&ee->seq_nak_sent, 1);
+	} else if (HCA_AETH_KIND(syndrome) == HCA_AETH_RNR_NAK) {
+		HCA_COUNT(h, EE, rnr_nak_sent);
+		hca_qp_stat_add(&ee->rnr_nak_sent, 1);
+	}
+}
+
+/* No job is left: everything before epsn was executed and answered. */
+static void
+acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &qp->ee;
+	uint32_t psn;
+	uint8_t syndrome = answer(ee, &psn);
+
+	describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, psn, ee->msn);
+	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT | EE_NAK_OWED);
+	ee->unacked = 0;
+	count_answer(h, ee, syndrome);
+}
+
+/* Number of descriptors the QP needs in this turn. */
+static unsigned int
+wanted(const struct hca_qp_ee *ee)
+{
+	unsigned int n = (ee->flags & (EE_ACK_OWED | EE_NAK_OWED)) != 0;
+
+	for (uint32_t rest = ee->job_pending; rest != 0 && n < EE_CHUNK; rest &= rest - 1) {
+		uint32_t left = ee->jobs[rte_bsf32(rest)].left;
+
+		n += left == 0 ? 1 : RTE_MIN(EE_CHUNK, (left - 1) / (1u << ee->mtu_log) + 1);
+	}
+	return RTE_MIN(n, EE_CHUNK);
+}
+
+static inline bool
+owes(const struct hca_qp_ee *ee)
+{
+	return ee_jobs(ee) != 0 || ee->flags & (EE_ACK_OWED | EE_NAK_OWED | EE_FLUSHING);
+}
+
+static void
+push(struct hca *h, struct ee_ctx *ctx, uint64_t now)
+{
+	if (ctx->nout == 0)
+		return;
+	hca_edge_push(h, &h->edge[HCA_EDGE_EE_ENCAP], (void *const *)ctx->out, ctx->nout, now);
+	ctx->nout = 0;
+}
+
+/* Allocate up to n raw mbufs after ctx->out; possibly fewer. */
+static unsigned int
+take_mbufs(struct hca *h, struct ee_ctx *ctx, unsigned int n)
+{
+	void **out = (void **)&ctx->out[ctx->nout];
+
+	if (likely(rte_mempool_get_bulk(h->resp_pool, out, n) == 0))
+		return n;
+	HCA_COUNT(h, EE, resp_no_mbuf);
+	return n > 1 && rte_mempool_get(h->resp_pool, out) == 0 ? 1 : 0;
+}
+
+static unsigned int
+emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	struct hca_qp_ee *ee = &qp->ee;
+	unsigned int n = RTE_MIN(wanted(ee), room);
+
+	if (n == 0)
+		return 0;
+	if (ctx->nout + n > RTE_DIM(ctx->out))
+		push(h, ctx, now);
+	n = take_mbufs(h, ctx, n);
+	for (unsigned int i = 0; i < n; i++) {
+		struct rte_mbuf *m = ctx->out[ctx->nout++];
+
+		rte_pktmbuf_reset(m);
+		if (ee_jobs(ee) != 0) {
+			next_response(h, hca_txd(m), qp, qpi);
+		} else {
+			acknowledge(h, hca_txd(m), qp, qpi);
+		}
+	}
+	return n;
+}
+
+static uint32_t
+pop_ready(struct hca *h, struct ee_ctx *ctx)
+{
+	uint32_t qpi = hca_qp_list_pop(h, &ctx->ready, EE_READY_LINK);
+
+	h->qp[qpi].ee.flags &= ~EE_ON_READY;
+	ctx->ready_count--;
+	return qpi;
+}
+
+/* A QP that was reset or went to ERR for its own reasons sends no more. */
+static unsigned int
+visit(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now,
+      unsigned int *work)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	uint32_t state = hca_qp_state(qp);
+	unsigned int n;
+
+	if (!ee_state_receives(state) && !(state == HCA_QPS_ERR && qp->ee.flags & EE_FATAL))
+		ee_forget(h, &qp->ee);
+	if (qp->ee.flags & EE_FLUSHING)
+		*work += ee_flush_some(h, ctx, qp);
+	n = emit_qp(h, ctx, qpi, room, now);
+	*work += n;
+	if (owes(&qp->ee))
+		ee_list_ready(h, ctx, &qp->ee, qpi);
+	return n;
+}
+
+unsigned int
+ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget)
+{
+	unsigned int visits = RTE_MIN(ctx->ready_count, VISITS), room, work = 0;
+
+	if (visits == 0)
+		return 0;
+	room = RTE_MIN(hca_edge_room(h, &h->edge[HCA_EDGE_EE_ENCAP]), budget);
+	while (visits-- != 0)
+		room -= visit(h, ctx, pop_ready(h, ctx), room, now, &work);
+	push(h, ctx, now);
+	return work;
+}
