@@ -89,7 +89,7 @@ begin(struct ctl_process *p, const struct capture *o, const char *path)
 }
 
 static bool
-goes_on(struct ctl_process *p)
+is_capturing(struct ctl_process *p)
 {
 	json_t *answer = ctl_ask(p, "/softhca/capture", NULL);
 	bool active = json_integer_value(json_object_get(answer, "active")) == 1;
@@ -152,7 +152,7 @@ capture(const struct ctl *c, const struct capture *o, struct ctl_process *p, con
 	json_decref(begun);
 	if (!c->json && o->seconds == 0)
 		fprintf(stderr, "capturing into %s; Ctrl-C ends it\n", path);
-	while (!ctl_stopped() && (o->seconds == 0 || left > 0) && goes_on(p)) {
+	while (!ctl_stopped() && (o->seconds == 0 || left > 0) && is_capturing(p)) {
 		ctl_wait(o->seconds == 0 || left > LOOK_S ? LOOK_S : left);
 		left = o->seconds - (ctl_now() - start);
 	}
