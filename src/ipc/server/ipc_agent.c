@@ -352,18 +352,23 @@ had_no_cpu(struct ipc_foreign *f, struct wait *w, uint64_t now)
 		return false;
 	lately = u.run - w->usage.run < (now - w->patience) / 2;
 	w->usage.run = u.run;
-	w->patience = now;
+	if (lately)
+		w->patience = now;
 	return lately;
 }
 
-/* The time since the wait began without that in which the agent had no CPU. */
+/*
+ * The time of a wait that ended now, without that in which the agent had no CPU: as the kernel
+ * counts it, or, if the access is given up, in whole periods of patience. So each access that is
+ * given up is charged for one of them at least.
+ */
 static uint64_t
-time_to_charge(const struct ipc_foreign *f, const struct wait *w, uint64_t ns)
+time_to_charge(const struct ipc_foreign *f, const struct wait *w, uint64_t now, bool done)
 {
+	uint64_t ns = now - w->began, queued = w->patience - w->began;
 	struct usage u;
-	uint64_t queued = 0;
 
-	if (ns > USUAL_NS && w->sampled && usage_of(f, &u))
+	if (done && ns > USUAL_NS && w->sampled && usage_of(f, &u))
 		queued = u.queued - w->usage.queued;
 	return ns > queued ? ns - queued : 0;
 }
@@ -393,7 +398,7 @@ wait_for_answer(struct ipc_foreign *f)
 			sched_yield();
 	}
 	if (turns > TURNS)
-		spend(f, time_to_charge(f, &w, now - w.began));
+		spend(f, time_to_charge(f, &w, now, done));
 	return done;
 }
 
