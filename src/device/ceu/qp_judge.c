@@ -56,7 +56,7 @@
 	X(ALT_PATH, alt_path.dmac_hi, 31, 0, ANY) \
 	X(ALT_PATH, alt_path.sip, 31, 0, ANY) \
 	X(ALT_PATH, alt_path.dip, 31, 0, ANY) \
-	X(SQ_PSN, next_send_psn, 31, 0, HCA_QPN_MASK) \
+	X(SQ_PSN, next_send_psn, 31, 0, HCA_PSN_MASK) \
 	X(MAX_DEST_RD_ATOMIC, rd_atomic, 23, 16, HCA_RD_ATOMIC_MAX) \
 	X(PATH_MIG_STATE, flags, 12, 11, ANY) \
 	X(DEST_QPN, remote_qpn, 31, 0, ANY)
