@@ -80,10 +80,18 @@ judge_inline(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct j
 	return 0;
 }
 
+/* A WQE has room for fewer SGEs behind an atomic unit than behind the others. */
 static int
-judge_sges(const struct softhca_send_wr *wr)
+judge_sges(const struct lib_qp *qp, const struct softhca_send_wr *wr, uint32_t units)
 {
 	uint64_t total = 0;
+
+	if (units * HCA_WQE_UNIT > 1u << qp->sq.log_stride)
+		return lib_fail(-EINVAL,
+				"%d SGEs with an atomic, the WQEs of the QP have room for %u",
+				wr->num_sge,
+				(1u << qp->sq.log_stride) / HCA_WQE_UNIT -
+					(units - (uint32_t)wr->num_sge));
 
 	for (int i = 0; i < wr->num_sge; i++) {
 		if (wr->sg_list[i].length > HCA_WQE_MAX_BYTE_CNT)
@@ -143,7 +151,7 @@ judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judge
 			return lib_fail(-EINVAL, "SGE 0 is longer than 2^31 - 1 bytes");
 		return 0;
 	}
-	return judge_sges(wr);
+	return judge_sges(qp, wr, out->units);
 }
 
 static __attribute__((noinline)) void

@@ -179,6 +179,36 @@ test_compare_and_swap(void **state)
 	assert_int_equal(atomic->cmp, 5);
 }
 
+/* A WQE holds an atomic unit less of SGEs, whatever the QP takes of others. */
+static void
+test_atomic_sges(void **state)
+{
+	const struct softhca_qp_cap six = {.max_send_wr = 2,
+					   .max_recv_wr = 1,
+					   .max_send_sge = 6,
+					   .max_recv_sge = 1};
+	struct fake_qp other = fake_make_qp(ctx, &six, SOFTHCA_QPS_RTS, 33);
+	struct lib_qp *lib = (struct lib_qp *)other.qp;
+	struct softhca_sge sge[6] = {{0}};
+	struct softhca_send_wr wr = {
+		.sg_list = sge,
+		.num_sge = 6,
+		.opcode = SOFTHCA_WR_RDMA_READ,
+	};
+	uint8_t *second = lib->sq.buf + (1u << lib->sq.log_stride), before[16];
+
+	memcpy(before, second, sizeof(before));
+	assert_int_equal(1u << lib->sq.log_stride, (2 + 6) * HCA_WQE_UNIT);
+	wr.opcode = SOFTHCA_WR_ATOMIC_FETCH_AND_ADD;
+	assert_int_equal(softhca_post_send(other.qp, &wr, NULL), -EINVAL);
+	assert_memory_equal(second, before, sizeof(before));
+	assert_int_equal(lib->sq.head, 0);
+	wr.num_sge = 5;
+	assert_int_equal(softhca_post_send(other.qp, &wr, NULL), 0);
+	assert_memory_equal(second, before, sizeof(before));
+	fake_drop_qp(&other);
+}
+
 static void
 test_inline(void **state)
 {
@@ -400,6 +430,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_local_golden, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_chain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compare_and_swap, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_atomic_sges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_flags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_in_the_middle, setup, teardown),
