@@ -45,7 +45,8 @@ struct hca_quota {
 };
 
 /*
- * Resolves dgid (network order) to a MAC address; 0 or a negative errno (-EHOSTUNREACH). Called by
+ * Resolves dgid (network order) to a MAC address; 0 or a negative errno (-ENETUNREACH: no route;
+ * -EHOSTUNREACH: the next hop does not answer), which is said in the message of the call. Called by
  * the thread whose call needs the address, without locks of the driver: it may block, and may call
  * hca_driver_set_neigh() and hca_driver_move_neigh(). Calls of other threads proceed.
  */

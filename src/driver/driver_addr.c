@@ -223,20 +223,35 @@ known_mac(const struct hca_driver *drv, const uint8_t dgid[16], uint8_t mac[6])
 	return neigh != NULL;
 }
 
+static const char *
+why_not(int err)
+{
+	switch (err) {
+	case 0:
+		return "it is not in the neighbour table";
+	case -ENETUNREACH:
+		return "there is no route to it";
+	case -EHOSTUNREACH:
+		return "the next hop does not answer";
+	default:
+		return strerror(-err);
+	}
+}
+
 static int
 resolve_mac(const struct hca_driver *drv, const uint8_t dgid[16], const struct driver_answer *told,
 	    uint8_t mac[6])
 {
+	char to[INET6_ADDRSTRLEN];
+
 	if (known_mac(drv, dgid, mac))
 		return 0;
 	if (told->valid && memcmp(told->dgid, dgid, sizeof(told->dgid)) == 0) {
 		memcpy(mac, told->dmac, sizeof(told->dmac));
 		return 0;
 	}
-	if (hca_gid_is_mapped(dgid))
-		return driver_fail(-EHOSTUNREACH, "no MAC address is known for %u.%u.%u.%u",
-				   dgid[12], dgid[13], dgid[14], dgid[15]);
-	return driver_fail(-EHOSTUNREACH, "no MAC address is known for the destination GID");
+	return driver_fail(-EHOSTUNREACH, "no MAC address is known for %s: %s",
+			   hca_gid_text(dgid, to, sizeof(to)), why_not(told->err));
 }
 
 static void
@@ -247,6 +262,7 @@ ask_neigh(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
 	bool ask;
 
 	told->valid = false;
+	told->err = 0;
 	if (drv->config.resolve == NULL || index >= DRIVER_MAX_GIDS)
 		return;
 	memcpy(told->dgid, dgid, sizeof(told->dgid));
@@ -256,8 +272,8 @@ ask_neigh(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
 	if (!ask)
 		return;
 	pthread_mutex_unlock(&drv->lock);
-	told->valid =
-		drv->config.resolve(drv->config.resolve_arg, index, told->dgid, told->dmac) == 0;
+	told->err = drv->config.resolve(drv->config.resolve_arg, index, told->dgid, told->dmac);
+	told->valid = told->err == 0;
 	pthread_mutex_lock(&drv->lock);
 }
 

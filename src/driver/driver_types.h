@@ -409,6 +409,7 @@ bool driver_client_covers(const struct hca_client *client, uint64_t bus, uint64_
  */
 struct driver_answer {
 	bool valid;
+	int err; /* what config.resolve returned, or 0: it was not asked */
 	uint8_t dgid[16];
 	uint8_t dmac[6];
 };

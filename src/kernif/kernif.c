@@ -49,14 +49,24 @@ kernif_stopping(const struct kernif *k)
 	return __atomic_load_n(&k->stop, __ATOMIC_ACQUIRE);
 }
 
-void
+uint64_t
 kernif_wait(struct kernif *k)
 {
-	uint64_t until = kernif_now() + WAIT_NS;
+	uint64_t start = kernif_now(), until = start + WAIT_NS, waited;
 	struct timespec ts = {.tv_sec = (time_t)(until / 1000000000u),
 			      .tv_nsec = (long)(until % 1000000000u)};
 
 	pthread_cond_timedwait(&k->changed, &k->lock, &ts);
+	waited = kernif_now() - start;
+	return waited < WAIT_NS ? waited : WAIT_NS;
+}
+
+uint64_t
+kernif_patience(const struct kernif *k)
+{
+	uint64_t ms = k->cfg.patience_ms != 0 ? k->cfg.patience_ms : KERNIF_PATIENCE_MS;
+
+	return ms * 1000000u;
 }
 
 static void
@@ -295,7 +305,7 @@ kernif_stop(struct kernif *k)
 	pthread_mutex_lock(&k->lock);
 	pthread_cond_broadcast(&k->changed);
 	while (k->waiting != 0)
-		kernif_wait(k);
+		(void)kernif_wait(k);
 	k->started = false;
 	pthread_mutex_unlock(&k->lock);
 }

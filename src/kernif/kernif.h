@@ -51,6 +51,7 @@ struct kernif_config {
 	/* built-in only; with TAP the kernel's routes are used */
 	const struct arp_nd_hop *gateways;
 	uint32_t num_gateways;
+	uint32_t patience_ms; /* kernif_resolve() waits so long for an answer; 0: 3500 */
 
 	/*
 	 * TAP: the interface got another MAC address, or was set up or down; may be NULL. Called
@@ -101,8 +102,9 @@ void kernif_destroy(struct kernif *k);
  */
 void kernif_kick(void *arg);
 /*
- * Resolve a destination for the driver (hca_resolve_fn); blocks up to 3.5 s. Returns 0,
- * -EHOSTUNREACH, -ESHUTDOWN or another negative errno.
+ * Resolve a destination for the driver (hca_resolve_fn); waits up to kernif_config.patience_ms,
+ * not counting the time in which this process does not run. Returns 0, -ENETUNREACH (no route),
+ * -EHOSTUNREACH (no answer), -ESHUTDOWN or another negative errno.
  */
 int kernif_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6]);
 

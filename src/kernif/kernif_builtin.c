@@ -121,7 +121,7 @@ int
 kernif_builtin_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[16],
 		       uint8_t mac[6])
 {
-	uint64_t until = kernif_now() + KERNIF_RESOLVE_NS;
+	uint64_t waited = 0;
 	const struct gid_slot *g = gid_table_get(&k->gids, sgid_index);
 	struct arp_nd_hop hop;
 	uint16_t vlan_id;
@@ -131,12 +131,10 @@ kernif_builtin_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid
 		return -EINVAL;
 	vlan_id = g->vlan_id;
 	for (;;) {
-		uint64_t now = kernif_now();
-
-		err = arp_nd_lookup(k->responder, dgid, vlan_id, now, mac, &hop);
-		if (err != -EAGAIN || now >= until || kernif_stopping(k))
+		err = arp_nd_lookup(k->responder, dgid, vlan_id, kernif_now(), mac, &hop);
+		if (err != -EAGAIN || waited >= kernif_patience(k) || kernif_stopping(k))
 			break;
-		kernif_wait(k);
+		waited += kernif_wait(k);
 	}
 	if (err == 0)
 		dest_table_note(&k->dests, sgid_index, dgid, &hop, mac);

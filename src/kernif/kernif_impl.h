@@ -15,7 +15,7 @@
 #include "tap.h"
 
 #define KERNIF_BURST 32u
-#define KERNIF_RESOLVE_NS 3500000000ull
+#define KERNIF_PATIENCE_MS 3500u
 
 /*
  * `lock` protects the tables, the responder and the frames that it sends. It is held during calls
@@ -59,8 +59,14 @@ void kernif_log(const struct kernif *k, const char *format, ...)
 
 uint64_t kernif_now(void);
 bool kernif_stopping(const struct kernif *k);
-/* Wait until a neighbour changes, at most 100 ms; the lock is held and released meanwhile. */
-void kernif_wait(struct kernif *k);
+/*
+ * Wait until a neighbour changes, at most 100 ms; the lock is held and released meanwhile. Returns
+ * the ns waited, at most 100 ms too: a process that is stopped or starved meanwhile was not waiting
+ * for an answer.
+ */
+uint64_t kernif_wait(struct kernif *k);
+/* kernif_config.patience_ms in ns. */
+uint64_t kernif_patience(const struct kernif *k);
 /*
  * The pump waits for a kick, at most ms milliseconds, and also until fd (if not negative) is
  * readable.

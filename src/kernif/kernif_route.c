@@ -106,7 +106,7 @@ find_route(struct nl *s, uint32_t ifindex, const uint8_t src[16], const uint8_t 
 	nl_put(&r, RTA_OIF, &ifindex, sizeof(ifindex));
 	err = nl_talk(s, &r, on_route, out);
 	if (err != 0 || !out->found || out->type != RTN_UNICAST || out->oif != ifindex)
-		return -EHOSTUNREACH;
+		return -ENETUNREACH;
 	return 0;
 }
 
@@ -214,20 +214,21 @@ ask_kernel(struct nl *s, uint32_t ifindex, const uint8_t gid[16], bool again)
 
 /*
  * Releases the lock while waiting. The kernel gives up after three requests, or at once while an
- * interface comes up, so repeat requests until our own timeout.
+ * interface comes up, so repeat requests until our own patience ends. That counts the time spent
+ * waiting: a request may block for seconds while the kernel removes other interfaces.
  */
 static int
 wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8_t gid[16],
 		   uint8_t mac[6])
 {
-	uint64_t start = kernif_now(), probe = start;
+	uint64_t probe = 0, waited = 0;
 
 	for (;;) {
 		struct neighbour n = find_neighbour(s, ifindex, gid);
 		uint64_t now = kernif_now();
 
 		if (now >= probe) {
-			if (ask_kernel(s, ifindex, gid, probe != start) != 0)
+			if (ask_kernel(s, ifindex, gid, probe != 0) != 0)
 				return -EHOSTUNREACH;
 			probe = now + PROBE_NS;
 		}
@@ -235,9 +236,9 @@ wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8
 			memcpy(mac, n.mac, 6);
 			return 0;
 		}
-		if (now - start >= KERNIF_RESOLVE_NS || kernif_stopping(k))
+		if (waited >= kernif_patience(k) || kernif_stopping(k))
 			return -EHOSTUNREACH;
-		kernif_wait(k);
+		waited += kernif_wait(k);
 	}
 }
 

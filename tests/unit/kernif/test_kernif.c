@@ -10,9 +10,11 @@
 #include <net/if.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,6 +35,7 @@ static const uint8_t host4[16] = {[10] = 0xff, 0xff, 10, 9, 0, 2};
 static const uint8_t host6[16] = {0x20, 1, 0xd, 0xb8, 0, 9, [15] = 2};
 static const uint8_t nobody4[16] = {[10] = 0xff, 0xff, 10, 9, 0, 77};
 static const uint8_t far4[16] = {[10] = 0xff, 0xff, 8, 8, 8, 8};
+static const uint8_t far6[16] = {0x20, 1, 0xd, 0xb8, 0x77, [15] = 1};
 static const uint8_t extra4[16] = {[10] = 0xff, 0xff, 10, 9, 1, 1};
 static const uint8_t other4[16] = {[10] = 0xff, 0xff, 10, 9, 2, 1};
 
@@ -323,11 +326,15 @@ next_hops(void **state)
 	uint8_t mac[6];
 
 	(void)state;
+	c.patience_ms = 1500; /* for nobody's answer */
 	begin(&c);
 	wait_gid(2, gid6);
 	assert_way(host4, 1, host_mac);
 	assert_way(host6, 2, host_mac);
 	assert_int_equal(way_to(nobody4, 1, mac), -EHOSTUNREACH);
+	assert_non_null(strstr(hca_driver_reason(), "does not answer"));
+	assert_int_equal(way_to(far6, 2, mac), -EHOSTUNREACH);
+	assert_non_null(strstr(hca_driver_reason(), "no route"));
 	/* through a gateway */
 	shell("ip route add default via 10.9.0.2 dev kt0");
 	assert_way(far4, 1, host_mac);
@@ -524,6 +531,94 @@ ask_for_nobody(void *arg)
 	return NULL;
 }
 
+/* Stop this process for ms milliseconds. Returns when it runs again: the time before the stop. */
+static uint64_t
+stopped_for(unsigned int ms)
+{
+	uint64_t at = 0;
+	int pipe_fd[2];
+	pid_t us = getpid(), child;
+
+	assert_int_equal(pipe(pipe_fd), 0);
+	child = fork();
+	if (child == 0) {
+		usleep(50000);
+		at = kernif_now();
+		if (write(pipe_fd[1], &at, sizeof(at)) != sizeof(at))
+			_exit(1);
+		kill(us, SIGSTOP);
+		usleep(ms * 1000);
+		kill(us, SIGCONT);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	while (waitpid(child, NULL, 0) != child)
+		continue;
+	assert_int_equal(read(pipe_fd[0], &at, sizeof(at)), sizeof(at));
+	close(pipe_fd[0]);
+	close(pipe_fd[1]);
+	return at;
+}
+
+struct asked {
+	uint64_t began, took; /* ns; began: 0 before the call */
+	int err;
+};
+
+static void *
+ask_and_measure(void *arg)
+{
+	struct asked *a = arg;
+	uint64_t now = kernif_now();
+
+	__atomic_store_n(&a->began, now, __ATOMIC_RELEASE);
+	a->err = kernif_resolve(k, 1, nobody4, (uint8_t[6]){0});
+	a->took = kernif_now() - now;
+	return NULL;
+}
+
+/* One call, in which the process is stopped for a second. False: it had ended before the stop. */
+static bool
+asked_once(struct asked *a)
+{
+	uint64_t stopped_at;
+	pthread_t t;
+
+	*a = (struct asked){0};
+	assert_int_equal(pthread_create(&t, NULL, ask_and_measure, a), 0);
+	while (__atomic_load_n(&a->began, __ATOMIC_ACQUIRE) == 0)
+		usleep(1000);
+	stopped_at = stopped_for(1000);
+	pthread_join(t, NULL);
+	assert_int_equal(a->err, -EHOSTUNREACH);
+	return a->began + a->took > stopped_at;
+}
+
+/*
+ * Time in which the process does not run is no time in which nobody answered: a stop of a second is
+ * charged as one wait, 100 ms. Nobody answers, because how soon anybody could is the machine's
+ * affair.
+ */
+static void
+stopped_while_asking(void **state)
+{
+	static const enum kernif_kind kinds[] = {KERNIF_TAP, KERNIF_BUILTIN};
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct kernif_config c = config(kinds[i]);
+		struct asked a;
+
+		c.patience_ms = 1500;
+		begin(&c);
+		wait_gid(1, gid4);
+		while (!asked_once(&a))
+			continue;
+		assert_true(a.took >= 2400000000u); /* by the clock: 1500 ms */
+		end();
+	}
+}
+
 /* Calls that wait for an answer return. */
 static void
 ends_while_asked(void **state)
@@ -620,6 +715,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest ways[] = {
 		cmocka_unit_test(asks_from_its_address),
 		cmocka_unit_test(given_up_early),
+		cmocka_unit_test(stopped_while_asking),
 		cmocka_unit_test(traffic),
 		cmocka_unit_test(adopts),
 		cmocka_unit_test(ends_while_asked),
