@@ -77,7 +77,6 @@ draw_faults(struct dice *d, struct host_case *c)
 {
 	if (c->test.service != IBV_QPT_RC || roll(d, 2) == 0)
 		return;
-	c->test.timeout = 14;
 	c->impair.drop = roll(d, 3) == 0 ? 0.02 : 0;
 	c->impair.dup = roll(d, 3) == 0 ? 0.03 : 0;
 	c->impair.reorder = roll(d, 3) == 0 ? 0.02 : 0;
