@@ -209,6 +209,8 @@ destroyed_while_late(void **state)
 #define BURNERS 4
 
 static uint32_t burning;
+static pthread_t burner[BURNERS];
+static cpu_set_t cpus_before;
 
 static void
 stay_on(int cpu)
@@ -229,39 +231,54 @@ burn(void *cpu)
 	return NULL;
 }
 
+static void
+start_burners(int *cpu)
+{
+	burning = 1;
+	for (int i = 0; i < BURNERS; i++)
+		assert_int_equal(pthread_create(&burner[i], NULL, burn, cpu), 0);
+}
+
+/* Also after a failure: they would slow down all tests behind it. */
+static int
+stop_burners(void **state)
+{
+	bool had = __atomic_exchange_n(&burning, 0, __ATOMIC_RELAXED) != 0;
+
+	for (int i = 0; had && i < BURNERS; i++)
+		pthread_join(burner[i], NULL);
+	agent_cpu = -1;
+	if (had)
+		pthread_setaffinity_np(pthread_self(), sizeof(cpus_before), &cpus_before);
+	return teardown(state);
+}
+
 /*
  * The agent needs the CPU for some milliseconds in a call, on a CPU that others use nearly always,
- * while the worker's is idle: the client is not charged for it, and no access is given up.
+ * while the worker's is idle: the client is not charged for it, and no access is given up. The
+ * first of the tests, because the budget of all clients together is what they have left of it.
  */
 static void
 agent_without_cpu(void **state)
 {
 	struct ipc_foreign *f = *state;
 	uint8_t out = 7, in = 0;
-	cpu_set_t before;
-	pthread_t thread[BURNERS];
-	int cpu[2], n = 0;
+	static int cpu[2];
+	int n = 0;
 
-	pthread_getaffinity_np(pthread_self(), sizeof(before), &before);
+	pthread_getaffinity_np(pthread_self(), sizeof(cpus_before), &cpus_before);
 	for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
-		if (CPU_ISSET(i, &before))
+		if (CPU_ISSET(i, &cpus_before))
 			cpu[n++] = i;
 	if (n < 2)
 		skip();
-	burning = 1;
-	for (int i = 0; i < BURNERS; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, burn, &cpu[0]), 0);
+	start_burners(&cpu[0]);
 	stay_on(cpu[1]);
 	agent_cpu = cpu[0];
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(ipc_foreign_access(f, true, 8, &out, 1), 0);
 	assert_int_equal(ipc_foreign_access(f, false, 8, &in, 1), 0);
 	assert_int_equal(in, out);
-	__atomic_store_n(&burning, 0, __ATOMIC_RELAXED);
-	for (int i = 0; i < BURNERS; i++)
-		pthread_join(thread[i], NULL);
-	agent_cpu = -1;
-	pthread_setaffinity_np(pthread_self(), sizeof(before), &before);
 }
 
 #define SLOW 8
@@ -348,8 +365,8 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(agent_without_cpu, setup, stop_burners),
 		TEST(to_and_fro),
-		TEST(agent_without_cpu), /* before those that use up the budget of all */
 		TEST(failures),
 		TEST(late),
 		cmocka_unit_test(destroyed_while_late),
