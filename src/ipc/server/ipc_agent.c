@@ -6,14 +6,18 @@
  * which then only the agent ends. Data passes through a buffer of the agent, so that late data
  * reaches no other memory.
  *
+ * They meet by futex, after a short spin if they run on different CPUs. Neither yields: beside a
+ * busy thread a yield costs a time slice of it, and may be in vain.
+ *
  * A client is charged only the time of its system call, without the time in which the agent could
  * run but had no CPU: it is not responsible for a busy machine. The kernel's statistics of the
- * agent's thread tell them apart.
+ * agent's thread tell them apart. Waiting for a CPU has a budget of its own.
  */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -27,20 +31,14 @@
 #include "ipc_memory.h"
 
 #define AGENT_STACK (64u << 10)
-#define AWAKE_NS 50000u	     /* time that the agent waits for the next request before it sleeps */
-#define PATIENCE_NS 5000000u /* limit of a worker's wait for the system call */
-#define START_NS \
-	1000000000u	  /* limit of its wait until the call begins, and while there is no CPU */
-#define SAMPLE_NS 100000u /* time from which a wait is worth a look at the statistics */
-#define TURNS 50u	  /* least number of times it yields the CPU */
-#define USUAL_NS 200000u  /* not charged */
-/* budget per client beyond that; refilled with a twentieth of the time */
-#define ACCOUNT_NS 50000000u
-#define EARN 20u
-#define ALL_ACCOUNT_NS \
-	50000000u /* budget of all clients together; refilled with a tenth of the time */
-#define ALL_EARN 10u
-#define SPINS 100u
+#define SPIN_NS 20000u	       /* limit of a spin for the other thread */
+#define PATIENCE_NS 5000000u   /* limit of a worker's wait for the system call */
+#define STARVED_NS 100000000u  /* limit of its wait while the agent has no CPU */
+#define NAP_NS 1000000u	       /* a waiting worker looks again after this time */
+#define SAMPLE_NS 100000u      /* time from which a wait is worth a look at the statistics */
+#define NAPS 5u		       /* least number of naps before a request is abandoned */
+#define USUAL_NS 200000u       /* not charged */
+#define DESTROY_PAUSE_NS 20000 /* between looks at an agent that ends */
 #define SETTLE_MS 2000u
 
 enum request_state {
@@ -60,10 +58,14 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* ns: limit of a wait, 0: none. */
 static void
-futex(uint32_t *word, int op, uint32_t value)
+futex(uint32_t *word, int op, uint32_t value, uint64_t ns)
 {
-	syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+	const struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000u),
+				       .tv_nsec = (long)(ns % 1000000000u)};
+
+	syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, ns != 0 ? &limit : NULL, NULL, 0);
 }
 
 static inline void
@@ -92,8 +94,38 @@ change(struct ipc_foreign *f, uint32_t from, uint32_t to)
 static void
 release(struct ipc_foreign *f)
 {
-	if (__atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL) == 0)
-		ipc_foreign_free(f);
+	if (__atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	pthread_mutex_destroy(&f->lock);
+	ipc_foreign_free(f);
+}
+
+/* Spin while the state is `state`, if the other thread is on another CPU. */
+static void
+spin(const struct ipc_foreign *f, uint32_t state, const int *other)
+{
+	uint64_t until = now_ns() + SPIN_NS;
+
+	if (__atomic_load_n(other, __ATOMIC_RELAXED) == sched_getcpu())
+		return;
+	while (state_of(f) == state && now_ns() < until)
+		relax();
+}
+
+/* Sleep while the state is `state`; *asleep asks the other thread for a wake-up. */
+static void
+sleep_while(struct ipc_foreign *f, uint32_t state, uint32_t *asleep, uint64_t ns)
+{
+	__atomic_store_n(asleep, 1, __ATOMIC_SEQ_CST);
+	futex(&f->state, FUTEX_WAIT, state, ns);
+	__atomic_store_n(asleep, 0, __ATOMIC_SEQ_CST);
+}
+
+static void
+wake(struct ipc_foreign *f, const uint32_t *asleep)
+{
+	if (__atomic_load_n(asleep, __ATOMIC_SEQ_CST) != 0)
+		futex(&f->state, FUTEX_WAKE, INT_MAX, 0);
 }
 
 /* ---- the agent ---- */
@@ -101,27 +133,24 @@ release(struct ipc_foreign *f)
 static bool
 stopped(const struct ipc_foreign *f)
 {
-	return __atomic_load_n(&f->stop, __ATOMIC_ACQUIRE) != 0;
+	return __atomic_load_n(&f->stop, __ATOMIC_SEQ_CST) != 0;
 }
 
 /* Returns when there is a request, or the agent must end. */
 static void
 wait_for_request(struct ipc_foreign *f)
 {
-	uint64_t until = now_ns() + AWAKE_NS;
+	uint32_t state = state_of(f);
 
-	while (state_of(f) != REQUEST_ASKED && !stopped(f)) {
-		if (now_ns() < until) {
-			sched_yield();
-			continue;
-		}
-		__atomic_store_n(&f->asleep, 1, __ATOMIC_SEQ_CST);
-		if (__atomic_load_n(&f->state, __ATOMIC_SEQ_CST) == REQUEST_IDLE && !stopped(f))
-			futex(&f->state, FUTEX_WAIT, REQUEST_IDLE);
-		else if (state_of(f) == REQUEST_DONE)
-			sched_yield(); /* the worker will take it soon */
-		__atomic_store_n(&f->asleep, 0, __ATOMIC_SEQ_CST);
+	if (state == REQUEST_DONE) {
+		spin(f, REQUEST_DONE, &f->worker_cpu);
+		state = state_of(f);
 	}
+	if (state == REQUEST_IDLE)
+		spin(f, REQUEST_IDLE, &f->worker_cpu);
+	while ((state = state_of(f)) != REQUEST_ASKED && !stopped(f))
+		sleep_while(f, state, &f->agent_asleep, 0);
+	__atomic_store_n(&f->agent_cpu, sched_getcpu(), __ATOMIC_RELAXED);
 }
 
 /* Fewer bytes than requested: the rest is not mapped, or the process is gone. */
@@ -148,7 +177,9 @@ agent_main(void *arg)
 		if (!change(f, REQUEST_ASKED, REQUEST_RUNNING))
 			continue;
 		f->result = perform(f);
-		if (!change(f, REQUEST_RUNNING, REQUEST_DONE))
+		if (change(f, REQUEST_RUNNING, REQUEST_DONE))
+			wake(f, &f->worker_asleep);
+		else
 			__atomic_store_n(&f->state, REQUEST_IDLE, __ATOMIC_RELEASE);
 	}
 	release(f);
@@ -163,21 +194,14 @@ ipc_foreign_start(struct ipc_foreign *f)
 	int err;
 
 	f->refs = 2;
-	f->account = ACCOUNT_NS;
-	f->account_at = now_ns();
+	f->agent_cpu = f->worker_cpu = -1;
+	pthread_mutex_init(&f->lock, NULL);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, AGENT_STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	err = pthread_create(&thread, &attr, agent_main, f);
 	pthread_attr_destroy(&attr);
 	return -err;
-}
-
-static void
-wake(struct ipc_foreign *f)
-{
-	if (__atomic_load_n(&f->asleep, __ATOMIC_SEQ_CST) != 0)
-		futex(&f->state, FUTEX_WAKE, 1);
 }
 
 void
@@ -189,13 +213,15 @@ ipc_foreign_end(struct ipc_foreign *f)
 void
 ipc_foreign_destroy(struct ipc_foreign *f)
 {
+	const struct timespec pause = {.tv_nsec = DESTROY_PAUSE_NS};
+
 	ipc_foreign_end(f);
 	__atomic_store_n(&f->stop, 1, __ATOMIC_SEQ_CST);
 	/* it may have read stop just before: it must not stay asleep */
 	while (__atomic_load_n(&f->refs, __ATOMIC_ACQUIRE) != 1 &&
 	       state_of(f) != REQUEST_GIVEN_UP) {
-		wake(f);
-		sched_yield();
+		wake(f, &f->agent_asleep);
+		nanosleep(&pause, NULL);
 	}
 	release(f);
 }
@@ -216,79 +242,64 @@ ask(struct ipc_foreign *f, bool write, uint64_t addr, const void *bytes, uint32_
 	f->len = len;
 	if (write)
 		memcpy(f->bytes, bytes, len);
+	__atomic_store_n(&f->worker_cpu, sched_getcpu(), __ATOMIC_RELAXED);
 	__atomic_store_n(&f->state, REQUEST_ASKED, __ATOMIC_SEQ_CST);
-	wake(f);
+	wake(f, &f->agent_asleep);
 }
 
-/* Budget of all clients of this process together. */
-static struct {
-	uint32_t taken;
-	uint64_t account, account_at;
-} all = {.account = ALL_ACCOUNT_NS};
+/* A budget of waiting: 1/part of the time that passes, `most` ns at most. */
+struct allowance {
+	uint64_t part, most;
+};
 
-/* Refill a budget with a part of the time that has passed. */
-static void
-earn(uint64_t *account, uint64_t *at, uint64_t now, uint64_t part, uint64_t most)
+static const struct allowance per_client = {.part = 20, .most = 50000000},
+			      per_process = {.part = 10, .most = 50000000},
+			      per_process_starved = {.part = 4, .most = STARVED_NS};
+
+/* Budgets of all clients of this process together: when they were empty last. */
+static uint64_t all_empty_at, starved_empty_at;
+
+/* What is left of a budget that was empty at that time. */
+static uint64_t
+left_of(const uint64_t *empty_at, const struct allowance *a, uint64_t now)
 {
-	uint64_t earned = now > *at ? (now - *at) / part : 0;
+	uint64_t at = __atomic_load_n(empty_at, __ATOMIC_RELAXED);
+	uint64_t earned = now > at ? (now - at) / a->part : 0;
 
-	if (now > *at)
-		*at = now;
-	*account = *account + earned < most ? *account + earned : most;
+	return earned < a->most ? earned : a->most;
 }
 
+/* It may be overdrawn by the last wait, and is empty then. */
 static void
-take_all(void)
+take_from(uint64_t *empty_at, const struct allowance *a, uint64_t now, uint64_t ns)
 {
-	while (__atomic_exchange_n(&all.taken, 1, __ATOMIC_ACQUIRE) != 0)
-		sched_yield();
+	uint64_t at = __atomic_load_n(empty_at, __ATOMIC_RELAXED), full, empty;
+
+	do {
+		full = now - a->part * a->most;
+		empty = (at > full ? at : full) + a->part * ns;
+		if (empty > now)
+			empty = now;
+	} while (!__atomic_compare_exchange_n(empty_at, &at, empty, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 }
 
-static void
-give_all(void)
-{
-	__atomic_store_n(&all.taken, 0, __ATOMIC_RELEASE);
-}
-
-/* Whether the budget permits another wait of the maximal length. */
+/* Whether the budgets permit another wait of the maximal length. */
 static bool
-can_pay(struct ipc_foreign *f, uint64_t now)
+can_pay(const struct ipc_foreign *f, uint64_t now)
 {
-	bool can;
-
-	earn(&f->account, &f->account_at, now, EARN, ACCOUNT_NS);
-	take_all();
-	earn(&all.account, &all.account_at, now, ALL_EARN, ALL_ACCOUNT_NS);
-	can = f->account >= PATIENCE_NS && all.account >= PATIENCE_NS;
-	give_all();
-	return can;
+	return left_of(&f->empty_at, &per_client, now) >= PATIENCE_NS &&
+	       left_of(&all_empty_at, &per_process, now) >= PATIENCE_NS;
 }
 
 /* Charge the time beyond the usual. */
 static void
-spend(struct ipc_foreign *f, uint64_t ns)
+spend(struct ipc_foreign *f, uint64_t now, uint64_t ns)
 {
 	if (ns <= USUAL_NS)
 		return;
-	f->account -= ns < f->account ? ns : f->account;
-	take_all();
-	all.account -= ns < all.account ? ns : all.account;
-	give_all();
-}
-
-/* True: it is executed, or done. Otherwise it will not be executed. */
-static bool
-wait_for_start(struct ipc_foreign *f, uint64_t began)
-{
-	for (uint32_t i = 0; state_of(f) == REQUEST_ASKED; i++) {
-		if (i < SPINS)
-			relax();
-		else if (now_ns() - began >= START_NS && change(f, REQUEST_ASKED, REQUEST_IDLE))
-			return false;
-		else
-			sched_yield();
-	}
-	return true;
+	take_from(&f->empty_at, &per_client, now, ns);
+	take_from(&all_empty_at, &per_process, now, ns);
 }
 
 /* Read what the kernel says of the agent's thread. */
@@ -334,21 +345,25 @@ is_ready(const struct ipc_foreign *f)
 	return p != NULL && p[1] == ' ' && p[2] == 'R';
 }
 
-/* A worker's wait for one system call. */
+/* A worker's wait for one request. */
 struct wait {
-	uint64_t began, patience; /* patience: since then the agent has had the time to finish */
+	uint64_t began;	   /* of the request */
+	uint64_t ran;	   /* when the system call was seen first; 0: not yet */
+	uint64_t patience; /* since then the agent has had the time to finish */
+	uint64_t starved;  /* longest time to wait for an agent without CPU */
+	uint32_t naps;
 	bool sampled;
 	struct usage usage;
 };
 
 /* Whether the agent had no CPU lately, although it could run. Asked every PATIENCE_NS at most. */
 static bool
-had_no_cpu(struct ipc_foreign *f, struct wait *w, uint64_t now)
+had_no_cpu(const struct ipc_foreign *f, struct wait *w, uint64_t now)
 {
 	struct usage u;
 	bool lately;
 
-	if (now - w->began >= START_NS || !w->sampled || !is_ready(f) || !usage_of(f, &u))
+	if (!w->sampled || !is_ready(f) || !usage_of(f, &u))
 		return false;
 	lately = u.run - w->usage.run < (now - w->patience) / 2;
 	w->usage.run = u.run;
@@ -358,14 +373,14 @@ had_no_cpu(struct ipc_foreign *f, struct wait *w, uint64_t now)
 }
 
 /*
- * The time of a wait that ended now, without that in which the agent had no CPU: as the kernel
- * counts it, or, if the access is given up, in whole periods of patience. So each access that is
- * given up is charged for one of them at least.
+ * The time of a system call that ended now, without that in which the agent had no CPU: as the
+ * kernel counts it, or, if the access is given up, in whole periods of patience. So an access that
+ * is given up is charged for one of them, unless the agent had no CPU in the last one either.
  */
 static uint64_t
 time_to_charge(const struct ipc_foreign *f, const struct wait *w, uint64_t now, bool done)
 {
-	uint64_t ns = now - w->began, queued = w->patience - w->began;
+	uint64_t ns = now - w->ran, queued = w->patience - w->ran;
 	struct usage u;
 
 	if (done && ns > USUAL_NS && w->sampled && usage_of(f, &u))
@@ -373,32 +388,56 @@ time_to_charge(const struct ipc_foreign *f, const struct wait *w, uint64_t now, 
 	return ns > queued ? ns - queued : 0;
 }
 
+/* Abandon the request if it is time. A request that has not begun will not be executed. */
+static bool
+abandon(struct ipc_foreign *f, struct wait *w, uint32_t state, uint64_t now)
+{
+	if (state == REQUEST_ASKED)
+		return now - w->began >= w->starved && change(f, REQUEST_ASKED, REQUEST_IDLE);
+	if (w->ran == 0)
+		w->ran = w->patience = now;
+	if (!w->sampled && now - w->ran >= SAMPLE_NS)
+		w->sampled = usage_of(f, &w->usage);
+	if (now - w->patience < PATIENCE_NS || w->naps < NAPS ||
+	    (had_no_cpu(f, w, now) && now - w->began < w->starved))
+		return false;
+	return change(f, REQUEST_RUNNING, REQUEST_GIVEN_UP);
+}
+
+static void
+settle_account(struct ipc_foreign *f, const struct wait *w, uint64_t now, bool done)
+{
+	uint64_t charged = w->ran != 0 ? time_to_charge(f, w, now, done) : 0;
+	uint64_t ns = now - w->began;
+
+	spend(f, now, charged);
+	if (ns > PATIENCE_NS && ns > charged)
+		take_from(&starved_empty_at, &per_process_starved, now, ns - charged);
+}
+
 /* True: it is done. */
 static bool
-wait_for_answer(struct ipc_foreign *f)
+wait_for_answer(struct ipc_foreign *f, uint64_t began)
 {
-	struct wait w = {0};
-	uint64_t now = 0;
-	uint32_t turns = 0;
+	struct wait w = {.began = began, .ran = 0};
+	uint64_t now = began, left = left_of(&starved_empty_at, &per_process_starved, began);
 	bool done = true;
+	uint32_t state;
 
-	for (uint32_t i = 0; done && state_of(f) != REQUEST_DONE; i++) {
-		if (i < SPINS) {
-			relax();
-			continue;
-		}
+	w.starved = left > PATIENCE_NS ? left : PATIENCE_NS;
+	spin(f, REQUEST_ASKED, &f->agent_cpu);
+	spin(f, REQUEST_RUNNING, &f->agent_cpu);
+	while (done && (state = state_of(f)) != REQUEST_DONE) {
 		now = now_ns();
-		if (turns++ == 0)
-			w.began = w.patience = now;
-		if (!w.sampled && now - w.began >= SAMPLE_NS)
-			w.sampled = usage_of(f, &w.usage);
-		if (now - w.patience >= PATIENCE_NS && turns > TURNS && !had_no_cpu(f, &w, now))
-			done = !change(f, REQUEST_RUNNING, REQUEST_GIVEN_UP);
-		else
-			sched_yield();
+		if (abandon(f, &w, state, now)) {
+			done = false;
+		} else {
+			sleep_while(f, state, &f->worker_asleep, w.naps == 0 ? SAMPLE_NS : NAP_NS);
+			w.naps++;
+		}
 	}
-	if (turns > TURNS)
-		spend(f, time_to_charge(f, &w, now, done));
+	if (w.naps != 0)
+		settle_account(f, &w, done ? now_ns() : now, done);
 	return done;
 }
 
@@ -411,7 +450,7 @@ request(struct ipc_foreign *f, bool write, uint64_t addr, void *bytes, uint32_t 
 	if (state_of(f) != REQUEST_IDLE || !can_pay(f, began))
 		return -EAGAIN;
 	ask(f, write, addr, bytes, len);
-	if (wait_for_start(f, began) && wait_for_answer(f)) {
+	if (wait_for_answer(f, began)) {
 		rc = f->result;
 		if (rc == 0 && !write)
 			memcpy(bytes, f->bytes, len);
@@ -427,10 +466,9 @@ ipc_foreign_access(struct ipc_foreign *f, bool write, uint64_t addr, void *bytes
 
 	if (is_ended(f) || len > IPC_FOREIGN_BYTES)
 		return -EFAULT;
-	while (__atomic_exchange_n(&f->taken, 1, __ATOMIC_ACQUIRE) != 0)
-		sched_yield();
+	pthread_mutex_lock(&f->lock);
 	rc = request(f, write, addr, bytes, len);
-	__atomic_store_n(&f->taken, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&f->lock);
 	return rc;
 }
 
