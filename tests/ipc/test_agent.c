@@ -266,10 +266,10 @@ now_ns(void)
 }
 
 /*
- * The agent needs the CPU for a millisecond in a call, on a CPU that others use nearly always, while
- * the worker's is idle: all accesses succeed at last, and the client is charged for its own time
- * alone. The first of the tests, because the budget of all clients together is what they have left
- * of it.
+ * The agent needs the CPU for a millisecond in a call, on a CPU that others use nearly always,
+ * while the worker's is idle: all accesses succeed at last, and the client is charged for its own
+ * time alone. The first of the tests, because the budget of all clients together is what they have
+ * left of it.
  */
 static void
 agent_without_cpu(void **state)

@@ -215,7 +215,8 @@ struct hca_qp_ee {
 	/* number of READs and ATOMICs executed, free running; the ring has job_mask + 1 slots */
 	uint32_t job_head;
 	uint16_t job_mask; /* CEU */
-	uint16_t new_jobs; /* jobs never answered completely */
+	uint8_t new_jobs;  /* jobs never answered completely */
+	uint8_t late_seen; /* [pub] encap.resp_late as handled last */
 	/* third line */
 	uint32_t owed_psn;   /* PSN that the NAK refuses, or of the duplicate to acknowledge */
 	uint32_t recv_off;   /* with EE_RECV_HELD: byte offset of the WQE taken from an SRQ */
@@ -242,8 +243,10 @@ struct hca_qp_encap {
 	/* [pub] number of failed gathers; stored before req_done_seq */
 	uint32_t req_failed;
 	uint32_t resp_failed_psn;    /* [pub] sent with FAILED to EE */
+	uint32_t resp_late_psn;	     /* [pub] sent with LATE to EE */
 	uint8_t req_failed_syndrome; /* [pub] enum hca_synd */
 	uint8_t resp_failed;	     /* resp_failed_psn has been sent */
+	uint8_t resp_late;	     /* [pub] number of resp_late_psn sent */
 	uint8_t path;		     /* [pub] the path in use; changed by migration */
 	uint64_t tx_packets;	     /* [pub] frames built, requests and responses */
 	uint64_t tx_bytes;	     /* [pub] their payload */

@@ -23,14 +23,15 @@
 #define HCA_MSG_LIST(X) \
 	X(PARSER, RTC, QP) /* NEW: records entered the window */ \
 	X(RTC, PARSER, QP) /* FREED: window slots and records were returned; STATE */ \
-	X(RTC, RRC, QP) /* ARM: unacknowledged packets, BAD: error or flush records wait, LOCAL */ \
-	X(RRC, RTC, QP) /* RELEASE, REWIND, HOLD, STATE */ \
+	X(RTC, RRC, \
+	  QP) /* ARM: unacknowledged packets, BAD: error or flush records wait; LOCAL, LATE */ \
+	X(RRC, RTC, QP)	    /* RELEASE, REWIND, HOLD, STATE */ \
 	X(RRC, PARSER, QP)  /* STATE */ \
 	X(RRC, EE, QP)	    /* STATE */ \
 	X(RRC, TIMER, QP)   /* ARM: (re)arm at rrc.timer_deadline */ \
 	X(TIMER, RRC, QP)   /* EXPIRED */ \
-	X(ENCAP, RTC, QP)   /* FAILED: gather failed at encap.req_failed_*; COPIED */ \
-	X(ENCAP, EE, QP)    /* FAILED: gather of a READ response failed */ \
+	X(ENCAP, RTC, QP)   /* FAILED: gather failed at encap.req_failed_*; COPIED, LATE */ \
+	X(ENCAP, EE, QP)    /* FAILED, LATE: gather of a READ response failed */ \
 	X(EE, PARSER, QP)   /* STATE */ \
 	X(EE, RTC, QP)	    /* STATE */ \
 	X(EE, RRC, QP)	    /* STATE */ \
@@ -68,6 +69,7 @@ enum hca_msg_flag {
 	HCA_MSG_LOCAL = 1u << 2, /* local operations were executed */
 	HCA_MSG_STATE = 1u << 3, /* cfg.state changed: wake, flush */
 	HCA_MSG_PURGE = 1u << 4, /* forget the object, then acknowledge to the CEU */
+	HCA_MSG_LATE = 1u << 5,	 /* foreign memory did not answer in time: repeat it later */
 };
 
 /*

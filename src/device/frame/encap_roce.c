@@ -217,6 +217,7 @@ request_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 {
 	if (hca_encap_is_late(h)) {
 		HCA_COUNT(h, ENCAP, req_gather_late);
+		hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, d->qpi, HCA_MSG_LATE);
 		return;
 	}
 	HCA_COUNT(h, ENCAP, req_gather_error);
@@ -370,6 +371,23 @@ hca_encap_process_req(struct hca *h, void *const *objs, unsigned int n, uint64_t
 }
 
 /*
+ * The memory of a READ response did not answer in time: EE tells the requester to ask again, from
+ * the first such PSN that EE has not seen yet.
+ */
+static void
+response_late(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
+{
+	uint8_t seen = __atomic_load_n(&qp->ee.late_seen, __ATOMIC_ACQUIRE);
+
+	HCA_COUNT(h, ENCAP, resp_gather_late);
+	if (qp->encap.resp_late != seen && hca_psn_diff(d->psn, qp->encap.resp_late_psn) >= 0)
+		return;
+	__atomic_store_n(&qp->encap.resp_late_psn, d->psn, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->encap.resp_late, (uint8_t)(seen + 1), __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, d->qpi, HCA_MSG_LATE);
+}
+
+/*
  * A failed READ response ends the connection, so only the first one since the reset is reported.
  * One of a repeated READ is only dropped: the memory may have been released since.
  */
@@ -377,7 +395,7 @@ static void
 response_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 {
 	if (hca_encap_is_late(h)) {
-		HCA_COUNT(h, ENCAP, resp_gather_late);
+		response_late(h, qp, d);
 		return;
 	}
 	HCA_COUNT(h, ENCAP, resp_gather_error);

@@ -6,7 +6,8 @@
  * accepts every packet; the CQ counts and drops CQEs that find no slot.
  *
  * Losses (timeout, sequence NAK, missing response) count against retry_cnt, RNR NAKs against
- * rnr_retry; progress resets both. All of them make RTC go back to una.
+ * rnr_retry; progress resets both. All of them make RTC go back to una, and so does foreign memory
+ * of this side that did not answer in time, which counts against neither.
  */
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include "requester/rrc.h"
 
 #define HCA_PORT_WAIT_LOG 20u /* ns: 1 ms */
+#define LATE_NS 2000000u      /* until late foreign memory of this side is accessed again */
 
 #define X(code, us) [code] = (us)*1000u,
 static const uint32_t rnr_ns[32] = {HCA_RNR_TIMER_LIST(X)};
@@ -186,6 +188,16 @@ sequence_nak(struct hca_rrc_run *run)
 		retry(run, HCA_AGAIN_SEQ_NAK);
 }
 
+/* Send nothing for ns, then go back to una. */
+static void
+begin_hold(struct hca_rrc_run *run, uint64_t ns)
+{
+	set_hold(run->qp, true);
+	run->qp->rrc.deadline = run->now + ns;
+	start_timer(run->h, run->qp, run->qpi);
+	run->msg |= HCA_MSG_HOLD;
+}
+
 static void
 rnr_nak(struct hca_rrc_run *run, uint32_t code)
 {
@@ -205,10 +217,15 @@ rnr_nak(struct hca_rrc_run *run, uint32_t code)
 		q->rnr_retries++;
 	}
 	HCA_COUNT(run->h, RRC, rnr_nak_retry_err);
-	set_hold(run->qp, true);
-	q->deadline = run->now + rnr_ns[code];
-	start_timer(run->h, run->qp, run->qpi);
-	run->msg |= HCA_MSG_HOLD;
+	begin_hold(run, rnr_ns[code]);
+}
+
+void
+hca_rrc_postpone(struct hca_rrc_run *run)
+{
+	hca_rrc_note_progress(run);
+	if (!(run->qp->rrc.flags & HCA_RRC_HOLD))
+		begin_hold(run, LATE_NS);
 }
 
 /* ---- packets ---- */
@@ -399,6 +416,19 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
 }
 
+/* Foreign memory of requests did not answer in time. */
+static void
+gather_late(struct hca *h, uint32_t qpi, uint64_t now)
+{
+	struct hca_cq_batch batch = {.n = 0};
+	struct hca_rrc_run run;
+
+	hca_rrc_begin(&run, h, qpi, now, &batch);
+	hca_rrc_postpone(&run);
+	hca_rrc_commit(&run);
+	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
+}
+
 static void
 on_rtc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
@@ -406,6 +436,8 @@ on_rtc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 		arm_if_needed(h, qp, qpi, now);
 	if (unlikely(flags & (HCA_MSG_BAD | HCA_MSG_LOCAL)))
 		attend(h, qp, qpi, flags, now);
+	if (unlikely(flags & HCA_MSG_LATE) && is_sending(qp))
+		gather_late(h, qpi, now);
 }
 
 static void

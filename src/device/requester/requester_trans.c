@@ -626,6 +626,8 @@ on_encap(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 		return;
 	if (unlikely(flags & HCA_MSG_FAILED) && !is_flushing(state) && !qp->rtc.unreliable)
 		hca_rtc_gather_failed(h, qp, qpi);
+	if (unlikely(flags & HCA_MSG_LATE) && !is_flushing(state) && !qp->rtc.unreliable)
+		hca_msg_send(h, HCA_STAGE_RTC, HCA_STAGE_RRC, qpi, HCA_MSG_LATE);
 	if (unlikely(qp->rtc.unreliable))
 		hca_rtc_complete(h, hca_rtc_ctx(h), qp, qpi);
 	hca_rtc_free_released(h, hca_rtc_ctx(h), qp, qpi);

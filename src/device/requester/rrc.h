@@ -119,6 +119,8 @@ void hca_rrc_atomic_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32
 
 /* Drop the packet and count the reason. */
 void hca_rrc_drop(struct hca_rrc_run *run, enum hca_counter why);
+/* Foreign memory of this side did not answer in time: go back to una later. */
+void hca_rrc_postpone(struct hca_rrc_run *run);
 /* A response before the packet is missing: drop it; at most one rewind per loss. */
 void hca_rrc_out_of_order(struct hca_rrc_run *run);
 

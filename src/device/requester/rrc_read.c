@@ -63,12 +63,13 @@ scatter(struct hca_rrc_run *run, const struct hca_record *r, uint32_t off, const
 	return len == 0 ? 0 : -EFAULT;
 }
 
-/* Storing failed: the request fails, or the packet is treated as lost. */
+/* Storing failed: the request fails, or is repeated from this packet on. */
 static void
 placement_failed(struct hca_rrc_run *run, int rc)
 {
 	if (rc == -EAGAIN) {
 		hca_rrc_drop(run, HCA_CTR_req_scatter_late);
+		hca_rrc_postpone(run);
 		return;
 	}
 	hca_rrc_drop(run, HCA_CTR_req_scatter_error);

@@ -115,12 +115,24 @@ on_kick(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t 
 		ee_flush_start(h, ee_ctx(h), qpi);
 }
 
+/* The memory of a READ did not answer in time: the requester repeats the rest of it. */
+static void
+read_late(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint8_t count = __atomic_load_n(&qp->encap.resp_late, __ATOMIC_ACQUIRE);
+	uint32_t psn = __atomic_load_n(&qp->encap.resp_late_psn, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&qp->ee.late_seen, count, __ATOMIC_RELEASE);
+	if (ee_state_receives(hca_qp_state(qp)) && !(qp->ee.flags & EE_FATAL))
+		ee_late_job(h, ee_ctx(h), qpi, psn);
+}
+
 /*
  * The memory of a READ became invalid while it was answered. Its remaining responses are not sent;
  * a fatal NAK that waited after them is replaced by this earlier one.
  */
 static void
-on_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+read_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t state = hca_qp_state(qp);
 	uint32_t psn = __atomic_load_n(&qp->encap.resp_failed_psn, __ATOMIC_ACQUIRE);
@@ -134,6 +146,15 @@ on_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_
 	ee_fatal(h, ee_ctx(h), qpi, EE_ACCESS, psn, 0);
 }
 
+static void
+on_encap(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	if (flags & HCA_MSG_FAILED)
+		read_failed(h, qp, qpi);
+	else if (flags & HCA_MSG_LATE)
+		read_late(h, qp, qpi);
+}
+
 unsigned int
 ee_messages(struct hca *h, uint64_t now, unsigned int budget)
 {
@@ -141,7 +162,7 @@ ee_messages(struct hca *h, uint64_t now, unsigned int budget)
 
 	if (!hca_msg_due(h, HCA_STAGE_EE))
 		return 0;
-	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, on_failed, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, on_encap, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_EE, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_EE, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, on_kick, now, budget);

@@ -99,7 +99,7 @@ repeat_read(struct hca_resp_job *job, const struct ee_request *q, bool refused)
 	job->pd = q->pd;
 	job->left = refused ? 0 : q->dma_len;
 	job->psn = q->rxd->psn + (refused ? q->npsn : 0);
-	job->flags &= (uint8_t) ~(EE_JOB_STARTED | EE_JOB_REFUSED);
+	job->flags &= (uint8_t) ~(EE_JOB_STARTED | EE_JOB_REFUSED | EE_JOB_LATE);
 	if (refused)
 		job->flags |= EE_JOB_REFUSED;
 }
@@ -127,6 +127,26 @@ ee_repeat_job(struct ee_request *q, bool refused)
 	ee->job_pending |= 1u << slot;
 	ee_list_ready(q->h, q->ctx, ee, q->qpi);
 	return true;
+}
+
+/*
+ * The data of a READ's response with this PSN, already taken from the job, was not available: an
+ * RNR NAK there replaces the remaining responses.
+ */
+void
+ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+	struct hca_resp_job *job = find_job(ee, psn);
+
+	if (job == NULL || job->kind != EE_JOB_READ || hca_psn_diff(psn, job->psn) >= 0)
+		return; /* a duplicate has begun it anew */
+	job->psn += (job->left + (1u << ee->mtu_log) - 1) >> ee->mtu_log;
+	job->left = 0;
+	job->va = psn;
+	job->flags |= EE_JOB_LATE;
+	ee->job_pending |= 1u << (job - ee->jobs);
+	ee_list_ready(h, ctx, ee, qpi);
 }
 
 /* The oldest pending job, unless another one has begun. */
@@ -195,16 +215,43 @@ read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi, struct hca_res
 }
 
 static void
+count_answer(struct hca *h, struct hca_qp_ee *ee, uint8_t syndrome)
+{
+	if (likely(syndrome == ack_syndrome)) {
+		HCA_COUNT(h, EE, acks_sent);
+		return;
+	}
+	HCA_COUNT(h, EE, naks_sent);
+	if (syndrome == HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ)) {
+		HCA_COUNT(h, EE, seq_nak_sent);
+		hca_qp_stat_add32(&ee->seq_nak_sent, 1);
+	} else if (HCA_AETH_KIND(syndrome) == HCA_AETH_RNR_NAK) {
+		HCA_COUNT(h, EE, rnr_nak_sent);
+		hca_qp_stat_add(&ee->rnr_nak_sent, 1);
+	}
+}
+
+static void
+refuse_read(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi,
+	    struct hca_resp_job *job)
+{
+	uint8_t syndrome = job->flags & EE_JOB_LATE
+				   ? HCA_RNR_SYNDROME(hca_qp_live(&qp->cfg.min_rnr_timer))
+				   : HCA_NAK_SYNDROME(HCA_NAK_REMOTE_ACCESS);
+
+	describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, (uint32_t)job->va, job->msn);
+	count_answer(h, &qp->ee, syndrome);
+	finish_job(&qp->ee, job);
+}
+
+static void
 next_response(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	struct hca_resp_job *job = next_job(ee);
 
-	if (unlikely(job->flags & EE_JOB_REFUSED)) {
-		HCA_COUNT(h, EE, naks_sent);
-		describe(d, qp, qpi, HCA_BTH_RC_ACK, HCA_NAK_SYNDROME(HCA_NAK_REMOTE_ACCESS),
-			 (uint32_t)job->va, job->msn);
-		finish_job(ee, job);
+	if (unlikely(job->flags & (EE_JOB_REFUSED | EE_JOB_LATE))) {
+		refuse_read(h, d, qp, qpi, job);
 		return;
 	}
 	HCA_COUNT(h, EE, resp_packets);
@@ -269,23 +316,6 @@ answer(const struct hca_qp_ee *ee, uint32_t *psn)
 		return HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ);
 	*psn = ee->epsn - 1;
 	return ack_syndrome;
-}
-
-static void
-count_answer(struct hca *h, struct hca_qp_ee *ee, uint8_t syndrome)
-{
-	if (likely(syndrome == ack_syndrome)) {
-		HCA_COUNT(h, EE, acks_sent);
-		return;
-	}
-	HCA_COUNT(h, EE, naks_sent);
-	if (syndrome == HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ)) {
-		HCA_COUNT(h, EE, seq_nak_sent);
-		hca_qp_stat_add32(&ee->seq_nak_sent, 1);
-	} else if (HCA_AETH_KIND(syndrome) == HCA_AETH_RNR_NAK) {
-		HCA_COUNT(h, EE, rnr_nak_sent);
-		hca_qp_stat_add(&ee->rnr_nak_sent, 1);
-	}
 }
 
 /* No job is left: everything before epsn was executed and answered. */

@@ -11,9 +11,9 @@
  *
  * The system call may block as long as the client wants (a page of its own file system,
  * userfaultfd). So a thread per client, the agent, makes it, and a worker of the device waits for
- * that at most a few milliseconds, and at most a tenth of a second if the agent has no CPU: then the
- * access counts as late, and so do further ones until the agent returns. Workers do not wait for
- * clients that have used up their budget.
+ * that at most a few milliseconds, and at most a tenth of a second if the agent has no CPU: then
+ * the access counts as late, and so do further ones until the agent returns. Workers do not wait
+ * for clients that have used up their budget.
  *
  * Errors are a negative errno, reason by ipc_fail().
  */

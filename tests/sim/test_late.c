@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Foreign memory that does not answer for longer than all retries of the ack timeout take: the
+ * request waits for it, no retry is counted, and it completes soon after the memory answers.
+ */
+
+#include <errno.h>
+
+#include "sim_strict.h"
+#include "sim_tagged.h"
+#include "sim_test.h"
+#include "engine/impl.h"
+
+#define PROGRAM "test_late"
+#define S SOFTHCA_SEND_SIGNALED
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define MTU 256u
+#define PACKETS 6u
+#define LATE_NS 200000000u /* a timeout is 1 ms */
+#define SOON_NS 10000000u  /* the time between two tries is less */
+
+static struct {
+	struct sim *s;
+	uint64_t until;	   /* no access is executed before */
+	uint32_t answered; /* accesses executed before it is late, per side */
+	uint32_t tries[2]; /* late ones */
+} memory;
+
+static int
+access_memory(unsigned int side, bool write, uint64_t addr, void *bytes, uint32_t len)
+{
+	if (memory.s->now < memory.until && memory.answered == 0) {
+		memory.tries[side]++;
+		return -EAGAIN;
+	}
+	if (memory.answered != 0)
+		memory.answered--;
+	if (write)
+		memcpy((void *)(uintptr_t)addr, bytes, len);
+	else
+		memcpy(bytes, (void *)(uintptr_t)addr, len);
+	return 0;
+}
+
+static int
+access_0(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes, uint32_t len)
+{
+	(void)arg;
+	(void)domain;
+	return access_memory(0, write, addr, bytes, len);
+}
+
+static int
+access_1(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes, uint32_t len)
+{
+	(void)arg;
+	(void)domain;
+	return access_memory(1, write, addr, bytes, len);
+}
+
+/* The region of that side is foreign from now on. */
+static void
+make_foreign(struct sim *s, unsigned int side, uint32_t key)
+{
+	struct hca *h = s->side[side].hca;
+	struct hca_mpt_entry *e = &h->vtp.mpt[HCA_KEY_INDEX(key)];
+
+	h->cfg.foreign = side == 0 ? access_0 : access_1;
+	e->base = NULL;
+	e->foreign = 1;
+	__atomic_store_n(&e->state, HCA_MPT_FOREIGN, __ATOMIC_RELEASE);
+}
+
+static bool
+idle(struct sim *s, void *arg)
+{
+	sim_reap(s);
+	return !sim_outstanding(arg);
+}
+
+static uint64_t
+resent(struct sim *s)
+{
+	return sim_counter(s, 0, "local_ack_timeout_err") + sim_counter(s, 0, "packet_seq_err") +
+	       sim_counter(s, 0, "implied_nak_seq_err");
+}
+
+static void
+one(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, uint32_t answered)
+{
+	const struct sim_pair_attr attr = {
+		.mtu = SOFTHCA_MTU_256,
+		.region = 32768,
+		.sq_depth = 8,
+		.rq_depth = 8,
+		.psn = {0xfffffd, 0xfffffd},
+		.min_rnr_timer = 13, /* 0.96 ms */
+	};
+	const struct sim_req r[2] = {{.opcode = opcode, .len = len, .flags = S},
+				     {.opcode = SOFTHCA_WR_SEND, .len = 8, .flags = S}};
+	struct sim_pair *p = sim_pair_open(s, &attr);
+	uint64_t before = resent(s);
+
+	make_foreign(s, side, p->region[side].mr->lkey);
+	memory.answered = answered;
+	memory.tries[0] = memory.tries[1] = 0;
+	memory.until = s->now + LATE_NS;
+	sim_check(s, sim_post(p, 0, r, 2) == 0, "post");
+	sim_check(s, sim_run_until(s, idle, p, LATE_NS + SOON_NS),
+		  "op %u of %u bytes, side %u: not finished", opcode, len, side);
+	sim_check(s, s->now >= memory.until && memory.tries[side] != 0, "op %u, side %u: not late",
+		  opcode, side);
+	sim_check(s, memory.tries[side] < 2000, "op %u, side %u: %u tries", opcode, side,
+		  memory.tries[side]);
+	/* what was on its way when the memory was late first */
+	sim_check(s, resent(s) <= before + 2, "op %u of %u bytes, side %u: %llu retries", opcode,
+		  len, side, (unsigned long long)(resent(s) - before));
+	sim_finish(s, SIM_S);
+	sim_pair_close(p);
+}
+
+static void
+late_in(const struct sim_config *cfg)
+{
+	static const uint32_t ops[] = {SOFTHCA_WR_SEND, SOFTHCA_WR_RDMA_WRITE,
+				       SOFTHCA_WR_RDMA_WRITE_WITH_IMM, SOFTHCA_WR_RDMA_READ,
+				       SOFTHCA_WR_ATOMIC_FETCH_AND_ADD};
+	struct sim *s = sim_open(cfg);
+
+	memory.s = s;
+	for (unsigned int i = 0; i < 2 * COUNT(ops); i++) {
+		uint32_t op = ops[i / 2];
+		bool atomic = op == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD;
+
+		for (uint32_t answered = 0; answered < (atomic ? 1 : 4); answered += 3)
+			one(s, i % 2, op, atomic ? 8 : PACKETS * MTU - 1, answered);
+	}
+	sim_close(s);
+}
+SIM_TEST(late)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(late),
+	};
+
+	return sim_main_of(tests, COUNT(tests));
+}
