@@ -7,8 +7,7 @@
 
 #include <errno.h>
 
-#include "sim_strict.h"
-#include "sim_tagged.h"
+#include "sim_duo.h"
 #include "sim_test.h"
 #include "engine/impl.h"
 
@@ -25,6 +24,7 @@ static struct {
 	uint64_t until;	   /* no access is executed before */
 	uint32_t answered; /* accesses executed before it is late, per side */
 	uint32_t tries[2]; /* late ones */
+	bool gone;	   /* not mapped any more */
 } memory;
 
 static int
@@ -36,6 +36,8 @@ access_memory(unsigned int side, bool write, uint64_t addr, void *bytes, uint32_
 	}
 	if (memory.answered != 0)
 		memory.answered--;
+	else if (memory.gone)
+		return -EFAULT;
 	if (write)
 		memcpy((void *)(uintptr_t)addr, bytes, len);
 	else
@@ -140,11 +142,40 @@ late_in(const struct sim_config *cfg)
 }
 SIM_TEST(late)
 
+/* Late in the middle of a READ, and then gone: the requester learns why. */
+static void
+late_and_gone_in(const struct sim_config *cfg)
+{
+	struct sim *s = sim_open(cfg);
+	struct sim_duo d = {.s = s};
+	struct softhca_wc wc = {.status = SOFTHCA_WC_SUCCESS};
+	int n = 0;
+
+	sim_duo_open(s, &d);
+	make_foreign(s, 1, d.mr[1]->rkey);
+	memory.s = s;
+	memory.answered = 2;
+	memory.gone = true;
+	memory.until = s->now + LATE_NS / 100;
+	sim_duo_post(&d, 0, SOFTHCA_WR_RDMA_READ, 16384, 1, S);
+	for (uint64_t end = s->now + LATE_NS; n == 0 && s->now < end;
+	     n = softhca_poll_cq(d.own[0], 1, &wc))
+		sim_poll(s);
+	sim_check(s, n == 1 && wc.status == SOFTHCA_WC_REM_ACCESS_ERR, "%d: %s", n,
+		  softhca_wc_status_str(wc.status));
+	sim_check(s, sim_counter(s, 1, "rnr_nak_sent") != 0, "not late");
+	memory.gone = false;
+	sim_duo_close(&d);
+	sim_close(s);
+}
+SIM_TEST(late_and_gone)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(late),
+		cmocka_unit_test(late_and_gone),
 	};
 
 	return sim_main_of(tests, COUNT(tests));

@@ -45,6 +45,8 @@ struct hca_resp_job {
 	uint32_t pd; /* READ: of its key; XRC: of the SRQ that the request named */
 } __attribute__((packed, aligned(4)));
 
+/* In resp_late_psn: the response was one of a repeated READ. */
+#define HCA_RESP_LATE_REPEAT (1u << 31)
 #define HCA_RESP_JOBS 16u /* of every QP; more only if max_dest_rd_atomic requests it */
 
 /* Line 0. Writer: CEU; state also by RRC and EE through hca_qp_state_cas(). */
@@ -243,7 +245,7 @@ struct hca_qp_encap {
 	/* [pub] number of failed gathers; stored before req_done_seq */
 	uint32_t req_failed;
 	uint32_t resp_failed_psn;    /* [pub] sent with FAILED to EE */
-	uint32_t resp_late_psn;	     /* [pub] sent with LATE to EE */
+	uint32_t resp_late_psn;	     /* [pub] sent with LATE to EE; HCA_RESP_LATE_REPEAT */
 	uint8_t req_failed_syndrome; /* [pub] enum hca_synd */
 	uint8_t resp_failed;	     /* resp_failed_psn has been sent */
 	uint8_t resp_late;	     /* [pub] number of resp_late_psn sent */

@@ -378,11 +378,13 @@ static void
 response_late(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 {
 	uint8_t seen = __atomic_load_n(&qp->ee.late_seen, __ATOMIC_ACQUIRE);
+	uint32_t repeat = d->flags & HCA_TXD_REPEAT ? HCA_RESP_LATE_REPEAT : 0;
 
 	HCA_COUNT(h, ENCAP, resp_gather_late);
-	if (qp->encap.resp_late != seen && hca_psn_diff(d->psn, qp->encap.resp_late_psn) >= 0)
+	if (qp->encap.resp_late != seen &&
+	    hca_psn_diff(d->psn, qp->encap.resp_late_psn & HCA_PSN_MASK) >= 0)
 		return;
-	__atomic_store_n(&qp->encap.resp_late_psn, d->psn, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->encap.resp_late_psn, d->psn | repeat, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->encap.resp_late, (uint8_t)(seen + 1), __ATOMIC_RELEASE);
 	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, d->qpi, HCA_MSG_LATE);
 }

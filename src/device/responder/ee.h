@@ -276,7 +276,7 @@ void ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va);
 /* Answer the duplicate q again, or refuse it; false: the original request is not known any more. */
 bool ee_repeat_job(struct ee_request *q, bool refused);
 /* The data of the READ response with this PSN was not available when it was sent. */
-void ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn);
+void ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool repeat);
 /* Send responses of the ready QPs, at most budget descriptors; returns their number. */
 unsigned int ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget);
 

@@ -124,7 +124,7 @@ read_late(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 
 	__atomic_store_n(&qp->ee.late_seen, count, __ATOMIC_RELEASE);
 	if (ee_state_receives(hca_qp_state(qp)) && !(qp->ee.flags & EE_FATAL))
-		ee_late_job(h, ee_ctx(h), qpi, psn);
+		ee_late_job(h, ee_ctx(h), qpi, psn & HCA_PSN_MASK, psn & HCA_RESP_LATE_REPEAT);
 }
 
 /*

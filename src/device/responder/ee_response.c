@@ -131,10 +131,11 @@ ee_repeat_job(struct ee_request *q, bool refused)
 
 /*
  * The data of a READ's response with this PSN, already taken from the job, was not available: an
- * RNR NAK there replaces the remaining responses.
+ * RNR NAK there replaces the remaining responses. Unless it was a repetition, the READ has not been
+ * answered yet, whatever EE has passed on.
  */
 void
-ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn)
+ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool repeat)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 	struct hca_resp_job *job = find_job(ee, psn);
@@ -145,6 +146,10 @@ ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn)
 	job->left = 0;
 	job->va = psn;
 	job->flags |= EE_JOB_LATE;
+	if (!repeat && job->flags & EE_JOB_REPEAT) {
+		job->flags &= (uint8_t)~EE_JOB_REPEAT;
+		ee->new_jobs++;
+	}
 	ee->job_pending |= 1u << (job - ee->jobs);
 	ee_list_ready(h, ctx, ee, qpi);
 }
@@ -241,7 +246,10 @@ refuse_read(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi,
 
 	describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, (uint32_t)job->va, job->msn);
 	count_answer(h, &qp->ee, syndrome);
-	finish_job(&qp->ee, job);
+	if (job->flags & EE_JOB_LATE)
+		settle(&qp->ee, (uint32_t)(job - qp->ee.jobs));
+	else
+		finish_job(&qp->ee, job);
 }
 
 static void
