@@ -236,7 +236,10 @@ fail_srq(struct hca_core *h, uint32_t i, uint32_t cqi)
 		hca_srq_fail(s);
 }
 
-/* A CQ has overrun: every QP and XRC SRQ that completes to it goes to the error state. */
+/*
+ * A CQ has overrun: every QP and XRC SRQ that completes to it goes to the error state. If it was
+ * destroyed meanwhile, they were too, and what refers to its number now has done nothing.
+ */
 static unsigned int
 fail_users(struct hca_core *h, struct hca_ceu *u)
 {
@@ -245,9 +248,11 @@ fail_users(struct hca_core *h, struct hca_ceu *u)
 	if (!u->failing) {
 		if (!hca_eq_take_failed_cq(h, &u->failing_cqi))
 			return 0;
-		u->failing = true;
 		u->failing_at = 0;
 	}
+	u->failing = hca_cq_state(&h->cq[u->failing_cqi]) == HCA_CQ_ERROR;
+	if (!u->failing)
+		return 1;
 	end = RTE_MIN(u->failing_at + FAIL_SLICE, last + 1);
 	for (; u->failing_at < end; u->failing_at++) {
 		if (u->failing_at <= h->qp_mask)

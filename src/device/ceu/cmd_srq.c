@@ -123,6 +123,7 @@ hca_cmd_sw2hw_srq(struct hca_core *h, struct hca_cmd *c)
 		h->cq[n.cqn].users++;
 	hca_eq_forget_srq(h, index);
 	n.state = HCA_SRQ_FREE;
+	n.generation = s->generation + 1;
 	hca_store_words(s, &n, sizeof(n));
 	__atomic_store_n(&s->state, HCA_SRQ_LIVE, __ATOMIC_RELEASE);
 	srq_mirror(h, index);
@@ -132,13 +133,13 @@ hca_cmd_sw2hw_srq(struct hca_core *h, struct hca_cmd *c)
 void
 hca_srq_free(struct hca_core *h, uint32_t srqi)
 {
-	struct hca_srq *s = &h->srq[srqi];
+	struct hca_srq *s = &h->srq[srqi], gone = {.generation = s->generation};
 
 	hca_eq_forget_srq(h, srqi);
 	hca_qbuf_release(h, &s->q, s->lkey);
 	if (s->xrcd & HCA_SRQC_XRCD_VALID)
 		h->cq[s->cqn].users--;
-	hca_store_words(s, NULL, sizeof(*s));
+	hca_store_words(s, &gone, sizeof(gone));
 	srq_mirror(h, srqi);
 }
 

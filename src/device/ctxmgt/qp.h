@@ -220,10 +220,10 @@ struct hca_qp_ee {
 	uint8_t new_jobs;  /* jobs never answered completely */
 	uint8_t late_seen; /* [pub] encap.resp_late as handled last */
 	/* third line */
-	uint32_t owed_psn;   /* PSN that the NAK refuses, or of the duplicate to acknowledge */
-	uint32_t recv_off;   /* with EE_RECV_HELD: byte offset of the WQE taken from an SRQ */
-	uint32_t recv_srqn;  /* of that SRQ */
-	uint32_t recv_cq;    /* CQ of its completion */
+	uint32_t owed_psn;  /* PSN that the NAK refuses, or of the duplicate to acknowledge */
+	uint32_t recv_off;  /* with EE_RECV_HELD: byte offset of the WQE taken from an SRQ */
+	uint32_t recv_srqn; /* of that SRQ */
+	uint32_t recv_generation;
 	struct hca_srq *srq; /* CEU: replaces the RQ; NULL: none */
 	/* counters of rare events [pub] */
 	uint64_t rx_dropped; /* of rx_packets: not executed */

@@ -10,7 +10,9 @@
  *
  * Only EE takes WQEs, so there is no lock; the CEU creates, arms and destroys. A WQE is copied into
  * the QP's recv_sge when its message begins; from then on it belongs to that message, whatever
- * other QPs take meanwhile.
+ * other QPs take meanwhile. A QP holds a reference to its SRQ, but not to those that XRC requests
+ * name: one may be destroyed, and its number be that of another client's SRQ, while a message has
+ * one of its WQEs. So a message keeps both its number and its generation.
  */
 
 #include <stdbool.h>
@@ -35,9 +37,10 @@ struct hca_srq {
 	uint32_t state; /* [pub] enum hca_srq_state, see hca_srq_fail() */
 	uint32_t srqn;	/* all 24 bits, 0: unused entry */
 	uint32_t pd, lkey, usr_page;
-	uint32_t xrcd;	/* bit 31: valid */
-	uint32_t cqn;	/* XRC: CQ of its completions */
-	uint32_t users; /* CEU: number of QPs */
+	uint32_t xrcd;	     /* bit 31: valid */
+	uint32_t cqn;	     /* XRC: CQ of its completions */
+	uint32_t users;	     /* CEU: number of QPs */
+	uint32_t generation; /* counts the SRQs of this index, whose numbers may be equal */
 	/* [pub] armed by the CEU (not 0), disarmed by EE when the event is raised */
 	uint32_t limit;
 	uint8_t stride_log, size_log, max_sge, reserved;

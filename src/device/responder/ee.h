@@ -53,7 +53,8 @@ enum ee_flag {
 	EE_RNR = 1u << 6,
 	EE_ESTABLISHED = 1u << 7, /* COMM_EST was raised */
 	EE_FLUSHING = 1u << 8,	  /* receives up to rq_producer must be flushed */
-	EE_RECV_HELD = 1u << 9,	  /* ee.recv_off, recv_srqn, recv_cq: a WQE was taken from an SRQ */
+	/* a WQE was taken from an SRQ: ee.recv_off, recv_srqn, recv_generation */
+	EE_RECV_HELD = 1u << 9,
 	EE_LAST_WQE = 1u << 10,	  /* LAST_WQE was raised */
 	EE_ACK_REPEAT = 1u << 11, /* the ACK is for a duplicate with PSN owed_psn */
 };
@@ -241,6 +242,8 @@ int ee_recv_available(struct hca_qp_ee *ee);
 void ee_recv_take(struct ee_request *q);
 /* The same without a request: the WQE at the SRQ's head, whose next one is at nda. */
 void ee_srq_take(struct hca *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda);
+/* The SRQ that provided the WQE held; NULL: it is gone, even if another one has its number. */
+struct hca_srq *ee_held_srq(const struct hca *h, const struct hca_qp_ee *ee);
 /* Put the SRQ into the error state and raise its event, once. */
 void ee_srq_catas(struct hca *h, struct hca_srq *s);
 /* Raise the limit event if the limit is armed and fewer WQEs are left. */

@@ -134,11 +134,12 @@ check_opcode(struct ee_request *q)
 	return q->qp->ee.msg_kind == needs ? EE_NEXT : EE_INVALID;
 }
 
-/* A SEND must end in the SRQ whose WQE it has taken. */
+/* A SEND must end in the SRQ whose WQE it has taken, not in a later one of the same number. */
 static bool
 changes_srq(const struct ee_request *q)
 {
-	return q->op->kind == HCA_PKT_SEND && !q->op->starts && q->srq->srqn != q->qp->ee.recv_srqn;
+	return q->op->kind == HCA_PKT_SEND && !q->op->starts &&
+	       q->srq != ee_held_srq(q->h, &q->qp->ee);
 }
 
 /* XRC requests each name an SRQ of the domain; keys belong to the SRQ's PD. */

@@ -115,7 +115,7 @@ ee_srq_take(struct hca *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda)
 
 	hca_srq_peek(s, &ee->recv_off);
 	ee->recv_srqn = s->srqn;
-	ee->recv_cq = qp->cfg.service == HCA_ST_XRC_TGT ? s->cqn : qp->cfg.rcqn;
+	ee->recv_generation = s->generation;
 	ee->flags |= EE_RECV_HELD;
 	if (unlikely(!hca_srq_take(s, nda)))
 		ee_srq_catas(h, s);
@@ -130,6 +130,26 @@ ee_recv_take(struct ee_request *q)
 		ee_srq_take(q->h, q->qp, q->srq, q->nda);
 }
 
+struct hca_srq *
+ee_held_srq(const struct hca *h, const struct hca_qp_ee *ee)
+{
+	struct hca_srq *s = hca_srq_find(&h->core, ee->recv_srqn);
+
+	return s != NULL && s->generation == ee->recv_generation ? s : NULL;
+}
+
+/* CQ of the WQE taken from an SRQ; what refers to no CQ is refused, and counted, as a dead one. */
+static uint32_t
+held_cq(const struct hca *h, const struct hca_qp *qp)
+{
+	const struct hca_srq *s;
+
+	if (likely(qp->cfg.service != HCA_ST_XRC_TGT))
+		return qp->cfg.rcqn;
+	s = ee_held_srq(h, &qp->ee);
+	return s != NULL ? s->cqn : UINT32_MAX;
+}
+
 /*
  * Reserve a CQE for the WQE taken from an SRQ, or for the oldest one of the RQ, which is consumed.
  */
@@ -138,7 +158,7 @@ reserve(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, bool solicited)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	bool held = ee->flags & EE_RECV_HELD;
-	uint32_t cqi = held ? ee->recv_cq : qp->cfg.rcqn;
+	uint32_t cqi = unlikely(held) ? held_cq(h, qp) : qp->cfg.rcqn;
 	struct hca_cqe *cqe = hca_cq_reserve(&h->core, cqi, &ctx->batch, solicited, HCA_STAGE_EE);
 
 	if (likely(cqe != NULL)) {
@@ -188,7 +208,7 @@ ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 	struct hca_qp *qp = &h->qp[qpi];
 
 	if (qp->ee.flags & EE_RECV_HELD) {
-		if (likely(hca_srq_find(&h->core, qp->ee.recv_srqn) != NULL))
+		if (likely(ee_held_srq(h, &qp->ee) != NULL))
 			ee_recv_fail(h, ctx, qp, HCA_SYND_WR_FLUSH);
 		else /* an XRC SRQ and its CQ may be destroyed before its message is complete */
 			qp->ee.flags &= ~EE_RECV_HELD;

@@ -380,6 +380,41 @@ xrc(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, 3, 0, 0), HCA_STAT_OK);
 }
 
+/* The CQ of an XRC SRQ is its owner's. */
+static void
+cq_of_another_client(void **state)
+{
+	struct rig *r = *state;
+
+	r->h->cq[3].usr_page++;
+	assert_int_equal(create_xrc(r), HCA_STAT_BAD_PARAM);
+	assert_int_equal(usage(r), 0);
+	r->h->cq[3].usr_page--;
+	assert_int_equal(create_xrc(r), HCA_STAT_OK);
+}
+
+/* Two SRQs that have the same number one after the other differ in their generation. */
+static void
+generations(void **state)
+{
+	struct rig *r = *state;
+	uint32_t last = srq(r)->generation;
+
+	for (unsigned int i = 0; i < 6; i++) {
+		assert_int_equal(i & 1 ? create_xrc(r) : create(r), HCA_STAT_OK);
+		assert_int_not_equal(srq(r)->generation, last);
+		last = srq(r)->generation;
+		assert_int_equal(i < 3 ? destroy(r)
+				       : rig_cmd(r, HCA_CMD_CLOSE_DOMAIN, 0, RIG_PAGE, 0, 0),
+				 HCA_STAT_OK);
+		assert_int_equal(usage(r), 0);
+		if (i < 3)
+			continue;
+		rig_cq(r, 3, 4);
+		rig_mr(r, 22, RIG_PD, r->user + U_SRQ, BYTES + sizeof(struct hca_rq_record));
+	}
+}
+
 /* CQ 3 overruns while an XRC SRQ completes to cqn. */
 static void
 overrun(struct rig *r, uint32_t cqn)
@@ -419,6 +454,24 @@ another_cq_overruns(void **state)
 	assert_int_equal(HCA_SRQC_STATE(hca_be32_to_cpu(query(r)->flags)), HCA_SRQC_STATE_OK);
 }
 
+/* What an overrun leaves to do is not done to users of the next CQ of that number. */
+static void
+cq_number_is_reused_after_an_overrun(void **state)
+{
+	struct rig *r = *state;
+	struct hca_ceu *u = r->h->core.ceu;
+
+	assert_int_equal(rig_to_init(r, QPI), HCA_STAT_OK);
+	assert_int_equal(create_xrc(r), HCA_STAT_OK);
+	u->failing_cqi = 3;
+	u->failing_at = 0;
+	u->failing = true;
+	rig_poll(r);
+	assert_false(u->failing);
+	assert_int_equal(hca_srq_state(srq(r)), HCA_SRQ_LIVE);
+	assert_int_equal(r->h->qp[QPI].cfg.state, HCA_QPS_INIT);
+}
+
 /* CLOSE_HCA destroys all SRQs, and nothing of them remains after the next INIT_HCA. */
 static void
 hca_closes(void **state)
@@ -455,8 +508,11 @@ main(void)
 		T(used_by_a_qp),
 		T(not_for_this_qp),
 		T(xrc),
+		T(cq_of_another_client),
+		T(generations),
 		T(its_cq_overruns),
 		T(another_cq_overruns),
+		T(cq_number_is_reused_after_an_overrun),
 		T(hca_closes),
 #undef T
 	};

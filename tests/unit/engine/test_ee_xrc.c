@@ -234,6 +234,114 @@ srq_goes_within_a_message(void **state)
 	assert_int_equal(r->cqes, 0);
 }
 
+/* The SRQ was destroyed, and another client's got its number: what is left of A's is not its. */
+static void
+replace(struct rig *r, uint32_t xrcd)
+{
+	struct hca_srq *s = r->srq[A].s;
+
+	s->generation++;
+	s->pd = RIG_PD + 1;
+	s->xrcd = HCA_SRQC_XRCD_VALID | xrcd;
+	s->cqn = RIG_XRC_CQ + 1;
+}
+
+static void
+begin_message(struct rig *r, uint32_t xrcd)
+{
+	rig_srq_post_one(r, A, 0, 1000);
+	rig_srq_post_one(r, A, 0, 1000);
+	rig_feed(r, to(A, rig_send(HCA_BTH_RC_SEND_FIRST, 100, 256, 1)));
+	rig_forget_responses(r);
+	replace(r, xrcd);
+}
+
+/* It takes no receive of the new SRQ, and neither its CQ nor the old one gets a completion. */
+static void
+srq_number_is_reused_within_a_message(void **state)
+{
+	struct rig *r = *state;
+
+	begin_message(r, RIG_XRCD);
+	expect_srq_error(r, to(A, rig_send(HCA_BTH_RC_SEND_LAST, 101, 10, 1)));
+	assert_int_equal(r->cqes, 0);
+	assert_int_equal(r->srq[A].s->consumed, 1);
+	assert_false(rig_holds(r, 256, 10, 1));
+}
+
+/* The same if the QP ends: the WQE that its message holds is not flushed. */
+static void
+srq_number_is_reused_before_the_flush(void **state)
+{
+	static const uint32_t xrcd[] = {RIG_XRCD, RIG_XRCD + 1};
+
+	for (unsigned int i = 0; i < RTE_DIM(xrcd); i++) {
+		struct rig *r = *state;
+
+		begin_message(r, xrcd[i]);
+		r->qp->cfg.state = HCA_QPS_ERR;
+		hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_EE, RIG_QPI, HCA_MSG_STATE);
+		rig_poll(r);
+		assert_int_equal(r->cqes, 0);
+		assert_int_equal(r->qp->ee.flags & EE_RECV_HELD, 0);
+		rig_teardown(state);
+		setup(state);
+	}
+}
+
+/* Packets of a WRITE are judged by the SRQ that they name: the new one's PD, receives and CQ. */
+static void
+srq_number_is_reused_within_a_write(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet w = to(A, rig_write(100, 0, 256, 8));
+
+	w.opcode = HCA_BTH_XRC_WRITE_FIRST;
+	w.dma_len = 300;
+	rig_feed(r, w);
+	rig_forget_responses(r);
+	replace(r, RIG_XRCD);
+	w = to(A, rig_write(101, 0, 44, 8));
+	w.opcode = HCA_BTH_XRC_WRITE_LAST;
+	rig_feed(r, w);
+	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_REMOTE_ACCESS), 101);
+	assert_false(rig_holds(r, 256, 44, 8));
+}
+
+/* A message that begins after it is the new SRQ's. */
+static void
+srq_number_is_reused_between_messages(void **state)
+{
+	const struct hca_sge sge = {RIG_VA, RIG_KEY_FOREIGN, 100};
+	struct rig *r = *state;
+	uint32_t at;
+
+	rig_srq_post_one(r, A, 0, 100);
+	rig_feed(r, to(A, rig_send(HCA_BTH_RC_SEND_ONLY, 100, 16, 1)));
+	replace(r, RIG_XRCD);
+	at = rig_srq_post(r, A, &sge, 1);
+	rig_feed(r, to(A, rig_send(HCA_BTH_RC_SEND_ONLY, 101, 16, 2)));
+	assert_int_equal(r->cqes, 2);
+	assert_int_equal(r->cqi[0], RIG_XRC_CQ);
+	assert_int_equal(r->cqi[1], RIG_XRC_CQ + 1);
+	assert_int_equal(r->cqe[1].wqe, at);
+}
+
+/* A READ that is repeated is judged by the SRQ as it is now. */
+static void
+srq_number_is_reused_before_a_repeat(void **state)
+{
+	struct rig *r = *state;
+
+	rig_feed(r, to(A, rig_read(100, 0, 16)));
+	assert_int_equal(rig_responses(r), 1);
+	rig_forget_responses(r);
+	replace(r, RIG_XRCD);
+	rig_feed(r, to(A, rig_read(100, 0, 16)));
+	assert_int_equal(rig_responses(r), 1);
+	assert_int_not_equal(rig_response(r, 0)->opcode, HCA_BTH_XRC_READ_RESP_ONLY);
+}
+
 static void
 empty(void **state)
 {
@@ -327,6 +435,11 @@ main(void)
 		T(srq_of_no_domain),
 		T(changes_srq),
 		T(srq_goes_within_a_message),
+		T(srq_number_is_reused_within_a_message),
+		T(srq_number_is_reused_before_the_flush),
+		T(srq_number_is_reused_within_a_write),
+		T(srq_number_is_reused_between_messages),
+		T(srq_number_is_reused_before_a_repeat),
 		T(empty),
 		T(malformed_for_a_write),
 		T(gap_and_duplicate),
