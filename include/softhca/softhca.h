@@ -571,13 +571,14 @@ enum softhca_rate {
 #undef SOFTHCA_RATE_NUMBER
 };
 
+/* Of flow_label and sl the bits beyond their width are ignored. */
 struct softhca_ah_attr {
 	union softhca_gid dgid;
 	uint32_t flow_label; /* 20 bits */
 	uint8_t sgid_index;
 	uint8_t hop_limit; /* 0 stands for 64 */
 	uint8_t traffic_class;
-	uint8_t sl;	     /* VLAN priority, 0..7 */
+	uint8_t sl;	     /* VLAN priority, 3 bits */
 	uint8_t static_rate; /* enum softhca_rate */
 	uint8_t port_num;    /* counted from 1 */
 	uint8_t is_global;   /* treated as 1, as RoCE requires */
@@ -589,7 +590,7 @@ struct softhca_qp_attr {
 	uint32_t path_mtu; /* enum softhca_mtu */
 	uint32_t path_mig_state;
 	uint32_t qkey;
-	uint32_t rq_psn; /* 24 bits */
+	uint32_t rq_psn; /* 24 bits; those beyond are ignored */
 	uint32_t sq_psn;
 	uint32_t dest_qp_num;
 	uint32_t qp_access_flags; /* the REMOTE_ flags of enum softhca_access_flags */
@@ -1102,7 +1103,7 @@ SOFTHCA_API struct softhca_qp *softhca_create_qp(struct softhca_pd *pd,
  * are those of the InfiniBand specification; if one is missing or not allowed, softhca_last_error()
  * names it.
  *
- * @param attr_mask  enum softhca_qp_attr_mask: which members of attr to use
+ * @param attr_mask  enum softhca_qp_attr_mask: which members of attr to use; no others are read
  */
 SOFTHCA_API int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 				  uint32_t attr_mask);

@@ -9,10 +9,9 @@
 #include "lib_types.h"
 
 #define DEFAULT_HOP_LIMIT 64u
-#define FLOW_LABEL_MAX 0xfffffu
 
-static int
-check_rate(uint32_t static_rate)
+int
+lib_check_rate(uint32_t static_rate)
 {
 	switch (static_rate) {
 	case SOFTHCA_RATE_MAX:
@@ -25,16 +24,6 @@ check_rate(uint32_t static_rate)
 	}
 }
 
-int
-lib_check_path(const struct softhca_ah_attr *attr)
-{
-	if (attr->flow_label > FLOW_LABEL_MAX)
-		return lib_fail(-EINVAL, "flow label %#x has more than 20 bits", attr->flow_label);
-	if (attr->sl > 7)
-		return lib_fail(-EINVAL, "service level %u, RoCE has 0..7", attr->sl);
-	return check_rate(attr->static_rate);
-}
-
 static int
 check_ah(const struct lib_context *ctx, const struct softhca_ah_attr *attr)
 {
@@ -44,10 +33,10 @@ check_ah(const struct lib_context *ctx, const struct softhca_ah_attr *attr)
 	if (attr->sgid_index >= ctx->info.gid_entries)
 		return lib_fail(-EINVAL, "sgid_index %u, the table has %u", attr->sgid_index,
 				ctx->info.gid_entries);
-	return lib_check_path(attr);
+	return lib_check_rate(attr->static_rate);
 }
 
-/* The GID form is used for both IP versions. */
+/* The GID form is used for both IP versions. Each field takes as many bits as it has. */
 static void
 fill_unit(struct hca_ud_unit *u, const struct softhca_ah_attr *attr, const struct hca_ctl_ah *known)
 {

@@ -16,6 +16,8 @@
 
 #define DEFAULT_HOP_LIMIT 64u
 #define MSG_MAX_LOG 31u
+#define SL_MASK 7u /* the priority of a VLAN tag has three bits */
+#define PSN_MASK 0xffffffu
 
 static const struct hca_qp_transition transitions[] = {
 	HCA_QP_TRANSITION_LIST(HCA_QP_TRANSITION_ROW)};
@@ -98,36 +100,73 @@ check_mask(const struct hca_qp_transition *t, uint32_t mask, const char *from, c
 	return 0;
 }
 
-/* Upper bounds of single attributes. X(mask, value, limit, name) */
+/* The members that each bit of the mask names. X(bit, member) */
+#define ATTR_MEMBERS(X) \
+	X(STATE, qp_state) \
+	X(CUR_STATE, cur_qp_state) \
+	X(EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify) \
+	X(ACCESS_FLAGS, qp_access_flags) \
+	X(PKEY_INDEX, pkey_index) \
+	X(PORT, port_num) \
+	X(QKEY, qkey) \
+	X(AV, ah_attr) \
+	X(PATH_MTU, path_mtu) \
+	X(TIMEOUT, timeout) \
+	X(RETRY_CNT, retry_cnt) \
+	X(RNR_RETRY, rnr_retry) \
+	X(RQ_PSN, rq_psn) \
+	X(MAX_QP_RD_ATOMIC, max_rd_atomic) \
+	X(ALT_PATH, alt_ah_attr) \
+	X(ALT_PATH, alt_pkey_index) \
+	X(ALT_PATH, alt_port_num) \
+	X(ALT_PATH, alt_timeout) \
+	X(MIN_RNR_TIMER, min_rnr_timer) \
+	X(SQ_PSN, sq_psn) \
+	X(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) \
+	X(PATH_MIG_STATE, path_mig_state) \
+	X(CAP, cap) \
+	X(DEST_QPN, dest_qp_num)
+
+/* What the mask does not name is not read, and 0. */
+static struct softhca_qp_attr
+named_attrs(const struct softhca_qp_attr *attr, uint32_t mask)
+{
+	struct softhca_qp_attr named = {0};
+
+#define COPY(bit, member) \
+	if ((mask & SOFTHCA_QP_##bit) != 0) \
+		named.member = attr->member;
+	ATTR_MEMBERS(COPY)
+#undef COPY
+	return named;
+}
+
+/* Upper bounds of single attributes; what is not named is 0. X(value, limit, name) */
 #define ATTR_LIMITS(X) \
-	X(SOFTHCA_QP_PATH_MTU, attr->path_mtu, ctx->info.max_mtu, "path_mtu") \
-	X(SOFTHCA_QP_RQ_PSN, attr->rq_psn, 0xffffffu, "rq_psn") \
-	X(SOFTHCA_QP_SQ_PSN, attr->sq_psn, 0xffffffu, "sq_psn") \
-	X(SOFTHCA_QP_DEST_QPN, attr->dest_qp_num, 0xfffffeu, "dest_qp_num") \
-	X(SOFTHCA_QP_TIMEOUT, attr->timeout, 31u, "timeout") \
-	X(SOFTHCA_QP_RETRY_CNT, attr->retry_cnt, 7u, "retry_cnt") \
-	X(SOFTHCA_QP_RNR_RETRY, attr->rnr_retry, 7u, "rnr_retry") \
-	X(SOFTHCA_QP_MIN_RNR_TIMER, attr->min_rnr_timer, 31u, "min_rnr_timer") \
-	X(SOFTHCA_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic, ctx->info.max_rd_atomic, \
-	  "max_rd_atomic") \
-	X(SOFTHCA_QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic, ctx->info.max_dest_rd_atomic, \
-	  "max_dest_rd_atomic") \
-	X(SOFTHCA_QP_PORT, attr->port_num, ctx->info.num_ports, "port_num") \
-	X(SOFTHCA_QP_PKEY_INDEX, attr->pkey_index, ctx->info.pkey_entries - 1, "pkey_index") \
-	X(SOFTHCA_QP_AV, attr->ah_attr.sgid_index, ctx->info.gid_entries - 1, "sgid_index") \
-	X(SOFTHCA_QP_ALT_PATH, attr->alt_ah_attr.sgid_index, ctx->info.gid_entries - 1, \
-	  "alternate sgid_index") \
-	X(SOFTHCA_QP_ALT_PATH, attr->alt_pkey_index, ctx->info.pkey_entries - 1, "alt_pkey_index") \
-	X(SOFTHCA_QP_ALT_PATH, attr->alt_port_num, ctx->info.num_ports, "alt_port_num") \
-	X(SOFTHCA_QP_ALT_PATH, attr->alt_timeout, 31u, "alt_timeout") \
-	X(SOFTHCA_QP_PATH_MIG_STATE, attr->path_mig_state, (uint32_t)SOFTHCA_MIG_ARMED, \
-	  "path_mig_state")
+	X(attr->path_mtu, ctx->info.max_mtu, "path_mtu") \
+	X(attr->dest_qp_num, 0xfffffeu, "dest_qp_num") \
+	X(attr->timeout, 31u, "timeout") \
+	X(attr->retry_cnt, 7u, "retry_cnt") \
+	X(attr->rnr_retry, 7u, "rnr_retry") \
+	X(attr->min_rnr_timer, 31u, "min_rnr_timer") \
+	X(attr->max_rd_atomic, ctx->info.max_rd_atomic, "max_rd_atomic") \
+	X(attr->max_dest_rd_atomic, ctx->info.max_dest_rd_atomic, "max_dest_rd_atomic") \
+	X(attr->port_num, ctx->info.num_ports, "port_num") \
+	X(attr->pkey_index, ctx->info.pkey_entries - 1, "pkey_index") \
+	X(attr->ah_attr.sgid_index, ctx->info.gid_entries - 1, "sgid_index") \
+	X(attr->alt_ah_attr.sgid_index, ctx->info.gid_entries - 1, "alternate sgid_index") \
+	X(attr->alt_pkey_index, ctx->info.pkey_entries - 1, "alt_pkey_index") \
+	X(attr->alt_port_num, ctx->info.num_ports, "alt_port_num") \
+	X(attr->alt_timeout, 31u, "alt_timeout") \
+	X(attr->path_mig_state, (uint32_t)SOFTHCA_MIG_ARMED, "path_mig_state")
 
 static int
 check_values(const struct lib_context *ctx, const struct softhca_qp_attr *attr, uint32_t mask)
 {
-#define CHECK_LIMIT(bit, value, limit, name) \
-	if ((mask & (bit)) != 0 && (uint32_t)(value) > (limit)) \
+	int err;
+
+#define CHECK_LIMIT(value, limit, name) \
+	if ((uint32_t)(value) > (limit)) \
 		return lib_fail(-EINVAL, "%s %u, at most %u", name, (uint32_t)(value), limit);
 	ATTR_LIMITS(CHECK_LIMIT)
 #undef CHECK_LIMIT
@@ -136,15 +175,13 @@ check_values(const struct lib_context *ctx, const struct softhca_qp_attr *attr, 
 	if (((mask & SOFTHCA_QP_PORT) != 0 && attr->port_num == 0) ||
 	    ((mask & SOFTHCA_QP_ALT_PATH) != 0 && attr->alt_port_num == 0))
 		return lib_fail(-EINVAL, "ports count from 1");
-	if ((mask & SOFTHCA_QP_PATH_MIG_STATE) != 0 && attr->path_mig_state == SOFTHCA_MIG_ARMED)
+	if (attr->path_mig_state == SOFTHCA_MIG_ARMED)
 		return lib_fail(-EINVAL, "the device arms a QP that is in REARM by itself");
-	if ((mask & SOFTHCA_QP_AV) != 0 && lib_check_path(&attr->ah_attr) != 0)
-		return -EINVAL;
-	if ((mask & SOFTHCA_QP_ALT_PATH) != 0)
-		return lib_check_path(&attr->alt_ah_attr);
-	return 0;
+	err = lib_check_rate(attr->ah_attr.static_rate);
+	return err != 0 ? err : lib_check_rate(attr->alt_ah_attr.static_rate);
 }
 
+/* Bits beyond the width of a field are cut off, as other devices do. */
 static void
 fill_path(struct hca_qpc_path *path, const struct softhca_ah_attr *ah)
 {
@@ -154,7 +191,7 @@ fill_path(struct hca_qpc_path *path, const struct softhca_ah_attr *ah)
 	path->ackto = hca_cpu_to_be32(
 		HCA_QPC_MAKE_ACKTO(HCA_QPC_ACKTO(acks), ah->sgid_index, ah->static_rate, hops));
 	path->sl_tclass_flow = hca_cpu_to_be32(
-		HCA_QPC_MAKE_SL_TCLASS_FLOW(ah->sl, ah->traffic_class, ah->flow_label));
+		HCA_QPC_MAKE_SL_TCLASS_FLOW(ah->sl & SL_MASK, ah->traffic_class, ah->flow_label));
 	memcpy(path->rgid, ah->dgid.raw, sizeof(path->rgid));
 }
 
@@ -165,21 +202,18 @@ hw_access(uint32_t access)
 	       (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC);
 }
 
-/* Only the fields named by the mask are set; the others are 0. */
 static void
 fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask,
 	     uint32_t to, struct hca_qpc *qpc)
 {
-	uint32_t mig = (mask & SOFTHCA_QP_PATH_MIG_STATE) != 0 ? hw_mig[attr->path_mig_state]
-							       : HCA_MIG_MIGRATED;
-	uint32_t mtu = (mask & SOFTHCA_QP_PATH_MTU) != 0 ? attr->path_mtu : 0;
+	uint32_t mig = hw_mig[attr->path_mig_state];
 
 	memset(qpc, 0, sizeof(*qpc));
 	qpc->opt_param_mask = hca_cpu_to_be32(mask | HCA_QP_ATTR_STATE);
 	qpc->flags =
 		hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, lib_service_of(qp->pub.qp_type), mig, 0));
-	qpc->sizes = hca_cpu_to_be32(
-		HCA_QPC_MAKE_SIZES(mtu, MSG_MAX_LOG, qp->rq.log_stride, qp->sq.log_stride));
+	qpc->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(attr->path_mtu, MSG_MAX_LOG,
+							qp->rq.log_stride, qp->sq.log_stride));
 	qpc->local_qpn = hca_cpu_to_be32(qp->pub.qp_num);
 	qpc->remote_qpn = hca_cpu_to_be32(attr->dest_qp_num);
 	qpc->path.port_pkey =
@@ -199,7 +233,7 @@ fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32
 	qpc->rd_atomic =
 		hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(attr->max_rd_atomic,
 						       attr->max_dest_rd_atomic, attr->retry_cnt));
-	qpc->next_send_psn = hca_cpu_to_be32(attr->sq_psn);
+	qpc->next_send_psn = hca_cpu_to_be32(attr->sq_psn & PSN_MASK);
 	qpc->rnr_nextrecvpsn =
 		hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(attr->min_rnr_timer, attr->rq_psn));
 	qpc->qkey = hca_cpu_to_be32(attr->qkey);
@@ -269,8 +303,9 @@ run_transition(struct lib_qp *qp, const struct hca_qp_transition *t,
 }
 
 int
-softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *attr, uint32_t mask)
+softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *given, uint32_t mask)
 {
+	const struct softhca_qp_attr attr = named_attrs(given, mask);
 	struct lib_qp *qp = (struct lib_qp *)pub;
 	const struct hca_qp_transition *t;
 	uint32_t to;
@@ -282,26 +317,26 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *attr, ui
 		if (err != 0)
 			return err;
 	}
-	to = (mask & SOFTHCA_QP_STATE) != 0 ? attr->qp_state : pub->state;
+	to = (mask & SOFTHCA_QP_STATE) != 0 ? attr.qp_state : pub->state;
 	if (to > SOFTHCA_QPS_ERR)
 		return lib_fail(-EINVAL, "QP state %u is not known", to);
-	if ((mask & SOFTHCA_QP_CUR_STATE) != 0 && attr->cur_qp_state != pub->state)
+	if ((mask & SOFTHCA_QP_CUR_STATE) != 0 && attr.cur_qp_state != pub->state)
 		return lib_fail(-EINVAL, "the QP is in %s, not in %s",
 				softhca_qp_state_str(pub->state),
-				softhca_qp_state_str(attr->cur_qp_state));
+				softhca_qp_state_str(attr.cur_qp_state));
 	t = find_transition(hw_state[pub->state], hw_state[to], lib_service_of(pub->qp_type));
 	if (t == NULL)
 		return lib_fail(-EINVAL, "there is no transition from %s to %s",
 				softhca_qp_state_str(pub->state), softhca_qp_state_str(to));
 	err = check_mask(t, mask, softhca_qp_state_str(pub->state), softhca_qp_state_str(to));
 	if (err == 0)
-		err = check_values(lib_qp_ctx(qp), attr, mask);
+		err = check_values(lib_qp_ctx(qp), &attr, mask);
 	if (err != 0)
 		return err;
 	/* for the device, naming the attribute requests the event */
-	if (attr->en_sqd_async_notify == 0)
+	if (attr.en_sqd_async_notify == 0)
 		mask &= ~(uint32_t)SOFTHCA_QP_EN_SQD_ASYNC_NOTIFY;
-	return run_transition(qp, t, attr, mask, to);
+	return run_transition(qp, t, &attr, mask, to);
 }
 
 static void
@@ -340,7 +375,7 @@ read_mailbox(const struct hca_qpc *qpc, struct softhca_qp_attr *attr)
 	attr->qkey = hca_be32_to_cpu(qpc->qkey);
 	attr->rq_psn = HCA_QPC_EPSN(rnr_epsn);
 	attr->min_rnr_timer = (uint8_t)HCA_QPC_MIN_RNR_TIMER(rnr_epsn);
-	attr->sq_psn = hca_be32_to_cpu(qpc->next_send_psn) & 0xffffffu;
+	attr->sq_psn = hca_be32_to_cpu(qpc->next_send_psn) & PSN_MASK;
 	attr->dest_qp_num = hca_be32_to_cpu(qpc->remote_qpn) & HCA_QPN_MASK;
 	attr->qp_access_flags = hca_be32_to_cpu(qpc->access_flags) & HCA_ACCESS_MASK;
 	attr->max_rd_atomic = (uint8_t)HCA_QPC_MAX_RD_ATOMIC(rd_atomic);

@@ -321,8 +321,8 @@ void lib_life_end(struct lib_context *ctx);
 /* Error of a dead context: -EIO, or -EPERM in a forked child. */
 int lib_dead(const struct lib_context *ctx);
 
-/* lib_ah.c: 0, or -EINVAL: invalid flow label, service level or rate */
-int lib_check_path(const struct softhca_ah_attr *attr);
+/* lib_ah.c: 0, or -EINVAL: it is not one of enum softhca_rate */
+int lib_check_rate(uint32_t static_rate);
 
 /* lib_qp.c: the granted capacities; free host memory; reset the queues (with both CQs locked). */
 struct softhca_qp_cap lib_qp_cap(const struct lib_qp *qp);

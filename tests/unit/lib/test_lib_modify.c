@@ -108,7 +108,7 @@ test_connect(void **state)
 	assert_int_equal(hca_be32_to_cpu(m->next_send_psn), 0x654321);
 	assert_int_equal(HCA_QPC_ACKTO(hca_be32_to_cpu(m->path.ackto)), 14);
 	assert_int_equal(HCA_QPC_RNR_RETRY(hca_be32_to_cpu(m->path.rnr_retry)), 6);
-	assert_int_equal(hca_be32_to_cpu(m->rd_atomic), 4u << 24 | 8u << 16 | 7u << 8);
+	assert_int_equal(hca_be32_to_cpu(m->rd_atomic), 4u << 24 | 7u << 8);
 	assert_int_equal(q.qp->state, SOFTHCA_QPS_RTS);
 }
 
@@ -148,21 +148,89 @@ test_refused_values(void **state)
 	attr.path_mtu = 6;
 	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
 	attr.path_mtu = 3;
-	attr.rq_psn = 1 << 24;
+	attr.dest_qp_num = 0xffffff;
 	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
-	assert_non_null(strstr(softhca_last_error(ctx), "rq_psn"));
-	attr.rq_psn = 0;
+	assert_non_null(strstr(softhca_last_error(ctx), "dest_qp_num"));
+	attr.dest_qp_num = 5;
 	attr.max_dest_rd_atomic = 17;
 	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
 	attr.max_dest_rd_atomic = 1;
-	attr.ah_attr.sl = 8;
+	attr.ah_attr.static_rate = 1;
 	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
-	assert_non_null(strstr(softhca_last_error(ctx), "service level 8"));
-	attr.ah_attr.sl = 7;
-	attr.ah_attr.flow_label = 1 << 20;
-	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
-	attr.ah_attr.flow_label--;
+	assert_non_null(strstr(softhca_last_error(ctx), "static rate 1"));
+	attr.ah_attr.static_rate = 0;
 	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), 0);
+}
+
+/* Bits beyond the width of a field of the path or of a PSN are cut off. */
+static void
+test_cut_values(void **state)
+{
+	const struct hca_qpc *m = &fake->mailbox;
+	struct softhca_qp_attr attr = full;
+	uint32_t word;
+
+	assert_int_equal(move(SOFTHCA_QPS_INIT, INIT_MASK), 0);
+	attr.qp_state = SOFTHCA_QPS_RTR;
+	attr.ah_attr.flow_label = 0xffffffff;
+	attr.ah_attr.sl = 0x0d;
+	attr.rq_psn = 0xff123456;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), 0);
+	word = hca_be32_to_cpu(m->path.sl_tclass_flow);
+	assert_int_equal(HCA_QPC_FLOW_LABEL(word), 0xfffff);
+	assert_int_equal(HCA_QPC_TCLASS(word), 0x20);
+	assert_int_equal(HCA_QPC_SL(word), 5);
+	assert_int_equal(hca_be32_to_cpu(m->rnr_nextrecvpsn), 12u << 24 | 0x123456);
+
+	attr.qp_state = SOFTHCA_QPS_RTS;
+	attr.sq_psn = 0xff654321;
+	attr.alt_ah_attr = attr.ah_attr;
+	attr.alt_port_num = 1;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr,
+					   RTS_MASK | SOFTHCA_QP_ALT_PATH |
+						   SOFTHCA_QP_PATH_MIG_STATE),
+			 0);
+	assert_int_equal(hca_be32_to_cpu(m->next_send_psn), 0x654321);
+	assert_int_equal(hca_be32_to_cpu(m->alt_path.sl_tclass_flow), word);
+}
+
+/* Attributes that the mask does not name are not read: any bytes may stand there. */
+static void
+test_unnamed_members(void **state)
+{
+	static const uint32_t masks[] = {INIT_MASK, RTR_MASK, RTS_MASK};
+	struct softhca_qp_attr attr;
+	struct hca_qpc clean[3];
+
+	for (uint32_t garbage = 0; garbage < 2; garbage++) {
+		assert_int_equal(move(SOFTHCA_QPS_RESET, SOFTHCA_QP_STATE), 0);
+		for (uint32_t i = 0; i < 3; i++) {
+			memset(&attr, garbage != 0 ? 0xff : 0, sizeof(attr));
+#define NAMED(bit, member) \
+	if ((masks[i] & SOFTHCA_QP_##bit) != 0) \
+		attr.member = full.member;
+			NAMED(PORT, port_num)
+			NAMED(PKEY_INDEX, pkey_index)
+			NAMED(ACCESS_FLAGS, qp_access_flags)
+			NAMED(AV, ah_attr)
+			NAMED(PATH_MTU, path_mtu)
+			NAMED(DEST_QPN, dest_qp_num)
+			NAMED(RQ_PSN, rq_psn)
+			NAMED(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic)
+			NAMED(MIN_RNR_TIMER, min_rnr_timer)
+			NAMED(TIMEOUT, timeout)
+			NAMED(RETRY_CNT, retry_cnt)
+			NAMED(RNR_RETRY, rnr_retry)
+			NAMED(SQ_PSN, sq_psn)
+			NAMED(MAX_QP_RD_ATOMIC, max_rd_atomic)
+#undef NAMED
+			attr.qp_state = SOFTHCA_QPS_INIT + i;
+			assert_int_equal(softhca_modify_qp(q.qp, &attr, masks[i]), 0);
+			if (garbage == 0)
+				clean[i] = fake->mailbox;
+			assert_memory_equal(&fake->mailbox, &clean[i], sizeof(clean[i]));
+		}
+	}
 }
 
 /* If the driver refuses, the state is unchanged and the reason is available. */
@@ -402,6 +470,16 @@ test_address_handles(void **state)
 	assert_non_null(ah);
 	assert_int_equal(softhca_dealloc_pd(pd), -EBUSY);
 	assert_int_equal(softhca_destroy_ah(ah), 0);
+	/* what is wider than its field is cut off */
+	attr.flow_label = 0xffffffff;
+	attr.sl = 0xfd;
+	attr.hop_limit = 0xff;
+	attr.traffic_class = 0xff;
+	ah = softhca_create_ah(pd, &attr);
+	assert_non_null(ah);
+	assert_int_equal(hca_le32_to_cpu(((const struct lib_ah *)ah)->unit.flow),
+			 HCA_UD_MAKE_FLOW(1, 5, SOFTHCA_RATE_600_GBPS, 0xfffff));
+	assert_int_equal(softhca_destroy_ah(ah), 0);
 	assert_int_equal(softhca_dealloc_pd(pd), 0);
 }
 
@@ -442,6 +520,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_connect, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals_name_the_attribute, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cut_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unnamed_members, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_device_refuses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset_rewinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_state_is_refreshed, setup, teardown),
