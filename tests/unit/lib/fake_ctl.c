@@ -143,6 +143,10 @@ fake_call(void *arg, enum hca_ctl_op op, const void *request, void *answer,
 		fake->qp = *(const struct hca_ctl_qp *)request;
 		*number = fake->next_qpn++;
 		return 0;
+	case HCA_CTL_CREATE_SRQ:
+		fake->objects++;
+		*number = 0;
+		return 0;
 	case HCA_CTL_DESTROY_CHANNEL:
 		close(fake->channel_write);
 		fake->channel_write = -1;
@@ -151,6 +155,7 @@ fake_call(void *arg, enum hca_ctl_op op, const void *request, void *answer,
 	case HCA_CTL_DEREG_MR:
 	case HCA_CTL_DESTROY_CQ:
 	case HCA_CTL_DESTROY_QP:
+	case HCA_CTL_DESTROY_SRQ:
 		fake->objects--;
 		return 0;
 	default:
