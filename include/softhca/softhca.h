@@ -50,16 +50,28 @@ extern "C" {
 
 /* --- objects -------------------- */
 
-/* The program may read the members below but not write them. */
+/*
+ * The program may read the members below but not write them, except these:
+ * - `user`, which is 0 at first and which the library does not use. Queues have their cq_context,
+ *   qp_context or srq_context instead.
+ * - `context` and `pd` of regions, windows and address handles. The library writes them at creation
+ *   and softhca_rereg_mr() writes a new pd; it does not read them.
+ *
+ * So a provider of verbs needs no copies of work requests: softhca_mr, softhca_mw, softhca_ah and
+ * the requests, SGEs and completions below have the layout of ibv_mr, ibv_mw, ibv_ah and so on, up
+ * to `user`, and a list of struct ibv_send_wr can be posted as it is.
+ */
 struct softhca_context {
 	const char *name; /* "softhca0" */
 	int async_fd;	  /* readable when an asynchronous event is available */
 	uint32_t num_comp_vectors;
+	void *user;
 };
 
 struct softhca_pd {
 	struct softhca_context *context;
 	uint32_t handle;
+	void *user;
 };
 
 struct softhca_mr {
@@ -67,8 +79,10 @@ struct softhca_mr {
 	struct softhca_pd *pd;
 	uint64_t addr; /* first address, as used in work requests and by the peer */
 	uint64_t length;
+	uint32_t handle;
 	uint32_t lkey;
 	uint32_t rkey;
+	void *user;
 };
 
 struct softhca_mw {
@@ -78,11 +92,13 @@ struct softhca_mw {
 	uint32_t rkey;
 	uint32_t handle;
 	uint32_t type; /* enum softhca_mw_type */
+	void *user;
 };
 
 struct softhca_comp_channel {
 	struct softhca_context *context;
 	int fd; /* readable when a completion event is available */
+	void *user;
 };
 
 struct softhca_cq {
@@ -96,6 +112,8 @@ struct softhca_cq {
 struct softhca_ah {
 	struct softhca_context *context;
 	struct softhca_pd *pd;
+	uint32_t handle; /* 0: address handles have no number */
+	void *user;
 };
 
 struct softhca_srq {
@@ -108,6 +126,7 @@ struct softhca_srq {
 struct softhca_xrcd {
 	struct softhca_context *context;
 	uint32_t handle;
+	void *user;
 };
 
 struct softhca_qp {
@@ -680,6 +699,11 @@ struct softhca_send_wr {
 			uint32_t rkey; /* the new key: softhca_inc_rkey() of the last one */
 			struct softhca_mw_bind_info bind_info;
 		} bind_mw;
+		struct {
+			void *hdr;
+			uint16_t hdr_sz;
+			uint16_t mss;
+		} tso; /* not used: no service offers segmentation */
 	};
 };
 

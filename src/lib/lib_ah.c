@@ -71,16 +71,20 @@ softhca_create_ah(struct softhca_pd *pd, const struct softhca_ah_attr *attr)
 		return NULL;
 	ah->pub.context = pd->context;
 	ah->pub.pd = pd;
+	ah->ctx = ctx;
+	ah->pd = pd;
 	__atomic_add_fetch(&((struct lib_pd *)pd)->ahs, 1, __ATOMIC_RELAXED);
 	fill_unit(&ah->unit, attr, &request);
 	return &ah->pub;
 }
 
 int
-softhca_destroy_ah(struct softhca_ah *ah)
+softhca_destroy_ah(struct softhca_ah *pub)
 {
+	struct lib_ah *ah = (struct lib_ah *)pub;
+
 	__atomic_sub_fetch(&((struct lib_pd *)ah->pd)->ahs, 1, __ATOMIC_RELAXED);
-	lib_object_free(lib_ctx(ah->context), ah);
+	lib_object_free(ah->ctx, ah);
 	return 0;
 }
 

@@ -243,9 +243,12 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 	err = LIB_CALL_EXTRA(ctx, REG_MR, request, &keys, &extra);
 	if (err != 0)
 		goto err_cover;
+	mr->ctx = ctx;
+	mr->pd = pd;
 	mr->pub = (struct softhca_mr){
 		.context = pd->context,
 		.pd = pd,
+		.handle = HCA_KEY_INDEX(keys.lkey),
 		.lkey = keys.lkey,
 		.rkey = keys.rkey,
 	};
@@ -355,15 +358,15 @@ softhca_alloc_null_mr(struct softhca_pd *pd)
 }
 
 int
-softhca_dereg_mr(struct softhca_mr *mr)
+softhca_dereg_mr(struct softhca_mr *pub)
 {
-	struct lib_context *ctx = lib_ctx(mr->context);
-	int err = LIB_CALL(ctx, DEREG_MR, &mr->lkey, NULL);
+	struct lib_mr *mr = (struct lib_mr *)pub;
+	int err = LIB_CALL(mr->ctx, DEREG_MR, &pub->lkey, NULL);
 
 	if (err != 0)
 		return err;
-	lib_cover_drop(((struct lib_mr *)mr)->cover);
-	lib_object_free(ctx, mr);
+	lib_cover_drop(mr->cover);
+	lib_object_free(mr->ctx, mr);
 	return 0;
 }
 
@@ -376,12 +379,13 @@ kept_access(const struct softhca_mr *mr, uint32_t access)
 }
 
 int
-softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, void *addr,
+softhca_rereg_mr(struct softhca_mr *pub, uint32_t flags, struct softhca_pd *pd, void *addr,
 		 uint64_t length, uint32_t access)
 {
-	struct lib_context *ctx = lib_ctx(mr->context);
+	struct lib_mr *mr = (struct lib_mr *)pub;
+	struct lib_context *ctx = mr->ctx;
 	struct hca_ctl_rereg request = {
-		.lkey = mr->lkey,
+		.lkey = pub->lkey,
 		.flags = flags,
 		.mr = {.va = (uintptr_t)addr,
 		       .length = length,
@@ -392,7 +396,7 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 	int err;
 
 	if (flags & SOFTHCA_REREG_MR_CHANGE_PD) {
-		if (pd == NULL || pd->context != mr->context)
+		if (pd == NULL || pd->context != &ctx->pub)
 			return lib_fail(-EINVAL, "no PD of the region's context");
 		request.mr.pdn = pd->handle;
 	}
@@ -416,14 +420,15 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 		return err;
 	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
-		lib_cover_drop(((struct lib_mr *)mr)->cover);
-		((struct lib_mr *)mr)->cover = cover;
+		lib_cover_drop(mr->cover);
+		mr->cover = cover;
 	}
-	mr->lkey = keys.lkey;
-	mr->rkey = keys.rkey;
+	pub->handle = HCA_KEY_INDEX(keys.lkey);
+	pub->lkey = keys.lkey;
+	pub->rkey = keys.rkey;
 	if (flags & SOFTHCA_REREG_MR_CHANGE_PD)
-		mr->pd = pd;
-	describe((struct lib_mr *)mr, flags, &request.mr);
+		pub->pd = mr->pd = pd;
+	describe(mr, flags, &request.mr);
 	return 0;
 }
 

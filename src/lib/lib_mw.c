@@ -35,6 +35,8 @@ softhca_alloc_mw(struct softhca_pd *pd, uint32_t type)
 		return lib_object_refused(ctx, mw);
 	mw->pub.context = pd->context;
 	mw->pub.pd = pd;
+	mw->ctx = ctx;
+	mw->pd = pd;
 	mw->pub.handle = HCA_KEY_INDEX(mw->pub.rkey);
 	mw->pub.type = type;
 	return &mw->pub;
@@ -43,7 +45,7 @@ softhca_alloc_mw(struct softhca_pd *pd, uint32_t type)
 int
 softhca_dealloc_mw(struct softhca_mw *mw)
 {
-	struct lib_context *ctx = lib_ctx(mw->context);
+	struct lib_context *ctx = ((struct lib_mw *)mw)->ctx;
 	int err = LIB_CALL(ctx, DEALLOC_MW, &mw->rkey, NULL);
 
 	if (err == 0)
@@ -57,12 +59,13 @@ lib_mw_judge(const struct lib_qp *qp, const struct softhca_send_wr *wr)
 	const struct softhca_mw_bind_info *info = &wr->bind_mw.bind_info;
 	const struct softhca_mw *mw = wr->bind_mw.mw;
 
-	if (mw == NULL || mw->pd != qp->pub.pd)
+	if (mw == NULL || ((const struct lib_mw *)mw)->pd != qp->pub.pd)
 		return lib_fail(-EINVAL, "no window of the QP's PD");
 	if ((mw->type == SOFTHCA_MW_TYPE_1) != (wr->sg_list == &from_bind_mw))
 		return lib_fail(-EINVAL, "a window of type %u: %s binds it", mw->type,
 				mw->type == SOFTHCA_MW_TYPE_1 ? "bind_mw" : "post_send");
-	if (info->mr == NULL ? info->length != 0 : info->mr->pd != qp->pub.pd)
+	if (info->mr == NULL ? info->length != 0
+			     : ((const struct lib_mr *)info->mr)->pd != qp->pub.pd)
 		return lib_fail(-EINVAL, "no region of the QP's PD");
 	if ((info->mw_access_flags & ~(uint32_t)(MW_ACCESS | MW_IGNORED)) != 0)
 		return lib_fail(-EINVAL, "access flags %#x for a window", info->mw_access_flags);

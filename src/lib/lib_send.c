@@ -106,7 +106,9 @@ judge_sges(const struct lib_qp *qp, const struct softhca_send_wr *wr, uint32_t u
 static int
 judge_ud(const struct lib_qp *qp, const struct softhca_send_wr *wr)
 {
-	if (wr->wr.ud.ah == NULL || wr->wr.ud.ah->pd != qp->pub.pd)
+	const struct lib_ah *ah = (const struct lib_ah *)wr->wr.ud.ah;
+
+	if (ah == NULL || ah->pd != qp->pub.pd)
 		return lib_fail(-EINVAL, "no address handle of the QP's PD");
 	if (wr->wr.ud.remote_qpn > 0xffffffu)
 		return lib_fail(-EINVAL, "remote QPN %#x", wr->wr.ud.remote_qpn);

@@ -144,7 +144,9 @@ struct lib_xrcd {
 
 /* An address handle contains the UD unit of its WQEs, without QPN and Q_Key. */
 struct lib_ah {
-	struct softhca_ah pub;
+	struct softhca_ah pub; /* the program may change context and pd; so of MRs and windows */
+	struct lib_context *ctx;
+	struct softhca_pd *pd;
 	struct hca_ud_unit unit;
 };
 
@@ -196,6 +198,8 @@ struct lib_pd {
 
 struct lib_mr {
 	struct softhca_mr pub;
+	struct lib_context *ctx;
+	struct softhca_pd *pd;
 	struct lib_cover *cover; /* the shared memory it lies in; NULL: embedded */
 	uint64_t va;		 /* in work requests; pub.addr is 0 if zero-based */
 	bool zero_based, on_demand;
@@ -203,6 +207,8 @@ struct lib_mr {
 
 struct lib_mw {
 	struct softhca_mw pub;
+	struct lib_context *ctx;
+	struct softhca_pd *pd;
 };
 
 static inline struct lib_context *

@@ -143,6 +143,13 @@ fake_call(void *arg, enum hca_ctl_op op, const void *request, void *answer,
 		fake->qp = *(const struct hca_ctl_qp *)request;
 		*number = fake->next_qpn++;
 		return 0;
+	case HCA_CTL_REREG_MR:
+		*(struct hca_ctl_keys *)answer = (struct hca_ctl_keys){0xabcd02, 0xabcd02};
+		return 0;
+	case HCA_CTL_ALLOC_MW:
+		fake->objects++;
+		*number = 0x120034;
+		return 0;
 	case HCA_CTL_CREATE_SRQ:
 		fake->objects++;
 		*number = 0;
@@ -153,6 +160,7 @@ fake_call(void *arg, enum hca_ctl_op op, const void *request, void *answer,
 		/* fallthrough */
 	case HCA_CTL_DEALLOC_PD:
 	case HCA_CTL_DEREG_MR:
+	case HCA_CTL_DEALLOC_MW:
 	case HCA_CTL_DESTROY_CQ:
 	case HCA_CTL_DESTROY_QP:
 	case HCA_CTL_DESTROY_SRQ:

@@ -31,7 +31,7 @@ struct fake_ctl {
 	struct hca_qpc stored; /* answer to query_qp */
 	uint32_t next_qpn;
 	uint32_t next_cqn;
-	uint32_t objects; /* number of PDs, MRs, CQs, QPs, SRQs and channels */
+	uint32_t objects; /* number of PDs, MRs, MWs, CQs, QPs, SRQs and channels */
 	uint8_t dmac[6];  /* answer to resolve */
 	int fail_modify;  /* error of the next modify_qp */
 	bool dead;

@@ -88,23 +88,24 @@ test_local_golden(void **state)
 		0x01, 0x09, 0,	  0,	0x04, 0x03, 0x02, 0x01, 0x88, 0x77, 0x66, 0x55,
 		0x44, 0x33, 0x22, 0x11, 0x00, 0x10, 0,	  0,	0x01, 0,    0,	  0,
 	};
-	struct softhca_mr mr = {.pd = q.pd, .lkey = 0x01020304};
-	struct softhca_mw mw = {.pd = q.pd, .rkey = 0x900, .type = SOFTHCA_MW_TYPE_2};
+	struct lib_mr mr = {.pub.lkey = 0x01020304, .pd = q.pd};
+	struct lib_mw lib_mw = {.pub = {.rkey = 0x900, .type = SOFTHCA_MW_TYPE_2}, .pd = q.pd};
+	struct softhca_mw *mw = &lib_mw.pub;
 	struct softhca_send_wr inv = {.opcode = SOFTHCA_WR_LOCAL_INV,
 				      .invalidate_rkey = 0x11223344};
 	struct softhca_send_wr wr = {
 		.next = &inv,
 		.opcode = SOFTHCA_WR_BIND_MW,
 		.send_flags = SOFTHCA_SEND_SIGNALED,
-		.bind_mw = {&mw,
+		.bind_mw = {mw,
 			    softhca_inc_rkey(0x900),
-			    {&mr, 0x1122334455667788, 0x100001000,
+			    {&mr.pub, 0x1122334455667788, 0x100001000,
 			     SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
 				     NOT_OF_WINDOWS}},
 	};
 	struct softhca_mw_bind bind = {
 		.wr_id = 5,
-		.bind_info = {&mr, 0x1122334455667788, 0x100001000, NOT_OF_WINDOWS},
+		.bind_info = {&mr.pub, 0x1122334455667788, 0x100001000, NOT_OF_WINDOWS},
 	};
 	const struct hca_next_unit *next;
 
@@ -119,12 +120,12 @@ test_local_golden(void **state)
 	assert_int_equal(fake_take_doorbell(fake),
 			 HCA_DB_MAKE(0, 0, HCA_OP_BIND_MW, q.qp->qp_num, 3));
 	/* type 1: the call changes the key, but only if it posts */
-	assert_int_equal(softhca_bind_mw(q.qp, &mw, &bind), -EINVAL);
-	mw.type = SOFTHCA_MW_TYPE_1;
+	assert_int_equal(softhca_bind_mw(q.qp, mw, &bind), -EINVAL);
+	mw->type = SOFTHCA_MW_TYPE_1;
 	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
-	assert_int_equal(mw.rkey, 0x900);
-	assert_int_equal(softhca_bind_mw(q.qp, &mw, &bind), 0);
-	assert_int_equal(mw.rkey, 0x901);
+	assert_int_equal(mw->rkey, 0x900);
+	assert_int_equal(softhca_bind_mw(q.qp, mw, &bind), 0);
+	assert_int_equal(mw->rkey, 0x901);
 	assert_int_equal(hca_get_le32(wqe(2) + 16), 0);
 	assert_int_equal(hca_get_le32(wqe(2) + 20), 0x900);
 	assert_int_equal(hca_get_le32(wqe(2) + 24), 0x901);
