@@ -145,6 +145,8 @@ struct softhca_qp {
 
 struct softhca_device {
 	char name[64];
+	uint64_t guid;	/* node GUID, as in struct softhca_device_attr */
+	uint32_t index; /* see softhca_get_device_index() */
 };
 
 enum softhca_mtu {
@@ -757,7 +759,8 @@ struct softhca_async_event {
  * List the devices of the daemons on this host.
  *
  * A device is a socket in /run/softhca, or in the directory that the environment variable
- * SOFTHCA_DIRECTORY names. The embedded device is not in the list.
+ * SOFTHCA_DIRECTORY names, whose daemon lives. No daemon is asked: one that hangs is in the list
+ * and does not delay the call. The embedded device is not in the list.
  *
  * @param num_devices  number of devices found; may be NULL
  * @return  a list that ends with NULL, to be freed with softhca_free_device_list();
@@ -770,6 +773,15 @@ SOFTHCA_API void softhca_free_device_list(struct softhca_device **list);
 
 /** The name of a device, valid as long as the list that the device is from. */
 SOFTHCA_API const char *softhca_get_device_name(const struct softhca_device *device);
+
+/** The node GUID of a device. */
+SOFTHCA_API uint64_t softhca_get_device_guid(const struct softhca_device *device);
+
+/**
+ * A number that no other device in the list has. It stays as long as the daemon lives: a daemon
+ * that is started again has another one.
+ */
+SOFTHCA_API int softhca_get_device_index(const struct softhca_device *device);
 
 /**
  * Open a device.

@@ -128,6 +128,9 @@ struct hca_driver_usage {
 
 void hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage);
 
+/* As a number, the first byte of the EUI-64 on top */
+uint64_t hca_driver_node_guid(const struct hca_driver *drv);
+
 /* --- addresses ---------------------------------------------------------------------------- */
 
 /* gid in network order; mac of the port; vlan_id 0xffff = none */

@@ -328,3 +328,9 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 	}
 	pthread_mutex_unlock(&drv->lock);
 }
+
+uint64_t
+hca_driver_node_guid(const struct hca_driver *drv)
+{
+	return drv->board_id;
+}

@@ -43,10 +43,12 @@ name_socket(char *path, size_t room, unsigned int number, int side)
 static void
 remove_folder(unsigned int number)
 {
-	char path[RIG_PATH_MAX];
+	char path[RIG_PATH_MAX + sizeof(".device")];
 
 	for (int i = 0; i < 2; i++) {
-		name_socket(path, sizeof(path), number, i);
+		name_socket(path, RIG_PATH_MAX, number, i);
+		unlink(path);
+		strcat(path, ".device");
 		unlink(path);
 	}
 	*strrchr(path, '/') = '\0';

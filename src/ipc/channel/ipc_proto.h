@@ -20,11 +20,24 @@
  * 1 that lack this end it without an answer.
  */
 
+#include <inttypes.h>
+
 #include "abi_ops.h"
 
 #define IPC_MAGIC 0x41434873u /* "sHCA" */
 #define IPC_DIRECTORY "/run/softhca"
 #define IPC_BODY_MAX 32768u
+
+/*
+ * Beside a socket NAME.sock lies NAME.sock.device, which anybody may read: the node GUID of the
+ * device. The daemon holds a write lock on it (an open file description lock) as long as it lives,
+ * so a list of devices needs no connection. Readers check with F_OFD_GETLK and take no lock.
+ */
+#define IPC_DEVICE_SUFFIX ".device"
+#define IPC_DEVICE_PATH_MAX 128u /* an address of a socket, and the suffix */
+#define IPC_DEVICE_PRINT "guid %016" PRIx64 "\n"
+#define IPC_DEVICE_SCAN "guid %16" SCNx64
+#define IPC_DEVICE_TEXT_MAX 64u
 
 struct ipc_request {
 	uint16_t version;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Lists devices and opens one: embedded, or by the socket of a daemon. */
+/* Opens a device: embedded, or by the socket of a daemon. */
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,13 +9,11 @@
 #include <string.h>
 
 #include "ipc_client.h"
-#include "ipc_proto.h"
+#include "ipc_list.h"
 #include "lib_error.h"
 
 #define EMBED_LIBRARY "libsofthca-embed.so.0"
 #define EMBED_OPEN "softhca_embed_open_default"
-#define SUFFIX ".sock"
-#define NAME_MAX_BYTES 64u
 
 typedef int (*embed_open_fn)(unsigned int index, struct softhca_context **ctx);
 
@@ -35,20 +32,13 @@ open_embedded(unsigned int index, struct softhca_context **ctx)
 	return open_fn(index, ctx);
 }
 
-static const char *
-folder(void)
-{
-	const char *chosen = getenv("SOFTHCA_DIRECTORY");
-
-	return chosen != NULL && chosen[0] != '\0' ? chosen : IPC_DIRECTORY;
-}
-
 static int
 open_named(const char *name, struct softhca_context **ctx)
 {
 	char path[256];
 
-	if (snprintf(path, sizeof(path), "%s/%s" SUFFIX, folder(), name) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/%s" IPC_SOCKET_SUFFIX, ipc_folder(), name) >=
+	    (int)sizeof(path))
 		return lib_fail(-ENAMETOOLONG, "the name \"%s\" is too long", name);
 	if (ipc_client_open(path, ctx) == 0)
 		return 0;
@@ -60,7 +50,8 @@ open_named(const char *name, struct softhca_context **ctx)
 static int
 open_first(struct softhca_context **ctx)
 {
-	int err = lib_fail(-ENODEV, "there is no device: no daemon has a socket in %s", folder());
+	int err = lib_fail(-ENODEV, "there is no device: no daemon with a socket in %s runs",
+			   ipc_folder());
 	struct softhca_device **list;
 	int n;
 
@@ -90,63 +81,4 @@ softhca_open(const char *name, struct softhca_context **ctx)
 	if (strchr(name, '/') != NULL)
 		return ipc_client_open(name, ctx);
 	return open_named(name, ctx);
-}
-
-/* ---- the list ---- */
-
-static int
-is_socket(const struct dirent *entry)
-{
-	size_t bytes = strlen(entry->d_name), suffix = strlen(SUFFIX);
-
-	return bytes > suffix && bytes - suffix < NAME_MAX_BYTES &&
-	       strcmp(entry->d_name + bytes - suffix, SUFFIX) == 0;
-}
-
-/* One allocation: the pointers, then the devices. */
-static struct softhca_device **
-make_list(struct dirent **entries, int n)
-{
-	struct softhca_device **list =
-		calloc(1, ((size_t)n + 1) * sizeof(*list) + (size_t)n * sizeof(**list));
-	struct softhca_device *device = (struct softhca_device *)(list + n + 1);
-
-	for (int i = 0; list != NULL && i < n; i++) {
-		list[i] = &device[i];
-		memcpy(device[i].name, entries[i]->d_name,
-		       strlen(entries[i]->d_name) - strlen(SUFFIX));
-	}
-	return list;
-}
-
-struct softhca_device **
-softhca_get_device_list(int *num_devices)
-{
-	struct dirent **entries = NULL;
-	int n = scandir(folder(), &entries, is_socket, alphasort);
-	struct softhca_device **list;
-
-	if (n < 0)
-		n = 0;
-	list = make_list(entries, n);
-	if (list == NULL)
-		lib_fail(-ENOMEM, "no memory for a list of %d devices", n);
-	else if (num_devices != NULL)
-		*num_devices = n;
-	while (n > 0)
-		free(entries[--n]);
-	free(entries);
-	return list;
-}
-
-void
-softhca_free_device_list(struct softhca_device **list)
-{
-	free(list);
-}
-
-const char *
-softhca_get_device_name(const struct softhca_device *device)
-{
-	return device->name;
 }

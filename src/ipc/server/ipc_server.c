@@ -404,6 +404,7 @@ ipc_server_create(const struct ipc_server_config *config, struct ipc_server **ou
 	if (server == NULL)
 		return ipc_fail(-ENOMEM, "no memory for a server");
 	server->listen_fd = -1;
+	server->device_fd = -1;
 	server->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&server->lock, NULL);
 	pthread_condattr_init(&attr);
@@ -421,6 +422,9 @@ ipc_server_create(const struct ipc_server_config *config, struct ipc_server **ou
 		err = open_socket(server);
 	if (err != 0)
 		goto err_close;
+	err = ipc_publish(server);
+	if (err != 0)
+		goto err_unlink;
 	err = -pthread_create(&server->listener, NULL, listener_main, server);
 	if (err != 0) {
 		ipc_fail(err, "no thread for %s", server->path);
@@ -430,6 +434,7 @@ ipc_server_create(const struct ipc_server_config *config, struct ipc_server **ou
 	return 0;
 
 err_unlink:
+	ipc_unpublish(server);
 	remove_socket(server);
 err_close:
 	if (server->listen_fd >= 0)
@@ -473,6 +478,7 @@ ipc_server_destroy(struct ipc_server *server)
 	if (write(server->stop_fd, &one, sizeof(one)) < 0)
 		abort(); /* a new eventfd accepts 1 */
 	pthread_join(server->listener, NULL);
+	ipc_unpublish(server);
 	remove_socket(server);
 	ipc_closer_give(server->closer, server->listen_fd, (uid_t)-1); /* with its backlog */
 	end_sessions(server);

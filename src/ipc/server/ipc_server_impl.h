@@ -5,7 +5,7 @@
 /*
  * Shared by the files of the server: ipc_server.c (listener, list of sessions), ipc_session.c (a
  * client's thread: life cycle, framing), ipc_ops.c (execution of requests), ipc_kick.c (waking
- * workers).
+ * workers), ipc_publish.c (the description of the device).
  */
 
 #include <pthread.h>
@@ -32,8 +32,9 @@ struct ipc_server {
 	char path[108];
 	char name[32];
 	int listen_fd;
-	ino_t inode; /* of the socket's file */
-	int stop_fd; /* eventfd: all threads must end */
+	ino_t inode;   /* of the socket's file */
+	int device_fd; /* of the description beside it; locked */
+	int stop_fd;   /* eventfd: all threads must end */
 	pthread_t listener;
 	struct ipc_closer *closer; /* for descriptors that clients send */
 	pthread_mutex_t lock;	   /* protects the list; never held during calls that may block */
@@ -86,6 +87,10 @@ ipc_count(struct ipc_server *server, enum ipc_counter counter)
 {
 	__atomic_fetch_add(&server->counter[counter], 1, __ATOMIC_RELAXED);
 }
+
+/* ipc_publish.c: write the description of the device, locked; 0 or a negative errno. Remove it. */
+int ipc_publish(struct ipc_server *server);
+void ipc_unpublish(struct ipc_server *server);
 
 /* ipc_session.c: the thread of a client. */
 void *ipc_session_main(void *session);

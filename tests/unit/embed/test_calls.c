@@ -257,11 +257,10 @@ test_devices(void **state)
 	softhca_free_device_list(list);
 	for (unsigned int i = 0; i < 4; i++)
 		make_file(folder, files[i]);
-	list = softhca_get_device_list(NULL);
+	/* no daemon is behind these names (tests/ipc/test_list.c has some) */
+	list = softhca_get_device_list(&n);
 	assert_non_null(list);
-	assert_string_equal(softhca_get_device_name(list[0]), "alpha");
-	assert_string_equal(softhca_get_device_name(list[1]), "beta");
-	assert_null(list[2]);
+	assert_int_equal(n, 0);
 	softhca_free_device_list(list);
 	for (unsigned int i = 0; i < 4; i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, files[i]);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef IPC_LIST_H
+#define IPC_LIST_H
+
+/*
+ * The devices of the daemons on this host (softhca_get_device_list()), from the descriptions that
+ * daemons keep beside their sockets: no daemon is asked, so none can delay it.
+ */
+
+#define IPC_SOCKET_SUFFIX ".sock"
+
+/* The folder with the sockets */
+const char *ipc_folder(void);
+
+#endif
