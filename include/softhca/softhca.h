@@ -189,7 +189,8 @@ struct softhca_odp_caps {
 
 struct softhca_device_attr {
 	char fw_ver[64];
-	uint64_t node_guid;
+	uint64_t node_guid; /* EUI-64 made of the port's MAC address, the first byte on top */
+	uint64_t sys_image_guid;
 	uint64_t max_mr_size;
 	uint64_t page_size_cap; /* bit n set: pages of 2^n bytes */
 	uint32_t vendor_id;
@@ -204,16 +205,18 @@ struct softhca_device_attr {
 	uint32_t max_pd;
 	uint32_t max_qp_rd_atom;      /* READs and atomics executed concurrently, per QP */
 	uint32_t max_qp_init_rd_atom; /* READs and atomics outstanding, per QP */
+	uint32_t max_res_rd_atom;     /* READs and atomics executed concurrently, of all QPs */
 	uint32_t max_inline_data;
 	uint32_t max_pkeys;
 	uint32_t phys_port_cnt;
-	uint32_t local_ca_ack_delay;
+	uint32_t local_ca_ack_delay; /* an ACK may take 4.096 us * 2^local_ca_ack_delay */
 	uint32_t max_srq;
 	uint32_t max_srq_wr;
 	uint32_t max_srq_sge;
 	uint32_t max_ah;
 	uint32_t max_mcast_grp;
 	uint32_t max_mcast_qp_attach; /* QPs per group */
+	uint32_t max_total_mcast_qp_attach;
 	uint32_t max_mw;
 	uint32_t max_xrcd;
 	uint32_t atomic_cap;	   /* enum softhca_atomic_cap */
@@ -239,6 +242,33 @@ enum softhca_device_cap_flags {
 	SOFTHCA_DEVICE_MEM_WINDOW_TYPE_2B = 1 << 24,
 };
 
+enum softhca_port_phys_state {
+	SOFTHCA_PHYS_DISABLED = 3, /* no link */
+	SOFTHCA_PHYS_LINK_UP = 5,
+};
+
+enum softhca_width {
+	SOFTHCA_WIDTH_1X = 1,
+	SOFTHCA_WIDTH_4X = 2,
+	SOFTHCA_WIDTH_8X = 4,
+};
+
+/* Gb/s of a lane */
+enum softhca_speed {
+	SOFTHCA_SPEED_SDR = 1,	 /* 2.5 */
+	SOFTHCA_SPEED_DDR = 2,	 /* 5 */
+	SOFTHCA_SPEED_FDR10 = 8, /* 10 */
+	SOFTHCA_SPEED_FDR = 16,	 /* 14 */
+	SOFTHCA_SPEED_EDR = 32,	 /* 25 */
+	SOFTHCA_SPEED_HDR = 64,	 /* 50 */
+	SOFTHCA_SPEED_NDR = 128, /* 100 */
+};
+
+/*
+ * Width and speed are those with which RoCE devices describe the link of a port: the least that
+ * reaches link_speed, 1X SDR if it is not known. DPDK says 100 Gb/s of memif, and so does an
+ * embedded HCA; 10 Gb/s of ring, null and af_packet, whatever lies behind.
+ */
 struct softhca_port_attr {
 	uint32_t state;	  /* enum softhca_port_state */
 	uint32_t max_mtu; /* enum softhca_mtu */
@@ -246,7 +276,10 @@ struct softhca_port_attr {
 	uint32_t gid_tbl_len;
 	uint32_t pkey_tbl_len;
 	uint32_t max_msg_sz;
-	uint64_t active_speed; /* Mb/s, 0 = unknown */
+	uint32_t phys_state;  /* enum softhca_port_phys_state */
+	uint64_t link_speed;  /* Mb/s, 0 = unknown */
+	uint8_t active_width; /* enum softhca_width */
+	uint8_t active_speed; /* enum softhca_speed */
 	uint8_t mac[6];
 };
 
@@ -851,6 +884,14 @@ SOFTHCA_API int softhca_query_gid_ex(struct softhca_context *ctx, unsigned int p
  */
 SOFTHCA_API int softhca_query_pkey(struct softhca_context *ctx, unsigned int port,
 				   unsigned int index, uint16_t *pkey);
+
+/**
+ * Find a P_Key, in host order: all 16 bits are compared.
+ *
+ * @return  its lowest index, or -ENOENT: it is not in the table
+ */
+SOFTHCA_API int softhca_get_pkey_index(struct softhca_context *ctx, unsigned int port,
+				       uint16_t pkey);
 
 /**
  * Run the engine once if progress is manual; otherwise do nothing. If another thread is running

@@ -160,11 +160,16 @@ start_events(struct endpoint *e)
 	return 0;
 }
 
+/* A link that comes up may have another speed. */
 static void
 link_changed(void *arg, bool up)
 {
 	struct endpoint *e = arg;
 
+	if (up && e->drv != NULL) {
+		endpoint_port_take_speed(&e->port);
+		(void)set_port(e);
+	}
 	endpoint_kernel_link(&e->kernel, up);
 }
 

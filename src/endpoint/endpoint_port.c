@@ -105,17 +105,26 @@ take_mtu(struct endpoint_port *p, const struct endpoint_config *c)
 	return 0;
 }
 
+void
+endpoint_port_take_speed(struct endpoint_port *p)
+{
+	struct rte_eth_link link = {0};
+
+	if ((p->device.traits & ENDPOINT_DEVICE_MEMIF) != 0)
+		return;
+	if (rte_eth_link_get_nowait(p->id, &link) == 0 &&
+	    link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
+		p->speed = link.link_speed;
+}
+
 static void
 take_names(struct endpoint_port *p)
 {
 	struct rte_eth_dev_info info;
-	struct rte_eth_link link = {0};
 
 	if (rte_eth_dev_info_get(p->id, &info) == 0)
 		snprintf(p->driver, sizeof(p->driver), "%s", info.driver_name);
-	if (rte_eth_link_get_nowait(p->id, &link) == 0 &&
-	    link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
-		p->speed = link.link_speed;
+	endpoint_port_take_speed(p);
 }
 
 static int

@@ -25,6 +25,8 @@ struct endpoint_port {
 
 /* Open the device, after the EAL has started. 0 or a negative errno (endpoint_fail). */
 int endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c);
+/* Read the speed of the link, which is known when it is up. */
+void endpoint_port_take_speed(struct endpoint_port *p);
 void endpoint_port_close(struct endpoint_port *p);
 
 #endif

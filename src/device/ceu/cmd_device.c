@@ -17,6 +17,11 @@
 /* In a WRITE: the stride minus next, raddr and the header of the inline unit. */
 #define INLINE_MAX (HCA_WQE_MAX_STRIDE - 16u - 16u - 4u)
 
+/*
+ * 134 ms: a worker that shares its CPU may have to wait for it. As other devices in software say.
+ */
+#define ACK_DELAY 15u
+
 static uint32_t
 mtu_code(uint32_t bytes)
 {
@@ -64,7 +69,7 @@ hca_cmd_query_dev_lim(struct hca_core *h, struct hca_cmd *c)
 	m->mtt_seg_sz = hca_cpu_to_be32(HCA_LIM_MAKE_MTT_SEG_SZ(HCA_MTT_SIZE));
 	m->qpc_cqc_sz = hca_cpu_to_be32(HCA_LIM_MAKE_ENTRY_SZ(HCA_QPC_SIZE, HCA_CQC_SIZE));
 	m->eqc_mpt_sz = hca_cpu_to_be32(HCA_LIM_MAKE_ENTRY_SZ(HCA_EQC_SIZE, HCA_MPT_SIZE));
-	m->port = hca_cpu_to_be32(HCA_LIM_MAKE_PORT(0, mtu_code(g->max_mtu), 1, 1, 1));
+	m->port = hca_cpu_to_be32(HCA_LIM_MAKE_PORT(ACK_DELAY, mtu_code(g->max_mtu), 1, 1, 1));
 	m->min_page = hca_cpu_to_be32(HCA_LIM_MAKE_MIN_PAGE(HCA_MIN_PAGE_LOG));
 	m->sq_sg = hca_cpu_to_be32(HCA_LIM_MAKE_SG(HCA_WQE_MAX_SGE, HCA_WQE_MAX_STRIDE));
 	m->rq_sg = m->sq_sg;

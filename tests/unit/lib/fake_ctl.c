@@ -31,6 +31,9 @@ fake_info(struct hca_ctl_info *info)
 		.max_cqs = 64,
 		.max_mrs = 64,
 		.max_pds = 64,
+		.ack_delay = 15,
+		.max_mcgs = 256,
+		.max_qps_per_mcg = 64,
 	};
 	return 0;
 }
@@ -92,14 +95,16 @@ fake_query(struct fake_ctl *fake, enum hca_ctl_op op, const void *request, void 
 	case HCA_CTL_ASYNC_FD:
 		return fake_pipe(&fake->async_write, extra);
 	case HCA_CTL_QUERY_PORT:
-		*(struct hca_ctl_port *)answer =
-			(struct hca_ctl_port){.state = 4, .max_mtu = 5, .active_mtu = 5};
+		*(struct hca_ctl_port *)answer = (struct hca_ctl_port){.state = fake->port_state,
+								       .speed = fake->speed,
+								       .max_mtu = 5,
+								       .active_mtu = 5};
 		return 0;
 	case HCA_CTL_QUERY_GID:
 		memset(answer, (int)*(const uint32_t *)request, sizeof(struct hca_ctl_gid));
 		return 0;
 	case HCA_CTL_QUERY_PKEY:
-		*(uint16_t *)answer = 0xffff;
+		*(uint16_t *)answer = fake->pkeys[*(const uint32_t *)request];
 		return 0;
 	case HCA_CTL_RESOLVE:
 		memcpy(((struct hca_ctl_ah *)answer)->dmac, fake->dmac, sizeof(fake->dmac));
@@ -218,6 +223,8 @@ fake_open(struct softhca_context **ctx, bool manual)
 	fake->fifo_head = HCA_UAR_FIFO_FIRST(FAKE_UAR_PAGE);
 	fake->next_qpn = 0x7f0003;
 	fake->next_cqn = 1;
+	fake->port_state = SOFTHCA_PORT_ACTIVE;
+	fake->pkeys[0] = 0xffff;
 	assert_int_equal(softhca_context_create(manual ? &manual_ops : &background_ops, fake,
 						"fake", ctx),
 			 0);

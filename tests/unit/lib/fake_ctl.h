@@ -34,6 +34,9 @@ struct fake_ctl {
 	uint32_t objects; /* number of PDs, MRs, MWs, CQs, QPs, SRQs and channels */
 	uint8_t dmac[6];  /* answer to resolve */
 	int fail_modify;  /* error of the next modify_qp */
+	uint64_t speed;	  /* of the port; its state */
+	uint32_t port_state;
+	uint16_t pkeys[16];
 	bool dead;
 	int async_write;
 	int channel_write;
