@@ -347,9 +347,12 @@ softhca_alloc_null_mr(struct softhca_pd *pd)
 		return NULL;
 	if (LIB_CALL(ctx, ALLOC_NULL_MR, &pd->handle, &keys) != 0)
 		return lib_object_refused(ctx, mr);
+	mr->ctx = ctx;
+	mr->pd = pd;
 	mr->pub = (struct softhca_mr){
 		.context = pd->context,
 		.pd = pd,
+		.handle = HCA_KEY_INDEX(keys.lkey),
 		.length = UINT64_MAX,
 		.lkey = keys.lkey,
 		.rkey = keys.rkey,
@@ -372,10 +375,10 @@ softhca_dereg_mr(struct softhca_mr *pub)
 
 /* For a new translation: what access says, but on demand if the region is so already. */
 static uint32_t
-kept_access(const struct softhca_mr *mr, uint32_t access)
+kept_access(const struct lib_mr *mr, uint32_t access)
 {
 	access &= ~(uint32_t)SOFTHCA_ACCESS_ON_DEMAND;
-	return ((const struct lib_mr *)mr)->on_demand ? access | SOFTHCA_ACCESS_ON_DEMAND : access;
+	return mr->on_demand ? access | SOFTHCA_ACCESS_ON_DEMAND : access;
 }
 
 int
