@@ -585,8 +585,16 @@ enum softhca_srq_attr_mask {
 
 struct softhca_xrcd_init_attr {
 	uint32_t comp_mask;
-	int fd;	    /* -1: a new domain; domains shared through a file are not offered */
-	int oflags; /* ignored */
+	int fd;	    /* of a regular file; -1: a domain that no other context can open */
+	int oflags; /* with a file: O_CREAT, O_EXCL */
+};
+
+struct softhca_qp_open_attr {
+	uint32_t comp_mask; /* ignored */
+	uint32_t qp_num;
+	struct softhca_xrcd *xrcd;
+	void *qp_context;
+	uint32_t qp_type; /* SOFTHCA_QPT_XRC_RECV */
 };
 
 /* --- addresses -------------------- */
@@ -1291,12 +1299,35 @@ SOFTHCA_API int softhca_destroy_srq(struct softhca_srq *srq);
 SOFTHCA_API int softhca_post_srq_recv(struct softhca_srq *srq, struct softhca_recv_wr *wr,
 				      struct softhca_recv_wr **bad_wr);
 
-/** Create an XRC domain. */
+/**
+ * Open an XRC domain: a new one, or that of a file, which all contexts on the device share that
+ * open it.
+ *
+ * The file's inode names the domain, not its path. O_CREAT makes the domain if the file has none;
+ * with O_EXCL the file must have none. It lives until the last context closes it; the descriptor
+ * may be closed at once. Who may open it: the owner of the file, root, and who can write to it.
+ *
+ * @return  the domain; NULL with errno EBADF: fd is not open, or O_PATH; EINVAL: not a regular
+ *   file, or other flags; EACCES: a descriptor for reading, of another user's file; ENOENT: the
+ *   file has no domain, and O_CREAT is not set; EEXIST: it has one, and both flags are set
+ */
 SOFTHCA_API struct softhca_xrcd *softhca_open_xrcd(struct softhca_context *ctx,
 						   const struct softhca_xrcd_init_attr *attr);
 
-/** Close an XRC domain. -EBUSY: a QP or SRQ still uses it. */
+/** Close an XRC domain. -EBUSY: a QP or SRQ of this context still uses it. */
 SOFTHCA_API int softhca_close_xrcd(struct softhca_xrcd *xrcd);
+
+/**
+ * Open a target QP (XRC_RECV) that another context of the XRC domain has created.
+ *
+ * Both can modify and query it and get its asynchronous events, and it counts for the quotas of
+ * both. softhca_destroy_qp(), as the end of a program, closes it; the last close destroys it.
+ *
+ * @return  the QP; NULL with errno EINVAL: the domain has no such target; EBUSY: this context has
+ *   the QP already; ENOMEM: quotas
+ */
+SOFTHCA_API struct softhca_qp *softhca_open_qp(struct softhca_context *ctx,
+					       const struct softhca_qp_open_attr *attr);
 
 /**
  * Post a list of send requests, with one doorbell.

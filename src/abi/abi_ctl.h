@@ -260,6 +260,21 @@ struct hca_ctl_srq {
 	uint8_t reserved[5];
 };
 
+/*
+ * OPEN_XRCD: the domain of the file whose descriptor comes with it; answered with its number, as
+ * ALLOC_XRCD, which makes a domain of one client. DEALLOC_XRCD closes both.
+ */
+enum hca_ctl_xrcd_flag {
+	HCA_CTL_XRCD_CREATE = 1u << 0, /* if the file has none */
+	HCA_CTL_XRCD_NEW = 1u << 1,    /* with CREATE: the file must have none */
+};
+
+/* OPEN_QP: an XRC target of a domain that the client has open; DESTROY_QP closes it again. */
+struct hca_ctl_open_qp {
+	uint32_t qpn;
+	uint32_t xrcd;
+};
+
 struct hca_ctl_arm {
 	uint32_t srqn;
 	uint32_t limit;

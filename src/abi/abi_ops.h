@@ -68,10 +68,12 @@
 	X(MODIFY_QP, modify_qp, struct hca_ctl_modify, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(QUERY_QP, query_qp, uint32_t, struct hca_qpc, 0, 0, EVERY, DRIVER) \
 	X(DESTROY_QP, destroy_qp, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
+	X(OPEN_QP, open_qp, struct hca_ctl_open_qp, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(QUERY_COUNTERS, query_counters, struct hca_ctl_count, struct hca_ctl_counters, 0, 0, \
 	  EVERY, DRIVER) \
 	X(MCAST, mcast, struct hca_ctl_mcast, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(ALLOC_XRCD, alloc_xrcd, struct hca_ctl_none, uint32_t, 0, 0, EVERY, DRIVER) \
+	X(OPEN_XRCD, open_xrcd, uint32_t, uint32_t, 1, 0, EVERY, EXTRA) \
 	X(DEALLOC_XRCD, dealloc_xrcd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(CREATE_SRQ, create_srq, struct hca_ctl_srq, uint32_t, 0, 0, EVERY, DRIVER) \
 	X(ARM_SRQ, arm_srq, struct hca_ctl_arm, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \

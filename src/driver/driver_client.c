@@ -140,8 +140,11 @@ close_domain(struct hca_driver *drv, const struct hca_client *client)
 static void
 release_objects(struct hca_driver *drv, struct hca_client *client)
 {
+	while (client->opened != NULL)
+		driver_opener_drop(drv, client->opened);
 	while (client->qps != NULL)
-		driver_qp_release(drv, client->qps, true);
+		if (!driver_qp_pass_on(drv, client->qps))
+			driver_qp_release(drv, client->qps, true);
 	while (client->srqs != NULL)
 		driver_srq_release(drv, client->srqs, true);
 	while (client->xrcds != NULL)

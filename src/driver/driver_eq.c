@@ -216,6 +216,15 @@ driver_dead_event(struct hca_driver *drv)
 	pthread_mutex_unlock(&drv->event_lock);
 }
 
+/* For the owner of a QP, and for those that have opened it */
+static void
+send_to_holders(struct driver_qp *qp, const struct hca_ctl_event *event)
+{
+	send_later(qp->owner, 0, &qp->owed, event);
+	for (struct driver_opener *o = qp->openers; o != NULL; o = o->next)
+		send_later(o->client, 0, &o->owed, event);
+}
+
 static void
 forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 {
@@ -249,7 +258,7 @@ forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 	default:
 		qp = drv->qps[object & (drv->qp_ids.count - 1)];
 		if (qp != NULL && qp->qpn == object)
-			send_later(qp->owner, 0, &qp->owed, &event);
+			send_to_holders(qp, &event);
 		break;
 	}
 }
@@ -320,6 +329,9 @@ pay_all(struct hca_driver *drv)
 				drv->owed--;
 		for (struct driver_qp *qp = client->qps; qp != NULL; qp = qp->next)
 			if (qp->owed != 0 && pay(client, &qp->owed, 0, qp->qpn, 0))
+				drv->owed--;
+		for (struct driver_opener *o = client->opened; o != NULL; o = o->next_own)
+			if (o->owed != 0 && pay(client, &o->owed, 0, o->qp->qpn, 0))
 				drv->owed--;
 	}
 }

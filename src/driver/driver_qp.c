@@ -21,7 +21,9 @@ qp_of(struct hca_client *client, uint32_t qpn)
 	struct hca_driver *drv = client->drv;
 	struct driver_qp *qp = drv->qps[qpn & (drv->qp_ids.count - 1)];
 
-	return qp != NULL && qp->qpn == qpn && qp->owner == client ? qp : NULL;
+	if (qp == NULL || qp->qpn != qpn)
+		return NULL;
+	return qp->owner == client || driver_opener_of(qp, client) != NULL ? qp : NULL;
 }
 
 static bool
@@ -151,15 +153,31 @@ use_objects(struct driver_qp *qp, uint32_t add)
 		qp->xrcd->users += add;
 }
 
-static void
-link_qp(struct hca_driver *drv, struct driver_qp *qp)
+void
+driver_qp_own(struct driver_qp *qp)
 {
 	struct hca_client *client = qp->owner;
 
-	pthread_mutex_lock(&drv->event_lock);
 	DRIVER_LIST_ADD(client->qps, qp);
 	client->count[DRIVER_QPS]++;
 	client->count[DRIVER_BYTES] += qp->cost;
+}
+
+void
+driver_qp_disown(struct driver_qp *qp)
+{
+	DRIVER_LIST_REMOVE(qp);
+	qp->owner->count[DRIVER_QPS]--;
+	qp->owner->count[DRIVER_BYTES] -= qp->cost;
+	if (qp->owed != 0)
+		qp->owner->drv->owed--;
+}
+
+static void
+link_qp(struct hca_driver *drv, struct driver_qp *qp)
+{
+	pthread_mutex_lock(&drv->event_lock);
+	driver_qp_own(qp);
 	drv->qps[HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps)] = qp;
 	pthread_mutex_unlock(&drv->event_lock);
 	use_objects(qp, 1);
@@ -168,15 +186,9 @@ link_qp(struct hca_driver *drv, struct driver_qp *qp)
 static void
 unlink_qp(struct hca_driver *drv, struct driver_qp *qp)
 {
-	struct hca_client *client = qp->owner;
-
 	pthread_mutex_lock(&drv->event_lock);
-	DRIVER_LIST_REMOVE(qp);
-	client->count[DRIVER_QPS]--;
-	client->count[DRIVER_BYTES] -= qp->cost;
+	driver_qp_disown(qp);
 	drv->qps[HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps)] = NULL;
-	if (qp->owed != 0)
-		drv->owed--;
 	pthread_mutex_unlock(&drv->event_lock);
 	use_objects(qp, (uint32_t)-1);
 }
@@ -217,6 +229,7 @@ find_objects(struct hca_client *client, struct driver_qp *qp, const struct hca_c
 
 	if (request->service == HCA_ST_XRC_TGT) {
 		qp->xrcd = driver_xrcd_of(client, request->xrcd);
+		qp->shared = qp->xrcd->file != NULL;
 		return;
 	}
 	qp->pd = driver_pd_of(client, request->pdn);
@@ -269,8 +282,8 @@ driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force)
 	int err = 0;
 
 	if (qp->live)
-		err = driver_take_back(drv, qp->owner, HCA_CMD_ERR2RST_QPEE, HCA_MODIFY_QP_NO_INBOX,
-				       qp->qpn);
+		err = driver_take_back(drv, qp->shared ? NULL : qp->owner, HCA_CMD_ERR2RST_QPEE,
+				       HCA_MODIFY_QP_NO_INBOX, qp->qpn);
 	if (err != 0 && !force)
 		return err;
 	driver_mcast_forget(qp);
@@ -287,16 +300,17 @@ fill_owned_fields(const struct driver_qp *qp, struct hca_qpc *qpc)
 {
 	uint32_t flags = hca_be32_to_cpu(qpc->flags);
 	uint32_t sizes = hca_be32_to_cpu(qpc->sizes) & (HCA_MASK(31, 29) | HCA_MASK(28, 24));
+	uint32_t page = qp->shared ? DRIVER_DOMAIN : qp->owner->uar;
 
 	qpc->flags = hca_cpu_to_be32(
 		HCA_QPC_MAKE_FLAGS(HCA_QPC_STATE(flags), qp->service, HCA_QPC_MIG(flags), 0) |
-		(qp->owner->privileged ? HCA_QPC_PRIVILEGED : 0));
+		(qp->owner->privileged && !qp->shared ? HCA_QPC_PRIVILEGED : 0));
 	qpc->sizes = hca_cpu_to_be32(
 		sizes | HCA_QPC_MAKE_SIZES(0, 0, qp->log_rq_stride, qp->log_sq_stride));
-	qpc->usr_page = hca_cpu_to_be32(qp->owner->uar);
+	qpc->usr_page = hca_cpu_to_be32(page);
 	qpc->local_qpn = hca_cpu_to_be32(qp->qpn);
 	qpc->srqn = hca_cpu_to_be32(qp->srq != NULL ? HCA_QPC_SRQ_VALID | qp->srq->srqn : 0);
-	qpc->pd = hca_cpu_to_be32(qp->pd != NULL ? qp->pd->pdn : HCA_PD_MAKE(0, qp->owner->uar));
+	qpc->pd = hca_cpu_to_be32(qp->pd != NULL ? qp->pd->pdn : HCA_PD_MAKE(0, page));
 	qpc->wqe_base = 0;
 	qpc->wqe_lkey = 0;
 	qpc->xrcd = hca_cpu_to_be32(qp->xrcd != NULL ? qp->xrcd->number : 0);
@@ -463,7 +477,11 @@ driver_op_destroy_qp(struct hca_client *client, const uint32_t *qpn, struct hca_
 
 	if (qp == NULL)
 		return driver_fail(-EINVAL, "QP %#x does not exist", *qpn);
-	return driver_qp_release(client->drv, qp, false);
+	if (qp->owner != client) {
+		driver_opener_drop(client->drv, driver_opener_of(qp, client));
+		return 0;
+	}
+	return driver_qp_pass_on(client->drv, qp) ? 0 : driver_qp_release(client->drv, qp, false);
 }
 
 int

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Shared receive queues and XRC domains. */
+/* Shared receive queues. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,28 +18,12 @@ driver_srq_of(struct hca_client *client, uint32_t srqn)
 	return srq != NULL && srq->srqn == srqn && srq->owner == client ? srq : NULL;
 }
 
-struct driver_xrcd *
-driver_xrcd_of(struct hca_client *client, uint32_t number)
-{
-	struct driver_xrcd *xrcd = client->xrcds;
-
-	while (xrcd != NULL && xrcd->number != number)
-		xrcd = xrcd->next;
-	return xrcd;
-}
-
-static bool
-has_cap(const struct hca_driver *drv, uint32_t cap)
-{
-	return (hca_be32_to_cpu(drv->lim.caps) & cap) != 0;
-}
-
 static int
 check_srq(struct hca_client *client, const struct hca_ctl_srq *request)
 {
 	struct hca_driver *drv = client->drv;
 
-	if (!has_cap(drv, HCA_CAP_SRQ))
+	if (!driver_has_cap(drv, HCA_CAP_SRQ))
 		return driver_fail(-EOPNOTSUPP, "the device has no SRQs");
 	if (request->log_size > HCA_LIM_SRQ_SZ_LOG(hca_be32_to_cpu(drv->lim.rd_atomic)) ||
 	    request->log_stride < HCA_WQE_MIN_STRIDE_LOG ||
@@ -235,59 +219,4 @@ driver_op_destroy_srq(struct hca_client *client, const uint32_t *srqn, struct hc
 	if (srq->users != 0)
 		return driver_fail(-EBUSY, "%u QPs use the SRQ", srq->users);
 	return driver_srq_release(client->drv, srq, false);
-}
-
-/* --- XRC domains -------------------- */
-
-int
-driver_op_alloc_xrcd(struct hca_client *client, const struct hca_ctl_none *none, uint32_t *number)
-{
-	struct hca_driver *drv = client->drv;
-	struct driver_xrcd *xrcd;
-	int err;
-
-	if (!has_cap(drv, HCA_CAP_XRC))
-		return driver_fail(-EOPNOTSUPP, "the device has no XRC");
-	err = driver_quota(client, DRIVER_XRCDS, 1);
-	if (err != 0)
-		return err;
-	xrcd = calloc(1, sizeof(*xrcd));
-	if (xrcd == NULL)
-		return driver_fail(-ENOMEM, "no memory for an XRC domain");
-	err = driver_ids_take(&drv->xrcd_ids, &xrcd->number);
-	if (err != 0) {
-		free(xrcd);
-		return driver_fail(err, "all XRC domains are in use");
-	}
-	xrcd->next = client->xrcds;
-	client->xrcds = xrcd;
-	client->count[DRIVER_XRCDS]++;
-	*number = xrcd->number;
-	return 0;
-}
-
-void
-driver_xrcd_release(struct hca_driver *drv, struct hca_client *client, struct driver_xrcd *xrcd)
-{
-	struct driver_xrcd **link = &client->xrcds;
-
-	while (*link != xrcd)
-		link = &(*link)->next;
-	*link = xrcd->next;
-	client->count[DRIVER_XRCDS]--;
-	driver_ids_give(&drv->xrcd_ids, xrcd->number);
-	free(xrcd);
-}
-
-int
-driver_op_dealloc_xrcd(struct hca_client *client, const uint32_t *number, struct hca_ctl_none *none)
-{
-	struct driver_xrcd *xrcd = driver_xrcd_of(client, *number);
-
-	if (xrcd == NULL)
-		return driver_fail(-EINVAL, "XRC domain %u does not exist", *number);
-	if (xrcd->users != 0)
-		return driver_fail(-EBUSY, "%u QPs and SRQs use the XRC domain", xrcd->users);
-	driver_xrcd_release(client->drv, client, xrcd);
-	return 0;
 }

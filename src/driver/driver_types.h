@@ -111,11 +111,36 @@ struct driver_cq {
 	uint32_t owed;	/* bits of event types that are delayed because a pipe was full */
 };
 
-/* XRC domains are numbers of the driver: [23:0], 0 = none. */
+/* The XRC domain of a file: it lives while a client has it open. */
+struct driver_xrc_file {
+	struct driver_xrc_file *next;
+	uint32_t number;
+	uint32_t clients;
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;
+	int fd; /* only a path: keeps the inode's number from being used again */
+};
+
+/* An XRC domain as a client has it open. Domains are numbers of the driver: [23:0], 0 = none. */
 struct driver_xrcd {
 	struct driver_xrcd *next;
+	struct driver_xrc_file *file; /* NULL: no other client has it */
 	uint32_t number;
-	uint32_t users; /* number of SRQs and QPs */
+	uint32_t opens; /* how many times the client has it open */
+	uint32_t users; /* number of the client's SRQs and QPs */
+};
+
+/*
+ * A client that has another client's QP open. It pays for the QP as its owner does, and is the next
+ * owner when that one gives the QP up.
+ */
+struct driver_opener {
+	struct driver_opener *next;	/* of the QP */
+	struct driver_opener *next_own; /* of the client */
+	struct hca_client *client;
+	struct driver_qp *qp;
+	struct driver_xrcd *xrcd; /* the client's */
+	uint32_t owed;
 };
 
 struct driver_srq {
@@ -147,10 +172,13 @@ struct driver_qp {
 	uint32_t owed;
 	uint32_t cost; /* bytes of device memory */
 	struct driver_member *groups;
+	struct driver_opener *openers; /* written with both locks held */
 	uint8_t service;
 	uint8_t log_sq_stride;
 	uint8_t log_rq_stride;
 	bool live; /* has a context: it is not in RESET */
+	/* of the XRC domain of a file: no client's in the device, so it may change owners */
+	bool shared;
 };
 
 /* Resources shared among clients (driver_quota.c) */
@@ -189,6 +217,7 @@ struct hca_client {
 	struct driver_qp *qps;
 	struct driver_srq *srqs;
 	struct driver_xrcd *xrcds;
+	struct driver_opener *opened; /* QPs of others */
 	struct driver_segment *segments;
 	struct driver_channel *channels; /* [0] = asynchronous events */
 	uint32_t num_channels;		 /* slots */
@@ -265,6 +294,7 @@ struct hca_driver {
 	struct driver_cq **cqs;
 	struct driver_mr **mrs; /* by MPT index; `lock` held */
 	struct hca_client *clients;
+	struct driver_xrc_file *xrc_files;
 	struct driver_group *groups; /* groups with members */
 	uint32_t num_groups;
 
@@ -393,13 +423,24 @@ int driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force);
 int driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force);
 struct driver_cq *driver_cq_of(struct hca_client *client, uint32_t cqn);
 int driver_qp_query(struct hca_driver *drv, const struct driver_qp *qp, void *mailbox);
+/* Enter the QP into the list and the account of its owner, and take it out; event_lock held. */
+void driver_qp_own(struct driver_qp *qp);
+void driver_qp_disown(struct driver_qp *qp);
 
 /* driver_srq.c; lock held. */
 int driver_srq_release(struct hca_driver *drv, struct driver_srq *srq, bool force);
 struct driver_srq *driver_srq_of(struct hca_client *client, uint32_t srqn);
+
+/* driver_xrc.c; lock held. */
+bool driver_has_cap(const struct hca_driver *drv, uint32_t cap);
 struct driver_xrcd *driver_xrcd_of(struct hca_client *client, uint32_t number);
 void driver_xrcd_release(struct hca_driver *drv, struct hca_client *client,
 			 struct driver_xrcd *xrcd);
+/* The client's entry among those that have opened the QP; NULL: there is none. */
+struct driver_opener *driver_opener_of(const struct driver_qp *qp, const struct hca_client *client);
+void driver_opener_drop(struct hca_driver *drv, struct driver_opener *opener);
+/* The owner gives the QP up. True: a client that has opened it is the owner now. */
+bool driver_qp_pass_on(struct hca_driver *drv, struct driver_qp *qp);
 
 /* driver_client.c; lock held. */
 struct driver_pd *driver_pd_of(struct hca_client *client, uint32_t pdn);

@@ -239,8 +239,8 @@ fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32
 	qpc->qkey = hca_cpu_to_be32(attr->qkey);
 }
 
-static int
-refresh_state(struct lib_qp *qp)
+int
+lib_qp_refresh(struct lib_qp *qp)
 {
 	struct lib_context *ctx = lib_qp_ctx(qp);
 	struct hca_qpc qpc;
@@ -311,9 +311,13 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *given, u
 	uint32_t to;
 	int err;
 
-	/* the device may have left any other state because of an error */
-	if (pub->state != SOFTHCA_QPS_RESET && pub->state != SOFTHCA_QPS_ERR) {
-		err = refresh_state(qp);
+	/*
+	 * The device may have left any other state because of an error, and another program that
+	 * has the QP open may have modified it.
+	 */
+	if ((pub->state != SOFTHCA_QPS_RESET && pub->state != SOFTHCA_QPS_ERR) ||
+	    qp->xrcd != NULL) {
+		err = lib_qp_refresh(qp);
 		if (err != 0)
 			return err;
 	}

@@ -317,8 +317,8 @@ alloc_object(const struct softhca_qp_init_attr_ex *attr)
 	return qp;
 }
 
-static struct lib_qp *
-alloc_qp(struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
+struct lib_qp *
+lib_qp_new(struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 {
 	struct lib_qp *qp = alloc_object(attr);
 	int err = 0;
@@ -335,6 +335,7 @@ alloc_qp(struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 	qp->pub.qp_context = attr->qp_context;
 	qp->pub.qp_type = attr->qp_type;
 	qp->ops = service_of(attr->qp_type)->ops;
+	qp->xrcd = attr->qp_type == SOFTHCA_QPT_XRC_RECV ? (struct lib_xrcd *)attr->xrcd : NULL;
 	qp->extra_units = service_of(attr->qp_type)->units;
 	qp->sq.locked = (attr->flags & SOFTHCA_SINGLE_THREADED) == 0;
 	qp->rq.locked = qp->sq.locked;
@@ -364,8 +365,8 @@ use_objects(struct lib_qp *qp, uint32_t add)
 		qp->xrcd->users += add;
 }
 
-static int
-enter_qp(struct lib_context *ctx, struct lib_qp *qp)
+int
+lib_qp_enter(struct lib_context *ctx, struct lib_qp *qp)
 {
 	struct lib_qp **place = &ctx->qps[qp->pub.qp_num & ctx->qp_mask];
 	int err = 0;
@@ -419,15 +420,14 @@ softhca_create_qp_ex(struct softhca_context *pub, struct softhca_qp_init_attr_ex
 
 	if (check_caps(ctx, attr) != 0)
 		return NULL;
-	qp = alloc_qp(ctx, attr);
+	qp = lib_qp_new(ctx, attr);
 	if (qp == NULL)
 		return NULL;
-	qp->xrcd = attr->qp_type == SOFTHCA_QPT_XRC_RECV ? (struct lib_xrcd *)attr->xrcd : NULL;
 	request = qp_request(qp, attr);
 	err = LIB_CALL(ctx, CREATE_QP, &request, &qp->pub.qp_num);
 	if (err != 0)
 		goto err_free;
-	err = enter_qp(ctx, qp);
+	err = lib_qp_enter(ctx, qp);
 	if (err != 0)
 		goto err_destroy;
 	attr->cap = lib_qp_cap(qp);

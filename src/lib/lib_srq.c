@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Shared receive queues and XRC domains. The WQEs of an SRQ complete out of order, so they form a
+ * Shared receive queues. The WQEs of an SRQ complete out of order, so they form a
  * list: nda of each is the next one to be posted, which the device follows. That must be known when
  * a WQE is posted, so one WQE of the queue is always free.
  */
@@ -340,45 +340,5 @@ softhca_post_srq_recv(struct softhca_srq *pub, struct softhca_recv_wr *wr,
 	lib_lock_drop(&srq->wq.lock);
 	if (err != 0 && bad_wr != NULL)
 		*bad_wr = wr;
-	return err;
-}
-
-/* --- XRC domains -------------------- */
-
-struct softhca_xrcd *
-softhca_open_xrcd(struct softhca_context *pub, const struct softhca_xrcd_init_attr *attr)
-{
-	struct lib_context *ctx = lib_ctx(pub);
-	struct lib_xrcd *xrcd;
-
-	if (attr->fd != -1) {
-		lib_fail(-EOPNOTSUPP, "XRC domains are not shared through files");
-		return NULL;
-	}
-	xrcd = lib_object_new(ctx, sizeof(*xrcd), "an XRC domain");
-	if (xrcd == NULL)
-		return NULL;
-	xrcd->pub.context = pub;
-	if (LIB_CALL(ctx, ALLOC_XRCD, NULL, &xrcd->pub.handle) != 0)
-		return lib_object_refused(ctx, xrcd);
-	return &xrcd->pub;
-}
-
-int
-softhca_close_xrcd(struct softhca_xrcd *pub)
-{
-	struct lib_xrcd *xrcd = (struct lib_xrcd *)pub;
-	struct lib_context *ctx = lib_ctx(pub->context);
-	uint32_t users;
-	int err;
-
-	pthread_mutex_lock(&ctx->lock);
-	users = xrcd->users;
-	pthread_mutex_unlock(&ctx->lock);
-	if (users != 0)
-		return lib_fail(-EBUSY, "%u QPs and SRQs use the XRC domain", users);
-	err = LIB_CALL(ctx, DEALLOC_XRCD, &pub->handle, NULL);
-	if (err == 0)
-		lib_object_free(ctx, xrcd);
 	return err;
 }

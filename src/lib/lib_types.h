@@ -333,6 +333,12 @@ int lib_check_rate(uint32_t static_rate);
 /* lib_qp.c: the granted capacities; free host memory; reset the queues (with both CQs locked). */
 struct softhca_qp_cap lib_qp_cap(const struct lib_qp *qp);
 void lib_qp_free(struct lib_qp *qp);
+/* The object and its queues; NULL with errno. */
+struct lib_qp *lib_qp_new(struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr);
+/* Enter a QP whose number is known into the context's table. */
+int lib_qp_enter(struct lib_context *ctx, struct lib_qp *qp);
+/* lib_modify.c: read the QP's state from the device. */
+int lib_qp_refresh(struct lib_qp *qp);
 void lib_qp_rewind(struct lib_qp *qp);
 
 /* lib_cq.c: invalidate the CQEs of a QP that is reset or destroyed; the CQ's lock is held. */

@@ -275,7 +275,7 @@ random_requests(void **state)
 							  random32() % 8 * 4096};
 			memcpy(body, &s, sizeof(s));
 		}
-		err = raw_call(&r, op, body, len, op == HCA_CTL_ATTACH ? mem : -1);
+		err = raw_call(&r, op, body, len, hca_ctl_shape(op)->fds_in != 0 ? mem : -1);
 		if (r.fds[0] >= 0)
 			close(r.fds[0]);
 		r.fds[0] = -1;

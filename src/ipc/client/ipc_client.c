@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -117,9 +118,15 @@ exchange(struct ipc_channel *c, enum hca_ctl_op op, const void *request, size_t 
 		.seq = c->seq,
 	};
 
-	if (c->broken ||
-	    ipc_send(c->sock, &head, sizeof(head), request, bytes,
-		     extra != NULL ? extra->fds : NULL, hca_ctl_shape(op)->fds_in, 0) != 0)
+	int err;
+
+	if (c->broken)
+		return gone(c);
+	err = ipc_send(c->sock, &head, sizeof(head), request, bytes,
+		       extra != NULL ? extra->fds : NULL, hca_ctl_shape(op)->fds_in, 0);
+	if (err == -EBADF && hca_ctl_shape(op)->fds_in != 0 && fcntl(c->sock, F_GETFD) >= 0)
+		return fail(err, "the descriptor is not open"); /* nothing was sent */
+	if (err != 0)
 		return gone(c);
 	return receive_reply(c, op, answer, extra);
 }

@@ -3,6 +3,7 @@
 /* Calls no other test makes: address handles from completions, SRQ attributes, devices, names. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -309,13 +310,57 @@ test_stall(void **state)
 	reply(1);
 }
 
+/* Two contexts of one HCA share the XRC domain of a file, which is not that of another HCA. */
+static void
+test_xrc_file(void **state)
+{
+	FILE *file = tmpfile();
+	struct softhca_xrcd_init_attr init = {.fd = fileno(file), .oflags = O_CREAT | O_EXCL};
+	struct softhca_qp_init_attr_ex target = {.qp_type = SOFTHCA_QPT_XRC_RECV};
+	struct softhca_qp_open_attr open = {.qp_type = SOFTHCA_QPT_XRC_RECV};
+	struct softhca_xrcd *mine, *theirs, *elsewhere;
+	struct softhca_context *ctx;
+	struct softhca_qp *qp;
+
+	assert_int_equal(softhca_embed_open(embed, 0, &ctx), 0);
+	mine = softhca_open_xrcd(sides[0].ctx, &init);
+	elsewhere = softhca_open_xrcd(sides[1].ctx, &init);
+	assert_true(mine != NULL && elsewhere != NULL);
+	assert_null(softhca_open_xrcd(ctx, &init));
+	assert_int_equal(errno, EEXIST);
+	init.oflags = 0;
+	theirs = softhca_open_xrcd(ctx, &init);
+	assert_non_null(theirs);
+	init.fd = 12345;
+	assert_null(softhca_open_xrcd(ctx, &init));
+	assert_int_equal(errno, EBADF);
+	target.xrcd = mine;
+	qp = softhca_create_qp_ex(sides[0].ctx, &target);
+	assert_non_null(qp);
+	open.qp_num = qp->qp_num;
+	open.xrcd = elsewhere;
+	assert_null(softhca_open_qp(sides[1].ctx, &open));
+	assert_int_equal(errno, EINVAL);
+	open.xrcd = theirs;
+	assert_null(softhca_open_qp(sides[0].ctx, &open)); /* a domain of another context */
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(softhca_open_qp(ctx, &open));
+	assert_int_equal(softhca_destroy_qp(qp), 0);
+	assert_int_equal(softhca_close_xrcd(mine), 0);
+	assert_int_equal(softhca_close_xrcd(elsewhere), 0);
+	assert_int_equal(softhca_close_xrcd(theirs), -EBUSY); /* the QP is its context's now */
+	assert_int_equal(softhca_close(ctx), 0);
+	fclose(file);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reply), cmocka_unit_test(test_reply_refused),
-		cmocka_unit_test(test_srq),   cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_names), cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_reply),	 cmocka_unit_test(test_reply_refused),
+		cmocka_unit_test(test_srq),	 cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_names),	 cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_xrc_file),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
