@@ -298,13 +298,18 @@ enum softhca_gid_type {
 	SOFTHCA_GID_TYPE_ROCE_V2,
 };
 
-/* One entry of the GID table. vlan_id and mac replace the ndev_ifindex of verbs. */
+/*
+ * One entry of the GID table. ndev_ifindex is the kernel interface that has the address or that the
+ * port uses, in the network namespace of the daemon; 0: there is none, as for ports that the kernel
+ * does not see.
+ */
 struct softhca_gid_entry {
 	union softhca_gid gid;
 	uint32_t gid_index;
 	uint32_t port_num;
-	uint32_t gid_type; /* enum softhca_gid_type */
-	uint16_t vlan_id;  /* 0xffff: none */
+	uint32_t gid_type; /* enum softhca_gid_type: always ROCE_V2 */
+	uint32_t ndev_ifindex;
+	uint16_t vlan_id; /* 0xffff: none */
 	uint8_t mac[6];
 };
 

@@ -291,6 +291,7 @@ struct hca_ctl_gid {
 	uint8_t mac[6];
 	uint16_t vlan_id; /* 0xffff: none */
 	uint32_t valid;
+	uint32_t ifindex; /* of a kernel interface of the daemon's network namespace, 0: none */
 };
 
 /*

@@ -133,9 +133,18 @@ uint64_t hca_driver_node_guid(const struct hca_driver *drv);
 
 /* --- addresses ---------------------------------------------------------------------------- */
 
-/* gid in network order; mac of the port; vlan_id 0xffff = none */
-int hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16],
-		       const uint8_t mac[6], uint16_t vlan_id);
+/*
+ * gid in network order; mac of the port; vlan_id 0xffff = none; ifindex: the kernel interface that
+ * has the address or is behind the port, for clients that ask; 0 = none
+ */
+int hca_driver_set_gid_of(struct hca_driver *drv, uint32_t index, const uint8_t gid[16],
+			  const uint8_t mac[6], uint16_t vlan_id, uint32_t ifindex);
+static inline int
+hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16],
+		   const uint8_t mac[6], uint16_t vlan_id)
+{
+	return hca_driver_set_gid_of(drv, index, gid, mac, vlan_id, 0);
+}
 /* Clear an entry; clearing an empty one is no error. */
 int hca_driver_clear_gid(struct hca_driver *drv, uint32_t index);
 int hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6]);

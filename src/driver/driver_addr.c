@@ -46,17 +46,18 @@ hca_driver_set_port(struct hca_driver *drv, const struct hca_ctl_port *port)
 }
 
 static bool
-gid_differs(const struct driver_gid *entry, const uint8_t gid[16], const uint8_t mac[6],
-	    uint16_t vlan_id)
+gid_differs(const struct driver_gid *a, const struct driver_gid *b)
 {
-	return !entry->valid || memcmp(entry->gid, gid, sizeof(entry->gid)) != 0 ||
-	       memcmp(entry->mac, mac, sizeof(entry->mac)) != 0 || entry->vlan_id != vlan_id;
+	return !a->valid || memcmp(a->gid, b->gid, sizeof(a->gid)) != 0 ||
+	       memcmp(a->mac, b->mac, sizeof(a->mac)) != 0 || a->vlan_id != b->vlan_id ||
+	       a->ifindex != b->ifindex;
 }
 
 int
-hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16],
-		   const uint8_t mac[6], uint16_t vlan_id)
+hca_driver_set_gid_of(struct hca_driver *drv, uint32_t index, const uint8_t gid[16],
+		      const uint8_t mac[6], uint16_t vlan_id, uint32_t ifindex)
 {
+	struct driver_gid entry = {.vlan_id = vlan_id, .valid = true, .ifindex = ifindex};
 	bool vlan = vlan_id != 0xffff, changed = false;
 	uint32_t type = hca_gid_is_mapped(gid) ? HCA_GID_ROCE_V2_IPV4 : HCA_GID_ROCE_V2_IPV6;
 	struct hca_mbox_set_gid *mailbox;
@@ -64,6 +65,8 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 
 	if (index >= table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS))
 		return driver_fail(-EINVAL, "GID index %u", index);
+	memcpy(entry.gid, gid, sizeof(entry.gid));
+	memcpy(entry.mac, mac, sizeof(entry.mac));
 	pthread_mutex_lock(&drv->lock);
 	mailbox = driver_mailbox(drv);
 	mailbox->index = hca_cpu_to_be32(index);
@@ -72,11 +75,8 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 	memcpy(mailbox->mac, mac, sizeof(mailbox->mac));
 	err = driver_command_in(drv, HCA_CMD_SET_GID, 0);
 	if (err == 0) {
-		changed = gid_differs(&drv->gids[index], gid, mac, vlan_id);
-		memcpy(drv->gids[index].gid, gid, sizeof(drv->gids[index].gid));
-		memcpy(drv->gids[index].mac, mac, sizeof(drv->gids[index].mac));
-		drv->gids[index].vlan_id = vlan_id;
-		drv->gids[index].valid = true;
+		changed = gid_differs(&drv->gids[index], &entry);
+		drv->gids[index] = entry;
 		pthread_mutex_lock(&drv->event_lock);
 		memcpy(drv->port.mac, mac, sizeof(drv->port.mac));
 		pthread_mutex_unlock(&drv->event_lock);
@@ -356,6 +356,7 @@ query_gid(const struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out)
 	memcpy(out->mac, drv->gids[index].mac, sizeof(out->mac));
 	out->vlan_id = drv->gids[index].vlan_id;
 	out->valid = drv->gids[index].valid;
+	out->ifindex = drv->gids[index].ifindex;
 	return 0;
 }
 

@@ -236,6 +236,7 @@ struct driver_gid {
 	uint8_t mac[6];
 	uint16_t vlan_id; /* 0xffff: none */
 	bool valid;
+	uint32_t ifindex;
 };
 
 struct driver_neigh {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
+#include <net/if.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +79,8 @@ create(struct endpoint_kernif *k, const struct endpoint_config *c)
 
 	snprintf(kc.name, sizeof(kc.name), "%s", c->kernel_interface);
 	memcpy(kc.mac, k->port->mac, sizeof(kc.mac));
+	if (k->port->device.interface[0] != '\0')
+		kc.ifindex = if_nametoindex(k->port->device.interface);
 	for (uint32_t i = 0; i < c->num_addresses; i++) {
 		memcpy(address[i].gid, c->address[i].gid, sizeof(address[i].gid));
 		address[i].prefix = c->address[i].prefix;

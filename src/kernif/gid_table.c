@@ -40,26 +40,27 @@ find(const struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id)
 
 static int
 put(struct gid_table *t, uint32_t index, const uint8_t gid[16], uint16_t vlan_id,
-    const uint8_t mac[6])
+    const uint8_t mac[6], uint32_t ifindex)
 {
 	struct gid_slot *s = &t->slot[index];
 	bool same = s->used && s->vlan_id == vlan_id && memcmp(s->gid, gid, 16) == 0 &&
-		    memcmp(s->mac, mac, 6) == 0;
-	int err = same ? 0 : hca_driver_set_gid(t->drv, index, gid, mac, vlan_id);
+		    memcmp(s->mac, mac, 6) == 0 && s->ifindex == ifindex;
+	int err = same ? 0 : hca_driver_set_gid_of(t->drv, index, gid, mac, vlan_id, ifindex);
 
 	if (err != 0) {
 		t->failed++;
 		return err;
 	}
 	t->set += !same;
-	*s = (struct gid_slot){.vlan_id = vlan_id, .used = true, .seen = true};
+	*s = (struct gid_slot){.vlan_id = vlan_id, .ifindex = ifindex, .used = true, .seen = true};
 	memcpy(s->gid, gid, 16);
 	memcpy(s->mac, mac, 6);
 	return (int)index;
 }
 
 int
-gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6], bool link_local)
+gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6], uint32_t ifindex,
+	       bool link_local)
 {
 	uint8_t gid[16];
 	int rc;
@@ -67,26 +68,28 @@ gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6]
 	memset(t, 0, sizeof(*t));
 	t->drv = drv;
 	memcpy(t->mac, mac, 6);
+	t->ifindex = ifindex;
 	t->first = link_local ? 1 : 0;
 	if (!link_local)
 		return 0;
 	gid_of_mac(mac, gid);
-	rc = put(t, 0, gid, GID_NO_VLAN, mac);
+	rc = put(t, 0, gid, GID_NO_VLAN, mac, ifindex);
 	return rc < 0 ? rc : 0;
 }
 
 int
-gid_table_add(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id, const uint8_t mac[6])
+gid_table_add(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id, const uint8_t mac[6],
+	      uint32_t ifindex)
 {
 	int at = find(t, gid, vlan_id);
 
 	if (at >= 0)
-		return put(t, (uint32_t)at, gid, vlan_id, mac);
+		return put(t, (uint32_t)at, gid, vlan_id, mac, ifindex);
 	if (t->first != 0 && vlan_id == GID_NO_VLAN && gid_is_link_local(gid))
-		return put(t, 0, gid, vlan_id, mac);
+		return put(t, 0, gid, vlan_id, mac, ifindex);
 	for (uint32_t i = t->first; i < GID_TABLE_MAX; i++)
 		if (!t->slot[i].used)
-			return put(t, i, gid, vlan_id, mac);
+			return put(t, i, gid, vlan_id, mac, ifindex);
 	t->failed++;
 	return -ENOSPC;
 }
@@ -99,7 +102,7 @@ drop(struct gid_table *t, uint32_t index)
 
 	if (index < t->first) {
 		gid_of_mac(t->mac, gid);
-		put(t, 0, gid, GID_NO_VLAN, t->mac);
+		put(t, 0, gid, GID_NO_VLAN, t->mac, t->ifindex);
 		return;
 	}
 	if (hca_driver_clear_gid(t->drv, index) != 0) {
@@ -133,7 +136,8 @@ gid_table_set_mac(struct gid_table *t, uint16_t vlan_id, const uint8_t mac[6])
 
 		if (!s.used || s.vlan_id != vlan_id)
 			continue;
-		put(t, i, i < t->first && memcmp(s.gid, old, 16) == 0 ? gid : s.gid, vlan_id, mac);
+		put(t, i, i < t->first && memcmp(s.gid, old, 16) == 0 ? gid : s.gid, vlan_id, mac,
+		    s.ifindex);
 	}
 }
 

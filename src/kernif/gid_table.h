@@ -20,6 +20,7 @@ struct gid_slot {
 	uint8_t gid[16];
 	uint8_t mac[6];
 	uint16_t vlan_id;
+	uint32_t ifindex; /* 0: none */
 	bool used;
 	bool seen; /* added since gid_table_mark() */
 };
@@ -28,20 +29,21 @@ struct gid_table {
 	struct hca_driver *drv;
 	struct gid_slot slot[GID_TABLE_MAX];
 	uint8_t mac[6];
-	uint32_t first; /* lowest index not reserved: 1 with link_local, else 0 */
+	uint32_t ifindex; /* of the untagged interface */
+	uint32_t first;	  /* lowest index not reserved: 1 with link_local, else 0 */
 	uint64_t set, cleared, failed;
 };
 
 /*
- * Set up an empty table. link_local: reserve index 0 and set it from mac. Returns 0 or the driver's
- * error.
+ * Set up an empty table. ifindex: the untagged kernel interface, 0: there is none. link_local:
+ * reserve index 0 and set it from mac. Returns 0 or the driver's error.
  */
 int gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6],
-		   bool link_local);
+		   uint32_t ifindex, bool link_local);
 
 /* Add an address; one that exists keeps its index. Returns the index or the driver's error. */
 int gid_table_add(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id,
-		  const uint8_t mac[6]);
+		  const uint8_t mac[6], uint32_t ifindex);
 /* Remove an address, if it is in the table. */
 void gid_table_remove(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id);
 /* Change the MAC address of all entries of a VLAN (or of the untagged interface). */

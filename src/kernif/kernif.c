@@ -268,12 +268,13 @@ kernif_start(struct kernif *k, struct hca_port *divert, struct hca_driver *drv)
 {
 	void *(*pump)(void *) =
 		k->cfg.kind == KERNIF_TAP ? kernif_kernel_pump : kernif_builtin_pump;
+	uint32_t ifindex = k->cfg.kind == KERNIF_TAP ? k->tap.ifindex : k->cfg.ifindex;
 	int err;
 
 	k->divert = divert;
 	k->drv = drv;
 	kernif_guard_init(k);
-	err = gid_table_init(&k->gids, drv, k->cfg.mac, k->cfg.link_local);
+	err = gid_table_init(&k->gids, drv, k->cfg.mac, ifindex, k->cfg.link_local);
 	if (err != 0)
 		return kernif_fail(err, "GID 0: %s", hca_driver_reason());
 	err = pthread_create(&k->pump, NULL, pump, k);

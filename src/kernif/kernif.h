@@ -51,6 +51,7 @@ struct kernif_config {
 	/* built-in only; with TAP the kernel's routes are used */
 	const struct arp_nd_hop *gateways;
 	uint32_t num_gateways;
+	uint32_t ifindex;     /* built-in only: the kernel interface behind the port; 0: none */
 	uint32_t patience_ms; /* kernif_resolve() waits so long for an answer; 0: 3500 */
 
 	/*

@@ -69,9 +69,13 @@ kernif_builtin_start(struct kernif *k)
 	int index = 0;
 
 	pthread_mutex_lock(&k->lock);
-	for (uint32_t i = 0; i < k->cfg.num_addresses && index >= 0; i++)
-		index = gid_table_add(&k->gids, k->address[i].gid, k->address[i].vlan_id,
-				      k->cfg.mac);
+	for (uint32_t i = 0; i < k->cfg.num_addresses && index >= 0; i++) {
+		const struct arp_nd_address *a = &k->address[i];
+
+		/* the interface behind the port has no VLAN */
+		index = gid_table_add(&k->gids, a->gid, a->vlan_id, k->cfg.mac,
+				      a->vlan_id == ARP_ND_NO_VLAN ? k->cfg.ifindex : 0);
+	}
 	pthread_mutex_unlock(&k->lock);
 	return index >= 0 ? 0 : kernif_fail(index, "an address: %s", hca_driver_reason());
 }

@@ -152,7 +152,7 @@ on_address(void *arg, const struct kernel_link *l, const uint8_t gid[16], bool g
 		gid_table_remove(&k->gids, gid, l->vlan_id);
 		return;
 	}
-	index = gid_table_add(&k->gids, gid, l->vlan_id, l->mac);
+	index = gid_table_add(&k->gids, gid, l->vlan_id, l->mac, l->ifindex);
 	if (index < 0)
 		kernif_log(k, "an address of %s cannot be a GID: %s", k->tap.name,
 			   index == -ENOSPC ? "the table is full" : hca_driver_reason());

@@ -200,6 +200,7 @@ softhca_query_gid_ex(struct softhca_context *pub, unsigned int port, unsigned in
 		.gid_index = index,
 		.port_num = port,
 		.gid_type = SOFTHCA_GID_TYPE_ROCE_V2,
+		.ndev_ifindex = gid.ifindex,
 		.vlan_id = gid.vlan_id,
 	};
 	memcpy(entry->gid.raw, gid.gid, sizeof(entry->gid.raw));

@@ -261,6 +261,8 @@ add_gid(uint32_t index, const struct hca_ctl_gid *g, struct rte_tel_data *d)
 	put_mac(&t, "mac", g->mac);
 	if (g->vlan_id != 0xffff)
 		telemetry_put(&t, "vlan", g->vlan_id);
+	if (g->ifindex != 0)
+		telemetry_put(&t, "ifindex", g->ifindex);
 	return telemetry_end(&t, d, index);
 }
 

@@ -43,7 +43,7 @@ class Control:
         self.seq = struct.unpack_from('=Q', reply, 192)[0] + 1
 
     def call(self, number, body=b''):
-        self.socket.send(struct.pack('=HHIQ', 3, number, len(body), self.seq) + body)
+        self.socket.send(struct.pack('=HHIQ', 4, number, len(body), self.seq) + body)
         message, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 4)
         for fd in fds:
             os.close(fd)

@@ -120,6 +120,26 @@ gids_come_and_go(void **state)
 	assert_int_equal(entry.valid, 1);
 }
 
+/* Another interface with the same address is a change, too. */
+static void
+gids_have_interfaces(void **state)
+{
+	struct hca_ctl_gid entry;
+
+	(void)state;
+	assert_int_equal(hca_driver_set_gid(drv, 1, my_gid, my_mac, 0xffff), 0);
+	assert_int_equal(gid_events(), 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(hca_driver_set_gid_of(drv, 1, my_gid, my_mac, 0xffff, 7), 0);
+		assert_int_equal(gid_events(), i == 0);
+		assert_int_equal(hca_driver_query_gid(drv, 1, &entry), 0);
+		assert_int_equal(entry.ifindex, 7);
+	}
+	assert_int_equal(hca_driver_clear_gid(drv, 1), 0);
+	assert_int_equal(hca_driver_query_gid(drv, 1, &entry), 0);
+	assert_int_equal(entry.ifindex, 0);
+}
+
 static void
 asking_stops_nobody(void **state)
 {
@@ -187,6 +207,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(gids_come_and_go),
+		TEST(gids_have_interfaces),
 		TEST(asking_stops_nobody),
 		TEST(moved_neighbours),
 	};

@@ -145,6 +145,16 @@ gid_is(uint32_t index, const uint8_t gid[16])
 	return e.valid ? gid != NULL && memcmp(e.gid, gid, 16) == 0 : gid == NULL;
 }
 
+static uint32_t
+ifindex_of_gid(uint32_t index)
+{
+	struct hca_ctl_gid e;
+
+	assert_int_equal(hca_client_call(client, HCA_CTL_QUERY_GID, &(uint32_t){index}, &e, NULL),
+			 0);
+	return e.ifindex;
+}
+
 static void
 wait_gid(uint32_t index, const uint8_t gid[16])
 {
@@ -241,6 +251,8 @@ gids_follow_addresses(void **state)
 	wait_gid(0, gid0);
 	wait_gid(1, gid4);
 	wait_gid(2, gid6);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(ifindex_of_gid(i), if_nametoindex("kt0"));
 	gid_events();
 	shell("ip addr add 10.9.1.1/24 dev kt0");
 	wait_gid(3, extra4);
@@ -681,8 +693,10 @@ without_link_local(void **state)
 
 	(void)state;
 	c.link_local = false;
+	c.ifindex = 77;
 	begin(&c);
 	assert_true(gid_is(0, gid4) && gid_is(1, gid6) && gid_is(2, NULL));
+	assert_int_equal(ifindex_of_gid(0), 77);
 	end();
 	c.num_addresses = ARP_ND_ADDRESSES + 1;
 	assert_int_equal(kernif_create(&c, &k), -EINVAL);

@@ -91,7 +91,12 @@
 	X(ah, pd) \
 	X(ah, handle) \
 	X(pd, context) \
-	X(pd, handle)
+	X(pd, handle) \
+	X(gid_entry, gid) \
+	X(gid_entry, gid_index) \
+	X(gid_entry, port_num) \
+	X(gid_entry, gid_type) \
+	X(gid_entry, ndev_ifindex)
 
 MEMBERS(SAME)
 SAME_SIZE(sge)

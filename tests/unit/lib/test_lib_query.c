@@ -100,6 +100,22 @@ test_pkey_index(void **state)
 	assert_int_equal(softhca_get_pkey_index(ctx, 2, 0xffff), -EINVAL);
 }
 
+/* The fake fills an entry with bytes of its index; entry 0 is empty. */
+static void
+test_gid_entry(void **state)
+{
+	struct softhca_gid_entry entry;
+
+	assert_int_equal(softhca_query_gid_ex(ctx, 1, 0, &entry, 0), -ENODATA);
+	assert_int_equal(softhca_query_gid_ex(ctx, 1, 2, &entry, 1), -EINVAL);
+	assert_int_equal(softhca_query_gid_ex(ctx, 1, 2, &entry, 0), 0);
+	assert_int_equal(entry.gid_index, 2);
+	assert_int_equal(entry.port_num, 1);
+	assert_int_equal(entry.gid_type, SOFTHCA_GID_TYPE_ROCE_V2);
+	assert_int_equal(entry.ndev_ifindex, 0x02020202);
+	assert_int_equal(entry.vlan_id, 0x0202);
+}
+
 int
 main(void)
 {
@@ -109,6 +125,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_link_speeds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_phys_state, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pkey_index, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gid_entry, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
