@@ -29,10 +29,17 @@ def name_of(part):
     return 'shd%d%s' % (os.getpid(), part)
 
 
+def operations():
+    """Names of the control operations, in the order of their numbers."""
+    path = os.path.join(os.path.dirname(__file__), '../../src/abi/abi_ops.h')
+    with open(path, encoding='utf-8') as file:
+        return re.findall(r'^\tX\((\w+), \w+, ', file.read(), re.M)
+
+
 class Control:
     """A client that speaks the control channel itself (src/ipc/channel/ipc_proto.h)."""
 
-    HELLO, CREATE_CHANNEL = 0, 19
+    HELLO, CREATE_CHANNEL = map(operations().index, ('HELLO', 'CREATE_CHANNEL'))
 
     def __init__(self, path):
         self.seq = 0
