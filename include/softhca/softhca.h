@@ -241,9 +241,13 @@ enum softhca_access_flags {
 	SOFTHCA_ACCESS_MW_BIND = 1 << 4,
 	SOFTHCA_ACCESS_ZERO_BASED = 1 << 5,
 	SOFTHCA_ACCESS_ON_DEMAND = 1 << 6,	   /* refused with -EOPNOTSUPP */
-	SOFTHCA_ACCESS_RELAXED_ORDERING = 1 << 20, /* accepted, has no effect */
+	SOFTHCA_ACCESS_HUGETLB = 1 << 7,	   /* accepted, has no effect */
+	SOFTHCA_ACCESS_RELAXED_ORDERING = 1 << 20, /* as all of the optional range */
 	SOFTHCA_ACCESS_KEEP_PRIVATE = 1 << 30,	   /* not in verbs: see softhca_reg_mr() */
 };
+
+/* Flags that a device may not know; accepted, they have no effect. */
+#define SOFTHCA_ACCESS_OPTIONAL_RANGE 0x3ff00000u
 
 /* Numbers of ibv_rereg_mr_flags */
 enum softhca_rereg_mr_flags {
@@ -257,7 +261,10 @@ enum softhca_mw_type {
 	SOFTHCA_MW_TYPE_2,     /* (2B) bound by SOFTHCA_WR_BIND_MW, usable by that QP only */
 };
 
-/* length 0 unbinds (type 1). mw_access_flags: remote access rights, and ZERO_BASED. */
+/*
+ * length 0 unbinds (type 1). mw_access_flags: remote access rights, and ZERO_BASED; the other flags
+ * of regions say nothing about a window and are ignored.
+ */
 struct softhca_mw_bind_info {
 	struct softhca_mr *mr;
 	uint64_t addr;

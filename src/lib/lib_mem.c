@@ -67,7 +67,8 @@ softhca_dealloc_pd(struct softhca_pd *pub)
 }
 
 /* Flags that the device does not know */
-#define IGNORED (SOFTHCA_ACCESS_RELAXED_ORDERING | SOFTHCA_ACCESS_KEEP_PRIVATE)
+#define IGNORED \
+	(SOFTHCA_ACCESS_HUGETLB | SOFTHCA_ACCESS_OPTIONAL_RANGE | SOFTHCA_ACCESS_KEEP_PRIVATE)
 
 static int
 check_access(uint32_t access)

@@ -14,6 +14,11 @@
 	(SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC | \
 	 SOFTHCA_ACCESS_ZERO_BASED)
 
+/* Flags of regions that programs pass and that say nothing about a window */
+#define MW_IGNORED \
+	(SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_MW_BIND | SOFTHCA_ACCESS_ON_DEMAND | \
+	 SOFTHCA_ACCESS_HUGETLB | SOFTHCA_ACCESS_OPTIONAL_RANGE | SOFTHCA_ACCESS_KEEP_PRIVATE)
+
 /* Marks requests of softhca_bind_mw() in sg_list, which binds do not use. */
 static struct softhca_sge from_bind_mw;
 
@@ -59,7 +64,7 @@ lib_mw_judge(const struct lib_qp *qp, const struct softhca_send_wr *wr)
 				mw->type == SOFTHCA_MW_TYPE_1 ? "bind_mw" : "post_send");
 	if (info->mr == NULL ? info->length != 0 : info->mr->pd != qp->pub.pd)
 		return lib_fail(-EINVAL, "no region of the QP's PD");
-	if ((info->mw_access_flags & ~(uint32_t)MW_ACCESS) != 0)
+	if ((info->mw_access_flags & ~(uint32_t)(MW_ACCESS | MW_IGNORED)) != 0)
 		return lib_fail(-EINVAL, "access flags %#x for a window", info->mw_access_flags);
 	return 0;
 }
@@ -69,7 +74,7 @@ lib_mw_build(struct hca_bind_unit *unit, const struct softhca_send_wr *wr)
 {
 	const struct softhca_mw_bind_info *info = &wr->bind_mw.bind_info;
 
-	unit->access = hca_cpu_to_le32(info->mw_access_flags);
+	unit->access = hca_cpu_to_le32(info->mw_access_flags & MW_ACCESS);
 	unit->old_key = hca_cpu_to_le32(wr->bind_mw.mw->rkey);
 	unit->new_key = hca_cpu_to_le32(wr->bind_mw.rkey);
 	unit->lkey = info->mr != NULL ? hca_cpu_to_le32(info->mr->lkey) : 0;

@@ -22,7 +22,7 @@ type1_in(const struct sim_config *cfg)
 	mw = window(&r, SOFTHCA_MW_TYPE_1);
 	expect(&r, put(&r, va_of(&r, 1000), mw->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "unbound");
 	reset(&r);
-	expect(&r, bind1(&r, mw, 1000, 5000, WR | RD), SOFTHCA_WC_SUCCESS, "bind");
+	expect(&r, bind1(&r, mw, 1000, 5000, LW | WR | RD), SOFTHCA_WC_SUCCESS, "bind");
 	sim_check(r.s, r.wc.opcode == SOFTHCA_WC_BIND_MW, "opcode %u", r.wc.opcode);
 	expect(&r, put(&r, va_of(&r, 1000), mw->rkey, 5000, 0x11), SOFTHCA_WC_SUCCESS, "write");
 	sim_check(r.s, holds(r.mem + 1000, 5000, 0x11) && r.mem[999] == 0 && r.mem[6000] == 0,
@@ -92,10 +92,10 @@ type2_in(const struct sim_config *cfg)
 	first = r.p;
 	mw = window(&r, SOFTHCA_MW_TYPE_2);
 	for (unsigned int round = 0; round < 4; round++) {
-		uint32_t zero = round & 1 ? ZERO : 0;
-		uint64_t va = zero ? 0 : va_of(&r, 4000);
+		uint32_t flags = round & 1 ? ZERO : LW | SOFTHCA_ACCESS_OPTIONAL_RANGE;
+		uint64_t va = round & 1 ? 0 : va_of(&r, 4000);
 
-		expect(&r, bind2(&r, mw, 4000, 8192, WR | RD | AT | zero), SOFTHCA_WC_SUCCESS,
+		expect(&r, bind2(&r, mw, 4000, 8192, WR | RD | AT | flags), SOFTHCA_WC_SUCCESS,
 		       "bind");
 		memset(r.mem, 0, BYTES);
 		expect(&r, put(&r, va, mw->rkey, 8192, 0x21), SOFTHCA_WC_SUCCESS, "write");
@@ -321,7 +321,7 @@ bad_binds_in(const struct sim_config *cfg)
 	REFUSED(wr.bind_mw.mw = NULL)
 	REFUSED(wr.bind_mw.bind_info.mr = r.local_mr)
 	REFUSED(wr.bind_mw.bind_info.mr = NULL)
-	REFUSED(wr.bind_mw.bind_info.mw_access_flags = LW)
+	REFUSED(wr.bind_mw.bind_info.mw_access_flags = 1u << 8)
 	REFUSED(wr.num_sge = 1)
 	REFUSED(wr.send_flags = SOFTHCA_SEND_INLINE)
 #undef REFUSED

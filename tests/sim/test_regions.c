@@ -115,7 +115,9 @@ registrations_in(const struct sim_config *cfg)
 	softhca_dereg_mr(mr);
 	munmap(ro, BYTES);
 	/* zero-based, not at the start of a page */
-	mr = softhca_reg_mr(r.s->side[1].pd, r.mem + 100, 30000, LW | WR | RD | ZERO);
+	mr = softhca_reg_mr(r.s->side[1].pd, r.mem + 100, 30000,
+			    LW | WR | RD | ZERO | SOFTHCA_ACCESS_HUGETLB |
+				    SOFTHCA_ACCESS_OPTIONAL_RANGE);
 	sim_check(r.s, mr != NULL && mr->addr == 0, "zero-based: %s", softhca_last_error(NULL));
 	memset(r.mem, 0, BYTES);
 	expect(&r, put(&r, 0, mr->rkey, 30000, 0x33), SOFTHCA_WC_SUCCESS, "write");

@@ -347,11 +347,14 @@ test_regions(void **state)
 	assert_int_equal(softhca_dereg_mr(mr), 0);
 	assert_null(softhca_reg_mr(q.pd, page, 0, 0));
 	assert_null(softhca_reg_mr(q.pd, page, 8, SOFTHCA_ACCESS_REMOTE_WRITE));
-	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 21));
+	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 8));
+	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 19));
+	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 31));
 	assert_null(softhca_reg_mr(q.pd, page, 8, SOFTHCA_ACCESS_ON_DEMAND));
 	assert_int_equal(errno, EOPNOTSUPP);
 	mr = softhca_reg_mr(q.pd, page, 8,
-			    SOFTHCA_ACCESS_ZERO_BASED | SOFTHCA_ACCESS_RELAXED_ORDERING);
+			    SOFTHCA_ACCESS_ZERO_BASED | SOFTHCA_ACCESS_HUGETLB |
+				    SOFTHCA_ACCESS_OPTIONAL_RANGE);
 	assert_non_null(mr);
 	assert_int_equal(mr->addr, 0);
 	assert_int_equal(fake->mr.va, (uintptr_t)page);

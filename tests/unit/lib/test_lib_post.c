@@ -73,6 +73,11 @@ test_write_golden(void **state)
 	assert_int_equal(fake_take_doorbell(fake), 0);
 }
 
+/* Flags of regions, which say nothing about a window */
+#define NOT_OF_WINDOWS \
+	(SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_MW_BIND | SOFTHCA_ACCESS_ON_DEMAND | \
+	 SOFTHCA_ACCESS_HUGETLB | SOFTHCA_ACCESS_OPTIONAL_RANGE | SOFTHCA_ACCESS_KEEP_PRIVATE)
+
 /* Next and bind unit; LOCAL_INV names a key. */
 static void
 test_local_golden(void **state)
@@ -94,11 +99,12 @@ test_local_golden(void **state)
 		.bind_mw = {&mw,
 			    softhca_inc_rkey(0x900),
 			    {&mr, 0x1122334455667788, 0x100001000,
-			     SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ}},
+			     SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
+				     NOT_OF_WINDOWS}},
 	};
 	struct softhca_mw_bind bind = {
 		.wr_id = 5,
-		.bind_info = {&mr, 0x1122334455667788, 0x100001000, 0},
+		.bind_info = {&mr, 0x1122334455667788, 0x100001000, NOT_OF_WINDOWS},
 	};
 	const struct hca_next_unit *next;
 
@@ -119,6 +125,7 @@ test_local_golden(void **state)
 	assert_int_equal(mw.rkey, 0x900);
 	assert_int_equal(softhca_bind_mw(q.qp, &mw, &bind), 0);
 	assert_int_equal(mw.rkey, 0x901);
+	assert_int_equal(hca_get_le32(wqe(2) + 16), 0);
 	assert_int_equal(hca_get_le32(wqe(2) + 20), 0x900);
 	assert_int_equal(hca_get_le32(wqe(2) + 24), 0x901);
 }
