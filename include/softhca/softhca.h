@@ -874,6 +874,16 @@ SOFTHCA_API struct softhca_mr *softhca_reg_mr(struct softhca_pd *pd, void *addr,
 					      uint32_t access);
 
 /**
+ * Register memory that work requests and the peer address from iova on, wherever it lies.
+ *
+ * The rest is as for softhca_reg_mr(). ZERO_BASED overrides iova.
+ *
+ * @param iova  any address with the same offset in a page of 4 KiB as addr, else EINVAL
+ */
+SOFTHCA_API struct softhca_mr *softhca_reg_mr_iova(struct softhca_pd *pd, void *addr,
+						   uint64_t length, uint64_t iova, uint32_t access);
+
+/**
  * Register a list of pages as one contiguous region.
  *
  * Byte i of the region is byte (va + i) % page_size of pages[(va % page_size + i) / page_size]. A
@@ -903,7 +913,7 @@ SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
  *
  * Accesses during the call fail as if the region did not exist. A new translation or PD changes
  * lkey and rkey. If the call fails the region is unchanged. KEEP_PRIVATE in access takes effect
- * with a new translation.
+ * with a new translation, and work requests then use addr, whatever iova the region had.
  *
  * @param flags  enum softhca_rereg_mr_flags: which of the following arguments to use
  * @return  0, or -EBUSY as for softhca_dereg_mr()

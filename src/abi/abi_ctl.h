@@ -105,11 +105,13 @@ struct hca_ctl_port {
 
 /*
  * Register memory. npages 0: [va, va + length) of the client's own address space, pages chosen by
- * the driver. Otherwise a list of npages page addresses of page_size bytes accompanies this.
+ * the driver. Otherwise a list of npages page addresses of page_size bytes accompanies this. Work
+ * requests and the peer address the first byte as va + shift.
  */
 struct hca_ctl_mr {
 	uint64_t va;
 	uint64_t length;
+	uint64_t shift; /* a multiple of 4 KiB, modulo 2^64 */
 	uint64_t page_size;
 	uint64_t npages;
 	uint32_t pdn;
@@ -144,7 +146,7 @@ struct hca_ctl_segment {
 struct hca_ctl_rereg {
 	uint32_t lkey;
 	uint32_t flags;
-#define HCA_CTL_REREG_TRANSLATION (1u << 0) /* va, length */
+#define HCA_CTL_REREG_TRANSLATION (1u << 0) /* va, length, shift */
 #define HCA_CTL_REREG_PD (1u << 1)
 #define HCA_CTL_REREG_ACCESS (1u << 2)
 	struct hca_ctl_mr mr;

@@ -32,7 +32,7 @@
 #include "abi_ctl.h"
 
 /* Version of the rows. A client and a daemon of different versions cannot work together. */
-#define HCA_CTL_VERSION 3u
+#define HCA_CTL_VERSION 4u
 
 #ifndef HCA_CTL_OPS /* a test has a table of its own */
 #define HCA_CTL_OPS(X) \

@@ -61,7 +61,7 @@ show_mr(const struct driver_mr *mr, uint32_t index, struct hca_driver_mr_info *o
 		.owner = mr->owner != NULL ? mr->owner->uar : 0,
 		.pdn = mr->pdn,
 		.access = mr->access,
-		.va = mr->va,
+		.va = mr->va + mr->shift,
 		.length = mr->length,
 		.page_size = mr->window ? 0 : 1ull << mr->page_log,
 		.queue = mr->internal,

@@ -40,14 +40,29 @@ driver_log2_up(uint64_t n)
 	return log;
 }
 
+static int
+check_range(uint64_t start, uint64_t length)
+{
+	if (length != 0 && start + length - 1 >= start)
+		return 0;
+	return driver_fail(-EINVAL, "a region of %llu bytes at %#llx", (unsigned long long)length,
+			   (unsigned long long)start);
+}
+
 int
 driver_mr_check(const struct hca_ctl_mr *mr)
 {
 	uint32_t writes = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC;
+	int err = check_range(mr->va, mr->length);
 
-	if (mr->length == 0 || mr->va + mr->length - 1 < mr->va)
-		return driver_fail(-EINVAL, "a region of %llu bytes at %#llx",
-				   (unsigned long long)mr->length, (unsigned long long)mr->va);
+	if (err == 0)
+		err = check_range(mr->va + mr->shift, mr->length);
+	if (err != 0)
+		return err;
+	if ((mr->shift & (DRIVER_PAGE - 1)) != 0)
+		return driver_fail(-EINVAL, "%#llx and %#llx differ in their offset in a page",
+				   (unsigned long long)mr->va,
+				   (unsigned long long)(mr->va + mr->shift));
 	if ((mr->access & HCA_ACCESS_ON_DEMAND) != 0)
 		return driver_fail(-EOPNOTSUPP, "on-demand paging is not offered");
 	if ((mr->access & ~HCA_ACCESS_MASK) != 0)
@@ -174,7 +189,7 @@ driver_mr_write_mpt(struct hca_driver *drv, const struct driver_mr *region)
 	mpt->pd = hca_cpu_to_be32(region->pdn);
 	/* zero-based: the address is 0, the memory is the same */
 	if ((region->access & HCA_ACCESS_ZERO_BASED) == 0)
-		mpt->start = hca_cpu_to_be64(region->va);
+		mpt->start = hca_cpu_to_be64(region->va + region->shift);
 	mpt->length = hca_cpu_to_be64(region->length);
 	hca_mpt_set_mtt_seg(mpt, region->mtt);
 	mpt->mtt_sz = hca_cpu_to_be32((uint32_t)region->pages);
@@ -284,6 +299,7 @@ driver_mr_describe(struct driver_mr *region, const struct hca_ctl_mr *mr,
 	region->pdn = mr->pdn;
 	region->access = mr->access;
 	region->va = mr->va;
+	region->shift = mr->shift;
 	region->length = mr->length;
 	region->pages = pages->count;
 	region->page_log = (uint8_t)pages->log;

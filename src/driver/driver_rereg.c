@@ -21,6 +21,7 @@ merge(const struct driver_mr *region, uint32_t flags, const struct hca_ctl_mr *m
 {
 	struct hca_ctl_mr want = {
 		.va = region->va,
+		.shift = region->shift,
 		.length = region->length,
 		.pdn = region->pdn,
 		.access = region->access,
@@ -28,6 +29,7 @@ merge(const struct driver_mr *region, uint32_t flags, const struct hca_ctl_mr *m
 
 	if (flags & HCA_CTL_REREG_TRANSLATION) {
 		want.va = mr->va;
+		want.shift = mr->shift;
 		want.length = mr->length;
 		want.page_size = mr->page_size;
 		want.npages = mr->npages;

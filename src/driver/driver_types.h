@@ -71,6 +71,7 @@ struct driver_mr {
 	uint32_t mtt_log;
 	uint32_t access; /* HCA_ACCESS_* */
 	uint64_t va;
+	uint64_t shift; /* address in work requests minus va */
 	uint64_t length;
 	uint64_t pages;
 	uint8_t page_log;

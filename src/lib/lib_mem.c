@@ -89,10 +89,15 @@ check_access(uint32_t access)
 static int
 check_range(const struct hca_ctl_mr *request)
 {
-	if (request->length != 0 && request->va + request->length - 1 >= request->va)
+	uint64_t iova = request->va + request->shift, last = request->length - 1;
+
+	if ((request->shift & (LIB_PAGE - 1)) != 0)
+		return lib_fail(-EINVAL, "%#llx and %#llx differ in their offset in a page",
+				(unsigned long long)request->va, (unsigned long long)iova);
+	if (request->length != 0 && request->va + last >= request->va && iova + last >= iova)
 		return 0;
 	return lib_fail(-EINVAL, "a region of %llu bytes at %#llx",
-			(unsigned long long)request->length, (unsigned long long)request->va);
+			(unsigned long long)request->length, (unsigned long long)iova);
 }
 
 /* Update the address and length as the program sees them, as far as flags say. */
@@ -100,7 +105,7 @@ static void
 describe(struct lib_mr *mr, uint32_t flags, const struct hca_ctl_mr *request)
 {
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
-		mr->va = request->va;
+		mr->va = request->va + request->shift;
 		mr->pub.length = request->length;
 	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS)
@@ -233,15 +238,23 @@ err_free:
 }
 
 struct softhca_mr *
-softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length, uint32_t access)
+softhca_reg_mr_iova(struct softhca_pd *pd, void *addr, uint64_t length, uint64_t iova,
+		    uint32_t access)
 {
 	struct hca_ctl_mr request = {
 		.va = (uintptr_t)addr,
 		.length = length,
+		.shift = iova - (uintptr_t)addr,
 		.pdn = pd->handle,
 	};
 
 	return register_region(pd, access, &request, NULL);
+}
+
+struct softhca_mr *
+softhca_reg_mr(struct softhca_pd *pd, void *addr, uint64_t length, uint32_t access)
+{
+	return softhca_reg_mr_iova(pd, addr, length, (uintptr_t)addr, access);
 }
 
 /* Check the number of pages before the list is built. */

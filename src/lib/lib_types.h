@@ -197,7 +197,7 @@ struct lib_pd {
 struct lib_mr {
 	struct softhca_mr pub;
 	struct lib_cover *cover; /* the shared memory it lies in; NULL: embedded */
-	uint64_t va;		 /* pub.addr is 0 if zero-based */
+	uint64_t va;		 /* in work requests; pub.addr is 0 if zero-based */
 	bool zero_based;
 };
 

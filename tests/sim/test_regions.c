@@ -138,6 +138,75 @@ registrations_in(const struct sim_config *cfg)
 }
 SIM_TEST(registrations)
 
+/* Work requests and the peer use an address that is not the address in memory. */
+static void
+iova_in(const struct sim_config *cfg)
+{
+	const uint64_t iova = UINT64_MAX - 0xffff + 100; /* the region ends below 2^64 */
+	struct softhca_mr *mr, *local;
+	struct softhca_mw *mw;
+	struct rig r;
+
+	rig_open(&r, cfg, &patient);
+	mr = softhca_reg_mr_iova(r.s->side[1].pd, r.mem + 100, 40000, iova,
+				 LW | WR | RD | AT | BIND);
+	local = softhca_reg_mr_iova(r.s->side[0].pd, r.local, BYTES, 0, LW);
+	sim_check(r.s, mr != NULL && local != NULL, "reg_mr_iova: %s", softhca_last_error(NULL));
+	sim_check(r.s, mr->addr == iova && mr->length == 40000, "MR");
+	memset(r.mem, 0, BYTES);
+	expect(&r, put(&r, iova, mr->rkey, 40000, 0x33), SOFTHCA_WC_SUCCESS, "write");
+	sim_check(r.s, holds(r.mem + 100, 40000, 0x33) && r.mem[99] == 0 && r.mem[40100] == 0,
+		  "wrong bytes");
+	expect(&r, rdma(&r, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, iova + 4, mr->rkey, 8),
+	       SOFTHCA_WC_SUCCESS, "atomic");
+	sim_check(r.s, r.mem[104] == 0x34, "not added");
+	/* and as the local end of a READ */
+	{
+		struct softhca_sge sge = {5000, 20000, local->lkey};
+		struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_RDMA_READ,
+					     .sg_list = &sge,
+					     .num_sge = 1,
+					     .wr.rdma = {iova + 1000, mr->rkey}};
+
+		memset(r.local, 0, BYTES);
+		expect(&r, perform(&r, 0, wr), SOFTHCA_WC_SUCCESS, "read");
+		sim_check(r.s, holds(r.local + 5000, 20000, 0x33) && r.local[4999] == 0, "bytes");
+	}
+	expect(&r, put(&r, va_of(&r, 100), mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "memory");
+	reset(&r);
+	expect(&r, put(&r, iova - 1, mr->rkey, 8, 1), SOFTHCA_WC_REM_ACCESS_ERR, "before it");
+	reset(&r);
+	mw = window(&r, SOFTHCA_MW_TYPE_1);
+	{
+		struct softhca_mw_bind b = {SIGNAL, SIGNAL, {mr, iova + 5000, 100, WR}};
+
+		sim_check(r.s, softhca_bind_mw(r.p->qp[1], mw, &b) == 0, "bind_mw");
+		expect(&r, wait_for(&r, 1), SOFTHCA_WC_SUCCESS, "bind");
+	}
+	expect(&r, put(&r, iova + 5000, mw->rkey, 100, 0x44), SOFTHCA_WC_SUCCESS, "window");
+	sim_check(r.s, holds(r.mem + 5100, 100, 0x44) && r.mem[5099] == 0x33, "window's bytes");
+	sim_check(r.s, softhca_dealloc_mw(mw) == 0, "dealloc_mw");
+	/* kept with other rights; a new translation has its own */
+	sim_check(r.s,
+		  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, LW | WR) == 0,
+		  "rereg_mr: %s", softhca_last_error(NULL));
+	expect(&r, put(&r, iova, mr->rkey, 8, 0x55), SOFTHCA_WC_SUCCESS, "kept");
+	sim_check(r.s,
+		  softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, r.mem, 100, 0) ==
+			  0,
+		  "rereg_mr: %s", softhca_last_error(NULL));
+	sim_check(r.s, mr->addr == va_of(&r, 0), "address %#llx", (unsigned long long)mr->addr);
+	expect(&r, put(&r, va_of(&r, 0), mr->rkey, 8, 0x66), SOFTHCA_WC_SUCCESS, "new address");
+	softhca_dereg_mr(mr);
+	softhca_dereg_mr(local);
+	sim_check(r.s,
+		  softhca_reg_mr_iova(r.s->side[1].pd, r.mem, 8, 100, LW) == NULL &&
+			  errno == EINVAL,
+		  "another offset in the page");
+	rig_close(&r);
+}
+SIM_TEST(iova)
+
 /* Unmapped memory is refused at registration, not by the engine. */
 static void
 holes_in(const struct sim_config *cfg)
@@ -289,10 +358,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rights),
-		cmocka_unit_test(registrations),
-		cmocka_unit_test(holes),
-		cmocka_unit_test(rereg),
+		cmocka_unit_test(rights), cmocka_unit_test(registrations), cmocka_unit_test(iova),
+		cmocka_unit_test(holes),  cmocka_unit_test(rereg),
 	};
 
 	return sim_main_of(tests, COUNT(tests));

@@ -259,6 +259,10 @@ test_refused_regions(void **state)
 	} while (0)
 	REFUSED(-EINVAL, mr.length = 0);
 	REFUSED(-EINVAL, mr.va = UINT64_MAX - 3);
+	REFUSED(-EINVAL, mr.shift = 1);
+	REFUSED(-EINVAL, mr.shift = 2048);
+	REFUSED(-EINVAL, mr.shift = -2 * PAGE + 4095);
+	REFUSED(-EINVAL, (mr.va = 0x1ffb, mr.shift = -2 * PAGE));
 	REFUSED(-EINVAL, mr.page_size = 2048);
 	REFUSED(-EINVAL, mr.page_size = 5000);
 	REFUSED(-EINVAL, mr.page_size = UINT64_C(1) << 31);

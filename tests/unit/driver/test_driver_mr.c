@@ -246,6 +246,38 @@ test_rereg(void **state)
 	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, second), 0);
 }
 
+/* An address for work requests of its own: kept until the translation changes. */
+static void
+test_iova(void **state)
+{
+	const uint64_t iova = UINT64_MAX - 2 * PAGE + 101; /* the region ends below 2^64 */
+	struct hca_ctl_mr mr = {.va = (uintptr_t)memory + 100, .length = PAGE, .pdn = pdn};
+	struct hca_driver_mr_info info;
+	struct hca_ctl_keys keys;
+
+	mr.shift = iova - mr.va;
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &keys, NULL), 0);
+	assert_int_equal(hca_be64_to_cpu(last_mpt()->start), iova);
+	assert_int_equal(hca_be32_to_cpu(last_mpt()->first_byte_offset), 100);
+	assert_int_equal(hca_driver_list_mrs(drv, HCA_KEY_INDEX(keys.lkey), &info, 1), 1);
+	assert_int_equal(info.va, iova);
+	assert_int_equal(change(&keys, HCA_CTL_REREG_ACCESS,
+				(struct hca_ctl_mr){.access = HCA_ACCESS_ZERO_BASED}),
+			 0);
+	assert_int_equal(hca_be64_to_cpu(last_mpt()->start), 0);
+	assert_int_equal(change(&keys, HCA_CTL_REREG_ACCESS, (struct hca_ctl_mr){0}), 0);
+	assert_int_equal(hca_be64_to_cpu(last_mpt()->start), iova);
+	mr.shift = PAGE;
+	assert_int_equal(change(&keys, HCA_CTL_REREG_TRANSLATION, mr), 0);
+	assert_int_equal(hca_be64_to_cpu(last_mpt()->start), mr.va + PAGE);
+	mr.shift = 8;
+	assert_int_equal(change(&keys, HCA_CTL_REREG_TRANSLATION, mr), -EINVAL);
+	mr.shift = -(uint64_t)(uintptr_t)memory; /* the region would begin below 0 */
+	mr.va = (uintptr_t)memory - 100;
+	assert_int_equal(change(&keys, HCA_CTL_REREG_TRANSLATION, mr), -EINVAL);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), 0);
+}
+
 /* Whichever command fails, the region is unchanged and usable. */
 static void
 test_rereg_fails(void **state)
@@ -282,8 +314,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(test_windows),    T(test_window_quota), T(test_close_order),
-		T(test_zero_based), T(test_rereg),	  T(test_rereg_fails),
+		T(test_windows), T(test_window_quota), T(test_close_order), T(test_zero_based),
+		T(test_rereg),	 T(test_iova),	       T(test_rereg_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
