@@ -864,7 +864,7 @@ SOFTHCA_API int softhca_detach(void *addr);
  * cause retries on the QPs concerned.
  *
  * @param addr  first byte, any alignment
- * @param length  bytes, at least 1
+ * @param length  bytes. 0: a region without memory, which allows accesses of length 0 at addr
  * @param access  enum softhca_access_flags. REMOTE_WRITE and REMOTE_ATOMIC require LOCAL_WRITE.
  *   ZERO_BASED: work requests and the peer address the first byte as 0.
  * @return  the region; NULL with errno EFAULT: part of the range is not mapped; EACCES: it is not
@@ -900,6 +900,13 @@ SOFTHCA_API struct softhca_mr *softhca_reg_mr_pages(struct softhca_pd *pd, uint6
 						    uint64_t length, uint64_t page_size,
 						    void *const pages[], uint64_t npages,
 						    uint32_t access);
+
+/**
+ * Allocate a null region: as an SGE of any address and length it gives zeros when the device reads
+ * it, and what the device writes to it vanishes. Only the lkey can be used; the peer is refused. It
+ * cannot be changed by softhca_rereg_mr().
+ */
+SOFTHCA_API struct softhca_mr *softhca_alloc_null_mr(struct softhca_pd *pd);
 
 /**
  * Deregister a region. The device does not access the memory any more after this call returns.

@@ -106,7 +106,8 @@ struct hca_ctl_port {
 /*
  * Register memory. npages 0: [va, va + length) of the client's own address space, pages chosen by
  * the driver. Otherwise a list of npages page addresses of page_size bytes accompanies this. Work
- * requests and the peer address the first byte as va + shift.
+ * requests and the peer address the first byte as va + shift. length 0: a region without memory,
+ * whose keys allow accesses of length 0.
  */
 struct hca_ctl_mr {
 	uint64_t va;

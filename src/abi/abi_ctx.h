@@ -471,7 +471,7 @@ struct hca_mpt {
 	hca_be32 key;		     /* 08h see HCA_KEY_* */
 	hca_be32 pd;		     /* 0Ch */
 	hca_be64 start;		     /* 10h first virtual address */
-	hca_be64 length;	     /* 18h bytes */
+	hca_be64 length;	     /* 18h bytes; 0 needs no MTT entries */
 	hca_be32 lkey;		     /* 20h window: key of the region it is bound to; given as 0 */
 	hca_be32 window_count;	     /* 24h windows bound to the region */
 	hca_be32 window_count_limit; /* 28h unused */
@@ -501,8 +501,14 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_MPT_FLAG_SW_OWNS HCA_MASK(31, 28)
 #define HCA_MPT_FLAG_MIO HCA_BIT(17)
 #define HCA_MPT_FLAG_BIND_ENABLE HCA_BIT(15) /* as HCA_ACCESS_MW_BIND: both or neither */
-#define HCA_MPT_FLAG_WINDOW2 HCA_BIT(10)     /* not in the table: the window is of type 2 */
-#define HCA_MPT_FLAG_PHYSICAL HCA_BIT(9)     /* refused */
+/*
+ * Not in the table: a null region, of which local reads give zeros and where local writes vanish.
+ * Its flags are REGION, LOCAL_WRITE and this; it has no MTT entries, and start and length are 0: it
+ * accepts every address.
+ */
+#define HCA_MPT_FLAG_NULL HCA_BIT(11)
+#define HCA_MPT_FLAG_WINDOW2 HCA_BIT(10) /* not in the table: the window is of type 2 */
+#define HCA_MPT_FLAG_PHYSICAL HCA_BIT(9) /* refused */
 /*
  * Set: a region. Clear: a memory window, of type 1 unless WINDOW2 is set; SW2HW_MPT creates it
  * unbound, with 0 in everything but flags, key and pd. The data path binds it (BIND_MW); the

@@ -173,6 +173,7 @@ struct hca_driver_mr_info {
 	uint64_t va, length, page_size;
 	bool queue;  /* memory of a queue */
 	bool window; /* a memory window: only key and PD are valid */
+	bool null;   /* a null region */
 };
 unsigned int hca_driver_list_mrs(struct hca_driver *drv, uint32_t from,
 				 struct hca_driver_mr_info *out, unsigned int max);

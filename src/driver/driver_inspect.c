@@ -66,6 +66,7 @@ show_mr(const struct driver_mr *mr, uint32_t index, struct hca_driver_mr_info *o
 		.page_size = mr->window ? 0 : 1ull << mr->page_log,
 		.queue = mr->internal,
 		.window = mr->window,
+		.null = mr->null,
 	};
 }
 

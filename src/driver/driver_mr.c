@@ -25,6 +25,8 @@ pages_of(uint64_t va, uint64_t length, uint32_t log)
 {
 	uint64_t in_page = va & ((UINT64_C(1) << log) - 1);
 
+	if (length == 0)
+		return 0;
 	/* in two steps: in_page + length may overflow */
 	return ((length - 1) >> log) + 1 +
 	       ((in_page + ((length - 1) & ((UINT64_C(1) << log) - 1))) >> log);
@@ -43,7 +45,7 @@ driver_log2_up(uint64_t n)
 static int
 check_range(uint64_t start, uint64_t length)
 {
-	if (length != 0 && start + length - 1 >= start)
+	if (length == 0 || start + length - 1 >= start)
 		return 0;
 	return driver_fail(-EINVAL, "a region of %llu bytes at %#llx", (unsigned long long)length,
 			   (unsigned long long)start);
@@ -114,6 +116,8 @@ check_pages(const struct hca_client *owner, const struct page_source *pages)
 {
 	uint64_t size = UINT64_C(1) << pages->log;
 
+	if (pages->count == 0)
+		return 0;
 	if (pages->list == NULL) {
 		if (owner == NULL ||
 		    driver_client_covers(owner, pages->first, pages->count << pages->log))
@@ -181,6 +185,8 @@ driver_mr_write_mpt(struct hca_driver *drv, const struct driver_mr *region)
 	uint64_t offset = region->va & ((UINT64_C(1) << region->page_log) - 1);
 	uint32_t flags = HCA_MPT_FLAG_REGION | region->access;
 
+	if (region->null)
+		flags |= HCA_MPT_FLAG_NULL;
 	if ((region->access & HCA_ACCESS_MW_BIND) != 0)
 		flags |= HCA_MPT_FLAG_BIND_ENABLE;
 	mpt->flags = hca_cpu_to_be32(flags);
@@ -321,9 +327,10 @@ driver_mr_of(struct hca_client *client, uint32_t lkey)
 	return region;
 }
 
+/* null: a null region, for which mr has no address and no length. */
 static int
 create_mr(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl_mr *mr,
-	  const uint64_t *list, struct driver_mr **out)
+	  const uint64_t *list, bool null, struct driver_mr **out)
 {
 	struct page_source pages;
 	struct driver_mr *region;
@@ -337,6 +344,7 @@ create_mr(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl
 	if (region == NULL)
 		return driver_fail(-ENOMEM, "no memory for a region");
 	region->owner = owner;
+	region->null = null;
 	driver_mr_describe(region, mr, &pages);
 	err = take_numbers(drv, region);
 	if (err != 0)
@@ -367,7 +375,7 @@ driver_mr_queue(struct hca_driver *drv, struct hca_client *owner, uint32_t pdn, 
 	if ((addr & (DRIVER_PAGE - 1)) != 0)
 		return driver_fail(-EINVAL, "the queue at %#llx is not aligned to a page",
 				   (unsigned long long)addr);
-	err = create_mr(drv, owner, &mr, NULL, out);
+	err = create_mr(drv, owner, &mr, NULL, false, out);
 	if (err == 0)
 		(*out)->internal = true;
 	return err;
@@ -389,9 +397,9 @@ driver_mr_destroy(struct hca_driver *drv, struct driver_mr *mr, bool force)
 	return 0;
 }
 
-int
-driver_op_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, struct hca_ctl_keys *keys,
-		 struct hca_ctl_extra *extra)
+static int
+create_of_client(struct hca_client *client, const struct hca_ctl_mr *mr, const uint64_t *list,
+		 bool null, struct hca_ctl_keys *keys)
 {
 	struct driver_pd *pd = driver_pd_of(client, mr->pdn);
 	struct driver_mr *region;
@@ -399,13 +407,28 @@ driver_op_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, struct 
 
 	if (pd == NULL)
 		return driver_fail(-EINVAL, "PD %#x does not exist", mr->pdn);
-	err = create_mr(client->drv, client, mr, extra != NULL ? extra->pages : NULL, &region);
+	err = create_mr(client->drv, client, mr, list, null, &region);
 	if (err != 0)
 		return err;
 	pd->users++;
 	keys->lkey = region->key;
 	keys->rkey = region->key;
 	return 0;
+}
+
+int
+driver_op_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, struct hca_ctl_keys *keys,
+		 struct hca_ctl_extra *extra)
+{
+	return create_of_client(client, mr, extra != NULL ? extra->pages : NULL, false, keys);
+}
+
+int
+driver_op_alloc_null_mr(struct hca_client *client, const uint32_t *pdn, struct hca_ctl_keys *keys)
+{
+	const struct hca_ctl_mr mr = {.pdn = *pdn, .access = HCA_ACCESS_LOCAL_WRITE};
+
+	return create_of_client(client, &mr, NULL, true, keys);
 }
 
 int

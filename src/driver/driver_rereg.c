@@ -130,6 +130,8 @@ driver_op_rereg_mr(struct hca_client *client, const struct hca_ctl_rereg *reques
 
 	if (region == NULL)
 		return -EINVAL;
+	if (region->null)
+		return driver_fail(-EINVAL, "a null region cannot change");
 	if (request->flags == 0 || (request->flags & ~FLAGS) != 0)
 		return driver_fail(-EINVAL, "flags %#x", request->flags);
 	err = change(client, region, request->flags, &request->mr,

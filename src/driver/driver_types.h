@@ -77,6 +77,7 @@ struct driver_mr {
 	uint8_t page_log;
 	bool internal; /* memory of a queue: the client cannot deregister it */
 	bool window;   /* a memory window: key and PD only */
+	bool null;     /* a null region: no memory, any address */
 };
 
 struct driver_eq {

@@ -94,7 +94,7 @@ check_range(const struct hca_ctl_mr *request)
 	if ((request->shift & (LIB_PAGE - 1)) != 0)
 		return lib_fail(-EINVAL, "%#llx and %#llx differ in their offset in a page",
 				(unsigned long long)request->va, (unsigned long long)iova);
-	if (request->length != 0 && request->va + last >= request->va && iova + last >= iova)
+	if (request->length == 0 || (request->va + last >= request->va && iova + last >= iova))
 		return 0;
 	return lib_fail(-EINVAL, "a region of %llu bytes at %#llx",
 			(unsigned long long)request->length, (unsigned long long)iova);
@@ -179,6 +179,8 @@ share(struct lib_context *ctx, uint32_t access, struct hca_ctl_mr *request, cons
 	bool convert = may_convert(access);
 	int err;
 
+	if (request->length == 0)
+		return 0;
 	if (!ctx->ops->attaches)
 		return check_memory(request, pages);
 	if (pages == NULL)
@@ -265,6 +267,8 @@ check_pages(const struct hca_ctl_mr *request)
 
 	if (size < LIB_PAGE || size > LIB_PAGE_MAX || (size & (size - 1)) != 0)
 		return lib_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
+	if (request->length == 0)
+		return lib_fail(-EINVAL, "a list of pages for a region of 0 bytes");
 	if (check_range(request) != 0)
 		return -EINVAL;
 	last = request->length - 1;
@@ -306,6 +310,27 @@ softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va, uint64_t length, uint64
 	mr = register_region(pd, access, &request, list);
 	free(list);
 	return mr;
+}
+
+struct softhca_mr *
+softhca_alloc_null_mr(struct softhca_pd *pd)
+{
+	struct lib_context *ctx = lib_ctx(pd->context);
+	struct lib_mr *mr = lib_object_new(ctx, sizeof(*mr), "a null MR");
+	struct hca_ctl_keys keys;
+
+	if (mr == NULL)
+		return NULL;
+	if (LIB_CALL(ctx, ALLOC_NULL_MR, &pd->handle, &keys) != 0)
+		return lib_object_refused(ctx, mr);
+	mr->pub = (struct softhca_mr){
+		.context = pd->context,
+		.pd = pd,
+		.length = UINT64_MAX,
+		.lkey = keys.lkey,
+		.rkey = keys.rkey,
+	};
+	return &mr->pub;
 }
 
 int

@@ -216,6 +216,16 @@ put_rights(struct telemetry_dict *t, uint32_t access)
 	telemetry_put_text(t, "rights", text);
 }
 
+static const char *
+kind_of(const struct hca_driver_mr_info *m)
+{
+	if (m->window)
+		return "window";
+	if (m->null)
+		return "null";
+	return m->queue ? "queue" : "region";
+}
+
 static int
 add_mr(const struct hca_telemetry *h, const struct hca_driver_mr_info *m, struct rte_tel_data *d)
 {
@@ -223,7 +233,7 @@ add_mr(const struct hca_telemetry *h, const struct hca_driver_mr_info *m, struct
 
 	telemetry_begin(&t);
 	telemetry_put(&t, "key", m->key);
-	telemetry_put_text(&t, "kind", m->window ? "window" : m->queue ? "queue" : "region");
+	telemetry_put_text(&t, "kind", kind_of(m));
 	telemetry_put(&t, "client", m->owner);
 	telemetry_put(&t, "pd", m->pdn);
 	telemetry_put(&t, "address", m->va);

@@ -459,7 +459,7 @@ foreign_addresses(void **state)
 	assert_int_equal(reg(&r, list.pdn, VA + MIB, 1), -EPERM);
 	assert_int_equal(reg(&r, list.pdn, 0, UINT64_MAX), -ENOMEM);
 	assert_int_equal(reg(&r, list.pdn, (uintptr_t)&r, 8), -EPERM);
-	assert_int_equal(reg(&r, list.pdn, VA, 0), -EINVAL);
+	assert_int_equal(reg(&r, list.pdn, 0, 0), 0); /* no memory */
 	assert_int_equal(reg(&r, list.pdn, UINT64_MAX - 10, 100), -EINVAL);
 	cq.addr = VA + MIB - 4096;
 	cq.log_size = 10; /* sticks out */

@@ -3,6 +3,7 @@
 /* Kinds of regions of a daemon's client, with memory that is shared and that stays private. */
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "ipc_rig.h"
@@ -85,12 +86,81 @@ iova(void **state)
 	pair_close(&p);
 }
 
+/* A region without memory, with the key checked all the same; memory follows, and goes again. */
+static void
+length_0(void **state)
+{
+	struct softhca_mr *mr;
+	struct pair p;
+
+	pair_open(&p);
+	mr = softhca_reg_mr(p.b.pd, NULL, 0, REMOTE);
+	assert_non_null(mr);
+	assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_WRITE, mr, 0, 0), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL,
+						  p.mem, PAGE, i == 0 ? REMOTE : REMOTE | KEEP),
+				 0);
+		assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_WRITE, mr, (uintptr_t)p.mem, PAGE), 0);
+		assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL,
+						  p.mem, 0, REMOTE),
+				 0);
+		assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_READ, mr, (uintptr_t)p.mem, 0), 0);
+	}
+	assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_WRITE, mr, (uintptr_t)p.mem, 1),
+			 SOFTHCA_WC_REM_ACCESS_ERR);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	pair_close(&p);
+}
+
+/* What a READ brings vanishes; the peer cannot use the key. */
+static void
+null_region(void **state)
+{
+	struct softhca_sge sge = {.addr = 0x1000, .length = PAGE};
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_RDMA_READ,
+				     .sg_list = &sge,
+				     .num_sge = 1,
+				     .send_flags = SOFTHCA_SEND_SIGNALED},
+			       *bad;
+	struct softhca_mr *mr, *null[2];
+	struct softhca_wc wc;
+	struct pair p;
+
+	pair_open(&p);
+	mr = softhca_reg_mr(p.b.pd, p.mem, PAGE, REMOTE);
+	null[0] = softhca_alloc_null_mr(p.a.pd);
+	null[1] = softhca_alloc_null_mr(p.b.pd);
+	assert_true(mr != NULL && null[0] != NULL && null[1] != NULL);
+	sge.lkey = null[0]->lkey;
+	wr.wr.rdma.remote_addr = (uintptr_t)p.mem;
+	wr.wr.rdma.rkey = mr->rkey;
+	assert_int_equal(softhca_post_send(p.a.qp, &wr, &bad), 0);
+	assert_int_equal(peer_wait(&p.a, &wc, 30), 0);
+	memset(p.mem, 1, PAGE);
+	wr.opcode = SOFTHCA_WR_RDMA_WRITE;
+	assert_int_equal(softhca_post_send(p.a.qp, &wr, &bad), 0);
+	assert_int_equal(peer_wait(&p.a, &wc, 30), 0);
+	assert_true(p.mem[0] == 0 && p.mem[PAGE - 1] == 0);
+	assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_WRITE, null[1], 0, 8),
+			 SOFTHCA_WC_REM_ACCESS_ERR);
+	assert_int_equal(softhca_rereg_mr(null[0], SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, p.mem,
+					  PAGE, 0),
+			 -EINVAL);
+	assert_int_equal(softhca_dereg_mr(null[0]), 0);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_int_equal(softhca_dereg_mr(null[1]), 0);
+	pair_close(&p);
+}
+
 int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, rig_tidy)
 	const struct CMUnitTest tests[] = {
 		TEST(iova),
+		TEST(length_0),
+		TEST(null_region),
 	};
 #undef TEST
 

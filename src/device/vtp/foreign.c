@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
+#include <string.h>
 
 #include "core/core.h"
 #include "ctxmgt/qp.h"
@@ -50,6 +51,11 @@ static int
 transfer(struct hca_core *h, const struct hca_mpt_entry *e, bool write, uint64_t va, uint8_t *bytes,
 	 uint32_t len)
 {
+	if (e->flags & HCA_MPT_FLAG_NULL) {
+		if (!write)
+			memset(bytes, 0, len);
+		return 0;
+	}
 	while (len != 0) {
 		uint32_t run;
 		uint64_t at = locate(&h->vtp, e, va, len, &run);

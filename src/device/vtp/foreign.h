@@ -10,6 +10,9 @@
  * and no other code (fast paths, queues) can take its bus address for a pointer. Code that supports
  * foreign memory calls this when that check has failed.
  *
+ * A null region (HCA_MPT_FLAG_NULL) is in the same state, because it has no bytes here either:
+ * reading it gives zeros, writing has no effect, and neither fails.
+ *
  * Callers: encap, EE, RRC within their poll(). Transfers return
  *  0
  *  -EAGAIN  the memory does not answer now: treat the packet as lost, or send an RNR NAK

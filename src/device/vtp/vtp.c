@@ -20,7 +20,8 @@
 #define FLAGS_REFUSED (HCA_MPT_FLAG_PHYSICAL | HCA_ACCESS_ON_DEMAND)
 #define FLAGS_KNOWN \
 	(HCA_MPT_FLAG_SW_OWNS | HCA_MPT_FLAG_MIO | HCA_MPT_FLAG_BIND_ENABLE | \
-	 HCA_MPT_FLAG_REGION | HCA_ACCESS_MASK)
+	 HCA_MPT_FLAG_REGION | HCA_MPT_FLAG_NULL | HCA_ACCESS_MASK)
+#define FLAGS_NULL (HCA_MPT_FLAG_REGION | HCA_MPT_FLAG_NULL | HCA_ACCESS_LOCAL_WRITE)
 #define DOMAINS (HCA_PD_DOMAIN(UINT32_MAX) + 1u)
 #define FLAGS_WINDOW (HCA_MPT_FLAG_SW_OWNS | HCA_MPT_FLAG_WINDOW2)
 
@@ -77,6 +78,16 @@ flags_ok(uint32_t flags, uint64_t start)
 	return !(flags & HCA_ACCESS_ZERO_BASED) || start == 0;
 }
 
+/* The range of a region, and the flags of one that has none. */
+static bool
+range_ok(const struct hca_mpt_entry *e)
+{
+	if (e->flags & HCA_MPT_FLAG_NULL)
+		return e->flags == FLAGS_NULL && e->start == 0 && e->length == 0;
+	return e->length == 0 ||
+	       (e->length <= (UINT64_C(1) << 62) && e->start + e->length - 1 >= e->start);
+}
+
 static bool
 page_size_ok(uint32_t psize)
 {
@@ -128,10 +139,9 @@ hca_mpt_begin(struct hca_core *h, uint32_t index, const struct hca_mpt *m, struc
 	if (HCA_KEY_INDEX(e->key) != index || !page_size_ok(psize) || e->first >= psize ||
 	    !flags_ok(hca_be32_to_cpu(m->flags), e->start))
 		return HCA_STAT_BAD_PARAM;
-	if (e->length == 0 || e->length > (UINT64_C(1) << 62) ||
-	    e->start + e->length - 1 < e->start)
+	if (!range_ok(e))
 		return HCA_STAT_BAD_PARAM;
-	n = (e->first + e->length - 1) / psize + 1;
+	n = e->length != 0 ? (e->first + e->length - 1) / psize + 1 : 0;
 	if (seg >= h->vtp.mtt_count || n > h->vtp.mtt_count - seg || (sz != 0 && sz < n))
 		return HCA_STAT_BAD_PARAM;
 	if (!index_free(h, index))
@@ -142,6 +152,10 @@ hca_mpt_begin(struct hca_core *h, uint32_t index, const struct hca_mpt *m, struc
 	b->psize = psize;
 	b->left = e->length;
 	b->contiguous = true;
+	if (e->flags & HCA_MPT_FLAG_NULL) {
+		e->length = UINT64_MAX;
+		e->foreign = 1;
+	}
 	return HCA_STAT_OK;
 }
 
@@ -209,7 +223,7 @@ hca_mpt_commit(struct hca_core *h, uint32_t index, struct hca_mpt_build *b)
 		h->vtp.mtt_ref[e->mtt + e->mtt_count++]++;
 	if (e->mtt_count < b->e.mtt_count)
 		return HCA_MPT_AGAIN;
-	if (b->contiguous && !e->foreign)
+	if (b->contiguous && e->mtt_count != 0 && !e->foreign)
 		e->base = (uint8_t *)(uintptr_t)(h->vtp.mtt[e->mtt] + e->first);
 	__atomic_store_n(&e->state, region ? hca_mpt_live_state(e) : HCA_MPT_UNBOUND,
 			 __ATOMIC_RELEASE);

@@ -20,10 +20,10 @@
  * 	FREE -> UNBOUND (SW2HW_MPT), {VALID, BOUND} -> BUSY -> UNBOUND (unbind, invalidate)
  * 	{UNBOUND, VALID} -> BUSY -> {VALID, BOUND} (bind)
  * 	{UNBOUND, VALID, BOUND} -> DYING -> FREE (HW2SW_MPT, which waits while it is BUSY)
- * FOREIGN replaces VALID for foreign memory (foreign.h). The stage that made it BUSY owns the
- * entry. A window that HW2SW_MPT waits for cannot be bound again, so the command does not wait for
- * ever. Members change only after a round that began while it was BUSY, so no reader sees half a
- * binding.
+ * FOREIGN replaces VALID for foreign memory and null regions (foreign.h). The stage that made it
+ * BUSY owns the entry. A window that HW2SW_MPT waits for cannot be bound again, so the command does
+ * not wait for ever. Members change only after a round that began while it was BUSY, so no reader
+ * sees half a binding.
  *
  * CPU address = MTT[mtt + (lin >> page_shift)] + lin % page size, lin = first + (va - start). For
  * entries with contiguous pages on the bus, base is the address of the first byte.
@@ -62,7 +62,7 @@ struct hca_mpt_entry {
 	};
 	uint8_t page_shift;
 	uint8_t doomed;	 /* window, CEU: HW2SW_MPT found it BUSY; it cannot be bound again */
-	uint8_t foreign; /* its memory is foreign: base is NULL */
+	uint8_t foreign; /* its memory is foreign, or it is a null region: base is NULL */
 	uint8_t reserved;
 } __rte_cache_aligned;
 

@@ -514,6 +514,8 @@ ipc_translate_mr(struct ipc_memory *m, struct ipc_hold *hold, struct hca_ctl_mr 
 	static const uint32_t logs[] = {HUGE_LOG, PAGE_LOG};
 	int err = -EPERM;
 
+	if (mr->length == 0 && mr->npages == 0)
+		return 0; /* no memory */
 	if (mr->length == 0 || mr->va + mr->length - 1 < mr->va)
 		return ipc_fail(-EINVAL, "a region of %llu bytes at %#llx",
 				(unsigned long long)mr->length, (unsigned long long)mr->va);

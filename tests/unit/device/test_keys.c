@@ -190,6 +190,29 @@ page_sizes(void **state)
 	}
 }
 
+/* No memory, so no MTT entry is looked at; only an access of length 0 is allowed. */
+static void
+region_of_length_0(void **state)
+{
+	struct rig *r = *state;
+	const struct hca_vtp *v = &r->h->vtp;
+	const struct hca_mpt *m = (const void *)r->in;
+
+	rig_fill_mpt(r, 5, RIG_PD, (void *)(uintptr_t)UINT64_MAX, 0, 900);
+	assert_int_equal(m->mtt_sz, 0);
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 5), HCA_STAT_OK);
+	assert_null(v->mpt[5].base);
+	assert_int_equal(v->mtt_ref[900], 0);
+	assert_non_null(hca_vtp_check(v, KEY(5), RIG_PD, 0, UINT64_MAX, 0));
+	assert_null(hca_vtp_check(v, KEY(5), RIG_PD, 0, UINT64_MAX, 1));
+	assert_null(hca_vtp_check(v, KEY(5), RIG_PD, 0, UINT64_MAX - 1, 0));
+	assert_null(hca_vtp_check(v, KEY(5), RIG_PD, 0, 0, 0));
+	rig_fill_cqc(r, 2, 4, KEY(5));
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 2), HCA_STAT_BAD_PARAM);
+	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 5, 0, 0), HCA_STAT_OK);
+	assert_null(hca_vtp_check(v, KEY(5), RIG_PD, 0, UINT64_MAX, 0));
+}
+
 #define BREAK_MPT(X) \
 	X(m->flags |= hca_cpu_to_be32(HCA_MPT_FLAG_PHYSICAL)) \
 	X(m->flags |= hca_cpu_to_be32(HCA_ACCESS_ON_DEMAND)) \
@@ -201,7 +224,7 @@ page_sizes(void **state)
 	X(m->page_size = 0) \
 	X(m->page_size = hca_cpu_to_be32(1u << 31)) \
 	X(m->key = hca_cpu_to_be32(KEY(6))) \
-	X(m->length = 0) \
+	X(m->flags |= hca_cpu_to_be32(HCA_MPT_FLAG_NULL)) \
 	X(m->length = hca_cpu_to_be64(UINT64_MAX)) \
 	X(m->length = hca_cpu_to_be64(4096 * 5 + 1)) \
 	X(m->start = hca_cpu_to_be64(UINT64_MAX - 5)) \
@@ -348,10 +371,15 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(contiguous_region),	     T(scattered_pages),
-		T(last_byte_is_last),	     T(bad_mpt_changes_nothing),
-		T(ranges_do_not_wrap),	     T(page_sizes),
-		T(live_ranges_are_busy),     T(invalidation_waits_for_readers),
+		T(region_of_length_0),
+		T(contiguous_region),
+		T(scattered_pages),
+		T(last_byte_is_last),
+		T(bad_mpt_changes_nothing),
+		T(ranges_do_not_wrap),
+		T(page_sizes),
+		T(live_ranges_are_busy),
+		T(invalidation_waits_for_readers),
 		T(big_regions_go_in_slices),
 	};
 

@@ -257,7 +257,7 @@ test_refused_regions(void **state)
 						 &(struct hca_ctl_extra){.pages = &page}), \
 				 err); \
 	} while (0)
-	REFUSED(-EINVAL, mr.length = 0);
+	REFUSED(-EINVAL, mr.length = 0); /* a list for it */
 	REFUSED(-EINVAL, mr.va = UINT64_MAX - 3);
 	REFUSED(-EINVAL, mr.shift = 1);
 	REFUSED(-EINVAL, mr.shift = 2048);

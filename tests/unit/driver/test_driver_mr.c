@@ -235,7 +235,6 @@ test_rereg(void **state)
 	REFUSED(-EINVAL, HCA_CTL_REREG_PD, .pdn = pdn);
 	REFUSED(-EINVAL, HCA_CTL_REREG_ACCESS, .access = HCA_ACCESS_REMOTE_WRITE);
 	REFUSED(-EOPNOTSUPP, HCA_CTL_REREG_ACCESS, .access = HCA_ACCESS_ON_DEMAND);
-	REFUSED(-EINVAL, HCA_CTL_REREG_TRANSLATION, .va = (uintptr_t)memory);
 	REFUSED(-EINVAL, HCA_CTL_REREG_TRANSLATION, .va = UINT64_MAX - 5, .length = 10);
 	REFUSED(-EPERM, HCA_CTL_REREG_TRANSLATION, .va = (uintptr_t)memory, .length = 65 * PAGE);
 	REFUSED(-ENOMEM, HCA_CTL_REREG_TRANSLATION, .va = (uintptr_t)memory, .length = 20 * PAGE);
@@ -278,6 +277,66 @@ test_iova(void **state)
 	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), 0);
 }
 
+/* No page is written, nothing of the client is looked at. */
+static void
+test_length_0(void **state)
+{
+	struct hca_ctl_mr mr = {.va = UINT64_MAX, .pdn = pdn};
+	uint32_t count = fake->count;
+	struct hca_ctl_keys keys;
+
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &keys, NULL), 0);
+	assert_int_equal(fake->count, count + 1);
+	assert_int_equal(hca_be64_to_cpu(last_mpt()->start), UINT64_MAX);
+	assert_int_equal(last_mpt()->length | last_mpt()->mtt_sz, 0);
+	assert_int_equal(change(&keys, HCA_CTL_REREG_TRANSLATION,
+				(struct hca_ctl_mr){.va = (uintptr_t)memory, .length = 3 * PAGE}),
+			 0);
+	assert_int_equal(hca_be32_to_cpu(last_mpt()->mtt_sz), 3);
+	assert_int_equal(mtts(), 4);
+	assert_int_equal(change(&keys, HCA_CTL_REREG_TRANSLATION, (struct hca_ctl_mr){.va = 7}), 0);
+	assert_int_equal(last_mpt()->length | last_mpt()->mtt_sz, 0);
+	assert_int_equal(mtts(), 1);
+	mr.npages = 1;
+	mr.page_size = PAGE;
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &keys, NULL), -EINVAL);
+}
+
+static void
+test_null(void **state)
+{
+	struct hca_driver_mr_info info;
+	struct hca_ctl_keys keys;
+	uint32_t second;
+
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_PD, NULL, &second, NULL), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_NULL_MR, &second, &keys, NULL), 0);
+	assert_int_equal(hca_be32_to_cpu(last_mpt()->flags),
+			 HCA_MPT_FLAG_REGION | HCA_MPT_FLAG_NULL | HCA_ACCESS_LOCAL_WRITE);
+	assert_int_equal(last_mpt()->start | last_mpt()->length | last_mpt()->mtt_sz, 0);
+	assert_int_equal(hca_be32_to_cpu(last_mpt()->pd), second);
+	assert_int_equal(hca_driver_list_mrs(drv, HCA_KEY_INDEX(keys.lkey), &info, 1), 1);
+	assert_true(info.null);
+	assert_int_equal(change(&keys, HCA_CTL_REREG_ACCESS, (struct hca_ctl_mr){0}), -EINVAL);
+	assert_int_equal(change(&keys, HCA_CTL_REREG_PD, (struct hca_ctl_mr){.pdn = pdn}), -EINVAL);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, second), -EBUSY);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, second), 0);
+	/* refused: no such PD, the device, the quota */
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_NULL_MR, &second, &keys, NULL),
+			 -EINVAL);
+	fake->fail_op = HCA_CMD_SW2HW_MPT;
+	fake->fail_status = HCA_STAT_BAD_PARAM;
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_NULL_MR, &pdn, &keys, NULL),
+			 -EINVAL);
+	assert_int_equal(mtts(), 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_NULL_MR, &pdn, &keys, NULL),
+				 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_NULL_MR, &pdn, &keys, NULL),
+			 -ENOMEM);
+}
+
 /* Whichever command fails, the region is unchanged and usable. */
 static void
 test_rereg_fails(void **state)
@@ -314,8 +373,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(test_windows), T(test_window_quota), T(test_close_order), T(test_zero_based),
-		T(test_rereg),	 T(test_iova),	       T(test_rereg_fails),
+		T(test_windows),    T(test_window_quota), T(test_close_order),
+		T(test_zero_based), T(test_rereg),	  T(test_iova),
+		T(test_length_0),   T(test_null),	  T(test_rereg_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -345,7 +345,12 @@ test_regions(void **state)
 	assert_int_equal(fake->mr.npages, 3);
 	assert_int_equal(fake->mr_pages[2], (uintptr_t)page);
 	assert_int_equal(softhca_dereg_mr(mr), 0);
-	assert_null(softhca_reg_mr(q.pd, page, 0, 0));
+	mr = softhca_reg_mr(q.pd, NULL, 0, 0);
+	assert_non_null(mr);
+	assert_int_equal(mr->length, 0);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_null(softhca_reg_mr_pages(q.pd, 0x10000, 0, 4096, pages, 1, 0));
+	assert_null(softhca_alloc_null_mr(q.pd)); /* the fake driver refuses it */
 	assert_null(softhca_reg_mr(q.pd, page, 8, SOFTHCA_ACCESS_REMOTE_WRITE));
 	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 8));
 	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 19));
