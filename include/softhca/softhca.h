@@ -144,6 +144,28 @@ enum softhca_port_state {
 	SOFTHCA_PORT_ACTIVE,
 };
 
+/* On-demand paging: memory that the device reaches anew by each access. Numbers of ibv_odp_caps */
+enum softhca_odp_general_caps {
+	SOFTHCA_ODP_SUPPORT = 1 << 0,
+};
+
+enum softhca_odp_transport_caps {
+	SOFTHCA_ODP_SUPPORT_SEND = 1 << 0,
+	SOFTHCA_ODP_SUPPORT_RECV = 1 << 1,
+	SOFTHCA_ODP_SUPPORT_WRITE = 1 << 2,
+	SOFTHCA_ODP_SUPPORT_READ = 1 << 3,
+	SOFTHCA_ODP_SUPPORT_ATOMIC = 1 << 4,
+	SOFTHCA_ODP_SUPPORT_SRQ_RECV = 1 << 5,
+};
+
+struct softhca_odp_caps {
+	uint64_t general_caps; /* 0: regions with ON_DEMAND are refused */
+	uint32_t rc_odp_caps;
+	uint32_t uc_odp_caps;
+	uint32_t ud_odp_caps;
+	uint32_t xrc_odp_caps;
+};
+
 struct softhca_device_attr {
 	char fw_ver[64];
 	uint64_t node_guid;
@@ -175,6 +197,7 @@ struct softhca_device_attr {
 	uint32_t max_xrcd;
 	uint32_t atomic_cap;	   /* enum softhca_atomic_cap */
 	uint64_t device_cap_flags; /* enum softhca_device_cap_flags */
+	struct softhca_odp_caps odp_caps;
 };
 
 enum softhca_atomic_cap {
@@ -240,7 +263,7 @@ enum softhca_access_flags {
 	SOFTHCA_ACCESS_REMOTE_ATOMIC = 1 << 3,
 	SOFTHCA_ACCESS_MW_BIND = 1 << 4,
 	SOFTHCA_ACCESS_ZERO_BASED = 1 << 5,
-	SOFTHCA_ACCESS_ON_DEMAND = 1 << 6,	   /* refused with -EOPNOTSUPP */
+	SOFTHCA_ACCESS_ON_DEMAND = 1 << 6,	   /* see softhca_reg_mr() */
 	SOFTHCA_ACCESS_HUGETLB = 1 << 7,	   /* accepted, has no effect */
 	SOFTHCA_ACCESS_RELAXED_ORDERING = 1 << 20, /* as all of the optional range */
 	SOFTHCA_ACCESS_KEEP_PRIVATE = 1 << 30,	   /* not in verbs: see softhca_reg_mr() */
@@ -254,6 +277,17 @@ enum softhca_rereg_mr_flags {
 	SOFTHCA_REREG_MR_CHANGE_TRANSLATION = 1 << 0,
 	SOFTHCA_REREG_MR_CHANGE_PD = 1 << 1,
 	SOFTHCA_REREG_MR_CHANGE_ACCESS = 1 << 2,
+};
+
+/* Numbers of ibv_advise_mr_advice and its flags */
+enum softhca_advise_mr_advice {
+	SOFTHCA_ADVISE_MR_ADVICE_PREFETCH,
+	SOFTHCA_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+	SOFTHCA_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+};
+
+enum softhca_advise_mr_flags {
+	SOFTHCA_ADVISE_MR_FLAG_FLUSH = 1 << 0,
 };
 
 enum softhca_mw_type {
@@ -858,6 +892,12 @@ SOFTHCA_API int softhca_detach(void *addr);
  *   accessed the slow way. The daemon's configuration must have slow_memory = yes, else
  *   -EOPNOTSUPP.
  *
+ * ON_DEMAND asks for the slow way, whatever the memory is: each access finds what is mapped at that
+ * time, so that parts of the region may be unmapped and mapped again. What is registered must be
+ * mapped first. odp_caps in struct softhca_device_attr says whether this is offered, else it is
+ * refused with EOPNOTSUPP: in embedded HCAs, by daemons with slow_memory = no, and for the whole
+ * address space (length UINT64_MAX).
+ *
  * Slow memory behaves differently in three ways: atomics are atomic only with respect to requests
  * from the network (SOFTHCA_ATOMIC_HCA); a request that accesses memory unmapped under the region
  * fails, whereas shared memory keeps its pages; and slow accesses, as to a page on a slow disk,
@@ -919,14 +959,30 @@ SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
  * Change the translation, the PD or the access rights of a region.
  *
  * Accesses during the call fail as if the region did not exist. A new translation or PD changes
- * lkey and rkey. If the call fails the region is unchanged. KEEP_PRIVATE in access takes effect
- * with a new translation, and work requests then use addr, whatever iova the region had.
+ * lkey and rkey. If the call fails the region is unchanged. With a new translation work requests
+ * use addr, whatever iova the region had. KEEP_PRIVATE in access takes effect with a new
+ * translation, and ON_DEMAND needs one.
  *
  * @param flags  enum softhca_rereg_mr_flags: which of the following arguments to use
- * @return  0, or -EBUSY as for softhca_dereg_mr()
+ * @return  0, or -EBUSY as for softhca_dereg_mr(); -EOPNOTSUPP: ON_DEMAND without a new
+ *   translation, or where it is not offered
  */
 SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd,
 				 void *addr, uint64_t length, uint32_t access);
+
+/**
+ * Say what regions with ON_DEMAND will be used for. The ranges are judged; nothing else happens,
+ * because an access finds the memory wherever it is.
+ *
+ * @param advice  enum softhca_advise_mr_advice; -EOPNOTSUPP: another one, or on-demand paging is
+ *   not offered
+ * @param flags  enum softhca_advise_mr_flags, else -EINVAL
+ * @param num_sge  at least 1, else -EINVAL
+ * @return  0, or -EFAULT: an lkey names no region of the PD with ON_DEMAND, a range is outside of
+ *   it, or PREFETCH_WRITE and the region has no LOCAL_WRITE
+ */
+SOFTHCA_API int softhca_advise_mr(struct softhca_pd *pd, uint32_t advice, uint32_t flags,
+				  const struct softhca_sge *sg_list, uint32_t num_sge);
 
 /* --- calls: memory windows -------------------- */
 

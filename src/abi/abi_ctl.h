@@ -90,7 +90,7 @@ struct hca_ctl_info {
 	uint32_t max_qps_per_mcg;
 	uint32_t max_mws;
 	uint32_t num_vectors; /* completion vectors: event queues */
-	uint32_t reserved;
+	uint32_t slow_memory; /* 1: MEMORY is taken, regions may be foreign */
 };
 
 /* Port; state as verbs numbers it */
@@ -116,7 +116,7 @@ struct hca_ctl_mr {
 	uint64_t page_size;
 	uint64_t npages;
 	uint32_t pdn;
-	uint32_t access;		   /* T3-2-19, low byte; and this: */
+	uint32_t access; /* T3-2-19, low byte (ON_DEMAND: foreign only); and this: */
 #define HCA_CTL_ACCESS_FOREIGN 0x80000000u /* not attached: through the memory that was given */
 };
 
@@ -151,6 +151,19 @@ struct hca_ctl_rereg {
 #define HCA_CTL_REREG_PD (1u << 1)
 #define HCA_CTL_REREG_ACCESS (1u << 2)
 	struct hca_ctl_mr mr;
+};
+
+/*
+ * Judge advice about a range of a region with ON_DEMAND: nothing follows from it. -EFAULT: no such
+ * region in the PD, a range outside of it, or write without its LOCAL_WRITE.
+ */
+struct hca_ctl_advice {
+	uint64_t addr; /* as in work requests */
+	uint64_t length;
+	uint32_t pdn;
+	uint32_t lkey;
+	uint32_t write; /* not 0: it will be written */
+	uint32_t reserved;
 };
 
 /*

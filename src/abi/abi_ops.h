@@ -53,6 +53,7 @@
 	X(REG_MR, reg_mr, struct hca_ctl_mr, struct hca_ctl_keys, 0, 0, EVERY, EXTRA) \
 	X(DEREG_MR, dereg_mr, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(REREG_MR, rereg_mr, struct hca_ctl_rereg, struct hca_ctl_keys, 0, 0, EVERY, EXTRA) \
+	X(ADVISE_MR, advise_mr, struct hca_ctl_advice, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(ALLOC_NULL_MR, alloc_null_mr, uint32_t, struct hca_ctl_keys, 0, 0, EVERY, DRIVER) \
 	X(ALLOC_MW, alloc_mw, struct hca_ctl_mw, uint32_t, 0, 0, EVERY, DRIVER) \
 	X(DEALLOC_MW, dealloc_mw, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \

@@ -65,8 +65,6 @@ driver_mr_check(const struct hca_ctl_mr *mr)
 		return driver_fail(-EINVAL, "%#llx and %#llx differ in their offset in a page",
 				   (unsigned long long)mr->va,
 				   (unsigned long long)(mr->va + mr->shift));
-	if ((mr->access & HCA_ACCESS_ON_DEMAND) != 0)
-		return driver_fail(-EOPNOTSUPP, "on-demand paging is not offered");
 	if ((mr->access & ~HCA_ACCESS_MASK) != 0)
 		return driver_fail(-EINVAL, "access flags %#x", mr->access);
 	if ((mr->access & writes) != 0 && (mr->access & HCA_ACCESS_LOCAL_WRITE) == 0)
@@ -138,6 +136,16 @@ check_pages(const struct hca_client *owner, const struct page_source *pages)
 	return 0;
 }
 
+/* Only foreign memory is reached anew by each access. */
+static int
+check_on_demand(const struct hca_ctl_mr *mr, const struct page_source *pages)
+{
+	if ((mr->access & HCA_ACCESS_ON_DEMAND) == 0 || pages->count == 0 ||
+	    (page_at(pages, 0) & HCA_BUS_FOREIGN) != 0)
+		return 0;
+	return driver_fail(-EOPNOTSUPP, "on-demand paging of memory that the device maps");
+}
+
 int
 driver_mr_pages(struct hca_driver *drv, const struct hca_client *owner, const struct hca_ctl_mr *mr,
 		const uint64_t *list, struct page_source *pages)
@@ -154,6 +162,8 @@ driver_mr_pages(struct hca_driver *drv, const struct hca_client *owner, const st
 	if (err == 0 && pages->count > UINT64_C(1) << drv->mtt_ranges.max_log)
 		err = driver_fail(-ENOMEM, "a region of %llu pages",
 				  (unsigned long long)pages->count);
+	if (err == 0)
+		err = check_on_demand(mr, pages);
 	return err != 0 ? err : check_pages(owner, pages);
 }
 
@@ -183,7 +193,7 @@ driver_mr_write_mpt(struct hca_driver *drv, const struct driver_mr *region)
 {
 	struct hca_mpt *mpt = driver_mailbox(drv);
 	uint64_t offset = region->va & ((UINT64_C(1) << region->page_log) - 1);
-	uint32_t flags = HCA_MPT_FLAG_REGION | region->access;
+	uint32_t flags = HCA_MPT_FLAG_REGION | (region->access & ~HCA_ACCESS_ON_DEMAND);
 
 	if (region->null)
 		flags |= HCA_MPT_FLAG_NULL;
@@ -445,4 +455,34 @@ driver_op_dereg_mr(struct hca_client *client, const uint32_t *lkey, struct hca_c
 	if (err == 0 && pd != NULL)
 		pd->users--;
 	return err;
+}
+
+/* Whether work requests may use [addr, addr + length) of the region. */
+static bool
+contains(const struct driver_mr *region, uint64_t addr, uint64_t length)
+{
+	uint64_t start = region->access & HCA_ACCESS_ZERO_BASED ? 0 : region->va + region->shift;
+
+	return length <= region->length && addr - start <= region->length - length;
+}
+
+int
+driver_op_advise_mr(struct hca_client *client, const struct hca_ctl_advice *advice,
+		    struct hca_ctl_none *none)
+{
+	const struct driver_mr *region = driver_mr_of(client, advice->lkey);
+
+	if (driver_pd_of(client, advice->pdn) == NULL)
+		return driver_fail(-EINVAL, "PD %#x does not exist", advice->pdn);
+	if (region == NULL || region->pdn != advice->pdn ||
+	    (region->access & HCA_ACCESS_ON_DEMAND) == 0)
+		return driver_fail(-EFAULT, "key %#x names no on-demand region of the PD",
+				   advice->lkey);
+	if (advice->write != 0 && (region->access & HCA_ACCESS_LOCAL_WRITE) == 0)
+		return driver_fail(-EFAULT, "the region of key %#x is not writable", advice->lkey);
+	if (!contains(region, advice->addr, advice->length))
+		return driver_fail(-EFAULT, "%llu bytes at %#llx are outside of the region",
+				   (unsigned long long)advice->length,
+				   (unsigned long long)advice->addr);
+	return 0;
 }

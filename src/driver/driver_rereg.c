@@ -51,8 +51,12 @@ prepare(struct hca_driver *drv, const struct driver_mr *region, uint32_t flags,
 
 	next->pdn = want->pdn;
 	next->access = want->access;
-	if ((flags & HCA_CTL_REREG_TRANSLATION) == 0)
+	if ((flags & HCA_CTL_REREG_TRANSLATION) == 0) {
+		if ((want->access & ~region->access & HCA_ACCESS_ON_DEMAND) != 0)
+			return driver_fail(-EOPNOTSUPP,
+					   "on-demand paging without a new translation");
 		return driver_mr_check(want);
+	}
 	err = driver_mr_pages(drv, region->owner, want, list, &pages);
 	if (err == 0)
 		err = driver_mr_quota(drv, region->owner, 0,

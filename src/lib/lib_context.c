@@ -214,6 +214,28 @@ cap_flags(uint32_t caps)
 	return flags;
 }
 
+/* What works on foreign memory, which on-demand regions are. */
+static struct softhca_odp_caps
+odp_caps(const struct hca_ctl_info *info)
+{
+	uint32_t sends = SOFTHCA_ODP_SUPPORT_SEND | SOFTHCA_ODP_SUPPORT_WRITE;
+	uint32_t receives = SOFTHCA_ODP_SUPPORT_RECV;
+	uint32_t srq = info->max_srqs != 0 ? SOFTHCA_ODP_SUPPORT_SRQ_RECV : 0;
+	uint32_t reliable = sends | SOFTHCA_ODP_SUPPORT_READ;
+
+	if (info->slow_memory == 0)
+		return (struct softhca_odp_caps){0};
+	if (info->flags & HCA_CAP_ATOMIC)
+		reliable |= SOFTHCA_ODP_SUPPORT_ATOMIC;
+	return (struct softhca_odp_caps){
+		.general_caps = SOFTHCA_ODP_SUPPORT,
+		.rc_odp_caps = reliable | receives | srq,
+		.uc_odp_caps = sends | receives,
+		.ud_odp_caps = SOFTHCA_ODP_SUPPORT_SEND | receives | srq,
+		.xrc_odp_caps = info->flags & HCA_CAP_XRC ? reliable | srq : 0,
+	};
+}
+
 int
 softhca_query_device(struct softhca_context *pub, struct softhca_device_attr *attr)
 {
@@ -247,6 +269,7 @@ softhca_query_device(struct softhca_context *pub, struct softhca_device_attr *at
 	attr->max_xrcd = info->max_xrcds;
 	attr->atomic_cap = info->flags & HCA_CAP_ATOMIC ? SOFTHCA_ATOMIC_GLOB : SOFTHCA_ATOMIC_NONE;
 	attr->device_cap_flags = cap_flags(info->flags);
+	attr->odp_caps = odp_caps(info);
 	return 0;
 }
 

@@ -71,19 +71,37 @@ softhca_dealloc_pd(struct softhca_pd *pub)
 	(SOFTHCA_ACCESS_HUGETLB | SOFTHCA_ACCESS_OPTIONAL_RANGE | SOFTHCA_ACCESS_KEEP_PRIVATE)
 
 static int
-check_access(uint32_t access)
+check_on_demand(const struct lib_context *ctx)
+{
+	if (ctx->info.slow_memory != 0)
+		return 0;
+	return lib_fail(-EOPNOTSUPP,
+			"on-demand paging is offered by daemons with slow_memory = yes "
+			"in section [memory] of their configuration");
+}
+
+static int
+check_access(const struct lib_context *ctx, uint32_t access)
 {
 	uint32_t writes = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_ATOMIC;
 	uint32_t known = writes | SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
-			 SOFTHCA_ACCESS_MW_BIND | SOFTHCA_ACCESS_ZERO_BASED | IGNORED;
+			 SOFTHCA_ACCESS_MW_BIND | SOFTHCA_ACCESS_ZERO_BASED |
+			 SOFTHCA_ACCESS_ON_DEMAND | IGNORED;
 
-	if ((access & SOFTHCA_ACCESS_ON_DEMAND) != 0)
-		return lib_fail(-EOPNOTSUPP, "on-demand paging is not offered");
 	if ((access & ~known) != 0)
 		return lib_fail(-EINVAL, "access flags %#x are not known", access & ~known);
 	if ((access & writes) != 0 && (access & SOFTHCA_ACCESS_LOCAL_WRITE) == 0)
 		return lib_fail(-EINVAL, "remote write and atomic access need local write");
-	return 0;
+	return access & SOFTHCA_ACCESS_ON_DEMAND ? check_on_demand(ctx) : 0;
+}
+
+/* The whole address space, in verbs: implicit on-demand paging */
+static int
+check_implicit(const struct hca_ctl_mr *request)
+{
+	if ((request->access & SOFTHCA_ACCESS_ON_DEMAND) == 0 || request->length != UINT64_MAX)
+		return 0;
+	return lib_fail(-EOPNOTSUPP, "on-demand paging of the whole address space");
 }
 
 static int
@@ -108,8 +126,10 @@ describe(struct lib_mr *mr, uint32_t flags, const struct hca_ctl_mr *request)
 		mr->va = request->va + request->shift;
 		mr->pub.length = request->length;
 	}
-	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS)
+	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS) {
+		mr->on_demand = (request->access & SOFTHCA_ACCESS_ON_DEMAND) != 0;
 		mr->zero_based = (request->access & SOFTHCA_ACCESS_ZERO_BASED) != 0;
+	}
 	mr->pub.addr = mr->zero_based ? 0 : mr->va;
 }
 
@@ -169,21 +189,23 @@ take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request, co
 
 /*
  * Prepare the memory of a region. Embedded: check that it is mapped. Otherwise share it with the
- * daemon, or leave it in place as foreign memory, which is noted in the request. access: as the
- * program passed it.
+ * daemon, or leave it in place as foreign memory, which is noted in the request; on-demand memory
+ * always. access: as the program passed it.
  */
 static int
 share(struct lib_context *ctx, uint32_t access, struct hca_ctl_mr *request, const uint64_t *pages,
       struct lib_cover **cover)
 {
-	bool convert = may_convert(access);
+	bool convert = may_convert(access), in_place = access & SOFTHCA_ACCESS_ON_DEMAND;
 	int err;
 
 	if (request->length == 0)
 		return 0;
 	if (!ctx->ops->attaches)
 		return check_memory(request, pages);
-	if (pages == NULL)
+	if (in_place)
+		err = -EOPNOTSUPP;
+	else if (pages == NULL)
 		err = lib_cover_take(ctx, request->va, request->length, convert, cover);
 	else
 		err = lib_cover_take_pages(ctx, pages, request->npages, request->page_size, convert,
@@ -209,9 +231,8 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 	int err;
 
 	request->access = access & ~(uint32_t)IGNORED;
-	if (check_access(access) != 0)
-		return NULL;
-	if (check_range(request) != 0)
+	if (check_access(ctx, access) != 0 || check_implicit(request) != 0 ||
+	    check_range(request) != 0)
 		return NULL;
 	mr = lib_object_new(ctx, sizeof(*mr), "an MR");
 	if (mr == NULL)
@@ -346,6 +367,14 @@ softhca_dereg_mr(struct softhca_mr *mr)
 	return 0;
 }
 
+/* For a new translation: what access says, but on demand if the region is so already. */
+static uint32_t
+kept_access(const struct softhca_mr *mr, uint32_t access)
+{
+	access &= ~(uint32_t)SOFTHCA_ACCESS_ON_DEMAND;
+	return ((const struct lib_mr *)mr)->on_demand ? access | SOFTHCA_ACCESS_ON_DEMAND : access;
+}
+
 int
 softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, void *addr,
 		 uint64_t length, uint32_t access)
@@ -367,8 +396,13 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 			return lib_fail(-EINVAL, "no PD of the region's context");
 		request.mr.pdn = pd->handle;
 	}
-	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS && check_access(access) != 0)
-		return -EINVAL;
+	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS) {
+		err = check_access(ctx, access);
+		if (err != 0)
+			return err;
+	} else {
+		access = kept_access(mr, access);
+	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
 		err = check_range(&request.mr);
 		if (err == 0)
@@ -391,4 +425,31 @@ softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct softhca_pd *pd, v
 		mr->pd = pd;
 	describe((struct lib_mr *)mr, flags, &request.mr);
 	return 0;
+}
+
+int
+softhca_advise_mr(struct softhca_pd *pd, uint32_t advice, uint32_t flags,
+		  const struct softhca_sge *sg_list, uint32_t num_sge)
+{
+	struct lib_context *ctx = lib_ctx(pd->context);
+	int err = check_on_demand(ctx);
+
+	if (err == 0 && advice > SOFTHCA_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		err = lib_fail(-EOPNOTSUPP, "advice %u", advice);
+	if (err == 0 && (flags & ~(uint32_t)SOFTHCA_ADVISE_MR_FLAG_FLUSH) != 0)
+		err = lib_fail(-EINVAL, "flags %#x of an advice", flags);
+	if (err == 0 && (num_sge == 0 || sg_list == NULL))
+		err = lib_fail(-EINVAL, "advice without a range");
+	for (uint32_t i = 0; i < num_sge && err == 0; i++) {
+		const struct hca_ctl_advice request = {
+			.addr = sg_list[i].addr,
+			.length = sg_list[i].length,
+			.pdn = pd->handle,
+			.lkey = sg_list[i].lkey,
+			.write = advice == SOFTHCA_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+		};
+
+		err = LIB_CALL(ctx, ADVISE_MR, &request, NULL);
+	}
+	return err;
 }

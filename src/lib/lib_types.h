@@ -198,7 +198,7 @@ struct lib_mr {
 	struct softhca_mr pub;
 	struct lib_cover *cover; /* the shared memory it lies in; NULL: embedded */
 	uint64_t va;		 /* in work requests; pub.addr is 0 if zero-based */
-	bool zero_based;
+	bool zero_based, on_demand;
 };
 
 struct lib_mw {

@@ -570,6 +570,7 @@ slow_memory_off(void **state)
 {
 	uint8_t *mem =
 		mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct softhca_device_attr attr;
 	struct softhca_context *ctx;
 	struct softhca_pd *pd;
 	struct rig other;
@@ -584,6 +585,11 @@ slow_memory_off(void **state)
 				   SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_KEEP_PRIVATE));
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_non_null(strstr(softhca_last_error(NULL), "slow_memory = yes"));
+	assert_null(softhca_reg_mr(pd, mem, 65536, SOFTHCA_ACCESS_ON_DEMAND));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(softhca_advise_mr(pd, 0, 0, &(struct softhca_sge){0}, 1), -EOPNOTSUPP);
+	assert_int_equal(softhca_query_device(ctx, &attr), 0);
+	assert_int_equal(attr.odp_caps.general_caps | attr.odp_caps.rc_odp_caps, 0);
 	assert_int_equal(softhca_close(ctx), 0);
 	munmap(mem, 65536);
 	rig_stop(&other);

@@ -3,14 +3,17 @@
 /* Kinds of regions of a daemon's client, with memory that is shared and that stays private. */
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "ipc_rig.h"
 
 #define PAGE 4096u
 #define LW SOFTHCA_ACCESS_LOCAL_WRITE
 #define REMOTE (LW | SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ)
+#define ALL (REMOTE | SOFTHCA_ACCESS_REMOTE_ATOMIC)
 #define KEEP SOFTHCA_ACCESS_KEEP_PRIVATE
 
 RIG_OF_ALL(rig)
@@ -153,14 +156,199 @@ null_region(void **state)
 	pair_close(&p);
 }
 
+/* ---- on-demand paging ---- */
+
+#define ODP SOFTHCA_ACCESS_ON_DEMAND
+
+static bool
+is_shared(const void *addr)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long first, end;
+	char line[512], perms[8];
+	bool shared = false;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps) != NULL)
+		if (sscanf(line, "%lx-%lx %7s", &first, &end, perms) == 3 &&
+		    (uintptr_t)addr >= first && (uintptr_t)addr < end)
+			shared = perms[3] == 's';
+	fclose(maps);
+	return shared;
+}
+
+static void
+map_at(uint8_t *at, size_t bytes, uint8_t value)
+{
+	assert_ptr_equal(mmap(at, bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 at);
+	memset(at, value, bytes);
+}
+
+/* What is mapped counts at the time of each access; memory stays in place. */
+static void
+on_demand(void **state)
+{
+	struct softhca_mr *mr;
+	struct pair p;
+
+	pair_open(&p);
+	mr = softhca_reg_mr(p.b.pd, p.mem, 8 * PAGE, REMOTE | ODP);
+	assert_non_null(mr);
+	assert_false(is_shared(p.mem));
+	map_at(p.mem, 8 * PAGE, 7);
+	assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_READ, mr, (uintptr_t)p.mem, 8 * PAGE), 0);
+	assert_true(p.a.buf[0] == 7 && p.a.buf[8 * PAGE - 1] == 7);
+	munmap(p.mem + PAGE, PAGE);
+	assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_READ, mr, (uintptr_t)p.mem, PAGE), 0);
+	map_at(p.mem + PAGE, PAGE, 8);
+	assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_READ, mr, (uintptr_t)p.mem, 2 * PAGE), 0);
+	assert_true(p.a.buf[PAGE - 1] == 7 && p.a.buf[PAGE] == 8);
+	/* kept with a new translation alone, given up with other rights, not begun with them */
+	assert_int_equal(
+		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, p.mem, PAGE, 0), 0);
+	assert_false(is_shared(p.mem));
+	assert_int_equal(softhca_rereg_mr(mr,
+					  SOFTHCA_REREG_MR_CHANGE_TRANSLATION |
+						  SOFTHCA_REREG_MR_CHANGE_ACCESS,
+					  NULL, p.mem + 8 * PAGE, PAGE, REMOTE),
+			 0);
+	assert_true(is_shared(p.mem + 8 * PAGE));
+	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+					  REMOTE | ODP),
+			 -EOPNOTSUPP);
+	/* shared memory, too */
+	assert_int_equal(softhca_rereg_mr(mr,
+					  SOFTHCA_REREG_MR_CHANGE_TRANSLATION |
+						  SOFTHCA_REREG_MR_CHANGE_ACCESS,
+					  NULL, p.b.buf, PAGE, REMOTE | ODP),
+			 0);
+	assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_WRITE, mr, (uintptr_t)p.b.buf, PAGE), 0);
+	assert_memory_equal(p.a.buf, p.b.buf, PAGE);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	/* the whole address space, and what is not mapped */
+	assert_null(softhca_reg_mr(p.b.pd, NULL, UINT64_MAX, REMOTE | ODP));
+	assert_int_equal(errno, EOPNOTSUPP);
+	munmap(p.mem + PAGE, PAGE);
+	assert_null(softhca_reg_mr(p.b.pd, p.mem, 2 * PAGE, REMOTE | ODP));
+	assert_int_equal(errno, EFAULT);
+	pair_close(&p);
+}
+
+static void
+advice(void **state)
+{
+	struct softhca_mr *mr, *other, *reads;
+	struct softhca_sge sge[2];
+	struct pair p;
+
+	pair_open(&p);
+	mr = softhca_reg_mr(p.b.pd, p.mem, 8 * PAGE, LW | ODP);
+	reads = softhca_reg_mr(p.b.pd, p.mem, 8 * PAGE, ODP);
+	other = softhca_reg_mr(p.b.pd, p.mem, 8 * PAGE, LW | KEEP);
+	assert_true(mr != NULL && reads != NULL && other != NULL);
+	sge[0] = (struct softhca_sge){(uintptr_t)p.mem, PAGE, mr->lkey};
+	sge[1] = (struct softhca_sge){(uintptr_t)p.mem + 7 * PAGE, PAGE, reads->lkey};
+	for (uint32_t advice = 0; advice < 3; advice++)
+		assert_int_equal(softhca_advise_mr(p.b.pd, advice, advice & 1, sge, 2),
+				 advice == SOFTHCA_ADVISE_MR_ADVICE_PREFETCH_WRITE ? -EFAULT : 0);
+	assert_int_equal(
+		softhca_advise_mr(p.b.pd, SOFTHCA_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, sge, 1), 0);
+	assert_int_equal(softhca_advise_mr(p.b.pd, 3, 0, sge, 2), -EOPNOTSUPP);
+	assert_int_equal(softhca_advise_mr(p.b.pd, 0, 2, sge, 2), -EINVAL);
+	assert_int_equal(softhca_advise_mr(p.b.pd, 0, 0, sge, 0), -EINVAL);
+	assert_int_equal(softhca_advise_mr(p.b.pd, 0, 0, NULL, 1), -EINVAL);
+	sge[1].length++;
+	assert_int_equal(softhca_advise_mr(p.b.pd, 0, 0, sge, 2), -EFAULT);
+	assert_int_equal(softhca_advise_mr(p.b.pd, 0, 0, sge, 1), 0);
+	sge[0].lkey = other->lkey;
+	assert_int_equal(softhca_advise_mr(p.b.pd, 0, 0, sge, 1), -EFAULT);
+	assert_true(softhca_dereg_mr(mr) == 0 && softhca_dereg_mr(reads) == 0 &&
+		    softhca_dereg_mr(other) == 0);
+	pair_close(&p);
+}
+
+struct talk {
+	uint32_t type;
+	bool srq;
+};
+
+static int
+talk(int sock, unsigned int side, const struct talk *t)
+{
+	struct peer_config cfg = {.type = t->type,
+				  .srq = t->srq,
+				  .events = true,
+				  .timeout = 16,
+				  .buf = NULL};
+	struct peer p;
+	int err;
+
+	cfg.buf =
+		mmap(NULL, PEER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	err = peer_open(&p, rig.path[side], &cfg);
+	if (err == 0)
+		err = softhca_rereg_mr(p.mr,
+				       SOFTHCA_REREG_MR_CHANGE_TRANSLATION |
+					       SOFTHCA_REREG_MR_CHANGE_ACCESS,
+				       NULL, cfg.buf, PEER_BYTES, ALL | ODP);
+	p.me.rkey = p.mr->rkey;
+	if (err == 0)
+		err = peer_connect(&p, sock);
+	if (err == 0)
+		err = peer_talk(&p, sock, 3);
+	peer_close(&p);
+	munmap(cfg.buf, PEER_BYTES);
+	return err;
+}
+
+static int
+child_talks(int sock, void *arg)
+{
+	return talk(sock, 1, arg);
+}
+
+/* What the device's attributes say about services and SRQs */
+static void
+services(void **state)
+{
+	static const struct talk talks[] = {
+		{SOFTHCA_QPT_RC, false}, {SOFTHCA_QPT_RC, true}, {SOFTHCA_QPT_UC, false},
+		{SOFTHCA_QPT_UD, false}, {SOFTHCA_QPT_UD, true},
+	};
+	struct softhca_device_attr attr;
+	struct softhca_context *ctx;
+	int sock;
+	pid_t pid;
+
+	for (size_t i = 0; i < sizeof(talks) / sizeof(talks[0]); i++) {
+		struct talk t = talks[i];
+		int64_t writes = rig_ask(&rig, "counters", 0, "foreign_writes");
+
+		pid = rig_fork(child_talks, &t, &sock);
+		assert_int_equal(talk(sock, 0, &t), 0);
+		rig_join(pid);
+		close(sock);
+		assert_true(rig_ask(&rig, "counters", 0, "foreign_writes") > writes);
+	}
+	assert_int_equal(softhca_open(rig.path[0], &ctx), 0);
+	assert_int_equal(softhca_query_device(ctx, &attr), 0);
+	assert_int_equal(softhca_close(ctx), 0);
+	assert_int_equal(attr.odp_caps.general_caps, SOFTHCA_ODP_SUPPORT);
+	assert_int_equal(attr.odp_caps.rc_odp_caps, 0x3f);
+	assert_int_equal(attr.odp_caps.uc_odp_caps, 0x07);
+	assert_int_equal(attr.odp_caps.ud_odp_caps, 0x23);
+	assert_int_equal(attr.odp_caps.xrc_odp_caps, 0x3d);
+}
+
 int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, rig_tidy)
 	const struct CMUnitTest tests[] = {
-		TEST(iova),
-		TEST(length_0),
-		TEST(null_region),
+		TEST(iova),	 TEST(length_0), TEST(null_region),
+		TEST(on_demand), TEST(advice),	 TEST(services),
 	};
 #undef TEST
 

@@ -190,6 +190,18 @@ op_hello(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *a
 	return 0;
 }
 
+/* What the daemon adds: whether it takes the memory file of clients. */
+static int
+op_info(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	struct hca_ctl_extra *extra)
+{
+	struct hca_ctl_info *info = answer;
+	int err = op_driver(s, op, request, answer, extra);
+
+	info->slow_memory = s->server->config.slow_memory;
+	return err;
+}
+
 /* The session ends after the reply: nothing of the client is left when it arrives. */
 static int
 op_close(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
@@ -542,15 +554,16 @@ op_create(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 
 /* What is not the driver's alone */
 static const op_fn ops[HCA_CTL_OP_COUNT] = {
-	[HCA_CTL_HELLO] = op_hello,	   [HCA_CTL_CLOSE] = op_close,
-	[HCA_CTL_ATTACH] = op_attach,	   [HCA_CTL_DETACH] = op_detach,
-	[HCA_CTL_MEMORY] = op_memory,	   [HCA_CTL_PAGES] = op_pages,
-	[HCA_CTL_REG_MR] = op_reg_mr,	   [HCA_CTL_REREG_MR] = op_rereg_mr,
-	[HCA_CTL_DEREG_MR] = op_release,   [HCA_CTL_DEALLOC_MW] = op_release,
-	[HCA_CTL_CREATE_CQ] = op_create,   [HCA_CTL_RESIZE_CQ] = op_create,
-	[HCA_CTL_DESTROY_CQ] = op_release, [HCA_CTL_CREATE_QP] = op_create,
-	[HCA_CTL_MODIFY_QP] = op_release,  [HCA_CTL_DESTROY_QP] = op_release,
-	[HCA_CTL_CREATE_SRQ] = op_create,  [HCA_CTL_DESTROY_SRQ] = op_release,
+	[HCA_CTL_HELLO] = op_hello,	    [HCA_CTL_CLOSE] = op_close,
+	[HCA_CTL_ATTACH] = op_attach,	    [HCA_CTL_DETACH] = op_detach,
+	[HCA_CTL_MEMORY] = op_memory,	    [HCA_CTL_PAGES] = op_pages,
+	[HCA_CTL_INFO] = op_info,	    [HCA_CTL_REG_MR] = op_reg_mr,
+	[HCA_CTL_REREG_MR] = op_rereg_mr,   [HCA_CTL_DEREG_MR] = op_release,
+	[HCA_CTL_DEALLOC_MW] = op_release,  [HCA_CTL_CREATE_CQ] = op_create,
+	[HCA_CTL_RESIZE_CQ] = op_create,    [HCA_CTL_DESTROY_CQ] = op_release,
+	[HCA_CTL_CREATE_QP] = op_create,    [HCA_CTL_MODIFY_QP] = op_release,
+	[HCA_CTL_DESTROY_QP] = op_release,  [HCA_CTL_CREATE_SRQ] = op_create,
+	[HCA_CTL_DESTROY_SRQ] = op_release,
 };
 
 static bool

@@ -337,6 +337,70 @@ test_null(void **state)
 			 -ENOMEM);
 }
 
+static int
+advise(uint64_t addr, uint64_t length, uint32_t pd, uint32_t lkey, uint32_t write)
+{
+	return hca_client_call(client, HCA_CTL_ADVISE_MR,
+			       &(struct hca_ctl_advice){addr, length, pd, lkey, write, 0}, NULL,
+			       NULL);
+}
+
+/* Of memory that the device does not map only; the device is not told. Advice is judged. */
+static void
+test_on_demand(void **state)
+{
+	uint64_t page[2] = {HCA_BUS_FOREIGN | 0x5000, HCA_BUS_FOREIGN | 0x9000};
+	struct hca_ctl_extra extra = {.pages = page};
+	struct hca_ctl_mr mr = {.va = 0x7010,
+				.length = PAGE,
+				.shift = 16 * PAGE,
+				.page_size = PAGE,
+				.npages = 2,
+				.pdn = pdn,
+				.access = HCA_ACCESS_ON_DEMAND};
+	const uint64_t start = mr.va + mr.shift;
+	struct hca_driver_mr_info info;
+	struct hca_ctl_keys keys, other;
+	uint32_t second;
+
+	assert_int_equal(hca_client_attach(client, HCA_BUS_FOREIGN, HCA_BUS_FOREIGN_BYTES), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_PD, NULL, &second, NULL), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &keys, &extra), 0);
+	assert_int_equal(hca_be32_to_cpu(last_mpt()->flags), HCA_MPT_FLAG_REGION);
+	assert_int_equal(hca_driver_list_mrs(drv, HCA_KEY_INDEX(keys.lkey), &info, 1), 1);
+	assert_int_equal(info.access, HCA_ACCESS_ON_DEMAND);
+	other = make_mr(0, PAGE, 0);
+	assert_int_equal(change(&other, HCA_CTL_REREG_ACCESS,
+				(struct hca_ctl_mr){.access = HCA_ACCESS_ON_DEMAND}),
+			 -EOPNOTSUPP);
+	assert_int_equal(change(&keys, HCA_CTL_REREG_TRANSLATION,
+				(struct hca_ctl_mr){.va = (uintptr_t)memory, .length = PAGE}),
+			 -EOPNOTSUPP);
+	page[0] = (uintptr_t)memory;
+	page[1] = (uintptr_t)memory;
+	assert_int_equal(hca_client_call(client, HCA_CTL_REG_MR, &mr, &other, &extra), -EOPNOTSUPP);
+
+	assert_int_equal(advise(start, PAGE, pdn, keys.lkey, 0), 0);
+	assert_int_equal(advise(start + PAGE, 0, pdn, keys.lkey, 0), 0);
+	assert_int_equal(advise(start, PAGE + 1, pdn, keys.lkey, 0), -EFAULT);
+	assert_int_equal(advise(start - 1, 1, pdn, keys.lkey, 0), -EFAULT);
+	assert_int_equal(advise(start + 1, UINT64_MAX, pdn, keys.lkey, 0), -EFAULT);
+	assert_int_equal(advise(start, 1, pdn, keys.lkey, 1), -EFAULT);
+	assert_int_equal(advise(start, 1, second, keys.lkey, 0), -EFAULT);
+	assert_int_equal(advise(start, 1, pdn ^ 1u << 20, keys.lkey, 0), -EINVAL);
+	assert_int_equal(advise(start, 1, pdn, keys.lkey ^ 1, 0), -EFAULT);
+	assert_int_equal(advise((uintptr_t)memory, 1, pdn, other.lkey, 0), -EFAULT);
+	assert_int_equal(change(&keys, HCA_CTL_REREG_ACCESS,
+				(struct hca_ctl_mr){.access = HCA_ACCESS_ON_DEMAND |
+							      HCA_ACCESS_LOCAL_WRITE |
+							      HCA_ACCESS_ZERO_BASED}),
+			 0);
+	assert_int_equal(advise(0, PAGE, pdn, keys.lkey, 1), 0);
+	assert_int_equal(advise(start, 1, pdn, keys.lkey, 1), -EFAULT);
+	assert_int_equal(change(&keys, HCA_CTL_REREG_ACCESS, (struct hca_ctl_mr){0}), 0);
+	assert_int_equal(advise(start, PAGE, pdn, keys.lkey, 0), -EFAULT);
+}
+
 /* Whichever command fails, the region is unchanged and usable. */
 static void
 test_rereg_fails(void **state)
@@ -373,9 +437,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(test_windows),    T(test_window_quota), T(test_close_order),
-		T(test_zero_based), T(test_rereg),	  T(test_iova),
-		T(test_length_0),   T(test_null),	  T(test_rereg_fails),
+		T(test_windows),   T(test_window_quota), T(test_close_order), T(test_zero_based),
+		T(test_rereg),	   T(test_iova),	 T(test_length_0),    T(test_null),
+		T(test_on_demand), T(test_rereg_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -351,6 +351,7 @@ test_regions(void **state)
 	assert_int_equal(softhca_dereg_mr(mr), 0);
 	assert_null(softhca_reg_mr_pages(q.pd, 0x10000, 0, 4096, pages, 1, 0));
 	assert_null(softhca_alloc_null_mr(q.pd)); /* the fake driver refuses it */
+	assert_int_equal(softhca_advise_mr(q.pd, 0, 0, NULL, 0), -EOPNOTSUPP);
 	assert_null(softhca_reg_mr(q.pd, page, 8, SOFTHCA_ACCESS_REMOTE_WRITE));
 	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 8));
 	assert_null(softhca_reg_mr(q.pd, page, 8, 1u << 19));
