@@ -206,9 +206,10 @@ on_demand(void **state)
 	assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_READ, mr, (uintptr_t)p.mem, 2 * PAGE), 0);
 	assert_true(p.a.buf[PAGE - 1] == 7 && p.a.buf[PAGE] == 8);
 	/* kept with a new translation alone, given up with other rights, not begun with them */
-	assert_int_equal(
-		softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, p.mem, PAGE, 0), 0);
-	assert_false(is_shared(p.mem));
+	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL,
+					  p.mem + 9 * PAGE, PAGE, 0),
+			 0);
+	assert_false(is_shared(p.mem + 9 * PAGE));
 	assert_int_equal(softhca_rereg_mr(mr,
 					  SOFTHCA_REREG_MR_CHANGE_TRANSLATION |
 						  SOFTHCA_REREG_MR_CHANGE_ACCESS,
