@@ -343,13 +343,107 @@ services(void **state)
 	assert_int_equal(attr.odp_caps.xrc_odp_caps, 0x3d);
 }
 
+struct xrc {
+	struct softhca_xrcd *xrcd;
+	struct softhca_srq *srq;      /* of b */
+	struct softhca_qp *tx, *rx;   /* of a and b */
+	struct softhca_mr *from, *to; /* of a and b: on demand */
+};
+
+static void
+xrc_open(struct xrc *x, struct pair *p)
+{
+	const struct softhca_xrcd_init_attr domain = {.fd = -1};
+	struct softhca_srq_init_attr_ex srq = {.attr = {.max_wr = 4, .max_sge = 1},
+					       .srq_type = SOFTHCA_SRQT_XRC,
+					       .pd = p->b.pd,
+					       .cq = p->b.cq};
+	struct softhca_qp_init_attr tx = {.send_cq = p->a.cq,
+					  .recv_cq = p->a.cq,
+					  .cap = {.max_send_wr = 4, .max_send_sge = 1},
+					  .qp_type = SOFTHCA_QPT_XRC_SEND};
+	struct softhca_qp_init_attr_ex rx = {.qp_type = SOFTHCA_QPT_XRC_RECV,
+					     .comp_mask = SOFTHCA_QP_INIT_ATTR_XRCD};
+
+	x->xrcd = srq.xrcd = rx.xrcd = softhca_open_xrcd(p->b.ctx, &domain);
+	x->srq = softhca_create_srq_ex(p->b.ctx, &srq);
+	x->tx = softhca_create_qp(p->a.pd, &tx);
+	x->rx = softhca_create_qp_ex(p->b.ctx, &rx);
+	assert_true(x->srq != NULL && x->tx != NULL && x->rx != NULL);
+	assert_int_equal(peer_connect_qp(&p->a, x->tx, x->rx->qp_num, 5, 9), 0);
+	assert_int_equal(peer_connect_qp(&p->b, x->rx, x->tx->qp_num, 9, 5), 0);
+	x->from = softhca_reg_mr(p->a.pd, p->mem, 8 * PAGE, ALL | ODP);
+	x->to = softhca_reg_mr(p->b.pd, p->mem + 8 * PAGE, 8 * PAGE, ALL | ODP);
+	assert_true(x->from != NULL && x->to != NULL);
+}
+
+static void
+xrc_close(struct xrc *x)
+{
+	assert_int_equal(softhca_destroy_qp(x->tx), 0);
+	assert_int_equal(softhca_destroy_qp(x->rx), 0);
+	assert_int_equal(softhca_destroy_srq(x->srq), 0);
+	assert_int_equal(softhca_close_xrcd(x->xrcd), 0);
+	assert_int_equal(softhca_dereg_mr(x->from), 0);
+	assert_int_equal(softhca_dereg_mr(x->to), 0);
+}
+
+/* Each operation, between on-demand regions at both ends */
+static void
+xrc_on_demand(void **state)
+{
+	static const uint32_t ops[] = {SOFTHCA_WR_SEND, SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ,
+				       SOFTHCA_WR_ATOMIC_FETCH_AND_ADD};
+	struct softhca_wc wc;
+	struct pair p;
+	struct xrc x;
+
+	pair_open(&p);
+	xrc_open(&x, &p);
+	for (uint8_t i = 0; i < 4; i++) {
+		uint32_t length = i == 3 ? 8 : 6 * PAGE;
+		struct softhca_sge sge = {x.from->addr, length, x.from->lkey};
+		struct softhca_sge recv = {x.to->addr, length, x.to->lkey};
+		struct softhca_recv_wr rr = {.sg_list = &recv, .num_sge = 1}, *bad_recv;
+		struct softhca_send_wr wr = {.opcode = ops[i],
+					     .sg_list = &sge,
+					     .num_sge = 1,
+					     .send_flags = SOFTHCA_SEND_SIGNALED},
+				       *bad;
+
+		memset(p.mem, 2 * i, 8 * PAGE);
+		memset(p.mem + 8 * PAGE, 2 * i + 1, 8 * PAGE);
+		assert_int_equal(softhca_get_srq_num(x.srq, &wr.qp_type.xrc.remote_srqn), 0);
+		if (i == 3) {
+			wr.wr.atomic.remote_addr = x.to->addr;
+			wr.wr.atomic.compare_add = 1;
+			wr.wr.atomic.rkey = x.to->rkey;
+		} else if (i > 0) {
+			wr.wr.rdma.remote_addr = x.to->addr;
+			wr.wr.rdma.rkey = x.to->rkey;
+		} else {
+			assert_int_equal(softhca_post_srq_recv(x.srq, &rr, &bad_recv), 0);
+		}
+		assert_int_equal(softhca_post_send(x.tx, &wr, &bad), 0);
+		assert_int_equal(peer_wait(&p.a, &wc, 30), 0);
+		if (i == 0)
+			assert_int_equal(peer_wait(&p.b, &wc, 30), 0);
+		if (i == 3)
+			assert_true(p.mem[0] == 7 && p.mem[8 * PAGE] == 8);
+		else
+			assert_memory_equal(p.mem, p.mem + 8 * PAGE, 6 * PAGE);
+	}
+	xrc_close(&x);
+	pair_close(&p);
+}
+
 int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, rig_tidy)
 	const struct CMUnitTest tests[] = {
-		TEST(iova),	 TEST(length_0), TEST(null_region),
-		TEST(on_demand), TEST(advice),	 TEST(services),
+		TEST(iova),   TEST(length_0), TEST(null_region),   TEST(on_demand),
+		TEST(advice), TEST(services), TEST(xrc_on_demand),
 	};
 #undef TEST
 
