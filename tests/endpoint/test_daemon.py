@@ -29,28 +29,32 @@ def name_of(part):
     return 'shd%d%s' % (os.getpid(), part)
 
 
-def operations():
-    """Names of the control operations, in the order of their numbers."""
-    path = os.path.join(os.path.dirname(__file__), '../../src/abi/abi_ops.h')
-    with open(path, encoding='utf-8') as file:
-        return re.findall(r'^\tX\((\w+), \w+, ', file.read(), re.M)
+def control_rows():
+    """Version of the control channel and the numbers of its operations, as src/abi/abi_ops.h has them."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, '../../src/abi/abi_ops.h'), encoding='utf-8') as f:
+        text = f.read()
+    rows = text[text.index('#define HCA_CTL_OPS(X)'):]
+    names = re.findall(r'X\(([A-Z_]+), ', rows[:rows.index('#endif')])
+    return int(re.search(r'define HCA_CTL_VERSION (\d+)u', text)[1]), {n: i for i, n in enumerate(names)}
 
 
 class Control:
     """A client that speaks the control channel itself (src/ipc/channel/ipc_proto.h)."""
 
-    HELLO, CREATE_CHANNEL = map(operations().index, ('HELLO', 'CREATE_CHANNEL'))
+    VERSION, OPS = control_rows()
 
     def __init__(self, path):
         self.seq = 0
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(READY_S)
         self.socket.connect(path)
-        reply = self.call(self.HELLO, struct.pack('=II', 0x41434873, 0))
+        reply = self.call('HELLO', struct.pack('=II', 0x41434873, 0))
         self.seq = struct.unpack_from('=Q', reply, 192)[0] + 1
 
-    def call(self, number, body=b''):
-        self.socket.send(struct.pack('=HHIQ', 4, number, len(body), self.seq) + body)
+    def call(self, op, body=b''):
+        head = struct.pack('=HHIQ', self.VERSION, self.OPS[op], len(body), self.seq)
+        self.socket.send(head + body)
         message, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 4)
         for fd in fds:
             os.close(fd)
@@ -58,7 +62,7 @@ class Control:
 
     def create_channel(self):
         """0 or the daemon's negative errno."""
-        err = struct.unpack_from('=i', self.call(self.CREATE_CHANNEL), 16)[0]
+        err = struct.unpack_from('=i', self.call('CREATE_CHANNEL'), 16)[0]
         self.seq += 1
         return err
 

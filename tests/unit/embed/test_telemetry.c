@@ -379,6 +379,39 @@ regions(void **state)
 	assert_true(pieces >= 2);
 }
 
+/* The entry of a region; *list owns it. */
+static json_t *
+region_of(const struct softhca_mr *m, json_t **list)
+{
+	unsigned int index = m->lkey >> 8 & 0x1ffff;
+	char key[16];
+
+	snprintf(key, sizeof(key), "%u", index);
+	*list = ask("/softhca/mrs,%s,%u", name[0], index);
+	return json_object_get(*list, key);
+}
+
+/* What is no ordinary region: without memory, and at another address */
+static void
+special_regions(void **state)
+{
+	const uint64_t iova = (uintptr_t)buf[0] + 8192;
+	struct softhca_mr *null = softhca_alloc_null_mr(mr[0]->pd);
+	struct softhca_mr *moved = softhca_reg_mr_iova(mr[0]->pd, buf[0], 4096, iova, 0);
+	json_t *list, *m;
+
+	assert_true(null != NULL && moved != NULL);
+	m = region_of(null, &list);
+	assert_string_equal(text(m, "kind"), "null");
+	json_decref(list);
+	m = region_of(moved, &list);
+	assert_string_equal(text(m, "kind"), "region");
+	assert_int_equal(number(m, "address"), iova);
+	json_decref(list);
+	assert_int_equal(softhca_dereg_mr(null), 0);
+	assert_int_equal(softhca_dereg_mr(moved), 0);
+}
+
 static void
 addresses(void **state)
 {
@@ -489,12 +522,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists),       cmocka_unit_test(counters),
-		cmocka_unit_test(stages),      cmocka_unit_test(usage),
-		cmocka_unit_test(queue_pairs), cmocka_unit_test(regions),
-		cmocka_unit_test(addresses),   cmocka_unit_test(attached),
-		cmocka_unit_test(measured),    cmocka_unit_test(wrong_questions),
-		cmocka_unit_test(gone),
+		cmocka_unit_test(lists),	   cmocka_unit_test(counters),
+		cmocka_unit_test(stages),	   cmocka_unit_test(usage),
+		cmocka_unit_test(queue_pairs),	   cmocka_unit_test(regions),
+		cmocka_unit_test(special_regions), cmocka_unit_test(addresses),
+		cmocka_unit_test(attached),	   cmocka_unit_test(measured),
+		cmocka_unit_test(wrong_questions), cmocka_unit_test(gone),
 	};
 
 	atexit(remove_runtime_dir); /* after DPDK's own handler, which removes its socket */
