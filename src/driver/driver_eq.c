@@ -372,6 +372,27 @@ hca_driver_poll_wait(struct hca_driver *drv)
 	return done;
 }
 
+/* Whether the event needs a write per client, or per client that has the QP open. */
+static bool
+is_for_many(const struct hca_driver *drv, const struct hca_eqe *eqe)
+{
+	const struct driver_qp *qp;
+
+	switch (eqe->type) {
+	case HCA_EVENT_COMP:
+	case HCA_EVENT_CQ_ERROR:
+	case HCA_EVENT_SRQ_CATAS:
+	case HCA_EVENT_SRQ_LIMIT:
+		return false;
+	case HCA_EVENT_LOCAL_CATAS:
+	case HCA_EVENT_PORT_CHANGE:
+		return true;
+	default:
+		qp = drv->qps[hca_le32_to_cpu(eqe->object) & (drv->qp_ids.count - 1)];
+		return qp != NULL && qp->openers != NULL;
+	}
+}
+
 /* Number of EQEs to forward; more than FEW: too many, or not for a worker. */
 static uint32_t
 count_few(const struct hca_driver *drv)
@@ -387,9 +408,8 @@ count_few(const struct hca_driver *drv)
 
 			if (__atomic_load_n(&eqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW)
 				break;
-			if (eqe->type == HCA_EVENT_LOCAL_CATAS ||
-			    eqe->type == HCA_EVENT_PORT_CHANGE)
-				return FEW + 1; /* needs a write per client */
+			if (is_for_many(drv, eqe))
+				return FEW + 1;
 		}
 	}
 	return n;
