@@ -107,6 +107,9 @@ struct softhca_embed_config {
 	uint32_t memory_mb;	 /* EAL memory, if this library starts the EAL */
 	uint32_t port_queue;	 /* frames the link holds in each direction: 1024 */
 	uint32_t vlan;		 /* VLAN of GIDs 2 and 3, 1..4094; 0 = neither exists */
+	uint32_t vendor_id;	 /* what queries tell: 0x025348, 1 and 1 */
+	uint32_t vendor_part_id;
+	uint32_t hw_ver;
 	uint32_t telemetry; /* 1: if this library starts the EAL, its socket serves /softhca/... */
 	const char *const *eal_args; /* ends with NULL; replaces the built-in EAL arguments */
 	/*

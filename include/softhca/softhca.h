@@ -188,11 +188,12 @@ struct softhca_odp_caps {
 };
 
 struct softhca_device_attr {
-	char fw_ver[64];
+	char fw_ver[64];    /* "1.2.3": the release of the device, unless configured */
 	uint64_t node_guid; /* EUI-64 made of the port's MAC address, the first byte on top */
 	uint64_t sys_image_guid;
 	uint64_t max_mr_size;
 	uint64_t page_size_cap; /* bit n set: pages of 2^n bytes */
+	/* 0x025348, 1 and 1 unless configured; the vendor is a locally administered OUI */
 	uint32_t vendor_id;
 	uint32_t vendor_part_id;
 	uint32_t hw_ver;

@@ -300,11 +300,24 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_dev_lim, msg, 0x70);
 /* ---- QUERY_ADAPTER, tables 3-2-6 and 3-2-7 ---- */
 
 struct hca_mbox_adapter {
-	hca_be32 reserved00[6]; /* 00h */
-	hca_be64 board_id;	/* 18h */
+	hca_be32 vendor_id;	 /* 00h [23:0]; extension, as all but the board id */
+	hca_be32 vendor_part_id; /* 04h */
+	hca_be32 hw_ver;	 /* 08h */
+	hca_be32 reserved0c;	 /* 0Ch */
+	hca_be64 fw_ver;	 /* 10h major[47:32] minor[31:16] subminor[15:0] */
+	hca_be64 board_id;	 /* 18h node GUID */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_mbox_adapter, 32);
+HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_adapter, vendor_part_id, 0x04);
+HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_adapter, hw_ver, 0x08);
+HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_adapter, fw_ver, 0x10);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_adapter, board_id, 0x18);
+
+#define HCA_FW_MAJOR(v) ((uint32_t)HCA_BITS64(v, 47, 32))
+#define HCA_FW_MINOR(v) ((uint32_t)HCA_BITS64(v, 31, 16))
+#define HCA_FW_SUBMINOR(v) ((uint32_t)HCA_BITS64(v, 15, 0))
+#define HCA_FW_VER(major, minor, subminor) \
+	(HCA_FIELD64(47, 32, major) | HCA_FIELD64(31, 16, minor) | HCA_FIELD64(15, 0, subminor))
 
 /* ---- INIT_HCA, tables 3-2-9 and 3-2-10 ---- */
 

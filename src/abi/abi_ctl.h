@@ -63,6 +63,7 @@ struct hca_ctl_pages {
 /* Limits and identity of the device as one client may use it */
 struct hca_ctl_info {
 	uint64_t board_id;    /* node GUID */
+	uint64_t fw_ver;      /* as HCA_FW_VER() makes it */
 	uint32_t uar_page;    /* page number in BAR2, = DMA domain of the client */
 	uint32_t log_num_qps; /* index bits of a QPN; a random tag is above them */
 	uint32_t log_num_cqs;
@@ -91,6 +92,10 @@ struct hca_ctl_info {
 	uint32_t max_mws;
 	uint32_t num_vectors; /* completion vectors: event queues */
 	uint32_t slow_memory; /* 1: MEMORY is taken, regions may be foreign */
+	uint32_t vendor_id;   /* 24 bits */
+	uint32_t vendor_part_id;
+	uint32_t hw_ver;
+	uint32_t reserved;
 };
 
 /* Port; state as verbs numbers it */

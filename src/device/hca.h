@@ -41,6 +41,7 @@ struct hca_config {
 	uint32_t log_eqs;	/* log2 of event queues [5], at most 5 */
 	uint32_t full_records;	/* with SGL or inline data [two per QP and 4096 shared] */
 	uint32_t ack_every;	/* largest distance of AckReqs in packets [32] */
+	uint64_t fw_ver;	/* as HCA_FW_VER() makes it [HCA_FW_VER_PRESET] */
 	uint64_t port_stall_ns; /* encap discards frames after this time without progress [1 s] */
 	uint32_t max_mtu;	/* bytes, 256..4096 [4096] */
 	/* congestion control [none]: requester/congestion.h; must outlive the HCA */

@@ -3,18 +3,28 @@
 #define DEVICE_HCA_LIMITS_H
 
 /*
- * Sizes of an HCA that its composition may choose: ranges and defaults, shared by the device,
- * embedded HCAs (softhca_embed_config) and the daemon (keys of its configuration).
+ * Sizes of an HCA that its composition may choose, and who it says it is: ranges and defaults,
+ * shared by the device, embedded HCAs (softhca_embed_config) and the daemon (keys of its
+ * configuration).
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The version of the release, as HCA_FW_VER() makes it */
+#define HCA_FW_VER_PRESET UINT64_C(0x10000) /* 0.1.0 */
+
 /*
  * X(section, name, least, most, preset): a uint32_t with that name in every configuration, and a
  * key of that section in the daemon's. 0 stands for the preset; preset 0: chosen by the device.
+ *
+ * Vendors have an OUI of the IEEE. This project has none: the preset ("SH") has the bit for locally
+ * administered addresses set, so nobody gets it.
  */
 #define HCA_LIMIT_LIST(X) \
+	X(hca, vendor_id, 1, 0xffffff, 0x025348) \
+	X(hca, vendor_part_id, 1, 65535, 1) \
+	X(hca, hw_ver, 1, 65535, 1) \
 	X(limits, log_qps, 2, 14, 14)	      /* log2 of QPs */ \
 	X(limits, log_cqs, 1, 14, 14)	      /* log2 of CQs */ \
 	X(limits, log_srqs, 2, 14, 12)	      /* log2 of SRQs */ \

@@ -304,7 +304,8 @@ driver_op_info(struct hca_client *client, const struct hca_ctl_none *none,
 	uint32_t rd = hca_be32_to_cpu(lim->rd_atomic);
 
 	*info = (struct hca_ctl_info){
-		.board_id = drv->board_id,
+		.board_id = hca_driver_node_guid(drv),
+		.fw_ver = hca_be64_to_cpu(drv->adapter.fw_ver),
 		.uar_page = client->uar,
 		.log_num_qps = drv->config.log_num_qps,
 		.log_num_cqs = drv->config.log_num_cqs,
@@ -332,6 +333,9 @@ driver_op_info(struct hca_client *client, const struct hca_ctl_none *none,
 		.max_qps_per_mcg = HCA_LIM_QP_PER_MCG(hca_be32_to_cpu(lim->mcast)),
 		.max_mws = mws(lim),
 		.num_vectors = drv->num_eqs - 1,
+		.vendor_id = hca_be32_to_cpu(drv->adapter.vendor_id),
+		.vendor_part_id = hca_be32_to_cpu(drv->adapter.vendor_part_id),
+		.hw_ver = hca_be32_to_cpu(drv->adapter.hw_ver),
 	};
 	if ((info->flags & HCA_CAP_SRQ) == 0)
 		info->max_srqs = 0;

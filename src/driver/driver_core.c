@@ -70,7 +70,6 @@ place_mailboxes(struct hca_driver *drv)
 static int
 query_limits(struct hca_driver *drv)
 {
-	struct hca_mbox_adapter adapter;
 	int err = driver_command_out(drv, HCA_CMD_QUERY_DEV_LIM, 0);
 
 	if (err != 0)
@@ -79,8 +78,7 @@ query_limits(struct hca_driver *drv)
 	err = driver_command_out(drv, HCA_CMD_QUERY_ADAPTER, 0);
 	if (err != 0)
 		return err;
-	memcpy(&adapter, drv->mailbox_out, sizeof(adapter));
-	drv->board_id = hca_be64_to_cpu(adapter.board_id);
+	memcpy(&drv->adapter, drv->mailbox_out, sizeof(drv->adapter));
 	return 0;
 }
 
@@ -332,5 +330,5 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 uint64_t
 hca_driver_node_guid(const struct hca_driver *drv)
 {
-	return drv->board_id;
+	return hca_be64_to_cpu(drv->adapter.board_id);
 }

@@ -272,7 +272,7 @@ struct hca_driver {
 	uint64_t mailbox_out_bus;
 
 	struct hca_mbox_dev_lim lim;
-	uint64_t board_id;
+	struct hca_mbox_adapter adapter;
 	struct driver_icm icm[ICM_AREAS];
 	struct driver_eq eq[EQ_COUNT];
 	uint32_t num_eqs;    /* of eq[] in use */

@@ -3,10 +3,12 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi_addr.h"
+#include "abi_cmd.h"
 #include "config_values.h"
 
 void
@@ -336,6 +338,22 @@ config_node(const struct config_key *key, struct endpoint_config *c, const char 
 		return false;
 	c->numa_node = (int)node;
 	return true;
+}
+
+bool
+config_version(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	unsigned int part[3];
+	int end = 0;
+
+	if (sscanf(text, "%5u.%5u.%5u%n", &part[0], &part[1], &part[2], &end) != 3 ||
+	    text[end] != '\0')
+		return false;
+	for (int i = 0; i < 3; i++)
+		if (part[i] > UINT16_MAX)
+			return false;
+	config_store(key, c, HCA_FW_VER(part[0], part[1], part[2]));
+	return HCA_FW_VER(part[0], part[1], part[2]) != 0;
 }
 
 bool

@@ -20,6 +20,7 @@
 	X(config_gateway) \
 	X(config_neighbour) \
 	X(config_node) \
+	X(config_version) \
 	X(config_mode)
 
 #define X(fn) bool fn(const struct config_key *key, struct endpoint_config *c, const char *value);

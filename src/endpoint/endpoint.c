@@ -50,6 +50,7 @@ create_hca(struct endpoint *e)
 		HCA_LIMIT_LIST(X)
 #undef X
 			.full_records = c->records,
+		.fw_ver = c->fw_ver,
 		.port_stall_ns = (uint64_t)c->discard_after_us * 1000,
 		.max_mtu = e->port.roce_mtu,
 		.foreign = access_foreign,

@@ -97,6 +97,8 @@ struct endpoint_config_lines {
 	CHOICE(hca, layout, layout, HCA_LAYOUT_RTC, "rtc, txrx or full") \
 	CHOICE(hca, idle, idle, ENDPOINT_IDLE_AUTO, "auto or spin") \
 	NUMBER(hca, seed, uint64_t, seed, 0, UINT64_MAX, 0, "a number") \
+	PARSED(hca, fw_ver, uint64_t, fw_ver, config_version, HCA_FW_VER_PRESET, \
+	       "three numbers up to 65535, like 1.2.3") \
 	TEXT(port, device, ENDPOINT_DEVICE_MAX, device, config_device, "", \
 	     "a PCI address or a DPDK device like net_af_packet0,iface=eth1") \
 	/* MTU of IP packets; 0: what the device has */ \

@@ -360,7 +360,6 @@ softhca_alloc_null_mr(struct softhca_pd *pd)
 	return &mr->pub;
 }
 
-
 int
 softhca_dereg_mr(struct softhca_mr *pub)
 {

@@ -68,7 +68,11 @@ softhca_query_device(struct softhca_context *pub, struct softhca_device_attr *at
 	const struct hca_ctl_info *info = &lib_ctx(pub)->info;
 
 	memset(attr, 0, sizeof(*attr));
-	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "softhca 0.1");
+	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%u.%u.%u", HCA_FW_MAJOR(info->fw_ver),
+		 HCA_FW_MINOR(info->fw_ver), HCA_FW_SUBMINOR(info->fw_ver));
+	attr->vendor_id = info->vendor_id;
+	attr->vendor_part_id = info->vendor_part_id;
+	attr->hw_ver = info->hw_ver;
 	attr->node_guid = info->board_id;
 	attr->sys_image_guid = info->board_id;
 	attr->max_mr_size = UINT64_MAX;

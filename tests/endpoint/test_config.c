@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../test_path.h"
+#include "abi_cmd.h"
 #include "config_keys.h"
 #include "endpoint.h"
 #include "endpoint_check.h"
@@ -77,13 +78,16 @@ good(void **state)
 	assert_string_equal(c.socket, "/run/softhca/softhca0.sock");
 	assert_string_equal(c.kernel_interface, "softhca0");
 	assert_int_equal(c.numa_node, -1);
+	assert_int_equal(c.vendor_id, 0x025348);
+	assert_int_equal(c.vendor_part_id, 1);
 }
 
 static void
 every_kind_of_value(void **state)
 {
 	static const char text[] = "[hca]\nname=x-1 ; comment\nlayout = full\nlcores = 1, 3-5,7\n"
-				   "idle=spin\nseed=0x10\n[port]\ndevice=0000:3b:00.1,a=b\n"
+				   "idle=spin\nseed=0x10\nvendor_id=0x02c9\nvendor_part_id=4119\n"
+				   "hw_ver=3\nfw_ver=16.35.2000\n[port]\ndevice=0000:3b:00.1,a=b\n"
 				   "mtu=4200\nroce_mtu=2048\nmac=02:00:00:00:00:0a\n"
 				   "[addresses]\naddress = 2001:db8::1/64   vlan 7\n"
 				   "address=10.1.2.3/8\nlink_local=no\n"
@@ -103,6 +107,10 @@ every_kind_of_value(void **state)
 	assert_memory_equal(c.cpus, cpus, sizeof(cpus));
 	assert_int_equal(c.idle, ENDPOINT_IDLE_SPIN);
 	assert_int_equal(c.seed, 16);
+	assert_int_equal(c.vendor_id, 0x02c9);
+	assert_int_equal(c.vendor_part_id, 4119);
+	assert_int_equal(c.hw_ver, 3);
+	assert_true(c.fw_ver == HCA_FW_VER(16, 35, 2000));
 	assert_string_equal(c.device, "0000:3b:00.1,a=b");
 	assert_int_equal(c.roce_mtu, 2048);
 	assert_true(c.has_mac);
@@ -202,6 +210,14 @@ static const struct bad_value {
 	{"addresses", "neighbour", "10.0.0.3 02:00:00:00:00"},
 	{"addresses", "neighbour", "10.0.0.3/24 02:00:00:00:00:01"},
 	{"addresses", "link_local", "true"},
+	{"hca", "vendor_id", "0"},
+	{"hca", "vendor_id", "0x1000000"},
+	{"hca", "vendor_part_id", "65536"},
+	{"hca", "hw_ver", "a"},
+	{"hca", "fw_ver", "1.2"},
+	{"hca", "fw_ver", "1.2.3.4"},
+	{"hca", "fw_ver", "1.2.65536"},
+	{"hca", "fw_ver", "0.0.0"},
 	{"limits", "log_qps", "15"},
 	{"limits", "log_qps", "1"},
 	{"limits", "clients", "2048"},

@@ -66,6 +66,12 @@ class Control:
         self.seq += 1
         return err
 
+    def info(self):
+        """struct hca_ctl_info"""
+        answer = self.call('INFO')[192:]
+        self.seq += 1
+        return answer
+
     def close(self):
         self.socket.close()
 
@@ -281,6 +287,33 @@ class Life(Case):
             with open('/proc/%d/status' % d.process.pid, encoding='utf-8') as file:
                 self.assertIn('\nUid:\t%d\t' % user, file.read())
             self.clean_end(d)
+
+
+class Identity(Case):
+    def identity(self, part, *parts):
+        """GUID, firmware version; vendor, part, hardware version."""
+        d = self.daemon(part, 'net_null0', ADDRESS, *parts).start()
+        client = Control(d.socket)
+        info = client.info()
+        client.close()
+        guid, firmware = struct.unpack_from('=QQ', info)
+        with open(d.socket + '.device', encoding='utf-8') as file:
+            self.assertEqual(file.read(), 'guid %016x\n' % guid)
+        self.clean_end(d)
+        self.assertFalse(os.path.exists(d.socket + '.device'))
+        return firmware, *struct.unpack_from('=3I', info, len(info) - 12)
+
+    def test_configured(self):
+        """Queries of the device tell what is configured."""
+        known = {'hca': {'vendor_id': '0x02c9', 'vendor_part_id': 4119, 'hw_ver': 2,
+                         'fw_ver': '16.35.2000'}}
+        self.assertEqual(self.identity('q', known), (16 << 32 | 35 << 16 | 2000, 0x02c9, 4119, 2))
+
+    def test_default(self):
+        """The default vendor is a locally administered OUI."""
+        _, vendor, part, hardware = self.identity('r')
+        self.assertEqual(vendor >> 16 & 3, 2)
+        self.assertEqual((part, hardware), (1, 1))
 
 
 class Limits(Case):

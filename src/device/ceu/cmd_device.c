@@ -86,6 +86,10 @@ hca_cmd_query_adapter(struct hca_core *h, struct hca_cmd *c)
 	/* EUI-64 made of the port's MAC address, as usual for node GUIDs */
 	const uint8_t guid[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
 
+	m->vendor_id = hca_cpu_to_be32(h->cfg.vendor_id);
+	m->vendor_part_id = hca_cpu_to_be32(h->cfg.vendor_part_id);
+	m->hw_ver = hca_cpu_to_be32(h->cfg.hw_ver);
+	m->fw_ver = hca_cpu_to_be64(h->cfg.fw_ver);
 	memcpy(&m->board_id, guid, sizeof(guid));
 	return HCA_STAT_OK;
 }

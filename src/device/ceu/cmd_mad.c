@@ -45,7 +45,9 @@ get_node_info(struct hca_core *h, uint32_t mod, uint8_t *data)
 	n->node_guid = node_guid(h);
 	n->port_guid = node_guid(h);
 	n->partition_cap = hca_cpu_to_be16(HCA_PKEY_ENTRIES);
-	n->port_vendor = hca_cpu_to_be32(HCA_FIELD(31, 24, 1));
+	n->device_id = hca_cpu_to_be16((uint16_t)h->cfg.vendor_part_id);
+	n->revision = hca_cpu_to_be32(h->cfg.hw_ver);
+	n->port_vendor = hca_cpu_to_be32(HCA_FIELD(31, 24, 1) | h->cfg.vendor_id);
 	return true;
 }
 

@@ -130,6 +130,8 @@ apply_defaults(struct hca_config *c)
 		c->records = (HCA_RECORDS_PER_QP_RESERVED << c->log_qps) + SHARED_RECORDS;
 	if (c->full_records == 0 && c->log_qps <= 14)
 		c->full_records = (HCA_RECORDS_PER_QP_RESERVED << c->log_qps) + SHARED_FULL_RECORDS;
+	if (c->fw_ver == 0)
+		c->fw_ver = HCA_FW_VER_PRESET;
 	if (c->port_stall_ns == 0)
 		c->port_stall_ns = 1000 * 1000 * 1000;
 }

@@ -74,7 +74,13 @@ execute(struct fake_hw *fake, const struct fake_command *cmd, uint64_t out_param
 		answer_dev_lim(out);
 		break;
 	case HCA_CMD_QUERY_ADAPTER:
-		((struct hca_mbox_adapter *)out)->board_id = hca_cpu_to_be64(0x42);
+		*(struct hca_mbox_adapter *)out = (struct hca_mbox_adapter){
+			.vendor_id = hca_cpu_to_be32(0x123456),
+			.vendor_part_id = hca_cpu_to_be32(0x789),
+			.hw_ver = hca_cpu_to_be32(7),
+			.fw_ver = hca_cpu_to_be64(HCA_FW_VER(1, 2, 3)),
+			.board_id = hca_cpu_to_be64(0x42),
+		};
 		break;
 	case HCA_CMD_QUERY_QP:
 		((struct hca_qpc *)out)->flags = hca_cpu_to_be32(HCA_QPS_RTS << 28);

@@ -125,6 +125,10 @@ test_bring_up(void **state)
 	assert_int_equal(mask->in_param & 1, 0); /* completion events are not enabled here */
 	assert_int_equal(hca_client_call(client, HCA_CTL_INFO, NULL, &info, NULL), 0);
 	assert_int_equal(info.board_id, 0x42);
+	assert_int_equal(info.vendor_id, 0x123456);
+	assert_int_equal(info.vendor_part_id, 0x789);
+	assert_int_equal(info.hw_ver, 7);
+	assert_true(info.fw_ver == HCA_FW_VER(1, 2, 3));
 	assert_int_equal(info.max_qps, 3);
 	assert_int_equal(info.log_num_qps, 10);
 	assert_int_equal(info.uar_page, 1);

@@ -277,6 +277,19 @@ test_devices(void **state)
 	unsetenv("SOFTHCA_DIRECTORY");
 }
 
+/* Unless configured, the firmware is the release. */
+static void
+test_identity(void **state)
+{
+	struct softhca_device_attr attr;
+
+	assert_int_equal(softhca_query_device(sides[0].ctx, &attr), 0);
+	assert_string_equal(attr.fw_ver, PROJECT_VERSION);
+	assert_int_equal(attr.vendor_id, 0x025348);
+	assert_int_equal(attr.vendor_part_id, 1);
+	assert_int_equal(attr.hw_ver, 1);
+}
+
 static void
 test_names(void **state)
 {
@@ -360,7 +373,7 @@ main(void)
 		cmocka_unit_test(test_reply),	 cmocka_unit_test(test_reply_refused),
 		cmocka_unit_test(test_srq),	 cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_names),	 cmocka_unit_test(test_stall),
-		cmocka_unit_test(test_xrc_file),
+		cmocka_unit_test(test_xrc_file), cmocka_unit_test(test_identity),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

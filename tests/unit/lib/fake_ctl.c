@@ -13,6 +13,10 @@ fake_info(struct hca_ctl_info *info)
 {
 	*info = (struct hca_ctl_info){
 		.board_id = 0x1122334455667788,
+		.fw_ver = HCA_FW_VER(20, 65535, 1010),
+		.vendor_id = 0x02c9,
+		.vendor_part_id = 4119,
+		.hw_ver = 5,
 		.uar_page = FAKE_UAR_PAGE,
 		.log_num_qps = FAKE_LOG_QPS,
 		.log_num_cqs = 6,

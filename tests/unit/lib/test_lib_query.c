@@ -31,6 +31,10 @@ test_device(void **state)
 	assert_int_equal(softhca_query_device(ctx, &attr), 0);
 	assert_true(attr.node_guid == 0x1122334455667788);
 	assert_true(attr.sys_image_guid == attr.node_guid);
+	assert_string_equal(attr.fw_ver, "20.65535.1010");
+	assert_int_equal(attr.vendor_id, 0x02c9);
+	assert_int_equal(attr.vendor_part_id, 4119);
+	assert_int_equal(attr.hw_ver, 5);
 	assert_int_equal(attr.max_res_rd_atom, 64 * 16);
 	assert_int_equal(attr.max_mcast_qp_attach, 64);
 	assert_int_equal(attr.max_total_mcast_qp_attach, 256 * 64);
