@@ -245,6 +245,9 @@ mad_and_counters(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_MAD_IFC, 1), HCA_STAT_OK);
 	assert_int_equal(out->status, 0);
 	assert_int_equal(((struct hca_mad_port_info *)out->data)->mtu_cap, HCA_MTU_4096);
+	in->attr_id = hca_cpu_to_be16(HCA_MAD_ATTR_NODE_INFO);
+	assert_int_equal(rig_mbox(r, HCA_CMD_MAD_IFC, 1), HCA_STAT_OK);
+	assert_memory_equal(out->data + 0x1e, "\0\1\0\0\0\1\1\x02\x53\x48", 10);
 	in->attr_id = hca_cpu_to_be16(HCA_MAD_ATTR_PKEY_TABLE);
 	assert_int_equal(rig_mbox(r, HCA_CMD_MAD_IFC, 1), HCA_STAT_OK);
 	assert_int_equal(hca_get_be16(out->data), 0xffff);
