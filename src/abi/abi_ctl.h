@@ -91,10 +91,10 @@ struct hca_ctl_info {
 	uint32_t max_qps_per_mcg;
 	uint32_t max_mws;
 	uint32_t num_vectors; /* completion vectors: event queues */
-	uint32_t slow_memory; /* 1: MEMORY is taken, regions may be foreign */
 	uint32_t vendor_id;   /* 24 bits */
 	uint32_t vendor_part_id;
 	uint32_t hw_ver;
+	uint32_t slow_memory; /* 1: MEMORY is taken, regions may be foreign */
 	uint32_t reserved;
 };
 

@@ -301,7 +301,7 @@ class Identity(Case):
             self.assertEqual(file.read(), 'guid %016x\n' % guid)
         self.clean_end(d)
         self.assertFalse(os.path.exists(d.socket + '.device'))
-        return firmware, *struct.unpack_from('=3I', info, len(info) - 12)
+        return firmware, *struct.unpack_from('=3I', info, len(info) - 20)
 
     def test_configured(self):
         """Queries of the device tell what is configured."""
