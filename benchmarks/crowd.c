@@ -7,6 +7,7 @@
  *  crowd sleep DEVICE   sleeps on a completion channel whose CQ is armed
  *  crowd burn           computes
  *  crowd punch DEVICE   attacks: punches holes into memory that its own requests read and write
+ *  crowd traffic DEVICE the same requests, clients and regions, without holes
  *
  * Prints a line when it is ready, and runs until it is killed.
  */
@@ -182,7 +183,7 @@ keep_it_busy(struct target *t, uint64_t *at)
 
 /* Restarts whenever the daemon has ended this client. */
 static int
-punch(const char *device)
+restart_under_traffic(const char *device, bool holes)
 {
 	struct target t = {.bytes = SMALL};
 	bool said = false;
@@ -197,8 +198,9 @@ punch(const char *device)
 			ready();
 		said = true;
 		for (unsigned int i = 0; t.mr != NULL && i < 4096 && keep_it_busy(&t, &at); i++)
-			fallocate(t.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				  (off_t)(i % 2 * 4096), (off_t)(t.bytes - 8192));
+			if (holes)
+				fallocate(t.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					  (off_t)(i % 2 * 4096), (off_t)(t.bytes - 8192));
 		close_target(&t);
 	}
 }
@@ -220,8 +222,8 @@ main(int argc, char **argv)
 		return attached(argv[2], strcmp(what, "poll") == 0);
 	if (argc == 2 && strcmp(what, "burn") == 0)
 		burn();
-	if (argc == 3 && strcmp(what, "punch") == 0)
-		return punch(argv[2]);
-	fprintf(stderr, "usage: crowd poll DEVICE | sleep DEVICE | burn | punch DEVICE\n");
+	if (argc == 3 && (strcmp(what, "punch") == 0 || strcmp(what, "traffic") == 0))
+		return restart_under_traffic(argv[2], strcmp(what, "punch") == 0);
+	fprintf(stderr, "usage: crowd poll DEVICE | sleep DEVICE | burn | punch DEVICE | traffic DEVICE\n");
 	return 2;
 }
