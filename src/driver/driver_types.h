@@ -225,6 +225,7 @@ struct hca_client {
 	uint32_t owed_port;		 /* LOCAL_CATAS and PORT_CHANGE, not delivered yet */
 	uint32_t count_segments;
 	uint32_t count_channels;
+	uint32_t count_files; /* whose XRC domains it has open */
 	uint64_t count[DRIVER_THINGS];
 	uint32_t user;
 	bool privileged;
@@ -397,6 +398,8 @@ uint32_t driver_mpt_new_key(struct hca_driver *drv, uint32_t index);
  */
 int driver_quota(const struct hca_client *client, enum driver_thing thing, uint64_t more);
 uint64_t driver_quota_most(const struct hca_client *client, enum driver_thing thing);
+/* Whether one more descriptor may stay open for the client. */
+int driver_quota_files(const struct hca_client *client);
 /* Device memory for a queue of so many bytes. */
 uint64_t driver_queue_cost(uint64_t bytes);
 

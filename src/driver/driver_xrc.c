@@ -193,9 +193,11 @@ static int
 join_file(struct hca_client *client, const struct statx *file, int fd, struct driver_xrc_file *f,
 	  uint32_t *number)
 {
-	struct driver_xrcd *xrcd;
-	int err = new_xrcd(client, &xrcd);
+	struct driver_xrcd *xrcd = NULL;
+	int err = driver_quota_files(client);
 
+	if (err == 0)
+		err = new_xrcd(client, &xrcd);
 	if (err != 0)
 		return err;
 	if (f == NULL)
@@ -205,6 +207,7 @@ join_file(struct hca_client *client, const struct statx *file, int fd, struct dr
 		return err;
 	}
 	f->clients++;
+	client->count_files++;
 	xrcd->file = f;
 	xrcd->number = f->number;
 	link_xrcd(client, xrcd);
@@ -249,6 +252,7 @@ driver_xrcd_release(struct hca_driver *drv, struct hca_client *client, struct dr
 		link = &(*link)->next;
 	*link = xrcd->next;
 	client->count[DRIVER_XRCDS]--;
+	client->count_files -= xrcd->file != NULL;
 	if (last)
 		driver_ids_give(&drv->xrcd_ids, xrcd->number);
 	if (last && xrcd->file != NULL)

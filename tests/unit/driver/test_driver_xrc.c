@@ -54,7 +54,8 @@ close_client(unsigned int i)
 static int
 setup(void **state)
 {
-	struct hca_driver_config config = {.timeout_ms = 50, .quota = {.qps = QUOTA, .xrcds = 3}};
+	struct hca_driver_config config = {.timeout_ms = 50,
+					   .quota = {.qps = QUOTA, .xrcds = 3, .channels = 2}};
 
 	fake = fake_hw_create();
 	memory = aligned_alloc(PAGE, PAGE);
@@ -327,6 +328,32 @@ quota_of_domains(void **state)
 	close(mem);
 }
 
+/* Each file keeps a descriptor open, as a channel does: one client does not get all there are. */
+static void
+quota_of_files(void **state)
+{
+	int mem[2] = {memfd_create("xrc", MFD_CLOEXEC), memfd_create("xrc", MFD_CLOEXEC)}, end;
+	uint32_t first = domain(0, file), number, channel;
+
+	domain(1, mem[0]);
+	domain(1, mem[1]);
+	domain(0, mem[0]);
+	assert_int_equal(open_domain(0, mem[1], CREATE, &number), -ENOMEM); /* of another client */
+	assert_int_equal(call_create_channel(client[0], &channel, &end), -ENOMEM);
+	domain(0, file); /* the same one */
+	domain(0, PRIVATE);
+	assert_int_equal(close_domain(0, first), 0);
+	assert_int_equal(call_create_channel(client[0], &channel, &end), -ENOMEM);
+	assert_int_equal(close_domain(0, first), 0);
+	assert_int_equal(call_create_channel(client[0], &channel, &end), 0);
+	assert_int_equal(open_domain(0, file, CREATE, &number), -ENOMEM);
+	assert_int_equal(call_drop(client[0], HCA_CTL_DESTROY_CHANNEL, channel), 0);
+	assert_int_equal(open_domain(0, file, CREATE, &number), 0);
+	close(end);
+	close(mem[0]);
+	close(mem[1]);
+}
+
 /* ---- target QPs ---- */
 
 /* In the device they are no client's: one that ends takes only its own objects along. */
@@ -518,6 +545,7 @@ main(void)
 		T(lives_until_the_last_close),
 		T(busy),
 		T(quota_of_domains),
+		T(quota_of_files),
 		T(belongs_to_no_client),
 		T(opened_by_another),
 		T(outlives_its_creator),
