@@ -426,6 +426,8 @@ void driver_port_event(struct hca_driver *drv, uint32_t type);
 int driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force);
 int driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force);
 struct driver_cq *driver_cq_of(struct hca_client *client, uint32_t cqn);
+/* A QP that the client owns or has opened. */
+struct driver_qp *driver_qp_of(struct hca_client *client, uint32_t qpn);
 int driver_qp_query(struct hca_driver *drv, const struct driver_qp *qp, void *mailbox);
 /* Enter the QP into the list and the account of its owner, and take it out; event_lock held. */
 void driver_qp_own(struct driver_qp *qp);

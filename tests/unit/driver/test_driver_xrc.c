@@ -155,6 +155,16 @@ to_init(unsigned int i, uint32_t qpn)
 	return hca_client_call(client[i], HCA_CTL_MODIFY_QP, &m, NULL, NULL);
 }
 
+/* Asks for the names of its counters only. */
+static int
+counters(unsigned int i, uint32_t qpn)
+{
+	const struct hca_ctl_count count = {.of = HCA_CTL_COUNTERS_QP, .number = qpn};
+	struct hca_ctl_counters answer;
+
+	return hca_client_call(client[i], HCA_CTL_QUERY_COUNTERS, &count, &answer, NULL);
+}
+
 static uint32_t
 qps_of(const struct hca_client *c)
 {
@@ -383,6 +393,7 @@ opened_by_another(void **state)
 
 	assert_int_equal(open_target(1, qpn, number), -EINVAL); /* not in the domain */
 	assert_int_equal(to_init(1, qpn), -EINVAL);
+	assert_int_equal(counters(1, qpn), -EINVAL);
 	domain(1, file);
 	assert_int_equal(open_target(1, qpn ^ 0x1000, number), -EINVAL);
 	assert_int_equal(open_target(1, qpn, domain(1, PRIVATE)), -EINVAL);
@@ -390,6 +401,7 @@ opened_by_another(void **state)
 	assert_int_equal(open_target(1, qpn, number), 0);
 	assert_int_equal(open_target(1, qpn, number), -EBUSY);
 	assert_int_equal(to_init(1, qpn), 0);
+	assert_int_equal(counters(1, qpn), 0);
 	assert_int_equal(close_domain(1, number), -EBUSY);
 	/* what it closes remains its creator's */
 	assert_int_equal(destroy(1, qpn), 0);
