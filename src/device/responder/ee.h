@@ -73,10 +73,11 @@ enum ee_job_kind {
 };
 
 enum ee_job_flag {
-	EE_JOB_STARTED = 1u << 0, /* FIRST was sent */
-	EE_JOB_REPEAT = 1u << 1,  /* answered before: a duplicate has arrived */
-	EE_JOB_REFUSED = 1u << 2, /* READ: send NAK remote access error at PSN va, no data */
-	EE_JOB_LATE = 1u << 3,	  /* READ: send RNR NAK at PSN va, no more data */
+	EE_JOB_STARTED = 1u << 0,  /* FIRST was sent */
+	EE_JOB_REPEAT = 1u << 1,   /* answered before: a duplicate has arrived */
+	EE_JOB_REFUSED = 1u << 2,  /* READ: send NAK remote access error at PSN va, no data */
+	EE_JOB_LATE = 1u << 3,	   /* READ: send RNR NAK at PSN va, no more data */
+	EE_JOB_RELEASED = 1u << 4, /* not in new_jobs any more */
 };
 
 /* Verdict of a check; EE_SEQ and the following ones are answered with a NAK. */
