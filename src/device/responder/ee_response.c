@@ -163,6 +163,17 @@ ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool 
 	ee_list_ready(h, ctx, ee, qpi);
 }
 
+uint32_t
+ee_awaited_psn(const struct hca_qp_ee *ee, uint32_t psn)
+{
+	const struct hca_resp_job *job = find_job(ee, psn);
+
+	if (job == NULL || !(job->flags & EE_JOB_LATE) ||
+	    hca_psn_diff(psn, (uint32_t)job->va & HCA_PSN_MASK) < 0)
+		return psn;
+	return (uint32_t)job->va;
+}
+
 /* The oldest pending job, unless another one has begun. */
 static inline struct hca_resp_job *
 next_job(struct hca_qp_ee *ee)
