@@ -29,7 +29,7 @@ struct hca_quota {
 	uint32_t cqs;
 	uint32_t mrs;
 	uint32_t pds;
-	uint32_t channels;
+	uint32_t channels; /* and files of XRC domains: what keeps a descriptor open */
 	uint64_t mtts;
 	uint32_t srqs;
 	uint32_t xrcds;

@@ -201,6 +201,7 @@ hca_client_close(struct hca_client *client)
 	}
 	driver_ids_give(&drv->uar_ids, client->uar);
 	pthread_mutex_unlock(&drv->lock);
+	driver_xrc_close(client->ended);
 	close_fd(&client->async_read_fd);
 	free(client->channels);
 	free(client);
@@ -430,13 +431,9 @@ int
 driver_op_create_channel(struct hca_client *client, const struct hca_ctl_none *none,
 			 uint32_t *channel, struct hca_ctl_extra *extra)
 {
-	uint32_t quota = client->drv->config.quota.channels;
+	int err = driver_quota_files(client);
 
-	/* the asynchronous channel is not counted */
-	if (quota != 0 && client->count_channels > quota)
-		return driver_fail(-ENOMEM, "the client has its %u channels ([quota] channels)",
-				   quota);
-	return open_channel(client, channel, &extra->fds[0]);
+	return err == 0 ? open_channel(client, channel, &extra->fds[0]) : err;
 }
 
 int

@@ -97,9 +97,9 @@ driver_op_query_counters(struct hca_client *client, const struct hca_ctl_count *
 	if (of == HCA_CTL_COUNTERS_PORT && number != 1)
 		return driver_fail(-EINVAL, "port %u does not exist", number);
 	if (of == HCA_CTL_COUNTERS_QP) {
-		const struct driver_qp *qp = drv->qps[number & (drv->qp_ids.count - 1)];
+		const struct driver_qp *qp = driver_qp_of(client, number);
 
-		if (qp == NULL || qp->qpn != number || qp->owner != client)
+		if (qp == NULL)
 			return driver_fail(-EINVAL, "QP %#x does not exist", number);
 		live = qp->live;
 	}

@@ -15,8 +15,8 @@
 
 #define QPN_BITS 24u
 
-static struct driver_qp *
-qp_of(struct hca_client *client, uint32_t qpn)
+struct driver_qp *
+driver_qp_of(struct hca_client *client, uint32_t qpn)
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_qp *qp = drv->qps[qpn & (drv->qp_ids.count - 1)];
@@ -433,7 +433,7 @@ driver_op_modify_qp(struct hca_client *client, const struct hca_ctl_modify *requ
 		m.qpc = request->mailbox;
 		resolve_paths(drv, &m);
 	}
-	qp = qp_of(client, request->qpn);
+	qp = driver_qp_of(client, request->qpn);
 	if (qp == NULL)
 		return driver_fail(-EINVAL, "QP %#x does not exist", request->qpn);
 	if (!is_modify(request->opcode))
@@ -463,7 +463,7 @@ driver_qp_query(struct hca_driver *drv, const struct driver_qp *qp, void *mailbo
 int
 driver_op_query_qp(struct hca_client *client, const uint32_t *qpn, struct hca_qpc *mailbox)
 {
-	const struct driver_qp *qp = qp_of(client, *qpn);
+	const struct driver_qp *qp = driver_qp_of(client, *qpn);
 
 	if (qp == NULL)
 		return driver_fail(-EINVAL, "QP %#x does not exist", *qpn);
@@ -473,7 +473,7 @@ driver_op_query_qp(struct hca_client *client, const uint32_t *qpn, struct hca_qp
 int
 driver_op_destroy_qp(struct hca_client *client, const uint32_t *qpn, struct hca_ctl_none *none)
 {
-	struct driver_qp *qp = qp_of(client, *qpn);
+	struct driver_qp *qp = driver_qp_of(client, *qpn);
 
 	if (qp == NULL)
 		return driver_fail(-EINVAL, "QP %#x does not exist", *qpn);
@@ -488,7 +488,7 @@ int
 driver_op_mcast(struct hca_client *client, const struct hca_ctl_mcast *request,
 		struct hca_ctl_none *none)
 {
-	struct driver_qp *qp = qp_of(client, request->qpn);
+	struct driver_qp *qp = driver_qp_of(client, request->qpn);
 
 	if (qp == NULL)
 		return driver_fail(-EINVAL, "QP %#x does not exist", request->qpn);

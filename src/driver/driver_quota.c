@@ -144,6 +144,24 @@ driver_quota(const struct hca_client *client, enum driver_thing thing, uint64_t 
 			   key != NULL ? key : "");
 }
 
+/*
+ * Descriptors that stay open for the client: of its channels, but for the asynchronous one, and of
+ * the files whose XRC domains it has open. Each client pays for a file, because it may be the last
+ * one that has it.
+ */
+int
+driver_quota_files(const struct hca_client *client)
+{
+	uint32_t quota = client->drv->config.quota.channels;
+
+	if (quota == 0 || client->count_channels - 1 + client->count_files < quota)
+		return 0;
+	return driver_fail(-ENOMEM,
+			   "the client has %u channels and XRC domains of %u files ([quota] "
+			   "channels = %u)",
+			   client->count_channels - 1, client->count_files, quota);
+}
+
 /* ---- memory of the device ---- */
 
 /* Device memory of a queue: its pages. */

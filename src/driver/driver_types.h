@@ -217,7 +217,8 @@ struct hca_client {
 	struct driver_qp *qps;
 	struct driver_srq *srqs;
 	struct driver_xrcd *xrcds;
-	struct driver_opener *opened; /* QPs of others */
+	struct driver_xrc_file *ended; /* to be closed when the lock is released */
+	struct driver_opener *opened;  /* QPs of others */
 	struct driver_segment *segments;
 	struct driver_channel *channels; /* [0] = asynchronous events */
 	uint32_t num_channels;		 /* slots */
@@ -225,6 +226,7 @@ struct hca_client {
 	uint32_t owed_port;		 /* LOCAL_CATAS and PORT_CHANGE, not delivered yet */
 	uint32_t count_segments;
 	uint32_t count_channels;
+	uint32_t count_files; /* whose XRC domains it has open */
 	uint64_t count[DRIVER_THINGS];
 	uint32_t user;
 	bool privileged;
@@ -397,6 +399,8 @@ uint32_t driver_mpt_new_key(struct hca_driver *drv, uint32_t index);
  */
 int driver_quota(const struct hca_client *client, enum driver_thing thing, uint64_t more);
 uint64_t driver_quota_most(const struct hca_client *client, enum driver_thing thing);
+/* Whether one more descriptor may stay open for the client. */
+int driver_quota_files(const struct hca_client *client);
 /* Device memory for a queue of so many bytes. */
 uint64_t driver_queue_cost(uint64_t bytes);
 
@@ -423,6 +427,8 @@ void driver_port_event(struct hca_driver *drv, uint32_t type);
 int driver_cq_release(struct hca_driver *drv, struct driver_cq *cq, bool force);
 int driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force);
 struct driver_cq *driver_cq_of(struct hca_client *client, uint32_t cqn);
+/* A QP that the client owns or has opened. */
+struct driver_qp *driver_qp_of(struct hca_client *client, uint32_t qpn);
 int driver_qp_query(struct hca_driver *drv, const struct driver_qp *qp, void *mailbox);
 /* Enter the QP into the list and the account of its owner, and take it out; event_lock held. */
 void driver_qp_own(struct driver_qp *qp);
@@ -437,6 +443,8 @@ bool driver_has_cap(const struct hca_driver *drv, uint32_t cap);
 struct driver_xrcd *driver_xrcd_of(struct hca_client *client, uint32_t number);
 void driver_xrcd_release(struct hca_driver *drv, struct hca_client *client,
 			 struct driver_xrcd *xrcd);
+/* Free the files client->ended, which were taken from it: without locks, because it may take long. */
+void driver_xrc_close(struct driver_xrc_file *ended);
 /* The client's entry among those that have opened the QP; NULL: there is none. */
 struct driver_opener *driver_opener_of(const struct driver_qp *qp, const struct hca_client *client);
 void driver_opener_drop(struct hca_driver *drv, struct driver_opener *opener);

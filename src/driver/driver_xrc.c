@@ -117,16 +117,29 @@ err_free:
 	return err;
 }
 
+/* If the file was removed, closing it frees its space: that of a large one takes seconds. */
 static void
-end_file(struct hca_driver *drv, struct driver_xrc_file *f)
+end_file(struct hca_client *client, struct driver_xrc_file *f)
 {
-	struct driver_xrc_file **link = &drv->xrc_files;
+	struct driver_xrc_file **link = &client->drv->xrc_files;
 
 	while (*link != f)
 		link = &(*link)->next;
 	*link = f->next;
-	close(f->fd);
-	free(f);
+	f->next = client->ended;
+	client->ended = f;
+}
+
+void
+driver_xrc_close(struct driver_xrc_file *ended)
+{
+	while (ended != NULL) {
+		struct driver_xrc_file *f = ended;
+
+		ended = f->next;
+		close(f->fd);
+		free(f);
+	}
 }
 
 /* ---- domains ---- */
@@ -193,9 +206,11 @@ static int
 join_file(struct hca_client *client, const struct statx *file, int fd, struct driver_xrc_file *f,
 	  uint32_t *number)
 {
-	struct driver_xrcd *xrcd;
-	int err = new_xrcd(client, &xrcd);
+	struct driver_xrcd *xrcd = NULL;
+	int err = driver_quota_files(client);
 
+	if (err == 0)
+		err = new_xrcd(client, &xrcd);
 	if (err != 0)
 		return err;
 	if (f == NULL)
@@ -205,6 +220,7 @@ join_file(struct hca_client *client, const struct statx *file, int fd, struct dr
 		return err;
 	}
 	f->clients++;
+	client->count_files++;
 	xrcd->file = f;
 	xrcd->number = f->number;
 	link_xrcd(client, xrcd);
@@ -249,10 +265,11 @@ driver_xrcd_release(struct hca_driver *drv, struct hca_client *client, struct dr
 		link = &(*link)->next;
 	*link = xrcd->next;
 	client->count[DRIVER_XRCDS]--;
+	client->count_files -= xrcd->file != NULL;
 	if (last)
 		driver_ids_give(&drv->xrcd_ids, xrcd->number);
 	if (last && xrcd->file != NULL)
-		end_file(drv, xrcd->file);
+		end_file(client, xrcd->file);
 	free(xrcd);
 }
 

@@ -13,6 +13,7 @@
 #define OWN_FILES 96u /* descriptors for EAL, telemetry and its clients, port, workers, log */
 #define FILES_PER_CLIENT \
 	11u /* per client: socket, process, doorbell page, kicks, events, and those in a request */
+#define LEAST_SHARE 2u /* beside these: a channel, and the file of an XRC domain */
 #define CHANNELS_MAX 65536u
 
 static uint64_t
@@ -35,14 +36,16 @@ void
 endpoint_machine_files(struct endpoint_config *c)
 {
 	uint64_t files = raise_limit();
-	uint64_t need = OWN_FILES + (uint64_t)c->clients * (FILES_PER_CLIENT + 1), share;
+	uint64_t need = OWN_FILES + (uint64_t)c->clients * (FILES_PER_CLIENT + LEAST_SHARE),
+		 share = LEAST_SHARE;
 
 	if (files < need)
 		LOG_WARNING("%llu files may be open; %u clients may need %llu (ulimit -n)",
 			    (unsigned long long)files, c->clients, (unsigned long long)need);
 	if (c->quota.channels != 0)
 		return;
-	share = files > need ? (files - need) / c->clients + 1 : 1;
+	if (files > need)
+		share += (files - need) / c->clients;
 	c->quota.channels = (uint32_t)(share < CHANNELS_MAX ? share : CHANNELS_MAX);
 }
 

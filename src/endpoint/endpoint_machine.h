@@ -8,7 +8,8 @@
 
 /*
  * Raise the limit of open files, and divide it among the clients that may connect: if no quota of
- * event channels is configured, this prevents one client from using up the descriptors.
+ * event channels, which is also that of files of XRC domains, is configured, this prevents one
+ * client from using up the descriptors.
  */
 void endpoint_machine_files(struct endpoint_config *c);
 

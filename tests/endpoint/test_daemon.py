@@ -52,9 +52,9 @@ class Control:
         reply = self.call('HELLO', struct.pack('=II', 0x41434873, 0))
         self.seq = struct.unpack_from('=Q', reply, 192)[0] + 1
 
-    def call(self, op, body=b''):
+    def call(self, op, body=b'', given=()):
         head = struct.pack('=HHIQ', self.VERSION, self.OPS[op], len(body), self.seq)
-        self.socket.send(head + body)
+        socket.send_fds(self.socket, [head + body], given)
         message, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 4)
         for fd in fds:
             os.close(fd)
@@ -63,6 +63,14 @@ class Control:
     def create_channel(self):
         """0 or the daemon's negative errno."""
         err = struct.unpack_from('=i', self.call('CREATE_CHANNEL'), 16)[0]
+        self.seq += 1
+        return err
+
+    def open_xrcd(self):
+        """The XRC domain of another file; 0 or the daemon's negative errno."""
+        file = os.memfd_create('xrc')
+        err = struct.unpack_from('=i', self.call('OPEN_XRCD', b'\1\0\0\0', [file]), 16)[0]
+        os.close(file)
         self.seq += 1
         return err
 
@@ -317,24 +325,32 @@ class Identity(Case):
 
 
 class Limits(Case):
-    def test_open_files(self):
-        """A client that takes all the event channels it gets leaves the others theirs."""
-        d = self.daemon('o', 'net_null0', ADDRESS, {'limits': {'clients': 8, 'clients_per_user': 8}},
+    def leaves_descriptors(self, part, take):
+        """Clients that take all they get leave the others theirs."""
+        d = self.daemon(part, 'net_null0', ADDRESS,
+                        {'limits': {'clients': 8, 'clients_per_user': 8}},
                         prefix=('prlimit', '--nofile=300:300')).start()
         clients = [Control(d.socket) for _ in range(4)]
         self.addCleanup(lambda: [client.close() for client in clients])
         for client in clients:
             taken = 0
-            while client.create_channel() == 0:
+            while take(client) == 0:
                 taken += 1
                 self.assertLess(taken, 300)
             self.assertGreater(taken, 1)
         for _ in range(4):
             clients.append(Control(d.socket))
             self.assertEqual(clients[-1].create_channel(), 0)
+            self.assertEqual(clients[-1].open_xrcd(), 0)
         for client in clients:
             client.close()
         self.clean_end(d)
+
+    def test_event_channels(self):
+        self.leaves_descriptors('o', Control.create_channel)
+
+    def test_files_of_xrc_domains(self):
+        self.leaves_descriptors('x', Control.open_xrcd)
 
     def test_soft_limit(self):
         """Of open files the daemon takes as many as it is allowed."""

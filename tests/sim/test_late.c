@@ -24,7 +24,8 @@ static struct {
 	uint64_t until;	   /* no access is executed before */
 	uint32_t answered; /* accesses executed before it is late, per side */
 	uint32_t tries[2]; /* late ones */
-	bool gone;	   /* not mapped any more */
+	bool gone;	   /* not mapped any more afterwards */
+	bool at_once;	   /* from the next access on */
 } memory;
 
 static int
@@ -32,6 +33,8 @@ access_memory(unsigned int side, bool write, uint64_t addr, void *bytes, uint32_
 {
 	if (memory.s->now < memory.until && memory.answered == 0) {
 		memory.tries[side]++;
+		if (memory.gone && memory.at_once)
+			memory.until = 0;
 		return -EAGAIN;
 	}
 	if (memory.answered != 0)
@@ -88,6 +91,16 @@ resent(struct sim *s)
 	       sim_counter(s, 0, "implied_nak_seq_err");
 }
 
+/* Requests that were repeated for late memory are counted so on their own side, and there only. */
+static void
+check_reasons(struct sim *s, unsigned int side, uint64_t late, uint64_t rnr)
+{
+	bool counted = sim_counter(s, 0, "again_late") != late;
+
+	sim_check(s, counted == (side == 0), "side %u: again_late", side);
+	sim_check(s, side == 0 || sim_counter(s, 0, "again_rnr_nak") != rnr, "again_rnr_nak");
+}
+
 static void
 one(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, uint32_t answered)
 {
@@ -102,7 +115,8 @@ one(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, uint32_t an
 	const struct sim_req r[2] = {{.opcode = opcode, .len = len, .flags = S},
 				     {.opcode = SOFTHCA_WR_SEND, .len = 8, .flags = S}};
 	struct sim_pair *p = sim_pair_open(s, &attr);
-	uint64_t before = resent(s);
+	uint64_t before = resent(s), late = sim_counter(s, 0, "again_late"),
+		 rnr = sim_counter(s, 0, "again_rnr_nak");
 
 	make_foreign(s, side, p->region[side].mr->lkey);
 	memory.answered = answered;
@@ -118,6 +132,7 @@ one(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, uint32_t an
 	/* what was on its way when the memory was late first */
 	sim_check(s, resent(s) <= before + 2, "op %u of %u bytes, side %u: %llu retries", opcode,
 		  len, side, (unsigned long long)(resent(s) - before));
+	check_reasons(s, side, late, rnr);
 	sim_finish(s, SIM_S);
 	sim_pair_close(p);
 }
@@ -144,7 +159,7 @@ SIM_TEST(late)
 
 /* Late in the middle of a READ, and then gone: the requester learns why. */
 static void
-late_and_gone_in(const struct sim_config *cfg)
+late_and_gone_read(const struct sim_config *cfg, bool at_once)
 {
 	struct sim *s = sim_open(cfg);
 	struct sim_duo d = {.s = s};
@@ -155,7 +170,9 @@ late_and_gone_in(const struct sim_config *cfg)
 	make_foreign(s, 1, d.mr[1]->rkey);
 	memory.s = s;
 	memory.answered = 2;
+	memory.tries[1] = 0;
 	memory.gone = true;
+	memory.at_once = at_once;
 	memory.until = s->now + LATE_NS / 100;
 	sim_duo_post(&d, 0, SOFTHCA_WR_RDMA_READ, 16384, 1, S);
 	for (uint64_t end = s->now + LATE_NS; n == 0 && s->now < end;
@@ -163,12 +180,26 @@ late_and_gone_in(const struct sim_config *cfg)
 		sim_poll(s);
 	sim_check(s, n == 1 && wc.status == SOFTHCA_WC_REM_ACCESS_ERR, "%d: %s", n,
 		  softhca_wc_status_str(wc.status));
-	sim_check(s, sim_counter(s, 1, "rnr_nak_sent") != 0, "not late");
+	sim_check(s, memory.tries[1] != 0, "not late");
+	sim_check(s, at_once || sim_counter(s, 1, "rnr_nak_sent") != 0, "not repeated");
 	memory.gone = false;
 	sim_duo_close(&d);
 	sim_close(s);
 }
+
+static void
+late_and_gone_in(const struct sim_config *cfg)
+{
+	late_and_gone_read(cfg, false);
+}
 SIM_TEST(late_and_gone)
+
+static void
+late_and_gone_at_once_in(const struct sim_config *cfg)
+{
+	late_and_gone_read(cfg, true);
+}
+SIM_TEST(late_and_gone_at_once)
 
 int
 main(void)
@@ -176,6 +207,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(late),
 		cmocka_unit_test(late_and_gone),
+		cmocka_unit_test(late_and_gone_at_once),
 	};
 
 	return sim_main_of(tests, COUNT(tests));

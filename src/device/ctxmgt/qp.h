@@ -217,7 +217,7 @@ struct hca_qp_ee {
 	/* number of READs and ATOMICs executed, free running; the ring has job_mask + 1 slots */
 	uint32_t job_head;
 	uint16_t job_mask; /* CEU */
-	uint8_t new_jobs;  /* jobs never answered completely */
+	uint8_t new_jobs;  /* jobs neither answered completely nor late */
 	uint8_t late_seen; /* [pub] encap.resp_late as handled last */
 	/* third line */
 	uint32_t owed_psn;  /* PSN that the NAK refuses, or of the duplicate to acknowledge */

@@ -73,10 +73,11 @@ enum ee_job_kind {
 };
 
 enum ee_job_flag {
-	EE_JOB_STARTED = 1u << 0, /* FIRST was sent */
-	EE_JOB_REPEAT = 1u << 1,  /* answered before: a duplicate has arrived */
-	EE_JOB_REFUSED = 1u << 2, /* READ: send NAK remote access error at PSN va, no data */
-	EE_JOB_LATE = 1u << 3,	  /* READ: send RNR NAK at PSN va, no more data */
+	EE_JOB_STARTED = 1u << 0,  /* FIRST was sent */
+	EE_JOB_REPEAT = 1u << 1,   /* answered before: a duplicate has arrived */
+	EE_JOB_REFUSED = 1u << 2,  /* READ: send NAK remote access error at PSN va, no data */
+	EE_JOB_LATE = 1u << 3,	   /* READ: send RNR NAK at PSN va, no more data */
+	EE_JOB_RELEASED = 1u << 4, /* not in new_jobs any more */
 };
 
 /* Verdict of a check; EE_SEQ and the following ones are answered with a NAK. */
@@ -280,6 +281,8 @@ void ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va);
 bool ee_repeat_job(struct ee_request *q, bool refused);
 /* The data of the READ response with this PSN was not available when it was sent. */
 void ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool repeat);
+/* The PSN that the requester waits for if it lacks this one: that of a late response before it. */
+uint32_t ee_awaited_psn(const struct hca_qp_ee *ee, uint32_t psn);
 /* Send responses of the ready QPs, at most budget descriptors; returns their number. */
 unsigned int ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget);
 

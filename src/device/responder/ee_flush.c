@@ -139,6 +139,7 @@ read_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 
 	if (!ee_state_receives(state) && !(state == HCA_QPS_ERR && qp->ee.flags & EE_FATAL))
 		return;
+	psn = ee_awaited_psn(&qp->ee, psn);
 	if (qp->ee.flags & EE_FATAL &&
 	    (!(qp->ee.flags & EE_NAK_OWED) || hca_psn_diff(psn, qp->ee.owed_psn) >= 0))
 		return; /* later responses fail as well */
@@ -149,10 +150,10 @@ read_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 static void
 on_encap(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
+	if (flags & HCA_MSG_LATE)
+		read_late(h, qp, qpi);
 	if (flags & HCA_MSG_FAILED)
 		read_failed(h, qp, qpi);
-	else if (flags & HCA_MSG_LATE)
-		read_late(h, qp, qpi);
 }
 
 unsigned int

@@ -129,10 +129,20 @@ ee_repeat_job(struct ee_request *q, bool refused)
 	return true;
 }
 
+/* It is answered, or late: it leaves room for a new one. */
+static inline void
+release_job(struct hca_qp_ee *ee, struct hca_resp_job *job)
+{
+	if (!(job->flags & EE_JOB_RELEASED))
+		ee->new_jobs--;
+	job->flags |= EE_JOB_RELEASED;
+}
+
 /*
  * The data of a READ's response with this PSN, already taken from the job, was not available: an
  * RNR NAK there replaces the remaining responses. Unless it was a repetition, the READ has not been
- * answered yet, whatever EE has passed on.
+ * answered yet, whatever EE has passed on. Nor does it count as new: the requester may never repeat
+ * it, because it got the answer to a duplicate that was on its way.
  */
 void
 ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool repeat)
@@ -146,12 +156,22 @@ ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool 
 	job->left = 0;
 	job->va = psn;
 	job->flags |= EE_JOB_LATE;
-	if (!repeat && job->flags & EE_JOB_REPEAT) {
+	if (!repeat)
 		job->flags &= (uint8_t)~EE_JOB_REPEAT;
-		ee->new_jobs++;
-	}
+	release_job(ee, job);
 	ee->job_pending |= 1u << (job - ee->jobs);
 	ee_list_ready(h, ctx, ee, qpi);
+}
+
+uint32_t
+ee_awaited_psn(const struct hca_qp_ee *ee, uint32_t psn)
+{
+	const struct hca_resp_job *job = find_job(ee, psn);
+
+	if (job == NULL || !(job->flags & EE_JOB_LATE) ||
+	    hca_psn_diff(psn, (uint32_t)job->va & HCA_PSN_MASK) < 0)
+		return psn;
+	return (uint32_t)job->va;
 }
 
 /* The oldest pending job, unless another one has begun. */
@@ -186,8 +206,7 @@ describe(struct hca_txd *d, const struct hca_qp *qp, uint32_t qpi, uint8_t opcod
 static inline void
 finish_job(struct hca_qp_ee *ee, struct hca_resp_job *job)
 {
-	if (!(job->flags & EE_JOB_REPEAT))
-		ee->new_jobs--;
+	release_job(ee, job);
 	job->flags |= EE_JOB_REPEAT;
 	settle(ee, (uint32_t)(job - ee->jobs));
 }

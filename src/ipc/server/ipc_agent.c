@@ -78,10 +78,11 @@ relax(void)
 #endif
 }
 
+/* Sequentially consistent, as all that one thread writes before it reads what the other wrote. */
 static uint32_t
 state_of(const struct ipc_foreign *f)
 {
-	return __atomic_load_n(&f->state, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&f->state, __ATOMIC_SEQ_CST);
 }
 
 static bool
@@ -179,8 +180,8 @@ agent_main(void *arg)
 		f->result = perform(f);
 		if (change(f, REQUEST_RUNNING, REQUEST_DONE))
 			wake(f, &f->worker_asleep);
-		else
-			__atomic_store_n(&f->state, REQUEST_IDLE, __ATOMIC_RELEASE);
+		else /* before it reads stop: who destroys it does not wake it after this state */
+			__atomic_store_n(&f->state, REQUEST_IDLE, __ATOMIC_SEQ_CST);
 	}
 	release(f);
 	return NULL;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "abi_ctx.h"
+#include "driver_types.h"
 #include "fake_hw.h"
 
 #define PAGE 4096u
@@ -31,6 +32,26 @@ static int async_fd[CLIENTS];
 static uint8_t *memory;
 static char path[64];
 static int file;
+static unsigned int paths_closed;
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+
+/* A path is the driver's: closing it may take long, so neither lock may be held. */
+int
+__wrap_close(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && (flags & O_PATH) != 0 && drv != NULL) {
+		assert_int_equal(pthread_mutex_trylock(&drv->lock), 0);
+		assert_int_equal(pthread_mutex_trylock(&drv->event_lock), 0);
+		pthread_mutex_unlock(&drv->event_lock);
+		pthread_mutex_unlock(&drv->lock);
+		paths_closed++;
+	}
+	return __real_close(fd);
+}
 
 static void
 open_client(unsigned int i, uint32_t user)
@@ -54,7 +75,8 @@ close_client(unsigned int i)
 static int
 setup(void **state)
 {
-	struct hca_driver_config config = {.timeout_ms = 50, .quota = {.qps = QUOTA, .xrcds = 3}};
+	struct hca_driver_config config = {.timeout_ms = 50,
+					   .quota = {.qps = QUOTA, .xrcds = 3, .channels = 2}};
 
 	fake = fake_hw_create();
 	memory = aligned_alloc(PAGE, PAGE);
@@ -152,6 +174,16 @@ to_init(unsigned int i, uint32_t qpn)
 					 .has_mailbox = 1};
 
 	return hca_client_call(client[i], HCA_CTL_MODIFY_QP, &m, NULL, NULL);
+}
+
+/* Asks for the names of its counters only. */
+static int
+counters(unsigned int i, uint32_t qpn)
+{
+	const struct hca_ctl_count count = {.of = HCA_CTL_COUNTERS_QP, .number = qpn};
+	struct hca_ctl_counters answer;
+
+	return hca_client_call(client[i], HCA_CTL_QUERY_COUNTERS, &count, &answer, NULL);
 }
 
 static uint32_t
@@ -296,6 +328,22 @@ lives_until_the_last_close(void **state)
 	nothing_is_left();
 }
 
+/* Closed by a call, and by the end of the client. */
+static void
+file_is_closed_without_locks(void **state)
+{
+	int mem = memfd_create("xrc", MFD_CLOEXEC);
+	uint32_t number = domain(0, file);
+
+	domain(0, mem);
+	paths_closed = 0;
+	assert_int_equal(close_domain(0, number), 0);
+	assert_int_equal(paths_closed, 1);
+	close_client(0);
+	assert_int_equal(paths_closed, 2);
+	close(mem);
+}
+
 static void
 busy(void **state)
 {
@@ -327,6 +375,32 @@ quota_of_domains(void **state)
 	close(mem);
 }
 
+/* Each file keeps a descriptor open, as a channel does: one client does not get all there are. */
+static void
+quota_of_files(void **state)
+{
+	int mem[2] = {memfd_create("xrc", MFD_CLOEXEC), memfd_create("xrc", MFD_CLOEXEC)}, end;
+	uint32_t first = domain(0, file), number, channel;
+
+	domain(1, mem[0]);
+	domain(1, mem[1]);
+	domain(0, mem[0]);
+	assert_int_equal(open_domain(0, mem[1], CREATE, &number), -ENOMEM); /* of another client */
+	assert_int_equal(call_create_channel(client[0], &channel, &end), -ENOMEM);
+	domain(0, file); /* the same one */
+	domain(0, PRIVATE);
+	assert_int_equal(close_domain(0, first), 0);
+	assert_int_equal(call_create_channel(client[0], &channel, &end), -ENOMEM);
+	assert_int_equal(close_domain(0, first), 0);
+	assert_int_equal(call_create_channel(client[0], &channel, &end), 0);
+	assert_int_equal(open_domain(0, file, CREATE, &number), -ENOMEM);
+	assert_int_equal(call_drop(client[0], HCA_CTL_DESTROY_CHANNEL, channel), 0);
+	assert_int_equal(open_domain(0, file, CREATE, &number), 0);
+	close(end);
+	close(mem[0]);
+	close(mem[1]);
+}
+
 /* ---- target QPs ---- */
 
 /* In the device they are no client's: one that ends takes only its own objects along. */
@@ -356,6 +430,7 @@ opened_by_another(void **state)
 
 	assert_int_equal(open_target(1, qpn, number), -EINVAL); /* not in the domain */
 	assert_int_equal(to_init(1, qpn), -EINVAL);
+	assert_int_equal(counters(1, qpn), -EINVAL);
 	domain(1, file);
 	assert_int_equal(open_target(1, qpn ^ 0x1000, number), -EINVAL);
 	assert_int_equal(open_target(1, qpn, domain(1, PRIVATE)), -EINVAL);
@@ -363,6 +438,7 @@ opened_by_another(void **state)
 	assert_int_equal(open_target(1, qpn, number), 0);
 	assert_int_equal(open_target(1, qpn, number), -EBUSY);
 	assert_int_equal(to_init(1, qpn), 0);
+	assert_int_equal(counters(1, qpn), 0);
 	assert_int_equal(close_domain(1, number), -EBUSY);
 	/* what it closes remains its creator's */
 	assert_int_equal(destroy(1, qpn), 0);
@@ -516,8 +592,10 @@ main(void)
 		T(inode_is_kept),
 		T(rights_are_judged),
 		T(lives_until_the_last_close),
+		T(file_is_closed_without_locks),
 		T(busy),
 		T(quota_of_domains),
+		T(quota_of_files),
 		T(belongs_to_no_client),
 		T(opened_by_another),
 		T(outlives_its_creator),

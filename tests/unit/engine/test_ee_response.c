@@ -436,6 +436,81 @@ failed_gather_is_a_nak_at_its_psn(void **state)
 	rig_expect_silence(r);
 }
 
+/*
+ * The memory of the first response was late, and answered a duplicate before EE learnt that: the
+ * requester has its data, and goes on with other READs.
+ */
+static void
+late_response_of_a_read_answered_since(void **state)
+{
+	struct rig *r = *state;
+	uint32_t psn = 100;
+
+	for (uint8_t i = 1; i <= RIG_MAX_RD + 1; i++, psn += 2) {
+		rig_feed(r, rig_read(psn, 0, 512));
+		rig_feed(r, rig_read(psn, 0, 512));
+		assert_int_equal(rig_responses(r), 4);
+		rig_forget_responses(r);
+		r->qp->encap.resp_late_psn = psn;
+		r->qp->encap.resp_late = i;
+		hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_EE, RIG_QPI, HCA_MSG_LATE);
+		rig_poll(r);
+		rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), psn);
+		assert_int_equal(r->qp->ee.late_seen, i);
+		assert_int_equal(r->qp->ee.new_jobs, 0);
+	}
+	/* the last one is repeated nevertheless */
+	rig_feed(r, rig_read(psn - 1, 256, 256));
+	assert_int_equal(rig_responses(r), 1);
+	expect_read(r, 0, HCA_BTH_RC_READ_RESP_ONLY, psn - 1, 256, 256);
+	assert_int_equal(r->qp->ee.new_jobs, 0);
+}
+
+/*
+ * The memory of a READ is late at one response and gone at a later one: the requester waits for the
+ * late one, so that is refused. EE learns both at once, or has asked for a repetition already.
+ */
+static void
+late_and_then_failed(void **state)
+{
+	for (unsigned int asked = 0; asked < 2; asked++) {
+		struct rig *r = *state;
+
+		rig_feed(r, rig_read(100, 0, 1024));
+		rig_forget_responses(r);
+		r->qp->encap.resp_late_psn = 101;
+		r->qp->encap.resp_late = 1;
+		hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_EE, RIG_QPI, HCA_MSG_LATE);
+		if (asked) {
+			rig_poll(r);
+			rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), 101);
+		}
+		r->qp->encap.resp_failed_psn = 103;
+		hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_EE, RIG_QPI, HCA_MSG_FAILED);
+		rig_poll(r);
+		rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, 101, HCA_EVENT_WQ_ACCESS);
+		assert_int_equal(r->qp->ee.late_seen, 1);
+		rig_teardown(state);
+		rig_setup(state);
+	}
+}
+
+/* One that fails before the late one is refused itself. */
+static void
+failed_and_then_late(void **state)
+{
+	struct rig *r = *state;
+
+	rig_feed(r, rig_read(100, 0, 1024));
+	rig_forget_responses(r);
+	r->qp->encap.resp_failed_psn = 101;
+	r->qp->encap.resp_late_psn = 103;
+	r->qp->encap.resp_late = 1;
+	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_EE, RIG_QPI, HCA_MSG_LATE | HCA_MSG_FAILED);
+	rig_poll(r);
+	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, 101, HCA_EVENT_WQ_ACCESS);
+}
+
 static void
 error_from_elsewhere_drops_what_is_owed(void **state)
 {
@@ -510,6 +585,9 @@ main(void)
 		TEST(new_request_ends_the_oldest_repeat),
 		TEST(more_than_max_dest_rd_atomic),
 		TEST(failed_gather_is_a_nak_at_its_psn),
+		TEST(late_response_of_a_read_answered_since),
+		TEST(late_and_then_failed),
+		TEST(failed_and_then_late),
 		TEST(error_from_elsewhere_drops_what_is_owed),
 		TEST(purge_forgets_the_qp_only),
 	};
