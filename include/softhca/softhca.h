@@ -1143,6 +1143,7 @@ SOFTHCA_API int softhca_modify_cq(struct softhca_cq *cq, const struct softhca_mo
 
 /**
  * Destroy a completion queue. Blocks until every event obtained from it has been acknowledged.
+ * Events that no thread has got vanish.
  *
  * @return  0, or -EBUSY: a QP or SRQ still uses it
  */

@@ -104,6 +104,18 @@ read_event(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 	}
 }
 
+/* Count an event for its CQ; NULL: it was destroyed. The context's lock is held. */
+static struct lib_cq *
+event_cq(struct lib_context *ctx, const struct hca_ctl_event *event)
+{
+	struct lib_cq *cq = ctx->cqs[event->object & ctx->cq_mask];
+
+	if (cq == NULL || cq->pub.handle != event->object || cq->tag != event->tag)
+		return NULL;
+	cq->events_got++;
+	return cq;
+}
+
 int
 softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **out,
 		     void **cq_context)
@@ -118,11 +130,9 @@ softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **o
 		if (err != 0)
 			return err;
 		pthread_mutex_lock(&ctx->lock);
-		cq = ctx->cqs[event.object & ctx->cq_mask];
-		if (cq != NULL && cq->pub.handle == event.object) {
-			cq->events_got++;
+		cq = event_cq(ctx, &event);
+		if (cq != NULL)
 			break;
-		}
 		pthread_mutex_unlock(&ctx->lock); /* of a destroyed CQ */
 	}
 	__atomic_store_n(&cq->arm_mode, HCA_CQ_ARM_NONE, __ATOMIC_RELAXED);
@@ -194,10 +204,9 @@ find_element(struct lib_context *ctx, const struct event_kind *kind,
 		out->element.srq = &srq->pub;
 		return true;
 	case ELEMENT_CQ:
-		cq = ctx->cqs[event->object & ctx->cq_mask];
-		if (cq == NULL || cq->pub.handle != event->object)
+		cq = event_cq(ctx, event);
+		if (cq == NULL)
 			return false;
-		cq->events_got++;
 		out->element.cq = &cq->pub;
 		return true;
 	case ELEMENT_QP:

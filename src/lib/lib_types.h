@@ -61,6 +61,7 @@ struct lib_context {
 	struct lib_object *objects; /* host memory to free at close */
 	pthread_mutex_t lock;	    /* protects tables, list and event counts */
 	pthread_cond_t acked;	    /* an event was acknowledged */
+	uint32_t next_tag;	    /* of a CQ; under the lock */
 	char name[32];
 	struct lib_context *next; /* lib_life.c: list of all contexts */
 	struct lib_cover *covers; /* lib_share.c: covers of its regions */
@@ -90,6 +91,7 @@ struct lib_cq {
 	uint32_t users;	   /* number of QPs; under the context's lock, as the rest */
 	uint32_t events_got;
 	uint32_t events_acked;
+	uint32_t tag; /* tells its events from those of an earlier CQ of that number */
 	size_t bytes; /* of the mapping that starts at ring */
 };
 
