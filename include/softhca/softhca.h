@@ -857,7 +857,7 @@ SOFTHCA_API int softhca_open(const char *name, struct softhca_context **ctx);
 
 /**
  * Close a context and destroy the objects that the program has left in it. Pointers to them are
- * invalid afterwards. Never returns -EBUSY.
+ * invalid afterwards. Never returns -EBUSY. Threads that wait for its events return -EIO.
  */
 SOFTHCA_API int softhca_close(struct softhca_context *ctx);
 
@@ -1112,10 +1112,13 @@ softhca_inc_rkey(uint32_t rkey)
 
 /* --- calls: completion queues -------------------- */
 
-/** Create a channel for completion events. Its fd may be used with poll(2). */
+/**
+ * Create a channel for completion events. Its fd may be used with poll(2) and epoll(7), also edge
+ * triggered: every event is an edge. It may be duplicated and made O_NONBLOCK. It is close-on-exec.
+ */
 SOFTHCA_API struct softhca_comp_channel *softhca_create_comp_channel(struct softhca_context *ctx);
 
-/** Destroy a channel. -EBUSY: a CQ still uses it. */
+/** Destroy a channel. -EBUSY: a CQ still uses it. Threads that wait for its events return -EIO. */
 SOFTHCA_API int softhca_destroy_comp_channel(struct softhca_comp_channel *channel);
 
 /** Create a completion queue; its cqe member tells how many entries it was granted. */
@@ -1160,11 +1163,14 @@ SOFTHCA_API int softhca_destroy_cq(struct softhca_cq *cq);
 SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only);
 
 /**
- * Get the next completion event. Blocks unless the channel's fd is O_NONBLOCK.
+ * Get the next completion event. Blocks unless the channel's fd is O_NONBLOCK. Several threads may
+ * wait on a channel; each event goes to one of them.
  *
  * @param cq  the CQ of the event
  * @param cq_context  its cq_context; may be NULL
- * @return  0, or -EAGAIN: there is no event (O_NONBLOCK)
+ * @return  0, or -EAGAIN: there is no event (O_NONBLOCK); -EINTR: a signal handler that was
+ *   installed without SA_RESTART has run, unless progress is manual; -EIO: the channel or the
+ *   context was destroyed, or the daemon is gone
  */
 SOFTHCA_API int softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **cq,
 				     void **cq_context);
@@ -1359,7 +1365,7 @@ SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr 
 /**
  * Get the next asynchronous event. Blocks unless ctx->async_fd is O_NONBLOCK.
  *
- * @return  0, or -EAGAIN: there is no event (O_NONBLOCK)
+ * @return  as softhca_get_cq_event()
  */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx,
 					struct softhca_async_event *event);

@@ -148,6 +148,17 @@ err_free:
 	return err;
 }
 
+/* Threads that run the engine while they wait must leave before the channel is closed. */
+static void
+begin_close(struct lib_context *ctx)
+{
+	pthread_mutex_lock(&ctx->lock);
+	__atomic_store_n(&ctx->closing, true, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&ctx->lock);
+	if (ctx->progress != NULL)
+		lib_event_end(ctx);
+}
+
 int
 softhca_close(struct softhca_context *pub)
 {
@@ -156,8 +167,11 @@ softhca_close(struct softhca_context *pub)
 	if (ctx->forked)
 		return lib_dead(ctx);
 	lib_life_end(ctx);
+	begin_close(ctx);
 	ctx->ops->close(ctx->ctl);
 	lib_share_forget(ctx);
+	if (!lib_event_end(ctx))
+		return 0; /* a thread still has the context: it stays */
 	if (pub->async_fd >= 0)
 		close(pub->async_fd);
 	for (uint32_t i = 0; i <= ctx->qp_mask; i++)

@@ -60,7 +60,9 @@ struct lib_context {
 	struct lib_srq **srqs;	    /* by SRQN & srq_mask */
 	struct lib_object *objects; /* host memory to free at close */
 	pthread_mutex_t lock;	    /* protects tables, list and event counts */
-	pthread_cond_t acked;	    /* an event was acknowledged */
+	pthread_cond_t acked;	    /* an event was acknowledged, a thread has left */
+	bool closing;		    /* softhca_close(): no thread may wait for events any more */
+	uint32_t readers;	    /* threads that wait for events; under the lock */
 	uint32_t next_tag;	    /* of a CQ; under the lock */
 	char name[32];
 	struct lib_context *next; /* lib_life.c: list of all contexts */
@@ -74,7 +76,8 @@ struct lib_context {
 struct lib_channel {
 	struct softhca_comp_channel pub;
 	uint32_t handle;
-	uint32_t users; /* number of CQs; under the context's lock */
+	uint32_t users;	  /* number of CQs; under the context's lock, as the next */
+	uint32_t readers; /* threads that wait for its events */
 };
 
 struct lib_cq {
@@ -296,6 +299,12 @@ int lib_wq_map(struct lib_context *ctx, struct lib_wq *wq, uint32_t log_size, ui
 	       size_t record_bytes);
 uint32_t lib_log2_up(uint32_t n);
 uint32_t lib_service_of(uint32_t qp_type);
+
+/*
+ * lib_event.c: wait until no thread waits for events of a context that is being closed. False: some
+ * did not leave in time.
+ */
+bool lib_event_end(struct lib_context *ctx);
 
 /*
  * lib_error.c: call a control operation (abi_ops.h). 0 or the negative errno of the channel, whose
