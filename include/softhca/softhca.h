@@ -858,6 +858,11 @@ SOFTHCA_API int softhca_open(const char *name, struct softhca_context **ctx);
 /**
  * Close a context and destroy the objects that the program has left in it. Pointers to them are
  * invalid afterwards. Never returns -EBUSY. Threads that wait for its events return -EIO.
+ *
+ * When it returns the device does not access memory of the context any more. But a daemon that is
+ * stopped (SIGSTOP, a debugger) is waited for only two seconds. When it goes on, requests that had
+ * begun may still change memory that was registered, as long as the program has it; they change
+ * none that the library gives out after this call.
  */
 SOFTHCA_API int softhca_close(struct softhca_context *ctx);
 

@@ -168,7 +168,8 @@ softhca_close(struct softhca_context *pub)
 		return lib_dead(ctx);
 	lib_life_end(ctx);
 	begin_close(ctx);
-	ctx->ops->close(ctx->ctl);
+	if (ctx->ops->close(ctx->ctl) != 0)
+		lib_share_abandon(ctx);
 	lib_share_forget(ctx);
 	if (!lib_event_end(ctx))
 		return 0; /* a thread still has the context: it stays */

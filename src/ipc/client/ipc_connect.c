@@ -15,8 +15,6 @@
 #include "ipc_msg.h"
 #include "lib_error.h"
 
-#define REPLY_SECONDS 60 /* the driver gives up a command much earlier */
-
 /* A user whose daemon may have this process's memory, beside root and the own one; -1: none */
 static uid_t
 trusted_user(void)
@@ -61,7 +59,7 @@ int
 ipc_connect(const char *path, int *out)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct timeval limit = {.tv_sec = REPLY_SECONDS};
+	struct timeval limit = {.tv_sec = IPC_REPLY_SECONDS};
 	int sock;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
@@ -70,6 +68,8 @@ ipc_connect(const char *path, int *out)
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return lib_fail(-errno, "socket: %s", strerror(errno));
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
 		int err = errno == ECONNREFUSED ? -ENOENT : -errno;
 
@@ -82,8 +82,6 @@ ipc_connect(const char *path, int *out)
 		close(sock);
 		return -EACCES;
 	}
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	*out = sock;
 	return 0;
 }

@@ -203,12 +203,13 @@ fake_progress(void *arg)
 	return 1;
 }
 
-static void
+static int
 fake_ctl_close(void *arg)
 {
 	struct fake_ctl *fake = arg;
 
 	__atomic_store_n(&fake->closed, true, __ATOMIC_SEQ_CST);
+	return 0;
 }
 
 #define FAKE_OPS(hook) \
