@@ -843,7 +843,13 @@ SOFTHCA_API int softhca_get_device_index(const struct softhca_device *device);
  * calls return -EIO. The program must close the context and open the device again.
  *
  * A context belongs to the process that opened it. In a child of fork() calls with a context of
- * the parent return -EPERM; the child may open its own.
+ * the parent return -EPERM; the child may open its own, also if the parent has ended. Whatever the
+ * child does, exit() included, does not affect the parent's context. All descriptors are closed by
+ * exec(). A program that goes to the background after it has opened a device (daemon(3)) opens it
+ * again there.
+ *
+ * The library's threads block all signals. The library may be loaded with dlopen(), and used in
+ * constructors and destructors; dlclose() does not unload it.
  *
  * @param name  a name from softhca_get_device_list(), or the path of a daemon's socket (it contains
  *   a '/'), or "embed" or "embed:1": load libsofthca-embed, start two HCAs back to back inside the

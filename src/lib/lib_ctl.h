@@ -60,6 +60,12 @@ struct softhca_ctl_ops {
 	 * answer, and the device may still access memory that is attached.
 	 */
 	int (*close)(void *arg);
+
+	/*
+	 * Called in the child of fork(), where calls are refused: closes the child's copies of the
+	 * channel's descriptors. NULL: there are none.
+	 */
+	void (*leave)(void *arg);
 };
 
 /*

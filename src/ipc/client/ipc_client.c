@@ -271,6 +271,20 @@ ctl_alive(void *arg)
 	return !__atomic_load_n(&c->broken, __ATOMIC_ACQUIRE) && !has_hung_up(c);
 }
 
+/* As long as a process has the socket the daemon does not see it hang up. */
+static void
+ctl_leave(void *arg)
+{
+	struct ipc_channel *c = arg;
+
+	if (c->kick_fd >= 0)
+		close(c->kick_fd);
+	if (c->sock >= 0)
+		close(c->sock);
+	c->kick_fd = -1;
+	c->sock = -1;
+}
+
 static void
 close_channel(struct ipc_channel *c)
 {
@@ -278,10 +292,7 @@ close_channel(struct ipc_channel *c)
 		lib_sys_munmap(c->uar, HCA_UAR_PAGE_SIZE);
 	if (c->sleep_page != NULL)
 		lib_sys_munmap((void *)(uintptr_t)c->sleep_page, SLEEP_PAGE);
-	if (c->kick_fd >= 0)
-		close(c->kick_fd);
-	if (c->sock >= 0)
-		close(c->sock);
+	ctl_leave(c);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -310,6 +321,7 @@ static const struct softhca_ctl_ops client_ops = {
 	.watch_fd = ctl_watch_fd,
 	.sleep = ctl_sleep,
 	.close = ctl_close,
+	.leave = ctl_leave,
 };
 
 /* ---- opening ---- */

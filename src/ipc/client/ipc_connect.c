@@ -60,7 +60,7 @@ ipc_connect(const char *path, int *out)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct timeval limit = {.tv_sec = IPC_REPLY_SECONDS};
-	int sock;
+	int sock, err;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return lib_fail(-ENAMETOOLONG, "the path of the socket is too long: %s", path);
@@ -70,9 +70,10 @@ ipc_connect(const char *path, int *out)
 		return lib_fail(-errno, "socket: %s", strerror(errno));
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
-		int err = errno == ECONNREFUSED ? -ENOENT : -errno;
-
+	while ((err = connect(sock, (struct sockaddr *)&addr, sizeof(addr))) != 0 && errno == EINTR)
+		; /* it waits while others are being accepted */
+	if (err != 0) {
+		err = errno == ECONNREFUSED ? -ENOENT : -errno;
 		lib_fail(err, "%s: %s", path,
 			 err == -ENOENT ? "no daemon listens there" : strerror(errno));
 		close(sock);
