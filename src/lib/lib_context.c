@@ -159,22 +159,11 @@ begin_close(struct lib_context *ctx)
 		lib_event_end(ctx);
 }
 
-int
-softhca_close(struct softhca_context *pub)
+void
+lib_context_free(struct lib_context *ctx)
 {
-	struct lib_context *ctx = lib_ctx(pub);
-
-	if (ctx->forked)
-		return lib_dead(ctx);
-	lib_life_end(ctx);
-	begin_close(ctx);
-	if (ctx->ops->close(ctx->ctl) != 0)
-		lib_share_abandon(ctx);
-	lib_share_forget(ctx);
-	if (!lib_event_end(ctx))
-		return 0; /* a thread still has the context: it stays */
-	if (pub->async_fd >= 0)
-		close(pub->async_fd);
+	if (ctx->pub.async_fd >= 0)
+		close(ctx->pub.async_fd);
 	for (uint32_t i = 0; i <= ctx->qp_mask; i++)
 		if (ctx->qps[i] != NULL)
 			lib_qp_free(ctx->qps[i]);
@@ -195,6 +184,22 @@ softhca_close(struct softhca_context *pub)
 	free(ctx->cqs);
 	free(ctx->qps);
 	free(ctx);
+}
+
+int
+softhca_close(struct softhca_context *pub)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+
+	if (ctx->forked)
+		return lib_dead(ctx);
+	lib_life_end(ctx);
+	begin_close(ctx);
+	if (ctx->ops->close(ctx->ctl) != 0)
+		lib_share_abandon(ctx);
+	lib_share_forget(ctx);
+	if (!lib_event_leave(ctx))
+		lib_context_free(ctx);
 	return 0;
 }
 

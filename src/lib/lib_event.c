@@ -16,7 +16,7 @@
 
 #include "lib_types.h"
 
-#define LEAVE_SECONDS 5 /* waiting threads wake at once when their channels end */
+#define LEAVE_SECONDS 2 /* waiting threads wake at once when their channels end */
 
 /* ---- threads that wait ---- */
 
@@ -41,15 +41,18 @@ begin_wait(struct lib_context *ctx, struct lib_channel *channel)
 static void
 end_wait(struct lib_context *ctx, struct lib_channel *channel)
 {
-	bool last;
+	bool last, left;
 
 	pthread_mutex_lock(&ctx->lock);
 	last = --ctx->readers == 0;
+	left = last && ctx->left;
 	if (channel != NULL && --channel->readers == 0)
 		last = true;
 	if (last)
 		pthread_cond_broadcast(&ctx->acked);
 	pthread_mutex_unlock(&ctx->lock);
+	if (left)
+		lib_context_free(ctx);
 }
 
 /* Wait until no thread waits for events. False: some did not leave in time. */
@@ -70,10 +73,24 @@ no_readers(struct lib_context *ctx, const uint32_t *readers)
 	return none;
 }
 
-bool
+void
 lib_event_end(struct lib_context *ctx)
 {
-	return no_readers(ctx, &ctx->readers);
+	no_readers(ctx, &ctx->readers);
+}
+
+bool
+lib_event_leave(struct lib_context *ctx)
+{
+	bool left;
+
+	if (no_readers(ctx, &ctx->readers))
+		return false;
+	pthread_mutex_lock(&ctx->lock);
+	left = ctx->readers != 0;
+	ctx->left = left;
+	pthread_mutex_unlock(&ctx->lock);
+	return left;
 }
 
 /* ---- channels ---- */

@@ -62,7 +62,8 @@ struct lib_context {
 	pthread_mutex_t lock;	    /* protects tables, list and event counts */
 	pthread_cond_t acked;	    /* an event was acknowledged, a thread has left */
 	bool closing;		    /* softhca_close(): no thread may wait for events any more */
-	uint32_t readers;	    /* threads that wait for events; under the lock */
+	bool left;		    /* closed: the last thread that waits frees it */
+	uint32_t readers;	    /* threads that wait for events; under the lock, as left */
 	uint32_t next_tag;	    /* of a CQ; under the lock */
 	char name[32];
 	struct lib_context *next; /* lib_life.c: list of all contexts */
@@ -282,6 +283,8 @@ void *lib_object_refused(struct lib_context *ctx, void *object);
 void lib_object_free(struct lib_context *ctx, void *object);
 /* Close fd when the object is freed. */
 void lib_object_fd(void *object, int fd);
+/* Free a context and all that is left in it; its control channel is closed. */
+void lib_context_free(struct lib_context *ctx);
 
 /* lib_srq.c: free the WQE that a CQE names; returns its wr_id. */
 uint64_t lib_srq_take(struct lib_srq *srq, uint32_t wqe_offset);
@@ -301,10 +304,12 @@ uint32_t lib_log2_up(uint32_t n);
 uint32_t lib_service_of(uint32_t qp_type);
 
 /*
- * lib_event.c: wait until no thread waits for events of a context that is being closed. False: some
- * did not leave in time.
+ * lib_event.c: of a context that is being closed. Wait until no thread waits for events, but not
+ * for ever; after that, leave the context to threads that did not go in time. False: there are
+ * none.
  */
-bool lib_event_end(struct lib_context *ctx);
+void lib_event_end(struct lib_context *ctx);
+bool lib_event_leave(struct lib_context *ctx);
 
 /*
  * lib_error.c: call a control operation (abi_ops.h). 0 or the negative errno of the channel, whose

@@ -346,6 +346,43 @@ context_is_closed(void **state)
 	free(fake);
 }
 
+static uint32_t
+waiting(void)
+{
+	struct lib_context *c = lib_ctx(ctx);
+	uint32_t n;
+
+	pthread_mutex_lock(&c->lock);
+	n = c->readers;
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+/*
+ * A daemon that does not run leaves the channel open: the context is closed all the same, and the
+ * thread that waits frees it later.
+ */
+static void
+context_is_left(void **state)
+{
+	int fd = ctx->async_fd;
+	struct waiter reader;
+
+	start(&reader, wait_main);
+	while (waiting() == 0)
+		usleep(100);
+	assert_int_equal(softhca_close(ctx), 0);
+	ctx = NULL;
+	assert_false(is_done(&reader));
+	assert_true(fcntl(fd, F_GETFD) >= 0);
+	close(fake->channel_write);
+	pthread_join(reader.thread, NULL);
+	assert_int_equal(reader.result, -EIO);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	close(fake->async_write);
+	free(fake);
+}
+
 int
 main(void)
 {
@@ -356,6 +393,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(two_run_the_engine, setup_manual, teardown),
 		cmocka_unit_test_setup_teardown(channel_is_destroyed, setup_manual, teardown),
 		cmocka_unit_test_setup_teardown(context_is_closed, setup_manual, teardown),
+		cmocka_unit_test_setup_teardown(context_is_left, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
