@@ -194,7 +194,9 @@ struct hca_ctl_cq {
 	uint32_t log_size;
 	uint32_t channel; /* HCA_CTL_NO_CHANNEL = none */
 	uint32_t vector;  /* below num_vectors */
-	uint32_t tag;	  /* of the client's choice; its events have it */
+	uint32_t reserved;
+	uint32_t tag; /* of the client's choice; its events have it */
+	uint32_t reserved2;
 };
 
 /*
