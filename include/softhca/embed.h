@@ -23,6 +23,9 @@
  * included, because a process has one EAL and the parent keeps it. A child that calls exec() starts
  * anew.
  *
+ * Signals: the threads of the HCAs and of DPDK block all of them, but those that a thread raises
+ * itself.
+ *
  * Threads: create and destroy from one thread; make all other calls from any thread. With the
  * executor "manual" only one thread at a time runs the engine; calls of other threads meanwhile do
  * not run it.

@@ -843,7 +843,13 @@ SOFTHCA_API int softhca_get_device_index(const struct softhca_device *device);
  * calls return -EIO. The program must close the context and open the device again.
  *
  * A context belongs to the process that opened it. In a child of fork() calls with a context of
- * the parent return -EPERM; the child may open its own.
+ * the parent return -EPERM; the child may open its own, also if the parent has ended. Whatever the
+ * child does, exit() included, does not affect the parent's context. All descriptors are closed by
+ * exec(). A program that goes to the background after it has opened a device (daemon(3)) opens it
+ * again there.
+ *
+ * The library's threads block all signals. The library may be loaded with dlopen(), and used in
+ * constructors and destructors; dlclose() does not unload it.
  *
  * @param name  a name from softhca_get_device_list(), or the path of a daemon's socket (it contains
  *   a '/'), or "embed" or "embed:1": load libsofthca-embed, start two HCAs back to back inside the
@@ -857,7 +863,12 @@ SOFTHCA_API int softhca_open(const char *name, struct softhca_context **ctx);
 
 /**
  * Close a context and destroy the objects that the program has left in it. Pointers to them are
- * invalid afterwards. Never returns -EBUSY.
+ * invalid afterwards. Never returns -EBUSY. Threads that wait for its events return -EIO.
+ *
+ * When it returns the device does not access memory of the context any more. But a daemon that is
+ * stopped (SIGSTOP, a debugger) is waited for only two seconds. When it goes on, requests that had
+ * begun may still change memory that was registered, as long as the program has it; they change
+ * none that the library gives out after this call.
  */
 SOFTHCA_API int softhca_close(struct softhca_context *ctx);
 
@@ -1112,10 +1123,13 @@ softhca_inc_rkey(uint32_t rkey)
 
 /* --- calls: completion queues -------------------- */
 
-/** Create a channel for completion events. Its fd may be used with poll(2). */
+/**
+ * Create a channel for completion events. Its fd may be used with poll(2) and epoll(7), also edge
+ * triggered: every event is an edge. It may be duplicated and made O_NONBLOCK. It is close-on-exec.
+ */
 SOFTHCA_API struct softhca_comp_channel *softhca_create_comp_channel(struct softhca_context *ctx);
 
-/** Destroy a channel. -EBUSY: a CQ still uses it. */
+/** Destroy a channel. -EBUSY: a CQ still uses it. Threads that wait for its events return -EIO. */
 SOFTHCA_API int softhca_destroy_comp_channel(struct softhca_comp_channel *channel);
 
 /** Create a completion queue; its cqe member tells how many entries it was granted. */
@@ -1143,6 +1157,7 @@ SOFTHCA_API int softhca_modify_cq(struct softhca_cq *cq, const struct softhca_mo
 
 /**
  * Destroy a completion queue. Blocks until every event obtained from it has been acknowledged.
+ * Events that no thread has got vanish.
  *
  * @return  0, or -EBUSY: a QP or SRQ still uses it
  */
@@ -1159,11 +1174,14 @@ SOFTHCA_API int softhca_destroy_cq(struct softhca_cq *cq);
 SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only);
 
 /**
- * Get the next completion event. Blocks unless the channel's fd is O_NONBLOCK.
+ * Get the next completion event. Blocks unless the channel's fd is O_NONBLOCK. Several threads may
+ * wait on a channel; each event goes to one of them.
  *
  * @param cq  the CQ of the event
  * @param cq_context  its cq_context; may be NULL
- * @return  0, or -EAGAIN: there is no event (O_NONBLOCK)
+ * @return  0, or -EAGAIN: there is no event (O_NONBLOCK); -EINTR: a signal handler that was
+ *   installed without SA_RESTART has run, unless progress is manual; -EIO: the channel or the
+ *   context was destroyed, or the daemon is gone
  */
 SOFTHCA_API int softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **cq,
 				     void **cq_context);
@@ -1358,7 +1376,7 @@ SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr 
 /**
  * Get the next asynchronous event. Blocks unless ctx->async_fd is O_NONBLOCK.
  *
- * @return  0, or -EAGAIN: there is no event (O_NONBLOCK)
+ * @return  as softhca_get_cq_event()
  */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx,
 					struct softhca_async_event *event);

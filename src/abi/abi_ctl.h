@@ -195,6 +195,8 @@ struct hca_ctl_cq {
 	uint32_t channel; /* HCA_CTL_NO_CHANNEL = none */
 	uint32_t vector;  /* below num_vectors */
 	uint32_t reserved;
+	uint32_t tag; /* of the client's choice; its events have it */
+	uint32_t reserved2;
 };
 
 /*
@@ -354,7 +356,7 @@ struct hca_ctl_event {
 	uint32_t type;
 	uint32_t object; /* CQN, QPN or port */
 	uint32_t subtype;
-	uint32_t reserved;
+	uint32_t tag; /* of the CQ, whose number may have belonged to another one before */
 };
 
 #pragma GCC diagnostic pop

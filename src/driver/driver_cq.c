@@ -79,6 +79,8 @@ unlink_cq(struct hca_driver *drv, struct driver_cq *cq)
 
 	pthread_mutex_lock(&drv->event_lock);
 	driver_eq_drain(drv); /* its events must not go to the next owner of the number */
+	driver_eq_forget(client, cq->channel, HCA_EVENT_MASK(HCA_EVENT_COMP), cq->cqn);
+	driver_eq_forget(client, 0, DRIVER_CQ_EVENTS, cq->cqn);
 	DRIVER_LIST_REMOVE(cq);
 	client->count[DRIVER_CQS]--;
 	drv->cqs[cq->cqn] = NULL;
@@ -104,6 +106,7 @@ driver_op_create_cq(struct hca_client *client, const struct hca_ctl_cq *request,
 		return driver_fail(-ENOMEM, "no memory for a CQ");
 	cq->owner = client;
 	cq->channel = request->channel;
+	cq->tag = request->tag;
 	err = driver_ids_take(&drv->cq_ids, &cq->cqn);
 	if (err != 0) {
 		driver_fail(err, "all CQs are in use");

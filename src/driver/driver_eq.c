@@ -7,12 +7,18 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "driver_types.h"
 
 #define BUSY_POLLS 16u
 #define FEW 8u /* limit of events that a worker forwards itself */
+/* Limit of what is taken from a pipe to remove some of it: larger backlogs keep everything */
+#define FORGET_BYTES 65536
 
 static int
 create_eq(struct hca_driver *drv, uint32_t eqn)
@@ -91,12 +97,9 @@ write_events(const struct hca_client *client, uint32_t channel, const struct hca
 }
 
 static bool
-send_event(const struct hca_client *client, uint32_t channel, uint32_t type, uint32_t object,
-	   uint32_t subtype)
+send_event(const struct hca_client *client, uint32_t channel, const struct hca_ctl_event *event)
 {
-	struct hca_ctl_event event = {.type = type, .object = object, .subtype = subtype};
-
-	if (write_events(client, channel, &event, 1))
+	if (write_events(client, channel, event, 1))
 		return true;
 	client->channels[channel].full_pass = client->drv->pay_pass;
 	return false;
@@ -158,6 +161,55 @@ send_due(struct hca_driver *drv)
 		if (drv->due[i].client != NULL)
 			send_channel(drv, &drv->due[i], drv->num_due - i);
 	drv->num_due = 0;
+}
+
+/* Everything in a pipe of a client, which may read it meanwhile; returns the number of records. */
+static uint32_t
+take_all(int write_fd, struct hca_ctl_event *event, size_t bytes)
+{
+	char path[32];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", write_fd);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	got = read(fd, event, bytes);
+	close(fd);
+	return got > 0 ? (uint32_t)((size_t)got / sizeof(*event)) : 0;
+}
+
+/* There is room for those that are kept: nobody else writes, and as much was taken out. */
+static void
+forget_some(const struct hca_client *client, uint32_t channel, uint64_t types, uint32_t object,
+	    size_t bytes)
+{
+	struct hca_ctl_event *event = malloc(bytes);
+	uint32_t n, kept = 0;
+
+	if (event == NULL)
+		return;
+	n = take_all(client->channels[channel].write_fd, event, bytes);
+	for (uint32_t i = 0; i < n; i++)
+		if (event[i].type >= 64 || (types & HCA_EVENT_MASK(event[i].type)) == 0 ||
+		    event[i].object != object)
+			event[kept++] = event[i];
+	if (kept != 0)
+		write_events(client, channel, event, kept);
+	free(event);
+}
+
+void
+driver_eq_forget(const struct hca_client *client, uint32_t channel, uint64_t types, uint32_t object)
+{
+	int fd = channel < client->num_channels ? client->channels[channel].write_fd : -1;
+	int bytes = 0;
+
+	if (fd < 0 || client->closed || ioctl(fd, FIONREAD, &bytes) != 0)
+		return;
+	if (bytes > 0 && bytes <= FORGET_BYTES)
+		forget_some(client, channel, types, object, (size_t)bytes);
 }
 
 static void
@@ -244,9 +296,11 @@ forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 	case HCA_EVENT_COMP:
 	case HCA_EVENT_CQ_ERROR:
 		cq = object < drv->cq_ids.count ? drv->cqs[object] : NULL;
-		if (cq != NULL)
-			send_later(cq->owner, eqe->type == HCA_EVENT_COMP ? cq->channel : 0,
-				   &cq->owed, &event);
+		if (cq == NULL)
+			break;
+		event.tag = cq->tag;
+		send_later(cq->owner, eqe->type == HCA_EVENT_COMP ? cq->channel : 0, &cq->owed,
+			   &event);
 		break;
 	case HCA_EVENT_LOCAL_CATAS:
 	case HCA_EVENT_PORT_CHANGE:
@@ -297,41 +351,45 @@ driver_eq_drain(struct hca_driver *drv)
 	return done;
 }
 
-/* Write the delayed events of an object; true: none is left. */
+/* Write the delayed events of an object, which differ in their type; true: none is left. */
 static bool
-pay(const struct hca_client *client, uint32_t *owed, uint32_t comp_channel, uint32_t object,
-    uint32_t subtype)
+pay(const struct hca_client *client, uint32_t *owed, uint32_t comp_channel,
+    struct hca_ctl_event event)
 {
-	for (uint32_t type = 0; type < 32; type++) {
-		uint32_t channel = type == HCA_EVENT_COMP ? comp_channel : 0;
+	for (event.type = 0; event.type < 32; event.type++) {
+		uint32_t channel = event.type == HCA_EVENT_COMP ? comp_channel : 0;
 
-		if ((*owed & 1u << type) == 0 || is_full(client, channel))
+		if ((*owed & 1u << event.type) == 0 || is_full(client, channel))
 			continue;
-		if (send_event(client, channel, type, object, subtype))
-			*owed &= ~(1u << type);
+		if (send_event(client, channel, &event))
+			*owed &= ~(1u << event.type);
 	}
 	return *owed == 0;
 }
+
+#define ABOUT(...) ((struct hca_ctl_event){__VA_ARGS__})
 
 static void
 pay_all(struct hca_driver *drv)
 {
 	drv->pay_pass++;
 	for (struct hca_client *client = drv->clients; client != NULL; client = client->next) {
-		if (client->owed_port != 0 &&
-		    pay(client, &client->owed_port, 0, 1, drv->port.state))
+		if (client->owed_port != 0 && pay(client, &client->owed_port, 0,
+						  ABOUT(.object = 1, .subtype = drv->port.state)))
 			drv->owed--;
 		for (struct driver_cq *cq = client->cqs; cq != NULL; cq = cq->next)
-			if (cq->owed != 0 && pay(client, &cq->owed, cq->channel, cq->cqn, 0))
+			if (cq->owed != 0 && pay(client, &cq->owed, cq->channel,
+						 ABOUT(.object = cq->cqn, .tag = cq->tag)))
 				drv->owed--;
 		for (struct driver_srq *srq = client->srqs; srq != NULL; srq = srq->next)
-			if (srq->owed != 0 && pay(client, &srq->owed, 0, srq->srqn, 0))
+			if (srq->owed != 0 &&
+			    pay(client, &srq->owed, 0, ABOUT(.object = srq->srqn)))
 				drv->owed--;
 		for (struct driver_qp *qp = client->qps; qp != NULL; qp = qp->next)
-			if (qp->owed != 0 && pay(client, &qp->owed, 0, qp->qpn, 0))
+			if (qp->owed != 0 && pay(client, &qp->owed, 0, ABOUT(.object = qp->qpn)))
 				drv->owed--;
 		for (struct driver_opener *o = client->opened; o != NULL; o = o->next_own)
-			if (o->owed != 0 && pay(client, &o->owed, 0, o->qp->qpn, 0))
+			if (o->owed != 0 && pay(client, &o->owed, 0, ABOUT(.object = o->qp->qpn)))
 				drv->owed--;
 	}
 }

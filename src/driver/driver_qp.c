@@ -171,6 +171,7 @@ driver_qp_disown(struct driver_qp *qp)
 	qp->owner->count[DRIVER_BYTES] -= qp->cost;
 	if (qp->owed != 0)
 		qp->owner->drv->owed--;
+	driver_eq_forget(qp->owner, 0, DRIVER_QP_EVENTS, qp->qpn);
 }
 
 static void

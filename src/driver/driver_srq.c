@@ -120,6 +120,7 @@ unlink_srq(struct hca_driver *drv, struct driver_srq *srq)
 	drv->srqs[HCA_QPN_INDEX(srq->srqn, drv->config.log_num_srqs)] = NULL;
 	if (srq->owed != 0)
 		drv->owed--;
+	driver_eq_forget(srq->owner, 0, DRIVER_SRQ_EVENTS, srq->srqn);
 	pthread_mutex_unlock(&drv->event_lock);
 	use_objects(srq, (uint32_t)-1);
 }

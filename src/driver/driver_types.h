@@ -107,6 +107,7 @@ struct driver_cq {
 	struct driver_mr *mr;
 	uint32_t cqn;
 	uint32_t channel;
+	uint32_t tag;	/* of its events */
 	uint32_t users; /* number of QP queues */
 	uint32_t owed;	/* bits of event types that are delayed because a pipe was full */
 };
@@ -418,6 +419,22 @@ int driver_eq_create_all(struct hca_driver *drv);
 void driver_eq_destroy_all(struct hca_driver *drv);
 /* Forward all events in the queues; event_lock held. Returns their number. */
 unsigned int driver_eq_drain(struct hca_driver *drv);
+/*
+ * Remove the events of an object that is destroyed from a pipe of its owner, who may not have read
+ * them; types: HCA_EVENT_MASK(); event_lock held. With more than 64 KiB in a pipe, or without
+ * /proc, they stay there: the client ignores them, those of CQs by their tag.
+ */
+void driver_eq_forget(const struct hca_client *client, uint32_t channel, uint64_t types,
+		      uint32_t object);
+#define DRIVER_CQ_EVENTS HCA_EVENT_MASK(HCA_EVENT_CQ_ERROR)
+#define DRIVER_SRQ_EVENTS \
+	(HCA_EVENT_MASK(HCA_EVENT_SRQ_CATAS) | HCA_EVENT_MASK(HCA_EVENT_SRQ_LIMIT))
+/* of events that have an object, all others */
+#define DRIVER_QP_EVENTS \
+	(HCA_EVENT_MASK_ALL & ~DRIVER_CQ_EVENTS & ~DRIVER_SRQ_EVENTS & \
+	 ~(HCA_EVENT_MASK(HCA_EVENT_COMP) | HCA_EVENT_MASK(HCA_EVENT_LOCAL_CATAS) | \
+	   HCA_EVENT_MASK(HCA_EVENT_PORT_CHANGE) | HCA_EVENT_MASK(HCA_EVENT_CMD) | \
+	   HCA_EVENT_MASK(HCA_EVENT_EQ_OVERFLOW)))
 /* Tell the clients that the device is dead. Locks as for the next one. */
 void driver_dead_event(struct hca_driver *drv);
 /* Send an event about the port to every client; of the locks only `lock` may be held. */

@@ -379,6 +379,7 @@ driver_opener_drop(struct hca_driver *drv, struct driver_opener *o)
 	unlink_opener(o);
 	if (o->owed != 0)
 		drv->owed--;
+	driver_eq_forget(o->client, 0, DRIVER_QP_EVENTS, o->qp->qpn);
 	pthread_mutex_unlock(&drv->event_lock);
 	o->xrcd->users--;
 	free(o);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -367,8 +368,8 @@ tear_down(struct softhca_embed *e)
 	free(e);
 }
 
-int
-softhca_embed_create(const struct softhca_embed_config *config, struct softhca_embed **out)
+static int
+create(const struct softhca_embed_config *config, struct softhca_embed **out)
 {
 	struct softhca_embed *e = aligned_alloc(64, sizeof(*e) + (-sizeof(*e) & 63));
 	int err;
@@ -393,6 +394,27 @@ softhca_embed_create(const struct softhca_embed_config *config, struct softhca_e
 	embed_telemetry_add(e);
 	*out = e;
 	return 0;
+}
+
+/*
+ * Threads that are created inside (workers, events, those of DPDK) must not run the program's
+ * signal handlers. Signals that a thread raises by its own access are not held back: ports repair
+ * memory that a peer has taken away (sigbus_guard.h).
+ */
+int
+softhca_embed_create(const struct softhca_embed_config *config, struct softhca_embed **out)
+{
+	static const int own[] = {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+	sigset_t held, before;
+	int err;
+
+	sigfillset(&held);
+	for (size_t i = 0; i < RTE_DIM(own); i++)
+		sigdelset(&held, own[i]);
+	pthread_sigmask(SIG_BLOCK, &held, &before);
+	err = create(config, out);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
 }
 
 /* ---- contexts ---- */

@@ -71,7 +71,7 @@ ctl_sleep(void *arg, const uint32_t **word, int *kick_fd)
 	return 0;
 }
 
-static void
+static int
 ctl_close(void *arg)
 {
 	struct embed_ctl *ctl = arg;
@@ -80,6 +80,7 @@ ctl_close(void *arg)
 	if (ctl->config.closed != NULL)
 		ctl->config.closed(ctl->config.arg);
 	free(ctl);
+	return 0;
 }
 
 #define CTL_OPS(progress_fn) \

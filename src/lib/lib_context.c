@@ -148,18 +148,22 @@ err_free:
 	return err;
 }
 
-int
-softhca_close(struct softhca_context *pub)
+/* Threads that run the engine while they wait must leave before the channel is closed. */
+static void
+begin_close(struct lib_context *ctx)
 {
-	struct lib_context *ctx = lib_ctx(pub);
+	pthread_mutex_lock(&ctx->lock);
+	__atomic_store_n(&ctx->closing, true, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&ctx->lock);
+	if (ctx->progress != NULL)
+		lib_event_end(ctx);
+}
 
-	if (ctx->forked)
-		return lib_dead(ctx);
-	lib_life_end(ctx);
-	ctx->ops->close(ctx->ctl);
-	lib_share_forget(ctx);
-	if (pub->async_fd >= 0)
-		close(pub->async_fd);
+void
+lib_context_free(struct lib_context *ctx)
+{
+	if (ctx->pub.async_fd >= 0)
+		close(ctx->pub.async_fd);
 	for (uint32_t i = 0; i <= ctx->qp_mask; i++)
 		if (ctx->qps[i] != NULL)
 			lib_qp_free(ctx->qps[i]);
@@ -180,6 +184,22 @@ softhca_close(struct softhca_context *pub)
 	free(ctx->cqs);
 	free(ctx->qps);
 	free(ctx);
+}
+
+int
+softhca_close(struct softhca_context *pub)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+
+	if (ctx->forked)
+		return lib_dead(ctx);
+	lib_life_end(ctx);
+	begin_close(ctx);
+	if (ctx->ops->close(ctx->ctl) != 0)
+		lib_share_abandon(ctx);
+	lib_share_forget(ctx);
+	if (!lib_event_leave(ctx))
+		lib_context_free(ctx);
 	return 0;
 }
 

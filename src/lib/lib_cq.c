@@ -31,6 +31,17 @@ alloc_ring(struct lib_context *ctx, struct lib_cq *cq, uint32_t log_size)
 	return 0;
 }
 
+static uint32_t
+new_tag(struct lib_context *ctx)
+{
+	uint32_t tag;
+
+	pthread_mutex_lock(&ctx->lock);
+	tag = ++ctx->next_tag;
+	pthread_mutex_unlock(&ctx->lock);
+	return tag;
+}
+
 static int
 enter_cq(struct lib_context *ctx, struct lib_cq *cq)
 {
@@ -86,6 +97,7 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 	if (err != 0)
 		goto err_free;
 	cq->ctx = ctx;
+	cq->tag = new_tag(ctx);
 	cq->locked = (attr->flags & SOFTHCA_SINGLE_THREADED) == 0;
 	cq->pub.context = pub;
 	cq->pub.channel = attr->channel;
@@ -96,6 +108,7 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 		.log_size = log_size,
 		.channel = channel != NULL ? channel->handle : HCA_CTL_NO_CHANNEL,
 		.vector = attr->comp_vector,
+		.tag = cq->tag,
 	};
 	err = LIB_CALL(ctx, CREATE_CQ, &request, &cq->pub.handle);
 	if (err != 0)

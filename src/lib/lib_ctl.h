@@ -55,7 +55,17 @@ struct softhca_ctl_ops {
 	 */
 	unsigned int (*progress)(void *arg);
 
-	void (*close)(void *arg); /* destroys everything left; arg is invalid afterwards */
+	/*
+	 * Destroys everything left; arg is invalid afterwards. 0, or -ETIMEDOUT: there was no
+	 * answer, and the device may still access memory that is attached.
+	 */
+	int (*close)(void *arg);
+
+	/*
+	 * Called in the child of fork(), where calls are refused: closes the child's copies of the
+	 * channel's descriptors. NULL: there are none.
+	 */
+	void (*leave)(void *arg);
 };
 
 /*

@@ -10,9 +10,90 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib_types.h"
+
+#define LEAVE_SECONDS 2 /* waiting threads wake at once when their channels end */
+
+/* ---- threads that wait ---- */
+
+/* channel NULL: for asynchronous events */
+static int
+begin_wait(struct lib_context *ctx, struct lib_channel *channel)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (ctx->closing) {
+		err = lib_fail(-EIO, "the context is being closed");
+	} else {
+		ctx->readers++;
+		if (channel != NULL)
+			channel->readers++;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return err;
+}
+
+static void
+end_wait(struct lib_context *ctx, struct lib_channel *channel)
+{
+	bool last, left;
+
+	pthread_mutex_lock(&ctx->lock);
+	last = --ctx->readers == 0;
+	left = last && ctx->left;
+	if (channel != NULL && --channel->readers == 0)
+		last = true;
+	if (last)
+		pthread_cond_broadcast(&ctx->acked);
+	pthread_mutex_unlock(&ctx->lock);
+	if (left)
+		lib_context_free(ctx);
+}
+
+/* Wait until no thread waits for events. False: some did not leave in time. */
+static bool
+no_readers(struct lib_context *ctx, const uint32_t *readers)
+{
+	struct timespec until;
+	bool none;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += LEAVE_SECONDS;
+	pthread_mutex_lock(&ctx->lock);
+	while (*readers != 0 && err == 0)
+		err = pthread_cond_clockwait(&ctx->acked, &ctx->lock, CLOCK_MONOTONIC, &until);
+	none = *readers == 0;
+	pthread_mutex_unlock(&ctx->lock);
+	return none;
+}
+
+void
+lib_event_end(struct lib_context *ctx)
+{
+	no_readers(ctx, &ctx->readers);
+}
+
+bool
+lib_event_leave(struct lib_context *ctx)
+{
+	bool left;
+
+	if (no_readers(ctx, &ctx->readers))
+		return false;
+	pthread_mutex_lock(&ctx->lock);
+	left = ctx->readers != 0;
+	ctx->left = left;
+	pthread_mutex_unlock(&ctx->lock);
+	return left;
+}
+
+/* ---- channels ---- */
 
 struct softhca_comp_channel *
 softhca_create_comp_channel(struct softhca_context *pub)
@@ -45,32 +126,64 @@ softhca_destroy_comp_channel(struct softhca_comp_channel *pub)
 	if (users != 0)
 		return lib_fail(-EBUSY, "%u CQs use the channel", users);
 	err = LIB_CALL(ctx, DESTROY_CHANNEL, &channel->handle, NULL);
-	if (err == 0)
+	/* a thread that reads it wakes; one that does not leave keeps it */
+	if (err == 0 && no_readers(ctx, &channel->readers))
 		lib_object_free(ctx, channel);
 	return err;
 }
 
-/* Run the engine until fd is readable; yield after rounds without work. */
-static void
-progress_until_readable(struct lib_context *ctx, int fd)
+/* ---- reading ---- */
+
+/*
+ * A read that does not wait although the descriptor is blocking: another thread may take the event
+ * that poll() has seen, and nobody would run the engine. Where it is not permitted: poll() and
+ * read().
+ */
+static ssize_t
+read_ready(int fd, struct hca_ctl_event *event)
 {
+	struct iovec iov = {event, sizeof(*event)};
 	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	ssize_t n;
 
-	for (;;) {
+	do {
+		n = vmsplice(fd, &iov, 1, SPLICE_F_NONBLOCK);
+	} while (n < 0 && errno == EINTR);
+	if (n >= 0 || (errno != ENOSYS && errno != EPERM))
+		return n;
+	if (poll(&ready, 1, 0) != 0)
+		return read(fd, event, sizeof(*event));
+	errno = EAGAIN;
+	return -1;
+}
+
+/* Run the engine until there is an event; yield after rounds without work. */
+static ssize_t
+read_with_progress(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
+{
+	bool wait = (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
+
+	while (!__atomic_load_n(&ctx->closing, __ATOMIC_RELAXED)) {
 		unsigned int work = ctx->progress(ctx->ctl);
+		ssize_t n = read_ready(fd, event);
 
-		if (poll(&ready, 1, 0) != 0)
-			return;
+		if (n >= 0 || errno != EAGAIN || !wait)
+			return n;
 		if (work == 0)
 			sched_yield();
 	}
+	return 0;
 }
 
-/* The write end is closed, so the daemon is gone: report that once, after all earlier events. */
+/*
+ * The write end is closed. If this program has not done that, the daemon is gone: report that once,
+ * after all earlier events.
+ */
 static int
 channel_ended(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 {
 	if (ctx->ops->watch_fd == NULL || fd != ctx->pub.async_fd ||
+	    __atomic_load_n(&ctx->closing, __ATOMIC_RELAXED) ||
 	    __atomic_exchange_n(&ctx->told, true, __ATOMIC_RELAXED))
 		return lib_fail(-EIO, "the event channel has ended");
 	*event = (struct hca_ctl_event){.type = HCA_EVENT_LOCAL_CATAS, .object = 1};
@@ -81,56 +194,70 @@ channel_ended(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 static int
 read_event(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 {
+	ssize_t n;
+
 	if (ctx->forked)
 		return lib_dead(ctx);
-	if (ctx->progress != NULL) {
-		int flags = fcntl(fd, F_GETFL);
-
-		if (flags >= 0 && (flags & O_NONBLOCK) == 0)
-			progress_until_readable(ctx, fd);
-		else
-			ctx->progress(ctx->ctl);
-	}
-	for (;;) {
-		ssize_t n = read(fd, event, sizeof(*event));
-
-		if (n == (ssize_t)sizeof(*event))
-			return 0;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return lib_fail(-EAGAIN, "no event");
-		return channel_ended(ctx, fd, event);
-	}
+	n = ctx->progress != NULL ? read_with_progress(ctx, fd, event)
+				  : read(fd, event, sizeof(*event));
+	if (n == (ssize_t)sizeof(*event))
+		return 0;
+	if (n < 0 && errno == EINTR)
+		return lib_fail(-EINTR, "a signal came before an event");
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return lib_fail(-EAGAIN, "no event");
+	return channel_ended(ctx, fd, event);
 }
 
-int
-softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **out,
-		     void **cq_context)
+/* Count an event for its CQ; NULL: it was destroyed. The context's lock is held. */
+static struct lib_cq *
+event_cq(struct lib_context *ctx, const struct hca_ctl_event *event)
 {
-	struct lib_context *ctx = lib_ctx(channel->context);
-	struct hca_ctl_event event;
-	struct lib_cq *cq;
-	int err;
+	struct lib_cq *cq = ctx->cqs[event->object & ctx->cq_mask];
 
-	for (;;) {
-		err = read_event(ctx, channel->fd, &event);
-		if (err != 0)
-			return err;
-		pthread_mutex_lock(&ctx->lock);
-		cq = ctx->cqs[event.object & ctx->cq_mask];
-		if (cq != NULL && cq->pub.handle == event.object) {
-			cq->events_got++;
-			break;
-		}
-		pthread_mutex_unlock(&ctx->lock); /* of a destroyed CQ */
-	}
-	__atomic_store_n(&cq->arm_mode, HCA_CQ_ARM_NONE, __ATOMIC_RELAXED);
+	if (cq == NULL || cq->pub.handle != event->object || cq->tag != event->tag)
+		return NULL;
+	cq->events_got++;
+	return cq;
+}
+
+static struct lib_cq *
+take_cq_event(struct lib_context *ctx, const struct hca_ctl_event *event)
+{
+	struct lib_cq *cq;
+
+	pthread_mutex_lock(&ctx->lock);
+	cq = event_cq(ctx, event);
+	if (cq != NULL)
+		__atomic_store_n(&cq->arm_mode, HCA_CQ_ARM_NONE, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&ctx->lock);
-	*out = &cq->pub;
-	if (cq_context != NULL)
-		*cq_context = cq->pub.cq_context;
-	return 0;
+	return cq;
+}
+
+/* The CQ stays until the event is acknowledged, the context until the thread has left. */
+int
+softhca_get_cq_event(struct softhca_comp_channel *pub, struct softhca_cq **out, void **cq_context)
+{
+	struct lib_channel *channel = (struct lib_channel *)pub;
+	struct lib_context *ctx = lib_ctx(pub->context);
+	struct hca_ctl_event event;
+	struct lib_cq *cq = NULL;
+	int err = begin_wait(ctx, channel);
+
+	if (err != 0)
+		return err;
+	while (err == 0 && cq == NULL) {
+		err = read_event(ctx, pub->fd, &event);
+		if (err == 0)
+			cq = take_cq_event(ctx, &event);
+	}
+	if (cq != NULL) {
+		*out = &cq->pub;
+		if (cq_context != NULL)
+			*cq_context = cq->pub.cq_context;
+	}
+	end_wait(ctx, channel);
+	return err;
 }
 
 void
@@ -194,10 +321,9 @@ find_element(struct lib_context *ctx, const struct event_kind *kind,
 		out->element.srq = &srq->pub;
 		return true;
 	case ELEMENT_CQ:
-		cq = ctx->cqs[event->object & ctx->cq_mask];
-		if (cq == NULL || cq->pub.handle != event->object)
+		cq = event_cq(ctx, event);
+		if (cq == NULL)
 			return false;
-		cq->events_got++;
 		out->element.cq = &cq->pub;
 		return true;
 	case ELEMENT_QP:
@@ -242,14 +368,15 @@ softhca_get_async_event(struct softhca_context *pub, struct softhca_async_event 
 {
 	struct lib_context *ctx = lib_ctx(pub);
 	struct hca_ctl_event event;
-	int err;
+	int err = begin_wait(ctx, NULL);
 
+	if (err != 0)
+		return err;
 	do {
 		err = read_event(ctx, pub->async_fd, &event);
-		if (err != 0)
-			return err;
-	} while (!translate_event(ctx, &event, out));
-	return 0;
+	} while (err == 0 && !translate_event(ctx, &event, out));
+	end_wait(ctx, NULL);
+	return err;
 }
 
 void

@@ -130,6 +130,22 @@ reset_locks(struct lib_context *ctx)
 			lib_lock_drop(&ctx->srqs[i]->wq.lock);
 }
 
+/* What the child has of a context of its parent */
+static void
+leave(struct lib_context *ctx)
+{
+	ctx->forked = true;
+	ctx->dead = true;
+	ctx->progress = NULL; /* the engine's memory is shared with the parent */
+	if (ctx->watch_stop >= 0)
+		close(ctx->watch_stop);
+	ctx->watch_stop = -1;
+	if (ctx->ops->leave != NULL)
+		ctx->ops->leave(ctx->ctl);
+	ctx->uar.kick_fd = -1;
+	reset_locks(ctx);
+}
+
 /*
  * The child has no doorbell page: stores to its address are harmless. The child has no contexts of
  * its own yet and may open some.
@@ -137,13 +153,8 @@ reset_locks(struct lib_context *ctx)
 static void
 fork_child(void)
 {
-	for (struct lib_context *ctx = contexts; ctx != NULL; ctx = ctx->next) {
-		ctx->forked = true;
-		ctx->dead = true;
-		ctx->progress = NULL; /* the engine's memory is shared with the parent */
-		ctx->watch_stop = -1;
-		reset_locks(ctx);
-	}
+	for (struct lib_context *ctx = contexts; ctx != NULL; ctx = ctx->next)
+		leave(ctx);
 	contexts = NULL;
 	lib_share_fork_child();
 	pthread_mutex_unlock(&contexts_lock);

@@ -33,8 +33,10 @@ struct lib_file {
 	struct lib_file *next;
 	int fd; /* -1: closed, because no other device can map it */
 	bool own;
+	bool retired; /* lib_pool_retire() */
 	dev_t dev;
 	ino_t inode;
+	uint64_t taken; /* bytes in use */
 	struct lib_extent *free;
 };
 
@@ -117,7 +119,12 @@ drop_file(struct lib_file *f)
 	*link = f->next;
 	if (f->fd >= 0)
 		close(f->fd);
-	free(f->free); /* at most one extent, the whole file */
+	while (f->free != NULL) {
+		struct lib_extent *e = f->free;
+
+		f->free = e->next;
+		free(e);
+	}
 	free(f);
 }
 
@@ -130,6 +137,7 @@ take_free(struct lib_file *pool, uint64_t bytes, uint64_t *offset)
 		if (e->bytes < bytes)
 			continue;
 		*offset = e->offset;
+		pool->taken += bytes;
 		e->offset += bytes;
 		e->bytes -= bytes;
 		if (e->bytes == 0) {
@@ -148,7 +156,7 @@ lib_pool_take(uint64_t bytes, uint32_t page, struct lib_file **file, uint64_t *o
 
 	*offset = 0;
 	for (struct lib_file *f = files; f != NULL && !own; f = f->next)
-		if (take_free(f, bytes, offset)) {
+		if (!f->retired && take_free(f, bytes, offset)) {
 			*file = f;
 			return 0;
 		}
@@ -158,6 +166,12 @@ lib_pool_take(uint64_t bytes, uint32_t page, struct lib_file **file, uint64_t *o
 	if (!own)
 		take_free(*file, bytes, offset);
 	return 0;
+}
+
+void
+lib_pool_retire(struct lib_file *file)
+{
+	file->retired = true;
 }
 
 int
@@ -183,10 +197,14 @@ lib_pool_give(struct lib_file *pool, uint64_t bytes, uint64_t offset)
 {
 	struct lib_extent **link = &pool->free, *e;
 
-	if (pool->own) {
+	if (!pool->own)
+		pool->taken -= bytes;
+	if (pool->own || (pool->retired && pool->taken == 0)) {
 		drop_file(pool);
 		return;
 	}
+	if (pool->retired)
+		return;
 	if (fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
 		      (off_t)bytes) != 0)
 		return;
@@ -346,7 +364,8 @@ take_small(uint32_t pages, enum lib_share_kind kind, struct lib_share **share)
 	uint8_t *mem;
 
 	for (c = chunks; c != NULL; c = c->next) {
-		if (c->share->kind != kind || c->used + pages > CHUNK_PAGES)
+		if (c->share->kind != kind || c->used + pages > CHUNK_PAGES ||
+		    c->share->file->retired)
 			continue;
 		at = find_run(c, pages);
 		if (at < CHUNK_PAGES)

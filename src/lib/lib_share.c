@@ -137,6 +137,16 @@ fill(const struct lib_share *share)
 		__atomic_fetch_or((uint8_t *)(uintptr_t)(share->va + at), 0, __ATOMIC_RELAXED);
 }
 
+static bool
+is_attached(const struct lib_context *ctx, const struct lib_share *share)
+{
+	const struct lib_attachment *a = share->attachments;
+
+	while (a != NULL && a->ctx != ctx)
+		a = a->next;
+	return a != NULL;
+}
+
 int
 lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 {
@@ -145,9 +155,8 @@ lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 	struct hca_ctl_extra extra;
 	struct lib_attachment *a;
 
-	for (a = share->attachments; a != NULL; a = a->next)
-		if (a->ctx == ctx)
-			return 0;
+	if (is_attached(ctx, share))
+		return 0;
 	if (fd < 0)
 		return lib_fail(-EOPNOTSUPP,
 				"the %llu MiB at %#llx are shared with the device of another "
@@ -453,6 +462,16 @@ lib_share_forget(struct lib_context *ctx)
 		ctx->covers = cover->next;
 		cover_empty(cover);
 	}
+	pthread_mutex_unlock(&lib_share_lock);
+}
+
+void
+lib_share_abandon(struct lib_context *ctx)
+{
+	pthread_mutex_lock(&lib_share_lock);
+	for (uint32_t i = 0; i < table_count; i++)
+		if (table[i]->file != NULL && is_attached(ctx, table[i]))
+			lib_pool_retire(table[i]->file);
 	pthread_mutex_unlock(&lib_share_lock);
 }
 

@@ -67,6 +67,11 @@ void lib_share_queue_free(void *mem);
 
 /* Drop attachments and covers of a context that is being closed. */
 void lib_share_forget(struct lib_context *ctx);
+/*
+ * Before that, if the device may still access the memory: what the pool has attached to the context
+ * is not given to anybody else.
+ */
+void lib_share_abandon(struct lib_context *ctx);
 
 /*
  * Handlers around fork(), called by lib_life.c: in the parent before, in the parent after, in the

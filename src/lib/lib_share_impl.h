@@ -57,6 +57,8 @@ int lib_pool_take(uint64_t bytes, uint32_t page, struct lib_file **file, uint64_
 void lib_pool_give(struct lib_file *file, uint64_t bytes, uint64_t offset);
 /* Descriptor of the file; -1: a device has sealed it, so that no other one can map it. */
 int lib_pool_fd(const struct lib_file *file);
+/* Take nothing more from the file: a device may still access what is given back to it. */
+void lib_pool_retire(struct lib_file *file);
 /* Note that a device has mapped the file. */
 void lib_pool_attached(struct lib_file *file);
 /* Whether the mapping is of this file. */

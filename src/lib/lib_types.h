@@ -60,7 +60,11 @@ struct lib_context {
 	struct lib_srq **srqs;	    /* by SRQN & srq_mask */
 	struct lib_object *objects; /* host memory to free at close */
 	pthread_mutex_t lock;	    /* protects tables, list and event counts */
-	pthread_cond_t acked;	    /* an event was acknowledged */
+	pthread_cond_t acked;	    /* an event was acknowledged, a thread has left */
+	bool closing;		    /* softhca_close(): no thread may wait for events any more */
+	bool left;		    /* closed: the last thread that waits frees it */
+	uint32_t readers;	    /* threads that wait for events; under the lock, as left */
+	uint32_t next_tag;	    /* of a CQ; under the lock */
 	char name[32];
 	struct lib_context *next; /* lib_life.c: list of all contexts */
 	struct lib_cover *covers; /* lib_share.c: covers of its regions */
@@ -73,7 +77,8 @@ struct lib_context {
 struct lib_channel {
 	struct softhca_comp_channel pub;
 	uint32_t handle;
-	uint32_t users; /* number of CQs; under the context's lock */
+	uint32_t users;	  /* number of CQs; under the context's lock, as the next */
+	uint32_t readers; /* threads that wait for its events */
 };
 
 struct lib_cq {
@@ -90,6 +95,7 @@ struct lib_cq {
 	uint32_t users;	   /* number of QPs; under the context's lock, as the rest */
 	uint32_t events_got;
 	uint32_t events_acked;
+	uint32_t tag; /* tells its events from those of an earlier CQ of that number */
 	size_t bytes; /* of the mapping that starts at ring */
 };
 
@@ -277,6 +283,8 @@ void *lib_object_refused(struct lib_context *ctx, void *object);
 void lib_object_free(struct lib_context *ctx, void *object);
 /* Close fd when the object is freed. */
 void lib_object_fd(void *object, int fd);
+/* Free a context and all that is left in it; its control channel is closed. */
+void lib_context_free(struct lib_context *ctx);
 
 /* lib_srq.c: free the WQE that a CQE names; returns its wr_id. */
 uint64_t lib_srq_take(struct lib_srq *srq, uint32_t wqe_offset);
@@ -294,6 +302,14 @@ int lib_wq_map(struct lib_context *ctx, struct lib_wq *wq, uint32_t log_size, ui
 	       size_t record_bytes);
 uint32_t lib_log2_up(uint32_t n);
 uint32_t lib_service_of(uint32_t qp_type);
+
+/*
+ * lib_event.c: of a context that is being closed. Wait until no thread waits for events, but not
+ * for ever; after that, leave the context to threads that did not go in time. False: there are
+ * none.
+ */
+void lib_event_end(struct lib_context *ctx);
+bool lib_event_leave(struct lib_context *ctx);
 
 /*
  * lib_error.c: call a control operation (abi_ops.h). 0 or the negative errno of the channel, whose

@@ -2,13 +2,16 @@
 
 /*
  * A daemon without CPU for a while: posts do not wait for it and succeed until the send queue is
- * full, however small the doorbell page is. No request is lost.
+ * full, however small the doorbell page is. No request is lost. A context can be closed, and the
+ * daemon writes to nothing of the program when it goes on.
  */
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "ipc_rig.h"
@@ -17,6 +20,8 @@
 #define DEPTH 16u
 #define SLOT 8u
 #define GIVE_UP_NS 120000000000ull
+#define ALARM_US 10000
+#define LATE 3000 /* alarms: less than the limit of a reply */
 
 _Static_assert(QPS *DEPTH *SLOT <= PEER_BYTES / 2, "a place for each request");
 
@@ -28,9 +33,18 @@ struct ends {
 	struct softhca_qp *qa[QPS], *qb[QPS];
 };
 
+static void
+alarms_every(suseconds_t us)
+{
+	const struct itimerval often = {{0, us}, {0, us}};
+
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+}
+
 static int
 tidy(void **state)
 {
+	alarms_every(0);
 	kill(rig.pid, SIGCONT);
 	return rig_tidy(state);
 }
@@ -145,11 +159,82 @@ posts_go_on(void **state)
 	free(e);
 }
 
+/* The file in which memory at addr lies */
+static unsigned long
+inode_of(const void *addr)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long first, end, inode = 0;
+	char line[512];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps) != NULL)
+		if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &first, &end, &inode) == 3 &&
+		    (uintptr_t)addr >= first && (uintptr_t)addr < end)
+			break;
+	fclose(maps);
+	return inode;
+}
+
+static volatile sig_atomic_t late;
+
+/* A close that waits for the daemon ends here. */
+static void
+on_alarm(int number)
+{
+	static volatile sig_atomic_t count;
+
+	(void)number;
+	if (++count < LATE)
+		return;
+	late = 1;
+	kill(rig.pid, SIGCONT);
+}
+
+/*
+ * A context is closed while the daemon is stopped with requests to its memory; signals do not make
+ * the wait longer. That memory is not used again: what the program gets next lies in another file,
+ * which the requests cannot reach.
+ */
+static void
+close_does_not_wait(void **state)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	struct sigaction action = {.sa_handler = on_alarm};
+	unsigned long file;
+	struct peer a, b;
+	uint8_t *fresh;
+
+	assert_int_equal(peer_open(&a, rig.path[0], &cfg), 0);
+	assert_int_equal(peer_open(&b, rig.path[1], &cfg), 0);
+	assert_int_equal(peer_connect_pair(&a, &b), 0);
+	file = inode_of(a.buf);
+	kill(rig.pid, SIGSTOP);
+	for (unsigned int i = 0; i < DEPTH; i++)
+		assert_int_equal(peer_post(&b, SOFTHCA_WR_RDMA_WRITE, i, 0, 65536, 0), 0);
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	alarms_every(ALARM_US);
+	assert_int_equal(softhca_close(a.ctx), 0);
+	alarms_every(0);
+	assert_false(late);
+	assert_int_equal(softhca_free(a.buf), 0);
+	fresh = softhca_alloc(PEER_BYTES);
+	assert_non_null(fresh);
+	assert_int_not_equal(inode_of(fresh), file);
+	peer_fill(fresh, PEER_BYTES, 3);
+	kill(rig.pid, SIGCONT);
+	assert_true(rig_wait_empty(&rig, 0, 60000) >= 0);
+	assert_true(peer_verify(fresh, PEER_BYTES, 3));
+	assert_int_equal(softhca_free(fresh), 0);
+	peer_close(&b);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(posts_go_on, tidy),
+		cmocka_unit_test_teardown(close_does_not_wait, tidy),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi_bar.h"
@@ -25,10 +27,13 @@
 #include "lib_sys.h"
 
 #define SLEEP_PAGE 4096u
+#define LOOK_MS 200	/* interval of looks at the daemon */
+#define STOPPED_MS 2000 /* a daemon that was stopped so long is not waited for at the end */
 
 struct ipc_channel {
 	int sock;
-	pid_t pid; /* of the process that opened it */
+	pid_t pid;    /* of the process that opened it */
+	pid_t daemon; /* 0: in another PID namespace */
 	pthread_mutex_t lock;
 	uint64_t seq;
 	bool broken; /* the daemon is gone, or sends invalid replies */
@@ -71,6 +76,53 @@ reply_fits(const struct ipc_channel *c, enum hca_ctl_op op, const struct ipc_rep
 	return head->len == shape->answer && num_fds == shape->fds_out;
 }
 
+static uint64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Whether a process was stopped by a signal or a debugger; false if that is not known. */
+static bool
+is_stopped(pid_t pid)
+{
+	char path[32], text[256] = "", *state;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	state = strrchr(text, ')'); /* the name before it may contain anything */
+	return state != NULL && (state[1] == ' ') && (state[2] == 'T' || state[2] == 't');
+}
+
+/*
+ * Wait for a reply, however many signals come meanwhile. At the end of a context a stopped daemon
+ * is given up early, because nothing depends on its answer but memory (lib_share_abandon()).
+ */
+static bool
+reply_comes(const struct ipc_channel *c, bool last)
+{
+	struct pollfd p = {.fd = c->sock, .events = POLLIN};
+	uint64_t start = now_ms(), ran = start, now = start;
+
+	while (now - start < IPC_REPLY_SECONDS * 1000 && (!last || now - ran < STOPPED_MS)) {
+		if (poll(&p, 1, LOOK_MS) > 0)
+			return true;
+		now = now_ms();
+		if (last && !is_stopped(c->daemon))
+			ran = now;
+	}
+	return false;
+}
+
 static int
 receive_reply(struct ipc_channel *c, enum hca_ctl_op op, void *answer, struct hca_ctl_extra *extra)
 {
@@ -80,8 +132,12 @@ receive_reply(struct ipc_channel *c, enum hca_ctl_op op, void *answer, struct hc
 	} m;
 	int fds[HCA_CTL_FDS_MAX];
 	unsigned int num_fds = HCA_CTL_FDS_MAX;
-	ssize_t got = ipc_receive(c->sock, &m, sizeof(m), fds, &num_fds);
+	ssize_t got = 0;
 
+	if (reply_comes(c, op == HCA_CTL_CLOSE))
+		got = ipc_receive(c->sock, &m, sizeof(m), fds, &num_fds);
+	else
+		num_fds = 0;
 	if (got <= 0) {
 		ipc_close_fds(fds, num_fds);
 		if (got != -EMFILE)
@@ -117,7 +173,6 @@ exchange(struct ipc_channel *c, enum hca_ctl_op op, const void *request, size_t 
 		.len = (uint32_t)bytes,
 		.seq = c->seq,
 	};
-
 	int err;
 
 	if (c->broken)
@@ -199,15 +254,35 @@ ctl_sleep(void *arg, const uint32_t **word, int *kick_fd)
 	return 0;
 }
 
+/* The daemon has ended the connection. */
+static bool
+has_hung_up(const struct ipc_channel *c)
+{
+	struct pollfd p = {.fd = c->sock, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 static bool
 ctl_alive(void *arg)
 {
 	struct ipc_channel *c = arg;
-	struct pollfd p = {.fd = c->sock, .events = POLLRDHUP};
 
-	if (__atomic_load_n(&c->broken, __ATOMIC_ACQUIRE))
-		return false;
-	return poll(&p, 1, 0) <= 0 || (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0;
+	return !__atomic_load_n(&c->broken, __ATOMIC_ACQUIRE) && !has_hung_up(c);
+}
+
+/* As long as a process has the socket the daemon does not see it hang up. */
+static void
+ctl_leave(void *arg)
+{
+	struct ipc_channel *c = arg;
+
+	if (c->kick_fd >= 0)
+		close(c->kick_fd);
+	if (c->sock >= 0)
+		close(c->sock);
+	c->kick_fd = -1;
+	c->sock = -1;
 }
 
 static void
@@ -217,20 +292,24 @@ close_channel(struct ipc_channel *c)
 		lib_sys_munmap(c->uar, HCA_UAR_PAGE_SIZE);
 	if (c->sleep_page != NULL)
 		lib_sys_munmap((void *)(uintptr_t)c->sleep_page, SLEEP_PAGE);
-	if (c->kick_fd >= 0)
-		close(c->kick_fd);
-	if (c->sock >= 0)
-		close(c->sock);
+	ctl_leave(c);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
-/* After the daemon's answer the device does not access memory of this context any more. */
-static void
+/*
+ * After the daemon's answer, or its end, the device does not access memory of this context any
+ * more.
+ */
+static int
 ctl_close(void *arg)
 {
-	ctl_call(arg, HCA_CTL_CLOSE, NULL, NULL, NULL);
+	int err = ctl_call(arg, HCA_CTL_CLOSE, NULL, NULL, NULL);
+
+	if (err != 0)
+		err = has_hung_up(arg) ? 0 : -ETIMEDOUT;
 	close_channel(arg);
+	return err;
 }
 
 static const struct softhca_ctl_ops client_ops = {
@@ -242,6 +321,7 @@ static const struct softhca_ctl_ops client_ops = {
 	.watch_fd = ctl_watch_fd,
 	.sleep = ctl_sleep,
 	.close = ctl_close,
+	.leave = ctl_leave,
 };
 
 /* ---- opening ---- */
@@ -295,6 +375,15 @@ say_hello(struct ipc_channel *c)
 	return 0;
 }
 
+static pid_t
+daemon_of(int sock)
+{
+	struct ucred cred = {0};
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.pid : 0;
+}
+
 int
 ipc_client_open(const char *path, struct softhca_context **ctx)
 {
@@ -308,6 +397,8 @@ ipc_client_open(const char *path, struct softhca_context **ctx)
 	c->pid = getpid();
 	pthread_mutex_init(&c->lock, NULL);
 	err = ipc_connect(path, &c->sock);
+	if (err == 0)
+		c->daemon = daemon_of(c->sock);
 	if (err == 0)
 		err = say_hello(c);
 	if (err == -EIO && c->broken)

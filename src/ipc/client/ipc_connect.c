@@ -15,8 +15,6 @@
 #include "ipc_msg.h"
 #include "lib_error.h"
 
-#define REPLY_SECONDS 60 /* the driver gives up a command much earlier */
-
 /* A user whose daemon may have this process's memory, beside root and the own one; -1: none */
 static uid_t
 trusted_user(void)
@@ -61,8 +59,8 @@ int
 ipc_connect(const char *path, int *out)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct timeval limit = {.tv_sec = REPLY_SECONDS};
-	int sock;
+	struct timeval limit = {.tv_sec = IPC_REPLY_SECONDS};
+	int sock, err;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return lib_fail(-ENAMETOOLONG, "the path of the socket is too long: %s", path);
@@ -70,9 +68,12 @@ ipc_connect(const char *path, int *out)
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return lib_fail(-errno, "socket: %s", strerror(errno));
-	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
-		int err = errno == ECONNREFUSED ? -ENOENT : -errno;
-
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	while ((err = connect(sock, (struct sockaddr *)&addr, sizeof(addr))) != 0 && errno == EINTR)
+		; /* it waits while others are being accepted */
+	if (err != 0) {
+		err = errno == ECONNREFUSED ? -ENOENT : -errno;
 		lib_fail(err, "%s: %s", path,
 			 err == -ENOENT ? "no daemon listens there" : strerror(errno));
 		close(sock);
@@ -82,8 +83,6 @@ ipc_connect(const char *path, int *out)
 		close(sock);
 		return -EACCES;
 	}
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	*out = sock;
 	return 0;
 }

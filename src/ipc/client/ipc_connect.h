@@ -4,6 +4,8 @@
 
 /* Checks the owner of a socket and the daemon's version before anything is handed over. */
 
+#define IPC_REPLY_SECONDS 60 /* limit of a reply; the driver gives up a command much earlier */
+
 /*
  * Connect. -ENOENT: no process listens; -EACCES: this user may not use it, or its owner is not
  * trusted.

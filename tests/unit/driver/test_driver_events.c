@@ -5,6 +5,7 @@
  */
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static uint8_t *memory;
 static uint32_t channel[CHANNELS], cqn[CHANNELS];
 static int fd[CHANNELS], async_fd;
 static unsigned int urged, writes;
+static uint32_t tag; /* of the next CQ */
 
 /* Replaces that of the C library */
 ssize_t
@@ -43,7 +45,10 @@ urge(void *arg)
 static uint32_t
 make_cq(uint32_t on)
 {
-	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory, .log_size = 4, .channel = on};
+	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory,
+				.log_size = 4,
+				.channel = on,
+				.tag = tag};
 	uint32_t number;
 
 	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &number, NULL), 0);
@@ -70,7 +75,7 @@ setup(void **state)
 		fcntl(fd[i], F_SETFL, O_NONBLOCK);
 		cqn[i] = make_cq(channel[i]);
 	}
-	urged = writes = 0;
+	urged = writes = tag = 0;
 	return 0;
 }
 
@@ -239,6 +244,105 @@ part_finds_room(void **state)
 	assert_int_equal(hca_driver_owed(drv), 0);
 }
 
+/* The events of a CQ have its tag, also the one that found no room at first. */
+static void
+tagged(void **state)
+{
+	struct hca_ctl_event event;
+	uint32_t other;
+
+	tag = 0x12345678;
+	other = make_cq(channel[0]);
+	fcntl(fd[0], F_SETPIPE_SZ, PAGE);
+	for (uint32_t i = 0; i <= PAGE / sizeof(event); i++) {
+		fake_event(fake, 0, HCA_EVENT_COMP, other);
+		assert_int_equal(hca_driver_poll_wait(drv), 1);
+	}
+	for (uint32_t i = 0; i < PAGE / sizeof(event); i++)
+		assert_int_equal(read(fd[0], &event, sizeof(event)), sizeof(event));
+	hca_driver_poll_wait(drv);
+	assert_int_equal(read(fd[0], &event, sizeof(event)), sizeof(event));
+	assert_int_equal(event.object, other);
+	assert_int_equal(event.tag, tag);
+	fake_event(fake, 1, HCA_EVENT_CQ_ERROR, other);
+	hca_driver_poll_wait(drv);
+	assert_int_equal(read(async_fd, &event, sizeof(event)), sizeof(event));
+	assert_int_equal(event.tag, tag);
+}
+
+/* What a freed CQ has left in the pipes is gone; the rest stays, also if one was full. */
+static void
+freed_cq(void **state)
+{
+	uint32_t room = PAGE / sizeof(struct hca_ctl_event), other = make_cq(channel[0]);
+	struct pollfd ready = {.fd = fd[1], .events = POLLIN};
+
+	fcntl(fd[0], F_SETPIPE_SZ, PAGE);
+	for (uint32_t i = 0; i < room; i++) {
+		fake_event(fake, 0, HCA_EVENT_COMP, i % 2 == 0 ? cqn[0] : other);
+		assert_int_equal(hca_driver_poll_wait(drv), 1);
+	}
+	fake_event(fake, 1, HCA_EVENT_CQ_ERROR, cqn[0]);
+	fake_event(fake, 1, HCA_EVENT_CQ_ERROR, other);
+	fake_event(fake, 0, HCA_EVENT_COMP, cqn[1]);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_CQ, cqn[0]), 0);
+	for (uint32_t i = 0; i < room / 2; i++)
+		assert_true(got_event(fd[0], HCA_EVENT_COMP, other));
+	assert_false(got_event(fd[0], HCA_EVENT_COMP, cqn[0]));
+	assert_true(got_event(async_fd, HCA_EVENT_CQ_ERROR, other));
+	assert_false(got_event(async_fd, HCA_EVENT_CQ_ERROR, cqn[0]));
+	assert_int_equal(poll(&ready, 1, 0), 1);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_CQ, cqn[1]), 0);
+	assert_int_equal(poll(&ready, 1, 0), 0);
+}
+
+static uint32_t
+make_qp(uint32_t pdn)
+{
+	struct hca_ctl_qp qp = {
+		.sq_addr = (uintptr_t)memory,
+		.rq_addr = (uintptr_t)memory,
+		.pdn = pdn,
+		.send_cqn = cqn[0],
+		.recv_cqn = cqn[0],
+		.log_sq = 4,
+		.log_sq_stride = 6,
+		.log_rq = 3,
+		.log_rq_stride = 7,
+	};
+	uint32_t qpn;
+
+	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_QP, &qp, &qpn, NULL), 0);
+	return qpn;
+}
+
+/* So are those of freed QPs and SRQs. */
+static void
+freed_qp(void **state)
+{
+	struct hca_ctl_srq srq = {.addr = (uintptr_t)memory,
+				  .log_size = 4,
+				  .log_stride = 6,
+				  .max_sge = 1};
+	uint32_t qpn[2], srqn;
+
+	assert_int_equal(hca_client_call(client, HCA_CTL_ALLOC_PD, NULL, &srq.pdn, NULL), 0);
+	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_SRQ, &srq, &srqn, NULL), 0);
+	qpn[0] = make_qp(srq.pdn);
+	qpn[1] = make_qp(srq.pdn);
+	fake_event(fake, 1, HCA_EVENT_WQ_CATAS, qpn[0]);
+	fake_event(fake, 1, HCA_EVENT_SRQ_LIMIT, srqn);
+	fake_event(fake, 1, HCA_EVENT_COMM_EST, qpn[1]);
+	fake_event(fake, 1, HCA_EVENT_CQ_ERROR, cqn[0]);
+	fake_event(fake, 1, HCA_EVENT_COMM_EST, qpn[0]);
+	assert_int_equal(hca_driver_poll_wait(drv), 5);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_QP, qpn[0]), 0);
+	assert_int_equal(call_drop(client, HCA_CTL_DESTROY_SRQ, srqn), 0);
+	assert_true(got_event(async_fd, HCA_EVENT_COMM_EST, qpn[1]));
+	assert_true(got_event(async_fd, HCA_EVENT_CQ_ERROR, cqn[0]));
+	assert_false(got_event(async_fd, HCA_EVENT_COMM_EST, qpn[0]));
+}
+
 /* More events in one poll than are collected at a time. */
 static void
 storm(void **state)
@@ -276,6 +380,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(lock_is_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_write_for_a_channel, setup, teardown),
 		cmocka_unit_test_setup_teardown(part_finds_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(tagged, setup, teardown),
+		cmocka_unit_test_setup_teardown(freed_cq, setup, teardown),
+		cmocka_unit_test_setup_teardown(freed_qp, setup, teardown),
 		cmocka_unit_test_setup_teardown(storm, setup, teardown),
 		cmocka_unit_test_setup_teardown(death_is_told, setup, teardown),
 	};

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +21,8 @@
 
 #include <softhca/embed.h>
 #include <softhca/softhca.h>
+
+#include "../../test_threads.h"
 
 #define HCAS 4u
 #define LIVES 20u
@@ -184,14 +188,31 @@ forks(void **state)
 	fork_with(SOFTHCA_EXECUTOR_THREADS);
 }
 
+/* Threads of the device and of DPDK leave signals to those of the program, which keep theirs. */
+static void
+signals(void **state)
+{
+	struct softhca_embed_config cfg;
+	struct softhca_embed *embed;
+	unsigned int take;
+	sigset_t mine;
+
+	(void)state;
+	config(&cfg, SOFTHCA_EXECUTOR_THREADS);
+	assert_int_equal(softhca_embed_create(&cfg, &embed), 0);
+	assert_true(test_other_threads(&take) > HCAS);
+	assert_int_equal(softhca_embed_destroy(embed), 0);
+	assert_int_equal(take, 0);
+	pthread_sigmask(SIG_BLOCK, NULL, &mine);
+	assert_false(sigismember(&mine, SIGTERM));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(manual),
-		cmocka_unit_test(threads),
-		cmocka_unit_test(forks),
-		cmocka_unit_test(refused_sizes),
+		cmocka_unit_test(manual),  cmocka_unit_test(threads),	    cmocka_unit_test(forks),
+		cmocka_unit_test(signals), cmocka_unit_test(refused_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

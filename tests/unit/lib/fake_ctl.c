@@ -197,15 +197,19 @@ fake_progress(void *arg)
 {
 	struct fake_ctl *fake = arg;
 
-	fake->progressed++;
+	__atomic_fetch_add(&fake->progressed, 1, __ATOMIC_RELAXED);
 	if (fake->on_progress != NULL)
 		fake->on_progress(fake);
 	return 1;
 }
 
-static void
+static int
 fake_ctl_close(void *arg)
 {
+	struct fake_ctl *fake = arg;
+
+	__atomic_store_n(&fake->closed, true, __ATOMIC_SEQ_CST);
+	return 0;
 }
 
 #define FAKE_OPS(hook) \

@@ -38,6 +38,7 @@ struct fake_ctl {
 	uint32_t port_state;
 	uint16_t pkeys[16];
 	bool dead;
+	bool closed;
 	int async_write;
 	int channel_write;
 	unsigned int progressed;

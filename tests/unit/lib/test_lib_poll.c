@@ -327,6 +327,7 @@ test_arm(void **state)
 	event.object = 33; /* of a destroyed CQ: skipped */
 	assert_int_equal(write(fake->channel_write, &event, sizeof(event)), sizeof(event));
 	event.object = armed->handle;
+	event.tag = fake->cq.tag;
 	assert_int_equal(write(fake->channel_write, &event, sizeof(event)), sizeof(event));
 	assert_int_equal(softhca_get_cq_event(channel, &got, &got_context), 0);
 	assert_ptr_equal(got, armed);
