@@ -379,6 +379,11 @@ struct softhca_mw_bind {
 
 enum softhca_create_flags {
 	SOFTHCA_SINGLE_THREADED = 1 << 0, /* see "Threads" above */
+	/*
+	 * CQs only: a full CQ is no error. Completions for which it has no room are lost; its QPs
+	 * go on.
+	 */
+	SOFTHCA_IGNORE_OVERRUN = 1 << 1,
 };
 
 enum softhca_wc_status {

@@ -66,7 +66,7 @@ check_cq(const struct lib_context *ctx, const struct softhca_cq_init_attr *attr)
 	if (attr->comp_vector >= ctx->pub.num_comp_vectors)
 		return lib_fail(-EINVAL, "comp_vector %u, the device has %u", attr->comp_vector,
 				ctx->pub.num_comp_vectors);
-	if ((attr->flags & ~(uint32_t)SOFTHCA_SINGLE_THREADED) != 0)
+	if ((attr->flags & ~(uint32_t)(SOFTHCA_SINGLE_THREADED | SOFTHCA_IGNORE_OVERRUN)) != 0)
 		return lib_fail(-EINVAL, "CQ flags %#x are not known", attr->flags);
 	if ((attr->wc_flags & ~(uint64_t)WC_FIELDS) != 0)
 		return lib_fail(-EOPNOTSUPP, "completions do not have the fields %#" PRIx64,
@@ -107,6 +107,8 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 		.log_size = log_size,
 		.channel = channel != NULL ? channel->handle : HCA_CTL_NO_CHANNEL,
 		.vector = attr->comp_vector,
+		.flags =
+			(attr->flags & SOFTHCA_IGNORE_OVERRUN) != 0 ? HCA_CTL_CQ_IGNORE_OVERRUN : 0,
 	};
 	err = LIB_CALL(ctx, CREATE_CQ, &request, &cq->pub.handle);
 	if (err != 0)
