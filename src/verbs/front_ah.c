@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Addresses and address handles. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "front.h"
+
+#define FLOW_LABEL_MASK 0xfffffu
+
+int
+front_path(const struct ibv_ah_attr *from, struct softhca_ah_attr *to, const char *call)
+{
+	const struct ibv_global_route *grh = &from->grh;
+
+	if (from->is_global == 0)
+		return front_refuse(EINVAL, call,
+				    "an address without GRH: on RoCE the program must set "
+				    "is_global, dgid and sgid_index");
+	*to = (struct softhca_ah_attr){
+		.flow_label = grh->flow_label & FLOW_LABEL_MASK,
+		.sgid_index = grh->sgid_index,
+		.hop_limit = grh->hop_limit,
+		.traffic_class = grh->traffic_class,
+		.sl = from->sl,
+		.static_rate = from->static_rate,
+		.port_num = from->port_num,
+		.is_global = 1,
+	};
+	memcpy(to->dgid.raw, grh->dgid.raw, sizeof(to->dgid.raw));
+	return 0;
+}
+
+void
+front_path_back(const struct softhca_ah_attr *from, struct ibv_ah_attr *to)
+{
+	*to = (struct ibv_ah_attr){
+		.grh =
+			{
+				.flow_label = from->flow_label,
+				.sgid_index = from->sgid_index,
+				.hop_limit = from->hop_limit,
+				.traffic_class = from->traffic_class,
+			},
+		.sl = from->sl,
+		.static_rate = from->static_rate,
+		.is_global = from->is_global,
+		.port_num = from->port_num,
+	};
+	memcpy(to->grh.dgid.raw, from->dgid.raw, sizeof(to->grh.dgid.raw));
+}
+
+struct ibv_ah *
+ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct softhca_ah_attr request;
+	struct softhca_ah *hca;
+	struct front_ah *ah;
+
+	if (front_path(attr, &request, __func__) != 0)
+		return NULL;
+	hca = softhca_create_ah(front_pd_hca(pd), &request);
+	if (hca == NULL)
+		return FRONT_FAILED();
+	ah = FRONT_NEW(struct front_ah);
+	if (ah == NULL) {
+		softhca_destroy_ah(hca);
+		return NULL;
+	}
+	ah->pub.context = pd->context;
+	ah->pub.pd = pd;
+	ah->hca = hca;
+	return &ah->pub;
+}
+
+int
+ibv_destroy_ah(struct ibv_ah *pub)
+{
+	struct front_ah *ah = (struct front_ah *)pub;
+	int err = FRONT_RESULT(softhca_destroy_ah(ah->hca));
+
+	if (err == 0)
+		free(ah);
+	return err;
+}
+
+int
+ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
+		    struct ibv_grh *grh, struct ibv_ah_attr *ah_attr)
+{
+	struct softhca_ah_attr answer;
+	int err = softhca_init_ah_from_wc(front_hca(context), port_num,
+					  (const struct softhca_wc *)wc, grh, &answer);
+
+	if (err != 0) {
+		FRONT_RESULT(err);
+		return -1;
+	}
+	front_path_back(&answer, ah_attr);
+	return 0;
+}
+
+struct ibv_ah *
+ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port_num)
+{
+	struct ibv_ah_attr attr;
+
+	if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr) != 0)
+		return NULL;
+	return ibv_create_ah(pd, &attr);
+}
+
+/* The library resolves addresses itself, in address handles and QPs, and does not tell. */
+int
+ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+			    uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
+{
+	return FRONT_REFUSE(EOPNOTSUPP, "the device resolves addresses in create_ah and modify_qp");
+}

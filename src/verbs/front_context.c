@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Contexts: opening, closing, import, and the operations that the header calls by pointer. */
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "front.h"
+
+#undef ibv_query_port
+
+/* The header calls these without a look. */
+static const struct ibv_context_ops context_ops = {
+	._compat_query_device = ibv_query_device,
+	._compat_query_port = ibv_query_port,
+	.alloc_mw = front_alloc_mw,
+	.bind_mw = front_bind_mw,
+	.dealloc_mw = front_dealloc_mw,
+	.poll_cq = front_poll_cq,
+	.req_notify_cq = front_req_notify_cq,
+	.post_srq_recv = front_post_srq_recv,
+	.post_send = front_post_send,
+	.post_recv = front_post_recv,
+};
+
+/*
+ * For an operation that is not here the header answers EOPNOTSUPP: raw packets, flow steering, WQs
+ * and counters of flows, device memory, tag matching, packet pacing, null regions, clocks.
+ */
+static const struct verbs_context context_ex = {
+	.query_port = front_query_port,
+	.alloc_parent_domain = front_alloc_parent_domain,
+	.dealloc_td = front_dealloc_td,
+	.alloc_td = front_alloc_td,
+	.modify_cq = front_modify_cq,
+	.create_cq_ex = front_create_cq_ex,
+	.query_device_ex = front_query_device_ex,
+	.create_qp_ex = front_create_qp_ex,
+	.get_srq_num = front_get_srq_num,
+	.create_srq_ex = front_create_srq_ex,
+	.open_xrcd = front_open_xrcd,
+	.close_xrcd = front_close_xrcd,
+	.sz = sizeof(struct verbs_context),
+	.context =
+		{
+			.ops = context_ops,
+			.abi_compat = __VERBS_ABI_IS_EXTENDED,
+		},
+};
+
+struct ibv_context *
+front_context_new(struct front_device *device, struct front_session *session)
+{
+	struct front_context *ctx = front_new(sizeof(*ctx), "ibv_open_device");
+	struct ibv_context *pub;
+
+	if (ctx == NULL)
+		return NULL;
+	ctx->ex = context_ex;
+	ctx->hca = session->hca;
+	ctx->session = session;
+	ctx->device = device;
+	pub = &ctx->ex.context;
+	pub->device = &device->pub;
+	pub->cmd_fd = session->fd;
+	pub->async_fd = session->hca->async_fd;
+	pub->num_comp_vectors = (int)session->hca->num_comp_vectors;
+	pthread_mutex_init(&pub->mutex, NULL);
+	front_device_take(device);
+	return pub;
+}
+
+struct ibv_context *
+ibv_open_device(struct ibv_device *device)
+{
+	struct front_device *own = (struct front_device *)device;
+	struct front_session *session;
+	struct softhca_context *hca;
+	struct ibv_context *context;
+
+	if (FRONT_RESULT(softhca_open(own->open_name, &hca)) != 0)
+		return NULL;
+	session = front_session_new(hca);
+	if (session == NULL) {
+		softhca_close(hca);
+		return NULL;
+	}
+	session->device = own;
+	context = front_context_new(own, session);
+	if (context == NULL)
+		front_session_drop(session);
+	return context;
+}
+
+int
+ibv_close_device(struct ibv_context *context)
+{
+	struct front_context *ctx = front_ctx(context);
+	int err = FRONT_RESULT(front_session_drop(ctx->session));
+
+	front_device_drop(ctx->device);
+	pthread_mutex_destroy(&context->mutex);
+	free(ctx);
+	return err;
+}
+
+struct ibv_context *
+ibv_import_device(int cmd_fd)
+{
+	struct front_session *session = front_session_find(cmd_fd);
+	struct ibv_context *context;
+
+	if (session == NULL)
+		return FRONT_NULL(EOPNOTSUPP, "descriptor %d is of no context of this process",
+				  cmd_fd);
+	context = front_context_new(session->device, session);
+	if (context == NULL)
+		front_session_drop(session);
+	else
+		close(cmd_fd);
+	return context;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Protection domains, parent domains, thread domains, XRC domains. */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "front.h"
+
+static struct ibv_pd *
+pd_new(struct ibv_context *context, struct softhca_pd *hca, const char *call)
+{
+	struct front_pd *pd = front_new(sizeof(*pd), call);
+
+	if (pd == NULL)
+		return NULL;
+	pd->pub.context = context;
+	pd->pub.handle = hca->handle;
+	pd->hca = hca;
+	pd->handle = (struct front_handle){FRONT_PD, hca->handle, hca, NULL};
+	front_handle_add(context, &pd->handle);
+	return &pd->pub;
+}
+
+struct ibv_pd *
+ibv_alloc_pd(struct ibv_context *context)
+{
+	struct softhca_pd *hca = softhca_alloc_pd(front_hca(context));
+	struct ibv_pd *pd;
+
+	if (hca == NULL)
+		return FRONT_FAILED();
+	pd = pd_new(context, hca, __func__);
+	if (pd == NULL)
+		softhca_dealloc_pd(hca);
+	return pd;
+}
+
+static void
+parent_domain_free(struct front_pd *pd)
+{
+	__atomic_sub_fetch(&pd->parent->users, 1, __ATOMIC_RELAXED);
+	if (pd->td != NULL)
+		__atomic_sub_fetch(&pd->td->users, 1, __ATOMIC_RELAXED);
+	free(pd);
+}
+
+int
+ibv_dealloc_pd(struct ibv_pd *pub)
+{
+	struct front_pd *pd = (struct front_pd *)pub;
+	int err;
+
+	if (__atomic_load_n(&pd->users, __ATOMIC_RELAXED) != 0)
+		return FRONT_REFUSE(EBUSY, "the PD has %u parent domains", pd->users);
+	if (pd->parent != NULL) {
+		parent_domain_free(pd);
+		return 0;
+	}
+	err = FRONT_RESULT(softhca_dealloc_pd(pd->hca));
+	if (err != 0)
+		return err;
+	front_handle_forget(pub->context, pd->hca);
+	free(pd);
+	return 0;
+}
+
+struct ibv_pd *
+ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
+{
+	struct softhca_pd *hca = front_handle_find(context, FRONT_PD, pd_handle);
+
+	if (hca == NULL)
+		return FRONT_NULL(ENOENT, "the context has no PD %u", pd_handle);
+	return pd_new(context, hca, __func__);
+}
+
+void
+ibv_unimport_pd(struct ibv_pd *pub)
+{
+	struct front_pd *pd = (struct front_pd *)pub;
+
+	front_handle_remove(pub->context, &pd->handle);
+	free(pd);
+}
+
+/* ---- thread domains and parent domains: an ordinary PD, which has its own locks ---- */
+
+struct ibv_td *
+front_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	struct front_td *td;
+
+	if (attr->comp_mask != 0)
+		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x", attr->comp_mask);
+	td = FRONT_NEW(struct front_td);
+	if (td == NULL)
+		return NULL;
+	td->pub.context = context;
+	return &td->pub;
+}
+
+int
+front_dealloc_td(struct ibv_td *pub)
+{
+	struct front_td *td = (struct front_td *)pub;
+
+	if (__atomic_load_n(&td->users, __ATOMIC_RELAXED) != 0)
+		return FRONT_REFUSE(EBUSY, "%u parent domains use the thread domain", td->users);
+	free(td);
+	return 0;
+}
+
+/* The program's own pointer is for its allocators, which are refused. */
+struct ibv_pd *
+front_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
+{
+	struct front_pd *parent = (struct front_pd *)attr->pd;
+	struct front_td *td = (struct front_td *)attr->td;
+	struct front_pd *pd;
+
+	if (parent == NULL)
+		return FRONT_NULL(EINVAL, "a parent domain needs a PD");
+	if ((attr->comp_mask & ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT) != 0)
+		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x: allocators of the program",
+				  attr->comp_mask);
+	if (parent->parent != NULL)
+		return FRONT_NULL(EINVAL, "a parent domain of a parent domain");
+	pd = FRONT_NEW(struct front_pd);
+	if (pd == NULL)
+		return NULL;
+	pd->pub = parent->pub;
+	pd->hca = parent->hca;
+	pd->parent = parent;
+	pd->td = td;
+	__atomic_add_fetch(&parent->users, 1, __ATOMIC_RELAXED);
+	if (td != NULL)
+		__atomic_add_fetch(&td->users, 1, __ATOMIC_RELAXED);
+	return &pd->pub;
+}
+
+/* ---- XRC domains ---- */
+
+struct ibv_xrcd *
+front_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
+{
+	const uint32_t required = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+	const struct softhca_xrcd_init_attr request = {.fd = attr->fd, .oflags = attr->oflags};
+	struct softhca_xrcd *hca;
+	struct front_xrcd *xrcd;
+
+	if (attr->comp_mask != required)
+		return FRONT_NULL(EINVAL, "comp_mask %#x, a domain needs %#x", attr->comp_mask,
+				  required);
+	hca = softhca_open_xrcd(front_hca(context), &request);
+	if (hca == NULL)
+		return FRONT_FAILED();
+	xrcd = FRONT_NEW(struct front_xrcd);
+	if (xrcd == NULL) {
+		softhca_close_xrcd(hca);
+		return NULL;
+	}
+	xrcd->pub.context = context;
+	xrcd->hca = hca;
+	return &xrcd->pub;
+}
+
+int
+front_close_xrcd(struct ibv_xrcd *pub)
+{
+	struct front_xrcd *xrcd = (struct front_xrcd *)pub;
+	int err = FRONT_RESULT(softhca_close_xrcd(xrcd->hca));
+
+	if (err == 0)
+		free(xrcd);
+	return err;
+}

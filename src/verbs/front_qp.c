@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Queue pairs: creation, destruction, multicast groups, and what is asked about a QP. */
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "front.h"
+
+_Static_assert(sizeof(struct ibv_qp_cap) == sizeof(struct softhca_qp_cap) &&
+		       offsetof(struct ibv_qp_cap, max_inline_data) ==
+			       offsetof(struct softhca_qp_cap, max_inline_data),
+	       "capacities have one layout");
+
+static struct softhca_qp_init_attr_ex
+attr_to(const struct ibv_qp_init_attr_ex *attr, struct front_qp *qp)
+{
+	struct softhca_qp_init_attr_ex to = {
+		.qp_context = qp,
+		.send_cq = front_cq_hca(attr->send_cq),
+		.recv_cq = front_cq_hca(attr->recv_cq),
+		.srq = front_srq_hca(attr->srq),
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+	};
+
+	memcpy(&to.cap, &attr->cap, sizeof(to.cap));
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0)
+		to.pd = front_pd_hca(attr->pd);
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0 && attr->xrcd != NULL)
+		to.xrcd = ((struct front_xrcd *)attr->xrcd)->hca;
+	to.comp_mask = (to.pd != NULL ? (uint32_t)SOFTHCA_QP_INIT_ATTR_PD : 0) |
+		       (to.xrcd != NULL ? (uint32_t)SOFTHCA_QP_INIT_ATTR_XRCD : 0);
+	return to;
+}
+
+static void
+fill_pub(struct front_qp *qp, struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *pub = &qp->pub.qp_base;
+
+	pub->context = context;
+	pub->qp_context = attr->qp_context;
+	pub->pd = (attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0 ? attr->pd : NULL;
+	pub->send_cq = attr->send_cq;
+	pub->recv_cq = attr->recv_cq;
+	pub->srq = attr->srq;
+	pub->handle = qp->hca->qp_num;
+	pub->qp_num = qp->hca->qp_num;
+	pub->state = IBV_QPS_RESET;
+	pub->qp_type = attr->qp_type;
+	pthread_mutex_init(&pub->mutex, NULL);
+	pthread_cond_init(&pub->cond, NULL);
+}
+
+static void
+qp_free(struct front_qp *qp)
+{
+	front_wr_fini(qp);
+	pthread_cond_destroy(&qp->pub.qp_base.cond);
+	pthread_mutex_destroy(&qp->pub.qp_base.mutex);
+	free(qp);
+}
+
+/* The granted capacities are written back to *granted. */
+static struct ibv_qp *
+qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
+       struct ibv_qp_cap *granted, const char *call)
+{
+	struct front_qp *qp = front_new(sizeof(*qp), call);
+	struct softhca_qp_init_attr_ex request;
+
+	if (qp == NULL)
+		return NULL;
+	request = attr_to(attr, qp);
+	qp->hca = softhca_create_qp_ex(front_hca(context), &request);
+	if (qp->hca == NULL) {
+		free(qp);
+		return front_failed(call);
+	}
+	fill_pub(qp, context, attr);
+	qp->is_ud = attr->qp_type == IBV_QPT_UD;
+	memcpy(granted, &request.cap, sizeof(*granted));
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
+	    front_wr_init(qp, attr->send_ops_flags, &request.cap) != 0) {
+		softhca_destroy_qp(qp->hca);
+		qp_free(qp);
+		return NULL;
+	}
+	return &qp->pub.qp_base;
+}
+
+static int
+judge_type(enum ibv_qp_type type, const char *call)
+{
+	if (type == IBV_QPT_RAW_PACKET || type == IBV_QPT_DRIVER)
+		return front_refuse(EOPNOTSUPP, call, "QPs of type %u are not offered", type);
+	return 0;
+}
+
+struct ibv_qp *
+ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex all = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+
+	if (judge_type(attr->qp_type, __func__) != 0)
+		return NULL;
+	return qp_new(pd->context, &all, &attr->cap, __func__);
+}
+
+struct ibv_qp *
+front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (judge_type(attr->qp_type, __func__) != 0)
+		return NULL;
+	if ((attr->comp_mask & ~known) != 0)
+		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x", attr->comp_mask);
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0)
+		return FRONT_NULL(EOPNOTSUPP, "create_flags %#x", attr->create_flags);
+	return qp_new(context, attr, &attr->cap, __func__);
+}
+
+int
+ibv_destroy_qp(struct ibv_qp *pub)
+{
+	struct front_qp *qp = front_qp(pub);
+	int err = FRONT_RESULT(softhca_destroy_qp(qp->hca));
+
+	if (err == 0)
+		qp_free(qp);
+	return err;
+}
+
+struct ibv_qp_ex *
+ibv_qp_to_qp_ex(struct ibv_qp *pub)
+{
+	struct front_qp *qp = front_qp(pub);
+
+	return qp->batch != NULL ? &qp->pub : NULL;
+}
+
+int
+ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	return FRONT_RESULT(
+		softhca_attach_mcast(front_qp(qp)->hca, (const union softhca_gid *)gid, lid));
+}
+
+int
+ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	return FRONT_RESULT(
+		softhca_detach_mcast(front_qp(qp)->hca, (const union softhca_gid *)gid, lid));
+}
+
+/* Nothing promises it: what is retransmitted may be written again. */
+int
+ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+	return 0;
+}
+
+int
+ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return FRONT_REFUSE(EOPNOTSUPP, "there are no ECE options");
+}
+
+int
+ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return FRONT_REFUSE(EOPNOTSUPP, "there are no ECE options");
+}
