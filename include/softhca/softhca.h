@@ -1349,6 +1349,44 @@ SOFTHCA_API struct softhca_qp *softhca_open_qp(struct softhca_context *ctx,
 SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 				  struct softhca_send_wr **bad_wr);
 
+/* What has been added between softhca_wr_start() and its end; members are the library's. */
+struct softhca_wr_batch {
+	struct softhca_qp *qp;
+	uint64_t doorbell;
+	uint32_t room;
+	uint32_t count;
+	int err;
+};
+
+/**
+ * Begin to post requests one by one: all of them or none, with one doorbell.
+ *
+ * The send queue stays locked until softhca_wr_complete() or softhca_wr_abort(), one of which must
+ * follow in the same thread. Meanwhile the thread must not post to the QP otherwise.
+ *
+ * @param batch  memory of the caller; nothing in it need be set
+ */
+SOFTHCA_API void softhca_wr_start(struct softhca_wr_batch *batch, struct softhca_qp *qp);
+
+/**
+ * Add a request, built in the send queue at once: neither it nor its SGEs, nor inline data, need
+ * stay. wr->next is ignored.
+ *
+ * @return  0, or the error of softhca_post_send() for it; after an error nothing more is added, and
+ *   softhca_wr_complete() returns that error
+ */
+SOFTHCA_API int softhca_wr_add(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr);
+
+/**
+ * Post what has been added.
+ *
+ * @return  0, or the first error: nothing has been posted
+ */
+SOFTHCA_API int softhca_wr_complete(struct softhca_wr_batch *batch);
+
+/** Post nothing of it. */
+SOFTHCA_API void softhca_wr_abort(struct softhca_wr_batch *batch);
+
 /** Post a list of receives; parameters and errors as for softhca_post_send(). */
 SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 				  struct softhca_recv_wr **bad_wr);
