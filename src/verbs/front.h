@@ -234,8 +234,9 @@ int front_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void front_cq_ex_init(struct front_cq *cq);
 /* front_qp.c */
 struct ibv_qp *front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
-/* front_wr.c: 0, or the errno of operations that the QP cannot have; free what it has */
-int front_wr_init(struct front_qp *qp, uint64_t send_ops_flags, const struct softhca_qp_cap *cap);
+/* front_wr.c: 0, or the errno of operations that a type cannot have; make and free a batch */
+int front_wr_judge(enum ibv_qp_type type, uint64_t send_ops_flags, const char *call);
+int front_wr_init(struct front_qp *qp, const struct softhca_qp_cap *cap);
 void front_wr_fini(struct front_qp *qp);
 /* front_srq.c */
 struct ibv_srq *front_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);

@@ -18,10 +18,14 @@ wanted(void)
 	return debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0;
 }
 
+/* An operation that the header reaches by a pointer has the name of its inline function. */
 static void
 explain(const char *call, const char *reason, int err)
 {
-	fprintf(stderr, "softhca: %s: %s (errno %d)\n", call, reason, err);
+	bool own = strncmp(call, "front_", strlen("front_")) == 0;
+
+	fprintf(stderr, "softhca: %s%s: %s (errno %d)\n", own ? "ibv_" : "",
+		own ? call + strlen("front_") : call, reason, err);
 }
 
 int

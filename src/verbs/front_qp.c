@@ -84,7 +84,7 @@ qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
 	qp->is_ud = attr->qp_type == IBV_QPT_UD;
 	memcpy(granted, &request.cap, sizeof(*granted));
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
-	    front_wr_init(qp, attr->send_ops_flags, &request.cap) != 0) {
+	    front_wr_init(qp, &request.cap) != 0) {
 		softhca_destroy_qp(qp->hca);
 		qp_free(qp);
 		return NULL;
@@ -132,6 +132,9 @@ front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr
 		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x", attr->comp_mask);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0)
 		return FRONT_NULL(EOPNOTSUPP, "create_flags %#x", attr->create_flags);
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
+	    front_wr_judge(attr->qp_type, attr->send_ops_flags, __func__) != 0)
+		return NULL;
 	return qp_new(context, attr, &attr->cap, __func__);
 }
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "all.h"
+
+int
+main(void)
+{
+	struct all all;
+
+	all_open(&all);
+	all_pieces(&all);
+	all_close(&all);
+	puts("every function answers as its page says");
+	return 0;
+}
