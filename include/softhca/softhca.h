@@ -54,8 +54,8 @@ extern "C" {
  * The program may read the members below but not write them, except these:
  * - `user`, which is 0 at first and which the library does not use. Queues have their cq_context,
  *   qp_context or srq_context instead.
- * - `context` and `pd` of regions, windows and address handles. The library writes them at creation
- *   and softhca_rereg_mr() writes a new pd; it does not read them.
+ * - `context` and `pd` of regions, windows and address handles, and `addr` of regions. The library
+ *   writes them at creation, and softhca_rereg_mr() writes pd and addr; it does not read them.
  *
  * So a provider of verbs needs no copies of work requests: softhca_mr, softhca_mw, softhca_ah and
  * the requests, SGEs and completions below have the layout of ibv_mr, ibv_mw, ibv_ah and so on, up

@@ -3,8 +3,10 @@
 #define FRONT_H
 
 /*
- * libibverbs.so.1 over libsofthca. Every object of verbs is the first member of an object here that
- * holds the object of libsofthca; what libsofthca hands back (events) carries a pointer to it.
+ * libibverbs.so.1 over libsofthca. Regions, windows and address handles of verbs are those of
+ * libsofthca, as are work requests and completions: they have one layout (front_layout.c). Every
+ * other object of verbs is the first member of an object here that holds the object of libsofthca;
+ * what libsofthca hands back (events) carries a pointer to it.
  *
  * Functions fail as the manual pages of verbs say: with a positive errno, or with NULL or -1 and
  * errno. SOFTHCA_DEBUG=1 in the environment prints the reason of every failure.
@@ -39,37 +41,12 @@ struct front_device {
 	uint32_t users;	     /* lists and contexts it is in; under the lock of front_device.c */
 	int index;
 	bool has_guid;
-	__be64 guid;
-};
-
-/* What a context shares with those imported from it */
-struct front_session {
-	struct softhca_context *hca;
-	struct front_device *device;
-	uint32_t users; /* contexts; under the lock of front_session.c */
-	int fd;		/* an empty file: cmd_fd, whose inode names the session */
-	struct front_handle *handles;
-	bool has_windows; /* a memory window has been allocated */
-	struct front_session *next;
-};
-
-enum front_kind {
-	FRONT_PD,
-	FRONT_MR,
-};
-
-/* An object that can be imported by its number */
-struct front_handle {
-	enum front_kind kind;
-	uint32_t number;
-	void *hca;
-	struct front_handle *next;
+	uint64_t guid;
 };
 
 struct front_context {
 	struct verbs_context ex;
 	struct softhca_context *hca;
-	struct front_session *session;
 	struct front_device *device;
 };
 
@@ -85,18 +62,6 @@ struct front_pd {
 	struct front_pd *parent;
 	struct front_td *td; /* parent domains only; or NULL */
 	uint32_t users;	     /* parent domains of it */
-	struct front_handle handle;
-};
-
-struct front_mr {
-	struct ibv_mr pub;
-	struct softhca_mr *hca;
-	struct front_handle handle;
-};
-
-struct front_mw {
-	struct ibv_mw pub;
-	struct softhca_mw *hca;
 };
 
 struct front_channel {
@@ -121,15 +86,9 @@ struct front_xrcd {
 	struct softhca_xrcd *hca;
 };
 
-struct front_ah {
-	struct ibv_ah pub;
-	struct softhca_ah *hca;
-};
-
 struct front_qp {
 	struct ibv_qp_ex pub;
 	struct softhca_qp *hca;
-	bool is_ud;
 	struct front_batch *batch; /* front_wr.c; NULL: not created with send_ops_flags */
 };
 
@@ -154,19 +113,6 @@ void *front_new(size_t bytes, const char *call);
 /* front_device.c: lists and contexts keep a device. */
 void front_device_take(struct front_device *device);
 void front_device_drop(struct front_device *device);
-
-/* front_session.c: takes over hca, and closes it with the last user. */
-struct front_session *front_session_new(struct softhca_context *hca);
-struct front_session *front_session_find(int fd); /* one more user; NULL: none has this file */
-int front_session_drop(struct front_session *session);
-/* Enter an object of libsofthca; take one entry out, or all of an object that is gone; find one. */
-void front_handle_add(struct ibv_context *context, struct front_handle *handle);
-void front_handle_remove(struct ibv_context *context, const struct front_handle *handle);
-void front_handle_forget(struct ibv_context *context, const void *hca);
-void *front_handle_find(struct ibv_context *context, enum front_kind kind, uint32_t number);
-
-/* front_context.c: the context of a session; takes over the caller's use of it. */
-struct ibv_context *front_context_new(struct front_device *device, struct front_session *session);
 
 static inline struct front_context *
 front_ctx(const struct ibv_context *context)
@@ -198,6 +144,24 @@ front_srq_hca(const struct ibv_srq *srq)
 	return srq != NULL ? ((const struct front_srq *)srq)->hca : NULL;
 }
 
+static inline struct softhca_mr *
+front_mr_hca(struct ibv_mr *mr)
+{
+	return (struct softhca_mr *)mr;
+}
+
+static inline struct softhca_mw *
+front_mw_hca(struct ibv_mw *mw)
+{
+	return (struct softhca_mw *)mw;
+}
+
+static inline struct softhca_ah *
+front_ah_hca(struct ibv_ah *ah)
+{
+	return (struct softhca_ah *)ah;
+}
+
 static inline struct front_qp *
 front_qp(const struct ibv_qp *qp)
 {
@@ -222,6 +186,10 @@ struct ibv_pd *front_alloc_parent_domain(struct ibv_context *context,
 					 struct ibv_parent_domain_init_attr *attr);
 struct ibv_xrcd *front_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
 int front_close_xrcd(struct ibv_xrcd *xrcd);
+/* front_mr.c */
+struct ibv_mr *front_alloc_null_mr(struct ibv_pd *pd);
+int front_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		    struct ibv_sge *sg_list, uint32_t num_sge);
 /* front_mw.c */
 struct ibv_mw *front_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int front_dealloc_mw(struct ibv_mw *mw);
@@ -234,6 +202,7 @@ int front_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void front_cq_ex_init(struct front_cq *cq);
 /* front_qp.c */
 struct ibv_qp *front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *front_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 /* front_wr.c: 0, or the errno of operations that a type cannot have; make and free a batch */
 int front_wr_judge(enum ibv_qp_type type, uint64_t send_ops_flags, const char *call);
 int front_wr_init(struct front_qp *qp, const struct softhca_qp_cap *cap);
@@ -242,7 +211,6 @@ void front_wr_fini(struct front_qp *qp);
 struct ibv_srq *front_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 int front_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
 /* front_post.c */
-void front_bind_info(const struct ibv_mw_bind_info *from, struct softhca_mw_bind_info *to);
 int front_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int front_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int front_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

@@ -3,12 +3,9 @@
 /* Addresses and address handles. */
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "front.h"
-
-#define FLOW_LABEL_MASK 0xfffffu
 
 int
 front_path(const struct ibv_ah_attr *from, struct softhca_ah_attr *to, const char *call)
@@ -20,7 +17,7 @@ front_path(const struct ibv_ah_attr *from, struct softhca_ah_attr *to, const cha
 				    "an address without GRH: on RoCE the program must set "
 				    "is_global, dgid and sgid_index");
 	*to = (struct softhca_ah_attr){
-		.flow_label = grh->flow_label & FLOW_LABEL_MASK,
+		.flow_label = grh->flow_label,
 		.sgid_index = grh->sgid_index,
 		.hop_limit = grh->hop_limit,
 		.traffic_class = grh->traffic_class,
@@ -52,38 +49,27 @@ front_path_back(const struct softhca_ah_attr *from, struct ibv_ah_attr *to)
 	memcpy(to->grh.dgid.raw, from->dgid.raw, sizeof(to->grh.dgid.raw));
 }
 
+/* Address handles are those of libsofthca, with the context and the PD of verbs in them. */
 struct ibv_ah *
 ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct softhca_ah_attr request;
-	struct softhca_ah *hca;
-	struct front_ah *ah;
+	struct ibv_ah *ah;
 
 	if (front_path(attr, &request, __func__) != 0)
 		return NULL;
-	hca = softhca_create_ah(front_pd_hca(pd), &request);
-	if (hca == NULL)
+	ah = (struct ibv_ah *)softhca_create_ah(front_pd_hca(pd), &request);
+	if (ah == NULL)
 		return FRONT_FAILED();
-	ah = FRONT_NEW(struct front_ah);
-	if (ah == NULL) {
-		softhca_destroy_ah(hca);
-		return NULL;
-	}
-	ah->pub.context = pd->context;
-	ah->pub.pd = pd;
-	ah->hca = hca;
-	return &ah->pub;
+	ah->context = pd->context;
+	ah->pd = pd;
+	return ah;
 }
 
 int
-ibv_destroy_ah(struct ibv_ah *pub)
+ibv_destroy_ah(struct ibv_ah *ah)
 {
-	struct front_ah *ah = (struct front_ah *)pub;
-	int err = FRONT_RESULT(softhca_destroy_ah(ah->hca));
-
-	if (err == 0)
-		free(ah);
-	return err;
+	return FRONT_RESULT(softhca_destroy_ah(front_ah_hca(ah)));
 }
 
 int

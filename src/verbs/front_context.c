@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "front.h"
@@ -27,16 +28,19 @@ static const struct ibv_context_ops context_ops = {
 
 /*
  * For an operation that is not here the header answers EOPNOTSUPP: raw packets, flow steering, WQs
- * and counters of flows, device memory, tag matching, packet pacing, null regions, clocks.
+ * and counters of flows, device memory, tag matching, packet pacing, clocks.
  */
 static const struct verbs_context context_ex = {
 	.query_port = front_query_port,
+	.advise_mr = front_advise_mr,
+	.alloc_null_mr = front_alloc_null_mr,
 	.alloc_parent_domain = front_alloc_parent_domain,
 	.dealloc_td = front_dealloc_td,
 	.alloc_td = front_alloc_td,
 	.modify_cq = front_modify_cq,
 	.create_cq_ex = front_create_cq_ex,
 	.query_device_ex = front_query_device_ex,
+	.open_qp = front_open_qp,
 	.create_qp_ex = front_create_qp_ex,
 	.get_srq_num = front_get_srq_num,
 	.create_srq_ex = front_create_srq_ex,
@@ -50,8 +54,8 @@ static const struct verbs_context context_ex = {
 		},
 };
 
-struct ibv_context *
-front_context_new(struct front_device *device, struct front_session *session)
+static struct ibv_context *
+context_new(struct front_device *device, struct softhca_context *hca)
 {
 	struct front_context *ctx = front_new(sizeof(*ctx), "ibv_open_device");
 	struct ibv_context *pub;
@@ -59,14 +63,19 @@ front_context_new(struct front_device *device, struct front_session *session)
 	if (ctx == NULL)
 		return NULL;
 	ctx->ex = context_ex;
-	ctx->hca = session->hca;
-	ctx->session = session;
+	ctx->hca = hca;
 	ctx->device = device;
 	pub = &ctx->ex.context;
 	pub->device = &device->pub;
-	pub->cmd_fd = session->fd;
-	pub->async_fd = session->hca->async_fd;
-	pub->num_comp_vectors = (int)session->hca->num_comp_vectors;
+	pub->async_fd = hca->async_fd;
+	pub->num_comp_vectors = (int)hca->num_comp_vectors;
+	/* there is no device file; programs duplicate the descriptor and compare it */
+	pub->cmd_fd = memfd_create("softhca-context", MFD_CLOEXEC);
+	if (pub->cmd_fd < 0) {
+		front_refuse(errno, "ibv_open_device", "no descriptor for the context");
+		free(ctx);
+		return NULL;
+	}
 	pthread_mutex_init(&pub->mutex, NULL);
 	front_device_take(device);
 	return pub;
@@ -76,21 +85,14 @@ struct ibv_context *
 ibv_open_device(struct ibv_device *device)
 {
 	struct front_device *own = (struct front_device *)device;
-	struct front_session *session;
 	struct softhca_context *hca;
 	struct ibv_context *context;
 
 	if (FRONT_RESULT(softhca_open(own->open_name, &hca)) != 0)
 		return NULL;
-	session = front_session_new(hca);
-	if (session == NULL) {
-		softhca_close(hca);
-		return NULL;
-	}
-	session->device = own;
-	context = front_context_new(own, session);
+	context = context_new(own, hca);
 	if (context == NULL)
-		front_session_drop(session);
+		softhca_close(hca);
 	return context;
 }
 
@@ -98,9 +100,10 @@ int
 ibv_close_device(struct ibv_context *context)
 {
 	struct front_context *ctx = front_ctx(context);
-	int err = FRONT_RESULT(front_session_drop(ctx->session));
+	int err = FRONT_RESULT(softhca_close(ctx->hca));
 
 	front_device_drop(ctx->device);
+	close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
 	free(ctx);
 	return err;
@@ -109,16 +112,5 @@ ibv_close_device(struct ibv_context *context)
 struct ibv_context *
 ibv_import_device(int cmd_fd)
 {
-	struct front_session *session = front_session_find(cmd_fd);
-	struct ibv_context *context;
-
-	if (session == NULL)
-		return FRONT_NULL(EOPNOTSUPP, "descriptor %d is of no context of this process",
-				  cmd_fd);
-	context = front_context_new(session->device, session);
-	if (context == NULL)
-		front_session_drop(session);
-	else
-		close(cmd_fd);
-	return context;
+	return FRONT_NULL(EOPNOTSUPP, "contexts cannot be imported");
 }

@@ -47,7 +47,7 @@ front_device_drop(struct front_device *device)
 /* ---- making devices ---- */
 
 static struct front_device *
-device_new(const char *open_name, const char *name, size_t name_bytes, int index)
+device_new(const char *open_name, const char *name, size_t name_bytes, int number)
 {
 	struct front_device *device = front_new(sizeof(*device), "ibv_get_device_list");
 	struct ibv_device *pub;
@@ -58,12 +58,12 @@ device_new(const char *open_name, const char *name, size_t name_bytes, int index
 	pub->node_type = IBV_NODE_CA;
 	pub->transport_type = IBV_TRANSPORT_IB;
 	snprintf(pub->name, sizeof(pub->name), "%.*s", (int)name_bytes, name);
-	snprintf(pub->dev_name, sizeof(pub->dev_name), "uverbs%d", index);
+	snprintf(pub->dev_name, sizeof(pub->dev_name), "uverbs%d", number);
 	snprintf(pub->dev_path, sizeof(pub->dev_path), "/sys/class/infiniband_verbs/uverbs%d",
-		 index);
+		 number);
 	snprintf(pub->ibdev_path, sizeof(pub->ibdev_path), "/sys/class/infiniband/%s", pub->name);
 	snprintf(device->open_name, sizeof(device->open_name), "%s", open_name);
-	device->index = index + 1;
+	device->index = number + 1;
 	device->users = 1;
 	return device;
 }
@@ -75,18 +75,18 @@ struct list {
 	bool failed;
 };
 
-static void
+static struct front_device *
 list_add(struct list *list, const char *open_name, const char *name, size_t name_bytes)
 {
-	struct front_device *device;
+	struct front_device *device = NULL;
 
-	if (list->failed)
-		return;
-	device = device_new(open_name, name, name_bytes, list->n);
+	if (!list->failed)
+		device = device_new(open_name, name, name_bytes, list->n);
 	if (device == NULL)
 		list->failed = true;
 	else
 		list->devices[list->n++] = &device->pub;
+	return device;
 }
 
 /* "/run/softhca/hca0.sock" is hca0 */
@@ -118,9 +118,16 @@ add_found(struct list *list, struct softhca_device *const found[], int n, const 
 {
 	for (int i = 0; i < n; i++) {
 		const char *name = softhca_get_device_name(found[i]);
+		struct front_device *device;
 
-		if (chosen == NULL || strcmp(chosen, name) == 0)
-			list_add(list, name, name, strlen(name));
+		if (chosen != NULL && strcmp(chosen, name) != 0)
+			continue;
+		device = list_add(list, name, name, strlen(name));
+		if (device == NULL)
+			return;
+		device->index = softhca_get_device_index(found[i]);
+		device->guid = softhca_get_device_guid(found[i]);
+		device->has_guid = true;
 	}
 }
 
@@ -181,7 +188,7 @@ ibv_get_device_index(struct ibv_device *device)
 }
 
 static int
-ask_guid(const struct front_device *device, __be64 *guid)
+ask_guid(const struct front_device *device, uint64_t *guid)
 {
 	struct softhca_context *hca;
 	struct softhca_device_attr attr;
@@ -190,29 +197,29 @@ ask_guid(const struct front_device *device, __be64 *guid)
 	if (err != 0)
 		return err;
 	err = softhca_query_device(hca, &attr);
-	*guid = htobe64(attr.node_guid);
+	*guid = attr.node_guid;
 	softhca_close(hca);
 	return err;
 }
 
-/* The list of libsofthca does not have it, so the first call opens the device. */
+/* A device that is not from the list of libsofthca is opened to ask for it. */
 __be64
 ibv_get_device_guid(struct ibv_device *pub)
 {
 	struct front_device *device = device_of(pub);
-	__be64 guid = 0;
+	uint64_t guid = 0;
 	bool known;
 
 	pthread_mutex_lock(&devices_lock);
 	known = device->has_guid;
 	pthread_mutex_unlock(&devices_lock);
 	if (known)
-		return device->guid;
+		return htobe64(device->guid);
 	if (FRONT_RESULT(ask_guid(device, &guid)) != 0)
 		return 0;
 	pthread_mutex_lock(&devices_lock);
 	device->guid = guid;
 	device->has_guid = true;
 	pthread_mutex_unlock(&devices_lock);
-	return guid;
+	return htobe64(guid);
 }

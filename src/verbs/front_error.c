@@ -10,12 +10,27 @@
 
 #include "front.h"
 
+enum {
+	UNKNOWN,
+	WANTED,
+	UNWANTED,
+};
+
+/* Asked for once: a full queue is refused over and over. */
 static bool
 wanted(void)
 {
-	const char *debug = getenv("SOFTHCA_DEBUG");
+	static int known;
+	int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	const char *debug;
 
-	return debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0;
+	if (answer == UNKNOWN) {
+		debug = getenv("SOFTHCA_DEBUG");
+		answer = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0 ? WANTED
+											: UNWANTED;
+		__atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+	}
+	return answer == WANTED;
 }
 
 /* An operation that the header reaches by a pointer has the name of its inline function. */
@@ -33,7 +48,7 @@ front_result(int result, const char *call)
 {
 	if (__builtin_expect(result >= 0, 1))
 		return 0;
-	if (wanted())
+	if (result != -EAGAIN && wanted()) /* that there is no event is no failure */
 		explain(call, softhca_last_error(NULL), -result);
 	errno = -result;
 	return -result;

@@ -10,41 +10,24 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
+/* Give a region of libsofthca what verbs have in it. */
 static struct ibv_mr *
-mr_new(struct ibv_pd *pd, struct softhca_mr *hca, void *addr, size_t length, const char *call)
+mr_of(struct softhca_mr *hca, struct ibv_pd *pd, void *addr)
 {
-	struct front_mr *mr = front_new(sizeof(*mr), call);
+	struct ibv_mr *mr = (struct ibv_mr *)hca;
 
-	if (mr == NULL)
-		return NULL;
-	mr->pub = (struct ibv_mr){
-		.context = pd->context,
-		.pd = pd,
-		.addr = addr,
-		.length = length,
-		.handle = hca->lkey,
-		.lkey = hca->lkey,
-		.rkey = hca->rkey,
-	};
-	mr->hca = hca;
-	mr->handle = (struct front_handle){FRONT_MR, hca->lkey, hca, NULL};
-	front_handle_add(pd->context, &mr->handle);
-	return &mr->pub;
+	mr->context = pd->context;
+	mr->pd = pd;
+	mr->addr = addr;
+	return mr;
 }
 
-/* Flags that a device may ignore, and the size of pages, which the library finds out itself */
-#define IGNORED_ACCESS ((uint32_t)IBV_ACCESS_OPTIONAL_RANGE | (uint32_t)IBV_ACCESS_HUGETLB)
-#define KNOWN_ACCESS \
-	((uint32_t)IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | \
-	 IBV_ACCESS_ON_DEMAND)
-
+/* A flag of the library that verbs do not have */
 static int
-judge_access(unsigned int *access, const char *call)
+judge_access(unsigned int access, const char *call)
 {
-	*access &= ~IGNORED_ACCESS;
-	if ((*access & ~KNOWN_ACCESS) != 0)
-		return front_refuse(EINVAL, call, "access flags %#x are not known", *access);
+	if ((access & SOFTHCA_ACCESS_KEEP_PRIVATE) != 0)
+		return front_refuse(EINVAL, call, "access flags %#x are not known", access);
 	return 0;
 }
 
@@ -53,22 +36,11 @@ register_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigne
 	    const char *call)
 {
 	struct softhca_mr *hca;
-	struct ibv_mr *mr;
 
-	if (judge_access(&access, call) != 0)
+	if (judge_access(access, call) != 0)
 		return NULL;
-	if ((access & IBV_ACCESS_ZERO_BASED) == 0 && iova != (uintptr_t)addr) {
-		front_refuse(EOPNOTSUPP, call, "a region at %p with the address %#llx", addr,
-			     (unsigned long long)iova);
-		return NULL;
-	}
-	hca = softhca_reg_mr(front_pd_hca(pd), addr, length, access);
-	if (hca == NULL)
-		return front_failed(call);
-	mr = mr_new(pd, hca, addr, length, call);
-	if (mr == NULL)
-		softhca_dereg_mr(hca);
-	return mr;
+	hca = softhca_reg_mr_iova(front_pd_hca(pd), addr, length, iova, access);
+	return hca != NULL ? mr_of(hca, pd, addr) : front_failed(call);
 }
 
 struct ibv_mr *
@@ -96,64 +68,63 @@ ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t io
 	return FRONT_NULL(EOPNOTSUPP, "there are no regions of DMA buffers");
 }
 
-int
-ibv_dereg_mr(struct ibv_mr *pub)
+struct ibv_mr *
+front_alloc_null_mr(struct ibv_pd *pd)
 {
-	struct front_mr *mr = (struct front_mr *)pub;
-	int err = FRONT_RESULT(softhca_dereg_mr(mr->hca));
+	struct softhca_mr *hca = softhca_alloc_null_mr(front_pd_hca(pd));
 
-	if (err != 0)
-		return err;
-	front_handle_forget(pub->context, mr->hca);
-	free(mr);
-	return 0;
+	return hca != NULL ? mr_of(hca, pd, NULL) : FRONT_FAILED();
+}
+
+int
+ibv_dereg_mr(struct ibv_mr *mr)
+{
+	return FRONT_RESULT(softhca_dereg_mr(front_mr_hca(mr)));
 }
 
 /* Whatever fails, the region stays as it was. */
 int
-ibv_rereg_mr(struct ibv_mr *pub, int flags, struct ibv_pd *pd, void *addr, size_t length,
-	     int access)
+ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-	struct front_mr *mr = (struct front_mr *)pub;
-	unsigned int known = (unsigned int)access;
+	struct ibv_pd *old_pd = mr->pd;
+	void *old_addr = mr->addr;
+	int err;
 
 	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0) {
 		FRONT_REFUSE(EINVAL, "flags %#x are not known", (unsigned int)flags);
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 && judge_access(&known, __func__) != 0)
+	if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 &&
+	    judge_access((unsigned int)access, __func__) != 0)
 		return IBV_REREG_MR_ERR_INPUT;
-	if (FRONT_RESULT(softhca_rereg_mr(mr->hca, (uint32_t)flags, front_pd_hca(pd), addr, length,
-					  known)) != 0)
-		return IBV_REREG_MR_ERR_INPUT;
-	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
-		pub->addr = addr;
-		pub->length = length;
-	}
-	if ((flags & IBV_REREG_MR_CHANGE_PD) != 0)
-		pub->pd = pd;
-	pub->lkey = mr->hca->lkey;
-	pub->rkey = mr->hca->rkey;
-	return 0;
+	err = FRONT_RESULT(softhca_rereg_mr(front_mr_hca(mr), (uint32_t)flags, front_pd_hca(pd),
+					    addr, length, (uint32_t)access));
+	/* the library has written its own */
+	mr->pd = err == 0 && (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? pd : old_pd;
+	mr->addr = err == 0 && (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 ? addr : old_addr;
+	return err == 0 ? 0 : IBV_REREG_MR_ERR_INPUT;
 }
+
+int
+front_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		struct ibv_sge *sg_list, uint32_t num_sge)
+{
+	return FRONT_RESULT(softhca_advise_mr(front_pd_hca(pd), advice, flags,
+					      (const struct softhca_sge *)sg_list, num_sge));
+}
+
+/* ---- what cannot be imported ---- */
 
 struct ibv_mr *
 ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	struct softhca_mr *hca = front_handle_find(pd->context, FRONT_MR, mr_handle);
-
-	if (hca == NULL)
-		return FRONT_NULL(ENOENT, "the context has no region %#x", mr_handle);
-	return mr_new(pd, hca, NULL, hca->length, __func__);
+	return FRONT_NULL(EOPNOTSUPP, "regions cannot be imported");
 }
 
 void
-ibv_unimport_mr(struct ibv_mr *pub)
+ibv_unimport_mr(struct ibv_mr *mr)
 {
-	struct front_mr *mr = (struct front_mr *)pub;
-
-	front_handle_remove(pub->context, &mr->handle);
-	free(mr);
+	FRONT_REFUSE(EOPNOTSUPP, "regions cannot be imported");
 }
 
 struct ibv_dm *

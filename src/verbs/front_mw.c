@@ -1,54 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Memory windows. */
-
-#include <stdlib.h>
+/* Memory windows: those of libsofthca, with the context and the PD of verbs in them. */
 
 #include "front.h"
 
 struct ibv_mw *
 front_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	struct softhca_mw *hca = softhca_alloc_mw(front_pd_hca(pd), type);
-	struct front_mw *mw;
+	struct ibv_mw *mw = (struct ibv_mw *)softhca_alloc_mw(front_pd_hca(pd), type);
 
-	if (hca == NULL)
+	if (mw == NULL)
 		return FRONT_FAILED();
-	mw = FRONT_NEW(struct front_mw);
-	if (mw == NULL) {
-		softhca_dealloc_mw(hca);
-		return NULL;
-	}
-	mw->pub = (struct ibv_mw){pd->context, pd, hca->rkey, hca->handle, type};
-	mw->hca = hca;
-	__atomic_store_n(&front_ctx(pd->context)->session->has_windows, true, __ATOMIC_RELAXED);
-	return &mw->pub;
+	mw->context = pd->context;
+	mw->pd = pd;
+	return mw;
 }
 
 int
-front_dealloc_mw(struct ibv_mw *pub)
+front_dealloc_mw(struct ibv_mw *mw)
 {
-	struct front_mw *mw = (struct front_mw *)pub;
-	int err = FRONT_RESULT(softhca_dealloc_mw(mw->hca));
-
-	if (err == 0)
-		free(mw);
-	return err;
+	return FRONT_RESULT(softhca_dealloc_mw(front_mw_hca(mw)));
 }
 
 int
-front_bind_mw(struct ibv_qp *qp, struct ibv_mw *pub, struct ibv_mw_bind *bind)
+front_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	struct front_mw *mw = (struct front_mw *)pub;
-	struct softhca_mw_bind request = {
-		.wr_id = bind->wr_id,
-		.send_flags = bind->send_flags,
-	};
-	int err;
-
-	front_bind_info(&bind->bind_info, &request.bind_info);
-	err = FRONT_RESULT(softhca_bind_mw(front_qp(qp)->hca, mw->hca, &request));
-	if (err == 0)
-		pub->rkey = mw->hca->rkey;
-	return err;
+	return FRONT_RESULT(softhca_bind_mw(front_qp(qp)->hca, front_mw_hca(mw),
+					    (struct softhca_mw_bind *)bind));
 }

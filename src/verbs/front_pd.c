@@ -7,33 +7,23 @@
 
 #include "front.h"
 
-static struct ibv_pd *
-pd_new(struct ibv_context *context, struct softhca_pd *hca, const char *call)
-{
-	struct front_pd *pd = front_new(sizeof(*pd), call);
-
-	if (pd == NULL)
-		return NULL;
-	pd->pub.context = context;
-	pd->pub.handle = hca->handle;
-	pd->hca = hca;
-	pd->handle = (struct front_handle){FRONT_PD, hca->handle, hca, NULL};
-	front_handle_add(context, &pd->handle);
-	return &pd->pub;
-}
-
 struct ibv_pd *
 ibv_alloc_pd(struct ibv_context *context)
 {
 	struct softhca_pd *hca = softhca_alloc_pd(front_hca(context));
-	struct ibv_pd *pd;
+	struct front_pd *pd;
 
 	if (hca == NULL)
 		return FRONT_FAILED();
-	pd = pd_new(context, hca, __func__);
-	if (pd == NULL)
+	pd = FRONT_NEW(struct front_pd);
+	if (pd == NULL) {
 		softhca_dealloc_pd(hca);
-	return pd;
+		return NULL;
+	}
+	pd->pub.context = context;
+	pd->pub.handle = hca->handle;
+	pd->hca = hca;
+	return &pd->pub;
 }
 
 static void
@@ -58,30 +48,21 @@ ibv_dealloc_pd(struct ibv_pd *pub)
 		return 0;
 	}
 	err = FRONT_RESULT(softhca_dealloc_pd(pd->hca));
-	if (err != 0)
-		return err;
-	front_handle_forget(pub->context, pd->hca);
-	free(pd);
-	return 0;
+	if (err == 0)
+		free(pd);
+	return err;
 }
 
 struct ibv_pd *
 ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 {
-	struct softhca_pd *hca = front_handle_find(context, FRONT_PD, pd_handle);
-
-	if (hca == NULL)
-		return FRONT_NULL(ENOENT, "the context has no PD %u", pd_handle);
-	return pd_new(context, hca, __func__);
+	return FRONT_NULL(EOPNOTSUPP, "PDs cannot be imported");
 }
 
 void
-ibv_unimport_pd(struct ibv_pd *pub)
+ibv_unimport_pd(struct ibv_pd *pd)
 {
-	struct front_pd *pd = (struct front_pd *)pub;
-
-	front_handle_remove(pub->context, &pd->handle);
-	free(pd);
+	FRONT_REFUSE(EOPNOTSUPP, "PDs cannot be imported");
 }
 
 /* ---- thread domains and parent domains: an ordinary PD, which has its own locks ---- */

@@ -9,11 +9,6 @@
 
 #include "front.h"
 
-_Static_assert(sizeof(struct ibv_qp_cap) == sizeof(struct softhca_qp_cap) &&
-		       offsetof(struct ibv_qp_cap, max_inline_data) ==
-			       offsetof(struct softhca_qp_cap, max_inline_data),
-	       "capacities have one layout");
-
 static struct softhca_qp_init_attr_ex
 attr_to(const struct ibv_qp_init_attr_ex *attr, struct front_qp *qp)
 {
@@ -49,7 +44,7 @@ fill_pub(struct front_qp *qp, struct ibv_context *context, const struct ibv_qp_i
 	pub->srq = attr->srq;
 	pub->handle = qp->hca->qp_num;
 	pub->qp_num = qp->hca->qp_num;
-	pub->state = IBV_QPS_RESET;
+	pub->state = (enum ibv_qp_state)qp->hca->state;
 	pub->qp_type = attr->qp_type;
 	pthread_mutex_init(&pub->mutex, NULL);
 	pthread_cond_init(&pub->cond, NULL);
@@ -81,7 +76,6 @@ qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
 		return front_failed(call);
 	}
 	fill_pub(qp, context, attr);
-	qp->is_ud = attr->qp_type == IBV_QPT_UD;
 	memcpy(granted, &request.cap, sizeof(*granted));
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
 	    front_wr_init(qp, &request.cap) != 0) {
@@ -136,6 +130,38 @@ front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr
 	    front_wr_judge(attr->qp_type, attr->send_ops_flags, __func__) != 0)
 		return NULL;
 	return qp_new(context, attr, &attr->cap, __func__);
+}
+
+/* A target of XRC has no queues, and no PD. */
+struct ibv_qp *
+front_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+	const uint32_t required = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+				  IBV_QP_OPEN_ATTR_TYPE;
+	const uint32_t known = required | IBV_QP_OPEN_ATTR_CONTEXT;
+	struct ibv_qp_init_attr_ex init = {.qp_type = attr->qp_type};
+	struct softhca_qp_open_attr request = {.qp_num = attr->qp_num, .qp_type = attr->qp_type};
+	struct front_qp *qp;
+
+	if ((attr->comp_mask & ~known) != 0)
+		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x", attr->comp_mask);
+	if ((attr->comp_mask & required) != required || attr->xrcd == NULL)
+		return FRONT_NULL(EINVAL, "comp_mask %#x, %#x is needed", attr->comp_mask,
+				  required);
+	qp = FRONT_NEW(struct front_qp);
+	if (qp == NULL)
+		return NULL;
+	request.xrcd = ((struct front_xrcd *)attr->xrcd)->hca;
+	request.qp_context = qp;
+	qp->hca = softhca_open_qp(front_hca(context), &request);
+	if (qp->hca == NULL) {
+		free(qp);
+		return FRONT_FAILED();
+	}
+	if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0)
+		init.qp_context = attr->qp_context;
+	fill_pub(qp, context, &init);
+	return &qp->pub.qp_base;
 }
 
 int

@@ -12,8 +12,6 @@
 
 #undef ibv_query_port
 
-_Static_assert(sizeof(union ibv_gid) == sizeof(union softhca_gid), "GIDs are 16 bytes");
-
 static int
 to_int(uint64_t n)
 {
@@ -25,7 +23,7 @@ fill_device(struct ibv_device_attr *to, const struct softhca_device_attr *from)
 {
 	*to = (struct ibv_device_attr){
 		.node_guid = htobe64(from->node_guid),
-		.sys_image_guid = htobe64(from->node_guid),
+		.sys_image_guid = htobe64(from->sys_image_guid),
 		.max_mr_size = from->max_mr_size,
 		.page_size_cap = from->page_size_cap,
 		.vendor_id = from->vendor_id,
@@ -41,14 +39,13 @@ fill_device(struct ibv_device_attr *to, const struct softhca_device_attr *from)
 		.max_mr = to_int(from->max_mr),
 		.max_pd = to_int(from->max_pd),
 		.max_qp_rd_atom = to_int(from->max_qp_rd_atom),
-		.max_res_rd_atom = to_int((uint64_t)from->max_qp_rd_atom * from->max_qp),
+		.max_res_rd_atom = to_int(from->max_res_rd_atom),
 		.max_qp_init_rd_atom = to_int(from->max_qp_init_rd_atom),
 		.atomic_cap = (enum ibv_atomic_cap)from->atomic_cap,
 		.max_mw = to_int(from->max_mw),
 		.max_mcast_grp = to_int(from->max_mcast_grp),
 		.max_mcast_qp_attach = to_int(from->max_mcast_qp_attach),
-		.max_total_mcast_qp_attach =
-			to_int((uint64_t)from->max_mcast_grp * from->max_mcast_qp_attach),
+		.max_total_mcast_qp_attach = to_int(from->max_total_mcast_qp_attach),
 		.max_ah = to_int(from->max_ah),
 		.max_srq = to_int(from->max_srq),
 		.max_srq_wr = to_int(from->max_srq_wr),
@@ -89,6 +86,12 @@ front_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 		return err;
 	fill_device(&all.orig_attr, &from);
 	all.device_cap_flags_ex = from.device_cap_flags;
+	all.odp_caps = (struct ibv_odp_caps){
+		.general_caps = from.odp_caps.general_caps,
+		.per_transport_caps = {from.odp_caps.rc_odp_caps, from.odp_caps.uc_odp_caps,
+				       from.odp_caps.ud_odp_caps},
+	};
+	all.xrc_odp_caps = from.odp_caps.xrc_odp_caps;
 	all.cq_mod_caps.max_cq_count = UINT16_MAX;
 	all.cq_mod_caps.max_cq_period = UINT16_MAX;
 	all.phys_port_cnt_ex = from.phys_port_cnt;
@@ -98,29 +101,6 @@ front_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 }
 
 /* ---- port ---- */
-
-/* The slowest pair of width and speed of a lane, in the codes of InfiniBand, that is enough */
-static void
-fill_speed(struct ibv_port_attr *to, uint64_t mbps)
-{
-	static const struct {
-		uint32_t mbps;
-		uint8_t width; /* 1: 1x, 2: 4x, 16: 2x */
-		uint8_t speed;
-	} speeds[] = {
-		{2500, 1, 1},  {10000, 1, 8},	{20000, 2, 2},	 {25000, 1, 32},
-		{40000, 2, 8}, {50000, 16, 32}, {100000, 2, 32}, {200000, 2, 64},
-	};
-	size_t i = 0, last = sizeof(speeds) / sizeof(speeds[0]);
-
-	while (i < last && speeds[i].mbps < mbps)
-		i++;
-	to->active_width = i < last ? speeds[i].width : 2;
-	to->active_speed = i < last ? speeds[i].speed : 128;
-}
-
-#define PHYS_STATE_POLLING 2
-#define PHYS_STATE_LINK_UP 5
 
 static int
 query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *to)
@@ -139,12 +119,12 @@ query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *
 		.max_msg_sz = from.max_msg_sz,
 		.pkey_tbl_len = (uint16_t)from.pkey_tbl_len,
 		.max_vl_num = 1,
-		.phys_state =
-			from.state == SOFTHCA_PORT_ACTIVE ? PHYS_STATE_LINK_UP : PHYS_STATE_POLLING,
+		.active_width = from.active_width,
+		.active_speed = from.active_speed,
+		.phys_state = (uint8_t)from.phys_state,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
-	fill_speed(to, from.active_speed);
 	return 0;
 }
 
@@ -200,6 +180,7 @@ query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t index,
 	entry->gid_index = from.gid_index;
 	entry->port_num = from.port_num;
 	entry->gid_type = from.gid_type;
+	entry->ndev_ifindex = from.ndev_ifindex;
 	return 0;
 }
 
@@ -304,10 +285,10 @@ ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 
 int
 ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey)
 {
-	__be16 found;
+	int index = softhca_get_pkey_index(front_hca(context), port_num, ntohs(pkey));
 
-	for (int i = 0; ibv_query_pkey(context, port_num, i, &found) == 0; i++)
-		if (found == pkey)
-			return i;
+	if (index >= 0)
+		return index;
+	FRONT_RESULT(index);
 	return -1;
 }

@@ -16,7 +16,6 @@
 
 #define SYSFS "/sys"
 #define CLASS_DEVICE SYSFS "/class/infiniband/"
-#define CLASS_VERBS SYSFS "/class/infiniband_verbs/"
 
 const char *
 ibv_get_sysfs_path(void)

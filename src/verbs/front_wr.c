@@ -171,9 +171,9 @@ wr_bind_mw(struct ibv_qp_ex *pub, struct ibv_mw *mw, uint32_t rkey,
 {
 	struct softhca_send_wr *wr = begin(pub, SOFTHCA_WR_BIND_MW, 0);
 
-	wr->bind_mw.mw = mw != NULL ? ((struct front_mw *)mw)->hca : NULL;
+	wr->bind_mw.mw = front_mw_hca(mw);
 	wr->bind_mw.rkey = rkey;
-	front_bind_info(info, &wr->bind_mw.bind_info);
+	memcpy(&wr->bind_mw.bind_info, info, sizeof(wr->bind_mw.bind_info));
 	set(batch_of(pub), 0);
 }
 
@@ -184,7 +184,7 @@ wr_set_ud_addr(struct ibv_qp_ex *pub, struct ibv_ah *ah, uint32_t remote_qpn, ui
 {
 	struct front_batch *batch = batch_of(pub);
 
-	batch->wr.wr.ud.ah = ah != NULL ? ((struct front_ah *)ah)->hca : NULL;
+	batch->wr.wr.ud.ah = front_ah_hca(ah);
 	batch->wr.wr.ud.remote_qpn = remote_qpn;
 	batch->wr.wr.ud.remote_qkey = remote_qkey;
 	set(batch, NEEDS_PEER);
