@@ -52,10 +52,11 @@ struct all {
 void all_open(struct all *all);
 void all_close(struct all *all);
 
-/* A QP of any type in RTS; ops: send_ops_flags, 0: without. Connected ones: see all_connect(). */
+/* A QP of any type but XRC; ops: send_ops_flags, 0: without. UD: in RTS, others in INIT. */
 struct ibv_qp *all_qp(struct all *all, enum ibv_qp_type type, struct ibv_cq *cq,
 		      struct ibv_srq *srq, uint64_t ops);
-/* Connect two QPs of a type that all_qp() has made, and move them to RTS. */
+void all_to_init(struct ibv_qp *qp);
+/* Connect two QPs in INIT, and move them to RTS. */
 void all_connect(struct all *all, struct ibv_qp *a, struct ibv_qp *b);
 struct ibv_ah *all_ah(struct all *all);
 
@@ -64,7 +65,12 @@ struct ibv_wc all_wc(struct ibv_cq *cq);
 void all_recv(struct all *all, struct ibv_qp *qp, uint64_t wr_id, size_t offset, uint32_t bytes);
 
 /* The subjects */
-
+void all_objects(struct all *all);
+void all_absent(struct all *all);
 void all_pieces(struct all *all);
+void all_requests(struct all *all);
+void all_completions(struct all *all);
+void all_xrc(struct all *all);
+void all_names(void);
 
 #endif

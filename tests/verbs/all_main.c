@@ -8,7 +8,13 @@ main(void)
 	struct all all;
 
 	all_open(&all);
+	all_objects(&all);
+	all_absent(&all);
+	all_requests(&all);
 	all_pieces(&all);
+	all_completions(&all);
+	all_xrc(&all);
+	all_names();
 	all_close(&all);
 	puts("every function answers as its page says");
 	return 0;

@@ -40,8 +40,8 @@ all_close(struct all *all)
 	free(all->memory);
 }
 
-static void
-to_init(struct ibv_qp *qp)
+void
+all_to_init(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -67,6 +67,39 @@ path(const struct all *all)
 	};
 }
 
+#define CONNECT (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define RESPOND (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define REQUEST \
+	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+
+static int
+rtr_mask(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_UD:
+		return 0;
+	case IBV_QPT_UC:
+	case IBV_QPT_XRC_SEND:
+		return CONNECT;
+	default:
+		return CONNECT | RESPOND;
+	}
+}
+
+static int
+rts_mask(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
+		return IBV_QP_SQ_PSN | REQUEST;
+	case IBV_QPT_XRC_RECV:
+		return IBV_QP_SQ_PSN | IBV_QP_TIMEOUT;
+	default:
+		return IBV_QP_SQ_PSN;
+	}
+}
+
 static void
 to_rts(struct all *all, struct ibv_qp *qp, uint32_t peer)
 {
@@ -82,18 +115,10 @@ to_rts(struct all *all, struct ibv_qp *qp, uint32_t peer)
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 	};
-	int rtr = IBV_QP_STATE, rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	if (qp->qp_type != IBV_QPT_UD)
-		rtr |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	if (qp->qp_type == IBV_QPT_RC) {
-		rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-		rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		       IBV_QP_MAX_QP_RD_ATOMIC;
-	}
-	CHECK(ibv_modify_qp(qp, &attr, rtr) == 0);
+	CHECK(ibv_modify_qp(qp, &attr, IBV_QP_STATE | rtr_mask(qp->qp_type)) == 0);
 	attr.qp_state = IBV_QPS_RTS;
-	CHECK(ibv_modify_qp(qp, &attr, rts) == 0);
+	CHECK(ibv_modify_qp(qp, &attr, IBV_QP_STATE | rts_mask(qp->qp_type)) == 0);
 	CHECK(qp->state == IBV_QPS_RTS);
 }
 
@@ -117,7 +142,7 @@ all_qp(struct all *all, enum ibv_qp_type type, struct ibv_cq *cq, struct ibv_srq
 	CHECK(qp != NULL && qp->qp_context == all && qp->qp_type == type);
 	CHECK(attr.cap.max_inline_data >= 64 && attr.cap.max_send_wr >= 16);
 	CHECK((ibv_qp_to_qp_ex(qp) != NULL) == (ops != 0));
-	to_init(qp);
+	all_to_init(qp);
 	if (type == IBV_QPT_UD)
 		to_rts(all, qp, 0);
 	return qp;

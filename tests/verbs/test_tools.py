@@ -58,6 +58,10 @@ class Utils(tools.Tools):
         self.pair('ibv_rc_pingpong', '-g', '0', '-n', '200')
         self.stop()
 
+    def test_xsrq_pingpong(self):
+        self.pingpong('ibv_xsrq_pingpong', '-n', '200')
+        self.stop()
+
     def test_asyncwatch(self):
         """It sleeps until the port goes."""
         watch = self.begin(0, 'ibv_asyncwatch')
@@ -72,7 +76,7 @@ class Utils(tools.Tools):
             said += line
 
 
-class Perftest(tools.Tools):
+class Measured(tools.Tools):
     """Package perftest."""
 
     def measure(self, program, *options):
@@ -81,7 +85,10 @@ class Perftest(tools.Tools):
         self.assertTrue(rows, said[1])
         for row in rows:
             self.assertGreater(float(row[3]), 0, said[1])
-        return rows
+        return said[1]
+
+
+class Perftest(Measured):
 
     def test_bandwidth(self):
         for program in 'ib_write_bw', 'ib_read_bw', 'ib_send_bw', 'ib_atomic_bw':
@@ -100,6 +107,25 @@ class Perftest(tools.Tools):
         self.measure('ib_send_bw', '-n', '500', '-e')
         self.measure('ib_send_bw', '-n', '500', '--use-srq', '-q', '4')
         self.measure('ib_write_bw', '-n', '500', '-b', '-l', '4')
+        self.stop()
+
+    def test_xrc(self):
+        for program in 'ib_write_bw', 'ib_read_bw', 'ib_send_bw', 'ib_atomic_bw':
+            self.measure(program, '-n', '200', '-c', 'XRC')
+        self.stop()
+
+
+class Known(Measured):
+    """perftest posts inline and by ibv_wr_* only on devices whose vendor and part it knows."""
+    hca = {'vendor_id': '0x2c9', 'vendor_part_id': 4119}
+
+    def test_wr_api(self):
+        for program, options in (('ib_write_bw', ()), ('ib_read_bw', ()), ('ib_send_bw', ()),
+                                 ('ib_send_bw', ('-c', 'UD')), ('ib_write_bw', ('-l', '4')),
+                                 ('ib_write_lat', ('-I', '60', '-s', '32')),
+                                 ('ib_send_lat', ('-c', 'UD', '-I', '60', '-s', '32'))):
+            said = self.measure(program, '-n', '300', *options)
+            self.assertRegex(said, r'ibv_wr\* API +: ON', said)
         self.stop()
 
 

@@ -40,6 +40,7 @@ def wait_listening(port, process):
 class Tools(unittest.TestCase):
     """Subclasses run programs. softhcad and the library's folder come from the command line."""
     softhcad = library = None
+    hca = {}  # keys of section [hca] of the daemons
 
     def setUp(self):
         context = folder()
@@ -50,7 +51,7 @@ class Tools(unittest.TestCase):
         for side, role in enumerate(('server', 'client')):
             d = Daemon(self.softhcad, self.place, 'shv%d%s' % (os.getpid(), 'ab'[side]),
                        'net_memif0,role=%s,%s' % (role, wire), IPS[side] + '/24',
-                       {'port': {'mac': MACS[side]}})
+                       {'port': {'mac': MACS[side]}, 'hca': self.hca})
             self.addCleanup(d.close)
             self.daemons.append(d)
         for d in self.daemons:
@@ -63,9 +64,12 @@ class Tools(unittest.TestCase):
         return {**os.environ, 'LD_LIBRARY_PATH': self.library + (':' + path if path else ''),
                 'SOFTHCA_DEBUG': '1', 'SOFTHCA_DEVICE': self.daemons[side].socket, **more}
 
+    def tool(self, name):
+        if shutil.which(name) is None:
+            self.skipTest('%s is missing (packages ibverbs-utils and perftest)' % name)
+
     def begin(self, side, *command, **more):
-        if shutil.which(command[0]) is None:
-            self.skipTest('%s is missing (packages ibverbs-utils and perftest)' % command[0])
+        self.tool(command[0])
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    encoding='utf-8', env=self.environment(side, **more),
                                    preexec_fn=die_with_parent)
@@ -92,22 +96,28 @@ class Tools(unittest.TestCase):
     def run_at(self, side, *command, **more):
         return self.finish(self.begin(side, *command, **more))
 
-    def pair(self, *command, **more):
-        """What the server at the first daemon and the client at the second say."""
+    def pair(self, *command, sides=(0, 1), **more):
+        """What the server at the first side's daemon and the client at the second's say."""
         port = free_port()
         command += '-p', str(port)
-        server = self.begin(0, *command, **more)
+        server = self.begin(sides[0], *command, **more)
         wait_listening(port, server)
-        client = self.begin(1, *command, '127.0.0.1', **more)
+        client = self.begin(sides[1], *command, '127.0.0.1', **more)
         said = [self.finish(end) for end in (client, server)]
         return said[1], said[0]
+
+    @staticmethod
+    def left(daemon):
+        used = daemon.ask('/softhca/usage')
+        return {key: used[key] for key in ('qps', 'cqs', 'mrs', 'pds', 'channels') if used[key]}
 
     def stop(self):
         """The daemons end well, and nothing of their clients is left in them."""
         for d in self.daemons:
-            used = d.ask('/softhca/usage')
-            left = {key: used[key] for key in ('qps', 'cqs', 'mrs', 'pds', 'channels') if used[key]}
-            self.assertEqual(left, {})
+            deadline = time.monotonic() + PATIENCE
+            while self.left(d) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            self.assertEqual(self.left(d), {})
         for d in reversed(self.daemons):
             self.assertEqual(d.stop(), 0, d.text())
 
