@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What the verbs front costs: WRITEs of 64 bytes in lists of 32, between two QPs of one device, by
+ * the native interface, by ibv_post_send and ibv_poll_cq, and by ibv_wr_start .. ibv_wr_complete
+ * and ibv_start_poll. The ways take turns; the medians count.
+ *
+ *   SOFTHCA_DEVICE=hca0 LD_LIBRARY_PATH=build/src/verbs build/benchmarks/verbs_cost [TURNS]
+ */
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <infiniband/verbs.h>
+#include <softhca/softhca.h>
+
+#define BYTES 64u
+#define LIST 32u
+#define LISTS 4u /* outstanding */
+#define LISTS_A_TURN 2000u
+#define QUEUE (LIST * LISTS)
+#define MEMORY 8192u
+#define MAX_TURNS 101
+
+static _Alignas(4096) char memory[MEMORY];
+
+static void
+must(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "verbs_cost: %s: %s\n", what, softhca_last_error(NULL));
+	exit(1);
+}
+
+/* ---- native ---- */
+
+struct native {
+	struct softhca_qp *qp[2];
+	struct softhca_cq *cq;
+	struct softhca_sge sge;
+	struct softhca_send_wr wr[LIST];
+};
+
+static void
+native_connect(struct softhca_qp *qp, uint32_t peer, const union softhca_gid *gid)
+{
+	const uint32_t init = SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
+			      SOFTHCA_QP_ACCESS_FLAGS;
+	const uint32_t rtr = SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU |
+			     SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN |
+			     SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER;
+	const uint32_t rts = SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
+			     SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN |
+			     SOFTHCA_QP_MAX_QP_RD_ATOMIC;
+	struct softhca_qp_attr attr = {
+		.qp_state = SOFTHCA_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE,
+		.path_mtu = SOFTHCA_MTU_1024,
+		.dest_qp_num = peer,
+		.ah_attr = {.dgid = *gid, .is_global = 1, .port_num = 1},
+		.timeout = 17,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+	};
+
+	must(softhca_modify_qp(qp, &attr, init) == 0, "INIT");
+	attr.qp_state = SOFTHCA_QPS_RTR;
+	must(softhca_modify_qp(qp, &attr, rtr) == 0, "RTR");
+	attr.qp_state = SOFTHCA_QPS_RTS;
+	must(softhca_modify_qp(qp, &attr, rts) == 0, "RTS");
+}
+
+static void
+native_open(struct native *n)
+{
+	const struct softhca_cq_init_attr cq = {.cqe = QUEUE};
+	struct softhca_qp_init_attr init = {
+		.cap = {QUEUE, 1, 1, 1, 0},
+		.qp_type = SOFTHCA_QPT_RC,
+	};
+	struct softhca_context *ctx;
+	union softhca_gid gid;
+	struct softhca_pd *pd;
+	struct softhca_mr *mr;
+
+	must(softhca_open(NULL, &ctx) == 0, "open");
+	must(softhca_query_gid(ctx, 1, 0, &gid) == 0, "GID");
+	pd = softhca_alloc_pd(ctx);
+	mr = softhca_reg_mr(pd, memory, MEMORY,
+			    SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE);
+	n->cq = softhca_create_cq(ctx, &cq);
+	must(mr != NULL && n->cq != NULL, "region and CQ");
+	init.send_cq = init.recv_cq = n->cq;
+	for (int i = 0; i < 2; i++)
+		must((n->qp[i] = softhca_create_qp(pd, &init)) != NULL, "QP");
+	for (int i = 0; i < 2; i++)
+		native_connect(n->qp[i], n->qp[1 - i]->qp_num, &gid);
+	n->sge = (struct softhca_sge){(uintptr_t)memory, BYTES, mr->lkey};
+	for (uint32_t i = 0; i < LIST; i++)
+		n->wr[i] = (struct softhca_send_wr){
+			.next = i < LIST - 1 ? &n->wr[i + 1] : NULL,
+			.sg_list = &n->sge,
+			.num_sge = 1,
+			.opcode = SOFTHCA_WR_RDMA_WRITE,
+			.send_flags = i == LIST - 1 ? SOFTHCA_SEND_SIGNALED : 0,
+			.wr.rdma = {(uintptr_t)memory + MEMORY / 2, mr->rkey},
+		};
+}
+
+static void
+native_post(void *of)
+{
+	struct native *n = of;
+
+	must(softhca_post_send(n->qp[0], n->wr, NULL) == 0, "post");
+}
+
+static unsigned int
+native_poll(void *of)
+{
+	struct softhca_wc wc[LISTS];
+	int got = softhca_poll_cq(((struct native *)of)->cq, LISTS, wc);
+
+	for (int i = 0; i < got; i++)
+		must(wc[i].status == SOFTHCA_WC_SUCCESS, softhca_wc_status_str(wc[i].status));
+	return (unsigned int)got;
+}
+
+/* ---- verbs ---- */
+
+struct verbs {
+	struct ibv_qp *qp[2];
+	struct ibv_qp_ex *ex;
+	struct ibv_cq_ex *cq;
+	struct ibv_sge sge;
+	uint32_t rkey;
+	struct ibv_send_wr wr[LIST];
+};
+
+static void
+verbs_connect(struct ibv_qp *qp, uint32_t peer, const union ibv_gid *gid)
+{
+	const int init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+	const int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	const int rts = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = peer,
+		.ah_attr = {.grh = {.dgid = *gid}, .is_global = 1, .port_num = 1},
+		.timeout = 17,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+	};
+
+	must(ibv_modify_qp(qp, &attr, init) == 0, "INIT");
+	attr.qp_state = IBV_QPS_RTR;
+	must(ibv_modify_qp(qp, &attr, rtr) == 0, "RTR");
+	attr.qp_state = IBV_QPS_RTS;
+	must(ibv_modify_qp(qp, &attr, rts) == 0, "RTS");
+}
+
+static void
+verbs_open(struct verbs *v, struct ibv_context *context)
+{
+	struct ibv_cq_init_attr_ex cq = {.cqe = QUEUE, .wc_flags = IBV_WC_STANDARD_FLAGS};
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_mr *mr =
+		ibv_reg_mr(pd, memory, MEMORY, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_qp_init_attr_ex init = {
+		.cap = {QUEUE, 1, 1, 1, 0},
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = pd,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+	union ibv_gid gid;
+
+	v->cq = ibv_create_cq_ex(context, &cq);
+	must(mr != NULL && v->cq != NULL, "region and CQ");
+	must(ibv_query_gid(context, 1, 0, &gid) == 0, "GID");
+	init.send_cq = init.recv_cq = ibv_cq_ex_to_cq(v->cq);
+	for (int i = 0; i < 2; i++)
+		must((v->qp[i] = ibv_create_qp_ex(context, &init)) != NULL, "QP");
+	for (int i = 0; i < 2; i++)
+		verbs_connect(v->qp[i], v->qp[1 - i]->qp_num, &gid);
+	v->ex = ibv_qp_to_qp_ex(v->qp[0]);
+	v->rkey = mr->rkey;
+	v->sge = (struct ibv_sge){(uintptr_t)memory, BYTES, mr->lkey};
+	for (uint32_t i = 0; i < LIST; i++)
+		v->wr[i] = (struct ibv_send_wr){
+			.next = i < LIST - 1 ? &v->wr[i + 1] : NULL,
+			.sg_list = &v->sge,
+			.num_sge = 1,
+			.opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = i == LIST - 1 ? IBV_SEND_SIGNALED : 0,
+			.wr.rdma = {(uintptr_t)memory + MEMORY / 2, mr->rkey},
+		};
+}
+
+static void
+verbs_post(void *of)
+{
+	struct verbs *v = of;
+	struct ibv_send_wr *bad;
+
+	must(ibv_post_send(v->qp[0], v->wr, &bad) == 0, "post");
+}
+
+static unsigned int
+verbs_poll(void *of)
+{
+	struct ibv_wc wc[LISTS];
+	int got = ibv_poll_cq(ibv_cq_ex_to_cq(((struct verbs *)of)->cq), LISTS, wc);
+
+	for (int i = 0; i < got; i++)
+		must(wc[i].status == IBV_WC_SUCCESS, ibv_wc_status_str(wc[i].status));
+	return (unsigned int)got;
+}
+
+static void
+pieces_post(void *of)
+{
+	struct verbs *v = of;
+
+	ibv_wr_start(v->ex);
+	for (uint32_t i = 0; i < LIST; i++) {
+		v->ex->wr_flags = i == LIST - 1 ? IBV_SEND_SIGNALED : 0;
+		ibv_wr_rdma_write(v->ex, v->rkey, (uintptr_t)memory + MEMORY / 2);
+		ibv_wr_set_sge(v->ex, v->sge.lkey, v->sge.addr, v->sge.length);
+	}
+	must(ibv_wr_complete(v->ex) == 0, "post");
+}
+
+static unsigned int
+pieces_poll(void *of)
+{
+	struct ibv_cq_ex *cq = ((struct verbs *)of)->cq;
+	struct ibv_poll_cq_attr attr = {0};
+	unsigned int got = 0;
+
+	if (ibv_start_poll(cq, &attr) != 0)
+		return 0;
+	do {
+		must(cq->status == IBV_WC_SUCCESS, ibv_wc_status_str(cq->status));
+		got++;
+	} while (ibv_next_poll(cq) == 0);
+	ibv_end_poll(cq);
+	return got;
+}
+
+/* ---- turns ---- */
+
+struct way {
+	const char *name;
+	void (*post)(void *of);
+	unsigned int (*poll)(void *of);
+	void *of;
+	double ns[MAX_TURNS]; /* per message */
+};
+
+static double
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static double
+take_turn(const struct way *way)
+{
+	unsigned int posted = 0, done = 0;
+	double start = now_ns();
+
+	while (done < LISTS_A_TURN) {
+		if (posted < LISTS_A_TURN && posted - done < LISTS) {
+			way->post(way->of);
+			posted++;
+		} else {
+			done += way->poll(way->of);
+		}
+	}
+	return (now_ns() - start) / (LISTS_A_TURN * LIST);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double
+median(struct way *way, int turns)
+{
+	qsort(way->ns, (size_t)turns, sizeof(double), compare);
+	return way->ns[turns / 2];
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct native n;
+	static struct verbs lists, pieces;
+	struct way ways[] = {
+		{.name = "native", .post = native_post, .poll = native_poll, .of = &n},
+		{.name = "lists", .post = verbs_post, .poll = verbs_poll, .of = &lists},
+		{.name = "pieces", .post = pieces_post, .poll = pieces_poll, .of = &pieces},
+	};
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+	int turns = argc > 1 ? atoi(argv[1]) : 11;
+	struct ibv_context *context;
+	double native = 0, ns;
+
+	must(turns > 0 && turns <= MAX_TURNS, "turns");
+	must(devices != NULL && devices[0] != NULL, "no device");
+	context = ibv_open_device(devices[0]);
+	must(context != NULL, "device");
+	native_open(&n);
+	verbs_open(&lists, context);
+	verbs_open(&pieces, context);
+	for (int turn = -1; turn < turns; turn++)
+		for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+			ns = take_turn(&ways[i]);
+			if (turn >= 0) /* the first is to warm up */
+				ways[i].ns[turn] = ns;
+		}
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		ns = median(&ways[i], turns);
+		native = i == 0 ? ns : native;
+		printf("%-7s %6.1f ns a message, %5.1f %%\n", ways[i].name, ns, ns / native * 100);
+	}
+	return 0;
+}
