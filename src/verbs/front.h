@@ -48,6 +48,7 @@ struct front_context {
 	struct verbs_context ex;
 	struct softhca_context *hca;
 	struct front_device *device;
+	struct front_live *objects; /* under the lock of front_live.c */
 };
 
 struct front_td {
@@ -109,6 +110,26 @@ int front_refuse(int err, const char *call, const char *format, ...)
 /* Zeroed memory for an object; NULL: refused with ENOMEM. */
 void *front_new(size_t bytes, const char *call);
 #define FRONT_NEW(type) ((type *)front_new(sizeof(type), __func__))
+
+/* A kind of objects, for front_live.c */
+struct front_kind {
+	const char *name;
+	/* Destroy the object of libsofthca and free ours; a positive errno, explained: it stays */
+	int (*destroy)(void *object, const char *call);
+	/* Free ours after the context has closed, and its objects with it; NULL: nothing is ours */
+	void (*free)(void *object);
+};
+
+/*
+ * front_live.c: a new object is entered, or destroyed again if there is no memory for that (NULL);
+ * an object is destroyed if it is there (else EINVAL); all of a context that is closed are freed.
+ */
+void *front_enter(void *object, const struct front_kind *kind, struct ibv_context *context,
+		  const char *call);
+#define FRONT_ENTER(object, kind, context) front_enter(object, kind, context, __func__)
+int front_destroy(void *object, const struct front_kind *kind, const char *call);
+#define FRONT_DESTROY(object, kind) front_destroy(object, kind, __func__)
+void front_forget(struct front_context *owner);
 
 /* front_device.c: lists and contexts keep a device. */
 void front_device_take(struct front_device *device);

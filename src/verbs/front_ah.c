@@ -49,6 +49,14 @@ front_path_back(const struct softhca_ah_attr *from, struct ibv_ah_attr *to)
 	memcpy(to->grh.dgid.raw, from->dgid.raw, sizeof(to->grh.dgid.raw));
 }
 
+static int
+ah_destroy(void *ah, const char *call)
+{
+	return front_result(softhca_destroy_ah(ah), call);
+}
+
+static const struct front_kind ah_kind = {"address handle", ah_destroy, NULL};
+
 /* Address handles are those of libsofthca, with the context and the PD of verbs in them. */
 struct ibv_ah *
 ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
@@ -63,13 +71,13 @@ ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return FRONT_FAILED();
 	ah->context = pd->context;
 	ah->pd = pd;
-	return ah;
+	return FRONT_ENTER(ah, &ah_kind, pd->context);
 }
 
 int
 ibv_destroy_ah(struct ibv_ah *ah)
 {
-	return FRONT_RESULT(softhca_destroy_ah(front_ah_hca(ah)));
+	return FRONT_DESTROY(ah, &ah_kind);
 }
 
 int

@@ -54,6 +54,33 @@ static const struct verbs_context context_ex = {
 		},
 };
 
+static void
+context_free(struct front_context *ctx)
+{
+	struct ibv_context *pub = &ctx->ex.context;
+
+	front_device_drop(ctx->device);
+	close(pub->cmd_fd);
+	pthread_mutex_destroy(&pub->mutex);
+	free(ctx);
+}
+
+/* What is left in it is freed with it. In a forked child it stays. */
+static int
+context_destroy(void *object, const char *call)
+{
+	struct front_context *ctx = object;
+	int err = front_result(softhca_close(ctx->hca), call);
+
+	if (err != 0)
+		return err;
+	front_forget(ctx);
+	context_free(ctx);
+	return 0;
+}
+
+static const struct front_kind context_kind = {"context", context_destroy, NULL};
+
 static struct ibv_context *
 context_new(struct front_device *device, struct softhca_context *hca)
 {
@@ -91,22 +118,17 @@ ibv_open_device(struct ibv_device *device)
 	if (FRONT_RESULT(softhca_open(own->open_name, &hca)) != 0)
 		return NULL;
 	context = context_new(own, hca);
-	if (context == NULL)
+	if (context == NULL) {
 		softhca_close(hca);
-	return context;
+		return NULL;
+	}
+	return FRONT_ENTER(front_ctx(context), &context_kind, NULL) != NULL ? context : NULL;
 }
 
 int
 ibv_close_device(struct ibv_context *context)
 {
-	struct front_context *ctx = front_ctx(context);
-	int err = FRONT_RESULT(softhca_close(ctx->hca));
-
-	front_device_drop(ctx->device);
-	close(context->cmd_fd);
-	pthread_mutex_destroy(&context->mutex);
-	free(ctx);
-	return err;
+	return FRONT_DESTROY(front_ctx(context), &context_kind);
 }
 
 struct ibv_context *

@@ -10,6 +10,19 @@
 
 /* ---- channels ---- */
 
+static int
+channel_destroy(void *object, const char *call)
+{
+	struct front_channel *channel = object;
+	int err = front_result(softhca_destroy_comp_channel(channel->hca), call);
+
+	if (err == 0)
+		free(channel);
+	return err;
+}
+
+static const struct front_kind channel_kind = {"completion channel", channel_destroy, free};
+
 struct ibv_comp_channel *
 ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -26,18 +39,13 @@ ibv_create_comp_channel(struct ibv_context *context)
 	channel->pub.context = context;
 	channel->pub.fd = hca->fd;
 	channel->hca = hca;
-	return &channel->pub;
+	return FRONT_ENTER(channel, &channel_kind, context);
 }
 
 int
-ibv_destroy_comp_channel(struct ibv_comp_channel *pub)
+ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
-	struct front_channel *channel = (struct front_channel *)pub;
-	int err = FRONT_RESULT(softhca_destroy_comp_channel(channel->hca));
-
-	if (err == 0)
-		free(channel);
-	return err;
+	return FRONT_DESTROY(channel, &channel_kind);
 }
 
 int
@@ -64,6 +72,28 @@ ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 }
 
 /* ---- queues: always in the large form ---- */
+
+static void
+cq_free(void *object)
+{
+	struct front_cq *cq = object;
+
+	pthread_cond_destroy(&cq->pub.cond);
+	pthread_mutex_destroy(&cq->pub.mutex);
+	free(cq);
+}
+
+static int
+cq_destroy(void *object, const char *call)
+{
+	int err = front_result(softhca_destroy_cq(((struct front_cq *)object)->hca), call);
+
+	if (err == 0)
+		cq_free(object);
+	return err;
+}
+
+static const struct front_kind cq_kind = {"CQ", cq_destroy, cq_free};
 
 static struct front_cq *
 cq_new(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr, uint32_t flags,
@@ -94,7 +124,7 @@ cq_new(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr, uint
 	cq->pub.cqe = cq->hca->cqe;
 	pthread_mutex_init(&cq->pub.mutex, NULL);
 	pthread_cond_init(&cq->pub.cond, NULL);
-	return cq;
+	return front_enter(cq, &cq_kind, context, call);
 }
 
 struct ibv_cq *
@@ -167,12 +197,5 @@ front_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 int
 ibv_destroy_cq(struct ibv_cq *cq)
 {
-	int err = FRONT_RESULT(softhca_destroy_cq(front_cq_hca(cq)));
-
-	if (err != 0)
-		return err;
-	pthread_cond_destroy(&cq->cond);
-	pthread_mutex_destroy(&cq->mutex);
-	free(cq);
-	return 0;
+	return FRONT_DESTROY(cq, &cq_kind);
 }

@@ -139,6 +139,8 @@ ibv_get_device_list(int *num_devices)
 	struct list list = {0};
 	int n = 0;
 
+	if (num_devices != NULL)
+		*num_devices = 0;
 	if (chosen != NULL && chosen[0] == '\0')
 		chosen = NULL;
 	found = softhca_get_device_list(&n);

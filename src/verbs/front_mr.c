@@ -10,16 +10,24 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
+static int
+mr_destroy(void *mr, const char *call)
+{
+	return front_result(softhca_dereg_mr(mr), call);
+}
+
+static const struct front_kind mr_kind = {"region", mr_destroy, NULL};
+
 /* Give a region of libsofthca what verbs have in it. */
 static struct ibv_mr *
-mr_of(struct softhca_mr *hca, struct ibv_pd *pd, void *addr)
+mr_of(struct softhca_mr *hca, struct ibv_pd *pd, void *addr, const char *call)
 {
 	struct ibv_mr *mr = (struct ibv_mr *)hca;
 
 	mr->context = pd->context;
 	mr->pd = pd;
 	mr->addr = addr;
-	return mr;
+	return front_enter(mr, &mr_kind, pd->context, call);
 }
 
 /* A flag of the library that verbs do not have */
@@ -40,7 +48,7 @@ register_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigne
 	if (judge_access(access, call) != 0)
 		return NULL;
 	hca = softhca_reg_mr_iova(front_pd_hca(pd), addr, length, iova, access);
-	return hca != NULL ? mr_of(hca, pd, addr) : front_failed(call);
+	return hca != NULL ? mr_of(hca, pd, addr, call) : front_failed(call);
 }
 
 struct ibv_mr *
@@ -73,13 +81,13 @@ front_alloc_null_mr(struct ibv_pd *pd)
 {
 	struct softhca_mr *hca = softhca_alloc_null_mr(front_pd_hca(pd));
 
-	return hca != NULL ? mr_of(hca, pd, NULL) : FRONT_FAILED();
+	return hca != NULL ? mr_of(hca, pd, NULL, __func__) : FRONT_FAILED();
 }
 
 int
 ibv_dereg_mr(struct ibv_mr *mr)
 {
-	return FRONT_RESULT(softhca_dereg_mr(front_mr_hca(mr)));
+	return FRONT_DESTROY(mr, &mr_kind);
 }
 
 /* Whatever fails, the region stays as it was. */

@@ -4,6 +4,14 @@
 
 #include "front.h"
 
+static int
+mw_destroy(void *mw, const char *call)
+{
+	return front_result(softhca_dealloc_mw(mw), call);
+}
+
+static const struct front_kind mw_kind = {"memory window", mw_destroy, NULL};
+
 struct ibv_mw *
 front_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
@@ -13,13 +21,13 @@ front_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		return FRONT_FAILED();
 	mw->context = pd->context;
 	mw->pd = pd;
-	return mw;
+	return FRONT_ENTER(mw, &mw_kind, pd->context);
 }
 
 int
 front_dealloc_mw(struct ibv_mw *mw)
 {
-	return FRONT_RESULT(softhca_dealloc_mw(front_mw_hca(mw)));
+	return FRONT_DESTROY(mw, &mw_kind);
 }
 
 int

@@ -7,6 +7,35 @@
 
 #include "front.h"
 
+static void
+parent_domain_free(struct front_pd *pd)
+{
+	__atomic_sub_fetch(&pd->parent->users, 1, __ATOMIC_RELAXED);
+	if (pd->td != NULL)
+		__atomic_sub_fetch(&pd->td->users, 1, __ATOMIC_RELAXED);
+	free(pd);
+}
+
+static int
+pd_destroy(void *object, const char *call)
+{
+	struct front_pd *pd = object;
+	int err;
+
+	if (__atomic_load_n(&pd->users, __ATOMIC_RELAXED) != 0)
+		return front_refuse(EBUSY, call, "the PD has %u parent domains", pd->users);
+	if (pd->parent != NULL) {
+		parent_domain_free(pd);
+		return 0;
+	}
+	err = front_result(softhca_dealloc_pd(pd->hca), call);
+	if (err == 0)
+		free(pd);
+	return err;
+}
+
+static const struct front_kind pd_kind = {"PD", pd_destroy, free};
+
 struct ibv_pd *
 ibv_alloc_pd(struct ibv_context *context)
 {
@@ -23,34 +52,13 @@ ibv_alloc_pd(struct ibv_context *context)
 	pd->pub.context = context;
 	pd->pub.handle = hca->handle;
 	pd->hca = hca;
-	return &pd->pub;
-}
-
-static void
-parent_domain_free(struct front_pd *pd)
-{
-	__atomic_sub_fetch(&pd->parent->users, 1, __ATOMIC_RELAXED);
-	if (pd->td != NULL)
-		__atomic_sub_fetch(&pd->td->users, 1, __ATOMIC_RELAXED);
-	free(pd);
+	return FRONT_ENTER(pd, &pd_kind, context);
 }
 
 int
-ibv_dealloc_pd(struct ibv_pd *pub)
+ibv_dealloc_pd(struct ibv_pd *pd)
 {
-	struct front_pd *pd = (struct front_pd *)pub;
-	int err;
-
-	if (__atomic_load_n(&pd->users, __ATOMIC_RELAXED) != 0)
-		return FRONT_REFUSE(EBUSY, "the PD has %u parent domains", pd->users);
-	if (pd->parent != NULL) {
-		parent_domain_free(pd);
-		return 0;
-	}
-	err = FRONT_RESULT(softhca_dealloc_pd(pd->hca));
-	if (err == 0)
-		free(pd);
-	return err;
+	return FRONT_DESTROY(pd, &pd_kind);
 }
 
 struct ibv_pd *
@@ -67,6 +75,20 @@ ibv_unimport_pd(struct ibv_pd *pd)
 
 /* ---- thread domains and parent domains: an ordinary PD, which has its own locks ---- */
 
+static int
+td_destroy(void *object, const char *call)
+{
+	struct front_td *td = object;
+
+	if (__atomic_load_n(&td->users, __ATOMIC_RELAXED) != 0)
+		return front_refuse(EBUSY, call, "%u parent domains use the thread domain",
+				    td->users);
+	free(td);
+	return 0;
+}
+
+static const struct front_kind td_kind = {"thread domain", td_destroy, free};
+
 struct ibv_td *
 front_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
@@ -78,18 +100,13 @@ front_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 	if (td == NULL)
 		return NULL;
 	td->pub.context = context;
-	return &td->pub;
+	return FRONT_ENTER(td, &td_kind, context);
 }
 
 int
-front_dealloc_td(struct ibv_td *pub)
+front_dealloc_td(struct ibv_td *td)
 {
-	struct front_td *td = (struct front_td *)pub;
-
-	if (__atomic_load_n(&td->users, __ATOMIC_RELAXED) != 0)
-		return FRONT_REFUSE(EBUSY, "%u parent domains use the thread domain", td->users);
-	free(td);
-	return 0;
+	return FRONT_DESTROY(td, &td_kind);
 }
 
 /* The program's own pointer is for its allocators, which are refused. */
@@ -117,10 +134,22 @@ front_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_
 	__atomic_add_fetch(&parent->users, 1, __ATOMIC_RELAXED);
 	if (td != NULL)
 		__atomic_add_fetch(&td->users, 1, __ATOMIC_RELAXED);
-	return &pd->pub;
+	return FRONT_ENTER(pd, &pd_kind, context);
 }
 
 /* ---- XRC domains ---- */
+
+static int
+xrcd_destroy(void *object, const char *call)
+{
+	int err = front_result(softhca_close_xrcd(((struct front_xrcd *)object)->hca), call);
+
+	if (err == 0)
+		free(object);
+	return err;
+}
+
+static const struct front_kind xrcd_kind = {"XRC domain", xrcd_destroy, free};
 
 struct ibv_xrcd *
 front_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
@@ -130,6 +159,8 @@ front_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 	struct softhca_xrcd *hca;
 	struct front_xrcd *xrcd;
 
+	if ((attr->comp_mask & ~required) != 0)
+		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x", attr->comp_mask);
 	if (attr->comp_mask != required)
 		return FRONT_NULL(EINVAL, "comp_mask %#x, a domain needs %#x", attr->comp_mask,
 				  required);
@@ -143,16 +174,11 @@ front_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 	}
 	xrcd->pub.context = context;
 	xrcd->hca = hca;
-	return &xrcd->pub;
+	return FRONT_ENTER(xrcd, &xrcd_kind, context);
 }
 
 int
-front_close_xrcd(struct ibv_xrcd *pub)
+front_close_xrcd(struct ibv_xrcd *xrcd)
 {
-	struct front_xrcd *xrcd = (struct front_xrcd *)pub;
-	int err = FRONT_RESULT(softhca_close_xrcd(xrcd->hca));
-
-	if (err == 0)
-		free(xrcd);
-	return err;
+	return FRONT_DESTROY(xrcd, &xrcd_kind);
 }

@@ -9,6 +9,18 @@
 
 #include "front.h"
 
+/* What a type does not use is not looked at: programs leave there what was there. */
+static void
+drop_unused(struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		attr->send_cq = NULL;
+	if (attr->qp_type == IBV_QPT_XRC_RECV || attr->qp_type == IBV_QPT_XRC_SEND) {
+		attr->recv_cq = NULL;
+		attr->srq = NULL;
+	}
+}
+
 static struct softhca_qp_init_attr_ex
 attr_to(const struct ibv_qp_init_attr_ex *attr, struct front_qp *qp)
 {
@@ -51,13 +63,27 @@ fill_pub(struct front_qp *qp, struct ibv_context *context, const struct ibv_qp_i
 }
 
 static void
-qp_free(struct front_qp *qp)
+qp_free(void *object)
 {
+	struct front_qp *qp = object;
+
 	front_wr_fini(qp);
 	pthread_cond_destroy(&qp->pub.qp_base.cond);
 	pthread_mutex_destroy(&qp->pub.qp_base.mutex);
 	free(qp);
 }
+
+static int
+qp_destroy(void *object, const char *call)
+{
+	int err = front_result(softhca_destroy_qp(((struct front_qp *)object)->hca), call);
+
+	if (err == 0)
+		qp_free(object);
+	return err;
+}
+
+static const struct front_kind qp_kind = {"QP", qp_destroy, qp_free};
 
 /* The granted capacities are written back to *granted. */
 static struct ibv_qp *
@@ -83,7 +109,7 @@ qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
 		qp_free(qp);
 		return NULL;
 	}
-	return &qp->pub.qp_base;
+	return front_enter(qp, &qp_kind, context, call);
 }
 
 static int
@@ -111,6 +137,7 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 	if (judge_type(attr->qp_type, __func__) != 0)
 		return NULL;
+	drop_unused(&all);
 	return qp_new(pd->context, &all, &attr->cap, __func__);
 }
 
@@ -119,6 +146,7 @@ front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
 			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	struct ibv_qp_init_attr_ex all = *attr;
 
 	if (judge_type(attr->qp_type, __func__) != 0)
 		return NULL;
@@ -129,15 +157,16 @@ front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
 	    front_wr_judge(attr->qp_type, attr->send_ops_flags, __func__) != 0)
 		return NULL;
-	return qp_new(context, attr, &attr->cap, __func__);
+	drop_unused(&all);
+	return qp_new(context, &all, &attr->cap, __func__);
 }
 
 /* A target of XRC has no queues, and no PD. */
 struct ibv_qp *
 front_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
-	const uint32_t required = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
-				  IBV_QP_OPEN_ATTR_TYPE;
+	const uint32_t required =
+		IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
 	const uint32_t known = required | IBV_QP_OPEN_ATTR_CONTEXT;
 	struct ibv_qp_init_attr_ex init = {.qp_type = attr->qp_type};
 	struct softhca_qp_open_attr request = {.qp_num = attr->qp_num, .qp_type = attr->qp_type};
@@ -161,18 +190,13 @@ front_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 	if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0)
 		init.qp_context = attr->qp_context;
 	fill_pub(qp, context, &init);
-	return &qp->pub.qp_base;
+	return FRONT_ENTER(qp, &qp_kind, context);
 }
 
 int
-ibv_destroy_qp(struct ibv_qp *pub)
+ibv_destroy_qp(struct ibv_qp *qp)
 {
-	struct front_qp *qp = front_qp(pub);
-	int err = FRONT_RESULT(softhca_destroy_qp(qp->hca));
-
-	if (err == 0)
-		qp_free(qp);
-	return err;
+	return FRONT_DESTROY(qp, &qp_kind);
 }
 
 struct ibv_qp_ex *

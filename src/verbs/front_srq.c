@@ -20,6 +20,28 @@ attr_from(const struct softhca_srq_attr *from)
 	return (struct ibv_srq_attr){from->max_wr, from->max_sge, from->srq_limit};
 }
 
+static void
+srq_free(void *object)
+{
+	struct front_srq *srq = object;
+
+	pthread_cond_destroy(&srq->pub.cond);
+	pthread_mutex_destroy(&srq->pub.mutex);
+	free(srq);
+}
+
+static int
+srq_destroy(void *object, const char *call)
+{
+	int err = front_result(softhca_destroy_srq(((struct front_srq *)object)->hca), call);
+
+	if (err == 0)
+		srq_free(object);
+	return err;
+}
+
+static const struct front_kind srq_kind = {"SRQ", srq_destroy, srq_free};
+
 /* The granted sizes are written back to *granted. */
 static struct ibv_srq *
 srq_new(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
@@ -51,7 +73,7 @@ srq_new(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
 	srq->pub.handle = srq->hca->handle;
 	pthread_mutex_init(&srq->pub.mutex, NULL);
 	pthread_cond_init(&srq->pub.cond, NULL);
-	return &srq->pub;
+	return front_enter(srq, &srq_kind, context, call);
 }
 
 struct ibv_srq *
@@ -116,14 +138,7 @@ front_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
 }
 
 int
-ibv_destroy_srq(struct ibv_srq *pub)
+ibv_destroy_srq(struct ibv_srq *srq)
 {
-	int err = FRONT_RESULT(softhca_destroy_srq(front_srq_hca(pub)));
-
-	if (err != 0)
-		return err;
-	pthread_cond_destroy(&pub->cond);
-	pthread_mutex_destroy(&pub->mutex);
-	free(pub);
-	return 0;
+	return FRONT_DESTROY(srq, &srq_kind);
 }

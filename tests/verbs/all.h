@@ -71,6 +71,7 @@ void all_pieces(struct all *all);
 void all_requests(struct all *all);
 void all_completions(struct all *all);
 void all_xrc(struct all *all);
+void all_wrong(struct all *all);
 void all_names(void);
 
 #endif

@@ -27,7 +27,11 @@ make_srq(struct all *all, struct ibv_xrcd *xrcd)
 static struct ibv_qp *
 make_target(struct all *all, struct ibv_xrcd *xrcd)
 {
+	void *nothing = (void *)1; /* in what the type does not use */
 	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = nothing,
+		.recv_cq = nothing,
+		.srq = nothing,
 		.qp_type = IBV_QPT_XRC_RECV,
 		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
 		.xrcd = xrcd,
@@ -44,6 +48,7 @@ make_initiator(struct all *all)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = all->cq,
+		.recv_cq = (void *)1, /* which the type does not use */
 		.cap = {16, 0, 2, 0, 32},
 		.qp_type = IBV_QPT_XRC_SEND,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
@@ -55,7 +60,7 @@ make_initiator(struct all *all)
 	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
 	attr.send_ops_flags = OPS;
 	qp = ibv_create_qp_ex(all->context, &attr);
-	CHECK(qp != NULL);
+	CHECK(qp != NULL && qp->recv_cq == NULL);
 	all_to_init(qp);
 	return qp;
 }
@@ -84,11 +89,11 @@ send_to(struct all *all, struct ibv_qp *qp, struct ibv_srq *srq)
 	struct ibv_recv_wr recv = {.wr_id = 9, .sg_list = &to, .num_sge = 1}, *bad_recv;
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
 	struct ibv_send_wr *bad, wr = {
-		.sg_list = &from,
-		.num_sge = 1,
-		.opcode = IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED,
-	};
+					 .sg_list = &from,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_SEND,
+					 .send_flags = IBV_SEND_SIGNALED,
+				 };
 
 	memcpy(all->memory, "by XRC..", 8);
 	CHECK(ibv_get_srq_num(srq, &wr.qp_type.xrc.remote_srqn) == 0);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A program that uses every function of the header of verbs; and whether it does.
 
-test_all.py SOFTHCAD FOLDER-OF-LIBIBVERBS PROGRAM [unittest arguments]
+test_all.py SOFTHCAD FOLDER-OF-LIBIBVERBS PROGRAM EXAMPLE [unittest arguments]
 """
 import glob
 import os
@@ -11,7 +11,7 @@ import sys
 
 import tools
 
-PROGRAM = os.path.abspath(sys.argv.pop(3))
+PROGRAM, EXAMPLE = [os.path.abspath(sys.argv.pop(3)) for _ in range(2)]
 HEADER = '/usr/include/infiniband/verbs.h'
 STATIC_LINKING = {'ibv_static_providers'}
 
@@ -32,6 +32,12 @@ class All(tools.Tools):
 
     def test_all(self):
         print(self.run_at(0, PROGRAM), file=sys.stderr)
+        self.stop()
+
+    def test_example(self):
+        for side, d in enumerate(self.daemons):
+            said = self.run_at(side, EXAMPLE)
+            self.assertEqual(said, '%s: written by verbs\n' % d.name)
         self.stop()
 
 
