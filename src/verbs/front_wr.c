@@ -18,8 +18,8 @@
 struct front_batch {
 	struct softhca_wr_batch hca;
 	struct softhca_send_wr wr;
-	bool open;    /* wr is a request that waits for setters */
-	bool spoiled; /* a setter has refused what it was given, and said so */
+	bool open; /* wr is a request that waits for setters */
+	int err;   /* what has been refused here, and explained; else 0 */
 	uint32_t needs;
 	uint32_t peer; /* NEEDS_PEER if the type of the QP has that, else 0 */
 	uint32_t max_sges;
@@ -34,22 +34,23 @@ batch_of(struct ibv_qp_ex *pub)
 	return ((struct front_qp *)pub)->batch;
 }
 
-/* A setter refuses; the first error counts. */
+/* Nothing of the batch will be posted. */
 static void
 spoil(struct front_batch *batch, int err, const char *reason)
 {
-	if (batch->hca.err != 0)
-		return;
-	batch->hca.err = -front_refuse(err, "ibv_wr_complete", "%s", reason);
-	batch->spoiled = true;
+	if (batch->err == 0)
+		batch->err = front_refuse(err, "ibv_wr_complete", "%s", reason);
 }
 
-/* The request is complete. */
+/* The request is complete, or the next one begins. */
 static void
 add(struct front_batch *batch)
 {
 	batch->open = false;
-	(void)softhca_wr_add(&batch->hca, &batch->wr); /* the batch keeps the error */
+	if (__builtin_expect((batch->needs & NEEDS_PEER) != 0, 0))
+		spoil(batch, EINVAL, "a request without its address handle or XRC SRQ");
+	else
+		(void)softhca_wr_add(&batch->hca, &batch->wr); /* the batch keeps the error */
 }
 
 static inline struct softhca_send_wr *
@@ -279,19 +280,21 @@ wr_start(struct ibv_qp_ex *pub)
 
 	softhca_wr_start(&qp->batch->hca, qp->hca);
 	qp->batch->open = false;
-	qp->batch->spoiled = false;
+	qp->batch->err = 0;
 }
 
 static int
 wr_complete(struct ibv_qp_ex *pub)
 {
 	struct front_batch *batch = batch_of(pub);
-	int err;
 
 	if (batch->open)
 		add(batch);
-	err = softhca_wr_complete(&batch->hca);
-	return batch->spoiled ? -err : front_result(err, "ibv_wr_complete");
+	if (__builtin_expect(batch->err != 0, 0)) {
+		softhca_wr_abort(&batch->hca);
+		return batch->err;
+	}
+	return front_result(softhca_wr_complete(&batch->hca), "ibv_wr_complete");
 }
 
 static void

@@ -204,6 +204,11 @@ datagrams(struct all *all)
 		expect_send_recv(all, 30, order == 2 ? 40 : 48, 0);
 		CHECK(order == 2 || memcmp(all->memory + 4136, "datagram", 8) == 0);
 	}
+	/* without an address, though the request before had one */
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_set_inline_data(ex, "datagram", 8);
+	CHECK(ibv_wr_complete(ex) == EINVAL);
 	CHECK(ibv_destroy_ah(ah) == 0);
 	CHECK(ibv_destroy_qp(qp) == 0);
 }
