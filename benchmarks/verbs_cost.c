@@ -53,8 +53,7 @@ native_connect(struct softhca_qp *qp, uint32_t peer, const union softhca_gid *gi
 			     SOFTHCA_QP_DEST_QPN | SOFTHCA_QP_RQ_PSN |
 			     SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER;
 	const uint32_t rts = SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
-			     SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN |
-			     SOFTHCA_QP_MAX_QP_RD_ATOMIC;
+			     SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC;
 	struct softhca_qp_attr attr = {
 		.qp_state = SOFTHCA_QPS_INIT,
 		.port_num = 1,

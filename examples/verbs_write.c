@@ -58,12 +58,12 @@ write_text(struct ibv_qp *qp, char *text, void *to, uint32_t rkey)
 {
 	struct ibv_sge sge = {(uintptr_t)text, (uint32_t)strlen(text) + 1, 0};
 	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
-		.wr.rdma = {(uintptr_t)to, rkey},
-	};
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+					 .wr.rdma = {(uintptr_t)to, rkey},
+				 };
 	struct ibv_wc wc;
 	int n;
 

@@ -27,7 +27,7 @@ wanted(void)
 	if (answer == UNKNOWN) {
 		debug = getenv("SOFTHCA_DEBUG");
 		answer = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0 ? WANTED
-											: UNWANTED;
+										      : UNWANTED;
 		__atomic_store_n(&known, answer, __ATOMIC_RELAXED);
 	}
 	return answer == WANTED;

@@ -11,14 +11,15 @@ post_inline(struct ibv_qp *qp, uint64_t wr_id, uint32_t bytes)
 {
 	char text[64] = "some data";
 	struct ibv_sge sge = {(uintptr_t)text, bytes, 0};
-	struct ibv_send_wr *bad, wr = {
-		.wr_id = wr_id,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_SEND_WITH_IMM,
-		.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
-		.imm_data = htobe32(7),
-	};
+	struct ibv_send_wr *bad,
+		wr = {
+			.wr_id = wr_id,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = IBV_WR_SEND_WITH_IMM,
+			.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
+			.imm_data = htobe32(7),
+		};
 
 	CHECK(ibv_post_send(qp, &wr, &bad) == 0);
 }

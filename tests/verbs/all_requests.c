@@ -56,12 +56,12 @@ elsewhere(struct all *all, struct ibv_qp *qp)
 	struct ibv_mr *zeros = ibv_alloc_null_mr(all->pd);
 	struct ibv_sge sges[2];
 	struct ibv_send_wr *bad, wr = {
-		.sg_list = sges,
-		.num_sge = 2,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = {address(all, 8192), all->mr->rkey},
-	};
+					 .sg_list = sges,
+					 .num_sge = 2,
+					 .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {address(all, 8192), all->mr->rkey},
+				 };
 
 	CHECK(mr != NULL && mr->addr == all->memory && zeros != NULL);
 	sges[0] = (struct ibv_sge){iova + 8, 8, mr->lkey};
@@ -178,10 +178,10 @@ windows(struct all *all)
 		.bind_info = {all->mr, address(all, 0), 64, IBV_ACCESS_REMOTE_WRITE},
 	};
 	struct ibv_send_wr *bad, wr = {
-		.wr_id = 2,
-		.opcode = IBV_WR_BIND_MW,
-		.send_flags = IBV_SEND_SIGNALED,
-	};
+					 .wr_id = 2,
+					 .opcode = IBV_WR_BIND_MW,
+					 .send_flags = IBV_SEND_SIGNALED,
+				 };
 	uint32_t old;
 
 	CHECK(one != NULL && two != NULL && one->type == IBV_MW_TYPE_1);
