@@ -164,6 +164,21 @@ datagrams(struct all *all)
 	CHECK(ibv_destroy_srq(srq) == 0 && ibv_destroy_cq(cq) == 0);
 }
 
+/* A UD QP in a group of link-local scope: in twice is in once. */
+static void
+groups(struct all *all)
+{
+	struct ibv_qp *qp = all_qp(all, IBV_QPT_UD, all->cq, NULL, 0);
+	const union ibv_gid group = {.raw = {0xff, 0x12, [15] = 0x77}};
+
+	CHECK(ibv_attach_mcast(qp, &all->gid, 0) == EINVAL);
+	CHECK(ibv_attach_mcast(qp, &group, 0) == 0 && ibv_attach_mcast(qp, &group, 0) == 0);
+	CHECK(ibv_detach_mcast(qp, &group, 0) == 0);
+	CHECK(ibv_detach_mcast(qp, &group, 0) == EINVAL);
+	CHECK(ibv_attach_mcast(qp, &group, 0) == 0);
+	CHECK(ibv_destroy_qp(qp) == 0);
+}
+
 /* Windows of type 1 by ibv_bind_mw, of type 2 in a list behind a WRITE. */
 static void
 windows(struct all *all)
@@ -205,5 +220,6 @@ all_requests(struct all *all)
 {
 	connected(all);
 	datagrams(all);
+	groups(all);
 	windows(all);
 }

@@ -12,6 +12,8 @@ import sys
 import tools
 
 PROGRAM, EXAMPLE = [os.path.abspath(sys.argv.pop(3)) for _ in range(2)]
+HERE = os.path.dirname(os.path.abspath(__file__))
+PAGES = '/usr/share/man/man3/ibv_*.3*'
 HEADER = '/usr/include/infiniband/verbs.h'
 STATIC_LINKING = {'ibv_static_providers'}
 
@@ -24,11 +26,27 @@ class All(tools.Tools):
         names = {name for name in names if not name.startswith('_')} - STATIC_LINKING
         self.assertGreater(len(names), 150)
         source = ''
-        for path in glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'all_*.c')):
+        for path in glob.glob(os.path.join(HERE, 'all_*.c')):
             with open(path, encoding='utf-8') as file:
                 source += file.read()
         self.assertEqual([name for name in sorted(names)
                           if not re.search(r'\b%s\(' % name, source)], [])
+
+    def test_pages(self):
+        """docs/verbs.md has a row for each manual page, and the tests it names exist."""
+        with open(os.path.join(HERE, '..', '..', 'docs', 'verbs.md'), encoding='utf-8') as file:
+            rows = re.findall(r'^\| (`\w.*?) \| .*? \| (`\w+\.\w+`: .*) \|$', file.read(), re.M)
+        documented = [name for pages, _ in rows for name in re.findall(r'`(\w+)`', pages)]
+        self.assertEqual(len(set(documented)), len(documented))
+        for file, tests in re.findall(r'`(\w+\.\w+)`: ([\w ]+)', '\n'.join(row[1] for row in rows)):
+            with open(os.path.join(HERE, file), encoding='utf-8') as source:
+                text = source.read()
+            for test in tests.split():
+                self.assertRegex(text, r'(?m)^(    def )?%s\(' % test, file)
+        pages = {os.path.basename(path).split('.')[0] for path in glob.glob(PAGES)}
+        if not pages:
+            self.skipTest('there are no manual pages (package libibverbs-dev)')
+        self.assertEqual(pages - set(documented), set())
 
     def test_all(self):
         print(self.run_at(0, PROGRAM), file=sys.stderr)
