@@ -3,7 +3,8 @@
 /*
  * What the verbs front costs: WRITEs of 64 bytes in lists of 32, between two QPs of one device, by
  * the native interface, by ibv_post_send and ibv_poll_cq, and by ibv_wr_start .. ibv_wr_complete
- * and ibv_start_poll. The ways take turns; the medians count.
+ * and ibv_start_poll; and datagrams with address handles, which nobody receives, by the first two.
+ * The ways take turns; the medians count.
  *
  *   SOFTHCA_DEVICE=hca0 LD_LIBRARY_PATH=build/src/verbs build/benchmarks/verbs_cost [TURNS]
  */
@@ -23,6 +24,7 @@
 #define QUEUE (LIST * LISTS)
 #define MEMORY 8192u
 #define MAX_TURNS 101
+#define QKEY 0x11111111u
 
 static _Alignas(4096) char memory[MEMORY];
 
@@ -38,6 +40,8 @@ must(bool good, const char *what)
 /* ---- native ---- */
 
 struct native {
+	uint32_t type;
+	struct softhca_pd *pd;
 	struct softhca_qp *qp[2];
 	struct softhca_cq *cq;
 	struct softhca_sge sge;
@@ -74,30 +78,66 @@ native_connect(struct softhca_qp *qp, uint32_t peer, const union softhca_gid *gi
 }
 
 static void
+native_to_rts(struct softhca_qp *qp)
+{
+	struct softhca_qp_attr attr = {
+		.qp_state = SOFTHCA_QPS_INIT,
+		.port_num = 1,
+		.qkey = QKEY,
+	};
+
+	must(softhca_modify_qp(qp, &attr,
+			       SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
+				       SOFTHCA_QP_QKEY) == 0,
+	     "INIT");
+	attr.qp_state = SOFTHCA_QPS_RTR;
+	must(softhca_modify_qp(qp, &attr, SOFTHCA_QP_STATE) == 0, "RTR");
+	attr.qp_state = SOFTHCA_QPS_RTS;
+	must(softhca_modify_qp(qp, &attr, SOFTHCA_QP_STATE | SOFTHCA_QP_SQ_PSN) == 0, "RTS");
+}
+
+static void
+native_address(struct native *n, const union softhca_gid *gid)
+{
+	const struct softhca_ah_attr path = {.dgid = *gid, .is_global = 1, .port_num = 1};
+	struct softhca_ah *ah = softhca_create_ah(n->pd, &path);
+
+	must(ah != NULL, "address handle");
+	for (uint32_t i = 0; i < LIST; i++) {
+		n->wr[i].opcode = SOFTHCA_WR_SEND;
+		n->wr[i].wr.ud.ah = ah;
+		n->wr[i].wr.ud.remote_qpn = n->qp[1]->qp_num;
+		n->wr[i].wr.ud.remote_qkey = QKEY;
+	}
+}
+
+static void
 native_open(struct native *n)
 {
 	const struct softhca_cq_init_attr cq = {.cqe = QUEUE};
 	struct softhca_qp_init_attr init = {
 		.cap = {QUEUE, 1, 1, 1, 0},
-		.qp_type = SOFTHCA_QPT_RC,
+		.qp_type = n->type,
 	};
 	struct softhca_context *ctx;
 	union softhca_gid gid;
-	struct softhca_pd *pd;
 	struct softhca_mr *mr;
 
 	must(softhca_open(NULL, &ctx) == 0, "open");
 	must(softhca_query_gid(ctx, 1, 0, &gid) == 0, "GID");
-	pd = softhca_alloc_pd(ctx);
-	mr = softhca_reg_mr(pd, memory, MEMORY,
+	n->pd = softhca_alloc_pd(ctx);
+	mr = softhca_reg_mr(n->pd, memory, MEMORY,
 			    SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE);
 	n->cq = softhca_create_cq(ctx, &cq);
 	must(mr != NULL && n->cq != NULL, "region and CQ");
 	init.send_cq = init.recv_cq = n->cq;
 	for (int i = 0; i < 2; i++)
-		must((n->qp[i] = softhca_create_qp(pd, &init)) != NULL, "QP");
+		must((n->qp[i] = softhca_create_qp(n->pd, &init)) != NULL, "QP");
 	for (int i = 0; i < 2; i++)
-		native_connect(n->qp[i], n->qp[1 - i]->qp_num, &gid);
+		if (n->type == SOFTHCA_QPT_UD)
+			native_to_rts(n->qp[i]);
+		else
+			native_connect(n->qp[i], n->qp[1 - i]->qp_num, &gid);
 	n->sge = (struct softhca_sge){(uintptr_t)memory, BYTES, mr->lkey};
 	for (uint32_t i = 0; i < LIST; i++)
 		n->wr[i] = (struct softhca_send_wr){
@@ -108,6 +148,8 @@ native_open(struct native *n)
 			.send_flags = i == LIST - 1 ? SOFTHCA_SEND_SIGNALED : 0,
 			.wr.rdma = {(uintptr_t)memory + MEMORY / 2, mr->rkey},
 		};
+	if (n->type == SOFTHCA_QPT_UD)
+		native_address(n, &gid);
 }
 
 static void
@@ -132,6 +174,8 @@ native_poll(void *of)
 /* ---- verbs ---- */
 
 struct verbs {
+	enum ibv_qp_type type;
+	struct ibv_pd *pd;
 	struct ibv_qp *qp[2];
 	struct ibv_qp_ex *ex;
 	struct ibv_cq_ex *cq;
@@ -168,18 +212,48 @@ verbs_connect(struct ibv_qp *qp, uint32_t peer, const union ibv_gid *gid)
 }
 
 static void
+verbs_to_rts(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY};
+
+	must(ibv_modify_qp(qp, &attr,
+			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == 0,
+	     "INIT");
+	attr.qp_state = IBV_QPS_RTR;
+	must(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0, "RTR");
+	attr.qp_state = IBV_QPS_RTS;
+	must(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0, "RTS");
+}
+
+static void
+verbs_address(struct verbs *v, const union ibv_gid *gid)
+{
+	struct ibv_ah_attr path = {.grh = {.dgid = *gid}, .is_global = 1, .port_num = 1};
+	struct ibv_ah *ah = ibv_create_ah(v->pd, &path);
+
+	must(ah != NULL, "address handle");
+	for (uint32_t i = 0; i < LIST; i++) {
+		v->wr[i].opcode = IBV_WR_SEND;
+		v->wr[i].wr.ud.ah = ah;
+		v->wr[i].wr.ud.remote_qpn = v->qp[1]->qp_num;
+		v->wr[i].wr.ud.remote_qkey = QKEY;
+	}
+}
+
+static void
 verbs_open(struct verbs *v, struct ibv_context *context)
 {
 	struct ibv_cq_init_attr_ex cq = {.cqe = QUEUE, .wc_flags = IBV_WC_STANDARD_FLAGS};
-	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_pd *pd = v->pd = ibv_alloc_pd(context);
 	struct ibv_mr *mr =
 		ibv_reg_mr(pd, memory, MEMORY, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	struct ibv_qp_init_attr_ex init = {
 		.cap = {QUEUE, 1, 1, 1, 0},
-		.qp_type = IBV_QPT_RC,
+		.qp_type = v->type,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = pd,
-		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+		.send_ops_flags =
+			v->type == IBV_QPT_UD ? IBV_QP_EX_WITH_SEND : IBV_QP_EX_WITH_RDMA_WRITE,
 	};
 	union ibv_gid gid;
 
@@ -190,7 +264,10 @@ verbs_open(struct verbs *v, struct ibv_context *context)
 	for (int i = 0; i < 2; i++)
 		must((v->qp[i] = ibv_create_qp_ex(context, &init)) != NULL, "QP");
 	for (int i = 0; i < 2; i++)
-		verbs_connect(v->qp[i], v->qp[1 - i]->qp_num, &gid);
+		if (v->type == IBV_QPT_UD)
+			verbs_to_rts(v->qp[i]);
+		else
+			verbs_connect(v->qp[i], v->qp[1 - i]->qp_num, &gid);
 	v->ex = ibv_qp_to_qp_ex(v->qp[0]);
 	v->rkey = mr->rkey;
 	v->sge = (struct ibv_sge){(uintptr_t)memory, BYTES, mr->lkey};
@@ -203,6 +280,8 @@ verbs_open(struct verbs *v, struct ibv_context *context)
 			.send_flags = i == LIST - 1 ? IBV_SEND_SIGNALED : 0,
 			.wr.rdma = {(uintptr_t)memory + MEMORY / 2, mr->rkey},
 		};
+	if (v->type == IBV_QPT_UD)
+		verbs_address(v, &gid);
 }
 
 static void
@@ -260,6 +339,7 @@ pieces_poll(void *of)
 
 struct way {
 	const char *name;
+	int base; /* the way it is compared with */
 	void (*post)(void *of);
 	unsigned int (*poll)(void *of);
 	void *of;
@@ -310,23 +390,29 @@ median(struct way *way, int turns)
 int
 main(int argc, char **argv)
 {
-	static struct native n;
-	static struct verbs lists, pieces;
-	struct way ways[] = {
-		{.name = "native", .post = native_post, .poll = native_poll, .of = &n},
-		{.name = "lists", .post = verbs_post, .poll = verbs_poll, .of = &lists},
-		{.name = "pieces", .post = pieces_post, .poll = pieces_poll, .of = &pieces},
+	static struct native n = {.type = SOFTHCA_QPT_RC}, n_ud = {.type = SOFTHCA_QPT_UD};
+	static struct verbs lists = {.type = IBV_QPT_RC}, pieces = {.type = IBV_QPT_RC};
+	static struct verbs ud = {.type = IBV_QPT_UD};
+	static struct way ways[] = {
+		{"WRITE native", 0, native_post, native_poll, &n, {0}},
+		{"WRITE lists", 0, verbs_post, verbs_poll, &lists, {0}},
+		{"WRITE pieces", 0, pieces_post, pieces_poll, &pieces, {0}},
+		{"UD native", 3, native_post, native_poll, &n_ud, {0}},
+		{"UD lists", 3, verbs_post, verbs_poll, &ud, {0}},
 	};
+	double medians[sizeof(ways) / sizeof(ways[0])];
 	struct ibv_device **devices = ibv_get_device_list(NULL);
 	int turns = argc > 1 ? atoi(argv[1]) : 11;
 	struct ibv_context *context;
-	double native = 0, ns;
+	double ns;
 
 	must(turns > 0 && turns <= MAX_TURNS, "turns");
 	must(devices != NULL && devices[0] != NULL, "no device");
 	context = ibv_open_device(devices[0]);
 	must(context != NULL, "device");
 	native_open(&n);
+	native_open(&n_ud);
+	verbs_open(&ud, context);
 	verbs_open(&lists, context);
 	verbs_open(&pieces, context);
 	for (int turn = -1; turn < turns; turn++)
@@ -336,9 +422,9 @@ main(int argc, char **argv)
 				ways[i].ns[turn] = ns;
 		}
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		ns = median(&ways[i], turns);
-		native = i == 0 ? ns : native;
-		printf("%-7s %6.1f ns a message, %5.1f %%\n", ways[i].name, ns, ns / native * 100);
+		medians[i] = median(&ways[i], turns);
+		printf("%-12s %6.1f ns a message, %5.1f %%\n", ways[i].name, medians[i],
+		       medians[i] / medians[ways[i].base] * 100);
 	}
 	return 0;
 }
