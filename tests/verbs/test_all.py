@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A program that uses every function of the header of verbs; and whether it does.
 
-test_all.py SOFTHCAD FOLDER-OF-LIBIBVERBS PROGRAM EXAMPLE [unittest arguments]
+test_all.py SOFTHCAD FOLDER-OF-LIBIBVERBS PROGRAM EXAMPLE THREADS [unittest arguments]
 """
 import glob
 import os
@@ -11,7 +11,7 @@ import sys
 
 import tools
 
-PROGRAM, EXAMPLE = [os.path.abspath(sys.argv.pop(3)) for _ in range(2)]
+PROGRAM, EXAMPLE, THREADS = [os.path.abspath(sys.argv.pop(3)) for _ in range(3)]
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGES = '/usr/share/man/man3/ibv_*.3*'
 HEADER = '/usr/include/infiniband/verbs.h'
@@ -56,6 +56,10 @@ class All(tools.Tools):
         for side, d in enumerate(self.daemons):
             said = self.run_at(side, EXAMPLE)
             self.assertEqual(said, '%s: written by verbs\n' % d.name)
+        self.stop()
+
+    def test_threads(self):
+        self.assertRegex(self.run_at(0, THREADS, '8', '2'), r'^\d+ lives of 8 threads\n$')
         self.stop()
 
 
