@@ -58,6 +58,15 @@ class All(tools.Tools):
             self.assertEqual(said, '%s: written by verbs\n' % d.name)
         self.stop()
 
+    def test_debug(self):
+        """Why a call failed, if that is asked for."""
+        nobody = {'SOFTHCA_DEVICE': os.path.join(self.place, 'nobody.sock')}
+        reason = 'softhca: ibv_open_device: '
+        said = self.finish(self.begin(0, EXAMPLE, SOFTHCA_DEBUG='1', **nobody), 1)
+        self.assertIn(reason, said)
+        said = self.finish(self.begin(0, EXAMPLE, SOFTHCA_DEBUG='', **nobody), 1)
+        self.assertNotIn(reason, said)
+
     def test_threads(self):
         self.assertRegex(self.run_at(0, THREADS, '8', '2'), r'^\d+ lives of 8 threads\n$')
         self.stop()
