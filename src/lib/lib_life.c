@@ -137,6 +137,7 @@ reset_locks(struct lib_context *ctx)
 static void
 fork_child(void)
 {
+	lib_share_fork_restore();
 	for (struct lib_context *ctx = contexts; ctx != NULL; ctx = ctx->next) {
 		ctx->forked = true;
 		ctx->dead = true;
