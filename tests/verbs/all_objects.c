@@ -230,10 +230,14 @@ shared_queues(struct all *all)
 					    O_CREAT};
 	struct ibv_srq *srq = ibv_create_srq_ex(all->context, &attr);
 	struct ibv_srq_attr limit = {.srq_limit = 3}, got;
+	struct ibv_recv_wr recv = {.wr_id = 1}, *bad_recv;
 	struct ibv_ops_wr op, *bad;
 	uint32_t number;
 
-	CHECK(srq != NULL && ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT) == 0);
+	CHECK(srq != NULL);
+	for (int i = 0; i < 4; i++)
+		CHECK(ibv_post_srq_recv(srq, &recv, &bad_recv) == 0);
+	CHECK(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT) == 0);
 	CHECK(ibv_query_srq(srq, &got) == 0 && got.srq_limit == 3 && got.max_wr >= 16);
 	CHECK(ibv_modify_srq(srq, &limit, IBV_SRQ_MAX_WR) == EOPNOTSUPP);
 	CHECK(ibv_post_srq_ops(srq, &op, &bad) == EOPNOTSUPP && bad == &op);

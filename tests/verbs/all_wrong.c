@@ -318,7 +318,8 @@ forked(struct all *all)
 		child(all, &o, a);
 		_exit(0);
 	}
-	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(status == 0);
 	CHECK(ibv_post_send(a, &wr, &bad) == 0 && all_wc(all->cq).status == IBV_WC_SUCCESS);
 	CHECK(ibv_destroy_qp(a) == 0 && ibv_destroy_qp(b) == 0);
 	destroy_inline(&o);
