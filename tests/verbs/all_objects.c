@@ -254,6 +254,8 @@ shared_queues(struct all *all)
 	CHECK(srq != NULL && ibv_get_srq_num(srq, &number) == 0 && number != 0);
 	CHECK(ibv_close_xrcd(attr.xrcd) == EBUSY);
 	CHECK(ibv_destroy_srq(srq) == 0 && ibv_close_xrcd(attr.xrcd) == 0);
+	domain.comp_mask |= IBV_XRCD_INIT_ATTR_RESERVED;
+	CHECK_NULL(ibv_open_xrcd(all->context, &domain), EOPNOTSUPP);
 	domain.comp_mask = 0;
 	CHECK_NULL(ibv_open_xrcd(all->context, &domain), EINVAL);
 }

@@ -53,6 +53,12 @@ class All(tools.Tools):
         self.assertIn('every function answers as its page says', said)
         self.stop()
 
+    def test_embedded(self):
+        """The same, on HCAs in the program."""
+        path = self.library + ':' + os.path.join(self.library, '..', 'embed')
+        said = self.run_at(0, PROGRAM, LD_LIBRARY_PATH=path, SOFTHCA_DEVICE='embed')
+        self.assertIn('every function answers as its page says', said)
+
     def test_example(self):
         for side, d in enumerate(self.daemons):
             said = self.run_at(side, EXAMPLE)
