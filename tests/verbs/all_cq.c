@@ -136,6 +136,7 @@ events(struct all *all)
 
 	CHECK(channel != NULL && channel->fd >= 0 && cq != NULL && cq->channel == channel);
 	CHECK(ibv_modify_cq(cq, &moderate) == 0);
+	CHECK(ibv_req_notify_cq(all->cq, 0) == 0); /* which has no channel */
 	moderate.attr_mask = IBV_CQ_ATTR_RESERVED;
 	CHECK(ibv_modify_cq(cq, &moderate) == EOPNOTSUPP);
 	all_connect(all, a, b);
