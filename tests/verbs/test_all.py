@@ -3,6 +3,7 @@
 """A program that uses every function of the header of verbs; and whether it does.
 
 test_all.py SOFTHCAD FOLDER-OF-LIBIBVERBS PROGRAM EXAMPLE THREADS [unittest arguments]
+NO_MEMORY in the environment: a program whose allocations fail, if there is one.
 """
 import glob
 import os
@@ -75,6 +76,13 @@ class All(tools.Tools):
         self.assertIn(reason, said)
         said = self.finish(self.begin(0, EXAMPLE, SOFTHCA_DEBUG='', **nobody), 1)
         self.assertNotIn(reason, said)
+
+    def test_no_memory(self):
+        if 'NO_MEMORY' not in os.environ:
+            self.skipTest('there is no such program in a build with a sanitizer')
+        said = self.run_at(0, os.environ['NO_MEMORY'])
+        self.assertIn('all allocations have failed', said)
+        self.stop()
 
     def test_threads(self):
         said = self.run_at(0, THREADS, '8', '2', SOFTHCA_DEBUG='')
