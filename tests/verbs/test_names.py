@@ -4,6 +4,7 @@
 
 test_names.py LIBRARY PRELOAD [unittest arguments]
 """
+import glob
 import json
 import os
 import re
@@ -85,6 +86,21 @@ class Names(unittest.TestCase):
         public = {name.split('@@')[0] for name, _ in names(self.theirs)
                   if '@@' in name and 'PRIVATE' not in name}
         self.assertEqual({name for name, _ in names(PRELOAD)}, public | {'ibv_query_gid_type'})
+
+    def test_loads(self):
+        """Libraries of the system that need libibverbs find all they need: providers, librdmacm."""
+        folder = os.path.dirname(self.theirs)
+        paths = [path for name in ('lib*.so.1', 'libibverbs/*.so')
+                 for path in glob.glob(os.path.join(folder, name))
+                 if '[libibverbs.so.1]' in table('-d', path) and
+                 not os.path.basename(path).startswith('libibverbs.so')]
+        self.assertNotEqual(paths, [])
+        for path in paths:
+            said = subprocess.run(['ldd', '-r', path], stdout=subprocess.PIPE, check=True,
+                                  stderr=subprocess.STDOUT, encoding='utf-8',
+                                  env={**os.environ, 'LD_LIBRARY_PATH': os.path.dirname(OURS)})
+            self.assertIn(os.path.dirname(OURS) + '/libibverbs.so.1', said.stdout)
+            self.assertNotRegex(said.stdout, 'undefined symbol|not found|no version information')
 
     def test_pure(self):
         said = [json.loads(subprocess.run([sys.executable, '-c', PURE, path], check=True,
