@@ -71,6 +71,7 @@ path(const struct all *all)
 #define RESPOND (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define REQUEST (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
+/* XRC, too, takes all that RC has, whichever end it is. */
 static int
 rtr_mask(enum ibv_qp_type type)
 {
@@ -78,7 +79,6 @@ rtr_mask(enum ibv_qp_type type)
 	case IBV_QPT_UD:
 		return 0;
 	case IBV_QPT_UC:
-	case IBV_QPT_XRC_SEND:
 		return CONNECT;
 	default:
 		return CONNECT | RESPOND;
@@ -89,13 +89,11 @@ static int
 rts_mask(enum ibv_qp_type type)
 {
 	switch (type) {
-	case IBV_QPT_RC:
-	case IBV_QPT_XRC_SEND:
-		return IBV_QP_SQ_PSN | REQUEST;
-	case IBV_QPT_XRC_RECV:
-		return IBV_QP_SQ_PSN | IBV_QP_TIMEOUT;
-	default:
+	case IBV_QPT_UD:
+	case IBV_QPT_UC:
 		return IBV_QP_SQ_PSN;
+	default:
+		return IBV_QP_SQ_PSN | REQUEST;
 	}
 }
 

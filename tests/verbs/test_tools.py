@@ -59,7 +59,8 @@ class Utils(tools.Tools):
         self.stop()
 
     def test_xsrq_pingpong(self):
-        self.pingpong('ibv_xsrq_pingpong', '-n', '200')
+        for said in self.pair('ibv_xsrq_pingpong', '-g', str(tools.GID_IPV4), '-n', '200'):
+            self.assertIn('success', said)
         self.stop()
 
     def test_asyncwatch(self):
