@@ -1364,7 +1364,8 @@ struct softhca_wr_batch {
  * The send queue stays locked until softhca_wr_complete() or softhca_wr_abort(), one of which must
  * follow in the same thread. Meanwhile the thread must not post to the QP otherwise.
  *
- * @param batch  memory of the caller; nothing in it need be set
+ * @param batch  memory of the caller; nothing in it need be set. Threads that share the QP may
+ *   share it.
  */
 SOFTHCA_API void softhca_wr_start(struct softhca_wr_batch *batch, struct softhca_qp *qp);
 

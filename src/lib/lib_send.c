@@ -417,10 +417,11 @@ softhca_wr_start(struct softhca_wr_batch *batch, struct softhca_qp *pub)
 {
 	struct lib_qp *qp = (struct lib_qp *)pub;
 
-	batch->qp = pub;
-	batch->count = 0;
 	if (qp->sq.locked)
 		lib_lock_take(&qp->sq.lock);
+	/* until here the batch may have been another thread's */
+	batch->qp = pub;
+	batch->count = 0;
 	batch->err = judge_state(qp);
 	batch->room = batch->err == 0 ? room_of(qp) : 0;
 }

@@ -7,6 +7,7 @@
 #include "all.h"
 
 #define TURNS 100000
+#define WRITES 50000
 #define OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
@@ -227,6 +228,47 @@ by_threads(struct ibv_qp *qp)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+struct writer {
+	struct all *all;
+	struct ibv_qp_ex *ex;
+};
+
+static void *
+writes(void *of)
+{
+	const struct writer *w = of;
+	int err;
+
+	for (int i = 0; i < WRITES; i++) {
+		do {
+			ibv_wr_start(w->ex);
+			for (int j = 0; j < 3; j++) {
+				begin(w->ex, 1);
+				ibv_wr_rdma_write(w->ex, w->all->mr->rkey, address(w->all, 0));
+				ibv_wr_set_sge(w->ex, w->all->mr->lkey, address(w->all, 64), 8);
+			}
+			err = ibv_wr_complete(w->ex);
+		} while (err == ENOMEM);
+		CHECK(err == 0);
+	}
+	return NULL;
+}
+
+/* Nothing of what they post is lost. */
+static void
+writes_by_threads(struct all *all, struct ibv_qp *qp)
+{
+	struct writer writer = {all, ibv_qp_to_qp_ex(qp)};
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_create(&threads[i], NULL, writes, &writer) == 0);
+	for (int i = 0; i < 2 * 3 * WRITES; i++)
+		CHECK(all_wc(all->cq).opcode == IBV_WC_RDMA_WRITE);
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 /* Both orders of the setters of a datagram, and none of data. */
 static void
 datagrams(struct all *all)
@@ -284,6 +326,7 @@ all_pieces(struct all *all)
 	windows(all, a, b);
 	refused(all, a);
 	by_threads(a);
+	writes_by_threads(all, a);
 	CHECK(ibv_destroy_qp(a) == 0 && ibv_destroy_qp(b) == 0);
 	datagrams(all);
 }
