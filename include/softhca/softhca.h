@@ -33,10 +33,10 @@
  * registered or attached.
  *
  * Progress. If the engine runs in its own threads or in a daemon, the program need not do anything.
- * With manual progress (embedded mode) the engine runs in the caller's thread: inside poll_cq when
- * there is no completion, inside post_send after 32 requests have been posted without such a poll,
- * and inside req_notify_cq, get_cq_event and softhca_progress(). A program that posts requests must
- * therefore keep polling.
+ * With manual progress (embedded mode) the engine runs in the caller's thread: inside poll_cq and
+ * start_poll when there is no completion, inside post_send after 32 requests have been posted
+ * without such a poll, and inside req_notify_cq, get_cq_event and softhca_progress(). A program
+ * that posts requests must therefore keep polling.
  */
 
 #include <stddef.h>
@@ -107,6 +107,9 @@ struct softhca_cq {
 	void *cq_context; /* the program's own pointer */
 	uint32_t handle;
 	int cqe; /* number of entries the queue holds */
+	/* of the completion that start_poll or next_poll has given: */
+	uint32_t status; /* enum softhca_wc_status */
+	uint64_t wr_id;
 };
 
 struct softhca_ah {
@@ -376,6 +379,11 @@ struct softhca_mw_bind {
 
 enum softhca_create_flags {
 	SOFTHCA_SINGLE_THREADED = 1 << 0, /* see "Threads" above */
+	/*
+	 * CQs only: a full CQ is no error. Completions for which it has no room are lost; its QPs
+	 * go on.
+	 */
+	SOFTHCA_IGNORE_OVERRUN = 1 << 1,
 };
 
 enum softhca_wc_status {
@@ -444,12 +452,25 @@ struct softhca_wc {
 	uint8_t dlid_path_bits;
 };
 
+/* Numbers of ibv_create_cq_wc_flags. Those that are not here are refused (EOPNOTSUPP). */
+enum softhca_create_cq_wc_flags {
+	SOFTHCA_WC_EX_WITH_BYTE_LEN = 1 << 0,
+	SOFTHCA_WC_EX_WITH_IMM = 1 << 1,
+	SOFTHCA_WC_EX_WITH_QP_NUM = 1 << 2,
+	SOFTHCA_WC_EX_WITH_SRC_QP = 1 << 3,
+	SOFTHCA_WC_EX_WITH_SLID = 1 << 4,
+	SOFTHCA_WC_EX_WITH_SL = 1 << 5,
+	SOFTHCA_WC_EX_WITH_DLID_PATH_BITS = 1 << 6,
+};
+
 struct softhca_cq_init_attr {
 	uint32_t cqe; /* requested number; rounded up to a power of two */
 	uint32_t comp_vector;
 	struct softhca_comp_channel *channel; /* or NULL */
 	void *cq_context;
-	uint32_t flags; /* enum softhca_create_flags */
+	uint32_t flags;	   /* enum softhca_create_flags */
+	uint64_t wc_flags; /* enum softhca_create_cq_wc_flags: what will be read; 0 is enough for
+			    * poll_cq */
 };
 
 struct softhca_moderate_cq {
@@ -1178,6 +1199,48 @@ SOFTHCA_API void softhca_ack_cq_events(struct softhca_cq *cq, unsigned int neven
  * @return  number of entries written to wc, 0 if the CQ is empty, or a negative errno
  */
 SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int num_entries, struct softhca_wc *wc);
+
+/**
+ * Begin to take completions one by one, without a copy: cq->wr_id and cq->status are those of the
+ * first one, and softhca_wc_read_...() read the rest of it.
+ *
+ * After 0 the CQ is this thread's until softhca_end_poll(): others wait that poll, arm or resize it
+ * or that reset or destroy a QP of it or any SRQ. Until then poll_cq and resize_cq by this thread
+ * and destroy_cq fail with -EBUSY; without locks (SOFTHCA_SINGLE_THREADED) poll_cq must not be
+ * called.
+ *
+ * @return  0, -ENOENT: the CQ is empty, or another negative errno; -EBUSY: this thread has begun
+ *   already
+ */
+SOFTHCA_API int softhca_start_poll(struct softhca_cq *cq);
+
+/**
+ * Go on to the next completion. The slot of the one before it is free again.
+ *
+ * @return  0, or -ENOENT: there is no more (softhca_end_poll() is still due); -EINVAL: without
+ *   softhca_start_poll()
+ */
+SOFTHCA_API int softhca_next_poll(struct softhca_cq *cq);
+
+/** End what softhca_start_poll() has begun. The completion given last has been taken, too. */
+SOFTHCA_API void softhca_end_poll(struct softhca_cq *cq);
+
+/*
+ * Fields of the completion that start_poll or next_poll has given, as in struct softhca_wc. Without
+ * one they are 0.
+ */
+SOFTHCA_API uint32_t softhca_wc_read_opcode(const struct softhca_cq *cq);
+SOFTHCA_API uint32_t softhca_wc_read_vendor_err(const struct softhca_cq *cq);
+SOFTHCA_API uint32_t softhca_wc_read_byte_len(const struct softhca_cq *cq);
+/** The immediate, or the invalidated rkey, as softhca_wc_read_wc_flags() says; of others 0. */
+SOFTHCA_API uint32_t softhca_wc_read_imm_data(const struct softhca_cq *cq);
+SOFTHCA_API uint32_t softhca_wc_read_qp_num(const struct softhca_cq *cq);
+SOFTHCA_API uint32_t softhca_wc_read_src_qp(const struct softhca_cq *cq);
+SOFTHCA_API uint32_t softhca_wc_read_wc_flags(const struct softhca_cq *cq);
+SOFTHCA_API uint16_t softhca_wc_read_pkey_index(const struct softhca_cq *cq);
+SOFTHCA_API uint32_t softhca_wc_read_slid(const struct softhca_cq *cq);
+SOFTHCA_API uint8_t softhca_wc_read_sl(const struct softhca_cq *cq);
+SOFTHCA_API uint8_t softhca_wc_read_dlid_path_bits(const struct softhca_cq *cq);
 
 /* --- calls: queue pairs -------------------- */
 

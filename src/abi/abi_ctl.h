@@ -194,8 +194,11 @@ struct hca_ctl_cq {
 	uint32_t log_size;
 	uint32_t channel; /* HCA_CTL_NO_CHANNEL = none */
 	uint32_t vector;  /* below num_vectors */
-	uint32_t reserved;
+	uint32_t flags;	  /* HCA_CTL_CQ_* */
 };
+
+#define HCA_CTL_CQ_IGNORE_OVERRUN HCA_BIT(0)
+#define HCA_CTL_CQ_FLAGS HCA_CTL_CQ_IGNORE_OVERRUN
 
 /*
  * Give a CQ a new buffer. The answer is the index of the first completion in the new buffer.

@@ -318,6 +318,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqc, moderation, 0x38);
 #define HCA_CQ_STATUS_OVERRUN 9u
 #define HCA_CQ_STATUS_WRITE_FAIL 10u
 #define HCA_CQ_FLAG_TR HCA_BIT(18) /* start is a virtual address, translated by lkey */
+#define HCA_CQ_FLAG_OI HCA_BIT(17) /* overrun ignored: what has no room is dropped, no error */
 #define HCA_CQ_STATE_DISARMED 0u
 #define HCA_CQ_STATE_ARMED HCA_BIT(8)
 /* 0Ch */

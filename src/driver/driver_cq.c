@@ -31,6 +31,8 @@ check_cq(const struct hca_client *client, const struct hca_ctl_cq *request)
 
 	if (request->log_size > max_log)
 		return driver_fail(-EINVAL, "a CQ of 2^%u entries", request->log_size);
+	if ((request->flags & ~HCA_CTL_CQ_FLAGS) != 0)
+		return driver_fail(-EINVAL, "CQ flags %#x are not known", request->flags);
 	if (vector_eqn(request->vector) >= drv->num_eqs)
 		return driver_fail(-EINVAL, "completion vector %u", request->vector);
 	if (channel != HCA_CTL_NO_CHANNEL && (channel == 0 || channel >= client->num_channels ||
@@ -44,9 +46,11 @@ enable_cq(struct hca_driver *drv, const struct driver_cq *cq, const struct hca_c
 {
 	uint32_t record = HCA_CQE_SIZE << request->log_size;
 	struct hca_cqc *cqc = driver_mailbox(drv);
-	uint32_t uar = cq->owner->uar;
+	uint32_t uar = cq->owner->uar, flags = HCA_CQ_FLAG_TR;
 
-	cqc->flags = hca_cpu_to_be32(HCA_CQ_FLAG_TR);
+	if ((request->flags & HCA_CTL_CQ_IGNORE_OVERRUN) != 0)
+		flags |= HCA_CQ_FLAG_OI;
+	cqc->flags = hca_cpu_to_be32(flags);
 	hca_cqc_set_start(cqc, request->addr);
 	cqc->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(request->log_size, uar));
 	cqc->comp_eqn = hca_cpu_to_be32(vector_eqn(request->vector));

@@ -6,13 +6,21 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib_types.h"
+#include "lib_wait.h"
 
 #define PAGE 4096u
+
+/* What completions have */
+#define WC_FIELDS \
+	(SOFTHCA_WC_EX_WITH_BYTE_LEN | SOFTHCA_WC_EX_WITH_IMM | SOFTHCA_WC_EX_WITH_QP_NUM | \
+	 SOFTHCA_WC_EX_WITH_SRC_QP | SOFTHCA_WC_EX_WITH_SLID | SOFTHCA_WC_EX_WITH_SL | \
+	 SOFTHCA_WC_EX_WITH_DLID_PATH_BITS)
 
 static int
 alloc_ring(struct lib_context *ctx, struct lib_cq *cq, uint32_t log_size)
@@ -58,8 +66,11 @@ check_cq(const struct lib_context *ctx, const struct softhca_cq_init_attr *attr)
 	if (attr->comp_vector >= ctx->pub.num_comp_vectors)
 		return lib_fail(-EINVAL, "comp_vector %u, the device has %u", attr->comp_vector,
 				ctx->pub.num_comp_vectors);
-	if ((attr->flags & ~(uint32_t)SOFTHCA_SINGLE_THREADED) != 0)
+	if ((attr->flags & ~(uint32_t)(SOFTHCA_SINGLE_THREADED | SOFTHCA_IGNORE_OVERRUN)) != 0)
 		return lib_fail(-EINVAL, "CQ flags %#x are not known", attr->flags);
+	if ((attr->wc_flags & ~(uint64_t)WC_FIELDS) != 0)
+		return lib_fail(-EOPNOTSUPP, "completions do not have the fields %#" PRIx64,
+				attr->wc_flags & ~(uint64_t)WC_FIELDS);
 	if (attr->channel != NULL && attr->channel->context != &ctx->pub)
 		return lib_fail(-EINVAL, "the completion channel belongs to another context");
 	return 0;
@@ -96,6 +107,8 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 		.log_size = log_size,
 		.channel = channel != NULL ? channel->handle : HCA_CTL_NO_CHANNEL,
 		.vector = attr->comp_vector,
+		.flags =
+			(attr->flags & SOFTHCA_IGNORE_OVERRUN) != 0 ? HCA_CTL_CQ_IGNORE_OVERRUN : 0,
 	};
 	err = LIB_CALL(ctx, CREATE_CQ, &request, &cq->pub.handle);
 	if (err != 0)
@@ -128,6 +141,8 @@ softhca_destroy_cq(struct softhca_cq *pub)
 	pthread_mutex_lock(&ctx->lock);
 	if (cq->users != 0)
 		err = lib_fail(-EBUSY, "%u QPs use the CQ", cq->users);
+	else if (__atomic_load_n(&cq->reader, __ATOMIC_RELAXED) != NULL)
+		err = lib_fail(-EBUSY, "a thread reads completions of the CQ");
 	else
 		*place = NULL;
 	pthread_mutex_unlock(&ctx->lock);
@@ -162,8 +177,7 @@ softhca_req_notify_cq(struct softhca_cq *pub, int solicited_only)
 
 	if (pub->channel == NULL)
 		return lib_fail(-EINVAL, "the CQ has no completion channel");
-	if (cq->locked)
-		lib_lock_take(&cq->lock);
+	lib_cq_lock(cq);
 	if (mode < __atomic_load_n(&cq->arm_mode, __ATOMIC_RELAXED))
 		mode = HCA_CQ_ARM_NEXT;
 	__atomic_store_n(&cq->arm_mode, mode, __ATOMIC_RELAXED);
@@ -171,8 +185,7 @@ softhca_req_notify_cq(struct softhca_cq *pub, int solicited_only)
 	__atomic_store_n(&cq->record->arm, hca_cpu_to_le32(HCA_CQ_ARM_MAKE(cq->arm_seq, mode)),
 			 __ATOMIC_RELEASE);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (cq->locked)
-		lib_lock_drop(&cq->lock);
+	lib_cq_unlock(cq);
 	if (cq->ctx->progress != NULL)
 		cq->ctx->progress(cq->ctx->ctl);
 	return 0;
@@ -192,26 +205,55 @@ lib_cq_forget(struct lib_cq *cq, uint32_t qpn)
 	}
 }
 
-/* a and b may be NULL. */
+/* Not of a CQ that this thread reads: it has the lock then. */
+static bool
+needs_lock(const struct lib_cq *cq)
+{
+	return cq != NULL && cq->locked && !lib_cq_is_read(cq);
+}
+
+bool
+lib_cq_try(struct lib_cq *cq)
+{
+	return !needs_lock(cq) || lib_lock_try(&cq->lock);
+}
+
+void
+lib_cq_lock(struct lib_cq *cq)
+{
+	if (needs_lock(cq))
+		lib_lock_take(&cq->lock);
+}
+
+void
+lib_cq_unlock(struct lib_cq *cq)
+{
+	if (needs_lock(cq))
+		lib_lock_drop(&cq->lock);
+}
+
+/* Wait for one of them without the other: who reads one may poll the other. */
 void
 lib_cq_lock_pair(struct lib_cq *a, struct lib_cq *b)
 {
-	struct lib_cq *first = (uintptr_t)a <= (uintptr_t)b ? a : b;
-	struct lib_cq *second = first == a ? b : a;
+	for (;;) {
+		struct lib_cq *first = a;
 
-	if (first != NULL && first->locked)
-		lib_lock_take(&first->lock);
-	if (second != first && second != NULL && second->locked)
-		lib_lock_take(&second->lock);
+		lib_cq_lock(first);
+		if (a == b || lib_cq_try(b))
+			return;
+		lib_cq_unlock(first);
+		a = b;
+		b = first;
+	}
 }
 
 void
 lib_cq_unlock_pair(struct lib_cq *a, struct lib_cq *b)
 {
-	if (a != NULL && a->locked)
-		lib_lock_drop(&a->lock);
-	if (b != a && b != NULL && b->locked)
-		lib_lock_drop(&b->lock);
+	lib_cq_unlock(a);
+	if (b != a)
+		lib_cq_unlock(b);
 }
 
 /*
@@ -270,13 +312,13 @@ softhca_resize_cq(struct softhca_cq *pub, int cqe)
 		return lib_fail(-EINVAL, "a CQ of %d entries, the device has 1..2^%u", cqe,
 				cq->ctx->info.log_max_cqes);
 	log_size = lib_log2_up((uint32_t)cqe);
+	if (lib_cq_is_read(cq))
+		return lib_fail(-EBUSY, "this thread reads a completion of the CQ");
 	if (1u << log_size == cq->mask + 1)
 		return 0;
-	if (cq->locked)
-		lib_lock_take(&cq->lock);
+	lib_cq_lock(cq);
 	err = resize_locked(cq, log_size);
-	if (cq->locked)
-		lib_lock_drop(&cq->lock);
+	lib_cq_unlock(cq);
 	return err;
 }
 

@@ -4,10 +4,13 @@
 
 /*
  * The lock of a queue. It is held for tens of ns, so a waiting thread spins; after a while it
- * yields, because with fewer CPUs than threads the holder may not be running.
+ * yields, because with fewer CPUs than threads the holder may not be running. Only that of a CQ is
+ * held for longer: while a program reads completions (start_poll). Who waits for it holds no other
+ * lock that a program may need meanwhile.
  */
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define LIB_LOCK_SPINS 128
@@ -26,12 +29,18 @@ lib_cpu_relax(void)
 #endif
 }
 
+static inline bool
+lib_lock_try(struct lib_lock *lock)
+{
+	return __atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
 static inline void
 lib_lock_take(struct lib_lock *lock)
 {
 	unsigned int spins = 0;
 
-	while (__atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE) != 0) {
+	while (!lib_lock_try(lock)) {
 		while (__atomic_load_n(&lock->taken, __ATOMIC_RELAXED) != 0) {
 			if (++spins % LIB_LOCK_SPINS == 0)
 				sched_yield();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * poll_cq: converts CQEs (tables 3-3-1 .. 3-3-4) to work completions. When the owner byte of a CQE
- * says so, it belongs to software: it is read after that byte, returned by writing the byte, and
- * then counted in the consumer index.
+ * poll_cq: converts CQEs (tables 3-3-1 .. 3-3-4) to work completions; start_poll and next_poll:
+ * show them one by one, where they lie. When the owner byte of a CQE says so, it belongs to
+ * software: it is read after that byte, returned by writing the byte, and then counted in the
+ * consumer index.
  */
 
 #include <errno.h>
@@ -46,61 +47,94 @@ static const uint8_t status_of[] = {
 #undef X
 };
 
-static void
-take_error(const struct hca_cqe *cqe, bool is_send, struct softhca_wc *wc)
+static inline bool
+is_error(const struct hca_cqe *cqe)
+{
+	return cqe->opcode >= HCA_CQE_OP_ERR_RECV;
+}
+
+static uint32_t
+error_status(const struct hca_cqe *cqe)
 {
 	const struct hca_cqe_err *err = (const struct hca_cqe_err *)cqe;
 	uint8_t status = 0;
 
 	if (err->syndrome < sizeof(status_of))
 		status = status_of[err->syndrome];
-	wc->status = status != SOFTHCA_WC_SUCCESS ? status : SOFTHCA_WC_GENERAL_ERR;
-	wc->vendor_err = (uint32_t)err->vendor_err << 8 | err->syndrome;
+	return status != SOFTHCA_WC_SUCCESS ? status : SOFTHCA_WC_GENERAL_ERR;
+}
+
+static uint32_t
+error_vendor(const struct hca_cqe *cqe)
+{
+	const struct hca_cqe_err *err = (const struct hca_cqe_err *)cqe;
+
+	return (uint32_t)err->vendor_err << 8 | err->syndrome;
+}
+
+static void
+take_error(const struct hca_cqe *cqe, bool is_send, struct softhca_wc *wc)
+{
+	wc->status = error_status(cqe);
+	wc->vendor_err = error_vendor(cqe);
 	wc->opcode = is_send ? SOFTHCA_WC_SEND : SOFTHCA_WC_RECV;
 	wc->byte_len = 0;
 	wc->imm_data = 0;
 	wc->wc_flags = 0;
 }
 
+/*
+ * Complete the WQE of a CQE and those before it, which are unsignalled; returns its wr_id. Another
+ * thread may reuse the WQEs as soon as tail has passed them. 0: the device has invented a
+ * completion.
+ */
+static inline uint64_t
+take_wqe(struct lib_polled *queue, const struct hca_cqe *cqe)
+{
+	uint32_t index = hca_le32_to_cpu(cqe->wqe) >> queue->log_stride & queue->mask;
+	uint32_t tail = queue->tail;
+	uint64_t wr_id;
+
+	if (__builtin_expect(queue->wr_id == NULL, 0))
+		return 0;
+	wr_id = queue->wr_id[index];
+	__atomic_store_n(&queue->tail, tail + ((index - tail) & queue->mask) + 1, __ATOMIC_RELEASE);
+	return wr_id;
+}
+
 static inline void
 take_send(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 {
-	struct lib_polled *sq = &qp->sq_polled;
-	uint32_t index = hca_le32_to_cpu(cqe->wqe) >> sq->log_stride & sq->mask;
-	uint32_t tail = sq->tail;
-
-	if (__builtin_expect(sq->wr_id == NULL, 0))
-		return; /* the device has invented a completion */
-	wc->wr_id = sq->wr_id[index];
-	/* Complete this WQE and the unsignalled ones before it. */
-	__atomic_store_n(&sq->tail, tail + ((index - tail) & sq->mask) + 1, __ATOMIC_RELEASE);
+	wc->wr_id = take_wqe(&qp->sq_polled, cqe);
 	wc->opcode = send_wc[cqe->opcode & 31];
 	wc->imm_data = 0;
 	wc->wc_flags = 0;
 }
 
-/*
- * wr_id of the receive WQE of a CQE: of an SRQ, or the next of the QP's own queue, where another
- * thread may reuse the WQE as soon as tail has passed it.
- */
+/* wr_id of the receive WQE of a CQE: of an SRQ, or the next of the QP's own queue */
 static inline uint64_t
 take_recv_wqe(struct lib_qp *qp, const struct hca_cqe *cqe)
 {
-	struct lib_polled *rq = &qp->rq_polled;
-	uint32_t index, tail = rq->tail;
-	uint64_t wr_id;
-
 	if (__builtin_expect(cqe->srqn != 0, 0)) {
 		struct lib_srq *srq = lib_find_srq(lib_qp_ctx(qp), hca_le32_to_cpu(cqe->srqn));
 
 		return srq != NULL ? lib_srq_take(srq, hca_le32_to_cpu(cqe->wqe)) : 0;
 	}
-	if (__builtin_expect(rq->wr_id == NULL, 0))
-		return 0;
-	index = hca_le32_to_cpu(cqe->wqe) >> rq->log_stride & rq->mask;
-	wr_id = rq->wr_id[index];
-	__atomic_store_n(&rq->tail, tail + ((index - tail) & rq->mask) + 1, __ATOMIC_RELEASE);
-	return wr_id;
+	return take_wqe(&qp->rq_polled, cqe);
+}
+
+/* An immediate in network order, as received; a key as a number */
+static inline uint32_t
+recv_imm(const struct recv_kind *kind, const struct hca_cqe *cqe)
+{
+	return kind->flags & SOFTHCA_WC_WITH_INV ? hca_le32_to_cpu(cqe->imm) : cqe->imm;
+}
+
+static inline uint32_t
+recv_flags(const struct recv_kind *kind, const struct hca_cqe *cqe)
+{
+	return kind->flags |
+	       ((hca_le32_to_cpu(cqe->flags) & HCA_CQE_GRH) != 0 ? SOFTHCA_WC_GRH : 0);
 }
 
 static inline void
@@ -110,10 +144,8 @@ take_recv(struct lib_qp *qp, const struct hca_cqe *cqe, struct softhca_wc *wc)
 
 	wc->wr_id = take_recv_wqe(qp, cqe);
 	wc->opcode = kind->opcode;
-	wc->wc_flags = kind->flags |
-		       ((hca_le32_to_cpu(cqe->flags) & HCA_CQE_GRH) != 0 ? SOFTHCA_WC_GRH : 0);
-	/* an immediate in network order, as received; a key as a number */
-	wc->imm_data = kind->flags & SOFTHCA_WC_WITH_INV ? hca_le32_to_cpu(cqe->imm) : cqe->imm;
+	wc->wc_flags = recv_flags(kind, cqe);
+	wc->imm_data = recv_imm(kind, cqe);
 }
 
 /* The QP is destroyed, but its WQE of an SRQ is freed. */
@@ -148,7 +180,7 @@ take_cqe(struct lib_cq *cq, const struct hca_cqe *cqe, struct softhca_wc *wc)
 	wc->status = SOFTHCA_WC_SUCCESS;
 	wc->vendor_err = 0;
 	wc->byte_len = hca_le32_to_cpu(cqe->byte_cnt);
-	if (__builtin_expect(cqe->opcode >= HCA_CQE_OP_ERR_RECV, 0))
+	if (__builtin_expect(is_error(cqe), 0))
 		take_error(cqe, is_send, wc);
 	wc->qp_num = qpn;
 	wc->src_qp = hca_le32_to_cpu(cqe->rqpn);
@@ -183,6 +215,16 @@ poll_locked(struct lib_cq *cq, int num, struct softhca_wc *wc)
 	return got;
 }
 
+/* Another thread has the lock, or this one, between start_poll and end_poll. */
+static __attribute__((noinline)) int
+wait_for_lock(struct lib_cq *cq)
+{
+	if (lib_cq_is_read(cq))
+		return lib_fail(-EBUSY, "this thread reads the CQ already, end_poll comes first");
+	lib_lock_take(&cq->lock);
+	return 0;
+}
+
 static inline int
 poll_once(struct lib_cq *cq, int num, struct softhca_wc *wc)
 {
@@ -190,10 +232,27 @@ poll_once(struct lib_cq *cq, int num, struct softhca_wc *wc)
 
 	if (!cq->locked)
 		return poll_locked(cq, num, wc);
-	lib_lock_take(&cq->lock);
+	if (__builtin_expect(!lib_lock_try(&cq->lock), 0)) {
+		got = wait_for_lock(cq);
+		if (got != 0)
+			return got;
+	}
 	got = poll_locked(cq, num, wc);
 	lib_lock_drop(&cq->lock);
 	return got;
+}
+
+/*
+ * A program that polls an empty CQ of a dead daemon must not wait for ever. Not with manual
+ * progress.
+ */
+static inline int
+found_nothing(const struct lib_context *ctx)
+{
+	if (__builtin_expect(ctx->dead, 0))
+		return lib_dead(ctx);
+	lib_wait_empty();
+	return 0;
 }
 
 int
@@ -209,13 +268,214 @@ softhca_poll_cq(struct softhca_cq *pub, int num_entries, struct softhca_wc *wc)
 		lib_wait_over();
 		return got;
 	}
-	/* a program that polls an empty CQ of a dead daemon must not wait for ever */
-	if (cq->ctx->progress == NULL) {
-		if (__builtin_expect(cq->ctx->dead, 0))
-			return lib_dead(cq->ctx);
-		lib_wait_empty();
-		return 0;
-	}
+	if (cq->ctx->progress == NULL)
+		return found_nothing(cq->ctx);
 	lib_run(cq->ctx);
 	return poll_once(cq, num_entries, wc);
+}
+
+/* ---- one completion after another ---- */
+
+/* Whether a completion may be read; if the CQE is of no QP (any more), it may not. */
+static bool
+show_cqe(struct lib_cq *cq, const struct hca_cqe *cqe)
+{
+	struct lib_qp *qp = lib_find_qp(cq->ctx, hca_le32_to_cpu(cqe->my_qpn));
+
+	if (__builtin_expect(qp == NULL, 0)) {
+		skip_cqe(cq, cqe);
+		return false;
+	}
+	cq->pub.wr_id =
+		(cqe->is_send & 1) != 0 ? take_wqe(&qp->sq_polled, cqe) : take_recv_wqe(qp, cqe);
+	cq->pub.status = is_error(cqe) ? error_status(cqe) : SOFTHCA_WC_SUCCESS;
+	cq->shown = cqe;
+	return true;
+}
+
+static void
+return_cqe(struct lib_cq *cq)
+{
+	__atomic_store_n(&cq->ring[cq->consumer & cq->mask].owner, HCA_OWNER_HW, __ATOMIC_RELEASE);
+	cq->consumer++;
+	__atomic_store_n(&cq->record->consumer, hca_cpu_to_le32(cq->consumer), __ATOMIC_RELEASE);
+}
+
+static void
+return_shown(struct lib_cq *cq)
+{
+	if (cq->shown != NULL)
+		return_cqe(cq);
+	cq->shown = NULL;
+}
+
+/* Show the next completion. False: there is none. */
+static bool
+show_next(struct lib_cq *cq)
+{
+	for (;;) {
+		const struct hca_cqe *cqe = &cq->ring[cq->consumer & cq->mask];
+
+		if (__atomic_load_n(&cqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW)
+			return false;
+		__builtin_prefetch(&cq->ring[(cq->consumer + POLL_PREFETCH) & cq->mask], 1);
+		if (show_cqe(cq, cqe))
+			return true;
+		return_cqe(cq);
+	}
+}
+
+/* Begin if there is a completion. The lock is held until end_poll. */
+static bool
+start_once(struct lib_cq *cq)
+{
+	if (cq->locked)
+		lib_lock_take(&cq->lock);
+	if (show_next(cq)) {
+		__atomic_store_n(&cq->reader, &lib_wait, __ATOMIC_RELAXED);
+		return true;
+	}
+	if (cq->locked)
+		lib_lock_drop(&cq->lock);
+	return false;
+}
+
+int
+softhca_start_poll(struct softhca_cq *pub)
+{
+	struct lib_cq *cq = (struct lib_cq *)pub;
+	bool found;
+	int err = 0;
+
+	if (__builtin_expect(lib_cq_is_read(cq), 0))
+		return lib_fail(-EBUSY, "this thread reads the CQ already, end_poll comes first");
+	found = start_once(cq);
+	if (!found && cq->ctx->progress != NULL) {
+		lib_run(cq->ctx);
+		found = start_once(cq);
+	} else if (!found) {
+		err = found_nothing(cq->ctx);
+	}
+	if (!found)
+		return err != 0 ? err : -ENOENT;
+	lib_wait_over();
+	return 0;
+}
+
+int
+softhca_next_poll(struct softhca_cq *pub)
+{
+	struct lib_cq *cq = (struct lib_cq *)pub;
+
+	if (__builtin_expect(!lib_cq_is_read(cq), 0))
+		return lib_fail(-EINVAL, "next_poll without start_poll");
+	return_shown(cq);
+	return show_next(cq) ? 0 : -ENOENT;
+}
+
+void
+softhca_end_poll(struct softhca_cq *pub)
+{
+	struct lib_cq *cq = (struct lib_cq *)pub;
+
+	if (__builtin_expect(!lib_cq_is_read(cq), 0))
+		return;
+	return_shown(cq);
+	__atomic_store_n(&cq->reader, NULL, __ATOMIC_RELAXED);
+	if (cq->locked)
+		lib_lock_drop(&cq->lock);
+}
+
+/* The completion to read; there is one between start_poll and end_poll, else all fields are 0. */
+static inline const struct hca_cqe *
+shown(const struct softhca_cq *pub)
+{
+	static const struct hca_cqe none = {.is_send = 1, .opcode = HCA_OP_SEND};
+	const struct hca_cqe *cqe = ((const struct lib_cq *)pub)->shown;
+
+	return cqe != NULL ? cqe : &none;
+}
+
+/* What the opcode of a receive says; NULL: a send or an error */
+static inline const struct recv_kind *
+recv_kind_of(const struct hca_cqe *cqe)
+{
+	return (cqe->is_send & 1) != 0 || is_error(cqe) ? NULL : &recv_wc[cqe->opcode];
+}
+
+uint32_t
+softhca_wc_read_opcode(const struct softhca_cq *cq)
+{
+	const struct hca_cqe *cqe = shown(cq);
+
+	if ((cqe->is_send & 1) != 0)
+		return is_error(cqe) ? SOFTHCA_WC_SEND : send_wc[cqe->opcode & 31];
+	return is_error(cqe) ? SOFTHCA_WC_RECV : recv_wc[cqe->opcode].opcode;
+}
+
+uint32_t
+softhca_wc_read_vendor_err(const struct softhca_cq *cq)
+{
+	return is_error(shown(cq)) ? error_vendor(shown(cq)) : 0;
+}
+
+uint32_t
+softhca_wc_read_byte_len(const struct softhca_cq *cq)
+{
+	return is_error(shown(cq)) ? 0 : hca_le32_to_cpu(shown(cq)->byte_cnt);
+}
+
+uint32_t
+softhca_wc_read_imm_data(const struct softhca_cq *cq)
+{
+	const struct recv_kind *kind = recv_kind_of(shown(cq));
+
+	return kind != NULL && kind->flags != 0 ? recv_imm(kind, shown(cq)) : 0;
+}
+
+uint32_t
+softhca_wc_read_qp_num(const struct softhca_cq *cq)
+{
+	return hca_le32_to_cpu(shown(cq)->my_qpn);
+}
+
+uint32_t
+softhca_wc_read_src_qp(const struct softhca_cq *cq)
+{
+	return hca_le32_to_cpu(shown(cq)->rqpn);
+}
+
+uint32_t
+softhca_wc_read_wc_flags(const struct softhca_cq *cq)
+{
+	const struct recv_kind *kind = recv_kind_of(shown(cq));
+
+	return kind != NULL ? recv_flags(kind, shown(cq)) : 0;
+}
+
+uint16_t
+softhca_wc_read_pkey_index(const struct softhca_cq *cq)
+{
+	return (uint16_t)HCA_CQE_PKEY_INDEX(hca_le32_to_cpu(shown(cq)->flags));
+}
+
+uint8_t
+softhca_wc_read_sl(const struct softhca_cq *cq)
+{
+	return (uint8_t)HCA_CQE_SL(hca_le32_to_cpu(shown(cq)->flags));
+}
+
+/* RoCE has no LIDs. */
+uint32_t
+softhca_wc_read_slid(const struct softhca_cq *cq)
+{
+	(void)cq;
+	return 0;
+}
+
+uint8_t
+softhca_wc_read_dlid_path_bits(const struct softhca_cq *cq)
+{
+	(void)cq;
+	return 0;
 }

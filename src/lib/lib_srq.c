@@ -188,21 +188,30 @@ softhca_create_srq(struct softhca_pd *pd, struct softhca_srq_init_attr *attr)
 	return srq;
 }
 
+static bool
+is_polled(struct lib_cq *cq)
+{
+	if (!lib_cq_try(cq))
+		return true;
+	lib_cq_unlock(cq);
+	return false;
+}
+
 /*
- * The context's lock is held. Completions of destroyed QPs with WQEs of the SRQ may still be in any
- * CQ, and pollers free these WQEs; after each CQ's lock was seen free, none is doing so.
+ * The context's lock is held, but not while this waits. Completions of destroyed QPs with WQEs of
+ * the SRQ may still be in any CQ, and pollers free these WQEs; after each CQ's lock was seen free,
+ * none is doing so.
  */
 static void
 leave_srq(struct lib_context *ctx, struct lib_srq *srq)
 {
 	__atomic_store_n(&ctx->srqs[srq->pub.handle & ctx->srq_mask], NULL, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i <= ctx->cq_mask; i++) {
-		struct lib_cq *cq = ctx->cqs[i];
-
-		if (cq == NULL || !cq->locked)
-			continue;
-		lib_lock_take(&cq->lock);
-		lib_lock_drop(&cq->lock);
+		while (is_polled(ctx->cqs[i])) {
+			pthread_mutex_unlock(&ctx->lock);
+			sched_yield();
+			pthread_mutex_lock(&ctx->lock);
+		}
 	}
 }
 

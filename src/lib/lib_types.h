@@ -85,6 +85,8 @@ struct lib_cq {
 	uint32_t consumer; /* free running */
 	bool locked;	   /* false: SOFTHCA_SINGLE_THREADED */
 	struct lib_lock lock;
+	const struct lib_wait *reader; /* thread between start_poll and end_poll */
+	const struct hca_cqe *shown;   /* the CQE it reads, the one at consumer; or NULL */
 	uint32_t arm_seq;
 	uint32_t arm_mode; /* requested but not yet delivered */
 	uint32_t users;	   /* number of QPs; under the context's lock, as the rest */
@@ -341,7 +343,14 @@ int lib_qp_enter(struct lib_context *ctx, struct lib_qp *qp);
 int lib_qp_refresh(struct lib_qp *qp);
 void lib_qp_rewind(struct lib_qp *qp);
 
-/* lib_cq.c: invalidate the CQEs of a QP that is reset or destroyed; the CQ's lock is held. */
+/*
+ * lib_cq.c: the lock of a CQ, which may be NULL. Nothing happens if the CQ has none, or if this
+ * thread has it because it reads the CQ. try: false: another thread has it.
+ */
+void lib_cq_lock(struct lib_cq *cq);
+bool lib_cq_try(struct lib_cq *cq);
+void lib_cq_unlock(struct lib_cq *cq);
+/* Invalidate the CQEs of a QP that is reset or destroyed; the CQ's lock is held. */
 void lib_cq_forget(struct lib_cq *cq, uint32_t qpn);
 void lib_cq_lock_pair(struct lib_cq *a, struct lib_cq *b);
 void lib_cq_unlock_pair(struct lib_cq *a, struct lib_cq *b);

@@ -9,6 +9,7 @@
  */
 
 #include "giveway.h"
+#include "lib_types.h"
 
 /* Number of empty polls between two readings of the clock, unless the CPU is known to be shared. */
 #define LIB_WAIT_POLLS 32u
@@ -36,6 +37,13 @@ static inline void
 lib_wait_over(void)
 {
 	giveway_anew(&lib_wait.giveway);
+}
+
+/* Whether this thread is between start_poll and end_poll of the CQ, and has its lock. */
+static inline bool
+lib_cq_is_read(const struct lib_cq *cq)
+{
+	return __atomic_load_n(&cq->reader, __ATOMIC_RELAXED) == &lib_wait;
 }
 
 #endif

@@ -104,6 +104,38 @@ overrun_in(const struct sim_config *cfg)
 }
 SIM_TEST(overrun)
 
+/* A CQ that ignores overruns loses what it has no room for; its QP goes on. */
+static void
+overrun_ignored_in(const struct sim_config *cfg)
+{
+	struct sim *s = sim_open(cfg);
+	struct softhca_cq_init_attr ca = {.cqe = 8, .flags = SOFTHCA_IGNORE_OVERRUN};
+	struct softhca_cq *cq = softhca_create_cq(s->side[0].ctx, &ca);
+	struct sim_duo d = {.scq = {cq}};
+	unsigned int errors = 0;
+	uint64_t lost;
+
+	sim_duo_open(s, &d);
+	lost = sim_counter(s, 0, "cqe_overrun");
+	sim_duo_post(&d, 0, SOFTHCA_WR_RDMA_WRITE, 64, 20, 0);
+	sim_settle(s);
+	expect_none(s, 0);
+	sim_check(s, sim_counter(s, 0, "cqe_overrun") - lost == 12, "not 12 lost");
+	sim_check(s, sim_qp_state(s, d.qp[0]) == SOFTHCA_QPS_RTS, "the QP failed");
+	sim_check(s, sim_cq_drain(cq, &errors) == 8 && errors == 0, "what was in the CQ");
+	/* the library takes the WQEs of those that were lost back with the next completion */
+	sim_duo_post(&d, 0, SOFTHCA_WR_RDMA_WRITE, 64, 5, 0);
+	sim_settle(s);
+	sim_check(s, sim_cq_drain(cq, &errors) == 5 && errors == 0, "what came later");
+	sim_duo_post(&d, 0, SOFTHCA_WR_RDMA_WRITE, 64, 64, 0);
+	sim_settle(s);
+	sim_check(s, sim_cq_drain(cq, &errors) == 8 && errors == 0, "a full send queue");
+	sim_duo_close(&d);
+	sim_check(s, softhca_destroy_cq(cq) == 0, "destroy_cq");
+	sim_close(s);
+}
+SIM_TEST(overrun_ignored)
+
 /* Three QPs on one CQ, as SQ, RQ and both: all fail together, the event comes once. */
 static void
 overrun_shared_in(const struct sim_config *cfg)
@@ -404,10 +436,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(overrun),   cmocka_unit_test(overrun_shared),
-		cmocka_unit_test(comm_est),  cmocka_unit_test(sq_drained),
-		cmocka_unit_test(responder), cmocka_unit_test(link_state),
-		cmocka_unit_test(addresses), cmocka_unit_test(acknowledge),
+		cmocka_unit_test(overrun),	   cmocka_unit_test(overrun_shared),
+		cmocka_unit_test(overrun_ignored), cmocka_unit_test(comm_est),
+		cmocka_unit_test(sq_drained),	   cmocka_unit_test(responder),
+		cmocka_unit_test(link_state),	   cmocka_unit_test(addresses),
+		cmocka_unit_test(acknowledge),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

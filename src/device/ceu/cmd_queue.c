@@ -73,7 +73,8 @@ cq_image(const struct hca_cq *cq, struct hca_cqc *out)
 	memset(out, 0, sizeof(*out));
 	if (state == HCA_CQ_FREE)
 		return;
-	out->flags = hca_cpu_to_be32(HCA_FIELD(31, 28, status[state]) | HCA_CQ_FLAG_TR);
+	out->flags =
+		hca_cpu_to_be32(HCA_FIELD(31, 28, status[state]) | HCA_CQ_FLAG_TR | cq->no_overrun);
 	hca_cqc_set_start(out, cq->start);
 	out->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(cq->log_size, cq->usr_page));
 	out->comp_eqn = hca_cpu_to_be32(cq->comp_eqn);
@@ -111,6 +112,7 @@ hca_cmd_sw2hw_cq(struct hca_core *h, struct hca_cmd *c)
 		.log_size = HCA_CQC_LOGSIZE(size),
 		.start = hca_cqc_start(m),
 		.buf_key = {hca_be32_to_cpu(m->lkey)},
+		.no_overrun = hca_be32_to_cpu(m->flags) & HCA_CQ_FLAG_OI,
 		/* if all stages share an lcore it is the only writer */
 		.single_writer = h->single_worker,
 	};

@@ -61,6 +61,8 @@ cq_overrun(struct hca_core *h, struct hca_cq *cq, uint32_t cqi, enum hca_stage_i
 	uint32_t live = HCA_CQ_LIVE;
 
 	HCA_COUNT_AT(h, stage, HCA_CTR_cqe_overrun);
+	if (cq->no_overrun)
+		return;
 	if (__atomic_compare_exchange_n(&cq->state, &live, HCA_CQ_ERROR, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&cq->overrun, 1, __ATOMIC_RELEASE);

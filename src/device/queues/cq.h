@@ -9,8 +9,8 @@
  * semantics (owner byte last). At the end of a poll the stage calls hca_cq_batch_end(): one full
  * fence, then for each CQ written the arm word is read and at most one event raised.
  *
- * Overrun: reserve returns NULL; the CQ goes to the error state once (CQ_ERROR event, and the CEU
- * moves its QPs to ERR); the CQE is counted and dropped.
+ * Overrun: reserve returns NULL; the CQE is counted and dropped. Unless the CQ ignores overruns, it
+ * goes to the error state once (CQ_ERROR event, and the CEU moves its QPs to ERR).
  */
 
 #include <stdbool.h>
@@ -37,6 +37,7 @@ struct hca_cq {
 	uint32_t moderation;	/* [pub] CEU: HCA_CQ_MOD_*, 0 = no moderation */
 	uint64_t start;		/* CEU: virtual address of the first CQE */
 	uint32_t buf_key[2];	/* CEU: of the region that buf[i] holds a reference to */
+	uint32_t no_overrun;	/* HCA_CQ_FLAG_OI or 0: a full CQ is no error */
 	/*
 	 * two generations of the buffer: resize switches between them by the generation in
 	 * `reserve`

@@ -320,6 +320,34 @@ cqc(struct rig *r, uint32_t cqn)
 	X(c->ci_db = hca_cpu_to_be32(0)) \
 	X(c->state_db = hca_cpu_to_be32(0))
 
+/* With overrun ignored what has no room is lost, and the rest goes on. */
+static void
+overrun_ignored(void **state)
+{
+	struct rig *r = *state;
+	const struct hca_cqc *queried = (const void *)r->out;
+	struct hca_cqc *c;
+
+	rig_mr(r, 30, RIG_PD, rig_cq_mem(r, 4), 8192);
+	c = cqc(r, 4);
+	c->flags = hca_cpu_to_be32(HCA_CQ_FLAG_TR | HCA_CQ_FLAG_OI);
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 4), HCA_STAT_OK);
+	for (uint32_t single = 0; single < 2; single++) {
+		uint32_t first = (uint32_t)r->h->cq[4].reserve;
+
+		r->h->cq[4].single_writer = single;
+		for (uint32_t i = 0; i < SIZE + 5; i++)
+			assert_int_equal(put(r, 4, i, false), i < SIZE);
+		record(r, 4)->consumer = hca_cpu_to_le32(first + SIZE);
+		assert_int_equal(hca_counter_value(r->h, HCA_CTR_cqe_overrun), 5 * (single + 1));
+	}
+	poll_events(r);
+	assert_int_equal(rig_eqe(r, 0)->owner, HCA_OWNER_HW);
+	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_CQ, 4), HCA_STAT_OK);
+	assert_int_equal(hca_be32_to_cpu(queried->flags), HCA_CQ_FLAG_TR | HCA_CQ_FLAG_OI);
+	assert_int_equal(hca_counter_value(r->h, HCA_CTR_cqe_dead_cq), 0);
+}
+
 static void
 bad_cq_changes_nothing(void **state)
 {
@@ -598,6 +626,7 @@ main(void)
 		T(mask_gates_events),
 		T(link_is_watched),
 		T(notifier_hears_of_eqes),
+		T(overrun_ignored),
 		T(bad_cq_changes_nothing),
 		T(query_cq),
 		T(resize),

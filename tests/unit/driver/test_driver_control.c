@@ -603,6 +603,10 @@ test_failed_command_undoes(void **state)
 		assert_int_equal(usage.mrs, 0);
 		assert_int_equal(usage.mtts, 0);
 	}
+	cq.flags = ~HCA_CTL_CQ_FLAGS;
+	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &cqn, NULL), -EINVAL);
+	assert_non_null(strstr(hca_driver_reason(), "CQ flags"));
+	cq.flags = 0;
 	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &cqn, NULL), 0);
 }
 

@@ -111,6 +111,21 @@ _Static_assert(offsetof(struct softhca_mr, user) >= sizeof(struct ibv_mr) &&
 		       offsetof(struct softhca_ah, user) >= sizeof(struct ibv_ah),
 	       "user is not in the structure of verbs");
 
+/* What is read of completions has the numbers of verbs. */
+#define SAME_FIELD(name) \
+	_Static_assert((int)SOFTHCA_WC_EX_WITH_##name == (int)IBV_WC_EX_WITH_##name, #name);
+
+#define WC_FIELDS(X) \
+	X(BYTE_LEN) \
+	X(IMM) \
+	X(QP_NUM) \
+	X(SRC_QP) \
+	X(SLID) \
+	X(SL) \
+	X(DLID_PATH_BITS)
+
+WC_FIELDS(SAME_FIELD)
+
 static struct softhca_context *ctx;
 static struct fake_ctl *fake;
 static struct fake_qp q;

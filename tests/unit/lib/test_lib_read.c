@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* start_poll, next_poll, end_poll, and the functions that read the completion they give. */
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "abi_roce.h"
+#include "fake_ctl.h"
+
+static const struct softhca_qp_cap cap = {
+	.max_send_wr = 4,
+	.max_recv_wr = 4,
+	.max_send_sge = 1,
+	.max_recv_sge = 1,
+};
+
+static struct softhca_context *ctx;
+static struct fake_ctl *fake;
+static struct fake_qp q;
+
+static int
+setup(void **state)
+{
+	alarm(60); /* for calls that wait for a lock */
+	fake = fake_open(&ctx, false);
+	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	fake_drop_qp(&q);
+	fake_close(fake, ctx);
+	alarm(0);
+	return 0;
+}
+
+static struct lib_cq *
+cq(void)
+{
+	return (struct lib_cq *)q.cq;
+}
+
+static struct hca_cqe
+sent(uint32_t qpn)
+{
+	return (struct hca_cqe){.my_qpn = qpn, .is_send = 1, .opcode = HCA_OP_SEND};
+}
+
+/* The next two CQEs are the same: poll_cq takes the first, the second is read field by field. */
+static void
+assert_reads_the_same(uint32_t n, const struct hca_cqe *cqe)
+{
+	struct softhca_wc wc;
+
+	fake_complete(q.cq, n, cqe);
+	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
+	fake_complete(q.cq, n + 1, cqe);
+	assert_int_equal(softhca_start_poll(q.cq), 0);
+	assert_int_equal(q.cq->wr_id, wc.wr_id);
+	assert_int_equal(q.cq->status, wc.status);
+	assert_int_equal(softhca_wc_read_opcode(q.cq), wc.opcode);
+	assert_int_equal(softhca_wc_read_vendor_err(q.cq), wc.vendor_err);
+	assert_int_equal(softhca_wc_read_byte_len(q.cq), wc.byte_len);
+	if ((wc.wc_flags & (SOFTHCA_WC_WITH_IMM | SOFTHCA_WC_WITH_INV)) != 0)
+		assert_int_equal(softhca_wc_read_imm_data(q.cq), wc.imm_data);
+	else
+		assert_int_equal(softhca_wc_read_imm_data(q.cq), 0);
+	assert_int_equal(softhca_wc_read_qp_num(q.cq), wc.qp_num);
+	assert_int_equal(softhca_wc_read_src_qp(q.cq), wc.src_qp);
+	assert_int_equal(softhca_wc_read_wc_flags(q.cq), wc.wc_flags);
+	assert_int_equal(softhca_wc_read_pkey_index(q.cq), wc.pkey_index);
+	assert_int_equal(softhca_wc_read_slid(q.cq), wc.slid);
+	assert_int_equal(softhca_wc_read_sl(q.cq), wc.sl);
+	assert_int_equal(softhca_wc_read_dlid_path_bits(q.cq), wc.dlid_path_bits);
+	softhca_end_poll(q.cq);
+}
+
+static void
+test_every_opcode(void **state)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		((struct lib_qp *)q.qp)->sq_polled.wr_id[i] = 100 + i;
+		((struct lib_qp *)q.qp)->rq_polled.wr_id[i] = 200 + i;
+	}
+	for (uint32_t opcode = 0; opcode < 256; opcode++) {
+		for (uint8_t is_send = 0; is_send < 2; is_send++, n += 2) {
+			struct hca_cqe cqe = {
+				.my_qpn = q.qp->qp_num,
+				.rqpn = 0x123456,
+				.flags = HCA_CQE_MAKE_FLAGS(3, opcode & 1, 2),
+				.byte_cnt = 300 + opcode,
+				.wqe = opcode % 4 * 64,
+				.opcode = (uint8_t)opcode,
+				.is_send = is_send,
+			};
+
+			memcpy(&cqe.imm, "\1\2\3\4", 4);
+			if (opcode >= HCA_CQE_OP_ERR_RECV) {
+				cqe.flags = 0;
+				cqe.imm = HCA_SYND_REMOTE_ACCESS | 0x700;
+			}
+			assert_reads_the_same(n, &cqe);
+		}
+	}
+}
+
+static void
+test_one_after_another(void **state)
+{
+	struct hca_cqe cqe = sent(q.qp->qp_num), stray = sent(q.qp->qp_num ^ 1u << 20);
+	struct softhca_send_wr wr[2] = {
+		{.wr_id = 7, .next = &wr[1], .opcode = SOFTHCA_WR_SEND},
+		{.wr_id = 8, .opcode = SOFTHCA_WR_SEND},
+	};
+	const struct hca_cqe *ring = cq()->ring;
+
+	assert_int_equal(softhca_post_send(q.qp, wr, NULL), 0);
+	fake_complete(q.cq, 0, &stray);
+	fake_complete(q.cq, 1, &cqe);
+	fake_complete(q.cq, 2, &stray);
+	cqe.wqe = 64;
+	fake_complete(q.cq, 3, &cqe);
+	assert_int_equal(softhca_start_poll(q.cq), 0);
+	assert_int_equal(q.cq->wr_id, 7);
+	assert_int_equal(ring[0].owner, HCA_OWNER_HW);
+	assert_int_equal(ring[1].owner, HCA_OWNER_SW); /* it is being read */
+	assert_int_equal(cq()->record->consumer, 1);
+	assert_int_equal(softhca_next_poll(q.cq), 0);
+	assert_int_equal(q.cq->wr_id, 8);
+	assert_int_equal(ring[2].owner, HCA_OWNER_HW);
+	assert_int_equal(ring[3].owner, HCA_OWNER_SW);
+	assert_int_equal(cq()->record->consumer, 3);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(softhca_next_poll(q.cq), -ENOENT);
+	assert_int_equal(ring[3].owner, HCA_OWNER_HW);
+	assert_int_equal(cq()->record->consumer, 4);
+	assert_int_equal(softhca_wc_read_qp_num(q.cq), 0);
+	softhca_end_poll(q.cq);
+	assert_int_equal(cq()->record->consumer, 4);
+}
+
+/* What arrives meanwhile is given too; end_poll takes what was given last. */
+static void
+test_arrives_meanwhile(void **state)
+{
+	struct hca_cqe cqe = sent(q.qp->qp_num);
+	struct softhca_wc wc;
+
+	fake_complete(q.cq, 0, &cqe);
+	assert_int_equal(softhca_start_poll(q.cq), 0);
+	for (uint32_t n = 1; n < 10; n++) {
+		fake_complete(q.cq, n, &cqe);
+		assert_int_equal(softhca_next_poll(q.cq), 0);
+	}
+	fake_complete(q.cq, 10, &cqe);
+	softhca_end_poll(q.cq);
+	assert_int_equal(cq()->record->consumer, 10);
+	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
+	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 0);
+}
+
+static void
+test_empty(void **state)
+{
+	struct hca_cqe stray = sent(0);
+
+	assert_int_equal(softhca_start_poll(q.cq), -ENOENT);
+	fake_complete(q.cq, 0, &stray);
+	assert_int_equal(softhca_start_poll(q.cq), -ENOENT);
+	assert_int_equal(cq()->record->consumer, 1);
+	assert_int_equal(cq()->lock.taken, 0);
+	lib_ctx(ctx)->dead = true;
+	assert_int_equal(softhca_start_poll(q.cq), -EIO);
+	lib_ctx(ctx)->dead = false;
+}
+
+static void
+test_wrong_order(void **state)
+{
+	struct hca_cqe cqe = sent(q.qp->qp_num);
+
+	assert_int_equal(softhca_next_poll(q.cq), -EINVAL);
+	softhca_end_poll(q.cq);
+	assert_int_equal(softhca_wc_read_opcode(q.cq), SOFTHCA_WC_SEND);
+	assert_int_equal(softhca_wc_read_byte_len(q.cq), 0);
+	fake_complete(q.cq, 0, &cqe);
+	assert_int_equal(softhca_start_poll(q.cq), 0);
+	assert_int_equal(softhca_start_poll(q.cq), -EBUSY);
+	softhca_end_poll(q.cq);
+	softhca_end_poll(q.cq);
+	assert_int_equal(cq()->record->consumer, 1);
+}
+
+static void *
+poll_one(void *arg)
+{
+	struct softhca_wc wc;
+
+	*(int *)arg = softhca_next_poll(q.cq); /* of another thread's */
+	while (softhca_poll_cq(q.cq, 1, &wc) == 0)
+		;
+	return NULL;
+}
+
+/* Another thread takes nothing until end_poll. */
+static void
+test_has_the_cq_alone(void **state)
+{
+	struct hca_cqe cqe = sent(q.qp->qp_num);
+	pthread_t other;
+	int next = 0;
+
+	fake_complete(q.cq, 0, &cqe);
+	fake_complete(q.cq, 1, &cqe);
+	assert_int_equal(softhca_start_poll(q.cq), 0);
+	assert_int_equal(cq()->lock.taken, 1);
+	assert_int_equal(pthread_create(&other, NULL, poll_one, &next), 0);
+	usleep(20000);
+	assert_int_equal(cq()->record->consumer, 0);
+	softhca_end_poll(q.cq);
+	pthread_join(other, NULL);
+	assert_int_equal(next, -EINVAL);
+	assert_int_equal(cq()->record->consumer, 2);
+	assert_int_equal(cq()->lock.taken, 0);
+}
+
+/* The thread that reads may arm and post; without locks there is none to hold. */
+static void
+test_arms_meanwhile(void **state)
+{
+	struct softhca_comp_channel *channel = softhca_create_comp_channel(ctx);
+	struct softhca_cq_init_attr attr = {.cqe = 4, .channel = channel};
+	struct hca_cqe cqe = sent(q.qp->qp_num);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct softhca_cq *armed = softhca_create_cq(ctx, &attr);
+		struct softhca_recv_wr wr = {.wr_id = 1};
+
+		assert_non_null(armed);
+		fake_complete(armed, 0, &cqe);
+		assert_int_equal(softhca_start_poll(armed), 0);
+		assert_int_equal(((struct lib_cq *)armed)->lock.taken, i == 0);
+		assert_int_equal(softhca_req_notify_cq(armed, 0), 0);
+		assert_int_equal(softhca_post_recv(q.qp, &wr, NULL), 0);
+		assert_int_equal(((struct lib_cq *)armed)->lock.taken, i == 0);
+		softhca_end_poll(armed);
+		assert_int_equal(softhca_req_notify_cq(armed, 0), 0);
+		assert_int_equal(((struct lib_cq *)armed)->lock.taken, 0);
+		assert_int_equal(softhca_destroy_cq(armed), 0);
+		attr.flags = SOFTHCA_SINGLE_THREADED;
+	}
+	assert_int_equal(softhca_destroy_comp_channel(channel), 0);
+}
+
+/* What would wait for itself is refused; the QP may be reset or destroyed. */
+static void
+test_changes_meanwhile(void **state)
+{
+	struct softhca_qp_attr attr = {.qp_state = SOFTHCA_QPS_RESET};
+	struct hca_cqe cqe = sent(q.qp->qp_num);
+	struct softhca_cq_init_attr init = {.cqe = 4};
+	struct softhca_cq *other = softhca_create_cq(ctx, &init);
+	struct softhca_wc wc;
+
+	assert_non_null(other);
+	fake_complete(other, 0, &cqe);
+	assert_int_equal(softhca_start_poll(other), 0);
+	assert_int_equal(softhca_poll_cq(other, 1, &wc), -EBUSY);
+	assert_int_equal(softhca_resize_cq(other, 8), -EBUSY);
+	assert_int_equal(softhca_destroy_cq(other), -EBUSY);
+	softhca_end_poll(other);
+	assert_int_equal(softhca_destroy_cq(other), 0);
+	fake_complete(q.cq, 0, &cqe);
+	fake_complete(q.cq, 1, &cqe);
+	assert_int_equal(softhca_start_poll(q.cq), 0);
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, SOFTHCA_QP_STATE), 0);
+	assert_int_equal(cq()->lock.taken, 1);
+	assert_int_equal(softhca_next_poll(q.cq), -ENOENT);
+	softhca_end_poll(q.cq);
+	assert_int_equal(cq()->lock.taken, 0);
+	assert_int_equal(cq()->record->consumer, 2);
+}
+
+static void *
+destroy_srq(void *srq)
+{
+	return (void *)(intptr_t)softhca_destroy_srq(srq);
+}
+
+static void *
+destroy_qp(void *qp)
+{
+	return (void *)(intptr_t)softhca_destroy_qp(qp);
+}
+
+/* A thread that waits for the reader; until end_poll it is not done, whatever the reader calls. */
+static pthread_t
+begin(void *(*call)(void *arg), void *arg)
+{
+	pthread_t waits;
+
+	assert_int_equal(pthread_create(&waits, NULL, call, arg), 0);
+	usleep(20000);
+	return waits;
+}
+
+static void
+finish(pthread_t waits)
+{
+	void *result;
+
+	assert_int_equal(pthread_tryjoin_np(waits, &result), EBUSY);
+	softhca_end_poll(q.cq);
+	assert_int_equal(pthread_join(waits, &result), 0);
+	assert_null(result);
+}
+
+static void
+test_srq_ends_meanwhile(void **state)
+{
+	struct softhca_srq_init_attr attr = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct softhca_cq_init_attr init = {.cqe = 4};
+	struct softhca_srq *srq = softhca_create_srq(q.pd, &attr);
+	struct hca_cqe cqe = sent(q.qp->qp_num);
+	struct softhca_cq *other;
+	pthread_t waits;
+
+	assert_non_null(srq);
+	fake_complete(q.cq, 0, &cqe);
+	assert_int_equal(softhca_start_poll(q.cq), 0);
+	waits = begin(destroy_srq, srq);
+	other = softhca_create_cq(ctx, &init);
+	assert_non_null(other);
+	finish(waits);
+	assert_int_equal(softhca_destroy_cq(other), 0);
+	srq = softhca_create_srq(q.pd, &attr);
+	fake_complete(q.cq, 1, &cqe);
+	assert_int_equal(softhca_start_poll(q.cq), 0);
+	assert_int_equal(softhca_destroy_srq(srq), 0); /* not by this thread itself */
+	softhca_end_poll(q.cq);
+}
+
+/* A QP with two CQs is destroyed while one is read: the reader may poll the other. */
+static void
+test_qp_of_two_ends_meanwhile(void **state)
+{
+	struct softhca_cq_init_attr init = {.cqe = 4};
+	struct hca_cqe cqe = sent(q.qp->qp_num);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct softhca_cq *other = softhca_create_cq(ctx, &init);
+		struct softhca_qp_init_attr attr = {
+			.qp_type = SOFTHCA_QPT_RC,
+			.cap = cap,
+			.send_cq = i == 0 ? other : q.cq,
+			.recv_cq = i == 0 ? q.cq : other,
+		};
+		struct softhca_qp *qp = softhca_create_qp(q.pd, &attr);
+		struct softhca_wc wc;
+		pthread_t waits;
+
+		assert_non_null(qp);
+		fake_complete(q.cq, i, &cqe);
+		assert_int_equal(softhca_start_poll(q.cq), 0);
+		waits = begin(destroy_qp, qp);
+		assert_int_equal(softhca_poll_cq(other, 1, &wc), 0);
+		finish(waits);
+		assert_int_equal(softhca_destroy_cq(other), 0);
+	}
+}
+
+static void
+complete_once(struct fake_ctl *f)
+{
+	struct hca_cqe cqe = sent(q.qp->qp_num);
+
+	f->on_progress = NULL;
+	fake_complete(q.cq, 0, &cqe);
+}
+
+static void
+test_manual_progress(void **state)
+{
+	struct softhca_context *manual;
+	struct fake_ctl *f = fake_open(&manual, true);
+	struct fake_qp saved = q;
+
+	q = fake_make_qp(manual, &cap, SOFTHCA_QPS_RTS, 4);
+	f->on_progress = complete_once;
+	assert_int_equal(softhca_start_poll(q.cq), 0);
+	assert_int_equal(f->progressed, 1);
+	assert_int_equal(softhca_wc_read_qp_num(q.cq), q.qp->qp_num);
+	softhca_end_poll(q.cq);
+	assert_int_equal(softhca_start_poll(q.cq), -ENOENT);
+	assert_int_equal(f->progressed, 2);
+	fake_drop_qp(&q);
+	fake_close(f, manual);
+	q = saved;
+}
+
+/* Fields that completions do not have are refused at creation. */
+static void
+test_fields(void **state)
+{
+	struct softhca_cq_init_attr attr = {.cqe = 1};
+
+	for (uint32_t bit = 0; bit < 64; bit++) {
+		struct softhca_cq *made;
+
+		attr.wc_flags = UINT64_C(1) << bit;
+		errno = 0;
+		made = softhca_create_cq(ctx, &attr);
+		if (bit <= 6) {
+			assert_non_null(made);
+			assert_int_equal(softhca_destroy_cq(made), 0);
+		} else {
+			assert_null(made);
+			assert_int_equal(errno, EOPNOTSUPP);
+		}
+	}
+}
+
+int
+main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_every_opcode),	    T(test_one_after_another),
+		T(test_arrives_meanwhile),  T(test_empty),
+		T(test_wrong_order),	    T(test_has_the_cq_alone),
+		T(test_arms_meanwhile),	    T(test_changes_meanwhile),
+		T(test_srq_ends_meanwhile), T(test_qp_of_two_ends_meanwhile),
+		T(test_manual_progress),    T(test_fields),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
