@@ -75,8 +75,6 @@ struct front_channel {
 struct front_cq {
 	struct ibv_cq_ex pub;
 	struct softhca_cq *hca;
-	struct softhca_wc wc; /* the completion that start_poll or next_poll has taken */
-	bool locked;	      /* several threads may poll: the mutex of pub is held meanwhile */
 };
 
 struct front_srq {

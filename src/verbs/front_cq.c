@@ -107,6 +107,7 @@ cq_new(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr, uint
 		.channel = channel != NULL ? channel->hca : NULL,
 		.cq_context = cq,
 		.flags = flags,
+		.wc_flags = attr->wc_flags,
 	};
 
 	if (cq == NULL)
@@ -116,7 +117,6 @@ cq_new(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr, uint
 		free(cq);
 		return front_failed(call);
 	}
-	cq->locked = (flags & SOFTHCA_SINGLE_THREADED) == 0;
 	cq->pub.context = context;
 	cq->pub.channel = attr->channel;
 	cq->pub.cq_context = attr->cq_context;
@@ -149,16 +149,16 @@ struct ibv_cq_ex *
 front_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+	const uint32_t known_flags =
+		IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
 	struct front_cq *cq;
 
 	if ((attr->comp_mask & ~known) != 0)
 		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x", attr->comp_mask);
-	if ((flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0)
+	if ((flags & ~known_flags) != 0)
 		return FRONT_NULL(EOPNOTSUPP, "flags %#x", flags);
-	if ((attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) != 0)
-		return FRONT_NULL(EOPNOTSUPP, "wc_flags %#llx", (unsigned long long)attr->wc_flags);
-	cq = cq_new(context, attr, flags != 0 ? SOFTHCA_SINGLE_THREADED : 0, __func__);
+	cq = cq_new(context, attr, flags, __func__);
 	if (cq == NULL)
 		return NULL;
 	front_cq_ex_init(cq);

@@ -1,87 +1,69 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Polling of extended CQs: one completion at a time is taken out of the CQ, so that whatever is not
- * read stays in it. Between start_poll and end_poll no other thread does the same.
- */
+/* Polling of extended CQs: the library shows one completion after another where they lie. */
 
 #include <errno.h>
-#include <pthread.h>
 
 #include "front.h"
 
-static struct front_cq *
-cq_of(struct ibv_cq_ex *pub)
+static struct softhca_cq *
+hca_of(struct ibv_cq_ex *pub)
 {
-	return (struct front_cq *)pub;
+	return ((struct front_cq *)pub)->hca;
 }
 
-/* 0, ENOENT: the CQ is empty, or the errno of a device that is gone */
-static int
-take(struct front_cq *cq)
+/* 0: a completion is shown; ENOENT: there is none; or another errno, which is explained */
+static inline int
+show(struct ibv_cq_ex *pub, int result, const char *call)
 {
-	int n = softhca_poll_cq(cq->hca, 1, &cq->wc);
+	const struct softhca_cq *hca = hca_of(pub);
 
-	if (n == 0)
+	if (result == -ENOENT)
 		return ENOENT;
-	if (__builtin_expect(n < 0, 0))
-		return front_result(n, "ibv_start_poll");
-	cq->pub.status = (enum ibv_wc_status)cq->wc.status;
-	cq->pub.wr_id = cq->wc.wr_id;
+	if (__builtin_expect(result != 0, 0))
+		return front_result(result, call);
+	pub->status = (enum ibv_wc_status)hca->status;
+	pub->wr_id = hca->wr_id;
 	return 0;
 }
 
 static int
 start_poll(struct ibv_cq_ex *pub, struct ibv_poll_cq_attr *attr)
 {
-	struct front_cq *cq = cq_of(pub);
-	int err;
-
 	if (attr != NULL && attr->comp_mask != 0)
 		return front_refuse(EINVAL, "ibv_start_poll", "comp_mask %#x", attr->comp_mask);
-	if (cq->locked)
-		pthread_mutex_lock(&pub->mutex);
-	err = take(cq);
-	if (err != 0 && cq->locked)
-		pthread_mutex_unlock(&pub->mutex);
-	return err;
+	return show(pub, softhca_start_poll(hca_of(pub)), "ibv_start_poll");
 }
 
 static int
 next_poll(struct ibv_cq_ex *pub)
 {
-	return take(cq_of(pub));
+	return show(pub, softhca_next_poll(hca_of(pub)), "ibv_next_poll");
 }
 
 static void
 end_poll(struct ibv_cq_ex *pub)
 {
-	if (cq_of(pub)->locked)
-		pthread_mutex_unlock(&pub->mutex);
+	softhca_end_poll(hca_of(pub));
 }
 
-static enum ibv_wc_opcode
-read_opcode(struct ibv_cq_ex *pub)
-{
-	return (enum ibv_wc_opcode)cq_of(pub)->wc.opcode;
-}
-
-/* The functions that read one member. READ(type, function, member) */
+/* The functions that read one field. READ(type, field) */
 #define READ_LIST(READ) \
-	READ(uint32_t, read_vendor_err, vendor_err) \
-	READ(uint32_t, read_byte_len, byte_len) \
-	READ(__be32, read_imm_data, imm_data) \
-	READ(uint32_t, read_qp_num, qp_num) \
-	READ(uint32_t, read_src_qp, src_qp) \
-	READ(unsigned int, read_wc_flags, wc_flags) \
-	READ(uint32_t, read_slid, slid) \
-	READ(uint8_t, read_sl, sl) \
-	READ(uint8_t, read_dlid_path_bits, dlid_path_bits)
+	READ(enum ibv_wc_opcode, opcode) \
+	READ(uint32_t, vendor_err) \
+	READ(uint32_t, byte_len) \
+	READ(__be32, imm_data) \
+	READ(uint32_t, qp_num) \
+	READ(uint32_t, src_qp) \
+	READ(unsigned int, wc_flags) \
+	READ(uint32_t, slid) \
+	READ(uint8_t, sl) \
+	READ(uint8_t, dlid_path_bits)
 
-#define READ(type, function, member) \
-	static type function(struct ibv_cq_ex *pub) \
+#define READ(type, field) \
+	static type read_##field(struct ibv_cq_ex *pub) \
 	{ \
-		return cq_of(pub)->wc.member; \
+		return (type)softhca_wc_read_##field(hca_of(pub)); \
 	}
 READ_LIST(READ)
 #undef READ
@@ -95,8 +77,7 @@ front_cq_ex_init(struct front_cq *cq)
 	pub->start_poll = start_poll;
 	pub->next_poll = next_poll;
 	pub->end_poll = end_poll;
-	pub->read_opcode = read_opcode;
-#define READ(type, function, member) pub->function = function;
+#define READ(type, field) pub->read_##field = read_##field;
 	READ_LIST(READ)
 #undef READ
 }

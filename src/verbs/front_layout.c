@@ -54,6 +54,9 @@ SAME(ibv_wc, softhca_wc, slid);
 SAME(ibv_wc, softhca_wc, sl);
 SAME(ibv_wc, softhca_wc, dlid_path_bits);
 
+_Static_assert(IBV_CREATE_CQ_ATTR_SINGLE_THREADED == (int)SOFTHCA_SINGLE_THREADED, "one number");
+_Static_assert(IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN == (int)SOFTHCA_IGNORE_OVERRUN, "one number");
+
 #define OBJECT(a, b) \
 	SAME(a, b, context); \
 	SAME(a, b, pd); \

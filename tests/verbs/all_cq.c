@@ -118,10 +118,38 @@ extended(struct all *all)
 		CHECK_NULL(ibv_create_cq_ex(all->context, &attr), EOPNOTSUPP);
 	}
 	attr.wc_flags = 0;
-	attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	attr.flags = 1u << 9;
 	CHECK_NULL(ibv_create_cq_ex(all->context, &attr), EOPNOTSUPP);
 	attr.comp_mask = 1u << 20;
 	CHECK_NULL(ibv_create_cq_ex(all->context, &attr), EOPNOTSUPP);
+}
+
+/* More completions than there is room for: some are lost, and the QP goes on. */
+static void
+overrun(struct all *all)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 1,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
+	};
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(all->context, &attr));
+	struct ibv_qp *a = all_qp(all, IBV_QPT_RC, cq, NULL, 0);
+	struct ibv_qp *b = all_qp(all, IBV_QPT_RC, all->cq, NULL, 0);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr state;
+
+	CHECK(cq->cqe < 8);
+	all_connect(all, a, b);
+	for (int i = 0; i < 8; i++) {
+		all_recv(all, b, 2, 0, 64);
+		post_inline(a, 1, 10);
+		CHECK(all_wc(all->cq).wr_id == 2);
+	}
+	CHECK(ibv_query_qp(a, &state, IBV_QP_STATE, &init) == 0);
+	CHECK(state.qp_state == IBV_QPS_RTS);
+	CHECK(all_wc(cq).wr_id == 1);
+	CHECK(ibv_destroy_qp(a) == 0 && ibv_destroy_qp(b) == 0 && ibv_destroy_cq(cq) == 0);
 }
 
 static void
@@ -165,5 +193,6 @@ void
 all_completions(struct all *all)
 {
 	extended(all);
+	overrun(all);
 	events(all);
 }
