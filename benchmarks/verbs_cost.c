@@ -2,8 +2,9 @@
 
 /*
  * What the verbs front costs: WRITEs of 64 bytes in lists of 32, between two QPs of one device, by
- * the native interface, by ibv_post_send and ibv_poll_cq, and by ibv_wr_start .. ibv_wr_complete
- * and ibv_start_poll; and datagrams with address handles, which nobody receives, by the first two.
+ * the native interface, by ibv_post_send and ibv_poll_cq (with lists that stay as they are, or are
+ * written anew each time, as programs do), and by ibv_wr_start .. ibv_wr_complete and
+ * ibv_start_poll; and datagrams with address handles, which nobody receives, by the first two.
  * The ways take turns. It prints the medians of the times, and of their ratios to the native
  * interface in the same turn.
  *
@@ -181,7 +182,7 @@ struct verbs {
 	struct ibv_qp *qp[2];
 	struct ibv_qp_ex *ex;
 	struct ibv_cq_ex *cq;
-	struct ibv_sge sge;
+	struct ibv_sge sge, sges[LIST];
 	uint32_t rkey;
 	struct ibv_send_wr wr[LIST];
 };
@@ -295,6 +296,28 @@ verbs_post(void *of)
 	must(ibv_post_send(v->qp[0], v->wr, &bad) == 0, "post");
 }
 
+/* As pieces_post() has to: every request has other addresses and keys. */
+static void
+filled_post(void *of)
+{
+	struct verbs *v = of;
+
+	for (uint32_t i = 0; i < LIST; i++) {
+		struct ibv_send_wr *wr = &v->wr[i];
+
+		v->sges[i] = v->sge;
+		wr->wr_id = i;
+		wr->next = i < LIST - 1 ? &v->wr[i + 1] : NULL;
+		wr->sg_list = &v->sges[i];
+		wr->num_sge = 1;
+		wr->opcode = IBV_WR_RDMA_WRITE;
+		wr->send_flags = i == LIST - 1 ? IBV_SEND_SIGNALED : 0;
+		wr->wr.rdma.remote_addr = (uintptr_t)memory + MEMORY / 2;
+		wr->wr.rdma.rkey = v->rkey;
+	}
+	verbs_post(v);
+}
+
 static unsigned int
 verbs_poll(void *of)
 {
@@ -313,6 +336,7 @@ pieces_post(void *of)
 
 	ibv_wr_start(v->ex);
 	for (uint32_t i = 0; i < LIST; i++) {
+		v->ex->wr_id = i;
 		v->ex->wr_flags = i == LIST - 1 ? IBV_SEND_SIGNALED : 0;
 		ibv_wr_rdma_write(v->ex, v->rkey, (uintptr_t)memory + MEMORY / 2);
 		ibv_wr_set_sge(v->ex, v->sge.lkey, v->sge.addr, v->sge.length);
@@ -408,13 +432,15 @@ main(int argc, char **argv)
 {
 	static struct native n = {.type = SOFTHCA_QPT_RC}, n_ud = {.type = SOFTHCA_QPT_UD};
 	static struct verbs lists = {.type = IBV_QPT_RC}, pieces = {.type = IBV_QPT_RC};
+	static struct verbs filled = {.type = IBV_QPT_RC};
 	static struct verbs ud = {.type = IBV_QPT_UD};
 	static struct way ways[] = {
 		{"WRITE native", 0, native_post, native_poll, &n, {0}},
 		{"WRITE lists", 0, verbs_post, verbs_poll, &lists, {0}},
+		{"WRITE filled", 0, filled_post, verbs_poll, &filled, {0}},
 		{"WRITE pieces", 0, pieces_post, pieces_poll, &pieces, {0}},
-		{"UD native", 3, native_post, native_poll, &n_ud, {0}},
-		{"UD lists", 3, verbs_post, verbs_poll, &ud, {0}},
+		{"UD native", 4, native_post, native_poll, &n_ud, {0}},
+		{"UD lists", 4, verbs_post, verbs_poll, &ud, {0}},
 	};
 	struct ibv_device **devices = ibv_get_device_list(NULL);
 	int turns = argc > 1 ? atoi(argv[1]) : 11;
@@ -429,6 +455,7 @@ main(int argc, char **argv)
 	native_open(&n_ud);
 	verbs_open(&ud, context);
 	verbs_open(&lists, context);
+	verbs_open(&filled, context);
 	verbs_open(&pieces, context);
 	for (int turn = -1; turn < turns; turn++)
 		for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {

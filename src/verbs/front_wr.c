@@ -18,10 +18,10 @@
 struct front_batch {
 	struct softhca_wr_batch hca;
 	struct softhca_send_wr wr;
-	bool open; /* wr is a request that waits for setters */
-	int err;   /* what has been refused here, and explained; else 0 */
-	uint32_t needs;
-	uint32_t peer; /* NEEDS_PEER if the type of the QP has that, else 0 */
+	struct softhca_sge sge; /* of wr, if it has one */
+	uint32_t needs;		/* wr waits for these setters; 0: it has been added */
+	uint32_t peer;		/* NEEDS_PEER if the type of the QP has that, else 0 */
+	int err;		/* what has been refused here, and explained; else 0 */
 	uint32_t max_sges;
 	uint32_t max_inline;
 	struct softhca_sge *sges; /* data that waits for the peer, and inline data in pieces */
@@ -42,15 +42,25 @@ spoil(struct front_batch *batch, int err, const char *reason)
 		batch->err = front_refuse(err, "ibv_wr_complete", "%s", reason);
 }
 
-/* The request is complete, or the next one begins. */
-static void
+/* The request is complete. The batch keeps the error. */
+static inline void
 add(struct front_batch *batch)
 {
-	batch->open = false;
-	if (__builtin_expect((batch->needs & NEEDS_PEER) != 0, 0))
+	(void)softhca_wr_add(&batch->hca, &batch->wr);
+}
+
+/* The next request begins, or there is none, and this one still waits. */
+static __attribute__((noinline)) void
+end_waiting(struct front_batch *batch)
+{
+	if ((batch->needs & NEEDS_PEER) != 0) {
 		spoil(batch, EINVAL, "a request without its address handle or XRC SRQ");
-	else
-		(void)softhca_wr_add(&batch->hca, &batch->wr); /* the batch keeps the error */
+	} else {
+		batch->wr.sg_list = NULL;
+		batch->wr.num_sge = 0;
+		add(batch);
+	}
+	batch->needs = 0;
 }
 
 static inline struct softhca_send_wr *
@@ -59,15 +69,23 @@ begin(struct ibv_qp_ex *pub, uint32_t opcode, uint32_t needs)
 	struct front_batch *batch = batch_of(pub);
 	struct softhca_send_wr *wr = &batch->wr;
 
-	if (__builtin_expect(batch->open, 0))
-		add(batch);
+	if (__builtin_expect(batch->needs != 0, 0))
+		end_waiting(batch);
 	wr->wr_id = pub->wr_id;
-	wr->sg_list = NULL;
-	wr->num_sge = 0;
 	wr->opcode = opcode;
 	wr->send_flags = pub->wr_flags & ~(uint32_t)IBV_SEND_INLINE; /* a setter says that */
-	batch->open = true;
 	batch->needs = needs;
+	return wr;
+}
+
+/* Of a request without data and peer; add() follows. */
+static struct softhca_send_wr *
+begin_local(struct ibv_qp_ex *pub, uint32_t opcode)
+{
+	struct softhca_send_wr *wr = begin(pub, opcode, 0);
+
+	wr->sg_list = NULL;
+	wr->num_sge = 0;
 	return wr;
 }
 
@@ -78,11 +96,14 @@ begin_data(struct ibv_qp_ex *pub, uint32_t opcode)
 	return begin(pub, opcode, NEEDS_DATA | batch_of(pub)->peer);
 }
 
+/* Setters that come too late change nothing. */
 static inline void
 set(struct front_batch *batch, uint32_t what)
 {
-	batch->needs &= ~what;
-	if (batch->open && batch->needs == 0)
+	uint32_t needed = batch->needs;
+
+	batch->needs = needed & ~what;
+	if (needed == what)
 		add(batch);
 }
 
@@ -162,20 +183,20 @@ wr_atomic_fetch_add(struct ibv_qp_ex *pub, uint32_t rkey, uint64_t remote_addr, 
 static void
 wr_local_inv(struct ibv_qp_ex *pub, uint32_t invalidate_rkey)
 {
-	begin(pub, SOFTHCA_WR_LOCAL_INV, 0)->invalidate_rkey = invalidate_rkey;
-	set(batch_of(pub), 0);
+	begin_local(pub, SOFTHCA_WR_LOCAL_INV)->invalidate_rkey = invalidate_rkey;
+	add(batch_of(pub));
 }
 
 static void
 wr_bind_mw(struct ibv_qp_ex *pub, struct ibv_mw *mw, uint32_t rkey,
 	   const struct ibv_mw_bind_info *info)
 {
-	struct softhca_send_wr *wr = begin(pub, SOFTHCA_WR_BIND_MW, 0);
+	struct softhca_send_wr *wr = begin_local(pub, SOFTHCA_WR_BIND_MW);
 
 	wr->bind_mw.mw = front_mw_hca(mw);
 	wr->bind_mw.rkey = rkey;
 	memcpy(&wr->bind_mw.bind_info, info, sizeof(wr->bind_mw.bind_info));
-	set(batch_of(pub), 0);
+	add(batch_of(pub));
 }
 
 /* ---- setters ---- */
@@ -218,9 +239,12 @@ set_sges(struct front_batch *batch, const struct softhca_sge *sges, size_t n)
 static void
 wr_set_sge(struct ibv_qp_ex *pub, uint32_t lkey, uint64_t addr, uint32_t length)
 {
-	const struct softhca_sge sge = {addr, length, lkey};
+	struct front_batch *batch = batch_of(pub);
 
-	set_sges(batch_of(pub), &sge, 1);
+	batch->sge = (struct softhca_sge){addr, length, lkey};
+	batch->wr.sg_list = &batch->sge;
+	batch->wr.num_sge = 1;
+	set(batch, NEEDS_DATA);
 }
 
 static void
@@ -279,7 +303,7 @@ wr_start(struct ibv_qp_ex *pub)
 	struct front_qp *qp = (struct front_qp *)pub;
 
 	softhca_wr_start(&qp->batch->hca, qp->hca);
-	qp->batch->open = false;
+	qp->batch->needs = 0;
 	qp->batch->err = 0;
 }
 
@@ -288,8 +312,8 @@ wr_complete(struct ibv_qp_ex *pub)
 {
 	struct front_batch *batch = batch_of(pub);
 
-	if (batch->open)
-		add(batch);
+	if (__builtin_expect(batch->needs != 0, 0))
+		end_waiting(batch);
 	if (__builtin_expect(batch->err != 0, 0)) {
 		softhca_wr_abort(&batch->hca);
 		return batch->err;
