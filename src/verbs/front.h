@@ -38,8 +38,10 @@ struct front_device {
 	struct ibv_device pub;
 	char zeros[FRONT_DEVICE_ZEROS];
 	char open_name[256]; /* for softhca_open() */
-	uint32_t users;	     /* lists and contexts it is in; under the lock of front_device.c */
 	int index;
+	int number;		   /* in dev_name: that of no other device that is in use */
+	uint32_t users;		   /* lists and contexts; under the lock of front_device.c */
+	struct front_device *next; /* in use; under that lock, as what follows */
 	bool has_guid;
 	uint64_t guid;
 };

@@ -16,7 +16,31 @@
 
 #define EMBEDDED 2
 
+/*
+ * The devices that are in a list or a context. Programs compare the pointers of one list with those
+ * of another to see what has come and gone (librdmacm does), so a device stays the same in all.
+ */
+static struct front_device *devices;
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void
+lock(void)
+{
+	pthread_mutex_lock(&devices_lock);
+}
+
+static void
+unlock(void)
+{
+	pthread_mutex_unlock(&devices_lock);
+}
+
+/* A child of fork() must find the lock free. */
+static __attribute__((constructor)) void
+watch_fork(void)
+{
+	pthread_atfork(lock, unlock, unlock);
+}
 
 static struct front_device *
 device_of(const struct ibv_device *device)
@@ -27,44 +51,105 @@ device_of(const struct ibv_device *device)
 void
 front_device_take(struct front_device *device)
 {
-	pthread_mutex_lock(&devices_lock);
+	lock();
 	device->users++;
-	pthread_mutex_unlock(&devices_lock);
+	unlock();
 }
 
 void
 front_device_drop(struct front_device *device)
 {
+	struct front_device **link = &devices;
 	uint32_t users;
 
-	pthread_mutex_lock(&devices_lock);
+	lock();
 	users = --device->users;
-	pthread_mutex_unlock(&devices_lock);
+	while (users == 0 && *link != device)
+		link = &(*link)->next;
+	if (users == 0)
+		*link = device->next;
+	unlock();
 	if (users == 0)
 		free(device);
 }
 
 /* ---- making devices ---- */
 
+/* What a device is known by */
+struct identity {
+	const char *open_name;
+	const char *name; /* of so many bytes */
+	size_t bytes;
+	const struct softhca_device *found; /* NULL: named by SOFTHCA_DEVICE */
+	int index;
+};
+
+/* The lock is held, also in device_new(). */
 static struct front_device *
-device_new(const char *open_name, const char *name, size_t name_bytes, int number)
+device_find(const struct identity *id)
+{
+	struct front_device *device = devices;
+
+	while (device != NULL &&
+	       (strcmp(device->open_name, id->open_name) != 0 || device->index != id->index))
+		device = device->next;
+	return device;
+}
+
+static int
+free_number(void)
+{
+	int number = 0;
+
+	for (const struct front_device *device = devices; device != NULL;)
+		if (device->number == number) {
+			number++;
+			device = devices;
+		} else {
+			device = device->next;
+		}
+	return number;
+}
+
+static struct front_device *
+device_new(const struct identity *id)
 {
 	struct front_device *device = front_new(sizeof(*device), "ibv_get_device_list");
 	struct ibv_device *pub;
 
 	if (device == NULL)
 		return NULL;
+	device->number = free_number();
 	pub = &device->pub;
 	pub->node_type = IBV_NODE_CA;
 	pub->transport_type = IBV_TRANSPORT_IB;
-	snprintf(pub->name, sizeof(pub->name), "%.*s", (int)name_bytes, name);
-	snprintf(pub->dev_name, sizeof(pub->dev_name), "uverbs%d", number);
+	snprintf(pub->name, sizeof(pub->name), "%.*s", (int)id->bytes, id->name);
+	snprintf(pub->dev_name, sizeof(pub->dev_name), "uverbs%d", device->number);
 	snprintf(pub->dev_path, sizeof(pub->dev_path), "/sys/class/infiniband_verbs/uverbs%d",
-		 number);
+		 device->number);
 	snprintf(pub->ibdev_path, sizeof(pub->ibdev_path), "/sys/class/infiniband/%s", pub->name);
-	snprintf(device->open_name, sizeof(device->open_name), "%s", open_name);
-	device->index = number + 1;
-	device->users = 1;
+	snprintf(device->open_name, sizeof(device->open_name), "%s", id->open_name);
+	device->index = id->index;
+	device->has_guid = id->found != NULL;
+	device->guid = device->has_guid ? softhca_get_device_guid(id->found) : 0;
+	device->next = devices;
+	devices = device;
+	return device;
+}
+
+/* The device that is in use, or a new one */
+static struct front_device *
+device_get(const struct identity *id)
+{
+	struct front_device *device;
+
+	lock();
+	device = device_find(id);
+	if (device == NULL)
+		device = device_new(id);
+	if (device != NULL)
+		device->users++;
+	unlock();
 	return device;
 }
 
@@ -75,18 +160,15 @@ struct list {
 	bool failed;
 };
 
-static struct front_device *
-list_add(struct list *list, const char *open_name, const char *name, size_t name_bytes)
+static void
+list_add(struct list *list, const struct identity *id)
 {
-	struct front_device *device = NULL;
+	struct front_device *device = list->failed ? NULL : device_get(id);
 
-	if (!list->failed)
-		device = device_new(open_name, name, name_bytes, list->n);
 	if (device == NULL)
 		list->failed = true;
 	else
 		list->devices[list->n++] = &device->pub;
-	return device;
 }
 
 /* "/run/softhca/hca0.sock" is hca0 */
@@ -95,16 +177,22 @@ add_path(struct list *list, const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
 	const char *dot = strrchr(name, '.');
+	size_t bytes = dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name);
+	const struct identity id = {path, name, bytes, NULL, 1};
 
-	list_add(list, path, name,
-		 dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name));
+	list_add(list, &id);
 }
 
 static void
 add_embedded(struct list *list)
 {
-	list_add(list, "embed", "embed0", strlen("embed0"));
-	list_add(list, "embed:1", "embed1", strlen("embed1"));
+	static const struct identity ids[EMBEDDED] = {
+		{"embed", "embed0", sizeof("embed0") - 1, NULL, 1},
+		{"embed:1", "embed1", sizeof("embed1") - 1, NULL, 2},
+	};
+
+	for (int i = 0; i < EMBEDDED; i++)
+		list_add(list, &ids[i]);
 }
 
 static bool
@@ -118,16 +206,11 @@ add_found(struct list *list, struct softhca_device *const found[], int n, const 
 {
 	for (int i = 0; i < n; i++) {
 		const char *name = softhca_get_device_name(found[i]);
-		struct front_device *device;
+		const struct identity id = {name, name, strlen(name), found[i],
+					    softhca_get_device_index(found[i])};
 
-		if (chosen != NULL && strcmp(chosen, name) != 0)
-			continue;
-		device = list_add(list, name, name, strlen(name));
-		if (device == NULL)
-			return;
-		device->index = softhca_get_device_index(found[i]);
-		device->guid = softhca_get_device_guid(found[i]);
-		device->has_guid = true;
+		if (chosen == NULL || strcmp(chosen, name) == 0)
+			list_add(list, &id);
 	}
 }
 
@@ -212,16 +295,16 @@ ibv_get_device_guid(struct ibv_device *pub)
 	uint64_t guid = 0;
 	bool known;
 
-	pthread_mutex_lock(&devices_lock);
+	lock();
 	known = device->has_guid;
-	pthread_mutex_unlock(&devices_lock);
+	unlock();
 	if (known)
 		return htobe64(device->guid);
 	if (FRONT_RESULT(ask_guid(device, &guid)) != 0)
 		return 0;
-	pthread_mutex_lock(&devices_lock);
+	lock();
 	device->guid = guid;
 	device->has_guid = true;
-	pthread_mutex_unlock(&devices_lock);
+	unlock();
 	return htobe64(guid);
 }

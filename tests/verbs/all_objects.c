@@ -14,6 +14,22 @@
 int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 		   struct _compat_ibv_port_attr *port_attr);
 
+/* A device is the same in all lists, as long as one of them or a context has it. */
+static void
+lists(struct all *all)
+{
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	CHECK(list != NULL && n >= 1);
+	for (int i = 0; i <= n; i++)
+		CHECK(list[i] == all->list[i]);
+	CHECK(list[0] == all->context->device);
+	for (int i = 1; i < n; i++)
+		CHECK(strcmp(list[i]->dev_name, list[i - 1]->dev_name) != 0);
+	ibv_free_device_list(list);
+}
+
 static void
 devices(struct all *all)
 {
@@ -22,6 +38,7 @@ devices(struct all *all)
 	struct ibv_device_attr_ex ex;
 	struct ibv_query_device_ex_input input = {0};
 
+	lists(all);
 	CHECK(strcmp(ibv_get_device_name(device), device->name) == 0);
 	CHECK(ibv_get_device_guid(device) != 0 && ibv_get_device_index(device) >= 0);
 	CHECK(device->node_type == IBV_NODE_CA && device->transport_type == IBV_TRANSPORT_IB);

@@ -51,11 +51,21 @@ traffic(struct all *own, struct ibv_qp *qp)
 
 /* Odd threads use the PD that all share. */
 static void
+list_devices(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	CHECK(list != NULL && list[0] == shared.context->device);
+	ibv_free_device_list(list);
+}
+
+static void
 live_once(struct all *own, bool odd)
 {
 	struct ibv_ah *ah;
 	struct ibv_qp *a, *b;
 
+	list_devices();
 	own->pd = odd ? shared.pd : ibv_alloc_pd(shared.context);
 	CHECK(own->pd != NULL);
 	own->mr = ibv_reg_mr(own->pd, own->memory, 2 * HALF, ALL_ACCESS);
