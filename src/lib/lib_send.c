@@ -462,30 +462,31 @@ softhca_wr_add(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)
 	return batch->err;
 }
 
+/* Without the lock the batch, which threads may share as they do the QP, is another's. */
 int
 softhca_wr_complete(struct softhca_wr_batch *batch)
 {
 	struct lib_qp *qp = (struct lib_qp *)batch->qp;
 	struct lib_context *ctx = lib_qp_ctx(qp);
-	uint32_t first = qp->sq.head, number = 0;
-	int full = 0;
+	uint32_t first = qp->sq.head, count = batch->count, number = 0;
+	int err = batch->err, full = 0;
 
-	if (batch->err == 0 && batch->count != 0) {
+	if (err == 0 && count != 0) {
 		full = lib_doorbell_take(ctx, &number);
 		if (full < 0)
-			batch->err = full;
+			err = full;
 	}
-	if (batch->err != 0 || batch->count == 0) {
+	if (err != 0 || count == 0) {
 		unlock_batch(qp);
-		return batch->err;
+		return err;
 	}
-	qp->sq.head = first + batch->count;
+	qp->sq.head = first + count;
 	if (__builtin_expect(full == 0, 1))
 		lib_doorbell_fill(&ctx->uar, number, batch->doorbell);
 	else
 		announce_chain(qp, first, batch->doorbell);
 	unlock_batch(qp);
-	lib_posted(ctx, batch->count);
+	lib_posted(ctx, count);
 	return 0;
 }
 

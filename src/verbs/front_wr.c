@@ -311,12 +311,14 @@ static int
 wr_complete(struct ibv_qp_ex *pub)
 {
 	struct front_batch *batch = batch_of(pub);
+	int err;
 
 	if (__builtin_expect(batch->needs != 0, 0))
 		end_waiting(batch);
-	if (__builtin_expect(batch->err != 0, 0)) {
-		softhca_wr_abort(&batch->hca);
-		return batch->err;
+	err = batch->err;
+	if (__builtin_expect(err != 0, 0)) {
+		softhca_wr_abort(&batch->hca); /* and then it is the next thread's */
+		return err;
 	}
 	return front_result(softhca_wr_complete(&batch->hca), "ibv_wr_complete");
 }

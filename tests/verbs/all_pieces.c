@@ -2,8 +2,11 @@
 
 /* Posting by ibv_wr_start .. ibv_wr_complete. */
 
+#include <pthread.h>
+
 #include "all.h"
 
+#define TURNS 100000
 #define OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
@@ -180,6 +183,50 @@ refused(struct all *all, struct ibv_qp *qp)
 	CHECK(ibv_poll_cq(all->cq, 1, &wc) == 0);
 }
 
+static void *
+good_batches(void *of)
+{
+	struct ibv_qp_ex *ex = of;
+
+	for (int i = 0; i < TURNS; i++) {
+		ibv_wr_start(ex);
+		CHECK(ibv_wr_complete(ex) == 0);
+	}
+	return NULL;
+}
+
+/* Refused by turns as too much inline data and as too long an SGE */
+static void *
+bad_batches(void *of)
+{
+	struct ibv_qp_ex *ex = of;
+	char byte = 0;
+
+	for (int i = 0; i < TURNS; i++) {
+		ibv_wr_start(ex);
+		ibv_wr_send(ex);
+		if (i % 2 == 0)
+			ibv_wr_set_inline_data(ex, &byte, 60000);
+		else
+			ibv_wr_set_sge(ex, 0, 0, UINT32_MAX);
+		CHECK(ibv_wr_complete(ex) == EINVAL);
+	}
+	return NULL;
+}
+
+/* Threads post to one QP by turns: each gets the result of its own requests. */
+static void
+by_threads(struct ibv_qp *qp)
+{
+	void *(*const mains[])(void *) = {good_batches, bad_batches, good_batches, bad_batches};
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++)
+		CHECK(pthread_create(&threads[i], NULL, mains[i], ibv_qp_to_qp_ex(qp)) == 0);
+	for (int i = 0; i < 4; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 /* Both orders of the setters of a datagram, and none of data. */
 static void
 datagrams(struct all *all)
@@ -236,6 +283,7 @@ all_pieces(struct all *all)
 	sends(all, a, b);
 	windows(all, a, b);
 	refused(all, a);
+	by_threads(a);
 	CHECK(ibv_destroy_qp(a) == 0 && ibv_destroy_qp(b) == 0);
 	datagrams(all);
 }
