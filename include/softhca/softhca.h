@@ -54,8 +54,8 @@ extern "C" {
  * The program may read the members below but not write them, except these:
  * - `user`, which is 0 at first and which the library does not use. Queues have their cq_context,
  *   qp_context or srq_context instead.
- * - `context` and `pd` of regions, windows and address handles. The library writes them at creation
- *   and softhca_rereg_mr() writes a new pd; it does not read them.
+ * - `context` and `pd` of regions, windows and address handles, and `addr` of regions. The library
+ *   writes them at creation, and softhca_rereg_mr() writes pd and addr; it does not read them.
  *
  * So a provider of verbs needs no copies of work requests: softhca_mr, softhca_mw, softhca_ah and
  * the requests, SGEs and completions below have the layout of ibv_mr, ibv_mw, ibv_ah and so on, up
@@ -1429,6 +1429,45 @@ SOFTHCA_API struct softhca_qp *softhca_open_qp(struct softhca_context *ctx,
  */
 SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 				  struct softhca_send_wr **bad_wr);
+
+/* What has been added between softhca_wr_start() and its end; members are the library's. */
+struct softhca_wr_batch {
+	struct softhca_qp *qp;
+	uint64_t doorbell;
+	uint32_t room;
+	uint32_t count;
+	int err;
+};
+
+/**
+ * Begin to post requests one by one: all of them or none, with one doorbell.
+ *
+ * The send queue stays locked until softhca_wr_complete() or softhca_wr_abort(), one of which must
+ * follow in the same thread. Meanwhile the thread must not post to the QP otherwise.
+ *
+ * @param batch  memory of the caller; nothing in it need be set. Threads that share the QP may
+ *   share it.
+ */
+SOFTHCA_API void softhca_wr_start(struct softhca_wr_batch *batch, struct softhca_qp *qp);
+
+/**
+ * Add a request, built in the send queue at once: neither it nor its SGEs, nor inline data, need
+ * stay. wr->next is ignored.
+ *
+ * @return  0, or the error of softhca_post_send() for it; after an error nothing more is added, and
+ *   softhca_wr_complete() returns that error
+ */
+SOFTHCA_API int softhca_wr_add(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr);
+
+/**
+ * Post what has been added.
+ *
+ * @return  0, or the first error: nothing has been posted
+ */
+SOFTHCA_API int softhca_wr_complete(struct softhca_wr_batch *batch);
+
+/** Post nothing of it. */
+SOFTHCA_API void softhca_wr_abort(struct softhca_wr_batch *batch);
 
 /** Post a list of receives; parameters and errors as for softhca_post_send(). */
 SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,

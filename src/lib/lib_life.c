@@ -153,6 +153,7 @@ leave(struct lib_context *ctx)
 static void
 fork_child(void)
 {
+	lib_share_fork_restore();
 	for (struct lib_context *ctx = contexts; ctx != NULL; ctx = ctx->next)
 		leave(ctx);
 	contexts = NULL;

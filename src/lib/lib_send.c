@@ -309,6 +309,14 @@ build_chain(struct lib_qp *qp, struct softhca_send_wr **wr, struct judged_wr jud
 	return err;
 }
 
+/* Room for WQEs in the send queue */
+static inline uint32_t
+room_of(const struct lib_qp *qp)
+{
+	return qp->sq.mask + 1 -
+	       (qp->sq.head - __atomic_load_n(&qp->sq_polled.tail, __ATOMIC_ACQUIRE));
+}
+
 /* The chain is complete: its first WQE announces it, because there is no doorbell. */
 static __attribute__((noinline)) void
 announce_chain(struct lib_qp *qp, uint32_t first, uint64_t word)
@@ -333,8 +341,7 @@ post_locked(struct lib_qp *qp, struct softhca_send_wr **wr)
 	struct lib_wq *sq = &qp->sq;
 	struct softhca_send_wr *first = *wr;
 	uint32_t index = sq->head & sq->mask;
-	uint32_t room =
-		sq->mask + 1 - (sq->head - __atomic_load_n(&qp->sq_polled.tail, __ATOMIC_ACQUIRE));
+	uint32_t room = room_of(qp);
 	struct judged_wr judged;
 	uint32_t number = 0;
 	uint32_t head = sq->head;
@@ -359,6 +366,18 @@ post_locked(struct lib_qp *qp, struct softhca_send_wr **wr)
 	return err;
 }
 
+/* Whether send requests may be posted at all */
+static inline int
+judge_state(const struct lib_qp *qp)
+{
+	if (__builtin_expect(qp->sq.buf == NULL, 0))
+		return lib_fail(-EINVAL, "the QP has no send queue");
+	if (__builtin_expect((1u << qp->pub.state & SENDABLE_STATES) == 0, 0))
+		return lib_fail(-EINVAL, "post_send in state %s",
+				softhca_qp_state_str(qp->pub.state));
+	return 0;
+}
+
 int
 softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
 		  struct softhca_send_wr **bad_wr)
@@ -372,12 +391,8 @@ softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
 	if (qp->sq.locked)
 		lib_lock_take(&qp->sq.lock);
 	wqes = qp->sq.head;
-	if (__builtin_expect(qp->sq.buf == NULL, 0))
-		err = lib_fail(-EINVAL, "the QP has no send queue");
-	else if (__builtin_expect((1u << qp->pub.state & SENDABLE_STATES) == 0, 0))
-		err = lib_fail(-EINVAL, "post_send in state %s",
-			       softhca_qp_state_str(qp->pub.state));
-	else
+	err = judge_state(qp);
+	if (__builtin_expect(err == 0, 1))
 		err = post_locked(qp, &wr);
 	wqes = qp->sq.head - wqes;
 	if (qp->sq.locked)
@@ -386,4 +401,98 @@ softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
 		*bad_wr = wr;
 	lib_posted(lib_qp_ctx(qp), wqes);
 	return err;
+}
+
+/* ---- one by one ---- */
+
+static void
+unlock_batch(struct lib_qp *qp)
+{
+	if (qp->sq.locked)
+		lib_lock_drop(&qp->sq.lock);
+}
+
+void
+softhca_wr_start(struct softhca_wr_batch *batch, struct softhca_qp *pub)
+{
+	struct lib_qp *qp = (struct lib_qp *)pub;
+
+	if (qp->sq.locked)
+		lib_lock_take(&qp->sq.lock);
+	/* until here the batch may have been another thread's */
+	batch->qp = pub;
+	batch->count = 0;
+	batch->err = judge_state(qp);
+	batch->room = batch->err == 0 ? room_of(qp) : 0;
+}
+
+/* WQEs behind the head are the library's until a doorbell tells of them. */
+static int
+add_wr(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)
+{
+	struct lib_qp *qp = (struct lib_qp *)batch->qp;
+	struct lib_wq *sq = &qp->sq;
+	bool fence = (wr->send_flags & SOFTHCA_SEND_FENCE) != 0;
+	uint32_t index = (sq->head + batch->count) & sq->mask;
+	uint32_t offset = index << sq->log_stride;
+	uint32_t before = (index - 1) & sq->mask;
+	struct judged_wr judged;
+	int err;
+
+	if (__builtin_expect(batch->count == batch->room, 0))
+		return lib_fail(-ENOMEM, "the send queue is full (%u)", sq->mask + 1);
+	err = judge_wr(qp, wr, &judged);
+	if (__builtin_expect(err != 0, 0))
+		return err;
+	build_wqe(qp, sq->buf + offset, wr, judged.op);
+	if (batch->count == 0)
+		batch->doorbell =
+			HCA_DB_MAKE(index, fence, judged.op->op, qp->pub.qp_num, judged.units);
+	else
+		link_wqe(sq->buf + (before << sq->log_stride), offset, &judged, fence);
+	sq->wr_id[index] = wr->wr_id;
+	batch->count++;
+	return 0;
+}
+
+int
+softhca_wr_add(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)
+{
+	if (__builtin_expect(batch->err == 0, 1))
+		batch->err = add_wr(batch, wr);
+	return batch->err;
+}
+
+/* Without the lock the batch, which threads may share as they do the QP, is another's. */
+int
+softhca_wr_complete(struct softhca_wr_batch *batch)
+{
+	struct lib_qp *qp = (struct lib_qp *)batch->qp;
+	struct lib_context *ctx = lib_qp_ctx(qp);
+	uint32_t first = qp->sq.head, count = batch->count, number = 0;
+	int err = batch->err, full = 0;
+
+	if (err == 0 && count != 0) {
+		full = lib_doorbell_take(ctx, &number);
+		if (full < 0)
+			err = full;
+	}
+	if (err != 0 || count == 0) {
+		unlock_batch(qp);
+		return err;
+	}
+	qp->sq.head = first + count;
+	if (__builtin_expect(full == 0, 1))
+		lib_doorbell_fill(&ctx->uar, number, batch->doorbell);
+	else
+		announce_chain(qp, first, batch->doorbell);
+	unlock_batch(qp);
+	lib_posted(ctx, count);
+	return 0;
+}
+
+void
+softhca_wr_abort(struct softhca_wr_batch *batch)
+{
+	unlock_batch((struct lib_qp *)batch->qp);
 }

@@ -75,10 +75,11 @@ void lib_share_abandon(struct lib_context *ctx);
 
 /*
  * Handlers around fork(), called by lib_life.c: in the parent before, in the parent after, in the
- * child.
+ * child. Before lib_share_fork_restore() the child must not touch the heap.
  */
 void lib_share_fork_prepare(void);
 void lib_share_fork_parent(void);
+void lib_share_fork_restore(void);
 void lib_share_fork_child(void);
 
 #endif

@@ -6,7 +6,6 @@
  * empty queues before they are refused.
  */
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,16 +17,61 @@
  * Converted memory was private, so the child must have its own copy: the forking thread makes it
  * here, and the child puts it in place. As for all memory, concurrent stores of other threads may
  * be in the copy or not.
+ *
+ * Converted memory may be heap, with the objects of this library in the same pages. So what the
+ * child needs to put the copies in place is in a mapping of its own.
  */
-static void
-make_copy(struct lib_share *share)
-{
-	void *copy = lib_sys_mmap(NULL, share->length, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+struct copies {
+	size_t bytes; /* of this mapping */
+	uint32_t n;
+	struct {
+		uint64_t va;
+		uint64_t length;
+		void *copy;
+	} of[];
+};
 
-	share->copy = copy != MAP_FAILED ? copy : NULL;
-	if (share->copy != NULL)
-		lib_hold_copy(copy, (const void *)(uintptr_t)share->va, share->length);
+static struct copies *copies;
+
+static void *
+map_private(size_t bytes)
+{
+	void *at = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				-1, 0);
+
+	return at != MAP_FAILED ? at : NULL;
+}
+
+/* Room for the copies of all pieces */
+static struct copies *
+new_copies(void)
+{
+	struct copies *list;
+	size_t bytes;
+	uint32_t n = 0;
+
+	while (lib_share_at(n) != NULL)
+		n++;
+	bytes = sizeof(*list) + n * sizeof(list->of[0]);
+	list = map_private(bytes);
+	if (list != NULL)
+		list->bytes = bytes;
+	return list;
+}
+
+static void
+make_copy(const struct lib_share *share)
+{
+	void *copy = map_private(share->length);
+	uint32_t i = copies->n;
+
+	if (copy == NULL)
+		return;
+	lib_hold_copy(copy, (const void *)(uintptr_t)share->va, share->length);
+	copies->of[i].va = share->va;
+	copies->of[i].length = share->length;
+	copies->of[i].copy = copy;
+	copies->n++;
 }
 
 void
@@ -36,7 +80,8 @@ lib_share_fork_prepare(void)
 	struct lib_share *share;
 
 	pthread_mutex_lock(&lib_share_lock);
-	for (uint32_t i = 0; (share = lib_share_at(i)) != NULL; i++)
+	copies = new_copies();
+	for (uint32_t i = 0; copies != NULL && (share = lib_share_at(i)) != NULL; i++)
 		if (share->kind == LIB_SHARE_CONVERTED)
 			make_copy(share);
 }
@@ -44,24 +89,24 @@ lib_share_fork_prepare(void)
 void
 lib_share_fork_parent(void)
 {
-	struct lib_share *share;
-
-	for (uint32_t i = 0; (share = lib_share_at(i)) != NULL; i++) {
-		if (share->copy != NULL)
-			lib_sys_munmap(share->copy, share->length);
-		share->copy = NULL;
-	}
+	for (uint32_t i = 0; copies != NULL && i < copies->n; i++)
+		lib_sys_munmap(copies->of[i].copy, copies->of[i].length);
+	if (copies != NULL)
+		lib_sys_munmap(copies, copies->bytes);
+	copies = NULL;
 	pthread_mutex_unlock(&lib_share_lock);
 }
 
 /* Without a copy (out of memory) the child has a hole there instead of the parent's pages. */
-static void
-place_copy(struct lib_share *share)
+void
+lib_share_fork_restore(void)
 {
-	void *at = (void *)(uintptr_t)share->va;
-
-	if (share->copy == NULL || lib_sys_move(share->copy, share->length, at) != 0)
-		lib_sys_munmap(at, share->length);
+	for (uint32_t i = 0; copies != NULL && i < copies->n; i++)
+		(void)lib_sys_move(copies->of[i].copy, copies->of[i].length,
+				   (void *)(uintptr_t)copies->of[i].va);
+	if (copies != NULL)
+		lib_sys_munmap(copies, copies->bytes);
+	copies = NULL;
 }
 
 /* On failure a hole remains: the child does not have the parent's pages (MADV_DONTFORK). */
@@ -78,8 +123,6 @@ lib_share_fork_child(void)
 	struct lib_share *share;
 
 	for (uint32_t i = 0; (share = lib_share_at(i)) != NULL; i++) {
-		if (share->kind == LIB_SHARE_CONVERTED)
-			place_copy(share);
 		if (share->kind == LIB_SHARE_QUEUE)
 			put_zeros(share);
 		if (share->kind == LIB_SHARE_GIVEN || share->kind == LIB_SHARE_FOUND)

@@ -29,7 +29,6 @@ struct lib_share {
 	uint32_t users; /* number of covers */
 	struct lib_attachment *attachments;
 	struct lib_chunk *chunk; /* QUEUE, ALLOC: allocation of small pieces in it; or NULL */
-	void *copy;		 /* during fork(): contents for the child */
 };
 
 /* lib_share.c; called with the lock held. */

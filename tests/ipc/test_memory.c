@@ -463,6 +463,30 @@ fork_after_open(void **state)
 	}
 }
 
+/* Heap with the library's own objects in its pages: those of the context, here. */
+static void
+fork_with_shared_heap(void **state)
+{
+	struct softhca_context *ctx;
+	struct softhca_pd *pd = open_pd(&ctx);
+	void *page = (void *)((uintptr_t)ctx & ~(uintptr_t)(PAGE - 1));
+	struct softhca_mr *mr = softhca_reg_mr(pd, page, 2 * PAGE, REMOTE);
+	int status;
+	pid_t pid;
+
+	assert_non_null(mr);
+	assert_true(is_shared(ctx));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(expect(is_shared(ctx), false, "shared") +
+		      expect(softhca_alloc_pd(ctx) == NULL && errno == EPERM, true, "alloc_pd"));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_int_equal(softhca_close(ctx), 0);
+}
+
 static void *
 register_all_the_time(void *arg)
 {
@@ -609,6 +633,7 @@ main(void)
 		cmocka_unit_test_teardown(no_hugepages, rig_tidy),
 		cmocka_unit_test_teardown(no_write_is_lost, rig_tidy),
 		cmocka_unit_test_teardown(fork_after_open, rig_tidy),
+		cmocka_unit_test_teardown(fork_with_shared_heap, rig_tidy),
 		cmocka_unit_test_teardown(fork_while_registering, rig_tidy),
 		cmocka_unit_test_teardown(many_regions, rig_tidy),
 		cmocka_unit_test_teardown(lists_beside_moves, rig_tidy),

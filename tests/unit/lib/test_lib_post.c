@@ -430,6 +430,88 @@ test_queue_layout(void **state)
 	assert_ptr_equal(qp()->rq_record, qp()->rq.buf + 4 * 64);
 }
 
+/* One by one builds what a list builds, and rings once; what is added need not stay. */
+static void
+test_batch(void **state)
+{
+	struct softhca_sge sge = {.addr = 0x1000, .length = 8, .lkey = 1};
+	struct softhca_send_wr wr[2] = {
+		{.next = &wr[1],
+		 .wr_id = 4,
+		 .sg_list = &sge,
+		 .num_sge = 1,
+		 .opcode = SOFTHCA_WR_SEND},
+		{.wr_id = 5,
+		 .sg_list = &sge,
+		 .num_sge = 1,
+		 .opcode = SOFTHCA_WR_RDMA_READ,
+		 .send_flags = SOFTHCA_SEND_FENCE,
+		 .wr.rdma = {0x2000, 9}},
+	};
+	struct softhca_send_wr copy;
+	struct softhca_wr_batch batch;
+	size_t stride = (size_t)1 << qp()->sq.log_stride;
+	uint64_t bell;
+
+	assert_int_equal(softhca_post_send(q.qp, wr, NULL), 0);
+	bell = fake_take_doorbell(fake);
+	softhca_wr_start(&batch, q.qp);
+	for (int i = 0; i < 2; i++) {
+		copy = wr[i];
+		assert_int_equal(softhca_wr_add(&batch, &copy), 0);
+		assert_int_equal(fake_take_doorbell(fake), 0);
+		memset(&copy, 0xff, sizeof(copy));
+	}
+	assert_int_equal(softhca_wr_complete(&batch), 0);
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(2, 0, HCA_OP_SEND, q.qp->qp_num, HCA_DB_SIZE0(bell)));
+	assert_int_equal(fake_take_doorbell(fake), 0);
+	/* but for the offset of the next WQE */
+	assert_int_equal(hca_get_le32(wqe(2)) - 2 * stride, hca_get_le32(wqe(0)));
+	assert_memory_equal(wqe(2) + 4, wqe(0) + 4, 28);
+	assert_memory_equal(wqe(3), wqe(1), 48);
+	assert_int_equal(qp()->sq.wr_id[3], 5);
+	assert_int_equal(qp()->sq.head, 4);
+}
+
+/* After an error nothing of a batch is posted, nor after an abort; the next one is as the first. */
+static void
+test_batch_refused(void **state)
+{
+	struct softhca_send_wr good = {.opcode = SOFTHCA_WR_SEND};
+	struct softhca_send_wr bad = {.opcode = SOFTHCA_WR_OPCODE_COUNT};
+	struct softhca_wr_batch batch;
+
+	softhca_wr_start(&batch, q.qp);
+	assert_int_equal(softhca_wr_add(&batch, &good), 0);
+	assert_int_equal(softhca_wr_add(&batch, &bad), -EINVAL);
+	assert_int_equal(softhca_wr_add(&batch, &good), -EINVAL);
+	assert_int_equal(softhca_wr_complete(&batch), -EINVAL);
+	softhca_wr_start(&batch, q.qp);
+	assert_int_equal(softhca_wr_add(&batch, &good), 0);
+	softhca_wr_abort(&batch);
+	softhca_wr_start(&batch, q.qp);
+	assert_int_equal(softhca_wr_complete(&batch), 0);
+	assert_int_equal(qp()->sq.head, 0);
+	assert_int_equal(fake_take_doorbell(fake), 0);
+
+	softhca_wr_start(&batch, q.qp);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(softhca_wr_add(&batch, &good), 0);
+	assert_int_equal(softhca_wr_add(&batch, &good), -ENOMEM);
+	assert_int_equal(softhca_wr_complete(&batch), -ENOMEM);
+	assert_int_equal(qp()->sq.head, 0);
+	assert_int_equal(fake_take_doorbell(fake), 0);
+
+	q.qp->state = SOFTHCA_QPS_INIT;
+	softhca_wr_start(&batch, q.qp);
+	assert_int_equal(softhca_wr_add(&batch, &good), -EINVAL);
+	assert_int_equal(softhca_wr_complete(&batch), -EINVAL);
+	q.qp->state = SOFTHCA_QPS_RTS;
+	assert_int_equal(softhca_post_send(q.qp, &good, NULL), 0);
+	assert_int_equal(HCA_DB_OPCODE(fake_take_doorbell(fake)), HCA_OP_SEND);
+}
+
 int
 main(void)
 {
@@ -444,6 +526,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_bad_in_the_middle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_send_overflow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wr_ids_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_batch, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_batch_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_recv, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_queue_layout, setup, teardown),

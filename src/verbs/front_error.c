@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* How calls of verbs fail, and what SOFTHCA_DEBUG=1 says about it. */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "front.h"
+
+enum {
+	UNKNOWN,
+	WANTED,
+	UNWANTED,
+};
+
+/* Asked for once: a full queue is refused over and over. */
+static bool
+wanted(void)
+{
+	static int known;
+	int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	const char *debug;
+
+	if (answer == UNKNOWN) {
+		debug = secure_getenv("SOFTHCA_DEBUG");
+		answer = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0 ? WANTED
+										      : UNWANTED;
+		__atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+	}
+	return answer == WANTED;
+}
+
+/* An operation that the header reaches by a pointer has the name of its inline function. */
+static void
+explain(const char *call, const char *reason, int err)
+{
+	bool own = strncmp(call, "front_", strlen("front_")) == 0;
+
+	fprintf(stderr, "softhca: %s%s: %s (errno %d)\n", own ? "ibv_" : "",
+		own ? call + strlen("front_") : call, reason, err);
+}
+
+int
+front_result(int result, const char *call)
+{
+	if (__builtin_expect(result >= 0, 1))
+		return 0;
+	if (result != -EAGAIN && wanted()) /* that there is no event is no failure */
+		explain(call, softhca_last_error(NULL), -result);
+	errno = -result;
+	return -result;
+}
+
+void *
+front_failed(const char *call)
+{
+	front_result(-errno, call);
+	return NULL;
+}
+
+int
+front_refuse(int err, const char *call, const char *format, ...)
+{
+	char reason[256];
+	va_list args;
+
+	if (wanted()) {
+		va_start(args, format);
+		vsnprintf(reason, sizeof(reason), format, args);
+		va_end(args);
+		explain(call, reason, err);
+	}
+	errno = err;
+	return err;
+}
+
+void *
+front_new(size_t bytes, const char *call)
+{
+	void *object = calloc(1, bytes);
+
+	if (object == NULL)
+		front_refuse(ENOMEM, call, "no memory for %zu bytes", bytes);
+	return object;
+}

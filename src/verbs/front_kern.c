@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Structures of the kernel's connection manager, which librdmacm lets this library translate. */
+
+#include <string.h>
+
+#include "front_kern.h"
+
+void
+ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_attr *src)
+{
+	memcpy(dst->grh.dgid.raw, src->grh.dgid, sizeof(dst->grh.dgid.raw));
+	dst->grh.flow_label = src->grh.flow_label;
+	dst->grh.sgid_index = src->grh.sgid_index;
+	dst->grh.hop_limit = src->grh.hop_limit;
+	dst->grh.traffic_class = src->grh.traffic_class;
+	dst->dlid = src->dlid;
+	dst->sl = src->sl;
+	dst->src_path_bits = src->src_path_bits;
+	dst->static_rate = src->static_rate;
+	dst->is_global = src->is_global;
+	dst->port_num = src->port_num;
+}
+
+static struct ibv_qp_cap
+cap_from_kern(const struct ib_uverbs_qp_attr *src)
+{
+	return (struct ibv_qp_cap){
+		.max_send_wr = src->max_send_wr,
+		.max_recv_wr = src->max_recv_wr,
+		.max_send_sge = src->max_send_sge,
+		.max_recv_sge = src->max_recv_sge,
+		.max_inline_data = src->max_inline_data,
+	};
+}
+
+void
+ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src)
+{
+	dst->qp_state = (enum ibv_qp_state)src->qp_state;
+	dst->cur_qp_state = (enum ibv_qp_state)src->cur_qp_state;
+	dst->path_mtu = (enum ibv_mtu)src->path_mtu;
+	dst->path_mig_state = (enum ibv_mig_state)src->path_mig_state;
+	dst->qkey = src->qkey;
+	dst->rq_psn = src->rq_psn;
+	dst->sq_psn = src->sq_psn;
+	dst->dest_qp_num = src->dest_qp_num;
+	dst->qp_access_flags = src->qp_access_flags;
+	dst->cap = cap_from_kern(src);
+	ibv_copy_ah_attr_from_kern(&dst->ah_attr, &src->ah_attr);
+	ibv_copy_ah_attr_from_kern(&dst->alt_ah_attr, &src->alt_ah_attr);
+	dst->pkey_index = src->pkey_index;
+	dst->alt_pkey_index = src->alt_pkey_index;
+	dst->en_sqd_async_notify = src->en_sqd_async_notify;
+	dst->sq_draining = src->sq_draining;
+	dst->max_rd_atomic = src->max_rd_atomic;
+	dst->max_dest_rd_atomic = src->max_dest_rd_atomic;
+	dst->min_rnr_timer = src->min_rnr_timer;
+	dst->port_num = src->port_num;
+	dst->timeout = src->timeout;
+	dst->retry_cnt = src->retry_cnt;
+	dst->rnr_retry = src->rnr_retry;
+	dst->alt_port_num = src->alt_port_num;
+	dst->alt_timeout = src->alt_timeout;
+}
+
+/* Members that both records have under the same name */
+#define PATH_RECORD(_) \
+	_(dlid) \
+	_(slid) \
+	_(flow_label) \
+	_(hop_limit) \
+	_(traffic_class) \
+	_(numb_path) \
+	_(pkey) \
+	_(sl) \
+	_(mtu_selector) \
+	_(rate_selector) \
+	_(rate) \
+	_(packet_life_time_selector) \
+	_(packet_life_time) \
+	_(preference)
+
+void
+ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst, struct ib_user_path_rec *src)
+{
+	memcpy(dst->dgid.raw, src->dgid, sizeof(dst->dgid));
+	memcpy(dst->sgid.raw, src->sgid, sizeof(dst->sgid));
+#define _(name) dst->name = src->name;
+	PATH_RECORD(_)
+#undef _
+	dst->mtu = (uint8_t)src->mtu;
+	dst->raw_traffic = (int)src->raw_traffic;
+	dst->reversible = (int)src->reversible;
+}
+
+void
+ibv_copy_path_rec_to_kern(struct ib_user_path_rec *dst, struct ibv_sa_path_rec *src)
+{
+	memcpy(dst->dgid, src->dgid.raw, sizeof(src->dgid));
+	memcpy(dst->sgid, src->sgid.raw, sizeof(src->sgid));
+#define _(name) dst->name = src->name;
+	PATH_RECORD(_)
+#undef _
+	dst->mtu = src->mtu;
+	dst->raw_traffic = (uint32_t)src->raw_traffic;
+	dst->reversible = (uint32_t)src->reversible;
+}

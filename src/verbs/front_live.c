@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The objects that live. Programs destroy objects twice, or in two threads; they are told so,
+ * because what is destroyed is looked up here before it is touched. What a closed context leaves is
+ * freed.
+ */
+
+#include <errno.h>
+#include <pthread.h>
+#include <search.h>
+#include <stdlib.h>
+
+#include "front.h"
+
+struct front_live {
+	void *object;
+	const struct front_kind *kind;
+	struct front_context *owner; /* NULL: a context itself */
+	bool leaving;		     /* a thread destroys it */
+	struct front_live *next, *previous;
+};
+
+static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *live_tree;
+
+static void
+lock(void)
+{
+	pthread_mutex_lock(&live_lock);
+}
+
+static void
+unlock(void)
+{
+	pthread_mutex_unlock(&live_lock);
+}
+
+/* A child of fork() must find the lock free. */
+static __attribute__((constructor)) void
+watch_fork(void)
+{
+	pthread_atfork(lock, unlock, unlock);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	uintptr_t x = (uintptr_t)((const struct front_live *)a)->object;
+	uintptr_t y = (uintptr_t)((const struct front_live *)b)->object;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct front_live *
+find(const void *object)
+{
+	const struct front_live key = {.object = (void *)(uintptr_t)object};
+	struct front_live **found = tfind(&key, &live_tree, compare);
+
+	return found != NULL ? *found : NULL;
+}
+
+/*
+ * The lock is held; so in leave(). An address may be that of an object which has just been freed,
+ * and whose entry its thread is about to take out.
+ */
+static bool
+enter(struct front_live *live)
+{
+	struct front_context *owner = live->owner;
+	struct front_live **place = tsearch(live, &live_tree, compare);
+
+	if (place == NULL)
+		return false;
+	*place = live;
+	if (owner == NULL)
+		return true;
+	live->next = owner->objects;
+	if (live->next != NULL)
+		live->next->previous = live;
+	owner->objects = live;
+	return true;
+}
+
+static void
+leave(struct front_live *live)
+{
+	if (find(live->object) == live)
+		tdelete(live, &live_tree, compare);
+	if (live->next != NULL)
+		live->next->previous = live->previous;
+	if (live->previous != NULL)
+		live->previous->next = live->next;
+	else if (live->owner != NULL)
+		live->owner->objects = live->next;
+	free(live);
+}
+
+void *
+front_enter(void *object, const struct front_kind *kind, struct ibv_context *context,
+	    const char *call)
+{
+	struct front_live *live = front_new(sizeof(*live), call);
+	bool entered = false;
+
+	if (live != NULL) {
+		live->object = object;
+		live->kind = kind;
+		live->owner = context != NULL ? front_ctx(context) : NULL;
+		lock();
+		entered = enter(live);
+		unlock();
+	}
+	if (entered)
+		return object;
+	free(live);
+	kind->destroy(object, call);
+	front_refuse(ENOMEM, call, "no memory to know the %s by", kind->name);
+	return NULL;
+}
+
+/* Whoever takes it destroys it. */
+static struct front_live *
+take(const void *object, const struct front_kind *kind)
+{
+	struct front_live *live;
+
+	lock();
+	live = find(object);
+	if (live != NULL && (live->kind != kind || live->leaving))
+		live = NULL;
+	if (live != NULL)
+		live->leaving = true;
+	unlock();
+	return live;
+}
+
+int
+front_destroy(void *object, const struct front_kind *kind, const char *call)
+{
+	struct front_live *live = take(object, kind);
+	int err;
+
+	if (live == NULL)
+		return front_refuse(EINVAL, call, "there is no such %s, or no more", kind->name);
+	err = kind->destroy(object, call);
+	lock();
+	if (err == 0)
+		leave(live);
+	else
+		live->leaving = false;
+	unlock();
+	return err;
+}
+
+void
+front_forget(struct front_context *owner)
+{
+	for (;;) {
+		const struct front_kind *kind;
+		struct front_live *live;
+		void *object;
+
+		lock();
+		live = owner->objects;
+		if (live == NULL)
+			break;
+		kind = live->kind;
+		object = live->object;
+		leave(live);
+		unlock();
+		if (kind->free != NULL)
+			kind->free(object);
+	}
+	unlock();
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Protection domains, parent domains, thread domains, XRC domains. */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "front.h"
+
+static void
+parent_domain_free(struct front_pd *pd)
+{
+	__atomic_sub_fetch(&pd->parent->users, 1, __ATOMIC_RELAXED);
+	if (pd->td != NULL)
+		__atomic_sub_fetch(&pd->td->users, 1, __ATOMIC_RELAXED);
+	free(pd);
+}
+
+static int
+pd_destroy(void *object, const char *call)
+{
+	struct front_pd *pd = object;
+	int err;
+
+	if (__atomic_load_n(&pd->users, __ATOMIC_RELAXED) != 0)
+		return front_refuse(EBUSY, call, "the PD has %u parent domains", pd->users);
+	if (pd->parent != NULL) {
+		parent_domain_free(pd);
+		return 0;
+	}
+	err = front_result(softhca_dealloc_pd(pd->hca), call);
+	if (err == 0)
+		free(pd);
+	return err;
+}
+
+static const struct front_kind pd_kind = {"PD", pd_destroy, free};
+
+struct ibv_pd *
+ibv_alloc_pd(struct ibv_context *context)
+{
+	struct softhca_pd *hca = softhca_alloc_pd(front_hca(context));
+	struct front_pd *pd;
+
+	if (hca == NULL)
+		return FRONT_FAILED();
+	pd = FRONT_NEW(struct front_pd);
+	if (pd == NULL) {
+		softhca_dealloc_pd(hca);
+		return NULL;
+	}
+	pd->pub.context = context;
+	pd->pub.handle = hca->handle;
+	pd->hca = hca;
+	return FRONT_ENTER(pd, &pd_kind, context);
+}
+
+int
+ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	return FRONT_DESTROY(pd, &pd_kind);
+}
+
+struct ibv_pd *
+ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
+{
+	return FRONT_NULL(EOPNOTSUPP, "PDs cannot be imported");
+}
+
+void
+ibv_unimport_pd(struct ibv_pd *pd)
+{
+	FRONT_REFUSE(EOPNOTSUPP, "PDs cannot be imported");
+}
+
+/* ---- thread domains and parent domains: an ordinary PD, which has its own locks ---- */
+
+static int
+td_destroy(void *object, const char *call)
+{
+	struct front_td *td = object;
+
+	if (__atomic_load_n(&td->users, __ATOMIC_RELAXED) != 0)
+		return front_refuse(EBUSY, call, "%u parent domains use the thread domain",
+				    td->users);
+	free(td);
+	return 0;
+}
+
+static const struct front_kind td_kind = {"thread domain", td_destroy, free};
+
+struct ibv_td *
+front_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	struct front_td *td;
+
+	if (attr->comp_mask != 0)
+		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x", attr->comp_mask);
+	td = FRONT_NEW(struct front_td);
+	if (td == NULL)
+		return NULL;
+	td->pub.context = context;
+	return FRONT_ENTER(td, &td_kind, context);
+}
+
+int
+front_dealloc_td(struct ibv_td *td)
+{
+	return FRONT_DESTROY(td, &td_kind);
+}
+
+/* The program's own pointer is for its allocators, which are refused. */
+struct ibv_pd *
+front_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
+{
+	struct front_pd *parent = (struct front_pd *)attr->pd;
+	struct front_td *td = (struct front_td *)attr->td;
+	struct front_pd *pd;
+
+	if (parent == NULL)
+		return FRONT_NULL(EINVAL, "a parent domain needs a PD");
+	if ((attr->comp_mask & ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT) != 0)
+		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x: allocators of the program",
+				  attr->comp_mask);
+	if (parent->parent != NULL)
+		return FRONT_NULL(EINVAL, "a parent domain of a parent domain");
+	pd = FRONT_NEW(struct front_pd);
+	if (pd == NULL)
+		return NULL;
+	pd->pub = parent->pub;
+	pd->hca = parent->hca;
+	pd->parent = parent;
+	pd->td = td;
+	__atomic_add_fetch(&parent->users, 1, __ATOMIC_RELAXED);
+	if (td != NULL)
+		__atomic_add_fetch(&td->users, 1, __ATOMIC_RELAXED);
+	return FRONT_ENTER(pd, &pd_kind, context);
+}
+
+/* ---- XRC domains ---- */
+
+static int
+xrcd_destroy(void *object, const char *call)
+{
+	int err = front_result(softhca_close_xrcd(((struct front_xrcd *)object)->hca), call);
+
+	if (err == 0)
+		free(object);
+	return err;
+}
+
+static const struct front_kind xrcd_kind = {"XRC domain", xrcd_destroy, free};
+
+struct ibv_xrcd *
+front_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
+{
+	const uint32_t required = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+	const struct softhca_xrcd_init_attr request = {.fd = attr->fd, .oflags = attr->oflags};
+	struct softhca_xrcd *hca;
+	struct front_xrcd *xrcd;
+
+	if ((attr->comp_mask & ~required) != 0)
+		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x", attr->comp_mask);
+	if (attr->comp_mask != required)
+		return FRONT_NULL(EINVAL, "comp_mask %#x, a domain needs %#x", attr->comp_mask,
+				  required);
+	hca = softhca_open_xrcd(front_hca(context), &request);
+	if (hca == NULL)
+		return FRONT_FAILED();
+	xrcd = FRONT_NEW(struct front_xrcd);
+	if (xrcd == NULL) {
+		softhca_close_xrcd(hca);
+		return NULL;
+	}
+	xrcd->pub.context = context;
+	xrcd->hca = hca;
+	return FRONT_ENTER(xrcd, &xrcd_kind, context);
+}
+
+int
+front_close_xrcd(struct ibv_xrcd *xrcd)
+{
+	return FRONT_DESTROY(xrcd, &xrcd_kind);
+}

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The drop-in libibverbs.so.1 against Debian's: names and versions, and what pure functions answer.
+
+test_names.py LIBRARY PRELOAD [unittest arguments]
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+OURS, PRELOAD = [os.path.abspath(word) for word in sys.argv[1:3]]
+
+PURE = '''
+import ctypes, json, sys
+lib = ctypes.CDLL(sys.argv[1])
+said = {}
+for name in ('ibv_wc_status_str', 'ibv_port_state_str', 'ibv_event_type_str', 'ibv_node_type_str'):
+    call = getattr(lib, name)
+    call.restype = ctypes.c_char_p
+    said[name] = [call(i).decode() for i in range(-3, 40)]
+for name in ('ibv_rate_to_mult', 'ibv_rate_to_mbps', 'mult_to_ibv_rate'):
+    said[name] = [getattr(lib, name)(i) for i in range(-3, 600)]
+mbps = [i for i in said['ibv_rate_to_mbps'] if i > 0]
+said['mbps_to_ibv_rate'] = [lib.mbps_to_ibv_rate(i + d) for i in mbps for d in (-1, 0, 1)]
+json.dump(said, sys.stdout)
+'''
+
+
+def theirs():
+    """The library of the system, whatever LD_LIBRARY_PATH says."""
+    listed = subprocess.run(['/sbin/ldconfig', '-p'], stdout=subprocess.PIPE, encoding='utf-8',
+                            check=True).stdout
+    paths = re.findall(r'libibverbs\.so\.1 \(.*?\) => (\S+)', listed)
+    return paths[0] if paths else None
+
+
+def table(option, path):
+    return subprocess.run(['readelf', option, '-W', path], stdout=subprocess.PIPE,
+                          encoding='utf-8', check=True).stdout
+
+
+def names(path):
+    """name@version or name@@version, and whether it is data, of what a library defines."""
+    rows = [line.split() for line in table('--dyn-syms', path).splitlines()]
+    return {(row[7], row[3] == 'OBJECT') for row in rows
+            if len(row) > 7 and row[6] != 'UND' and row[4] in ('GLOBAL', 'WEAK')}
+
+
+def nodes(path):
+    """Each version node with its parents."""
+    text = table('-V', path).split('Version needs')[0]
+    found = []
+    for line in text.splitlines():
+        node = re.search(r'Name: (IBVERBS\S+)', line)
+        parent = re.search(r'Parent 1: (\S+)', line)
+        if node:
+            found.append([node.group(1)])
+        elif parent:
+            found[-1].append(parent.group(1))
+    return sorted(found)
+
+
+class Names(unittest.TestCase):
+    def setUp(self):
+        self.theirs = theirs()
+        if self.theirs is None:
+            self.skipTest('there is no libibverbs (package libibverbs1)')
+
+    def test_versions(self):
+        self.assertEqual(nodes(OURS), nodes(self.theirs))
+        self.assertEqual(names(OURS), names(self.theirs))
+        public = {name for name, _ in names(OURS)
+                  if 'PRIVATE' not in name and not name.startswith('IBVERBS')}
+        self.assertEqual(len({name.split('@')[0] for name in public}), 76)
+
+    def test_soname(self):
+        self.assertIn('[libibverbs.so.1]', table('-d', OURS))
+        self.assertNotIn('[libibverbs.so.1]', table('-d', PRELOAD))
+
+    def test_preload(self):
+        """Every name of today that programs call, without a version, and nothing else."""
+        public = {name.split('@@')[0] for name, _ in names(self.theirs)
+                  if '@@' in name and 'PRIVATE' not in name}
+        self.assertEqual({name for name, _ in names(PRELOAD)}, public | {'ibv_query_gid_type'})
+
+    def test_loads(self):
+        """Libraries of the system that need libibverbs find all they need: providers, librdmacm."""
+        folder = os.path.dirname(self.theirs)
+        paths = [path for name in ('lib*.so.1', 'libibverbs/*.so')
+                 for path in glob.glob(os.path.join(folder, name))
+                 if '[libibverbs.so.1]' in table('-d', path) and
+                 not os.path.basename(path).startswith('libibverbs.so')]
+        self.assertNotEqual(paths, [])
+        for path in paths:
+            said = subprocess.run(['ldd', '-r', path], stdout=subprocess.PIPE, check=True,
+                                  stderr=subprocess.STDOUT, encoding='utf-8',
+                                  env={**os.environ, 'LD_LIBRARY_PATH': os.path.dirname(OURS)})
+            self.assertIn(os.path.dirname(OURS) + '/libibverbs.so.1', said.stdout)
+            self.assertNotRegex(said.stdout, 'undefined symbol|not found|no version information')
+
+    def test_pure(self):
+        said = [json.loads(subprocess.run([sys.executable, '-c', PURE, path], check=True,
+                                          stdout=subprocess.PIPE).stdout)
+                for path in (OURS, self.theirs)]
+        self.assertEqual(said[0], said[1])
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
