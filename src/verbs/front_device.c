@@ -100,11 +100,15 @@ add_path(struct list *list, const char *path)
 		 dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name));
 }
 
+/* Two back to back, or one on a port of its own */
 static void
 add_embedded(struct list *list)
 {
+	const char *port = getenv("SOFTHCA_EMBED_PORT");
+
 	list_add(list, "embed", "embed0", strlen("embed0"));
-	list_add(list, "embed:1", "embed1", strlen("embed1"));
+	if (port == NULL || port[0] == '\0')
+		list_add(list, "embed:1", "embed1", strlen("embed1"));
 }
 
 static bool
