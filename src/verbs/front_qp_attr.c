@@ -64,11 +64,23 @@ attr_from(const struct softhca_qp_attr *from, struct ibv_qp_attr *to)
 	front_path_back(&from->alt_ah_attr, &to->alt_ah_attr);
 }
 
+/* What programs name of the half that an XRC QP does not have is passed over, as Linux does. */
+static uint32_t
+meant(enum ibv_qp_type type, uint32_t mask)
+{
+	if (type == IBV_QPT_XRC_SEND)
+		return mask & ~(uint32_t)(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	if (type == IBV_QPT_XRC_RECV)
+		return mask &
+		       ~(uint32_t)(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+	return mask;
+}
+
 int
 ibv_modify_qp(struct ibv_qp *pub, struct ibv_qp_attr *attr, int attr_mask)
 {
 	struct front_qp *qp = front_qp(pub);
-	uint32_t mask = (uint32_t)attr_mask;
+	uint32_t mask = meant(pub->qp_type, (uint32_t)attr_mask);
 	struct softhca_qp_attr request;
 	int err;
 

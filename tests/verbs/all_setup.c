@@ -78,7 +78,6 @@ rtr_mask(enum ibv_qp_type type)
 	case IBV_QPT_UD:
 		return 0;
 	case IBV_QPT_UC:
-	case IBV_QPT_XRC_SEND:
 		return CONNECT;
 	default:
 		return CONNECT | RESPOND;
@@ -89,13 +88,11 @@ static int
 rts_mask(enum ibv_qp_type type)
 {
 	switch (type) {
-	case IBV_QPT_RC:
-	case IBV_QPT_XRC_SEND:
-		return IBV_QP_SQ_PSN | REQUEST;
-	case IBV_QPT_XRC_RECV:
-		return IBV_QP_SQ_PSN | IBV_QP_TIMEOUT;
-	default:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
 		return IBV_QP_SQ_PSN;
+	default: /* of XRC QPs more than they have, as perftest does */
+		return IBV_QP_SQ_PSN | REQUEST;
 	}
 }
 
