@@ -460,7 +460,7 @@ bool driver_has_cap(const struct hca_driver *drv, uint32_t cap);
 struct driver_xrcd *driver_xrcd_of(struct hca_client *client, uint32_t number);
 void driver_xrcd_release(struct hca_driver *drv, struct hca_client *client,
 			 struct driver_xrcd *xrcd);
-/* Free the files client->ended, which were taken from it: without locks, because it may take long. */
+/* Free the files client->ended, which were taken from it; without locks: it may take long. */
 void driver_xrc_close(struct driver_xrc_file *ended);
 /* The client's entry among those that have opened the QP; NULL: there is none. */
 struct driver_opener *driver_opener_of(const struct driver_qp *qp, const struct hca_client *client);

@@ -89,10 +89,10 @@ static int
 rts_mask(enum ibv_qp_type type)
 {
 	switch (type) {
-	case IBV_QPT_UD:
 	case IBV_QPT_UC:
+	case IBV_QPT_UD:
 		return IBV_QP_SQ_PSN;
-	default:
+	default: /* of XRC QPs more than they have, as perftest does */
 		return IBV_QP_SQ_PSN | REQUEST;
 	}
 }
