@@ -3,7 +3,8 @@
 """A program that uses every function of the header of verbs; and whether it does.
 
 test_all.py SOFTHCAD FOLDER-OF-LIBIBVERBS PROGRAM EXAMPLE THREADS [unittest arguments]
-NO_MEMORY in the environment: a program whose allocations fail, if there is one.
+NO_MEMORY in the environment: a program whose allocations fail, if there is one; LOADED: a program
+that loads the library that LIBSOFTHCA names.
 """
 import glob
 import os
@@ -83,6 +84,11 @@ class All(tools.Tools):
         said = self.run_at(0, os.environ['NO_MEMORY'])
         self.assertIn('all allocations have failed', said)
         self.stop()
+
+    def test_unloaded(self):
+        """The library stays when it is unloaded: it has a thread, and handlers of fork()."""
+        said = self.run_at(0, os.environ['LOADED'], 'unload', os.environ['LIBSOFTHCA'])
+        self.assertEqual(said, 'unloaded\n')
 
     def test_threads(self):
         said = self.run_at(0, THREADS, '8', '2', SOFTHCA_DEBUG='')
