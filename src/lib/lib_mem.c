@@ -162,7 +162,7 @@ check_memory(const struct hca_ctl_mr *request, const uint64_t *pages)
 static bool
 may_convert(uint32_t access)
 {
-	const char *slow = getenv("SOFTHCA_SLOW_MR");
+	const char *slow = secure_getenv("SOFTHCA_SLOW_MR");
 
 	return (access & SOFTHCA_ACCESS_KEEP_PRIVATE) == 0 &&
 	       (slow == NULL || slow[0] == '\0' || strcmp(slow, "0") == 0);

@@ -171,7 +171,7 @@ __verbs_log(void *context, uint32_t level, const char *format, ...)
 	va_list args;
 
 	(void)context;
-	if (getenv("SOFTHCA_DEBUG") == NULL)
+	if (secure_getenv("SOFTHCA_DEBUG") == NULL)
 		return;
 	va_start(args, format);
 	vfprintf(stderr, format, args);

@@ -25,7 +25,7 @@ wanted(void)
 	const char *debug;
 
 	if (answer == UNKNOWN) {
-		debug = getenv("SOFTHCA_DEBUG");
+		debug = secure_getenv("SOFTHCA_DEBUG");
 		answer = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0 ? WANTED
 										      : UNWANTED;
 		__atomic_store_n(&known, answer, __ATOMIC_RELAXED);

@@ -9,6 +9,7 @@ that loads the library that LIBSOFTHCA names.
 import glob
 import os
 import re
+import shutil
 import sys
 
 import tools
@@ -89,6 +90,22 @@ class All(tools.Tools):
         """The library stays when it is unloaded: it has a thread, and handlers of fork()."""
         said = self.run_at(0, os.environ['LOADED'], 'unload', os.environ['LIBSOFTHCA'])
         self.assertEqual(said, 'unloaded\n')
+
+    def test_secure(self):
+        """A set-group-ID program does not believe its caller's environment."""
+        said = self.run_at(0, os.environ['LOADED'], 'list', os.environ['LIBSOFTHCA'],
+                           SOFTHCA_DIRECTORY=self.place)
+        self.assertEqual(said, '2 devices\n')
+        if os.geteuid() != 0:
+            self.skipTest('only root makes programs of other groups')
+        program = os.path.join(self.place, 'loaded')
+        shutil.copy(os.environ['LOADED'], program)
+        os.chown(program, -1, os.getegid() + 1)
+        os.chmod(program, 0o2755)
+        self.addCleanup(os.remove, program)
+        said = self.run_at(0, program, 'list', os.environ['LIBSOFTHCA'],
+                           SOFTHCA_DIRECTORY=self.place)
+        self.assertNotEqual(said, '2 devices\n')
 
     def test_threads(self):
         said = self.run_at(0, THREADS, '8', '2', SOFTHCA_DEBUG='')

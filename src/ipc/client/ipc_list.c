@@ -22,7 +22,7 @@
 const char *
 ipc_folder(void)
 {
-	const char *chosen = getenv("SOFTHCA_DIRECTORY");
+	const char *chosen = secure_getenv("SOFTHCA_DIRECTORY");
 
 	return chosen != NULL && chosen[0] != '\0' ? chosen : IPC_DIRECTORY;
 }

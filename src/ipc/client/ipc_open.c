@@ -73,7 +73,7 @@ softhca_open(const char *name, struct softhca_context **ctx)
 	if (ctx == NULL)
 		return lib_fail(-EINVAL, "no place for a context");
 	if (name == NULL)
-		name = getenv("SOFTHCA_DEVICE");
+		name = secure_getenv("SOFTHCA_DEVICE");
 	if (name == NULL || name[0] == '\0')
 		return open_first(ctx);
 	if (strcmp(name, "embed") == 0 || sscanf(name, "embed:%u%c", &index, &rest) == 1)
