@@ -77,6 +77,7 @@ struct front_cq {
 	struct softhca_cq *hca;
 	struct softhca_wc wc; /* the completion that start_poll or next_poll has taken */
 	bool locked;	      /* several threads may poll: the mutex of pub is held meanwhile */
+	uint32_t forks;	      /* front_forks when it was created */
 };
 
 struct front_srq {
@@ -132,6 +133,9 @@ void *front_enter(void *object, const struct front_kind *kind, struct ibv_contex
 int front_destroy(void *object, const struct front_kind *kind, const char *call);
 #define FRONT_DESTROY(object, kind) front_destroy(object, kind, __func__)
 void front_forget(struct front_context *owner);
+
+/* Rises in each child of fork(): threads that hold locks of older objects are not there. */
+extern uint32_t front_forks;
 
 /* front_device.c: lists and contexts keep a device. */
 void front_device_take(struct front_device *device);

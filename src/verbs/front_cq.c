@@ -117,6 +117,7 @@ cq_new(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr, uint
 		return front_failed(call);
 	}
 	cq->locked = (flags & SOFTHCA_SINGLE_THREADED) == 0;
+	cq->forks = front_forks;
 	cq->pub.context = context;
 	cq->pub.channel = attr->channel;
 	cq->pub.cq_context = attr->cq_context;

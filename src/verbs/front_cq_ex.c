@@ -39,6 +39,9 @@ start_poll(struct ibv_cq_ex *pub, struct ibv_poll_cq_attr *attr)
 
 	if (attr != NULL && attr->comp_mask != 0)
 		return front_refuse(EINVAL, "ibv_start_poll", "comp_mask %#x", attr->comp_mask);
+	if (__builtin_expect(cq->forks != front_forks, 0))
+		return front_refuse(EPERM, "ibv_start_poll",
+				    "the CQ belongs to the process this one was forked from");
 	if (cq->locked)
 		pthread_mutex_lock(&pub->mutex);
 	err = take(cq);
