@@ -224,6 +224,7 @@ main(int argc, char **argv)
 		burn();
 	if (argc == 3 && (strcmp(what, "punch") == 0 || strcmp(what, "traffic") == 0))
 		return restart_under_traffic(argv[2], strcmp(what, "punch") == 0);
-	fprintf(stderr, "usage: crowd poll DEVICE | sleep DEVICE | burn | punch DEVICE | traffic DEVICE\n");
+	fprintf(stderr,
+		"usage: crowd poll DEVICE | sleep DEVICE | burn | punch DEVICE | traffic DEVICE\n");
 	return 2;
 }

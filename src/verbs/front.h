@@ -131,6 +131,9 @@ int front_destroy(void *object, const struct front_kind *kind, const char *call)
 #define FRONT_DESTROY(object, kind) front_destroy(object, kind, __func__)
 void front_forget(struct front_context *owner);
 
+/* Rises in each child of fork(): threads that hold locks of older objects are not there. */
+extern uint32_t front_forks;
+
 /* front_device.c: lists and contexts keep a device. */
 void front_device_take(struct front_device *device);
 void front_device_drop(struct front_device *device);

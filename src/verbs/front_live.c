@@ -36,11 +36,20 @@ unlock(void)
 	pthread_mutex_unlock(&live_lock);
 }
 
-/* A child of fork() must find the lock free. */
+uint32_t front_forks;
+
+/* A child of fork() must find the lock free. Its heap may not be in place yet. */
+static void
+fork_child(void)
+{
+	front_forks++;
+	unlock();
+}
+
 static __attribute__((constructor)) void
 watch_fork(void)
 {
-	pthread_atfork(lock, unlock, unlock);
+	pthread_atfork(lock, unlock, fork_child);
 }
 
 static int
