@@ -108,6 +108,7 @@ struct driver_cq {
 	uint32_t cqn;
 	uint32_t channel;
 	uint32_t tag;	/* of its events */
+	uint32_t flags; /* HCA_CTL_CQ_* */
 	uint32_t users; /* number of QP queues */
 	uint32_t owed;	/* bits of event types that are delayed because a pipe was full */
 };

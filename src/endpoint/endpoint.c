@@ -56,6 +56,7 @@ create_hca(struct endpoint *e)
 		.own_frames_leave = c->own_frames == ENDPOINT_OWN_FRAMES_PORT,
 		.foreign = access_foreign,
 		.foreign_arg = e,
+		.wall_clock = hca_host_wall_clock,
 	};
 	int err;
 
