@@ -226,6 +226,17 @@ struct softhca_device_attr {
 	uint32_t atomic_cap;	   /* enum softhca_atomic_cap */
 	uint64_t device_cap_flags; /* enum softhca_device_cap_flags */
 	struct softhca_odp_caps odp_caps;
+	uint64_t hca_core_clock;	    /* kHz; 0: completions have no time stamps */
+	uint64_t completion_timestamp_mask; /* the bits that softhca_wc_read_completion_ts() has */
+};
+
+enum softhca_values_mask {
+	SOFTHCA_VALUES_MASK_RAW_CLOCK = 1 << 0,
+};
+
+struct softhca_values {
+	uint32_t comp_mask; /* enum softhca_values_mask: which ones to read */
+	uint64_t raw_clock; /* core clock, in its ticks, of which hca_core_clock is the rate */
 };
 
 enum softhca_atomic_cap {
@@ -461,6 +472,10 @@ enum softhca_create_cq_wc_flags {
 	SOFTHCA_WC_EX_WITH_SLID = 1 << 4,
 	SOFTHCA_WC_EX_WITH_SL = 1 << 5,
 	SOFTHCA_WC_EX_WITH_DLID_PATH_BITS = 1 << 6,
+	/* with one of these the CQ takes 64 instead of 32 bytes per entry */
+	SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP = 1 << 7,
+	SOFTHCA_WC_EX_WITH_CVLAN = 1 << 8,
+	SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK = 1 << 11,
 };
 
 struct softhca_cq_init_attr {
@@ -897,6 +912,9 @@ SOFTHCA_API int softhca_query_device(struct softhca_context *ctx, struct softhca
 SOFTHCA_API int softhca_query_port(struct softhca_context *ctx, unsigned int port,
 				   struct softhca_port_attr *attr);
 
+/** Read clocks of the device. -EOPNOTSUPP: its completions have no time stamps. */
+SOFTHCA_API int softhca_query_rt_values(struct softhca_context *ctx, struct softhca_values *values);
+
 /** Read one GID; an empty entry reads as all zeros. index counts from 0. */
 SOFTHCA_API int softhca_query_gid(struct softhca_context *ctx, unsigned int port,
 				  unsigned int index, union softhca_gid *gid);
@@ -1241,6 +1259,21 @@ SOFTHCA_API uint16_t softhca_wc_read_pkey_index(const struct softhca_cq *cq);
 SOFTHCA_API uint32_t softhca_wc_read_slid(const struct softhca_cq *cq);
 SOFTHCA_API uint8_t softhca_wc_read_sl(const struct softhca_cq *cq);
 SOFTHCA_API uint8_t softhca_wc_read_dlid_path_bits(const struct softhca_cq *cq);
+
+/*
+ * Only of CQs created with the field in wc_flags.
+ */
+
+/**
+ * When the device wrote the completion, in ticks of the core clock, which softhca_query_rt_values()
+ * reads. The device looks at the clock once per turn of its engine: with several workers this may
+ * be earlier by a turn, some microseconds, than a reading made before the request was posted.
+ */
+SOFTHCA_API uint64_t softhca_wc_read_completion_ts(const struct softhca_cq *cq);
+/** The same in ns since 1970. */
+SOFTHCA_API uint64_t softhca_wc_read_completion_wallclock_ns(const struct softhca_cq *cq);
+/** The VLAN tag that a datagram came with: priority[15:13] DEI[12] VLAN[11:0]; 0: none */
+SOFTHCA_API uint16_t softhca_wc_read_cvlan(const struct softhca_cq *cq);
 
 /* --- calls: queue pairs -------------------- */
 

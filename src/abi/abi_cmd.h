@@ -35,7 +35,8 @@
 	X(IPV6, 16, "RoCEv2 over IPv6") \
 	X(VLAN, 17, "VLAN tags") \
 	X(ECN, 18, "congestion control") \
-	X(CLOSE_DOMAIN, 19, "CLOSE_DOMAIN")
+	X(CLOSE_DOMAIN, 19, "CLOSE_DOMAIN") \
+	X(CQE_CLOCK, 20, "QUERY_CLOCK, CQEs of 64 bytes with time stamps")
 
 enum hca_cap {
 #define HCA_CAP_ENUM(name, bit, text) HCA_CAP_##name = 1 << (bit),
@@ -99,7 +100,8 @@ enum hca_cap {
 	X(MODIFY_CQ, 0xf05, 16, 0, 0, HCA_CAP_MODIFY_CQ) \
 	X(QUERY_CQ, 0xf06, 0, 64, 0, HCA_CAP_QUERY_CQ) \
 	X(QUERY_COUNTERS, 0xf07, 0, 4096, HCA_CMDF_VAR, HCA_CAP_COUNTERS) \
-	X(CLOSE_DOMAIN, 0xf08, 0, 0, 0, HCA_CAP_CLOSE_DOMAIN)
+	X(CLOSE_DOMAIN, 0xf08, 0, 0, 0, HCA_CAP_CLOSE_DOMAIN) \
+	X(QUERY_CLOCK, 0xf09, 0, 0, HCA_CMDF_OUT_IMM, HCA_CAP_CQE_CLOCK)
 
 enum hca_cmd_op {
 #define HCA_CMD_ENUM(name, opcode, in_len, out_len, flags, caps) HCA_CMD_##name = opcode,
@@ -118,6 +120,7 @@ enum hca_cmd_op {
  *   QUERY_COUNTERS index, QPN or port, see below  SET_*      0, everything is in the mailbox
  *   CLOSE_DOMAIN   DMA domain, not 0: all QPs, SRQs, CQs and MPTs of that owner are gone when it is
  *                  done, under traffic; its windows and doorbell page stay
+ *   QUERY_CLOCK    0; out_param is the time on the clock of the CQEs
  */
 #define HCA_MAP_EQ_UNMAP HCA_BIT(31) /* table 3-2-24 */
 #define HCA_MAP_EQ_EQN(m) HCA_BITS(m, 30, 0)

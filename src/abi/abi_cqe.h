@@ -80,6 +80,26 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, opcode, 0x1c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, is_send, 0x1d);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_err, owner, 0x1f);
 
+/*
+ * The larger kind of CQE: 64 bytes, of which the first 32 are either of the forms above and the
+ * others, which no table has, this. All CQEs of a CQ are of one kind (HCA_CQ_FLAG_LARGE).
+ */
+#define HCA_CQE_LARGE_SIZE 64u
+
+struct hca_cqe_more {
+	hca_le64 core_clock; /* 20h when the CQE was written, on the device's clock, ns */
+	hca_le64 wall_clock; /* 28h the same since 1970, ns; 0 unless HCA_CQ_FLAG_WALL */
+	hca_le16 vlan;	     /* 30h tag of a datagram: PCP[15:13] DEI[12] VID[11:0], 0 = none */
+	uint8_t reserved32[14];
+};
+HCA_STATIC_ASSERT_SIZE(struct hca_cqe_more, HCA_CQE_LARGE_SIZE - HCA_CQE_SIZE);
+HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_more, core_clock, 0x20 - HCA_CQE_SIZE);
+HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_more, wall_clock, 0x28 - HCA_CQE_SIZE);
+HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_more, vlan, 0x30 - HCA_CQE_SIZE);
+
+/* The clock of the device counts ns. */
+#define HCA_CORE_CLOCK_KHZ 1000000u
+
 /* Syndromes, table 3-3-3 (second of that name). X(name, code, text, status after SOFTHCA_WC_) */
 #define HCA_SYND_LIST(X) \
 	X(LOCAL_LENGTH, 0x01, "local length error", LOC_LEN_ERR) \

@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "abi_cqe.h"
 #include "abi_ctx.h"
 
 /* No structure has padding: an answer would carry bytes of the daemon's memory in it. */
@@ -198,7 +199,12 @@ struct hca_ctl_cq {
 };
 
 #define HCA_CTL_CQ_IGNORE_OVERRUN HCA_BIT(0)
-#define HCA_CTL_CQ_FLAGS HCA_CTL_CQ_IGNORE_OVERRUN
+#define HCA_CTL_CQ_LARGE HCA_BIT(1) /* CQEs of 64 bytes */
+#define HCA_CTL_CQ_WALL HCA_BIT(2)  /* with the wall clock in them; only with LARGE */
+#define HCA_CTL_CQ_FLAGS (HCA_CTL_CQ_IGNORE_OVERRUN | HCA_CTL_CQ_LARGE | HCA_CTL_CQ_WALL)
+/* Bytes of its CQEs */
+#define HCA_CTL_CQE_SIZE(flags) \
+	(((flags)&HCA_CTL_CQ_LARGE) != 0 ? HCA_CQE_LARGE_SIZE : HCA_CQE_SIZE)
 
 /*
  * Give a CQ a new buffer. The answer is the index of the first completion in the new buffer.
@@ -208,6 +214,8 @@ struct hca_ctl_resize {
 	uint32_t cqn;
 	uint32_t log_size;
 	uint64_t addr;
+	uint32_t flags; /* HCA_CTL_CQ_LARGE if it was created with it */
+	uint32_t reserved;
 };
 
 struct hca_ctl_moderate {

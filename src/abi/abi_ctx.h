@@ -317,8 +317,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqc, moderation, 0x38);
 #define HCA_CQ_STATUS_OK 0u
 #define HCA_CQ_STATUS_OVERRUN 9u
 #define HCA_CQ_STATUS_WRITE_FAIL 10u
-#define HCA_CQ_FLAG_TR HCA_BIT(18) /* start is a virtual address, translated by lkey */
-#define HCA_CQ_FLAG_OI HCA_BIT(17) /* overrun ignored: what has no room is dropped, no error */
+#define HCA_CQ_FLAG_TR HCA_BIT(18)    /* start is a virtual address, translated by lkey */
+#define HCA_CQ_FLAG_OI HCA_BIT(17)    /* overrun ignored: what has no room is dropped, no error */
+#define HCA_CQ_FLAG_LARGE HCA_BIT(16) /* CQEs of HCA_CQE_LARGE_SIZE */
+#define HCA_CQ_FLAG_WALL HCA_BIT(15)  /* with the wall clock in them; only with LARGE */
+#define HCA_CQ_FLAGS (HCA_CQ_FLAG_OI | HCA_CQ_FLAG_LARGE | HCA_CQ_FLAG_WALL) /* chosen freely */
+/* log2 of the bytes of a CQE */
+#define HCA_CQ_CQE_LOG(flags) (((flags)&HCA_CQ_FLAG_LARGE) != 0 ? 6u : 5u)
 #define HCA_CQ_STATE_DISARMED 0u
 #define HCA_CQ_STATE_ARMED HCA_BIT(8)
 /* 0Ch */

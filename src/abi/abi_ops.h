@@ -46,6 +46,7 @@
 	X(ASYNC_FD, async_fd, struct hca_ctl_none, struct hca_ctl_none, 0, 1, EVERY, EXTRA) \
 	X(QUERY_PORT, query_port, uint32_t, struct hca_ctl_port, 0, 0, EVERY, DRIVER) \
 	X(QUERY_GID, query_gid, uint32_t, struct hca_ctl_gid, 0, 0, EVERY, DRIVER) \
+	X(QUERY_CLOCK, query_clock, struct hca_ctl_none, uint64_t, 0, 0, EVERY, DRIVER) \
 	X(QUERY_PKEY, query_pkey, uint32_t, uint16_t, 0, 0, EVERY, DRIVER) \
 	X(RESOLVE, resolve, struct hca_ctl_ah, struct hca_ctl_ah, 0, 0, EVERY, DRIVER) \
 	X(ALLOC_PD, alloc_pd, struct hca_ctl_none, uint32_t, 0, 0, EVERY, DRIVER) \

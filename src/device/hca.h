@@ -59,6 +59,12 @@ struct hca_config {
 	void *foreign_arg;
 
 	/*
+	 * ns since 1970, for CQEs that have it; NULL: as the time of polls. Called by all workers,
+	 * concurrently; it must not block.
+	 */
+	uint64_t (*wall_clock)(void);
+
+	/*
 	 * HCA_SLEEP_BYTES of zeros for the workers' sleep words, which others may map for reading
 	 * (graph/sleep.h); owned by the caller, must outlive the HCA. NULL: allocated by the HCA.
 	 */

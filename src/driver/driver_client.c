@@ -357,6 +357,17 @@ driver_op_query_port(struct hca_client *client, const uint32_t *port, struct hca
 	return 0;
 }
 
+int
+driver_op_query_clock(struct hca_client *client, const struct hca_ctl_none *none, uint64_t *ns)
+{
+	struct driver_cmd cmd = {.op = HCA_CMD_QUERY_CLOCK};
+	int err = driver_command(client->drv, &cmd);
+
+	if (err == 0)
+		*ns = cmd.out_param;
+	return err;
+}
+
 /* --- protection domains --- */
 
 /* Place of a PD in its list. Numbers of one client differ only in their upper bits. */

@@ -33,6 +33,8 @@ check_cq(const struct hca_client *client, const struct hca_ctl_cq *request)
 		return driver_fail(-EINVAL, "a CQ of 2^%u entries", request->log_size);
 	if ((request->flags & ~HCA_CTL_CQ_FLAGS) != 0)
 		return driver_fail(-EINVAL, "CQ flags %#x are not known", request->flags);
+	if ((request->flags & (HCA_CTL_CQ_LARGE | HCA_CTL_CQ_WALL)) == HCA_CTL_CQ_WALL)
+		return driver_fail(-EINVAL, "small CQEs have no time");
 	if (vector_eqn(request->vector) >= drv->num_eqs)
 		return driver_fail(-EINVAL, "completion vector %u", request->vector);
 	if (channel != HCA_CTL_NO_CHANNEL && (channel == 0 || channel >= client->num_channels ||
@@ -41,16 +43,30 @@ check_cq(const struct hca_client *client, const struct hca_ctl_cq *request)
 	return driver_quota(client, DRIVER_CQS, 1);
 }
 
+static uint32_t
+device_flags(uint32_t requested)
+{
+	return HCA_CQ_FLAG_TR |
+	       ((requested & HCA_CTL_CQ_IGNORE_OVERRUN) != 0 ? HCA_CQ_FLAG_OI : 0) |
+	       ((requested & HCA_CTL_CQ_LARGE) != 0 ? HCA_CQ_FLAG_LARGE : 0) |
+	       ((requested & HCA_CTL_CQ_WALL) != 0 ? HCA_CQ_FLAG_WALL : 0);
+}
+
+/* Bytes of the CQEs of a CQ; its record follows them. */
+static uint32_t
+cqe_bytes(const struct driver_cq *cq, uint32_t log_size)
+{
+	return HCA_CTL_CQE_SIZE(cq->flags) << log_size;
+}
+
 static int
 enable_cq(struct hca_driver *drv, const struct driver_cq *cq, const struct hca_ctl_cq *request)
 {
-	uint32_t record = HCA_CQE_SIZE << request->log_size;
+	uint32_t record = cqe_bytes(cq, request->log_size);
 	struct hca_cqc *cqc = driver_mailbox(drv);
-	uint32_t uar = cq->owner->uar, flags = HCA_CQ_FLAG_TR;
+	uint32_t uar = cq->owner->uar;
 
-	if ((request->flags & HCA_CTL_CQ_IGNORE_OVERRUN) != 0)
-		flags |= HCA_CQ_FLAG_OI;
-	cqc->flags = hca_cpu_to_be32(flags);
+	cqc->flags = hca_cpu_to_be32(device_flags(request->flags));
 	hca_cqc_set_start(cqc, request->addr);
 	cqc->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(request->log_size, uar));
 	cqc->comp_eqn = hca_cpu_to_be32(vector_eqn(request->vector));
@@ -108,12 +124,13 @@ driver_op_create_cq(struct hca_client *client, const struct hca_ctl_cq *request,
 		return driver_fail(-ENOMEM, "no memory for a CQ");
 	cq->owner = client;
 	cq->channel = request->channel;
+	cq->flags = request->flags;
 	err = driver_ids_take(&drv->cq_ids, &cq->cqn);
 	if (err != 0) {
 		driver_fail(err, "all CQs are in use");
 		goto err_free;
 	}
-	bytes = ((uint64_t)HCA_CQE_SIZE << request->log_size) + sizeof(struct hca_cq_record);
+	bytes = cqe_bytes(cq, request->log_size) + sizeof(struct hca_cq_record);
 	err = driver_icm_need(drv, ICM_CQC, cq->cqn, 1);
 	if (err == 0)
 		err = driver_mr_queue(drv, client, HCA_PD_MAKE(0, client->uar), request->addr,
@@ -168,25 +185,25 @@ static int
 resize_cq(struct hca_driver *drv, struct driver_cq *cq, uint64_t addr, uint32_t log_size,
 	  uint32_t *index)
 {
-	uint64_t bytes = ((uint64_t)HCA_CQE_SIZE << log_size) + sizeof(struct hca_cq_record);
 	struct driver_cmd cmd = {.op = HCA_CMD_RESIZE_CQ, .in_modifier = cq->cqn};
 	struct hca_mbox_resize_cq *m;
 	struct driver_mr *mr;
+	uint32_t record;
 	int err;
 
 	if (log_size > HCA_LIM_CQ_SZ_LOG(hca_be32_to_cpu(drv->lim.max_sz)))
 		return driver_fail(-EINVAL, "a CQ of 2^%u entries", log_size);
-	err = driver_mr_queue(drv, cq->owner, HCA_PD_MAKE(0, cq->owner->uar), addr, bytes,
-			      HCA_ACCESS_LOCAL_WRITE, &mr);
+	record = cqe_bytes(cq, log_size);
+	err = driver_mr_queue(drv, cq->owner, HCA_PD_MAKE(0, cq->owner->uar), addr,
+			      record + sizeof(struct hca_cq_record), HCA_ACCESS_LOCAL_WRITE, &mr);
 	if (err != 0)
 		return err;
 	m = driver_mailbox(drv);
 	m->logsize = hca_cpu_to_be32(HCA_RESIZE_CQ_MAKE_LOGSIZE(log_size));
 	m->lkey = hca_cpu_to_be32(mr->key);
 	m->start = hca_cpu_to_be64(addr);
-	m->ci_db = hca_cpu_to_be32(HCA_CQE_SIZE << log_size);
-	m->state_db =
-		hca_cpu_to_be32((HCA_CQE_SIZE << log_size) + offsetof(struct hca_cq_record, arm));
+	m->ci_db = hca_cpu_to_be32(record);
+	m->state_db = hca_cpu_to_be32(record + offsetof(struct hca_cq_record, arm));
 	cmd.in_param = drv->mailbox_in_bus;
 	err = driver_command(drv, &cmd);
 	if (err != 0) {
@@ -207,6 +224,9 @@ driver_op_resize_cq(struct hca_client *client, const struct hca_ctl_resize *requ
 
 	if (cq == NULL)
 		return driver_fail(-EINVAL, "CQ %#x does not exist", request->cqn);
+	/* the channel has checked the memory of the size that this means */
+	if (request->flags != (cq->flags & HCA_CTL_CQ_LARGE))
+		return driver_fail(-EINVAL, "CQ %#x has CQEs of another size", request->cqn);
 	return resize_cq(client->drv, cq, request->addr, request->log_size, index);
 }
 

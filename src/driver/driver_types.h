@@ -107,6 +107,7 @@ struct driver_cq {
 	struct driver_mr *mr;
 	uint32_t cqn;
 	uint32_t channel;
+	uint32_t flags; /* HCA_CTL_CQ_* */
 	uint32_t users; /* number of QP queues */
 	uint32_t owed;	/* bits of event types that are delayed because a pipe was full */
 };

@@ -243,6 +243,7 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 			.full_records = c->records,
 		.port_stall_ns = (uint64_t)c->stall.discard_after_us * 1000,
 		.max_mtu = 128u << c->max_mtu,
+		.wall_clock = hca_host_wall_clock,
 	};
 	int err;
 

@@ -55,6 +55,7 @@ create_hca(struct endpoint *e)
 		.max_mtu = e->port.roce_mtu,
 		.foreign = access_foreign,
 		.foreign_arg = e,
+		.wall_clock = hca_host_wall_clock,
 	};
 	int err;
 

@@ -27,6 +27,9 @@ struct hca_hw hca_host_hw(struct hca *h);
  */
 void hca_host_wait(void *h);
 
+/* For hca_config.wall_clock. */
+uint64_t hca_host_wall_clock(void);
+
 /*
  * Allocate HCA_SLEEP_BYTES for hca_config.sleep_words in a file that clients can map for reading
  * but never write. *fd: the file, to be closed by the caller. 0 or a negative errno.

@@ -11,31 +11,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi_cmd.h"
 #include "lib_types.h"
 #include "lib_wait.h"
 
 #define PAGE 4096u
 
-/* What completions have */
+/* What every completion has, and what only those of 64 bytes have */
 #define WC_FIELDS \
 	(SOFTHCA_WC_EX_WITH_BYTE_LEN | SOFTHCA_WC_EX_WITH_IMM | SOFTHCA_WC_EX_WITH_QP_NUM | \
 	 SOFTHCA_WC_EX_WITH_SRC_QP | SOFTHCA_WC_EX_WITH_SLID | SOFTHCA_WC_EX_WITH_SL | \
 	 SOFTHCA_WC_EX_WITH_DLID_PATH_BITS)
+#define WC_LARGE_FIELDS \
+	(SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP | SOFTHCA_WC_EX_WITH_CVLAN | \
+	 SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
 static int
 alloc_ring(struct lib_context *ctx, struct lib_cq *cq, uint32_t log_size)
 {
 	size_t entries = (size_t)1 << log_size;
-	size_t bytes = entries * sizeof(struct hca_cqe) + sizeof(struct hca_cq_record);
+	size_t cqes = entries << cq->large;
+	size_t bytes = cqes * sizeof(struct hca_cqe) + sizeof(struct hca_cq_record);
 
 	cq->bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 	cq->ring = lib_map(ctx, cq->bytes);
 	if (cq->ring == NULL)
 		return lib_fail(-ENOMEM, "no memory for a CQ of %zu entries", entries);
-	cq->record = (struct hca_cq_record *)(cq->ring + entries);
+	cq->record = (struct hca_cq_record *)(cq->ring + cqes);
 	cq->mask = (uint32_t)entries - 1;
-	for (size_t i = 0; i < entries; i++)
-		cq->ring[i].owner = HCA_OWNER_HW;
+	for (uint32_t i = 0; i < entries; i++)
+		lib_cqe_at(cq, i)->owner = HCA_OWNER_HW;
 	return 0;
 }
 
@@ -57,6 +62,26 @@ enter_cq(struct lib_context *ctx, struct lib_cq *cq)
 	return err;
 }
 
+static uint64_t
+wc_fields(const struct lib_context *ctx)
+{
+	return WC_FIELDS | (ctx->info.flags & HCA_CAP_CQE_CLOCK ? WC_LARGE_FIELDS : 0);
+}
+
+static uint32_t
+ctl_flags(const struct softhca_cq_init_attr *attr)
+{
+	uint32_t flags = 0;
+
+	if ((attr->flags & SOFTHCA_IGNORE_OVERRUN) != 0)
+		flags |= HCA_CTL_CQ_IGNORE_OVERRUN;
+	if ((attr->wc_flags & WC_LARGE_FIELDS) != 0)
+		flags |= HCA_CTL_CQ_LARGE;
+	if ((attr->wc_flags & SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0)
+		flags |= HCA_CTL_CQ_WALL;
+	return flags;
+}
+
 static int
 check_cq(const struct lib_context *ctx, const struct softhca_cq_init_attr *attr)
 {
@@ -68,9 +93,9 @@ check_cq(const struct lib_context *ctx, const struct softhca_cq_init_attr *attr)
 				ctx->pub.num_comp_vectors);
 	if ((attr->flags & ~(uint32_t)(SOFTHCA_SINGLE_THREADED | SOFTHCA_IGNORE_OVERRUN)) != 0)
 		return lib_fail(-EINVAL, "CQ flags %#x are not known", attr->flags);
-	if ((attr->wc_flags & ~(uint64_t)WC_FIELDS) != 0)
+	if ((attr->wc_flags & ~wc_fields(ctx)) != 0)
 		return lib_fail(-EOPNOTSUPP, "completions do not have the fields %#" PRIx64,
-				attr->wc_flags & ~(uint64_t)WC_FIELDS);
+				attr->wc_flags & ~wc_fields(ctx));
 	if (attr->channel != NULL && attr->channel->context != &ctx->pub)
 		return lib_fail(-EINVAL, "the completion channel belongs to another context");
 	return 0;
@@ -93,6 +118,7 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 		lib_fail(-ENOMEM, "no memory for a CQ");
 		return NULL;
 	}
+	cq->large = (attr->wc_flags & WC_LARGE_FIELDS) != 0;
 	err = alloc_ring(ctx, cq, log_size);
 	if (err != 0)
 		goto err_free;
@@ -107,8 +133,7 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 		.log_size = log_size,
 		.channel = channel != NULL ? channel->handle : HCA_CTL_NO_CHANNEL,
 		.vector = attr->comp_vector,
-		.flags =
-			(attr->flags & SOFTHCA_IGNORE_OVERRUN) != 0 ? HCA_CTL_CQ_IGNORE_OVERRUN : 0,
+		.flags = ctl_flags(attr),
 	};
 	err = LIB_CALL(ctx, CREATE_CQ, &request, &cq->pub.handle);
 	if (err != 0)
@@ -196,7 +221,7 @@ void
 lib_cq_forget(struct lib_cq *cq, uint32_t qpn)
 {
 	for (uint32_t i = 0; i <= cq->mask; i++) {
-		struct hca_cqe *cqe = &cq->ring[(cq->consumer + i) & cq->mask];
+		struct hca_cqe *cqe = lib_cqe_at(cq, cq->consumer + i);
 
 		if (__atomic_load_n(&cqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW)
 			break;
@@ -264,10 +289,11 @@ static void
 change_over(struct lib_cq *cq, const struct lib_cq *fresh, uint32_t index)
 {
 	for (uint32_t i = cq->consumer; i != index; i++) {
-		struct hca_cqe *to = &fresh->ring[i & fresh->mask];
+		struct hca_cqe *to = lib_cqe_at(fresh, i), *from = lib_cqe_at(cq, i);
 
-		memcpy(to, &cq->ring[i & cq->mask], offsetof(struct hca_cqe, owner));
+		memcpy(to, from, offsetof(struct hca_cqe, owner));
 		to->owner = 0;
+		memcpy(to + 1, from + 1, cq->large * sizeof(struct hca_cqe_more));
 	}
 	lib_unmap(cq->ctx, cq->ring, cq->bytes);
 	cq->ring = fresh->ring;
@@ -281,8 +307,12 @@ static int
 resize_locked(struct lib_cq *cq, uint32_t log_size)
 {
 	struct lib_context *ctx = cq->ctx;
-	struct hca_ctl_resize request = {.cqn = cq->pub.handle, .log_size = log_size};
-	struct lib_cq fresh = {0};
+	struct hca_ctl_resize request = {
+		.cqn = cq->pub.handle,
+		.log_size = log_size,
+		.flags = cq->large ? HCA_CTL_CQ_LARGE : 0,
+	};
+	struct lib_cq fresh = {.large = cq->large};
 	uint32_t index;
 	int err = alloc_ring(ctx, &fresh, log_size);
 

@@ -103,7 +103,25 @@ softhca_query_device(struct softhca_context *pub, struct softhca_device_attr *at
 	attr->atomic_cap = info->flags & HCA_CAP_ATOMIC ? SOFTHCA_ATOMIC_GLOB : SOFTHCA_ATOMIC_NONE;
 	attr->device_cap_flags = cap_flags(info->flags);
 	attr->odp_caps = odp_caps(info);
+	if ((info->flags & HCA_CAP_CQE_CLOCK) != 0) {
+		attr->hca_core_clock = HCA_CORE_CLOCK_KHZ;
+		attr->completion_timestamp_mask = UINT64_MAX;
+	}
 	return 0;
+}
+
+int
+softhca_query_rt_values(struct softhca_context *pub, struct softhca_values *values)
+{
+	struct lib_context *ctx = lib_ctx(pub);
+
+	if ((values->comp_mask & ~(uint32_t)SOFTHCA_VALUES_MASK_RAW_CLOCK) != 0)
+		return lib_fail(-EINVAL, "values %#x are not known", values->comp_mask);
+	if ((ctx->info.flags & HCA_CAP_CQE_CLOCK) == 0)
+		return lib_fail(-EOPNOTSUPP, "the device has no clock to read");
+	if (values->comp_mask == 0)
+		return 0;
+	return LIB_CALL(ctx, QUERY_CLOCK, NULL, &values->raw_clock);
 }
 
 static int

@@ -82,6 +82,7 @@ struct lib_cq {
 	struct hca_cqe *ring;
 	struct hca_cq_record *record;
 	uint32_t mask;
+	uint32_t large;	   /* 1: struct hca_cqe_more follows every CQE, else 0 */
 	uint32_t consumer; /* free running */
 	bool locked;	   /* false: SOFTHCA_SINGLE_THREADED */
 	struct lib_lock lock;
@@ -342,6 +343,13 @@ int lib_qp_enter(struct lib_context *ctx, struct lib_qp *qp);
 /* lib_modify.c: read the QP's state from the device. */
 int lib_qp_refresh(struct lib_qp *qp);
 void lib_qp_rewind(struct lib_qp *qp);
+
+/* The CQE of index i, free running */
+static inline struct hca_cqe *
+lib_cqe_at(const struct lib_cq *cq, uint32_t i)
+{
+	return &cq->ring[(size_t)(i & cq->mask) << cq->large];
+}
 
 /*
  * lib_cq.c: the lock of a CQ, which may be NULL. Nothing happens if the CQ has none, or if this

@@ -53,7 +53,11 @@ complain(int err, const char *what)
 static int
 make_qp(struct peer *p, const struct peer_config *cfg)
 {
-	struct softhca_cq_init_attr ca = {.cqe = 4 * PEER_DEPTH, .channel = p->channel};
+	struct softhca_cq_init_attr ca = {
+		.cqe = 4 * PEER_DEPTH,
+		.channel = p->channel,
+		.wc_flags = cfg->wc_flags,
+	};
 	uint32_t sges = cfg->sges != 0 ? cfg->sges : 1;
 	struct softhca_srq_init_attr sa = {.attr = {.max_wr = PEER_DEPTH, .max_sge = sges}};
 	struct softhca_qp_init_attr qa = {

@@ -96,9 +96,10 @@ struct peer_config {
 	bool srq;
 	bool events;
 	uint32_t gid_index;
-	uint8_t timeout; /* ACK timeout, 0: 18 */
-	uint32_t sges;	 /* of a work request, 0: 1 */
-	void *buf;	 /* NULL: from softhca_alloc() */
+	uint8_t timeout;   /* ACK timeout, 0: 18 */
+	uint32_t sges;	   /* of a work request, 0: 1 */
+	void *buf;	   /* NULL: from softhca_alloc() */
+	uint64_t wc_flags; /* of the CQ */
 };
 
 /* Create all objects; the QP is in RESET. 0 or a negative errno */

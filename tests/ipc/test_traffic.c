@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ipc_rig.h"
@@ -277,6 +278,75 @@ resize_and_rereg(void **state)
 	assert_true(rig_wait_empty(&rig, 0, 0) >= 0);
 }
 
+/* Both clocks, in ns */
+struct clocks {
+	uint64_t raw, wall;
+};
+
+static struct clocks
+read_clocks(struct softhca_context *ctx)
+{
+	struct softhca_values values = {.comp_mask = SOFTHCA_VALUES_MASK_RAW_CLOCK};
+	struct timespec ts;
+
+	assert_int_equal(softhca_query_rt_values(ctx, &values), 0);
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (struct clocks){
+		.raw = values.raw_clock,
+		.wall = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec,
+	};
+}
+
+/* A WRITE; the times of its completion, which is read in its slot. */
+static struct clocks
+write_times(struct peer *p)
+{
+	uint64_t end = rig_now_ns() + 20000000000u;
+	struct clocks c;
+	int err;
+
+	assert_int_equal(peer_post(p, SOFTHCA_WR_RDMA_WRITE, 7, 0, 64, 0), 0);
+	do
+		err = softhca_start_poll(p->cq);
+	while (err == -ENOENT && rig_now_ns() < end);
+	assert_int_equal(err, 0);
+	assert_int_equal(p->cq->status, SOFTHCA_WC_SUCCESS);
+	assert_int_equal(p->cq->wr_id, 7);
+	c.raw = softhca_wc_read_completion_ts(p->cq);
+	c.wall = softhca_wc_read_completion_wallclock_ns(p->cq);
+	assert_int_equal(softhca_next_poll(p->cq), -ENOENT);
+	softhca_end_poll(p->cq);
+	return c;
+}
+
+/* Completions with times, before and after the CQ gets new memory. The slack is that of workers. */
+static void
+times(void **state)
+{
+	const struct peer_config cfg = {
+		.type = SOFTHCA_QPT_RC,
+		.wc_flags = SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			    SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	};
+	const uint64_t slack = 1000000000;
+	struct peer a, b;
+
+	assert_int_equal(peer_open(&a, rig.path[0], &cfg), 0);
+	assert_int_equal(peer_open(&b, rig.path[1], &cfg), 0);
+	assert_int_equal(peer_connect_pair(&a, &b), 0);
+	for (unsigned int i = 0; i < 200; i++) {
+		struct clocks before = read_clocks(a.ctx), at = write_times(&a);
+		struct clocks after = read_clocks(a.ctx);
+
+		assert_in_range(at.raw, before.raw - slack, after.raw + slack);
+		assert_in_range(at.wall, before.wall - slack, after.wall + slack);
+		if (i == 100)
+			assert_int_equal(softhca_resize_cq(a.cq, 4096), 0);
+	}
+	peer_close(&a);
+	peer_close(&b);
+}
+
 /* Number of descriptors of this file that exec() would pass on. */
 static unsigned int
 inherited(int file)
@@ -372,6 +442,7 @@ main(void)
 		cmocka_unit_test_teardown(two_contexts, rig_tidy),
 		cmocka_unit_test_teardown(page_list, rig_tidy),
 		cmocka_unit_test_teardown(resize_and_rereg, rig_tidy),
+		cmocka_unit_test_teardown(times, rig_tidy),
 		cmocka_unit_test_teardown(attached_memory, rig_tidy),
 		cmocka_unit_test_teardown(left_behind, rig_tidy),
 	};

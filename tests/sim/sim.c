@@ -235,7 +235,7 @@ const char *const sim_gid_names[SIM_GIDS] = {
 #undef X
 };
 
-static const uint16_t gid_vlan[SIM_GIDS] = {
+const uint16_t sim_gid_vlan[SIM_GIDS] = {
 #define X(id, name, vlan, ...) [SIM_GID_##id] = vlan,
 	SIM_GID_LIST(X)
 #undef X
@@ -264,7 +264,7 @@ set_addresses(struct sim *s, unsigned int i)
 	for (unsigned int k = 0; k < SIM_GIDS; k++) {
 		mac[5] = (uint8_t)(i + 1);
 		sim_gid(i, k, gid);
-		rc = hca_driver_set_gid(drv, k, gid, mac, gid_vlan[k]);
+		rc = hca_driver_set_gid(drv, k, gid, mac, sim_gid_vlan[k]);
 		sim_check(s, rc == 0, "set_gid %s: %d: %s", sim_gid_names[k], rc,
 			  hca_driver_reason());
 		mac[5] = (uint8_t)(2 - i);

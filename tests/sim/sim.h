@@ -50,6 +50,7 @@ enum sim_gid {
 };
 
 extern const char *const sim_gid_names[SIM_GIDS];
+extern const uint16_t sim_gid_vlan[SIM_GIDS]; /* 0xffff: none */
 void sim_gid(unsigned int side, unsigned int index, uint8_t gid[16]);
 
 /* 0 selects the default. */
@@ -154,6 +155,18 @@ void sim_impair(struct sim *s, unsigned int side, const struct hca_impair *impai
 void sim_rule(struct sim *s, unsigned int side, struct hca_fault_rule rule);
 void sim_clear_rules(struct sim *s);
 uint64_t sim_faults(const struct sim *s);
+
+/* The fields of completions that only larger CQEs have */
+#define SIM_WC_LARGE \
+	(SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP | SOFTHCA_WC_EX_WITH_CVLAN | \
+	 SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
+/*
+ * As softhca_poll_cq(), of a CQ with SIM_WC_LARGE: takes completions one by one, reads every field,
+ * checks their times. vlan: the VLAN tag of each. Not with real threads.
+ */
+int sim_read_cq(struct sim *s, struct softhca_cq *cq, int num, struct softhca_wc *wc,
+		uint16_t *vlan);
 
 /* The test's own random generator. */
 struct sim_rng {

@@ -156,11 +156,20 @@ judge(struct sim_pair *p, unsigned int side, const struct softhca_wc *wc)
 	free(op);
 }
 
+static int
+take(struct sim_pair *p, unsigned int side, struct softhca_wc *wc)
+{
+	uint16_t vlan[CQ_BATCH];
+
+	return p->attr.read ? sim_read_cq(p->s, p->cq[side], CQ_BATCH, wc, vlan)
+			    : softhca_poll_cq(p->cq[side], CQ_BATCH, wc);
+}
+
 static unsigned int
 reap_side(struct sim_pair *p, unsigned int side)
 {
 	struct softhca_wc wc[CQ_BATCH];
-	int n = softhca_poll_cq(p->cq[side], CQ_BATCH, wc);
+	int n = take(p, side, wc);
 
 	sim_check(p->s, n >= 0, "poll_cq: %d", n);
 	for (int i = 0; i < n; i++) {

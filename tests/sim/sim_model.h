@@ -31,8 +31,9 @@ struct sim_pair_attr {
 	bool no_retry, no_rnr_retry, no_timeout; /* really 0 */
 	enum sim_gid gid;
 	uint8_t static_rate;
-	bool xrc; /* initiator and target QPs; receives from an XRC SRQ */
-	bool srq; /* RC: receives from an SRQ of the pair's own */
+	bool xrc;  /* initiator and target QPs; receives from an XRC SRQ */
+	bool srq;  /* RC: receives from an SRQ of the pair's own */
+	bool read; /* CQs with SIM_WC_LARGE, read by sim_read_cq() */
 };
 
 struct sim_region {

@@ -276,7 +276,10 @@ open_target(struct sim_pair *p, unsigned int side)
 static void
 open_qp(struct sim_pair *p, unsigned int side)
 {
-	struct softhca_cq_init_attr ca = {.cqe = p->attr.sq_depth + p->attr.rq_depth};
+	struct softhca_cq_init_attr ca = {
+		.cqe = p->attr.sq_depth + p->attr.rq_depth,
+		.wc_flags = p->attr.read ? SIM_WC_LARGE : 0,
+	};
 	struct softhca_qp_init_attr qa = {
 		.cap = {.max_send_wr = p->attr.sq_depth,
 			.max_recv_wr = p->attr.rq_depth,

@@ -10,6 +10,7 @@
 
 #define MAGIC 0x7a6d5c4bu
 #define GRH 40u
+#define REAP_BATCH 32
 
 /* The first bytes of a message. */
 struct tag {
@@ -218,6 +219,17 @@ check_order(struct sim_tagged *t, const struct tag *tag)
 	d->received++;
 }
 
+/* Only datagrams tell the VLAN tag that they came with. */
+static void
+check_vlan(const struct sim_tagged *t, uint16_t vlan)
+{
+	uint16_t id = sim_gid_vlan[t->attr.gid];
+	bool tagged = t->attr.service == SIM_UD && id != 0xffff;
+
+	sim_check(t->s, vlan == (tagged ? t->attr.sl << 13 | id : 0), "%s over %s: VLAN tag %#x",
+		  sim_service_names[t->attr.service], sim_gid_names[t->attr.gid], vlan);
+}
+
 static void
 judge_recv(struct sim_tagged *t, unsigned int side, const struct softhca_wc *wc)
 {
@@ -255,14 +267,30 @@ judge_send(struct sim_tagged *t, unsigned int side, const struct softhca_wc *wc)
 	e->free_send[e->free_sends++] = WR_SLOT(wc->wr_id);
 }
 
+static int
+take(struct sim_tagged *t, unsigned int side, struct softhca_wc *wc)
+{
+	struct softhca_cq *cq = t->end[side].cq;
+	uint16_t vlan[REAP_BATCH];
+	int n;
+
+	if (!t->attr.read)
+		return softhca_poll_cq(cq, REAP_BATCH, wc);
+	n = sim_read_cq(t->s, cq, REAP_BATCH, wc, vlan);
+	for (int i = 0; i < n && t->lossless; i++)
+		if (WR_RECV(wc[i].wr_id))
+			check_vlan(t, vlan[i]);
+	return n;
+}
+
 unsigned int
 sim_tagged_reap(struct sim_tagged *t)
 {
-	struct softhca_wc wc[32];
+	struct softhca_wc wc[REAP_BATCH];
 	unsigned int done = 0;
 
 	for (unsigned int side = 0; side < 2; side++) {
-		int n = softhca_poll_cq(t->end[side].cq, 32, wc);
+		int n = take(t, side, wc);
 
 		sim_check(t->s, n >= 0, "poll_cq: %d", n);
 		for (int i = 0; i < n; i++) {

@@ -41,6 +41,7 @@ struct sim_tagged_attr {
 	uint32_t srq_limit;
 	uint16_t pkey_index[2];
 	bool loop; /* both ends are on side 0 */
+	bool read; /* CQs with SIM_WC_LARGE, read by sim_read_cq() */
 };
 
 /* One direction of a flow. */

@@ -71,7 +71,10 @@ static void
 open_end(struct sim_tagged *t, unsigned int side)
 {
 	struct sim_tagged_end *e = &t->end[side];
-	struct softhca_cq_init_attr ca = {.cqe = 4 * SIM_TAGGED_SLOTS};
+	struct softhca_cq_init_attr ca = {
+		.cqe = 4 * SIM_TAGGED_SLOTS,
+		.wc_flags = t->attr.read ? SIM_WC_LARGE : 0,
+	};
 
 	open_memory(t, side);
 	e->cq = softhca_create_cq(sim_tagged_side(t, side)->ctx, &ca);

@@ -24,11 +24,10 @@ post(struct sim_pair *p, unsigned int side, unsigned int n)
 
 /* Larger and smaller, repeatedly, with completions in the queue and arriving. */
 static void
-resize_in(const struct sim_config *cfg)
+resize_often(const struct sim_config *cfg, const struct sim_pair_attr *attr)
 {
-	const struct sim_pair_attr attr = {.sq_depth = 64, .rq_depth = 64, .region = 8 << 20};
 	struct sim *s = sim_open(cfg);
-	struct sim_pair *p = sim_pair_open(s, &attr);
+	struct sim_pair *p = sim_pair_open(s, attr);
 
 	for (unsigned int i = 0; i < 60; i++) {
 		unsigned int side = i & 1, want = 128u << sim_below(&s->model->rng, 4);
@@ -48,7 +47,30 @@ resize_in(const struct sim_config *cfg)
 	sim_pair_close(p);
 	sim_close(s);
 }
+
+static void
+resize_in(const struct sim_config *cfg)
+{
+	const struct sim_pair_attr attr = {.sq_depth = 64, .rq_depth = 64, .region = 8 << 20};
+
+	resize_often(cfg, &attr);
+}
 SIM_TEST(resize)
+
+/* The same with large CQEs, whose times are checked. */
+static void
+resize_large_in(const struct sim_config *cfg)
+{
+	const struct sim_pair_attr attr = {
+		.sq_depth = 64,
+		.rq_depth = 64,
+		.region = 8 << 20,
+		.read = true,
+	};
+
+	resize_often(cfg, &attr);
+}
+SIM_TEST(resize_large)
 
 /* Smaller than the number of completions: refused, and nothing changes. */
 static void
@@ -272,9 +294,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(resize),
-		cmocka_unit_test(resize_refused),
-		cmocka_unit_test(arming),
+		cmocka_unit_test(resize),	  cmocka_unit_test(resize_large),
+		cmocka_unit_test(resize_refused), cmocka_unit_test(arming),
 		cmocka_unit_test(moderation),
 	};
 

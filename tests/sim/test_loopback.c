@@ -51,6 +51,7 @@ nothing_leaves_in(const struct sim_config *cfg)
 			.flows = 1 + i % 3,
 			.max_len = i / SIM_GIDS == SIM_UD ? 1024 : 4000,
 			.loop = true,
+			.read = i % 2 != 0,
 		};
 		struct sim_tagged *t = sim_tagged_open(s, &a);
 

@@ -70,6 +70,7 @@ clean_link_in(const struct sim_config *cfg)
 				.sl = i % 8,
 				.traffic_class = (uint8_t)(i * 4),
 				.max_len = service == SIM_UD ? 1024 : 3000,
+				.read = i % 2 != 0,
 			};
 
 			if (service == SIM_UC && a.srq)

@@ -94,7 +94,7 @@ struct hca_ceu {
 		    HCA_CAP_COUNTERS | HCA_CAP_MODIFY_CQ | HCA_CAP_SRQ | HCA_CAP_MCAST | \
 		    HCA_CAP_IPV6 | HCA_CAP_VLAN | HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | \
 		    HCA_CAP_XRC | HCA_CAP_ATOMIC | HCA_CAP_MW | HCA_CAP_INVALIDATE | HCA_CAP_APM | \
-		    HCA_CAP_CLOSE_DOMAIN))
+		    HCA_CAP_CLOSE_DOMAIN | HCA_CAP_CQE_CLOCK))
 
 /* ---- rounds (round.c) ---- */
 
@@ -180,6 +180,7 @@ void hca_srq_free(struct hca_core *h, uint32_t srqi);
 #define HCA_CMD_RUN_QUERY_CQ false, hca_cmd_query_cq
 #define HCA_CMD_RUN_QUERY_COUNTERS true, hca_cmd_query_counters
 #define HCA_CMD_RUN_CLOSE_DOMAIN false, hca_cmd_close_domain
+#define HCA_CMD_RUN_QUERY_CLOCK true, hca_cmd_query_clock
 
 #define HCA_CMD_DECLARE(anytime, run) int run(struct hca_core *h, struct hca_cmd *c);
 #define HCA_CMD_DECLARE_OF(...) HCA_CMD_DECLARE(__VA_ARGS__)

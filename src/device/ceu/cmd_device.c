@@ -166,6 +166,16 @@ hca_cmd_nop(struct hca_core *h, struct hca_cmd *c)
 	return c->in_modifier == HCA_NOP_IN_MODIFIER ? HCA_STAT_OK : HCA_STAT_BAD_PARAM;
 }
 
+int
+hca_cmd_query_clock(struct hca_core *h, struct hca_cmd *c)
+{
+	if (c->in_modifier != 0)
+		return HCA_STAT_BAD_PARAM;
+	c->out_param = h->wake[h->stage_worker[HCA_STAGE_CEU]].now;
+	c->out_is_value = true;
+	return HCA_STAT_OK;
+}
+
 static bool
 icm_type_ok(const struct hca_cmd *c)
 {

@@ -44,16 +44,16 @@ cq_find(struct hca_core *h, struct hca_cmd *c, bool live)
 	return HCA_STAT_OK;
 }
 
-/* The buffer of 2^log CQEs, followed by its record, as the mailbox places it. */
+/* The buffer of 2^log CQEs, large or not, followed by its record, as the mailbox places it. */
 static int
-cq_buffer(struct hca_core *h, struct hca_cq_buf *b, uint32_t log, uint32_t key, uint32_t pd,
-	  uint64_t start, uint32_t ci_db, uint32_t state_db)
+cq_buffer(struct hca_core *h, struct hca_cq_buf *b, uint32_t flags, uint32_t log, uint32_t key,
+	  uint32_t pd, uint64_t start, uint32_t ci_db, uint32_t state_db)
 {
 	uint32_t bytes;
 
 	if (log > CQ_LOG_MAX)
 		return HCA_STAT_BAD_PARAM;
-	bytes = HCA_CQE_SIZE << log;
+	bytes = 1u << (HCA_CQ_CQE_LOG(flags) + log);
 	if (ci_db != bytes || state_db != bytes + offsetof(struct hca_cq_record, arm))
 		return HCA_STAT_BAD_PARAM;
 	b->mask = (1u << log) - 1;
@@ -73,8 +73,7 @@ cq_image(const struct hca_cq *cq, struct hca_cqc *out)
 	memset(out, 0, sizeof(*out));
 	if (state == HCA_CQ_FREE)
 		return;
-	out->flags =
-		hca_cpu_to_be32(HCA_FIELD(31, 28, status[state]) | HCA_CQ_FLAG_TR | cq->no_overrun);
+	out->flags = hca_cpu_to_be32(HCA_FIELD(31, 28, status[state]) | HCA_CQ_FLAG_TR | cq->flags);
 	hca_cqc_set_start(out, cq->start);
 	out->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(cq->log_size, cq->usr_page));
 	out->comp_eqn = hca_cpu_to_be32(cq->comp_eqn);
@@ -112,7 +111,7 @@ hca_cmd_sw2hw_cq(struct hca_core *h, struct hca_cmd *c)
 		.log_size = HCA_CQC_LOGSIZE(size),
 		.start = hca_cqc_start(m),
 		.buf_key = {hca_be32_to_cpu(m->lkey)},
-		.no_overrun = hca_be32_to_cpu(m->flags) & HCA_CQ_FLAG_OI,
+		.flags = hca_be32_to_cpu(m->flags) & HCA_CQ_FLAGS,
 		/* if all stages share an lcore it is the only writer */
 		.single_writer = h->single_worker,
 	};
@@ -123,10 +122,11 @@ hca_cmd_sw2hw_cq(struct hca_core *h, struct hca_cmd *c)
 	if (!hca_icm_mapped(h, HCA_ICM_CQC, n.cqn))
 		return HCA_STAT_BAD_RES_STATE;
 	if (hca_be32_to_cpu(m->cqn) != n.cqn || n.usr_page != HCA_PD_DOMAIN(n.pd) ||
-	    !hca_eq_is_live(h, n.comp_eqn))
+	    !hca_eq_is_live(h, n.comp_eqn) ||
+	    (n.flags & (HCA_CQ_FLAG_LARGE | HCA_CQ_FLAG_WALL)) == HCA_CQ_FLAG_WALL)
 		return HCA_STAT_BAD_PARAM;
-	rc = cq_buffer(h, &n.buf[0], n.log_size, n.lkey, n.pd, n.start, hca_be32_to_cpu(m->ci_db),
-		       hca_be32_to_cpu(m->state_db));
+	rc = cq_buffer(h, &n.buf[0], n.flags, n.log_size, n.lkey, n.pd, n.start,
+		       hca_be32_to_cpu(m->ci_db), hca_be32_to_cpu(m->state_db));
 	if (rc != HCA_STAT_OK)
 		return rc;
 	hca_eq_forget_cq(h, n.cqn);
@@ -238,7 +238,7 @@ resize_begin(struct hca_core *h, struct hca_cmd *c, struct hca_cq *cq)
 
 	if (__atomic_load_n(&cq->state, __ATOMIC_ACQUIRE) != HCA_CQ_LIVE)
 		return HCA_STAT_BAD_RES_STATE;
-	rc = cq_buffer(h, &b, log, key, cq->pd, hca_be64_to_cpu(m->start),
+	rc = cq_buffer(h, &b, cq->flags, log, key, cq->pd, hca_be64_to_cpu(m->start),
 		       hca_be32_to_cpu(m->ci_db), hca_be32_to_cpu(m->state_db));
 	if (rc != HCA_STAT_OK)
 		return rc;

@@ -45,10 +45,11 @@ struct hca_stage_line {
 	uint32_t purge_ack; /* [pub] last purge_seq obeyed */
 } __rte_cache_aligned;
 
-/* Workers that one worker has given something to since its last poll ended: a bit each. */
+/* Of one worker, which alone uses it */
 struct hca_wake {
-	uint32_t workers;
-	bool events; /* were told at the end of a poll: a thread that waits for them was woken */
+	uint32_t workers; /* given something since its last poll ended: a bit each */
+	bool events;  /* were told at the end of a poll: a thread that waits for them was woken */
+	uint64_t now; /* when its poll began */
 } __rte_cache_aligned;
 
 struct hca_core {

@@ -238,6 +238,7 @@ hca_poll(struct hca *h, unsigned int worker, uint64_t now)
 {
 	unsigned int work = 0;
 
+	h->wake[worker].now = now;
 	if (unlikely(__atomic_load_n(&h->times_on, __ATOMIC_RELAXED))) {
 		work = poll_timed(h, worker, now);
 	} else if (h->num_workers == 1) {
@@ -256,8 +257,10 @@ hca_poll(struct hca *h, unsigned int worker, uint64_t now)
 unsigned int
 hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, unsigned int budget)
 {
-	unsigned int work = stage_poll[stage](h, now, budget);
+	unsigned int work;
 
+	h->wake[h->stage_worker[stage]].now = now;
+	work = stage_poll[stage](h, now, budget);
 	rte_rcu_qsbr_quiescent(h->rcu, h->stage_worker[stage]);
 	return work;
 }

@@ -61,7 +61,7 @@ cq_overrun(struct hca_core *h, struct hca_cq *cq, uint32_t cqi, enum hca_stage_i
 	uint32_t live = HCA_CQ_LIVE;
 
 	HCA_COUNT_AT(h, stage, HCA_CTR_cqe_overrun);
-	if (cq->no_overrun)
+	if ((cq->flags & HCA_CQ_FLAG_OI) != 0)
 		return;
 	if (__atomic_compare_exchange_n(&cq->state, &live, HCA_CQ_ERROR, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
@@ -111,6 +111,36 @@ batch_add(struct hca_core *h, struct hca_cq_batch *b, uint32_t cqi, bool solicit
 	b->n++;
 }
 
+static struct hca_cqe_more *
+more_of(struct hca_cqe *cqe)
+{
+	return (struct hca_cqe_more *)(void *)(cqe + 1);
+}
+
+/* A slot of the larger kind, with the time in it. */
+static struct hca_cqe *
+large_slot(const struct hca_core *h, const struct hca_cq *cq, const struct hca_qbuf *q,
+	   uint32_t slot, enum hca_stage_id stage)
+{
+	struct hca_cqe *cqe = hca_qbuf_at(q, slot * HCA_CQE_LARGE_SIZE);
+	uint64_t now = h->wake[h->stage_worker[stage]].now, wall = 0;
+
+	if ((cq->flags & HCA_CQ_FLAG_WALL) != 0)
+		wall = h->cfg.wall_clock != NULL ? h->cfg.wall_clock() : now;
+	*more_of(cqe) = (struct hca_cqe_more){
+		.core_clock = hca_cpu_to_le64(now),
+		.wall_clock = hca_cpu_to_le64(wall),
+	};
+	return cqe;
+}
+
+void
+hca_cq_set_vlan(const struct hca_core *h, uint32_t cqi, struct hca_cqe *cqe, uint16_t vlan)
+{
+	if ((h->cq[cqi].flags & HCA_CQ_FLAG_LARGE) != 0)
+		more_of(cqe)->vlan = hca_cpu_to_le16(vlan);
+}
+
 struct hca_cqe *
 hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,
 	       enum hca_stage_id stage)
@@ -130,6 +160,8 @@ hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b, bool so
 	}
 	batch_add(h, b, cqi, solicited, stage);
 	buf = &cq->buf[GENERATION(word) & 1];
+	if (unlikely((cq->flags & HCA_CQ_FLAG_LARGE) != 0))
+		return large_slot(h, cq, &buf->q, (uint32_t)word & buf->mask, stage);
 	return hca_qbuf_at(&buf->q, ((uint32_t)word & buf->mask) * HCA_CQE_SIZE);
 }
 
@@ -142,7 +174,7 @@ hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 	const struct hca_cq_buf *buf = &cq->buf[GENERATION(word) & 1];
 
 	c->cq = NULL;
-	if (!cq->single_writer || buf->q.base == NULL ||
+	if (!cq->single_writer || buf->q.base == NULL || (cq->flags & HCA_CQ_FLAG_LARGE) != 0 ||
 	    __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE) != HCA_CQ_LIVE)
 		return false;
 	batch_add(h, b, cqi, false, stage);

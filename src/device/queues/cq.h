@@ -11,6 +11,9 @@
  *
  * Overrun: reserve returns NULL; the CQE is counted and dropped. Unless the CQ ignores overruns, it
  * goes to the error state once (CQ_ERROR event, and the CEU moves its QPs to ERR).
+ *
+ * What follows a CQE of the larger kind is filled in by hca_cq_reserve(), with the time at which
+ * the worker's poll began, and by hca_cq_set_vlan().
  */
 
 #include <stdbool.h>
@@ -37,7 +40,7 @@ struct hca_cq {
 	uint32_t moderation;	/* [pub] CEU: HCA_CQ_MOD_*, 0 = no moderation */
 	uint64_t start;		/* CEU: virtual address of the first CQE */
 	uint32_t buf_key[2];	/* CEU: of the region that buf[i] holds a reference to */
-	uint32_t no_overrun;	/* HCA_CQ_FLAG_OI or 0: a full CQ is no error */
+	uint32_t flags;		/* HCA_CQ_FLAGS */
 	/*
 	 * two generations of the buffer: resize switches between them by the generation in
 	 * `reserve`
@@ -87,6 +90,8 @@ struct hca_cq_batch {
 /* Slot for one CQE of CQ index cqi, or NULL (overrun, dead CQ). Adds cqi to the batch. */
 struct hca_cqe *hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 			       bool solicited, enum hca_stage_id stage);
+/* The VLAN tag of the datagram that the CQE, just reserved in CQ index cqi, is for. */
+void hca_cq_set_vlan(const struct hca_core *h, uint32_t cqi, struct hca_cqe *cqe, uint16_t vlan);
 /* Everything but the owner is in the slot: hand it to software. last_word: host order value of the
  * word at 1Ch with owner = software (0). */
 void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word);

@@ -199,6 +199,8 @@ ee_recv_complete_ud(struct ee_request *q, uint32_t flags, uint32_t bytes)
 	struct hca_cqe *cqe =
 		reserve(q->h, q->ctx, q->qp, (q->rxd->flags & HCA_RXD_SOLICITED) != 0);
 
+	if (unlikely(q->rxd->vlan != 0) && cqe != NULL)
+		hca_cq_set_vlan(&q->h->core, q->qp->cfg.rcqn, cqe, q->rxd->vlan);
 	complete(q->h, cqe, q->rxd->opcode, q->imm, bytes, q->src_qpn, flags);
 }
 

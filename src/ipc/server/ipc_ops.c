@@ -476,9 +476,11 @@ queue_memory(struct ipc_session *s, struct ipc_hold *hold, uint64_t *addr, uint3
 }
 
 static int
-cq_memory(struct ipc_session *s, struct ipc_hold *hold, uint64_t *addr, uint32_t log_size)
+cq_memory(struct ipc_session *s, struct ipc_hold *hold, uint64_t *addr, uint32_t log_size,
+	  uint32_t flags)
 {
-	return queue_memory(s, hold, addr, log_size, HCA_CQE_SIZE, sizeof(struct hca_cq_record));
+	return queue_memory(s, hold, addr, log_size, HCA_CTL_CQE_SIZE(flags),
+			    sizeof(struct hca_cq_record));
 }
 
 /* Translate the queues that the service has; the addresses of others are ignored. */
@@ -532,9 +534,9 @@ op_create(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 		return -ENOMEM;
 	memcpy(&r, request, hca_ctl_shape(op)->request);
 	if (op == HCA_CTL_CREATE_CQ) {
-		err = cq_memory(s, hold, &r.cq.addr, r.cq.log_size);
+		err = cq_memory(s, hold, &r.cq.addr, r.cq.log_size, r.cq.flags);
 	} else if (op == HCA_CTL_RESIZE_CQ) {
-		err = cq_memory(s, hold, &r.resize.addr, r.resize.log_size);
+		err = cq_memory(s, hold, &r.resize.addr, r.resize.log_size, r.resize.flags);
 	} else if (op == HCA_CTL_CREATE_QP) {
 		holder = IPC_HOLDER_QP;
 		err = qp_memory(s, hold, &r.qp);

@@ -52,6 +52,7 @@ test_commands(void **state)
 	assert_int_equal(HCA_CMD_NOP, 0x31);
 	assert_int_equal(HCA_CMD_QUERY_COUNTERS, 0xf07);
 	assert_int_equal(HCA_CMD_CLOSE_DOMAIN, 0xf08);
+	assert_int_equal(HCA_CMD_QUERY_CLOCK, 0xf09);
 	for (size_t i = 0; i < COUNT(cmds); i++) {
 		assert_true(cmds[i].op <= 0xfff);
 		assert_true(cmds[i].in_len <= HCA_MBOX_SIZE && cmds[i].out_len <= HCA_MBOX_SIZE);

@@ -265,6 +265,22 @@ mad_and_counters(void **state)
 			 HCA_STAT_BAD_INDEX);
 }
 
+/* The clock of the CQEs: that of the poll in which the command runs. */
+static void
+clock_command(void **state)
+{
+	struct rig *r = *state;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		uint64_t before = r->now;
+
+		assert_int_equal(rig_cmd(r, HCA_CMD_QUERY_CLOCK, 0, 0, 0, 0), HCA_STAT_OK);
+		assert_in_range(r->out_param, before + 1, r->now);
+		rig_poll(r);
+	}
+	assert_int_equal(rig_cmd(r, HCA_CMD_QUERY_CLOCK, 0, 1, 0, 0), HCA_STAT_BAD_PARAM);
+}
+
 /*
  * E = 1: go is cleared at acceptance, and an EQE with the token reports completion; a full EQ
  * delays it.
@@ -379,11 +395,11 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define RAW(f) cmocka_unit_test_setup_teardown(f, setup_raw, teardown)
-		RAW(dev_lim_golden),	    RAW(adapter_and_nop),      RAW(needs_init_hca),
-		RAW(init_hca_limits),	    T(unknown_opcodes),	       T(mailbox_domain),
-		T(windows_join_and_go),	    T(icm_map_and_unmap),      T(address_tables),
-		T(mad_and_counters),	    T(completion_by_event),    T(reset_register),
-		T(reset_forgets_addresses), T(close_frees_everything),
+		RAW(dev_lim_golden),	RAW(adapter_and_nop),	    RAW(needs_init_hca),
+		RAW(init_hca_limits),	T(unknown_opcodes),	    T(mailbox_domain),
+		T(windows_join_and_go), T(icm_map_and_unmap),	    T(address_tables),
+		T(mad_and_counters),	T(clock_command),	    T(completion_by_event),
+		T(reset_register),	T(reset_forgets_addresses), T(close_frees_everything),
 	};
 
 	if (rig_eal() != 0)

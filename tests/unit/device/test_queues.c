@@ -317,6 +317,8 @@ cqc(struct rig *r, uint32_t cqn)
 	X(c->lkey = hca_cpu_to_be32(HCA_KEY_MAKE(0x2a, 31, 0x33))) \
 	X(c->start_lo = hca_cpu_to_be32((uint32_t)(uintptr_t)rig_cq_mem(r, 4) + 64)) \
 	X(c->start_lo = hca_cpu_to_be32((uint32_t)(uintptr_t)rig_cq_mem(r, 4) + 8192)) \
+	X(c->flags = hca_cpu_to_be32(HCA_CQ_FLAG_LARGE)) \
+	X(c->flags = hca_cpu_to_be32(HCA_CQ_FLAG_WALL)) \
 	X(c->ci_db = hca_cpu_to_be32(0)) \
 	X(c->state_db = hca_cpu_to_be32(0))
 
@@ -346,6 +348,106 @@ overrun_ignored(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_CQ, 4), HCA_STAT_OK);
 	assert_int_equal(hca_be32_to_cpu(queried->flags), HCA_CQ_FLAG_TR | HCA_CQ_FLAG_OI);
 	assert_int_equal(hca_counter_value(r->h, HCA_CTR_cqe_dead_cq), 0);
+}
+
+/* Fill in the RESIZE_CQ mailbox: 2^log CQEs in the memory of CQ n, key 20 + n. */
+static void
+resize_to(struct rig *r, uint32_t n, uint32_t log)
+{
+	struct hca_mbox_resize_cq *m = (void *)r->in;
+
+	memset(m, 0, sizeof(*m));
+	m->logsize = hca_cpu_to_be32(HCA_RESIZE_CQ_MAKE_LOGSIZE(log));
+	m->lkey = hca_cpu_to_be32(HCA_KEY_MAKE(0x2a, 20 + n, 0x33));
+	m->start = hca_cpu_to_be64((uintptr_t)rig_cq_mem(r, n));
+	m->ci_db = hca_cpu_to_be32(HCA_CQE_SIZE << log);
+	m->state_db = hca_cpu_to_be32((HCA_CQE_SIZE << log) + 64);
+}
+
+/* The mailbox of a CQ of 2^LOG large CQEs, in the memory of CQ 4. */
+static struct hca_cqc *
+large_cqc(struct rig *r, uint32_t flags)
+{
+	struct hca_cqc *c = cqc(r, 4);
+
+	c->flags = hca_cpu_to_be32(HCA_CQ_FLAG_TR | HCA_CQ_FLAG_LARGE | flags);
+	c->ci_db = hca_cpu_to_be32(SIZE * HCA_CQE_LARGE_SIZE);
+	c->state_db = hca_cpu_to_be32(SIZE * HCA_CQE_LARGE_SIZE + 64);
+	return c;
+}
+
+static void
+expect_large(struct rig *r, uint8_t *memory, uint32_t i, uint64_t wall)
+{
+	struct hca_cqe *e = (void *)(memory + i * HCA_CQE_LARGE_SIZE);
+	const struct hca_cqe_more *more = (const void *)(e + 1);
+
+	assert_int_equal(hca_le32_to_cpu(e->my_qpn), i);
+	assert_int_equal(e->owner, HCA_OWNER_SW);
+	assert_int_equal(hca_le64_to_cpu(more->core_clock), r->now);
+	assert_int_equal(hca_le64_to_cpu(more->wall_clock), wall);
+	assert_int_equal(more->vlan, 0);
+}
+
+static uint64_t
+wall_clock(void)
+{
+	return UINT64_C(1700000000) * 1000000000;
+}
+
+/* Large CQEs: places, times, tags; by one writer or several, before and after a resize. */
+static void
+large_cqes(void **state)
+{
+	struct rig *r = *state;
+	struct hca_mbox_resize_cq *m = (void *)r->in;
+	uint8_t *old = rig_cq_mem(r, 4), *new = rig_cq_mem(r, 6);
+	struct hca_cqe *tagged = (void *)(new + 5 * HCA_CQE_LARGE_SIZE);
+	struct hca_cq_batch b = {0};
+	struct hca_cq_cursor cursor;
+
+	rig_mr(r, 30, RIG_PD, old, 8192);
+	rig_mr(r, 26, RIG_PD, new, 8192);
+	large_cqc(r, 0);
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 4), HCA_STAT_OK);
+	for (uint32_t i = 0; i < 4; i++) {
+		r->h->cq[4].single_writer = i & 1;
+		rig_poll(r);
+		assert_true(put(r, 4, i, false));
+		expect_large(r, old, i, 0);
+	}
+	assert_false(hca_cq_cursor_open(&r->h->core, 4, &b, HCA_STAGE_RRC, &cursor));
+	resize_to(r, 6, LOG); /* as small ones */
+	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, 4), HCA_STAT_BAD_PARAM);
+	resize_to(r, 6, LOG);
+	m->ci_db = hca_cpu_to_be32(SIZE * HCA_CQE_LARGE_SIZE);
+	m->state_db = hca_cpu_to_be32(SIZE * HCA_CQE_LARGE_SIZE + 64);
+	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, 4), HCA_STAT_OK);
+	assert_true(put(r, 4, 4, false));
+	expect_large(r, new, 4, 0);
+	assert_ptr_equal(hca_cq_reserve(&r->h->core, 4, &b, false, HCA_STAGE_EE), tagged);
+	hca_cq_set_vlan(&r->h->core, 4, tagged, 0xa123);
+	assert_int_equal(((struct hca_cqe_more *)(tagged + 1))->vlan, hca_cpu_to_le16(0xa123));
+	hca_cq_batch_end(&r->h->core, &b, HCA_STAGE_EE);
+	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_CQ, 4), HCA_STAT_OK);
+	assert_int_equal(hca_be32_to_cpu(((const struct hca_cqc *)(void *)r->out)->flags),
+			 HCA_CQ_FLAG_TR | HCA_CQ_FLAG_LARGE);
+}
+
+/* The wall clock is read for those that have it; without one it is the time of the poll. */
+static void
+wall_clock_in_cqes(void **state)
+{
+	struct rig *r = *state;
+
+	rig_mr(r, 30, RIG_PD, rig_cq_mem(r, 4), 8192);
+	large_cqc(r, HCA_CQ_FLAG_WALL);
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 4), HCA_STAT_OK);
+	assert_true(put(r, 4, 0, false));
+	expect_large(r, rig_cq_mem(r, 4), 0, r->now);
+	r->h->cfg.wall_clock = wall_clock;
+	assert_true(put(r, 4, 1, false));
+	expect_large(r, rig_cq_mem(r, 4), 1, wall_clock());
 }
 
 static void
@@ -388,20 +490,6 @@ query_cq(void **state)
 	assert_int_equal(hca_be32_to_cpu(c->cqn), CQN);
 	assert_int_equal(HCA_CQC_LOGSIZE(hca_be32_to_cpu(c->logsize_usrpage)), LOG);
 	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_CQ, 5), HCA_STAT_BAD_RES_STATE);
-}
-
-/* Fill in the RESIZE_CQ mailbox: 2^log CQEs in the memory of CQ n, key 20 + n. */
-static void
-resize_to(struct rig *r, uint32_t n, uint32_t log)
-{
-	struct hca_mbox_resize_cq *m = (void *)r->in;
-
-	memset(m, 0, sizeof(*m));
-	m->logsize = hca_cpu_to_be32(HCA_RESIZE_CQ_MAKE_LOGSIZE(log));
-	m->lkey = hca_cpu_to_be32(HCA_KEY_MAKE(0x2a, 20 + n, 0x33));
-	m->start = hca_cpu_to_be64((uintptr_t)rig_cq_mem(r, n));
-	m->ci_db = hca_cpu_to_be32(HCA_CQE_SIZE << log);
-	m->state_db = hca_cpu_to_be32((HCA_CQE_SIZE << log) + 64);
 }
 
 static void
@@ -627,6 +715,8 @@ main(void)
 		T(link_is_watched),
 		T(notifier_hears_of_eqes),
 		T(overrun_ignored),
+		T(large_cqes),
+		T(wall_clock_in_cqes),
 		T(bad_cq_changes_nothing),
 		T(query_cq),
 		T(resize),

@@ -589,8 +589,11 @@ test_failed_command_undoes(void **state)
 	struct hca_ctl_cq cq = {.addr = (uintptr_t)memory,
 				.log_size = 4,
 				.channel = HCA_CTL_NO_CHANNEL};
+	struct hca_ctl_resize resize = {.log_size = 4,
+					.addr = (uintptr_t)memory,
+					.flags = HCA_CTL_CQ_LARGE};
 	struct hca_driver_usage usage;
-	uint32_t cqn;
+	uint32_t cqn, index;
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		fake->fail_op = ops[i];
@@ -606,8 +609,15 @@ test_failed_command_undoes(void **state)
 	cq.flags = ~HCA_CTL_CQ_FLAGS;
 	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &cqn, NULL), -EINVAL);
 	assert_non_null(strstr(hca_driver_reason(), "CQ flags"));
+	cq.flags = HCA_CTL_CQ_WALL;
+	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &cqn, NULL), -EINVAL);
+	assert_non_null(strstr(hca_driver_reason(), "small CQEs"));
 	cq.flags = 0;
 	assert_int_equal(hca_client_call(client, HCA_CTL_CREATE_CQ, &cq, &cqn, NULL), 0);
+	resize.cqn = cqn;
+	assert_int_equal(hca_client_call(client, HCA_CTL_RESIZE_CQ, &resize, &index, NULL),
+			 -EINVAL);
+	assert_non_null(strstr(hca_driver_reason(), "another size"));
 }
 
 /* The reason that a user reads names the exhausted resource. */

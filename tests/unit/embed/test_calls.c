@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -39,7 +40,11 @@ static void
 open_side(unsigned int i)
 {
 	struct side *s = &sides[i];
-	struct softhca_cq_init_attr cq = {.cqe = 16};
+	struct softhca_cq_init_attr cq = {
+		.cqe = 16,
+		.wc_flags = SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			    SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	};
 	struct softhca_qp_init_attr init = {
 		.qp_type = SOFTHCA_QPT_UD,
 		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
@@ -169,6 +174,58 @@ test_reply(void **state)
 {
 	reply(0);
 	reply(1);
+}
+
+static uint64_t
+raw_clock(struct softhca_context *ctx)
+{
+	struct softhca_values values = {.comp_mask = SOFTHCA_VALUES_MASK_RAW_CLOCK};
+
+	assert_int_equal(softhca_query_rt_values(ctx, &values), 0);
+	return values.raw_clock;
+}
+
+static uint64_t
+wall_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Both times of a completion lie between readings of the clocks before and after it. */
+static void
+test_times(void **state)
+{
+	struct softhca_send_wr send = {.opcode = SOFTHCA_WR_SEND,
+				       .send_flags = SOFTHCA_SEND_SIGNALED,
+				       .wr.ud = {.remote_qpn = 0x123456, .remote_qkey = QKEY}};
+	struct softhca_ah_attr to = {.port_num = 1, .is_global = 1};
+	struct side *s = &sides[0];
+	unsigned int turns = 0;
+	uint64_t raw, wall;
+	int err;
+
+	assert_int_equal(softhca_query_gid(sides[1].ctx, 1, 0, &to.dgid), 0);
+	send.wr.ud.ah = softhca_create_ah(s->pd, &to);
+	assert_non_null(send.wr.ud.ah);
+	for (unsigned int i = 0; i < 40; i++) {
+		raw = raw_clock(s->ctx);
+		wall = wall_clock();
+		assert_int_equal(softhca_post_send(s->qp, &send, NULL), 0);
+		do
+			err = softhca_start_poll(s->cq);
+		while (err == -ENOENT && turns++ < TURNS);
+		assert_int_equal(err, 0);
+		assert_int_equal(s->cq->status, SOFTHCA_WC_SUCCESS);
+		assert_in_range(softhca_wc_read_completion_ts(s->cq), raw, raw_clock(s->ctx));
+		assert_in_range(softhca_wc_read_completion_wallclock_ns(s->cq), wall, wall_clock());
+		softhca_end_poll(s->cq);
+		if (i == 20)
+			assert_int_equal(softhca_resize_cq(s->cq, 64), 0);
+	}
+	assert_int_equal(softhca_destroy_ah(send.wr.ud.ah), 0);
 }
 
 static void
@@ -371,9 +428,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reply),	 cmocka_unit_test(test_reply_refused),
-		cmocka_unit_test(test_srq),	 cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_names),	 cmocka_unit_test(test_stall),
-		cmocka_unit_test(test_xrc_file), cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_times),	 cmocka_unit_test(test_srq),
+		cmocka_unit_test(test_devices),	 cmocka_unit_test(test_names),
+		cmocka_unit_test(test_stall),	 cmocka_unit_test(test_xrc_file),
+		cmocka_unit_test(test_identity),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -31,6 +31,14 @@ hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b, bool so
 }
 
 void
+hca_cq_set_vlan(const struct hca_core *h, uint32_t cqi, struct hca_cqe *cqe, uint16_t vlan)
+{
+	assert_ptr_equal(cqe, &current->cqe[current->cqes - 1]);
+	assert_int_equal(cqi, current->cqi[current->cqes - 1]);
+	current->vlan = vlan;
+}
+
+void
 hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 {
 	cqe->opcode = (uint8_t)last_word;

@@ -73,6 +73,7 @@ struct rig {
 	unsigned int cqes, published;
 	bool cq_full;
 	bool solicited;
+	uint16_t vlan; /* of the last datagram that had a tag */
 	uint64_t now;
 	uint8_t guard[8]; /* bytes after the payload in the mbuf */
 };

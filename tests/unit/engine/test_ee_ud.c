@@ -105,6 +105,7 @@ immediate_solicited_and_priority(void **state)
 	received(r, HCA_BTH_UD_SEND_ONLY_IMM, GRH, 5);
 	assert_int_equal(r->cqe[0].imm, 0x55667788);
 	assert_true(r->solicited);
+	assert_int_equal(r->vlan, 5 << 13 | 77);
 	alive(r);
 }
 

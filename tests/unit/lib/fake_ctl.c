@@ -107,11 +107,18 @@ fake_query(struct fake_ctl *fake, enum hca_ctl_op op, const void *request, void 
 	case HCA_CTL_QUERY_GID:
 		memset(answer, (int)*(const uint32_t *)request, sizeof(struct hca_ctl_gid));
 		return 0;
+	case HCA_CTL_QUERY_CLOCK:
+		*(uint64_t *)answer = 0x1122334455667788;
+		return 0;
 	case HCA_CTL_QUERY_PKEY:
 		*(uint16_t *)answer = fake->pkeys[*(const uint32_t *)request];
 		return 0;
 	case HCA_CTL_RESOLVE:
 		memcpy(((struct hca_ctl_ah *)answer)->dmac, fake->dmac, sizeof(fake->dmac));
+		return 0;
+	case HCA_CTL_RESIZE_CQ:
+		fake->resize = *(const struct hca_ctl_resize *)request;
+		*(uint32_t *)answer = fake->resize_at;
 		return 0;
 	case HCA_CTL_MODIFY_QP:
 		return fake_modify_qp(fake, request);
@@ -261,7 +268,7 @@ void
 fake_complete(struct softhca_cq *pub, uint32_t n, const struct hca_cqe *cqe)
 {
 	struct lib_cq *cq = (struct lib_cq *)pub;
-	struct hca_cqe *place = &cq->ring[n & cq->mask];
+	struct hca_cqe *place = lib_cqe_at(cq, n);
 
 	assert_int_equal(place->owner, HCA_OWNER_HW);
 	memcpy(place, cqe, offsetof(struct hca_cqe, owner));

@@ -25,6 +25,8 @@ struct fake_ctl {
 	struct hca_ctl_mr mr;
 	uint64_t mr_pages[64];
 	struct hca_ctl_cq cq;
+	struct hca_ctl_resize resize;
+	uint32_t resize_at; /* index of the first completion in the new buffer */
 	struct hca_ctl_qp qp;
 	struct hca_qpc mailbox; /* of the last modify_qp */
 	uint32_t opcode;

@@ -122,7 +122,10 @@ _Static_assert(offsetof(struct softhca_mr, user) >= sizeof(struct ibv_mr) &&
 	X(SRC_QP) \
 	X(SLID) \
 	X(SL) \
-	X(DLID_PATH_BITS)
+	X(DLID_PATH_BITS) \
+	X(COMPLETION_TIMESTAMP) \
+	X(CVLAN) \
+	X(COMPLETION_TIMESTAMP_WALLCLOCK)
 
 WC_FIELDS(SAME_FIELD)
 

@@ -41,6 +41,28 @@ test_device(void **state)
 	assert_int_equal(attr.local_ca_ack_delay, 15);
 }
 
+static void
+test_clock(void **state)
+{
+	struct softhca_values values = {.comp_mask = SOFTHCA_VALUES_MASK_RAW_CLOCK};
+	struct softhca_device_attr attr;
+
+	assert_int_equal(softhca_query_rt_values(ctx, &values), -EOPNOTSUPP);
+	assert_int_equal(softhca_query_device(ctx, &attr), 0);
+	assert_int_equal(attr.hca_core_clock, 0);
+	lib_ctx(ctx)->info.flags = HCA_CAP_CQE_CLOCK;
+	assert_int_equal(softhca_query_rt_values(ctx, &values), 0);
+	assert_true(values.raw_clock == 0x1122334455667788);
+	assert_int_equal(softhca_query_device(ctx, &attr), 0);
+	assert_int_equal(attr.hca_core_clock, 1000000);
+	assert_true(attr.completion_timestamp_mask == UINT64_MAX);
+	values = (struct softhca_values){0};
+	assert_int_equal(softhca_query_rt_values(ctx, &values), 0);
+	assert_true(values.raw_clock == 0);
+	values.comp_mask = 2;
+	assert_int_equal(softhca_query_rt_values(ctx, &values), -EINVAL);
+}
+
 /* Totals that do not fit are the most that does. */
 static void
 test_large_totals(void **state)
@@ -125,6 +147,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_device, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_clock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_large_totals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_link_speeds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_phys_state, setup, teardown),

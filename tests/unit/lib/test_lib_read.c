@@ -405,20 +405,27 @@ test_manual_progress(void **state)
 	q = saved;
 }
 
-/* Fields that completions do not have are refused at creation. */
+/* Fields that completions do not have are refused at creation; only a clock makes them larger. */
 static void
 test_fields(void **state)
 {
+	const uint64_t small = 0x7f, large = 1 << 7 | 1 << 8 | 1 << 11;
 	struct softhca_cq_init_attr attr = {.cqe = 1};
 
-	for (uint32_t bit = 0; bit < 64; bit++) {
+	for (uint32_t n = 0; n < 128; n++) {
+		uint64_t flag = UINT64_C(1) << n % 64;
 		struct softhca_cq *made;
 
-		attr.wc_flags = UINT64_C(1) << bit;
+		lib_ctx(ctx)->info.flags = n < 64 ? 0 : HCA_CAP_CQE_CLOCK;
+		attr.wc_flags = flag;
 		errno = 0;
 		made = softhca_create_cq(ctx, &attr);
-		if (bit <= 6) {
+		if ((flag & small) != 0 || (n >= 64 && (flag & large) != 0)) {
 			assert_non_null(made);
+			assert_int_equal(fake->cq.flags,
+					 (flag & large) == 0 ? 0
+					 : flag == 1 << 11   ? HCA_CTL_CQ_LARGE | HCA_CTL_CQ_WALL
+							     : HCA_CTL_CQ_LARGE);
 			assert_int_equal(softhca_destroy_cq(made), 0);
 		} else {
 			assert_null(made);
@@ -427,17 +434,130 @@ test_fields(void **state)
 	}
 }
 
+/* Write CQE n of a large CQ, with the times n and 1000 + n and the tag 2000 + n. */
+static void
+complete_large(struct softhca_cq *pub, uint32_t n, uint32_t qpn)
+{
+	struct hca_cqe *place = lib_cqe_at((struct lib_cq *)pub, n), cqe = sent(qpn);
+
+	*(struct hca_cqe_more *)(place + 1) = (struct hca_cqe_more){
+		.core_clock = n,
+		.wall_clock = 1000 + n,
+		.vlan = (uint16_t)(2000 + n),
+	};
+	fake_complete(pub, n, &cqe);
+}
+
+static void
+expect_large(struct softhca_cq *pub, uint32_t n)
+{
+	assert_int_equal(softhca_wc_read_completion_ts(pub), n);
+	assert_int_equal(softhca_wc_read_completion_wallclock_ns(pub), 1000 + n);
+	assert_int_equal(softhca_wc_read_cvlan(pub), 2000 + n);
+}
+
+static struct softhca_cq *
+large_cq(void)
+{
+	struct softhca_cq_init_attr attr = {
+		.cqe = 4,
+		.wc_flags = SOFTHCA_WC_EX_WITH_COMPLETION_TIMESTAMP,
+	};
+	struct softhca_cq *large;
+
+	lib_ctx(ctx)->info.flags = HCA_CAP_CQE_CLOCK;
+	large = softhca_create_cq(ctx, &attr);
+	assert_non_null(large);
+	return large;
+}
+
+/* CQEs of 64 bytes, read and polled, around the ring; one of no QP amid them. */
+static void
+test_large(void **state)
+{
+	struct softhca_cq *large = large_cq();
+	const struct lib_cq *its = (const struct lib_cq *)large;
+	struct softhca_wc wc[4];
+	uint32_t n = 0;
+
+	assert_ptr_equal(its->record, its->ring + 8);
+	for (unsigned int round = 0; round < 5; round++, n += 3) {
+		complete_large(large, n, q.qp->qp_num);
+		complete_large(large, n + 1, 0);
+		complete_large(large, n + 2, q.qp->qp_num);
+		if (round % 2 == 0) {
+			assert_int_equal(softhca_poll_cq(large, 4, wc), 2);
+			assert_int_equal(wc[1].qp_num, q.qp->qp_num);
+			continue;
+		}
+		assert_int_equal(softhca_start_poll(large), 0);
+		expect_large(large, n);
+		assert_int_equal(softhca_next_poll(large), 0);
+		expect_large(large, n + 2);
+		assert_int_equal(softhca_next_poll(large), -ENOENT);
+		assert_int_equal(softhca_wc_read_completion_ts(large), 0);
+		softhca_end_poll(large);
+	}
+	assert_int_equal(its->record->consumer, 15);
+	assert_int_equal(softhca_destroy_cq(large), 0);
+}
+
+/* What waits in a large CQ comes along when it gets new memory. */
+static void
+test_large_resize(void **state)
+{
+	struct softhca_cq *large = large_cq();
+
+	for (uint32_t n = 0; n < 3; n++)
+		complete_large(large, n, q.qp->qp_num);
+	fake->resize_at = 3;
+	assert_int_equal(softhca_resize_cq(large, 16), 0);
+	assert_int_equal(fake->resize.flags, HCA_CTL_CQ_LARGE);
+	complete_large(large, 3, q.qp->qp_num);
+	assert_int_equal(softhca_start_poll(large), 0);
+	for (uint32_t n = 0; n < 4; n++) {
+		expect_large(large, n);
+		assert_int_equal(softhca_next_poll(large), n < 3 ? 0 : -ENOENT);
+	}
+	softhca_end_poll(large);
+	assert_int_equal(softhca_destroy_cq(large), 0);
+}
+
+/* Of small CQEs nothing behind them is read. */
+static void
+test_small_has_no_time(void **state)
+{
+	struct hca_cqe cqe = sent(q.qp->qp_num);
+
+	fake_complete(q.cq, 0, &cqe);
+	fake_complete(q.cq, 1, &cqe);
+	assert_int_equal(softhca_start_poll(q.cq), 0);
+	assert_int_equal(softhca_wc_read_completion_ts(q.cq), 0);
+	assert_int_equal(softhca_wc_read_completion_wallclock_ns(q.cq), 0);
+	assert_int_equal(softhca_wc_read_cvlan(q.cq), 0);
+	softhca_end_poll(q.cq);
+}
+
 int
 main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_every_opcode),	    T(test_one_after_another),
-		T(test_arrives_meanwhile),  T(test_empty),
-		T(test_wrong_order),	    T(test_has_the_cq_alone),
-		T(test_arms_meanwhile),	    T(test_changes_meanwhile),
-		T(test_srq_ends_meanwhile), T(test_qp_of_two_ends_meanwhile),
-		T(test_manual_progress),    T(test_fields),
+		T(test_every_opcode),
+		T(test_one_after_another),
+		T(test_arrives_meanwhile),
+		T(test_empty),
+		T(test_wrong_order),
+		T(test_has_the_cq_alone),
+		T(test_arms_meanwhile),
+		T(test_changes_meanwhile),
+		T(test_srq_ends_meanwhile),
+		T(test_qp_of_two_ends_meanwhile),
+		T(test_manual_progress),
+		T(test_fields),
+		T(test_large),
+		T(test_large_resize),
+		T(test_small_has_no_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
