@@ -200,6 +200,7 @@ int front_query_device_ex(struct ibv_context *context,
 			  struct ibv_device_attr_ex *attr, size_t attr_size);
 int front_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
 		     size_t attr_size);
+int front_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 /* front_pd.c */
 struct ibv_td *front_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int front_dealloc_td(struct ibv_td *td);
