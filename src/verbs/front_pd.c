@@ -124,6 +124,8 @@ front_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_
 				  attr->comp_mask);
 	if (parent->parent != NULL)
 		return FRONT_NULL(EINVAL, "a parent domain of a parent domain");
+	if (parent->pub.context != context || (td != NULL && td->pub.context != context))
+		return FRONT_NULL(EINVAL, "a PD or thread domain of another context");
 	pd = FRONT_NEW(struct front_pd);
 	if (pd == NULL)
 		return NULL;

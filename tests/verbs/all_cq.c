@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "all.h"
 
@@ -69,6 +71,22 @@ look(struct ibv_cq_ex *cq, struct ibv_qp *a, struct ibv_qp *b)
 	CHECK(ibv_wc_read_src_qp(cq) == a->qp_num);
 }
 
+/* In a child of fork() the thread that polls is not there, and never lets go of the CQ. */
+static void
+polled_in_child(struct ibv_cq_ex *cq)
+{
+	struct ibv_poll_cq_attr attr = {0};
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(10);
+		_exit(ibv_start_poll(cq, &attr));
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EPERM);
+}
+
 /* Both ways of polling one CQ: what is not read by one is there for the other. */
 static void
 polled(struct all *all, struct ibv_cq_ex *cq)
@@ -89,6 +107,7 @@ polled(struct all *all, struct ibv_cq_ex *cq)
 	next(cq);
 	look(cq, a, b);
 	CHECK(ibv_next_poll(cq) == ENOENT);
+	polled_in_child(cq);
 	ibv_end_poll(cq);
 	all_recv(all, b, 2, 0, 64);
 	post_inline(a, 1, 10);

@@ -122,6 +122,7 @@ domains(struct all *all)
 	struct ibv_parent_domain_init_attr attr = {0};
 	struct ibv_td *td = ibv_alloc_td(all->context, &td_attr);
 	struct ibv_pd *pd = ibv_alloc_pd(all->context), *parent;
+	struct ibv_context *other = ibv_open_device(all->context->device);
 	struct ibv_mr *mr;
 
 	CHECK(td != NULL && pd != NULL);
@@ -131,6 +132,9 @@ domains(struct all *all)
 	attr.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
 	CHECK_NULL(ibv_alloc_parent_domain(all->context, &attr), EOPNOTSUPP);
 	attr.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+	CHECK(other != NULL);
+	CHECK_NULL(ibv_alloc_parent_domain(other, &attr), EINVAL);
+	CHECK(ibv_close_device(other) == 0);
 	parent = ibv_alloc_parent_domain(all->context, &attr);
 	CHECK(parent != NULL && parent != pd);
 	CHECK(ibv_dealloc_td(td) == EBUSY && ibv_dealloc_pd(pd) == EBUSY);
