@@ -122,9 +122,13 @@ reset_locks(struct lib_context *ctx)
 		lib_lock_drop(&ctx->qps[i]->sq.lock);
 		lib_lock_drop(&ctx->qps[i]->rq.lock);
 	}
-	for (uint32_t i = 0; i <= ctx->cq_mask; i++)
-		if (ctx->cqs[i] != NULL)
-			lib_lock_drop(&ctx->cqs[i]->lock);
+	for (uint32_t i = 0; i <= ctx->cq_mask; i++) {
+		if (ctx->cqs[i] == NULL)
+			continue;
+		ctx->cqs[i]->reader = NULL;
+		ctx->cqs[i]->shown = NULL;
+		lib_lock_drop(&ctx->cqs[i]->lock);
+	}
 	for (uint32_t i = 0; i <= ctx->srq_mask; i++)
 		if (ctx->srqs[i] != NULL)
 			lib_lock_drop(&ctx->srqs[i]->wq.lock);

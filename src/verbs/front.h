@@ -131,9 +131,6 @@ int front_destroy(void *object, const struct front_kind *kind, const char *call)
 #define FRONT_DESTROY(object, kind) front_destroy(object, kind, __func__)
 void front_forget(struct front_context *owner);
 
-/* Rises in each child of fork(): threads that hold locks of older objects are not there. */
-extern uint32_t front_forks;
-
 /* front_device.c: lists and contexts keep a device. */
 void front_device_take(struct front_device *device);
 void front_device_drop(struct front_device *device);
@@ -203,6 +200,7 @@ int front_query_device_ex(struct ibv_context *context,
 			  struct ibv_device_attr_ex *attr, size_t attr_size);
 int front_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
 		     size_t attr_size);
+int front_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 /* front_pd.c */
 struct ibv_td *front_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int front_dealloc_td(struct ibv_td *td);

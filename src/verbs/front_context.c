@@ -28,7 +28,7 @@ static const struct ibv_context_ops context_ops = {
 
 /*
  * For an operation that is not here the header answers EOPNOTSUPP: raw packets, flow steering, WQs
- * and counters of flows, device memory, tag matching, packet pacing, clocks.
+ * and counters of flows, device memory, tag matching, packet pacing.
  */
 static const struct verbs_context context_ex = {
 	.query_port = front_query_port,
@@ -38,6 +38,7 @@ static const struct verbs_context context_ex = {
 	.dealloc_td = front_dealloc_td,
 	.alloc_td = front_alloc_td,
 	.modify_cq = front_modify_cq,
+	.query_rt_values = front_query_rt_values,
 	.create_cq_ex = front_create_cq_ex,
 	.query_device_ex = front_query_device_ex,
 	.open_qp = front_open_qp,

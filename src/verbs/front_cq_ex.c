@@ -58,7 +58,10 @@ end_poll(struct ibv_cq_ex *pub)
 	READ(unsigned int, wc_flags) \
 	READ(uint32_t, slid) \
 	READ(uint8_t, sl) \
-	READ(uint8_t, dlid_path_bits)
+	READ(uint8_t, dlid_path_bits) \
+	READ(uint64_t, completion_ts) \
+	READ(uint64_t, completion_wallclock_ns) \
+	READ(uint16_t, cvlan)
 
 #define READ(type, field) \
 	static type read_##field(struct ibv_cq_ex *pub) \

@@ -36,20 +36,11 @@ unlock(void)
 	pthread_mutex_unlock(&live_lock);
 }
 
-uint32_t front_forks;
-
-/* A child of fork() must find the lock free. Its heap may not be in place yet. */
-static void
-fork_child(void)
-{
-	front_forks++;
-	unlock();
-}
-
+/* A child of fork() must find the lock free. */
 static __attribute__((constructor)) void
 watch_fork(void)
 {
-	pthread_atfork(lock, unlock, fork_child);
+	pthread_atfork(lock, unlock, unlock);
 }
 
 static int

@@ -85,6 +85,8 @@ front_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 	if (err != 0)
 		return err;
 	fill_device(&all.orig_attr, &from);
+	all.completion_timestamp_mask = from.completion_timestamp_mask;
+	all.hca_core_clock = from.hca_core_clock;
 	all.device_cap_flags_ex = from.device_cap_flags;
 	all.odp_caps = (struct ibv_odp_caps){
 		.general_caps = from.odp_caps.general_caps,
@@ -97,6 +99,23 @@ front_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 	all.phys_port_cnt_ex = from.phys_port_cnt;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &all, attr_size < sizeof(all) ? attr_size : sizeof(all));
+	return 0;
+}
+
+/* The clock is a number of ticks, as other devices give it in tv_nsec. */
+int
+front_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	struct softhca_values answer = {.comp_mask = values->comp_mask};
+	int err;
+
+	if ((values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK) != 0)
+		return FRONT_REFUSE(EINVAL, "comp_mask %#x", values->comp_mask);
+	err = FRONT_RESULT(softhca_query_rt_values(front_hca(context), &answer));
+	if (err != 0)
+		return err;
+	values->comp_mask = answer.comp_mask;
+	values->raw_clock = (struct timespec){.tv_nsec = (long)answer.raw_clock};
 	return 0;
 }
 

@@ -3,10 +3,16 @@
 /* Extended CQs, completion events, moderation. */
 
 #include <fcntl.h>
+#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "all.h"
+
+#define STAMPS \
+	(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | \
+	 IBV_WC_EX_WITH_CVLAN)
+#define SECOND UINT64_C(1000000000)
 
 static void
 post_inline(struct ibv_qp *qp, uint64_t wr_id, uint32_t bytes)
@@ -143,6 +149,53 @@ extended(struct all *all)
 	CHECK_NULL(ibv_create_cq_ex(all->context, &attr), EOPNOTSUPP);
 }
 
+static uint64_t
+core_clock(struct all *all)
+{
+	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
+
+	CHECK(ibv_query_rt_values_ex(all->context, &values) == 0);
+	CHECK(values.comp_mask == IBV_VALUES_MASK_RAW_CLOCK);
+	return (uint64_t)values.raw_clock.tv_nsec;
+}
+
+static uint64_t
+wall_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* When a completion was written lies between what the clocks said before and after. */
+static void
+stamped(struct all *all)
+{
+	struct ibv_cq_init_attr_ex attr = {.cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS | STAMPS};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(all->context, &attr);
+	struct ibv_qp *a = all_qp(all, IBV_QPT_RC, all->cq, NULL, 0);
+	struct ibv_qp *b = all_qp(all, IBV_QPT_RC, ibv_cq_ex_to_cq(cq), NULL, 0);
+	uint64_t core = core_clock(all), wall = wall_clock(), at;
+	struct ibv_values_ex values = {.comp_mask = 1u << 5};
+
+	CHECK(ibv_query_rt_values_ex(all->context, &values) == EINVAL);
+	all_connect(all, a, b);
+	all_recv(all, b, 2, 0, 64);
+	post_inline(a, 1, 10);
+	start(cq);
+	look(cq, a, b);
+	at = ibv_wc_read_completion_ts(cq);
+	CHECK(at >= core && at <= core_clock(all));
+	at = ibv_wc_read_completion_wallclock_ns(cq);
+	CHECK(at + SECOND > wall && at < wall_clock() + SECOND);
+	CHECK(ibv_wc_read_cvlan(cq) == 0);
+	ibv_end_poll(cq);
+	all_wc(all->cq);
+	CHECK(ibv_destroy_qp(a) == 0 && ibv_destroy_qp(b) == 0);
+	CHECK(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);
+}
+
 /* More completions than there is room for: some are lost, and the QP goes on. */
 static void
 overrun(struct all *all)
@@ -212,6 +265,7 @@ void
 all_completions(struct all *all)
 {
 	extended(all);
+	stamped(all);
 	overrun(all);
 	events(all);
 }
