@@ -47,6 +47,8 @@ struct hca_config {
 	/* congestion control [none]: requester/congestion.h; must outlive the HCA */
 	const struct hca_congestion_ops *congestion;
 	uint8_t mac[6]; /* address of the port, reported by QUERY commands and MAD_IFC */
+	/* frames for own addresses leave by the port, which brings them back (engine/loopback.h) */
+	bool own_frames_leave;
 
 	/*
 	 * Reads or writes [addr, addr + len) of the process that owns the domain, for memory that

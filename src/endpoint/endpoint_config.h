@@ -38,6 +38,12 @@ enum endpoint_idle {
 	ENDPOINT_IDLE_SPIN,
 };
 
+/* Where frames for the own addresses go */
+enum endpoint_own_frames {
+	ENDPOINT_OWN_FRAMES_DEVICE, /* they do not leave the device */
+	ENDPOINT_OWN_FRAMES_PORT,   /* out, for a port that brings them back: faults reach them */
+};
+
 enum endpoint_hugepages {
 	ENDPOINT_HUGEPAGES_AUTO, /* if enough are free */
 	ENDPOINT_HUGEPAGES_MUST,
@@ -115,6 +121,7 @@ struct endpoint_config_lines {
 	       "microseconds, 1 to 60000000") \
 	NUMBER(port, link_poll_ms, uint32_t, link_poll_ms, 1, 10000, 100, \
 	       "milliseconds, 1 to 10000") \
+	CHOICE(port, own_frames, own_frames, ENDPOINT_OWN_FRAMES_DEVICE, "device or port") \
 	/* of a socket the device makes: memif, vhost, virtio_user server */ \
 	PARSED(port, socket_mode, uint32_t, wire_mode, config_mode, 0600, \
 	       "an octal mode like 0600") \

@@ -89,6 +89,7 @@ every_kind_of_value(void **state)
 				   "idle=spin\nseed=0x10\nvendor_id=0x02c9\nvendor_part_id=4119\n"
 				   "hw_ver=3\nfw_ver=16.35.2000\n[port]\ndevice=0000:3b:00.1,a=b\n"
 				   "mtu=4200\nroce_mtu=2048\nmac=02:00:00:00:00:0a\n"
+				   "own_frames=port\n"
 				   "[addresses]\naddress = 2001:db8::1/64   vlan 7\n"
 				   "address=10.1.2.3/8\nlink_local=no\n"
 				   "neighbour = 10.1.2.4 02:00:00:00:00:0b\n"
@@ -113,6 +114,7 @@ every_kind_of_value(void **state)
 	assert_true(c.fw_ver == HCA_FW_VER(16, 35, 2000));
 	assert_string_equal(c.device, "0000:3b:00.1,a=b");
 	assert_int_equal(c.roce_mtu, 2048);
+	assert_int_equal(c.own_frames, ENDPOINT_OWN_FRAMES_PORT);
 	assert_true(c.has_mac);
 	assert_int_equal(c.mac[5], 10);
 	assert_int_equal(c.num_addresses, 2);
@@ -194,6 +196,7 @@ static const struct bad_value {
 	{"port", "mac", "02:00:00:00:00:01:02"},
 	{"port", "mac", "2:0:0:0:0:1"},
 	{"port", "rx_descriptors", "1000"},
+	{"port", "own_frames", "wire"},
 	{"addresses", "address", "10.0.0.2"},
 	{"addresses", "address", "10.0.0.2/0"},
 	{"addresses", "address", "10.0.0.2/33"},

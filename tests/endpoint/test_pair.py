@@ -383,6 +383,27 @@ class Impair(Admin):
         self.stop()
 
 
+class Alone(Case):
+    """Both ends at one daemon, on a port that brings every frame back."""
+
+    def frames(self, where):
+        """How many frames the port had, of which it dropped some."""
+        d = self.daemon(0, 'net_ring0', {'port': {'own_frames': where}})
+        self.daemons = [d, d]
+        d.start()
+        d.ask('/softhca/impair,drop=0.02')
+        self.talk(where, 'rc', timeout=14).good(self)
+        said = d.ask('/softhca/impair')
+        self.assertEqual(said['dropped'] > 0, said['frames'] > 0)
+        self.assertEqual(d.stop(), 0)
+        return said['frames']
+
+    def test_own_frames(self):
+        """They stay in the device unless the configuration says that faults shall reach them."""
+        self.assertEqual(self.frames('device'), 0)
+        self.assertGreater(self.frames('port'), 0)
+
+
 class Veth(Case):
     def test_four_clients_each(self):
         self.veth()

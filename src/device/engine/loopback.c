@@ -43,6 +43,8 @@ hca_loopback_learn(struct hca *h, const uint8_t dmac[6])
 {
 	bool own = is_multicast(dmac);
 
+	if (h->cfg.own_frames_leave)
+		return;
 	for (uint32_t i = 0; i < HCA_GID_ENTRIES && !own; i++) {
 		const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, i);
 

@@ -13,8 +13,9 @@
  * multicasts for which there was no mbuf.
  *
  * The first path to an own or multicast address switches it on, so that devices without such paths
- * pay nothing. The CEU and encap write `on`, which is never reset. divert: on encap's worker; rx:
- * on decap's worker.
+ * pay nothing; with hca_config.own_frames_leave nothing does, for ports that bring such frames back
+ * and may impair them. The CEU and encap write `on`, which is never reset. divert: on encap's
+ * worker; rx: on decap's worker.
  */
 
 #include <stdbool.h>
