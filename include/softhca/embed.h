@@ -17,7 +17,7 @@
  *   4  the link-local address
  * Its MAC address is 02:00:00:77:00:(1 + index), and it knows its peer's MAC address for all of the
  * peer's GIDs. HCAs on devices of their own have the same addresses; the other end must use those
- * of the peer.
+ * of the peer: another process, with the number 1 as the first.
  *
  * fork(): a child cannot use its parent's HCAs: calls return -EPERM, softhca_embed_create()
  * included, because a process has one EAL and the parent keeps it. A child that calls exec() starts
@@ -115,9 +115,10 @@ struct softhca_embed_config {
 	/*
 	 * NULL: links in memory. Otherwise a DPDK device for each HCA, "name,argument=value,...",
 	 * which softhca_embed_create() probes: "net_vhost0,iface=/run/x.sock",
-	 * "net_af_packet0,iface=eth1".
+	 * "net_af_packet0,iface=eth1". The link of a memif is up also while it has no peer.
 	 */
 	const char *const *ports;
+	uint32_t first; /* number of the first HCA, for its addresses: 0 */
 };
 
 /*

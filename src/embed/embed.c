@@ -78,6 +78,9 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	if ((c->num_hcas % 2 != 0 && c->ports == NULL) || c->num_hcas > EMBED_HCAS_MAX)
 		return embed_fail(-EINVAL, "%u HCAs: an even number up to %u", c->num_hcas,
 				  EMBED_HCAS_MAX);
+	if (c->first > EMBED_FIRST_MAX)
+		return embed_fail(-EINVAL, "number %u of the first HCA: 0 to %u", c->first,
+				  EMBED_FIRST_MAX);
 	if (c->layout > SOFTHCA_LAYOUT_FULL || c->executor > SOFTHCA_EXECUTOR_THREADS ||
 	    c->idle > SOFTHCA_IDLE_SPIN || c->max_mtu > SOFTHCA_MTU_4096)
 		return embed_fail(-EINVAL, "unknown layout, executor, idle policy or MTU");
@@ -216,7 +219,7 @@ mac_of(uint32_t i, uint8_t mac[6])
 	memcpy(mac, m, sizeof(m));
 }
 
-/* Addresses of every HCA by GID index; the last byte is 1 + its number. */
+/* Addresses of every HCA by GID index; the last byte is 1 + its number, that of the first + i. */
 static const struct embed_gid {
 	bool vlan;
 	uint8_t prefix[15];
@@ -247,7 +250,7 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 	int err;
 
 	snprintf(e->side[i].name, sizeof(e->side[i].name), "sh%u_%u", serial, i);
-	mac_of(i, hc.mac);
+	mac_of(c->first + i, hc.mac);
 	err = hca_host_sleep_open(&e->side[i].sleep_words, &e->side[i].sleep_fd);
 	if (err != 0)
 		return embed_fail(err, "sleep words of HCA %u: %s", i, strerror(-err));
@@ -268,17 +271,18 @@ set_gid(struct softhca_embed *e, uint32_t i, uint32_t index)
 {
 	struct hca_driver *drv = e->side[i].drv;
 	uint16_t vlan = gids[index].vlan ? (uint16_t)e->cfg.vlan : 0xffff;
+	uint32_t number = e->cfg.first + i;
 	uint8_t gid[16], mac[6];
 	int err;
 
 	if (gids[index].vlan && e->cfg.vlan == 0)
 		return 0;
 	memcpy(gid, gids[index].prefix, sizeof(gids[index].prefix));
-	gid[15] = (uint8_t)((i ^ 1) + 1);
-	mac_of(i ^ 1, mac);
+	gid[15] = (uint8_t)((number ^ 1) + 1);
+	mac_of(number ^ 1, mac);
 	err = hca_driver_set_neigh(drv, gid, mac);
-	gid[15] = (uint8_t)(i + 1);
-	mac_of(i, mac);
+	gid[15] = (uint8_t)(number + 1);
+	mac_of(number, mac);
 	return err != 0 ? err : hca_driver_set_gid(drv, index, gid, mac, vlan);
 }
 
@@ -293,7 +297,7 @@ set_addresses(struct softhca_embed *e, uint32_t i)
 	};
 	int err = 0;
 
-	mac_of(i, port.mac);
+	mac_of(e->cfg.first + i, port.mac);
 	for (uint32_t index = 0; index < RTE_DIM(gids) && err == 0; index++)
 		err = set_gid(e, i, index);
 	if (err == 0)
@@ -487,28 +491,4 @@ softhca_embed_destroy(struct softhca_embed *e)
 	}
 	tear_down(e);
 	return 0;
-}
-
-/*
- * "embed:N" of softhca_open(): HCA N of a pair shared within this process, created at the first
- * open with worker threads and default sizes. It exists as long as the process.
- */
-SOFTHCA_API int softhca_embed_open_default(unsigned int index, struct softhca_context **ctx);
-
-int
-softhca_embed_open_default(unsigned int index, struct softhca_context **ctx)
-{
-	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-	static struct softhca_embed *shared;
-	struct softhca_embed_config c;
-	int err = 0;
-
-	pthread_mutex_lock(&once);
-	if (shared == NULL) {
-		softhca_embed_config_init(&c);
-		c.executor = SOFTHCA_EXECUTOR_THREADS;
-		err = softhca_embed_create(&c, &shared);
-	}
-	pthread_mutex_unlock(&once);
-	return err == 0 ? softhca_embed_open(shared, index, ctx) : err;
 }

@@ -21,6 +21,7 @@
 #include "port/port_stall.h"
 
 #define EMBED_HCAS_MAX 16u
+#define EMBED_FIRST_MAX 128u /* numbers of HCAs are bytes of addresses */
 #define EMBED_CONTEXTS_MAX 64u
 
 /* One HCA, its driver, and its chain of ports: stall -> impair -> (inbound ->) pcap -> wire. */

@@ -92,6 +92,7 @@ open_memif(struct softhca_embed *e, uint32_t serial, uint32_t i)
 	mc.mtu = (128u << e->cfg.max_mtu) + HEADERS_MAX;
 	mc.data_room = RTE_MAX(mc.buffer, mc.mtu + RTE_ETHER_HDR_LEN) + RTE_PKTMBUF_HEADROOM;
 	mc.socket_id = -1;
+	mc.carrier = true;
 	err = hca_port_memif_open(&mc, &e->side[i].wire);
 	if (err != 0)
 		return embed_fail(err, "device '%s': %s", device, strerror(-err));

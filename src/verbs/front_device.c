@@ -183,6 +183,7 @@ add_path(struct list *list, const char *path)
 	list_add(list, &id);
 }
 
+/* Two back to back, or one on a port of its own */
 static void
 add_embedded(struct list *list)
 {
@@ -190,8 +191,10 @@ add_embedded(struct list *list)
 		{"embed", "embed0", sizeof("embed0") - 1, NULL, 1},
 		{"embed:1", "embed1", sizeof("embed1") - 1, NULL, 2},
 	};
+	const char *port = secure_getenv("SOFTHCA_EMBED_PORT");
+	int count = port != NULL && port[0] != '\0' ? 1 : EMBEDDED;
 
-	for (int i = 0; i < EMBEDDED; i++)
+	for (int i = 0; i < count; i++)
 		list_add(list, &ids[i]);
 }
 

@@ -32,7 +32,7 @@
 static bool
 memif_link_up(struct hca_port *port)
 {
-	return hca_port_memif_connected(port, NULL);
+	return memif_of(port)->cfg.carrier || hca_port_memif_connected(port, NULL);
 }
 
 bool

@@ -49,6 +49,7 @@ struct hca_port_memif_config {
 	uint32_t rx_mbufs;
 	uint32_t data_room; /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
 	uint32_t mtu;	    /* bytes of an IP packet */
+	bool carrier;	    /* the link is up without a peer, too: what is sent then is dropped */
 	int socket_id;
 	/*
 	 * Called by the port's thread when the link goes up or down or a peer is refused; may be
@@ -73,6 +74,7 @@ struct hca_port_memif_config {
 	X(tx_bytes) \
 	X(tx_full)     /* bursts cut short because the ring was full */ \
 	X(tx_too_long) /* dropped: longer than all buffers of the ring */ \
+	X(tx_no_peer)  /* dropped: carrier, but no peer */ \
 	X(tx_broken)   /* as rx_broken */ \
 	X(tx_kicks)    /* interrupts raised */ \
 	X(connects)    /* times the link went up */ \

@@ -216,6 +216,15 @@ kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
 	__atomic_store_n(&w->kicks, w->kicks + 1, __ATOMIC_RELAXED);
 }
 
+/* What a switch does whose other cable is not plugged in. */
+static uint16_t
+drop_all(struct port_memif *p, struct rte_mbuf **m, uint16_t n)
+{
+	rte_pktmbuf_free_bulk(m, n);
+	hca_port_count(&p->worker[MEMIF_TX].stats.tx_no_peer, n);
+	return n;
+}
+
 uint16_t
 memif_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
@@ -226,7 +235,7 @@ memif_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 
 	(void)now;
 	if (unlikely(c == NULL))
-		return 0;
+		return p->cfg.carrier ? drop_all(p, m, n) : 0;
 	l = &c->lane[MEMIF_TX];
 	sent = put_all(p, c, l, m, n);
 	if (likely(sent != 0))

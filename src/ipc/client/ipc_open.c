@@ -14,22 +14,28 @@
 
 #define EMBED_LIBRARY "libsofthca-embed.so.0"
 #define EMBED_OPEN "softhca_embed_open_default"
+#define EMBED_REASON "softhca_embed_last_error"
 
 typedef int (*embed_open_fn)(unsigned int index, struct softhca_context **ctx);
+typedef const char *(*embed_reason_fn)(void);
 
 /* The library stays loaded: DPDK cannot be unloaded. */
 static int
 open_embedded(unsigned int index, struct softhca_context **ctx)
 {
 	void *library = dlopen(EMBED_LIBRARY, RTLD_NOW | RTLD_GLOBAL);
+	embed_reason_fn reason_fn;
 	embed_open_fn open_fn;
+	int err;
 
 	if (library == NULL)
 		return lib_fail(-ENOENT, "the embedded mode is not installed: %s", dlerror());
 	*(void **)&open_fn = dlsym(library, EMBED_OPEN);
-	if (open_fn == NULL)
+	*(void **)&reason_fn = dlsym(library, EMBED_REASON);
+	if (open_fn == NULL || reason_fn == NULL)
 		return lib_fail(-ENOENT, "%s is of another version", EMBED_LIBRARY);
-	return open_fn(index, ctx);
+	err = open_fn(index, ctx);
+	return err == 0 ? 0 : lib_fail(err, "%s", reason_fn());
 }
 
 static int

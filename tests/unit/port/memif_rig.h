@@ -32,6 +32,7 @@
 static char folder[TEST_PATH_MAX];
 static struct rte_mempool *pool;
 static unsigned int opened;
+static bool carrier; /* of ports that are opened */
 
 static inline const char *
 rig_socket(void)
@@ -78,6 +79,7 @@ rig_open(const char *role, const char *more)
 	cfg.rx_mbufs = 511;
 	cfg.data_room = RIG_ROOM;
 	cfg.socket_id = -1;
+	cfg.carrier = carrier;
 	assert_int_equal(hca_port_memif_open(&cfg, &p), 0);
 	return p;
 }

@@ -235,6 +235,43 @@ peers_return(void **state)
 	close_both();
 }
 
+static void
+wait_peer(const struct hca_port *port, bool there)
+{
+	for (unsigned int ms = 0; hca_port_memif_connected(port, NULL) != there; ms++) {
+		assert_true(ms < PATIENCE_MS);
+		usleep(1000);
+	}
+}
+
+/* The link does not go with the peer: what is sent is taken, and lost. */
+static void
+link_without_peer(void **state)
+{
+	struct hca_port_memif_stats st;
+
+	(void)state;
+	carrier = true;
+	client = rig_open("client", "");
+	assert_true(client->ops->link_up(client));
+	rig_send(client, 1, 100);
+	st = rig_stats(client);
+	assert_int_equal(st.tx_no_peer, 1);
+	assert_int_equal(st.tx_pkts, 0);
+	server = rig_open("server", "");
+	carrier = false;
+	wait_peer(client, true);
+	wait_peer(server, true);
+	rig_send(client, 2, 100);
+	rig_expect(server, 2, 100);
+	rig_close(server);
+	wait_peer(client, false);
+	assert_true(client->ops->link_up(client));
+	rig_send(client, 3, 100);
+	assert_int_equal(rig_stats(client).tx_no_peer, 2);
+	rig_close(client);
+}
+
 /* A second client is refused, and connected after the first has left. */
 static void
 second_client(void **state)
@@ -484,12 +521,19 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arguments),	 cmocka_unit_test(sizes),
-		cmocka_unit_test(segments),	 cmocka_unit_test(ring_full),
-		cmocka_unit_test(no_mbufs),	 cmocka_unit_test(peers_return),
-		cmocka_unit_test(second_client), cmocka_unit_test(who_may_not),
-		cmocka_unit_test(socket_file),	 cmocka_unit_test(interrupts),
-		cmocka_unit_test(edges),	 cmocka_unit_test(torn_down_under_workers),
+		cmocka_unit_test(arguments),
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(segments),
+		cmocka_unit_test(ring_full),
+		cmocka_unit_test(no_mbufs),
+		cmocka_unit_test(peers_return),
+		cmocka_unit_test(link_without_peer),
+		cmocka_unit_test(second_client),
+		cmocka_unit_test(who_may_not),
+		cmocka_unit_test(socket_file),
+		cmocka_unit_test(interrupts),
+		cmocka_unit_test(edges),
+		cmocka_unit_test(torn_down_under_workers),
 	};
 
 	return cmocka_run_group_tests(tests, rig_setup, rig_teardown);
