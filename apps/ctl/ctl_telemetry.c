@@ -268,6 +268,7 @@ ctl_find(const struct ctl *c, struct ctl_process *out, unsigned int max, struct 
 			   .max = max < CTL_PROCESSES_MAX ? max : CTL_PROCESSES_MAX,
 			   .others = others};
 	const char *own = getenv("XDG_RUNTIME_DIR");
+	char run[48]; /* of daemons that softhca-run has started */
 
 	memset(others, 0, sizeof(*others));
 	if (own != NULL && *own != '\0')
@@ -275,6 +276,8 @@ ctl_find(const struct ctl *c, struct ctl_process *out, unsigned int max, struct 
 	if (own == NULL || (strcmp(own, "/var/run") != 0 && strcmp(own, "/run") != 0))
 		search(&s, "/var/run");
 	search(&s, "/tmp");
+	snprintf(run, sizeof(run), "/tmp/softhca-run-%u", (unsigned int)getuid());
+	search(&s, run);
 	hear_all(&s);
 	return close_ranks(out, s.n);
 }

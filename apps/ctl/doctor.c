@@ -20,7 +20,7 @@ static const char *const level_names[] = {"ok", "warn", "FAIL"};
 static void (*const checks[])(struct doctor *d) = {
 	doctor_daemon, doctor_hugepages, doctor_slow_memory, doctor_cpu,    doctor_cores,
 	doctor_limits, doctor_device,	 doctor_mtu,	     doctor_kernel, doctor_bridge,
-	doctor_rxe,    doctor_sockets,	 doctor_gids,
+	doctor_rxe,    doctor_sockets,	 doctor_gids,	     doctor_verbs,
 };
 
 void

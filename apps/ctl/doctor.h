@@ -67,4 +67,7 @@ void doctor_daemon(struct doctor *d);
 void doctor_sockets(struct doctor *d);
 void doctor_gids(struct doctor *d);
 
+/* doctor_verbs.c */
+void doctor_verbs(struct doctor *d);
+
 #endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CTL_DEVICES_H
+#define CTL_DEVICES_H
+
+/*
+ * The devices that programs of this user find: what libsofthca lists, or what SOFTHCA_DEVICE names.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <softhca/softhca.h>
+
+#define CTL_DEVICES_MAX 64u
+
+struct ctl_device {
+	char name[64];
+	char open_name[256]; /* for softhca_open() */
+	char reason[512];    /* why it cannot be opened; "": it can */
+	uint64_t guid;	     /* 0: not known */
+};
+
+/*
+ * Fills in up to max devices, each opened once to see whether that is possible; returns how many.
+ */
+unsigned int ctl_devices(struct ctl_device *out, unsigned int max);
+
+/*
+ * Writes what the kernel would have of the devices in /sys/class below `folder`, which exists:
+ * folders infiniband and infiniband_verbs. 0 or -1, said on stderr.
+ */
+int ctl_tree(const char *folder, const struct ctl_device *devices, unsigned int n);
+
+#endif
