@@ -5,7 +5,7 @@
  * softhca.
  *
  *   cc verbs_write.c -o verbs_write -libverbs
- *   LD_LIBRARY_PATH=build/src/verbs ./verbs_write
+ *   softhca-run --embed ./verbs_write
  */
 
 #include <stdio.h>

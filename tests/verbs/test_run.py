@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""softhca-run in all its forms, in a container too, the page that says what it takes, and what the
+doctor says of verbs programs.
+
+test_run.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS PAGE EXAMPLE [unittest arguments]
+"""
+import json
+import os
+import re
+import sys
+import time
+
+import tools
+from daemon import folder
+
+PROGRAMS, PAGE, EXAMPLE = [os.path.abspath(word) for word in sys.argv[3:6]]
+del sys.argv[3:6]
+SCRIPT = os.path.join(PROGRAMS, 'softhca-run')
+CTL = os.path.join(PROGRAMS, 'softhca-ctl')
+CONTAINER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'container.py')
+
+
+class Script(tools.Tools):
+    """Without daemons: a place of its own for those of softhca-run."""
+    prefix = ()
+
+    def setUp(self):
+        context = folder()
+        self.place = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+
+    def environment(self, side, **more):
+        return {**os.environ, 'XDG_RUNTIME_DIR': self.place, 'SOFTHCA_DEVICE': '',
+                'SOFTHCA_DIRECTORY': self.place, **more}
+
+    def start_script(self, *words, **more):
+        return self.begin(0, *self.prefix, SCRIPT, *words, **more)
+
+    def run_script(self, *words, status=0, **more):
+        return self.finish(self.start_script(*words, **more), status)
+
+    def both(self, options, command, client_options=None):
+        """What the server and the client say, each started by the script."""
+        self.tool(command[0])
+        port = tools.free_port()
+        command += '-p', str(port)
+        server = self.start_script(*options, *command)
+        tools.wait_listening(port, server)
+        said = self.run_script(*(client_options or options), *command, '127.0.0.1')
+        return self.finish(server) + said
+
+    def measured(self, options, gid):
+        """Both ends take leave of each other by TCP: neither goes while the other sends again."""
+        for program in 'ib_send_bw', 'ib_write_bw':
+            said = self.both(options, (program, '-F', '-x', gid, '-s', '8192', '-n', '100'))
+            self.assertEqual(len(re.findall(r'\n 8192 +100 +[\d.]+ +[\d.]*[1-9]', said)), 2, said)
+
+    def own(self):
+        """Folders of daemons that softhca-run has started."""
+        home = os.path.join(self.place, 'softhca-run-%d' % os.geteuid())
+        return [os.path.join(home, name) for name in os.listdir(home)] if os.path.isdir(home) else []
+
+    def wait_ended(self):
+        deadline = time.monotonic() + tools.PATIENCE
+        while any(os.path.exists(os.path.join(path, 'pid')) for path in self.own()):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+
+class Given(Script):
+    """Daemons that others have started."""
+
+    def setUp(self):
+        tools.Tools.setUp(self)
+
+    def test_device(self):
+        self.tool('ibv_devinfo')
+        for form in [], ['--preload']:
+            for d in self.daemons:
+                said = self.run_script('--device', d.socket, *form, 'ibv_devinfo')
+                self.assertRegex(said, r'hca_id:\s+%s\b' % d.name)
+                said = self.run_script('--directory', self.place, '--device', d.name, *form, '--',
+                                       'ibv_devinfo')
+                self.assertRegex(said, r'hca_id:\s+%s\b' % d.name)
+        said = self.run_script('ibv_devices')
+        for d in self.daemons:
+            self.assertIn(d.name, said)
+
+    def test_example(self):
+        for d in self.daemons:
+            said = self.run_script('--device', d.socket, EXAMPLE)
+            self.assertEqual(said, '%s: written by verbs\n' % d.name)
+        self.assertEqual(self.own(), [])
+
+    def test_preload_pingpong(self):
+        sides = [['--preload', '--device', d.socket] for d in self.daemons]
+        said = self.both(sides[0], ('ibv_rc_pingpong', '-g', '1', '-n', '100'), sides[1])
+        self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)
+
+    def test_devices(self):
+        said = json.loads(self.run_script(CTL, 'devices', '--json'))['devices']
+        self.assertEqual([d['name'] for d in said], sorted(d.name for d in self.daemons))
+        self.assertTrue(all(d['usable'] for d in said))
+        said = json.loads(self.run_script('--device', self.daemons[1].socket, CTL, 'devices', '--json'))
+        self.assertEqual([d['name'] for d in said['devices']], [self.daemons[1].name])
+
+    def test_doctor(self):
+        def checks(*words, **more):
+            process = self.begin(0, *words, CTL, 'doctor', '--json', SOFTHCA_VERBS=self.library, **more)
+            text = process.communicate(timeout=tools.PATIENCE)[0]
+            self.assertIn(process.returncode, (0, 1), text)
+            return json.loads(text)['checks']
+
+        def said(found, name):
+            return [(c['level'], c['text']) for c in found if c['check'] == name]
+
+        inside = checks(SCRIPT)
+        self.assertEqual([level for level, _ in said(inside, 'verbs')], ['ok'])
+        self.assertIn(self.library, said(inside, 'verbs')[0][1])
+        self.assertEqual([level for level, _ in said(inside, 'devices')], ['ok', 'ok'])
+        self.assertEqual(len(said(inside, 'memory')), 2)
+        self.assertEqual([level for level, _ in said(checks(SCRIPT, '--preload'), 'verbs')], ['ok'])
+        outside = checks('env', LD_LIBRARY_PATH='')
+        self.assertEqual([level for level, _ in said(outside, 'verbs')], ['warn'])
+        none = checks('env', SOFTHCA_DIRECTORY='/nowhere')
+        self.assertEqual([level for level, _ in said(none, 'devices')], ['warn'])
+        wrong = checks('env', SOFTHCA_DEVICE='nobody')
+        self.assertEqual([level for level, _ in said(wrong, 'devices')], ['FAIL', 'ok'])
+        self.assertIn('there is no device "nobody"', said(wrong, 'devices')[0][1])
+
+    def test_sysfs(self):
+        if os.geteuid() != 0:
+            self.skipTest('--sysfs needs root')
+        name = self.daemons[0].name
+        show = ('cat /sys/class/infiniband/%s/ports/1/gids/1; ls /sys/class/net; '
+                'test -c /dev/infiniband/uverbs0 && test -w /dev/infiniband/uverbs0 && echo node; '
+                'cat /sys/class/infiniband_verbs/uverbs1/ibdev' % name)
+        said = self.run_script('--sysfs', 'sh', '-c', show).split('\n')
+        self.assertEqual(said[0], '0000:0000:0000:0000:0000:ffff:0a42:0001')
+        self.assertIn('lo', said)
+        self.assertEqual(said[-3:-1], ['node', self.daemons[1].name])
+        self.assertFalse(os.path.exists('/sys/class/infiniband/' + name))
+        self.assertIn('needs root' if os.geteuid() else 'not those of --embed',
+                      self.run_script('--sysfs', '--embed', 'true', status=2))
+
+    def test_debug(self):
+        """A device that is not there; the reason comes only if it is asked for."""
+        self.tool('ibv_devices')
+        words = '--device', os.path.join(self.place, 'nobody.sock'), 'ibv_devices'
+        self.assertNotIn('softhca:', self.run_script(*words))
+        self.assertIn('softhca: ibv_get_device_guid: ', self.run_script('--debug', *words))
+
+
+class Own(Script):
+    """The daemon of this user."""
+
+    def test_example(self):
+        self.assertEqual(self.run_script(EXAMPLE), 'own: written by verbs\n')
+        self.wait_ended()
+        self.assertEqual(self.run_script('--preload', EXAMPLE), 'own: written by verbs\n')
+        self.wait_ended()
+        self.assertEqual(len(self.own()), 1)
+
+    def test_shared(self):
+        """Two programs have one daemon, which outlives neither, also if one is killed."""
+        first = self.start_script('sh', '-c', 'echo up; exec sleep 1000')
+        self.assertEqual(first.stdout.readline(), 'up\n')
+        pids = []
+        for _ in range(2):
+            self.assertEqual(self.run_script(EXAMPLE), 'own: written by verbs\n')
+            with open(os.path.join(self.own()[0], 'pid'), encoding='ascii') as file:
+                pids.append(file.read())
+        self.assertEqual(pids[0], pids[1])
+        first.kill()
+        first.wait()
+        self.wait_ended()
+
+    def test_children(self):
+        """A program has no child that it has not made."""
+        said = self.run_script(sys.executable, '-c',
+                               'import os\ntry:\n os.wait()\nexcept ChildProcessError:\n print("none")')
+        self.assertEqual(said, 'none\n')
+
+    def test_two_at_once(self):
+        ends = [self.start_script(EXAMPLE) for _ in range(4)]
+        for end in ends:
+            self.assertEqual(self.finish(end), 'own: written by verbs\n')
+        self.wait_ended()
+
+    def test_pingpong(self):
+        said = self.both((), ('ibv_rc_pingpong', '-g', '1', '-n', '100'))
+        self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)
+        self.wait_ended()
+
+    def test_impair(self):
+        """What a program sends to itself is lost too, and both ends still get all."""
+        words = '--impair', 'drop=0.05,corrupt=0.02,seed=7'
+        self.measured(words, '1')
+        name = os.path.basename(self.own()[0])
+        said = self.run_script(*words, CTL, 'impair', '--show', '--prefix', name, '--json')
+        setting = json.loads(said)
+        self.assertIn('drop=0.05', json.dumps(setting))
+        with open(os.path.join(self.own()[0], 'softhcad.conf'), encoding='utf-8') as file:
+            self.assertIn('seed = 7\n', file.read())
+
+    def test_wrong_faults(self):
+        for faults, reason in (('drop=2', 'drop'), ('melt=1', 'melt'), ('drop', 'NAME=NUMBER'),
+                               ('seed=7', 'no fault'), ('drop=0.1,seed=x', 'expected a number')):
+            self.assertIn(reason, self.run_script('--impair', faults, 'true', status=2))
+        self.wait_ended()
+        said = self.run_script('--device', 'nobody', '--impair', 'drop=0.1', 'true', status=2)
+        self.assertIn('--impair is for daemons of softhca-run', said)
+
+    def test_wrong(self):
+        self.assertIn('usage:', self.run_script(status=2))
+        self.assertIn('unknown option --nonsense', self.run_script('--nonsense', 'true', status=2))
+        self.assertIn('--device needs a value', self.run_script('--device', status=2))
+        said = self.run_script('true', status=2, SOFTHCA_VERBS='/nowhere')
+        self.assertIn('there is no /nowhere/libibverbs.so.1', said)
+        said = self.run_script('--preload', 'true', status=2, SOFTHCA_VERBS='/nowhere')
+        self.assertIn('there is no /nowhere/libsofthca-verbs.so', said)
+        self.run_script('--embed', '/no/such/program', status=127)
+        self.run_script('--embed', 'sh', '-c', 'exit 5', status=5)
+
+    def test_page(self):
+        with open(PAGE, encoding='utf-8') as file:
+            page = file.read()
+        options = re.findall(r'^  --([a-z]+)', self.run_script('--help'), re.M)
+        self.assertGreater(len(options), 3)
+        for option in options:
+            self.assertIn('.It Fl -' + option, page)
+
+
+class Embed(Script):
+    """HCAs inside the program."""
+
+    def test_devinfo(self):
+        self.tool('ibv_devinfo')
+        said = self.run_script('--embed', 'ibv_devinfo')
+        self.assertEqual(re.findall(r'hca_id:\s+(\w+)', said), ['embed0', 'embed1'])
+        said = self.run_script('--wire', self.place + '/wire', 'ibv_devinfo')
+        self.assertEqual(re.findall(r'hca_id:\s+(\w+)', said), ['embed0'])
+
+    def test_example(self):
+        self.assertEqual(self.run_script('--embed', EXAMPLE), 'embed0: written by verbs\n')
+        self.assertEqual(self.run_script('--embed', '--preload', EXAMPLE),
+                         'embed0: written by verbs\n')
+
+    def test_wire(self):
+        """Two programs with an HCA each, also on a bad wire."""
+        wire = '--wire', self.place + '/wire'
+        said = self.both(wire, ('ibv_rc_pingpong', '-g', '0', '-n', '200', '-c'))
+        self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)
+        self.measured(wire + ('--impair', 'drop=0.02,dup=0.02,seed=7'), '0')
+
+    def test_wrong(self):
+        self.tool('ibv_devinfo')
+        for name, value, reason in (
+                ('IMPAIR', 'melt=1', 'melt'), ('SEED', 'x', 'expected a number'),
+                ('FIRST', '1000', 'up to 128'), ('PORT', 'net_nothing0', 'net_nothing0')):
+            said = self.run_script('--embed', '--debug', 'ibv_devinfo', status=1,
+                                   **{'SOFTHCA_EMBED_' + name: value})
+            self.assertIn(reason, said)
+
+
+class Container(Script):
+    """All of it as an ordinary user where nothing is allowed."""
+    prefix = sys.executable, CONTAINER
+
+    def setUp(self):
+        super().setUp()
+        probe = self.begin(0, *self.prefix, SCRIPT, '--help')
+        if probe.wait(tools.PATIENCE) != 0:
+            self.skipTest('an ordinary user cannot read this build: ' + probe.stdout.read())
+
+    def test_refused(self):
+        """The container is one."""
+        said = self.finish(self.begin(0, *self.prefix, 'sh', '-c', '''
+grep -e CapEff -e CapBnd -e Seccomp: -e NoNewPrivs /proc/self/status
+grep 'Max locked' /proc/self/limits
+id -u
+ls /dev/net /sys/kernel/mm/hugepages 2>/dev/null
+'''))
+        self.assertIn('CapEff:\t0000000000000000', said)
+        self.assertIn('Seccomp:\t2', said)
+        self.assertIn('NoNewPrivs:\t1', said)
+        self.assertLessEqual(int(re.search(r'Max locked memory +(\d+)', said).group(1)), 64 << 20)
+        if os.geteuid() == 0:
+            self.assertIn('CapBnd:\t0000000000000000', said)
+            self.assertNotIn('\ntun', said)
+            self.assertNotIn('hugepages-', said)
+            self.assertIn('\n65534\n', said)
+
+    def test_example(self):
+        self.assertEqual(self.run_script(EXAMPLE), 'own: written by verbs\n')
+        self.assertEqual(self.run_script('--embed', EXAMPLE), 'embed0: written by verbs\n')
+
+    def test_doctor(self):
+        process = self.start_script(CTL, 'doctor', '--json')
+        text = process.communicate(timeout=tools.PATIENCE)[0]
+        found = [c['text'] for c in json.loads(text)['checks'] if c['check'] == 'memory']
+        self.assertEqual(len(found), 1, text)
+        self.assertIn('the slow way, which this daemon allows', found[0])
+
+    def test_programs(self):
+        for options in (), ('--wire', self.place + '/wire'):
+            gid = '0' if options else '1'
+            for program in 'rc', 'uc', 'ud', 'srq':
+                said = self.both(options, ('ibv_%s_pingpong' % program, '-g', gid, '-n', '100'))
+                self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)
+            for words in (('ib_write_bw', '-c', 'RC'), ('ib_read_lat',), ('ib_send_bw', '-c', 'UD')):
+                said = self.both(options, words + ('-F', '-x', gid, '-n', '200'))
+                self.assertRegex(said, r'\n (\d+) +(\d+) +[\d.]+ +[\d.]*[1-9]')
+
+    def test_impair(self):
+        self.measured(('--impair', 'drop=0.04,seed=11'), '1')
+
+
+if __name__ == '__main__':
+    tools.main()
