@@ -7,8 +7,10 @@ test_deb.py ROOT [BUILD]
 They are made of BUILD where it is a release build for /usr, as that of tests/run; otherwise everything
 is compiled.
 """
+import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +49,45 @@ def check_dev(tree, package, env):
     assert output(program, env=env) == 'written by the other HCA\n'
 
 
+def contents(package):
+    return [line.split()[5] for line in output('dpkg-deb', '-c', package).splitlines()]
+
+
+def check_verbs(place, tree, package):
+    """The dynamic loader takes the library of the package before that of the system."""
+    folder = glob.glob(os.path.join(tree, 'usr/lib/*/softhca'))[0]
+    assert os.listdir(folder).count('libibverbs.so.1') == 1, os.listdir(folder)
+    multiarch = os.path.basename(os.path.dirname(folder))
+    root = os.path.join(place, 'root')
+    output('dpkg-deb', '-x', package, root)
+    entry = os.path.join(root, 'etc/ld.so.conf.d/00-softhca.conf')
+    with open(entry, encoding='utf-8') as file:
+        assert file.read() == '/usr/lib/%s/softhca\n' % multiarch, entry
+    with open(os.path.join(os.path.dirname(entry), '%s.conf' % multiarch), 'w',
+              encoding='utf-8') as file:
+        file.write('/usr/lib/%s\n' % multiarch)
+    with open(os.path.join(root, 'etc/ld.so.conf'), 'w', encoding='utf-8') as file:
+        file.write('include /etc/ld.so.conf.d/*.conf\n')
+    for where in 'usr/lib/%s/softhca' % multiarch, 'usr/lib/%s' % multiarch:
+        os.makedirs(os.path.join(root, where), exist_ok=True)
+        shutil.copy(os.path.join(folder, 'libibverbs.so.1'), os.path.join(root, where))
+    if os.geteuid() != 0:
+        return
+    output('ldconfig', '-r', root)
+    found = re.findall(r'libibverbs\.so\.1 .*=> (\S+)', output('ldconfig', '-r', root, '-p'))
+    assert found == ['/usr/lib/%s/softhca/libibverbs.so.1' % multiarch,
+                     '/usr/lib/%s/libibverbs.so.1' % multiarch], found
+    check_run(tree, os.path.dirname(folder))
+
+
+def check_run(tree, libraries):
+    """The programs of the packages find each other wherever they are."""
+    env = dict(os.environ, LD_LIBRARY_PATH=libraries, XDG_RUNTIME_DIR=os.path.dirname(tree))
+    run = os.path.join(tree, 'usr/bin/softhca-run')
+    said = output(run, '--own', os.path.join(tree, 'usr/bin/softhca-ctl'), 'devices', env=env)
+    assert re.search(r'^own +[0-9a-f]{16}', said, re.M), said
+
+
 def fits(build):
     options = {option['name']: option['value'] for option in json.loads(
         output('meson', 'introspect', '--buildoptions', build))}
@@ -64,9 +105,12 @@ def check(place):
            os.path.join(place, 'work'), *words)
     packages = sorted((name for name in os.listdir(place) if name.endswith('.deb')),
                       key=lambda name: name.split('_')[0])
-    assert [name.split('_')[0] for name in packages] == ['softhca', 'softhca-dev'], packages
     main = os.path.join(place, packages[0])
-    files = [line.split()[5] for line in output('dpkg-deb', '-c', main).splitlines()]
+    expected = ['softhca', 'softhca-dev']
+    if './usr/bin/softhca-run' in contents(main):
+        expected.append('softhca-verbs')
+    assert [name.split('_')[0] for name in packages] == expected, packages
+    files = contents(main)
     for path in EXPECTED:
         assert path in files, '%s is not in %s' % (path, packages[0])
     for field, word in (('Depends', 'librte-net-af-packet'), ('Depends', 'libc6'),
@@ -78,6 +122,8 @@ def check(place):
                  if any(name.startswith('libsofthca.so') for name in names)]
     env = dict(os.environ, LD_LIBRARY_PATH=libraries[0])
     check_dev(tree, os.path.join(place, packages[1]), env)
+    if len(packages) == 3:
+        check_verbs(place, tree, os.path.join(place, packages[2]))
     daemon = os.path.join(tree, 'usr/sbin/softhcad')
     said = output(daemon, '-c', os.path.join(tree, 'usr/share/doc/softhca/examples/memif-a.conf'),
                   '--check', env=env)
