@@ -192,9 +192,9 @@ add_embedded(struct list *list)
 		{"embed:1", "embed1", sizeof("embed1") - 1, NULL, 2},
 	};
 	const char *port = secure_getenv("SOFTHCA_EMBED_PORT");
-	int n = port == NULL || port[0] == '\0' ? EMBEDDED : 1;
+	int count = port != NULL && port[0] != '\0' ? 1 : EMBEDDED;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < count; i++)
 		list_add(list, &ids[i]);
 }
 

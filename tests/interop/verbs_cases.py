@@ -88,18 +88,21 @@ class Perftest(Case):
                 'XRC' not in self.command:
             return 'not by ibv_wr_*', ''
         last = rows[-1]
-        if self.is_latency():
-            return '', '%s B: %s us' % (last[0], last[3])
+        if self.command[0].endswith('_lat'):
+            return '', '%s B: %s us' % (last[0], typical(said, '-D' in self.command))
         unit = 'Gb/s' if '--report_gbits' in self.command else 'MiB/s'
         return '', '%s B: %s %s' % (last[0], last[3], unit)
-
-    def is_latency(self):
-        return self.command[0].endswith('_lat')
 
     def megabits(self, said):
         """Bandwidth of the first row in Mb/s."""
         row = re.search(r'^ (\d+) +(\d+) +([\d.]+) +([\d.]+)', said, re.M)
         return float(row.group(4)) * 8 * 1.048576
+
+
+def typical(said, by_time):
+    """Of the last row of a latency: the typical one; where only the time is given, the average."""
+    row = re.findall(r'^ \d+ +\d+ +[\d.]+.*$', said, re.M)[-1].split()
+    return row[2 if by_time else 4]
 
 
 # ---- options ----
@@ -112,11 +115,11 @@ def options_of(program, kind):
     yield '-x', GID_IPV6
     if program != 'atomic':
         yield '-a',
-    if program == 'send' or kind == 'bw':
-        yield '-s', '1'
+        if program == 'send' or kind == 'bw':
+            yield '-s', '1'
     if kind == 'bw':
         yield from ((('-q', n) for n in ('8', '64')))
-        yield '-q', '512', '-t', '4', '-s', '4096'
+        yield ('-q', '512', '-t', '4') + (() if program == 'atomic' else ('-s', '4096'))
         yield '-b',
         yield '-Q', '10'
         yield '-N',
