@@ -201,6 +201,7 @@ hca_client_close(struct hca_client *client)
 	}
 	driver_ids_give(&drv->uar_ids, client->uar);
 	pthread_mutex_unlock(&drv->lock);
+	driver_xrc_close(client->ended);
 	close_fd(&client->async_read_fd);
 	free(client->channels);
 	free(client);

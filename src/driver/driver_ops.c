@@ -35,10 +35,14 @@ int
 hca_client_call(struct hca_client *client, enum hca_ctl_op op, const void *request, void *answer,
 		struct hca_ctl_extra *extra)
 {
+	struct driver_xrc_file *ended;
 	int err;
 
 	pthread_mutex_lock(&client->drv->lock);
 	err = carry_out(client, op, request, answer, extra);
+	ended = client->ended;
+	client->ended = NULL;
 	pthread_mutex_unlock(&client->drv->lock);
+	driver_xrc_close(ended);
 	return err;
 }

@@ -217,7 +217,8 @@ struct hca_client {
 	struct driver_qp *qps;
 	struct driver_srq *srqs;
 	struct driver_xrcd *xrcds;
-	struct driver_opener *opened; /* QPs of others */
+	struct driver_xrc_file *ended; /* to be closed when the lock is released */
+	struct driver_opener *opened;  /* QPs of others */
 	struct driver_segment *segments;
 	struct driver_channel *channels; /* [0] = asynchronous events */
 	uint32_t num_channels;		 /* slots */
@@ -442,6 +443,8 @@ bool driver_has_cap(const struct hca_driver *drv, uint32_t cap);
 struct driver_xrcd *driver_xrcd_of(struct hca_client *client, uint32_t number);
 void driver_xrcd_release(struct hca_driver *drv, struct hca_client *client,
 			 struct driver_xrcd *xrcd);
+/* Free the files taken from client->ended: without locks, because it may take long. */
+void driver_xrc_close(struct driver_xrc_file *ended);
 /* The client's entry among those that have opened the QP; NULL: there is none. */
 struct driver_opener *driver_opener_of(const struct driver_qp *qp, const struct hca_client *client);
 void driver_opener_drop(struct hca_driver *drv, struct driver_opener *opener);

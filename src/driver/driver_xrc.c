@@ -117,16 +117,29 @@ err_free:
 	return err;
 }
 
+/* If the file was removed, closing it frees its space: that of a large one takes seconds. */
 static void
-end_file(struct hca_driver *drv, struct driver_xrc_file *f)
+end_file(struct hca_client *client, struct driver_xrc_file *f)
 {
-	struct driver_xrc_file **link = &drv->xrc_files;
+	struct driver_xrc_file **link = &client->drv->xrc_files;
 
 	while (*link != f)
 		link = &(*link)->next;
 	*link = f->next;
-	close(f->fd);
-	free(f);
+	f->next = client->ended;
+	client->ended = f;
+}
+
+void
+driver_xrc_close(struct driver_xrc_file *ended)
+{
+	while (ended != NULL) {
+		struct driver_xrc_file *f = ended;
+
+		ended = f->next;
+		close(f->fd);
+		free(f);
+	}
 }
 
 /* ---- domains ---- */
@@ -256,7 +269,7 @@ driver_xrcd_release(struct hca_driver *drv, struct hca_client *client, struct dr
 	if (last)
 		driver_ids_give(&drv->xrcd_ids, xrcd->number);
 	if (last && xrcd->file != NULL)
-		end_file(drv, xrcd->file);
+		end_file(client, xrcd->file);
 	free(xrcd);
 }
 

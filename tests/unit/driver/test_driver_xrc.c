@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "abi_ctx.h"
+#include "driver_types.h"
 #include "fake_hw.h"
 
 #define PAGE 4096u
@@ -31,6 +32,26 @@ static int async_fd[CLIENTS];
 static uint8_t *memory;
 static char path[64];
 static int file;
+static unsigned int paths_closed;
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+
+/* A path is the driver's: closing it may take long, so neither lock may be held. */
+int
+__wrap_close(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && (flags & O_PATH) != 0 && drv != NULL) {
+		assert_int_equal(pthread_mutex_trylock(&drv->lock), 0);
+		assert_int_equal(pthread_mutex_trylock(&drv->event_lock), 0);
+		pthread_mutex_unlock(&drv->event_lock);
+		pthread_mutex_unlock(&drv->lock);
+		paths_closed++;
+	}
+	return __real_close(fd);
+}
 
 static void
 open_client(unsigned int i, uint32_t user)
@@ -307,6 +328,22 @@ lives_until_the_last_close(void **state)
 	nothing_is_left();
 }
 
+/* Closed by a call, and by the end of the client. */
+static void
+file_is_closed_without_locks(void **state)
+{
+	int mem = memfd_create("xrc", MFD_CLOEXEC);
+	uint32_t number = domain(0, file);
+
+	domain(0, mem);
+	paths_closed = 0;
+	assert_int_equal(close_domain(0, number), 0);
+	assert_int_equal(paths_closed, 1);
+	close_client(0);
+	assert_int_equal(paths_closed, 2);
+	close(mem);
+}
+
 static void
 busy(void **state)
 {
@@ -555,6 +592,7 @@ main(void)
 		T(inode_is_kept),
 		T(rights_are_judged),
 		T(lives_until_the_last_close),
+		T(file_is_closed_without_locks),
 		T(busy),
 		T(quota_of_domains),
 		T(quota_of_files),
