@@ -91,6 +91,16 @@ resent(struct sim *s)
 	       sim_counter(s, 0, "implied_nak_seq_err");
 }
 
+/* Requests that were repeated for late memory are counted so on their own side, and there only. */
+static void
+check_reasons(struct sim *s, unsigned int side, uint64_t late, uint64_t rnr)
+{
+	bool counted = sim_counter(s, 0, "again_late") != late;
+
+	sim_check(s, counted == (side == 0), "side %u: again_late", side);
+	sim_check(s, side == 0 || sim_counter(s, 0, "again_rnr_nak") != rnr, "again_rnr_nak");
+}
+
 static void
 one(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, uint32_t answered)
 {
@@ -105,7 +115,8 @@ one(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, uint32_t an
 	const struct sim_req r[2] = {{.opcode = opcode, .len = len, .flags = S},
 				     {.opcode = SOFTHCA_WR_SEND, .len = 8, .flags = S}};
 	struct sim_pair *p = sim_pair_open(s, &attr);
-	uint64_t before = resent(s);
+	uint64_t before = resent(s), late = sim_counter(s, 0, "again_late"),
+		 rnr = sim_counter(s, 0, "again_rnr_nak");
 
 	make_foreign(s, side, p->region[side].mr->lkey);
 	memory.answered = answered;
@@ -121,6 +132,7 @@ one(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, uint32_t an
 	/* what was on its way when the memory was late first */
 	sim_check(s, resent(s) <= before + 2, "op %u of %u bytes, side %u: %llu retries", opcode,
 		  len, side, (unsigned long long)(resent(s) - before));
+	check_reasons(s, side, late, rnr);
 	sim_finish(s, SIM_S);
 	sim_pair_close(p);
 }

@@ -100,7 +100,8 @@
 	X(again_implied_nak) \
 	X(again_rnr_nak) \
 	X(again_gather) \
-	X(again_ask)
+	X(again_ask) \
+	X(again_late)
 
 /*
  * Reasons for which a doorbell has no effect. db_stale: its QP was destroyed or cannot send;

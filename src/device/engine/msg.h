@@ -52,6 +52,7 @@ enum hca_again {
 	HCA_AGAIN_RNR_NAK,
 	HCA_AGAIN_GATHER, /* after a request whose data could not be read again and is not needed */
 	HCA_AGAIN_ASK,	  /* no acknowledgement had been requested */
+	HCA_AGAIN_LATE,	  /* foreign memory of this side did not answer in time */
 };
 
 enum hca_msg_flag {

@@ -87,15 +87,6 @@ disarm(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 	arm_if_needed(h, qp, qpi, now);
 }
 
-static void
-set_hold(struct hca_qp *qp, bool on)
-{
-	if (on)
-		hca_rrc_set_flags(&qp->rrc, HCA_RRC_HOLD);
-	else
-		hca_rrc_clear_flags(&qp->rrc, HCA_RRC_HOLD);
-}
-
 /* ---- retries ---- */
 
 /* Each migration starts a new count of retries. */
@@ -163,7 +154,7 @@ implied_nak(struct hca_rrc_run *run)
 	struct hca_qp_rrc *q = &run->qp->rrc;
 
 	hca_rrc_note_progress(run);
-	/* the end of the RNR wait goes back to una anyway */
+	/* the end of the wait goes back to una anyway */
 	if (q->flags & (HCA_RRC_IMPLIED | HCA_RRC_HOLD))
 		return;
 	hca_rrc_set_flags(q, HCA_RRC_IMPLIED);
@@ -188,11 +179,11 @@ sequence_nak(struct hca_rrc_run *run)
 		retry(run, HCA_AGAIN_SEQ_NAK);
 }
 
-/* Send nothing for ns, then go back to una. */
+/* Send nothing for ns, then go back to una. late: 0 or HCA_RRC_LATE. */
 static void
-begin_hold(struct hca_rrc_run *run, uint64_t ns)
+begin_hold(struct hca_rrc_run *run, uint64_t ns, uint8_t late)
 {
-	set_hold(run->qp, true);
+	hca_rrc_set_flags(&run->qp->rrc, HCA_RRC_HOLD | late);
 	run->qp->rrc.deadline = run->now + ns;
 	start_timer(run->h, run->qp, run->qpi);
 	run->msg |= HCA_MSG_HOLD;
@@ -217,7 +208,7 @@ rnr_nak(struct hca_rrc_run *run, uint32_t code)
 		q->rnr_retries++;
 	}
 	HCA_COUNT(run->h, RRC, rnr_nak_retry_err);
-	begin_hold(run, rnr_ns[code]);
+	begin_hold(run, rnr_ns[code], 0);
 }
 
 void
@@ -225,7 +216,7 @@ hca_rrc_postpone(struct hca_rrc_run *run)
 {
 	hca_rrc_note_progress(run);
 	if (!(run->qp->rrc.flags & HCA_RRC_HOLD))
-		begin_hold(run, LATE_NS);
+		begin_hold(run, LATE_NS, HCA_RRC_LATE);
 }
 
 /* ---- packets ---- */
@@ -459,10 +450,12 @@ on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 static void
 end_hold(struct hca_rrc_run *run)
 {
-	set_hold(run->qp, false);
-	run->qp->rrc.deadline = run->now + ack_timeout_ns(run->qp);
+	struct hca_qp_rrc *q = &run->qp->rrc;
+
+	run->again = q->flags & HCA_RRC_LATE ? HCA_AGAIN_LATE : HCA_AGAIN_RNR_NAK;
+	hca_rrc_clear_flags(q, HCA_RRC_HOLD | HCA_RRC_LATE);
+	q->deadline = run->now + ack_timeout_ns(run->qp);
 	run->msg |= HCA_MSG_REWIND;
-	run->again = HCA_AGAIN_RNR_NAK;
 }
 
 static void

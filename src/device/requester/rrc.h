@@ -23,12 +23,13 @@
 
 /* Bits of hca_qp.rrc.flags. */
 enum hca_rrc_flag {
-	HCA_RRC_HOLD = 1u << 0,	   /* [pub] RNR wait: RTC sends nothing */
+	HCA_RRC_HOLD = 1u << 0,	   /* [pub] a wait, RNR or HCA_RRC_LATE: RTC sends nothing */
 	HCA_RRC_IMPLIED = 1u << 1, /* went back because of a missing response; once per loss */
 	HCA_RRC_BAD = 1u << 2,	   /* rtc.bad is a record that fails when it becomes the oldest */
 	HCA_RRC_LOCAL = 1u << 3,   /* the window may hold executed local operations */
 	HCA_RRC_DEAD = 1u << 4,	   /* an error was completed: only errors follow */
 	HCA_RRC_PATH1 = 1u << 5,   /* retries are those of path 1 */
+	HCA_RRC_LATE = 1u << 6,	   /* the wait is for late foreign memory */
 };
 
 /* RTC reads the flags at any time. */
