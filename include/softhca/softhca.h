@@ -1202,7 +1202,8 @@ SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
  *
  * @param cq  the CQ of the event
  * @param cq_context  its cq_context; may be NULL
- * @return  0, or -EAGAIN: there is no event (O_NONBLOCK)
+ * @return  0, or -EAGAIN: there is no event (O_NONBLOCK); -EINTR: a signal came meanwhile, whose
+ *   handler has no SA_RESTART (not with an embedded HCA)
  */
 SOFTHCA_API int softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **cq,
 				     void **cq_context);
@@ -1493,7 +1494,8 @@ SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr 
 /**
  * Get the next asynchronous event. Blocks unless ctx->async_fd is O_NONBLOCK.
  *
- * @return  0, or -EAGAIN: there is no event (O_NONBLOCK)
+ * @return  0, or -EAGAIN: there is no event (O_NONBLOCK); -EINTR: a signal came meanwhile, whose
+ *   handler has no SA_RESTART (not with an embedded HCA)
  */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx,
 					struct softhca_async_event *event);

@@ -81,6 +81,8 @@ channel_ended(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 static int
 read_event(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 {
+	ssize_t n;
+
 	if (ctx->forked)
 		return lib_dead(ctx);
 	if (ctx->progress != NULL) {
@@ -91,17 +93,14 @@ read_event(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 		else
 			ctx->progress(ctx->ctl);
 	}
-	for (;;) {
-		ssize_t n = read(fd, event, sizeof(*event));
-
-		if (n == (ssize_t)sizeof(*event))
-			return 0;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return lib_fail(-EAGAIN, "no event");
-		return channel_ended(ctx, fd, event);
-	}
+	n = read(fd, event, sizeof(*event));
+	if (n == (ssize_t)sizeof(*event))
+		return 0;
+	if (n < 0 && errno == EINTR)
+		return lib_fail(-EINTR, "a signal came");
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return lib_fail(-EAGAIN, "no event");
+	return channel_ended(ctx, fd, event);
 }
 
 int
