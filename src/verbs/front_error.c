@@ -48,7 +48,8 @@ front_result(int result, const char *call)
 {
 	if (__builtin_expect(result >= 0, 1))
 		return 0;
-	if (result != -EAGAIN && wanted()) /* that there is no event is no failure */
+	/* that there is no event is no failure */
+	if (result != -EAGAIN && result != -EINTR && wanted())
 		explain(call, softhca_last_error(NULL), -result);
 	errno = -result;
 	return -result;

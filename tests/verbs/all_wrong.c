@@ -3,6 +3,8 @@
 /* What programs do wrong: they get the errors of verbs, and everything else goes on. */
 
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -363,6 +365,62 @@ destroyed_by_two(struct all *all)
 	pthread_barrier_destroy(&race.start);
 }
 
+/* ---- signals ---- */
+
+struct waiter {
+	struct ibv_context *context;
+	struct ibv_comp_channel *channel; /* NULL: for asynchronous events */
+	int result, err;
+	bool done;
+};
+
+static void *
+wait_for_event(void *of)
+{
+	struct waiter *w = of;
+	struct ibv_async_event event;
+	struct ibv_cq *cq;
+	void *context;
+
+	w->result = w->channel != NULL ? ibv_get_cq_event(w->channel, &cq, &context)
+				       : ibv_get_async_event(w->context, &event);
+	w->err = errno;
+	__atomic_store_n(&w->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void
+on_signal(int number)
+{
+}
+
+/* A signal ends waiting for events, as it ends read(2). HCAs in the program are polled instead. */
+static void
+interrupted(struct all *all)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(all->context);
+	pthread_t thread;
+
+	CHECK(channel != NULL && sigaction(SIGUSR1, &action, NULL) == 0);
+	for (int i = 0; i < 2; i++) {
+		struct waiter w = {.context = all->context, .channel = i == 0 ? channel : NULL};
+
+		if (strncmp(ibv_get_device_name(all->context->device), "embed", 5) == 0)
+			break;
+		alarm(60);
+		CHECK(pthread_create(&thread, NULL, wait_for_event, &w) == 0);
+		while (!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE)) {
+			CHECK(pthread_kill(thread, SIGUSR1) == 0);
+			usleep(1000);
+		}
+		CHECK(pthread_join(thread, NULL) == 0);
+		alarm(0);
+		CHECK(w.result == -1 && w.err == EINTR);
+	}
+	CHECK(ibv_destroy_comp_channel(channel) == 0);
+}
+
 void
 all_wrong(struct all *all)
 {
@@ -371,4 +429,5 @@ all_wrong(struct all *all)
 	closed_with_objects(all);
 	forked(all);
 	destroyed_by_two(all);
+	interrupted(all);
 }
