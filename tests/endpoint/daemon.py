@@ -232,7 +232,7 @@ class Namespaces:
 @contextlib.contextmanager
 def folder():
     """A place for sockets, configurations and logs that everybody may enter."""
-    place = tempfile.mkdtemp(prefix='softhca-test-')
+    place = tempfile.mkdtemp(prefix='softhca-')
     os.chmod(place, 0o777)
     try:
         yield place
