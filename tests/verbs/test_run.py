@@ -59,7 +59,9 @@ class Script(tools.Tools):
     def own(self):
         """Folders of daemons that softhca-run has started."""
         home = os.path.join(self.place, 'softhca-run-%d' % os.geteuid())
-        return [os.path.join(home, name) for name in os.listdir(home)] if os.path.isdir(home) else []
+        if not os.path.isdir(home):
+            return []
+        return [entry.path for entry in os.scandir(home) if not entry.is_symlink()]
 
     def wait_ended(self):
         deadline = time.monotonic() + tools.PATIENCE
@@ -197,7 +199,7 @@ class Own(Script):
         """What a program sends to itself is lost too, and both ends still get all."""
         words = '--impair', 'drop=0.05,corrupt=0.02,seed=7'
         self.measured(words, '1')
-        name = os.path.basename(self.own()[0])
+        name = 'own' + os.path.basename(self.own()[0])
         said = self.run_script(*words, CTL, 'impair', '--show', '--prefix', name, '--json')
         setting = json.loads(said)
         self.assertIn('drop=0.05', json.dumps(setting))
