@@ -19,11 +19,17 @@ static int
 list(void *library)
 {
 	void **(*get_list)(int *) = (void **(*)(int *))dlsym(library, "softhca_get_device_list");
+	void (*free_list)(void **) = (void (*)(void **))dlsym(library, "softhca_free_device_list");
+	void **devices;
 	int n = -1;
 
-	if (get_list == NULL || get_list(&n) == NULL)
+	if (get_list == NULL || free_list == NULL)
+		return 1;
+	devices = get_list(&n);
+	if (devices == NULL)
 		return 1;
 	printf("%d devices\n", n);
+	free_list(devices);
 	return 0;
 }
 
