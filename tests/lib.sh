@@ -59,7 +59,8 @@ matches_filter() {
 }
 
 # run_meson_tests BUILD-DIR TAG TIMEOUT-MULTIPLIER GLOBS MESON-OPTION...: the tests whose names match
-# one of the globs (-GLOB: and not this one), with room for a machine that is busy with other things: a time-out is for what hangs; meson prints a line per test and the log of each that fails.
+# one of the globs (-GLOB: and not this one), with room for a machine that is busy with other things: a
+# time-out is for what hangs. meson prints a line per test and the log of each that fails.
 run_meson_tests() {
 	local dir=$1 tag=$2 multiplier=$3 start=$SECONDS logs=$1/meson-logs/testlog-$2 selected globs
 	read -ra globs <<<"$4"

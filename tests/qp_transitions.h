@@ -33,7 +33,8 @@ enum {
 	T_MIG = 1 << 18,
 	T_CAP = 1 << 19,
 	T_DEST = 1 << 20,
-	T_ATTRS = 21, /* and bits beyond mean nothing */
+	T_ATTRS = 21, /* and bits beyond mean nothing, but */
+	T_RATE = 1 << 25,
 };
 
 /* Services are bits of their numbers: RC 0, UC 1, UD 3, XRC_INI 6, XRC_TGT 7. */
@@ -49,8 +50,9 @@ enum {
 
 #define T_RTS_LIST(X, from, command) \
 	X(from, RTS, command, T_UD, 0, T_CUR | T_QKEY) \
-	X(from, RTS, command, T_UC | T_INI, 0, T_CUR | T_ALT | T_ACCESS | T_MIG) \
-	X(from, RTS, command, T_RC | T_TGT, 0, T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG)
+	X(from, RTS, command, T_UC | T_INI, 0, T_CUR | T_ALT | T_ACCESS | T_MIG | T_RATE) \
+	X(from, RTS, command, T_RC, 0, T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG | T_RATE) \
+	X(from, RTS, command, T_TGT, 0, T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG)
 
 #define T_LIST(X) \
 	X(RST, RST, ERR2RST, T_ALL, 0, 0) \
@@ -68,19 +70,19 @@ enum {
 	X(ERR, ERR, 2ERR, T_ALL, 0, 0) \
 	X(RST, INIT, RST2INIT, T_UD, T_PKEY | T_PORT | T_QKEY, 0) \
 	X(RST, INIT, RST2INIT, T_CONNECTED, T_PKEY | T_PORT | T_ACCESS, 0) \
-	X(INIT, INIT, INIT2INIT, T_UD, T_PKEY | T_PORT | T_QKEY, 0) \
-	X(INIT, INIT, INIT2INIT, T_CONNECTED, T_PKEY | T_PORT | T_ACCESS, 0) \
+	X(INIT, INIT, INIT2INIT, T_UD, 0, T_PKEY | T_PORT | T_QKEY) \
+	X(INIT, INIT, INIT2INIT, T_CONNECTED, 0, T_PKEY | T_PORT | T_ACCESS) \
 	X(INIT, RTR, INIT2RTR, T_UD, 0, T_PKEY | T_QKEY) \
 	X(INIT, RTR, INIT2RTR, T_UC, T_AV | T_MTU | T_DEST | T_RQ_PSN, T_ALT | T_ACCESS | T_PKEY) \
 	X(INIT, RTR, INIT2RTR, T_RC | T_TGT, \
 	  T_AV | T_MTU | T_DEST | T_RQ_PSN | T_MIN_RNR | T_MAX_DEST, T_ALT | T_ACCESS | T_PKEY) \
 	X(INIT, RTR, INIT2RTR, T_INI, T_AV | T_MTU | T_DEST, T_ALT | T_ACCESS | T_PKEY | T_RQ_PSN) \
 	X(RTR, RTS, RTR2RTS, T_UD, T_SQ_PSN, T_CUR | T_QKEY) \
-	X(RTR, RTS, RTR2RTS, T_UC, T_SQ_PSN, T_CUR | T_ALT | T_ACCESS | T_MIG) \
+	X(RTR, RTS, RTR2RTS, T_UC, T_SQ_PSN, T_CUR | T_ALT | T_ACCESS | T_MIG | T_RATE) \
 	X(RTR, RTS, RTR2RTS, T_RC, T_TIMEOUT | T_RETRY | T_RNR_RETRY | T_SQ_PSN | T_MAX_RD, \
-	  T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG) \
+	  T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG | T_RATE) \
 	X(RTR, RTS, RTR2RTS, T_INI, T_TIMEOUT | T_RETRY | T_RNR_RETRY | T_SQ_PSN | T_MAX_RD, \
-	  T_CUR | T_ALT | T_ACCESS | T_MIG) \
+	  T_CUR | T_ALT | T_ACCESS | T_MIG | T_RATE) \
 	X(RTR, RTS, RTR2RTS, T_TGT, T_SQ_PSN | T_TIMEOUT, \
 	  T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG) \
 	T_RTS_LIST(X, RTS, RTS2RTS) \

@@ -17,8 +17,9 @@ ROOMS = [
     'src/device',  # hca.h: the device as others see it
     'src/device/core', 'src/device/wire', 'src/device/port', 'src/device/bar', 'src/device/ctxmgt',
     'src/device/vtp', 'src/device/queues', 'src/device/engine',
-    'src/device/frame', 'src/device/requester', 'src/device/responder', 'src/device/ceu', 'src/device/graph',
-    'src/driver', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/host', 'src/telemetry',
+    'src/device/requester', 'src/device/responder', 'src/device/ub', 'src/device/frame', 'src/device/ceu',
+    'src/device/graph',
+    'src/driver', 'src/ubcm', 'src/ubagent', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/urma', 'src/host', 'src/telemetry',
     'src/embed', 'src/ipc/server', 'src/kernif', 'src/endpoint', 'src/verbs', 'apps',
 ]
 

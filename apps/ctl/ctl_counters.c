@@ -58,7 +58,7 @@ add(json_t *all, const char *prefix, json_t *part)
 	json_decref(part);
 }
 
-/* One object: the device's; the port's; of a daemon also clients, the other traffic, faults. */
+/* One object: the device, UB, the port; of a daemon also clients, the other traffic, faults. */
 static json_t *
 gather(struct ctl_process *p, const char *hca)
 {
@@ -66,6 +66,7 @@ gather(struct ctl_process *p, const char *hca)
 
 	if (all == NULL)
 		return NULL;
+	add(all, "ub_", ctl_ask_about(p, "/softhca/ub/counters", hca, NULL));
 	add(all, "port_", ctl_ask_about(p, "/softhca/port/counters", hca, NULL));
 	add(all, "ipc_", ctl_ask(p, "/softhca/ipc", NULL));
 	add(all, "memif_", ctl_ask(p, "/softhca/memif", NULL));

@@ -30,6 +30,8 @@
 ASK(status, "/softhca/status")
 ASK(usage, "/softhca/usage")
 ASK_LIST(qps, "/softhca/qps")
+ASK_LIST(jettys, "/softhca/jettys")
+ASK_LIST(tps, "/softhca/tps")
 ASK_LIST(mrs, "/softhca/mrs")
 ASK_LIST(gids, "/softhca/gids")
 ASK_LIST(clients, "/softhca/clients")
@@ -110,6 +112,49 @@ static const struct ctl_column qp_columns[] = {
 };
 TABLE(print_qps, qp_columns)
 
+static const struct ctl_column jetty_columns[] = {
+	{"id", "ID", CTL_HEX},
+	{"service", "SERVICE", CTL_TEXT},
+	{"state", "STATE", CTL_TEXT},
+	{"client", "CLIENT", CTL_NUMBER},
+	{"jfr", "JFR", CTL_HEX},
+	{"next_tassn", "NEXT", CTL_HEX},
+	{"open_segments", "OPEN", CTL_NUMBER},
+	{"open_reads", "READS", CTL_NUMBER},
+	{"answers", "ANSWERS", CTL_RATE},
+	{"rx_packets", "RX", CTL_RATE},
+	{"rx_bytes", "RX BYTES", CTL_RATE},
+	{"reissued", "AGAIN", CTL_RATE},
+	{"refused", "REFUSED", CTL_RATE},
+};
+TABLE(print_jettys, jetty_columns)
+
+static const struct ctl_column tp_columns[] = {
+	{"tpn", "TPN", CTL_HEX},
+	{"state", "STATE", CTL_TEXT},
+	{"remote_tpn", "REMOTE", CTL_HEX},
+	{"peer", "PEER", CTL_TEXT},
+	{"group", "GROUP", CTL_NUMBER},
+	{"mode", "MODE", CTL_TEXT},
+	{"rule", "RULE", CTL_TEXT},
+	{"mtu", "MTU", CTL_NUMBER},
+	{"window", "WINDOW", CTL_NUMBER},
+	{"paths", "PATHS", CTL_NUMBER},
+	{"next_psn", "NEXT", CTL_HEX},
+	{"unacked_psn", "UNACKED", CTL_HEX},
+	{"expected_psn", "EXPECTED", CTL_HEX},
+	{"srtt_ns", "RTT NS", CTL_NUMBER},
+	{"open_out", "OUT", CTL_NUMBER},
+	{"open_in", "IN", CTL_NUMBER},
+	{"resent_time", "TIME", CTL_RATE},
+	{"resent_nak", "NAK", CTL_RATE},
+	{"resent_timeout", "RTO", CTL_RATE},
+	{"timeouts", "TIMEOUTS", CTL_RATE},
+	{"duplicates", "DUPLICATES", CTL_RATE},
+	{"out_of_order", "LATE", CTL_RATE},
+};
+TABLE(print_tps, tp_columns)
+
 static const struct ctl_column mr_columns[] = {
 	{"key", "KEY", CTL_HEX},	  {"kind", "KIND", CTL_TEXT},
 	{"client", "CLIENT", CTL_NUMBER}, {"pd", "PD", CTL_HEX},
@@ -139,6 +184,8 @@ TABLE(print_clients, client_columns)
 const struct ctl_view ctl_views[] = {
 	{"status", status, print_members},
 	{"qps", qps, print_qps},
+	{"jettys", jettys, print_jettys},
+	{"tps", tps, print_tps},
 	{"mrs", mrs, print_mrs},
 	{"gids", gids, print_gids},
 	{"clients", clients, print_clients},

@@ -24,6 +24,8 @@ static const struct command {
 } commands[] = {
 	{"status", "", "port, layout, resources in use", NULL},
 	{"qps", "", "QPs: state, peer, PSNs, counters", NULL},
+	{"jettys", "", "Jettys of UB: state, requests under way, answers", NULL},
+	{"tps", "", "transport channels of UB: state, peer, PSNs, what was sent again", NULL},
 	{"mrs", "", "memory regions and windows", NULL},
 	{"gids", "", "addresses", NULL},
 	{"clients", "", "attached processes", NULL},

@@ -31,13 +31,29 @@
 	X("read", READ, SOFTHCA_WR_RDMA_READ) \
 	X("send", SEND, SOFTHCA_WR_SEND) \
 	X("atomic-fa", FETCH_ADD, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD) \
-	X("atomic-cas", CMP_SWAP, SOFTHCA_WR_ATOMIC_CMP_AND_SWP)
+	X("atomic-cas", CMP_SWAP, SOFTHCA_WR_ATOMIC_CMP_AND_SWP) \
+	X("swap", SWAP, PERF_UB_ONLY | 0x21) \
+	X("notify", NOTIFY, PERF_UB_ONLY | 0x02)
+
+/* Opcodes of URMA that verbs has no like of */
+#define PERF_UB_ONLY 0x100u
 
 enum perf_op {
 #define X(name, id, wr) PERF_OP_##id,
 	PERF_OP_LIST(X)
 #undef X
 	PERF_OP_COUNT
+};
+
+/* What carries the messages. X(name, enum name) */
+#define PERF_WIRE_LIST(X) \
+	X("roce", ROCE) \
+	X("ub", UB)
+
+enum perf_wire {
+#define X(name, id) PERF_WIRE_##id,
+	PERF_WIRE_LIST(X)
+#undef X
 };
 
 enum perf_test {
@@ -62,6 +78,9 @@ enum perf_service {
 #define PERF_ATOMIC_SIZE 8u
 #define PERF_QKEY 0x5005ca11u
 #define PERF_POLL_MAX 32 /* completions fetched per poll */
+/* notify: stored at the end of the slot, when the data is there */
+#define PERF_NOTIFY_SIZE 8u
+#define PERF_NOTIFY_VALUE(wr_id) (~(uint64_t)(wr_id))
 
 /* The form of two processes: remote.h */
 struct perf_remote_options {
@@ -78,6 +97,7 @@ struct perf_remote_options {
 
 struct perf_options {
 	enum perf_op op;
+	enum perf_wire wire;
 	enum perf_service service;
 	enum perf_test test;
 	bool srq;	  /* receives from one SRQ per side; XRC always */
@@ -101,12 +121,21 @@ struct perf_options {
 	bool list_counters;
 	const char *json; /* file names, or NULL */
 	const char *pcap;
+	const char *fabric;  /* its text, or NULL */
 	uint32_t inline_max; /* messages up to this many bytes are sent inline; 0: none */
 	double report_every; /* s between lines about the pass that runs; 0: none */
 	uint64_t given;	     /* options that were on the command line: perf_option_given() */
+	uint32_t jettys;     /* UB: in place of qps, 0: not given */
 	struct perf_remote_options remote;
 	struct softhca_embed_config embed;
 };
+
+/* --fabric: the clock of the HCAs, which is simulated, is that of passes. */
+static inline bool
+perf_is_simulated(const struct perf_options *opt)
+{
+	return opt->embed.fabric.rate_gbps != 0;
+}
 
 enum perf_area_kind {
 	PERF_SOURCE, /* data is taken from here */
@@ -131,6 +160,7 @@ struct perf_area {
 struct perf_ring {
 	uint32_t count; /* requests; a multiple of group, except in perf_verify.c */
 	uint32_t group;
+	struct perf_ub_ring *ub; /* NULL: RoCE */
 	struct softhca_send_wr *wr;
 	struct softhca_recv_wr *recv; /* SEND only: those of the peer, when it is of this process */
 	struct softhca_sge *sge;      /* count for wr, twice that for recv */
@@ -151,6 +181,14 @@ struct perf_flow {
 	uint32_t recv_room;    /* receives posted and, in one process, not claimed by a send */
 	uint32_t recv_done;    /* receives completed and not posted again */
 	uint32_t expected;     /* index of the request that completes next */
+};
+
+#define PERF_VALUES_MAX 512
+
+/* Named numbers: counters of a row, stage times. Names belong to the embed library. */
+struct perf_values {
+	unsigned int count;
+	struct softhca_value value[PERF_VALUES_MAX];
 };
 
 struct remote;
@@ -184,6 +222,9 @@ struct perf_session {
 	struct softhca_mr *grh_mr[2];
 	struct perf_flow *flows;
 	uint32_t num_flows;
+	struct perf_ub *ub; /* NULL: RoCE */
+	/* what the HCAs have in use themselves: objects of their agents */
+	struct perf_values in_use[2];
 };
 
 struct perf_latency {
@@ -195,14 +236,6 @@ enum perf_verdict {
 	PERF_VERIFIED,
 	PERF_WRONG,  /* a byte or a completion was not what it should be */
 	PERF_FAILED, /* the check did not come to its end: nothing is known of the rest */
-};
-
-#define PERF_VALUES_MAX 256
-
-/* Named numbers: counters of a row, stage times. Names belong to the embed library. */
-struct perf_values {
-	unsigned int count;
-	struct softhca_value value[PERF_VALUES_MAX];
 };
 
 struct perf_row {
@@ -262,7 +295,7 @@ perf_is_lossy(const struct perf_options *opt)
 static inline bool
 perf_is_atomic(enum perf_op op)
 {
-	return op == PERF_OP_FETCH_ADD || op == PERF_OP_CMP_SWAP;
+	return op == PERF_OP_FETCH_ADD || op == PERF_OP_CMP_SWAP || op == PERF_OP_SWAP;
 }
 
 /* --- perf_setup.c -------------------- */
@@ -287,7 +320,8 @@ uint64_t perf_slot_addr(const struct perf_session *s, unsigned int side, enum pe
  */
 int perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side, uint32_t count,
 		    uint32_t group, uint32_t signal_every, struct perf_ring *ring);
-/* Where requests find or leave their data at the other side. */
+/* Where requests find or leave their data at their own side, and at the other one. */
+enum perf_area_kind perf_local_kind(enum perf_op op);
 enum perf_area_kind perf_remote_kind(enum perf_op op);
 void perf_ring_free(struct perf_ring *ring);
 /* Requests of `side`, with the receives of the other one */
@@ -296,7 +330,8 @@ perf_ring_of(struct perf_flow *f, unsigned int side)
 {
 	return side == 0 ? &f->ring : &f->back;
 }
-int perf_post(struct perf_flow *f, unsigned int side, struct softhca_send_wr *wr);
+int perf_post(struct perf_session *s, struct perf_flow *f, unsigned int side,
+	      struct softhca_send_wr *wr);
 int perf_post_recv(struct perf_session *s, struct perf_flow *f, unsigned int side,
 		   struct softhca_recv_wr *wr);
 /* Begins with n receives of the ring, a multiple of its group. */
@@ -316,6 +351,25 @@ static inline uint32_t
 perf_recv_extra(const struct perf_session *s)
 {
 	return s->opt->service == PERF_SERVICE_UD ? SOFTHCA_GRH_BYTES : 0;
+}
+
+/* --- completions of either wire -------------------- */
+enum perf_queue {
+	PERF_SENDS,
+	PERF_RECEIVES,
+};
+
+/* perf_ub_ring.c: a status that is not success has the URMA one in vendor_err. */
+int perf_ub_poll(const struct perf_session *s, unsigned int side, enum perf_queue queue, int max,
+		 struct softhca_wc *wc);
+/* As softhca_poll_cq(); max: PERF_POLL_MAX at most. */
+static inline int
+perf_poll(const struct perf_session *s, unsigned int side, enum perf_queue queue, int max,
+	  struct softhca_wc *wc)
+{
+	if (__builtin_expect(s->ub != NULL, 0))
+		return perf_ub_poll(s, side, queue, max, wc);
+	return softhca_poll_cq(queue == PERF_SENDS ? s->send_cq[side] : s->recv_cq[side], max, wc);
 }
 
 /* --- perf_event.c: --events -------------------- */
@@ -403,6 +457,9 @@ bool perf_interrupted(void);
 
 /* Give up when no completion has come for this time. */
 #define PERF_STUCK_NS 20000000000ull
+
+/* Of passes: simulated with --fabric. */
+uint64_t perf_pass_clock(const struct perf_session *s);
 
 /* Monotonic. Not for the inside of loops: perf_clock.h has what is cheap. */
 uint64_t perf_now_ns(void);

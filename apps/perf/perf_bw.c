@@ -54,7 +54,7 @@ post_lists(struct perf_pass *p, struct perf_flow *f, bool gated)
 				return 0;
 			f->recv_room -= group;
 		}
-		err = perf_post(f, 0, &f->ring.wr[f->next]);
+		err = perf_post(p->s, f, 0, &f->ring.wr[f->next]);
 		if (err != 0)
 			return err;
 		f->next = f->next + group == f->ring.count ? 0 : f->next + group;
@@ -69,7 +69,7 @@ static int
 poll_sends(struct perf_pass *p)
 {
 	struct softhca_wc wc[PERF_POLL_MAX];
-	int n = softhca_poll_cq(p->s->send_cq[0], PERF_POLL_MAX, wc);
+	int n = perf_poll(p->s, 0, PERF_SENDS, PERF_POLL_MAX, wc);
 
 	for (int i = 0; i < n; i++) {
 		uint32_t count = (uint32_t)wc[i].wr_id % p->s->opt->signal_every + 1;
@@ -87,7 +87,7 @@ poll_receives(struct perf_pass *p)
 {
 	unsigned int side = recv_side(p->s);
 	struct softhca_wc wc[PERF_POLL_MAX];
-	int n = softhca_poll_cq(p->s->recv_cq[side], PERF_POLL_MAX, wc);
+	int n = perf_poll(p->s, side, PERF_RECEIVES, PERF_POLL_MAX, wc);
 
 	for (int i = 0; i < n; i++) {
 		if (__builtin_expect(wc[i].status != SOFTHCA_WC_SUCCESS, 0))

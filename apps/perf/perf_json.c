@@ -108,6 +108,7 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 	if (o == NULL)
 		return -ENOMEM;
 	add_latency(o, row);
+	json_object_set_new(o, "wire", json_string(opt->wire == PERF_WIRE_UB ? "ub" : "roce"));
 	json_object_set_new(o, "service", json_string(perf_service_names[opt->service]));
 	json_object_set_new(o, "srq", json_boolean(opt->srq || opt->service == PERF_SERVICE_XRC));
 	json_object_set_new(o, "ip", json_integer(opt->ip));
@@ -116,6 +117,8 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 	json_object_set_new(o, "memory_poll", json_boolean(opt->memory_poll));
 	json_object_set_new(o, "bidir", json_boolean(opt->remote.bidir));
 	json_object_set_new(o, "lost", json_integer((json_int_t)row->lost));
+	if (perf_is_simulated(opt))
+		json_object_set_new(o, "fabric", json_string(opt->fabric));
 	if (remote)
 		json_object_set_new(o, "server", json_string(opt->remote.client));
 	json_object_set_new(o, "verified",

@@ -19,12 +19,12 @@
 #define ROUNDS 64u
 #define ANSWER_ROUNDS 1024u /* the client waits while its server looks around */
 
-/* One completion of cq at most */
+/* One completion at most */
 static int
-take_one(struct perf_pass *p, struct softhca_cq *cq)
+take_one(struct perf_pass *p, unsigned int side, enum perf_queue queue)
 {
 	struct softhca_wc wc;
-	int n = softhca_poll_cq(cq, 1, &wc);
+	int n = perf_poll(p->s, side, queue, 1, &wc);
 
 	if (n <= 0 || wc.status == SOFTHCA_WC_SUCCESS)
 		return n;
@@ -32,13 +32,13 @@ take_one(struct perf_pass *p, struct softhca_cq *cq)
 }
 
 static int
-watch_cq(struct perf_pass *p, struct softhca_cq *cq)
+watch_queue(struct perf_pass *p, unsigned int side, enum perf_queue queue)
 {
 	uint32_t spins = p->s->opt->events ? 1 : SPINS;
 	int n = 0;
 
 	while (spins-- != 0 && n == 0)
-		n = take_one(p, cq);
+		n = take_one(p, side, queue);
 	return n;
 }
 
@@ -52,7 +52,7 @@ make_progress(struct perf_pass *p)
 		softhca_progress(p->s->ctx[0]);
 		return 0;
 	}
-	n = take_one(p, p->s->send_cq[0]);
+	n = take_one(p, 0, PERF_SENDS);
 	if (n > 0)
 		p->unpolled[0] -= (uint32_t)n;
 	return n < 0 ? n : 0;
@@ -84,7 +84,7 @@ reap(struct perf_pass *p, unsigned int side)
 	struct softhca_wc wc[PERF_POLL_MAX];
 
 	while (p->unpolled[side] >= SEND_CQ_SLACK) {
-		int n = softhca_poll_cq(p->s->send_cq[side], PERF_POLL_MAX, wc);
+		int n = perf_poll(p->s, side, PERF_SENDS, PERF_POLL_MAX, wc);
 
 		for (int i = 0; i < n; i++)
 			if (wc[i].status != SOFTHCA_WC_SUCCESS)
@@ -104,8 +104,8 @@ watch(struct perf_pass *p, unsigned int side)
 	int n, err = 0;
 
 	if (p->ways == 1)
-		return watch_cq(p, p->s->send_cq[0]);
-	n = send ? watch_cq(p, p->s->recv_cq[side]) : watch_byte(p, side);
+		return watch_queue(p, 0, PERF_SENDS);
+	n = send ? watch_queue(p, side, PERF_RECEIVES) : watch_byte(p, side);
 	if (n <= 0)
 		return n;
 	p->received++;
@@ -125,7 +125,7 @@ post(struct perf_pass *p, unsigned int side)
 		perf_slot(p->s, side, PERF_SOURCE, 0, 0)[p->s->size - 1] = p->value;
 		p->unpolled[side]++;
 	}
-	return perf_post(f, side, &perf_ring_of(f, side)->wr[0]);
+	return perf_post(p->s, f, side, &perf_ring_of(f, side)->wr[0]);
 }
 
 /* The values of messages go from 1 to 255 again and again: memory begins with 0. */
@@ -138,7 +138,9 @@ next_value(struct perf_pass *p)
 static void
 note_sample(struct perf_pass *p)
 {
-	uint64_t ns = perf_ticks_to_ns(&p->clock, perf_ticks() - p->sent_at);
+	uint64_t ns = perf_is_simulated(p->s->opt)
+			      ? perf_pass_clock(p->s) - p->sent_at
+			      : perf_ticks_to_ns(&p->clock, perf_ticks() - p->sent_at);
 
 	p->under_way = false;
 	next_value(p);
@@ -148,7 +150,7 @@ note_sample(struct perf_pass *p)
 	}
 	p->posted--;
 	if (--p->warm_up == 0)
-		p->begin = perf_now_ns();
+		p->begin = perf_pass_clock(p->s);
 }
 
 /* 1: a sample has been taken. The other end answers here if it is of this process. */
@@ -163,7 +165,7 @@ request_one(struct perf_pass *p)
 		p->under_way = true;
 		p->posted++;
 		p->side = p->ways == 2 && p->s->local[1];
-		p->sent_at = perf_ticks();
+		p->sent_at = perf_is_simulated(p->s->opt) ? perf_pass_clock(p->s) : perf_ticks();
 		n = post(p, 0);
 		if (n != 0)
 			return n;

@@ -17,8 +17,9 @@
 #define REAL_MAX 86400.0 /* s */
 #define DEFAULT_SIZE 65536
 #define DEFAULT_DURATION 1.0
-#define REMOTE_ACK_TIMEOUT 16 /* 0.27 s: daemons share their CPUs with others */
-#define SHARED_ACK_TIMEOUT 17 /* 0.54 s: more workers than CPUs wait for each other */
+#define SIMULATED_DURATION 0.1 /* takes seconds */
+#define REMOTE_ACK_TIMEOUT 16  /* 0.27 s: daemons share their CPUs with others */
+#define SHARED_ACK_TIMEOUT 17  /* 0.54 s: more workers than CPUs wait for each other */
 
 const char *const perf_op_names[PERF_OP_COUNT] = {
 #define X(name, id, wr) [PERF_OP_##id] = name,
@@ -50,6 +51,13 @@ const char *const perf_executor_names[2] = {
 	[SOFTHCA_EXECUTOR_THREADS] = "threads",
 };
 static const char *const test_names[] = {[PERF_TEST_BW] = "bw", [PERF_TEST_LAT] = "lat"};
+static const char *const wire_names[] = {
+#define X(name, id) [PERF_WIRE_##id] = name,
+	PERF_WIRE_LIST(X)
+#undef X
+};
+/* enum softhca_ub_rule */
+static const char *const rule_names[] = {"default", "nak", "none", "high", "mark", "time"};
 static const char *const idle_names[] = {
 	[SOFTHCA_IDLE_AUTO] = "auto",
 	[SOFTHCA_IDLE_SPIN] = "spin",
@@ -82,6 +90,7 @@ struct option_row {
 };
 
 static int parse_impairment(char *text, struct perf_options *opt);
+static int parse_fabric(char *text, struct perf_options *opt);
 static int parse_link_down(char *text, struct perf_options *opt);
 static int print_version(char *text, struct perf_options *opt);
 static int print_usage(char *text, struct perf_options *opt);
@@ -98,8 +107,10 @@ static int print_usage(char *text, struct perf_options *opt);
 #define CALL(fn) .kind = KIND_CALL, .call = (fn)
 
 static const struct option_row rows[] = {
-	{"op", "OP", "write, read, send, atomic-fa or atomic-cas [write; ud: send]",
+	{"op", "OP",
+	 "write, read, send, atomic-fa or atomic-cas; ub also swap and notify [write; ud: send]",
 	 NAME(op, perf_op_names)},
+	{"wire", "W", "roce or ub [roce]", NAME(wire, wire_names)},
 	{"service", "S", "rc, uc, ud or xrc [rc]", NAME(service, perf_service_names)},
 	{"srq", NULL, "receives from one shared receive queue per side (rc, ud; xrc always)",
 	 FLAG(srq)},
@@ -114,13 +125,26 @@ static const struct option_row rows[] = {
 	 U64(size, 1, MAX_SIZE)},
 	{"all-sizes", NULL, "a row for every power of two from 2 B to 8 MiB", FLAG(all_sizes)},
 	{"qps", "N", "connected pairs of QPs [1]", U32(qps, 1, 16380)},
-	{"depth", "N", "messages outstanding per QP [128; lat: 1]", U32(depth, 1, 32768)},
+	{"jettys", "N", "ub: pairs of Jettys [1]", U32(jettys, 1, 16380)},
+	{"tps", "N", "ub: channels that all Jettys share [4]", U32(embed.ub_tps, 1, 16)},
+	{"window", "N", "ub: packets under way in a channel, 128..2048, 2^k [1024]",
+	 U32(embed.ub_window, 128, 2048)},
+	{"rule", "RULE", "ub: nak, none, high, mark or time: what is sent again when [time]",
+	 NAME(embed.ub_rule, rule_names)},
+	{"spray", "N", "ub: source ports of a channel, 2^k, up to 256 [1]",
+	 U32(embed.ub_spray, 1, 256)},
+	{"reorder-us", "US", "ub: what is late by less is not lost [0; with --spray 25]",
+	 U32(embed.ub_reorder_us, 0, 1000000)},
+	{"segment", "BYTES", "ub: where requests are cut, 4K..64K [64K]",
+	 U32(embed.ub_segment, 4096, 65536)},
+	{"depth", "N", "messages outstanding per QP or Jetty [128; lat: 1]", U32(depth, 1, 32768)},
 	{"mtu", "BYTES", "256, 512, 1024, 2048 or 4096 [4096]", U32(mtu, 256, 4096)},
 	{"post-list", "N", "requests per doorbell [32]", U32(post_list, 1, 32768)},
 	{"signal-every", "N", "a completion every N requests [1]", U32(signal_every, 1, 32768)},
 	{"inline", "N", "messages up to N bytes in the WQE (write, send) [0]",
 	 U32(inline_max, 0, 1024)},
-	{"duration", "S", "seconds per size, 0.5 is fine [1]", REAL(duration, 0.001)},
+	{"duration", "S", "seconds per size, 0.5 is fine [1; fabric: 0.1 simulated]",
+	 REAL(duration, 0.001)},
 	{"iters", "N", "messages per size instead (bw: whole post lists)",
 	 U64(iters, 1, 1ull << 48)},
 	{"stride", "BYTES", "distance of slots in memory [4096 or the size, 2^k]",
@@ -142,8 +166,12 @@ static const struct option_row rows[] = {
 	 SET(embed.telemetry, 1)},
 	{"impair", "LIST", "drop=P,dup=P,reorder=P,corrupt=P,truncate=P,ecn=P,delay=US,jitter=US",
 	 CALL(parse_impairment)},
+	{"fabric", "LIST",
+	 "rate=GBPS,delay=US,paths=N,skew=US,loss=P,loss0=P,queue=B,ecn=B: a network in between; "
+	 "simulated time",
+	 CALL(parse_fabric)},
 	{"ack-timeout", "T",
-	 "4.096 us * 2^T [14; daemons 16; threads 17; manual, impaired 11; link-down: more]",
+	 "4.096 us * 2^T [14; ub, of a request: 17; daemons 16; threads 17; manual, impaired 11; fabric: 8 round trips; link-down: more]",
 	 U32(ack_timeout, 1, 31)},
 	{"edges", "N", "entries per edge between stages", U32(embed.edge_size, 2, 1u << 20)},
 	{"mbufs", "N", "mbufs per pool", U32(embed.mbufs, 1, 1u << 24)},
@@ -320,6 +348,15 @@ parse_impairment(char *text, struct perf_options *opt)
 }
 
 static int
+parse_fabric(char *text, struct perf_options *opt)
+{
+	opt->fabric = text;
+	if (softhca_embed_parse_fabric(text, &opt->embed.fabric) == 0)
+		return 0;
+	return bad("--fabric: %s", softhca_embed_last_error());
+}
+
+static int
 parse_link_down(char *text, struct perf_options *opt)
 {
 	struct softhca_port_stall *stall = &opt->embed.stall;
@@ -373,6 +410,13 @@ perf_mtu_code(uint32_t bytes)
 	return 0;
 }
 
+/* Or not given */
+static bool
+is_power(uint32_t n)
+{
+	return (n & (n - 1)) == 0;
+}
+
 static bool
 is_impaired(const struct softhca_impairment *impair)
 {
@@ -399,6 +443,11 @@ choose_ack_timeout(const struct perf_options *opt)
 	else if (!alone && !impaired)
 		code = SHARED_ACK_TIMEOUT;
 
+	if (perf_is_simulated(opt)) /* eight round trips */
+		for (code = 7;
+		     code < 31 && (double)(4096ull << code) <
+					  16e3 * (embed->fabric.delay_us + embed->fabric.skew_us);)
+			code++;
 	while (code < 31 && 4096ull << code < 4000ull * embed->impair.delay_us)
 		code++;
 	while (code < 31 && 7 * (4096ull << code) < 2000000ull * embed->stall.down_for_ms)
@@ -472,14 +521,47 @@ check_service(const struct perf_options *opt)
 	return 0;
 }
 
+/* What one wire has and the other has not */
+static int
+check_wire(struct perf_options *opt)
+{
+	static const char *const of_roce[] = {"service", "srq", "events", "qps"};
+	static const char *const of_ub[] = {"jettys", "tps",	    "window", "rule",
+					    "spray",  "reorder-us", "segment"};
+	bool ub = opt->wire == PERF_WIRE_UB;
+
+	for (unsigned int i = 0; i < sizeof(of_roce) / sizeof(of_roce[0]); i++)
+		if (ub && perf_option_given(opt, of_roce[i]))
+			return bad("--%s: not with --wire ub%s", of_roce[i],
+				   i == 3 ? ", which has --jettys" : "");
+	for (unsigned int i = 0; i < sizeof(of_ub) / sizeof(of_ub[0]); i++)
+		if (!ub && perf_option_given(opt, of_ub[i]))
+			return bad("--%s: with --wire ub only", of_ub[i]);
+	if (!ub && (perf_op_codes[opt->op] & PERF_UB_ONLY) != 0)
+		return bad("--op %s: with --wire ub only", perf_op_names[opt->op]);
+	if (!ub)
+		return 0;
+	if (opt->mtu != 1024 && opt->mtu != 4096)
+		return bad("--mtu: %u; UB has 1024 and 4096", opt->mtu);
+	if (opt->op == PERF_OP_SEND && opt->size > 16u << 20)
+		return bad("--size: a Send of UB has at most 16 MiB");
+	if (!is_power(opt->embed.ub_window) || !is_power(opt->embed.ub_spray) ||
+	    opt->embed.ub_segment % 4096 != 0)
+		return bad("--window and --spray: powers of two; --segment: a multiple of 4096");
+	if (opt->jettys != 0)
+		opt->qps = opt->jettys;
+	return 0;
+}
+
 /* Each form has options of its own. */
 static int
 check_form(const struct perf_options *opt)
 {
 	static const char *const back_to_back[] = {
-		"layout",    "executor",      "idle",  "pcap",	  "telemetry",
-		"impair",    "edges",	      "mbufs", "records", "port-burst",
-		"link-down", "stall-discard", "huge",  "no-huge",
+		"layout",	 "executor",   "idle",	  "pcap",    "telemetry",  "impair",
+		"fabric",	 "edges",      "mbufs",	  "records", "port-burst", "link-down",
+		"stall-discard", "huge",       "no-huge", "tps",     "window",	   "rule",
+		"spray",	 "reorder-us", "segment",
 	};
 	static const char *const between[] = {"gid-index", "bidir", "timeout"};
 	static const char *const of_client[] = {"all-sizes", "json", "list-counters", "duration"};
@@ -519,6 +601,8 @@ check(struct perf_options *opt)
 		opt->op = opt->service == PERF_SERVICE_UD ? PERF_OP_SEND : PERF_OP_WRITE;
 	rc = check_sizes(opt);
 	if (rc == 0)
+		rc = check_wire(opt);
+	if (rc == 0)
 		rc = check_queues(opt);
 	if (rc == 0)
 		rc = check_service(opt);
@@ -533,15 +617,21 @@ check(struct perf_options *opt)
 	if (opt->duration != 0 && opt->iters != 0)
 		return bad("--duration and --iters exclude each other");
 	if (opt->duration == 0 && opt->iters == 0)
-		opt->duration = DEFAULT_DURATION;
+		opt->duration = perf_is_simulated(opt) ? SIMULATED_DURATION : DEFAULT_DURATION;
 	if (!perf_option_given(opt, "executor"))
 		opt->embed.executor = opt->embed.layout == SOFTHCA_LAYOUT_RTC
 					      ? SOFTHCA_EXECUTOR_MANUAL
 					      : SOFTHCA_EXECUTOR_THREADS;
+	if (perf_is_simulated(opt) && opt->embed.executor != SOFTHCA_EXECUTOR_MANUAL)
+		return bad("--fabric: time is simulated; --executor manual");
+	if (perf_is_simulated(opt) && perf_is_lossy(opt) &&
+	    opt->embed.fabric.loss + opt->embed.fabric.first_loss > 0)
+		return bad("--fabric: what is lost with --service %s is not sent again",
+			   perf_service_names[opt->service]);
 	if (opt->memory_poll && !perf_is_remote(opt) &&
 	    opt->embed.executor != SOFTHCA_EXECUTOR_THREADS)
 		return bad("--memory-poll: the engine runs in this thread; --executor threads");
-	if (opt->ack_timeout == 0)
+	if (opt->ack_timeout == 0 && opt->wire == PERF_WIRE_ROCE)
 		opt->ack_timeout = choose_ack_timeout(opt);
 	return 0;
 }

@@ -119,7 +119,7 @@ look_around(struct perf_pass *p)
 {
 	struct remote *r = p->s->peer;
 
-	p->now = perf_now_ns();
+	p->now = perf_pass_clock(p->s);
 	if (perf_interrupted() && r != NULL && !r->client)
 		return remote_fail(&r->line, -EINTR, "the server was told to end");
 	if ((p->duration_ns != 0 && p->now - p->begin >= p->duration_ns) || perf_interrupted())
@@ -162,7 +162,7 @@ perf_pass_run(struct perf_pass *p, uint64_t limit, uint64_t duration_ns)
 
 	p->limit = limit;
 	p->duration_ns = duration_ns;
-	p->begin = p->now = p->peak_at = p->last_progress = perf_now_ns();
+	p->begin = p->now = p->peak_at = p->last_progress = perf_pass_clock(p->s);
 	while (err == 0 && !is_over(p)) {
 		int n = p->turn(p);
 
@@ -171,7 +171,7 @@ perf_pass_run(struct perf_pass *p, uint64_t limit, uint64_t duration_ns)
 			err = rest(p);
 	}
 	if (p->s->peer == NULL)
-		p->end = perf_now_ns();
+		p->end = perf_pass_clock(p->s);
 	perf_progress(p->s, "", -1);
 	return err;
 }

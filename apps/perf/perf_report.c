@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "perf.h"
+#include "perf_ub.h"
 
 #define PROGRESS_NS 500000000ull
 #define PROGRESS_FIRST_NS 2000000000ull
@@ -54,7 +54,7 @@ report_trouble(const struct perf_options *opt, const struct perf_row *row)
 			printf("#   %" PRIu64 " %s (%s)\n", n, troubles[i].what,
 			       troubles[i].counter);
 	}
-	if (row->cpu_wait > CPU_WAIT_SHARE)
+	if (row->cpu_wait > CPU_WAIT_SHARE && !perf_is_simulated(opt))
 		printf("#   this program waited %.0f %% of its time for a CPU: programs and workers "
 		       "share CPUs%s\n",
 		       row->cpu_wait * 100, opt->events ? "" : ": try --events");
@@ -63,17 +63,21 @@ report_trouble(const struct perf_options *opt, const struct perf_row *row)
 void
 perf_report_header(const struct perf_options *opt)
 {
+	bool ub = opt->wire == PERF_WIRE_UB;
 	char where[48] = "between daemons";
 
 	if (!perf_is_remote(opt))
 		snprintf(where, sizeof(where), "layout %s (%s)",
 			 perf_layout_names[opt->embed.layout],
 			 perf_executor_names[opt->embed.executor]);
-	printf("# %s %s %s%s%s over IPv%u%s, %s, %u QP, depth %u, MTU %u, post list %u%s\n",
-	       perf_service_names[opt->service], perf_op_names[opt->op], perf_test_name(opt->test),
-	       opt->remote.bidir ? " both ways" : "", opt->srq ? " with an SRQ" : "", opt->ip,
-	       opt->embed.vlan != 0 ? " on a VLAN" : "", where, opt->qps, opt->depth, opt->mtu,
-	       opt->post_list, opt->events ? ", completion events" : "");
+	printf("# %s %s %s%s%s over IPv%u%s, %s, %u %s, depth %u, MTU %u, post list %u%s\n",
+	       ub ? "ub" : perf_service_names[opt->service], perf_op_names[opt->op],
+	       perf_test_name(opt->test), opt->remote.bidir ? " both ways" : "",
+	       opt->srq ? " with an SRQ" : "", opt->ip, opt->embed.vlan != 0 ? " on a VLAN" : "",
+	       where, opt->qps, ub ? "Jetty" : "QP", opt->depth, opt->mtu, opt->post_list,
+	       opt->events ? ", completion events" : "");
+	if (perf_is_simulated(opt))
+		printf("# over a fabric: all times and rates are of its simulated clock\n");
 	if (opt->test == PERF_TEST_BW)
 		printf("#bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   "
 		       "MsgRate[Mpps]   ns/msg   retrans\n");
@@ -106,7 +110,7 @@ perf_report_interval(const struct perf_session *s, struct perf_interval *i, uint
 
 	if (every == 0)
 		return;
-	now = perf_now_ns();
+	now = perf_pass_clock(s);
 	if (i->begin == 0)
 		i->begin = i->at = now;
 	if (now - i->at < every)
@@ -199,7 +203,8 @@ perf_counters_diff(struct perf_session *s, const struct perf_values before[2], s
 			struct softhca_value *v = &row->counters[i].value[k];
 
 			v->value -= before[i].value[k].value;
-			if (strcmp(v->name, "retransmissions") == 0)
+			if (strcmp(v->name, "retransmissions") == 0 ||
+			    strncmp(v->name, "ub_resent_", 10) == 0)
 				row->retransmissions += v->value;
 		}
 	}
@@ -237,6 +242,11 @@ perf_progress(const struct perf_session *s, const char *what, double done)
 int
 perf_bad_completion(const struct perf_session *s, const struct softhca_wc *wc)
 {
+	if (s->ub != NULL) {
+		fprintf(stderr, "softhca-perf: Jetty %#x, request %u of size %" PRIu64 ": %s\n",
+			wc->qp_num, (uint32_t)wc->wr_id, s->size, perf_ub_status(wc->vendor_err));
+		return -EIO;
+	}
 	fprintf(stderr,
 		"softhca-perf: QP %#x, request %u of size %" PRIu64 ": %s (vendor error %#x)\n",
 		wc->qp_num, (uint32_t)wc->wr_id, s->size, softhca_wc_status_str(wc->status),

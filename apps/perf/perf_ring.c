@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "perf.h"
+#include "perf_ub.h"
 
 /* Where the data of a request lies at its own side, and at the other one. */
-static enum perf_area_kind
-local_kind(enum perf_op op)
+enum perf_area_kind
+perf_local_kind(enum perf_op op)
 {
-	return op == PERF_OP_WRITE || op == PERF_OP_SEND ? PERF_SOURCE : PERF_SINK;
+	return op == PERF_OP_WRITE || op == PERF_OP_SEND || op == PERF_OP_NOTIFY ? PERF_SOURCE
+										 : PERF_SINK;
 }
 
 enum perf_area_kind
@@ -32,9 +33,9 @@ fill_request(const struct perf_session *s, uint32_t f, unsigned int side, uint32
 	struct softhca_send_wr *wr = &ring->wr[i];
 
 	ring->sge[i] = (struct softhca_sge){
-		.addr = (uintptr_t)perf_slot(s, side, local_kind(op), f, slot),
+		.addr = (uintptr_t)perf_slot(s, side, perf_local_kind(op), f, slot),
 		.length = (uint32_t)s->size,
-		.lkey = s->area[side][local_kind(op)].mr->lkey,
+		.lkey = s->ub == NULL ? s->area[side][perf_local_kind(op)].mr->lkey : 0,
 	};
 	wr->wr_id = (uint64_t)f << 32 | i;
 	wr->sg_list = &ring->sge[i];
@@ -75,7 +76,7 @@ fill_receive(const struct perf_session *s, uint32_t f, unsigned int side, uint32
 	*sge = (struct softhca_sge){
 		.addr = (uintptr_t)perf_slot(s, !side, PERF_SINK, f, i % s->slots),
 		.length = (uint32_t)s->size,
-		.lkey = s->area[!side][PERF_SINK].mr->lkey,
+		.lkey = s->ub == NULL ? s->area[!side][PERF_SINK].mr->lkey : 0,
 	};
 	ring->recv[i].wr_id = (uint64_t)f << 32 | i;
 	ring->recv[i].sg_list = list;
@@ -117,7 +118,7 @@ perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side, uin
 			fill_receive(s, f, side, i, ring);
 	}
 	link_lists(ring, signal_every);
-	return 0;
+	return s->ub != NULL ? perf_ub_ring_build(s, f, side, ring) : 0;
 }
 
 void
@@ -126,15 +127,20 @@ perf_ring_free(struct perf_ring *ring)
 	free(ring->wr);
 	free(ring->recv);
 	free(ring->sge);
+	perf_ub_ring_free(ring);
 	*ring = (struct perf_ring){0};
 }
 
 int
-perf_post(struct perf_flow *f, unsigned int side, struct softhca_send_wr *wr)
+perf_post(struct perf_session *s, struct perf_flow *f, unsigned int side,
+	  struct softhca_send_wr *wr)
 {
 	struct softhca_send_wr *bad;
-	int err = softhca_post_send(f->qp[side], wr, &bad);
+	int err;
 
+	if (__builtin_expect(s->ub != NULL, 0))
+		return perf_ub_post(s, f, side, wr);
+	err = softhca_post_send(f->qp[side], wr, &bad);
 	if (err != 0)
 		fprintf(stderr, "softhca-perf: post_send: %s\n", softhca_last_error(NULL));
 	return err;
@@ -145,9 +151,12 @@ perf_post_recv(struct perf_session *s, struct perf_flow *f, unsigned int side,
 	       struct softhca_recv_wr *wr)
 {
 	struct softhca_recv_wr *bad;
-	int err = s->srq[side] != NULL ? softhca_post_srq_recv(s->srq[side], wr, &bad)
-				       : softhca_post_recv(f->qp[side], wr, &bad);
+	int err;
 
+	if (__builtin_expect(s->ub != NULL, 0))
+		return perf_ub_post_recv(s, f, side, wr);
+	err = s->srq[side] != NULL ? softhca_post_srq_recv(s->srq[side], wr, &bad)
+				   : softhca_post_recv(f->qp[side], wr, &bad);
 	if (err != 0)
 		fprintf(stderr, "softhca-perf: post_recv: %s\n", softhca_last_error(NULL));
 	return err;

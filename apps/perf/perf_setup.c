@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "perf.h"
+#include "perf_ub.h"
 
 #define GUARD 4096u
 #define AREA_MAX (32ull << 20)	/* slots of one kind at one side, unless a message is larger */
@@ -55,7 +55,20 @@ fit_sizes(struct softhca_embed_config *config, const struct perf_options *opt)
 	config->log_qps = log2_at_least(2ull * opt->qps + 32, 6, 14);
 	config->log_cqs = config->log_srqs = 6;
 	config->log_mpts = config->log_qps + 3;
+	config->ub = opt->wire == PERF_WIRE_UB;
+	if (config->ub)
+		config->max_mtu = perf_mtu_code(opt->mtu);
 	config->log_mtts = log2_at_least(bytes / 2048 + 64ull * opt->qps, 14, 20);
+}
+
+static void
+note_in_use(struct perf_session *s)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		int n = softhca_embed_resources(s->embed, i, s->in_use[i].value, PERF_VALUES_MAX);
+
+		s->in_use[i].count = n > 0 ? (unsigned int)n : 0;
+	}
 }
 
 int
@@ -70,6 +83,7 @@ perf_session_open(struct perf_session *s, const struct perf_options *opt)
 	s->local[0] = s->local[1] = true;
 	if (softhca_embed_create(&config, &s->embed) != 0)
 		return failed("no HCAs", softhca_embed_last_error());
+	note_in_use(s);
 	if (opt->pcap != NULL && softhca_embed_capture(s->embed, opt->pcap) != 0)
 		return failed(opt->pcap, softhca_embed_last_error());
 	for (unsigned int i = 0; i < 2; i++) {
@@ -98,12 +112,15 @@ left_in_use(const struct perf_session *s, bool print)
 		int n = softhca_embed_resources(s->embed, i, v, PERF_VALUES_MAX);
 
 		for (int k = 0; k < n; k++) {
-			if (v[k].value == 0)
+			uint64_t own =
+				k < (int)s->in_use[i].count ? s->in_use[i].value[k].value : 0;
+
+			if (v[k].value == own)
 				continue;
 			left++;
 			if (print)
 				fprintf(stderr, "softhca-perf: HCA %u: %llu %s left in use\n", i,
-					(unsigned long long)v[k].value, v[k].name);
+					(unsigned long long)(v[k].value - own), v[k].name);
 		}
 	}
 	return left;
@@ -146,11 +163,11 @@ static void
 choose_slots(struct perf_session *s)
 {
 	const struct perf_options *opt = s->opt;
-	uint64_t fit;
+	uint64_t reach = s->size + (opt->op == PERF_OP_NOTIFY ? PERF_NOTIFY_SIZE : 0), fit;
 
 	s->stride = opt->stride;
 	if (s->stride == 0)
-		s->stride = s->size <= 4096 ? 4096 : pow2_at_least(s->size);
+		s->stride = pow2_at_least(reach < 4096 ? 4096 : reach);
 	fit = AREA_MAX / opt->qps / s->stride;
 	s->slots = opt->slots;
 	if (s->slots == 0)
@@ -185,14 +202,18 @@ put_memory(const struct perf_session *s, void *p, uint64_t bytes)
 }
 
 static int
-open_area(struct perf_session *s, unsigned int side, struct perf_area *a)
+open_area(struct perf_session *s, unsigned int side, enum perf_area_kind kind)
 {
+	struct perf_area *a = &s->area[side][kind];
+
 	a->length = s->stride * s->slots * s->num_flows;
 	a->map_length = a->length + 2 * GUARD;
 	a->map = get_memory(s, a->map_length);
 	if (a->map == NULL)
 		return failed("memory", strerror(errno));
 	a->base = (uint8_t *)a->map + GUARD;
+	if (s->ub != NULL)
+		return perf_ub_area_open(s, side, kind);
 	a->mr = softhca_reg_mr(s->pd[side], a->base, a->length, RIGHTS);
 	if (a->mr == NULL)
 		return failed("reg_mr", softhca_last_error(s->ctx[side]));
@@ -425,22 +446,29 @@ open_datagrams(struct perf_session *s, unsigned int side)
 }
 
 static int
+open_queues(struct perf_session *s, unsigned int side)
+{
+	int err = open_cq(s, side, &s->send_cq[side]);
+
+	if (err == 0)
+		err = open_cq(s, side, &s->recv_cq[side]);
+	if (err == 0)
+		err = open_srq(s, side);
+	return err == 0 ? open_datagrams(s, side) : err;
+}
+
+static int
 open_side(struct perf_session *s, unsigned int side)
 {
 	int err = 0;
 
 	for (unsigned int k = 0; k < PERF_AREA_KINDS && err == 0; k++)
-		err = open_area(s, side, &s->area[side][k]);
+		err = open_area(s, side, k);
 	if (err == 0)
-		err = open_cq(s, side, &s->send_cq[side]);
-	if (err == 0)
-		err = open_cq(s, side, &s->recv_cq[side]);
-	if (err == 0)
-		err = open_srq(s, side);
-	if (err == 0)
-		err = open_datagrams(s, side);
+		err = s->ub != NULL ? perf_ub_queues_open(s, side) : open_queues(s, side);
 	for (uint32_t i = 0; i < s->num_flows && err == 0; i++)
-		err = open_flow(s, &s->flows[i], side);
+		err = s->ub != NULL ? perf_ub_flow_open(s, i, side)
+				    : open_flow(s, &s->flows[i], side);
 	return err;
 }
 
@@ -455,7 +483,7 @@ perf_row_open(struct perf_session *s, uint64_t size)
 	s->flows = calloc(s->num_flows, sizeof(*s->flows));
 	if (s->flows == NULL)
 		return failed("memory", strerror(ENOMEM));
-	err = perf_channels_open(s);
+	err = s->opt->wire == PERF_WIRE_UB ? perf_ub_session_open(s) : perf_channels_open(s);
 	for (unsigned int side = 0; side < 2 && err == 0; side++)
 		if (s->local[side])
 			err = open_side(s, side);
@@ -465,9 +493,9 @@ perf_row_open(struct perf_session *s, uint64_t size)
 int
 perf_row_connect(struct perf_session *s)
 {
-	int err = 0;
+	int err = s->ub != NULL ? perf_ub_connect(s) : 0;
 
-	for (uint32_t i = 0; i < s->num_flows && err == 0; i++)
+	for (uint32_t i = 0; s->ub == NULL && i < s->num_flows && err == 0; i++)
 		err = connect_flow(s, &s->flows[i]);
 	return err;
 }
@@ -517,10 +545,12 @@ perf_row_close(struct perf_session *s)
 		perf_ring_free(&s->flows[i].ring);
 		perf_ring_free(&s->flows[i].back);
 	}
+	perf_ub_row_close(s);
 	free(s->flows);
 	s->flows = NULL;
 	close_side(s, 0);
 	close_side(s, 1);
+	perf_ub_session_close(s);
 	perf_channels_close(s);
 }
 

@@ -120,7 +120,7 @@ prepare_atomic(struct perf_verify *v, uint32_t f, uint32_t i)
 	}
 	if (add)
 		*counter += operand;
-	else if (operand % 4 != 0)
+	else if (operand % 4 != 0 || s->opt->op == PERF_OP_SWAP)
 		*counter = operand;
 }
 
@@ -137,7 +137,13 @@ wrong(const struct perf_verify *v, uint32_t f, uint32_t slot, uint64_t off, cons
 static int
 check_gap(const struct perf_verify *v, const uint8_t *slot, uint32_t f, uint32_t i)
 {
-	for (uint64_t off = v->s->size; off < v->s->stride; off++)
+	bool notify = v->s->opt->op == PERF_OP_NOTIFY;
+	uint64_t end = v->s->stride - (notify ? PERF_NOTIFY_SIZE : 0), told;
+
+	memcpy(&told, slot + v->s->stride - sizeof(told), sizeof(told));
+	if (notify && told != PERF_NOTIFY_VALUE((uint64_t)f << 32 | i))
+		return wrong(v, f, i, end, "a notify left a wrong value");
+	for (uint64_t off = v->s->size; off < end; off++)
 		if (slot[off] != GAP_BYTE)
 			return wrong(v, f, i, off, "a byte outside the message was changed");
 	return 0;
@@ -213,6 +219,35 @@ check_received(struct perf_verify *v, uint32_t f)
 	return 0;
 }
 
+/* UB: Sends of a Jetty take several channels, so a message may be in any of the receives. */
+static bool
+is_unordered(const struct perf_verify *v)
+{
+	return v->s->ub != NULL && v->s->opt->op == PERF_OP_SEND;
+}
+
+/* Each receive has one of the messages, each message is there once. */
+static int
+check_unordered(struct perf_verify *v, uint32_t f, uint32_t i)
+{
+	const struct perf_session *s = v->s;
+	const uint8_t *sink = perf_slot(s, !v->from, PERF_SINK, f, i);
+	uint8_t *found = &v->taken[(size_t)f * s->slots];
+
+	if (i == 0)
+		memset(found, 0, s->slots);
+	for (uint32_t m = 0; m < s->slots; m++) {
+		uint32_t message = (i + m) % s->slots;
+
+		if (found[message] != 0 ||
+		    compare(sink, s->size, slot_seed(v, f, message)) != s->size)
+			continue;
+		found[message] = 1;
+		return check_gap(v, sink, f, i);
+	}
+	return wrong(v, f, i, 0, "none of the messages sent is what arrived");
+}
+
 static int
 check_atomic(struct perf_verify *v, uint32_t f, uint32_t i)
 {
@@ -249,6 +284,8 @@ prepare_one(struct perf_verify *v, uint32_t f, uint32_t i)
 static int
 check_one(struct perf_verify *v, uint32_t f, uint32_t i)
 {
+	if (is_unordered(v) && v->s->local[!v->from])
+		return check_unordered(v, f, i);
 	return perf_is_atomic(v->s->opt->op) ? check_atomic(v, f, i) : check_slot(v, f, i);
 }
 
@@ -291,6 +328,7 @@ perf_verify_prepare(struct perf_verify *v)
 	int err = 0;
 
 	for_all(v, prepare_one);
+	memset(v->taken, 0, (size_t)s->num_flows * s->slots);
 	v->sends_left = s->local[v->from] ? all : 0;
 	v->recv_left = receives ? all : 0;
 	for (uint32_t f = 0; f < s->num_flows && err == 0; f++) {
@@ -312,7 +350,7 @@ perf_verify_post(struct perf_verify *v)
 		struct perf_ring *r = perf_ring_of(&v->s->flows[f], v->from);
 
 		for (uint32_t i = 0; i < r->count && err == 0; i += r->group)
-			err = perf_post(&v->s->flows[f], v->from, &r->wr[i]);
+			err = perf_post(v->s, &v->s->flows[f], v->from, &r->wr[i]);
 	}
 	return err;
 }
@@ -328,9 +366,16 @@ take_one(struct perf_verify *v, const struct softhca_wc *wc, bool is_recv)
 		return perf_bad_completion(v->s, wc);
 	if (f >= v->s->num_flows || *left == 0)
 		return wrong(v, f, at, 0, "an unexpected completion");
+	if (is_recv && is_unordered(v)) {
+		uint8_t *taken = &v->taken[(size_t)f * v->s->slots];
+
+		if (at >= v->s->slots || taken[at] != 0)
+			return wrong(v, f, at, 0, "a receive completed twice");
+		taken[at] = 1;
+	}
 	expected =
 		is_recv ? (v->recv_at[f] + v->received[f]) % v->s->slots : v->s->flows[f].expected;
-	if (at != expected)
+	if (at != expected && !(is_recv && is_unordered(v)))
 		return wrong(v, f, at, 0, "a completion out of order");
 	if (is_recv && wc->byte_len != v->s->size + perf_recv_extra(v->s))
 		return wrong(v, f, at, wc->byte_len, "a receive of a wrong length");
@@ -345,13 +390,13 @@ take_one(struct perf_verify *v, const struct softhca_wc *wc, bool is_recv)
 }
 
 static int
-take(struct perf_verify *v, struct softhca_cq *cq, bool is_recv)
+take(struct perf_verify *v, unsigned int side, enum perf_queue queue)
 {
 	struct softhca_wc wc[PERF_POLL_MAX];
-	int n = softhca_poll_cq(cq, PERF_POLL_MAX, wc), err = 0;
+	int n = perf_poll(v->s, side, queue, PERF_POLL_MAX, wc), err = 0;
 
 	for (int i = 0; i < n && err == 0; i++)
-		err = take_one(v, &wc[i], is_recv);
+		err = take_one(v, &wc[i], queue == PERF_RECEIVES);
 	return err != 0 ? err : n;
 }
 
@@ -359,10 +404,10 @@ int
 perf_verify_take(struct perf_verify *v)
 {
 	const struct perf_session *s = v->s;
-	int n = s->local[v->from] ? take(v, s->send_cq[v->from], false) : 0, m = 0;
+	int n = s->local[v->from] ? take(v, v->from, PERF_SENDS) : 0, m = 0;
 
 	if (n >= 0 && s->opt->op == PERF_OP_SEND && s->local[!v->from])
-		m = take(v, s->recv_cq[!v->from], true);
+		m = take(v, !v->from, PERF_RECEIVES);
 	return n < 0 ? n : m < 0 ? m : n + m;
 }
 
@@ -415,11 +460,12 @@ perf_verify_open(struct perf_verify *v, struct perf_session *s, unsigned int fro
 	*v = (struct perf_verify){.s = s, .from = from, .lossy = lossy};
 	v->counter = calloc(slots, sizeof(uint64_t));
 	v->old = calloc(slots, sizeof(uint64_t));
+	v->taken = calloc(slots, sizeof(uint8_t));
 	v->recv_at = calloc(s->num_flows, sizeof(uint32_t));
 	v->received = calloc(s->num_flows, sizeof(uint32_t));
 	v->unposted = calloc(s->num_flows, sizeof(uint32_t));
 	if (v->counter == NULL || v->old == NULL || v->recv_at == NULL || v->received == NULL ||
-	    v->unposted == NULL)
+	    v->unposted == NULL || v->taken == NULL)
 		err = -ENOMEM;
 	for (uint32_t f = 0; f < s->num_flows && err == 0; f++) {
 		v->unposted[f] = s->slots;
@@ -434,6 +480,7 @@ perf_verify_close(struct perf_verify *v)
 {
 	free(v->counter);
 	free(v->old);
+	free(v->taken);
 	free(v->recv_at);
 	free(v->received);
 	free(v->unposted);

@@ -22,6 +22,7 @@ struct perf_verify {
 	uint32_t recv_left;  /* the same for receives */
 	uint32_t *recv_at;   /* per flow: slot of the first receive of the round */
 	uint32_t *received;  /* per flow: in this round */
+	uint8_t *taken;	     /* UB: by flow and slot, receives of the round; then messages found */
 	uint32_t *unposted;  /* per flow: receives to post before the next round */
 	uint64_t lost;	     /* of all rounds */
 };

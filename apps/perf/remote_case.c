@@ -13,6 +13,7 @@
 
 /* X(field of the exchange, option, member of perf_options, min, max) */
 #define NUMBERS(X) \
+	X(wire, "wire", wire, 0, PERF_WIRE_UB) \
 	X(size, "size", size, 1, 1ull << 31) \
 	X(qps, "qps", qps, 1, 16380) \
 	X(depth, "depth", depth, 1, 32768) \

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "perf_ub.h"
 #include "remote.h"
 
 static int
@@ -134,7 +135,7 @@ remote_flow_say(struct remote *r, uint32_t i, struct perf_exchange *x)
 	x->qpn = s->flows[i].qpn[0];
 	x->executes = s->flows[i].executes[0];
 	x->psn = s->flows[i].psn[0];
-	x->qkey = PERF_QKEY;
+	x->qkey = s->ub != NULL ? s->ub->token[0].token : PERF_QKEY;
 	x->vaddr = a->addr;
 	x->rkey = a->rkey;
 	x->srqn = s->srqn[0];
@@ -156,6 +157,8 @@ remote_flow_hear(struct remote *r, uint32_t i, const struct perf_exchange *x)
 	a->addr = x->vaddr;
 	a->rkey = (uint32_t)x->rkey;
 	s->srqn[1] = x->srqn & 0xffffff;
+	if (s->ub != NULL)
+		s->ub->token[1].token = (uint32_t)x->qkey;
 }
 
 /* Receives of SEND: in the ping-pong of latency both ends take messages. */

@@ -37,6 +37,12 @@ perf_now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+uint64_t
+perf_pass_clock(const struct perf_session *s)
+{
+	return perf_is_simulated(s->opt) ? softhca_embed_now(s->embed) : perf_now_ns();
+}
+
 static int
 open_pass(struct perf_session *s, enum remote_pass pass, uint64_t size)
 {

@@ -62,6 +62,16 @@ enum softhca_idle {
 	SOFTHCA_IDLE_SPIN,
 };
 
+/* When a sender of UB repeats a packet */
+enum softhca_ub_rule {
+	SOFTHCA_UB_RULE_DEFAULT, /* TIME */
+	SOFTHCA_UB_RULE_NAK,	 /* go back to what the receiver misses */
+	SOFTHCA_UB_RULE_NONE,	 /* after a timeout; as the next ones only what is missing */
+	SOFTHCA_UB_RULE_HIGH,	 /* once, as soon as later packets have arrived */
+	SOFTHCA_UB_RULE_MARK,	 /* the same for what is lost again */
+	SOFTHCA_UB_RULE_TIME,	 /* when something sent later has arrived */
+};
+
 /*
  * What the link does to frames, in each direction; probabilities are 0..1. An HCA on a device of
  * its own applies it to the frames it sends and to those it receives.
@@ -75,6 +85,22 @@ struct softhca_impairment {
 	double ecn; /* set the ECN bits to "congestion experienced" */
 	uint32_t delay_us;
 	uint32_t jitter_us;
+};
+
+/*
+ * A network between two HCAs, the same in each direction: a link for each host, and paths chosen by
+ * the addresses and the UDP source port. It needs links in memory and the executor "manual", and
+ * time is simulated then: it advances as the engine is run, whatever the real clock says.
+ */
+struct softhca_fabric {
+	double rate_gbps; /* of each path; 0 = no such network */
+	double delay_us;
+	double skew_us;	   /* by which the slowest path is behind the fastest */
+	uint32_t paths;	   /* 0 = 1 */
+	uint32_t queue;	   /* bytes that may wait at a path, what exceeds them is dropped; 0: all */
+	uint32_t ecn;	   /* bytes that wait when frames are marked; 0 = never */
+	double loss;	   /* probability per frame */
+	double first_loss; /* of the first path, if it is not 0 */
 };
 
 /* A port that does not accept all frames: for tests of starvation */
@@ -121,7 +147,18 @@ struct softhca_embed_config {
 	 * "net_af_packet0,iface=eth1". The link of a memif is up also while it has no peer.
 	 */
 	const char *const *ports;
-	uint32_t first; /* number of the first HCA, for its addresses: 0 */
+	uint32_t first;	     /* number of the first HCA, for its addresses: 0 */
+	uint32_t ub;	     /* 1: the HCAs speak UB over Ethernet beside RoCE; 0 = they do not */
+	uint32_t log_tps;    /* UB: 8 */
+	uint32_t ub_ops;     /* UB: requests and responses of TPs, of each: 16384 */
+	uint32_t ub_records; /* UB: as records */
+	struct softhca_fabric fabric;
+	uint32_t ub_tps;	/* UB: channels to a peer, 1..16: 4 */
+	uint32_t ub_window;	/* packets under way in each, a power of two, 128..2048: 1024 */
+	uint32_t ub_rule;	/* enum softhca_ub_rule */
+	uint32_t ub_spray;	/* source ports of each, a power of two up to 256: 1 */
+	uint32_t ub_reorder_us; /* what is late by less is not lost; 0, with ub_spray 25 */
+	uint32_t ub_segment;	/* bytes, a multiple of 4096 up to 65536: 65536 */
 };
 
 /*
@@ -201,6 +238,15 @@ SOFTHCA_API int softhca_embed_clear_faults(struct softhca_embed *embed, unsigned
  */
 SOFTHCA_API int softhca_embed_parse_impairment(const char *text, struct softhca_impairment *out);
 
+/**
+ * Read a network from text like "rate=100,delay=50,paths=8,skew=20,loss=1e-3,loss0=0.1": Gb/s, us,
+ * number, us, probability, that of the first path; also queue and ecn in bytes. 0 or -EINVAL.
+ */
+SOFTHCA_API int softhca_embed_parse_fabric(const char *text, struct softhca_fabric *out);
+
+/** The clock of the HCAs in ns: with a fabric simulated time. Any thread. */
+SOFTHCA_API uint64_t softhca_embed_now(const struct softhca_embed *embed);
+
 /** Change the impairment of all links, also during traffic; NULL removes it. */
 SOFTHCA_API int softhca_embed_set_impairment(struct softhca_embed *embed,
 					     const struct softhca_impairment *impair);
@@ -233,7 +279,8 @@ SOFTHCA_API void softhca_embed_stop_times(struct softhca_embed *embed);
 
 /**
  * Count the objects in use (QPs, records, mbufs, ...), as softhca_embed_counters(). A value other
- * than 0 after the program has destroyed all objects is a leak.
+ * than 0 after the program has destroyed all objects is a leak; with UB, one other than the same
+ * call gave right after softhca_embed_create(), for the agent has objects of its own.
  */
 SOFTHCA_API int softhca_embed_resources(struct softhca_embed *embed, unsigned int index,
 					struct softhca_value *values, unsigned int max);

@@ -552,6 +552,7 @@ enum softhca_qp_attr_mask {
 	SOFTHCA_QP_PATH_MIG_STATE = 1 << 18,
 	SOFTHCA_QP_CAP = 1 << 19,
 	SOFTHCA_QP_DEST_QPN = 1 << 20,
+	SOFTHCA_QP_RATE_LIMIT = 1 << 25, /* RC, UC, XRC_SEND: to RTS, and in RTS */
 };
 
 struct softhca_qp_cap {
@@ -714,7 +715,16 @@ struct softhca_qp_attr {
 	uint8_t rnr_retry; /* 0..6; 7 = no limit */
 	uint8_t alt_port_num;
 	uint8_t alt_timeout;
+	/*
+	 * kb/s of Ethernet frames that the QP's requests and retransmissions may take, 0: as many
+	 * as there are. READ responses are not limited. Else from SOFTHCA_RATE_LIMIT_LEAST to
+	 * SOFTHCA_RATE_LIMIT_MOST.
+	 */
+	uint32_t rate_limit;
 };
+
+#define SOFTHCA_RATE_LIMIT_LEAST 1000u
+#define SOFTHCA_RATE_LIMIT_MOST 400000000u
 
 /* --- work requests -------------------- */
 
@@ -970,8 +980,50 @@ SOFTHCA_API unsigned int softhca_progress(struct softhca_context *ctx);
 /** Allocate a protection domain. */
 SOFTHCA_API struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx);
 
-/** Free a protection domain. -EBUSY: another object still uses it. */
+/**
+ * Free a protection domain. -EBUSY: another object still uses it. One that several contexts have
+ * lives until the last of them has freed it, or has ended.
+ */
 SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd);
+
+/*
+ * Contexts share protection domains, also those of different processes: whoever knows the token of
+ * a context joins it with a context of his own, on the same device. All that have joined one may
+ * import PDs of each other, by their handles, and use the regions of all in requests on their own
+ * QPs. What a context makes in a PD is its own: its memory, its quota, and it ends with it. A QP
+ * binds windows of its own context to regions of that alone.
+ */
+#define SOFTHCA_TOKEN_BYTES 16
+
+/** The context's token, which nobody can guess; after softhca_join() that which it has joined. */
+SOFTHCA_API void softhca_get_token(struct softhca_context *ctx, uint8_t token[SOFTHCA_TOKEN_BYTES]);
+
+/**
+ * Join the contexts that have this token.
+ *
+ * @return  0, or -ENOENT: no context of the device has it; -EACCES: they are another user's, and
+ *   this process is not root; -EBUSY: this context has PDs
+ */
+SOFTHCA_API int softhca_join(struct softhca_context *ctx, const uint8_t token[SOFTHCA_TOKEN_BYTES]);
+
+/**
+ * Get a PD of a context that has the same token, or once more one of this context; give it back
+ * with softhca_dealloc_pd().
+ *
+ * @param handle  handle of its struct softhca_pd
+ * @return  NULL with EINVAL: none of the contexts has it
+ */
+SOFTHCA_API struct softhca_pd *softhca_import_pd(struct softhca_context *ctx, uint32_t handle);
+
+/**
+ * Find a region of any context in a PD that this one has. It stays its owner's: its keys are valid
+ * until that deregisters it or ends, softhca_dereg_mr() only frees what this call has returned, and
+ * softhca_rereg_mr() refuses it. addr is 0, as in verbs: the owner tells it.
+ *
+ * @param handle  handle of its struct softhca_mr
+ * @return  NULL with EINVAL: there is no such region in the PD
+ */
+SOFTHCA_API struct softhca_mr *softhca_import_mr(struct softhca_pd *pd, uint32_t handle);
 
 /**
  * Allocate memory that is shared with daemons from the start, so that registering it is cheap.
@@ -1438,13 +1490,13 @@ SOFTHCA_API struct softhca_xrcd *softhca_open_xrcd(struct softhca_context *ctx,
 SOFTHCA_API int softhca_close_xrcd(struct softhca_xrcd *xrcd);
 
 /**
- * Open a target QP (XRC_RECV) that another context of the XRC domain has created.
+ * Open a target QP (XRC_RECV) that a context of the XRC domain has created: another one, or this.
  *
- * Both can modify and query it and get its asynchronous events, and it counts for the quotas of
- * both. softhca_destroy_qp(), as the end of a program, closes it; the last close destroys it.
+ * All can modify and query it and get its asynchronous events, and it counts for the quotas of
+ * each context. softhca_destroy_qp(), as the end of a program, closes it; the last close destroys
+ * it. A context that has it more than once gets an event once, about the QP that it got first.
  *
- * @return  the QP; NULL with errno EINVAL: the domain has no such target; EBUSY: this context has
- *   the QP already; ENOMEM: quotas
+ * @return  the QP; NULL with errno EINVAL: the domain has no such target; ENOMEM: quotas
  */
 SOFTHCA_API struct softhca_qp *softhca_open_qp(struct softhca_context *ctx,
 					       const struct softhca_qp_open_attr *attr);

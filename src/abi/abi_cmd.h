@@ -36,7 +36,8 @@
 	X(VLAN, 17, "VLAN tags") \
 	X(ECN, 18, "congestion control") \
 	X(CLOSE_DOMAIN, 19, "CLOSE_DOMAIN") \
-	X(CQE_CLOCK, 20, "QUERY_CLOCK, CQEs of 64 bytes with time stamps")
+	X(CQE_CLOCK, 20, "QUERY_CLOCK, CQEs of 64 bytes with time stamps") \
+	X(UB, 21, "UB over Ethernet: Jettys, transport channels, segments")
 
 enum hca_cap {
 #define HCA_CAP_ENUM(name, bit, text) HCA_CAP_##name = 1 << (bit),
@@ -101,7 +102,15 @@ enum hca_cap {
 	X(QUERY_CQ, 0xf06, 0, 64, 0, HCA_CAP_QUERY_CQ) \
 	X(QUERY_COUNTERS, 0xf07, 0, 4096, HCA_CMDF_VAR, HCA_CAP_COUNTERS) \
 	X(CLOSE_DOMAIN, 0xf08, 0, 0, 0, HCA_CAP_CLOSE_DOMAIN) \
-	X(QUERY_CLOCK, 0xf09, 0, 0, HCA_CMDF_OUT_IMM, HCA_CAP_CQE_CLOCK)
+	X(QUERY_CLOCK, 0xf09, 0, 0, HCA_CMDF_OUT_IMM, HCA_CAP_CQE_CLOCK) \
+	X(SW2HW_TP, 0xf0a, 256, 0, 0, HCA_CAP_UB) \
+	X(MODIFY_TP, 0xf0b, 256, 0, 0, HCA_CAP_UB) \
+	X(QUERY_TP, 0xf0c, 0, 256, 0, HCA_CAP_UB) \
+	X(HW2SW_TP, 0xf0d, 0, 0, 0, HCA_CAP_UB) \
+	X(SET_TPG, 0xf0e, 80, 0, 0, HCA_CAP_UB) \
+	X(SET_TOKEN, 0xf0f, 16, 0, 0, HCA_CAP_UB) \
+	X(SET_JETTY_ID, 0xf10, 0, 0, HCA_CMDF_IN_IMM, HCA_CAP_UB) \
+	X(RST2RTS_QPEE, 0xf11, 256, 0, HCA_CMDF_MODIFY_QP, HCA_CAP_UB)
 
 enum hca_cmd_op {
 #define HCA_CMD_ENUM(name, opcode, in_len, out_len, flags, caps) HCA_CMD_##name = opcode,
@@ -121,6 +130,10 @@ enum hca_cmd_op {
  *   CLOSE_DOMAIN   DMA domain, not 0: all QPs, SRQs, CQs and MPTs of that owner are gone when it is
  *                  done, under traffic; its windows and doorbell page stay
  *   QUERY_CLOCK    0; out_param is the time on the clock of the CQEs
+ *   *_TP           TPN; HW2SW_TP: no stage uses the TP when it is done
+ *   SET_TPG        index; its TPs, which have one peer, are those in the mailbox; none: it is gone
+ *   SET_TOKEN      MPT index of a region; flags 0: it is no segment, and no stage uses it as one
+ *   SET_JETTY_ID   well-known number; in_param: the TC it stands for, HCA_TC_NONE: none
  */
 #define HCA_MAP_EQ_UNMAP HCA_BIT(31) /* table 3-2-24 */
 #define HCA_MAP_EQ_EQN(m) HCA_BITS(m, 30, 0)
@@ -196,7 +209,8 @@ struct hca_mbox_dev_lim {
 	hca_be32 num_counters;	  /* 68h */
 	hca_be32 neigh_table_len; /* 6Ch entries of SET_NEIGH */
 	hca_be32 msg;		  /* 70h log max message bytes[31:24] SRQ max SGE[23:16] */
-	hca_be32 reserved74[35];  /* 74h */
+	hca_be32 ub;		  /* 74h UB: log TPs[31:24] TPs per group[23:16] MTU code[15:8] */
+	hca_be32 reserved78[34];  /* 78h */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_mbox_dev_lim, 256);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_dev_lim, reserved_log, 0x00);
@@ -225,6 +239,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_dev_lim, num_uars, 0x64);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_dev_lim, num_counters, 0x68);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_dev_lim, neigh_table_len, 0x6c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_dev_lim, msg, 0x70);
+HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_dev_lim, ub, 0x74);
 
 #define HCA_LIM_RESERVED_QP(w) HCA_BITS(w, 31, 24)
 #define HCA_LIM_RESERVED_CQ(w) HCA_BITS(w, 23, 16)
@@ -299,6 +314,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_dev_lim, msg, 0x70);
 #define HCA_LIM_SRQ_MAX_SGE(w) HCA_BITS(w, 23, 16)
 #define HCA_LIM_MAKE_MSG(max_msg_log, srq_max_sge) \
 	(HCA_FIELD(31, 24, max_msg_log) | HCA_FIELD(23, 16, srq_max_sge))
+
+/* 74h */
+#define HCA_LIM_TPS_LOG(w) HCA_BITS(w, 31, 24)
+#define HCA_LIM_TPG_TPS(w) HCA_BITS(w, 23, 16)
+#define HCA_LIM_TP_MTU(w) HCA_BITS(w, 15, 8)
+#define HCA_LIM_MAKE_UB(tps, group, mtu) \
+	(HCA_FIELD(31, 24, tps) | HCA_FIELD(23, 16, group) | HCA_FIELD(15, 8, mtu))
 
 /* ---- QUERY_ADAPTER, tables 3-2-6 and 3-2-7 ---- */
 

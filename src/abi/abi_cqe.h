@@ -165,7 +165,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cq_record, arm, 0x40);
 	X(WQ_ACCESS, 0x11, "work queue access error") \
 	X(SRQ_CATAS, 0x12, "SRQ catastrophic error") \
 	X(LAST_WQE, 0x13, "last WQE reached") \
-	X(SRQ_LIMIT, 0x14, "SRQ limit reached")
+	X(SRQ_LIMIT, 0x14, "SRQ limit reached") \
+	X(TP_ERROR, 0x15, "TP in error")
 
 enum hca_event {
 #define HCA_EVENT_ENUM(name, type, text) HCA_EVENT_##name = type,
@@ -183,6 +184,10 @@ enum hca_event {
 /* PORT_CHANGE subtypes. */
 #define HCA_PORT_DOWN 1u
 #define HCA_PORT_ACTIVE 4u
+/* TP_ERROR subtypes. */
+#define HCA_TP_ERR_RETRIES 1u  /* no acknowledgement after all retries */
+#define HCA_TP_ERR_REQUEST 2u  /* the peer asked what it may not, or software ended it */
+#define HCA_TP_ERR_DISAGREE 3u /* PSN and TPMSN of a packet disagree */
 /* CQ_ERROR subtypes. */
 #define HCA_CQ_ERR_OVERRUN 1u
 #define HCA_CQ_ERR_ACCESS 2u
@@ -194,7 +199,7 @@ struct hca_eqe {
 	uint8_t reserved02; /* 02h */
 	uint8_t subtype;    /* 03h */
 	union {
-		hca_le32 object; /* 04h QPN, CQN, SRQN, EQN or port number */
+		hca_le32 object; /* 04h QPN, CQN, SRQN, TPN, EQN or port number */
 		struct {
 			hca_le16 reserved04;
 			hca_le16 token; /* 06h CMD: token of the HCR */

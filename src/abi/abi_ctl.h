@@ -61,6 +61,15 @@ struct hca_ctl_pages {
 
 #define HCA_CTL_NO_CHANNEL 0xffffffffu
 
+/*
+ * Clients with one token may import PDs of each other (IMPORT_PD). Each begins with a random one of
+ * its own, which INFO tells; JOIN, before it has a PD, gives it that of clients of the same user.
+ * Root may join all. -ENOENT: no client has the token.
+ */
+struct hca_ctl_share {
+	uint64_t token[2];
+};
+
 /* Limits and identity of the device as one client may use it */
 struct hca_ctl_info {
 	uint64_t board_id;    /* node GUID */
@@ -97,6 +106,7 @@ struct hca_ctl_info {
 	uint32_t hw_ver;
 	uint32_t slow_memory; /* 1: MEMORY is taken, regions may be foreign */
 	uint32_t reserved;
+	struct hca_ctl_share share;
 };
 
 /* Port; state as verbs numbers it */
@@ -187,6 +197,17 @@ struct hca_ctl_mw {
 struct hca_ctl_keys {
 	uint32_t lkey;
 	uint32_t rkey;
+};
+
+/* IMPORT_MR: a region of any client in a PD of this one, by the index of its keys */
+struct hca_ctl_find_mr {
+	uint32_t pdn;
+	uint32_t index;
+};
+
+struct hca_ctl_found_mr {
+	uint64_t length;
+	struct hca_ctl_keys keys;
 };
 
 /* CQ: 2^log_size CQEs at addr (4 KiB aligned), followed by 128 bytes of CQ record */
@@ -291,6 +312,80 @@ enum hca_ctl_xrcd_flag {
 struct hca_ctl_open_qp {
 	uint32_t qpn;
 	uint32_t xrcd;
+};
+
+/*
+ * UB. CREATE_JETTY makes a Jetty or JFS that is ready (qp.service says which), CREATE_JFR a JFR;
+ * the answer is its number. A Jetty is a QP and a JFR an SRQ for all operations that have no own
+ * one here: QUERY_QP, DESTROY_QP, QUERY_COUNTERS; ARM_SRQ, QUERY_SRQ, DESTROY_SRQ.
+ */
+#define HCA_CTL_TC_TOKEN HCA_BIT(0)	 /* requests to it must have the TokenValue */
+#define HCA_CTL_JETTY_SUSPEND HCA_BIT(1) /* a failed request suspends the send queue */
+
+struct hca_ctl_jetty {
+	struct hca_ctl_qp qp; /* first: its memory is that of a QP */
+	uint32_t flags;
+	uint32_t token;
+	uint8_t err_timeout;   /* 4.096 us << n until a request is given up, 0: never */
+	uint8_t rnr_retry;     /* 0..7, 7: for ever */
+	uint8_t min_rnr_timer; /* 2 us << n, 0..19 */
+	uint8_t reserved[5];
+};
+
+/* state: enum hca_qp_state: RTS, SQD or ERR. */
+struct hca_ctl_jetty_state {
+	uint32_t number;
+	uint32_t state;
+};
+
+struct hca_ctl_jfr {
+	struct hca_ctl_srq srq; /* first, likewise; cqn is that of the JFR */
+	uint32_t flags;
+	uint32_t token;
+	uint8_t min_rnr_timer;
+	uint8_t reserved[7];
+};
+
+/*
+ * A well-known number stands for a Jetty or JFR of the client: tc is its number, of a JFR with
+ * HCA_TC_JFR; 0: it stands for none any more. Numbers below HCA_TC_WELL_KNOWN_FREE are for
+ * privileged clients.
+ */
+struct hca_ctl_known {
+	uint32_t id;
+	uint32_t tc;
+};
+
+/*
+ * A region becomes a segment, or gets other values, of which one or both are accepted: HCA_TOKEN_*.
+ * flags 0: it is no segment any more. The answer is its TokenID.
+ */
+struct hca_ctl_token {
+	uint32_t lkey;
+	uint32_t flags;
+	uint32_t value[2];
+};
+
+/*
+ * IMPORT_PEER asks for channels from the address of index gid_index to that of the peer, and does
+ * not wait for them: the answer is the number of the import, which QUERY_PEER asks about, again and
+ * again, until there is a group of TPs (up 1) or an error, which says why there is none. The import
+ * stays until UNIMPORT_PEER, whatever becomes of the channels.
+ */
+struct hca_ctl_peer {
+	uint8_t eid[16];
+	uint32_t gid_index;
+	uint32_t reserved;
+};
+
+struct hca_ctl_peer_state {
+	uint32_t up;
+	uint32_t tpg;
+};
+
+/* Of the peer of a TP */
+struct hca_ctl_eid {
+	uint8_t eid[16];
 };
 
 struct hca_ctl_arm {

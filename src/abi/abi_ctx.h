@@ -48,6 +48,8 @@ enum hca_service {
 	HCA_ST_UC = 1,
 	HCA_ST_RD = 2, /* not offered */
 	HCA_ST_UD = 3,
+	HCA_ST_JETTY = 4,
+	HCA_ST_JFS = 5, /* a Jetty without receive queue */
 	HCA_ST_XRC_INI = 6,
 	HCA_ST_XRC_TGT = 7,
 	HCA_ST_COUNT
@@ -81,7 +83,8 @@ enum hca_mig_state {
 	X(MAX_DEST_RD_ATOMIC, 17) \
 	X(PATH_MIG_STATE, 18) \
 	X(CAP, 19) \
-	X(DEST_QPN, 20)
+	X(DEST_QPN, 20) \
+	X(RATE_LIMIT, 25)
 
 enum hca_qp_attr_mask {
 #define HCA_QP_ATTR_ENUM(name, bit) HCA_QP_ATTR_##name = 1 << (bit),
@@ -120,12 +123,12 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, dip, 0x30);
 #define HCA_QPC_SIZE 256u
 
 /*
- * QP context, table 3-2-40. Words the table marks unused carry what verbs need: 50h, 54h, 58h,
+ * QP context, table 3-2-40. Words the table marks unused carry what verbs need: 04h, 50h, 54h, 58h,
  * 68h, 08h[12:11], 08h[1:0], C0h..F3h.
  */
 struct hca_qpc {
 	hca_be32 opt_param_mask;      /* 00h HCA_QP_ATTR_* being modified */
-	hca_be32 reserved04;	      /* 04h */
+	hca_be32 rate_limit;	      /* 04h kb/s of Ethernet frames, 0: none */
 	hca_be32 flags;		      /* 08h state[31:28] service[23:16] mig[12:11] privileged[1]
 				       * draining[0] */
 	hca_be32 sizes;		      /* 0Ch mtu[31:29] msgmax[28:24] rq stride[23:16] sq[15:8] */
@@ -151,7 +154,7 @@ struct hca_qpc {
 	hca_be32 cqn_rcv;	      /* 8Ch CQ of the RQ */
 	hca_be32 rcv_wqe_base_l;      /* 90h lkey of the RQ */
 	hca_be32 rcv_wqe_len;	      /* 94h bytes of the RQ, without its producer record */
-	hca_be32 qkey;		      /* 98h */
+	hca_be32 qkey;		      /* 98h of a Jetty: TokenValue */
 	hca_be32 rmsn;		      /* 9Ch [23:0] messages the responder completed */
 	hca_be32 reserveda0[7];	      /* A0h */
 	hca_be32 wqe_counters;	      /* BCh rq_wqe_counter[31:16] sq_wqe_counter[15:0] */
@@ -160,6 +163,7 @@ struct hca_qpc {
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_qpc, HCA_QPC_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, opt_param_mask, 0x00);
+HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, rate_limit, 0x04);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, flags, 0x08);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, sizes, 0x0c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, usr_page, 0x10);
@@ -193,6 +197,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, wqe_counters, 0xbc);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, alt_path, 0xc0);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 
+/*
+ * 04h: 0, or from LEAST to MOST. Requests and retransmissions of the QP keep to it, and to the
+ * static rate of the path, where that is less. Of reliable services and UC.
+ */
+#define HCA_QPC_RATE_LIMIT_LEAST 1000u
+#define HCA_QPC_RATE_LIMIT_MOST 400000000u
+
 /* 08h flags, table 3-2-42 */
 #define HCA_QPC_STATE(flags) HCA_BITS(flags, 31, 28)
 #define HCA_QPC_SERVICE(flags) HCA_BITS(flags, 23, 16)
@@ -200,6 +211,10 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 #define HCA_QPC_DRAINING HCA_BIT(0)
 /* Latched at RST2INIT, owned by the driver: may use Q_Keys with the top bit and QPNs 0 and 1. */
 #define HCA_QPC_PRIVILEGED HCA_BIT(1)
+/* Latched at RST2RTS, of Jettys: a failed request suspends the SQ (SQD) instead of going on. */
+#define HCA_QPC_SUSPEND HCA_BIT(2)
+/* Sends to it, and its own immediate data, must have the TokenValue at 98h. */
+#define HCA_QPC_TOKEN HCA_BIT(3)
 #define HCA_QPC_MAKE_FLAGS(state, service, mig, draining) \
 	(HCA_FIELD(31, 28, state) | HCA_FIELD(23, 16, service) | HCA_FIELD(12, 11, mig) | \
 	 HCA_FIELD(0, 0, draining))
@@ -407,9 +422,9 @@ hca_eqc_set_start(struct hca_eqc *c, uint64_t start)
 
 /* SRQ context: SW2HW_SRQ in, QUERY_SRQ out. */
 struct hca_srqc {
-	hca_be32 flags;		  /* 00h state[31:28]: 0 good, 15 error; limit armed[8] */
-	hca_be32 start_hi;	  /* 04h start[63:32] virtual address of the first WQE */
-	hca_be32 start_lo;	  /* 08h start[31:0] */
+	hca_be32 flags;	   /* 00h state[31:28]: 0 good, 15 error; limit armed[8], HCA_SRQC_* */
+	hca_be32 start_hi; /* 04h start[63:32] virtual address of the first WQE */
+	hca_be32 start_lo; /* 08h start[31:0] */
 	hca_be32 logsize_usrpage; /* 0Ch logsize[31:24] usrpage[23:0] */
 	hca_be32 stride;	  /* 10h log2 of the WQE stride in [31:24], max SGE [7:0] */
 	hca_be32 pd;		  /* 14h */
@@ -417,12 +432,16 @@ struct hca_srqc {
 	hca_be32 limit;		  /* 1Ch [15:0] */
 	hca_be32 srqn;		  /* 20h */
 	hca_be32 xrcd;		  /* 24h valid[31] XRC domain[23:0] */
-	hca_be32 xrc_cqn;	  /* 28h CQ of an XRC SRQ */
+	hca_be32 xrc_cqn;	  /* 28h CQ of an XRC SRQ or a JFR */
 	hca_be32 producer;	  /* 2Ch free running, QUERY_SRQ */
 	hca_be32 consumer;	  /* 30h free running, QUERY_SRQ */
-	hca_be32 reserved34[3];	  /* 34h */
+	hca_be32 token;		  /* 34h TokenValue of a JFR */
+	hca_be32 rnr;		  /* 38h min RNR timer[31:24] of a JFR */
+	hca_be32 reserved3c;	  /* 3Ch */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_srqc, HCA_SRQC_SIZE);
+HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, token, 0x34);
+HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, rnr, 0x38);
 HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, start_hi, 0x04);
 HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, logsize_usrpage, 0x0c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, stride, 0x10);
@@ -439,6 +458,9 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_srqc, consumer, 0x30);
 #define HCA_SRQC_STATE_OK 0u
 #define HCA_SRQC_STATE_ERR 15u
 #define HCA_SRQC_LIMIT_ARMED HCA_BIT(8)
+#define HCA_SRQC_JFR HCA_BIT(9)	   /* UB: for Jettys, and a target of requests itself */
+#define HCA_SRQC_TOKEN HCA_BIT(10) /* JFR: requests to it must have the TokenValue */
+#define HCA_SRQC_RNR_TIMER(w) HCA_BITS(w, 31, 24)
 #define HCA_SRQC_LOGSIZE(w) HCA_BITS(w, 31, 24)
 #define HCA_SRQC_USRPAGE(w) HCA_BITS(w, 23, 0)
 #define HCA_SRQC_STRIDE_LOG(w) HCA_BITS(w, 31, 24)
@@ -472,20 +494,20 @@ hca_srqc_set_start(struct hca_srqc *c, uint64_t start)
 #define HCA_MAX_PAGE_LOG 30u
 
 struct hca_mpt {
-	hca_be32 flags;		     /* 00h HCA_MPT_FLAG_* and HCA_ACCESS_* */
-	hca_be32 page_size;	     /* 04h bytes, 2^n, 4 KiB .. 1 GiB */
-	hca_be32 key;		     /* 08h see HCA_KEY_* */
-	hca_be32 pd;		     /* 0Ch */
-	hca_be64 start;		     /* 10h first virtual address */
-	hca_be64 length;	     /* 18h bytes; 0 needs no MTT entries */
-	hca_be32 lkey;		     /* 20h window: key of the region it is bound to; given as 0 */
-	hca_be32 window_count;	     /* 24h windows bound to the region */
-	hca_be32 window_count_limit; /* 28h unused */
-	hca_be32 mtt_seg_hi;	     /* 2Ch mtt_seg[63:32] index of the first MTT entry */
-	hca_be32 mtt_seg_lo;	     /* 30h mtt_seg[31:0] */
-	hca_be32 mtt_sz;	     /* 34h number of MTT entries, 0 = as many as length needs */
-	hca_be32 first_byte_offset;  /* 38h of start in the first page */
-	hca_be32 qpn;		     /* 3Ch QP of a type 2 window */
+	hca_be32 flags;		    /* 00h HCA_MPT_FLAG_* and HCA_ACCESS_* */
+	hca_be32 page_size;	    /* 04h bytes, 2^n, 4 KiB .. 1 GiB */
+	hca_be32 key;		    /* 08h see HCA_KEY_* */
+	hca_be32 pd;		    /* 0Ch */
+	hca_be64 start;		    /* 10h first virtual address */
+	hca_be64 length;	    /* 18h bytes; 0 needs no MTT entries */
+	hca_be32 lkey;		    /* 20h window: key of the region it is bound to; given as 0 */
+	hca_be32 window_count;	    /* 24h windows bound to the region */
+	hca_be32 domain;	    /* 28h HCA_MPT_DOMAIN_*; 0: HCA_PD_DOMAIN(pd) */
+	hca_be32 mtt_seg_hi;	    /* 2Ch mtt_seg[63:32] index of the first MTT entry */
+	hca_be32 mtt_seg_lo;	    /* 30h mtt_seg[31:0] */
+	hca_be32 mtt_sz;	    /* 34h number of MTT entries, 0 = as many as length needs */
+	hca_be32 first_byte_offset; /* 38h of start in the first page */
+	hca_be32 qpn;		    /* 3Ch QP of a type 2 window */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_mpt, HCA_MPT_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, flags, 0x00);
@@ -496,7 +518,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, start, 0x10);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, length, 0x18);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, lkey, 0x20);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, window_count, 0x24);
-HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, window_count_limit, 0x28);
+HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, domain, 0x28);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, mtt_seg_hi, 0x2c);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, mtt_seg_lo, 0x30);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, mtt_sz, 0x34);
@@ -517,8 +539,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_MPT_FLAG_PHYSICAL HCA_BIT(9) /* refused */
 /*
  * Set: a region. Clear: a memory window, of type 1 unless WINDOW2 is set; SW2HW_MPT creates it
- * unbound, with 0 in everything but flags, key and pd. The data path binds it (BIND_MW); the
- * binding is not written back to ICM.
+ * unbound, with 0 in everything but flags, key, pd and domain. The data path binds it (BIND_MW);
+ * the binding is not written back to ICM.
  */
 #define HCA_MPT_FLAG_REGION HCA_BIT(8)
 #define HCA_ACCESS_LOCAL_WRITE HCA_BIT(0)
@@ -531,10 +553,18 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_ACCESS_MASK HCA_MASK(6, 0)
 
 /*
- * Protection domain numbers. A PD has one DMA domain, which is part of its number: domain[10:0] is
- * the UAR page of the owner, 0 the driver; [31:11] is the owner's own numbering. SW2HW_MPT checks
- * every MTT entry against the windows of HCA_PD_DOMAIN(pd); a QP's or CQ's usr_page must equal it.
+ * Protection domain numbers: domain[10:0] is the UAR page and DMA domain of the client that has
+ * made the PD, 0 the driver; [31:11] is its own numbering. A CQ's usr_page must equal
+ * HCA_PD_DOMAIN(pd).
+ *
+ * Several clients may have a PD. A region or window belongs to one of them, whose domain is in the
+ * MPT: SW2HW_MPT checks every MTT entry against the windows of that domain, and CLOSE_DOMAIN of it
+ * takes the entry away. The queues of a QP or SRQ are regions of its usr_page's domain. A QP binds
+ * windows of its own domain to regions of the same, whatever else the PD has.
  */
+#define HCA_MPT_DOMAIN_VALID HCA_BIT(31)
+#define HCA_MPT_DOMAIN(word) HCA_BITS(word, 10, 0)
+#define HCA_MPT_DOMAIN_MAKE(domain) (HCA_MPT_DOMAIN_VALID | HCA_FIELD(10, 0, domain))
 #define HCA_PD_DOMAIN(pd) HCA_BITS(pd, 10, 0)
 #define HCA_PD_NUMBER(pd) HCA_BITS(pd, 31, 11)
 #define HCA_PD_MAKE(number, domain) (HCA_FIELD(31, 11, number) | HCA_FIELD(10, 0, domain))

@@ -32,7 +32,7 @@
 #include "abi_ctl.h"
 
 /* Version of the rows. A client and a daemon of different versions cannot work together. */
-#define HCA_CTL_VERSION 4u
+#define HCA_CTL_VERSION 6u
 
 #ifndef HCA_CTL_OPS /* a test has a table of its own */
 #define HCA_CTL_OPS(X) \
@@ -51,9 +51,13 @@
 	X(RESOLVE, resolve, struct hca_ctl_ah, struct hca_ctl_ah, 0, 0, EVERY, DRIVER) \
 	X(ALLOC_PD, alloc_pd, struct hca_ctl_none, uint32_t, 0, 0, EVERY, DRIVER) \
 	X(DEALLOC_PD, dealloc_pd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
+	X(JOIN, join, struct hca_ctl_share, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
+	X(IMPORT_PD, import_pd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(REG_MR, reg_mr, struct hca_ctl_mr, struct hca_ctl_keys, 0, 0, EVERY, EXTRA) \
 	X(DEREG_MR, dereg_mr, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(REREG_MR, rereg_mr, struct hca_ctl_rereg, struct hca_ctl_keys, 0, 0, EVERY, EXTRA) \
+	X(IMPORT_MR, import_mr, struct hca_ctl_find_mr, struct hca_ctl_found_mr, 0, 0, EVERY, \
+	  DRIVER) \
 	X(ADVISE_MR, advise_mr, struct hca_ctl_advice, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(ALLOC_NULL_MR, alloc_null_mr, uint32_t, struct hca_ctl_keys, 0, 0, EVERY, DRIVER) \
 	X(ALLOC_MW, alloc_mw, struct hca_ctl_mw, uint32_t, 0, 0, EVERY, DRIVER) \
@@ -79,7 +83,17 @@
 	X(CREATE_SRQ, create_srq, struct hca_ctl_srq, uint32_t, 0, 0, EVERY, DRIVER) \
 	X(ARM_SRQ, arm_srq, struct hca_ctl_arm, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(QUERY_SRQ, query_srq, uint32_t, struct hca_ctl_srq_state, 0, 0, EVERY, DRIVER) \
-	X(DESTROY_SRQ, destroy_srq, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER)
+	X(DESTROY_SRQ, destroy_srq, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
+	X(CREATE_JETTY, create_jetty, struct hca_ctl_jetty, uint32_t, 0, 0, EVERY, DRIVER) \
+	X(MODIFY_JETTY, modify_jetty, struct hca_ctl_jetty_state, struct hca_ctl_none, 0, 0, \
+	  EVERY, DRIVER) \
+	X(CREATE_JFR, create_jfr, struct hca_ctl_jfr, uint32_t, 0, 0, EVERY, DRIVER) \
+	X(NAME_TC, name_tc, struct hca_ctl_known, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
+	X(SET_TOKEN, set_token, struct hca_ctl_token, uint32_t, 0, 0, EVERY, DRIVER) \
+	X(IMPORT_PEER, import_peer, struct hca_ctl_peer, uint32_t, 0, 0, EVERY, DRIVER) \
+	X(QUERY_PEER, query_peer, uint32_t, struct hca_ctl_peer_state, 0, 0, EVERY, DRIVER) \
+	X(UNIMPORT_PEER, unimport_peer, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
+	X(QUERY_TP_EID, query_tp_eid, uint32_t, struct hca_ctl_eid, 0, 0, EVERY, DRIVER)
 #endif
 
 enum hca_ctl_op {

@@ -7,6 +7,8 @@
  * of a service.
  */
 
+#include <stdbool.h>
+
 #include "abi_cmd.h"
 #include "abi_ctx.h"
 #include "abi_roce.h"
@@ -27,7 +29,8 @@
  *   ops        HCA_WQE_OP_RC, _UC or _UD: the operations its send queue takes; 0: it has none
  *   cap        capability that announces it, after HCA_CAP_
  *   unit       bytes between the next unit and the others of every send WQE
- * Numbers without a row (RD, 4, 5) are not offered.
+ * Services of UB are in a list of their own, because no type of the public interface stands for
+ * them. RD has no row: it is not offered.
  */
 #define HCA_SERVICE_LIST(X) \
 	X(RC, RC, RC, HCA_HAS_SQ | HCA_HAS_RQ | HCA_MAY_SRQ, HCA_WQE_OP_RC, RC, 0) \
@@ -36,6 +39,11 @@
 	  sizeof(struct hca_ud_unit)) \
 	X(XRC_INI, XRC_SEND, XRC, HCA_HAS_SQ, HCA_WQE_OP_RC, XRC, sizeof(struct hca_xrc_unit)) \
 	X(XRC_TGT, XRC_RECV, XRC, HCA_HAS_XRCD, 0, XRC, 0)
+
+/* X(name, queues): as above. Their operations are HCA_UB_OP_LIST and others, see abi_tp.h. */
+#define HCA_UB_SERVICE_LIST(X) \
+	X(JETTY, HCA_HAS_SQ | HCA_HAS_RQ | HCA_MAY_SRQ) \
+	X(JFS, HCA_HAS_SQ)
 
 struct hca_service_info {
 	uint8_t transport; /* HCA_TRANSPORT_* or HCA_NO_TRANSPORT */
@@ -58,10 +66,18 @@ static const struct hca_service_info hca_services[HCA_ST_COUNT] = {
 				 HCA_CAP_##cap},
 	HCA_SERVICE_LIST(X)
 #undef X
-		HCA_AT(HCA_ST_RD) = {.transport = HCA_NO_TRANSPORT},
-	HCA_AT(4) = {.transport = HCA_NO_TRANSPORT},
-	HCA_AT(5) = {.transport = HCA_NO_TRANSPORT},
+#define X(name, queues) HCA_AT(HCA_ST_##name) = {HCA_NO_TRANSPORT, queues, 0, 0, HCA_CAP_UB},
+		HCA_UB_SERVICE_LIST(X)
+#undef X
+			HCA_AT(HCA_ST_RD) = {.transport = HCA_NO_TRANSPORT},
 };
+
+/* Jetty or JFS. */
+static inline bool
+hca_service_is_ub(uint32_t service)
+{
+	return service == HCA_ST_JETTY || service == HCA_ST_JFS;
+}
 
 /* The row of any number, as clients send it; empty if the service is not offered. */
 static inline const struct hca_service_info *

@@ -32,18 +32,21 @@ enum hca_layout {
 struct hca_config {
 	const char *name;      /* unique in the process; part of names of DPDK objects ["hca<n>"] */
 	struct hca_port *port; /* the wire; owned by the caller, must outlive the HCA */
+	uint32_t wires; /* protocols on it: HCA_WIRE_BIT() of wire/wire_view.h, a set [RoCE] */
 	enum hca_layout layout;
 	int socket_id; /* NUMA socket of the memory, -1 = any */
 
 #define X(section, name, least, most, preset) uint32_t name;
 	HCA_LIMIT_LIST(X)
 #undef X
-	uint32_t log_eqs;	/* log2 of event queues [5], at most 5 */
-	uint32_t full_records;	/* with SGL or inline data [two per QP and 4096 shared] */
-	uint32_t ack_every;	/* largest distance of AckReqs in packets [32] */
-	uint64_t fw_ver;	/* as HCA_FW_VER() makes it [HCA_FW_VER_PRESET] */
-	uint64_t port_stall_ns; /* encap discards frames after this time without progress [1 s] */
-	uint32_t max_mtu;	/* bytes, 256..4096 [4096] */
+	uint32_t log_eqs;	  /* log2 of event queues [5], at most 5 */
+	uint32_t full_records;	  /* with SGL or inline data [two per QP and 4096 shared] */
+	uint32_t ub_full_records; /* likewise, of Jettys */
+	uint32_t ub_segment;	  /* bytes of a segment, a multiple of 4096 [65536] */
+	uint32_t ack_every;	  /* largest distance of AckReqs in packets [32] */
+	uint64_t fw_ver;	  /* as HCA_FW_VER() makes it [HCA_FW_VER_PRESET] */
+	uint64_t port_stall_ns;	  /* encap discards frames after this time without progress [1 s] */
+	uint32_t max_mtu;	  /* bytes, 256..4096 [4096] */
 	/* congestion control [none]: requester/congestion.h; must outlive the HCA */
 	const struct hca_congestion_ops *congestion;
 	uint8_t mac[6]; /* address of the port, reported by QUERY commands and MAD_IFC */
@@ -101,7 +104,7 @@ int hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
 typedef void (*hca_notify_fn)(void *arg, uint32_t eqn_bits);
 void hca_set_notify(struct hca *h, hca_notify_fn fn, void *arg);
 
-/* Workers of the layout: 1 (rtc), 2 (txrx), HCA_STAGE_N (full). */
+/* Workers of the layout: 1 (rtc), 2 (txrx), one for each stage in use (full). */
 unsigned int hca_workers(const struct hca *h);
 
 /*
@@ -138,6 +141,10 @@ uint64_t hca_counter_value(const struct hca *h, unsigned int i);
 unsigned int hca_qp_counter_count(void);
 const char *hca_qp_counter_name(unsigned int i);
 int hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values);
+/* The same of a Jetty or JFS: what its initiator is at; -ENOENT: there is none of that number. */
+unsigned int hca_jetty_value_count(void);
+const char *hca_jetty_value_name(unsigned int i);
+int hca_jetty_values(const struct hca *h, uint32_t number, uint64_t *values);
 unsigned int hca_port_counter_count(void);
 const char *hca_port_counter_name(unsigned int i);
 void hca_port_counters(const struct hca *h, uint64_t *values);

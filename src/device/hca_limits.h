@@ -30,10 +30,14 @@
 	X(limits, log_srqs, 2, 14, 12)	      /* log2 of SRQs */ \
 	X(limits, log_mpts, 3, 17, 17)	      /* log2 of memory regions and windows */ \
 	X(limits, log_mtts, 3, 26, 20)	      /* log2 of pages of regions */ \
+	X(limits, log_tps, 1, 13, 8)	      /* UB: log2 of transport channels (TP) */ \
 	X(pools, mbufs, 32, 1048576, 4096)    /* of requests, and as many of responses */ \
 	X(pools, records, 2, 1048576, 0)      /* of requests; 0: two per QP and a shared pool */ \
 	X(pools, records_per_qp, 1, 256, 256) /* window of a QP */ \
-	X(pools, edge_size, 2, 1048576, 256)  /* objects per edge between two workers */
+	X(pools, edge_size, 2, 1048576, 256)  /* objects per edge between two workers */ \
+	X(pools, ub_ops, 2, 1048576, \
+	  16384) /* UB: requests and responses of TPs, as many of each */ \
+	X(pools, ub_records, 2, 1048576, 0) /* UB: as records */
 
 static inline bool
 hca_limit_holds(uint32_t value, uint32_t least, uint32_t most, uint32_t preset)

@@ -35,6 +35,7 @@ struct hca_quota {
 	uint32_t xrcds;
 	uint32_t segments; /* of attached memory, which share the windows of the device */
 	uint32_t groups;   /* multicast groups */
+	uint32_t peers;	   /* imports of peers of UB */
 	/*
 	 * Shares in per cent, 0 = no limit: all clients of a user together may have user_share of
 	 * what other users do not have, and each client, unless it has a number above, client_share
@@ -160,6 +161,61 @@ int hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uin
  * call.
  */
 int hca_driver_set_port(struct hca_driver *drv, const struct hca_ctl_port *port);
+
+/* --- transport channels of UB ----------------------------------------------------------------- */
+
+/*
+ * TPs and groups are the host's: its agent makes them. The contexts have the form of the mailbox
+ * (abi_tp.h); MAC addresses of the path are the driver's. Any thread. -EINVAL: the device does not
+ * take it, or there is no such TP or group; -EBUSY: not in the state for it; -EOPNOTSUPP: the
+ * device does not speak UB; -ENOMEM; of create also what config.resolve says.
+ */
+struct hca_tpc;
+/*
+ * tpc->tpn: its number, which the peer must know before: a tag above an index of log2 of the TPs
+ * bits, not 0; -EBUSY: there is a TP of that index. 0: the driver draws it and sets tpc->tpn.
+ */
+int hca_driver_create_tp(struct hca_driver *drv, struct hca_tpc *tpc);
+int hca_driver_modify_tp(struct hca_driver *drv, uint32_t tpn, const struct hca_tpc *tpc);
+int hca_driver_query_tp(struct hca_driver *drv, uint32_t tpn, struct hca_tpc *tpc);
+/* When it returns, no packet of the TP is accepted or sent any more. */
+int hca_driver_destroy_tp(struct hca_driver *drv, uint32_t tpn);
+/* Numbers of at most max TPs with indexes from `from` on, ascending; returns how many. */
+unsigned int hca_driver_list_tps(struct hca_driver *drv, uint32_t from, uint32_t *tpns,
+				 unsigned int max);
+/* Its index, by which it is listed. */
+uint32_t hca_driver_tp_index(const struct hca_driver *drv, uint32_t tpn);
+/* 1 to HCA_TPG_MAX_TPS TPs to one peer, none of which is in another group. */
+int hca_driver_create_tpg(struct hca_driver *drv, const uint32_t *tpns, uint32_t count,
+			  uint32_t *group);
+int hca_driver_change_tpg(struct hca_driver *drv, uint32_t group, const uint32_t *tpns,
+			  uint32_t count);
+int hca_driver_destroy_tpg(struct hca_driver *drv, uint32_t group);
+
+/*
+ * Who sets channels up for clients. Its functions are called with locks of the driver held: they
+ * must neither block nor call back. owner: the UAR page of a client. Errors are negative errnos.
+ */
+struct hca_driver_import {
+	uint32_t owner;
+	uint8_t own[16], peer[16]; /* EIDs */
+};
+
+struct hca_driver_agent {
+	int (*import)(void *arg, const struct hca_driver_import *request, uint32_t *number);
+	/* 0: *tpg may be used; -EINPROGRESS: later; another error: *why */
+	int (*query)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg, const char **why);
+	int (*unimport)(void *arg, uint32_t owner, uint32_t number);
+	/* The client ends: all that it has imported. */
+	void (*forget)(void *arg, uint32_t owner);
+	/* The TP is in ERROR. Also from workers. */
+	void (*event)(void *arg, uint32_t tpn);
+};
+
+/* NULL: nobody; when it returns, no function of the former one is called any more. */
+void hca_driver_set_agent(struct hca_driver *drv, const struct hca_driver_agent *agent, void *arg);
+/* log2 of the TPs, and the code of the largest MTU; -EOPNOTSUPP: the device does not speak UB. */
+int hca_driver_ub_limits(struct hca_driver *drv, uint32_t *log_tps, uint32_t *mtu_code);
 
 /* --- for operators ---------------------------------------------------------------------------- */
 

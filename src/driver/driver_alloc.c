@@ -98,6 +98,18 @@ driver_ids_take(struct driver_ids *ids, uint32_t *index)
 	return 0;
 }
 
+int
+driver_ids_take_at(struct driver_ids *ids, uint32_t index)
+{
+	if (index < ids->first || index >= ids->count)
+		return -EINVAL;
+	if (bit_test(ids->taken, index))
+		return -EBUSY;
+	bit_set(ids->taken, index);
+	ids->used++;
+	return 0;
+}
+
 void
 driver_ids_give(struct driver_ids *ids, uint32_t index)
 {

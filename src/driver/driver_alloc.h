@@ -37,6 +37,8 @@ int driver_ids_init(struct driver_ids *ids, uint32_t first, uint32_t count);
 void driver_ids_free(struct driver_ids *ids);
 /* 0, or -ENOMEM: all are in use */
 int driver_ids_take(struct driver_ids *ids, uint32_t *index);
+/* The same of this one; -EINVAL: there is no such index, -EBUSY: it is in use */
+int driver_ids_take_at(struct driver_ids *ids, uint32_t index);
 void driver_ids_give(struct driver_ids *ids, uint32_t index);
 /* A tag of `bits` bits that differs from the index's last one */
 uint32_t driver_ids_new_tag(struct driver_ids *ids, uint32_t index, uint32_t bits,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Clients: a UAR page, a DMA domain, protection domains, memory segments, event channels. */
+/* Clients: a UAR page, a DMA domain, memory segments, event channels. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 #include "driver_types.h"
 
 #define PIPE_BYTES (1 << 20)
-#define PD_INDEX_MAX ((1u << 21) - 1) /* HCA_PD_MAKE has 21 bits for it */
 
 static void
 close_fd(int *fd)
@@ -107,6 +106,7 @@ hca_client_open(struct hca_driver *drv, const struct hca_client_who *who, struct
 	if (err != 0)
 		goto err_uar;
 	clear_uar(client);
+	driver_share_init(client);
 	pthread_mutex_lock(&drv->event_lock);
 	client->next = drv->clients;
 	drv->clients = client;
@@ -155,14 +155,7 @@ release_objects(struct hca_driver *drv, struct hca_client *client)
 		driver_mw_release(drv, client->mws, true);
 	while (client->mrs != NULL)
 		driver_mr_destroy(drv, client->mrs, true);
-	for (uint32_t i = 0; i < DRIVER_PD_BUCKETS; i++) {
-		while (client->pds[i] != NULL) {
-			struct driver_pd *pd = client->pds[i];
-
-			client->pds[i] = pd->next;
-			free(pd);
-		}
-	}
+	driver_pd_free_all(client);
 }
 
 static void
@@ -187,6 +180,7 @@ hca_client_close(struct hca_client *client)
 	struct hca_driver *drv = client->drv;
 
 	pthread_mutex_lock(&drv->lock);
+	driver_peers_forget(client);
 	client->closed = close_domain(drv, client);
 	release_objects(drv, client);
 	unlink_client(drv, client);
@@ -337,6 +331,7 @@ driver_op_info(struct hca_client *client, const struct hca_ctl_none *none,
 		.vendor_id = hca_be32_to_cpu(drv->adapter.vendor_id),
 		.vendor_part_id = hca_be32_to_cpu(drv->adapter.vendor_part_id),
 		.hw_ver = hca_be32_to_cpu(drv->adapter.hw_ver),
+		.share = client->share,
 	};
 	if ((info->flags & HCA_CAP_SRQ) == 0)
 		info->max_srqs = 0;
@@ -367,62 +362,6 @@ driver_op_query_clock(struct hca_client *client, const struct hca_ctl_none *none
 	if (err == 0)
 		*ns = cmd.out_param;
 	return err;
-}
-
-/* --- protection domains --- */
-
-/* Place of a PD in its list. Numbers of one client differ only in their upper bits. */
-static struct driver_pd **
-pd_link(struct hca_client *client, uint32_t pdn)
-{
-	struct driver_pd **link = &client->pds[HCA_PD_NUMBER(pdn) % DRIVER_PD_BUCKETS];
-
-	while (*link != NULL && (*link)->pdn != pdn)
-		link = &(*link)->next;
-	return link;
-}
-
-struct driver_pd *
-driver_pd_of(struct hca_client *client, uint32_t pdn)
-{
-	return *pd_link(client, pdn);
-}
-
-int
-driver_op_alloc_pd(struct hca_client *client, const struct hca_ctl_none *none, uint32_t *pdn)
-{
-	struct driver_pd *pd, **link;
-	int err = driver_quota(client, DRIVER_PDS, 1);
-
-	if (err != 0)
-		return err;
-	pd = calloc(1, sizeof(*pd));
-	if (pd == NULL)
-		return driver_fail(-ENOMEM, "no memory for a PD");
-	do { /* number 0 is the PD of the client's CQs */
-		client->next_pd = client->next_pd < PD_INDEX_MAX ? client->next_pd + 1 : 1;
-		pd->pdn = HCA_PD_MAKE(client->next_pd, client->uar);
-		link = pd_link(client, pd->pdn);
-	} while (*link != NULL);
-	*link = pd;
-	client->count[DRIVER_PDS]++;
-	*pdn = pd->pdn;
-	return 0;
-}
-
-int
-driver_op_dealloc_pd(struct hca_client *client, const uint32_t *pdn, struct hca_ctl_none *none)
-{
-	struct driver_pd **link = pd_link(client, *pdn), *pd = *link;
-
-	if (pd == NULL)
-		return driver_fail(-EINVAL, "PD %#x does not exist", *pdn);
-	if (pd->users != 0)
-		return driver_fail(-EBUSY, "%u objects use the PD", pd->users);
-	*link = pd->next;
-	client->count[DRIVER_PDS]--;
-	free(pd);
-	return 0;
 }
 
 /* --- channels --- */

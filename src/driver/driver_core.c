@@ -174,6 +174,8 @@ init_numbers(struct hca_driver *drv)
 		err = driver_ids_init(&drv->uar_ids, 1, uars);
 	if (err == 0)
 		err = driver_ranges_init(&drv->mtt_ranges, config->log_num_mtts);
+	if (err == 0)
+		err = driver_ub_init(drv);
 	drv->qps = calloc(drv->qp_ids.count, sizeof(*drv->qps));
 	drv->srqs = calloc(drv->srq_ids.count, sizeof(*drv->srqs));
 	drv->cqs = calloc(drv->cq_ids.count, sizeof(*drv->cqs));
@@ -248,6 +250,7 @@ tear_down(struct hca_driver *drv)
 	driver_ids_free(&drv->mpt_ids);
 	driver_ids_free(&drv->uar_ids);
 	driver_ranges_free(&drv->mtt_ranges);
+	driver_ub_free(drv);
 	free(drv->qps);
 	free(drv->srqs);
 	free(drv->cqs);

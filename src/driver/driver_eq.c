@@ -302,6 +302,10 @@ forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 		send_later(cq->owner, eqe->type == HCA_EVENT_COMP ? cq->channel : 0, &cq->owed,
 			   &event);
 		break;
+	case HCA_EVENT_TP_ERROR:
+		if (drv->agent != NULL)
+			drv->agent->event(drv->agent_arg, object);
+		break;
 	case HCA_EVENT_LOCAL_CATAS:
 	case HCA_EVENT_PORT_CHANGE:
 		send_to_all(drv, eqe);
@@ -441,6 +445,7 @@ is_for_many(const struct hca_driver *drv, const struct hca_eqe *eqe)
 	case HCA_EVENT_CQ_ERROR:
 	case HCA_EVENT_SRQ_CATAS:
 	case HCA_EVENT_SRQ_LIMIT:
+	case HCA_EVENT_TP_ERROR:
 		return false;
 	case HCA_EVENT_LOCAL_CATAS:
 	case HCA_EVENT_PORT_CHANGE:

@@ -203,6 +203,7 @@ driver_mr_write_mpt(struct hca_driver *drv, const struct driver_mr *region)
 	mpt->page_size = hca_cpu_to_be32(1u << region->page_log);
 	mpt->key = hca_cpu_to_be32(region->key);
 	mpt->pd = hca_cpu_to_be32(region->pdn);
+	mpt->domain = driver_mpt_domain(region->owner);
 	/* zero-based: the address is 0, the memory is the same */
 	if ((region->access & HCA_ACCESS_ZERO_BASED) == 0)
 		mpt->start = hca_cpu_to_be64(region->va + region->shift);
@@ -211,6 +212,12 @@ driver_mr_write_mpt(struct hca_driver *drv, const struct driver_mr *region)
 	mpt->mtt_sz = hca_cpu_to_be32((uint32_t)region->pages);
 	mpt->first_byte_offset = hca_cpu_to_be32((uint32_t)offset);
 	return driver_command_in(drv, HCA_CMD_SW2HW_MPT, HCA_KEY_INDEX(region->key));
+}
+
+hca_be32
+driver_mpt_domain(const struct hca_client *owner)
+{
+	return hca_cpu_to_be32(HCA_MPT_DOMAIN_MAKE(owner != NULL ? owner->uar : DRIVER_DOMAIN));
 }
 
 uint32_t

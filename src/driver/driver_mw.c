@@ -18,6 +18,7 @@ write_window(struct hca_driver *drv, const struct driver_mr *window, uint32_t ty
 	mpt->flags = hca_cpu_to_be32(type == HCA_CTL_MW_TYPE_2 ? HCA_MPT_FLAG_WINDOW2 : 0);
 	mpt->key = hca_cpu_to_be32(window->key);
 	mpt->pd = hca_cpu_to_be32(window->pdn);
+	mpt->domain = driver_mpt_domain(window->owner);
 	return driver_command_in(drv, HCA_CMD_SW2HW_MPT, HCA_KEY_INDEX(window->key));
 }
 

@@ -2,8 +2,7 @@
 
 /*
  * Queue pairs. For the driver a QP is a number and two registered queues; the device knows it from
- * RST2INIT to 2RST. In a client's mailbox, all fields that name resources are replaced by values
- * from the driver's tables.
+ * RST2INIT (a Jetty: RST2RTS) to 2RST.
  */
 
 #include <errno.h>
@@ -11,9 +10,11 @@
 #include <string.h>
 
 #include "abi_service.h"
+#include "abi_tp.h"
 #include "driver_types.h"
 
 #define QPN_BITS 24u
+#define JETTY_BITS 19u /* also its number on the wire */
 
 struct driver_qp *
 driver_qp_of(struct hca_client *client, uint32_t qpn)
@@ -50,7 +51,7 @@ check_srq(struct hca_client *client, const struct hca_ctl_qp *request)
 	if (request->srqn == 0)
 		return 0;
 	srq = driver_srq_of(client, request->srqn);
-	if (srq == NULL || srq->xrcd != NULL ||
+	if (srq == NULL || srq->xrcd != NULL || srq->jfr != hca_service_is_ub(request->service) ||
 	    (hca_service_info(request->service)->queues & HCA_MAY_SRQ) == 0)
 		return driver_fail(-EINVAL, "SRQ %#x cannot serve the QP", request->srqn);
 	return 0;
@@ -82,6 +83,8 @@ cost_of(const struct hca_ctl_qp *request)
 	uint32_t has = queues_of(request);
 	uint64_t cost = DRIVER_QP_BYTES;
 
+	if (hca_service_is_ub(request->service))
+		cost += DRIVER_JETTY_BYTES;
 	if ((has & HCA_HAS_SQ) != 0)
 		cost += (sizeof(uint32_t) << request->log_sq) +
 			driver_queue_cost(UINT64_C(1)
@@ -114,12 +117,13 @@ check_qp(struct hca_client *client, const struct hca_ctl_qp *request)
 	return err == 0 ? check_objects(client, request) : err;
 }
 
-/* A QPN that cannot be predicted; reserved ones are not used. */
+/* A QPN that cannot be predicted; reserved ones are not used, for Jettys those well known. */
 static int
-take_qpn(struct hca_driver *drv, uint32_t *qpn)
+take_qpn(struct hca_driver *drv, uint32_t service, uint32_t *qpn)
 {
-	uint32_t log = drv->config.log_num_qps;
-	uint32_t index;
+	bool jetty = hca_service_is_ub(service);
+	uint32_t bits = jetty ? JETTY_BITS : QPN_BITS, log = drv->config.log_num_qps;
+	uint32_t least = jetty ? HCA_TC_WELL_KNOWN : HCA_QPN_GSI + 1, index;
 	int err = driver_ids_take(&drv->qp_ids, &index);
 
 	if (err != 0)
@@ -130,10 +134,10 @@ take_qpn(struct hca_driver *drv, uint32_t *qpn)
 		return err;
 	}
 	do {
-		*qpn = HCA_QPN_MAKE(driver_ids_new_tag(&drv->qp_ids, index, QPN_BITS - log,
+		*qpn = HCA_QPN_MAKE(driver_ids_new_tag(&drv->qp_ids, index, bits - log,
 						       &drv->random),
 				    index, log);
-	} while (*qpn <= HCA_QPN_GSI || *qpn == HCA_QPN_MULTICAST);
+	} while (*qpn < least || *qpn == HCA_QPN_MULTICAST);
 	return 0;
 }
 
@@ -242,7 +246,8 @@ find_objects(struct hca_client *client, struct driver_qp *qp, const struct hca_c
 }
 
 int
-driver_op_create_qp(struct hca_client *client, const struct hca_ctl_qp *request, uint32_t *qpn)
+driver_qp_create(struct hca_client *client, const struct hca_ctl_qp *request,
+		 struct driver_qp **out)
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_qp *qp;
@@ -259,14 +264,14 @@ driver_op_create_qp(struct hca_client *client, const struct hca_ctl_qp *request,
 	qp->log_sq_stride = request->log_sq_stride;
 	qp->log_rq_stride = request->log_rq_stride;
 	qp->cost = cost_of(request);
-	err = take_qpn(drv, &qp->qpn);
+	err = take_qpn(drv, qp->service, &qp->qpn);
 	if (err != 0)
 		goto err_free;
 	err = register_queues(drv, qp, request);
 	if (err != 0)
 		goto err_queues;
 	link_qp(drv, qp);
-	*qpn = qp->qpn;
+	*out = qp;
 	return 0;
 
 err_queues:
@@ -274,6 +279,20 @@ err_queues:
 	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps));
 err_free:
 	free(qp);
+	return err;
+}
+
+int
+driver_op_create_qp(struct hca_client *client, const struct hca_ctl_qp *request, uint32_t *qpn)
+{
+	struct driver_qp *qp;
+	int err;
+
+	if (hca_service_is_ub(request->service))
+		return driver_fail(-EINVAL, "service %u is of Jettys", request->service);
+	err = driver_qp_create(client, request, &qp);
+	if (err == 0)
+		*qpn = qp->qpn;
 	return err;
 }
 
@@ -288,160 +307,12 @@ driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force)
 	if (err != 0 && !force)
 		return err;
 	driver_mcast_forget(qp);
+	driver_known_forget(drv, qp->qpn);
 	unlink_qp(drv, qp);
 	unregister_queues(drv, qp);
 	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps));
 	free(qp);
 	return 0;
-}
-
-/* Fill in the words of the context that clients cannot choose */
-static void
-fill_owned_fields(const struct driver_qp *qp, struct hca_qpc *qpc)
-{
-	uint32_t flags = hca_be32_to_cpu(qpc->flags);
-	uint32_t sizes = hca_be32_to_cpu(qpc->sizes) & (HCA_MASK(31, 29) | HCA_MASK(28, 24));
-	uint32_t page = qp->shared ? DRIVER_DOMAIN : qp->owner->uar;
-
-	qpc->flags = hca_cpu_to_be32(
-		HCA_QPC_MAKE_FLAGS(HCA_QPC_STATE(flags), qp->service, HCA_QPC_MIG(flags), 0) |
-		(qp->owner->privileged && !qp->shared ? HCA_QPC_PRIVILEGED : 0));
-	qpc->sizes = hca_cpu_to_be32(
-		sizes | HCA_QPC_MAKE_SIZES(0, 0, qp->log_rq_stride, qp->log_sq_stride));
-	qpc->usr_page = hca_cpu_to_be32(page);
-	qpc->local_qpn = hca_cpu_to_be32(qp->qpn);
-	qpc->srqn = hca_cpu_to_be32(qp->srq != NULL ? HCA_QPC_SRQ_VALID | qp->srq->srqn : 0);
-	qpc->pd = hca_cpu_to_be32(qp->pd != NULL ? qp->pd->pdn : HCA_PD_MAKE(0, page));
-	qpc->wqe_base = 0;
-	qpc->wqe_lkey = 0;
-	qpc->xrcd = hca_cpu_to_be32(qp->xrcd != NULL ? qp->xrcd->number : 0);
-	qpc->cqn_snd = hca_cpu_to_be32(qp->send_cq != NULL ? qp->send_cq->cqn : 0);
-	qpc->snd_wqe_base_l = hca_cpu_to_be32(qp->sq_mr != NULL ? qp->sq_mr->key : 0);
-	qpc->snd_wqe_len = hca_cpu_to_be32(qp->sq_bytes);
-	qpc->cqn_rcv = hca_cpu_to_be32(qp->recv_cq != NULL ? qp->recv_cq->cqn : 0);
-	qpc->rcv_wqe_base_l = hca_cpu_to_be32(qp->rq_mr != NULL ? qp->rq_mr->key : 0);
-	qpc->rcv_wqe_len = hca_cpu_to_be32(qp->rq_bytes);
-}
-
-static bool
-is_modify(uint32_t opcode)
-{
-	switch (opcode) {
-#define MODIFY_CASE(name, op, in_len, out_len, cmd_flags, caps) \
-	case op: \
-		return ((cmd_flags)&HCA_CMDF_MODIFY_QP) != 0;
-		HCA_CMD_LIST(MODIFY_CASE)
-#undef MODIFY_CASE
-	default:
-		return false;
-	}
-}
-
-/* The QP is in RESET: the device does not know it any more. */
-static void
-in_reset(struct driver_qp *qp)
-{
-	qp->live = false;
-	driver_mcast_forget(qp);
-}
-
-static int
-modify_bare(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode)
-{
-	int err;
-
-	if (opcode != HCA_CMD_ERR2RST_QPEE && opcode != HCA_CMD_2ERR_QPEE)
-		return driver_fail(-EINVAL, "the transition needs attributes");
-	if (!qp->live && opcode == HCA_CMD_ERR2RST_QPEE)
-		return 0; /* is in RESET */
-	err = driver_command_bare(drv, opcode, HCA_MODIFY_QP_NO_INBOX, qp->qpn, 0);
-	if (err == 0 && opcode == HCA_CMD_ERR2RST_QPEE)
-		in_reset(qp);
-	return err;
-}
-
-/* A MODIFY_QP of a client: checked and sent from one copy. */
-struct modify {
-	struct hca_qpc qpc;
-	struct driver_answer path, alt_path; /* resolved MAC addresses */
-};
-
-static bool
-sets(const struct hca_qpc *qpc, uint32_t attr)
-{
-	return (hca_be32_to_cpu(qpc->opt_param_mask) & attr) != 0;
-}
-
-/* Resolve addresses that need it; the lock is held, and released while config.resolve is asked. */
-static void
-resolve_paths(struct hca_driver *drv, struct modify *m)
-{
-	if (sets(&m->qpc, HCA_QP_ATTR_AV))
-		driver_ask_path(drv, &m->qpc.path, &m->path);
-	if (sets(&m->qpc, HCA_QP_ATTR_ALT_PATH))
-		driver_ask_path(drv, &m->qpc.alt_path, &m->alt_path);
-}
-
-/* Record a reason that the device's status does not tell */
-static int
-explain(const struct driver_qp *qp, uint32_t opcode, const struct hca_qpc *qpc, int err)
-{
-	bool controlled = (hca_be32_to_cpu(qpc->qkey) & HCA_QKEY_CONTROLLED) != 0;
-
-	if (err == -EINVAL && sets(qpc, HCA_QP_ATTR_QKEY) && controlled && !qp->owner->privileged)
-		return driver_fail(-EACCES,
-				   "Q_Key %#x: those with the top bit are for privileged "
-				   "users (root, [control] privileged_users)",
-				   hca_be32_to_cpu(qpc->qkey));
-	if (err == -ENOMEM && opcode == HCA_CMD_RST2INIT_QPEE)
-		return driver_fail(err, "the device has no memory, or no request records, for one "
-					"more QP (two of each kind are every QP's own)");
-	return err;
-}
-
-static int
-modify_with(struct hca_driver *drv, struct driver_qp *qp, uint32_t opcode, struct modify *m)
-{
-	int err = 0;
-
-	fill_owned_fields(qp, &m->qpc);
-	if (sets(&m->qpc, HCA_QP_ATTR_AV) && qp->service != HCA_ST_UD)
-		err = driver_resolve_path(drv, &m->qpc.path, &m->path);
-	if (err == 0 && sets(&m->qpc, HCA_QP_ATTR_ALT_PATH))
-		err = driver_resolve_path(drv, &m->qpc.alt_path, &m->alt_path);
-	if (err != 0)
-		return err;
-	memcpy(driver_mailbox(drv), &m->qpc, sizeof(m->qpc));
-	err = driver_command_in(drv, opcode, qp->qpn);
-	if (err != 0)
-		return explain(qp, opcode, &m->qpc, err);
-	if (opcode == HCA_CMD_RST2INIT_QPEE)
-		qp->live = true;
-	if (opcode == HCA_CMD_ERR2RST_QPEE)
-		in_reset(qp);
-	return 0;
-}
-
-int
-driver_op_modify_qp(struct hca_client *client, const struct hca_ctl_modify *request,
-		    struct hca_ctl_none *none)
-{
-	struct hca_driver *drv = client->drv;
-	struct driver_qp *qp;
-	struct modify m;
-
-	if (request->has_mailbox != 0) {
-		m.qpc = request->mailbox;
-		resolve_paths(drv, &m);
-	}
-	qp = driver_qp_of(client, request->qpn);
-	if (qp == NULL)
-		return driver_fail(-EINVAL, "QP %#x does not exist", request->qpn);
-	if (!is_modify(request->opcode))
-		return driver_fail(-EINVAL, "command %#x modifies no QP", request->opcode);
-	if (request->has_mailbox == 0)
-		return modify_bare(drv, qp, request->opcode);
-	return modify_with(drv, qp, request->opcode, &m);
 }
 
 int
@@ -451,7 +322,7 @@ driver_qp_query(struct hca_driver *drv, const struct driver_qp *qp, void *mailbo
 	int err;
 
 	if (!qp->live) {
-		fill_owned_fields(qp, &qpc);
+		driver_qp_fill(qp, &qpc);
 		memcpy(mailbox, &qpc, sizeof(qpc));
 		return 0;
 	}
@@ -478,6 +349,8 @@ driver_op_destroy_qp(struct hca_client *client, const uint32_t *qpn, struct hca_
 
 	if (qp == NULL)
 		return driver_fail(-EINVAL, "QP %#x does not exist", *qpn);
+	if (driver_qp_close_again(qp, client))
+		return 0;
 	if (qp->owner != client) {
 		driver_opener_drop(client->drv, driver_opener_of(qp, client));
 		return 0;

@@ -50,6 +50,8 @@ table_left(const struct hca_driver *drv, enum driver_thing thing)
 		return left_of(drv, DRIVER_PDS_ALL, thing);
 	case DRIVER_GROUPS:
 		return driver_groups_left(drv);
+	case DRIVER_PEERS:
+		return left_of(drv, DRIVER_PEERS_ALL, thing);
 	case DRIVER_BYTES:
 		return drv->config.device_bytes != 0 ? left_of(drv, drv->config.device_bytes, thing)
 						     : UINT64_MAX;
@@ -70,6 +72,7 @@ static const struct {
 	[DRIVER_MTTS] = {"translation entries", "mtts"},
 	[DRIVER_PDS] = {"PDs", "pds"},
 	[DRIVER_GROUPS] = {"multicast groups", "groups"},
+	[DRIVER_PEERS] = {"imported peers", "peers"},
 	[DRIVER_BYTES] = {"bytes of the device for queues", NULL},
 };
 
@@ -79,7 +82,7 @@ own_quota(const struct hca_quota *q, enum driver_thing thing)
 	const uint64_t quota[DRIVER_THINGS] = {
 		[DRIVER_QPS] = q->qps,	   [DRIVER_CQS] = q->cqs,	[DRIVER_SRQS] = q->srqs,
 		[DRIVER_XRCDS] = q->xrcds, [DRIVER_MRS] = q->mrs,	[DRIVER_MTTS] = q->mtts,
-		[DRIVER_PDS] = q->pds,	   [DRIVER_GROUPS] = q->groups,
+		[DRIVER_PDS] = q->pds,	   [DRIVER_GROUPS] = q->groups, [DRIVER_PEERS] = q->peers,
 	};
 
 	return quota[thing];

@@ -136,6 +136,8 @@ driver_op_rereg_mr(struct hca_client *client, const struct hca_ctl_rereg *reques
 		return -EINVAL;
 	if (region->null)
 		return driver_fail(-EINVAL, "a null region cannot change");
+	if (region->segment)
+		return driver_fail(-EBUSY, "a segment of UB cannot change: revoke its token first");
 	if (request->flags == 0 || (request->flags & ~FLAGS) != 0)
 		return driver_fail(-EINVAL, "flags %#x", request->flags);
 	err = change(client, region, request->flags, &request->mr,

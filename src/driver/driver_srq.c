@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "abi_tp.h"
 #include "driver_types.h"
 
 #define SRQN_BITS 24u
+#define JFR_BITS 19u /* also its number on the wire */
 
 struct driver_srq *
 driver_srq_of(struct hca_client *client, uint32_t srqn)
@@ -19,7 +21,7 @@ driver_srq_of(struct hca_client *client, uint32_t srqn)
 }
 
 static int
-check_srq(struct hca_client *client, const struct hca_ctl_srq *request)
+check_srq(struct hca_client *client, const struct hca_ctl_srq *request, bool jfr)
 {
 	struct hca_driver *drv = client->drv;
 
@@ -32,6 +34,9 @@ check_srq(struct hca_client *client, const struct hca_ctl_srq *request)
 				   request->log_stride);
 	if (driver_pd_of(client, request->pdn) == NULL)
 		return driver_fail(-EINVAL, "PD %#x does not exist", request->pdn);
+	if (jfr && (request->xrcd != 0 || driver_cq_of(client, request->cqn) == NULL))
+		return driver_fail(-EINVAL, "CQ %#x does not exist, or an XRC domain",
+				   request->cqn);
 	if (request->xrcd != 0 && (driver_xrcd_of(client, request->xrcd) == NULL ||
 				   driver_cq_of(client, request->cqn) == NULL))
 		return driver_fail(-EINVAL, "XRC domain %u or CQ %#x does not exist", request->xrcd,
@@ -39,11 +44,11 @@ check_srq(struct hca_client *client, const struct hca_ctl_srq *request)
 	return driver_quota(client, DRIVER_SRQS, 1);
 }
 
-/* Peers name XRC SRQs, so numbers must not be predictable. */
+/* Peers name XRC SRQs and JFRs, so numbers must not be predictable. */
 static int
-take_srqn(struct hca_driver *drv, uint32_t *srqn)
+take_srqn(struct hca_driver *drv, bool jfr, uint32_t *srqn)
 {
-	uint32_t log = drv->config.log_num_srqs, index;
+	uint32_t bits = jfr ? JFR_BITS : SRQN_BITS, log = drv->config.log_num_srqs, index;
 	int err = driver_ids_take(&drv->srq_ids, &index);
 
 	if (err != 0)
@@ -54,15 +59,31 @@ take_srqn(struct hca_driver *drv, uint32_t *srqn)
 		return err;
 	}
 	do {
-		*srqn = HCA_QPN_MAKE(driver_ids_new_tag(&drv->srq_ids, index, SRQN_BITS - log,
+		*srqn = HCA_QPN_MAKE(driver_ids_new_tag(&drv->srq_ids, index, bits - log,
 							&drv->random),
 				     index, log);
 	} while (*srqn == 0);
 	return 0;
 }
 
+/* What only JFRs have; jfr NULL: it is none. */
+static void
+fill_jfr(struct hca_srqc *c, const struct driver_srq *srq, const struct hca_ctl_jfr *jfr)
+{
+	bool token;
+
+	if (jfr == NULL)
+		return;
+	token = (jfr->flags & HCA_CTL_TC_TOKEN) != 0;
+	c->flags = hca_cpu_to_be32(HCA_SRQC_JFR | (token ? HCA_SRQC_TOKEN : 0));
+	c->token = hca_cpu_to_be32(token ? jfr->token : 0);
+	c->xrc_cqn = hca_cpu_to_be32(srq->cq->cqn);
+	c->rnr = hca_cpu_to_be32(HCA_FIELD(31, 24, jfr->min_rnr_timer));
+}
+
 static int
-enable_srq(struct hca_driver *drv, const struct driver_srq *srq, const struct hca_ctl_srq *request)
+enable_srq(struct hca_driver *drv, const struct driver_srq *srq, const struct hca_ctl_srq *request,
+	   const struct hca_ctl_jfr *jfr)
 {
 	struct hca_srqc *c = driver_mailbox(drv);
 	int err;
@@ -79,9 +100,11 @@ enable_srq(struct hca_driver *drv, const struct driver_srq *srq, const struct hc
 		c->xrcd = hca_cpu_to_be32(HCA_SRQC_XRCD_VALID | srq->xrcd->number);
 		c->xrc_cqn = hca_cpu_to_be32(srq->cq->cqn);
 	}
+	fill_jfr(c, srq, jfr);
 	err = driver_command_in(drv, HCA_CMD_SW2HW_SRQ, srq->srqn);
-	if (err == -EINVAL && srq->xrcd != NULL)
-		driver_fail(err, "the device takes no such XRC SRQ: has its CQ overrun?");
+	if (err == -EINVAL && srq->cq != NULL)
+		driver_fail(err, "the device takes no such %s: has its CQ overrun?",
+			    srq->jfr ? "JFR" : "XRC SRQ");
 	return err;
 }
 
@@ -125,13 +148,15 @@ unlink_srq(struct hca_driver *drv, struct driver_srq *srq)
 	use_objects(srq, (uint32_t)-1);
 }
 
-int
-driver_op_create_srq(struct hca_client *client, const struct hca_ctl_srq *request, uint32_t *srqn)
+/* jfr: what it is beside an SRQ; NULL: an SRQ of verbs. */
+static int
+create_srq(struct hca_client *client, const struct hca_ctl_srq *request,
+	   const struct hca_ctl_jfr *jfr, uint32_t *srqn)
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_srq *srq;
 	uint64_t bytes;
-	int err = check_srq(client, request);
+	int err = check_srq(client, request, jfr != NULL);
 
 	if (err != 0)
 		return err;
@@ -140,11 +165,12 @@ driver_op_create_srq(struct hca_client *client, const struct hca_ctl_srq *reques
 		return driver_fail(-ENOMEM, "no memory for an SRQ");
 	srq->owner = client;
 	srq->pd = driver_pd_of(client, request->pdn);
-	if (request->xrcd != 0) {
+	srq->jfr = jfr != NULL;
+	if (request->xrcd != 0)
 		srq->xrcd = driver_xrcd_of(client, request->xrcd);
+	if (request->xrcd != 0 || srq->jfr)
 		srq->cq = driver_cq_of(client, request->cqn);
-	}
-	err = take_srqn(drv, &srq->srqn);
+	err = take_srqn(drv, srq->jfr, &srq->srqn);
 	if (err != 0)
 		goto err_free;
 	bytes = (UINT64_C(1) << (request->log_size + request->log_stride)) +
@@ -154,7 +180,7 @@ driver_op_create_srq(struct hca_client *client, const struct hca_ctl_srq *reques
 	if (err != 0)
 		goto err_number;
 	link_srq(drv, srq);
-	err = enable_srq(drv, srq, request);
+	err = enable_srq(drv, srq, request, jfr);
 	if (err != 0)
 		goto err_unlink;
 	*srqn = srq->srqn;
@@ -171,12 +197,32 @@ err_free:
 }
 
 int
+driver_op_create_srq(struct hca_client *client, const struct hca_ctl_srq *request, uint32_t *srqn)
+{
+	return create_srq(client, request, NULL, srqn);
+}
+
+int
+driver_op_create_jfr(struct hca_client *client, const struct hca_ctl_jfr *request, uint32_t *srqn)
+{
+	if (!driver_has_cap(client->drv, HCA_CAP_UB))
+		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
+	if ((request->flags & ~HCA_CTL_TC_TOKEN) != 0 ||
+	    request->min_rnr_timer > HCA_JETTY_RNR_TIMER_MAX)
+		return driver_fail(-EINVAL, "a JFR with flags %#x and RNR timer %u", request->flags,
+				   request->min_rnr_timer);
+	return create_srq(client, &request->srq, request, srqn);
+}
+
+int
 driver_srq_release(struct hca_driver *drv, struct driver_srq *srq, bool force)
 {
 	int err = driver_take_back(drv, srq->owner, HCA_CMD_HW2SW_SRQ, 0, srq->srqn);
 
 	if (err != 0 && !force)
 		return err;
+	if (srq->jfr)
+		driver_known_forget(drv, HCA_TC_JFR | srq->srqn);
 	unlink_srq(drv, srq);
 	driver_mr_destroy(drv, srq->mr, true);
 	driver_ids_give(&drv->srq_ids, HCA_QPN_INDEX(srq->srqn, drv->config.log_num_srqs));

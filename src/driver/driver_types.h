@@ -78,6 +78,7 @@ struct driver_mr {
 	bool internal; /* memory of a queue: the client cannot deregister it */
 	bool window;   /* a memory window: key and PD only */
 	bool null;     /* a null region: no memory, any address */
+	bool segment;  /* of UB: its token row says that it is exported */
 };
 
 struct driver_eq {
@@ -89,10 +90,20 @@ struct driver_eq {
 	bool live;
 };
 
+/* A PD of several clients: its number is not used again before the last of them leaves it. */
+struct driver_shared_pd {
+	struct driver_shared_pd *next;
+	uint32_t pdn;
+	uint32_t clients;
+};
+
+/* A PD as a client has it */
 struct driver_pd {
 	struct driver_pd *next;
+	struct driver_shared_pd *shared; /* NULL: no other client has had it */
 	uint32_t pdn;
-	uint32_t users; /* number of MRs and QPs */
+	uint32_t users; /* number of the client's MRs and QPs */
+	uint32_t again; /* times that the client has imported it, too */
 };
 
 struct driver_channel {
@@ -143,6 +154,7 @@ struct driver_opener {
 	struct driver_qp *qp;
 	struct driver_xrcd *xrcd; /* the client's */
 	uint32_t owed;
+	uint32_t again; /* times that the client has opened it once more */
 };
 
 struct driver_srq {
@@ -150,9 +162,10 @@ struct driver_srq {
 	struct hca_client *owner;
 	struct driver_pd *pd;
 	struct driver_mr *mr;
-	struct driver_cq *cq;	  /* XRC, else NULL */
+	struct driver_cq *cq;	  /* XRC, JFR, else NULL */
 	struct driver_xrcd *xrcd; /* XRC, else NULL */
 	uint32_t srqn;
+	bool jfr;	/* a JFR of UB, which has a CQ too */
 	uint32_t users; /* number of QPs */
 	uint32_t owed;	/* bits of event types that are delayed because a pipe was full */
 };
@@ -172,7 +185,8 @@ struct driver_qp {
 	uint32_t sq_bytes;
 	uint32_t rq_bytes;
 	uint32_t owed;
-	uint32_t cost; /* bytes of device memory */
+	uint32_t cost;	/* bytes of device memory */
+	uint32_t again; /* times that its owner has opened it, too */
 	struct driver_member *groups;
 	struct driver_opener *openers; /* written with both locks held */
 	uint8_t service;
@@ -193,13 +207,16 @@ enum driver_thing {
 	DRIVER_MTTS,
 	DRIVER_PDS,
 	DRIVER_GROUPS,
+	DRIVER_PEERS,
 	DRIVER_BYTES,
 	DRIVER_THINGS,
 };
 
-#define DRIVER_PDS_ALL 65536u	/* a number needs only memory of the driver */
-#define DRIVER_QP_BYTES 4096u	/* device memory of a QP, approximately */
-#define DRIVER_QUEUE_BYTES 128u /* of a queue, without its pages */
+#define DRIVER_PEERS_ALL 65536u	 /* as many as the agent takes */
+#define DRIVER_PDS_ALL 65536u	 /* a number needs only memory of the driver */
+#define DRIVER_QP_BYTES 4096u	 /* device memory of a QP, approximately */
+#define DRIVER_JETTY_BYTES 8192u /* of a Jetty besides: its open segments, at most */
+#define DRIVER_QUEUE_BYTES 128u	 /* of a queue, without its pages */
 
 struct driver_segment {
 	struct driver_segment *next;
@@ -212,6 +229,8 @@ struct hca_client {
 	struct hca_driver *drv;
 	uint32_t uar; /* page number = DMA domain */
 	uint32_t next_pd;
+	/* clients with one token share PDs (driver_pd.c) */
+	struct hca_ctl_share share;
 	struct driver_pd *pds[DRIVER_PD_BUCKETS]; /* by HCA_PD_NUMBER() */
 	struct driver_mr *mrs;
 	struct driver_mr *mws; /* memory windows; freed before the regions they may be bound to */
@@ -300,6 +319,13 @@ struct hca_driver {
 	struct driver_mr **mrs; /* by MPT index; `lock` held */
 	struct hca_client *clients;
 	struct driver_xrc_file *xrc_files;
+	struct driver_shared_pd *shared_pds;
+	uint32_t *known;	  /* UB: TC of each well-known number; NULL: no UB */
+	struct driver_ids tp_ids; /* of UB; index 0 is none */
+	uint32_t *tps;		  /* TPNs by index, 0: none */
+	struct driver_ids tpg_ids;
+	const struct hca_driver_agent *agent; /* of UB; written with both locks held */
+	void *agent_arg;
 	struct driver_group *groups; /* groups with members */
 	uint32_t num_groups;
 
@@ -394,6 +420,8 @@ int driver_mr_quota(const struct hca_driver *drv, const struct hca_client *owner
 /* Allocate an MPT index, mapped in ICM, with a new key. */
 int driver_mpt_take(struct hca_driver *drv, uint32_t *key);
 uint32_t driver_mpt_new_key(struct hca_driver *drv, uint32_t index);
+/* What an MPT entry says of its owner's DMA domain */
+hca_be32 driver_mpt_domain(const struct hca_client *owner);
 
 /*
  * driver_quota.c; lock held. Check whether the client (NULL: the driver) may have so many more; the
@@ -435,7 +463,7 @@ void driver_eq_forget(const struct hca_client *client, uint32_t channel, uint64_
 	(HCA_EVENT_MASK_ALL & ~DRIVER_CQ_EVENTS & ~DRIVER_SRQ_EVENTS & \
 	 ~(HCA_EVENT_MASK(HCA_EVENT_COMP) | HCA_EVENT_MASK(HCA_EVENT_LOCAL_CATAS) | \
 	   HCA_EVENT_MASK(HCA_EVENT_PORT_CHANGE) | HCA_EVENT_MASK(HCA_EVENT_CMD) | \
-	   HCA_EVENT_MASK(HCA_EVENT_EQ_OVERFLOW)))
+	   HCA_EVENT_MASK(HCA_EVENT_TP_ERROR) | HCA_EVENT_MASK(HCA_EVENT_EQ_OVERFLOW)))
 /* Tell the clients that the device is dead. Locks as for the next one. */
 void driver_dead_event(struct hca_driver *drv);
 /* Send an event about the port to every client; of the locks only `lock` may be held. */
@@ -447,6 +475,11 @@ int driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force);
 struct driver_cq *driver_cq_of(struct hca_client *client, uint32_t cqn);
 /* A QP that the client owns or has opened. */
 struct driver_qp *driver_qp_of(struct hca_client *client, uint32_t qpn);
+/* A QP or Jetty that is in RESET. */
+int driver_qp_create(struct hca_client *client, const struct hca_ctl_qp *request,
+		     struct driver_qp **out);
+/* Fill in the words of the context that clients cannot choose: driver_qp_modify.c */
+void driver_qp_fill(const struct driver_qp *qp, struct hca_qpc *qpc);
 int driver_qp_query(struct hca_driver *drv, const struct driver_qp *qp, void *mailbox);
 /* Enter the QP into the list and the account of its owner, and take it out; event_lock held. */
 void driver_qp_own(struct driver_qp *qp);
@@ -455,6 +488,15 @@ void driver_qp_disown(struct driver_qp *qp);
 /* driver_srq.c; lock held. */
 int driver_srq_release(struct hca_driver *drv, struct driver_srq *srq, bool force);
 struct driver_srq *driver_srq_of(struct hca_client *client, uint32_t srqn);
+
+/* driver_jetty.c; lock held. The TC is gone, and the device's names for it are. */
+void driver_known_forget(struct hca_driver *drv, uint32_t tc);
+/* driver_tp.c; lock held. Tables of UB, if the device speaks it. */
+int driver_ub_init(struct hca_driver *drv);
+bool driver_tp_lives(const struct hca_driver *drv, uint32_t tpn);
+/* driver_peer.c; lock held. The client ends. */
+void driver_peers_forget(struct hca_client *client);
+void driver_ub_free(struct hca_driver *drv);
 
 /* driver_xrc.c; lock held. */
 bool driver_has_cap(const struct hca_driver *drv, uint32_t cap);
@@ -466,11 +508,19 @@ void driver_xrc_close(struct driver_xrc_file *ended);
 /* The client's entry among those that have opened the QP; NULL: there is none. */
 struct driver_opener *driver_opener_of(const struct driver_qp *qp, const struct hca_client *client);
 void driver_opener_drop(struct hca_driver *drv, struct driver_opener *opener);
+/* The client has opened the QP more than once, and closes it: true. */
+bool driver_qp_close_again(struct driver_qp *qp, const struct hca_client *client);
 /* The owner gives the QP up. True: a client that has opened it is the owner now. */
 bool driver_qp_pass_on(struct hca_driver *drv, struct driver_qp *qp);
 
-/* driver_client.c; lock held. */
+/* driver_pd.c; lock held. */
 struct driver_pd *driver_pd_of(struct hca_client *client, uint32_t pdn);
+/* A token of the new client's own */
+void driver_share_init(struct hca_client *client);
+/* Free the client's PDs, in which it has nothing any more. */
+void driver_pd_free_all(struct hca_client *client);
+
+/* driver_client.c; lock held. */
 bool driver_client_covers(const struct hca_client *client, uint64_t bus, uint64_t len);
 
 /*

@@ -316,23 +316,39 @@ find_target(struct hca_client *client, const struct hca_ctl_open_qp *request,
 	if (qp == NULL || qp->qpn != request->qpn || qp->xrcd == NULL ||
 	    qp->xrcd->number != xrcd->number)
 		return driver_fail(-EINVAL, "the XRC domain has no target QP %#x", request->qpn);
-	if (qp->owner == client || driver_opener_of(qp, client) != NULL)
-		return driver_fail(-EBUSY, "the context has QP %#x already", request->qpn);
 	*out = qp;
 	return 0;
 }
 
-int
-driver_op_open_qp(struct hca_client *client, const struct hca_ctl_open_qp *request,
-		  struct hca_ctl_none *none)
+/* How many times more a client has opened a QP than once; NULL: it does not have it. */
+static uint32_t *
+opened_again(struct driver_qp *qp, const struct hca_client *client)
+{
+	struct driver_opener *o = driver_opener_of(qp, client);
+
+	if (qp->owner == client)
+		return &qp->again;
+	return o != NULL ? &o->again : NULL;
+}
+
+bool
+driver_qp_close_again(struct driver_qp *qp, const struct hca_client *client)
+{
+	uint32_t *again = opened_again(qp, client);
+
+	if (again == NULL || *again == 0)
+		return false;
+	--*again;
+	return true;
+}
+
+static int
+open_first(struct hca_client *client, struct driver_qp *qp, uint32_t xrcd)
 {
 	struct hca_driver *drv = client->drv;
 	struct driver_opener *o;
-	struct driver_qp *qp = NULL;
-	int err = find_target(client, request, &qp);
+	int err = driver_quota(client, DRIVER_QPS, 1);
 
-	if (err == 0)
-		err = driver_quota(client, DRIVER_QPS, 1);
 	if (err == 0)
 		err = driver_quota(client, DRIVER_BYTES, qp->cost);
 	if (err != 0)
@@ -342,7 +358,7 @@ driver_op_open_qp(struct hca_client *client, const struct hca_ctl_open_qp *reque
 		return driver_fail(-ENOMEM, "no memory for a QP");
 	o->client = client;
 	o->qp = qp;
-	o->xrcd = driver_xrcd_of(client, request->xrcd);
+	o->xrcd = driver_xrcd_of(client, xrcd);
 	o->xrcd->users++;
 	pthread_mutex_lock(&drv->event_lock);
 	o->next = qp->openers;
@@ -353,6 +369,21 @@ driver_op_open_qp(struct hca_client *client, const struct hca_ctl_open_qp *reque
 	client->count[DRIVER_BYTES] += qp->cost;
 	pthread_mutex_unlock(&drv->event_lock);
 	return 0;
+}
+
+int
+driver_op_open_qp(struct hca_client *client, const struct hca_ctl_open_qp *request,
+		  struct hca_ctl_none *none)
+{
+	struct driver_qp *qp = NULL;
+	int err = find_target(client, request, &qp);
+	uint32_t *again = err == 0 ? opened_again(qp, client) : NULL;
+
+	if (err == 0 && again == NULL)
+		return open_first(client, qp, request->xrcd);
+	if (err == 0)
+		++*again;
+	return err;
 }
 
 /* Take an opener out of both lists, and its QP from its account; event_lock held. */
@@ -399,6 +430,7 @@ driver_qp_pass_on(struct hca_driver *drv, struct driver_qp *qp)
 	qp->owner = heir->client;
 	qp->xrcd = heir->xrcd;
 	qp->owed = heir->owed;
+	qp->again = heir->again;
 	driver_qp_own(qp);
 	pthread_mutex_unlock(&drv->event_lock);
 	free(heir);

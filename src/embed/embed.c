@@ -23,6 +23,14 @@
 #include "embed_telemetry.h"
 #include "graph/sleep.h"
 #include "host.h"
+#include "port/port_wrap.h"
+#include "wire/wire_view.h"
+
+/* A fabric's clock: each loop takes a tick; after some without work, until the next arrival. */
+#define TICK_NS 100u
+#define IDLE_LOOPS 8u
+#define IDLE_NS 1000u
+#define SIM_START_NS 1000000000u
 
 #define EVENTS_EVERY 1024u /* manual: interval of checks of the event queues, in loops */
 
@@ -54,6 +62,21 @@ check_sizes(const struct softhca_embed_config *c)
 }
 
 /* Fields that are 0 get their defaults. */
+/* 0: the default */
+static bool
+power_within(uint32_t value, uint32_t least, uint32_t most)
+{
+	return value == 0 || (value >= least && value <= most && (value & (value - 1)) == 0);
+}
+
+static bool
+valid_ub(const struct softhca_embed_config *c)
+{
+	return c->ub_tps <= 16 && power_within(c->ub_window, 128, 2048) &&
+	       c->ub_rule <= SOFTHCA_UB_RULE_TIME && power_within(c->ub_spray, 1, 256) &&
+	       c->ub_reorder_us <= 1000000 && c->ub_segment % 4096 == 0 && c->ub_segment <= 65536;
+}
+
 static int
 take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 {
@@ -85,6 +108,15 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	if (c->layout > SOFTHCA_LAYOUT_FULL || c->executor > SOFTHCA_EXECUTOR_THREADS ||
 	    c->idle > SOFTHCA_IDLE_SPIN || c->max_mtu > SOFTHCA_MTU_4096)
 		return embed_fail(-EINVAL, "unknown layout, executor, idle policy or MTU");
+	if (c->fabric.rate_gbps != 0 &&
+	    (c->executor != SOFTHCA_EXECUTOR_MANUAL || c->ports != NULL))
+		return embed_fail(-EINVAL,
+				  "a fabric needs the executor manual and links in memory");
+	if (!valid_ub(c))
+		return embed_fail(-EINVAL, "UB: %u TPs, window %u, rule %u, %u ports, segment %u",
+				  c->ub_tps, c->ub_window, c->ub_rule, c->ub_spray, c->ub_segment);
+	if (c->ub > 1)
+		return embed_fail(-EINVAL, "ub = %u: 0 or 1", c->ub);
 	return check_sizes(c);
 }
 
@@ -124,15 +156,69 @@ register_thread(void)
 		(void)rte_thread_register();
 }
 
-static unsigned int
-run_once(struct softhca_embed *e)
+static bool
+is_simulated(const struct softhca_embed *e)
 {
-	uint64_t now = hca_clock_ns();
+	return e->cfg.fabric.rate_gbps != 0;
+}
+
+/* Where to an idle clock may jump without passing an arrival. */
+static uint64_t
+idle_until(const struct softhca_embed *e)
+{
+	uint64_t at = e->sim_now + IDLE_NS;
+
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
+		at = RTE_MIN(at, hca_port_deadline(e->side[i].fabric, e->sim_now));
+	return at;
+}
+
+static void
+advance(struct softhca_embed *e, unsigned int work)
+{
+	uint64_t next = e->sim_now + TICK_NS;
+
+	e->idle = work == 0 ? e->idle + 1 : 0;
+	if (e->idle > IDLE_LOOPS)
+		next = RTE_MAX(next, idle_until(e));
+	__atomic_store_n(&e->sim_now, next, __ATOMIC_RELAXED);
+}
+
+uint64_t
+softhca_embed_now(const struct softhca_embed *e)
+{
+	return is_simulated(e) ? __atomic_load_n(&e->sim_now, __ATOMIC_RELAXED) : hca_clock_ns();
+}
+
+static inline unsigned int
+poll_all(struct softhca_embed *e, uint64_t now)
+{
 	unsigned int work = 0;
 
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
 		if (e->side[i].hca != NULL)
 			work += hca_direct_poll(e->side[i].hca, now);
+	return work;
+}
+
+static __attribute__((noinline)) unsigned int
+poll_simulated(struct softhca_embed *e)
+{
+	unsigned int work = poll_all(e, e->sim_now);
+
+	advance(e, work);
+	return work;
+}
+
+static unsigned int
+run_once(struct softhca_embed *e)
+{
+	unsigned int work;
+
+	if (__builtin_expect(is_simulated(e), 0))
+		work = poll_simulated(e);
+	else
+		work = poll_all(e, hca_clock_ns());
 	if (__atomic_load_n(&e->events, __ATOMIC_RELAXED) != 0 ||
 	    (++e->polls & (EVENTS_EVERY - 1)) == 0)
 		forward_events(e);
@@ -140,8 +226,8 @@ run_once(struct softhca_embed *e)
 }
 
 /* Manual: one thread at a time runs the engine; others continue with what they have. */
-static unsigned int
-run_manual(void *arg)
+unsigned int
+embed_run(void *arg)
 {
 	struct softhca_embed *e = arg;
 	unsigned int work;
@@ -156,6 +242,17 @@ run_manual(void *arg)
 	return work;
 }
 
+/* The same, for programs: they may wait for what agents do. */
+static unsigned int
+run_all(struct softhca_embed *e)
+{
+	unsigned int work = embed_run(e);
+
+	if (__builtin_expect(e->cfg.ub, 0))
+		embed_agents_poll(e);
+	return work;
+}
+
 /* Called by the driver while a command is executed. */
 static void
 wait_for_command(void *arg)
@@ -163,7 +260,7 @@ wait_for_command(void *arg)
 	struct softhca_embed *e = ((struct embed_hca *)arg)->owner;
 
 	if (e->threads == NULL)
-		run_manual(e);
+		embed_run(e);
 	else
 		hca_host_wait(((struct embed_hca *)arg)->hca);
 }
@@ -171,7 +268,7 @@ wait_for_command(void *arg)
 unsigned int
 softhca_embed_progress(struct softhca_embed *e)
 {
-	return e->threads == NULL && e->forks == embed_forks() ? run_manual(e) : 0;
+	return e->threads == NULL && e->forks == embed_forks() ? run_all(e) : 0;
 }
 
 unsigned int
@@ -245,8 +342,10 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 		HCA_LIMIT_LIST(X)
 #undef X
 			.full_records = c->records,
+		.wires = HCA_WIRE_BIT(HCA_WIRE_ROCE) | (c->ub ? HCA_WIRE_BIT(HCA_WIRE_UB) : 0),
 		.port_stall_ns = (uint64_t)c->stall.discard_after_us * 1000,
 		.max_mtu = 128u << c->max_mtu,
+		.ub_segment = c->ub_segment,
 		.wall_clock = hca_host_wall_clock,
 	};
 	int err;
@@ -329,9 +428,7 @@ create_driver(struct softhca_embed *e, uint32_t i)
 	__atomic_store_n(&s->drv, drv, __ATOMIC_RELEASE);
 	if (e->threads != NULL)
 		host_events_forward(&e->notifier, i, drv);
-	err = set_addresses(e, i);
-	hca_usage(s->hca, &s->base);
-	return err;
+	return set_addresses(e, i);
 }
 
 static int
@@ -349,6 +446,10 @@ build(struct softhca_embed *e)
 		err = start_threads(e);
 	for (uint32_t i = 0; i < e->cfg.num_hcas && err == 0; i++)
 		err = create_driver(e, i);
+	if (err == 0)
+		err = embed_agents_start(e);
+	for (uint32_t i = 0; i < e->cfg.num_hcas && err == 0; i++)
+		hca_usage(e->side[i].hca, &e->side[i].base);
 	return err;
 }
 
@@ -356,6 +457,7 @@ static void
 tear_down(struct softhca_embed *e)
 {
 	embed_telemetry_remove(e);
+	embed_agents_stop(e);
 	stop_events(e);
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
 		if (e->side[i].drv != NULL)
@@ -389,6 +491,7 @@ create(const struct softhca_embed_config *config, struct softhca_embed **out)
 		free(e);
 		return err;
 	}
+	e->sim_now = SIM_START_NS;
 	e->forks = embed_forks();
 	pthread_mutex_init(&e->lock, NULL);
 	err = build(e);
@@ -432,7 +535,7 @@ struct embed_context {
 static unsigned int
 context_progress(void *arg)
 {
-	return run_manual(((struct embed_context *)arg)->embed);
+	return run_all(((struct embed_context *)arg)->embed);
 }
 
 static void

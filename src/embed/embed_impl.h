@@ -15,16 +15,22 @@
 #include "hca.h"
 #include "hca_telemetry.h"
 #include "host_events.h"
+#include "port/port_fabric.h"
 #include "port/port_impair.h"
 #include "port/port_inbound.h"
 #include "port/port_pcap.h"
 #include "port/port_stall.h"
 
+struct ubagent;
+
 #define EMBED_HCAS_MAX 16u
 #define EMBED_FIRST_MAX 128u /* numbers of HCAs are bytes of addresses */
 #define EMBED_CONTEXTS_MAX 64u
 
-/* One HCA, its driver, and its chain of ports: stall -> impair -> (inbound ->) pcap -> wire. */
+/*
+ * One HCA, its driver, and its chain of ports: stall -> impair -> (inbound ->) pcap -> (fabric ->)
+ * wire.
+ */
 struct embed_hca {
 	struct softhca_embed *owner;
 	char name[16];
@@ -33,8 +39,10 @@ struct embed_hca {
 	struct hca *hca;
 	struct hca_driver *drv;
 	struct hca_port *wire, *pcap, *impair, *port;
+	struct hca_port *fabric;  /* or NULL */
 	struct hca_port *inbound; /* on a device of its own: impairment of received frames */
 	struct hca_telemetry telemetry;
+	struct ubagent *agent; /* UB: sets channels up; or NULL */
 	struct hca_usage base; /* objects in use before the first client */
 };
 
@@ -48,6 +56,8 @@ struct softhca_embed {
 	struct host_events notifier; /* threads */
 	uint32_t forks;		     /* embed_forks() when it was created */
 	int stop;
+	uint64_t sim_now; /* with a fabric: simulated time, ns */
+	uint32_t idle;	  /* loops without work */
 	/* manual: number of loops, for checks of event queues */
 	uint32_t polls;
 	int running __attribute__((aligned(64))); /* manual: a thread is inside the engine */
@@ -57,6 +67,17 @@ struct softhca_embed {
 
 /* Record the reason for softhca_embed_last_error(); returns err. */
 int embed_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * embed_agent.c: who sets up the channels of each HCA, if they speak UB. Polled by threads that run
+ * the engine, outside of the drivers; with workers of their own each agent has a thread, too.
+ */
+int embed_agents_start(struct softhca_embed *e);
+void embed_agents_stop(struct softhca_embed *e);
+void embed_agents_poll(struct softhca_embed *e);
+
+/* embed.c: manual: run the engine, without agents */
+unsigned int embed_run(void *e);
 
 /* embed_eal.c: start the EAL once per process, without changing the caller's CPU affinity. */
 int embed_eal_start(const struct softhca_embed_config *cfg);

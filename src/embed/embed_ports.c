@@ -20,6 +20,12 @@
 
 #define HEADERS_MAX 128u /* bytes of a packet beside its payload: IP and above, with pad and ICRC */
 
+static bool
+is_probability(double p)
+{
+	return p >= 0 && p <= 1;
+}
+
 /* Only if the other end is not ours: the senders impair a link in memory. */
 static int
 wrap_inbound(struct embed_hca *s, const char *name, uint64_t seed)
@@ -36,13 +42,75 @@ wrap_inbound(struct embed_hca *s, const char *name, uint64_t seed)
 	return err;
 }
 
+/* The network that the text and the structure of the interface describe */
+static struct hca_fabric
+fabric_of(const struct softhca_fabric *f)
+{
+	return (struct hca_fabric){
+		.rate_mbps = (uint64_t)(f->rate_gbps * 1e3 + 0.5),
+		.delay_ns = (uint64_t)(f->delay_us * 1e3 + 0.5),
+		.skew_ns = (uint64_t)(f->skew_us * 1e3 + 0.5),
+		.paths = f->paths,
+		.loss = f->loss,
+		.loss0 = f->first_loss != 0 ? f->first_loss : -1,
+		.queue = f->queue,
+		.ecn = f->ecn,
+	};
+}
+
+int
+softhca_embed_parse_fabric(const char *text, struct softhca_fabric *out)
+{
+	struct hca_fabric f;
+	char why[192];
+
+	if (hca_fabric_parse(text, &f, why, sizeof(why)) != 0)
+		return embed_fail(-EINVAL, "%s", why);
+	*out = (struct softhca_fabric){
+		.rate_gbps = (double)f.rate_mbps / 1e3,
+		.delay_us = (double)f.delay_ns / 1e3,
+		.skew_us = (double)f.skew_ns / 1e3,
+		.paths = f.paths,
+		.queue = (uint32_t)f.queue,
+		.ecn = (uint32_t)f.ecn,
+		.loss = f.loss,
+		.first_loss = f.loss0 > 0 ? f.loss0 : 0,
+	};
+	return 0;
+}
+
+/* Replaces the wire, so that a capture has what is sent, at the time it is. */
+static int
+wrap_fabric(struct embed_hca *s, const char *name, uint64_t seed)
+{
+	const struct softhca_fabric *f = &s->owner->cfg.fabric;
+	struct hca_port_fabric_config fc = {.name = name,
+					    .fabric = fabric_of(f),
+					    .seed = seed,
+					    .socket_id = -1};
+	int err;
+
+	if (!is_probability(f->loss) || !is_probability(f->first_loss) || !(f->rate_gbps >= 1e-3) ||
+	    !(f->rate_gbps <= 1e4) || !(f->delay_us >= 0 && f->delay_us <= 1e6) ||
+	    !(f->skew_us >= 0 && f->skew_us <= 1e6))
+		return -EINVAL;
+	err = hca_port_fabric_open(&fc, s->wire, &s->fabric);
+	if (err == 0)
+		s->port = s->wire = s->fabric;
+	return err;
+}
+
 static int
 wrap(struct embed_hca *s, const char *name, uint64_t seed, bool device)
 {
 	struct hca_port_impair_config ic = {.name = name, .seed = seed, .socket_id = -1};
 	struct hca_port_stall_config sc = {.seed = seed + 1, .socket_id = -1};
-	int err = hca_port_pcap_open(NULL, s->wire, -1, &s->pcap);
+	int err = 0;
 
+	if (s->owner->cfg.fabric.rate_gbps != 0)
+		err = wrap_fabric(s, name, seed + 2);
+	if (err == 0)
+		err = hca_port_pcap_open(NULL, s->wire, -1, &s->pcap);
 	if (err != 0)
 		return err;
 	s->port = s->pcap;
@@ -147,6 +215,7 @@ embed_ports_open(struct softhca_embed *e, uint32_t serial)
 		return err;
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
 		snprintf(name, sizeof(name), "shi%u_%u", serial, i);
+		e->side[i].owner = e;
 		err = wrap(&e->side[i], name, e->cfg.seed * 4 + 2 * i + 1, devices);
 		if (err != 0)
 			return embed_fail(err, "no port for HCA %u", i);
@@ -162,12 +231,6 @@ embed_ports_close(struct softhca_embed *e)
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
 		if (e->side[i].port != NULL)
 			e->side[i].port->ops->close(e->side[i].port);
-}
-
-static bool
-is_probability(double p)
-{
-	return p >= 0 && p <= 1;
 }
 
 int

@@ -50,6 +50,14 @@ softhca_embed_counters(struct softhca_embed *e, unsigned int index, struct softh
 		HCA_PORT_IMPAIR_STATS(X)
 #undef X
 	}
+	if (e->side[index].fabric != NULL) {
+		struct hca_port_fabric_stats fabric;
+
+		hca_port_fabric_stats(e->side[index].fabric, &fabric);
+#define X(n) put(&o, "fabric_" #n, fabric.n);
+		HCA_PORT_FABRIC_STATS(X)
+#undef X
+	}
 #define X(n) put(&o, "port_" #n, stall.n);
 	HCA_PORT_STALL_STATS(X)
 #undef X
@@ -106,6 +114,10 @@ softhca_embed_resources(struct softhca_embed *e, unsigned int index, struct soft
 	put(&o, "messages", u.messages);
 	put(&o, "link_held", hca_port_impair_held(s->impair));
 	put(&o, "link_mbufs", hca_port_impair_mbufs(s->impair));
+	if (s->fabric != NULL) {
+		put(&o, "fabric_held", hca_port_fabric_held(s->fabric));
+		put(&o, "fabric_mbufs", hca_port_fabric_mbufs(s->fabric));
+	}
 	put(&o, "hw_qps", u.qps - s->base.qps);
 	put(&o, "hw_cqs", u.cqs - s->base.cqs);
 	put(&o, "hw_mpts", u.mpts - s->base.mpts);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "admin_capture.h"
+#include "wire/wire_view.h"
 
 #define WORD_MAX 32u
 #define QPN_MAX 0xffffffu
@@ -35,6 +36,7 @@ take_word(const char *word, struct hca_pcap_ng *ng)
 		return take_number(word + 8, SNAPLEN_MIN, SNAPLEN_MAX, &ng->snaplen);
 	if (strncmp(word, "qp=", 3) == 0) {
 		ng->one_qp = true;
+		ng->wire = HCA_WIRE_ROCE;
 		return take_number(word + 3, 1, QPN_MAX, &ng->qpn);
 	}
 	if (strcmp(word, "dir=in") == 0)

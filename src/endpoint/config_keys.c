@@ -30,7 +30,8 @@
 	X(channels, 65536) \
 	X(mtts, 16777216) \
 	X(segments, 65536) \
-	X(groups, 65536)
+	X(groups, 65536) \
+	X(peers, 65536)
 
 /* clang-format off */
 const struct config_key config_keys[] = {

@@ -52,6 +52,7 @@ create_hca(struct endpoint *e)
 			.full_records = c->records,
 		.fw_ver = c->fw_ver,
 		.port_stall_ns = (uint64_t)c->discard_after_us * 1000,
+		.wires = endpoint_wires(c),
 		.max_mtu = e->port.roce_mtu,
 		.own_frames_leave = c->own_frames == ENDPOINT_OWN_FRAMES_PORT,
 		.foreign = access_foreign,
@@ -202,6 +203,8 @@ build(struct endpoint *e)
 	if (err == 0)
 		err = start_events(e);
 	if (err == 0)
+		err = endpoint_agent_start(e);
+	if (err == 0)
 		err = endpoint_services_start(e);
 	return err;
 }
@@ -251,6 +254,7 @@ endpoint_create(const struct endpoint_config *config, struct endpoint **out)
 		return err;
 	}
 	endpoint_health_init(&e->health, e->cfg.name, e->hca, e->threads, monotonic_ns());
+	endpoint_place_init(&e->place, NULL, monotonic_ns());
 	if (e->cfg.telemetry)
 		endpoint_admin_add(e);
 	tell(e);
@@ -265,6 +269,7 @@ endpoint_destroy(struct endpoint *e)
 		return;
 	endpoint_admin_remove(e);
 	endpoint_clients_stop(e);
+	endpoint_agent_stop(e);
 	endpoint_kernel_stop(&e->kernel);
 	host_events_stop(&e->events);
 	if (e->drv != NULL)
@@ -291,11 +296,32 @@ feed_watchdog(struct endpoint *e, uint64_t now, uint64_t every, uint64_t *due)
 	sd_notify_send("WATCHDOG=1");
 }
 
+static struct timespec
+period(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+				 .tv_nsec = (long)(ns % 1000000000)};
+}
+
+/* Time until the next look: shorter while a worker waits for a CPU. */
+static uint64_t
+pause_ns(struct endpoint *e, uint64_t now)
+{
+	uint64_t usual = e->cfg.link_poll_ms * 1000000ull;
+	int tids[ENDPOINT_PLACE_WORKERS];
+	unsigned int n = hca_threads_count(e->threads);
+
+	for (unsigned int i = 0; i < n && i < ENDPOINT_PLACE_WORKERS; i++)
+		tids[i] = hca_threads_tid(e->threads, i);
+	return endpoint_place_watch(&e->place, tids, n, now) && usual > ENDPOINT_PLACE_PERIOD_NS
+		       ? ENDPOINT_PLACE_PERIOD_NS
+		       : usual;
+}
+
 static void
 watch(struct endpoint *e)
 {
-	struct timespec period = {.tv_sec = e->cfg.link_poll_ms / 1000,
-				  .tv_nsec = (long)(e->cfg.link_poll_ms % 1000) * 1000000};
+	struct timespec rest = period(e->cfg.link_poll_ms * 1000000ull);
 	uint64_t every = sd_notify_watchdog_ns(), due = 0, now;
 	sigset_t set;
 
@@ -304,7 +330,7 @@ watch(struct endpoint *e)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	for (;;) {
-		int number = sigtimedwait(&set, NULL, &period);
+		int number = sigtimedwait(&set, NULL, &rest);
 
 		if (number == SIGHUP)
 			LOG_WARNING("SIGHUP ignored: the configuration is read at the start only");
@@ -313,6 +339,7 @@ watch(struct endpoint *e)
 		now = monotonic_ns();
 		endpoint_link_watch(&e->link);
 		endpoint_health_watch(&e->health, now);
+		rest = period(pause_ns(e, now));
 		feed_watchdog(e, now, every, &due);
 	}
 }

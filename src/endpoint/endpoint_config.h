@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "abi_tp.h"
 #include "driver.h"
 #include "hca_limits.h"
 
@@ -154,6 +155,16 @@ struct endpoint_config_lines {
 	TEXT(kernel, name, 16, kernel_interface, config_text, "", "up to 15 characters") \
 	/* addresses are what the interface has, not what is written here */ \
 	YES_NO(kernel, adopt, kernel_adopt, 0) \
+	/* UB over Ethernet beside RoCE */ \
+	YES_NO(ub, enable, ub, 0) \
+	/* of the channels to one peer, as the next ones */ \
+	NUMBER(ub, tps, uint32_t, ub_tps, 1, 16, 4, "1 to 16") \
+	POWER(ub, window, uint32_t, ub_window, 128, 2048, 1024, "a power of two, 128 to 2048") \
+	CHOICE(ub, rule, ub_rule, HCA_TP_RULE_TIME, "nak, none, high, mark or time") \
+	/* source ports that packets of a channel take in turn */ \
+	POWER(ub, paths, uint32_t, ub_paths, 1, 256, 1, "a power of two, 1 to 256") \
+	NUMBER(ub, reorder_us, uint32_t, ub_reorder_us, 0, 1000000, 0, \
+	       "microseconds, 0 (25 with several paths) to 1000000") \
 	YES_NO(admin, telemetry, telemetry, 1) \
 	/* stand ready to inject faults and to capture: three calls per burst */ \
 	YES_NO(admin, impair, impair, 0) \
@@ -201,6 +212,8 @@ int endpoint_config_load(struct endpoint_config *c, const char *path, FILE *erro
 
 /* RoCE payload that fits IP packets of mtu bytes, in the largest form a request has; 0 = none. */
 uint32_t endpoint_roce_mtu(uint32_t mtu);
+/* The protocols of the HCA: HCA_WIRE_BIT()s */
+uint32_t endpoint_wires(const struct endpoint_config *c);
 /* Number of workers of the layout. */
 uint32_t endpoint_workers(const struct endpoint_config *c);
 /* Whether a device is named by its PCI address: [0000:]3b:00.0, maybe with arguments. */

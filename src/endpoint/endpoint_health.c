@@ -6,6 +6,7 @@
 
 #include "endpoint_health.h"
 #include "endpoint_log.h"
+#include "endpoint_machine.h"
 
 #define SECOND_NS 1000000000ull
 #define SHORT_PERCENT 25u /* of its time that a worker waits for a CPU */
@@ -37,24 +38,6 @@ index_of(const char *counter)
 	return i;
 }
 
-/* Nanoseconds that a thread was runnable without a CPU; 0: the kernel does not tell. */
-static uint64_t
-waited_ns(int tid)
-{
-	char path[64];
-	uint64_t waited = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", tid);
-	f = fopen(path, "re");
-	if (f == NULL)
-		return 0;
-	if (fscanf(f, "%*u %" SCNu64, &waited) != 1)
-		waited = 0;
-	fclose(f);
-	return waited;
-}
-
 static unsigned int
 workers(const struct endpoint_health *h)
 {
@@ -76,7 +59,7 @@ endpoint_health_init(struct endpoint_health *h, const char *name, const struct h
 	for (unsigned int i = 0; i < TROUBLES; i++)
 		h->trouble[i].last = hca_counter_value(hca, index_of(troubles[i].counter));
 	for (unsigned int i = 0; i < workers(h); i++)
-		h->waited[i] = waited_ns(hca_threads_tid(threads, i));
+		h->waited[i] = endpoint_machine_waited_ns(hca_threads_tid(threads, i));
 }
 
 static void
@@ -107,7 +90,7 @@ watch_cpu(struct endpoint_health *h, uint64_t elapsed)
 	uint64_t longest = 0;
 
 	for (unsigned int i = 0; i < workers(h); i++) {
-		uint64_t waited = waited_ns(hca_threads_tid(h->threads, i));
+		uint64_t waited = endpoint_machine_waited_ns(hca_threads_tid(h->threads, i));
 
 		if (waited - h->waited[i] > longest)
 			longest = waited - h->waited[i];

@@ -9,11 +9,13 @@
 #include "endpoint_health.h"
 #include "endpoint_kernel.h"
 #include "endpoint_link.h"
+#include "endpoint_place.h"
 #include "endpoint_port.h"
 #include "graph/executor.h"
 #include "hca_telemetry.h"
 #include "host_events.h"
 #include "ipc_server.h"
+#include "ubagent.h"
 
 enum endpoint_way {
 	ENDPOINT_SENT,
@@ -37,12 +39,18 @@ struct endpoint {
 	struct hca *hca;
 	struct hca_threads *threads;
 	struct hca_driver *drv;
+	struct ubagent *agent; /* NULL: no UB */
 	struct ipc_server *server;
 	struct hca_telemetry telemetry;
 	struct endpoint_health health;
+	struct endpoint_place place;
 	struct hca_pcap *capture; /* the running capture; endpoint_admin.c */
 	struct host_events events;
 };
+
+/* endpoint_agent.c: who sets up the channels of UB, if it is on; before clients come. */
+int endpoint_agent_start(struct endpoint *e);
+void endpoint_agent_stop(struct endpoint *e);
 
 /* endpoint_services.c: 0 or negative errno (endpoint_fail). */
 

@@ -102,6 +102,7 @@ endpoint_kernel_open(struct endpoint_kernif *k, const struct endpoint_config *c,
 	struct hca_port_divert_config dc = {
 		.name = c->name,
 		.socket_id = c->numa_node,
+		.wires = endpoint_wires(c),
 		.kick = kernif_kick,
 	};
 	int err;

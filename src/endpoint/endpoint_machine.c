@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -69,6 +70,23 @@ endpoint_machine_cpus(const struct endpoint_config *c)
 	}
 	pthread_setaffinity_np(pthread_self(), sizeof(before), &before);
 	return -err;
+}
+
+uint64_t
+endpoint_machine_waited_ns(int tid)
+{
+	char path[64];
+	uint64_t waited = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", tid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%*u %" SCNu64, &waited) != 1)
+		waited = 0;
+	fclose(f);
+	return waited;
 }
 
 static int

@@ -2,7 +2,12 @@
 #ifndef ENDPOINT_MACHINE_H
 #define ENDPOINT_MACHINE_H
 
-/* What the daemon needs of the machine before it creates anything: file descriptors, CPUs. */
+/*
+ * What the daemon needs of the machine before it creates anything: file descriptors, CPUs; and
+ * what the machine tells of its threads.
+ */
+
+#include <stdint.h>
 
 #include "endpoint_config.h"
 
@@ -18,6 +23,12 @@ void endpoint_machine_files(struct endpoint_config *c);
  * (endpoint_fail).
  */
 int endpoint_machine_cpus(const struct endpoint_config *c);
+
+/*
+ * Total time in ns that a thread of this process was runnable without a CPU; 0: the kernel does not
+ * tell.
+ */
+uint64_t endpoint_machine_waited_ns(int tid);
 
 /*
  * Warn if the kernel answers ARP on the device's interface, with another MAC address, for addresses

@@ -159,14 +159,25 @@ begin_close(struct lib_context *ctx)
 		lib_event_end(ctx);
 }
 
+/* A QP of the table, and those of the same number */
+static void
+free_qps(struct lib_qp *qp)
+{
+	while (qp != NULL) {
+		struct lib_qp *next = qp->next;
+
+		lib_qp_free(qp);
+		qp = next;
+	}
+}
+
 void
 lib_context_free(struct lib_context *ctx)
 {
 	if (ctx->pub.async_fd >= 0)
 		close(ctx->pub.async_fd);
 	for (uint32_t i = 0; i <= ctx->qp_mask; i++)
-		if (ctx->qps[i] != NULL)
-			lib_qp_free(ctx->qps[i]);
+		free_qps(ctx->qps[i]);
 	for (uint32_t i = 0; i <= ctx->cq_mask; i++) {
 		if (ctx->cqs[i] != NULL) {
 			lib_unmap(ctx, ctx->cqs[i]->ring, ctx->cqs[i]->bytes);

@@ -364,7 +364,7 @@ int
 softhca_dereg_mr(struct softhca_mr *pub)
 {
 	struct lib_mr *mr = (struct lib_mr *)pub;
-	int err = LIB_CALL(mr->ctx, DEREG_MR, &pub->lkey, NULL);
+	int err = mr->imported ? 0 : LIB_CALL(mr->ctx, DEREG_MR, &pub->lkey, NULL);
 
 	if (err != 0)
 		return err;
@@ -398,6 +398,8 @@ softhca_rereg_mr(struct softhca_mr *pub, uint32_t flags, struct softhca_pd *pd, 
 	struct hca_ctl_keys keys;
 	int err;
 
+	if (mr->imported)
+		return lib_fail(-EINVAL, "the region is another context's");
 	if (flags & SOFTHCA_REREG_MR_CHANGE_PD) {
 		if (pd == NULL || pd->context != &ctx->pub)
 			return lib_fail(-EINVAL, "no PD of the region's context");

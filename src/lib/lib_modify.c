@@ -49,6 +49,10 @@ static const char *const attr_names[] = {
 _Static_assert((uint32_t)SOFTHCA_QP_DEST_QPN == (uint32_t)HCA_QP_ATTR_DEST_QPN &&
 		       (uint32_t)SOFTHCA_QP_MIN_RNR_TIMER == (uint32_t)HCA_QP_ATTR_MIN_RNR_TIMER,
 	       "the attribute bits of verbs are those of table A1-3");
+_Static_assert((uint32_t)SOFTHCA_QP_RATE_LIMIT == (uint32_t)HCA_QP_ATTR_RATE_LIMIT &&
+		       SOFTHCA_RATE_LIMIT_LEAST == HCA_QPC_RATE_LIMIT_LEAST &&
+		       SOFTHCA_RATE_LIMIT_MOST == HCA_QPC_RATE_LIMIT_MOST,
+	       "rate limits");
 
 static const struct hca_qp_transition *
 find_transition(uint32_t from, uint32_t to, uint32_t service)
@@ -125,7 +129,8 @@ check_mask(const struct hca_qp_transition *t, uint32_t mask, const char *from, c
 	X(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) \
 	X(PATH_MIG_STATE, path_mig_state) \
 	X(CAP, cap) \
-	X(DEST_QPN, dest_qp_num)
+	X(DEST_QPN, dest_qp_num) \
+	X(RATE_LIMIT, rate_limit)
 
 /* What the mask does not name is not read, and 0. */
 static struct softhca_qp_attr
@@ -158,7 +163,8 @@ named_attrs(const struct softhca_qp_attr *attr, uint32_t mask)
 	X(attr->alt_pkey_index, ctx->info.pkey_entries - 1, "alt_pkey_index") \
 	X(attr->alt_port_num, ctx->info.num_ports, "alt_port_num") \
 	X(attr->alt_timeout, 31u, "alt_timeout") \
-	X(attr->path_mig_state, (uint32_t)SOFTHCA_MIG_ARMED, "path_mig_state")
+	X(attr->path_mig_state, (uint32_t)SOFTHCA_MIG_ARMED, "path_mig_state") \
+	X(attr->rate_limit, SOFTHCA_RATE_LIMIT_MOST, "rate_limit")
 
 static int
 check_values(const struct lib_context *ctx, const struct softhca_qp_attr *attr, uint32_t mask)
@@ -177,6 +183,9 @@ check_values(const struct lib_context *ctx, const struct softhca_qp_attr *attr, 
 		return lib_fail(-EINVAL, "ports count from 1");
 	if (attr->path_mig_state == SOFTHCA_MIG_ARMED)
 		return lib_fail(-EINVAL, "the device arms a QP that is in REARM by itself");
+	if (attr->rate_limit != 0 && attr->rate_limit < SOFTHCA_RATE_LIMIT_LEAST)
+		return lib_fail(-EINVAL, "rate_limit %u, at least %u kb/s", attr->rate_limit,
+				SOFTHCA_RATE_LIMIT_LEAST);
 	err = lib_check_rate(attr->ah_attr.static_rate);
 	return err != 0 ? err : lib_check_rate(attr->alt_ah_attr.static_rate);
 }
@@ -237,6 +246,7 @@ fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32
 	qpc->rnr_nextrecvpsn =
 		hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(attr->min_rnr_timer, attr->rq_psn));
 	qpc->qkey = hca_cpu_to_be32(attr->qkey);
+	qpc->rate_limit = hca_cpu_to_be32(attr->rate_limit);
 }
 
 int
@@ -375,6 +385,7 @@ read_mailbox(const struct hca_qpc *qpc, struct softhca_qp_attr *attr)
 	attr->path_mig_state = HCA_QPC_MIG(flags) == HCA_MIG_ARMED   ? SOFTHCA_MIG_ARMED
 			       : HCA_QPC_MIG(flags) == HCA_MIG_REARM ? SOFTHCA_MIG_REARM
 								     : SOFTHCA_MIG_MIGRATED;
+	attr->rate_limit = hca_be32_to_cpu(qpc->rate_limit);
 	attr->sq_draining = (flags & HCA_QPC_DRAINING) != 0;
 	attr->qkey = hca_be32_to_cpu(qpc->qkey);
 	attr->rq_psn = HCA_QPC_EPSN(rnr_epsn);

@@ -67,6 +67,8 @@ lib_mw_judge(const struct lib_qp *qp, const struct softhca_send_wr *wr)
 	if (info->mr == NULL ? info->length != 0
 			     : ((const struct lib_mr *)info->mr)->pd != qp->pub.pd)
 		return lib_fail(-EINVAL, "no region of the QP's PD");
+	if (info->mr != NULL && ((const struct lib_mr *)info->mr)->imported)
+		return lib_fail(-EINVAL, "a window is bound to a region of its own context");
 	if ((info->mw_access_flags & ~(uint32_t)(MW_ACCESS | MW_IGNORED)) != 0)
 		return lib_fail(-EINVAL, "access flags %#x for a window", info->mw_access_flags);
 	return 0;

@@ -365,6 +365,13 @@ use_objects(struct lib_qp *qp, uint32_t add)
 		qp->xrcd->users += add;
 }
 
+/* An XRC target that the context has already: events are about the one in the table. */
+static bool
+opened_again(const struct lib_qp *first, const struct lib_qp *qp)
+{
+	return first->xrcd != NULL && qp->xrcd != NULL && first->pub.qp_num == qp->pub.qp_num;
+}
+
 int
 lib_qp_enter(struct lib_context *ctx, struct lib_qp *qp)
 {
@@ -375,11 +382,15 @@ lib_qp_enter(struct lib_context *ctx, struct lib_qp *qp)
 	/* another thread has destroyed the previous one and is about to remove it */
 	while (*place != NULL && (*place)->leaving)
 		pthread_cond_wait(&ctx->acked, &ctx->lock);
-	if (*place != NULL) {
-		err = lib_fail(-EIO, "the driver gave QPN %#x twice", qp->pub.qp_num);
-	} else {
+	if (*place == NULL) {
 		use_objects(qp, 1);
 		__atomic_store_n(place, qp, __ATOMIC_RELEASE);
+	} else if (opened_again(*place, qp)) {
+		use_objects(qp, 1);
+		qp->next = (*place)->next;
+		(*place)->next = qp;
+	} else {
+		err = lib_fail(-EIO, "the driver gave QPN %#x twice", qp->pub.qp_num);
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return err;
@@ -463,6 +474,19 @@ softhca_create_qp(struct softhca_pd *pd, struct softhca_qp_init_attr *attr)
 	return qp;
 }
 
+/* Take a QP out of the context's table; another one of its number may be there. */
+static void
+leave_table(struct lib_context *ctx, struct lib_qp *qp)
+{
+	struct lib_qp **place = &ctx->qps[qp->pub.qp_num & ctx->qp_mask];
+
+	pthread_mutex_lock(&ctx->lock);
+	while (*place != qp)
+		place = &(*place)->next;
+	__atomic_store_n(place, qp->next, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&ctx->lock);
+}
+
 /* Pollers look up the QP with their CQ's lock held: with both locks held no poller is using it. */
 static void
 leave_qp(struct lib_context *ctx, struct lib_qp *qp)
@@ -471,7 +495,7 @@ leave_qp(struct lib_context *ctx, struct lib_qp *qp)
 	struct lib_cq *recv_cq = (struct lib_cq *)qp->pub.recv_cq;
 
 	lib_cq_lock_pair(send_cq, recv_cq);
-	__atomic_store_n(&ctx->qps[qp->pub.qp_num & ctx->qp_mask], NULL, __ATOMIC_RELEASE);
+	leave_table(ctx, qp);
 	if (send_cq != NULL)
 		lib_cq_forget(send_cq, qp->pub.qp_num);
 	if (recv_cq != NULL && recv_cq != send_cq)

@@ -235,15 +235,13 @@ build_extra(const struct lib_qp *qp, uint8_t *at, const struct softhca_send_wr *
 	}
 }
 
+/* The first unit; link_wqe() adds the following WQE. */
 static inline void
-build_wqe(const struct lib_qp *qp, uint8_t *wqe, const struct softhca_send_wr *wr,
-	  const struct send_op *op)
+build_next(const struct lib_qp *qp, struct hca_next_unit *next, const struct softhca_send_wr *wr,
+	   const struct send_op *op)
 {
-	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
 	uint32_t flags = qp->signal_all | (wr->send_flags & SOFTHCA_SEND_SIGNALED) << 2 |
 			 (wr->send_flags & SOFTHCA_SEND_SOLICITED) >> 1;
-	uint8_t *head = wqe + sizeof(*next) + qp->extra_units * HCA_WQE_UNIT;
-	uint8_t *tail = head + (op->header_units - 1u) * HCA_WQE_UNIT;
 
 	next->nda_nop = 0;
 	next->nee_nds = 0;
@@ -251,6 +249,17 @@ build_wqe(const struct lib_qp *qp, uint8_t *wqe, const struct softhca_send_wr *w
 	next->imm_data = op->imm == IMM_NONE  ? 0
 			 : op->imm == IMM_KEY ? hca_cpu_to_le32(wr->invalidate_rkey)
 					      : wr->imm_data;
+}
+
+static inline void
+build_wqe(const struct lib_qp *qp, uint8_t *wqe, const struct softhca_send_wr *wr,
+	  const struct send_op *op)
+{
+	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
+	uint8_t *head = wqe + sizeof(*next) + qp->extra_units * HCA_WQE_UNIT;
+	uint8_t *tail = head + (op->header_units - 1u) * HCA_WQE_UNIT;
+
+	build_next(qp, next, wr, op);
 	if (__builtin_expect(qp->extra_units != 0, 0))
 		build_extra(qp, wqe + sizeof(*next), wr);
 	if (op->raddr)
@@ -427,40 +436,94 @@ softhca_wr_start(struct softhca_wr_batch *batch, struct softhca_qp *pub)
 }
 
 /* WQEs behind the head are the library's until a doorbell tells of them. */
-static int
-add_wr(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)
+static inline void
+append(struct softhca_wr_batch *batch, struct lib_wq *sq, uint32_t index,
+       const struct softhca_send_wr *wr, const struct judged_wr *judged)
+{
+	const struct lib_qp *qp = (const struct lib_qp *)batch->qp;
+	bool fence = (wr->send_flags & SOFTHCA_SEND_FENCE) != 0;
+	uint32_t before = (index - 1) & sq->mask;
+
+	if (__builtin_expect(batch->count != 0, 1))
+		link_wqe(sq->buf + (before << sq->log_stride), index << sq->log_stride, judged,
+			 fence);
+	else
+		batch->doorbell =
+			HCA_DB_MAKE(index, fence, judged->op->op, qp->pub.qp_num, judged->units);
+	sq->wr_id[index] = wr->wr_id;
+	batch->count++;
+}
+
+static __attribute__((noinline)) int
+add_any(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)
 {
 	struct lib_qp *qp = (struct lib_qp *)batch->qp;
 	struct lib_wq *sq = &qp->sq;
-	bool fence = (wr->send_flags & SOFTHCA_SEND_FENCE) != 0;
 	uint32_t index = (sq->head + batch->count) & sq->mask;
-	uint32_t offset = index << sq->log_stride;
-	uint32_t before = (index - 1) & sq->mask;
 	struct judged_wr judged;
-	int err;
 
-	if (__builtin_expect(batch->count == batch->room, 0))
-		return lib_fail(-ENOMEM, "the send queue is full (%u)", sq->mask + 1);
-	err = judge_wr(qp, wr, &judged);
-	if (__builtin_expect(err != 0, 0))
-		return err;
-	build_wqe(qp, sq->buf + offset, wr, judged.op);
-	if (batch->count == 0)
-		batch->doorbell =
-			HCA_DB_MAKE(index, fence, judged.op->op, qp->pub.qp_num, judged.units);
+	if (batch->err != 0)
+		return batch->err;
+	if (batch->count == batch->room)
+		batch->err = lib_fail(-ENOMEM, "the send queue is full (%u)", sq->mask + 1);
 	else
-		link_wqe(sq->buf + (before << sq->log_stride), offset, &judged, fence);
-	sq->wr_id[index] = wr->wr_id;
-	batch->count++;
+		batch->err = judge_wr(qp, wr, &judged);
+	if (batch->err != 0)
+		return batch->err;
+	build_wqe(qp, sq->buf + (index << sq->log_stride), wr, judged.op);
+	append(batch, sq, index, wr, &judged);
 	return 0;
+}
+
+/*
+ * A good request with one SGE and nothing beside it but an address and a key: it is judged and
+ * built without a call, so that nothing has to be saved around one.
+ */
+static inline bool
+is_plain(const struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)
+{
+	const struct lib_qp *qp = (const struct lib_qp *)batch->qp;
+	const struct send_op *op;
+
+	if (__builtin_expect(wr->opcode >= SOFTHCA_WR_OPCODE_COUNT, 0))
+		return false;
+	op = &send_ops[wr->opcode];
+	return batch->err == 0 && batch->count != batch->room && (op->services & qp->ops) != 0 &&
+	       !op->atomic && qp->extra_units == 0 && qp->sq.max_sge != 0 && wr->num_sge == 1 &&
+	       (wr->send_flags & ~(uint32_t)PLAIN_FLAGS) == 0 &&
+	       wr->sg_list->length <= HCA_WQE_MAX_BYTE_CNT;
+}
+
+static inline void
+build_plain(const struct lib_qp *qp, uint8_t *wqe, const struct softhca_send_wr *wr,
+	    const struct send_op *op)
+{
+	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
+	struct hca_data_unit *data =
+		(struct hca_data_unit *)(wqe + op->header_units * HCA_WQE_UNIT);
+
+	build_next(qp, next, wr, op);
+	if (__builtin_expect(op->raddr, 1))
+		build_remote(wqe + sizeof(*next), wr, false);
+	build_sge((struct hca_data_unit *)data, wr->sg_list);
 }
 
 int
 softhca_wr_add(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)
 {
-	if (__builtin_expect(batch->err == 0, 1))
-		batch->err = add_wr(batch, wr);
-	return batch->err;
+	struct lib_qp *qp = (struct lib_qp *)batch->qp;
+	struct lib_wq *sq = &qp->sq;
+	struct judged_wr judged;
+	uint32_t index;
+
+	if (__builtin_expect(!is_plain(batch, wr), 0))
+		return add_any(batch, wr);
+	judged.op = &send_ops[wr->opcode];
+	judged.units = judged.op->header_units + 1u;
+	index = (sq->head + batch->count) & sq->mask;
+	build_plain(qp, sq->buf + (index << sq->log_stride), wr, judged.op);
+	append(batch, sq, index, wr, &judged);
+	return 0;
 }
 
 /* Without the lock the batch, which threads may share as they do the QP, is another's. */

@@ -178,7 +178,8 @@ struct lib_qp {
 
 	LIB_CACHE_ALIGNED struct lib_polled sq_polled;
 	struct lib_xrcd *xrcd;
-	bool leaving; /* being destroyed by the driver; under the context's lock */
+	struct lib_qp *next; /* of the same number: an XRC target opened once more; as `leaving` */
+	bool leaving;	     /* being destroyed by the driver; under the context's lock */
 	/* its WQEs announce chains, since the last reset; under the lock of the send queue */
 	bool announces;
 
@@ -212,6 +213,7 @@ struct lib_mr {
 	struct lib_cover *cover; /* the shared memory it lies in; NULL: embedded */
 	uint64_t va;		 /* in work requests; pub.addr is 0 if zero-based */
 	bool zero_based, on_demand;
+	bool imported; /* another context's */
 };
 
 struct lib_mw {

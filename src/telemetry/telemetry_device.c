@@ -3,7 +3,9 @@
 /* Commands about an HCA as a whole: counters, stages, objects in use. */
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_common.h>
 
@@ -32,15 +34,31 @@ telemetry_hca_list(const struct telemetry_request *r, struct rte_tel_data *d)
 	return rc;
 }
 
+/* A dictionary has at most 256 entries, so those of UB have one of their own. */
+static int
+counters_of(const struct hca *h, bool ub, struct rte_tel_data *d)
+{
+	struct telemetry_dict t = {d, rte_tel_data_start_dict(d)};
+
+	for (unsigned int i = 0; i < hca_counter_count(); i++) {
+		const char *name = hca_counter_name(i);
+
+		if ((strncmp(name, "ub_", 3) == 0) == ub)
+			telemetry_put(&t, name, hca_counter_value(h, i));
+	}
+	return t.rc;
+}
+
 int
 telemetry_hca_counters(const struct telemetry_request *r, struct rte_tel_data *d)
 {
-	unsigned int n = RTE_MIN(hca_counter_count(), TELEMETRY_VALUES_MAX);
-	uint64_t values[TELEMETRY_VALUES_MAX];
+	return counters_of(r->t->hca, false, d);
+}
 
-	for (unsigned int i = 0; i < n; i++)
-		values[i] = hca_counter_value(r->t->hca, i);
-	return counters(d, n, hca_counter_name, values);
+int
+telemetry_ub_counters(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	return counters_of(r->t->hca, true, d);
 }
 
 int

@@ -25,7 +25,9 @@ struct telemetry_request {
  */
 #define TELEMETRY_COMMANDS(X) \
 	X(hca_list, "/softhca/hca/list", "Names of the HCAs of this process") \
-	X(hca_counters, "/softhca/hca/counters", "Counters of an HCA. Parameters: NAME") \
+	X(hca_counters, "/softhca/hca/counters", \
+	  "Counters of an HCA, without those of UB. Parameters: NAME") \
+	X(ub_counters, "/softhca/ub/counters", "Counters of UB. Parameters: NAME") \
 	X(port_list, "/softhca/port/list", "Ports of an HCA. Parameters: NAME") \
 	X(port_counters, "/softhca/port/counters", \
 	  "Frames, bytes and drops of a port. Parameters: NAME[,PORT]") \
@@ -39,6 +41,9 @@ struct telemetry_request {
 	X(usage, "/softhca/usage", "Objects in use of an HCA and its driver. Parameters: NAME") \
 	X(status, "/softhca/status", "Port, layout and limits of an HCA. Parameters: NAME") \
 	X(qps, "/softhca/qps", "QPs, with their counters. Parameters: NAME[,FIRST_INDEX]") \
+	X(jettys, "/softhca/jettys", \
+	  "Jettys and JFSs of UB, with their counters. Parameters: NAME[,FIRST_INDEX]") \
+	X(tps, "/softhca/tps", "TPs of UB, with their counters. Parameters: NAME[,FIRST_INDEX]") \
 	X(mrs, "/softhca/mrs", "Memory regions and windows. Parameters: NAME[,FIRST_INDEX]") \
 	X(gids, "/softhca/gids", "GID table. Parameters: NAME[,FIRST_INDEX]") \
 	X(clients, "/softhca/clients", "Clients and what they have. Parameters: NAME[,FIRST_INDEX]")
@@ -66,5 +71,33 @@ void telemetry_put_values(struct telemetry_dict *t, unsigned int n,
 /* Begin an object of a list: a nested dictionary with its index as name. */
 void telemetry_begin(struct telemetry_dict *t);
 int telemetry_end(struct telemetry_dict *t, struct rte_tel_data *list, uint32_t index);
+
+const char *telemetry_name_in(const char *const *names, unsigned int n, uint32_t i);
+const char *telemetry_service_name(uint32_t service);
+const char *telemetry_qp_state_name(uint32_t state);
+/* Add a GID as an IP address; IPv4 if it is mapped. */
+void telemetry_put_ip(struct telemetry_dict *t, const char *name, const uint8_t gid[16]);
+/* Begin an answer that lists objects from the requested index (*from). */
+int telemetry_begin_list(const struct telemetry_request *r, struct rte_tel_data *d, uint32_t *from);
+
+/* QPs, or Jettys and JFSs, with indexes from `from` on; returns how many of at most max. */
+unsigned int telemetry_list_queues(struct hca_driver *drv, uint32_t from, bool ub,
+				   struct hca_driver_qp_info *out, unsigned int max);
+
+/* A command that lists objects: at most `most` of those list() knows, each by add(). */
+#define TELEMETRY_LIST(name, type, most, list, add) \
+	int name(const struct telemetry_request *r, struct rte_tel_data *d) \
+	{ \
+		type info[most]; \
+		unsigned int n = 0; \
+		uint32_t from; \
+		int rc = telemetry_begin_list(r, d, &from); \
+\
+		if (rc == 0) \
+			n = list(r->t->drv, from, info, most); \
+		for (unsigned int i = 0; i < n && rc == 0; i++) \
+			rc = add(r->t, &info[i], d); \
+		return rc; \
+	}
 
 #endif

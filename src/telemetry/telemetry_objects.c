@@ -20,29 +20,36 @@
 #define GIDS 48u
 #define CLIENTS 40u
 
-static const char *const states[] = {
-#define X(name, number, verbs) #verbs,
-	HCA_QP_STATE_LIST(X)
-#undef X
-};
 static const char *const port_states[] = {"NOP", "DOWN", "INIT", "ARMED", "ACTIVE"};
 
-static const char *
-name_in(const char *const *names, unsigned int n, uint32_t i)
+const char *
+telemetry_name_in(const char *const *names, unsigned int n, uint32_t i)
 {
 	return i < n && names[i] != NULL ? names[i] : "?";
 }
 
-static const char *
-service_name(uint32_t service)
+const char *
+telemetry_qp_state_name(uint32_t state)
 {
-	static const char *const names[HCA_ST_COUNT] = {
-#define X(name, ...) [HCA_ST_##name] = #name,
-		HCA_SERVICE_LIST(X)
+	static const char *const names[] = {
+#define X(name, number, verbs) #verbs,
+		HCA_QP_STATE_LIST(X)
 #undef X
 	};
 
-	return name_in(names, RTE_DIM(names), service);
+	return telemetry_name_in(names, RTE_DIM(names), state);
+}
+
+const char *
+telemetry_service_name(uint32_t service)
+{
+	static const char *const names[HCA_ST_COUNT] = {
+#define X(name, ...) [HCA_ST_##name] = #name,
+		HCA_SERVICE_LIST(X) HCA_UB_SERVICE_LIST(X)
+#undef X
+	};
+
+	return telemetry_name_in(names, RTE_DIM(names), service);
 }
 
 static void
@@ -55,18 +62,16 @@ put_mac(struct telemetry_dict *t, const char *name, const uint8_t m[6])
 	telemetry_put_text(t, name, text);
 }
 
-/* Add a GID as an IP address; IPv4 if it is mapped. */
-static void
-put_ip(struct telemetry_dict *t, const char *name, const uint8_t gid[16])
+void
+telemetry_put_ip(struct telemetry_dict *t, const char *name, const uint8_t gid[16])
 {
 	char text[INET6_ADDRSTRLEN];
 
 	telemetry_put_text(t, name, hca_gid_text(gid, text, sizeof(text)));
 }
 
-/* Begin an answer that lists objects from the requested index (*from). */
-static int
-begin_list(const struct telemetry_request *r, struct rte_tel_data *d, uint32_t *from)
+int
+telemetry_begin_list(const struct telemetry_request *r, struct rte_tel_data *d, uint32_t *from)
 {
 	int rc = rte_tel_data_start_dict(d);
 
@@ -76,22 +81,6 @@ begin_list(const struct telemetry_request *r, struct rte_tel_data *d, uint32_t *
 	return rc;
 }
 
-/* A command that lists objects: at most `most` of those list() knows, each by add(). */
-#define LIST(name, type, most, list, add) \
-	int name(const struct telemetry_request *r, struct rte_tel_data *d) \
-	{ \
-		type info[most]; \
-		unsigned int n = 0; \
-		uint32_t from; \
-		int rc = begin_list(r, d, &from); \
-\
-		if (rc == 0) \
-			n = list(r->t->drv, from, info, most); \
-		for (unsigned int i = 0; i < n && rc == 0; i++) \
-			rc = add(r->t, &info[i], d); \
-		return rc; \
-	}
-
 /* ---- the HCA ---- */
 
 static void
@@ -100,7 +89,8 @@ put_port(struct telemetry_dict *t, const struct hca_telemetry *h)
 	struct hca_ctl_port p;
 
 	hca_driver_query_port(h->drv, &p);
-	telemetry_put_text(t, "port_state", name_in(port_states, RTE_DIM(port_states), p.state));
+	telemetry_put_text(t, "port_state",
+			   telemetry_name_in(port_states, RTE_DIM(port_states), p.state));
 	telemetry_put(t, "speed_mbps", p.speed);
 	telemetry_put(t, "active_mtu", 128u << (p.active_mtu & 7));
 	put_mac(t, "mac", p.mac);
@@ -154,9 +144,9 @@ put_context(struct telemetry_dict *t, const struct hca_qpc *q)
 	uint32_t state = HCA_QPC_STATE(hca_be32_to_cpu(q->flags));
 	uint32_t mtu = HCA_QPC_MTU(hca_be32_to_cpu(q->sizes));
 
-	telemetry_put_text(t, "state", name_in(states, RTE_DIM(states), state));
+	telemetry_put_text(t, "state", telemetry_qp_state_name(state));
 	telemetry_put(t, "remote_qpn", hca_be32_to_cpu(q->remote_qpn) & 0xffffff);
-	put_ip(t, "peer", q->path.rgid);
+	telemetry_put_ip(t, "peer", q->path.rgid);
 	telemetry_put(t, "gid_index", HCA_QPC_GID_INDEX(hca_be32_to_cpu(q->path.ackto)));
 	telemetry_put(t, "mtu", mtu != 0 ? 128u << mtu : 0);
 	telemetry_put(t, "next_psn", hca_be32_to_cpu(q->next_send_psn) & 0xffffff);
@@ -176,7 +166,7 @@ add_qp(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct
 	hca_qp_counters(h->hca, i->qpn, values); /* all zeros in RESET */
 	telemetry_begin(&t);
 	telemetry_put(&t, "qpn", i->qpn);
-	telemetry_put_text(&t, "service", service_name(i->service));
+	telemetry_put_text(&t, "service", telemetry_service_name(i->service));
 	telemetry_put(&t, "client", i->owner);
 	telemetry_put(&t, "pd", i->pdn);
 	telemetry_put(&t, "send_cq", i->send_cqn);
@@ -187,7 +177,28 @@ add_qp(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct
 	return telemetry_end(&t, d, i->index);
 }
 
-LIST(telemetry_qps, struct hca_driver_qp_info, QPS, hca_driver_list_qps, add_qp)
+unsigned int
+telemetry_list_queues(struct hca_driver *drv, uint32_t from, bool ub,
+		      struct hca_driver_qp_info *out, unsigned int max)
+{
+	unsigned int n = 0;
+
+	while (n < max && hca_driver_list_qps(drv, from, &out[n], 1) != 0) {
+		from = out[n].index + 1;
+		if (hca_service_is_ub(out[n].service) == ub)
+			n++;
+	}
+	return n;
+}
+
+/* Those of UB are /softhca/jettys. */
+static unsigned int
+list_qps(struct hca_driver *drv, uint32_t from, struct hca_driver_qp_info *out, unsigned int max)
+{
+	return telemetry_list_queues(drv, from, false, out, max);
+}
+
+TELEMETRY_LIST(telemetry_qps, struct hca_driver_qp_info, QPS, list_qps, add_qp)
 
 /* ---- memory ---- */
 
@@ -244,7 +255,7 @@ add_mr(const struct hca_telemetry *h, const struct hca_driver_mr_info *m, struct
 	return telemetry_end(&t, d, m->index);
 }
 
-LIST(telemetry_mrs, struct hca_driver_mr_info, MRS, hca_driver_list_mrs, add_mr)
+TELEMETRY_LIST(telemetry_mrs, struct hca_driver_mr_info, MRS, hca_driver_list_mrs, add_mr)
 
 /* ---- addresses ---- */
 
@@ -255,7 +266,7 @@ add_gid(uint32_t index, const struct hca_ctl_gid *g, struct rte_tel_data *d)
 	struct telemetry_dict t;
 
 	telemetry_begin(&t);
-	put_ip(&t, "ip", g->gid);
+	telemetry_put_ip(&t, "ip", g->gid);
 	inet_ntop(AF_INET6, g->gid, text, sizeof(text));
 	telemetry_put_text(&t, "gid", text);
 	put_mac(&t, "mac", g->mac);
@@ -272,7 +283,7 @@ telemetry_gids(const struct telemetry_request *r, struct rte_tel_data *d)
 	uint32_t from, entries = hca_driver_gid_entries(r->t->drv);
 	struct hca_ctl_gid g;
 	unsigned int n = 0;
-	int rc = begin_list(r, d, &from);
+	int rc = telemetry_begin_list(r, d, &from);
 
 	for (; rc == 0 && from < entries && n < GIDS; from++) {
 		rc = hca_driver_query_gid(r->t->drv, from, &g);
@@ -312,4 +323,5 @@ add_client(const struct hca_telemetry *h, const struct hca_driver_client_info *c
 	return telemetry_end(&t, d, c->index);
 }
 
-LIST(telemetry_clients, struct hca_driver_client_info, CLIENTS, hca_driver_list_clients, add_client)
+TELEMETRY_LIST(telemetry_clients, struct hca_driver_client_info, CLIENTS, hca_driver_list_clients,
+	       add_client)

@@ -64,7 +64,7 @@ struct front_pd {
 	struct softhca_pd *hca;
 	struct front_pd *parent;
 	struct front_td *td; /* parent domains only; or NULL */
-	uint32_t users;	     /* parent domains of it */
+	uint32_t users;	     /* of a PD: its parent domains; of a parent domain: its objects */
 };
 
 struct front_channel {
@@ -123,10 +123,13 @@ struct front_kind {
 /*
  * front_live.c: a new object is entered, or destroyed again if there is no memory for that (NULL);
  * an object is destroyed if it is there (else EINVAL); all of a context that is closed are freed.
+ * pd: the object's, or NULL; a parent domain counts what is in it, and what is moved to it.
  */
 void *front_enter(void *object, const struct front_kind *kind, struct ibv_context *context,
-		  const char *call);
-#define FRONT_ENTER(object, kind, context) front_enter(object, kind, context, __func__)
+		  struct ibv_pd *pd, const char *call);
+#define FRONT_ENTER(object, kind, context) front_enter(object, kind, context, NULL, __func__)
+#define FRONT_ENTER_PD(object, kind, pd) front_enter(object, kind, (pd)->context, pd, __func__)
+void front_move(const void *object, struct ibv_pd *pd);
 int front_destroy(void *object, const struct front_kind *kind, const char *call);
 #define FRONT_DESTROY(object, kind) front_destroy(object, kind, __func__)
 void front_forget(struct front_context *owner);
@@ -225,6 +228,8 @@ void front_cq_ex_init(struct front_cq *cq);
 /* front_qp.c */
 struct ibv_qp *front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 struct ibv_qp *front_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
+/* front_qp_attr.c */
+int front_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
 /* front_wr.c: 0, or the errno of operations that a type cannot have; make and free a batch */
 int front_wr_judge(enum ibv_qp_type type, uint64_t send_ops_flags, const char *call);
 int front_wr_init(struct front_qp *qp, const struct softhca_qp_cap *cap);

@@ -71,7 +71,7 @@ ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return FRONT_FAILED();
 	ah->context = pd->context;
 	ah->pd = pd;
-	return FRONT_ENTER(ah, &ah_kind, pd->context);
+	return FRONT_ENTER_PD(ah, &ah_kind, pd);
 }
 
 int

@@ -2,9 +2,12 @@
 
 /* Contexts: opening, closing, import, and the operations that the header calls by pointer. */
 
+#include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,23 +15,9 @@
 
 #undef ibv_query_port
 
-/* The header calls these without a look. */
-static const struct ibv_context_ops context_ops = {
-	._compat_query_device = ibv_query_device,
-	._compat_query_port = ibv_query_port,
-	.alloc_mw = front_alloc_mw,
-	.bind_mw = front_bind_mw,
-	.dealloc_mw = front_dealloc_mw,
-	.poll_cq = front_poll_cq,
-	.req_notify_cq = front_req_notify_cq,
-	.post_srq_recv = front_post_srq_recv,
-	.post_send = front_post_send,
-	.post_recv = front_post_recv,
-};
-
 /*
  * For an operation that is not here the header answers EOPNOTSUPP: raw packets, flow steering, WQs
- * and counters of flows, device memory, tag matching, packet pacing.
+ * and counters of flows, device memory, tag matching.
  */
 static const struct verbs_context context_ex = {
 	.query_port = front_query_port,
@@ -37,6 +26,7 @@ static const struct verbs_context context_ex = {
 	.alloc_parent_domain = front_alloc_parent_domain,
 	.dealloc_td = front_dealloc_td,
 	.alloc_td = front_alloc_td,
+	.modify_qp_rate_limit = front_modify_qp_rate_limit,
 	.modify_cq = front_modify_cq,
 	.query_rt_values = front_query_rt_values,
 	.create_cq_ex = front_create_cq_ex,
@@ -50,7 +40,20 @@ static const struct verbs_context context_ex = {
 	.sz = sizeof(struct verbs_context),
 	.context =
 		{
-			.ops = context_ops,
+			.ops =
+				{
+					/* the header calls these without a look */
+					._compat_query_device = ibv_query_device,
+					._compat_query_port = ibv_query_port,
+					.alloc_mw = front_alloc_mw,
+					.bind_mw = front_bind_mw,
+					.dealloc_mw = front_dealloc_mw,
+					.poll_cq = front_poll_cq,
+					.req_notify_cq = front_req_notify_cq,
+					.post_srq_recv = front_post_srq_recv,
+					.post_send = front_post_send,
+					.post_recv = front_post_recv,
+				},
 			.abi_compat = __VERBS_ABI_IS_EXTENDED,
 		},
 };
@@ -82,8 +85,71 @@ context_destroy(void *object, const char *call)
 
 static const struct front_kind context_kind = {"context", context_destroy, NULL};
 
+/*
+ * There is no device file. cmd_fd is a file of memory that names the device, sealed: whoever gets
+ * it can open the device (ibv_import_device()), with his own rights, but cannot change what others
+ * find there. With the token of the context in it he shares its PDs, if he is the same user.
+ */
+#define TOKEN_MAGIC "softhca-context"
+#define TOKEN_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+struct token {
+	char magic[16];
+	char name[IBV_SYSFS_NAME_MAX];
+	__be64 guid;
+	uint64_t embedded; /* not 0: in this process, which has opened it */
+	uint8_t share[SOFTHCA_TOKEN_BYTES];
+};
+
+static int
+token_write(int fd, const struct token *token)
+{
+	if (pwrite(fd, token, sizeof(*token), 0) != (ssize_t)sizeof(*token))
+		return -1;
+	return fcntl(fd, F_ADD_SEALS, TOKEN_SEALS);
+}
+
+/* A new descriptor; -1 with errno */
+static int
+token_new(const struct front_device *device, struct softhca_context *hca)
+{
+	struct token token = {.magic = TOKEN_MAGIC};
+	struct softhca_device_attr attr;
+	int err = softhca_query_device(hca, &attr), fd;
+
+	if (err != 0) {
+		errno = -err;
+		return -1;
+	}
+	if (strcmp(device->open_name, "embed") == 0 ||
+	    strncmp(device->open_name, "embed:", strlen("embed:")) == 0)
+		token.embedded = (uint64_t)getpid();
+	softhca_get_token(hca, token.share);
+	memcpy(token.name, device->pub.name, sizeof(token.name));
+	token.guid = htobe64(attr.node_guid);
+	fd = memfd_create(TOKEN_MAGIC, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd >= 0 && token_write(fd, &token) != 0) {
+		err = errno;
+		close(fd);
+		errno = err;
+		return -1;
+	}
+	return fd;
+}
+
+/* Only a sealed file of memory is read: reading it does not wait for anybody. */
+static bool
+token_read(int fd, struct token *token)
+{
+	return fcntl(fd, F_GET_SEALS) == TOKEN_SEALS &&
+	       pread(fd, token, sizeof(*token), 0) == (ssize_t)sizeof(*token) &&
+	       memcmp(token->magic, TOKEN_MAGIC, sizeof(token->magic)) == 0 &&
+	       memchr(token->name, 0, sizeof(token->name)) != NULL;
+}
+
+/* cmd_fd becomes the context's; -1: a new one */
 static struct ibv_context *
-context_new(struct front_device *device, struct softhca_context *hca)
+context_new(struct front_device *device, struct softhca_context *hca, int cmd_fd)
 {
 	struct front_context *ctx = front_new(sizeof(*ctx), "ibv_open_device");
 	struct ibv_context *pub;
@@ -97,8 +163,7 @@ context_new(struct front_device *device, struct softhca_context *hca)
 	pub->device = &device->pub;
 	pub->async_fd = hca->async_fd;
 	pub->num_comp_vectors = (int)hca->num_comp_vectors;
-	/* there is no device file; programs duplicate the descriptor and compare it */
-	pub->cmd_fd = memfd_create("softhca-context", MFD_CLOEXEC);
+	pub->cmd_fd = cmd_fd >= 0 ? cmd_fd : token_new(device, hca);
 	if (pub->cmd_fd < 0) {
 		front_refuse(errno, "ibv_open_device", "no descriptor for the context");
 		free(ctx);
@@ -109,21 +174,29 @@ context_new(struct front_device *device, struct softhca_context *hca)
 	return pub;
 }
 
-struct ibv_context *
-ibv_open_device(struct ibv_device *device)
+/* cmd_fd as above; it stays the caller's if this fails. */
+static struct ibv_context *
+context_open(struct front_device *device, int cmd_fd, const char *call)
 {
-	struct front_device *own = (struct front_device *)device;
 	struct softhca_context *hca;
 	struct ibv_context *context;
 
-	if (FRONT_RESULT(softhca_open(own->open_name, &hca)) != 0)
+	if (front_result(softhca_open(device->open_name, &hca), call) != 0)
 		return NULL;
-	context = context_new(own, hca);
+	context = context_new(device, hca, cmd_fd);
 	if (context == NULL) {
 		softhca_close(hca);
 		return NULL;
 	}
-	return FRONT_ENTER(front_ctx(context), &context_kind, NULL) != NULL ? context : NULL;
+	if (front_enter(front_ctx(context), &context_kind, NULL, NULL, call) == NULL)
+		return NULL;
+	return context;
+}
+
+struct ibv_context *
+ibv_open_device(struct ibv_device *device)
+{
+	return context_open((struct front_device *)device, -1, __func__);
 }
 
 int
@@ -132,8 +205,48 @@ ibv_close_device(struct ibv_context *context)
 	return FRONT_DESTROY(front_ctx(context), &context_kind);
 }
 
+static bool
+is_named(struct ibv_device *device, const struct token *token)
+{
+	return strcmp(device->name, token->name) == 0 && ibv_get_device_guid(device) == token->guid;
+}
+
+/* The contexts that it names may have ended, or are another user's: then it shares nothing. */
+static struct ibv_context *
+join(struct ibv_context *context, const struct token *token)
+{
+	if (context != NULL)
+		front_result(softhca_join(front_hca(context), token->share), "ibv_import_device");
+	return context;
+}
+
+/*
+ * The device of another context, opened by this process with a session of its own. Both may import
+ * PDs of each other.
+ */
 struct ibv_context *
 ibv_import_device(int cmd_fd)
 {
-	return FRONT_NULL(EOPNOTSUPP, "contexts cannot be imported");
+	struct ibv_context *context = NULL;
+	struct ibv_device **list;
+	struct token token;
+	int i = 0;
+
+	if (!token_read(cmd_fd, &token))
+		return FRONT_NULL(EINVAL, "the descriptor is not that of a context");
+	if (token.embedded != 0 && token.embedded != (uint64_t)getpid())
+		return FRONT_NULL(EOPNOTSUPP, "%s is embedded in the process that has opened it",
+				  token.name);
+	list = ibv_get_device_list(NULL);
+	if (list == NULL)
+		return NULL;
+	while (list[i] != NULL && !is_named(list[i], &token))
+		i++;
+	if (list[i] == NULL)
+		FRONT_REFUSE(ENODEV, "this process finds no device %s", token.name);
+	else
+		context = join(context_open((struct front_device *)list[i], cmd_fd, __func__),
+			       &token);
+	ibv_free_device_list(list);
+	return context;
 }

@@ -124,7 +124,7 @@ cq_new(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr, uint
 	cq->pub.cqe = cq->hca->cqe;
 	pthread_mutex_init(&cq->pub.mutex, NULL);
 	pthread_cond_init(&cq->pub.cond, NULL);
-	return front_enter(cq, &cq_kind, context, call);
+	return front_enter(cq, &cq_kind, context, NULL, call);
 }
 
 struct ibv_cq *

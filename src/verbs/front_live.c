@@ -17,6 +17,7 @@ struct front_live {
 	void *object;
 	const struct front_kind *kind;
 	struct front_context *owner; /* NULL: a context itself */
+	struct front_pd *domain;     /* a parent domain that it is in; or NULL */
 	bool leaving;		     /* a thread destroys it */
 	struct front_live *next, *previous;
 };
@@ -61,6 +62,19 @@ find(const void *object)
 	return found != NULL ? *found : NULL;
 }
 
+/* Count an object in its PD, if that is a parent domain; NULL: in none. */
+static void
+join(struct front_live *live, struct ibv_pd *pd)
+{
+	struct front_pd *domain = (struct front_pd *)pd, *old = live->domain;
+
+	live->domain = domain != NULL && domain->parent != NULL ? domain : NULL;
+	if (live->domain != NULL)
+		__atomic_add_fetch(&live->domain->users, 1, __ATOMIC_RELAXED);
+	if (old != NULL)
+		__atomic_sub_fetch(&old->users, 1, __ATOMIC_RELAXED);
+}
+
 /*
  * The lock is held; so in leave(). An address may be that of an object which has just been freed,
  * and whose entry its thread is about to take out.
@@ -86,6 +100,7 @@ enter(struct front_live *live)
 static void
 leave(struct front_live *live)
 {
+	join(live, NULL);
 	if (find(live->object) == live)
 		tdelete(live, &live_tree, compare);
 	if (live->next != NULL)
@@ -99,7 +114,7 @@ leave(struct front_live *live)
 
 void *
 front_enter(void *object, const struct front_kind *kind, struct ibv_context *context,
-	    const char *call)
+	    struct ibv_pd *pd, const char *call)
 {
 	struct front_live *live = front_new(sizeof(*live), call);
 	bool entered = false;
@@ -110,6 +125,8 @@ front_enter(void *object, const struct front_kind *kind, struct ibv_context *con
 		live->owner = context != NULL ? front_ctx(context) : NULL;
 		lock();
 		entered = enter(live);
+		if (entered)
+			join(live, pd);
 		unlock();
 	}
 	if (entered)
@@ -118,6 +135,18 @@ front_enter(void *object, const struct front_kind *kind, struct ibv_context *con
 	kind->destroy(object, call);
 	front_refuse(ENOMEM, call, "no memory to know the %s by", kind->name);
 	return NULL;
+}
+
+void
+front_move(const void *object, struct ibv_pd *pd)
+{
+	struct front_live *live;
+
+	lock();
+	live = find(object);
+	if (live != NULL)
+		join(live, pd);
+	unlock();
 }
 
 /* Whoever takes it destroys it. */
@@ -168,6 +197,7 @@ front_forget(struct front_context *owner)
 			break;
 		kind = live->kind;
 		object = live->object;
+		live->domain = NULL; /* it may be gone already */
 		leave(live);
 		unlock();
 		if (kind->free != NULL)

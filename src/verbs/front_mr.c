@@ -20,14 +20,15 @@ static const struct front_kind mr_kind = {"region", mr_destroy, NULL};
 
 /* Give a region of libsofthca what verbs have in it. */
 static struct ibv_mr *
-mr_of(struct softhca_mr *hca, struct ibv_pd *pd, void *addr, const char *call)
+mr_of(struct softhca_mr *hca, struct ibv_pd *pd, void *addr, const struct front_kind *kind,
+      const char *call)
 {
 	struct ibv_mr *mr = (struct ibv_mr *)hca;
 
 	mr->context = pd->context;
 	mr->pd = pd;
 	mr->addr = addr;
-	return front_enter(mr, &mr_kind, pd->context, call);
+	return front_enter(mr, kind, pd->context, pd, call);
 }
 
 /* A flag of the library that verbs do not have */
@@ -48,7 +49,7 @@ register_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigne
 	if (judge_access(access, call) != 0)
 		return NULL;
 	hca = softhca_reg_mr_iova(front_pd_hca(pd), addr, length, iova, access);
-	return hca != NULL ? mr_of(hca, pd, addr, call) : front_failed(call);
+	return hca != NULL ? mr_of(hca, pd, addr, &mr_kind, call) : front_failed(call);
 }
 
 struct ibv_mr *
@@ -81,7 +82,7 @@ front_alloc_null_mr(struct ibv_pd *pd)
 {
 	struct softhca_mr *hca = softhca_alloc_null_mr(front_pd_hca(pd));
 
-	return hca != NULL ? mr_of(hca, pd, NULL, __func__) : FRONT_FAILED();
+	return hca != NULL ? mr_of(hca, pd, NULL, &mr_kind, __func__) : FRONT_FAILED();
 }
 
 int
@@ -110,6 +111,8 @@ ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t
 	/* the library has written its own */
 	mr->pd = err == 0 && (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? pd : old_pd;
 	mr->addr = err == 0 && (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 ? addr : old_addr;
+	if (mr->pd != old_pd)
+		front_move(mr, mr->pd);
 	return err == 0 ? 0 : IBV_REREG_MR_ERR_INPUT;
 }
 
@@ -121,18 +124,22 @@ front_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t fl
 					      (const struct softhca_sge *)sg_list, num_sge));
 }
 
-/* ---- what cannot be imported ---- */
+/* ---- regions of other contexts: only unimport_mr frees one, and the region stays ---- */
+
+static const struct front_kind import_kind = {"imported region", mr_destroy, NULL};
 
 struct ibv_mr *
 ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	return FRONT_NULL(EOPNOTSUPP, "regions cannot be imported");
+	struct softhca_mr *hca = softhca_import_mr(front_pd_hca(pd), mr_handle);
+
+	return hca != NULL ? mr_of(hca, pd, NULL, &import_kind, __func__) : FRONT_FAILED();
 }
 
 void
 ibv_unimport_mr(struct ibv_mr *mr)
 {
-	FRONT_REFUSE(EOPNOTSUPP, "regions cannot be imported");
+	FRONT_DESTROY(mr, &import_kind);
 }
 
 struct ibv_dm *

@@ -21,7 +21,7 @@ front_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		return FRONT_FAILED();
 	mw->context = pd->context;
 	mw->pd = pd;
-	return FRONT_ENTER(mw, &mw_kind, pd->context);
+	return FRONT_ENTER_PD(mw, &mw_kind, pd);
 }
 
 int

@@ -20,10 +20,13 @@ static int
 pd_destroy(void *object, const char *call)
 {
 	struct front_pd *pd = object;
+	uint32_t users = __atomic_load_n(&pd->users, __ATOMIC_RELAXED);
 	int err;
 
-	if (__atomic_load_n(&pd->users, __ATOMIC_RELAXED) != 0)
-		return front_refuse(EBUSY, call, "the PD has %u parent domains", pd->users);
+	if (users != 0)
+		return front_refuse(EBUSY, call, "%u %s", users,
+				    pd->parent != NULL ? "objects are in the parent domain"
+						       : "parent domains are of the PD");
 	if (pd->parent != NULL) {
 		parent_domain_free(pd);
 		return 0;
@@ -36,15 +39,15 @@ pd_destroy(void *object, const char *call)
 
 static const struct front_kind pd_kind = {"PD", pd_destroy, free};
 
-struct ibv_pd *
-ibv_alloc_pd(struct ibv_context *context)
+/* hca NULL: the call of libsofthca has failed */
+static struct ibv_pd *
+pd_of(struct softhca_pd *hca, struct ibv_context *context, const char *call)
 {
-	struct softhca_pd *hca = softhca_alloc_pd(front_hca(context));
 	struct front_pd *pd;
 
 	if (hca == NULL)
-		return FRONT_FAILED();
-	pd = FRONT_NEW(struct front_pd);
+		return front_failed(call);
+	pd = front_new(sizeof(*pd), call);
 	if (pd == NULL) {
 		softhca_dealloc_pd(hca);
 		return NULL;
@@ -52,7 +55,13 @@ ibv_alloc_pd(struct ibv_context *context)
 	pd->pub.context = context;
 	pd->pub.handle = hca->handle;
 	pd->hca = hca;
-	return FRONT_ENTER(pd, &pd_kind, context);
+	return front_enter(pd, &pd_kind, context, NULL, call);
+}
+
+struct ibv_pd *
+ibv_alloc_pd(struct ibv_context *context)
+{
+	return pd_of(softhca_alloc_pd(front_hca(context)), context, __func__);
 }
 
 int
@@ -64,13 +73,13 @@ ibv_dealloc_pd(struct ibv_pd *pd)
 struct ibv_pd *
 ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 {
-	return FRONT_NULL(EOPNOTSUPP, "PDs cannot be imported");
+	return pd_of(softhca_import_pd(front_hca(context), pd_handle), context, __func__);
 }
 
 void
 ibv_unimport_pd(struct ibv_pd *pd)
 {
-	FRONT_REFUSE(EOPNOTSUPP, "PDs cannot be imported");
+	FRONT_DESTROY(pd, &pd_kind);
 }
 
 /* ---- thread domains and parent domains: an ordinary PD, which has its own locks ---- */

@@ -109,7 +109,7 @@ qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
 		qp_free(qp);
 		return NULL;
 	}
-	return front_enter(qp, &qp_kind, context, call);
+	return front_enter(qp, &qp_kind, context, qp->pub.qp_base.pd, call);
 }
 
 static int

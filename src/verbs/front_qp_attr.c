@@ -26,7 +26,8 @@
 	_(retry_cnt) \
 	_(rnr_retry) \
 	_(alt_port_num) \
-	_(alt_timeout)
+	_(alt_timeout) \
+	_(rate_limit)
 
 static int
 attr_to(const struct ibv_qp_attr *from, uint32_t mask, struct softhca_qp_attr *to, const char *call)
@@ -87,13 +88,23 @@ ibv_modify_qp(struct ibv_qp *pub, struct ibv_qp_attr *attr, int attr_mask)
 	struct softhca_qp_attr request;
 	int err;
 
-	if ((mask & IBV_QP_RATE_LIMIT) != 0)
-		return FRONT_REFUSE(EOPNOTSUPP, "QPs have no rate limit");
 	err = attr_to(attr, mask, &request, __func__);
 	if (err == 0)
 		err = FRONT_RESULT(softhca_modify_qp(qp->hca, &request, mask));
 	pub->state = (enum ibv_qp_state)qp->hca->state;
 	return err;
+}
+
+/* Bursts are as long as the engine makes them. */
+int
+front_modify_qp_rate_limit(struct ibv_qp *pub, struct ibv_qp_rate_limit_attr *attr)
+{
+	struct front_qp *qp = front_qp(pub);
+	const struct softhca_qp_attr request = {.rate_limit = attr->rate_limit};
+
+	if (attr->comp_mask != 0 || attr->max_burst_sz != 0 || attr->typical_pkt_sz != 0)
+		return FRONT_REFUSE(EINVAL, "the size of bursts or packets is not limited");
+	return FRONT_RESULT(softhca_modify_qp(qp->hca, &request, SOFTHCA_QP_RATE_LIMIT));
 }
 
 static void

@@ -93,6 +93,11 @@ front_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 		.per_transport_caps = {from.odp_caps.rc_odp_caps, from.odp_caps.uc_odp_caps,
 				       from.odp_caps.ud_odp_caps},
 	};
+	all.packet_pacing_caps = (struct ibv_packet_pacing_caps){
+		.qp_rate_limit_min = SOFTHCA_RATE_LIMIT_LEAST,
+		.qp_rate_limit_max = SOFTHCA_RATE_LIMIT_MOST,
+		.supported_qpts = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_XRC_SEND,
+	};
 	all.xrc_odp_caps = from.odp_caps.xrc_odp_caps;
 	all.cq_mod_caps.max_cq_count = UINT16_MAX;
 	all.cq_mod_caps.max_cq_period = UINT16_MAX;

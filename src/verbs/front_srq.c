@@ -73,7 +73,7 @@ srq_new(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
 	srq->pub.handle = srq->hca->handle;
 	pthread_mutex_init(&srq->pub.mutex, NULL);
 	pthread_cond_init(&srq->pub.cond, NULL);
-	return front_enter(srq, &srq_kind, context, call);
+	return front_enter(srq, &srq_kind, context, attr->pd, call);
 }
 
 struct ibv_srq *

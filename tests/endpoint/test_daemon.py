@@ -23,6 +23,7 @@ from daemon import Daemon, Namespaces, READY_S, Skip, ended, folder, write_confi
 BINARY = os.path.abspath(sys.argv[1])
 ADDRESS = '10.66.0.1/24'
 PEER = '10.66.0.2/24'
+TOKEN = 16  # bytes at the end of what a daemon tells a client
 
 
 def name_of(part):
@@ -309,7 +310,7 @@ class Identity(Case):
             self.assertEqual(file.read(), 'guid %016x\n' % guid)
         self.clean_end(d)
         self.assertFalse(os.path.exists(d.socket + '.device'))
-        return firmware, *struct.unpack_from('=3I', info, len(info) - 20)
+        return firmware, *struct.unpack_from('=3I', info, len(info) - 20 - TOKEN)
 
     def test_configured(self):
         """Queries of the device tell what is configured."""

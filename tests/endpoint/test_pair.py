@@ -305,8 +305,10 @@ class Admin(Case):
 
     def test_see(self):
         t = self.talk('seen', 'rc', seconds=600)
-        time.sleep(0.5)
         a = self.daemons[0]
+        end = time.monotonic() + 60
+        while a.ask('/softhca/hca/counters')['sent_pkts'] == 0 and time.monotonic() < end:
+            time.sleep(0.05)
         shown = a.ask('/softhca/endpoint')
         self.assertEqual((shown['link'], shown['roce_mtu'], shown['mac']), (1, 4096, MACS[0]))
         clients = a.ask('/softhca/clients')
@@ -362,7 +364,7 @@ class Impair(Admin):
             d.ask('/softhca/impair,drop=0.03,dup=0.03,reorder=0.03,corrupt=0.03')
         said = {}
         for turn in range(10):
-            self.talk('rough%d' % turn, 'rc', seconds=2, timeout=16).good(self)
+            self.talk('rough%d' % turn, 'rc', seconds=2, timeout=14).good(self)
             said = a.ask('/softhca/impair')
             if all(said[fault] > 0 for fault in FAULTS):
                 break

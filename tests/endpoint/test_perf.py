@@ -244,7 +244,7 @@ class Impaired(Case):
             for words in (('--op', 'send'), ('--op', 'read'), ('--op', 'atomic-cas'),
                           ('--service', 'xrc', '--op', 'write'), ('--op', 'write', '--bidir')):
                 with self.subTest(words=words):
-                    self.good('--ack-timeout', '15', '--size', '8' if 'atomic-cas' in words
+                    self.good('--ack-timeout', '14', '--size', '8' if 'atomic-cas' in words
                               else '6000', *words)
             for d in self.daemons:
                 d.ask('/softhca/impair,off')
@@ -747,7 +747,7 @@ class CommandLine(unittest.TestCase):
 
     def test_what_there_is(self):
         self.assertRegex(self.said('--version'), r'^softhca-perf \d')
-        self.assertIn('write, read, send, atomic-fa or atomic-cas', self.said('--op', 'x'))
+        self.assertIn('write, read, send, atomic-fa, atomic-cas, swap or notify', self.said('--op', 'x'))
         self.assertIn('rtc, txrx or full', self.said('--layout', 'x'))
         self.assertIn('drop, dup', self.said('--impair', 'x=1'))
         self.assertIn('write or send', self.said('--inline', '8', '--op', 'read'))

@@ -25,6 +25,7 @@
 #include "abi_bar.h"
 #include "abi_cmd.h"
 #include "abi_ctx.h"
+#include "abi_tp.h"
 #include "bar/bar.h"
 #include "engine/impl.h"
 #include "fuzz.h"
@@ -258,6 +259,60 @@ image_modify(struct hcr_world *w, uint32_t i)
 	((struct hca_qpc *)(void *)w->in)->opt_param_mask = hca_cpu_to_be32(masks[i % 4]);
 }
 
+/* A TP whose number is as that of a QP. */
+static void
+image_tpc(struct hcr_world *w, uint32_t i)
+{
+	struct hca_tpc *c = (void *)w->in;
+
+	hca_tpc_set(c, HCA_TPC_STATE, HCA_TPS_ACTIVE);
+	hca_tpc_set(c, HCA_TPC_MODE, HCA_TP_MODE_SACK);
+	hca_tpc_set(c, HCA_TPC_RULE, HCA_TP_RULE_TIME);
+	hca_tpc_set(c, HCA_TPC_TPN, QPN(i));
+	hca_tpc_set(c, HCA_TPC_PEER, 0x77);
+	hca_tpc_set(c, HCA_TPC_REQUESTS, 16);
+	hca_tpc_set(c, HCA_TPC_ACK_EVERY, 16);
+	hca_tpc_set(c, HCA_TPC_OOO_EVERY, 1);
+	hca_tpc_set(c, HCA_TPC_SPORT, 0xc000);
+	c->path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 0));
+	memcpy(&c->path.rgid[10], "\xff\xff\x0a\0\0\x02", 6);
+	c->path.mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(UINT64_C(0x020000000002), 0));
+	c->path.dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(UINT64_C(0x020000000002)));
+}
+
+static void
+image_jetty(struct hcr_world *w, uint32_t i)
+{
+	struct hca_qpc *q = (void *)w->in;
+
+	image_qpc(w, i);
+	q->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(0, HCA_ST_JETTY, 0, 0));
+	q->opt_param_mask = hca_cpu_to_be32(HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY |
+					    HCA_QP_ATTR_MIN_RNR_TIMER);
+}
+
+/* For SET_TPG: one TP or none; for SET_TOKEN: flags. */
+static void
+image_group(struct hcr_world *w, uint32_t i)
+{
+	struct hca_mbox_set_tpg *m = (void *)w->in;
+
+	m->count = hca_cpu_to_be32(i);
+	m->tpn[0] = hca_cpu_to_be32(QPN(i));
+}
+
+static void
+image_others(struct hcr_world *w, uint32_t i)
+{
+	static void (*const ub[])(struct hcr_world * w, uint32_t i) = {image_tpc, image_jetty,
+								       image_group};
+
+	if (i % 4 == 0)
+		image_gid(w);
+	else
+		ub[i % 4 - 1](w, i / 4);
+}
+
 static void
 image(struct hcr_world *w, uint8_t what)
 {
@@ -288,7 +343,7 @@ image(struct hcr_world *w, uint8_t what)
 		image_modify(w, i);
 		break;
 	default:
-		image_gid(w);
+		image_others(w, i);
 	}
 }
 
@@ -426,6 +481,9 @@ make(void)
 		.log_eqs = LOG_EQS,
 		.log_mpts = LOG_MPTS,
 		.log_mtts = LOG_MTTS,
+		.wires = HCA_WIRE_BIT(HCA_WIRE_ROCE) | HCA_WIRE_BIT(HCA_WIRE_UB),
+		.log_tps = LOG_QPS,
+		.ub_ops = 16,
 		.records = 64,
 		.full_records = 64,
 		.records_per_qp = 8,

@@ -12,13 +12,15 @@
 
 /* For its static functions. */
 #include "frame/decap_roce.c"
+#include "ub/pkt.h"
 
 static void
 inside(const struct hca_wire_view *v, uint32_t len)
 {
 	fuzz_check(v->icrc + HCA_ICRC_LEN <= len, "ICRC at %u of %u", v->icrc, len);
 	fuzz_check(v->payload <= v->icrc, "headers end behind the ICRC");
-	fuzz_check(v->payload == v->transport + hca_roce_opcodes[v->opcode].header_len,
+	fuzz_check(v->wire != HCA_WIRE_ROCE ||
+			   v->payload == v->transport + hca_roce_opcodes[v->opcode].header_len,
 		   "headers and payload apart");
 	fuzz_check(v->psn <= HCA_PSN_MASK && v->dst <= 0xffffff && v->src <= 0xffffff,
 		   "PSN or QPN");
@@ -67,6 +69,44 @@ same_descriptions(const uint8_t *frame, uint32_t len, int rc, const struct hca_r
 	same(general, &alike);
 }
 
+/* A frame as the port would give it. */
+struct received {
+	struct rte_mbuf m;
+	uint8_t priv[HCA_MBUF_PRIV];
+};
+
+/* Of UB: a frame that the short way takes is described alike by the general one. */
+static void
+same_descriptions_of_ub(const uint8_t *frame, uint32_t len, const struct hca_wire_view *v,
+			int parsed)
+{
+	static struct hca_decap d;
+	struct received r = {.m = {.buf_addr = (void *)(uintptr_t)frame,
+				   .data_len = (uint16_t)len,
+				   .nb_segs = 1}};
+	const struct hca_ub_rxd *fast = hca_ub_rxd(&r.m);
+	struct rte_mbuf *m = &r.m;
+	struct hca_ub_rxd general;
+	struct hca_icrc_span span;
+
+	d.n = 0;
+	if (hca_decap_ub_take(&d, &m, 1) == 0)
+		return;
+	fuzz_check(v->wire == HCA_WIRE_UB && parsed == 0, "the short way takes what is refused");
+	fuzz_check(hca_decap_ub_describe(frame, v, &general, &span) == HCA_CTR_N, "refused");
+	fuzz_check(memcmp(&general, fast, sizeof(general)) == 0, "descriptions of UB differ");
+	fuzz_check(memcmp(&span, &d.span[0], sizeof(span)) == 0, "spans of UB differ");
+	fuzz_check(fast->tph + fast->end + HCA_ICRC_LEN <= len, "the ICRC is outside");
+	fuzz_check(fast->ta <= fast->end, "the transaction header is outside");
+}
+
+/* As a device of RoCE alone judges: it drops all frames of UB, well formed or not. */
+static int
+judged_by_decap(const struct hca_wire_view *v, int parsed)
+{
+	return v->wire == HCA_WIRE_UB ? -HCA_WIRE_DROP_NOT_ROCE : parsed;
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -83,9 +123,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	parsed = hca_wire_parse(data, len, &v);
 	rc = hca_decap_describe(data, len, &r, &span);
 	fuzz_check(rc <= 0 && rc > -HCA_WIRE_DROP_COUNT, "unknown verdict %d", rc);
-	fuzz_check(rc == parsed || (rc == 0 && parsed == -HCA_WIRE_DROP_OPCODE),
+	fuzz_check(rc == judged_by_decap(&v, parsed) ||
+			   (rc == 0 && parsed == -HCA_WIRE_DROP_OPCODE),
 		   "decap says %d of what is %d", rc, parsed);
 	same_descriptions(data, len, rc, &r, &span);
+	same_descriptions_of_ub(data, len, &v, parsed);
 	if (parsed == 0)
 		inside(&v, len);
 	if (rc != 0)

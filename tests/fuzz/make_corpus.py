@@ -276,7 +276,7 @@ def doorbells():
         put('fuzz_doorbell', name, steps)
 
 
-COMMANDS = 45  # at least as many as HCA_CMD_LIST has
+COMMANDS = 56  # at least as many as HCA_CMD_LIST has
 
 
 def command(which, mod=0, in_mod=0, how=0):
@@ -305,7 +305,38 @@ def hcr():
         for at in range(0, 0x60, 8)))
 
 
+def ubcm():
+    low, high, late = b'\0', b'\x80', lambda ms: b'\2' + struct.pack('<H', ms)
+    get, lose = b'\3\0', b'\5\0'
+    tp = struct.pack('>HHIIHHHHBBBB', 2, 20, 77 << 8, 5 << 8, 1024, 512, 4096, 9, 2, 3, 0, 0)
+    timer = struct.pack('>HHIBBBB', 3, 8, 0, 1, 7, 16, 1)
+
+    def own(type, end=1, transaction=0, status=0, tlvs=b''):
+        return bytes((6 | end << 7, type - 1, status, transaction, len(tlvs))) + tlvs
+    link = low + get * 3
+    seeds = {
+        'handshake': link + b'\1' + late(60001) + get * 2 + late(200),
+        'both': low + high + get * 4,
+        'lossy': low + lose + late(200) + get + lose + late(400) + get * 4,
+        'gives-up': low + lose + late(30000) + lose * 7 + low + get * 3,
+        'no-rtu': low + get * 2 + lose + late(30000) + lose * 7 + get,
+        'dead': link + b'\7\1\1' + b'\7\2\1' + get * 2 + high + get * 3,
+        'drained': link + b'\1' + late(60001) + get * 2 + b'\7\1\2' + b'\7\2\2' + late(200),
+        'damaged': low + b'\4\0\x35\x01' + low + late(200) + get + b'\4\0\x40\xff' + late(900),
+        'own-req': own(1, transaction=9, tlvs=tp + timer) + get * 2 + own(3, transaction=0, tlvs=tp),
+        'own-rep': low + own(2, end=0, tlvs=tp + timer) + get + own(2, end=0, tlvs=tp + timer),
+        'own-rej': link + own(4, status=3) + get + own(4, end=0, status=2),
+        'own-disc': link + own(5, status=6, tlvs=tp) + own(5, status=7, tlvs=tp * 2) + own(6),
+        'unknown-tlv': own(1, transaction=8, tlvs=b'\1\0\0\3abc\0' + tp + timer) + get,
+        'too-many': own(1, transaction=8, tlvs=b''.join(
+            tp[:6] + bytes((i,)) + tp[7:] for i in range(10)) + timer) + get,
+    }
+    for name, steps in seeds.items():
+        put('fuzz_ubcm', name, steps)
+
+
 if __name__ == '__main__':
+    ubcm()
     roce_parse()
     receive()
     wqes()

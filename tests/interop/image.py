@@ -75,6 +75,9 @@ def find_program(name):
 
 def libraries(path):
     """Absolute paths of the shared libraries a program or library loads, the loader included."""
+    with open(path, 'rb') as file:
+        if file.read(4) != b'\x7fELF':
+            return []
     return re.findall(r'(/\S+) \(0x', run('ldd', path))
 
 
@@ -160,7 +163,7 @@ def fingerprint(paths):
     return digest.hexdigest()
 
 
-def write_image(target, kernel, peer, init):
+def write_image(target, kernel, peer, init, more):
     archive = Archive(target + '.new')
     archive.entry('dev/console', stat.S_IFCHR | 0o600, device=(5, 1))
     archive.regular('init', init)
@@ -171,7 +174,7 @@ def write_image(target, kernel, peer, init):
         raise Missing('ibverbs-providers is not installed')
     archive.regular(provider[0], provider[0])
     archive.regular(DRIVER, DRIVER, 0o644)
-    programs = [(find_program(name), 'sbin/' + name) for name in PROGRAMS]
+    programs = [(find_program(name), 'sbin/' + name) for name in (*PROGRAMS, *more)]
     for path, name in programs:
         archive.regular(name, path)
     for path in [path for path, _ in programs] + [peer, provider[0]]:
@@ -189,26 +192,28 @@ def write_image(target, kernel, peer, init):
     os.rename(target + '.new', target)
 
 
-def build(cache, peer, init):
-    """Returns the paths of kernel and initial file system, or raises Missing."""
+def build(cache, peer, init, programs=()):
+    """Returns the paths of kernel and initial file system, or raises Missing. The peer is a program or
+    a script; programs are names of others of this machine that shall be there too."""
     os.makedirs(cache, exist_ok=True)
     if not os.path.exists(BUSYBOX):
         raise Missing('busybox-static is not installed')
     with open(os.path.join(cache, 'lock'), 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return build_locked(cache, peer, init)
+        return build_locked(cache, peer, init, programs)
 
 
-def build_locked(cache, peer, init):
+def build_locked(cache, peer, init, programs):
     kernel = unpack_kernel(cache)
     vmlinux = os.path.join(kernel, 'vmlinux')
     if not os.path.exists(vmlinux):
         extract_vmlinux(glob.glob(os.path.join(kernel, 'boot/vmlinuz-*'))[0], vmlinux)
-    image = os.path.join(kernel, 'initrd-' + fingerprint([peer, init, __file__])[:16])
+    parts = [peer, init, __file__, *(find_program(name) for name in programs)]
+    image = os.path.join(kernel, 'initrd-' + fingerprint(parts)[:16])
     if not os.path.exists(image):
         # others may be about to boot theirs: the newest few stay
         images = sorted(glob.glob(os.path.join(kernel, 'initrd-*')), key=os.path.getmtime)
         for old in images[:-3]:
             os.unlink(old)
-        write_image(image, kernel, peer, init)
+        write_image(image, kernel, peer, init, programs)
     return vmlinux, image

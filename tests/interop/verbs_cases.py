@@ -2,13 +2,20 @@
 """What tests/interop/verbs runs: programs of Debian's packages ibverbs-utils and perftest, with options.
 
 A case has a name, a command, the place where it runs, and how its output is judged. Where:
-  one    both programs on one daemon
-  two    each on a daemon of its own
-  known  the same, and the daemons have vendor and part IDs that perftest knows
+  one        both programs on one daemon
+  two        each on a daemon of its own
+  known      the same, and the daemons have vendor and part IDs that perftest knows
+  rxe        one on a daemon, the other on Linux rxe
+  rxe-known  the same, and the daemon has such IDs
 """
+import os
 import re
+import sys
 
-GID_IPV4, GID_IPV6 = '1', '2'  # 0 is the link-local address
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../verbs'))
+from tools import UNKNOWN, measured_rows, result_of_0  # noqa: E402
+
+GID_LINK, GID_IPV4, GID_IPV6 = '0', '1', '2'
 SERVICES = {
     'write': ('RC', 'UC', 'XRC'),
     'read': ('RC', 'XRC'),
@@ -16,6 +23,10 @@ SERVICES = {
     'atomic': ('RC', 'XRC'),
 }
 KINDS = 'bw', 'lat'
+PINGPONGS = 'rc', 'uc', 'ud', 'srq', 'xsrq'
+NOT_RXE = 'ibv_xsrq_pingpong', 'XRC'  # rxe does not offer XRC
+RXE_PROGRAMS = ('ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong') + tuple(
+    'ib_%s_%s' % (program, kind) for program in SERVICES for kind in KINDS)
 SECONDS = 120
 
 
@@ -25,17 +36,23 @@ class Case:
     limit = SECONDS
     comparison = None  # what softhca-perf measures beside it
 
-    def __init__(self, where, *command):
+    def __init__(self, where, *command, role='client'):
         self.where = where
+        self.role = role  # of our end, where the other is not
         self.command = command
-        self.name = '%-5s %s' % (where, ' '.join(command))
+        self.rxe = where.startswith('rxe')
+        self.name = '%-16s %s' % (where + ' ' + role if self.rxe else where, ' '.join(command))
 
     def words(self):
         """The command as it is run."""
         return self.command
 
-    def judge(self, said):
-        """(reason of failure or '', what the table shows)"""
+    def least_inline(self):
+        """Requests that our end posts with inline data, at least."""
+        return 0
+
+    def judge(self, client, server):
+        """Of what they said: (reason of failure or '', what the table shows)"""
         raise NotImplementedError
 
 
@@ -47,24 +64,24 @@ class Single(Case):
         super().__init__(where, *command)
         self.wanted = wanted
 
-    def judge(self, said):
-        missing = [words for words in self.wanted if words not in said]
+    def judge(self, client, server):
+        missing = [words for words in self.wanted if words not in client]
         return ('not said: ' + ', '.join(missing) if missing else '', '')
 
 
 class Pingpong(Case):
     def words(self):
         gid = () if '-g' in self.command else ('-g', GID_IPV4)
-        count = () if '-n' in self.command else ('-n', '300')
-        return self.command + gid + count
+        count = '300' if not self.rxe else '20' if LARGE in self.command else '100'
+        return self.command + gid + ('-n', count)
 
-    def judge(self, said):
+    def judge(self, client, server):
         if 'xsrq' in self.command[0]:  # says no more
-            return ('' if re.search('^success$', said, re.M) else 'no result', '')
-        found = re.findall(r'(\d+) iters in [\d.]+ seconds = ([\d.]+) usec/iter', said)
+            return ('' if re.search('^success$', client, re.M) else 'no result', '')
+        found = re.findall(r'(\d+) iters in [\d.]+ seconds = ([\d.]+) usec/iter', client)
         if not found:
             return 'no result', ''
-        if 'invalid data' in said:
+        if 'invalid data' in client + server:
             return 'invalid data', ''
         return '', '%s us' % found[0][1]
 
@@ -72,31 +89,48 @@ class Pingpong(Case):
 class Perftest(Case):
     """Its result must be there; with `comparison` the bandwidth is judged, too."""
 
+    def count(self):
+        if not self.rxe:
+            return 320  # of post lists, too
+        return 32 if '-a' in self.command else 160  # an emulated machine is slow
+
     def words(self):
         gid = () if '-x' in self.command else ('-x', GID_IPV4)
-        long = '-D' in self.command or '-n' in self.command
-        count = () if long else ('-n', '320')  # of post lists, too
-        return self.command + ('-F',) + gid + count
+        count = () if '-D' in self.command else ('-n', str(self.count()))
+        return self.command + self.for_rxe() + ('-F',) + gid + count
 
-    def judge(self, said):
-        rows = re.findall(r'^ (\d+) +(\d+) +([\d.]+) +([\d.]+)', said, re.M)
+    def for_rxe(self):
+        """Of an emulated machine all QPs together must send within an ack timeout: half a second. Each end
+        asks its device for as many READs and atomics at a time as the other's has, and rxe has more."""
+        if not self.rxe:
+            return ()
+        asks = '-o' not in self.command and re.match('ib_(read|atomic)_', self.command[0])
+        return ('-u', '17') + (('-o', '16') if asks else ())
+
+    def least_inline(self):
+        posts = self.role == 'client' or self.command[0].endswith('_lat')
+        return self.count() if '-I' in self.command and posts else 0
+
+    def judge(self, client, server):
+        ours = client if self.role == 'client' else server
+        rows = measured_rows(client)
         if not rows:
             return 'no result', ''
-        if any(float(row[3]) <= 0 for row in rows):
-            return 'a result of 0: ' + ' '.join(rows[-1]), ''
-        if self.where == 'known' and not re.search(r'ibv_wr\* API +: ON', said) and \
+        for row in filter(result_of_0, rows):
+            return 'a result of 0: %s' % (row,), ''
+        if 'known' in self.where and not re.search(r'ibv_wr\* API +: ON', ours) and \
                 'XRC' not in self.command:
             return 'not by ibv_wr_*', ''
-        last = rows[-1]
+        if rows[-1][3] == UNKNOWN:
+            return '', '%d B: perftest had no clock' % rows[-1][0]
         if self.command[0].endswith('_lat'):
-            return '', '%s B: %s us' % (last[0], typical(said, '-D' in self.command))
+            return '', '%d B: %s us' % (rows[-1][0], typical(client, '-D' in self.command))
         unit = 'Gb/s' if '--report_gbits' in self.command else 'MiB/s'
-        return '', '%s B: %s %s' % (last[0], last[3], unit)
+        return '', '%d B: %.2f %s' % (rows[-1][0], rows[-1][3], unit)
 
     def megabits(self, said):
         """Bandwidth of the first row in Mb/s."""
-        row = re.search(r'^ (\d+) +(\d+) +([\d.]+) +([\d.]+)', said, re.M)
-        return float(row.group(4)) * 8 * 1.048576
+        return measured_rows(said)[0][3] * 8 * 1.048576
 
 
 def typical(said, by_time):
@@ -140,18 +174,26 @@ def options_of(program, kind):
         yield '-A', 'FETCH_AND_ADD'
 
 
-SHORT_PINGPONGS = {('rc',), ('uc',), ('ud',), ('srq',), ('xsrq',), ('rc', '-e'), ('rc', '-s', '1000000')}
+LARGE = '1000000'
+LOCAL = '-N', '-Q', '--report_gbits'  # options that the other end does not notice
+SHORT_PINGPONGS = {('rc',), ('uc',), ('ud',), ('srq',), ('xsrq',), ('rc', '-e'), ('rc', '-s', LARGE)}
 SHORT_OPTIONS = {
     ('write', 'bw'): (('-q', '64'), ('-l', '8'), ('-b',), ('-x', GID_IPV6)),
     ('send', 'bw'): (('-e',), ('--use-srq', '-q', '8')),
     ('read', 'lat'): (('-a',),),
 }
+SHORT_RXE = {
+    ('rxe', 'client', 'ibv_rc_pingpong', '-g', GID_IPV6), ('rxe', 'server', 'ibv_ud_pingpong'),
+    ('rxe', 'client', 'ib_write_bw', '-c', 'RC'), ('rxe', 'server', 'ib_read_bw', '-c', 'RC'),
+    ('rxe', 'client', 'ib_atomic_lat', '-c', 'RC'), ('rxe', 'server', 'ib_send_lat', '-c', 'UD'),
+    ('rxe-known', 'client', 'ib_send_bw', '-c', 'UC', '-I', '60', '-s', '32'),
+}
 
 
 def pingpongs(where):
-    for kind in ('rc', 'uc', 'ud', 'srq', 'xsrq'):
-        large = '2048' if kind == 'ud' else '1000000'
-        for options in ((), ('-e',), ('-s', '1'), ('-s', large), ('-g', '0'), ('-g', GID_IPV6)):
+    for kind in PINGPONGS:
+        large = '2048' if kind == 'ud' else LARGE
+        for options in ((), ('-e',), ('-s', '1'), ('-s', large), ('-g', GID_LINK), ('-g', GID_IPV6)):
             case = Pingpong(where, 'ibv_%s_pingpong' % kind, *options)
             case.short = where == 'two' and (kind,) + options in SHORT_PINGPONGS
             yield case
@@ -184,6 +226,18 @@ def inline(where):
     yield Perftest(where, 'ib_send_bw', '-c', 'RC', '-q', '64', '-I', '60', '-s', '32')
 
 
+def against_rxe():
+    """What rxe offers of all that, our end the client and the server."""
+    for role in 'client', 'server':
+        for cases, where in ((pingpongs, 'rxe'), (measured, 'rxe'), (inline, 'rxe-known')):
+            for case in cases(where):
+                if any(word in case.command for word in (*NOT_RXE, *LOCAL)):
+                    continue
+                case = type(case)(where, *case.command, role=role)
+                case.short = (where, role, *case.command) in SHORT_RXE
+                yield case
+
+
 def all_cases():
     yield Single('two', ('node GUID',), 'ibv_devices')
     yield Single('two', ('PORT_ACTIVE', 'active_mtu:\t\t4096', 'RoCE v2', 'Ethernet'),
@@ -193,3 +247,4 @@ def all_cases():
     yield from inline('known')
     yield from pingpongs('one')
     yield from measured('one')
+    yield from against_rxe()

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "ipc_rig.h"
+#include "lib_types.h"
 
 #define CLIENTS 17u /* the rota holds 16 */
 #define DOORBELLS 1200u
@@ -32,7 +33,9 @@
 #define AT_ONCE_EVERY 16u
 #define COMMANDS_EVERY 8u
 #define DISTANCE_NS 400000u
-#define LOST_S 60.0 /* a lost wakeup, however slow the machine */
+#define ALARMS 40u
+#define SETTLED_US 90000u /* by then the worker knows that no late kick comes */
+#define LOST_S 60.0	  /* a lost wakeup, however slow the machine */
 #define PIPE 4096
 
 static struct rig rig;
@@ -376,9 +379,23 @@ wait_for_byte(const uint8_t *byte)
 	}
 }
 
+/* Both sides of the daemon are asked: a client has one of them. */
+static void
+wait_for_missed(void)
+{
+	uint64_t end = rig_now_ns() + (uint64_t)(LOST_S * 1e9);
+
+	while (rig_ask(&rig, "device", 0, "wake_missed") +
+		       rig_ask(&rig, "device", 1, "wake_missed") ==
+	       0) {
+		assert_true(rig_now_ns() < end);
+		usleep(1000);
+	}
+}
+
 /*
- * With the alarm the request is found without a kick. Without it others are served as usual; their
- * kicks wake the worker, which then finds the stopped client's doorbell, too.
+ * With the alarm the request is found without a kick, and counted. Without it others are served as
+ * usual; their kicks wake the worker, which then finds the stopped client's doorbell, too.
  */
 static void
 stopped(bool alarm)
@@ -393,8 +410,10 @@ stopped(bool alarm)
 	assert_int_equal(peer_meet(sock), 0);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	assert_true(WIFSTOPPED(status));
-	if (alarm)
+	if (alarm) {
 		wait_for_byte(&buf[AT_WRITTEN]);
+		wait_for_missed();
+	}
 	open_to_itself(&other);
 	for (uint32_t i = 0; i < 100; i++) {
 		ring(&other, i);
@@ -423,6 +442,34 @@ stopped_without_alarm(void **state)
 	stopped(false);
 }
 
+/*
+ * A doorbell that rings just when the alarm has ended a sleep needs no kick. It was not missed:
+ * stop_daemon() asks.
+ */
+static void
+beside_the_alarm(void **state)
+{
+	const uint32_t *word;
+	struct peer p;
+
+	start_daemon("rtc", true, false);
+	open_to_itself(&p);
+	word = ((struct lib_context *)p.ctx)->uar.sleep_word;
+	for (uint32_t i = 0; i < ALARMS; i++) {
+		uint32_t asleep;
+
+		while (((asleep = __atomic_load_n(word, __ATOMIC_RELAXED)) & 1) == 0)
+			usleep(1000);
+		while (__atomic_load_n(word, __ATOMIC_RELAXED) == asleep)
+			;
+		ring(&p, i);
+		done(&p, i);
+		usleep(SETTLED_US);
+	}
+	peer_close(&p);
+	stop_daemon();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -433,6 +480,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_teardown(memory_txrx, rig_tidy),
 		cmocka_unit_test_teardown(stopped_with_alarm, rig_tidy),
 		cmocka_unit_test_teardown(stopped_without_alarm, rig_tidy),
+		cmocka_unit_test_teardown(beside_the_alarm, rig_tidy),
 	};
 
 	if (argc > 1)

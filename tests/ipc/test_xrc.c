@@ -199,7 +199,7 @@ receive(struct peer *p, int sock, struct softhca_xrcd *xrcd)
 {
 	struct softhca_srq *srq = make_srq(p, xrcd);
 	struct softhca_qp_open_attr open = {.xrcd = xrcd, .qp_type = SOFTHCA_QPT_XRC_RECV};
-	struct softhca_qp *qp;
+	struct softhca_qp *qp, *again;
 	struct card card;
 
 	if (srq == NULL)
@@ -214,8 +214,12 @@ receive(struct peer *p, int sock, struct softhca_xrcd *xrcd)
 	qp = softhca_open_qp(p->ctx, &open);
 	if (qp == NULL)
 		return complain("open_qp");
-	if (softhca_open_qp(p->ctx, &open) != NULL || errno != EBUSY)
+	again = softhca_open_qp(p->ctx, &open);
+	if (again == NULL || again == qp || again->qp_num != qp->qp_num)
 		return complain("opened twice");
+	if (use_target(again) != 0 || softhca_destroy_qp(qp) != 0)
+		return 1;
+	qp = again;
 	if (use_target(qp) != 0)
 		return 1;
 	softhca_get_srq_num(srq, &card.srqn);
@@ -365,7 +369,7 @@ refused(struct softhca_context *ctx, int fd, int oflags, int why)
 static void
 bad_input(void **state)
 {
-	int file = open(path, O_RDWR), bare = open(path, O_PATH), null = open("/dev/null", O_RDWR);
+	int file = open(path, O_RDWR), bare = open(path, O_PATH), zero = open("/dev/zero", O_RDWR);
 	struct softhca_xrcd_init_attr attr = {.fd = file, .oflags = O_CREAT | O_EXCL};
 	struct softhca_qp_open_attr qp = {.qp_type = SOFTHCA_QPT_XRC_RECV};
 	struct softhca_context *ctx, *other;
@@ -376,7 +380,7 @@ bad_input(void **state)
 	refused(ctx, 9999, O_CREAT, EBADF);
 	refused(ctx, -2, O_CREAT, EBADF);
 	refused(ctx, bare, O_CREAT, EBADF);
-	refused(ctx, null, O_CREAT, EINVAL);
+	refused(ctx, zero, O_CREAT, EINVAL);
 	refused(ctx, file, O_CREAT | O_APPEND, EINVAL);
 	refused(ctx, file, 0, ENOENT);
 	xrcd = softhca_open_xrcd(ctx, &attr);
@@ -397,7 +401,7 @@ bad_input(void **state)
 	assert_int_equal(softhca_close(ctx), 0);
 	refused(other, file, 0, ENOENT); /* the last one has closed it */
 	assert_int_equal(softhca_close(other), 0);
-	close(null);
+	close(zero);
 	close(bare);
 	close(file);
 }

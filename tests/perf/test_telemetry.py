@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_telemetry.py PERF LAYOUT: asks a measuring process everything its telemetry knows while
+"""test_telemetry.py PERF LAYOUT [ub]: asks a measuring process everything its telemetry knows while
 messages flow, then nonsense. Every answer must be JSON, counters must move, nothing may end the
 process, and nothing is left of its socket afterwards."""
 import glob
@@ -22,10 +22,12 @@ NONSENSE = [
 ]
 # Every command of ours, and whether it answers a name alone.
 COMMANDS = {
-    '/softhca/hca/list': list, '/softhca/hca/counters': dict, '/softhca/port/list': list,
+    '/softhca/hca/list': list, '/softhca/hca/counters': dict, '/softhca/ub/counters': dict,
+    '/softhca/port/list': list,
     '/softhca/port/counters': dict, '/softhca/qp/list': list, '/softhca/qp/counters': None,
     '/softhca/stages': dict, '/softhca/usage': dict, '/softhca/measure': None,
     '/softhca/status': dict, '/softhca/qps': dict, '/softhca/mrs': dict,
+    '/softhca/jettys': dict, '/softhca/tps': dict,
     '/softhca/gids': dict, '/softhca/clients': dict,
 }
 
@@ -84,6 +86,18 @@ def ask_everything(client, names):
             client.ask('/softhca/qp/counters', '%s,%u' % (name, qpn))
 
 
+def ub_objects(client, names):
+    """Each end's TPs and Jetty, and both say the same of each TP."""
+    ends = [list(client.ask('/softhca/tps', name).values()) for name in names]
+    check(len(ends[0]) == len(ends[1]) == 4, 'TPs: %r' % ends)
+    pairs = [{(tp['tpn'], tp['remote_tpn']) for tp in end} for end in ends]
+    check(pairs[0] == {(b, a) for a, b in pairs[1]}, 'TPs of both ends: %r' % pairs)
+    check(all(tp['state'] == 'ACTIVE' and tp['rule'] == 'TIME' for tp in ends[0]), ends[0])
+    jettys = client.ask('/softhca/jettys', names[0])
+    check(any(j['answers'] != 0 and j['state'] == 'READY' for j in jettys.values()), jettys)
+    check(client.ask('/softhca/tps', names[0] + ',4294967295') == {}, 'a list has no end')
+
+
 def until_they_move(client, name):
     """Counters never go back; those of traffic go on."""
     end = time.monotonic() + PATIENCE
@@ -113,11 +127,12 @@ def wrong_questions(client, name):
 
 def main():
     perf, layout = sys.argv[1:3]
+    wire = ['--wire', 'ub'] if sys.argv[3:] else ['--ack-timeout', '17']
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, RUNTIME_DIRECTORY=folder, XDG_RUNTIME_DIR=folder)
         process = subprocess.Popen(
             [perf, '--telemetry', '--no-huge', '--layout', layout, '--duration', '600',
-             '--ack-timeout', '17', '--size', '4096'],
+             '--size', '4096'] + wire,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8', env=environment)
         try:
             client = connect(folder, process)
@@ -125,6 +140,8 @@ def main():
             names = until_ready(client)
             ask_everything(client, names)
             until_they_move(client, names[0])
+            if sys.argv[3:]:
+                ub_objects(client, names)
             wrong_questions(client, names[0])
             second = connect(folder, process)
             ask_everything(second, names)

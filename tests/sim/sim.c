@@ -204,6 +204,7 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 	struct hca_config cfg = {
 		.name = hname,
 		.port = s->side[i].stall,
+		.wires = c->wires,
 		.layout = c->layout,
 		.socket_id = -1,
 		.log_qps = log_qps,
@@ -212,6 +213,8 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 		.log_eqs = 3,
 		.log_mpts = RTE_MIN(log_qps + 3, 17u),
 		.log_mtts = 17,
+		.log_tps = 4,
+		.ub_ops = c->ub_ops ? c->ub_ops : 1024,
 		.edge_size = c->edge_size,
 		.records = c->records ? c->records : 1024,
 		.full_records = c->full_records ? c->full_records : 1024,

@@ -57,8 +57,10 @@ void sim_gid(unsigned int side, unsigned int index, uint8_t gid[16]);
 struct sim_config {
 	enum hca_layout layout;
 	enum sim_executor executor;
+	uint32_t wires; /* of both HCAs, as in struct hca_config */
 	uint64_t seed;
 	uint32_t edge_size, mbufs, records, full_records, records_per_qp;
+	uint32_t ub_ops;      /* of each kind [1024] */
 	uint32_t log_num_qps; /* [8]; as many CQs, four times as many MPTs */
 	uint32_t link_depth;  /* [256] */
 	uint32_t max_mtu;

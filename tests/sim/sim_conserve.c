@@ -18,7 +18,7 @@ value(const struct sim *s, unsigned int side, enum hca_counter c)
 }
 
 static uint64_t
-sum(const struct sim *s, unsigned int side, const uint8_t *c, size_t n)
+sum(const struct sim *s, unsigned int side, const uint16_t *c, size_t n)
 {
 	uint64_t total = 0;
 
@@ -28,17 +28,22 @@ sum(const struct sim *s, unsigned int side, const uint8_t *c, size_t n)
 }
 
 #define X(n) HCA_CTR_##n,
-static const uint8_t rx_drops[] = {HCA_RX_DROP_LIST(X)};
-static const uint8_t tx_drops[] = {HCA_TX_DROP_LIST(X)};
-static const uint8_t request_drops[] = {HCA_REQUEST_DROP_LIST(X)};
-static const uint8_t response_drops[] = {HCA_RESPONSE_DROP_LIST(X)};
-static const uint8_t descriptor_drops[] = {HCA_DESCRIPTOR_DROP_LIST(X)};
-static const uint8_t doorbell_drops[] = {HCA_DOORBELL_DROP_LIST(X)};
-static const uint8_t again[] = {HCA_AGAIN_LIST(X)};
+static const uint16_t rx_drops[] = {HCA_RX_DROP_LIST(X)};
+static const uint16_t tx_drops[] = {HCA_TX_DROP_LIST(X)};
+static const uint16_t request_drops[] = {HCA_REQUEST_DROP_LIST(X)};
+static const uint16_t response_drops[] = {HCA_RESPONSE_DROP_LIST(X)};
+static const uint16_t descriptor_drops[] = {HCA_DESCRIPTOR_DROP_LIST(X)};
+static const uint16_t doorbell_drops[] = {HCA_DOORBELL_DROP_LIST(X)};
+static const uint16_t again[] = {HCA_AGAIN_LIST(X)};
+static const uint16_t ub_again[] = {HCA_UB_AGAIN_LIST(X)};
+static const uint16_t ub_tp_drops[] = {HCA_UB_TP_DROP_LIST(X)};
+static const uint16_t ub_heard[] = {HCA_UB_HEARD_LIST(X)};
+static const uint16_t ub_response_drops[] = {HCA_UB_RESPONSE_DROP_LIST(X)};
+static const uint16_t ub_request_drops[] = {HCA_UB_REQUEST_DROP_LIST(X)};
 #undef X
 
 #define COUNTER(name) value(s, side, HCA_CTR_##name)
-#define SUM(list) sum(s, side, list, sizeof(list))
+#define SUM(list) sum(s, side, list, sizeof(list) / sizeof((list)[0]))
 
 static void
 same(struct sim *s, unsigned int side, const char *what, uint64_t left, uint64_t right)
@@ -94,7 +99,9 @@ check_frames(struct sim *s, unsigned int side)
 
 	hca_port_impair_stats(s->side[side].impair, &out);
 	hca_port_impair_stats(s->side[1 - side].impair, &in);
-	SAME(COUNTER(req_packets) + COUNTER(resp_packets) + COUNTER(acks_sent) + COUNTER(naks_sent),
+	SAME(COUNTER(req_packets) + COUNTER(resp_packets) + COUNTER(acks_sent) +
+		     COUNTER(naks_sent) + COUNTER(ub_packets) + SUM(ub_again) +
+		     COUNTER(ub_utp_packets) + COUNTER(ub_answers),
 	     COUNTER(sent_pkts) + SUM(descriptor_drops));
 	SAME(COUNTER(sent_pkts) + COUNTER(loopback_copies),
 	     COUNTER(loopback_pkts) + COUNTER(loopback_drops) + SUM(tx_drops) + out.frames);
@@ -102,9 +109,32 @@ check_frames(struct sim *s, unsigned int side)
 					 sim_link_injected(s->side[side].wire) -
 					 sim_link_lost(s->side[1 - side].wire));
 	SAME(COUNTER(rcvd_pkts) - COUNTER(rx_mcast_pkts) + COUNTER(rx_mcast_members),
-	     SUM(rx_drops) + COUNTER(rcvd_requests) + COUNTER(rcvd_responses));
+	     SUM(rx_drops) + COUNTER(rcvd_requests) + COUNTER(rcvd_responses) +
+		     COUNTER(ub_rx_tp_packets) + COUNTER(ub_rx_acks) + COUNTER(ub_rx_utp));
 	sim_check(s, SUM(request_drops) <= COUNTER(rcvd_requests), "side %u: requests", side);
 	sim_check(s, SUM(response_drops) <= COUNTER(rcvd_responses), "side %u: responses", side);
+}
+
+/* UB: transport, then transactions. */
+static void
+check_ub(struct sim *s, unsigned int side)
+{
+	SAME(COUNTER(ub_rx_tp_packets), COUNTER(ub_tp_passed) + SUM(ub_tp_drops));
+	SAME(COUNTER(ub_rx_acks), SUM(ub_heard));
+	SAME(COUNTER(ub_ops_sent), COUNTER(ub_ops_acked) + COUNTER(ub_ops_given_up));
+	SAME(COUNTER(ub_tp_passed) + COUNTER(ub_rx_utp),
+	     COUNTER(ub_responses) + COUNTER(ub_ta_used) + SUM(ub_response_drops) +
+		     SUM(ub_request_drops));
+	SAME(COUNTER(ub_segments), COUNTER(ub_segments_done) + COUNTER(ub_segments_failed) +
+					   COUNTER(ub_segments_not_ready));
+	SAME(COUNTER(ub_requests), COUNTER(ub_requests_done) + COUNTER(ub_requests_not_ready) +
+					   COUNTER(ub_requests_late) +
+					   COUNTER(ub_requests_refused) +
+					   COUNTER(ub_requests_abandoned));
+	SAME(COUNTER(ub_requests), COUNTER(ub_requests_abandoned) + COUNTER(ub_answers_abandoned) +
+					   COUNTER(ub_taacks) + COUNTER(ub_taacks_merged) +
+					   COUNTER(ub_read_responses) +
+					   COUNTER(ub_atomic_responses));
 }
 
 static void
@@ -121,6 +151,7 @@ sim_check_conservation(struct sim *s)
 	for (unsigned int side = 0; side < 2; side++) {
 		check_requester(s, side);
 		check_frames(s, side);
+		check_ub(s, side);
 		check_events(s, side);
 	}
 }

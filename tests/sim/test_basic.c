@@ -163,6 +163,7 @@ inline_data_in(const struct sim_config *cfg)
 	const uint32_t sizes[] = {0, 1, 15, 16, 17, 64, 255, 256, 257, 400};
 	struct sim *s = sim_open(cfg);
 	struct sim_pair *p = sim_pair_open(s, &attr);
+	unsigned int posted[2] = {0};
 
 	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		for (unsigned int k = 0; k < 4; k++) {
@@ -172,10 +173,13 @@ inline_data_in(const struct sim_config *cfg)
 						  .flags = S | SOFTHCA_SEND_INLINE};
 
 			post(p, k & 1, &r, 1);
+			posted[k & 1] += sizes[i] != 0;
 		}
 		sim_finish(s, SIM_S);
 	}
 	check_clean(s);
+	for (unsigned int side = 0; side < 2; side++)
+		sim_check(s, sim_counter(s, side, "sq_inline") == posted[side], "inline data");
 	sim_pair_close(p);
 	sim_close(s);
 }

@@ -11,7 +11,7 @@
 #include "sim_test.h"
 
 #define PROGRAM "test_counters"
-#define MOST 256
+#define MOST 512
 
 struct set {
 	struct softhca_counter c[MOST];

@@ -91,14 +91,18 @@ resent(struct sim *s)
 	       sim_counter(s, 0, "implied_nak_seq_err");
 }
 
-/* Requests that were repeated for late memory are counted so on their own side, and there only. */
+/*
+ * Requests that were repeated for late memory are counted so on their own side, and there only:
+ * late and rnr are what was counted before.
+ */
 static void
 check_reasons(struct sim *s, unsigned int side, uint64_t late, uint64_t rnr)
 {
-	bool counted = sim_counter(s, 0, "again_late") != late;
+	bool as_late = sim_counter(s, 0, "again_late") != late;
+	bool as_rnr = sim_counter(s, 0, "again_rnr_nak") != rnr;
 
-	sim_check(s, counted == (side == 0), "side %u: again_late", side);
-	sim_check(s, side == 0 || sim_counter(s, 0, "again_rnr_nak") != rnr, "again_rnr_nak");
+	sim_check(s, as_late == (side == 0), "side %u: again_late", side);
+	sim_check(s, as_rnr == (side == 1), "side %u: again_rnr_nak", side);
 }
 
 static void
@@ -201,6 +205,45 @@ late_and_gone_at_once_in(const struct sim_config *cfg)
 }
 SIM_TEST(late_and_gone_at_once)
 
+/*
+ * A late READ, then one that the responder refuses for ever: the QP fails while the first one is
+ * unanswered. The requester learns that it was refused, and does not wait for all its retries.
+ */
+static void
+late_then_refused_in(const struct sim_config *cfg)
+{
+	struct sim *s = sim_open(cfg);
+	struct sim_duo d = {.s = s};
+	struct softhca_wc wc = {.status = SOFTHCA_WC_SUCCESS};
+	uint64_t before;
+	uint32_t key;
+	int n = 0;
+
+	sim_duo_open(s, &d);
+	make_foreign(s, 1, d.mr[1]->rkey);
+	memory.s = s;
+	memory.answered = 0;
+	memory.tries[1] = 0;
+	memory.until = s->now + LATE_NS / 100;
+	before = resent(s);
+	sim_duo_post(&d, 0, SOFTHCA_WR_RDMA_READ, 4096, 1, S);
+	key = d.mr[1]->rkey;
+	d.mr[1]->rkey = key ^ 1; /* a key that names no region */
+	sim_duo_post(&d, 0, SOFTHCA_WR_RDMA_READ, 4096, 1, S);
+	d.mr[1]->rkey = key;
+	for (uint64_t end = s->now + LATE_NS; n == 0 && s->now < end;
+	     n = softhca_poll_cq(d.own[0], 1, &wc))
+		sim_poll(s);
+	sim_check(s, n == 1 && wc.status == SOFTHCA_WC_REM_ACCESS_ERR, "%d: %s", n,
+		  softhca_wc_status_str(wc.status));
+	sim_check(s, memory.tries[1] != 0, "not late");
+	sim_check(s, resent(s) <= before + 2, "%llu retries",
+		  (unsigned long long)(resent(s) - before));
+	sim_duo_close(&d);
+	sim_close(s);
+}
+SIM_TEST(late_then_refused)
+
 int
 main(void)
 {
@@ -208,6 +251,7 @@ main(void)
 		cmocka_unit_test(late),
 		cmocka_unit_test(late_and_gone),
 		cmocka_unit_test(late_and_gone_at_once),
+		cmocka_unit_test(late_then_refused),
 	};
 
 	return sim_main_of(tests, COUNT(tests));

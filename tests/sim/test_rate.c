@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Static rates: a QP with a rate reaches it and does not exceed it, and other QPs are not slowed
- * down.
+ * Static rates and rate limits: a QP with one reaches it and does not exceed it, and other QPs are
+ * not slowed down.
  */
 
 #include "sim_tagged.h"
@@ -35,12 +35,10 @@ post(struct sim_pair *p)
 		sim_check(p->s, sim_post(p, 0, &write, 1) == 0, "post");
 }
 
+/* The messages take as long as the rate says; least: a part of it that is reached at the least. */
 static void
-run_rate(const struct sim_config *cfg, uint8_t code, uint32_t mbps)
+takes(struct sim *s, struct sim_pair *p, uint32_t mbps, double least)
 {
-	const struct sim_pair_attr a = {.static_rate = code, .timeout = 14};
-	struct sim *s = sim_open(cfg);
-	struct sim_pair *p = sim_pair_open(s, &a);
 	uint64_t bytes = (uint64_t)MESSAGES * BYTES / 1024 * (1024 + FRAME_OVERHEAD), start, took;
 	double got;
 
@@ -50,8 +48,58 @@ run_rate(const struct sim_config *cfg, uint8_t code, uint32_t mbps)
 	took = s->now - start;
 	got = (double)bytes * 8000 / ((double)took + SLACK_NS);
 	sim_check(s, sim_counter(s, 0, "req_paced") != 0, "%u Mb/s: never paced", mbps);
-	sim_check(s, got < 1.02 * mbps && got > 0.95 * mbps, "%.0f Mb/s instead of %u", got, mbps);
+	sim_check(s, got < 1.02 * mbps && got > least * mbps, "%.0f Mb/s instead of %u", got, mbps);
 	sim_finish(s, SIM_S);
+}
+
+static void
+limit(struct sim_pair *p, uint32_t kbps, int expected)
+{
+	const struct softhca_qp_attr attr = {.rate_limit = kbps};
+
+	sim_check(p->s, softhca_modify_qp(p->qp[0], &attr, SOFTHCA_QP_RATE_LIMIT) == expected,
+		  "rate limit %u kb/s", kbps);
+}
+
+/* A limit counts where it is less than the static rate; it changes in RTS, and 0 takes it away. */
+static void
+limited_in(const struct sim_config *cfg)
+{
+	const struct sim_pair_attr a = {.static_rate = SOFTHCA_RATE_5_GBPS, .timeout = 14};
+	struct softhca_qp_attr attr;
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *p = sim_pair_open(s, &a);
+
+	takes(s, p, 5000, 0.9);
+	limit(p, 1500000, 0);
+	takes(s, p, 1500, 0.9);
+	limit(p, SOFTHCA_RATE_LIMIT_LEAST - 1, -EINVAL);
+	limit(p, SOFTHCA_RATE_LIMIT_MOST + 1, -EINVAL);
+	takes(s, p, 1500, 0.9);
+	limit(p, 20000000, 0);
+	takes(s, p, 5000, 0.9);
+	limit(p, 2500000, 0);
+	takes(s, p, 2500, 0.9);
+	sim_check(s,
+		  softhca_query_qp(p->qp[0], &attr, SOFTHCA_QP_RATE_LIMIT, NULL) == 0 &&
+			  attr.rate_limit == 2500000,
+		  "rate limit %u", attr.rate_limit);
+	limit(p, 0, 0);
+	takes(s, p, 5000, 0.9);
+	sim_check(s, sim_counter(s, 0, "retransmissions") == 0, "retransmissions");
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(limited)
+
+static void
+run_rate(const struct sim_config *cfg, uint8_t code, uint32_t mbps)
+{
+	const struct sim_pair_attr a = {.static_rate = code, .timeout = 14};
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *p = sim_pair_open(s, &a);
+
+	takes(s, p, mbps, 0.95);
 	sim_check(s, sim_counter(s, 0, "retransmissions") == 0, "retransmissions");
 	sim_pair_close(p);
 	sim_close(s);
@@ -169,6 +217,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(holds),
+		cmocka_unit_test(limited),
 		cmocka_unit_test(others_are_not_paced),
 		cmocka_unit_test(ends_while_it_waits),
 		cmocka_unit_test(datagrams),

@@ -159,6 +159,7 @@ random_attr(struct one *o, uint32_t to)
 		.rnr_retry = (uint8_t)sim_below(r, 8),
 		.alt_port_num = 1,
 		.alt_timeout = (uint8_t)sim_below(r, 32),
+		.rate_limit = SOFTHCA_RATE_LIMIT_LEAST + sim_below(r, 1 << 20),
 	};
 
 	return a;
@@ -201,6 +202,7 @@ static const struct {
 	FIELD(T_MAX_DEST, max_dest_rd_atomic),
 	FIELD(T_MIG, path_mig_state),
 	FIELD(T_DEST, dest_qp_num),
+	FIELD(T_RATE, rate_limit),
 };
 
 static struct softhca_qp_attr

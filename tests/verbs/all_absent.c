@@ -55,7 +55,6 @@ static void
 of_queue_pairs(struct all *all)
 {
 	struct ibv_qp *qp = all_qp(all, IBV_QPT_UD, all->cq, NULL, 0);
-	struct ibv_qp_rate_limit_attr rate = {.rate_limit = 1000};
 	struct ibv_flow_attr flow = {.size = sizeof(flow), .port = PORT};
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = all->cq,
@@ -66,12 +65,13 @@ of_queue_pairs(struct all *all)
 		.pd = all->pd,
 	};
 
-	CHECK(ibv_modify_qp_rate_limit(qp, &rate) == EOPNOTSUPP);
 	CHECK_NULL(ibv_create_flow(qp, &flow), EOPNOTSUPP);
 	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
 	attr.qp_type = IBV_QPT_RC;
-	attr.create_flags = IBV_QP_CREATE_SCATTER_FCS;
-	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
+	for (uint32_t bit = 0; bit < 32; bit++) {
+		attr.create_flags = 1u << bit;
+		CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
+	}
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH;
 	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
 	CHECK(ibv_destroy_qp(qp) == 0);

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "all.h"
@@ -44,6 +46,7 @@ devices(struct all *all)
 	CHECK(device->node_type == IBV_NODE_CA && device->transport_type == IBV_TRANSPORT_IB);
 	CHECK(ibv_query_device(all->context, &attr) == 0);
 	CHECK(attr.node_guid == ibv_get_device_guid(device) && attr.phys_port_cnt == 1);
+	CHECK((attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE) == 0);
 	memset(&ex, 0xff, sizeof(ex));
 	CHECK(ibv_query_device_ex(all->context, &input, &ex) == 0);
 	CHECK(memcmp(&ex.orig_attr, &attr, offsetof(struct ibv_device_attr, phys_port_cnt)) == 0);
@@ -100,6 +103,8 @@ special_regions(struct all *all)
 	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0) != 0);
 	CHECK(ibv_dereg_mr(mr) == 0);
 	CHECK(ibv_query_device_ex(all->context, NULL, &attr) == 0);
+	CHECK((attr.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT) == 0);
+	CHECK_NULL(ibv_reg_mr(all->pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
 	if ((attr.odp_caps.general_caps & IBV_ODP_SUPPORT) == 0) {
 		CHECK_NULL(ibv_reg_mr(all->pd, all->memory, 4096, IBV_ACCESS_ON_DEMAND),
 			   EOPNOTSUPP);
@@ -115,6 +120,42 @@ special_regions(struct all *all)
 	CHECK(ibv_dereg_mr(mr) == 0);
 }
 
+/* A parent domain that something is in stays: a region, or anything else that has a PD. */
+static void
+in_domain(struct all *all, struct ibv_pd *pd, struct ibv_pd *parent)
+{
+	struct ibv_srq_init_attr srq_attr = {all, {4, 1, 0}};
+	struct ibv_qp_init_attr qp_attr = {
+		.send_cq = all->cq,
+		.recv_cq = all->cq,
+		.cap = {1, 1, 1, 1, 0},
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_ah_attr path = {
+		.grh = {.dgid = all->gid, .sgid_index = GID_INDEX},
+		.is_global = 1,
+		.port_num = PORT,
+	};
+	struct ibv_mr *mr = ibv_reg_mr(parent, all->memory, 4096, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mw *mw;
+	struct ibv_ah *ah;
+	struct ibv_qp *qp;
+	struct ibv_srq *srq;
+
+	CHECK(mr != NULL && mr->pd == parent && ibv_dealloc_pd(parent) == EBUSY);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0) == 0 && mr->pd == pd);
+	mw = ibv_alloc_mw(parent, IBV_MW_TYPE_1);
+	CHECK(mw != NULL && ibv_dealloc_pd(parent) == EBUSY && ibv_dealloc_mw(mw) == 0);
+	ah = ibv_create_ah(parent, &path);
+	CHECK(ah != NULL && ibv_dealloc_pd(parent) == EBUSY && ibv_destroy_ah(ah) == 0);
+	qp = ibv_create_qp(parent, &qp_attr);
+	CHECK(qp != NULL && ibv_dealloc_pd(parent) == EBUSY && ibv_destroy_qp(qp) == 0);
+	srq = ibv_create_srq(parent, &srq_attr);
+	CHECK(srq != NULL && ibv_dealloc_pd(parent) == EBUSY && ibv_destroy_srq(srq) == 0);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, parent, NULL, 0, 0) == 0);
+	CHECK(ibv_dealloc_pd(parent) == EBUSY && ibv_dereg_mr(mr) == 0);
+}
+
 static void
 domains(struct all *all)
 {
@@ -123,7 +164,6 @@ domains(struct all *all)
 	struct ibv_td *td = ibv_alloc_td(all->context, &td_attr);
 	struct ibv_pd *pd = ibv_alloc_pd(all->context), *parent;
 	struct ibv_context *other = ibv_open_device(all->context->device);
-	struct ibv_mr *mr;
 
 	CHECK(td != NULL && pd != NULL);
 	CHECK_NULL(ibv_alloc_parent_domain(all->context, &attr), EINVAL);
@@ -138,8 +178,7 @@ domains(struct all *all)
 	parent = ibv_alloc_parent_domain(all->context, &attr);
 	CHECK(parent != NULL && parent != pd);
 	CHECK(ibv_dealloc_td(td) == EBUSY && ibv_dealloc_pd(pd) == EBUSY);
-	mr = ibv_reg_mr(parent, all->memory, 4096, IBV_ACCESS_LOCAL_WRITE);
-	CHECK(mr != NULL && mr->pd == parent && ibv_dereg_mr(mr) == 0);
+	in_domain(all, pd, parent);
 	CHECK(ibv_dealloc_pd(parent) == 0 && ibv_dealloc_td(td) == 0);
 	CHECK(ibv_dealloc_pd(pd) == 0);
 	td_attr.comp_mask = 1;
@@ -175,21 +214,173 @@ regions(struct all *all)
 	CHECK(ibv_dealloc_pd(pd) == 0);
 }
 
-/* There is nothing to import from another process. */
+/* Writes from one place of the first context's memory to another, by QPs of the second. */
+static void
+written_by(struct all *other, const struct ibv_mr *mr, const uint8_t *memory, struct ibv_pd *pd)
+{
+	struct all in_pd = *other;
+	struct ibv_sge sge = {(uintptr_t)memory, 64, mr->lkey};
+	struct ibv_send_wr *bad, wr = {
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {(uintptr_t)memory + 4096, mr->rkey},
+				 };
+	struct ibv_qp *a, *b;
+
+	in_pd.pd = pd;
+	a = all_qp(&in_pd, IBV_QPT_RC, other->cq, NULL, 0);
+	b = all_qp(&in_pd, IBV_QPT_RC, other->cq, NULL, 0);
+	all_connect(&in_pd, a, b);
+	CHECK(ibv_post_send(a, &wr, &bad) == 0);
+	all_wc(other->cq);
+	CHECK(ibv_dealloc_pd(pd) == EBUSY);
+	CHECK(ibv_destroy_qp(a) == 0 && ibv_destroy_qp(b) == 0);
+}
+
+/* A region of the second context in the PD is its own. */
+static void
+own_region(struct ibv_pd *pd)
+{
+	char *memory = aligned_alloc(4096, 4096);
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory, 4096, ALL_ACCESS), *found;
+
+	CHECK(mr != NULL && mr->pd == pd);
+	found = ibv_import_mr(pd, mr->handle);
+	CHECK(found != NULL && found->lkey == mr->lkey);
+	CHECK(ibv_dereg_mr(mr) == 0);
+	CHECK_NULL(ibv_import_mr(pd, found->handle), EINVAL);
+	ibv_unimport_mr(found);
+	free(memory);
+}
+
+/* What the second context finds in the first one's PD; memory is all->memory, not looked at. */
+static void
+imported_objects(struct all *all, struct ibv_context *context)
+{
+	struct all other = *all;
+	struct ibv_pd *pd = ibv_import_pd(context, all->pd->handle), *again;
+	struct ibv_mr *mr;
+
+	CHECK(pd != NULL && pd->context == context && pd->handle == all->pd->handle);
+	other.context = context;
+	other.cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+	CHECK(other.cq != NULL);
+	CHECK_NULL(ibv_import_pd(context, 0xffffffff), EINVAL);
+	CHECK_NULL(ibv_import_mr(pd, 0), EINVAL);
+	CHECK_NULL(ibv_import_mr(pd, 0xffffffff), EINVAL);
+	mr = ibv_import_mr(pd, all->mr->handle);
+	CHECK(mr != NULL && mr->lkey == all->mr->lkey && mr->rkey == all->mr->rkey);
+	CHECK(mr->addr == NULL && mr->length == BYTES && mr->pd == pd && mr->context == context);
+	CHECK(ibv_dereg_mr(mr) == EINVAL);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0) != 0);
+	written_by(&other, mr, all->memory, pd);
+	own_region(pd);
+	ibv_unimport_mr(mr);
+	again = ibv_import_pd(context, pd->handle);
+	CHECK(again != NULL);
+	ibv_unimport_pd(again);
+	CHECK(ibv_destroy_cq(other.cq) == 0);
+	ibv_unimport_pd(pd);
+}
+
+/* The same in one process, and what the first context finds in the second. */
+static void
+imported_here(struct all *all)
+{
+	struct ibv_context *context = ibv_import_device(dup(all->context->cmd_fd));
+	struct ibv_pd *pd, *back;
+
+	CHECK(context != NULL);
+	memset(all->memory, 0x3c, 64);
+	memset(all->memory + 4096, 0, 64);
+	imported_objects(all, context);
+	CHECK(memcmp(all->memory, all->memory + 4096, 64) == 0);
+	pd = ibv_alloc_pd(context);
+	back = ibv_import_pd(all->context, pd->handle);
+	CHECK(pd != NULL && back != NULL && back->context == all->context);
+	CHECK(ibv_dealloc_pd(pd) == 0 && ibv_dealloc_pd(back) == 0);
+	CHECK_NULL(ibv_import_pd(all->context, 0xffffffff), EINVAL);
+	CHECK(ibv_close_device(context) == 0);
+}
+
+/*
+ * Another process opens the device whose context's descriptor it has, and writes in this one's
+ * memory; the context closes the descriptor.
+ */
+static void
+imported_device(struct all *all)
+{
+	__be64 guid = ibv_get_device_guid(all->context->device);
+	int fd = dup(all->context->cmd_fd), status;
+	pid_t child;
+
+	memset(all->memory, 0x5a, 64);
+	memset(all->memory + 4096, 0, 64);
+	child = fork();
+	CHECK(fd >= 0 && child >= 0);
+	if (child == 0) {
+		struct ibv_context *context = ibv_import_device(fd);
+
+		if (context == NULL) /* the device is inside the parent */
+			_exit(errno == EOPNOTSUPP &&
+					      strncmp(all->context->device->name, "embed", 5) == 0
+				      ? 0
+				      : 1);
+		CHECK(context->cmd_fd == fd && ibv_get_device_guid(context->device) == guid);
+		imported_objects(all, context);
+		CHECK(ibv_close_device(context) == 0 && fcntl(fd, F_GETFD) < 0);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(strncmp(all->context->device->name, "embed", 5) == 0 ||
+	      memcmp(all->memory, all->memory + 4096, 64) == 0);
+	CHECK(close(fd) == 0);
+}
+
+/* A descriptor that the program could have made up is not believed. */
+static void
+forged_device(struct all *all)
+{
+	int fd = memfd_create("forged", MFD_ALLOW_SEALING), file = fileno(stderr);
+	char bytes[256];
+	ssize_t n = pread(all->context->cmd_fd, bytes, sizeof(bytes), 0);
+
+	CHECK(fd >= 0 && n > 0 && pwrite(fd, bytes, (size_t)n, 0) == n);
+	CHECK(pwrite(all->context->cmd_fd, bytes, 1, 0) == -1 && errno == EPERM);
+	CHECK_NULL(ibv_import_device(fd), EINVAL);
+	CHECK_NULL(ibv_import_device(file), EINVAL);
+	CHECK_NULL(ibv_import_device(-1), EINVAL);
+	CHECK(close(fd) == 0);
+}
+
 static void
 imported(struct all *all)
 {
-	int fd = dup(all->context->cmd_fd);
-
-	CHECK(fd >= 0);
-	CHECK_NULL(ibv_import_device(fd), EOPNOTSUPP);
-	CHECK_NULL(ibv_import_pd(all->context, all->pd->handle), EOPNOTSUPP);
-	CHECK_NULL(ibv_import_mr(all->pd, all->mr->handle), EOPNOTSUPP);
+	imported_here(all);
+	imported_device(all);
+	forged_device(all);
 	CHECK_NULL(ibv_import_dm(all->context, 0), EOPNOTSUPP);
 	ibv_unimport_mr(NULL);
 	ibv_unimport_pd(NULL);
 	ibv_unimport_dm(NULL);
-	CHECK(close(fd) == 0);
+}
+
+/* A context may have a target more than once, also its own, and closes it as often. */
+static void
+opened_again(struct ibv_context *context, struct ibv_qp *first, struct ibv_qp_open_attr *open)
+{
+	struct ibv_qp *again = ibv_open_qp(context, open), *third;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK(again != NULL && again != first && again->qp_num == first->qp_num);
+	third = ibv_open_qp(context, open);
+	CHECK(third != NULL && ibv_destroy_qp(again) == 0);
+	CHECK(ibv_query_qp(third, &attr, IBV_QP_STATE, &init) == 0);
+	CHECK(ibv_destroy_qp(third) == 0);
+	CHECK(ibv_query_qp(first, &attr, IBV_QP_STATE, &init) == 0);
 }
 
 /* A target that another context of the domain has created; the domain is that of a file. */
@@ -226,12 +417,15 @@ shared_targets(struct all *all)
 	opened = ibv_open_qp(other, &open);
 	CHECK(opened != NULL && opened->qp_num == qp->qp_num && opened->qp_context == all);
 	CHECK(opened->state == IBV_QPS_RESET && opened->qp_type == IBV_QPT_XRC_RECV);
-	CHECK_NULL(ibv_open_qp(other, &open), EBUSY);
+	opened_again(other, opened, &open);
 	open.comp_mask = IBV_QP_OPEN_ATTR_NUM;
 	CHECK_NULL(ibv_open_qp(other, &open), EINVAL);
 	open.comp_mask = IBV_QP_OPEN_ATTR_RESERVED;
 	CHECK_NULL(ibv_open_qp(other, &open), EOPNOTSUPP);
 	CHECK(ibv_destroy_qp(opened) == 0 && ibv_close_xrcd(theirs) == 0);
+	open.xrcd = xrcd;
+	open.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+	opened_again(all->context, qp, &open);
 	CHECK(ibv_destroy_qp(qp) == 0 && ibv_close_xrcd(xrcd) == 0);
 	CHECK(ibv_close_device(other) == 0);
 	fclose(file);

@@ -74,6 +74,35 @@ elsewhere(struct all *all, struct ibv_qp *qp)
 	CHECK(ibv_dereg_mr(mr) == 0 && ibv_dereg_mr(zeros) == 0);
 }
 
+/* The rate of a connection in RTS; datagrams have that of their address handle. */
+static void
+limited(struct all *all, struct ibv_qp *qp)
+{
+	struct ibv_qp_rate_limit_attr limit = {.rate_limit = 2500000};
+	struct ibv_qp_attr attr = {.rate_limit = 5000000};
+	struct ibv_device_attr_ex device;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp *ud = all_qp(all, IBV_QPT_UD, all->cq, NULL, 0);
+
+	CHECK(ibv_query_device_ex(all->context, NULL, &device) == 0);
+	CHECK(device.packet_pacing_caps.supported_qpts ==
+	      (1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_XRC_SEND));
+	CHECK(ibv_modify_qp_rate_limit(qp, &limit) == 0);
+	CHECK(ibv_query_qp(qp, &attr, IBV_QP_RATE_LIMIT, &init) == 0 && attr.rate_limit == 2500000);
+	limit.max_burst_sz = 9000;
+	CHECK(ibv_modify_qp_rate_limit(qp, &limit) == EINVAL);
+	limit.max_burst_sz = 0;
+	limit.rate_limit = device.packet_pacing_caps.qp_rate_limit_max + 1;
+	CHECK(ibv_modify_qp_rate_limit(qp, &limit) == EINVAL);
+	limit.rate_limit = device.packet_pacing_caps.qp_rate_limit_min - 1;
+	CHECK(ibv_modify_qp_rate_limit(qp, &limit) == EINVAL);
+	attr.rate_limit = 0;
+	CHECK(ibv_modify_qp(qp, &attr, IBV_QP_RATE_LIMIT) == 0);
+	limit.rate_limit = 2500000;
+	CHECK(ibv_modify_qp_rate_limit(ud, &limit) == EINVAL);
+	CHECK(ibv_destroy_qp(ud) == 0);
+}
+
 static void
 connected(struct all *all)
 {
@@ -105,7 +134,7 @@ connected(struct all *all)
 	CHECK(ibv_set_ece(a, &ece) == EOPNOTSUPP && ibv_query_ece(a, &ece) == EOPNOTSUPP);
 	attr.qp_state = IBV_QPS_RTR;
 	CHECK(ibv_modify_qp(a, &attr, IBV_QP_STATE) == EINVAL && a->state == IBV_QPS_RTS);
-	CHECK(ibv_modify_qp(a, &attr, IBV_QP_STATE | IBV_QP_RATE_LIMIT) == EOPNOTSUPP);
+	limited(all, a);
 	CHECK(ibv_attach_mcast(a, &all->gid, 0) == EINVAL);
 	CHECK(ibv_detach_mcast(a, &all->gid, 0) != 0);
 	CHECK(ibv_destroy_qp(a) == 0 && ibv_destroy_qp(b) == 0);

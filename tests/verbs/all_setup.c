@@ -40,6 +40,25 @@ all_close(struct all *all)
 	free(all->memory);
 }
 
+/* What a QP in INIT has is changed as it is named, or not at all. */
+static void
+init_again(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = PORT}, got;
+	struct ibv_qp_init_attr init;
+
+	CHECK(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0);
+	CHECK(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT) == 0);
+	CHECK(ibv_modify_qp(qp, &attr, IBV_QP_PKEY_INDEX) == 0);
+	CHECK(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_DEST_QPN) == EINVAL);
+	CHECK(ibv_query_qp(qp, &got, IBV_QP_STATE | IBV_QP_QKEY | IBV_QP_ACCESS_FLAGS, &init) == 0);
+	CHECK(got.qp_state == IBV_QPS_INIT && got.port_num == PORT);
+	if (qp->qp_type == IBV_QPT_UD)
+		CHECK(got.qkey == 0x11111111);
+	else
+		CHECK((got.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) != 0);
+}
+
 void
 all_to_init(struct ibv_qp *qp)
 {
@@ -55,6 +74,7 @@ all_to_init(struct ibv_qp *qp)
 	mask |= qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
 	CHECK(ibv_modify_qp(qp, &attr, mask) == 0);
 	CHECK(qp->state == IBV_QPS_INIT);
+	init_again(qp);
 }
 
 static struct ibv_ah_attr

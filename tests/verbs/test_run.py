@@ -305,14 +305,25 @@ ls /dev/net /sys/kernel/mm/hugepages 2>/dev/null
         self.assertEqual(len(found), 1, text)
         self.assertIn('the slow way, which this daemon allows', found[0])
 
+    def lossy(self, unreliable, options, words):
+        """Memory is reached the slow way here, and what does not answer in time is lost, as any
+        frame may be: UC and UD do not send it again, and the programs wait for it until they give up."""
+        for _ in range(2 if unreliable else 0):
+            try:
+                return self.both(options, words)
+            except AssertionError as lost:
+                print('again, without a message:', str(lost)[-200:])
+        return self.both(options, words)
+
     def test_programs(self):
         for options in (), ('--wire', self.place + '/wire'):
             gid = '0' if options else '1'
-            for program in 'rc', 'uc', 'ud', 'srq':
-                said = self.both(options, ('ibv_%s_pingpong' % program, '-g', gid, '-n', '100'))
+            for program in 'rc', 'srq', 'uc', 'ud':
+                said = self.lossy(program[0] == 'u', options,
+                                  ('ibv_%s_pingpong' % program, '-g', gid, '-n', '100'))
                 self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)
             for words in (('ib_write_bw', '-c', 'RC'), ('ib_read_lat',), ('ib_send_bw', '-c', 'UD')):
-                said = self.both(options, words + ('-F', '-x', gid, '-n', '200'))
+                said = self.lossy('UD' in words, options, words + ('-F', '-x', gid, '-n', '200'))
                 self.assertRegex(said, r'\n (\d+) +(\d+) +[\d.]+ +[\d.]*[1-9]')
 
     def test_impair(self):

@@ -4,6 +4,7 @@
 
 test_tools.py SOFTHCAD FOLDER-OF-LIBIBVERBS [unittest arguments]
 """
+import math
 import re
 import select
 
@@ -82,10 +83,10 @@ class Measured(tools.Tools):
 
     def measure(self, program, *options):
         said = self.pair(program, '-F', '-x', str(tools.GID_IPV4), *options)
-        rows = re.findall(r'^ (\d+) +(\d+) +([\d.]+) +([\d.]+)', said[1], re.M)
+        rows = tools.measured_rows(said[1])
         self.assertTrue(rows, said[1])
         for row in rows:
-            self.assertGreater(float(row[3]), 0, said[1])
+            self.assertFalse(tools.result_of_0(row), said[1])
         return said[1]
 
 
@@ -125,9 +126,16 @@ class Known(Measured):
                                  ('ib_send_bw', ('-c', 'UD')), ('ib_write_bw', ('-l', '4')),
                                  ('ib_write_lat', ('-I', '60', '-s', '32')),
                                  ('ib_send_lat', ('-c', 'UD', '-I', '60', '-s', '32'))):
+            before = self.inline()
             said = self.measure(program, '-n', '300', *options)
             self.assertRegex(said, r'ibv_wr\* API +: ON', said)
+            least, most = (300, math.inf) if '-I' in options else (0, 0)
+            self.assertTrue(least <= self.inline() - before <= most, (program, options))
         self.stop()
+
+    def inline(self):
+        """Requests with inline data that the client's daemon has seen."""
+        return self.daemons[1].ask('/softhca/hca/counters')['sq_inline']
 
 
 if __name__ == '__main__':

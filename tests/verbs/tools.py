@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two daemons joined by memif, and programs of Debian on the drop-in libibverbs.so.1 at each."""
+import math
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -15,6 +17,7 @@ MACS = ('02:00:00:66:00:01', '02:00:00:66:00:02')
 IPS = ('10.66.0.1', '10.66.0.2')
 GID_IPV4 = 1  # 0 is the link-local address
 PATIENCE = 240
+UNKNOWN = math.inf
 
 
 def free_port():
@@ -35,6 +38,25 @@ def wait_listening(port, process):
                     if words[1].endswith(wanted) and words[3] == '0A':
                         return
         time.sleep(0.02)
+
+
+def measured_rows(said):
+    """Results of perftest: bytes, iterations, and the numbers beside them.
+
+    Before it reports, perftest measures for 0.2 s how fast the cycle counter goes. If others take the
+    CPU meanwhile it says that its points do not correlate, and prints 0, or inf, for all it has measured:
+    those numbers are UNKNOWN.
+    """
+    clock = 'Correlation coefficient' not in said
+    rows = re.findall(r'^ (\d+)[ \t]+(\d+)((?:[ \t]+%s){2,})' % (r'[\d.]+' if clock else r'[-\w.]+'),
+                      said, re.M)
+    return [(int(size), int(count), *(float(word) if clock else UNKNOWN for word in words.split()))
+            for size, count, words in rows]
+
+
+def result_of_0(row):
+    """Neither bandwidth nor, of messages of a few bytes on a slow machine, a rate of messages."""
+    return max(row[3:5]) <= 0
 
 
 class Tools(unittest.TestCase):

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * decode [-q] FILE.pcap... prints a line per frame, and fails if a file cannot be read, or if a
- * frame is not RoCEv2, malformed, cut short, or has a wrong ICRC. -q: print only these.
+ * frame is neither RoCEv2 nor UB, malformed, cut short, or has a wrong ICRC. -q: print only these.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "decode_ub.h"
 #include "pcap_read.h"
 #include "roce_craft.h"
 
@@ -51,6 +52,28 @@ print_frame(const uint8_t *frame, const struct roce_view *v, const char *verdict
 	printf(" icrc %08x %s\n", hca_icrc_load(frame + v->icrc), verdict);
 }
 
+static bool
+decode_ub_frame(const struct hca_icrc_ops *ops, const struct pcap_frame *f, const char *where,
+		unsigned long number, bool quiet)
+{
+	struct ub_view v;
+	int rc = decode_ub_parse(f->data, f->len, &v);
+	bool ok;
+
+	if (rc < 0) {
+		printf("%s:%lu: %s: %s%s\n", where, number, ub_drop_name(rc), ub_drop_text(rc),
+		       f->len < f->wire_len ? " (cut by capture)" : "");
+		return false;
+	}
+	ok = ub_icrc_ok(ops, f->data, &v.w);
+	if (!ok || !quiet) {
+		printf("%s:%lu: IPv%u ", where, number, v.w.ip_version);
+		decode_ub_print(f->data, &v);
+		printf(" %s\n", ok ? "ok" : "WRONG");
+	}
+	return ok;
+}
+
 /* False if the frame is to be reported. */
 static bool
 decode_frame(const struct hca_icrc_ops *ops, const struct pcap_frame *f, const char *where,
@@ -60,6 +83,8 @@ decode_frame(const struct hca_icrc_ops *ops, const struct pcap_frame *f, const c
 	bool ok;
 	int rc;
 
+	if (decode_is_ub(f->data, f->len))
+		return decode_ub_frame(ops, f, where, number, quiet);
 	rc = roce_parse(f->data, f->len, &v);
 	if (rc < 0) {
 		printf("%s:%lu: %s: %s%s\n", where, number, roce_drop_name(rc), roce_drop_text(rc),

@@ -10,6 +10,7 @@
 #include "abi_bar.h"
 #include "bar/bar.h"
 #include "ceu/ceu.h"
+#include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/stage.h"
 #include "engine/state.h"
@@ -50,11 +51,11 @@ static const uint8_t row_of[HCA_HCR_OP_MAX + 1] = {
 };
 
 static const struct hca_cmd_row *
-find_row(uint32_t op)
+find_row(const struct hca_core *h, uint32_t op)
 {
 	const struct hca_cmd_row *r = &rows[row_of[op]];
 
-	return r->run != NULL && (r->caps & ~HCA_CEU_CAPS) == 0 ? r : NULL;
+	return r->run != NULL && (r->caps & ~hca_ceu_caps(h)) == 0 ? r : NULL;
 }
 
 /* Bytes of the input mailbox; false: the count in the command is too large. */
@@ -100,7 +101,7 @@ judge(struct hca_core *h, struct hca_ceu *u)
 {
 	struct hca_cmd *c = &u->cmd;
 
-	u->row = find_row(c->op);
+	u->row = find_row(h, c->op);
 	if (u->row == NULL)
 		return HCA_STAT_BAD_OP;
 	if (!u->row->anytime && !h->ctxmgt->ready)
@@ -226,13 +227,16 @@ fail_qp(struct hca_core *h, uint32_t i, uint32_t cqi)
 		hca_qp_to_error(hca_of(h), HCA_STAGE_CEU, i);
 }
 
-/* Fail an XRC SRQ of the CQ: no QP refers to the CQ, and requests of the SRQ could not complete. */
+/*
+ * Fail an XRC SRQ or JFR of the CQ: no QP refers to the CQ, and requests of the SRQ could not
+ * complete.
+ */
 static void
 fail_srq(struct hca_core *h, uint32_t i, uint32_t cqi)
 {
 	struct hca_srq *s = &h->srq[i];
 
-	if (s->xrcd & HCA_SRQC_XRCD_VALID && s->cqn == cqi)
+	if (hca_srq_has_cq(s) && s->cqn == cqi)
 		hca_srq_fail(s);
 }
 
@@ -332,6 +336,9 @@ hca_ceu_fini(struct hca *dev)
 	for (uint32_t i = 0; i <= h->cq_mask; i++)
 		if (hca_cq_state(&h->cq[i]) != HCA_CQ_FREE)
 			hca_cq_free(h, i);
+	for (uint32_t i = 0; h->ub != NULL && i <= h->ub->tp_mask; i++)
+		if (h->ub->tp[i].cfg.own_tpn != 0)
+			hca_tp_free(h, i);
 	rte_free(h->ceu);
 	h->ceu = NULL;
 }

@@ -29,6 +29,7 @@
 #include "queues/qbuf.h"
 #include "queues/srq.h"
 #include "vtp/vtp.h"
+#include "wire/wire_view.h"
 
 /* The command is not finished: call it again at the next poll. Other results are enum hca_stat. */
 #define HCA_CMD_AGAIN (-1)
@@ -42,7 +43,8 @@ struct hca_teardown {
 	uint32_t domain;      /* or HCA_DOMAIN_ALL */
 	uint32_t cursor;
 	uint32_t step;
-	uint64_t token; /* RCU */
+	uint32_t purged; /* stages that are asked to forget the present object: a bit each */
+	uint64_t token;	 /* RCU */
 	/* objects ever enqueued on each edge when the round of edges began */
 	uint64_t mark[HCA_EDGE_N];
 };
@@ -88,13 +90,23 @@ struct hca_ceu {
 	struct hca_cmd cmd;
 };
 
-/* Capabilities of the device: HCA_CAP_*. */
+/* Capabilities of a device that speaks RoCE: HCA_CAP_*. */
 #define HCA_CEU_CAPS \
 	((uint32_t)(HCA_CAP_GID | HCA_CAP_PKEY | HCA_CAP_NEIGH | HCA_CAP_QUERY_CQ | \
 		    HCA_CAP_COUNTERS | HCA_CAP_MODIFY_CQ | HCA_CAP_SRQ | HCA_CAP_MCAST | \
 		    HCA_CAP_IPV6 | HCA_CAP_VLAN | HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | \
 		    HCA_CAP_XRC | HCA_CAP_ATOMIC | HCA_CAP_MW | HCA_CAP_INVALIDATE | HCA_CAP_APM | \
 		    HCA_CAP_CLOSE_DOMAIN | HCA_CAP_CQE_CLOCK))
+
+#define HCA_CEU_ROCE_CAPS ((uint32_t)(HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC))
+
+static inline uint32_t
+hca_ceu_caps(const struct hca_core *h)
+{
+	uint32_t caps = HCA_CEU_CAPS | (h->ub != NULL ? (uint32_t)HCA_CAP_UB : 0);
+
+	return h->cfg.wires & HCA_WIRE_BIT(HCA_WIRE_ROCE) ? caps : caps & ~HCA_CEU_ROCE_CAPS;
+}
 
 /* ---- rounds (round.c) ---- */
 
@@ -181,6 +193,14 @@ void hca_srq_free(struct hca_core *h, uint32_t srqi);
 #define HCA_CMD_RUN_QUERY_COUNTERS true, hca_cmd_query_counters
 #define HCA_CMD_RUN_CLOSE_DOMAIN false, hca_cmd_close_domain
 #define HCA_CMD_RUN_QUERY_CLOCK true, hca_cmd_query_clock
+#define HCA_CMD_RUN_SW2HW_TP false, hca_cmd_sw2hw_tp
+#define HCA_CMD_RUN_MODIFY_TP false, hca_cmd_modify_tp
+#define HCA_CMD_RUN_QUERY_TP false, hca_cmd_query_tp
+#define HCA_CMD_RUN_HW2SW_TP false, hca_cmd_hw2sw_tp
+#define HCA_CMD_RUN_SET_TPG false, hca_cmd_set_tpg
+#define HCA_CMD_RUN_SET_TOKEN false, hca_cmd_set_token
+#define HCA_CMD_RUN_SET_JETTY_ID false, hca_cmd_set_jetty_id
+#define HCA_CMD_RUN_RST2RTS_QPEE false, hca_cmd_modify_qp
 
 #define HCA_CMD_DECLARE(anytime, run) int run(struct hca_core *h, struct hca_cmd *c);
 #define HCA_CMD_DECLARE_OF(...) HCA_CMD_DECLARE(__VA_ARGS__)

@@ -5,12 +5,19 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "abi_service.h"
 #include "ceu/ceu.h"
 #include "port/port.h"
 
 static const char *const qp_names[] = {
 #define X(n) #n,
 	HCA_QP_COUNTER_LIST(X)
+#undef X
+};
+
+static const char *const jetty_names[] = {
+#define X(n) #n,
+	HCA_JETTY_VALUE_LIST(X)
 #undef X
 };
 
@@ -33,6 +40,18 @@ hca_qp_counter_name(unsigned int i)
 }
 
 unsigned int
+hca_jetty_value_count(void)
+{
+	return RTE_DIM(jetty_names);
+}
+
+const char *
+hca_jetty_value_name(unsigned int i)
+{
+	return i < RTE_DIM(jetty_names) ? jetty_names[i] : NULL;
+}
+
+unsigned int
 hca_port_counter_count(void)
 {
 	return RTE_DIM(port_names);
@@ -52,7 +71,9 @@ hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 	const struct hca_qp *qp = &hca_core(h)->qp[hca_qp_index(hca_core(h), qpn)];
 	const struct hca_qp_stats *s = &qp->stats;
 	const uint64_t tx_packets = READ(qp->encap.tx_packets), tx_bytes = READ(qp->encap.tx_bytes);
-	const uint64_t rx_packets = READ(qp->ee.rx_packets) + READ(qp->rrc.rx_packets);
+	const uint64_t *answers = hca_service_is_ub(READ(qp->cfg.service)) ? &qp->tai_wait.answers
+									   : &qp->rrc.rx_packets;
+	const uint64_t rx_packets = READ(qp->ee.rx_packets) + READ(*answers);
 	const uint64_t rx_bytes = READ(qp->ee.rx_bytes) + READ(s->rx_read_bytes);
 	const uint64_t retransmissions = READ(s->retransmissions);
 	const uint64_t local_ack_timeout_err = READ(s->local_ack_timeout_err);
@@ -71,6 +92,25 @@ hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 		return -ENOENT;
 #define X(n) *values++ = n;
 	HCA_QP_COUNTER_LIST(X)
+#undef X
+	return 0;
+}
+
+int
+hca_jetty_values(const struct hca *h, uint32_t number, uint64_t *values)
+{
+	const struct hca_qp *qp = &hca_core(h)->qp[hca_qp_index(hca_core(h), number)];
+	const uint64_t next_tassn = READ(qp->tai.tassn), open_segments = READ(qp->tai.open);
+	const uint64_t open_reads = READ(qp->tai.open_reads), answers = READ(qp->tai_wait.answers);
+	const uint64_t reissued = READ(qp->tai_wait.reissued);
+	const uint64_t refused = READ(qp->tai_wait.refused);
+	const uint64_t rx_packets = READ(qp->ee.rx_packets), rx_bytes = READ(qp->ee.rx_bytes);
+
+	if (number == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != number ||
+	    !hca_service_is_ub(READ(qp->cfg.service)))
+		return -ENOENT;
+#define X(n) *values++ = n;
+	HCA_JETTY_VALUE_LIST(X)
 #undef X
 	return 0;
 }
@@ -95,7 +135,7 @@ hca_qp_list(const struct hca *dev, uint32_t *qpns, unsigned int max)
 }
 
 static uint64_t
-sum_of(const struct hca *h, const uint8_t *counters, unsigned int n)
+sum_of(const struct hca *h, const uint16_t *counters, unsigned int n)
 {
 	uint64_t sum = 0;
 
@@ -108,8 +148,8 @@ void
 hca_port_counters(const struct hca *h, uint64_t *values)
 {
 #define X(n) HCA_CTR_##n,
-	static const uint8_t rx_drops[] = { HCA_RX_DROP_LIST(X) };
-	static const uint8_t tx_drops[] = { HCA_TX_DROP_LIST(X) };
+	static const uint16_t rx_drops[] = { HCA_RX_DROP_LIST(X) };
+	static const uint16_t tx_drops[] = { HCA_TX_DROP_LIST(X) };
 #undef X
 	const uint64_t port_xmit_packets = hca_counter_value(h, HCA_CTR_sent_pkts);
 	const uint64_t port_xmit_data = hca_counter_value(h, HCA_CTR_port_xmit_data);

@@ -8,6 +8,7 @@
 #include "abi_bar.h"
 #include "abi_wqe.h"
 #include "ceu/ceu.h"
+#include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 
 /* Limit of CQs: buffer and record together have a 32-bit length. */
@@ -35,7 +36,7 @@ mtu_code(uint32_t bytes)
 static void
 fill_extended(const struct hca_core *h, struct hca_mbox_dev_lim *m)
 {
-	m->caps = hca_cpu_to_be32(HCA_CEU_CAPS);
+	m->caps = hca_cpu_to_be32(hca_ceu_caps(h));
 	m->rd_atomic =
 		hca_cpu_to_be32(HCA_LIM_MAKE_RD_ATOMIC(HCA_RD_ATOMIC_MAX, HCA_RD_ATOMIC_MAX,
 						       h->cfg.log_srqs, HCA_WQ_MAX_LOG_SIZE));
@@ -50,6 +51,9 @@ fill_extended(const struct hca_core *h, struct hca_mbox_dev_lim *m)
 	m->num_counters = hca_cpu_to_be32(HCA_CTR_N);
 	m->neigh_table_len = hca_cpu_to_be32(HCA_NEIGH_ENTRIES);
 	m->msg = hca_cpu_to_be32(HCA_LIM_MAKE_MSG(31, HCA_WQE_MAX_SGE));
+	if (h->ub != NULL)
+		m->ub = hca_cpu_to_be32(
+			HCA_LIM_MAKE_UB(h->cfg.log_tps, HCA_TPG_MAX_TPS, hca_tp_mtu(h)));
 }
 
 int

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * SET_NEIGH: the table of neighbours, and connected QPs that send to one: from the next frame on
- * they use its new MAC address, without a change of state.
+ * SET_NEIGH: the table of neighbours, and connected QPs and TPs that send to one: from the next
+ * frame on they use its new MAC address, without a change of state.
  */
 
 #include <string.h>
 
 #include "ceu/qp.h"
+#include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 
-#define QPS_PER_STEP 512u /* checked per poll, because the lcore has other work, too */
+#define OBJECTS_PER_STEP 512u /* checked per poll, because the lcore has other work, too */
 
 /* The first eight bytes of a frame: destination, and two bytes of the source. */
 _Static_assert(offsetof(struct hca_qp, encap.tmpl.bytes) % sizeof(uint64_t) == 0 &&
@@ -27,30 +28,15 @@ vlan_of(const struct hca_core *h, const struct hca_mbox_set_neigh *m)
 	return g != NULL && g->vlan_id != HCA_NO_VLAN ? g->vlan_id : 0;
 }
 
-/* Encap may be copying the template: it gets the old address or the new one, never a mixture. */
-static void
-retarget(struct hca_udp_template *t, const uint8_t mac[6])
-{
-	uint64_t *word = (void *)t->bytes, first;
-
-	first = __atomic_load_n(word, __ATOMIC_RELAXED);
-	memcpy(&first, mac, 6);
-	__atomic_store_n(word, first, __ATOMIC_RELAXED);
-}
-
 /* The image for QUERY_QP, which is also the base of later changes of other attributes. */
 static void
 retarget_image(struct hca_qpc_path *p, const uint8_t gid[16], const uint8_t mac[6])
 {
-	uint64_t src = HCA_QPC_SMAC(hca_be32_to_cpu(p->mac_lo), hca_be32_to_cpu(p->smac_hi));
-	uint64_t dst = (uint64_t)hca_get_be16(mac) << 32 | hca_get_be32(mac + 2);
 	uint8_t known[16];
 
 	memcpy(known, p->rgid, sizeof(known));
-	if (memcmp(known, gid, sizeof(known)) != 0)
-		return;
-	p->mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(dst, src));
-	p->dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(dst));
+	if (memcmp(known, gid, sizeof(known)) == 0)
+		hca_path_set_dmac(p, mac);
 }
 
 static void
@@ -68,7 +54,7 @@ follow(struct hca_core *h, struct hca_qp *qp, const struct hca_mbox_set_neigh *m
 		if (place[i] == NULL || place[i]->transport == 0 || qp->addr.vlan[i] != vlan ||
 		    memcmp(qp->addr.peer_gid[i], m->dgid, sizeof(m->dgid)) != 0)
 			continue;
-		retarget(place[i], m->dmac);
+		hca_template_retarget(place[i], m->dmac);
 		any = true;
 	}
 	if (!any)
@@ -83,7 +69,8 @@ int
 hca_cmd_set_neigh(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_mbox_set_neigh *m = (const void *)c->in;
-	uint32_t n = h->ctxmgt->count[HCA_ICM_QPC], end;
+	uint32_t qps = h->ctxmgt->count[HCA_ICM_QPC], end;
+	uint32_t n = qps + (h->ub != NULL ? h->ub->tp_mask + 1 : 0);
 	int rc;
 
 	if (c->step == 0) {
@@ -93,8 +80,11 @@ hca_cmd_set_neigh(struct hca_core *h, struct hca_cmd *c)
 		c->index = 0;
 	}
 	c->step = 1;
-	end = RTE_MIN(c->index + QPS_PER_STEP, n);
-	for (; c->index < end; c->index++)
+	end = RTE_MIN(c->index + OBJECTS_PER_STEP, n);
+	for (; c->index < RTE_MIN(end, qps); c->index++)
 		follow(h, &h->qp[c->index], m, vlan_of(h, m));
+	if (end > qps)
+		hca_tp_follow(h, c->index - qps, end - qps, m->dgid, vlan_of(h, m), m->dmac);
+	c->index = end;
 	return c->index < n ? HCA_CMD_AGAIN : HCA_STAT_OK;
 }

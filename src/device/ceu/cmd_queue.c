@@ -58,7 +58,8 @@ cq_buffer(struct hca_core *h, struct hca_cq_buf *b, uint32_t flags, uint32_t log
 		return HCA_STAT_BAD_PARAM;
 	b->mask = (1u << log) - 1;
 	b->record_off = bytes;
-	return hca_qbuf_resolve(h, &b->q, key, pd, start, bytes + sizeof(struct hca_cq_record));
+	return hca_qbuf_resolve(h, &b->q, key, pd, HCA_PD_DOMAIN(pd), start,
+				bytes + sizeof(struct hca_cq_record));
 }
 
 static void

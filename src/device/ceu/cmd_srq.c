@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "abi_wqe.h"
-#include "ceu/ceu.h"
+#include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
 
@@ -44,9 +44,27 @@ srq_image(struct hca_srq *s, struct hca_srqc *out)
 	out->limit = hca_cpu_to_be32(limit);
 	out->srqn = hca_cpu_to_be32(s->srqn);
 	out->xrcd = hca_cpu_to_be32(s->xrcd);
-	out->xrc_cqn = hca_cpu_to_be32(s->xrcd & HCA_SRQC_XRCD_VALID ? s->cqn : 0);
+	out->xrc_cqn = hca_cpu_to_be32(hca_srq_has_cq(s) ? s->cqn : 0);
 	out->producer = hca_cpu_to_be32(__atomic_load_n(&s->producer, __ATOMIC_RELAXED));
 	out->consumer = hca_cpu_to_be32(__atomic_load_n(&s->consumed, __ATOMIC_RELAXED));
+}
+
+/* What a JFR is as a target of requests. */
+static void
+jfr_image(const struct hca_core *h, const struct hca_srq *s, struct hca_srqc *out)
+{
+	const struct hca_tc *row;
+	uint32_t flags = HCA_SRQC_JFR;
+
+	if (!s->jfr)
+		return;
+	row = &h->ub->jfr[s - h->srq];
+	if (row->token.flags & HCA_TOKEN_CHECK) {
+		flags |= HCA_SRQC_TOKEN;
+		out->token = hca_cpu_to_be32(row->token.value[0]);
+	}
+	out->flags |= hca_cpu_to_be32(flags);
+	out->rnr = hca_cpu_to_be32(HCA_FIELD(31, 24, row->rnr_timer));
 }
 
 static void
@@ -55,6 +73,7 @@ srq_mirror(struct hca_core *h, uint32_t index)
 	struct hca_srqc image;
 
 	srq_image(&h->srq[index], &image);
+	jfr_image(h, &h->srq[index], &image);
 	hca_icm_write(h, HCA_ICM_SRQC, index, &image);
 }
 
@@ -67,16 +86,31 @@ shape_ok(const struct hca_srq *n)
 	       n->limit <= 1u << n->size_log;
 }
 
-/* An XRC SRQ has a domain and a CQ of its own; a basic one has neither. */
+/* An XRC SRQ has a domain and a CQ of its own, a JFR a CQ; a basic one has neither. */
 static bool
-xrc_ok(const struct hca_core *h, const struct hca_srq *n)
+kind_ok(const struct hca_core *h, const struct hca_srq *n)
 {
-	if (!(n->xrcd & HCA_SRQC_XRCD_VALID))
-		return n->xrcd == 0;
-	if (n->xrcd & ~(HCA_SRQC_XRCD_VALID | HCA_QPN_MASK))
+	if (!(n->xrcd & HCA_SRQC_XRCD_VALID) && n->xrcd != 0)
+		return false;
+	if (!hca_srq_has_cq(n))
+		return true;
+	if (n->xrcd & ~(HCA_SRQC_XRCD_VALID | HCA_QPN_MASK) || (n->xrcd != 0 && n->jfr))
 		return false;
 	return n->cqn < h->ctxmgt->count[HCA_ICM_CQC] &&
 	       hca_cq_state(&h->cq[n->cqn]) == HCA_CQ_LIVE && h->cq[n->cqn].usr_page == n->usr_page;
+}
+
+/* Its number is one on the wire, too, of 19 bits; what only JFRs have is 0 in others. */
+static bool
+jfr_ok(const struct hca_core *h, const struct hca_srqc *m)
+{
+	uint32_t flags = hca_be32_to_cpu(m->flags), rnr = hca_be32_to_cpu(m->rnr);
+	uint32_t srqn = hca_be32_to_cpu(m->srqn);
+
+	if (!(flags & HCA_SRQC_JFR))
+		return !(flags & HCA_SRQC_TOKEN) && m->token == 0 && rnr == 0;
+	return h->ub != NULL && srqn == HCA_TC_NUMBER(srqn) && (rnr & ~HCA_MASK(31, 24)) == 0 &&
+	       HCA_SRQC_RNR_TIMER(rnr) <= HCA_JETTY_RNR_TIMER_MAX;
 }
 
 static struct hca_srq
@@ -95,6 +129,7 @@ read_srqc(const struct hca_srqc *m)
 		.stride_log = (uint8_t)HCA_SRQC_STRIDE_LOG(stride),
 		.size_log = (uint8_t)HCA_SRQC_LOGSIZE(size),
 		.max_sge = (uint8_t)HCA_SRQC_MAX_SGE(stride),
+		.jfr = (hca_be32_to_cpu(m->flags) & HCA_SRQC_JFR) != 0,
 		.start = hca_srqc_start(m),
 	};
 }
@@ -102,7 +137,8 @@ read_srqc(const struct hca_srqc *m)
 int
 hca_cmd_sw2hw_srq(struct hca_core *h, struct hca_cmd *c)
 {
-	struct hca_srq n = read_srqc((const void *)c->in), *s = srq_at(h, c->in_modifier);
+	const struct hca_srqc *m = (const void *)c->in;
+	struct hca_srq n = read_srqc(m), *s = srq_at(h, c->in_modifier);
 	uint32_t index = c->in_modifier & h->srq_mask;
 	int rc;
 
@@ -113,18 +149,22 @@ hca_cmd_sw2hw_srq(struct hca_core *h, struct hca_cmd *c)
 	if (!hca_icm_mapped(h, HCA_ICM_SRQC, index))
 		return HCA_STAT_BAD_RES_STATE;
 	if (n.srqn != c->in_modifier || n.usr_page >= HCA_DMA_DOMAINS ||
-	    HCA_PD_DOMAIN(n.pd) != n.usr_page || !shape_ok(&n) || !xrc_ok(h, &n))
+	    (n.jfr && HCA_PD_DOMAIN(n.pd) != n.usr_page) || !shape_ok(&n) || !kind_ok(h, &n) ||
+	    !jfr_ok(h, m))
 		return HCA_STAT_BAD_PARAM;
-	rc = hca_qbuf_resolve(h, &n.q, n.lkey, n.pd, n.start,
+	rc = hca_qbuf_resolve(h, &n.q, n.lkey, n.pd, n.usr_page, n.start,
 			      (1u << (n.size_log + n.stride_log)) + sizeof(struct hca_rq_record));
 	if (rc != HCA_STAT_OK)
 		return rc;
-	if (n.xrcd & HCA_SRQC_XRCD_VALID)
+	if (hca_srq_has_cq(&n))
 		h->cq[n.cqn].users++;
 	hca_eq_forget_srq(h, index);
 	n.state = HCA_SRQ_FREE;
 	n.generation = s->generation + 1;
 	hca_store_words(s, &n, sizeof(n));
+	if (n.jfr)
+		hca_tc_set(&h->ub->jfr[index], (hca_be32_to_cpu(m->flags) & HCA_SRQC_TOKEN) != 0,
+			   hca_be32_to_cpu(m->token), HCA_SRQC_RNR_TIMER(hca_be32_to_cpu(m->rnr)));
 	__atomic_store_n(&s->state, HCA_SRQ_LIVE, __ATOMIC_RELEASE);
 	srq_mirror(h, index);
 	return HCA_STAT_OK;
@@ -137,8 +177,10 @@ hca_srq_free(struct hca_core *h, uint32_t srqi)
 
 	hca_eq_forget_srq(h, srqi);
 	hca_qbuf_release(h, &s->q, s->lkey);
-	if (s->xrcd & HCA_SRQC_XRCD_VALID)
+	if (hca_srq_has_cq(s))
 		h->cq[s->cqn].users--;
+	if (s->jfr)
+		hca_tc_close(&h->ub->jfr[srqi]);
 	hca_store_words(s, &gone, sizeof(gone));
 	srq_mirror(h, srqi);
 }
@@ -157,6 +199,8 @@ hca_cmd_hw2sw_srq(struct hca_core *h, struct hca_cmd *c)
 		if (s->users != 0)
 			return HCA_STAT_RESOURCE_BUSY;
 		__atomic_store_n(&s->state, HCA_SRQ_DYING, __ATOMIC_SEQ_CST);
+		if (s->jfr)
+			hca_known_forget(h, HCA_TC_JFR | s->srqn);
 		c->rcu = hca_round_start(h);
 		c->step = 1;
 		return HCA_CMD_AGAIN;
@@ -176,6 +220,7 @@ hca_cmd_query_srq(struct hca_core *h, struct hca_cmd *c)
 	if (rc != HCA_STAT_OK)
 		return rc;
 	srq_image(s, (void *)c->out);
+	jfr_image(h, s, (void *)c->out);
 	srq_mirror(h, c->in_modifier & h->srq_mask);
 	return HCA_STAT_OK;
 }

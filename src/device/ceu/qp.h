@@ -42,6 +42,33 @@ hca_qp_work(const struct hca_qp *qp)
  */
 int hca_qp_judge(struct hca_core *h, const struct hca_qpc *in, struct hca_qp_change *ch);
 
+/*
+ * Source, destination and MAC addresses of a path, from its words and the address tables; without
+ * source port and ECN. False: it leads nowhere.
+ */
+bool hca_path_fill(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp_path *p);
+
+/* The destination's MAC address in the words of a path. */
+static inline void
+hca_path_set_dmac(struct hca_qpc_path *p, const uint8_t mac[6])
+{
+	uint64_t src = HCA_QPC_SMAC(hca_be32_to_cpu(p->mac_lo), hca_be32_to_cpu(p->smac_hi));
+	uint64_t dst = (uint64_t)hca_get_be16(mac) << 32 | hca_get_be32(mac + 2);
+
+	p->mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(dst, src));
+	p->dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(dst));
+}
+
+/* The destination's MAC address of headers that encap may be copying: in one store. */
+static inline void
+hca_template_retarget(struct hca_udp_template *t, const uint8_t mac[6])
+{
+	uint64_t *word = (void *)t->bytes, first = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+	memcpy(&first, mac, 6);
+	__atomic_store_n(word, first, __ATOMIC_RELAXED);
+}
+
 /* RST2INIT: checks sizes and queues, takes references to queues, records and memory. */
 int hca_qp_create(struct hca_core *h, struct hca_qp_change *ch);
 /*

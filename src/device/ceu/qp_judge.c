@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "abi_addr.h"
+#include "abi_service.h"
+#include "abi_tp.h"
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/rate.h"
@@ -59,6 +61,7 @@
 	X(SQ_PSN, next_send_psn, 31, 0, HCA_PSN_MASK) \
 	X(MAX_DEST_RD_ATOMIC, rd_atomic, 23, 16, HCA_RD_ATOMIC_MAX) \
 	X(PATH_MIG_STATE, flags, 12, 11, ANY) \
+	X(RATE_LIMIT, rate_limit, 31, 0, HCA_QPC_RATE_LIMIT_MOST) \
 	X(DEST_QPN, remote_qpn, 31, 0, ANY)
 
 static const struct {
@@ -126,6 +129,12 @@ attr_mig(const struct hca_core *h, const struct hca_qpc *q)
 }
 
 static bool
+attr_rate_limit(const struct hca_core *h, const struct hca_qpc *q)
+{
+	return WORD(rate_limit) == 0 || WORD(rate_limit) >= HCA_QPC_RATE_LIMIT_LEAST;
+}
+
+static bool
 attr_alt(const struct hca_core *h, const struct hca_qpc *q)
 {
 	uint32_t word = WORD(alt_path.port_pkey), pkey = HCA_QPC_PKEY_INDEX(word);
@@ -148,9 +157,10 @@ static const struct {
 	uint32_t attr;
 	bool (*ok)(const struct hca_core *h, const struct hca_qpc *q);
 } checks[] = {
-	{HCA_QP_ATTR_PKEY_INDEX, attr_pkey},	{HCA_QP_ATTR_PORT, attr_port},
-	{HCA_QP_ATTR_PATH_MTU, attr_mtu},	{HCA_QP_ATTR_DEST_QPN, attr_dest_qpn},
-	{HCA_QP_ATTR_PATH_MIG_STATE, attr_mig}, {HCA_QP_ATTR_ALT_PATH, attr_alt},
+	{HCA_QP_ATTR_PKEY_INDEX, attr_pkey},	   {HCA_QP_ATTR_PORT, attr_port},
+	{HCA_QP_ATTR_PATH_MTU, attr_mtu},	   {HCA_QP_ATTR_DEST_QPN, attr_dest_qpn},
+	{HCA_QP_ATTR_RATE_LIMIT, attr_rate_limit}, {HCA_QP_ATTR_PATH_MIG_STATE, attr_mig},
+	{HCA_QP_ATTR_ALT_PATH, attr_alt},
 };
 
 /* A QP can only be rearmed if it has an alternate path. */
@@ -220,8 +230,8 @@ path_dmac(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp
 	return known != NULL;
 }
 
-static bool
-fill_path(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp_path *p)
+bool
+hca_path_fill(const struct hca_core *h, const struct hca_qpc_path *q, struct hca_udp_path *p)
 {
 	uint32_t hop = HCA_QPC_HOP_LIMIT(WORD(ackto));
 
@@ -245,7 +255,7 @@ resolve_path(const struct hca_core *h, const struct hca_qp_change *ch, const str
 	memset(out, 0, sizeof(*out));
 	out->rate = (uint8_t)HCA_QPC_STATIC_RATE(WORD(ackto));
 	out->timeout = (uint8_t)HCA_QPC_ACKTO(WORD(ackto));
-	if (!hca_rate_pace(out->rate, &pace) || !fill_path(h, q, &p.udp))
+	if (!hca_rate_pace(out->rate, &pace) || !hca_path_fill(h, q, &p.udp))
 		return false;
 	p.pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(port_pkey))];
 	p.udp.sport = hca_roce_udp_sport(ch->qpn, p.qpn);
@@ -272,6 +282,25 @@ is_ud(const struct hca_qpc *q)
 	return HCA_QPC_SERVICE(WORD(flags)) == HCA_ST_UD;
 }
 
+static bool
+is_jetty(const struct hca_qpc *q)
+{
+	return hca_service_is_ub(HCA_QPC_SERVICE(WORD(flags)));
+}
+
+/* Its timer is what the wire can say, and a token has a value. */
+static bool
+jetty_ok(const struct hca_qp_change *ch)
+{
+	const struct hca_qpc *q = &ch->image;
+
+	if (ch->mask & HCA_QP_ATTR_MIN_RNR_TIMER &&
+	    HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)) > HCA_JETTY_RNR_TIMER_MAX)
+		return false;
+	return ch->from != HCA_QPS_RST || !(WORD(flags) & HCA_QPC_TOKEN) ||
+	       ch->mask & HCA_QP_ATTR_QKEY;
+}
+
 static int
 check_attrs(const struct hca_core *h, struct hca_qp_change *ch)
 {
@@ -284,6 +313,8 @@ check_attrs(const struct hca_core *h, struct hca_qp_change *ch)
 	for (unsigned int i = 0; i < RTE_DIM(checks); i++)
 		if ((ch->mask & checks[i].attr) && !checks[i].ok(h, &ch->image))
 			return HCA_STAT_BAD_PARAM;
+	if (is_jetty(q))
+		return jetty_ok(ch) ? HCA_STAT_OK : HCA_STAT_BAD_PARAM;
 	if (is_ud(q))
 		return HCA_STAT_OK; /* each message names its own path */
 	if (ch->mask & HCA_QP_ATTR_PATH_MIG_STATE && !may_rearm(h, ch))
@@ -315,15 +346,17 @@ merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)
 		memcpy(image->alt_path.rgid, in->alt_path.rgid, sizeof(image->alt_path.rgid));
 }
 
-/* Latch what RST2INIT takes besides attributes. */
+/* Latch what RST2INIT and RST2RTS take besides attributes. */
 static void
 latch(struct hca_qpc *image, const struct hca_qpc *in)
 {
-	uint32_t flags = hca_be32_to_cpu(in->flags);
+	uint32_t flags = hca_be32_to_cpu(in->flags), kept = HCA_QPC_PRIVILEGED;
 
+	if (is_jetty(in))
+		kept = HCA_QPC_SUSPEND | HCA_QPC_TOKEN;
 	image->flags = hca_cpu_to_be32(
 		HCA_QPC_MAKE_FLAGS(HCA_QPS_INIT, HCA_QPC_SERVICE(flags), HCA_MIG_MIGRATED, 0) |
-		(flags & HCA_QPC_PRIVILEGED));
+		(flags & kept));
 	/* PATH_MTU comes with the rest of its word */
 	image->sizes = hca_cpu_to_be32(hca_be32_to_cpu(in->sizes) & HCA_MASK(23, 0));
 	image->usr_page = in->usr_page;
@@ -350,7 +383,7 @@ hca_qp_judge(struct hca_core *h, const struct hca_qpc *in, struct hca_qp_change 
 	else
 		hca_qp_image_load(&h->qp[ch->qpi], &ch->image);
 	merge(&ch->image, in, ch->mask);
-	if (ch->mask & HCA_QP_ATTR_QKEY && !may_have_qkey(&ch->image)) {
+	if (ch->mask & HCA_QP_ATTR_QKEY && !is_jetty(&ch->image) && !may_have_qkey(&ch->image)) {
 		HCA_COUNT(h, CEU, qp_qkey_refused);
 		return HCA_STAT_BAD_PARAM;
 	}

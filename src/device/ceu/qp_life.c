@@ -8,6 +8,7 @@
 
 #include "abi_service.h"
 #include "ceu/qp.h"
+#include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
 #include "requester/congestion.h"
@@ -18,7 +19,8 @@ _Static_assert((HCA_RESP_JOBS & (HCA_RESP_JOBS - 1)) == 0, "ring");
 _Static_assert(HCA_RD_ATOMIC_MAX <= 32, "job_pending has a bit for each");
 
 #define NO_CQ UINT32_MAX
-#define HEAP_HEADER 128u /* size of rte_malloc()'s header before each block */
+#define SEGMENTS_LEAST 64u /* of a Jetty */
+#define HEAP_HEADER 128u   /* size of rte_malloc()'s header before each block */
 
 /* Sizes and addresses latched by RST2INIT. */
 struct qp_shape {
@@ -32,6 +34,7 @@ struct qp_shape {
 	uint32_t sq_size_log, rq_size_log;
 	uint32_t window;
 	struct hca_qbuf sq, rq;
+	bool jetty; /* or JFS: no jobs, and segments instead */
 };
 
 /* Whether 2^size_log entries of 2^stride_log bytes are exactly len bytes. */
@@ -53,7 +56,7 @@ cq_usable(const struct hca_core *h, uint32_t cqn, uint32_t usr_page)
 	       h->cq[cqn].usr_page == usr_page;
 }
 
-/* An SRQ of the same owner replaces the RQ. */
+/* An SRQ of the same owner replaces the RQ: of Jettys a JFR. */
 static int
 read_srq(const struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
 {
@@ -63,7 +66,7 @@ read_srq(const struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
 		return HCA_STAT_OK;
 	s->srq = hca_srq_find(h, HCA_QPC_SRQN(word));
 	if (!(s->has & HCA_MAY_SRQ) || s->srq == NULL || s->srq->usr_page != s->usr_page ||
-	    s->srq->xrcd & HCA_SRQC_XRCD_VALID)
+	    s->srq->xrcd & HCA_SRQC_XRCD_VALID || s->srq->jfr != s->jetty)
 		return HCA_STAT_BAD_PARAM;
 	s->has &= ~HCA_HAS_RQ;
 	return HCA_STAT_OK;
@@ -91,6 +94,13 @@ read_queues(const struct hca_core *h, const struct hca_qpc *q, struct qp_shape *
 	return HCA_STAT_OK;
 }
 
+/* The PD may be another client's; then the domain of its queues says that the QP is this one's. */
+static bool
+pd_fits(const struct qp_shape *s)
+{
+	return HCA_PD_DOMAIN(s->pd) == s->usr_page || (s->has & HCA_HAS_SQ && !s->jetty);
+}
+
 static int
 read_shape(const struct hca_core *h, const struct hca_qp_change *ch, struct qp_shape *s)
 {
@@ -100,10 +110,11 @@ read_shape(const struct hca_core *h, const struct hca_qp_change *ch, struct qp_s
 
 	s->service = HCA_QPC_SERVICE(WORD(flags));
 	s->has = hca_services[s->service].queues;
+	s->jetty = hca_service_is_ub(s->service);
 	s->xrcd = WORD(xrcd);
 	s->pd = WORD(pd);
 	s->usr_page = WORD(usr_page);
-	if (s->usr_page >= HCA_DMA_DOMAINS || HCA_PD_DOMAIN(s->pd) != s->usr_page)
+	if (s->usr_page >= HCA_DMA_DOMAINS || !pd_fits(s))
 		return HCA_STAT_BAD_PARAM;
 	if (s->has & HCA_HAS_XRCD ? s->xrcd == 0 || s->xrcd > HCA_QPN_MASK : s->xrcd != 0)
 		return HCA_STAT_BAD_PARAM;
@@ -121,10 +132,11 @@ take_queues(struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
 	int rc = HCA_STAT_OK;
 
 	if (s->has & HCA_HAS_SQ)
-		rc = hca_qbuf_resolve_whole(h, &s->sq, s->sq_key, s->pd, WORD(snd_wqe_len), 0);
+		rc = hca_qbuf_resolve_whole(h, &s->sq, s->sq_key, s->pd, s->usr_page,
+					    WORD(snd_wqe_len), 0);
 	if (rc != HCA_STAT_OK || !(s->has & HCA_HAS_RQ))
 		return rc;
-	return hca_qbuf_resolve_whole(h, &s->rq, s->rq_key, s->pd,
+	return hca_qbuf_resolve_whole(h, &s->rq, s->rq_key, s->pd, s->usr_page,
 				      WORD(rcv_wqe_len) + sizeof(struct hca_rq_record),
 				      HCA_ACCESS_LOCAL_WRITE);
 }
@@ -138,17 +150,26 @@ carve(size_t *at, size_t bytes)
 	return off;
 }
 
-/* Number of SGEs that a receive WQE of this QP can have. */
+/* Number of SGEs that a receive WQE of this QP can have; TAT keeps those of a Jetty elsewhere. */
 static uint32_t
 receive_sges(const struct qp_shape *s)
 {
 	uint32_t log = s->srq != NULL ? s->srq->stride_log : s->rq_stride_log;
 
+	if (s->jetty)
+		return 0;
 	if (s->has & HCA_HAS_XRCD) /* any SRQ of its domain */
 		return HCA_WQE_MAX_SGE;
 	if (s->srq == NULL && !(s->has & HCA_HAS_RQ))
 		return 0;
 	return RTE_MIN((1u << log) / HCA_WQE_UNIT - 1, HCA_WQE_MAX_SGE);
+}
+
+/* Segments that a Jetty may have without an answer: a few for each request of its window. */
+static uint32_t
+open_segments(const struct qp_shape *s)
+{
+	return s->jetty ? RTE_MIN(RTE_MAX(4 * s->window, SEGMENTS_LEAST), HCA_JETTY_SEGMENTS) : 0;
 }
 
 /*
@@ -158,15 +179,16 @@ receive_sges(const struct qp_shape *s)
 static struct hca_qp_work *
 new_work(struct hca_core *h, const struct qp_shape *s, struct hca_qp *n)
 {
-	size_t at = 0, chain, window, jobs, sge, work;
+	size_t at = 0, chain, window, jobs, sge, work, segments;
 	struct hca_qp_work *made;
 	uint8_t *w;
 
-	jobs = carve(&at, sizeof(struct hca_resp_job) * HCA_RESP_JOBS);
+	jobs = carve(&at, s->jetty ? 0 : sizeof(struct hca_resp_job) * HCA_RESP_JOBS);
 	sge = carve(&at, sizeof(struct hca_sge) * receive_sges(s));
 	work = carve(&at, sizeof(struct hca_qp_work));
 	chain = carve(&at, sizeof(uint32_t) << s->sq_size_log);
 	window = carve(&at, sizeof(uint32_t) * s->window);
+	segments = carve(&at, sizeof(struct hca_jetty_segment) * open_segments(s));
 	w = rte_zmalloc_socket("hca_qp_work", at, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	if (w == NULL)
 		return NULL;
@@ -175,9 +197,16 @@ new_work(struct hca_core *h, const struct qp_shape *s, struct hca_qp *n)
 	made->bytes = (uint32_t)(chain - sge) + HEAP_HEADER;
 	n->parser.chain = (uint32_t *)(void *)(w + chain);
 	n->parser.window = (uint32_t *)(void *)(w + window);
+	n->parser.window_mask = s->window - 1;
+	if (s->jetty) {
+		n->tai.window = n->parser.window;
+		n->tai.window_mask = s->window - 1;
+		n->tai.segment = (struct hca_jetty_segment *)(void *)(w + segments);
+		n->tai.segment_mask = (uint16_t)(open_segments(s) - 1);
+		return made;
+	}
 	n->rtc.window = n->parser.window;
 	n->rrc.window = n->parser.window;
-	n->parser.window_mask = s->window - 1;
 	n->rtc.window_mask = s->window - 1;
 	n->rrc.window_mask = s->window - 1;
 	n->ee.jobs = (struct hca_resp_job *)(void *)(w + jobs);
@@ -192,8 +221,13 @@ fill_shape(struct hca_qp *n, const struct qp_shape *s)
 	const struct hca_service_info *service = &hca_services[s->service];
 
 	n->cfg.service = (uint8_t)s->service;
-	n->rtc.transport = (uint8_t)(service->transport << 5);
-	n->rtc.unreliable = (service->ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD)) != 0;
+	if (s->jetty) {
+		n->tai.sq_stride_log = (uint8_t)s->sq_stride_log;
+	} else {
+		n->rtc.transport = (uint8_t)(service->transport << 5);
+		n->rtc.unreliable = (service->ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD)) != 0;
+		n->rrc.sq_stride_log = (uint8_t)s->sq_stride_log;
+	}
 	n->cfg.pd = s->pd;
 	n->addr.xrcd = s->xrcd;
 	n->addr.mig = HCA_MIG_MIGRATED;
@@ -204,7 +238,6 @@ fill_shape(struct hca_qp *n, const struct qp_shape *s)
 	n->parser.sq = s->sq;
 	n->parser.sq_stride_log = (uint8_t)s->sq_stride_log;
 	n->parser.sq_size_log = (uint8_t)s->sq_size_log;
-	n->rrc.sq_stride_log = (uint8_t)s->sq_stride_log;
 	n->ee.rq = s->rq;
 	n->ee.rq_stride_log = (uint8_t)s->rq_stride_log;
 	n->ee.rq_size_log = (uint8_t)s->rq_size_log;
@@ -222,6 +255,8 @@ job_bytes(const struct hca_qp *qp)
 {
 	uint32_t more = hca_qp_work(qp)->more_jobs != NULL ? qp->ee.job_mask + 1u : 0;
 
+	if (qp->ee.jobs == NULL)
+		return 0;
 	return sizeof(struct hca_resp_job) * (HCA_RESP_JOBS + more);
 }
 
@@ -281,14 +316,17 @@ publish(struct hca_core *h, const struct hca_qp_change *ch, struct hca_qp *n)
 
 	n->cfg.generation = qp->cfg.generation + 1;
 	n->cfg.privileged = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_PRIVILEGED) != 0;
+	n->cfg.suspend = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_SUSPEND) != 0;
 	/*
 	 * In RST and without a number: this is what a packet for the index and readers of counters
 	 * may see.
 	 */
 	hca_store_words(qp, n, sizeof(*n));
 	hca_qp_apply(h, ch);
+	if (n->cfg.service == HCA_ST_JETTY)
+		hca_tc_open(&h->ub->jetty[ch->qpi], &ch->image);
 	__atomic_store_n(&qp->cfg.local_qpn, ch->qpn, __ATOMIC_RELEASE);
-	__atomic_store_n(&qp->cfg.state, HCA_QPS_INIT, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->cfg.state, ch->to, __ATOMIC_RELEASE);
 }
 
 /* Change the user counts of CQs and SRQ. */
@@ -313,13 +351,16 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 
 	if (rc != HCA_STAT_OK)
 		return rc;
+	/* also a number on the wire, of 19 bits, beside those that are well known */
+	if (s.jetty && (ch->qpn < HCA_TC_WELL_KNOWN || ch->qpn != HCA_TC_NUMBER(ch->qpn)))
+		return HCA_STAT_BAD_INDEX;
 	if (!hca_icm_mapped(h, HCA_ICM_QPC, ch->qpi))
 		return HCA_STAT_BAD_RES_STATE;
 	rc = take_queues(h, &ch->image, &s);
 	if (rc != HCA_STAT_OK)
 		goto err_queues;
 	rc = HCA_STAT_EXCEED_LIM;
-	if (hca_record_reserve_qp(hca_of(h), s.usr_page, 1) != 0)
+	if (hca_record_reserve_qp(hca_of(h), s.service, s.usr_page, 1) != 0)
 		goto err_queues;
 	w = new_work(h, &s, &n);
 	if (w == NULL)
@@ -336,7 +377,7 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 	return HCA_STAT_OK;
 
 err_records:
-	hca_record_reserve_qp(hca_of(h), s.usr_page, -1);
+	hca_record_reserve_qp(hca_of(h), s.service, s.usr_page, -1);
 err_queues:
 	hca_qbuf_release(h, &s.rq, s.rq_key);
 	hca_qbuf_release(h, &s.sq, s.sq_key);
@@ -367,13 +408,15 @@ hca_qp_free(struct hca_core *h, uint32_t qpi)
 	hca_eq_forget_qp(h, qpi);
 	if (qp->cfg.service == HCA_ST_UD)
 		forget_ud(h, qpn);
+	if (qp->cfg.service == HCA_ST_JETTY)
+		hca_tc_close(&h->ub->jetty[qpi]);
 	hca_qp_image_load(qp, &image);
 	hca_qbuf_release(h, &qp->parser.sq, hca_be32_to_cpu(image.snd_wqe_base_l));
 	hca_qbuf_release(h, &qp->ee.rq, hca_be32_to_cpu(image.rcv_wqe_base_l));
 	use_queues(h, qp, (uint32_t)-1);
 	account_bytes(&h->qp_own_bytes, -(uint64_t)w->bytes);
 	account_bytes(&h->qp_job_bytes, -job_bytes(qp));
-	hca_record_reserve_qp(hca_of(h), qp->cfg.usr_page, -1);
+	hca_record_reserve_qp(hca_of(h), qp->cfg.service, qp->cfg.usr_page, -1);
 	/*
 	 * Packets and doorbells for the index are still checked, by local_qpn and state only, which
 	 * have their final values already: no stage uses the other fields since the round. But
@@ -460,6 +503,8 @@ hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch)
 	apply_responder(&qp->cfg, q, mask);
 	if (mask & HCA_QP_ATTR_PKEY_INDEX)
 		apply_pkey(h, qp, HCA_QPC_PKEY_INDEX(WORD(path.port_pkey)));
+	if (mask & HCA_QP_ATTR_TIMEOUT && hca_service_is_ub(qp->cfg.service))
+		set_live(&qp->cfg.ack_timeout, HCA_QPC_ACKTO(WORD(path.ackto)));
 	if (mask & HCA_QP_ATTR_QKEY)
 		__atomic_store_n(&qp->cfg.qkey, WORD(qkey), __ATOMIC_RELEASE);
 	if (mask & HCA_QP_ATTR_DEST_QPN)

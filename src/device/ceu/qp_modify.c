@@ -52,9 +52,10 @@ check_transition(const struct hca_core *h, const struct hca_cmd *c, struct hca_q
 	uint32_t service = h->qp[ch->qpi].cfg.service, state;
 	const struct hca_qp_transition *t;
 
-	if (c->op == HCA_CMD_RST2INIT_QPEE && ch->from == HCA_QPS_RST)
+	if ((c->op == HCA_CMD_RST2INIT_QPEE || c->op == HCA_CMD_RST2RTS_QPEE) &&
+	    ch->from == HCA_QPS_RST)
 		service = HCA_QPC_SERVICE(hca_be32_to_cpu(in->flags));
-	if ((hca_service_info(service)->cap & HCA_CEU_CAPS) == 0)
+	if ((hca_service_info(service)->cap & hca_ceu_caps(h)) == 0)
 		return HCA_STAT_BAD_PARAM;
 	t = find_transition(c->op, ch->from, service);
 	if (t == NULL)
@@ -204,6 +205,15 @@ draining(const struct hca_qp *qp, uint32_t state)
 		       __atomic_load_n(&qp->sq_next, __ATOMIC_ACQUIRE);
 }
 
+/* PSN of the next packet; of a Jetty TASSN of the next segment. */
+static uint32_t
+next_number(const struct hca_qp *qp)
+{
+	return hca_service_is_ub(qp->cfg.service)
+		       ? __atomic_load_n(&qp->tai.tassn, __ATOMIC_ACQUIRE)
+		       : __atomic_load_n(&qp->rtc.next_psn, __ATOMIC_ACQUIRE);
+}
+
 static void
 live_fields(const struct hca_qp *qp, uint32_t state, struct hca_qpc *out)
 {
@@ -214,7 +224,7 @@ live_fields(const struct hca_qp *qp, uint32_t state, struct hca_qpc *out)
 		flags |= HCA_QPC_DRAINING;
 	out->flags = hca_cpu_to_be32(flags);
 	timer = HCA_QPC_MIN_RNR_TIMER(hca_be32_to_cpu(out->rnr_nextrecvpsn));
-	out->next_send_psn = hca_cpu_to_be32(__atomic_load_n(&qp->rtc.next_psn, __ATOMIC_ACQUIRE));
+	out->next_send_psn = hca_cpu_to_be32(next_number(qp));
 	out->last_acked_psn =
 		hca_cpu_to_be32(hca_una_psn(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE)));
 	out->rnr_nextrecvpsn = hca_cpu_to_be32(

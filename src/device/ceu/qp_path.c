@@ -272,7 +272,7 @@ static void
 apply_paths(struct hca_core *h, const struct hca_qp_change *ch)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
-	uint32_t place = path_in_use(qp), pace = 0;
+	uint32_t place = path_in_use(qp);
 
 	for (uint32_t i = 0; i < HCA_QP_PATHS && !ch->held; i++)
 		if (ch->path[i].known)
@@ -284,8 +284,11 @@ apply_paths(struct hca_core *h, const struct hca_qp_change *ch)
 	if (hca_qp_tmpl(qp, place)->transport == 0)
 		return;
 	__atomic_store_n(&qp->cfg.ack_timeout, qp->addr.ack_timeout[place], __ATOMIC_RELAXED);
-	hca_rate_pace(qp->addr.rate[place], &pace);
-	__atomic_store_n(&qp->rtc.pace, pace, __ATOMIC_RELAXED);
+	if (qp->cfg.service != HCA_ST_XRC_TGT)
+		__atomic_store_n(&qp->addr.limit,
+				 hca_rate_limit_pace(hca_be32_to_cpu(ch->image.rate_limit)),
+				 __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->rtc.pace, hca_path_pace(qp, place), __ATOMIC_RELAXED);
 	cache_path(qp, place, ch->held ? ch->mig : HCA_MIG_MIGRATED);
 }
 

@@ -6,7 +6,7 @@
  * arrived), purge (what arrived is forgotten), RCU round, free.
  */
 
-#include "ceu/ceu.h"
+#include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
 
@@ -56,6 +56,49 @@ reset_qp(struct hca_core *h, const struct hca_teardown *t, uint32_t qpi)
 	__atomic_store_n(&q->state, HCA_QPS_RST, __ATOMIC_SEQ_CST);
 	if (q->service == HCA_ST_UD && q->local_qpn != 0)
 		hca_mcast_forget(h, q->local_qpn);
+	if (q->service == HCA_ST_JETTY && q->local_qpn != 0)
+		hca_known_forget(h, q->local_qpn);
+}
+
+static uint32_t
+qp_stages(const struct hca_core *h, uint32_t qpi)
+{
+	return hca_qp_stages(&h->qp[qpi]);
+}
+
+/* Objects of TPs to their indexes. */
+static uint32_t
+tp_of(const struct hca_core *h, uint32_t obj)
+{
+	return obj - ((const struct hca *)h)->object[HCA_OBJECT_TP].first;
+}
+
+static bool
+is_doomed_tp(const struct hca_core *h, const struct hca_teardown *t, uint32_t obj)
+{
+	return in_domain(t, 0) && h->ub->tp[tp_of(h, obj)].cfg.own_tpn != 0;
+}
+
+/* Nothing is sent from it, nothing accepted; what is chosen by its group is another. */
+static void
+reset_tp(struct hca_core *h, const struct hca_teardown *t, uint32_t obj)
+{
+	if (!is_doomed_tp(h, t, obj))
+		return;
+	__atomic_store_n(&h->ub->tp[tp_of(h, obj)].cfg.state, HCA_TPS_RESET, __ATOMIC_SEQ_CST);
+	hca_tpg_move(h, tp_of(h, obj), 0);
+}
+
+static uint32_t
+tp_stages(const struct hca_core *h, uint32_t obj)
+{
+	return hca_tp_stages();
+}
+
+static void
+free_tp(struct hca_core *h, uint32_t obj)
+{
+	hca_tp_free(h, tp_of(h, obj));
 }
 
 /* By kind: the state word, the range concerned, the stages that keep state, and the memory. */
@@ -63,11 +106,10 @@ static const struct kind_row {
 	void (*reset)(struct hca_core *h, const struct hca_teardown *t, uint32_t obj);
 	bool (*is_doomed)(const struct hca_core *h, const struct hca_teardown *t, uint32_t obj);
 	void (*free)(struct hca_core *h, uint32_t obj);
-	uint32_t purged; /* a bit per stage */
+	uint32_t (*purged)(const struct hca_core *h, uint32_t obj); /* a bit per stage */
 } kinds[HCA_OBJECT_N] = {
-	[HCA_OBJECT_QP] = {reset_qp, is_doomed_qp, hca_qp_free,
-			   1u << HCA_STAGE_PARSER | 1u << HCA_STAGE_RTC | 1u << HCA_STAGE_RRC |
-				   1u << HCA_STAGE_EE | 1u << HCA_STAGE_TIMER},
+	[HCA_OBJECT_QP] = {reset_qp, is_doomed_qp, hca_qp_free, qp_stages},
+	[HCA_OBJECT_TP] = {reset_tp, is_doomed_tp, free_tp, tp_stages},
 };
 
 static const struct kind_row *
@@ -126,7 +168,8 @@ purge_next(struct hca_core *h, struct hca_teardown *t)
 
 		if (!row->is_doomed(h, t, obj))
 			continue;
-		purge_send(hca_of(h), row->purged, obj);
+		t->purged = row->purged(h, obj);
+		purge_send(hca_of(h), t->purged, obj);
 		return true;
 	}
 	return false;
@@ -202,7 +245,7 @@ hca_teardown_step(struct hca_core *h, struct hca_teardown *t)
 		t->step = TD_RCU2;
 		return false;
 	case TD_PURGED:
-		if (purge_acked(hca_of(h), row_of(h, t)->purged))
+		if (purge_acked(hca_of(h), t->purged))
 			t->step = TD_PURGE;
 		return false;
 	case TD_RCU2:
@@ -225,6 +268,7 @@ enum close_step {
 	CLOSE_SRQS, /* before the CQs, which XRC SRQs use */
 	CLOSE_CQS,
 	CLOSE_KEYS,
+	CLOSE_TPS, /* with all domains */
 };
 
 void
@@ -270,8 +314,11 @@ mark_srqs(struct hca_core *h, struct hca_teardown *t)
 	     t->cursor++) {
 		struct hca_srq *srq = &h->srq[t->cursor];
 
-		if (in_domain(t, srq->usr_page))
-			mark(&srq->state, HCA_SRQ_FREE, HCA_SRQ_DYING);
+		if (!in_domain(t, srq->usr_page))
+			continue;
+		mark(&srq->state, HCA_SRQ_FREE, HCA_SRQ_DYING);
+		if (srq->jfr)
+			hca_known_forget(h, HCA_TC_JFR | srq->srqn);
 	}
 	return t->cursor > h->srq_mask;
 }
@@ -283,8 +330,10 @@ mark_keys(struct hca_core *h, struct hca_teardown *t)
 	     t->cursor++) {
 		struct hca_mpt_entry *e = &h->vtp.mpt[t->cursor];
 
-		if (in_domain(t, HCA_PD_DOMAIN(e->pd)))
-			mark(&e->state, HCA_MPT_FREE, HCA_MPT_DYING);
+		if (!in_domain(t, hca_mpt_domain(&h->vtp, e)))
+			continue;
+		mark(&e->state, HCA_MPT_FREE, HCA_MPT_DYING);
+		hca_token_drop(h, t->cursor);
 	}
 	return t->cursor > h->vtp.mpt_mask;
 }
@@ -329,7 +378,7 @@ free_keys(struct hca_core *h, struct hca_teardown *t)
 	     t->cursor++) {
 		const struct hca_mpt_entry *e = &h->vtp.mpt[t->cursor];
 
-		if (hca_mpt_state(e) == HCA_MPT_FREE || !in_domain(t, HCA_PD_DOMAIN(e->pd)))
+		if (hca_mpt_state(e) == HCA_MPT_FREE || !in_domain(t, hca_mpt_domain(&h->vtp, e)))
 			continue;
 		spent += WORK + e->mtt_count / 2;
 		if (!hca_mpt_release(h, t->cursor))
@@ -352,6 +401,18 @@ close_rest(struct hca_core *h)
 	c->ready = false;
 }
 
+/* TPs are the driver's: they go with all domains. True: a teardown of them has begun. */
+static bool
+close_tps(struct hca_core *h, struct hca_teardown *t)
+{
+	const struct hca_object_range *tps = &hca_of(h)->object[HCA_OBJECT_TP];
+
+	if (t->domain != HCA_DOMAIN_ALL || tps->count == 0)
+		return false;
+	hca_teardown_start(t, tps->first, tps->first + tps->count - 1, HCA_DOMAIN_ALL);
+	return true;
+}
+
 bool
 hca_close_step(struct hca_core *h, struct hca_cmd *c)
 {
@@ -362,7 +423,7 @@ hca_close_step(struct hca_core *h, struct hca_cmd *c)
 	};
 	bool done;
 
-	if (c->step == CLOSE_QPS)
+	if (c->step == CLOSE_QPS || c->step == CLOSE_TPS)
 		done = hca_teardown_step(h, &c->teardown);
 	else if (c->step == CLOSE_RCU)
 		done = hca_round_done(h, c->rcu);
@@ -375,8 +436,14 @@ hca_close_step(struct hca_core *h, struct hca_cmd *c)
 		c->rcu = hca_round_start(h);
 	if (c->step == CLOSE_CQS && c->teardown.domain == HCA_DOMAIN_ALL)
 		hca_eq_destroy_all(h);
-	if (c->step++ != CLOSE_KEYS)
+	if (c->step == CLOSE_KEYS && close_tps(h, &c->teardown)) {
+		c->step = CLOSE_TPS;
 		return false;
+	}
+	if (c->step != CLOSE_KEYS && c->step != CLOSE_TPS) {
+		c->step++;
+		return false;
+	}
 	if (c->teardown.domain == HCA_DOMAIN_ALL)
 		close_rest(h);
 	return true;

@@ -25,12 +25,18 @@ struct hca_eqs;	      /* queues/eq_impl.h */
 struct hca_mpt_entry; /* vtp/vtp.h */
 struct hca_qp;	      /* ctxmgt/qp.h */
 struct hca_srq;	      /* queues/srq.h */
+struct hca_ub;	      /* ub/ub.h */
 struct rte_rcu_qsbr;
 
 /* Memory keys and their translation: vtp/vtp.h. */
 struct hca_vtp {
 	struct hca_mpt_entry *mpt;
-	uint64_t *mtt;	   /* bus addresses = CPU addresses, host order */
+	uint64_t *mtt; /* bus addresses = CPU addresses, host order */
+	/*
+	 * [pub] DMA domain of each entry of mpt: whose memory it is, and who takes it away. Written
+	 * by the CEU while the entry is not live; no access to memory that is mapped here reads it.
+	 */
+	uint16_t *domain;
 	uint32_t mpt_mask; /* entries - 1 */
 	uint32_t mtt_count;
 	uint16_t *mtt_ref; /* CEU: live MPTs over each MTT entry */
@@ -68,6 +74,7 @@ struct hca_core {
 	struct hca_ceu *ceu;
 	struct hca_ctxmgt *ctxmgt;
 	struct hca_eqs *eqs;
+	struct hca_ub *ub; /* NULL: the device does not have that wire */
 	uint8_t stage_worker[HCA_STAGE_N];
 	unsigned int num_workers;
 	bool single_worker; /* all stages on one worker */

@@ -9,9 +9,12 @@
  * While nothing is in progress these sums hold exactly (the simulator checks them).
  *   rcvd_pkts - rx_mcast_pkts + rx_mcast_members
  *	= HCA_RX_DROP_LIST + rcvd_requests + rcvd_responses
+ *	  + ub_rx_tp_packets + ub_rx_acks + ub_rx_utp
  *   rcvd_requests = requests executed + HCA_REQUEST_DROP_LIST
  *   rcvd_responses = responses used + HCA_RESPONSE_DROP_LIST
- *   req_packets + resp_packets + acks_sent + naks_sent = sent_pkts + HCA_DESCRIPTOR_DROP_LIST
+ *   req_packets + resp_packets + acks_sent + naks_sent
+ *	+ ub_packets + HCA_UB_AGAIN_LIST + ub_utp_packets + ub_answers
+ *	= sent_pkts + HCA_DESCRIPTOR_DROP_LIST
  *   req_packets = first transmissions + retransmissions; retransmissions = HCA_AGAIN_LIST
  *   sent_pkts + loopback_copies
  *	= loopback_pkts + loopback_drops + HCA_TX_DROP_LIST + what the port took
@@ -19,6 +22,16 @@
  *   sq_wqes = req_completions + req_cqe_error + req_cqe_flush_error + sq_purged
  *   CQEs wanted = CQEs written + cqe_overrun + cqe_dead_cq
  *   events_raised = comp_events + async_events + events_coalesced + events_unmapped + events_dead
+ * UB:
+ *   ub_rx_tp_packets = ub_tp_passed + HCA_UB_TP_DROP_LIST
+ *   ub_rx_acks = HCA_UB_HEARD_LIST
+ *   ub_tp_passed + ub_rx_utp = ub_responses + ub_ta_used + HCA_UB_RESPONSE_DROP_LIST
+ *	+ HCA_UB_REQUEST_DROP_LIST
+ *   ub_ops_sent = ub_ops_acked + ub_ops_given_up
+ *   ub_segments = ub_segments_done + ub_segments_failed + ub_segments_not_ready
+ *   ub_requests = those done, not ready, late and refused + ub_requests_abandoned
+ *	= ub_requests_abandoned + ub_answers_abandoned + ub_taacks + ub_taacks_merged
+ *	+ ub_read_responses + ub_atomic_responses
  * "late": memory of another process did not answer in time; the packet counts as lost.
  * Refused to QPs without privilege: qp_qkey_refused, Q_Keys with the top bit in commands
  * (hcr_errors counts these too); sq_management_refused, datagrams to QPN 0 or 1 (so does
@@ -26,6 +39,65 @@
  * resp_abandoned, answers owed when the QP was reset or failed; req_no_mbuf and resp_no_mbuf, tries
  * in vain.
  */
+
+/*
+ * UB: reasons for which decap drops a packet. The first nine are those of HCA_UB_DROP_LIST
+ * (wire/ub_frame.h); the others are about its TP.
+ */
+#define HCA_UB_RX_DROP_LIST(X) \
+	X(ub_rx_short) \
+	X(ub_rx_bad_length) \
+	X(ub_rx_bad_version) \
+	X(ub_rx_bad_opcode) \
+	X(ub_rx_bad_nlp) \
+	X(ub_rx_security) \
+	X(ub_rx_bad_status) \
+	X(ub_rx_bad_sack) \
+	X(ub_rx_bad_pad) \
+	X(ub_rx_unknown_tpn) \
+	X(ub_rx_tp_state) \
+	X(ub_rx_bad_source) \
+	X(ub_rx_bad_destination) \
+	X(ub_rx_bad_peer) \
+	X(ub_rx_bad_eid) \
+	X(ub_rx_cnp_ignored)
+
+/* What becomes of TP Packets that TPR does not pass on; the first four as in tp_core.h. */
+#define HCA_UB_TP_DROP_LIST(X) \
+	X(ub_tp_fake) \
+	X(ub_tp_duplicates) \
+	X(ub_tp_out_of_order) \
+	X(ub_tp_invalid) \
+	X(ub_tp_stale)
+
+/* What TPS makes of acknowledgements. */
+#define HCA_UB_HEARD_LIST(X) \
+	X(ub_acks_used) \
+	X(ub_acks_old) \
+	X(ub_acks_bad) \
+	X(ub_acks_stale)
+
+/* Packets of operations that were sent before, by reason (enum hca_tp_again in tp.h). */
+#define HCA_UB_AGAIN_LIST(X) \
+	X(ub_resent_nak) \
+	X(ub_resent_high) \
+	X(ub_resent_mark) \
+	X(ub_resent_time) \
+	X(ub_resent_timeout)
+
+/* Reasons for which TAI does not use a packet that TPR has passed on. */
+#define HCA_UB_RESPONSE_DROP_LIST(X) \
+	X(ub_rsp_malformed) \
+	X(ub_rsp_stale) \
+	X(ub_rsp_unknown_queue) \
+	X(ub_rsp_unknown_request) \
+	X(ub_rsp_abandoned) \
+	X(ub_rsp_other_peer) \
+	X(ub_rsp_bad) \
+	X(ub_rsp_bad_place) \
+	X(ub_rsp_poison) \
+	X(ub_rsp_scatter_error) \
+	X(ub_rsp_scatter_late)
 
 /*
  * Reasons for which a received packet is dropped before a QP accepts it, and packets that are
@@ -56,7 +128,8 @@
 	X(rx_mcast_no_buffer) \
 	X(rx_stale_generation) \
 	X(rp_cnp_ignored) \
-	X(rp_cnp_handled)
+	X(rp_cnp_handled) \
+	HCA_UB_RX_DROP_LIST(X)
 
 /* Reasons for which a QP accepts a request and does not execute it. */
 #define HCA_REQUEST_DROP_LIST(X) \
@@ -91,7 +164,11 @@
 	X(req_bad_av) \
 	X(resp_gather_error) \
 	X(req_gather_late) \
-	X(resp_gather_late)
+	X(resp_gather_late) \
+	X(ub_dropped_answered) \
+	X(ub_dropped_dead) \
+	X(ub_gather_late) \
+	X(ub_bad_av)
 
 /* Reasons for retransmissions, in the order of enum hca_again (msg.h). */
 #define HCA_AGAIN_LIST(X) \
@@ -122,6 +199,60 @@
 	X(tx_discard_link_down) \
 	X(tx_discard_stalled)
 
+/* Why a request may not reach a memory: HCA_TOKEN_VERDICT_LIST (ub/token.h). */
+#define HCA_UB_TOKEN_LIST(X) \
+	X(ub_token_unknown) \
+	X(ub_token_not_exported) \
+	X(ub_token_range) \
+	X(ub_token_right) \
+	X(ub_token_mismatch)
+
+/* Reasons of HCA_UB_REFUSE_LIST (wire/ub_frame.h): requests are refused, responses dropped. */
+#define HCA_UB_REFUSE_COUNTERS(X) \
+	X(ub_ta_bad_version) \
+	X(ub_ta_bad_opcode) \
+	X(ub_ta_bad_service) \
+	X(ub_ta_bad_ee) \
+	X(ub_ta_exclusive) \
+	X(ub_ta_bad_code) \
+	X(ub_ta_bad_flags) \
+	X(ub_ta_bad_user) \
+	X(ub_ta_bad_status) \
+	X(ub_ta_short) \
+	X(ub_ta_bad_pad) \
+	X(ub_ta_bad_last) \
+	X(ub_ta_bad_length) \
+	X(ub_ta_bad_atomic) \
+	X(ub_ta_bad_enables) \
+	X(ub_ta_not_offered)
+
+/*
+ * Reasons for which TAT does not use a packet that the transport has accepted. Of a refused request
+ * one packet has the reason, those behind it are ub_ta_after_refusal.
+ */
+#define HCA_UB_REQUEST_DROP_LIST(X) \
+	HCA_UB_REFUSE_COUNTERS(X) \
+	X(ub_ta_stale) \
+	X(ub_ta_too_many) \
+	X(ub_ta_disagree) \
+	X(ub_ta_after_refusal) \
+	X(ub_ta_sequence) \
+	X(ub_ta_group) \
+	X(ub_ta_bad_sum) \
+	X(ub_ta_bad_alignment) \
+	X(ub_ta_poison) \
+	X(ub_tc_unknown) \
+	X(ub_tc_error) \
+	X(ub_tc_token) \
+	X(ub_no_receive) \
+	X(ub_no_message) \
+	X(ub_no_op) \
+	X(ub_bad_receive) \
+	X(ub_receive_too_long) \
+	X(ub_scatter_late) \
+	X(ub_scatter_gone) \
+	HCA_UB_TOKEN_LIST(X)
+
 #define HCA_COUNTER_LIST(X) \
 	/* port */ \
 	X(sent_pkts) \
@@ -148,8 +279,9 @@
 	/* the page was full: marks taken, and chains that were found in their queue */ \
 	X(db_marks) \
 	X(db_read_on) \
-	/* send queue */ \
+	/* send queue; sq_inline: of sq_wqes, requests with inline data */ \
 	X(sq_wqes) \
+	X(sq_inline) \
 	X(sq_bad_wqe) \
 	X(sq_management_refused) \
 	X(sq_catas) \
@@ -243,7 +375,59 @@
 	X(kicks_for_nothing) \
 	X(kicks_muted) \
 	/* congestion: received with CE, nothing answers them */ \
-	X(np_ecn_marked_roce_packets)
+	X(np_ecn_marked_roce_packets) \
+	/* UB, received: packets by what they are; those with CE; TPs whose numbers disagreed */ \
+	X(ub_rx_tp_packets) \
+	X(ub_rx_acks) \
+	X(ub_rx_utp) \
+	X(ub_rx_ecn_marked) \
+	X(ub_tp_passed) \
+	HCA_UB_TP_DROP_LIST(X) \
+	X(ub_tp_broken) \
+	HCA_UB_HEARD_LIST(X) \
+	HCA_UB_RESPONSE_DROP_LIST(X) \
+	HCA_UB_REQUEST_DROP_LIST(X) \
+	/* UB, sent: packets for the first time, again, unreliable ones, acknowledgements; tries \
+	 * without a buffer; packets whose payload could not be read */ \
+	X(ub_packets) \
+	HCA_UB_AGAIN_LIST(X) \
+	X(ub_utp_packets) \
+	X(ub_answers) \
+	X(ub_no_mbuf) \
+	X(ub_poisoned) \
+	/* UB: operations with PSNs, and what became of them; timeouts; TPs given up by them */ \
+	X(ub_ops_sent) \
+	X(ub_ops_acked) \
+	X(ub_ops_given_up) \
+	X(ub_tp_timeouts) \
+	X(ub_tp_retries_exceeded) \
+	/* UB, initiator: responses used; segments of requests, each sending counted, and what \
+	 * became of it; those sent again; requests without an answer; Jettys suspended by a \
+	 * failure; times that one had to wait for room */ \
+	X(ub_responses) \
+	X(ub_segments) \
+	X(ub_segments_done) \
+	X(ub_segments_failed) \
+	X(ub_segments_not_ready) \
+	X(ub_segments_reissued) \
+	X(ub_requests_timed_out) \
+	X(ub_suspended) \
+	X(ub_parked_room) \
+	/* UB, target: packets used; requests and what became of them; answers; TPs that gave \
+	 * too many wrong tokens */ \
+	X(ub_ta_used) \
+	X(ub_requests) \
+	X(ub_requests_done) \
+	X(ub_requests_not_ready) \
+	X(ub_requests_late) \
+	X(ub_requests_refused) \
+	X(ub_requests_abandoned) \
+	X(ub_taacks) \
+	X(ub_taacks_merged) \
+	X(ub_read_responses) \
+	X(ub_atomic_responses) \
+	X(ub_answers_abandoned) \
+	X(ub_token_floods)
 
 /*
  * Counters of one QP since it left RESET: frames and payload bytes in both directions, as requester
@@ -269,6 +453,17 @@
 	X(seq_nak_sent) \
 	X(req_cqe_error) \
 	X(resp_cqe_error)
+
+/* Of a Jetty: requests under way, answers, and what became of them. */
+#define HCA_JETTY_VALUE_LIST(X) \
+	X(next_tassn)	 /* number of the next segment */ \
+	X(open_segments) /* without an answer */ \
+	X(open_reads)	 /* of those, Reads and atomics */ \
+	X(answers)	 /* received */ \
+	X(reissued)	 /* segments sent again because the peer was not ready */ \
+	X(refused)	 /* segments that failed */ \
+	X(rx_packets)	 /* requests for it, and their bytes */ \
+	X(rx_bytes)
 
 /*
  * Counters of the port: frames and bytes (Ethernet header to ICRC) in both directions, sums of

@@ -11,10 +11,14 @@
 	X(DOORBELL, doorbell) \
 	X(PARSER, parser) \
 	X(RTC, rtc) \
+	X(TAI, tai) \
 	X(DECAP, decap) \
+	X(TPR, tpr) \
+	X(TAT, tat) \
 	X(EE, ee) \
 	X(RRC, rrc) \
 	X(TIMER, timer) \
+	X(TPS, tps) \
 	X(ENCAP, encap) \
 	X(CEU, ceu)
 
@@ -24,6 +28,10 @@ enum hca_stage_id {
 #undef X
 	HCA_STAGE_N
 };
+
+/* Those of UB, a bit each: on a device without that wire their polls return at once. */
+#define HCA_UB_STAGES \
+	(1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TPR | 1u << HCA_STAGE_TAT | 1u << HCA_STAGE_TPS)
 
 /* Of a stage's deadline: it waits for room, and nothing announces that there is some. */
 #define HCA_DEADLINE_ROOM (UINT64_MAX - 1)

@@ -26,6 +26,7 @@
 
 #include "abi_ctx.h"
 #include "core/qbuf.h"
+#include "ctxmgt/jetty.h"
 #include "wire/roce_frame.h"
 
 /*
@@ -80,6 +81,7 @@ struct hca_qp_cfg {
 	uint32_t generation;   /* counts the generations of this index */
 	uint16_t vlan;	       /* VLAN id of the path, 0: none */
 	bool privileged;       /* HCA_QPC_PRIVILEGED */
+	bool suspend;	       /* Jetty: HCA_QPC_SUSPEND */
 	struct hca_qp_block *block; /* its other memory */
 } __rte_cache_aligned;
 
@@ -107,7 +109,10 @@ struct hca_qp_addr {
 	uint16_t pkey[HCA_QP_PATHS];
 	uint16_t vlan[HCA_QP_PATHS]; /* id, 0: none */
 	uint32_t mig;		     /* [pub] enum hca_mig_state or HCA_MIG_HELD */
-	uint32_t xrcd;		     /* XRC domain of an XRC_TGT QP */
+	union {
+		uint32_t xrcd;	/* XRC domain of an XRC_TGT QP */
+		uint32_t limit; /* [pub] of others: the rate limit, ps per byte, 0: none */
+	};
 	uint8_t ack_timeout[HCA_QP_PATHS];
 	uint8_t rate[HCA_QP_PATHS]; /* static, as in the QPC */
 	uint8_t alt_valid;	    /* the unused path may be migrated to */
@@ -277,14 +282,22 @@ struct hca_qp {
 	struct hca_qp_parser parser;
 	/*
 	 * Cursors of the requester in the window, each at the head of its writer's line. The parser
-	 * reads nothing else of a requester: they have this place whatever the transport is.
+	 * reads nothing else of a requester: they have this place whatever the transport is. Of a
+	 * Jetty, TAI writes what RTC and RRC write of a QP.
 	 */
 	uint32_t sq_next __rte_cache_aligned; /* [pub] RTC: window cursor: record being sent */
 	uint32_t sq_freed; /* [pub] RTC: window cursor: records returned to their pool */
-	struct hca_qp_rtc rtc;
+	/* by service: RoCE, or UB (jetty.h) */
+	union {
+		struct hca_qp_rtc rtc;
+		struct hca_qp_tai tai;
+	};
 	/* [pub] RRC, of UC and UD RTC, CEU at RTR2RTS: window tail << 32 | unacked_psn */
 	uint64_t sq_una __rte_cache_aligned;
-	struct hca_qp_rrc rrc;
+	union {
+		struct hca_qp_rrc rrc;
+		struct hca_qp_tai_wait tai_wait;
+	};
 	struct hca_qp_ee ee;
 	struct hca_qp_encap encap;
 	struct hca_qp_addr addr;
@@ -297,6 +310,14 @@ _Static_assert(sizeof(struct hca_qp_parser) <= 128, "at most two lines");
 _Static_assert(offsetof(struct hca_qp, sq_una) - offsetof(struct hca_qp, sq_next) == 64,
 	       "one line");
 _Static_assert(offsetof(struct hca_qp, ee) - offsetof(struct hca_qp, sq_una) == 64, "one line");
+_Static_assert(offsetof(struct hca_qp, tai) == offsetof(struct hca_qp, rtc) &&
+		       offsetof(struct hca_qp, tai_wait) == offsetof(struct hca_qp, rrc),
+	       "UB's requester has the place of RoCE's");
+_Static_assert(offsetof(struct hca_qp, tai_wait.timer_armed) ==
+			       offsetof(struct hca_qp, rrc.timer_armed) &&
+		       offsetof(struct hca_qp, tai_wait.timer_deadline) ==
+			       offsetof(struct hca_qp, rrc.timer_deadline),
+	       "the timer reads both alike");
 _Static_assert(sizeof(struct hca_qp_ee) <= 192, "at most three lines");
 _Static_assert(offsetof(struct hca_qp_ee, rq) == 64, "a WRITE touches one line");
 _Static_assert(offsetof(struct hca_qp_ee, owed_psn) == 128, "a SEND two");

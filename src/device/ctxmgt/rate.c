@@ -28,6 +28,14 @@
 	X(21, 400000) \
 	X(22, 600000)
 
+uint32_t
+hca_rate_limit_pace(uint32_t kbps)
+{
+	const uint64_t one = UINT64_C(8000000000); /* 8 bits at 1 kb/s */
+
+	return kbps != 0 ? (uint32_t)((one + kbps - 1) / kbps) : 0;
+}
+
 bool
 hca_rate_pace(uint32_t code, uint32_t *pace)
 {

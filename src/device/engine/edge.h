@@ -21,13 +21,22 @@
 #include "core/ring_count.h"
 #include "engine/stage.h"
 
-/* X(ENUM, from, to, process): objects are doorbell words or mbufs. */
+/*
+ * X(ENUM, from, to, process, room): objects are doorbell words or mbufs. A device without UB has no
+ * edge from or to its stages: process is NULL.
+ */
 #define HCA_EDGE_LIST(X) \
 	X(DB_PARSER, DOORBELL, PARSER, parser_process, parser_room) \
 	X(RTC_ENCAP, RTC, ENCAP, encap_process_req, encap_room) \
 	X(EE_ENCAP, EE, ENCAP, encap_process_resp, encap_room) \
 	X(DECAP_EE, DECAP, EE, ee_process, ee_room) \
-	X(DECAP_RRC, DECAP, RRC, rrc_process, rrc_room)
+	X(DECAP_RRC, DECAP, RRC, rrc_process, rrc_room) \
+	X(DECAP_TPR, DECAP, TPR, tpr_process, tpr_room) \
+	X(DECAP_TPS, DECAP, TPS, tps_process, tps_room) \
+	X(TPR_TAI, TPR, TAI, tai_process, tai_room) \
+	X(TPR_TAT, TPR, TAT, tat_process, tat_room) \
+	X(TPS_ENCAP, TPS, ENCAP, encap_process_tps, encap_room) \
+	X(TPR_ENCAP, TPR, ENCAP, encap_process_tpr, encap_room)
 
 enum hca_edge_id {
 #define X(e, f, t, p, r) HCA_EDGE_##e,
@@ -37,8 +46,9 @@ enum hca_edge_id {
 };
 
 struct hca_edge {
-	struct rte_ring *ring;	      /* NULL: direct */
-	hca_stage_process_fn process; /* [pub] replaced while stage times are measured */
+	struct rte_ring *ring; /* NULL: direct */
+	hca_stage_process_fn
+		process; /* [pub] NULL: not in use; replaced while stage times are measured */
 	hca_stage_room_fn room;
 	uint8_t from, to;
 	/* ring: word of workers that the producer's worker must wake; wake_bit: the consumer's */

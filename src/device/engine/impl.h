@@ -60,6 +60,7 @@ struct hca {
 	struct hca_msg_channel *msg[HCA_STAGE_N][HCA_STAGE_N]; /* [from][to], NULL: none */
 	struct hca_msg_inbox inbox[HCA_STAGE_N];
 	struct hca_record_pool rec, rec_full;
+	struct hca_record_pool ub_rec, ub_rec_full; /* zero without UB */
 	struct rte_mempool *tx_pool, *resp_pool;
 	struct hca_sleep *sleep;
 	struct hca_congestion_flow *flow; /* by object index; NULL: no congestion control */

@@ -62,6 +62,18 @@ hca_migrate_release(struct hca_qp *qp, uint32_t mig)
 	__atomic_store_n(&qp->addr.mig, mig, __ATOMIC_RELEASE);
 }
 
+/* What a QP on that path waits for each byte, ps: the slower of its static rate and its limit */
+static inline uint32_t
+hca_path_pace(const struct hca_qp *qp, uint32_t place)
+{
+	uint32_t pace = 0;
+
+	hca_rate_pace(qp->addr.rate[place], &pace);
+	if (qp->cfg.service == HCA_ST_XRC_TGT)
+		return pace;
+	return RTE_MAX(pace, __atomic_load_n(&qp->addr.limit, __ATOMIC_RELAXED));
+}
+
 /*
  * The paths are held: path `to` is in use from now on. decap must check the paths then, because
  * they differ from its cache.
@@ -69,12 +81,9 @@ hca_migrate_release(struct hca_qp *qp, uint32_t mig)
 static inline void
 hca_migrate_use(struct hca_qp *qp, uint32_t to)
 {
-	uint32_t pace = 0;
-
-	hca_rate_pace(qp->addr.rate[to], &pace);
 	__atomic_store_n(&qp->cfg.ask_addr, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->cfg.ack_timeout, qp->addr.ack_timeout[to], __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->rtc.pace, pace, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->rtc.pace, hca_path_pace(qp, to), __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->encap.path, (uint8_t)to, __ATOMIC_RELEASE);
 }
 

@@ -42,7 +42,29 @@
 	X(CEU, RTC, QP)	    /* STATE, PURGE */ \
 	X(CEU, RRC, QP)	    /* STATE, PURGE */ \
 	X(CEU, EE, QP)	    /* STATE, PURGE */ \
-	X(CEU, TIMER, ANY)  /* PURGE */
+	X(CEU, TIMER, ANY)  /* PURGE */ \
+	/* UB; they exist where the wire does */ \
+	X(PARSER, TAI, QP)   /* NEW, STATE */ \
+	X(TAI, PARSER, QP)   /* FREED, STATE */ \
+	X(TAI, TIMER, QP)    /* ARM: (re)arm at tai_wait.timer_deadline */ \
+	X(TIMER, TAI, QP)    /* EXPIRED */ \
+	X(TAI, TAT, QP)	     /* STATE */ \
+	X(TAT, TAI, QP)	     /* STATE */ \
+	X(TAT, PARSER, QP)   /* STATE */ \
+	X(PARSER, TAT, QP)   /* STATE */ \
+	X(DOORBELL, TAT, QP) /* KICK */ \
+	X(TAI, TPS, TP)	     /* NEW: operations were put into the lane of requests; STATE */ \
+	X(TAT, TPS, TP)	     /* NEW: likewise, of responses; STATE */ \
+	X(TPR, TPS, TP)	     /* STATE: the TP is in ERROR */ \
+	X(TPS, TAI, TP)	     /* ROOM: tx.lane[].done moved; DEAD: the TP is in ERROR */ \
+	X(TPS, TAT, TP)	     /* ROOM, DEAD */ \
+	X(ENCAP, TPS, TP)    /* COPIED: encap.done_seq moved */ \
+	X(TPS, TIMER, TP)    /* ARM: (re)arm at tx.timer_deadline */ \
+	X(TIMER, TPS, TP)    /* EXPIRED */ \
+	X(CEU, TAI, ANY)     /* STATE, PURGE */ \
+	X(CEU, TAT, ANY)     /* STATE, PURGE */ \
+	X(CEU, TPR, TP)	     /* PURGE */ \
+	X(CEU, TPS, TP)	     /* STATE, PURGE */
 
 /* With REWIND: reason of retransmissions. HCA_AGAIN_LIST (counters.h) has their counters. */
 enum hca_again {
@@ -62,9 +84,11 @@ enum hca_msg_flag {
 	HCA_MSG_EXPIRED = 1u << 0,
 	HCA_MSG_KICK = 1u << 0,
 	HCA_MSG_RELEASE = 1u << 0,
+	HCA_MSG_ROOM = 1u << 0,
 	HCA_MSG_BAD = 1u << 1,
 	HCA_MSG_REWIND = 1u << 1,
 	HCA_MSG_FAILED = 1u << 1,
+	HCA_MSG_DEAD = 1u << 1,
 	HCA_MSG_HOLD = 1u << 2,
 	HCA_MSG_COPIED = 1u << 2,
 	HCA_MSG_LOCAL = 1u << 2, /* local operations were executed */

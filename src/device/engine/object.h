@@ -5,7 +5,8 @@
 /*
  * Objects: the things that messages, timer entries and rounds refer to. Each kind has one range of
  * object indexes, in the order of the list, fixed when the HCA is created. QPs come first, so the
- * object index of a QP is its index in the key-QPC store.
+ * object index of a QP is its index in the key-QPC store. Indexes have 16 bits. A device without
+ * the wire of a kind has none of its objects.
  *
  * Differences between kinds are a row per kind in the file that needs them: timer.c (the stage that
  * gets expiries), round.c (how objects of the kind are reset, purged and freed).
@@ -13,11 +14,17 @@
 
 #include <stdint.h>
 
-/* X(KIND, log2 of the number of its objects, in struct hca_config) */
-#define HCA_OBJECT_LIST(X) X(QP, log_qps)
+#include "wire/wire_view.h"
+
+/*
+ * X(KIND, log2 of the number of its objects, in struct hca_config; wires that have such objects)
+ */
+#define HCA_OBJECT_LIST(X) \
+	X(QP, log_qps, HCA_WIRE_BIT(HCA_WIRE_ROCE) | HCA_WIRE_BIT(HCA_WIRE_UB)) \
+	X(TP, log_tps, HCA_WIRE_BIT(HCA_WIRE_UB))
 
 enum hca_object_kind {
-#define X(k, log) HCA_OBJECT_##k,
+#define X(k, log, wires) HCA_OBJECT_##k,
 	HCA_OBJECT_LIST(X)
 #undef X
 	HCA_OBJECT_N,

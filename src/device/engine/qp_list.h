@@ -44,6 +44,19 @@ hca_qp_list_pop(struct hca *h, struct hca_qp_list *l, size_t link)
 	return qpi;
 }
 
+/* Append all QPs of another list, which is not used any more. */
+static inline void
+hca_qp_list_join(struct hca *h, struct hca_qp_list *l, size_t link, const struct hca_qp_list *more)
+{
+	if (more->head == HCA_QP_NONE)
+		return;
+	if (l->head == HCA_QP_NONE)
+		l->head = more->head;
+	else
+		*hca_qp_link(h, link, l->tail) = more->head;
+	l->tail = more->tail;
+}
+
 /* The QP must be on the list. O(n): for purges. */
 static inline void
 hca_qp_list_remove(struct hca *h, struct hca_qp_list *l, size_t link, uint32_t qpi)

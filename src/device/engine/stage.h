@@ -46,10 +46,20 @@ void hca_encap_process_req(struct hca *h, void *const *objs, unsigned int n, uin
 void hca_encap_process_resp(struct hca *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now);
+void hca_tai_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now);
+void hca_tpr_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now);
+void hca_tat_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now);
+void hca_tps_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now);
+void hca_encap_process_tps(struct hca *h, void *const *objs, unsigned int n, uint64_t now);
+void hca_encap_process_tpr(struct hca *h, void *const *objs, unsigned int n, uint64_t now);
 unsigned int hca_parser_room(struct hca *h);
 unsigned int hca_encap_room(struct hca *h);
 unsigned int hca_ee_room(struct hca *h);
 unsigned int hca_rrc_room(struct hca *h);
+unsigned int hca_tai_room(struct hca *h);
+unsigned int hca_tpr_room(struct hca *h);
+unsigned int hca_tat_room(struct hca *h);
+unsigned int hca_tps_room(struct hca *h);
 /* The worker of encap, before it sleeps: its next poll asks the port for its link. */
 void hca_encap_ask_link_next(struct hca *h);
 

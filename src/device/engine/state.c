@@ -4,16 +4,45 @@
 
 #include "abi_ctx.h"
 #include "engine/impl.h"
+#include "engine/record_ub.h"
 
 void
 hca_tell_state(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 {
-	static const uint8_t told[] = {HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC,
-				       HCA_STAGE_EE};
+	uint32_t told = hca_qp_stages(&h->qp[qpi]) & ~(1u << HCA_STAGE_TIMER | 1u << from);
 
-	for (unsigned int i = 0; i < RTE_DIM(told); i++)
-		if (told[i] != from && h->msg[from][told[i]] != NULL)
-			hca_msg_send(h, from, told[i], qpi, HCA_MSG_STATE);
+	for (; told != 0; told &= told - 1)
+		if (h->msg[from][rte_bsf32(told)] != NULL)
+			hca_msg_send(h, from, rte_bsf32(told), qpi, HCA_MSG_STATE);
+}
+
+uint32_t
+hca_qp_stages(const struct hca_qp *qp)
+{
+	const uint32_t both = 1u << HCA_STAGE_PARSER | 1u << HCA_STAGE_TIMER;
+
+	if (unlikely(hca_is_jetty(qp->cfg.service)))
+		return both | 1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT;
+	return both | 1u << HCA_STAGE_RTC | 1u << HCA_STAGE_RRC | 1u << HCA_STAGE_EE;
+}
+
+uint32_t
+hca_tp_stages(void)
+{
+	return HCA_UB_STAGES | 1u << HCA_STAGE_TIMER;
+}
+
+void
+hca_tell_tp(struct hca *h, enum hca_stage_id from, uint32_t tpi)
+{
+	/* TPR reads the state with each packet */
+	uint32_t told =
+		(1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT | 1u << HCA_STAGE_TPS) & ~(1u << from);
+
+	for (; told != 0; told &= told - 1)
+		if (h->msg[from][rte_bsf32(told)] != NULL)
+			hca_msg_send(h, from, rte_bsf32(told), h->object[HCA_OBJECT_TP].first + tpi,
+				     HCA_MSG_STATE);
 }
 
 bool

@@ -10,6 +10,14 @@
 #include "core/stage.h"
 
 struct hca;
+struct hca_qp;
+
+/* The stages that keep state of the QP, or of a TP: a bit each, the timer's among them. */
+uint32_t hca_qp_stages(const struct hca_qp *qp);
+uint32_t hca_tp_stages(void);
+
+/* The state of the TP (by its index among those) or its configuration has changed: STATE. */
+void hca_tell_tp(struct hca *h, enum hca_stage_id from, uint32_t tpi);
 
 /* Tells every other stage that the state of the QP has changed (STATE). */
 void hca_tell_state(struct hca *h, enum hca_stage_id from, uint32_t qpi);

@@ -8,7 +8,18 @@
 
 #include "core/table.h"
 #include "engine/impl.h"
+#include "engine/record_ub.h"
 #include "engine/timer.h"
+
+void
+hca_timer_watch(struct hca *h, enum hca_object_kind kind, const uint16_t *armed,
+		const uint64_t *deadline, size_t stride)
+{
+	struct hca_timer_ctx *t = h->stage_ctx[HCA_STAGE_TIMER];
+
+	t->words[kind] =
+		(struct hca_timer_words){(const uint8_t *)armed, (const uint8_t *)deadline, stride};
+}
 
 int
 hca_timer_init(struct hca *h)
@@ -26,6 +37,8 @@ hca_timer_init(struct hca *h)
 		hca_timer_fini(h);
 		return -ENOMEM;
 	}
+	hca_timer_watch(h, HCA_OBJECT_QP, &h->qp[0].rrc.timer_armed, &h->qp[0].rrc.timer_deadline,
+			sizeof(h->qp[0]));
 	for (uint32_t i = 0; i < objects; i++)
 		t->entry[i].slot = HCA_TIMER_NONE;
 	for (uint32_t i = 0; i < HCA_TIMER_SLOTS; i++)
@@ -91,25 +104,29 @@ put_in(struct hca_timer_ctx *t, uint32_t obj, uint64_t first)
 	t->count++;
 }
 
-/* False: the QP's timeout is not running. */
+/* False: the object's timeout is not running. */
 static bool
-qp_deadline(const struct hca *h, uint32_t obj, uint64_t *deadline)
+deadline_of(const struct hca *h, uint32_t obj, uint64_t *deadline)
 {
-	const struct hca_qp_rrc *q = &h->qp[obj].rrc;
+	enum hca_object_kind kind = hca_object_kind(h, obj);
+	const struct hca_timer_words *w = &timer_ctx(h)->words[kind];
+	size_t at = (obj - h->object[kind].first) * w->stride;
 
-	if (__atomic_load_n(&q->timer_armed, __ATOMIC_ACQUIRE) == 0)
+	if (__atomic_load_n((const uint16_t *)(const void *)(w->armed + at), __ATOMIC_ACQUIRE) == 0)
 		return false;
-	*deadline = __atomic_load_n(&q->timer_deadline, __ATOMIC_RELAXED);
+	*deadline = __atomic_load_n((const uint64_t *)(const void *)(w->deadline + at),
+				    __ATOMIC_RELAXED);
 	return true;
 }
 
-/* By kind: the stage that arms the timer and gets expiries, and the place of the deadline. */
-static const struct kind_row {
-	enum hca_stage_id stage;
-	bool (*deadline)(const struct hca *h, uint32_t obj, uint64_t *deadline);
-} kinds[HCA_OBJECT_N] = {
-	[HCA_OBJECT_QP] = {HCA_STAGE_RRC, qp_deadline},
-};
+/* The stage that arms the timer and gets expiries. A Jetty is a QP that TAI has in place of RRC. */
+static enum hca_stage_id
+stage_of(const struct hca *h, uint32_t obj)
+{
+	if (hca_object_kind(h, obj) == HCA_OBJECT_TP)
+		return HCA_STAGE_TPS;
+	return hca_is_jetty(h->qp[obj].cfg.service) ? HCA_STAGE_TAI : HCA_STAGE_RRC;
+}
 
 static void
 arm(struct hca *h, uint32_t obj)
@@ -117,7 +134,7 @@ arm(struct hca *h, uint32_t obj)
 	struct hca_timer_ctx *t = timer_ctx(h);
 	uint64_t deadline;
 
-	if (!kinds[hca_object_kind(h, obj)].deadline(h, obj, &deadline))
+	if (!deadline_of(h, obj, &deadline))
 		return;
 	take_out(t, obj);
 	t->entry[obj].deadline = deadline;
@@ -157,8 +174,7 @@ run_slot(struct hca *h, struct hca_timer_ctx *t, uint32_t slot, uint64_t now, ui
 			put_in(t, obj, first);
 			continue;
 		}
-		hca_msg_send(h, HCA_STAGE_TIMER, kinds[hca_object_kind(h, obj)].stage, obj,
-			     HCA_MSG_EXPIRED);
+		hca_msg_send(h, HCA_STAGE_TIMER, stage_of(h, obj), obj, HCA_MSG_EXPIRED);
 		n++;
 	}
 	return n;
@@ -221,9 +237,11 @@ hca_timer_poll(struct hca *h, uint64_t now, unsigned int budget)
 	if (!hca_msg_due(h, HCA_STAGE_TIMER))
 		return n;
 	n += messages(h, HCA_STAGE_CEU, budget);
-	for (unsigned int k = 0; k < HCA_OBJECT_N; k++)
-		n += messages(h, kinds[k].stage, budget);
-	return n;
+	n += messages(h, HCA_STAGE_RRC, budget);
+	if (likely(h->ub == NULL))
+		return n;
+	n += messages(h, HCA_STAGE_TAI, budget);
+	return n + messages(h, HCA_STAGE_TPS, budget);
 }
 
 uint64_t

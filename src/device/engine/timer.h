@@ -12,9 +12,14 @@
  * and moved on from there.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rte_common.h>
+
+#include "engine/object.h"
+
+struct hca;
 
 #define HCA_TIMER_TICK_LOG 12u /* 4096 ns */
 #define HCA_TIMER_SLOTS 4096u
@@ -28,12 +33,27 @@ struct hca_timer_entry {
 	uint32_t reserved;
 };
 
+/* Of a kind: where its first object has these words, and how far apart objects are, bytes. */
+struct hca_timer_words {
+	const uint8_t *armed;	 /* uint16_t: the timeout is running */
+	const uint8_t *deadline; /* uint64_t, ns; read on ARM */
+	size_t stride;
+};
+
 struct hca_timer_ctx {
-	uint64_t tick;			     /* first tick not handled */
-	uint32_t count;			     /* entries in the wheel */
-	struct hca_timer_entry *entry;	     /* one per object */
+	uint64_t tick;		       /* first tick not handled */
+	uint32_t count;		       /* entries in the wheel */
+	struct hca_timer_entry *entry; /* one per object */
+	struct hca_timer_words words[HCA_OBJECT_N];
 	uint64_t used[HCA_TIMER_SLOTS / 64]; /* bitmap of used slots */
 	uint32_t slot[HCA_TIMER_SLOTS];	     /* first entry */
 } __rte_cache_aligned;
+
+/*
+ * The words of the objects of a kind; their stage calls it once, in its init, after that of the
+ * timer.
+ */
+void hca_timer_watch(struct hca *h, enum hca_object_kind kind, const uint16_t *armed,
+		     const uint64_t *deadline, size_t stride);
 
 #endif

@@ -2,9 +2,9 @@
 
 /*
  * decap: checks received bursts and passes frames to the stages of their wire: of RoCE to EE
- * (requests) or RRC (responses). It takes from the port only as many frames as all of them can
- * accept; the others stay in the port's queue. A frame that fails a check is counted under its
- * reason and has no other effect.
+ * (requests) or RRC (responses), of UB to TPR (packets) or TPS (acknowledgements). It takes from
+ * the port only as many frames as all of them can accept; the others stay in the port's queue. A
+ * frame that fails a check is counted under its reason and has no other effect.
  */
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <rte_prefetch.h>
 
 #include "frame/decap.h"
+#include "ub/pkt.h"
 #include "wire/wire_view.h"
 
 int
@@ -42,6 +43,8 @@ hca_decap_describe(const uint8_t *frame, uint32_t len, struct hca_rxd *r,
 	struct hca_wire_view v;
 	int rc = hca_wire_parse(frame, len, &v);
 
+	if (v.wire == HCA_WIRE_UB)
+		return -HCA_WIRE_DROP_NOT_ROCE;
 	if (v.wire == HCA_WIRE_ROCE)
 		rc = hca_decap_roce_describe(frame, &v, rc, r);
 	if (rc == 0)
@@ -49,21 +52,42 @@ hca_decap_describe(const uint8_t *frame, uint32_t len, struct hca_rxd *r,
 	return rc;
 }
 
+/* Whether it is a frame of UB that this device judges: one with all headers up to UDP. */
+static bool
+take_ub(struct hca *h, struct hca_decap *d, struct rte_mbuf *m)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct hca_wire_view v;
+	int rc = hca_wire_parse(p, m->data_len, &v);
+	enum hca_counter why;
+
+	if (v.wire != HCA_WIRE_UB ||
+	    (rc != 0 && rc != -HCA_WIRE_DROP_UB && rc != -HCA_WIRE_DROP_HEADER_SHORT))
+		return false;
+	why = hca_decap_ub_describe(p, &v, hca_ub_rxd(m), &d->span[d->n]);
+	if (why != HCA_CTR_N)
+		hca_decap_drop(h, d, m, why);
+	else
+		hca_decap_ub_add(d, m);
+	return true;
+}
+
 static void
 take_general(struct hca *h, struct hca_decap *d, struct rte_mbuf *m)
 {
-	static const uint8_t counter[HCA_WIRE_DROP_COUNT] = {
+	static const uint16_t counter[HCA_WIRE_DROP_COUNT] = {
 #define X(NAME, name, text) [HCA_WIRE_DROP_##NAME] = HCA_CTR_##name,
 		HCA_WIRE_DROP_LIST(X)
 #undef X
 	};
 	int rc;
 
-	_Static_assert(HCA_CTR_N < 256, "counter ids fit the table");
 	if (m->nb_segs != 1) {
 		hca_decap_drop(h, d, m, HCA_CTR_rx_multi_segment);
 		return;
 	}
+	if (h->ub != NULL && take_ub(h, d, m))
+		return;
 	rc = hca_decap_describe(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, hca_rxd(m),
 				&d->span[d->n]);
 	if (rc != 0)
@@ -72,22 +96,80 @@ take_general(struct hca *h, struct hca_decap *d, struct rte_mbuf *m)
 		d->frame[d->n++] = m;
 }
 
-/* The short way of the wire of the last frame is tried first. */
-static inline void
-describe_burst(struct hca *h, struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
+static unsigned int
+take_usual(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 {
-	unsigned int i = hca_decap_roce_take(d, m, n);
+	return d->ub.last ? hca_decap_ub_take(d, m, n) : hca_decap_roce_take(d, m, n);
+}
 
+/* The short ways of both wires, the last one's first; then a frame of no usual form. */
+static void
+describe_mixed(struct hca *h, struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
+{
+	unsigned int i = take_usual(d, m, n), taken;
+
+	while (i < n) {
+		d->ub.last = !d->ub.last;
+		taken = take_usual(d, m + i, n - i);
+		if (taken == 0) {
+			d->ub.last = !d->ub.last;
+			take_general(h, d, m[i++]);
+			taken = take_usual(d, m + i, n - i);
+		}
+		i += taken;
+	}
+}
+
+static inline void
+describe_burst(struct hca *h, struct hca_decap *d, bool ub, struct rte_mbuf **m, unsigned int n)
+{
+	unsigned int i;
+
+	if (unlikely(ub)) {
+		describe_mixed(h, d, m, n);
+		return;
+	}
+	i = hca_decap_roce_take(d, m, n);
 	while (unlikely(i < n)) {
 		take_general(h, d, m[i++]);
 		i += hca_decap_roce_take(d, m + i, n - i);
 	}
 }
 
+static void
+hand_over_ub(struct hca *h, struct hca_decap *d, uint64_t now)
+{
+	if (d->ub.n_tps != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_TPS], d->ub.to_tps, d->ub.n_tps, now);
+	if (d->ub.n_tpr != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_TPR], d->ub.to_tpr, d->ub.n_tpr, now);
+}
+
+/* Frames of both wires, by runs; those of UB are passed on, too. */
+static void
+judge_mixed(struct hca *h, struct hca_decap *d, uint64_t now)
+{
+	unsigned int from = 0, to;
+
+	d->ub.n_tpr = d->ub.n_tps = 0;
+	for (; from < d->n; from = to) {
+		uint32_t ub = d->ub.frames >> from & 1;
+
+		for (to = from + 1; to < d->n && (d->ub.frames >> to & 1) == ub;)
+			to++;
+		if (ub)
+			hca_decap_ub_judge(h, d, from, to);
+		else
+			hca_decap_roce_judge(h, d, from, to);
+	}
+	hand_over_ub(h, d, now);
+}
+
 static inline void
 begin_burst(struct hca_decap *d)
 {
 	d->n = d->n_ee = d->n_rrc = d->n_dead = 0;
+	d->ub.frames = 0;
 }
 
 static inline void
@@ -128,17 +210,30 @@ take(struct hca *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
 	return n;
 }
 
+/* How many frames all stages take, whichever they are for. */
+static inline unsigned int
+room_of_all(struct hca *h, bool ub, unsigned int budget)
+{
+	unsigned int room = RTE_MIN(budget, HCA_BURST);
+
+	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_EE]));
+	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_RRC]));
+	if (likely(!ub))
+		return room;
+	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_TPR]));
+	return RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_TPS]));
+}
+
 unsigned int
 hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 {
 	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
-	struct hca_edge *ee = &h->edge[HCA_EDGE_DECAP_EE], *rrc = &h->edge[HCA_EDGE_DECAP_RRC];
 	struct rte_mbuf *m[HCA_BURST];
+	bool ub = h->ub != NULL;
 	unsigned int room, n;
 	uint64_t bytes = 0;
 
-	room = RTE_MIN(RTE_MIN(hca_edge_room(h, ee), hca_edge_room(h, rrc)),
-		       RTE_MIN(budget, HCA_BURST));
+	room = room_of_all(h, ub, budget);
 	d->stuck = room == 0;
 	if (room == 0)
 		return 0;
@@ -154,9 +249,12 @@ hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	HCA_COUNT_N(h, DECAP, rcvd_pkts, n);
 	HCA_COUNT_N(h, DECAP, port_rcv_data, bytes);
 	begin_burst(d);
-	describe_burst(h, d, m, n);
+	describe_burst(h, d, ub, m, n);
 	h->icrc->crc_burst(d->span, d->icrc, d->n);
-	hca_decap_roce_judge(h, d, 0, d->n);
+	if (likely(d->ub.frames == 0))
+		hca_decap_roce_judge(h, d, 0, d->n);
+	else
+		judge_mixed(h, d, now);
 	if (unlikely(d->roce.mcast_n != 0))
 		hca_decap_roce_multicast(h, d, room);
 	hand_over(h, d, now);

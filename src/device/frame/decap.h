@@ -33,6 +33,16 @@ struct hca_decap_roce {
 	uint64_t own_gids; /* state of the GID table in which it was found, 0: none */
 };
 
+/* State of UB's part: which frames of the burst are of it, a bit each; and where they go. */
+struct hca_decap_ub {
+	uint32_t frames;
+	bool last; /* the last frame of the usual form was of it */
+	unsigned int n_tpr, n_tps;
+	void *to_tpr[HCA_BURST], *to_tps[HCA_BURST];
+};
+
+_Static_assert(HCA_BURST <= 32, "a bit each");
+
 /* The state of decap. Between description and judging rxd.qpi holds the destination QPN. */
 struct hca_decap {
 	/* frames that have a descriptor, what their ICRC covers, and its value */
@@ -45,7 +55,8 @@ struct hca_decap {
 	struct rte_mbuf *dead[HCA_BURST];
 	unsigned int n_ee, n_rrc, n_dead;
 	struct hca_decap_roce roce;
-	bool stuck; /* EE or RRC had no room, so the port was not read */
+	struct hca_decap_ub ub;
+	bool stuck; /* a stage had no room, so the port was not read */
 };
 
 /* Refuse a frame: count it under its reason and free it with the burst. */
@@ -84,5 +95,26 @@ void hca_decap_roce_judge(struct hca *h, struct hca_decap *d, unsigned int from,
 /* Copy waiting multicasts for their members into the lists, as far as EE has room. */
 void hca_decap_roce_multicast(struct hca *h, struct hca_decap *d, unsigned int room);
 void hca_decap_roce_fini(struct hca_decap *d);
+
+struct hca_ub_rxd;
+
+/* A frame that has a descriptor of UB. */
+static inline void
+hca_decap_ub_add(struct hca_decap *d, struct rte_mbuf *m)
+{
+	d->ub.frames |= 1u << d->n;
+	d->frame[d->n++] = m;
+}
+
+/* UB's part, likewise. A device without that wire does not call it. */
+unsigned int hca_decap_ub_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n);
+/*
+ * Fill in *r and *span of a frame whose headers up to UDP hca_wire_parse() has taken. Returns
+ * HCA_CTR_N or the counter of its drop.
+ */
+enum hca_counter hca_decap_ub_describe(const uint8_t *frame, const struct hca_wire_view *v,
+				       struct hca_ub_rxd *r, struct hca_icrc_span *span);
+/* Check ICRC, TP, addresses and Entities of frames from .. to - 1, all UB; into the lists. */
+void hca_decap_ub_judge(struct hca *h, struct hca_decap *d, unsigned int from, unsigned int to);
 
 #endif

@@ -326,6 +326,12 @@ hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	done += hca_edge_drain(h, &h->edge[HCA_EDGE_EE_ENCAP], room, now);
 	room = RTE_MIN(hca_encap_room(h), budget);
 	done += hca_edge_drain(h, &h->edge[HCA_EDGE_RTC_ENCAP], room, now);
+	if (h->ub == NULL)
+		return done;
+	room = RTE_MIN(hca_encap_room(h), budget);
+	done += hca_edge_drain(h, &h->edge[HCA_EDGE_TPR_ENCAP], room, now);
+	room = RTE_MIN(hca_encap_room(h), budget);
+	done += hca_edge_drain(h, &h->edge[HCA_EDGE_TPS_ENCAP], room, now);
 	return done;
 }
 

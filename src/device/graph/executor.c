@@ -121,8 +121,10 @@ hca_stage_times_enable(struct hca *h, bool on)
 		copy_word(&from->busy_polls, &l->busy_polls);
 	}
 	for (unsigned int e = 0; e < HCA_EDGE_N; e++)
-		__atomic_store_n(&h->edge[e].process, on ? edge_fns[e].timed : edge_fns[e].plain,
-				 __ATOMIC_RELAXED);
+		if (h->edge[e].process != NULL)
+			__atomic_store_n(&h->edge[e].process,
+					 on ? edge_fns[e].timed : edge_fns[e].plain,
+					 __ATOMIC_RELAXED);
 	__atomic_store_n(&h->times_on, on, __ATOMIC_RELAXED);
 }
 
@@ -227,9 +229,22 @@ poll_all(struct hca *h, uint64_t now)
 {
 	unsigned int work = 0;
 
-#define X(e, n) work += hca_##n##_poll(h, now, HCA_BURST);
+#define X(e, n) \
+	if ((HCA_UB_STAGES >> HCA_STAGE_##e & 1) == 0) \
+		work += hca_##n##_poll(h, now, HCA_BURST);
 	HCA_STAGE_LIST(X)
 #undef X
+	return work;
+}
+
+/* The same of a device with UB. */
+static __rte_noinline unsigned int
+poll_all_ub(struct hca *h, uint64_t now)
+{
+	unsigned int work = 0;
+
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
+		work += stage_poll[s](h, now, HCA_BURST);
 	return work;
 }
 
@@ -242,7 +257,7 @@ hca_poll(struct hca *h, unsigned int worker, uint64_t now)
 	if (unlikely(__atomic_load_n(&h->times_on, __ATOMIC_RELAXED))) {
 		work = poll_timed(h, worker, now);
 	} else if (h->num_workers == 1) {
-		work = poll_all(h, now);
+		work = likely(h->ub == NULL) ? poll_all(h, now) : poll_all_ub(h, now);
 	} else {
 		for (unsigned int s = 0; s < HCA_STAGE_N; s++)
 			if (h->stage_worker[s] == worker)

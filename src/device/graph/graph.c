@@ -23,6 +23,8 @@
 #include "requester/record_pool.h"
 #include "graph/sleep.h"
 #include "queues/eq.h"
+#include "ub/ub.h"
+#include "engine/record_ub.h"
 
 #define MBUF_CACHE_MAX 256u
 /* Default number of records beyond those reserved for QPs. */
@@ -30,20 +32,29 @@
 #define SHARED_FULL_RECORDS 4096u
 #define MBUF_CACHE_MIN_POOL 2048u
 
+#define WIRES (HCA_WIRE_BIT(HCA_WIRE_ROCE) | HCA_WIRE_BIT(HCA_WIRE_UB))
+
 struct layout_row {
 	unsigned int workers;
+	unsigned int ub_workers; /* beside them, which poll nothing but stages of UB */
 	uint8_t worker[HCA_STAGE_N];
 };
 
-/* Which worker polls which stage. */
+/*
+ * Which worker polls which stage. Workers of UB's stages alone come last, so that a device without
+ * that wire has the others.
+ */
 static const struct layout_row layouts[] = {
 	[HCA_LAYOUT_RTC] = {.workers = 1},
 	[HCA_LAYOUT_TXRX] = {.workers = 2,
 			     .worker = {[HCA_STAGE_DECAP] = 1,
+					[HCA_STAGE_TPR] = 1,
+					[HCA_STAGE_TAT] = 1,
 					[HCA_STAGE_EE] = 1,
 					[HCA_STAGE_RRC] = 1,
 					[HCA_STAGE_TIMER] = 1}},
-	[HCA_LAYOUT_FULL] = {.workers = HCA_STAGE_N,
+	[HCA_LAYOUT_FULL] = {.workers = 9,
+			     .ub_workers = 4,
 			     .worker = {[HCA_STAGE_DOORBELL] = 0,
 					[HCA_STAGE_PARSER] = 1,
 					[HCA_STAGE_RTC] = 2,
@@ -52,7 +63,11 @@ static const struct layout_row layouts[] = {
 					[HCA_STAGE_RRC] = 5,
 					[HCA_STAGE_TIMER] = 6,
 					[HCA_STAGE_ENCAP] = 7,
-					[HCA_STAGE_CEU] = 8}},
+					[HCA_STAGE_CEU] = 8,
+					[HCA_STAGE_TAI] = 9,
+					[HCA_STAGE_TPR] = 10,
+					[HCA_STAGE_TAT] = 11,
+					[HCA_STAGE_TPS] = 12}},
 };
 
 struct edge_row {
@@ -86,6 +101,16 @@ static const struct stage_row stage_rows[HCA_STAGE_N] = {
 #undef X
 };
 
+/* Messages have object indexes of 16 bits. */
+enum {
+#define X(section, name, least, most, preset) MOST_##name = most,
+	HCA_LIMIT_LIST(X)
+#undef X
+};
+#define X(k, log, wires) +(1u << MOST_##log)
+_Static_assert(0 HCA_OBJECT_LIST(X) <= 1u << 16, "struct hca_msg_channel");
+#undef X
+
 /* Full edges push back along a DAG, so forward edges must not form a cycle. */
 static bool
 edges_form_dag(void)
@@ -102,6 +127,12 @@ edges_form_dag(void)
 		if (reach[i][i])
 			return false;
 	return true;
+}
+
+static bool
+has_ub(const struct hca_config *c)
+{
+	return (c->wires & HCA_WIRE_BIT(HCA_WIRE_UB)) != 0;
 }
 
 static void
@@ -130,6 +161,12 @@ apply_defaults(struct hca_config *c)
 		c->records = (HCA_RECORDS_PER_QP_RESERVED << c->log_qps) + SHARED_RECORDS;
 	if (c->full_records == 0 && c->log_qps <= 14)
 		c->full_records = (HCA_RECORDS_PER_QP_RESERVED << c->log_qps) + SHARED_FULL_RECORDS;
+	if (c->ub_records == 0)
+		c->ub_records = c->records;
+	if (c->ub_full_records == 0)
+		c->ub_full_records = c->full_records;
+	if (c->wires == 0)
+		c->wires = HCA_WIRE_BIT(HCA_WIRE_ROCE);
 	if (c->fw_ver == 0)
 		c->fw_ver = HCA_FW_VER_PRESET;
 	if (c->port_stall_ns == 0)
@@ -147,11 +184,26 @@ check_config(const struct hca_config *c)
 		return -EINVAL;
 	HCA_LIMIT_LIST(X)
 #undef X
+	if ((c->wires & ~WIRES) != 0)
+		return -EINVAL;
 	if (c->log_eqs > 5 || c->records < 2 || c->full_records < 2)
 		return -EINVAL;
 	if (c->max_mtu < 256 || c->max_mtu > 4096)
 		return -EINVAL;
 	return 0;
+}
+
+static bool
+is_of_ub(unsigned int stage)
+{
+	return (HCA_UB_STAGES >> stage & 1) != 0;
+}
+
+/* Edges and channels of UB's stages exist where the wire does. */
+static bool
+is_in_use(const struct hca *h, unsigned int from, unsigned int to)
+{
+	return has_ub(&h->cfg) || !(is_of_ub(from) || is_of_ub(to));
 }
 
 static struct rte_ring *
@@ -173,6 +225,8 @@ edges_init(struct hca *h)
 
 		e->from = r->from;
 		e->to = r->to;
+		if (!is_in_use(h, r->from, r->to))
+			continue;
 		e->process = r->process;
 		e->room = r->room;
 		if (h->stage_worker[r->from] == h->stage_worker[r->to])
@@ -202,6 +256,8 @@ msgs_init(struct hca *h)
 		struct hca_msg_channel *c;
 		uint32_t slots;
 
+		if (!is_in_use(h, from, to))
+			continue;
 		c = rte_zmalloc_socket(NULL, sizeof(*c), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 		if (c == NULL)
 			return -ENOMEM;
@@ -247,6 +303,18 @@ mbuf_pool(struct hca *h, const char *kind, uint32_t n)
 }
 
 static int
+ub_pools_init(struct hca *h)
+{
+	int rc = hca_record_pool_init(h, &h->ub_rec, "ubrec", h->cfg.ub_records,
+				      sizeof(struct hca_ub_record), 0);
+
+	if (rc != 0)
+		return rc;
+	return hca_record_pool_init(h, &h->ub_rec_full, "ubrecf", h->cfg.ub_full_records,
+				    sizeof(struct hca_ub_record_full), HCA_RECREF_FULL);
+}
+
+static int
 pools_init(struct hca *h)
 {
 	int rc;
@@ -259,13 +327,16 @@ pools_init(struct hca *h)
 	rc = hca_record_pool_init(h, &h->rec, "rec", h->cfg.records, sizeof(struct hca_record), 0);
 	if (rc != 0)
 		return rc;
-	return hca_record_pool_init(h, &h->rec_full, "recf", h->cfg.full_records,
-				    sizeof(struct hca_record_full), HCA_RECREF_FULL);
+	rc = hca_record_pool_init(h, &h->rec_full, "recf", h->cfg.full_records,
+				  sizeof(struct hca_record_full), HCA_RECREF_FULL);
+	return rc == 0 && h->ub != NULL ? ub_pools_init(h) : rc;
 }
 
 static void
 pools_fini(struct hca *h)
 {
+	hca_record_pool_fini(&h->ub_rec_full);
+	hca_record_pool_fini(&h->ub_rec);
 	hca_record_pool_fini(&h->rec_full);
 	hca_record_pool_fini(&h->rec);
 	rte_mempool_free(h->resp_pool);
@@ -322,7 +393,7 @@ static const struct {
 } rooms[] = {
 	{hca_bar_init, hca_bar_fini}, {hca_ctxmgt_init, hca_ctxmgt_fini},
 	{hca_vtp_init, hca_vtp_fini}, {hca_queues_init, hca_queues_fini},
-	{hca_eqs_init, hca_eqs_fini},
+	{hca_eqs_init, hca_eqs_fini}, {hca_ub_create, hca_ub_destroy},
 };
 
 static int
@@ -361,14 +432,16 @@ static const struct {
 	{stages_init, stages_fini},
 };
 
+/* Without UB its stages have no work, and no worker of their own. */
 static void
 place_stages(struct hca *h)
 {
 	const struct layout_row *l = &layouts[h->cfg.layout];
 
-	h->num_workers = l->workers;
-	memcpy(h->stage_worker, l->worker, sizeof(h->stage_worker));
-	h->single_worker = l->workers == 1;
+	h->num_workers = l->workers + (has_ub(&h->cfg) ? l->ub_workers : 0);
+	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
+		h->stage_worker[s] = l->worker[s] < h->num_workers ? l->worker[s] : 0;
+	h->single_worker = h->num_workers == 1;
 }
 
 static void
@@ -376,9 +449,10 @@ number_objects(struct hca *h)
 {
 	struct hca_object_range *all = &h->object[HCA_OBJECT_ANY];
 
-#define X(k, log) \
+#define X(k, log, wires_of_kind) \
 	h->object[HCA_OBJECT_##k].first = all->count; \
-	h->object[HCA_OBJECT_##k].count = 1u << h->cfg.log; \
+	if (h->cfg.wires & (wires_of_kind)) \
+		h->object[HCA_OBJECT_##k].count = 1u << h->cfg.log; \
 	all->count += h->object[HCA_OBJECT_##k].count;
 	HCA_OBJECT_LIST(X)
 #undef X

@@ -23,6 +23,7 @@
 #define NAP_ROOM_NS 20000u
 #define NAP_FRAME_NS 50000u
 #define NAP_MAX_NS 1000000u
+#define KICK_NS 1000000u     /* the time between work and its kick, if both have a CPU */
 #define SUSPECT_NS 50000000u /* a kick may be this late if its sender waits for a CPU */
 
 #define IN_VAIN_MAX 64u	     /* number of kicks without a doorbell */
@@ -66,10 +67,12 @@ struct hca_sleep {
 	struct kicker kicker[HCA_UAR_PAGES];
 };
 
-/* The reason why a sleep ended. */
+/* Why and when a sleep ended, and what was found. */
 struct waking {
 	struct epoll_event ev[EVENTS];
 	int n;
+	unsigned int something;
+	uint64_t at;
 };
 
 /* The time until which a worker may sleep. */
@@ -429,44 +432,55 @@ frames_received(const struct hca *h)
 }
 
 /*
- * After a sleep: look for work, and decide whether it would have been found without the backstop.
+ * Nothing but the alarm ended the sleep: look for work, still asleep, and if there is some wait for
+ * its kick. Once the word says awake nobody owes one. True: found, and no kick came.
  */
-static unsigned int
-check_after_sleep(struct hca *h, struct sleeper *s, unsigned int worker, const struct alarm *a,
-		  const struct waking *w)
+static bool
+found_by_alarm(struct hca *h, struct sleeper *s, unsigned int worker, const struct alarm *a,
+	       struct waking *w)
 {
+	static const struct timespec soon = {.tv_nsec = KICK_NS};
 	uint64_t rcvd = frames_received(h);
-	uint64_t now = hca_clock_ns();
-	bool missed = w->n == 0 && now < a->at && !a->room && s->muted == 0;
-	unsigned int something;
 
-	settle_suspicion(h, s, w->n > 0, now);
-	something = look(h, s, worker, now);
+	if (w->n != 0 || w->at >= a->at || a->room || s->muted != 0)
+		return false;
+	w->something = look(h, s, worker, w->at);
 	/* short sleeps are meant to find frames on a port without an interrupt */
-	if (s->rx && s->port_fd < 0 && rcvd != frames_received(h))
-		missed = false;
-	if (missed && something != 0 && s->suspect == 0)
-		s->suspect = now;
-	judge_kicks(h, s, w, now);
-	return something;
+	if (w->something == 0 || (s->rx && s->port_fd < 0 && rcvd != frames_received(h)))
+		return false;
+	w->n = wait_for_events(s->epoll_fd, w->ev, &soon);
+	return w->n == 0;
 }
 
-/* False: the worker did not sleep. Then something: result of the last check. */
+/* A sleep is over: awake, and look for work. */
+static void
+wake_up(struct hca *h, struct sleeper *s, unsigned int worker, const struct alarm *a,
+	struct waking *w)
+{
+	w->at = hca_clock_ns();
+	if (found_by_alarm(h, s, worker, a, w) && s->suspect == 0)
+		s->suspect = w->at;
+	set_awake(h, s);
+	settle_suspicion(h, s, w->n > 0, w->at);
+	w->something |= look(h, s, worker, w->at);
+	judge_kicks(h, s, w, w->at);
+}
+
+/* False: the worker did not sleep. w->something: result of the last check. */
 static bool
-sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *stop, struct waking *w,
-	   unsigned int *something)
+sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *stop, struct waking *w)
 {
 	uint64_t now = hca_clock_ns(), until, backstop;
 	struct alarm a;
 
-	*something = 0;
+	w->something = 0;
 	if (next_deadline(h, worker, now) < now + NOT_WORTH_NS)
 		return false;
 	forget_late_kicks(h, s, now);
 	unmute(h, s, now);
 	set_asleep(s);
 	if (__atomic_load_n(stop, __ATOMIC_SEQ_CST) || arm_port(h, s, true) ||
-	    (*something = look(h, s, worker, now)) != 0) {
+	    (w->something = look(h, s, worker, now)) != 0) {
 		set_awake(h, s);
 		return false;
 	}
@@ -481,8 +495,7 @@ sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *sto
 	if (backstop != UINT64_MAX)
 		until = earlier(until, now + backstop);
 	wait_until(h, s, worker, until, now, w);
-	set_awake(h, s);
-	*something = check_after_sleep(h, s, worker, &a, w);
+	wake_up(h, s, worker, &a, w);
 	return true;
 }
 
@@ -500,24 +513,23 @@ bool
 hca_sleep(struct hca *h, unsigned int worker, const int *stop)
 {
 	struct sleeper *s = &h->sleep->worker[worker];
-	unsigned int something;
 	struct waking w;
 
 	if (s->epoll_fd < 0)
 		return false;
-	while (sleep_once(h, s, worker, stop, &w, &something)) {
+	while (sleep_once(h, s, worker, stop, &w)) {
 		if (w.n > 0)
 			HCA_COUNT_AT(h, s->stage, HCA_CTR_worker_kicked);
-		if (something != 0 || kicked_by_us(&w)) {
+		if (w.something != 0 || kicked_by_us(&w)) {
 			short_naps(s);
 			return true;
 		}
 		if (w.n == 0)
 			longer_naps(s);
 	}
-	if (something != 0)
+	if (w.something != 0)
 		short_naps(s);
-	return something != 0;
+	return w.something != 0;
 }
 
 /* ---- life ---- */

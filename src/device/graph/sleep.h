@@ -22,7 +22,9 @@
  * A sleep lasts until next_deadline(), which asks every stage and the port. Work that waits for
  * room which is not announced is polled after short sleeps of 20 us, growing to 1 ms; frames of a
  * port without an interrupt after 50 us, growing likewise. In addition an alarm wakes the worker
- * after 20 ms; work that it finds without a (late) kick is counted as wake_missed: a defect.
+ * after 20 ms; work that it finds without a (late) kick is counted as wake_missed: a defect. It
+ * looks while its word still says asleep and waits 1 ms for the kick: work published later may have
+ * met a worker that is awake, and needs none.
  *
  * A sleeping worker is RCU-offline. Between two polls it holds no pointers; what it remembers is
  * checked by generation, as after any quiescent point.

@@ -10,6 +10,7 @@
 
 #include "abi_addr.h"
 #include "abi_roce.h"
+#include "abi_ub.h"
 #include "core/mbuf.h"
 #include "core/table.h"
 #include "core/ring_count.h"
@@ -64,6 +65,8 @@ struct port_divert {
 	struct hca_port_wrap wrap;
 	uint64_t mac;	   /* [pub] mac_bits() */
 	uint32_t watching; /* [pub] number of active entries in watch[] */
+	uint32_t wires;	   /* HCA_WIRE_BIT() of those that are the device's */
+	uint16_t plain;	   /* UDP port, big-endian, of the first of them */
 	void (*kick)(void *arg);
 	void *kick_arg;
 	void (*wake)(void *arg); /* wakes the worker that transmits */
@@ -107,9 +110,9 @@ mac_bits_of(const uint8_t mac[6])
 
 /* Frames of the device's wires; the device counts what is too short for an Ethernet header. */
 static bool
-is_of_wires(const uint8_t *p, uint32_t len)
+is_of_wires(uint32_t wires, const uint8_t *p, uint32_t len)
 {
-	return len < HCA_ETH_LEN || hca_wire_of(p, len) != HCA_WIRE_NONE;
+	return len < HCA_ETH_LEN || (wires & HCA_WIRE_BIT(hca_wire_of(p, len))) != 0;
 }
 
 static inline bool
@@ -121,11 +124,11 @@ for_us(const uint8_t *p, uint32_t len, uint64_t mac)
 #define PLAIN_LEN (HCA_ETH_LEN + HCA_IPV4_LEN + 4u)
 
 /*
- * IPv4 without options or tag, not a fragment, UDP port 4791, to our own MAC address, as nearly all
- * RoCE frames are, in one comparison.
+ * IPv4 without options or tag, not a fragment, with that UDP port, to our own MAC address, as
+ * nearly all frames of a wire are, in one comparison.
  */
 static inline bool
-is_plain_roce(const uint8_t *p, uint32_t len, uint64_t mac)
+is_plain(const uint8_t *p, uint32_t len, uint64_t mac, uint16_t dport)
 {
 	uint32_t type, proto;
 	uint16_t port;
@@ -137,7 +140,7 @@ is_plain_roce(const uint8_t *p, uint32_t len, uint64_t mac)
 	memcpy(&port, p + HCA_ETH_LEN + HCA_IPV4_LEN + 2, sizeof(port));
 	type = (type & RTE_BE32(0xffffff00)) ^ RTE_BE32(HCA_ETHERTYPE_IPV4 << 16 | 0x4500);
 	proto = (proto & RTE_BE32(0x1fff00ff)) ^ RTE_BE32(HCA_IPPROTO_UDP);
-	port ^= RTE_BE16(HCA_ROCE_UDP_PORT);
+	port ^= dport;
 	return ((mac_bits(p) ^ mac) | type | proto | port) == 0;
 }
 
@@ -199,7 +202,7 @@ sort(struct port_divert *d, struct rte_mbuf *m, uint64_t mac, bool *diverted)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 
-	if (!is_of_wires(p, m->data_len)) {
+	if (!is_of_wires(d->wires, p, m->data_len)) {
 		hand_over(d, m);
 		*diverted = true;
 		return false;
@@ -312,7 +315,8 @@ divert_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	for (uint16_t i = 0; i < got; i++) {
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
 
-		if (likely(is_plain_roce(p, m[i]->data_len, mac)) || sort(d, m[i], mac, &diverted))
+		if (likely(is_plain(p, m[i]->data_len, mac, d->plain)) ||
+		    sort(d, m[i], mac, &diverted))
 			m[kept++] = m[i];
 	}
 	if (unlikely(diverted))
@@ -578,13 +582,17 @@ hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_port *
 	uint32_t depth = cfg->depth != 0 ? cfg->depth : DEFAULT_DEPTH;
 	struct port_divert *d;
 
-	if (!rte_is_power_of_2(depth))
+	if (!rte_is_power_of_2(depth) || (cfg->wires & HCA_WIRE_BIT(HCA_WIRE_NONE)) != 0 ||
+	    cfg->wires >= HCA_WIRE_BIT(HCA_WIRES))
 		return -EINVAL;
 	d = rte_zmalloc_socket("hca_divert", sizeof(*d), RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	if (d == NULL)
 		return -ENOMEM;
 	hca_port_wrap_init(&d->wrap, &divert_ops, inner);
 	d->mac = mac_bits_of(cfg->mac);
+	d->wires = cfg->wires != 0 ? cfg->wires : HCA_WIRE_BIT(HCA_WIRE_ROCE);
+	d->plain = d->wires & HCA_WIRE_BIT(HCA_WIRE_ROCE) ? RTE_BE16(HCA_ROCE_UDP_PORT)
+							  : RTE_BE16(HCA_UB_UDP_PORT);
 	d->kick = cfg->kick;
 	d->kick_arg = cfg->kick_arg;
 	d->in = make_ring(cfg, "din", depth);

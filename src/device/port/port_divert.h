@@ -6,9 +6,9 @@
  * A port shared by the device and "the other side" (a kernel interface, or a small responder for
  * ARP, ND and ICMP). It is in front of another port and sorts received frames:
  *
- *  to the device     UDP to port 4791, even if invalid otherwise (counted there), with or without
- *                    one VLAN tag, to our MAC address or to a group; and frames shorter than an
- *                    Ethernet header
+ *  to the device     UDP to the port of a wire that is on (RoCE: 4791, UB: 4792), even if invalid
+ *                    otherwise (counted there), with or without one VLAN tag, to our MAC address
+ *                    or to a group; and frames shorter than an Ethernet header
  *  dropped, counted  the same to another MAC address
  *  diverted          everything else: ARP, ND, ICMP, TCP, other UDP, fragments without a port,
  *                    frames with two tags, tunnels (the outer header counts)
@@ -31,6 +31,7 @@ struct hca_port_divert_config {
 	const char *name; /* unique: names rings and pools */
 	uint8_t mac[6];	  /* ours */
 	uint32_t depth;	  /* frames either way, a power of two; 0: 1024 */
+	uint32_t wires;	  /* HCA_WIRE_BIT() of those that are the device's; 0: RoCE alone */
 	int socket_id;
 	/*
 	 * Called once per sleep, on decap's lcore, when a frame arrives for the other side, which
@@ -47,7 +48,7 @@ struct hca_port_divert_config {
 	X(rx_drops)    /* the ring to the other side was full */ \
 	X(rx_no_mbuf)  /* the pool was empty */ \
 	X(rx_too_long) /* the frame is longer than a buffer */ \
-	X(rx_not_ours) /* RoCE to another MAC address */ \
+	X(rx_not_ours) /* of a wire, to another MAC address */ \
 	X(tx_pkts)     /* of the other side, accepted by the port */ \
 	X(tx_bytes) \
 	X(tx_drops) /* the ring from the other side was full */
@@ -58,7 +59,7 @@ struct hca_port_divert_stats {
 #undef X
 };
 
-/* Create the port. 0, -EINVAL (depth), -ENOMEM. On failure the caller keeps inner. */
+/* Create the port. 0, -EINVAL (depth, wires), -ENOMEM. On failure the caller keeps inner. */
 int hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_port *inner,
 			 struct hca_port **out);
 void hca_port_divert_set_mac(struct hca_port *p, const uint8_t mac[6]);

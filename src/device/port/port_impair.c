@@ -48,6 +48,7 @@ struct odds {
 	uint64_t delay_ns, jitter_ns, reorder_ns;
 	uint32_t kinds;
 	uint32_t qpn, sqpn; /* 0: all */
+	uint8_t wire;	    /* HCA_WIRE_NONE: all */
 	bool any;
 };
 
@@ -234,13 +235,19 @@ is_of_qp(const struct hca_wire_view *v, uint32_t qpn, uint32_t sqpn)
 }
 
 static bool
+is_of_wire(const struct hca_wire_view *v, uint8_t wire)
+{
+	return wire == HCA_WIRE_NONE || v->wire == wire;
+}
+
+static bool
 rule_matches(const struct hca_fault_rule *r, const struct hca_wire_view *v)
 {
-	bool any_qp = r->qpn == 0 && r->sqpn == 0;
+	bool any_qp = r->qpn == 0 && r->sqpn == 0 && r->wire == HCA_WIRE_NONE;
 
 	if (v == NULL)
 		return r->opcode == HCA_FAULT_ANY && r->psn == HCA_FAULT_ANY && any_qp;
-	return (r->opcode == HCA_FAULT_ANY || r->opcode == v->opcode) &&
+	return is_of_wire(v, r->wire) && (r->opcode == HCA_FAULT_ANY || r->opcode == v->opcode) &&
 	       (r->psn == HCA_FAULT_ANY || r->psn == v->psn) && is_of_qp(v, r->qpn, r->sqpn);
 }
 
@@ -273,9 +280,9 @@ is_spared(const struct port_impair *p, const struct rte_mbuf *m)
 	const struct odds *o = odds_of(p);
 	struct hca_wire_view v;
 
-	if (likely(o->qpn == 0 && o->sqpn == 0))
+	if (likely(o->qpn == 0 && o->sqpn == 0 && o->wire == HCA_WIRE_NONE))
 		return false;
-	return !read_frame(m, &v) || !is_of_qp(&v, o->qpn, o->sqpn);
+	return !read_frame(m, &v) || !is_of_wire(&v, o->wire) || !is_of_qp(&v, o->qpn, o->sqpn);
 }
 
 static struct fate
@@ -350,35 +357,15 @@ cut(struct port_impair *p, struct rte_mbuf *m, uint64_t to)
 	hca_port_count(&p->stats.truncated, 1);
 }
 
-/* As a switch does: the header's checksum is updated (RFC 1624). */
-static void
-mark_ipv4(uint8_t *l3)
-{
-	uint32_t before = hca_get_be16(l3), sum = ~hca_get_be16(l3 + 10) & 0xffffu;
-	uint16_t csum;
-
-	l3[1] |= 3;
-	csum = ~hca_ip_fold(sum + (~before & 0xffff) + hca_get_be16(l3));
-	l3[10] = (uint8_t)(csum >> 8);
-	l3[11] = (uint8_t)csum;
-}
-
 static void
 mark_ecn(struct port_impair *p, struct rte_mbuf *m)
 {
-	uint8_t *data = rte_pktmbuf_mtod(m, uint8_t *);
-	uint32_t off = HCA_ETH_LEN;
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	uint32_t l3 = hca_port_l3(frame, m->data_len);
 
-	if (m->data_len < HCA_ETH_LEN + HCA_VLAN_LEN + HCA_IPV4_LEN)
+	if (l3 == 0)
 		return;
-	if (hca_get_be16(data + 12) == HCA_ETHERTYPE_VLAN)
-		off += HCA_VLAN_LEN;
-	if (data[off] >> 4 == 4)
-		mark_ipv4(data + off);
-	else if (data[off] >> 4 == 6)
-		data[off + 1] |= 0x30;
-	else
-		return;
+	hca_port_mark_ce(frame + l3);
 	hca_port_count(&p->stats.ecn_marked, 1);
 }
 
@@ -625,6 +612,7 @@ hca_port_impair_set(struct hca_port *port, const struct hca_impair *in)
 		.kinds = in->corrupt_kinds & HCA_CORRUPT_ANY,
 		.qpn = in->qpn,
 		.sqpn = in->sqpn,
+		.wire = in->wire,
 	};
 	if (o.kinds == 0)
 		o.kinds = HCA_CORRUPT_ANY;

@@ -40,8 +40,9 @@ struct hca_impair {
 	uint64_t delay_ns;	/* every frame */
 	uint64_t jitter_ns;	/* 0..jitter more, at random; this reorders, too */
 	uint64_t reorder_ns;	/* a reordered frame is sent 1..reorder_ns later, 0: 10 us */
-	/* as in a rule; frames of other QPs have neither faults nor delays */
+	/* as in a rule; frames of others have neither faults nor delays */
 	uint32_t qpn, sqpn;
+	uint8_t wire;
 };
 
 enum hca_fault {
@@ -55,7 +56,7 @@ enum hca_fault {
 
 /* The first rule that matches a frame is applied, and no random fault. */
 struct hca_fault_rule {
-	uint32_t opcode; /* of the BTH, or HCA_FAULT_ANY */
+	uint32_t opcode; /* of BTH or RTPH, or HCA_FAULT_ANY */
 	uint32_t psn;	 /* or HCA_FAULT_ANY */
 	uint32_t nth;	 /* from the nth matching frame on, counted from 1; 0 stands for 1 */
 	uint32_t count;	 /* number of matching frames, 0: all */
@@ -63,9 +64,11 @@ struct hca_fault_rule {
 	uint64_t arg;
 	/*
 	 * Frames of one QP: to QPN qpn (BTH), or from QPN sqpn (DETH); 0: not compared, both 0:
-	 * any. (Only datagrams contain their source; otherwise qpn is the peer's.)
+	 * any. (Only datagrams contain their source; otherwise qpn is the peer's.) Of UB both are
+	 * TPNs, and each frame has both.
 	 */
 	uint32_t qpn, sqpn;
+	uint8_t wire; /* enum hca_wire; HCA_WIRE_NONE: any */
 };
 
 /*

@@ -299,6 +299,8 @@ wanted(const struct hca_pcap_ng *ng, const uint8_t *data, uint32_t len, enum dir
 		return true;
 	if (hca_wire_parse(data, len, &v) != 0)
 		return false;
+	if (ng->wire != HCA_WIRE_NONE && v.wire != ng->wire)
+		return false;
 	if (way == RECEIVED)
 		return v.dst == ng->qpn;
 	return v.dst == ng->remote_qpn || v.src == ng->qpn;

@@ -35,9 +35,10 @@ struct hca_pcap_ng {
 	bool no_received, no_sent;
 	/*
 	 * Only packets of one QP: received for qpn, sent to remote_qpn of its peer, or from it if
-	 * the packet has a source (UD).
+	 * the packet has a source (UD). Of UB: of one TP.
 	 */
 	bool one_qp;
+	uint8_t wire; /* of one_qp: enum hca_wire; HCA_WIRE_NONE: any */
 	uint32_t qpn, remote_qpn;
 };
 

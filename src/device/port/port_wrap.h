@@ -31,6 +31,12 @@ int hca_port_wrap_wait_fd(const struct hca_port *p);
 bool hca_port_wrap_arm(struct hca_port *p, bool on);
 uint64_t hca_port_wrap_deadline(const struct hca_port *p, uint64_t now);
 
+/* Offset of the IP header of a frame of len bytes; 0: there is none, or it is cut off. */
+uint32_t hca_port_l3(const uint8_t *frame, uint32_t len);
+/* ECN field of an IP header; sets it to "congestion experienced" as a switch does. */
+uint32_t hca_port_ecn(const uint8_t *l3);
+void hca_port_mark_ce(uint8_t *l3);
+
 struct hca_port_rng {
 	uint64_t s;
 };

@@ -93,6 +93,16 @@ hca_eq_raise_srq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint3
 }
 
 void
+hca_eq_raise_tp(struct hca_core *h, enum hca_stage_id from, uint32_t tpi, uint32_t tpn,
+		uint8_t subtype)
+{
+	uint32_t told = HCA_FIELD(31, 24, subtype) | HCA_FIELD(23, 0, tpn);
+
+	__atomic_store_n(&h->eqs->tp_told[tpi], told, __ATOMIC_RELEASE);
+	raise_event(h, from, OBJ_TP, tpi, HCA_EVENT_TP_ERROR);
+}
+
+void
 hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subtype)
 {
 	__atomic_store_n(&h->eqs->port_subtype, subtype, __ATOMIC_RELEASE);
@@ -157,6 +167,8 @@ object_number(const struct hca_core *h, enum object_kind kind, uint32_t index)
 		return h->qp[index].cfg.local_qpn;
 	case OBJ_SRQ:
 		return h->srq[index].srqn;
+	case OBJ_TP:
+		return HCA_BITS(__atomic_load_n(&h->eqs->tp_told[index], __ATOMIC_ACQUIRE), 23, 0);
 	default:
 		return index == 0 ? 1 : index - 1;
 	}
@@ -177,6 +189,10 @@ write_async(struct hca_core *h, enum object_kind kind, uint32_t index, uint8_t t
 	ev.object = hca_cpu_to_le32(object_number(h, kind, index));
 	if (kind == OBJ_CQ)
 		ev.subtype = HCA_CQ_ERR_OVERRUN;
+	if (kind == OBJ_TP)
+		ev.subtype =
+			(uint8_t)HCA_BITS(__atomic_load_n(&q->tp_told[index], __ATOMIC_ACQUIRE), 31,
+					  24);
 	if (type == HCA_EVENT_PORT_CHANGE)
 		ev.subtype = __atomic_load_n(&q->port_subtype, __ATOMIC_ACQUIRE);
 	if (!eq_write(h, eqn, &ev))
@@ -502,6 +518,12 @@ hca_eq_forget_srq(struct hca_core *h, uint32_t srqi)
 	forget(h, OBJ_SRQ, srqi);
 }
 
+void
+hca_eq_forget_tp(struct hca_core *h, uint32_t tpi)
+{
+	forget(h, OBJ_TP, tpi);
+}
+
 /* ---- commands ---- */
 
 bool
@@ -547,7 +569,7 @@ hca_eq_create(struct hca_core *h, uint32_t eqn, const struct hca_eqc *c)
 	/* EQs belong to the driver */
 	if (e.log_size > EQ_MAX_LOG || HCA_PD_DOMAIN(e.pd) != 0)
 		return HCA_STAT_BAD_PARAM;
-	rc = hca_qbuf_resolve(h, &e.q, e.key, e.pd, e.start, HCA_EQE_SIZE << e.log_size);
+	rc = hca_qbuf_resolve(h, &e.q, e.key, e.pd, 0, e.start, HCA_EQE_SIZE << e.log_size);
 	if (rc != HCA_STAT_OK)
 		return rc;
 	hca_bar_store(h->bar0, HCA_BAR0_EQ_CI(eqn), 0);

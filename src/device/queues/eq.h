@@ -31,6 +31,10 @@ void hca_eq_raise_qp(struct hca_core *h, enum hca_stage_id from, uint8_t type, u
 void hca_eq_raise_cq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t cqi);
 void hca_eq_raise_srq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t srqi);
 
+/* TP_ERROR about the TP at that index; by one stage alone. subtype: HCA_TP_ERR_* */
+void hca_eq_raise_tp(struct hca_core *h, enum hca_stage_id from, uint32_t tpi, uint32_t tpn,
+		     uint8_t subtype);
+
 /* PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. Raised again for later subscribers. */
 void hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subtype);
 
@@ -70,5 +74,6 @@ void hca_eq_forget_cq(struct hca_core *h, uint32_t cqi);
 void hca_eq_forget_later(struct hca_core *h, uint32_t cqi);
 void hca_eq_forget_qp(struct hca_core *h, uint32_t qpi);
 void hca_eq_forget_srq(struct hca_core *h, uint32_t srqi);
+void hca_eq_forget_tp(struct hca_core *h, uint32_t tpi);
 
 #endif

@@ -22,12 +22,13 @@ enum object_kind {
 	OBJ_QP,
 	OBJ_DEVICE, /* 0: the port; 1 + EQN: an event queue */
 	OBJ_SRQ,
+	OBJ_TP,
 	OBJ_KINDS
 };
 
-#define TOKEN(kind, index) ((uint32_t)(kind) << 30 | (index))
-#define TOKEN_KIND(t) ((t) >> 30)
-#define TOKEN_INDEX(t) ((t)&0x3fffffffu)
+#define TOKEN(kind, index) ((uint32_t)(kind) << 29 | (index))
+#define TOKEN_KIND(t) ((t) >> 29)
+#define TOKEN_INDEX(t) ((t)&0x1fffffffu)
 #define TOKEN_NONE UINT32_MAX
 
 struct hca_eq {
@@ -66,6 +67,7 @@ struct hca_eqs {
 	uint32_t *link[OBJ_KINDS];
 	uint32_t *owed[OBJ_KINDS];
 	struct comp_mark *comp;
+	uint32_t *tp_told; /* [pub] of a TP: subtype[31:24] TPN[23:0]; one stage raises it */
 	/*
 	 * CQs whose moderation period runs: indexes, and the end of each period (0: none,
 	 * LATER_UNSET: it began at an unknown time)

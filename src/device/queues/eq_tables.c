@@ -10,6 +10,7 @@
 
 #include "queues/eq.h"
 #include "queues/eq_impl.h"
+#include "wire/wire_view.h"
 
 static struct rte_ring *
 ring_new(struct hca_core *h, uint32_t objects)
@@ -32,6 +33,13 @@ words_new(struct hca_core *h, size_t n, size_t size)
 	return rte_zmalloc_socket("hca_eq", n * size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 }
 
+/* A device that does not speak UB has no TPs; one word is less trouble than none. */
+static uint32_t
+tps(const struct hca_core *h)
+{
+	return (h->cfg.wires & HCA_WIRE_BIT(HCA_WIRE_UB)) != 0 ? 1u << h->cfg.log_tps : 1;
+}
+
 static bool
 tables_new(struct hca_core *h, struct hca_eqs *q)
 {
@@ -42,6 +50,7 @@ tables_new(struct hca_core *h, struct hca_eqs *q)
 	q->count[OBJ_QP] = h->qp_mask + 1;
 	q->count[OBJ_DEVICE] = 1 + EQ_MAX;
 	q->count[OBJ_SRQ] = h->srq_mask + 1;
+	q->count[OBJ_TP] = tps(h);
 	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
 		q->pending[k] = words_new(h, q->count[k], sizeof(uint32_t));
 		q->owed[k] = words_new(h, q->count[k], sizeof(uint32_t));
@@ -52,12 +61,13 @@ tables_new(struct hca_core *h, struct hca_eqs *q)
 	q->later = words_new(h, q->count[OBJ_CQ], sizeof(*q->later));
 	q->later_at = words_new(h, q->count[OBJ_CQ], sizeof(*q->later_at));
 	q->comp = words_new(h, q->count[OBJ_CQ], sizeof(*q->comp));
+	q->tp_told = words_new(h, q->count[OBJ_TP], sizeof(*q->tp_told));
 	q->parked = ring_new(h, objects);
 	q->failed_cq = ring_new(h, q->count[OBJ_CQ]);
 	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
 		q->raised[s].last = TOKEN_NONE;
 	return ok && q->later != NULL && q->later_at != NULL && q->comp != NULL &&
-	       q->parked != NULL && q->failed_cq != NULL;
+	       q->tp_told != NULL && q->parked != NULL && q->failed_cq != NULL;
 }
 
 size_t
@@ -106,6 +116,7 @@ hca_eqs_fini(struct hca_core *h)
 	rte_free(q->later);
 	rte_free(q->later_at);
 	rte_free(q->comp);
+	rte_free(q->tp_told);
 	rte_free(q);
 	h->eqs = NULL;
 }

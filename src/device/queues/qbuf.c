@@ -33,15 +33,16 @@ resolve_pages(struct hca_core *h, struct hca_qbuf *q, const struct hca_mpt_entry
 }
 
 static int
-resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
-	uint32_t bytes, uint32_t access)
+resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint32_t domain,
+	uint64_t va, uint32_t bytes, uint32_t access)
 {
 	const struct hca_mpt_entry *e =
 		hca_vtp_check(&h->vtp, key, pd, access | HCA_MPT_FLAG_REGION, va, bytes);
 	int rc = HCA_STAT_OK;
 
 	memset(q, 0, sizeof(*q));
-	if (e == NULL || ((e->first + (va - e->start)) & (QBUF_PAGE - 1)) != 0)
+	if (e == NULL || hca_mpt_domain(&h->vtp, e) != domain ||
+	    ((e->first + (va - e->start)) & (QBUF_PAGE - 1)) != 0)
 		return HCA_STAT_BAD_PARAM;
 	q->bytes = bytes;
 	q->page_shift = QBUF_PAGE_SHIFT;
@@ -56,18 +57,18 @@ resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint6
 }
 
 int
-hca_qbuf_resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
-		 uint32_t bytes)
+hca_qbuf_resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint32_t domain,
+		 uint64_t va, uint32_t bytes)
 {
-	return resolve(h, q, key, pd, va, bytes, HCA_ACCESS_LOCAL_WRITE);
+	return resolve(h, q, key, pd, domain, va, bytes, HCA_ACCESS_LOCAL_WRITE);
 }
 
 int
 hca_qbuf_resolve_whole(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
-		       uint32_t bytes, uint32_t access)
+		       uint32_t domain, uint32_t bytes, uint32_t access)
 {
 	/* the following check refuses a key that is invalid */
-	return resolve(h, q, key, pd, entry_of(h, key)->start, bytes, access);
+	return resolve(h, q, key, pd, domain, entry_of(h, key)->start, bytes, access);
 }
 
 void

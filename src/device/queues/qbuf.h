@@ -14,17 +14,17 @@ struct hca_mpt_entry;
 /*
  * CEU: resolve [va, va + bytes) of the writable region of key into q; the region gets a reference,
  * so that it cannot be invalidated before hca_qbuf_release(). HCA_STAT_BAD_PARAM: wrong key,
- * rights, PD, alignment to 4 KiB or range; HCA_STAT_EXCEED_LIM: out of memory. After an
+ * rights, PD, DMA domain, alignment to 4 KiB or range; HCA_STAT_EXCEED_LIM: out of memory. After an
  * error q is empty.
  */
-int hca_qbuf_resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd, uint64_t va,
-		     uint32_t bytes);
+int hca_qbuf_resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
+		     uint32_t domain, uint64_t va, uint32_t bytes);
 /*
  * The same from the first byte of the region on, with these rights, for RQ (LOCAL_WRITE) and SQ
  * (none: the device only reads it), whose contexts have no address.
  */
 int hca_qbuf_resolve_whole(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
-			   uint32_t bytes, uint32_t access);
+			   uint32_t domain, uint32_t bytes, uint32_t access);
 /* CEU: gives back the pages and the reference to the region; does nothing if q is empty. */
 void hca_qbuf_release(struct hca_core *h, struct hca_qbuf *q, uint32_t key);
 

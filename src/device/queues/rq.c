@@ -5,6 +5,7 @@
 
 #include <rte_common.h>
 
+#include "ctxmgt/qp.h"
 #include "queues/rq.h"
 
 /* One data unit in one read of each of its words; false: the list ends here. */
@@ -39,4 +40,20 @@ hca_rq_fetch(const uint8_t *wqe, uint32_t stride, struct hca_sge *sge, uint32_t 
 	}
 	*room = RTE_MIN(total, HCA_MAX_MSG_SIZE);
 	return n;
+}
+
+int
+hca_rq_available(struct hca_qp_ee *ee)
+{
+	uint32_t producer;
+
+	if (likely(ee->rq_producer != ee->rq_consumed))
+		return 1;
+	if (ee->rq.bytes == 0)
+		return 0;
+	producer = hca_rq_posted(&ee->rq, ee->rq_size_log + ee->rq_stride_log);
+	if (producer - ee->rq_consumed > 1u << ee->rq_size_log)
+		return -1;
+	ee->rq_producer = producer;
+	return producer != ee->rq_consumed;
 }

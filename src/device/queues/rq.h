@@ -11,6 +11,8 @@
 #include "abi_wqe.h"
 #include "core/qbuf.h"
 
+struct hca_qp_ee; /* ctxmgt/qp.h */
+
 /* The record of a queue whose WQEs take 1 << bytes_log bytes. */
 static inline struct hca_rq_record *
 hca_rq_record(const struct hca_qbuf *q, uint32_t bytes_log)
@@ -35,5 +37,11 @@ hca_rq_posted(const struct hca_qbuf *q, uint32_t bytes_log)
  * Returns the number of segments, or -EINVAL: a segment is marked as inline data. Any lcore.
  */
 int hca_rq_fetch(const uint8_t *wqe, uint32_t stride, struct hca_sge *sge, uint32_t *room);
+
+/*
+ * Whether the RQ of a QP or Jetty has a receive WQE: 1, 0, or -1: the producer count is invalid.
+ * By the stage that takes its receives.
+ */
+int hca_rq_available(struct hca_qp_ee *ee);
 
 #endif

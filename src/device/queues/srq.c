@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include "abi_cqe.h"
 #include "abi_ctx.h"
 #include "abi_wqe.h"
 #include "core/core.h"
+#include "queues/eq.h"
 #include "queues/srq.h"
 
 /* Not while the CEU is destroying it: the state must stay DYING, or lookups would find it again. */
@@ -68,4 +70,27 @@ hca_srq_count(struct hca_srq *s)
 {
 	read_producer(s);
 	return s->producer - s->consumed;
+}
+
+void
+hca_srq_limit_event(struct hca_core *h, struct hca_srq *s, uint32_t limit, enum hca_stage_id stage)
+{
+	if (hca_srq_count(s) >= limit)
+		return;
+	/* the CEU may rearm it concurrently: only this limit has fired */
+	if (!__atomic_compare_exchange_n(&s->limit, &limit, 0, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	HCA_COUNT_AT(h, stage, HCA_CTR_srq_limit_events);
+	hca_eq_raise_srq(h, stage, HCA_EVENT_SRQ_LIMIT, (uint32_t)(s - h->srq));
+}
+
+void
+hca_srq_catas(struct hca_core *h, struct hca_srq *s, enum hca_stage_id stage)
+{
+	if (s->told)
+		return;
+	s->told = true;
+	HCA_COUNT_AT(h, stage, HCA_CTR_srq_catas);
+	hca_eq_raise_srq(h, stage, HCA_EVENT_SRQ_CATAS, (uint32_t)(s - h->srq));
 }

@@ -8,11 +8,11 @@
  * many WQEs as were produced. Everything in the queue is the owner's memory and only a hint:
  * invalid links or counts raise SRQ_CATAS and affect only that SRQ.
  *
- * Only EE takes WQEs, so there is no lock; the CEU creates, arms and destroys. A WQE is copied into
- * the QP's recv_sge when its message begins; from then on it belongs to that message, whatever
- * other QPs take meanwhile. A QP holds a reference to its SRQ, but not to those that XRC requests
- * name: one may be destroyed, and its number be that of another client's SRQ, while a message has
- * one of its WQEs. So a message keeps both its number and its generation.
+ * Only EE takes WQEs (TAT, if it is a JFR of UB), so there is no lock; the CEU creates, arms and
+ * destroys. A WQE is copied when its message begins; from then on it belongs to that message,
+ * whatever other QPs take meanwhile. A QP holds a reference to its SRQ, but not to those that XRC
+ * requests name: one may be destroyed, and its number be that of another client's SRQ, while a
+ * message has one of its WQEs. So a message keeps both its number and its generation.
  */
 
 #include <stdbool.h>
@@ -21,6 +21,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
 
+#include "abi_ctx.h"
 #include "core/core.h"
 #include "core/qbuf.h"
 #include "queues/rq.h"
@@ -38,12 +39,13 @@ struct hca_srq {
 	uint32_t srqn;	/* all 24 bits, 0: unused entry */
 	uint32_t pd, lkey, usr_page;
 	uint32_t xrcd;	     /* bit 31: valid */
-	uint32_t cqn;	     /* XRC: CQ of its completions */
+	uint32_t cqn;	     /* XRC, JFR: CQ of its completions */
 	uint32_t users;	     /* CEU: number of QPs */
 	uint32_t generation; /* counts the SRQs of this index, whose numbers may be equal */
 	/* [pub] armed by the CEU (not 0), disarmed by EE when the event is raised */
 	uint32_t limit;
-	uint8_t stride_log, size_log, max_sge, reserved;
+	uint8_t stride_log, size_log, max_sge;
+	uint8_t jfr;	/* it is a JFR of UB: used by Jettys, its WQEs are taken by TAT */
 	uint64_t start; /* virtual address of the first WQE */
 	struct hca_qbuf q;
 	/* EE's line */
@@ -57,6 +59,13 @@ static inline uint32_t
 hca_srq_state(const struct hca_srq *s)
 {
 	return __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
+}
+
+/* Whether it has a CQ of its own. */
+static inline bool
+hca_srq_has_cq(const struct hca_srq *s)
+{
+	return s->xrcd & HCA_SRQC_XRCD_VALID || s->jfr;
 }
 
 /* SRQ of an SRQN (all 24 bits) that is not being destroyed, or NULL. Any lcore. */
@@ -88,7 +97,22 @@ const uint8_t *hca_srq_peek(const struct hca_srq *s, uint32_t *off);
 bool hca_srq_take(struct hca_srq *s, uint32_t nda_nop);
 /* The owner's current producer count, a hint. Any lcore. */
 uint32_t hca_srq_posted(const struct hca_srq *s);
+/* EE: put the SRQ into the error state and raise its event, once. */
+void hca_srq_catas(struct hca_core *h, struct hca_srq *s, enum hca_stage_id stage);
+/* EE: raise the limit event if fewer WQEs are left than the limit, which is not 0. */
+void hca_srq_limit_event(struct hca_core *h, struct hca_srq *s, uint32_t limit,
+			 enum hca_stage_id stage);
 /* EE: number of WQEs posted and not taken, by the current producer count. */
 uint32_t hca_srq_count(struct hca_srq *s);
+
+/* EE: the same if the limit is armed. */
+static inline void
+hca_srq_check_limit(struct hca_core *h, struct hca_srq *s, enum hca_stage_id stage)
+{
+	uint32_t limit = __atomic_load_n(&s->limit, __ATOMIC_ACQUIRE);
+
+	if (unlikely(limit != 0))
+		hca_srq_limit_event(h, s, limit, stage);
+}
 
 #endif

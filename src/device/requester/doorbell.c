@@ -17,6 +17,7 @@
 #include "abi_ctx.h"
 #include "requester/doorbell.h"
 #include "engine/impl.h"
+#include "engine/record_ub.h"
 #include "requester/wqe_unit.h"
 
 #define SCAN_NS 25000u
@@ -234,6 +235,13 @@ state_takes_wqes(uint32_t state)
 	       (1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE | 1u << HCA_QPS_ERR);
 }
 
+/* An operation that Jettys alone have, of a Jetty. */
+static __rte_noinline bool
+is_jetty_op(const struct hca_qp *qp, uint8_t op)
+{
+	return hca_ub_wrs[op & 31].known && hca_is_jetty(qp->cfg.service);
+}
+
 /*
  * Check a word: returns it for the parser, or NULL if it was dropped (and counted) or is not for
  * the parser.
@@ -246,7 +254,7 @@ judge(struct hca *h, uint32_t page, uint64_t w)
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t state;
 
-	if (unlikely(!hca_wqe_op_known(op) && op != HCA_DB_OPCODE_KICK)) {
+	if (unlikely(!hca_wqe_op_known(op) && op != HCA_DB_OPCODE_KICK && !is_jetty_op(qp, op))) {
 		HCA_COUNT(h, DOORBELL, db_bad_opcode);
 		return NULL;
 	}

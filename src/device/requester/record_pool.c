@@ -8,6 +8,7 @@
 #include "core/ring_count.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
+#include "engine/record_ub.h"
 #include "requester/record_pool.h"
 
 int
@@ -65,9 +66,10 @@ hca_record_pool_in_use(const struct hca_record_pool *p)
 }
 
 int
-hca_record_reserve_qp(struct hca *h, uint32_t usr_page, int delta)
+hca_record_reserve_qp(struct hca *h, uint32_t service, uint32_t usr_page, int delta)
 {
-	struct hca_record_pool *pools[] = {&h->rec, &h->rec_full};
+	struct hca_record_pool *pools[] = {hca_record_pool_of(h, service, false),
+					   hca_record_pool_of(h, service, true)};
 
 	for (unsigned int i = 0; delta > 0 && i < RTE_DIM(pools); i++)
 		if ((pools[i]->reserved_qps + 1) * HCA_RECORDS_PER_QP_RESERVED > pools[i]->count)

@@ -49,7 +49,7 @@ uint32_t hca_record_pool_in_use(const struct hca_record_pool *p);
  * Reserve the records of one more live QP (delta 1) or of one less (-1, after every stage has
  * forgotten it). -ENOMEM: there are not two records of each kind for one more QP; nothing changes.
  */
-int hca_record_reserve_qp(struct hca *h, uint32_t usr_page, int delta);
+int hca_record_reserve_qp(struct hca *h, uint32_t service, uint32_t usr_page, int delta);
 
 /* Move returned references to the stack. */
 void hca_record_pool_refill(struct hca_record_pool *p);

@@ -22,8 +22,10 @@
 #include "requester/doorbell.h"
 #include "engine/impl.h"
 #include "requester/parser.h"
+#include "requester/parser_chain.h"
 #include "requester/parser_list.h"
 #include "requester/record_pool.h"
+#include "requester/wqe_ub.h"
 #include "requester/wqe_unit.h"
 #include "queues/eq.h"
 
@@ -42,15 +44,6 @@ _Static_assert(HCA_WQE_MAX_STRIDE - sizeof(struct hca_next_unit) - sizeof(struct
 		       sizeof(((struct hca_record_full *)0)->body),
 	       "all inline data a WQE can carry fits a record");
 
-/* Result of the visit of a QP. */
-enum visit_end {
-	VISIT_MORE, /* quota used up, or visit again */
-	VISIT_IDLE, /* no WQEs announced */
-	VISIT_PARKED,
-	VISIT_NO_RECORD,
-	VISIT_CATAS,
-};
-
 struct visit {
 	struct hca_qp *qp;
 	struct hca_qp_parser *p;
@@ -58,6 +51,8 @@ struct visit {
 	uint32_t stop; /* limit of the window cursor head */
 	uint32_t bad;  /* number of WQEs with a syndrome other than flush */
 	bool flush;
+	bool jetty;
+	bool runs;			/* neither: WQEs of the common form are parsed in runs */
 	struct hca_record_pool *wanted; /* VISIT_NO_RECORD */
 	enum visit_end end;		/* parse_run(): VISIT_MORE or VISIT_CATAS */
 };
@@ -90,7 +85,7 @@ hca_parser_fini(struct hca *h)
 
 /* ---- a QP's window and records ---- */
 
-/* RTC has returned records: update the count of the QP's records and the room of the window. */
+/* The requester has returned records: update their count and the room of the window. */
 static void
 settle_freed(struct hca *h, struct hca_qp *qp)
 {
@@ -104,9 +99,9 @@ settle_freed(struct hca *h, struct hca_qp *qp)
 		full += p->window[i & p->window_mask] >> 31;
 	p->freed_seen = freed;
 	if (full != 0)
-		hca_record_settle(&h->rec_full, p, full);
+		hca_record_settle(hca_record_pool_of(h, qp->cfg.service, true), p, full);
 	if (n != full)
-		hca_record_settle(&h->rec, p, n - full);
+		hca_record_settle(hca_record_pool_of(h, qp->cfg.service, false), p, n - full);
 }
 
 static inline uint32_t
@@ -208,80 +203,6 @@ hca_parser_room(struct hca *h)
 	return UINT32_MAX;
 }
 
-static inline void
-chain_start(struct hca_qp_parser *p, uint32_t op, uint32_t size0, uint32_t fence)
-{
-	p->next_op = (uint8_t)op;
-	p->next_size = (uint8_t)size0;
-	p->next_fence = (uint8_t)fence;
-	p->chain_len = 0;
-	p->in_chain = 1;
-}
-
-/*
- * Whether the WQE at the queue's position announces a chain; its contents are checked like a
- * doorbell. head: number of WQEs parsed since the reset.
- */
-static __rte_noinline bool
-chain_announced(struct hca *h, struct hca_qp_parser *p, uint32_t head)
-{
-	const struct hca_next_unit *next =
-		hca_qbuf_at(&p->sq, (uint32_t)p->sq_index << p->sq_stride_log);
-	uint32_t w = hca_le32_to_cpu(__atomic_load_n(&next->flags, __ATOMIC_ACQUIRE));
-
-	if (!(w & HCA_WQE_ANNOUNCED) || HCA_WQE_ANNOUNCE_L(w) != (head >> p->sq_size_log & 1))
-		return false;
-	HCA_COUNT(h, PARSER, db_read_on);
-	chain_start(p, HCA_WQE_ANNOUNCE_OPCODE(w), HCA_WQE_ANNOUNCE_SIZE0(w),
-		    HCA_WQE_ANNOUNCE_F(w));
-	return true;
-}
-
-/*
- * Begin the next chain: that of the next doorbell, or one before it that found the page full.
- * VISIT_IDLE: there is none; VISIT_CATAS: the doorbell is not for the queue's position.
- */
-static inline enum visit_end
-chain_begin(struct hca *h, struct hca_qp_parser *p, uint32_t head)
-{
-	uint32_t w = p->chain[p->chain_head & ((1u << p->sq_size_log) - 1)];
-
-	if (likely(p->chain_head != p->chain_tail && HCA_CHAIN_SQ_HEAD(w) == p->sq_index)) {
-		p->chain_head++;
-		chain_start(p, HCA_CHAIN_OPCODE(w), HCA_CHAIN_SIZE0(w), HCA_CHAIN_F(w));
-	} else if (p->chain_head == p->chain_tail && likely(!(p->marked & HCA_PM_LOOK))) {
-		return VISIT_IDLE;
-	} else if (!chain_announced(h, p, head)) {
-		p->marked &= ~HCA_PM_LOOK;
-		return p->chain_head == p->chain_tail ? VISIT_IDLE : VISIT_CATAS;
-	}
-	if (unlikely(p->marked != 0))
-		p->marked |= HCA_PM_LOOK;
-	return VISIT_MORE;
-}
-
-/*
- * Advance to the WQE after the one just parsed, according to its copy; false: the chain leaves the
- * order of the queue.
- */
-static inline bool
-chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
-{
-	uint32_t nda_nop = hca_le32_to_cpu(next->nda_nop);
-	uint32_t nee_nds = hca_le32_to_cpu(next->nee_nds);
-	uint32_t size = 1u << p->sq_size_log;
-
-	p->sq_index = (uint16_t)((p->sq_index + 1u) & (size - 1));
-	p->next_size = (uint8_t)HCA_NEXT_NDS(nee_nds);
-	p->next_op = (uint8_t)HCA_NEXT_NOP(nda_nop);
-	p->next_fence = (nee_nds & HCA_NEXT_F) != 0;
-	p->in_chain = p->next_size != 0;
-	if (!p->in_chain)
-		return true;
-	return ++p->chain_len < size && HCA_NEXT_NDA(nda_nop) == (uint32_t)p->sq_index
-									 << p->sq_stride_log;
-}
-
 /* ---- one WQE ---- */
 
 /* The only copy. The asm prevents the compiler from reading the queue again. */
@@ -329,16 +250,18 @@ fill_common(struct hca_record *r, const struct hca_qp_parser *p, const struct hc
 }
 
 static void
-fill_full(struct hca_record_full *f, const struct hca_wqe *w)
+fill_full(struct hca *h, struct hca_record_full *f, const struct hca_wqe *w)
 {
 	f->swap_add = w->swap_add;
 	f->compare = w->compare;
-	if (w->is_local)
+	if (w->is_local) {
 		hca_wqe_bind(w, &f->body.bind);
-	else if (w->is_inline)
+	} else if (w->is_inline) {
 		memcpy(f->body.inline_data, w->data, w->len);
-	else
-		hca_wqe_sges(w, f->body.sge);
+		HCA_COUNT(h, PARSER, sq_inline);
+	} else {
+		hca_wqe_sges(w->data, w->nunits, f->body.sge);
+	}
 }
 
 /* The WQE completes with this syndrome; its other fields are not used. */
@@ -427,11 +350,63 @@ parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
 	fill_common(r, p, next, &w, flags);
 	r->srqn = w.srqn;
 	if (flags & HCA_REC_FULL)
-		fill_full((struct hca_record_full *)r, &w);
+		fill_full(h, (struct hca_record_full *)r, &w);
 	if (w.ud != NULL)
 		((struct hca_record_full *)r)->av = av;
 	p->rd_count += w.is_rd;
 	v->bad += w.syndrome != 0 && !v->flush;
+	return window_push(v, next, ref);
+}
+
+static void
+judge_jetty_wqe(struct hca *h, struct visit *v, const uint8_t *copy, struct hca_wqe_ub *w,
+		struct hca_ud_av *av)
+{
+	struct hca_qp_parser *p = v->p;
+
+	if (unlikely(v->flush)) {
+		*w = (struct hca_wqe_ub){.status = HCA_UB_STATUS_FLUSHED};
+		return;
+	}
+	hca_wqe_ub_decode(copy, (uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log,
+			  p->next_op, w);
+	if (w->status == 0 && w->ud != NULL && hca_wqe_judge_address(h, w->ud, av) != 0)
+		*w = (struct hca_wqe_ub){.status = HCA_UB_STATUS_UNSUPPORTED_OPCODE};
+}
+
+/* What fill_common() does for the records of QPs. */
+static void
+fill_jetty(struct hca_ub_record *r, const struct hca_qp_parser *p, const struct hca_next_unit *next)
+{
+	uint32_t wf = hca_le32_to_cpu(next->flags);
+
+	r->flags |= (wf & HCA_WQE_FLAG_SIGNALED ? HCA_REC_SIGNALED : 0) |
+		    (wf & HCA_WQE_FLAG_SOLICITED ? HCA_REC_SOLICITED : 0) |
+		    (p->next_fence ? HCA_REC_FENCE : 0);
+	r->op = p->next_op;
+	r->wqe_index = p->sq_index;
+}
+
+/* WQEs of Jettys. */
+static __rte_noinline enum visit_end
+parse_jetty(struct hca *h, struct visit *v, const uint8_t *copy)
+{
+	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
+	struct hca_record_pool *pool;
+	struct hca_wqe_ub w;
+	struct hca_ud_av av;
+	uint32_t ref;
+
+	judge_jetty_wqe(h, v, copy, &w, &av);
+	pool = hca_record_pool_of(h, v->qp->cfg.service, hca_wqe_ub_full(&w));
+	ref = take_record(pool, v->p);
+	if (unlikely(ref == HCA_RECREF_NONE))
+		return no_record(v, pool);
+	hca_wqe_ub_fill(&w, &av, hca_ub_record(h, ref));
+	fill_jetty(hca_ub_record(h, ref), v->p, next);
+	if (w.is_inline)
+		HCA_COUNT(h, PARSER, sq_inline);
+	v->bad += w.status != 0 && !v->flush;
 	return window_push(v, next, ref);
 }
 
@@ -443,7 +418,7 @@ parse_wqe(struct hca *h, struct visit *v)
 
 	copy_wqe(copy, hca_qbuf_at(&p->sq, (uint32_t)p->sq_index << p->sq_stride_log),
 		 (uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log);
-	return parse_any(h, v, copy);
+	return unlikely(v->jetty) ? parse_jetty(h, v, copy) : parse_any(h, v, copy);
 }
 
 /*
@@ -562,7 +537,7 @@ walk(struct hca *h, struct visit *v, unsigned int quota, uint64_t now)
 			if (end != VISIT_IDLE)
 				return end;
 		}
-		if (likely(!v->flush))
+		if (likely(v->runs))
 			n = parse_run(h, v, quota);
 		quota -= n;
 		if (unlikely(v->end != VISIT_MORE))
@@ -581,10 +556,18 @@ static void
 publish(struct hca *h, struct visit *v, uint32_t qpi, unsigned int n)
 {
 	__atomic_store_n(&v->p->head, v->head, __ATOMIC_RELEASE);
-	hca_msg_send(h, HCA_STAGE_PARSER, HCA_STAGE_RTC, qpi, HCA_MSG_NEW);
+	hca_msg_send(h, HCA_STAGE_PARSER, likely(!v->jetty) ? HCA_STAGE_RTC : HCA_STAGE_TAI, qpi,
+		     HCA_MSG_NEW);
 	HCA_COUNT_N(h, PARSER, sq_wqes, n);
 	if (unlikely(v->bad != 0))
 		HCA_COUNT_N(h, PARSER, sq_bad_wqe, v->bad);
+}
+
+/* A Jetty in ERR has no WQEs left that were announced: TAI tells its owner. */
+static void
+say_parsed(struct hca *h, uint32_t qpi)
+{
+	hca_msg_send(h, HCA_STAGE_PARSER, HCA_STAGE_TAI, qpi, HCA_MSG_STATE);
 }
 
 static void
@@ -607,6 +590,9 @@ finish(struct hca *h, struct hca_parser_ctx *c, struct visit *v, uint32_t qpi, u
 		catas(h, qpi);
 		break;
 	case VISIT_IDLE:
+		if (unlikely(v->jetty && v->flush))
+			say_parsed(h, qpi);
+		break;
 	case VISIT_PARKED:
 		break;
 	}
@@ -632,6 +618,8 @@ visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned int quo
 		return 0;
 	}
 	v.flush = state != HCA_QPS_RTS;
+	v.jetty = hca_is_jetty(qp->cfg.service);
+	v.runs = !v.flush && !v.jetty;
 	v.stop = window_stop(p);
 	end = walk(h, &v, quota, now);
 	n = v.head - p->head;
@@ -647,6 +635,8 @@ visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned int quo
 static void
 purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
+	struct hca_record_pool *rec = hca_record_pool_of(h, h->qp[qpi].cfg.service, false);
+	struct hca_record_pool *rec_full = hca_record_pool_of(h, h->qp[qpi].cfg.service, true);
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
 	drop_chains(h, p);
@@ -655,12 +645,12 @@ purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 		c->ready_n--;
 	}
 	if (p->flags & HCA_PF_WAIT_REC)
-		stop_waiting(h, &h->rec, qpi);
+		stop_waiting(h, rec, qpi);
 	if (p->flags & HCA_PF_WAIT_FULL)
-		stop_waiting(h, &h->rec_full, qpi);
+		stop_waiting(h, rec_full, qpi);
 	p->flags = 0;
-	hca_record_settle(&h->rec, p, p->held[0]);
-	hca_record_settle(&h->rec_full, p, p->held[1]);
+	hca_record_settle(rec, p, p->held[0]);
+	hca_record_settle(rec_full, p, p->held[1]);
 	hca_purge_ack(h, HCA_STAGE_PARSER);
 }
 
@@ -675,6 +665,9 @@ on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 	}
 	qp->parser.flags &= ~HCA_PF_PARK_STATE;
 	make_ready(h, c, qpi);
+	if (unlikely(hca_is_jetty(qp->cfg.service)) && !has_work(&qp->parser) &&
+	    hca_qp_state(qp) == HCA_QPS_ERR)
+		say_parsed(h, qpi);
 }
 
 static void
@@ -693,8 +686,8 @@ on_freed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 		make_ready(h, c, qpi);
 	}
 	if (unlikely(qp->parser.flags & (HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL))) {
-		wake_if_due(h, c, &h->rec, qpi);
-		wake_if_due(h, c, &h->rec_full, qpi);
+		wake_if_due(h, c, hca_record_pool_of(h, qp->cfg.service, false), qpi);
+		wake_if_due(h, c, hca_record_pool_of(h, qp->cfg.service, true), qpi);
 	}
 }
 
@@ -708,6 +701,10 @@ drain_messages(struct hca *h, uint64_t now, unsigned int budget)
 	n = hca_msg_drain(h, HCA_STAGE_RTC, HCA_STAGE_PARSER, on_freed, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_PARSER, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_PARSER, on_state, now, budget);
+	if (unlikely(h->ub != NULL)) {
+		n += hca_msg_drain(h, HCA_STAGE_TAI, HCA_STAGE_PARSER, on_freed, now, budget);
+		n += hca_msg_drain(h, HCA_STAGE_TAT, HCA_STAGE_PARSER, on_state, now, budget);
+	}
 	n += hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_PARSER, on_state, now, budget);
 	return n;
 }
@@ -717,15 +714,22 @@ drain_messages(struct hca *h, uint64_t now, unsigned int budget)
  * are always checked.
  */
 static inline void
+take_back(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
+{
+	if (unlikely(pool->waiting != 0))
+		wake_waiting(h, c, pool);
+	else if (c->freed)
+		hca_record_pool_refill(pool);
+}
+
+static inline void
 take_back_records(struct hca *h, struct hca_parser_ctx *c)
 {
-	struct hca_record_pool *pools[] = {&h->rec, &h->rec_full};
-
-	for (unsigned int i = 0; i < RTE_DIM(pools); i++) {
-		if (unlikely(pools[i]->waiting != 0))
-			wake_waiting(h, c, pools[i]);
-		else if (c->freed)
-			hca_record_pool_refill(pools[i]);
+	take_back(h, c, &h->rec);
+	take_back(h, c, &h->rec_full);
+	if (unlikely(h->ub != NULL)) {
+		take_back(h, c, &h->ub_rec);
+		take_back(h, c, &h->ub_rec_full);
 	}
 	c->freed = false;
 }
@@ -757,5 +761,8 @@ hca_parser_deadline(const struct hca *h, uint64_t now)
 
 	if (c->ready_n != 0)
 		return now;
-	return h->rec.waiting != 0 || h->rec_full.waiting != 0 ? HCA_DEADLINE_ROOM : UINT64_MAX;
+	return (h->rec.waiting | h->rec_full.waiting | h->ub_rec.waiting |
+		h->ub_rec_full.waiting) != 0
+		       ? HCA_DEADLINE_ROOM
+		       : UINT64_MAX;
 }

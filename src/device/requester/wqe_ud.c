@@ -50,21 +50,16 @@ may_send(const struct hca_qp *qp, const struct hca_ud_av *av)
 }
 
 uint8_t
-hca_wqe_judge_ud(struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
-		 struct hca_ud_av *av)
+hca_wqe_judge_address(struct hca *h, const struct hca_ud_unit *u, struct hca_ud_av *av)
 {
-	const struct hca_ud_unit *u = w->ud;
 	uint32_t port = hca_le32_to_cpu(u->port), flow = hca_le32_to_cpu(u->flow);
-	uint32_t qkey = hca_le32_to_cpu(u->qkey), hop = HCA_UD_HOP_LIMIT(port);
+	uint32_t hop = HCA_UD_HOP_LIMIT(port);
 	uint64_t dmac = HCA_UD_DMAC(hca_le32_to_cpu(u->mac_lo), hca_le32_to_cpu(u->dmac_hi));
 	const struct hca_gid_entry *g = hca_gid_get(h->ctxmgt, HCA_UD_SGID_INDEX(port));
 	bool gid_form = flow & HCA_UD_GID_FORM;
 
-	if (HCA_UD_PORT(port) != 1 || g == NULL || !source_ok(u, g, gid_form) || dmac == 0 ||
-	    hca_le32_to_cpu(u->dqpn) > HCA_QPN_MASK)
+	if (HCA_UD_PORT(port) != 1 || g == NULL || !source_ok(u, g, gid_form) || dmac == 0)
 		return HCA_SYND_LOCAL_QP_OP;
-	if (w->len > 1u << qp->cfg.mtu_log)
-		return HCA_SYND_LOCAL_LENGTH;
 	memset(av, 0, sizeof(*av));
 	if (!hca_rate_pace(HCA_UD_STATIC_RATE(flow), &av->pace))
 		return HCA_SYND_LOCAL_QP_OP;
@@ -77,6 +72,23 @@ hca_wqe_judge_ud(struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w
 	av->tclass = (uint8_t)(HCA_UD_TCLASS(port) & ~ECN_MASK);
 	av->priority = (uint8_t)HCA_UD_PRIORITY(flow);
 	av->flow_label = HCA_UD_FLOW_LABEL(flow);
+	return 0;
+}
+
+uint8_t
+hca_wqe_judge_ud(struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
+		 struct hca_ud_av *av)
+{
+	const struct hca_ud_unit *u = w->ud;
+	uint32_t qkey = hca_le32_to_cpu(u->qkey);
+	uint8_t syndrome = hca_wqe_judge_address(h, u, av);
+
+	if (syndrome != 0)
+		return syndrome;
+	if (hca_le32_to_cpu(u->dqpn) > HCA_QPN_MASK)
+		return HCA_SYND_LOCAL_QP_OP;
+	if (w->len > 1u << qp->cfg.mtu_log)
+		return HCA_SYND_LOCAL_LENGTH;
 	av->dqpn = hca_le32_to_cpu(u->dqpn);
 	av->qkey = qkey & HCA_UD_QKEY_FROM_QPC ? __atomic_load_n(&qp->cfg.qkey, __ATOMIC_ACQUIRE)
 					       : qkey;

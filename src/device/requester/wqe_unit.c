@@ -169,11 +169,11 @@ hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, u
 }
 
 void
-hca_wqe_sges(const struct hca_wqe *w, struct hca_sge *sge)
+hca_wqe_sges(const uint8_t *data, uint32_t nunits, struct hca_sge *sge)
 {
-	const struct hca_data_unit *d = (const struct hca_data_unit *)w->data;
+	const struct hca_data_unit *d = (const struct hca_data_unit *)data;
 
-	for (uint32_t i = 0; i < w->nunits; i++) {
+	for (uint32_t i = 0; i < nunits; i++) {
 		uint32_t cnt = hca_le32_to_cpu(d[i].byte_cnt);
 
 		if (cnt == 0)

@@ -100,10 +100,12 @@ struct hca;
 struct hca_qp;
 uint8_t hca_wqe_judge_ud(struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
 			 struct hca_ud_av *av);
+/* The address alone: destination, Q_Key and MTU of RoCE say nothing to a Jetty. */
+uint8_t hca_wqe_judge_address(struct hca *h, const struct hca_ud_unit *u, struct hca_ud_av *av);
 /* The bind unit of a decoded BIND_MW. */
 void hca_wqe_bind(const struct hca_wqe *w, struct hca_bind *b);
 
-/* Copy the SGEs of non-zero length of a decoded WQE, out->nsge of them. */
-void hca_wqe_sges(const struct hca_wqe *w, struct hca_sge *sge);
+/* Copy the SGEs of non-zero length of a decoded WQE: of nunits data units at data. */
+void hca_wqe_sges(const uint8_t *data, uint32_t nunits, struct hca_sge *sge);
 
 #endif

@@ -190,14 +190,22 @@ ee_count_received(struct hca_qp_ee *ee, const struct hca_rxd *rxd)
 	__atomic_store_n(&ee->rx_bytes, ee->rx_bytes + rxd->payload_len, __ATOMIC_RELAXED);
 }
 
+/* l: ctx->ready, or a list that is joined to it before anything else uses it. */
 static inline void
-ee_list_ready(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
+ee_list_on(struct hca *h, struct ee_ctx *ctx, struct hca_qp_list *l, struct hca_qp_ee *ee,
+	   uint32_t qpi)
 {
 	if (ee->flags & EE_ON_READY)
 		return;
 	ee->flags |= EE_ON_READY;
-	hca_qp_list_append(h, &ctx->ready, EE_READY_LINK, qpi);
+	hca_qp_list_append(h, l, EE_READY_LINK, qpi);
 	ctx->ready_count++;
+}
+
+static inline void
+ee_list_ready(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
+{
+	ee_list_on(h, ctx, &ctx->ready, ee, qpi);
 }
 
 static inline void
@@ -237,18 +245,12 @@ enum ee_verdict ee_check_repeat(struct ee_request *q);
 
 /* ---- ee_recv.c ---- */
 
-/* Whether the RQ has a receive WQE: 1, 0, or -1: the producer count is invalid. */
-int ee_recv_available(struct hca_qp_ee *ee);
 /* Take the current WQE of q->srq for the QP; does nothing without an SRQ. */
 void ee_recv_take(struct ee_request *q);
 /* The same without a request: the WQE at the SRQ's head, whose next one is at nda. */
 void ee_srq_take(struct hca *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda);
 /* The SRQ that provided the WQE held; NULL: it is gone, even if another one has its number. */
 struct hca_srq *ee_held_srq(const struct hca *h, const struct hca_qp_ee *ee);
-/* Put the SRQ into the error state and raise its event, once. */
-void ee_srq_catas(struct hca *h, struct hca_srq *s);
-/* Raise the limit event if the limit is armed and fewer WQEs are left. */
-void ee_srq_limit(struct hca *h, struct hca_srq *s);
 /* The QP is in ERR and has an SRQ: flush the WQE of the unfinished message, raise LAST_WQE once. */
 void ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
 /* Copy the next receive WQE into ee.recv_sge; false: it is malformed. */
@@ -281,6 +283,11 @@ void ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va);
 bool ee_repeat_job(struct ee_request *q, bool refused);
 /* The data of the READ response with this PSN was not available when it was sent. */
 void ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool repeat);
+/*
+ * The QP fails at psn: READs before it that were late will not be repeated, so they are refused. A
+ * requester that has their data from a duplicate ignores that.
+ */
+void ee_refuse_late(struct hca_qp_ee *ee, uint32_t psn);
 /* The PSN that the requester waits for if it lacks this one: that of a late response before it. */
 uint32_t ee_awaited_psn(const struct hca_qp_ee *ee, uint32_t psn);
 /* Send responses of the ready QPs, at most budget descriptors; returns their number. */

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "queues/rq.h"
 #include "responder/ee.h"
 #include "vtp/foreign.h"
 #include "vtp/window.h"
@@ -174,7 +175,7 @@ static void
 queue_invalid(struct ee_request *q)
 {
 	if (q->srq != NULL) {
-		ee_srq_catas(q->h, q->srq);
+		hca_srq_catas(&q->h->core, q->srq, HCA_STAGE_EE);
 	} else {
 		HCA_COUNT(q->h, EE, rq_catas);
 		hca_eq_raise_qp(&q->h->core, HCA_STAGE_EE, HCA_EVENT_WQ_CATAS, q->qpi);
@@ -185,12 +186,12 @@ queue_invalid(struct ee_request *q)
 static enum ee_verdict
 check_receive(struct ee_request *q)
 {
-	int available = q->srq != NULL ? hca_srq_available(q->srq) : ee_recv_available(&q->qp->ee);
+	int available = q->srq != NULL ? hca_srq_available(q->srq) : hca_rq_available(&q->qp->ee);
 
 	if (available == 0) {
 		HCA_COUNT(q->h, EE, out_of_buffer);
 		if (q->srq != NULL)
-			ee_srq_limit(q->h, q->srq);
+			hca_srq_check_limit(&q->h->core, q->srq, HCA_STAGE_EE);
 		return EE_NOT_READY;
 	}
 	if (available < 0) {

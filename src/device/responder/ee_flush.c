@@ -115,16 +115,24 @@ on_kick(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t 
 		ee_flush_start(h, ee_ctx(h), qpi);
 }
 
-/* The memory of a READ did not answer in time: the requester repeats the rest of it. */
+/*
+ * The memory of a READ did not answer in time: the requester repeats the rest of it. If a request
+ * after it has failed the QP meanwhile, nothing can be repeated.
+ */
 static void
 read_late(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
+	struct hca_qp_ee *ee = &qp->ee;
 	uint8_t count = __atomic_load_n(&qp->encap.resp_late, __ATOMIC_ACQUIRE);
 	uint32_t psn = __atomic_load_n(&qp->encap.resp_late_psn, __ATOMIC_RELAXED);
 
 	__atomic_store_n(&qp->ee.late_seen, count, __ATOMIC_RELEASE);
-	if (ee_state_receives(hca_qp_state(qp)) && !(qp->ee.flags & EE_FATAL))
-		ee_late_job(h, ee_ctx(h), qpi, psn & HCA_PSN_MASK, psn & HCA_RESP_LATE_REPEAT);
+	if (ee->flags & EE_FATAL ? hca_psn_diff(psn & HCA_PSN_MASK, ee->owed_psn) >= 0
+				 : !ee_state_receives(hca_qp_state(qp)))
+		return;
+	ee_late_job(h, ee_ctx(h), qpi, psn & HCA_PSN_MASK, psn & HCA_RESP_LATE_REPEAT);
+	if (ee->flags & EE_FATAL)
+		ee_refuse_late(ee, ee->owed_psn);
 }
 
 /*

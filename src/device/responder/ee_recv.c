@@ -10,22 +10,6 @@
 
 #include "responder/ee.h"
 
-int
-ee_recv_available(struct hca_qp_ee *ee)
-{
-	uint32_t producer;
-
-	if (likely(ee->rq_producer != ee->rq_consumed))
-		return 1;
-	if (ee->rq.bytes == 0)
-		return 0;
-	producer = hca_rq_posted(&ee->rq, ee->rq_size_log + ee->rq_stride_log);
-	if (producer - ee->rq_consumed > 1u << ee->rq_size_log)
-		return -1;
-	ee->rq_producer = producer;
-	return producer != ee->rq_consumed;
-}
-
 bool
 ee_recv_fetch(struct ee_request *q)
 {
@@ -84,31 +68,6 @@ ee_recv_place(struct ee_request *q)
 }
 
 void
-ee_srq_limit(struct hca *h, struct hca_srq *s)
-{
-	uint32_t limit = __atomic_load_n(&s->limit, __ATOMIC_ACQUIRE);
-
-	if (likely(limit == 0) || hca_srq_count(s) >= limit)
-		return;
-	/* the CEU may rearm it concurrently: only this limit has fired */
-	if (!__atomic_compare_exchange_n(&s->limit, &limit, 0, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_RELAXED))
-		return;
-	HCA_COUNT(h, EE, srq_limit_events);
-	hca_eq_raise_srq(&h->core, HCA_STAGE_EE, HCA_EVENT_SRQ_LIMIT, (uint32_t)(s - h->srq));
-}
-
-void
-ee_srq_catas(struct hca *h, struct hca_srq *s)
-{
-	if (s->told)
-		return;
-	s->told = true;
-	HCA_COUNT(h, EE, srq_catas);
-	hca_eq_raise_srq(&h->core, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS, (uint32_t)(s - h->srq));
-}
-
-void
 ee_srq_take(struct hca *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda)
 {
 	struct hca_qp_ee *ee = &qp->ee;
@@ -118,8 +77,8 @@ ee_srq_take(struct hca *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda)
 	ee->recv_generation = s->generation;
 	ee->flags |= EE_RECV_HELD;
 	if (unlikely(!hca_srq_take(s, nda)))
-		ee_srq_catas(h, s);
-	ee_srq_limit(h, s);
+		hca_srq_catas(&h->core, s, HCA_STAGE_EE);
+	hca_srq_check_limit(&h->core, s, HCA_STAGE_EE);
 }
 
 void

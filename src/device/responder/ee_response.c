@@ -4,7 +4,7 @@
  * Pending responses: per QP a ring of the last READs and ATOMICs, each with a bit while it must be
  * answered, and at most one ACK or NAK after them, so that everything is sent in PSN order, the
  * oldest job first. QPs with pending responses are in one list and take turns; a QP that finds no
- * room or no mbuf stays in it.
+ * room or no mbuf stays in it, before those that had their turn.
  */
 
 #include <rte_mempool.h>
@@ -172,6 +172,20 @@ ee_awaited_psn(const struct hca_qp_ee *ee, uint32_t psn)
 	    hca_psn_diff(psn, (uint32_t)job->va & HCA_PSN_MASK) < 0)
 		return psn;
 	return (uint32_t)job->va;
+}
+
+void
+ee_refuse_late(struct hca_qp_ee *ee, uint32_t psn)
+{
+	for (uint32_t slot = 0; slot <= ee->job_mask; slot++) {
+		struct hca_resp_job *job = &ee->jobs[slot];
+
+		if (!(job->flags & EE_JOB_LATE) ||
+		    hca_psn_diff((uint32_t)job->va & HCA_PSN_MASK, psn) >= 0)
+			continue;
+		job->flags = (uint8_t)((job->flags & ~EE_JOB_LATE) | EE_JOB_REFUSED);
+		ee->job_pending |= 1u << slot;
+	}
 }
 
 /* The oldest pending job, unless another one has begun. */
@@ -435,11 +449,15 @@ pop_ready(struct hca *h, struct ee_ctx *ctx)
 	return qpi;
 }
 
-/* A QP that was reset or went to ERR for its own reasons sends no more. */
+/*
+ * A QP that was reset or went to ERR for its own reasons sends no more. served: takes the QP if it
+ * has sent something and owes more.
+ */
 static unsigned int
-visit(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now,
-      unsigned int *work)
+visit(struct hca *h, struct ee_ctx *ctx, struct hca_qp_list *served, unsigned int room,
+      uint64_t now, unsigned int *work)
 {
+	uint32_t qpi = pop_ready(h, ctx);
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t state = hca_qp_state(qp);
 	unsigned int n;
@@ -451,20 +469,26 @@ visit(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64
 	n = emit_qp(h, ctx, qpi, room, now);
 	*work += n;
 	if (owes(&qp->ee))
-		ee_list_ready(h, ctx, &qp->ee, qpi);
+		ee_list_on(h, ctx, n != 0 ? served : &ctx->ready, &qp->ee, qpi);
 	return n;
 }
 
+/*
+ * All QPs may be visited although the first ones take all the room: only QPs that have sent change
+ * places with the others, or the same ones would be the first again.
+ */
 unsigned int
 ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget)
 {
+	struct hca_qp_list served = {.head = HCA_QP_NONE};
 	unsigned int visits = RTE_MIN(ctx->ready_count, VISITS), room, work = 0;
 
 	if (visits == 0)
 		return 0;
 	room = RTE_MIN(hca_edge_room(h, &h->edge[HCA_EDGE_EE_ENCAP]), budget);
 	while (visits-- != 0)
-		room -= visit(h, ctx, pop_ready(h, ctx), room, now, &work);
+		room -= visit(h, ctx, &served, room, now, &work);
+	hca_qp_list_join(h, &ctx->ready, EE_READY_LINK, &served);
 	push(h, ctx, now);
 	return work;
 }

@@ -14,6 +14,7 @@
 #include <rte_prefetch.h>
 
 #include "core/mbuf.h"
+#include "queues/rq.h"
 #include "responder/ee.h"
 #include "vtp/window.h"
 
@@ -59,6 +60,7 @@ ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, u
 	};
 	struct hca_qp *qp = &h->qp[qpi];
 
+	ee_refuse_late(&qp->ee, psn);
 	qp->ee.flags |= EE_FATAL;
 	ee_owe_nak(h, ctx, qpi, HCA_NAK_SYNDROME(row[why].nak), psn);
 	hca_qp_to_error(h, HCA_STAGE_EE, qpi);
@@ -535,7 +537,7 @@ fast_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hc
 {
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 
-	if (unlikely(!in_order(qp, rxd) || ee_recv_available(&qp->ee) != 1))
+	if (unlikely(!in_order(qp, rxd) || hca_rq_available(&qp->ee) != 1))
 		return false;
 	if (unlikely(!store_to_first_sge(h, qp->cfg.pd,
 					 hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)), m, rxd)))

@@ -59,8 +59,8 @@ transfer(struct hca_core *h, const struct hca_mpt_entry *e, bool write, uint64_t
 	while (len != 0) {
 		uint32_t run;
 		uint64_t at = locate(&h->vtp, e, va, len, &run);
-		int rc = h->cfg.foreign(h->cfg.foreign_arg, HCA_PD_DOMAIN(e->pd), write, at, bytes,
-					run);
+		int rc = h->cfg.foreign(h->cfg.foreign_arg, hca_mpt_domain(&h->vtp, e), write, at,
+					bytes, run);
 
 		if (rc != 0)
 			return rc == -EAGAIN ? -EAGAIN : -EFAULT;

@@ -33,10 +33,12 @@ hca_vtp_init(struct hca_core *h)
 	int socket = h->cfg.socket_id;
 
 	v->mpt = hca_table_alloc(mpts, sizeof(*v->mpt), socket);
+	v->domain = hca_table_alloc(mpts, sizeof(*v->domain), socket);
 	v->mtt = hca_table_alloc(mtts, sizeof(*v->mtt), socket);
 	v->mtt_ref = hca_table_alloc(mtts, sizeof(*v->mtt_ref), socket);
 	v->regions = hca_table_alloc(DOMAINS, sizeof(*v->regions), socket);
-	if (v->mpt == NULL || v->mtt == NULL || v->mtt_ref == NULL || v->regions == NULL) {
+	if (v->mpt == NULL || v->domain == NULL || v->mtt == NULL || v->mtt_ref == NULL ||
+	    v->regions == NULL) {
 		hca_vtp_fini(h);
 		return -ENOMEM;
 	}
@@ -51,6 +53,7 @@ hca_vtp_fini(struct hca_core *h)
 	hca_table_free(h->vtp.regions);
 	hca_table_free(h->vtp.mtt_ref);
 	hca_table_free(h->vtp.mtt);
+	hca_table_free(h->vtp.domain);
 	hca_table_free(h->vtp.mpt);
 	memset(&h->vtp, 0, sizeof(h->vtp));
 }
@@ -60,7 +63,8 @@ static void
 count_region(struct hca_core *h, const struct hca_mpt_entry *e, int n)
 {
 	if (e->flags & HCA_MPT_FLAG_REGION)
-		__atomic_fetch_add(&h->vtp.regions[HCA_PD_DOMAIN(e->pd)], n, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&h->vtp.regions[hca_mpt_domain(&h->vtp, e)], n,
+				   __ATOMIC_RELEASE);
 }
 
 static bool
@@ -102,6 +106,17 @@ index_free(const struct hca_core *h, uint32_t index)
 	       hca_icm_mapped(h, HCA_ICM_MPT, index);
 }
 
+/* The domain that an entry says; false: bits that are not known, or an entry of no domain. */
+static bool
+read_domain(const struct hca_mpt *m, struct hca_mpt_build *b)
+{
+	uint32_t word = hca_be32_to_cpu(m->domain);
+
+	b->domain = (uint16_t)(word & HCA_MPT_DOMAIN_VALID ? HCA_MPT_DOMAIN(word)
+							   : HCA_PD_DOMAIN(b->e.pd));
+	return word == 0 || word == HCA_MPT_DOMAIN_MAKE(b->domain);
+}
+
 /* An unbound window. */
 static int
 begin_window(const struct hca_core *h, uint32_t index, const struct hca_mpt *m,
@@ -110,7 +125,7 @@ begin_window(const struct hca_core *h, uint32_t index, const struct hca_mpt *m,
 	static const struct hca_mpt zero;
 	struct hca_mpt rest = *m;
 
-	rest.flags = rest.key = rest.pd = 0;
+	rest.flags = rest.key = rest.pd = rest.domain = 0;
 	if (HCA_KEY_INDEX(b->e.key) != index || (hca_be32_to_cpu(m->flags) & ~FLAGS_WINDOW) ||
 	    memcmp(&rest, &zero, sizeof(rest)) != 0)
 		return HCA_STAT_BAD_PARAM;
@@ -134,6 +149,8 @@ hca_mpt_begin(struct hca_core *h, uint32_t index, const struct hca_mpt *m, struc
 
 	if (index == 0 || index >= h->ctxmgt->count[HCA_ICM_MPT])
 		return HCA_STAT_BAD_INDEX;
+	if (!read_domain(m, b))
+		return HCA_STAT_BAD_PARAM;
 	if (!(e->flags & HCA_MPT_FLAG_REGION))
 		return begin_window(h, index, m, b);
 	if (HCA_KEY_INDEX(e->key) != index || !page_size_ok(psize) || e->first >= psize ||
@@ -159,12 +176,11 @@ hca_mpt_begin(struct hca_core *h, uint32_t index, const struct hca_mpt *m, struc
 	return HCA_STAT_OK;
 }
 
-/* Whether the bytes collected so far lie in the windows of the PD's domain. */
+/* Whether the bytes collected so far lie in the windows of the region's domain. */
 static bool
 run_allowed(struct hca_core *h, const struct hca_mpt_build *b)
 {
-	return b->run_len == 0 ||
-	       hca_dma_allowed(h, HCA_PD_DOMAIN(b->e.pd), b->run_bus, b->run_len);
+	return b->run_len == 0 || hca_dma_allowed(h, b->domain, b->run_bus, b->run_len);
 }
 
 int
@@ -215,6 +231,7 @@ hca_mpt_commit(struct hca_core *h, uint32_t index, struct hca_mpt_build *b)
 
 		n.mtt_count = 0;
 		n.state = HCA_MPT_DYING;
+		__atomic_store_n(&h->vtp.domain[index], b->domain, __ATOMIC_RELAXED);
 		hca_store_words(e, &n, sizeof(n));
 		b->entered = true;
 		count_region(h, e, 1);
@@ -286,6 +303,7 @@ hca_mpt_release(struct hca_core *h, uint32_t index)
 			return false;
 	}
 	count_region(h, e, -1);
+	__atomic_store_n(&h->vtp.domain[index], 0, __ATOMIC_RELAXED);
 	hca_store_words(e, NULL, sizeof(*e));
 	return true;
 }
@@ -330,8 +348,7 @@ hca_vtp_uncovered(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t le
 		uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 
 		/* entries of other domains may be changing */
-		if (state == HCA_MPT_FREE || !is_region(e) ||
-		    HCA_PD_DOMAIN(__atomic_load_n(&e->pd, __ATOMIC_RELAXED)) != domain)
+		if (state == HCA_MPT_FREE || !is_region(e) || hca_mpt_domain(&h->vtp, e) != domain)
 			continue;
 		if (region_uncovered(h, e, domain, bus, len))
 			return true;

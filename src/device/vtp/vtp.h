@@ -78,6 +78,13 @@ enum hca_mpt_state {
 	HCA_MPT_FOREIGN = 6, /* as VALID, but only found by foreign.h */
 };
 
+/* The DMA domain of an entry that is not free */
+static inline uint32_t
+hca_mpt_domain(const struct hca_vtp *v, const struct hca_mpt_entry *e)
+{
+	return __atomic_load_n(&v->domain[e - v->mpt], __ATOMIC_RELAXED);
+}
+
 int hca_vtp_init(struct hca_core *h);
 void hca_vtp_fini(struct hca_core *h);
 
@@ -151,6 +158,7 @@ struct hca_mpt_build {
 	uint64_t run_bus, run_len; /* contiguous bytes that are not checked yet */
 	uint64_t left;		   /* bytes of the region after those */
 	uint32_t at;		   /* number of entries seen */
+	uint16_t domain;
 	bool contiguous;
 	bool entered; /* commit has begun */
 };

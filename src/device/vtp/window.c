@@ -20,6 +20,16 @@ state_of(const struct hca_mpt_entry *e)
 	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * What another client of the PD has may go at any time, and nobody waits for the round of a bind:
+ * neither its window nor its region is used for one.
+ */
+static bool
+own_domain(const struct hca_core *h, const struct hca_mpt_entry *e, const struct hca_qp_cfg *qp)
+{
+	return hca_mpt_domain(&h->vtp, e) == qp->usr_page;
+}
+
 /* Whether the QP may bind the window, which is in this state. */
 static bool
 window_fits(const struct hca_mpt_entry *w, uint32_t state, const struct hca_qp_cfg *qp,
@@ -78,9 +88,10 @@ hca_window_claim(struct hca_core *h, const struct hca_qp_cfg *qp, const struct h
 	struct hca_mpt_entry *w = entry_of(h, b->new_key), *r = entry_of(h, b->lkey);
 	uint32_t state = state_of(w);
 
-	if (!window_fits(w, state, qp, b) || b->access & ~(BIND_RIGHTS | HCA_ACCESS_ZERO_BASED))
+	if (!own_domain(h, w, qp) || !window_fits(w, state, qp, b) ||
+	    b->access & ~(BIND_RIGHTS | HCA_ACCESS_ZERO_BASED))
 		return HCA_SYND_MW_BIND;
-	if (b->length != 0 && (!region_fits(r, qp, b) || !pin(r)))
+	if (b->length != 0 && (!own_domain(h, r, qp) || !region_fits(r, qp, b) || !pin(r)))
 		return HCA_SYND_MW_BIND;
 	if (!hca_mpt_cas(w, state, HCA_MPT_BUSY)) {
 		if (b->length != 0)

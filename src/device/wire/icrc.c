@@ -15,12 +15,17 @@
 /* Traffic class and flow label, hop limit; checksum of UDP. */
 #define IPV6_ONES [GUARD] = 0x0f, ONES(1), ONES(2), ONES(3), ONES(7), ONES(46), ONES(47)
 
-/* Of the BTH: the byte with FECN, BECN and reserved bits. */
+/* Of RoCE also, in the BTH: the byte with FECN, BECN and reserved bits. */
 const uint8_t hca_icrc_patterns[HCA_WIRES][2][HCA_ICRC_PATTERN_LEN + 3 * GUARD] = {
 	[HCA_WIRE_ROCE] =
 		{
 			{IPV4_ONES, ONES(28 + 4)},
 			{IPV6_ONES, ONES(48 + 4)},
+		},
+	[HCA_WIRE_UB] =
+		{
+			{IPV4_ONES},
+			{IPV6_ONES},
 		},
 };
 

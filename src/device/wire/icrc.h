@@ -25,7 +25,10 @@
 #include "wire/wire_view.h"
 
 /* Where the CRC of a frame starts, by wire. RoCE: the state after eight bytes of ones. */
-static const uint32_t hca_icrc_seed[HCA_WIRES] = {[HCA_WIRE_ROCE] = 0x2144df1cU};
+static const uint32_t hca_icrc_seed[HCA_WIRES] = {
+	[HCA_WIRE_ROCE] = 0x2144df1cU,
+	[HCA_WIRE_UB] = 0,
+};
 
 /* Bytes from the IP header to byte 4 of the transport header: no pattern is longer. */
 #define HCA_ICRC_PATTERN_LEN 64

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire/roce_frame.h"
+#include "wire/ub_frame.h"
 #include "wire/wire_view.h"
 
 #define EXT_HEADERS 8u /* IPv6 extension headers that are skipped at most */
@@ -11,7 +12,9 @@
 static enum hca_wire
 wire_of_port(uint16_t port)
 {
-	return port == HCA_ROCE_UDP_PORT ? HCA_WIRE_ROCE : HCA_WIRE_NONE;
+	if (port == HCA_ROCE_UDP_PORT)
+		return HCA_WIRE_ROCE;
+	return port == HCA_UB_UDP_PORT ? HCA_WIRE_UB : HCA_WIRE_NONE;
 }
 
 /* ---- frames that are taken ---- */
@@ -113,6 +116,8 @@ hca_wire_parse(const uint8_t *frame, uint32_t len, struct hca_wire_view *v)
 		return -HCA_WIRE_DROP_NOT_ROCE;
 	if (hca_be16_to_cpu(udp->len) != udp_len)
 		return -HCA_WIRE_DROP_UDP_LEN;
+	if (v->wire == HCA_WIRE_UB)
+		return hca_ub_parse(frame, udp_len - HCA_UDP_LEN, v);
 	return hca_roce_parse(frame, udp_len - HCA_UDP_LEN, v);
 }
 

@@ -18,8 +18,12 @@
 enum hca_wire {
 	HCA_WIRE_NONE, /* not a frame of ours */
 	HCA_WIRE_ROCE,
+	HCA_WIRE_UB,
 	HCA_WIRES
 };
+
+/* Sets of wires. */
+#define HCA_WIRE_BIT(wire) (1u << (wire))
 
 #define HCA_ETH_LEN 14
 #define HCA_VLAN_LEN 4
@@ -36,9 +40,10 @@ enum hca_wire {
 	X(IP_LEN, rx_bad_length, "IP length longer than the frame or too short for UDP") \
 	X(FRAGMENT, rx_fragment, "IP fragment") \
 	X(NOT_UDP, rx_not_udp, "IP protocol is not UDP") \
-	X(NOT_ROCE, rx_not_roce, "UDP port is not RoCE") \
+	X(NOT_ROCE, rx_not_roce, "UDP port is of no wire") \
 	X(UDP_LEN, rx_bad_length, "UDP length differs from the IP length") \
 	X(HEADER_SHORT, rx_bad_length, "ends inside BTH, extension headers or ICRC") \
+	X(UB, rx_not_roce, "UB: refused by hca_ub_parse_tp(), which says why") \
 	X(TVER, rx_bad_bth, "transport version is not 0") \
 	X(OPCODE, rx_bad_opcode, "opcode is not defined or not supported") \
 	X(PAD, rx_bad_pad, "pad count exceeds the payload, or not whole words") \
@@ -55,15 +60,15 @@ enum hca_wire_drop {
 
 /* Offsets are bytes from the first byte of the frame. */
 struct hca_wire_view {
-	uint8_t wire; /* enum hca_wire */
-	uint8_t opcode;
+	uint8_t wire;	    /* enum hca_wire */
+	uint8_t opcode;	    /* of BTH or RTPH */
 	uint8_t ip_version; /* 4 or 6 */
 	uint16_t l3;
 	uint16_t transport; /* first byte after the UDP header */
 	uint16_t payload;   /* where the headers end */
 	uint32_t icrc;	    /* after payload and pad */
 	uint32_t psn;
-	uint32_t dst; /* number of the receiver's object: a QPN */
+	uint32_t dst; /* number of the receiver's object: a QPN or TPN */
 	uint32_t src; /* number the frame itself says it comes from, 0: it does not */
 };
 

@@ -31,9 +31,9 @@
 #include "ipc_memory.h"
 
 #define AGENT_STACK (64u << 10)
-#define SPIN_NS 20000u	       /* limit of a spin for the other thread */
-#define PATIENCE_NS 5000000u   /* limit of a worker's wait for the system call */
-#define STARVED_NS 100000000u  /* limit of its wait while the agent has no CPU */
+#define SPIN_NS 20000u /* limit of a spin for the other thread */
+/* limit of a worker's wait for the system call; how long it waits for a CPU: IPC_BUDGET_CPU */
+#define PATIENCE_NS IPC_BUDGET_LEAST_NS
 #define NAP_NS 1000000u	       /* a waiting worker looks again after this time */
 #define SAMPLE_NS 100000u      /* time from which a wait is worth a look at the statistics */
 #define NAPS 5u		       /* least number of naps before a request is abandoned */
@@ -188,12 +188,15 @@ agent_main(void *arg)
 }
 
 int
-ipc_foreign_start(struct ipc_foreign *f)
+ipc_foreign_start(struct ipc_foreign *f, uid_t uid)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
 	int err;
 
+	f->budget = ipc_budget_open(uid, now_ns());
+	if (f->budget == NULL)
+		return -ENOMEM;
 	f->refs = 2;
 	f->agent_cpu = f->worker_cpu = -1;
 	pthread_mutex_init(&f->lock, NULL);
@@ -202,6 +205,8 @@ ipc_foreign_start(struct ipc_foreign *f)
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	err = pthread_create(&thread, &attr, agent_main, f);
 	pthread_attr_destroy(&attr);
+	if (err != 0)
+		ipc_budget_close(f->budget);
 	return -err;
 }
 
@@ -224,6 +229,7 @@ ipc_foreign_destroy(struct ipc_foreign *f)
 		wake(f, &f->agent_asleep);
 		nanosleep(&pause, NULL);
 	}
+	ipc_budget_close(f->budget);
 	release(f);
 }
 
@@ -248,49 +254,15 @@ ask(struct ipc_foreign *f, bool write, uint64_t addr, const void *bytes, uint32_
 	wake(f, &f->agent_asleep);
 }
 
-/* A budget of waiting: 1/part of the time that passes, `most` ns at most. */
-struct allowance {
-	uint64_t part, most;
-};
-
-static const struct allowance per_client = {.part = 20, .most = 50000000},
-			      per_process = {.part = 10, .most = 50000000},
-			      per_process_starved = {.part = 4, .most = STARVED_NS};
-
-/* Budgets of all clients of this process together: when they were empty last. */
-static uint64_t all_empty_at, starved_empty_at;
-
-/* What is left of a budget that was empty at that time. */
-static uint64_t
-left_of(const uint64_t *empty_at, const struct allowance *a, uint64_t now)
-{
-	uint64_t at = __atomic_load_n(empty_at, __ATOMIC_RELAXED);
-	uint64_t earned = now > at ? (now - at) / a->part : 0;
-
-	return earned < a->most ? earned : a->most;
-}
-
-/* It may be overdrawn by the last wait, and is empty then. */
-static void
-take_from(uint64_t *empty_at, const struct allowance *a, uint64_t now, uint64_t ns)
-{
-	uint64_t at = __atomic_load_n(empty_at, __ATOMIC_RELAXED), full, empty;
-
-	do {
-		full = now - a->part * a->most;
-		empty = (at > full ? at : full) + a->part * ns;
-		if (empty > now)
-			empty = now;
-	} while (!__atomic_compare_exchange_n(empty_at, &at, empty, false, __ATOMIC_RELAXED,
-					      __ATOMIC_RELAXED));
-}
+/* Within the share of its user: ipc_budget.h. */
+static const struct ipc_allowance per_client = {.part = 20, .most = 50000000};
 
 /* Whether the budgets permit another wait of the maximal length. */
 static bool
 can_pay(const struct ipc_foreign *f, uint64_t now)
 {
-	return left_of(&f->empty_at, &per_client, now) >= PATIENCE_NS &&
-	       left_of(&all_empty_at, &per_process, now) >= PATIENCE_NS;
+	return ipc_allowance_left(&f->empty_at, &per_client, now) >= PATIENCE_NS &&
+	       ipc_budget_left(f->budget, IPC_BUDGET_SYSCALL, now) >= PATIENCE_NS;
 }
 
 /* Charge the time beyond the usual. */
@@ -299,8 +271,8 @@ spend(struct ipc_foreign *f, uint64_t now, uint64_t ns)
 {
 	if (ns <= USUAL_NS)
 		return;
-	take_from(&f->empty_at, &per_client, now, ns);
-	take_from(&all_empty_at, &per_process, now, ns);
+	ipc_allowance_take(&f->empty_at, &per_client, now, ns);
+	ipc_budget_take(f->budget, IPC_BUDGET_SYSCALL, now, ns);
 }
 
 /* Read what the kernel says of the agent's thread. */
@@ -413,7 +385,7 @@ settle_account(struct ipc_foreign *f, const struct wait *w, uint64_t now, bool d
 
 	spend(f, now, charged);
 	if (ns > PATIENCE_NS && ns > charged)
-		take_from(&starved_empty_at, &per_process_starved, now, ns - charged);
+		ipc_budget_take(f->budget, IPC_BUDGET_CPU, now, ns - charged);
 }
 
 /* True: it is done. */
@@ -421,7 +393,7 @@ static bool
 wait_for_answer(struct ipc_foreign *f, uint64_t began)
 {
 	struct wait w = {.began = began, .ran = 0};
-	uint64_t now = began, left = left_of(&starved_empty_at, &per_process_starved, began);
+	uint64_t now = began, left = ipc_budget_left(f->budget, IPC_BUDGET_CPU, began);
 	bool done = true;
 	uint32_t state;
 

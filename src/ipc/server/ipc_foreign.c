@@ -82,7 +82,7 @@ keep(int fd)
 }
 
 int
-ipc_foreign_create(int mem, int maps, int peer, struct ipc_foreign **out)
+ipc_foreign_create(int mem, int maps, int peer, uid_t uid, struct ipc_foreign **out)
 {
 	struct ipc_foreign *f;
 	int err = judge_files(mem, maps, peer);
@@ -94,7 +94,7 @@ ipc_foreign_create(int mem, int maps, int peer, struct ipc_foreign **out)
 		return ipc_fail(-ENOMEM, "no memory for a client's memory");
 	f->mem = keep(mem);
 	f->maps = keep(maps);
-	err = f->mem < 0 || f->maps < 0 ? -EMFILE : ipc_foreign_start(f);
+	err = f->mem < 0 || f->maps < 0 ? -EMFILE : ipc_foreign_start(f, uid);
 	if (err == 0) {
 		*out = f;
 		return 0;

@@ -13,13 +13,14 @@
  * userfaultfd). So a thread per client, the agent, makes it, and a worker of the device waits for
  * that at most a few milliseconds, and at most a tenth of a second if the agent has no CPU: then
  * the access counts as late, and so do further ones until the agent returns. Workers do not wait
- * for clients that have used up their budget.
+ * for clients that have used up their budget, or whose user has used up his share (ipc_budget.h).
  *
  * Errors are a negative errno, reason by ipc_fail().
  */
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "ipc_proto.h"
 
@@ -27,10 +28,10 @@ struct ipc_foreign;
 
 /*
  * Create the access to a client. mem and maps: /proc/PID/mem open for reading and writing, and
- * /proc/PID/maps of the same process, which the caller keeps. peer: the process number according to
- * the socket. -EBADF: other files.
+ * /proc/PID/maps of the same process, which the caller keeps. peer, uid: process number and user
+ * according to the socket. -EBADF: other files.
  */
-int ipc_foreign_create(int mem, int maps, int peer, struct ipc_foreign **out);
+int ipc_foreign_create(int mem, int maps, int peer, uid_t uid, struct ipc_foreign **out);
 /* Make every further access fail. */
 void ipc_foreign_end(struct ipc_foreign *f);
 /* Destroy it when the device does not use it any more. A blocked agent ends when it can. */

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "ipc_budget.h"
 #include "ipc_foreign.h"
 
 #define IPC_FOREIGN_BYTES 8192u /* per access: a packet's payload and more */
@@ -23,6 +24,7 @@ struct ipc_foreign {
 	pthread_mutex_t lock; /* of the workers: one request at a time */
 	uint32_t state;	      /* of the request: enumeration in ipc_agent.c; both sleep on it */
 	uint64_t empty_at;    /* when the client's budget of waiting was empty last */
+	struct ipc_budget *budget; /* of its user, until it is destroyed */
 	/* the request */
 	bool write;
 	uint32_t len;
@@ -32,7 +34,7 @@ struct ipc_foreign {
 };
 
 /* ipc_agent.c: the agent's thread. */
-int ipc_foreign_start(struct ipc_foreign *f);
+int ipc_foreign_start(struct ipc_foreign *f, uid_t uid);
 /* ipc_foreign.c: called with the last reference. */
 void ipc_foreign_free(struct ipc_foreign *f);
 

@@ -430,7 +430,7 @@ op_memory(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 			"of softhca_alloc()");
 	if (s->foreign != NULL)
 		return ipc_fail(-EEXIST, "the client has given its memory");
-	err = ipc_foreign_create(extra->fds[0], extra->fds[1], s->pid, &f);
+	err = ipc_foreign_create(extra->fds[0], extra->fds[1], s->pid, s->uid, &f);
 	if (err != 0)
 		return err;
 	err = driver_says(hca_client_attach(s->client, HCA_BUS_FOREIGN, HCA_BUS_FOREIGN_BYTES));
@@ -525,6 +525,8 @@ op_create(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 		struct hca_ctl_resize resize;
 		struct hca_ctl_qp qp;
 		struct hca_ctl_srq srq;
+		struct hca_ctl_jetty jetty; /* begins with qp */
+		struct hca_ctl_jfr jfr;	    /* begins with srq */
 	} r;
 	struct ipc_hold *hold = ipc_hold_new();
 	enum ipc_holder holder = IPC_HOLDER_CQ;
@@ -537,7 +539,7 @@ op_create(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 		err = cq_memory(s, hold, &r.cq.addr, r.cq.log_size, r.cq.flags);
 	} else if (op == HCA_CTL_RESIZE_CQ) {
 		err = cq_memory(s, hold, &r.resize.addr, r.resize.log_size, r.resize.flags);
-	} else if (op == HCA_CTL_CREATE_QP) {
+	} else if (op == HCA_CTL_CREATE_QP || op == HCA_CTL_CREATE_JETTY) {
 		holder = IPC_HOLDER_QP;
 		err = qp_memory(s, hold, &r.qp);
 	} else {
@@ -565,6 +567,7 @@ static const op_fn ops[HCA_CTL_OP_COUNT] = {
 	[HCA_CTL_RESIZE_CQ] = op_create,    [HCA_CTL_DESTROY_CQ] = op_release,
 	[HCA_CTL_CREATE_QP] = op_create,    [HCA_CTL_MODIFY_QP] = op_release,
 	[HCA_CTL_DESTROY_QP] = op_release,  [HCA_CTL_CREATE_SRQ] = op_create,
+	[HCA_CTL_CREATE_JETTY] = op_create, [HCA_CTL_CREATE_JFR] = op_create,
 	[HCA_CTL_DESTROY_SRQ] = op_release,
 };
 

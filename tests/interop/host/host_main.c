@@ -5,6 +5,9 @@
  * it before the machine: it prints "ready" when the vhost-user socket and the control socket exist,
  * waits for the guest's greeting, runs the tests and sends "bye".
  *
+ * With --clock it only prints the frequency of the cycle counter in kHz, for who starts the machine
+ * beside another HCA.
+ *
  * Exit status: 0 all passed, 1 some failed, 2 usage, 3 the tests could not be run, 4 the guest's
  * clock is wrong, so that its timeouts prove nothing.
  */
@@ -146,7 +149,8 @@ usage(void)
 {
 	fprintf(stderr, "usage: interop-host --control SOCKET --device DPDK-DEVICE [--quick] "
 			"[--random N] [--layout rtc|txrx|full] [--filter TEXT] [--pcap FILE] "
-			"[--seed N] [--kill] [--list] [--verbose]\n");
+			"[--seed N] [--kill] [--list] [--verbose]\n"
+			"       interop-host --clock\n");
 	return 2;
 }
 
@@ -165,10 +169,19 @@ parse_layout(const char *name, uint32_t *layout)
 }
 
 static const struct option options[] = {
-	{"control", 1, NULL, 'c'}, {"device", 1, NULL, 'd'}, {"pcap", 1, NULL, 'p'},
-	{"filter", 1, NULL, 'f'},  {"seed", 1, NULL, 's'},   {"quick", 0, NULL, 'q'},
-	{"random", 1, NULL, 'r'},  {"layout", 1, NULL, 'y'}, {"list", 0, NULL, 'l'},
-	{"verbose", 0, NULL, 'v'}, {"kill", 0, NULL, 'k'},   {0},
+	{"control", 1, NULL, 'c'},
+	{"device", 1, NULL, 'd'},
+	{"pcap", 1, NULL, 'p'},
+	{"filter", 1, NULL, 'f'},
+	{"seed", 1, NULL, 's'},
+	{"quick", 0, NULL, 'q'},
+	{"random", 1, NULL, 'r'},
+	{"layout", 1, NULL, 'y'},
+	{"list", 0, NULL, 'l'},
+	{"verbose", 0, NULL, 'v'},
+	{"kill", 0, NULL, 'k'},
+	{"clock", 0, NULL, 't'},
+	{0},
 };
 
 static bool
@@ -204,6 +217,9 @@ take_option(struct host_options *o, int c, const char *value)
 	case 'l':
 		o->list = true;
 		return true;
+	case 't':
+		o->clock = true;
+		return true;
 	case 'v':
 		o->verbose = true;
 		return true;
@@ -225,6 +241,8 @@ main(int argc, char **argv)
 			return usage();
 	if (o.list)
 		return host_matrix(NULL, &o) < 0;
+	if (o.clock)
+		return printf("%u\n", (unsigned int)host_tsc_khz()) < 0;
 	if (o.control == NULL || o.device == NULL)
 		return usage();
 	return run(&h, &o);

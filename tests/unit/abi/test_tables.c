@@ -4,6 +4,7 @@
 #include "abi_cmd.h"
 #include "abi_ctxmgt.h"
 #include "abi_qp_transition.h"
+#include "abi_tp.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -53,12 +54,14 @@ test_commands(void **state)
 	assert_int_equal(HCA_CMD_QUERY_COUNTERS, 0xf07);
 	assert_int_equal(HCA_CMD_CLOSE_DOMAIN, 0xf08);
 	assert_int_equal(HCA_CMD_QUERY_CLOCK, 0xf09);
+	assert_int_equal(HCA_CMD_SW2HW_TP, 0xf0a);
+	assert_int_equal(HCA_CMD_RST2RTS_QPEE, 0xf11);
 	for (size_t i = 0; i < COUNT(cmds); i++) {
 		assert_true(cmds[i].op <= 0xfff);
 		assert_true(cmds[i].in_len <= HCA_MBOX_SIZE && cmds[i].out_len <= HCA_MBOX_SIZE);
 		/* commands that table 3-2-1 lacks are announced by a capability */
 		assert_int_equal(cmds[i].caps != 0,
-				 (cmds[i].op & 0xff0) == 0xf00 ||
+				 (cmds[i].op >= 0xf00 && cmds[i].op < 0xff0) ||
 					 (cmds[i].op >= 0x35 && cmds[i].op <= 0x37) ||
 					 cmds[i].op == 0x40);
 		for (size_t j = 0; j < i; j++)
@@ -98,6 +101,11 @@ test_mailbox_lengths(void **state)
 		LEN_IN(HCA_CMD_MODIFY_CQ, hca_mbox_modify_cq);
 		LEN_OUT(HCA_CMD_QUERY_CQ, hca_cqc);
 		LEN_OUT(HCA_CMD_QUERY_COUNTERS, hca_mbox_counters);
+		LEN_IN(HCA_CMD_SW2HW_TP, hca_tpc);
+		LEN_IN(HCA_CMD_MODIFY_TP, hca_tpc);
+		LEN_OUT(HCA_CMD_QUERY_TP, hca_tpc);
+		LEN_IN(HCA_CMD_SET_TPG, hca_mbox_set_tpg);
+		LEN_IN(HCA_CMD_SET_TOKEN, hca_mbox_set_token);
 		if (cmds[i].flags & HCA_CMDF_MODIFY_QP)
 			assert_int_equal(cmds[i].in_len, sizeof(struct hca_qpc));
 	}
@@ -112,7 +120,9 @@ test_transition_rows(void **state)
 		assert_int_equal(rows[i].required & rows[i].optional, 0);
 		assert_true(rows[i].optional & HCA_QP_ATTR_STATE);
 		assert_true(rows[i].from < HCA_QPS_COUNT && rows[i].to < HCA_QPS_COUNT);
-		assert_int_equal((rows[i].required | rows[i].optional) >> 21, 0);
+		assert_int_equal((rows[i].required | rows[i].optional) &
+					 ~(HCA_MASK(20, 0) | HCA_QP_ATTR_RATE_LIMIT),
+				 0);
 		for (size_t j = 0; j < i; j++)
 			assert_false(rows[i].cmd == rows[j].cmd && rows[i].from == rows[j].from &&
 				     rows[i].service == rows[j].service);
@@ -147,6 +157,11 @@ test_transition_masks(void **state)
 	assert_int_equal(t->optional, 0x000001);
 	t = find(HCA_CMD_RST2INIT_QPEE, HCA_QPS_RST, HCA_ST_UD);
 	assert_int_equal(t->required, 0x000070);
+	t = find(HCA_CMD_INIT2INIT_QPEE, HCA_QPS_INIT, HCA_ST_RC);
+	assert_int_equal(t->required, 0);
+	assert_int_equal(t->optional, 0x000039);
+	t = find(HCA_CMD_INIT2INIT_QPEE, HCA_QPS_INIT, HCA_ST_UD);
+	assert_int_equal(t->optional, 0x000071);
 	t = find(HCA_CMD_INIT2RTR_QPEE, HCA_QPS_INIT, HCA_ST_RC);
 	assert_int_equal(t->required, 0x129180 | 0x020000);
 	assert_int_equal(t->optional, 0x004019);
@@ -154,13 +169,20 @@ test_transition_masks(void **state)
 	assert_int_equal(t->required, 0x101180);
 	t = find(HCA_CMD_RTR2RTS_QPEE, HCA_QPS_RTR, HCA_ST_RC);
 	assert_int_equal(t->required, 0x012e00);
-	assert_int_equal(t->optional, 0x04c00b);
+	assert_int_equal(t->optional, 0x04c00b | HCA_QP_ATTR_RATE_LIMIT);
 	t = find(HCA_CMD_RTR2RTS_QPEE, HCA_QPS_RTR, HCA_ST_XRC_TGT);
 	assert_int_equal(t->required, 0x010200);
 	t = find(HCA_CMD_SQD2SQD_QPEE, HCA_QPS_SQD, HCA_ST_RC);
 	assert_int_equal(t->optional, 0x06eeb9);
 	t = find(HCA_CMD_SQERR2RTS_QPEE, HCA_QPS_SQE, HCA_ST_UC);
 	assert_int_equal(t->optional, 0x00000b);
+	t = find(HCA_CMD_RST2RTS_QPEE, HCA_QPS_RST, HCA_ST_JETTY);
+	assert_int_equal(t->required,
+			 HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY | HCA_QP_ATTR_MIN_RNR_TIMER);
+	t = find(HCA_CMD_RST2RTS_QPEE, HCA_QPS_RST, HCA_ST_JFS);
+	assert_int_equal(t->required, HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY);
+	assert_null(find(HCA_CMD_RST2RTS_QPEE, HCA_QPS_RST, HCA_ST_RC));
+	assert_null(find(HCA_CMD_RST2INIT_QPEE, HCA_QPS_RST, HCA_ST_JETTY));
 	assert_null(find(HCA_CMD_SQERR2RTS_QPEE, HCA_QPS_SQE, HCA_ST_RC));
 	assert_null(find(HCA_CMD_2ERR_QPEE, HCA_QPS_RST, HCA_ST_RC));
 	assert_null(find(HCA_CMD_RTS2SQD_QPEE, HCA_QPS_RTR, HCA_ST_RC));

@@ -72,6 +72,12 @@ block_new(void)
 struct rig *
 rig_new(bool init)
 {
+	return rig_new_on(0, init);
+}
+
+struct rig *
+rig_new_on(uint32_t wires, bool init)
+{
 	struct rig *r = calloc(1, sizeof(*r));
 	struct hca_config cfg = {
 		.name = "t0",
@@ -81,6 +87,9 @@ rig_new(bool init)
 		.log_eqs = RIG_LOG_EQS,
 		.log_mpts = RIG_LOG_MPTS,
 		.log_mtts = RIG_LOG_MTTS,
+		.log_tps = RIG_LOG_TPS,
+		.ub_ops = 64,
+		.wires = wires,
 		.records = 128,
 		.full_records = 64,
 		.records_per_qp = 8,
@@ -316,6 +325,21 @@ rig_gid(struct rig *r)
 	memcpy(m->gid, gid, 16);
 	memcpy(m->mac, mac, 6);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_OK);
+}
+
+struct hca_qpc_path
+rig_path(uint8_t host)
+{
+	uint64_t mac = UINT64_C(0x020000000000) | host;
+	struct hca_qpc_path p = {
+		.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 0)),
+		.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, 0, 0, 64)),
+		.rgid = {[10] = 0xff, 0xff, 10, 0, 0, host},
+		.mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(mac, 0)),
+		.dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(mac)),
+	};
+
+	return p;
 }
 
 void

@@ -28,6 +28,8 @@
 #define RIG_LOG_SRQS 3u
 #define RIG_LOG_MPTS 7u
 #define RIG_LOG_MTTS 12u
+#define RIG_LOG_TPS 3u
+#define RIG_UB (HCA_WIRE_BIT(HCA_WIRE_ROCE) | HCA_WIRE_BIT(HCA_WIRE_UB))
 #define RIG_BLOCK (1u << 20)
 #define RIG_PAGE 1u /* UAR page and domain of the client */
 #define RIG_PD HCA_PD_MAKE(5, RIG_PAGE)
@@ -50,6 +52,8 @@ struct rig {
 
 /* Create the rig. init: execute INIT_HCA and map the ICM. */
 struct rig *rig_new(bool init);
+/* With these wires: HCA_WIRE_BIT(). */
+struct rig *rig_new_on(uint32_t wires, bool init);
 void rig_free(struct rig *r);
 int rig_eal(void);
 void rig_poll(struct rig *r);
@@ -78,6 +82,9 @@ void rig_cq(struct rig *r, uint32_t cqn, uint32_t log);
 /* Fill in the mailbox of SW2HW_CQ. */
 void rig_fill_cqc(struct rig *r, uint32_t cqn, uint32_t log, uint32_t key);
 void rig_gid(struct rig *r);
+
+/* The path of a TP to 10.0.0.host, whose MAC address is 02:00:00:00:00:host. */
+struct hca_qpc_path rig_path(uint8_t host);
 
 /* Create what a QP needs: SQ of 16 x 64 B and RQ of 8 x 64 B in keys 20 and 21, CQs 2 and 3. */
 void rig_qp_world(struct rig *r);

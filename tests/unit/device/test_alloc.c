@@ -98,6 +98,7 @@ creating_an_hca(void **state)
 	int rc = -ENOMEM;
 
 	cfg.name = "t1";
+	cfg.wires = RIG_UB;
 	for (int k = 0; rc != 0; k++) {
 		fail_in = k;
 		rc = hca_create(&cfg, &h);

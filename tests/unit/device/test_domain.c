@@ -2,6 +2,7 @@
 
 /* CLOSE_DOMAIN: all objects of one owner are destroyed, those of others remain. */
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,32 @@ everything_of_one(void **state)
 	rig_free(r);
 }
 
+/* A region is of the domain that it names, whoever has made its PD. */
+static void
+in_a_pd_of_others(void **state)
+{
+	struct rig *r = rig_new(true);
+	struct hca_mpt *m = (void *)r->in;
+	uint8_t *mem = aligned_alloc(4096, 8192);
+	const struct hca_mpt_entry *e = &r->h->vtp.mpt[OTHER_KEY];
+
+	assert_int_equal(hca_dma_attach(r->h, OTHER, (uintptr_t)mem, 8192), 0);
+	rig_fill_mpt(r, OTHER_KEY, RIG_PD, mem, 8192, rig_mtt(r, mem, 2));
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, OTHER_KEY), HCA_STAT_BAD_PARAM);
+	m->domain = hca_cpu_to_be32(HCA_MPT_DOMAIN_MAKE(OTHER));
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, OTHER_KEY), HCA_STAT_OK);
+	assert_non_null(hca_vtp_check(&r->h->vtp, hca_be32_to_cpu(m->key), RIG_PD, 0,
+				      (uintptr_t)mem, 8192));
+	assert_int_equal(hca_dma_detach(r->h, OTHER, (uintptr_t)mem, 8192), -EBUSY);
+	assert_int_equal(close_domain(r, RIG_PAGE), HCA_STAT_OK);
+	assert_int_equal(e->state, HCA_MPT_VALID);
+	assert_int_equal(close_domain(r, OTHER), HCA_STAT_OK);
+	assert_int_equal(e->state, HCA_MPT_FREE);
+	assert_int_equal(hca_dma_detach(r->h, OTHER, (uintptr_t)mem, 8192), 0);
+	free(mem);
+	rig_free(r);
+}
+
 static void
 no_such_domain(void **state)
 {
@@ -87,6 +114,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_of_one),
+		cmocka_unit_test(in_a_pd_of_others),
 		cmocka_unit_test(no_such_domain),
 	};
 

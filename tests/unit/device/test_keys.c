@@ -231,6 +231,10 @@ region_of_length_0(void **state)
 	X(m->first_byte_offset = hca_cpu_to_be32(4096)) \
 	X(m->pd = hca_cpu_to_be32(HCA_PD_MAKE(1, 2))) \
 	X(m->pd = hca_cpu_to_be32(HCA_PD_MAKE(1, 0))) \
+	X(m->domain = hca_cpu_to_be32(HCA_MPT_DOMAIN_MAKE(2))) \
+	X(m->domain = hca_cpu_to_be32(HCA_MPT_DOMAIN_MAKE(0))) \
+	X(m->domain = hca_cpu_to_be32(RIG_PAGE)) \
+	X(m->domain = hca_cpu_to_be32(HCA_MPT_DOMAIN_MAKE(RIG_PAGE) | HCA_BIT(11))) \
 	X(m->mtt_sz = hca_cpu_to_be32(3)) \
 	X(hca_mpt_set_mtt_seg(m, 1020)) \
 	X(hca_mpt_set_mtt_seg(m, UINT64_MAX - 2)) \

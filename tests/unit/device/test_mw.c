@@ -15,7 +15,15 @@
 #define RD HCA_ACCESS_REMOTE_READ
 #define WR HCA_ACCESS_REMOTE_WRITE
 
-static const struct hca_qp_cfg user = {.local_qpn = 0x1234, .pd = RIG_PD, .generation = 3};
+static const struct hca_qp_cfg user = {.local_qpn = 0x1234,
+				       .pd = RIG_PD,
+				       .usr_page = RIG_PAGE,
+				       .generation = 3};
+/* of another client that has the PD */
+static const struct hca_qp_cfg guest = {.local_qpn = 0x1235,
+					.pd = RIG_PD,
+					.usr_page = RIG_PAGE + 1,
+					.generation = 3};
 
 static int
 setup(void **state)
@@ -134,6 +142,33 @@ type1(void **state)
 	assert_int_equal(bound_to(r, REGION), 0);
 	assert_int_equal(free_key(r, REGION), HCA_STAT_OK);
 	assert_int_equal(free_key(r, WINDOW), HCA_STAT_OK);
+}
+
+/* What others have in the PD may go at any time: it is bound to nothing of ours, nor to theirs. */
+static void
+another_domain(void **state)
+{
+	struct rig *r = *state;
+	struct hca_mpt *m = (void *)r->in;
+	struct hca_bind b = want(r, 0, 100, RD);
+
+	region(r, REGION, HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_MW_BIND);
+	assert_int_equal(window(r, WINDOW, RIG_PD, 0), HCA_STAT_OK);
+	assert_int_equal(hca_window_claim(&r->h->core, &guest, &b), HCA_SYND_MW_BIND);
+	assert_int_equal(free_key(r, WINDOW), HCA_STAT_OK);
+	memset(m, 0, sizeof(*m));
+	m->key = hca_cpu_to_be32(KEY(WINDOW, 0x10));
+	m->pd = hca_cpu_to_be32(RIG_PD);
+	m->domain = hca_cpu_to_be32(HCA_MPT_DOMAIN_MAKE(RIG_PAGE + 1));
+	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, WINDOW), HCA_STAT_OK);
+	assert_int_equal(bind(r, &b), HCA_SYND_MW_BIND);
+	assert_int_equal(hca_window_claim(&r->h->core, &guest, &b), HCA_SYND_MW_BIND);
+	b.length = 0; /* its own, unbound */
+	assert_int_equal(hca_window_claim(&r->h->core, &guest, &b), 0);
+	hca_window_bind(&r->h->core, &guest, &b);
+	assert_int_equal(bound_to(r, REGION), 0);
+	assert_int_equal(free_key(r, WINDOW), HCA_STAT_OK);
+	assert_int_equal(free_key(r, REGION), HCA_STAT_OK);
 }
 
 static void
@@ -370,6 +405,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+		T(another_domain),
 		T(type1),
 		T(type2),
 		T(scattered),

@@ -88,6 +88,7 @@ static const struct {
 	{T_MAX_DEST, WORD(rd_atomic), 0x00ff0000},
 	{T_MIG, WORD(flags), 0x00001800},
 	{T_DEST, WORD(remote_qpn), 0x00ffffff},
+	{T_RATE, WORD(rate_limit), 0xffffffff},
 };
 
 static uint32_t

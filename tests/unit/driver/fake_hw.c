@@ -40,6 +40,13 @@ answer_dev_lim(struct hca_mbox_dev_lim *lim)
 	lim->num_uars = hca_cpu_to_be32(8);
 }
 
+static void
+add_ub(struct hca_mbox_dev_lim *lim)
+{
+	lim->caps |= hca_cpu_to_be32(HCA_CAP_UB);
+	lim->ub = hca_cpu_to_be32(HCA_LIM_MAKE_UB(4, 16, 1));
+}
+
 static bool
 has_inbox(uint32_t op, uint32_t op_modifier)
 {
@@ -72,6 +79,8 @@ execute(struct fake_hw *fake, const struct fake_command *cmd, uint64_t out_param
 	switch (cmd->op) {
 	case HCA_CMD_QUERY_DEV_LIM:
 		answer_dev_lim(out);
+		if (fake->ub)
+			add_ub(out);
 		break;
 	case HCA_CMD_QUERY_ADAPTER:
 		*(struct hca_mbox_adapter *)out = (struct hca_mbox_adapter){
@@ -105,7 +114,14 @@ execute(struct fake_hw *fake, const struct fake_command *cmd, uint64_t out_param
 		fake->live[LIVE_CQ]--;
 		break;
 	case HCA_CMD_RST2INIT_QPEE:
+	case HCA_CMD_RST2RTS_QPEE:
 		fake->live[LIVE_QP]++;
+		break;
+	case HCA_CMD_SW2HW_TP:
+		fake->live[LIVE_TP]++;
+		break;
+	case HCA_CMD_HW2SW_TP:
+		fake->live[LIVE_TP]--;
 		break;
 	case HCA_CMD_ERR2RST_QPEE:
 		fake->live[LIVE_QP]--;

@@ -30,6 +30,15 @@ struct fake_command {
 	_Alignas(8) uint8_t mailbox[HCA_MBOX_SIZE];
 };
 
+enum {
+	LIVE_MPT,
+	LIVE_EQ,
+	LIVE_CQ,
+	LIVE_QP, /* and Jettys */
+	LIVE_TP,
+	LIVE_N
+};
+
 struct fake_hw {
 	struct hca_hw hw;
 	uint8_t *bar0;
@@ -43,15 +52,9 @@ struct fake_hw {
 	uint64_t eq_start[8]; /* as set by SW2HW_EQ */
 	uint32_t eq_log[8];
 	uint32_t eq_producer[8];
-	uint32_t live[5]; /* number of MPT, EQ, CQ, QP and SRQ contexts the device owns */
+	uint32_t live[LIVE_N]; /* contexts the device owns */
+	bool ub;	       /* it says that it speaks UB, with 16 TPs */
 	struct hca_driver *drv;
-};
-
-enum {
-	LIVE_MPT,
-	LIVE_EQ,
-	LIVE_CQ,
-	LIVE_QP
 };
 
 struct fake_hw *fake_hw_create(void);

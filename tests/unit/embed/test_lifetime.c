@@ -165,7 +165,8 @@ refused_sizes(void **state)
 		BAD(log_qps, 1),	 BAD(log_qps, 15),	   BAD(log_cqs, 15),
 		BAD(log_mpts, 2),	 BAD(log_mpts, 18),	   BAD(log_mtts, 27),
 		BAD(edge_size, 1),	 BAD(records, 1),	   BAD(log_mtts, 2),
-		BAD(edge_size, 2000000), BAD(records_per_qp, 257),
+		BAD(edge_size, 2000000), BAD(records_per_qp, 257), BAD(ub, 2),
+		BAD(log_tps, 14),	 BAD(ub_ops, 1),	   BAD(ub_records, 1),
 #undef BAD
 	};
 	struct softhca_embed_config cfg;

@@ -19,6 +19,10 @@
 
 #include <softhca/embed.h>
 #include <softhca/softhca.h>
+#include <softhca/urma.h>
+
+/* The agent of UB is a client, too, with one Jetty. */
+#define AGENT 1u
 
 #define ANSWER 65536
 
@@ -160,6 +164,7 @@ setup(void **state)
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=shtel%d", (int)getpid());
 	softhca_embed_config_init(&c);
+	c.ub = 1;
 	c.eal_args = (const char *const *)args;
 	c.log_qps = 8;
 	c.log_cqs = 8;
@@ -204,6 +209,7 @@ static void
 lists(void **state)
 {
 	json_t *list = ask("/softhca/hca/list");
+	unsigned int found = 0;
 
 	assert_int_equal(json_array_size(list), 2);
 	for (unsigned int i = 0; i < 2; i++)
@@ -212,23 +218,31 @@ lists(void **state)
 	json_decref(list);
 	for (unsigned int i = 0; i < 2; i++) {
 		list = ask("/softhca/qp/list,%s", name[i]);
-		assert_int_equal(json_array_size(list), 1);
-		assert_int_equal(json_integer_value(json_array_get(list, 0)), qp[i]->qp_num);
+		assert_int_equal(json_array_size(list), 1 + AGENT);
+		for (unsigned int k = 0; k < 1 + AGENT; k++)
+			found += json_integer_value(json_array_get(list, k)) == qp[i]->qp_num;
 		json_decref(list);
-		list = ask("/softhca/qp/list,%s,1", name[i]);
+		list = ask("/softhca/qp/list,%s,2", name[i]);
 		assert_int_equal(json_array_size(list), 0);
 		json_decref(list);
 	}
+	assert_int_equal(found, 2);
 	list = ask("/softhca/port/list,%s", name[0]);
 	assert_int_equal(json_array_size(list), 1);
 	json_decref(list);
 }
 
+/* The dictionary has those of the counters that are UB's, or that are not, and no others. */
 static void
-same(json_t *dict, const struct softhca_counter *c, int n)
+same(json_t *dict, bool ub, const struct softhca_counter *c, int n)
 {
-	assert_int_equal(json_object_size(dict), n);
+	size_t others = 0;
+
 	for (int i = 0; i < n; i++) {
+		if ((strncmp(c[i].name, "ub_", 3) == 0) != ub) {
+			others++;
+			continue;
+		}
 		/* the API's query is counted, too */
 		if (strncmp(c[i].name, "hcr_", 4) == 0)
 			continue;
@@ -237,27 +251,29 @@ same(json_t *dict, const struct softhca_counter *c, int n)
 				 (unsigned long long)number(dict, c[i].name),
 				 (unsigned long long)c[i].value);
 	}
+	assert_int_equal(json_object_size(dict) + others, n);
 	json_decref(dict);
 }
 
 static void
 counters(void **state)
 {
-	struct softhca_counter c[256];
+	struct softhca_counter c[512];
 	json_t *d;
 	int n;
 
 	write_some(10);
 	for (unsigned int i = 0; i < 2; i++) {
-		n = softhca_query_counters(ctx[i], c, 256);
-		assert_true(n > 0 && n <= 256);
-		same(ask("/softhca/hca/counters,%s", name[i]), c, n);
+		n = softhca_query_counters(ctx[i], c, 512);
+		assert_true(n > 0 && n <= 512);
+		same(ask("/softhca/hca/counters,%s", name[i]), false, c, n);
+		same(ask("/softhca/ub/counters,%s", name[i]), true, c, n);
 		n = softhca_query_port_counters(ctx[i], 1, c, 256);
 		assert_true(n > 0);
-		same(ask("/softhca/port/counters,%s", name[i]), c, n);
+		same(ask("/softhca/port/counters,%s", name[i]), false, c, n);
 		n = softhca_query_qp_counters(qp[i], c, 256);
 		assert_true(n > 0);
-		same(ask("/softhca/qp/counters,%s,%u", name[i], qp[i]->qp_num), c, n);
+		same(ask("/softhca/qp/counters,%s,%u", name[i], qp[i]->qp_num), false, c, n);
 	}
 	d = ask("/softhca/qp/counters,%s,0x%x", name[0], qp[0]->qp_num);
 	assert_int_equal(number(d, "tx_packets"), 30);
@@ -303,7 +319,7 @@ usage(void **state)
 	assert_int_equal(json_object_size(d), n);
 	for (int i = 0; i < n; i++)
 		assert_int_equal(number(d, v[i].name), v[i].value);
-	assert_int_equal(number(d, "qps"), 1);
+	assert_int_equal(number(d, "qps"), 1 + AGENT);
 	assert_true(number(d, "qp_bytes") > 0);
 	assert_true(number(d, "qp_job_bytes") > 0);
 	json_decref(d);
@@ -317,6 +333,22 @@ text(json_t *dict, const char *key)
 	if (t == NULL)
 		fail_msg("no text %s", key);
 	return t;
+}
+
+/* The program's Jetty, beside the agent's. */
+static json_t *
+jetty_of_program(json_t *list, uint32_t id)
+{
+	const char *key;
+	json_t *j;
+
+	assert_int_equal(json_object_size(list), 1 + AGENT);
+	json_object_foreach(list, key, j) {
+		if (number(j, "id") == id)
+			return j;
+	}
+	fail_msg("there is no Jetty %u", id);
+	return NULL;
 }
 
 /* The single member of a list. */
@@ -348,6 +380,45 @@ queue_pairs(void **state)
 		assert_int_equal(json_object_size(list), 0);
 		json_decref(list);
 	}
+}
+
+/* A Jetty is among the Jettys and not among the QPs; nobody has set up a TP. */
+static void
+jettys(void **state)
+{
+	urma_context_t *urma = softhca_urma_context(ctx[0]);
+	urma_jfc_cfg_t depth = {.depth = 16};
+	urma_jfc_t *jfc = urma_create_jfc(urma, &depth);
+	urma_jfr_cfg_t receives = {.depth = 7, .jfc = jfc, .trans_mode = URMA_TM_RM};
+	urma_jetty_cfg_t cfg = {.jfs_cfg = {.depth = 8, .jfc = jfc, .trans_mode = URMA_TM_RM},
+				.jfr_cfg = &receives};
+	urma_jetty_attr_t attr = {.mask = JETTY_STATE, .state = URMA_JETTY_STATE_SUSPENDED};
+	urma_jetty_t *jetty = urma_create_jetty(urma, &cfg);
+	json_t *list, *j;
+
+	assert_non_null(jetty);
+	list = ask("/softhca/jettys,%s", name[0]);
+	j = jetty_of_program(list, jetty->jetty_id.id);
+	assert_string_equal(text(j, "service"), "JETTY");
+	assert_string_equal(text(j, "state"), "READY");
+	assert_int_equal(number(j, "open_segments"), 0);
+	json_decref(list);
+	assert_int_equal(urma_modify_jetty(jetty, &attr), URMA_SUCCESS);
+	list = ask("/softhca/jettys,%s", name[0]);
+	assert_string_equal(text(jetty_of_program(list, jetty->jetty_id.id), "state"), "SUSPENDED");
+	json_decref(list);
+	list = ask("/softhca/qps,%s", name[0]);
+	assert_int_equal(number(only(list), "qpn"), qp[0]->qp_num);
+	json_decref(list);
+	list = ask("/softhca/tps,%s", name[0]);
+	assert_int_equal(json_object_size(list), 0);
+	json_decref(list);
+	assert_int_equal(urma_delete_jetty(jetty), URMA_SUCCESS);
+	list = ask("/softhca/jettys,%s", name[0]);
+	assert_int_equal(json_object_size(list), AGENT);
+	json_decref(list);
+	assert_int_equal(urma_delete_jfc(jfc), URMA_SUCCESS);
+	assert_int_equal(urma_delete_context(urma), URMA_SUCCESS);
 }
 
 /* Read in pieces, each region appears once, including those of the program. */
@@ -428,14 +499,18 @@ addresses(void **state)
 static void
 attached(void **state)
 {
-	json_t *list = ask("/softhca/clients,%s", name[0]), *c = only(list), *s;
+	json_t *list = ask("/softhca/clients,%s", name[0]), *c, *s;
+	const char *key;
 
-	assert_int_equal(number(c, "qps"), 1);
-	assert_int_equal(number(c, "cqs"), 1);
+	assert_int_equal(json_object_size(list), 1 + AGENT);
+	json_object_foreach(list, key, c) {
+		assert_int_equal(number(c, "qps"), 1);
+		assert_int_equal(number(c, "cqs"), 1);
+	}
 	json_decref(list);
 	s = ask("/softhca/status,%s", name[0]);
 	assert_int_equal(number(s, "pid"), getpid());
-	assert_int_equal(number(s, "clients"), 1);
+	assert_int_equal(number(s, "clients"), 1 + AGENT);
 	assert_int_equal(number(s, "active_mtu"), 4096);
 	assert_string_equal(text(s, "port_state"), "ACTIVE");
 	assert_string_equal(text(s, "layout"), "rtc");
@@ -522,12 +597,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists),	   cmocka_unit_test(counters),
-		cmocka_unit_test(stages),	   cmocka_unit_test(usage),
-		cmocka_unit_test(queue_pairs),	   cmocka_unit_test(regions),
-		cmocka_unit_test(special_regions), cmocka_unit_test(addresses),
-		cmocka_unit_test(attached),	   cmocka_unit_test(measured),
-		cmocka_unit_test(wrong_questions), cmocka_unit_test(gone),
+		cmocka_unit_test(lists),       cmocka_unit_test(counters),
+		cmocka_unit_test(stages),      cmocka_unit_test(usage),
+		cmocka_unit_test(queue_pairs), cmocka_unit_test(jettys),
+		cmocka_unit_test(regions),     cmocka_unit_test(special_regions),
+		cmocka_unit_test(addresses),   cmocka_unit_test(attached),
+		cmocka_unit_test(measured),    cmocka_unit_test(wrong_questions),
+		cmocka_unit_test(gone),
 	};
 
 	atexit(remove_runtime_dir); /* after DPDK's own handler, which removes its socket */

@@ -68,6 +68,7 @@ hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t
 static void
 make_region(struct rig *r, uint32_t key, uint32_t pd, uint32_t state, uint32_t flags, uint8_t *base)
 {
+	r->h->vtp.domain[HCA_KEY_INDEX(key)] = HCA_PD_DOMAIN(pd);
 	r->h->vtp.mpt[HCA_KEY_INDEX(key)] = (struct hca_mpt_entry){
 		.start = RIG_VA,
 		.length = RIG_LEN,
@@ -86,6 +87,7 @@ make_regions(struct rig *r)
 	assert_non_null(r->mem);
 	memset(r->mem, 0, RIG_LEN + 4096);
 	r->h->vtp.mpt_mask = 7;
+	r->h->vtp.domain = calloc(8, sizeof(*r->h->vtp.domain));
 	r->h->vtp.mpt = aligned_alloc(64, 8 * sizeof(struct hca_mpt_entry));
 	assert_non_null(r->h->vtp.mpt);
 	memset(r->h->vtp.mpt, 0, 8 * sizeof(struct hca_mpt_entry));
@@ -175,6 +177,7 @@ rig_teardown(void **state)
 	for (unsigned int i = 0; i < RIG_SRQS; i++)
 		free(r->h->srq[i].q.base);
 	free(r->h->srq);
+	free(r->h->vtp.domain);
 	free(r->h->vtp.mpt);
 	free(r->mem);
 	rte_mempool_free(r->rx_pool);

@@ -12,6 +12,7 @@
 
 #include "abi_bar.h"
 #include "abi_ctx.h"
+#include "engine/record_ub.h"
 #include "requester/record_pool.h"
 #include "queues/eq.h"
 
@@ -60,12 +61,16 @@ eal_start(void)
 HCA_EDGE_LIST(X)
 #undef X
 
+/* Without UB its edges are not in use. */
 static void
 make_edges(struct fx *fx)
 {
+	const uint32_t without = HCA_UB_STAGES;
+
 #define X(e, f, t, p, r) \
+	if (((without >> HCA_STAGE_##f | without >> HCA_STAGE_##t) & 1) == 0) \
+		fx->h->edge[HCA_EDGE_##e].process = record_##e; \
 	fx->edge[HCA_EDGE_##e].room = FX_OBJECTS; \
-	fx->h->edge[HCA_EDGE_##e].process = record_##e; \
 	fx->h->edge[HCA_EDGE_##e].room = room_##e; \
 	fx->h->edge[HCA_EDGE_##e].from = HCA_STAGE_##f; \
 	fx->h->edge[HCA_EDGE_##e].to = HCA_STAGE_##t;
@@ -80,9 +85,9 @@ make_channel(struct hca *h, enum hca_stage_id from, enum hca_stage_id to)
 
 	assert_non_null(c);
 	memset(c, 0, sizeof(*c));
-	c->mask = h->qp_mask;
-	c->slot = calloc(h->qp_mask + 1, sizeof(*c->slot));
-	c->pending = calloc(h->qp_mask + 1, 1);
+	c->mask = 2 * (h->qp_mask + 1) - 1; /* tests of UB have as many TPs */
+	c->slot = calloc(c->mask + 1, sizeof(*c->slot));
+	c->pending = calloc(c->mask + 1, 1);
 	c->local = true;
 	c->inbox = &h->inbox[to];
 	assert_non_null(c->slot);
@@ -128,6 +133,12 @@ fx_create(const struct fx_config *cfg)
 					      c->full_records ? c->full_records : 32,
 					      sizeof(struct hca_record_full), HCA_RECREF_FULL),
 			 0);
+	assert_int_equal(hca_record_pool_init(h, &h->ub_rec, "ubrec", 64,
+					      sizeof(struct hca_ub_record), 0),
+			 0);
+	assert_int_equal(hca_record_pool_init(h, &h->ub_rec_full, "ubrecf", 32,
+					      sizeof(struct hca_ub_record_full), HCA_RECREF_FULL),
+			 0);
 	return fx;
 }
 
@@ -152,6 +163,8 @@ fx_destroy(struct fx *fx)
 	}
 	hca_record_pool_fini(&h->rec);
 	hca_record_pool_fini(&h->rec_full);
+	hca_record_pool_fini(&h->ub_rec);
+	hca_record_pool_fini(&h->ub_rec_full);
 	free(h->bar2);
 	free(h->qp);
 	free(h);
@@ -191,7 +204,7 @@ fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq, uint32_t log_
 	qp->rtc.window = qp->rrc.window = qp->parser.window;
 	qp->parser.window_mask = qp->rtc.window_mask = qp->rrc.window_mask = window - 1;
 	qp->cfg.state = HCA_QPS_RTS;
-	assert_int_equal(hca_record_reserve_qp(fx->h, qp->cfg.usr_page, 1), 0);
+	assert_int_equal(hca_record_reserve_qp(fx->h, HCA_ST_RC, qp->cfg.usr_page, 1), 0);
 	return qp;
 }
 

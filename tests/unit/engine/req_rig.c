@@ -62,6 +62,7 @@ hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t
 static void
 make_region(struct rig *r, uint32_t key, uint32_t flags)
 {
+	r->h->vtp.domain[HCA_KEY_INDEX(key)] = HCA_PD_DOMAIN(RIG_PD);
 	r->h->vtp.mpt[HCA_KEY_INDEX(key)] = (struct hca_mpt_entry){
 		.start = RIG_VA,
 		.length = RIG_LEN,
@@ -103,6 +104,7 @@ make_qp(struct rig *r)
 
 	r->qp = qp;
 	qp->cfg.pd = RIG_PD;
+	qp->cfg.usr_page = HCA_PD_DOMAIN(RIG_PD);
 	qp->cfg.scqn = RIG_CQ;
 	qp->cfg.mtu_log = qp->rtc.mtu_log = RIG_MTU_LOG;
 	qp->cfg.ack_timeout = RIG_TIMEOUT;
@@ -135,6 +137,7 @@ rig_setup(void **state)
 	assert_non_null(r->rx_pool);
 	r->mem = calloc(1, RIG_LEN);
 	r->h->vtp.mpt_mask = 3;
+	r->h->vtp.domain = calloc(4, sizeof(*r->h->vtp.domain));
 	r->h->vtp.mpt = aligned_alloc(64, 4 * sizeof(struct hca_mpt_entry));
 	assert_true(r->mem != NULL && r->h->vtp.mpt != NULL);
 	memset(r->h->vtp.mpt, 0, 4 * sizeof(struct hca_mpt_entry));
@@ -164,6 +167,7 @@ rig_teardown(void **state)
 	rte_mempool_free(r->rx_pool);
 	free(r->h->cq);
 	free(r->cqe);
+	free(r->h->vtp.domain);
 	free(r->h->vtp.mpt);
 	free(r->mem);
 	fx_destroy(r->fx);

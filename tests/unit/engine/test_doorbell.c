@@ -9,6 +9,7 @@
 
 #include "abi_bar.h"
 #include "abi_ctx.h"
+#include "abi_tp.h"
 #include "abi_wqe.h"
 #include "requester/doorbell.h"
 
@@ -236,6 +237,25 @@ test_opcodes(void **state)
 	assert_int_equal(FX_COUNTER(fx, DOORBELL, doorbells), 31);
 }
 
+/* Jettys have more; those of both kinds that no QP has are refused there, too. */
+static void
+test_opcodes_of_jettys(void **state)
+{
+	static const uint8_t more[] = {HCA_OP_WRITE_NOTIFY, HCA_OP_WRITE_BE, HCA_OP_ATOMIC};
+	struct fx *fx = *state;
+	struct client c = client_open(fx, PAGE);
+
+	fx->h->qp[QPI].cfg.service = HCA_ST_JETTY;
+	for (unsigned int i = 0; i < RTE_DIM(more); i++)
+		ring(&c, word(0, more[i], fx_qpn(QPI)));
+	ring(&c, word(0, 0x0e, fx_qpn(QPI)));
+	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 4);
+	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, RTE_DIM(more));
+	for (unsigned int i = 0; i < RTE_DIM(more); i++)
+		assert_int_equal(HCA_CHAIN_OPCODE(pushed(fx, i)), more[i]);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_bad_opcode), 1);
+}
+
 static void
 test_kick(void **state)
 {
@@ -436,6 +456,7 @@ main(void)
 		T(test_taken_apart),
 		T(test_dead_entry_and_qpn_zero),
 		T(test_opcodes),
+		T(test_opcodes_of_jettys),
 		T(test_kick),
 		T(test_closed_page_is_not_looked_at),
 		T(test_idle_pages_are_scanned),

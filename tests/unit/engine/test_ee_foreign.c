@@ -50,6 +50,7 @@ setup(void **state)
 	r->h->cfg.foreign = access_memory;
 	r->h->cfg.foreign_arg = memory;
 	r->h->vtp.mtt = mtt;
+	r->h->vtp.domain[HCA_KEY_INDEX(KEY)] = HCA_PD_DOMAIN(RIG_PD);
 	e = &r->h->vtp.mpt[HCA_KEY_INDEX(KEY)];
 	*e = r->h->vtp.mpt[HCA_KEY_INDEX(RIG_KEY_ALL)];
 	e->base = NULL;

@@ -152,6 +152,39 @@ owed_responses_wait_for_room(void **state)
 	assert_true(hca_ee_deadline(r->h, r->now) == UINT64_MAX);
 }
 
+/* Where there is room for one response at a time, no QP has two before each has one. */
+static void
+turns_where_room_is_scarce(void **state)
+{
+	struct rig *r = *state;
+	struct hca_resp_job jobs[2][RIG_MAX_RD];
+	unsigned int sent[4] = {0};
+
+	r->fx->edge[HCA_EDGE_EE_ENCAP].room = 0;
+	rig_feed(r, rig_read(100, 0, 600));
+	for (uint32_t i = 0; i < 2; i++) {
+		struct hca_qp *other = &r->h->qp[RIG_QPI + 1 + i];
+
+		other->cfg = r->qp->cfg;
+		other->ee = r->qp->ee;
+		memcpy(jobs[i], r->qp->ee.jobs, sizeof(jobs[i]));
+		other->ee.jobs = jobs[i];
+		other->ee.flags = 0;
+		ee_list_ready(r->h, ee_ctx(r->h), &other->ee, RIG_QPI + 1 + i);
+	}
+	r->fx->edge[HCA_EDGE_EE_ENCAP].room = 1;
+	for (unsigned int i = 0; i < 9; i++) {
+		rig_poll(r);
+		assert_int_equal(rig_responses(r), i + 1);
+		sent[rig_response(r, i)->qpi]++;
+		for (uint32_t qpi = RIG_QPI; qpi < RIG_QPI + 3; qpi++)
+			assert_in_range(sent[qpi], i / 3, i / 3 + 1);
+	}
+	rig_poll(r);
+	assert_int_equal(rig_responses(r), 9);
+	assert_int_equal(ee_ctx(r->h)->ready_count, 0);
+}
+
 static void
 owed_responses_wait_for_mbufs(void **state)
 {
@@ -511,6 +544,37 @@ failed_and_then_late(void **state)
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, 101, HCA_EVENT_WQ_ACCESS);
 }
 
+/* A later READ fails while the requester waits for the late one: both are refused, in order. */
+static void
+late_and_another_failed(void **state)
+{
+	struct rig *r = *state;
+	struct hca_txd *d;
+
+	rig_feed(r, rig_read(100, 0, 512));
+	rig_feed(r, rig_read(102, 0, 512));
+	rig_forget_responses(r);
+	r->qp->encap.resp_late_psn = 101;
+	r->qp->encap.resp_late = 1;
+	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_EE, RIG_QPI, HCA_MSG_LATE);
+	rig_poll(r);
+	assert_int_equal(rig_responses(r), 1);
+	assert_int_equal(rig_response(r, 0)->syndrome, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer));
+	rig_forget_responses(r);
+	r->qp->encap.resp_failed_psn = 103;
+	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_EE, RIG_QPI, HCA_MSG_FAILED);
+	rig_poll(r);
+	assert_int_equal(rig_responses(r), 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		d = rig_response(r, i);
+		assert_int_equal(d->syndrome, HCA_NAK_SYNDROME(HCA_NAK_REMOTE_ACCESS));
+		assert_int_equal(d->psn, i == 0 ? 101 : 103);
+	}
+	assert_int_equal(r->qp->cfg.state, HCA_QPS_ERR);
+	rig_forget_responses(r);
+	rig_expect_silence(r);
+}
+
 static void
 error_from_elsewhere_drops_what_is_owed(void **state)
 {
@@ -574,6 +638,7 @@ main(void)
 		TEST(responses_leave_in_psn_order),
 		TEST(nak_waits_for_the_read_before_it),
 		TEST(owed_responses_wait_for_room),
+		TEST(turns_where_room_is_scarce),
 		TEST(owed_responses_wait_for_mbufs),
 		TEST(atomics),
 		TEST(repeated_atomics_are_replayed),
@@ -588,6 +653,7 @@ main(void)
 		TEST(late_response_of_a_read_answered_since),
 		TEST(late_and_then_failed),
 		TEST(failed_and_then_late),
+		TEST(late_and_another_failed),
 		TEST(error_from_elsewhere_drops_what_is_owed),
 		TEST(purge_forgets_the_qp_only),
 	};

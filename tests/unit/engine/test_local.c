@@ -30,6 +30,7 @@ setup(void **state)
 	r = *state;
 	r->h->single_worker = true;
 	r->h->vtp.mpt[HCA_KEY_INDEX(RIG_KEY)].flags |= HCA_ACCESS_MW_BIND;
+	r->h->vtp.domain[WINDOW] = HCA_PD_DOMAIN(RIG_PD);
 	e = &r->h->vtp.mpt[WINDOW];
 	memset(e, 0, sizeof(*e));
 	e->key = KEY(1);

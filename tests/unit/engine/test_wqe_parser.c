@@ -114,6 +114,7 @@ test_inline(void **state)
 		assert_int_equal(f->r.len, lens[i]);
 		assert_int_equal(f->r.nsge, 0);
 		assert_memory_equal(f->body.inline_data, data, lens[i]);
+		assert_int_equal(FX_COUNTER(fx, PARSER, sq_inline), i + 1);
 	}
 }
 
@@ -270,6 +271,7 @@ test_bad_structure(void **state)
 	add_inline(&w, data, 8);
 	expect_bad(fx, &w, HCA_OP_ATOMIC_FA, w.len, HCA_SYND_LOCAL_QP_OP);
 	assert_int_equal(FX_COUNTER(fx, PARSER, sq_bad_wqe), FX_COUNTER(fx, PARSER, sq_wqes));
+	assert_int_equal(FX_COUNTER(fx, PARSER, sq_inline), 0);
 }
 
 static void

@@ -76,7 +76,7 @@ test_two_records_are_reserved(void **state)
 
 	for (uint32_t i = 1; i <= 4; i++)
 		fx_qp(fx, i, PAGE, 4, 6, 16);
-	assert_int_equal(hca_record_reserve_qp(fx->h, PAGE, 1), -ENOMEM);
+	assert_int_equal(hca_record_reserve_qp(fx->h, HCA_ST_RC, PAGE, 1), -ENOMEM);
 	post_chain_qp(fx, 1, 0, 16);
 	poll_parser(fx);
 	assert_int_equal(fx->h->qp[1].parser.head, 2); /* no shared records */
@@ -355,7 +355,7 @@ test_purged_records_wake_others(void **state)
 	poll_parser(fx);
 	for (uint32_t i = 0; i < 8; i++)
 		rte_ring_sp_enqueue_elem(fx->h->rec.free, &a->parser.window[i], 4);
-	assert_int_equal(hca_record_reserve_qp(fx->h, PAGE, -1), 0);
+	assert_int_equal(hca_record_reserve_qp(fx->h, HCA_ST_RC, PAGE, -1), 0);
 	poll_parser(fx);
 	assert_int_equal(b->parser.head, 8);
 }

@@ -114,6 +114,28 @@ rig_frame_of(uint8_t opcode, uint32_t psn, uint32_t qpn, uint32_t sqpn, bool vla
 }
 
 struct rte_mbuf *
+rig_ub_frame(uint8_t opcode, uint32_t psn, uint32_t tpn, uint32_t source_tpn)
+{
+	const struct hca_ub_path path = {.udp = {.ip_version = 4, .hop_limit = 64}};
+	struct hca_ub_headers h = {.rtph = {.last = opcode == HCA_UB_TP_RTP,
+					    .opcode = opcode,
+					    .src_tpn = source_tpn,
+					    .dst_tpn = tpn,
+					    .psn = psn},
+				   .atah = {.opcode = HCA_UB_TA_TAACK}};
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	struct hca_udp_template t;
+	int n;
+
+	assert_non_null(m);
+	assert_int_equal(hca_ub_template_fill(&path, &t), 0);
+	n = ub_build(hca_icrc_select(), &t, &h, NULL, 0, rte_pktmbuf_mtod(m, uint8_t *), 512);
+	assert_true(n > 0);
+	rte_pktmbuf_append(m, (uint16_t)n);
+	return m;
+}
+
+struct rte_mbuf *
 rig_frame(uint32_t psn)
 {
 	return rig_frame_of(HCA_BTH_RC_WRITE_ONLY, psn, RIG_QPN, 0, false);

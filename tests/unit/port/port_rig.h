@@ -18,6 +18,7 @@
 #include "engine/pkt.h"
 #include "port/port.h"
 #include "roce_craft.h"
+#include "ub_craft.h"
 
 #define RIG_FRAMES 4096u
 #define RIG_MISSED 7u
@@ -44,6 +45,8 @@ void rig_sink_clear(void);
 struct hca_port *rig_source(unsigned int n);
 
 /* A 64-byte frame of that opcode for that QP; with a VLAN tag on request. */
+/* A UB packet without payload: TPACK or TAACK, by the opcode of its transport header. */
+struct rte_mbuf *rig_ub_frame(uint8_t opcode, uint32_t psn, uint32_t tpn, uint32_t source_tpn);
 struct rte_mbuf *rig_frame_of(uint8_t opcode, uint32_t psn, uint32_t qpn, uint32_t sqpn, bool vlan);
 /* A WRITE ONLY to RIG_QPN. */
 struct rte_mbuf *rig_frame(uint32_t psn);

@@ -16,6 +16,7 @@
 
 #include "../../test_eal.h"
 #include "abi_roce.h"
+#include "abi_ub.h"
 #include "engine/pkt.h"
 #include "port/port_divert.h"
 #include "wire/roce_frame.h"
@@ -117,10 +118,13 @@ buffers_in_use(void)
 }
 
 static struct hca_port *
-new_divert(uint32_t depth)
+new_divert_of(uint32_t depth, uint32_t wires)
 {
 	static unsigned int serial;
-	struct hca_port_divert_config cfg = {.depth = depth, .socket_id = -1, .kick = kick};
+	struct hca_port_divert_config cfg = {.depth = depth,
+					     .wires = wires,
+					     .socket_id = -1,
+					     .kick = kick};
 	struct hca_port *p;
 	char name[16];
 
@@ -131,6 +135,12 @@ new_divert(uint32_t depth)
 			     .room = FRAMES};
 	assert_int_equal(hca_port_divert_open(&cfg, &wire.port, &p), 0);
 	return p;
+}
+
+static struct hca_port *
+new_divert(uint32_t depth)
+{
+	return new_divert_of(depth, 0);
 }
 
 static void
@@ -639,12 +649,50 @@ watched(void **state)
 static void
 bad_config(void **state)
 {
-	const struct hca_port_divert_config cfg = {.name = "tdx", .depth = 100, .socket_id = -1};
+	struct hca_port_divert_config cfg = {.name = "tdx", .depth = 100, .socket_id = -1};
 	struct hca_port *p = NULL;
 
 	(void)state;
 	assert_int_equal(hca_port_divert_open(&cfg, &wire.port, &p), -EINVAL);
+	cfg.depth = 64;
+	cfg.wires = HCA_WIRE_BIT(HCA_WIRES);
+	assert_int_equal(hca_port_divert_open(&cfg, &wire.port, &p), -EINVAL);
+	cfg.wires = HCA_WIRE_BIT(HCA_WIRE_NONE) | HCA_WIRE_BIT(HCA_WIRE_UB);
+	assert_int_equal(hca_port_divert_open(&cfg, &wire.port, &p), -EINVAL);
 	assert_null(p);
+}
+
+static const struct {
+	uint32_t wires;
+	enum fate roce, ub;
+} wire_fates[] = {
+	{0, DEVICE, OTHER},
+	{HCA_WIRE_BIT(HCA_WIRE_ROCE), DEVICE, OTHER},
+	{HCA_WIRE_BIT(HCA_WIRE_UB), OTHER, DEVICE},
+	{HCA_WIRE_BIT(HCA_WIRE_ROCE) | HCA_WIRE_BIT(HCA_WIRE_UB), DEVICE, DEVICE},
+};
+
+/* A wire that is off is the other side's, whoever it is addressed to. */
+static void
+wires_that_are_on(void **state)
+{
+	const uint16_t roce = HCA_ROCE_UDP_PORT, ub = HCA_UB_UDP_PORT;
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(wire_fates) / sizeof(wire_fates[0]); i++) {
+		struct hca_port *p = new_divert_of(64, wire_fates[i].wires);
+		enum fate of_ub = wire_fates[i].ub;
+
+		assert_int_equal(fate_of(p, ip4(our_mac, 0, 17, 5, 0, roce)), wire_fates[i].roce);
+		assert_int_equal(fate_of(p, ip6(our_mac, 1, 17, 0, 0, roce)), wire_fates[i].roce);
+		assert_int_equal(fate_of(p, ip4(our_mac, 0, 17, 5, 0, ub)), of_ub);
+		assert_int_equal(fate_of(p, ip4(our_mac, 1, 17, 6, 0x4000, ub)), of_ub);
+		assert_int_equal(fate_of(p, ip6(our_mac, 0, 17, 0, 0, ub)), of_ub);
+		assert_int_equal(fate_of(p, ip4(other_mac, 0, 17, 5, 0, ub)),
+				 of_ub == DEVICE ? DROPPED : OTHER);
+		assert_int_equal(fate_of(p, ip4(our_mac, 0, 17, 5, 0, 4793)), OTHER);
+		done(p);
+	}
 }
 
 static int
@@ -666,7 +714,7 @@ main(void)
 		cmocka_unit_test(transmit),	   cmocka_unit_test(fair),
 		cmocka_unit_test(device_gives_up), cmocka_unit_test(sleeping),
 		cmocka_unit_test(odd_buffers),	   cmocka_unit_test(watched),
-		cmocka_unit_test(bad_config),
+		cmocka_unit_test(bad_config),	   cmocka_unit_test(wires_that_are_on),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

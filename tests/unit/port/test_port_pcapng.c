@@ -187,6 +187,30 @@ empty(void **state)
 	rig_done(p);
 }
 
+/* Of one TP, of one QP: the other wire's frames with the same number are not meant. */
+static void
+choice_of_wire(void **state)
+{
+	static const uint8_t wires[] = {HCA_WIRE_ROCE, HCA_WIRE_UB};
+
+	(void)state;
+	for (unsigned int i = 0; i < RTE_DIM(wires); i++) {
+		struct hca_pcap_ng ng = {.one_qp = true, .wire = wires[i], .remote_qpn = RIG_QPN};
+		struct hca_port *p;
+		struct hca_pcap *c = open_capture(ng, rig_sink(), &p);
+		struct rte_mbuf *m[2] = {
+			rig_frame(1),
+			rig_ub_frame(HCA_UB_TP_RTP, 1, RIG_QPN, 5),
+		};
+
+		assert_int_equal(p->ops->tx(p, m, 2, 3), 2);
+		end_capture(p, c);
+		head(65535);
+		packet(i, 65535, 2, 3);
+		rig_done(p);
+	}
+}
+
 /* One direction; one QP: frames for it, and frames to its peer or with it as source. */
 static void
 choices(void **state)
@@ -363,9 +387,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocks),    cmocka_unit_test(empty),	  cmocka_unit_test(choices),
-		cmocka_unit_test(no_room),   cmocka_unit_test(full_disk), cmocka_unit_test(around),
-		cmocka_unit_test(slow_disk), cmocka_unit_test(no_space),
+		cmocka_unit_test(blocks),   cmocka_unit_test(empty),
+		cmocka_unit_test(choices),  cmocka_unit_test(choice_of_wire),
+		cmocka_unit_test(no_room),  cmocka_unit_test(full_disk),
+		cmocka_unit_test(around),   cmocka_unit_test(slow_disk),
+		cmocka_unit_test(no_space),
 	};
 
 	return cmocka_run_group_tests(tests, rig_setup, NULL);

@@ -303,6 +303,48 @@ one_qp(void **state)
 	rig_done(p);
 }
 
+static void
+send_ub(struct hca_port *p, uint8_t opcode, uint32_t psn, uint32_t tpn)
+{
+	struct rte_mbuf *m = rig_ub_frame(opcode, psn, tpn, 7);
+
+	assert_int_equal(p->ops->tx(p, &m, 1, 0), 1);
+}
+
+/* Rules know UB by the opcode of its transport, PSN and TPNs, and keep the wires apart. */
+static void
+both_wires(void **state)
+{
+	static const struct hca_fault_rule rules[] = {
+		{.opcode = HCA_UB_TP_ACK, .psn = 5, .wire = HCA_WIRE_UB, .qpn = RIG_QPN},
+		{.opcode = HCA_FAULT_ANY, .psn = HCA_FAULT_ANY, .wire = HCA_WIRE_ROCE, .qpn = 9},
+		{.opcode = HCA_UB_TP_RTP, .psn = 6, .sqpn = 7},
+	};
+	const struct hca_impair odds = {.drop = 1, .wire = HCA_WIRE_UB};
+	struct hca_port *p = new_impair(8);
+
+	(void)state;
+	for (unsigned int i = 0; i < RTE_DIM(rules); i++)
+		hca_port_impair_rule(p, &rules[i]);
+	send_ub(p, HCA_UB_TP_ACK, 5, RIG_QPN);
+	send_of(p, HCA_BTH_RC_WRITE_ONLY, 9, 0);
+	send_ub(p, HCA_UB_TP_RTP, 6, 1);
+	assert_int_equal(sink.n, 0);
+	send_ub(p, HCA_UB_TP_ACK, 4, RIG_QPN);
+	send_ub(p, HCA_UB_TP_RTP, 5, RIG_QPN);
+	send_ub(p, HCA_UB_TP_ACK, 5, 9);
+	send_of(p, HCA_UB_TP_ACK, RIG_QPN, 0);
+	assert_int_equal(sink.n, 4);
+	for (unsigned int i = 0; i < RTE_DIM(rules); i++)
+		assert_int_equal(hca_port_impair_hits(p, i), 1);
+	hca_port_impair_clear_rules(p);
+	hca_port_impair_set(p, &odds);
+	send_ub(p, HCA_UB_TP_RTP, 5, 1);
+	send_of(p, HCA_BTH_RC_WRITE_ONLY, 1, 0);
+	assert_int_equal(sink.n, 5);
+	rig_done(p);
+}
+
 /* A receiver that verifies the IP checksum accepts the frame, with the mark set. */
 static void
 marks(void **state)
@@ -391,6 +433,7 @@ main(void)
 		cmocka_unit_test(delay_is_bounded),
 		cmocka_unit_test(inner_full),
 		cmocka_unit_test(one_qp),
+		cmocka_unit_test(both_wires),
 		cmocka_unit_test(marks),
 		cmocka_unit_test(stalls),
 	};

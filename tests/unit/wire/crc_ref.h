@@ -23,9 +23,9 @@ crc_ref(uint32_t seed, const void *p, size_t n)
 	return ~reg;
 }
 
-/* l3: IP header, UDP and BTH of a RoCE frame. */
+/* l3: IP and UDP header; what every wire reads as ones. */
 static inline void
-mask_ref(uint8_t *l3, int is_v6)
+mask_udp_ref(uint8_t *l3, int is_v6)
 {
 	uint8_t *udp = l3 + (is_v6 ? 40 : 20);
 
@@ -39,7 +39,14 @@ mask_ref(uint8_t *l3, int is_v6)
 		memset(l3 + 10, 0xff, 2);
 	}
 	memset(udp + 6, 0xff, 2); /* checksum */
-	udp[8 + 4] = 0xff;	  /* of the BTH: FECN, BECN, reserved */
+}
+
+/* l3: IP header, UDP and BTH of a RoCE frame. */
+static inline void
+mask_ref(uint8_t *l3, int is_v6)
+{
+	mask_udp_ref(l3, is_v6);
+	l3[(is_v6 ? 40 : 20) + 8 + 4] = 0xff; /* of the BTH: FECN, BECN, reserved */
 }
 
 #endif

@@ -243,13 +243,16 @@ test_copies_random_lengths(void **state)
 	}
 }
 
+#define PATTERNS 5
+
 static const uint8_t *
 pattern(unsigned int which)
 {
-	const uint8_t *p[3] = {hca_icrc_ones_none, hca_icrc_ones(HCA_WIRE_ROCE, 4),
-			       hca_icrc_ones(HCA_WIRE_ROCE, 6)};
+	const uint8_t *p[PATTERNS] = {hca_icrc_ones_none, hca_icrc_ones(HCA_WIRE_ROCE, 4),
+				      hca_icrc_ones(HCA_WIRE_ROCE, 6),
+				      hca_icrc_ones(HCA_WIRE_UB, 4), hca_icrc_ones(HCA_WIRE_UB, 6)};
 
-	return p[which % 3];
+	return p[which];
 }
 
 /* The CRC of a span equals that of a copy with the pattern ORed into it. */
@@ -289,7 +292,7 @@ test_burst_all_lengths(void **state)
 	unsigned int i, n, which;
 
 	FOR_EACH_KERNEL(ops, i)
-	for (which = 0; which < 3; which++)
+	for (which = 0; which < PATTERNS; which++)
 		for (n = 0; n <= ALL_LENGTHS; n++) {
 			s = (struct hca_icrc_span){f->src.end - n, pattern(which), n, rng()};
 			check_burst(ops, &s, 1);
@@ -314,10 +317,58 @@ test_burst_mixed(void **state)
 
 			s[j].data = rng() & 1 ? f->src.end - len : f->src.start + rng() % 64;
 			s[j].len = len;
-			s[j].ones = pattern(rng() % 3);
+			s[j].ones = pattern(rng() % PATTERNS);
 			s[j].seed = rng();
 		}
 		check_burst(ops, s, n);
+	}
+}
+
+/* The definition of a wire's ICRC, byte by byte. */
+static uint32_t
+icrc_ref(enum hca_wire wire, int v6, const uint8_t *l3, uint32_t n)
+{
+	static const uint8_t ones[8] = {255, 255, 255, 255, 255, 255, 255, 255};
+	static uint8_t copy[MAX_LENGTH];
+
+	memcpy(copy, l3, n);
+	if (wire == HCA_WIRE_UB) {
+		mask_udp_ref(copy, v6);
+		return crc_ref(0, copy, n);
+	}
+	mask_ref(copy, v6);
+	return crc_ref(crc_ref(0, ones, sizeof(ones)), copy, n);
+}
+
+/* Frames of both wires and both IP versions in one burst. */
+static void
+test_burst_of_both_wires(void **state)
+{
+	struct fixture *f = *state;
+	const struct hca_icrc_ops *ops;
+	struct hca_icrc_span s[32];
+	uint32_t want[32], got[32];
+	unsigned int i, j, n, round;
+
+	for (round = 0; round < 40; round++) {
+		n = 1 + rng() % 32;
+		for (j = 0; j < n; j++) {
+			enum hca_wire wire = rng() & 1 ? HCA_WIRE_ROCE : HCA_WIRE_UB;
+			const uint8_t *l3 = f->src.start + rng() % 64;
+			uint32_t len = 64 + rng() % (rng() % 8 ? 200 : 4400);
+			int v6 = rng() & 1;
+
+			s[j] = hca_icrc_span_of(wire, v6 ? 6 : 4, l3, len);
+			want[j] = icrc_ref(wire, v6, l3, len);
+		}
+		FOR_EACH_KERNEL(ops, i)
+		{
+			ops->crc_burst(s, got, n);
+			for (j = 0; j < n; j++)
+				if (got[j] != want[j])
+					fail_msg("%s: frame %u of %u, %u bytes", ops->name, j, n,
+						 s[j].len);
+		}
 	}
 }
 
@@ -388,6 +439,7 @@ main(void)
 		cmocka_unit_test(test_copies_random_lengths),
 		cmocka_unit_test(test_burst_all_lengths),
 		cmocka_unit_test(test_burst_mixed),
+		cmocka_unit_test(test_burst_of_both_wires),
 		cmocka_unit_test(test_mask_equals_pattern),
 		cmocka_unit_test(test_icrc_is_stored_least_significant_byte_first),
 	};

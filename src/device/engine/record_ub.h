@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_RECORD_UB_H
+#define ENGINE_RECORD_UB_H
+
+/*
+ * Request records of Jettys, in two pools of their own (hca.ub_rec, hca.ub_rec_full). As in
+ * record.h the record is the window entry. The parser writes it before it publishes head; from then
+ * on TAI alone writes it, and encap reads what the operations of the request refer to. TAI returns
+ * it when the request is complete and no operation refers to it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi_tp.h"
+#include "abi_ub.h"
+#include "engine/impl.h"
+
+/* What is true of an operation of Jettys, beside its packets. */
+enum hca_ub_wr_flag {
+	HCA_UB_WR_RADDR = 1u << 0,    /* has a raddr unit */
+	HCA_UB_WR_NOTIFY = 1u << 1,   /* has a notify unit */
+	HCA_UB_WR_OPERANDS = 1u << 2, /* has two operands, which are its payload */
+	HCA_UB_WR_ENABLES = 1u << 3,  /* has byte enables in the operands' place */
+	HCA_UB_WR_READ = 1u << 4,     /* its data units are where a result goes */
+	HCA_UB_WR_CUT = 1u << 5,      /* has as many segments as its length needs */
+	HCA_UB_WR_CLOSES = 1u << 6,   /* its last segment waits for all others */
+	HCA_UB_WR_RECV = 1u << 7,     /* consumes a receive WQE of the peer */
+};
+
+/*
+ * Operations of Jettys. X(op, flags, TAOpcode, TAOpcode of its last packet): after HCA_OP_, and
+ * HCA_UB_TA_. That of an atomic is told by the WQE.
+ */
+#define HCA_UB_WR_LIST(X) \
+	X(SEND, HCA_UB_WR_RECV, SEND, SEND) \
+	X(SEND_IMM, HCA_UB_WR_RECV, SEND, SEND_IMM) \
+	X(RDMA_WRITE, HCA_UB_WR_RADDR | HCA_UB_WR_CUT, WRITE, WRITE) \
+	X(RDMA_WRITE_IMM, HCA_UB_WR_RADDR | HCA_UB_WR_CUT | HCA_UB_WR_CLOSES | HCA_UB_WR_RECV, \
+	  WRITE, WRITE_IMM) \
+	X(WRITE_NOTIFY, HCA_UB_WR_RADDR | HCA_UB_WR_CUT | HCA_UB_WR_CLOSES | HCA_UB_WR_NOTIFY, \
+	  WRITE, WRITE_NOTIFY) \
+	X(WRITE_BE, HCA_UB_WR_RADDR | HCA_UB_WR_ENABLES, WRITE_BE, WRITE_BE) \
+	X(RDMA_READ, HCA_UB_WR_RADDR | HCA_UB_WR_CUT | HCA_UB_WR_READ, READ, READ) \
+	X(ATOMIC, HCA_UB_WR_RADDR | HCA_UB_WR_OPERANDS | HCA_UB_WR_READ, STORE, STORE)
+
+struct hca_ub_wr {
+	uint8_t known; /* the operation exists */
+	uint8_t flags; /* enum hca_ub_wr_flag */
+	uint8_t opcode, last_opcode;
+};
+
+/* By opcode of a WQE, 5 bits. */
+extern const struct hca_ub_wr hca_ub_wrs[32];
+
+#define HCA_UB_OPERANDS_MAX (2 * HCA_UB_ATOMIC_MAX) /* also the most byte enables */
+/* A WQE has 512 bytes, of which next unit, UB unit and inline header take 52. */
+#define HCA_UB_INLINE_MAX 460u
+/* Messages of a Send; offsets in them have 24 bits, in KiB, of which this needs 14. */
+#define HCA_UB_SEND_MAX (UINT32_C(1) << 24)
+
+struct hca_ub_record {
+	uint8_t op;	/* HCA_OP_* */
+	uint8_t flags;	/* enum hca_record_flag; RD: Read or atomic */
+	uint8_t status; /* 0, or the enum hca_ub_status that this request completes with */
+	uint8_t nsge;
+	uint16_t wqe_index;
+	uint8_t order;	/* ODR[2:0], HCA_UB_HAS_TOKEN, HCA_UB_EVENT */
+	uint8_t atomic; /* TAOpcode of HCA_OP_ATOMIC */
+	uint32_t len;	/* bytes of the message; of an atomic: of one operand */
+	uint32_t to;	/* HCA_UB_TO(), HCA_UB_NUMBER() */
+	uint64_t raddr;
+	uint64_t data; /* immediate, or data of the notify */
+	uint64_t notify;
+	uint32_t notify_token_id, notify_token;
+	uint32_t token_id, token;
+	uint32_t tc, tc_token;
+	uint32_t user; /* UDETAH of an atomic, with USER */
+	/* TAI; zeroed by the parser */
+	uint16_t first;	 /* TASSN of its first segment */
+	uint16_t open;	 /* its segments without an answer */
+	uint64_t active; /* when one of them was sent or answered last, ns */
+	uint32_t refs;	 /* operations that refer to it */
+	uint32_t reserved;
+	struct hca_sge sge; /* nsge == 1, unless it is FULL */
+} __rte_cache_aligned;
+
+/* Several SGEs, inline data, operands, byte enables or a destination. */
+struct hca_ub_record_full {
+	struct hca_ub_record r;
+	union {
+		uint8_t operand[HCA_UB_OPERANDS_MAX]; /* both without gap, or the byte enables */
+		struct hca_ud_av av;		      /* unreliable */
+	};
+	union {
+		struct hca_sge sge[HCA_SGE_MAX];
+		uint8_t inline_data[HCA_UB_INLINE_MAX];
+	} body;
+} __rte_cache_aligned;
+
+_Static_assert(sizeof(struct hca_ub_record) == 128, "two lines");
+_Static_assert(sizeof(struct hca_ub_record_full) == 768, "twelve lines");
+
+/* Record of a Jetty by reference. */
+static inline struct hca_ub_record *
+hca_ub_record(const struct hca *h, uint32_t ref)
+{
+	if (ref & HCA_RECREF_FULL)
+		return (struct hca_ub_record *)((uint8_t *)h->ub_rec_full.mem +
+						(size_t)(ref & ~HCA_RECREF_FULL) *
+							sizeof(struct hca_ub_record_full));
+	return (struct hca_ub_record *)((uint8_t *)h->ub_rec.mem +
+					(size_t)ref * sizeof(struct hca_ub_record));
+}
+
+/*
+ * Payload that lies in the record itself: operands of an atomic, or inline data. NULL: it lies
+ * where the SGEs say.
+ */
+static inline const uint8_t *
+hca_ub_record_data(const struct hca_ub_record *r)
+{
+	const struct hca_ub_record_full *f = (const struct hca_ub_record_full *)r;
+
+	if (r->op == HCA_OP_ATOMIC)
+		return f->operand;
+	return r->flags & HCA_REC_INLINE ? f->body.inline_data : NULL;
+}
+
+/* Byte enables of a Write_with_be, as on the wire: len / 8 of them. */
+static inline const uint8_t *
+hca_ub_record_enables(const struct hca_ub_record *r)
+{
+	return ((const struct hca_ub_record_full *)r)->operand;
+}
+
+/* The SGEs of a record without inline data: where the payload lies, or the result goes. */
+static inline const struct hca_sge *
+hca_ub_record_sges(const struct hca_ub_record *r)
+{
+	return r->flags & HCA_REC_FULL ? ((const struct hca_ub_record_full *)r)->body.sge : &r->sge;
+}
+
+/* Pools of the records of QPs of a service. */
+static inline struct hca_record_pool *
+hca_record_pool_of(struct hca *h, uint32_t service, bool full)
+{
+	if (unlikely(hca_is_jetty(service)))
+		return full ? &h->ub_rec_full : &h->ub_rec;
+	return full ? &h->rec_full : &h->rec;
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_PARSER_CHAIN_H
+#define REQUESTER_PARSER_CHAIN_H
+
+/*
+ * Chains of WQEs: the parser's position in the queue of a QP, and where the next chain begins.
+ * Included by wqe_parser.c only, on the parser's lcore.
+ */
+
+#include "abi_wqe.h"
+#include "core/qbuf.h"
+#include "engine/impl.h"
+#include "requester/parser.h"
+#include "requester/doorbell.h"
+
+/* Result of the visit of a QP. */
+enum visit_end {
+	VISIT_MORE, /* quota used up, or visit again */
+	VISIT_IDLE, /* no WQEs announced */
+	VISIT_PARKED,
+	VISIT_NO_RECORD,
+	VISIT_CATAS,
+};
+
+static inline void
+chain_start(struct hca_qp_parser *p, uint32_t op, uint32_t size0, uint32_t fence)
+{
+	p->next_op = (uint8_t)op;
+	p->next_size = (uint8_t)size0;
+	p->next_fence = (uint8_t)fence;
+	p->chain_len = 0;
+	p->in_chain = 1;
+}
+
+/*
+ * Whether the WQE at the queue's position announces a chain; its contents are checked like a
+ * doorbell. head: number of WQEs parsed since the reset.
+ */
+static __rte_noinline bool
+chain_announced(struct hca *h, struct hca_qp_parser *p, uint32_t head)
+{
+	const struct hca_next_unit *next =
+		hca_qbuf_at(&p->sq, (uint32_t)p->sq_index << p->sq_stride_log);
+	uint32_t w = hca_le32_to_cpu(__atomic_load_n(&next->flags, __ATOMIC_ACQUIRE));
+
+	if (!(w & HCA_WQE_ANNOUNCED) || HCA_WQE_ANNOUNCE_L(w) != (head >> p->sq_size_log & 1))
+		return false;
+	HCA_COUNT(h, PARSER, db_read_on);
+	chain_start(p, HCA_WQE_ANNOUNCE_OPCODE(w), HCA_WQE_ANNOUNCE_SIZE0(w),
+		    HCA_WQE_ANNOUNCE_F(w));
+	return true;
+}
+
+/*
+ * Begin the next chain: that of the next doorbell, or one before it that found the page full.
+ * VISIT_IDLE: there is none; VISIT_CATAS: the doorbell is not for the queue's position.
+ */
+static inline enum visit_end
+chain_begin(struct hca *h, struct hca_qp_parser *p, uint32_t head)
+{
+	uint32_t w = p->chain[p->chain_head & ((1u << p->sq_size_log) - 1)];
+
+	if (likely(p->chain_head != p->chain_tail && HCA_CHAIN_SQ_HEAD(w) == p->sq_index)) {
+		p->chain_head++;
+		chain_start(p, HCA_CHAIN_OPCODE(w), HCA_CHAIN_SIZE0(w), HCA_CHAIN_F(w));
+	} else if (p->chain_head == p->chain_tail && likely(!(p->marked & HCA_PM_LOOK))) {
+		return VISIT_IDLE;
+	} else if (!chain_announced(h, p, head)) {
+		p->marked &= ~HCA_PM_LOOK;
+		return p->chain_head == p->chain_tail ? VISIT_IDLE : VISIT_CATAS;
+	}
+	if (unlikely(p->marked != 0))
+		p->marked |= HCA_PM_LOOK;
+	return VISIT_MORE;
+}
+
+/*
+ * Advance to the WQE after the one just parsed, according to its copy; false: the chain leaves the
+ * order of the queue.
+ */
+static inline bool
+chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
+{
+	uint32_t nda_nop = hca_le32_to_cpu(next->nda_nop);
+	uint32_t nee_nds = hca_le32_to_cpu(next->nee_nds);
+	uint32_t size = 1u << p->sq_size_log;
+
+	p->sq_index = (uint16_t)((p->sq_index + 1u) & (size - 1));
+	p->next_size = (uint8_t)HCA_NEXT_NDS(nee_nds);
+	p->next_op = (uint8_t)HCA_NEXT_NOP(nda_nop);
+	p->next_fence = (nee_nds & HCA_NEXT_F) != 0;
+	p->in_chain = p->next_size != 0;
+	if (!p->in_chain)
+		return true;
+	return ++p->chain_len < size && HCA_NEXT_NDA(nda_nop) == (uint32_t)p->sq_index
+									 << p->sq_stride_log;
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Requests are complete when all of their segments are answered; CQEs leave in the order of the
+ * window. In ERR everything that is not complete is flushed at once, in SQD what is open finishes;
+ * one CQE says so when there is nothing left.
+ */
+
+#include "ub/ta_initiator.h"
+#include "ub/ub_cqe.h"
+
+#define CQES 32u
+
+/* CQEs of one Jetty. They are written after una: who finds one must find the window moved. */
+struct completer {
+	struct hca *h;
+	struct hca_qp *qp;
+	bool flushes;
+	uint32_t n;
+	uint32_t done, failed, flushed;
+	struct hca_ub_cqe cqe[CQES];
+};
+
+static void
+add_cqe(struct completer *c, const struct hca_ub_record *r, uint8_t status)
+{
+	const struct hca_qp *qp = c->qp;
+
+	c->cqe[c->n++] = (struct hca_ub_cqe){
+		.kind = qp->cfg.service == HCA_ST_JFS ? HCA_CQE_UB_JFS : HCA_CQE_UB_JETTY,
+		.status = status,
+		.opcode = r != NULL ? r->op : HCA_OP_NOP,
+		.is_send = true,
+		.number = qp->cfg.local_qpn,
+		.wqe = r != NULL ? (uint32_t)r->wqe_index << qp->tai.sq_stride_log : 0,
+		.bytes = r != NULL && status == HCA_UB_STATUS_OK ? r->len : 0,
+	};
+}
+
+static void
+publish(struct completer *c, uint32_t tail)
+{
+	struct hca_qp *qp = c->qp;
+	struct hca_cq_batch *batch = &hca_tai_ctx(c->h)->batch;
+
+	__atomic_store_n(&qp->sq_una, (uint64_t)tail << 32 | hca_tai_una(qp), __ATOMIC_RELEASE);
+	/* a CQ that the batch has no room for would miss its event */
+	if (batch->n == HCA_CQ_BATCH)
+		hca_cq_batch_end(&c->h->core, batch, HCA_STAGE_TAI);
+	for (uint32_t i = 0; i < c->n; i++)
+		hca_ub_cqe_write(&c->h->core, qp->cfg.scqn, batch, HCA_STAGE_TAI, &c->cqe[i]);
+	c->n = 0;
+}
+
+/* The record at the tail is over. */
+static void
+finish(struct completer *c, const struct hca_ub_record *r)
+{
+	uint8_t status = r->status;
+
+	if (status == HCA_UB_STATUS_OK && c->flushes)
+		status = HCA_UB_STATUS_FLUSHED;
+	c->done += status == HCA_UB_STATUS_OK;
+	c->flushed += status == HCA_UB_STATUS_FLUSHED;
+	c->failed += status != HCA_UB_STATUS_OK && status != HCA_UB_STATUS_FLUSHED;
+	if (status != HCA_UB_STATUS_OK || r->flags & HCA_REC_SIGNALED)
+		add_cqe(c, r, status);
+}
+
+static void
+finish_all(struct completer *c)
+{
+	uint32_t tail = hca_una_tail(c->qp->sq_una), first = tail;
+
+	for (; tail != c->qp->sq_next; tail++) {
+		const struct hca_ub_record *r = hca_tai_record(c->h, c->qp, tail);
+
+		if (r->open != 0)
+			break;
+		if (c->n == CQES)
+			publish(c, tail);
+		finish(c, r);
+	}
+	if (tail != first)
+		publish(c, tail);
+}
+
+/* What is open is at the peer, or in a lane, and is left there. */
+static void
+give_up_all(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	for (uint16_t t = hca_tai_una(qp); t != qp->tai.tassn; t++) {
+		struct hca_jetty_segment *s = hca_tai_segment(qp, t);
+
+		if (s->state != HCA_TAI_SEGMENT_DONE)
+			hca_tai_abandon(h, qp, s);
+	}
+	hca_tai_unlist(h, qpi);
+	qp->tai.sent = 0;
+	__atomic_store_n(&qp->sq_next, __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELEASE);
+}
+
+/* Records behind the tail that no operation refers to, in order. */
+static void
+free_records(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint32_t tail = hca_una_tail(qp->sq_una), freed = qp->sq_freed;
+
+	for (; freed != tail && hca_tai_record(h, qp, freed)->refs == 0; freed++)
+		hca_tai_return(h, hca_tai_ref(qp, freed));
+	if (freed == qp->sq_freed)
+		return;
+	hca_tai_return_all(h);
+	__atomic_store_n(&qp->sq_freed, freed, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_TAI, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
+}
+
+/* Once for each time it enters the state. */
+static void
+say_once(struct completer *c, uint8_t flag, uint8_t status)
+{
+	if (c->qp->tai.flags & flag)
+		return;
+	c->qp->tai.flags |= flag;
+	add_cqe(c, NULL, status);
+	publish(c, hca_una_tail(c->qp->sq_una));
+}
+
+static void
+say_done(struct completer *c, uint32_t state)
+{
+	const struct hca_qp *qp = c->qp;
+	uint32_t head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
+
+	if (state == HCA_QPS_SQD && qp->tai.open == 0)
+		say_once(c, HCA_TAI_SUSPENDED, HCA_UB_STATUS_SUSPEND_DONE);
+	if (state == HCA_QPS_ERR && qp->tai.flags & HCA_TAI_PARSED &&
+	    hca_una_tail(qp->sq_una) == head)
+		say_once(c, HCA_TAI_FLUSHED, HCA_UB_STATUS_FLUSH_DONE);
+}
+
+void
+hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	struct completer c;
+	uint32_t state = hca_qp_state(qp);
+
+	if (state < HCA_QPS_RTS)
+		return;
+	c.h = h;
+	c.qp = qp;
+	c.flushes = state == HCA_QPS_ERR;
+	c.n = c.done = c.failed = c.flushed = 0;
+	if (unlikely(c.flushes))
+		give_up_all(h, qp, qpi);
+	finish_all(&c);
+	HCA_COUNT_N(h, TAI, req_completions, c.done);
+	HCA_COUNT_N(h, TAI, req_cqe_error, c.failed);
+	HCA_COUNT_N(h, TAI, req_cqe_flush_error, c.flushed);
+	if (unlikely(c.failed + c.flushed != 0))
+		hca_qp_stat_add(&qp->stats.req_cqe_error, c.failed + c.flushed);
+	if (unlikely(state != HCA_QPS_RTS))
+		say_done(&c, state);
+	free_records(h, qp, qpi);
+}
+
+void
+hca_tai_suspend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	if (!hca_qp_state_cas(qp, HCA_QPS_RTS, HCA_QPS_SQD))
+		return;
+	qp->tai.flags &= ~HCA_TAI_SUSPENDED;
+	hca_tell_state(h, HCA_STAGE_TAI, qpi);
+	HCA_COUNT(h, TAI, ub_suspended);
+}
+
+void
+hca_tai_state(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint32_t state = hca_qp_state(qp);
+
+	if (state < HCA_QPS_RTS)
+		return;
+	if (state == HCA_QPS_RTS)
+		qp->tai.flags &= ~HCA_TAI_SUSPENDED;
+	hca_tai_complete(h, qp, qpi);
+	if (state != HCA_QPS_ERR)
+		hca_tai_wake(h, qpi);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Operations of requests: all that is in their headers, and where their payload lies. */
+
+#include "ub/ta_initiator.h"
+
+#define TV_EN(on) HCA_FIELD(3, 3, on)
+#define UD_FLAG(on) HCA_FIELD(0, 0, on)
+#define MT_EN(on) HCA_FIELD(3, 3, on)
+#define FCE(on) HCA_FIELD(2, 2, on)
+#define RETRY(on) HCA_FIELD(1, 1, on)
+#define E_BIT(on) HCA_FIELD(22, 22, on)
+
+/* One SGE has all of the payload, or the record says where it is and what else goes with it. */
+static void
+find_payload(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
+{
+	const struct hca_sge *sge = hca_ub_record_sges(r);
+
+	op->source = HCA_TA_OP_NO_PAYLOAD;
+	if (op->payload == 0)
+		return;
+	op->source = HCA_TA_OP_RECORD;
+	if (hca_ub_record_data(r) != NULL || hca_ub_wrs[r->op].flags & HCA_UB_WR_ENABLES)
+		return;
+	for (uint32_t i = 0; i < r->nsge; from -= sge[i++].len) {
+		if (from >= sge[i].len)
+			continue;
+		if (op->payload > sge[i].len - from)
+			return;
+		op->source = HCA_TA_OP_LOCAL;
+		op->key = sge[i].lkey;
+		op->req.va = sge[i].va + from;
+		return;
+	}
+}
+
+/* Bytes 1, 4 and 5 to 7 of the BTAH. FCE speaks of the message, so its last packet has it. */
+static void
+fill_btah(const struct hca_qp *qp, const struct hca_ub_record *r, const struct hca_tai_cut *cut,
+	  struct hca_ta_op *op)
+{
+	bool names_op = op->opcode == HCA_UB_TA_STORE || op->opcode == HCA_UB_TA_LOAD;
+	bool to_queue = (hca_ub_ta_ops[op->last_opcode].is & HCA_UB_EXT(MTETAH)) != 0;
+
+	op->ta1 = (uint8_t)(HCA_FIELD(5, 4, HCA_UB_EE_NORMAL) |
+			    TV_EN((r->order & HCA_UB_HAS_TOKEN) != 0) | UD_FLAG(names_op));
+	op->ta4 = (uint8_t)(HCA_FIELD(6, 4, HCA_UB_ODR(r->order)) | MT_EN(to_queue) |
+			    FCE(cut->last && r->flags & HCA_REC_SOLICITED) | RETRY(cut->again));
+	op->rc = qp->cfg.local_qpn | E_BIT((r->order & HCA_UB_EVENT) != 0);
+}
+
+static void
+fill_opcodes(const struct hca_ub_record *r, const struct hca_tai_cut *cut, struct hca_ta_op *op)
+{
+	const struct hca_ub_wr *wr = &hca_ub_wrs[r->op];
+
+	if (r->op == HCA_OP_ATOMIC) {
+		op->opcode = op->last_opcode = r->atomic;
+		return;
+	}
+	op->opcode = wr->opcode;
+	op->last_opcode = cut->last ? wr->last_opcode : wr->opcode;
+}
+
+/* Bytes that its packets carry. */
+static uint32_t
+payload_of(const struct hca_ub_record *r, uint32_t length)
+{
+	if (r->op == HCA_OP_ATOMIC)
+		return 2 * length;
+	return hca_ub_wrs[r->op].flags & HCA_UB_WR_READ ? 0 : length;
+}
+
+/* What a receive or a notification is told; of a Write_with_immediate also the whole message. */
+static void
+fill_signal(const struct hca_ub_record *r, struct hca_ta_op *op)
+{
+	op->req.data = r->data;
+	op->req.tc = r->tc;
+	if (op->last_opcode == HCA_UB_TA_WRITE_NOTIFY) {
+		op->req.notify = r->notify;
+		op->req.notify_token_id = r->notify_token_id;
+		op->req.notify_token = r->notify_token;
+	} else if (op->last_opcode == HCA_UB_TA_WRITE_IMM) {
+		op->req.notify_token = r->tc_token;
+		op->req.total = r->len;
+	}
+}
+
+void
+hca_tai_fill(const struct hca *h, const struct hca_qp *qp, uint32_t qpi,
+	     const struct hca_tai_cut *cut, struct hca_ta_op *op)
+{
+	const struct hca_ub_record *r = hca_tai_record(h, qp, cut->cursor);
+
+	*op = (struct hca_ta_op){.object = qpi,
+				 .generation = qp->cfg.generation,
+				 .tassn = cut->tassn,
+				 .payload = payload_of(r, cut->length),
+				 .length = cut->length,
+				 .offset = cut->offset / HCA_UB_OFFSET_UNIT};
+	op->req.record = hca_tai_ref(qp, cut->cursor);
+	op->req.from = cut->offset;
+	op->req.address = r->raddr + cut->offset;
+	op->req.token_id = r->token_id;
+	op->req.token = r->token;
+	op->req.user = r->user;
+	fill_opcodes(r, cut, op);
+	fill_btah(qp, r, cut, op);
+	fill_signal(r, op);
+	find_payload(r, cut->offset, op);
+}

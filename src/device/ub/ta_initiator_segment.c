@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* How segments end, and how operations and records come back. */
+
+#include "ub/ta_initiator.h"
+
+/* ---- ends ---- */
+
+/* No answer is wanted any more. */
+static void
+close_segment(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s)
+{
+	struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
+	struct hca_qp_tai *q = &qp->tai;
+
+	qp->tai_wait.again -= s->state == HCA_TAI_SEGMENT_AGAIN;
+	s->state = HCA_TAI_SEGMENT_DONE;
+	r->open--;
+	q->open--;
+	q->open_ordered -= hca_tai_execution_order(r) != HCA_UB_ODR_NONE;
+	q->open_reads -= (r->flags & HCA_REC_RD) != 0;
+	q->open_sends -= (hca_ub_wrs[r->op].flags & HCA_UB_WR_RECV) != 0;
+}
+
+void
+hca_tai_attempt_over(struct hca *h, struct hca_jetty_segment *s)
+{
+	struct hca_tp *tp = hca_tai_tp(h, s->number);
+
+	if (s->op != HCA_TAI_NO_OP)
+		hca_ta_op_set_flag(hca_tai_op(h, s->op), HCA_TA_OP_ANSWERED);
+	if (s->number == HCA_TP_UNRELIABLE)
+		return;
+	__atomic_store_n(&tp->tai.open_out, tp->tai.open_out - 1, __ATOMIC_RELAXED);
+	hca_tai_room_of_tp(h, s->number);
+}
+
+/* Its payload could not be read, and was sent as zeros. */
+static bool
+is_poisoned(const struct hca_ta_op *op)
+{
+	return (__atomic_load_n(&op->encap, __ATOMIC_ACQUIRE) & HCA_TA_OP_POISONED) != 0;
+}
+
+void
+hca_tai_answered(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
+		 uint8_t status)
+{
+	uint32_t cursor = s->cursor;
+
+	if (status != 0 && s->op != HCA_TAI_NO_OP && is_poisoned(hca_tai_op(h, s->op)))
+		status = HCA_UB_STATUS_LOCAL_ACCESS;
+	if (hca_tai_outstanding(s)) {
+		hca_tai_attempt_over(h, s);
+		if (status == 0)
+			HCA_COUNT(h, TAI, ub_segments_done);
+		else
+			HCA_COUNT(h, TAI, ub_segments_failed);
+	}
+	hca_tai_record(h, qp, cursor)->active = hca_tai_ctx(h)->now;
+	close_segment(h, qp, s);
+	if (status != 0) {
+		hca_qp_stat_add(&qp->tai_wait.refused, 1);
+		hca_tai_fail(h, qp, qpi, cursor, status);
+	}
+	hca_tai_wake(h, qpi);
+}
+
+/* The peer has the request, and its answer may come or not. */
+static void
+leave_open(struct hca *h, const struct hca_jetty_segment *s)
+{
+	struct hca_tp *tp = hca_tai_tp(h, s->number);
+
+	HCA_COUNT(h, TAI, ub_segments_failed);
+	if (s->number != HCA_TP_UNRELIABLE)
+		tp->tai.abandoned++;
+}
+
+void
+hca_tai_abandon(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s)
+{
+	if (hca_tai_outstanding(s)) {
+		leave_open(h, s);
+		if (s->op != HCA_TAI_NO_OP)
+			hca_ta_op_set_flag(hca_tai_op(h, s->op), HCA_TA_OP_ORPHAN);
+	}
+	close_segment(h, qp, s);
+}
+
+/* Segments of a failed request that are not at the peer. */
+static void
+drop_waiting(struct hca *h, struct hca_qp *qp, uint32_t cursor)
+{
+	for (uint16_t t = hca_tai_una(qp); t != qp->tai.tassn; t++) {
+		struct hca_jetty_segment *s = hca_tai_segment(qp, t);
+
+		if (s->cursor == cursor && s->state >= HCA_TAI_SEGMENT_WAIT)
+			close_segment(h, qp, s);
+	}
+}
+
+void
+hca_tai_fail(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor, uint8_t status)
+{
+	struct hca_ub_record *r = hca_tai_record(h, qp, cursor);
+
+	if (r->status == 0)
+		r->status = status;
+	drop_waiting(h, qp, cursor);
+	/* what is not sent of it never will be */
+	if (cursor == qp->sq_next && qp->tai.sent != 0) {
+		qp->tai.sent = 0;
+		__atomic_store_n(&qp->sq_next, cursor + 1, __ATOMIC_RELEASE);
+	}
+	if (qp->cfg.suspend)
+		hca_tai_suspend(h, qp, qpi);
+}
+
+/* ---- operations come back ---- */
+
+/* One that TPS has passed over never was at the peer. */
+static void
+settle_orphan(struct hca *h, struct hca_tp *tp, uint32_t tpi, const struct hca_ta_op *op)
+{
+	if (!(op->tps.flags & HCA_TA_OP_SKIPPED) || tp->tai.abandoned == 0)
+		return;
+	tp->tai.abandoned--;
+	__atomic_store_n(&tp->tai.open_out, tp->tai.open_out - 1, __ATOMIC_RELAXED);
+	hca_tai_room_of_tp(h, tpi);
+}
+
+static void
+op_is_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t index)
+{
+	struct hca_ta_op *op = hca_tai_op(h, index);
+	struct hca_jetty_segment *s;
+	struct hca_qp *qp;
+
+	if (op->flags & HCA_TA_OP_ORPHAN && tpi != HCA_TP_UNRELIABLE)
+		settle_orphan(h, tp, tpi, op);
+	if (op->flags & HCA_TA_OP_FORGOTTEN)
+		return;
+	qp = &h->qp[op->object];
+	s = hca_tai_segment(qp, op->tassn);
+	hca_ub_record(h, op->req.record)->refs--;
+	if (hca_tai_outstanding(s) && tpi == HCA_TP_UNRELIABLE)
+		hca_tai_answered(h, qp, op->object, s,
+				 is_poisoned(op) ? HCA_UB_STATUS_LOCAL_ACCESS : 0);
+	else if (hca_tai_outstanding(s) && is_poisoned(op))
+		hca_tai_fail(h, qp, op->object, s->cursor, HCA_UB_STATUS_LOCAL_ACCESS);
+	s->op = HCA_TAI_NO_OP;
+	hca_tai_wake(h, op->object);
+	hca_tai_settle(h, qp, op->object);
+}
+
+void
+hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
+{
+	const struct hca_tp_lane *lane = &tp->lane[HCA_TP_REQUESTS];
+
+	if (tp->tai.taken == done)
+		return;
+	while (tp->tai.taken != done) {
+		uint32_t index = lane->ring[tp->tai.taken++ & (tp->cfg.window - 1)];
+
+		op_is_back(h, tp, tpi, index);
+		hca_ta_op_return(&h->ub->pool[HCA_TP_REQUESTS], index);
+	}
+	hca_tai_room_of_ops(h);
+}
+
+/* ---- numbers and records come back ---- */
+
+void
+hca_tai_settle(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint16_t una = hca_tai_una(qp);
+
+	while (una != qp->tai.tassn) {
+		const struct hca_jetty_segment *s = hca_tai_segment(qp, una);
+
+		if (s->state != HCA_TAI_SEGMENT_DONE || s->op != HCA_TAI_NO_OP)
+			break;
+		una++;
+	}
+	__atomic_store_n(&qp->sq_una, (uint64_t)hca_una_tail(qp->sq_una) << 32 | una,
+			 __ATOMIC_RELEASE);
+	hca_tai_complete(h, qp, qpi);
+}
+
+static void
+forget_segments(struct hca *h, struct hca_qp *qp)
+{
+	for (uint16_t t = hca_tai_una(qp); t != qp->tai.tassn; t++) {
+		struct hca_jetty_segment *s = hca_tai_segment(qp, t);
+
+		if (hca_tai_outstanding(s))
+			leave_open(h, s);
+		if (s->op != HCA_TAI_NO_OP)
+			hca_ta_op_set_flag(hca_tai_op(h, s->op),
+					   HCA_TA_OP_ORPHAN | HCA_TA_OP_FORGOTTEN);
+		s->state = HCA_TAI_SEGMENT_DONE;
+	}
+	__atomic_store_n(&qp->sq_una, (uint64_t)hca_una_tail(qp->sq_una) << 32 | qp->tai.tassn,
+			 __ATOMIC_RELEASE);
+	qp->tai.open = qp->tai.open_ordered = qp->tai.open_reads = qp->tai.open_sends = 0;
+	qp->tai_wait.again = 0;
+}
+
+void
+hca_tai_forget(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	uint32_t head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
+
+	hca_tai_unlist(h, qpi);
+	qp->tai.flags = 0;
+	__atomic_store_n(&qp->tai_wait.timer_armed, 0, __ATOMIC_RELAXED);
+	forget_segments(h, qp);
+	for (uint32_t i = qp->sq_freed; i != head; i++)
+		hca_tai_return(h, hca_tai_ref(qp, i));
+	hca_tai_return_all(h);
+	qp->tai.sent = 0;
+	__atomic_store_n(&qp->sq_next, head, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->sq_freed, head, __ATOMIC_RELEASE);
+}

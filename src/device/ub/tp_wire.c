@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "ub/tp_wire.h"
+
+#include <string.h>
+
+void
+hca_tp_read_packet(const struct hca_ub_tp_view *v, uint16_t port, struct hca_tp_pkt *p)
+{
+	*p = (struct hca_tp_pkt){.psn = v->psn,
+				 .tpmsn = v->tpmsn,
+				 .port = port,
+				 .last = v->last,
+				 .ask = v->ack,
+				 .fake = v->fake};
+}
+
+bool
+hca_tp_read_answer(const uint8_t *tph, const struct hca_ub_tp_view *v, uint16_t port,
+		   struct hca_tp_answer *a)
+{
+	const uint8_t *saetph = tph + v->saetph;
+
+	*a = (struct hca_tp_answer){.psn = v->psn,
+				    .tpmsn = v->tpmsn,
+				    .port = port,
+				    .kind = HCA_TP_TPACK};
+	if (v->op->headers & HCA_UB_TP_ACK_STATUS) {
+		if (HCA_UB_IS_NEGATIVE(v->rspst, v->rspinfo))
+			a->kind = HCA_TP_TPNAK;
+		return true;
+	}
+	if (!(v->op->headers & HCA_UB_TP_SAETPH))
+		return false;
+	a->kind = HCA_TP_TPSACK;
+	a->sack_code = (uint8_t)hca_ub_saetph_size(saetph);
+	a->max_rcv = hca_ub_saetph_max_rcv(saetph);
+	a->bits = saetph + HCA_UB_SAETPH_LEN;
+	return true;
+}
+
+void
+hca_tp_write_answer(const struct hca_tp *tp, const struct hca_tp_answer *a,
+		    struct hca_ub_headers *h)
+{
+	memset(h, 0, sizeof(*h));
+	h->rtph = (struct hca_ub_rtph){
+		.opcode = a->kind == HCA_TP_TPSACK ? HCA_UB_TP_SACK : HCA_UB_TP_ACK,
+		.rspst = a->kind == HCA_TP_TPNAK ? HCA_UB_ACK_ERROR : HCA_UB_ACK_OK,
+		.rspinfo = a->kind == HCA_TP_TPNAK ? HCA_UB_ERROR_PSN : 0,
+		.src_tpn = tp->cfg.own_tpn,
+		.dst_tpn = tp->cfg.peer_tpn,
+		.psn = a->psn,
+		.tpmsn = a->tpmsn};
+	h->saetph = (struct hca_ub_saetph){.size = a->sack_code, .max_rcv = a->max_rcv};
+	h->bitmap = a->bits;
+}
+
+void
+hca_tp_write_packet(const struct hca_tp *tp, const struct hca_ta_op *op, const struct hca_tp_txd *d,
+		    struct hca_ub_rtph *h)
+{
+	uint32_t len = hca_ta_op_packet_len(op, d->packet, tp->cfg.mtu_log);
+
+	*h = (struct hca_ub_rtph){.last = !!(d->flags & HCA_TP_TXD_LAST),
+				  .opcode = HCA_UB_TP_RTP,
+				  .pad = hca_ub_pad(len),
+				  .nlp = tp->cfg.flags & HCA_TP_FLAG_EIDH ? HCA_UB_NLP_EIDH
+									  : HCA_UB_NLP_TA,
+				  .src_tpn = tp->cfg.own_tpn,
+				  .dst_tpn = tp->cfg.peer_tpn,
+				  .ack = !!(d->flags & HCA_TP_TXD_ASK),
+				  .psn = d->psn,
+				  .tpmsn = op->tps.tpmsn};
+}

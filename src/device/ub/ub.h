@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UB_UB_H
+#define UB_UB_H
+
+/*
+ * What a device has of UB: its TPs and groups, the token rows of its memory keys, its well-known
+ * numbers, and the pools of operations. hca_core.ub is NULL on a device without that wire, and then
+ * none of this is allocated. The CEU makes and changes it; stages find it here.
+ *
+ * Words marked [pub] are read by other lcores: stored with release, loaded with acquire.
+ */
+
+#include <stdint.h>
+
+#include "abi_tp.h"
+#include "ub/op.h"
+#include "ub/tp.h"
+
+/*
+ * The token row of an MPT entry, at the same index. Writer: CEU. The values of a segment may be
+ * rotated at any time without a round; it is taken away as the region is, with one.
+ */
+struct hca_token {
+	uint32_t flags;	   /* [pub] HCA_TOKEN_*; 0: not exported, UB does not reach it */
+	uint32_t value[2]; /* [pub] the second is valid with HCA_TOKEN_SECOND */
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct hca_token) == 16, "four to a line");
+
+/*
+ * What a request that addresses a queue (TC) must know and be told: of a Jetty at the index of its
+ * QP, of a JFR at that of its SRQ. Writer: CEU.
+ */
+struct hca_tc {
+	struct hca_token token; /* HCA_TOKEN_EXPORTED: it is a TC; of queues of verbs 0 */
+	uint32_t rnr_timer;	/* [pub] of "not ready", 0..19 */
+	uint32_t reserved[3];
+};
+
+_Static_assert(sizeof(struct hca_tc) == 32, "two to a line");
+
+/* A group of TPs to one peer, among which TAI chooses. Writer: CEU. */
+struct hca_tpg {
+	uint32_t count;		      /* [pub] 0: there is none */
+	uint32_t tp[HCA_TPG_MAX_TPS]; /* their indexes; stored before count */
+	uint32_t generation;	      /* counts the lives of this index */
+};
+
+/* Operations of a lane's owner (TAI: requests, TAT: responses), who takes and returns them. */
+struct hca_ta_op_pool {
+	uint32_t *free; /* indexes of free ones, a stack */
+	uint32_t free_n;
+	uint32_t count;
+} __rte_cache_aligned;
+
+struct hca_core;
+
+struct hca_ub {
+	struct hca_tp
+		*tp; /* tp_mask + 1 of them; HCA_TP_UNRELIABLE stands for packets without one */
+	uint32_t tp_mask;
+	struct hca_tpg *tpg; /* as many as TPs */
+	struct hca_token *token;
+	struct hca_tc *jetty;	    /* by index of the QP */
+	struct hca_tc *jfr;	    /* by index of the SRQ */
+	uint32_t *known;	    /* [pub] TC of each well-known number; HCA_TC_NONE: nobody's */
+	struct hca_ta_op_pools ops; /* all operations, by lane */
+	struct hca_ta_op_pool pool[HCA_TP_LANES];
+	uint64_t tp_bytes; /* [pub] CEU: memory of living TPs, without their lines in tp */
+};
+
+/*
+ * For the composition of the graph: h->ub, of the sizes in h->cfg, NULL if UB is none of the
+ * device's wires. 0 or -ENOMEM. The CEU has freed the TPs before it is destroyed.
+ */
+int hca_ub_create(struct hca_core *h);
+void hca_ub_destroy(struct hca_core *h);
+
+/* Where a TPN would be found; cfg.own_tpn of what stands there says whether it is. */
+static inline struct hca_tp *
+hca_ub_tp(const struct hca_ub *ub, uint32_t tpn)
+{
+	return &ub->tp[tpn & ub->tp_mask];
+}
+
+/* Take an operation of the pool; UINT32_MAX: there is none. Its owner only. */
+static inline uint32_t
+hca_ta_op_take(struct hca_ta_op_pool *p)
+{
+	return p->free_n != 0 ? p->free[--p->free_n] : UINT32_MAX;
+}
+
+static inline void
+hca_ta_op_return(struct hca_ta_op_pool *p, uint32_t index)
+{
+	p->free[p->free_n++] = index;
+}
+
+#endif

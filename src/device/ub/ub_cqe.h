@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UB_UB_CQE_H
+#define UB_UB_CQE_H
+
+/* CQEs of Jettys and JFRs (struct hca_cqe_ub), written through queues/cq.h. */
+
+#include "abi_tp.h"
+#include "queues/cq.h"
+
+/* What a CQE says; numbers in the CPU's order. */
+struct hca_ub_cqe {
+	uint8_t kind;	 /* enum hca_cqe_ub_kind */
+	uint8_t status;	 /* enum hca_ub_status */
+	uint8_t opcode;	 /* HCA_OP_* of a send, TAOpcode of a receive */
+	bool is_send;	 /* else a receive */
+	bool solicited;	 /* FCE; errors always are */
+	uint32_t number; /* own, of the Jetty, JFS or JFR */
+	uint32_t wqe;	 /* byte offset of the WQE in its queue */
+	uint32_t rc;	 /* receive: RC id of the source */
+	uint32_t tpn;	 /* receive: own TPN, 0: unreliable */
+	uint32_t bytes;
+	uint64_t imm; /* receive */
+};
+
+/*
+ * One CQE to CQ index cqi; false: there was no room, which is counted. The stage ends its batch
+ * with hca_cq_batch_end() before its poll returns.
+ */
+bool hca_ub_cqe_write(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
+		      enum hca_stage_id stage, const struct hca_ub_cqe *c);
+
+#endif

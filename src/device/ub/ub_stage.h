@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UB_UB_STAGE_H
+#define UB_UB_STAGE_H
+
+/*
+ * What the stages of UB share: messages about TPs, whose object indexes follow those of the QPs. A
+ * device without UB has no channel, edge or context of these stages.
+ */
+
+#include "engine/impl.h"
+#include "ub/pkt.h"
+#include "ub/ub.h"
+
+/* Object index of a TP, and back. */
+static inline uint32_t
+hca_tp_object(const struct hca *h, uint32_t tpi)
+{
+	return h->object[HCA_OBJECT_TP].first + tpi;
+}
+
+static inline uint32_t
+hca_tp_of_object(const struct hca *h, uint32_t obj)
+{
+	return obj - h->object[HCA_OBJECT_TP].first;
+}
+
+static inline void
+hca_tp_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32_t tpi,
+		uint8_t flags)
+{
+	hca_msg_send(h, from, to, hca_tp_object(h, tpi), flags);
+}
+
+/* As hca_msg_fn and hca_msg_drain(), for channels about TPs. */
+typedef void (*hca_tp_msg_fn)(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags,
+			      uint64_t now);
+
+static inline unsigned int
+hca_tp_msg_drain(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, hca_tp_msg_fn fn,
+		 uint64_t now, unsigned int budget)
+{
+	struct hca_msg_channel *c = h->msg[from][to];
+	unsigned int n = 0;
+	uint32_t obj;
+	uint8_t flags;
+
+	while (n < budget && (flags = hca_msg_take(c, &obj)) != 0) {
+		uint32_t tpi = hca_tp_of_object(h, obj);
+
+		fn(h, &h->ub->tp[tpi], tpi, flags, now);
+		n++;
+	}
+	return n;
+}
+
+/* The same for a channel about QPs and TPs. */
+static inline unsigned int
+hca_ub_msg_drain(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, hca_msg_fn qp_fn,
+		 hca_tp_msg_fn tp_fn, uint64_t now, unsigned int budget)
+{
+	struct hca_msg_channel *c = h->msg[from][to];
+	unsigned int n = 0;
+	uint32_t obj;
+	uint8_t flags;
+
+	for (; n < budget && (flags = hca_msg_take(c, &obj)) != 0; n++) {
+		if (hca_object_kind(h, obj) == HCA_OBJECT_TP) {
+			uint32_t tpi = hca_tp_of_object(h, obj);
+
+			tp_fn(h, &h->ub->tp[tpi], tpi, flags, now);
+		} else {
+			qp_fn(h, &h->qp[obj], obj, flags, now);
+		}
+	}
+	return n;
+}
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Jettys and JFSs of UB, and well-known numbers. For the driver a Jetty is a QP: the same tables,
+ * quotas and clean-up. JFRs: driver_srq.c.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "abi_service.h"
+#include "abi_tp.h"
+#include "driver_types.h"
+
+static struct driver_qp *
+jetty_of(struct hca_client *client, uint32_t number)
+{
+	struct driver_qp *qp = driver_qp_of(client, number);
+
+	return qp != NULL && hca_service_is_ub(qp->service) ? qp : NULL;
+}
+
+static int
+check_jetty(const struct hca_client *client, const struct hca_ctl_jetty *request)
+{
+	bool jfs = request->qp.service == HCA_ST_JFS;
+
+	if (!driver_has_cap(client->drv, HCA_CAP_UB))
+		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
+	if (!hca_service_is_ub(request->qp.service))
+		return driver_fail(-EINVAL, "service %u is not of Jettys", request->qp.service);
+	if ((request->flags & ~(HCA_CTL_TC_TOKEN | HCA_CTL_JETTY_SUSPEND)) != 0 ||
+	    (jfs && (request->flags & HCA_CTL_TC_TOKEN) != 0))
+		return driver_fail(-EINVAL, "a Jetty with flags %#x", request->flags);
+	if (request->err_timeout > 31 || request->rnr_retry > 7 ||
+	    request->min_rnr_timer > HCA_JETTY_RNR_TIMER_MAX)
+		return driver_fail(-EINVAL, "error timeout %u, RNR retries %u, RNR timer %u",
+				   request->err_timeout, request->rnr_retry,
+				   request->min_rnr_timer);
+	return 0;
+}
+
+/* The mailbox of RST2RTS. */
+static int
+make_ready(struct hca_driver *drv, struct driver_qp *qp, const struct hca_ctl_jetty *request)
+{
+	uint32_t mask = HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY, more = 0;
+	struct hca_qpc qpc = {0};
+	int err;
+
+	driver_qp_fill(qp, &qpc);
+	if (qp->service == HCA_ST_JETTY)
+		mask |= HCA_QP_ATTR_MIN_RNR_TIMER;
+	if ((request->flags & HCA_CTL_TC_TOKEN) != 0) {
+		mask |= HCA_QP_ATTR_QKEY;
+		more |= HCA_QPC_TOKEN;
+		qpc.qkey = hca_cpu_to_be32(request->token);
+	}
+	if ((request->flags & HCA_CTL_JETTY_SUSPEND) != 0)
+		more |= HCA_QPC_SUSPEND;
+	qpc.flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(HCA_QPS_RTS, qp->service, HCA_MIG_ARMED, 0) |
+				    more);
+	qpc.opt_param_mask = hca_cpu_to_be32(mask);
+	qpc.path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(request->err_timeout, 0, 0, 0));
+	qpc.path.rnr_retry = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_RETRY(request->rnr_retry, 0));
+	qpc.rnr_nextrecvpsn = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(request->min_rnr_timer, 0));
+	memcpy(driver_mailbox(drv), &qpc, sizeof(qpc));
+	err = driver_command_in(drv, HCA_CMD_RST2RTS_QPEE, qp->qpn);
+	qp->live = err == 0;
+	return err;
+}
+
+int
+driver_op_create_jetty(struct hca_client *client, const struct hca_ctl_jetty *request,
+		       uint32_t *number)
+{
+	struct driver_qp *qp;
+	int err = check_jetty(client, request);
+
+	if (err == 0)
+		err = driver_qp_create(client, &request->qp, &qp);
+	if (err != 0)
+		return err;
+	err = make_ready(client->drv, qp, request);
+	if (err != 0) {
+		driver_qp_release(client->drv, qp, true);
+		return err;
+	}
+	*number = qp->qpn;
+	return 0;
+}
+
+/* Ready or suspended; the device refuses what does not follow from the present state. */
+static int
+change_state(struct hca_driver *drv, const struct driver_qp *qp, uint32_t state)
+{
+	struct hca_qpc qpc = {0};
+
+	driver_qp_fill(qp, &qpc);
+	memcpy(driver_mailbox(drv), &qpc, sizeof(qpc));
+	return driver_command_in(drv,
+				 state == HCA_QPS_SQD ? HCA_CMD_RTS2SQD_QPEE : HCA_CMD_SQD2RTS_QPEE,
+				 qp->qpn);
+}
+
+int
+driver_op_modify_jetty(struct hca_client *client, const struct hca_ctl_jetty_state *request,
+		       struct hca_ctl_none *none)
+{
+	const struct driver_qp *qp = jetty_of(client, request->number);
+
+	if (qp == NULL)
+		return driver_fail(-EINVAL, "Jetty %#x does not exist", request->number);
+	switch (request->state) {
+	case HCA_QPS_ERR:
+		return driver_command_bare(client->drv, HCA_CMD_2ERR_QPEE, HCA_MODIFY_QP_NO_INBOX,
+					   qp->qpn, 0);
+	case HCA_QPS_RTS:
+	case HCA_QPS_SQD:
+		return change_state(client->drv, qp, request->state);
+	default:
+		return driver_fail(-EINVAL, "a Jetty cannot be told to be in state %u",
+				   request->state);
+	}
+}
+
+/* ---- well-known numbers ---- */
+
+/* Whether requests to the TC reach the client. */
+static bool
+owns(struct hca_client *client, uint32_t tc)
+{
+	const struct driver_srq *srq;
+	const struct driver_qp *qp;
+
+	if ((tc & HCA_TC_JFR) != 0) {
+		srq = driver_srq_of(client, HCA_TC_NUMBER(tc));
+		return srq != NULL && srq->jfr;
+	}
+	qp = jetty_of(client, tc);
+	return qp != NULL && qp->service == HCA_ST_JETTY;
+}
+
+int
+driver_op_name_tc(struct hca_client *client, const struct hca_ctl_known *request,
+		  struct hca_ctl_none *none)
+{
+	struct hca_driver *drv = client->drv;
+	uint32_t *known, tc = request->tc;
+	int err;
+
+	if (drv->known == NULL)
+		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
+	if (request->id >= HCA_TC_WELL_KNOWN)
+		return driver_fail(-EINVAL, "number %u is not well known", request->id);
+	if (request->id < HCA_TC_WELL_KNOWN_FREE && !client->privileged)
+		return driver_fail(-EACCES, "numbers below %u are for privileged users",
+				   HCA_TC_WELL_KNOWN_FREE);
+	known = &drv->known[request->id];
+	if (!owns(client, tc != HCA_TC_NONE ? tc : *known))
+		return driver_fail(-EINVAL, "%#x is no Jetty or JFR of the client", tc);
+	if (tc != HCA_TC_NONE && *known != HCA_TC_NONE)
+		return driver_fail(-EBUSY, "number %u is taken", request->id);
+	err = driver_command_bare(drv, HCA_CMD_SET_JETTY_ID, 0, request->id, tc);
+	if (err == 0)
+		*known = tc;
+	return err;
+}
+
+void
+driver_known_forget(struct hca_driver *drv, uint32_t tc)
+{
+	if (drv->known == NULL)
+		return;
+	for (uint32_t i = 0; i < HCA_TC_WELL_KNOWN; i++)
+		if (drv->known[i] == tc)
+			drv->known[i] = HCA_TC_NONE;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Peers of UB that clients have imported. The agent that sets channels up keeps the account of
+ * them; here they are judged, counted for quotas, and given back with their client.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "abi_tp.h"
+#include "driver_types.h"
+
+void
+hca_driver_set_agent(struct hca_driver *drv, const struct hca_driver_agent *agent, void *arg)
+{
+	pthread_mutex_lock(&drv->lock);
+	pthread_mutex_lock(&drv->event_lock);
+	drv->agent = agent;
+	drv->agent_arg = arg;
+	pthread_mutex_unlock(&drv->event_lock);
+	pthread_mutex_unlock(&drv->lock);
+}
+
+int
+hca_driver_ub_limits(struct hca_driver *drv, uint32_t *log_tps, uint32_t *mtu_code)
+{
+	uint32_t word = hca_be32_to_cpu(drv->lim.ub);
+
+	if (!driver_has_cap(drv, HCA_CAP_UB))
+		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
+	*log_tps = HCA_LIM_TPS_LOG(word);
+	*mtu_code = HCA_LIM_TP_MTU(word);
+	return 0;
+}
+
+static int
+need_agent(const struct hca_driver *drv)
+{
+	if (!driver_has_cap(drv, HCA_CAP_UB))
+		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
+	return drv->agent != NULL ? 0 : driver_fail(-EOPNOTSUPP, "nobody sets channels up");
+}
+
+int
+driver_op_import_peer(struct hca_client *client, const struct hca_ctl_peer *request,
+		      uint32_t *number)
+{
+	struct hca_driver *drv = client->drv;
+	struct hca_driver_import import = {.owner = client->uar};
+	struct hca_ctl_ah ah = {.sgid_index = request->gid_index}, known;
+	int err = need_agent(drv);
+
+	if (err == 0)
+		err = driver_quota(client, DRIVER_PEERS, 1);
+	if (err != 0)
+		return err;
+	/* the client waits for the peer's MAC address, not the agent, which others wait for */
+	memcpy(ah.dgid, request->eid, sizeof(ah.dgid));
+	err = driver_op_resolve(client, &ah, &known);
+	if (err == 0)
+		err = need_agent(drv);
+	if (err != 0)
+		return err;
+	memcpy(import.own, drv->gids[request->gid_index].gid, sizeof(import.own));
+	memcpy(import.peer, request->eid, sizeof(import.peer));
+	err = drv->agent->import(drv->agent_arg, &import, number);
+	if (err != 0)
+		return driver_fail(err, "no more peers can be imported");
+	client->count[DRIVER_PEERS]++;
+	return 0;
+}
+
+int
+driver_op_query_peer(struct hca_client *client, const uint32_t *number,
+		     struct hca_ctl_peer_state *state)
+{
+	struct hca_driver *drv = client->drv;
+	const char *why = "";
+	int err = need_agent(drv);
+
+	if (err != 0)
+		return err;
+	*state = (struct hca_ctl_peer_state){.up = 0};
+	err = drv->agent->query(drv->agent_arg, client->uar, *number, &state->tpg, &why);
+	state->up = err == 0;
+	if (err == 0 || err == -EINPROGRESS)
+		return 0;
+	return driver_fail(err, "no channel to the peer: %s", why);
+}
+
+int
+driver_op_unimport_peer(struct hca_client *client, const uint32_t *number,
+			struct hca_ctl_none *none)
+{
+	struct hca_driver *drv = client->drv;
+	int err = need_agent(drv);
+
+	if (err != 0)
+		return err;
+	err = drv->agent->unimport(drv->agent_arg, client->uar, *number);
+	if (err != 0)
+		return driver_fail(err, "import %#x does not exist", *number);
+	client->count[DRIVER_PEERS]--;
+	return 0;
+}
+
+void
+driver_peers_forget(struct hca_client *client)
+{
+	struct hca_driver *drv = client->drv;
+
+	if (client->count[DRIVER_PEERS] != 0 && drv->agent != NULL)
+		drv->agent->forget(drv->agent_arg, client->uar);
+	client->count[DRIVER_PEERS] = 0;
+}
+
+int
+driver_op_query_tp_eid(struct hca_client *client, const uint32_t *tpn, struct hca_ctl_eid *eid)
+{
+	struct hca_driver *drv = client->drv;
+	int err;
+
+	if (!driver_tp_lives(drv, *tpn))
+		return driver_fail(-EINVAL, "TP %#x does not exist", *tpn);
+	err = driver_command_out(drv, HCA_CMD_QUERY_TP, *tpn);
+	if (err == 0)
+		memcpy(eid->eid, ((const struct hca_tpc *)drv->mailbox_out)->path.rgid,
+		       sizeof(eid->eid));
+	return err;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* UB's agent of the daemon: a thread that sets up channels to peers (docs/ub.md). */
+
+#include <string.h>
+#include <time.h>
+
+#include "endpoint_impl.h"
+#include "endpoint_log.h"
+#include "graph/sleep.h"
+#include "wire/wire_view.h"
+
+uint32_t
+endpoint_wires(const struct endpoint_config *c)
+{
+	return HCA_WIRE_BIT(HCA_WIRE_ROCE) | (c->ub ? HCA_WIRE_BIT(HCA_WIRE_UB) : 0);
+}
+
+static uint64_t
+now(void *arg)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* It has rung a doorbell. */
+static void
+kick(void *arg)
+{
+	hca_kick_stage(((struct endpoint *)arg)->hca, HCA_STAGE_DOORBELL);
+}
+
+int
+endpoint_agent_start(struct endpoint *e)
+{
+	const struct endpoint_config *c = &e->cfg;
+	const struct ubagent_config config = {
+		.drv = e->drv,
+		.thread = true,
+		.seed = c->seed == 0 ? 0 : ~c->seed,
+		.now = now,
+		.kick = kick,
+		.arg = e,
+		.tps = c->ub_tps,
+		.window = c->ub_window,
+		.rule = c->ub_rule + 1,
+		.spray = 1 + (uint32_t)__builtin_ctz(c->ub_paths),
+		.reorder_us = c->ub_reorder_us,
+	};
+	int err;
+
+	if (!c->ub)
+		return 0;
+	err = ubagent_create(&config, &e->agent);
+	return err == 0 ? 0
+			: endpoint_fail(err, "the agent of UB did not start: %s",
+					hca_driver_reason());
+}
+
+void
+endpoint_agent_stop(struct endpoint *e)
+{
+	ubagent_destroy(e->agent);
+	e->agent = NULL;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The agent's life and its loop. */
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "ubagent_impl.h"
+
+#define WINDOW 1024u
+#define SACK_BITS 1024u
+#define REQUESTS 1024u
+#define TPS 4u
+#define RTO_EXPONENT 1u
+#define RETRIES 7u
+#define ACK_EVERY 16u
+#define OOO_EVERY 1u
+#define OOO_EVERY_SPRAY 4u
+#define FAREWELL_POLLS 1000u
+#define FAREWELL_US 20u
+#define NS_PER_MS UINT64_C(1000000)
+
+void
+ubagent_count(struct ubagent *a, enum ubagent_counter which)
+{
+	__atomic_store_n(&a->counter[which], a->counter[which] + 1, __ATOMIC_RELAXED);
+}
+
+uint64_t
+ubagent_counter(const struct ubagent *agent, enum ubagent_counter which)
+{
+	return __atomic_load_n(&agent->counter[which], __ATOMIC_RELAXED);
+}
+
+static uint64_t
+now_of(const struct ubagent *a)
+{
+	return a->cfg.now(a->cfg.arg);
+}
+
+/* Also under the locks of the driver: never blocks. */
+void
+ubagent_wake(struct ubagent *a)
+{
+	uint64_t one = 1;
+
+	__atomic_store_n(&a->asked, 1, __ATOMIC_RELEASE);
+	if (a->wake_fd >= 0 && write(a->wake_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full: the thread will look anyway */
+}
+
+/* ---- what is due ---- */
+
+static void
+begin_import(struct ubagent *a, struct import *i, uint64_t now)
+{
+	struct account *c = &a->account;
+	uint32_t link = 0;
+	int err = ubcm_import(a->cm, i->own, i->peer, now, &link);
+
+	pthread_mutex_lock(&c->lock);
+	i->joined = err == 0;
+	i->link = link;
+	if (i->state == IMPORT_LEAVING) {
+		/* it comes again */
+	} else if (err != 0) {
+		i->state = IMPORT_DOWN;
+		i->status = UBCM_STATUS_NO_RESOURCES;
+	} else {
+		i->state = IMPORT_WAITING;
+		if (ubcm_is_up(a->cm, link))
+			account_up(c, link, a->group[UBCM_LINK_TPG(link)]);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void
+end_import(struct ubagent *a, struct import *i, uint64_t now)
+{
+	uint32_t group;
+
+	if (i->joined)
+		(void)ubcm_unimport(a->cm, i->link, now);
+	pthread_mutex_lock(&a->account.lock);
+	i->joined = false;
+	group = account_end(&a->account, i);
+	pthread_mutex_unlock(&a->account.lock);
+	ubagent_give_group(a, group);
+}
+
+static unsigned int
+do_account(struct ubagent *a, uint64_t now)
+{
+	struct account *c = &a->account;
+	unsigned int n = 0;
+	struct import *i;
+	uint8_t state;
+
+	for (;; n++) {
+		pthread_mutex_lock(&c->lock);
+		i = account_next(c);
+		state = i != NULL ? i->state : IMPORT_FREE;
+		pthread_mutex_unlock(&c->lock);
+		if (i == NULL)
+			return n;
+		if (state == IMPORT_NEW)
+			begin_import(a, i, now);
+		else if (state == IMPORT_LEAVING)
+			end_import(a, i, now);
+	}
+}
+
+static unsigned int
+do_events(struct ubagent *a, uint64_t now)
+{
+	struct account *c = &a->account;
+	unsigned int n = 0;
+
+	if (!__atomic_exchange_n(&c->any_dead, false, __ATOMIC_ACQ_REL))
+		return 0;
+	for (uint32_t i = 0; i < c->ntps; i++) {
+		uint32_t tpn = __atomic_exchange_n(&c->dead[i], 0, __ATOMIC_RELAXED);
+
+		if (tpn == 0)
+			continue;
+		ubagent_count(a, UBAGENT_events);
+		ubcm_event(a->cm, tpn, UBCM_DEAD, now);
+		n++;
+	}
+	return n;
+}
+
+static unsigned int
+do_mail(struct ubagent *a, uint64_t now)
+{
+	struct mail_letter l;
+	unsigned int n = 0;
+	int got;
+
+	while ((got = mail_take(&a->mail, &l)) != 0) {
+		n++;
+		if (got < 0)
+			continue;
+		ubagent_count(a, UBAGENT_received);
+		ubcm_input(a->cm, l.own, l.peer, l.bytes, l.len, now);
+		mail_give_back(&a->mail, l.slot);
+	}
+	return n;
+}
+
+static unsigned int
+do_all(struct ubagent *a, uint64_t now)
+{
+	unsigned int n;
+
+	__atomic_store_n(&a->asked, 0, __ATOMIC_RELAXED);
+	n = do_account(a, now) + do_events(a, now) + do_mail(a, now);
+	if (now >= a->deadline)
+		ubcm_tick(a->cm, now);
+	a->deadline = ubcm_deadline(a->cm);
+	return n;
+}
+
+static bool
+is_due(const struct ubagent *a, uint64_t now)
+{
+	return __atomic_load_n(&a->asked, __ATOMIC_ACQUIRE) != 0 || mail_due(&a->mail) ||
+	       now >= a->deadline;
+}
+
+unsigned int
+ubagent_poll(struct ubagent *a)
+{
+	uint64_t now = now_of(a);
+	unsigned int n = 0;
+
+	if (__atomic_exchange_n(&a->busy, 1, __ATOMIC_ACQUIRE) != 0)
+		return 0;
+	if (is_due(a, now))
+		n = do_all(a, now);
+	__atomic_store_n(&a->busy, 0, __ATOMIC_RELEASE);
+	return n;
+}
+
+/* ---- its thread ---- */
+
+static int
+timeout_ms(const struct ubagent *a)
+{
+	uint64_t now = now_of(a), wait;
+
+	if (a->deadline == UBCM_NEVER)
+		return -1;
+	wait = a->deadline > now ? a->deadline - now : 0;
+	return (int)((wait + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+static void
+drain(int fd)
+{
+	uint8_t bytes[256];
+
+	while (read(fd, bytes, sizeof(bytes)) == sizeof(bytes))
+		;
+}
+
+static void
+sleep_until_due(struct ubagent *a)
+{
+	struct pollfd fds[] = {
+		{.fd = a->wake_fd, .events = POLLIN},
+		{.fd = a->mail.channel_fd, .events = POLLIN},
+	};
+
+	mail_arm(&a->mail);
+	if (is_due(a, now_of(a)))
+		return;
+	if (poll(fds, 2, timeout_ms(a)) <= 0)
+		return;
+	for (int i = 0; i < 2; i++)
+		if (fds[i].revents != 0)
+			drain(fds[i].fd);
+}
+
+static void *
+agent_main(void *arg)
+{
+	struct ubagent *a = arg;
+
+	while (!__atomic_load_n(&a->stop, __ATOMIC_ACQUIRE)) {
+		(void)ubagent_poll(a);
+		sleep_until_due(a);
+	}
+	return NULL;
+}
+
+static int
+start_thread(struct ubagent *a)
+{
+	sigset_t all, before;
+	int err;
+
+	if (!a->cfg.thread)
+		return 0;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	err = pthread_create(&a->thread, NULL, agent_main, a);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	a->runs = err == 0;
+	return -err;
+}
+
+static void
+stop_thread(struct ubagent *a)
+{
+	if (!a->runs)
+		return;
+	__atomic_store_n(&a->stop, 1, __ATOMIC_RELEASE);
+	ubagent_wake(a);
+	pthread_join(a->thread, NULL);
+	a->runs = false;
+}
+
+/* ---- begin and end ---- */
+
+static struct ubcm_config
+cm_config(struct ubagent *a, uint32_t mtu_code)
+{
+	const struct ubagent_config *c = &a->cfg;
+	uint32_t spray = c->spray > 1 ? (uint32_t)HCA_TP_FLAG_SPRAY : 0;
+
+	return (struct ubcm_config){
+		.ops = &ubagent_ops,
+		.arg = a,
+		.limits = {.window = (uint16_t)c->window,
+			   .sack = SACK_BITS,
+			   .mtu = (uint16_t)HCA_TP_MTU_BYTES(mtu_code),
+			   .requests = REQUESTS,
+			   .mode = c->rule == HCA_TP_RULE_NAK + 1 ? HCA_TP_MODE_DROP
+								  : HCA_TP_MODE_SACK,
+			   .flags = (uint8_t)(HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | spray)},
+		.timer = {.rto_exponent = RTO_EXPONENT,
+			  .retries = RETRIES,
+			  .ack_every = ACK_EVERY,
+			  .ooo_every = spray != 0 ? OOO_EVERY_SPRAY : OOO_EVERY},
+		.tps = c->tps,
+		.log_tps = a->log_tps,
+		.max_links = a->nlinks,
+	};
+}
+
+static int
+open_all(struct ubagent *a)
+{
+	struct ubcm_config cm;
+	uint32_t mtu_code;
+	void *memory;
+	int err = hca_driver_ub_limits(a->cfg.drv, &a->log_tps, &mtu_code);
+
+	if (err != 0)
+		return err;
+	a->nlinks = 1u << a->log_tps;
+	cm = cm_config(a, mtu_code);
+	if (ubcm_bytes(&cm) == 0)
+		return -EINVAL;
+	a->group = malloc(a->nlinks * sizeof(*a->group));
+	memory = calloc(1, ubcm_bytes(&cm));
+	if (a->group == NULL || memory == NULL) {
+		free(memory);
+		return -ENOMEM;
+	}
+	memset(a->group, 0xff, a->nlinks * sizeof(*a->group));
+	a->cm = ubcm_init(memory, &cm);
+	a->deadline = ubcm_deadline(a->cm);
+	err = account_init(&a->account, a->nlinks);
+	if (err == 0 && a->cfg.thread) {
+		a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		err = a->wake_fd < 0 ? -errno : 0;
+	}
+	return err != 0 ? err : mail_open(&a->mail, a->cfg.drv, a->cfg.thread);
+}
+
+static void
+close_all(struct ubagent *a)
+{
+	mail_close(&a->mail);
+	if (a->wake_fd >= 0)
+		close(a->wake_fd);
+	if (a->cm != NULL)
+		account_free(&a->account);
+	free(a->group);
+	free(a->cm);
+	free(a);
+}
+
+static void
+take_defaults(struct ubagent_config *c)
+{
+	c->tps = c->tps != 0 ? c->tps : TPS;
+	c->window = c->window != 0 ? c->window : WINDOW;
+}
+
+int
+ubagent_create(const struct ubagent_config *config, struct ubagent **agent)
+{
+	struct ubagent *a = calloc(1, sizeof(*a));
+	int err;
+
+	if (a == NULL)
+		return -ENOMEM;
+	a->cfg = *config;
+	a->random = config->seed;
+	a->wake_fd = a->mail.channel_fd = -1;
+	take_defaults(&a->cfg);
+	err = open_all(a);
+	if (err == 0)
+		err = start_thread(a);
+	if (err != 0) {
+		close_all(a);
+		return err;
+	}
+	hca_driver_set_agent(a->cfg.drv, &ubagent_face, a);
+	*agent = a;
+	return 0;
+}
+
+/* The last messages leave, if the device takes them within this time. */
+static void
+farewell(struct ubagent *a)
+{
+	struct mail_letter l;
+
+	for (uint32_t i = 0; i < FAREWELL_POLLS && a->mail.sq_head != a->mail.sq_tail; i++) {
+		if (a->cfg.progress != NULL)
+			a->cfg.progress(a->cfg.arg);
+		else
+			usleep(FAREWELL_US);
+		while (mail_take(&a->mail, &l) != 0)
+			;
+	}
+}
+
+void
+ubagent_destroy(struct ubagent *a)
+{
+	if (a == NULL)
+		return;
+	hca_driver_set_agent(a->cfg.drv, NULL, NULL);
+	stop_thread(a);
+	(void)do_account(a, now_of(a));
+	ubcm_end(a->cm, now_of(a));
+	farewell(a);
+	close_all(a);
+}

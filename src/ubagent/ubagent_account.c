@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Who has imported which peer. The driver adds and takes away for clients, under its own lock; the
+ * agent is told by a list. A group's number is not used again while an import names it: requests of
+ * somebody who has not noticed the end of his channels must not reach another peer.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ubagent_impl.h"
+
+#define GENERATION_BITS (32u - IMPORT_LOG_MAX)
+
+int
+account_init(struct account *a, uint32_t ntps)
+{
+	memset(a, 0, sizeof(*a));
+	pthread_mutex_init(&a->lock, NULL);
+	a->count = 1u << IMPORT_LOG_MAX;
+	a->ntps = ntps;
+	a->import = calloc(a->count, sizeof(*a->import));
+	a->dead = calloc(ntps, sizeof(*a->dead));
+	a->users = calloc(ntps, sizeof(*a->users));
+	a->gone = calloc(ntps, sizeof(*a->gone));
+	return a->import != NULL && a->dead != NULL && a->users != NULL && a->gone != NULL
+		       ? 0
+		       : -ENOMEM;
+}
+
+void
+account_free(struct account *a)
+{
+	free(a->import);
+	free(a->dead);
+	free(a->users);
+	free(a->gone);
+	pthread_mutex_destroy(&a->lock);
+}
+
+static uint32_t
+handle_of(const struct account *a, const struct import *i)
+{
+	return i->generation << IMPORT_LOG_MAX | (uint32_t)(i - a->import);
+}
+
+static struct import *
+find(struct account *a, uint32_t owner, uint32_t handle)
+{
+	struct import *i = &a->import[handle & (a->count - 1)];
+
+	return i->state != IMPORT_FREE && i->state != IMPORT_LEAVING && i->owner == owner &&
+			       handle_of(a, i) == handle
+		       ? i
+		       : NULL;
+}
+
+/* ---- lists ---- */
+
+static struct import *
+take_free(struct account *a)
+{
+	struct import *i;
+
+	if (a->free != 0) {
+		i = &a->import[a->free - 1];
+		a->free = i->next;
+		return i;
+	}
+	return a->used < a->count ? &a->import[a->used++] : NULL;
+}
+
+static void
+give_free(struct account *a, struct import *i)
+{
+	i->state = IMPORT_FREE;
+	i->generation = (i->generation + 1) & ((1u << GENERATION_BITS) - 1);
+	i->next = a->free;
+	a->free = (uint32_t)(i - a->import) + 1;
+}
+
+static void
+list(struct account *a, struct import *i)
+{
+	if (i->listed)
+		return;
+	i->listed = true;
+	i->next = a->todo;
+	a->todo = (uint32_t)(i - a->import) + 1;
+}
+
+bool
+account_due(struct account *a)
+{
+	return __atomic_load_n(&a->todo, __ATOMIC_RELAXED) != 0 ||
+	       __atomic_load_n(&a->any_dead, __ATOMIC_RELAXED);
+}
+
+struct import *
+account_next(struct account *a)
+{
+	struct import *i;
+
+	if (a->todo == 0)
+		return NULL;
+	i = &a->import[a->todo - 1];
+	a->todo = i->next;
+	i->listed = false;
+	return i;
+}
+
+/* ---- groups ---- */
+
+static uint32_t
+drop_group(struct account *a, struct import *i)
+{
+	uint32_t group = i->group;
+
+	i->group = NO_GROUP;
+	if (group == NO_GROUP || --a->users[group] != 0 || !a->gone[group])
+		return NO_GROUP;
+	a->gone[group] = false;
+	return group;
+}
+
+uint32_t
+account_end(struct account *a, struct import *i)
+{
+	uint32_t group = drop_group(a, i);
+
+	give_free(a, i);
+	return group;
+}
+
+bool
+account_group_gone(struct account *a, uint32_t group)
+{
+	a->gone[group] = a->users[group] != 0;
+	return !a->gone[group];
+}
+
+/* ---- what links tell ---- */
+
+static bool
+is_of(const struct import *i, uint32_t link)
+{
+	return i->joined && i->link == link;
+}
+
+void
+account_up(struct account *a, uint32_t link, uint32_t group)
+{
+	for (uint32_t n = 0; n < a->used; n++) {
+		struct import *i = &a->import[n];
+
+		if (!is_of(i, link) || i->state != IMPORT_WAITING)
+			continue;
+		i->state = IMPORT_UP;
+		i->group = group;
+		a->users[group]++;
+	}
+}
+
+/* The link has no users any more. */
+void
+account_down(struct account *a, uint32_t link, uint32_t status)
+{
+	for (uint32_t n = 0; n < a->used; n++) {
+		struct import *i = &a->import[n];
+
+		if (!is_of(i, link))
+			continue;
+		i->joined = false;
+		i->status = (uint8_t)status;
+		if (i->state != IMPORT_LEAVING)
+			i->state = IMPORT_DOWN;
+	}
+}
+
+/* ---- the driver's calls ---- */
+
+static int
+face_import(void *arg, const struct hca_driver_import *request, uint32_t *handle)
+{
+	struct ubagent *ag = arg;
+	struct account *a = &ag->account;
+	struct import *i;
+
+	pthread_mutex_lock(&a->lock);
+	i = take_free(a);
+	if (i != NULL) {
+		*i = (struct import){.state = IMPORT_NEW,
+				     .generation = i->generation,
+				     .owner = request->owner,
+				     .group = NO_GROUP};
+		memcpy(i->own, request->own, sizeof(i->own));
+		memcpy(i->peer, request->peer, sizeof(i->peer));
+		*handle = handle_of(a, i);
+		list(a, i);
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (i == NULL)
+		return -ENOMEM;
+	ubagent_wake(ag);
+	return 0;
+}
+
+static int
+face_query(void *arg, uint32_t owner, uint32_t handle, uint32_t *group, const char **why)
+{
+	static const int errors[] = {
+		[UBCM_STATUS_NO_RESOURCES] = -ENOMEM,
+		[UBCM_STATUS_TIMEOUT] = -ETIMEDOUT,
+		[UBCM_STATUS_DEAD] = -ETIMEDOUT,
+	};
+	struct account *a = &((struct ubagent *)arg)->account;
+	const struct import *i;
+	int err = -EINPROGRESS;
+
+	pthread_mutex_lock(&a->lock);
+	i = find(a, owner, handle);
+	if (i == NULL) {
+		err = -EINVAL;
+		*why = "there is no such import";
+	} else if (i->state == IMPORT_UP) {
+		*group = i->group;
+		err = 0;
+	} else if (i->state == IMPORT_DOWN) {
+		err = i->status < sizeof(errors) / sizeof(errors[0]) ? errors[i->status] : 0;
+		err = err != 0 ? err : -ECONNREFUSED;
+		*why = ubcm_status_str(i->status);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return err;
+}
+
+static void
+leave(struct account *a, struct import *i)
+{
+	i->state = IMPORT_LEAVING;
+	list(a, i);
+}
+
+static int
+face_unimport(void *arg, uint32_t owner, uint32_t handle)
+{
+	struct account *a = &((struct ubagent *)arg)->account;
+	struct import *i;
+
+	pthread_mutex_lock(&a->lock);
+	i = find(a, owner, handle);
+	if (i != NULL)
+		leave(a, i);
+	pthread_mutex_unlock(&a->lock);
+	if (i == NULL)
+		return -EINVAL;
+	ubagent_wake(arg);
+	return 0;
+}
+
+static void
+face_forget(void *arg, uint32_t owner)
+{
+	struct account *a = &((struct ubagent *)arg)->account;
+
+	pthread_mutex_lock(&a->lock);
+	for (uint32_t n = 0; n < a->used; n++)
+		if (a->import[n].owner == owner && a->import[n].state != IMPORT_FREE &&
+		    a->import[n].state != IMPORT_LEAVING)
+			leave(a, &a->import[n]);
+	pthread_mutex_unlock(&a->lock);
+	ubagent_wake(arg);
+}
+
+/* Called by workers, too: without the lock. */
+static void
+face_event(void *arg, uint32_t tpn)
+{
+	struct account *a = &((struct ubagent *)arg)->account;
+
+	__atomic_store_n(&a->dead[tpn & (a->ntps - 1)], tpn, __ATOMIC_RELAXED);
+	__atomic_store_n(&a->any_dead, true, __ATOMIC_RELEASE);
+	ubagent_wake(arg);
+}
+
+const struct hca_driver_agent ubagent_face = {
+	.import = face_import,
+	.query = face_query,
+	.unimport = face_unimport,
+	.forget = face_forget,
+	.event = face_event,
+};

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Jettys and JFRs of peers: channels to their hosts, and what requests must say of them. */
+
+#include <string.h>
+
+#include "urma_impl.h"
+
+static int
+check_peer(const urma_context_t *ctx, const urma_target_jetty_t *t, const urma_token_t *token)
+{
+	uint32_t order = t->flag.bs.order_type;
+
+	if (ctx == NULL)
+		return urma_fail(-EINVAL, "no context");
+	if (t->trans_mode == URMA_TM_UM || t->type == URMA_JETTY_GROUP || order == URMA_OT ||
+	    order == URMA_OL || order == URMA_NO)
+		return urma_fail(
+			-EOPNOTSUPP,
+			"groups, unreliable messages and these orders are not offered yet");
+	if ((t->trans_mode != URMA_TM_RM && t->trans_mode != URMA_TM_RC) ||
+	    t->type > URMA_JETTY_GROUP || order > URMA_NO || t->flag.bs.reserved != 0)
+		return urma_fail(-EINVAL, "mode %u, type %u or flags %#x are not known",
+				 t->trans_mode, t->type, t->flag.value);
+	if (t->id.id == HCA_TC_NONE || t->id.id > HCA_TC_MASK)
+		return urma_fail(-EINVAL, "no Jetty has the id %#x", t->id.id);
+	if (t->flag.bs.token_policy > URMA_TOKEN_PLAIN_TEXT)
+		return urma_fail(-EOPNOTSUPP, "token policy %u is not offered",
+				 t->flag.bs.token_policy);
+	if (t->flag.bs.token_policy == URMA_TOKEN_PLAIN_TEXT && token == NULL)
+		return urma_fail(-EINVAL, "the peer asks for a token value");
+	return 0;
+}
+
+static urma_target_jetty_t *
+import(urma_context_t *ctx, const urma_target_jetty_t *what, const urma_token_t *token)
+{
+	struct urma_ctl_peer request = {0};
+	struct urma_ctx *c = urma_ctx_of(ctx);
+	struct urma_target *t;
+	int err;
+
+	if (check_peer(ctx, what, token) != 0)
+		return NULL;
+	t = urma_object_new(c, sizeof(*t), "a peer");
+	if (t == NULL)
+		return NULL;
+	t->pub = *what;
+	t->pub.urma_ctx = ctx;
+	t->check = what->flag.bs.token_policy == URMA_TOKEN_PLAIN_TEXT;
+	t->token = t->check ? token->token : 0;
+	memcpy(request.eid, what->id.eid.raw, sizeof(request.eid));
+	request.gid_index = ctx->eid_index;
+	err = c->ctl->import_peer(c->lib, &request, &t->import, &t->tpg);
+	if (err != 0) {
+		urma_object_free(c, t);
+		errno = -err;
+		return NULL;
+	}
+	return &t->pub;
+}
+
+urma_target_jetty_t *
+urma_import_jetty(urma_context_t *ctx, urma_rjetty_t *rjetty, urma_token_t *token_value)
+{
+	urma_target_jetty_t what;
+
+	if (rjetty == NULL) {
+		urma_fail(-EINVAL, "no Jetty");
+		return NULL;
+	}
+	what = (urma_target_jetty_t){.id = rjetty->jetty_id,
+				     .trans_mode = rjetty->trans_mode,
+				     .type = rjetty->type,
+				     .flag = rjetty->flag};
+	return import(ctx, &what, token_value);
+}
+
+urma_target_jetty_t *
+urma_import_jfr(urma_context_t *ctx, urma_rjfr_t *rjfr, urma_token_t *token_value)
+{
+	urma_target_jetty_t what;
+
+	if (rjfr == NULL) {
+		urma_fail(-EINVAL, "no JFR");
+		return NULL;
+	}
+	what = (urma_target_jetty_t){.id = rjfr->jfr_id,
+				     .trans_mode = rjfr->trans_mode,
+				     .type = URMA_JFR,
+				     .flag = rjfr->flag};
+	return import(ctx, &what, token_value);
+}
+
+urma_status_t
+urma_unimport_jetty(urma_target_jetty_t *tjetty)
+{
+	struct urma_target *t = (struct urma_target *)tjetty;
+	struct urma_ctx *c;
+	uint32_t users;
+	int err;
+
+	if (tjetty == NULL)
+		return urma_status(urma_fail(-EINVAL, "no imported Jetty"));
+	c = urma_ctx_of(tjetty->urma_ctx);
+	pthread_mutex_lock(&c->lock);
+	users = t->users;
+	pthread_mutex_unlock(&c->lock);
+	if (users != 0)
+		return urma_status(urma_fail(-EBUSY, "%u Jettys are bound to it", users));
+	err = c->ctl->unimport_peer(c->lib, t->import);
+	if (err == 0)
+		urma_object_free(c, t);
+	return urma_status(err);
+}
+
+urma_status_t
+urma_unimport_jfr(urma_target_jetty_t *target_jfr)
+{
+	return urma_unimport_jetty(target_jfr);
+}
+
+/* ---- one peer ---- */
+
+static int
+bind(struct urma_queue *q, struct urma_target *t)
+{
+	struct urma_ctx *c = q->ctx;
+	bool taken;
+	int err;
+
+	pthread_mutex_lock(&c->lock);
+	taken = q->bound != NULL;
+	if (!taken) {
+		q->bound = t;
+		t->users++;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (taken)
+		return urma_fail(-EEXIST, "the Jetty is bound already");
+	err = c->ctl->bind_jetty(c->lib, q->number, t->tpg, t->pub.id.id);
+	if (err == 0) {
+		q->jetty.remote_jetty = &t->pub;
+		return 0;
+	}
+	pthread_mutex_lock(&c->lock);
+	q->bound = NULL;
+	t->users--;
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
+urma_status_t
+urma_bind_jetty(urma_jetty_t *jetty, urma_target_jetty_t *tjetty)
+{
+	if (jetty == NULL || tjetty == NULL || jetty->urma_ctx != tjetty->urma_ctx)
+		return urma_status(urma_fail(-EINVAL, "no Jetty and peer of one context"));
+	if (jetty->jetty_cfg.jfs_cfg.trans_mode != URMA_TM_RC || tjetty->type != URMA_JETTY)
+		return urma_status(urma_fail(-EINVAL, "only Jettys of mode RC are bound"));
+	return urma_status(bind((struct urma_queue *)jetty, (struct urma_target *)tjetty));
+}
+
+urma_status_t
+urma_unbind_jetty(urma_jetty_t *jetty)
+{
+	struct urma_queue *q = (struct urma_queue *)jetty;
+	struct urma_ctx *c;
+	int err;
+
+	if (jetty == NULL || q->bound == NULL)
+		return urma_status(urma_fail(-EINVAL, "no bound Jetty"));
+	c = q->ctx;
+	err = c->ctl->bind_jetty(c->lib, q->number, 0, HCA_TC_NONE);
+	if (err != 0)
+		return urma_status(err);
+	pthread_mutex_lock(&c->lock);
+	q->bound->users--;
+	q->bound = NULL;
+	q->jetty.remote_jetty = NULL;
+	pthread_mutex_unlock(&c->lock);
+	return URMA_SUCCESS;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Posting receives, into a Jetty's own ring or into a JFR; no doorbell is rung for them. */
+
+#include <string.h>
+
+#include "urma_impl.h"
+
+static int
+judge(const struct urma_ctx *ctx, const struct lib_wq *wq, const urma_jfr_wr_t *wr)
+{
+	if (wr->src.num_sge > wq->max_sge || (wr->src.num_sge != 0 && wr->src.sge == NULL))
+		return urma_fail(-EINVAL, "%u SGEs, the queue takes %u", wr->src.num_sge,
+				 wq->max_sge);
+	for (uint32_t i = 0; i < wr->src.num_sge; i++) {
+		const urma_sge_t *sge = &wr->src.sge[i];
+
+		if (sge->tseg == NULL || sge->tseg->urma_ctx != &ctx->pub ||
+		    ((const struct urma_segment *)sge->tseg)->mr == NULL)
+			return urma_fail(-EINVAL, "SGE %u is in no registered segment", i);
+		if (sge->len > HCA_WQE_MAX_BYTE_CNT)
+			return urma_fail(-EINVAL, "SGE %u is longer than 2^31 - 1 bytes", i);
+	}
+	return 0;
+}
+
+/* A unit of zeros ends the list, so empty SGEs are left out. */
+static struct hca_next_unit *
+build(struct lib_wq *wq, uint32_t index, const urma_jfr_wr_t *wr)
+{
+	uint8_t *wqe = wq->buf + ((size_t)index << wq->log_stride);
+	struct hca_data_unit *u = (struct hca_data_unit *)(wqe + sizeof(struct hca_next_unit));
+	uint32_t used = 0;
+
+	memset(wqe, 0, (size_t)1 << wq->log_stride);
+	for (uint32_t i = 0; i < wr->src.num_sge; i++) {
+		const urma_sge_t *sge = &wr->src.sge[i];
+
+		if (sge->len == 0)
+			continue;
+		u[used].byte_cnt = hca_cpu_to_le32(sge->len);
+		u[used].lkey = hca_cpu_to_le32(((struct urma_segment *)sge->tseg)->mr->lkey);
+		u[used].addr = hca_cpu_to_le64(sge->addr);
+		used++;
+	}
+	wq->wr_id[index] = wr->user_ctx;
+	return (struct hca_next_unit *)wqe;
+}
+
+static int
+post_ring(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *wr)
+{
+	int err;
+
+	if (rq->posted - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE) == rq->wq.mask + 1)
+		return urma_fail(-ENOMEM, "the receive queue is full (%u)", rq->wq.mask + 1);
+	err = judge(ctx, &rq->wq, wr);
+	if (err == 0)
+		build(&rq->wq, rq->posted++ & rq->wq.mask, wr);
+	return err;
+}
+
+/* The WQE after it must be known when it is posted, so one is always free. */
+static int
+post_list(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *wr)
+{
+	uint32_t index = rq->free_head;
+	struct hca_next_unit *next;
+	int err;
+
+	if (index == rq->free_tail)
+		return urma_fail(-ENOMEM, "the JFR is full (%u)", rq->wq.mask);
+	err = judge(ctx, &rq->wq, wr);
+	if (err != 0)
+		return err;
+	rq->free_head = rq->next[index];
+	next = build(&rq->wq, index, wr);
+	next->nda_nop =
+		hca_cpu_to_le32(HCA_NEXT_MAKE_NDA_NOP(rq->free_head << rq->wq.log_stride, 0));
+	rq->posted++;
+	return 0;
+}
+
+/* In ERROR the device flushes what is posted only if it is told of it. */
+static void
+kick_if_asked(struct urma_ctx *ctx, const struct urma_rq *rq, uint32_t qpn)
+{
+	uint32_t number = 0;
+	int full;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&rq->record->notify, __ATOMIC_RELAXED) == 0)
+		return;
+	full = urma_inside()->doorbell_take(ctx->lib, &number);
+	if (full > 0)
+		urma_inside()->doorbell_mark(&ctx->lib->uar, qpn);
+	else if (full == 0)
+		urma_inside()->doorbell_fill(&ctx->lib->uar, number,
+					     HCA_DB_MAKE(0, 0, HCA_DB_OPCODE_KICK, qpn, 0));
+}
+
+static urma_status_t
+post(struct urma_ctx *ctx, struct urma_rq *rq, urma_jfr_wr_t *wr, urma_jfr_wr_t **bad_wr)
+{
+	int err = 0;
+
+	lib_lock_take(&rq->wq.lock);
+	if (ctx->lib->dead)
+		err = urma_inside()->dead(ctx->lib);
+	while (err == 0 && wr != NULL) {
+		err = rq->next != NULL ? post_list(ctx, rq, wr) : post_ring(ctx, rq, wr);
+		if (err == 0)
+			wr = wr->next;
+	}
+	__atomic_store_n(&rq->record->producer, hca_cpu_to_le32(rq->posted), __ATOMIC_RELEASE);
+	lib_lock_drop(&rq->wq.lock);
+	if (err != 0 && bad_wr != NULL)
+		*bad_wr = wr;
+	return urma_status(err);
+}
+
+urma_status_t
+urma_post_jfr_wr(urma_jfr_t *jfr, urma_jfr_wr_t *wr, urma_jfr_wr_t **bad_wr)
+{
+	struct urma_jfrq *f = (struct urma_jfrq *)jfr;
+
+	if (jfr == NULL)
+		return urma_status(urma_fail(-EINVAL, "no JFR"));
+	return post(f->ctx, &f->rq, wr, bad_wr);
+}
+
+urma_status_t
+urma_post_jetty_recv_wr(urma_jetty_t *jetty, urma_jfr_wr_t *wr, urma_jfr_wr_t **bad_wr)
+{
+	struct urma_queue *q = (struct urma_queue *)jetty;
+	urma_status_t status;
+
+	if (jetty == NULL || q->rq.wq.buf == NULL)
+		return urma_status(urma_fail(-EINVAL, "no Jetty with a receive queue of its own"));
+	status = post(q->ctx, &q->rq, wr, bad_wr);
+	kick_if_asked(q->ctx, &q->rq, q->number);
+	return status;
+}
+
+urma_status_t
+urma_recv(urma_jfr_t *jfr, urma_target_seg_t *recv_tseg, uint64_t buf, uint32_t len,
+	  uint64_t user_ctx)
+{
+	urma_sge_t sge = {buf, len, recv_tseg};
+	urma_jfr_wr_t wr = {.src = {&sge, 1}, .user_ctx = user_ctx};
+
+	return urma_post_jfr_wr(jfr, &wr, NULL);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_SIM_UB_MIX_H
+#define TESTS_SIM_UB_MIX_H
+
+/*
+ * All operations of UB at once, both ways, between two HCAs: data is what it was, each request is
+ * executed once (fetch-adds return each value once), completions come once and in order, sums of
+ * counters hold, nothing is left. Any executor.
+ */
+
+#include "ub_pair.h"
+
+#define UB_MIX_REQUESTS 1024u /* at most, of each side */
+
+extern const struct hca_impair ub_mix_bad_link;
+
+/*
+ * n requests of each side over links that are so bad, or good if NULL. Returns a hash of frames,
+ * completions and counters, which equal seeds of stepped runs share.
+ */
+uint64_t ub_mix_run(const struct ub_pair_config *c, const struct hca_impair *bad, uint32_t n);
+
+/* Over three TPs; their modes, rules, addresses, MTU and limits, and faults come from the seed. */
+uint64_t ub_mix_random(const struct sim_config *cfg, uint32_t n);
+
+#endif

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <sys/mman.h>
+
+#include "ub_pair.h"
+
+#define GROUP 0u
+
+#define CHECK(p, condition, ...) sim_check((p)->s, condition, __VA_ARGS__)
+
+struct hca_tp *
+ub_pair_tp(struct ub_pair *p, unsigned int side, uint32_t tpi)
+{
+	return &p->side[side].h->ub->tp[tpi];
+}
+
+uint64_t
+ub_pair_counter(const struct ub_pair *p, unsigned int side, enum hca_counter c)
+{
+	return hca_counter_value(p->side[side].h, c);
+}
+
+/* ---- channels ---- */
+
+static uint32_t
+tpn_of(unsigned int side, uint32_t tpi)
+{
+	return 0xabc100u + (side << 16) + tpi;
+}
+
+#define CALL(p, call) \
+	do { \
+		int rc_ = (call); \
+		CHECK(p, rc_ == 0, #call ": %d: %s", rc_, hca_driver_reason()); \
+	} while (0)
+
+void
+ub_pair_open_tp(struct ub_pair *p, unsigned int side, uint32_t tpi)
+{
+	const struct ub_pair_config *c = &p->cfg;
+	const struct {
+		enum hca_tpc_field field;
+		uint32_t value;
+	} fields[] = {
+		{HCA_TPC_STATE, side == 1 && c->passive ? HCA_TPS_PASSIVE : HCA_TPS_ACTIVE},
+		{HCA_TPC_MODE, c->mode},
+		{HCA_TPC_RULE, c->rule},
+		{HCA_TPC_MTU, !c->small_mtu},
+		{HCA_TPC_WINDOW, 1},
+		{HCA_TPC_SACK, 2},
+		{HCA_TPC_FLAGS, c->flags | (c->bare ? 0 : HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST)},
+		{HCA_TPC_TPN, tpn_of(side, tpi)},
+		{HCA_TPC_PEER, tpn_of(1 - side, tpi)},
+		{HCA_TPC_PSN, 0xfffff0 + side},
+		{HCA_TPC_EPSN, 0xfffff0 + 1 - side},
+		{HCA_TPC_REQUESTS, c->requests},
+		{HCA_TPC_ACK_EVERY, 16},
+		{HCA_TPC_OOO_EVERY, 1},
+		{HCA_TPC_RTO_BASE, c->rto_base},
+		{HCA_TPC_RTO_EXPONENT, 1},
+		{HCA_TPC_RETRIES, c->retries},
+		{HCA_TPC_REORDER, c->reorder},
+		{HCA_TPC_SPORT, 0xc000 + 16 * tpi},
+		{HCA_TPC_SPORTS_LOG, c->flags & HCA_TP_FLAG_SPRAY ? 3 : 0},
+	};
+	struct hca_tpc image = {0};
+
+	for (unsigned int i = 0; i < RTE_DIM(fields); i++)
+		hca_tpc_set(&image, fields[i].field, fields[i].value);
+	image.path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 0));
+	image.path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, c->gid, 0, 64));
+	sim_gid(1 - side, c->gid, image.path.rgid);
+	CALL(p, hca_driver_create_tp(p->s->side[side].drv, &image));
+}
+
+void
+ub_pair_close_tp(struct ub_pair *p, unsigned int side, uint32_t tpi)
+{
+	CALL(p, hca_driver_destroy_tp(p->s->side[side].drv, tpn_of(side, tpi)));
+}
+
+static uint32_t
+members(struct ub_pair *p, unsigned int side, uint32_t *tpns)
+{
+	uint32_t n = 0;
+
+	for (uint32_t t = 1; t <= p->cfg.tps; t++)
+		if (ub_pair_tp(p, side, t)->cfg.own_tpn != 0)
+			tpns[n++] = tpn_of(side, t);
+	return n;
+}
+
+void
+ub_pair_set_group(struct ub_pair *p, unsigned int side)
+{
+	uint32_t tpns[UB_PAIR_TPS], n = members(p, side, tpns);
+
+	CALL(p, hca_driver_change_tpg(p->s->side[side].drv, GROUP, tpns, n));
+}
+
+static void
+open_channels(struct ub_pair *p, unsigned int side)
+{
+	uint32_t tpns[UB_PAIR_TPS], group;
+
+	for (uint32_t t = 1; t <= p->cfg.tps; t++)
+		ub_pair_open_tp(p, side, t);
+	CALL(p, hca_driver_create_tpg(p->s->side[side].drv, tpns, members(p, side, tpns), &group));
+	UB_PAIR_EQ(p, group, GROUP);
+}
+
+static void
+close_channels(struct ub_pair *p, unsigned int side)
+{
+	CALL(p, hca_driver_destroy_tpg(p->s->side[side].drv, GROUP));
+	for (uint32_t t = 1; t <= p->cfg.tps; t++)
+		if (ub_pair_tp(p, side, t)->cfg.own_tpn != 0)
+			ub_pair_close_tp(p, side, t);
+	for (uint32_t l = 0; l < HCA_TP_LANES; l++)
+		CHECK(p, p->side[side].h->ub->pool[l].free_n == p->side[side].h->ub->pool[l].count,
+		      "side %u: operations leaked", side);
+}
+
+/* ---- what the driver has no operation for yet ---- */
+
+static int
+import_peer(struct lib_context *ctx, const struct urma_ctl_peer *request, uint32_t *number,
+	    uint32_t *tpg)
+{
+	*number = 0;
+	*tpg = GROUP;
+	return 0;
+}
+
+static int
+unimport_peer(struct lib_context *ctx, uint32_t number)
+{
+	return 0;
+}
+
+static int
+tp_eid(struct lib_context *ctx, uint32_t tpn, uint8_t eid[16])
+{
+	memset(eid, 0, 16);
+	return 0;
+}
+
+static urma_context_t *
+open_context(struct ub_pair *p, unsigned int side)
+{
+	static struct urma_ctl ctl;
+
+	ctl = urma_ctl_driver;
+	ctl.import_peer = import_peer;
+	ctl.unimport_peer = unimport_peer;
+	ctl.tp_eid = tp_eid;
+	return urma_context_new(p->s->side[side].ctx, p->cfg.gid, false, &ctl);
+}
+
+/* ---- objects ---- */
+
+#define MADE(p, object) CHECK(p, (object) != NULL, #object ": %s", softhca_urma_reason())
+#define ENDED(p, call) CHECK(p, (call) == URMA_SUCCESS, #call ": %s", softhca_urma_reason())
+
+static uint32_t
+policy(const struct ub_pair *p)
+{
+	return p->cfg.no_token ? URMA_TOKEN_NONE : URMA_TOKEN_PLAIN_TEXT;
+}
+
+static void
+open_queues(struct ub_pair *p, struct ub_pair_side *sd)
+{
+	urma_jfc_cfg_t depth = {.depth = 4 * UB_PAIR_DEPTH};
+	urma_jfs_cfg_t sends = {.depth = UB_PAIR_DEPTH,
+				.flag.bs.error_suspend = p->cfg.suspend,
+				.trans_mode = URMA_TM_RM,
+				.max_sge = UB_PAIR_SGES,
+				.max_inline_data = UB_PAIR_INLINE,
+				.rnr_retry = p->cfg.rnr_retry,
+				.err_timeout = p->cfg.err_timeout};
+	urma_jfr_cfg_t receives = {.depth = UB_PAIR_DEPTH,
+				   .flag.bs.token_policy = policy(p),
+				   .trans_mode = URMA_TM_RM,
+				   .max_sge = UB_PAIR_SGES,
+				   .min_rnr_timer = p->cfg.min_rnr_timer,
+				   .token_value.token = UB_PAIR_SEND_TOKEN};
+	urma_jetty_cfg_t both;
+
+	sd->send_jfc = urma_create_jfc(sd->ctx, &depth);
+	MADE(p, sd->send_jfc);
+	sd->recv_jfc = urma_create_jfc(sd->ctx, &depth);
+	MADE(p, sd->recv_jfc);
+	sends.jfc = sd->send_jfc;
+	receives.jfc = sd->recv_jfc;
+	both = (urma_jetty_cfg_t){.jfs_cfg = sends, .jfr_cfg = &receives};
+	sd->jetty = urma_create_jetty(sd->ctx, &both);
+	MADE(p, sd->jetty);
+	sd->jfs = urma_create_jfs(sd->ctx, &sends);
+	MADE(p, sd->jfs);
+	sd->jfr = urma_create_jfr(sd->ctx, &receives);
+	MADE(p, sd->jfr);
+}
+
+/* Frames name addresses, so equal runs need equal ones; zeroed. */
+static uint8_t *
+map_memory(struct ub_pair *p, unsigned int side)
+{
+	void *at = (void *)(uintptr_t)(UINT64_C(0x2a0000000000) + side * UINT64_C(0x100000000));
+	void *mem =
+		mmap(at, UB_PAIR_MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p, mem != MAP_FAILED, "no memory");
+	return mem;
+}
+
+static void
+open_memory(struct ub_pair *p, struct ub_pair_side *sd)
+{
+	urma_seg_cfg_t cfg = {.len = UB_PAIR_MEM,
+			      .token_value.token = UB_PAIR_SEG_TOKEN,
+			      .flag.bs = {.token_policy = policy(p),
+					  .access = URMA_ACCESS_READ | URMA_ACCESS_WRITE |
+						    URMA_ACCESS_ATOMIC}};
+
+	sd->mem = map_memory(p, (unsigned int)(sd - p->side));
+	for (uint32_t i = 0; i < UB_PAIR_PART; i += 8) {
+		uint64_t v = sim_random(&p->rng);
+
+		memcpy(sd->mem + UB_PAIR_FROM + i, &v, sizeof(v));
+	}
+	cfg.va = (uintptr_t)sd->mem;
+	sd->seg = urma_register_seg(sd->ctx, &cfg);
+	MADE(p, sd->seg);
+}
+
+static void
+import_all(struct ub_pair *p, struct ub_pair_side *sd, const struct ub_pair_side *peer)
+{
+	urma_token_t send = {UB_PAIR_SEND_TOKEN}, memory = {UB_PAIR_SEG_TOKEN};
+	urma_rjetty_t jetty = {.jetty_id = peer->jetty->jetty_id,
+			       .trans_mode = URMA_TM_RM,
+			       .type = URMA_JETTY,
+			       .flag.bs.token_policy = policy(p)};
+	urma_rjfr_t jfr = {.jfr_id = peer->jfr->jfr_id,
+			   .trans_mode = URMA_TM_RM,
+			   .flag.bs.token_policy = policy(p)};
+
+	sd->to_jetty = urma_import_jetty(sd->ctx, &jetty, &send);
+	MADE(p, sd->to_jetty);
+	sd->to_jfr = urma_import_jfr(sd->ctx, &jfr, &send);
+	MADE(p, sd->to_jfr);
+	sd->to_seg =
+		urma_import_seg(sd->ctx, &peer->seg->seg, &memory, 0, (urma_import_seg_flag_t){0});
+	MADE(p, sd->to_seg);
+}
+
+static void
+defaults(struct ub_pair_config *c)
+{
+	c->tps = c->tps != 0 ? c->tps : 1;
+	if (c->mode == 0 && c->rule == 0 && !c->go_back) {
+		c->mode = HCA_TP_MODE_SACK;
+		c->rule = HCA_TP_RULE_TIME;
+	}
+	c->requests = c->requests != 0 ? c->requests : 64;
+	c->retries = c->retries != 0 ? c->retries : 7;
+	c->rnr_retry = c->rnr_retry != 0 ? c->rnr_retry : 7;
+	c->sim.wires = HCA_WIRE_BIT(HCA_WIRE_ROCE) | HCA_WIRE_BIT(HCA_WIRE_UB);
+}
+
+void
+ub_pair_open(struct ub_pair *p, const struct ub_pair_config *cfg)
+{
+	memset(p, 0, sizeof(*p));
+	p->cfg = *cfg;
+	defaults(&p->cfg);
+	p->rng.s = p->cfg.sim.seed;
+	p->s = sim_open(&p->cfg.sim);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct ub_pair_side *sd = &p->side[i];
+
+		sd->h = p->s->side[i].hca;
+		open_channels(p, i);
+		sd->ctx = open_context(p, i);
+		MADE(p, sd->ctx);
+		open_memory(p, sd);
+		open_queues(p, sd);
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		import_all(p, &p->side[i], &p->side[1 - i]);
+}
+
+static void
+close_objects(struct ub_pair *p, struct ub_pair_side *sd)
+{
+	ENDED(p, urma_unimport_seg(sd->to_seg));
+	ENDED(p, urma_unimport_jfr(sd->to_jfr));
+	ENDED(p, urma_unimport_jetty(sd->to_jetty));
+	ENDED(p, urma_delete_jfr(sd->jfr));
+	ENDED(p, urma_delete_jfs(sd->jfs));
+	if (sd->jetty != NULL)
+		ENDED(p, urma_delete_jetty(sd->jetty));
+	if (sd->seg != NULL)
+		ENDED(p, urma_unregister_seg(sd->seg));
+	ENDED(p, urma_delete_jfc(sd->recv_jfc));
+	ENDED(p, urma_delete_jfc(sd->send_jfc));
+	ENDED(p, urma_delete_context(sd->ctx));
+}
+
+void
+ub_pair_close(struct ub_pair *p)
+{
+	ub_pair_nothing(p, 20 * UB_PAIR_MS);
+	for (unsigned int i = 0; i < 2; i++) {
+		close_objects(p, &p->side[i]);
+		close_channels(p, i);
+		munmap(p->side[i].mem, UB_PAIR_MEM);
+	}
+	sim_close(p->s); /* which checks sums and leaks */
+}
+
+/* ---- requests ---- */
+
+urma_sge_t
+ub_pair_local(struct ub_pair *p, unsigned int side, uint32_t at, uint32_t len)
+{
+	return (urma_sge_t){(uintptr_t)p->side[side].mem + at, len, p->side[side].seg};
+}
+
+urma_sge_t
+ub_pair_remote(struct ub_pair *p, unsigned int side, uint32_t at, uint32_t len)
+{
+	return (urma_sge_t){(uintptr_t)p->side[1 - side].mem + at, len, p->side[side].to_seg};
+}
+
+void
+ub_pair_post(struct ub_pair *p, unsigned int side, urma_jfs_wr_t *wr)
+{
+	urma_status_t status = urma_post_jetty_send_wr(p->side[side].jetty, wr, NULL);
+
+	CHECK(p, status == URMA_SUCCESS, "post: %s", softhca_urma_reason());
+}
+
+urma_jfs_wr_t
+ub_pair_request(struct ub_pair *p, unsigned int side, urma_opcode_t opcode, uint64_t id)
+{
+	return (urma_jfs_wr_t){.opcode = opcode,
+			       .flag.bs.complete_enable = 1,
+			       .tjetty = p->side[side].to_jetty,
+			       .user_ctx = id};
+}
+
+void
+ub_pair_ordered(struct ub_pair *p, unsigned int side, urma_opcode_t opcode, uint32_t local,
+		uint32_t remote, uint32_t len, uint32_t order, uint64_t id)
+{
+	urma_sge_t own = ub_pair_local(p, side, local, len);
+	urma_sge_t peers = ub_pair_remote(p, side, remote, len);
+	urma_jfs_wr_t wr = ub_pair_request(p, side, opcode, id);
+	bool read = opcode == URMA_OPC_READ;
+
+	wr.flag.bs.place_order = order;
+	wr.rw.src = (urma_sg_t){read ? &peers : &own, 1};
+	wr.rw.dst = (urma_sg_t){read ? &own : &peers, 1};
+	wr.rw.notify_data = id;
+	ub_pair_post(p, side, &wr);
+}
+
+void
+ub_pair_rw(struct ub_pair *p, unsigned int side, urma_opcode_t opcode, uint32_t local,
+	   uint32_t remote, uint32_t len, uint64_t id)
+{
+	ub_pair_ordered(p, side, opcode, local, remote, len, HCA_UB_ODR_NONE, id);
+}
+
+void
+ub_pair_send(struct ub_pair *p, unsigned int side, urma_target_jetty_t *to, uint32_t from,
+	     uint32_t len, uint64_t id)
+{
+	urma_sge_t own = ub_pair_local(p, side, from, len);
+	urma_jfs_wr_t wr = ub_pair_request(p, side, URMA_OPC_SEND_IMM, id);
+
+	wr.tjetty = to;
+	wr.send.src = (urma_sg_t){&own, 1};
+	wr.send.imm_data = id;
+	ub_pair_post(p, side, &wr);
+}
+
+void
+ub_pair_atomic(struct ub_pair *p, unsigned int side, urma_opcode_t opcode, uint32_t local,
+	       uint32_t remote, uint32_t len, uint64_t operand, uint64_t id)
+{
+	urma_sge_t own = ub_pair_local(p, side, local, len);
+	urma_sge_t peers = ub_pair_remote(p, side, remote, len);
+	urma_jfs_wr_t wr = ub_pair_request(p, side, opcode, id);
+
+	wr.faa = (urma_faa_wr_t){.dst = &peers, .src = &own, .operand = operand};
+	ub_pair_post(p, side, &wr);
+}
+
+void
+ub_pair_recv(struct ub_pair *p, unsigned int side, bool jfr, uint32_t at, uint32_t len, uint64_t id)
+{
+	struct ub_pair_side *sd = &p->side[side];
+	urma_sge_t sge = ub_pair_local(p, side, at, len);
+	urma_jfr_wr_t wr = {.src = {&sge, 1}, .user_ctx = id};
+	urma_status_t status = jfr ? urma_post_jfr_wr(sd->jfr, &wr, NULL)
+				   : urma_post_jetty_recv_wr(sd->jetty, &wr, NULL);
+
+	CHECK(p, status == URMA_SUCCESS, "receive: %s", softhca_urma_reason());
+}
+
+/* ---- completions ---- */
+
+urma_cr_t
+ub_pair_next(struct ub_pair *p, urma_jfc_t *jfc, uint64_t max_ns)
+{
+	uint64_t end = p->s->now + max_ns;
+	urma_cr_t cr;
+	int n;
+
+	while ((n = urma_poll_jfc(jfc, 1, &cr)) == 0) {
+		CHECK(p, p->s->now < end, "no completion in %lu ns", (unsigned long)max_ns);
+		sim_poll(p->s);
+	}
+	CHECK(p, n == 1, "poll_jfc: %s", softhca_urma_reason());
+	return cr;
+}
+
+void
+ub_pair_done(struct ub_pair *p, unsigned int side, uint64_t id, urma_cr_status_t status)
+{
+	urma_cr_t cr = ub_pair_next(p, p->side[side].send_jfc, 5000 * UB_PAIR_MS);
+
+	CHECK(p, cr.user_ctx == id && cr.status == status,
+	      "completion of %lu with status %u, not of %lu with %u", (unsigned long)cr.user_ctx,
+	      cr.status, (unsigned long)id, status);
+	UB_PAIR_EQ(p, cr.flag.bs.s_r, 0);
+}
+
+urma_cr_t
+ub_pair_received(struct ub_pair *p, unsigned int side, uint64_t id, uint32_t len)
+{
+	urma_cr_t cr = ub_pair_next(p, p->side[side].recv_jfc, 5000 * UB_PAIR_MS);
+
+	CHECK(p, cr.user_ctx == id && cr.status == URMA_CR_SUCCESS,
+	      "receive of %lu with status %u, not of %lu", (unsigned long)cr.user_ctx, cr.status,
+	      (unsigned long)id);
+	UB_PAIR_EQ(p, cr.completion_len, len);
+	UB_PAIR_EQ(p, cr.flag.bs.s_r, 1);
+	return cr;
+}
+
+void
+ub_pair_nothing(struct ub_pair *p, uint64_t ns)
+{
+	urma_cr_t cr;
+
+	sim_run_for(p->s, ns);
+	for (unsigned int i = 0; i < 2; i++) {
+		CHECK(p, urma_poll_jfc(p->side[i].send_jfc, 1, &cr) == 0,
+		      "side %u: completion of %lu, status %u", i, (unsigned long)cr.user_ctx,
+		      cr.status);
+		CHECK(p, urma_poll_jfc(p->side[i].recv_jfc, 1, &cr) == 0,
+		      "side %u: receive of %lu, status %u", i, (unsigned long)cr.user_ctx,
+		      cr.status);
+	}
+}
+
+void
+ub_pair_same_bytes(struct ub_pair *p, const uint8_t *have, const uint8_t *want, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++)
+		CHECK(p, have[i] == want[i], "byte %u of %u is %#x, not %#x", i, len, have[i],
+		      want[i]);
+}
+
+void
+ub_pair_same(struct ub_pair *p, unsigned int side, uint32_t at, uint32_t from, uint32_t len)
+{
+	ub_pair_same_bytes(p, p->side[side].mem + at, p->side[1 - side].mem + from, len);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_SIM_UB_STRICT_H
+#define TESTS_SIM_UB_STRICT_H
+
+/*
+ * A peer of side 0 that owes nothing to our own code: it reads and writes frames by the design of
+ * the wire alone, with a coder and a CRC of its own. It takes the place of side 1 on the link, and
+ * uses the memory of side 1 as that which is written and read. IPv4, one TP, MTU 1024, mode SACK.
+ *
+ * It does what it must, as late as it may:
+ * - it acknowledges only on A, on `last`, every STRICT_EVERY packets, or when a hole is to be told;
+ * - it sends the last two packets of a Read_response in the wrong order;
+ * - it repeats a packet only when side 0 says that it is missing, never by a timer.
+ * Each frame of side 0 is held against the rules of the wire; the first break ends the test.
+ */
+
+#include "ub_pair.h"
+
+#define STRICT_MTU 1024u
+#define STRICT_EVERY 16u
+#define STRICT_WINDOW 256u
+
+/* What is dropped once: the nth of its kind from now on, 1 .. ; 0: none. */
+struct ub_strict_losses {
+	unsigned int data;	/* packets of side 0; as `packets` counts them */
+	unsigned int acks;	/* TPACKs and TPSACKs of the peer */
+	unsigned int responses; /* TP Packets of the peer, which `side 0` must ask for */
+};
+
+struct ub_strict_sent {
+	uint8_t bytes[2048];
+	uint32_t len;
+};
+
+struct ub_strict {
+	struct ub_pair *p;
+	/* receiving */
+	uint32_t epsn, max_rcv, tpmsn;
+	uint32_t unacked;
+	bool got[STRICT_WINDOW];
+	struct {
+		bool valid, last;
+		uint32_t tpmsn, len, sum;
+	} seen[STRICT_WINDOW]; /* all that was sent under a PSN, dropped or not */
+	uint32_t max_sent;     /* highest PSN that side 0 used, + 1 */
+	struct {
+		uint32_t tpmsn, bytes, end, last_psn;
+		bool open, ended;
+	} op[STRICT_WINDOW];
+	/* sending */
+	uint32_t next, una, msn;
+	struct ub_strict_sent sent[STRICT_WINDOW];
+	uint64_t owed_since; /* when side 0 got what it must acknowledge at once; 0: nothing */
+	/* receives */
+	uint64_t immediate, notified;
+	struct ub_strict_losses lose;
+	/* counts */
+	uint64_t packets, again, acks, requests[256];
+	uint64_t order[4096]; /* TASSNs in the order in which requests were executed */
+	unsigned int executed;
+};
+
+/* Takes the place of side 1. The pair has one TP, small_mtu, IPv4. */
+void ub_strict_open(struct ub_strict *x, struct ub_pair *p);
+/* All is acknowledged both ways. */
+void ub_strict_check(struct ub_strict *x);
+
+#endif

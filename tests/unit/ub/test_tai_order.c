@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* What a request waits for before it begins, and what it does not. */
+
+#include "tai_rig.h"
+
+/* Post a request of one segment with an order. */
+static struct hca_ub_record *
+post(struct tai_rig *r, uint8_t op, uint8_t odr)
+{
+	struct hca_ub_record *rec = rig_post(r, op, 8);
+
+	rec->order = odr;
+	if (op == HCA_OP_ATOMIC)
+		rec->atomic = HCA_UB_TA_SWAP;
+	return rec;
+}
+
+static uint32_t
+begun(struct tai_rig *r)
+{
+	rig_poll(r);
+	return rig_skip(r);
+}
+
+static void
+answer_read(struct tai_rig *r, uint32_t tpi, uint16_t tassn)
+{
+	struct hca_ub_headers h = rig_response(HCA_UB_TA_READ_RESPONSE, r->qp, tassn);
+	uint8_t data[8] = {0};
+
+	rig_answer(r, tpi, &h, data, sizeof(data));
+}
+
+/* Reads and atomics hold up a fence, Writes do not. */
+static void
+test_fence(void **state)
+{
+	struct tai_rig *r = *state;
+	struct hca_ub_headers h;
+
+	post(r, HCA_OP_RDMA_READ, 0);
+	post(r, HCA_OP_ATOMIC, 0);
+	post(r, HCA_OP_RDMA_WRITE, 0);
+	post(r, HCA_OP_SEND, 0)->flags |= HCA_REC_FENCE;
+	post(r, HCA_OP_SEND, 0); /* behind it */
+	assert_int_equal(begun(r), 3);
+	answer_read(r, 1, 0);
+	assert_int_equal(begun(r), 0);
+	h = rig_response(HCA_UB_TA_ATOMIC_RESPONSE, r->qp, 1);
+	rig_answer(r, 2, &h, "12345678", 8);
+	assert_int_equal(r->qp->tai.open_reads, 0);
+	assert_int_equal(begun(r), 2);
+}
+
+/* Strong order waits for relaxed and strong ones, not for those without order. */
+static void
+test_strong(void **state)
+{
+	struct tai_rig *r = *state;
+
+	post(r, HCA_OP_RDMA_WRITE, HCA_UB_ODR_NONE);
+	post(r, HCA_OP_RDMA_WRITE, HCA_UB_ODR_STRONG);
+	assert_int_equal(begun(r), 2);
+	post(r, HCA_OP_RDMA_WRITE, HCA_UB_ODR_RELAXED);
+	post(r, HCA_OP_RDMA_WRITE, HCA_UB_ODR_STRONG);
+	post(r, HCA_OP_RDMA_WRITE, HCA_UB_ODR_NONE); /* held too */
+	assert_int_equal(begun(r), 1);
+	rig_taack(r, 2, 1, 0, 0);
+	assert_int_equal(begun(r), 0);
+	rig_taack(r, 1, 2, 0, 0);
+	assert_int_equal(begun(r), 2);
+	assert_int_equal(r->qp->tai.open, 3);
+	assert_int_equal(r->qp->tai.open_ordered, 1);
+}
+
+/* Segments of one strong request do not wait for each other. */
+static void
+test_strong_of_many_segments(void **state)
+{
+	struct tai_rig *r = *state;
+
+	rig_post(r, HCA_OP_RDMA_WRITE, 3 * 65536)->order = HCA_UB_ODR_STRONG;
+	post(r, HCA_OP_RDMA_WRITE, HCA_UB_ODR_STRONG);
+	assert_int_equal(begun(r), 3);
+	rig_taack(r, 1, 0, 0, 1);
+	assert_int_equal(begun(r), 0);
+	rig_taack(r, 1, 2, 0, 0);
+	assert_int_equal(begun(r), 1);
+}
+
+/* Completion order at the target: of those that complete something there. */
+static void
+test_completion_order(void **state)
+{
+	struct tai_rig *r = *state;
+
+	post(r, HCA_OP_RDMA_WRITE, 0);
+	post(r, HCA_OP_SEND, HCA_UB_ODR_COMPLETION);
+	assert_int_equal(begun(r), 2);
+	post(r, HCA_OP_RDMA_WRITE, HCA_UB_ODR_COMPLETION);
+	post(r, HCA_OP_SEND, 0);
+	assert_int_equal(begun(r), 2);
+	post(r, HCA_OP_RDMA_WRITE_IMM, HCA_UB_ODR_COMPLETION);
+	assert_int_equal(begun(r), 0);
+	rig_taack(r, 2, 1, 0, 0);
+	assert_int_equal(begun(r), 0);
+	rig_taack(r, 2, 3, 0, 0);
+	assert_int_equal(begun(r), 1);
+}
+
+/* The notification, or the immediate, leaves when all data before it is there. */
+static void
+test_closing_segment(void **state)
+{
+	static const uint8_t ops[] = {HCA_OP_WRITE_NOTIFY, HCA_OP_RDMA_WRITE_IMM};
+	struct tai_rig *r = *state;
+
+	for (unsigned int i = 0; i < RTE_DIM(ops); i++) {
+		uint16_t first = r->qp->tai.tassn;
+
+		rig_post(r, ops[i], 3 * 65536);
+		assert_int_equal(begun(r), 2);
+		rig_taack(r, 2, (uint16_t)(first + 1), 0, 0);
+		assert_int_equal(begun(r), 0);
+		rig_taack(r, 1, first, 0, 0);
+		assert_int_equal(begun(r), 1);
+		rig_expect_none(r);
+		rig_taack(r, 1, (uint16_t)(first + 2), 0, 0);
+		rig_expect(r, i, 0);
+	}
+	rig_release_all(r);
+	rig_check_quiet(r);
+}
+
+/* CQEs in the order of the requests, whatever that of the answers. */
+static void
+test_completions_in_order(void **state)
+{
+	struct tai_rig *r = *state;
+
+	for (unsigned int i = 0; i < 4; i++)
+		post(r, HCA_OP_RDMA_WRITE, 0);
+	assert_int_equal(begun(r), 4);
+	rig_taack(r, 2, 3, 0, 0);
+	rig_taack(r, 2, 1, 0, 0);
+	rig_expect_none(r);
+	rig_taack(r, 1, 0, 0, 0);
+	rig_expect(r, 0, 0);
+	rig_expect(r, 1, 0);
+	rig_expect_none(r);
+	assert_int_equal(hca_una_tail(r->qp->sq_una), 2);
+	rig_taack(r, 1, 2, 0, 0);
+	rig_expect(r, 2, 0);
+	rig_expect(r, 3, 0);
+	rig_release_all(r);
+	rig_check_quiet(r);
+	assert_int_equal(RIG_COUNTER(r, req_completions), 4);
+}
+
+static void
+test_unsignaled(void **state)
+{
+	struct tai_rig *r = *state;
+
+	post(r, HCA_OP_RDMA_WRITE, 0)->flags &= ~HCA_REC_SIGNALED;
+	post(r, HCA_OP_RDMA_WRITE, 0)->flags &= ~HCA_REC_SIGNALED;
+	assert_int_equal(begun(r), 2);
+	rig_taack(r, 1, 0, 0, 0);
+	rig_expect_none(r);
+	rig_taack(r, 2, 1, 3, 2);
+	rig_expect(r, 1, HCA_UB_STATUS_REMOTE_ACCESS);
+}
+
+/* A record goes back when its request is complete and nothing refers to it. */
+static void
+test_records_come_back(void **state)
+{
+	struct tai_rig *r = *state;
+
+	post(r, HCA_OP_SEND, 0);
+	post(r, HCA_OP_SEND, 0);
+	assert_int_equal(begun(r), 2);
+	rig_taack(r, 1, 0, 0, 0);
+	rig_taack(r, 2, 1, 0, 0);
+	assert_int_equal(r->qp->sq_freed, 0);
+	rig_release(r, 2, 1);
+	assert_int_equal(r->qp->sq_freed, 0); /* in the order of the window */
+	rig_release(r, 1, 1);
+	assert_int_equal(r->qp->sq_freed, 2);
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_TAI, HCA_STAGE_PARSER, RIG_QPI),
+			 HCA_MSG_FREED);
+	post(r, HCA_OP_SEND, 0);
+	assert_int_equal(begun(r), 1);
+	rig_release_all(r);
+	assert_int_equal(r->qp->sq_freed, 2);
+	rig_taack(r, 1, 2, 0, 0);
+	assert_int_equal(r->qp->sq_freed, 3);
+}
+
+/* A bad WQE fails in its turn, and those behind it go on. */
+static void
+test_bad_record(void **state)
+{
+	struct tai_rig *r = *state;
+
+	post(r, HCA_OP_SEND, 0);
+	post(r, HCA_OP_SEND, 0)->status = HCA_UB_STATUS_LOCAL_LENGTH;
+	post(r, HCA_OP_SEND, 0);
+	assert_int_equal(begun(r), 2);
+	rig_expect_none(r);
+	rig_taack(r, 1, 0, 0, 0);
+	rig_expect(r, 0, 0);
+	rig_expect(r, 1, HCA_UB_STATUS_LOCAL_LENGTH);
+	rig_taack(r, 2, 1, 0, 0);
+	rig_expect(r, 2, 0);
+	assert_int_equal(RIG_COUNTER(r, req_cqe_error), 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+		T(test_fence),
+		T(test_strong),
+		T(test_strong_of_many_segments),
+		T(test_completion_order),
+		T(test_closing_segment),
+		T(test_completions_in_order),
+		T(test_unsignaled),
+		T(test_records_come_back),
+		T(test_bad_record),
+#undef T
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

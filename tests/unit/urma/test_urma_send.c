@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Posting: bytes of WQEs, doorbells, what is refused and why. */
+
+#include <string.h>
+
+#include "fake_urma.h"
+
+static struct urma_rig r;
+
+static int
+setup(void **state)
+{
+	rig_open(&r);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	rig_close(&r);
+	return 0;
+}
+
+static urma_sge_t
+here(uint32_t len)
+{
+	return (urma_sge_t){(uintptr_t)r.memory, len, r.local};
+}
+
+static urma_sge_t
+there(uint32_t len)
+{
+	return (urma_sge_t){RIG_REMOTE + 0x100, len, r.remote};
+}
+
+static uint64_t
+bell(uint32_t index, uint32_t fence, uint32_t op, uint32_t units)
+{
+	return HCA_DB_MAKE(index, fence, op, FAKE_JETTY, units);
+}
+
+/* The data unit that a local SGE becomes */
+static void
+assert_data(const uint8_t *at, uint64_t addr, uint32_t len)
+{
+	assert_int_equal(hca_get_le32(at), len);
+	assert_int_equal(hca_get_le32(at + 4), 0xabcd01);
+	assert_true(hca_get_le64(at + 8) == addr);
+}
+
+/* A Write, but for the address of its data byte for byte */
+static void
+test_write(void **state)
+{
+	static const uint8_t want[] = {
+		0,    0,    0,	  0,	0,    0,    0,	  0, /* no next */
+		0x0a, 0,    0,	  0,	0,    0,    0,	  0, /* signalled, solicited */
+		5,    0,    0,	  0x40, 0x45, 0x23, 0x01, 0, /* TPG 5, TC 0x12345 */
+		0xef, 0xbe, 0xad, 0xde, 0x0e, 0,    0,	  0, /* token; ODR 6, token present */
+		0,    0,    0,	  0,	0,    0,    0,	  0, /* no immediate */
+		0,    0,    0,	  0,	0,    0,    0,	  0,
+		0,    0x11, 0,	  0,	0,    0x7f, 0,	  0, /* address */
+		0xde, 0xbc, 0x0a, 0,	0,    0,    0,	  0, /* TokenID */
+		64,   0,    0,	  0,	0x01, 0xcd, 0xab, 0, /* 64 bytes, lkey */
+	};
+	urma_sge_t src = here(64), dst = there(64);
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_WRITE,
+			    .tjetty = r.peer,
+			    .user_ctx = 7,
+			    .flag.bs = {.place_order = 2,
+					.comp_order = 1,
+					.solicited_enable = 1,
+					.complete_enable = 1},
+			    .rw = {.src = {&src, 1}, .dst = {&dst, 1}}};
+
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_memory_equal(rig_wqe(&r, 0), want, sizeof(want));
+	assert_data(rig_wqe(&r, 0) + 64, (uintptr_t)r.memory, 64);
+	assert_int_equal(fake_take_doorbell(r.ctl), bell(0, 0, HCA_OP_RDMA_WRITE, 5));
+	assert_int_equal(fake_take_doorbell(r.ctl), 0);
+}
+
+/* A segment without a token value: the bit says so, and no value is sent. */
+static void
+test_no_token(void **state)
+{
+	urma_sge_t src = here(8), dst = {RIG_REMOTE, 8, r.open};
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_READ,
+			    .tjetty = r.peer,
+			    .rw = {.src = {&dst, 1}, .dst = {&src, 1}}};
+	const struct hca_ub_unit *u = (const void *)(rig_wqe(&r, 0) + 16);
+
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_int_equal(u->token, 0);
+	assert_int_equal(hca_le32_to_cpu(u->order) & HCA_UB_HAS_TOKEN, 0);
+	assert_int_equal(fake_take_doorbell(r.ctl), bell(0, 0, HCA_OP_RDMA_READ, 5));
+}
+
+static void
+test_immediate(void **state)
+{
+	urma_sge_t src = here(8), dst = there(8);
+	urma_jfs_wr_t wr = {
+		.opcode = URMA_OPC_WRITE_IMM,
+		.tjetty = r.peer,
+		.rw = {.src = {&src, 1}, .dst = {&dst, 1}, .notify_data = 0x0102030405060708}};
+	const struct hca_ub_unit *u = (const void *)(rig_wqe(&r, 0) + 16);
+
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_true(hca_le64_to_cpu(u->data) == 0x0102030405060708);
+	assert_int_equal(hca_le32_to_cpu(u->token), RIG_TOKEN);
+	assert_int_equal(hca_le32_to_cpu(u->tc_token), 0x11223344);
+	assert_int_equal(fake_take_doorbell(r.ctl), bell(0, 0, HCA_OP_RDMA_WRITE_IMM, 5));
+}
+
+static void
+test_notify(void **state)
+{
+	urma_sge_t src = here(8), dst[2] = {there(8), {RIG_REMOTE + 0x200, 8, r.remote}};
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_WRITE_NOTIFY,
+			    .tjetty = r.peer,
+			    .rw = {.src = {&src, 1}, .dst = {dst, 2}, .notify_data = 99}};
+	const struct hca_notify_unit *n = (const void *)(rig_wqe(&r, 0) + 64);
+
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_true(hca_le64_to_cpu(n->addr) == RIG_REMOTE + 0x200);
+	assert_int_equal(hca_le32_to_cpu(n->token_id), RIG_TOKEN_ID);
+	assert_int_equal(hca_le32_to_cpu(n->token), RIG_TOKEN);
+	assert_data(rig_wqe(&r, 0) + 80, (uintptr_t)r.memory, 8);
+	assert_int_equal(fake_take_doorbell(r.ctl), bell(0, 0, HCA_OP_WRITE_NOTIFY, 6));
+}
+
+/* A Send's token is that of the receiver; inline data needs no segment. */
+static void
+test_send_inline(void **state)
+{
+	char text[] = "inline";
+	urma_sge_t src[2] = {{(uintptr_t)text, 3, NULL}, {(uintptr_t)text + 3, 3, NULL}};
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND_IMM,
+			    .tjetty = r.peer,
+			    .flag.bs.inline_flag = 1,
+			    .send = {.src = {src, 2}, .imm_data = 5}};
+	const struct hca_ub_unit *u = (const void *)(rig_wqe(&r, 0) + 16);
+
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_int_equal(hca_le32_to_cpu(u->token), 0x11223344);
+	assert_int_equal(hca_le32_to_cpu(u->tc_token), 0);
+	assert_true(hca_le64_to_cpu(u->data) == 5);
+	assert_int_equal(hca_get_le32(rig_wqe(&r, 0) + 48), HCA_INLINE_FLAG | 6);
+	assert_memory_equal(rig_wqe(&r, 0) + 52, "inline", 6);
+	assert_int_equal(fake_take_doorbell(r.ctl), bell(0, 0, HCA_OP_SEND_IMM, 4));
+}
+
+static const struct {
+	urma_opcode_t opcode;
+	uint8_t atomic;
+} fetches[] = {
+	{URMA_OPC_FADD, HCA_UB_TA_FETCH_ADD},
+	{URMA_OPC_FSUB, HCA_UB_TA_FETCH_SUB},
+	{URMA_OPC_FAND, HCA_UB_TA_FETCH_AND},
+	{URMA_OPC_FOR, HCA_UB_TA_FETCH_OR},
+	{URMA_OPC_FXOR, HCA_UB_TA_FETCH_XOR},
+	{SOFTHCA_URMA_OPC_ATOMIC_LOAD, HCA_UB_TA_LOAD},
+	{SOFTHCA_URMA_OPC_ATOMIC_STORE, HCA_UB_TA_STORE},
+};
+
+static void
+test_fetches(void **state)
+{
+	urma_sge_t src = here(64), dst = there(8);
+
+	for (uint32_t i = 0; i < sizeof(fetches) / sizeof(fetches[0]); i++) {
+		bool store = fetches[i].atomic == HCA_UB_TA_STORE, ud = i >= 5;
+		urma_jfs_wr_t wr = {.opcode = fetches[i].opcode,
+				    .tjetty = r.peer,
+				    .faa = {.dst = &dst,
+					    .src = &src,
+					    .operand = 0x1122334455667788,
+					    .op = ud ? SOFTHCA_URMA_ATOMIC_SMAX : 0}};
+		const struct hca_ub_unit *u = (const void *)(rig_wqe(&r, i) + 16);
+		static const uint8_t operands[32] = {0x88, 0x77, 0x66, 0x55,
+						     0x44, 0x33, 0x22, 0x11};
+
+		assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+		assert_int_equal(HCA_UB_ATOMIC(hca_le32_to_cpu(u->order)), fetches[i].atomic);
+		assert_int_equal(HCA_UB_UD_OP(hca_le32_to_cpu(u->order)),
+				 ud ? HCA_UB_UD_OP_SMAX : 0);
+		assert_int_equal(hca_le32_to_cpu(u->operands), 8);
+		assert_memory_equal(rig_wqe(&r, i) + 64, operands, 32);
+		if (!store)
+			assert_data(rig_wqe(&r, i) + 96, (uintptr_t)r.memory, 8);
+		assert_int_equal(fake_take_doorbell(r.ctl),
+				 bell(i, 0, HCA_OP_ATOMIC, store ? 6 : 7));
+	}
+}
+
+/* Compare, then swap; of 64 bytes at addresses */
+static void
+test_compare_swap(void **state)
+{
+	uint8_t compare[64], swap[64];
+	urma_sge_t src = here(64), dst = there(64);
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_CAS,
+			    .tjetty = r.peer,
+			    .cas = {.dst = &dst,
+				    .src = &src,
+				    .cmp_addr = (uintptr_t)compare,
+				    .swap_addr = (uintptr_t)swap}};
+
+	memset(compare, 0xc0, sizeof(compare));
+	memset(swap, 0x50, sizeof(swap));
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_memory_equal(rig_wqe(&r, 0) + 64, compare, 64);
+	assert_memory_equal(rig_wqe(&r, 0) + 128, swap, 64);
+	assert_data(rig_wqe(&r, 0) + 192, (uintptr_t)r.memory, 64);
+	assert_int_equal(fake_take_doorbell(r.ctl), bell(0, 0, HCA_OP_ATOMIC, 13));
+	wr.opcode = URMA_OPC_SWAP;
+	dst.len = 2;
+	wr.cas.swap_data = 0x11223344;
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_int_equal(hca_get_le32(rig_wqe(&r, 1) + 64), 0x3344);
+	assert_true(hca_get_le64(rig_wqe(&r, 1) + 80) == 0);
+	assert_int_equal(fake_take_doorbell(r.ctl), bell(1, 0, HCA_OP_ATOMIC, 7));
+}
+
+static void
+test_byte_enables(void **state)
+{
+	static const uint8_t enables[8] = {0xff, 0, 1, 2, 3, 4, 5, 6};
+	urma_sge_t src = here(64), dst = there(64);
+	urma_jfs_wr_t wr = {.opcode = SOFTHCA_URMA_OPC_WRITE_BE,
+			    .tjetty = r.peer,
+			    .rw = {.src = {&src, 1}, .dst = {&dst, 1}, .byte_enables = enables}};
+	const struct hca_ub_unit *u = (const void *)(rig_wqe(&r, 0) + 16);
+
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_int_equal(hca_le32_to_cpu(u->operands), 8);
+	assert_memory_equal(rig_wqe(&r, 0) + 64, enables, 8);
+	assert_data(rig_wqe(&r, 0) + 80, (uintptr_t)r.memory, 64);
+	assert_int_equal(fake_take_doorbell(r.ctl), bell(0, 0, HCA_OP_WRITE_BE, 6));
+	src.len = 65;
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_EINVAL);
+}
+
+/* One doorbell for a chain, whose WQEs describe the next one each */
+static void
+test_chain(void **state)
+{
+	urma_sge_t src = here(8), dst = there(8);
+	urma_jfs_wr_t wr[3] = {
+		{.opcode = URMA_OPC_SEND, .send = {.src = {&src, 1}}, .next = &wr[1]},
+		{.opcode = URMA_OPC_READ,
+		 .flag.bs.fence = 1,
+		 .rw = {.src = {&dst, 1}, .dst = {&src, 1}},
+		 .next = &wr[2]},
+		{.opcode = URMA_OPC_SEND, .send = {.src = {&src, 1}}},
+	};
+	const struct hca_next_unit *next = (const void *)rig_wqe(&r, 0);
+
+	for (uint32_t i = 0; i < 3; i++)
+		wr[i].tjetty = r.peer;
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, wr, NULL), URMA_SUCCESS);
+	assert_int_equal(fake_take_doorbell(r.ctl), bell(0, 0, HCA_OP_SEND, 4));
+	assert_int_equal(fake_take_doorbell(r.ctl), 0);
+	assert_int_equal(next->nda_nop, HCA_NEXT_MAKE_NDA_NOP(256, HCA_OP_RDMA_READ));
+	assert_int_equal(next->nee_nds, HCA_NEXT_MAKE_NEE_NDS(1, 5));
+	next = (const void *)rig_wqe(&r, 1);
+	assert_int_equal(next->nda_nop, HCA_NEXT_MAKE_NDA_NOP(512, HCA_OP_SEND));
+	assert_int_equal(next->nee_nds, HCA_NEXT_MAKE_NEE_NDS(0, 4));
+	assert_int_equal(((const struct hca_next_unit *)(const void *)rig_wqe(&r, 2))->nee_nds, 0);
+}
+
+/* The queue is full: those that fit are posted, with one doorbell. */
+static void
+test_full(void **state)
+{
+	urma_jfs_wr_t wr[10], *bad = NULL;
+
+	for (uint32_t i = 0; i < 10; i++)
+		wr[i] = (urma_jfs_wr_t){.opcode = URMA_OPC_SEND,
+					.tjetty = r.peer,
+					.next = i < 9 ? &wr[i + 1] : NULL};
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, wr, &bad), URMA_ENOMEM);
+	assert_ptr_equal(bad, &wr[8]);
+	assert_int_equal(fake_take_doorbell(r.ctl), bell(0, 0, HCA_OP_SEND, 3));
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, wr, &bad), URMA_ENOMEM);
+	assert_ptr_equal(bad, wr);
+	assert_int_equal(fake_take_doorbell(r.ctl), 0);
+}
+
+/* No place for a doorbell: the first WQE announces the chain, and the Jetty is marked. */
+static void
+test_announced(void **state)
+{
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND, .tjetty = r.peer};
+	const struct hca_next_unit *next = (const void *)rig_wqe(&r, 0);
+
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
+		r.ctl->page.fifo[i] = 1;
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_int_equal(hca_le32_to_cpu(next->flags), HCA_WQE_MAKE_ANNOUNCE(0, 0, HCA_OP_SEND, 3));
+	assert_int_not_equal(r.ctl->page.marked, 0);
+	memset(r.ctl->page.fifo, 0, sizeof(r.ctl->page.fifo));
+	r.ctl->dead = true;
+}
+
+/* Each request is wrong in one way; nothing is posted. */
+static void
+test_refused(void **state)
+{
+	urma_sge_t src = here(8), dst = there(8), far = {RIG_REMOTE + 65530, 8, r.remote};
+	urma_sge_t odd = {RIG_REMOTE + 1, 8, r.remote}, none = {0, 8, NULL};
+	urma_sge_t low = {RIG_REMOTE - 1, 8, r.remote}, own = {(uintptr_t)r.memory, 8, r.local};
+	urma_sge_t three[3] = {here(1), here(1), here(1)}, wide = there(128), big = here(8);
+	urma_jfs_wr_t good = {.opcode = URMA_OPC_WRITE,
+			      .tjetty = r.peer,
+			      .rw = {.src = {&src, 1}, .dst = {&dst, 1}}};
+	urma_jfs_wr_t atomic = {.opcode = URMA_OPC_FADD,
+				.tjetty = r.peer,
+				.faa = {.dst = &dst, .src = &src}};
+	urma_jfs_wr_t wr[] = {good, good, good,	  good,	  good,	  good,	  good,	  good, good, good,
+			      good, good, atomic, atomic, atomic, atomic, atomic, good, good};
+	urma_jfs_wr_t *bad;
+
+	wr[0].opcode = 0x77;
+	wr[1].opcode = 0x4000;
+	wr[2].tjetty = NULL;
+	wr[3].flag.bs.place_order = 3;
+	wr[4].flag.bs.reserved = 1;
+	wr[5].rw.dst.sge = &far;
+	wr[6].rw.dst.sge = &low;
+	wr[7].rw.dst.sge = &own; /* registered, not imported */
+	wr[8].rw.src.sge = &none;
+	wr[9].rw.src = (urma_sg_t){three, 20};
+	wr[10].rw.dst.num_sge = 2;
+	wr[11].opcode = URMA_OPC_WRITE_NOTIFY; /* no second place */
+	wr[12].faa.dst = &odd;
+	wr[13].faa.dst = &wide;
+	wr[14].faa.dst = &none;
+	wr[15].flag.bs.inline_flag = 1;
+	wr[16].opcode = SOFTHCA_URMA_OPC_ATOMIC_LOAD;
+	wr[16].faa.op = 8;
+	big.len = 4000;
+	wr[17].rw.src.sge = &big;
+	wr[17].flag.bs.inline_flag = 1;
+	wr[18].rw.src.sge = &dst; /* imported, not registered */
+	for (uint32_t i = 0; i < sizeof(wr) / sizeof(wr[0]); i++) {
+		bad = NULL;
+		if (urma_post_jetty_send_wr(r.jetty, &wr[i], &bad) != URMA_EINVAL || bad != &wr[i])
+			fail_msg("request %u: %s", i, softhca_urma_reason());
+	}
+	wr[0].opcode = URMA_OPC_NOP;
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr[0], NULL), URMA_FAIL);
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(fake_take_doorbell(r.ctl), 0);
+	assert_int_equal(rig_queue(&r)->sq.head, 0);
+}
+
+static void
+test_single_calls(void **state)
+{
+	urma_jfs_cfg_t cfg = {.depth = 4, .jfc = r.jfc, .trans_mode = URMA_TM_RM};
+	urma_jfs_t *jfs = urma_create_jfs(r.ctx, &cfg);
+	struct urma_queue *q = (struct urma_queue *)jfs;
+	urma_jfs_wr_flag_t flag = {.bs.complete_enable = 1};
+	uint64_t va = (uintptr_t)r.memory;
+
+	assert_non_null(jfs);
+	assert_int_equal(urma_write(jfs, r.peer, r.remote, r.local, RIG_REMOTE, va, 16, flag, 1),
+			 URMA_SUCCESS);
+	assert_int_equal(urma_read(jfs, r.peer, r.local, r.remote, va, RIG_REMOTE, 16, flag, 2),
+			 URMA_SUCCESS);
+	assert_int_equal(urma_send(jfs, r.peer, r.local, va, 16, flag, 3), URMA_SUCCESS);
+	assert_data(q->sq.buf + 64, va, 16);
+	assert_true(hca_get_le64(q->sq.buf + 256 + 48) == RIG_REMOTE);
+	assert_data(q->sq.buf + 256 + 64, va, 16);
+	assert_data(q->sq.buf + 512 + 48, va, 16);
+	assert_int_equal(q->sq.wr_id[2], 3);
+	assert_int_equal(urma_delete_jfs(jfs), URMA_SUCCESS);
+}
+
+static void
+test_receives(void **state)
+{
+	urma_sge_t sge[2] = {here(0), here(100)};
+	urma_jfr_wr_t wr = {.src = {sge, 2}, .user_ctx = 5}, *bad = NULL;
+	struct urma_rq *rq = &rig_queue(&r)->rq;
+
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(urma_post_jetty_recv_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_data(rq->wq.buf + 16, (uintptr_t)r.memory, 100); /* empty ones are left out */
+	assert_int_equal(hca_le32_to_cpu(rq->record->producer), 4);
+	assert_int_equal(urma_post_jetty_recv_wr(r.jetty, &wr, &bad), URMA_ENOMEM);
+	assert_ptr_equal(bad, &wr);
+	wr.src.num_sge = 4;
+	assert_int_equal(urma_post_jetty_recv_wr(r.jetty, &wr, NULL), URMA_ENOMEM);
+	rq->record->notify = 1;
+	assert_int_equal(urma_post_jetty_recv_wr(r.jetty, NULL, NULL), URMA_SUCCESS);
+	assert_int_equal(HCA_DB_OPCODE(fake_take_doorbell(r.ctl)), HCA_DB_OPCODE_KICK);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_write),	 TEST(test_no_token),	 TEST(test_immediate),
+		TEST(test_notify),	 TEST(test_fetches),	 TEST(test_compare_swap),
+		TEST(test_byte_enables), TEST(test_chain),	 TEST(test_full),
+		TEST(test_announced),	 TEST(test_refused),	 TEST(test_single_calls),
+		TEST(test_receives),	 TEST(test_send_inline),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two daemons that speak UB, joined by memif, and a program of URMA on each.
+
+test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD URMA-PEERS
+"""
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, sys.argv[1])
+from daemon import Daemon, folder  # noqa: E402
+
+BINARY, PEERS = [os.path.abspath(path) for path in sys.argv[2:4]]
+LIMIT_S = 240  # what takes longer hangs
+IPS = ('10.67.0.1', '10.67.0.2')
+MACS = ('02:00:00:67:00:01', '02:00:00:67:00:02')
+
+
+class Daemons(unittest.TestCase):
+    def setUp(self):
+        self.place = self.enterContext(folder())
+        wire = 'socket=%s/wire' % self.place
+        self.daemons = []
+        for side, role in enumerate(('server', 'client')):
+            daemon = Daemon(BINARY, self.place, 'urma%d%s' % (os.getpid(), 'ab'[side]),
+                            'net_memif0,role=%s,%s' % (role, wire), [IPS[side] + '/24'],
+                            {'ub': {'enable': 'yes'}, 'port': {'mac': MACS[side]},
+                             'limits': {'log_tps': 6}, 'pools': {'ub_ops': 1024}})
+            self.daemons.append(daemon)
+            self.addCleanup(daemon.close)
+            daemon.start()
+        for daemon in self.daemons:
+            daemon.wait_log('link up')
+
+    def begin(self, side, what, place):
+        process = subprocess.Popen([PEERS, self.daemons[side].socket, what, place], encoding='utf-8',
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(process.kill)
+        return process
+
+    def ends_well(self, process):
+        said = process.communicate(timeout=LIMIT_S)[0]
+        self.assertEqual((process.returncode, said), (0, 'verified\n'))
+
+    def pair(self, server, number):
+        offer = os.path.join(self.place, 'offer%d' % number)
+        serving = self.begin(server, 'serve', offer)
+        deadline = time.monotonic() + LIMIT_S
+        while not os.path.exists(offer):
+            if serving.poll() is not None:
+                self.fail(serving.communicate()[0])
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+        return serving, offer
+
+    def test_both_ways(self):
+        for number, server in enumerate((0, 1, 0)):
+            serving, offer = self.pair(server, number)
+            self.ends_well(self.begin(1 - server, 'use', offer))
+            self.ends_well(serving)
+        for daemon in self.daemons:
+            self.assertEqual(daemon.stop(), 0)
+
+    def test_killed_in_the_middle(self):
+        """The peer's daemon is gone, so the import goes on until it is killed; nothing is left."""
+        serving, offer = self.pair(0, 0)
+        self.daemons[0].process.send_signal(signal.SIGSTOP)
+        using = self.begin(1, 'use', offer)
+        for _ in range(100):
+            if self.daemons[1].ask('/softhca/status')['clients'] >= 2:
+                break
+            time.sleep(0.05)
+        time.sleep(0.5)
+        self.assertIsNone(using.poll())
+        using.kill()
+        using.wait(LIMIT_S)
+        self.daemons[0].process.send_signal(signal.SIGCONT)
+        # the agent is a client, too
+        deadline = time.monotonic() + LIMIT_S
+        while self.daemons[1].ask('/softhca/status')['clients'] != 1:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        self.ends_well(self.begin(1, 'use', offer))
+        self.ends_well(serving)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
