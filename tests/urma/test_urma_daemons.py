@@ -37,7 +37,9 @@ class Daemons(unittest.TestCase):
             daemon.wait_log('link up')
 
     def begin(self, side, what, place):
-        process = subprocess.Popen([PEERS, self.daemons[side].socket, what, place], encoding='utf-8',
+        # A device of URMA has a name of at most 63 bytes; the folder's path may be longer.
+        socket = os.path.join('.', os.path.basename(self.daemons[side].socket))
+        process = subprocess.Popen([PEERS, socket, what, place], encoding='utf-8', cwd=self.place,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(process.kill)
         return process
