@@ -57,26 +57,43 @@ named_tp(const struct hca *h, uint32_t tpn, uint32_t *tpi)
 	       __atomic_load_n(&tp->cfg.own_tpn, __ATOMIC_ACQUIRE) == tpn;
 }
 
-/* The next member of a group that takes a request. *alive: there is one that will. */
+/*
+ * The member of a group that takes the next request. *alive: there is one that will. It stays the
+ * same for a run of short requests: the peer acknowledges them together, and answers neighbours of
+ * one TP together.
+ */
 static bool
 member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 {
 	const struct hca_tpg *g = &v->h->ub->tpg[group];
-	uint32_t n = __atomic_load_n(&g->count, __ATOMIC_ACQUIRE), at = v->ctx->turn[group];
+	struct hca_tai_turn *turn = &v->ctx->turn[group];
+	uint32_t n = __atomic_load_n(&g->count, __ATOMIC_ACQUIRE), at = turn->member;
 
 	*alive = false;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++, at++) {
 		at = at < n ? at : 0;
-		*tpi = g->tp[at++];
-		if (!hca_tai_tp_usable(hca_tai_tp(v->h, *tpi)))
+		*tpi = g->tp[at];
+		if (unlikely(!hca_tai_tp_usable(hca_tai_tp(v->h, *tpi))))
 			continue;
 		*alive = true;
-		if (hca_tai_tp_room(v->h, *tpi) == 0)
+		if (unlikely(hca_tai_tp_room(v->h, *tpi) == 0))
 			continue;
-		v->ctx->turn[group] = (uint8_t)at;
+		if (unlikely(at != turn->member))
+			*turn = (struct hca_tai_turn){.member = at};
 		return true;
 	}
 	return false;
+}
+
+/* A member of a group has been given a request that costs so much. */
+static void
+spend_turn(struct hca_tai_ctx *ctx, uint32_t group, int32_t cost)
+{
+	struct hca_tai_turn *turn = &ctx->turn[group];
+
+	turn->spent += (uint32_t)cost;
+	if (turn->spent >= ctx->run)
+		*turn = (struct hca_tai_turn){.member = turn->member + 1};
 }
 
 /* The TP of the next segment of a request; *alive false: it never gets one. */
@@ -118,6 +135,7 @@ put(struct visit *v, const struct hca_tai_cut *cut, uint32_t tpi, uint32_t index
 	struct hca_ub_record *r = hca_tai_record(v->h, v->qp, cut->cursor);
 	struct hca_jetty_segment *s = hca_tai_segment(v->qp, cut->tassn);
 	struct hca_tp *tp = hca_tai_tp(v->h, tpi);
+	int32_t cost;
 
 	hca_tai_fill(v->h, v->qp, v->qpi, cut, hca_tai_op(v->h, index));
 	s->op = index;
@@ -132,8 +150,11 @@ put(struct visit *v, const struct hca_tai_cut *cut, uint32_t tpi, uint32_t index
 	hca_tp_msg_send(v->h, HCA_STAGE_TAI, HCA_STAGE_TPS, tpi, HCA_MSG_NEW);
 	HCA_COUNT(v->h, TAI, ub_segments);
 	hca_tai_expect(v->h, v->qp, v->qpi);
-	v->qp->tai.deficit -= HCA_TAI_OVERHEAD +
-			      (int32_t)RTE_MIN(hca_tai_op(v->h, index)->payload, HCA_UB_SEND_MAX);
+	cost = HCA_TAI_OVERHEAD +
+	       (int32_t)RTE_MIN(hca_tai_op(v->h, index)->payload, HCA_UB_SEND_MAX);
+	v->qp->tai.deficit -= cost;
+	if (likely(HCA_UB_TO(r->to) == HCA_UB_TO_TPG))
+		spend_turn(v->ctx, HCA_UB_NUMBER(r->to), cost);
 	v->left--;
 }
 
