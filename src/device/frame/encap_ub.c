@@ -59,16 +59,21 @@ put_first(const struct hca_ta_op *op, uint8_t opcode, bool response, const struc
 				  (uint64_t)op->tassn << 32 | ta4 << 24 | (op->rc & 0xffffff));
 }
 
+static inline void
+put_maetah(const struct hca_ta_op *op, uint32_t displacement, uint8_t *maetah)
+{
+	hca_ub_maetah_put(maetah, &(struct hca_ub_maetah){.address = op->req.address + displacement,
+							  .token_id = op->req.token_id,
+							  .length = op->length});
+}
+
 /* Headers of requests that name memory or a queue. */
 static void
 put_target(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint32_t displacement,
 	   uint8_t *tah)
 {
 	if (at->maetah != 0)
-		hca_ub_maetah_put(tah + at->maetah,
-				  &(struct hca_ub_maetah){.address = op->req.address + displacement,
-							  .token_id = op->req.token_id,
-							  .length = op->length});
+		put_maetah(op, displacement, tah + at->maetah);
 	if (at->mtetah != 0)
 		hca_put_be32(tah + at->mtetah, op->req.tc);
 	if (at->tvetah != 0)
@@ -131,9 +136,16 @@ static inline uint8_t *
 put_transaction(const struct hca *h, const struct hca_ta_op *op, uint8_t opcode,
 		const struct hca_ub_layout *at, uint32_t displacement, uint8_t *tah)
 {
+	const uint32_t usual = HCA_UB_EXT(MAETAH) | HCA_UB_EXT(TVETAH);
 	bool response = (hca_ub_ta_ops[opcode].is & HCA_UB_OP_RESPONSE) != 0;
 
 	put_first(op, opcode, response, at, tah);
+	if (likely((at->headers | usual) == usual && at->maetah != 0)) {
+		put_maetah(op, displacement, tah + at->maetah);
+		if (likely(at->tvetah != 0))
+			hca_put_be32(tah + at->tvetah, op->req.token);
+		return tah + at->beetah;
+	}
 	if (at->headers & (HCA_UB_EXT(TAIDETAH) | HCA_UB_EXT(OFSTETAH)))
 		put_place(op, at, displacement, tah);
 	if (response)

@@ -23,6 +23,8 @@ struct visit {
 	uint32_t head;
 	uint32_t left; /* segments, and requests that fail at once */
 	uint32_t list; /* STOP_ROOM */
+	uint32_t told; /* TP that TPS is to be told of: something is in its lane; or HCA_TAI_NONE */
+	uint32_t put;  /* segments that are not counted yet */
 };
 
 /* ---- which TP ---- */
@@ -62,7 +64,7 @@ named_tp(const struct hca *h, uint32_t tpn, uint32_t *tpi)
  * same for a run of short requests: the peer acknowledges them together, and answers neighbours of
  * one TP together.
  */
-static bool
+static inline bool
 member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 {
 	const struct hca_tpg *g = &v->h->ub->tpg[group];
@@ -86,7 +88,7 @@ member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 }
 
 /* A member of a group has been given a request that costs so much. */
-static void
+static inline void
 spend_turn(struct hca_tai_ctx *ctx, uint32_t group, int32_t cost)
 {
 	struct hca_tai_turn *turn = &ctx->turn[group];
@@ -97,7 +99,7 @@ spend_turn(struct hca_tai_ctx *ctx, uint32_t group, int32_t cost)
 }
 
 /* The TP of the next segment of a request; *alive false: it never gets one. */
-static bool
+static inline bool
 choose_tp(struct visit *v, const struct hca_ub_record *r, uint32_t *tpi, bool *alive)
 {
 	uint32_t number = HCA_UB_NUMBER(r->to);
@@ -120,7 +122,7 @@ choose_tp(struct visit *v, const struct hca_ub_record *r, uint32_t *tpi, bool *a
 
 /* ---- into the lane ---- */
 
-static void
+static inline void
 count_open(struct hca_qp *qp, const struct hca_ub_record *r)
 {
 	qp->tai.open++;
@@ -129,15 +131,25 @@ count_open(struct hca_qp *qp, const struct hca_ub_record *r)
 	qp->tai.open_sends += (hca_ub_wrs[r->op].flags & HCA_UB_WR_RECV) != 0;
 }
 
-static void
-put(struct visit *v, const struct hca_tai_cut *cut, uint32_t tpi, uint32_t index)
+/* TPS is told once of what a visit has put into the lane of a TP. */
+static inline void
+tell_tps(struct visit *v, uint32_t tpi)
 {
-	struct hca_ub_record *r = hca_tai_record(v->h, v->qp, cut->cursor);
+	if (v->told != HCA_TAI_NONE)
+		hca_tp_msg_send(v->h, HCA_STAGE_TAI, HCA_STAGE_TPS, v->told, HCA_MSG_NEW);
+	v->told = tpi;
+}
+
+static inline void
+put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, uint32_t tpi,
+    uint32_t index)
+{
 	struct hca_jetty_segment *s = hca_tai_segment(v->qp, cut->tassn);
+	struct hca_ta_op *op = hca_tai_op(v->h, index);
 	struct hca_tp *tp = hca_tai_tp(v->h, tpi);
 	int32_t cost;
 
-	hca_tai_fill(v->h, v->qp, v->qpi, cut, hca_tai_op(v->h, index));
+	hca_tai_fill(v->h, v->qp, v->qpi, cut, op);
 	s->op = index;
 	s->number = tpi;
 	s->state = HCA_TAI_SEGMENT_OPEN;
@@ -147,22 +159,32 @@ put(struct visit *v, const struct hca_tai_cut *cut, uint32_t tpi, uint32_t index
 	if (tpi != HCA_TP_UNRELIABLE)
 		__atomic_store_n(&tp->tai.open_out, tp->tai.open_out + 1, __ATOMIC_RELAXED);
 	hca_tp_lane_put(tp, HCA_TP_REQUESTS, index);
-	hca_tp_msg_send(v->h, HCA_STAGE_TAI, HCA_STAGE_TPS, tpi, HCA_MSG_NEW);
-	HCA_COUNT(v->h, TAI, ub_segments);
-	hca_tai_expect(v->h, v->qp, v->qpi);
-	cost = HCA_TAI_OVERHEAD +
-	       (int32_t)RTE_MIN(hca_tai_op(v->h, index)->payload, HCA_UB_SEND_MAX);
+	if (unlikely(tpi != v->told))
+		tell_tps(v, tpi);
+	v->put++;
+	cost = HCA_TAI_OVERHEAD + (int32_t)RTE_MIN(op->payload, HCA_UB_SEND_MAX);
 	v->qp->tai.deficit -= cost;
 	if (likely(HCA_UB_TO(r->to) == HCA_UB_TO_TPG))
 		spend_turn(v->ctx, HCA_UB_NUMBER(r->to), cost);
 	v->left--;
 }
 
+/* What a visit has put into lanes is sent, counted, and answers are due. */
+static inline void
+end_puts(struct visit *v)
+{
+	if (v->put == 0)
+		return;
+	tell_tps(v, HCA_TAI_NONE);
+	HCA_COUNT_N(v->h, TAI, ub_segments, v->put);
+	hca_tai_expect(v->h, v->qp, v->qpi);
+}
+
 /* Put a segment into the lane of a TP. *dead: its request never gets one. */
-static enum stop
+static inline enum stop
 send_segment(struct visit *v, const struct hca_tai_cut *cut, bool *dead)
 {
-	const struct hca_ub_record *r = hca_tai_record(v->h, v->qp, cut->cursor);
+	struct hca_ub_record *r = hca_tai_record(v->h, v->qp, cut->cursor);
 	uint32_t tpi, index;
 	bool alive;
 
@@ -176,7 +198,7 @@ send_segment(struct visit *v, const struct hca_tai_cut *cut, bool *dead)
 		v->list = hca_tai_wait_op(v->h);
 		return STOP_ROOM;
 	}
-	put(v, cut, tpi, index);
+	put(v, r, cut, tpi, index);
 	return STOP_NO;
 }
 
@@ -227,7 +249,7 @@ send_all_again(struct visit *v)
 /* ---- new segments ---- */
 
 /* Whether the request may not begin before others of its Jetty are answered. */
-static bool
+static inline bool
 is_held(const struct hca_qp *qp, const struct hca_ub_record *r)
 {
 	const struct hca_qp_tai *q = &qp->tai;
@@ -241,7 +263,7 @@ is_held(const struct hca_qp *qp, const struct hca_ub_record *r)
 }
 
 /* An unreliable request is one packet. */
-static bool
+static inline bool
 is_too_long(const struct hca *h, const struct hca_ub_record *r)
 {
 	return HCA_UB_TO(r->to) == HCA_UB_TO_ADDRESS &&
@@ -249,7 +271,7 @@ is_too_long(const struct hca *h, const struct hca_ub_record *r)
 }
 
 /* The record at sq_next is over, or fails. */
-static void
+static inline void
 next_record(struct hca_qp *qp)
 {
 	qp->tai.sent = 0;
@@ -268,7 +290,7 @@ fail_next(struct visit *v, uint8_t status)
 }
 
 /* The first segment of a request that none of is left, and so on. */
-static struct hca_tai_cut
+static inline struct hca_tai_cut
 next_cut(const struct visit *v, const struct hca_ub_record *r)
 {
 	struct hca_tai_cut cut = {.cursor = v->qp->sq_next,
@@ -280,7 +302,7 @@ next_cut(const struct visit *v, const struct hca_ub_record *r)
 	return cut;
 }
 
-static enum stop
+static inline enum stop
 send_next(struct visit *v)
 {
 	struct hca_qp_tai *q = &v->qp->tai;
@@ -356,7 +378,8 @@ hca_tai_visit(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 			  .qp = qp,
 			  .qpi = qpi,
 			  .head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE),
-			  .left = HCA_TAI_SEGMENTS_PER_VISIT};
+			  .left = HCA_TAI_SEGMENTS_PER_VISIT,
+			  .told = HCA_TAI_NONE};
 	uint32_t state = hca_qp_state(qp);
 	enum stop stop = STOP_NO;
 
@@ -369,6 +392,7 @@ hca_tai_visit(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 		stop = send_all_again(&v);
 	if (stop == STOP_NO)
 		stop = send_new(&v);
+	end_puts(&v);
 	if (stop == STOP_TURN)
 		hca_tai_wake(h, qpi);
 	else if (stop == STOP_ROOM)
