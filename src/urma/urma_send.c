@@ -54,6 +54,11 @@ static const struct op ops[256] = {
 };
 
 #define SEND_MAX (16u << 20)
+/* Of a WQE with one SGE: next unit, UB unit, data unit. */
+#define PLAIN_UNITS \
+	((sizeof(struct hca_next_unit) + sizeof(struct hca_ub_unit) + \
+	  sizeof(struct hca_data_unit)) / \
+	 HCA_WQE_UNIT)
 
 /* A request that was judged */
 struct request {
@@ -257,11 +262,55 @@ judge_size(const struct urma_queue *q, struct request *r)
 	return 0;
 }
 
+/*
+ * The usual request: a Write, Read or Send of one SGE that nothing speaks against. False: it has to
+ * be judged in the general way, which says what is wrong.
+ */
+static inline bool
+judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request *r)
+{
+	const struct op *op = &ops[wr->opcode & 255];
+	bool send = op->flags == OP_SEND, read = op->flags == (OP_REMOTE | OP_READ);
+	const urma_sg_t *local = send ? &wr->send.src : read ? &wr->rw.dst : &wr->rw.src;
+	const urma_sg_t *remote = read ? &wr->rw.src : &wr->rw.dst;
+	const urma_jfs_wr_flag_t *f = &wr->flag;
+	const urma_seg_t *seg;
+
+	if ((uint32_t)wr->opcode > 255 || !op->known ||
+	    (!send && !read && op->flags != OP_REMOTE) || f->bs.reserved != 0 ||
+	    f->bs.inline_flag || HCA_UB_ODR_EXECUTION(f->bs.place_order) == HCA_UB_CODE_RESERVED)
+		return false;
+	r->wr = wr;
+	r->op = op;
+	r->to = (const struct urma_target *)wr->tjetty;
+	r->local = local->sge;
+	r->nlocal = 1;
+	r->remote = NULL;
+	r->operands = 0;
+	r->units = PLAIN_UNITS + !send;
+	if (r->to == NULL || r->to->pub.urma_ctx != &q->ctx->pub || local->num_sge != 1 ||
+	    r->local == NULL || !is_registered(q, r->local->tseg) || r->local->len > SEND_MAX ||
+	    (!q->is_jfs && q->jetty.jetty_cfg.jfs_cfg.trans_mode == URMA_TM_RC) ||
+	    q->sq.max_sge == 0 || r->units * HCA_WQE_UNIT > 1u << q->sq.log_stride)
+		return false;
+	r->total = r->local->len;
+	if (send)
+		return true;
+	r->remote = remote->sge;
+	if (remote->num_sge != 1 || r->remote == NULL || !is_imported(q, r->remote->tseg))
+		return false;
+	seg = &r->remote->tseg->seg;
+	return r->remote->addr >= seg->ubva.va && r->remote->addr - seg->ubva.va <= seg->len &&
+	       r->total <= seg->len - (r->remote->addr - seg->ubva.va);
+}
+
 static int
 judge(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request *r)
 {
 	int err;
 
+	if (judge_plain(q, wr, r))
+		return 0;
 	memset(r, 0, sizeof(*r));
 	r->wr = wr;
 	r->op = &ops[wr->opcode & 255];

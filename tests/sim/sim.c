@@ -490,6 +490,13 @@ sim_run_for(struct sim *s, uint64_t ns)
 		sim_poll(s);
 }
 
+void
+sim_pass(struct sim *s, uint64_t ns)
+{
+	s->now += ns;
+	s->stepper.now += ns;
+}
+
 bool
 sim_run_until(struct sim *s, bool (*done)(struct sim *s, void *arg), void *arg, uint64_t max_ns)
 {

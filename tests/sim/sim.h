@@ -120,6 +120,8 @@ void sim_restart(struct sim *s, unsigned int side);
 /* Run one loop over everything; returns the amount of work done. */
 unsigned int sim_poll(struct sim *s);
 void sim_run_for(struct sim *s, uint64_t ns);
+/* Simulated time passes while no worker runs; with threads nothing happens. */
+void sim_pass(struct sim *s, uint64_t ns);
 /* Run until nothing has happened for some time and no packet is in flight. Fails after max_ns. */
 void sim_settle(struct sim *s);
 

@@ -569,7 +569,21 @@ bare_in(const struct sim_config *cfg)
 	ub_pair_close(p);
 }
 
+/* No worker runs for some time, whatever is under way: nothing is sent again. */
+static void
+away_of(struct ub_pair *p)
+{
+	for (unsigned int i = 0; i < 200; i++) {
+		ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 200, i + 1);
+		for (unsigned int k = i % 20; k > 0; k--)
+			sim_poll(p->s);
+		sim_pass(p->s, 5000000);
+		ub_pair_done(p, 0, i + 1, URMA_CR_SUCCESS);
+	}
+}
+
 SIM_TEST(bare)
+IN_BOTH(away)
 IN_BOTH(one_write)
 IN_BOTH(datagrams)
 IN_BOTH(writes)
@@ -608,6 +622,7 @@ main(void)
 		cmocka_unit_test(many),
 		cmocka_unit_test(jfs),
 		cmocka_unit_test(orders),
+		cmocka_unit_test(away),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

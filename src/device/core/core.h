@@ -55,7 +55,7 @@ struct hca_stage_line {
 struct hca_wake {
 	uint32_t workers; /* given something since its last poll ended: a bit each */
 	bool events;  /* were told at the end of a poll: a thread that waits for them was woken */
-	uint64_t now; /* when its poll began */
+	uint64_t now; /* [pub] when its poll began */
 } __rte_cache_aligned;
 
 struct hca_core {

@@ -400,6 +400,7 @@
 	X(ub_ops_acked) \
 	X(ub_ops_given_up) \
 	X(ub_tp_timeouts) \
+	X(ub_tp_timeouts_put_off) /* this worker did not run when the time was up */ \
 	X(ub_tp_retries_exceeded) \
 	/* UB, initiator: responses used; segments of requests, each sending counted, and what \
 	 * became of it; those sent again; requests without an answer; Jettys suspended by a \

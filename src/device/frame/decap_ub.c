@@ -102,19 +102,111 @@ is_usual_ip6(const uint8_t *p, uint32_t len, struct hca_wire_view *w, uint32_t *
 	       hca_get_be32(p + w->transport - 6) == (HCA_UB_UDP_PORT << 16 | payload);
 }
 
+#define V4_TPH (HCA_ETH_LEN + HCA_IPV4_LEN + HCA_UDP_LEN)
+
+/*
+ * The words of an IPv4 frame with a TP Packet, from its Ethertype to the TPNs, without IP
+ * identification, TTL and both checksums, source port, A, PSN and TPMSN: all that is judged of it
+ * before its PSN.
+ */
+struct alike {
+	uint64_t w[5];
+	uint32_t len; /* of the frame; a value larger than any frame: there is nothing to compare */
+	struct hca_ub_rxd rxd;
+	struct hca_icrc_span span;
+};
+
+static inline uint64_t
+word_of(const uint8_t *p, uint64_t be_mask)
+{
+	uint64_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return w & rte_cpu_to_be_64(be_mask);
+}
+
+/* X(i, offset, mask): in the order of the wire. F is the lowest bit but six of byte 50. */
+#define ALIKE_LIST(X) \
+	X(0, 12, 0xffffffffffff0000) \
+	X(1, 20, 0xffff00ff0000ffff) \
+	X(2, 28, 0xffffffffffff0000) \
+	X(3, 36, 0xffffffff0000ffff) \
+	X(4, 44, 0xffffffffffff4000)
+
+_Static_assert(V4_TPH == 42, "offsets of ALIKE_LIST");
+
+/* Frames with Entities are looked at one by one. */
+static inline void
+note_alike(struct alike *a, const uint8_t *p, uint32_t len, const struct hca_ub_rxd *r,
+	   const struct hca_icrc_span *span)
+{
+	a->len = UINT32_MAX;
+	if (r->opcode != HCA_UB_TP_RTP || r->tph != V4_TPH || r->ta != HCA_UB_RTPH_LEN)
+		return;
+#define X(i, offset, mask) a->w[i] = word_of(p + (offset), UINT64_C(mask));
+	ALIKE_LIST(X)
+#undef X
+	a->len = len;
+	a->rxd = *r;
+	a->rxd.flags |= HCA_UB_RXD_ALIKE;
+	a->span = *span;
+}
+
+static inline bool
+is_alike(const struct alike *a, const uint8_t *p, uint32_t len)
+{
+	uint64_t differs = 0;
+
+	if (a->len != len)
+		return false;
+#define X(i, offset, mask) differs |= word_of(p + (offset), UINT64_C(mask)) ^ a->w[i];
+	ALIKE_LIST(X)
+#undef X
+	return differs == 0;
+}
+
+static inline void
+describe_alike(const struct alike *a, const uint8_t *p, struct hca_ub_rxd *r,
+	       struct hca_icrc_span *span)
+{
+	uint32_t psn = hca_get_be32(p + V4_TPH + 8);
+
+	*r = a->rxd;
+	r->psn = psn & HCA_PSN_MASK;
+	r->tpmsn = hca_get_be32(p + V4_TPH + 12) & HCA_PSN_MASK;
+	r->port = hca_get_be16(p + V4_TPH - HCA_UDP_LEN);
+	r->flags = (uint8_t)((a->rxd.flags & ~HCA_UB_RXD_ASK) | (psn >> 31) * HCA_UB_RXD_ASK);
+	*span = a->span;
+	span->data = p + HCA_ETH_LEN;
+}
+
+static bool
+take_usual(const uint8_t *p, uint32_t len, struct hca_ub_rxd *r, struct hca_icrc_span *span)
+{
+	struct hca_wire_view w;
+	uint32_t bytes;
+
+	if (!is_usual_ip4(p, len, &w, &bytes) && !is_usual_ip6(p, len, &w, &bytes))
+		return false;
+	return describe(p, &w, bytes, r, span) == 0;
+}
+
 unsigned int
 hca_decap_ub_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 {
+	struct alike last = {.len = UINT32_MAX};
 	unsigned int i;
 
 	for (i = 0; i < n && likely(m[i]->nb_segs == 1); i++) {
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
-		struct hca_wire_view w;
-		uint32_t bytes;
+		struct hca_icrc_span *span = &d->span[d->n];
+		struct hca_ub_rxd *r = hca_ub_rxd(m[i]);
 
-		if ((!is_usual_ip4(p, m[i]->data_len, &w, &bytes) &&
-		     !is_usual_ip6(p, m[i]->data_len, &w, &bytes)) ||
-		    describe(p, &w, bytes, hca_ub_rxd(m[i]), &d->span[d->n]) != 0)
+		if (is_alike(&last, p, m[i]->data_len))
+			describe_alike(&last, p, r, span);
+		else if (take_usual(p, m[i]->data_len, r, span))
+			note_alike(&last, p, m[i]->data_len, r, span);
+		else
 			break;
 		hca_decap_ub_add(d, m[i]);
 	}
@@ -225,36 +317,66 @@ judge(const struct hca *h, struct hca_ub_rxd *r, const uint8_t *p)
 	return r->opcode == HCA_UB_TP_UTP ? judge_datagram(h, r, p) : judge_packet(h, r, p);
 }
 
-static void
-pass_on(struct hca *h, struct hca_decap *d, struct rte_mbuf *m, const struct hca_ub_rxd *r)
+/* Sums of a burst. */
+struct passed {
+	unsigned int packets, datagrams, acks, marked;
+};
+
+static inline void
+pass_on(struct hca_decap *d, struct passed *n, struct rte_mbuf *m, const struct hca_ub_rxd *r)
 {
-	if (r->ecn == HCA_ECN_CE)
-		HCA_COUNT(h, DECAP, ub_rx_ecn_marked);
-	if (r->opcode == HCA_UB_TP_UTP)
-		HCA_COUNT(h, DECAP, ub_rx_utp);
-	else if (r->opcode == HCA_UB_TP_RTP)
-		HCA_COUNT(h, DECAP, ub_rx_tp_packets);
+	n->marked += r->ecn == HCA_ECN_CE;
+	if (likely(r->opcode == HCA_UB_TP_RTP))
+		n->packets++;
+	else if (r->opcode == HCA_UB_TP_UTP)
+		n->datagrams++;
 	else
-		HCA_COUNT(h, DECAP, ub_rx_acks);
+		n->acks++;
 	if (r->opcode == HCA_UB_TP_UTP || r->opcode == HCA_UB_TP_RTP)
 		d->ub.to_tpr[d->ub.n_tpr++] = m;
 	else
 		d->ub.to_tps[d->ub.n_tps++] = m;
 }
 
+static inline void
+count_passed(struct hca *h, const struct passed *n)
+{
+	HCA_COUNT_N(h, DECAP, ub_rx_tp_packets, n->packets);
+	HCA_COUNT_N(h, DECAP, ub_rx_acks, n->acks);
+	if (unlikely(n->datagrams != 0))
+		HCA_COUNT_N(h, DECAP, ub_rx_utp, n->datagrams);
+	if (unlikely(n->marked != 0))
+		HCA_COUNT_N(h, DECAP, ub_rx_ecn_marked, n->marked);
+}
+
 void
 hca_decap_ub_judge(struct hca *h, struct hca_decap *d, unsigned int from, unsigned int to)
 {
+	/* the last frame, if it was accepted */
+	const struct hca_ub_rxd *last = NULL;
+	struct passed passed = {0};
+
 	for (unsigned int i = from; i < to; i++) {
 		struct rte_mbuf *m = d->frame[i];
 		struct hca_ub_rxd *r = hca_ub_rxd(m);
-		enum hca_counter why = HCA_CTR_rx_icrc_encapsulated;
+		enum hca_counter why;
 
-		if (likely(hca_decap_icrc_matches(d, i)))
+		if (unlikely(!hca_decap_icrc_matches(d, i))) {
+			why = HCA_CTR_rx_icrc_encapsulated;
+		} else if (r->flags & HCA_UB_RXD_ALIKE && likely(last != NULL)) {
+			r->tp = last->tp;
+			r->generation = last->generation;
+			why = HCA_CTR_N;
+		} else {
 			why = judge(h, r, rte_pktmbuf_mtod(m, const uint8_t *));
-		if (unlikely(why != HCA_CTR_N))
+		}
+		if (unlikely(why != HCA_CTR_N)) {
 			hca_decap_drop(h, d, m, why);
-		else
-			pass_on(h, d, m, r);
+			last = NULL;
+			continue;
+		}
+		pass_on(d, &passed, m, r);
+		last = r;
 	}
+	count_passed(h, &passed);
 }

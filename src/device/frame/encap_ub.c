@@ -12,33 +12,29 @@
 
 #include "ctxmgt/ctxmgt.h"
 #include "engine/record_ub.h"
-#include "frame/encap.h"
+#include "frame/encap_ub.h"
 #include "ub/tp_wire.h"
-#include "ub/token.h"
-#include "ub/ub_stage.h"
-#include "vtp/foreign.h"
 
-#define POISON 0x04u /* in byte 1 of BTAH and ATAH */
-#define MT_EN 0x08u  /* in byte 4 of the BTAH */
+#define MT_EN 0x08u /* in byte 4 of the BTAH */
 
 /* ---- headers ---- */
 
 /* From Ethernet to UDP, with the packet's own source port; returns where the RTPH begins. */
-static uint8_t *
+static inline uint8_t *
 put_path(const struct hca_udp_template *t, uint32_t udp_len, uint16_t port, uint8_t *frame)
 {
 	uint8_t *tph = hca_udp_template_put(t, udp_len, frame), *l3 = frame + t->l3;
 	uint32_t label;
 
 	hca_put_be16(tph - HCA_UDP_LEN, port);
-	if (t->ip_version != 6)
+	if (likely(t->ip_version != 6))
 		return tph;
 	label = hca_get_be32(l3) & ~UINT32_C(0xfffff);
 	hca_put_be32(l3, label | hca_ub_flow_label(port));
 	return tph;
 }
 
-static uint8_t *
+static inline uint8_t *
 put_entities(const struct hca_tp_cfg *cfg, uint8_t *p)
 {
 	if (likely(!(cfg->flags & HCA_TP_FLAG_EIDH)))
@@ -50,17 +46,25 @@ put_entities(const struct hca_tp_cfg *cfg, uint8_t *p)
 }
 
 /* BTAH or ATAH: both have these members at the same places. */
-static void
-put_first(const struct hca_ta_op *op, uint8_t opcode, const struct hca_ub_layout *at, uint8_t *tah)
+static inline void
+put_first(const struct hca_ta_op *op, uint8_t opcode, bool response, const struct hca_ub_layout *at,
+	  uint8_t *tah)
 {
-	tah[0] = opcode;
-	tah[1] = op->ta1;
-	hca_put_be16(tah + 2, op->tassn);
-	hca_put_be32(tah + 4, (uint32_t)op->ta4 << 24 | (op->rc & 0xffffff));
-	if (hca_ub_ta_ops[opcode].is & HCA_UB_OP_RESPONSE)
-		return;
+	uint32_t ta4 = op->ta4;
+
 	/* only where a queue is addressed: of a write, in its last packet */
-	tah[4] = (uint8_t)((tah[4] & ~MT_EN) | (at->mtetah != 0 ? MT_EN : 0));
+	if (!response)
+		ta4 = (ta4 & ~MT_EN) | (at->mtetah != 0 ? MT_EN : 0);
+	hca_put_be64(tah, (uint64_t)opcode << 56 | (uint64_t)op->ta1 << 48 |
+				  (uint64_t)op->tassn << 32 | ta4 << 24 | (op->rc & 0xffffff));
+}
+
+static inline void
+put_maetah(const struct hca_ta_op *op, uint32_t displacement, uint8_t *maetah)
+{
+	hca_ub_maetah_put(maetah, &(struct hca_ub_maetah){.address = op->req.address + displacement,
+							  .token_id = op->req.token_id,
+							  .length = op->length});
 }
 
 /* Headers of requests that name memory or a queue. */
@@ -69,10 +73,7 @@ put_target(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint32_t 
 	   uint8_t *tah)
 {
 	if (at->maetah != 0)
-		hca_ub_maetah_put(tah + at->maetah,
-				  &(struct hca_ub_maetah){.address = op->req.address + displacement,
-							  .token_id = op->req.token_id,
-							  .length = op->length});
+		put_maetah(op, displacement, tah + at->maetah);
 	if (at->mtetah != 0)
 		hca_put_be32(tah + at->mtetah, op->req.tc);
 	if (at->tvetah != 0)
@@ -117,283 +118,143 @@ put_place(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint32_t d
 
 /* The byte enables of a Write_with_be stand in its record. */
 static uint8_t *
-put_enables(const struct hca *h, const struct hca_ta_op *op, const struct hca_ub_layout *at,
-	    uint8_t *tah)
+put_enables(const struct hca *h, const struct hca_ta_op *op, uint8_t *p)
 {
-	uint8_t *p = tah + at->beetah;
-
-	if (likely(!(at->headers & HCA_UB_EXT(BEETAH))))
-		return p;
 	memcpy(p, hca_ub_record_enables(hca_ub_record(h, op->req.record)), op->length / 8);
 	return p + op->length / 8;
 }
 
-/* Transaction headers of a packet; returns where its payload begins. */
-static uint8_t *
-put_transaction(const struct hca *h, const struct hca_ta_op *op, uint8_t opcode,
-		uint32_t displacement, uint8_t form, uint8_t *tah)
+/* Bytes of the byte enables. */
+static inline uint32_t
+enables_of(const struct hca_ta_op *op, const struct hca_ub_layout *at)
 {
-	const struct hca_ub_layout *at = hca_ub_layout_of(opcode, op->ta1, form);
+	return unlikely(at->headers & HCA_UB_EXT(BEETAH)) ? op->length / 8 : 0;
+}
 
-	put_first(op, opcode, at, tah);
-	put_place(op, at, displacement, tah);
-	if (hca_ub_ta_ops[opcode].is & HCA_UB_OP_RESPONSE)
+/* Transaction headers of a packet; returns where its payload begins. */
+static inline uint8_t *
+put_transaction(const struct hca *h, const struct hca_ta_op *op, uint8_t opcode,
+		const struct hca_ub_layout *at, uint32_t displacement, uint8_t *tah)
+{
+	const uint32_t usual = HCA_UB_EXT(MAETAH) | HCA_UB_EXT(TVETAH);
+	bool response = (hca_ub_ta_ops[opcode].is & HCA_UB_OP_RESPONSE) != 0;
+
+	put_first(op, opcode, response, at, tah);
+	if (likely((at->headers | usual) == usual && at->maetah != 0)) {
+		put_maetah(op, displacement, tah + at->maetah);
+		if (likely(at->tvetah != 0))
+			hca_put_be32(tah + at->tvetah, op->req.token);
+		return tah + at->beetah;
+	}
+	if (at->headers & (HCA_UB_EXT(TAIDETAH) | HCA_UB_EXT(OFSTETAH)))
+		put_place(op, at, displacement, tah);
+	if (response)
 		return tah + at->beetah;
 	put_target(op, at, displacement, tah);
-	put_data(op, at, tah);
-	return put_enables(h, op, at, tah);
-}
-
-/* ---- payload ---- */
-
-/* A packet being built. */
-struct packet {
-	struct hca *h;
-	const struct hca_tp *tp;
-	struct hca_ta_op *op;
-	uint32_t displacement; /* of its payload in that of the operation */
-	uint32_t len;
-};
-
-enum gathered {
-	GATHERED,
-	GONE, /* it never will be */
-	LATE, /* foreign memory did not answer in time */
-};
-
-static enum gathered
-copy_foreign(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, uint8_t *dst, uint32_t n)
-{
-	int rc = hca_foreign_read(&h->core, e, va, dst, n);
-
-	return rc == 0 ? GATHERED : rc == -EAGAIN ? LATE : GONE;
-}
-
-static enum gathered
-copy_region(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, uint8_t *dst, uint32_t n)
-{
-	if (unlikely(e->foreign))
-		return copy_foreign(h, e, va, dst, n);
-	while (n != 0) {
-		uint32_t run;
-		const uint8_t *src = hca_vtp_ptr(&h->vtp, e, va, n, &run);
-
-		h->icrc->copy(dst, src, run);
-		dst += run;
-		va += run;
-		n -= run;
-	}
-	return GATHERED;
-}
-
-/* Any live region of its PD may be sent from. */
-static enum gathered
-gather_local(struct hca *h, uint32_t pd, uint32_t key, uint64_t va, uint8_t *dst, uint32_t n)
-{
-	const struct hca_mpt_entry *e = hca_vtp_check(&h->vtp, key, pd, HCA_MPT_FLAG_REGION, va, n);
-
-	if (unlikely(e == NULL))
-		e = hca_foreign_find(&h->vtp, key, pd, NULL, HCA_MPT_FLAG_REGION, va, n);
-	return e != NULL ? copy_region(h, e, va, dst, n) : GONE;
-}
-
-/* From byte `skip` of the list on. */
-static enum gathered
-gather_sges(struct hca *h, uint32_t pd, const struct hca_sge *sge, unsigned int nsge, uint32_t skip,
-	    uint8_t *dst, uint32_t n)
-{
-	enum gathered got = GATHERED;
-
-	for (unsigned int i = 0; i < nsge && n != 0 && got == GATHERED; i++) {
-		uint32_t run = sge[i].len > skip ? RTE_MIN(sge[i].len - skip, n) : 0;
-
-		if (run != 0)
-			got = gather_local(h, pd, sge[i].lkey, sge[i].va + skip, dst, run);
-		skip -= RTE_MIN(skip, sge[i].len);
-		dst += run;
-		n -= run;
-	}
-	return n == 0 ? got : GONE;
-}
-
-static enum gathered
-gather_record(const struct packet *k, uint32_t pd, uint8_t *dst)
-{
-	const struct hca_ub_record *r = hca_ub_record(k->h, k->op->req.record);
-	const uint8_t *data = hca_ub_record_data(r);
-	uint32_t from = k->op->req.from + k->displacement;
-
-	if (data == NULL)
-		return gather_sges(k->h, pd, hca_ub_record_sges(r), r->nsge, from, dst, k->len);
-	memcpy(dst, data + from, k->len);
-	return GATHERED;
-}
-
-/* A Read_response: the right was judged when the request came, except that it may be gone. */
-static enum gathered
-gather_segment(const struct packet *k, uint8_t *dst)
-{
-	struct hca_token_access a = {.va = k->op->read.va + k->displacement,
-				     .len = k->len,
-				     .token_id = k->op->key,
-				     .right = HCA_ACCESS_REMOTE_READ};
-	const struct hca_mpt_entry *e;
-
-	if (hca_token_check_again(&k->h->core, &a, &e) != HCA_TOKEN_OK)
-		return GONE;
-	return copy_region(k->h, e, a.va, dst, k->len);
-}
-
-/* The old value of an atomic: its least significant byte first, unless the TP says otherwise. */
-static enum gathered
-put_result(const struct packet *k, uint8_t *dst)
-{
-	bool turn = (k->tp->cfg.flags & HCA_TP_FLAG_RSP_BE) != 0;
-
-	for (uint32_t i = 0; i < k->len; i++)
-		dst[i] = k->op->result[turn ? k->len - 1 - i : i];
-	return GATHERED;
-}
-
-/* The Jetty of a request lives, as it was when it made the request. */
-static const struct hca_qp *
-jetty_of(const struct packet *k)
-{
-	const struct hca_qp *qp = &k->h->qp[k->op->object & k->h->qp_mask];
-
-	/* in this order: a new generation is stored before its state */
-	if (hca_ta_op_flags(k->op) & HCA_TA_OP_ORPHAN || hca_qp_state(qp) == HCA_QPS_RST ||
-	    qp->cfg.generation != k->op->generation)
-		return NULL;
-	return qp;
-}
-
-static enum gathered
-gather_request(const struct packet *k, uint8_t *dst)
-{
-	const struct hca_qp *qp = jetty_of(k);
-
-	if (unlikely(qp == NULL))
-		return GONE;
-	if (likely(k->op->source == HCA_TA_OP_LOCAL))
-		return gather_local(k->h, qp->cfg.pd, k->op->key, k->op->req.va + k->displacement,
-				    dst, k->len);
-	return gather_record(k, qp->cfg.pd, dst);
-}
-
-static enum gathered
-gather(const struct packet *k, uint8_t *dst)
-{
-	switch (k->op->source) {
-	case HCA_TA_OP_LOCAL:
-	case HCA_TA_OP_RECORD:
-		return gather_request(k, dst);
-	case HCA_TA_OP_TOKEN:
-		return gather_segment(k, dst);
-	case HCA_TA_OP_RESULT:
-		return put_result(k, dst);
-	default:
-		return GONE;
-	}
-}
-
-/*
- * Payload of the packet. False: it is late for the first time, and the packet counts as lost on the
- * wire. What is late again, or gone, becomes zeros, and the packet says so.
- */
-static bool
-put_payload(const struct packet *k, uint8_t *tah, uint8_t *dst)
-{
-	struct hca_ta_op *op = k->op;
-	enum gathered got = op->encap & HCA_TA_OP_POISONED ? GONE : GATHERED;
-
-	if (got == GATHERED && k->len != 0)
-		got = gather(k, dst);
-	if (likely(got == GATHERED))
-		return true;
-	if (got == LATE && !(op->encap & HCA_TA_OP_LATE)) {
-		op->encap |= HCA_TA_OP_LATE;
-		HCA_COUNT(k->h, ENCAP, ub_gather_late);
-		return false;
-	}
-	__atomic_store_n(&op->encap, op->encap | HCA_TA_OP_POISONED, __ATOMIC_RELEASE);
-	HCA_COUNT(k->h, ENCAP, ub_poisoned);
-	tah[1] |= POISON;
-	memset(dst, 0, k->len);
-	return true;
+	if (unlikely(at->headers & (HCA_UB_EXT(IMMETAH) | HCA_UB_EXT(NTFETAH))))
+		put_data(op, at, tah);
+	if (unlikely(at->headers & HCA_UB_EXT(BEETAH)))
+		return put_enables(h, op, tah + at->beetah);
+	return tah + at->beetah;
 }
 
 /* ---- frames ---- */
 
-/* Pad and ICRC; the frame joins the burst. */
-static void
-finish(struct hca_encap_burst *b, const struct hca_udp_template *t, struct rte_mbuf *m,
-       uint8_t *end, uint32_t payload)
+/* The frame, which ends there, joins the burst. */
+static inline void
+join(struct hca_encap_burst *b, struct rte_mbuf *m, const uint8_t *end, uint32_t payload)
 {
-	uint8_t *frame = hca_encap_frame(m), *l3 = frame + t->l3;
-	uint32_t pad = hca_ub_pad(payload);
-
-	memset(end, 0, pad);
-	end += pad;
-	b->span[b->spans] = hca_icrc_span_of(HCA_WIRE_UB, t->ip_version, l3, (uint32_t)(end - l3));
-	b->icrc_at[b->spans++] = end;
-	end += HCA_ICRC_LEN;
 	m->data_off = RTE_PKTMBUF_HEADROOM;
 	m->ol_flags = 0;
-	m->data_len = (uint16_t)(end - frame);
+	m->data_len = (uint16_t)(end - hca_encap_frame(m));
 	m->pkt_len = m->data_len;
 	b->bytes += m->data_len;
 	b->payload += payload;
 	b->frame[b->frames++] = m;
 }
 
-/* Lengths are known when everything has been written. */
-static void
-set_lengths(const struct hca_udp_template *t, uint8_t *frame, uint32_t udp_len)
+/* Pad; the ICRC is computed with those of the burst. */
+static inline void
+finish(struct hca_encap_burst *b, const struct hca_udp_template *t, struct rte_mbuf *m,
+       uint8_t *end, uint32_t payload)
 {
-	uint8_t *l3 = frame + t->l3;
+	uint8_t *l3 = hca_encap_frame(m) + t->l3;
 
-	hca_put_be16(frame + t->transport - 4, (uint16_t)udp_len);
-	if (t->ip_version == 6) {
-		hca_put_be16(l3 + 4, (uint16_t)udp_len);
-		return;
-	}
-	hca_put_be16(l3 + 2, (uint16_t)(udp_len + HCA_IPV4_LEN));
-	hca_put_be16(l3 + 10, (uint16_t)~hca_ip_fold(t->ip_sum + udp_len + HCA_IPV4_LEN));
+	/* of the four bytes those behind the pad will be the ICRC */
+	memset(end, 0, 4);
+	end += hca_ub_pad(payload);
+	b->span[b->spans] = hca_icrc_span_of(HCA_WIRE_UB, t->ip_version, l3, (uint32_t)(end - l3));
+	b->icrc_at[b->spans++] = end;
+	join(b, m, end + HCA_ICRC_LEN, payload);
+}
+
+/* A long payload from src: its copy and its part of the ICRC are one pass. */
+static void
+finish_fused(struct hca *h, struct hca_encap_burst *b, const struct hca_udp_template *t,
+	     struct rte_mbuf *m, uint8_t *payload, const uint8_t *src, uint32_t len)
+{
+	uint8_t *l3 = hca_encap_frame(m) + t->l3, *end = payload + len;
+	struct hca_icrc_span span =
+		hca_icrc_span_of(HCA_WIRE_UB, t->ip_version, l3, (uint32_t)(payload - l3));
+	uint32_t crc, pad = hca_ub_pad(len);
+
+	h->icrc->crc_burst(&span, &crc, 1);
+	crc = h->icrc->copy_crc(crc, payload, src, len);
+	memset(end, 0, 4);
+	if (pad != 0)
+		crc = h->icrc->crc(crc, end, pad);
+	hca_icrc_store(end + pad, crc);
+	join(b, m, end + pad + HCA_ICRC_LEN, len);
 }
 
 /* Transport header and what is in front of the transaction header, whose place is returned. */
-static uint8_t *
-put_transport(const struct packet *k, const struct hca_tp_txd *d, uint8_t *tph)
+static inline uint8_t *
+put_transport(const struct hca_encap_ub_packet *k, const struct hca_tp_txd *d, uint8_t *tph)
 {
-	struct hca_ub_rtph rtph;
+	const struct hca_ub_rtph utph = {.last = 1,
+					 .opcode = HCA_UB_TP_UTP,
+					 .pad = hca_ub_pad(k->len)};
 
 	if (unlikely(d->tp == HCA_TP_UNRELIABLE))
-		rtph = (struct hca_ub_rtph){.last = 1,
-					    .opcode = HCA_UB_TP_UTP,
-					    .pad = hca_ub_pad(k->len)};
+		hca_ub_rtph_put(tph, &utph);
 	else
-		hca_tp_write_packet(k->tp, k->op, d, &rtph);
-	hca_ub_rtph_put(tph, &rtph);
+		hca_tp_write_packet(k->tp, k->op, d, k->len, tph);
 	return put_entities(&k->tp->cfg, tph + HCA_UB_RTPH_LEN);
 }
 
-/* False: its payload is late. */
-static bool
-build(const struct packet *k, struct hca_encap_burst *b, const struct hca_udp_template *t,
-      struct rte_mbuf *m)
+/* From the UDP header to the ICRC. */
+static inline uint32_t
+udp_len_of(const struct hca_encap_ub_packet *k, const struct hca_ub_layout *at)
+{
+	uint32_t entities = unlikely(k->tp->cfg.flags & HCA_TP_FLAG_EIDH)
+				    ? HCA_UB_UPIH_LEN + HCA_UB_EIDH_LEN
+				    : 0;
+
+	return HCA_UDP_LEN + HCA_UB_RTPH_LEN + entities + at->beetah + enables_of(k->op, at) +
+	       k->len + hca_ub_pad(k->len) + HCA_ICRC_LEN;
+}
+
+/* src: as hca_encap_ub_find() returned it. False: its payload is late. */
+static __rte_always_inline bool
+build(const struct hca_encap_ub_packet *k, struct hca_encap_burst *b,
+      const struct hca_udp_template *t, struct rte_mbuf *m, const uint8_t *src)
 {
 	const struct hca_tp_txd *d = hca_ub_txd(m);
-	uint8_t *frame = hca_encap_frame(m), *tph = put_path(t, 0, d->port, frame), *tah, *payload;
 	uint8_t opcode = d->flags & HCA_TP_TXD_LAST ? k->op->last_opcode : k->op->opcode;
+	const struct hca_ub_layout *at = hca_ub_layout_of(opcode, k->op->ta1, k->tp->cfg.flags);
+	uint8_t *tah, *payload;
 
-	tah = put_transport(k, d, tph);
-	payload = put_transaction(k->h, k->op, opcode, k->displacement, k->tp->cfg.flags, tah);
-	if (unlikely(!put_payload(k, tah, payload)))
+	tah = put_transport(k, d, put_path(t, udp_len_of(k, at), d->port, hca_encap_frame(m)));
+	payload = put_transaction(k->h, k->op, opcode, at, k->displacement, tah);
+	if (likely(src != NULL)) {
+		if (k->len >= HCA_ENCAP_FUSED_MIN) {
+			finish_fused(k->h, b, t, m, payload, src, k->len);
+			return true;
+		}
+		k->h->icrc->copy(payload, src, k->len);
+	} else if (k->len != 0 && !hca_encap_ub_gather(k, tah, payload)) {
 		return false;
-	set_lengths(t, frame,
-		    (uint32_t)(payload - tph) + k->len + hca_ub_pad(k->len) + HCA_UDP_LEN +
-			    HCA_ICRC_LEN);
+	}
 	finish(b, t, m, payload + k->len, k->len);
 	return true;
 }
@@ -427,7 +288,7 @@ fill_template(struct hca *h, const struct hca_ta_op *op, struct hca_udp_template
 }
 
 static bool
-build_unreliable(const struct packet *k, struct hca_encap_burst *b, struct rte_mbuf *m)
+build_unreliable(const struct hca_encap_ub_packet *k, struct hca_encap_burst *b, struct rte_mbuf *m)
 {
 	struct hca_udp_template t;
 
@@ -436,7 +297,7 @@ build_unreliable(const struct packet *k, struct hca_encap_burst *b, struct rte_m
 		HCA_COUNT(k->h, ENCAP, ub_bad_av);
 		return false;
 	}
-	return build(k, b, &t, m);
+	return build(k, b, &t, m, NULL);
 }
 
 /* ---- packets of TPS ---- */
@@ -458,29 +319,38 @@ has_arrived(const struct hca_tp *tp, const struct hca_ta_op *op, const struct hc
 	return hca_ta_op_flags(op) & HCA_TA_OP_ANSWERED || hca_psn_diff(d->psn, una) < 0;
 }
 
+static inline struct hca_encap_ub_packet
+packet_of(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d)
+{
+	struct hca_ta_op *op = hca_ta_op_at(&h->ub->ops, d->op);
+
+	return (struct hca_encap_ub_packet){.h = h,
+					    .tp = tp,
+					    .op = op,
+					    .displacement = d->packet << tp->cfg.mtu_log,
+					    .len = hca_ta_op_packet_len(op, d->packet,
+									tp->cfg.mtu_log)};
+}
+
 /* The packet into a frame; false: none is sent. */
-static bool
-packet(struct hca *h, struct hca_encap_burst *b, struct hca_tp *tp, struct rte_mbuf *m)
+static inline bool
+packet(struct hca *h, struct hca_encap_burst *b, struct hca_tp *tp, struct rte_mbuf *m,
+       const uint8_t *src)
 {
 	const struct hca_tp_txd *d = hca_ub_txd(m);
-	struct hca_ta_op *op = hca_ta_op_at(&h->ub->ops, d->op);
-	struct packet k = {.h = h,
-			   .tp = tp,
-			   .op = op,
-			   .displacement = d->packet << tp->cfg.mtu_log,
-			   .len = hca_ta_op_packet_len(op, d->packet, tp->cfg.mtu_log)};
+	struct hca_encap_ub_packet k = packet_of(h, tp, d);
 
 	if (unlikely(!hca_tp_sends(hca_tp_state(tp)))) {
 		HCA_COUNT(h, ENCAP, ub_dropped_dead);
 		return false;
 	}
-	if (unlikely(has_arrived(tp, op, d))) {
+	if (unlikely(has_arrived(tp, k.op, d))) {
 		HCA_COUNT(h, ENCAP, ub_dropped_answered);
 		return false;
 	}
 	if (unlikely(d->tp == HCA_TP_UNRELIABLE))
 		return build_unreliable(&k, b, m);
-	return build(&k, b, &tp->encap.tmpl, m);
+	return build(&k, b, &tp->encap.tmpl, m, src);
 }
 
 /* Consecutive descriptors of one TP. */
@@ -520,23 +390,44 @@ begin_run(struct hca *h, const struct hca_encap_burst *b, struct run *r, const s
 			  .payload = b->payload};
 }
 
-static bool
-in_run(struct hca *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m)
+static inline bool
+in_run(struct hca *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m,
+       const uint8_t *src)
 {
 	if (unlikely(r->tp == NULL)) {
 		HCA_COUNT(h, ENCAP, stale_descriptors);
 		return false;
 	}
 	r->seq = hca_ub_txd(m)->seq;
-	return packet(h, b, r->tp, m);
+	return packet(h, b, r->tp, m, src);
+}
+
+/* Of each packet, and prefetched; NULL: it is gathered in the general way. */
+static inline void
+find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		const struct hca_tp_txd *d = hca_ub_txd(objs[i]);
+		const struct hca_tp *tp = &h->ub->tp[d->tp];
+		struct hca_encap_ub_packet k;
+
+		src[i] = NULL;
+		if (unlikely(is_stale(tp, d->generation)))
+			continue;
+		k = packet_of(h, tp, d);
+		src[i] = hca_encap_ub_find(&k);
+		rte_prefetch0(src[i]);
+	}
 }
 
 static void
 packet_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct run run = {.tp = NULL, .tpi = UINT32_MAX};
+	const uint8_t *src[HCA_BURST];
 	struct hca_encap_burst b;
 
+	find_payloads(h, objs, src, n);
 	b.frames = b.spans = 0;
 	b.bytes = b.payload = 0;
 	for (unsigned int i = 0; i < n; i++) {
@@ -544,7 +435,7 @@ packet_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 		if (d->tp != run.tpi || d->generation != run.generation)
 			begin_run(h, &b, &run, d);
-		if (unlikely(!in_run(h, &b, &run, objs[i])))
+		if (unlikely(!in_run(h, &b, &run, objs[i], src[i])))
 			rte_pktmbuf_free(objs[i]);
 	}
 	end_run(h, &b, &run);
@@ -565,13 +456,14 @@ answer(struct hca_encap_burst *b, const struct hca_tp *tp, struct rte_mbuf *m)
 {
 	const struct hca_tp_answer *a = &hca_ub_answer(m)->answer;
 	const struct hca_udp_template *t = &tp->encap.tmpl;
-	uint8_t *frame = hca_encap_frame(m), *tph = put_path(t, 0, a->port, frame);
+	bool sack = a->kind == HCA_TP_TPSACK;
+	uint32_t n =
+		HCA_UB_RTPH_LEN + (sack ? HCA_UB_SAETPH_LEN + HCA_UB_SACK_BYTES(a->sack_code) : 0);
+	uint8_t *tph = put_path(t, HCA_UDP_LEN + n + HCA_ICRC_LEN, a->port, hca_encap_frame(m));
 	struct hca_ub_headers headers;
-	uint32_t n;
 
 	hca_tp_write_answer(tp, a, &headers);
-	n = (uint32_t)hca_ub_put_headers(tph, &headers);
-	set_lengths(t, frame, n + HCA_UDP_LEN + HCA_ICRC_LEN);
+	hca_ub_put_headers(tph, &headers);
 	finish(b, t, m, tph + n, 0);
 }
 

@@ -253,7 +253,7 @@ hca_poll(struct hca *h, unsigned int worker, uint64_t now)
 {
 	unsigned int work = 0;
 
-	h->wake[worker].now = now;
+	__atomic_store_n(&h->wake[worker].now, now, __ATOMIC_RELAXED);
 	if (unlikely(__atomic_load_n(&h->times_on, __ATOMIC_RELAXED))) {
 		work = poll_timed(h, worker, now);
 	} else if (h->num_workers == 1) {
@@ -274,7 +274,7 @@ hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, unsigned int bud
 {
 	unsigned int work;
 
-	h->wake[h->stage_worker[stage]].now = now;
+	__atomic_store_n(&h->wake[h->stage_worker[stage]].now, now, __ATOMIC_RELAXED);
 	work = stage_poll[stage](h, now, budget);
 	rte_rcu_qsbr_quiescent(h->rcu, h->stage_worker[stage]);
 	return work;

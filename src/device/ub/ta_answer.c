@@ -126,6 +126,17 @@ tat_owe(struct tat_request *q)
 	list(q->h, tp);
 }
 
+void
+tat_owe_done(struct hca *h, struct hca_tp *tp, uint32_t rc, uint16_t tassn)
+{
+	*owed_at(tp, tp->tat.owed) =
+		(struct tat_owed){.opcode = HCA_UB_TA_TAACK, .rc = rc, .tassn = tassn};
+	tp->tat.owed++;
+	publish(tp);
+	if (!tp->tat.listed)
+		list(h, tp);
+}
+
 /* ---- operations ---- */
 
 void

@@ -34,6 +34,7 @@ hca_tai_init(struct hca *h)
 		return -ENOMEM;
 	}
 	ctx->segment = h->cfg.ub_segment != 0 ? h->cfg.ub_segment : HCA_TAI_SEGMENT;
+	ctx->run = HCA_TAI_RUN;
 	ctx->ready.head = HCA_TAI_NONE;
 	for (uint32_t i = 0; i < lists; i++)
 		ctx->wait[i].head = HCA_TAI_NONE;
@@ -131,6 +132,7 @@ grant(struct hca *h, uint32_t list, uint32_t n)
 		uint32_t qpi = l->head;
 
 		take_out(h, l, qpi);
+		ctx->waiting_n--;
 		h->qp[qpi].tai.flags &= ~HCA_TAI_WAITS;
 		h->qp[qpi].tai.flags |= HCA_TAI_GRANTED;
 		make_ready(h, ctx, qpi);
@@ -175,6 +177,7 @@ hca_tai_wait(struct hca *h, uint32_t qpi, uint32_t list)
 		pass_on(h, &h->qp[qpi]);
 	q->waits = list;
 	q->flags = (q->flags & ~HCA_TAI_GRANTED) | HCA_TAI_WAITS;
+	hca_tai_ctx(h)->waiting_n++;
 	if (in_front)
 		prepend(h, l, qpi);
 	else
@@ -183,7 +186,7 @@ hca_tai_wait(struct hca *h, uint32_t qpi, uint32_t list)
 }
 
 void
-hca_tai_room_of_tp(struct hca *h, uint32_t tpi)
+hca_tai_grant_tp(struct hca *h, uint32_t tpi)
 {
 	const struct hca_tp *tp = &h->ub->tp[tpi];
 	uint32_t n = hca_tai_tp_usable(tp) ? hca_tai_tp_room(h, tpi) : UINT32_MAX;
@@ -210,6 +213,7 @@ hca_tai_unlist(struct hca *h, uint32_t qpi)
 		ctx->ready_n--;
 	} else if (qp->tai.flags & HCA_TAI_WAITS) {
 		take_out(h, &ctx->wait[qp->tai.waits], qpi);
+		ctx->waiting_n--;
 	}
 	qp->tai.flags &= ~(HCA_TAI_READY | HCA_TAI_WAITS);
 	if (qp->tai.flags & HCA_TAI_GRANTED)

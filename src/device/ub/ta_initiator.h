@@ -54,6 +54,8 @@ enum hca_tai_segment_state {
 #define HCA_TAI_OVERHEAD 512
 #define HCA_TAI_QUANTUM ((int32_t)HCA_TAI_SEGMENT + HCA_TAI_OVERHEAD)
 #define HCA_TAI_ALONE (INT32_MAX / 2)
+/* What a member of a group is given, at the same cost, before the next one is. */
+#define HCA_TAI_RUN HCA_TAI_SEGMENT
 #define HCA_TAI_LATE_NS 2000000u /* until late foreign memory is stored to again */
 #define HCA_TAI_NO_OP UINT32_MAX
 #define HCA_TAI_NONE UINT32_MAX
@@ -68,14 +70,22 @@ struct hca_tai_list {
 	uint32_t head, tail; /* QP indexes, linked by tai.list_next and list_prev */
 };
 
+/* Of a group: the member that has its turn, and the cost of what that has been given. */
+struct hca_tai_turn {
+	uint32_t member; /* may be the number of members: the first one */
+	uint32_t spent;
+};
+
 struct hca_tai_ctx {
 	struct hca_tai_list ready;
 	uint32_t ready_n;
-	uint32_t segment; /* bytes of a segment of a Write or Read */
-	uint64_t now;	  /* of the current poll */
+	uint32_t waiting_n; /* Jettys on the lists `wait` */
+	uint32_t segment;   /* bytes of a segment of a Write or Read */
+	uint32_t run;	    /* HCA_TAI_RUN; tests set others */
+	uint64_t now;	    /* of the current poll */
 	/* those that wait for room, by hca_tai_wait_*() */
 	struct hca_tai_list *wait;
-	uint8_t *turn; /* by TPG: the member that is tried first */
+	struct hca_tai_turn *turn; /* by TPG */
 	/* after a TP died: QPs still to be looked at for its segments, and the next of these */
 	uint32_t search_left, search_at;
 	bool search_purges; /* the CEU waits for the end of it */
@@ -207,8 +217,14 @@ void hca_tai_wait(struct hca *h, uint32_t qpi, uint32_t list);
 /* Take it off its list, and let another one have what it was woken for. */
 void hca_tai_unlist(struct hca *h, uint32_t qpi);
 /* Room of a TP, or operations, have become free: wake as many as there is room for. */
-void hca_tai_room_of_tp(struct hca *h, uint32_t tpi);
+void hca_tai_grant_tp(struct hca *h, uint32_t tpi);
 void hca_tai_room_of_ops(struct hca *h);
+static inline void
+hca_tai_room_of_tp(struct hca *h, uint32_t tpi)
+{
+	if (unlikely(hca_tai_ctx(h)->waiting_n != 0))
+		hca_tai_grant_tp(h, tpi);
+}
 /* Records: back to their pools at the end of the poll, or before. */
 void hca_tai_return(struct hca *h, uint32_t ref);
 void hca_tai_return_all(struct hca *h);
@@ -233,6 +249,8 @@ void hca_tai_fill(const struct hca *h, const struct hca_qp *qp, uint32_t qpi,
 /* It was answered; status 0 or that with which its request fails. */
 void hca_tai_answered(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
 		      uint8_t status);
+/* Of n segments from tassn on, those without an answer were answered well, by a peer. */
+void hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n);
 /* Nobody waits for it any more: no answer of it came, or its Jetty or TP is gone. */
 void hca_tai_abandon(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s);
 /* It stays open; the attempt is over: its operation has been answered, the TP has room. */

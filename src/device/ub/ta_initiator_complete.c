@@ -18,8 +18,16 @@ struct completer {
 	bool flushes;
 	uint32_t n;
 	uint32_t done, failed, flushed;
+	uint32_t local;		 /* of its CQEs; in the order of memory */
+	struct hca_cq_cursor cq; /* of successes, in place of cqe[] */
 	struct hca_ub_cqe cqe[CQES];
 };
+
+static inline uint8_t
+kind_of(const struct hca_qp *qp)
+{
+	return qp->cfg.service == HCA_ST_JFS ? HCA_CQE_UB_JFS : HCA_CQE_UB_JETTY;
+}
 
 static void
 add_cqe(struct completer *c, const struct hca_ub_record *r, uint8_t status)
@@ -27,7 +35,7 @@ add_cqe(struct completer *c, const struct hca_ub_record *r, uint8_t status)
 	const struct hca_qp *qp = c->qp;
 
 	c->cqe[c->n++] = (struct hca_ub_cqe){
-		.kind = qp->cfg.service == HCA_ST_JFS ? HCA_CQE_UB_JFS : HCA_CQE_UB_JETTY,
+		.kind = kind_of(qp),
 		.status = status,
 		.opcode = r != NULL ? r->op : HCA_OP_NOP,
 		.is_send = true,
@@ -44,20 +52,49 @@ publish(struct completer *c, uint32_t tail)
 	struct hca_cq_batch *batch = &hca_tai_ctx(c->h)->batch;
 
 	__atomic_store_n(&qp->sq_una, (uint64_t)tail << 32 | hca_tai_una(qp), __ATOMIC_RELEASE);
+	hca_cq_cursor_close(&c->cq);
 	/* a CQ that the batch has no room for would miss its event */
-	if (batch->n == HCA_CQ_BATCH)
+	if (c->n != 0 && batch->n == HCA_CQ_BATCH)
 		hca_cq_batch_end(&c->h->core, batch, HCA_STAGE_TAI);
 	for (uint32_t i = 0; i < c->n; i++)
 		hca_ub_cqe_write(&c->h->core, qp->cfg.scqn, batch, HCA_STAGE_TAI, &c->cqe[i]);
 	c->n = 0;
 }
 
-/* The record at the tail is over. */
-static void
-finish(struct completer *c, const struct hca_ub_record *r)
+/* A success into the next slot of a CQ that this worker alone writes; false: not that way. */
+static inline bool
+put_success(struct completer *c, const struct hca_ub_record *r)
+{
+	struct hca_cq_batch *batch = &hca_tai_ctx(c->h)->batch;
+	struct hca_cqe_ub *cqe;
+
+	/* all that is in cqe[] comes first */
+	if (unlikely(c->n != 0))
+		return false;
+	if (c->cq.cq == NULL) {
+		if (unlikely(batch->n == HCA_CQ_BATCH))
+			hca_cq_batch_end(&c->h->core, batch, HCA_STAGE_TAI);
+		if (!hca_cq_cursor_open(&c->h->core, c->qp->cfg.scqn, batch, HCA_STAGE_TAI, &c->cq))
+			return false;
+		c->local = hca_cpu_to_le32(
+			HCA_CQE_UB_MAKE_LOCAL(kind_of(c->qp), c->qp->cfg.local_qpn));
+	}
+	cqe = (struct hca_cqe_ub *)hca_cq_cursor_take(&c->cq);
+	if (unlikely(cqe == NULL))
+		return false;
+	hca_ub_cqe_fill_sent(cqe, c->local, (uint32_t)r->wqe_index << c->qp->tai.sq_stride_log,
+			     r->len, r->op);
+	return true;
+}
+
+/* The record before `tail` failed, was flushed, or finds the CQ in other hands, or full. */
+static __rte_noinline void
+finish_general(struct completer *c, const struct hca_ub_record *r, uint32_t tail)
 {
 	uint8_t status = r->status;
 
+	if (c->cq.cq != NULL || c->n == CQES)
+		publish(c, tail);
 	if (status == HCA_UB_STATUS_OK && c->flushes)
 		status = HCA_UB_STATUS_FLUSHED;
 	c->done += status == HCA_UB_STATUS_OK;
@@ -65,6 +102,17 @@ finish(struct completer *c, const struct hca_ub_record *r)
 	c->failed += status != HCA_UB_STATUS_OK && status != HCA_UB_STATUS_FLUSHED;
 	if (status != HCA_UB_STATUS_OK || r->flags & HCA_REC_SIGNALED)
 		add_cqe(c, r, status);
+}
+
+/* The record at the tail is over. */
+static inline void
+finish(struct completer *c, const struct hca_ub_record *r, uint32_t tail)
+{
+	if (likely(r->status == HCA_UB_STATUS_OK && !c->flushes) &&
+	    (!(r->flags & HCA_REC_SIGNALED) || put_success(c, r)))
+		c->done++;
+	else
+		finish_general(c, r, tail);
 }
 
 static void
@@ -77,9 +125,7 @@ finish_all(struct completer *c)
 
 		if (r->open != 0)
 			break;
-		if (c->n == CQES)
-			publish(c, tail);
-		finish(c, r);
+		finish(c, r, tail);
 	}
 	if (tail != first)
 		publish(c, tail);
@@ -152,14 +198,17 @@ hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	c.qp = qp;
 	c.flushes = state == HCA_QPS_ERR;
 	c.n = c.done = c.failed = c.flushed = 0;
+	c.cq.cq = NULL;
 	if (unlikely(c.flushes))
 		give_up_all(h, qp, qpi);
 	finish_all(&c);
-	HCA_COUNT_N(h, TAI, req_completions, c.done);
-	HCA_COUNT_N(h, TAI, req_cqe_error, c.failed);
-	HCA_COUNT_N(h, TAI, req_cqe_flush_error, c.flushed);
-	if (unlikely(c.failed + c.flushed != 0))
+	if (c.done != 0)
+		HCA_COUNT_N(h, TAI, req_completions, c.done);
+	if (unlikely(c.failed + c.flushed != 0)) {
+		HCA_COUNT_N(h, TAI, req_cqe_error, c.failed);
+		HCA_COUNT_N(h, TAI, req_cqe_flush_error, c.flushed);
 		hca_qp_stat_add(&qp->stats.req_cqe_error, c.failed + c.flushed);
+	}
 	if (unlikely(state != HCA_QPS_RTS))
 		say_done(&c, state);
 	free_records(h, qp, qpi);

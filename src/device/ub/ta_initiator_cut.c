@@ -23,6 +23,8 @@ struct visit {
 	uint32_t head;
 	uint32_t left; /* segments, and requests that fail at once */
 	uint32_t list; /* STOP_ROOM */
+	uint32_t told; /* TP that TPS is to be told of: something is in its lane; or HCA_TAI_NONE */
+	uint32_t put;  /* segments that are not counted yet */
 };
 
 /* ---- which TP ---- */
@@ -57,30 +59,47 @@ named_tp(const struct hca *h, uint32_t tpn, uint32_t *tpi)
 	       __atomic_load_n(&tp->cfg.own_tpn, __ATOMIC_ACQUIRE) == tpn;
 }
 
-/* The next member of a group that takes a request. *alive: there is one that will. */
-static bool
+/*
+ * The member of a group that takes the next request. *alive: there is one that will. It stays the
+ * same for a run of short requests: the peer acknowledges them together, and answers neighbours of
+ * one TP together.
+ */
+static inline bool
 member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 {
 	const struct hca_tpg *g = &v->h->ub->tpg[group];
-	uint32_t n = __atomic_load_n(&g->count, __ATOMIC_ACQUIRE), at = v->ctx->turn[group];
+	struct hca_tai_turn *turn = &v->ctx->turn[group];
+	uint32_t n = __atomic_load_n(&g->count, __ATOMIC_ACQUIRE), at = turn->member;
 
 	*alive = false;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++, at++) {
 		at = at < n ? at : 0;
-		*tpi = g->tp[at++];
-		if (!hca_tai_tp_usable(hca_tai_tp(v->h, *tpi)))
+		*tpi = g->tp[at];
+		if (unlikely(!hca_tai_tp_usable(hca_tai_tp(v->h, *tpi))))
 			continue;
 		*alive = true;
-		if (hca_tai_tp_room(v->h, *tpi) == 0)
+		if (unlikely(hca_tai_tp_room(v->h, *tpi) == 0))
 			continue;
-		v->ctx->turn[group] = (uint8_t)at;
+		if (unlikely(at != turn->member))
+			*turn = (struct hca_tai_turn){.member = at};
 		return true;
 	}
 	return false;
 }
 
+/* A member of a group has been given a request that costs so much. */
+static inline void
+spend_turn(struct hca_tai_ctx *ctx, uint32_t group, int32_t cost)
+{
+	struct hca_tai_turn *turn = &ctx->turn[group];
+
+	turn->spent += (uint32_t)cost;
+	if (turn->spent >= ctx->run)
+		*turn = (struct hca_tai_turn){.member = turn->member + 1};
+}
+
 /* The TP of the next segment of a request; *alive false: it never gets one. */
-static bool
+static inline bool
 choose_tp(struct visit *v, const struct hca_ub_record *r, uint32_t *tpi, bool *alive)
 {
 	uint32_t number = HCA_UB_NUMBER(r->to);
@@ -103,7 +122,7 @@ choose_tp(struct visit *v, const struct hca_ub_record *r, uint32_t *tpi, bool *a
 
 /* ---- into the lane ---- */
 
-static void
+static inline void
 count_open(struct hca_qp *qp, const struct hca_ub_record *r)
 {
 	qp->tai.open++;
@@ -112,14 +131,25 @@ count_open(struct hca_qp *qp, const struct hca_ub_record *r)
 	qp->tai.open_sends += (hca_ub_wrs[r->op].flags & HCA_UB_WR_RECV) != 0;
 }
 
-static void
-put(struct visit *v, const struct hca_tai_cut *cut, uint32_t tpi, uint32_t index)
+/* TPS is told once of what a visit has put into the lane of a TP. */
+static inline void
+tell_tps(struct visit *v, uint32_t tpi)
 {
-	struct hca_ub_record *r = hca_tai_record(v->h, v->qp, cut->cursor);
-	struct hca_jetty_segment *s = hca_tai_segment(v->qp, cut->tassn);
-	struct hca_tp *tp = hca_tai_tp(v->h, tpi);
+	if (v->told != HCA_TAI_NONE)
+		hca_tp_msg_send(v->h, HCA_STAGE_TAI, HCA_STAGE_TPS, v->told, HCA_MSG_NEW);
+	v->told = tpi;
+}
 
-	hca_tai_fill(v->h, v->qp, v->qpi, cut, hca_tai_op(v->h, index));
+static inline void
+put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, uint32_t tpi,
+    uint32_t index)
+{
+	struct hca_jetty_segment *s = hca_tai_segment(v->qp, cut->tassn);
+	struct hca_ta_op *op = hca_tai_op(v->h, index);
+	struct hca_tp *tp = hca_tai_tp(v->h, tpi);
+	int32_t cost;
+
+	hca_tai_fill(v->h, v->qp, v->qpi, cut, op);
 	s->op = index;
 	s->number = tpi;
 	s->state = HCA_TAI_SEGMENT_OPEN;
@@ -129,19 +159,32 @@ put(struct visit *v, const struct hca_tai_cut *cut, uint32_t tpi, uint32_t index
 	if (tpi != HCA_TP_UNRELIABLE)
 		__atomic_store_n(&tp->tai.open_out, tp->tai.open_out + 1, __ATOMIC_RELAXED);
 	hca_tp_lane_put(tp, HCA_TP_REQUESTS, index);
-	hca_tp_msg_send(v->h, HCA_STAGE_TAI, HCA_STAGE_TPS, tpi, HCA_MSG_NEW);
-	HCA_COUNT(v->h, TAI, ub_segments);
-	hca_tai_expect(v->h, v->qp, v->qpi);
-	v->qp->tai.deficit -= HCA_TAI_OVERHEAD +
-			      (int32_t)RTE_MIN(hca_tai_op(v->h, index)->payload, HCA_UB_SEND_MAX);
+	if (unlikely(tpi != v->told))
+		tell_tps(v, tpi);
+	v->put++;
+	cost = HCA_TAI_OVERHEAD + (int32_t)RTE_MIN(op->payload, HCA_UB_SEND_MAX);
+	v->qp->tai.deficit -= cost;
+	if (likely(HCA_UB_TO(r->to) == HCA_UB_TO_TPG))
+		spend_turn(v->ctx, HCA_UB_NUMBER(r->to), cost);
 	v->left--;
 }
 
+/* What a visit has put into lanes is sent, counted, and answers are due. */
+static inline void
+end_puts(struct visit *v)
+{
+	if (v->put == 0)
+		return;
+	tell_tps(v, HCA_TAI_NONE);
+	HCA_COUNT_N(v->h, TAI, ub_segments, v->put);
+	hca_tai_expect(v->h, v->qp, v->qpi);
+}
+
 /* Put a segment into the lane of a TP. *dead: its request never gets one. */
-static enum stop
+static inline enum stop
 send_segment(struct visit *v, const struct hca_tai_cut *cut, bool *dead)
 {
-	const struct hca_ub_record *r = hca_tai_record(v->h, v->qp, cut->cursor);
+	struct hca_ub_record *r = hca_tai_record(v->h, v->qp, cut->cursor);
 	uint32_t tpi, index;
 	bool alive;
 
@@ -155,7 +198,7 @@ send_segment(struct visit *v, const struct hca_tai_cut *cut, bool *dead)
 		v->list = hca_tai_wait_op(v->h);
 		return STOP_ROOM;
 	}
-	put(v, cut, tpi, index);
+	put(v, r, cut, tpi, index);
 	return STOP_NO;
 }
 
@@ -206,7 +249,7 @@ send_all_again(struct visit *v)
 /* ---- new segments ---- */
 
 /* Whether the request may not begin before others of its Jetty are answered. */
-static bool
+static inline bool
 is_held(const struct hca_qp *qp, const struct hca_ub_record *r)
 {
 	const struct hca_qp_tai *q = &qp->tai;
@@ -220,7 +263,7 @@ is_held(const struct hca_qp *qp, const struct hca_ub_record *r)
 }
 
 /* An unreliable request is one packet. */
-static bool
+static inline bool
 is_too_long(const struct hca *h, const struct hca_ub_record *r)
 {
 	return HCA_UB_TO(r->to) == HCA_UB_TO_ADDRESS &&
@@ -228,7 +271,7 @@ is_too_long(const struct hca *h, const struct hca_ub_record *r)
 }
 
 /* The record at sq_next is over, or fails. */
-static void
+static inline void
 next_record(struct hca_qp *qp)
 {
 	qp->tai.sent = 0;
@@ -247,7 +290,7 @@ fail_next(struct visit *v, uint8_t status)
 }
 
 /* The first segment of a request that none of is left, and so on. */
-static struct hca_tai_cut
+static inline struct hca_tai_cut
 next_cut(const struct visit *v, const struct hca_ub_record *r)
 {
 	struct hca_tai_cut cut = {.cursor = v->qp->sq_next,
@@ -259,7 +302,7 @@ next_cut(const struct visit *v, const struct hca_ub_record *r)
 	return cut;
 }
 
-static enum stop
+static inline enum stop
 send_next(struct visit *v)
 {
 	struct hca_qp_tai *q = &v->qp->tai;
@@ -335,7 +378,8 @@ hca_tai_visit(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 			  .qp = qp,
 			  .qpi = qpi,
 			  .head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE),
-			  .left = HCA_TAI_SEGMENTS_PER_VISIT};
+			  .left = HCA_TAI_SEGMENTS_PER_VISIT,
+			  .told = HCA_TAI_NONE};
 	uint32_t state = hca_qp_state(qp);
 	enum stop stop = STOP_NO;
 
@@ -348,6 +392,7 @@ hca_tai_visit(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 		stop = send_all_again(&v);
 	if (stop == STOP_NO)
 		stop = send_new(&v);
+	end_puts(&v);
 	if (stop == STOP_TURN)
 		hca_tai_wake(h, qpi);
 	else if (stop == STOP_ROOM)

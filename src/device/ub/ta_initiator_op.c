@@ -13,13 +13,10 @@
 
 /* One SGE has all of the payload, or the record says where it is and what else goes with it. */
 static void
-find_payload(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
+find_among(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
 {
 	const struct hca_sge *sge = hca_ub_record_sges(r);
 
-	op->source = HCA_TA_OP_NO_PAYLOAD;
-	if (op->payload == 0)
-		return;
 	op->source = HCA_TA_OP_RECORD;
 	if (hca_ub_record_data(r) != NULL || hca_ub_wrs[r->op].flags & HCA_UB_WR_ENABLES)
 		return;
@@ -35,8 +32,24 @@ find_payload(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
 	}
 }
 
+static inline void
+find_payload(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
+{
+	op->source = HCA_TA_OP_NO_PAYLOAD;
+	if (op->payload == 0)
+		return;
+	if (unlikely(r->flags & HCA_REC_FULL || r->op == HCA_OP_ATOMIC)) {
+		find_among(r, from, op);
+		return;
+	}
+	/* the only SGE, which is as long as the message */
+	op->source = HCA_TA_OP_LOCAL;
+	op->key = r->sge.lkey;
+	op->req.va = r->sge.va + from;
+}
+
 /* Bytes 1, 4 and 5 to 7 of the BTAH. FCE speaks of the message, so its last packet has it. */
-static void
+static inline void
 fill_btah(const struct hca_qp *qp, const struct hca_ub_record *r, const struct hca_tai_cut *cut,
 	  struct hca_ta_op *op)
 {
@@ -50,7 +63,7 @@ fill_btah(const struct hca_qp *qp, const struct hca_ub_record *r, const struct h
 	op->rc = qp->cfg.local_qpn | E_BIT((r->order & HCA_UB_EVENT) != 0);
 }
 
-static void
+static inline void
 fill_opcodes(const struct hca_ub_record *r, const struct hca_tai_cut *cut, struct hca_ta_op *op)
 {
 	const struct hca_ub_wr *wr = &hca_ub_wrs[r->op];
@@ -64,7 +77,7 @@ fill_opcodes(const struct hca_ub_record *r, const struct hca_tai_cut *cut, struc
 }
 
 /* Bytes that its packets carry. */
-static uint32_t
+static inline uint32_t
 payload_of(const struct hca_ub_record *r, uint32_t length)
 {
 	if (r->op == HCA_OP_ATOMIC)
@@ -73,11 +86,13 @@ payload_of(const struct hca_ub_record *r, uint32_t length)
 }
 
 /* What a receive or a notification is told; of a Write_with_immediate also the whole message. */
-static void
+static inline void
 fill_signal(const struct hca_ub_record *r, struct hca_ta_op *op)
 {
 	op->req.data = r->data;
 	op->req.tc = r->tc;
+	if (likely(op->last_opcode == HCA_UB_TA_WRITE))
+		return;
 	if (op->last_opcode == HCA_UB_TA_WRITE_NOTIFY) {
 		op->req.notify = r->notify;
 		op->req.notify_token_id = r->notify_token_id;
@@ -94,18 +109,24 @@ hca_tai_fill(const struct hca *h, const struct hca_qp *qp, uint32_t qpi,
 {
 	const struct hca_ub_record *r = hca_tai_record(h, qp, cut->cursor);
 
-	*op = (struct hca_ta_op){.object = qpi,
-				 .generation = qp->cfg.generation,
-				 .tassn = cut->tassn,
-				 .payload = payload_of(r, cut->length),
-				 .length = cut->length,
-				 .offset = cut->offset / HCA_UB_OFFSET_UNIT};
+	/* word by word: what is not set here is not read of such an operation */
+	op->flags = 0;
+	op->object = qpi;
+	op->generation = qp->cfg.generation;
+	op->tassn = cut->tassn;
+	op->encap = 0;
+	op->payload = payload_of(r, cut->length);
+	op->length = cut->length;
+	op->key = 0;
+	op->offset = cut->offset / HCA_UB_OFFSET_UNIT;
 	op->req.record = hca_tai_ref(qp, cut->cursor);
 	op->req.from = cut->offset;
 	op->req.address = r->raddr + cut->offset;
 	op->req.token_id = r->token_id;
 	op->req.token = r->token;
 	op->req.user = r->user;
+	op->tps.desc_seq = 0;
+	op->tps.flags = 0;
 	fill_opcodes(r, cut, op);
 	fill_btah(qp, r, cut, op);
 	fill_signal(r, op);

@@ -301,18 +301,6 @@ status_of_error(uint8_t rspinfo)
 }
 
 static enum hca_counter
-all_done(struct response *p)
-{
-	for (uint32_t i = 0; i < answered_by(p); i++) {
-		uint16_t tassn = (uint16_t)(p->tassn + i);
-
-		if (is_open(p, tassn))
-			hca_tai_answered(p->h, p->qp, p->qpi, hca_tai_segment(p->qp, tassn), 0);
-	}
-	return HCA_CTR_ub_responses;
-}
-
-static enum hca_counter
 answer(struct response *p)
 {
 	struct hca_jetty_segment *s = hca_tai_segment(p->qp, p->tassn);
@@ -323,8 +311,10 @@ answer(struct response *p)
 	}
 	if (!is_done(p))
 		return fail(p, s, status_of_error(p->rspinfo), HCA_CTR_ub_responses);
-	if (p->ta.op->kind == HCA_UB_KIND_TAACK)
-		return all_done(p);
+	if (p->ta.op->kind == HCA_UB_KIND_TAACK) {
+		hca_tai_done(p->h, p->qp, p->qpi, p->tassn, answered_by(p));
+		return HCA_CTR_ub_responses;
+	}
 	if (hca_ub_atah_poison(p->atah))
 		return fail(p, s, HCA_UB_STATUS_REMOTE_POISON, HCA_CTR_ub_rsp_poison);
 	return p->ta.op->kind == HCA_UB_KIND_READ_RESPONSE ? take_data(p, s) : take_result(p, s);

@@ -66,6 +66,46 @@ hca_tai_answered(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jett
 	hca_tai_wake(h, qpi);
 }
 
+/* n requests of a TP are open no more. */
+static void
+requests_over(struct hca *h, uint32_t tpi, uint32_t n)
+{
+	struct hca_tp *tp = hca_tai_tp(h, tpi);
+
+	if (n == 0)
+		return;
+	__atomic_store_n(&tp->tai.open_out, tp->tai.open_out - n, __ATOMIC_RELAXED);
+	hca_tai_room_of_tp(h, tpi);
+}
+
+void
+hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n)
+{
+	uint32_t done = 0, run = 0, tpi = HCA_TP_UNRELIABLE;
+	uint64_t now = hca_tai_ctx(h)->now;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct hca_jetty_segment *s = hca_tai_segment(qp, (uint16_t)(tassn + i));
+
+		if (unlikely(!hca_tai_outstanding(s)))
+			continue;
+		if (unlikely(s->number != tpi)) {
+			requests_over(h, tpi, run);
+			tpi = s->number;
+			run = 0;
+		}
+		if (likely(s->op != HCA_TAI_NO_OP))
+			hca_ta_op_set_flag(hca_tai_op(h, s->op), HCA_TA_OP_ANSWERED);
+		hca_tai_record(h, qp, s->cursor)->active = now;
+		close_segment(h, qp, s);
+		run++;
+		done++;
+	}
+	requests_over(h, tpi, run);
+	HCA_COUNT_N(h, TAI, ub_segments_done, done);
+	hca_tai_wake(h, qpi);
+}
+
 /* The peer has the request, and its answer may come or not. */
 static void
 leave_open(struct hca *h, const struct hca_jetty_segment *s)
@@ -131,7 +171,17 @@ settle_orphan(struct hca *h, struct hca_tp *tp, uint32_t tpi, const struct hca_t
 }
 
 static void
-op_is_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t index)
+jetty_is_back(struct hca *h, uint32_t qpi)
+{
+	if (qpi == HCA_TAI_NONE)
+		return;
+	hca_tai_wake(h, qpi);
+	hca_tai_settle(h, &h->qp[qpi], qpi);
+}
+
+/* *jetty: the one whose operations came back last, and which is not settled yet. */
+static void
+op_is_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t index, uint32_t *jetty)
 {
 	struct hca_ta_op *op = hca_tai_op(h, index);
 	struct hca_jetty_segment *s;
@@ -141,6 +191,10 @@ op_is_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t index)
 		settle_orphan(h, tp, tpi, op);
 	if (op->flags & HCA_TA_OP_FORGOTTEN)
 		return;
+	if (unlikely(op->object != *jetty)) {
+		jetty_is_back(h, *jetty);
+		*jetty = op->object;
+	}
 	qp = &h->qp[op->object];
 	s = hca_tai_segment(qp, op->tassn);
 	hca_ub_record(h, op->req.record)->refs--;
@@ -150,23 +204,23 @@ op_is_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t index)
 	else if (hca_tai_outstanding(s) && is_poisoned(op))
 		hca_tai_fail(h, qp, op->object, s->cursor, HCA_UB_STATUS_LOCAL_ACCESS);
 	s->op = HCA_TAI_NO_OP;
-	hca_tai_wake(h, op->object);
-	hca_tai_settle(h, qp, op->object);
 }
 
 void
 hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 {
 	const struct hca_tp_lane *lane = &tp->lane[HCA_TP_REQUESTS];
+	uint32_t jetty = HCA_TAI_NONE;
 
 	if (tp->tai.taken == done)
 		return;
 	while (tp->tai.taken != done) {
 		uint32_t index = lane->ring[tp->tai.taken++ & (tp->cfg.window - 1)];
 
-		op_is_back(h, tp, tpi, index);
+		op_is_back(h, tp, tpi, index, &jetty);
 		hca_ta_op_return(&h->ub->pool[HCA_TP_REQUESTS], index);
 	}
+	jetty_is_back(h, jetty);
 	hca_tai_room_of_ops(h);
 }
 

@@ -296,12 +296,19 @@ hca_tat_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 	struct tat_ctx *ctx = tat_ctx(h);
+	unsigned int alone = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
 		if (i + 1 < n)
 			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const uint8_t *) + 64);
-		packet(h, ctx, m[i], now);
+		if (likely(tat_write_alone(h, m[i])))
+			alone++;
+		else
+			packet(h, ctx, m[i], now);
 	}
+	HCA_COUNT_N(h, TAT, ub_requests, alone);
+	HCA_COUNT_N(h, TAT, ub_ta_used, alone);
+	HCA_COUNT_N(h, TAT, ub_requests_done, alone);
 	hca_mbuf_free_burst(m, n);
 }
 

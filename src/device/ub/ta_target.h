@@ -208,6 +208,14 @@ void tat_fail(struct hca *h, struct hca_tp *tp, enum hca_counter why);
 /* A wrong token value came over this TP. */
 void tat_mismatch(struct tat_request *q);
 
+/* ---- ta_target_alone.c ---- */
+
+/*
+ * Execute a write of one packet, if it is the usual one; false: nothing has been done. The caller
+ * counts it: begun, used and done.
+ */
+bool tat_write_alone(struct hca *h, struct rte_mbuf *m);
+
 /* ---- ta_open.c ---- */
 
 /* The entry of the packet's request, new or open, in q->o; false: it is dropped and counted. */
@@ -283,6 +291,8 @@ unsigned int tat_recv_flush(struct hca *h, unsigned int budget);
 
 /* The request is done or refused: its answer. */
 void tat_owe(struct tat_request *q);
+/* Likewise, of one that is done and answered by a TAACK; it is not counted. */
+void tat_owe_done(struct hca *h, struct hca_tp *tp, uint32_t rc, uint16_t tassn);
 /* An operation of the pool for this TP; TAT_NONE: there is none, or others need it more. */
 uint32_t tat_op_take(struct hca *h, struct hca_tp *tp);
 void tat_op_return(struct hca *h, struct hca_tp *tp, uint32_t index);

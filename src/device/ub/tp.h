@@ -124,6 +124,7 @@ struct hca_tp_tx {
 	uint32_t mark; /* MARK: first PSN sent after the last phase RTX */
 	/* TPNAK obeyed last, with bit 31; 0: none since una moved or the timer expired */
 	uint32_t nak;
+	uint32_t got_n;		  /* packets in the bitmap `got` */
 	uint64_t *got;		  /* CEU: bitmap of W: received, by the peer's word */
 	uint64_t *again;	  /* CEU: bitmap of W */
 	struct hca_tp_slot *slot; /* CEU: W of them */
@@ -145,6 +146,7 @@ struct hca_tp_tx {
 	uint8_t turn;		 /* the lane whose operation is, or is to be, sent */
 	bool ready;		 /* on the list */
 	bool buried;		 /* it is in ERROR, and everybody was told */
+	bool excused;		 /* a timeout was put off since una moved or one counted */
 	/* [pub] counters */
 	uint32_t timeouts;
 	uint32_t resent[HCA_TP_AGAINS];

@@ -16,7 +16,7 @@ struct hearing {
 };
 
 /* A packet sent once says how long it took; another one may have been answered before that. */
-static void
+static inline void
 note(struct hearing *hear, const struct hca_tp_slot *slot)
 {
 	struct hca_tp_tx *tx = &hear->tp->tx;
@@ -33,6 +33,7 @@ note(struct hearing *hear, const struct hca_tp_slot *slot)
 static void
 mark_got(struct hca_tp *tp, uint32_t psn)
 {
+	tp->tx.got_n += !hca_bit_test(tp->tx.got, tp_mask(tp), psn);
 	hca_bit_set(tp->tx.got, tp_mask(tp), psn);
 	hca_tp_again_drop(tp, psn);
 }
@@ -58,7 +59,7 @@ arrived_before(struct hearing *hear, uint32_t psn)
 
 /* ---- una ---- */
 
-static void
+static inline void
 op_acked(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t ref)
 {
 	struct hca_ta_op *op = hca_ta_op_at(pools, ref);
@@ -77,6 +78,19 @@ keep_up(struct hca_tp_tx *tx)
 		tx->mark = tx->una;
 }
 
+static inline void
+move_una(struct hca_tp *tp, uint32_t una, uint64_t now)
+{
+	struct hca_tp_tx *tx = &tp->tx;
+
+	__atomic_store_n(&tx->una, una, __ATOMIC_RELEASE);
+	tx->times = 0;
+	tx->nak = 0;
+	tx->excused = false;
+	tx->deadline = una == tx->next ? HCA_TP_NEVER : now + hca_tp_rto(tp);
+	keep_up(tx);
+}
+
 void
 hca_tp_advance(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now)
 {
@@ -87,17 +101,13 @@ hca_tp_advance(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t 
 		const struct hca_tp_slot *slot = tp_slot(tp, una);
 
 		hca_bit_clear(tx->got, tp_mask(tp), una);
+		tx->got_n--;
 		if (slot->flags & HCA_TP_SLOT_LAST)
 			op_acked(tp, pools, slot->op);
 		una = hca_tp_psn(una, 1);
 	}
-	if (una == tx->una)
-		return;
-	__atomic_store_n(&tx->una, una, __ATOMIC_RELEASE);
-	tx->times = 0;
-	tx->nak = 0;
-	tx->deadline = una == tx->next ? HCA_TP_NEVER : now + hca_tp_rto(tp);
-	keep_up(tx);
+	if (una != tx->una)
+		move_una(tp, una, now);
 }
 
 bool
@@ -221,6 +231,40 @@ hear_kind(struct hearing *hear, const struct hca_tp_answer *a)
 	}
 }
 
+/* ---- the usual answer ---- */
+
+/*
+ * A TPACK while nothing is missing and nothing was sent again: of the packets that it is the first
+ * to report only the latest one says more than the others, because they left in this order. False:
+ * it is not so, and nothing has changed.
+ */
+static inline bool
+hear_usual(struct hearing *hear, const struct hca_ta_op_pools *pools, const struct hca_tp_answer *a)
+{
+	struct hca_tp *tp = hear->tp;
+	struct hca_tp_tx *tx = &tp->tx;
+	uint32_t una = tx->una, n = hca_tp_past(a->psn, una) + 1, mask = tp_mask(tp);
+	uint8_t flags = 0;
+
+	if (a->kind != HCA_TP_TPACK || tx->got_n != 0 || tx->again_n != 0 ||
+	    tx->phase != HCA_TP_PHASE_NEW || n > tp->cfg.window)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		flags |= tx->slot[(una + i) & mask].flags;
+	if (unlikely(flags & HCA_TP_SLOT_RESENT))
+		return false;
+	note(hear, tp_slot(tp, a->psn));
+	time_round_trip(tx, hear);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct hca_tp_slot *slot = &tx->slot[(una + i) & mask];
+
+		if (slot->flags & HCA_TP_SLOT_LAST)
+			op_acked(tp, pools, slot->op);
+	}
+	move_una(tp, hca_tp_psn(a->psn, 1), hear->now);
+	return true;
+}
+
 enum hca_tp_heard
 hca_tp_ack(struct hca_tp *tp, const struct hca_ta_op_pools *pools, const struct hca_tp_answer *a,
 	   uint64_t now)
@@ -235,6 +279,8 @@ hca_tp_ack(struct hca_tp *tp, const struct hca_ta_op_pools *pools, const struct 
 		tx->acks_bad += heard == HCA_TP_HEARD_BAD;
 		return heard;
 	}
+	if (likely(hear_usual(&hear, pools, a)))
+		return heard;
 	hear_kind(&hear, a);
 	time_round_trip(tx, &hear);
 	hca_tp_advance(tp, pools, now);

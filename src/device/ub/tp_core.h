@@ -48,6 +48,35 @@ enum hca_tp_verdict {
  */
 enum hca_tp_verdict hca_tp_accept(struct hca_tp *tp, const struct hca_tp_pkt *p);
 
+/*
+ * The usual packet: the expected one of a TP that is open in both directions and has no holes.
+ * True: accepted as by hca_tp_accept(), with verdict HCA_TP_PASS. False: nothing has changed.
+ */
+static inline bool
+hca_tp_accept_next(struct hca_tp *tp, const struct hca_tp_pkt *p)
+{
+	struct hca_tp_rx *rx = &tp->rx;
+	uint32_t next = hca_tp_psn(p->psn, 1);
+	uint8_t debt;
+
+	if (unlikely(p->psn != rx->epsn || rx->max_rcv != hca_tp_psn_before(p->psn) ||
+		     p->tpmsn != rx->msn || p->fake || hca_tp_state(tp) != HCA_TPS_ACTIVE))
+		return false;
+	rx->msn = hca_tp_psn(rx->msn, p->last);
+	rx->ack_msn = p->tpmsn;
+	rx->unacked++;
+	rx->nak = HCA_TP_NAK_NONE;
+	rx->port = p->port;
+	debt = p->ask || p->last || rx->unacked >= tp->cfg.ack_every ? HCA_TP_OWES_NOW
+								     : HCA_TP_OWES_LATER;
+	rx->debt = RTE_MAX(rx->debt, debt);
+	rx->packets++;
+	rx->passed++;
+	__atomic_store_n(&rx->epsn, next, __ATOMIC_RELEASE);
+	__atomic_store_n(&rx->max_rcv, p->psn, __ATOMIC_RELAXED);
+	return true;
+}
+
 /* ---- answers ---- */
 
 enum hca_tp_answer_kind {
@@ -108,6 +137,10 @@ struct hca_tp_txd {
 /* The next packet of the TP; false: it has nothing that may leave now. */
 bool hca_tp_pick(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
 		 struct hca_tp_txd *d);
+
+/* The same, up to room packets while tx.deficit lasts, which they are charged to. */
+uint32_t hca_tp_pick_burst(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
+			   struct hca_tp_txd *d, uint32_t room);
 
 /*
  * Give operations back to their owners: tx.lane[].done. Returns how many. In ERROR everything in

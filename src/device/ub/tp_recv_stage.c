@@ -37,6 +37,7 @@ struct sorted {
 	void *to_tai[HCA_BURST], *to_tat[HCA_BURST];
 	struct rte_mbuf *dead[HCA_BURST];
 	unsigned int n_tai, n_tat, n_dead;
+	unsigned int usual; /* that passed as expected */
 };
 
 int
@@ -117,11 +118,13 @@ take_off(struct hca *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
 	}
 }
 
-static void
+static inline void
 note_debt(struct hca *h, struct tpr_ctx *c, const struct hca_tp *tp, uint32_t tpi)
 {
-	if (tp->rx.debt != HCA_TP_OWES_NOTHING)
-		append(h, c, tp->rx.debt == HCA_TP_OWES_NOW ? DUE : LAZY, tpi);
+	enum list l = tp->rx.debt == HCA_TP_OWES_NOW ? DUE : LAZY;
+
+	if (tp->rx.debt != HCA_TP_OWES_NOTHING && !(tp->rx.lists & 1u << l))
+		append(h, c, l, tpi);
 }
 
 /* ---- packets ---- */
@@ -152,9 +155,31 @@ is_response(const struct hca_ub_rxd *r, struct rte_mbuf *m)
 	return (hca_ub_ta_ops[hca_ub_rxd_tph(m)[r->ta]].is & HCA_UB_OP_RESPONSE) != 0;
 }
 
-/* Whether the TP takes the packet and somebody above it does. */
-static bool
-accept(struct hca *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
+/* Packets that are not the expected one, or find the TP in another state than ACTIVE. */
+static __rte_noinline bool
+accept_general(struct hca *h, struct tpr_ctx *c, struct hca_tp *tp, uint32_t tpi,
+	       const struct hca_tp_pkt *p)
+{
+	uint32_t state = hca_tp_state(tp), broken = tp->rx.broken;
+	enum hca_tp_verdict verdict;
+
+	if (unlikely(!hca_tp_receives(state))) {
+		HCA_COUNT(h, TPR, ub_tp_stale);
+		return false;
+	}
+	verdict = hca_tp_accept(tp, p);
+	count_verdict(h, verdict);
+	if (unlikely(tp->rx.broken != broken))
+		tp_broke(h, tpi);
+	else if (unlikely(state == HCA_TPS_PASSIVE))
+		hca_tp_msg_send(h, HCA_STAGE_TPR, HCA_STAGE_TPS, tpi, HCA_MSG_STATE);
+	note_debt(h, c, tp, tpi);
+	return verdict == HCA_TP_PASS;
+}
+
+/* Whether the TP takes the packet and somebody above it does. *usual: such that are not counted. */
+static inline bool
+accept(struct hca *h, struct tpr_ctx *c, const struct hca_ub_rxd *r, unsigned int *usual)
 {
 	struct hca_tp *tp = &h->ub->tp[r->tp];
 	struct hca_tp_pkt p = {.psn = r->psn,
@@ -163,31 +188,28 @@ accept(struct hca *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
 			       .last = (r->flags & HCA_UB_RXD_LAST) != 0,
 			       .ask = (r->flags & HCA_UB_RXD_ASK) != 0,
 			       .fake = (r->flags & HCA_UB_RXD_FAKE) != 0};
-	uint32_t state = hca_tp_state(tp), broken = tp->rx.broken;
-	enum hca_tp_verdict verdict;
 
-	if (unlikely(r->generation != tp->cfg.generation || !hca_tp_receives(state))) {
+	if (unlikely(r->generation != tp->cfg.generation)) {
 		HCA_COUNT(h, TPR, ub_tp_stale);
 		return false;
 	}
-	verdict = hca_tp_accept(tp, &p);
-	count_verdict(h, verdict);
-	if (unlikely(tp->rx.broken != broken))
-		tp_broke(h, r->tp);
-	else if (unlikely(state == HCA_TPS_PASSIVE))
-		hca_tp_msg_send(h, HCA_STAGE_TPR, HCA_STAGE_TPS, r->tp, HCA_MSG_STATE);
+	if (unlikely(!hca_tp_accept_next(tp, &p)))
+		return accept_general(h, c, tp, r->tp, &p);
+	(*usual)++;
 	note_debt(h, c, tp, r->tp);
-	return verdict == HCA_TP_PASS;
+	return true;
 }
 
-static void
+static inline void
 sort(struct hca *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m)
 {
 	const struct hca_ub_rxd *r = hca_ub_rxd(m);
 
-	if (r->tp != HCA_TP_UNRELIABLE && !accept(h, c, r))
+	if (unlikely(r->tp == HCA_TP_UNRELIABLE))
+		s->to_tat[s->n_tat++] = m;
+	else if (unlikely(!accept(h, c, r, &s->usual)))
 		s->dead[s->n_dead++] = m;
-	else if (r->tp != HCA_TP_UNRELIABLE && is_response(r, m))
+	else if (is_response(r, m))
 		s->to_tai[s->n_tai++] = m;
 	else
 		s->to_tat[s->n_tat++] = m;
@@ -198,9 +220,10 @@ burst(struct hca *h, struct tpr_ctx *c, void *const *objs, unsigned int n, uint6
 {
 	struct sorted s;
 
-	s.n_tai = s.n_tat = s.n_dead = 0;
+	s.n_tai = s.n_tat = s.n_dead = s.usual = 0;
 	for (unsigned int i = 0; i < n; i++)
 		sort(h, c, &s, objs[i]);
+	HCA_COUNT_N(h, TPR, ub_tp_passed, s.usual);
 	if (s.n_tat != 0)
 		hca_edge_push(h, &h->edge[HCA_EDGE_TPR_TAT], s.to_tat, s.n_tat, now);
 	if (s.n_tai != 0)

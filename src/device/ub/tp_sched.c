@@ -68,26 +68,14 @@ hca_tp_sched_forget(struct hca_tp_sched *s, uint32_t i)
 	}
 }
 
-static int32_t
-cost(const struct hca_tp_sched *s, const struct hca_tp *tp, const struct hca_tp_txd *d)
-{
-	const struct hca_ta_op *op = hca_ta_op_at(&s->pools, d->op);
-
-	return (int32_t)hca_ta_op_packet_len(op, d->packet, tp->cfg.mtu_log) +
-	       HCA_TP_SCHED_OVERHEAD;
-}
-
 /* One turn of TP i: as much as its deficit and the room allow. Returns the number of packets. */
-static uint32_t
+static inline uint32_t
 turn(struct hca_tp_sched *s, uint32_t i, uint64_t now, struct hca_tp_txd *d, uint32_t room)
 {
-	struct hca_tp *tp = &s->tp[i];
-	uint32_t n = 0;
+	uint32_t n = hca_tp_pick_burst(&s->tp[i], &s->pools, now, d, room);
 
-	while (n < room && tp->tx.deficit > 0 && hca_tp_pick(tp, &s->pools, now, &d[n])) {
-		d[n].tp = i;
-		tp->tx.deficit -= cost(s, tp, &d[n++]);
-	}
+	for (uint32_t k = 0; k < n; k++)
+		d[k].tp = i;
 	return n;
 }
 

@@ -9,21 +9,21 @@
 
 /* ---- lanes ---- */
 
-static uint32_t
+static inline uint32_t
 lane_head(const struct hca_tp *tp, uint32_t lane)
 {
 	return __atomic_load_n(&tp->lane[lane].head, __ATOMIC_ACQUIRE);
 }
 
-static uint32_t
+static inline uint32_t
 lane_ref(const struct hca_tp *tp, uint32_t lane, uint32_t position)
 {
 	return hca_ta_opref(lane, tp->lane[lane].ring[position & tp_mask(tp)]);
 }
 
 /* Pass over operations that nobody waits for and that have no PSN. */
-static bool
-lane_has_op(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lane)
+static __rte_noinline bool
+skip_orphans(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lane)
 {
 	struct hca_tp_lane_tx *l = &tp->tx.lane[lane];
 	uint32_t head = lane_head(tp, lane);
@@ -40,8 +40,22 @@ lane_has_op(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lan
 	return false;
 }
 
+static inline bool
+lane_has_op(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lane)
+{
+	const struct hca_tp_lane_tx *l = &tp->tx.lane[lane];
+	const struct hca_ta_op *op;
+
+	if (l->next == lane_head(tp, lane))
+		return false;
+	op = hca_ta_op_at(pools, lane_ref(tp, lane, l->next));
+	if (likely(l->sent != 0 || !(hca_ta_op_flags(op) & HCA_TA_OP_ORPHAN)))
+		return true;
+	return skip_orphans(tp, pools, lane);
+}
+
 /* The lane that the next new packet comes from; HCA_TP_LANES: there is none. */
-static uint32_t
+static inline uint32_t
 choose_lane(struct hca_tp *tp, const struct hca_ta_op_pools *pools)
 {
 	uint32_t lane = tp->tx.turn;
@@ -56,14 +70,14 @@ choose_lane(struct hca_tp *tp, const struct hca_ta_op_pools *pools)
 /* ---- packets ---- */
 
 /* No two packets of a TP leave at the same time, so the order of their times is that of sending. */
-static uint64_t
+static inline uint64_t
 stamp(struct hca_tp_tx *tx, uint64_t now)
 {
 	tx->sent_at = RTE_MAX(now, tx->sent_at + 1);
 	return tx->sent_at;
 }
 
-static uint16_t
+static inline uint16_t
 choose_port(struct hca_tp *tp)
 {
 	if (!(tp->cfg.flags & HCA_TP_FLAG_SPRAY))
@@ -72,7 +86,7 @@ choose_port(struct hca_tp *tp)
 }
 
 /* Send the packet of a slot now; its operation and flags are set. */
-static void
+static inline void
 send_slot(struct hca_tp *tp, struct hca_ta_op *op, uint32_t psn, bool ask, uint64_t now,
 	  struct hca_tp_txd *d)
 {
@@ -96,7 +110,7 @@ send_slot(struct hca_tp *tp, struct hca_ta_op *op, uint32_t psn, bool ask, uint6
 		   (ask ? HCA_TP_TXD_ASK : 0);
 }
 
-static void
+static inline void
 begin_op(struct hca_tp *tp, struct hca_ta_op *op)
 {
 	struct hca_tp_tx *tx = &tp->tx;
@@ -109,7 +123,7 @@ begin_op(struct hca_tp *tp, struct hca_ta_op *op)
 }
 
 /* A packet of the lane has its PSN. Returns whether it was the last of its operation. */
-static bool
+static inline bool
 step_lane(struct hca_tp *tp, uint32_t lane, const struct hca_ta_op *op)
 {
 	struct hca_tp_lane_tx *l = &tp->tx.lane[lane];
@@ -124,7 +138,7 @@ step_lane(struct hca_tp *tp, uint32_t lane, const struct hca_ta_op *op)
 }
 
 /* An answer is wanted: at the end of an operation or of the window, and often enough between. */
-static bool
+static inline bool
 asks(const struct hca_tp *tp, bool last)
 {
 	uint32_t every = RTE_MAX(tp->cfg.ack_every / 2u, 1u);
@@ -132,7 +146,7 @@ asks(const struct hca_tp *tp, bool last)
 	return last || tp_in_flight(tp) + 1 == tp->cfg.window || tp->tx.since_ask + 1u >= every;
 }
 
-static void
+static inline void
 send_new(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lane, uint64_t now,
 	 struct hca_tp_txd *d)
 {
@@ -243,14 +257,131 @@ hca_tp_pick(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now
 	return true;
 }
 
+static inline void
+charge(struct hca_tp *tp, const struct hca_ta_op_pools *pools, const struct hca_tp_txd *d)
+{
+	const struct hca_ta_op *op = hca_ta_op_at(pools, d->op);
+
+	tp->tx.deficit -= (int32_t)hca_ta_op_packet_len(op, d->packet, tp->cfg.mtu_log) +
+			  HCA_TP_SCHED_OVERHEAD;
+}
+
+/*
+ * New packets of a reliable TP, as hca_tp_pick() gives them when nothing is to be sent again.
+ * d->tp is left to the caller.
+ */
+static inline uint32_t
+pick_new(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now, struct hca_tp_txd *d,
+	 uint32_t room)
+{
+	uint32_t n = 0, lane;
+
+	while (n < room && tp->tx.deficit > 0 && tp_in_flight(tp) < tp->cfg.window &&
+	       (lane = choose_lane(tp, pools)) != HCA_TP_LANES) {
+		send_new(tp, pools, lane, now, &d[n]);
+		charge(tp, pools, &d[n++]);
+	}
+	return n;
+}
+
+/* The lane with a new operation, if only one has some and no operation is half sent. */
+static inline uint32_t
+only_lane(const struct hca_tp *tp)
+{
+	const struct hca_tp_lane_tx *l = tp->tx.lane;
+	bool responses = l[HCA_TP_RESPONSES].next != lane_head(tp, HCA_TP_RESPONSES);
+	bool requests = l[HCA_TP_REQUESTS].next != lane_head(tp, HCA_TP_REQUESTS);
+
+	if (responses == requests || (l[HCA_TP_RESPONSES].sent | l[HCA_TP_REQUESTS].sent) != 0)
+		return HCA_TP_LANES;
+	return responses ? HCA_TP_RESPONSES : HCA_TP_REQUESTS;
+}
+
+/*
+ * A run of operations of one packet each, as pick_new() sends them, with what changes in locals.
+ * Ends before the first other operation.
+ */
+static inline uint32_t
+pick_run(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now, struct hca_tp_txd *d,
+	 uint32_t room)
+{
+	uint32_t lane = only_lane(tp), n = 0, head, next, psn, tpmsn, seq, mask = tp_mask(tp);
+	uint32_t generation = tp->cfg.generation, mtu = UINT32_C(1) << tp->cfg.mtu_log;
+	struct hca_tp_tx *tx = &tp->tx;
+	int32_t deficit = tx->deficit;
+	uint64_t at = tx->sent_at;
+
+	if (lane == HCA_TP_LANES || tp->cfg.flags & HCA_TP_FLAG_SPRAY)
+		return 0;
+	head = lane_head(tp, lane);
+	next = tx->lane[lane].next;
+	psn = tx->next;
+	tpmsn = tx->tpmsn;
+	seq = tx->desc_seq;
+	room = RTE_MIN(room, tp->cfg.window - tp_in_flight(tp));
+	for (; n < room && deficit > 0 && next != head; n++, next++) {
+		uint32_t ref = lane_ref(tp, lane, next);
+		struct hca_ta_op *op = hca_ta_op_at(pools, ref);
+
+		if (unlikely(op->payload > mtu || hca_ta_op_flags(op) & HCA_TA_OP_ORPHAN))
+			break;
+		at = RTE_MAX(now, at + 1);
+		seq++;
+		op->tps.psn = psn;
+		op->tps.tpmsn = tpmsn;
+		op->tps.desc_seq = seq;
+		op->tps.flags = HCA_TA_OP_SENT;
+		tx->slot[psn & mask] =
+			(struct hca_tp_slot){.op = ref, .flags = HCA_TP_SLOT_LAST, .sent_at = at};
+		d[n] = (struct hca_tp_txd){.generation = generation,
+					   .op = ref,
+					   .psn = psn,
+					   .seq = seq,
+					   .port = tp->cfg.port,
+					   .flags = HCA_TP_TXD_LAST | HCA_TP_TXD_ASK};
+		psn = hca_tp_psn(psn, 1);
+		tpmsn = hca_tp_psn(tpmsn, 1);
+		deficit -= (int32_t)op->payload + HCA_TP_SCHED_OVERHEAD;
+	}
+	if (n == 0)
+		return 0;
+	tx->sent_at = at;
+	tx->lane[lane].next = next;
+	tx->tpmsn = tpmsn;
+	tx->desc_seq = seq;
+	tx->deficit = deficit;
+	tx->turn = (uint8_t)(lane ^ 1);
+	tx->since_ask = 0;
+	tx->packets += n;
+	tx->ops_sent += n;
+	if (tx->deadline == HCA_TP_NEVER)
+		tx->deadline = now + hca_tp_rto(tp);
+	__atomic_store_n(&tx->next, psn, __ATOMIC_RELEASE);
+	return n;
+}
+
+uint32_t
+hca_tp_pick_burst(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
+		  struct hca_tp_txd *d, uint32_t room)
+{
+	uint32_t n = 0;
+
+	if (likely(hca_tp_sends(hca_tp_state(tp)) && tp->tx.again_n == 0 &&
+		   tp->cfg.mode != HCA_TP_MODE_UNRELIABLE)) {
+		n = pick_run(tp, pools, now, d, room);
+		return n + pick_new(tp, pools, now, d + n, room - n);
+	}
+	while (n < room && tp->tx.deficit > 0 && hca_tp_pick(tp, pools, now, &d[n]))
+		charge(tp, pools, &d[n++]);
+	return n;
+}
+
 /* ---- operations go back to their owners ---- */
 
 /* TPS needs the operation no more; dead: its TP is given up. */
-static bool
-is_over(const struct hca_tp *tp, const struct hca_ta_op *op, bool dead)
+static inline bool
+is_over(uint32_t done_seq, const struct hca_ta_op *op, bool dead)
 {
-	uint32_t done_seq = __atomic_load_n(&tp->encap.done_seq, __ATOMIC_ACQUIRE);
-
 	if (!(op->tps.flags & HCA_TA_OP_SENT))
 		return dead || op->tps.flags & HCA_TA_OP_SKIPPED;
 	return (dead || op->tps.flags & HCA_TA_OP_ACKED) &&
@@ -262,12 +393,13 @@ release_lane(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t la
 {
 	struct hca_tp_lane_tx *l = &tp->tx.lane[lane];
 	uint32_t end = dead ? lane_head(tp, lane) : l->next, first = l->done, done = first;
+	uint32_t done_seq = __atomic_load_n(&tp->encap.done_seq, __ATOMIC_ACQUIRE);
 
 	for (; done != end; done++) {
 		const struct hca_ta_op *op = hca_ta_op_at(pools, lane_ref(tp, lane, done));
 		uint32_t flags = op->tps.flags;
 
-		if (!is_over(tp, op, dead))
+		if (!is_over(done_seq, op, dead))
 			break;
 		tp->tx.ops_given_up += (flags & HCA_TA_OP_SENT) && !(flags & HCA_TA_OP_ACKED);
 		tp->tx.ops_skipped += flags == 0;

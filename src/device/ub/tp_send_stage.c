@@ -18,7 +18,16 @@
 struct tps_ctx {
 	struct hca_tp_sched sched;
 	bool stuck; /* packets could leave, but there was no room or no mbuf */
+	/* when this poll began, and that of decap's worker; when one of them was away last */
+	uint64_t now, read, resumed;
 };
+
+/*
+ * A worker that polls again after so long, and later than a deadline plus what the wheel is
+ * inexact by, was kept from its CPU: one that sleeps is woken in time, and by every frame.
+ */
+#define AWAY_NS 50000u
+#define LATE_NS (4u << HCA_TIMER_TICK_LOG)
 
 #define UNRELIABLE_WINDOW 128u
 #define UNRELIABLE_PORT 0xc000u
@@ -249,9 +258,14 @@ hca_tps_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 /* ---- sending ---- */
 
-/* Packets by why they leave. */
-static void
-count_sent(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d)
+/* Of a burst. */
+struct sent {
+	unsigned int packets, ops; /* for the first time */
+};
+
+/* Unreliable ones, and those that leave again, by why. */
+static __rte_noinline void
+count_unusual(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d)
 {
 	static const uint16_t counter[HCA_TP_AGAINS] = {
 #define X(name, counter) [HCA_TP_AGAIN_##name] = HCA_CTR_ub_##counter,
@@ -260,30 +274,39 @@ count_sent(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d)
 	};
 	const struct hca_tp_slot *slot = &tp->tx.slot[d->psn & (tp->cfg.window - 1u)];
 
-	if (unlikely(d->tp == HCA_TP_UNRELIABLE)) {
+	if (d->tp == HCA_TP_UNRELIABLE)
 		HCA_COUNT(h, TPS, ub_utp_packets);
-		return;
-	}
-	if (likely(!(d->flags & HCA_TP_TXD_AGAIN)))
-		HCA_COUNT(h, TPS, ub_packets);
 	else
 		HCA_COUNT_AT(h, HCA_STAGE_TPS, counter[slot->why]);
-	if (d->packet == 0 && !(d->flags & HCA_TP_TXD_AGAIN))
-		HCA_COUNT(h, TPS, ub_ops_sent);
+}
+
+static inline void
+count_sent(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d, struct sent *n)
+{
+	if (unlikely(d->tp == HCA_TP_UNRELIABLE || d->flags & HCA_TP_TXD_AGAIN)) {
+		count_unusual(h, tp, d);
+		return;
+	}
+	n->packets++;
+	n->ops += d->packet == 0;
 }
 
 /* Descriptors into mbufs, of which there are at least n. */
-static void
+static inline void
 describe(struct hca *h, const struct hca_tp_txd *d, struct rte_mbuf **m, unsigned int n)
 {
+	struct sent sent = {0};
+
 	for (unsigned int i = 0; i < n; i++) {
 		struct hca_tp *tp = &h->ub->tp[d[i].tp];
 
 		*hca_ub_txd(m[i]) = d[i];
-		count_sent(h, tp, &d[i]);
+		count_sent(h, tp, &d[i], &sent);
 		if (i + 1 == n || d[i + 1].tp != d[i].tp)
 			arm_if_needed(h, tp, d[i].tp);
 	}
+	HCA_COUNT_N(h, TPS, ub_packets, sent.packets);
+	HCA_COUNT_N(h, TPS, ub_ops_sent, sent.ops);
 }
 
 static unsigned int
@@ -343,6 +366,33 @@ on_copied(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_
 		release(h, tp, tpi);
 }
 
+/* A poll begins: look whether this worker, or that of decap, was away. */
+static inline void
+note_poll(const struct hca *h, struct tps_ctx *c, uint64_t now)
+{
+	uint8_t decap = h->stage_worker[HCA_STAGE_DECAP];
+	uint64_t read = __atomic_load_n(&h->wake[decap].now, __ATOMIC_RELAXED);
+
+	if (unlikely(now - c->now >= AWAY_NS || read - c->read >= AWAY_NS))
+		c->resumed = now;
+	c->now = now;
+	c->read = read;
+}
+
+/*
+ * Whether the time was up while this worker, or that of decap, did not run: an answer may be in the
+ * port's queue, or could not be asked for. Once until una moves or a timeout counts, so that a
+ * worker that is always late still sends again.
+ */
+static bool
+was_away(const struct tps_ctx *c, const struct hca_tp *tp)
+{
+	uint64_t late = tp->tx.deadline + LATE_NS;
+
+	return !tp->tx.excused &&
+	       (c->resumed >= late || (c->now >= late && c->now >= c->read + AWAY_NS));
+}
+
 /* How much longer an answer may take because frames wait for our own port; 0: no longer. */
 static uint64_t
 port_owes(const struct hca *h, const struct hca_tp *tp, uint64_t now)
@@ -360,6 +410,12 @@ expire(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 
 	if (unlikely(more != 0)) {
 		tp->tx.deadline = now + more;
+		return;
+	}
+	if (unlikely(was_away(tps_ctx(h), tp))) {
+		tp->tx.deadline = now + hca_tp_rto(tp);
+		tp->tx.excused = true;
+		HCA_COUNT(h, TPS, ub_tp_timeouts_put_off);
 		return;
 	}
 	switch (hca_tp_expire(tp, &h->ub->ops, now)) {
@@ -434,6 +490,7 @@ hca_tps_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 	if (c == NULL)
 		return 0;
+	note_poll(h, c, now);
 	if (hca_msg_due(h, HCA_STAGE_TPS))
 		n += messages(h, now, budget);
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_TPS], budget, now);

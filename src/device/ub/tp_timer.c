@@ -47,6 +47,7 @@ hca_tp_expire(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t n
 		return HCA_TP_EXPIRY_NONE;
 	tx->timeouts++;
 	tx->nak = 0;
+	tx->excused = false;
 	if (++tx->times > tp->cfg.retries) {
 		tx->deadline = HCA_TP_NEVER;
 		hca_tp_fail(tp);

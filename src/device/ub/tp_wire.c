@@ -55,21 +55,3 @@ hca_tp_write_answer(const struct hca_tp *tp, const struct hca_tp_answer *a,
 	h->saetph = (struct hca_ub_saetph){.size = a->sack_code, .max_rcv = a->max_rcv};
 	h->bitmap = a->bits;
 }
-
-void
-hca_tp_write_packet(const struct hca_tp *tp, const struct hca_ta_op *op, const struct hca_tp_txd *d,
-		    struct hca_ub_rtph *h)
-{
-	uint32_t len = hca_ta_op_packet_len(op, d->packet, tp->cfg.mtu_log);
-
-	*h = (struct hca_ub_rtph){.last = !!(d->flags & HCA_TP_TXD_LAST),
-				  .opcode = HCA_UB_TP_RTP,
-				  .pad = hca_ub_pad(len),
-				  .nlp = tp->cfg.flags & HCA_TP_FLAG_EIDH ? HCA_UB_NLP_EIDH
-									  : HCA_UB_NLP_TA,
-				  .src_tpn = tp->cfg.own_tpn,
-				  .dst_tpn = tp->cfg.peer_tpn,
-				  .ack = !!(d->flags & HCA_TP_TXD_ASK),
-				  .psn = d->psn,
-				  .tpmsn = op->tps.tpmsn};
-}

@@ -2,7 +2,6 @@
 
 #include "ub/ub_cqe.h"
 
-#define IS_SEND 1u
 /* Bytes of the last word. */
 #define LAST_WORD(opcode, is_send, status) \
 	((uint32_t)(opcode) | (uint32_t)(is_send) << 8 | (uint32_t)(status) << 16 | \
@@ -24,7 +23,7 @@ hca_ub_cqe_write(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b, enum 
 	cqe->tpn = hca_cpu_to_le32(c->tpn);
 	cqe->imm = hca_cpu_to_le64(c->imm);
 	cqe->bytes = hca_cpu_to_le32(c->bytes);
-	hca_cq_publish(slot,
-		       LAST_WORD(c->opcode, (c->is_send ? IS_SEND : 0) | HCA_CQE_UB, c->status));
+	hca_cq_publish(slot, LAST_WORD(c->opcode, (c->is_send ? HCA_CQE_UB_SEND : 0) | HCA_CQE_UB,
+				       c->status));
 	return true;
 }

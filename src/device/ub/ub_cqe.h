@@ -7,6 +7,8 @@
 #include "abi_tp.h"
 #include "queues/cq.h"
 
+#define HCA_CQE_UB_SEND 1u /* in the byte at 1Dh, beside HCA_CQE_UB */
+
 /* What a CQE says; numbers in the CPU's order. */
 struct hca_ub_cqe {
 	uint8_t kind;	 /* enum hca_cqe_ub_kind */
@@ -28,5 +30,24 @@ struct hca_ub_cqe {
  */
 bool hca_ub_cqe_write(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 		      enum hca_stage_id stage, const struct hca_ub_cqe *c);
+
+/*
+ * All but the owner byte of the CQE of a request that succeeded, in a slot of a cursor (cq.h).
+ * local: HCA_CQE_UB_MAKE_LOCAL() as it is stored; wqe: byte offset.
+ */
+static inline void
+hca_ub_cqe_fill_sent(struct hca_cqe_ub *cqe, uint32_t local, uint32_t wqe, uint32_t bytes,
+		     uint8_t opcode)
+{
+	cqe->local = local;
+	cqe->wqe = hca_cpu_to_le32(wqe);
+	cqe->rc = 0;
+	cqe->tpn = 0;
+	cqe->imm = 0;
+	cqe->bytes = hca_cpu_to_le32(bytes);
+	cqe->opcode = opcode;
+	cqe->is_send = HCA_CQE_UB_SEND | HCA_CQE_UB;
+	cqe->status = HCA_UB_STATUS_OK;
+}
 
 #endif

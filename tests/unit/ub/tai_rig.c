@@ -233,6 +233,12 @@ rig_poll(struct tai_rig *r)
 	hca_tai_poll(r->h, r->now, 4096);
 }
 
+void
+rig_by_turns(struct tai_rig *r)
+{
+	hca_tai_ctx(r->h)->run = 1;
+}
+
 /* ---- lanes ---- */
 
 struct hca_ta_op *

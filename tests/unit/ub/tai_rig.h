@@ -55,6 +55,8 @@ struct hca_ub_record *rig_post_on(struct tai_rig *r, struct hca_qp *qp, uint8_t 
 struct hca_ub_record *rig_post(struct tai_rig *r, uint8_t op, uint32_t len);
 
 void rig_poll(struct tai_rig *r);
+/* Every request to a group goes to another of its TPs than the one before. */
+void rig_by_turns(struct tai_rig *r);
 
 /* The next operation in the lane of the TP; NULL: there is none. */
 struct hca_ta_op *rig_next(struct tai_rig *r, uint32_t tpi);

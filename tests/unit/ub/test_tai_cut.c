@@ -378,6 +378,7 @@ test_round_robin(void **state)
 {
 	struct tai_rig *r = *state;
 
+	rig_by_turns(r);
 	for (unsigned int i = 0; i < 4; i++)
 		rig_post(r, HCA_OP_SEND, 8);
 	rig_poll(r);
@@ -390,6 +391,36 @@ test_round_robin(void **state)
 	rig_poll(r);
 	assert_null(rig_next(r, 1));
 	assert_int_equal(rig_skip(r), 4);
+}
+
+/* Of those posted now, how many the first TP is given before the second one is. */
+static uint32_t
+length_of_run(struct tai_rig *r, uint32_t n, uint32_t len)
+{
+	uint32_t run = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		rig_post(r, HCA_OP_RDMA_WRITE, len);
+	rig_poll(r);
+	while (rig_next(r, 1) != NULL)
+		run++;
+	assert_int_equal(rig_skip(r), n - run);
+	return run;
+}
+
+/* Short requests go to one TP, so that they are answered together; long ones take turns. */
+static void
+test_runs(void **state)
+{
+	struct tai_rig *r = *state;
+
+	assert_int_equal(length_of_run(r, 20, 8), 20);
+	rig_by_turns(r);
+	rig_post(r, HCA_OP_SEND, 8);
+	rig_poll(r);
+	assert_int_equal(rig_skip(r), 1);
+	hca_tai_ctx(r->h)->run = HCA_TAI_RUN;
+	assert_int_equal(length_of_run(r, 2, 65536), 1);
 }
 
 static void
@@ -552,27 +583,17 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
-		T(test_send),
-		T(test_no_token),
-		T(test_write_imm),
-		T(test_write_notify),
-		T(test_read),
-		T(test_atomics),
-		T(test_write_be),
-		T(test_lengths),
-		T(test_places),
-		T(test_numbers_wrap),
-		T(test_sges),
-		T(test_inline),
-		T(test_round_robin),
-		T(test_names_a_tp),
-		T(test_names_nothing),
-		T(test_credit),
-		T(test_lane_is_full),
-		T(test_no_ops),
-		T(test_room_is_passed_on),
-		T(test_turns),
-		T(test_at_most_32_a_visit),
+		T(test_send),	     T(test_no_token),
+		T(test_write_imm),   T(test_write_notify),
+		T(test_read),	     T(test_atomics),
+		T(test_write_be),    T(test_lengths),
+		T(test_places),	     T(test_numbers_wrap),
+		T(test_sges),	     T(test_inline),
+		T(test_round_robin), T(test_runs),
+		T(test_names_a_tp),  T(test_names_nothing),
+		T(test_credit),	     T(test_lane_is_full),
+		T(test_no_ops),	     T(test_room_is_passed_on),
+		T(test_turns),	     T(test_at_most_32_a_visit),
 #undef T
 	};
 

@@ -306,6 +306,7 @@ test_dead_tp(void **state)
 {
 	struct tai_rig *r = *state;
 
+	rig_by_turns(r);
 	r->h->ub->tp[1].cfg.requests = r->h->ub->tp[2].cfg.requests = 2;
 	post(r, 8);
 	assert_int_equal(rig_skip(r), 4);
@@ -354,6 +355,7 @@ test_purge_of_a_tp(void **state)
 	struct tai_rig *r = *state;
 	struct hca_tp *tp = &r->h->ub->tp[1];
 
+	rig_by_turns(r);
 	post(r, 2);
 	rig_skip(r);
 	tp->cfg.state = HCA_TPS_RESET;
@@ -379,6 +381,7 @@ test_poisoned(void **state)
 {
 	struct tai_rig *r = *state;
 
+	rig_by_turns(r);
 	post(r, 2);
 	/* the answer comes first, or the end of the operation */
 	rig_next(r, 1)->encap = HCA_TA_OP_POISONED;

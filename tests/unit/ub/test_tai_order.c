@@ -178,6 +178,7 @@ test_records_come_back(void **state)
 {
 	struct tai_rig *r = *state;
 
+	rig_by_turns(r);
 	post(r, HCA_OP_SEND, 0);
 	post(r, HCA_OP_SEND, 0);
 	assert_int_equal(begun(r), 2);
