@@ -284,7 +284,8 @@ cm_config(struct ubagent *a, uint32_t mtu_code)
 			   .mode = c->rule == HCA_TP_RULE_NAK + 1 ? HCA_TP_MODE_DROP
 								  : HCA_TP_MODE_SACK,
 			   .flags = (uint8_t)(HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | spray)},
-		.timer = {.rto_exponent = RTO_EXPONENT,
+		.timer = {.rto_base = c->timeout_us,
+			  .rto_exponent = RTO_EXPONENT,
 			  .retries = RETRIES,
 			  .ack_every = ACK_EVERY,
 			  .ooo_every = spray != 0 ? OOO_EVERY_SPRAY : OOO_EVERY},
