@@ -174,7 +174,7 @@ jettys_that_are_refused(void **state)
 	j = jetty(1, HCA_ST_JETTY);
 	assert_int_equal(hca_client_call(client[1], HCA_CTL_CREATE_QP, &j.qp, &number, NULL),
 			 -EINVAL);
-	j.flags = 4;
+	j.flags = 8;
 	assert_int_equal(create(1, &j, &number), -EINVAL);
 	j = jetty(1, HCA_ST_JETTY);
 	j.min_rnr_timer = 20;
@@ -224,6 +224,41 @@ states(void **state)
 	/* not as a QP */
 	assert_int_equal(call_modify_qp(client[1], number, HCA_CMD_RST2RTS_QPEE, &qpc), -EINVAL);
 	assert_int_equal(call_modify_qp(client[1], number, HCA_CMD_2ERR_QPEE, NULL), -EINVAL);
+}
+
+static int
+bind_to(unsigned int i, uint32_t number, uint32_t tc)
+{
+	struct hca_ctl_bind b = {.number = number, .tc = tc, .eid = {1, [15] = 2}};
+
+	return hca_client_call(client[i], HCA_CTL_BIND_JETTY, &b, NULL, NULL);
+}
+
+static void
+one_peer(void **state)
+{
+	struct hca_ctl_jetty j = jetty(1, HCA_ST_JETTY), s = jetty(1, HCA_ST_JFS);
+	const struct hca_mbox_bind_jetty *m;
+	uint32_t number, jfs;
+
+	j.flags = s.flags = HCA_CTL_JETTY_ONE_PEER;
+	assert_int_equal(create(1, &s, &jfs), -EINVAL);
+	s.flags = 0;
+	assert_int_equal(create(1, &s, &jfs), 0);
+	assert_int_equal(create(1, &j, &number), 0);
+	assert_true(hca_be32_to_cpu(last_qpc(HCA_CMD_RST2RTS_QPEE)->flags) & HCA_QPC_ONE_PEER);
+	assert_int_equal(bind_to(1, number, 0x10403), 0);
+	assert_int_equal(fake_last(fake, HCA_CMD_BIND_JETTY)->in_modifier, number);
+	m = (const void *)fake_last(fake, HCA_CMD_BIND_JETTY)->mailbox;
+	assert_int_equal(hca_be32_to_cpu(m->tc), 0x10403);
+	assert_true(m->eid[0] == 1 && m->eid[15] == 2);
+	assert_int_equal(bind_to(1, number, HCA_TC_NONE), 0);
+	/* nobody else's, no JFS, and not to a number that anybody may have */
+	assert_int_equal(bind_to(0, number, 0x10403), -EINVAL);
+	assert_int_equal(bind_to(1, jfs, 0x10403), -EINVAL);
+	assert_int_equal(bind_to(1, number, 40), -EINVAL);
+	assert_int_equal(bind_to(1, number, HCA_TC_JFR | 1), -EINVAL);
+	assert_non_null(strstr(hca_driver_reason(), "own number"));
 }
 
 static void
@@ -588,6 +623,7 @@ main(void)
 		T(jfs_only_sends),
 		T(jettys_that_are_refused),
 		T(states),
+		T(one_peer),
 		T(quota_is_that_of_qps),
 		T(jfr_has_a_cq),
 		T(jfrs_that_are_refused),
