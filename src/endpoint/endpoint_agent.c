@@ -47,6 +47,7 @@ endpoint_agent_start(struct endpoint *e)
 	const struct ubagent_config config = {
 		.drv = e->drv,
 		.thread = true,
+		.asks = true,
 		.seed = c->seed == 0 ? 0 : ~c->seed,
 		.now = now,
 		.kick = kick,

@@ -56,6 +56,11 @@ class Memif(Pair):
                     self.assertRegex(out, '# ub %s bw over IPv%s, between daemons' % (op, ip))
                     self.assertRegex(out, r'\n \d+ +\d+ .* 0 verified\n')
         self.nothing_resent()
+        for d, sent in zip(self.daemons, ('cm_sent_REP', 'cm_sent_REQ')):
+            agent = d.ask('/softhca/ub/agent')
+            self.assertGreater(agent['cm_opened'], 0)
+            self.assertEqual((agent['not_sent'], agent['refused'], agent['unresolved']), (0, 0, 0))
+            self.assertIn(sent, agent)
         self.assertNotIn('failed', self.text(server))
         self.clean_end(server)
 
