@@ -67,6 +67,7 @@ gather(struct ctl_process *p, const char *hca)
 	if (all == NULL)
 		return NULL;
 	add(all, "ub_", ctl_ask_about(p, "/softhca/ub/counters", hca, NULL));
+	add(all, "agent_", ctl_ask_about(p, "/softhca/ub/agent", hca, NULL));
 	add(all, "port_", ctl_ask_about(p, "/softhca/port/counters", hca, NULL));
 	add(all, "ipc_", ctl_ask(p, "/softhca/ipc", NULL));
 	add(all, "memif_", ctl_ask(p, "/softhca/memif", NULL));

@@ -272,6 +272,7 @@ extern const char *const perf_op_names[PERF_OP_COUNT];
 extern const char *const perf_service_names[PERF_SERVICE_COUNT];
 extern const uint32_t perf_op_codes[PERF_OP_COUNT];	      /* enum softhca_wr_opcode */
 extern const uint32_t perf_service_types[PERF_SERVICE_COUNT]; /* enum softhca_qp_type */
+extern const char *const perf_wire_names[2];
 extern const char *const perf_layout_names[3];
 extern const char *const perf_executor_names[2];
 const char *perf_test_name(enum perf_test test);

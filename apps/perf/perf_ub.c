@@ -2,6 +2,7 @@
 
 /* --wire ub: contexts, segments, Jettys, and what each side imports of the other. */
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,9 @@ perf_ub_area_open(struct perf_session *s, unsigned int side, enum perf_area_kind
 	};
 	urma_target_seg_t *seg = urma_register_seg(s->ub->ctx[side], &cfg);
 
+	if (seg == NULL && errno == EOPNOTSUPP && s->peer != NULL)
+		fprintf(stderr, "softhca-perf: a daemon speaks UB if its configuration has "
+				"\"[ub] enable = yes\"\n");
 	if (seg == NULL)
 		return failed("register_seg");
 	s->ub->seg[side][kind] = seg;

@@ -113,6 +113,7 @@ struct remote {
 	uint32_t port_mtu; /* bytes, of the own port */
 	bool client;
 	bool open;	 /* a row is */
+	bool connected;	 /* atomic: nobody has to say for this thread that it lives */
 	uint32_t cases;	 /* server: QPs connected */
 	uint32_t rounds; /* server: of the checking pass */
 	enum remote_pass pass;

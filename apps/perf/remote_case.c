@@ -128,6 +128,17 @@ compare_number(char why[256], const char *option, uint64_t server, uint64_t clie
 	return differ(why, option, a, b);
 }
 
+/* What has words, or another name with one of the wires */
+static int
+compare_wire(const struct perf_options *own, const struct perf_options *opt, char why[256])
+{
+	if (perf_option_given(own, "wire") && own->wire != opt->wire)
+		return differ(why, "wire", perf_wire_names[own->wire], perf_wire_names[opt->wire]);
+	if (perf_option_given(own, "jettys") && opt->wire == PERF_WIRE_UB)
+		return compare_number(why, "jettys", own->qps, opt->qps);
+	return 0;
+}
+
 /* An option that the server was given must agree with the client's test. */
 static int
 compare(const struct perf_options *own, const struct perf_options *opt, char why[256])
@@ -139,6 +150,8 @@ compare(const struct perf_options *own, const struct perf_options *opt, char why
 		return differ(why, "op", perf_op_names[own->op], perf_op_names[opt->op]);
 	if (perf_option_given(own, "test") && own->test != opt->test)
 		return differ(why, "test", perf_test_name(own->test), perf_test_name(opt->test));
+	if (compare_wire(own, opt, why) != 0)
+		return -EINVAL;
 #define X(field, option, member, min, max) \
 	if (perf_option_given(own, option) && \
 	    compare_number(why, option, own->member, opt->member) != 0) \
@@ -170,6 +183,7 @@ remote_case_take(const struct perf_exchange *x, const struct perf_options *own,
 
 	*opt = *own;
 	opt->all_sizes = false;
+	opt->jettys = 0; /* the client's number is in qps */
 	if (take_kind(x, opt, why) != 0 || take_numbers(x, opt, why) != 0 ||
 	    compare(own, opt, why) != 0 || check_memory(opt, why) != 0)
 		return -EINVAL;

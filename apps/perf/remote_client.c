@@ -84,7 +84,9 @@ choose_mtu(struct remote *r, const struct perf_exchange *hello)
 	bool given = perf_option_given(&r->opt, "mtu");
 	uint32_t best = r->port_mtu < hello->mtu ? r->port_mtu : (uint32_t)hello->mtu;
 
-	if (best < 256)
+	if (r->opt.wire == PERF_WIRE_UB)
+		best = best >= 4096 ? 4096 : 1024;
+	else if (best < 256)
 		best = 256;
 	if (!given)
 		r->opt.mtu = r->opt.mtu < best ? r->opt.mtu : best;

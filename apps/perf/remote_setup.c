@@ -3,6 +3,7 @@
 /* The daemon's device, and what both ends need to know of each other's queues. */
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -180,16 +181,48 @@ start_flow(struct remote *r, uint32_t i, uint32_t posted)
 	return err == 0 ? perf_receives_start(s, &s->flows[i], 0, posted) : err;
 }
 
+/*
+ * UB: the first connection to a peer has to wait for its channels, up to half a minute if nobody
+ * answers, while the other end must hear that this one lives.
+ */
+static void *
+beat_main(void *arg)
+{
+	struct remote *r = arg;
+
+	while (!__atomic_load_n(&r->connected, __ATOMIC_ACQUIRE) && remote_beat(&r->line) == 0)
+		remote_pause();
+	return NULL;
+}
+
+static int
+connect_row(struct remote *r)
+{
+	pthread_t beats;
+	int err;
+
+	__atomic_store_n(&r->connected, false, __ATOMIC_RELEASE);
+	if (r->s.ub == NULL || pthread_create(&beats, NULL, beat_main, r) != 0)
+		return perf_row_connect(&r->s);
+	err = perf_row_connect(&r->s);
+	__atomic_store_n(&r->connected, true, __ATOMIC_RELEASE);
+	pthread_join(beats, NULL);
+	return err;
+}
+
 /* The checking pass posts what it needs round by round, the latency test one by one. */
 int
 remote_row_connect(struct remote *r)
 {
 	bool shared = r->s.srq[0] != NULL;
 	uint32_t wanted = shared ? r->opt.depth : perf_recv_depth(&r->s);
-	int err = perf_row_connect(&r->s);
+	int err = connect_row(r);
 
 	if (err != 0 || r->pass == REMOTE_PASS_VERIFY || !takes_messages(r))
 		return err;
+	/* UB's receives complete in any order, and a place is free again when all before it are */
+	if (r->s.ub != NULL)
+		wanted /= 2;
 	if (r->opt.test == PERF_TEST_LAT)
 		wanted = 1;
 	for (uint32_t i = 0; i < r->s.num_flows && err == 0; i++)

@@ -110,7 +110,8 @@ enum hca_cap {
 	X(SET_TPG, 0xf0e, 80, 0, 0, HCA_CAP_UB) \
 	X(SET_TOKEN, 0xf0f, 16, 0, 0, HCA_CAP_UB) \
 	X(SET_JETTY_ID, 0xf10, 0, 0, HCA_CMDF_IN_IMM, HCA_CAP_UB) \
-	X(RST2RTS_QPEE, 0xf11, 256, 0, HCA_CMDF_MODIFY_QP, HCA_CAP_UB)
+	X(RST2RTS_QPEE, 0xf11, 256, 0, HCA_CMDF_MODIFY_QP, HCA_CAP_UB) \
+	X(BIND_JETTY, 0xf12, 32, 0, 0, HCA_CAP_UB)
 
 enum hca_cmd_op {
 #define HCA_CMD_ENUM(name, opcode, in_len, out_len, flags, caps) HCA_CMD_##name = opcode,
@@ -134,6 +135,8 @@ enum hca_cmd_op {
  *   SET_TPG        index; its TPs, which have one peer, are those in the mailbox; none: it is gone
  *   SET_TOKEN      MPT index of a region; flags 0: it is no segment, and no stage uses it as one
  *   SET_JETTY_ID   well-known number; in_param: the TC it stands for, HCA_TC_NONE: none
+ *   BIND_JETTY     QPN of a Jetty with one peer: its peer is that of the mailbox, HCA_TC_NONE: none
+ *                  any more, and no stage serves the former one
  */
 #define HCA_MAP_EQ_UNMAP HCA_BIT(31) /* table 3-2-24 */
 #define HCA_MAP_EQ_EQN(m) HCA_BITS(m, 30, 0)

@@ -319,8 +319,9 @@ struct hca_ctl_open_qp {
  * the answer is its number. A Jetty is a QP and a JFR an SRQ for all operations that have no own
  * one here: QUERY_QP, DESTROY_QP, QUERY_COUNTERS; ARM_SRQ, QUERY_SRQ, DESTROY_SRQ.
  */
-#define HCA_CTL_TC_TOKEN HCA_BIT(0)	 /* requests to it must have the TokenValue */
-#define HCA_CTL_JETTY_SUSPEND HCA_BIT(1) /* a failed request suspends the send queue */
+#define HCA_CTL_TC_TOKEN HCA_BIT(0)	  /* requests to it must have the TokenValue */
+#define HCA_CTL_JETTY_SUSPEND HCA_BIT(1)  /* a failed request suspends the send queue */
+#define HCA_CTL_JETTY_ONE_PEER HCA_BIT(2) /* it is bound to a peer before it is used */
 
 struct hca_ctl_jetty {
 	struct hca_ctl_qp qp; /* first: its memory is that of a QP */
@@ -336,6 +337,16 @@ struct hca_ctl_jetty {
 struct hca_ctl_jetty_state {
 	uint32_t number;
 	uint32_t state;
+};
+
+/*
+ * A Jetty made with HCA_CTL_JETTY_ONE_PEER sends to the Jetty tc of the host eid only, and serves
+ * Sends of that one only; tc HCA_TC_NONE: it has no peer any more.
+ */
+struct hca_ctl_bind {
+	uint32_t number;
+	uint32_t tc;
+	uint8_t eid[16];
 };
 
 struct hca_ctl_jfr {

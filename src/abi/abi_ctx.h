@@ -215,6 +215,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 #define HCA_QPC_SUSPEND HCA_BIT(2)
 /* Sends to it, and its own immediate data, must have the TokenValue at 98h. */
 #define HCA_QPC_TOKEN HCA_BIT(3)
+/* Latched at RST2RTS, of Jettys: it has to do with one peer only, which BIND_JETTY names. */
+#define HCA_QPC_ONE_PEER HCA_BIT(4)
 #define HCA_QPC_MAKE_FLAGS(state, service, mig, draining) \
 	(HCA_FIELD(31, 28, state) | HCA_FIELD(23, 16, service) | HCA_FIELD(12, 11, mig) | \
 	 HCA_FIELD(0, 0, draining))

@@ -87,6 +87,7 @@
 	X(CREATE_JETTY, create_jetty, struct hca_ctl_jetty, uint32_t, 0, 0, EVERY, DRIVER) \
 	X(MODIFY_JETTY, modify_jetty, struct hca_ctl_jetty_state, struct hca_ctl_none, 0, 0, \
 	  EVERY, DRIVER) \
+	X(BIND_JETTY, bind_jetty, struct hca_ctl_bind, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(CREATE_JFR, create_jfr, struct hca_ctl_jfr, uint32_t, 0, 0, EVERY, DRIVER) \
 	X(NAME_TC, name_tc, struct hca_ctl_known, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(SET_TOKEN, set_token, struct hca_ctl_token, uint32_t, 0, 0, EVERY, DRIVER) \

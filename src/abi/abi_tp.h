@@ -284,6 +284,15 @@ HCA_STATIC_ASSERT_SIZE(struct hca_mbox_set_token, 16);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_set_token, flags, 0x00);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_set_token, value, 0x08);
 
+/* The peer of a Jetty. */
+struct hca_mbox_bind_jetty {
+	uint8_t eid[16];	/* 00h address of its host */
+	hca_be32 tc;		/* 10h its own number, not a well-known one; or HCA_TC_NONE */
+	hca_be32 reserved14[3]; /* 14h */
+};
+HCA_STATIC_ASSERT_SIZE(struct hca_mbox_bind_jetty, 32);
+HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_bind_jetty, tc, 0x10);
+
 /* X(name, bit) */
 #define HCA_TOKEN_FLAG_LIST(X) \
 	X(EXPORTED, 0) /* the region is a segment: UB reaches it */ \

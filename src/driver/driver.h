@@ -176,6 +176,8 @@ struct hca_tpc;
  * bits, not 0; -EBUSY: there is a TP of that index. 0: the driver draws it and sets tpc->tpn.
  */
 int hca_driver_create_tp(struct hca_driver *drv, struct hca_tpc *tpc);
+/* The same for who knows the MAC address of the next hop: config.resolve is not called. */
+int hca_driver_create_tp_to(struct hca_driver *drv, struct hca_tpc *tpc, const uint8_t dmac[6]);
 int hca_driver_modify_tp(struct hca_driver *drv, uint32_t tpn, const struct hca_tpc *tpc);
 int hca_driver_query_tp(struct hca_driver *drv, uint32_t tpn, struct hca_tpc *tpc);
 /* When it returns, no packet of the TP is accepted or sent any more. */
@@ -199,6 +201,7 @@ int hca_driver_destroy_tpg(struct hca_driver *drv, uint32_t group);
 struct hca_driver_import {
 	uint32_t owner;
 	uint8_t own[16], peer[16]; /* EIDs */
+	struct hca_ctl_ah ah;	   /* the way from one to the other */
 };
 
 struct hca_driver_agent {
@@ -210,10 +213,14 @@ struct hca_driver_agent {
 	void (*forget)(void *arg, uint32_t owner);
 	/* The TP is in ERROR. Also from workers. */
 	void (*event)(void *arg, uint32_t tpn);
+	/* Its counter i; NULL: there are no more. */
+	const char *(*counter)(void *arg, uint32_t i, uint64_t *value);
 };
 
 /* NULL: nobody; when it returns, no function of the former one is called any more. */
 void hca_driver_set_agent(struct hca_driver *drv, const struct hca_driver_agent *agent, void *arg);
+/* Counter i of the agent; NULL: there are no more, or no agent. */
+const char *hca_driver_agent_counter(struct hca_driver *drv, uint32_t i, uint64_t *value);
 /* log2 of the TPs, and the code of the largest MTU; -EOPNOTSUPP: the device does not speak UB. */
 int hca_driver_ub_limits(struct hca_driver *drv, uint32_t *log_tps, uint32_t *mtu_code);
 
@@ -258,6 +265,8 @@ unsigned int hca_driver_list_qps(struct hca_driver *drv, uint32_t from,
 /* As the operation QUERY_QP, for any QP. */
 int hca_driver_query_qp(struct hca_driver *drv, uint32_t qpn, void *mailbox);
 
+/* As the operation RESOLVE; only with `ask` config.resolve is called, and may block. */
+int hca_driver_resolve(struct hca_driver *drv, bool ask, struct hca_ctl_ah *ah);
 /* out->valid is 0 if the entry is empty; -EINVAL: no such index. */
 int hca_driver_query_gid(struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out);
 uint32_t hca_driver_gid_entries(const struct hca_driver *drv);

@@ -329,20 +329,39 @@ driver_resolve_path(struct hca_driver *drv, struct hca_qpc_path *path,
 	return 0;
 }
 
+static int
+resolve_ah(struct hca_driver *drv, const struct hca_ctl_ah *request, bool ask,
+	   struct hca_ctl_ah *answer)
+{
+	const struct driver_gid *gid = NULL;
+	struct driver_answer told = {.valid = false};
+	int err;
+
+	*answer = *request;
+	if (ask)
+		ask_neigh(drv, answer->sgid_index, answer->dgid, &told);
+	err = resolve(drv, answer->sgid_index, answer->dgid, &told, &gid, answer->dmac);
+	if (err == 0)
+		memcpy(answer->smac, gid->mac, sizeof(answer->smac));
+	return err;
+}
+
 int
 driver_op_resolve(struct hca_client *client, const struct hca_ctl_ah *request,
 		  struct hca_ctl_ah *answer)
 {
-	struct hca_driver *drv = client->drv;
-	const struct driver_gid *gid = NULL;
-	struct driver_answer told;
+	return resolve_ah(client->drv, request, true, answer);
+}
+
+int
+hca_driver_resolve(struct hca_driver *drv, bool ask, struct hca_ctl_ah *ah)
+{
+	const struct hca_ctl_ah request = *ah;
 	int err;
 
-	*answer = *request;
-	ask_neigh(drv, answer->sgid_index, answer->dgid, &told);
-	err = resolve(drv, answer->sgid_index, answer->dgid, &told, &gid, answer->dmac);
-	if (err == 0)
-		memcpy(answer->smac, gid->mac, sizeof(answer->smac));
+	pthread_mutex_lock(&drv->lock);
+	err = resolve_ah(drv, &request, ask, ah);
+	pthread_mutex_unlock(&drv->lock);
 	return err;
 }
 

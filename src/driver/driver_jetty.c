@@ -29,8 +29,9 @@ check_jetty(const struct hca_client *client, const struct hca_ctl_jetty *request
 		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
 	if (!hca_service_is_ub(request->qp.service))
 		return driver_fail(-EINVAL, "service %u is not of Jettys", request->qp.service);
-	if ((request->flags & ~(HCA_CTL_TC_TOKEN | HCA_CTL_JETTY_SUSPEND)) != 0 ||
-	    (jfs && (request->flags & HCA_CTL_TC_TOKEN) != 0))
+	if ((request->flags &
+	     ~(HCA_CTL_TC_TOKEN | HCA_CTL_JETTY_SUSPEND | HCA_CTL_JETTY_ONE_PEER)) != 0 ||
+	    (jfs && (request->flags & (HCA_CTL_TC_TOKEN | HCA_CTL_JETTY_ONE_PEER)) != 0))
 		return driver_fail(-EINVAL, "a Jetty with flags %#x", request->flags);
 	if (request->err_timeout > 31 || request->rnr_retry > 7 ||
 	    request->min_rnr_timer > HCA_JETTY_RNR_TIMER_MAX)
@@ -58,6 +59,8 @@ make_ready(struct hca_driver *drv, struct driver_qp *qp, const struct hca_ctl_je
 	}
 	if ((request->flags & HCA_CTL_JETTY_SUSPEND) != 0)
 		more |= HCA_QPC_SUSPEND;
+	if ((request->flags & HCA_CTL_JETTY_ONE_PEER) != 0)
+		more |= HCA_QPC_ONE_PEER;
 	qpc.flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(HCA_QPS_RTS, qp->service, HCA_MIG_ARMED, 0) |
 				    more);
 	qpc.opt_param_mask = hca_cpu_to_be32(mask);
@@ -122,6 +125,25 @@ driver_op_modify_jetty(struct hca_client *client, const struct hca_ctl_jetty_sta
 		return driver_fail(-EINVAL, "a Jetty cannot be told to be in state %u",
 				   request->state);
 	}
+}
+
+int
+driver_op_bind_jetty(struct hca_client *client, const struct hca_ctl_bind *request,
+		     struct hca_ctl_none *none)
+{
+	const struct driver_qp *qp = jetty_of(client, request->number);
+	struct hca_mbox_bind_jetty m = {.tc = hca_cpu_to_be32(request->tc)};
+
+	if (qp == NULL || qp->service != HCA_ST_JETTY)
+		return driver_fail(-EINVAL, "Jetty %#x does not exist", request->number);
+	if (request->tc != HCA_TC_NONE &&
+	    (request->tc < HCA_TC_WELL_KNOWN || request->tc >= HCA_TC_JFR))
+		return driver_fail(-EINVAL,
+				   "a Jetty is bound to the own number of another, not %#x",
+				   request->tc);
+	memcpy(m.eid, request->eid, sizeof(m.eid));
+	memcpy(driver_mailbox(client->drv), &m, sizeof(m));
+	return driver_command_in(client->drv, HCA_CMD_BIND_JETTY, qp->qpn);
 }
 
 /* ---- well-known numbers ---- */

@@ -22,6 +22,18 @@ hca_driver_set_agent(struct hca_driver *drv, const struct hca_driver_agent *agen
 	pthread_mutex_unlock(&drv->lock);
 }
 
+const char *
+hca_driver_agent_counter(struct hca_driver *drv, uint32_t i, uint64_t *value)
+{
+	const char *name = NULL;
+
+	pthread_mutex_lock(&drv->lock);
+	if (drv->agent != NULL)
+		name = drv->agent->counter(drv->agent_arg, i, value);
+	pthread_mutex_unlock(&drv->lock);
+	return name;
+}
+
 int
 hca_driver_ub_limits(struct hca_driver *drv, uint32_t *log_tps, uint32_t *mtu_code)
 {
@@ -64,6 +76,7 @@ driver_op_import_peer(struct hca_client *client, const struct hca_ctl_peer *requ
 		return err;
 	memcpy(import.own, drv->gids[request->gid_index].gid, sizeof(import.own));
 	memcpy(import.peer, request->eid, sizeof(import.peer));
+	import.ah = known;
 	err = drv->agent->import(drv->agent_arg, &import, number);
 	if (err != 0)
 		return driver_fail(err, "no more peers can be imported");

@@ -120,6 +120,22 @@ hca_driver_create_tp(struct hca_driver *drv, struct hca_tpc *tpc)
 }
 
 int
+hca_driver_create_tp_to(struct hca_driver *drv, struct hca_tpc *tpc, const uint8_t dmac[6])
+{
+	struct driver_answer told = {.valid = true};
+	int err;
+
+	if (drv->tps == NULL)
+		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
+	memcpy(told.dgid, tpc->path.rgid, sizeof(told.dgid));
+	memcpy(told.dmac, dmac, sizeof(told.dmac));
+	pthread_mutex_lock(&drv->lock);
+	err = create(drv, tpc, &told);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}
+
+int
 hca_driver_modify_tp(struct hca_driver *drv, uint32_t tpn, const struct hca_tpc *tpc)
 {
 	struct driver_answer told;

@@ -32,6 +32,14 @@ kick(void *arg)
 	hca_kick_stage(((struct endpoint *)arg)->hca, HCA_STAGE_DOORBELL);
 }
 
+/* The device knows no shorter ones. */
+static uint32_t
+timeout_us(const struct endpoint_config *c)
+{
+	return c->ub_timeout_us != 0 && c->ub_timeout_us < HCA_TP_RTO_LEAST ? HCA_TP_RTO_LEAST
+									    : c->ub_timeout_us;
+}
+
 int
 endpoint_agent_start(struct endpoint *e)
 {
@@ -39,6 +47,7 @@ endpoint_agent_start(struct endpoint *e)
 	const struct ubagent_config config = {
 		.drv = e->drv,
 		.thread = true,
+		.asks = true,
 		.seed = c->seed == 0 ? 0 : ~c->seed,
 		.now = now,
 		.kick = kick,
@@ -48,6 +57,7 @@ endpoint_agent_start(struct endpoint *e)
 		.rule = c->ub_rule + 1,
 		.spray = 1 + (uint32_t)__builtin_ctz(c->ub_paths),
 		.reorder_us = c->ub_reorder_us,
+		.timeout_us = timeout_us(c),
 	};
 	int err;
 

@@ -165,6 +165,9 @@ struct endpoint_config_lines {
 	POWER(ub, paths, uint32_t, ub_paths, 1, 256, 1, "a power of two, 1 to 256") \
 	NUMBER(ub, reorder_us, uint32_t, ub_reorder_us, 0, 1000000, 0, \
 	       "microseconds, 0 (25 with several paths) to 1000000") \
+	/* until a packet that nobody has acknowledged is sent again; 0: by its round trips */ \
+	NUMBER(ub, timeout_us, uint32_t, ub_timeout_us, 0, 2097152, 20000, \
+	       "microseconds, 4 to 2097152, or 0") \
 	YES_NO(admin, telemetry, telemetry, 1) \
 	/* stand ready to inject faults and to capture: three calls per burst */ \
 	YES_NO(admin, impair, impair, 0) \

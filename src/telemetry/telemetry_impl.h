@@ -28,6 +28,8 @@ struct telemetry_request {
 	X(hca_counters, "/softhca/hca/counters", \
 	  "Counters of an HCA, without those of UB. Parameters: NAME") \
 	X(ub_counters, "/softhca/ub/counters", "Counters of UB. Parameters: NAME") \
+	X(ub_agent, "/softhca/ub/agent", \
+	  "Counters of the setting up of UB's channels. Parameters: NAME") \
 	X(port_list, "/softhca/port/list", "Ports of an HCA. Parameters: NAME") \
 	X(port_counters, "/softhca/port/counters", \
 	  "Frames, bytes and drops of a port. Parameters: NAME[,PORT]") \

@@ -27,6 +27,24 @@ static const char *const tp_rules[] = {
 #undef X
 };
 
+/* ---- the agent; nothing where there is none ---- */
+
+int
+telemetry_ub_agent(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	struct telemetry_dict t = {.d = d};
+	const char *name;
+	uint64_t value;
+
+	t.rc = rte_tel_data_start_dict(d);
+	for (uint32_t i = 0;; i++) {
+		name = hca_driver_agent_counter(r->t->drv, i, &value);
+		if (name == NULL)
+			return t.rc;
+		telemetry_put(&t, name, value);
+	}
+}
+
 /* ---- TPs ---- */
 
 static void

@@ -56,13 +56,35 @@ ubagent_wake(struct ubagent *a)
 
 /* ---- what is due ---- */
 
+/*
+ * A program may have seen a request fail and import its peer anew before the event of the dead TP
+ * is here: the group that it would join is looked at.
+ */
+static void
+look_for_dead(struct ubagent *a, const struct import *i, uint64_t now)
+{
+	uint32_t tpn[UBCM_MSG_TPS], n = ubcm_tpns(a->cm, i->own, i->peer, tpn);
+	struct hca_tpc c;
+
+	for (uint32_t t = 0; t < n; t++) {
+		if (hca_driver_query_tp(a->cfg.drv, tpn[t], &c) != 0 ||
+		    hca_tpc_get(&c, HCA_TPC_STATE) != HCA_TPS_ERROR)
+			continue;
+		ubcm_event(a->cm, tpn[t], UBCM_DEAD, now);
+		return;
+	}
+}
+
 static void
 begin_import(struct ubagent *a, struct import *i, uint64_t now)
 {
 	struct account *c = &a->account;
 	uint32_t link = 0;
-	int err = ubcm_import(a->cm, i->own, i->peer, now, &link);
+	int err;
 
+	hops_learn(a, i->own, i->peer, &i->ah);
+	look_for_dead(a, i, now);
+	err = ubcm_import(a->cm, i->own, i->peer, now, &link);
 	pthread_mutex_lock(&c->lock);
 	i->joined = err == 0;
 	i->link = link;
@@ -139,6 +161,7 @@ static unsigned int
 do_mail(struct ubagent *a, uint64_t now)
 {
 	struct mail_letter l;
+	struct hca_ctl_ah ah;
 	unsigned int n = 0;
 	int got;
 
@@ -147,10 +170,24 @@ do_mail(struct ubagent *a, uint64_t now)
 		if (got < 0)
 			continue;
 		ubagent_count(a, UBAGENT_received);
-		ubcm_input(a->cm, l.own, l.peer, l.bytes, l.len, now);
+		if (!a->cfg.asks || hops_find(a, l.own, l.peer, &ah)) {
+			ubcm_input(a->cm, l.own, l.peer, l.bytes, l.len, now);
+		} else {
+			hops_keep(a, &l);
+		}
 		mail_give_back(&a->mail, l.slot);
 	}
 	return n;
+}
+
+static void
+show_counters(struct ubagent *a)
+{
+	const uint64_t *from = (const uint64_t *)ubcm_counters(a->cm);
+	uint64_t *to = (uint64_t *)&a->shown;
+
+	for (size_t i = 0; i < sizeof(a->shown) / sizeof(*to); i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
 }
 
 static unsigned int
@@ -159,10 +196,11 @@ do_all(struct ubagent *a, uint64_t now)
 	unsigned int n;
 
 	__atomic_store_n(&a->asked, 0, __ATOMIC_RELAXED);
-	n = do_account(a, now) + do_events(a, now) + do_mail(a, now);
+	n = do_account(a, now) + do_events(a, now) + do_mail(a, now) + hops_deliver(a, now);
 	if (now >= a->deadline)
 		ubcm_tick(a->cm, now);
 	a->deadline = ubcm_deadline(a->cm);
+	show_counters(a);
 	return n;
 }
 
@@ -284,7 +322,8 @@ cm_config(struct ubagent *a, uint32_t mtu_code)
 			   .mode = c->rule == HCA_TP_RULE_NAK + 1 ? HCA_TP_MODE_DROP
 								  : HCA_TP_MODE_SACK,
 			   .flags = (uint8_t)(HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | spray)},
-		.timer = {.rto_exponent = RTO_EXPONENT,
+		.timer = {.rto_base = c->timeout_us,
+			  .rto_exponent = RTO_EXPONENT,
 			  .retries = RETRIES,
 			  .ack_every = ACK_EVERY,
 			  .ooo_every = spray != 0 ? OOO_EVERY_SPRAY : OOO_EVERY},
@@ -359,8 +398,11 @@ ubagent_create(const struct ubagent_config *config, struct ubagent **agent)
 	take_defaults(&a->cfg);
 	err = open_all(a);
 	if (err == 0)
+		err = hops_start(a);
+	if (err == 0)
 		err = start_thread(a);
 	if (err != 0) {
+		hops_stop(a);
 		close_all(a);
 		return err;
 	}
@@ -392,6 +434,7 @@ ubagent_destroy(struct ubagent *a)
 		return;
 	hca_driver_set_agent(a->cfg.drv, NULL, NULL);
 	stop_thread(a);
+	hops_stop(a);
 	(void)do_account(a, now_of(a));
 	ubcm_end(a->cm, now_of(a));
 	farewell(a);

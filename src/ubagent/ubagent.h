@@ -13,8 +13,10 @@
  * lock that a client or a worker waits for, but the driver's own during a command. Without it
  * whoever runs the engine calls ubagent_poll(), outside of the driver and of the engine.
  *
- * Two locks: the account's, which is a leaf (it is taken under the driver's), and the right to run,
- * which one caller has at a time.
+ * It never waits for the MAC address of a peer: other threads do (ubagent_hop.c).
+ *
+ * Locks: the account's, which is a leaf (it is taken under the driver's); that of the peers' MAC
+ * addresses, a leaf; and the right to run, which one caller has at a time.
  */
 
 #include <stdbool.h>
@@ -28,6 +30,7 @@ struct ubagent;
 struct ubagent_config {
 	struct hca_driver *drv;
 	bool thread;
+	bool asks;     /* the driver may have to ask for MAC addresses, which takes a while */
 	uint64_t seed; /* of numbers that peers must not guess; 0: from the system */
 	/* ns of a clock that does not jump; wakes the worker that checks doorbells; lets the engine
 	 * run, NULL: it runs by itself. Argument: arg */
@@ -41,6 +44,7 @@ struct ubagent_config {
 	uint32_t rule;	     /* HCA_TP_RULE_* + 1 [TIME] */
 	uint32_t spray;	     /* log2 of source ports + 1 [no spray] */
 	uint32_t reorder_us; /* [0, with spray 25] */
+	uint32_t timeout_us; /* until what nobody has acknowledged is sent again [by round trips] */
 };
 
 /* Counters beside those of ubcm: X(name, text) */
@@ -49,6 +53,9 @@ struct ubagent_config {
 	X(not_sent, "messages dropped: no room, or no address") \
 	X(received, "messages taken from the device") \
 	X(bad, "datagrams that are none, or to an address that is not ours") \
+	X(kept, "messages that waited for the MAC address of their peer") \
+	X(not_kept, "messages of unknown peers that found no place to wait") \
+	X(unresolved, "peers whose MAC address was not found") \
 	X(events, "events of TPs") \
 	X(refused, "calls that the driver has refused")
 

@@ -7,6 +7,7 @@
  */
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,6 +198,7 @@ face_import(void *arg, const struct hca_driver_import *request, uint32_t *handle
 				     .group = NO_GROUP};
 		memcpy(i->own, request->own, sizeof(i->own));
 		memcpy(i->peer, request->peer, sizeof(i->peer));
+		i->ah = request->ah;
 		*handle = handle_of(a, i);
 		list(a, i);
 	}
@@ -285,10 +287,53 @@ face_event(void *arg, uint32_t tpn)
 	ubagent_wake(arg);
 }
 
+/* ---- counters ---- */
+
+static const struct {
+	const char *name;
+	bool cm; /* of ubcm */
+	size_t at;
+} counters[] = {
+#define AGENT(name, text) {#name, false, UBAGENT_##name * sizeof(uint64_t)},
+#define PLAIN(name) {"cm_" #name, true, offsetof(struct ubcm_counters, name)},
+#define DROP(name, text) \
+	{"cm_dropped_" #name, true, \
+	 offsetof(struct ubcm_counters, dropped) + UBCM_DROP_##name * sizeof(uint64_t)},
+#define HANDLED(NAME, type, has) \
+	{"cm_handled_" #NAME, true, \
+	 offsetof(struct ubcm_counters, handled) + UBCM_##NAME * sizeof(uint64_t)},
+#define SENT(NAME, type, has) \
+	{"cm_sent_" #NAME, true, \
+	 offsetof(struct ubcm_counters, sent) + UBCM_##NAME * sizeof(uint64_t)},
+	UBAGENT_COUNTER_LIST(AGENT) PLAIN(received) UBCM_DROP_LIST(DROP) UBCM_TYPE_LIST(HANDLED)
+		UBCM_TYPE_LIST(SENT) PLAIN(repeated) PLAIN(duplicates) PLAIN(begun) PLAIN(opened)
+			PLAIN(ended)
+#undef AGENT
+#undef PLAIN
+#undef DROP
+#undef HANDLED
+#undef SENT
+};
+
+static const char *
+face_counter(void *arg, uint32_t i, uint64_t *value)
+{
+	const struct ubagent *a = arg;
+	const uint8_t *of;
+
+	if (i >= sizeof(counters) / sizeof(counters[0]))
+		return NULL;
+	of = counters[i].cm ? (const uint8_t *)&a->shown : (const uint8_t *)a->counter;
+	*value = __atomic_load_n((const uint64_t *)(const void *)(of + counters[i].at),
+				 __ATOMIC_RELAXED);
+	return counters[i].name;
+}
+
 const struct hca_driver_agent ubagent_face = {
 	.import = face_import,
 	.query = face_query,
 	.unimport = face_unimport,
 	.forget = face_forget,
 	.event = face_event,
+	.counter = face_counter,
 };

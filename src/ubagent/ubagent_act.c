@@ -25,9 +25,8 @@ checked(struct ubagent *a, int err)
 
 /* ---- messages ---- */
 
-/* The entry of the table that has the address; UINT32_MAX: none. */
-static uint32_t
-gid_index(const struct ubagent *a, const uint8_t own[16])
+uint32_t
+ubagent_gid_index(const struct ubagent *a, const uint8_t own[16])
 {
 	struct hca_ctl_gid gid;
 
@@ -41,14 +40,10 @@ gid_index(const struct ubagent *a, const uint8_t own[16])
 static void
 send(void *arg, const uint8_t *own, const uint8_t *peer, const uint8_t *bytes, size_t len)
 {
-	struct hca_ctl_ah ah = {.sgid_index = gid_index(arg, own)};
+	struct hca_ctl_ah ah;
 	struct ubagent *a = arg;
-	bool sent;
+	bool sent = hops_find(a, own, peer, &ah) && mail_send(&a->mail, &ah, bytes, len);
 
-	memcpy(ah.dgid, peer, sizeof(ah.dgid));
-	sent = ah.sgid_index != UINT32_MAX &&
-	       hca_client_call(a->mail.client, HCA_CTL_RESOLVE, &ah, &ah, NULL) == 0 &&
-	       mail_send(&a->mail, &ah, bytes, len);
 	ubagent_count(a, sent ? UBAGENT_sent : UBAGENT_not_sent);
 	if (sent && a->cfg.kick != NULL)
 		a->cfg.kick(a->cfg.arg);
@@ -138,8 +133,11 @@ destroy_tps(struct ubagent *a, const struct ubcm_action *action, uint32_t n)
 static int
 create(struct ubagent *a, const struct ubcm_action *action)
 {
-	uint32_t index = gid_index(a, action->own), tpns[HCA_TPG_MAX_TPS], n, *group;
-	int err = index != UINT32_MAX ? 0 : -EADDRNOTAVAIL;
+	uint32_t index = ubagent_gid_index(a, action->own), tpns[HCA_TPG_MAX_TPS], n, *group;
+	struct hca_ctl_ah ah;
+	int err = index == UINT32_MAX				 ? -EADDRNOTAVAIL
+		  : hops_find(a, action->own, action->peer, &ah) ? 0
+								 : -EHOSTUNREACH;
 
 	for (n = 0; n < action->ntps && err == 0; n++) {
 		struct hca_tpc c;
@@ -147,7 +145,7 @@ create(struct ubagent *a, const struct ubcm_action *action)
 		fill(a, &c, &action->tp[n], action->timer, action->state);
 		fill_path(&c, index, action->peer);
 		tpns[n] = action->tp[n].tpn;
-		err = checked(a, hca_driver_create_tp(a->cfg.drv, &c));
+		err = checked(a, hca_driver_create_tp_to(a->cfg.drv, &c, ah.dmac));
 		if (err != 0)
 			break;
 	}

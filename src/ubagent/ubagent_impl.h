@@ -81,6 +81,7 @@ struct import {
 	uint32_t group;
 	uint32_t next;
 	uint8_t own[16], peer[16];
+	struct hca_ctl_ah ah; /* the way to it */
 };
 
 #define IMPORT_LOG_MAX 16u
@@ -109,18 +110,69 @@ void account_down(struct account *a, uint32_t link, uint32_t status);
 /* The TPs of a group are gone. True: nobody names it. */
 bool account_group_gone(struct account *a, uint32_t group);
 
+/* ---- MAC addresses of peers: ubagent_hop.c ---- */
+
+#define HOPS_MAX 64u
+#define HOPS_THREADS 4u
+/* What has been known for longer is asked for again. */
+#define HOP_FRESH_NS UINT64_C(10000000000)
+
+enum hop_state {
+	HOP_FREE,
+	HOP_ASKED, /* it is looked for */
+	HOP_KNOWN,
+	HOP_AGAIN, /* known, and looked for again */
+};
+
+struct hop {
+	uint8_t state; /* enum hop_state */
+	bool taken;    /* by a thread, which asks */
+	uint8_t own[16], peer[16];
+	struct hca_ctl_ah ah;
+	uint64_t known_at, used;
+	uint32_t len; /* of the peer's message that waits; 0: none */
+	uint8_t bytes[UBCM_MSG_MAX];
+};
+
+struct hops {
+	pthread_mutex_t lock; /* a leaf */
+	pthread_cond_t wake;
+	pthread_t thread[HOPS_THREADS];
+	uint32_t threads;
+	bool stop;
+	bool answered; /* atomic: the agent must look for messages that waited */
+	uint32_t turn;
+	uint64_t uses;
+	struct hop hop[HOPS_MAX];
+};
+
+int hops_start(struct ubagent *a);
+void hops_stop(struct ubagent *a);
+/* How to reach the peer; false: not known yet, or it has no place. */
+bool hops_find(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16],
+	       struct hca_ctl_ah *ah);
+/* A client has asked for this peer. */
+void hops_learn(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16],
+		const struct hca_ctl_ah *ah);
+/* The message waits until its peer is known; a newer one of that peer takes its place. */
+void hops_keep(struct ubagent *a, const struct mail_letter *l);
+/* Messages whose peers are known by now go to ubcm; returns how many. */
+unsigned int hops_deliver(struct ubagent *a, uint64_t now);
+
 /* ---- the agent ---- */
 
 struct ubagent {
 	struct ubagent_config cfg;
 	struct mail mail;
 	struct account account;
+	struct hops hops;
 	struct ubcm *cm;
 	uint32_t *group; /* by index of the link; NO_GROUP */
 	uint32_t log_tps, nlinks;
 	uint64_t random; /* state, with a seed */
 	uint64_t deadline;
 	uint64_t counter[UBAGENT_COUNTERS];
+	struct ubcm_counters shown; /* a copy for other threads, of single words */
 	pthread_t thread;
 	bool runs;
 	int wake_fd; /* eventfd; -1: no thread */
@@ -136,6 +188,8 @@ void ubagent_count(struct ubagent *a, enum ubagent_counter which);
 
 /* ubagent_act.c: what ubcm orders */
 extern const struct ubcm_ops ubagent_ops;
+/* The entry of the table that has the address; UINT32_MAX: none. */
+uint32_t ubagent_gid_index(const struct ubagent *a, const uint8_t own[16]);
 void ubagent_give_group(struct ubagent *a, uint32_t group);
 
 #endif

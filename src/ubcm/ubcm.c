@@ -112,6 +112,18 @@ ubcm_unimport(struct ubcm *cm, uint32_t handle, uint64_t now)
 	return 0;
 }
 
+uint32_t
+ubcm_tpns(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint32_t tpns[UBCM_MSG_TPS])
+{
+	const struct ubcm_link *l = best_link(cm, own, peer);
+
+	if (l == NULL || !l->created)
+		return 0;
+	for (uint32_t i = 0; i < l->ntps; i++)
+		tpns[i] = l->tp[i].tpn;
+	return l->ntps;
+}
+
 bool
 ubcm_is_up(const struct ubcm *cm, uint32_t handle)
 {

@@ -140,6 +140,10 @@ int ubcm_import(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint64
 int ubcm_unimport(struct ubcm *cm, uint32_t handle, uint64_t now);
 bool ubcm_is_up(const struct ubcm *cm, uint32_t handle);
 
+/* TPNs of the open link that an import of the peer would join; returns their number. */
+uint32_t ubcm_tpns(struct ubcm *cm, const uint8_t *own, const uint8_t *peer,
+		   uint32_t tpns[UBCM_MSG_TPS]);
+
 /* A message has come from the address of peer to that of own. */
 void ubcm_input(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, const uint8_t *bytes,
 		size_t len, uint64_t now);

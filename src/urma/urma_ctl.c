@@ -18,12 +18,6 @@
 	urma_inside()->call(ctx, HCA_CTL_##NAME, HCA_CTL_REQUEST(NAME, request), \
 			    HCA_CTL_ANSWER(NAME, answer), NULL)
 
-static int
-none(const char *what)
-{
-	return urma_fail(-EOPNOTSUPP, "the driver of this release has no operation for %s", what);
-}
-
 /* A well-known number for a TC; 0: it needs none. */
 static int
 name_tc(struct lib_context *ctx, uint32_t well_known, uint32_t tc)
@@ -57,7 +51,8 @@ create_jetty(struct lib_context *ctx, const struct urma_ctl_jetty *j, uint32_t *
 		       .log_rq_stride = j->log_rq_stride,
 		       .srqn = j->srqn},
 		.flags = (j->check_token ? HCA_CTL_TC_TOKEN : 0) |
-			 (j->error_suspend ? HCA_CTL_JETTY_SUSPEND : 0),
+			 (j->error_suspend ? HCA_CTL_JETTY_SUSPEND : 0) |
+			 (j->one_peer ? HCA_CTL_JETTY_ONE_PEER : 0),
 		.token = j->token,
 		.err_timeout = j->err_timeout,
 		.rnr_retry = j->rnr_retry,
@@ -106,9 +101,12 @@ query_jetty(struct lib_context *ctx, uint32_t number, uint32_t *state)
 }
 
 static int
-bind_jetty(struct lib_context *ctx, uint32_t number, uint32_t tpg, uint32_t tc)
+bind_jetty(struct lib_context *ctx, uint32_t number, const uint8_t eid[16], uint32_t tc)
 {
-	return none("Jettys with one peer");
+	struct hca_ctl_bind request = {.number = number, .tc = tc};
+
+	memcpy(request.eid, eid, sizeof(request.eid));
+	return CALL(ctx, BIND_JETTY, &request, NULL);
 }
 
 /* ---- JFRs ---- */

@@ -21,6 +21,7 @@ struct urma_ctl_jetty {
 	uint8_t log_sq, log_sq_stride, log_rq, log_rq_stride;
 	uint8_t priority, rnr_retry, err_timeout, min_rnr_timer;
 	bool is_jfs, share_jfr, check_token, error_suspend;
+	bool one_peer; /* bind_jetty() says which */
 };
 
 struct urma_ctl_jfr {
@@ -51,8 +52,9 @@ struct urma_ctl {
 	int (*modify_jetty)(struct lib_context *ctx, uint32_t number, uint32_t state);
 	int (*query_jetty)(struct lib_context *ctx, uint32_t number, uint32_t *state);
 	int (*destroy_jetty)(struct lib_context *ctx, uint32_t number);
-	/* tpg: of the bound peer, and its Jetty; HCA_TC_NONE: nobody */
-	int (*bind_jetty)(struct lib_context *ctx, uint32_t number, uint32_t tpg, uint32_t tc);
+	/* Its one peer, the Jetty tc of the host eid; HCA_TC_NONE: nobody any more */
+	int (*bind_jetty)(struct lib_context *ctx, uint32_t number, const uint8_t eid[16],
+			  uint32_t tc);
 	int (*create_jfr)(struct lib_context *ctx, const struct urma_ctl_jfr *request,
 			  uint32_t *number);
 	int (*arm_jfr)(struct lib_context *ctx, uint32_t number, uint32_t threshold);

@@ -343,6 +343,7 @@ urma_create_jetty(urma_context_t *ctx, urma_jetty_cfg_t *cfg)
 	fill_send(&request, q, &full.jfs_cfg);
 	fill_receive(&request, q, &receives);
 	request.well_known = cfg->id;
+	request.one_peer = full.jfs_cfg.trans_mode == URMA_TM_RC;
 	if (finish_queue(q, &request) != 0)
 		return NULL;
 	q->jetty.jetty_id =

@@ -138,7 +138,7 @@ bind(struct urma_queue *q, struct urma_target *t)
 	pthread_mutex_unlock(&c->lock);
 	if (taken)
 		return urma_fail(-EEXIST, "the Jetty is bound already");
-	err = c->ctl->bind_jetty(c->lib, q->number, t->tpg, t->pub.id.id);
+	err = c->ctl->bind_jetty(c->lib, q->number, t->pub.id.eid.raw, t->pub.id.id);
 	if (err == 0) {
 		q->jetty.remote_jetty = &t->pub;
 		return 0;
@@ -157,6 +157,9 @@ urma_bind_jetty(urma_jetty_t *jetty, urma_target_jetty_t *tjetty)
 		return urma_status(urma_fail(-EINVAL, "no Jetty and peer of one context"));
 	if (jetty->jetty_cfg.jfs_cfg.trans_mode != URMA_TM_RC || tjetty->type != URMA_JETTY)
 		return urma_status(urma_fail(-EINVAL, "only Jettys of mode RC are bound"));
+	if (tjetty->id.id < HCA_TC_WELL_KNOWN)
+		return urma_status(urma_fail(-EINVAL, "a Jetty is bound to the own number of "
+						      "another, not to a well-known one"));
 	return urma_status(bind((struct urma_queue *)jetty, (struct urma_target *)tjetty));
 }
 
@@ -170,7 +173,7 @@ urma_unbind_jetty(urma_jetty_t *jetty)
 	if (jetty == NULL || q->bound == NULL)
 		return urma_status(urma_fail(-EINVAL, "no bound Jetty"));
 	c = q->ctx;
-	err = c->ctl->bind_jetty(c->lib, q->number, 0, HCA_TC_NONE);
+	err = c->ctl->bind_jetty(c->lib, q->number, q->bound->pub.id.eid.raw, HCA_TC_NONE);
 	if (err != 0)
 		return urma_status(err);
 	pthread_mutex_lock(&c->lock);

@@ -23,6 +23,7 @@ NONSENSE = [
 # Every command of ours, and whether it answers a name alone.
 COMMANDS = {
     '/softhca/hca/list': list, '/softhca/hca/counters': dict, '/softhca/ub/counters': dict,
+    '/softhca/ub/agent': dict,
     '/softhca/port/list': list,
     '/softhca/port/counters': dict, '/softhca/qp/list': list, '/softhca/qp/counters': None,
     '/softhca/stages': dict, '/softhca/usage': dict, '/softhca/measure': None,

@@ -495,6 +495,114 @@ suspend_in(const struct sim_config *cfg)
 	ub_pair_close(p);
 }
 
+/* ---- one peer ---- */
+
+static urma_jetty_t *
+open_rc(struct ub_pair *p, unsigned int side)
+{
+	struct ub_pair_side *sd = &p->side[side];
+	urma_jfr_cfg_t receives = {.depth = 8,
+				   .trans_mode = URMA_TM_RC,
+				   .max_sge = 1,
+				   .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT,
+				   .token_value.token = UB_PAIR_SEND_TOKEN,
+				   .jfc = sd->recv_jfc};
+	urma_jetty_cfg_t cfg = {.jfs_cfg = {.depth = 8,
+					    .trans_mode = URMA_TM_RC,
+					    .max_sge = 1,
+					    .rnr_retry = 7,
+					    .jfc = sd->send_jfc},
+				.jfr_cfg = &receives};
+	urma_jetty_t *jetty = urma_create_jetty(sd->ctx, &cfg);
+
+	sim_check(p->s, jetty != NULL, "Jetty: %s", softhca_urma_reason());
+	return jetty;
+}
+
+static urma_target_jetty_t *
+import_rc(struct ub_pair *p, unsigned int side, const urma_jetty_t *peer)
+{
+	urma_rjetty_t what = {.jetty_id = peer->jetty_id,
+			      .trans_mode = URMA_TM_RC,
+			      .type = URMA_JETTY,
+			      .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT};
+	urma_token_t token = {UB_PAIR_SEND_TOKEN};
+	urma_target_jetty_t *t = urma_import_jetty(p->side[side].ctx, &what, &token);
+
+	sim_check(p->s, t != NULL, "import: %s", softhca_urma_reason());
+	return t;
+}
+
+static void
+send_rc(struct ub_pair *p, urma_jetty_t *from, uint64_t id)
+{
+	urma_sge_t own = ub_pair_local(p, 0, FROM, LONG);
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND,
+			    .user_ctx = id,
+			    .flag.bs.complete_enable = 1,
+			    .send.src = {&own, 1}};
+
+	sim_check(p->s, urma_post_jetty_send_wr(from, &wr, NULL) == URMA_SUCCESS, "post: %s",
+		  softhca_urma_reason());
+}
+
+static void
+receive_rc(struct ub_pair *p, urma_jetty_t *jetty, uint64_t id)
+{
+	urma_sge_t sge = ub_pair_local(p, 1, RECV, LONG);
+	urma_jfr_wr_t wr = {.src = {&sge, 1}, .user_ctx = id};
+
+	sim_check(p->s, urma_post_jetty_recv_wr(jetty, &wr, NULL) == URMA_SUCCESS, "receive: %s",
+		  softhca_urma_reason());
+}
+
+/*
+ * A bound Jetty waits until its peer is bound too, then only the two talk: a stranger with the
+ * right token, on the same host and channel, is refused and takes no receive; after unbinding the
+ * former peer is not served either.
+ */
+static void
+one_peer_in(const struct sim_config *cfg)
+{
+	struct ub_pair *p = begin(cfg, (struct ub_pair_config){.tps = 2});
+	urma_jetty_t *a = open_rc(p, 0), *b = open_rc(p, 1);
+	urma_target_jetty_t *to_b = import_rc(p, 0, b), *to_a = import_rc(p, 1, a);
+
+	receive_rc(p, b, 7);
+	UB_PAIR_EQ(p, urma_bind_jetty(a, to_b), URMA_SUCCESS);
+	send_rc(p, a, 1);
+	ub_pair_nothing(p, UB_PAIR_MS);
+	sim_check(p->s, ub_pair_counter(p, 1, HCA_CTR_ub_tc_alone) != 0, "it has to wait");
+	UB_PAIR_EQ(p, urma_bind_jetty(b, to_a), URMA_SUCCESS);
+	ub_pair_done(p, 0, 1, URMA_CR_SUCCESS);
+	ub_pair_received(p, 1, 7, LONG);
+	ub_pair_same(p, 1, RECV, FROM, LONG);
+	receive_rc(p, b, 8);
+	ub_pair_send(p, 0, to_b, FROM, LONG, 2); /* of the other Jetty, which is of mode RM */
+	ub_pair_done(p, 0, 2, URMA_CR_REM_ACCESS_ABORT_ERR);
+	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_tc_stranger), 1);
+	ub_pair_nothing(p, UB_PAIR_MS);
+	send_rc(p, a, 3);
+	ub_pair_done(p, 0, 3, URMA_CR_SUCCESS);
+	ub_pair_received(p, 1, 8, LONG);
+	good_write(p, 0, 4);
+	UB_PAIR_EQ(p, urma_unbind_jetty(b), URMA_SUCCESS);
+	receive_rc(p, b, 9);
+	send_rc(p, a, 5);
+	ub_pair_nothing(p, UB_PAIR_MS);
+	UB_PAIR_EQ(p, urma_bind_jetty(b, to_a), URMA_SUCCESS);
+	ub_pair_done(p, 0, 5, URMA_CR_SUCCESS);
+	ub_pair_received(p, 1, 9, LONG);
+	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_not_for_peer), 0);
+	UB_PAIR_EQ(p, urma_unbind_jetty(a), URMA_SUCCESS);
+	UB_PAIR_EQ(p, urma_unbind_jetty(b), URMA_SUCCESS);
+	UB_PAIR_EQ(p, urma_delete_jetty(a), URMA_SUCCESS);
+	UB_PAIR_EQ(p, urma_delete_jetty(b), URMA_SUCCESS);
+	UB_PAIR_EQ(p, urma_unimport_jetty(to_a), URMA_SUCCESS);
+	UB_PAIR_EQ(p, urma_unimport_jetty(to_b), URMA_SUCCESS);
+	ub_pair_close(p);
+}
+
 /* ---- channels ---- */
 
 /* One of two TPs loses its peer's end: what it carried fails, all else arrives over the other. */
@@ -560,6 +668,7 @@ SIM_TEST(receiver_goes)
 SIM_TEST(sender_goes)
 SIM_TEST(flush)
 SIM_TEST(suspend)
+SIM_TEST(one_peer)
 SIM_TEST(tp_dies)
 SIM_TEST(no_answer)
 
@@ -580,6 +689,7 @@ main(void)
 		cmocka_unit_test(sender_goes),
 		cmocka_unit_test(flush),
 		cmocka_unit_test(suspend),
+		cmocka_unit_test(one_peer),
 		cmocka_unit_test(tp_dies),
 		cmocka_unit_test(no_answer),
 	};

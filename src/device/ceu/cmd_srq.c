@@ -164,7 +164,8 @@ hca_cmd_sw2hw_srq(struct hca_core *h, struct hca_cmd *c)
 	hca_store_words(s, &n, sizeof(n));
 	if (n.jfr)
 		hca_tc_set(&h->ub->jfr[index], (hca_be32_to_cpu(m->flags) & HCA_SRQC_TOKEN) != 0,
-			   hca_be32_to_cpu(m->token), HCA_SRQC_RNR_TIMER(hca_be32_to_cpu(m->rnr)));
+			   hca_be32_to_cpu(m->token), HCA_SRQC_RNR_TIMER(hca_be32_to_cpu(m->rnr)),
+			   HCA_TC_ANYBODY);
 	__atomic_store_n(&s->state, HCA_SRQ_LIVE, __ATOMIC_RELEASE);
 	srq_mirror(h, index);
 	return HCA_STAT_OK;

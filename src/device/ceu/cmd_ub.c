@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* SET_TOKEN and SET_JETTY_ID: what requests of other hosts may name. */
+/* SET_TOKEN, SET_JETTY_ID and BIND_JETTY: what requests of other hosts may name, and of whom. */
 
 #include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
@@ -66,12 +66,14 @@ hca_cmd_set_token(struct hca_core *h, struct hca_cmd *c)
 }
 
 void
-hca_tc_set(struct hca_tc *row, bool token, uint32_t value, uint32_t rnr_timer)
+hca_tc_set(struct hca_tc *row, bool token, uint32_t value, uint32_t rnr_timer,
+	   enum hca_tc_bound bound)
 {
 	uint32_t flags = HCA_TOKEN_EXPORTED | (token ? (uint32_t)HCA_TOKEN_CHECK : 0);
 	const uint32_t values[] = {value, 0};
 
 	__atomic_store_n(&row->rnr_timer, rnr_timer, __ATOMIC_RELAXED);
+	__atomic_store_n(&row->bound, bound, __ATOMIC_RELAXED);
 	hca_token_store(&row->token, flags, values);
 }
 
@@ -128,6 +130,46 @@ hca_cmd_set_jetty_id(struct hca_core *h, struct hca_cmd *c)
 	if (*known == HCA_TC_NONE)
 		return HCA_STAT_BAD_RES_STATE;
 	__atomic_store_n(known, HCA_TC_NONE, __ATOMIC_RELEASE);
+	c->rcu = hca_round_start(h);
+	c->step = 1;
+	return HCA_CMD_AGAIN;
+}
+
+/* ---- one peer ---- */
+
+/* Its peer's words are read only while it is bound. */
+static int
+bind_to(struct hca_tc *row, const uint8_t eid[16], uint32_t tc)
+{
+	if (tc < HCA_TC_WELL_KNOWN || tc >= HCA_TC_JFR)
+		return HCA_STAT_BAD_PARAM;
+	if (row->bound == HCA_TC_BOUND)
+		return HCA_STAT_RESOURCE_BUSY;
+	row->peer = tc;
+	memcpy(row->peer_eid, eid, sizeof(row->peer_eid));
+	__atomic_store_n(&row->bound, HCA_TC_BOUND, __ATOMIC_RELEASE);
+	return HCA_STAT_OK;
+}
+
+int
+hca_cmd_bind_jetty(struct hca_core *h, struct hca_cmd *c)
+{
+	const struct hca_mbox_bind_jetty *m = (const void *)c->in;
+	uint32_t qpi = c->in_modifier & h->qp_mask, tc = hca_be32_to_cpu(m->tc);
+	const struct hca_qp_cfg *q = &h->qp[qpi].cfg;
+	struct hca_tc *row = &h->ub->jetty[qpi];
+
+	if (c->step != 0)
+		return hca_round_done(h, c->rcu) ? HCA_STAT_OK : HCA_CMD_AGAIN;
+	if (c->in_modifier == 0 || q->local_qpn != c->in_modifier || q->service != HCA_ST_JETTY)
+		return HCA_STAT_BAD_INDEX;
+	if (!q->one_peer)
+		return HCA_STAT_BAD_RES_STATE;
+	if (tc != HCA_TC_NONE)
+		return bind_to(row, m->eid, tc);
+	if (row->bound != HCA_TC_BOUND)
+		return HCA_STAT_BAD_RES_STATE;
+	__atomic_store_n(&row->bound, HCA_TC_ALONE, __ATOMIC_RELEASE);
 	c->rcu = hca_round_start(h);
 	c->step = 1;
 	return HCA_CMD_AGAIN;

@@ -353,7 +353,7 @@ latch(struct hca_qpc *image, const struct hca_qpc *in)
 	uint32_t flags = hca_be32_to_cpu(in->flags), kept = HCA_QPC_PRIVILEGED;
 
 	if (is_jetty(in))
-		kept = HCA_QPC_SUSPEND | HCA_QPC_TOKEN;
+		kept = HCA_QPC_SUSPEND | HCA_QPC_TOKEN | HCA_QPC_ONE_PEER;
 	image->flags = hca_cpu_to_be32(
 		HCA_QPC_MAKE_FLAGS(HCA_QPS_INIT, HCA_QPC_SERVICE(flags), HCA_MIG_MIGRATED, 0) |
 		(flags & kept));

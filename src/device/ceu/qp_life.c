@@ -316,6 +316,7 @@ publish(struct hca_core *h, const struct hca_qp_change *ch, struct hca_qp *n)
 
 	n->cfg.generation = qp->cfg.generation + 1;
 	n->cfg.privileged = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_PRIVILEGED) != 0;
+	n->cfg.one_peer = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_ONE_PEER) != 0;
 	n->cfg.suspend = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_SUSPEND) != 0;
 	/*
 	 * In RST and without a number: this is what a packet for the index and readers of counters

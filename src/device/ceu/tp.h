@@ -65,14 +65,17 @@ int hca_tpg_check(const struct hca_core *h, uint32_t group, uint32_t tpi, const 
 void hca_tpg_move(struct hca_core *h, uint32_t tpi, uint32_t group);
 
 /* The row of a TC: from now on requests reach it; and: it is nobody's. */
-void hca_tc_set(struct hca_tc *row, bool token, uint32_t value, uint32_t rnr_timer);
+void hca_tc_set(struct hca_tc *row, bool token, uint32_t value, uint32_t rnr_timer,
+		enum hca_tc_bound bound);
 void hca_tc_close(struct hca_tc *row);
 /* That of a Jetty, by its context. */
 static inline void
 hca_tc_open(struct hca_tc *row, const struct hca_qpc *q)
 {
 	hca_tc_set(row, (hca_be32_to_cpu(q->flags) & HCA_QPC_TOKEN) != 0, hca_be32_to_cpu(q->qkey),
-		   HCA_QPC_MIN_RNR_TIMER(hca_be32_to_cpu(q->rnr_nextrecvpsn)));
+		   HCA_QPC_MIN_RNR_TIMER(hca_be32_to_cpu(q->rnr_nextrecvpsn)),
+		   (hca_be32_to_cpu(q->flags) & HCA_QPC_ONE_PEER) != 0 ? HCA_TC_ALONE
+								       : HCA_TC_ANYBODY);
 }
 
 /* ---- for rounds, resets and other commands; nothing without UB ---- */

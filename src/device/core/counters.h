@@ -244,6 +244,8 @@
 	X(ub_tc_unknown) \
 	X(ub_tc_error) \
 	X(ub_tc_token) \
+	X(ub_tc_alone) \
+	X(ub_tc_stranger) \
 	X(ub_no_receive) \
 	X(ub_no_message) \
 	X(ub_no_op) \
@@ -414,6 +416,7 @@
 	X(ub_requests_timed_out) \
 	X(ub_suspended) \
 	X(ub_parked_room) \
+	X(ub_not_for_peer) \
 	/* UB, target: packets used; requests and what became of them; answers; TPs that gave \
 	 * too many wrong tokens */ \
 	X(ub_ta_used) \

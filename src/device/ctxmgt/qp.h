@@ -81,7 +81,8 @@ struct hca_qp_cfg {
 	uint32_t generation;   /* counts the generations of this index */
 	uint16_t vlan;	       /* VLAN id of the path, 0: none */
 	bool privileged;       /* HCA_QPC_PRIVILEGED */
-	bool suspend;	       /* Jetty: HCA_QPC_SUSPEND */
+	bool suspend : 1;      /* Jetty: HCA_QPC_SUSPEND */
+	bool one_peer : 1;     /* Jetty: HCA_QPC_ONE_PEER */
 	struct hca_qp_block *block; /* its other memory */
 } __rte_cache_aligned;
 

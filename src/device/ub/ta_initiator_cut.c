@@ -270,6 +270,36 @@ is_too_long(const struct hca *h, const struct hca_ub_record *r)
 	       r->len > 1u << hca_tai_tp(h, HCA_TP_UNRELIABLE)->cfg.mtu_log;
 }
 
+/* The TP that a request would take, or one of its group; NULL: there is none. */
+static const struct hca_tp *
+some_tp(const struct hca *h, const struct hca_ub_record *r)
+{
+	uint32_t number = HCA_UB_NUMBER(r->to);
+	const struct hca_tpg *g = &h->ub->tpg[number & h->ub->tp_mask];
+
+	if (HCA_UB_TO(r->to) == HCA_UB_TO_TP)
+		return hca_ub_tp(h->ub, number);
+	return __atomic_load_n(&g->count, __ATOMIC_ACQUIRE) != 0 ? hca_tai_tp(h, g->tp[0]) : NULL;
+}
+
+/* A Jetty with one peer: requests that name no queue may go to all memory of its host. */
+static bool
+is_for_peer(const struct visit *v, const struct hca_ub_record *r)
+{
+	const struct hca_tc *row = &v->h->ub->jetty[v->qpi];
+	const struct hca_tp *tp;
+
+	if (__atomic_load_n(&row->bound, __ATOMIC_ACQUIRE) != HCA_TC_BOUND ||
+	    HCA_UB_TO(r->to) == HCA_UB_TO_ADDRESS)
+		return false;
+	tp = some_tp(v->h, r);
+	if (tp == NULL) /* it fails for that */
+		return true;
+	return hca_tc_is_peer(row, tp->cfg.peer_eid,
+			      hca_ub_wrs[r->op].flags & HCA_UB_WR_RECV ? r->tc & HCA_TC_MASK
+								       : row->peer);
+}
+
 /* The record at sq_next is over, or fails. */
 static inline void
 next_record(struct hca_qp *qp)
@@ -287,6 +317,13 @@ fail_next(struct visit *v, uint8_t status)
 	next_record(v->qp);
 	hca_tai_fail(v->h, v->qp, v->qpi, cursor, status);
 	hca_tai_settle(v->h, v->qp, v->qpi);
+}
+
+static void
+fail_stranger(struct visit *v)
+{
+	HCA_COUNT(v->h, TAI, ub_not_for_peer);
+	fail_next(v, HCA_UB_STATUS_LOCAL_ACCESS);
 }
 
 /* The first segment of a request that none of is left, and so on. */
@@ -352,6 +389,9 @@ send_new(struct visit *v)
 			fail_next(v, r->status);
 		else if (unlikely(is_too_long(v->h, r)))
 			fail_next(v, HCA_UB_STATUS_LOCAL_LENGTH);
+		else if (unlikely(v->qp->cfg.one_peer) && v->qp->tai.sent == 0 &&
+			 !is_for_peer(v, r))
+			fail_stranger(v);
 		else
 			stop = send_next(v);
 	}

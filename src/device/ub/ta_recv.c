@@ -102,6 +102,14 @@ catas(struct hca *h, const struct tc *tc)
 	}
 }
 
+static void
+refuse_for_now(struct tat_request *q, const struct tc *tc, enum tat_why why)
+{
+	tat_refuse_for(q, why,
+		       RTE_MIN(__atomic_load_n(&tc->row->rnr_timer, __ATOMIC_RELAXED),
+			       HCA_UB_RNR_TIMER_MAX));
+}
+
 static bool
 is_available(struct tat_request *q, const struct tc *tc)
 {
@@ -110,9 +118,7 @@ is_available(struct tat_request *q, const struct tc *tc)
 	if (likely(n == 1))
 		return true;
 	if (n == 0) {
-		tat_refuse_for(q, TAT_NO_RECEIVE,
-			       RTE_MIN(__atomic_load_n(&tc->row->rnr_timer, __ATOMIC_RELAXED),
-				       HCA_UB_RNR_TIMER_MAX));
+		refuse_for_now(q, tc, TAT_NO_RECEIVE);
 		if (tc->srq != NULL)
 			hca_srq_check_limit(&q->h->core, tc->srq, HCA_STAGE_TAT);
 	} else {
@@ -194,6 +200,24 @@ take(struct tat_request *q, const struct tc *tc)
 	return true;
 }
 
+/* Of a Jetty with one peer: whether the request is that one's. */
+static bool
+is_of_peer(struct tat_request *q, const struct tc *tc)
+{
+	uint32_t bound = __atomic_load_n(&tc->row->bound, __ATOMIC_ACQUIRE);
+
+	if (bound == HCA_TC_ANYBODY)
+		return true;
+	if (bound == HCA_TC_BOUND && tat_is_reliable(q) &&
+	    hca_tc_is_peer(tc->row, q->tp->cfg.peer_eid, q->rc))
+		return true;
+	if (bound == HCA_TC_ALONE)
+		refuse_for_now(q, tc, TAT_ALONE);
+	else
+		tat_refuse(q, TAT_STRANGER);
+	return false;
+}
+
 bool
 tat_recv_take(struct tat_request *q, uint32_t mtetah, bool has_value, uint32_t value)
 {
@@ -205,7 +229,7 @@ tat_recv_take(struct tat_request *q, uint32_t mtetah, bool has_value, uint32_t v
 		tat_mismatch(q);
 	}
 	if (likely(why == TAT_FINE))
-		return take(q, &tc);
+		return is_of_peer(q, &tc) && take(q, &tc);
 	tat_refuse(q, why);
 	return false;
 }

@@ -50,6 +50,8 @@
 	X(UNKNOWN_TC, ub_tc_unknown, UNSUPPORTED, FLUSHED) \
 	X(TC_ERROR, ub_tc_error, ABORT, FLUSHED) \
 	X(TC_TOKEN, ub_tc_token, ABORT, LOCAL_ACCESS) \
+	X(ALONE, ub_tc_alone, RNR, LOCAL_ACCESS)	 /* its one peer is not known yet */ \
+	X(STRANGER, ub_tc_stranger, ABORT, LOCAL_ACCESS) /* another one than its peer */ \
 	X(NO_RECEIVE, ub_no_receive, RNR, LOCAL_ACCESS) \
 	X(NO_MEMORY, ub_no_message, RNR, LOCAL_ACCESS)	    /* for a message */ \
 	X(NO_OP, ub_no_op, RNR, LOCAL_ACCESS)		    /* for the answer to an atomic */ \

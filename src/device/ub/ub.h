@@ -10,7 +10,9 @@
  * Words marked [pub] are read by other lcores: stored with release, loaded with acquire.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "abi_tp.h"
 #include "ub/op.h"
@@ -35,10 +37,20 @@ _Static_assert(sizeof(struct hca_token) == 16, "four to a line");
 struct hca_tc {
 	struct hca_token token; /* HCA_TOKEN_EXPORTED: it is a TC; of queues of verbs 0 */
 	uint32_t rnr_timer;	/* [pub] of "not ready", 0..19 */
-	uint32_t reserved[3];
+	uint32_t bound;		/* [pub] enum hca_tc_bound */
+	uint32_t peer;		/* BOUND: its peer's number and address; changed only while not */
+	uint8_t peer_eid[16];
+	uint32_t reserved[5];
 };
 
-_Static_assert(sizeof(struct hca_tc) == 32, "two to a line");
+/* Whom a Jetty has to do with. */
+enum hca_tc_bound {
+	HCA_TC_ANYBODY,
+	HCA_TC_ALONE, /* with one peer, which is not known yet */
+	HCA_TC_BOUND,
+};
+
+_Static_assert(sizeof(struct hca_tc) == 64, "one line");
 
 /* A group of TPs to one peer, among which TAI chooses. Writer: CEU. */
 struct hca_tpg {
@@ -82,6 +94,13 @@ static inline struct hca_tp *
 hca_ub_tp(const struct hca_ub *ub, uint32_t tpn)
 {
 	return &ub->tp[tpn & ub->tp_mask];
+}
+
+/* Whether the Jetty of the row has to do with this one; of a row that is BOUND. */
+static inline bool
+hca_tc_is_peer(const struct hca_tc *row, const uint8_t eid[16], uint32_t number)
+{
+	return row->peer == number && memcmp(row->peer_eid, eid, sizeof(row->peer_eid)) == 0;
 }
 
 /* Take an operation of the pool; UINT32_MAX: there is none. Its owner only. */

@@ -404,6 +404,54 @@ well_known(void **state)
 	assert_int_equal(known[1023], HCA_TC_NONE);
 }
 
+/* ---- one peer ---- */
+
+static int
+bind_to(struct rig *r, uint32_t qpn, uint8_t eid, uint32_t tc)
+{
+	struct hca_mbox_bind_jetty *m = (void *)r->in;
+
+	memset(m, 0, sizeof(*m));
+	memset(m->eid, eid, sizeof(m->eid));
+	m->tc = hca_cpu_to_be32(tc);
+	return rig_mbox(r, HCA_CMD_BIND_JETTY, qpn);
+}
+
+static void
+one_peer(void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(create(r), HCA_STAT_OK);
+	assert_int_equal(tc(r)->bound, HCA_TC_ANYBODY);
+	assert_int_equal(bind_to(r, JETTY, 7, 0x10403), HCA_STAT_BAD_RES_STATE);
+	assert_int_equal(bare(r, HCA_CMD_ERR2RST_QPEE), HCA_STAT_OK);
+	put_flags(qpc(r, HCA_ST_JETTY, JETTY_ATTRS), HCA_ST_JETTY, HCA_QPC_ONE_PEER);
+	assert_int_equal(to_rts(r), HCA_STAT_OK);
+	assert_true(qp(r)->cfg.one_peer && !qp(r)->cfg.suspend);
+	assert_int_equal(tc(r)->bound, HCA_TC_ALONE);
+	assert_int_equal(bind_to(r, JETTY, 7, HCA_TC_NONE), HCA_STAT_BAD_RES_STATE);
+	assert_int_equal(bind_to(r, JETTY ^ 1u << 12, 7, 0x10403), HCA_STAT_BAD_INDEX);
+	assert_int_equal(bind_to(r, 0, 7, 0x10403), HCA_STAT_BAD_INDEX);
+	/* a well-known number says nothing about who sends */
+	assert_int_equal(bind_to(r, JETTY, 7, HCA_TC_WELL_KNOWN - 1), HCA_STAT_BAD_PARAM);
+	assert_int_equal(bind_to(r, JETTY, 7, HCA_TC_JFR | 5), HCA_STAT_BAD_PARAM);
+	assert_int_equal(tc(r)->bound, HCA_TC_ALONE);
+	assert_int_equal(bind_to(r, JETTY, 7, 0x10403), HCA_STAT_OK);
+	assert_int_equal(tc(r)->bound, HCA_TC_BOUND);
+	assert_int_equal(tc(r)->peer, 0x10403);
+	assert_int_equal(tc(r)->peer_eid[15], 7);
+	assert_int_equal(bind_to(r, JETTY, 8, 0x10404), HCA_STAT_RESOURCE_BUSY);
+	assert_int_equal(tc(r)->peer_eid[0], 7);
+	assert_int_equal(bind_to(r, JETTY, 0, HCA_TC_NONE), HCA_STAT_OK);
+	assert_int_equal(tc(r)->bound, HCA_TC_ALONE);
+	assert_int_equal(bind_to(r, JETTY, 8, 0x10404), HCA_STAT_OK);
+	/* the next Jetty in its place knows nobody */
+	assert_int_equal(bare(r, HCA_CMD_ERR2RST_QPEE), HCA_STAT_OK);
+	assert_int_equal(create(r), HCA_STAT_OK);
+	assert_int_equal(tc(r)->bound, HCA_TC_ANYBODY);
+}
+
 /* ---- tokens ---- */
 
 static int
@@ -550,6 +598,7 @@ main(void)
 		T(bad_jfrs),
 		T(shared_jfr),
 		T(well_known),
+		T(one_peer),
 		T(tokens),
 		T(bad_tokens),
 		T(token_ends_with_its_region),

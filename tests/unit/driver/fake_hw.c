@@ -72,6 +72,16 @@ note_eq(struct fake_hw *fake, const struct fake_command *cmd)
 }
 
 static void
+modify_tp(struct fake_hw *fake, const struct fake_command *cmd)
+{
+	struct hca_tpc *tp = &fake->tp[cmd->in_modifier % FAKE_TPS];
+	const struct hca_tpc *in = (const void *)cmd->mailbox;
+
+	if ((hca_be32_to_cpu(in->mask) & HCA_TP_ATTR_STATE) != 0)
+		hca_tpc_set(tp, HCA_TPC_STATE, hca_tpc_get(in, HCA_TPC_STATE));
+}
+
+static void
 execute(struct fake_hw *fake, const struct fake_command *cmd, uint64_t out_param)
 {
 	void *out = (void *)(uintptr_t)out_param;
@@ -118,7 +128,14 @@ execute(struct fake_hw *fake, const struct fake_command *cmd, uint64_t out_param
 		fake->live[LIVE_QP]++;
 		break;
 	case HCA_CMD_SW2HW_TP:
+		memcpy(&fake->tp[cmd->in_modifier % FAKE_TPS], cmd->mailbox, sizeof(fake->tp[0]));
 		fake->live[LIVE_TP]++;
+		break;
+	case HCA_CMD_MODIFY_TP:
+		modify_tp(fake, cmd);
+		break;
+	case HCA_CMD_QUERY_TP:
+		memcpy(out, &fake->tp[cmd->in_modifier % FAKE_TPS], sizeof(fake->tp[0]));
 		break;
 	case HCA_CMD_HW2SW_TP:
 		fake->live[LIVE_TP]--;

@@ -17,9 +17,11 @@
 #include "abi_bar.h"
 #include "abi_cmd.h"
 #include "abi_cqe.h"
+#include "abi_tp.h"
 #include "../../driver_calls.h"
 
 #define FAKE_LOG 512u
+#define FAKE_TPS 16u
 
 struct fake_command {
 	uint32_t op;
@@ -52,8 +54,9 @@ struct fake_hw {
 	uint64_t eq_start[8]; /* as set by SW2HW_EQ */
 	uint32_t eq_log[8];
 	uint32_t eq_producer[8];
-	uint32_t live[LIVE_N]; /* contexts the device owns */
-	bool ub;	       /* it says that it speaks UB, with 16 TPs */
+	uint32_t live[LIVE_N];	     /* contexts the device owns */
+	bool ub;		     /* it says that it speaks UB, with 16 TPs */
+	struct hca_tpc tp[FAKE_TPS]; /* by index, as they were made and changed */
 	struct hca_driver *drv;
 };
 

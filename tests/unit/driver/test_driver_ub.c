@@ -43,7 +43,7 @@ start(bool ub)
 	static const uint8_t own[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
 	static const uint8_t peer[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
 	struct hca_driver_config config = {.timeout_ms = 50,
-					   .quota = {.qps = QUOTA, .srqs = QUOTA}};
+					   .quota = {.qps = QUOTA, .srqs = QUOTA, .peers = QUOTA}};
 
 	fake = fake_hw_create();
 	fake->ub = ub;
@@ -174,7 +174,7 @@ jettys_that_are_refused(void **state)
 	j = jetty(1, HCA_ST_JETTY);
 	assert_int_equal(hca_client_call(client[1], HCA_CTL_CREATE_QP, &j.qp, &number, NULL),
 			 -EINVAL);
-	j.flags = 4;
+	j.flags = 8;
 	assert_int_equal(create(1, &j, &number), -EINVAL);
 	j = jetty(1, HCA_ST_JETTY);
 	j.min_rnr_timer = 20;
@@ -224,6 +224,41 @@ states(void **state)
 	/* not as a QP */
 	assert_int_equal(call_modify_qp(client[1], number, HCA_CMD_RST2RTS_QPEE, &qpc), -EINVAL);
 	assert_int_equal(call_modify_qp(client[1], number, HCA_CMD_2ERR_QPEE, NULL), -EINVAL);
+}
+
+static int
+bind_to(unsigned int i, uint32_t number, uint32_t tc)
+{
+	struct hca_ctl_bind b = {.number = number, .tc = tc, .eid = {1, [15] = 2}};
+
+	return hca_client_call(client[i], HCA_CTL_BIND_JETTY, &b, NULL, NULL);
+}
+
+static void
+one_peer(void **state)
+{
+	struct hca_ctl_jetty j = jetty(1, HCA_ST_JETTY), s = jetty(1, HCA_ST_JFS);
+	const struct hca_mbox_bind_jetty *m;
+	uint32_t number, jfs;
+
+	j.flags = s.flags = HCA_CTL_JETTY_ONE_PEER;
+	assert_int_equal(create(1, &s, &jfs), -EINVAL);
+	s.flags = 0;
+	assert_int_equal(create(1, &s, &jfs), 0);
+	assert_int_equal(create(1, &j, &number), 0);
+	assert_true(hca_be32_to_cpu(last_qpc(HCA_CMD_RST2RTS_QPEE)->flags) & HCA_QPC_ONE_PEER);
+	assert_int_equal(bind_to(1, number, 0x10403), 0);
+	assert_int_equal(fake_last(fake, HCA_CMD_BIND_JETTY)->in_modifier, number);
+	m = (const void *)fake_last(fake, HCA_CMD_BIND_JETTY)->mailbox;
+	assert_int_equal(hca_be32_to_cpu(m->tc), 0x10403);
+	assert_true(m->eid[0] == 1 && m->eid[15] == 2);
+	assert_int_equal(bind_to(1, number, HCA_TC_NONE), 0);
+	/* nobody else's, no JFS, and not to a number that anybody may have */
+	assert_int_equal(bind_to(0, number, 0x10403), -EINVAL);
+	assert_int_equal(bind_to(1, jfs, 0x10403), -EINVAL);
+	assert_int_equal(bind_to(1, number, 40), -EINVAL);
+	assert_int_equal(bind_to(1, number, HCA_TC_JFR | 1), -EINVAL);
+	assert_non_null(strstr(hca_driver_reason(), "own number"));
 }
 
 static void
@@ -368,6 +403,148 @@ well_known(void **state)
 	assert_int_equal(name(0, 1023, agent), 0);
 	assert_int_equal(call_drop(client[0], HCA_CTL_DESTROY_QP, agent), 0);
 	assert_int_equal(name(1, 1023, number), 0);
+}
+
+/* ---- peers: an agent that says what the test wants ---- */
+
+static struct {
+	struct hca_driver_import import;
+	uint32_t imports, given_back, forgotten, owner;
+	int answer; /* of query */
+} agent;
+
+static int
+agent_import(void *arg, const struct hca_driver_import *request, uint32_t *number)
+{
+	agent.import = *request;
+	*number = 0x7000 + agent.imports++;
+	return 0;
+}
+
+static int
+agent_query(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg, const char **why)
+{
+	agent.owner = owner;
+	*tpg = 5;
+	*why = "no answer";
+	return agent.answer;
+}
+
+static int
+agent_unimport(void *arg, uint32_t owner, uint32_t number)
+{
+	if (number < 0x7000 || number >= 0x7000 + agent.imports)
+		return -EINVAL;
+	agent.given_back++;
+	return 0;
+}
+
+static void
+agent_forget(void *arg, uint32_t owner)
+{
+	agent.forgotten = owner;
+}
+
+static const char *
+agent_counter(void *arg, uint32_t i, uint64_t *value)
+{
+	*value = 40 + i;
+	return i < 2 ? "counter" : NULL;
+}
+
+static const struct hca_driver_agent fake_agent = {
+	.import = agent_import,
+	.query = agent_query,
+	.unimport = agent_unimport,
+	.forget = agent_forget,
+	.counter = agent_counter,
+};
+
+static int
+import(unsigned int i, uint32_t gid_index, uint8_t last, uint32_t *number)
+{
+	struct hca_ctl_peer p = {.gid_index = gid_index,
+				 .eid = {[10] = 0xff, 0xff, 10, 0, 0, last}};
+
+	return hca_client_call(client[i], HCA_CTL_IMPORT_PEER, &p, number, NULL);
+}
+
+static int
+query_peer(unsigned int i, uint32_t number, struct hca_ctl_peer_state *s)
+{
+	return hca_client_call(client[i], HCA_CTL_QUERY_PEER, &number, s, NULL);
+}
+
+static int
+unimport(unsigned int i, uint32_t number)
+{
+	return hca_client_call(client[i], HCA_CTL_UNIMPORT_PEER, &number, NULL, NULL);
+}
+
+static void
+peers(void **state)
+{
+	struct hca_ctl_peer_state s;
+	uint64_t value;
+	uint32_t number;
+
+	memset(&agent, 0, sizeof(agent));
+	assert_int_equal(import(1, 0, 2, &number), -EOPNOTSUPP); /* nobody does it */
+	assert_null(hca_driver_agent_counter(drv, 0, &value));
+	hca_driver_set_agent(drv, &fake_agent, NULL);
+	assert_int_equal(import(1, 0, 2, &number), 0);
+	assert_int_equal(number, 0x7000);
+	assert_int_equal(agent.import.own[15], 1);
+	assert_int_equal(agent.import.peer[15], 2);
+	/* the way to it is known already */
+	assert_memory_equal(agent.import.ah.dmac, "\2\0\0\0\0\2", 6);
+	assert_memory_equal(agent.import.ah.smac, "\2\0\0\0\0\1", 6);
+	assert_int_equal(import(1, 3, 2, &number), -EINVAL);	   /* no such address */
+	assert_int_equal(import(1, 0, 9, &number), -EHOSTUNREACH); /* nobody's MAC address */
+	assert_int_equal(agent.imports, 1);
+	agent.answer = -EINPROGRESS;
+	assert_int_equal(query_peer(1, 0x7000, &s), 0);
+	assert_int_equal(s.up, 0);
+	assert_int_equal(agent.owner, agent.import.owner);
+	agent.answer = 0;
+	assert_int_equal(query_peer(1, 0x7000, &s), 0);
+	assert_int_equal(s.up, 1);
+	assert_int_equal(s.tpg, 5);
+	agent.answer = -ETIMEDOUT;
+	assert_int_equal(query_peer(1, 0x7000, &s), -ETIMEDOUT);
+	assert_non_null(strstr(hca_driver_reason(), "no answer"));
+	assert_int_equal(unimport(1, 0x6fff), -EINVAL);
+	assert_int_equal(unimport(1, 0x7000), 0);
+	assert_string_equal(hca_driver_agent_counter(drv, 1, &value), "counter");
+	assert_int_equal(value, 41);
+	assert_null(hca_driver_agent_counter(drv, 2, &value));
+	hca_driver_set_agent(drv, NULL, NULL);
+	assert_int_equal(unimport(1, 0x7000), -EOPNOTSUPP);
+}
+
+/* What a client may import, which it has again when it gives back, and which goes with it. */
+static void
+peers_have_a_quota(void **state)
+{
+	uint32_t number, other;
+
+	memset(&agent, 0, sizeof(agent));
+	hca_driver_set_agent(drv, &fake_agent, NULL);
+	for (unsigned int k = 0; k < QUOTA; k++)
+		assert_int_equal(import(1, 0, 2, &number), 0);
+	assert_int_equal(import(1, 0, 2, &other), -ENOMEM);
+	assert_non_null(strstr(hca_driver_reason(), "imported peers"));
+	assert_int_equal(import(0, 0, 2, &other), 0);
+	assert_int_equal(unimport(1, number), 0);
+	assert_int_equal(unimport(1, 1), -EINVAL); /* gives nothing back */
+	assert_int_equal(import(1, 0, 2, &number), 0);
+	assert_int_equal(import(1, 0, 2, &number), -ENOMEM);
+	hca_client_close(client[1]);
+	assert_int_equal(agent.forgotten, agent.import.owner);
+	open_client(1);
+	for (unsigned int k = 0; k < QUOTA; k++)
+		assert_int_equal(import(1, 0, 2, &number), 0);
+	assert_int_equal(import(1, 0, 2, &number), -ENOMEM);
 }
 
 /* ---- segments ---- */
@@ -588,6 +765,9 @@ main(void)
 		T(jfs_only_sends),
 		T(jettys_that_are_refused),
 		T(states),
+		T(one_peer),
+		T(peers),
+		T(peers_have_a_quota),
 		T(quota_is_that_of_qps),
 		T(jfr_has_a_cq),
 		T(jfrs_that_are_refused),

@@ -196,6 +196,55 @@ test_refusals(void **state)
 	assert_int_equal(r->cqes, 1);
 }
 
+/* A Jetty with one peer: a request of anybody else takes nothing of it. */
+static void
+test_one_peer(void **state)
+{
+	struct rig *r = *state;
+	struct hca_tc *row = &r->ub->jetty[RIG_QPI];
+	struct rig_req p = rig_send(1, 8, 1);
+
+	rig_post_one(r, 0, 64);
+	memcpy(row->peer_eid, r->tp->cfg.peer_eid, sizeof(row->peer_eid));
+	row->peer = RIG_RC;
+	row->bound = HCA_TC_ALONE; /* may be repeated */
+	refused(r, p, RIG_NOT_READY(RIG_RNR));
+	assert_int_equal(RIG_COUNTER(r, ub_tc_alone), 1);
+	row->bound = HCA_TC_BOUND;
+	row->peer = RIG_RC + 1; /* another Jetty of its host sends */
+	refused(r, rig_send(2, 8, 1), RIG_ABORT);
+	row->peer = RIG_RC;
+	row->peer_eid[15]++; /* the same number on another host */
+	refused(r, rig_send(3, 8, 1), RIG_ABORT);
+	row->peer_eid[15]--;
+	p = rig_send(4, 8, 1);
+	p.unreliable = true;
+	rig_feed(r, p);
+	assert_int_equal(rig_answers(r), 0);
+	assert_int_equal(RIG_COUNTER(r, ub_tc_stranger), 3);
+	assert_int_equal(r->qp->ee.rq_consumed, 0);
+	/* who does not know the token is not told more */
+	row->peer = RIG_RC + 1;
+	p = rig_send(5, 8, 1);
+	p.token++;
+	refused(r, p, RIG_ABORT);
+	assert_int_equal(RIG_COUNTER(r, ub_tc_token), 1);
+	/* a write takes a receive only of its peer */
+	p = rig_write(6, 0, 8, 1);
+	p.opcode = HCA_UB_TA_WRITE_IMM;
+	p.tc = RIG_JETTY;
+	p.imm_token = RIG_JETTY_VALUE;
+	p.total = 8;
+	refused(r, p, RIG_ABORT);
+	assert_int_equal(RIG_COUNTER(r, ub_tc_stranger), 4);
+	assert_int_equal(r->cqes, 0);
+	/* memory asks for no Jetty */
+	refused(r, rig_write(7, 0, 8, 1), RIG_OK);
+	row->peer = RIG_RC;
+	refused(r, rig_send(8, 8, 1), RIG_OK);
+	expect_cqe(r, 0, RIG_JETTY_CQ, HCA_UB_STATUS_OK, 0);
+}
+
 static void
 test_not_ready(void **state)
 {
@@ -539,6 +588,7 @@ main(void)
 		TEST(test_several_open_jfr),
 		TEST(test_many_segments),
 		TEST(test_refusals),
+		TEST(test_one_peer),
 		TEST(test_not_ready),
 		TEST(test_longer_than_the_receive),
 		TEST(test_poisoned),

@@ -538,6 +538,47 @@ test_room_is_passed_on(void **state)
 	assert_int_equal(rig_next(r, 1)->object, 5);
 }
 
+/* ---- one peer ---- */
+
+/* What is not for the peer of the Jetty fails here, and the next one goes on. */
+static void
+test_one_peer(void **state)
+{
+	struct tai_rig *r = *state;
+	struct hca_tc *row = &r->h->ub->jetty[RIG_QPI];
+	struct hca_ub_record *rec;
+
+	r->qp->cfg.one_peer = true;
+	row->bound = HCA_TC_ALONE;
+	rig_post(r, HCA_OP_SEND, 8);
+	rig_poll(r);
+	rig_expect(r, 0, HCA_UB_STATUS_LOCAL_ACCESS);
+	row->bound = HCA_TC_BOUND;
+	row->peer = RIG_TC & HCA_TC_MASK;
+	for (unsigned int t = 1; t < 3; t++)
+		memset(r->h->ub->tp[t].cfg.peer_eid, 0x42, 16);
+	memset(row->peer_eid, 0x42, 16);
+	rig_post(r, HCA_OP_SEND, 8)->tc++; /* another Jetty of its host */
+	row->peer_eid[15]++;
+	rig_poll(r);
+	rig_post(r, HCA_OP_SEND, 8); /* another host */
+	rig_post(r, HCA_OP_RDMA_WRITE, 8);
+	rig_poll(r);
+	row->peer_eid[15]--;
+	rec = rig_post(r, HCA_OP_SEND, 8);
+	rec->to = HCA_UB_MAKE_NUMBER(HCA_UB_TO_ADDRESS, 0);
+	rig_poll(r);
+	for (uint32_t i = 1; i < 5; i++)
+		rig_expect(r, i, HCA_UB_STATUS_LOCAL_ACCESS);
+	assert_int_equal(RIG_COUNTER(r, ub_not_for_peer), 5);
+	assert_int_equal(rig_skip(r), 0);
+	rig_post(r, HCA_OP_SEND, 8);
+	rig_post(r, HCA_OP_RDMA_WRITE, 3 * HCA_TAI_SEGMENT);
+	rig_poll(r);
+	assert_int_equal(rig_skip(r), 4);
+	assert_int_equal(RIG_COUNTER(r, ub_not_for_peer), 5);
+}
+
 /* ---- turns ---- */
 
 /* One with large requests gets no more bytes than one with small requests. */
@@ -583,17 +624,29 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
-		T(test_send),	     T(test_no_token),
-		T(test_write_imm),   T(test_write_notify),
-		T(test_read),	     T(test_atomics),
-		T(test_write_be),    T(test_lengths),
-		T(test_places),	     T(test_numbers_wrap),
-		T(test_sges),	     T(test_inline),
-		T(test_round_robin), T(test_runs),
-		T(test_names_a_tp),  T(test_names_nothing),
-		T(test_credit),	     T(test_lane_is_full),
-		T(test_no_ops),	     T(test_room_is_passed_on),
-		T(test_turns),	     T(test_at_most_32_a_visit),
+		T(test_send),
+		T(test_no_token),
+		T(test_write_imm),
+		T(test_write_notify),
+		T(test_read),
+		T(test_atomics),
+		T(test_write_be),
+		T(test_lengths),
+		T(test_places),
+		T(test_numbers_wrap),
+		T(test_sges),
+		T(test_inline),
+		T(test_round_robin),
+		T(test_runs),
+		T(test_names_a_tp),
+		T(test_names_nothing),
+		T(test_credit),
+		T(test_lane_is_full),
+		T(test_no_ops),
+		T(test_room_is_passed_on),
+		T(test_one_peer),
+		T(test_turns),
+		T(test_at_most_32_a_visit),
 #undef T
 	};
 

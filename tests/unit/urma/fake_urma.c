@@ -50,9 +50,9 @@ destroy(struct lib_context *ctx, uint32_t number)
 }
 
 static int
-bind_jetty(struct lib_context *ctx, uint32_t number, uint32_t tpg, uint32_t tc)
+bind_jetty(struct lib_context *ctx, uint32_t number, const uint8_t eid[16], uint32_t tc)
 {
-	fake_urma.bound_tpg = tpg;
+	memcpy(fake_urma.bound_eid, eid, sizeof(fake_urma.bound_eid));
 	fake_urma.bound_tc = tc;
 	return failed();
 }

@@ -22,7 +22,8 @@ struct fake_urma {
 	uint32_t next_jetty, next_jfr;
 	uint32_t state; /* of all Jettys */
 	uint32_t threshold;
-	uint32_t bound_tpg, bound_tc;
+	uint8_t bound_eid[16];
+	uint32_t bound_tc;
 	uint32_t objects; /* Jettys, JFRs, peers */
 	uint32_t eids;	  /* how often the address of a TP was asked for */
 	int fail;	  /* error of the next call */

@@ -362,6 +362,10 @@ test_bind(void **state)
 	urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND};
 
 	assert_non_null(jetty);
+	assert_true(fake_urma.jetty.one_peer);
+	r.peer->id.id = 40; /* a well-known number does not say whose Sends to take */
+	assert_int_equal(urma_bind_jetty(jetty, r.peer), URMA_EINVAL);
+	r.peer->id.id = 0x12345;
 	assert_int_equal(urma_post_jetty_send_wr(jetty, &wr, NULL), URMA_EINVAL);
 	wr.tjetty = r.peer;
 	assert_int_equal(urma_post_jetty_send_wr(jetty, &wr, NULL), URMA_EINVAL);
@@ -370,7 +374,7 @@ test_bind(void **state)
 	assert_int_equal(urma_bind_jetty(jetty, r.peer), URMA_ENOMEM);
 	assert_int_equal(urma_bind_jetty(jetty, r.peer), URMA_SUCCESS);
 	assert_ptr_equal(jetty->remote_jetty, r.peer);
-	assert_int_equal(fake_urma.bound_tpg, FAKE_TPG);
+	assert_memory_equal(fake_urma.bound_eid, r.peer->id.eid.raw, 16);
 	assert_int_equal(fake_urma.bound_tc, 0x12345);
 	assert_int_equal(urma_bind_jetty(jetty, r.peer), URMA_EEXIST);
 	assert_int_equal(urma_unimport_jetty(r.peer), URMA_FAIL);

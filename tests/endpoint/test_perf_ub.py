@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""softhca-perf over UB between two daemons, also beside RoCE on the same port, and what it says when the
+other end has no UB or nobody answers there.
+
+test_perf_ub.py SOFTHCAD SOFTHCA-PERF [unittest arguments]
+"""
+import os
+import re
+import signal
+import sys
+import unittest
+
+from daemon import Daemon
+from test_perf import ADDRESSES, BINARY, LIMIT_S, MACS, Case
+
+OPERATIONS = ('write', 'read', 'send', 'atomic-fa', 'atomic-cas', 'swap', 'notify')
+# Nobody is without a CPU for a second, so what is sent again was lost.
+UB = {'ub': {'enable': 'yes', 'timeout_us': 1000000}, 'limits': {'log_tps': 6}, 'pools': {'ub_ops': 1024}}
+
+
+def resent(daemon):
+    counters = daemon.ask('/softhca/ub/counters')
+    assert 'ub_resent_timeout' in counters, counters
+    return {name: n for name, n in counters.items() if n and name.startswith('ub_resent_')}
+
+
+class Pair(Case):
+    """Two daemons joined by memif; wires says which of them speak UB."""
+    wires = (UB, UB)
+
+    @classmethod
+    def daemon(cls, side, device, prefix=()):
+        name = 'shu%d%s%s' % (os.getpid(), cls.__name__[0].lower(), 'ab'[side])
+        d = Daemon(BINARY, cls.place, name, device, ADDRESSES[side], {'port': {'mac': MACS[side]}},
+                   cls.wires[side], prefix=prefix)
+        cls.addClassCleanup(d.close)
+        cls.daemons.append(d.start())
+
+    def size(self, op):
+        return [] if op.startswith('atomic') or op == 'swap' else ['--size', '9001']
+
+    def nothing_resent(self):
+        for d in self.daemons:
+            self.assertEqual(resent(d), {}, d.name)
+
+
+class Memif(Pair):
+    def test_operations(self):
+        """All of them over IPv4 and IPv6, timed and checked; the link is good: nothing is sent again."""
+        server = self.server()
+        for ip in ('4', '6'):
+            for op in OPERATIONS:
+                with self.subTest(op=op, ip=ip):
+                    out = self.good('--wire', 'ub', '--op', op, '--ip', ip, *self.size(op))
+                    self.assertRegex(out, '# ub %s bw over IPv%s, between daemons' % (op, ip))
+                    self.assertRegex(out, r'\n \d+ +\d+ .* 0 verified\n')
+        self.nothing_resent()
+        for d, sent in zip(self.daemons, ('cm_sent_REP', 'cm_sent_REQ')):
+            agent = d.ask('/softhca/ub/agent')
+            self.assertGreater(agent['cm_opened'], 0)
+            self.assertEqual((agent['not_sent'], agent['refused'], agent['unresolved']), (0, 0, 0))
+            self.assertIn(sent, agent)
+        self.assertNotIn('failed', self.text(server))
+        self.clean_end(server)
+
+    def test_options(self):
+        server = self.server()
+        for words in (('--op', 'send', '--test', 'lat'), ('--op', 'write', '--test', 'lat'),
+                      ('--op', 'read', '--test', 'lat'), ('--op', 'send', '--bidir'),
+                      ('--op', 'write', '--bidir'), ('--vlan', '7', '--op', 'send'),
+                      ('--jettys', '5', '--depth', '8', '--op', 'send', '--size', '64'),
+                      ('--mtu', '1024', '--size', '5000'), ('--size', '300000', '--op', 'read'),
+                      ('--inline', '64', '--size', '48', '--op', 'send')):
+            with self.subTest(words=words):
+                self.good('--wire', 'ub', *words)
+        self.assertNotIn('failed', self.text(server))
+        self.clean_end(server)
+
+    def test_other_words(self):
+        """What the server was started with must be the client's, and both ends say what is not."""
+        server = self.server('--wire', 'ub', '--jettys', '2')
+        for words, why in ((('--wire', 'roce'), '--wire: the server was started with ub, the client with roce'),
+                           (('--wire', 'ub', '--jettys', '3'),
+                            '--jettys: the server was started with 2, the client with 3')):
+            out = self.run_client('--iters', '10', *words, status=1)
+            for text in (out, self.text(server)):
+                self.assertIn(why, text)
+        self.good('--wire', 'ub', '--jettys', '2')
+        self.clean_end(server)
+        server = self.server('--wire', 'roce')
+        self.assertIn('--wire: the server was started with roce, the client with ub',
+                      self.run_client('--iters', '10', '--wire', 'ub', status=1))
+        self.clean_end(server)
+
+    def test_both_wires(self):
+        """RoCE and UB share the port, at once, and both check every byte."""
+        servers, clients = [], []
+        for words in (('--wire', 'ub', '--op', 'send'), ('--op', 'write'), ('--wire', 'ub', '--op', 'read'),
+                      ('--op', 'send')):
+            servers.append(self.server())
+            clients.append(self.client('--duration', '1', '--size', '9001', '--verify', *words))
+        for client in clients:
+            out = client.communicate(timeout=LIMIT_S)[0]
+            self.assertEqual(client.returncode, 0, out)
+            self.assertIn(' verified', out)
+        for d in self.daemons:
+            self.assertGreater(d.ask('/softhca/hca/counters')['rcvd_pkts'], 0)
+            self.assertGreater(d.ask('/softhca/ub/counters')['ub_rx_tp_packets'], 0)
+        for server in servers:
+            self.clean_end(server)
+
+
+class OneWire(Pair):
+    """The server's daemon speaks RoCE only."""
+    wires = ({}, UB)
+
+    def test_no_ub(self):
+        server = self.server()
+        out = self.run_client('--iters', '10', '--wire', 'ub', status=1)
+        self.assertIn('the server: the device does not speak UB', out)
+        self.assertIn('[ub] enable = yes', self.text(server))
+        self.alive(server)
+        self.clean_end(server)
+
+
+class Silent(Pair):
+    def test_no_answer(self):
+        """Messages of the agents are lost: both ends hear why, whatever their patience."""
+        server = self.server(seconds=5)
+        self.daemons[1].ask('/softhca/impair,drop=1')
+        out = self.run_client('--iters', '10', '--wire', 'ub', '--timeout', '5', status=1)
+        self.assertIn('the server: no channel to the peer: ', out)
+        self.assertRegex(self.text(server), 'no channel to the peer: .*no answer')
+        self.daemons[1].ask('/softhca/impair,off')
+        self.good('--wire', 'ub', '--op', 'write')
+        self.clean_end(server)
+
+    def test_signal(self):
+        server = self.server()
+        client = self.client('--wire', 'ub', '--duration', '60')
+        self.wait_text(server, '# client')
+        client.send_signal(signal.SIGINT)
+        client.communicate(timeout=LIMIT_S)
+        self.good('--wire', 'ub', '--op', 'send')
+        self.clean_end(server)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)

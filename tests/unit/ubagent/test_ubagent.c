@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Agents of three hosts, each with a driver and a device made of arrays. The test carries their
+ * datagrams, and the clock is simulated.
+ */
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../driver/fake_hw.h"
+#include "abi_addr.h"
+#include "ubagent_impl.h"
+
+#define HOSTS 3u
+#define TPS 2u /* of a link */
+#define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
+#define STEP (10 * MS)
+
+struct host {
+	struct fake_hw *fake;
+	struct hca_driver *drv;
+	struct hca_client *client; /* a program */
+	struct ubagent *agent;
+	uint8_t eid[16];
+	uint32_t sent;	   /* datagrams taken from it */
+	uint32_t receives; /* of its receives, used */
+	uint32_t cqes;
+	bool deaf; /* nothing arrives there */
+};
+
+static struct host host[HOSTS];
+static uint64_t now;
+static sem_t answer; /* the neighbour that host 1 asks for */
+
+static uint64_t
+clock_of(void *arg)
+{
+	return now;
+}
+
+static void
+mac_of(unsigned int i, uint8_t mac[6])
+{
+	memcpy(mac, (const uint8_t[6]){2, 0, 0, 0, 0, (uint8_t)i}, 6);
+}
+
+/* ---- hosts ---- */
+
+static void carry(void *arg);
+
+/* Host 1 knows host 2, and has to ask for host 0. */
+static int
+ask(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6])
+{
+	while (sem_wait(&answer) != 0)
+		;
+	if (dgid[15] != host[0].eid[15])
+		return -EHOSTUNREACH;
+	mac_of(0, dmac);
+	return 0;
+}
+
+static void
+open_host(unsigned int i, bool asks)
+{
+	struct host *h = &host[i];
+	struct hca_driver_config config = {.timeout_ms = 50, .resolve = asks ? ask : NULL};
+	struct ubagent_config agent = {.asks = asks,
+				       .seed = 77 + i,
+				       .now = clock_of,
+				       .progress = carry,
+				       .tps = TPS};
+	uint8_t mac[6];
+
+	h->fake = fake_hw_create();
+	h->fake->ub = true;
+	assert_int_equal(hca_driver_create(&h->fake->hw, &config, &h->drv), 0);
+	mac_of(i, mac);
+	assert_int_equal(hca_driver_set_gid(h->drv, 0, h->eid, mac, 0xffff), 0);
+	for (unsigned int n = 0; n < HOSTS; n++) {
+		mac_of(n, mac);
+		if (n != i && !(asks && n == 0))
+			assert_int_equal(hca_driver_set_neigh(h->drv, host[n].eid, mac), 0);
+	}
+	agent.drv = h->drv;
+	assert_int_equal(ubagent_create(&agent, &h->agent), 0);
+	assert_int_equal(hca_client_open(h->drv, NULL, &h->client), 0);
+}
+
+static int
+start(bool asks)
+{
+	memset(host, 0, sizeof(host));
+	now = SECOND;
+	sem_init(&answer, 0, 0);
+	for (unsigned int i = 0; i < HOSTS; i++)
+		memcpy(host[i].eid,
+		       (const uint8_t[16]){[10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(1 + i)}, 16);
+	for (unsigned int i = 0; i < HOSTS; i++)
+		open_host(i, asks && i == 1);
+	return 0;
+}
+
+static int
+setup(void **state)
+{
+	return start(false);
+}
+
+static int
+setup_asking(void **state)
+{
+	return start(true);
+}
+
+static void
+close_host(struct host *h)
+{
+	struct ubagent *agent = h->agent;
+
+	hca_client_close(h->client);
+	ubagent_destroy(agent);
+	h->agent = NULL;
+	assert_int_equal(h->fake->live[LIVE_TP], 0);
+	hca_driver_destroy(h->drv);
+	assert_int_equal(h->fake->windows, 0);
+	fake_hw_destroy(h->fake);
+}
+
+static int
+teardown(void **state)
+{
+	sem_post(&answer);
+	for (unsigned int i = 0; i < HOSTS; i++)
+		close_host(&host[i]);
+	sem_destroy(&answer);
+	return 0;
+}
+
+/* ---- what devices and the network do ---- */
+
+static void
+complete(struct host *h, struct hca_cqe_ub cqe)
+{
+	struct mail *m = &h->agent->mail;
+	struct hca_cqe_ub *slot = &m->cqe[h->cqes++ % 256u];
+
+	assert_int_equal(slot->owner, HCA_OWNER_HW);
+	cqe.owner = 0;
+	*slot = cqe;
+}
+
+static void
+deliver(struct host *to, const struct host *from, const uint8_t *bytes, uint32_t len)
+{
+	struct mail *m = &to->agent->mail;
+	uint32_t slot = to->receives % (1u << MAIL_LOG_RECEIVES);
+	uint8_t *at = m->receives + (size_t)slot * MAIL_RECEIVE_BYTES;
+
+	if (to->deaf || m->rq_posted == to->receives)
+		return;
+	to->receives++;
+	memset(at, 0, MAIL_ADDRESSES);
+	at[20] = 0x45;
+	memcpy(at + 32, from->eid + 12, 4);
+	memcpy(at + 36, to->eid + 12, 4);
+	memcpy(at + MAIL_ADDRESSES, bytes, len);
+	complete(to, (struct hca_cqe_ub){.wqe = hca_cpu_to_le32(slot << 6),
+					 .bytes = hca_cpu_to_le32(MAIL_ADDRESSES + len)});
+}
+
+static struct host *
+host_of(const uint8_t eid[16])
+{
+	for (unsigned int i = 0; i < HOSTS; i++)
+		if (memcmp(host[i].eid, eid, 16) == 0)
+			return &host[i];
+	return NULL;
+}
+
+/* The WQE as the device's ABI has it: next, UB and address units, one data unit. */
+static void
+take_send(struct host *from)
+{
+	const struct {
+		struct hca_next_unit next;
+		struct hca_ub_unit ub;
+		struct hca_ud_unit ud;
+		struct hca_data_unit data;
+	} *w = (const void *)(from->agent->mail.sq +
+			      ((size_t)(from->sent++ % (1u << MAIL_LOG_SENDS)) << 7));
+	struct host *to = host_of(w->ud.dgid);
+
+	assert_int_equal(w->ub.tc, 0); /* to Jetty 0 */
+	if (to != NULL && to->agent != NULL)
+		deliver(to, from, (const uint8_t *)(uintptr_t)hca_le64_to_cpu(w->data.addr),
+			hca_le32_to_cpu(w->data.byte_cnt));
+	complete(from, (struct hca_cqe_ub){.is_send = 1});
+}
+
+static void
+carry(void *arg)
+{
+	for (unsigned int i = 0; i < HOSTS; i++) {
+		struct hca_uar_page *page;
+		struct mail *m;
+
+		if (host[i].agent == NULL)
+			continue;
+		m = &host[i].agent->mail;
+		page = (void *)(uintptr_t)hca_client_uar(m->client);
+
+		while (host[i].sent != m->sq_head)
+			take_send(&host[i]);
+		for (uint32_t s = 0; s < HCA_UAR_FIFO_SLOTS; s++)
+			page->fifo[s] = HCA_DB_EMPTY;
+	}
+}
+
+static void
+turn(void)
+{
+	for (unsigned int i = 0; i < HOSTS; i++)
+		ubagent_poll(host[i].agent);
+	carry(NULL);
+	now += STEP;
+}
+
+static void
+run_for(uint64_t ns)
+{
+	for (uint64_t end = now + ns; now < end;)
+		turn();
+}
+
+/* ---- programs ---- */
+
+static int
+import(unsigned int i, unsigned int peer, uint32_t *number)
+{
+	struct hca_ctl_peer p = {.gid_index = 0};
+
+	memcpy(p.eid, host[peer].eid, sizeof(p.eid));
+	return hca_client_call(host[i].client, HCA_CTL_IMPORT_PEER, &p, number, NULL);
+}
+
+static int
+query(unsigned int i, uint32_t number, struct hca_ctl_peer_state *s)
+{
+	return hca_client_call(host[i].client, HCA_CTL_QUERY_PEER, &number, s, NULL);
+}
+
+static int
+unimport(unsigned int i, uint32_t number)
+{
+	return hca_client_call(host[i].client, HCA_CTL_UNIMPORT_PEER, &number, NULL, NULL);
+}
+
+/* The group of an import that succeeds within a second */
+static uint32_t
+group_of(unsigned int i, uint32_t number)
+{
+	struct hca_ctl_peer_state s = {.up = 0};
+
+	for (uint64_t end = now + SECOND; now < end && s.up == 0; turn())
+		assert_int_equal(query(i, number, &s), 0);
+	assert_int_equal(s.up, 1);
+	return s.tpg;
+}
+
+static uint32_t
+tps_in(unsigned int i, enum hca_tp_state state)
+{
+	uint32_t tpns[FAKE_TPS], n = hca_driver_list_tps(host[i].drv, 0, tpns, FAKE_TPS), found = 0;
+	struct hca_tpc c;
+
+	for (uint32_t t = 0; t < n; t++) {
+		assert_int_equal(hca_driver_query_tp(host[i].drv, tpns[t], &c), 0);
+		found += hca_tpc_get(&c, HCA_TPC_STATE) == state;
+	}
+	return found;
+}
+
+static uint64_t
+counter(unsigned int i, const char *name)
+{
+	const char *n;
+	uint64_t value;
+
+	for (uint32_t k = 0;; k++) {
+		n = hca_driver_agent_counter(host[i].drv, k, &value);
+		if (n == NULL)
+			fail_msg("no counter %s", name);
+		else if (strcmp(n, name) == 0)
+			return value;
+	}
+}
+
+/* ---- tests ---- */
+
+/* Users of a host share a group, which both ends have; and the peer's users use theirs of it. */
+static void
+test_import(void **state)
+{
+	uint32_t first, second, back, group;
+	struct hca_ctl_peer_state s;
+
+	assert_int_equal(import(0, 1, &first), 0);
+	assert_int_equal(query(0, first, &s), 0);
+	assert_int_equal(s.up, 0);
+	group = group_of(0, first);
+	assert_int_equal(import(0, 1, &second), 0);
+	assert_int_equal(group_of(0, second), group);
+	assert_int_equal(import(1, 0, &back), 0);
+	(void)group_of(1, back);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(tps_in(i, HCA_TPS_ACTIVE), TPS);
+	assert_int_equal(counter(0, "cm_opened"), 1);
+	assert_int_equal(counter(0, "cm_sent_REQ"), 1);
+	assert_int_equal(counter(1, "cm_handled_REQ"), 1);
+	assert_int_equal(counter(1, "cm_sent_REP"), 1);
+	assert_int_equal(counter(0, "sent"), 2);
+	assert_int_equal(counter(0, "received"), 1);
+	assert_int_equal(unimport(0, first), 0);
+	assert_int_equal(unimport(0, first), -EINVAL);
+	assert_int_equal(unimport(0, second), 0);
+	assert_int_equal(unimport(1, back), 0);
+}
+
+/* Nobody answers: the import fails after all repetitions, and nothing of it is left. */
+static void
+test_no_answer(void **state)
+{
+	struct hca_ctl_peer_state s;
+	uint32_t number, again;
+
+	host[1].deaf = true;
+	assert_int_equal(import(0, 1, &number), 0);
+	run_for(25 * SECOND);
+	assert_int_equal(query(0, number, &s), 0);
+	assert_int_equal(s.up, 0);
+	run_for(SECOND);
+	assert_int_equal(query(0, number, &s), -ETIMEDOUT);
+	assert_non_null(strstr(hca_driver_reason(), "no answer"));
+	assert_int_equal(counter(0, "cm_sent_REQ"), 1 + UBCM_REPEATS);
+	assert_int_equal(counter(0, "cm_begun"), counter(0, "cm_ended"));
+	assert_int_equal(host[0].fake->live[LIVE_TP], 0);
+	assert_int_equal(host[0].agent->deadline, UBCM_NEVER);
+	assert_int_equal(unimport(0, number), 0);
+	turn();
+	assert_int_equal(host[0].agent->account.import[0].state, IMPORT_FREE);
+	host[1].deaf = false;
+	assert_int_equal(import(0, 1, &again), 0);
+	(void)group_of(0, again);
+}
+
+/*
+ * A channel is dead and its event not here yet: who imports now gets new channels, not those.
+ */
+static void
+test_just_dead(void **state)
+{
+	uint32_t old, number, group, tpn[FAKE_TPS];
+	struct hca_ctl_peer_state s;
+
+	assert_int_equal(import(0, 1, &old), 0);
+	group = group_of(0, old);
+	run_for(100 * MS);
+	assert_int_equal(hca_driver_list_tps(host[0].drv, 0, tpn, FAKE_TPS), TPS);
+	hca_tpc_set(&host[0].fake->tp[tpn[1] % FAKE_TPS], HCA_TPC_STATE, HCA_TPS_ERROR);
+	assert_int_equal(import(0, 1, &number), 0);
+	ubagent_poll(host[0].agent);
+	assert_int_equal(query(0, number, &s), 0);
+	assert_int_equal(s.up, 0);
+	assert_int_equal(query(0, old, &s), -ETIMEDOUT);
+	/* the old number stays the former user's until he gives it back */
+	assert_int_not_equal(group_of(0, number), group);
+	run_for(100 * MS);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(tps_in(i, HCA_TPS_ACTIVE), TPS);
+	assert_int_equal(counter(1, "cm_handled_DISC"), 1);
+	assert_int_equal(unimport(0, old), 0);
+}
+
+/* The event of a dead channel tells its users, and the peer. */
+static void
+test_dies(void **state)
+{
+	struct hca_ctl_peer_state s;
+	uint32_t number, tpn[FAKE_TPS];
+
+	assert_int_equal(import(0, 1, &number), 0);
+	(void)group_of(0, number);
+	run_for(100 * MS);
+	assert_int_equal(hca_driver_list_tps(host[0].drv, 0, tpn, FAKE_TPS), TPS);
+	ubagent_face.event(host[0].agent, tpn[0]);
+	run_for(100 * MS);
+	assert_int_equal(query(0, number, &s), -ETIMEDOUT);
+	assert_int_equal(host[0].fake->live[LIVE_TP] + host[1].fake->live[LIVE_TP], 0);
+	assert_int_equal(counter(0, "events"), 1);
+}
+
+/* Nobody uses a group for a minute: both ends drain it; a user in time keeps it. */
+static void
+test_idle(void **state)
+{
+	uint32_t number, group;
+
+	assert_int_equal(import(0, 1, &number), 0);
+	group = group_of(0, number);
+	assert_int_equal(unimport(0, number), 0);
+	run_for(59 * SECOND);
+	assert_int_equal(tps_in(0, HCA_TPS_ACTIVE), TPS);
+	assert_int_equal(import(0, 1, &number), 0);
+	assert_int_equal(group_of(0, number), group);
+	run_for(90 * SECOND);
+	assert_int_equal(tps_in(0, HCA_TPS_ACTIVE), TPS);
+	assert_int_equal(unimport(0, number), 0);
+	/* the other end has asked more than once, and asks again before this one does */
+	run_for(SECOND);
+	assert_int_equal(tps_in(1, HCA_TPS_ACTIVE), TPS);
+	for (unsigned int i = 0; i < 6000 && tps_in(0, HCA_TPS_DRAIN) == 0; i++)
+		turn();
+	assert_int_equal(tps_in(0, HCA_TPS_DRAIN), TPS);
+	run_for(2 * SECOND);
+	assert_int_equal(host[0].fake->live[LIVE_TP] + host[1].fake->live[LIVE_TP], 0);
+	assert_int_equal(counter(0, "cm_ended"), 1);
+}
+
+/* A program that ends gives back what it has imported, also in the middle of it. */
+static void
+test_client_ends(void **state)
+{
+	uint32_t number, other;
+
+	assert_int_equal(import(0, 1, &number), 0);
+	(void)group_of(0, number);
+	assert_int_equal(import(0, 2, &other), 0);
+	hca_client_close(host[0].client);
+	assert_int_equal(hca_client_open(host[0].drv, NULL, &host[0].client), 0);
+	run_for(62 * SECOND);
+	assert_int_equal(host[0].fake->live[LIVE_TP], 0);
+	assert_int_equal(counter(0, "cm_begun"), counter(0, "cm_ended"));
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(host[0].agent->account.import[i].state, IMPORT_FREE);
+	assert_int_equal(query(0, number, &(struct hca_ctl_peer_state){0}), -EINVAL);
+}
+
+/* Others go on while the MAC address of one who asks is looked for; then he is answered too. */
+static void
+test_unknown_neighbour(void **state)
+{
+	uint32_t slow, fast;
+	struct hca_ctl_peer_state s = {.up = 0};
+
+	assert_int_equal(import(0, 1, &slow), 0);
+	run_for(100 * MS);
+	assert_int_equal(counter(1, "kept"), 1);
+	assert_int_equal(import(2, 1, &fast), 0);
+	(void)group_of(2, fast);
+	assert_int_equal(query(0, slow, &s), 0);
+	assert_int_equal(s.up, 0);
+	assert_int_equal(tps_in(1, HCA_TPS_ACTIVE), TPS);
+	sem_post(&answer);
+	for (unsigned int i = 0; i < 2000 && s.up == 0; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		turn();
+		assert_int_equal(query(0, slow, &s), 0);
+	}
+	assert_int_equal(s.up, 1);
+	run_for(100 * MS);
+	assert_int_equal(tps_in(1, HCA_TPS_ACTIVE), 2 * TPS);
+	assert_int_equal(counter(1, "unresolved"), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_import),
+		TEST(test_no_answer),
+		TEST(test_just_dead),
+		TEST(test_dies),
+		TEST(test_idle),
+		TEST(test_client_ends),
+		cmocka_unit_test_setup_teardown(test_unknown_neighbour, setup_asking, teardown),
+	};
+
+	return cmocka_run_group_tests_name("ubagent", tests, NULL, NULL);
+}
