@@ -2,11 +2,12 @@
 
 /*
  * The command register with any driver, however wrong. The input is a list of steps on a device
- * that has been reset and, if the first byte of the input is odd, initialized: a byte that names
- * the step (its low three bits), then its parameters:
+ * that has been reset and, if the first byte of the input is odd, initialized, with 2 also with
+ * objects of UB: a byte that names the step (its low three bits), then its parameters:
  *
  *  0  u8 command (index in HCA_CMD_LIST), u8 op_modifier, u8 in_modifier, u8 how:
- *     1: completion by event; 2: QPN with its tag; 4, 8: input, output mailbox elsewhere
+ *     1: completion by event; 2: QPN with its tag; 4, 8: input, output mailbox elsewhere;
+ *     20h: the input is a QPN
  *  1  u8 object: a valid mailbox (image() below)
  *  2  u16 offset, u8 n, n bytes: into the input mailbox
  *  3  u16 offset, u8 n: that many bytes FFh into the input mailbox
@@ -22,45 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi_bar.h"
-#include "abi_cmd.h"
-#include "abi_ctx.h"
-#include "abi_tp.h"
 #include "bar/bar.h"
-#include "engine/impl.h"
-#include "fuzz.h"
+#include "fuzz_hcr.h"
 
 #define HCR(f) (HCA_BAR0_HCR + offsetof(struct hca_hcr, f))
-#define LOG_QPS 4u
-#define LOG_CQS 3u
-#define LOG_EQS 2u
-#define LOG_MPTS 6u
-#define LOG_MTTS 8u
-#define PAGE 1u /* UAR page of the user */
-#define BLOCK (256u << 10)
-#define KEY(i) HCA_KEY_MAKE(0x2a, i, 0x33)
-#define QPN(i) HCA_QPN_MAKE(0x155, i, LOG_QPS)
 #define POLLS 3000u
 #define STEPS_MAX 64u
-/* Offsets in the driver's block; the user's block holds queues, 8 KiB each. */
-#define D_IN (128u << 10)
-#define D_OUT (D_IN + HCA_MBOX_SIZE)
-#define D_EQ (D_IN + 2 * HCA_MBOX_SIZE)
-#define U_QUEUE(i) ((i)*8192u)
-/* ICM addresses of the tables. */
-#define V_QPC 0x100000u
-#define V_CQC 0x110000u
-#define V_EQC 0x120000u
-#define V_MPT 0x200000u
-#define V_MTT 0x210000u
-
-struct hcr_world {
-	struct hca_port port;
-	struct hca *h;
-	uint8_t *driver, *user, *foreign; /* BLOCK bytes; foreign is in no window */
-	uint8_t *in;
-	uint64_t now;
-};
 
 static uint16_t
 port_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
@@ -124,229 +92,6 @@ command(struct hcr_world *w, uint16_t op, uint8_t mod, uint32_t in_mod)
 	return HCA_HCR_STATUS(hca_bar_load(w->h->bar0, HCR(ctrl)));
 }
 
-/* ---- mailboxes ---- */
-
-static void
-image_icm(struct hcr_world *w, const uint64_t *virt, uint32_t n, uint32_t first_page)
-{
-	struct hca_mbox_map_icm *m = (void *)w->in;
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct hca_icm_entry *e = hca_map_icm_entry(m, i);
-		uint64_t bus = (uintptr_t)w->driver + (first_page + 2 * i) * 4096u;
-
-		e->virt = hca_cpu_to_be64(virt[i]);
-		e->page = hca_cpu_to_be64(HCA_ICM_MAKE_PAGE(bus, 2));
-	}
-}
-
-static void
-image_init_hca(struct hcr_world *w)
-{
-	struct hca_mbox_init_hca *m = (void *)w->in;
-
-	m->qpc_base = hca_cpu_to_be64(HCA_INIT_MAKE(V_QPC, LOG_QPS));
-	m->cqc_base = hca_cpu_to_be64(HCA_INIT_MAKE(V_CQC, LOG_CQS));
-	m->eqc_base = hca_cpu_to_be64(HCA_INIT_MAKE(V_EQC, LOG_EQS));
-	m->mpt_base = hca_cpu_to_be64(HCA_INIT_MAKE(V_MPT, LOG_MPTS));
-	m->mtt_base = hca_cpu_to_be64(V_MTT);
-}
-
-/* MPT and MTT indexes follow the offsets: 1 is the EQ, from 2 on the user's queues. */
-static void
-image_mpt(struct hcr_world *w, uint32_t i)
-{
-	struct hca_mpt *m = (void *)w->in;
-	uint8_t *p = i <= 1 ? w->driver + D_EQ : w->user + U_QUEUE(i - 2);
-
-	m->flags = hca_cpu_to_be32(HCA_MPT_FLAG_SW_OWNS | HCA_MPT_FLAG_REGION |
-				   HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE);
-	m->page_size = hca_cpu_to_be32(4096);
-	m->key = hca_cpu_to_be32(KEY(i));
-	m->pd = hca_cpu_to_be32(i <= 1 ? HCA_PD_MAKE(1, 0) : HCA_PD_MAKE(5, PAGE));
-	m->start = hca_cpu_to_be64((uintptr_t)p);
-	m->length = hca_cpu_to_be64(8192);
-	hca_mpt_set_mtt_seg(m, 2 * i);
-}
-
-static void
-image_mtt(struct hcr_world *w, uint32_t i)
-{
-	struct hca_mbox_write_mtt *m = (void *)w->in;
-	uint8_t *p = i <= 1 ? w->driver + D_EQ : w->user + U_QUEUE(i - 2);
-
-	m->start_index = hca_cpu_to_be64(2 * i);
-	*hca_write_mtt_entry(m, 0) = hca_cpu_to_be64((uintptr_t)p);
-	*hca_write_mtt_entry(m, 1) = hca_cpu_to_be64((uintptr_t)p + 4096);
-}
-
-static void
-image_eqc(struct hcr_world *w)
-{
-	struct hca_eqc *c = (void *)w->in;
-
-	hca_eqc_set_start(c, (uintptr_t)w->driver + D_EQ);
-	c->logsize = hca_cpu_to_be32(HCA_EQC_MAKE_LOGSIZE(6));
-	c->pd = hca_cpu_to_be32(HCA_PD_MAKE(1, 0));
-	c->lkey = hca_cpu_to_be32(KEY(1));
-}
-
-static void
-image_cqc(struct hcr_world *w, uint32_t cqn)
-{
-	struct hca_cqc *c = (void *)w->in;
-
-	hca_cqc_set_start(c, (uintptr_t)w->user + U_QUEUE(cqn));
-	c->logsize_usrpage = hca_cpu_to_be32(HCA_CQC_MAKE_LOGSIZE(4, PAGE));
-	c->pd = hca_cpu_to_be32(HCA_PD_MAKE(5, PAGE));
-	c->lkey = hca_cpu_to_be32(KEY(2 + cqn));
-	c->cqn = hca_cpu_to_be32(cqn);
-	c->ci_db = hca_cpu_to_be32(512);
-	c->state_db = hca_cpu_to_be32(512 + 64);
-}
-
-static void
-image_qpc(struct hcr_world *w, uint32_t i)
-{
-	struct hca_qpc *q = (void *)w->in;
-
-	q->opt_param_mask = hca_cpu_to_be32(UINT32_MAX);
-	q->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(0, HCA_ST_RC, HCA_MIG_MIGRATED, 0));
-	q->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(HCA_MTU_1024, 31, 6, 6));
-	q->usr_page = hca_cpu_to_be32(PAGE);
-	q->local_qpn = hca_cpu_to_be32(QPN(i));
-	q->remote_qpn = hca_cpu_to_be32(0x123456);
-	q->path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 0));
-	q->path.rnr_retry = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_RETRY(7, 1));
-	q->path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(14, 0, 0, 64));
-	memcpy(&q->path.rgid[10], "\xff\xff\x0a\0\0\x02", 6);
-	q->path.mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(UINT64_C(0x020000000002), 0));
-	q->path.dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(UINT64_C(0x020000000002)));
-	q->rd_atomic = hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(4, 8, 7));
-	q->pd = hca_cpu_to_be32(HCA_PD_MAKE(5, PAGE));
-	q->cqn_snd = hca_cpu_to_be32(2);
-	q->cqn_rcv = hca_cpu_to_be32(3);
-	q->snd_wqe_base_l = hca_cpu_to_be32(KEY(6));
-	q->snd_wqe_len = hca_cpu_to_be32(1024);
-	q->rcv_wqe_base_l = hca_cpu_to_be32(KEY(7));
-	q->rcv_wqe_len = hca_cpu_to_be32(512);
-}
-
-static void
-image_gid(struct hcr_world *w)
-{
-	struct hca_mbox_set_gid *m = (void *)w->in;
-
-	m->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 0, 0));
-	memcpy(m->gid + 10, "\xff\xff\x0a\0\0\x01", 6);
-	m->mac[0] = 2;
-}
-
-/* The attributes that a transition requires; the image of the QPC has the rest. */
-static void
-image_modify(struct hcr_world *w, uint32_t i)
-{
-	static const uint32_t masks[] = {
-		HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT | HCA_QP_ATTR_ACCESS_FLAGS,
-		HCA_QP_ATTR_AV | HCA_QP_ATTR_PATH_MTU | HCA_QP_ATTR_DEST_QPN | HCA_QP_ATTR_RQ_PSN |
-			HCA_QP_ATTR_MAX_DEST_RD_ATOMIC | HCA_QP_ATTR_MIN_RNR_TIMER,
-		HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RETRY_CNT | HCA_QP_ATTR_RNR_RETRY |
-			HCA_QP_ATTR_SQ_PSN | HCA_QP_ATTR_MAX_QP_RD_ATOMIC,
-		0,
-	};
-
-	image_qpc(w, i / 4);
-	((struct hca_qpc *)(void *)w->in)->opt_param_mask = hca_cpu_to_be32(masks[i % 4]);
-}
-
-/* A TP whose number is as that of a QP. */
-static void
-image_tpc(struct hcr_world *w, uint32_t i)
-{
-	struct hca_tpc *c = (void *)w->in;
-
-	hca_tpc_set(c, HCA_TPC_STATE, HCA_TPS_ACTIVE);
-	hca_tpc_set(c, HCA_TPC_MODE, HCA_TP_MODE_SACK);
-	hca_tpc_set(c, HCA_TPC_RULE, HCA_TP_RULE_TIME);
-	hca_tpc_set(c, HCA_TPC_TPN, QPN(i));
-	hca_tpc_set(c, HCA_TPC_PEER, 0x77);
-	hca_tpc_set(c, HCA_TPC_REQUESTS, 16);
-	hca_tpc_set(c, HCA_TPC_ACK_EVERY, 16);
-	hca_tpc_set(c, HCA_TPC_OOO_EVERY, 1);
-	hca_tpc_set(c, HCA_TPC_SPORT, 0xc000);
-	c->path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 0));
-	memcpy(&c->path.rgid[10], "\xff\xff\x0a\0\0\x02", 6);
-	c->path.mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(UINT64_C(0x020000000002), 0));
-	c->path.dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(UINT64_C(0x020000000002)));
-}
-
-static void
-image_jetty(struct hcr_world *w, uint32_t i)
-{
-	struct hca_qpc *q = (void *)w->in;
-
-	image_qpc(w, i);
-	q->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(0, HCA_ST_JETTY, 0, 0));
-	q->opt_param_mask = hca_cpu_to_be32(HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY |
-					    HCA_QP_ATTR_MIN_RNR_TIMER);
-}
-
-/* For SET_TPG: one TP or none; for SET_TOKEN: flags. */
-static void
-image_group(struct hcr_world *w, uint32_t i)
-{
-	struct hca_mbox_set_tpg *m = (void *)w->in;
-
-	m->count = hca_cpu_to_be32(i);
-	m->tpn[0] = hca_cpu_to_be32(QPN(i));
-}
-
-static void
-image_others(struct hcr_world *w, uint32_t i)
-{
-	static void (*const ub[])(struct hcr_world * w, uint32_t i) = {image_tpc, image_jetty,
-								       image_group};
-
-	if (i % 4 == 0)
-		image_gid(w);
-	else
-		ub[i % 4 - 1](w, i / 4);
-}
-
-static void
-image(struct hcr_world *w, uint8_t what)
-{
-	static const uint64_t ctx[] = {V_QPC, V_CQC, V_EQC}, tpt[] = {V_MPT, V_MTT};
-	uint32_t i = what / 8;
-
-	memset(w->in, 0, HCA_MBOX_SIZE);
-	switch (what % 8) {
-	case 0:
-		image_init_hca(w);
-		break;
-	case 1:
-		image_icm(w, i & 1 ? tpt : ctx, i & 1 ? 2 : 3, i & 1 ? 6 : 0);
-		break;
-	case 2:
-		image_mpt(w, i);
-		break;
-	case 3:
-		image_mtt(w, i);
-		break;
-	case 4:
-		image_eqc(w);
-		break;
-	case 5:
-		image_cqc(w, i % 8);
-		break;
-	case 6:
-		image_modify(w, i);
-		break;
-	default:
-		image_others(w, i);
-	}
-}
-
 #define IMAGE(kind, i) ((uint8_t)((kind) + 8 * (i)))
 
 /* ---- steps ---- */
@@ -366,7 +111,9 @@ run_command(struct hcr_world *w, struct fuzz_input *in)
 	uint64_t src = (uintptr_t)w->in, dst = (uintptr_t)w->driver + D_OUT;
 	uint32_t i = which % RTE_DIM(commands);
 
-	if (commands[i].flags & HCA_CMDF_IN_IMM)
+	if (commands[i].flags & HCA_CMDF_IN_IMM && how & 0x20)
+		src = QPN(how >> 6);
+	else if (commands[i].flags & HCA_CMDF_IN_IMM)
 		src = how & 4 ? UINT64_MAX : in_mod * 4096u + V_QPC;
 	else if (how & 4)
 		src = (uintptr_t)w->driver + BLOCK - (how & 0x10 ? 0 : 128);
@@ -434,7 +181,7 @@ step(struct hcr_world *w, struct fuzz_input *in)
 		run_command(w, in);
 		break;
 	case 1:
-		image(w, fuzz_u8(in));
+		hcr_image(w, fuzz_u8(in));
 		break;
 	case 2:
 		poke(in, w->in, HCA_MBOX_SIZE, false);
@@ -508,7 +255,7 @@ good(struct hcr_world *w, uint8_t what, uint16_t op, uint8_t mod, uint32_t in_mo
 {
 	uint32_t status;
 
-	image(w, what);
+	hcr_image(w, what);
 	status = command(w, op, mod, in_mod);
 	fuzz_check(status == HCA_STAT_OK, "command %#x on a fresh device: status %u", op, status);
 }
@@ -531,6 +278,23 @@ initialize(struct hcr_world *w)
 	good(w, IMAGE(6, 4), HCA_CMD_RST2INIT_QPEE, 0, QPN(1));
 }
 
+/* Two TPs, a group of one of them, a Jetty with a well-known number, a segment. */
+static void
+initialize_ub(struct hcr_world *w)
+{
+	uint32_t status;
+
+	good(w, IMAGE(7, 1 + 4 * 1), HCA_CMD_SW2HW_TP, 0, QPN(1));
+	good(w, IMAGE(7, 1 + 4 * 2), HCA_CMD_SW2HW_TP, 0, QPN(2));
+	good(w, IMAGE(7, 3 + 4 * 1), HCA_CMD_SET_TPG, 0, 3);
+	good(w, IMAGE(7, 2 + 4 * 3), HCA_CMD_RST2RTS_QPEE, 0, QPN(3));
+	good(w, IMAGE(7, 3 + 4 * 1), HCA_CMD_SET_TOKEN, 0, 8);
+	post(w, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_SET_JETTY_ID), 40, QPN(3), 0);
+	poll_until_clear(w, HCR(ctrl), HCA_HCR_GO, "command");
+	status = HCA_HCR_STATUS(hca_bar_load(w->h->bar0, HCR(ctrl)));
+	fuzz_check(status == HCA_STAT_OK, "well-known number: status %u", status);
+}
+
 static void
 reset(struct hcr_world *w)
 {
@@ -551,6 +315,7 @@ check_empty(struct hcr_world *w)
 		   "a reset leaves %u QPs, %u CQs, %u EQs, %u MPTs", u.qps, u.cqs, u.eqs, u.mpts);
 	fuzz_check(u.records == 0 && u.full_records == 0 && u.tx_mbufs == 0 && u.resp_mbufs == 0,
 		   "a reset leaves records or mbufs");
+	hcr_check_no_ub(w);
 	/* each byte equals the one before */
 	fuzz_check(w->foreign[0] == 0xa5 && memcmp(w->foreign, w->foreign + 1, BLOCK - 1) == 0,
 		   "memory outside all windows was written");
@@ -561,6 +326,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {data, data + size};
 	static struct hcr_world *w;
+	uint8_t objects;
 
 	if (w == NULL) {
 		fuzz_lsan_disable();
@@ -570,8 +336,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	reset(w);
 	memset(w->driver, 0, D_EQ + 8192);
 	memset(w->user, 0, 65536);
-	if (fuzz_u8(&in) & 1)
+	objects = fuzz_u8(&in);
+	if (objects & 1)
 		initialize(w);
+	if ((objects & 3) == 3)
+		initialize_ub(w);
 	for (unsigned int i = 0; i < STEPS_MAX && fuzz_left(&in) != 0; i++)
 		step(w, &in);
 	reset(w);

@@ -54,66 +54,25 @@ world_store(struct world *w, enum world_qp qp)
 
 /* ---- the port ---- */
 
-static uint16_t
-port_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
-{
-	struct world_port *p = (struct world_port *)port;
-	uint16_t i;
-
-	(void)now;
-	for (i = 0; i < n && p->tail != p->head; i++)
-		m[i] = p->rx[p->tail++ % WORLD_RX];
-	return i;
-}
-
 /* Whatever the device received, the frames it sends must be valid. */
 static void
-judge_sent(const struct rte_mbuf *m)
+judge_sent(void *arg, const uint8_t *frame, uint32_t len)
 {
-	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct roce_view v;
-	int rc = roce_parse(frame, m->data_len, &v);
+	int rc = roce_parse(frame, len, &v);
 
+	(void)arg;
 	fuzz_check(rc == 0, "sent a malformed frame: %s", roce_drop_name(rc));
 	fuzz_check(roce_icrc_ok(hca_icrc_select(), frame, &v), "sent a frame with a wrong ICRC");
 	fuzz_check(v.qpn == WORLD_PEER_QPN, "sent a frame to QPN %#x", v.qpn);
 	fuzz_check(v.payload_len <= WORLD_MTU, "sent %u bytes in one packet", v.payload_len);
 }
 
-static uint16_t
-port_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
-{
-	struct world_port *p = (struct world_port *)port;
-
-	(void)now;
-	for (uint16_t i = 0; i < n; i++)
-		judge_sent(m[i]);
-	rte_pktmbuf_free_bulk(m, n);
-	p->sent += n;
-	return n;
-}
-
-static bool
-port_up(struct hca_port *port)
-{
-	(void)port;
-	return true;
-}
-
-static const struct hca_port_ops port_ops = {.rx = port_rx, .tx = port_tx, .link_up = port_up};
-
 void
 world_frame(struct world *w, const uint8_t *frame, uint32_t len)
 {
-	struct world_port *p = &w->port;
-	struct rte_mbuf *m;
-
-	if (p->head - p->tail == WORLD_RX || len > FRAME_MAX)
-		return;
-	m = rte_pktmbuf_alloc(p->pool);
-	fuzz_check(m != NULL, "the device keeps received frames");
-	memcpy(rte_pktmbuf_append(m, (uint16_t)len), frame, len);
-	p->rx[p->head++ % WORLD_RX] = m;
+	if (len <= FRAME_MAX)
+		(void)fuzz_port_put(&w->port, frame, len);
 }
 
 /* ---- frames ---- */
@@ -322,11 +281,8 @@ make_hca(struct world *w)
 		.mac = {2, 0, 0, 0, 0, 1},
 	};
 
-	w->port.port =
-		(struct hca_port){.ops = &port_ops, .max_frame = 9000, .queue_size = WORLD_RX};
-	w->port.pool = rte_pktmbuf_pool_create("fuzz.rx", 2 * WORLD_RX, 0, HCA_MBUF_PRIV,
-					       HCA_MBUF_DATA, SOCKET_ID_ANY);
-	fuzz_check(w->port.pool != NULL, "no mbufs");
+	w->port.judge = judge_sent;
+	fuzz_port_open(&w->port, WORLD_RX);
 	fuzz_check(hca_create(&cfg, &w->h) == 0, "hca_create");
 }
 

@@ -15,6 +15,7 @@
 #include "driver.h"
 #include "engine/impl.h"
 #include "fuzz.h"
+#include "fuzz_port.h"
 #include "hca.h"
 
 #define WORLD_MEM 0xc000u
@@ -44,16 +45,8 @@ enum world_region {
 	WORLD_REGIONS,
 };
 
-struct world_port {
-	struct hca_port port;
-	struct rte_mempool *pool;
-	struct rte_mbuf *rx[WORLD_RX];
-	unsigned int head, tail; /* free running */
-	uint64_t sent;
-};
-
 struct world {
-	struct world_port port;
+	struct fuzz_port port;
 	struct hca *h;
 	struct hca_driver *drv;
 	struct softhca_context *ctx;

@@ -10,6 +10,7 @@
 #include "core/counters.h"
 #include "sim.h"
 #include "sim_link.h"
+#include "ub_sums.h"
 
 static uint64_t
 value(const struct sim *s, unsigned int side, enum hca_counter c)
@@ -36,10 +37,6 @@ static const uint16_t descriptor_drops[] = {HCA_DESCRIPTOR_DROP_LIST(X)};
 static const uint16_t doorbell_drops[] = {HCA_DOORBELL_DROP_LIST(X)};
 static const uint16_t again[] = {HCA_AGAIN_LIST(X)};
 static const uint16_t ub_again[] = {HCA_UB_AGAIN_LIST(X)};
-static const uint16_t ub_tp_drops[] = {HCA_UB_TP_DROP_LIST(X)};
-static const uint16_t ub_heard[] = {HCA_UB_HEARD_LIST(X)};
-static const uint16_t ub_response_drops[] = {HCA_UB_RESPONSE_DROP_LIST(X)};
-static const uint16_t ub_request_drops[] = {HCA_UB_REQUEST_DROP_LIST(X)};
 #undef X
 
 #define COUNTER(name) value(s, side, HCA_CTR_##name)
@@ -115,26 +112,13 @@ check_frames(struct sim *s, unsigned int side)
 	sim_check(s, SUM(response_drops) <= COUNTER(rcvd_responses), "side %u: responses", side);
 }
 
-/* UB: transport, then transactions. */
 static void
 check_ub(struct sim *s, unsigned int side)
 {
-	SAME(COUNTER(ub_rx_tp_packets), COUNTER(ub_tp_passed) + SUM(ub_tp_drops));
-	SAME(COUNTER(ub_rx_acks), SUM(ub_heard));
-	SAME(COUNTER(ub_ops_sent), COUNTER(ub_ops_acked) + COUNTER(ub_ops_given_up));
-	SAME(COUNTER(ub_tp_passed) + COUNTER(ub_rx_utp),
-	     COUNTER(ub_responses) + COUNTER(ub_ta_used) + SUM(ub_response_drops) +
-		     SUM(ub_request_drops));
-	SAME(COUNTER(ub_segments), COUNTER(ub_segments_done) + COUNTER(ub_segments_failed) +
-					   COUNTER(ub_segments_not_ready));
-	SAME(COUNTER(ub_requests), COUNTER(ub_requests_done) + COUNTER(ub_requests_not_ready) +
-					   COUNTER(ub_requests_late) +
-					   COUNTER(ub_requests_refused) +
-					   COUNTER(ub_requests_abandoned));
-	SAME(COUNTER(ub_requests), COUNTER(ub_requests_abandoned) + COUNTER(ub_answers_abandoned) +
-					   COUNTER(ub_taacks) + COUNTER(ub_taacks_merged) +
-					   COUNTER(ub_read_responses) +
-					   COUNTER(ub_atomic_responses));
+	struct ub_sum broken = ub_sums_broken(s->side[side].hca);
+
+	if (broken.what != NULL)
+		same(s, side, broken.what, broken.left, broken.right);
 }
 
 static void

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "ub_world_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../sim/ub_sums.h"
+
+#include "urma_impl.h"
+
+#define TICK_NS 1000u
+#define SETTLE_IDLE 8u
+#define SETTLE_MAX 20000u
+#define FRAMES 48u /* of the input's that may wait; the honest peer's come beside them */
+
+/* Contents of the memory at the start of every input. */
+static uint8_t pattern[UB_WORLD_MEM];
+static struct ub_world *w_of_process;
+
+uint8_t *
+ub_world_region(struct ub_world *w, enum ub_world_region r, uint32_t *len)
+{
+	*len = ub_world_regions[r].len;
+	return w->mem + ub_world_regions[r].at;
+}
+
+uint32_t
+ub_world_token_id(const struct ub_world *w, enum ub_world_region r)
+{
+	return r == UB_WORLD_VERBS ? HCA_KEY_TOKEN_ID(w->mr->rkey) : w->seg[r]->seg.token_id;
+}
+
+uint32_t
+ub_world_lkey(const struct ub_world *w, enum ub_world_region r)
+{
+	return r == UB_WORLD_VERBS ? w->mr->lkey : ((struct urma_segment *)w->seg[r])->mr->lkey;
+}
+
+uint32_t
+ub_world_number(const struct ub_world *w, const urma_jetty_id_t *id)
+{
+	const void *object = id == &w->jetty->jetty_id	  ? (const void *)w->jetty
+			     : id == &w->theirs->jetty_id ? (const void *)w->theirs
+							  : (const void *)w->jfs;
+
+	return ((const struct urma_queue *)object)->number;
+}
+
+struct hca_qp *
+ub_world_store(const struct ub_world *w, const urma_jetty_id_t *id)
+{
+	return &w->h->qp[ub_world_number(w, id) & w->h->qp_mask];
+}
+
+struct hca_tp *
+ub_world_tp(const struct ub_world *w, unsigned int peer)
+{
+	return &w->h->ub->tp[peer + 1];
+}
+
+void
+ub_world_frame(struct ub_world *w, const uint8_t *frame, uint32_t len)
+{
+	if (w->port.head - w->port.tail < FRAMES)
+		(void)fuzz_port_put(&w->port, frame, len);
+}
+
+/* ---- time and completions ---- */
+
+static unsigned int
+poll_once(struct ub_world *w)
+{
+	unsigned int work = 0;
+
+	w->now += TICK_NS;
+	for (unsigned int i = 0; i < hca_workers(w->h); i++)
+		work += hca_poll(w->h, i, w->now);
+	return work;
+}
+
+void
+ub_world_progress(void *arg)
+{
+	poll_once(arg);
+}
+
+void
+ub_world_poll(struct ub_world *w, unsigned int n)
+{
+	while (n-- > 0)
+		poll_once(w);
+}
+
+static void
+settle(struct ub_world *w)
+{
+	unsigned int idle = 0;
+
+	for (unsigned int i = 0; i < SETTLE_MAX && idle < SETTLE_IDLE; i++)
+		idle = poll_once(w) != 0 ? 0 : idle + 1;
+	fuzz_check(idle == SETTLE_IDLE, "never quiet");
+}
+
+/* A send of the attacked Jetty: once, and in order. */
+static void
+take_sent(struct ub_world *w, const urma_cr_t *cr)
+{
+	if (cr->status == URMA_CR_WR_FLUSH_ERR_DONE || cr->status == URMA_CR_WR_SUSPEND_DONE)
+		return;
+	if (cr->flag.bs.jetty == 0) /* of the JFS */
+		return;
+	fuzz_check(cr->user_ctx == w->sent_done, "completion of request %llu, expected %u",
+		   (unsigned long long)cr->user_ctx, w->sent_done);
+	w->sent_done++;
+}
+
+static void
+reap_theirs(struct ub_world *w)
+{
+	urma_cr_t cr;
+
+	while (urma_poll_jfc(w->their_jfc, 1, &cr) == 1) {
+		fuzz_check(cr.status == URMA_CR_SUCCESS && cr.user_ctx == w->their_done,
+			   "the bystander's request %llu: status %u",
+			   (unsigned long long)cr.user_ctx, cr.status);
+		w->their_done++;
+	}
+}
+
+void
+ub_world_reap(struct ub_world *w)
+{
+	urma_cr_t cr;
+
+	/* a queue that was written into may tell anything, one with errors among it */
+	for (int n = 0; n < 1000 && urma_poll_jfc(w->send_jfc, 1, &cr) == 1; n++)
+		if (!w->lying)
+			take_sent(w, &cr);
+	for (int n = 0; n < 1000 && urma_poll_jfc(w->recv_jfc, 1, &cr) == 1; n++)
+		w->recv_done += cr.flag.bs.jetty;
+	reap_theirs(w);
+}
+
+static void
+their_request(struct ub_world *w)
+{
+	unsigned int peer = w->shared ? 0 : 1;
+	uint32_t len;
+	uintptr_t from = (uintptr_t)ub_world_region(w, UB_WORLD_THEIR, &len);
+	urma_sge_t own = {from, len, w->seg[UB_WORLD_THEIR]};
+	urma_sge_t to = {0x10000, len, w->their_to_seg[peer]};
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_WRITE,
+			    .flag.bs.complete_enable = 1,
+			    .tjetty = w->their_to[peer],
+			    .user_ctx = w->their_posted++,
+			    .rw = {.src = {&own, 1}, .dst = {&to, 1}}};
+
+	fuzz_check(urma_post_jetty_send_wr(w->theirs, &wr, NULL) == URMA_SUCCESS,
+		   "the bystander cannot post: %s", softhca_urma_reason());
+}
+
+/* Nobody has written there but the honest peer. */
+static void
+check_theirs(const struct ub_world *w)
+{
+	const uint8_t *at = w->mem + ub_world_regions[UB_WORLD_THEIR].at;
+
+	for (uint32_t i = 0; i < ub_world_regions[UB_WORLD_THEIR].len; i++)
+		fuzz_check(at[i] == (uint8_t)w->peer[w->shared ? 0 : 1].written,
+			   "the bystander's byte %u is %#x", i, at[i]);
+}
+
+void
+ub_world_time(struct ub_world *w, uint32_t n)
+{
+	check_theirs(w);
+	their_request(w);
+	ub_peer_write(w, w->shared ? 0 : 1);
+	for (unsigned int i = 0; i < 1000 && w->their_done != w->their_posted; i++) {
+		poll_once(w);
+		reap_theirs(w);
+	}
+	fuzz_check(w->their_done == w->their_posted, "the bystander's request takes 1 ms");
+	for (unsigned int i = 0; i < SETTLE_IDLE; i++)
+		poll_once(w);
+	w->now += (uint64_t)n * n * 10000;
+	ub_world_poll(w, 2);
+}
+
+/* ---- posting ---- */
+
+static void
+fill(struct ub_world *w, urma_jfs_wr_t *wr, urma_sge_t *own, urma_sge_t *peers)
+{
+	static const uint8_t enables[16] = {0x5a, 0xff, 0, 1};
+
+	switch (wr->opcode) {
+	case URMA_OPC_SEND:
+	case URMA_OPC_SEND_IMM:
+		wr->send = (urma_send_wr_t){.src = {own, own[1].len != 0 ? 2 : 1}, .imm_data = 5};
+		break;
+	case URMA_OPC_READ:
+		wr->rw = (urma_rw_wr_t){.src = {peers, 1}, .dst = {own, own[1].len != 0 ? 2 : 1}};
+		break;
+	case URMA_OPC_CAS:
+		wr->cas = (urma_cas_wr_t){.dst = peers, .src = own, .cmp_data = 1, .swap_data = 2};
+		break;
+	case URMA_OPC_FADD:
+		wr->faa = (urma_faa_wr_t){.dst = peers, .src = own, .operand = 1};
+		break;
+	default:
+		wr->rw = (urma_rw_wr_t){.src = {own, own[1].len != 0 ? 2 : 1},
+					.dst = {peers, 1 + (wr->opcode == URMA_OPC_WRITE_NOTIFY)},
+					.notify_data = 7,
+					.byte_enables = enables};
+	}
+}
+
+void
+ub_world_send(struct ub_world *w, uint8_t kind, uint32_t len, bool jfs)
+{
+	static const urma_opcode_t codes[] = {URMA_OPC_WRITE,	    URMA_OPC_WRITE_IMM,
+					      URMA_OPC_READ,	    URMA_OPC_SEND,
+					      URMA_OPC_SEND_IMM,    URMA_OPC_CAS,
+					      URMA_OPC_FADD,	    SOFTHCA_URMA_OPC_WRITE_BE,
+					      URMA_OPC_WRITE_NOTIFY};
+	urma_jfs_wr_t wr = {
+		.opcode = codes[kind % RTE_DIM(codes)],
+		.flag.bs = {.complete_enable = 1, .place_order = kind / 16 % 3, .fence = kind >> 7},
+		.tjetty = w->to,
+		.user_ctx = w->posted};
+	bool atomic = wr.opcode == URMA_OPC_CAS || wr.opcode == URMA_OPC_FADD;
+	uint8_t *base = ub_world_region(w, UB_WORLD_LOCAL, &(uint32_t){0});
+	urma_sge_t own[2], peers[2];
+	uint32_t first;
+
+	if (w->posted >= UB_WORLD_WRS)
+		return;
+	len = atomic ? 8 : wr.opcode == SOFTHCA_URMA_OPC_WRITE_BE ? 128 : len;
+	first = len > 64 && !atomic ? len / 3 : len;
+	own[0] = (urma_sge_t){(uintptr_t)base + 1, first, w->seg[UB_WORLD_LOCAL]};
+	own[1] = (urma_sge_t){(uintptr_t)base + 0x1800, len - first, w->seg[UB_WORLD_LOCAL]};
+	peers[0] = (urma_sge_t){0x10000, len, w->to_seg};
+	peers[1] = (urma_sge_t){0x18000, 8, w->to_seg};
+	fill(w, &wr, own, peers);
+	if (jfs)
+		(void)urma_post_jfs_wr(w->jfs, &wr, NULL);
+	else
+		w->posted += urma_post_jetty_send_wr(w->jetty, &wr, NULL) == URMA_SUCCESS;
+}
+
+void
+ub_world_recv(struct ub_world *w, bool jfr, unsigned int sges, uint32_t len)
+{
+	uint8_t *base = ub_world_region(w, UB_WORLD_LOCAL, &(uint32_t){0});
+	urma_sge_t sge[4];
+	urma_jfr_wr_t wr = {.src = {sge, RTE_MIN(sges, 4u)}, .user_ctx = w->received};
+
+	if (w->received >= UB_WORLD_WRS)
+		return;
+	for (unsigned int i = 0; i < 4; i++)
+		sge[i] = (urma_sge_t){(uintptr_t)base + 0x100 + i * 0x700, RTE_MIN(len, 0x6ffu),
+				      w->seg[UB_WORLD_LOCAL]};
+	if (jfr)
+		(void)urma_post_jfr_wr(w->jfr, &wr, NULL);
+	else
+		w->received += urma_post_jetty_recv_wr(w->jetty, &wr, NULL) == URMA_SUCCESS;
+}
+
+static struct ub_world *
+make(void)
+{
+	struct ub_world *w = calloc(1, sizeof(*w));
+
+	fuzz_check(w != NULL, "no memory");
+	fuzz_eal_start();
+	for (uint32_t i = 0; i < UB_WORLD_MEM; i++)
+		pattern[i] = (uint8_t)(i * 167 + (i >> 8) * 13 + 5);
+	ub_world_make(w);
+	settle(w);
+	hca_usage(w->h, &w->base);
+	return w;
+}
+
+/* FUZZ_COUNTERS=1: print how far the inputs came. */
+static void
+show_counters(void)
+{
+	const struct hca *h = w_of_process->h;
+
+	for (unsigned int i = 0; i < hca_counter_count(); i++)
+		if (hca_counter_value(h, i) != 0)
+			fprintf(stderr, "%s=%llu\n", hca_counter_name(i),
+				(unsigned long long)hca_counter_value(h, i));
+}
+
+/* ---- an input's beginning and end ---- */
+
+static void
+make_attacked(struct ub_world *w, uint8_t kind, bool honest)
+{
+	uint32_t tpn = UB_WORLD_TPN(0);
+	urma_jfs_cfg_t s = ub_world_sends(w->send_jfc);
+	urma_jfr_cfg_t r = ub_world_receives(w->recv_jfc);
+
+	ub_world_open_tp(w, 0, honest ? kind & 0x7f : kind, honest);
+	fuzz_check(hca_driver_change_tpg(w->drv, 0, &tpn, 1) == 0, "group: %s",
+		   hca_driver_reason());
+	w->jetty = ub_world_make_jetty(w->ctx, w->send_jfc, w->recv_jfc, UB_WORLD_KNOWN);
+	w->jfs = urma_create_jfs(w->ctx, &s);
+	MADE(w->jfs);
+	w->jfr = urma_create_jfr(w->ctx, &r);
+	MADE(w->jfr);
+}
+
+struct ub_world *
+ub_world_begin(uint8_t kind, bool honest)
+{
+	struct ub_world *w = w_of_process;
+
+	if (w == NULL) {
+		fuzz_lsan_disable();
+		w = w_of_process = make();
+		if (getenv("FUZZ_COUNTERS") != NULL)
+			atexit(show_counters);
+		fuzz_lsan_enable();
+	}
+	memcpy(w->mem, pattern, UB_WORLD_MEM);
+	w->posted = w->received = w->sent_done = w->recv_done = 0;
+	w->lying = false;
+	w->shared = honest;
+	fuzz_lsan_disable(); /* of the driver's, which the EAL's memory points to */
+	make_attacked(w, kind, honest);
+	fuzz_lsan_enable();
+	memset(w->mem + ub_world_regions[UB_WORLD_THEIR].at, (int)w->peer[honest ? 0 : 1].written,
+	       ub_world_regions[UB_WORLD_THEIR].len);
+	ub_world_poll(w, 4);
+	return w;
+}
+
+/* All memory except writable regions is unchanged; the table is in the order of addresses. */
+static void
+check_memory(const struct ub_world *w)
+{
+	uint32_t from = 0;
+
+	for (unsigned int r = 0; r <= UB_WORLD_REGIONS; r++) {
+		uint32_t to = r < UB_WORLD_REGIONS ? ub_world_regions[r].at : UB_WORLD_MEM;
+
+		/* the program itself may have any of its own written */
+		if (r < UB_WORLD_REGIONS && !ub_world_regions[r].changes && !w->lying)
+			continue;
+		for (; from < to; from++)
+			fuzz_check(w->mem[from] == pattern[from], "byte %#x was overwritten", from);
+		from = r < UB_WORLD_REGIONS ? ub_world_regions[r].at + ub_world_regions[r].len : to;
+	}
+}
+
+static void
+check_bystander(struct ub_world *w)
+{
+	const struct ub_peer *p = &w->peer[w->shared ? 0 : 1];
+
+	fuzz_check(p->answered == p->written, "the bystander answered %u of %u Writes", p->answered,
+		   p->written);
+	check_theirs(w);
+	fuzz_check(hca_tp_state(&w->h->ub->tp[p->tpi]) == HCA_TPS_ACTIVE,
+		   "the bystander's TP is dead");
+}
+
+static void
+check_usage(const struct ub_world *w)
+{
+	struct hca_usage u;
+
+	hca_usage(w->h, &u);
+	fuzz_check(u.records == w->base.records && u.full_records == w->base.full_records,
+		   "records leaked: %u, %u", u.records, u.full_records);
+	fuzz_check(u.tx_mbufs == 0 && u.resp_mbufs == 0, "mbufs leaked: %u, %u", u.tx_mbufs,
+		   u.resp_mbufs);
+	fuzz_check(rte_mempool_in_use_count(w->port.pool) == 0, "received frames leaked: %u",
+		   rte_mempool_in_use_count(w->port.pool));
+	fuzz_check(u.edge_objects == 0 && u.backlog == 0 && u.messages == 0,
+		   "left: %u on edges, %u in the backlog, %u messages", u.edge_objects, u.backlog,
+		   u.messages);
+	fuzz_check(u.qps == w->base.qps && u.cqs == w->base.cqs && u.mpts == w->base.mpts &&
+			   u.srqs == w->base.srqs,
+		   "contexts changed: %u QPs, %u CQs, %u MPTs, %u SRQs", u.qps, u.cqs, u.mpts,
+		   u.srqs);
+	for (uint32_t l = 0; l < HCA_TP_LANES; l++)
+		fuzz_check(w->h->ub->pool[l].free_n == w->h->ub->pool[l].count,
+			   "operations leaked: %u of %u are free", w->h->ub->pool[l].free_n,
+			   w->h->ub->pool[l].count);
+}
+
+static void
+stop_attacked(struct ub_world *w)
+{
+	urma_jetty_attr_t attr = {.mask = JETTY_STATE, .state = URMA_JETTY_STATE_ERROR};
+
+	fuzz_check(hca_driver_destroy_tp(w->drv, UB_WORLD_TPN(0)) == 0, "TP: %s",
+		   hca_driver_reason());
+	settle(w);
+	ub_world_reap(w);
+	/* it may be in ERROR already */
+	(void)urma_modify_jetty(w->jetty, &attr);
+	settle(w);
+	ub_world_reap(w);
+	fuzz_check(w->lying || (w->sent_done == w->posted && w->recv_done == w->received),
+		   "%u of %u requests, %u of %u receives completed", w->sent_done, w->posted,
+		   w->recv_done, w->received);
+	FINE(urma_delete_jetty(w->jetty));
+	FINE(urma_delete_jfs(w->jfs));
+	FINE(urma_delete_jfr(w->jfr));
+}
+
+void
+ub_world_end(struct ub_world *w)
+{
+	struct ub_sum broken;
+
+	/* what a program has written may be of gigabytes, so all is quiet only when it is gone */
+	if (!w->lying)
+		settle(w);
+	ub_world_time(w, 0);
+	if (!w->lying)
+		settle(w);
+	check_bystander(w);
+	stop_attacked(w);
+	w->peer[0].honest = false;
+	settle(w);
+	ub_world_reap(w);
+	hca_driver_poll(w->drv);
+	check_memory(w);
+	check_usage(w);
+	broken = ub_sums_broken(w->h);
+	fuzz_check(broken.what == NULL, "%s: %llu and %llu", broken.what,
+		   (unsigned long long)broken.left, (unsigned long long)broken.right);
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * A channel never waits for one of its users: what may go wrong with a Jetty, a segment, a program
+ * or a peer, while a bystander uses the same channel. Its packets flow on: nothing is sent again,
+ * no timer expires, and the bystander's requests take as long as before.
+ *
+ * SIM_ROUNDS: how often a receiver is not ready.
+ */
+
+#include "ub_bystander.h"
+
+#include "sim_link.h"
+
+#define PROGRAM "sim-ub-isolate"
+
+#define FROM UB_PAIR_FROM
+#define TO UB_PAIR_TO
+#define RESULT UB_PAIR_READ
+#define RECV UB_PAIR_RECV
+#define EVERY 20u /* the bystander's requests between two faults */
+#define MIB (1u << 20)
+
+__attribute__((weak)) void __lsan_disable(void);
+__attribute__((weak)) void __lsan_enable(void);
+
+static struct ub_pair pair;
+
+/* Somebody else's requests: which completions are fine is up to the test. */
+struct faulty {
+	struct ub_bystander b;
+	uint64_t posted, done;
+	uint64_t allowed; /* bits of urma_cr_status_t */
+	uint64_t count[64];
+	uint32_t n; /* objects made so far */
+	urma_jetty_t *jetty;
+	urma_target_seg_t *seg, *imported;
+	struct urma_segment bad;
+	struct softhca_mr bad_mr;
+	struct softhca_context *client;
+	urma_context_t *ctx;
+};
+
+static struct faulty faulty;
+
+#define ALLOW(status) (UINT64_C(1) << (status))
+#define MADE(x, object) \
+	sim_check((x)->b.p->s, (object) != NULL, #object ": %s", softhca_urma_reason())
+#define FINE(x, call) \
+	sim_check((x)->b.p->s, (call) == URMA_SUCCESS, #call ": %s", softhca_urma_reason())
+
+static void
+take(void *arg, const urma_cr_t *cr)
+{
+	struct faulty *x = arg;
+
+	sim_check(x->b.p->s, x->allowed >> cr->status & 1, "request %lu: status %u",
+		  (unsigned long)cr->user_ctx, cr->status);
+	x->count[cr->status]++;
+	x->done++;
+}
+
+static struct faulty *
+begin(const struct sim_config *cfg, struct ub_pair_config c, uint64_t allowed,
+      void (*disturb)(void *arg, uint32_t i))
+{
+	struct faulty *x = &faulty;
+
+	c.sim = *cfg;
+	c.rto_base = c.rto_base != 0 ? c.rto_base : 100000;
+	memset(x, 0, sizeof(*x));
+	ub_pair_open(&pair, &c);
+	ub_bystander_open(&x->b, &pair);
+	x->allowed = allowed;
+	x->b.other = take;
+	x->b.disturb = disturb;
+	x->b.arg = x;
+	return x;
+}
+
+/* Requests that are left complete, too. */
+static void
+drain(struct faulty *x)
+{
+	while (x->done < x->posted) {
+		urma_cr_t cr = ub_pair_next(x->b.p, x->b.p->side[0].send_jfc, 1000 * UB_PAIR_MS);
+
+		take(x, &cr);
+	}
+}
+
+static void
+finish(struct faulty *x)
+{
+	drain(x);
+	ub_bystander_check(&x->b);
+	UB_PAIR_EQ(x->b.p, hca_tp_state(ub_pair_tp(x->b.p, 0, 1)), HCA_TPS_ACTIVE);
+	UB_PAIR_EQ(x->b.p, hca_tp_state(ub_pair_tp(x->b.p, 1, 1)), HCA_TPS_ACTIVE);
+	ub_pair_close(x->b.p);
+}
+
+/* ---- a key of nobody ---- */
+
+static void
+use_bad_key(void *arg, uint32_t i)
+{
+	struct faulty *x = arg;
+	struct ub_pair *p = x->b.p;
+	urma_target_seg_t *good = p->side[0].seg;
+
+	if (i % EVERY != 0)
+		return;
+	p->side[0].seg = &x->bad.pub;
+	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 20000, x->posted++);
+	ub_pair_rw(p, 0, URMA_OPC_READ, RESULT, FROM, 20000, x->posted++);
+	ub_pair_send(p, 0, p->side[0].to_jfr, FROM, 20000, x->posted++);
+	p->side[0].seg = good;
+	ub_pair_recv(p, 1, true, RECV, 20000, i);
+}
+
+static void
+bad_key_in(const struct sim_config *cfg)
+{
+	struct faulty *x = begin(cfg, (struct ub_pair_config){.small_mtu = true},
+				 ALLOW(URMA_CR_LOC_ACCESS_ERR), use_bad_key);
+	struct ub_pair *p = x->b.p;
+	urma_cr_t cr;
+
+	x->bad = *(struct urma_segment *)p->side[0].seg;
+	x->bad_mr = *x->bad.mr;
+	x->bad_mr.lkey ^= 0x100;
+	x->bad.mr = &x->bad_mr;
+	memset(p->side[0].mem + RESULT, 0, 20000);
+	ub_bystander_run(&x->b);
+	drain(x);
+	sim_check(p->s, ub_pair_counter(p, 0, HCA_CTR_ub_poisoned) != 0, "nothing was poisoned");
+	for (uint32_t i = 0; i < 20000; i++)
+		UB_PAIR_EQ(p,
+			   p->side[1].mem[TO + i] | p->side[0].mem[RESULT + i] |
+				   p->side[1].mem[RECV + i],
+			   0);
+	while (urma_poll_jfc(p->side[1].recv_jfc, 1, &cr) == 1)
+		UB_PAIR_EQ(p, cr.status, URMA_CR_LOC_DATA_POISON);
+	finish(x);
+}
+
+/* ---- a Jetty that goes ---- */
+
+static urma_jetty_t *
+make_jetty(struct faulty *x, urma_context_t *ctx, urma_jfc_t *send_jfc, urma_jfc_t *recv_jfc)
+{
+	urma_jfr_cfg_t r = {.depth = 16,
+			    .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT,
+			    .trans_mode = URMA_TM_RM,
+			    .jfc = recv_jfc,
+			    .token_value.token = UB_PAIR_SEND_TOKEN};
+	urma_jetty_cfg_t cfg = {
+		.jfs_cfg = {.depth = 16, .trans_mode = URMA_TM_RM, .rnr_retry = 7, .jfc = send_jfc},
+		.jfr_cfg = &r};
+	urma_jetty_t *jetty = urma_create_jetty(ctx, &cfg);
+
+	MADE(x, jetty);
+	return jetty;
+}
+
+/* It writes and reads 1 MiB, and goes in the middle. */
+static void
+destroy_midway(void *arg, uint32_t i)
+{
+	struct faulty *x = arg;
+	struct ub_pair *p = x->b.p;
+	struct ub_pair_side *sd = &p->side[0];
+	urma_jetty_t *usual = sd->jetty;
+
+	if (i % EVERY == 0) {
+		x->jetty = sd->jetty = make_jetty(x, sd->ctx, sd->send_jfc, sd->recv_jfc);
+		ub_pair_rw(p, 0, x->n % 2 ? URMA_OPC_READ : URMA_OPC_WRITE,
+			   x->n % 2 ? RESULT : FROM, x->n % 2 ? FROM : TO, MIB, 0);
+		sd->jetty = usual;
+		x->n++;
+	} else if (i % EVERY == 1) {
+		FINE(x, urma_delete_jetty(x->jetty));
+	}
+}
+
+static void
+destroyed_in(const struct sim_config *cfg)
+{
+	struct faulty *x =
+		begin(cfg, (struct ub_pair_config){0}, ALLOW(URMA_CR_SUCCESS), destroy_midway);
+	struct ub_pair *p = x->b.p;
+	uint64_t packets = ub_pair_counter(p, 0, HCA_CTR_ub_packets);
+
+	x->b.busy = true;
+	ub_bystander_run(&x->b);
+	sim_check(p->s, ub_pair_counter(p, 0, HCA_CTR_ub_packets) - packets > 100,
+		  "it sent nothing");
+	finish(x);
+}
+
+/* ---- a receiver without receives ---- */
+
+static void
+send_to_busy_one(void *arg, uint32_t i)
+{
+	struct faulty *x = arg;
+
+	if (x->posted == 0)
+		ub_pair_send(x->b.p, 0, x->b.p->side[0].to_jetty, FROM, 100, x->posted++);
+}
+
+static void
+no_receives_in(const struct sim_config *cfg)
+{
+	uint64_t rounds = sim_env("SIM_ROUNDS", 300), before;
+	struct faulty *x = begin(
+		cfg, (struct ub_pair_config){.min_rnr_timer = 1, .rnr_retry = 7, .err_timeout = 31},
+		ALLOW(URMA_CR_SUCCESS), send_to_busy_one);
+	struct ub_pair *p = x->b.p;
+
+	before = ub_pair_counter(p, 1, HCA_CTR_ub_requests_not_ready);
+	do
+		ub_bystander_run(&x->b);
+	while (ub_pair_counter(p, 1, HCA_CTR_ub_requests_not_ready) - before < rounds);
+	UB_PAIR_EQ(p, x->done, 0);
+	ub_pair_recv(p, 1, false, RECV, 100, 5);
+	ub_pair_received(p, 1, 5, 100);
+	finish(x);
+}
+
+/* ---- a program that is killed ---- */
+
+/* Another client of side 0 with a Jetty that has much to do; its memory is leaked as it dies. */
+static void
+start_client(struct faulty *x)
+{
+	struct ub_pair *p = x->b.p;
+	struct ub_pair_side *sd = &p->side[0], usual = *sd;
+	urma_seg_cfg_t seg = {.va = (uintptr_t)sd->mem,
+			      .len = UB_PAIR_MEM,
+			      .flag.bs.access = URMA_ACCESS_LOCAL_ONLY};
+	urma_rjetty_t r = {.jetty_id = p->side[1].jetty->jetty_id,
+			   .trans_mode = URMA_TM_RM,
+			   .type = URMA_JETTY,
+			   .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT};
+	urma_token_t send = {UB_PAIR_SEND_TOKEN}, memory = {UB_PAIR_SEG_TOKEN};
+	urma_jfc_cfg_t depth = {.depth = 64};
+	urma_jfc_t *jfc;
+
+	if (__lsan_disable != NULL)
+		__lsan_disable();
+	x->client = sim_client(p->s, 0);
+	x->ctx = urma_context_new(x->client, p->cfg.gid, false, urma_ctx_of(sd->ctx)->ctl);
+	MADE(x, x->ctx);
+	jfc = urma_create_jfc(x->ctx, &depth);
+	MADE(x, jfc);
+	sd->ctx = x->ctx;
+	sd->jetty = make_jetty(x, x->ctx, jfc, jfc);
+	sd->seg = urma_register_seg(x->ctx, &seg);
+	MADE(x, sd->seg);
+	sd->to_jetty = urma_import_jetty(x->ctx, &r, &send);
+	MADE(x, sd->to_jetty);
+	sd->to_seg = urma_import_seg(x->ctx, &p->side[1].seg->seg, &memory, 0,
+				     (urma_import_seg_flag_t){0});
+	MADE(x, sd->to_seg);
+	for (uint32_t k = 0; k < 8; k++)
+		ub_pair_rw(p, 0, k % 2 ? URMA_OPC_READ : URMA_OPC_WRITE, k % 2 ? RESULT : FROM,
+			   k % 2 ? FROM : TO, MIB / 4, k);
+	if (__lsan_enable != NULL)
+		__lsan_enable();
+	*sd = usual;
+}
+
+static void
+kill_client(void *arg, uint32_t i)
+{
+	struct faulty *x = arg;
+
+	if (i % EVERY == 0)
+		start_client(x);
+	else if (i % EVERY == 1)
+		sim_check(x->b.p->s, softhca_close(x->client) == 0, "close: %s",
+			  softhca_last_error(NULL));
+}
+
+static void
+killed_in(const struct sim_config *cfg)
+{
+	struct faulty *x = begin(cfg, (struct ub_pair_config){0}, 0, kill_client);
+
+	x->b.busy = true;
+	ub_bystander_run(&x->b);
+	finish(x);
+}
+
+/* ---- a segment that goes ---- */
+
+static void
+lose_segment(void *arg, uint32_t i)
+{
+	struct faulty *x = arg;
+	struct ub_pair *p = x->b.p;
+	urma_token_t token = {77};
+	urma_seg_cfg_t cfg = {.va = (uintptr_t)p->side[1].mem + TO,
+			      .len = MIB,
+			      .token_value = token,
+			      .flag.bs = {.token_policy = URMA_TOKEN_PLAIN_TEXT,
+					  .access = URMA_ACCESS_READ | URMA_ACCESS_WRITE}};
+	urma_target_seg_t *usual = p->side[0].to_seg;
+
+	if (i % EVERY == 0) {
+		drain(x);
+		x->seg = urma_register_seg(p->side[1].ctx, &cfg);
+		MADE(x, x->seg);
+		x->imported = urma_import_seg(p->side[0].ctx, &x->seg->seg, &token, 0,
+					      (urma_import_seg_flag_t){0});
+		MADE(x, x->imported);
+		p->side[0].to_seg = x->imported;
+		for (uint32_t k = 0; k < 16; k++)
+			ub_pair_rw(p, 0, k % 4 == 3 ? URMA_OPC_READ : URMA_OPC_WRITE,
+				   k % 4 == 3 ? RESULT : FROM, TO, 60000, x->posted++);
+		p->side[0].to_seg = usual;
+	} else if (i % EVERY == 1) {
+		FINE(x, urma_unregister_seg(x->seg));
+		memset(p->side[1].mem + TO, 0, MIB);
+	} else if (i % EVERY == EVERY - 1) {
+		drain(x);
+		for (uint32_t k = 0; k < MIB; k++)
+			UB_PAIR_EQ(p, p->side[1].mem[TO + k], 0);
+		FINE(x, urma_unimport_seg(x->imported));
+	}
+}
+
+static void
+segment_in(const struct sim_config *cfg)
+{
+	struct faulty *x = begin(cfg, (struct ub_pair_config){0},
+				 ALLOW(URMA_CR_SUCCESS) | ALLOW(URMA_CR_REM_ACCESS_ABORT_ERR) |
+					 ALLOW(URMA_CR_REM_DATA_POISON),
+				 lose_segment);
+
+	x->b.busy = true;
+	ub_bystander_run(&x->b);
+	sim_check(x->b.p->s, x->count[URMA_CR_REM_ACCESS_ABORT_ERR] != 0, "all were in time");
+	finish(x);
+}
+
+/* ---- rotation under load ---- */
+
+static void
+write_by(struct faulty *x, urma_target_seg_t *seg)
+{
+	struct ub_pair *p = x->b.p;
+	urma_target_seg_t *usual = p->side[0].to_seg;
+
+	p->side[0].to_seg = seg;
+	ub_pair_rw(p, 0, x->posted % 3 == 2 ? URMA_OPC_READ : URMA_OPC_WRITE,
+		   x->posted % 3 == 2 ? RESULT : FROM, TO, 3000, x->posted);
+	p->side[0].to_seg = usual;
+	x->posted++;
+}
+
+static urma_target_seg_t *
+import_with(struct faulty *x, uint32_t value)
+{
+	urma_token_t token = {value};
+	urma_seg_t seg = x->b.p->side[1].seg->seg;
+	urma_target_seg_t *t =
+		urma_import_seg(x->b.p->side[0].ctx, &seg, &token, 0, (urma_import_seg_flag_t){0});
+
+	MADE(x, t);
+	return t;
+}
+
+/* Takes what is done, at most `open` may stay open. */
+static void
+keep(struct faulty *x, uint32_t open)
+{
+	while (x->posted - x->done > open) {
+		urma_cr_t cr = ub_pair_next(x->b.p, x->b.p->side[0].send_jfc, 1000 * UB_PAIR_MS);
+
+		take(x, &cr);
+	}
+}
+
+/*
+ * While two values are valid no request with either fails; when the old one is gone none succeeds
+ * with it, and those with the new one, which are under way all the time, never notice.
+ */
+static void
+rotation_in(const struct sim_config *cfg)
+{
+	struct ub_pair_config c = {.sim = *cfg, .rto_base = 100000};
+	struct faulty *x = &faulty;
+	struct ub_pair *p = &pair;
+	urma_target_seg_t *old;
+
+	memset(x, 0, sizeof(*x));
+	x->b.p = p;
+	ub_pair_open(p, &c);
+	old = import_with(x, UB_PAIR_SEG_TOKEN);
+	for (uint32_t round = 1; round <= 30; round++) {
+		urma_target_seg_t *next = import_with(x, UB_PAIR_SEG_TOKEN + round);
+		urma_token_t second = {UB_PAIR_SEG_TOKEN + round};
+
+		x->allowed = ALLOW(URMA_CR_SUCCESS);
+		for (uint32_t k = 0; k < 40; k++) {
+			if (k == 5) /* at full load */
+				FINE(x, softhca_urma_rotate_token(p->side[1].seg, second));
+			write_by(x, k > 5 && k % 2 ? next : old);
+			keep(x, 30);
+		}
+		keep(x, 0);
+		for (uint32_t k = 0; k < 20; k++) {
+			if (k == 10)
+				FINE(x, softhca_urma_commit_token(p->side[1].seg));
+			write_by(x, next);
+			keep(x, 15);
+		}
+		keep(x, 0);
+		x->allowed = ALLOW(URMA_CR_REM_ACCESS_ABORT_ERR);
+		for (uint32_t k = 0; k < 20; k++)
+			write_by(x, old);
+		keep(x, 0);
+		FINE(x, urma_unimport_seg(old));
+		old = next;
+	}
+	UB_PAIR_EQ(p, x->count[URMA_CR_REM_ACCESS_ABORT_ERR], 30 * 20);
+	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_token_mismatch), 30 * 20);
+	FINE(x, urma_unimport_seg(old));
+	ub_pair_close(p);
+}
+
+/* ---- a peer that is gone ---- */
+
+/* The channel dies when its timeouts are used up, no sooner and not much later. */
+static void
+peer_gone_in(const struct sim_config *cfg)
+{
+	struct ub_pair_config c = {.sim = *cfg, .rto_base = 100, .retries = 3};
+	uint64_t series = (100 + 200 + 400 + 800) * 1000, began, took;
+	struct ub_pair *p = &pair;
+
+	ub_pair_open(p, &c);
+	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 64, 1);
+	ub_pair_done(p, 0, 1, URMA_CR_SUCCESS);
+	ub_pair_close_tp(p, 1, 1);
+	began = p->s->now;
+	for (uint32_t i = 0; i < 20; i++)
+		ub_pair_rw(p, 0, i % 2 ? URMA_OPC_READ : URMA_OPC_WRITE, i % 2 ? RESULT : FROM,
+			   i % 2 ? FROM : TO, 9000, i);
+	for (uint32_t i = 0; i < 20; i++)
+		ub_pair_done(p, 0, i, URMA_CR_ACK_TIMEOUT_ERR);
+	took = p->s->now - began;
+	sim_check(p->s, took >= series && took < series + series / 10, "%lu ns, expected %lu",
+		  (unsigned long)took, (unsigned long)series);
+	UB_PAIR_EQ(p, hca_tp_state(ub_pair_tp(p, 0, 1)), HCA_TPS_ERROR);
+	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_tp_retries_exceeded), 1);
+	/* what is posted now fails at once */
+	began = p->s->now;
+	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 64, 30);
+	ub_pair_done(p, 0, 30, URMA_CR_ACK_TIMEOUT_ERR);
+	sim_check(p->s, p->s->now - began < 100000, "a dead channel takes %lu ns",
+		  (unsigned long)(p->s->now - began));
+	ub_pair_close_tp(p, 0, 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		ub_pair_open_tp(p, i, 1);
+		ub_pair_set_group(p, i);
+	}
+	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM + 5, TO, 5000, 31);
+	ub_pair_done(p, 0, 31, URMA_CR_SUCCESS);
+	ub_pair_same(p, 1, TO, FROM + 5, 5000);
+	ub_pair_close(p);
+}
+
+/* ---- a peer that asks too much ---- */
+
+static bool
+lose_all(void *arg, uint8_t *frame, uint32_t len)
+{
+	return true;
+}
+
+/* More requests open than agreed: the channel is given up, and nothing of them is executed. */
+static void
+too_many_in(const struct sim_config *cfg)
+{
+	struct ub_pair_config c = {.sim = *cfg, .rto_base = 100, .retries = 2, .requests = 8};
+	struct ub_pair *p = &pair;
+
+	ub_pair_open(p, &c);
+	ub_pair_close_tp(p, 0, 1);
+	p->cfg.requests = 64; /* what side 1 has not agreed to */
+	ub_pair_open_tp(p, 0, 1);
+	ub_pair_set_group(p, 0);
+	sim_link_lose(p->s->side[1].wire, lose_all, NULL);
+	for (uint32_t i = 0; i < 16; i++)
+		ub_pair_rw(p, 0, URMA_OPC_READ, RESULT, FROM, 64, i);
+	for (uint32_t i = 0; i < 16; i++)
+		ub_pair_done(p, 0, i, URMA_CR_ACK_TIMEOUT_ERR);
+	UB_PAIR_EQ(p, hca_tp_state(ub_pair_tp(p, 1, 1)), HCA_TPS_ERROR);
+	sim_check(p->s, ub_pair_counter(p, 1, HCA_CTR_ub_ta_too_many) != 0, "not counted");
+	UB_PAIR_EQ(p,
+		   ub_pair_counter(p, 1, HCA_CTR_ub_requests) -
+			   ub_pair_counter(p, 1, HCA_CTR_ub_requests_abandoned),
+		   8);
+	sim_link_lose(p->s->side[1].wire, NULL, NULL);
+	ub_pair_close(p);
+}
+
+SIM_TEST(bad_key)
+SIM_TEST(destroyed)
+SIM_TEST(no_receives)
+SIM_TEST(killed)
+SIM_TEST(segment)
+SIM_TEST(rotation)
+SIM_TEST(peer_gone)
+SIM_TEST(too_many)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_key),     cmocka_unit_test(destroyed),
+		cmocka_unit_test(no_receives), cmocka_unit_test(killed),
+		cmocka_unit_test(segment),     cmocka_unit_test(rotation),
+		cmocka_unit_test(peer_gone),   cmocka_unit_test(too_many),
+	};
+
+	return sim_main_of(tests, RTE_DIM(tests));
+}

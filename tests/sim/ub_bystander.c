@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include "ub_bystander.h"
+
+#include "core/counters.h"
+
+#define LENGTH 4096u
+/* Parts of the memories that nobody else of these tests uses. */
+#define FROM (UB_PAIR_FROM + UB_PAIR_PART - LENGTH)
+#define TO (UB_PAIR_TO + UB_PAIR_PART - LENGTH)
+#define INTO (UB_PAIR_READ + UB_PAIR_PART - LENGTH)
+
+static uint64_t
+sent_again(const struct ub_pair *p)
+{
+	static const enum hca_counter again[] = {
+#define X(n) HCA_CTR_##n,
+		HCA_UB_AGAIN_LIST(X)
+#undef X
+	};
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < 2 * RTE_DIM(again); i++)
+		n += ub_pair_counter(p, i % 2, again[i / 2]);
+	return n;
+}
+
+static uint64_t
+timeouts(const struct ub_pair *p)
+{
+	return ub_pair_counter(p, 0, HCA_CTR_ub_tp_timeouts) +
+	       ub_pair_counter(p, 1, HCA_CTR_ub_tp_timeouts);
+}
+
+static void
+post(struct ub_bystander *b, bool read)
+{
+	struct ub_pair *p = b->p;
+	urma_sge_t own = ub_pair_local(p, 0, read ? INTO : FROM, LENGTH);
+	urma_sge_t peers = ub_pair_remote(p, 0, read ? FROM : TO, LENGTH);
+	urma_jfs_wr_t wr = ub_pair_request(p, 0, read ? URMA_OPC_READ : URMA_OPC_WRITE,
+					   UB_BYSTANDER_ID + b->requests);
+
+	memset(read ? p->side[0].mem + INTO : p->side[1].mem + TO, 0, LENGTH);
+	wr.rw.src = (urma_sg_t){read ? &peers : &own, 1};
+	wr.rw.dst = (urma_sg_t){read ? &own : &peers, 1};
+	sim_check(p->s, urma_post_jfs_wr(p->side[0].jfs, &wr, NULL) == URMA_SUCCESS, "post: %s",
+		  softhca_urma_reason());
+}
+
+uint64_t
+ub_bystander_request(struct ub_bystander *b)
+{
+	struct ub_pair *p = b->p;
+	uint64_t began = p->s->now, id = UB_BYSTANDER_ID + b->requests;
+	bool read = b->requests % 2;
+	urma_cr_t cr;
+
+	post(b, read);
+	b->requests++;
+	for (;;) {
+		cr = ub_pair_next(p, p->side[0].send_jfc, 1000 * UB_PAIR_MS);
+		if (cr.user_ctx == id)
+			break;
+		sim_check(p->s, b->other != NULL && cr.user_ctx < UB_BYSTANDER_ID,
+			  "completion of %#lx, status %u", (unsigned long)cr.user_ctx, cr.status);
+		b->other(b->arg, &cr);
+	}
+	sim_check(p->s, cr.status == URMA_CR_SUCCESS, "the bystander's status is %u", cr.status);
+	if (read)
+		ub_pair_same(p, 0, INTO, FROM, LENGTH);
+	else
+		ub_pair_same(p, 1, TO, FROM, LENGTH);
+	return p->s->now - began;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint64_t
+run(struct ub_bystander *b)
+{
+	uint64_t took[UB_BYSTANDER_REQUESTS];
+
+	for (uint32_t i = 0; i < RTE_DIM(took); i++) {
+		if (b->disturb != NULL)
+			b->disturb(b->arg, i);
+		took[i] = ub_bystander_request(b);
+	}
+	qsort(took, RTE_DIM(took), sizeof(took[0]), by_size);
+	return took[RTE_DIM(took) * 99 / 100 - 1];
+}
+
+void
+ub_bystander_open(struct ub_bystander *b, struct ub_pair *p)
+{
+	*b = (struct ub_bystander){.p = p};
+	run(b); /* until round trips have been timed */
+	b->again = sent_again(p);
+	b->timeouts = timeouts(p);
+	b->alone = run(b);
+}
+
+void
+ub_bystander_check(struct ub_bystander *b)
+{
+	UB_PAIR_EQ(b->p, sent_again(b->p), b->again);
+	UB_PAIR_EQ(b->p, timeouts(b->p), b->timeouts);
+}
+
+void
+ub_bystander_run(struct ub_bystander *b)
+{
+	uint64_t now = run(b), more = RTE_MAX(b->alone / 10, b->p->s->cfg.tick_ns);
+
+	/* stages of the stepped executor run in any order, for any time */
+	sim_check(b->p->s,
+		  b->busy || b->p->cfg.sim.executor == SIM_STEPPED || now <= b->alone + more,
+		  "99 of 100 requests take %lu ns, alone %lu ns", (unsigned long)now,
+		  (unsigned long)b->alone);
+	if (getenv("SIM_VERBOSE") != NULL)
+		fprintf(stderr, "p99 %lu ns, alone %lu ns\n", (unsigned long)now,
+			(unsigned long)b->alone);
+	ub_bystander_check(b);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_SIM_UB_BYSTANDER_H
+#define TESTS_SIM_UB_BYSTANDER_H
+
+/*
+ * Somebody who uses the same channel as the one who is attacked, or attacks: the JFS of side 0
+ * writes and reads 4 KiB in turn, one request after the other, and is timed, in simulated time.
+ *
+ * First alone, then while others misbehave: its requests succeed, with the right data; 99 of 100
+ * take at most a tenth longer, or one loop of the simulation, which is its unit of time; no packet
+ * is sent again and no timer expires, at either end.
+ */
+
+#include "ub_pair.h"
+
+#define UB_BYSTANDER_REQUESTS 200u
+/* Requests of others have smaller ids; side 0's send JFC is everybody's. */
+#define UB_BYSTANDER_ID (UINT64_C(1) << 48)
+
+struct ub_bystander {
+	struct ub_pair *p;
+	uint64_t alone; /* ns: 99 of 100 requests took at most as long */
+	bool busy;	/* others have so much to do that it takes turns: its time says nothing */
+	uint64_t again, timeouts;
+	uint64_t requests;
+	/* Called with each completion of somebody else, and before each request. NULL: not. */
+	void (*other)(void *arg, const urma_cr_t *cr);
+	void (*disturb)(void *arg, uint32_t i);
+	void *arg;
+};
+
+/* Times it alone. */
+void ub_bystander_open(struct ub_bystander *b, struct ub_pair *p);
+/* Times it while disturb() and what it began do their work. */
+void ub_bystander_run(struct ub_bystander *b);
+/* One request; returns how long it took. */
+uint64_t ub_bystander_request(struct ub_bystander *b);
+/* Nothing was sent again since ub_bystander_open(). */
+void ub_bystander_check(struct ub_bystander *b);
+
+#endif
