@@ -65,10 +65,12 @@ driver_ids_init(struct driver_ids *ids, uint32_t first, uint32_t count)
 	memset(ids, 0, sizeof(*ids));
 	ids->first = first;
 	ids->count = count;
-	ids->next = first;
+	ids->fresh = first;
 	ids->taken = bitmap(count);
+	ids->listed = bitmap(count);
+	ids->later = calloc(count, sizeof(*ids->later));
 	ids->tag = calloc(count, sizeof(*ids->tag));
-	if (ids->taken != NULL && ids->tag != NULL)
+	if (ids->taken != NULL && ids->listed != NULL && ids->later != NULL && ids->tag != NULL)
 		return 0;
 	driver_ids_free(ids);
 	return -ENOMEM;
@@ -78,22 +80,49 @@ void
 driver_ids_free(struct driver_ids *ids)
 {
 	free(ids->taken);
+	free(ids->listed);
+	free(ids->later);
 	free(ids->tag);
 	memset(ids, 0, sizeof(*ids));
+}
+
+static void
+list_append(struct driver_ids *ids, uint32_t index)
+{
+	if (ids->waiting++ == 0)
+		ids->oldest = index;
+	else
+		ids->later[ids->newest] = index;
+	ids->newest = index;
+	bit_set(ids->listed, index);
+}
+
+static uint32_t
+list_remove_oldest(struct driver_ids *ids)
+{
+	uint32_t index = ids->oldest;
+
+	ids->oldest = ids->later[index];
+	ids->waiting--;
+	bit_clear(ids->listed, index);
+	return index;
 }
 
 int
 driver_ids_take(struct driver_ids *ids, uint32_t *index)
 {
-	uint32_t i = ids->next;
+	uint32_t i;
 
 	if (ids->used >= ids->count - ids->first)
 		return -ENOMEM;
-	while (bit_test(ids->taken, i))
-		i = i + 1 < ids->count ? i + 1 : ids->first;
+	do {
+		if (ids->waiting > DRIVER_IDS_REST || ids->fresh == ids->count)
+			i = list_remove_oldest(ids);
+		else
+			i = ids->fresh++;
+	} while (bit_test(ids->taken, i)); /* by driver_ids_take_at() */
 	bit_set(ids->taken, i);
 	ids->used++;
-	ids->next = i + 1 < ids->count ? i + 1 : ids->first;
 	*index = i;
 	return 0;
 }
@@ -115,6 +144,8 @@ driver_ids_give(struct driver_ids *ids, uint32_t index)
 {
 	bit_clear(ids->taken, index);
 	ids->used--;
+	if (index < ids->fresh && !bit_test(ids->listed, index))
+		list_append(ids, index);
 }
 
 uint32_t

@@ -20,16 +20,25 @@ struct driver_random {
 int driver_random_init(struct driver_random *random, uint64_t seed);
 uint64_t driver_random_next(struct driver_random *random);
 
+/* An index rests until so many others have been returned, if there are enough. */
+#define DRIVER_IDS_REST 256u
+
 /*
- * Indexes [first, count), allocated round robin so that an index is reused as late as possible.
- * Each keeps its last tag, so that it gets a different one when it is reused.
+ * Indexes [first, count). One that was returned is reused late, and the one that was returned first
+ * is reused first; yet no index is used for the first time while more than DRIVER_IDS_REST wait,
+ * because the contexts and tables of an index take memory from then on. Each keeps its last tag, so
+ * that it gets a different one when it is reused.
  */
 struct driver_ids {
 	uint32_t first;
 	uint32_t count;
 	uint32_t used;
-	uint32_t next;	 /* start of the search */
-	uint64_t *taken; /* bitmap */
+	uint32_t fresh;	  /* from here on none was used, except by driver_ids_take_at() */
+	uint32_t waiting; /* length of the list of those that were returned */
+	uint32_t oldest, newest;
+	uint64_t *taken;  /* bitmap */
+	uint64_t *listed; /* bitmap; also those of the list that driver_ids_take_at() has taken */
+	uint32_t *later;  /* the one that was returned after it */
 	uint32_t *tag;
 };
 

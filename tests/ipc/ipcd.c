@@ -14,8 +14,9 @@
  *
  * Prints "ready" when clients can connect. Each line on its standard input is a command and
  * answered by one line: "usage A|B" (objects in use, minus those without clients), "counters A|B"
- * (of the server), "device A|B" (of the HCA), "cleanups A|B" (number, longest and sum in ns), "lose
- * PID A|B" (that client's memory loses its pages), "quit". It also exits at the end of its input.
+ * (of the server), "device A|B" (of the HCA), "cleanups A|B" (number, longest and sum in ns),
+ * "places A|B" (addresses), "lose PID A|B" (that client's memory loses its pages), "quit". It also
+ * exits at the end of its input.
  */
 
 #include <errno.h>
@@ -84,6 +85,12 @@ cleanups(unsigned int i)
 	       (unsigned long)c.longest_ns, (unsigned long)c.sum_ns);
 }
 
+static void
+places(unsigned int i)
+{
+	printf("bar2=%lu\n", (unsigned long)(uintptr_t)hca_bar2(embed->side[i].hca));
+}
+
 /*
  * An empty file: accessing a page of its mapping raises SIGBUS, as in a segment that lost its
  * pages.
@@ -127,10 +134,8 @@ static const struct {
 	const char *name;
 	void (*run)(unsigned int i);
 } commands[] = {
-	{"usage", usage},
-	{"counters", counters},
-	{"device", device},
-	{"cleanups", cleanups},
+	{"usage", usage},	{"counters", counters}, {"device", device},
+	{"cleanups", cleanups}, {"places", places},
 };
 
 static void

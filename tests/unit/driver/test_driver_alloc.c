@@ -15,6 +15,7 @@
 
 #define RANGE_LOG 10u
 #define ROUNDS 20000u
+#define BORROWERS 4096u
 
 static void
 test_ids(void **state)
@@ -33,11 +34,86 @@ test_ids(void **state)
 	driver_ids_give(&ids, 40);
 	driver_ids_give(&ids, 20);
 	assert_int_equal(driver_ids_take(&ids, &index), 0);
-	assert_int_equal(index, 20); /* round robin from the start */
-	driver_ids_give(&ids, 20);
+	assert_int_equal(index, 40); /* the one that was returned first */
+	driver_ids_give(&ids, 40);
 	assert_int_equal(driver_ids_take(&ids, &index), 0);
-	assert_int_equal(index, 40); /* the index freed last is reused last */
+	assert_int_equal(index, 20); /* the index freed last is reused last */
 	assert_int_equal(ids.used, 68);
+	driver_ids_free(&ids);
+}
+
+/*
+ * One after the other: an index rests while DRIVER_IDS_REST others are used, and no more of them
+ * are touched, however many come and go; so too after some were in use at once.
+ */
+static void
+test_ids_rest(void **state)
+{
+	static const uint32_t at_once[] = {1, 2, 512};
+	uint32_t last[BORROWERS] = {0}, held[512], highest = 0;
+	struct driver_ids ids;
+
+	assert_int_equal(driver_ids_init(&ids, 1, BORROWERS), 0);
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		uint32_t n = at_once[round * 3 / (ROUNDS + 1)];
+
+		for (uint32_t i = 0; i < n; i++) {
+			assert_int_equal(driver_ids_take(&ids, &held[i]), 0);
+			if (held[i] > highest)
+				highest = held[i];
+			if (last[held[i]] != 0)
+				assert_true((round - last[held[i]]) * n > DRIVER_IDS_REST);
+		}
+		assert_true(highest <= n + DRIVER_IDS_REST);
+		for (uint32_t i = 0; i < n; i++) {
+			driver_ids_give(&ids, held[i]);
+			last[held[i]] = round;
+		}
+	}
+	assert_int_equal(ids.used, 0);
+	driver_ids_free(&ids);
+}
+
+/* Indexes that a caller takes by their number, fresh, waiting and in between. */
+static void
+test_ids_at(void **state)
+{
+	const uint32_t count = 3 * DRIVER_IDS_REST;
+	struct driver_random random;
+	struct driver_ids ids;
+	bool taken[3 * DRIVER_IDS_REST] = {false};
+	uint32_t used = 0, index;
+
+	driver_random_init(&random, 1);
+	assert_int_equal(driver_ids_init(&ids, 1, count), 0);
+	assert_int_equal(driver_ids_take_at(&ids, 0), -EINVAL);
+	assert_int_equal(driver_ids_take_at(&ids, count), -EINVAL);
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		uint64_t draw = driver_random_next(&random);
+
+		index = 1 + (uint32_t)(draw >> 8) % (count - 1);
+		if (taken[index]) {
+			assert_int_equal(driver_ids_take_at(&ids, index), -EBUSY);
+			driver_ids_give(&ids, index);
+			taken[index] = false;
+			used--;
+			continue;
+		}
+		if ((draw & 1) != 0)
+			assert_int_equal(driver_ids_take_at(&ids, index), 0);
+		else
+			assert_int_equal(driver_ids_take(&ids, &index), 0);
+		assert_in_range(index, 1, count - 1);
+		assert_false(taken[index]);
+		taken[index] = true;
+		assert_int_equal(ids.used, ++used);
+	}
+	for (; used < count - 1; used++) {
+		assert_int_equal(driver_ids_take(&ids, &index), 0);
+		assert_false(taken[index]);
+		taken[index] = true;
+	}
+	assert_int_equal(driver_ids_take(&ids, &index), -ENOMEM);
 	driver_ids_free(&ids);
 }
 
@@ -159,7 +235,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids),	    cmocka_unit_test(test_tags_change),
+		cmocka_unit_test(test_ids),	    cmocka_unit_test(test_ids_rest),
+		cmocka_unit_test(test_ids_at),	    cmocka_unit_test(test_tags_change),
 		cmocka_unit_test(test_tags_spread), cmocka_unit_test(test_seeded_sequence),
 		cmocka_unit_test(test_ranges),
 	};
