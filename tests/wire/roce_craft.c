@@ -13,6 +13,8 @@ roce_parse(const uint8_t *frame, uint32_t len, struct roce_view *v)
 
 	if (rc < 0 && rc > -HCA_WIRE_DROP_OPCODE)
 		return rc;
+	if (w.wire != HCA_WIRE_ROCE)
+		return -HCA_WIRE_DROP_NOT_ROCE;
 	*v = (struct roce_view){
 		.op = &hca_roce_opcodes[w.opcode],
 		.icrc = w.icrc,
