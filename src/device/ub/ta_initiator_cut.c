@@ -5,6 +5,8 @@
  * yet holds up those behind it.
  */
 
+#include <rte_prefetch.h>
+
 #include "ub/ta_initiator.h"
 
 /* Why a visit ended. */
@@ -25,6 +27,8 @@ struct visit {
 	uint32_t list; /* STOP_ROOM */
 	uint32_t told; /* TP that TPS is to be told of: something is in its lane; or HCA_TAI_NONE */
 	uint32_t put;  /* segments that are not counted yet */
+	/* the member of a group that the last segment went to, and what it takes yet; 0: ask */
+	uint32_t group, member, room;
 };
 
 /* ---- which TP ---- */
@@ -82,6 +86,9 @@ member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 			continue;
 		if (unlikely(at != turn->member))
 			*turn = (struct hca_tai_turn){.member = at};
+		v->group = group;
+		v->member = *tpi;
+		v->room = hca_tai_tp_room(v->h, *tpi);
 		return true;
 	}
 	return false;
@@ -89,13 +96,16 @@ member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 
 /* A member of a group has been given a request that costs so much. */
 static inline void
-spend_turn(struct hca_tai_ctx *ctx, uint32_t group, int32_t cost)
+spend_turn(struct visit *v, uint32_t group, int32_t cost)
 {
-	struct hca_tai_turn *turn = &ctx->turn[group];
+	struct hca_tai_turn *turn = &v->ctx->turn[group];
 
 	turn->spent += (uint32_t)cost;
-	if (turn->spent >= ctx->run)
-		*turn = (struct hca_tai_turn){.member = turn->member + 1};
+	v->room--;
+	if (turn->spent < v->ctx->run && (uint32_t)cost < HCA_TAI_SEGMENT)
+		return;
+	*turn = (struct hca_tai_turn){.member = turn->member + 1};
+	v->room = 0;
 }
 
 /* The TP of the next segment of a request; *alive false: it never gets one. */
@@ -105,6 +115,10 @@ choose_tp(struct visit *v, const struct hca_ub_record *r, uint32_t *tpi, bool *a
 	uint32_t number = HCA_UB_NUMBER(r->to);
 
 	*alive = true;
+	if (likely(r->to == HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, v->group) && v->room != 0)) {
+		*tpi = v->member;
+		return true;
+	}
 	switch (HCA_UB_TO(r->to)) {
 	case HCA_UB_TO_TPG:
 		*alive = number <= v->h->ub->tp_mask;
@@ -149,7 +163,7 @@ put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, uin
 	struct hca_tp *tp = hca_tai_tp(v->h, tpi);
 	int32_t cost;
 
-	hca_tai_fill(v->h, v->qp, v->qpi, cut, op);
+	hca_tai_fill(v->qp, v->qpi, r, cut, op);
 	s->op = index;
 	s->number = tpi;
 	s->state = HCA_TAI_SEGMENT_OPEN;
@@ -165,7 +179,7 @@ put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, uin
 	cost = HCA_TAI_OVERHEAD + (int32_t)RTE_MIN(op->payload, HCA_UB_SEND_MAX);
 	v->qp->tai.deficit -= cost;
 	if (likely(HCA_UB_TO(r->to) == HCA_UB_TO_TPG))
-		spend_turn(v->ctx, HCA_UB_NUMBER(r->to), cost);
+		spend_turn(v, HCA_UB_NUMBER(r->to), cost);
 	v->left--;
 }
 
@@ -182,9 +196,8 @@ end_puts(struct visit *v)
 
 /* Put a segment into the lane of a TP. *dead: its request never gets one. */
 static inline enum stop
-send_segment(struct visit *v, const struct hca_tai_cut *cut, bool *dead)
+send_segment(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, bool *dead)
 {
-	struct hca_ub_record *r = hca_tai_record(v->h, v->qp, cut->cursor);
 	uint32_t tpi, index;
 	bool alive;
 
@@ -208,15 +221,16 @@ static enum stop
 send_again(struct visit *v, uint16_t tassn)
 {
 	struct hca_jetty_segment *s = hca_tai_segment(v->qp, tassn);
-	const struct hca_ub_record *r = hca_tai_record(v->h, v->qp, s->cursor);
-	struct hca_tai_cut cut = {.cursor = s->cursor, .tassn = tassn, .again = true};
+	uint32_t ref = hca_tai_ref(v->qp, s->cursor);
+	struct hca_ub_record *r = hca_ub_record(v->h, ref);
+	struct hca_tai_cut cut = {.ref = ref, .tassn = tassn, .again = true};
 	enum stop stop;
 	bool dead;
 
 	cut.offset = hca_tai_offset(v->ctx, r, tassn);
 	cut.length = hca_tai_length(v->ctx, r, cut.offset);
 	cut.last = cut.offset + cut.length == r->len;
-	stop = send_segment(v, &cut, &dead);
+	stop = send_segment(v, r, &cut, &dead);
 	if (dead) {
 		hca_tai_answered(v->h, v->qp, v->qpi, s, HCA_UB_STATUS_ACK_TIMEOUT);
 		hca_tai_settle(v->h, v->qp, v->qpi);
@@ -291,11 +305,9 @@ fail_next(struct visit *v, uint8_t status)
 
 /* The first segment of a request that none of is left, and so on. */
 static inline struct hca_tai_cut
-next_cut(const struct visit *v, const struct hca_ub_record *r)
+next_cut(const struct visit *v, const struct hca_ub_record *r, uint32_t ref)
 {
-	struct hca_tai_cut cut = {.cursor = v->qp->sq_next,
-				  .tassn = v->qp->tai.tassn,
-				  .offset = v->qp->tai.sent};
+	struct hca_tai_cut cut = {.ref = ref, .tassn = v->qp->tai.tassn, .offset = v->qp->tai.sent};
 
 	cut.length = hca_tai_length(v->ctx, r, cut.offset);
 	cut.last = cut.offset + cut.length == r->len;
@@ -303,11 +315,11 @@ next_cut(const struct visit *v, const struct hca_ub_record *r)
 }
 
 static inline enum stop
-send_next(struct visit *v)
+send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 {
 	struct hca_qp_tai *q = &v->qp->tai;
-	struct hca_ub_record *r = hca_tai_record(v->h, v->qp, v->qp->sq_next);
-	struct hca_tai_cut cut = next_cut(v, r);
+	struct hca_tai_cut cut = next_cut(v, r, ref);
+	struct hca_jetty_segment *s = hca_tai_segment(v->qp, cut.tassn);
 	enum stop stop;
 	bool dead;
 
@@ -319,20 +331,41 @@ send_next(struct visit *v)
 		return STOP_PARKED;
 	if (cut.offset == 0)
 		r->first = cut.tassn;
-	hca_tai_segment(v->qp, cut.tassn)->cursor = cut.cursor;
-	hca_tai_segment(v->qp, cut.tassn)->retries = 0;
-	stop = send_segment(v, &cut, &dead);
-	if (dead)
+	s->cursor = v->qp->sq_next;
+	s->retries = 0;
+	stop = send_segment(v, r, &cut, &dead);
+	if (unlikely(dead))
 		fail_next(v, HCA_UB_STATUS_ACK_TIMEOUT);
-	if (stop != STOP_NO || dead)
+	if (unlikely(stop != STOP_NO || dead))
 		return stop;
 	r->open++;
 	count_open(v->qp, r);
 	__atomic_store_n(&q->tassn, (uint16_t)(q->tassn + 1), __ATOMIC_RELEASE);
-	q->sent += cut.length;
 	if (cut.last)
 		next_record(v->qp);
+	else
+		q->sent += cut.length;
 	return STOP_NO;
+}
+
+/* The record behind the next one, and the operation that will be taken then. */
+static inline void
+prefetch_next(const struct visit *v)
+{
+	const struct hca_ta_op_pool *pool = &v->h->ub->pool[HCA_TP_REQUESTS];
+	const struct hca_ub_record *r;
+
+	if (v->head - v->qp->sq_next > 2) {
+		r = hca_tai_record(v->h, v->qp, v->qp->sq_next + 2);
+		rte_prefetch0(r);
+		rte_prefetch0((const uint8_t *)r + RTE_CACHE_LINE_SIZE);
+	}
+	if (pool->free_n > 2) {
+		const struct hca_ta_op *op = hca_tai_op(v->h, pool->free[pool->free_n - 3]);
+
+		rte_prefetch0(op);
+		rte_prefetch0((const uint8_t *)op + RTE_CACHE_LINE_SIZE);
+	}
 }
 
 static enum stop
@@ -341,19 +374,22 @@ send_new(struct visit *v)
 	enum stop stop = STOP_NO;
 
 	while (stop == STOP_NO && hca_qp_state(v->qp) == HCA_QPS_RTS) {
-		const struct hca_ub_record *r;
+		struct hca_ub_record *r;
+		uint32_t ref;
 
 		if (v->qp->sq_next == v->head)
 			return STOP_PARKED;
 		if (v->left == 0 || v->qp->tai.deficit <= 0)
 			return STOP_TURN;
-		r = hca_tai_record(v->h, v->qp, v->qp->sq_next);
+		ref = hca_tai_ref(v->qp, v->qp->sq_next);
+		r = hca_ub_record(v->h, ref);
+		prefetch_next(v);
 		if (unlikely(r->status != 0))
 			fail_next(v, r->status);
 		else if (unlikely(is_too_long(v->h, r)))
 			fail_next(v, HCA_UB_STATUS_LOCAL_LENGTH);
 		else
-			stop = send_next(v);
+			stop = send_next(v, r, ref);
 	}
 	return stop;
 }

@@ -104,11 +104,9 @@ fill_signal(const struct hca_ub_record *r, struct hca_ta_op *op)
 }
 
 void
-hca_tai_fill(const struct hca *h, const struct hca_qp *qp, uint32_t qpi,
+hca_tai_fill(const struct hca_qp *qp, uint32_t qpi, const struct hca_ub_record *r,
 	     const struct hca_tai_cut *cut, struct hca_ta_op *op)
 {
-	const struct hca_ub_record *r = hca_tai_record(h, qp, cut->cursor);
-
 	/* word by word: what is not set here is not read of such an operation */
 	op->flags = 0;
 	op->object = qpi;
@@ -119,7 +117,7 @@ hca_tai_fill(const struct hca *h, const struct hca_qp *qp, uint32_t qpi,
 	op->length = cut->length;
 	op->key = 0;
 	op->offset = cut->offset / HCA_UB_OFFSET_UNIT;
-	op->req.record = hca_tai_ref(qp, cut->cursor);
+	op->req.record = cut->ref;
 	op->req.from = cut->offset;
 	op->req.address = r->raddr + cut->offset;
 	op->req.token_id = r->token_id;

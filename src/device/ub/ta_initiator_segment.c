@@ -2,6 +2,8 @@
 
 /* How segments end, and how operations and records come back. */
 
+#include <rte_prefetch.h>
+
 #include "ub/ta_initiator.h"
 
 /* ---- ends ---- */
@@ -206,6 +208,15 @@ op_is_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t index, uint3
 	s->op = HCA_TAI_NO_OP;
 }
 
+static inline void
+prefetch_op(const struct hca *h, uint32_t index)
+{
+	const struct hca_ta_op *op = hca_tai_op(h, index);
+
+	rte_prefetch0(op);
+	rte_prefetch0((const uint8_t *)op + RTE_CACHE_LINE_SIZE);
+}
+
 void
 hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 {
@@ -217,6 +228,8 @@ hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 	while (tp->tai.taken != done) {
 		uint32_t index = lane->ring[tp->tai.taken++ & (tp->cfg.window - 1)];
 
+		if (done - tp->tai.taken > 1)
+			prefetch_op(h, lane->ring[(tp->tai.taken + 1) & (tp->cfg.window - 1)]);
 		op_is_back(h, tp, tpi, index, &jetty);
 		hca_ta_op_return(&h->ub->pool[HCA_TP_REQUESTS], index);
 	}
