@@ -70,6 +70,7 @@ struct request {
 	uint32_t total;	   /* bytes of local data */
 	uint32_t operands; /* bytes of each, or of the byte enables; 0: none */
 	uint32_t units;	   /* of the WQE */
+	bool plain;	   /* judge_plain() has taken it */
 };
 
 /* ---- judging ---- */
@@ -287,6 +288,7 @@ judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request 
 	r->nlocal = 1;
 	r->remote = NULL;
 	r->operands = 0;
+	r->plain = true;
 	r->units = PLAIN_UNITS + !send;
 	if (r->to == NULL || r->to->pub.urma_ctx != &q->ctx->pub || local->num_sge != 1 ||
 	    r->local == NULL || !is_registered(q, r->local->tseg) || r->local->len > SEND_MAX ||
@@ -363,7 +365,7 @@ build_ub(struct hca_ub_unit *u, const struct request *r)
 	u->operands = hca_cpu_to_le32(r->operands);
 }
 
-static uint8_t *
+static inline uint8_t *
 build_remote(uint8_t *at, const urma_sge_t *sge)
 {
 	struct hca_raddr_unit *u = (struct hca_raddr_unit *)at;
@@ -445,8 +447,49 @@ build_sges(struct hca_data_unit *u, const struct request *r)
 	}
 }
 
+/* build_ub() of a request that judge_plain() has taken. */
+static inline void
+build_plain_ub(struct hca_ub_unit *u, const struct request *r)
+{
+	const urma_jfs_wr_flag_t *f = &r->wr->flag;
+	bool send = r->remote == NULL;
+	bool check = send ? r->to->check : segment(r->remote)->check;
+	uint32_t token = send ? r->to->token : segment(r->remote)->token;
+	uint32_t odr = f->bs.place_order | (f->bs.comp_order ? HCA_UB_ODR_COMPLETION : 0);
+
+	u->number = hca_cpu_to_le32(HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, r->to->tpg));
+	u->tc = hca_cpu_to_le32(HCA_UB_MAKE_TC(r->to->pub.id.id, HCA_UB_TC_ONE, 0));
+	u->token = hca_cpu_to_le32(check ? token : 0);
+	u->order = hca_cpu_to_le32(HCA_UB_MAKE_ORDER(odr, check, 0, 0, 0));
+	u->data = 0;
+	u->tc_token = 0;
+	u->operands = 0;
+}
+
+/* One that judge_plain() has taken. */
+static inline void
+build_plain(uint8_t *wqe, const struct request *r)
+{
+	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
+	struct hca_ub_unit *ub = (struct hca_ub_unit *)(next + 1);
+	uint8_t *at = (uint8_t *)(ub + 1);
+	const urma_jfs_wr_flag_t *f = &r->wr->flag;
+	struct hca_data_unit *data;
+
+	*next = (struct hca_next_unit){
+		.flags = hca_cpu_to_le32((f->bs.complete_enable ? HCA_WQE_FLAG_SIGNALED : 0) |
+					 (f->bs.solicited_enable ? HCA_WQE_FLAG_SOLICITED : 0))};
+	build_plain_ub(ub, r);
+	if (r->remote != NULL)
+		at = build_remote(at, r->remote);
+	data = (struct hca_data_unit *)at;
+	data->byte_cnt = hca_cpu_to_le32(r->total);
+	data->lkey = hca_cpu_to_le32(segment(r->local)->mr->lkey);
+	data->addr = hca_cpu_to_le64(r->local->addr);
+}
+
 static void
-build_wqe(uint8_t *wqe, const struct request *r)
+build_any(uint8_t *wqe, const struct request *r)
 {
 	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
 	struct hca_ub_unit *ub = (struct hca_ub_unit *)(next + 1);
@@ -469,6 +512,15 @@ build_wqe(uint8_t *wqe, const struct request *r)
 		build_inline(at, r);
 	else
 		build_sges((struct hca_data_unit *)at, r);
+}
+
+static inline void
+build_wqe(uint8_t *wqe, const struct request *r)
+{
+	if (r->plain)
+		build_plain(wqe, r);
+	else
+		build_any(wqe, r);
 }
 
 /* ---- the chain ---- */

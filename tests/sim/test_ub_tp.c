@@ -302,6 +302,43 @@ attacks_in(const struct sim_config *cfg)
 	ub_rig_close(r);
 }
 
+/*
+ * Each wrong frame between good ones in one burst, so that it is like the frame before but for what
+ * is wrong with it. The good ones are copies of a packet that has come.
+ */
+static void
+attacks_among_others_in(const struct sim_config *cfg)
+{
+	struct ub_rig *r = open_one(cfg);
+	uint32_t right = ub_rig_tp(r, 1, 1)->cfg.own_tpn;
+	struct hca_ub_headers h = next_packet(r);
+	struct forged good, bad[] = {
+				    {.from = 9},	{.dst = right ^ 0x800000},
+				    {.dst = right ^ 2}, {.src = 0x123456},
+				    {.vlan = true},	{.headers.rtph.fake = 1},
+			    };
+	uint8_t frame[256];
+
+	h.rtph.psn = hca_tp_psn_before(h.rtph.psn);
+	good = (struct forged){.headers = h};
+	for (unsigned int i = 0; i < RTE_DIM(bad); i++) {
+		bool fake = bad[i].headers.rtph.fake;
+
+		bad[i].headers = h;
+		bad[i].headers.rtph.fake = fake;
+		ub_rig_inject(r, 1, frame, forge(r, &good, frame));
+		ub_rig_inject(r, 1, frame, forge(r, &good, frame));
+		ub_rig_inject(r, 1, frame, forge(r, &bad[i], frame));
+	}
+	ub_rig_inject(r, 1, frame, forge(r, &good, frame));
+	ub_rig_settle(r, 1000 * MS);
+	CHECK_EQ(r, ub_rig_counter(r, 1, HCA_CTR_ub_rx_bad_source), 2);
+	CHECK_EQ(r, ub_rig_counter(r, 1, HCA_CTR_ub_rx_unknown_tpn), 2);
+	CHECK_EQ(r, ub_rig_counter(r, 1, HCA_CTR_ub_rx_bad_peer), 1);
+	CHECK_EQ(r, ub_rig_counter(r, 1, HCA_CTR_ub_tp_duplicates), 2 * RTE_DIM(bad) + 2);
+	ub_rig_close(r);
+}
+
 /* A peer whose TPMSNs disagree with its PSNs loses its TP, and only that. */
 static void
 broken_numbers_in(const struct sim_config *cfg)
@@ -613,6 +650,7 @@ SIM_TEST(bad_link_track)
 SIM_TEST(bad_link_drop)
 SIM_TEST(peer_gone)
 SIM_TEST(attacks)
+SIM_TEST(attacks_among_others)
 SIM_TEST(broken_numbers)
 SIM_TEST(poison)
 SIM_TEST(orphans)
@@ -627,15 +665,25 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_link),	  cmocka_unit_test(bad_link_sack),
-		cmocka_unit_test(bad_link_spray), cmocka_unit_test(bad_link_mark),
-		cmocka_unit_test(bad_link_track), cmocka_unit_test(bad_link_drop),
-		cmocka_unit_test(peer_gone),	  cmocka_unit_test(attacks),
-		cmocka_unit_test(broken_numbers), cmocka_unit_test(poison),
-		cmocka_unit_test(orphans),	  cmocka_unit_test(orphan_again),
-		cmocka_unit_test(answered),	  cmocka_unit_test(sender_goes),
-		cmocka_unit_test(receiver_goes),  cmocka_unit_test(datagrams),
-		cmocka_unit_test(repeatable),	  cmocka_unit_test(answered_in_time),
+		cmocka_unit_test(good_link),
+		cmocka_unit_test(bad_link_sack),
+		cmocka_unit_test(bad_link_spray),
+		cmocka_unit_test(bad_link_mark),
+		cmocka_unit_test(bad_link_track),
+		cmocka_unit_test(bad_link_drop),
+		cmocka_unit_test(peer_gone),
+		cmocka_unit_test(attacks),
+		cmocka_unit_test(attacks_among_others),
+		cmocka_unit_test(broken_numbers),
+		cmocka_unit_test(poison),
+		cmocka_unit_test(orphans),
+		cmocka_unit_test(orphan_again),
+		cmocka_unit_test(answered),
+		cmocka_unit_test(sender_goes),
+		cmocka_unit_test(receiver_goes),
+		cmocka_unit_test(datagrams),
+		cmocka_unit_test(repeatable),
+		cmocka_unit_test(answered_in_time),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

@@ -195,11 +195,11 @@ unsigned int
 hca_decap_ub_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 {
 	struct alike last = {.len = UINT32_MAX};
-	unsigned int i;
+	unsigned int i, at = d->n;
 
 	for (i = 0; i < n && likely(m[i]->nb_segs == 1); i++) {
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
-		struct hca_icrc_span *span = &d->span[d->n];
+		struct hca_icrc_span *span = &d->span[at + i];
 		struct hca_ub_rxd *r = hca_ub_rxd(m[i]);
 
 		if (is_alike(&last, p, m[i]->data_len))
@@ -208,8 +208,10 @@ hca_decap_ub_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 			note_alike(&last, p, m[i]->data_len, r, span);
 		else
 			break;
-		hca_decap_ub_add(d, m[i]);
+		d->frame[at + i] = m[i];
 	}
+	d->ub.frames |= (uint32_t)(((UINT64_C(1) << i) - 1) << at);
+	d->n = at + i;
 	return i;
 }
 

@@ -12,151 +12,8 @@
 
 #include "ctxmgt/ctxmgt.h"
 #include "engine/record_ub.h"
-#include "frame/encap_ub.h"
+#include "frame/encap_ub_headers.h"
 #include "ub/tp_wire.h"
-
-#define MT_EN 0x08u /* in byte 4 of the BTAH */
-
-/* ---- headers ---- */
-
-/* From Ethernet to UDP, with the packet's own source port; returns where the RTPH begins. */
-static inline uint8_t *
-put_path(const struct hca_udp_template *t, uint32_t udp_len, uint16_t port, uint8_t *frame)
-{
-	uint8_t *tph = hca_udp_template_put(t, udp_len, frame), *l3 = frame + t->l3;
-	uint32_t label;
-
-	hca_put_be16(tph - HCA_UDP_LEN, port);
-	if (likely(t->ip_version != 6))
-		return tph;
-	label = hca_get_be32(l3) & ~UINT32_C(0xfffff);
-	hca_put_be32(l3, label | hca_ub_flow_label(port));
-	return tph;
-}
-
-static inline uint8_t *
-put_entities(const struct hca_tp_cfg *cfg, uint8_t *p)
-{
-	if (likely(!(cfg->flags & HCA_TP_FLAG_EIDH)))
-		return p;
-	hca_put_be32(p, 0);
-	memcpy(p + HCA_UB_UPIH_LEN, cfg->own_eid, 16);
-	memcpy(p + HCA_UB_UPIH_LEN + 16, cfg->peer_eid, 16);
-	return p + HCA_UB_UPIH_LEN + HCA_UB_EIDH_LEN;
-}
-
-/* BTAH or ATAH: both have these members at the same places. */
-static inline void
-put_first(const struct hca_ta_op *op, uint8_t opcode, bool response, const struct hca_ub_layout *at,
-	  uint8_t *tah)
-{
-	uint32_t ta4 = op->ta4;
-
-	/* only where a queue is addressed: of a write, in its last packet */
-	if (!response)
-		ta4 = (ta4 & ~MT_EN) | (at->mtetah != 0 ? MT_EN : 0);
-	hca_put_be64(tah, (uint64_t)opcode << 56 | (uint64_t)op->ta1 << 48 |
-				  (uint64_t)op->tassn << 32 | ta4 << 24 | (op->rc & 0xffffff));
-}
-
-static inline void
-put_maetah(const struct hca_ta_op *op, uint32_t displacement, uint8_t *maetah)
-{
-	hca_ub_maetah_put(maetah, &(struct hca_ub_maetah){.address = op->req.address + displacement,
-							  .token_id = op->req.token_id,
-							  .length = op->length});
-}
-
-/* Headers of requests that name memory or a queue. */
-static void
-put_target(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint32_t displacement,
-	   uint8_t *tah)
-{
-	if (at->maetah != 0)
-		put_maetah(op, displacement, tah + at->maetah);
-	if (at->mtetah != 0)
-		hca_put_be32(tah + at->mtetah, op->req.tc);
-	if (at->tvetah != 0)
-		hca_put_be32(tah + at->tvetah, op->req.token);
-	if (at->udetah != 0)
-		hca_put_be32(tah + at->udetah, op->req.user);
-}
-
-/* Headers of last packets that carry data of 64 bits. */
-static void
-put_data(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint8_t *tah)
-{
-	bool write = at->maetah != 0;
-
-	if (at->immetah != 0)
-		hca_ub_immetah_put(
-			tah + at->immetah,
-			&(struct hca_ub_immetah){.immediate = op->req.data,
-						 .token_value = write ? op->req.notify_token : 0,
-						 .length = write ? op->req.total : 0});
-	if (at->ntfetah != 0)
-		hca_ub_ntfetah_put(tah + at->ntfetah,
-				   &(struct hca_ub_ntfetah){.address = op->req.notify,
-							    .token_id = op->req.notify_token_id,
-							    .token_value = op->req.notify_token,
-							    .data = op->req.data});
-}
-
-/* Headers of Reads, atomics and their responses, and offsets of Sends. */
-static void
-put_place(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint32_t displacement,
-	  uint8_t *tah)
-{
-	if (at->taidetah != 0)
-		hca_ub_taidetah_put(tah + at->taidetah,
-				    &(struct hca_ub_taidetah){.taid = HCA_UB_TAID_OF(op->tassn)});
-	if (at->ofstetah != 0)
-		hca_ub_ofstetah_put(tah + at->ofstetah,
-				    &(struct hca_ub_ofstetah){.offset = HCA_UB_READ_OFFSET(
-								      op->offset, displacement)});
-}
-
-/* The byte enables of a Write_with_be stand in its record. */
-static uint8_t *
-put_enables(const struct hca *h, const struct hca_ta_op *op, uint8_t *p)
-{
-	memcpy(p, hca_ub_record_enables(hca_ub_record(h, op->req.record)), op->length / 8);
-	return p + op->length / 8;
-}
-
-/* Bytes of the byte enables. */
-static inline uint32_t
-enables_of(const struct hca_ta_op *op, const struct hca_ub_layout *at)
-{
-	return unlikely(at->headers & HCA_UB_EXT(BEETAH)) ? op->length / 8 : 0;
-}
-
-/* Transaction headers of a packet; returns where its payload begins. */
-static inline uint8_t *
-put_transaction(const struct hca *h, const struct hca_ta_op *op, uint8_t opcode,
-		const struct hca_ub_layout *at, uint32_t displacement, uint8_t *tah)
-{
-	const uint32_t usual = HCA_UB_EXT(MAETAH) | HCA_UB_EXT(TVETAH);
-	bool response = (hca_ub_ta_ops[opcode].is & HCA_UB_OP_RESPONSE) != 0;
-
-	put_first(op, opcode, response, at, tah);
-	if (likely((at->headers | usual) == usual && at->maetah != 0)) {
-		put_maetah(op, displacement, tah + at->maetah);
-		if (likely(at->tvetah != 0))
-			hca_put_be32(tah + at->tvetah, op->req.token);
-		return tah + at->beetah;
-	}
-	if (at->headers & (HCA_UB_EXT(TAIDETAH) | HCA_UB_EXT(OFSTETAH)))
-		put_place(op, at, displacement, tah);
-	if (response)
-		return tah + at->beetah;
-	put_target(op, at, displacement, tah);
-	if (unlikely(at->headers & (HCA_UB_EXT(IMMETAH) | HCA_UB_EXT(NTFETAH))))
-		put_data(op, at, tah);
-	if (unlikely(at->headers & HCA_UB_EXT(BEETAH)))
-		return put_enables(h, op, tah + at->beetah);
-	return tah + at->beetah;
-}
 
 /* ---- frames ---- */
 
@@ -207,56 +64,55 @@ finish_fused(struct hca *h, struct hca_encap_burst *b, const struct hca_udp_temp
 	join(b, m, end + pad + HCA_ICRC_LEN, len);
 }
 
-/* Transport header and what is in front of the transaction header, whose place is returned. */
-static inline uint8_t *
-put_transport(const struct hca_encap_ub_packet *k, const struct hca_tp_txd *d, uint8_t *tph)
+/* Its own copy of k, so that nobody else's has an address. */
+static __rte_noinline bool
+gather_general(struct hca_encap_ub_packet k, uint8_t *tah, uint8_t *dst)
 {
-	const struct hca_ub_rtph utph = {.last = 1,
-					 .opcode = HCA_UB_TP_UTP,
-					 .pad = hca_ub_pad(k->len)};
-
-	if (unlikely(d->tp == HCA_TP_UNRELIABLE))
-		hca_ub_rtph_put(tph, &utph);
-	else
-		hca_tp_write_packet(k->tp, k->op, d, k->len, tph);
-	return put_entities(&k->tp->cfg, tph + HCA_UB_RTPH_LEN);
+	return hca_encap_ub_gather(&k, tah, dst);
 }
 
-/* From the UDP header to the ICRC. */
-static inline uint32_t
-udp_len_of(const struct hca_encap_ub_packet *k, const struct hca_ub_layout *at)
-{
-	uint32_t entities = unlikely(k->tp->cfg.flags & HCA_TP_FLAG_EIDH)
-				    ? HCA_UB_UPIH_LEN + HCA_UB_EIDH_LEN
-				    : 0;
-
-	return HCA_UDP_LEN + HCA_UB_RTPH_LEN + entities + at->beetah + enables_of(k->op, at) +
-	       k->len + hca_ub_pad(k->len) + HCA_ICRC_LEN;
-}
-
-/* src: as hca_encap_ub_find() returned it. False: its payload is late. */
+/*
+ * Payload after the headers, and the end of the frame. src: as hca_encap_ub_find() returned it.
+ * False: its payload is late.
+ */
 static __rte_always_inline bool
-build(const struct hca_encap_ub_packet *k, struct hca_encap_burst *b,
-      const struct hca_udp_template *t, struct rte_mbuf *m, const uint8_t *src)
+fill(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_udp_template *t,
+     struct rte_mbuf *m, const uint8_t *src, uint8_t *tah, uint8_t *payload)
 {
-	const struct hca_tp_txd *d = hca_ub_txd(m);
-	uint8_t opcode = d->flags & HCA_TP_TXD_LAST ? k->op->last_opcode : k->op->opcode;
-	const struct hca_ub_layout *at = hca_ub_layout_of(opcode, k->op->ta1, k->tp->cfg.flags);
-	uint8_t *tah, *payload;
-
-	tah = put_transport(k, d, put_path(t, udp_len_of(k, at), d->port, hca_encap_frame(m)));
-	payload = put_transaction(k->h, k->op, opcode, at, k->displacement, tah);
 	if (likely(src != NULL)) {
-		if (k->len >= HCA_ENCAP_FUSED_MIN) {
-			finish_fused(k->h, b, t, m, payload, src, k->len);
+		if (k.len >= HCA_ENCAP_FUSED_MIN) {
+			finish_fused(k.h, b, t, m, payload, src, k.len);
 			return true;
 		}
-		k->h->icrc->copy(payload, src, k->len);
-	} else if (k->len != 0 && !hca_encap_ub_gather(k, tah, payload)) {
+		k.h->icrc->copy(payload, src, k.len);
+	} else if (k.len != 0 && !gather_general(k, tah, payload)) {
 		return false;
 	}
-	finish(b, t, m, payload + k->len, k->len);
+	finish(b, t, m, payload + k.len, k.len);
 	return true;
+}
+
+static __rte_always_inline bool
+build(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_udp_template *t,
+      struct rte_mbuf *m, const uint8_t *src, struct like *like)
+{
+	const struct hca_tp_txd *d = hca_ub_txd(m);
+	uint8_t opcode = d->flags & HCA_TP_TXD_LAST ? k.op->last_opcode : k.op->opcode;
+	const struct hca_ub_layout *at;
+	uint8_t *frame = hca_encap_frame(m), *tah, *payload;
+
+	if (likely(src != NULL) && is_like(like, k, d, opcode)) {
+		payload = put_like(like, k, t, d, frame);
+		return fill(k, b, t, m, src, NULL, payload);
+	}
+	at = hca_ub_layout_of(opcode, k.op->ta1, k.tp->cfg.flags);
+	tah = put_transport(k, d, put_path(t, udp_len_of(k, at), d->port, frame));
+	payload = put_transaction(k.h, k.op, opcode, at, k.displacement, tah);
+	note_like(like, k, d, opcode, at, frame, tah, payload);
+	/* one without readable payload is marked in its headers */
+	if (src == NULL)
+		like->frame = NULL;
+	return fill(k, b, t, m, src, tah, payload);
 }
 
 /* ---- unreliable packets ---- */
@@ -287,17 +143,17 @@ fill_template(struct hca *h, const struct hca_ta_op *op, struct hca_udp_template
 	return hca_ub_template_fill(&p, t) == 0;
 }
 
-static bool
-build_unreliable(const struct hca_encap_ub_packet *k, struct hca_encap_burst *b, struct rte_mbuf *m)
+static __rte_noinline bool
+build_unreliable(struct hca_encap_ub_packet k, struct hca_encap_burst *b, struct rte_mbuf *m)
 {
 	struct hca_udp_template t;
 
 	/* a record may be another's by now if its Jetty is gone */
-	if (hca_ta_op_flags(k->op) & HCA_TA_OP_ORPHAN || !fill_template(k->h, k->op, &t)) {
-		HCA_COUNT(k->h, ENCAP, ub_bad_av);
+	if (hca_ta_op_flags(k.op) & HCA_TA_OP_ORPHAN || !fill_template(k.h, k.op, &t)) {
+		HCA_COUNT(k.h, ENCAP, ub_bad_av);
 		return false;
 	}
-	return build(k, b, &t, m, NULL);
+	return build(k, b, &t, m, NULL, &(struct like){.frame = NULL});
 }
 
 /* ---- packets of TPS ---- */
@@ -335,7 +191,7 @@ packet_of(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d)
 /* The packet into a frame; false: none is sent. */
 static inline bool
 packet(struct hca *h, struct hca_encap_burst *b, struct hca_tp *tp, struct rte_mbuf *m,
-       const uint8_t *src)
+       const uint8_t *src, struct like *like)
 {
 	const struct hca_tp_txd *d = hca_ub_txd(m);
 	struct hca_encap_ub_packet k = packet_of(h, tp, d);
@@ -349,14 +205,15 @@ packet(struct hca *h, struct hca_encap_burst *b, struct hca_tp *tp, struct rte_m
 		return false;
 	}
 	if (unlikely(d->tp == HCA_TP_UNRELIABLE))
-		return build_unreliable(&k, b, m);
-	return build(&k, b, &tp->encap.tmpl, m, src);
+		return build_unreliable(k, b, m);
+	return build(k, b, &tp->encap.tmpl, m, src, like);
 }
 
 /* Consecutive descriptors of one TP. */
 struct run {
 	struct hca_tp *tp; /* NULL: none, or stale ones */
 	uint32_t tpi, generation, seq;
+	struct like like;
 	unsigned int frames; /* in the burst when it began; likewise payload */
 	uint64_t payload;
 };
@@ -399,7 +256,7 @@ in_run(struct hca *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf 
 		return false;
 	}
 	r->seq = hca_ub_txd(m)->seq;
-	return packet(h, b, r->tp, m, src);
+	return packet(h, b, r->tp, m, src, &r->like);
 }
 
 /* Of each packet, and prefetched; NULL: it is gathered in the general way. */
@@ -415,7 +272,7 @@ find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned in
 		if (unlikely(is_stale(tp, d->generation)))
 			continue;
 		k = packet_of(h, tp, d);
-		src[i] = hca_encap_ub_find(&k);
+		src[i] = hca_encap_ub_find(k);
 		rte_prefetch0(src[i]);
 	}
 }

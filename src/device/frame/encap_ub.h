@@ -17,8 +17,55 @@ struct hca_encap_ub_packet {
 	uint32_t len;
 };
 
+/* The Jetty of a request, if it lives as it was when it made the request, else NULL. */
+static inline const struct hca_qp *
+hca_encap_ub_jetty(struct hca_encap_ub_packet k)
+{
+	const struct hca_qp *qp = &k.h->qp[k.op->object & k.h->qp_mask];
+
+	/* in this order: a new generation is stored before its state */
+	if (unlikely(hca_ta_op_flags(k.op) & HCA_TA_OP_ORPHAN || hca_qp_state(qp) == HCA_QPS_RST ||
+		     qp->cfg.generation != k.op->generation))
+		return NULL;
+	return qp;
+}
+
+/* Address of len bytes of a region that was checked; NULL: not in one run, or foreign. */
+static inline const uint8_t *
+hca_encap_ub_one_run(const struct hca_vtp *vtp, const struct hca_mpt_entry *e, uint64_t va,
+		     uint32_t len)
+{
+	const uint8_t *src;
+	uint32_t run;
+
+	if (unlikely(e == NULL || e->foreign))
+		return NULL;
+	src = hca_vtp_ptr(vtp, e, va, len, &run);
+	return likely(run == len) ? src : NULL;
+}
+
+/* hca_encap_ub_find() of a Read_response. */
+const uint8_t *hca_encap_ub_find_segment(struct hca_encap_ub_packet k);
+
 /* Where the payload lies, if it may be read and lies in one run of memory; else NULL. */
-const uint8_t *hca_encap_ub_find(const struct hca_encap_ub_packet *k);
+static inline const uint8_t *
+hca_encap_ub_find(struct hca_encap_ub_packet k)
+{
+	const struct hca_mpt_entry *e;
+	const struct hca_qp *qp;
+	uint64_t va;
+
+	if (k.len == 0 || unlikely(k.op->encap & HCA_TA_OP_POISONED))
+		return NULL;
+	if (unlikely(k.op->source != HCA_TA_OP_LOCAL))
+		return k.op->source == HCA_TA_OP_TOKEN ? hca_encap_ub_find_segment(k) : NULL;
+	qp = hca_encap_ub_jetty(k);
+	if (unlikely(qp == NULL))
+		return NULL;
+	va = k.op->req.va + k.displacement;
+	e = hca_vtp_check(&k.h->vtp, k.op->key, qp->cfg.pd, HCA_MPT_FLAG_REGION, va, k.len);
+	return hca_encap_ub_one_run(&k.h->vtp, e, va, k.len);
+}
 
 /*
  * Payload of the packet to dst; tah: its BTAH or ATAH. False: it is late for the first time, and

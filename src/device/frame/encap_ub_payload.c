@@ -118,23 +118,10 @@ put_result(const struct hca_encap_ub_packet *k, uint8_t *dst)
 	return GATHERED;
 }
 
-/* The Jetty of a request lives, as it was when it made the request. */
-static inline const struct hca_qp *
-jetty_of(const struct hca_encap_ub_packet *k)
-{
-	const struct hca_qp *qp = &k->h->qp[k->op->object & k->h->qp_mask];
-
-	/* in this order: a new generation is stored before its state */
-	if (hca_ta_op_flags(k->op) & HCA_TA_OP_ORPHAN || hca_qp_state(qp) == HCA_QPS_RST ||
-	    qp->cfg.generation != k->op->generation)
-		return NULL;
-	return qp;
-}
-
 static enum gathered
 gather_request(const struct hca_encap_ub_packet *k, uint8_t *dst)
 {
-	const struct hca_qp *qp = jetty_of(k);
+	const struct hca_qp *qp = hca_encap_ub_jetty(*k);
 
 	if (unlikely(qp == NULL))
 		return GONE;
@@ -162,49 +149,15 @@ gather(const struct hca_encap_ub_packet *k, uint8_t *dst)
 
 /* ---- payload in one run ---- */
 
-static inline const uint8_t *
-one_run(const struct hca_vtp *vtp, const struct hca_mpt_entry *e, uint64_t va, uint32_t len)
+const uint8_t *
+hca_encap_ub_find_segment(struct hca_encap_ub_packet k)
 {
-	const uint8_t *src;
-	uint32_t run;
-
-	if (unlikely(e == NULL || e->foreign))
-		return NULL;
-	src = hca_vtp_ptr(vtp, e, va, len, &run);
-	return likely(run == len) ? src : NULL;
-}
-
-static const uint8_t *
-find_segment(const struct hca_encap_ub_packet *k)
-{
-	struct hca_token_access a = access_of(k);
+	struct hca_token_access a = access_of(&k);
 	const struct hca_mpt_entry *e;
 
-	if (unlikely(hca_token_check_again(&k->h->core, &a, &e) != HCA_TOKEN_OK))
+	if (unlikely(hca_token_check_again(&k.h->core, &a, &e) != HCA_TOKEN_OK))
 		return NULL;
-	return one_run(&k->h->vtp, e, a.va, k->len);
-}
-
-const uint8_t *
-hca_encap_ub_find(const struct hca_encap_ub_packet *k)
-{
-	const struct hca_qp *qp;
-	uint64_t va;
-
-	if (k->len == 0 || unlikely(k->op->encap & HCA_TA_OP_POISONED))
-		return NULL;
-	if (k->op->source == HCA_TA_OP_TOKEN)
-		return find_segment(k);
-	if (unlikely(k->op->source != HCA_TA_OP_LOCAL))
-		return NULL;
-	qp = jetty_of(k);
-	if (unlikely(qp == NULL))
-		return NULL;
-	va = k->op->req.va + k->displacement;
-	return one_run(&k->h->vtp,
-		       hca_vtp_check(&k->h->vtp, k->op->key, qp->cfg.pd, HCA_MPT_FLAG_REGION, va,
-				     k->len),
-		       va, k->len);
+	return hca_encap_ub_one_run(&k.h->vtp, e, a.va, k.len);
 }
 
 /* ---- */

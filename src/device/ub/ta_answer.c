@@ -248,8 +248,11 @@ settle(struct hca_tp *tp, uint32_t n)
 {
 	uint32_t at = tp->tat.owed_at + n;
 
-	tp->tat.owed_at = (uint16_t)(at < tp->cfg.requests ? at : at - tp->cfg.requests);
 	tp->tat.owed = (uint16_t)(tp->tat.owed - n);
+	/* an empty ring begins anew, where it is in the cache */
+	if (tp->tat.owed == 0)
+		at = 0;
+	tp->tat.owed_at = (uint16_t)(at < tp->cfg.requests ? at : at - tp->cfg.requests);
 	publish(tp);
 }
 

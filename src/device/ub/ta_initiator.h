@@ -6,7 +6,7 @@
  * TAI: requests of Jettys. Private to
  *	ta_initiator.c		the stage: messages, which Jetty is served
  *	ta_initiator_cut.c	requests become segments: order, choice of the TP
- *	ta_initiator_op.c	a segment becomes an operation
+ *	ta_initiator_op.h	a segment becomes an operation
  *	ta_initiator_segment.c	segments end: answered, failed, given up; operations come back
  *	ta_initiator_wait.c	"not ready", requests without an answer, TPs that died
  *	ta_initiator_recv.c	responses
@@ -54,8 +54,11 @@ enum hca_tai_segment_state {
 #define HCA_TAI_OVERHEAD 512
 #define HCA_TAI_QUANTUM ((int32_t)HCA_TAI_SEGMENT + HCA_TAI_OVERHEAD)
 #define HCA_TAI_ALONE (INT32_MAX / 2)
-/* What a member of a group is given, at the same cost, before the next one is. */
-#define HCA_TAI_RUN HCA_TAI_SEGMENT
+/*
+ * What a member of a group is given, at the same cost, before the next one is: one segment of full
+ * length, or as many shorter ones.
+ */
+#define HCA_TAI_RUN (4 * HCA_TAI_SEGMENT)
 #define HCA_TAI_LATE_NS 2000000u /* until late foreign memory is stored to again */
 #define HCA_TAI_NO_OP UINT32_MAX
 #define HCA_TAI_NONE UINT32_MAX
@@ -201,7 +204,7 @@ hca_tai_tp(const struct hca *h, uint32_t tpi)
 
 /* A segment on its way into a lane. */
 struct hca_tai_cut {
-	uint32_t cursor; /* of its request */
+	uint32_t ref; /* of its request's record */
 	uint16_t tassn;
 	uint32_t offset, length; /* bytes, in the message */
 	bool last;		 /* of its message */
@@ -237,12 +240,6 @@ void hca_tai_visit(struct hca *h, struct hca_qp *qp, uint32_t qpi);
 bool hca_tai_tp_usable(const struct hca_tp *tp);
 /* Requests that it takes now; of TP 0: unreliable packets. */
 uint32_t hca_tai_tp_room(const struct hca *h, uint32_t tpi);
-
-/* ---- ta_initiator_op.c ---- */
-
-/* Fill in the operation of a segment of qp. */
-void hca_tai_fill(const struct hca *h, const struct hca_qp *qp, uint32_t qpi,
-		  const struct hca_tai_cut *cut, struct hca_ta_op *op);
 
 /* ---- ta_initiator_segment.c ---- */
 

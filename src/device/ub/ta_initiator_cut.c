@@ -5,7 +5,9 @@
  * yet holds up those behind it.
  */
 
-#include "ub/ta_initiator.h"
+#include <rte_prefetch.h>
+
+#include "ub/ta_initiator_op.h"
 
 /* Why a visit ended. */
 enum stop {
@@ -25,6 +27,8 @@ struct visit {
 	uint32_t list; /* STOP_ROOM */
 	uint32_t told; /* TP that TPS is to be told of: something is in its lane; or HCA_TAI_NONE */
 	uint32_t put;  /* segments that are not counted yet */
+	/* the member of a group that the last segment went to, and what it takes yet; 0: ask */
+	uint32_t group, member, room;
 };
 
 /* ---- which TP ---- */
@@ -59,6 +63,12 @@ named_tp(const struct hca *h, uint32_t tpn, uint32_t *tpi)
 	       __atomic_load_n(&tp->cfg.own_tpn, __ATOMIC_ACQUIRE) == tpn;
 }
 
+static inline void
+end_turn(struct hca_tai_turn *turn)
+{
+	*turn = (struct hca_tai_turn){.member = turn->member + 1};
+}
+
 /*
  * The member of a group that takes the next request. *alive: there is one that will. It stays the
  * same for a run of short requests: the peer acknowledges them together, and answers neighbours of
@@ -69,9 +79,13 @@ member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 {
 	const struct hca_tpg *g = &v->h->ub->tpg[group];
 	struct hca_tai_turn *turn = &v->ctx->turn[group];
-	uint32_t n = __atomic_load_n(&g->count, __ATOMIC_ACQUIRE), at = turn->member;
+	uint32_t n = __atomic_load_n(&g->count, __ATOMIC_ACQUIRE), at;
 
 	*alive = false;
+	/* here and not when it is spent: what a visit sends goes together */
+	if (turn->spent >= v->ctx->run)
+		end_turn(turn);
+	at = turn->member;
 	for (uint32_t i = 0; i < n; i++, at++) {
 		at = at < n ? at : 0;
 		*tpi = g->tp[at];
@@ -82,6 +96,9 @@ member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 			continue;
 		if (unlikely(at != turn->member))
 			*turn = (struct hca_tai_turn){.member = at};
+		v->group = group;
+		v->member = *tpi;
+		v->room = hca_tai_tp_room(v->h, *tpi);
 		return true;
 	}
 	return false;
@@ -89,13 +106,16 @@ member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 
 /* A member of a group has been given a request that costs so much. */
 static inline void
-spend_turn(struct hca_tai_ctx *ctx, uint32_t group, int32_t cost)
+spend_turn(struct visit *v, uint32_t group, int32_t cost)
 {
-	struct hca_tai_turn *turn = &ctx->turn[group];
+	struct hca_tai_turn *turn = &v->ctx->turn[group];
 
 	turn->spent += (uint32_t)cost;
-	if (turn->spent >= ctx->run)
-		*turn = (struct hca_tai_turn){.member = turn->member + 1};
+	v->room--;
+	if (likely((uint32_t)cost < RTE_MIN(v->ctx->run, HCA_TAI_SEGMENT)))
+		return;
+	end_turn(turn);
+	v->room = 0;
 }
 
 /* The TP of the next segment of a request; *alive false: it never gets one. */
@@ -105,6 +125,10 @@ choose_tp(struct visit *v, const struct hca_ub_record *r, uint32_t *tpi, bool *a
 	uint32_t number = HCA_UB_NUMBER(r->to);
 
 	*alive = true;
+	if (likely(r->to == HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, v->group) && v->room != 0)) {
+		*tpi = v->member;
+		return true;
+	}
 	switch (HCA_UB_TO(r->to)) {
 	case HCA_UB_TO_TPG:
 		*alive = number <= v->h->ub->tp_mask;
@@ -149,7 +173,7 @@ put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, uin
 	struct hca_tp *tp = hca_tai_tp(v->h, tpi);
 	int32_t cost;
 
-	hca_tai_fill(v->h, v->qp, v->qpi, cut, op);
+	fill_op(v->qp, v->qpi, r, cut, op);
 	s->op = index;
 	s->number = tpi;
 	s->state = HCA_TAI_SEGMENT_OPEN;
@@ -165,7 +189,7 @@ put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, uin
 	cost = HCA_TAI_OVERHEAD + (int32_t)RTE_MIN(op->payload, HCA_UB_SEND_MAX);
 	v->qp->tai.deficit -= cost;
 	if (likely(HCA_UB_TO(r->to) == HCA_UB_TO_TPG))
-		spend_turn(v->ctx, HCA_UB_NUMBER(r->to), cost);
+		spend_turn(v, HCA_UB_NUMBER(r->to), cost);
 	v->left--;
 }
 
@@ -182,9 +206,8 @@ end_puts(struct visit *v)
 
 /* Put a segment into the lane of a TP. *dead: its request never gets one. */
 static inline enum stop
-send_segment(struct visit *v, const struct hca_tai_cut *cut, bool *dead)
+send_segment(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, bool *dead)
 {
-	struct hca_ub_record *r = hca_tai_record(v->h, v->qp, cut->cursor);
 	uint32_t tpi, index;
 	bool alive;
 
@@ -208,15 +231,16 @@ static enum stop
 send_again(struct visit *v, uint16_t tassn)
 {
 	struct hca_jetty_segment *s = hca_tai_segment(v->qp, tassn);
-	const struct hca_ub_record *r = hca_tai_record(v->h, v->qp, s->cursor);
-	struct hca_tai_cut cut = {.cursor = s->cursor, .tassn = tassn, .again = true};
+	uint32_t ref = hca_tai_ref(v->qp, s->cursor);
+	struct hca_ub_record *r = hca_ub_record(v->h, ref);
+	struct hca_tai_cut cut = {.ref = ref, .tassn = tassn, .again = true};
 	enum stop stop;
 	bool dead;
 
 	cut.offset = hca_tai_offset(v->ctx, r, tassn);
 	cut.length = hca_tai_length(v->ctx, r, cut.offset);
 	cut.last = cut.offset + cut.length == r->len;
-	stop = send_segment(v, &cut, &dead);
+	stop = send_segment(v, r, &cut, &dead);
 	if (dead) {
 		hca_tai_answered(v->h, v->qp, v->qpi, s, HCA_UB_STATUS_ACK_TIMEOUT);
 		hca_tai_settle(v->h, v->qp, v->qpi);
@@ -328,11 +352,9 @@ fail_stranger(struct visit *v)
 
 /* The first segment of a request that none of is left, and so on. */
 static inline struct hca_tai_cut
-next_cut(const struct visit *v, const struct hca_ub_record *r)
+next_cut(const struct visit *v, const struct hca_ub_record *r, uint32_t ref)
 {
-	struct hca_tai_cut cut = {.cursor = v->qp->sq_next,
-				  .tassn = v->qp->tai.tassn,
-				  .offset = v->qp->tai.sent};
+	struct hca_tai_cut cut = {.ref = ref, .tassn = v->qp->tai.tassn, .offset = v->qp->tai.sent};
 
 	cut.length = hca_tai_length(v->ctx, r, cut.offset);
 	cut.last = cut.offset + cut.length == r->len;
@@ -340,11 +362,11 @@ next_cut(const struct visit *v, const struct hca_ub_record *r)
 }
 
 static inline enum stop
-send_next(struct visit *v)
+send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 {
 	struct hca_qp_tai *q = &v->qp->tai;
-	struct hca_ub_record *r = hca_tai_record(v->h, v->qp, v->qp->sq_next);
-	struct hca_tai_cut cut = next_cut(v, r);
+	struct hca_tai_cut cut = next_cut(v, r, ref);
+	struct hca_jetty_segment *s = hca_tai_segment(v->qp, cut.tassn);
 	enum stop stop;
 	bool dead;
 
@@ -356,20 +378,31 @@ send_next(struct visit *v)
 		return STOP_PARKED;
 	if (cut.offset == 0)
 		r->first = cut.tassn;
-	hca_tai_segment(v->qp, cut.tassn)->cursor = cut.cursor;
-	hca_tai_segment(v->qp, cut.tassn)->retries = 0;
-	stop = send_segment(v, &cut, &dead);
-	if (dead)
+	s->cursor = v->qp->sq_next;
+	s->retries = 0;
+	stop = send_segment(v, r, &cut, &dead);
+	if (unlikely(dead))
 		fail_next(v, HCA_UB_STATUS_ACK_TIMEOUT);
-	if (stop != STOP_NO || dead)
+	if (unlikely(stop != STOP_NO || dead))
 		return stop;
 	r->open++;
 	count_open(v->qp, r);
 	__atomic_store_n(&q->tassn, (uint16_t)(q->tassn + 1), __ATOMIC_RELEASE);
-	q->sent += cut.length;
 	if (cut.last)
 		next_record(v->qp);
+	else
+		q->sent += cut.length;
 	return STOP_NO;
+}
+
+/* The record behind the next one. */
+static inline void
+prefetch_next(const struct visit *v)
+{
+	const struct hca_ub_record *r = hca_tai_record(v->h, v->qp, v->qp->sq_next + 2);
+
+	rte_prefetch0(r);
+	rte_prefetch0((const uint8_t *)r + RTE_CACHE_LINE_SIZE);
 }
 
 static enum stop
@@ -378,13 +411,17 @@ send_new(struct visit *v)
 	enum stop stop = STOP_NO;
 
 	while (stop == STOP_NO && hca_qp_state(v->qp) == HCA_QPS_RTS) {
-		const struct hca_ub_record *r;
+		struct hca_ub_record *r;
+		uint32_t ref;
 
 		if (v->qp->sq_next == v->head)
 			return STOP_PARKED;
 		if (v->left == 0 || v->qp->tai.deficit <= 0)
 			return STOP_TURN;
-		r = hca_tai_record(v->h, v->qp, v->qp->sq_next);
+		ref = hca_tai_ref(v->qp, v->qp->sq_next);
+		r = hca_ub_record(v->h, ref);
+		if (v->head - v->qp->sq_next > 2)
+			prefetch_next(v);
 		if (unlikely(r->status != 0))
 			fail_next(v, r->status);
 		else if (unlikely(is_too_long(v->h, r)))
@@ -393,7 +430,7 @@ send_new(struct visit *v)
 			 !is_for_peer(v, r))
 			fail_stranger(v);
 		else
-			stop = send_next(v);
+			stop = send_next(v, r, ref);
 	}
 	return stop;
 }

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#include <rte_prefetch.h>
+
 #include "ub/ta_initiator.h"
 #include "vtp/foreign.h"
 
@@ -272,11 +274,38 @@ taid_fits(const struct response *p)
 }
 
 /* Every request of an answer, before any of them is touched; HCA_CTR_N: it is right. */
+/*
+ * A TAACK of n requests that are all open, were all sent to that TP and end with a TAACK: nothing
+ * else has to be judged.
+ */
+static inline bool
+is_usual(const struct response *p, uint32_t n)
+{
+	uint16_t una = hca_tai_una(p->qp), from = (uint16_t)(p->tassn - una);
+
+	if (p->ta.op->kind != HCA_UB_KIND_TAACK || !is_done(p) ||
+	    from + n > (uint16_t)(p->qp->tai.tassn - una))
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct hca_jetty_segment *s =
+			hca_tai_segment(p->qp, (uint16_t)(p->tassn + i));
+		const struct hca_ub_record *r = hca_tai_record(p->h, p->qp, s->cursor);
+
+		rte_prefetch0((const uint8_t *)r + RTE_CACHE_LINE_SIZE);
+		if (unlikely(s->state != HCA_TAI_SEGMENT_OPEN || s->number != p->tpi ||
+			     r->flags & HCA_REC_RD))
+			return false;
+	}
+	return true;
+}
+
 static enum hca_counter
 judge(struct response *p)
 {
 	uint32_t n = answered_by(p), unknown = 0;
 
+	if (likely(is_usual(p, n)))
+		return HCA_CTR_N;
 	for (uint32_t i = 0; i < n; i++) {
 		uint16_t tassn = (uint16_t)(p->tassn + i);
 		const struct hca_jetty_segment *s = hca_tai_segment(p->qp, tassn);

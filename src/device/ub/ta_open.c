@@ -253,6 +253,7 @@ tat_open_end(struct tat_request *q, const struct tat_open *fresh)
 	if (unlikely(cut)) {
 		slot->tpmsn = q->rxd->tpmsn;
 		slot->flags = TAT_CUT;
+		q->tp->tat.cut = true;
 	}
 	publish(q->tp);
 }

@@ -30,8 +30,11 @@ is_new(const struct hca_tp *tp, const struct hca_ub_rxd *r)
 {
 	const struct tat_open *ring = tp->open;
 
-	return ring[r->tpmsn & (2u * tp->cfg.window - 1)].flags == 0 &&
-	       (uint32_t)tp->tat.open + tp->tat.owed < tp->cfg.requests;
+	if (unlikely((uint32_t)tp->tat.open + tp->tat.owed >= tp->cfg.requests))
+		return false;
+	/* the ring is not looked at where nothing can be in it */
+	return likely(tp->tat.open == 0 && !tp->tat.cut) ||
+	       ring[r->tpmsn & (2u * tp->cfg.window - 1)].flags == 0;
 }
 
 /* Bytes of its payload; 0: none, or not as the length says. */
@@ -64,7 +67,7 @@ segment(const struct hca *h, const struct hca_ub_layout *at, const uint8_t *tah,
 	};
 	const struct hca_mpt_entry *e;
 
-	if (unlikely(hca_token_check(&h->core, &a, &e) != HCA_TOKEN_OK || e->foreign))
+	if (unlikely(hca_token_judge(&h->core, &a, true, &e) != HCA_TOKEN_OK || e->foreign))
 		return NULL;
 	return e;
 }

@@ -235,6 +235,7 @@ struct hca_tp_tat {
 	uint64_t mismatches; /* [pub] wrong token values */
 	uint64_t requests;   /* [pub] begun */
 	bool listed;
+	bool cut; /* a request was answered before its first packets had come */
 } __rte_cache_aligned;
 
 /* Writer: encap; the template by the CEU. */

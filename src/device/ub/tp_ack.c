@@ -5,6 +5,8 @@
  * said is taken back.
  */
 
+#include <rte_prefetch.h>
+
 #include "ub/tp_impl.h"
 
 /* One answer, while it is worked on. */
@@ -249,8 +251,12 @@ hear_usual(struct hearing *hear, const struct hca_ta_op_pools *pools, const stru
 	if (a->kind != HCA_TP_TPACK || tx->got_n != 0 || tx->again_n != 0 ||
 	    tx->phase != HCA_TP_PHASE_NEW || n > tp->cfg.window)
 		return false;
-	for (uint32_t i = 0; i < n; i++)
-		flags |= tx->slot[(una + i) & mask].flags;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct hca_tp_slot *slot = &tx->slot[(una + i) & mask];
+
+		flags |= slot->flags;
+		rte_prefetch0(&hca_ta_op_at(pools, slot->op)->tps);
+	}
 	if (unlikely(flags & HCA_TP_SLOT_RESENT))
 		return false;
 	note(hear, tp_slot(tp, a->psn));

@@ -49,32 +49,68 @@ enum hca_tp_verdict {
 enum hca_tp_verdict hca_tp_accept(struct hca_tp *tp, const struct hca_tp_pkt *p);
 
 /*
- * The usual packet: the expected one of a TP that is open in both directions and has no holes.
- * True: accepted as by hca_tp_accept(), with verdict HCA_TP_PASS. False: nothing has changed.
+ * A run of packets of a TP that is open in both directions and has no holes, each the expected one:
+ * begun, taken one by one as by hca_tp_accept() with verdict HCA_TP_PASS, and ended. Between begin
+ * and end nothing else is done with the receiving half of the TP.
  */
+struct hca_tp_run {
+	uint32_t epsn, msn, n;
+	uint32_t unacked, ack_every;
+	uint32_t ack_msn;
+	uint16_t port;
+	bool asked;
+};
+
+/* False: the TP is in another state, or has holes. */
 static inline bool
-hca_tp_accept_next(struct hca_tp *tp, const struct hca_tp_pkt *p)
+hca_tp_run_begin(const struct hca_tp *tp, struct hca_tp_run *run)
+{
+	const struct hca_tp_rx *rx = &tp->rx;
+
+	if (unlikely(hca_tp_state(tp) != HCA_TPS_ACTIVE ||
+		     rx->max_rcv != hca_tp_psn_before(rx->epsn)))
+		return false;
+	*run = (struct hca_tp_run){.epsn = rx->epsn,
+				   .msn = rx->msn,
+				   .unacked = rx->unacked,
+				   .ack_every = tp->cfg.ack_every};
+	return true;
+}
+
+/* False: it is not the expected packet, and nothing has changed. */
+static inline bool
+hca_tp_run_take(struct hca_tp_run *run, const struct hca_tp_pkt *p)
+{
+	if (unlikely(p->psn != run->epsn || p->tpmsn != run->msn || p->fake))
+		return false;
+	run->epsn = hca_tp_psn(run->epsn, 1);
+	run->msn = hca_tp_psn(run->msn, p->last);
+	run->ack_msn = p->tpmsn;
+	run->port = p->port;
+	run->asked |= p->ask | p->last;
+	run->n++;
+	return true;
+}
+
+static inline void
+hca_tp_run_end(struct hca_tp *tp, const struct hca_tp_run *run)
 {
 	struct hca_tp_rx *rx = &tp->rx;
-	uint32_t next = hca_tp_psn(p->psn, 1);
-	uint8_t debt;
+	uint8_t debt = run->asked || run->unacked + run->n >= run->ack_every ? HCA_TP_OWES_NOW
+									     : HCA_TP_OWES_LATER;
 
-	if (unlikely(p->psn != rx->epsn || rx->max_rcv != hca_tp_psn_before(p->psn) ||
-		     p->tpmsn != rx->msn || p->fake || hca_tp_state(tp) != HCA_TPS_ACTIVE))
-		return false;
-	rx->msn = hca_tp_psn(rx->msn, p->last);
-	rx->ack_msn = p->tpmsn;
-	rx->unacked++;
+	if (run->n == 0)
+		return;
+	rx->msn = run->msn;
+	rx->ack_msn = run->ack_msn;
+	rx->unacked = (uint16_t)(run->unacked + run->n);
 	rx->nak = HCA_TP_NAK_NONE;
-	rx->port = p->port;
-	debt = p->ask || p->last || rx->unacked >= tp->cfg.ack_every ? HCA_TP_OWES_NOW
-								     : HCA_TP_OWES_LATER;
+	rx->port = run->port;
 	rx->debt = RTE_MAX(rx->debt, debt);
-	rx->packets++;
-	rx->passed++;
-	__atomic_store_n(&rx->epsn, next, __ATOMIC_RELEASE);
-	__atomic_store_n(&rx->max_rcv, p->psn, __ATOMIC_RELAXED);
-	return true;
+	rx->packets += run->n;
+	rx->passed += run->n;
+	__atomic_store_n(&rx->epsn, run->epsn, __ATOMIC_RELEASE);
+	__atomic_store_n(&rx->max_rcv, hca_tp_psn_before(run->epsn), __ATOMIC_RELAXED);
 }
 
 /* ---- answers ---- */

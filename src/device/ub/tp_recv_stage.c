@@ -37,7 +37,6 @@ struct sorted {
 	void *to_tai[HCA_BURST], *to_tat[HCA_BURST];
 	struct rte_mbuf *dead[HCA_BURST];
 	unsigned int n_tai, n_tat, n_dead;
-	unsigned int usual; /* that passed as expected */
 };
 
 int
@@ -155,75 +154,106 @@ is_response(const struct hca_ub_rxd *r, struct rte_mbuf *m)
 	return (hca_ub_ta_ops[hca_ub_rxd_tph(m)[r->ta]].is & HCA_UB_OP_RESPONSE) != 0;
 }
 
-/* Packets that are not the expected one, or find the TP in another state than ACTIVE. */
-static __rte_noinline bool
-accept_general(struct hca *h, struct tpr_ctx *c, struct hca_tp *tp, uint32_t tpi,
-	       const struct hca_tp_pkt *p)
+static inline struct hca_tp_pkt
+pkt_of(const struct hca_ub_rxd *r)
 {
+	return (struct hca_tp_pkt){.psn = r->psn,
+				   .tpmsn = r->tpmsn,
+				   .port = r->port,
+				   .last = (r->flags & HCA_UB_RXD_LAST) != 0,
+				   .ask = (r->flags & HCA_UB_RXD_ASK) != 0,
+				   .fake = (r->flags & HCA_UB_RXD_FAKE) != 0};
+}
+
+/* Whether the TP takes the packet and somebody above it does. */
+static bool
+accept(struct hca *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
+{
+	struct hca_tp *tp = &h->ub->tp[r->tp];
+	struct hca_tp_pkt p = pkt_of(r);
 	uint32_t state = hca_tp_state(tp), broken = tp->rx.broken;
 	enum hca_tp_verdict verdict;
 
-	if (unlikely(!hca_tp_receives(state))) {
+	if (unlikely(r->generation != tp->cfg.generation || !hca_tp_receives(state))) {
 		HCA_COUNT(h, TPR, ub_tp_stale);
 		return false;
 	}
-	verdict = hca_tp_accept(tp, p);
+	verdict = hca_tp_accept(tp, &p);
 	count_verdict(h, verdict);
 	if (unlikely(tp->rx.broken != broken))
-		tp_broke(h, tpi);
+		tp_broke(h, r->tp);
 	else if (unlikely(state == HCA_TPS_PASSIVE))
-		hca_tp_msg_send(h, HCA_STAGE_TPR, HCA_STAGE_TPS, tpi, HCA_MSG_STATE);
-	note_debt(h, c, tp, tpi);
+		hca_tp_msg_send(h, HCA_STAGE_TPR, HCA_STAGE_TPS, r->tp, HCA_MSG_STATE);
+	note_debt(h, c, tp, r->tp);
 	return verdict == HCA_TP_PASS;
 }
 
-/* Whether the TP takes the packet and somebody above it does. *usual: such that are not counted. */
-static inline bool
-accept(struct hca *h, struct tpr_ctx *c, const struct hca_ub_rxd *r, unsigned int *usual)
-{
-	struct hca_tp *tp = &h->ub->tp[r->tp];
-	struct hca_tp_pkt p = {.psn = r->psn,
-			       .tpmsn = r->tpmsn,
-			       .port = r->port,
-			       .last = (r->flags & HCA_UB_RXD_LAST) != 0,
-			       .ask = (r->flags & HCA_UB_RXD_ASK) != 0,
-			       .fake = (r->flags & HCA_UB_RXD_FAKE) != 0};
-
-	if (unlikely(r->generation != tp->cfg.generation)) {
-		HCA_COUNT(h, TPR, ub_tp_stale);
-		return false;
-	}
-	if (unlikely(!hca_tp_accept_next(tp, &p)))
-		return accept_general(h, c, tp, r->tp, &p);
-	(*usual)++;
-	note_debt(h, c, tp, r->tp);
-	return true;
-}
-
 static inline void
-sort(struct hca *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m)
+pass_on(struct sorted *s, struct rte_mbuf *m, const struct hca_ub_rxd *r)
 {
-	const struct hca_ub_rxd *r = hca_ub_rxd(m);
-
-	if (unlikely(r->tp == HCA_TP_UNRELIABLE))
-		s->to_tat[s->n_tat++] = m;
-	else if (unlikely(!accept(h, c, r, &s->usual)))
-		s->dead[s->n_dead++] = m;
-	else if (is_response(r, m))
+	if (is_response(r, m))
 		s->to_tai[s->n_tai++] = m;
 	else
 		s->to_tat[s->n_tat++] = m;
 }
 
+/* A packet in the general way. */
+static __rte_noinline void
+sort(struct hca *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m)
+{
+	const struct hca_ub_rxd *r = hca_ub_rxd(m);
+
+	if (r->tp == HCA_TP_UNRELIABLE)
+		s->to_tat[s->n_tat++] = m;
+	else if (!accept(h, c, r))
+		s->dead[s->n_dead++] = m;
+	else
+		pass_on(s, m, r);
+}
+
+/* The first packets, as far as they are the expected ones of one TP. Returns how many. */
+static inline unsigned int
+sort_run(struct hca *h, struct tpr_ctx *c, struct sorted *s, void *const *objs, unsigned int n)
+{
+	const struct hca_ub_rxd *first = hca_ub_rxd(objs[0]), *r;
+	struct hca_tp *tp = &h->ub->tp[first->tp];
+	uint32_t tpi = first->tp, generation = tp->cfg.generation;
+	struct hca_tp_run run;
+	unsigned int i;
+
+	if (unlikely(tpi == HCA_TP_UNRELIABLE || !hca_tp_run_begin(tp, &run)))
+		return 0;
+	for (i = 0; i < n; i++) {
+		struct hca_tp_pkt p;
+
+		r = hca_ub_rxd(objs[i]);
+		p = pkt_of(r);
+		if (r->tp != tpi || unlikely(r->generation != generation) ||
+		    !hca_tp_run_take(&run, &p))
+			break;
+		pass_on(s, objs[i], r);
+	}
+	hca_tp_run_end(tp, &run);
+	note_debt(h, c, tp, tpi);
+	return i;
+}
+
 static void
 burst(struct hca *h, struct tpr_ctx *c, void *const *objs, unsigned int n, uint64_t now)
 {
+	unsigned int usual = 0;
 	struct sorted s;
 
-	s.n_tai = s.n_tat = s.n_dead = s.usual = 0;
-	for (unsigned int i = 0; i < n; i++)
-		sort(h, c, &s, objs[i]);
-	HCA_COUNT_N(h, TPR, ub_tp_passed, s.usual);
+	s.n_tai = s.n_tat = s.n_dead = 0;
+	for (unsigned int i = 0, run; i < n; i += run) {
+		run = sort_run(h, c, &s, objs + i, n - i);
+		usual += run;
+		if (unlikely(run == 0)) {
+			sort(h, c, &s, objs[i]);
+			run = 1;
+		}
+	}
+	HCA_COUNT_N(h, TPR, ub_tp_passed, usual);
 	if (s.n_tat != 0)
 		hca_edge_push(h, &h->edge[HCA_EDGE_TPR_TAT], s.to_tat, s.n_tat, now);
 	if (s.n_tai != 0)

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FRAME_ENCAP_UB_HEADERS_H
+#define FRAME_ENCAP_UB_HEADERS_H
+
+/* The headers of UB's packets, from Ethernet to the payload. Included by encap_ub.c only. */
+
+#include <string.h>
+
+#include "engine/record_ub.h"
+#include "frame/encap_ub.h"
+#include "ub/tp_wire.h"
+
+#define MT_EN 0x08u /* in byte 4 of the BTAH */
+
+/* ---- headers ---- */
+
+/* From Ethernet to UDP, with the packet's own source port; returns where the RTPH begins. */
+static inline uint8_t *
+put_path(const struct hca_udp_template *t, uint32_t udp_len, uint16_t port, uint8_t *frame)
+{
+	uint8_t *tph = hca_udp_template_put(t, udp_len, frame), *l3 = frame + t->l3;
+	uint32_t label;
+
+	hca_put_be16(tph - HCA_UDP_LEN, port);
+	if (likely(t->ip_version != 6))
+		return tph;
+	label = hca_get_be32(l3) & ~UINT32_C(0xfffff);
+	hca_put_be32(l3, label | hca_ub_flow_label(port));
+	return tph;
+}
+
+static inline uint8_t *
+put_entities(const struct hca_tp_cfg *cfg, uint8_t *p)
+{
+	if (likely(!(cfg->flags & HCA_TP_FLAG_EIDH)))
+		return p;
+	hca_put_be32(p, 0);
+	memcpy(p + HCA_UB_UPIH_LEN, cfg->own_eid, 16);
+	memcpy(p + HCA_UB_UPIH_LEN + 16, cfg->peer_eid, 16);
+	return p + HCA_UB_UPIH_LEN + HCA_UB_EIDH_LEN;
+}
+
+/* BTAH or ATAH: both have these members at the same places. mt_en: MT_EN or 0 */
+static inline void
+put_btah(const struct hca_ta_op *op, uint8_t opcode, uint32_t mt_en, uint8_t *tah)
+{
+	uint32_t ta4 = (op->ta4 & ~MT_EN) | mt_en;
+
+	hca_put_be64(tah, (uint64_t)opcode << 56 | (uint64_t)op->ta1 << 48 |
+				  (uint64_t)op->tassn << 32 | ta4 << 24 | (op->rc & 0xffffff));
+}
+
+static inline void
+put_first(const struct hca_ta_op *op, uint8_t opcode, bool response, const struct hca_ub_layout *at,
+	  uint8_t *tah)
+{
+	/* only where a queue is addressed: of a write, in its last packet */
+	put_btah(op, opcode, response ? op->ta4 & MT_EN : at->mtetah != 0 ? MT_EN : 0, tah);
+}
+
+static inline void
+put_maetah(const struct hca_ta_op *op, uint32_t displacement, uint8_t *maetah)
+{
+	hca_ub_maetah_put(maetah, &(struct hca_ub_maetah){.address = op->req.address + displacement,
+							  .token_id = op->req.token_id,
+							  .length = op->length});
+}
+
+/* Headers of requests that name memory or a queue. */
+static void
+put_target(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint32_t displacement,
+	   uint8_t *tah)
+{
+	if (at->maetah != 0)
+		put_maetah(op, displacement, tah + at->maetah);
+	if (at->mtetah != 0)
+		hca_put_be32(tah + at->mtetah, op->req.tc);
+	if (at->tvetah != 0)
+		hca_put_be32(tah + at->tvetah, op->req.token);
+	if (at->udetah != 0)
+		hca_put_be32(tah + at->udetah, op->req.user);
+}
+
+/* Headers of last packets that carry data of 64 bits. */
+static void
+put_data(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint8_t *tah)
+{
+	bool write = at->maetah != 0;
+
+	if (at->immetah != 0)
+		hca_ub_immetah_put(
+			tah + at->immetah,
+			&(struct hca_ub_immetah){.immediate = op->req.data,
+						 .token_value = write ? op->req.notify_token : 0,
+						 .length = write ? op->req.total : 0});
+	if (at->ntfetah != 0)
+		hca_ub_ntfetah_put(tah + at->ntfetah,
+				   &(struct hca_ub_ntfetah){.address = op->req.notify,
+							    .token_id = op->req.notify_token_id,
+							    .token_value = op->req.notify_token,
+							    .data = op->req.data});
+}
+
+/* Headers of Reads, atomics and their responses, and offsets of Sends. */
+static void
+put_place(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint32_t displacement,
+	  uint8_t *tah)
+{
+	if (at->taidetah != 0)
+		hca_ub_taidetah_put(tah + at->taidetah,
+				    &(struct hca_ub_taidetah){.taid = HCA_UB_TAID_OF(op->tassn)});
+	if (at->ofstetah != 0)
+		hca_ub_ofstetah_put(tah + at->ofstetah,
+				    &(struct hca_ub_ofstetah){.offset = HCA_UB_READ_OFFSET(
+								      op->offset, displacement)});
+}
+
+/* The byte enables of a Write_with_be stand in its record. */
+static uint8_t *
+put_enables(const struct hca *h, const struct hca_ta_op *op, uint8_t *p)
+{
+	memcpy(p, hca_ub_record_enables(hca_ub_record(h, op->req.record)), op->length / 8);
+	return p + op->length / 8;
+}
+
+/* Bytes of the byte enables. */
+static inline uint32_t
+enables_of(const struct hca_ta_op *op, const struct hca_ub_layout *at)
+{
+	return unlikely(at->headers & HCA_UB_EXT(BEETAH)) ? op->length / 8 : 0;
+}
+
+/* Transaction headers of a packet; returns where its payload begins. */
+static inline uint8_t *
+put_transaction(const struct hca *h, const struct hca_ta_op *op, uint8_t opcode,
+		const struct hca_ub_layout *at, uint32_t displacement, uint8_t *tah)
+{
+	const uint32_t usual = HCA_UB_EXT(MAETAH) | HCA_UB_EXT(TVETAH);
+	bool response = (hca_ub_ta_ops[opcode].is & HCA_UB_OP_RESPONSE) != 0;
+
+	put_first(op, opcode, response, at, tah);
+	if (likely((at->headers | usual) == usual && at->maetah != 0)) {
+		put_maetah(op, displacement, tah + at->maetah);
+		if (likely(at->tvetah != 0))
+			hca_put_be32(tah + at->tvetah, op->req.token);
+		return tah + at->beetah;
+	}
+	if (at->headers & (HCA_UB_EXT(TAIDETAH) | HCA_UB_EXT(OFSTETAH)))
+		put_place(op, at, displacement, tah);
+	if (response)
+		return tah + at->beetah;
+	put_target(op, at, displacement, tah);
+	if (unlikely(at->headers & (HCA_UB_EXT(IMMETAH) | HCA_UB_EXT(NTFETAH))))
+		put_data(op, at, tah);
+	if (unlikely(at->headers & HCA_UB_EXT(BEETAH)))
+		return put_enables(h, op, tah + at->beetah);
+	return tah + at->beetah;
+}
+
+/* Transport header and what is in front of the transaction header, whose place is returned. */
+static inline uint8_t *
+put_transport(struct hca_encap_ub_packet k, const struct hca_tp_txd *d, uint8_t *tph)
+{
+	const struct hca_ub_rtph utph = {.last = 1,
+					 .opcode = HCA_UB_TP_UTP,
+					 .pad = hca_ub_pad(k.len)};
+
+	if (unlikely(d->tp == HCA_TP_UNRELIABLE))
+		hca_ub_rtph_put(tph, &utph);
+	else
+		hca_tp_write_packet(k.tp, k.op, d, k.len, tph);
+	return put_entities(&k.tp->cfg, tph + HCA_UB_RTPH_LEN);
+}
+
+/* From the UDP header to the ICRC. */
+static inline uint32_t
+udp_len_of(struct hca_encap_ub_packet k, const struct hca_ub_layout *at)
+{
+	uint32_t entities = unlikely(k.tp->cfg.flags & HCA_TP_FLAG_EIDH)
+				    ? HCA_UB_UPIH_LEN + HCA_UB_EIDH_LEN
+				    : 0;
+
+	return HCA_UDP_LEN + HCA_UB_RTPH_LEN + entities + at->beetah + enables_of(k.op, at) +
+	       k.len + hca_ub_pad(k.len) + HCA_ICRC_LEN;
+}
+
+/* ---- frames like the one before ---- */
+
+/*
+ * The last frame of a run whose headers are those of a plain write: the next one differs from it in
+ * few words, if it is as long, and the rest is copied.
+ */
+struct like {
+	const uint8_t *frame; /* NULL: none */
+	uint32_t len;
+	uint16_t port;
+	uint8_t opcode, ta1;
+	uint8_t flags;		/* of its descriptor, without ASK */
+	uint8_t tah, payload;	/* where they are */
+	uint8_t maetah, tvetah; /* in the transaction headers */
+};
+
+#define LIKE_BYTES 96u /* longest headers that are copied */
+
+static inline bool
+is_like(const struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd *d,
+	uint8_t opcode)
+{
+	return l->frame != NULL && l->len == k.len && l->port == d->port && l->opcode == opcode &&
+	       l->ta1 == k.op->ta1 && l->flags == (d->flags & (uint8_t)~HCA_TP_TXD_ASK);
+}
+
+static inline void
+note_like(struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd *d, uint8_t opcode,
+	  const struct hca_ub_layout *at, const uint8_t *frame, const uint8_t *tah,
+	  const uint8_t *payload)
+{
+	const uint32_t usual = HCA_UB_EXT(MAETAH) | HCA_UB_EXT(TVETAH);
+
+	l->frame = NULL;
+	if ((at->headers | usual) != usual || at->maetah == 0 || payload - frame > LIKE_BYTES)
+		return;
+	*l = (struct like){.frame = frame,
+			   .len = k.len,
+			   .port = d->port,
+			   .opcode = opcode,
+			   .ta1 = k.op->ta1,
+			   .flags = d->flags & (uint8_t)~HCA_TP_TXD_ASK,
+			   .tah = (uint8_t)(tah - frame),
+			   .payload = (uint8_t)(payload - frame),
+			   .maetah = at->maetah,
+			   .tvetah = at->tvetah};
+}
+
+/* Headers of a frame like the last one; returns where the payload begins. */
+static inline uint8_t *
+put_like(const struct like *l, struct hca_encap_ub_packet k, const struct hca_udp_template *t,
+	 const struct hca_tp_txd *d, uint8_t *frame)
+{
+	uint8_t *tah = frame + l->tah;
+
+	memcpy(frame, l->frame, LIKE_BYTES);
+	hca_tp_write_numbers(k.op, d, frame + t->transport);
+	put_btah(k.op, l->opcode, 0, tah);
+	put_maetah(k.op, k.displacement, tah + l->maetah);
+	if (likely(l->tvetah != 0))
+		hca_put_be32(tah + l->tvetah, k.op->req.token);
+	return frame + l->payload;
+}
+
+#endif
